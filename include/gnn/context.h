@@ -1,0 +1,56 @@
+/**
+ * A context: threads, determinism, precision, allocator and workspace of one thread of the caller's program. There are no global
+ * settings. Models, layers and graphs are read-only during inference and may be shared; a context may not: one per thread.
+ */
+#ifndef GNN_CONTEXT_H
+#define GNN_CONTEXT_H
+
+#include <gnn/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gnn_context gnn_context_t;
+
+/** Zero always means "the default"; a flag that is meant to be off says GNN_OFF. */
+typedef enum { GNN_FLAG_DEFAULT = 0, GNN_ON = 1, GNN_OFF = 2 } gnn_flag_t;
+
+/** A number that is meant to be zero where 0 would mean "the default". Any value whose magnitude is below 1e-30 counts as it. */
+#define GNN_ZERO ((gnn_real_t)1e-37f)
+
+/** Dense products, as PyTorch names them: exact fp32 (the default), split bf16 (three products), bf16. */
+typedef enum { GNN_PRECISION_DEFAULT = 0, GNN_PRECISION_HIGHEST, GNN_PRECISION_HIGH, GNN_PRECISION_MEDIUM } gnn_precision_t;
+
+/** Where memory comes from. `allocate` returns memory aligned to `alignment` (a power of two) or NULL. Both may be called from the
+ *  context's own thread only. */
+typedef struct gnn_allocator {
+    void *(*allocate)(void *user, size_t alignment, size_t bytes);
+    void (*release)(void *user, void *memory, size_t bytes);
+    void *user;
+} gnn_allocator_t;
+
+typedef struct gnn_context_config {
+    int threads;                /**< 0: as many as the process may use (OMP_NUM_THREADS is honoured) */
+    gnn_flag_t deterministic;   /**< GNN_ON: the same bits with any number of threads, dense products included (default off) */
+    gnn_precision_t precision;  /**< a level that the processor cannot speed up runs at `highest` */
+    uint64_t seed;              /**< of initial weights and dropout; 0 is a seed like any other */
+    gnn_allocator_t allocator;  /**< zero: the C library's */
+} gnn_context_config_t;
+
+/** @param[in] config NULL: all defaults. Errors: GNN_EINVALID (threads < 0 or > 1024), GNN_EMEMORY. */
+GNN_API int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config);
+/** Frees the context and its workspace; NULL is fine. Models made with it must not run afterwards. */
+GNN_API void gnn_context_free(gnn_context_t *context);
+
+GNN_API int gnn_context_threads(const gnn_context_t *context);
+GNN_API uint64_t gnn_context_seed(const gnn_context_t *context);
+/** Sets the seed of everything drawn from now on (weights of new models, dropout). */
+GNN_API void gnn_context_set_seed(gnn_context_t *context, uint64_t seed);
+/** The level that products really run at on this processor. */
+GNN_API gnn_precision_t gnn_context_precision_used(const gnn_context_t *context);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,111 @@
+/**
+ * Data and weights, in and out. Readers never trust a file: sizes are checked before anything is allocated, memory is bounded by the file's
+ * size, and an error says which file, where, what was expected and what came. Nothing half built is left behind.
+ */
+#ifndef GNN_IO_H
+#define GNN_IO_H
+
+#include <gnn/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- arrays by name: .npz (and .npy inside) ---- */
+
+typedef enum { GNN_DTYPE_BOOL, GNN_DTYPE_INT8, GNN_DTYPE_UINT8, GNN_DTYPE_INT16, GNN_DTYPE_INT32, GNN_DTYPE_INT64, GNN_DTYPE_FLOAT32, GNN_DTYPE_FLOAT64,
+               GNN_DTYPE_FLOAT16, GNN_DTYPE_UINT16, GNN_DTYPE_UINT32, GNN_DTYPE_UINT64, GNN_DTYPE_BFLOAT16 } gnn_dtype_t;
+
+/** An array of any rank, C order, contiguous. Owned by its gnn_arrays_t. */
+typedef struct gnn_array {
+    const char *name;
+    gnn_dtype_t dtype;
+    int ndim;
+    int64_t shape[8];
+    int64_t count;     /**< product of the shape */
+    const void *data;
+} gnn_array_t;
+
+typedef struct gnn_arrays gnn_arrays_t;
+
+/** Limits on what a reader accepts; 0: the default in brackets. */
+typedef struct gnn_limits {
+    uint64_t max_bytes;   /**< unpacked, all arrays together [8 GiB] */
+    int64_t max_entries;  /**< [4096] */
+    uint64_t max_ratio;   /**< unpacked over packed size of one entry [1100, what deflate can reach] */
+} gnn_limits_t;
+
+/** Reads every plain array of a .npz; object arrays are left out and never unpickled. GNN_EIO, GNN_EFORMAT, GNN_EMEMORY. */
+GNN_API int gnn_npz_read(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits);
+/** Writes arrays as a compressed .npz by temporary file and rename. */
+GNN_API int gnn_npz_write(const char *path, int64_t count, const gnn_array_t *arrays);
+/** safetensors (its own rules, all checked): arrays and the metadata strings. */
+GNN_API int gnn_safetensors_read(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits);
+/** Metadata: `count` pairs key, value. */
+GNN_API int gnn_safetensors_write(const char *path, int64_t n_arrays, const gnn_array_t *arrays, int64_t n_metadata, const char *const (*metadata)[2]);
+GNN_API void gnn_arrays_free(gnn_arrays_t *arrays);
+GNN_API int64_t gnn_arrays_count(const gnn_arrays_t *arrays);
+GNN_API const gnn_array_t *gnn_arrays_at(const gnn_arrays_t *arrays, int64_t index);
+/** NULL if there is none of that name. */
+GNN_API const gnn_array_t *gnn_arrays_find(const gnn_arrays_t *arrays, const char *name);
+/** A metadata string of safetensors, or NULL. */
+GNN_API const char *gnn_arrays_metadata(const gnn_arrays_t *arrays, const char *key);
+/** Element k as a number. */
+GNN_API double gnn_array_get(const gnn_array_t *array, int64_t k);
+/** All elements converted to reals into `out` (count of them, caller's). */
+GNN_API void gnn_array_reals(const gnn_array_t *array, gnn_real_t *out);
+
+/* ---- data sets ---- */
+
+#define GNN_TRAIN 0
+#define GNN_VALIDATION 1
+#define GNN_TEST 2
+
+/** A node classification data set. Read-only for the caller; everything is owned by it. */
+typedef struct gnn_data {
+    gnn_graph_t *graph;       /**< messages both ways of each stored edge, no self-loops, no duplicates */
+    int64_t n, features, classes;
+    gnn_tensor_t x;           /**< dense features; data NULL if they are sparse */
+    gnn_sparse_t sparse;      /**< sparse features; indptr NULL if they are dense */
+    int32_t *labels;          /**< (n) */
+    int64_t n_splits;
+    uint8_t **masks[3];       /**< masks[GNN_TRAIN][split][node] */
+    char *name;               /**< of the file, without folder and ending */
+} gnn_data_t;
+
+/** Opens a .npz in the layouts planetoid, heterophilous or plain (docs/formats.md). GNN_EFORMAT names the array and the place. A set without masks
+ *  gets one split drawn by `seed` 0: 20 a class, 500, 1000 (fewer where there are not enough nodes). */
+GNN_API int gnn_data_open(gnn_data_t **data, const char *path);
+/** Zachary's karate club (from igraph), with the two clubs as labels and one-hot node numbers as features; 2 labels a club for training. */
+GNN_API int gnn_data_karate(gnn_data_t **data);
+GNN_API void gnn_data_free(gnn_data_t *data);
+/** Divides every feature row by its sum (rows that add up to 0 stay). */
+GNN_API int gnn_data_row_normalise(gnn_data_t *data);
+/** Says in words what it holds, into `text` (always terminated). */
+GNN_API void gnn_data_describe(const gnn_data_t *data, char *text, size_t size);
+
+/* ---- weights ---- */
+
+/** Saves config, parameters and buffers as safetensors; the configs are in the metadata, so that gnn_model_load needs only the file. */
+GNN_API int gnn_model_save(const gnn_model_t *model, const char *path);
+GNN_API int gnn_model_load(gnn_model_t **model, gnn_context_t *context, const char *path);
+
+/** Naming conventions of other libraries (lib/io/names.def). */
+typedef enum { GNN_NAMES_OWN = 0, GNN_NAMES_PYG, GNN_NAMES_PYTORCH, GNN_NAMES_GAT_REFERENCE } gnn_names_t;
+
+/**
+ * Copies arrays into a layer's fields by the names another library uses; `prefix` stands before each name ("w.", "encoder.layers.0.").
+ * Layouts are turned as the table says (a PyTorch Linear is out x in). GNN_ENOTFOUND names a field with no array; GNN_ESHAPE both shapes;
+ * GNN_ENUMERIC a NaN. With `gradients`, nothing is loaded: the arrays are compared in the caller's hands (see gnn_names_export).
+ */
+GNN_API int gnn_layer_import(gnn_layer_t *layer, gnn_names_t names, const char *prefix, const gnn_arrays_t *arrays);
+/** The reverse: for array name `name` (without prefix) of shape and layout of the other library, writes a layer's values (gradients 0) or
+ *  gradients (1) into `out`, `count` reals. GNN_ENOTFOUND if the name does not belong to this layer. */
+GNN_API int gnn_layer_export(const gnn_layer_t *layer, gnn_names_t names, const char *name, int gradients, gnn_real_t *out, int64_t count);
+/** All layers of a model: step k takes `prefix` with %lld replaced by its number among the layers ("%lld." for PyG's Sequential). */
+GNN_API int gnn_model_import(gnn_model_t *model, gnn_names_t names, const char *prefix, const gnn_arrays_t *arrays);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,150 @@
+/**
+ * The tape: a short program of coarse ops that is planned once and run forward and backward. Building it computes nothing; shapes are
+ * checked as ops are added. Errors are sticky: once a call fails, later ones do nothing and gnn_tape_status returns the first error.
+ *
+ *     gnn_var_t x = gnn_tape_input(tape, &features);
+ *     gnn_var_t y = gnn_tape_linear(tape, x, weight, bias);
+ *     GNN_TRY(gnn_tape_forward(tape));               plans memory if anything changed, then runs
+ *     GNN_TRY(gnn_tape_backward(tape, y, &d_y));     only if recording
+ *
+ * Memory: values live in one arena that only grows; what backward needs is kept, the rest is recycled. After the first run of a program
+ * of the same size nothing is allocated. A tape belongs to one thread.
+ */
+#ifndef GNN_TAPE_H
+#define GNN_TAPE_H
+
+#include <gnn/aggregate.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gnn_tape gnn_tape_t;
+/** A value on a tape. GNN_NONE stands for an optional input that is not given, and for the result of a failed call. */
+typedef int32_t gnn_var_t;
+#define GNN_NONE ((gnn_var_t)-1)
+
+/* ---- parameters: one block of numbers with names; gradients share its layout ---- */
+
+typedef struct gnn_parameters gnn_parameters_t;
+
+typedef enum { GNN_INIT_ZEROS, GNN_INIT_ONES, GNN_INIT_GLOROT, GNN_INIT_UNIFORM_FAN_IN, GNN_INIT_NORMAL, GNN_INIT_CONSTANT } gnn_init_t;
+
+GNN_API int gnn_parameters_new(gnn_parameters_t **parameters);
+GNN_API void gnn_parameters_free(gnn_parameters_t *parameters);
+/** Declares a (rows x cols) parameter; *id numbers it. Only before gnn_parameters_allocate. `decay` 0: weight decay never applies.
+ *  `init_argument`: constant, or standard deviation; fans are rows (in) and cols (out) unless fan_out is > 0. */
+GNN_API int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t rows, int64_t cols, gnn_init_t init, double init_argument,
+                               int64_t fan_in, int64_t fan_out, int32_t *id);
+/** Allocates values and gradients (zero) and draws initial values from the context's seed, each parameter by its own name. */
+GNN_API int gnn_parameters_allocate(gnn_parameters_t *parameters, gnn_context_t *context);
+GNN_API int32_t gnn_parameters_count(const gnn_parameters_t *parameters);
+GNN_API const char *gnn_parameters_name(const gnn_parameters_t *parameters, int32_t id);
+/** -1 if there is none of that name. */
+GNN_API int32_t gnn_parameters_find(const gnn_parameters_t *parameters, const char *name);
+GNN_API gnn_tensor_t gnn_parameters_value(const gnn_parameters_t *parameters, int32_t id);
+GNN_API gnn_tensor_t gnn_parameters_gradient(const gnn_parameters_t *parameters, int32_t id);
+/** The whole block (values, or gradients): numbers between parameters are padding and stay 0. */
+GNN_API gnn_real_t *gnn_parameters_block(const gnn_parameters_t *parameters, int gradients, int64_t *length);
+/** Offset of a parameter in the block. */
+GNN_API int64_t gnn_parameters_offset(const gnn_parameters_t *parameters, int32_t id);
+GNN_API void gnn_parameters_zero_gradients(gnn_parameters_t *parameters);
+
+/* ---- the tape ---- */
+
+GNN_API int gnn_tape_new(gnn_tape_t **tape, gnn_context_t *context);
+GNN_API void gnn_tape_free(gnn_tape_t *tape);
+/** Forgets the program, keeps the memory. `recording` 1: backward will be called; `training` 1: dropout on. */
+GNN_API void gnn_tape_reset(gnn_tape_t *tape, int recording, int training);
+/** The training step that dropout is keyed by; may be changed between runs of one program. */
+GNN_API void gnn_tape_set_step(gnn_tape_t *tape, uint32_t step);
+/** Model step that later ops belong to (keys dropout) and words for error messages ("layer 2"; borrowed until reset). */
+GNN_API void gnn_tape_set_place(gnn_tape_t *tape, uint32_t model_step, const char *where);
+GNN_API int gnn_tape_status(const gnn_tape_t *tape);
+/** Records a failure (message already set by the caller's failed call) unless one is recorded; returns the first error. */
+GNN_API int gnn_tape_fail(gnn_tape_t *tape, int code);
+
+/** Inputs; memory is borrowed until the last run. `wants_grad` 1: gnn_tape_gradient will be asked for. */
+GNN_API gnn_var_t gnn_tape_input(gnn_tape_t *tape, const gnn_tensor_t *x, int wants_grad);
+GNN_API gnn_var_t gnn_tape_sparse(gnn_tape_t *tape, const gnn_sparse_t *x);
+GNN_API gnn_var_t gnn_tape_ids(gnn_tape_t *tape, const int32_t *ids, int64_t count);
+/** The parameter must outlive the tape's runs; its gradient is added to the block's. */
+GNN_API gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int32_t id);
+/** A window of a dense value: no copy, gradients flow into the same place. */
+GNN_API gnn_var_t gnn_tape_view(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows, int64_t col, int64_t cols);
+/** Puts any op on the tape: `inputs` may hold GNN_NONE; attributes are copied. Returns output 0; others are the numbers after it. */
+GNN_API gnn_var_t gnn_tape_op(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs, int n_inputs, const void *attributes, size_t bytes);
+/** Makes a value land in the caller's memory (same shape) and stay there. */
+GNN_API void gnn_tape_bind(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *memory);
+/** Keeps a value readable after forward (others are recycled). */
+GNN_API void gnn_tape_keep(gnn_tape_t *tape, gnn_var_t x);
+
+GNN_API int gnn_tape_forward(gnn_tape_t *tape);
+/** From d_root (NULL: ones) back to all inputs and parameters. Parameters' gradients are added to. */
+GNN_API int gnn_tape_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_root);
+
+GNN_API int64_t gnn_tape_rows(const gnn_tape_t *tape, gnn_var_t x);
+GNN_API int64_t gnn_tape_cols(const gnn_tape_t *tape, gnn_var_t x);
+/** Is this value a sparse input? */
+GNN_API int gnn_tape_is_sparse(const gnn_tape_t *tape, gnn_var_t x);
+/** Value after forward (inputs, kept and bound values, roots); gradient after backward (inputs that want one). data NULL otherwise. */
+GNN_API gnn_tensor_t gnn_tape_value(const gnn_tape_t *tape, gnn_var_t x);
+GNN_API gnn_tensor_t gnn_tape_gradient(const gnn_tape_t *tape, gnn_var_t x);
+/** Bytes of the activation arena. */
+GNN_API size_t gnn_tape_bytes(const gnn_tape_t *tape);
+
+/* ---- ops ---- */
+
+typedef enum {
+    GNN_ACTIVATION_DEFAULT = 0, GNN_IDENTITY, GNN_RELU, GNN_LEAKY_RELU, GNN_ELU, GNN_GELU, GNN_GELU_TANH, GNN_SILU, GNN_TANH, GNN_SIGMOID, GNN_SOFTPLUS
+} gnn_activation_t;
+
+typedef enum { GNN_NORM_DEFAULT = 0, GNN_NORM_NONE, GNN_NORM_LAYER, GNN_NORM_BATCH, GNN_NORM_RMS } gnn_norm_t;
+
+typedef enum { GNN_LOSS_CROSS_ENTROPY = 0, GNN_LOSS_BINARY_CROSS_ENTROPY, GNN_LOSS_MEAN_SQUARED } gnn_loss_kind_t;
+
+/** y = x W + b; x (n x in) dense or sparse, W (in x out), b (1 x out) or GNN_NONE. */
+GNN_API gnn_var_t gnn_tape_linear(gnn_tape_t *tape, gnn_var_t x, gnn_var_t w, gnn_var_t b);
+/** y = x + alpha z; same shapes, or z (1 x cols) added to every row. */
+GNN_API gnn_var_t gnn_tape_add(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z, gnn_real_t alpha);
+/** y = (1 + eps) x + z with a learned number eps (1 x 1). GIN: Xu et al. 2019, eq. 4.1. */
+GNN_API gnn_var_t gnn_tape_add_scaled(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z, gnn_var_t eps);
+/** `slope`: of leaky relu (0: 0.2), alpha of elu is 1. */
+GNN_API gnn_var_t gnn_tape_activation(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind, gnn_real_t slope);
+/** Inverted dropout, off unless the tape is training; sparse x: on its stored numbers, giving a sparse value for linear. rate in [0, 1). */
+GNN_API gnn_var_t gnn_tape_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rate);
+/** Row norms (layer, rms) or batch norm over rows; gain, shift (1 x cols), GNN_NONE: none. `running` (2 x cols mean, variance; caller's) for batch
+ *  norm: moved by `momentum` when training, used otherwise. */
+GNN_API gnn_var_t gnn_tape_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_t gain, gnn_var_t shift, gnn_real_t eps, const gnn_tensor_t *running,
+                                gnn_real_t momentum);
+/** Columns side by side; up to GNN_OP_INPUTS values. */
+GNN_API gnn_var_t gnn_tape_concat(gnn_tape_t *tape, const gnn_var_t *x, int count);
+/** Row ids[r] of `table` as row r: embeddings and gathers. An id of -1 gives zeros. */
+GNN_API gnn_var_t gnn_tape_gather(gnn_tape_t *tape, gnn_var_t table, gnn_var_t ids);
+/** (n x heads*d) with (1 x heads*d) -> (n x heads): one dot product per head. */
+GNN_API gnn_var_t gnn_tape_head_dot(gnn_tape_t *tape, gnn_var_t x, gnn_var_t a, int64_t heads);
+/** (n x heads*d) -> (n x d): the mean over heads. */
+GNN_API gnn_var_t gnn_tape_head_mean(gnn_tape_t *tape, gnn_var_t x, int64_t heads);
+/** GRU cell (Cho et al. 2014; PyTorch's form): gates_x (n x 3d) = x W_ih + b_ih, gates_h (n x 3d) = h W_hh + b_hh in the order r, z, n. */
+GNN_API gnn_var_t gnn_tape_gru(gnn_tape_t *tape, gnn_var_t gates_x, gnn_var_t gates_h, gnn_var_t h);
+/** Differentiable GCN normalisation by edge weights: (m x 1) -> (m + n x 1): w_ij / sqrt(deg_i deg_j) for edges and, where the view adds
+ *  self-loops, 1 / deg_i at m + i. kind: symmetric or row. Feed it to aggregate as edge weight on a view without norm. */
+GNN_API gnn_var_t gnn_tape_weight_norm(gnn_tape_t *tape, gnn_var_t weight, const gnn_graph_t *graph, gnn_flag_t self_loops, gnn_graph_norm_t kind);
+/** See gnn_aggregate_t and GNN_AGGREGATE_...: `inputs` has GNN_AGGREGATE_INPUTS entries. */
+GNN_API gnn_var_t gnn_tape_aggregate(gnn_tape_t *tape, const gnn_aggregate_t *how, const gnn_var_t *inputs);
+
+typedef struct gnn_loss {
+    gnn_loss_kind_t kind;
+    const int32_t *labels;         /**< (n) classes, for cross-entropy; a label of -1 leaves its row out */
+    const gnn_tensor_t *targets;   /**< (n x c) for binary cross-entropy and mean squared */
+    const uint8_t *mask;           /**< (n) rows that count; NULL: all */
+    gnn_real_t label_smoothing;    /**< in [0, 1) */
+    const gnn_real_t *class_weight;/**< (c), or NULL; the mean is then over the weights, as PyTorch's */
+} gnn_loss_t;
+/** Mean loss over the rows that count -> (1 x 1). Pointers in `loss` are borrowed. No row counts: 0 and zero gradient. */
+GNN_API gnn_var_t gnn_tape_loss(gnn_tape_t *tape, gnn_var_t logits, const gnn_loss_t *loss);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,121 @@
+/* The foundation: errors, memory, checked sizes, arenas, random numbers, threads. Included by everything, includes nothing of ours but public headers. */
+#ifndef GNN_LIB_BASE_H
+#define GNN_LIB_BASE_H
+
+#include <gnn/context.h>
+#include <gnn/op.h>
+#include <gnn/tensor.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- errors ---- */
+
+/* Sets this thread's message and is `code` (a macro, so that the compiler sees that it is not 0). */
+#define gnn__error(code, ...) (gnn__set_message(__VA_ARGS__), (code))
+void gnn__set_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Puts "context: " before the current message and returns `code`. */
+int gnn__error_prefix(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* In a function with `int rc` and a label `done`: leaves on failure. */
+#define GNN_CHECK(call)         \
+    do {                        \
+        rc = (call);            \
+        if (rc != GNN_OK)       \
+            goto done;          \
+    } while (0)
+
+/* ---- checked size arithmetic: everything whose size comes from outside goes through these and nothing else ---- */
+
+/* Both return false on overflow (or negative operands). *out may alias an operand's storage. */
+bool gnn__mul(int64_t a, int64_t b, int64_t *out);
+bool gnn__add(int64_t a, int64_t b, int64_t *out);
+/* Rounds up to a multiple of `to` (a power of two). */
+bool gnn__pad(int64_t a, int64_t to, int64_t *out);
+/* Bytes of a count of elements; GNN_EOVERFLOW with the name of what was to be allocated. */
+int gnn__bytes(int64_t count, size_t element, const char *what, size_t *bytes);
+
+/* ---- memory outside of arenas: graphs, descriptors, readers ---- */
+
+/* *out = count elements, zeroed, 64-byte aligned where count * element >= 64; count 0 gives a valid pointer. GNN_EMEMORY / GNN_EOVERFLOW, naming `what`.
+ * Released by gnn_free. These are the calls that the failing-allocator tests count. */
+int gnn__new(void *out, int64_t count, size_t element, const char *what);
+/* *inout grows to `count` elements, old contents kept, new ones zeroed. `old` is the present count. On failure *inout is untouched. */
+int gnn__grow(void *inout, int64_t old, int64_t count, size_t element, const char *what);
+int gnn__strdup(char **out, const char *text);
+int gnn__asprintf(char **out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Tests: the n-th allocation from now (1, 2, ...) on this thread fails; 0: none. Returns how many were made since the last call. Every allocation of the
+ * library on this thread counts, arenas included. */
+int64_t gnn__fail_allocation(int64_t n);
+/* Counts one allocation; true when the test asked for it to fail. For wrappers around other allocators only. */
+bool gnn__allocation_fails(void);
+
+/* ---- arenas ---- */
+
+/* A 64-byte aligned block that only grows. Growing loses the contents. Unused bytes are poisoned under AddressSanitizer. */
+typedef struct gnn__arena {
+    char *base;
+    size_t capacity, used;
+    const gnn_allocator_t *allocator; /* NULL: the C library's */
+} gnn__arena_t;
+int gnn__arena_reserve(gnn__arena_t *arena, size_t bytes, const char *what);
+/* Bump allocation, 64-byte aligned; NULL when it does not fit (reserve first). */
+void *gnn__arena_take(gnn__arena_t *arena, size_t bytes);
+void gnn__arena_reset(gnn__arena_t *arena);
+void gnn__arena_free(gnn__arena_t *arena);
+
+/* ---- random numbers: Philox 4x32-10, Salmon et al. 2011 ---- */
+
+void gnn__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+/* Uniform in [0, 1) and normal, from a seed and a counter of the caller's. */
+double gnn__uniform(uint64_t seed, uint64_t stream, uint64_t counter);
+double gnn__normal(uint64_t seed, uint64_t stream, uint64_t counter);
+uint64_t gnn__hash_string(const char *text); /* FNV-1a, for streams keyed by names */
+
+/* Dropout by 16-bit draws. The counter is (a, b, step, stream << 8 | block): a, b say what is dropped (row and column block; receiver and sender). A
+ * draw keeps when it is below `threshold`; the scale uses the rounded rate. */
+typedef struct gnn__dropout {
+    uint32_t key[2], step, stream;
+    uint32_t threshold;    /* 0..65536; 65536: dropout is off */
+    gnn_real_t scale;      /* 65536 / threshold */
+} gnn__dropout_t;
+gnn__dropout_t gnn__dropout(gnn_rng_t rng, gnn_real_t rate);
+/* Eight multipliers (0 or scale) for (a, b, block). Attention: a = receiver, b = sender, block = head / 8, lane = head % 8. Matrices: a = row,
+ * b = column / 8, block = 0, lane = column % 8. */
+void gnn__dropout_draw(const gnn__dropout_t *d, uint32_t a, uint32_t b, uint32_t block, gnn_real_t keep[8]);
+
+/* ---- context and threads ---- */
+
+struct gnn_context {
+    int threads;
+    bool deterministic;
+    gnn_precision_t precision;
+    uint64_t seed;
+    gnn_allocator_t allocator;
+    gnn__arena_t scratch;      /* of the running op; see gnn__scratch */
+    struct gnn_tape *tape;     /* for inference calls; owned, made on first use; freed through tape_free */
+    void (*tape_free)(struct gnn_tape *);
+};
+
+/* Threads worth using for `work` elementary operations (multiply-adds, exps): 1 below some 20 microseconds. */
+int gnn__threads(const gnn_context_t *context, int64_t work);
+
+/* Contiguous share of 0..n for thread t of `threads`. */
+static inline int64_t gnn__share(int64_t n, int t, int threads)
+{
+    return n / threads * t + (n % threads) * t / threads;
+}
+
+/* ---- CPU ---- */
+typedef enum { GNN__ISA_BASELINE, GNN__ISA_V3, GNN__ISA_V4 } gnn__isa_t;
+/* What kernels run with: the processor's best, or less if GNN_ISA=baseline|v3|v4 says so. */
+gnn__isa_t gnn__isa(void);
+const char *gnn__isa_name(gnn__isa_t isa);
+
+static inline gnn_real_t *gnn__row(const gnn_tensor_t *t, int64_t r)
+{
+    return t->data + r * (t->stride ? t->stride : t->cols);
+}
+
+#endif

@@ -1,0 +1,6 @@
+#include <gnn/build.h>
+
+const char *gnn_version(void)
+{
+    return GNN_VERSION;
+}

@@ -1,0 +1,74 @@
+/* The context: threads, determinism, precision, allocator, workspace. */
+#include <lib/base/base.h>
+
+#include <omp.h>
+#include <stdlib.h>
+
+enum { MAX_THREADS = 1024, WORK_PER_THREAD = 20000 };
+
+static int count_threads(int wanted)
+{
+    int threads = wanted ? wanted : omp_get_max_threads();
+    return threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
+}
+
+int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config)
+{
+    gnn_context_config_t c = {0};
+    if (config)
+        c = *config;
+    if (c.threads < 0 || c.threads > MAX_THREADS)
+        return gnn__error(GNN_EINVALID, "a context takes 0 to %d threads, got %d", MAX_THREADS, c.threads);
+    if (c.precision < GNN_PRECISION_DEFAULT || c.precision > GNN_PRECISION_MEDIUM)
+        return gnn__error(GNN_EINVALID, "unknown precision level %d", (int)c.precision);
+    if (!c.allocator.allocate != !c.allocator.release)
+        return gnn__error(GNN_EINVALID, "an allocator needs both allocate and release");
+    gnn_context_t *made;
+    GNN_TRY(gnn__new(&made, 1, sizeof *made, "a context"));
+    made->threads = count_threads(c.threads);
+    made->deterministic = c.deterministic == GNN_ON;
+    made->precision = c.precision ? c.precision : GNN_PRECISION_HIGHEST;
+    made->seed = c.seed;
+    made->allocator = c.allocator;
+    made->scratch.allocator = &made->allocator;
+    *context = made;
+    return GNN_OK;
+}
+
+void gnn_context_free(gnn_context_t *context)
+{
+    if (!context)
+        return;
+    if (context->tape)
+        context->tape_free(context->tape);
+    gnn__arena_free(&context->scratch);
+    gnn_free(context);
+}
+
+int gnn_context_threads(const gnn_context_t *context)
+{
+    return context->threads;
+}
+
+uint64_t gnn_context_seed(const gnn_context_t *context)
+{
+    return context->seed;
+}
+
+void gnn_context_set_seed(gnn_context_t *context, uint64_t seed)
+{
+    context->seed = seed;
+}
+
+/* No kernel of this version is faster at a lower precision. */
+gnn_precision_t gnn_context_precision_used(const gnn_context_t *context)
+{
+    (void)context;
+    return GNN_PRECISION_HIGHEST;
+}
+
+int gnn__threads(const gnn_context_t *context, int64_t work)
+{
+    int64_t useful = work / WORK_PER_THREAD;
+    return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
+}

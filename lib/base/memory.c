@@ -1,0 +1,116 @@
+/* Checked sizes, and every allocation that the library makes outside of arenas. */
+#include <lib/base/base.h>
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+static _Thread_local int64_t fail_at, made;
+
+int64_t gnn__fail_allocation(int64_t n)
+{
+    int64_t before = made;
+    fail_at = n;
+    made = 0;
+    return before;
+}
+
+bool gnn__allocation_fails(void)
+{
+    made++;
+    return fail_at != 0 && made == fail_at;
+}
+
+bool gnn__mul(int64_t a, int64_t b, int64_t *out)
+{
+    return a >= 0 && b >= 0 && !__builtin_mul_overflow(a, b, out);
+}
+
+bool gnn__add(int64_t a, int64_t b, int64_t *out)
+{
+    return a >= 0 && b >= 0 && !__builtin_add_overflow(a, b, out);
+}
+
+bool gnn__pad(int64_t a, int64_t to, int64_t *out)
+{
+    int64_t sum;
+    if (!gnn__add(a, to - 1, &sum))
+        return false;
+    *out = sum & ~(to - 1);
+    return true;
+}
+
+int gnn__bytes(int64_t count, size_t element, const char *what, size_t *bytes)
+{
+    int64_t product;
+    if (!gnn__mul(count, (int64_t)element, &product) || product > (int64_t)(PTRDIFF_MAX / 2))
+        return gnn__error(GNN_EOVERFLOW, "%s: %lld elements of %zu bytes do not fit", what, (long long)count, element);
+    *bytes = (size_t)product;
+    return GNN_OK;
+}
+
+/* 64-byte aligned, so that rows of vectors never straddle a cache line. */
+static void *aligned(size_t bytes)
+{
+    void *memory = NULL;
+    if (gnn__allocation_fails() || posix_memalign(&memory, 64, bytes ? bytes : 1) != 0)
+        return NULL;
+    return memory;
+}
+
+int gnn__new(void *out, int64_t count, size_t element, const char *what)
+{
+    void **target = out;
+    size_t bytes;
+    int rc = gnn__bytes(count, element, what, &bytes);
+    if (rc != GNN_OK)
+        return rc;
+    void *memory = aligned(bytes);
+    if (!memory)
+        return gnn__error(GNN_EMEMORY, "%s: no memory for %zu bytes", what, bytes);
+    memset(memory, 0, bytes);
+    *target = memory;
+    return GNN_OK;
+}
+
+int gnn__grow(void *inout, int64_t old, int64_t count, size_t element, const char *what)
+{
+    void **target = inout, *memory;
+    int rc = gnn__new(&memory, count, element, what);
+    if (rc != GNN_OK)
+        return rc;
+    int64_t kept = old < count ? old : count;
+    if (*target && kept > 0)
+        memcpy(memory, *target, (size_t)kept * element);
+    gnn_free(*target);
+    *target = memory;
+    return GNN_OK;
+}
+
+int gnn__strdup(char **out, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    int rc = gnn__new(out, (int64_t)bytes, 1, "a string");
+    if (rc == GNN_OK)
+        memcpy(*out, text, bytes);
+    return rc;
+}
+
+int gnn__asprintf(char **out, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    int rc = gnn__new(out, (int64_t)length + 1, 1, "a string");
+    if (rc != GNN_OK)
+        return rc;
+    va_start(arguments, format);
+    vsnprintf(*out, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    return GNN_OK;
+}
+
+void gnn_free(void *memory)
+{
+    free(memory);
+}

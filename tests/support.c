@@ -1,0 +1,70 @@
+#include "support.h"
+
+#include <unistd.h>
+
+double test_uniform(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(int32_t)(*state >> 32) * 0x1p-31;
+}
+
+gnn_real_t *test_reals(int64_t n, uint64_t seed)
+{
+    gnn_real_t *x = malloc(sizeof *x * (size_t)(n > 0 ? n : 1));
+    for (int64_t k = 0; k < n; k++)
+        x[k] = (gnn_real_t)test_uniform(&seed);
+    return x;
+}
+
+double test_error(const gnn_real_t *a, const gnn_real_t *b, int64_t n)
+{
+    double worst = 0, largest = 0;
+    for (int64_t k = 0; k < n; k++) {
+        double x = (double)a[k], y = (double)b[k];
+        if (isnan(x) && isnan(y))
+            continue;
+        if (isnan(x) || isnan(y))
+            return INFINITY;
+        if (!(fabs(x - y) <= worst))
+            worst = fabs(x - y);
+        if (!(fabs(y) <= largest))
+            largest = fabs(y);
+    }
+    return worst == 0 ? 0 : worst / largest;
+}
+
+static const char *find(const char *variable, const char *fallback, const char *file)
+{
+    static char path[4096];
+    const char *folder = getenv(variable);
+    snprintf(path, sizeof path, "%s/%s", folder && *folder ? folder : fallback, file);
+    return access(path, R_OK) == 0 ? path : NULL;
+}
+
+const char *test_data(const char *file)
+{
+    return find("GNN_DATA", GNN_SOURCE_ROOT "/../shared/data", file);
+}
+
+const char *test_golden(const char *file)
+{
+    return find("GNN_GOLDEN", GNN_SOURCE_ROOT "/../shared/golden", file);
+}
+
+void test_skip(const char *name, const char *why)
+{
+    printf("SKIP %s: %s\n", name, why);
+    fflush(stdout);
+    const char *required = getenv("GNN_REQUIRE_DATA");
+    ck_assert_msg(!required || strcmp(required, "1") != 0, "%s was skipped (%s) under GNN_REQUIRE_DATA=1", name, why);
+}
+
+int test_main(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner), run = srunner_ntests_run(runner);
+    srunner_free(runner);
+    printf("CHECKS %d %d\n", run - failed, failed);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
