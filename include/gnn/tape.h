@@ -32,7 +32,7 @@ typedef enum { GNN_INIT_ZEROS, GNN_INIT_ONES, GNN_INIT_GLOROT, GNN_INIT_UNIFORM_
 
 GNN_API int gnn_parameters_new(gnn_parameters_t **parameters);
 GNN_API void gnn_parameters_free(gnn_parameters_t *parameters);
-/** Declares a (rows x cols) parameter; *id numbers it. Only before gnn_parameters_allocate. `decay` 0: weight decay never applies.
+/** Declares a (rows x cols) parameter; *id numbers it. Only before gnn_parameters_allocate.
  *  `init_argument`: constant, or standard deviation; fans are rows (in) and cols (out) unless fan_out is > 0. */
 GNN_API int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t rows, int64_t cols, gnn_init_t init, double init_argument,
                                int64_t fan_in, int64_t fan_out, int32_t *id);

@@ -1,0 +1,112 @@
+/* The ops' builders: what a user calls to put each on a tape. */
+#include <lib/aggregate/aggregate.h>
+#include <lib/ops/ops.h>
+#include <lib/tape/tape.h>
+
+gnn_var_t gnn_tape_linear(gnn_tape_t *tape, gnn_var_t x, gnn_var_t w, gnn_var_t b)
+{
+    gnn__value_t *input = gnn__tape_value(tape, x);
+    if (!input)
+        return GNN_NONE;
+    gnn_real_t rate = input->sparse_dropout;
+    uint32_t stream = input->stream;
+    gnn_var_t y = gnn_tape_op(tape, &gnn__op_linear, (gnn_var_t[]){x, w, b}, 3, &(gnn__linear_t){rate}, sizeof(gnn__linear_t));
+    if (rate > 0)
+        gnn__tape_set_stream(tape, y, stream);
+    return y;
+}
+
+gnn_var_t gnn_tape_add(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z, gnn_real_t alpha)
+{
+    return gnn_tape_op(tape, &gnn__op_add, (gnn_var_t[]){x, z}, 2, &(gnn__add_t){alpha}, sizeof(gnn__add_t));
+}
+
+gnn_var_t gnn_tape_add_scaled(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z, gnn_var_t eps)
+{
+    return gnn_tape_op(tape, &gnn__op_add_scaled, (gnn_var_t[]){x, z, eps}, 3, NULL, 0);
+}
+
+gnn_var_t gnn_tape_activation(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind, gnn_real_t slope)
+{
+    if (kind == GNN_IDENTITY || kind == GNN_ACTIVATION_DEFAULT)
+        return gnn__tape_value(tape, x) ? x : GNN_NONE;
+    gnn__activation_t how = {kind, slope == 0 ? (gnn_real_t)0.2 : slope};
+    return gnn_tape_op(tape, &gnn__op_activation, &x, 1, &how, sizeof how);
+}
+
+/* A sparse value stays what it is: linear drops its stored numbers as it reads them. */
+static gnn_var_t sparse_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rate)
+{
+    gnn_var_t dropped = gnn_tape_sparse(tape, tape->values[x].sparse);
+    if (dropped != GNN_NONE) {
+        tape->values[dropped].sparse_dropout = rate;
+        tape->values[dropped].stream = gnn__tape_next_stream(tape);
+    }
+    return dropped;
+}
+
+gnn_var_t gnn_tape_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rate)
+{
+    gnn__value_t *v = gnn__tape_value(tape, x);
+    if (!v)
+        return GNN_NONE;
+    if (!(rate >= 0 && rate < 1)) {
+        gnn_tape_fail(tape, gnn__error(GNN_EINVALID, "%s%sa dropout rate lies in [0, 1), got %g", tape->where, *tape->where ? ": " : "", (double)rate));
+        return GNN_NONE;
+    }
+    if (rate < (gnn_real_t)1e-30 || !tape->training)
+        return x;
+    if (v->sparse)
+        return sparse_dropout(tape, x, rate);
+    return gnn_tape_op(tape, &gnn__op_dropout, &x, 1, &(gnn__rate_t){rate}, sizeof(gnn__rate_t));
+}
+
+gnn_var_t gnn_tape_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_t gain, gnn_var_t shift, gnn_real_t eps, const gnn_tensor_t *running,
+                        gnn_real_t momentum)
+{
+    if (kind == GNN_NORM_NONE || kind == GNN_NORM_DEFAULT)
+        return gnn__tape_value(tape, x) ? x : GNN_NONE;
+    gnn__norm_t how = {kind, eps, momentum, running ? *running : (gnn_tensor_t){0}};
+    return gnn_tape_op(tape, &gnn__op_norm, (gnn_var_t[]){x, gain, shift}, 3, &how, sizeof how);
+}
+
+gnn_var_t gnn_tape_concat(gnn_tape_t *tape, const gnn_var_t *x, int count)
+{
+    return gnn_tape_op(tape, &gnn__op_concat, x, count, NULL, 0);
+}
+
+gnn_var_t gnn_tape_gather(gnn_tape_t *tape, gnn_var_t table, gnn_var_t ids)
+{
+    return gnn_tape_op(tape, &gnn__op_gather, (gnn_var_t[]){table, ids}, 2, NULL, 0);
+}
+
+gnn_var_t gnn_tape_head_dot(gnn_tape_t *tape, gnn_var_t x, gnn_var_t a, int64_t heads)
+{
+    return gnn_tape_op(tape, &gnn__op_head_dot, (gnn_var_t[]){x, a}, 2, &(gnn__heads_t){heads}, sizeof(gnn__heads_t));
+}
+
+gnn_var_t gnn_tape_head_mean(gnn_tape_t *tape, gnn_var_t x, int64_t heads)
+{
+    return gnn_tape_op(tape, &gnn__op_head_mean, &x, 1, &(gnn__heads_t){heads}, sizeof(gnn__heads_t));
+}
+
+gnn_var_t gnn_tape_gru(gnn_tape_t *tape, gnn_var_t gates_x, gnn_var_t gates_h, gnn_var_t h)
+{
+    return gnn_tape_op(tape, &gnn__op_gru, (gnn_var_t[]){gates_x, gates_h, h}, 3, NULL, 0);
+}
+
+gnn_var_t gnn_tape_weight_norm(gnn_tape_t *tape, gnn_var_t weight, const gnn_graph_t *graph, gnn_flag_t self_loops, gnn_graph_norm_t kind)
+{
+    gnn__weight_norm_t how = {graph, self_loops, kind};
+    return gnn_tape_op(tape, &gnn__op_weight_norm, &weight, 1, &how, sizeof how);
+}
+
+gnn_var_t gnn_tape_aggregate(gnn_tape_t *tape, const gnn_aggregate_t *how, const gnn_var_t *inputs)
+{
+    return gnn_tape_op(tape, &gnn__op_aggregate, inputs, GNN_AGGREGATE_INPUTS, how, sizeof *how);
+}
+
+gnn_var_t gnn_tape_loss(gnn_tape_t *tape, gnn_var_t logits, const gnn_loss_t *loss)
+{
+    return gnn_tape_op(tape, &gnn__op_loss, &logits, 1, loss, sizeof *loss);
+}

@@ -1,0 +1,155 @@
+/* Parameters: named matrices in one block, so that optimisers and checkpoints are flat loops. Each starts on a 64-byte boundary. */
+#include <lib/base/base.h>
+
+#include <gnn/tape.h>
+#include <math.h>
+
+typedef struct {
+    char *name;
+    int64_t rows, cols, offset;
+    gnn_init_t init;
+    double argument;
+    int64_t fan_in, fan_out;
+} parameter_t;
+
+struct gnn_parameters {
+    parameter_t *list;
+    int32_t count, capacity;
+    int64_t length; /* of the block, in numbers, padding included */
+    gnn_real_t *values, *gradients;
+};
+
+enum { ALIGN = 64 / sizeof(gnn_real_t) };
+
+int gnn_parameters_new(gnn_parameters_t **parameters)
+{
+    return gnn__new(parameters, 1, sizeof **parameters, "parameters");
+}
+
+void gnn_parameters_free(gnn_parameters_t *parameters)
+{
+    if (!parameters)
+        return;
+    for (int32_t k = 0; k < parameters->count; k++)
+        gnn_free(parameters->list[k].name);
+    gnn_free(parameters->list);
+    gnn_free(parameters->values);
+    gnn_free(parameters->gradients);
+    gnn_free(parameters);
+}
+
+int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t rows, int64_t cols, gnn_init_t init, double init_argument, int64_t fan_in,
+                       int64_t fan_out, int32_t *id)
+{
+    parameter_t p = {NULL, rows, cols, parameters->length, init, init_argument, fan_in > 0 ? fan_in : rows, fan_out > 0 ? fan_out : cols};
+    int64_t size;
+    if (parameters->values)
+        return gnn__error(GNN_EINVALID, "parameter %s: the block is allocated already", name);
+    if (gnn_parameters_find(parameters, name) >= 0)
+        return gnn__error(GNN_EINVALID, "two parameters of the name %s", name);
+    if (!gnn__mul(rows, cols, &size) || !gnn__pad(size, ALIGN, &size) || !gnn__add(parameters->length, size, &size))
+        return gnn__error(GNN_EOVERFLOW, "parameter %s of %lld x %lld does not fit", name, (long long)rows, (long long)cols);
+    if (parameters->count == parameters->capacity) {
+        int32_t capacity = parameters->capacity ? 2 * parameters->capacity : 16;
+        GNN_TRY(gnn__grow(&parameters->list, parameters->capacity, capacity, sizeof p, "parameters"));
+        parameters->capacity = capacity;
+    }
+    GNN_TRY(gnn__strdup(&p.name, name));
+    parameters->length = size;
+    *id = parameters->count;
+    parameters->list[parameters->count++] = p;
+    return GNN_OK;
+}
+
+/* One number of a parameter's initial values, from the seed and the parameter's name alone. */
+static double draw(const parameter_t *p, uint64_t seed, uint64_t stream, int64_t k)
+{
+    double bound;
+    switch (p->init) {
+    case GNN_INIT_ONES:
+        return 1;
+    case GNN_INIT_CONSTANT:
+        return p->argument;
+    case GNN_INIT_GLOROT: /* Glorot & Bengio 2010 */
+        bound = sqrt(6.0 / (double)(p->fan_in + p->fan_out));
+        return bound * (2 * gnn__uniform(seed, stream, (uint64_t)k) - 1);
+    case GNN_INIT_UNIFORM_FAN_IN:
+        bound = 1.0 / sqrt((double)p->fan_in);
+        return bound * (2 * gnn__uniform(seed, stream, (uint64_t)k) - 1);
+    case GNN_INIT_NORMAL:
+        return p->argument * gnn__normal(seed, stream, (uint64_t)k);
+    default:
+        return 0;
+    }
+}
+
+int gnn_parameters_allocate(gnn_parameters_t *parameters, gnn_context_t *context)
+{
+    gnn_real_t *values = NULL;
+    GNN_TRY(gnn__new(&values, parameters->length, sizeof *values, "parameters"));
+    int rc = gnn__new(&parameters->gradients, parameters->length, sizeof *values, "gradients");
+    if (rc != GNN_OK) {
+        gnn_free(values);
+        return rc;
+    }
+    parameters->values = values;
+    for (int32_t id = 0; id < parameters->count; id++) {
+        const parameter_t *p = &parameters->list[id];
+        uint64_t stream = gnn__hash_string(p->name);
+        for (int64_t k = 0; p->init != GNN_INIT_ZEROS && k < p->rows * p->cols; k++)
+            values[p->offset + k] = (gnn_real_t)draw(p, gnn_context_seed(context), stream, k);
+    }
+    return GNN_OK;
+}
+
+int32_t gnn_parameters_count(const gnn_parameters_t *parameters)
+{
+    return parameters->count;
+}
+
+const char *gnn_parameters_name(const gnn_parameters_t *parameters, int32_t id)
+{
+    return parameters->list[id].name;
+}
+
+int32_t gnn_parameters_find(const gnn_parameters_t *parameters, const char *name)
+{
+    for (int32_t id = 0; id < parameters->count; id++)
+        if (strcmp(parameters->list[id].name, name) == 0)
+            return id;
+    return -1;
+}
+
+static gnn_tensor_t tensor(const gnn_parameters_t *parameters, int32_t id, gnn_real_t *block)
+{
+    const parameter_t *p = &parameters->list[id];
+    return gnn_tensor(block ? block + p->offset : NULL, p->rows, p->cols);
+}
+
+gnn_tensor_t gnn_parameters_value(const gnn_parameters_t *parameters, int32_t id)
+{
+    return tensor(parameters, id, parameters->values);
+}
+
+gnn_tensor_t gnn_parameters_gradient(const gnn_parameters_t *parameters, int32_t id)
+{
+    return tensor(parameters, id, parameters->gradients);
+}
+
+gnn_real_t *gnn_parameters_block(const gnn_parameters_t *parameters, int gradients, int64_t *length)
+{
+    if (length)
+        *length = parameters->length;
+    return gradients ? parameters->gradients : parameters->values;
+}
+
+int64_t gnn_parameters_offset(const gnn_parameters_t *parameters, int32_t id)
+{
+    return parameters->list[id].offset;
+}
+
+void gnn_parameters_zero_gradients(gnn_parameters_t *parameters)
+{
+    if (parameters->gradients)
+        memset(parameters->gradients, 0, sizeof(gnn_real_t) * (size_t)parameters->length);
+}

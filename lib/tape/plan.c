@@ -1,0 +1,248 @@
+/* Planning a tape's memory in four passes: who reads what (uses), until when (times), where it goes (first fit, largest first), pointers (bind). */
+#include <lib/tape/tape.h>
+
+#include <stdlib.h>
+
+/* ---- pass 1: uses ---- */
+
+/* Views that cover their base exactly, without overlap, are written in backward like values of their own; otherwise the base starts at 0. */
+static bool views_tile(const gnn_tape_t *tape, gnn_var_t base)
+{
+    const gnn__value_t *b = &tape->values[base];
+    int64_t covered = 0;
+    for (gnn_var_t x = base + 1; x < tape->n_values; x++) {
+        const gnn__value_t *v = &tape->values[x];
+        if (v->kind != GNN__VALUE_VIEW || v->base != base || !v->consumed)
+            continue;
+        covered += v->rows * v->cols;
+        for (gnn_var_t y = x + 1; y < tape->n_values; y++) {
+            const gnn__value_t *w = &tape->values[y];
+            if (w->kind == GNN__VALUE_VIEW && w->base == base && w->consumed && w->row < v->row + v->rows && v->row < w->row + w->rows &&
+                w->col < v->col + v->cols && v->col < w->col + w->cols)
+                return false;
+        }
+    }
+    return covered == b->rows * b->cols;
+}
+
+static void find_uses(gnn_tape_t *tape)
+{
+    for (gnn_var_t x = 0; x < tape->n_values; x++) {
+        gnn__value_t *v = &tape->values[x];
+        v->consumed = v->tiled = v->has_views = false;
+        v->first_use = INT32_MAX;
+        v->last_use = -1;
+        v->offset = v->grad_offset = -1;
+    }
+    for (int32_t k = 0; k < tape->n_nodes; k++)
+        for (int i = 0; i < tape->nodes[k]->call.n_in; i++) {
+            if (tape->nodes[k]->in[i] == GNN_NONE)
+                continue;
+            gnn__value_t *v = &tape->values[tape->nodes[k]->in[i]], *b = &tape->values[v->base];
+            v->consumed = true;
+            b->has_views |= v != b;
+            b->first_use = k < b->first_use ? k : b->first_use;
+            b->last_use = k;
+        }
+    for (gnn_var_t x = 0; x < tape->n_values; x++)
+        if (tape->values[x].has_views && !tape->values[x].consumed)
+            tape->values[x].tiled = views_tile(tape, x);
+}
+
+/* ---- pass 2: times ---- */
+
+static void extend(gnn__value_t *v, int32_t time)
+{
+    if (v->last_time < time)
+        v->last_time = time;
+}
+
+static void find_times(gnn_tape_t *tape)
+{
+    int32_t n = tape->n_nodes, end = 2 * n + 1;
+    for (gnn_var_t x = 0; x < tape->n_values; x++) {
+        gnn__value_t *v = &tape->values[x];
+        v->last_time = v->node;
+        if (v->kept || v->last_use < 0)
+            v->last_time = end;
+    }
+    for (int32_t k = 0; k < n; k++) {
+        gnn__node_t *node = tape->nodes[k];
+        bool backward = tape->recording && node->backward;
+        for (int i = 0; i < node->call.n_in; i++)
+            if (node->in[i] != GNN_NONE) {
+                gnn__value_t *b = &tape->values[tape->values[node->in[i]].base];
+                extend(b, backward && (node->call.keep_in >> i & 1) ? 2 * n - 1 - k : k);
+            }
+        for (int i = 0; i < node->call.n_out; i++)
+            if (backward && (node->call.keep_out >> i & 1))
+                extend(&tape->values[node->out + i], 2 * n - 1 - k);
+    }
+}
+
+/* ---- pass 3: places ---- */
+
+static int add_buffer(gnn_tape_t *tape, int64_t bytes, int32_t from, int32_t to, int64_t *where)
+{
+    int64_t padded;
+    *where = 0;
+    if (bytes == 0)
+        return GNN_OK;
+    if (!gnn__pad(bytes, 64, &padded))
+        return gnn__error(GNN_EOVERFLOW, "a tape's buffer of %lld bytes does not fit", (long long)bytes);
+    if (tape->n_buffers == tape->buffers_capacity) {
+        int64_t capacity = tape->buffers_capacity ? 2 * tape->buffers_capacity : 128;
+        GNN_TRY(gnn__grow(&tape->buffers, tape->n_buffers, capacity, sizeof *tape->buffers, "a tape's plan"));
+        GNN_TRY(gnn__grow(&tape->placed, 0, capacity, sizeof *tape->placed, "a tape's plan"));
+        tape->buffers_capacity = capacity;
+    }
+    tape->buffers[tape->n_buffers++] = (gnn__buffer_t){padded, 0, from, to, where};
+    return GNN_OK;
+}
+
+static int value_bytes(const gnn__value_t *v, int64_t *bytes)
+{
+    int64_t count;
+    if (!gnn__mul(v->rows, v->cols, &count) || !gnn__mul(count, sizeof(gnn_real_t), bytes))
+        return gnn__error(GNN_EOVERFLOW, "a value of %lld x %lld does not fit", (long long)v->rows, (long long)v->cols);
+    return GNN_OK;
+}
+
+static int collect_value(gnn_tape_t *tape, gnn__value_t *v)
+{
+    int32_t n = tape->n_nodes;
+    int64_t bytes;
+    if (v->kind != GNN__VALUE_OUTPUT && !v->leaf_grad)
+        return GNN_OK;
+    GNN_TRY(value_bytes(v, &bytes));
+    if (v->kind == GNN__VALUE_OUTPUT && !v->bound)
+        GNN_TRY(add_buffer(tape, bytes, v->node, v->last_time, &v->offset));
+    if (!tape->recording || !v->wants_grad)
+        return GNN_OK;
+    /* A gradient lives from the backward of its last reader (or the seed) to the backward of its maker. */
+    int32_t from = v->kept || v->last_use < 0 ? n - 1 : 2 * n - 1 - v->last_use;
+    return add_buffer(tape, bytes, from, v->leaf_grad ? 2 * n + 1 : 2 * n - 1 - v->node, &v->grad_offset);
+}
+
+static int collect(gnn_tape_t *tape)
+{
+    tape->n_buffers = 0;
+    tape->scratch = 0;
+    for (gnn_var_t x = 0; x < tape->n_values; x++)
+        GNN_TRY(collect_value(tape, &tape->values[x]));
+    for (int32_t k = 0; k < tape->n_nodes; k++) {
+        gnn__node_t *node = tape->nodes[k];
+        int32_t to = tape->recording && node->backward ? 2 * tape->n_nodes - 1 - k : k;
+        for (int i = 0; i < GNN_OP_SAVED; i++)
+            GNN_TRY(add_buffer(tape, (int64_t)node->call.saved_bytes[i], k, to, &node->saved_offset[i]));
+        if (node->call.forward_scratch > tape->scratch)
+            tape->scratch = node->call.forward_scratch;
+        if (tape->recording && node->backward && node->call.backward_scratch > tape->scratch)
+            tape->scratch = node->call.backward_scratch;
+    }
+    return GNN_OK;
+}
+
+static int larger_first(const void *a, const void *b)
+{
+    const gnn__buffer_t *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? 1 : -1;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+/* Lowest offset that no buffer alive at the same time takes; `placed` is kept sorted by offset. */
+static int64_t place(gnn__buffer_t **placed, int64_t count, gnn__buffer_t *b)
+{
+    int64_t offset = 0, at = count;
+    for (int64_t k = 0; k < count; k++) {
+        const gnn__buffer_t *p = placed[k];
+        if (p->to < b->from || b->to < p->from)
+            continue;
+        if (p->offset >= offset + b->bytes)
+            break;
+        if (p->offset + p->bytes > offset)
+            offset = p->offset + p->bytes;
+    }
+    b->offset = offset;
+    while (at > 0 && placed[at - 1]->offset > offset)
+        at--;
+    memmove(placed + at + 1, placed + at, sizeof *placed * (size_t)(count - at));
+    placed[at] = b;
+    return offset + b->bytes;
+}
+
+static int64_t place_all(gnn_tape_t *tape)
+{
+    int64_t top = 0;
+    if (tape->n_buffers > 1)
+        qsort(tape->buffers, (size_t)tape->n_buffers, sizeof *tape->buffers, larger_first);
+    for (int64_t k = 0; k < tape->n_buffers; k++) {
+        int64_t end = place(tape->placed, k, &tape->buffers[k]);
+        *tape->buffers[k].where = tape->buffers[k].offset;
+        top = end > top ? end : top;
+    }
+    return top;
+}
+
+/* ---- pass 4: pointers ---- */
+
+static gnn_tensor_t window(gnn_tensor_t t, const gnn__value_t *v)
+{
+    gnn_tensor_t w = {t.data ? t.data + v->row * t.stride + v->col : NULL, v->rows, v->cols, t.stride};
+    return w;
+}
+
+static void bind_value(gnn_tape_t *tape, gnn__value_t *v, char *base)
+{
+    gnn_tensor_t none = {NULL, v->rows, v->cols, v->cols};
+    v->data = v->grad = none;
+    switch (v->kind) {
+    case GNN__VALUE_INPUT:
+        v->data = v->external;
+        break;
+    case GNN__VALUE_PARAMETER:
+        v->data = gnn_parameters_value(v->parameters, v->parameter);
+        v->grad = gnn_parameters_gradient(v->parameters, v->parameter);
+        break;
+    case GNN__VALUE_OUTPUT:
+        v->data = v->bound ? v->external : gnn_tensor((gnn_real_t *)(void *)(base + v->offset), v->rows, v->cols);
+        break;
+    case GNN__VALUE_VIEW:
+        v->data = window(tape->values[v->base].data, v);
+        v->grad = window(tape->values[v->base].grad, v);
+        return;
+    default:
+        return;
+    }
+    if (v->grad_offset >= 0)
+        v->grad = gnn_tensor((gnn_real_t *)(void *)(base + v->grad_offset), v->rows, v->cols);
+}
+
+static void bind_node(gnn_tape_t *tape, gnn__node_t *node, char *base)
+{
+    gnn_op_call_t *call = &node->call;
+    for (int i = 0; i < call->n_in; i++)
+        if (node->in[i] != GNN_NONE)
+            call->in[i].value = tape->values[node->in[i]].data;
+    for (int i = 0; i < call->n_out; i++)
+        call->out[i].value = tape->values[node->out + i].data;
+    for (int i = 0; i < GNN_OP_SAVED; i++)
+        call->saved[i] = call->saved_bytes[i] ? base + node->saved_offset[i] : NULL;
+}
+
+int gnn__tape_plan(gnn_tape_t *tape)
+{
+    find_uses(tape);
+    find_times(tape);
+    GNN_TRY(collect(tape));
+    size_t top = (size_t)place_all(tape);
+    GNN_TRY(gnn__arena_reserve(&tape->arena, top ? top : 64, "a tape's values"));
+    char *base = gnn__arena_take(&tape->arena, top ? top : 64);
+    for (gnn_var_t x = 0; x < tape->n_values; x++)
+        bind_value(tape, &tape->values[x], base);
+    for (int32_t k = 0; k < tape->n_nodes; k++)
+        bind_node(tape, tape->nodes[k], base);
+    tape->planned = true;
+    return GNN_OK;
+}

@@ -1,0 +1,150 @@
+/* Running a tape: forward in order, backward in reverse. Each value's gradient is overwritten by its first writer and added to by the others. */
+#include <lib/tape/tape.h>
+
+static int reserve_scratch(gnn_tape_t *tape, void **scratch)
+{
+    size_t bytes = tape->scratch ? tape->scratch : 64;
+    GNN_TRY(gnn__arena_reserve(&tape->context->scratch, bytes, "scratch memory"));
+    *scratch = gnn__arena_take(&tape->context->scratch, bytes);
+    return GNN_OK;
+}
+
+static int run_forward(gnn_tape_t *tape)
+{
+    void *scratch;
+    if (!tape->planned)
+        GNN_TRY(gnn__tape_plan(tape));
+    GNN_TRY(reserve_scratch(tape, &scratch));
+    for (int32_t k = 0; k < tape->n_nodes; k++) {
+        gnn_op_call_t *call = &tape->nodes[k]->call;
+        call->scratch = scratch;
+        call->rng.seed = tape->context->seed;
+        call->rng.step = tape->step;
+        GNN_TRY(tape->nodes[k]->op->forward(call));
+    }
+    tape->ran = true;
+    return GNN_OK;
+}
+
+int gnn_tape_forward(gnn_tape_t *tape)
+{
+    if (tape->status != GNN_OK)
+        return gnn_tape_status(tape);
+    return gnn_tape_fail(tape, run_forward(tape));
+}
+
+static void zero(const gnn_tensor_t *t)
+{
+    for (int64_t r = 0; t->data && r < t->rows; r++)
+        memset(t->data + r * t->stride, 0, sizeof(gnn_real_t) * (size_t)t->cols);
+}
+
+/* Where the gradient of input i goes, and whether it adds to what is there. */
+static void bind_gradient(gnn_tape_t *tape, gnn__value_t *v, gnn_operand_t *in)
+{
+    gnn__value_t *b = &tape->values[v->base];
+    in->grad = v->grad;
+    if (v->kind == GNN__VALUE_PARAMETER || (v != b && b->kind == GNN__VALUE_PARAMETER)) {
+        in->accumulate = 1;
+        return;
+    }
+    if (b->has_views && !b->tiled && !b->written)
+        zero(&b->grad);
+    gnn__value_t *target = b->tiled ? v : b;
+    in->accumulate = target->written || (b->has_views && !b->tiled);
+    target->written = b->written = true;
+}
+
+/* Parts of an output's gradient that nobody wrote are 0. False if nobody wrote any of the node's outputs. */
+static bool complete_outputs(gnn_tape_t *tape, const gnn__node_t *node)
+{
+    bool any = false;
+    for (int i = 0; i < node->call.n_out; i++)
+        any |= tape->values[node->out + i].written;
+    for (int i = 0; any && i < node->call.n_out; i++) {
+        gnn__value_t *b = &tape->values[node->out + i];
+        if (!b->written)
+            zero(&b->grad);
+        for (gnn_var_t x = node->out + 1; b->written && b->tiled && x < tape->n_values; x++) {
+            gnn__value_t *v = &tape->values[x];
+            if (v->kind == GNN__VALUE_VIEW && v->base == node->out + i && v->consumed && !v->written)
+                zero(&v->grad);
+        }
+    }
+    return any;
+}
+
+static int backward_node(gnn_tape_t *tape, gnn__node_t *node, void *scratch)
+{
+    gnn_op_call_t *call = &node->call;
+    if (!node->backward || !complete_outputs(tape, node))
+        return GNN_OK;
+    for (int i = 0; i < call->n_out; i++)
+        call->out[i].grad = tape->values[node->out + i].grad;
+    for (int i = 0; i < call->n_in; i++) {
+        if (node->in[i] == GNN_NONE)
+            continue;
+        gnn__value_t *v = &tape->values[node->in[i]];
+        call->in[i].grad.data = NULL;
+        if (v->wants_grad)
+            bind_gradient(tape, v, &call->in[i]);
+    }
+    call->scratch = scratch;
+    return node->op->backward(call);
+}
+
+static int seed(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_root)
+{
+    gnn__value_t *v = gnn__tape_value(tape, root);
+    if (!v)
+        return tape->status;
+    if (v->kind != GNN__VALUE_OUTPUT || !v->wants_grad || (v->last_use >= 0 && !v->kept))
+        return gnn__error(GNN_EINVALID, "backward starts from an op's output that depends on a parameter or a wanted input, and that no op reads "
+                                        "unless it is kept");
+    if (d_root && (d_root->rows != v->rows || d_root->cols != v->cols))
+        return gnn__error(GNN_ESHAPE, "the root is %lld x %lld, its gradient %lld x %lld", (long long)v->rows, (long long)v->cols,
+                          (long long)d_root->rows, (long long)d_root->cols);
+    for (int64_t r = 0; r < v->rows; r++)
+        for (int64_t c = 0; c < v->cols; c++)
+            v->grad.data[r * v->grad.stride + c] = d_root ? gnn__row(d_root, r)[c] : 1;
+    v->written = true;
+    return GNN_OK;
+}
+
+static int run_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_root)
+{
+    void *scratch;
+    if (!tape->recording || !tape->ran)
+        return gnn__error(GNN_EINVALID, tape->recording ? "backward needs a forward before it" : "this tape does not record: gnn_tape_reset(tape, 1, ...)");
+    GNN_TRY(reserve_scratch(tape, &scratch));
+    for (gnn_var_t x = 0; x < tape->n_values; x++)
+        tape->values[x].written = false;
+    GNN_TRY(seed(tape, root, d_root));
+    for (int32_t k = tape->n_nodes - 1; k >= 0; k--)
+        GNN_TRY(backward_node(tape, tape->nodes[k], scratch));
+    for (gnn_var_t x = 0; x < tape->n_values; x++) {
+        gnn__value_t *v = &tape->values[x];
+        if (v->leaf_grad && !v->written)
+            zero(&v->grad);
+    }
+    return GNN_OK;
+}
+
+int gnn_tape_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_root)
+{
+    if (tape->status != GNN_OK)
+        return gnn_tape_status(tape);
+    return gnn_tape_fail(tape, run_backward(tape, root, d_root));
+}
+
+gnn_tensor_t gnn_tape_value(const gnn_tape_t *tape, gnn_var_t x)
+{
+    gnn_tensor_t none = {NULL, 0, 0, 0};
+    return x >= 0 && x < tape->n_values && tape->ran ? tape->values[x].data : none;
+}
+
+gnn_tensor_t gnn_tape_gradient(const gnn_tape_t *tape, gnn_var_t x)
+{
+    gnn_tensor_t none = {NULL, 0, 0, 0};
+    return x >= 0 && x < tape->n_values && tape->ran ? tape->values[x].grad : none;
+}

@@ -1,0 +1,315 @@
+/* Building a tape: values and ops are appended, shapes are checked as they come, errors are sticky. */
+#include <lib/tape/tape.h>
+
+#include <stdlib.h>
+
+int gnn_tape_new(gnn_tape_t **tape, gnn_context_t *context)
+{
+    gnn_tape_t *made;
+    GNN_TRY(gnn__new(&made, 1, sizeof *made, "a tape"));
+    made->context = context;
+    made->arena.allocator = &context->allocator;
+    made->where = "";
+    *tape = made;
+    return GNN_OK;
+}
+
+void gnn_tape_free(gnn_tape_t *tape)
+{
+    if (!tape)
+        return;
+    for (int32_t k = 0; k < tape->nodes_capacity; k++)
+        gnn_free(tape->nodes[k]);
+    gnn_free(tape->nodes);
+    gnn_free(tape->values);
+    gnn_free(tape->buffers);
+    gnn_free(tape->placed);
+    gnn__arena_free(&tape->arena);
+    gnn_free(tape);
+}
+
+void gnn_tape_reset(gnn_tape_t *tape, int recording, int training)
+{
+    tape->recording = recording != 0;
+    tape->training = training != 0;
+    tape->planned = tape->ran = false;
+    tape->status = GNN_OK;
+    tape->n_values = tape->n_nodes = 0;
+    tape->model_step = tape->op_number = 0;
+    tape->where = "";
+}
+
+void gnn_tape_set_step(gnn_tape_t *tape, uint32_t step)
+{
+    tape->step = step;
+}
+
+void gnn_tape_set_place(gnn_tape_t *tape, uint32_t model_step, const char *where)
+{
+    tape->model_step = model_step;
+    tape->op_number = 0;
+    tape->where = where ? where : "";
+}
+
+/* The first error stays, with its message. */
+int gnn_tape_fail(gnn_tape_t *tape, int code)
+{
+    if (tape->status == GNN_OK && code != GNN_OK) {
+        tape->status = code;
+        snprintf(tape->message, sizeof tape->message, "%s", gnn_error_message());
+    }
+    return tape->status;
+}
+
+int gnn_tape_status(const gnn_tape_t *tape)
+{
+    if (tape->status != GNN_OK)
+        gnn__set_message("%s", tape->message);
+    return tape->status;
+}
+
+static int grow_values(gnn_tape_t *tape)
+{
+    if (tape->n_values < tape->values_capacity)
+        return GNN_OK;
+    int32_t capacity = tape->values_capacity ? 2 * tape->values_capacity : 64;
+    GNN_TRY(gnn__grow(&tape->values, tape->values_capacity, capacity, sizeof *tape->values, "a tape's values"));
+    tape->values_capacity = capacity;
+    return GNN_OK;
+}
+
+/* Appends an empty value; NULL after an error. */
+static gnn__value_t *append(gnn_tape_t *tape, gnn__value_kind_t kind, int64_t rows, int64_t cols)
+{
+    if (tape->status != GNN_OK || gnn_tape_fail(tape, grow_values(tape)) != GNN_OK)
+        return NULL;
+    gnn__value_t *v = &tape->values[tape->n_values];
+    *v = (gnn__value_t){.kind = kind, .rows = rows, .cols = cols, .base = tape->n_values, .node = -1, .parameter = -1};
+    tape->n_values++;
+    tape->planned = false;
+    return v;
+}
+
+gnn__value_t *gnn__tape_value(gnn_tape_t *tape, gnn_var_t x)
+{
+    if (tape->status != GNN_OK)
+        return NULL;
+    if (x < 0 || x >= tape->n_values) {
+        gnn_tape_fail(tape, gnn__error(GNN_EINVALID, "%s%sthe tape has %d values, there is no number %d", tape->where, *tape->where ? ": " : "",
+                                       (int)tape->n_values, (int)x));
+        return NULL;
+    }
+    return &tape->values[x];
+}
+
+static gnn_var_t number(const gnn_tape_t *tape, const gnn__value_t *v)
+{
+    return v ? (gnn_var_t)(v - tape->values) : GNN_NONE;
+}
+
+gnn_var_t gnn_tape_input(gnn_tape_t *tape, const gnn_tensor_t *x, int wants_grad)
+{
+    if (tape->status != GNN_OK || gnn_tape_fail(tape, gnn_tensor_check(x, "an input")) != GNN_OK)
+        return GNN_NONE;
+    gnn__value_t *v = append(tape, GNN__VALUE_INPUT, x->rows, x->cols);
+    if (!v)
+        return GNN_NONE;
+    v->external = *x;
+    if (!v->external.stride)
+        v->external.stride = x->cols;
+    v->wants_grad = v->leaf_grad = wants_grad && tape->recording;
+    return number(tape, v);
+}
+
+gnn_var_t gnn_tape_sparse(gnn_tape_t *tape, const gnn_sparse_t *x)
+{
+    gnn__value_t *v = append(tape, GNN__VALUE_SPARSE, x->rows, x->cols);
+    if (v)
+        v->sparse = x;
+    return number(tape, v);
+}
+
+gnn_var_t gnn_tape_ids(gnn_tape_t *tape, const int32_t *ids, int64_t count)
+{
+    gnn__value_t *v = append(tape, GNN__VALUE_IDS, count, 1);
+    if (v)
+        v->ids = ids;
+    return number(tape, v);
+}
+
+gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int32_t id)
+{
+    gnn_tensor_t value = gnn_parameters_value(parameters, id);
+    gnn__value_t *v = append(tape, GNN__VALUE_PARAMETER, value.rows, value.cols);
+    if (!v)
+        return GNN_NONE;
+    v->parameters = parameters;
+    v->parameter = id;
+    v->wants_grad = tape->recording;
+    return number(tape, v);
+}
+
+gnn_var_t gnn_tape_view(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows, int64_t col, int64_t cols)
+{
+    gnn__value_t *of = gnn__tape_value(tape, x);
+    if (!of)
+        return GNN_NONE;
+    if (of->sparse || of->ids || row < 0 || rows < 0 || col < 0 || cols < 0 || rows > of->rows - row || cols > of->cols - col) {
+        gnn_tape_fail(tape, gnn__error(GNN_ESHAPE, "a view of rows %lld + %lld, columns %lld + %lld does not lie in a dense %lld x %lld value",
+                                       (long long)row, (long long)rows, (long long)col, (long long)cols, (long long)of->rows, (long long)of->cols));
+        return GNN_NONE;
+    }
+    if (row == 0 && col == 0 && rows == of->rows && cols == of->cols)
+        return x;
+    gnn__value_t *v = append(tape, GNN__VALUE_VIEW, rows, cols);
+    if (!v)
+        return GNN_NONE;
+    of = &tape->values[x];
+    v->base = of->base;
+    v->row = of->row + row;
+    v->col = of->col + col;
+    v->wants_grad = of->wants_grad;
+    return number(tape, v);
+}
+
+static int grow_nodes(gnn_tape_t *tape)
+{
+    if (tape->n_nodes < tape->nodes_capacity)
+        return GNN_OK;
+    int32_t capacity = tape->nodes_capacity ? 2 * tape->nodes_capacity : 32;
+    GNN_TRY(gnn__grow(&tape->nodes, tape->nodes_capacity, capacity, sizeof *tape->nodes, "a tape's ops"));
+    /* The old capacity counts until all new nodes exist, so that a failure leaves nothing unowned. */
+    for (int32_t k = tape->nodes_capacity; k < capacity; k++) {
+        GNN_TRY(gnn__new(&tape->nodes[k], 1, sizeof *tape->nodes[k], "a tape's op"));
+        tape->nodes_capacity = k + 1;
+    }
+    return GNN_OK;
+}
+
+/* What an op may know of an input before any value exists. */
+static gnn_operand_t operand(const gnn__value_t *v)
+{
+    return (gnn_operand_t){.rows = v->rows, .cols = v->cols, .sparse = v->sparse, .ids = v->ids, .present = 1, .wants_grad = v->wants_grad,
+                           .value = {NULL, v->rows, v->cols, v->cols}, .grad = {NULL, v->rows, v->cols, v->cols}};
+}
+
+uint32_t gnn__tape_next_stream(gnn_tape_t *tape)
+{
+    return (tape->model_step & 0xffff) << 8 | (tape->op_number++ & 0xff);
+}
+
+/* Fills a fresh node and lets the op check its inputs. */
+static int describe(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inputs, int n_inputs, const void *attributes, size_t bytes)
+{
+    gnn_op_call_t *call = &node->call;
+    call->context = tape->context;
+    call->n_in = n_inputs;
+    call->n_out = 1;
+    call->training = tape->training;
+    call->recording = tape->recording;
+    call->where = tape->where;
+    call->rng.stream = gnn__tape_next_stream(tape);
+    if (bytes)
+        memcpy(node->attributes, attributes, bytes);
+    call->attributes = node->attributes;
+    for (int k = 0; k < n_inputs; k++) {
+        node->in[k] = inputs[k];
+        if (inputs[k] == GNN_NONE)
+            continue;
+        gnn__value_t *v = gnn__tape_value(tape, inputs[k]);
+        if (!v)
+            return tape->status;
+        call->in[k] = operand(v);
+        node->backward |= v->wants_grad;
+    }
+    GNN_TRY(node->op->shape(call));
+    node->backward &= node->op->backward != NULL;
+    return GNN_OK;
+}
+
+gnn_var_t gnn_tape_op(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs, int n_inputs, const void *attributes, size_t bytes)
+{
+    if (tape->status != GNN_OK || gnn_tape_fail(tape, grow_nodes(tape)) != GNN_OK)
+        return GNN_NONE;
+    if (n_inputs < 0 || n_inputs > GNN_OP_INPUTS || bytes > GNN__ATTRIBUTE_BYTES) {
+        gnn_tape_fail(tape, gnn__error(GNN_EINVALID, "op %s: at most %d inputs and %d bytes of attributes, got %d and %zu", op->name, GNN_OP_INPUTS,
+                                       GNN__ATTRIBUTE_BYTES, n_inputs, bytes));
+        return GNN_NONE;
+    }
+    gnn__node_t *node = tape->nodes[tape->n_nodes];
+    memset(node, 0, sizeof *node);
+    node->op = op;
+    if (gnn_tape_fail(tape, describe(tape, node, inputs, n_inputs, attributes, bytes)) != GNN_OK)
+        return GNN_NONE;
+    node->out = tape->n_values;
+    for (int k = 0; k < node->call.n_out; k++) {
+        gnn__value_t *v = append(tape, GNN__VALUE_OUTPUT, node->call.out[k].rows, node->call.out[k].cols);
+        if (!v)
+            return GNN_NONE;
+        v->node = tape->n_nodes;
+        v->wants_grad = tape->recording && node->backward;
+    }
+    tape->n_nodes++;
+    return node->out;
+}
+
+gnn_rng_t gnn__tape_rng(const gnn_tape_t *tape, gnn_var_t x)
+{
+    gnn_rng_t rng = {tape->context->seed, tape->step, 0};
+    if (x >= 0 && x < tape->n_values && tape->values[x].node >= 0)
+        rng.stream = tape->nodes[tape->values[x].node]->call.rng.stream;
+    return rng;
+}
+
+void gnn__tape_set_stream(gnn_tape_t *tape, gnn_var_t x, uint32_t stream)
+{
+    if (tape->status == GNN_OK && x >= 0 && tape->values[x].node >= 0)
+        tape->nodes[tape->values[x].node]->call.rng.stream = stream;
+}
+
+void gnn_tape_bind(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *memory)
+{
+    gnn__value_t *v = gnn__tape_value(tape, x);
+    if (!v)
+        return;
+    if (v->kind != GNN__VALUE_OUTPUT || memory->rows != v->rows || memory->cols != v->cols || !memory->data) {
+        if (v->kind == GNN__VALUE_OUTPUT && memory->rows == v->rows && memory->cols == v->cols && v->rows * v->cols == 0)
+            return;
+        gnn_tape_fail(tape, gnn__error(GNN_ESHAPE, "the output is %lld x %lld, the memory given for it is %lld x %lld%s", (long long)v->rows,
+                                       (long long)v->cols, (long long)memory->rows, (long long)memory->cols, memory->data ? "" : " and NULL"));
+        return;
+    }
+    v->external = *memory;
+    if (!v->external.stride)
+        v->external.stride = memory->cols;
+    v->bound = v->kept = true;
+    tape->planned = false;
+}
+
+void gnn_tape_keep(gnn_tape_t *tape, gnn_var_t x)
+{
+    gnn__value_t *v = gnn__tape_value(tape, x);
+    if (v)
+        tape->values[v->base].kept = true;
+    tape->planned = false;
+}
+
+int64_t gnn_tape_rows(const gnn_tape_t *tape, gnn_var_t x)
+{
+    return x >= 0 && x < tape->n_values ? tape->values[x].rows : 0;
+}
+
+int64_t gnn_tape_cols(const gnn_tape_t *tape, gnn_var_t x)
+{
+    return x >= 0 && x < tape->n_values ? tape->values[x].cols : 0;
+}
+
+int gnn_tape_is_sparse(const gnn_tape_t *tape, gnn_var_t x)
+{
+    return x >= 0 && x < tape->n_values && tape->values[x].sparse != NULL;
+}
+
+size_t gnn_tape_bytes(const gnn_tape_t *tape)
+{
+    return tape->arena.capacity;
+}

@@ -1,0 +1,82 @@
+/* Inside of a tape. N nodes; forward of node k runs at time k, its backward at 2N - 1 - k; plan.c packs buffers whose times do not meet into the same memory. */
+#ifndef GNN_LIB_TAPE_TAPE_H
+#define GNN_LIB_TAPE_TAPE_H
+
+#include <gnn/tape.h>
+#include <lib/base/base.h>
+
+enum { GNN__ATTRIBUTE_BYTES = 512 };
+
+typedef enum { GNN__VALUE_INPUT, GNN__VALUE_SPARSE, GNN__VALUE_IDS, GNN__VALUE_PARAMETER, GNN__VALUE_VIEW, GNN__VALUE_OUTPUT } gnn__value_kind_t;
+
+/* One value. Views share the memory of their base; only outputs are planned. */
+typedef struct gnn__value {
+    gnn__value_kind_t kind;
+    int64_t rows, cols;
+    gnn_tensor_t data, grad;      /* where they are; bound by the plan */
+    gnn_tensor_t external;        /* the caller's memory of an input or bound value */
+    const gnn_sparse_t *sparse;
+    const int32_t *ids;
+    gnn_parameters_t *parameters;
+    int32_t parameter;
+    gnn_var_t base;               /* of a view; itself otherwise */
+    int64_t row, col;             /* of a view inside its base */
+    int32_t node;                 /* that makes it, -1 */
+    bool wants_grad, leaf_grad, kept, bound;
+    gnn_real_t sparse_dropout;    /* of a dropped sparse input */
+    uint32_t stream;              /* of that dropout */
+    /* while planning and running backward */
+    bool consumed;                /* directly, not through a view */
+    bool tiled;                   /* views cover it exactly: each view is written like a value of its own */
+    bool has_views, written;
+    int32_t first_use, last_use;  /* nodes that read it or one of its views */
+    int32_t last_time;            /* its data is needed until then */
+    int64_t offset, grad_offset;
+} gnn__value_t;
+
+typedef struct gnn__node {
+    const gnn_op_t *op;
+    gnn_op_call_t call;
+    gnn_var_t in[GNN_OP_INPUTS];
+    gnn_var_t out;                /* the first of n_out numbers */
+    bool backward;                /* some input wants a gradient */
+    int64_t saved_offset[GNN_OP_SAVED];
+    _Alignas(16) unsigned char attributes[GNN__ATTRIBUTE_BYTES];
+} gnn__node_t;
+
+/* A buffer to place: alive in [from, to]. */
+typedef struct gnn__buffer {
+    int64_t bytes, offset;
+    int32_t from, to;
+    int64_t *where;               /* receives the offset */
+} gnn__buffer_t;
+
+struct gnn_tape {
+    gnn_context_t *context;
+    bool recording, training, planned, ran;
+    int status;
+    char message[512];
+    uint32_t step, model_step, op_number;
+    const char *where;
+    gnn__value_t *values;
+    int32_t n_values, values_capacity;
+    gnn__node_t **nodes;          /* allocated once each: calls point into their attributes */
+    int32_t n_nodes, nodes_capacity;
+    gnn__buffer_t *buffers, **placed;
+    int64_t n_buffers, buffers_capacity;
+    gnn__arena_t arena;
+    size_t scratch;               /* largest need of any node */
+};
+
+/* Works out lifetimes and offsets, reserves memory, binds pointers. */
+int gnn__tape_plan(gnn_tape_t *tape);
+/* The random numbers that the op behind a value draws from. */
+gnn_rng_t gnn__tape_rng(const gnn_tape_t *tape, gnn_var_t x);
+/* The op behind a value reads this stream instead of its own: several products of one dropped input see one mask. */
+void gnn__tape_set_stream(gnn_tape_t *tape, gnn_var_t x, uint32_t stream);
+uint32_t gnn__tape_next_stream(gnn_tape_t *tape);
+/* A value, or NULL with a sticky error if the number is not one. */
+gnn__value_t *gnn__tape_value(gnn_tape_t *tape, gnn_var_t x);
+int gnn__tape_error(gnn_tape_t *tape, int code);
+
+#endif

@@ -1,0 +1,108 @@
+/* The oracle of the contract test: the op `aggregate` written from its formulas alone, in double precision, as plain loops over an explicit list of pairs. It
+ * knows nothing of parts, tiles, states or saved numbers.
+ *
+ * Every quantity is a term: its value, and the bound B that the same formula gives when each term and each difference is replaced by the sum of absolute
+ * values. Rounding in any order of summation is a small multiple of B. */
+#ifndef GNN_TESTS_ORACLE_H
+#define GNN_TESTS_ORACLE_H
+
+#include <gnn/tape.h>
+#include <math.h>
+#include <stdbool.h>
+
+typedef struct term {
+    double v, b;
+} term_t;
+
+static inline term_t term(double x)
+{
+    return (term_t){x, fabs(x)};
+}
+
+static inline term_t plus(term_t x, term_t y)
+{
+    return (term_t){x.v + y.v, x.b + y.b};
+}
+
+static inline term_t minus(term_t x, term_t y)
+{
+    return (term_t){x.v - y.v, x.b + y.b};
+}
+
+static inline term_t times(term_t x, term_t y)
+{
+    return (term_t){x.v * y.v, x.b * y.b};
+}
+
+static inline term_t scaled(double f, term_t x)
+{
+    return (term_t){f * x.v, fabs(f) * x.b};
+}
+
+static inline void add_to(term_t *sum, term_t x)
+{
+    sum->v += x.v;
+    sum->b += x.b;
+}
+
+typedef enum { ORACLE_NONE, ORACLE_LINEAR, ORACLE_LINEAR_EDGE, ORACLE_RELU_SUM, ORACLE_GATE, ORACLE_MESSAGES } oracle_message_t;
+typedef enum {
+    ORACLE_SUM, ORACLE_MEAN, ORACLE_MAX, ORACLE_MIN, ORACLE_STD, ORACLE_DOT, ORACLE_ADDITIVE, ORACLE_ADDITIVE_V2, ORACLE_AGGREGATORS
+} oracle_aggregator_t;
+
+/* An input as the op takes it and, after oracle_run, its gradient. cols 0: absent. */
+typedef struct oracle_array {
+    int64_t rows, cols;
+    double *value;
+    term_t *grad;
+} oracle_array_t;
+
+/* i hears j. `edge`: the user's number, n_edges + i for an added self-loop, -1 for a pair of a span. */
+typedef struct oracle_pair {
+    int64_t i, j, edge;
+    double scale;    /* of the view's norm */
+    double distance; /* position of j minus position of i */
+} oracle_pair_t;
+
+typedef struct oracle {
+    gnn_aggregate_t how;
+    oracle_message_t message;
+    oracle_aggregator_t aggregator;
+    bool scored;
+    int64_t n_dst, n_src, n_edges;
+    int64_t heads, kv_heads, d_k, d_v, width, out_width, key_width, query_width;
+    double scale, slope;
+    int edge_parts;
+    /* pairs sorted by receiver: those of i are first[i] .. first[i + 1] - 1 */
+    int64_t n_pairs, *first;
+    oracle_pair_t *pairs;
+    oracle_array_t in[GNN_AGGREGATE_INPUTS];
+    double *d_out; /* n_dst x out_width */
+    gnn_rng_t rng;
+    bool dropping;
+    /* results */
+    term_t *out;
+    double *weights;  /* n_pairs x heads: after the softmax, before dropout and edge weights */
+    /* How far the inputs are from the nearest kink (relative), ties that are exact in any arithmetic not counted, and whether there is such a tie. */
+    double margin;
+    /* of the receiver at hand: one row per pair */
+    term_t *row_message, *row_d_message, *row_edge, *row_key, *row_d_key, *row_score, *row_d_score, *row_factor, *row_d_factor;
+    double *row_keep;
+    term_t *row_y, *row_d_y;
+} oracle_t;
+
+/* Copies everything. in[k].data NULL: absent. `d_out` NULL: ones. Fails the running test when a row of the tables is unknown to the oracle. */
+oracle_t *oracle_new(const gnn_aggregate_t *how, const gnn_tensor_t in[GNN_AGGREGATE_INPUTS], const gnn_real_t *d_out, gnn_rng_t rng, int training);
+void oracle_free(oracle_t *o);
+/* Output and every gradient. */
+void oracle_run(oracle_t *o);
+/* The output alone. */
+void oracle_forward(oracle_t *o);
+/* The attention matrix of every segment, in the layout of segment_weights_out. `n` receives its length; malloc'd. */
+double *oracle_segment_weights(const oracle_t *o, int64_t *n);
+
+/* Between the oracle's files: forward of receiver i into out and the row_ buffers; gradients of receiver i from them. */
+void oracle__row_forward(oracle_t *o, int64_t i);
+void oracle__row_backward(oracle_t *o, int64_t i);
+
+#endif
