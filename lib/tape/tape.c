@@ -1,4 +1,5 @@
 /* Building a tape: values and ops are appended, shapes are checked as they come, errors are sticky. */
+#include <lib/ops/ops.h>
 #include <lib/tape/tape.h>
 
 #include <stdlib.h>
@@ -219,6 +220,9 @@ static int describe(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inputs
         gnn__value_t *v = gnn__tape_value(tape, inputs[k]);
         if (!v)
             return tape->status;
+        if (v->sparse && node->op != &gnn__op_linear)
+            return gnn__error(GNN_EUNSUPPORTED, "%s%sop %s takes dense values, its input %d is sparse (only linear reads sparse ones): see gnn_sparse_to_dense",
+                              tape->where, *tape->where ? ": " : "", node->op->name, k);
         call->in[k] = operand(v);
         node->backward |= v->wants_grad;
     }

@@ -1,0 +1,121 @@
+/* The names of a model: parameters as "STEP.FIELD", running statistics as "STEP.norm.running". */
+#include <lib/model/model.h>
+
+static int add_field(gnn_model_t *model, const gnn__model_field_t *f, const char *field)
+{
+    GNN_TRY(gnn__asprintf(&model->fields[model->n_fields].name, "%s.%s", model->steps[f->step].name, field));
+    char *name = model->fields[model->n_fields].name;
+    model->fields[model->n_fields] = *f;
+    model->fields[model->n_fields++].name = name;
+    return GNN_OK;
+}
+
+/* A parameter shared with an earlier step is listed there only. */
+static bool seen(const gnn_model_t *model, int64_t step, gnn__slot_t slot)
+{
+    int32_t id = model->steps[step].layer->id[slot];
+    for (int64_t k = 0; k < step; k++)
+        for (int s = 0; model->steps[k].layer && s < GNN__SLOTS; s++)
+            if (model->steps[k].layer->id[s] == id)
+                return true;
+    return false;
+}
+
+static int name_step(gnn_model_t *model, int64_t k)
+{
+    const gnn__model_step_t *s = &model->steps[k];
+    const gnn_layer_t *layer = s->layer;
+    for (int64_t i = 0; layer && i < layer->n_fields; i++)
+        if (!seen(model, k, layer->fields[i].slot))
+            GNN_TRY(add_field(model, &(gnn__model_field_t){NULL, k, layer->fields[i].name, -1}, layer->fields[i].name));
+    bool norm = s->step.kind == GNN_STEP_NORM, embed = s->step.kind == GNN_STEP_EMBED;
+    if (s->weight >= 0)
+        GNN_TRY(add_field(model, &(gnn__model_field_t){NULL, k, NULL, s->weight}, norm ? "gain" : embed ? "table" : "weight"));
+    if (s->bias >= 0)
+        GNN_TRY(add_field(model, &(gnn__model_field_t){NULL, k, NULL, s->bias}, norm ? "shift" : "bias"));
+    return GNN_OK;
+}
+
+static int add_buffer(gnn_model_t *model, int64_t step, const char *field, gnn_real_t *values, int64_t width)
+{
+    gnn__model_buffer_t *b = &model->buffers[model->n_buffers];
+    GNN_TRY(gnn__asprintf(&b->name, "%s.%s", model->steps[step].name, field));
+    b->value = gnn_tensor(values, 2, width);
+    model->n_buffers++;
+    return GNN_OK;
+}
+
+static int name_buffers(gnn_model_t *model, int64_t k)
+{
+    const gnn__model_step_t *s = &model->steps[k];
+    if (s->running)
+        GNN_TRY(add_buffer(model, k, "running", s->running, s->step.in));
+    if (!s->layer || !s->layer->running)
+        return GNN_OK;
+    int64_t width = gnn_parameters_value(model->parameters, s->layer->id[GNN__NORM_GAIN]).cols;
+    GNN_TRY(add_buffer(model, k, "norm.running", s->layer->running, width));
+    if (s->layer->id[GNN__NORM2_GAIN] >= 0)
+        GNN_TRY(add_buffer(model, k, "norm2.running", s->layer->running + 2 * width, width));
+    return GNN_OK;
+}
+
+int gnn__model_name_fields(gnn_model_t *model)
+{
+    int64_t most = 0;
+    for (int64_t k = 0; k < model->n_steps; k++)
+        most += model->steps[k].layer ? model->steps[k].layer->n_fields : 2;
+    GNN_TRY(gnn__new(&model->fields, most, sizeof *model->fields, "a model's fields"));
+    GNN_TRY(gnn__new(&model->buffers, 2 * model->n_steps, sizeof *model->buffers, "a model's buffers"));
+    for (int64_t k = 0; k < model->n_steps; k++) {
+        GNN_TRY(name_step(model, k));
+        GNN_TRY(name_buffers(model, k));
+    }
+    return GNN_OK;
+}
+
+int64_t gnn_model_field_count(const gnn_model_t *model)
+{
+    return model->n_fields;
+}
+
+const char *gnn_model_field_name(const gnn_model_t *model, int64_t index)
+{
+    return index >= 0 && index < model->n_fields ? model->fields[index].name : NULL;
+}
+
+int gnn_model_field(const gnn_model_t *model, const char *name, gnn_tensor_t *value, gnn_tensor_t *gradient)
+{
+    for (int64_t k = 0; k < model->n_fields; k++) {
+        const gnn__model_field_t *f = &model->fields[k];
+        if (strcmp(f->name, name) != 0)
+            continue;
+        if (f->field)
+            return gnn_layer_field(model->steps[f->step].layer, f->field, value, gradient);
+        if (value)
+            *value = gnn_parameters_value(model->parameters, f->id);
+        if (gradient)
+            *gradient = gnn_parameters_gradient(model->parameters, f->id);
+        return GNN_OK;
+    }
+    return gnn__error(GNN_ENOTFOUND, "the model has no field %s", name);
+}
+
+int64_t gnn_model_buffer_count(const gnn_model_t *model)
+{
+    return model->n_buffers;
+}
+
+const char *gnn_model_buffer_name(const gnn_model_t *model, int64_t index)
+{
+    return index >= 0 && index < model->n_buffers ? model->buffers[index].name : NULL;
+}
+
+int gnn_model_buffer(const gnn_model_t *model, const char *name, gnn_tensor_t *value)
+{
+    for (int64_t k = 0; k < model->n_buffers; k++)
+        if (strcmp(model->buffers[k].name, name) == 0) {
+            *value = model->buffers[k].value;
+            return GNN_OK;
+        }
+    return gnn__error(GNN_ENOTFOUND, "the model has no buffer %s", name);
+}
