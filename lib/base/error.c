@@ -6,6 +6,9 @@
 
 static _Thread_local char message[1024];
 
+/* Named by graphs/igraph where it is built in; 0 otherwise. */
+const char *gnn__igraph_strerror(int code) __attribute__((weak));
+
 const char *gnn_error_string(int code)
 {
 #define CASE(name, value, text) \
@@ -14,7 +17,9 @@ const char *gnn_error_string(int code)
     switch (code) {
         GNN_ERROR_CODES(CASE)
     default:
-        return code > 0 && code < 1000 ? "an error of igraph" : "unknown error";
+        if (code > 0 && code < 1000)
+            return gnn__igraph_strerror ? gnn__igraph_strerror(code) : "an error of igraph";
+        return "unknown error";
     }
 #undef CASE
 }

@@ -1,6 +1,0 @@
-#include <gnn/build.h>
-
-const char *gnn_version(void)
-{
-    return GNN_VERSION;
-}

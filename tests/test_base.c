@@ -1,0 +1,204 @@
+/* The foundation: Philox against the published vectors, checked sizes, arenas, failing allocations, contexts, errors per thread. */
+#include "support.h"
+
+#include <omp.h>
+#include <pthread.h>
+
+START_TEST(philox_known_answers)
+{
+    /* Random123's kat_vectors, philox4x32 with 10 rounds */
+    static const uint32_t rows[3][10] = {
+        {0, 0, 0, 0, 0, 0, 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8},
+        {0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd},
+        {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344, 0xa4093822, 0x299f31d0, 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1},
+    };
+    for (int k = 0; k < 3; k++) {
+        uint32_t out[4];
+        gnn__philox(rows[k], rows[k] + 4, out);
+        ck_assert_mem_eq(out, rows[k] + 6, sizeof out);
+    }
+}
+END_TEST
+
+START_TEST(draws_have_the_right_moments)
+{
+    double mean = 0, square = 0, uniform = 0;
+    enum { N = 20000 };
+    for (uint64_t k = 0; k < N; k++) {
+        double z = gnn__normal(7, 3, k), u = gnn__uniform(7, 4, k);
+        ck_assert(u >= 0 && u < 1);
+        mean += z / N;
+        square += z * z / N;
+        uniform += u / N;
+    }
+    ck_assert_double_eq_tol(mean, 0, 0.03);
+    ck_assert_double_eq_tol(square, 1, 0.05);
+    ck_assert_double_eq_tol(uniform, 0.5, 0.01);
+}
+END_TEST
+
+START_TEST(dropout_keeps_the_rounded_rate)
+{
+    gnn__dropout_t d = gnn__dropout((gnn_rng_t){1, 2, 3}, (gnn_real_t)0.6);
+    int64_t kept = 0, total = 0;
+    ck_assert_double_eq_tol((double)d.scale * d.threshold, 65536, 0.01);
+    for (uint32_t a = 0; a < 200; a++)
+        for (uint32_t b = 0; b < 50; b++) {
+            gnn_real_t keep[8];
+            gnn__dropout_draw(&d, a, b, 0, keep);
+            for (int k = 0; k < 8; k++, total++) {
+                ck_assert(keep[k] == 0 || keep[k] == d.scale);
+                kept += keep[k] != 0;
+            }
+        }
+    ck_assert_double_eq_tol((double)kept / (double)total, 0.4, 0.01);
+    ck_assert_uint_eq(gnn__dropout((gnn_rng_t){1, 2, 3}, 0).threshold, 65536);
+}
+END_TEST
+
+START_TEST(sizes_that_wrap_are_refused)
+{
+    int64_t out = -7;
+    size_t bytes;
+    ck_assert(!gnn__mul(INT64_MAX, 2, &out) && !gnn__mul(-1, 2, &out) && !gnn__add(INT64_MAX, 1, &out) && !gnn__pad(INT64_MAX, 64, &out));
+    ck_assert(gnn__mul(1LL << 31, 1LL << 31, &out) && out == 1LL << 62);
+    ck_assert(gnn__mul(0, INT64_MAX, &out) && out == 0);
+    ck_assert(gnn__pad(65, 64, &out) && out == 128);
+    ck_fails(gnn__bytes(1LL << 62, 4, "a table", &bytes), GNN_EOVERFLOW, "a table: 4611686018427387904 elements of 4 bytes");
+    void *memory = NULL;
+    ck_fails(gnn__new(&memory, -1, 8, "minus one"), GNN_EOVERFLOW, "minus one");
+    ck_assert_ptr_null(memory);
+}
+END_TEST
+
+START_TEST(memory_is_aligned_zeroed_and_grows)
+{
+    int *a = NULL;
+    ck_ok(gnn__new(&a, 100, sizeof *a, "a"));
+    ck_assert_uint_eq((uintptr_t)a % 64, 0);
+    for (int k = 0; k < 100; k++) {
+        ck_assert_int_eq(a[k], 0);
+        a[k] = k;
+    }
+    ck_ok(gnn__grow(&a, 100, 1000, sizeof *a, "a"));
+    ck_assert(a[99] == 99 && a[100] == 0 && a[999] == 0);
+    gnn__fail_allocation(1);
+    int *before = a;
+    ck_fails(gnn__grow(&a, 1000, 2000, sizeof *a, "a"), GNN_EMEMORY, "a: no memory for 8000 bytes");
+    gnn__fail_allocation(0);
+    ck_assert_ptr_eq(a, before);
+    gnn_free(a);
+}
+END_TEST
+
+START_TEST(arenas_hand_out_aligned_memory_once)
+{
+    gnn__arena_t arena = {0};
+    ck_ok(gnn__arena_reserve(&arena, 1000, "arena"));
+    char *a = gnn__arena_take(&arena, 10), *b = gnn__arena_take(&arena, 100);
+    ck_assert(a && b && (uintptr_t)a % 64 == 0 && (uintptr_t)b % 64 == 0 && b >= a + 64);
+    memset(b, 1, 100);
+    ck_assert_ptr_null(gnn__arena_take(&arena, 1000));
+    size_t capacity = arena.capacity;
+    ck_ok(gnn__arena_reserve(&arena, 500, "arena"));
+    ck_assert(arena.capacity == capacity && arena.used == 0);
+    gnn__arena_free(&arena);
+}
+END_TEST
+
+static int taken, given;
+static void *counting_allocate(void *user, size_t alignment, size_t bytes)
+{
+    taken += *(int *)user;
+    return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+static void counting_release(void *user, void *memory, size_t bytes)
+{
+    (void)bytes;
+    given += *(int *)user;
+    free(memory);
+}
+
+START_TEST(a_context_uses_its_allocator)
+{
+    int one = 1;
+    gnn_context_t *context;
+    taken = given = 0;
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 2, .allocator = {counting_allocate, counting_release, &one}}));
+    ck_ok(gnn__arena_reserve(&context->scratch, 100, "scratch"));
+    gnn_context_free(context);
+    ck_assert(taken == 1 && given == 1);
+    ck_fails(gnn_context_new(&context, &(gnn_context_config_t){.threads = -1}), GNN_EINVALID, "0 to 1024 threads, got -1");
+    ck_fails(gnn_context_new(&context, &(gnn_context_config_t){.allocator = {.allocate = counting_allocate}}), GNN_EINVALID, "both allocate and release");
+}
+END_TEST
+
+static void *other_thread(void *unused)
+{
+    (void)unused;
+    gnn__set_message("theirs");
+    return NULL;
+}
+
+START_TEST(messages_are_per_thread)
+{
+    pthread_t thread;
+    gnn__set_message("ours %d", 1);
+    ck_assert_int_eq(pthread_create(&thread, NULL, other_thread, NULL), 0);
+    pthread_join(thread, NULL);
+    ck_assert_str_eq(gnn_error_message(), "ours 1");
+    ck_assert_int_eq(gnn__error_prefix(GNN_EIO, "file %s", "x"), GNN_EIO);
+    ck_assert_str_eq(gnn_error_message(), "file x: ours 1");
+    ck_assert_str_eq(gnn_error_string(GNN_EMEMORY), "out of memory");
+    ck_assert_str_eq(gnn_error_string(-5), "unknown error");
+}
+END_TEST
+
+START_TEST(a_region_asked_for_two_threads_runs_on_two)
+{
+    int ran = 0;
+#pragma omp parallel num_threads(2)
+#pragma omp single
+    ran = omp_get_num_threads();
+    ck_assert_int_eq(ran, 2);
+}
+END_TEST
+
+START_TEST(shares_cover_everything_once)
+{
+    for (int threads = 1; threads < 9; threads++)
+        for (int64_t n = 0; n < 40; n++) {
+            ck_assert_int_eq(gnn__share(n, 0, threads), 0);
+            ck_assert_int_eq(gnn__share(n, threads, threads), n);
+            for (int t = 0; t < threads; t++)
+                ck_assert_int_le(gnn__share(n, t, threads), gnn__share(n, t + 1, threads));
+        }
+}
+END_TEST
+
+START_TEST(build_info_names_what_was_found)
+{
+    ck_assert_str_eq(gnn_version(), GNN_VERSION);
+    ck_assert_ptr_nonnull(strstr(gnn_build_info(), "OpenBLAS"));
+    ck_assert_ptr_nonnull(strstr(gnn_build_info(), GNN_DOUBLE ? "double" : "float"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("base");
+    TCase *c = tcase_create("base");
+    tcase_add_test(c, philox_known_answers);
+    tcase_add_test(c, draws_have_the_right_moments);
+    tcase_add_test(c, dropout_keeps_the_rounded_rate);
+    tcase_add_test(c, sizes_that_wrap_are_refused);
+    tcase_add_test(c, memory_is_aligned_zeroed_and_grows);
+    tcase_add_test(c, arenas_hand_out_aligned_memory_once);
+    tcase_add_test(c, a_context_uses_its_allocator);
+    tcase_add_test(c, messages_are_per_thread);
+    tcase_add_test(c, a_region_asked_for_two_threads_runs_on_two);
+    tcase_add_test(c, shares_cover_everything_once);
+    tcase_add_test(c, build_info_names_what_was_found);
+    suite_add_tcase(suite, c);
+    return test_main(suite);
+}
