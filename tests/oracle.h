@@ -83,12 +83,14 @@ typedef struct oracle {
     /* results */
     term_t *out;
     double *weights;  /* n_pairs x heads: after the softmax, before dropout and edge weights */
-    /* How far the inputs are from the nearest kink (relative), ties that are exact in any arithmetic not counted, and whether there is such a tie. */
-    double margin;
-    /* of the receiver at hand: one row per pair */
+    /* n_dst x out_width: how far what this number hears is from the nearest kink, relative to B; exact zeros and exact ties are not counted. */
+    double *margin;
+    /* of the receiver at hand: one row per pair ... */
     term_t *row_message, *row_d_message, *row_edge, *row_key, *row_d_key, *row_score, *row_d_score, *row_factor, *row_d_factor;
     double *row_keep;
+    /* ... and the output before the gate, its gradient, and margins per message column and per head */
     term_t *row_y, *row_d_y;
+    double *margin_message, *margin_score;
 } oracle_t;
 
 /* Copies everything. in[k].data NULL: absent. `d_out` NULL: ones. Fails the running test when a row of the tables is unknown to the oracle. */
@@ -98,11 +100,19 @@ void oracle_free(oracle_t *o);
 void oracle_run(oracle_t *o);
 /* The output alone. */
 void oracle_forward(oracle_t *o);
+/* After oracle_forward: no gradient is sent into numbers whose margin is below `least`, where two correct programs may differ. Returns their share. */
+double oracle_leave_kinks_out(oracle_t *o, double least);
 /* The attention matrix of every segment, in the layout of segment_weights_out. `n` receives its length; malloc'd. */
 double *oracle_segment_weights(const oracle_t *o, int64_t *n);
 
 /* Between the oracle's files: forward of receiver i into out and the row_ buffers; gradients of receiver i from them. */
 void oracle__row_forward(oracle_t *o, int64_t i);
 void oracle__row_backward(oracle_t *o, int64_t i);
+/* Which column of the distance table a pair reads. */
+static inline int64_t oracle__bucket(const oracle_t *o, const oracle_pair_t *p)
+{
+    int64_t buckets = o->how.distance_buckets, at = (int64_t)p->distance + buckets / 2;
+    return at < 0 ? 0 : at >= buckets ? buckets - 1 : at;
+}
 
 #endif

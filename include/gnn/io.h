@@ -90,20 +90,31 @@ GNN_API void gnn_data_describe(const gnn_data_t *data, char *text, size_t size);
 GNN_API int gnn_model_save(const gnn_model_t *model, const char *path);
 GNN_API int gnn_model_load(gnn_model_t **model, gnn_context_t *context, const char *path);
 
-/** Naming conventions of other libraries (lib/io/names.def). */
-typedef enum { GNN_NAMES_OWN = 0, GNN_NAMES_PYG, GNN_NAMES_PYTORCH, GNN_NAMES_GAT_REFERENCE } gnn_names_t;
+/** Naming conventions of other libraries (lib/io/names.def): PyG's and PyTorch's modules; arrays per head, numbered by layer. */
+typedef enum {
+    GNN_NAMES_OWN = 0,
+    GNN_NAMES_PYG,
+    GNN_NAMES_PYTORCH,              /**< MultiheadAttention, TransformerEncoderLayer, the self-attention of TransformerDecoderLayer: told by the config */
+    GNN_NAMES_GAT_REFERENCE,
+    GNN_NAMES_PYTORCH_DECODER_CROSS /**< the other half of TransformerDecoderLayer; in a model, steps that name their receivers are taken for it */
+} gnn_names_t;
 
 /**
  * Copies arrays into a layer's fields by the names another library uses; `prefix` stands before each name ("w.", "encoder.layers.0.").
- * Layouts are turned as the table says (a PyTorch Linear is out x in). GNN_ENOTFOUND names a field with no array; GNN_ESHAPE both shapes;
- * GNN_ENUMERIC a NaN. With `gradients`, nothing is loaded: the arrays are compared in the caller's hands (see gnn_names_export).
+ * Layouts are turned as the table says (a PyTorch Linear is out x in); numbers may be of any floating type. Everything is checked before
+ * anything is copied. GNN_ENOTFOUND: a field has no array; GNN_EFORMAT: an array under the prefix belongs to no field, or is not floating;
+ * GNN_ESHAPE with both shapes; GNN_ENUMERIC: a number is not finite, with its place; GNN_EUNSUPPORTED: there is no such module there.
  */
 GNN_API int gnn_layer_import(gnn_layer_t *layer, gnn_names_t names, const char *prefix, const gnn_arrays_t *arrays);
-/** The reverse: for array name `name` (without prefix) of shape and layout of the other library, writes a layer's values (gradients 0) or
- *  gradients (1) into `out`, `count` reals. GNN_ENOTFOUND if the name does not belong to this layer. */
+/** The reverse: for array `name` (without prefix) in shape and layout of the other library, writes a layer's values (gradients 0) or
+ *  gradients (1) into `out`, `count` reals. GNN_ENOTFOUND if the name does not belong to this layer; GNN_ESHAPE if `count` is another. */
 GNN_API int gnn_layer_export(const gnn_layer_t *layer, gnn_names_t names, const char *name, int gradients, gnn_real_t *out, int64_t count);
-/** All layers of a model: step k takes `prefix` with %lld replaced by its number among the layers ("%lld." for PyG's Sequential). */
+/** All steps of a model that have parameters: `prefix` is completed for each, %lld by its number among them ("%lld." for PyG's Sequential), %s
+ *  by its name up to a colon, so that two steps may share a module ("decoder.0", "decoder.0:cross"). Steps with the same prefix share arrays. */
 GNN_API int gnn_model_import(gnn_model_t *model, gnn_names_t names, const char *prefix, const gnn_arrays_t *arrays);
+/** The reverse, as gnn_layer_export; `name` is the whole name, prefix included. */
+GNN_API int gnn_model_export(const gnn_model_t *model, gnn_names_t names, const char *prefix, const char *name, int gradients, gnn_real_t *out,
+                             int64_t count);
 
 #ifdef __cplusplus
 }

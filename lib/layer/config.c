@@ -196,8 +196,6 @@ static int check_combination(const gnn_layer_config_t *c)
 {
     gnn__widths_t w;
     gnn__layer_widths(c, &w);
-    if (c->message->edge_parts > 0 && c->edge_dim == 0)
-        return gnn__error(GNN_EINVALID, "message %s reads edge features: set .edge_dim", c->message->name);
     if (c->edge_dim > 0 && c->message->edge_parts == 0 && !gnn__scored(c))
         return gnn__error(GNN_EUNSUPPORTED, "neither message %s nor aggregator %s reads edge features, but .edge_dim = %lld", c->message->name, c->aggregator->name,
                           (long long)c->edge_dim);

@@ -163,7 +163,20 @@ static int declare_layer(gnn_model_t *model, gnn__model_step_t *s, int64_t index
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", s->where);
 }
 
-static int build(gnn_model_t *model, gnn_context_t *context, int64_t count, const gnn_step_t *steps, bool named)
+/* A file's config must not ask for more numbers than the file holds. */
+static int check_size(const gnn_parameters_t *parameters, int64_t most)
+{
+    int64_t total = 0;
+    for (int32_t id = 0; id < gnn_parameters_count(parameters); id++) {
+        gnn_tensor_t t = gnn_parameters_value(parameters, id);
+        total += t.rows * t.cols;
+    }
+    if (most >= 0 && total > most)
+        return gnn__error(GNN_ESHAPE, "the steps have %lld parameters, the file holds %lld numbers", (long long)total, (long long)most);
+    return GNN_OK;
+}
+
+static int build(gnn_model_t *model, gnn_context_t *context, int64_t count, const gnn_step_t *steps, bool named, int64_t most)
 {
     GNN_TRY(gnn__new(&model->steps, count, sizeof *model->steps, "a model's steps"));
     GNN_TRY(gnn_parameters_new(&model->parameters));
@@ -176,17 +189,18 @@ static int build(gnn_model_t *model, gnn_context_t *context, int64_t count, cons
                 return gnn__error(GNN_EINVALID, "two steps of the name %s", s->name);
         GNN_TRY(s->step.kind == GNN_STEP_LAYER ? declare_layer(model, s, k) : declare_op(model, s));
     }
+    GNN_TRY(check_size(model->parameters, most));
     GNN_TRY(gnn_parameters_allocate(model->parameters, context));
     return gnn__model_name_fields(model);
 }
 
-static int make(gnn_model_t **model, gnn_context_t *context, int64_t count, const gnn_step_t *steps, bool named)
+int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count, const gnn_step_t *steps, bool named, int64_t most)
 {
     gnn_model_t *made;
     if (count < 1 || count > 100000)
         return gnn__error(GNN_EINVALID, "a model of %lld steps: at least 1 is needed", (long long)count);
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a model"));
-    int rc = build(made, context, count, steps, named);
+    int rc = build(made, context, count, steps, named, most);
     if (rc != GNN_OK) {
         gnn_model_free(made);
         return rc;
@@ -197,7 +211,7 @@ static int make(gnn_model_t **model, gnn_context_t *context, int64_t count, cons
 
 int gnn_model_from_steps(gnn_model_t **model, gnn_context_t *context, int64_t count, const gnn_step_t *steps)
 {
-    return make(model, context, count, steps, true);
+    return gnn__model_make(model, context, count, steps, true, -1);
 }
 
 int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int64_t count, const gnn_layer_config_t *layers)
@@ -206,7 +220,7 @@ int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int64_t count, co
     GNN_TRY(gnn__new(&steps, count < 0 ? 0 : count, sizeof *steps, "a model's steps"));
     for (int64_t k = 0; k < count; k++)
         steps[k].layer = layers[k];
-    int rc = make(model, context, count, steps, false);
+    int rc = gnn__model_make(model, context, count, steps, false, -1);
     gnn_free(steps);
     return rc;
 }

@@ -42,5 +42,7 @@ struct gnn_model {
 gnn_var_t gnn__model_record(const gnn_model_t *model, gnn_tape_t *tape, const gnn_model_inputs_t *inputs, gnn_var_t *vars, int64_t last,
                             const gnn__attention_out_t *weights);
 int gnn__model_name_fields(gnn_model_t *model);
+/* gnn_model_from_steps, or with `named` false gnn_model_new; GNN_ESHAPE before anything large is allocated if there are over `most` parameters (-1: any). */
+int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count, const gnn_step_t *steps, bool named, int64_t most);
 
 #endif

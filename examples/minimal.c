@@ -1,0 +1,16 @@
+/* The shortest whole program: a graph attention network on Zachary's karate club. */
+#include <gnn/gnn.h>
+#include <stdio.h>
+
+int main(void)
+{
+    gnn_context_t *context; gnn_data_t *data; gnn_model_t *gat; double accuracy;
+    GNN_TRY(gnn_context_new(&context, NULL));
+    GNN_TRY(gnn_data_karate(&data));
+    GNN_TRY(gnn_model_new(&gat, context, 2, (gnn_layer_config_t[]){
+        GNN_GAT(.in = data->features, .out = 8, .heads = 8, .activation = GNN_ELU),
+        GNN_GAT(.in = 64, .out = data->classes)}));
+    GNN_TRY(gnn_train(gat, context, data, &(gnn_train_config_t){.lr = 0.005f, .weight_decay = 5e-4f}, NULL));
+    GNN_TRY(gnn_evaluate(gat, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &accuracy));
+    printf("test accuracy %.1f\n", 100 * accuracy);
+}

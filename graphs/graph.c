@@ -1,0 +1,297 @@
+/* A graph's memory, its segments and what can be asked of it. The two forms of a part are drawn in
+ * <gnn/graph.h>. */
+#include <graphs/build.h>
+
+int gnn__graph_own(gnn_graph_t *graph, void *out, int64_t count, size_t element, const char *what)
+{
+    int64_t n = graph->n_owned;
+    if ((n & (n - 1)) == 0) /* the list has room for a power of two */
+        GNN_TRY(gnn__grow(&graph->owned, n, n ? 2 * n : 1, sizeof *graph->owned,
+                          "list of a graph's arrays"));
+    void *array;
+    GNN_TRY(gnn__new(&array, count, element, what));
+    graph->owned[graph->n_owned++] = array;
+    memcpy(out, &array, sizeof array);
+    return GNN_OK;
+}
+
+int gnn__graph_own_copy(gnn_graph_t *graph, void *out, const void *from, int64_t count,
+                        size_t element, const char *what)
+{
+    void *array = NULL;
+    if (from) {
+        GNN_TRY(gnn__graph_own(graph, &array, count, element, what));
+        memcpy(array, from, (size_t)count * element);
+    }
+    memcpy(out, &array, sizeof array);
+    return GNN_OK;
+}
+
+void gnn__graph_forget(gnn_graph_t *graph, int64_t mark)
+{
+    while (graph->n_owned > mark)
+        gnn_free(graph->owned[--graph->n_owned]);
+}
+
+int gnn__graph_check_size(const char *name, int64_t n)
+{
+    if (n < 0)
+        return gnn__error(GNN_EINVALID, "%s = %lld is negative", name, (long long)n);
+    if (n > INT32_MAX)
+        return gnn__error(GNN_EOVERFLOW, "%s = %lld nodes, but a graph holds at most %d", name,
+                          (long long)n, INT32_MAX);
+    return GNN_OK;
+}
+
+int gnn__graph_new(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, int64_t n_parts)
+{
+    *graph = NULL;
+    GNN_TRY(gnn__graph_check_size("n_dst", n_dst));
+    GNN_TRY(gnn__graph_check_size("n_src", n_src));
+    int rc;
+    gnn_graph_t *g;
+    GNN_TRY(gnn__new(&g, 1, sizeof *g, "graph"));
+    g->n_dst = n_dst;
+    g->n_src = n_src;
+    g->base.key =
+        (gnn_view_t){.self_loops = GNN_OFF, .norm = GNN_GRAPH_NORM_NONE, .backward = GNN_OFF};
+    GNN_CHECK(
+        gnn__graph_own(g, &g->base.parts, n_parts, sizeof *g->base.parts, "parts of a graph"));
+    g->base.n_parts = n_parts;
+    for (int64_t p = 0; p < n_parts; p++)
+        g->base.parts[p] = (gnn__part_t){.n_rows = n_dst, .n_cols = n_src};
+    *graph = g;
+    return GNN_OK;
+done:
+    gnn_graph_free(g);
+    return rc;
+}
+
+void gnn_graph_free(gnn_graph_t *graph)
+{
+    if (!graph)
+        return;
+    gnn__graph_forget(graph, 0);
+    gnn_free(graph->owned);
+    gnn_free(graph->views);
+    gnn_free(graph);
+}
+
+int gnn__graph_add_segments(gnn_graph_t *graph, int64_t segments)
+{
+    if (segments == 0)
+        return GNN_OK;
+    GNN_TRY(gnn__graph_own(graph, &graph->dst_segments, segments + 1, sizeof(int64_t),
+                           "segment offsets"));
+    GNN_TRY(gnn__graph_own(graph, &graph->src_segments, segments + 1, sizeof(int64_t),
+                           "segment offsets"));
+    GNN_TRY(gnn__graph_own(graph, &graph->dst_start, segments, sizeof(int64_t), "segment starts"));
+    GNN_TRY(gnn__graph_own(graph, &graph->src_start, segments, sizeof(int64_t), "segment starts"));
+    graph->n_segments = segments;
+    return GNN_OK;
+}
+
+int gnn__graph_copy_segments(gnn_graph_t *graph, const gnn_graph_t *from)
+{
+    size_t bytes = (size_t)from->n_segments * sizeof(int64_t);
+    if (from->n_segments == 0)
+        return GNN_OK;
+    GNN_TRY(gnn__graph_add_segments(graph, from->n_segments));
+    memcpy(graph->dst_segments, from->dst_segments, bytes + sizeof(int64_t));
+    memcpy(graph->src_segments, from->src_segments, bytes + sizeof(int64_t));
+    memcpy(graph->dst_start, from->dst_start, bytes);
+    memcpy(graph->src_start, from->src_start, bytes);
+    return GNN_OK;
+}
+
+static int sum_lengths(const char *name, int64_t segments, const int64_t *lengths, int64_t *total)
+{
+    *total = 0;
+    if (segments < 0)
+        return gnn__error(GNN_EINVALID, "segments = %lld is negative", (long long)segments);
+    if (segments > 0 && !lengths)
+        return gnn__error(GNN_EINVALID, "%s is NULL for %lld segments", name, (long long)segments);
+    for (int64_t s = 0; s < segments; s++) {
+        if (lengths[s] < 0)
+            return gnn__error(GNN_EINVALID, "%s[%lld] = %lld is negative", name, (long long)s,
+                              (long long)lengths[s]);
+        if (!gnn__add(*total, lengths[s], total) || *total > INT32_MAX)
+            return gnn__error(GNN_EOVERFLOW, "%s[0..%lld] add up to more than %d nodes", name,
+                              (long long)s, INT32_MAX);
+    }
+    return GNN_OK;
+}
+
+int gnn__graph_new_segments(gnn_graph_t **graph, int64_t segments, const int64_t *dst_lengths,
+                            const int64_t *src_lengths, int64_t n_parts)
+{
+    *graph = NULL;
+    int64_t n_dst, n_src;
+    bool same = dst_lengths == src_lengths;
+    GNN_TRY(sum_lengths(same ? "lengths" : "dst_lengths", segments, dst_lengths, &n_dst));
+    GNN_TRY(sum_lengths(same ? "lengths" : "src_lengths", segments, src_lengths, &n_src));
+    int rc;
+    gnn_graph_t *g;
+    GNN_TRY(gnn__graph_new(&g, n_dst, n_src, n_parts));
+    GNN_CHECK(gnn__graph_add_segments(g, segments));
+    for (int64_t s = 0; s < segments; s++) {
+        g->dst_segments[s + 1] = g->dst_segments[s] + dst_lengths[s];
+        g->src_segments[s + 1] = g->src_segments[s] + src_lengths[s];
+    }
+    *graph = g;
+    return GNN_OK;
+done:
+    gnn_graph_free(g);
+    return rc;
+}
+
+void gnn__part_count_degrees(const gnn__part_t *part, int64_t *degree)
+{
+    for (int64_t r = 0; r < part->n_rows; r++) {
+        gnn__walk_t w = gnn__walk_row(part, r);
+        degree[w.node] += w.end - w.at;
+    }
+}
+
+int gnn__graph_deliver(gnn_graph_t **graph, gnn_graph_t *built, int rc)
+{
+    int64_t *degree;
+    if (!graph && rc == GNN_OK)
+        rc = gnn__error(GNN_EINVALID, "the place for the new graph is NULL");
+    GNN_CHECK(rc);
+    GNN_CHECK(gnn__graph_own(built, &degree, built->n_dst, sizeof *degree, "degrees"));
+    for (int64_t p = 0; p < built->base.n_parts; p++)
+        gnn__part_count_degrees(&built->base.parts[p], degree);
+    built->base.degree = degree;
+    *graph = built;
+    return GNN_OK;
+done:
+    gnn_graph_free(built);
+    if (graph)
+        *graph = NULL;
+    return rc;
+}
+
+int64_t gnn_graph_n_dst(const gnn_graph_t *graph)
+{
+    return graph->n_dst;
+}
+
+int64_t gnn_graph_n_src(const gnn_graph_t *graph)
+{
+    return graph->n_src;
+}
+
+int64_t gnn_graph_n_edges(const gnn_graph_t *graph)
+{
+    return graph->n_edges;
+}
+
+int64_t gnn_graph_n_pairs(const gnn_graph_t *graph)
+{
+    int64_t pairs = 0;
+    for (int64_t p = 0; p < graph->base.n_parts; p++)
+        pairs += graph->base.parts[p].pairs;
+    return pairs;
+}
+
+int64_t gnn_graph_n_parts(const gnn_graph_t *graph)
+{
+    return graph->base.n_parts;
+}
+
+int gnn_graph_part_is_spans(const gnn_graph_t *graph, int64_t p)
+{
+    return p >= 0 && p < graph->base.n_parts && graph->base.parts[p].form == GNN__SPANS;
+}
+
+int64_t gnn_graph_n_segments(const gnn_graph_t *graph)
+{
+    return graph->n_segments;
+}
+
+const int64_t *gnn_graph_dst_segments(const gnn_graph_t *graph)
+{
+    return graph->dst_segments;
+}
+
+const int64_t *gnn_graph_src_segments(const gnn_graph_t *graph)
+{
+    return graph->src_segments;
+}
+
+int gnn_graph_set_start(gnn_graph_t *graph, int64_t segment, int64_t dst_start, int64_t src_start)
+{
+    const int64_t most = INT32_MAX;
+    if (!graph)
+        return gnn__error(GNN_EINVALID, "the graph is NULL");
+    if (graph->n_segments == 0)
+        return gnn__error(GNN_ETOPOLOGY, "the graph has no segments to start anywhere");
+    if (segment < 0 || segment >= graph->n_segments)
+        return gnn__error(GNN_EINVALID, "segment %lld, but the graph has %lld", (long long)segment,
+                          (long long)graph->n_segments);
+    if (dst_start < -most || dst_start > most || src_start < -most || src_start > most)
+        return gnn__error(GNN_EINVALID,
+                          "starts %lld and %lld of segment %lld, but positions are below 2^31",
+                          (long long)dst_start, (long long)src_start, (long long)segment);
+    graph->dst_start[segment] = dst_start;
+    graph->src_start[segment] = src_start;
+    return GNN_OK;
+}
+
+/* The segment s with offsets[s] <= at < offsets[s + 1]; empty segments hold nobody. */
+static int64_t find_segment(const int64_t *offsets, int64_t segments, int64_t at)
+{
+    if (segments == 0)
+        return -1;
+    int64_t low = 0, high = segments;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (offsets[middle] <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int64_t gnn__graph_dst_segment(const gnn_graph_t *graph, int64_t i)
+{
+    return find_segment(graph->dst_segments, graph->n_segments, i);
+}
+
+int64_t gnn__graph_src_segment(const gnn_graph_t *graph, int64_t j)
+{
+    return find_segment(graph->src_segments, graph->n_segments, j);
+}
+
+int64_t gnn__graph_distance(const gnn_graph_t *graph, int64_t i, int64_t j)
+{
+    if (graph->n_segments == 0)
+        return j - i;
+    int64_t a = gnn__graph_dst_segment(graph, i), b = gnn__graph_src_segment(graph, j);
+    return (j - graph->src_segments[b] + graph->src_start[b]) -
+           (i - graph->dst_segments[a] + graph->dst_start[a]);
+}
+
+int64_t gnn__part_max_chunks(const gnn__part_t *part, int64_t per)
+{
+    return part->n_rows == 0 ? 0 : (part->pairs + part->n_rows) / (per > 0 ? per : 1) + 1;
+}
+
+/* A chunk closes as soon as it holds `per`, so all but the last hold at least that:
+ * gnn__part_max_chunks is enough. */
+int64_t gnn__part_chunks(const gnn__part_t *part, int64_t per, int64_t *bounds)
+{
+    int64_t chunks = 0, held = 0;
+    bounds[0] = 0;
+    for (int64_t r = 0; r < part->n_rows; r++) {
+        gnn__walk_t w = gnn__walk_row(part, r);
+        held += w.end - w.at + 1;
+        if (held >= per || r + 1 == part->n_rows) {
+            bounds[++chunks] = r + 1;
+            held = 0;
+        }
+    }
+    return chunks;
+}

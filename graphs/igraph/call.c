@@ -1,0 +1,49 @@
+/* The lock, the handlers, the message. */
+#include <graphs/igraph/call.h>
+#include <pthread.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char message[256]; /* of the first error since enter; guarded by the lock */
+
+/* igraph calls this again at every level that the error passes, then without a reason: the first
+ * one counts. */
+static void remember_error(const char *reason, const char *file, int line, igraph_error_t code)
+{
+    (void)file, (void)line, (void)code;
+    if (message[0] == '\0' && reason)
+        snprintf(message, sizeof message, "%s", reason);
+    IGRAPH_FINALLY_FREE();
+}
+
+static void ignore_warning(const char *reason, const char *file, int line)
+{
+    (void)reason, (void)file, (void)line;
+}
+
+void gnn__igraph_enter(gnn__igraph_call_t *call)
+{
+    pthread_mutex_lock(&lock);
+    message[0] = '\0';
+    call->error = igraph_set_error_handler(remember_error);
+    call->warning = igraph_set_warning_handler(ignore_warning);
+    IGRAPH_FINALLY_ENTER();
+}
+
+int gnn__igraph_leave(gnn__igraph_call_t *call, int code)
+{
+    IGRAPH_FINALLY_FREE();
+    IGRAPH_FINALLY_EXIT();
+    igraph_set_warning_handler(call->warning);
+    igraph_set_error_handler(call->error);
+    if (code > 0 && code < 1000)
+        (void)gnn__error(code, "igraph: %s",
+                         message[0] ? message : igraph_strerror((igraph_error_t)code));
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+const char *gnn__igraph_strerror(int code)
+{
+    return code >= IGRAPH_SUCCESS && code <= IGRAPH_ENOSOL ? igraph_strerror((igraph_error_t)code)
+                                                           : NULL;
+}

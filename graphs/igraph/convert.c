@@ -1,0 +1,243 @@
+/* Graphs from igraph and back, edge attributes, and igraph's named graphs. */
+#include <graphs/igraph/call.h>
+
+/* ---- from igraph ---- */
+
+typedef struct messages {
+    int64_t m;
+    int64_t *src, *dst, *edge; /* edge: igraph's id */
+} messages_t;
+
+static void messages_free(messages_t *t)
+{
+    gnn_free(t->src);
+    gnn_free(t->dst);
+    gnn_free(t->edge);
+}
+
+static int messages_new(messages_t *t, const igraph_t *igraph)
+{
+    int64_t m = igraph_ecount(igraph), all = m;
+    for (int64_t e = 0; e < m && !igraph_is_directed(igraph); e++)
+        all += IGRAPH_FROM(igraph, e) != IGRAPH_TO(igraph, e);
+    GNN_TRY(gnn__new(&t->src, all, sizeof(int64_t), "edges from igraph"));
+    GNN_TRY(gnn__new(&t->dst, all, sizeof(int64_t), "edges from igraph"));
+    return gnn__new(&t->edge, all, sizeof(int64_t), "igraph's edge ids");
+}
+
+static void add_message(messages_t *t, int64_t src, int64_t dst, int64_t edge)
+{
+    t->src[t->m] = src;
+    t->dst[t->m] = dst;
+    t->edge[t->m++] = edge;
+}
+
+int gnn__igraph_to_graph(gnn_graph_t **graph, const igraph_t *igraph, int64_t **igraph_edge)
+{
+    int rc;
+    messages_t t = {0};
+    int64_t n = igraph_vcount(igraph);
+    GNN_CHECK(messages_new(&t, igraph));
+    for (int64_t e = 0; e < igraph_ecount(igraph); e++) {
+        int64_t from = IGRAPH_FROM(igraph, e), to = IGRAPH_TO(igraph, e);
+        add_message(&t, from, to, e);
+        if (!igraph_is_directed(igraph) && from != to)
+            add_message(&t, to, from, e);
+    }
+    GNN_CHECK(gnn_graph_from_edges(graph, n, n, t.m, t.src, t.dst));
+    if (igraph_edge) {
+        *igraph_edge = t.edge;
+        t.edge = NULL;
+    }
+done:
+    messages_free(&t);
+    return rc;
+}
+
+int gnn_graph_from_igraph(gnn_graph_t **graph, const void *igraph, int64_t **igraph_edge)
+{
+    gnn__igraph_call_t call;
+    if (igraph_edge)
+        *igraph_edge = NULL;
+    if (graph)
+        *graph = NULL;
+    if (!graph || !igraph)
+        return gnn__error(GNN_EINVALID, "%s",
+                          graph ? "the igraph is NULL" : "the place for the new graph is NULL");
+    gnn__igraph_enter(&call);
+    return gnn__igraph_leave(&call, gnn__igraph_to_graph(graph, igraph, igraph_edge));
+}
+
+int gnn_graph_famous(gnn_graph_t **graph, const char *name)
+{
+    gnn__igraph_call_t call;
+    igraph_t igraph;
+    if (graph)
+        *graph = NULL;
+    if (!graph || !name)
+        return gnn__error(GNN_EINVALID, "the %s is NULL",
+                          graph ? "name" : "place for the new graph");
+    gnn__igraph_enter(&call);
+    int rc = igraph_famous(&igraph, name);
+    if (rc == IGRAPH_SUCCESS) {
+        rc = igraph_to_undirected(&igraph, IGRAPH_TO_UNDIRECTED_COLLAPSE, NULL);
+        if (rc == IGRAPH_SUCCESS)
+            rc = gnn__igraph_to_graph(graph, &igraph, NULL);
+        igraph_destroy(&igraph);
+    }
+    return gnn__igraph_leave(&call, rc);
+}
+
+/* ---- attributes ---- */
+
+/* Attributes are read and written by igraph's C handler only; another one (or none) keeps them in a
+ * form of its own. */
+static int check_handler(void)
+{
+    const igraph_attribute_table_t *before = igraph_set_attribute_table(&igraph_cattribute_table);
+    igraph_set_attribute_table(before);
+    if (before == &igraph_cattribute_table)
+        return GNN_OK;
+    return gnn__error(
+        GNN_EUNSUPPORTED,
+        "edge attributes need igraph's C attribute handler: call igraph_set_attribute_table(&igraph_cattribute_table) "
+        "before the graph is made");
+}
+
+static int check_numeric(const igraph_t *igraph, const char *name)
+{
+    igraph_strvector_t names;
+    igraph_vector_int_t types;
+    bool found = false;
+    int rc = igraph_strvector_init(&names, 0);
+    if (rc != IGRAPH_SUCCESS)
+        return rc;
+    rc = igraph_vector_int_init(&types, 0);
+    if (rc == IGRAPH_SUCCESS) {
+        rc = igraph_cattribute_list(igraph, NULL, NULL, NULL, NULL, &names, &types);
+        for (int64_t a = 0; rc == IGRAPH_SUCCESS && a < igraph_strvector_size(&names); a++)
+            found = found || (strcmp(igraph_strvector_get(&names, a), name) == 0 &&
+                              VECTOR(types)[a] == IGRAPH_ATTRIBUTE_NUMERIC);
+        igraph_vector_int_destroy(&types);
+    }
+    igraph_strvector_destroy(&names);
+    if (rc == IGRAPH_SUCCESS && !found)
+        return gnn__error(GNN_ENOTFOUND, "the igraph has no numeric edge attribute \"%s\"", name);
+    return rc;
+}
+
+static int pick_values(const igraph_vector_t *all, const int64_t *igraph_edge, int64_t m,
+                       gnn_real_t *values)
+{
+    int64_t count = igraph_vector_size(all);
+    for (int64_t k = 0; k < m; k++) {
+        int64_t e = igraph_edge ? igraph_edge[k] : k;
+        if (e < 0 || e >= count)
+            return gnn__error(GNN_EINVALID,
+                              "edge %lld is igraph's edge %lld, but the igraph has %lld",
+                              (long long)k, (long long)e, (long long)count);
+        values[k] = (gnn_real_t)VECTOR(*all)[e];
+    }
+    return GNN_OK;
+}
+
+static int read_attribute(const igraph_t *igraph, const char *name, const int64_t *igraph_edge,
+                          int64_t m, gnn_real_t *values)
+{
+    igraph_vector_t all;
+    GNN_TRY(check_handler());
+    if (!igraph->attr)
+        return gnn__error(
+            GNN_ENOTFOUND,
+            "the igraph has no numeric edge attribute \"%s\": it was made without an attribute handler",
+            name);
+    GNN_TRY(check_numeric(igraph, name));
+    int rc = igraph_vector_init(&all, 0);
+    if (rc != IGRAPH_SUCCESS)
+        return rc;
+    rc = igraph_cattribute_EANV(igraph, name, igraph_ess_all(IGRAPH_EDGEORDER_ID), &all);
+    if (rc == IGRAPH_SUCCESS)
+        rc = pick_values(&all, igraph_edge, m, values);
+    igraph_vector_destroy(&all);
+    return rc;
+}
+
+int gnn_igraph_edge_attribute(const void *igraph, const char *name, const int64_t *igraph_edge,
+                              int64_t m, gnn_real_t *values)
+{
+    gnn__igraph_call_t call;
+    if (!igraph || !name || (m > 0 && !values))
+        return gnn__error(GNN_EINVALID, "the %s is NULL",
+                          !igraph ? "igraph"
+                          : !name ? "attribute's name"
+                                  : "place for the values");
+    if (m < 0)
+        return gnn__error(GNN_EINVALID, "m = %lld is negative", (long long)m);
+    gnn__igraph_enter(&call);
+    return gnn__igraph_leave(&call, read_attribute(igraph, name, igraph_edge, m, values));
+}
+
+/* ---- to igraph ---- */
+
+int gnn__igraph_from_graph(const gnn_graph_t *graph, igraph_t *igraph)
+{
+    int rc;
+    int64_t m = gnn_graph_n_pairs(graph), both, *pairs = NULL;
+    igraph_integer_t *ends = NULL;
+    igraph_vector_int_t view;
+    if (!gnn__mul(2, m, &both))
+        GNN_CHECK(gnn__error(GNN_EOVERFLOW, "%lld pairs do not fit", (long long)m));
+    GNN_CHECK(gnn__new(&pairs, both, sizeof *pairs, "pairs for igraph"));
+    GNN_CHECK(gnn__new(&ends, both, sizeof *ends, "edges for igraph"));
+    GNN_CHECK(gnn_graph_pairs(graph, pairs, pairs + m, NULL));
+    for (int64_t k = 0; k < m; k++) {
+        ends[2 * k] = (igraph_integer_t)pairs[k];
+        ends[2 * k + 1] = (igraph_integer_t)pairs[m + k];
+    }
+    igraph_vector_int_view(&view, ends, (igraph_integer_t)both);
+    GNN_CHECK(igraph_create(igraph, &view, (igraph_integer_t)graph->n_dst, IGRAPH_DIRECTED));
+done:
+    gnn_free(pairs);
+    gnn_free(ends);
+    return rc;
+}
+
+static int write_weight(igraph_t *igraph, int64_t m, const gnn_real_t *weight)
+{
+    igraph_vector_t values;
+    int rc = igraph_vector_init(&values, (igraph_integer_t)m);
+    if (rc != IGRAPH_SUCCESS)
+        return rc;
+    for (int64_t k = 0; k < m; k++)
+        VECTOR(values)[k] = (igraph_real_t)weight[k];
+    rc = igraph_cattribute_EAN_setv(igraph, "weight", &values);
+    igraph_vector_destroy(&values);
+    return rc;
+}
+
+static int write_igraph(const gnn_graph_t *graph, const gnn_real_t *weight, igraph_t *igraph)
+{
+    if (weight)
+        GNN_TRY(check_handler());
+    GNN_TRY(gnn__igraph_from_graph(graph, igraph));
+    if (!weight)
+        return GNN_OK;
+    int rc = write_weight(igraph, gnn_graph_n_pairs(graph), weight);
+    if (rc != GNN_OK)
+        igraph_destroy(igraph);
+    return rc;
+}
+
+int gnn_graph_to_igraph(const gnn_graph_t *graph, const gnn_real_t *weight, void *igraph)
+{
+    gnn__igraph_call_t call;
+    if (!graph || !igraph)
+        return gnn__error(GNN_EINVALID, "the %s is NULL", graph ? "igraph" : "graph");
+    if (graph->n_dst != graph->n_src)
+        return gnn__error(
+            GNN_ETOPOLOGY,
+            "an igraph has one kind of nodes, but the graph has %lld receivers and %lld senders",
+            (long long)graph->n_dst, (long long)graph->n_src);
+    gnn__igraph_enter(&call);
+    return gnn__igraph_leave(&call, write_igraph(graph, weight, igraph));
+}

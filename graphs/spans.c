@@ -1,0 +1,165 @@
+/* Graphs from spans: for each receiver one run of senders. Over the rows, neither end of the run
+ * ever decreases; the transpose then is spans too. */
+#include <graphs/build.h>
+
+void gnn__spans_count(gnn__part_t *part)
+{
+    part->pairs = 0;
+    for (int64_t r = 0; r < part->n_rows; r++)
+        part->pairs += part->hi[r] - part->lo[r];
+}
+
+int gnn__spans_whole_segments(gnn_graph_t *graph, gnn__part_t *part)
+{
+    int32_t *lo, *hi;
+    GNN_TRY(gnn__graph_own(graph, &lo, graph->n_dst, sizeof *lo, "spans"));
+    GNN_TRY(gnn__graph_own(graph, &hi, graph->n_dst, sizeof *hi, "spans"));
+    for (int64_t s = 0; s < graph->n_segments; s++)
+        for (int64_t i = graph->dst_segments[s]; i < graph->dst_segments[s + 1]; i++) {
+            lo[i] = (int32_t)graph->src_segments[s];
+            hi[i] = (int32_t)graph->src_segments[s + 1];
+        }
+    part->form = GNN__SPANS;
+    part->lo = lo;
+    part->hi = hi;
+    gnn__spans_count(part);
+    return GNN_OK;
+}
+
+/* Gives silent rows a run [at, at) that keeps lo and hi monotone, or marks them with -1 where there
+ * is none. Returns how many are marked. */
+static int64_t place_silent_rows(int64_t n, int32_t n_cols, int32_t *lo, int32_t *hi)
+{
+    int64_t marked = 0, end;
+    int32_t before = 0; /* where the last run ended */
+    for (int64_t r = 0; r < n; r = end + 1) {
+        for (end = r; end < n && lo[end] == hi[end];)
+            end++;
+        bool fits = before <= (end < n ? lo[end] : n_cols);
+        for (int64_t k = r; k < end; k++)
+            lo[k] = hi[k] = fits ? before : -1;
+        marked += fits ? 0 : end - r;
+        if (end < n)
+            before = hi[end];
+    }
+    return marked;
+}
+
+/* Rows move towards the front in place: none is written behind the place it is read from. */
+static void move_marked_rows(int64_t n, int64_t marked, int32_t n_cols, int32_t *lo, int32_t *hi,
+                             int32_t *order)
+{
+    int64_t kept = 0, last = n - marked;
+    for (int64_t r = 0; r < n; r++) {
+        if (lo[r] < 0) {
+            order[last++] = (int32_t)r;
+            continue;
+        }
+        order[kept] = (int32_t)r;
+        lo[kept] = lo[r];
+        hi[kept++] = hi[r];
+    }
+    for (int64_t r = kept; r < n; r++)
+        lo[r] = hi[r] = n_cols;
+}
+
+int gnn__spans_settle(gnn_graph_t *graph, gnn__part_t *part, int32_t *lo, int32_t *hi)
+{
+    int64_t n = part->n_rows;
+    int32_t n_cols = (int32_t)part->n_cols, *order = NULL;
+    int64_t marked = place_silent_rows(n, n_cols, lo, hi);
+    if (marked > 0) {
+        GNN_TRY(gnn__graph_own(graph, &order, n, sizeof *order, "order of receivers"));
+        move_marked_rows(n, marked, n_cols, lo, hi, order);
+    }
+    part->form = GNN__SPANS;
+    part->row_order = order;
+    part->lo = lo;
+    part->hi = hi;
+    gnn__spans_count(part);
+    return GNN_OK;
+}
+
+/* NULL, or every number below n once. */
+static int check_order(const char *name, const char *side, int64_t n, const int32_t *order)
+{
+    int rc = GNN_OK;
+    uint8_t *seen;
+    if (!order)
+        return GNN_OK;
+    GNN_TRY(gnn__new(&seen, n, 1, "check of a permutation"));
+    for (int64_t r = 0; r < n && rc == GNN_OK; r++) {
+        if (order[r] < 0 || order[r] >= n)
+            rc = gnn__error(GNN_ETOPOLOGY, "%s[%lld] = %d, but there are %lld %s", name,
+                            (long long)r, order[r], (long long)n, side);
+        else if (seen[order[r]])
+            rc = gnn__error(GNN_ETOPOLOGY, "%s[%lld] = %d was there before", name, (long long)r,
+                            order[r]);
+        else
+            seen[order[r]] = 1;
+    }
+    gnn_free(seen);
+    return rc;
+}
+
+static int check_run(int64_t n_src, const int32_t *lo, const int32_t *hi, int64_t r)
+{
+    if (lo[r] < 0)
+        return gnn__error(GNN_ETOPOLOGY, "lo[%lld] = %d is negative", (long long)r, lo[r]);
+    if (lo[r] > hi[r])
+        return gnn__error(GNN_ETOPOLOGY, "lo[%lld] = %d is above hi[%lld] = %d", (long long)r,
+                          lo[r], (long long)r, hi[r]);
+    if (hi[r] > n_src)
+        return gnn__error(GNN_ETOPOLOGY, "hi[%lld] = %d, but there are %lld senders", (long long)r,
+                          hi[r], (long long)n_src);
+    if (r > 0 && lo[r] < lo[r - 1])
+        return gnn__error(GNN_ETOPOLOGY, "lo[%lld] = %d is below lo[%lld] = %d", (long long)r,
+                          lo[r], (long long)(r - 1), lo[r - 1]);
+    if (r > 0 && hi[r] < hi[r - 1])
+        return gnn__error(GNN_ETOPOLOGY, "hi[%lld] = %d is below hi[%lld] = %d", (long long)r,
+                          hi[r], (long long)(r - 1), hi[r - 1]);
+    return GNN_OK;
+}
+
+int gnn__check_spans(int64_t n_dst, int64_t n_src, const int32_t *dst_order,
+                     const int32_t *src_order, const int32_t *lo, const int32_t *hi)
+{
+    GNN_TRY(gnn__graph_check_size("n_dst", n_dst));
+    GNN_TRY(gnn__graph_check_size("n_src", n_src));
+    if (n_dst > 0 && (!lo || !hi))
+        return gnn__error(GNN_EINVALID, "%s is NULL for %lld receivers", lo ? "hi" : "lo",
+                          (long long)n_dst);
+    GNN_TRY(check_order("dst_order", "receivers", n_dst, dst_order));
+    GNN_TRY(check_order("src_order", "senders", n_src, src_order));
+    for (int64_t r = 0; r < n_dst; r++)
+        GNN_TRY(check_run(n_src, lo, hi, r));
+    return GNN_OK;
+}
+
+int gnn_graph_from_spans(gnn_graph_t **graph, int64_t n_dst, int64_t n_src,
+                         const int32_t *dst_order, const int32_t *src_order, const int32_t *lo,
+                         const int32_t *hi)
+{
+    int rc;
+    gnn_graph_t *g = NULL;
+    int32_t *lo_copy, *hi_copy;
+    GNN_CHECK(gnn__check_spans(n_dst, n_src, dst_order, src_order, lo, hi));
+    GNN_CHECK(gnn__graph_new(&g, n_dst, n_src, 1));
+    gnn__part_t *part = &g->base.parts[0];
+    part->form = GNN__SPANS;
+    GNN_CHECK(gnn__graph_own_copy(g, &part->row_order, dst_order, n_dst, sizeof(int32_t),
+                                  "order of receivers"));
+    GNN_CHECK(gnn__graph_own_copy(g, &part->col_order, src_order, n_src, sizeof(int32_t),
+                                  "order of senders"));
+    GNN_CHECK(gnn__graph_own(g, &lo_copy, n_dst, sizeof(int32_t), "spans"));
+    GNN_CHECK(gnn__graph_own(g, &hi_copy, n_dst, sizeof(int32_t), "spans"));
+    if (n_dst > 0) {
+        memcpy(lo_copy, lo, (size_t)n_dst * sizeof *lo);
+        memcpy(hi_copy, hi, (size_t)n_dst * sizeof *hi);
+    }
+    part->lo = lo_copy;
+    part->hi = hi_copy;
+    gnn__spans_count(part);
+done:
+    return gnn__graph_deliver(graph, g, rc);
+}

@@ -1,0 +1,295 @@
+/*
+ * Views: the same graph with self-loops, degree norms and a transpose, built once and by name
+ * (gnn_graph_prepare), kept inside the graph.
+ *
+ * A view shares every array with the base graph, or with an earlier view, that it does not change:
+ * without loops the parts are the base's, and a part that was transposed before is not transposed
+ * again.
+ */
+#include <graphs/build.h>
+#include <math.h>
+
+static gnn_view_t normalise(const gnn_view_t *view)
+{
+    return (gnn_view_t){.self_loops = view->self_loops == GNN_ON ? GNN_ON : GNN_OFF,
+                        .norm =
+                            view->norm == GNN_GRAPH_NORM_DEFAULT ? GNN_GRAPH_NORM_NONE : view->norm,
+                        .backward = view->backward == GNN_ON ? GNN_ON : GNN_OFF};
+}
+
+void gnn__view_name(const gnn_view_t *key, char *text, size_t size)
+{
+    const char *words[3];
+    int n = 0;
+    if (key->self_loops == GNN_ON)
+        words[n++] = "self-loops";
+    if (key->norm == GNN_GRAPH_NORM_SYMMETRIC || key->norm == GNN_GRAPH_NORM_ROW)
+        words[n++] = key->norm == GNN_GRAPH_NORM_ROW ? "row norm" : "symmetric norm";
+    if (key->backward == GNN_ON)
+        words[n++] = "transpose";
+    size_t used = (size_t)snprintf(text, size, "%s", n ? "" : "no additions");
+    for (int k = 0; k < n && used < size; k++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                 k == 0      ? ""
+                                 : k + 1 < n ? ", "
+                                             : " and ",
+                                 words[k]);
+}
+
+static bool serves(const gnn__view_t *view, const gnn_view_t *key)
+{
+    return view->key.self_loops == key->self_loops && view->key.norm == key->norm &&
+           (view->key.backward == GNN_ON || key->backward == GNN_OFF);
+}
+
+static const gnn__view_t *find(const gnn_graph_t *graph, const gnn_view_t *key)
+{
+    if (serves(&graph->base, key))
+        return &graph->base;
+    for (int64_t v = 0; v < graph->n_views; v++)
+        if (serves(graph->views[v], key))
+            return graph->views[v];
+    return NULL;
+}
+
+const gnn__view_t *gnn__graph_view(const gnn_graph_t *graph, const gnn_view_t *wanted)
+{
+    gnn_view_t key = normalise(wanted);
+    const gnn__view_t *view = find(graph, &key);
+    char name[64];
+    if (view)
+        return view;
+    gnn__view_name(&key, name, sizeof name);
+    (void)gnn__error(
+        GNN_EUNPREPARED,
+        "the graph has no view with %s: call gnn_graph_prepare, gnn_layer_prepare or gnn_model_prepare",
+        name);
+    return NULL;
+}
+
+/* ---- self-loops ---- */
+
+/* Clears missing[i] where part holds i -> i. `rank` is room for n_cols numbers: rank[j] is where
+ * sender j stands in the part's order. */
+static void find_loops(const gnn__part_t *part, int32_t *rank, uint8_t *missing)
+{
+    for (int64_t c = 0; part->form == GNN__SPANS && c < part->n_cols; c++)
+        rank[part->col_order ? part->col_order[c] : c] = (int32_t)c;
+    for (int64_t r = 0; r < part->n_rows; r++) {
+        gnn__walk_t w = gnn__walk_row(part, r);
+        if (part->form == GNN__SPANS && w.at <= rank[w.node] && rank[w.node] < w.end)
+            missing[w.node] = 0;
+        for (int64_t k = w.at; part->form == GNN__EDGES && k < w.end; k++)
+            if (part->indices[k] == w.node)
+                missing[w.node] = 0;
+    }
+}
+
+int gnn__view_missing_loops(const gnn__view_t *view, int64_t n, uint8_t **missing, int64_t *count)
+{
+    int32_t *rank;
+    *missing = NULL;
+    *count = 0;
+    GNN_TRY(gnn__new(&rank, n, sizeof *rank, "ranks of senders"));
+    int rc = gnn__new(missing, n, 1, "marks of missing self-loops");
+    if (rc == GNN_OK) {
+        memset(*missing, 1, (size_t)n);
+        for (int64_t p = 0; p < view->n_parts; p++)
+            find_loops(&view->parts[p], rank, *missing);
+        for (int64_t i = 0; i < n; i++)
+            *count += (*missing)[i];
+    }
+    gnn_free(rank);
+    return rc;
+}
+
+/* The edges of `from` (NULL: none), each row followed by its missing loop. */
+static int insert_loops(gnn_graph_t *graph, const gnn__part_t *from, const uint8_t *missing,
+                        int64_t count, gnn__part_t *out)
+{
+    int64_t n = graph->n_dst, at = 0, *indptr, *edge;
+    int32_t *indices;
+    *out = from ? *from : (gnn__part_t){.form = GNN__EDGES, .n_rows = n, .n_cols = n};
+    out->pairs += count;
+    GNN_TRY(gnn__graph_own(graph, &indptr, n + 1, sizeof *indptr, "row pointers with self-loops"));
+    GNN_TRY(gnn__graph_own(graph, &indices, out->pairs, sizeof *indices, "edges with self-loops"));
+    GNN_TRY(gnn__graph_own(graph, &edge, out->pairs, sizeof *edge, "edge numbers with self-loops"));
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = from ? from->indptr[i] : 0; from && k < from->indptr[i + 1]; k++, at++) {
+            indices[at] = from->indices[k];
+            edge[at] = from->edge ? from->edge[k] : from->edge_base + k;
+        }
+        if (missing[i]) {
+            indices[at] = (int32_t)i;
+            edge[at++] = graph->n_edges + i;
+        }
+        indptr[i + 1] = at;
+    }
+    out->indptr = indptr;
+    out->indices = indices;
+    out->edge = edge;
+    return GNN_OK;
+}
+
+/* Parts of the base, and the missing loops: inside a single edges part, else as one more part. */
+static int build_loops(gnn_graph_t *graph, gnn__view_t *view, const uint8_t *missing, int64_t count)
+{
+    const gnn__view_t *base = &graph->base;
+    bool inside = base->n_parts == 1 && base->parts[0].form == GNN__EDGES;
+    int64_t *degree;
+    view->n_parts = base->n_parts + (inside ? 0 : 1);
+    view->n_loops = graph->n_dst;
+    GNN_TRY(
+        gnn__graph_own(graph, &view->parts, view->n_parts, sizeof *view->parts, "parts of a view"));
+    GNN_TRY(
+        gnn__graph_own_copy(graph, &degree, base->degree, graph->n_dst, sizeof *degree, "degrees"));
+    for (int64_t i = 0; i < graph->n_dst; i++)
+        degree[i] += missing[i];
+    view->degree = degree;
+    memcpy(view->parts, base->parts, (size_t)base->n_parts * sizeof *base->parts);
+    return insert_loops(graph, inside ? &base->parts[0] : NULL, missing, count,
+                        &view->parts[view->n_parts - 1]);
+}
+
+/* ---- parts, transposes, norms ---- */
+
+/* A view with the same pairs, if there is one. */
+static const gnn__view_t *find_same_pairs(const gnn_graph_t *graph, gnn_flag_t self_loops)
+{
+    if (self_loops == GNN_OFF)
+        return &graph->base;
+    for (int64_t v = 0; v < graph->n_views; v++)
+        if (graph->views[v]->key.self_loops == self_loops)
+            return graph->views[v];
+    return NULL;
+}
+
+static int share_parts(gnn_graph_t *graph, gnn__view_t *view, const gnn__view_t *from)
+{
+    view->n_parts = from->n_parts;
+    view->n_loops = from->n_loops;
+    view->degree = from->degree;
+    GNN_TRY(gnn__graph_own_copy(graph, &view->parts, from->parts, from->n_parts,
+                                sizeof *from->parts, "parts of a view"));
+    for (int64_t p = 0; p < view->n_parts; p++)
+        view->parts[p].scale_row = view->parts[p].scale_col = NULL;
+    return GNN_OK;
+}
+
+static int build_parts(gnn_graph_t *graph, gnn__view_t *view)
+{
+    const gnn__view_t *same = find_same_pairs(graph, view->key.self_loops);
+    uint8_t *missing;
+    int64_t count;
+    if (same)
+        return share_parts(graph, view, same);
+    int rc = gnn__view_missing_loops(&graph->base, graph->n_dst, &missing, &count);
+    if (rc == GNN_OK)
+        rc = count ? build_loops(graph, view, missing, count)
+                   : share_parts(graph, view, &graph->base);
+    gnn_free(missing);
+    return rc;
+}
+
+static bool same_arrays(const gnn__part_t *a, const gnn__part_t *b)
+{
+    return a->form == b->form && a->indptr == b->indptr && a->indices == b->indices &&
+           a->edge == b->edge && a->edge_base == b->edge_base && a->row_order == b->row_order &&
+           a->col_order == b->col_order && a->lo == b->lo && a->hi == b->hi &&
+           a->parameter_set == b->parameter_set;
+}
+
+static const gnn__part_t *find_transposed(const gnn_graph_t *graph, const gnn__part_t *part)
+{
+    for (int64_t v = 0; v < graph->n_views; v++)
+        for (int64_t p = 0; graph->views[v]->transposed && p < graph->views[v]->n_parts; p++)
+            if (same_arrays(&graph->views[v]->parts[p], part))
+                return &graph->views[v]->transposed[p];
+    return NULL;
+}
+
+static int build_transposed(gnn_graph_t *graph, gnn__view_t *view)
+{
+    if (view->key.backward == GNN_OFF)
+        return GNN_OK;
+    GNN_TRY(gnn__graph_own(graph, &view->transposed, view->n_parts, sizeof *view->transposed,
+                           "transposed parts"));
+    for (int64_t p = 0; p < view->n_parts; p++) {
+        const gnn__part_t *part = &view->parts[p], *before = find_transposed(graph, part);
+        if (before)
+            view->transposed[p] = *before;
+        else
+            GNN_TRY(gnn__part_transpose(graph, part, &view->transposed[p]));
+        view->transposed[p].scale_row = part->scale_col;
+        view->transposed[p].scale_col = part->scale_row;
+    }
+    return GNN_OK;
+}
+
+gnn_real_t gnn__norm_factor(gnn_graph_norm_t norm, int64_t degree)
+{
+    if (degree <= 0)
+        return 0;
+    return (gnn_real_t)(norm == GNN_GRAPH_NORM_SYMMETRIC ? 1 / sqrt((double)degree)
+                                                         : 1 / (double)degree);
+}
+
+static int build_norm(gnn_graph_t *graph, gnn__view_t *view)
+{
+    gnn_real_t *factor;
+    if (view->key.norm == GNN_GRAPH_NORM_NONE)
+        return GNN_OK;
+    GNN_TRY(gnn__graph_own(graph, &factor, graph->n_dst, sizeof *factor, "degree norm"));
+    for (int64_t i = 0; i < graph->n_dst; i++)
+        factor[i] = gnn__norm_factor(view->key.norm, view->degree[i]);
+    for (int64_t p = 0; p < view->n_parts; p++) {
+        view->parts[p].scale_row = factor;
+        view->parts[p].scale_col = view->key.norm == GNN_GRAPH_NORM_SYMMETRIC ? factor : NULL;
+    }
+    return GNN_OK;
+}
+
+static int check_view(const gnn_graph_t *graph, const gnn_view_t *view)
+{
+    if (!graph || !view)
+        return gnn__error(GNN_EINVALID, "the %s is NULL", graph ? "view" : "graph");
+    if ((unsigned)view->self_loops > GNN_OFF || (unsigned)view->backward > GNN_OFF)
+        return gnn__error(
+            GNN_EINVALID, "%s = %d is no flag",
+            (unsigned)view->self_loops > GNN_OFF ? "self_loops" : "backward",
+            (int)((unsigned)view->self_loops > GNN_OFF ? view->self_loops : view->backward));
+    if ((unsigned)view->norm > GNN_GRAPH_NORM_ROW)
+        return gnn__error(GNN_EINVALID, "norm = %d, but norms are 0 to %d", (int)view->norm,
+                          GNN_GRAPH_NORM_ROW);
+    bool loops = view->self_loops == GNN_ON;
+    if (graph->n_dst != graph->n_src && (loops || view->norm == GNN_GRAPH_NORM_SYMMETRIC))
+        return gnn__error(
+            GNN_ETOPOLOGY,
+            "%s needs the same nodes on both sides, but the graph has %lld receivers and %lld senders",
+            loops ? "self-loops" : "symmetric norm", (long long)graph->n_dst,
+            (long long)graph->n_src);
+    return GNN_OK;
+}
+
+int gnn_graph_prepare(gnn_graph_t *graph, const gnn_view_t *view)
+{
+    int rc;
+    GNN_TRY(check_view(graph, view));
+    gnn_view_t key = normalise(view);
+    gnn__view_t *built;
+    if (find(graph, &key))
+        return GNN_OK;
+    int64_t mark = graph->n_owned;
+    GNN_CHECK(gnn__grow(&graph->views, graph->n_views, graph->n_views + 1, sizeof *graph->views,
+                        "list of views"));
+    GNN_CHECK(gnn__graph_own(graph, &built, 1, sizeof *built, "view"));
+    built->key = key;
+    GNN_CHECK(build_parts(graph, built));
+    GNN_CHECK(build_norm(graph, built));
+    GNN_CHECK(build_transposed(graph, built));
+    graph->views[graph->n_views++] = built;
+    return GNN_OK;
+done:
+    gnn__graph_forget(graph, mark);
+    return rc;
+}

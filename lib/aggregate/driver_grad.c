@@ -1,0 +1,273 @@
+/* The generic driver, backward: each receiver's state becomes what its edges need (finish_grad); then one pass by receiver writes what belongs to receivers, to
+ * edges and to shared weights, and one pass by sender over the transposed parts writes what belongs to senders. Sums over all edges are made per fixed chunk
+ * and added in order. */
+#include <lib/aggregate/driver.h>
+
+#include <omp.h>
+
+/* ---- memory ---- */
+
+static int64_t shared_part(gnn__shared_grads_t *s, bool present, int64_t count)
+{
+    int64_t at = s->size;
+    s->size += present ? (count + 15) / 16 * 16 : 0;
+    return present ? at : -1;
+}
+
+static gnn__shared_grads_t shared_grads(const gnn__plan_t *plan)
+{
+    gnn__shared_grads_t s = {0};
+    const gnn_tensor_t *distance = &plan->in[GNN_AGGREGATE_DISTANCE];
+    s.parameters = shared_part(&s, plan->has[GNN_AGGREGATE_PARAMETERS], plan->in[GNN_AGGREGATE_PARAMETERS].cols);
+    s.message_weight = shared_part(&s, plan->edge_message, plan->d_e * plan->edge_width);
+    s.message_bias = shared_part(&s, plan->has[GNN_AGGREGATE_EDGE_MESSAGE_BIAS], plan->edge_width);
+    s.key_weight = shared_part(&s, plan->edge_key, plan->d_e * plan->key_width);
+    s.distance = shared_part(&s, plan->has[GNN_AGGREGATE_DISTANCE], distance->rows * distance->cols);
+    return s;
+}
+
+int gnn__driver_backward_memory(const gnn__plan_t *plan, void *scratch, gnn__run_t *run, size_t *bytes)
+{
+    gnn__carve_t carve = {.base = scratch};
+    gnn__run_common(plan, &carve, run);
+    run->shared = shared_grads(plan);
+    int64_t states = 0, partials = 0;
+    carve.overflow |= !gnn__mul(plan->graph->n_dst, run->state_size, &states);
+    carve.overflow |= !gnn__mul(gnn__most_chunks(plan->view), run->shared.size, &partials);
+    run->states = gnn__carve(&carve, states, sizeof *run->states);
+    run->partials = gnn__carve(&carve, partials, sizeof *run->partials);
+    return gnn__carved(&carve, bytes);
+}
+
+/* ---- receivers' states ---- */
+
+static void finish_row_grad(const gnn__plan_t *plan, const gnn__run_t *run, const gnn__lane_t *lane, int64_t i)
+{
+    const gnn_real_t *d_out = gnn__row(&plan->d_out, i), *out = run->raw ? run->raw + i * plan->out_width : gnn__row(&plan->out, i);
+    if (run->raw) {
+        const gnn_real_t *gate = gnn__row(&plan->in[GNN_AGGREGATE_GATE], i);
+        gnn_real_t *d_gate = gnn__wants(plan, GNN_AGGREGATE_GATE) ? gnn__row(&plan->d[GNN_AGGREGATE_GATE], i) : NULL;
+        for (int64_t c = 0; c < plan->out_width; c++) {
+            const int64_t a = c / plan->shape.d_v;
+            lane->d_out[c] = gate[a] * d_out[c];
+            if (d_gate)
+                d_gate[a] += out[c] * d_out[c];
+        }
+        d_out = lane->d_out;
+    }
+    if (plan->view->degree[i] > 0)
+        plan->row->finish_grad(&plan->shape, gnn__state(run, i), out, d_out);
+}
+
+static void finish_grads(const gnn__plan_t *plan, const gnn__run_t *run, const gnn_real_t *saved, int threads)
+{
+    const size_t bytes = sizeof(gnn_real_t) * (size_t)run->state_size;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < plan->graph->n_dst; i++) {
+        const gnn__lane_t lane = gnn__lane(plan, run->lanes + omp_get_thread_num() * run->lane_size);
+        memcpy(gnn__state(run, i), saved + i * run->state_size, bytes);
+        finish_row_grad(plan, run, &lane, i);
+    }
+}
+
+/* ---- by receiver ---- */
+
+static gnn_real_t *zeroed(gnn_real_t *row, int64_t count, bool wanted)
+{
+    if (wanted)
+        memset(row, 0, sizeof *row * (size_t)count);
+    return wanted ? row : NULL;
+}
+
+/* Which derivatives the pass by receiver has to compute. */
+typedef struct gnn__wanted {
+    bool message, edge, key, weight, bias;
+} wanted_t;
+
+static wanted_t wanted_by_receiver(const gnn__plan_t *plan)
+{
+    const bool features = gnn__wants(plan, GNN_AGGREGATE_EDGE_FEATURES);
+    wanted_t w = {0};
+    w.weight = gnn__wants(plan, GNN_AGGREGATE_EDGE_WEIGHT);
+    w.edge = plan->edge_width > 0 && ((plan->edge_message && (features || gnn__wants(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT))) ||
+                                      gnn__wants(plan, GNN_AGGREGATE_EDGE_MESSAGE_BIAS));
+    w.key = plan->edge_key && (features || gnn__wants(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT));
+    w.bias = gnn__wants(plan, GNN_AGGREGATE_EDGE_BIAS) || gnn__wants(plan, GNN_AGGREGATE_DISTANCE);
+    w.message = w.edge || gnn__wants(plan, GNN_AGGREGATE_DST_MESSAGE) || (!plan->scored && w.weight);
+    return w;
+}
+
+/* d_projected (cols) goes to the features' row and to the sums of weight and bias. */
+static void project_grad(const gnn__plan_t *plan, int input, int64_t number, const gnn_real_t *d_projected, int64_t cols, gnn_real_t *d_weight)
+{
+    if (!gnn__users_edge(plan, number))
+        return;
+    const gnn_real_t *f = gnn__row(&plan->in[GNN_AGGREGATE_EDGE_FEATURES], number);
+    gnn_real_t *d_f = gnn__wants(plan, GNN_AGGREGATE_EDGE_FEATURES) ? gnn__row(&plan->d[GNN_AGGREGATE_EDGE_FEATURES], number) : NULL;
+    for (int64_t e = 0; e < plan->d_e; e++) {
+        const gnn_real_t *w = gnn__row(&plan->in[input], e);
+        gnn_real_t sum = 0;
+        for (int64_t c = 0; c < cols; c++) {
+            sum += w[c] * d_projected[c];
+            d_weight[e * cols + c] += f[e] * d_projected[c];
+        }
+        if (d_f)
+            d_f[e] += sum;
+    }
+}
+
+static void bias_grad(const gnn__plan_t *plan, const gnn__run_t *run, const gnn__pair_t *pair, const gnn_real_t *d_bias, gnn_real_t *sums)
+{
+    const int64_t heads = plan->shape.heads;
+    if (gnn__wants(plan, GNN_AGGREGATE_EDGE_BIAS) && gnn__users_edge(plan, pair->number)) {
+        gnn_real_t *d = gnn__row(&plan->d[GNN_AGGREGATE_EDGE_BIAS], pair->number);
+        for (int64_t a = 0; a < heads; a++)
+            d[plan->in[GNN_AGGREGATE_EDGE_BIAS].cols == 1 ? 0 : a] += d_bias[a];
+    }
+    if (!gnn__wants(plan, GNN_AGGREGATE_DISTANCE))
+        return;
+    gnn_real_t *d = sums + run->shared.distance;
+    for (int64_t a = 0; a < heads; a++)
+        if (plan->how->distance == GNN_DISTANCE_SLOPE)
+            d[a] += d_bias[a] * (gnn_real_t)pair->distance;
+        else
+            d[a * plan->how->distance_buckets + gnn__bucket(plan, pair->distance)] += d_bias[a];
+}
+
+/* The message's gradient goes on to receiver and edge; for rows without scores the weight's comes from here too. */
+static void message_grad(const gnn__plan_t *plan, const gnn__run_t *run, const wanted_t *w, const gnn__lane_t *lane, const gnn__pair_t *pair, gnn_real_t *d_weight,
+                         gnn_real_t *sums)
+{
+    if (!plan->scored)
+        for (int64_t c = 0; c < plan->message_width; c++) {
+            *d_weight += lane->d_message[c] * pair->message[c];
+            lane->d_message[c] *= pair->weight;
+        }
+    gnn_real_t *d_dst = gnn__wants(plan, GNN_AGGREGATE_DST_MESSAGE) ? gnn__row(&plan->d[GNN_AGGREGATE_DST_MESSAGE], pair->i) : NULL;
+    gnn_real_t *d_edge = zeroed(lane->d_edge, plan->edge_width, w->edge);
+    if (d_dst || d_edge)
+        plan->message->message_grad(plan->message_width, pair->dst, pair->src, pair->projected, lane->d_message, d_dst, NULL, d_edge);
+    if (!d_edge)
+        return;
+    if (plan->edge_message)
+        project_grad(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, pair->number, d_edge, plan->edge_width, sums + run->shared.message_weight);
+    for (int64_t c = 0; plan->has[GNN_AGGREGATE_EDGE_MESSAGE_BIAS] && c < plan->edge_width; c++)
+        sums[run->shared.message_bias + c] += d_edge[c];
+}
+
+static void receive_pair(const gnn__plan_t *plan, const gnn__run_t *run, const wanted_t *w, const gnn__lane_t *lane, const gnn__pair_t *pair, gnn_real_t *sums)
+{
+    gnn_real_t d_weight = 0;
+    gnn_edge_grad_t grad = {
+        .query = gnn__wants(plan, GNN_AGGREGATE_QUERY) ? gnn__row(&plan->d[GNN_AGGREGATE_QUERY], pair->i) : NULL,
+        .key = zeroed(lane->d_key, plan->key_width, w->key),
+        .message = zeroed(lane->d_message, plan->message_width, w->message),
+        .weight = w->weight && plan->scored ? &d_weight : NULL,
+        .bias = zeroed(lane->d_bias, plan->shape.heads, w->bias),
+        .parameters = gnn__wants(plan, GNN_AGGREGATE_PARAMETERS) ? sums + run->shared.parameters : NULL,
+    };
+    plan->row->accumulate_grad(&plan->shape, gnn__state(run, pair->i), &pair->edge, &grad);
+    if (w->message)
+        message_grad(plan, run, w, lane, pair, &d_weight, sums);
+    if (w->key)
+        project_grad(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT, pair->number, lane->d_key, plan->key_width, sums + run->shared.key_weight);
+    if (w->bias)
+        bias_grad(plan, run, pair, lane->d_bias, sums);
+    if (w->weight && pair->number < plan->in[GNN_AGGREGATE_EDGE_WEIGHT].rows)
+        *gnn__row(&plan->d[GNN_AGGREGATE_EDGE_WEIGHT], pair->number) += d_weight * pair->scale;
+}
+
+static void add_shared(const gnn__plan_t *plan, const gnn__run_t *run, int64_t chunks)
+{
+    const gnn__shared_grads_t *s = &run->shared;
+    const struct {
+        int input;
+        int64_t at;
+    } targets[] = {{GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, s->message_weight}, {GNN_AGGREGATE_EDGE_MESSAGE_BIAS, s->message_bias},
+                   {GNN_AGGREGATE_EDGE_KEY_WEIGHT, s->key_weight}, {GNN_AGGREGATE_PARAMETERS, s->parameters}, {GNN_AGGREGATE_DISTANCE, s->distance}};
+    for (size_t t = 0; t < sizeof targets / sizeof *targets; t++)
+        if (targets[t].at >= 0 && gnn__wants(plan, targets[t].input))
+            gnn__add_partials(&plan->d[targets[t].input], run->partials + targets[t].at, chunks, s->size);
+}
+
+static void receive_part(const gnn__plan_t *plan, const gnn__run_t *run, int64_t p, int threads)
+{
+    const gnn__listener_t listener = gnn__listener(plan, p, false, run->positions);
+    const int64_t chunks = gnn__part_chunks(listener.part, gnn__per_chunk(listener.part), run->bounds);
+    const wanted_t wanted = wanted_by_receiver(plan);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int64_t c = 0; c < chunks; c++) {
+        const gnn__lane_t lane = gnn__lane(plan, run->lanes + omp_get_thread_num() * run->lane_size);
+        gnn_real_t *sums = run->partials + c * run->shared.size;
+        gnn__pair_t pair;
+        memset(sums, 0, sizeof *sums * (size_t)run->shared.size);
+        for (int64_t r = run->bounds[c]; r < run->bounds[c + 1]; r++) {
+            gnn__walk_t walk = gnn__walk_row(listener.part, r);
+            while (gnn__next_pair(&listener, &walk, &lane, &pair))
+                receive_pair(plan, run, &wanted, &lane, &pair, sums);
+        }
+    }
+    add_shared(plan, run, chunks);
+}
+
+/* ---- by sender ---- */
+
+static void send_pair(const gnn__plan_t *plan, const gnn__run_t *run, const gnn__lane_t *lane, const gnn__pair_t *pair)
+{
+    const bool wants_message = gnn__wants(plan, GNN_AGGREGATE_SRC_MESSAGE);
+    gnn_edge_grad_t grad = {
+        .key = gnn__wants(plan, GNN_AGGREGATE_KEY) ? gnn__row(&plan->d[GNN_AGGREGATE_KEY], pair->j) : NULL,
+        .message = zeroed(lane->d_message, plan->message_width, wants_message),
+    };
+    plan->row->accumulate_grad(&plan->shape, gnn__state(run, pair->i), &pair->edge, &grad);
+    if (!wants_message)
+        return;
+    for (int64_t c = 0; !plan->scored && c < plan->message_width; c++)
+        lane->d_message[c] *= pair->weight;
+    plan->message->message_grad(plan->message_width, pair->dst, pair->src, pair->projected, lane->d_message, NULL,
+                                gnn__row(&plan->d[GNN_AGGREGATE_SRC_MESSAGE], pair->j), NULL);
+}
+
+static void send_part(const gnn__plan_t *plan, const gnn__run_t *run, int64_t p, int threads)
+{
+    const gnn__listener_t listener = gnn__listener(plan, p, true, run->positions);
+    const int64_t chunks = gnn__part_chunks(listener.part, gnn__per_chunk(listener.part), run->bounds);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int64_t c = 0; c < chunks; c++) {
+        const gnn__lane_t lane = gnn__lane(plan, run->lanes + omp_get_thread_num() * run->lane_size);
+        gnn__pair_t pair;
+        for (int64_t r = run->bounds[c]; r < run->bounds[c + 1]; r++) {
+            gnn__walk_t walk = gnn__walk_row(listener.part, r);
+            while (gnn__next_pair(&listener, &walk, &lane, &pair))
+                send_pair(plan, run, &lane, &pair);
+        }
+    }
+}
+
+/* ---- all of it ---- */
+
+static bool receivers_want(const gnn__plan_t *plan)
+{
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        if (k != GNN_AGGREGATE_SRC_MESSAGE && k != GNN_AGGREGATE_KEY && k != GNN_AGGREGATE_GATE && gnn__wants(plan, k))
+            return true;
+    return false;
+}
+
+int gnn__driver_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    gnn__run_t run = {0};
+    size_t bytes;
+    GNN_TRY(gnn__driver_backward_memory(plan, call->scratch, &run, &bytes));
+    run.raw = plan->has[GNN_AGGREGATE_GATE] ? call->saved[1] : NULL;
+    gnn__fill_positions(plan, run.positions);
+    gnn__zero_gradients(plan);
+    const int threads = gnn__gradient_threads(plan, gnn__work(plan));
+    finish_grads(plan, &run, call->saved[0], threads);
+    for (int64_t p = 0; receivers_want(plan) && p < plan->view->n_parts; p++)
+        receive_part(plan, &run, p, threads);
+    const bool senders_want = gnn__wants(plan, GNN_AGGREGATE_SRC_MESSAGE) || gnn__wants(plan, GNN_AGGREGATE_KEY);
+    for (int64_t p = 0; senders_want && p < plan->view->n_parts; p++)
+        send_part(plan, &run, p, threads);
+    return GNN_OK;
+}

@@ -1,0 +1,68 @@
+/* Gradients of inputs: who starts at zero, who may be written by several threads, and partial sums of what all edges share. */
+#include <lib/aggregate/aggregate.h>
+
+void gnn__zero_gradients(const gnn__plan_t *plan)
+{
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        for (int64_t r = 0; gnn__wants(plan, k) && !plan->d_added[k] && r < plan->in[k].rows; r++)
+            memset(gnn__row(&plan->d[k], r), 0, sizeof(gnn_real_t) * (size_t)plan->in[k].cols);
+}
+
+/* Gradients that the same pass writes: rows of senders, of receivers, of edges. 0: only written outside of parallel loops. */
+static int pass_of(int input)
+{
+    switch (input) {
+    case GNN_AGGREGATE_SRC_MESSAGE:
+    case GNN_AGGREGATE_KEY: return 1;
+    case GNN_AGGREGATE_DST_MESSAGE:
+    case GNN_AGGREGATE_QUERY:
+    case GNN_AGGREGATE_GATE:
+    case GNN_AGGREGATE_EDGE_FEATURES:
+    case GNN_AGGREGATE_EDGE_WEIGHT:
+    case GNN_AGGREGATE_EDGE_BIAS: return 2;
+    default: return 0;
+    }
+}
+
+/* Two windows of the same memory where row r of one touches row s of the other, r != s: then a row has two owners. */
+static bool rows_cross(const gnn_tensor_t *a, const gnn_tensor_t *b)
+{
+    if (!a->data || !b->data || a->rows == 0 || b->rows == 0)
+        return false;
+    const gnn_real_t *a_end = a->data + (a->rows - 1) * a->stride + a->cols, *b_end = b->data + (b->rows - 1) * b->stride + b->cols;
+    if (a->data >= b_end || b->data >= a_end)
+        return false;
+    if (a->stride != b->stride)
+        return true;
+    int64_t shift = b->data - a->data;
+    return shift >= 0 ? shift + b->cols > a->stride : a->cols - shift > a->stride;
+}
+
+int gnn__gradient_threads(const gnn__plan_t *plan, int64_t work)
+{
+    for (int a = 0; a < GNN_AGGREGATE_INPUTS; a++)
+        for (int b = a + 1; b < GNN_AGGREGATE_INPUTS; b++)
+            if (pass_of(a) != 0 && pass_of(a) == pass_of(b) && rows_cross(&plan->d[a], &plan->d[b]))
+                return 1;
+    return gnn__threads(plan->context, work);
+}
+
+void gnn__add_partials(const gnn_tensor_t *target, const gnn_real_t *partials, int64_t chunks, int64_t stride)
+{
+    for (int64_t c = 0; target->data && c < chunks; c++)
+        for (int64_t r = 0; r < target->rows; r++)
+            for (int64_t x = 0; x < target->cols; x++)
+                gnn__row(target, r)[x] += partials[c * stride + r * target->cols + x];
+}
+
+int64_t gnn__most_chunks(const gnn__view_t *view)
+{
+    int64_t most = 0;
+    for (int64_t p = 0; p < view->n_parts; p++)
+        for (int side = 0; side < (view->transposed ? 2 : 1); side++) {
+            const gnn__part_t *part = side ? &view->transposed[p] : &view->parts[p];
+            int64_t chunks = gnn__part_max_chunks(part, gnn__per_chunk(part));
+            most = chunks > most ? chunks : most;
+        }
+    return most;
+}

@@ -1,0 +1,12 @@
+#include <lib/aggregate/messages/sender.h>
+
+const gnn_message_t gnn__message_linear = {
+    .name = "linear",
+    .paper = "Kipf, Welling 2017 (GCN)",
+    .help = "W x_j: the sender's features after a linear map",
+    .projects = 1,
+    .src_parts = 1,
+    .is_sender = 1,
+    .message = sender_message,
+    .message_grad = sender_message_grad,
+};

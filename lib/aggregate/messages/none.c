@@ -1,0 +1,12 @@
+#include <lib/aggregate/messages/sender.h>
+
+const gnn_message_t gnn__message_none = {
+    .name = "none",
+    .paper = "Hamilton, Ying, Leskovec 2017 (GraphSAGE)",
+    .help = "x_j: the sender's features as they are",
+    .projects = 0,
+    .src_parts = 1,
+    .is_sender = 1,
+    .message = sender_message,
+    .message_grad = sender_message_grad,
+};

@@ -1,0 +1,22 @@
+/* A model's steps as JSON, for the metadata of a weights file. */
+#ifndef GNN_LIB_IO_CONFIG_JSON_H
+#define GNN_LIB_IO_CONFIG_JSON_H
+
+#include <gnn/model.h>
+#include <jansson.h>
+
+/* Steps read from JSON; their strings belong to `root`. */
+typedef struct gnn__steps {
+    json_t *root;
+    gnn_step_t *list;
+    int64_t count;
+} gnn__steps_t;
+
+/* The steps with resolved configs, released with free(). GNN_EUNSUPPORTED: a message or aggregator from outside the
+ * library's tables. GNN_EINVALID: a number that is not finite. */
+int gnn__steps_write(char **text, const gnn_model_t *model);
+/* GNN_EFORMAT in words, naming step and field. Whether the steps make sense is for gnn_model_from_steps to say. */
+int gnn__steps_read(gnn__steps_t *steps, const char *text);
+void gnn__steps_free(gnn__steps_t *steps);
+
+#endif

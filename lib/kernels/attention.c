@@ -1,0 +1,24 @@
+#include <lib/kernels/attention.h>
+#include <lib/kernels/isa.h>
+
+GNN__DISPATCH(gnn__attention_rows_t, attention_rows)
+GNN__DISPATCH(gnn__attention_tiles_t, attention_tiles)
+
+/* Blocks of 64 pairs: numbers of nodes and edges, weights, five arrays of pairs x heads; and one row of queries. Each starts a cache line. */
+int64_t gnn__attention_rows_scratch(const gnn__attention_t *a)
+{
+    const int64_t pairs = 64, head_arrays = 5 * pairs * a->heads, indices = 4 * pairs * (int64_t)(sizeof(int64_t) / sizeof(gnn_real_t));
+    return indices + pairs + head_arrays + a->heads * a->d_k + 16 * 16;
+}
+
+static int64_t lanes(int64_t n)
+{
+    return (n + 15) / 16 * 16;
+}
+
+/* Tiles of 64 columns: keys and values, each also transposed; sums of the rows' side; scores, gradients and dropout of one group of rows; numbers of nodes. */
+int64_t gnn__attention_tiles_scratch(const gnn__attention_t *a)
+{
+    const int64_t tile = 64, both = lanes(a->d_k) + lanes(a->d_v);
+    return 2 * tile * both + GNN__TILE_ROWS * both + 3 * 8 * tile + 8 * tile;
+}

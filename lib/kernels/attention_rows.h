@@ -1,0 +1,148 @@
+/* Between the row kernels of attention: a block of pairs of one row, its scores, weights and dropout. Included by kernels only. */
+#ifndef GNN_KERNELS_ATTENTION_ROWS_H
+#define GNN_KERNELS_ATTENTION_ROWS_H
+
+#include <lib/kernels/attention.h>
+#include <lib/kernels/philox_lanes.h>
+#include <lib/kernels/real_math.h>
+#include <lib/kernels/vec.h>
+
+/* Pairs in a block. */
+enum { PAIRS = 64 };
+
+/* Arrays of pairs x heads have the heads of one pair side by side. */
+typedef struct block {
+    int n;
+    uint32_t *i, *j;         /* receiver, sender */
+    int64_t *number;         /* of the edge */
+    gnn_real_t *weight;      /* of the edge with its scales */
+    gnn_real_t *score;       /* pairs x heads, bias included */
+    gnn_real_t *shift;       /* pairs x heads: what is subtracted before exp */
+    gnn_real_t *alpha;       /* pairs x heads */
+    gnn_real_t *keep;        /* pairs x heads: dropout's multipliers */
+    gnn_real_t *grad;        /* pairs x heads */
+    bool weighs, drops;
+} block_t;
+
+GNN__INLINE void *carve(char **at, size_t bytes)
+{
+    void *memory = *at;
+    *at += (bytes + 63) / 64 * 64;
+    return memory;
+}
+
+GNN__INLINE block_t block_at(const gnn__attention_t *a, gnn_real_t *scratch)
+{
+    char *at = (char *)scratch;
+    const size_t row = sizeof(gnn_real_t) * PAIRS, matrix = row * (size_t)a->heads;
+    block_t b = {0};
+    b.i = carve(&at, sizeof(uint32_t) * PAIRS);
+    b.j = carve(&at, sizeof(uint32_t) * PAIRS);
+    b.number = carve(&at, sizeof(int64_t) * PAIRS);
+    b.weight = carve(&at, row);
+    b.score = carve(&at, matrix);
+    b.shift = carve(&at, matrix);
+    b.alpha = carve(&at, matrix);
+    b.keep = carve(&at, matrix);
+    b.grad = carve(&at, matrix);
+    b.weighs = a->weight.at || a->dst_scale || a->src_scale;
+    b.drops = a->dropout != NULL;
+    return b;
+}
+
+/* Pairs at places at .. of a row whose node is `node`. */
+GNN__INLINE void block_load(const gnn__attention_t *a, block_t *b, int64_t node, int64_t at, int64_t to)
+{
+    b->n = (int)(to - at < PAIRS ? to - at : PAIRS);
+    for (int e = 0; e < b->n; e++) {
+        const int64_t other = gnn__pairs_col(&a->pairs, at + e);
+        b->i[e] = (uint32_t)(a->transposed ? other : node);
+        b->j[e] = (uint32_t)(a->transposed ? node : other);
+        b->number[e] = gnn__pairs_edge(&a->pairs, at + e);
+    }
+    for (int e = 0; b->weighs && e < b->n; e++) {
+        b->weight[e] = (a->dst_scale ? a->dst_scale[b->i[e]] : 1) * (a->src_scale ? a->src_scale[b->j[e]] : 1);
+        if (a->weight.at && b->number[e] < a->weights)
+            b->weight[e] *= *gnn__matrix_row(&a->weight, b->number[e]);
+    }
+    if (b->drops)
+        gnn__keep_pairs(a->dropout, b->n, b->i, b->j, a->heads, b->keep);
+}
+
+/* ---- scores ---- */
+
+GNN__INLINE gnn_real_t leaky(gnn_real_t x, gnn_real_t slope)
+{
+    return x > 0 ? x : slope * x;
+}
+
+GNN__INLINE void scores_additive(const gnn__attention_t *a, const block_t *b, int e)
+{
+    const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]), *k = gnn__matrix_row(&a->k, b->j[e]);
+    for (int64_t h = 0; h < a->heads; h++)
+        b->score[e * a->heads + h] = leaky(q[h] + k[h], a->slope);
+}
+
+GNN__INLINE void scores_per_key(const gnn__attention_t *a, const block_t *b, int e, const bool dot)
+{
+    const int64_t group = a->heads / a->kv_heads;
+    const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]), *weight = a->a;
+    for (int64_t h = 0; h < a->heads; h++, q += a->d_k) {
+        const gnn_real_t *k = gnn__matrix_row(&a->k, b->j[e]) + h / group * a->d_k;
+        gnn_real_t sum = 0;
+        if (dot) {
+#pragma omp simd reduction(+ : sum)
+            for (int64_t c = 0; c < a->d_k; c++)
+                sum += q[c] * k[c];
+            sum *= a->scale;
+        } else {
+#pragma omp simd reduction(+ : sum)
+            for (int64_t c = 0; c < a->d_k; c++)
+                sum += weight[c] * leaky(q[c] + k[c], a->slope);
+            weight += a->d_k;
+        }
+        b->score[e * a->heads + h] = sum;
+    }
+}
+
+GNN__INLINE void block_scores(const gnn__attention_t *a, const block_t *b, const gnn__score_t kind)
+{
+    for (int e = 0; e < b->n; e++) {
+        if (kind == GNN__SCORE_ADDITIVE)
+            scores_additive(a, b, e);
+        else
+            scores_per_key(a, b, e, kind == GNN__SCORE_DOT);
+    }
+    for (int e = 0; a->bias.at && e < b->n; e++) {
+        if (b->number[e] < 0 || b->number[e] >= a->biases)
+            continue;
+        const gnn_real_t *bias = gnn__matrix_row(&a->bias, b->number[e]);
+        for (int64_t h = 0; h < a->heads; h++)
+            b->score[e * a->heads + h] += bias[a->bias_cols == 1 ? 0 : h];
+    }
+}
+
+/* alpha = exp(score - shift), all heads of all pairs in one sweep. */
+GNN__INLINE void block_exp(const gnn__attention_t *a, const block_t *b)
+{
+    const int64_t n = b->n * a->heads;
+    gnn_real_t *alpha = b->alpha;
+    const gnn_real_t *score = b->score, *shift = b->shift;
+#pragma omp simd
+    for (int64_t x = 0; x < n; x++)
+        alpha[x] = gnn__exp(score[x] - shift[x]);
+}
+
+/* With a log-sum-exp of minus infinity every alpha is 0, whatever is subtracted. */
+GNN__INLINE gnn_real_t shift_of(gnn_real_t lse)
+{
+    return lse == -INFINITY ? INFINITY : lse;
+}
+
+/* What alpha is multiplied by after the softmax. */
+GNN__INLINE gnn_real_t factor(const block_t *b, int e, int64_t x)
+{
+    return (b->weighs ? b->weight[e] : 1) * (b->drops ? b->keep[x] : 1);
+}
+
+#endif

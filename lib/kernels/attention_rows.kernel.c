@@ -1,0 +1,307 @@
+/* Attention row by row: one fused pass per receiver in forward, one per receiver and one per sender in backward. */
+#include <lib/kernels/attention_rows.h>
+#include <lib/kernels/isa.h>
+
+enum { AHEAD = 8 };
+
+/* The functions below are written once with `kind` and d_v as constants to be, and stamped out per score. */
+
+/* y[c] += p x[c] for one head; the usual widths as constants, so that loops unroll. */
+GNN__INLINE void add_scaled(gnn_real_t *y, gnn_real_t p, const gnn_real_t *x, int64_t n)
+{
+#pragma omp simd
+    for (int64_t c = 0; c < n; c++)
+        y[c] += p * x[c];
+}
+
+GNN__INLINE gnn_real_t dot(const gnn_real_t *x, const gnn_real_t *y, int64_t n)
+{
+    gnn_real_t sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t c = 0; c < n; c++)
+        sum += x[c] * y[c];
+    return sum;
+}
+
+GNN__INLINE void prefetch(const gnn__matrix_t *m, const uint32_t *rows, int e, int n, int64_t width)
+{
+    const char *row = (const char *)gnn__matrix_row(m, rows[e + AHEAD < n ? e + AHEAD : n - 1]);
+    for (size_t byte = 0; byte < sizeof(gnn_real_t) * (size_t)width && byte < 1024; byte += 64)
+        __builtin_prefetch(row + byte);
+}
+
+/* ---- forward ---- */
+
+/* Rescales what was gathered so far to the largest score of old and new pairs; leaves it in shift. */
+static void rescale(const gnn__attention_t *a, const block_t *b, gnn_real_t *largest, gnn_real_t *sum, gnn_real_t *y)
+{
+    for (int64_t h = 0; h < a->heads; h++) {
+        gnn_real_t most = largest[h];
+        for (int e = 0; e < b->n; e++)
+            most = b->score[e * a->heads + h] > most ? b->score[e * a->heads + h] : most;
+        const gnn_real_t base = most == -INFINITY ? 0 : most;
+        if (most != largest[h]) {
+            const gnn_real_t shrink = gnn__exp(largest[h] - base);
+            sum[h] *= shrink;
+            for (int64_t c = 0; c < a->d_v; c++)
+                y[h * a->d_v + c] *= shrink;
+            largest[h] = most;
+        }
+        for (int e = 0; e < b->n; e++)
+            b->shift[e * a->heads + h] = base;
+    }
+}
+
+GNN__INLINE void gather(const gnn__attention_t *a, const block_t *b, gnn_real_t *y, const int64_t d_v)
+{
+    const int64_t group = a->heads / a->kv_heads;
+    for (int e = 0; e < b->n; e++) {
+        const gnn_real_t *v = gnn__matrix_row(&a->v, b->j[e]), *p = b->alpha + e * a->heads;
+        prefetch(&a->v, b->j, e, b->n, a->kv_heads * d_v);
+        for (int64_t h = 0; h < a->heads; h++)
+            add_scaled(y + h * d_v, p[h], v + h / group * d_v, d_v);
+    }
+}
+
+static void gather_any(const gnn__attention_t *a, const block_t *b, gnn_real_t *y)
+{
+    switch (a->d_v) {
+    case 8: gather(a, b, y, 8); break;
+    case 16: gather(a, b, y, 16); break;
+    case 32: gather(a, b, y, 32); break;
+    case 64: gather(a, b, y, 64); break;
+    default: gather(a, b, y, a->d_v);
+    }
+}
+
+static void take_block(const gnn__attention_t *a, const block_t *b, gnn_real_t *largest, gnn_real_t *sum, gnn_real_t *y)
+{
+    rescale(a, b, largest, sum, y);
+    block_exp(a, b);
+    for (int e = 0; e < b->n; e++)
+        for (int64_t h = 0; h < a->heads; h++)
+            sum[h] += b->alpha[e * a->heads + h];
+    for (int e = 0; (b->weighs || b->drops) && e < b->n; e++)
+        for (int64_t x = e * a->heads; x < (e + 1) * a->heads; x++)
+            b->alpha[x] *= factor(b, e, x);
+    gather_any(a, b, y);
+}
+
+static void finish_row(const gnn__attention_t *a, gnn_real_t *largest, const gnn_real_t *sum, gnn_real_t *y)
+{
+    for (int64_t h = 0; h < a->heads; h++) {
+        const gnn_real_t scale = sum[h] == 0 ? 0 : 1 / sum[h];
+        for (int64_t c = h * a->d_v; c < (h + 1) * a->d_v; c++)
+            y[c] *= scale;
+        largest[h] = sum[h] == 0 ? -INFINITY : largest[h] + (gnn_real_t)log((double)sum[h]);
+    }
+}
+
+GNN__INLINE void forward_rows(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch, const gnn__score_t kind)
+{
+    block_t b = block_at(a, scratch);
+    for (int64_t row = row0; row < row1; row++) {
+        const int64_t i = gnn__pairs_node(&a->pairs, row), to = gnn__pairs_to(&a->pairs, row);
+        gnn_real_t *largest = a->largest + i * a->heads, *sum = a->sum + i * a->heads, *y = gnn__matrix_row(&a->y, i);
+        for (int64_t h = 0; a->first && h < a->heads; h++) {
+            largest[h] = -INFINITY;
+            sum[h] = 0;
+        }
+        if (a->first)
+            memset(y, 0, sizeof *y * (size_t)(a->heads * a->d_v));
+        for (int64_t at = gnn__pairs_from(&a->pairs, row); at < to; at += PAIRS) {
+            block_load(a, &b, i, at, to);
+            block_scores(a, &b, kind);
+            take_block(a, &b, largest, sum, y);
+        }
+        if (a->last)
+            finish_row(a, largest, sum, y);
+    }
+}
+
+/* ---- backward ---- */
+
+static void delta(const gnn__attention_t *a, int64_t i0, int64_t i1, gnn_real_t *out)
+{
+    for (int64_t i = i0; i < i1; i++)
+        for (int64_t h = 0; h < a->heads; h++)
+            out[i * a->heads + h] = dot(gnn__matrix_row(&a->dy, i) + h * a->d_v, gnn__matrix_row(&a->y, i) + h * a->d_v, a->d_v);
+}
+
+static void load_alpha(const gnn__attention_t *a, const block_t *b)
+{
+    for (int e = 0; e < b->n; e++)
+        for (int64_t h = 0; h < a->heads; h++)
+            b->shift[e * a->heads + h] = shift_of(a->lse[b->i[e] * a->heads + h]);
+    block_exp(a, b);
+}
+
+/* grad = dY_i . v_j, the gradient of alpha before weight and dropout. */
+GNN__INLINE void load_products(const gnn__attention_t *a, const block_t *b, const int64_t d_v)
+{
+    const int64_t group = a->heads / a->kv_heads;
+    for (int e = 0; e < b->n; e++) {
+        const gnn_real_t *dy = gnn__matrix_row(&a->dy, b->i[e]), *v = gnn__matrix_row(&a->v, b->j[e]);
+        if (a->transposed)
+            prefetch(&a->dy, b->i, e, b->n, a->heads * d_v);
+        else
+            prefetch(&a->v, b->j, e, b->n, a->kv_heads * d_v);
+        for (int64_t h = 0; h < a->heads; h++)
+            b->grad[e * a->heads + h] = dot(dy + h * d_v, v + h / group * d_v, d_v);
+    }
+}
+
+static void load_products_any(const gnn__attention_t *a, const block_t *b)
+{
+    switch (a->d_v) {
+    case 8: load_products(a, b, 8); break;
+    case 16: load_products(a, b, 16); break;
+    case 32: load_products(a, b, 32); break;
+    case 64: load_products(a, b, 64); break;
+    default: load_products(a, b, a->d_v);
+    }
+}
+
+/* grad becomes the gradient of the score. */
+static void score_grads(const gnn__attention_t *a, const block_t *b)
+{
+    for (int e = 0; e < b->n; e++)
+        for (int64_t h = 0, x = e * a->heads; h < a->heads; h++, x++)
+            b->grad[x] = b->alpha[x] * (factor(b, e, x) * b->grad[x] - a->delta[b->i[e] * a->heads + h]);
+}
+
+static void weight_grads(const gnn__attention_t *a, const block_t *b)
+{
+    for (int e = 0; a->d_weight.at && e < b->n; e++) {
+        if (b->number[e] >= a->weights)
+            continue;
+        gnn_real_t sum = 0;
+        for (int64_t x = e * a->heads; x < (e + 1) * a->heads; x++)
+            sum += b->alpha[x] * (b->drops ? b->keep[x] : 1) * b->grad[x];
+        const gnn_real_t scale = (a->dst_scale ? a->dst_scale[b->i[e]] : 1) * (a->src_scale ? a->src_scale[b->j[e]] : 1);
+        *gnn__matrix_row(&a->d_weight, b->number[e]) += scale * sum;
+    }
+}
+
+static void bias_grads(const gnn__attention_t *a, const block_t *b)
+{
+    for (int e = 0; a->d_bias.at && e < b->n; e++) {
+        if (b->number[e] < 0 || b->number[e] >= a->biases)
+            continue;
+        gnn_real_t *d = gnn__matrix_row(&a->d_bias, b->number[e]);
+        for (int64_t h = 0; h < a->heads; h++)
+            d[a->bias_cols == 1 ? 0 : h] += b->grad[e * a->heads + h];
+    }
+}
+
+/* The score's derivative by one side (`d`, whose heads are `own` numbers apart), and by the row's parameters. */
+GNN__INLINE void pair_grad(const gnn__attention_t *a, const block_t *b, int e, gnn_real_t *d, const bool by_sender, gnn_real_t *d_a, const gnn__score_t kind)
+{
+    const int64_t group = a->heads / a->kv_heads, d_k = a->d_k;
+    const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]), *k = gnn__matrix_row(&a->k, b->j[e]), *grad = b->grad + e * a->heads;
+    if (kind == GNN__SCORE_ADDITIVE) {
+        for (int64_t h = 0; h < a->heads; h++)
+            d[h] += q[h] + k[h] > 0 ? grad[h] : a->slope * grad[h];
+        return;
+    }
+    for (int64_t h = 0; h < a->heads; h++) {
+        const gnn_real_t *qh = q + h * d_k, *kh = k + h / group * d_k;
+        gnn_real_t *dh = d + (by_sender ? h / group : h) * d_k;
+        if (kind == GNN__SCORE_DOT) {
+            add_scaled(dh, a->scale * grad[h], by_sender ? qh : kh, d_k);
+            continue;
+        }
+        const gnn_real_t *weight = a->a + h * d_k;
+#pragma omp simd
+        for (int64_t c = 0; c < d_k; c++)
+            dh[c] += grad[h] * weight[c] * (qh[c] + kh[c] > 0 ? 1 : a->slope);
+#pragma omp simd
+        for (int64_t c = 0; c < (d_a ? d_k : 0); c++)
+            d_a[h * d_k + c] += grad[h] * leaky(qh[c] + kh[c], a->slope);
+    }
+}
+
+GNN__INLINE void receive_rows(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch, gnn_real_t *d_a, const gnn__score_t kind)
+{
+    block_t b = block_at(a, scratch);
+    gnn_real_t *unwanted = b.grad + PAIRS * a->heads; /* d_q, where only d_a is asked for */
+    for (int64_t row = row0; row < row1; row++) {
+        const int64_t i = gnn__pairs_node(&a->pairs, row), to = gnn__pairs_to(&a->pairs, row);
+        gnn_real_t *d_q = a->d_q.at ? gnn__matrix_row(&a->d_q, i) : d_a ? unwanted : NULL;
+        for (int64_t at = gnn__pairs_from(&a->pairs, row); at < to; at += PAIRS) {
+            block_load(a, &b, i, at, to);
+            block_scores(a, &b, kind);
+            load_alpha(a, &b);
+            load_products_any(a, &b);
+            weight_grads(a, &b);
+            score_grads(a, &b);
+            bias_grads(a, &b);
+            for (int e = 0; d_q && e < b.n; e++)
+                pair_grad(a, &b, e, d_q, false, d_a, kind);
+        }
+    }
+}
+
+/* d_v_j += sum over receivers of alpha dY_i. */
+static void value_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t *d_v)
+{
+    const int64_t group = a->heads / a->kv_heads;
+    for (int e = 0; e < b->n; e++) {
+        const gnn_real_t *dy = gnn__matrix_row(&a->dy, b->i[e]);
+        for (int64_t h = 0, x = e * a->heads; h < a->heads; h++, x++)
+            add_scaled(d_v + h / group * a->d_v, b->alpha[x] * factor(b, e, x), dy + h * a->d_v, a->d_v);
+    }
+}
+
+GNN__INLINE void send_rows(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch, const gnn__score_t kind)
+{
+    block_t b = block_at(a, scratch);
+    for (int64_t row = row0; row < row1; row++) {
+        const int64_t j = gnn__pairs_node(&a->pairs, row), to = gnn__pairs_to(&a->pairs, row);
+        for (int64_t at = gnn__pairs_from(&a->pairs, row); at < to; at += PAIRS) {
+            block_load(a, &b, j, at, to);
+            block_scores(a, &b, kind);
+            load_alpha(a, &b);
+            if (a->d_v_rows.at)
+                value_grads(a, &b, gnn__matrix_row(&a->d_v_rows, j));
+            if (!a->d_k_rows.at)
+                continue;
+            load_products_any(a, &b);
+            score_grads(a, &b);
+            for (int e = 0; e < b.n; e++)
+                pair_grad(a, &b, e, gnn__matrix_row(&a->d_k_rows, j), true, NULL, kind);
+        }
+    }
+}
+
+/* ---- one copy per score ---- */
+
+static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch)
+{
+    switch (a->score) {
+    case GNN__SCORE_DOT: forward_rows(a, row0, row1, scratch, GNN__SCORE_DOT); break;
+    case GNN__SCORE_ADDITIVE: forward_rows(a, row0, row1, scratch, GNN__SCORE_ADDITIVE); break;
+    case GNN__SCORE_ADDITIVE_V2: forward_rows(a, row0, row1, scratch, GNN__SCORE_ADDITIVE_V2); break;
+    }
+}
+
+static void receive(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch, gnn_real_t *d_a)
+{
+    switch (a->score) {
+    case GNN__SCORE_DOT: receive_rows(a, row0, row1, scratch, d_a, GNN__SCORE_DOT); break;
+    case GNN__SCORE_ADDITIVE: receive_rows(a, row0, row1, scratch, d_a, GNN__SCORE_ADDITIVE); break;
+    case GNN__SCORE_ADDITIVE_V2: receive_rows(a, row0, row1, scratch, d_a, GNN__SCORE_ADDITIVE_V2); break;
+    }
+}
+
+static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch)
+{
+    switch (a->score) {
+    case GNN__SCORE_DOT: send_rows(a, row0, row1, scratch, GNN__SCORE_DOT); break;
+    case GNN__SCORE_ADDITIVE: send_rows(a, row0, row1, scratch, GNN__SCORE_ADDITIVE); break;
+    case GNN__SCORE_ADDITIVE_V2: send_rows(a, row0, row1, scratch, GNN__SCORE_ADDITIVE_V2); break;
+    }
+}
+
+extern const gnn__attention_rows_t GNN__KERNEL(attention_rows);
+const gnn__attention_rows_t GNN__KERNEL(attention_rows) = {forward, delta, receive, send};

@@ -1,0 +1,18 @@
+#include <lib/kernels/elementwise.h>
+#include <lib/kernels/isa.h>
+
+GNN__DISPATCH(gnn__elementwise_kernels_t, elementwise_kernels)
+GNN__DISPATCH(gnn__row_kernels_t, row_kernels)
+GNN__DISPATCH(gnn__dropout_kernels_t, dropout_kernels)
+
+bool gnn__activation_from_output(gnn_activation_t kind, gnn_real_t slope)
+{
+    switch (kind) {
+    case GNN_RELU:
+    case GNN_ELU:
+    case GNN_TANH:
+    case GNN_SIGMOID: return true;
+    case GNN_LEAKY_RELU: return slope > 0; /* y then has the sign of x */
+    default: return false;
+    }
+}

@@ -1,0 +1,295 @@
+/* Functions of single elements: activations and their derivatives, sums, products, the GRU cell, and one row of a sparse product. */
+#include <lib/kernels/elementwise.h>
+#include <lib/kernels/isa.h>
+#include <lib/kernels/real_math.h>
+
+#define R GNN__REAL
+
+#define SIMD _Pragma("omp simd")
+/* tanh, erf and log are calls of libm in double (real_math.h). */
+#if GNN_DOUBLE
+#define SIMD_IN_FLOAT
+#define SIMD_SUM_IN_FLOAT
+#else
+#define SIMD_IN_FLOAT SIMD
+#define SIMD_SUM_IN_FLOAT _Pragma("omp simd reduction(+ : sum)")
+#endif
+
+/* y[k] = the formula in v = x[k]. */
+#define MAP(how, formula)                 \
+    do {                                  \
+        how                               \
+        for (int64_t k = 0; k < n; k++) { \
+            const gnn_real_t v = x[k];    \
+            y[k] = (formula);             \
+        }                                 \
+    } while (0)
+
+static void scale_row(int64_t n, gnn_real_t alpha, const gnn_real_t *x, bool add, gnn_real_t *y)
+{
+    if (!add) {
+        MAP(SIMD, alpha * v);
+        return;
+    }
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++)
+        y[k] += alpha * x[k];
+}
+
+static void activate(gnn_activation_t kind, gnn_real_t slope, int64_t n, const gnn_real_t *x, gnn_real_t *y)
+{
+    switch (kind) {
+    case GNN_RELU: MAP(SIMD, v <= 0 ? 0 : v); break;
+    case GNN_LEAKY_RELU: MAP(SIMD, v > 0 ? v : v * slope); break;
+    case GNN_ELU: MAP(SIMD, v > 0 ? v : gnn__expm1_negative(v)); break;
+    case GNN_GELU: MAP(SIMD_IN_FLOAT, R(0.5) * v * (1 + gnn__erf(v * R(0.70710678118654752)))); break;
+    case GNN_GELU_TANH: MAP(SIMD_IN_FLOAT, R(0.5) * v * (1 + gnn__tanh(R(0.79788456080286536) * (v + R(0.044715) * v * v * v)))); break;
+    case GNN_SILU: MAP(SIMD, v * gnn__sigmoid(v)); break;
+    case GNN_TANH: MAP(SIMD_IN_FLOAT, gnn__tanh(v)); break;
+    case GNN_SIGMOID: MAP(SIMD, gnn__sigmoid(v)); break;
+    case GNN_SOFTPLUS: MAP(SIMD_IN_FLOAT, v > 20 ? v : (v > 0 ? v : 0) + gnn__softplus_negative(v > 0 ? -v : v)); break;
+    default: scale_row(n, 1, x, false, y); break;
+    }
+}
+
+/* dx (+)= dy times the formula in v = t[k]. Two loops: a sum must never read what is to be overwritten. */
+#define GRADIENT(how, formula)                \
+    do {                                      \
+        if (add) {                            \
+            how                               \
+            for (int64_t k = 0; k < n; k++) { \
+                const gnn_real_t v = t[k];    \
+                dx[k] += dy[k] * (formula);   \
+            }                                 \
+        } else {                              \
+            how                               \
+            for (int64_t k = 0; k < n; k++) { \
+                const gnn_real_t v = t[k];    \
+                dx[k] = dy[k] * (formula);    \
+            }                                 \
+        }                                     \
+    } while (0)
+
+static inline gnn_real_t gelu_slope(gnn_real_t v)
+{
+    gnn_real_t density = R(0.3989422804014327) * gnn__exp(R(-0.5) * v * v);
+    return R(0.5) * (1 + gnn__erf(v * R(0.70710678118654752))) + v * density;
+}
+
+static inline gnn_real_t gelu_tanh_slope(gnn_real_t v)
+{
+    const gnn_real_t c = R(0.79788456080286536), cubic = R(0.044715);
+    gnn_real_t t = gnn__tanh(c * (v + cubic * v * v * v));
+    return R(0.5) * (1 + t) + R(0.5) * v * (1 - t * t) * c * (1 + 3 * cubic * v * v);
+}
+
+static inline gnn_real_t silu_slope(gnn_real_t v)
+{
+    gnn_real_t s = gnn__sigmoid(v);
+    return s * (1 + v * (1 - s));
+}
+
+static void activate_grad(gnn_activation_t kind, gnn_real_t slope, int64_t n, const gnn_real_t *t, const gnn_real_t *dy, bool add, gnn_real_t *dx)
+{
+    switch (kind) {
+    case GNN_RELU: GRADIENT(SIMD, v <= 0 ? R(0) : R(1)); break;
+    case GNN_LEAKY_RELU: GRADIENT(SIMD, v > 0 ? R(1) : slope); break;
+    case GNN_ELU: GRADIENT(SIMD, v > 0 ? R(1) : v + 1); break;
+    case GNN_GELU: GRADIENT(SIMD_IN_FLOAT, gelu_slope(v)); break;
+    case GNN_GELU_TANH: GRADIENT(SIMD_IN_FLOAT, gelu_tanh_slope(v)); break;
+    case GNN_SILU: GRADIENT(SIMD, silu_slope(v)); break;
+    case GNN_TANH: GRADIENT(SIMD, 1 - v * v); break;
+    case GNN_SIGMOID: GRADIENT(SIMD, v * (1 - v)); break;
+    case GNN_SOFTPLUS: GRADIENT(SIMD, v > 20 ? R(1) : gnn__sigmoid(v)); break;
+    default: scale_row(n, 1, dy, add, dx); break;
+    }
+}
+
+static void exp_row(int64_t n, const gnn_real_t *x, gnn_real_t *y)
+{
+    MAP(SIMD, gnn__exp(v));
+}
+
+static double exp_sum(int64_t n, const gnn_real_t *x, gnn_real_t shift, gnn_real_t *y)
+{
+    gnn_real_t sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t k = 0; k < n; k++) {
+        gnn_real_t e = gnn__exp(x[k] - shift);
+        y[k] = e;
+        sum += e;
+    }
+    return (double)sum;
+}
+
+/* The largest of n numbers, in lanes that compilers turn into vectors by themselves. */
+static gnn_real_t max_row(int64_t n, const gnn_real_t *x)
+{
+    enum { WIDTH = 16 };
+    gnn_real_t most[WIDTH], result = x[0];
+    for (int l = 0; l < WIDTH; l++)
+        most[l] = x[0];
+    int64_t k = 0;
+    for (; n - k >= WIDTH; k += WIDTH)
+        for (int l = 0; l < WIDTH; l++)
+            most[l] = x[k + l] > most[l] ? x[k + l] : most[l];
+    for (; k < n; k++)
+        result = x[k] > result ? x[k] : result;
+    for (int l = 0; l < WIDTH; l++)
+        result = most[l] > result ? most[l] : result;
+    return result;
+}
+
+/* Long sums go through double every so often, so that their error does not grow with n. */
+enum { SUM_BLOCK = 1024 };
+
+static double sum_row(int64_t n, const gnn_real_t *x)
+{
+    double total = 0;
+    for (int64_t from = 0; from < n; from += SUM_BLOCK) {
+        int64_t to = n < from + SUM_BLOCK ? n : from + SUM_BLOCK;
+        gnn_real_t sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (int64_t k = from; k < to; k++)
+            sum += x[k];
+        total += (double)sum;
+    }
+    return total;
+}
+
+static double dot_row(int64_t n, const gnn_real_t *x, const gnn_real_t *y)
+{
+    double total = 0;
+    for (int64_t from = 0; from < n; from += SUM_BLOCK) {
+        int64_t to = n < from + SUM_BLOCK ? n : from + SUM_BLOCK;
+        gnn_real_t sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (int64_t k = from; k < to; k++)
+            sum += x[k] * y[k];
+        total += (double)sum;
+    }
+    return total;
+}
+
+static void mix_row(int64_t n, gnn_real_t alpha, const gnn_real_t *x, gnn_real_t beta, const gnn_real_t *z, gnn_real_t *y)
+{
+    MAP(SIMD, alpha * v + beta * z[k]);
+}
+
+static void multiply_row(int64_t n, const gnn_real_t *x, const gnn_real_t *z, bool add, gnn_real_t *y)
+{
+    if (!add) {
+        MAP(SIMD, v * z[k]);
+        return;
+    }
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++)
+        y[k] += x[k] * z[k];
+}
+
+/* Sixty-four bytes of a row, wherever it starts. */
+typedef gnn_real_t vector_t __attribute__((vector_size(64), aligned(sizeof(gnn_real_t)), may_alias));
+enum { LANES = sizeof(vector_t) / sizeof(gnn_real_t) };
+
+/* A constant number of vectors at a time, so that the sums stay in registers. */
+static inline __attribute__((always_inline)) void sparse_vectors(int vectors, int64_t count, const int32_t *indices, const gnn_real_t *values, const gnn_real_t *w,
+                                                                 int64_t ldw, gnn_real_t *y)
+{
+    vector_t sum[4] = {{0}};
+    for (int64_t k = 0; k < count; k++) {
+        const vector_t *row = (const vector_t *)(w + indices[k] * ldw);
+        const gnn_real_t value = values ? values[k] : 1;
+        for (int v = 0; v < vectors; v++)
+            sum[v] += row[v] * value;
+    }
+    for (int v = 0; v < vectors; v++)
+        ((vector_t *)y)[v] = sum[v];
+}
+
+static void sparse_rest(int64_t width, int64_t count, const int32_t *indices, const gnn_real_t *values, const gnn_real_t *w, int64_t ldw, gnn_real_t *y)
+{
+    gnn_real_t sum[LANES] = {0};
+    for (int64_t k = 0; k < count; k++) {
+        const gnn_real_t *row = w + indices[k] * ldw;
+        const gnn_real_t value = values ? values[k] : 1;
+        for (int64_t c = 0; c < width; c++)
+            sum[c] += row[c] * value;
+    }
+    for (int64_t c = 0; c < width; c++)
+        y[c] = sum[c];
+}
+
+static void sparse_row(int64_t n, int64_t count, const int32_t *indices, const gnn_real_t *values, const gnn_real_t *w, int64_t ldw, gnn_real_t *y)
+{
+    int64_t c = 0;
+    for (; n - c >= 4 * LANES; c += 4 * LANES)
+        sparse_vectors(4, count, indices, values, w + c, ldw, y + c);
+    for (; n - c >= LANES; c += LANES)
+        sparse_vectors(1, count, indices, values, w + c, ldw, y + c);
+    if (n - c > 0)
+        sparse_rest(n - c, count, indices, values, w + c, ldw, y + c);
+}
+
+static double binary_cross_entropy(int64_t n, const gnn_real_t *x, const gnn_real_t *t, gnn_real_t scale, gnn_real_t *g)
+{
+    gnn_real_t sum = 0;
+    SIMD_SUM_IN_FLOAT
+    for (int64_t k = 0; k < n; k++)
+        sum += (x[k] > 0 ? x[k] : 0) - x[k] * t[k] + gnn__softplus_negative(x[k] > 0 ? -x[k] : x[k]);
+    if (g) {
+        SIMD
+        for (int64_t k = 0; k < n; k++)
+            g[k] = (gnn__sigmoid(x[k]) - t[k]) * scale;
+    }
+    return (double)sum;
+}
+
+static double squared(int64_t n, const gnn_real_t *x, const gnn_real_t *t, gnn_real_t scale, gnn_real_t *g)
+{
+    gnn_real_t sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t k = 0; k < n; k++)
+        sum += (x[k] - t[k]) * (x[k] - t[k]);
+    if (g) {
+        SIMD
+        for (int64_t k = 0; k < n; k++)
+            g[k] = 2 * (x[k] - t[k]) * scale;
+    }
+    return (double)sum;
+}
+
+static void gru(int64_t d, const gnn_real_t *xg, const gnn_real_t *hg, const gnn_real_t *h, gnn_real_t *y, gnn_real_t *keep)
+{
+    SIMD_IN_FLOAT
+    for (int64_t k = 0; k < d; k++) {
+        gnn_real_t r = gnn__sigmoid(xg[k] + hg[k]), z = gnn__sigmoid(xg[d + k] + hg[d + k]);
+        gnn_real_t n = gnn__tanh(xg[2 * d + k] + r * hg[2 * d + k]);
+        if (keep) {
+            keep[k] = r;
+            keep[d + k] = z;
+            keep[2 * d + k] = n;
+            keep[3 * d + k] = hg[2 * d + k];
+        }
+        y[k] = (1 - z) * n + z * h[k];
+    }
+}
+
+static void gru_grad(int64_t d, const gnn_real_t *keep, const gnn_real_t *h, const gnn_real_t *dy, gnn_real_t *inner, gnn_real_t *dh_share)
+{
+#pragma omp simd
+    for (int64_t k = 0; k < d; k++) {
+        gnn_real_t r = keep[k], z = keep[d + k], n = keep[2 * d + k], g = dy[k];
+        gnn_real_t dn = g * (1 - z) * (1 - n * n);
+        inner[k] = dn * keep[3 * d + k] * r * (1 - r);
+        inner[d + k] = g * (h[k] - n) * z * (1 - z);
+        inner[2 * d + k] = dn;
+        inner[3 * d + k] = dn * r;
+        dh_share[k] = g * z;
+    }
+}
+
+const gnn__elementwise_kernels_t GNN__KERNEL(elementwise_kernels) = {
+    .exp = exp_row, .exp_sum = exp_sum, .max = max_row, .sum = sum_row, .dot = dot_row, .scale = scale_row, .mix = mix_row, .multiply = multiply_row,
+    .activate = activate, .activate_grad = activate_grad, .sparse_row = sparse_row,
+    .binary_cross_entropy = binary_cross_entropy, .squared = squared, .gru = gru, .gru_grad = gru_grad,
+};

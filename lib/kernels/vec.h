@@ -1,0 +1,37 @@
+/* One register of gnn_real_t at the width of the instruction set that a kernel is compiled for: gcc's and clang's vector extension, no intrinsics. */
+#ifndef GNN_KERNELS_VEC_H
+#define GNN_KERNELS_VEC_H
+
+#include <lib/base/base.h>
+
+#if defined(__AVX512F__)
+#define GNN__VEC_BYTES 64
+#elif defined(__AVX2__)
+#define GNN__VEC_BYTES 32
+#else
+#define GNN__VEC_BYTES 16
+#endif
+
+typedef gnn_real_t gnn__vec_t __attribute__((vector_size(GNN__VEC_BYTES)));
+typedef gnn_real_t gnn__vec_anywhere_t __attribute__((vector_size(GNN__VEC_BYTES), aligned(sizeof(gnn_real_t)), may_alias));
+
+enum { GNN__VEC_LANES = (int)(GNN__VEC_BYTES / sizeof(gnn_real_t)) };
+
+#define GNN__INLINE static inline __attribute__((always_inline))
+
+GNN__INLINE gnn__vec_t gnn__vec_load(const gnn_real_t *at)
+{
+    return *(const gnn__vec_anywhere_t *)at;
+}
+
+GNN__INLINE void gnn__vec_store(gnn_real_t *at, gnn__vec_t x)
+{
+    *(gnn__vec_anywhere_t *)at = x;
+}
+
+GNN__INLINE gnn__vec_t gnn__vec_all(gnn_real_t x)
+{
+    return x - (gnn__vec_t){0};
+}
+
+#endif

@@ -1,0 +1,71 @@
+/* Activations. Those whose derivative follows from y keep y, the others x. */
+#include <lib/ops/support.h>
+
+static gnn__activation_t settings(const gnn_op_call_t *call)
+{
+    gnn__activation_t how = *(const gnn__activation_t *)call->attributes;
+    if (how.kind == GNN_LEAKY_RELU && how.slope == 0)
+        how.slope = (gnn_real_t)0.2;
+    return how;
+}
+
+static int activation_shape(gnn_op_call_t *call)
+{
+    const gnn__activation_t how = settings(call);
+    GNN_TRY(gnn__op_dense(call, "activation", 0, 0));
+    if (how.kind < GNN_ACTIVATION_DEFAULT || how.kind > GNN_SOFTPLUS)
+        return gnn__op_error(call, GNN_EINVALID, "there is no activation %d", (int)how.kind);
+    gnn__op_output(call, call->in[0].rows, call->in[0].cols);
+    if (!call->in[0].wants_grad || how.kind <= GNN_IDENTITY)
+        return GNN_OK;
+    if (gnn__activation_from_output(how.kind, how.slope))
+        call->keep_out = 1u;
+    else
+        call->keep_in = 1u;
+    return GNN_OK;
+}
+
+/* An exp costs some eight multiply-adds. */
+static int threads_for(const gnn_op_call_t *call, const gnn__activation_t *how, int64_t elements)
+{
+    return gnn__threads(call->context, how->kind <= GNN_LEAKY_RELU ? elements : 8 * elements);
+}
+
+static int activation_forward(gnn_op_call_t *call)
+{
+    const gnn__activation_t how = settings(call);
+    const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
+    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
+    const gnn__lines_t lines = gnn__lines(x, y, NULL);
+    const int threads = threads_for(call, &how, lines.total);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < lines.count; k++)
+        kernels->activate(how.kind, how.slope, gnn__line_length(&lines, k), gnn__line(&lines, x, k), gnn__line(&lines, y, k));
+    return GNN_OK;
+}
+
+static int activation_backward(gnn_op_call_t *call)
+{
+    const gnn__activation_t how = settings(call);
+    const gnn_operand_t *x = &call->in[0], *y = &call->out[0];
+    if (!gnn__wants(call, 0))
+        return GNN_OK;
+    /* The identity keeps nothing, so nothing but dy may be read. */
+    const gnn_tensor_t *t = how.kind <= GNN_IDENTITY ? &y->grad : gnn__activation_from_output(how.kind, how.slope) ? &y->value : &x->value;
+    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
+    const gnn__lines_t lines = gnn__lines(&x->grad, &y->grad, t, NULL);
+    const int threads = threads_for(call, &how, lines.total);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < lines.count; k++)
+        kernels->activate_grad(how.kind, how.slope, gnn__line_length(&lines, k), gnn__line(&lines, t, k), gnn__line(&lines, &y->grad, k), x->accumulate,
+                               gnn__line(&lines, &x->grad, k));
+    return GNN_OK;
+}
+
+const gnn_op_t gnn__op_activation = {.name = "activation", .shape = activation_shape, .forward = activation_forward, .backward = activation_backward};
+
+const char *gnn__activation_name(gnn_activation_t kind)
+{
+    static const char *const names[] = {"default", "identity", "relu", "leaky_relu", "elu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid", "softplus"};
+    return kind >= 0 && (size_t)kind < sizeof names / sizeof *names ? names[kind] : "unknown";
+}

@@ -1,0 +1,126 @@
+#include <lib/ops/support.h>
+
+#include <stdarg.h>
+
+int gnn__op_error(const gnn_op_call_t *call, int code, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const char *where = call->where ? call->where : "";
+    return gnn__error(code, "%s%s%s", where, *where ? ": " : "", text);
+}
+
+void gnn__op_output(gnn_op_call_t *call, int64_t rows, int64_t cols)
+{
+    call->n_out = 1;
+    call->out[0].rows = rows;
+    call->out[0].cols = cols;
+    memset(call->saved_bytes, 0, sizeof call->saved_bytes);
+    call->forward_scratch = call->backward_scratch = 0;
+    call->keep_in = call->keep_out = 0;
+}
+
+int gnn__op_dense(const gnn_op_call_t *call, const char *name, int first, int last)
+{
+    for (int k = first; k <= last && k < call->n_in; k++)
+        if (call->in[k].present && (call->in[k].sparse || call->in[k].ids))
+            return gnn__op_error(call, GNN_EUNSUPPORTED, "%s takes dense tensors; input %d is %s", name, k, call->in[k].sparse ? "sparse" : "a list of ids");
+    return GNN_OK;
+}
+
+int gnn__op_bytes(const gnn_op_call_t *call, int64_t rows, int64_t cols, size_t element, size_t *bytes)
+{
+    int64_t count;
+    if (!gnn__mul(rows, cols, &count))
+        return gnn__op_error(call, GNN_EOVERFLOW, "%lld x %lld numbers do not fit", (long long)rows, (long long)cols);
+    return gnn__bytes(count, element, "an op's workspace", bytes);
+}
+
+gnn__lines_t gnn__lines(const gnn_tensor_t *first, ...)
+{
+    gnn__lines_t lines = {first->rows, first->cols, first->rows * first->cols, true};
+    va_list list;
+    va_start(list, first);
+    for (const gnn_tensor_t *t = first; t; t = va_arg(list, const gnn_tensor_t *))
+        lines.flat = lines.flat && (gnn__stride(t) == t->cols || t->rows <= 1);
+    va_end(list);
+    if (lines.flat)
+        lines.count = (lines.total + GNN__LINE - 1) / GNN__LINE;
+    return lines;
+}
+
+void gnn__op_send(const gnn_op_call_t *call, gnn_real_t alpha, const gnn_tensor_t *source, const gnn_tensor_t *target, bool add)
+{
+    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
+    const gnn__lines_t lines = gnn__lines(source, target, NULL);
+    const int threads = gnn__threads(call->context, lines.total);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < lines.count; k++)
+        kernels->scale(gnn__line_length(&lines, k), alpha, gnn__line(&lines, source, k), add, gnn__line(&lines, target, k));
+}
+
+int64_t gnn__column_chunks(int64_t rows)
+{
+    int64_t chunks = (rows + 511) / 512;
+    return chunks < 1 ? 1 : chunks > 64 ? 64 : chunks;
+}
+
+int gnn__column_bytes(const gnn_op_call_t *call, int64_t rows, int64_t cols, size_t *bytes)
+{
+    return gnn__op_bytes(call, gnn__column_chunks(rows), cols, sizeof(double), bytes);
+}
+
+void gnn__column_total(int64_t chunks, int64_t cols, double *parts)
+{
+    for (int64_t k = 1; k < chunks; k++)
+        for (int64_t c = 0; c < cols; c++)
+            parts[c] += parts[k * cols + c];
+}
+
+void gnn__column_send(const double *total, double alpha, const gnn_operand_t *to)
+{
+    for (int64_t c = 0; c < to->grad.cols; c++)
+        to->grad.data[c] = (gnn_real_t)((to->accumulate ? (double)to->grad.data[c] : 0) + alpha * total[c]);
+}
+
+void gnn__column_sum(const gnn_op_call_t *call, const gnn_tensor_t *x, double alpha, const gnn_operand_t *to, void *scratch)
+{
+    const gnn__row_kernels_t *kernels = gnn__row_kernels();
+    const int64_t chunks = gnn__column_chunks(x->rows), cols = x->cols;
+    const int threads = gnn__threads(call->context, x->rows * cols);
+    double *parts = scratch;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < chunks; k++) {
+        const int64_t from = gnn__share(x->rows, (int)k, (int)chunks), to_row = gnn__share(x->rows, (int)k + 1, (int)chunks);
+        kernels->column_sum(to_row - from, cols, gnn__row(x, from), gnn__stride(x), parts + k * cols);
+    }
+    gnn__column_total(chunks, cols, parts);
+    gnn__column_send(parts, alpha, to);
+}
+
+/* Cache lines, so that no two owners write to the same one. */
+enum { UNIT = 64 / sizeof(gnn_real_t) };
+
+gnn__block_t gnn__scatter_share(int64_t rows, int64_t cols, int k, int shares)
+{
+    gnn__block_t block = {0, rows, 0, cols};
+    if (cols >= 2 * UNIT * shares) {
+        const int64_t units = (cols + UNIT - 1) / UNIT;
+        const int64_t end = gnn__share(units, k + 1, shares) * UNIT;
+        block.col = gnn__share(units, k, shares) * UNIT;
+        block.cols = (end < cols ? end : cols) - block.col;
+    } else {
+        block.row = gnn__share(rows, k, shares);
+        block.rows = gnn__share(rows, k + 1, shares) - block.row;
+    }
+    return block;
+}
+
+void gnn__scatter_begin(const gnn__block_t *block, const gnn_tensor_t *target, bool add)
+{
+    for (int64_t r = 0; !add && r < block->rows; r++)
+        memset(gnn__row(target, block->row + r) + block->col, 0, (size_t)block->cols * sizeof(gnn_real_t));
+}

@@ -1,0 +1,82 @@
+/* The best weights so far: when an epoch counts as better, and a copy of the block and of the running statistics. */
+#include <lib/train/train.h>
+
+int gnn__best_open(gnn__best_t *best, const gnn_model_t *model)
+{
+    int64_t length, total;
+    int rc;
+    *best = (gnn__best_t){.parameters = gnn_model_parameters(model), .loss = INFINITY, .metric = -INFINITY, .tie_loss = INFINITY};
+    gnn_parameters_block(best->parameters, 0, &length);
+    total = length;
+    GNN_CHECK(gnn__new(&best->buffers, gnn_model_buffer_count(model), sizeof *best->buffers, "list of buffers"));
+    best->n_buffers = gnn_model_buffer_count(model);
+    for (int64_t b = 0; b < best->n_buffers; b++) {
+        GNN_CHECK(gnn_model_buffer(model, gnn_model_buffer_name(model, b), &best->buffers[b]));
+        total += best->buffers[b].rows * best->buffers[b].cols;
+    }
+    GNN_CHECK(gnn__new(&best->kept, total, sizeof *best->kept, "best weights"));
+    gnn__best_keep(best);
+    return GNN_OK;
+done:
+    gnn__best_close(best);
+    return rc;
+}
+
+void gnn__best_close(gnn__best_t *best)
+{
+    gnn_free(best->kept);
+    gnn_free(best->buffers);
+    best->kept = NULL;
+    best->buffers = NULL;
+}
+
+/* Copies block and buffers to `kept` (keep) or back. */
+static void copy(const gnn__best_t *best, bool keep)
+{
+    int64_t length;
+    gnn_real_t *block = gnn_parameters_block(best->parameters, 0, &length), *at = best->kept + length;
+    memcpy(keep ? best->kept : block, keep ? block : best->kept, sizeof *block * (size_t)length);
+    for (int64_t b = 0; b < best->n_buffers; b++) {
+        const gnn_tensor_t *t = &best->buffers[b];
+        for (int64_t r = 0; r < t->rows; r++, at += t->cols)
+            memcpy(keep ? at : gnn__row(t, r), keep ? gnn__row(t, r) : at, sizeof *at * (size_t)t->cols);
+    }
+}
+
+void gnn__best_keep(gnn__best_t *best)
+{
+    copy(best, true);
+}
+
+void gnn__best_restore(const gnn__best_t *best)
+{
+    copy(best, false);
+}
+
+bool gnn__best_update(gnn__best_t *best, gnn_watch_t watch, double loss, double metric)
+{
+    bool better, fresh;
+    if (watch == GNN_WATCH_LOSS_OR_METRIC) {
+        /* As the GAT paper's program: kept when both are at their best, patience starts anew when either is. */
+        bool loss_best = loss <= best->loss, metric_best = isnan(metric) ? loss_best : metric >= best->metric;
+        better = loss_best && metric_best;
+        fresh = loss_best || metric_best;
+    } else if (watch == GNN_WATCH_METRIC) {
+        fresh = metric > best->metric;
+        better = fresh || (metric == best->metric && loss < best->tie_loss);
+    } else if (watch == GNN_WATCH_LOSS) {
+        better = fresh = loss < best->loss;
+    } else {
+        better = fresh = true;
+    }
+    better = better || !best->any;
+    best->loss = fmin(best->loss, loss);
+    best->metric = fmax(best->metric, metric);
+    best->stale = fresh ? 0 : best->stale + 1;
+    if (better) {
+        best->tie_loss = loss;
+        best->any = true;
+        gnn__best_keep(best);
+    }
+    return better;
+}

@@ -1,0 +1,289 @@
+/* The training loop: steps over batches, validation after each epoch, the best weights kept. After its second epoch nothing is allocated. */
+#include <lib/train/train.h>
+#include <time.h>
+
+typedef struct {
+    gnn_model_t *model;
+    gnn_context_t *context;
+    gnn_parameters_t *parameters;
+    const gnn_source_t *source;
+    gnn_train_config_t config; /* with every default filled in */
+    bool fixed;
+    gnn_optimizer_t *optimizer;
+    gnn__run_t train, validate;
+    gnn__best_t best;
+    gnn__pool_t pool;
+    int64_t step;
+    double start;
+    gnn_progress_t now;
+    gnn_train_result_t kept; /* of the epoch whose weights are kept */
+} loop_t;
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- one batch on a tape ---- */
+
+int gnn__run_forward(gnn__run_t *run, const gnn_model_t *model, const gnn_model_inputs_t *inputs, const gnn_loss_t *loss, uint32_t step, bool fixed)
+{
+    if (!run->built || !fixed) {
+        run->built = false;
+        gnn_tape_reset(run->tape, run->training, run->training);
+        run->logits = gnn_model_record(model, run->tape, inputs, NULL);
+        gnn_tape_keep(run->tape, run->logits);
+        run->loss = GNN_NONE;
+        if (loss) {
+            run->loss = gnn_tape_loss(run->tape, run->logits, loss);
+            gnn_tape_keep(run->tape, run->loss);
+        }
+        GNN_TRY(gnn_tape_status(run->tape));
+        run->built = true;
+    }
+    gnn_tape_set_step(run->tape, step);
+    return gnn_tape_forward(run->tape);
+}
+
+static double loss_value(const gnn__run_t *run)
+{
+    gnn_tensor_t loss = gnn_tape_value(run->tape, run->loss);
+    return loss.data ? (double)loss.data[0] : NAN;
+}
+
+static int64_t rows_that_count(const gnn_loss_t *loss, int64_t rows)
+{
+    const int32_t *labels = loss->kind == GNN_LOSS_CROSS_ENTROPY ? loss->labels : NULL;
+    int64_t counted = 0;
+    for (int64_t r = 0; r < rows; r++)
+        counted += gnn__counts(labels, loss->mask, r);
+    return counted;
+}
+
+static int get_batch(const loop_t *l, int part, int64_t index, gnn_batch_t *batch)
+{
+    *batch = (gnn_batch_t){0};
+    return l->source->get(l->source->user, part, l->now.epoch, index, batch);
+}
+
+/* ---- what went bad ---- */
+
+/* A loss is not finite: finds the first tensor that is to blame. */
+static int blame(const loop_t *l, const char *part, const gnn_model_inputs_t *inputs, double loss)
+{
+    int64_t row, col;
+    double value;
+    int32_t id = gnn__first_not_finite(l->parameters, 0, &row, &col, &value);
+    if (id >= 0)
+        return gnn__error(GNN_ENUMERIC, "epoch %lld: the %s loss is %g; the first tensor that went bad is parameter \"%s\": %g at row %lld, column %lld",
+                          (long long)l->now.epoch, part, loss, gnn_parameters_name(l->parameters, id), value, (long long)row, (long long)col);
+    for (int64_t k = 0; k < inputs->n_values; k++) {
+        const gnn_named_t *named = &inputs->values[k];
+        int rc = named->dense ? gnn_tensor_check_finite(named->dense, named->name)
+                 : named->sparse ? gnn_sparse_validate(named->sparse, named->name) : GNN_OK;
+        if (rc != GNN_OK)
+            return gnn__error_prefix(rc, "epoch %lld: the %s loss is %g; input", (long long)l->now.epoch, part, loss);
+    }
+    return gnn__error(GNN_ENUMERIC, "epoch %lld: the first tensor that went bad is the loss: the %s loss is %g, all parameters are finite",
+                      (long long)l->now.epoch, part, loss);
+}
+
+static int check_parameters(const loop_t *l)
+{
+    int64_t row, col;
+    double value;
+    int32_t id = gnn__first_not_finite(l->parameters, 0, &row, &col, &value);
+    if (id < 0)
+        return GNN_OK;
+    return gnn__error(GNN_ENUMERIC, "epoch %lld: parameter \"%s\" is %g at row %lld, column %lld", (long long)l->now.epoch,
+                      gnn_parameters_name(l->parameters, id), value, (long long)row, (long long)col);
+}
+
+/* ---- an epoch ---- */
+
+static int check_stop(const loop_t *l)
+{
+    if (!l->config.stop || !*l->config.stop)
+        return GNN_OK;
+    return gnn__error(GNN_ESTOPPED, "stopped by the caller after step %lld, in epoch %lld", (long long)l->step, (long long)l->now.epoch);
+}
+
+static int train_step(loop_t *l, int64_t index, double *loss, double *rows)
+{
+    gnn_batch_t batch;
+    GNN_TRY(get_batch(l, GNN_TRAIN, index, &batch));
+    l->step++;
+    GNN_TRY(gnn__run_forward(&l->train, l->model, &batch.inputs, &batch.loss, (uint32_t)l->step, l->fixed));
+    *loss = loss_value(&l->train);
+    *rows = (double)rows_that_count(&batch.loss, gnn_tape_rows(l->train.tape, l->train.logits));
+    if (!isfinite(*loss))
+        return blame(l, "training", &batch.inputs, *loss);
+    gnn_parameters_zero_gradients(l->parameters);
+    GNN_TRY(gnn_tape_backward(l->train.tape, l->train.loss, NULL));
+    int rc = gnn_optimizer_step(l->optimizer, gnn_schedule_factor(&l->config.schedule, l->step));
+    return rc == GNN_ENUMERIC ? gnn__error_prefix(rc, "epoch %lld", (long long)l->now.epoch) : rc;
+}
+
+static int train_epoch(loop_t *l)
+{
+    double sum = 0, total = 0;
+    for (int64_t index = 0; index < l->source->count[GNN_TRAIN]; index++) {
+        double loss, rows;
+        GNN_TRY(check_stop(l));
+        GNN_TRY(train_step(l, index, &loss, &rows));
+        sum += loss * rows;
+        total += rows;
+    }
+    l->now.train_loss = total > 0 ? sum / total : 0;
+    GNN_TRY(check_stop(l));
+    return check_parameters(l);
+}
+
+static int validate_epoch(loop_t *l)
+{
+    double sum = 0, total = 0;
+    bool labelled = true;
+    l->now.validation_loss = l->now.validation_metric = NAN;
+    gnn__pool_reset(&l->pool);
+    for (int64_t index = 0; index < l->source->count[GNN_VALIDATION]; index++) {
+        gnn_batch_t batch;
+        GNN_TRY(get_batch(l, GNN_VALIDATION, index, &batch));
+        GNN_TRY(gnn__run_forward(&l->validate, l->model, &batch.inputs, &batch.loss, 0, l->fixed));
+        gnn_tensor_t logits = gnn_tape_value(l->validate.tape, l->validate.logits);
+        double loss = loss_value(&l->validate), rows = (double)rows_that_count(&batch.loss, logits.rows);
+        if (!isfinite(loss))
+            return blame(l, "validation", &batch.inputs, loss);
+        sum += loss * rows;
+        total += rows;
+        labelled = labelled && batch.loss.labels;
+        if (labelled)
+            GNN_TRY(gnn__pool_add(&l->pool, &logits, batch.loss.labels, batch.loss.mask));
+    }
+    if (total > 0)
+        l->now.validation_loss = sum / total;
+    if (!labelled && l->config.watch == GNN_WATCH_DEFAULT)
+        l->config.watch = GNN_WATCH_LOSS;
+    if (!labelled && l->config.watch != GNN_WATCH_LOSS && l->config.watch != GNN_WATCH_NONE)
+        return gnn__error(GNN_EINVALID, "training watches a metric, but validation batches have no labels: watch GNN_WATCH_LOSS");
+    return labelled ? gnn__pool_metric(&l->pool, l->config.metric, &l->now.validation_metric) : GNN_OK;
+}
+
+/* Keeps the weights if they are the best; *stop says that training is over. */
+static void judge_epoch(loop_t *l, bool *stop)
+{
+    gnn_watch_t watch = l->config.watch == GNN_WATCH_DEFAULT ? GNN_WATCH_METRIC : l->config.watch;
+    l->now.improved = gnn__best_update(&l->best, watch, l->now.validation_loss, l->now.validation_metric);
+    l->now.seconds = seconds() - l->start;
+    if (l->now.improved) {
+        l->kept.best_epoch = l->now.epoch;
+        l->kept.train_loss = l->now.train_loss;
+        l->kept.validation_loss = l->now.validation_loss;
+        l->kept.validation_metric = l->now.validation_metric;
+    }
+    l->kept.epochs = l->now.epoch;
+    *stop = l->config.patience > 0 && l->best.stale >= l->config.patience;
+    if (l->config.callback && l->config.callback(l->config.user, &l->now) != 0)
+        *stop = true;
+}
+
+static int run_epochs(loop_t *l)
+{
+    bool stop = false;
+    for (l->now.epoch = 1; l->now.epoch <= l->config.epochs && !stop; l->now.epoch++) {
+        GNN_TRY(train_epoch(l));
+        GNN_TRY(validate_epoch(l));
+        judge_epoch(l, &stop);
+    }
+    return GNN_OK;
+}
+
+/* ---- opening and closing ---- */
+
+static int check_schedule(const gnn_schedule_t *s)
+{
+    if (s->kind > GNN_SCHEDULE_WARMUP || (int)s->kind < 0)
+        return gnn__error(GNN_EINVALID, "schedule: kind is %d", (int)s->kind);
+    if ((s->kind == GNN_SCHEDULE_STEP || s->kind == GNN_SCHEDULE_COSINE) && s->period < 1)
+        return gnn__error(GNN_EINVALID, "schedule: period is %lld, expected at least 1", (long long)s->period);
+    if (s->warmup < 0 || (s->kind == GNN_SCHEDULE_WARMUP && s->warmup < 1))
+        return gnn__error(GNN_EINVALID, "schedule: warmup is %lld", (long long)s->warmup);
+    if (!(s->gamma >= 0) || isinf(s->gamma) || !(s->width >= 0))
+        return gnn__error(GNN_EINVALID, "schedule: gamma is %g, width %g", s->gamma, s->width);
+    return GNN_OK;
+}
+
+static int resolve(loop_t *l, const gnn_train_config_t *config)
+{
+    gnn_train_config_t *c = &l->config;
+    if (config)
+        *c = *config;
+    if (c->epochs == 0)
+        c->epochs = 200;
+    if (c->lr != 0)
+        c->optimizer.lr = c->lr;
+    if (c->weight_decay != 0)
+        c->optimizer.weight_decay = c->weight_decay;
+    if (c->epochs < 0 || c->patience < 0)
+        return gnn__error(GNN_EINVALID, "training: epochs is %lld, patience %lld, expected numbers >= 0", (long long)c->epochs, (long long)c->patience);
+    if (c->watch > GNN_WATCH_NONE || (int)c->watch < 0 || c->metric > GNN_METRIC_ROC_AUC || (int)c->metric < 0)
+        return gnn__error(GNN_EINVALID, "training: watch is %d, metric %d", (int)c->watch, (int)c->metric);
+    if (!l->source->get || l->source->count[GNN_TRAIN] < 1 || l->source->count[GNN_VALIDATION] < 0)
+        return gnn__error(GNN_EINVALID, "training: the source has %lld training and %lld validation batches, expected at least one and none",
+                          (long long)l->source->count[GNN_TRAIN], (long long)l->source->count[GNN_VALIDATION]);
+    if (l->source->count[GNN_VALIDATION] == 0) {
+        if (c->patience > 0 || (c->watch != GNN_WATCH_DEFAULT && c->watch != GNN_WATCH_NONE))
+            return gnn__error(GNN_EINVALID, "training: there is no validation part to watch (patience %lld)", (long long)c->patience);
+        c->watch = GNN_WATCH_NONE;
+    }
+    return check_schedule(&c->schedule);
+}
+
+static int open_loop(loop_t *l, const gnn_train_config_t *config)
+{
+    GNN_TRY(resolve(l, config));
+    l->parameters = gnn_model_parameters(l->model);
+    l->start = seconds();
+    l->now.epochs = l->config.epochs;
+    GNN_TRY(gnn_optimizer_new(&l->optimizer, l->context, l->parameters, &l->config.optimizer));
+    GNN_TRY(gnn_tape_new(&l->train.tape, l->context));
+    GNN_TRY(gnn_tape_new(&l->validate.tape, l->context));
+    l->train.training = 1;
+    return gnn__best_open(&l->best, l->model);
+}
+
+static void close_loop(loop_t *l)
+{
+    gnn__best_close(&l->best);
+    gnn__pool_free(&l->pool);
+    gnn_tape_free(l->train.tape);
+    gnn_tape_free(l->validate.tape);
+    gnn_optimizer_free(l->optimizer);
+}
+
+int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source, const gnn_train_config_t *config, gnn_train_result_t *result,
+                    bool fixed)
+{
+    loop_t l = {.model = model, .context = context, .source = source, .fixed = fixed, .kept = {.train_loss = NAN, .validation_loss = NAN, .validation_metric = NAN}};
+    int rc;
+    if (!model || !context || !source)
+        return gnn__error(GNN_EINVALID, "training: model, context and source must be given");
+    GNN_CHECK(open_loop(&l, config));
+    rc = run_epochs(&l);
+    /* After a number went bad there is only what was kept: the best epoch's weights, or those from before the first step. */
+    bool watching = l.config.watch != GNN_WATCH_NONE && l.best.any;
+    if (rc == GNN_ENUMERIC || ((rc == GNN_OK || rc == GNN_ESTOPPED) && watching))
+        gnn__best_restore(&l.best);
+    l.kept.seconds = seconds() - l.start;
+    if (result)
+        *result = l.kept;
+done:
+    close_loop(&l);
+    return rc;
+}
+
+int gnn_train_batches(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source, const gnn_train_config_t *config, gnn_train_result_t *result)
+{
+    return gnn__train_loop(model, context, source, config, result, false);
+}

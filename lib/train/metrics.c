@@ -1,0 +1,222 @@
+/* Metrics in double. A row counts if its mask is not 0 and its label not -1; a row of NaN predicts nothing and is wrong. */
+#include <lib/train/train.h>
+
+/* The largest logit's column; one column is the logit of class 1. -1 where a row holds nothing but NaN. */
+static int64_t predicted(const gnn_tensor_t *logits, int64_t r)
+{
+    const gnn_real_t *row = gnn__row(logits, r);
+    if (logits->cols == 1)
+        return isnan(row[0]) ? -1 : row[0] > 0;
+    int64_t best = -1;
+    for (int64_t c = 0; c < logits->cols; c++)
+        if (!isnan(row[c]) && (best < 0 || row[c] > row[best]))
+            best = c;
+    return best;
+}
+
+double gnn_metric_accuracy(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask)
+{
+    int64_t counted = 0, right = 0;
+    for (int64_t r = 0; r < logits->rows; r++) {
+        if (!gnn__counts(labels, mask, r))
+            continue;
+        counted++;
+        right += predicted(logits, r) == labels[r];
+    }
+    return counted ? (double)right / (double)counted : NAN;
+}
+
+/* Sums 2 tp / (2 tp + fp + fn) over classes that occur or are predicted; `tally` is (classes x 2): hits, and rows of either kind. */
+static double f1_of(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask, int64_t classes, int64_t *tally)
+{
+    for (int64_t r = 0; r < logits->rows; r++) {
+        if (!gnn__counts(labels, mask, r))
+            continue;
+        int64_t p = predicted(logits, r);
+        if (p >= 0)
+            tally[2 * p + 1]++;
+        if (labels[r] < classes)
+            tally[2 * labels[r] + 1]++;
+        if (p == labels[r])
+            tally[2 * p]++;
+    }
+    int64_t counted = 0;
+    double sum = 0;
+    for (int64_t c = 0; c < classes; c++) {
+        if (tally[2 * c + 1] == 0)
+            continue;
+        counted++;
+        sum += 2 * (double)tally[2 * c] / (double)tally[2 * c + 1];
+    }
+    return counted ? sum / (double)counted : NAN;
+}
+
+double gnn_metric_macro_f1(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask)
+{
+    int64_t small[512] = {0}, *tally = small;
+    int64_t classes = logits->cols == 1 ? 2 : logits->cols;
+    if (2 * classes > (int64_t)(sizeof small / sizeof *small) && gnn__new(&tally, 2 * classes, sizeof *tally, "counts of macro-F1") != GNN_OK)
+        return NAN;
+    double f1 = f1_of(logits, labels, mask, classes, tally);
+    if (tally != small)
+        gnn_free(tally);
+    return f1;
+}
+
+static void sift_down(double *x, int64_t root, int64_t n)
+{
+    for (int64_t child; (child = 2 * root + 1) < n; root = child) {
+        if (child + 1 < n && x[child + 1] > x[child])
+            child++;
+        if (x[root] >= x[child])
+            return;
+        double swap = x[root];
+        x[root] = x[child];
+        x[child] = swap;
+    }
+}
+
+/* Heap sort, upwards: in place, and never slow. */
+static void sort_numbers(double *x, int64_t n)
+{
+    for (int64_t k = n / 2 - 1; k >= 0; k--)
+        sift_down(x, k, n);
+    for (int64_t end = n - 1; end > 0; end--) {
+        double swap = x[0];
+        x[0] = x[end];
+        x[end] = swap;
+        sift_down(x, 0, end);
+    }
+}
+
+static double score_of(const gnn_tensor_t *logits, int64_t r)
+{
+    const gnn_real_t *row = gnn__row(logits, r);
+    return logits->cols == 1 ? (double)row[0] : (double)row[1] - (double)row[0];
+}
+
+/* How many of `n` sorted numbers are below x, ties counted half. */
+static double rank_of(const double *sorted, int64_t n, double x)
+{
+    int64_t below = 0, upto = 0;
+    for (int64_t lo = 0, hi = n; lo < hi;) {
+        int64_t middle = lo + (hi - lo) / 2;
+        if (sorted[middle] < x)
+            lo = below = middle + 1;
+        else
+            hi = middle;
+    }
+    upto = below;
+    for (int64_t lo = below, hi = n; lo < hi;) {
+        int64_t middle = lo + (hi - lo) / 2;
+        if (sorted[middle] <= x)
+            lo = upto = middle + 1;
+        else
+            hi = middle;
+    }
+    return 0.5 * ((double)below + (double)upto);
+}
+
+double gnn__roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask, double *sort)
+{
+    int64_t negatives = 0, positives = 0;
+    if (logits->cols < 1 || logits->cols > 2)
+        return NAN;
+    for (int64_t r = 0; r < logits->rows; r++) {
+        if (!gnn__counts(labels, mask, r))
+            continue;
+        if (isnan(score_of(logits, r)))
+            return NAN;
+        if (labels[r] == 0)
+            sort[negatives++] = score_of(logits, r);
+        else
+            positives++;
+    }
+    if (negatives == 0 || positives == 0)
+        return NAN;
+    sort_numbers(sort, negatives);
+    double sum = 0;
+    for (int64_t r = 0; r < logits->rows; r++)
+        if (gnn__counts(labels, mask, r) && labels[r] != 0)
+            sum += rank_of(sort, negatives, score_of(logits, r));
+    return sum / ((double)negatives * (double)positives);
+}
+
+double gnn_metric_roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask)
+{
+    double *sort = NULL;
+    if (gnn__new(&sort, logits->rows, sizeof *sort, "scores to sort") != GNN_OK)
+        return NAN;
+    double auc = gnn__roc_auc(logits, labels, mask, sort);
+    gnn_free(sort);
+    return auc;
+}
+
+/* ---- rows of several batches ---- */
+
+void gnn__pool_free(gnn__pool_t *pool)
+{
+    gnn_free(pool->logits);
+    gnn_free(pool->labels);
+    gnn_free(pool->sort);
+    *pool = (gnn__pool_t){0};
+}
+
+void gnn__pool_reset(gnn__pool_t *pool)
+{
+    pool->rows = 0;
+}
+
+static int make_room(gnn__pool_t *pool, int64_t rows)
+{
+    if (rows <= pool->room)
+        return GNN_OK;
+    int64_t room = rows > 2 * pool->room ? rows : 2 * pool->room, old, wanted;
+    if (!gnn__mul(pool->room, pool->cols, &old) || !gnn__mul(room, pool->cols, &wanted))
+        return gnn__error(GNN_EOVERFLOW, "%lld rows of %lld logits do not fit", (long long)room, (long long)pool->cols);
+    GNN_TRY(gnn__grow(&pool->logits, old, wanted, sizeof *pool->logits, "logits of the validation part"));
+    GNN_TRY(gnn__grow(&pool->labels, pool->room, room, sizeof *pool->labels, "labels of the validation part"));
+    pool->room = room;
+    return GNN_OK;
+}
+
+int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask)
+{
+    int64_t counted = 0;
+    for (int64_t r = 0; r < logits->rows; r++)
+        counted += gnn__counts(labels, mask, r);
+    if (pool->cols != logits->cols) {
+        if (pool->rows > 0)
+            return gnn__error(GNN_ESHAPE, "validation batches have %lld and %lld output features", (long long)pool->cols, (long long)logits->cols);
+        gnn__pool_free(pool);
+        pool->cols = logits->cols;
+    }
+    GNN_TRY(make_room(pool, pool->rows + counted));
+    for (int64_t r = 0; r < logits->rows; r++) {
+        if (!gnn__counts(labels, mask, r))
+            continue;
+        memcpy(pool->logits + pool->rows * pool->cols, gnn__row(logits, r), sizeof *pool->logits * (size_t)pool->cols);
+        pool->labels[pool->rows++] = labels[r];
+    }
+    return GNN_OK;
+}
+
+int gnn__pool_metric(gnn__pool_t *pool, gnn_metric_t metric, double *value)
+{
+    gnn_tensor_t logits = gnn_tensor(pool->logits, pool->rows, pool->cols);
+    *value = NAN;
+    if (pool->rows == 0)
+        return GNN_OK;
+    if (metric == GNN_METRIC_ACCURACY)
+        *value = gnn_metric_accuracy(&logits, pool->labels, NULL);
+    else if (metric == GNN_METRIC_MACRO_F1)
+        *value = gnn_metric_macro_f1(&logits, pool->labels, NULL);
+    else {
+        if (pool->sort_room < pool->room) {
+            GNN_TRY(gnn__grow(&pool->sort, pool->sort_room, pool->room, sizeof *pool->sort, "scores to sort"));
+            pool->sort_room = pool->room;
+        }
+        *value = gnn__roc_auc(&logits, pool->labels, NULL, pool->sort);
+    }
+    return GNN_OK;
+}

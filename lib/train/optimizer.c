@@ -1,0 +1,325 @@
+/* Optimisers: one sweep over the flat block of parameters, by PyTorch's formulas. Groups are resolved once, into ranges of the block. */
+#include <lib/train/train.h>
+
+/* Elements of one task; fixed, so that a number's bits never depend on the threads. */
+enum { BLOCK = 16384 };
+
+typedef struct {
+    int64_t begin, end; /* padding between parameters of one range is swept too: from 0 to 0 */
+    double lr_scale, weight_decay;
+} range_t;
+
+struct gnn_optimizer {
+    gnn_context_t *context;
+    gnn_parameters_t *parameters;
+    gnn_optimizer_kind_t kind;
+    double lr, momentum, beta1, beta2, eps, weight_decay, clip_norm;
+    bool nesterov;
+    range_t *ranges;
+    int64_t n_ranges;
+    gnn_real_t *first, *second; /* moments: SGD's buffer is `first` */
+    int64_t length, steps;
+};
+
+/* What one sweep multiplies by, in the precision of the numbers. */
+typedef struct {
+    gnn_real_t lr, scale, l2, shrink, momentum, one_beta1, beta2, one_beta2, root_correction2, eps;
+    bool nesterov;
+} sweep_t;
+
+static int check(const gnn_optimizer_t *o)
+{
+    if (o->kind > GNN_ADAMW || (int)o->kind < 0)
+        return gnn__error(GNN_EINVALID, "optimizer: kind is %d, expected GNN_SGD, GNN_ADAM or GNN_ADAMW", (int)o->kind);
+    if (!(o->lr >= 0) || isinf(o->lr))
+        return gnn__error(GNN_EINVALID, "optimizer: lr is %g, expected a finite number >= 0", o->lr);
+    if (!(o->momentum >= 0) || isinf(o->momentum))
+        return gnn__error(GNN_EINVALID, "optimizer: momentum is %g, expected a finite number >= 0", o->momentum);
+    if (o->nesterov && o->momentum == 0)
+        return gnn__error(GNN_EINVALID, "optimizer: nesterov needs a momentum > 0");
+    if (!(o->beta1 >= 0 && o->beta1 < 1) || !(o->beta2 >= 0 && o->beta2 < 1))
+        return gnn__error(GNN_EINVALID, "optimizer: beta1 and beta2 are %g and %g, expected numbers in [0, 1)", o->beta1, o->beta2);
+    if (!(o->eps > 0))
+        return gnn__error(GNN_EINVALID, "optimizer: eps is %g, expected a number > 0", o->eps);
+    if (!(o->weight_decay >= 0) || isinf(o->weight_decay))
+        return gnn__error(GNN_EINVALID, "optimizer: weight_decay is %g, expected a finite number >= 0", o->weight_decay);
+    if (!(o->clip_norm >= 0))
+        return gnn__error(GNN_EINVALID, "optimizer: clip_norm is %g, expected a number >= 0", o->clip_norm);
+    return GNN_OK;
+}
+
+static void settings(gnn_optimizer_t *o, const gnn_optimizer_config_t *config)
+{
+    o->kind = config->kind == GNN_OPTIMIZER_DEFAULT ? GNN_ADAM : config->kind;
+    o->lr = gnn__setting(config->lr, 0.01);
+    o->momentum = gnn__setting(config->momentum, 0);
+    o->nesterov = config->nesterov == GNN_ON;
+    o->beta1 = gnn__setting(config->beta1, 0.9);
+    o->beta2 = gnn__setting(config->beta2, 0.999);
+    o->eps = gnn__setting(config->eps, 1e-8);
+    o->weight_decay = gnn__setting(config->weight_decay, 0);
+    o->clip_norm = gnn__setting(config->clip_norm, 0);
+}
+
+static int check_groups(const gnn_parameters_t *parameters, const gnn_optimizer_config_t *config)
+{
+    for (int64_t g = 0; g < config->n_groups; g++) {
+        const gnn_parameter_group_t *group = &config->groups[g];
+        if (!group->prefix)
+            return gnn__error(GNN_EINVALID, "optimizer: group %lld has no prefix", (long long)g);
+        double lr_scale = (double)group->lr_scale, decay = (double)group->weight_decay;
+        if (!(lr_scale >= 0) || isinf(lr_scale) || !(decay >= 0) || isinf(decay))
+            return gnn__error(GNN_EINVALID, "optimizer: group \"%s\" has lr_scale %g and weight_decay %g, expected finite numbers >= 0", group->prefix,
+                              lr_scale, decay);
+        bool found = false;
+        for (int32_t id = 0; id < gnn_parameters_count(parameters) && !found; id++)
+            found = strncmp(gnn_parameters_name(parameters, id), group->prefix, strlen(group->prefix)) == 0;
+        if (!found)
+            return gnn__error(GNN_ENOTFOUND, "optimizer: no parameter's name begins with \"%s\" (group %lld)", group->prefix, (long long)g);
+    }
+    return GNN_OK;
+}
+
+static range_t parameter_range(const gnn_optimizer_t *o, const gnn_optimizer_config_t *config, int32_t id)
+{
+    gnn_tensor_t value = gnn_parameters_value(o->parameters, id);
+    int64_t begin = gnn_parameters_offset(o->parameters, id);
+    range_t range = {begin, begin + value.rows * value.cols, 1, o->weight_decay};
+    const char *name = gnn_parameters_name(o->parameters, id);
+    for (int64_t g = 0; g < config->n_groups; g++) {
+        const gnn_parameter_group_t *group = &config->groups[g];
+        if (strncmp(name, group->prefix, strlen(group->prefix)) == 0) {
+            range.lr_scale = gnn__setting(group->lr_scale, 1);
+            range.weight_decay = gnn__setting(group->weight_decay, o->weight_decay);
+        }
+    }
+    return range;
+}
+
+/* Neighbours that are treated alike become one range. */
+static int resolve_ranges(gnn_optimizer_t *o, const gnn_optimizer_config_t *config)
+{
+    int32_t count = gnn_parameters_count(o->parameters);
+    GNN_TRY(gnn__new(&o->ranges, count, sizeof *o->ranges, "ranges of an optimizer"));
+    for (int32_t id = 0; id < count; id++) {
+        range_t range = parameter_range(o, config, id);
+        range_t *last = o->n_ranges ? &o->ranges[o->n_ranges - 1] : NULL;
+        if (last && last->lr_scale == range.lr_scale && last->weight_decay == range.weight_decay && last->end <= range.begin)
+            last->end = range.end;
+        else
+            o->ranges[o->n_ranges++] = range;
+    }
+    return GNN_OK;
+}
+
+int gnn_optimizer_new(gnn_optimizer_t **optimizer, gnn_context_t *context, gnn_parameters_t *parameters, const gnn_optimizer_config_t *config)
+{
+    gnn_optimizer_t *o = NULL;
+    gnn_optimizer_config_t initial = {0};
+    int rc;
+    if (!config)
+        config = &initial;
+    if (!optimizer || !context || !parameters)
+        return gnn__error(GNN_EINVALID, "gnn_optimizer_new: optimizer, context and parameters must be given");
+    if (config->n_groups < 0 || (config->n_groups > 0 && !config->groups))
+        return gnn__error(GNN_EINVALID, "optimizer: n_groups is %lld without groups", (long long)config->n_groups);
+    GNN_CHECK(gnn__new(&o, 1, sizeof *o, "an optimizer"));
+    o->context = context;
+    o->parameters = parameters;
+    settings(o, config);
+    GNN_CHECK(check(o));
+    GNN_CHECK(check_groups(parameters, config));
+    gnn_parameters_block(parameters, 0, &o->length);
+    GNN_CHECK(resolve_ranges(o, config));
+    if (o->kind != GNN_SGD || o->momentum > 0)
+        GNN_CHECK(gnn__new(&o->first, o->length, sizeof *o->first, "first moments"));
+    if (o->kind != GNN_SGD)
+        GNN_CHECK(gnn__new(&o->second, o->length, sizeof *o->second, "second moments"));
+    *optimizer = o;
+    return GNN_OK;
+done:
+    gnn_optimizer_free(o);
+    return rc;
+}
+
+void gnn_optimizer_free(gnn_optimizer_t *optimizer)
+{
+    if (!optimizer)
+        return;
+    gnn_free(optimizer->ranges);
+    gnn_free(optimizer->first);
+    gnn_free(optimizer->second);
+    gnn_free(optimizer);
+}
+
+int64_t gnn_optimizer_steps(const gnn_optimizer_t *optimizer)
+{
+    return optimizer->steps;
+}
+
+/* torch.optim.SGD: g += wd p; b = momentum b + g; p -= lr (nesterov ? g + momentum b : b). */
+static void sweep_sgd(const sweep_t *s, gnn_real_t *restrict p, const gnn_real_t *restrict g, gnn_real_t *restrict b, int64_t n)
+{
+    const sweep_t c = *s;
+    if (!b) {
+#pragma omp simd
+        for (int64_t k = 0; k < n; k++)
+            p[k] -= c.lr * (c.scale * g[k] + c.l2 * p[k]);
+        return;
+    }
+    const gnn_real_t own = c.nesterov ? 1 : 0, of_buffer = c.nesterov ? c.momentum : 1;
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++) {
+        gnn_real_t d = c.scale * g[k] + c.l2 * p[k];
+        gnn_real_t buffer = c.momentum * b[k] + d;
+        b[k] = buffer;
+        p[k] -= c.lr * (own * d + of_buffer * buffer);
+    }
+}
+
+/* torch.optim.Adam and AdamW: m += (1 - beta1)(g - m); v = beta2 v + (1 - beta2) g^2; p -= lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps).
+ * Adam adds wd p to the gradient (l2), AdamW multiplies p by 1 - lr wd before (shrink). */
+static void sweep_adam(const sweep_t *s, gnn_real_t *restrict p, const gnn_real_t *restrict g, gnn_real_t *restrict m, gnn_real_t *restrict v, int64_t n)
+{
+    const sweep_t c = *s;
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++) {
+        gnn_real_t d = c.scale * g[k] + c.l2 * p[k];
+        gnn_real_t first = m[k] + c.one_beta1 * (d - m[k]);
+        gnn_real_t second = c.beta2 * v[k] + c.one_beta2 * (d * d);
+#if GNN_DOUBLE
+        gnn_real_t root = sqrt(second);
+#else
+        gnn_real_t root = sqrtf(second);
+#endif
+        m[k] = first;
+        v[k] = second;
+        p[k] = c.shrink * p[k] - c.lr * first / (root / c.root_correction2 + c.eps);
+    }
+}
+
+static sweep_t sweep_settings(const gnn_optimizer_t *o, const range_t *range, double lr_factor, double scale)
+{
+    double lr = o->lr * lr_factor * range->lr_scale, t = (double)(o->steps + 1);
+    bool decoupled = o->kind == GNN_ADAMW;
+    double correction1 = o->kind == GNN_SGD ? 1 : 1 - pow(o->beta1, t);
+    return (sweep_t){.lr = (gnn_real_t)(lr / correction1),
+                     .scale = (gnn_real_t)scale,
+                     .l2 = (gnn_real_t)(decoupled ? 0 : range->weight_decay),
+                     .shrink = (gnn_real_t)(decoupled ? 1 - lr * range->weight_decay : 1),
+                     .momentum = (gnn_real_t)o->momentum,
+                     .one_beta1 = (gnn_real_t)(1 - o->beta1),
+                     .beta2 = (gnn_real_t)o->beta2,
+                     .one_beta2 = (gnn_real_t)(1 - o->beta2),
+                     .root_correction2 = (gnn_real_t)sqrt(1 - pow(o->beta2, t)),
+                     .eps = (gnn_real_t)o->eps,
+                     .nesterov = o->nesterov};
+}
+
+static void sweep_range(gnn_optimizer_t *o, const range_t *range, const sweep_t *s)
+{
+    int64_t length;
+    gnn_real_t *values = gnn_parameters_block(o->parameters, 0, &length);
+    const gnn_real_t *gradients = gnn_parameters_block(o->parameters, 1, &length);
+    int64_t blocks = (range->end - range->begin + BLOCK - 1) / BLOCK;
+    int threads = gnn__threads(o->context, (range->end - range->begin) * 4);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t block = 0; block < blocks; block++) {
+        int64_t at = range->begin + block * BLOCK;
+        int64_t n = range->end - at < BLOCK ? range->end - at : BLOCK;
+        gnn_real_t *first = o->first ? o->first + at : NULL;
+        if (o->kind == GNN_SGD)
+            sweep_sgd(s, values + at, gradients + at, first, n);
+        else
+            sweep_adam(s, values + at, gradients + at, first, o->second + at, n);
+    }
+}
+
+/* Norm of all gradients, in double; not finite if one of them is not (or, in a build with doubles, if a square overflows). */
+static double gradient_norm(const gnn_parameters_t *parameters)
+{
+    int64_t length;
+    const gnn_real_t *g = gnn_parameters_block(parameters, 1, &length);
+    double total = 0;
+#pragma omp simd reduction(+ : total)
+    for (int64_t k = 0; k < length; k++)
+        total += (double)g[k] * (double)g[k];
+    return sqrt(total);
+}
+
+int32_t gnn__first_not_finite(const gnn_parameters_t *parameters, int gradients, int64_t *row, int64_t *col, double *value)
+{
+    int64_t length;
+    const gnn_real_t *block = gnn_parameters_block(parameters, gradients, &length);
+    gnn_real_t any = 0; /* x * 0 is NaN where x is not finite */
+#pragma omp simd reduction(+ : any)
+    for (int64_t k = 0; k < length; k++)
+        any += block[k] * 0;
+    if (any == 0)
+        return -1;
+    for (int32_t id = 0; id < gnn_parameters_count(parameters); id++) {
+        gnn_tensor_t t = gradients ? gnn_parameters_gradient(parameters, id) : gnn_parameters_value(parameters, id);
+        for (int64_t k = 0; k < t.rows * t.cols; k++) {
+            *row = k / t.cols;
+            *col = k % t.cols;
+            *value = (double)gnn__row(&t, *row)[*col];
+            if (!isfinite(*value))
+                return id;
+        }
+    }
+    return -1;
+}
+
+static int check_gradients(const gnn_parameters_t *parameters)
+{
+    int64_t row, col;
+    double value;
+    int32_t id = gnn__first_not_finite(parameters, 1, &row, &col, &value);
+    if (id < 0)
+        return GNN_OK;
+    return gnn__error(GNN_ENUMERIC, "the gradient of \"%s\" is %g at row %lld, column %lld", gnn_parameters_name(parameters, id), value, (long long)row,
+                      (long long)col);
+}
+
+/* torch.nn.utils.clip_grad_norm_: the factor that brings `norm` to at most `max_norm`. */
+static double clip_factor(double norm, double max_norm)
+{
+    double factor = max_norm / (norm + 1e-6);
+    return factor < 1 ? factor : 1;
+}
+
+int gnn_optimizer_step(gnn_optimizer_t *optimizer, double lr_factor)
+{
+    gnn_optimizer_t *o = optimizer;
+    if (!(lr_factor >= 0) || isinf(lr_factor))
+        return gnn__error(GNN_EINVALID, "gnn_optimizer_step: lr_factor is %g, expected a finite number >= 0", lr_factor);
+    GNN_TRY(check_gradients(o->parameters));
+    double scale = o->clip_norm > 0 ? clip_factor(gradient_norm(o->parameters), o->clip_norm) : 1;
+    for (int64_t r = 0; r < o->n_ranges; r++) {
+        if (o->ranges[r].lr_scale == 0)
+            continue;
+        sweep_t s = sweep_settings(o, &o->ranges[r], lr_factor, scale);
+        sweep_range(o, &o->ranges[r], &s);
+    }
+    o->steps++;
+    return GNN_OK;
+}
+
+int gnn_clip_gradients(gnn_parameters_t *parameters, gnn_real_t max_norm, double *norm)
+{
+    if (!((double)max_norm > 0))
+        return gnn__error(GNN_EINVALID, "gnn_clip_gradients: max_norm is %g, expected a number > 0", (double)max_norm);
+    GNN_TRY(check_gradients(parameters));
+    double had = gradient_norm(parameters);
+    if (norm)
+        *norm = had;
+    gnn_real_t factor = (gnn_real_t)clip_factor(had, (double)max_norm);
+    int64_t length;
+    gnn_real_t *g = gnn_parameters_block(parameters, 1, &length);
+    if (factor == 1)
+        return GNN_OK;
+#pragma omp simd
+    for (int64_t k = 0; k < length; k++)
+        g[k] *= factor;
+    return GNN_OK;
+}

@@ -1,0 +1,81 @@
+/* Inside of training: what the loop, its optimiser, its metrics and its memory of the best weights share. */
+#ifndef GNN_TRAIN_TRAIN_H
+#define GNN_TRAIN_TRAIN_H
+
+#include <gnn/train.h>
+#include <lib/base/base.h>
+#include <math.h>
+
+/* 0 means the default, GNN_ZERO means 0. */
+static inline double gnn__setting(gnn_real_t value, double initial)
+{
+    double v = (double)value;
+    return v == 0 ? initial : fabs(v) < 1e-30 ? 0 : v;
+}
+
+/* Number of the first parameter whose values (gradients 0) or gradients (1) are not all finite, with the place and what stands there; -1: all are. */
+int32_t gnn__first_not_finite(const gnn_parameters_t *parameters, int gradients, int64_t *row, int64_t *col, double *value);
+
+/* ---- metrics over rows that were put together from several batches; memory only grows ---- */
+
+typedef struct gnn__pool {
+    gnn_real_t *logits;
+    int32_t *labels;
+    double *sort;           /* scores of roc-auc */
+    int64_t rows, cols;     /* now */
+    int64_t room, sort_room;
+} gnn__pool_t;
+
+void gnn__pool_free(gnn__pool_t *pool);
+/* Forgets the rows, keeps the memory. */
+void gnn__pool_reset(gnn__pool_t *pool);
+/* Appends the rows that count. */
+int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask);
+int gnn__pool_metric(gnn__pool_t *pool, gnn_metric_t metric, double *value);
+/* Area under the curve; `sort` has room for `rows` numbers. NaN without both classes, or if a score is NaN. */
+double gnn__roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask, double *sort);
+/* Does row r count? */
+static inline bool gnn__counts(const int32_t *labels, const uint8_t *mask, int64_t r)
+{
+    return (!mask || mask[r]) && (!labels || labels[r] >= 0);
+}
+
+/* ---- the best weights so far, running statistics included ---- */
+
+typedef struct gnn__best {
+    gnn_parameters_t *parameters;
+    gnn_real_t *kept;            /* the block, then the buffers one after another */
+    gnn_tensor_t *buffers;
+    int64_t n_buffers;
+    double loss, metric;         /* the best of each */
+    double tie_loss;             /* loss of the kept weights, decides between equal metrics */
+    int64_t stale;               /* epochs since one of what is watched improved */
+    bool any;
+} gnn__best_t;
+
+int gnn__best_open(gnn__best_t *best, const gnn_model_t *model);
+void gnn__best_close(gnn__best_t *best);
+void gnn__best_keep(gnn__best_t *best);
+void gnn__best_restore(const gnn__best_t *best);
+/* Takes an epoch in; true if its weights are now the best. `watch` is not DEFAULT. */
+bool gnn__best_update(gnn__best_t *best, gnn_watch_t watch, double loss, double metric);
+
+/* ---- the loop ---- */
+
+/* As gnn_train_batches; `fixed` says that the source gives the same batch again each time it is asked for a part, so that its program on the tape
+ * stands. A pointer that comes again is no proof of that: a graph freed and built anew may get the old address. */
+int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source, const gnn_train_config_t *config, gnn_train_result_t *result,
+                    bool fixed);
+
+/* One tape that holds the program of one batch. */
+typedef struct gnn__run {
+    gnn_tape_t *tape;
+    int training;
+    bool built;
+    gnn_var_t logits, loss;
+} gnn__run_t;
+
+/* Puts model and loss on the tape unless they stand there and `fixed`, and runs forward. `loss` NULL: no loss is wanted. */
+int gnn__run_forward(gnn__run_t *run, const gnn_model_t *model, const gnn_model_inputs_t *inputs, const gnn_loss_t *loss, uint32_t step, bool fixed);
+
+#endif

@@ -1,0 +1,112 @@
+/* What the contract suite is made of: graphs, cases (one setting of the op `aggregate` on one graph with drawn inputs), and comparing the library with the oracle. */
+#ifndef GNN_TESTS_CONTRACT_H
+#define GNN_TESTS_CONTRACT_H
+
+#include "oracle.h"
+#include "support.h"
+
+/* ---- drawing (contract_graphs.c) ---- */
+
+typedef struct draw {
+    uint64_t state;
+} draw_t;
+draw_t draw_from(uint64_t seed);
+/* 0 .. n - 1 */
+int64_t draw_below(draw_t *d, int64_t n);
+/* True once in `n`. */
+bool draw_once_in(draw_t *d, int64_t n);
+
+/* $GNN_TEST_SEED, or a fixed number. Printed once. */
+uint64_t contract_seed(void);
+/* GNN_TEST_SMALL=1: the small product for valgrind. */
+bool contract_small(void);
+
+/* ---- graphs (contract_graphs.c) ---- */
+
+/* Every row of topologies.def, then random edges, random spans, merges of one to four mixed parts, bipartite segments of unequal lengths. */
+size_t contract_graph_count(void);
+const char *contract_graph_name(size_t kind);
+gnn_graph_t *contract_graph(size_t kind, int64_t n, uint64_t seed);
+gnn_graph_t *contract_random_edges(int64_t n_dst, int64_t n_src, int64_t m, uint64_t seed);
+gnn_graph_t *contract_random_spans(int64_t n_dst, int64_t n_src, uint64_t seed);
+gnn_graph_t *contract_random_merge(int64_t n, int64_t parts, uint64_t seed);
+/* As edges; `of` stays the caller's. */
+gnn_graph_t *contract_edges_of(const gnn_graph_t *of);
+bool contract_has_spans(const gnn_graph_t *g);
+
+/* ---- cases (contract_case.c) ---- */
+
+typedef enum { VALUES_REAL, VALUES_INTEGER, VALUES_WIDE } values_t; /* in [-1, 1); -2..2; scores over +-100 with one dominant */
+typedef enum { BIAS_NONE, BIAS_SHARED, BIAS_PER_HEAD } edge_bias_t;
+
+typedef struct contract_case {
+    const gnn_message_t *message;
+    const gnn_aggregator_t *aggregator;
+    gnn_graph_t *graph;
+    const char *graph_name;
+    int64_t heads, kv_heads, d_k, d_v; /* d_v: head width; the message width of rows without scores */
+    bool features, weight, loop_weights, message_bias;
+    edge_bias_t bias;
+    bool gate, shared, strided;
+    gnn_distance_bias_t distance;
+    gnn_view_t view;
+    double dropout, scale;
+    values_t values;
+    uint64_t seed;
+    uint32_t step, model_step;
+} contract_case_t;
+
+bool contract_scored(const contract_case_t *c);
+/* A plain case: no edge inputs, no dropout, two heads where there are heads. */
+contract_case_t contract_case(size_t message, size_t aggregator, gnn_graph_t *graph, const char *name, uint64_t seed);
+/* Switches of a case drawn from its seed; edge inputs only if the graph has no spans and `edge_inputs` says so. */
+void contract_draw_switches(contract_case_t *c, bool edge_inputs);
+
+/* One case with its numbers. */
+typedef struct contract_run {
+    contract_case_t c;
+    gnn_aggregate_t how;
+    gnn_tensor_t in[GNN_AGGREGATE_INPUTS];
+    int alias[GNN_AGGREGATE_INPUTS];    /* the input whose value stands here too, or itself */
+    int64_t n_dst, out_width;
+    gnn_real_t *d_out, *out;            /* n_dst x out_width */
+    gnn_real_t *grad[GNN_AGGREGATE_INPUTS]; /* contiguous; NULL for absent inputs and aliases */
+    double largest[GNN_AGGREGATE_INPUTS + 1]; /* what errors are measured by: gradients, then the output */
+    gnn_rng_t rng;
+    oracle_t *oracle;
+} contract_run_t;
+
+/* The context and tape that all cases run on. */
+void contract_open(int threads);
+void contract_close(void);
+gnn_tape_t *contract_tape(void);
+
+/* Draws the inputs. */
+contract_run_t *contract_run_new(const contract_case_t *c);
+void contract_run_free(contract_run_t *r);
+/* Puts the case on the tape; fills r->rng. Returns the op's value, GNN_NONE on failure. */
+gnn_var_t contract_record(contract_run_t *r, gnn_var_t vars[GNN_AGGREGATE_INPUTS], int training);
+/* Forward and backward by the library into out and grad. */
+void contract_library(contract_run_t *r);
+/* The oracle on the same numbers; `kinks`: gradients are not sent where a kink is nearer. Before contract_library. */
+void contract_oracle(contract_run_t *r, double kinks);
+/* Library against oracle, one library run against another of the same inputs. Failures are counted and described. */
+void contract_compare(contract_run_t *r);
+void contract_compare_runs(const contract_run_t *a, const contract_run_t *b);
+/* All of it for one case; the second frees the run. */
+contract_run_t *contract_run(const contract_case_t *c);
+void contract_check(const contract_case_t *c);
+/* Fails the running test if any comparison did since the last call; prints how many numbers were compared. */
+void contract_assert(const char *what);
+/* One comparison more; a failure if error > limit, or NaN. */
+void contract_judge(const contract_case_t *c, const char *array, double error, double limit, const char *what);
+void contract_failure(const contract_case_t *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *contract_input_name(int k);
+
+/* ---- the suite's parts, one file each ---- */
+
+TCase *contract_numeric_tests(void);    /* gradients against finite differences */
+TCase *contract_named_tests(void);      /* ties, wide scores, deviations, silent and heavy receivers, attention weights */
+TCase *contract_invariance_tests(void); /* NaN sentences, renumbering, threads, masks, refusals */
+
+#endif

@@ -1,0 +1,298 @@
+/* One case of the contract: its inputs drawn, put on a tape, run by the library and by the oracle. */
+#include "contract.h"
+
+#include <lib/tape/tape.h>
+
+static gnn_context_t *context;
+static gnn_tape_t *tape;
+
+void contract_open(int threads)
+{
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = threads, .deterministic = GNN_ON}));
+    ck_ok(gnn_tape_new(&tape, context));
+}
+
+void contract_close(void)
+{
+    gnn_tape_free(tape);
+    gnn_context_free(context);
+}
+
+gnn_tape_t *contract_tape(void)
+{
+    return tape;
+}
+
+const char *contract_input_name(int k)
+{
+    static const char *const names[GNN_AGGREGATE_INPUTS + 1] = {
+        "src_message", "dst_message", "query", "key", "edge_features", "edge_message_weight", "edge_message_bias", "edge_key_weight",
+        "edge_weight", "edge_bias", "parameters", "distance", "gate", "output"};
+    return names[k];
+}
+
+/* ---- switches ---- */
+
+bool contract_scored(const contract_case_t *c)
+{
+    return (c->aggregator->flags & GNN_AGGREGATOR_SCORED) != 0;
+}
+
+static void draw_view(contract_case_t *c, draw_t *d)
+{
+    bool square = gnn_graph_n_dst(c->graph) == gnn_graph_n_src(c->graph);
+    c->view = (gnn_view_t){.self_loops = GNN_OFF, .norm = GNN_GRAPH_NORM_NONE, .backward = GNN_ON};
+    if (!draw_once_in(d, 3))
+        return;
+    c->view.norm = draw_once_in(d, 3) ? GNN_GRAPH_NORM_ROW : square && !draw_once_in(d, 3) ? GNN_GRAPH_NORM_SYMMETRIC : GNN_GRAPH_NORM_NONE;
+    c->view.self_loops = square && draw_once_in(d, 2) ? GNN_ON : GNN_OFF;
+}
+
+contract_case_t contract_case(size_t message, size_t aggregator, gnn_graph_t *graph, const char *name, uint64_t seed)
+{
+    contract_case_t c = {.message = gnn_message_at(message), .aggregator = gnn_aggregator_at(aggregator), .graph = graph, .graph_name = name, .seed = seed,
+                         .heads = 1, .kv_heads = 1, .d_k = 4, .d_v = 3, .view = {GNN_OFF, GNN_GRAPH_NORM_NONE, GNN_ON}};
+    if (contract_scored(&c))
+        c.heads = c.kv_heads = 2;
+    return c;
+}
+
+void contract_draw_switches(contract_case_t *c, bool edge_inputs)
+{
+    draw_t d = draw_from(c->seed ^ 0x7377u);
+    bool may = edge_inputs && !contract_has_spans(c->graph);
+    draw_view(c, &d);
+    c->gate = draw_once_in(&d, 3);
+    c->distance = contract_scored(c) ? (gnn_distance_bias_t)draw_below(&d, 3) : GNN_DISTANCE_NONE;
+    c->dropout = !contract_scored(c) || draw_once_in(&d, 3) ? 0 : draw_once_in(&d, 2) ? 0.25 : 0.6;
+    c->scale = draw_once_in(&d, 2) ? 0 : 0.7;
+    c->shared = draw_once_in(&d, 3);
+    c->strided = draw_once_in(&d, 3);
+    c->step = (uint32_t)draw_below(&d, 1000);
+    c->model_step = (uint32_t)draw_below(&d, 5);
+    c->features = may && !draw_once_in(&d, 3);
+    c->message_bias = c->features && draw_once_in(&d, 2);
+    c->weight = may && !draw_once_in(&d, 3);
+    c->loop_weights = c->weight && c->view.self_loops == GNN_ON && draw_once_in(&d, 2);
+    c->bias = may && contract_scored(c) ? (edge_bias_t)draw_below(&d, 3) : BIAS_NONE;
+}
+
+/* ---- inputs ---- */
+
+enum { EDGE_DIM = 3, BUCKETS = 7 };
+
+typedef struct { int64_t rows, cols; } extent_t;
+
+static void sender_extents(const contract_case_t *c, extent_t *x)
+{
+    int64_t n_dst = gnn_graph_n_dst(c->graph), n_src = gnn_graph_n_src(c->graph);
+    int64_t w = contract_scored(c) ? c->kv_heads * c->d_v : c->d_v;
+    x[GNN_AGGREGATE_SRC_MESSAGE] = (extent_t){n_src, c->message->src_parts * w};
+    x[GNN_AGGREGATE_DST_MESSAGE] = (extent_t){n_dst, c->message->dst_parts * w};
+    x[GNN_AGGREGATE_GATE] = (extent_t){n_dst, c->gate ? c->heads : 0};
+    if (!contract_scored(c))
+        return;
+    bool per_head = c->aggregator->score == GNN_SCORE_PER_HEAD;
+    x[GNN_AGGREGATE_QUERY] = (extent_t){n_dst, per_head ? c->heads : c->heads * c->d_k};
+    x[GNN_AGGREGATE_KEY] = (extent_t){n_src, per_head ? c->heads : c->kv_heads * c->d_k};
+    x[GNN_AGGREGATE_PARAMETERS] = (extent_t){1, c->aggregator->parameters_per_key ? c->heads * c->d_k : 0};
+    if (c->distance == GNN_DISTANCE_SLOPE)
+        x[GNN_AGGREGATE_DISTANCE] = (extent_t){1, c->heads};
+    if (c->distance == GNN_DISTANCE_TABLE)
+        x[GNN_AGGREGATE_DISTANCE] = (extent_t){c->heads, BUCKETS};
+}
+
+static void edge_extents(const contract_case_t *c, extent_t *x)
+{
+    int64_t m = gnn_graph_n_edges(c->graph), w = contract_scored(c) ? c->kv_heads * c->d_v : c->d_v;
+    if (c->features && (c->message->edge_parts || contract_scored(c))) {
+        x[GNN_AGGREGATE_EDGE_FEATURES] = (extent_t){m, EDGE_DIM};
+        x[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT] = (extent_t){EDGE_DIM, c->message->edge_parts * w};
+        x[GNN_AGGREGATE_EDGE_MESSAGE_BIAS] = (extent_t){1, c->message_bias ? c->message->edge_parts * w : 0};
+        x[GNN_AGGREGATE_EDGE_KEY_WEIGHT] = (extent_t){EDGE_DIM, x[GNN_AGGREGATE_KEY].cols};
+    }
+    if (c->weight)
+        x[GNN_AGGREGATE_EDGE_WEIGHT] = (extent_t){m + (c->loop_weights ? gnn_graph_n_dst(c->graph) : 0), 1};
+    if (c->bias != BIAS_NONE && contract_scored(c))
+        x[GNN_AGGREGATE_EDGE_BIAS] = (extent_t){m, c->bias == BIAS_SHARED ? 1 : c->heads};
+}
+
+/* The same value in several places, as self-attention on raw features has it. */
+static void draw_aliases(contract_run_t *r, const extent_t *x)
+{
+    static const int may[][2] = {{GNN_AGGREGATE_KEY, GNN_AGGREGATE_SRC_MESSAGE}, {GNN_AGGREGATE_QUERY, GNN_AGGREGATE_SRC_MESSAGE},
+                                 {GNN_AGGREGATE_EDGE_KEY_WEIGHT, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT}};
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        r->alias[k] = k;
+    for (size_t k = 0; r->c.shared && k < sizeof may / sizeof *may; k++)
+        if (x[may[k][0]].cols > 0 && x[may[k][0]].cols == x[may[k][1]].cols && x[may[k][0]].rows == x[may[k][1]].rows)
+            r->alias[may[k][0]] = may[k][1];
+}
+
+static double draw_value(const contract_case_t *c, draw_t *d)
+{
+    return c->values == VALUES_INTEGER ? (double)(draw_below(d, 5) - 2) : (double)(draw_below(d, 1 << 24) - (1 << 23)) * 0x1p-23;
+}
+
+static gnn_tensor_t draw_tensor(const contract_case_t *c, extent_t x, draw_t *d)
+{
+    gnn_tensor_t t = {.rows = x.rows, .cols = x.cols, .stride = x.cols + (c->strided ? 3 : 0)};
+    int64_t n = t.rows * t.stride;
+    t.data = malloc(sizeof *t.data * (size_t)(n + 1));
+    for (int64_t k = 0; k < n; k++)
+        t.data[k] = (gnn_real_t)draw_value(c, d);
+    return t;
+}
+
+/* Scores over +-100: sender 0 dominates by 40. Only the first column of queries and keys (and of the parameters) is heard. */
+static void widen(contract_run_t *r, draw_t *d)
+{
+    const gnn_tensor_t *q = &r->in[GNN_AGGREGATE_QUERY], *k = &r->in[GNN_AGGREGATE_KEY], *p = &r->in[GNN_AGGREGATE_PARAMETERS];
+    int64_t per_head = r->c.aggregator->score == GNN_SCORE_PER_HEAD ? 1 : r->c.d_k;
+    bool dot = strcmp(r->c.aggregator->name, "dot") == 0;
+    for (int64_t i = 0; i < q->rows; i++)
+        for (int64_t c = 0; c < q->cols; c++)
+            gnn__row(q, i)[c] = dot ? (gnn_real_t)(c % per_head == 0) : gnn__row(q, i)[c] * (gnn_real_t)0.5;
+    for (int64_t j = 0; j < k->rows; j++)
+        for (int64_t c = 0; c < k->cols; c++)
+            if (c % per_head == 0)
+                gnn__row(k, j)[c] = j == 0 ? 100 : (gnn_real_t)((double)draw_below(d, 160000) / 1000 - 100);
+    for (int64_t c = 0; c < p->cols; c++)
+        p->data[c] = (gnn_real_t)(c % per_head == 0);
+}
+
+static void settings(contract_run_t *r)
+{
+    const contract_case_t *c = &r->c;
+    r->how = (gnn_aggregate_t){.aggregator = c->aggregator, .message = c->message, .graph = c->graph, .view = c->view, .dropout = (gnn_real_t)c->dropout,
+                               .distance = c->distance, .distance_buckets = c->distance == GNN_DISTANCE_TABLE ? BUCKETS : 0};
+    r->how.view.backward = GNN_FLAG_DEFAULT;
+    r->how.shape.width = contract_scored(c) ? c->heads * c->d_v : c->d_v;
+    if (contract_scored(c)) {
+        r->how.shape.heads = c->heads;
+        r->how.shape.kv_heads = c->kv_heads;
+        r->how.shape.d_k = c->d_k;
+        r->how.shape.d_v = c->d_v;
+        r->how.shape.scale = (gnn_real_t)(c->values == VALUES_WIDE ? 1 : c->scale);
+    }
+    r->n_dst = gnn_graph_n_dst(c->graph);
+    r->out_width = r->how.shape.width;
+}
+
+contract_run_t *contract_run_new(const contract_case_t *c)
+{
+    contract_run_t *r = calloc(1, sizeof *r);
+    extent_t x[GNN_AGGREGATE_INPUTS] = {{0, 0}};
+    draw_t d = draw_from(c->seed ^ 0x696eu);
+    r->c = *c;
+    settings(r);
+    sender_extents(c, x);
+    edge_extents(c, x);
+    draw_aliases(r, x);
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
+        if (x[k].cols == 0)
+            continue;
+        if (r->alias[k] != k) {
+            r->in[k] = r->in[r->alias[k]];
+            continue;
+        }
+        r->in[k] = draw_tensor(c, x[k], &d);
+        r->grad[k] = calloc((size_t)(x[k].rows * x[k].cols + 1), sizeof *r->grad[k]);
+    }
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) /* a key may stand before the value it is shared with */
+        if (r->alias[k] != k)
+            r->in[k] = r->in[r->alias[k]];
+    if (c->values == VALUES_WIDE)
+        widen(r, &d);
+    int64_t n = r->n_dst * r->out_width;
+    r->d_out = malloc(sizeof *r->d_out * (size_t)(n + 1));
+    r->out = calloc((size_t)(n + 1), sizeof *r->out);
+    for (int64_t k = 0; k < n; k++)
+        r->d_out[k] = (gnn_real_t)draw_value(c, &d);
+    return r;
+}
+
+void contract_run_free(contract_run_t *r)
+{
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
+        free(r->grad[k]);
+        if (r->alias[k] == k)
+            free(r->in[k].data);
+    }
+    free(r->d_out);
+    free(r->out);
+    oracle_free(r->oracle);
+    free(r);
+}
+
+/* ---- running ---- */
+
+gnn_var_t contract_record(contract_run_t *r, gnn_var_t vars[GNN_AGGREGATE_INPUTS], int training)
+{
+    gnn_context_set_seed(context, r->c.seed);
+    gnn_tape_reset(tape, 1, training);
+    gnn_tape_set_step(tape, r->c.step);
+    gnn_tape_set_place(tape, r->c.model_step, "contract");
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        vars[k] = r->in[k].data && r->alias[k] == k ? gnn_tape_input(tape, &r->in[k], 1) : GNN_NONE;
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        vars[k] = r->in[k].data ? vars[r->alias[k]] : GNN_NONE;
+    gnn_var_t y = gnn_tape_aggregate(tape, &r->how, vars);
+    if (y != GNN_NONE) {
+        gnn_tape_keep(tape, y);
+        r->rng = gnn__tape_rng(tape, y);
+    }
+    return y;
+}
+
+static void copy_rows(gnn_real_t *to, const gnn_tensor_t *from)
+{
+    for (int64_t i = 0; i < from->rows; i++)
+        memcpy(to + i * from->cols, gnn__row(from, i), sizeof *to * (size_t)from->cols);
+}
+
+void contract_library(contract_run_t *r)
+{
+    gnn_var_t vars[GNN_AGGREGATE_INPUTS], y = contract_record(r, vars, 1);
+    gnn_tensor_t d_out = gnn_tensor(r->d_out, r->n_dst, r->out_width);
+    int rc = gnn_tape_status(tape);
+    if (rc == GNN_OK)
+        rc = gnn_tape_forward(tape);
+    if (rc == GNN_OK) {
+        gnn_tensor_t out = gnn_tape_value(tape, y);
+        copy_rows(r->out, &out);
+        rc = gnn_tape_backward(tape, y, &d_out);
+    }
+    if (rc != GNN_OK) {
+        contract_failure(&r->c, "the library says %d: %s", rc, gnn_error_message());
+        return;
+    }
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
+        if (!r->grad[k])
+            continue;
+        gnn_tensor_t g = gnn_tape_gradient(tape, vars[k]);
+        if (g.data || g.rows == 0)
+            copy_rows(r->grad[k], &g);
+        else
+            contract_failure(&r->c, "no gradient for %s", contract_input_name(k));
+    }
+}
+
+/* Runs the oracle; gradients of a value that stands in several places add up. */
+void contract_oracle(contract_run_t *r, double kinks)
+{
+    gnn_var_t vars[GNN_AGGREGATE_INPUTS];
+    contract_record(r, vars, 1);
+    r->oracle = oracle_new(&r->how, r->in, r->d_out, r->rng, 1);
+    oracle_t *o = r->oracle;
+    oracle_forward(o);
+    double left_out = oracle_leave_kinks_out(o, kinks);
+    if (left_out > 0.05 && r->n_dst * r->out_width > 100)
+        contract_failure(&r->c, "%.0f%% of the outputs are too near to a kink", 100 * left_out);
+    for (int64_t k = 0; k < r->n_dst * r->out_width; k++)
+        r->d_out[k] = (gnn_real_t)o->d_out[k];
+    oracle_run(o);
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        for (int64_t at = 0; r->alias[k] != k && at < o->in[k].rows * o->in[k].cols; at++)
+            add_to(&o->in[r->alias[k]].grad[at], o->in[k].grad[at]);
+}

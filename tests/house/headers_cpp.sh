@@ -1,0 +1,70 @@
+#!/bin/sh
+# Installs into an empty folder and uses the result from outside the tree: every header alone, as C17 and as C++17, and examples/minimal.c by pkg-config against
+# the shared and the static library.
+set -u
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+build=${1:-$root/build}
+cc=${CC:-cc}
+command -v "$cc" >/dev/null 2>&1 || cc=gcc
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+passed=0 failed=0
+# expect WHAT COMMAND...
+expect() {
+    what=$1
+    shift
+    if "$@" >"$work/log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        echo "$what:"
+        head -n 30 "$work/log" | sed 's/^/  /'
+        failed=$((failed + 1))
+    fi
+}
+
+expect "meson install" env DESTDIR="$work/root" meson install -C "$build" --no-rebuild
+pc=$(find "$work/root" -name gnn.pc | head -n 1)
+if [ -z "$pc" ]; then
+    echo "no gnn.pc was installed"
+    echo "CHECKS $passed $((failed + 1))"
+    exit 1
+fi
+# The folder that was installed to, wherever the build's prefix says.
+prefix=$work/root$(sed -n 's/^prefix=//p' "$pc")
+package() {
+    PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --define-variable=prefix="$prefix" "$@" gnn
+}
+flags=$(package --cflags)
+cd "$work" || exit 2
+
+cxx=
+for name in ${CXX:-} c++ g++ clang++; do
+    command -v "$name" >/dev/null 2>&1 && cxx=$name && break
+done
+[ -n "$cxx" ] || echo "SKIP headers_as_cpp: no C++ compiler (g++ or clang++)"
+strict="-pedantic-errors -Wall -Wextra -Werror -fsyntax-only"
+for header in "$root"/include/gnn/*.h; do
+    name=gnn/$(basename "$header")
+    printf '#include <%s>\n#include <%s>\nint only_%s;\n' "$name" "$name" "$(basename "$header" .h)" >alone.c
+    cp alone.c alone.cpp
+    # shellcheck disable=SC2086 # lists of flags
+    expect "$name as C17" "$cc" -std=c17 $strict $flags alone.c
+    # shellcheck disable=SC2086
+    [ -z "$cxx" ] || expect "$name as C++17" "$cxx" -std=c++17 $strict $flags alone.cpp
+done
+expect "every header is installed" sh -c "cd '$root/include/gnn' && for h in *.h; do [ -f '$prefix/include/gnn/'\$h ] || { echo \$h; exit 1; }; done"
+
+libdir=$(package --variable=libdir)
+cp "$root/examples/minimal.c" .
+# shellcheck disable=SC2046,SC2086 # lists of flags
+expect "minimal.c, shared" "$cc" -std=c17 -Wall -Wextra -Werror $flags minimal.c -o shared $(package --libs)
+expect "minimal.c runs, shared" env LD_LIBRARY_PATH="$libdir" ./shared
+grep -q 'accuracy' log 2>/dev/null && passed=$((passed + 1)) || { echo "minimal.c does not print its accuracy"; failed=$((failed + 1)); }
+# Without the shared library in the folder -lgnn means the archive; --static adds what it needs.
+mkdir only_static && cp "$libdir"/libgnn.a only_static/
+# shellcheck disable=SC2046,SC2086
+expect "minimal.c, static" "$cc" -std=c17 $flags minimal.c -o static -Lonly_static $(package --static --libs | sed "s|-L$libdir||")
+expect "minimal.c runs, static" ./static
+echo "CHECKS $passed $failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,46 @@
+#!/bin/sh
+# The shared library exports gnn_* and nothing else, and calls nothing that ends the program, prints, or touches signals.
+set -u
+build=${1:-build}
+library=$build/libgnn.so
+if ! [ -f "$library" ]; then
+    echo "no $library"
+    echo "CHECKS 0 1"
+    exit 1
+fi
+
+passed=0 failed=0
+# verdict WHAT LINES: fails and shows the lines, if there are any.
+verdict() {
+    if [ -z "$2" ]; then
+        passed=$((passed + 1))
+    else
+        echo "$1:"
+        printf '%s\n' "$2" | sed 's/^/  /'
+        failed=$((failed + 1))
+    fi
+}
+
+forbidden='abort|_?exit|_Exit|quick_exit|at_quick_exit|longjmp|_?_?longjmp_chk'
+forbidden="$forbidden|v?printf|__v?printf_chk|puts|putchar|putchar_unlocked|perror|psignal|v?warnx?|v?errx?|error|error_at_line|v?syslog|stdout|stderr"
+forbidden="$forbidden|raise|signal|sigaction|sigprocmask|pthread_sigmask|kill|alarm|setlocale|system|popen|fork|execv[pe]*"
+exported=$(nm -D --defined-only "$library" | awk '{ sub(/@.*/, "", $NF); print $NF }')
+called=$(nm -D --undefined-only "$library" | awk '{ sub(/@.*/, "", $NF); print $NF }')
+
+verdict "exported, but not gnn_*" "$(printf '%s\n' "$exported" | grep -Ev '^gnn_[a-z0-9]' | grep .)"
+verdict "nothing is exported" "$([ "$(printf '%s\n' "$exported" | grep -c '^gnn_')" -gt 50 ] || echo "fewer than 50 names")"
+verdict "a library must not call" "$(printf '%s\n' "$called" | grep -Ex "$forbidden")"
+verdict "the list of what is called is empty" "$(printf '%s\n' "$called" | grep -qx 'free' || echo "free is not among it")"
+
+# Every function that a header declares is there, and the other way round.
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+declared=$(cat "$root"/include/gnn/*.h "$root"/include/gnn/build.h.in | tr '\n' ' ' | grep -oE 'GNN_API[^;({]*\(' | sed -E 's/ *\($//; s/.*[ *]//' | sort -u)
+undeclared=$(printf '%s\n' "$exported" | sort -u | grep -vxF "$declared")
+missing=$(printf '%s\n' "$declared" | grep -vxF "$(printf '%s\n' "$exported")")
+verdict "exported, but in no header" "$undeclared"
+verdict "declared in a header, but not exported" "$missing"
+
+hardening=$(printf '%s\n' "$called" | grep -Ex '__stack_chk_fail|__assert_fail|__fortify_fail' | tr '\n' ' ')
+echo "$(printf '%s\n' "$exported" | grep -c .) names exported; of the run-time's own checks the library refers to: ${hardening:-none}"
+echo "CHECKS $passed $failed"
+[ "$failed" -eq 0 ]

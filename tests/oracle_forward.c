@@ -1,0 +1,273 @@
+/* What receiver i hears and what is made of it, formula by formula. */
+#include "oracle.h"
+#include "support.h"
+
+static inline double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static void lower(double *margin, double x)
+{
+    if (x < *margin)
+        *margin = x;
+}
+
+/* How near x is to a kink at 0. An exact 0 is 0 in every arithmetic. */
+static double off_zero(term_t x)
+{
+    return x.v == 0 ? 1 : fabs(x.v) / x.b;
+}
+
+static bool users_edge(const oracle_t *o, const oracle_pair_t *p)
+{
+    return p->edge >= 0 && p->edge < o->n_edges;
+}
+
+/* Row `features of p` times column c of a weight (d_e x cols). An added self-loop has features 0. */
+static term_t project_features(const oracle_t *o, const oracle_pair_t *p, const oracle_array_t *weight, int64_t c)
+{
+    const oracle_array_t *f = &o->in[GNN_AGGREGATE_EDGE_FEATURES];
+    term_t sum = term(0);
+    for (int64_t e = 0; users_edge(o, p) && e < f->cols; e++)
+        add_to(&sum, times(term(f->value[p->edge * f->cols + e]), term(weight->value[e * weight->cols + c])));
+    return sum;
+}
+
+/* ---- messages ---- */
+
+static void edge_parts(const oracle_t *o, const oracle_pair_t *p, term_t *parts)
+{
+    const oracle_array_t *weight = &o->in[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT], *bias = &o->in[GNN_AGGREGATE_EDGE_MESSAGE_BIAS];
+    for (int64_t c = 0; c < o->edge_parts * o->width; c++) {
+        parts[c] = weight->cols ? project_features(o, p, weight, c) : term(0);
+        if (bias->cols)
+            add_to(&parts[c], term(bias->value[c]));
+    }
+}
+
+/* none, linear: x_j     linear_edge: x_j + e     relu_sum: relu(x_j + e)     gate: sigmoid(g_i + g_j + e_g) (v_j + e_v) */
+static void message(oracle_t *o, const oracle_pair_t *p, const term_t *e, term_t *m)
+{
+    int64_t w = o->width;
+    const double *x = o->in[GNN_AGGREGATE_SRC_MESSAGE].value + p->j * o->in[GNN_AGGREGATE_SRC_MESSAGE].cols;
+    const double *g = o->in[GNN_AGGREGATE_DST_MESSAGE].value + p->i * o->in[GNN_AGGREGATE_DST_MESSAGE].cols;
+    for (int64_t c = 0; c < w; c++) {
+        m[c] = term(x[c]);
+        if (o->message == ORACLE_LINEAR_EDGE || o->message == ORACLE_RELU_SUM)
+            add_to(&m[c], e[c]);
+        if (o->message == ORACLE_RELU_SUM) {
+            lower(&o->margin_message[c], off_zero(m[c]));
+            m[c] = m[c].v > 0 ? m[c] : term(0);
+        }
+        if (o->message == ORACLE_GATE)
+            m[c] = times(term(sigmoid(g[c] + x[c] + e[c].v)), plus(term(x[w + c]), e[w + c]));
+    }
+}
+
+/* Edge weight times the view's scale. */
+static term_t factor(const oracle_t *o, const oracle_pair_t *p)
+{
+    const oracle_array_t *weight = &o->in[GNN_AGGREGATE_EDGE_WEIGHT];
+    return term(p->edge >= 0 && weight->cols && p->edge < weight->rows ? p->scale * weight->value[p->edge] : p->scale);
+}
+
+/* ---- scores ---- */
+
+static term_t leaky(oracle_t *o, int64_t a, term_t x)
+{
+    lower(&o->margin_score[a], off_zero(x));
+    return x.v > 0 ? x : scaled(o->slope, x);
+}
+
+static void keys(const oracle_t *o, const oracle_pair_t *p, term_t *key)
+{
+    const oracle_array_t *k = &o->in[GNN_AGGREGATE_KEY], *weight = &o->in[GNN_AGGREGATE_EDGE_KEY_WEIGHT];
+    for (int64_t c = 0; c < o->key_width; c++) {
+        key[c] = term(k->value[p->j * k->cols + c]);
+        if (weight->cols)
+            add_to(&key[c], project_features(o, p, weight, c));
+    }
+}
+
+/* dot: scale q.k     additive: leaky(q + k)     additive_v2: a . leaky(q + k) */
+static term_t raw_score(oracle_t *o, const oracle_pair_t *p, const term_t *key, int64_t a)
+{
+    const double *q = o->in[GNN_AGGREGATE_QUERY].value + p->i * o->query_width;
+    const double *parameters = o->in[GNN_AGGREGATE_PARAMETERS].value;
+    if (o->aggregator == ORACLE_ADDITIVE)
+        return leaky(o, a, plus(term(q[a]), key[a]));
+    int64_t kv = a / (o->heads / o->kv_heads);
+    term_t sum = term(0);
+    for (int64_t c = 0; c < o->d_k; c++) {
+        term_t qc = term(q[a * o->d_k + c]), kc = key[kv * o->d_k + c];
+        if (o->aggregator == ORACLE_DOT)
+            add_to(&sum, scaled(o->scale, times(qc, kc)));
+        else
+            add_to(&sum, times(term(parameters[a * o->d_k + c]), leaky(o, a, plus(qc, kc))));
+    }
+    return sum;
+}
+
+static term_t biases(const oracle_t *o, const oracle_pair_t *p, int64_t a)
+{
+    const oracle_array_t *bias = &o->in[GNN_AGGREGATE_EDGE_BIAS], *distance = &o->in[GNN_AGGREGATE_DISTANCE];
+    term_t sum = term(0);
+    if (bias->cols && users_edge(o, p))
+        add_to(&sum, term(bias->value[p->edge * bias->cols + (bias->cols == 1 ? 0 : a)]));
+    if (o->how.distance == GNN_DISTANCE_SLOPE)
+        add_to(&sum, term(distance->value[a] * p->distance));
+    if (o->how.distance == GNN_DISTANCE_TABLE)
+        add_to(&sum, term(distance->value[a * distance->cols + oracle__bucket(o, p)]));
+    return sum;
+}
+
+static void softmax(const oracle_t *o, int64_t n, int64_t a)
+{
+    double largest = -INFINITY, sum = 0;
+    for (int64_t k = 0; k < n; k++)
+        largest = fmax(largest, o->row_score[k * o->heads + a].v);
+    for (int64_t k = 0; k < n; k++)
+        sum += exp(o->row_score[k * o->heads + a].v - largest);
+    for (int64_t k = 0; k < n; k++)
+        o->row_score[k * o->heads + a] = term(exp(o->row_score[k * o->heads + a].v - largest) / sum);
+}
+
+/* ---- aggregators ---- */
+
+/* The message as sum, mean, max, min and std hear it. */
+static term_t heard(const oracle_t *o, int64_t k, int64_t c)
+{
+    return times(o->row_factor[k], o->row_message[k * o->width + c]);
+}
+
+static term_t sum_of(const oracle_t *o, int64_t n, int64_t c)
+{
+    term_t sum = term(0);
+    for (int64_t k = 0; k < n; k++)
+        add_to(&sum, heard(o, k, c));
+    return sum;
+}
+
+static term_t mean_of(const oracle_t *o, int64_t n, int64_t c)
+{
+    return scaled(1 / (double)n, sum_of(o, n, c));
+}
+
+static term_t extreme(oracle_t *o, int64_t n, int64_t c)
+{
+    double sign = o->aggregator == ORACLE_MAX ? 1 : -1;
+    term_t best = heard(o, 0, c);
+    for (int64_t k = 1; k < n; k++)
+        if (sign * heard(o, k, c).v > sign * best.v)
+            best = heard(o, k, c);
+    for (int64_t k = 0; k < n; k++)
+        if (heard(o, k, c).v != best.v)
+            lower(&o->margin_message[c], off_zero(minus(best, heard(o, k, c))));
+    return best;
+}
+
+static term_t variance_of(const oracle_t *o, int64_t n, int64_t c)
+{
+    term_t m = mean_of(o, n, c), sum = term(0);
+    for (int64_t k = 0; k < n; k++) {
+        term_t x = minus(heard(o, k, c), m);
+        add_to(&sum, times(x, x));
+    }
+    return scaled(1 / (double)n, sum);
+}
+
+static term_t deviation(oracle_t *o, int64_t n, int64_t c)
+{
+    term_t variance = variance_of(o, n, c);
+    if (variance.v > 1e-20 * variance.b)
+        lower(&o->margin_message[c], fabs(variance.v - 1e-5) / variance.b);
+    return variance.v <= 1e-5 ? term(0) : (term_t){sqrt(variance.v), sqrt(variance.b)};
+}
+
+static void unscored(oracle_t *o, int64_t n)
+{
+    for (int64_t c = 0; c < o->width; c++) {
+        if (o->aggregator == ORACLE_SUM)
+            o->row_y[c] = sum_of(o, n, c);
+        else if (o->aggregator == ORACLE_MEAN)
+            o->row_y[c] = mean_of(o, n, c);
+        else if (o->aggregator == ORACLE_STD)
+            o->row_y[c] = deviation(o, n, c);
+        else
+            o->row_y[c] = extreme(o, n, c);
+    }
+}
+
+/* y_a = sum over j of softmax_j(score) keep weight m */
+static void attend(oracle_t *o, int64_t n)
+{
+    for (int64_t a = 0; a < o->heads; a++)
+        for (int64_t c = 0; c < o->d_v; c++) {
+            term_t sum = term(0);
+            int64_t kv = a / (o->heads / o->kv_heads);
+            for (int64_t k = 0; k < n; k++) {
+                term_t m = times(o->row_factor[k], o->row_message[k * o->width + kv * o->d_v + c]);
+                add_to(&sum, scaled(o->row_keep[k * o->heads + a], times(o->row_score[k * o->heads + a], m)));
+            }
+            o->row_y[a * o->d_v + c] = sum;
+        }
+}
+
+static void score_row(oracle_t *o, const oracle_pair_t *p, int64_t n)
+{
+    gnn__dropout_t dropout = gnn__dropout(o->rng, o->how.dropout);
+    for (int64_t k = 0; k < n; k++) {
+        keys(o, &p[k], &o->row_key[k * o->key_width]);
+        for (int64_t a = 0; a < o->heads; a++) {
+            gnn_real_t keep[8] = {0};
+            if (o->dropping)
+                gnn__dropout_draw(&dropout, (uint32_t)p[k].i, (uint32_t)p[k].j, (uint32_t)(a / 8), keep);
+            o->row_keep[k * o->heads + a] = !o->dropping ? 1 : keep[a % 8] != 0 ? 65536.0 / dropout.threshold : 0;
+            o->row_score[k * o->heads + a] = plus(raw_score(o, &p[k], &o->row_key[k * o->key_width], a), biases(o, &p[k], a));
+        }
+    }
+    for (int64_t a = 0; a < o->heads; a++)
+        softmax(o, n, a);
+    int64_t at = (p - o->pairs) * o->heads;
+    for (int64_t k = 0; k < n * o->heads; k++)
+        o->weights[at + k] = o->row_score[k].v;
+}
+
+static void gate(oracle_t *o, int64_t i)
+{
+    const oracle_array_t *g = &o->in[GNN_AGGREGATE_GATE];
+    int64_t per_head = o->out_width / o->heads;
+    for (int64_t c = 0; c < o->out_width; c++) {
+        int64_t a = per_head ? c / per_head : 0;
+        o->out[i * o->out_width + c] = g->cols ? times(term(g->value[i * o->heads + a]), o->row_y[c]) : o->row_y[c];
+        double *margin = &o->margin[i * o->out_width + c];
+        *margin = o->scored ? o->margin_score[a] : 1;
+        lower(margin, o->margin_message[o->scored ? a / (o->heads / o->kv_heads) * o->d_v + c % o->d_v : c]);
+    }
+}
+
+void oracle__row_forward(oracle_t *o, int64_t i)
+{
+    const oracle_pair_t *p = o->pairs + o->first[i];
+    int64_t n = o->first[i + 1] - o->first[i];
+    for (int64_t c = 0; c < o->width; c++)
+        o->margin_message[c] = 1;
+    for (int64_t a = 0; a < o->heads; a++)
+        o->margin_score[a] = 1;
+    for (int64_t c = 0; c < o->out_width; c++)
+        o->row_y[c] = term(0);
+    for (int64_t k = 0; k < n; k++) {
+        term_t *e = o->row_edge + k * o->edge_parts * o->width;
+        edge_parts(o, &p[k], e);
+        message(o, &p[k], e, o->row_message + k * o->width);
+        o->row_factor[k] = factor(o, &p[k]);
+    }
+    if (n > 0 && o->scored) {
+        score_row(o, p, n);
+        attend(o, n);
+    } else if (n > 0) {
+        unscored(o, n);
+    }
+    gate(o, i);
+}

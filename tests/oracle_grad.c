@@ -1,0 +1,236 @@
+/* Derivatives of what receiver i made of what it heard, each written from its formula. */
+#include "oracle.h"
+#include "support.h"
+
+static inline double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static void give(oracle_array_t *to, int64_t row, int64_t col, term_t d)
+{
+    if (to->cols)
+        add_to(&to->grad[row * to->cols + col], d);
+}
+
+/* e_c = sum over features f_e W_ec: to the features and to the weight. */
+static void features_grad(oracle_t *o, const oracle_pair_t *p, oracle_array_t *weight, int64_t c, term_t d)
+{
+    oracle_array_t *f = &o->in[GNN_AGGREGATE_EDGE_FEATURES];
+    if (p->edge < 0 || p->edge >= o->n_edges || !weight->cols)
+        return;
+    for (int64_t e = 0; e < f->cols; e++) {
+        give(f, p->edge, e, times(d, term(weight->value[e * weight->cols + c])));
+        give(weight, e, c, times(d, term(f->value[p->edge * f->cols + e])));
+    }
+}
+
+/* ---- messages ---- */
+
+static void edge_part_grad(oracle_t *o, const oracle_pair_t *p, int64_t c, term_t d)
+{
+    features_grad(o, p, &o->in[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT], c, d);
+    give(&o->in[GNN_AGGREGATE_EDGE_MESSAGE_BIAS], 0, c, d);
+}
+
+static void gate_grad(oracle_t *o, const oracle_pair_t *p, const term_t *e, int64_t c, term_t d)
+{
+    oracle_array_t *src = &o->in[GNN_AGGREGATE_SRC_MESSAGE], *dst = &o->in[GNN_AGGREGATE_DST_MESSAGE];
+    int64_t w = o->width;
+    double s = sigmoid(dst->value[p->i * dst->cols + c] + src->value[p->j * src->cols + c] + e[c].v);
+    term_t value = plus(term(src->value[p->j * src->cols + w + c]), e[w + c]);
+    term_t d_value = scaled(s, d);
+    term_t d_gate = times(times(d, value), scaled(s, minus(term(1), term(s))));
+    give(dst, p->i, c, d_gate);
+    give(src, p->j, c, d_gate);
+    give(src, p->j, w + c, d_value);
+    edge_part_grad(o, p, c, d_gate);
+    edge_part_grad(o, p, w + c, d_value);
+}
+
+static void message_grad(oracle_t *o, const oracle_pair_t *p, const term_t *e, const term_t *m, const term_t *d_m)
+{
+    oracle_array_t *src = &o->in[GNN_AGGREGATE_SRC_MESSAGE];
+    for (int64_t c = 0; c < o->width; c++) {
+        if (o->message == ORACLE_GATE) {
+            gate_grad(o, p, e, c, d_m[c]);
+        } else if (o->message != ORACLE_RELU_SUM || m[c].v > 0) {
+            give(src, p->j, c, d_m[c]);
+            if (o->edge_parts)
+                edge_part_grad(o, p, c, d_m[c]);
+        }
+    }
+}
+
+/* ---- scores ---- */
+
+static double leaky_slope(const oracle_t *o, double x)
+{
+    return x > 0 ? 1 : o->slope;
+}
+
+static void raw_score_grad(oracle_t *o, const oracle_pair_t *p, const term_t *key, term_t *d_key, int64_t a, term_t d)
+{
+    oracle_array_t *q = &o->in[GNN_AGGREGATE_QUERY], *parameters = &o->in[GNN_AGGREGATE_PARAMETERS];
+    if (o->aggregator == ORACLE_ADDITIVE) {
+        term_t both = scaled(leaky_slope(o, q->value[p->i * q->cols + a] + key[a].v), d);
+        give(q, p->i, a, both);
+        add_to(&d_key[a], both);
+        return;
+    }
+    int64_t kv = a / (o->heads / o->kv_heads);
+    for (int64_t c = 0; c < o->d_k; c++) {
+        int64_t at = a * o->d_k + c, of = kv * o->d_k + c;
+        term_t qc = term(q->value[p->i * q->cols + at]);
+        if (o->aggregator == ORACLE_DOT) {
+            give(q, p->i, at, scaled(o->scale, times(d, key[of])));
+            add_to(&d_key[of], scaled(o->scale, times(d, qc)));
+        } else {
+            term_t sum = plus(qc, key[of]);
+            double slope = leaky_slope(o, sum.v);
+            term_t both = scaled(slope, times(d, term(parameters->value[at])));
+            give(q, p->i, at, both);
+            add_to(&d_key[of], both);
+            give(parameters, 0, at, scaled(slope, times(d, sum)));
+        }
+    }
+}
+
+static void bias_grad(oracle_t *o, const oracle_pair_t *p, int64_t a, term_t d)
+{
+    oracle_array_t *bias = &o->in[GNN_AGGREGATE_EDGE_BIAS], *distance = &o->in[GNN_AGGREGATE_DISTANCE];
+    if (p->edge >= 0 && p->edge < o->n_edges)
+        give(bias, p->edge, bias->cols == 1 ? 0 : a, d);
+    if (o->how.distance == GNN_DISTANCE_SLOPE)
+        give(distance, 0, a, scaled(p->distance, d));
+    if (o->how.distance == GNN_DISTANCE_TABLE)
+        give(distance, a, oracle__bucket(o, p), d);
+}
+
+static void key_grad(oracle_t *o, const oracle_pair_t *p, const term_t *d_key)
+{
+    for (int64_t c = 0; c < o->key_width; c++) {
+        give(&o->in[GNN_AGGREGATE_KEY], p->j, c, d_key[c]);
+        features_grad(o, p, &o->in[GNN_AGGREGATE_EDGE_KEY_WEIGHT], c, d_key[c]);
+    }
+}
+
+/* y = sum_k alpha_k keep_k f_k m_k: with u_k = keep_k f_k (dy . m_k),
+ * d alpha_k = u_k, d score_k = alpha_k (u_k - sum_l alpha_l u_l), d m_k = alpha_k keep_k f_k dy, d f_k = alpha_k keep_k (dy . m_k). */
+static void attend_grad(oracle_t *o, int64_t n, int64_t a)
+{
+    int64_t kv = a / (o->heads / o->kv_heads);
+    term_t centre = term(0);
+    for (int64_t k = 0; k < n; k++) {
+        term_t alpha = o->row_score[k * o->heads + a], dot = term(0);
+        double keep = o->row_keep[k * o->heads + a];
+        for (int64_t c = 0; c < o->d_v; c++) {
+            int64_t at = k * o->width + kv * o->d_v + c;
+            term_t d_y = o->row_d_y[a * o->d_v + c];
+            add_to(&dot, times(d_y, o->row_message[at]));
+            add_to(&o->row_d_message[at], scaled(keep, times(times(alpha, o->row_factor[k]), d_y)));
+        }
+        add_to(&o->row_d_factor[k], scaled(keep, times(alpha, dot)));
+        o->row_d_score[k * o->heads + a] = scaled(keep, times(o->row_factor[k], dot));
+        add_to(&centre, times(alpha, o->row_d_score[k * o->heads + a]));
+    }
+    for (int64_t k = 0; k < n; k++) {
+        term_t *d = &o->row_d_score[k * o->heads + a];
+        *d = times(o->row_score[k * o->heads + a], minus(*d, centre));
+    }
+}
+
+static void scored_grad(oracle_t *o, const oracle_pair_t *p, int64_t n)
+{
+    for (int64_t a = 0; a < o->heads; a++)
+        attend_grad(o, n, a);
+    for (int64_t k = 0; k < n; k++) {
+        const term_t *key = o->row_key + k * o->key_width;
+        term_t *d_key = o->row_d_key + k * o->key_width;
+        for (int64_t c = 0; c < o->key_width; c++)
+            d_key[c] = term(0);
+        for (int64_t a = 0; a < o->heads; a++) {
+            term_t d = o->row_d_score[k * o->heads + a];
+            raw_score_grad(o, &p[k], key, d_key, a, d);
+            bias_grad(o, &p[k], a, d);
+        }
+        key_grad(o, &p[k], d_key);
+    }
+}
+
+/* ---- aggregators ---- */
+
+static term_t heard(const oracle_t *o, int64_t k, int64_t c)
+{
+    return times(o->row_factor[k], o->row_message[k * o->width + c]);
+}
+
+static int64_t ties(const oracle_t *o, int64_t n, int64_t c)
+{
+    int64_t count = 0;
+    for (int64_t k = 0; k < n; k++)
+        count += heard(o, k, c).v == o->row_y[c].v;
+    return count;
+}
+
+/* d y_c / d heard_k */
+static term_t unscored_slope(const oracle_t *o, int64_t n, int64_t k, int64_t c, int64_t tied, term_t mean)
+{
+    if (o->aggregator == ORACLE_SUM)
+        return term(1);
+    if (o->aggregator == ORACLE_MEAN)
+        return term(1 / (double)n);
+    if (o->aggregator != ORACLE_STD)
+        return heard(o, k, c).v == o->row_y[c].v ? term(1 / (double)tied) : term(0);
+    if (o->row_y[c].v == 0)
+        return term(0);
+    return scaled(1 / ((double)n * o->row_y[c].v), minus(heard(o, k, c), mean));
+}
+
+static void unscored_grad(oracle_t *o, int64_t n)
+{
+    for (int64_t c = 0; c < o->width; c++) {
+        term_t mean = term(0);
+        int64_t tied = ties(o, n, c);
+        for (int64_t k = 0; k < n; k++)
+            add_to(&mean, scaled(1 / (double)n, heard(o, k, c)));
+        for (int64_t k = 0; k < n; k++) {
+            term_t d = times(o->row_d_y[c], unscored_slope(o, n, k, c, tied, mean));
+            add_to(&o->row_d_message[k * o->width + c], times(d, o->row_factor[k]));
+            add_to(&o->row_d_factor[k], times(d, o->row_message[k * o->width + c]));
+        }
+    }
+}
+
+static void output_grad(oracle_t *o, int64_t i)
+{
+    oracle_array_t *g = &o->in[GNN_AGGREGATE_GATE];
+    int64_t per_head = o->out_width / o->heads;
+    for (int64_t c = 0; c < o->out_width; c++) {
+        term_t d = term(o->d_out[i * o->out_width + c]);
+        int64_t a = c / per_head;
+        give(g, i, a, times(d, o->row_y[c]));
+        o->row_d_y[c] = g->cols ? times(d, term(g->value[i * o->heads + a])) : d;
+    }
+}
+
+void oracle__row_backward(oracle_t *o, int64_t i)
+{
+    const oracle_pair_t *p = o->pairs + o->first[i];
+    int64_t n = o->first[i + 1] - o->first[i];
+    output_grad(o, i);
+    for (int64_t k = 0; k < n * o->width; k++)
+        o->row_d_message[k] = term(0);
+    for (int64_t k = 0; k < n; k++)
+        o->row_d_factor[k] = term(0);
+    if (o->scored)
+        scored_grad(o, p, n);
+    else
+        unscored_grad(o, n);
+    for (int64_t k = 0; k < n; k++) {
+        const oracle_array_t *weight = &o->in[GNN_AGGREGATE_EDGE_WEIGHT];
+        message_grad(o, &p[k], o->row_edge + k * o->edge_parts * o->width, o->row_message + k * o->width, o->row_d_message + k * o->width);
+        if (p[k].edge >= 0 && p[k].edge < weight->rows)
+            give(&o->in[GNN_AGGREGATE_EDGE_WEIGHT], p[k].edge, 0, scaled(p[k].scale, o->row_d_factor[k]));
+    }
+}

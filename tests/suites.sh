@@ -1,0 +1,98 @@
+#!/bin/sh
+# Runs the suites of one build folder, one after another, and adds up.
+#
+#   sh tests/suites.sh [--house] FOLDER [SUITE...]     all suites if none is named; --house: the scripts in tests/house too
+#
+# GNN_TEST_WRAPPER stands before each program ("valgrind -q"). With GNN_REQUIRE_DATA=1 a skip counts as failed. Each suite says "CHECKS passed failed" and
+# "SKIP name: why"; one that crashes or says nothing counts as one failure. Logs stay in FOLDER/test-logs/.
+set -u
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+house=
+if [ "${1:-}" = --house ]; then
+    house=yes
+    shift
+fi
+build=$(CDPATH='' cd -- "$1" && pwd) || exit 2
+shift
+logs=$build/test-logs
+mkdir -p "$logs"
+passed=0 failed=0 skipped=0 skips=
+
+# run NAME COMMAND...
+run() {
+    name=$1 log=$logs/$1.log began=$(date +%s)
+    shift
+    timeout 1800 "$@" </dev/null >"$log" 2>&1
+    code=$?
+    count "$code"
+    printf '%-6s %-20s %5d passed %3d failed %3d skipped %5d s\n' "$word" "$name" "$good" "$bad" "$left_out" $(($(date +%s) - began))
+    if [ "$bad" -gt 0 ]; then
+        echo "---- $name: exit status $code; last lines of $log"
+        tail -n 60 "$log"
+        echo "----"
+    fi
+    passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + left_out))
+}
+
+# Reads the log: good, bad, left_out, word.
+count() {
+    good=$(sed -n 's/^CHECKS \([0-9][0-9]*\) [0-9][0-9]*$/\1/p' "$log" | tail -n 1)
+    bad=$(sed -n 's/^CHECKS [0-9][0-9]* \([0-9][0-9]*\)$/\1/p' "$log" | tail -n 1)
+    left_out=$(grep -c '^SKIP ' "$log")
+    if [ "$left_out" -gt 0 ]; then
+        skips="$skips$(sed -n "s/^SKIP /  $name, /p" "$log")
+"
+    fi
+    if [ -z "$good" ] || { [ "$1" -ne 0 ] && [ "$bad" -eq 0 ]; }; then
+        bad=$((${bad:-0} + 1))
+    fi
+    good=${good:-0}
+    case $log in
+    */house-*) ;; # a script does not count what it skips
+    *) # a test that was skipped has not passed, though Check says so
+        good=$((good > left_out ? good - left_out : 0))
+        ;;
+    esac
+    if [ "${GNN_REQUIRE_DATA:-}" = 1 ]; then
+        bad=$((bad > left_out ? bad : left_out))
+        left_out=0
+    fi
+    word=ok
+    [ "$bad" -eq 0 ] || word=FAILED
+}
+
+cd "$root" || exit 2
+export CK_VERBOSITY="${CK_VERBOSITY:-normal}" CK_DEFAULT_TIMEOUT="${CK_DEFAULT_TIMEOUT:-900}"
+found=
+for source in tests/test_*.c; do
+    suite=$(basename "$source" .c)
+    suite=${suite#test_}
+    case " ${*:-$suite} " in
+    *" $suite "*) ;;
+    *) continue ;;
+    esac
+    found=yes
+    # Some builds lack a suite (igraph is an option); the main one must know them all.
+    if [ -z "$house" ] && ! grep -q "^build tests/test_$suite:" "$build/build.ninja"; then
+        echo "-      $suite is not part of this build"
+        continue
+    fi
+    # shellcheck disable=SC2086 # the wrapper is a command with arguments
+    run "$suite" ${GNN_TEST_WRAPPER:-} "$build/tests/test_$suite"
+done
+if [ -z "$found" ]; then
+    echo "no suite of that name: $*"
+    failed=$((failed + 1))
+fi
+for script in ${house:+tests/house/*.sh}; do
+    run "house-$(basename "$script" .sh)" sh "$script" "$build"
+done
+
+if [ -n "$skips" ]; then
+    echo
+    [ "${GNN_REQUIRE_DATA:-}" = 1 ] && echo "skipped, which counts as failed under GNN_REQUIRE_DATA=1:" || echo "skipped:"
+    printf '%s' "$skips"
+fi
+echo
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,299 @@
+/* igraph, both ways: directions, edge ids, attributes, named graphs, layout, errors that return,
+ * the caller's handlers and stack. */
+#include "support.h"
+
+#include <graphs/graph.h>
+
+#if GNN_HAS_IGRAPH
+#include <igraph/igraph.h>
+#include <pthread.h>
+
+const char *gnn__igraph_strerror(int code);
+
+static igraph_t small(igraph_bool_t directed)
+{
+    igraph_t g;
+    ck_assert_int_eq(igraph_small(&g, 5, directed, 0, 1, 3, 3, 2, 1, 0, 1, 4, 0, -1),
+                     IGRAPH_SUCCESS);
+    return g;
+}
+
+START_TEST(undirected_edges_become_two_messages_and_a_loop_one)
+{
+    igraph_t ig = small(IGRAPH_UNDIRECTED);
+    gnn_graph_t *g;
+    int64_t *map, src[9], dst[9], edge[9];
+    int seen[5] = {0};
+    ck_ok(gnn_graph_from_igraph(&g, &ig, &map));
+    ck_ok(gnn_graph_validate(g));
+    ck_assert(g->n_dst == 5 && gnn_graph_n_edges(g) == 9);
+    ck_ok(gnn_graph_pairs(g, src, dst, edge));
+    for (int k = 0; k < 9; k++) {
+        igraph_integer_t e = map[edge[k]], from = IGRAPH_FROM(&ig, e), to = IGRAPH_TO(&ig, e);
+        ck_assert((src[k] == from && dst[k] == to) || (src[k] == to && dst[k] == from));
+        seen[e] += src[k] == dst[k] ? 2 : src[k] < dst[k] ? 1 : 100;
+    }
+    ck_assert(seen[0] == 101 && seen[1] == 2 && seen[2] == 101 && seen[3] == 101 && seen[4] == 101);
+    gnn_free(map);
+    gnn_graph_free(g);
+    igraph_destroy(&ig);
+}
+END_TEST
+
+START_TEST(directed_edges_keep_their_direction_there_and_back)
+{
+    igraph_t ig = small(IGRAPH_DIRECTED), back;
+    gnn_graph_t *g, *again;
+    int64_t src[5], dst[5], edge[5];
+    ck_ok(gnn_graph_from_igraph(&g, &ig, NULL));
+    ck_ok(gnn_graph_pairs(g, src, dst, edge));
+    for (int k = 0; k < 5; k++)
+        ck_assert(src[k] == IGRAPH_FROM(&ig, edge[k]) && dst[k] == IGRAPH_TO(&ig, edge[k]));
+    ck_ok(gnn_graph_to_igraph(g, NULL, &back));
+    ck_assert(igraph_is_directed(&back) && igraph_ecount(&back) == 5);
+    for (int k = 0; k < 5; k++)
+        ck_assert(src[k] == IGRAPH_FROM(&back, k) && dst[k] == IGRAPH_TO(&back, k));
+    ck_ok(gnn_graph_from_igraph(&again, &back, NULL));
+    ck_assert_int_eq(gnn_graph_n_edges(again), 5);
+    gnn_graph_free(g);
+    gnn_graph_free(again);
+    igraph_destroy(&ig);
+    igraph_destroy(&back);
+}
+END_TEST
+
+START_TEST(spans_become_edges_of_an_igraph)
+{
+    gnn_graph_t *g;
+    igraph_t ig;
+    ck_ok(gnn_graph_complete(&g, 2, (int64_t[]){3, 2}));
+    ck_ok(gnn_graph_to_igraph(g, NULL, &ig));
+    ck_assert(igraph_vcount(&ig) == 5 && igraph_ecount(&ig) == 13);
+    igraph_destroy(&ig);
+    gnn_graph_free(g);
+    ck_ok(gnn_graph_bipartite(&g, 1, (int64_t[]){3}, (int64_t[]){2}));
+    ck_fails(gnn_graph_to_igraph(g, NULL, &ig), GNN_ETOPOLOGY, "3 receivers and 2 senders");
+    gnn_graph_free(g);
+    ck_ok(gnn_graph_complete(&g, 0, NULL));
+    ck_ok(gnn_graph_to_igraph(g, NULL, &ig));
+    ck_assert_int_eq(igraph_vcount(&ig), 0);
+    igraph_destroy(&ig);
+    gnn_graph_free(g);
+}
+END_TEST
+
+START_TEST(attributes_follow_the_edge_map)
+{
+    igraph_t plain = small(IGRAPH_UNDIRECTED), ig, weighted;
+    gnn_graph_t *g;
+    int64_t *map;
+    gnn_real_t values[9], weight[5] = {5, 4, 3, 2, 1};
+    ck_fails(gnn_igraph_edge_attribute(&plain, "weight", NULL, 5, values), GNN_EUNSUPPORTED,
+             "igraph_set_attribute_table");
+    igraph_set_attribute_table(&igraph_cattribute_table);
+    ck_fails(gnn_igraph_edge_attribute(&plain, "weight", NULL, 5, values), GNN_ENOTFOUND,
+             "without an attribute handler");
+    igraph_set_attribute_table(NULL);
+    igraph_destroy(&plain);
+    igraph_set_attribute_table(&igraph_cattribute_table);
+    ig = small(IGRAPH_UNDIRECTED);
+    for (int e = 0; e < 5; e++)
+        SETEAN(&ig, "weight", e, 10 + e);
+    SETEAS(&ig, "colour", 0, "red");
+    ck_ok(gnn_graph_from_igraph(&g, &ig, &map));
+    ck_ok(gnn_igraph_edge_attribute(&ig, "weight", map, 9, values));
+    for (int k = 0; k < 9; k++)
+        ck_assert(values[k] == (gnn_real_t)(10 + map[k]));
+    ck_fails(gnn_igraph_edge_attribute(&ig, "colour", map, 9, values), GNN_ENOTFOUND,
+             "no numeric edge attribute \"colour\"");
+    ck_fails(gnn_igraph_edge_attribute(&ig, "width", map, 9, values), GNN_ENOTFOUND,
+             "no numeric edge attribute \"width\"");
+    ck_fails(gnn_igraph_edge_attribute(&ig, "weight", NULL, 9, values), GNN_EINVALID,
+             "edge 5 is igraph's edge 5, but the igraph has 5");
+    ck_fails(gnn_igraph_edge_attribute(&ig, "weight", map, -1, values), GNN_EINVALID,
+             "m = -1 is negative");
+    ck_fails(gnn_igraph_edge_attribute(&ig, NULL, map, 9, values), GNN_EINVALID, "name is NULL");
+    gnn_free(map);
+    gnn_graph_free(g);
+    igraph_destroy(&ig);
+
+    ck_ok(
+        gnn_graph_from_edges(&g, 3, 3, 5, (int64_t[]){0, 1, 2, 2, 1}, (int64_t[]){0, 0, 1, 2, 2}));
+    ck_ok(gnn_graph_to_igraph(g, weight, &weighted));
+    for (int e = 0; e < 5; e++)
+        ck_assert(EAN(&weighted, "weight", e) == (double)weight[e]);
+    igraph_destroy(&weighted);
+    igraph_set_attribute_table(NULL);
+    ck_fails(gnn_graph_to_igraph(g, weight, &weighted), GNN_EUNSUPPORTED,
+             "igraph_set_attribute_table");
+    gnn_graph_free(g);
+}
+END_TEST
+
+START_TEST(named_graphs)
+{
+    gnn_graph_t *g;
+    ck_ok(gnn_graph_famous(&g, "Zachary"));
+    ck_assert(gnn_graph_n_dst(g) == 34 && gnn_graph_n_edges(g) == 2 * 78);
+    ck_ok(gnn_graph_prepare(g, &(gnn_view_t){GNN_ON, GNN_GRAPH_NORM_SYMMETRIC, GNN_ON}));
+    ck_ok(gnn_graph_validate(g));
+    gnn_graph_free(g);
+    ck_fails(gnn_graph_famous(&g, "Zacharias"), IGRAPH_EINVAL, "igraph: ");
+    ck_assert(strstr(gnn_error_message(), "Zacharias") != NULL);
+    ck_assert_ptr_null(g);
+    ck_fails(gnn_graph_famous(&g, NULL), GNN_EINVALID, "name is NULL");
+    ck_fails(gnn_graph_from_igraph(&g, NULL, NULL), GNN_EINVALID, "igraph is NULL");
+}
+END_TEST
+
+START_TEST(layout_is_the_same_for_a_seed_and_spreads_nodes)
+{
+    gnn_graph_t *g;
+    gnn_real_t a[68], b[34 * 3] = {0}, c[68];
+    const gnn_tensor_t wide = {.data = b, .rows = 34, .cols = 2, .stride = 3},
+                       ta = gnn_tensor(a, 34, 2), tc = gnn_tensor(c, 34, 2);
+    ck_ok(gnn_graph_famous(&g, "Zachary"));
+    ck_ok(gnn_graph_layout(g, 7, &ta));
+    igraph_real_t drawn =
+        igraph_rng_get_unif01(igraph_rng_default()); /* the caller's generator goes on */
+    ck_ok(gnn_graph_layout(g, 7, &wide));
+    ck_assert(drawn != igraph_rng_get_unif01(igraph_rng_default()));
+    ck_ok(gnn_graph_layout(g, 8, &tc));
+    ck_assert(memcmp(a, c, sizeof a) != 0);
+    for (int i = 0; i < 34; i++) {
+        ck_assert(a[2 * i] == b[3 * i] && a[2 * i + 1] == b[3 * i + 1] && b[3 * i + 2] == 0);
+        for (int j = 0; j < i; j++)
+            ck_assert(hypot((double)(a[2 * i] - a[2 * j]), (double)(a[2 * i + 1] - a[2 * j + 1])) >
+                      1e-3);
+    }
+    ck_fails(gnn_graph_layout(g, 7, &(gnn_tensor_t){.data = a, .rows = 33, .cols = 2}), GNN_ESHAPE,
+             "positions are 33 x 2, but 34 nodes need 34 x 2");
+    ck_fails(gnn_graph_layout(g, 7, &(gnn_tensor_t){.rows = 34, .cols = 2}), GNN_ESHAPE, "no data");
+    gnn_graph_free(g);
+    for (int64_t n = 0; n < 3; n++) {
+        const gnn_tensor_t few = gnn_tensor(a, n, 2);
+        ck_ok(gnn_graph_complete(&g, 1, &n));
+        ck_ok(gnn_graph_layout(g, 7, &few));
+        for (int64_t k = 0; k < 2 * n; k++)
+            ck_assert(isfinite((double)a[k]));
+        gnn_graph_free(g);
+    }
+}
+END_TEST
+
+static int heard;
+
+static void own_handler(const char *reason, const char *file, int line, igraph_error_t code)
+{
+    (void)reason, (void)file, (void)line, (void)code;
+    heard++;
+    IGRAPH_FINALLY_FREE();
+}
+
+static int freed;
+
+static void free_own(int *what)
+{
+    freed += *what;
+}
+
+START_TEST(callers_handlers_and_temporaries_are_left_alone)
+{
+    igraph_error_handler_t *before = igraph_set_error_handler(own_handler);
+    gnn_graph_t *g;
+    int mine = 1;
+    IGRAPH_FINALLY(free_own, &mine);
+    ck_fails(gnn_graph_famous(&g, "no such graph"), IGRAPH_EINVAL, "igraph: ");
+    ck_assert(heard == 0 && freed == 0 && IGRAPH_FINALLY_STACK_SIZE() == 1);
+    IGRAPH_FINALLY_CLEAN(1);
+    igraph_t ig;
+    ck_assert_int_eq(igraph_famous(&ig, "no such graph"), IGRAPH_EINVAL);
+    ck_assert_int_ge(heard, 1);
+    ck_assert_ptr_eq(igraph_set_error_handler(before), own_handler);
+    ck_assert_str_eq(gnn__igraph_strerror(IGRAPH_EINVAL), igraph_strerror(IGRAPH_EINVAL));
+    ck_assert_ptr_null(gnn__igraph_strerror(998));
+}
+END_TEST
+
+static void *call_often(void *failed)
+{
+    for (int k = 0; k < 50; k++) {
+        gnn_graph_t *g;
+        if (gnn_graph_famous(&g, k % 2 ? "Zachary" : "Nobody") != (k % 2 ? GNN_OK : IGRAPH_EINVAL))
+            *(int *)failed = 1;
+        else if (k % 2 == 0 && !strstr(gnn_error_message(), "Nobody"))
+            *(int *)failed = 1;
+        gnn_graph_free(g);
+    }
+    return NULL;
+}
+
+START_TEST(calls_from_many_threads_take_turns)
+{
+    pthread_t threads[4];
+    int failed[4] = {0};
+    for (int t = 0; t < 4; t++)
+        ck_assert_int_eq(pthread_create(&threads[t], NULL, call_often, &failed[t]), 0);
+    for (int t = 0; t < 4; t++) {
+        pthread_join(threads[t], NULL);
+        ck_assert_int_eq(failed[t], 0);
+    }
+}
+END_TEST
+
+START_TEST(failing_allocations_leave_no_igraph_behind)
+{
+    igraph_t ig = small(IGRAPH_UNDIRECTED), out;
+    gnn_real_t at[10];
+    const gnn_tensor_t positions = gnn_tensor(at, 5, 2);
+    gnn_graph_t *g, *kept;
+    int64_t *map;
+    ck_ok(gnn_graph_from_igraph(&kept, &ig, NULL));
+    for (int call = 0; call < 4; call++) {
+        int64_t n = 1;
+        for (int rc = GNN_EMEMORY; rc != GNN_OK; n++) {
+            gnn__fail_allocation(n);
+            rc = call == 0   ? gnn_graph_from_igraph(&g, &ig, &map)
+                 : call == 1 ? gnn_graph_famous(&g, "Zachary")
+                 : call == 2 ? gnn_graph_to_igraph(kept, NULL, &out)
+                             : gnn_graph_layout(kept, 1, &positions);
+            gnn__fail_allocation(0);
+            ck_assert(rc == GNN_OK || rc == GNN_EMEMORY);
+            ck_assert(call > 1 || (rc == GNN_OK) == (g != NULL));
+            ck_assert(call != 0 || (rc == GNN_OK) == (map != NULL));
+        }
+        ck_assert_int_gt(n, 2);
+        if (call < 2)
+            gnn_graph_free(g);
+        if (call == 0)
+            gnn_free(map);
+        if (call == 2)
+            igraph_destroy(&out);
+    }
+    gnn_graph_free(kept);
+    igraph_destroy(&ig);
+}
+END_TEST
+#endif
+
+int main(void)
+{
+    Suite *suite = suite_create("igraph");
+    TCase *tests = tcase_create("igraph");
+#if GNN_HAS_IGRAPH
+    tcase_set_timeout(tests, 600);
+    tcase_add_test(tests, undirected_edges_become_two_messages_and_a_loop_one);
+    tcase_add_test(tests, directed_edges_keep_their_direction_there_and_back);
+    tcase_add_test(tests, spans_become_edges_of_an_igraph);
+    tcase_add_test(tests, attributes_follow_the_edge_map);
+    tcase_add_test(tests, named_graphs);
+    tcase_add_test(tests, layout_is_the_same_for_a_seed_and_spreads_nodes);
+    tcase_add_test(tests, callers_handlers_and_temporaries_are_left_alone);
+    tcase_add_test(tests, calls_from_many_threads_take_turns);
+    tcase_add_test(tests, failing_allocations_leave_no_igraph_behind);
+#else
+    test_skip("igraph", "this build has no igraph");
+#endif
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}

@@ -1,0 +1,309 @@
+/* The layer: spans and edges agree for every preset, sparse and dense features agree, halves make the whole, threads change no bit. */
+#include "support.h"
+
+static gnn_context_t *context;
+
+static void set_up(void)
+{
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 2, .deterministic = GNN_ON, .seed = 11}));
+}
+
+static void tear_down(void)
+{
+    gnn_context_free(context);
+}
+
+/* A config of each preset that runs on any square graph: 12 features in, 12 out. */
+static gnn_layer_config_t config_of(gnn_preset_t preset)
+{
+    gnn_layer_config_t c = {.preset = preset, .in = 12, .out = 12};
+    bool attends = preset == GNN_PRESET_GAT || preset == GNN_PRESET_GATV2 || preset == GNN_PRESET_TRANSFORMER_CONV || preset == GNN_PRESET_TRANSFORMER;
+    if (attends)
+        c.heads = 3;
+    if (attends && preset != GNN_PRESET_TRANSFORMER)
+        c.combine = GNN_HEADS_AVERAGE;
+    if (preset == GNN_PRESET_GINE)
+        c.edge_dim = 2;
+    if (preset == GNN_PRESET_GIN || preset == GNN_PRESET_GINE)
+        c.learn_eps = GNN_ON;
+    return c;
+}
+
+typedef struct {
+    gnn_real_t *y, *dx, *parameters;
+    int64_t n_parameters;
+} result_t;
+
+static void free_result(result_t *r)
+{
+    free(r->y);
+    free(r->dx);
+    free(r->parameters);
+}
+
+/* Forward and backward with dropout on. */
+static result_t run(const gnn_layer_t *layer, gnn_context_t *with, const gnn_graph_t *graph, gnn_real_t *features, int64_t n)
+{
+    gnn_tape_t *tape;
+    result_t r;
+    gnn_tensor_t x = gnn_tensor(features, n, 12);
+    gnn_real_t *seed = test_reals(n * 12, 9), *block;
+    gnn_tensor_t d = gnn_tensor(seed, n, 12);
+    ck_ok(gnn_tape_new(&tape, with));
+    gnn_tape_reset(tape, 1, 1);
+    gnn_tape_set_step(tape, 3);
+    gnn_parameters_zero_gradients(gnn_layer_parameters(layer));
+    gnn_var_t input = gnn_tape_input(tape, &x, 1);
+    gnn_var_t y = gnn_layer_record(layer, tape, graph, &(gnn_layer_vars_t){GNN_NONE, input, GNN_NONE, GNN_NONE, GNN_NONE});
+    ck_ok(gnn_tape_forward(tape));
+    ck_ok(gnn_tape_backward(tape, y, &d));
+    block = gnn_parameters_block(gnn_layer_parameters(layer), 1, &r.n_parameters);
+    r.y = malloc(sizeof *r.y * (size_t)(n * 12));
+    r.dx = malloc(sizeof *r.dx * (size_t)(n * 12));
+    r.parameters = malloc(sizeof *r.parameters * (size_t)r.n_parameters);
+    memcpy(r.y, gnn_tape_value(tape, y).data, sizeof *r.y * (size_t)(n * 12));
+    memcpy(r.dx, gnn_tape_gradient(tape, input).data, sizeof *r.dx * (size_t)(n * 12));
+    memcpy(r.parameters, block, sizeof *r.parameters * (size_t)r.n_parameters);
+    gnn_tape_free(tape);
+    free(seed);
+    return r;
+}
+
+START_TEST(spans_equal_edges_for_every_preset)
+{
+    const int64_t lengths[] = {5, 0, 9, 1, 16}, n = 31;
+    gnn_real_t *x = test_reals(n * 12, 2);
+    for (gnn_preset_t p = GNN_PRESET_NONE + 1; p < GNN_PRESET_COUNT; p++) {
+        gnn_graph_t *spans, *edges;
+        gnn_layer_t *layer;
+        gnn_layer_config_t c = config_of(p);
+        if (p == GNN_PRESET_GINE) /* edge features need edges */
+            continue;
+        c.dropout = (gnn_real_t)0.3;
+        ck_ok(gnn_graph_causal(&spans, 5, lengths));
+        ck_ok(gnn_graph_to_edges(&edges, spans));
+        ck_ok(gnn_layer_new(&layer, context, &c));
+        ck_ok(gnn_layer_prepare(layer, spans, GNN_ON));
+        ck_ok(gnn_layer_prepare(layer, edges, GNN_ON));
+        result_t a = run(layer, context, spans, x, n), b = run(layer, context, edges, x, n);
+        ck_assert_msg(test_error(a.y, b.y, n * 12) < TOLERANCE_OUT, "%s: outputs differ by %g", gnn_preset_name(p), test_error(a.y, b.y, n * 12));
+        ck_assert_msg(test_error(a.dx, b.dx, n * 12) < TOLERANCE_GRAD, "%s: dx differs by %g", gnn_preset_name(p), test_error(a.dx, b.dx, n * 12));
+        ck_assert_msg(test_error(a.parameters, b.parameters, a.n_parameters) < TOLERANCE_GRAD, "%s: parameter gradients differ", gnn_preset_name(p));
+        free_result(&a);
+        free_result(&b);
+        gnn_layer_free(layer);
+        gnn_graph_free(spans);
+        gnn_graph_free(edges);
+    }
+    free(x);
+}
+END_TEST
+
+START_TEST(threads_change_no_bit)
+{
+    const int64_t lengths[] = {40, 70, 33}, n = 143;
+    gnn_real_t *x = test_reals(n * 12, 4);
+    for (gnn_preset_t p = GNN_PRESET_NONE + 1; p < GNN_PRESET_COUNT; p++)
+        for (int form = 0; form < 2 && p != GNN_PRESET_GINE; form++) {
+            gnn_graph_t *graph, *edges;
+            gnn_layer_t *layer;
+            gnn_layer_config_t c = config_of(p);
+            result_t first = {0};
+            c.dropout = (gnn_real_t)0.5;
+            ck_ok(gnn_graph_complete(&graph, 3, lengths));
+            if (form) {
+                ck_ok(gnn_graph_to_edges(&edges, graph));
+                gnn_graph_free(graph);
+                graph = edges;
+            }
+            ck_ok(gnn_layer_new(&layer, context, &c));
+            ck_ok(gnn_layer_prepare(layer, graph, GNN_ON));
+            for (int threads = 1; threads <= 4; threads *= 2) {
+                gnn_context_t *with;
+                ck_ok(gnn_context_new(&with, &(gnn_context_config_t){.threads = threads, .deterministic = GNN_ON, .seed = 11}));
+                result_t r = run(layer, with, graph, x, n);
+                if (threads > 1) {
+                    ck_assert_msg(memcmp(first.y, r.y, sizeof *r.y * (size_t)(n * 12)) == 0, "%s: outputs", gnn_preset_name(p));
+                    ck_assert_msg(memcmp(first.dx, r.dx, sizeof *r.dx * (size_t)(n * 12)) == 0, "%s: dx", gnn_preset_name(p));
+                    ck_assert_msg(memcmp(first.parameters, r.parameters, sizeof *r.parameters * (size_t)r.n_parameters) == 0, "%s: parameters", gnn_preset_name(p));
+                    free_result(&r);
+                } else {
+                    first = r;
+                }
+                gnn_context_free(with);
+            }
+            free_result(&first);
+            gnn_layer_free(layer);
+            gnn_graph_free(graph);
+        }
+    free(x);
+}
+END_TEST
+
+START_TEST(sparse_features_equal_dense_ones)
+{
+    const gnn_preset_t presets[] = {GNN_PRESET_GCN, GNN_PRESET_SAGE, GNN_PRESET_GIN, GNN_PRESET_GAT, GNN_PRESET_GATV2, GNN_PRESET_TRANSFORMER_CONV, GNN_PRESET_RESGATED};
+    enum { N = 9, IN = 30, OUT = 4 };
+    int64_t indptr[N + 1] = {0}, src[40], dst[40];
+    int32_t indices[N * IN];
+    gnn_real_t values[N * IN], dense[N * IN] = {0}, a[N * OUT], b[N * OUT];
+    uint64_t state = 8;
+    for (int r = 0; r < N; r++) {
+        indptr[r + 1] = indptr[r];
+        for (int c = r % 3; c < IN; c += 4 + r % 2) {
+            values[indptr[r + 1]] = dense[r * IN + c] = (gnn_real_t)test_uniform(&state);
+            indices[indptr[r + 1]++] = c;
+        }
+    }
+    for (int k = 0; k < 40; k++) {
+        src[k] = (int64_t)(9 * (0.5 + 0.5 * test_uniform(&state)));
+        dst[k] = (int64_t)(9 * (0.5 + 0.5 * test_uniform(&state)));
+    }
+    gnn_graph_t *graph;
+    gnn_sparse_t sparse = {N, IN, indptr, indices, values};
+    gnn_tensor_t x = gnn_tensor(dense, N, IN), ya = gnn_tensor(a, N, OUT), yb = gnn_tensor(b, N, OUT);
+    ck_ok(gnn_graph_from_edges(&graph, N, N, 40, src, dst));
+    for (size_t k = 0; k < sizeof presets / sizeof *presets; k++) {
+        gnn_layer_t *layer;
+        ck_ok(gnn_layer_new(&layer, context, &(gnn_layer_config_t){.preset = presets[k], .in = IN, .out = OUT, .hidden = 8}));
+        ck_ok(gnn_layer_prepare(layer, graph, GNN_OFF));
+        ck_ok(gnn_layer_forward(layer, context, graph, &(gnn_inputs_t){.x_src = &x}, &ya));
+        ck_ok(gnn_layer_forward(layer, context, graph, &(gnn_inputs_t){.x_sparse = &sparse}, &yb));
+        ck_assert_msg(test_error(a, b, N * OUT) < TOLERANCE_OUT, "%s: %g", gnn_preset_name(presets[k]), test_error(a, b, N * OUT));
+        gnn_layer_free(layer);
+    }
+    gnn_graph_free(graph);
+}
+END_TEST
+
+START_TEST(a_moved_linear_map_changes_nothing)
+{
+    /* 30 -> 4 features: the product goes first; 4 -> 30: it stays behind. Both must be W applied to the mean, so the one weight is tried on both paths by dropout_message,
+     * which keeps the product behind and is off in inference. */
+    const gnn_preset_t presets[] = {GNN_PRESET_SAGE, GNN_PRESET_GIN};
+    const int64_t n = 25;
+    gnn_graph_t *graph;
+    gnn_real_t *memory = test_reals(n * 30, 3), a[25 * 30], b[25 * 30];
+    gnn_tensor_t x = gnn_tensor(memory, n, 30);
+    ck_ok(gnn_graph_window(&graph, 1, &n, 3, 2, GNN_OFF));
+    for (int k = 0; k < 2; k++) {
+        gnn_layer_t *first, *behind;
+        gnn_layer_config_t c = {.preset = presets[k], .in = 30, .out = k ? 30 : 4, .hidden = 5};
+        gnn_tensor_t ya = gnn_tensor(a, n, c.out), yb = gnn_tensor(b, n, c.out);
+        ck_ok(gnn_layer_new(&first, context, &c));
+        c.dropout_message = (gnn_real_t)0.5;
+        ck_ok(gnn_layer_new(&behind, context, &c));
+        ck_ok(gnn_layer_forward(first, context, graph, &(gnn_inputs_t){.x_src = &x}, &ya));
+        ck_ok(gnn_layer_forward(behind, context, graph, &(gnn_inputs_t){.x_src = &x}, &yb));
+        ck_assert_msg(test_error(a, b, n * c.out) < TOLERANCE_OUT, "%s: %g", gnn_preset_name(presets[k]), test_error(a, b, n * c.out));
+        gnn_layer_free(first);
+        gnn_layer_free(behind);
+    }
+    gnn_graph_free(graph);
+    free(memory);
+}
+END_TEST
+
+START_TEST(two_halves_make_the_whole)
+{
+    const int64_t lengths[] = {4, 7}, n = 11;
+    gnn_real_t *memory = test_reals(n * 12, 6), a[11 * 12], b[11 * 12];
+    gnn_tensor_t x = gnn_tensor(memory, n, 12), ya = gnn_tensor(a, n, 12), yb = gnn_tensor(b, n, 12), head = gnn_tensor(memory, 5, 12),
+                 tail = gnn_tensor(memory + 5 * 12, 6, 12);
+    for (gnn_preset_t p = GNN_PRESET_NONE + 1; p < GNN_PRESET_COUNT; p++)
+        for (int pre = 0; pre < 2 && p != GNN_PRESET_GINE; pre++) {
+            gnn_graph_t *graph;
+            gnn_layer_t *layer;
+            gnn_projection_t *projection;
+            gnn_layer_config_t c = config_of(p);
+            if (pre) {
+                c.norm = GNN_NORM_LAYER;
+                c.norm_position = GNN_NORM_BEFORE;
+            }
+            ck_ok(gnn_graph_causal(&graph, 2, lengths));
+            ck_ok(gnn_layer_new(&layer, context, &c));
+            ck_ok(gnn_layer_prepare(layer, graph, GNN_OFF));
+            ck_ok(gnn_layer_forward(layer, context, graph, &(gnn_inputs_t){.x_src = &x}, &ya));
+            ck_ok(gnn_projection_new(&projection, layer, 20));
+            ck_fails(gnn_layer_aggregate(layer, context, graph, &(gnn_inputs_t){.x_src = &x}, projection, projection, &yb), GNN_ESHAPE, "the projections hold 0 and 0");
+            ck_ok(gnn_layer_project(layer, context, &head, GNN_SIDE_BOTH, 0, projection));
+            ck_ok(gnn_layer_project(layer, context, &tail, GNN_SIDE_BOTH, 5, projection));
+            ck_ok(gnn_layer_aggregate(layer, context, graph, &(gnn_inputs_t){.x_src = &x}, projection, projection, &yb));
+            ck_assert_msg(test_error(a, b, n * 12) < TOLERANCE_OUT, "%s: %g", gnn_preset_name(p), test_error(a, b, n * 12));
+            ck_fails(gnn_layer_project(layer, context, &x, GNN_SIDE_BOTH, 10, projection), GNN_ESHAPE, "rows 10 to 21");
+            gnn_projection_free(projection);
+            gnn_layer_free(layer);
+            gnn_graph_free(graph);
+        }
+    free(memory);
+}
+END_TEST
+
+START_TEST(receivers_may_be_the_first_senders)
+{
+    /* five receivers among nine senders: the same as giving the five rows apart */
+    gnn_graph_t *graph;
+    gnn_real_t *memory = test_reals(9 * 12, 7), a[5 * 12], b[5 * 12];
+    gnn_tensor_t x = gnn_tensor(memory, 9, 12), five = gnn_tensor(memory, 5, 12), ya = gnn_tensor(a, 5, 12), yb = gnn_tensor(b, 5, 12);
+    ck_ok(gnn_graph_from_csr(&graph, 5, 9, (int64_t[]){0, 2, 5, 5, 8, 9}, (int32_t[]){0, 8, 1, 4, 7, 2, 2, 3, 6}));
+    const gnn_preset_t presets[] = {GNN_PRESET_SAGE, GNN_PRESET_GIN, GNN_PRESET_TRANSFORMER_CONV, GNN_PRESET_RESGATED, GNN_PRESET_TRANSFORMER, GNN_PRESET_GATED_GRAPH};
+    for (size_t k = 0; k < sizeof presets / sizeof *presets; k++) {
+        gnn_layer_t *layer;
+        gnn_layer_config_t c = config_of(presets[k]);
+        ck_ok(gnn_layer_new(&layer, context, &c));
+        ck_ok(gnn_layer_forward(layer, context, graph, &(gnn_inputs_t){.x_src = &x}, &ya));
+        ck_ok(gnn_layer_forward(layer, context, graph, &(gnn_inputs_t){.x_src = &x, .x_dst = &five}, &yb));
+        ck_assert_msg(test_error(a, b, 5 * 12) < TOLERANCE_OUT, "%s: %g", gnn_preset_name(presets[k]), test_error(a, b, 5 * 12));
+        gnn_layer_free(layer);
+    }
+    gnn_graph_free(graph);
+    free(memory);
+}
+END_TEST
+
+START_TEST(attention_weights_add_up_to_one)
+{
+    const int64_t lengths[] = {3, 5}, n = 8;
+    gnn_graph_t *graph, *edges;
+    gnn_layer_t *layer;
+    gnn_real_t *memory = test_reals(n * 12, 6), weights[3 * (9 + 25)], per_edge[34 * 3];
+    gnn_tensor_t x = gnn_tensor(memory, n, 12), w = gnn_tensor(per_edge, 34, 3);
+    ck_ok(gnn_graph_complete(&graph, 2, lengths));
+    ck_ok(gnn_graph_to_edges(&edges, graph));
+    ck_ok(gnn_layer_new(&layer, context, &GNN_TRANSFORMER(.in = 12, .heads = 3)));
+    ck_ok(gnn_layer_attention(layer, context, graph, &(gnn_inputs_t){.x_src = &x}, NULL, weights));
+    ck_ok(gnn_layer_attention(layer, context, edges, &(gnn_inputs_t){.x_src = &x}, &w, NULL));
+    for (int row = 0; row < 3 * 8; row++) {
+        int length = row < 9 ? 3 : 5, start = row < 9 ? 3 * row : 27 + 5 * (row - 9);
+        double sum = 0;
+        for (int k = 0; k < length; k++)
+            sum += (double)weights[start + k];
+        ck_assert_double_eq_tol(sum, 1, 1e-5);
+    }
+    /* edge number of sender j for receiver i of the second sentence: 9 + 5 i + j */
+    for (int h = 0; h < 3; h++)
+        for (int k = 0; k < 25; k++)
+            ck_assert_double_eq_tol((double)weights[27 + 25 * h + k], (double)per_edge[(9 + k) * 3 + h], 1e-6);
+    gnn_layer_free(layer);
+    gnn_graph_free(graph);
+    gnn_graph_free(edges);
+    free(memory);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("layer");
+    TCase *c = tcase_create("layer");
+    tcase_set_timeout(c, 120);
+    tcase_add_checked_fixture(c, set_up, tear_down);
+    tcase_add_test(c, spans_equal_edges_for_every_preset);
+    tcase_add_test(c, threads_change_no_bit);
+    tcase_add_test(c, sparse_features_equal_dense_ones);
+    tcase_add_test(c, a_moved_linear_map_changes_nothing);
+    tcase_add_test(c, two_halves_make_the_whole);
+    tcase_add_test(c, receivers_may_be_the_first_senders);
+    tcase_add_test(c, attention_weights_add_up_to_one);
+    suite_add_tcase(suite, c);
+    return test_main(suite);
+}

@@ -1,0 +1,120 @@
+/* Memory: growth of the process's peak after the data is loaded. Attention keeps O(n h), never anything of size edges x width or n x n. */
+#include "support.h"
+
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define MEASURABLE 0
+#else
+#define MEASURABLE 1
+#endif
+
+static double status_mb(const char *field)
+{
+    char line[256];
+    long kb = -1;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, field, strlen(field)) == 0)
+            kb = strtol(line + strlen(field) + 1, NULL, 10);
+    if (file)
+        fclose(file);
+    return (double)kb / 1024;
+}
+
+/* Starts the peak anew at what is resident now. */
+static void forget_peak(void)
+{
+    FILE *file = fopen("/proc/self/clear_refs", "w");
+    if (file) {
+        fputs("5", file);
+        fclose(file);
+    }
+}
+
+/* Valgrind and sanitizers keep memory of their own: figures there say nothing. */
+static bool measurable(const char *test)
+{
+    const char *small = getenv("GNN_TEST_SMALL");
+    if (MEASURABLE && !(small && *small))
+        return true;
+    printf("not measured under instrumentation: %s\n", test);
+    return false;
+}
+
+START_TEST(a_gat_step_on_a_million_edges_stays_under_200_mb)
+{
+    const char *path = test_data("heterophilous/tolokers.npz");
+    gnn_context_t *context;
+    gnn_data_t *data;
+    gnn_model_t *model;
+    if (!measurable("gat on tolokers"))
+        return;
+    if (!path) {
+        test_skip("memory: gat on tolokers", "tolokers.npz is absent");
+        return;
+    }
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 2}));
+    ck_ok(gnn_data_open(&data, path));
+    forget_peak();
+    double before = status_mb("VmHWM:");
+    ck_ok(gnn_model_new(&model, context, 2, (gnn_layer_config_t[]){
+        GNN_GAT(.in = data->features, .out = 8, .heads = 8, .activation = GNN_ELU, .dropout = (gnn_real_t)0.6),
+        GNN_GAT(.in = 64, .out = data->classes, .dropout = (gnn_real_t)0.6)}));
+    ck_ok(gnn_train(model, context, data, &(gnn_train_config_t){.epochs = 2}, NULL));
+    double growth = status_mb("VmHWM:") - before;
+    printf("GAT 8x8 on %lld messages: %.0f MB over the data\n", (long long)gnn_graph_n_edges(data->graph), growth);
+    ck_assert_int_eq(gnn_graph_n_edges(data->graph), 1038000);
+    ck_assert_double_lt(growth, GNN_DOUBLE ? 400 : 200);
+    gnn_model_free(model);
+    gnn_data_free(data);
+    gnn_context_free(context);
+}
+END_TEST
+
+START_TEST(a_complete_graph_of_20000_nodes_stays_under_300_mb)
+{
+    enum { D = 64 };
+    int64_t n = 20000;
+    gnn_context_t *context;
+    gnn_graph_t *graph;
+    gnn_layer_t *layer;
+    gnn_tape_t *tape;
+    if (!measurable("transformer on 20,000 nodes"))
+        return;
+    gnn_real_t *memory = test_reals(n * D, 1);
+    gnn_tensor_t x = gnn_tensor(memory, n, D);
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 2}));
+    forget_peak();
+    double before = status_mb("VmHWM:");
+    ck_ok(gnn_graph_complete(&graph, 1, &n));
+    ck_ok(gnn_layer_new(&layer, context, &GNN_TRANSFORMER(.in = D, .heads = 4)));
+    ck_ok(gnn_layer_prepare(layer, graph, GNN_ON));
+    ck_ok(gnn_tape_new(&tape, context));
+    gnn_tape_reset(tape, 1, 1);
+    gnn_var_t input = gnn_tape_input(tape, &x, 1);
+    gnn_var_t y = gnn_layer_record(layer, tape, graph, &(gnn_layer_vars_t){GNN_NONE, input, GNN_NONE, GNN_NONE, GNN_NONE});
+    ck_ok(gnn_tape_forward(tape));
+    ck_ok(gnn_tape_backward(tape, y, NULL));
+    double growth = status_mb("VmHWM:") - before;
+    printf("Transformer layer on %lld nodes, forward and backward: %.0f MB\n", (long long)n, growth);
+    ck_assert_double_lt(growth, GNN_DOUBLE ? 600 : 300);
+    gnn_tape_free(tape);
+    gnn_layer_free(layer);
+    gnn_graph_free(graph);
+    gnn_context_free(context);
+    free(memory);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("memory");
+    TCase *c = tcase_create("memory");
+    tcase_set_timeout(c, 300);
+    tcase_add_test(c, a_gat_step_on_a_million_edges_stays_under_200_mb);
+    tcase_add_test(c, a_complete_graph_of_20000_nodes_stays_under_300_mb);
+    suite_add_tcase(suite, c);
+    return test_main(suite);
+}

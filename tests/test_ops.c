@@ -1,0 +1,471 @@
+/* Every op's values, gradients and messages; the matrix products; the same bits for any number of threads; all instruction sets. */
+#include "op_references.h"
+
+#include <lib/kernels/dense.h>
+#include <lib/kernels/elementwise.h>
+
+/* ---- every op ---- */
+
+enum { PAD = 3 };
+
+static void check_shapes(const gnn_op_t *op, reference_t reference, gnn_context_t *context, const void *attributes, int count, const int64_t shapes[][2])
+{
+    for (int64_t pad = 0; pad <= PAD; pad += PAD) {
+        trial_t t = trial_new(op, reference, context, attributes, pad);
+        for (int k = 0; k < count; k++)
+            trial_input(&t, shapes[k][0], shapes[k][1]);
+        check_trial(&t);
+    }
+}
+
+START_TEST(products_and_sums)
+{
+    gnn_context_t *c = context_new(2, _i == 1);
+    check_shapes(&gnn__op_linear, reference_linear, c, NULL, 3, (int64_t[][2]){{5, 7}, {7, 3}, {1, 3}});
+    check_shapes(&gnn__op_linear, reference_linear, c, NULL, 2, (int64_t[][2]){{1, 9}, {9, 17}});
+    check_shapes(&gnn__op_linear, reference_linear, c, NULL, 3, (int64_t[][2]){{0, 7}, {7, 3}, {1, 3}});
+    check_shapes(&gnn__op_linear, reference_linear, c, NULL, 3, (int64_t[][2]){{5, 0}, {0, 3}, {1, 3}});
+    check_shapes(&gnn__op_linear, reference_linear, c, NULL, 3, (int64_t[][2]){{5, 2}, {2, 0}, {1, 0}});
+    check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){(gnn_real_t)-0.5}, 2, (int64_t[][2]){{4, 5}, {4, 5}});
+    check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){2}, 2, (int64_t[][2]){{40, 5}, {1, 5}});
+    check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){2}, 2, (int64_t[][2]){{0, 5}, {1, 5}});
+    check_shapes(&gnn__op_add_scaled, reference_add_scaled, c, NULL, 3, (int64_t[][2]){{4, 5}, {4, 5}, {1, 1}});
+    check_shapes(&gnn__op_add_scaled, reference_add_scaled, c, NULL, 3, (int64_t[][2]){{0, 5}, {0, 5}, {1, 1}});
+    check_shapes(&gnn__op_concat, reference_concat, c, NULL, 3, (int64_t[][2]){{4, 5}, {4, 0}, {4, 2}});
+    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){3}, 2, (int64_t[][2]){{40, 12}, {1, 12}});
+    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){3}, 2, (int64_t[][2]){{0, 12}, {1, 12}});
+    check_shapes(&gnn__op_head_mean, reference_head_mean, c, &(gnn__heads_t){3}, 1, (int64_t[][2]){{5, 12}});
+    check_shapes(&gnn__op_gru, reference_gru, c, NULL, 3, (int64_t[][2]){{35, 15}, {35, 15}, {35, 5}});
+    check_shapes(&gnn__op_gru, reference_gru, c, NULL, 3, (int64_t[][2]){{0, 15}, {0, 15}, {0, 5}});
+    gnn_context_free(c);
+}
+END_TEST
+
+START_TEST(every_activation)
+{
+    gnn_context_t *c = context_new(2, false);
+    for (gnn_activation_t kind = GNN_IDENTITY; kind <= GNN_SOFTPLUS; kind++)
+        for (int slope = -1; slope < 2; slope++) {
+            gnn__activation_t how = {kind, (gnn_real_t)slope / 4};
+            check_shapes(&gnn__op_activation, reference_activation, c, &how, 1, (int64_t[][2]){{5, 21}});
+            check_shapes(&gnn__op_activation, reference_activation, c, &how, 1, (int64_t[][2]){{0, 21}});
+        }
+    ck_assert_str_eq(gnn__activation_name(GNN_LEAKY_RELU), "leaky_relu");
+    ck_assert_str_eq(gnn__activation_name(GNN_SOFTPLUS), "softplus");
+    ck_assert_str_eq(gnn__norm_name(GNN_NORM_LAYER), "layer");
+    ck_assert_str_eq(gnn__norm_name(GNN_NORM_RMS), "rms");
+    gnn_context_free(c);
+}
+END_TEST
+
+/* From far below to far above, infinities and NaN. */
+START_TEST(activations_at_the_edges)
+{
+    const double at[] = {-INFINITY, -1000, -90, -20.5, -5, -1e-4, 0, 1e-4, 5, 19.9, 20.1, 90, 1000, INFINITY};
+    for (gnn_activation_t kind = GNN_IDENTITY; kind <= GNN_SOFTPLUS; kind++)
+        for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
+            gnn_real_t x = (gnn_real_t)at[k], y, nan = (gnn_real_t)NAN;
+            double expected = activation(kind, 0.2, (double)x);
+            gnn__elementwise_kernels()->activate(kind, (gnn_real_t)0.2, 1, &x, &y);
+            bool equal = isfinite(expected) ? fabs((double)y - expected) <= (GNN_DOUBLE ? 1e-14 : 2e-6) * (1 + fabs(expected)) : (double)y == expected || isnan(y);
+            ck_assert_msg(equal, "%s(%g) is %g, not %g", gnn__activation_name(kind), at[k], (double)y, expected);
+            gnn__elementwise_kernels()->activate(kind, (gnn_real_t)0.2, 1, &nan, &y);
+            ck_assert_msg(isnan(y), "%s(NaN) is %g", gnn__activation_name(kind), (double)y);
+        }
+}
+END_TEST
+
+START_TEST(norms)
+{
+    gnn_context_t *c = context_new(2, false);
+    gnn_real_t statistics[2 * 13];
+    uint64_t seed = 5;
+    for (int k = 0; k < 26; k++)
+        statistics[k] = (gnn_real_t)(1.5 + test_uniform(&seed));
+    for (gnn_norm_t kind = GNN_NORM_LAYER; kind <= GNN_NORM_RMS; kind++)
+        for (int inputs = 1; inputs <= 3; inputs += 2) {
+            gnn__norm_t how = {.kind = kind, .eps = (gnn_real_t)0.01};
+            check_shapes(&gnn__op_norm, reference_norm, c, &how, inputs, (int64_t[][2]){{40, 13}, {1, 13}, {1, 13}});
+            check_shapes(&gnn__op_norm, reference_norm, c, &how, inputs, (int64_t[][2]){{0, 13}, {1, 13}, {1, 13}});
+            check_shapes(&gnn__op_norm, reference_norm, c, &how, inputs, (int64_t[][2]){{3, 0}, {1, 0}, {1, 0}});
+        }
+    gnn__norm_t how = {.kind = GNN_NORM_BATCH, .running = gnn_tensor(statistics, 2, 13)};
+    trial_t t = trial_new(&gnn__op_norm, reference_norm, c, &how, 0);
+    t.call.training = 0;
+    for (int k = 0; k < 3; k++)
+        trial_input(&t, k ? 1 : 5, 13);
+    check_trial(&t);
+    gnn_context_free(c);
+}
+END_TEST
+
+START_TEST(batch_norm_moves_running_statistics)
+{
+    gnn_context_t *c = context_new(1, false);
+    gnn_real_t statistics[] = {1, 2, 3, 4};
+    gnn__norm_t how = {.kind = GNN_NORM_BATCH, .running = gnn_tensor(statistics, 2, 2)};
+    trial_t t = trial_new(&gnn__op_norm, NULL, c, &how, 0);
+    gnn_operand_t *x = trial_input(&t, 3, 2);
+    const gnn_real_t values[] = {1, 10, 2, 10, 6, 10};
+    memcpy(x->value.data, values, sizeof values);
+    ck_ok(trial_forward(&t));
+    const double expected[] = {0.9 + 0.3, 1.8 + 1.0, 2.7 + 0.7, 3.6};
+    for (int k = 0; k < 4; k++)
+        ck_assert_double_eq_tol((double)statistics[k], expected[k], 1e-6);
+    trial_free(&t);
+    gnn_context_free(c);
+}
+END_TEST
+
+START_TEST(dropout)
+{
+    gnn_context_t *c = context_new(2, false);
+    check_shapes(&gnn__op_dropout, reference_dropout, c, &(gnn__rate_t){(gnn_real_t)0.4}, 1, (int64_t[][2]){{70, 21}});
+    check_shapes(&gnn__op_dropout, reference_dropout, c, &(gnn__rate_t){(gnn_real_t)0.4}, 1, (int64_t[][2]){{3, 200}});
+    check_shapes(&gnn__op_dropout, reference_dropout, c, &(gnn__rate_t){(gnn_real_t)0.4}, 1, (int64_t[][2]){{3, 0}});
+    check_shapes(&gnn__op_dropout, reference_dropout, c, &(gnn__rate_t){0}, 1, (int64_t[][2]){{3, 20}});
+    trial_t t = trial_new(&gnn__op_dropout, reference_dropout, c, &(gnn__rate_t){(gnn_real_t)0.4}, 0);
+    t.call.training = 0;
+    trial_input(&t, 6, 6);
+    check_trial(&t);
+    gnn_context_free(c);
+}
+END_TEST
+
+START_TEST(gathers)
+{
+    gnn_context_t *c = context_new(2, false);
+    const int32_t ids[] = {3, -1, 0, 3, 3, 1};
+    for (int64_t pad = 0; pad <= PAD; pad += PAD)
+        for (int64_t count = 0; count <= 6; count += 6) {
+            trial_t t = trial_new(&gnn__op_gather, reference_gather, c, NULL, pad);
+            trial_input(&t, 4, 5);
+            trial_ids(&t, ids, count);
+            check_trial(&t);
+        }
+    trial_t t = trial_new(&gnn__op_gather, NULL, c, NULL, 0);
+    trial_input(&t, 3, 5);
+    trial_ids(&t, ids, 6);
+    ck_fails(trial_forward(&t), GNN_EINVALID, "layer 2: gather: row 0 asks for id 3, the table has 3 rows");
+    trial_free(&t);
+    gnn_context_free(c);
+}
+END_TEST
+
+START_TEST(weight_norms)
+{
+    gnn_context_t *c = context_new(2, false);
+    gnn_graph_t *graph;
+    ck_ok(gnn_graph_from_edges(&graph, NODES, NODES, EDGES, graph_src, graph_dst));
+    for (gnn_flag_t loops = GNN_ON; loops <= GNN_OFF; loops++)
+        ck_ok(gnn_graph_prepare(graph, &(gnn_view_t){.self_loops = loops, .norm = GNN_GRAPH_NORM_NONE, .backward = GNN_ON}));
+    for (gnn_flag_t loops = GNN_ON; loops <= GNN_OFF; loops++)
+        for (gnn_graph_norm_t kind = GNN_GRAPH_NORM_SYMMETRIC; kind <= GNN_GRAPH_NORM_ROW; kind++) {
+            gnn__weight_norm_t how = {graph, loops, kind};
+            trial_t t = trial_new(&gnn__op_weight_norm, reference_weight_norm, c, &how, 0);
+            gnn_operand_t *w = trial_input(&t, EDGES, 1);
+            for (int e = 0; e < EDGES; e++)
+                w->value.data[e] = (gnn_real_t)(0.5 + 0.3 * e);
+            check_trial(&t);
+        }
+    gnn_graph_free(graph);
+    ck_ok(gnn_graph_complete(&graph, 1, (int64_t[]){3}));
+    trial_t t = trial_new(&gnn__op_weight_norm, NULL, c, &(gnn__weight_norm_t){graph, GNN_OFF, GNN_GRAPH_NORM_ROW}, 0);
+    trial_input(&t, 0, 1);
+    ck_fails(trial_forward(&t), GNN_EUNSUPPORTED, "part 0");
+    trial_free(&t);
+    gnn_graph_free(graph);
+    gnn_context_free(c);
+}
+END_TEST
+
+START_TEST(losses)
+{
+    gnn_context_t *c = context_new(2, false);
+    const int32_t labels[] = {0, 3, -1, 2, 1, 1, 4};
+    const uint8_t mask[] = {1, 1, 1, 0, 1, 1, 1}, none[7] = {0};
+    const gnn_real_t weight[] = {1, 2, (gnn_real_t)0.5, 1, 3};
+    gnn_tensor_t targets = tensor_new(7, 5, 2);
+    for (int e = 0; e < 35; e++)
+        gnn__row(&targets, e / 5)[e % 5] = (gnn_real_t)(e % 3) / 2;
+    const gnn_loss_t all[] = {
+        {.kind = GNN_LOSS_CROSS_ENTROPY, .labels = labels, .mask = mask, .class_weight = weight},
+        {.kind = GNN_LOSS_CROSS_ENTROPY, .labels = labels, .mask = mask, .class_weight = weight, .label_smoothing = (gnn_real_t)0.1},
+        {.kind = GNN_LOSS_CROSS_ENTROPY, .labels = labels, .mask = none, .class_weight = weight},
+        {.kind = GNN_LOSS_BINARY_CROSS_ENTROPY, .targets = &targets, .mask = mask},
+        {.kind = GNN_LOSS_MEAN_SQUARED, .targets = &targets, .mask = mask},
+    };
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        check_shapes(&gnn__op_loss, reference_loss, c, &all[k], 1, (int64_t[][2]){{7, 5}});
+    trial_t t = trial_new(&gnn__op_loss, NULL, c, &all[0], 0);
+    trial_input(&t, 7, 4);
+    ck_fails(trial_forward(&t), GNN_EINVALID, "row 6 has label 4, there are 4 classes");
+    trial_free(&t);
+    free(targets.data);
+    gnn_context_free(c);
+}
+END_TEST
+
+/* ---- sparse equals dense ---- */
+
+static gnn_sparse_t sparse_new(int64_t rows, int64_t cols, bool ones)
+{
+    int64_t *indptr = malloc(sizeof *indptr * (size_t)(rows + 1)), n = 0;
+    int32_t *indices = malloc(sizeof *indices * (size_t)(rows * cols + 1));
+    gnn_real_t *values = test_reals(rows * cols, 17);
+    uint64_t seed = 3;
+    for (int64_t r = 0; r < rows; r++) {
+        indptr[r] = n;
+        for (int64_t c = 0; c < cols; c++)
+            if (test_uniform(&seed) > 0.6 && r % 7 != 2)
+                indices[n++] = (int32_t)c;
+    }
+    indptr[rows] = n;
+    if (ones)
+        free(values);
+    return (gnn_sparse_t){rows, cols, indptr, indices, ones ? NULL : values};
+}
+
+static void sparse_free(gnn_sparse_t *x)
+{
+    free((void *)x->indptr);
+    free((void *)x->indices);
+    free((void *)x->values);
+}
+
+/* The same linear on the dense matrix with the same mask. */
+static void check_sparse(gnn_context_t *c, const gnn_sparse_t *x, int64_t out, gnn_real_t rate, int recording)
+{
+    gnn__linear_t how = {rate};
+    trial_t sparse = trial_new(&gnn__op_linear, NULL, c, &how, 0), dense = trial_new(&gnn__op_linear, NULL, c, NULL, 0);
+    sparse.call.in[sparse.call.n_in++] = (gnn_operand_t){.rows = x->rows, .cols = x->cols, .sparse = x, .present = 1};
+    trial_input(&dense, x->rows, x->cols);
+    ck_ok(gnn_sparse_to_dense(x, &dense.call.in[0].value));
+    for (int64_t e = 0; e < x->rows * x->cols && rate > 0; e++)
+        dense.call.in[0].value.data[e] *= (gnn_real_t)multiplier(&dense, rate, e / x->cols, e % x->cols);
+    sparse.call.recording = recording;
+    for (int k = 1; k < 3; k++) {
+        trial_input(&sparse, k == 1 ? x->cols : 1, out);
+        trial_input(&dense, k == 1 ? x->cols : 1, out);
+    }
+    ck_ok(trial_forward(&sparse));
+    ck_ok(trial_forward(&dense));
+    ck_assert_double_lt(test_error(sparse.call.out[0].value.data, dense.call.out[0].value.data, x->rows * out), TOLERANCE_OUT);
+    for (int accumulate = 0; accumulate < 2 && recording; accumulate++) {
+        ck_ok(trial_backward(&sparse, accumulate));
+        ck_ok(trial_backward(&dense, accumulate));
+        ck_assert_double_lt(test_error(sparse.call.in[1].grad.data, dense.call.in[1].grad.data, x->cols * out), TOLERANCE_OUT);
+        ck_assert_double_lt(test_error(sparse.call.in[2].grad.data, dense.call.in[2].grad.data, out), TOLERANCE_OUT);
+    }
+    trial_free(&sparse);
+    trial_free(&dense);
+}
+
+START_TEST(sparse_linear_equals_dense)
+{
+    gnn_context_t *c = context_new(2, false);
+    for (int ones = 0; ones < 2; ones++) {
+        gnn_sparse_t x = sparse_new(50, 43, ones);
+        for (int64_t out = 1; out < 150; out = 3 * out + 1)
+            for (int drop = 0; drop < 2; drop++)
+                for (int recording = 0; recording < 2; recording++)
+                    check_sparse(c, &x, out, (gnn_real_t)(0.6 * drop), recording);
+        sparse_free(&x);
+    }
+    gnn_context_free(c);
+}
+END_TEST
+
+/* ---- threads, products, kernels ---- */
+
+/* One big trial of the k-th op; false if there is no such op. */
+static bool big_trial(int k, gnn_context_t *c, trial_t *t, const gnn_sparse_t *x, const int32_t *ids)
+{
+    static const gnn__norm_t layer = {.kind = GNN_NORM_LAYER}, batch = {.kind = GNN_NORM_BATCH};
+    static const gnn__activation_t gelu = {.kind = GNN_GELU};
+    static const gnn__rate_t rate = {(gnn_real_t)0.5};
+    static const gnn__heads_t heads = {8};
+    static const gnn__linear_t sparse = {(gnn_real_t)0.5};
+    static const gnn__add_t one = {1};
+    const gnn_loss_t loss = {.labels = ids};
+    static const struct { const gnn_op_t *op; const void *attributes; int64_t in[3][2]; } all[] = {
+        {&gnn__op_norm, &layer, {{3000, 40}, {1, 40}, {1, 40}}}, {&gnn__op_norm, &batch, {{3000, 40}, {1, 40}, {1, 40}}},
+        {&gnn__op_activation, &gelu, {{3000, 40}}}, {&gnn__op_dropout, &rate, {{3000, 40}}}, {&gnn__op_add, &one, {{3000, 40}, {1, 40}}},
+        {&gnn__op_add_scaled, NULL, {{3000, 40}, {3000, 40}, {1, 1}}}, {&gnn__op_head_dot, &heads, {{3000, 40}, {1, 40}}},
+        {&gnn__op_linear, NULL, {{1500, 100}, {100, 70}, {1, 70}}}, {&gnn__op_gru, NULL, {{1000, 60}, {1000, 60}, {1000, 20}}},
+        {&gnn__op_loss, NULL, {{3000, 40}}}, {&gnn__op_gather, NULL, {{500, 40}}}, {&gnn__op_gather, NULL, {{500, 200}}},
+        {&gnn__op_linear, &sparse, {{0, 0}, {200, 40}, {1, 40}}}, {&gnn__op_linear, &sparse, {{0, 0}, {200, 200}, {1, 200}}},
+    };
+    if (k >= (int)(sizeof all / sizeof *all))
+        return false;
+    *t = trial_new(all[k].op, NULL, c, all[k].attributes, 0);
+    if (all[k].attributes == &sparse)
+        t->call.in[t->call.n_in++] = (gnn_operand_t){.rows = x->rows, .cols = x->cols, .sparse = x, .present = 1};
+    for (int i = t->call.n_in; i < 3 && all[k].in[i][1] > 0; i++)
+        trial_input(t, all[k].in[i][0], all[k].in[i][1]);
+    if (all[k].op == &gnn__op_gather)
+        trial_ids(t, ids, 3000);
+    static gnn_loss_t kept;
+    kept = loss;
+    if (all[k].op == &gnn__op_loss)
+        t->call.attributes = &kept;
+    ck_ok(trial_forward(t));
+    ck_ok(trial_backward(t, 0));
+    return true;
+}
+
+START_TEST(same_bits_on_one_two_and_four_threads)
+{
+    gnn_context_t *one = context_new(1, true), *many = context_new(_i, true);
+    gnn_sparse_t x = sparse_new(1000, 200, false);
+    int32_t ids[3000];
+    for (int k = 0; k < 3000; k++)
+        ids[k] = (int32_t)(k * 7919L % 41) - 1;
+    trial_t a, b;
+    for (int k = 0; big_trial(k, one, &a, &x, ids); k++) {
+        ck_assert(big_trial(k, many, &b, &x, ids));
+        ck_assert_msg(tensor_same_bits(&a.call.out[0].value, &b.call.out[0].value), "%s: another value on %d threads", a.op->name, _i);
+        for (int i = 0; i < a.call.n_in; i++)
+            ck_assert_msg(!a.dense[i] || tensor_same_bits(&a.call.in[i].grad, &b.call.in[i].grad), "%s: another gradient %d on %d threads", a.op->name, i, _i);
+        trial_free(&a);
+        trial_free(&b);
+    }
+    sparse_free(&x);
+    gnn_context_free(one);
+    gnn_context_free(many);
+}
+END_TEST
+
+/* C = alpha op(A) op(B) + beta C with rows apart, NaN in C where beta is 0. */
+static void check_product(gnn_context_t *context, int64_t m, int64_t n, int64_t k, bool ta, bool tb, gnn_real_t beta)
+{
+    gnn_tensor_t a = tensor_new(ta ? k : m, ta ? m : k, 2), b = tensor_new(tb ? n : k, tb ? k : n, 1), c = tensor_new(m, n, 3);
+    double *expected = malloc(sizeof *expected * (size_t)(m * n + 1));
+    tensor_fill(&a, 1);
+    tensor_fill(&b, 2);
+    if (beta != 0)
+        tensor_fill(&c, 3);
+    for (int64_t r = 0; r < m; r++)
+        for (int64_t j = 0; j < n; j++) {
+            double sum = beta != 0 ? (double)beta * (double)gnn__row(&c, r)[j] : 0;
+            for (int64_t l = 0; l < k; l++)
+                sum += 0.5 * (double)(ta ? gnn__row(&a, l)[r] : gnn__row(&a, r)[l]) * (double)(tb ? gnn__row(&b, j)[l] : gnn__row(&b, l)[j]);
+            expected[r * n + j] = sum;
+        }
+    ck_ok(gnn__gemm(context, ta, tb, m, n, k, (gnn_real_t)0.5, a.data, a.stride, b.data, b.stride, beta, c.data, c.stride));
+    double error = worst_error(&c, expected, 0);
+    ck_assert_msg(error < TOLERANCE_OUT, "%d x %d x %d, transposed %d %d, beta %g: off by %g", (int)m, (int)n, (int)k, ta, tb, (double)beta, error);
+    free(a.data);
+    free(b.data);
+    free(c.data);
+    free(expected);
+}
+
+START_TEST(products_equal_plain_loops)
+{
+    const int64_t sizes[][3] = {{1, 1, 1}, {3, 5, 7}, {65, 33, 17}, {130, 600, 9}, {64, 64, 64}, {200, 110, 120}, {1, 300, 40}, {300, 1, 40},
+                                {5, 5, 0}, {0, 5, 3}, {5, 0, 3}, {150, 3, 500}};
+    gnn_context_t *context = context_new(2, _i & 1);
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (int t = 0; t < 4; t++)
+            for (int beta = 0; beta < 3; beta++)
+                check_product(context, sizes[s][0], sizes[s][1], sizes[s][2], t & 1, t & 2, (gnn_real_t)beta / 2);
+    char text[200];
+    gnn__dense_info(text, sizeof text);
+    ck_assert_msg(strstr(text, "OpenBLAS") && strstr(text, "core "), "\"%s\"", text);
+    gnn_context_free(context);
+}
+END_TEST
+
+#if defined(__x86_64__)
+extern const gnn__elementwise_kernels_t gnn__elementwise_kernels_baseline, gnn__elementwise_kernels_v3, gnn__elementwise_kernels_v4;
+extern const gnn__row_kernels_t gnn__row_kernels_baseline, gnn__row_kernels_v3, gnn__row_kernels_v4;
+extern const gnn__dropout_kernels_t gnn__dropout_kernels_baseline, gnn__dropout_kernels_v3, gnn__dropout_kernels_v4;
+
+enum { WIDTH = 77 };
+
+static void compare(const gnn__elementwise_kernels_t *e, const gnn__row_kernels_t *r, const gnn__dropout_kernels_t *d, const gnn_real_t *x)
+{
+    const gnn__elementwise_kernels_t *base = &gnn__elementwise_kernels_baseline;
+    gnn_real_t a[WIDTH], b[WIDTH], stats[2];
+    for (gnn_activation_t kind = GNN_IDENTITY; kind <= GNN_SOFTPLUS; kind++) {
+        base->activate(kind, 1, WIDTH, x, a);
+        e->activate(kind, 1, WIDTH, x, b);
+        ck_assert_double_lt(test_error(a, b, WIDTH), TOLERANCE_OUT);
+        base->activate_grad(kind, 1, WIDTH, x, x, false, a);
+        e->activate_grad(kind, 1, WIDTH, x, x, false, b);
+        ck_assert_double_lt(test_error(a, b, WIDTH), TOLERANCE_OUT);
+    }
+    ck_assert_double_eq_tol(base->exp_sum(WIDTH, x, 0, a), e->exp_sum(WIDTH, x, 0, b), 100 * TOLERANCE_OUT);
+    ck_assert(base->max(WIDTH, x) == e->max(WIDTH, x));
+    gnn__row_kernels_baseline.norm(false, WIDTH, x, NULL, NULL, (gnn_real_t)1e-5, a, stats);
+    r->norm(false, WIDTH, x, NULL, NULL, (gnn_real_t)1e-5, b, stats);
+    ck_assert_double_lt(test_error(a, b, WIDTH), TOLERANCE_OUT);
+    gnn__dropout_t drop = gnn__dropout((gnn_rng_t){1, 2, 3}, (gnn_real_t)0.3);
+    gnn__dropout_kernels_baseline.matrix(&drop, 0, 1, WIDTH, x, WIDTH, false, a, WIDTH);
+    d->matrix(&drop, 0, 1, WIDTH, x, WIDTH, false, b, WIDTH);
+    ck_assert_mem_eq(a, b, sizeof a);
+}
+
+START_TEST(instruction_sets_agree)
+{
+    gnn_real_t *x = test_reals(WIDTH, 9);
+    __builtin_cpu_init();
+    compare(&gnn__elementwise_kernels_baseline, &gnn__row_kernels_baseline, &gnn__dropout_kernels_baseline, x);
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+        compare(&gnn__elementwise_kernels_v3, &gnn__row_kernels_v3, &gnn__dropout_kernels_v3, x);
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        compare(&gnn__elementwise_kernels_v4, &gnn__row_kernels_v4, &gnn__dropout_kernels_v4, x);
+    free(x);
+}
+END_TEST
+#endif
+
+START_TEST(messages_carry_the_numbers)
+{
+    gnn_context_t *c = context_new(1, false);
+    trial_t t = trial_new(&gnn__op_linear, NULL, c, NULL, 0);
+    trial_input(&t, 5, 32);
+    trial_input(&t, 64, 3);
+    ck_fails(trial_shape(&t), GNN_ESHAPE, "layer 2: linear expects 64 input features, the tensor has 32");
+    trial_free(&t);
+    gnn_real_t data[6] = {0, 1, 2, 3, (gnn_real_t)INFINITY, 5};
+    gnn_tensor_t tensor = gnn_tensor(data, 2, 3);
+    ck_ok(gnn_tensor_check(&tensor, "x"));
+    ck_fails(gnn_tensor_check_finite(&tensor, "x"), GNN_ENUMERIC, "x: row 1, column 1 is inf");
+    tensor.stride = 2;
+    ck_fails(gnn_tensor_check(&tensor, "x"), GNN_ESHAPE, "the stride is 2, rows have 3 numbers");
+    gnn_sparse_t sparse = {2, 3, (int64_t[]){0, 1, 2}, (int32_t[]){2, 3}, NULL};
+    ck_fails(gnn_sparse_validate(&sparse, "x"), GNN_ESHAPE, "row 1 names column 3");
+    sparse.indptr = (int64_t[]){0, 2, 1};
+    ck_fails(gnn_sparse_validate(&sparse, "x"), GNN_ESHAPE, "falls from 2 to 1 at row 1");
+    gnn_context_free(c);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ops");
+    TCase *ops = tcase_create("ops"), *numbers = tcase_create("numbers");
+    tcase_set_timeout(ops, 300);
+    tcase_set_timeout(numbers, 300);
+    tcase_add_loop_test(ops, products_and_sums, 0, 2);
+    tcase_add_test(ops, every_activation);
+    tcase_add_test(ops, activations_at_the_edges);
+    tcase_add_test(ops, norms);
+    tcase_add_test(ops, batch_norm_moves_running_statistics);
+    tcase_add_test(ops, dropout);
+    tcase_add_test(ops, gathers);
+    tcase_add_test(ops, weight_norms);
+    tcase_add_test(ops, losses);
+    tcase_add_test(ops, sparse_linear_equals_dense);
+    tcase_add_test(ops, messages_carry_the_numbers);
+    tcase_add_loop_test(numbers, same_bits_on_one_two_and_four_threads, 2, 5);
+    tcase_add_loop_test(numbers, products_equal_plain_loops, 0, 2);
+#if defined(__x86_64__)
+    tcase_add_test(numbers, instruction_sets_agree);
+#endif
+    suite_add_tcase(suite, ops);
+    suite_add_tcase(suite, numbers);
+    return test_main(suite);
+}

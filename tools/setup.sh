@@ -1,0 +1,68 @@
+# Installs what is missing and builds. Sourced by examples/run.sh, tests/run.sh and .ci/run, which set `root` to the top of the tree.
+
+say() {
+    printf '%s\n' "$*"
+}
+
+# Names from packages.txt and from the arguments that dpkg does not know as installed.
+missing_packages() {
+    for package in $(sed 's/#.*//' "$root/packages.txt") "$@"; do
+        case $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) in
+        installed) ;;
+        *) printf '%s ' "$package" ;;
+        esac
+    done
+}
+
+# install_packages [MORE...]: nothing happens, and no right is needed, when everything is there.
+install_packages() {
+    if ! command -v dpkg-query >/dev/null 2>&1; then
+        say "Not a Debian system: nothing is installed. Needed (Debian's names): $(sed 's/#.*//' "$root/packages.txt" | tr -s '\n ' ' ')"
+        return 0
+    fi
+    missing=$(missing_packages "$@")
+    [ -n "$missing" ] || return 0
+    if [ "$(id -u)" = 0 ]; then
+        as_root=
+    elif command -v sudo >/dev/null 2>&1; then
+        as_root=sudo
+    else
+        say "These packages are missing: $missing"
+        say "Installing them needs root, and there is no sudo. As root: apt-get update && apt-get install $missing"
+        return 1
+    fi
+    say "Installing: $missing"
+    apt_log=$(mktemp)
+    # A machine without package lists needs the first; where lists are there and the net is not, the second may do without it.
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 update </dev/null >"$apt_log" 2>&1 ||
+        say "(apt-get update failed; trying with the lists that are there)"
+    # shellcheck disable=SC2086 # a list of names
+    if ! $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 \
+        install --no-install-recommends $missing </dev/null >>"$apt_log" 2>&1; then
+        tail -n 30 "$apt_log"
+        say "Installing failed: $missing (the last lines are above, all of them in $apt_log)"
+        return 1
+    fi
+    rm -f "$apt_log"
+}
+
+# build FOLDER [MESON OPTIONS...]: configures (again) and builds; shows the log only when that fails.
+build() {
+    build_folder=$1
+    shift
+    mkdir -p "$build_folder"
+    say "Building into ${build_folder#"$root"/}/"
+    if [ -f "$build_folder/meson-private/coredata.dat" ]; then
+        set -- --reconfigure "$@"
+    fi
+    if ! meson setup "$build_folder" "$root" "$@" </dev/null >"$build_folder/setup.log" 2>&1; then
+        tail -n 30 "$build_folder/setup.log"
+        say "meson could not configure $build_folder (log above). A folder of another meson version or compiler can be removed and made anew."
+        return 1
+    fi
+    if ! ninja -C "$build_folder" </dev/null >"$build_folder/build.log" 2>&1; then
+        grep -v '^\[.*\] \(Compiling\|Linking\|Generating\)' "$build_folder/build.log" | tail -n 80
+        say "Building $build_folder failed (log above, all of it in $build_folder/build.log)"
+        return 1
+    fi
+}
