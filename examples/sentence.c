@@ -63,7 +63,8 @@ static int make_model(gnn_model_t **model, gnn_context_t *context, int64_t layer
                             {.kind = GNN_STEP_ADD, .input = "word", .second = "place"}};
     int64_t n = 3;
     for (int64_t k = 0; k < layers; k++)
-        steps[n++] = (gnn_step_t){.kind = GNN_STEP_LAYER, .layer = GNN_TRANSFORMER(.in = WIDTH, .heads = HEADS, .feed_forward = 2 * WIDTH)};
+        steps[n++] = (gnn_step_t){.kind = GNN_STEP_LAYER, .layer = GNN_TRANSFORMER(.in = WIDTH, .heads = HEADS, .feed_forward = 2 * WIDTH,
+                                                                                   .dropout_attention = (gnn_real_t)0.2)};
     steps[n++] = (gnn_step_t){.kind = GNN_STEP_LINEAR, .in = WIDTH, .out = 2};
     return gnn_model_from_steps(model, context, n, steps);
 }
@@ -71,10 +72,10 @@ static int make_model(gnn_model_t **model, gnn_context_t *context, int64_t layer
 static int show_progress(void *user, const gnn_progress_t *now)
 {
     (void)user;
-    int terminal = isatty(STDERR_FILENO), done = now->validation_loss < 1e-5;
-    fprintf(stderr, "%sepoch %lld of %lld: loss %.4f, held-out accuracy %.1f%%, %.0f s%s", terminal ? "\r" : "", (long long)now->epoch, (long long)now->epochs,
-            now->train_loss, 100 * now->validation_metric, now->seconds, terminal && !done && now->epoch < now->epochs ? "  " : "\n");
-    return done;
+    int going_on = isatty(STDERR_FILENO) && now->epoch < now->epochs;
+    fprintf(stderr, "%sepoch %lld of %lld: loss %.4f, held-out accuracy %.1f%%, %.0f s%s", isatty(STDERR_FILENO) ? "\r" : "", (long long)now->epoch, (long long)now->epochs,
+            now->train_loss, 100 * now->validation_metric, now->seconds, going_on ? "  " : "\n");
+    return 0;
 }
 
 static int run(const options_t *options, gnn_context_t *context, gnn_model_t **model, pack_t *packs)
@@ -138,7 +139,7 @@ static int parse(options_t *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    options_t options = {.topology = COMPLETE, .layers = 1, .epochs = 20, .seed = 1, .name = "complete"};
+    options_t options = {.topology = COMPLETE, .layers = 1, .epochs = 10, .seed = 1, .name = "complete"};
     gnn_context_t *context = NULL;
     gnn_model_t *model = NULL;
     pack_t *packs = calloc(TRAINING + HELD_OUT, sizeof *packs);

@@ -287,7 +287,7 @@ void contract_oracle(contract_run_t *r, double kinks)
     oracle_t *o = r->oracle;
     oracle_forward(o);
     double left_out = oracle_leave_kinks_out(o, kinks);
-    if (left_out > 0.05 && r->n_dst * r->out_width > 100)
+    if (left_out > 0.1 && r->n_dst * r->out_width > 200)
         contract_failure(&r->c, "%.0f%% of the outputs are too near to a kink", 100 * left_out);
     for (int64_t k = 0; k < r->n_dst * r->out_width; k++)
         r->d_out[k] = (gnn_real_t)o->d_out[k];

@@ -101,7 +101,8 @@ static inline size_t read_bytes(const char *path, bytes_t *b)
 /* ---- .npy ---- */
 
 /* Version `major`.0 with this dictionary and data. */
-static inline void put_npy(bytes_t *b, int major, const char *dictionary, const void *data, size_t n)
+static inline void put_npy(bytes_t *b, int major, const char *dictionary, const void *data,
+                           size_t n)
 {
     size_t length = strlen(dictionary) + 1;
     put(b, "\x93NUMPY", 6);
@@ -118,19 +119,20 @@ typedef struct zip_entry {
     const char *name;
     const void *data;
     size_t size;
-    int deflate;                /* as one block of deflate that stores */
-    int zip64, descriptor;      /* as numpy writes to streams */
-    unsigned flags, method;     /* added to the honest ones */
-    uint32_t bad_crc;           /* flipped into the honest one */
-    int64_t declared;           /* added to the true unpacked size, in both directories */
-    int64_t packed;             /* added to the true packed size, in both directories */
-    uint32_t central_crc;       /* flipped into the central directory's alone */
-    int same_as_before;         /* central entry that points to the bytes of the entry before it */
+    int deflate;            /* as one block of deflate that stores */
+    int zip64, descriptor;  /* as numpy writes to streams */
+    unsigned flags, method; /* added to the honest ones */
+    uint32_t bad_crc;       /* flipped into the honest one */
+    int64_t declared;       /* added to the true unpacked size, in both directories */
+    int64_t packed;         /* added to the true packed size, in both directories */
+    uint32_t central_crc;   /* flipped into the central directory's alone */
+    int same_as_before;     /* central entry that points to the bytes of the entry before it */
 } zip_entry_t;
 
 static inline void put_zip_header(bytes_t *b, const zip_entry_t *e, int central, uint64_t offset)
 {
-    uint64_t size = e->size + (uint64_t)e->declared, packed = e->size + (e->deflate ? 5 : 0) + (uint64_t)e->packed;
+    uint64_t size = e->size + (uint64_t)e->declared,
+             packed = e->size + (e->deflate ? 5 : 0) + (uint64_t)e->packed;
     uint32_t crc = crc_of(e->data, e->size) ^ e->bad_crc ^ (central ? e->central_crc : 0);
     int absent = e->descriptor && !central;
     put(b, central ? "PK\1\2" : "PK\3\4", 4);
@@ -146,7 +148,9 @@ static inline void put_zip_header(bytes_t *b, const zip_entry_t *e, int central,
     put_number(b, strlen(e->name), 2);
     put_number(b, e->zip64 ? 20 : 0, 2);
     if (central) {
-        put_number(b, 0, 8); /* comment length, disk, internal and the first half of the external attributes */
+        put_number(
+            b, 0,
+            8); /* comment length, disk, internal and the first half of the external attributes */
         put_number(b, 0, 2);
         put_number(b, offset, 4);
     }
@@ -212,14 +216,15 @@ static inline void put_safetensors(bytes_t *b, const char *header, const void *d
 
 typedef int (*reader_t)(gnn_arrays_t **, const char *, const gnn_limits_t *);
 
-
 /* Reads a file that must be refused; nothing may be handed out. */
-static inline void refused(reader_t read, const bytes_t *b, const gnn_limits_t *limits, int code, const char *words)
+static inline void refused(reader_t read, const bytes_t *b, const gnn_limits_t *limits, int code,
+                           const char *words)
 {
     gnn_arrays_t *arrays = (gnn_arrays_t *)1;
     ck_fails(read(&arrays, write_bytes("bad", b->at, b->n), limits), code, words);
     ck_assert_ptr_null(arrays);
-    ck_assert_msg(strncmp(gnn_error_message(), "bad", 3) == 0, "\"%s\" does not name the file", gnn_error_message());
+    ck_assert_msg(strncmp(gnn_error_message(), "bad", 3) == 0, "\"%s\" does not name the file",
+                  gnn_error_message());
 }
 
 static inline gnn_arrays_t *accepted(reader_t read, const bytes_t *b)
@@ -233,11 +238,14 @@ static inline gnn_arrays_t *accepted(reader_t read, const bytes_t *b)
 #define SAMPLES 13
 static inline void sample(gnn_array_t arrays[SAMPLES])
 {
-    static const uint64_t zoo[12] = {0x3c00bf80, 1, 2, UINT64_MAX, 0x0100, 77, 0x7fc0000000000001, 8, 9, 10, 11, 12};
-    static const char *const names[SAMPLES] = {"b", "i1", "u1", "i2", "i4", "i8", "f4", "f8", "f2", "u2", "u4", "u8", "empty"};
-    static const gnn_dtype_t types[SAMPLES] = {GNN_DTYPE_BOOL,    GNN_DTYPE_INT8,    GNN_DTYPE_UINT8,  GNN_DTYPE_INT16,  GNN_DTYPE_INT32,
-                                               GNN_DTYPE_INT64,   GNN_DTYPE_FLOAT32, GNN_DTYPE_FLOAT64, GNN_DTYPE_FLOAT16, GNN_DTYPE_UINT16,
-                                               GNN_DTYPE_UINT32,  GNN_DTYPE_UINT64,  GNN_DTYPE_FLOAT32};
+    static const uint64_t zoo[12] = {0x3c00bf80,         1, 2, UINT64_MAX, 0x0100, 77,
+                                     0x7fc0000000000001, 8, 9, 10,         11,     12};
+    static const char *const names[SAMPLES] = {"b",  "i1", "u1", "i2", "i4", "i8",   "f4",
+                                               "f8", "f2", "u2", "u4", "u8", "empty"};
+    static const gnn_dtype_t types[SAMPLES] = {
+        GNN_DTYPE_BOOL,   GNN_DTYPE_INT8,    GNN_DTYPE_UINT8,   GNN_DTYPE_INT16,   GNN_DTYPE_INT32,
+        GNN_DTYPE_INT64,  GNN_DTYPE_FLOAT32, GNN_DTYPE_FLOAT64, GNN_DTYPE_FLOAT16, GNN_DTYPE_UINT16,
+        GNN_DTYPE_UINT32, GNN_DTYPE_UINT64,  GNN_DTYPE_FLOAT32};
     for (int k = 0; k < SAMPLES; k++) {
         int ndim = k % 4;
         arrays[k] = (gnn_array_t){names[k], types[k], ndim, {0}, 1, zoo};

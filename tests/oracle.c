@@ -2,6 +2,8 @@
 #include "oracle.h"
 #include "support.h"
 
+#include <graphs/graph.h>
+
 static const char *const message_names[ORACLE_MESSAGES] = {"none", "linear", "linear_edge", "relu_sum", "gate"};
 static const char *const aggregator_names[ORACLE_AGGREGATORS] = {"sum", "mean", "max", "min", "std", "dot", "additive", "additive_v2"};
 
@@ -46,11 +48,12 @@ static void sizes(oracle_t *o)
 
 /* ---- pairs ---- */
 
-static double position(const int64_t *segments, int64_t n, int64_t node)
+/* Offset inside the segment plus the segment's start; the number of the node where the graph has no segments. */
+static double position(const int64_t *segments, const int64_t *starts, int64_t n, int64_t node)
 {
     for (int64_t s = 0; segments && s < n; s++)
         if (node >= segments[s] && node < segments[s + 1])
-            return (double)(node - segments[s]);
+            return (double)(node - segments[s] + starts[s]);
     return (double)node;
 }
 
@@ -71,7 +74,8 @@ static int64_t list_pairs(oracle_t *o, oracle_pair_t *list)
         if (!has_loop[i])
             list[m++] = (oracle_pair_t){.i = i, .j = i, .edge = o->n_edges + i};
     for (int64_t k = 0; k < m; k++)
-        list[k].distance = position(gnn_graph_src_segments(g), segments, list[k].j) - position(gnn_graph_dst_segments(g), segments, list[k].i);
+        list[k].distance = position(gnn_graph_src_segments(g), g->src_start, segments, list[k].j) -
+                           position(gnn_graph_dst_segments(g), g->dst_start, segments, list[k].i);
     free(src);
     free(dst);
     free(edge);

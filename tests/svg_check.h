@@ -32,8 +32,7 @@ static char *scatter(const gnn_scatter_t *plot)
 
 static gnn_heatmap_t plain(gnn_real_t *values, int64_t rows, int64_t cols)
 {
-    return (gnn_heatmap_t){
-        .values = gnn_tensor(values, rows, cols), .mark_row = -1, .mark_col = -1};
+    return (gnn_heatmap_t){.values = gnn_tensor(values, rows, cols), .mark_row = -1, .mark_col = -1};
 }
 
 static int count(const char *text, const char *what)
@@ -123,8 +122,7 @@ static bool comma_locale(void)
     const uint32_t wide[2] = {',', 0};
     FILE *file = fopen(path, "wb");
     fwrite(head, sizeof head, 1, file);
-    fwrite(",\0\0\0\0\0\0\0", 8, 1,
-           file); /* decimal point, thousands separator, grouping, padding */
+    fwrite(",\0\0\0\0\0\0\0", 8, 1, file); /* decimal point, thousands separator, grouping, padding */
     fwrite(wide, sizeof wide, 1, file);
     fwrite("UTF-8", 6, 1, file);
     fclose(file);

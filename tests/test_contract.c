@@ -69,7 +69,7 @@ END_TEST
 
 /* ---- larger ones: every pair of levels of any two factors ---- */
 
-enum { FACTOR_MESSAGE, FACTOR_AGGREGATOR, FACTOR_GRAPH, FACTOR_SIZE, FACTOR_WIDTH, FACTOR_HEADS, FACTOR_FORM, FACTORS };
+enum { FACTOR_MESSAGE, FACTOR_AGGREGATOR, FACTOR_GRAPH, FACTOR_SIZE, FACTOR_WIDTH, FACTOR_HEADS, FACTORS };
 enum { LEVELS = 24 };
 
 static const int64_t large_sizes[] = {63, 64, 65, 127, 128, 129, 257};
@@ -114,28 +114,29 @@ static int64_t next_setting(plan_t *plan, draw_t *d, int64_t best[FACTORS])
 static void check_setting(const int64_t at[FACTORS], uint64_t seed)
 {
     size_t kind = (size_t)at[FACTOR_GRAPH];
-    gnn_graph_t *g = contract_graph(kind, large_sizes[at[FACTOR_SIZE]], seed), *edges = contract_edges_of(g);
-    contract_case_t c = contract_case((size_t)at[FACTOR_MESSAGE], (size_t)at[FACTOR_AGGREGATOR], at[FACTOR_FORM] ? edges : g, contract_graph_name(kind), seed);
+    gnn_graph_t *g = contract_graph(kind, large_sizes[at[FACTOR_SIZE]], seed);
+    contract_case_t c = contract_case((size_t)at[FACTOR_MESSAGE], (size_t)at[FACTOR_AGGREGATOR], g, contract_graph_name(kind), seed);
     c.d_v = large_widths[at[FACTOR_WIDTH]];
     if (contract_scored(&c))
         set_heads(&c, head_variants[at[FACTOR_HEADS]]);
-    contract_draw_switches(&c, at[FACTOR_FORM] == 2);
-    contract_check(&c);
-    gnn_graph_free(edges);
+    check_forms(c);
     gnn_graph_free(g);
 }
 
 START_TEST(larger_sizes_drawn_pairwise)
 {
     static plan_t plan;
-    plan = (plan_t){.levels = {(int64_t)gnn_message_count(), (int64_t)gnn_aggregator_count(), (int64_t)contract_graph_count(), 7, 5, 5, 3}};
-    for (int f = 0; f < FACTORS; f++)
-        ck_assert_int_le(plan.levels[f], LEVELS);
     draw_t d = draw_from(contract_seed());
     int64_t best[FACTORS];
+    uint64_t seed = contract_seed();
     contract_open(2);
-    for (int k = 0; next_setting(&plan, &d, best) > 0 && !(contract_small() && k == 6); k++)
-        check_setting(best, contract_seed() + 7919 * (uint64_t)k);
+    for (int round = 0; round < (contract_small() ? 1 : 3); round++) {
+        plan = (plan_t){.levels = {(int64_t)gnn_message_count(), (int64_t)gnn_aggregator_count(), (int64_t)contract_graph_count(), 7, 5, 5}};
+        for (int f = 0; f < FACTORS; f++)
+            ck_assert_int_le(plan.levels[f], LEVELS);
+        for (int k = 0; next_setting(&plan, &d, best) > 0 && !(contract_small() && k == 6); k++)
+            check_setting(best, seed += 7919);
+    }
     contract_close();
     contract_assert("larger sizes");
 }

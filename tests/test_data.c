@@ -1,45 +1,7 @@
-/* Data sets: the real ones where they are there, every layout made by hand, and every way in which one can be wrong. */
-#include "io_bytes.h"
+/* Data sets: the real ones where they are there, and every layout made by hand. */
+#include "data_tiny.h"
 
 #include <gnn/graph.h>
-
-/* ---- a tiny set: 4 nodes, edges 0-1, 1-2 (stored twice and one way), a self-loop on 3; 3 sparse features ---- */
-
-#define INT64(name, n, ...) {name, GNN_DTYPE_INT64, 1, {n}, n, (const int64_t[]){__VA_ARGS__}}
-#define INT32(name, n, ...) {name, GNN_DTYPE_INT32, 1, {n}, n, (const int32_t[]){__VA_ARGS__}}
-#define FLOAT32(name, n, ...) {name, GNN_DTYPE_FLOAT32, 1, {n}, n, (const float[]){__VA_ARGS__}}
-#define FLOAT64(name, n, ...) {name, GNN_DTYPE_FLOAT64, 1, {n}, n, (const double[]){__VA_ARGS__}}
-#define BOOL(name, n, ...) {name, GNN_DTYPE_BOOL, 1, {n}, n, (const uint8_t[]){__VA_ARGS__}}
-#define MATRIX(name, dtype, type, rows, cols, ...) {name, dtype, 2, {rows, cols}, (rows) * (cols), (const type[]){__VA_ARGS__}}
-
-enum { PARTS = 11 };
-static const gnn_array_t tiny[PARTS] = {
-    INT64("adj_indptr", 5, 0, 1, 3, 3, 5), INT32("adj_indices", 5, 1, 2, 2, 3, 0), INT64("adj_shape", 2, 4, 4),
-    INT64("attr_indptr", 5, 0, 2, 3, 3, 4), INT32("attr_indices", 4, 0, 2, 1, 0), FLOAT32("attr_data", 4, 1, 3, -2, 0.5f),
-    INT64("attr_shape", 2, 4, 3), INT32("labels", 4, 0, 2, 2, -7),
-    BOOL("train_mask", 4, 1, 0, 0, 0), BOOL("val_mask", 4, 0, 1, 0, 0), BOOL("test_mask", 4, 0, 0, 1, 0),
-};
-
-/* Writes the tiny set with some arrays replaced (same name), added, or taken out (ndim -1). */
-static const char *write_tiny(int count, const gnn_array_t *changes)
-{
-    gnn_array_t arrays[PARTS + 8];
-    int n = PARTS;
-    memcpy(arrays, tiny, sizeof tiny);
-    for (int c = 0; c < count; c++) {
-        int k = 0;
-        while (k < n && strcmp(arrays[k].name, changes[c].name) != 0)
-            k++;
-        if (changes[c].ndim < 0)
-            arrays[k] = arrays[--n];
-        else
-            arrays[k] = changes[c];
-        n += k == n;
-    }
-    const char *path = in_folder("tiny.npz");
-    ck_ok(gnn_npz_write(path, n, arrays));
-    return path;
-}
 
 static gnn_data_t *open_tiny(int count, const gnn_array_t *changes)
 {
@@ -51,13 +13,15 @@ static gnn_data_t *open_tiny(int count, const gnn_array_t *changes)
     return data;
 }
 
-static void check_messages(const gnn_data_t *data, int count, const int64_t *src, const int64_t *dst)
+static void check_messages(const gnn_data_t *data, int count, const int64_t *src,
+                           const int64_t *dst)
 {
     int64_t s[16], d[16];
     ck_assert_int_eq(gnn_graph_n_pairs(data->graph), count);
     ck_ok(gnn_graph_pairs(data->graph, s, d, NULL));
     for (int k = 0; k < count; k++)
-        ck_assert_msg(s[k] == src[k] && d[k] == dst[k], "message %d goes from %d to %d", k, (int)s[k], (int)d[k]);
+        ck_assert_msg(s[k] == src[k] && d[k] == dst[k], "message %d goes from %d to %d", k,
+                      (int)s[k], (int)d[k]);
 }
 
 static const int64_t tiny_src[6] = {1, 3, 0, 2, 1, 0}, tiny_dst[6] = {0, 0, 1, 1, 2, 3};
@@ -78,7 +42,9 @@ START_TEST(planetoid_layout)
         for (int i = 0; i < 4; i++)
             ck_assert_int_eq(data->masks[k][0][i], i == k);
     gnn_data_describe(data, text, sizeof text);
-    ck_assert_str_eq(text, "tiny: 4 nodes, 6 messages, 3 sparse features (4 stored), 3 classes; 1 split: 1 train, 1 validation, 1 test");
+    ck_assert_str_eq(
+        text,
+        "tiny: 4 nodes, 6 messages, 3 sparse features (4 stored), 3 classes; 1 split: 1 train, 1 validation, 1 test");
     for (size_t n = 0; n < 60; n++) {
         char cut[61];
         memset(cut, 'x', sizeof cut);
@@ -105,10 +71,14 @@ START_TEST(heterophilous_layout)
     ck_ok(gnn_npz_write(in_folder("few.edges.npz"), 6, arrays));
     ck_ok(gnn_data_open(&data, in_folder("few.edges.npz")));
     check_messages(data, 4, (const int64_t[]){1, 2, 0, 0}, (const int64_t[]){0, 0, 1, 2});
-    ck_assert(!data->sparse.indptr && data->x.rows == 3 && data->x.cols == 2 && data->x.data[5] == 2);
-    ck_assert(data->masks[GNN_TRAIN][1][1] == 1 && data->masks[GNN_TEST][1][0] == 1 && data->masks[GNN_TEST][0][0] == 0);
+    ck_assert(!data->sparse.indptr && data->x.rows == 3 && data->x.cols == 2 &&
+              data->x.data[5] == 2);
+    ck_assert(data->masks[GNN_TRAIN][1][1] == 1 && data->masks[GNN_TEST][1][0] == 1 &&
+              data->masks[GNN_TEST][0][0] == 0);
     gnn_data_describe(data, text, sizeof text);
-    ck_assert_str_eq(text, "few.edges: 3 nodes, 4 messages, 2 dense features, 2 classes; 2 splits, the first: 1 train, 1 validation, 1 test");
+    ck_assert_str_eq(
+        text,
+        "few.edges: 3 nodes, 4 messages, 2 dense features, 2 classes; 2 splits, the first: 1 train, 1 validation, 1 test");
     ck_ok(gnn_data_row_normalise(data));
     const gnn_real_t want[6] = {(gnn_real_t)0.25, (gnn_real_t)0.75, 0, 0, -1, 2};
     ck_assert_mem_eq(data->x.data, want, sizeof want);
@@ -129,127 +99,19 @@ END_TEST
 
 START_TEST(other_names_and_types)
 {
-    const gnn_array_t no_attr[] = {{.name = "attr_indptr", .ndim = -1}, MATRIX("attr_matrix", GNN_DTYPE_UINT8, uint8_t, 4, 1, 1, 2, 3, 4)};
+    const gnn_array_t no_attr[] = {
+        {.name = "attr_indptr", .ndim = -1},
+        MATRIX("attr_matrix", GNN_DTYPE_UINT8, uint8_t, 4, 1, 1, 2, 3, 4)};
     gnn_data_t *data = open_tiny(2, no_attr);
     ck_assert(data->x.data && data->x.data[3] == 4);
     gnn_data_free(data);
-    const gnn_array_t x[] = {{.name = "attr_indptr", .ndim = -1}, MATRIX("x", GNN_DTYPE_FLOAT32, float, 4, 2, 1, 2, 3, 4, 5, 6, 7, 8),
-                             FLOAT64("adj_data", 5, 1, 1, 1, 1, 1), {"labels", GNN_DTYPE_UINT8, 1, {4}, 4, "\3\0\1\2"}};
+    const gnn_array_t x[] = {{.name = "attr_indptr", .ndim = -1},
+                             MATRIX("x", GNN_DTYPE_FLOAT32, float, 4, 2, 1, 2, 3, 4, 5, 6, 7, 8),
+                             FLOAT64("adj_data", 5, 1, 1, 1, 1, 1),
+                             {"labels", GNN_DTYPE_UINT8, 1, {4}, 4, "\3\0\1\2"}};
     data = open_tiny(4, x);
     ck_assert(data->x.data[7] == 8 && data->classes == 4 && data->labels[0] == 3);
     gnn_data_free(data);
-}
-END_TEST
-
-/* ---- wrong sets ---- */
-
-static const struct {
-    gnn_array_t change;
-    int code;
-    const char *words;
-} wrong[] = {
-    {INT64("adj_indptr", 5, 1, 1, 3, 3, 5), GNN_EFORMAT, "tiny.npz: adj_indptr: starts at 1, expected 0"},
-    {INT64("adj_indptr", 5, 0, 3, 1, 3, 5), GNN_EFORMAT, "adj_indptr: falls from 3 to 1 at row 1"},
-    {INT64("adj_indptr", 5, 0, 1, 3, 3, 4), GNN_EFORMAT, "adj_indptr: ends at 4, adj_indices holds 5"},
-    {INT64("adj_indptr", 5, 0, 1, 3, 3, INT64_MAX), GNN_EFORMAT, "ends at 9223372036854775807"},
-    {INT64("adj_indptr", 4, 0, 1, 3, 5), GNN_EFORMAT, "adj_indptr: 4 numbers, expected 5 for 4 rows"},
-    {FLOAT32("adj_indptr", 5, 0, 1, 3, 3, 5), GNN_EFORMAT, "adj_indptr: whole numbers are expected, its type is float32"},
-    {MATRIX("adj_indptr", GNN_DTYPE_INT64, int64_t, 1, 5, 0, 1, 3, 3, 5), GNN_EFORMAT, "adj_indptr: 2 dimensions, expected 1"},
-    {{.name = "adj_indptr", .ndim = -1}, GNN_EFORMAT, "the array adj_indptr is missing"},
-    {{.name = "adj_indices", .ndim = -1}, GNN_EFORMAT, "the array adj_indices is missing"},
-    {INT32("adj_indices", 5, 1, 2, 4, 3, 0), GNN_EFORMAT, "adj_indices: column 4 at position 2 (row 1), there are 4 columns"},
-    {INT32("adj_indices", 5, 1, 2, 2, 3, -1), GNN_EFORMAT, "adj_indices: column -1 at position 4 (row 3)"},
-    {{"adj_indices", GNN_DTYPE_UINT64, 1, {5}, 5, (const uint64_t[]){1, 2, 2, 3, UINT64_MAX}}, GNN_EFORMAT, "column 9223372036854775807"},
-    {INT64("adj_shape", 2, 4, 5), GNN_EFORMAT, "adj_shape: 4 x 5 is no square"},
-    {INT64("adj_shape", 2, 5, 5), GNN_EFORMAT, "adj_shape: 5 rows, there are labels for 4 nodes"},
-    {INT64("adj_shape", 1, 4), GNN_EFORMAT, "adj_shape: 1 numbers, expected 2"},
-    {INT64("adj_shape", 2, 4, (int64_t)1 << 40), GNN_EFORMAT, "adj_shape: 1099511627776 columns"},
-    {INT64("adj_shape", 2, -4, 4), GNN_EFORMAT, "adj_shape: -4 rows"},
-    {FLOAT32("adj_data", 4, 1, 1, 1, 1), GNN_EFORMAT, "adj_data: 4 weights, adj_indices holds 5"},
-    {INT64("attr_indptr", 5, 0, 2, 3, 2, 4), GNN_EFORMAT, "attr_indptr: falls from 3 to 2 at row 2"},
-    {INT32("attr_indices", 4, 0, 3, 1, 0), GNN_EFORMAT, "attr_indices: column 3 at position 1 (row 0), there are 3 columns"},
-    {INT64("attr_shape", 2, 3, 3), GNN_EFORMAT, "attr_shape: 3 rows, there are labels for 4 nodes"},
-    {{.name = "attr_data", .ndim = -1}, GNN_EFORMAT, "the array attr_data is missing"},
-    {{.name = "attr_indptr", .ndim = -1}, GNN_EFORMAT, "there are no features"},
-    {FLOAT32("attr_data", 3, 1, 3, -2), GNN_EFORMAT, "attr_data: 3 numbers, attr_indices holds 4"},
-    {FLOAT32("attr_data", 4, 1, 3, NAN, 1), GNN_ENUMERIC, "attr_data: nan at row 1, column 1"},
-    {FLOAT32("attr_data", 4, 1, -INFINITY, 2, 1), GNN_ENUMERIC, "attr_data: -inf at row 0, column 2"},
-    {INT32("labels", 3, 0, 2, 2), GNN_EFORMAT, "adj_shape: 4 rows, there are labels for 3 nodes"},
-    {INT32("labels", 4, -1, -1, -2, -3), GNN_EFORMAT, "labels: no node has one"},
-    {INT32("labels", 4, 0, 65536, 2, 1), GNN_EFORMAT, "labels: class 65536 at node 1, less than 65536 is expected"},
-    {INT64("labels", 4, 0, 1, INT64_MAX, 1), GNN_EFORMAT, "labels: class 9223372036854775807 at node 2"},
-    {FLOAT32("labels", 4, 0, 1, 2, 1), GNN_EFORMAT, "labels: whole numbers are expected"},
-    {{"labels", GNN_DTYPE_INT32, 1, {0}, 0, NULL}, GNN_EFORMAT, "labels: 0 nodes"},
-    {{.name = "labels", .ndim = -1}, GNN_EFORMAT, "the array labels is missing"},
-    {{.name = "val_mask", .ndim = -1}, GNN_EFORMAT, "the array val_mask is missing"},
-    {BOOL("val_mask", 3, 0, 1, 0), GNN_EFORMAT, "val_mask: its shape is 3, expected 4 or splits x 4"},
-    {MATRIX("val_mask", GNN_DTYPE_BOOL, uint8_t, 2, 4, 0, 1, 0, 0, 0, 1, 0, 0), GNN_EFORMAT, "val_mask: 2 splits, train_mask has 1"},
-    {{"val_mask", GNN_DTYPE_BOOL, 2, {0, 4}, 0, NULL}, GNN_EFORMAT, "val_mask: its shape is 0 x 4"},
-    {BOOL("test_mask", 4, 0, 0, 0, 1), GNN_EFORMAT, "test_mask: split 0 takes node 3, which has no label"},
-    {FLOAT32("test_mask", 4, 0, 0, 1, 0), GNN_EFORMAT, "test_mask: whole numbers"},
-    {MATRIX("edges", GNN_DTYPE_INT64, int64_t, 2, 2, 0, 1, 1, 4), GNN_EFORMAT, "edges: node 4 in row 1, there are 4 nodes"},
-    {MATRIX("edges", GNN_DTYPE_INT64, int64_t, 2, 2, 0, -1, 1, 3), GNN_EFORMAT, "edges: node -1 in row 0, there are 4 nodes"},
-    {MATRIX("edges", GNN_DTYPE_INT64, int64_t, 2, 3, 0, 1, 1, 3, 0, 0), GNN_EFORMAT, "edges: its shape is 2 x 3, expected m x 2"},
-};
-
-START_TEST(wrong_sets_are_named)
-{
-    gnn_data_t *data = (gnn_data_t *)1;
-    ck_fails(gnn_data_open(&data, write_tiny(1, &wrong[_i].change)), wrong[_i].code, wrong[_i].words);
-    ck_assert_ptr_null(data);
-    ck_assert_msg(strncmp(gnn_error_message(), "tiny.npz: ", 10) == 0, "\"%s\"", gnn_error_message());
-}
-END_TEST
-
-START_TEST(wrong_dense_features)
-{
-    const struct {
-        gnn_array_t x;
-        int code;
-        const char *words;
-    } cases[] = {
-        {MATRIX("x", GNN_DTYPE_FLOAT32, float, 3, 1, 1, 2, 3), GNN_EFORMAT, "x: 3 rows, there are labels for 4 nodes"},
-        {FLOAT32("x", 4, 1, 2, 3, 4), GNN_EFORMAT, "x: 1 dimensions, expected 2"},
-        {MATRIX("x", GNN_DTYPE_FLOAT64, double, 4, 2, 1, 2, 3, 4, 5, NAN, 7, 8), GNN_ENUMERIC, "x: nan at row 2, column 1"},
-        {MATRIX("x", GNN_DTYPE_FLOAT64, double, 4, 1, 1, 2, 3, GNN_DOUBLE ? INFINITY : 1e300), GNN_ENUMERIC, "at row 3, column 0"},
-    };
-    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
-        const gnn_array_t changes[2] = {{.name = "attr_indptr", .ndim = -1}, cases[k].x};
-        gnn_data_t *data = (gnn_data_t *)1;
-        ck_fails(gnn_data_open(&data, write_tiny(2, changes)), cases[k].code, cases[k].words);
-        ck_assert_ptr_null(data);
-    }
-}
-END_TEST
-
-START_TEST(objects_in_place_of_numbers_are_named)
-{
-    static bytes_t npy, b;
-    gnn_data_t *data;
-    npy.n = b.n = 0;
-    put_npy(&npy, 1, "{'descr': '|O', 'fortran_order': False, 'shape': (), }", "pickle", 6);
-    put_zip(&b, &(zip_entry_t){.name = "labels.npy", .data = npy.at, .size = npy.n}, 1);
-    ck_fails(gnn_data_open(&data, write_bytes("o.npz", b.at, b.n)), GNN_EFORMAT, "o.npz: labels: holds no plain numbers (its type is '|O')");
-    ck_fails(gnn_data_open(NULL, in_folder("o.npz")), GNN_EINVALID, "no place");
-}
-END_TEST
-
-START_TEST(every_allocation_of_a_set_fails_once)
-{
-    const char *path = write_tiny(3, (gnn_array_t[]){{.name = "train_mask", .ndim = -1}, {.name = "val_mask", .ndim = -1}, {.name = "test_mask", .ndim = -1}});
-    gnn_data_t *data = NULL;
-    int rc = GNN_EMEMORY;
-    int64_t n = 1;
-    for (; rc == GNN_EMEMORY; n++) {
-        gnn__fail_allocation(n);
-        rc = gnn_data_open(&data, path);
-        gnn__fail_allocation(0);
-        ck_assert(rc == GNN_OK || (rc == GNN_EMEMORY && !data));
-    }
-    ck_ok(rc);
-    ck_assert_int_gt(n, 30);
-    gnn_data_free(data);
-    gnn_data_free(NULL);
 }
 END_TEST
 
@@ -267,7 +129,8 @@ static void check_disjoint(const gnn_data_t *data)
 {
     for (int64_t s = 0; s < data->n_splits; s++)
         for (int64_t i = 0; i < data->n; i++)
-            ck_assert_int_le(data->masks[0][s][i] + data->masks[1][s][i] + data->masks[2][s][i], data->labels[i] >= 0);
+            ck_assert_int_le(data->masks[0][s][i] + data->masks[1][s][i] + data->masks[2][s][i],
+                             data->labels[i] >= 0);
 }
 
 /* `n` nodes without edges in classes of unequal size; every tenth has no label. */
@@ -277,8 +140,10 @@ static gnn_data_t *open_unsplit(int64_t n)
     int32_t *labels = malloc((size_t)n * sizeof *labels);
     for (int64_t i = 0; i < n; i++)
         labels[i] = i % 10 == 9 ? -1 : i % 7 == 0 ? 0 : i % 2 ? 1 : 2;
-    const gnn_array_t arrays[] = {{"adj_indptr", GNN_DTYPE_INT64, 1, {n + 1}, n + 1, zeros}, {"adj_indices", GNN_DTYPE_INT32, 1, {0}, 0, NULL},
-                                  {"adj_shape", GNN_DTYPE_INT64, 1, {2}, 2, shape}, {"x", GNN_DTYPE_FLOAT32, 2, {n, 0}, 0, NULL},
+    const gnn_array_t arrays[] = {{"adj_indptr", GNN_DTYPE_INT64, 1, {n + 1}, n + 1, zeros},
+                                  {"adj_indices", GNN_DTYPE_INT32, 1, {0}, 0, NULL},
+                                  {"adj_shape", GNN_DTYPE_INT64, 1, {2}, 2, shape},
+                                  {"x", GNN_DTYPE_FLOAT32, 2, {n, 0}, 0, NULL},
                                   {"labels", GNN_DTYPE_INT32, 1, {n}, n, labels}};
     gnn_data_t *data;
     ck_ok(gnn_npz_write(in_folder("unsplit.npz"), 5, arrays));
@@ -322,27 +187,68 @@ static const struct {
     double features;
     int64_t labels, messages, marked[3];
 } real_sets[] = {
-    {"planetoid/cora.npz", "cora: 2,708 nodes, 10,556 messages, 1,433 sparse features (49,216 stored), 7 classes; "
-                           "1 split: 140 train, 500 validation, 1,000 test", 49216, 7781, 5355150, {9730, 194750, 2207500}},
-    {"planetoid/citeseer.npz", "citeseer: 3,327 nodes, 9,104 messages, 3,703 sparse features (105,165 stored), 6 classes; "
-                               "1 split: 120 train, 500 validation, 1,000 test", 105165, 8953, 4588865, {7140, 184750, 2816427}},
-    {"planetoid/pubmed.npz", "pubmed: 19,717 nodes, 88,648 messages, 500 sparse features (988,031 stored), 3 classes; "
-                             "1 split: 60 train, 500 validation, 1,000 test", 38716.295094509376, 23489, 44598661, {1770, 154750, 19216500}},
-    {"heterophilous/minesweeper.npz", "minesweeper: 10,000 nodes, 78,804 messages, 7 dense features, 2 classes; "
-                                      "10 splits, the first: 5,000 train, 2,500 validation, 2,500 test", 10000, 2000, 39713452, {2500463584, 1249647873, 1249838543}},
-    {"heterophilous/tolokers.npz", "tolokers: 11,758 nodes, 1,038,000 messages, 10 dense features, 2 classes; "
-                                   "10 splits, the first: 5,879 train, 2,939 validation, 2,940 test", 44970.000052578136, 2566, 523293370, {3456610059, 1726913615, 1728945736}},
-    {"heterophilous/chameleon_filtered.npz", "chameleon_filtered: 890 nodes, 17,708 messages, 2,325 dense features, 5 classes; "
-                                             "10 splits, the first: 409 train, 287 validation, 194 test", 9903, 1608, 8950421, {18949594, 12826341, 7824615}},
-    {"npz-plain/amazon_photo.npz", "amazon_photo: 7,650 nodes, 238,162 messages, 745 sparse features (1,979,909 stored), 8 classes; "
-                                   "1 split: 160 train, 500 validation, 1,000 test", 1979909, 27443, 120108660, {0, 0, 0}},
-    {"npz-plain/coauthor_cs.npz", "coauthor_cs: 18,333 nodes, 163,788 messages, 6,805 sparse features (1,092,079 stored), 15 classes; "
-                                  "1 split: 300 train, 500 validation, 1,000 test", 1741991, 146221, 82596817, {0, 0, 0}},
+    {"planetoid/cora.npz",
+     "cora: 2,708 nodes, 10,556 messages, 1,433 sparse features (49,216 stored), 7 classes; "
+     "1 split: 140 train, 500 validation, 1,000 test",
+     49216,
+     7781,
+     5355150,
+     {9730, 194750, 2207500}},
+    {"planetoid/citeseer.npz",
+     "citeseer: 3,327 nodes, 9,104 messages, 3,703 sparse features (105,165 stored), 6 classes; "
+     "1 split: 120 train, 500 validation, 1,000 test",
+     105165,
+     8953,
+     4588865,
+     {7140, 184750, 2816427}},
+    {"planetoid/pubmed.npz",
+     "pubmed: 19,717 nodes, 88,648 messages, 500 sparse features (988,031 stored), 3 classes; "
+     "1 split: 60 train, 500 validation, 1,000 test",
+     38716.295094509376,
+     23489,
+     44598661,
+     {1770, 154750, 19216500}},
+    {"heterophilous/minesweeper.npz",
+     "minesweeper: 10,000 nodes, 78,804 messages, 7 dense features, 2 classes; "
+     "10 splits, the first: 5,000 train, 2,500 validation, 2,500 test",
+     10000,
+     2000,
+     39713452,
+     {2500463584, 1249647873, 1249838543}},
+    {"heterophilous/tolokers.npz",
+     "tolokers: 11,758 nodes, 1,038,000 messages, 10 dense features, 2 classes; "
+     "10 splits, the first: 5,879 train, 2,939 validation, 2,940 test",
+     44970.000052578136,
+     2566,
+     523293370,
+     {3456610059, 1726913615, 1728945736}},
+    {"heterophilous/chameleon_filtered.npz",
+     "chameleon_filtered: 890 nodes, 17,708 messages, 2,325 dense features, 5 classes; "
+     "10 splits, the first: 409 train, 287 validation, 194 test",
+     9903,
+     1608,
+     8950421,
+     {18949594, 12826341, 7824615}},
+    {"npz-plain/amazon_photo.npz",
+     "amazon_photo: 7,650 nodes, 238,162 messages, 745 sparse features (1,979,909 stored), 8 classes; "
+     "1 split: 160 train, 500 validation, 1,000 test",
+     1979909,
+     27443,
+     120108660,
+     {0, 0, 0}},
+    {"npz-plain/coauthor_cs.npz",
+     "coauthor_cs: 18,333 nodes, 163,788 messages, 6,805 sparse features (1,092,079 stored), 15 classes; "
+     "1 split: 300 train, 500 validation, 1,000 test",
+     1741991,
+     146221,
+     82596817,
+     {0, 0, 0}},
 };
 
 static void check_digests(const gnn_data_t *data, int which)
 {
-    int64_t m = gnn_graph_n_pairs(data->graph), labels = 0, messages = 0, stored = data->sparse.indptr ? data->sparse.indptr[data->n] : data->n * data->features;
+    int64_t m = gnn_graph_n_pairs(data->graph), labels = 0, messages = 0,
+            stored = data->sparse.indptr ? data->sparse.indptr[data->n] : data->n * data->features;
     int64_t *src = malloc((size_t)m * sizeof *src), *dst = malloc((size_t)m * sizeof *dst);
     const gnn_real_t *values = data->sparse.indptr ? data->sparse.values : data->x.data;
     double sum = 0;
@@ -390,12 +296,15 @@ START_TEST(karate_club)
 {
     gnn_data_t *data;
 #if GNN_HAS_IGRAPH
-    static const int first_club[17] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 17, 18, 20, 22}, train[4] = {1, 2, 33, 34};
+    static const int first_club[17] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 17, 18, 20, 22},
+                     train[4] = {1, 2, 33, 34};
     char text[300];
     int64_t src[156], dst[156], between = 0, leader = 0;
     ck_ok(gnn_data_karate(&data));
     gnn_data_describe(data, text, sizeof text);
-    ck_assert_str_eq(text, "karate: 34 nodes, 156 messages, 34 sparse features (34 stored), 2 classes; 1 split: 4 train, 8 validation, 22 test");
+    ck_assert_str_eq(
+        text,
+        "karate: 34 nodes, 156 messages, 34 sparse features (34 stored), 2 classes; 1 split: 4 train, 8 validation, 22 test");
     ck_ok(gnn_graph_validate(data->graph));
     ck_ok(gnn_sparse_validate(&data->sparse, "features"));
     check_disjoint(data);
@@ -439,10 +348,6 @@ int main(void)
     tcase_add_test(tests, heterophilous_layout);
     tcase_add_test(tests, sparse_rows_are_normalised);
     tcase_add_test(tests, other_names_and_types);
-    tcase_add_loop_test(tests, wrong_sets_are_named, 0, (int)(sizeof wrong / sizeof wrong[0]));
-    tcase_add_test(tests, wrong_dense_features);
-    tcase_add_test(tests, objects_in_place_of_numbers_are_named);
-    tcase_add_test(tests, every_allocation_of_a_set_fails_once);
     tcase_add_test(tests, drawn_splits);
     tcase_add_loop_test(tests, real_set, 0, (int)(sizeof real_sets / sizeof real_sets[0]));
     tcase_add_test(tests, karate_club);

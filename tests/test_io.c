@@ -5,7 +5,8 @@ static const int32_t six[6] = {1, -2, 3, -4, 5, -6};
 static const char int_dictionary[] = "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }";
 
 /* One entry made of one .npy. */
-static void put_npz(bytes_t *b, const zip_entry_t *how, int major, const char *dictionary, const void *data, size_t n)
+static void put_npz(bytes_t *b, const zip_entry_t *how, int major, const char *dictionary,
+                    const void *data, size_t n)
 {
     static bytes_t npy;
     zip_entry_t e = *how;
@@ -59,7 +60,8 @@ START_TEST(npz_versions_and_spellings)
                 static bytes_t b;
                 put_npz(&b, &ways[way], major, spellings[s], six, sizeof six);
                 gnn_arrays_t *got = accepted(gnn_npz_read, &b);
-                const gnn_array_t want = {ways[way].name ? "folder/b" : "a", GNN_DTYPE_INT32, 2, {2, 3}, 6, six};
+                const gnn_array_t want = {
+                    ways[way].name ? "folder/b" : "a", GNN_DTYPE_INT32, 2, {2, 3}, 6, six};
                 check_sample(got, &want, 1);
                 gnn_arrays_free(got);
             }
@@ -74,26 +76,34 @@ START_TEST(npz_fortran_order_is_turned)
         for (int j = 0; j < 3; j++)
             for (int k = 0; k < 4; k++)
                 stored[i + 2 * j + 6 * k] = 100 * i + 10 * j + k;
-    put_npz(&b, &(zip_entry_t){0}, 1, "{'descr': '<i4', 'fortran_order': True, 'shape': (2, 3, 4)}", stored, sizeof stored);
+    put_npz(&b, &(zip_entry_t){0}, 1, "{'descr': '<i4', 'fortran_order': True, 'shape': (2, 3, 4)}",
+            stored, sizeof stored);
     gnn_arrays_t *got = accepted(gnn_npz_read, &b);
     for (int k = 0; k < 24; k++)
-        ck_assert_int_eq((int)gnn_array_get(gnn_arrays_at(got, 0), k), 100 * (k / 12) + 10 * (k / 4 % 3) + k % 4);
+        ck_assert_int_eq((int)gnn_array_get(gnn_arrays_at(got, 0), k),
+                         100 * (k / 12) + 10 * (k / 4 % 3) + k % 4);
     gnn_arrays_free(got);
 }
 END_TEST
 
 START_TEST(npz_leaves_out_what_is_no_number)
 {
-    static const char *const types[] = {"'|O'", "'<U7'", "'|S3'", "[('a', '<i4'), ('b', '<f8', (2,))]", "'<M8[ns]'", "'|V8'", "'<c16'", "'>U2'"};
+    static const char *const types[] = {
+        "'|O'",      "'<U7'", "'|S3'",  "[('a', '<i4'), ('b', '<f8', (2,))]",
+        "'<M8[ns]'", "'|V8'", "'<c16'", "'>U2'"};
     for (size_t k = 0; k < sizeof types / sizeof types[0]; k++) {
         char dictionary[200];
         static bytes_t object, plain, b;
         object.n = plain.n = b.n = 0;
-        snprintf(dictionary, sizeof dictionary, "{'descr': %s, 'fortran_order': False, 'shape': (2,), }", types[k]);
+        snprintf(dictionary, sizeof dictionary,
+                 "{'descr': %s, 'fortran_order': False, 'shape': (2,), }", types[k]);
         put_npy(&object, 1, dictionary, "cos\nsystem\n(S'exit'\ntR.", 23);
         put_npy(&plain, 1, int_dictionary, six, sizeof six);
-        put_zip(&b, (zip_entry_t[]){{.name = "names.npy", .data = object.at, .size = object.n}, {.name = "a.npy", .data = plain.at, .size = plain.n},
-                                    {.name = "readme.txt", .data = "hello", .size = 5}}, 3);
+        put_zip(&b,
+                (zip_entry_t[]){{.name = "names.npy", .data = object.at, .size = object.n},
+                                {.name = "a.npy", .data = plain.at, .size = plain.n},
+                                {.name = "readme.txt", .data = "hello", .size = 5}},
+                3);
         gnn_arrays_t *got = accepted(gnn_npz_read, &b);
         ck_assert_int_eq(gnn_arrays_count(got), 1);
         ck_assert_ptr_null(gnn_arrays_find(got, "names"));
@@ -126,8 +136,10 @@ static const struct {
     {"{'descr': '<i4', 'fortran_order': False, 'shape': (9223372036854775808,)}", "over 2^63"},
     {"{'descr': '<i4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", "does not fit"},
     {"{'descr': '<i4', 'fortran_order': False, 'shape': (4611686018427387904,)}", "does not fit"},
-    {"{'descr': '<i4', 'fortran_order': False, 'shape': (0, 4294967296, 4294967296)}", "does not fit"},
-    {"{'descr': '<i4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,6)}", "more than 8 dimensions"},
+    {"{'descr': '<i4', 'fortran_order': False, 'shape': (0, 4294967296, 4294967296)}",
+     "does not fit"},
+    {"{'descr': '<i4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,6)}",
+     "more than 8 dimensions"},
     {"{'descr': '<i4', 'fortran_order': False}", "'shape' is missing"},
     {"{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), 'shape': (2, 3)}", "stands twice"},
     {"{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), 'x': 1}", "unknown key 'x'"},
@@ -137,18 +149,23 @@ static const struct {
     {"{'descr': '<i\\x34', 'fortran_order': False, 'shape': (2, 3)}", "a type"},
     {"['descr']", "'{'"},
     {"", "'{'"},
-    {"{'descr': '<i4', 'fortran_order': False, 'shape': (10556,)}", "declares 10556 int32 (42224 bytes), the archive holds 24"},
-    {"{'descr': '<i4', 'fortran_order': False, 'shape': (5,)}", "declares 5 int32 (20 bytes), the archive holds 24"},
-    {"{'descr': '<i4', 'fortran_order': False, 'shape': (274877906944,)}", "declares 274877906944 int32 (1099511627776 bytes), the archive holds 24"},
+    {"{'descr': '<i4', 'fortran_order': False, 'shape': (10556,)}",
+     "declares 10556 int32 (42224 bytes), the archive holds 24"},
+    {"{'descr': '<i4', 'fortran_order': False, 'shape': (5,)}",
+     "declares 5 int32 (20 bytes), the archive holds 24"},
+    {"{'descr': '<i4', 'fortran_order': False, 'shape': (274877906944,)}",
+     "declares 274877906944 int32 (1099511627776 bytes), the archive holds 24"},
 };
 
 START_TEST(npz_bad_headers)
 {
     static bytes_t b;
     for (size_t k = 0; k < sizeof bad_headers / sizeof bad_headers[0]; k++) {
-        put_npz(&b, &(zip_entry_t){.deflate = k & 1}, 1 + (int)(k % 3), bad_headers[k].dictionary, six, sizeof six);
+        put_npz(&b, &(zip_entry_t){.deflate = k & 1}, 1 + (int)(k % 3), bad_headers[k].dictionary,
+                six, sizeof six);
         refused(gnn_npz_read, &b, NULL, GNN_EFORMAT, bad_headers[k].words);
-        ck_assert_msg(strncmp(gnn_error_message(), "bad: a.npy: ", 12) == 0, "\"%s\"", gnn_error_message());
+        ck_assert_msg(strncmp(gnn_error_message(), "bad: a.npy: ", 12) == 0, "\"%s\"",
+                      gnn_error_message());
     }
     char *long_header = malloc(10002);
     memset(long_header, ' ', 10001);
@@ -177,7 +194,8 @@ START_TEST(npz_bad_prefixes)
     refuse_entry("\x93NUMPY\0\0\2\0{}", 12, "npy version 0.0");
     refuse_entry("\x93NUMPY\1\1\2\0{}", 12, "npy version 1.1");
     refuse_entry("\x93NUMPY\2\0\377\377\377\377", 12, "a header of 4294967295 bytes");
-    refuse_entry("\x93NUMPY\1\0\144\0{}", 12, "declares a header of 100 bytes, the archive holds 2");
+    refuse_entry("\x93NUMPY\1\0\144\0{}", 12,
+                 "declares a header of 100 bytes, the archive holds 2");
 }
 END_TEST
 
@@ -192,11 +210,19 @@ static const struct {
     {{.bad_crc = 1, .deflate = 1}, "bad CRC", int_dictionary},
     {{.central_crc = 1}, "inconsistent", int_dictionary},
     {{.declared = 8}, "is stored as it is", int_dictionary},
-    {{.declared = 8, .deflate = 1}, "declares 6 int32 (24 bytes), the archive holds 32", int_dictionary},
-    {{.declared = 8, .deflate = 1}, "data: ", "{'descr': '<i4', 'fortran_order': False, 'shape': (8,), }"},
-    {{.declared = -8, .deflate = 1}, "unpacks to more", "{'descr': '<i4', 'fortran_order': False, 'shape': (4,), }"},
+    {{.declared = 8, .deflate = 1},
+     "declares 6 int32 (24 bytes), the archive holds 32",
+     int_dictionary},
+    {{.declared = 8, .deflate = 1},
+     "data: ",
+     "{'descr': '<i4', 'fortran_order': False, 'shape': (8,), }"},
+    {{.declared = -8, .deflate = 1},
+     "unpacks to more",
+     "{'descr': '<i4', 'fortran_order': False, 'shape': (4,), }"},
     {{.declared = 1000000, .deflate = 1}, "the limit is 1100 to one", int_dictionary},
-    {{.declared = (int64_t)1 << 40, .deflate = 1, .zip64 = 1}, "the limit is 1100 to one", int_dictionary},
+    {{.declared = (int64_t)1 << 40, .deflate = 1, .zip64 = 1},
+     "the limit is 1100 to one",
+     int_dictionary},
     {{.declared = INT64_MAX, .deflate = 1, .zip64 = 1}, "nothing usable", int_dictionary},
     {{.packed = 1000000, .deflate = 1}, "zip", int_dictionary},
 };
@@ -208,7 +234,8 @@ START_TEST(npz_bad_entries)
         put_npz(&b, &bad_entries[k].how, 1, bad_entries[k].dictionary, six, sizeof six);
         refused(gnn_npz_read, &b, NULL, GNN_EFORMAT, bad_entries[k].words);
     }
-    refused(gnn_npz_read, &(bytes_t){.at = "this is no archive at all, just text", .n = 36}, NULL, GNN_EFORMAT, "is not a .npz");
+    refused(gnn_npz_read, &(bytes_t){.at = "this is no archive at all, just text", .n = 36}, NULL,
+            GNN_EFORMAT, "is not a .npz");
 }
 END_TEST
 
@@ -217,7 +244,8 @@ START_TEST(npz_entries_that_share)
     static bytes_t npy, b;
     npy.n = b.n = 0;
     put_npy(&npy, 1, int_dictionary, six, sizeof six);
-    zip_entry_t e[3] = {{.name = "a.npy", .data = npy.at, .size = npy.n}, {.name = "a.npy", .data = npy.at, .size = npy.n}};
+    zip_entry_t e[3] = {{.name = "a.npy", .data = npy.at, .size = npy.n},
+                        {.name = "a.npy", .data = npy.at, .size = npy.n}};
     put_zip(&b, e, 2);
     refused(gnn_npz_read, &b, NULL, GNN_EFORMAT, "same name");
     e[1].same_as_before = e[2].same_as_before = 1;
@@ -232,15 +260,19 @@ START_TEST(npz_limits)
 {
     int64_t n = 4 << 20;
     float *zeros = calloc((size_t)n, sizeof *zeros);
-    gnn_array_t arrays[2] = {{"a", GNN_DTYPE_FLOAT32, 1, {n}, n, zeros}, {"b", GNN_DTYPE_FLOAT32, 1, {n}, n, zeros}};
+    gnn_array_t arrays[2] = {{"a", GNN_DTYPE_FLOAT32, 1, {n}, n, zeros},
+                             {"b", GNN_DTYPE_FLOAT32, 1, {n}, n, zeros}};
     gnn_arrays_t *got;
     ck_ok(gnn_npz_write(in_folder("bomb.npz"), 2, arrays));
     ck_ok(gnn_npz_read(&got, in_folder("bomb.npz"), NULL));
     check_sample(got, arrays, 2);
     gnn_arrays_free(got);
-    ck_fails(gnn_npz_read(&got, in_folder("bomb.npz"), &(gnn_limits_t){.max_ratio = 100}), GNN_EFORMAT, "the limit is 100 to one");
-    ck_fails(gnn_npz_read(&got, in_folder("bomb.npz"), &(gnn_limits_t){.max_bytes = 20 << 20}), GNN_EFORMAT, "bomb.npz: b.npy: declares");
-    ck_fails(gnn_npz_read(&got, in_folder("bomb.npz"), &(gnn_limits_t){.max_entries = 1}), GNN_EFORMAT, "2 entries, the limit is 1");
+    ck_fails(gnn_npz_read(&got, in_folder("bomb.npz"), &(gnn_limits_t){.max_ratio = 100}),
+             GNN_EFORMAT, "the limit is 100 to one");
+    ck_fails(gnn_npz_read(&got, in_folder("bomb.npz"), &(gnn_limits_t){.max_bytes = 20 << 20}),
+             GNN_EFORMAT, "bomb.npz: b.npy: declares");
+    ck_fails(gnn_npz_read(&got, in_folder("bomb.npz"), &(gnn_limits_t){.max_entries = 1}),
+             GNN_EFORMAT, "2 entries, the limit is 1");
     ck_assert_ptr_null(got);
     free(zeros);
 }

@@ -442,8 +442,7 @@ START_TEST(numbers_do_not_follow_the_locale)
     if (!comma_locale()) {
         setlocale(LC_NUMERIC,
                   "C"); /* then this test only says that the same call gives the same bytes */
-        test_skip("numbers_do_not_follow_the_locale",
-                  "no locale with a decimal comma could be made");
+        test_skip("numbers_do_not_follow_the_locale", "no locale with a decimal comma could be made");
     }
     char *heat_comma = heat(&map), *scatter_comma = scatter(&plot);
     ck_assert_str_eq(heat_c, heat_comma);

@@ -7,7 +7,8 @@ static const double halves[3] = {0.5, -1.5, 2.25};
 START_TEST(safetensors_round_trip)
 {
     static const uint16_t brains[2] = {0x3f80, 0xc020};
-    static const char *const metadata[][2] = {{"format", "libgnn"}, {"quote \"\\\n", "caf\xc3\xa9"}};
+    static const char *const metadata[][2] = {{"format", "libgnn"},
+                                              {"quote \"\\\n", "caf\xc3\xa9"}};
     gnn_array_t arrays[SAMPLES + 1];
     gnn_arrays_t *got;
     static bytes_t b;
@@ -35,8 +36,11 @@ START_TEST(safetensors_misaligned_and_unordered)
 {
     static bytes_t b;
     b.n = 0;
-    put_safetensors(&b, "{\"d\":{\"dtype\":\"F64\",\"shape\":[3],\"data_offsets\":[1,25]},\"z\":{\"dtype\":\"F32\",\"shape\":[0,4294967296],"
-                        "\"data_offsets\":[25,25]},\"c\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}   ", "\7", 1);
+    put_safetensors(
+        &b,
+        "{\"d\":{\"dtype\":\"F64\",\"shape\":[3],\"data_offsets\":[1,25]},\"z\":{\"dtype\":\"F32\",\"shape\":[0,4294967296],"
+        "\"data_offsets\":[25,25]},\"c\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}   ",
+        "\7", 1);
     put(&b, halves, sizeof halves);
     gnn_arrays_t *got = accepted(gnn_safetensors_read, &b);
     gnn_real_t reals[3];
@@ -74,15 +78,23 @@ static const struct {
     {TENSOR("\"shape\":[9223372036854775808],\"data_offsets\":[0,24]}"), "header"},
     {TENSOR("\"shape\":[4294967296,4294967296],\"data_offsets\":[0,24]}"), "does not fit"},
     {TENSOR("\"shape\":[0,4294967296,4294967296],\"data_offsets\":[0,0]}"), "does not fit"},
-    {TENSOR("\"shape\":[4611686018427387904],\"data_offsets\":[0,0]}"), "declares 4611686018427387904 int32"},
+    {TENSOR("\"shape\":[4611686018427387904],\"data_offsets\":[0,0]}"),
+     "declares 4611686018427387904 int32"},
     {TENSOR("\"shape\":[1,1,1,1,1,1,1,1,6],\"data_offsets\":[0,24]}"), "9 dimensions"},
     {TENSOR("\"shape\":[6],\"data_offsets\":[24,0]}"), "its offsets go from 24 to 0"},
-    {TENSOR("\"shape\":[5],\"data_offsets\":[0,24]}"), "declares 5 int32, its offsets go from 0 to 24"},
-    {TENSOR("\"shape\":[5],\"data_offsets\":[0,20]}"), "the tensors end at byte 20 of the data, the file holds 24"},
-    {TENSOR("\"shape\":[7],\"data_offsets\":[0,28]}"), "the tensors end at byte 28 of the data, the file holds 24"},
+    {TENSOR("\"shape\":[5],\"data_offsets\":[0,24]}"),
+     "declares 5 int32, its offsets go from 0 to 24"},
+    {TENSOR("\"shape\":[5],\"data_offsets\":[0,20]}"),
+     "the tensors end at byte 20 of the data, the file holds 24"},
+    {TENSOR("\"shape\":[7],\"data_offsets\":[0,28]}"),
+     "the tensors end at byte 28 of the data, the file holds 24"},
     {TENSOR("\"shape\":[5],\"data_offsets\":[4,24]}"), "leaving a hole after byte 0"},
-    {TENSOR("\"shape\":[4],\"data_offsets\":[0,16]},\"b\":{\"dtype\":\"I32\",\"shape\":[4],\"data_offsets\":[8,24]}"), "overlapping byte 16"},
-    {TENSOR("\"shape\":[6],\"data_offsets\":[0,24]},\"a\":{\"dtype\":\"I32\",\"shape\":[6],\"data_offsets\":[0,24]}"), "duplicate"},
+    {TENSOR(
+         "\"shape\":[4],\"data_offsets\":[0,16]},\"b\":{\"dtype\":\"I32\",\"shape\":[4],\"data_offsets\":[8,24]}"),
+     "overlapping byte 16"},
+    {TENSOR(
+         "\"shape\":[6],\"data_offsets\":[0,24]},\"a\":{\"dtype\":\"I32\",\"shape\":[6],\"data_offsets\":[0,24]}"),
+     "duplicate"},
     {TENSOR("\"dtype\":\"I32\",\"shape\":[6],\"data_offsets\":[0,24]}"), "duplicate"},
     {"{\"__metadata__\":7}", "__metadata__: an object"},
     {"{\"__metadata__\":{\"k\":7}}", "the value of \"k\" is no string"},
@@ -103,15 +115,20 @@ START_TEST(safetensors_bad_headers)
     static const struct {
         uint64_t length;
         const char *words;
-    } lengths[] = {{100000001, "at most 100000000"}, {100000000, "the file holds 2"}, {UINT64_MAX, "18446744073709551615 bytes"},
-                   {(uint64_t)1 << 63, "at most"}, {3, "the file holds 2"}, {0, "does not start"}};
+    } lengths[] = {{100000001, "at most 100000000"},
+                   {100000000, "the file holds 2"},
+                   {UINT64_MAX, "18446744073709551615 bytes"},
+                   {(uint64_t)1 << 63, "at most"},
+                   {3, "the file holds 2"},
+                   {0, "does not start"}};
     for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
         b.n = 0;
         put_number(&b, lengths[k].length, 8);
         put(&b, "{}", 2);
         refused(gnn_safetensors_read, &b, NULL, GNN_EFORMAT, lengths[k].words);
     }
-    refused(gnn_safetensors_read, &(bytes_t){.at = "1234567", .n = 7}, NULL, GNN_EFORMAT, "at least 8");
+    refused(gnn_safetensors_read, &(bytes_t){.at = "1234567", .n = 7}, NULL, GNN_EFORMAT,
+            "at least 8");
 }
 END_TEST
 
@@ -119,10 +136,16 @@ START_TEST(safetensors_limits)
 {
     static bytes_t b;
     b.n = 0;
-    put_safetensors(&b, TENSOR("\"shape\":[3],\"data_offsets\":[0,12]},\"b\":{\"dtype\":\"I32\",\"shape\":[3],\"data_offsets\":[12,24]}"), six, 24);
+    put_safetensors(
+        &b,
+        TENSOR(
+            "\"shape\":[3],\"data_offsets\":[0,12]},\"b\":{\"dtype\":\"I32\",\"shape\":[3],\"data_offsets\":[12,24]}"),
+        six, 24);
     gnn_arrays_free(accepted(gnn_safetensors_read, &b));
-    refused(gnn_safetensors_read, &b, &(gnn_limits_t){.max_bytes = 23}, GNN_EFORMAT, "24 bytes of data, the limit is 23");
-    refused(gnn_safetensors_read, &b, &(gnn_limits_t){.max_entries = 1}, GNN_EFORMAT, "1 tensors, the limit");
+    refused(gnn_safetensors_read, &b, &(gnn_limits_t){.max_bytes = 23}, GNN_EFORMAT,
+            "24 bytes of data, the limit is 23");
+    refused(gnn_safetensors_read, &b, &(gnn_limits_t){.max_entries = 1}, GNN_EFORMAT,
+            "1 tensors, the limit");
     b.n = 0;
     put_number(&b, 60002, 8);
     put(&b, "{", 1);

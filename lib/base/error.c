@@ -9,6 +9,12 @@ static _Thread_local char message[1024];
 /* Named by graphs/igraph where it is built in; 0 otherwise. */
 const char *gnn__igraph_strerror(int code) __attribute__((weak));
 
+static const char *igraph_words(int code)
+{
+    const char *words = gnn__igraph_strerror ? gnn__igraph_strerror(code) : NULL;
+    return words ? words : "an error of igraph";
+}
+
 const char *gnn_error_string(int code)
 {
 #define CASE(name, value, text) \
@@ -17,9 +23,7 @@ const char *gnn_error_string(int code)
     switch (code) {
         GNN_ERROR_CODES(CASE)
     default:
-        if (code > 0 && code < 1000)
-            return gnn__igraph_strerror ? gnn__igraph_strerror(code) : "an error of igraph";
-        return "unknown error";
+        return code > 0 && code < 1000 ? igraph_words(code) : "unknown error";
     }
 #undef CASE
 }

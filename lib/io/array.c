@@ -55,7 +55,8 @@ const char *gnn__shape_words(int ndim, const int64_t *shape)
     size_t at = 0;
     words[0] = '\0';
     for (int k = 0; k < ndim && k < GNN__MAX_DIMENSIONS; k++)
-        at += (size_t)snprintf(words + at, sizeof words - at, "%s%lld", k ? " x " : "", (long long)shape[k]);
+        at += (size_t)snprintf(words + at, sizeof words - at, "%s%lld", k ? " x " : "",
+                               (long long)shape[k]);
     return words;
 }
 
@@ -65,15 +66,20 @@ int gnn__array_check(const gnn_array_t *array, int64_t *bytes)
         return gnn__error(GNN_EINVALID, "an array has no name");
     const gnn__dtype_t *type = gnn__dtype(array->dtype);
     if (!type)
-        return gnn__error(GNN_EINVALID, "array %.80s: there is no type number %d", array->name, (int)array->dtype);
+        return gnn__error(GNN_EINVALID, "array %.80s: there is no type number %d", array->name,
+                          (int)array->dtype);
     if (array->ndim < 0 || array->ndim > GNN__MAX_DIMENSIONS)
-        return gnn__error(GNN_EINVALID, "array %.80s: %d dimensions, 0 to %d are possible", array->name, array->ndim, GNN__MAX_DIMENSIONS);
+        return gnn__error(GNN_EINVALID, "array %.80s: %d dimensions, 0 to %d are possible",
+                          array->name, array->ndim, GNN__MAX_DIMENSIONS);
     int64_t count;
-    if (!gnn__shape_count(array->ndim, array->shape, &count) || !gnn__mul(count, (int64_t)type->size, bytes))
-        return gnn__error(GNN_EOVERFLOW, "array %.80s: the shape %s does not fit", array->name, gnn__shape_words(array->ndim, array->shape));
+    if (!gnn__shape_count(array->ndim, array->shape, &count) ||
+        !gnn__mul(count, (int64_t)type->size, bytes))
+        return gnn__error(GNN_EOVERFLOW, "array %.80s: the shape %s does not fit", array->name,
+                          gnn__shape_words(array->ndim, array->shape));
     if (count != array->count)
-        return gnn__error(GNN_ESHAPE, "array %.80s: the shape %s has %lld elements, count says %lld", array->name,
-                          gnn__shape_words(array->ndim, array->shape), (long long)count, (long long)array->count);
+        return gnn__error(
+            GNN_ESHAPE, "array %.80s: the shape %s has %lld elements, count says %lld", array->name,
+            gnn__shape_words(array->ndim, array->shape), (long long)count, (long long)array->count);
     if (count > 0 && !array->data)
         return gnn__error(GNN_EINVALID, "array %.80s: no data", array->name);
     return GNN_OK;
@@ -82,7 +88,8 @@ int gnn__array_check(const gnn_array_t *array, int64_t *bytes)
 int gnn__arrays_check(int64_t count, const gnn_array_t *arrays)
 {
     if (count < 0 || (count > 0 && !arrays))
-        return gnn__error(GNN_EINVALID, "%lld arrays to write, and %s", (long long)count, arrays ? "a list" : "no list");
+        return gnn__error(GNN_EINVALID, "%lld arrays to write, and %s", (long long)count,
+                          arrays ? "a list" : "no list");
     for (int64_t k = 0; k < count; k++) {
         int64_t bytes;
         GNN_TRY(gnn__array_check(&arrays[k], &bytes));
@@ -111,42 +118,27 @@ static double from_half(uint16_t h)
 int64_t gnn__array_int(const gnn_array_t *array, int64_t k)
 {
     switch (array->dtype) {
-    case GNN_DTYPE_BOOL:
-        return AT(uint8_t) != 0;
-    case GNN_DTYPE_INT8:
-        return AT(int8_t);
-    case GNN_DTYPE_UINT8:
-        return AT(uint8_t);
-    case GNN_DTYPE_INT16:
-        return AT(int16_t);
-    case GNN_DTYPE_UINT16:
-        return AT(uint16_t);
-    case GNN_DTYPE_INT32:
-        return AT(int32_t);
-    case GNN_DTYPE_UINT32:
-        return AT(uint32_t);
-    case GNN_DTYPE_UINT64:
-        return AT(uint64_t) > INT64_MAX ? INT64_MAX : (int64_t)AT(uint64_t);
-    default:
-        return AT(int64_t);
+    case GNN_DTYPE_BOOL: return AT(uint8_t) != 0;
+    case GNN_DTYPE_INT8: return AT(int8_t);
+    case GNN_DTYPE_UINT8: return AT(uint8_t);
+    case GNN_DTYPE_INT16: return AT(int16_t);
+    case GNN_DTYPE_UINT16: return AT(uint16_t);
+    case GNN_DTYPE_INT32: return AT(int32_t);
+    case GNN_DTYPE_UINT32: return AT(uint32_t);
+    case GNN_DTYPE_UINT64: return AT(uint64_t) > INT64_MAX ? INT64_MAX : (int64_t)AT(uint64_t);
+    default: return AT(int64_t);
     }
 }
 
 double gnn_array_get(const gnn_array_t *array, int64_t k)
 {
     switch (array->dtype) {
-    case GNN_DTYPE_FLOAT32:
-        return (double)AT(float);
-    case GNN_DTYPE_FLOAT64:
-        return AT(double);
-    case GNN_DTYPE_FLOAT16:
-        return from_half(AT(uint16_t));
-    case GNN_DTYPE_BFLOAT16:
-        return (double)from_bits((uint32_t)AT(uint16_t) << 16);
-    case GNN_DTYPE_UINT64:
-        return (double)AT(uint64_t);
-    default:
-        return (double)gnn__array_int(array, k);
+    case GNN_DTYPE_FLOAT32: return (double)AT(float);
+    case GNN_DTYPE_FLOAT64: return AT(double);
+    case GNN_DTYPE_FLOAT16: return from_half(AT(uint16_t));
+    case GNN_DTYPE_BFLOAT16: return (double)from_bits((uint32_t)AT(uint16_t) << 16);
+    case GNN_DTYPE_UINT64: return (double)AT(uint64_t);
+    default: return (double)gnn__array_int(array, k);
     }
 }
 

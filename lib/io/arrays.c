@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-static const gnn_limits_t defaults = {.max_bytes = (uint64_t)8 << 30, .max_entries = 4096, .max_ratio = 1100};
+static const gnn_limits_t defaults = {
+    .max_bytes = (uint64_t)8 << 30, .max_entries = 4096, .max_ratio = 1100};
 
 gnn_limits_t gnn__limits(const gnn_limits_t *limits)
 {
@@ -63,7 +64,8 @@ static int make_room(void *list, int64_t count, int64_t *capacity, size_t elemen
     return GNN_OK;
 }
 
-int gnn__arrays_add(gnn_arrays_t *arrays, const char *name, size_t length, const gnn_array_t *like, void *data)
+int gnn__arrays_add(gnn_arrays_t *arrays, const char *name, size_t length, const gnn_array_t *like,
+                    void *data)
 {
     char *copy;
     GNN_TRY(make_room(&arrays->items, arrays->count, &arrays->capacity, sizeof *arrays->items));
@@ -77,7 +79,8 @@ int gnn__arrays_add(gnn_arrays_t *arrays, const char *name, size_t length, const
 
 int gnn__arrays_leave_out(gnn_arrays_t *arrays, const char *name, size_t length, const char *type)
 {
-    GNN_TRY(make_room(&arrays->left_out, arrays->n_left_out, &arrays->left_out_capacity, sizeof *arrays->left_out));
+    GNN_TRY(make_room(&arrays->left_out, arrays->n_left_out, &arrays->left_out_capacity,
+                      sizeof *arrays->left_out));
     gnn__left_out_t *item = &arrays->left_out[arrays->n_left_out];
     GNN_TRY(copy_name(&item->name, name, length));
     int rc = gnn__strdup(&item->type, type);
@@ -104,7 +107,8 @@ int gnn__arrays_seal(gnn_arrays_t *arrays)
     qsort(arrays->by_name, (size_t)arrays->count, sizeof *arrays->by_name, compare_names);
     for (int64_t k = 1; k < arrays->count; k++)
         if (strcmp(arrays->by_name[k - 1]->name, arrays->by_name[k]->name) == 0)
-            return gnn__error(GNN_EFORMAT, "two arrays are named \"%.80s\"", arrays->by_name[k]->name);
+            return gnn__error(GNN_EFORMAT, "two arrays are named \"%.80s\"",
+                              arrays->by_name[k]->name);
     return GNN_OK;
 }
 

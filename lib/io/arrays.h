@@ -10,9 +10,10 @@
 /* ---- types ---- */
 
 typedef struct gnn__dtype {
-    const char *name, *npy, *safetensors; /* "int32", "<i4", "I32"; NULL: the format has no such type */
+    const char *name, *npy,
+        *safetensors; /* "int32", "<i4", "I32"; NULL: the format has no such type */
     size_t size;
-    bool integer;                         /* bool counts as one */
+    bool integer; /* bool counts as one */
 } gnn__dtype_t;
 /* NULL if `dtype` is none of the enum. */
 const gnn__dtype_t *gnn__dtype(gnn_dtype_t dtype);
@@ -46,7 +47,8 @@ struct gnn_arrays {
 
 int gnn__arrays_new(gnn_arrays_t **arrays);
 /* Takes `data` over on success; type, ndim, shape and count are those of `like`. The first `length` bytes of `name` are copied. */
-int gnn__arrays_add(gnn_arrays_t *arrays, const char *name, size_t length, const gnn_array_t *like, void *data);
+int gnn__arrays_add(gnn_arrays_t *arrays, const char *name, size_t length, const gnn_array_t *like,
+                    void *data);
 int gnn__arrays_leave_out(gnn_arrays_t *arrays, const char *name, size_t length, const char *type);
 /* Once all are in: makes gnn_arrays_find work; GNN_EFORMAT if two have one name. */
 int gnn__arrays_seal(gnn_arrays_t *arrays);
@@ -59,7 +61,7 @@ gnn_limits_t gnn__limits(const gnn_limits_t *limits);
 /* ---- files ---- */
 
 typedef struct gnn__file {
-    int fd;           /* -1: closed */
+    int fd; /* -1: closed */
     int64_t size;
     const char *name; /* without folders, for messages */
 } gnn__file_t;
@@ -88,14 +90,14 @@ void gnn__output_close(gnn__output_t *output);
 
 /* ---- .npy ---- */
 
-#define GNN__NPY_PREFIX 12       /* bytes that gnn__npy_prefix may look at */
+#define GNN__NPY_PREFIX 12 /* bytes that gnn__npy_prefix may look at */
 #define GNN__NPY_MAX_HEADER 10000
 
 typedef struct gnn__npy {
-    bool left_out;       /* no plain numbers: objects, text, structures, dates, complex */
-    char type[24];       /* as the file says it, cut */
+    bool left_out; /* no plain numbers: objects, text, structures, dates, complex */
+    char type[24]; /* as the file says it, cut */
     bool fortran;
-    gnn_array_t like;    /* dtype, ndim, shape, count */
+    gnn_array_t like; /* dtype, ndim, shape, count */
     int64_t bytes;
 } gnn__npy_t;
 

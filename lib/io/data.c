@@ -62,7 +62,8 @@ int gnn__data_masks(gnn_data_t *data, int64_t splits)
         int64_t bytes;
         uint8_t *block;
         if (!gnn__mul(splits, data->n, &bytes))
-            return gnn__error(GNN_EOVERFLOW, "%lld splits of %lld nodes do not fit", (long long)splits, (long long)data->n);
+            return gnn__error(GNN_EOVERFLOW, "%lld splits of %lld nodes do not fit",
+                              (long long)splits, (long long)data->n);
         GNN_TRY(gnn__new(&data->masks[k], splits, sizeof *data->masks[k], "masks"));
         GNN_TRY(gnn__new(&block, bytes, 1, "masks"));
         for (int64_t s = 0; s < splits; s++)
@@ -80,7 +81,8 @@ static int normalise(gnn_real_t *values, int64_t n, int64_t row)
     for (int64_t k = 0; k < n; k++)
         sum += (double)values[k];
     if (!isfinite(sum))
-        return gnn__error(GNN_ENUMERIC, "the features of node %lld add up to %g", (long long)row, sum);
+        return gnn__error(GNN_ENUMERIC, "the features of node %lld add up to %g", (long long)row,
+                          sum);
     for (int64_t k = 0; k < n && sum != 0; k++)
         values[k] = (gnn_real_t)((double)values[k] / sum);
     return GNN_OK;
@@ -93,7 +95,8 @@ int gnn_data_row_normalise(gnn_data_t *data)
     const gnn_sparse_t *s = &data->sparse;
     for (int64_t r = 0; r < data->n; r++)
         if (s->indptr) /* a data set always stores the values, and they are its own */
-            GNN_TRY(normalise((gnn_real_t *)s->values + s->indptr[r], s->indptr[r + 1] - s->indptr[r], r));
+            GNN_TRY(normalise((gnn_real_t *)s->values + s->indptr[r],
+                              s->indptr[r + 1] - s->indptr[r], r));
         else
             GNN_TRY(normalise(gnn__row(&data->x, r), data->x.cols, r));
     return GNN_OK;

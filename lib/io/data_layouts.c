@@ -35,13 +35,17 @@ static int missing(const gnn_arrays_t *arrays, const char *name)
 
 static int check_rank(const gnn_array_t *array, int ndim)
 {
-    return array->ndim == ndim ? GNN_OK : gnn__error(GNN_EFORMAT, "%s: %d dimensions, expected %d", array->name, array->ndim, ndim);
+    return array->ndim == ndim ? GNN_OK
+                               : gnn__error(GNN_EFORMAT, "%s: %d dimensions, expected %d",
+                                            array->name, array->ndim, ndim);
 }
 
 static int check_integer(const gnn_array_t *array)
 {
     const gnn__dtype_t *type = gnn__dtype(array->dtype);
-    return type->integer ? GNN_OK : gnn__error(GNN_EFORMAT, "%s: whole numbers are expected, its type is %s", array->name, type->name);
+    return type->integer ? GNN_OK
+                         : gnn__error(GNN_EFORMAT, "%s: whole numbers are expected, its type is %s",
+                                      array->name, type->name);
 }
 
 static int need(const gnn_array_t **array, const gnn_arrays_t *arrays, const char *name, int ndim)
@@ -63,13 +67,16 @@ static int read_shape(csr_t *csr, const gnn_arrays_t *arrays, const char *name, 
     const gnn_array_t *shape;
     GNN_TRY(need_integers(&shape, arrays, name));
     if (shape->count != 2)
-        return gnn__error(GNN_EFORMAT, "%s: %lld numbers, expected 2", name, (long long)shape->count);
+        return gnn__error(GNN_EFORMAT, "%s: %lld numbers, expected 2", name,
+                          (long long)shape->count);
     csr->rows = gnn__array_int(shape, 0);
     csr->cols = gnn__array_int(shape, 1);
     if (csr->cols < 0 || csr->cols > INT32_MAX)
-        return gnn__error(GNN_EFORMAT, "%s: %lld columns, 0 to %d are possible", name, (long long)csr->cols, INT32_MAX);
+        return gnn__error(GNN_EFORMAT, "%s: %lld columns, 0 to %d are possible", name,
+                          (long long)csr->cols, INT32_MAX);
     if (csr->rows != n)
-        return gnn__error(GNN_EFORMAT, "%s: %lld rows, there are labels for %lld nodes", name, (long long)csr->rows, (long long)n);
+        return gnn__error(GNN_EFORMAT, "%s: %lld rows, there are labels for %lld nodes", name,
+                          (long long)csr->rows, (long long)n);
     return GNN_OK;
 }
 
@@ -78,34 +85,40 @@ static int read_indptr(csr_t *csr, const gnn_arrays_t *arrays, const char *name)
     const gnn_array_t *indptr;
     GNN_TRY(need_integers(&indptr, arrays, name));
     if (indptr->count != csr->rows + 1)
-        return gnn__error(GNN_EFORMAT, "%s: %lld numbers, expected %lld for %lld rows", name, (long long)indptr->count, (long long)csr->rows + 1,
-                          (long long)csr->rows);
+        return gnn__error(GNN_EFORMAT, "%s: %lld numbers, expected %lld for %lld rows", name,
+                          (long long)indptr->count, (long long)csr->rows + 1, (long long)csr->rows);
     GNN_TRY(gnn__new(&csr->indptr, csr->rows + 1, sizeof *csr->indptr, name));
     for (int64_t r = 0; r <= csr->rows; r++) {
         csr->indptr[r] = gnn__array_int(indptr, r);
         if (r == 0 && csr->indptr[0] != 0)
-            return gnn__error(GNN_EFORMAT, "%s: starts at %lld, expected 0", name, (long long)csr->indptr[0]);
+            return gnn__error(GNN_EFORMAT, "%s: starts at %lld, expected 0", name,
+                              (long long)csr->indptr[0]);
         if (r > 0 && csr->indptr[r] < csr->indptr[r - 1])
-            return gnn__error(GNN_EFORMAT, "%s: falls from %lld to %lld at row %lld", name, (long long)csr->indptr[r - 1], (long long)csr->indptr[r],
+            return gnn__error(GNN_EFORMAT, "%s: falls from %lld to %lld at row %lld", name,
+                              (long long)csr->indptr[r - 1], (long long)csr->indptr[r],
                               (long long)r - 1);
     }
     return GNN_OK;
 }
 
-static int read_indices(csr_t *csr, const gnn_arrays_t *arrays, const char *name, const char *indptr_name)
+static int read_indices(csr_t *csr, const gnn_arrays_t *arrays, const char *name,
+                        const char *indptr_name)
 {
     const gnn_array_t *indices;
     GNN_TRY(need_integers(&indices, arrays, name));
     csr->nnz = csr->indptr[csr->rows];
     if (csr->nnz != indices->count)
-        return gnn__error(GNN_EFORMAT, "%s: ends at %lld, %s holds %lld", indptr_name, (long long)csr->nnz, name, (long long)indices->count);
+        return gnn__error(GNN_EFORMAT, "%s: ends at %lld, %s holds %lld", indptr_name,
+                          (long long)csr->nnz, name, (long long)indices->count);
     GNN_TRY(gnn__new(&csr->indices, csr->nnz, sizeof *csr->indices, name));
     for (int64_t r = 0; r < csr->rows; r++)
         for (int64_t k = csr->indptr[r]; k < csr->indptr[r + 1]; k++) {
             int64_t column = gnn__array_int(indices, k);
             if (column < 0 || column >= csr->cols)
-                return gnn__error(GNN_EFORMAT, "%s: column %lld at position %lld (row %lld), there are %lld columns", name, (long long)column,
-                                  (long long)k, (long long)r, (long long)csr->cols);
+                return gnn__error(
+                    GNN_EFORMAT,
+                    "%s: column %lld at position %lld (row %lld), there are %lld columns", name,
+                    (long long)column, (long long)k, (long long)r, (long long)csr->cols);
             csr->indices[k] = (int32_t)column;
         }
     return GNN_OK;
@@ -130,24 +143,31 @@ static int read_labels(gnn_data_t *data, const gnn_arrays_t *arrays)
     static const char *const names[] = {"labels", "node_labels", NULL};
     const gnn_array_t *labels = find_any(arrays, names);
     if (!labels)
-        return missing(arrays, gnn__arrays_left_out(arrays, names[1]) || gnn_arrays_find(arrays, "edges") ? names[1] : names[0]);
+        return missing(arrays,
+                       gnn__arrays_left_out(arrays, names[1]) || gnn_arrays_find(arrays, "edges")
+                           ? names[1]
+                           : names[0]);
     GNN_TRY(check_rank(labels, 1));
     GNN_TRY(check_integer(labels));
     if (labels->count == 0 || labels->count > INT32_MAX)
-        return gnn__error(GNN_EFORMAT, "%s: %lld nodes, 1 to %d are possible", labels->name, (long long)labels->count, INT32_MAX);
+        return gnn__error(GNN_EFORMAT, "%s: %lld nodes, 1 to %d are possible", labels->name,
+                          (long long)labels->count, INT32_MAX);
     data->n = labels->count;
     int64_t most = data->n > MOST_CLASSES ? data->n : MOST_CLASSES;
     GNN_TRY(gnn__new(&data->labels, data->n, sizeof *data->labels, "labels"));
     for (int64_t i = 0; i < data->n; i++) {
         int64_t label = gnn__array_int(labels, i);
         if (label >= most)
-            return gnn__error(GNN_EFORMAT, "%s: class %lld at node %lld, less than %lld is expected", labels->name, (long long)label, (long long)i,
-                              (long long)most);
+            return gnn__error(GNN_EFORMAT,
+                              "%s: class %lld at node %lld, less than %lld is expected",
+                              labels->name, (long long)label, (long long)i, (long long)most);
         data->labels[i] = label < 0 ? -1 : (int32_t)label;
         if (label >= data->classes)
             data->classes = label + 1;
     }
-    return data->classes > 0 ? GNN_OK : gnn__error(GNN_EFORMAT, "%s: no node has one, all are negative", labels->name);
+    return data->classes > 0
+               ? GNN_OK
+               : gnn__error(GNN_EFORMAT, "%s: no node has one, all are negative", labels->name);
 }
 
 /* ---- edges ---- */
@@ -159,15 +179,16 @@ static int read_edge_list(gnn_data_t *data, const gnn_array_t *edges)
     GNN_CHECK(check_rank(edges, 2));
     GNN_CHECK(check_integer(edges));
     if (edges->shape[1] != 2)
-        GNN_CHECK(gnn__error(GNN_EFORMAT, "edges: its shape is %s, expected m x 2", gnn__shape_words(2, edges->shape)));
+        GNN_CHECK(gnn__error(GNN_EFORMAT, "edges: its shape is %s, expected m x 2",
+                             gnn__shape_words(2, edges->shape)));
     int64_t m = edges->shape[0];
     for (int side = 0; side < 2; side++)
         GNN_CHECK(gnn__new(&ends[side], m, sizeof *ends[side], "edges"));
     for (int64_t k = 0; k < 2 * m; k++) {
         int64_t node = gnn__array_int(edges, k);
         if (node < 0 || node >= data->n)
-            GNN_CHECK(gnn__error(GNN_EFORMAT, "edges: node %lld in row %lld, there are %lld nodes", (long long)node, (long long)k / 2,
-                                 (long long)data->n));
+            GNN_CHECK(gnn__error(GNN_EFORMAT, "edges: node %lld in row %lld, there are %lld nodes",
+                                 (long long)node, (long long)k / 2, (long long)data->n));
         ends[k & 1][k / 2] = (int32_t)node;
     }
     GNN_CHECK(gnn__data_graph(&data->graph, data->n, m, ends[0], ends[1]));
@@ -184,10 +205,12 @@ static int read_adjacency(gnn_data_t *data, const gnn_arrays_t *arrays)
     int rc;
     GNN_CHECK(read_csr(&csr, arrays, "adj", data->n));
     if (csr.rows != csr.cols)
-        GNN_CHECK(gnn__error(GNN_EFORMAT, "adj_shape: %lld x %lld is no square", (long long)csr.rows, (long long)csr.cols));
+        GNN_CHECK(gnn__error(GNN_EFORMAT, "adj_shape: %lld x %lld is no square",
+                             (long long)csr.rows, (long long)csr.cols));
     const gnn_array_t *weights = gnn_arrays_find(arrays, "adj_data");
     if (weights && weights->count != csr.nnz)
-        GNN_CHECK(gnn__error(GNN_EFORMAT, "adj_data: %lld weights, adj_indices holds %lld", (long long)weights->count, (long long)csr.nnz));
+        GNN_CHECK(gnn__error(GNN_EFORMAT, "adj_data: %lld weights, adj_indices holds %lld",
+                             (long long)weights->count, (long long)csr.nnz));
     GNN_CHECK(gnn__new(&rows, csr.nnz, sizeof *rows, "edges"));
     for (int64_t r = 0; r < csr.rows; r++)
         for (int64_t k = csr.indptr[r]; k < csr.indptr[r + 1]; k++)
@@ -206,7 +229,9 @@ static int read_edges(gnn_data_t *data, const gnn_arrays_t *arrays)
     if (edges)
         return read_edge_list(data, edges);
     if (!gnn_arrays_find(arrays, "adj_indptr") && !gnn_arrays_find(arrays, "adj_shape"))
-        return gnn__error(GNN_EFORMAT, "there are neither adj_indptr, adj_indices and adj_shape nor edges (docs/formats.md)");
+        return gnn__error(
+            GNN_EFORMAT,
+            "there are neither adj_indptr, adj_indices and adj_shape nor edges (docs/formats.md)");
     return read_adjacency(data, arrays);
 }
 
@@ -215,8 +240,8 @@ static int read_edges(gnn_data_t *data, const gnn_arrays_t *arrays)
 static int bad_value(const gnn_array_t *array, int64_t k, int64_t row, int64_t column)
 {
     double value = gnn_array_get(array, k);
-    return gnn__error(GNN_ENUMERIC, "%s: %g at row %lld, column %lld%s", array->name, value, (long long)row, (long long)column,
-                      isfinite(value) ? " is too large" : "");
+    return gnn__error(GNN_ENUMERIC, "%s: %g at row %lld, column %lld%s", array->name, value,
+                      (long long)row, (long long)column, isfinite(value) ? " is too large" : "");
 }
 
 static int read_sparse(gnn_data_t *data, const gnn_arrays_t *arrays)
@@ -228,7 +253,8 @@ static int read_sparse(gnn_data_t *data, const gnn_arrays_t *arrays)
     GNN_CHECK(read_csr(&csr, arrays, "attr", data->n));
     GNN_CHECK(need(&numbers, arrays, "attr_data", 1));
     if (numbers->count != csr.nnz)
-        GNN_CHECK(gnn__error(GNN_EFORMAT, "attr_data: %lld numbers, attr_indices holds %lld", (long long)numbers->count, (long long)csr.nnz));
+        GNN_CHECK(gnn__error(GNN_EFORMAT, "attr_data: %lld numbers, attr_indices holds %lld",
+                             (long long)numbers->count, (long long)csr.nnz));
     GNN_CHECK(gnn__new(&values, csr.nnz, sizeof *values, "features"));
     gnn_array_reals(numbers, values);
     for (int64_t r = 0; r < csr.rows; r++)
@@ -249,9 +275,11 @@ static int read_dense(gnn_data_t *data, const gnn_array_t *x)
 {
     GNN_TRY(check_rank(x, 2));
     if (x->shape[0] != data->n)
-        return gnn__error(GNN_EFORMAT, "%s: %lld rows, there are labels for %lld nodes", x->name, (long long)x->shape[0], (long long)data->n);
+        return gnn__error(GNN_EFORMAT, "%s: %lld rows, there are labels for %lld nodes", x->name,
+                          (long long)x->shape[0], (long long)data->n);
     if (x->shape[1] > INT32_MAX)
-        return gnn__error(GNN_EFORMAT, "%s: %lld columns, 0 to %d are possible", x->name, (long long)x->shape[1], INT32_MAX);
+        return gnn__error(GNN_EFORMAT, "%s: %lld columns, 0 to %d are possible", x->name,
+                          (long long)x->shape[1], INT32_MAX);
     gnn_real_t *values;
     GNN_TRY(gnn__new(&values, x->count, sizeof *values, "features"));
     data->features = x->shape[1];
@@ -274,7 +302,9 @@ static int read_features(gnn_data_t *data, const gnn_arrays_t *arrays)
     for (int k = 0; names[k]; k++)
         if (gnn__arrays_left_out(arrays, names[k]))
             return missing(arrays, names[k]);
-    return gnn__error(GNN_EFORMAT, "there are no features: attr_indptr with its companions, node_features, attr_matrix or x (docs/formats.md)");
+    return gnn__error(
+        GNN_EFORMAT,
+        "there are no features: attr_indptr with its companions, node_features, attr_matrix or x (docs/formats.md)");
 }
 
 /* ---- masks ---- */
@@ -286,7 +316,8 @@ static int read_mask(gnn_data_t *data, const gnn_array_t *mask, int kind)
         for (int64_t i = 0; i < data->n; i++) {
             uint8_t in = gnn__array_int(mask, s * data->n + i) != 0;
             if (in && data->labels[i] < 0)
-                return gnn__error(GNN_EFORMAT, "%s: split %lld takes node %lld, which has no label", mask->name, (long long)s, (long long)i);
+                return gnn__error(GNN_EFORMAT, "%s: split %lld takes node %lld, which has no label",
+                                  mask->name, (long long)s, (long long)i);
             data->masks[kind][s][i] = in;
         }
     return GNN_OK;
@@ -296,12 +327,15 @@ static int check_mask(const gnn_data_t *data, const gnn_array_t *mask, int64_t *
 {
     GNN_TRY(check_integer(mask));
     bool plain = mask->ndim == 1;
-    if ((!plain && mask->ndim != 2) || mask->shape[mask->ndim - 1] != data->n || (!plain && mask->shape[0] == 0))
-        return gnn__error(GNN_EFORMAT, "%s: its shape is %s, expected %lld or splits x %lld", mask->name, gnn__shape_words(mask->ndim, mask->shape),
-                          (long long)data->n, (long long)data->n);
+    if ((!plain && mask->ndim != 2) || mask->shape[mask->ndim - 1] != data->n ||
+        (!plain && mask->shape[0] == 0))
+        return gnn__error(GNN_EFORMAT, "%s: its shape is %s, expected %lld or splits x %lld",
+                          mask->name, gnn__shape_words(mask->ndim, mask->shape), (long long)data->n,
+                          (long long)data->n);
     int64_t here = plain ? 1 : mask->shape[0];
     if (*splits != 0 && here != *splits)
-        return gnn__error(GNN_EFORMAT, "%s: %lld splits, train_mask has %lld", mask->name, (long long)here, (long long)*splits);
+        return gnn__error(GNN_EFORMAT, "%s: %lld splits, train_mask has %lld", mask->name,
+                          (long long)here, (long long)*splits);
     *splits = here;
     return GNN_OK;
 }

@@ -15,7 +15,10 @@ const char *gnn__file_name(const char *path)
 
 static const char *kind(mode_t mode)
 {
-    return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : "a device";
+    return S_ISDIR(mode)    ? "a folder"
+           : S_ISFIFO(mode) ? "a FIFO"
+           : S_ISSOCK(mode) ? "a socket"
+                            : "a device";
 }
 
 int gnn__file_open(gnn__file_t *file, const char *path)
@@ -53,10 +56,11 @@ int gnn__file_read(const gnn__file_t *file, int64_t at, void *out, int64_t bytes
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return gnn__error(GNN_EIO, "%s: reading at byte %lld: %s", file->name, (long long)(at + done), strerror(errno));
+            return gnn__error(GNN_EIO, "%s: reading at byte %lld: %s", file->name,
+                              (long long)(at + done), strerror(errno));
         if (got == 0)
-            return gnn__error(GNN_EIO, "%s: ends at byte %lld, %lld more were expected", file->name, (long long)(at + done),
-                              (long long)(bytes - done));
+            return gnn__error(GNN_EIO, "%s: ends at byte %lld, %lld more were expected", file->name,
+                              (long long)(at + done), (long long)(bytes - done));
         done += got;
     }
     return GNN_OK;
@@ -75,7 +79,8 @@ static int open_temporary(gnn__output_t *output)
 {
     static atomic_uint calls;
     for (int attempt = 0; attempt < 100; attempt++) {
-        GNN_TRY(gnn__asprintf(&output->temporary, "%s.%ld-%u.tmp", output->path, (long)getpid(), atomic_fetch_add(&calls, 1)));
+        GNN_TRY(gnn__asprintf(&output->temporary, "%s.%ld-%u.tmp", output->path, (long)getpid(),
+                              atomic_fetch_add(&calls, 1)));
         output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (output->fd >= 0)
             return GNN_OK;
@@ -95,7 +100,8 @@ int gnn__output_open(gnn__output_t *output, const char *path)
     if (!path)
         return gnn__error(GNN_EINVALID, "no path");
     if (stat(path, &s) == 0 && !S_ISREG(s.st_mode))
-        return gnn__error(GNN_EIO, "%s: is %s, a regular file would be replaced", path, kind(s.st_mode));
+        return gnn__error(GNN_EIO, "%s: is %s, a regular file would be replaced", path,
+                          kind(s.st_mode));
     return open_temporary(output);
 }
 
@@ -107,7 +113,8 @@ int gnn__output_write(gnn__output_t *output, const void *data, int64_t bytes)
         if (put < 0 && errno == EINTR)
             continue;
         if (put <= 0)
-            return gnn__error(GNN_EIO, "%s: writing: %s", output->path, strerror(put < 0 ? errno : ENOSPC));
+            return gnn__error(GNN_EIO, "%s: writing: %s", output->path,
+                              strerror(put < 0 ? errno : ENOSPC));
         done += put;
     }
     return GNN_OK;

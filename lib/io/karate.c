@@ -58,7 +58,8 @@ static int build(gnn_data_t *data)
     GNN_TRY(gnn__strdup(&data->name, "karate"));
     GNN_TRY(gnn_graph_famous(&data->graph, "Zachary"));
     if (gnn_graph_n_dst(data->graph) != MEMBERS)
-        return gnn__error(GNN_EFORMAT, "igraph's Zachary graph has %lld nodes, expected %d", (long long)gnn_graph_n_dst(data->graph), MEMBERS);
+        return gnn__error(GNN_EFORMAT, "igraph's Zachary graph has %lld nodes, expected %d",
+                          (long long)gnn_graph_n_dst(data->graph), MEMBERS);
     data->n = data->features = MEMBERS;
     data->classes = 2;
     GNN_TRY(one_hot(data));
@@ -86,7 +87,8 @@ int gnn_data_karate(gnn_data_t **data)
 {
     if (data)
         *data = NULL;
-    return gnn__error(GNN_EUNSUPPORTED, "the karate club comes from igraph, and this build of libgnn is without it");
+    return gnn__error(GNN_EUNSUPPORTED,
+                      "the karate club comes from igraph, and this build of libgnn is without it");
 }
 
 #endif

@@ -20,7 +20,8 @@ int gnn__npy_prefix(const unsigned char prefix[GNN__NPY_PREFIX], int64_t *start,
     if (major > 1)
         *length |= (int64_t)prefix[10] << 16 | (int64_t)prefix[11] << 24;
     if (*length > GNN__NPY_MAX_HEADER)
-        return gnn__error(GNN_EFORMAT, "a header of %lld bytes, at most %d are read", (long long)*length, GNN__NPY_MAX_HEADER);
+        return gnn__error(GNN_EFORMAT, "a header of %lld bytes, at most %d are read",
+                          (long long)*length, GNN__NPY_MAX_HEADER);
     return GNN_OK;
 }
 
@@ -53,7 +54,8 @@ static bool take_word(text_t *t, const char *word)
 
 static int expected(const text_t *t, const char *start, const char *what)
 {
-    return gnn__error(GNN_EFORMAT, "header, byte %lld: expected %s", (long long)(t->at - start), what);
+    return gnn__error(GNN_EFORMAT, "header, byte %lld: expected %s", (long long)(t->at - start),
+                      what);
 }
 
 /* A string without escapes: *s .. *s + *n. */
@@ -80,7 +82,8 @@ static int take_dimension(text_t *t, const char *start, int64_t *value)
 {
     skip_space(t);
     if (t->at < t->end && *t->at == '-')
-        return gnn__error(GNN_EFORMAT, "header, byte %lld: a negative dimension", (long long)(t->at - start));
+        return gnn__error(GNN_EFORMAT, "header, byte %lld: a negative dimension",
+                          (long long)(t->at - start));
     if (t->at == t->end || *t->at < '0' || *t->at > '9')
         return expected(t, start, "a dimension");
     if (*t->at == '0' && t->at + 1 < t->end && t->at[1] >= '0' && t->at[1] <= '9')
@@ -88,7 +91,8 @@ static int take_dimension(text_t *t, const char *start, int64_t *value)
     *value = 0;
     for (; t->at < t->end && *t->at >= '0' && *t->at <= '9'; t->at++)
         if (!gnn__mul(*value, 10, value) || !gnn__add(*value, *t->at - '0', value))
-            return gnn__error(GNN_EFORMAT, "header, byte %lld: a dimension over 2^63", (long long)(t->at - start));
+            return gnn__error(GNN_EFORMAT, "header, byte %lld: a dimension over 2^63",
+                              (long long)(t->at - start));
     if (t->at < t->end && *t->at == 'L')
         t->at++;
     return GNN_OK;
@@ -146,7 +150,8 @@ static int skip_list(text_t *t, const char *start)
 
 static void keep_type(gnn__npy_t *npy, const char *type, size_t n)
 {
-    snprintf(npy->type, sizeof npy->type, "%.*s", (int)(n < sizeof npy->type ? n : sizeof npy->type), type);
+    snprintf(npy->type, sizeof npy->type, "%.*s",
+             (int)(n < sizeof npy->type ? n : sizeof npy->type), type);
 }
 
 /* Types that are left out: object, bytes, text, void, dates and times, complex, and floats wider than double. */
@@ -154,7 +159,8 @@ static bool is_no_number(const char *type)
 {
     if (type[0] && strchr("<>|=", type[0]))
         type++;
-    return type[0] && (strchr("OSUVMmac", type[0]) || strcmp(type, "f16") == 0 || strcmp(type, "f12") == 0);
+    return type[0] &&
+           (strchr("OSUVMmac", type[0]) || strcmp(type, "f16") == 0 || strcmp(type, "f12") == 0);
 }
 
 static int parse_type(gnn__npy_t *npy)
@@ -168,7 +174,8 @@ static int parse_type(gnn__npy_t *npy)
         if (!type->npy || strcmp(s + (*s != '\0'), type->npy + 1) != 0)
             continue;
         if (s[0] == '>' && type->size > 1)
-            return gnn__error(GNN_EFORMAT, "type '%s' is big-endian, only little-endian is read", s);
+            return gnn__error(GNN_EFORMAT, "type '%s' is big-endian, only little-endian is read",
+                              s);
         if (s[0] != '<' && s[0] != type->npy[0] && !(s[0] == '>' && type->size == 1))
             break;
         npy->like.dtype = (gnn_dtype_t)k;
@@ -227,8 +234,10 @@ static int check_size(gnn__npy_t *npy)
 {
     gnn_array_t *like = &npy->like;
     size_t size = npy->left_out ? 1 : gnn__dtype(like->dtype)->size;
-    if (!gnn__shape_count(like->ndim, like->shape, &like->count) || !gnn__mul(like->count, (int64_t)size, &npy->bytes))
-        return gnn__error(GNN_EFORMAT, "the shape %s does not fit into memory", gnn__shape_words(like->ndim, like->shape));
+    if (!gnn__shape_count(like->ndim, like->shape, &like->count) ||
+        !gnn__mul(like->count, (int64_t)size, &npy->bytes))
+        return gnn__error(GNN_EFORMAT, "the shape %s does not fit into memory",
+                          gnn__shape_words(like->ndim, like->shape));
     return GNN_OK;
 }
 
@@ -281,15 +290,19 @@ int gnn__npy_header(char **header, int64_t *length, const gnn_array_t *array)
     char shape[GNN__MAX_DIMENSIONS * 24] = "";
     const gnn__dtype_t *type = gnn__dtype(array->dtype);
     if (!type->npy)
-        return gnn__error(GNN_EUNSUPPORTED, "array %.80s: .npz has no type %s", array->name, type->name);
+        return gnn__error(GNN_EUNSUPPORTED, "array %.80s: .npz has no type %s", array->name,
+                          type->name);
     size_t at = 0;
     for (int k = 0; k < array->ndim; k++)
-        at += (size_t)snprintf(shape + at, sizeof shape - at, "%lld,%s", (long long)array->shape[k], k + 1 < array->ndim ? " " : "");
+        at += (size_t)snprintf(shape + at, sizeof shape - at, "%lld,%s", (long long)array->shape[k],
+                               k + 1 < array->ndim ? " " : "");
     char *text;
-    GNN_TRY(gnn__asprintf(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", type->npy, shape));
+    GNN_TRY(gnn__asprintf(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
+                          type->npy, shape));
     /* 10 bytes of prefix, the text, the newline: a multiple of 64, so that a mapped file has aligned data. */
     int64_t words = (int64_t)strlen(text), total;
-    int rc = gnn__pad(10 + words + 1, 64, &total) ? gnn__new(header, total, 1, "an npy header") : GNN_EOVERFLOW;
+    int rc = gnn__pad(10 + words + 1, 64, &total) ? gnn__new(header, total, 1, "an npy header")
+                                                  : GNN_EOVERFLOW;
     if (rc == GNN_OK) {
         memset(*header, ' ', (size_t)total);
         memcpy(*header, "\x93NUMPY\x01\x00", 8);

@@ -23,27 +23,19 @@ typedef struct entry {
 static int failed(int why, const char *words)
 {
     switch (why) {
-    case ZIP_ER_MEMORY:
-        return gnn__error(GNN_EMEMORY, "no memory for the archive");
-    case ZIP_ER_NOZIP:
-        return gnn__error(GNN_EFORMAT, "is not a .npz: there is no zip directory");
-    case ZIP_ER_INCONS:
-        return gnn__error(GNN_EFORMAT, "the zip directory is inconsistent");
-    case ZIP_ER_EXISTS:
-        return gnn__error(GNN_EFORMAT, "two entries have the same name");
+    case ZIP_ER_MEMORY: return gnn__error(GNN_EMEMORY, "no memory for the archive");
+    case ZIP_ER_NOZIP: return gnn__error(GNN_EFORMAT, "is not a .npz: there is no zip directory");
+    case ZIP_ER_INCONS: return gnn__error(GNN_EFORMAT, "the zip directory is inconsistent");
+    case ZIP_ER_EXISTS: return gnn__error(GNN_EFORMAT, "two entries have the same name");
     case ZIP_ER_CRC:
         return gnn__error(GNN_EFORMAT, "the data does not match its checksum (bad CRC)");
-    case ZIP_ER_EOF:
-        return gnn__error(GNN_EFORMAT, "the file ends too early");
+    case ZIP_ER_EOF: return gnn__error(GNN_EFORMAT, "the file ends too early");
     case ZIP_ER_ZLIB:
-    case ZIP_ER_COMPRESSED_DATA:
-        return gnn__error(GNN_EFORMAT, "the compressed data is damaged");
+    case ZIP_ER_COMPRESSED_DATA: return gnn__error(GNN_EFORMAT, "the compressed data is damaged");
     case ZIP_ER_READ:
     case ZIP_ER_SEEK:
-    case ZIP_ER_TELL:
-        return gnn__error(GNN_EIO, "reading failed (%s)", words);
-    default:
-        return gnn__error(GNN_EFORMAT, "the archive cannot be read (%s)", words);
+    case ZIP_ER_TELL: return gnn__error(GNN_EIO, "reading failed (%s)", words);
+    default: return gnn__error(GNN_EFORMAT, "the archive cannot be read (%s)", words);
     }
 }
 
@@ -66,26 +58,36 @@ static int open_archive(reader_t *r)
 
 static int check_entry(reader_t *r, const zip_stat_t *s)
 {
-    const zip_uint64_t needed = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+    const zip_uint64_t needed =
+        ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
     if ((s->valid & needed) != needed || s->size > INT64_MAX || s->comp_size > INT64_MAX)
         return gnn__error(GNN_EFORMAT, "the zip directory says nothing usable about its size");
     if (s->encryption_method != ZIP_EM_NONE)
         return gnn__error(GNN_EFORMAT, "is encrypted");
     if (s->comp_method != ZIP_CM_STORE && s->comp_method != ZIP_CM_DEFLATE)
-        return gnn__error(GNN_EFORMAT, "compression method %u is not known, only stored (0) and deflate (8) are read", (unsigned)s->comp_method);
+        return gnn__error(
+            GNN_EFORMAT,
+            "compression method %u is not known, only stored (0) and deflate (8) are read",
+            (unsigned)s->comp_method);
     if (s->comp_method == ZIP_CM_STORE && s->size != s->comp_size)
-        return gnn__error(GNN_EFORMAT, "is stored as it is, yet declares %llu bytes of %llu", (unsigned long long)s->size,
-                          (unsigned long long)s->comp_size);
+        return gnn__error(GNN_EFORMAT, "is stored as it is, yet declares %llu bytes of %llu",
+                          (unsigned long long)s->size, (unsigned long long)s->comp_size);
     /* Entries that share bytes make bombs of any ratio: together they cannot be larger than the file. */
     if (s->comp_size > (uint64_t)r->file.size - r->packed)
-        return gnn__error(GNN_EFORMAT, "declares %llu packed bytes, the file of %lld bytes has room for %llu", (unsigned long long)s->comp_size,
-                          (long long)r->file.size, (unsigned long long)((uint64_t)r->file.size - r->packed));
+        return gnn__error(GNN_EFORMAT,
+                          "declares %llu packed bytes, the file of %lld bytes has room for %llu",
+                          (unsigned long long)s->comp_size, (long long)r->file.size,
+                          (unsigned long long)((uint64_t)r->file.size - r->packed));
     if (s->size / r->limits.max_ratio > s->comp_size || (s->size > 0 && s->comp_size == 0))
-        return gnn__error(GNN_EFORMAT, "declares %llu bytes from %llu packed ones, the limit is %llu to one", (unsigned long long)s->size,
-                          (unsigned long long)s->comp_size, (unsigned long long)r->limits.max_ratio);
+        return gnn__error(GNN_EFORMAT,
+                          "declares %llu bytes from %llu packed ones, the limit is %llu to one",
+                          (unsigned long long)s->size, (unsigned long long)s->comp_size,
+                          (unsigned long long)r->limits.max_ratio);
     if (s->size > r->limits.max_bytes - r->unpacked)
-        return gnn__error(GNN_EFORMAT, "declares %llu bytes, of the limit of %llu for all arrays %llu are left", (unsigned long long)s->size,
-                          (unsigned long long)r->limits.max_bytes, (unsigned long long)(r->limits.max_bytes - r->unpacked));
+        return gnn__error(GNN_EFORMAT,
+                          "declares %llu bytes, of the limit of %llu for all arrays %llu are left",
+                          (unsigned long long)s->size, (unsigned long long)r->limits.max_bytes,
+                          (unsigned long long)(r->limits.max_bytes - r->unpacked));
     r->packed += s->comp_size;
     r->unpacked += s->size;
     return GNN_OK;
@@ -112,7 +114,8 @@ static int read_exactly(const entry_t *e, void *out, int64_t bytes, const char *
     int64_t got;
     GNN_TRY(read_some(e, out, bytes, &got));
     if (got < bytes)
-        return gnn__error(GNN_EFORMAT, "%s: %lld bytes were expected, the archive holds %lld", what, (long long)bytes, (long long)got);
+        return gnn__error(GNN_EFORMAT, "%s: %lld bytes were expected, the archive holds %lld", what,
+                          (long long)bytes, (long long)got);
     return GNN_OK;
 }
 
@@ -122,7 +125,9 @@ static int expect_end(const entry_t *e)
     char more;
     int64_t got;
     GNN_TRY(read_some(e, &more, 1, &got));
-    return got ? gnn__error(GNN_EFORMAT, "unpacks to more than the %lld bytes it declares", (long long)e->size) : GNN_OK;
+    return got ? gnn__error(GNN_EFORMAT, "unpacks to more than the %lld bytes it declares",
+                            (long long)e->size)
+               : GNN_OK;
 }
 
 static int read_header(const entry_t *e, gnn__npy_t *npy, int64_t *data_at)
@@ -135,7 +140,8 @@ static int read_header(const entry_t *e, gnn__npy_t *npy, int64_t *data_at)
         return gnn__error(GNN_EFORMAT, "%lld bytes are no .npy array", (long long)got);
     GNN_TRY(gnn__npy_prefix(prefix, &start, &length));
     if (length > e->size - start)
-        return gnn__error(GNN_EFORMAT, "declares a header of %lld bytes, the archive holds %lld", (long long)length, (long long)(e->size - start));
+        return gnn__error(GNN_EFORMAT, "declares a header of %lld bytes, the archive holds %lld",
+                          (long long)length, (long long)(e->size - start));
     /* A version 1 prefix is 10 bytes long: two of the header are read already. */
     int64_t early = GNN__NPY_PREFIX - start < length ? GNN__NPY_PREFIX - start : length;
     memcpy(text, prefix + start, (size_t)early);
@@ -150,8 +156,9 @@ static int read_data(reader_t *r, const entry_t *e, const gnn__npy_t *npy, int64
     void *data = NULL, *turned = NULL;
     int rc = GNN_OK;
     if (npy->bytes != e->size - data_at)
-        return gnn__error(GNN_EFORMAT, "declares %lld %s (%lld bytes), the archive holds %lld", (long long)like->count,
-                          gnn__dtype(like->dtype)->name, (long long)npy->bytes, (long long)(e->size - data_at));
+        return gnn__error(GNN_EFORMAT, "declares %lld %s (%lld bytes), the archive holds %lld",
+                          (long long)like->count, gnn__dtype(like->dtype)->name,
+                          (long long)npy->bytes, (long long)(e->size - data_at));
     GNN_CHECK(gnn__new(&data, npy->bytes, 1, "an array"));
     GNN_CHECK(read_exactly(e, data, npy->bytes, "data"));
     GNN_CHECK(expect_end(e));
@@ -192,7 +199,8 @@ static int read_entry(reader_t *r, zip_uint64_t index)
     zip_stat_init(&s);
     if (zip_stat_index(r->zip, index, ZIP_FL_ENC_RAW, &s) != 0 || !(s.valid & ZIP_STAT_NAME)) {
         zip_error_t *error = zip_get_error(r->zip);
-        return gnn__error_prefix(failed(zip_error_code_zip(error), zip_error_strerror(error)), "entry %llu", (unsigned long long)index);
+        return gnn__error_prefix(failed(zip_error_code_zip(error), zip_error_strerror(error)),
+                                 "entry %llu", (unsigned long long)index);
     }
     size_t length = strlen(s.name);
     if (length < 4 || strcmp(s.name + length - 4, ".npy") != 0)
@@ -212,7 +220,8 @@ static int read_archive(reader_t *r)
     GNN_TRY(gnn__arrays_new(&r->arrays));
     zip_int64_t entries = zip_get_num_entries(r->zip, 0);
     if (entries > r->limits.max_entries)
-        return gnn__error(GNN_EFORMAT, "%lld entries, the limit is %lld", (long long)entries, (long long)r->limits.max_entries);
+        return gnn__error(GNN_EFORMAT, "%lld entries, the limit is %lld", (long long)entries,
+                          (long long)r->limits.max_entries);
     for (zip_int64_t k = 0; k < entries; k++)
         GNN_TRY(read_entry(r, (zip_uint64_t)k));
     return gnn__arrays_seal(r->arrays);

@@ -12,7 +12,9 @@ enum { DOS_TIME = 0, DOS_DATE = 1 << 5 | 1 };
 static int failed(zip_t *zip, const char *path)
 {
     zip_error_t *error = zip_get_error(zip);
-    int code = zip_error_code_zip(error) == ZIP_ER_MEMORY ? GNN_EMEMORY : zip_error_code_zip(error) == ZIP_ER_EXISTS ? GNN_EINVALID : GNN_EIO;
+    int code = zip_error_code_zip(error) == ZIP_ER_MEMORY   ? GNN_EMEMORY
+               : zip_error_code_zip(error) == ZIP_ER_EXISTS ? GNN_EINVALID
+                                                            : GNN_EIO;
     return gnn__error(code, "%s: %s", path, zip_error_strerror(error));
 }
 
@@ -24,7 +26,8 @@ static int add(zip_t *zip, const char *path, const gnn_array_t *array, char **he
     GNN_TRY(gnn__array_check(array, &bytes));
     GNN_TRY(gnn__npy_header(header, &length, array));
     GNN_TRY(gnn__asprintf(&name, "%s.npy", array->name));
-    zip_buffer_fragment_t parts[2] = {{(zip_uint8_t *)*header, (zip_uint64_t)length}, {(zip_uint8_t *)array->data, (zip_uint64_t)bytes}};
+    zip_buffer_fragment_t parts[2] = {{(zip_uint8_t *)*header, (zip_uint64_t)length},
+                                      {(zip_uint8_t *)array->data, (zip_uint64_t)bytes}};
     zip_source_t *source = zip_source_buffer_fragment(zip, parts, bytes > 0 ? 2 : 1, 0);
     zip_int64_t index = source ? zip_file_add(zip, name, source, ZIP_FL_ENC_UTF_8) : -1;
     int rc = GNN_OK;
@@ -39,14 +42,16 @@ static int add(zip_t *zip, const char *path, const gnn_array_t *array, char **he
     return rc;
 }
 
-static int write_archive(gnn__output_t *output, int64_t count, const gnn_array_t *arrays, char **headers)
+static int write_archive(gnn__output_t *output, int64_t count, const gnn_array_t *arrays,
+                         char **headers)
 {
     int why = 0, rc = GNN_OK;
     zip_t *zip = zip_open(output->temporary, ZIP_CREATE | ZIP_TRUNCATE, &why);
     if (!zip) {
         zip_error_t error;
         zip_error_init_with_code(&error, why);
-        rc = gnn__error(why == ZIP_ER_MEMORY ? GNN_EMEMORY : GNN_EIO, "%s: %s", output->path, zip_error_strerror(&error));
+        rc = gnn__error(why == ZIP_ER_MEMORY ? GNN_EMEMORY : GNN_EIO, "%s: %s", output->path,
+                        zip_error_strerror(&error));
         zip_error_fini(&error);
         return rc;
     }

@@ -31,25 +31,30 @@ static int read_text(reader_t *r, int64_t *length)
     unsigned char prefix[8];
     uint64_t n = 0;
     if (r->file.size < 8)
-        return gnn__error(GNN_EFORMAT, "%lld bytes, at least 8 are expected", (long long)r->file.size);
+        return gnn__error(GNN_EFORMAT, "%lld bytes, at least 8 are expected",
+                          (long long)r->file.size);
     GNN_TRY(gnn__file_read(&r->file, 0, prefix, 8));
     for (int k = 7; k >= 0; k--)
         n = n << 8 | prefix[k];
     if (n > MAX_HEADER)
-        return gnn__error(GNN_EFORMAT, "declares a header of %llu bytes, at most %d are allowed", (unsigned long long)n, MAX_HEADER);
+        return gnn__error(GNN_EFORMAT, "declares a header of %llu bytes, at most %d are allowed",
+                          (unsigned long long)n, MAX_HEADER);
     if ((int64_t)n > r->file.size - 8)
-        return gnn__error(GNN_EFORMAT, "declares a header of %llu bytes, the file holds %lld", (unsigned long long)n, (long long)r->file.size - 8);
+        return gnn__error(GNN_EFORMAT, "declares a header of %llu bytes, the file holds %lld",
+                          (unsigned long long)n, (long long)r->file.size - 8);
     *length = (int64_t)n;
     r->data_at = 8 + *length;
     GNN_TRY(gnn__new(&r->text, *length + 1, 1, "a header"));
     GNN_TRY(gnn__file_read(&r->file, 8, r->text, *length));
-    return r->text[0] == '{' ? GNN_OK : gnn__error(GNN_EFORMAT, "the header does not start with '{'");
+    return r->text[0] == '{' ? GNN_OK
+                             : gnn__error(GNN_EFORMAT, "the header does not start with '{'");
 }
 
 /* Before the parser makes objects of it: no deeper than the format needs, and no more values than the limit on entries explains. */
 static int check_text(const reader_t *r, int64_t length)
 {
-    int64_t depth = 0, values = 0, brackets = 0, entries = r->limits.max_entries < MAX_HEADER ? r->limits.max_entries : MAX_HEADER;
+    int64_t depth = 0, values = 0, brackets = 0,
+            entries = r->limits.max_entries < MAX_HEADER ? r->limits.max_entries : MAX_HEADER;
     bool quoted = false;
     for (int64_t k = 0; k < length; k++) {
         char c = r->text[k];
@@ -64,10 +69,14 @@ static int check_text(const reader_t *r, int64_t length)
         values += c == ',';
         brackets += c == '[' || c == '{';
         if ((c == '[' || c == '{') && ++depth > MAX_DEPTH)
-            return gnn__error(GNN_EFORMAT, "header, byte %lld: more than %d levels deep", (long long)k, MAX_DEPTH);
+            return gnn__error(GNN_EFORMAT, "header, byte %lld: more than %d levels deep",
+                              (long long)k, MAX_DEPTH);
         depth -= c == ']' || c == '}';
         if (values > VALUES_AN_ENTRY * entries || brackets > BRACKETS_AN_ENTRY * entries + 2)
-            return gnn__error(GNN_EFORMAT, "header, byte %lld: more values than %lld tensors, the limit, can have", (long long)k, (long long)entries);
+            return gnn__error(
+                GNN_EFORMAT,
+                "header, byte %lld: more values than %lld tensors, the limit, can have",
+                (long long)k, (long long)entries);
     }
     return GNN_OK;
 }
@@ -110,12 +119,14 @@ static int parse_shape(tensor_t *t, const json_t *value)
     if (!json_is_array(value))
         return gnn__error(GNN_EFORMAT, "shape is missing or no list");
     if (json_array_size(value) > GNN__MAX_DIMENSIONS)
-        return gnn__error(GNN_EFORMAT, "%zu dimensions, at most %d are read", json_array_size(value), GNN__MAX_DIMENSIONS);
+        return gnn__error(GNN_EFORMAT, "%zu dimensions, at most %d are read",
+                          json_array_size(value), GNN__MAX_DIMENSIONS);
     t->like.ndim = (int)json_array_size(value);
     for (int k = 0; k < t->like.ndim; k++)
         GNN_TRY(parse_whole(json_array_get(value, (size_t)k), "shape", &t->like.shape[k]));
     if (!gnn__shape_count(t->like.ndim, t->like.shape, &t->like.count))
-        return gnn__error(GNN_EFORMAT, "the shape %s does not fit into memory", gnn__shape_words(t->like.ndim, t->like.shape));
+        return gnn__error(GNN_EFORMAT, "the shape %s does not fit into memory",
+                          gnn__shape_words(t->like.ndim, t->like.shape));
     return GNN_OK;
 }
 
@@ -127,9 +138,11 @@ static int parse_offsets(tensor_t *t, const json_t *value)
     GNN_TRY(parse_whole(json_array_get(value, 1), "data_offsets", &t->end));
     const gnn__dtype_t *type = gnn__dtype(t->like.dtype);
     int64_t bytes;
-    if (!gnn__mul(t->like.count, (int64_t)type->size, &bytes) || t->end < t->begin || bytes != t->end - t->begin)
-        return gnn__error(GNN_EFORMAT, "declares %lld %s, its offsets go from %lld to %lld", (long long)t->like.count, type->name,
-                          (long long)t->begin, (long long)t->end);
+    if (!gnn__mul(t->like.count, (int64_t)type->size, &bytes) || t->end < t->begin ||
+        bytes != t->end - t->begin)
+        return gnn__error(GNN_EFORMAT, "declares %lld %s, its offsets go from %lld to %lld",
+                          (long long)t->like.count, type->name, (long long)t->begin,
+                          (long long)t->end);
     return GNN_OK;
 }
 
@@ -153,10 +166,13 @@ static int parse_metadata(reader_t *r, json_t *metadata)
     json_t *value;
     if (!json_is_object(metadata))
         return gnn__error(GNN_EFORMAT, "__metadata__: an object of strings is expected");
-    GNN_TRY(gnn__new(&r->arrays->metadata, (int64_t)json_object_size(metadata), sizeof *r->arrays->metadata, "metadata"));
-    json_object_foreach(metadata, key, value) {
+    GNN_TRY(gnn__new(&r->arrays->metadata, (int64_t)json_object_size(metadata),
+                     sizeof *r->arrays->metadata, "metadata"));
+    json_object_foreach(metadata, key, value)
+    {
         if (!json_is_string(value))
-            return gnn__error(GNN_EFORMAT, "__metadata__: the value of \"%.80s\" is no string", key);
+            return gnn__error(GNN_EFORMAT, "__metadata__: the value of \"%.80s\" is no string",
+                              key);
         char **pair = r->arrays->metadata[r->arrays->n_metadata++];
         GNN_TRY(gnn__strdup(&pair[0], key));
         GNN_TRY(gnn__strdup(&pair[1], json_string_value(value)));
@@ -170,11 +186,13 @@ static int parse_all(reader_t *r)
     json_t *value, *metadata = json_object_get(r->root, "__metadata__");
     int64_t size = (int64_t)json_object_size(r->root) - (metadata != NULL);
     if (size > r->limits.max_entries)
-        return gnn__error(GNN_EFORMAT, "%lld tensors, the limit is %lld", (long long)size, (long long)r->limits.max_entries);
+        return gnn__error(GNN_EFORMAT, "%lld tensors, the limit is %lld", (long long)size,
+                          (long long)r->limits.max_entries);
     GNN_TRY(gnn__new(&r->tensors, size, sizeof *r->tensors, "a list of tensors"));
     if (metadata)
         GNN_TRY(parse_metadata(r, metadata));
-    json_object_foreach(r->root, name, value) {
+    json_object_foreach(r->root, name, value)
+    {
         if (value == metadata)
             continue;
         int rc = parse_tensor(&r->tensors[r->count], name, value);
@@ -190,7 +208,8 @@ static int compare_offsets(const void *a, const void *b)
     const tensor_t *left = a, *right = b;
     if (left->begin != right->begin)
         return left->begin < right->begin ? -1 : 1;
-    return left->end != right->end ? (left->end < right->end ? -1 : 1) : strcmp(left->name, right->name);
+    return left->end != right->end ? (left->end < right->end ? -1 : 1)
+                                   : strcmp(left->name, right->name);
 }
 
 static int check_layout(reader_t *r)
@@ -200,14 +219,20 @@ static int check_layout(reader_t *r)
     for (int64_t k = 0; k < r->count; k++) {
         const tensor_t *t = &r->tensors[k];
         if (t->begin != at)
-            return gnn__error(GNN_EFORMAT, "%.80s: starts at byte %lld, %s byte %lld, where the one before it ends", t->name, (long long)t->begin,
-                              t->begin > at ? "leaving a hole after" : "overlapping", (long long)at);
+            return gnn__error(
+                GNN_EFORMAT,
+                "%.80s: starts at byte %lld, %s byte %lld, where the one before it ends", t->name,
+                (long long)t->begin, t->begin > at ? "leaving a hole after" : "overlapping",
+                (long long)at);
         at = t->end;
     }
     if (at != there)
-        return gnn__error(GNN_EFORMAT, "the tensors end at byte %lld of the data, the file holds %lld", (long long)at, (long long)there);
+        return gnn__error(GNN_EFORMAT,
+                          "the tensors end at byte %lld of the data, the file holds %lld",
+                          (long long)at, (long long)there);
     if ((uint64_t)there > r->limits.max_bytes)
-        return gnn__error(GNN_EFORMAT, "%lld bytes of data, the limit is %llu", (long long)there, (unsigned long long)r->limits.max_bytes);
+        return gnn__error(GNN_EFORMAT, "%lld bytes of data, the limit is %llu", (long long)there,
+                          (unsigned long long)r->limits.max_bytes);
     return GNN_OK;
 }
 

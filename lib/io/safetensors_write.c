@@ -44,10 +44,13 @@ static int put(json_t *object, const char *name, json_t *value)
     if (!legal || !value) {
         json_decref(value);
         json_decref(legal);
-        return gnn__error(GNN_EINVALID, "\"%.80s\": name or value are not UTF-8, or memory ran out", name);
+        return gnn__error(GNN_EINVALID, "\"%.80s\": name or value are not UTF-8, or memory ran out",
+                          name);
     }
     json_decref(legal);
-    return json_object_set_new(object, name, value) == 0 ? GNN_OK : gnn__error(GNN_EMEMORY, "no memory for the header");
+    return json_object_set_new(object, name, value) == 0
+               ? GNN_OK
+               : gnn__error(GNN_EMEMORY, "no memory for the header");
 }
 
 static json_t *describe(const slot_t *slot, int64_t at)
@@ -60,7 +63,8 @@ static json_t *describe(const slot_t *slot, int64_t at)
         json_decref(shape);
         return NULL;
     }
-    return json_pack("{s:s,s:o,s:[I,I]}", "dtype", gnn__dtype(slot->array->dtype)->safetensors, "shape", shape, "data_offsets", (json_int_t)at,
+    return json_pack("{s:s,s:o,s:[I,I]}", "dtype", gnn__dtype(slot->array->dtype)->safetensors,
+                     "shape", shape, "data_offsets", (json_int_t)at,
                      (json_int_t)(at + slot->bytes));
 }
 
@@ -70,7 +74,8 @@ static int put_metadata(json_t *root, int64_t n, const char *const (*metadata)[2
     for (int64_t k = 0; k < n && strings; k++) {
         if (!metadata[k][0] || !metadata[k][1]) {
             json_decref(strings);
-            return gnn__error(GNN_EINVALID, "metadata %lld: a key or a value is missing", (long long)k);
+            return gnn__error(GNN_EINVALID, "metadata %lld: a key or a value is missing",
+                              (long long)k);
         }
         int rc = put(strings, metadata[k][0], json_string(metadata[k][1]));
         if (rc != GNN_OK) {
@@ -81,7 +86,8 @@ static int put_metadata(json_t *root, int64_t n, const char *const (*metadata)[2
     return put(root, "__metadata__", strings);
 }
 
-static int fill_header(json_t *root, int64_t count, const slot_t *slots, int64_t n_metadata, const char *const (*metadata)[2])
+static int fill_header(json_t *root, int64_t count, const slot_t *slots, int64_t n_metadata,
+                       const char *const (*metadata)[2])
 {
     int64_t at = 0;
     if (n_metadata > 0)
@@ -114,14 +120,16 @@ static int write_header(gnn__output_t *output, const json_t *root)
     return rc;
 }
 
-int gnn_safetensors_write(const char *path, int64_t n_arrays, const gnn_array_t *arrays, int64_t n_metadata, const char *const (*metadata)[2])
+int gnn_safetensors_write(const char *path, int64_t n_arrays, const gnn_array_t *arrays,
+                          int64_t n_metadata, const char *const (*metadata)[2])
 {
     gnn__output_t output = {.fd = -1};
     slot_t *slots = NULL;
     json_t *root = json_object();
     int rc = GNN_OK;
     if (n_metadata < 0 || (n_metadata > 0 && !metadata))
-        GNN_CHECK(gnn__error(GNN_EINVALID, "%lld metadata pairs, and %s", (long long)n_metadata, metadata ? "a list" : "no list"));
+        GNN_CHECK(gnn__error(GNN_EINVALID, "%lld metadata pairs, and %s", (long long)n_metadata,
+                             metadata ? "a list" : "no list"));
     if (!root)
         GNN_CHECK(gnn__error(GNN_EMEMORY, "no memory for the header"));
     GNN_CHECK(gnn__arrays_check(n_arrays, arrays));

@@ -3,6 +3,7 @@
 
 GNN__DISPATCH(gnn__attention_rows_t, attention_rows)
 GNN__DISPATCH(gnn__attention_tiles_t, attention_tiles)
+GNN__DISPATCH(gnn__attention_tiles_grad_t, attention_tiles_grad)
 
 /* Blocks of 64 pairs: numbers of nodes and edges, weights, five arrays of pairs x heads; and one row of queries. Each starts a cache line. */
 int64_t gnn__attention_rows_scratch(const gnn__attention_t *a)

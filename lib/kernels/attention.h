@@ -75,11 +75,15 @@ enum { GNN__TILE_ROWS = 96 };
 typedef struct gnn__attention_tiles {
     /* Rows row0 .. row1 - 1 (at most GNN__TILE_ROWS) and one head. */
     void (*forward)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head, gnn_real_t *scratch);
+} gnn__attention_tiles_t;
+const gnn__attention_tiles_t *gnn__attention_tiles(void);
+
+typedef struct gnn__attention_tiles_grad {
     void (*receive)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head, gnn_real_t *scratch);
     /* One key and value head: all heads that read it. */
     void (*send)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t kv_head, gnn_real_t *scratch);
-} gnn__attention_tiles_t;
-const gnn__attention_tiles_t *gnn__attention_tiles(void);
+} gnn__attention_tiles_grad_t;
+const gnn__attention_tiles_grad_t *gnn__attention_tiles_grad(void);
 
 int64_t gnn__attention_tiles_scratch(const gnn__attention_t *a);
 

@@ -26,8 +26,7 @@ typedef struct {
 
 static const gnn__type_t title_type = {.size = 17, .anchor = "start", .fill = "#1a1a1a", .bold = 1};
 static const gnn__type_t subtitle_type = {.size = 12.5, .anchor = "start", .fill = "#555555"};
-static const gnn__type_t axis_type = {
-    .size = 12.5, .anchor = "middle", .fill = "#333333", .bold = 1};
+static const gnn__type_t axis_type = {.size = 12.5, .anchor = "middle", .fill = "#333333", .bold = 1};
 static const gnn__type_t tick_type = {.size = 11, .anchor = "start", .fill = "#444444"};
 
 static double value_at(const gnn_heatmap_t *map, int64_t r, int64_t c)
@@ -43,8 +42,7 @@ static int check(const gnn_heatmap_t *map)
         return gnn__error(GNN_EINVALID, "heat map: at most %d cells, got %lld x %lld", CELLS_MOST,
                           (long long)rows, (long long)cols);
     if (!isfinite(map->low) || !isfinite(map->high) || map->low > map->high)
-        return gnn__error(GNN_EINVALID, "heat map: colour scale from %g to %g", map->low,
-                          map->high);
+        return gnn__error(GNN_EINVALID, "heat map: colour scale from %g to %g", map->low, map->high);
     if (map->mark_row >= 0 && map->mark_col >= 0 && cells > 0 &&
         (map->mark_row >= rows || map->mark_col >= cols))
         return gnn__error(GNN_EINVALID, "heat map: marked cell (%lld, %lld) of %lld x %lld",
@@ -169,8 +167,7 @@ static void draw_head(gnn__svg_t *svg, const page_t *page)
                       "<rect width=\"6\" height=\"6\" fill=\"#e4e4e4\"/>"
                       "<rect width=\"2\" height=\"6\" fill=\"#a8a8a8\"/></pattern></defs>\n");
     int lines = gnn__text_block(svg, &title_type, MARGIN, MARGIN + 14, room, page->map->title);
-    gnn__text_block(svg, &subtitle_type, MARGIN, MARGIN + 12 + lines * 23, room,
-                    page->map->subtitle);
+    gnn__text_block(svg, &subtitle_type, MARGIN, MARGIN + 12 + lines * 23, room, page->map->subtitle);
 }
 
 static void draw_cell(gnn__svg_t *svg, const page_t *page, int64_t r, int64_t c, int64_t run)
@@ -279,9 +276,8 @@ static void draw_bar(gnn__svg_t *svg, const page_t *page)
                      c.green, c.blue);
     }
     gnn__svg_put(
-        svg,
-        "</linearGradient></defs>\n<rect x=\"%.1f\" y=\"%.1f\" width=\"%.0f\" height=\"%.1f\" ", x,
-        page->top, BAR_WIDTH, height);
+        svg, "</linearGradient></defs>\n<rect x=\"%.1f\" y=\"%.1f\" width=\"%.0f\" height=\"%.1f\" ",
+        x, page->top, BAR_WIDTH, height);
     gnn__svg_put(svg, "fill=\"url(#scale)\" stroke=\"#999999\" stroke-width=\"0.8\"/>\n");
     for (int k = 0; k < page->n_ticks; k++) {
         char label[32];
@@ -291,9 +287,9 @@ static void draw_bar(gnn__svg_t *svg, const page_t *page)
         gnn__svg_text(svg, &tick_type, x + BAR_WIDTH + 7, y + 4, label);
     }
     if (page->holes) {
-        gnn__svg_put(
-            svg, "<rect x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"14\" fill=\"url(#hole)\"/>\n",
-            x, page->top + height + 14);
+        gnn__svg_put(svg,
+                     "<rect x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"14\" fill=\"url(#hole)\"/>\n",
+                     x, page->top + height + 14);
         gnn__svg_text(svg, &tick_type, x + BAR_WIDTH + 7, page->top + height + 25, "not finite");
     }
 }

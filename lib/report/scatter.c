@@ -23,8 +23,7 @@ typedef struct {
 
 static const gnn__type_t title_type = {.size = 17, .anchor = "start", .fill = "#1a1a1a", .bold = 1};
 static const gnn__type_t subtitle_type = {.size = 12.5, .anchor = "start", .fill = "#555555"};
-static const gnn__type_t legend_type = {
-    .size = 12, .anchor = "start", .fill = "#333333", .room = 180};
+static const gnn__type_t legend_type = {.size = 12, .anchor = "start", .fill = "#333333", .room = 180};
 static const gnn__type_t tick_type = {.size = 11, .anchor = "middle", .fill = "#555555"};
 
 static double coordinate(const gnn_scatter_t *plot, int64_t k, int axis)
@@ -198,11 +197,9 @@ static void draw_lines(gnn__svg_t *svg, const page_t *page)
         int64_t a = plot->line_from[k], b = plot->line_to[k];
         if (a == b || !shown(plot, a) || !shown(plot, b))
             continue;
-        double x = pixel(page, coordinate(plot, a, 0), 0),
-               y = pixel(page, coordinate(plot, a, 1), 1);
+        double x = pixel(page, coordinate(plot, a, 0), 0), y = pixel(page, coordinate(plot, a, 1), 1);
         gnn__svg_put(svg, "<path d=\"M%.2f %.2fL%.2f %.2f\"/>\n", x, y,
-                     pixel(page, coordinate(plot, b, 0), 0),
-                     pixel(page, coordinate(plot, b, 1), 1));
+                     pixel(page, coordinate(plot, b, 0), 0), pixel(page, coordinate(plot, b, 1), 1));
     }
     gnn__svg_put(svg, "</g>\n");
 }
@@ -210,8 +207,7 @@ static void draw_lines(gnn__svg_t *svg, const page_t *page)
 static void draw_points(gnn__svg_t *svg, const page_t *page)
 {
     const gnn_scatter_t *plot = page->plot;
-    gnn__svg_put(svg, "<g stroke=\"#ffffff\" stroke-width=\"%.1f\">\n",
-                 page->radius > 3 ? 1.2 : 0.3);
+    gnn__svg_put(svg, "<g stroke=\"#ffffff\" stroke-width=\"%.1f\">\n", page->radius > 3 ? 1.2 : 0.3);
     for (int64_t k = 0; k < plot->points.rows; k++)
         if (shown(plot, k))
             draw_marker(svg, plot->classes ? plot->classes[k] : 0,
@@ -234,14 +230,12 @@ static void draw_labels(gnn__svg_t *svg, const page_t *page)
         if (!plot->point_labels[k] || !shown(plot, k))
             continue;
         gnn__type_t type = {.size = 10, .anchor = "middle", .fill = "#222222", .room = 160};
-        double x = pixel(page, coordinate(plot, k, 0), 0),
-               y = pixel(page, coordinate(plot, k, 1), 1);
+        double x = pixel(page, coordinate(plot, k, 0), 0), y = pixel(page, coordinate(plot, k, 1), 1);
         bool inside = gnn__text_width(plot->point_labels[k], type.size) < 2 * page->radius - 4;
         int64_t class = plot->classes ? plot->classes[k] : 0;
         if (inside)
             type.fill = class < 0 ? "#111111" : gnn__colour_ink(gnn__class_colour(class));
-        gnn__svg_text(svg, &type, x, inside ? y + 3.6 : y - page->radius - 5,
-                      plot->point_labels[k]);
+        gnn__svg_text(svg, &type, x, inside ? y + 3.6 : y - page->radius - 5, plot->point_labels[k]);
     }
 }
 

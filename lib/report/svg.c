@@ -17,8 +17,7 @@ int gnn__svg_open(gnn__svg_t *svg, FILE *file, double width, double height, cons
                  height);
     gnn__svg_put(svg, "width=\"%.0f\" height=\"%.0f\" role=\"img\" ", width, height);
     gnn__svg_put(
-        svg,
-        "font-family=\"system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif\">\n");
+        svg, "font-family=\"system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif\">\n");
     if (title) {
         gnn__svg_put(svg, "<title>");
         gnn__svg_escape(svg, title, strlen(title));

@@ -38,5 +38,5 @@ const gnn_aggregator_t gnn__aggregator_additive_v2 = {
     .finish = softmax_finish,
     .finish_grad = softmax_finish_grad,
     .accumulate_grad = accumulate_grad,
-    //K
+    .kernels = &gnn__additive_v2_kernels,
 };

@@ -31,5 +31,5 @@ const gnn_aggregator_t gnn__aggregator_dot = {
     .finish = softmax_finish,
     .finish_grad = softmax_finish_grad,
     .accumulate_grad = accumulate_grad,
-    //K
+    .kernels = &gnn__dot_kernels,
 };

@@ -1,0 +1,105 @@
+#include "golden.h"
+
+bool golden_open(golden_t *g, const char *name)
+{
+    char file[96];
+    memset(g, 0, sizeof *g);
+    snprintf(g->name, sizeof g->name, "%s", name);
+    snprintf(file, sizeof file, "%s.npz", name);
+    const char *path = test_golden(file);
+    if (!path) {
+        test_skip(name, "no such golden file");
+        return false;
+    }
+    ck_ok(gnn_npz_read(&g->arrays, path, NULL));
+    ck_ok(gnn_context_new(&g->context, NULL));
+    for (int64_t k = 0; k < gnn_arrays_count(g->arrays); k++) {
+        const gnn_array_t *a = gnn_arrays_at(g->arrays, k);
+        for (int64_t i = 0; a->name[0] == 'd' && strcmp(a->name, "dst") != 0 && i < a->count; i++)
+            g->largest_gradient = fmax(g->largest_gradient, fabs(gnn_array_get(a, i)));
+    }
+    return true;
+}
+
+void golden_close(golden_t *g)
+{
+    for (int k = 0; k < g->n_owned; k++)
+        free(g->owned[k]);
+    gnn_arrays_free(g->arrays);
+    gnn_context_free(g->context);
+}
+
+bool golden_has(const golden_t *g, const char *name)
+{
+    return gnn_arrays_find(g->arrays, name) != NULL;
+}
+
+const gnn_array_t *golden_array(const golden_t *g, const char *name)
+{
+    const gnn_array_t *a = gnn_arrays_find(g->arrays, name);
+    ck_assert_msg(a != NULL, "%s: the file has no array %s", g->name, name);
+    return a;
+}
+
+static void *own(golden_t *g, void *memory)
+{
+    ck_assert_int_lt(g->n_owned, (int)(sizeof g->owned / sizeof g->owned[0]));
+    ck_assert_ptr_nonnull(memory);
+    return g->owned[g->n_owned++] = memory;
+}
+
+/* Filled with NaN: what nobody writes fails every comparison. */
+gnn_real_t *golden_reals(golden_t *g, int64_t count)
+{
+    gnn_real_t *x = own(g, malloc(sizeof *x * (size_t)(count + 1)));
+    for (int64_t k = 0; k < count; k++)
+        x[k] = (gnn_real_t)NAN;
+    return x;
+}
+
+gnn_tensor_t golden_tensor(golden_t *g, const char *name)
+{
+    const gnn_array_t *a = golden_array(g, name);
+    gnn_real_t *x = golden_reals(g, a->count);
+    int64_t rows = a->ndim > 0 ? a->shape[0] : 1;
+    gnn_array_reals(a, x);
+    return gnn_tensor(x, rows, rows ? a->count / rows : 0);
+}
+
+int64_t *golden_integers(golden_t *g, const char *name, int64_t *count)
+{
+    const gnn_array_t *a = golden_array(g, name);
+    int64_t *x = own(g, malloc(sizeof *x * (size_t)(a->count + 1)));
+    for (int64_t k = 0; k < a->count; k++)
+        x[k] = (int64_t)gnn_array_get(a, k);
+    if (count)
+        *count = a->count;
+    return x;
+}
+
+void golden_same(const golden_t *g, const char *name, const gnn_tensor_t *ours, double tolerance)
+{
+    const gnn_array_t *a = golden_array(g, name);
+    double worst = 0, largest = 0, noise = g->largest_gradient * (GNN_DOUBLE ? 1e-12 : 1e-6);
+    ck_assert_msg(ours->data && ours->rows * ours->cols == a->count, "%s: %s has %lld numbers, ours %lld x %lld (%s)", g->name, name,
+                  (long long)a->count, (long long)ours->rows, (long long)ours->cols, ours->data ? "there" : "absent");
+    for (int64_t k = 0; k < a->count; k++) {
+        double x = (double)gnn__row(ours, k / ours->cols)[k % ours->cols], y = gnn_array_get(a, k);
+        ck_assert_msg(isfinite(x), "%s: %s: number %lld is %g, the file has %g", g->name, name, (long long)k, x, y);
+        worst = fmax(worst, fabs(x - y));
+        largest = fmax(largest, fabs(y));
+    }
+    double limit = name[0] == 'd' && largest <= noise ? noise : tolerance * largest;
+    if (getenv("GNN_GOLDEN_SHOW"))
+        printf("%-28s %-48s %.1e of %.1e\n", g->name, name, largest > 0 ? worst / largest : worst, tolerance);
+    ck_assert_msg(worst <= limit, "%s: %s differs by %g, the largest is %g: %g > %g", g->name, name, worst, largest,
+                  worst / largest, tolerance);
+}
+
+gnn_graph_t *golden_graph(golden_t *g, int64_t n)
+{
+    gnn_graph_t *graph = NULL;
+    int64_t m, *src = golden_integers(g, "src", &m), *dst = golden_integers(g, "dst", NULL);
+    ck_ok(gnn_graph_from_edges(&graph, n, n, m, src, dst));
+    return graph;
+}

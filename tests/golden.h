@@ -1,0 +1,35 @@
+/* Golden files in C: one file open with what was made from it, and the comparison that decides. */
+#ifndef GNN_TESTS_GOLDEN_H
+#define GNN_TESTS_GOLDEN_H
+
+#include "support.h"
+
+/* What counts as equal (the golden files' own README): in a double build, the rounding of the stored file is left. */
+#define GOLDEN_OUT (GNN_DOUBLE ? 1e-6 : 1e-5)
+#define GOLDEN_GRAD (GNN_DOUBLE ? 1e-6 : 1e-4)
+
+typedef struct golden {
+    char name[64];
+    gnn_context_t *context;
+    gnn_arrays_t *arrays;
+    double largest_gradient; /* over all arrays that begin with "d" */
+    void *owned[256];
+    int n_owned;
+} golden_t;
+
+/* False, and skipped, where the file is absent. */
+bool golden_open(golden_t *g, const char *name);
+void golden_close(golden_t *g);
+bool golden_has(const golden_t *g, const char *name);
+/* The array must be there. */
+const gnn_array_t *golden_array(const golden_t *g, const char *name);
+/* Its numbers as a matrix: rows are the first dimension, columns all others. Memory until golden_close. */
+gnn_tensor_t golden_tensor(golden_t *g, const char *name);
+gnn_real_t *golden_reals(golden_t *g, int64_t count);
+int64_t *golden_integers(golden_t *g, const char *name, int64_t *count);
+/* Ours against array `name`, relative to its largest number; a gradient that is noise in the file must be noise here. */
+void golden_same(const golden_t *g, const char *name, const gnn_tensor_t *ours, double tolerance);
+/* The graph of `src` and `dst` over `n` nodes. */
+gnn_graph_t *golden_graph(golden_t *g, int64_t n);
+
+#endif
