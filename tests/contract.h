@@ -36,7 +36,11 @@ bool contract_has_spans(const gnn_graph_t *g);
 
 /* ---- cases (contract_case.c) ---- */
 
-typedef enum { VALUES_REAL, VALUES_INTEGER, VALUES_WIDE } values_t; /* in [-1, 1); -2..2; scores over +-100 with one dominant */
+typedef enum {
+    VALUES_REAL,
+    VALUES_INTEGER,
+    VALUES_WIDE
+} values_t; /* in [-1, 1); -2..2; scores over +-100 with one dominant */
 typedef enum { BIAS_NONE, BIAS_SHARED, BIAS_PER_HEAD } edge_bias_t;
 
 typedef struct contract_case {
@@ -58,7 +62,8 @@ typedef struct contract_case {
 
 bool contract_scored(const contract_case_t *c);
 /* A plain case: no edge inputs, no dropout, two heads where there are heads. */
-contract_case_t contract_case(size_t message, size_t aggregator, gnn_graph_t *graph, const char *name, uint64_t seed);
+contract_case_t contract_case(size_t message, size_t aggregator, gnn_graph_t *graph,
+                              const char *name, uint64_t seed);
 /* Switches of a case drawn from its seed; edge inputs only if the graph has no spans and `edge_inputs` says so. */
 void contract_draw_switches(contract_case_t *c, bool edge_inputs);
 
@@ -67,9 +72,9 @@ typedef struct contract_run {
     contract_case_t c;
     gnn_aggregate_t how;
     gnn_tensor_t in[GNN_AGGREGATE_INPUTS];
-    int alias[GNN_AGGREGATE_INPUTS];    /* the input whose value stands here too, or itself */
+    int alias[GNN_AGGREGATE_INPUTS]; /* the input whose value stands here too, or itself */
     int64_t n_dst, out_width;
-    gnn_real_t *d_out, *out;            /* n_dst x out_width */
+    gnn_real_t *d_out, *out;                /* n_dst x out_width */
     gnn_real_t *grad[GNN_AGGREGATE_INPUTS]; /* contiguous; NULL for absent inputs and aliases */
     double largest[GNN_AGGREGATE_INPUTS + 1]; /* what errors are measured by: gradients, then the output */
     gnn_rng_t rng;
@@ -99,14 +104,17 @@ void contract_check(const contract_case_t *c);
 /* Fails the running test if any comparison did since the last call; prints how many numbers were compared. */
 void contract_assert(const char *what);
 /* One comparison more; a failure if error > limit, or NaN. */
-void contract_judge(const contract_case_t *c, const char *array, double error, double limit, const char *what);
-void contract_failure(const contract_case_t *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void contract_judge(const contract_case_t *c, const char *array, double error, double limit,
+                    const char *what);
+void contract_failure(const contract_case_t *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 const char *contract_input_name(int k);
 
 /* ---- the suite's parts, one file each ---- */
 
-TCase *contract_numeric_tests(void);    /* gradients against finite differences */
-TCase *contract_named_tests(void);      /* ties, wide scores, deviations, silent and heavy receivers, attention weights */
+TCase *contract_numeric_tests(void); /* gradients against finite differences */
+TCase *contract_named_tests(
+    void); /* ties, wide scores, deviations, silent and heavy receivers, attention weights */
 TCase *contract_invariance_tests(void); /* NaN sentences, renumbering, threads, masks, refusals */
 
 #endif

@@ -8,7 +8,8 @@ static gnn_tape_t *tape;
 
 void contract_open(int threads)
 {
-    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = threads, .deterministic = GNN_ON}));
+    ck_ok(gnn_context_new(&context,
+                          &(gnn_context_config_t){.threads = threads, .deterministic = GNN_ON}));
     ck_ok(gnn_tape_new(&tape, context));
 }
 
@@ -25,9 +26,20 @@ gnn_tape_t *contract_tape(void)
 
 const char *contract_input_name(int k)
 {
-    static const char *const names[GNN_AGGREGATE_INPUTS + 1] = {
-        "src_message", "dst_message", "query", "key", "edge_features", "edge_message_weight", "edge_message_bias", "edge_key_weight",
-        "edge_weight", "edge_bias", "parameters", "distance", "gate", "output"};
+    static const char *const names[GNN_AGGREGATE_INPUTS + 1] = {"src_message",
+                                                                "dst_message",
+                                                                "query",
+                                                                "key",
+                                                                "edge_features",
+                                                                "edge_message_weight",
+                                                                "edge_message_bias",
+                                                                "edge_key_weight",
+                                                                "edge_weight",
+                                                                "edge_bias",
+                                                                "parameters",
+                                                                "distance",
+                                                                "gate",
+                                                                "output"};
     return names[k];
 }
 
@@ -44,14 +56,25 @@ static void draw_view(contract_case_t *c, draw_t *d)
     c->view = (gnn_view_t){.self_loops = GNN_OFF, .norm = GNN_GRAPH_NORM_NONE, .backward = GNN_ON};
     if (!draw_once_in(d, 3))
         return;
-    c->view.norm = draw_once_in(d, 3) ? GNN_GRAPH_NORM_ROW : square && !draw_once_in(d, 3) ? GNN_GRAPH_NORM_SYMMETRIC : GNN_GRAPH_NORM_NONE;
+    c->view.norm = draw_once_in(d, 3)              ? GNN_GRAPH_NORM_ROW
+                   : square && !draw_once_in(d, 3) ? GNN_GRAPH_NORM_SYMMETRIC
+                                                   : GNN_GRAPH_NORM_NONE;
     c->view.self_loops = square && draw_once_in(d, 2) ? GNN_ON : GNN_OFF;
 }
 
-contract_case_t contract_case(size_t message, size_t aggregator, gnn_graph_t *graph, const char *name, uint64_t seed)
+contract_case_t contract_case(size_t message, size_t aggregator, gnn_graph_t *graph,
+                              const char *name, uint64_t seed)
 {
-    contract_case_t c = {.message = gnn_message_at(message), .aggregator = gnn_aggregator_at(aggregator), .graph = graph, .graph_name = name, .seed = seed,
-                         .heads = 1, .kv_heads = 1, .d_k = 4, .d_v = 3, .view = {GNN_OFF, GNN_GRAPH_NORM_NONE, GNN_ON}};
+    contract_case_t c = {.message = gnn_message_at(message),
+                         .aggregator = gnn_aggregator_at(aggregator),
+                         .graph = graph,
+                         .graph_name = name,
+                         .seed = seed,
+                         .heads = 1,
+                         .kv_heads = 1,
+                         .d_k = 4,
+                         .d_v = 3,
+                         .view = {GNN_OFF, GNN_GRAPH_NORM_NONE, GNN_ON}};
     if (contract_scored(&c))
         c.heads = c.kv_heads = 2;
     return c;
@@ -81,7 +104,9 @@ void contract_draw_switches(contract_case_t *c, bool edge_inputs)
 
 enum { EDGE_DIM = 3, BUCKETS = 7 };
 
-typedef struct { int64_t rows, cols; } extent_t;
+typedef struct {
+    int64_t rows, cols;
+} extent_t;
 
 static void sender_extents(const contract_case_t *c, extent_t *x)
 {
@@ -95,7 +120,8 @@ static void sender_extents(const contract_case_t *c, extent_t *x)
     bool per_head = c->aggregator->score == GNN_SCORE_PER_HEAD;
     x[GNN_AGGREGATE_QUERY] = (extent_t){n_dst, per_head ? c->heads : c->heads * c->d_k};
     x[GNN_AGGREGATE_KEY] = (extent_t){n_src, per_head ? c->heads : c->kv_heads * c->d_k};
-    x[GNN_AGGREGATE_PARAMETERS] = (extent_t){1, c->aggregator->parameters_per_key ? c->heads * c->d_k : 0};
+    x[GNN_AGGREGATE_PARAMETERS] =
+        (extent_t){1, c->aggregator->parameters_per_key ? c->heads * c->d_k : 0};
     if (c->distance == GNN_DISTANCE_SLOPE)
         x[GNN_AGGREGATE_DISTANCE] = (extent_t){1, c->heads};
     if (c->distance == GNN_DISTANCE_TABLE)
@@ -108,11 +134,13 @@ static void edge_extents(const contract_case_t *c, extent_t *x)
     if (c->features && (c->message->edge_parts || contract_scored(c))) {
         x[GNN_AGGREGATE_EDGE_FEATURES] = (extent_t){m, EDGE_DIM};
         x[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT] = (extent_t){EDGE_DIM, c->message->edge_parts * w};
-        x[GNN_AGGREGATE_EDGE_MESSAGE_BIAS] = (extent_t){1, c->message_bias ? c->message->edge_parts * w : 0};
+        x[GNN_AGGREGATE_EDGE_MESSAGE_BIAS] =
+            (extent_t){1, c->message_bias ? c->message->edge_parts * w : 0};
         x[GNN_AGGREGATE_EDGE_KEY_WEIGHT] = (extent_t){EDGE_DIM, x[GNN_AGGREGATE_KEY].cols};
     }
     if (c->weight)
-        x[GNN_AGGREGATE_EDGE_WEIGHT] = (extent_t){m + (c->loop_weights ? gnn_graph_n_dst(c->graph) : 0), 1};
+        x[GNN_AGGREGATE_EDGE_WEIGHT] =
+            (extent_t){m + (c->loop_weights ? gnn_graph_n_dst(c->graph) : 0), 1};
     if (c->bias != BIAS_NONE && contract_scored(c))
         x[GNN_AGGREGATE_EDGE_BIAS] = (extent_t){m, c->bias == BIAS_SHARED ? 1 : c->heads};
 }
@@ -120,18 +148,21 @@ static void edge_extents(const contract_case_t *c, extent_t *x)
 /* The same value in several places, as self-attention on raw features has it. */
 static void draw_aliases(contract_run_t *r, const extent_t *x)
 {
-    static const int may[][2] = {{GNN_AGGREGATE_KEY, GNN_AGGREGATE_SRC_MESSAGE}, {GNN_AGGREGATE_QUERY, GNN_AGGREGATE_SRC_MESSAGE},
+    static const int may[][2] = {{GNN_AGGREGATE_KEY, GNN_AGGREGATE_SRC_MESSAGE},
+                                 {GNN_AGGREGATE_QUERY, GNN_AGGREGATE_SRC_MESSAGE},
                                  {GNN_AGGREGATE_EDGE_KEY_WEIGHT, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT}};
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         r->alias[k] = k;
     for (size_t k = 0; r->c.shared && k < sizeof may / sizeof *may; k++)
-        if (x[may[k][0]].cols > 0 && x[may[k][0]].cols == x[may[k][1]].cols && x[may[k][0]].rows == x[may[k][1]].rows)
+        if (x[may[k][0]].cols > 0 && x[may[k][0]].cols == x[may[k][1]].cols &&
+            x[may[k][0]].rows == x[may[k][1]].rows)
             r->alias[may[k][0]] = may[k][1];
 }
 
 static double draw_value(const contract_case_t *c, draw_t *d)
 {
-    return c->values == VALUES_INTEGER ? (double)(draw_below(d, 5) - 2) : (double)(draw_below(d, 1 << 24) - (1 << 23)) * 0x1p-23;
+    return c->values == VALUES_INTEGER ? (double)(draw_below(d, 5) - 2)
+                                       : (double)(draw_below(d, 1 << 24) - (1 << 23)) * 0x1p-23;
 }
 
 static gnn_tensor_t draw_tensor(const contract_case_t *c, extent_t x, draw_t *d)
@@ -147,16 +178,19 @@ static gnn_tensor_t draw_tensor(const contract_case_t *c, extent_t x, draw_t *d)
 /* Scores over +-100: sender 0 dominates by 40. Only the first column of queries and keys (and of the parameters) is heard. */
 static void widen(contract_run_t *r, draw_t *d)
 {
-    const gnn_tensor_t *q = &r->in[GNN_AGGREGATE_QUERY], *k = &r->in[GNN_AGGREGATE_KEY], *p = &r->in[GNN_AGGREGATE_PARAMETERS];
+    const gnn_tensor_t *q = &r->in[GNN_AGGREGATE_QUERY], *k = &r->in[GNN_AGGREGATE_KEY],
+                       *p = &r->in[GNN_AGGREGATE_PARAMETERS];
     int64_t per_head = r->c.aggregator->score == GNN_SCORE_PER_HEAD ? 1 : r->c.d_k;
     bool dot = strcmp(r->c.aggregator->name, "dot") == 0;
     for (int64_t i = 0; i < q->rows; i++)
         for (int64_t c = 0; c < q->cols; c++)
-            gnn__row(q, i)[c] = dot ? (gnn_real_t)(c % per_head == 0) : gnn__row(q, i)[c] * (gnn_real_t)0.5;
+            gnn__row(q, i)[c] =
+                dot ? (gnn_real_t)(c % per_head == 0) : gnn__row(q, i)[c] * (gnn_real_t)0.5;
     for (int64_t j = 0; j < k->rows; j++)
         for (int64_t c = 0; c < k->cols; c++)
             if (c % per_head == 0)
-                gnn__row(k, j)[c] = j == 0 ? 100 : (gnn_real_t)((double)draw_below(d, 160000) / 1000 - 100);
+                gnn__row(k, j)[c] =
+                    j == 0 ? 100 : (gnn_real_t)((double)draw_below(d, 160000) / 1000 - 100);
     for (int64_t c = 0; c < p->cols; c++)
         p->data[c] = (gnn_real_t)(c % per_head == 0);
 }
@@ -164,8 +198,13 @@ static void widen(contract_run_t *r, draw_t *d)
 static void settings(contract_run_t *r)
 {
     const contract_case_t *c = &r->c;
-    r->how = (gnn_aggregate_t){.aggregator = c->aggregator, .message = c->message, .graph = c->graph, .view = c->view, .dropout = (gnn_real_t)c->dropout,
-                               .distance = c->distance, .distance_buckets = c->distance == GNN_DISTANCE_TABLE ? BUCKETS : 0};
+    r->how = (gnn_aggregate_t){.aggregator = c->aggregator,
+                               .message = c->message,
+                               .graph = c->graph,
+                               .view = c->view,
+                               .dropout = (gnn_real_t)c->dropout,
+                               .distance = c->distance,
+                               .distance_buckets = c->distance == GNN_DISTANCE_TABLE ? BUCKETS : 0};
     r->how.view.backward = GNN_FLAG_DEFAULT;
     r->how.shape.width = contract_scored(c) ? c->heads * c->d_v : c->d_v;
     if (contract_scored(c)) {
@@ -199,7 +238,8 @@ contract_run_t *contract_run_new(const contract_case_t *c)
         r->in[k] = draw_tensor(c, x[k], &d);
         r->grad[k] = calloc((size_t)(x[k].rows * x[k].cols + 1), sizeof *r->grad[k]);
     }
-    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) /* a key may stand before the value it is shared with */
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS;
+         k++) /* a key may stand before the value it is shared with */
         if (r->alias[k] != k)
             r->in[k] = r->in[r->alias[k]];
     if (c->values == VALUES_WIDE)

@@ -16,21 +16,28 @@ void contract_failure(const contract_case_t *c, const char *format, ...)
     va_end(arguments);
     if (++failures > 25)
         return;
-    static const char *const norms[] = {"default", "none", "symmetric", "row"}, *const distances[] = {"none", "slope", "table"};
-    fprintf(stderr,
-            "%s\n  message %s, aggregator %s, graph %s (%lld <- %lld, %lld pairs, %lld parts, %s), heads %lld/%lld, d_k %lld, d_v %lld, seed %llu\n"
-            "  features %d weight %d (loops %d) bias %d message_bias %d gate %d distance %s shared %d strided %d loops %s norm %s dropout %g scale %g\n",
-            words, c->message->name, c->aggregator->name, c->graph_name, (long long)gnn_graph_n_dst(c->graph), (long long)gnn_graph_n_src(c->graph),
-            (long long)gnn_graph_n_pairs(c->graph), (long long)gnn_graph_n_parts(c->graph), contract_has_spans(c->graph) ? "spans" : "edges",
-            (long long)c->heads, (long long)c->kv_heads, (long long)c->d_k, (long long)c->d_v, (unsigned long long)c->seed, c->features, c->weight,
-            c->loop_weights, c->bias, c->message_bias, c->gate, distances[c->distance], c->shared, c->strided,
-            c->view.self_loops == GNN_ON ? "on" : "off", norms[c->view.norm], c->dropout, c->scale);
+    static const char *const norms[] = {"default", "none", "symmetric", "row"}, *const distances[] = {
+                                                                                    "none", "slope",
+                                                                                    "table"};
+    fprintf(
+        stderr,
+        "%s\n  message %s, aggregator %s, graph %s (%lld <- %lld, %lld pairs, %lld parts, %s), heads %lld/%lld, d_k %lld, d_v %lld, seed %llu\n"
+        "  features %d weight %d (loops %d) bias %d message_bias %d gate %d distance %s shared %d strided %d loops %s norm %s dropout %g scale %g\n",
+        words, c->message->name, c->aggregator->name, c->graph_name,
+        (long long)gnn_graph_n_dst(c->graph), (long long)gnn_graph_n_src(c->graph),
+        (long long)gnn_graph_n_pairs(c->graph), (long long)gnn_graph_n_parts(c->graph),
+        contract_has_spans(c->graph) ? "spans" : "edges", (long long)c->heads,
+        (long long)c->kv_heads, (long long)c->d_k, (long long)c->d_v, (unsigned long long)c->seed,
+        c->features, c->weight, c->loop_weights, c->bias, c->message_bias, c->gate,
+        distances[c->distance], c->shared, c->strided, c->view.self_loops == GNN_ON ? "on" : "off",
+        norms[c->view.norm], c->dropout, c->scale);
 }
 
 void contract_assert(const char *what)
 {
-    printf("contract: %s: %lld runs, %lld arrays, worst error %.2g of outputs, %.2g of gradients, %d failures\n", what, (long long)runs_compared,
-           (long long)arrays_compared, worst_out, worst_grad, failures);
+    printf(
+        "contract: %s: %lld runs, %lld arrays, worst error %.2g of outputs, %.2g of gradients, %d failures\n",
+        what, (long long)runs_compared, (long long)arrays_compared, worst_out, worst_grad, failures);
     fflush(stdout);
     int failed = failures;
     bool ran = arrays_compared > 0;
@@ -48,7 +55,8 @@ static bool clamped(const contract_run_t *r, int64_t k)
 }
 
 /* NaN is never near anything. */
-static double difference(const contract_run_t *r, int array, const gnn_real_t *a, const gnn_real_t *b, int64_t n)
+static double difference(const contract_run_t *r, int array, const gnn_real_t *a,
+                         const gnn_real_t *b, int64_t n)
 {
     double worst = 0;
     for (int64_t k = 0; k < n; k++) {
@@ -67,7 +75,8 @@ static double largest_of(const term_t *b, int64_t n)
     return largest;
 }
 
-static double error_of(const contract_run_t *r, int array, const gnn_real_t *a, const term_t *b, int64_t n)
+static double error_of(const contract_run_t *r, int array, const gnn_real_t *a, const term_t *b,
+                       int64_t n)
 {
     double worst = 0;
     for (int64_t k = 0; k < n; k++) {
@@ -78,7 +87,8 @@ static double error_of(const contract_run_t *r, int array, const gnn_real_t *a, 
     return worst == 0 ? 0 : worst / r->largest[array];
 }
 
-void contract_judge(const contract_case_t *c, const char *array, double error, double limit, const char *what)
+void contract_judge(const contract_case_t *c, const char *array, double error, double limit,
+                    const char *what)
 {
     double *worst = limit == TOLERANCE_OUT && strcmp(array, "output") == 0 ? &worst_out : &worst_grad;
     arrays_compared++;
@@ -90,7 +100,8 @@ void contract_judge(const contract_case_t *c, const char *array, double error, d
 
 static void judge(const contract_run_t *r, int array, double error, const char *what)
 {
-    contract_judge(&r->c, contract_input_name(array), error, array == GNN_AGGREGATE_INPUTS ? TOLERANCE_OUT : TOLERANCE_GRAD, what);
+    contract_judge(&r->c, contract_input_name(array), error,
+                   array == GNN_AGGREGATE_INPUTS ? TOLERANCE_OUT : TOLERANCE_GRAD, what);
 }
 
 void contract_compare(contract_run_t *r)
@@ -99,7 +110,8 @@ void contract_compare(contract_run_t *r)
     int64_t n = r->n_dst * r->out_width;
     runs_compared++;
     r->largest[GNN_AGGREGATE_INPUTS] = largest_of(o->out, n);
-    judge(r, GNN_AGGREGATE_INPUTS, error_of(r, GNN_AGGREGATE_INPUTS, r->out, o->out, n), "against the oracle");
+    judge(r, GNN_AGGREGATE_INPUTS, error_of(r, GNN_AGGREGATE_INPUTS, r->out, o->out, n),
+          "against the oracle");
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
         if (!r->grad[k])
             continue;
@@ -112,10 +124,12 @@ void contract_compare(contract_run_t *r)
 void contract_compare_runs(const contract_run_t *a, const contract_run_t *b)
 {
     int output = GNN_AGGREGATE_INPUTS;
-    judge(a, output, difference(a, output, a->out, b->out, a->n_dst * a->out_width), "against its other form");
+    judge(a, output, difference(a, output, a->out, b->out, a->n_dst * a->out_width),
+          "against its other form");
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         if (a->grad[k] && b->grad[k])
-            judge(a, k, difference(a, k, a->grad[k], b->grad[k], a->in[k].rows * a->in[k].cols), "against its other form");
+            judge(a, k, difference(a, k, a->grad[k], b->grad[k], a->in[k].rows * a->in[k].cols),
+                  "against its other form");
 }
 
 contract_run_t *contract_run(const contract_case_t *c)

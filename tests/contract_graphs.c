@@ -48,7 +48,8 @@ gnn_graph_t *contract_random_edges(int64_t n_dst, int64_t n_src, int64_t m, uint
     draw_t d = draw_from(seed);
     if (n_dst == 0 || n_src == 0)
         m = 0;
-    int64_t *src = malloc(sizeof *src * (size_t)(m + 1)), *dst = malloc(sizeof *dst * (size_t)(m + 1));
+    int64_t *src = malloc(sizeof *src * (size_t)(m + 1)),
+            *dst = malloc(sizeof *dst * (size_t)(m + 1));
     int64_t silent = draw_below(&d, n_dst), unheard = draw_below(&d, n_src);
     for (int64_t k = 0; k < m; k++) {
         src[k] = draw_below(&d, n_src);
@@ -92,7 +93,8 @@ gnn_graph_t *contract_random_spans(int64_t n_dst, int64_t n_src, uint64_t seed)
 {
     draw_t d = draw_from(seed);
     size_t rows = (size_t)(n_dst + 1) * sizeof(int32_t);
-    int32_t *lo = malloc(rows), *hi = malloc(rows), *dst = malloc(rows), *src = malloc((size_t)(n_src + 1) * sizeof(int32_t));
+    int32_t *lo = malloc(rows), *hi = malloc(rows), *dst = malloc(rows),
+            *src = malloc((size_t)(n_src + 1) * sizeof(int32_t));
     int64_t from = draw_below(&d, n_src / 4 + 1), to = n_src - draw_below(&d, n_src / 4 + 1);
     for (int64_t r = 0; r < n_dst; r++) {
         lo[r] = (int32_t)(from + draw_below(&d, to - from + 1));
@@ -110,7 +112,8 @@ gnn_graph_t *contract_random_spans(int64_t n_dst, int64_t n_src, uint64_t seed)
     shuffle(&d, dst, n_dst);
     shuffle(&d, src, n_src);
     gnn_graph_t *g = NULL;
-    ck_ok(gnn_graph_from_spans(&g, n_dst, n_src, draw_once_in(&d, 3) ? NULL : dst, draw_once_in(&d, 3) ? NULL : src, lo, hi));
+    ck_ok(gnn_graph_from_spans(&g, n_dst, n_src, draw_once_in(&d, 3) ? NULL : dst,
+                               draw_once_in(&d, 3) ? NULL : src, lo, hi));
     free(lo);
     free(hi);
     free(dst);
@@ -138,7 +141,10 @@ static gnn_graph_t *topology(const gnn_topology_t *t, int64_t n, draw_t *d)
 {
     int64_t lengths[4], segments = segments_of(d, n, lengths);
     bool window = strstr(t->name, "window") != NULL;
-    const char *options = window && draw_once_in(d, 3) ? "width=3" : window && strcmp(t->name, "window") == 0 && draw_once_in(d, 2) ? "width=2,dilation=2" : NULL;
+    const char *options = window && draw_once_in(d, 3) ? "width=3"
+                          : window && strcmp(t->name, "window") == 0 && draw_once_in(d, 2)
+                              ? "width=2,dilation=2"
+                              : NULL;
     gnn_graph_t *g = NULL;
     ck_ok(t->build(&g, segments, lengths, options));
     for (int64_t s = 0; s < segments && draw_once_in(d, 2); s++)
@@ -204,8 +210,10 @@ size_t contract_graph_count(void)
 
 const char *contract_graph_name(size_t kind)
 {
-    static const char *const names[RANDOM_KINDS] = {"random edges", "random spans", "merge", "unequal segments"};
-    return kind < gnn_topology_count() ? gnn_topology_at(kind)->name : names[kind - gnn_topology_count()];
+    static const char *const names[RANDOM_KINDS] = {"random edges", "random spans", "merge",
+                                                    "unequal segments"};
+    return kind < gnn_topology_count() ? gnn_topology_at(kind)->name
+                                       : names[kind - gnn_topology_count()];
 }
 
 gnn_graph_t *contract_graph(size_t kind, int64_t n, uint64_t seed)

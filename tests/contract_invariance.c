@@ -18,18 +18,21 @@ static void infect(gnn_tensor_t *x, const int64_t *segments)
             gnn__row(x, i)[c] = (gnn_real_t)NAN;
 }
 
-static void compare_healthy(const contract_run_t *a, const gnn_real_t *x, const gnn_real_t *y, const int64_t *segments, int64_t cols, const char *what)
+static void compare_healthy(const contract_run_t *a, const gnn_real_t *x, const gnn_real_t *y,
+                            const int64_t *segments, int64_t cols, const char *what)
 {
     int64_t differ = 0;
     for (int64_t i = 0; i < segments[SENTENCES]; i++)
         if (!in_sentence(segments, i, SICK))
             differ += memcmp(x + i * cols, y + i * cols, sizeof *x * (size_t)cols) != 0;
-    contract_judge(&a->c, what, (double)differ, 0, "rows of other sentences whose bits a NaN sentence changed");
+    contract_judge(&a->c, what, (double)differ, 0,
+                   "rows of other sentences whose bits a NaN sentence changed");
 }
 
 static void check_infection(contract_case_t c)
 {
-    static const int by_node[] = {GNN_AGGREGATE_SRC_MESSAGE, GNN_AGGREGATE_DST_MESSAGE, GNN_AGGREGATE_QUERY, GNN_AGGREGATE_KEY, GNN_AGGREGATE_GATE};
+    static const int by_node[] = {GNN_AGGREGATE_SRC_MESSAGE, GNN_AGGREGATE_DST_MESSAGE,
+                                  GNN_AGGREGATE_QUERY, GNN_AGGREGATE_KEY, GNN_AGGREGATE_GATE};
     const int64_t *segments = gnn_graph_dst_segments(c.graph);
     ck_ok(gnn_graph_prepare(c.graph, &c.view));
     contract_run_t *well = contract_run_new(&c), *sick = contract_run_new(&c);
@@ -40,7 +43,8 @@ static void check_infection(contract_case_t c)
     compare_healthy(well, well->out, sick->out, segments, well->out_width, "output");
     for (int k = 0; k < 5; k++)
         if (well->grad[by_node[k]])
-            compare_healthy(well, well->grad[by_node[k]], sick->grad[by_node[k]], segments, well->in[by_node[k]].cols, contract_input_name(by_node[k]));
+            compare_healthy(well, well->grad[by_node[k]], sick->grad[by_node[k]], segments,
+                            well->in[by_node[k]].cols, contract_input_name(by_node[k]));
     contract_run_free(well);
     contract_run_free(sick);
 }
@@ -87,8 +91,11 @@ static int64_t renumbered(int64_t i, int64_t n)
 static gnn_graph_t *renumber_edges(const gnn_graph_t *g, int64_t n)
 {
     int64_t m = gnn_graph_n_pairs(g);
-    int64_t *src = malloc(sizeof *src * (size_t)(m + 1)), *dst = malloc(sizeof *dst * (size_t)(m + 1)), *edge = malloc(sizeof *edge * (size_t)(m + 1));
-    int64_t *new_src = malloc(sizeof *src * (size_t)(m + 1)), *new_dst = malloc(sizeof *dst * (size_t)(m + 1));
+    int64_t *src = malloc(sizeof *src * (size_t)(m + 1)),
+            *dst = malloc(sizeof *dst * (size_t)(m + 1)),
+            *edge = malloc(sizeof *edge * (size_t)(m + 1));
+    int64_t *new_src = malloc(sizeof *src * (size_t)(m + 1)),
+            *new_dst = malloc(sizeof *dst * (size_t)(m + 1));
     ck_ok(gnn_graph_pairs(g, src, dst, edge));
     for (int64_t k = 0; k < m; k++) {
         new_src[edge[k]] = renumbered(src[k], n);
@@ -150,7 +157,8 @@ START_TEST(renumbering_nodes_renumbers_the_answer)
         for (size_t a = 0; a < gnn_aggregator_count(); a++)
             for (uint64_t variant = 0; variant < 4; variant++) {
                 gnn_graph_t *g = contract_random_edges(n, n, 40, contract_seed() + variant);
-                contract_case_t c = contract_case(m, a, g, "renumbered", contract_seed() + 9 * m + a + variant);
+                contract_case_t c =
+                    contract_case(m, a, g, "renumbered", contract_seed() + 9 * m + a + variant);
                 c.features = c.weight = variant % 2;
                 c.bias = variant % 2 && contract_scored(&c) ? BIAS_PER_HEAD : BIAS_NONE;
                 c.gate = true;
@@ -169,11 +177,14 @@ END_TEST
 static void compare_bits(const contract_run_t *a, const contract_run_t *b)
 {
     size_t bytes = sizeof(gnn_real_t) * (size_t)(a->n_dst * a->out_width);
-    contract_judge(&a->c, "output", memcmp(a->out, b->out, bytes) != 0, 0, "bits with another number of threads");
+    contract_judge(&a->c, "output", memcmp(a->out, b->out, bytes) != 0, 0,
+                   "bits with another number of threads");
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         if (a->grad[k])
-            contract_judge(&a->c, contract_input_name(k), memcmp(a->grad[k], b->grad[k], sizeof(gnn_real_t) * (size_t)(a->in[k].rows * a->in[k].cols)) != 0, 0,
-                           "bits with another number of threads");
+            contract_judge(&a->c, contract_input_name(k),
+                           memcmp(a->grad[k], b->grad[k],
+                                  sizeof(gnn_real_t) * (size_t)(a->in[k].rows * a->in[k].cols)) != 0,
+                           0, "bits with another number of threads");
 }
 
 /* A graph large enough for several threads; its case runs with 1, 2 and 4. */
@@ -200,7 +211,8 @@ START_TEST(same_bits_with_one_two_and_four_threads)
         for (size_t a = 0; a < gnn_aggregator_count(); a++)
             for (uint64_t variant = 0; variant < 3; variant++) {
                 uint64_t seed = contract_seed() + 21 * m + a + 1000 * variant;
-                gnn_graph_t *g = variant == 0 ? contract_random_edges(n, n, 12 * n, seed) : contract_random_merge(n, (int64_t)variant, seed);
+                gnn_graph_t *g = variant == 0 ? contract_random_edges(n, n, 12 * n, seed)
+                                              : contract_random_merge(n, (int64_t)variant, seed);
                 contract_case_t c = contract_case(m, a, g, "threads", seed);
                 c.d_v = c.d_k = 16;
                 contract_draw_switches(&c, true);
@@ -251,8 +263,10 @@ START_TEST(dropout_is_keyed_by_what_it_is_for)
     edges = contract_edges_of(g);
     ck_ok(gnn_graph_merge(&twice, 2, (const gnn_graph_t *const[]){g, edges}));
     contract_open(1);
-    contract_run_t *first = uniform_run(g, 1, 2, 3), *others[] = {uniform_run(edges, 1, 2, 3), uniform_run(twice, 1, 2, 3), uniform_run(g, 2, 2, 3),
-                                                                 uniform_run(g, 1, 3, 3), uniform_run(g, 1, 2, 4)};
+    contract_run_t *first = uniform_run(g, 1, 2, 3),
+                   *others[] = {uniform_run(edges, 1, 2, 3), uniform_run(twice, 1, 2, 3),
+                                uniform_run(g, 2, 2, 3), uniform_run(g, 1, 3, 3),
+                                uniform_run(g, 1, 2, 4)};
     contract_close();
     ck_assert(same_output(first, others[0]));  /* the other form */
     ck_assert(same_output(first, others[1]));  /* parallel pairs share their mask */
@@ -280,7 +294,8 @@ START_TEST(two_aggregations_of_one_program_draw_apart)
     contract_open(1);
     contract_run_t *r = uniform_run(g, 1, 2, 3);
     gnn_var_t vars[GNN_AGGREGATE_INPUTS];
-    gnn_var_t one = contract_record(r, vars, 1), two = gnn_tape_aggregate(contract_tape(), &r->how, vars);
+    gnn_var_t one = contract_record(r, vars, 1),
+              two = gnn_tape_aggregate(contract_tape(), &r->how, vars);
     gnn_tape_keep(contract_tape(), two);
     ck_ok(gnn_tape_status(contract_tape()));
     ck_ok(gnn_tape_forward(contract_tape()));
@@ -316,7 +331,8 @@ static void check_refusal(gnn_graph_t *g, size_t m, size_t a)
         contract_run_t *r = contract_run_new(&c);
         contract_record(r, vars, 1);
         ck_fails(gnn_tape_status(contract_tape()), GNN_EUNSUPPORTED, "spans");
-        ck_assert_msg(strstr(gnn_error_message(), "part 1") != NULL, "the message does not name the part: %s", gnn_error_message());
+        ck_assert_msg(strstr(gnn_error_message(), "part 1") != NULL,
+                      "the message does not name the part: %s", gnn_error_message());
         contract_run_free(r);
     }
 }

@@ -29,7 +29,8 @@ static void check_both_forms(contract_case_t c)
     gnn_graph_free(c.graph);
 }
 
-static gnn_graph_t *of_lengths(int (*build)(gnn_graph_t **, int64_t, const int64_t *), int64_t a, int64_t b)
+static gnn_graph_t *of_lengths(int (*build)(gnn_graph_t **, int64_t, const int64_t *), int64_t a,
+                               int64_t b)
 {
     gnn_graph_t *g = NULL;
     ck_ok(build(&g, 2, (const int64_t[]){a, b}));
@@ -42,12 +43,14 @@ static void check_ties(size_t m, size_t a)
 {
     uint64_t seed = contract_seed() + 31 * m + 7 * a;
     for (size_t kind = 0; kind < contract_graph_count(); kind++) {
-        contract_case_t c = contract_case(m, a, contract_graph(kind, 12, seed + kind), contract_graph_name(kind), seed + kind);
+        contract_case_t c = contract_case(m, a, contract_graph(kind, 12, seed + kind),
+                                          contract_graph_name(kind), seed + kind);
         c.values = VALUES_INTEGER;
         c.d_v = 4;
         check_both_forms(c);
     }
-    contract_case_t c = contract_case(m, a, contract_random_edges(9, 9, 60, seed), "random edges", seed);
+    contract_case_t c =
+        contract_case(m, a, contract_random_edges(9, 9, 60, seed), "random edges", seed);
     c.values = VALUES_INTEGER;
     c.weight = c.features = c.message_bias = true;
     check_both_forms(c);
@@ -63,10 +66,12 @@ END_TEST
 
 static void check_wide(size_t m, size_t a)
 {
-    int (*const builds[])(gnn_graph_t **, int64_t, const int64_t *) = {gnn_graph_complete, gnn_graph_causal};
+    int (*const builds[])(gnn_graph_t **, int64_t, const int64_t *) = {gnn_graph_complete,
+                                                                       gnn_graph_causal};
     for (int k = 0; k < 4 && (gnn_aggregator_at(a)->flags & GNN_AGGREGATOR_SCORED); k++) {
         int64_t n = k < 2 ? 17 : contract_small() ? 9 : 70;
-        contract_case_t c = contract_case(m, a, of_lengths(builds[k % 2], n, 0), "one sentence", contract_seed() + 3 * m + a + (uint64_t)k);
+        contract_case_t c = contract_case(m, a, of_lengths(builds[k % 2], n, 0), "one sentence",
+                                          contract_seed() + 3 * m + a + (uint64_t)k);
         c.values = VALUES_WIDE;
         check_both_forms(c);
     }
@@ -123,7 +128,8 @@ END_TEST
 static void check_constant(size_t m, size_t a)
 {
     for (size_t kind = 0; kind < contract_graph_count(); kind++) {
-        contract_case_t c = contract_case(m, a, contract_graph(kind, 11, kind + 5), contract_graph_name(kind), kind);
+        contract_case_t c =
+            contract_case(m, a, contract_graph(kind, 11, kind + 5), contract_graph_name(kind), kind);
         ck_ok(gnn_graph_prepare(c.graph, &c.view));
         contract_run_t *r = contract_run_new(&c);
         gnn_tensor_t *x = &r->in[GNN_AGGREGATE_SRC_MESSAGE];
@@ -140,7 +146,8 @@ static void check_constant(size_t m, size_t a)
                 contract_failure(&c, "the deviation of equal numbers is %g", (double)r->out[k]);
         for (int64_t k = 0; strcmp(c.aggregator->name, "std") == 0 && k < x->rows * x->cols; k++)
             if (r->grad[GNN_AGGREGATE_SRC_MESSAGE][k] != 0)
-                contract_failure(&c, "and its gradient %g", (double)r->grad[GNN_AGGREGATE_SRC_MESSAGE][k]);
+                contract_failure(&c, "and its gradient %g",
+                                 (double)r->grad[GNN_AGGREGATE_SRC_MESSAGE][k]);
         contract_run_free(r);
         gnn_graph_free(c.graph);
     }
@@ -158,8 +165,10 @@ END_TEST
 static gnn_graph_t *silent_graph(int which)
 {
     gnn_graph_t *spans = NULL, *edges = NULL, *both = NULL;
-    ck_ok(gnn_graph_from_spans(&spans, 6, 5, NULL, NULL, (const int32_t[]){0, 0, 0, 1, 2, 5}, (const int32_t[]){0, 0, 3, 3, 5, 5}));
-    ck_ok(gnn_graph_from_edges(&edges, 6, 5, 6, (const int64_t[]){4, 4, 0, 1, 3, 3}, (const int64_t[]){1, 1, 2, 2, 3, 4}));
+    ck_ok(gnn_graph_from_spans(&spans, 6, 5, NULL, NULL, (const int32_t[]){0, 0, 0, 1, 2, 5},
+                               (const int32_t[]){0, 0, 3, 3, 5, 5}));
+    ck_ok(gnn_graph_from_edges(&edges, 6, 5, 6, (const int64_t[]){4, 4, 0, 1, 3, 3},
+                               (const int64_t[]){1, 1, 2, 2, 3, 4}));
     ck_ok(gnn_graph_merge(&both, 2, (const gnn_graph_t *const[]){spans, edges}));
     gnn_graph_t *const all[] = {spans, edges, both};
     for (int k = 0; k < 3; k++)
@@ -170,22 +179,28 @@ static gnn_graph_t *silent_graph(int which)
 
 static void expect_silence(const contract_run_t *r)
 {
-    static const int of_receivers[] = {GNN_AGGREGATE_DST_MESSAGE, GNN_AGGREGATE_QUERY, GNN_AGGREGATE_GATE};
+    static const int of_receivers[] = {GNN_AGGREGATE_DST_MESSAGE, GNN_AGGREGATE_QUERY,
+                                       GNN_AGGREGATE_GATE};
     for (int64_t k = 0; k < r->n_dst * r->out_width; k++)
-        if (!isfinite((double)r->out[k]) || (r->oracle->first[k / r->out_width] == r->oracle->first[k / r->out_width + 1] && r->out[k] != 0))
-            contract_failure(&r->c, "receiver %lld hears nobody and gets %g", (long long)(k / r->out_width), (double)r->out[k]);
+        if (!isfinite((double)r->out[k]) ||
+            (r->oracle->first[k / r->out_width] == r->oracle->first[k / r->out_width + 1] &&
+             r->out[k] != 0))
+            contract_failure(&r->c, "receiver %lld hears nobody and gets %g",
+                             (long long)(k / r->out_width), (double)r->out[k]);
     for (int which = 0; which < 3; which++) {
         int k = of_receivers[which];
         for (int64_t at = 0; r->grad[k] && at < r->in[k].rows * r->in[k].cols; at++) {
             int64_t i = at / r->in[k].cols;
             if (r->oracle->first[i] == r->oracle->first[i + 1] && r->grad[k][at] != 0)
-                contract_failure(&r->c, "receiver %lld hears nobody, gradient of %s %g", (long long)i, contract_input_name(k), (double)r->grad[k][at]);
+                contract_failure(&r->c, "receiver %lld hears nobody, gradient of %s %g",
+                                 (long long)i, contract_input_name(k), (double)r->grad[k][at]);
         }
     }
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         for (int64_t at = 0; r->grad[k] && at < r->in[k].rows * r->in[k].cols; at++)
             if (!isfinite((double)r->grad[k][at]))
-                contract_failure(&r->c, "gradient of %s is %g", contract_input_name(k), (double)r->grad[k][at]);
+                contract_failure(&r->c, "gradient of %s is %g", contract_input_name(k),
+                                 (double)r->grad[k][at]);
 }
 
 static void check_silence(size_t m, size_t a)
@@ -268,17 +283,20 @@ static void compare_edge_weights(const contract_run_t *r, const gnn_real_t *got)
             worst = d <= worst ? worst : isnan(d) ? INFINITY : d;
         }
     }
-    contract_judge(&r->c, "attention weights per edge", worst / largest_weight(o), TOLERANCE_OUT, "against the oracle");
+    contract_judge(&r->c, "attention weights per edge", worst / largest_weight(o), TOLERANCE_OUT,
+                   "against the oracle");
 }
 
-static void compare_segment_weights(const contract_run_t *r, const double *expected, const gnn_real_t *got, int64_t n)
+static void compare_segment_weights(const contract_run_t *r, const double *expected,
+                                    const gnn_real_t *got, int64_t n)
 {
     double worst = 0;
     for (int64_t k = 0; k < n; k++) {
         double d = fabs((double)got[k] - expected[k]);
         worst = d <= worst ? worst : isnan(d) ? INFINITY : d;
     }
-    contract_judge(&r->c, "attention weights per segment", worst / largest_weight(r->oracle), TOLERANCE_OUT, "against the oracle");
+    contract_judge(&r->c, "attention weights per segment", worst / largest_weight(r->oracle),
+                   TOLERANCE_OUT, "against the oracle");
 }
 
 static void check_weights_of(contract_case_t c)
@@ -288,7 +306,8 @@ static void check_weights_of(contract_case_t c)
     contract_oracle(r, 1e-6);
     int64_t n = 0, m = gnn_graph_n_edges(c.graph);
     double *expected = oracle_segment_weights(r->oracle, &n);
-    gnn_real_t *segments = malloc(sizeof *segments * (size_t)(n + 1)), *edges = malloc(sizeof *edges * (size_t)(m * c.heads + 1));
+    gnn_real_t *segments = malloc(sizeof *segments * (size_t)(n + 1)),
+               *edges = malloc(sizeof *edges * (size_t)(m * c.heads + 1));
     for (int64_t k = 0; k < n; k++)
         segments[k] = (gnn_real_t)NAN;
     for (int64_t k = 0; k < m * c.heads; k++)
@@ -308,10 +327,13 @@ static void check_weights_of(contract_case_t c)
 
 static void check_weights(size_t m, size_t a)
 {
-    for (size_t kind = 0; kind < contract_graph_count() && (gnn_aggregator_at(a)->flags & GNN_AGGREGATOR_SCORED); kind++)
+    for (size_t kind = 0;
+         kind < contract_graph_count() && (gnn_aggregator_at(a)->flags & GNN_AGGREGATOR_SCORED);
+         kind++)
         for (uint64_t variant = 0; variant < 2; variant++) {
             uint64_t seed = contract_seed() + 5 * m + 17 * a + 100 * kind + variant;
-            gnn_graph_t *g = contract_graph(kind, variant ? 14 : 6, seed), *edges = contract_edges_of(g);
+            gnn_graph_t *g = contract_graph(kind, variant ? 14 : 6, seed),
+                        *edges = contract_edges_of(g);
             contract_case_t c = contract_case(m, a, g, contract_graph_name(kind), seed);
             contract_draw_switches(&c, false);
             check_weights_of(c);

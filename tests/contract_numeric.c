@@ -32,12 +32,14 @@ static void check_oracle(const contract_case_t *c)
         double largest = 1e-30, worst = 0;
         for (int64_t at = 0; at < n; at++) {
             double *x = &o->in[k].value[at], g = o->in[k].grad[at].v;
-            double slope = (oracle_loss_at(o, x, *x + step) - oracle_loss_at(o, x, *x - step)) / (2 * step);
+            double slope =
+                (oracle_loss_at(o, x, *x + step) - oracle_loss_at(o, x, *x - step)) / (2 * step);
             worst = fmax(worst, fabs(slope - g));
             largest = fmax(largest, fmax(fabs(slope), o->in[k].grad[at].b));
             ck_assert(o->in[k].grad[at].b >= fabs(g) * (1 - 1e-12));
         }
-        contract_judge(c, contract_input_name(k), worst / largest, 1e-6, "the oracle's gradient against finite differences");
+        contract_judge(c, contract_input_name(k), worst / largest, 1e-6,
+                       "the oracle's gradient against finite differences");
     }
     contract_run_free(r);
 }
@@ -57,7 +59,8 @@ static void each_case(void (*check)(const contract_case_t *c))
         for (size_t a = 0; a < gnn_aggregator_count(); a++)
             for (int which = 0; which < 3; which++)
                 for (uint64_t variant = 0; variant < (contract_small() ? 1 : 4); variant++) {
-                    uint64_t seed = contract_seed() + 1000 * m + 100 * a + 10 * (uint64_t)which + variant;
+                    uint64_t seed =
+                        contract_seed() + 1000 * m + 100 * a + 10 * (uint64_t)which + variant;
                     gnn_graph_t *g = small_graph(which, seed);
                     contract_case_t c = contract_case(m, a, g, "small", seed);
                     if (contract_scored(&c))
@@ -124,7 +127,8 @@ static void check_library(const contract_case_t *c)
         shift(&r->in[k], direction, -2 * step);
         double down = library_loss(r, y);
         shift(&r->in[k], direction, step);
-        contract_judge(c, contract_input_name(k), fabs((up - down) / (2 * step) - along) / bound, 1e-5, "against finite differences");
+        contract_judge(c, contract_input_name(k), fabs((up - down) / (2 * step) - along) / bound,
+                       1e-5, "against finite differences");
         free(direction);
     }
     contract_run_free(r);

@@ -4,15 +4,18 @@
 
 #include <graphs/graph.h>
 
-static const char *const message_names[ORACLE_MESSAGES] = {"none", "linear", "linear_edge", "relu_sum", "gate"};
-static const char *const aggregator_names[ORACLE_AGGREGATORS] = {"sum", "mean", "max", "min", "std", "dot", "additive", "additive_v2"};
+static const char *const message_names[ORACLE_MESSAGES] = {"none", "linear", "linear_edge",
+                                                           "relu_sum", "gate"};
+static const char *const aggregator_names[ORACLE_AGGREGATORS] = {
+    "sum", "mean", "max", "min", "std", "dot", "additive", "additive_v2"};
 
 static int find(const char *name, const char *const *names, int n)
 {
     for (int k = 0; k < n; k++)
         if (strcmp(name, names[k]) == 0)
             return k;
-    ck_abort_msg("the oracle does not know the row \"%s\": add its formulas to tests/oracle_*.c", name);
+    ck_abort_msg("the oracle does not know the row \"%s\": add its formulas to tests/oracle_*.c",
+                 name);
     return -1;
 }
 
@@ -30,7 +33,8 @@ static void sizes(oracle_t *o)
 {
     const gnn_aggregate_shape_t *s = &o->how.shape;
     o->message = (oracle_message_t)find(o->how.message->name, message_names, ORACLE_MESSAGES);
-    o->aggregator = (oracle_aggregator_t)find(o->how.aggregator->name, aggregator_names, ORACLE_AGGREGATORS);
+    o->aggregator =
+        (oracle_aggregator_t)find(o->how.aggregator->name, aggregator_names, ORACLE_AGGREGATORS);
     o->scored = o->aggregator >= ORACLE_DOT;
     o->heads = s->heads ? s->heads : 1;
     o->kv_heads = s->kv_heads ? s->kv_heads : o->heads;
@@ -43,7 +47,9 @@ static void sizes(oracle_t *o)
     o->key_width = !o->scored ? 0 : per_head ? o->heads : o->kv_heads * o->d_k;
     o->scale = or_else((double)s->scale, 1 / sqrt((double)(o->d_k > 0 ? o->d_k : 1)));
     o->slope = or_else((double)s->slope, (double)(gnn_real_t)0.2);
-    o->edge_parts = o->message == ORACLE_GATE ? 2 : o->message == ORACLE_LINEAR_EDGE || o->message == ORACLE_RELU_SUM ? 1 : 0;
+    o->edge_parts = o->message == ORACLE_GATE                                           ? 2
+                    : o->message == ORACLE_LINEAR_EDGE || o->message == ORACLE_RELU_SUM ? 1
+                                                                                        : 0;
 }
 
 /* ---- pairs ---- */
@@ -62,7 +68,8 @@ static int64_t list_pairs(oracle_t *o, oracle_pair_t *list)
 {
     const gnn_graph_t *g = o->how.graph;
     int64_t m = gnn_graph_n_pairs(g), segments = gnn_graph_n_segments(g);
-    int64_t *src = array(m, sizeof *src), *dst = array(m, sizeof *dst), *edge = array(m, sizeof *edge);
+    int64_t *src = array(m, sizeof *src), *dst = array(m, sizeof *dst),
+            *edge = array(m, sizeof *edge);
     char *has_loop = array(o->n_dst, 1);
     ck_ok(gnn_graph_pairs(g, src, dst, edge));
     for (int64_t k = 0; k < m; k++) {
@@ -157,7 +164,8 @@ static void copy_input(oracle_array_t *to, const gnn_tensor_t *x)
             to->value[r * x->cols + c] = (double)gnn__row(x, r)[c];
 }
 
-oracle_t *oracle_new(const gnn_aggregate_t *how, const gnn_tensor_t in[GNN_AGGREGATE_INPUTS], const gnn_real_t *d_out, gnn_rng_t rng, int training)
+oracle_t *oracle_new(const gnn_aggregate_t *how, const gnn_tensor_t in[GNN_AGGREGATE_INPUTS],
+                     const gnn_real_t *d_out, gnn_rng_t rng, int training)
 {
     oracle_t *o = array(1, sizeof *o);
     o->how = *how;
@@ -185,8 +193,11 @@ void oracle_free(oracle_t *o)
 {
     if (!o)
         return;
-    void *const owned[] = {o->first, o->pairs, o->d_out, o->out, o->weights, o->margin, o->row_message, o->row_d_message, o->row_edge, o->row_key, o->row_d_key,
-                           o->row_score, o->row_d_score, o->row_factor, o->row_d_factor, o->row_keep, o->row_y, o->row_d_y, o->margin_message, o->margin_score};
+    void *const owned[] = {o->first,       o->pairs,      o->d_out,          o->out,
+                           o->weights,     o->margin,     o->row_message,    o->row_d_message,
+                           o->row_edge,    o->row_key,    o->row_d_key,      o->row_score,
+                           o->row_d_score, o->row_factor, o->row_d_factor,   o->row_keep,
+                           o->row_y,       o->row_d_y,    o->margin_message, o->margin_score};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         free(owned[k]);
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
@@ -228,7 +239,8 @@ double oracle_leave_kinks_out(oracle_t *o, double least)
 
 double *oracle_segment_weights(const oracle_t *o, int64_t *n)
 {
-    const int64_t *rows = gnn_graph_dst_segments(o->how.graph), *cols = gnn_graph_src_segments(o->how.graph);
+    const int64_t *rows = gnn_graph_dst_segments(o->how.graph),
+                  *cols = gnn_graph_src_segments(o->how.graph);
     int64_t segments = gnn_graph_n_segments(o->how.graph);
     *n = 0;
     for (int64_t s = 0; s < segments; s++)
@@ -238,7 +250,8 @@ double *oracle_segment_weights(const oracle_t *o, int64_t *n)
         int64_t r = rows[s + 1] - rows[s], c = cols[s + 1] - cols[s];
         for (int64_t k = 0; k < o->n_pairs; k++) {
             const oracle_pair_t *p = &o->pairs[k];
-            bool inside = p->i >= rows[s] && p->i < rows[s + 1] && p->j >= cols[s] && p->j < cols[s + 1];
+            bool inside =
+                p->i >= rows[s] && p->i < rows[s + 1] && p->j >= cols[s] && p->j < cols[s + 1];
             for (int64_t a = 0; inside && a < o->heads; a++)
                 of[(a * r + p->i - rows[s]) * c + p->j - cols[s]] += o->weights[k * o->heads + a];
         }

@@ -45,9 +45,24 @@ static inline void add_to(term_t *sum, term_t x)
     sum->b += x.b;
 }
 
-typedef enum { ORACLE_NONE, ORACLE_LINEAR, ORACLE_LINEAR_EDGE, ORACLE_RELU_SUM, ORACLE_GATE, ORACLE_MESSAGES } oracle_message_t;
 typedef enum {
-    ORACLE_SUM, ORACLE_MEAN, ORACLE_MAX, ORACLE_MIN, ORACLE_STD, ORACLE_DOT, ORACLE_ADDITIVE, ORACLE_ADDITIVE_V2, ORACLE_AGGREGATORS
+    ORACLE_NONE,
+    ORACLE_LINEAR,
+    ORACLE_LINEAR_EDGE,
+    ORACLE_RELU_SUM,
+    ORACLE_GATE,
+    ORACLE_MESSAGES
+} oracle_message_t;
+typedef enum {
+    ORACLE_SUM,
+    ORACLE_MEAN,
+    ORACLE_MAX,
+    ORACLE_MIN,
+    ORACLE_STD,
+    ORACLE_DOT,
+    ORACLE_ADDITIVE,
+    ORACLE_ADDITIVE_V2,
+    ORACLE_AGGREGATORS
 } oracle_aggregator_t;
 
 /* An input as the op takes it and, after oracle_run, its gradient. cols 0: absent. */
@@ -82,11 +97,12 @@ typedef struct oracle {
     bool dropping;
     /* results */
     term_t *out;
-    double *weights;  /* n_pairs x heads: after the softmax, before dropout and edge weights */
+    double *weights; /* n_pairs x heads: after the softmax, before dropout and edge weights */
     /* n_dst x out_width: how far what this number hears is from the nearest kink, relative to B; exact zeros and exact ties are not counted. */
     double *margin;
     /* of the receiver at hand: one row per pair ... */
-    term_t *row_message, *row_d_message, *row_edge, *row_key, *row_d_key, *row_score, *row_d_score, *row_factor, *row_d_factor;
+    term_t *row_message, *row_d_message, *row_edge, *row_key, *row_d_key, *row_score, *row_d_score,
+        *row_factor, *row_d_factor;
     double *row_keep;
     /* ... and the output before the gate, its gradient, and margins per message column and per head */
     term_t *row_y, *row_d_y;
@@ -94,7 +110,8 @@ typedef struct oracle {
 } oracle_t;
 
 /* Copies everything. in[k].data NULL: absent. `d_out` NULL: ones. Fails the running test when a row of the tables is unknown to the oracle. */
-oracle_t *oracle_new(const gnn_aggregate_t *how, const gnn_tensor_t in[GNN_AGGREGATE_INPUTS], const gnn_real_t *d_out, gnn_rng_t rng, int training);
+oracle_t *oracle_new(const gnn_aggregate_t *how, const gnn_tensor_t in[GNN_AGGREGATE_INPUTS],
+                     const gnn_real_t *d_out, gnn_rng_t rng, int training);
 void oracle_free(oracle_t *o);
 /* Output and every gradient. */
 void oracle_run(oracle_t *o);

@@ -25,12 +25,14 @@ static bool users_edge(const oracle_t *o, const oracle_pair_t *p)
 }
 
 /* Row `features of p` times column c of a weight (d_e x cols). An added self-loop has features 0. */
-static term_t project_features(const oracle_t *o, const oracle_pair_t *p, const oracle_array_t *weight, int64_t c)
+static term_t project_features(const oracle_t *o, const oracle_pair_t *p,
+                               const oracle_array_t *weight, int64_t c)
 {
     const oracle_array_t *f = &o->in[GNN_AGGREGATE_EDGE_FEATURES];
     term_t sum = term(0);
     for (int64_t e = 0; users_edge(o, p) && e < f->cols; e++)
-        add_to(&sum, times(term(f->value[p->edge * f->cols + e]), term(weight->value[e * weight->cols + c])));
+        add_to(&sum, times(term(f->value[p->edge * f->cols + e]),
+                           term(weight->value[e * weight->cols + c])));
     return sum;
 }
 
@@ -38,7 +40,8 @@ static term_t project_features(const oracle_t *o, const oracle_pair_t *p, const 
 
 static void edge_parts(const oracle_t *o, const oracle_pair_t *p, term_t *parts)
 {
-    const oracle_array_t *weight = &o->in[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT], *bias = &o->in[GNN_AGGREGATE_EDGE_MESSAGE_BIAS];
+    const oracle_array_t *weight = &o->in[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT],
+                         *bias = &o->in[GNN_AGGREGATE_EDGE_MESSAGE_BIAS];
     for (int64_t c = 0; c < o->edge_parts * o->width; c++) {
         parts[c] = weight->cols ? project_features(o, p, weight, c) : term(0);
         if (bias->cols)
@@ -50,8 +53,10 @@ static void edge_parts(const oracle_t *o, const oracle_pair_t *p, term_t *parts)
 static void message(oracle_t *o, const oracle_pair_t *p, const term_t *e, term_t *m)
 {
     int64_t w = o->width;
-    const double *x = o->in[GNN_AGGREGATE_SRC_MESSAGE].value + p->j * o->in[GNN_AGGREGATE_SRC_MESSAGE].cols;
-    const double *g = o->in[GNN_AGGREGATE_DST_MESSAGE].value + p->i * o->in[GNN_AGGREGATE_DST_MESSAGE].cols;
+    const double *x =
+        o->in[GNN_AGGREGATE_SRC_MESSAGE].value + p->j * o->in[GNN_AGGREGATE_SRC_MESSAGE].cols;
+    const double *g =
+        o->in[GNN_AGGREGATE_DST_MESSAGE].value + p->i * o->in[GNN_AGGREGATE_DST_MESSAGE].cols;
     for (int64_t c = 0; c < w; c++) {
         m[c] = term(x[c]);
         if (o->message == ORACLE_LINEAR_EDGE || o->message == ORACLE_RELU_SUM)
@@ -69,7 +74,9 @@ static void message(oracle_t *o, const oracle_pair_t *p, const term_t *e, term_t
 static term_t factor(const oracle_t *o, const oracle_pair_t *p)
 {
     const oracle_array_t *weight = &o->in[GNN_AGGREGATE_EDGE_WEIGHT];
-    return term(p->edge >= 0 && weight->cols && p->edge < weight->rows ? p->scale * weight->value[p->edge] : p->scale);
+    return term(p->edge >= 0 && weight->cols && p->edge < weight->rows
+                    ? p->scale * weight->value[p->edge]
+                    : p->scale);
 }
 
 /* ---- scores ---- */
@@ -82,7 +89,8 @@ static term_t leaky(oracle_t *o, int64_t a, term_t x)
 
 static void keys(const oracle_t *o, const oracle_pair_t *p, term_t *key)
 {
-    const oracle_array_t *k = &o->in[GNN_AGGREGATE_KEY], *weight = &o->in[GNN_AGGREGATE_EDGE_KEY_WEIGHT];
+    const oracle_array_t *k = &o->in[GNN_AGGREGATE_KEY],
+                         *weight = &o->in[GNN_AGGREGATE_EDGE_KEY_WEIGHT];
     for (int64_t c = 0; c < o->key_width; c++) {
         key[c] = term(k->value[p->j * k->cols + c]);
         if (weight->cols)
@@ -111,7 +119,8 @@ static term_t raw_score(oracle_t *o, const oracle_pair_t *p, const term_t *key, 
 
 static term_t biases(const oracle_t *o, const oracle_pair_t *p, int64_t a)
 {
-    const oracle_array_t *bias = &o->in[GNN_AGGREGATE_EDGE_BIAS], *distance = &o->in[GNN_AGGREGATE_DISTANCE];
+    const oracle_array_t *bias = &o->in[GNN_AGGREGATE_EDGE_BIAS],
+                         *distance = &o->in[GNN_AGGREGATE_DISTANCE];
     term_t sum = term(0);
     if (bias->cols && users_edge(o, p))
         add_to(&sum, term(bias->value[p->edge * bias->cols + (bias->cols == 1 ? 0 : a)]));
@@ -208,7 +217,8 @@ static void attend(oracle_t *o, int64_t n)
             int64_t kv = a / (o->heads / o->kv_heads);
             for (int64_t k = 0; k < n; k++) {
                 term_t m = times(o->row_factor[k], o->row_message[k * o->width + kv * o->d_v + c]);
-                add_to(&sum, scaled(o->row_keep[k * o->heads + a], times(o->row_score[k * o->heads + a], m)));
+                add_to(&sum, scaled(o->row_keep[k * o->heads + a],
+                                    times(o->row_score[k * o->heads + a], m)));
             }
             o->row_y[a * o->d_v + c] = sum;
         }
@@ -222,9 +232,13 @@ static void score_row(oracle_t *o, const oracle_pair_t *p, int64_t n)
         for (int64_t a = 0; a < o->heads; a++) {
             gnn_real_t keep[8] = {0};
             if (o->dropping)
-                gnn__dropout_draw(&dropout, (uint32_t)p[k].i, (uint32_t)p[k].j, (uint32_t)(a / 8), keep);
-            o->row_keep[k * o->heads + a] = !o->dropping ? 1 : keep[a % 8] != 0 ? 65536.0 / dropout.threshold : 0;
-            o->row_score[k * o->heads + a] = plus(raw_score(o, &p[k], &o->row_key[k * o->key_width], a), biases(o, &p[k], a));
+                gnn__dropout_draw(&dropout, (uint32_t)p[k].i, (uint32_t)p[k].j, (uint32_t)(a / 8),
+                                  keep);
+            o->row_keep[k * o->heads + a] = !o->dropping       ? 1
+                                            : keep[a % 8] != 0 ? 65536.0 / dropout.threshold
+                                                               : 0;
+            o->row_score[k * o->heads + a] =
+                plus(raw_score(o, &p[k], &o->row_key[k * o->key_width], a), biases(o, &p[k], a));
         }
     }
     for (int64_t a = 0; a < o->heads; a++)
@@ -240,10 +254,12 @@ static void gate(oracle_t *o, int64_t i)
     int64_t per_head = o->out_width / o->heads;
     for (int64_t c = 0; c < o->out_width; c++) {
         int64_t a = per_head ? c / per_head : 0;
-        o->out[i * o->out_width + c] = g->cols ? times(term(g->value[i * o->heads + a]), o->row_y[c]) : o->row_y[c];
+        o->out[i * o->out_width + c] =
+            g->cols ? times(term(g->value[i * o->heads + a]), o->row_y[c]) : o->row_y[c];
         double *margin = &o->margin[i * o->out_width + c];
         *margin = o->scored ? o->margin_score[a] : 1;
-        lower(margin, o->margin_message[o->scored ? a / (o->heads / o->kv_heads) * o->d_v + c % o->d_v : c]);
+        lower(margin,
+              o->margin_message[o->scored ? a / (o->heads / o->kv_heads) * o->d_v + c % o->d_v : c]);
     }
 }
 

@@ -14,7 +14,8 @@ static void give(oracle_array_t *to, int64_t row, int64_t col, term_t d)
 }
 
 /* e_c = sum over features f_e W_ec: to the features and to the weight. */
-static void features_grad(oracle_t *o, const oracle_pair_t *p, oracle_array_t *weight, int64_t c, term_t d)
+static void features_grad(oracle_t *o, const oracle_pair_t *p, oracle_array_t *weight, int64_t c,
+                          term_t d)
 {
     oracle_array_t *f = &o->in[GNN_AGGREGATE_EDGE_FEATURES];
     if (p->edge < 0 || p->edge >= o->n_edges || !weight->cols)
@@ -48,7 +49,8 @@ static void gate_grad(oracle_t *o, const oracle_pair_t *p, const term_t *e, int6
     edge_part_grad(o, p, w + c, d_value);
 }
 
-static void message_grad(oracle_t *o, const oracle_pair_t *p, const term_t *e, const term_t *m, const term_t *d_m)
+static void message_grad(oracle_t *o, const oracle_pair_t *p, const term_t *e, const term_t *m,
+                         const term_t *d_m)
 {
     oracle_array_t *src = &o->in[GNN_AGGREGATE_SRC_MESSAGE];
     for (int64_t c = 0; c < o->width; c++) {
@@ -69,7 +71,8 @@ static double leaky_slope(const oracle_t *o, double x)
     return x > 0 ? 1 : o->slope;
 }
 
-static void raw_score_grad(oracle_t *o, const oracle_pair_t *p, const term_t *key, term_t *d_key, int64_t a, term_t d)
+static void raw_score_grad(oracle_t *o, const oracle_pair_t *p, const term_t *key, term_t *d_key,
+                           int64_t a, term_t d)
 {
     oracle_array_t *q = &o->in[GNN_AGGREGATE_QUERY], *parameters = &o->in[GNN_AGGREGATE_PARAMETERS];
     if (o->aggregator == ORACLE_ADDITIVE) {
@@ -98,7 +101,8 @@ static void raw_score_grad(oracle_t *o, const oracle_pair_t *p, const term_t *ke
 
 static void bias_grad(oracle_t *o, const oracle_pair_t *p, int64_t a, term_t d)
 {
-    oracle_array_t *bias = &o->in[GNN_AGGREGATE_EDGE_BIAS], *distance = &o->in[GNN_AGGREGATE_DISTANCE];
+    oracle_array_t *bias = &o->in[GNN_AGGREGATE_EDGE_BIAS],
+                   *distance = &o->in[GNN_AGGREGATE_DISTANCE];
     if (p->edge >= 0 && p->edge < o->n_edges)
         give(bias, p->edge, bias->cols == 1 ? 0 : a, d);
     if (o->how.distance == GNN_DISTANCE_SLOPE)
@@ -174,7 +178,8 @@ static int64_t ties(const oracle_t *o, int64_t n, int64_t c)
 }
 
 /* d y_c / d heard_k */
-static term_t unscored_slope(const oracle_t *o, int64_t n, int64_t k, int64_t c, int64_t tied, term_t mean)
+static term_t unscored_slope(const oracle_t *o, int64_t n, int64_t k, int64_t c, int64_t tied,
+                             term_t mean)
 {
     if (o->aggregator == ORACLE_SUM)
         return term(1);
@@ -229,8 +234,10 @@ void oracle__row_backward(oracle_t *o, int64_t i)
         unscored_grad(o, n);
     for (int64_t k = 0; k < n; k++) {
         const oracle_array_t *weight = &o->in[GNN_AGGREGATE_EDGE_WEIGHT];
-        message_grad(o, &p[k], o->row_edge + k * o->edge_parts * o->width, o->row_message + k * o->width, o->row_d_message + k * o->width);
+        message_grad(o, &p[k], o->row_edge + k * o->edge_parts * o->width,
+                     o->row_message + k * o->width, o->row_d_message + k * o->width);
         if (p[k].edge >= 0 && p[k].edge < weight->rows)
-            give(&o->in[GNN_AGGREGATE_EDGE_WEIGHT], p[k].edge, 0, scaled(p[k].scale, o->row_d_factor[k]));
+            give(&o->in[GNN_AGGREGATE_EDGE_WEIGHT], p[k].edge, 0,
+                 scaled(p[k].scale, o->row_d_factor[k]));
     }
 }

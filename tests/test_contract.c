@@ -39,8 +39,11 @@ static void check_rows(size_t kind, int64_t n, int64_t width, uint64_t seed)
     gnn_graph_t *g = contract_graph(kind, n, seed);
     for (size_t m = 0; m < gnn_message_count(); m++)
         for (size_t a = 0; a < gnn_aggregator_count(); a++) {
-            contract_case_t c = contract_case(m, a, g, contract_graph_name(kind), seed + 64 * m + 1024 * a);
-            size_t variants = !contract_scored(&c) || contract_small() ? 1 : sizeof head_variants / sizeof *head_variants;
+            contract_case_t c =
+                contract_case(m, a, g, contract_graph_name(kind), seed + 64 * m + 1024 * a);
+            size_t variants = !contract_scored(&c) || contract_small()
+                                  ? 1
+                                  : sizeof head_variants / sizeof *head_variants;
             for (size_t h = 0; h < variants; h++) {
                 c.d_v = width;
                 if (contract_scored(&c))
@@ -60,8 +63,8 @@ START_TEST(every_row_on_every_topology)
     for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++)
         for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
             if (!contract_small() || (n + w + kind) % 3 == 0)
-                check_rows(kind, contract_small() && sizes[n] > 2 ? sizes[n] / 2 : sizes[n], widths[w],
-                           contract_seed() + 1000000 * kind + 100000 * n + 10000 * w);
+                check_rows(kind, contract_small() && sizes[n] > 2 ? sizes[n] / 2 : sizes[n],
+                           widths[w], contract_seed() + 1000000 * kind + 100000 * n + 10000 * w);
     contract_close();
     contract_assert(contract_graph_name(kind));
 }
@@ -69,7 +72,15 @@ END_TEST
 
 /* ---- larger ones: every pair of levels of any two factors ---- */
 
-enum { FACTOR_MESSAGE, FACTOR_AGGREGATOR, FACTOR_GRAPH, FACTOR_SIZE, FACTOR_WIDTH, FACTOR_HEADS, FACTORS };
+enum {
+    FACTOR_MESSAGE,
+    FACTOR_AGGREGATOR,
+    FACTOR_GRAPH,
+    FACTOR_SIZE,
+    FACTOR_WIDTH,
+    FACTOR_HEADS,
+    FACTORS
+};
 enum { LEVELS = 24 };
 
 static const int64_t large_sizes[] = {63, 64, 65, 127, 128, 129, 257};
@@ -115,7 +126,8 @@ static void check_setting(const int64_t at[FACTORS], uint64_t seed)
 {
     size_t kind = (size_t)at[FACTOR_GRAPH];
     gnn_graph_t *g = contract_graph(kind, large_sizes[at[FACTOR_SIZE]], seed);
-    contract_case_t c = contract_case((size_t)at[FACTOR_MESSAGE], (size_t)at[FACTOR_AGGREGATOR], g, contract_graph_name(kind), seed);
+    contract_case_t c = contract_case((size_t)at[FACTOR_MESSAGE], (size_t)at[FACTOR_AGGREGATOR], g,
+                                      contract_graph_name(kind), seed);
     c.d_v = large_widths[at[FACTOR_WIDTH]];
     if (contract_scored(&c))
         set_heads(&c, head_variants[at[FACTOR_HEADS]]);
@@ -131,7 +143,8 @@ START_TEST(larger_sizes_drawn_pairwise)
     uint64_t seed = contract_seed();
     contract_open(2);
     for (int round = 0; round < (contract_small() ? 1 : 3); round++) {
-        plan = (plan_t){.levels = {(int64_t)gnn_message_count(), (int64_t)gnn_aggregator_count(), (int64_t)contract_graph_count(), 7, 5, 5}};
+        plan = (plan_t){.levels = {(int64_t)gnn_message_count(), (int64_t)gnn_aggregator_count(),
+                                   (int64_t)contract_graph_count(), 7, 5, 5}};
         for (int f = 0; f < FACTORS; f++)
             ck_assert_int_le(plan.levels[f], LEVELS);
         for (int k = 0; next_setting(&plan, &d, best) > 0 && !(contract_small() && k == 6); k++)

@@ -29,6 +29,8 @@ START_TEST(products_and_sums)
     check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){(gnn_real_t)-0.5}, 2, (int64_t[][2]){{4, 5}, {4, 5}});
     check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){2}, 2, (int64_t[][2]){{40, 5}, {1, 5}});
     check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){2}, 2, (int64_t[][2]){{0, 5}, {1, 5}});
+    check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){2}, 2, (int64_t[][2]){{1300, 2}, {1, 2}}); /* sums in several chunks */
+    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){2}, 2, (int64_t[][2]){{1300, 2}, {1, 2}});
     check_shapes(&gnn__op_add_scaled, reference_add_scaled, c, NULL, 3, (int64_t[][2]){{4, 5}, {4, 5}, {1, 1}});
     check_shapes(&gnn__op_add_scaled, reference_add_scaled, c, NULL, 3, (int64_t[][2]){{0, 5}, {0, 5}, {1, 1}});
     check_shapes(&gnn__op_concat, reference_concat, c, NULL, 3, (int64_t[][2]){{4, 5}, {4, 0}, {4, 2}});
@@ -86,6 +88,7 @@ START_TEST(norms)
         for (int inputs = 1; inputs <= 3; inputs += 2) {
             gnn__norm_t how = {.kind = kind, .eps = (gnn_real_t)0.01};
             check_shapes(&gnn__op_norm, reference_norm, c, &how, inputs, (int64_t[][2]){{40, 13}, {1, 13}, {1, 13}});
+            check_shapes(&gnn__op_norm, reference_norm, c, &how, inputs, (int64_t[][2]){{1100, 2}, {1, 2}, {1, 2}});
             check_shapes(&gnn__op_norm, reference_norm, c, &how, inputs, (int64_t[][2]){{0, 13}, {1, 13}, {1, 13}});
             check_shapes(&gnn__op_norm, reference_norm, c, &how, inputs, (int64_t[][2]){{3, 0}, {1, 0}, {1, 0}});
         }

@@ -22,6 +22,7 @@ static void free_bindings(bindings_t *b)
 
 static int bind_layer(bindings_t *b, const gnn_layer_t *layer, gnn_names_t names, const char *prefix)
 {
+    prefix = prefix ? prefix : "";
     GNN_TRY(gnn__new(&b->list, 1, sizeof *b->list, "names of a layer"));
     b->count = 1;
     b->alone = true;
@@ -61,6 +62,7 @@ static void count_slices(bindings_t *b)
 
 static int bind_model(bindings_t *b, const gnn_model_t *model, gnn_names_t names, const char *pattern)
 {
+    pattern = pattern ? pattern : "";
     GNN_TRY(gnn__new(&b->list, model->n_steps, sizeof *b->list, "names of a model"));
     b->fixed = pattern;
     b->fixed_length = (int64_t)strcspn(pattern, "%");

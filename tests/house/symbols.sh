@@ -34,7 +34,7 @@ verdict "the list of what is called is empty" "$(printf '%s\n' "$called" | grep 
 
 # Every function that a header declares is there, and the other way round.
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
-declared=$(cat "$root"/include/gnn/*.h "$root"/include/gnn/build.h.in | tr '\n' ' ' | grep -oE 'GNN_API[^;({]*\(' | sed -E 's/ *\($//; s/.*[ *]//' | sort -u)
+declared=$(cat "$root"/include/gnn/*.h "$root"/include/gnn/build.h.in | tr '\n' ' ' | grep -oE 'GNN_API[^;({]*\(' | sed -E 's/ *\($//; s/.*[ *]//' | grep '^gnn_' | sort -u)
 undeclared=$(printf '%s\n' "$exported" | sort -u | grep -vxF "$declared")
 missing=$(printf '%s\n' "$declared" | grep -vxF "$(printf '%s\n' "$exported")")
 verdict "exported, but in no header" "$undeclared"

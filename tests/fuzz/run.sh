@@ -1,0 +1,18 @@
+#!/bin/sh
+# Fuzzes every reader for a while: sh tests/fuzz/run.sh [SECONDS each, 60] [BUILD FOLDER, build-fuzz]. Needs clang. Findings land in the build folder.
+set -eu
+seconds=${1:-60}
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=${2:-$root/build-fuzz}
+[ -d "$build" ] || CC=clang meson setup "$build" "$root" -Dbuildtype=debugoptimized -Db_lundef=false \
+    -Db_sanitize=address,undefined -Dc_args=-fsanitize=fuzzer-no-link -Dtests=disabled
+ninja -C "$build" libgnn.a
+for target in npy npz safetensors; do
+    # shellcheck disable=SC2046
+    clang -g -O1 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -I"$build/include" -I"$root/include" -I"$root" \
+        "$root/tests/fuzz/fuzz_$target.c" "$build/libgnn.a" -o "$build/fuzz_$target" \
+        $(pkg-config --libs libzip jansson igraph openblas) -fopenmp -lm
+    mkdir -p "$build/corpus_$target"
+    (cd "$build" && "./fuzz_$target" -max_total_time="$seconds" -max_len=8192 -rss_limit_mb=2048 -timeout=10 \
+        -artifact_prefix="found_${target}_" "corpus_$target")
+done
