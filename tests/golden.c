@@ -81,19 +81,23 @@ void golden_same(const golden_t *g, const char *name, const gnn_tensor_t *ours, 
 {
     const gnn_array_t *a = golden_array(g, name);
     double worst = 0, largest = 0, noise = g->largest_gradient * (GNN_DOUBLE ? 1e-12 : 1e-6);
-    ck_assert_msg(ours->data && ours->rows * ours->cols == a->count, "%s: %s has %lld numbers, ours %lld x %lld (%s)", g->name, name,
-                  (long long)a->count, (long long)ours->rows, (long long)ours->cols, ours->data ? "there" : "absent");
+    ck_assert_msg(ours->data && ours->rows * ours->cols == a->count,
+                  "%s: %s has %lld numbers, ours %lld x %lld (%s)", g->name, name,
+                  (long long)a->count, (long long)ours->rows, (long long)ours->cols,
+                  ours->data ? "there" : "absent");
     for (int64_t k = 0; k < a->count; k++) {
         double x = (double)gnn__row(ours, k / ours->cols)[k % ours->cols], y = gnn_array_get(a, k);
-        ck_assert_msg(isfinite(x), "%s: %s: number %lld is %g, the file has %g", g->name, name, (long long)k, x, y);
+        ck_assert_msg(isfinite(x), "%s: %s: number %lld is %g, the file has %g", g->name, name,
+                      (long long)k, x, y);
         worst = fmax(worst, fabs(x - y));
         largest = fmax(largest, fabs(y));
     }
     double limit = name[0] == 'd' && largest <= noise ? noise : tolerance * largest;
     if (getenv("GNN_GOLDEN_SHOW"))
-        printf("%-28s %-48s %.1e of %.1e\n", g->name, name, largest > 0 ? worst / largest : worst, tolerance);
-    ck_assert_msg(worst <= limit, "%s: %s differs by %g, the largest is %g: %g > %g", g->name, name, worst, largest,
-                  worst / largest, tolerance);
+        printf("%-28s %-48s %.1e of %.1e\n", g->name, name, largest > 0 ? worst / largest : worst,
+               tolerance);
+    ck_assert_msg(worst <= limit, "%s: %s differs by %g, the largest is %g: %g > %g", g->name, name,
+                  worst, largest, worst / largest, tolerance);
 }
 
 gnn_graph_t *golden_graph(golden_t *g, int64_t n)

@@ -101,8 +101,7 @@ static inline size_t read_bytes(const char *path, bytes_t *b)
 /* ---- .npy ---- */
 
 /* Version `major`.0 with this dictionary and data. */
-static inline void put_npy(bytes_t *b, int major, const char *dictionary, const void *data,
-                           size_t n)
+static inline void put_npy(bytes_t *b, int major, const char *dictionary, const void *data, size_t n)
 {
     size_t length = strlen(dictionary) + 1;
     put(b, "\x93NUMPY", 6);
@@ -148,9 +147,8 @@ static inline void put_zip_header(bytes_t *b, const zip_entry_t *e, int central,
     put_number(b, strlen(e->name), 2);
     put_number(b, e->zip64 ? 20 : 0, 2);
     if (central) {
-        put_number(
-            b, 0,
-            8); /* comment length, disk, internal and the first half of the external attributes */
+        put_number(b, 0,
+                   8); /* comment length, disk, internal and the first half of the external attributes */
         put_number(b, 0, 2);
         put_number(b, offset, 4);
     }

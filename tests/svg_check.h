@@ -12,8 +12,8 @@
 /* Pictures as strings, released by free. */
 static char *heat(const gnn_heatmap_t *map)
 {
-    char *text = NULL;
-    size_t size = 0;
+    static char *text; /* static: gcc takes what open_memstream keeps for a pointer into this frame */
+    static size_t size;
     FILE *file = open_memstream(&text, &size);
     ck_ok(gnn_svg_heatmap(file, map));
     fclose(file);
@@ -22,8 +22,8 @@ static char *heat(const gnn_heatmap_t *map)
 
 static char *scatter(const gnn_scatter_t *plot)
 {
-    char *text = NULL;
-    size_t size = 0;
+    static char *text; /* static: gcc takes what open_memstream keeps for a pointer into this frame */
+    static size_t size;
     FILE *file = open_memstream(&text, &size);
     ck_ok(gnn_svg_scatter(file, plot));
     fclose(file);

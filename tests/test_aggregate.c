@@ -395,6 +395,189 @@ START_TEST(nan_stays_in_its_sentence)
 }
 END_TEST
 
+/* Two inputs whose gradients lie in the same memory: the second adds to the first, rows in step (GATv2) or shifted against each other. */
+static void check_shared(const char *aggregator, bool generic, int64_t shift)
+{
+    gnn_context_t *context = context_new(4);
+    gnn_graph_t *g = graph_at(6, 400);
+    prepare(g);
+    job_t job = job_new(g, "linear", aggregator, (sizes_t){2, 2, 6, 6, 0}, false);
+    const int64_t rows = 400, width = 12, numbers = (rows + shift) * width;
+    run_t apart, shared;
+    run_on(&apart, &job, g, context, generic, false);
+    job.row.kernels = generic ? NULL : gnn_aggregator_find(aggregator)->kernels;
+    ck_ok(run_op(&shared, &job, context, true, false));
+    gnn_real_t *both = test_reals(numbers, 3), *expected = test_reals(numbers, 3);
+    for (int64_t k = 0; k < rows * width; k++)
+        expected[k] = apart.grads[GNN_AGGREGATE_SRC_MESSAGE][k];
+    for (int64_t k = 0; k < rows * width; k++)
+        expected[shift * width + k] += apart.grads[GNN_AGGREGATE_KEY][k];
+    shared.call.out[0].grad = gnn_tensor(shared.memory[GNN_OP_SAVED + 2] = test_reals(rows * width, 99), rows, width);
+    shared.call.in[GNN_AGGREGATE_SRC_MESSAGE].grad = gnn_tensor(both, rows, width);
+    shared.call.in[GNN_AGGREGATE_KEY].grad = gnn_tensor(both + shift * width, rows, width);
+    shared.call.in[GNN_AGGREGATE_KEY].accumulate = 1;
+    ck_ok(gnn__op_aggregate.backward(&shared.call));
+    double e = error_of(both, expected, numbers);
+    ck_assert_msg(e < TOLERANCE_OUT, "%s, rows shifted by %d: %g", aggregator, (int)shift, e);
+    free(both);
+    free(expected);
+    run_free(&apart);
+    run_free(&shared);
+    job_free(&job);
+    gnn_graph_free(g);
+    gnn_context_free(context);
+}
+
+START_TEST(gradients_may_share_memory)
+{
+    for (int generic = 0; generic < 2; generic++)
+        for (int64_t shift = 0; shift < 4; shift += 3) {
+            check_shared("dot", generic, shift);
+            check_shared("additive_v2", generic, shift);
+        }
+}
+END_TEST
+
+/* Gradients that are added to keep what was there. */
+START_TEST(gradients_add_up)
+{
+    gnn_context_t *context = context_new(1);
+    const gnn_aggregator_t *row = gnn_aggregator_at((size_t)_i);
+    gnn_graph_t *g = graph_at(0, 30);
+    prepare(g);
+    job_t job = job_new(g, "linear", row->name, (sizes_t){2, 2, 4, 4, 0}, true);
+    run_t once;
+    run_on(&once, &job, g, context, false, false);
+    const gnn_operand_t *in = once.call.in;
+    gnn_real_t *first[GNN_AGGREGATE_INPUTS] = {0};
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
+        const int64_t n = in[k].rows * in[k].cols;
+        once.call.in[k].accumulate = 1;
+        once.call.in[k].value = job.in[k];
+        if (job.present[k])
+            first[k] = memcpy(malloc(sizeof(gnn_real_t) * (size_t)n), once.grads[k], sizeof(gnn_real_t) * (size_t)n);
+    }
+    ck_ok(gnn__op_aggregate.backward(&once.call));
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
+        for (int64_t x = 0; job.present[k] && x < in[k].rows * in[k].cols; x++)
+            first[k][x] *= 2;
+        if (job.present[k])
+            ck_assert(error_of(once.grads[k], first[k], in[k].rows * in[k].cols) < TOLERANCE_GRAD);
+        free(first[k]);
+    }
+    run_free(&once);
+    job_free(&job);
+    gnn_graph_free(g);
+    gnn_context_free(context);
+}
+END_TEST
+
+/* Scores of minus infinity count as not heard; a receiver with no other scores hears nobody. */
+START_TEST(infinite_bias_is_a_mask)
+{
+    gnn_context_t *context = context_new(1);
+    gnn_graph_t *g = random_edges(20, 20, 120, 8);
+    prepare(g);
+    for (int generic = 0; generic < 2; generic++) {
+        job_t job = job_new(g, "linear", "dot", (sizes_t){1, 1, 4, 4, 0}, true);
+        int64_t src[120], dst[120], edge[120];
+        ck_ok(gnn_graph_pairs(g, src, dst, edge));
+        for (int k = 0; k < 120; k++)
+            if (dst[k] == 3 || k % 5 == 0)
+                job.in[GNN_AGGREGATE_EDGE_BIAS].data[edge[k]] = -INFINITY;
+        run_t r;
+        run_on(&r, &job, g, context, generic, false);
+        for (int64_t c = 0; c < 80; c++)
+            ck_assert(c / 4 == 3 ? r.memory[0][c] == 0 : isfinite((double)r.memory[0][c]));
+        for (int k = 0; k < 120; k++)
+            ck_assert(dst[k] != 3 || r.grads[GNN_AGGREGATE_EDGE_BIAS][edge[k]] == 0);
+        for (int64_t c = 0; c < 80; c++)
+            ck_assert(isfinite((double)r.grads[GNN_AGGREGATE_QUERY][c]) && isfinite((double)r.grads[GNN_AGGREGATE_KEY][c]));
+        run_free(&r);
+        job_free(&job);
+    }
+    gnn_graph_free(g);
+    gnn_context_free(context);
+}
+END_TEST
+
+/* ---- refusals ---- */
+
+typedef struct refusal {
+    const char *aggregator, *message;
+    int input; /* given a shape of rows x cols */
+    int64_t rows, cols;
+    int code;
+    const char *words;
+} refusal_t;
+
+static const refusal_t refusals[] = {
+    {"sum", "linear", GNN_AGGREGATE_SRC_MESSAGE, 9, 4, GNN_ESHAPE, "src_message is 9 x 4, expected 13 x 4"},
+    {"dot", "linear", GNN_AGGREGATE_QUERY, 10, 7, GNN_ESHAPE, "query has 7 columns"},
+    {"dot", "linear", GNN_AGGREGATE_KEY, 13, 10, GNN_ESHAPE, "key is 13 x 10, expected 13 x 8"},
+    {"dot", "linear", GNN_AGGREGATE_SRC_MESSAGE, 13, 7, GNN_ESHAPE, "width 7 cannot be split into 2 heads"},
+    {"additive", "linear", GNN_AGGREGATE_QUERY, 10, 3, GNN_ESHAPE, "query is 10 x 3, expected 10 x 2"},
+    {"additive_v2", "linear", GNN_AGGREGATE_PARAMETERS, 1, 9, GNN_ESHAPE, "parameters is 1 x 9, expected 1 x 8"},
+    {"sum", "linear", GNN_AGGREGATE_QUERY, 10, 4, GNN_EUNSUPPORTED, "sum takes no query"},
+    {"sum", "linear", GNN_AGGREGATE_EDGE_BIAS, 50, 1, GNN_EUNSUPPORTED, "sum takes no edge_bias"},
+    {"dot", "linear", GNN_AGGREGATE_EDGE_BIAS, 50, 3, GNN_ESHAPE, "edge_bias is 50 x 3"},
+    {"max", "linear", GNN_AGGREGATE_EDGE_WEIGHT, 49, 1, GNN_ESHAPE, "edge_weight is 49 x 1, expected 50 x 1"},
+    {"sum", "linear", GNN_AGGREGATE_EDGE_FEATURES, 50, 3, GNN_EINVALID, "edge_features need"},
+    {"sum", "linear_edge", GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, 3, 4, GNN_EINVALID, "needs edge_features"},
+    {"sum", "linear", GNN_AGGREGATE_DST_MESSAGE, 10, 4, GNN_EINVALID, "linear takes no dst_message"},
+    {"dot", "linear", GNN_AGGREGATE_DISTANCE, 1, 2, GNN_EINVALID, "without a distance bias takes no distance"},
+    {"dot", "linear", GNN_AGGREGATE_GATE, 10, 3, GNN_ESHAPE, "gate is 10 x 3, expected 10 x 2"},
+};
+
+START_TEST(wrong_inputs_are_named)
+{
+    const refusal_t *f = &refusals[_i];
+    gnn_context_t *context = context_new(1);
+    gnn_graph_t *g = random_edges(10, 13, 50, 1);
+    job_t job = job_new(g, f->message, f->aggregator, (sizes_t){2, 2, 4, 4, 0}, false);
+    free(job.in[f->input].data);
+    give(&job, f->input, f->rows, f->cols);
+    run_t r;
+    ck_fails(run_op(&r, &job, context, false, false), f->code, f->words);
+    run_free(&r);
+    job_free(&job);
+    gnn_graph_free(g);
+    gnn_context_free(context);
+}
+END_TEST
+
+START_TEST(spans_refuse_edge_inputs)
+{
+    static const int inputs[] = {GNN_AGGREGATE_EDGE_WEIGHT, GNN_AGGREGATE_EDGE_BIAS, GNN_AGGREGATE_EDGE_FEATURES};
+    static const char *const words[] = {"part 0 of the graph stores spans, which take no edge_weight", "no edge_bias", "no edge_features"};
+    gnn_context_t *context = context_new(1);
+    gnn_graph_t *g = graph_at(2, 9);
+    job_t job = job_new(g, "linear", "dot", (sizes_t){2, 2, 4, 4, 0}, false);
+    give(&job, inputs[_i], gnn_graph_n_edges(g), 1);
+    run_t r;
+    ck_fails(run_op(&r, &job, context, false, false), GNN_EUNSUPPORTED, words[_i]);
+    run_free(&r);
+    ck_fails((job.present[inputs[_i]] = false, run_op(&r, &job, context, true, false)), GNN_EUNPREPARED, "gnn_graph_prepare");
+    run_free(&r);
+    job_free(&job);
+    gnn_graph_free(g);
+    gnn_context_free(context);
+}
+END_TEST
+
+START_TEST(tables_find_their_rows)
+{
+    for (size_t k = 0; k < gnn_aggregator_count(); k++)
+        ck_assert_ptr_eq(gnn_aggregator_find(gnn_aggregator_at(k)->name), gnn_aggregator_at(k));
+    for (size_t k = 0; k < gnn_message_count(); k++)
+        ck_assert_ptr_eq(gnn_message_find(gnn_message_at(k)->name), gnn_message_at(k));
+    ck_assert_ptr_null(gnn_aggregator_find("median"));
+    ck_assert_ptr_null(gnn_message_find(NULL));
+    ck_assert_ptr_null(gnn_aggregator_at(gnn_aggregator_count()));
+    ck_assert_ptr_null(gnn_message_at(gnn_message_count()));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("aggregate");
@@ -404,6 +587,14 @@ int main(void)
     tcase_add_loop_test(kernels, spans_equal_edges, 0, GRAPHS);
     tcase_add_loop_test(kernels, same_bits_with_any_threads, 0, (int)gnn_aggregator_count());
     tcase_add_loop_test(kernels, nan_stays_in_its_sentence, 0, (int)gnn_aggregator_count());
+    tcase_add_test(kernels, gradients_may_share_memory);
+    tcase_add_loop_test(kernels, gradients_add_up, 0, (int)gnn_aggregator_count());
+    tcase_add_test(kernels, infinite_bias_is_a_mask);
     suite_add_tcase(suite, kernels);
+    TCase *inputs = tcase_create("inputs");
+    tcase_add_loop_test(inputs, wrong_inputs_are_named, 0, sizeof refusals / sizeof *refusals);
+    tcase_add_loop_test(inputs, spans_refuse_edge_inputs, 0, 3);
+    tcase_add_test(inputs, tables_find_their_rows);
+    suite_add_tcase(suite, inputs);
     return test_main(suite);
 }

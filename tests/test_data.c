@@ -13,8 +13,7 @@ static gnn_data_t *open_tiny(int count, const gnn_array_t *changes)
     return data;
 }
 
-static void check_messages(const gnn_data_t *data, int count, const int64_t *src,
-                           const int64_t *dst)
+static void check_messages(const gnn_data_t *data, int count, const int64_t *src, const int64_t *dst)
 {
     int64_t s[16], d[16];
     ck_assert_int_eq(gnn_graph_n_pairs(data->graph), count);
@@ -71,8 +70,7 @@ START_TEST(heterophilous_layout)
     ck_ok(gnn_npz_write(in_folder("few.edges.npz"), 6, arrays));
     ck_ok(gnn_data_open(&data, in_folder("few.edges.npz")));
     check_messages(data, 4, (const int64_t[]){1, 2, 0, 0}, (const int64_t[]){0, 0, 1, 2});
-    ck_assert(!data->sparse.indptr && data->x.rows == 3 && data->x.cols == 2 &&
-              data->x.data[5] == 2);
+    ck_assert(!data->sparse.indptr && data->x.rows == 3 && data->x.cols == 2 && data->x.data[5] == 2);
     ck_assert(data->masks[GNN_TRAIN][1][1] == 1 && data->masks[GNN_TEST][1][0] == 1 &&
               data->masks[GNN_TEST][0][0] == 0);
     gnn_data_describe(data, text, sizeof text);
@@ -99,9 +97,8 @@ END_TEST
 
 START_TEST(other_names_and_types)
 {
-    const gnn_array_t no_attr[] = {
-        {.name = "attr_indptr", .ndim = -1},
-        MATRIX("attr_matrix", GNN_DTYPE_UINT8, uint8_t, 4, 1, 1, 2, 3, 4)};
+    const gnn_array_t no_attr[] = {{.name = "attr_indptr", .ndim = -1},
+                                   MATRIX("attr_matrix", GNN_DTYPE_UINT8, uint8_t, 4, 1, 1, 2, 3, 4)};
     gnn_data_t *data = open_tiny(2, no_attr);
     ck_assert(data->x.data && data->x.data[3] == 4);
     gnn_data_free(data);

@@ -9,11 +9,9 @@ static const struct {
     {INT64("adj_indptr", 5, 1, 1, 3, 3, 5), GNN_EFORMAT,
      "tiny.npz: adj_indptr: starts at 1, expected 0"},
     {INT64("adj_indptr", 5, 0, 3, 1, 3, 5), GNN_EFORMAT, "adj_indptr: falls from 3 to 1 at row 1"},
-    {INT64("adj_indptr", 5, 0, 1, 3, 3, 4), GNN_EFORMAT,
-     "adj_indptr: ends at 4, adj_indices holds 5"},
+    {INT64("adj_indptr", 5, 0, 1, 3, 3, 4), GNN_EFORMAT, "adj_indptr: ends at 4, adj_indices holds 5"},
     {INT64("adj_indptr", 5, 0, 1, 3, 3, INT64_MAX), GNN_EFORMAT, "ends at 9223372036854775807"},
-    {INT64("adj_indptr", 4, 0, 1, 3, 5), GNN_EFORMAT,
-     "adj_indptr: 4 numbers, expected 5 for 4 rows"},
+    {INT64("adj_indptr", 4, 0, 1, 3, 5), GNN_EFORMAT, "adj_indptr: 4 numbers, expected 5 for 4 rows"},
     {FLOAT32("adj_indptr", 5, 0, 1, 3, 3, 5), GNN_EFORMAT,
      "adj_indptr: whole numbers are expected, its type is float32"},
     {MATRIX("adj_indptr", GNN_DTYPE_INT64, int64_t, 1, 5, 0, 1, 3, 3, 5), GNN_EFORMAT,
@@ -33,8 +31,7 @@ static const struct {
     {INT64("adj_shape", 2, 4, (int64_t)1 << 40), GNN_EFORMAT, "adj_shape: 1099511627776 columns"},
     {INT64("adj_shape", 2, -4, 4), GNN_EFORMAT, "adj_shape: -4 rows"},
     {FLOAT32("adj_data", 4, 1, 1, 1, 1), GNN_EFORMAT, "adj_data: 4 weights, adj_indices holds 5"},
-    {INT64("attr_indptr", 5, 0, 2, 3, 2, 4), GNN_EFORMAT,
-     "attr_indptr: falls from 3 to 2 at row 2"},
+    {INT64("attr_indptr", 5, 0, 2, 3, 2, 4), GNN_EFORMAT, "attr_indptr: falls from 3 to 2 at row 2"},
     {INT32("attr_indices", 4, 0, 3, 1, 0), GNN_EFORMAT,
      "attr_indices: column 3 at position 1 (row 0), there are 3 columns"},
     {INT64("attr_shape", 2, 3, 3), GNN_EFORMAT, "attr_shape: 3 rows, there are labels for 4 nodes"},
@@ -42,8 +39,7 @@ static const struct {
     {{.name = "attr_indptr", .ndim = -1}, GNN_EFORMAT, "there are no features"},
     {FLOAT32("attr_data", 3, 1, 3, -2), GNN_EFORMAT, "attr_data: 3 numbers, attr_indices holds 4"},
     {FLOAT32("attr_data", 4, 1, 3, NAN, 1), GNN_ENUMERIC, "attr_data: nan at row 1, column 1"},
-    {FLOAT32("attr_data", 4, 1, -INFINITY, 2, 1), GNN_ENUMERIC,
-     "attr_data: -inf at row 0, column 2"},
+    {FLOAT32("attr_data", 4, 1, -INFINITY, 2, 1), GNN_ENUMERIC, "attr_data: -inf at row 0, column 2"},
     {INT32("labels", 3, 0, 2, 2), GNN_EFORMAT, "adj_shape: 4 rows, there are labels for 3 nodes"},
     {INT32("labels", 4, -1, -1, -2, -3), GNN_EFORMAT, "labels: no node has one"},
     {INT32("labels", 4, 0, 65536, 2, 1), GNN_EFORMAT,
@@ -54,8 +50,7 @@ static const struct {
     {{"labels", GNN_DTYPE_INT32, 1, {0}, 0, NULL}, GNN_EFORMAT, "labels: 0 nodes"},
     {{.name = "labels", .ndim = -1}, GNN_EFORMAT, "the array labels is missing"},
     {{.name = "val_mask", .ndim = -1}, GNN_EFORMAT, "the array val_mask is missing"},
-    {BOOL("val_mask", 3, 0, 1, 0), GNN_EFORMAT,
-     "val_mask: its shape is 3, expected 4 or splits x 4"},
+    {BOOL("val_mask", 3, 0, 1, 0), GNN_EFORMAT, "val_mask: its shape is 3, expected 4 or splits x 4"},
     {MATRIX("val_mask", GNN_DTYPE_BOOL, uint8_t, 2, 4, 0, 1, 0, 0, 0, 1, 0, 0), GNN_EFORMAT,
      "val_mask: 2 splits, train_mask has 1"},
     {{"val_mask", GNN_DTYPE_BOOL, 2, {0, 4}, 0, NULL}, GNN_EFORMAT, "val_mask: its shape is 0 x 4"},
@@ -73,11 +68,9 @@ static const struct {
 START_TEST(wrong_sets_are_named)
 {
     gnn_data_t *data = (gnn_data_t *)1;
-    ck_fails(gnn_data_open(&data, write_tiny(1, &wrong[_i].change)), wrong[_i].code,
-             wrong[_i].words);
+    ck_fails(gnn_data_open(&data, write_tiny(1, &wrong[_i].change)), wrong[_i].code, wrong[_i].words);
     ck_assert_ptr_null(data);
-    ck_assert_msg(strncmp(gnn_error_message(), "tiny.npz: ", 10) == 0, "\"%s\"",
-                  gnn_error_message());
+    ck_assert_msg(strncmp(gnn_error_message(), "tiny.npz: ", 10) == 0, "\"%s\"", gnn_error_message());
 }
 END_TEST
 

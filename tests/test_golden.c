@@ -47,7 +47,8 @@ static void add_graph(golden_case_t *c, gnn_graph_t *graph)
     c->graphs[c->n_graphs++] = graph;
 }
 
-static void add_sentences(golden_case_t *c, const char *lengths, int (*make)(gnn_graph_t **, int64_t, const int64_t *))
+static void add_sentences(golden_case_t *c, const char *lengths,
+                          int (*make)(gnn_graph_t **, int64_t, const int64_t *))
 {
     int64_t n, *list = golden_integers(&c->file, lengths, &n);
     gnn_graph_t *graph = NULL;
@@ -57,7 +58,8 @@ static void add_sentences(golden_case_t *c, const char *lengths, int (*make)(gnn
 
 static void add_cross(golden_case_t *c)
 {
-    int64_t n, *to = golden_integers(&c->file, "lengths", &n), *from = golden_integers(&c->file, "lengths_mem", NULL);
+    int64_t n, *to = golden_integers(&c->file, "lengths", &n),
+               *from = golden_integers(&c->file, "lengths_mem", NULL);
     gnn_graph_t *graph = NULL;
     ck_ok(gnn_graph_bipartite(&graph, n, to, from));
     add_graph(c, graph);
@@ -68,7 +70,8 @@ static gnn_layer_config_t sized(const golden_t *g, gnn_layer_config_t config, co
 {
     char name[128];
     bool mixed = config.preset == GNN_PRESET_TRANSFORMER;
-    bool attends = mixed || config.preset == GNN_PRESET_GAT || config.preset == GNN_PRESET_GATV2 || config.preset == GNN_PRESET_TRANSFORMER_CONV;
+    bool attends = mixed || config.preset == GNN_PRESET_GAT || config.preset == GNN_PRESET_GATV2 ||
+                   config.preset == GNN_PRESET_TRANSFORMER_CONV;
     config.in = dimension(g, "x", 1);
     config.out = dimension(g, "y", 1);
     if (attends)
@@ -85,7 +88,8 @@ static gnn_layer_config_t sized(const golden_t *g, gnn_layer_config_t config, co
     return config;
 }
 
-static gnn_step_t *add_step(golden_case_t *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static gnn_step_t *add_step(golden_case_t *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 static gnn_step_t *add_step(golden_case_t *c, const char *format, ...)
 {
     va_list arguments;
@@ -118,8 +122,10 @@ static void free_case(golden_case_t *c)
 
 static gnn_model_inputs_t model_inputs(const golden_case_t *c)
 {
-    return (gnn_model_inputs_t){.graphs = (const gnn_graph_t *const *)c->graphs, .n_graphs = c->n_graphs,
-                                .values = c->inputs, .n_values = c->n_inputs};
+    return (gnn_model_inputs_t){.graphs = (const gnn_graph_t *const *)c->graphs,
+                                .n_graphs = c->n_graphs,
+                                .values = c->inputs,
+                                .n_values = c->n_inputs};
 }
 
 static void compare_input_gradients(golden_case_t *c, const gnn_tape_t *tape, const gnn_var_t *vars)
@@ -200,10 +206,12 @@ typedef struct {
     gnn_layer_config_t config;
 } layer_case_t;
 
-#define ATTENTION_ALONE \
-    .preset = GNN_PRESET_TRANSFORMER, .update = GNN_UPDATE_LINEAR, .residual = GNN_OFF, .norm = GNN_NORM_NONE
-#define ENCODER(position, act) \
-    .preset = GNN_PRESET_TRANSFORMER, .norm_position = GNN_NORM_##position, .hidden_activation = GNN_##act
+#define ATTENTION_ALONE                                                                 \
+    .preset = GNN_PRESET_TRANSFORMER, .update = GNN_UPDATE_LINEAR, .residual = GNN_OFF, \
+    .norm = GNN_NORM_NONE
+#define ENCODER(position, act)                                              \
+    .preset = GNN_PRESET_TRANSFORMER, .norm_position = GNN_NORM_##position, \
+    .hidden_activation = GNN_##act
 
 /* clang-format off */
 static const layer_case_t layers[] = {
@@ -292,7 +300,8 @@ END_TEST
 enum { MEMORY_GRAPH, CAUSAL_GRAPH, CROSS_GRAPH };
 
 /* TransformerDecoderLayer: causal attention without a feed-forward block, then attention to `memory` with one. */
-static void add_decoder(golden_case_t *c, gnn_layer_config_t config, const char *name, const char *input, const char *memory)
+static void add_decoder(golden_case_t *c, gnn_layer_config_t config, const char *name,
+                        const char *input, const char *memory)
 {
     gnn_step_t *self = add_step(c, "%s", name), *cross = add_step(c, "%s:cross", name);
     self->input = input;
@@ -325,7 +334,8 @@ START_TEST(decoders_equal_pytorch)
     golden_case_t c = {.names = GNN_NAMES_PYTORCH, .prefix = "w."};
     if (!golden_open(&c.file, _i ? "decoder_pre" : "decoder_post"))
         return;
-    gnn_layer_config_t config = {.preset = GNN_PRESET_TRANSFORMER, .norm_position = _i ? GNN_NORM_BEFORE : GNN_NORM_AFTER};
+    gnn_layer_config_t config = {.preset = GNN_PRESET_TRANSFORMER,
+                                 .norm_position = _i ? GNN_NORM_BEFORE : GNN_NORM_AFTER};
     add_inputs(&c);
     add_three_graphs(&c);
     add_decoder(&c, sized(&c.file, config, "w."), "decoder", "x", "mem");

@@ -40,9 +40,9 @@ static const struct {
     const char *file;
     gnn_activation_t kind;
 } activations[] = {
-    {"act_relu", GNN_RELU},           {"act_leaky_relu", GNN_LEAKY_RELU}, {"act_elu", GNN_ELU},
-    {"act_gelu", GNN_GELU},           {"act_gelu_tanh", GNN_GELU_TANH},   {"act_silu", GNN_SILU},
-    {"act_tanh", GNN_TANH},           {"act_sigmoid", GNN_SIGMOID},       {"act_softplus", GNN_SOFTPLUS},
+    {"act_relu", GNN_RELU}, {"act_leaky_relu", GNN_LEAKY_RELU}, {"act_elu", GNN_ELU},
+    {"act_gelu", GNN_GELU}, {"act_gelu_tanh", GNN_GELU_TANH},   {"act_silu", GNN_SILU},
+    {"act_tanh", GNN_TANH}, {"act_sigmoid", GNN_SIGMOID},       {"act_softplus", GNN_SOFTPLUS},
 };
 
 START_TEST(activations_equal_pytorch)
@@ -90,8 +90,12 @@ START_TEST(losses_equal_pytorch)
         targets = golden_tensor(&c.file, "targets");
     if (golden_has(&c.file, "weight"))
         weight = golden_tensor(&c.file, "weight");
-    gnn_loss_t loss = {.kind = losses[_i].kind, .labels = labels, .mask = mask, .targets = targets.data ? &targets : NULL,
-                       .label_smoothing = (gnn_real_t)losses[_i].label_smoothing, .class_weight = weight.data};
+    gnn_loss_t loss = {.kind = losses[_i].kind,
+                       .labels = labels,
+                       .mask = mask,
+                       .targets = targets.data ? &targets : NULL,
+                       .label_smoothing = (gnn_real_t)losses[_i].label_smoothing,
+                       .class_weight = weight.data};
     finish_op(&c, gnn_tape_loss(c.tape, c.in, &loss));
     free(labels);
     free(mask);
@@ -104,11 +108,21 @@ static const struct {
     const char *file;
     gnn_optimizer_config_t config;
 } optimizers[] = {
-    {"optim_sgd", {.kind = GNN_SGD, .lr = (gnn_real_t)0.1, .momentum = (gnn_real_t)0.9, .weight_decay = (gnn_real_t)0.01}},
-    {"optim_nesterov", {.kind = GNN_SGD, .lr = (gnn_real_t)0.1, .momentum = (gnn_real_t)0.9, .nesterov = GNN_ON}},
+    {"optim_sgd",
+     {.kind = GNN_SGD,
+      .lr = (gnn_real_t)0.1,
+      .momentum = (gnn_real_t)0.9,
+      .weight_decay = (gnn_real_t)0.01}},
+    {"optim_nesterov",
+     {.kind = GNN_SGD, .lr = (gnn_real_t)0.1, .momentum = (gnn_real_t)0.9, .nesterov = GNN_ON}},
     {"optim_adam", {.kind = GNN_ADAM, .lr = (gnn_real_t)0.05, .weight_decay = (gnn_real_t)5e-4}},
     {"optim_adamw",
-     {.kind = GNN_ADAMW, .lr = (gnn_real_t)0.05, .beta1 = (gnn_real_t)0.9, .beta2 = (gnn_real_t)0.98, .eps = (gnn_real_t)1e-9, .weight_decay = (gnn_real_t)0.1}},
+     {.kind = GNN_ADAMW,
+      .lr = (gnn_real_t)0.05,
+      .beta1 = (gnn_real_t)0.9,
+      .beta2 = (gnn_real_t)0.98,
+      .eps = (gnn_real_t)1e-9,
+      .weight_decay = (gnn_real_t)0.1}},
 };
 
 static gnn_parameters_t *one_parameter(golden_t *g, const gnn_tensor_t *start)
@@ -138,14 +152,16 @@ START_TEST(optimizers_equal_pytorch)
         return;
     gnn_tensor_t p0 = golden_tensor(&g, "p0"), grads = golden_tensor(&g, "grads");
     gnn_parameters_t *parameters = one_parameter(&g, &p0);
-    gnn_tensor_t value = gnn_parameters_value(parameters, 0), gradient = gnn_parameters_gradient(parameters, 0);
+    gnn_tensor_t value = gnn_parameters_value(parameters, 0),
+                 gradient = gnn_parameters_gradient(parameters, 0);
     gnn_tensor_t path = gnn_tensor(golden_reals(&g, grads.rows * grads.cols), grads.rows, grads.cols);
     ck_ok(gnn_optimizer_new(&optimizer, g.context, parameters, &optimizers[_i].config));
     for (int64_t step = 0; step < grads.rows; step++) {
         copy_rows(&gradient, gnn__row(&grads, step));
         ck_ok(gnn_optimizer_step(optimizer, 1));
         for (int64_t r = 0; r < value.rows; r++)
-            memcpy(gnn__row(&path, step) + r * value.cols, gnn__row(&value, r), sizeof *value.data * (size_t)value.cols);
+            memcpy(gnn__row(&path, step) + r * value.cols, gnn__row(&value, r),
+                   sizeof *value.data * (size_t)value.cols);
     }
     golden_same(&g, "p", &path, GOLDEN_OUT);
     gnn_optimizer_free(optimizer);
@@ -206,7 +222,8 @@ static void make_run(run_t *r, gnn_preset_t preset)
     r->x = golden_tensor(&r->file, "x");
     r->graph = golden_graph(&r->file, r->x.rows);
     labels_and_mask(&r->file, &r->labels, &r->mask);
-    gnn_layer_config_t layers[2] = {layer_config(&r->file, preset, 0), layer_config(&r->file, preset, 1)};
+    gnn_layer_config_t layers[2] = {layer_config(&r->file, preset, 0),
+                                    layer_config(&r->file, preset, 1)};
     ck_ok(gnn_model_new(&r->model, r->file.context, 2, layers));
     ck_ok(gnn_model_import(r->model, GNN_NAMES_PYG, "w0.%lld.", r->file.arrays));
     ck_ok(gnn_model_prepare(r->model, 0, r->graph, GNN_ON));
@@ -217,9 +234,13 @@ static void train(run_t *r, const gnn_tensor_t *losses_out)
     gnn_tape_t *tape = NULL;
     gnn_optimizer_t *optimizer = NULL;
     gnn_named_t value = {.name = "x", .dense = &r->x};
-    gnn_model_inputs_t inputs = {.graphs = (const gnn_graph_t *const *)&r->graph, .n_graphs = 1, .values = &value, .n_values = 1};
+    gnn_model_inputs_t inputs = {.graphs = (const gnn_graph_t *const *)&r->graph,
+                                 .n_graphs = 1,
+                                 .values = &value,
+                                 .n_values = 1};
     gnn_loss_t how = {.labels = r->labels, .mask = r->mask};
-    gnn_optimizer_config_t config = {.kind = GNN_ADAM, .lr = (gnn_real_t)0.01, .weight_decay = (gnn_real_t)5e-4};
+    gnn_optimizer_config_t config = {
+        .kind = GNN_ADAM, .lr = (gnn_real_t)0.01, .weight_decay = (gnn_real_t)5e-4};
     gnn_parameters_t *parameters = gnn_model_parameters(r->model);
     ck_ok(gnn_optimizer_new(&optimizer, r->file.context, parameters, &config));
     ck_ok(gnn_tape_new(&tape, r->file.context));

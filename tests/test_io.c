@@ -136,8 +136,7 @@ static const struct {
     {"{'descr': '<i4', 'fortran_order': False, 'shape': (9223372036854775808,)}", "over 2^63"},
     {"{'descr': '<i4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", "does not fit"},
     {"{'descr': '<i4', 'fortran_order': False, 'shape': (4611686018427387904,)}", "does not fit"},
-    {"{'descr': '<i4', 'fortran_order': False, 'shape': (0, 4294967296, 4294967296)}",
-     "does not fit"},
+    {"{'descr': '<i4', 'fortran_order': False, 'shape': (0, 4294967296, 4294967296)}", "does not fit"},
     {"{'descr': '<i4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,6)}",
      "more than 8 dimensions"},
     {"{'descr': '<i4', 'fortran_order': False}", "'shape' is missing"},
@@ -194,8 +193,7 @@ START_TEST(npz_bad_prefixes)
     refuse_entry("\x93NUMPY\0\0\2\0{}", 12, "npy version 0.0");
     refuse_entry("\x93NUMPY\1\1\2\0{}", 12, "npy version 1.1");
     refuse_entry("\x93NUMPY\2\0\377\377\377\377", 12, "a header of 4294967295 bytes");
-    refuse_entry("\x93NUMPY\1\0\144\0{}", 12,
-                 "declares a header of 100 bytes, the archive holds 2");
+    refuse_entry("\x93NUMPY\1\0\144\0{}", 12, "declares a header of 100 bytes, the archive holds 2");
 }
 END_TEST
 
@@ -210,12 +208,8 @@ static const struct {
     {{.bad_crc = 1, .deflate = 1}, "bad CRC", int_dictionary},
     {{.central_crc = 1}, "inconsistent", int_dictionary},
     {{.declared = 8}, "is stored as it is", int_dictionary},
-    {{.declared = 8, .deflate = 1},
-     "declares 6 int32 (24 bytes), the archive holds 32",
-     int_dictionary},
-    {{.declared = 8, .deflate = 1},
-     "data: ",
-     "{'descr': '<i4', 'fortran_order': False, 'shape': (8,), }"},
+    {{.declared = 8, .deflate = 1}, "declares 6 int32 (24 bytes), the archive holds 32", int_dictionary},
+    {{.declared = 8, .deflate = 1}, "data: ", "{'descr': '<i4', 'fortran_order': False, 'shape': (8,), }"},
     {{.declared = -8, .deflate = 1},
      "unpacks to more",
      "{'descr': '<i4', 'fortran_order': False, 'shape': (4,), }"},

@@ -119,8 +119,7 @@ START_TEST(a_terabyte_of_nothing_is_refused)
     gnn_arrays_t *arrays;
     b.n = 0;
     put_safetensors(
-        &b,
-        "{\"a\":{\"dtype\":\"U8\",\"shape\":[1099511627776],\"data_offsets\":[0,1099511627776]}}",
+        &b, "{\"a\":{\"dtype\":\"U8\",\"shape\":[1099511627776],\"data_offsets\":[0,1099511627776]}}",
         "", 0);
     write_bytes("hole", b.at, b.n);
     ck_assert_int_eq(truncate(in_folder("hole"), (off_t)b.n + ((off_t)1 << 40)), 0);

@@ -33,7 +33,8 @@ static gnn_arrays_t *new_arrays(void)
     return arrays;
 }
 
-static void put(gnn_arrays_t *arrays, const char *name, gnn_dtype_t dtype, int ndim, const int64_t *shape, const void *numbers)
+static void put(gnn_arrays_t *arrays, const char *name, gnn_dtype_t dtype, int ndim,
+                const int64_t *shape, const void *numbers)
 {
     gnn_array_t like = {.dtype = dtype, .ndim = ndim, .count = 1};
     void *data = NULL;
@@ -58,7 +59,8 @@ static void put_gcn(gnn_arrays_t *arrays, const char *prefix)
     put(arrays, name, GNN_DTYPE_FLOAT32, 1, (const int64_t[]){2}, bias);
 }
 
-static int import_and_free(gnn_layer_t *layer, gnn_names_t names, const char *prefix, gnn_arrays_t *arrays)
+static int import_and_free(gnn_layer_t *layer, gnn_names_t names, const char *prefix,
+                           gnn_arrays_t *arrays)
 {
     ck_ok(gnn__arrays_seal(arrays));
     int rc = gnn_layer_import(layer, names, prefix, arrays);
@@ -91,7 +93,8 @@ END_TEST
 
 START_TEST(heads_first_becomes_heads_side_by_side)
 {
-    gnn_layer_t *layer = layer_of((gnn_layer_config_t){.preset = GNN_PRESET_GAT, .in = 3, .out = 2, .heads = 2}, 1);
+    gnn_layer_t *layer =
+        layer_of((gnn_layer_config_t){.preset = GNN_PRESET_GAT, .in = 3, .out = 2, .heads = 2}, 1);
     double w[2][3][2], a[4] = {1, 2, 3, 4};
     gnn_arrays_t *arrays = new_arrays();
     gnn_tensor_t t;
@@ -114,7 +117,10 @@ END_TEST
 /* Query, key and value stand one after another; both halves of a decoder layer read their own parts of one prefix. */
 START_TEST(stacked_projections_are_split)
 {
-    gnn_layer_t *layer = layer_of((gnn_layer_config_t){.preset = GNN_PRESET_TRANSFORMER, .in = 2, .heads = 1, .update = GNN_UPDATE_LINEAR}, 1);
+    gnn_layer_t *layer = layer_of(
+        (gnn_layer_config_t){
+            .preset = GNN_PRESET_TRANSFORMER, .in = 2, .heads = 1, .update = GNN_UPDATE_LINEAR},
+        1);
     static const char *const fields[] = {"query.weight", "key.weight", "value.weight"};
     gnn_real_t out[12];
     gnn_tensor_t t;
@@ -137,7 +143,9 @@ static const struct {
     const char *arrays; /* names, each with its shape */
 } round_trips[] = {
     {GNN_NAMES_OWN, {.preset = GNN_PRESET_GCN, .in = 3, .out = 2}, "value.weight 3 2,out.bias 1 2"},
-    {GNN_NAMES_PYG, {.preset = GNN_PRESET_SAGE, .in = 3, .out = 2}, "lin_l.weight 2 3,lin_l.bias 2,lin_r.weight 2 3"},
+    {GNN_NAMES_PYG,
+     {.preset = GNN_PRESET_SAGE, .in = 3, .out = 2},
+     "lin_l.weight 2 3,lin_l.bias 2,lin_r.weight 2 3"},
     {GNN_NAMES_PYG,
      {.preset = GNN_PRESET_GATV2, .in = 3, .out = 2, .heads = 2, .edge_dim = 5},
      "lin_l.weight 4 3,lin_l.bias 4,lin_r.weight 4 3,lin_r.bias 4,att 1 2 2,lin_edge.weight 4 5,bias 4"},
@@ -158,7 +166,8 @@ static const struct {
 };
 
 /* Exports every array of "NAME SHAPE,..." from a layer under a prefix. */
-static void export_all(const gnn_layer_t *layer, gnn_names_t names, const char *list, gnn_arrays_t *arrays)
+static void export_all(const gnn_layer_t *layer, gnn_names_t names, const char *list,
+                       gnn_arrays_t *arrays)
 {
     char text[1024], full[128], *rest = NULL;
     snprintf(text, sizeof text, "%s", list);
@@ -201,7 +210,8 @@ static bool same_fields(const gnn_layer_t *a, const gnn_layer_t *b)
 
 START_TEST(what_goes_out_comes_in)
 {
-    gnn_layer_t *from = layer_of(round_trips[_i].config, 1), *to = layer_of(round_trips[_i].config, 2);
+    gnn_layer_t *from = layer_of(round_trips[_i].config, 1),
+                *to = layer_of(round_trips[_i].config, 2);
     gnn_arrays_t *arrays = new_arrays();
     shift(from, 1);
     ck_assert(!same_fields(from, to));
@@ -219,7 +229,10 @@ START_TEST(steps_share_arrays_of_one_prefix)
     gnn_model_t *model = NULL;
     gnn_step_t steps[] = {
         {.name = "conv", .layer = {.preset = GNN_PRESET_GATED_GRAPH, .in = 1}},
-        {.name = "conv:1", .layer = {.preset = GNN_PRESET_GATED_GRAPH, .in = 1}, .share = "conv", .share_fields = "gru"},
+        {.name = "conv:1",
+         .layer = {.preset = GNN_PRESET_GATED_GRAPH, .in = 1},
+         .share = "conv",
+         .share_fields = "gru"},
         {.kind = GNN_STEP_NORM, .name = "norm", .norm = GNN_NORM_BATCH, .in = 1},
     };
     static const double numbers[] = {5, 6, 7};
@@ -246,8 +259,10 @@ START_TEST(steps_share_arrays_of_one_prefix)
     ck_assert(t.data[0] == 6 && t.data[1] == 7);
     ck_ok(gnn_model_export(model, GNN_NAMES_PYG, "m.%s.", "m.conv.weight", 0, out, 2));
     ck_assert(out[0] == 5 && out[1] == 6);
-    ck_fails(gnn_model_import(model, GNN_NAMES_PYG, "m.%d.", arrays), GNN_EINVALID, "may hold one %lld or one %s");
-    ck_fails(gnn_model_import(model, GNN_NAMES_PYG, "%s%s", arrays), GNN_EINVALID, "may hold one %lld or one %s");
+    ck_fails(gnn_model_import(model, GNN_NAMES_PYG, "m.%d.", arrays), GNN_EINVALID,
+             "may hold one %lld or one %s");
+    ck_fails(gnn_model_import(model, GNN_NAMES_PYG, "%s%s", arrays), GNN_EINVALID,
+             "may hold one %lld or one %s");
     gnn_arrays_free(arrays);
     gnn_model_free(model);
 }
@@ -271,9 +286,14 @@ static gnn_arrays_t *faulty(fault_t fault)
     if (fault == EXTRA)
         put(arrays, "lin.bias", GNN_DTYPE_FLOAT32, 1, (const int64_t[]){2}, bias);
     if (fault != MISSING)
-        put(arrays, "lin.weight", fault == INTEGERS ? GNN_DTYPE_INT32 : GNN_DTYPE_FLOAT32, flat ? 1 : 2,
-            flat ? (const int64_t[]){6} : turned ? (const int64_t[]){3, 2} : (const int64_t[]){2, 3},
-            fault == INTEGERS ? (const void *)whole : fault == NOT_A_NUMBER ? nan : weight);
+        put(arrays, "lin.weight", fault == INTEGERS ? GNN_DTYPE_INT32 : GNN_DTYPE_FLOAT32,
+            flat ? 1 : 2,
+            flat     ? (const int64_t[]){6}
+            : turned ? (const int64_t[]){3, 2}
+                     : (const int64_t[]){2, 3},
+            fault == INTEGERS       ? (const void *)whole
+            : fault == NOT_A_NUMBER ? nan
+                                    : weight);
     return arrays;
 }
 
@@ -293,7 +313,8 @@ static const struct {
 START_TEST(wrong_arrays_change_nothing)
 {
     gnn_layer_t *layer = layer_of(gcn, 1), *untouched = layer_of(gcn, 1);
-    ck_fails(import_and_free(layer, GNN_NAMES_PYG, "", faulty(refusals[_i].fault)), refusals[_i].code, refusals[_i].words);
+    ck_fails(import_and_free(layer, GNN_NAMES_PYG, "", faulty(refusals[_i].fault)),
+             refusals[_i].code, refusals[_i].words);
     ck_assert(same_fields(layer, untouched));
     gnn_layer_free(layer);
     gnn_layer_free(untouched);
@@ -302,15 +323,23 @@ END_TEST
 
 START_TEST(layers_that_have_no_name_there_are_refused)
 {
-    gnn_layer_t *plain = layer_of((gnn_layer_config_t){.in = 3, .out = 2}, 1), *layer = layer_of(gcn, 1);
-    gnn_layer_t *biased = layer_of((gnn_layer_config_t){.preset = GNN_PRESET_GCN, .in = 3, .out = 2, .bias_project = GNN_ON}, 1);
+    gnn_layer_t *plain = layer_of((gnn_layer_config_t){.in = 3, .out = 2}, 1),
+                *layer = layer_of(gcn, 1);
+    gnn_layer_t *biased = layer_of(
+        (gnn_layer_config_t){.preset = GNN_PRESET_GCN, .in = 3, .out = 2, .bias_project = GNN_ON}, 1);
     gnn_real_t out[6];
-    ck_fails(import_and_free(plain, GNN_NAMES_PYG, "", faulty(FULL)), GNN_EUNSUPPORTED, "PyG has no module for this layer (preset none, message linear");
-    ck_fails(import_and_free(layer, GNN_NAMES_PYTORCH, "", faulty(FULL)), GNN_EUNSUPPORTED, "PyTorch has no module");
-    ck_fails(import_and_free(layer, (gnn_names_t)99, "", faulty(FULL)), GNN_EINVALID, "convention number 99");
-    ck_fails(import_and_free(biased, GNN_NAMES_PYG, "", faulty(FULL)), GNN_EUNSUPPORTED, "field value.bias has no name");
-    ck_fails(gnn_layer_export(layer, GNN_NAMES_PYG, "lin.wait", 0, out, 6), GNN_ENOTFOUND, "lin.wait");
-    ck_fails(gnn_layer_export(layer, GNN_NAMES_PYG, "lin.weight", 0, out, 5), GNN_ESHAPE, "lin.weight is 2 x 3, the buffer holds 5 numbers");
+    ck_fails(import_and_free(plain, GNN_NAMES_PYG, "", faulty(FULL)), GNN_EUNSUPPORTED,
+             "PyG has no module for this layer (preset none, message linear");
+    ck_fails(import_and_free(layer, GNN_NAMES_PYTORCH, "", faulty(FULL)), GNN_EUNSUPPORTED,
+             "PyTorch has no module");
+    ck_fails(import_and_free(layer, (gnn_names_t)99, "", faulty(FULL)), GNN_EINVALID,
+             "convention number 99");
+    ck_fails(import_and_free(biased, GNN_NAMES_PYG, "", faulty(FULL)), GNN_EUNSUPPORTED,
+             "field value.bias has no name");
+    ck_fails(gnn_layer_export(layer, GNN_NAMES_PYG, "lin.wait", 0, out, 6), GNN_ENOTFOUND,
+             "lin.wait");
+    ck_fails(gnn_layer_export(layer, GNN_NAMES_PYG, "lin.weight", 0, out, 5), GNN_ESHAPE,
+             "lin.weight is 2 x 3, the buffer holds 5 numbers");
     gnn_layer_free(plain);
     gnn_layer_free(layer);
     gnn_layer_free(biased);
@@ -352,7 +381,8 @@ START_TEST(failed_allocations_change_nothing)
         gnn__fail_allocation(n);
         rc = gnn_layer_import(layer, GNN_NAMES_PYG, "", arrays);
         gnn__fail_allocation(0);
-        ck_assert_msg(rc == GNN_OK || rc == GNN_EMEMORY, "allocation %lld: %d, %s", (long long)n, rc, gnn_error_message());
+        ck_assert_msg(rc == GNN_OK || rc == GNN_EMEMORY, "allocation %lld: %d, %s", (long long)n,
+                      rc, gnn_error_message());
     }
     ck_assert(!same_fields(layer, untouched));
     gnn_arrays_free(arrays);

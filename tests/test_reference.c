@@ -20,7 +20,8 @@ static gnn_layer_config_t config(const reference_t *r, const char *weight, gnn_a
 {
     const gnn_array_t *w = array(r, weight);
     ck_assert_int_eq(w->ndim, 3);
-    return GNN_GAT(.heads = w->shape[0], .in = w->shape[1], .out = w->shape[2], .activation = activation);
+    return GNN_GAT(.heads = w->shape[0], .in = w->shape[1], .out = w->shape[2],
+                   .activation = activation);
 }
 
 static bool open_reference(reference_t *r)
@@ -60,7 +61,8 @@ static void compare(const reference_t *r, const char *name, const gnn_tensor_t *
     gnn_real_t *theirs = malloc(sizeof *theirs * (size_t)expected->count);
     gnn_array_reals(expected, theirs);
     double error = test_error(ours->data, theirs, expected->count);
-    ck_assert_msg(error <= tolerance, "%s differs by %g of its largest number, %g are allowed", name, error, tolerance);
+    ck_assert_msg(error <= tolerance, "%s differs by %g of its largest number, %g are allowed",
+                  name, error, tolerance);
     free(theirs);
 }
 
@@ -79,10 +81,11 @@ START_TEST(published_gat_gives_its_own_outputs)
     const gnn_tensor_t *dense = d->x.data ? &d->x : NULL;
     const gnn_sparse_t *sparse = dense ? NULL : &d->sparse;
     gnn_tensor_t hidden = empty(d->n, gnn_layer_width(first)), logits = empty(d->n, d->classes);
-    ck_ok(gnn_layer_forward(first, r.context, d->graph, &(gnn_inputs_t){.x_src = dense, .x_sparse = sparse}, &hidden));
-    compare(&r, "ref_hidden", &hidden, 1e-5);
+    ck_ok(gnn_layer_forward(first, r.context, d->graph,
+                            &(gnn_inputs_t){.x_src = dense, .x_sparse = sparse}, &hidden));
+    compare(&r, "ref_hidden", &hidden, GNN_DOUBLE ? 1e-6 : 1e-5);
     ck_ok(gnn_model_predict(r.model, r.context, d->graph, dense, sparse, &logits));
-    compare(&r, "ref_logits", &logits, 1e-5);
+    compare(&r, "ref_logits", &logits, GNN_DOUBLE ? 1e-6 : 1e-5);
     free(hidden.data);
     free(logits.data);
     close_reference(&r);
@@ -97,7 +100,8 @@ START_TEST(published_gat_reaches_its_published_accuracy)
     if (!open_reference(&r))
         return;
     ck_ok(gnn_evaluate(r.model, r.context, r.cora, 0, GNN_TEST, GNN_METRIC_ACCURACY, &test));
-    ck_ok(gnn_evaluate(r.model, r.context, r.cora, 0, GNN_VALIDATION, GNN_METRIC_ACCURACY, &validation));
+    ck_ok(gnn_evaluate(r.model, r.context, r.cora, 0, GNN_VALIDATION, GNN_METRIC_ACCURACY,
+                       &validation));
     ck_assert_double_eq_tol(test, 0.822, 1e-9);
     ck_assert_double_eq_tol(validation, 0.798, 1e-9);
     close_reference(&r);

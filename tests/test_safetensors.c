@@ -7,8 +7,7 @@ static const double halves[3] = {0.5, -1.5, 2.25};
 START_TEST(safetensors_round_trip)
 {
     static const uint16_t brains[2] = {0x3f80, 0xc020};
-    static const char *const metadata[][2] = {{"format", "libgnn"},
-                                              {"quote \"\\\n", "caf\xc3\xa9"}};
+    static const char *const metadata[][2] = {{"format", "libgnn"}, {"quote \"\\\n", "caf\xc3\xa9"}};
     gnn_array_t arrays[SAMPLES + 1];
     gnn_arrays_t *got;
     static bytes_t b;
@@ -89,11 +88,9 @@ static const struct {
     {TENSOR("\"shape\":[7],\"data_offsets\":[0,28]}"),
      "the tensors end at byte 28 of the data, the file holds 24"},
     {TENSOR("\"shape\":[5],\"data_offsets\":[4,24]}"), "leaving a hole after byte 0"},
-    {TENSOR(
-         "\"shape\":[4],\"data_offsets\":[0,16]},\"b\":{\"dtype\":\"I32\",\"shape\":[4],\"data_offsets\":[8,24]}"),
+    {TENSOR("\"shape\":[4],\"data_offsets\":[0,16]},\"b\":{\"dtype\":\"I32\",\"shape\":[4],\"data_offsets\":[8,24]}"),
      "overlapping byte 16"},
-    {TENSOR(
-         "\"shape\":[6],\"data_offsets\":[0,24]},\"a\":{\"dtype\":\"I32\",\"shape\":[6],\"data_offsets\":[0,24]}"),
+    {TENSOR("\"shape\":[6],\"data_offsets\":[0,24]},\"a\":{\"dtype\":\"I32\",\"shape\":[6],\"data_offsets\":[0,24]}"),
      "duplicate"},
     {TENSOR("\"dtype\":\"I32\",\"shape\":[6],\"data_offsets\":[0,24]}"), "duplicate"},
     {"{\"__metadata__\":7}", "__metadata__: an object"},
@@ -138,8 +135,7 @@ START_TEST(safetensors_limits)
     b.n = 0;
     put_safetensors(
         &b,
-        TENSOR(
-            "\"shape\":[3],\"data_offsets\":[0,12]},\"b\":{\"dtype\":\"I32\",\"shape\":[3],\"data_offsets\":[12,24]}"),
+        TENSOR("\"shape\":[3],\"data_offsets\":[0,12]},\"b\":{\"dtype\":\"I32\",\"shape\":[3],\"data_offsets\":[12,24]}"),
         six, 24);
     gnn_arrays_free(accepted(gnn_safetensors_read, &b));
     refused(gnn_safetensors_read, &b, &(gnn_limits_t){.max_bytes = 23}, GNN_EFORMAT,

@@ -1,4 +1,4 @@
-/* The config inside a weights file is input like any other: each wrong one is refused in words before anything large is allocated. */
+/* A weights file is input like any other: whatever is wrong with its config or its bytes is refused in words before anything large is allocated. */
 #include "support.h"
 
 #include <unistd.h>
@@ -23,8 +23,18 @@ static void write_steps(const char *text)
 {
     static const float numbers[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     const gnn_array_t arrays[] = {
-        {.name = "0.value.weight", .dtype = GNN_DTYPE_FLOAT32, .ndim = 2, .shape = {3, 2}, .count = 6, .data = numbers},
-        {.name = "0.out.bias", .dtype = GNN_DTYPE_FLOAT32, .ndim = 2, .shape = {1, 2}, .count = 2, .data = numbers},
+        {.name = "0.value.weight",
+         .dtype = GNN_DTYPE_FLOAT32,
+         .ndim = 2,
+         .shape = {3, 2},
+         .count = 6,
+         .data = numbers},
+        {.name = "0.out.bias",
+         .dtype = GNN_DTYPE_FLOAT32,
+         .ndim = 2,
+         .shape = {1, 2},
+         .count = 2,
+         .data = numbers},
     };
     const char *const metadata[][2] = {{"gnn.model", text}};
     ck_ok(gnn_safetensors_write(path, 2, arrays, text ? 1 : 0, metadata));
@@ -47,7 +57,9 @@ static int load(const char *text)
 START_TEST(the_least_config_is_enough)
 {
     ck_ok(load(LAYER(GCN)));
-    ck_ok(load(LAYER(GCN ", \"slope\": 0, \"dropout_in\": 5e-1, \"options\": [0, 0, 0, 0], \"message\": \"linear\"")));
+    ck_ok(load(LAYER(
+        GCN
+        ", \"slope\": 0, \"dropout_in\": 5e-1, \"options\": [0, 0, 0, 0], \"message\": \"linear\"")));
 }
 END_TEST
 
@@ -68,16 +80,22 @@ static const struct {
     {STEPS("7"), "step 0: an object is expected, got a whole number", GNN_EFORMAT},
     {STEPS("{\"kind\": \"layer\"}"), "a step of kind layer lacks a field layer", GNN_EFORMAT},
     {STEPS("{\"kind\": \"add\", \"layer\": {}}"), "a step of kind add has a field layer", GNN_EFORMAT},
-    {STEPS("{\"kind\": \"convolution\"}"), "step 0: field kind: unknown value \"convolution\"", GNN_EFORMAT},
+    {STEPS("{\"kind\": \"convolution\"}"), "step 0: field kind: unknown value \"convolution\"",
+     GNN_EFORMAT},
     {STEPS("{\"kind\": 0}"), "field kind: a string is expected, got a whole number", GNN_EFORMAT},
-    {STEPS("{\"kind\": \"norm\", \"norm\": \"layer\", \"in\": 3, \"wide\": 4}"), "unknown field \"wide\"", GNN_EFORMAT},
-    {STEPS("{\"kind\": \"add\", \"name\": [\"x\"]}"), "field name: a string is expected, got an array", GNN_EFORMAT},
+    {STEPS("{\"kind\": \"norm\", \"norm\": \"layer\", \"in\": 3, \"wide\": 4}"),
+     "unknown field \"wide\"", GNN_EFORMAT},
+    {STEPS("{\"kind\": \"add\", \"name\": [\"x\"]}"),
+     "field name: a string is expected, got an array", GNN_EFORMAT},
     {STEPS("{\"kind\": \"add\", \"name\": \"a\\u0000b\"}"), "byte", GNN_EFORMAT},
     {STEPS("{\"kind\": \"add\", \"name\": \"\\ud800\"}"), "byte", GNN_EFORMAT},
-    {STEPS("{\"kind\": \"add\", \"graph\": 2147483648}"), "field graph: 2147483648 lies outside 0..2147483647", GNN_EFORMAT},
-    {STEPS("{\"kind\": \"dropout\", \"rate\": \"half\"}"), "field rate: a number is expected, got a string", GNN_EFORMAT},
+    {STEPS("{\"kind\": \"add\", \"graph\": 2147483648}"),
+     "field graph: 2147483648 lies outside 0..2147483647", GNN_EFORMAT},
+    {STEPS("{\"kind\": \"dropout\", \"rate\": \"half\"}"),
+     "field rate: a number is expected, got a string", GNN_EFORMAT},
     {STEPS("{\"kind\": \"dropout\", \"rate\": 1.5}"), ".rate = 1.5 lies outside [0, 1)", GNN_EINVALID},
-    {LAYER("\"in\": true"), "field layer: field in: a whole number is expected, got true", GNN_EFORMAT},
+    {LAYER("\"in\": true"), "field layer: field in: a whole number is expected, got true",
+     GNN_EFORMAT},
     {LAYER("\"in\": null"), "field in: a whole number is expected, got null", GNN_EFORMAT},
     {LAYER("\"in\": {}"), "field in: a whole number is expected, got an object", GNN_EFORMAT},
     {LAYER("\"in\": 3.0"), "field in: a whole number is expected, got a number", GNN_EFORMAT},
@@ -88,20 +106,29 @@ static const struct {
     {LAYER("\"slope\": NaN"), "byte", GNN_EFORMAT},
     {LAYER("\"heads\": 0, \"in\": 0, \"out\": 2"), ".in = 0 lies outside", GNN_EINVALID},
     {LAYER("\"options\": [1, 2, 3]"), "an array of 4 numbers is expected", GNN_EFORMAT},
-    {LAYER("\"options\": [1, 2, 3, \"4\"]"), "field options: a number is expected, got a string", GNN_EFORMAT},
+    {LAYER("\"options\": [1, 2, 3, \"4\"]"), "field options: a number is expected, got a string",
+     GNN_EFORMAT},
     {LAYER("\"aggregator\": \"average\""), "unknown aggregator \"average\"", GNN_EFORMAT},
     {LAYER("\"message\": \"shout\""), "unknown message \"shout\"", GNN_EFORMAT},
     {LAYER("\"update\": \"nand\""), "field update: unknown value \"nand\"", GNN_EFORMAT},
-    {LAYER(GCN ", \"heads\": 3"), "config field .heads = 3 needs an attention aggregator", GNN_EINVALID},
+    {LAYER(GCN ", \"heads\": 3"), "config field .heads = 3 needs an attention aggregator",
+     GNN_EINVALID},
     {LAYER(GCN ", \"in\": 3"), "duplicate", GNN_EFORMAT},
-    {LAYER("\"preset\": \"gcn\", \"in\": 3, \"out\": 3"), "12 parameters, the file holds 8 numbers", GNN_ESHAPE},
-    {LAYER("\"preset\": \"gcn\", \"in\": 2, \"out\": 2"), "0.value.weight is 3 x 2, the model expects 2 x 2", GNN_ESHAPE},
+    {LAYER("\"preset\": \"gcn\", \"in\": 3, \"out\": 3"), "12 parameters, the file holds 8 numbers",
+     GNN_ESHAPE},
+    {LAYER("\"preset\": \"gcn\", \"in\": 2, \"out\": 2"),
+     "0.value.weight is 3 x 2, the model expects 2 x 2", GNN_ESHAPE},
     /* Terabytes and worse. */
-    {LAYER("\"preset\": \"gcn\", \"in\": 2000000000, \"out\": 2000000000"), "the file holds 8 numbers", GNN_ESHAPE},
-    {LAYER("\"preset\": \"transformer\", \"in\": 2147483647, \"heads\": 1, \"feed_forward\": 2147483647"), "does not fit", GNN_EOVERFLOW},
-    {LAYER("\"preset\": \"gcn\", \"in\": 3, \"out\": 2000000000, \"norm\": \"batch\""), "the file holds 8 numbers", GNN_ESHAPE},
-    {STEPS("{\"kind\": \"norm\", \"norm\": \"batch\", \"in\": 2000000000000}"), "the file holds 8 numbers", GNN_ESHAPE},
-    {STEPS("{\"kind\": \"linear\", \"in\": 3037000500, \"out\": 3037000500}"), "does not fit", GNN_EOVERFLOW},
+    {LAYER("\"preset\": \"gcn\", \"in\": 2000000000, \"out\": 2000000000"),
+     "the file holds 8 numbers", GNN_ESHAPE},
+    {LAYER("\"preset\": \"transformer\", \"in\": 2147483647, \"heads\": 1, \"feed_forward\": 2147483647"),
+     "does not fit", GNN_EOVERFLOW},
+    {LAYER("\"preset\": \"gcn\", \"in\": 3, \"out\": 2000000000, \"norm\": \"batch\""),
+     "the file holds 8 numbers", GNN_ESHAPE},
+    {STEPS("{\"kind\": \"norm\", \"norm\": \"batch\", \"in\": 2000000000000}"),
+     "the file holds 8 numbers", GNN_ESHAPE},
+    {STEPS("{\"kind\": \"linear\", \"in\": 3037000500, \"out\": 3037000500}"), "does not fit",
+     GNN_EOVERFLOW},
 };
 
 START_TEST(wrong_configs_are_refused)
@@ -115,9 +142,10 @@ static char *nested(const char *open, const char *middle, const char *close, int
 {
     size_t a = strlen(open), b = strlen(close);
     char *text = malloc((a + b) * (size_t)depth + strlen(middle) + 1), *at = text;
+    ck_assert_ptr_nonnull(text);
     for (int k = 0; k < depth; k++, at += a)
         memcpy(at, open, a);
-    at += sprintf(at, "%s", middle);
+    at = stpcpy(at, middle);
     for (int k = 0; k < depth; k++, at += b)
         memcpy(at, close, b);
     *at = '\0';
@@ -126,8 +154,10 @@ static char *nested(const char *open, const char *middle, const char *close, int
 
 START_TEST(deep_nesting_is_refused)
 {
-    char *lists = nested("[", "", "]", 200000), *objects = nested("{\"a\":", "1", "}", 200000), *inner = nested("[", "1", "]", 1000);
+    char *lists = nested("[", "", "]", 200000), *objects = nested("{\"a\":", "1", "}", 200000),
+         *inner = nested("[", "1", "]", 1000);
     char *text = malloc(strlen(inner) + 200);
+    ck_assert_ptr_nonnull(text);
     ck_fails(load(lists), GNN_EFORMAT, "byte");
     ck_fails(load(objects), GNN_EFORMAT, "byte");
     sprintf(text, LAYER(GCN ", \"slope\": %s"), inner);
@@ -144,10 +174,78 @@ START_TEST(too_many_steps_are_refused)
 {
     char *list = nested("{\"kind\": \"dropout\"},", "{\"kind\": \"dropout\"}", "", 100001);
     char *text = malloc(strlen(list) + 64);
+    ck_assert_ptr_nonnull(text);
     sprintf(text, "{\"format\": 1, \"steps\": [%s]}", list);
     ck_fails(load(text), GNN_EINVALID, "a model of 100002 steps");
     free(list);
     free(text);
+}
+END_TEST
+
+/* ---- whole files ---- */
+
+static long read_bytes(unsigned char **bytes)
+{
+    FILE *file = fopen(path, "rb");
+    *bytes = malloc(1 << 16);
+    long length = (long)fread(*bytes, 1, 1 << 16, file);
+    fclose(file);
+    return length;
+}
+
+static void write_bytes(const unsigned char *bytes, long length)
+{
+    FILE *file = fopen(path, "wb");
+    ck_assert_int_eq((long)fwrite(bytes, 1, (size_t)length, file), length);
+    fclose(file);
+}
+
+static gnn_model_t *small(void)
+{
+    gnn_model_t *model = NULL;
+    gnn_layer_config_t config = {.preset = GNN_PRESET_GCN, .in = 3, .out = 2};
+    ck_ok(gnn_model_new(&model, context, 1, &config));
+    return model;
+}
+
+START_TEST(truncated_files_are_refused)
+{
+    gnn_model_t *model = small(), *loaded = NULL;
+    unsigned char *bytes;
+    ck_ok(gnn_model_save(model, path));
+    long length = read_bytes(&bytes);
+    for (long n = 0; n < length; n++) {
+        write_bytes(bytes, n);
+        ck_assert_int_ne(gnn_model_load(&loaded, context, path), GNN_OK);
+        ck_assert_ptr_null(loaded);
+    }
+    free(bytes);
+    gnn_model_free(model);
+}
+END_TEST
+
+/* Whatever one wrong byte in the header does, it ends in a model or an error in words. */
+START_TEST(damaged_headers_do_no_harm)
+{
+    static const unsigned char damage[] = {'"', '9', '{', 0, 0xff, 'e', '-'};
+    gnn_model_t *model = small(), *loaded = NULL;
+    unsigned char *bytes;
+    ck_ok(gnn_model_save(model, path));
+    long length = read_bytes(&bytes), header = 8 + (long)bytes[0] + 256 * (long)bytes[1];
+    for (long n = 8; n < header && n < length; n++) {
+        unsigned char kept = bytes[n];
+        bytes[n] = damage[n % (long)sizeof damage];
+        write_bytes(bytes, length);
+        if (gnn_model_load(&loaded, context, path) != GNN_OK) {
+            ck_assert_ptr_null(loaded);
+            ck_assert_int_gt((int)strlen(gnn_error_message()), 8);
+        }
+        gnn_model_free(loaded);
+        loaded = NULL;
+        bytes[n] = kept;
+    }
+    free(bytes);
+    gnn_model_free(model);
 }
 END_TEST
 
@@ -161,6 +259,8 @@ int main(void)
     tcase_add_loop_test(tc, wrong_configs_are_refused, 0, sizeof wrong / sizeof wrong[0]);
     tcase_add_test(tc, deep_nesting_is_refused);
     tcase_add_test(tc, too_many_steps_are_refused);
+    tcase_add_test(tc, truncated_files_are_refused);
+    tcase_add_test(tc, damaged_headers_do_no_harm);
     suite_add_tcase(suite, tc);
     return test_main(suite);
 }

@@ -60,12 +60,12 @@ def provenance(packages, release):
 
 
 def stanzas(text):
-    """One dictionary for each package; a folded field is joined to one line."""
+    """One dictionary for each package; a folded field keeps its lines."""
     for block in text.split("\n\n"):
         fields = {}
         for line in block.splitlines():
             if line[0] in " \t":
-                fields[name] += line
+                fields[name] += "\n" + line
             else:
                 name, _, value = line.partition(":")
                 fields[name] = value.strip()
@@ -107,6 +107,10 @@ def largest_component(near):
         if len(reached) > len(largest):
             largest = reached
     return sorted(largest)
+
+
+def one_line(fields):
+    return fields.get("Description", "").partition("\n")[0].lower()
 
 
 def vocabulary(described):
@@ -153,7 +157,7 @@ def arrays(packages, source):
     names = largest_component(near)
     number = {name: i for i, name in enumerate(names)}
     links = [sorted(number[other] for other in near[name]) for name in names]
-    described = [set(WORD.findall(packages[name].get("Description", "").lower())) for name in names]
+    described = [set(WORD.findall(one_line(packages[name]))) for name in names]
     words = vocabulary(described)
     column = {word: i for i, word in enumerate(words)}
     features = [sorted(column[w] for w in seen if w in column) for seen in described]

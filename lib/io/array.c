@@ -77,9 +77,9 @@ int gnn__array_check(const gnn_array_t *array, int64_t *bytes)
         return gnn__error(GNN_EOVERFLOW, "array %.80s: the shape %s does not fit", array->name,
                           gnn__shape_words(array->ndim, array->shape));
     if (count != array->count)
-        return gnn__error(
-            GNN_ESHAPE, "array %.80s: the shape %s has %lld elements, count says %lld", array->name,
-            gnn__shape_words(array->ndim, array->shape), (long long)count, (long long)array->count);
+        return gnn__error(GNN_ESHAPE, "array %.80s: the shape %s has %lld elements, count says %lld",
+                          array->name, gnn__shape_words(array->ndim, array->shape),
+                          (long long)count, (long long)array->count);
     if (count > 0 && !array->data)
         return gnn__error(GNN_EINVALID, "array %.80s: no data", array->name);
     return GNN_OK;

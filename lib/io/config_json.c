@@ -30,23 +30,33 @@ static const char *const preset_words[] = {
 #include <lib/layer/presets.def>
 #undef GNN_PRESET
 };
-static const char *const update_words[] = {"default", "none", "linear", "mlp", "feed_forward", "gru"};
+static const char *const update_words[] = {"default", "none",         "linear",
+                                           "mlp",     "feed_forward", "gru"};
 static const char *const flag_words[] = {"default", "on", "off"};
 static const char *const graph_norm_words[] = {"default", "none", "symmetric", "row"};
 static const char *const combine_words[] = {"default", "concat", "average"};
-static const char *const activation_words[] = {"default",   "identity", "relu", "leaky_relu", "elu",     "gelu",
-                                               "gelu_tanh", "silu",     "tanh", "sigmoid",    "softplus"};
+static const char *const activation_words[] = {"default", "identity", "relu",      "leaky_relu",
+                                               "elu",     "gelu",     "gelu_tanh", "silu",
+                                               "tanh",    "sigmoid",  "softplus"};
 static const char *const distance_words[] = {"none", "slope", "table"};
 static const char *const norm_words[] = {"default", "none", "layer", "batch", "rms"};
 static const char *const position_words[] = {"default", "after", "before"};
-static const char *const kind_words[] = {"layer", "linear", "norm", "activation", "dropout", "add", "concat", "embed"};
+static const char *const kind_words[] = {"layer",   "linear", "norm",   "activation",
+                                         "dropout", "add",    "concat", "embed"};
 
-_Static_assert(sizeof(gnn_flag_t) == sizeof(int) && sizeof(gnn_step_kind_t) == sizeof(int), "enums are read as int");
+_Static_assert(sizeof(gnn_flag_t) == sizeof(int) && sizeof(gnn_step_kind_t) == sizeof(int),
+               "enums are read as int");
 
 /* ---- the fields ---- */
 
-#define CONFIG(kind, field) {#field, kind, offsetof(gnn_layer_config_t, field), NULL, 0}
-#define CONFIG_WORD(field, list) {#field, WORD, offsetof(gnn_layer_config_t, field), list, sizeof list / sizeof list[0]}
+#define CONFIG(kind, field)                                        \
+    {                                                              \
+#field, kind, offsetof(gnn_layer_config_t, field), NULL, 0 \
+    }
+#define CONFIG_WORD(field, list)                                                              \
+    {                                                                                         \
+#field, WORD, offsetof(gnn_layer_config_t, field), list, sizeof list / sizeof list[0] \
+    }
 
 static const field_t config_fields[] = {
     CONFIG_WORD(preset, preset_words),
@@ -91,15 +101,34 @@ static const field_t config_fields[] = {
     CONFIG(REAL, dropout_out),
 };
 
-#define STEP(kind, field) {#field, kind, offsetof(gnn_step_t, field), NULL, 0}
-#define STEP_WORD(field, list) {#field, WORD, offsetof(gnn_step_t, field), list, sizeof list / sizeof list[0]}
+#define STEP(kind, field)                                  \
+    {                                                      \
+#field, kind, offsetof(gnn_step_t, field), NULL, 0 \
+    }
+#define STEP_WORD(field, list)                                                        \
+    {                                                                                 \
+#field, WORD, offsetof(gnn_step_t, field), list, sizeof list / sizeof list[0] \
+    }
 
 static const field_t step_fields[] = {
-    STEP_WORD(kind, kind_words), STEP(TEXT, name),          STEP(NUMBER32, graph),     STEP(TEXT, input),
-    STEP(TEXT, receivers),       STEP(TEXT, second),        STEP(TEXT, third),         STEP(TEXT, edge_features),
-    STEP(TEXT, edge_weight),     STEP(TEXT, edge_bias),     STEP(TEXT, share),         STEP(TEXT, share_fields),
-    STEP(COUNT, in),             STEP(COUNT, out),          STEP_WORD(activation, activation_words),
-    STEP_WORD(norm, norm_words), STEP(PLAIN_REAL, eps),     STEP(PLAIN_REAL, rate),
+    STEP_WORD(kind, kind_words),
+    STEP(TEXT, name),
+    STEP(NUMBER32, graph),
+    STEP(TEXT, input),
+    STEP(TEXT, receivers),
+    STEP(TEXT, second),
+    STEP(TEXT, third),
+    STEP(TEXT, edge_features),
+    STEP(TEXT, edge_weight),
+    STEP(TEXT, edge_bias),
+    STEP(TEXT, share),
+    STEP(TEXT, share_fields),
+    STEP(COUNT, in),
+    STEP(COUNT, out),
+    STEP_WORD(activation, activation_words),
+    STEP_WORD(norm, norm_words),
+    STEP(PLAIN_REAL, eps),
+    STEP(PLAIN_REAL, rate),
 };
 
 #define LENGTH(list) (sizeof(list) / sizeof(list)[0])
@@ -129,7 +158,8 @@ static int write_word(json_t **value, const field_t *f, int number)
 static int write_row(json_t **value, const char *what, const char *name, bool known)
 {
     if (!known)
-        return gnn__error(GNN_EUNSUPPORTED, "%s %s is not in the library's table: a file cannot name it", what, name);
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "%s %s is not in the library's table: a file cannot name it", what, name);
     *value = json_string(name);
     return GNN_OK;
 }
@@ -140,29 +170,21 @@ static int write_value(json_t **value, const field_t *f, const void *place)
     const gnn_message_t *message;
     const gnn_aggregator_t *aggregator;
     switch (f->kind) {
-    case COUNT:
-        *value = json_integer(*(const int64_t *)place);
-        return GNN_OK;
-    case NUMBER32:
-        *value = json_integer(*(const int *)place);
-        return GNN_OK;
-    case WORD:
-        return write_word(value, f, *(const int *)place);
-    case OPTIONS:
-        *value = write_options(place);
-        return GNN_OK;
+    case COUNT: *value = json_integer(*(const int64_t *)place); return GNN_OK;
+    case NUMBER32: *value = json_integer(*(const int *)place); return GNN_OK;
+    case WORD: return write_word(value, f, *(const int *)place);
+    case OPTIONS: *value = write_options(place); return GNN_OK;
     case MESSAGE:
         message = *(const gnn_message_t *const *)place;
         return write_row(value, "message", message->name, gnn_message_find(message->name) == message);
     case AGGREGATOR:
         aggregator = *(const gnn_aggregator_t *const *)place;
-        return write_row(value, "aggregator", aggregator->name, gnn_aggregator_find(aggregator->name) == aggregator);
+        return write_row(value, "aggregator", aggregator->name,
+                         gnn_aggregator_find(aggregator->name) == aggregator);
     case TEXT:
         *value = *(const char *const *)place ? json_string(*(const char *const *)place) : NULL;
         return GNN_OK;
-    default:
-        *value = json_real((double)*(const gnn_real_t *)place);
-        return GNN_OK;
+    default: *value = json_real((double)*(const gnn_real_t *)place); return GNN_OK;
     }
 }
 
@@ -175,7 +197,10 @@ static int write_fields(json_t *object, const field_t *fields, size_t count, con
         if (!value && fields[k].kind == TEXT && !*(const char *const *)place)
             continue;
         if (!value || json_object_set_new(object, fields[k].name, value) != 0)
-            return gnn__error(GNN_EINVALID, "field .%s cannot be written: it is not finite or not UTF-8, or memory ran out", fields[k].name);
+            return gnn__error(
+                GNN_EINVALID,
+                "field .%s cannot be written: it is not finite or not UTF-8, or memory ran out",
+                fields[k].name);
     }
     return GNN_OK;
 }
@@ -184,7 +209,9 @@ static int write_step(json_t *list, const gnn_model_t *model, int64_t k)
 {
     json_t *object = json_object(), *config = NULL;
     const gnn_layer_t *layer = gnn_model_layer(model, k);
-    int rc = json_array_append_new(list, object) == 0 ? GNN_OK : gnn__error(GNN_EMEMORY, "no memory for the steps");
+    int rc = json_array_append_new(list, object) == 0
+                 ? GNN_OK
+                 : gnn__error(GNN_EMEMORY, "no memory for the steps");
     if (rc == GNN_OK)
         rc = write_fields(object, step_fields, LENGTH(step_fields), gnn_model_step(model, k));
     if (rc != GNN_OK || !layer)
@@ -216,7 +243,8 @@ int gnn__steps_write(char **text, const gnn_model_t *model)
 
 static const char *type_words(const json_t *value)
 {
-    static const char *const words[] = {"an object", "an array", "a string", "a whole number", "a number", "true", "false", "null"};
+    static const char *const words[] = {"an object", "an array", "a string", "a whole number",
+                                        "a number",  "true",     "false",    "null"};
     return words[json_typeof(value)];
 }
 
@@ -230,7 +258,8 @@ static int read_integer(int64_t *out, const json_t *value, int64_t low, int64_t 
     if (!json_is_integer(value))
         return wrong_type("a whole number", value);
     if (json_integer_value(value) < low || json_integer_value(value) > high)
-        return gnn__error(GNN_EFORMAT, "%lld lies outside %lld..%lld", (long long)json_integer_value(value), (long long)low, (long long)high);
+        return gnn__error(GNN_EFORMAT, "%lld lies outside %lld..%lld",
+                          (long long)json_integer_value(value), (long long)low, (long long)high);
     *out = json_integer_value(value);
     return GNN_OK;
 }
@@ -290,19 +319,15 @@ static int read_value(const field_t *f, void *place, const json_t *value)
 {
     int64_t number = 0;
     switch (f->kind) {
-    case COUNT:
-        return read_integer(place, value, 0, INT64_MAX);
+    case COUNT: return read_integer(place, value, 0, INT64_MAX);
     case NUMBER32:
         GNN_TRY(read_integer(&number, value, 0, INT_MAX));
         *(int *)place = (int)number;
         return GNN_OK;
     case REAL:
-    case PLAIN_REAL:
-        return read_real(place, value, f->kind == REAL);
-    case OPTIONS:
-        return read_options(place, value);
-    default:
-        return read_text(f, place, value);
+    case PLAIN_REAL: return read_real(place, value, f->kind == REAL);
+    case OPTIONS: return read_options(place, value);
+    default: return read_text(f, place, value);
     }
 }
 
@@ -315,13 +340,15 @@ static const field_t *find_field(const field_t *fields, size_t count, const char
 }
 
 /* `inner`: a key that somebody else reads, or NULL. */
-static int read_fields(void *to, const field_t *fields, size_t count, json_t *object, const char *inner)
+static int read_fields(void *to, const field_t *fields, size_t count, json_t *object,
+                       const char *inner)
 {
     const char *key;
     json_t *value;
     if (!json_is_object(object))
         return wrong_type("an object", object);
-    json_object_foreach(object, key, value) {
+    json_object_foreach(object, key, value)
+    {
         const field_t *f = find_field(fields, count, key);
         if (inner && strcmp(key, inner) == 0)
             continue;
@@ -339,7 +366,8 @@ static int read_step(gnn_step_t *step, json_t *object)
     GNN_TRY(read_fields(step, step_fields, LENGTH(step_fields), object, "layer"));
     json_t *config = json_object_get(object, "layer");
     if ((step->kind == GNN_STEP_LAYER) != (config != NULL))
-        return gnn__error(GNN_EFORMAT, "a step of kind %s %s a field layer", kind_words[step->kind], config ? "has" : "lacks");
+        return gnn__error(GNN_EFORMAT, "a step of kind %s %s a field layer", kind_words[step->kind],
+                          config ? "has" : "lacks");
     if (!config)
         return GNN_OK;
     int rc = read_fields(&step->layer, config_fields, LENGTH(config_fields), config, NULL);
@@ -348,7 +376,8 @@ static int read_step(gnn_step_t *step, json_t *object)
 
 static int read_root(gnn__steps_t *steps)
 {
-    json_t *list = json_object_get(steps->root, "steps"), *format = json_object_get(steps->root, "format");
+    json_t *list = json_object_get(steps->root, "steps"),
+           *format = json_object_get(steps->root, "format");
     if (!json_is_array(list) || !format || json_object_size(steps->root) != 2)
         return gnn__error(GNN_EFORMAT, "an object of \"format\" and an array \"steps\" is expected");
     if (!json_is_integer(format) || json_integer_value(format) != 1)

@@ -67,8 +67,7 @@ static int read_shape(csr_t *csr, const gnn_arrays_t *arrays, const char *name, 
     const gnn_array_t *shape;
     GNN_TRY(need_integers(&shape, arrays, name));
     if (shape->count != 2)
-        return gnn__error(GNN_EFORMAT, "%s: %lld numbers, expected 2", name,
-                          (long long)shape->count);
+        return gnn__error(GNN_EFORMAT, "%s: %lld numbers, expected 2", name, (long long)shape->count);
     csr->rows = gnn__array_int(shape, 0);
     csr->cols = gnn__array_int(shape, 1);
     if (csr->cols < 0 || csr->cols > INT32_MAX)
@@ -158,8 +157,7 @@ static int read_labels(gnn_data_t *data, const gnn_arrays_t *arrays)
     for (int64_t i = 0; i < data->n; i++) {
         int64_t label = gnn__array_int(labels, i);
         if (label >= most)
-            return gnn__error(GNN_EFORMAT,
-                              "%s: class %lld at node %lld, less than %lld is expected",
+            return gnn__error(GNN_EFORMAT, "%s: class %lld at node %lld, less than %lld is expected",
                               labels->name, (long long)label, (long long)i, (long long)most);
         data->labels[i] = label < 0 ? -1 : (int32_t)label;
         if (label >= data->classes)

@@ -10,7 +10,7 @@ typedef struct {
     int64_t count;
     const char *fixed; /* every array whose name begins so must be somebody's */
     int64_t fixed_length;
-    bool alone;        /* a layer by itself: its module's other halves may be elsewhere */
+    bool alone; /* a layer by itself: its module's other halves may be elsewhere */
 } bindings_t;
 
 static void free_bindings(bindings_t *b)
@@ -45,7 +45,8 @@ static int complete(char **prefix, const char *pattern, int64_t number, const ch
         return gnn__asprintf(prefix, "%.*s%lld%s", before, pattern, (long long)number, mark + 4);
     if (strncmp(mark, "%s", 2) == 0 && !strchr(mark + 1, '%'))
         return gnn__asprintf(prefix, "%.*s%.*s%s", before, pattern, length, name, mark + 2);
-    return gnn__error(GNN_EINVALID, "prefix \"%s\" may hold one %%lld or one %%s and no other %%", pattern);
+    return gnn__error(GNN_EINVALID, "prefix \"%s\" may hold one %%lld or one %%s and no other %%",
+                      pattern);
 }
 
 static void count_slices(bindings_t *b)
@@ -71,8 +72,11 @@ static int bind_model(bindings_t *b, const gnn_model_t *model, gnn_names_t names
         if (!s->layer && s->weight < 0)
             continue;
         gnn__binding_t *made = &b->list[b->count];
-        *made = (gnn__binding_t){.layer = s->layer, .step = s, .parameters = model->parameters,
-                                 .names = names, .number = b->count + 1};
+        *made = (gnn__binding_t){.layer = s->layer,
+                                 .step = s,
+                                 .parameters = model->parameters,
+                                 .names = names,
+                                 .number = b->count + 1};
         GNN_TRY(complete(&made->prefix, pattern, b->count, s->name));
         b->count++;
         int rc = gnn__names_module(made);
@@ -111,7 +115,8 @@ static int check_shape(const gnn_array_t *array, const gnn__place_t *place)
         return GNN_OK;
     snprintf(expected, sizeof expected, "%s", gnn__shape_words(ndim, shape));
     return gnn__error(GNN_ESHAPE, "array %s is %s, the layer expects %s", array->name,
-                      array->ndim ? gnn__shape_words(array->ndim, array->shape) : "a single number", expected);
+                      array->ndim ? gnn__shape_words(array->ndim, array->shape) : "a single number",
+                      expected);
 }
 
 /* "row, column" of element k. */
@@ -125,7 +130,8 @@ static const char *position(const gnn_array_t *array, int64_t k, char *words, si
     }
     words[0] = '\0';
     for (int d = 0; d < array->ndim && length < size; d++)
-        length += (size_t)snprintf(words + length, size - length, "%s%lld", d ? ", " : "", (long long)at[d]);
+        length += (size_t)snprintf(words + length, size - length, "%s%lld", d ? ", " : "",
+                                   (long long)at[d]);
     return words;
 }
 
@@ -133,8 +139,8 @@ static int check_numbers(const gnn_array_t *array)
 {
     char words[200];
     if (gnn__dtype(array->dtype)->integer)
-        return gnn__error(GNN_EFORMAT, "array %s holds %s, floating-point numbers are expected", array->name,
-                          gnn__dtype(array->dtype)->name);
+        return gnn__error(GNN_EFORMAT, "array %s holds %s, floating-point numbers are expected",
+                          array->name, gnn__dtype(array->dtype)->name);
     for (int64_t k = 0; k < array->count; k++)
         if (!isfinite((gnn_real_t)gnn_array_get(array, k)))
             return gnn__error(GNN_ENUMERIC, "array %s: element (%s) is %g", array->name,
@@ -148,7 +154,8 @@ static void use(const import_t *import, const gnn_array_t *array)
 }
 
 /* An array whose field the layer lacks: somebody else's, no weight, or a number that the config has to agree with. */
-static int check_absent(const import_t *import, const gnn__binding_t *b, const gnn__name_row_t *row, const gnn_array_t *array)
+static int check_absent(const import_t *import, const gnn__binding_t *b, const gnn__name_row_t *row,
+                        const gnn_array_t *array)
 {
     bool elsewhere = row->layout == GNN__ELSEWHERE && import->bindings->alone;
     if (row->layout == GNN__IGNORED || elsewhere)
@@ -159,8 +166,9 @@ static int check_absent(const import_t *import, const gnn__binding_t *b, const g
     GNN_TRY(check_numbers(array));
     gnn_real_t eps = (gnn_real_t)gnn_array_get(array, 0);
     if (eps != b->layer->config.eps)
-        return gnn__error(GNN_EINVALID, "array %s is %.9g, the config's .eps is %.9g: set it, or .learn_eps", array->name,
-                          (double)eps, (double)b->layer->config.eps);
+        return gnn__error(GNN_EINVALID,
+                          "array %s is %.9g, the config's .eps is %.9g: set it, or .learn_eps",
+                          array->name, (double)eps, (double)b->layer->config.eps);
     return GNN_OK;
 }
 
@@ -168,15 +176,16 @@ static int add_job(import_t *import, const gnn__place_t *place, const gnn_array_
 {
     if (import->n_jobs == import->capacity) {
         int64_t capacity = import->capacity ? 2 * import->capacity : 16;
-        GNN_TRY(gnn__grow(&import->jobs, import->capacity, capacity, sizeof *import->jobs, "a list of arrays"));
+        GNN_TRY(gnn__grow(&import->jobs, import->capacity, capacity, sizeof *import->jobs,
+                          "a list of arrays"));
         import->capacity = capacity;
     }
     import->jobs[import->n_jobs++] = (job_t){*place, array};
     return GNN_OK;
 }
 
-static int check_row(import_t *import, const gnn__binding_t *b, const gnn__name_row_t *row, const char *full,
-                     const gnn_array_t *array)
+static int check_row(import_t *import, const gnn__binding_t *b, const gnn__name_row_t *row,
+                     const char *full, const gnn_array_t *array)
 {
     gnn__place_t place;
     if (!gnn__names_place(b, row, 0, &place))
@@ -201,7 +210,8 @@ static int check_fields(const gnn__binding_t *b)
         for (int64_t k = 0; !named && gnn__names_row(b, k, &row); k++)
             named = row.field && strcmp(row.field, field) == 0;
         if (!named)
-            return gnn__error(GNN_EUNSUPPORTED, "field %s%s has no name in this convention", b->prefix, field);
+            return gnn__error(GNN_EUNSUPPORTED, "field %s%s has no name in this convention",
+                              b->prefix, field);
     }
     return GNN_OK;
 }
@@ -237,7 +247,8 @@ static void copy_in(const gnn__place_t *place, const gnn_array_t *array)
 {
     for (int64_t r = 0; r < place->field.rows; r++)
         for (int64_t c = 0; c < place->field.cols; c++)
-            gnn__row(&place->field, r)[c] = (gnn_real_t)gnn_array_get(array, gnn__names_index(place, r, c));
+            gnn__row(&place->field, r)[c] =
+                (gnn_real_t)gnn_array_get(array, gnn__names_index(place, r, c));
 }
 
 static int import_bindings(const bindings_t *b, const gnn_arrays_t *arrays)
@@ -256,7 +267,8 @@ done:
     return rc;
 }
 
-int gnn_layer_import(gnn_layer_t *layer, gnn_names_t names, const char *prefix, const gnn_arrays_t *arrays)
+int gnn_layer_import(gnn_layer_t *layer, gnn_names_t names, const char *prefix,
+                     const gnn_arrays_t *arrays)
 {
     bindings_t b = {0};
     int rc = bind_layer(&b, layer, names, prefix);
@@ -266,7 +278,8 @@ int gnn_layer_import(gnn_layer_t *layer, gnn_names_t names, const char *prefix, 
     return rc;
 }
 
-int gnn_model_import(gnn_model_t *model, gnn_names_t names, const char *prefix, const gnn_arrays_t *arrays)
+int gnn_model_import(gnn_model_t *model, gnn_names_t names, const char *prefix,
+                     const gnn_arrays_t *arrays)
 {
     bindings_t b = {0};
     int rc = bind_model(&b, model, names, prefix);
@@ -285,15 +298,16 @@ static int copy_out(const gnn__place_t *place, const char *name, gnn_real_t *out
     for (int k = 0; k < ndim; k++)
         size *= shape[k];
     if (size != count)
-        return gnn__error(GNN_ESHAPE, "array %s is %s, the buffer holds %lld numbers", name, gnn__shape_words(ndim, shape),
-                          (long long)count);
+        return gnn__error(GNN_ESHAPE, "array %s is %s, the buffer holds %lld numbers", name,
+                          gnn__shape_words(ndim, shape), (long long)count);
     for (int64_t r = 0; r < place->field.rows; r++)
         for (int64_t c = 0; c < place->field.cols; c++)
             out[gnn__names_index(place, r, c)] = gnn__row(&place->field, r)[c];
     return GNN_OK;
 }
 
-static int export_binding(const gnn__binding_t *b, const char *name, int gradients, gnn_real_t *out, int64_t count, bool *found)
+static int export_binding(const gnn__binding_t *b, const char *name, int gradients, gnn_real_t *out,
+                          int64_t count, bool *found)
 {
     gnn__name_row_t row;
     gnn__place_t place;
@@ -310,7 +324,8 @@ static int export_binding(const gnn__binding_t *b, const char *name, int gradien
     return GNN_OK;
 }
 
-static int export_bindings(const bindings_t *b, const char *name, int gradients, gnn_real_t *out, int64_t count)
+static int export_bindings(const bindings_t *b, const char *name, int gradients, gnn_real_t *out,
+                           int64_t count)
 {
     bool found = false;
     for (int64_t k = 0; k < b->count; k++)
@@ -318,7 +333,8 @@ static int export_bindings(const bindings_t *b, const char *name, int gradients,
     return found ? GNN_OK : gnn__error(GNN_ENOTFOUND, "no field is known as %s", name);
 }
 
-int gnn_layer_export(const gnn_layer_t *layer, gnn_names_t names, const char *name, int gradients, gnn_real_t *out, int64_t count)
+int gnn_layer_export(const gnn_layer_t *layer, gnn_names_t names, const char *name, int gradients,
+                     gnn_real_t *out, int64_t count)
 {
     bindings_t b = {0};
     int rc = bind_layer(&b, layer, names, "");
@@ -328,8 +344,8 @@ int gnn_layer_export(const gnn_layer_t *layer, gnn_names_t names, const char *na
     return rc;
 }
 
-int gnn_model_export(const gnn_model_t *model, gnn_names_t names, const char *prefix, const char *name, int gradients,
-                     gnn_real_t *out, int64_t count)
+int gnn_model_export(const gnn_model_t *model, gnn_names_t names, const char *prefix,
+                     const char *name, int gradients, gnn_real_t *out, int64_t count)
 {
     bindings_t b = {0};
     int rc = bind_model(&b, model, names, prefix);

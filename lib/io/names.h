@@ -28,21 +28,21 @@ typedef struct gnn__name_row {
 } gnn__name_row_t;
 
 typedef struct gnn__binding {
-    const gnn_layer_t *layer;       /* NULL: the op `step` */
-    const gnn__model_step_t *step;  /* NULL: a layer by itself */
+    const gnn_layer_t *layer;      /* NULL: the op `step` */
+    const gnn__model_step_t *step; /* NULL: a layer by itself */
     gnn_parameters_t *parameters;
     gnn_names_t names;
-    int module;                     /* -1: our own names */
+    int module; /* -1: our own names */
     char *prefix;
-    int64_t number;                 /* replaces '#', from 1 */
-    int64_t slice, slices;          /* among the bindings of the same prefix and module */
+    int64_t number;        /* replaces '#', from 1 */
+    int64_t slice, slices; /* among the bindings of the same prefix and module */
 } gnn__binding_t;
 
 /* Where a row's field lies inside its foreign array. */
 typedef struct gnn__place {
     gnn_tensor_t field;
     gnn__layout_t layout;
-    int64_t offset, total;          /* of the field's columns along the array's first axis */
+    int64_t offset, total; /* of the field's columns along the array's first axis */
     int64_t heads, slice, slices;
 } gnn__place_t;
 

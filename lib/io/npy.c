@@ -174,8 +174,7 @@ static int parse_type(gnn__npy_t *npy)
         if (!type->npy || strcmp(s + (*s != '\0'), type->npy + 1) != 0)
             continue;
         if (s[0] == '>' && type->size > 1)
-            return gnn__error(GNN_EFORMAT, "type '%s' is big-endian, only little-endian is read",
-                              s);
+            return gnn__error(GNN_EFORMAT, "type '%s' is big-endian, only little-endian is read", s);
         if (s[0] != '<' && s[0] != type->npy[0] && !(s[0] == '>' && type->size == 1))
             break;
         npy->like.dtype = (gnn_dtype_t)k;

@@ -46,8 +46,7 @@ static int read_text(reader_t *r, int64_t *length)
     r->data_at = 8 + *length;
     GNN_TRY(gnn__new(&r->text, *length + 1, 1, "a header"));
     GNN_TRY(gnn__file_read(&r->file, 8, r->text, *length));
-    return r->text[0] == '{' ? GNN_OK
-                             : gnn__error(GNN_EFORMAT, "the header does not start with '{'");
+    return r->text[0] == '{' ? GNN_OK : gnn__error(GNN_EFORMAT, "the header does not start with '{'");
 }
 
 /* Before the parser makes objects of it: no deeper than the format needs, and no more values than the limit on entries explains. */
@@ -73,10 +72,9 @@ static int check_text(const reader_t *r, int64_t length)
                               (long long)k, MAX_DEPTH);
         depth -= c == ']' || c == '}';
         if (values > VALUES_AN_ENTRY * entries || brackets > BRACKETS_AN_ENTRY * entries + 2)
-            return gnn__error(
-                GNN_EFORMAT,
-                "header, byte %lld: more values than %lld tensors, the limit, can have",
-                (long long)k, (long long)entries);
+            return gnn__error(GNN_EFORMAT,
+                              "header, byte %lld: more values than %lld tensors, the limit, can have",
+                              (long long)k, (long long)entries);
     }
     return GNN_OK;
 }
@@ -171,8 +169,7 @@ static int parse_metadata(reader_t *r, json_t *metadata)
     json_object_foreach(metadata, key, value)
     {
         if (!json_is_string(value))
-            return gnn__error(GNN_EFORMAT, "__metadata__: the value of \"%.80s\" is no string",
-                              key);
+            return gnn__error(GNN_EFORMAT, "__metadata__: the value of \"%.80s\" is no string", key);
         char **pair = r->arrays->metadata[r->arrays->n_metadata++];
         GNN_TRY(gnn__strdup(&pair[0], key));
         GNN_TRY(gnn__strdup(&pair[1], json_string_value(value)));
@@ -219,11 +216,10 @@ static int check_layout(reader_t *r)
     for (int64_t k = 0; k < r->count; k++) {
         const tensor_t *t = &r->tensors[k];
         if (t->begin != at)
-            return gnn__error(
-                GNN_EFORMAT,
-                "%.80s: starts at byte %lld, %s byte %lld, where the one before it ends", t->name,
-                (long long)t->begin, t->begin > at ? "leaving a hole after" : "overlapping",
-                (long long)at);
+            return gnn__error(GNN_EFORMAT,
+                              "%.80s: starts at byte %lld, %s byte %lld, where the one before it ends",
+                              t->name, (long long)t->begin,
+                              t->begin > at ? "leaving a hole after" : "overlapping", (long long)at);
         at = t->end;
     }
     if (at != there)

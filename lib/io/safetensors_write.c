@@ -64,8 +64,7 @@ static json_t *describe(const slot_t *slot, int64_t at)
         return NULL;
     }
     return json_pack("{s:s,s:o,s:[I,I]}", "dtype", gnn__dtype(slot->array->dtype)->safetensors,
-                     "shape", shape, "data_offsets", (json_int_t)at,
-                     (json_int_t)(at + slot->bytes));
+                     "shape", shape, "data_offsets", (json_int_t)at, (json_int_t)(at + slot->bytes));
 }
 
 static int put_metadata(json_t *root, int64_t n, const char *const (*metadata)[2])

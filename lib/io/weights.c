@@ -20,8 +20,10 @@ static int64_t tensor_count(const gnn_model_t *model)
 static const char *tensor_at(const gnn_model_t *model, int64_t k, gnn_tensor_t *tensor)
 {
     int64_t fields = gnn_model_field_count(model);
-    const char *name = k < fields ? gnn_model_field_name(model, k) : gnn_model_buffer_name(model, k - fields);
-    int rc = k < fields ? gnn_model_field(model, name, tensor, NULL) : gnn_model_buffer(model, name, tensor);
+    const char *name =
+        k < fields ? gnn_model_field_name(model, k) : gnn_model_buffer_name(model, k - fields);
+    int rc = k < fields ? gnn_model_field(model, name, tensor, NULL)
+                        : gnn_model_buffer(model, name, tensor);
     return rc == GNN_OK ? name : NULL;
 }
 
@@ -30,8 +32,12 @@ static const char *tensor_at(const gnn_model_t *model, int64_t k, gnn_tensor_t *
 /* The tensor without its stride, at `to`; returns where the next one goes. */
 static gnn_real_t *pack(gnn_array_t *array, const char *name, const gnn_tensor_t *t, gnn_real_t *to)
 {
-    *array = (gnn_array_t){.name = name, .dtype = GNN_DOUBLE ? GNN_DTYPE_FLOAT64 : GNN_DTYPE_FLOAT32, .ndim = 2, .shape = {t->rows, t->cols},
-                           .count = t->rows * t->cols, .data = to};
+    *array = (gnn_array_t){.name = name,
+                           .dtype = GNN_DOUBLE ? GNN_DTYPE_FLOAT64 : GNN_DTYPE_FLOAT32,
+                           .ndim = 2,
+                           .shape = {t->rows, t->cols},
+                           .count = t->rows * t->cols,
+                           .data = to};
     for (int64_t r = 0; r < t->rows; r++, to += t->cols)
         memcpy(to, gnn__row(t, r), (size_t)t->cols * sizeof *to);
     return to;
@@ -96,9 +102,12 @@ static int check_widths(const gnn__steps_t *steps, int64_t most)
                 return gnn__error_prefix(rc, "step %lld", (long long)k);
             gnn__layer_widths(&config, &width);
         }
-        if (config.norm == GNN_NORM_BATCH && (config.in_dst > most || config.out > most || width.aggregate > most))
-            return gnn__error(GNN_ESHAPE, "step %lld: %lld input, %lld output features, the file holds %lld numbers", (long long)k,
-                              (long long)config.in_dst, (long long)config.out, (long long)most);
+        if (config.norm == GNN_NORM_BATCH &&
+            (config.in_dst > most || config.out > most || width.aggregate > most))
+            return gnn__error(
+                GNN_ESHAPE,
+                "step %lld: %lld input, %lld output features, the file holds %lld numbers",
+                (long long)k, (long long)config.in_dst, (long long)config.out, (long long)most);
     }
     return GNN_OK;
 }
@@ -109,7 +118,8 @@ static int make_model(gnn_model_t **model, gnn_context_t *context, const gnn_arr
     const char *text = gnn_arrays_metadata(arrays, STEPS_KEY);
     int64_t most = stored_numbers(arrays);
     if (!text)
-        return gnn__error(GNN_EFORMAT, "no metadata \"" STEPS_KEY "\": not saved by gnn_model_save (see gnn_model_import)");
+        return gnn__error(GNN_EFORMAT, "no metadata \"" STEPS_KEY
+                                       "\": not saved by gnn_model_save (see gnn_model_import)");
     int rc = gnn__steps_read(&steps, text);
     if (rc != GNN_OK)
         return gnn__error_prefix(rc, "metadata \"" STEPS_KEY "\"");
@@ -125,13 +135,16 @@ static int check_array(const gnn_array_t *array, const char *name, const gnn_ten
     if (!array)
         return gnn__error(GNN_ENOTFOUND, "no array %s", name);
     if (array->dtype != GNN_DTYPE_FLOAT32 && array->dtype != GNN_DTYPE_FLOAT64)
-        return gnn__error(GNN_EFORMAT, "array %s holds %s, float32 or float64 are expected", name, gnn__dtype(array->dtype)->name);
+        return gnn__error(GNN_EFORMAT, "array %s holds %s, float32 or float64 are expected", name,
+                          gnn__dtype(array->dtype)->name);
     if (array->ndim != 2 || array->shape[0] != t->rows || array->shape[1] != t->cols)
-        return gnn__error(GNN_ESHAPE, "array %s is %s, the model expects %lld x %lld", name, gnn__shape_words(array->ndim, array->shape),
-                          (long long)t->rows, (long long)t->cols);
+        return gnn__error(GNN_ESHAPE, "array %s is %s, the model expects %lld x %lld", name,
+                          gnn__shape_words(array->ndim, array->shape), (long long)t->rows,
+                          (long long)t->cols);
     for (int64_t k = 0; k < array->count; k++)
         if (!isfinite((gnn_real_t)gnn_array_get(array, k)))
-            return gnn__error(GNN_ENUMERIC, "array %s: row %lld, column %lld is %g", name, (long long)(k / t->cols), (long long)(k % t->cols),
+            return gnn__error(GNN_ENUMERIC, "array %s: row %lld, column %lld is %g", name,
+                              (long long)(k / t->cols), (long long)(k % t->cols),
                               gnn_array_get(array, k));
     return GNN_OK;
 }
@@ -144,10 +157,12 @@ static int check_extra(const gnn_model_t *model, const gnn_arrays_t *arrays)
         return GNN_OK;
     for (int64_t k = 0; k < gnn_arrays_count(arrays); k++) {
         const char *name = gnn_arrays_at(arrays, k)->name;
-        if (gnn_model_field(model, name, &t, NULL) != GNN_OK && gnn_model_buffer(model, name, &t) != GNN_OK)
+        if (gnn_model_field(model, name, &t, NULL) != GNN_OK &&
+            gnn_model_buffer(model, name, &t) != GNN_OK)
             return gnn__error(GNN_EFORMAT, "array %s belongs to no field of the model", name);
     }
-    return gnn__error(GNN_EFORMAT, "%lld arrays, the model has %lld", (long long)gnn_arrays_count(arrays), (long long)tensor_count(model));
+    return gnn__error(GNN_EFORMAT, "%lld arrays, the model has %lld",
+                      (long long)gnn_arrays_count(arrays), (long long)tensor_count(model));
 }
 
 static int fill(const gnn_model_t *model, const gnn_arrays_t *arrays)
@@ -179,7 +194,8 @@ static int load(gnn_model_t **model, gnn_context_t *context, const gnn_arrays_t 
 int gnn_model_load(gnn_model_t **model, gnn_context_t *context, const char *path)
 {
     gnn_arrays_t *arrays = NULL;
-    const gnn_limits_t limits = {.max_bytes = INT64_MAX, .max_entries = INT32_MAX}; /* the file's size bounds both */
+    const gnn_limits_t limits = {.max_bytes = INT64_MAX,
+                                 .max_entries = INT32_MAX}; /* the file's size bounds both */
     GNN_TRY(gnn_safetensors_read(&arrays, path, &limits));
     int rc = load(model, context, arrays);
     gnn_arrays_free(arrays);

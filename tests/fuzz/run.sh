@@ -14,5 +14,5 @@ for target in npy npz safetensors; do
         $(pkg-config --libs libzip jansson igraph openblas) -fopenmp -lm
     mkdir -p "$build/corpus_$target"
     (cd "$build" && "./fuzz_$target" -max_total_time="$seconds" -max_len=8192 -rss_limit_mb=2048 -timeout=10 \
-        -artifact_prefix="found_${target}_" "corpus_$target")
+        -artifact_prefix="found_${target}_" "corpus_$target" "$root/tests/fuzz/seeds/$target")
 done

@@ -68,11 +68,12 @@ fi
 
 files=$(includes | cut -d: -f1 | sort -u | wc -l)
 faults=$(includes | order)
-broken=0
-if [ -n "$faults" ]; then
+if [ -z "$faults" ] && [ "$files" -gt 20 ]; then
+    passed=$((passed + 1))
+else
     printf '%s\n' "$faults"
-    broken=$(printf '%s\n' "$faults" | awk '{ print $1 }' | sort -u | wc -l)
+    failed=$((failed + 1))
 fi
-echo "$files files with includes, $broken out of order"
-echo "CHECKS $((passed + files - broken)) $((failed + broken))"
-[ $((failed + broken)) -eq 0 ]
+echo "$files files with includes"
+echo "CHECKS $passed $failed"
+[ "$failed" -eq 0 ]
