@@ -176,7 +176,7 @@ int main(int argc, char **argv)
     if (rc == GNN_OK)
         rc = run(&options, context, &data, &model);
     if (rc != GNN_OK)
-        fprintf(stderr, "citation: %s: %s\n", gnn_error_string(rc), gnn_error_message());
+        fprintf(stderr, "citation: %s%s%s\n", gnn_error_string(rc), *gnn_error_message() ? ": " : "", gnn_error_message());
     gnn_model_free(model);
     gnn_data_free(data);
     gnn_context_free(context);

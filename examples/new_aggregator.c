@@ -146,7 +146,7 @@ int main(void)
     if (rc == GNN_OK)
         rc = run(context, &data, &model);
     if (rc != GNN_OK)
-        fprintf(stderr, "new_aggregator: %s: %s\n", gnn_error_string(rc), gnn_error_message());
+        fprintf(stderr, "new_aggregator: %s%s%s\n", gnn_error_string(rc), *gnn_error_message() ? ": " : "", gnn_error_message());
     gnn_model_free(model);
     gnn_data_free(data);
     gnn_context_free(context);

@@ -152,7 +152,7 @@ int main(int argc, char **argv)
     if (rc == GNN_OK)
         rc = run(&options, context, &model, packs);
     if (rc != GNN_OK)
-        fprintf(stderr, "sentence: %s: %s\n", gnn_error_string(rc), gnn_error_message());
+        fprintf(stderr, "sentence: %s%s%s\n", gnn_error_string(rc), *gnn_error_message() ? ": " : "", gnn_error_message());
     for (int k = 0; packs && k < TRAINING + HELD_OUT; k++)
         gnn_graph_free(packs[k].graph);
     free(packs);

@@ -103,7 +103,7 @@ static int draw(const options_t *options, const pack_t *p, const gnn_real_t *att
             sum += (double)found[h * n * n + k];
         mean[k] = (gnn_real_t)(sum / HEADS);
     }
-    snprintf(subtitle, sizeof subtitle, "last layer, mean over %d heads, topology %s; framed: the verb looking at its subject", HEADS, options->name);
+    snprintf(subtitle, sizeof subtitle, "last layer, mean of %d heads, topology %s; framed: the verb and its subject", HEADS, options->name);
     FILE *file = fopen(options->picture, "w");
     if (!file) {
         perror(options->picture);

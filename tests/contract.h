@@ -1,4 +1,5 @@
-/* What the contract suite is made of: graphs, cases (one setting of the op `aggregate` on one graph with drawn inputs), and comparing the library with the oracle. */
+/* What the contract suite is made of: graphs, cases (one setting of the op `aggregate` on one
+ * graph with drawn inputs), and comparing the library with the oracle. */
 #ifndef GNN_TESTS_CONTRACT_H
 #define GNN_TESTS_CONTRACT_H
 
@@ -23,7 +24,8 @@ bool contract_small(void);
 
 /* ---- graphs (contract_graphs.c) ---- */
 
-/* Every row of topologies.def, then random edges, random spans, merges of one to four mixed parts, bipartite segments of unequal lengths. */
+/* Every row of topologies.def, then random edges, random spans, merges of one to four mixed
+ * parts, bipartite segments of unequal lengths. */
 size_t contract_graph_count(void);
 const char *contract_graph_name(size_t kind);
 gnn_graph_t *contract_graph(size_t kind, int64_t n, uint64_t seed);
@@ -64,7 +66,8 @@ bool contract_scored(const contract_case_t *c);
 /* A plain case: no edge inputs, no dropout, two heads where there are heads. */
 contract_case_t contract_case(size_t message, size_t aggregator, gnn_graph_t *graph,
                               const char *name, uint64_t seed);
-/* Switches of a case drawn from its seed; edge inputs only if the graph has no spans and `edge_inputs` says so. */
+/* Switches of a case drawn from its seed; edge inputs only if the graph has no spans and
+ * `edge_inputs` says so. */
 void contract_draw_switches(contract_case_t *c, bool edge_inputs);
 
 /* One case with its numbers. */
@@ -79,6 +82,8 @@ typedef struct contract_run {
     double largest[GNN_AGGREGATE_INPUTS + 1]; /* what errors are measured by: gradients, then the output */
     gnn_rng_t rng;
     oracle_t *oracle;
+    int recording, training; /* 1 */
+    unsigned wanted;         /* bit k: input k wants its gradient; all */
 } contract_run_t;
 
 /* The context and tape that all cases run on. */
@@ -90,18 +95,21 @@ gnn_tape_t *contract_tape(void);
 contract_run_t *contract_run_new(const contract_case_t *c);
 void contract_run_free(contract_run_t *r);
 /* Puts the case on the tape; fills r->rng. Returns the op's value, GNN_NONE on failure. */
-gnn_var_t contract_record(contract_run_t *r, gnn_var_t vars[GNN_AGGREGATE_INPUTS], int training);
+gnn_var_t contract_record(contract_run_t *r, gnn_var_t vars[GNN_AGGREGATE_INPUTS]);
 /* Forward and backward by the library into out and grad. */
 void contract_library(contract_run_t *r);
-/* The oracle on the same numbers; `kinks`: gradients are not sent where a kink is nearer. Before contract_library. */
+/* The oracle on the same numbers; `kinks`: gradients are not sent where a kink is nearer. Before
+ * contract_library. */
 void contract_oracle(contract_run_t *r, double kinks);
-/* Library against oracle, one library run against another of the same inputs. Failures are counted and described. */
+/* Library against oracle, one library run against another of the same inputs. Failures are
+ * counted and described. */
 void contract_compare(contract_run_t *r);
 void contract_compare_runs(const contract_run_t *a, const contract_run_t *b);
 /* All of it for one case; the second frees the run. */
 contract_run_t *contract_run(const contract_case_t *c);
 void contract_check(const contract_case_t *c);
-/* Fails the running test if any comparison did since the last call; prints how many numbers were compared. */
+/* Fails the running test if any comparison did since the last call; prints how many numbers were
+ * compared. */
 void contract_assert(const char *what);
 /* One comparison more; a failure if error > limit, or NaN. */
 void contract_judge(const contract_case_t *c, const char *array, double error, double limit,
@@ -115,6 +123,7 @@ const char *contract_input_name(int k);
 TCase *contract_numeric_tests(void); /* gradients against finite differences */
 TCase *contract_named_tests(
     void); /* ties, wide scores, deviations, silent and heavy receivers, attention weights */
+TCase *contract_kernel_tests(void); /* sizes that kernels cut into tiles, blocks and chunks; threads */
 TCase *contract_invariance_tests(void); /* NaN sentences, renumbering, threads, masks, refusals */
 
 #endif

@@ -1,4 +1,5 @@
-/* One case of the contract: its inputs drawn, put on a tape, run by the library and by the oracle. */
+/* One case of the contract: its inputs drawn, put on a tape, run by the library and by the
+ * oracle. */
 #include "contract.h"
 
 #include <lib/tape/tape.h>
@@ -84,16 +85,18 @@ void contract_draw_switches(contract_case_t *c, bool edge_inputs)
 {
     draw_t d = draw_from(c->seed ^ 0x7377u);
     bool may = edge_inputs && !contract_has_spans(c->graph);
+    bool plain = draw_once_in(&d, 2); /* what the fast kernels take */
     draw_view(c, &d);
-    c->gate = draw_once_in(&d, 3);
-    c->distance = contract_scored(c) ? (gnn_distance_bias_t)draw_below(&d, 3) : GNN_DISTANCE_NONE;
+    c->gate = !plain && draw_once_in(&d, 2);
+    c->distance =
+        contract_scored(c) && !plain ? (gnn_distance_bias_t)draw_below(&d, 3) : GNN_DISTANCE_NONE;
     c->dropout = !contract_scored(c) || draw_once_in(&d, 3) ? 0 : draw_once_in(&d, 2) ? 0.25 : 0.6;
     c->scale = draw_once_in(&d, 2) ? 0 : 0.7;
     c->shared = draw_once_in(&d, 3);
     c->strided = draw_once_in(&d, 3);
     c->step = (uint32_t)draw_below(&d, 1000);
     c->model_step = (uint32_t)draw_below(&d, 5);
-    c->features = may && !draw_once_in(&d, 3);
+    c->features = may && !plain && !draw_once_in(&d, 3);
     c->message_bias = c->features && draw_once_in(&d, 2);
     c->weight = may && !draw_once_in(&d, 3);
     c->loop_weights = c->weight && c->view.self_loops == GNN_ON && draw_once_in(&d, 2);
@@ -175,7 +178,8 @@ static gnn_tensor_t draw_tensor(const contract_case_t *c, extent_t x, draw_t *d)
     return t;
 }
 
-/* Scores over +-100: sender 0 dominates by 40. Only the first column of queries and keys (and of the parameters) is heard. */
+/* Scores over +-100: sender 0 dominates by 40. Only the first column of queries and keys (and of
+ * the parameters) is heard. */
 static void widen(contract_run_t *r, draw_t *d)
 {
     const gnn_tensor_t *q = &r->in[GNN_AGGREGATE_QUERY], *k = &r->in[GNN_AGGREGATE_KEY],
@@ -193,6 +197,16 @@ static void widen(contract_run_t *r, draw_t *d)
                     j == 0 ? 100 : (gnn_real_t)((double)draw_below(d, 160000) / 1000 - 100);
     for (int64_t c = 0; c < p->cols; c++)
         p->data[c] = (gnn_real_t)(c % per_head == 0);
+}
+
+/* Slopes times the longest distance stay within +-8, whatever the size: scores of some hundreds
+ * would be worth their rounding alone. */
+static void flatten_slopes(contract_run_t *r)
+{
+    gnn_tensor_t *slopes = &r->in[GNN_AGGREGATE_DISTANCE];
+    int64_t n = gnn_graph_n_src(r->c.graph) + gnn_graph_n_dst(r->c.graph);
+    for (int64_t a = 0; r->c.distance == GNN_DISTANCE_SLOPE && n > 16 && a < slopes->cols; a++)
+        slopes->data[a] *= (gnn_real_t)(16 / (double)n);
 }
 
 static void settings(contract_run_t *r)
@@ -224,6 +238,8 @@ contract_run_t *contract_run_new(const contract_case_t *c)
     extent_t x[GNN_AGGREGATE_INPUTS] = {{0, 0}};
     draw_t d = draw_from(c->seed ^ 0x696eu);
     r->c = *c;
+    r->recording = r->training = 1;
+    r->wanted = ~0u;
     settings(r);
     sender_extents(c, x);
     edge_extents(c, x);
@@ -242,6 +258,7 @@ contract_run_t *contract_run_new(const contract_case_t *c)
          k++) /* a key may stand before the value it is shared with */
         if (r->alias[k] != k)
             r->in[k] = r->in[r->alias[k]];
+    flatten_slopes(r);
     if (c->values == VALUES_WIDE)
         widen(r, &d);
     int64_t n = r->n_dst * r->out_width;
@@ -267,14 +284,16 @@ void contract_run_free(contract_run_t *r)
 
 /* ---- running ---- */
 
-gnn_var_t contract_record(contract_run_t *r, gnn_var_t vars[GNN_AGGREGATE_INPUTS], int training)
+gnn_var_t contract_record(contract_run_t *r, gnn_var_t vars[GNN_AGGREGATE_INPUTS])
 {
     gnn_context_set_seed(context, r->c.seed);
-    gnn_tape_reset(tape, 1, training);
+    gnn_tape_reset(tape, r->recording, r->training);
     gnn_tape_set_step(tape, r->c.step);
     gnn_tape_set_place(tape, r->c.model_step, "contract");
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
-        vars[k] = r->in[k].data && r->alias[k] == k ? gnn_tape_input(tape, &r->in[k], 1) : GNN_NONE;
+        vars[k] = r->in[k].data && r->alias[k] == k
+                      ? gnn_tape_input(tape, &r->in[k], r->wanted >> k & 1)
+                      : GNN_NONE;
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         vars[k] = r->in[k].data ? vars[r->alias[k]] : GNN_NONE;
     gnn_var_t y = gnn_tape_aggregate(tape, &r->how, vars);
@@ -293,7 +312,7 @@ static void copy_rows(gnn_real_t *to, const gnn_tensor_t *from)
 
 void contract_library(contract_run_t *r)
 {
-    gnn_var_t vars[GNN_AGGREGATE_INPUTS], y = contract_record(r, vars, 1);
+    gnn_var_t vars[GNN_AGGREGATE_INPUTS], y = contract_record(r, vars);
     gnn_tensor_t d_out = gnn_tensor(r->d_out, r->n_dst, r->out_width);
     int rc = gnn_tape_status(tape);
     if (rc == GNN_OK)
@@ -301,14 +320,14 @@ void contract_library(contract_run_t *r)
     if (rc == GNN_OK) {
         gnn_tensor_t out = gnn_tape_value(tape, y);
         copy_rows(r->out, &out);
-        rc = gnn_tape_backward(tape, y, &d_out);
+        rc = r->recording ? gnn_tape_backward(tape, y, &d_out) : GNN_OK;
     }
     if (rc != GNN_OK) {
         contract_failure(&r->c, "the library says %d: %s", rc, gnn_error_message());
         return;
     }
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
-        if (!r->grad[k])
+        if (!r->grad[k] || !r->recording || !(r->wanted >> k & 1))
             continue;
         gnn_tensor_t g = gnn_tape_gradient(tape, vars[k]);
         if (g.data || g.rows == 0)
@@ -322,7 +341,7 @@ void contract_library(contract_run_t *r)
 void contract_oracle(contract_run_t *r, double kinks)
 {
     gnn_var_t vars[GNN_AGGREGATE_INPUTS];
-    contract_record(r, vars, 1);
+    contract_record(r, vars);
     r->oracle = oracle_new(&r->how, r->in, r->d_out, r->rng, 1);
     oracle_t *o = r->oracle;
     oracle_forward(o);

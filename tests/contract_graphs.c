@@ -88,7 +88,8 @@ static int by_number(const void *a, const void *b)
     return (*(const int32_t *)a > *(const int32_t *)b) - (*(const int32_t *)a < *(const int32_t *)b);
 }
 
-/* Two sorted lists of numbers in 0..n_src, the smaller of each pair first: monotone runs with empty ones at both ends and in between. */
+/* Two sorted lists of numbers in 0..n_src, the smaller of each pair first: monotone runs with
+ * empty ones at both ends and in between. */
 gnn_graph_t *contract_random_spans(int64_t n_dst, int64_t n_src, uint64_t seed)
 {
     draw_t d = draw_from(seed);
@@ -169,7 +170,8 @@ gnn_graph_t *contract_edges_of(const gnn_graph_t *of)
     return g;
 }
 
-/* One part of a merge: a topology over one segment, as spans or as edges, or random spans or edges. */
+/* One part of a merge: a topology over one segment, as spans or as edges, or random spans or
+ * edges. */
 static gnn_graph_t *part(int64_t n, draw_t *d)
 {
     uint64_t seed = (uint64_t)draw_below(d, 1 << 30);

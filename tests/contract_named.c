@@ -1,4 +1,5 @@
-/* The cases with names: ties, wide scores, deviations, receivers that hear nobody or everybody, attention weights on request. */
+/* The cases with names: ties, wide scores, deviations, receivers that hear nobody or everybody,
+ * attention weights on request. */
 #include "contract.h"
 
 static void each_row(void (*check)(size_t message, size_t aggregator))
@@ -16,7 +17,8 @@ static void run_each_row(void (*check)(size_t message, size_t aggregator), const
     contract_assert(what);
 }
 
-/* The case on its graph and on the same graph as edges, compared with the oracle and with each other. Frees the graph. */
+/* The case on its graph and on the same graph as edges, compared with the oracle and with each
+ * other. Frees the graph. */
 static void check_both_forms(contract_case_t c)
 {
     contract_case_t e = c;
@@ -161,7 +163,8 @@ END_TEST
 
 /* ---- receivers that hear nobody ---- */
 
-/* Spans in which receivers 0, 1 and the last hear nobody, edges in which 0 and the last do, and both in one graph, where receiver 1 hears by edges alone. */
+/* Spans in which receivers 0, 1 and the last hear nobody, edges in which 0 and the last do, and
+ * both in one graph, where receiver 1 hears by edges alone. */
 static gnn_graph_t *silent_graph(int which)
 {
     gnn_graph_t *spans = NULL, *edges = NULL, *both = NULL;
@@ -205,13 +208,15 @@ static void expect_silence(const contract_run_t *r)
 
 static void check_silence(size_t m, size_t a)
 {
-    for (int which = 0; which < 3; which++) {
+    for (int variant = 0; variant < 6; variant++) {
+        int which = variant % 3;
         contract_case_t c = contract_case(m, a, silent_graph(which), "silent", 5 + m);
-        c.gate = true;
+        c.gate = variant < 3;
         c.dropout = contract_scored(&c) ? 0.3 : 0;
         c.view.norm = which == 1 ? GNN_GRAPH_NORM_ROW : GNN_GRAPH_NORM_NONE;
-        c.distance = contract_scored(&c) ? GNN_DISTANCE_TABLE : GNN_DISTANCE_NONE;
-        c.features = c.weight = which == 1;
+        c.distance = contract_scored(&c) && c.gate ? GNN_DISTANCE_TABLE : GNN_DISTANCE_NONE;
+        c.features = which == 1 && c.gate;
+        c.weight = which == 1;
         contract_run_t *r = contract_run(&c);
         expect_silence(r);
         contract_run_free(r);

@@ -1,4 +1,5 @@
-/* Gradients against finite differences, away from kinks: the oracle's own, and in the double build the library's. */
+/* Gradients against finite differences, away from kinks: the oracle's own, and in the double
+ * build the library's. */
 #include "contract.h"
 
 enum { NODES = 7 };
@@ -102,7 +103,8 @@ static void shift(gnn_tensor_t *x, const gnn_real_t *direction, double step)
             gnn__row(x, i)[c] += (gnn_real_t)(step * (double)direction[i * x->cols + c]);
 }
 
-/* Along one random direction per input; the program stays on the tape and runs again on changed numbers. */
+/* Along one random direction per input; the program stays on the tape and runs again on changed
+ * numbers. */
 static void check_library(const contract_case_t *c)
 {
     const double step = 1e-6;
@@ -110,7 +112,7 @@ static void check_library(const contract_case_t *c)
     contract_run_t *r = contract_run_new(c);
     contract_oracle(r, 1e-3);
     contract_library(r);
-    gnn_var_t y = contract_record(r, vars, 1);
+    gnn_var_t y = contract_record(r, vars);
     ck_ok(gnn_tape_status(contract_tape()));
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
         if (!r->grad[k])

@@ -40,7 +40,8 @@ static double activation(gnn_activation_t kind, double slope, double x)
     case GNN_LEAKY_RELU: return x > 0 ? x : x * slope;
     case GNN_ELU: return x > 0 ? x : expm1(x);
     case GNN_GELU: return x * 0.5 * erfc(-x * sqrt(0.5));
-    case GNN_GELU_TANH: return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
+    case GNN_GELU_TANH:
+        return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
     case GNN_SILU: return x / (1 + exp(-x));
     case GNN_TANH: return tanh(x);
     case GNN_SIGMOID: return 1 / (1 + exp(-x));
@@ -89,11 +90,14 @@ static void reference_norm(const trial_t *t, double *const in[], double *out)
     const double eps = how->eps == 0 ? 1e-5 : (double)how->eps;
     if (how->kind == GNN_NORM_BATCH && !t->call.training)
         for (int64_t e = 0; e < ROWS * COLS; e++)
-            out[e] = (in[0][e] - (double)how->running.data[e % COLS]) / sqrt((double)gnn__row(&how->running, 1)[e % COLS] + eps);
+            out[e] = (in[0][e] - (double)how->running.data[e % COLS]) /
+                     sqrt((double)gnn__row(&how->running, 1)[e % COLS] + eps);
     else
         for (int64_t k = 0; k < (how->kind == GNN_NORM_BATCH ? COLS : ROWS); k++) {
             int64_t at = how->kind == GNN_NORM_BATCH ? k : k * COLS;
-            normalise(in[0] + at, how->kind == GNN_NORM_BATCH ? ROWS : COLS, how->kind == GNN_NORM_BATCH ? COLS : 1, how->kind == GNN_NORM_RMS, eps, out + at);
+            normalise(in[0] + at, how->kind == GNN_NORM_BATCH ? ROWS : COLS,
+                      how->kind == GNN_NORM_BATCH ? COLS : 1, how->kind == GNN_NORM_RMS, eps,
+                      out + at);
         }
     for (int64_t e = 0; e < ROWS * COLS && t->call.n_in > 1; e++)
         out[e] = out[e] * in[1][e % COLS] + in[2][e % COLS];
@@ -153,27 +157,35 @@ static void reference_weight_norm(const trial_t *t, double *const in[], double *
 {
     const gnn__weight_norm_t *how = t->call.attributes;
     double degree[NODES] = {0};
-    bool loop[NODES] = {how->self_loops == GNN_ON, false, how->self_loops == GNN_ON, how->self_loops == GNN_ON};
+    bool loop[NODES] = {how->self_loops == GNN_ON, false, how->self_loops == GNN_ON,
+                        how->self_loops == GNN_ON};
     for (int e = 0; e < EDGES; e++)
         degree[graph_dst[e]] += in[0][e];
     for (int i = 0; i < NODES; i++)
         degree[i] += loop[i];
     for (int e = 0; e < EDGES + NODES; e++) {
         int64_t i = e < EDGES ? graph_dst[e] : e - EDGES, j = e < EDGES ? graph_src[e] : i;
-        double w = e < EDGES ? in[0][e] : loop[i], by = how->kind == GNN_GRAPH_NORM_ROW ? degree[i] : sqrt(degree[i] * degree[j]);
+        double w = e < EDGES ? in[0][e] : loop[i],
+               by = how->kind == GNN_GRAPH_NORM_ROW ? degree[i] : sqrt(degree[i] * degree[j]);
         out[e] = degree[i] > 0 && degree[j] > 0 ? w / by : 0;
     }
 }
 
-static double element_loss(const gnn_loss_t *how, const double *x, int64_t c, int64_t r, double *weight)
+static double element_loss(const gnn_loss_t *how, const double *x, int64_t c, int64_t r,
+                           double *weight)
 {
-    double sum = 0, loss = 0, label = how->kind == GNN_LOSS_CROSS_ENTROPY ? (double)how->class_weight[how->labels[r]] : 1, s = (double)how->label_smoothing;
+    double sum = 0, loss = 0,
+           label =
+               how->kind == GNN_LOSS_CROSS_ENTROPY ? (double)how->class_weight[how->labels[r]] : 1,
+           s = (double)how->label_smoothing;
     for (int64_t k = 0; k < c; k++)
         sum += exp(x[k]);
     for (int64_t k = 0; k < c; k++) {
-        double target = how->targets ? (double)gnn__row(how->targets, r)[k] : 0, p = 1 / (1 + exp(-x[k]));
+        double target = how->targets ? (double)gnn__row(how->targets, r)[k] : 0,
+               p = 1 / (1 + exp(-x[k]));
         if (how->kind == GNN_LOSS_CROSS_ENTROPY)
-            loss -= (log(exp(x[k]) / sum)) * ((k == how->labels[r] ? (1 - s) * label : 0) + s / (double)c * (double)how->class_weight[k]);
+            loss -= (log(exp(x[k]) / sum)) * ((k == how->labels[r] ? (1 - s) * label : 0) +
+                                              s / (double)c * (double)how->class_weight[k]);
         else if (how->kind == GNN_LOSS_MEAN_SQUARED)
             loss += (x[k] - target) * (x[k] - target);
         else

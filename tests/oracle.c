@@ -1,4 +1,5 @@
-/* The oracle's set-up: sizes, inputs, the list of pairs with the view's rules, and the loop over receivers. */
+/* The oracle's set-up: sizes, inputs, the list of pairs with the view's rules, and the loop over
+ * receivers. */
 #include "oracle.h"
 #include "support.h"
 
@@ -54,7 +55,8 @@ static void sizes(oracle_t *o)
 
 /* ---- pairs ---- */
 
-/* Offset inside the segment plus the segment's start; the number of the node where the graph has no segments. */
+/* Offset inside the segment plus the segment's start; the number of the node where the graph has
+ * no segments. */
 static double position(const int64_t *segments, const int64_t *starts, int64_t n, int64_t node)
 {
     for (int64_t s = 0; segments && s < n; s++)

@@ -1,8 +1,10 @@
-/* The oracle of the contract test: the op `aggregate` written from its formulas alone, in double precision, as plain loops over an explicit list of pairs. It
- * knows nothing of parts, tiles, states or saved numbers.
+/* The oracle of the contract test: the op `aggregate` written from its formulas alone, in double
+ * precision, as plain loops over an explicit list of pairs. It knows nothing of parts, tiles,
+ * states or saved numbers.
  *
- * Every quantity is a term: its value, and the bound B that the same formula gives when each term and each difference is replaced by the sum of absolute
- * values. Rounding in any order of summation is a small multiple of B. */
+ * Every quantity is a term: its value, and the bound B that the same formula gives when each
+ * term and each difference is replaced by the sum of absolute values. Rounding in any order of
+ * summation is a small multiple of B. */
 #ifndef GNN_TESTS_ORACLE_H
 #define GNN_TESTS_ORACLE_H
 
@@ -72,7 +74,8 @@ typedef struct oracle_array {
     term_t *grad;
 } oracle_array_t;
 
-/* i hears j. `edge`: the user's number, n_edges + i for an added self-loop, -1 for a pair of a span. */
+/* i hears j. `edge`: the user's number, n_edges + i for an added self-loop, -1 for a pair of a
+ * span. */
 typedef struct oracle_pair {
     int64_t i, j, edge;
     double scale;    /* of the view's norm */
@@ -98,18 +101,21 @@ typedef struct oracle {
     /* results */
     term_t *out;
     double *weights; /* n_pairs x heads: after the softmax, before dropout and edge weights */
-    /* n_dst x out_width: how far what this number hears is from the nearest kink, relative to B; exact zeros and exact ties are not counted. */
+    /* n_dst x out_width: how far what this number hears is from the nearest kink, relative to B;
+     * exact zeros and exact ties are not counted. */
     double *margin;
     /* of the receiver at hand: one row per pair ... */
     term_t *row_message, *row_d_message, *row_edge, *row_key, *row_d_key, *row_score, *row_d_score,
         *row_factor, *row_d_factor;
     double *row_keep;
-    /* ... and the output before the gate, its gradient, and margins per message column and per head */
+    /* ... and the output before the gate, its gradient, and margins per message column and per
+     * head */
     term_t *row_y, *row_d_y;
     double *margin_message, *margin_score;
 } oracle_t;
 
-/* Copies everything. in[k].data NULL: absent. `d_out` NULL: ones. Fails the running test when a row of the tables is unknown to the oracle. */
+/* Copies everything. in[k].data NULL: absent. `d_out` NULL: ones. Fails the running test when a
+ * row of the tables is unknown to the oracle. */
 oracle_t *oracle_new(const gnn_aggregate_t *how, const gnn_tensor_t in[GNN_AGGREGATE_INPUTS],
                      const gnn_real_t *d_out, gnn_rng_t rng, int training);
 void oracle_free(oracle_t *o);
@@ -117,12 +123,15 @@ void oracle_free(oracle_t *o);
 void oracle_run(oracle_t *o);
 /* The output alone. */
 void oracle_forward(oracle_t *o);
-/* After oracle_forward: no gradient is sent into numbers whose margin is below `least`, where two correct programs may differ. Returns their share. */
+/* After oracle_forward: no gradient is sent into numbers whose margin is below `least`, where
+ * two correct programs may differ. Returns their share. */
 double oracle_leave_kinks_out(oracle_t *o, double least);
-/* The attention matrix of every segment, in the layout of segment_weights_out. `n` receives its length; malloc'd. */
+/* The attention matrix of every segment, in the layout of segment_weights_out. `n` receives its
+ * length; malloc'd. */
 double *oracle_segment_weights(const oracle_t *o, int64_t *n);
 
-/* Between the oracle's files: forward of receiver i into out and the row_ buffers; gradients of receiver i from them. */
+/* Between the oracle's files: forward of receiver i into out and the row_ buffers; gradients of
+ * receiver i from them. */
 void oracle__row_forward(oracle_t *o, int64_t i);
 void oracle__row_backward(oracle_t *o, int64_t i);
 /* Which column of the distance table a pair reads. */

@@ -24,7 +24,8 @@ static bool users_edge(const oracle_t *o, const oracle_pair_t *p)
     return p->edge >= 0 && p->edge < o->n_edges;
 }
 
-/* Row `features of p` times column c of a weight (d_e x cols). An added self-loop has features 0. */
+/* Row `features of p` times column c of a weight (d_e x cols). An added self-loop has features
+ * 0. */
 static term_t project_features(const oracle_t *o, const oracle_pair_t *p,
                                const oracle_array_t *weight, int64_t c)
 {
@@ -49,7 +50,8 @@ static void edge_parts(const oracle_t *o, const oracle_pair_t *p, term_t *parts)
     }
 }
 
-/* none, linear: x_j     linear_edge: x_j + e     relu_sum: relu(x_j + e)     gate: sigmoid(g_i + g_j + e_g) (v_j + e_v) */
+/* none, linear: x_j     linear_edge: x_j + e     relu_sum: relu(x_j + e)     gate: sigmoid(g_i +
+ * g_j + e_g) (v_j + e_v) */
 static void message(oracle_t *o, const oracle_pair_t *p, const term_t *e, term_t *m)
 {
     int64_t w = o->width;

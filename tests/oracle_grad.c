@@ -119,8 +119,9 @@ static void key_grad(oracle_t *o, const oracle_pair_t *p, const term_t *d_key)
     }
 }
 
-/* y = sum_k alpha_k keep_k f_k m_k: with u_k = keep_k f_k (dy . m_k),
- * d alpha_k = u_k, d score_k = alpha_k (u_k - sum_l alpha_l u_l), d m_k = alpha_k keep_k f_k dy, d f_k = alpha_k keep_k (dy . m_k). */
+/* y = sum_k alpha_k keep_k f_k m_k: with u_k = keep_k f_k (dy . m_k), d alpha_k = u_k, d score_k
+ * = alpha_k (u_k - sum_l alpha_l u_l), d m_k = alpha_k keep_k f_k dy, d f_k = alpha_k keep_k (dy
+ * . m_k). */
 static void attend_grad(oracle_t *o, int64_t n, int64_t a)
 {
     int64_t kv = a / (o->heads / o->kv_heads);

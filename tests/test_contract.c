@@ -1,5 +1,6 @@
-/* The thesis of the library: every message x aggregator x topology gives the same answer in every form that can hold its inputs, forward and backward, dropout
- * on, and that answer is the oracle's. */
+/* The thesis of the library: every message x aggregator x topology gives the same answer in
+ * every form that can hold its inputs, forward and backward, dropout on, and that answer is the
+ * oracle's. */
 #include "contract.h"
 
 /* ---- the full product at small sizes ---- */
@@ -165,6 +166,7 @@ int main(void)
     suite_add_tcase(suite, contract_numeric_tests());
     suite_add_tcase(suite, contract_named_tests());
     suite_add_tcase(suite, contract_invariance_tests());
+    suite_add_tcase(suite, contract_kernel_tests());
     suite_add_tcase(suite, product);
     return test_main(suite);
 }

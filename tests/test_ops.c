@@ -1,4 +1,6 @@
-/* Every op's values, gradients and messages; the matrix products; the same bits for any number of threads; all instruction sets. */
+/* Every op's values, gradients and messages; the matrix products; the same bits for any number of
+ * threads; all instruction sets. */
+#include "big_trials.h"
 #include "op_references.h"
 
 #include <lib/kernels/dense.h>
@@ -8,7 +10,8 @@
 
 enum { PAD = 3 };
 
-static void check_shapes(const gnn_op_t *op, reference_t reference, gnn_context_t *context, const void *attributes, int count, const int64_t shapes[][2])
+static void check_shapes(const gnn_op_t *op, reference_t reference, gnn_context_t *context,
+                         const void *attributes, int count, const int64_t shapes[][2])
 {
     for (int64_t pad = 0; pad <= PAD; pad += PAD) {
         trial_t t = trial_new(op, reference, context, attributes, pad);
@@ -21,23 +24,38 @@ static void check_shapes(const gnn_op_t *op, reference_t reference, gnn_context_
 START_TEST(products_and_sums)
 {
     gnn_context_t *c = context_new(2, _i == 1);
-    check_shapes(&gnn__op_linear, reference_linear, c, NULL, 3, (int64_t[][2]){{5, 7}, {7, 3}, {1, 3}});
+    check_shapes(&gnn__op_linear, reference_linear, c, NULL, 3,
+                 (int64_t[][2]){{5, 7}, {7, 3}, {1, 3}});
     check_shapes(&gnn__op_linear, reference_linear, c, NULL, 2, (int64_t[][2]){{1, 9}, {9, 17}});
-    check_shapes(&gnn__op_linear, reference_linear, c, NULL, 3, (int64_t[][2]){{0, 7}, {7, 3}, {1, 3}});
-    check_shapes(&gnn__op_linear, reference_linear, c, NULL, 3, (int64_t[][2]){{5, 0}, {0, 3}, {1, 3}});
-    check_shapes(&gnn__op_linear, reference_linear, c, NULL, 3, (int64_t[][2]){{5, 2}, {2, 0}, {1, 0}});
-    check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){(gnn_real_t)-0.5}, 2, (int64_t[][2]){{4, 5}, {4, 5}});
-    check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){2}, 2, (int64_t[][2]){{40, 5}, {1, 5}});
+    check_shapes(&gnn__op_linear, reference_linear, c, NULL, 3,
+                 (int64_t[][2]){{0, 7}, {7, 3}, {1, 3}});
+    check_shapes(&gnn__op_linear, reference_linear, c, NULL, 3,
+                 (int64_t[][2]){{5, 0}, {0, 3}, {1, 3}});
+    check_shapes(&gnn__op_linear, reference_linear, c, NULL, 3,
+                 (int64_t[][2]){{5, 2}, {2, 0}, {1, 0}});
+    check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){(gnn_real_t)-0.5}, 2,
+                 (int64_t[][2]){{4, 5}, {4, 5}});
+    check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){2}, 2,
+                 (int64_t[][2]){{40, 5}, {1, 5}});
     check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){2}, 2, (int64_t[][2]){{0, 5}, {1, 5}});
-    check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){2}, 2, (int64_t[][2]){{1300, 2}, {1, 2}}); /* sums in several chunks */
-    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){2}, 2, (int64_t[][2]){{1300, 2}, {1, 2}});
-    check_shapes(&gnn__op_add_scaled, reference_add_scaled, c, NULL, 3, (int64_t[][2]){{4, 5}, {4, 5}, {1, 1}});
-    check_shapes(&gnn__op_add_scaled, reference_add_scaled, c, NULL, 3, (int64_t[][2]){{0, 5}, {0, 5}, {1, 1}});
-    check_shapes(&gnn__op_concat, reference_concat, c, NULL, 3, (int64_t[][2]){{4, 5}, {4, 0}, {4, 2}});
-    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){3}, 2, (int64_t[][2]){{40, 12}, {1, 12}});
-    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){3}, 2, (int64_t[][2]){{0, 12}, {1, 12}});
-    check_shapes(&gnn__op_head_mean, reference_head_mean, c, &(gnn__heads_t){3}, 1, (int64_t[][2]){{5, 12}});
-    check_shapes(&gnn__op_gru, reference_gru, c, NULL, 3, (int64_t[][2]){{35, 15}, {35, 15}, {35, 5}});
+    check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){2}, 2,
+                 (int64_t[][2]){{1300, 2}, {1, 2}}); /* sums in several chunks */
+    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){2}, 2,
+                 (int64_t[][2]){{1300, 2}, {1, 2}});
+    check_shapes(&gnn__op_add_scaled, reference_add_scaled, c, NULL, 3,
+                 (int64_t[][2]){{4, 5}, {4, 5}, {1, 1}});
+    check_shapes(&gnn__op_add_scaled, reference_add_scaled, c, NULL, 3,
+                 (int64_t[][2]){{0, 5}, {0, 5}, {1, 1}});
+    check_shapes(&gnn__op_concat, reference_concat, c, NULL, 3,
+                 (int64_t[][2]){{4, 5}, {4, 0}, {4, 2}});
+    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){3}, 2,
+                 (int64_t[][2]){{40, 12}, {1, 12}});
+    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){3}, 2,
+                 (int64_t[][2]){{0, 12}, {1, 12}});
+    check_shapes(&gnn__op_head_mean, reference_head_mean, c, &(gnn__heads_t){3}, 1,
+                 (int64_t[][2]){{5, 12}});
+    check_shapes(&gnn__op_gru, reference_gru, c, NULL, 3,
+                 (int64_t[][2]){{35, 15}, {35, 15}, {35, 5}});
     check_shapes(&gnn__op_gru, reference_gru, c, NULL, 3, (int64_t[][2]){{0, 15}, {0, 15}, {0, 5}});
     gnn_context_free(c);
 }
@@ -49,8 +67,10 @@ START_TEST(every_activation)
     for (gnn_activation_t kind = GNN_IDENTITY; kind <= GNN_SOFTPLUS; kind++)
         for (int slope = -1; slope < 2; slope++) {
             gnn__activation_t how = {kind, (gnn_real_t)slope / 4};
-            check_shapes(&gnn__op_activation, reference_activation, c, &how, 1, (int64_t[][2]){{5, 21}});
-            check_shapes(&gnn__op_activation, reference_activation, c, &how, 1, (int64_t[][2]){{0, 21}});
+            check_shapes(&gnn__op_activation, reference_activation, c, &how, 1,
+                         (int64_t[][2]){{5, 21}});
+            check_shapes(&gnn__op_activation, reference_activation, c, &how, 1,
+                         (int64_t[][2]){{0, 21}});
         }
     ck_assert_str_eq(gnn__activation_name(GNN_LEAKY_RELU), "leaky_relu");
     ck_assert_str_eq(gnn__activation_name(GNN_SOFTPLUS), "softplus");
@@ -63,14 +83,18 @@ END_TEST
 /* From far below to far above, infinities and NaN. */
 START_TEST(activations_at_the_edges)
 {
-    const double at[] = {-INFINITY, -1000, -90, -20.5, -5, -1e-4, 0, 1e-4, 5, 19.9, 20.1, 90, 1000, INFINITY};
+    const double at[] = {-INFINITY, -1000, -90,  -20.5, -5, -1e-4, 0,
+                         1e-4,      5,     19.9, 20.1,  90, 1000,  INFINITY};
     for (gnn_activation_t kind = GNN_IDENTITY; kind <= GNN_SOFTPLUS; kind++)
         for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
             gnn_real_t x = (gnn_real_t)at[k], y, nan = (gnn_real_t)NAN;
             double expected = activation(kind, 0.2, (double)x);
             gnn__elementwise_kernels()->activate(kind, (gnn_real_t)0.2, 1, &x, &y);
-            bool equal = isfinite(expected) ? fabs((double)y - expected) <= (GNN_DOUBLE ? 1e-14 : 2e-6) * (1 + fabs(expected)) : (double)y == expected || isnan(y);
-            ck_assert_msg(equal, "%s(%g) is %g, not %g", gnn__activation_name(kind), at[k], (double)y, expected);
+            bool equal = isfinite(expected) ? fabs((double)y - expected) <=
+                                                  (GNN_DOUBLE ? 1e-14 : 2e-6) * (1 + fabs(expected))
+                                            : (double)y == expected || isnan(y);
+            ck_assert_msg(equal, "%s(%g) is %g, not %g", gnn__activation_name(kind), at[k],
+                          (double)y, expected);
             gnn__elementwise_kernels()->activate(kind, (gnn_real_t)0.2, 1, &nan, &y);
             ck_assert_msg(isnan(y), "%s(NaN) is %g", gnn__activation_name(kind), (double)y);
         }
@@ -87,10 +111,14 @@ START_TEST(norms)
     for (gnn_norm_t kind = GNN_NORM_LAYER; kind <= GNN_NORM_RMS; kind++)
         for (int inputs = 1; inputs <= 3; inputs += 2) {
             gnn__norm_t how = {.kind = kind, .eps = (gnn_real_t)0.01};
-            check_shapes(&gnn__op_norm, reference_norm, c, &how, inputs, (int64_t[][2]){{40, 13}, {1, 13}, {1, 13}});
-            check_shapes(&gnn__op_norm, reference_norm, c, &how, inputs, (int64_t[][2]){{1100, 2}, {1, 2}, {1, 2}});
-            check_shapes(&gnn__op_norm, reference_norm, c, &how, inputs, (int64_t[][2]){{0, 13}, {1, 13}, {1, 13}});
-            check_shapes(&gnn__op_norm, reference_norm, c, &how, inputs, (int64_t[][2]){{3, 0}, {1, 0}, {1, 0}});
+            check_shapes(&gnn__op_norm, reference_norm, c, &how, inputs,
+                         (int64_t[][2]){{40, 13}, {1, 13}, {1, 13}});
+            check_shapes(&gnn__op_norm, reference_norm, c, &how, inputs,
+                         (int64_t[][2]){{1100, 2}, {1, 2}, {1, 2}});
+            check_shapes(&gnn__op_norm, reference_norm, c, &how, inputs,
+                         (int64_t[][2]){{0, 13}, {1, 13}, {1, 13}});
+            check_shapes(&gnn__op_norm, reference_norm, c, &how, inputs,
+                         (int64_t[][2]){{3, 0}, {1, 0}, {1, 0}});
         }
     gnn__norm_t how = {.kind = GNN_NORM_BATCH, .running = gnn_tensor(statistics, 2, 13)};
     trial_t t = trial_new(&gnn__op_norm, reference_norm, c, &how, 0);
@@ -123,10 +151,14 @@ END_TEST
 START_TEST(dropout)
 {
     gnn_context_t *c = context_new(2, false);
-    check_shapes(&gnn__op_dropout, reference_dropout, c, &(gnn__rate_t){(gnn_real_t)0.4}, 1, (int64_t[][2]){{70, 21}});
-    check_shapes(&gnn__op_dropout, reference_dropout, c, &(gnn__rate_t){(gnn_real_t)0.4}, 1, (int64_t[][2]){{3, 200}});
-    check_shapes(&gnn__op_dropout, reference_dropout, c, &(gnn__rate_t){(gnn_real_t)0.4}, 1, (int64_t[][2]){{3, 0}});
-    check_shapes(&gnn__op_dropout, reference_dropout, c, &(gnn__rate_t){0}, 1, (int64_t[][2]){{3, 20}});
+    check_shapes(&gnn__op_dropout, reference_dropout, c, &(gnn__rate_t){(gnn_real_t)0.4}, 1,
+                 (int64_t[][2]){{70, 21}});
+    check_shapes(&gnn__op_dropout, reference_dropout, c, &(gnn__rate_t){(gnn_real_t)0.4}, 1,
+                 (int64_t[][2]){{3, 200}});
+    check_shapes(&gnn__op_dropout, reference_dropout, c, &(gnn__rate_t){(gnn_real_t)0.4}, 1,
+                 (int64_t[][2]){{3, 0}});
+    check_shapes(&gnn__op_dropout, reference_dropout, c, &(gnn__rate_t){0}, 1,
+                 (int64_t[][2]){{3, 20}});
     trial_t t = trial_new(&gnn__op_dropout, reference_dropout, c, &(gnn__rate_t){(gnn_real_t)0.4}, 0);
     t.call.training = 0;
     trial_input(&t, 6, 6);
@@ -149,7 +181,8 @@ START_TEST(gathers)
     trial_t t = trial_new(&gnn__op_gather, NULL, c, NULL, 0);
     trial_input(&t, 3, 5);
     trial_ids(&t, ids, 6);
-    ck_fails(trial_forward(&t), GNN_EINVALID, "layer 2: gather: row 0 asks for id 3, the table has 3 rows");
+    ck_fails(trial_forward(&t), GNN_EINVALID,
+             "layer 2: gather: row 0 asks for id 3, the table has 3 rows");
     trial_free(&t);
     gnn_context_free(c);
 }
@@ -161,7 +194,9 @@ START_TEST(weight_norms)
     gnn_graph_t *graph;
     ck_ok(gnn_graph_from_edges(&graph, NODES, NODES, EDGES, graph_src, graph_dst));
     for (gnn_flag_t loops = GNN_ON; loops <= GNN_OFF; loops++)
-        ck_ok(gnn_graph_prepare(graph, &(gnn_view_t){.self_loops = loops, .norm = GNN_GRAPH_NORM_NONE, .backward = GNN_ON}));
+        ck_ok(gnn_graph_prepare(
+            graph,
+            &(gnn_view_t){.self_loops = loops, .norm = GNN_GRAPH_NORM_NONE, .backward = GNN_ON}));
     for (gnn_flag_t loops = GNN_ON; loops <= GNN_OFF; loops++)
         for (gnn_graph_norm_t kind = GNN_GRAPH_NORM_SYMMETRIC; kind <= GNN_GRAPH_NORM_ROW; kind++) {
             gnn__weight_norm_t how = {graph, loops, kind};
@@ -173,7 +208,8 @@ START_TEST(weight_norms)
         }
     gnn_graph_free(graph);
     ck_ok(gnn_graph_complete(&graph, 1, (int64_t[]){3}));
-    trial_t t = trial_new(&gnn__op_weight_norm, NULL, c, &(gnn__weight_norm_t){graph, GNN_OFF, GNN_GRAPH_NORM_ROW}, 0);
+    trial_t t = trial_new(&gnn__op_weight_norm, NULL, c,
+                          &(gnn__weight_norm_t){graph, GNN_OFF, GNN_GRAPH_NORM_ROW}, 0);
     trial_input(&t, 0, 1);
     ck_fails(trial_forward(&t), GNN_EUNSUPPORTED, "part 0");
     trial_free(&t);
@@ -193,7 +229,11 @@ START_TEST(losses)
         gnn__row(&targets, e / 5)[e % 5] = (gnn_real_t)(e % 3) / 2;
     const gnn_loss_t all[] = {
         {.kind = GNN_LOSS_CROSS_ENTROPY, .labels = labels, .mask = mask, .class_weight = weight},
-        {.kind = GNN_LOSS_CROSS_ENTROPY, .labels = labels, .mask = mask, .class_weight = weight, .label_smoothing = (gnn_real_t)0.1},
+        {.kind = GNN_LOSS_CROSS_ENTROPY,
+         .labels = labels,
+         .mask = mask,
+         .class_weight = weight,
+         .label_smoothing = (gnn_real_t)0.1},
         {.kind = GNN_LOSS_CROSS_ENTROPY, .labels = labels, .mask = none, .class_weight = weight},
         {.kind = GNN_LOSS_BINARY_CROSS_ENTROPY, .targets = &targets, .mask = mask},
         {.kind = GNN_LOSS_MEAN_SQUARED, .targets = &targets, .mask = mask},
@@ -211,41 +251,20 @@ END_TEST
 
 /* ---- sparse equals dense ---- */
 
-static gnn_sparse_t sparse_new(int64_t rows, int64_t cols, bool ones)
-{
-    int64_t *indptr = malloc(sizeof *indptr * (size_t)(rows + 1)), n = 0;
-    int32_t *indices = malloc(sizeof *indices * (size_t)(rows * cols + 1));
-    gnn_real_t *values = test_reals(rows * cols, 17);
-    uint64_t seed = 3;
-    for (int64_t r = 0; r < rows; r++) {
-        indptr[r] = n;
-        for (int64_t c = 0; c < cols; c++)
-            if (test_uniform(&seed) > 0.6 && r % 7 != 2)
-                indices[n++] = (int32_t)c;
-    }
-    indptr[rows] = n;
-    if (ones)
-        free(values);
-    return (gnn_sparse_t){rows, cols, indptr, indices, ones ? NULL : values};
-}
-
-static void sparse_free(gnn_sparse_t *x)
-{
-    free((void *)x->indptr);
-    free((void *)x->indices);
-    free((void *)x->values);
-}
-
 /* The same linear on the dense matrix with the same mask. */
-static void check_sparse(gnn_context_t *c, const gnn_sparse_t *x, int64_t out, gnn_real_t rate, int recording)
+static void check_sparse(gnn_context_t *c, const gnn_sparse_t *x, int64_t out, gnn_real_t rate,
+                         int recording)
 {
     gnn__linear_t how = {rate};
-    trial_t sparse = trial_new(&gnn__op_linear, NULL, c, &how, 0), dense = trial_new(&gnn__op_linear, NULL, c, NULL, 0);
-    sparse.call.in[sparse.call.n_in++] = (gnn_operand_t){.rows = x->rows, .cols = x->cols, .sparse = x, .present = 1};
+    trial_t sparse = trial_new(&gnn__op_linear, NULL, c, &how, 0),
+            dense = trial_new(&gnn__op_linear, NULL, c, NULL, 0);
+    sparse.call.in[sparse.call.n_in++] =
+        (gnn_operand_t){.rows = x->rows, .cols = x->cols, .sparse = x, .present = 1};
     trial_input(&dense, x->rows, x->cols);
     ck_ok(gnn_sparse_to_dense(x, &dense.call.in[0].value));
     for (int64_t e = 0; e < x->rows * x->cols && rate > 0; e++)
-        dense.call.in[0].value.data[e] *= (gnn_real_t)multiplier(&dense, rate, e / x->cols, e % x->cols);
+        dense.call.in[0].value.data[e] *=
+            (gnn_real_t)multiplier(&dense, rate, e / x->cols, e % x->cols);
     sparse.call.recording = recording;
     for (int k = 1; k < 3; k++) {
         trial_input(&sparse, k == 1 ? x->cols : 1, out);
@@ -253,12 +272,17 @@ static void check_sparse(gnn_context_t *c, const gnn_sparse_t *x, int64_t out, g
     }
     ck_ok(trial_forward(&sparse));
     ck_ok(trial_forward(&dense));
-    ck_assert_double_lt(test_error(sparse.call.out[0].value.data, dense.call.out[0].value.data, x->rows * out), TOLERANCE_OUT);
+    ck_assert_double_lt(
+        test_error(sparse.call.out[0].value.data, dense.call.out[0].value.data, x->rows * out),
+        TOLERANCE_OUT);
     for (int accumulate = 0; accumulate < 2 && recording; accumulate++) {
         ck_ok(trial_backward(&sparse, accumulate));
         ck_ok(trial_backward(&dense, accumulate));
-        ck_assert_double_lt(test_error(sparse.call.in[1].grad.data, dense.call.in[1].grad.data, x->cols * out), TOLERANCE_OUT);
-        ck_assert_double_lt(test_error(sparse.call.in[2].grad.data, dense.call.in[2].grad.data, out), TOLERANCE_OUT);
+        ck_assert_double_lt(
+            test_error(sparse.call.in[1].grad.data, dense.call.in[1].grad.data, x->cols * out),
+            TOLERANCE_OUT);
+        ck_assert_double_lt(test_error(sparse.call.in[2].grad.data, dense.call.in[2].grad.data, out),
+                            TOLERANCE_OUT);
     }
     trial_free(&sparse);
     trial_free(&dense);
@@ -281,42 +305,6 @@ END_TEST
 
 /* ---- threads, products, kernels ---- */
 
-/* One big trial of the k-th op; false if there is no such op. */
-static bool big_trial(int k, gnn_context_t *c, trial_t *t, const gnn_sparse_t *x, const int32_t *ids)
-{
-    static const gnn__norm_t layer = {.kind = GNN_NORM_LAYER}, batch = {.kind = GNN_NORM_BATCH};
-    static const gnn__activation_t gelu = {.kind = GNN_GELU};
-    static const gnn__rate_t rate = {(gnn_real_t)0.5};
-    static const gnn__heads_t heads = {8};
-    static const gnn__linear_t sparse = {(gnn_real_t)0.5};
-    static const gnn__add_t one = {1};
-    const gnn_loss_t loss = {.labels = ids};
-    static const struct { const gnn_op_t *op; const void *attributes; int64_t in[3][2]; } all[] = {
-        {&gnn__op_norm, &layer, {{3000, 40}, {1, 40}, {1, 40}}}, {&gnn__op_norm, &batch, {{3000, 40}, {1, 40}, {1, 40}}},
-        {&gnn__op_activation, &gelu, {{3000, 40}}}, {&gnn__op_dropout, &rate, {{3000, 40}}}, {&gnn__op_add, &one, {{3000, 40}, {1, 40}}},
-        {&gnn__op_add_scaled, NULL, {{3000, 40}, {3000, 40}, {1, 1}}}, {&gnn__op_head_dot, &heads, {{3000, 40}, {1, 40}}},
-        {&gnn__op_linear, NULL, {{1500, 100}, {100, 70}, {1, 70}}}, {&gnn__op_gru, NULL, {{1000, 60}, {1000, 60}, {1000, 20}}},
-        {&gnn__op_loss, NULL, {{3000, 40}}}, {&gnn__op_gather, NULL, {{500, 40}}}, {&gnn__op_gather, NULL, {{500, 200}}},
-        {&gnn__op_linear, &sparse, {{0, 0}, {200, 40}, {1, 40}}}, {&gnn__op_linear, &sparse, {{0, 0}, {200, 200}, {1, 200}}},
-    };
-    if (k >= (int)(sizeof all / sizeof *all))
-        return false;
-    *t = trial_new(all[k].op, NULL, c, all[k].attributes, 0);
-    if (all[k].attributes == &sparse)
-        t->call.in[t->call.n_in++] = (gnn_operand_t){.rows = x->rows, .cols = x->cols, .sparse = x, .present = 1};
-    for (int i = t->call.n_in; i < 3 && all[k].in[i][1] > 0; i++)
-        trial_input(t, all[k].in[i][0], all[k].in[i][1]);
-    if (all[k].op == &gnn__op_gather)
-        trial_ids(t, ids, 3000);
-    static gnn_loss_t kept;
-    kept = loss;
-    if (all[k].op == &gnn__op_loss)
-        t->call.attributes = &kept;
-    ck_ok(trial_forward(t));
-    ck_ok(trial_backward(t, 0));
-    return true;
-}
-
 START_TEST(same_bits_on_one_two_and_four_threads)
 {
     gnn_context_t *one = context_new(1, true), *many = context_new(_i, true);
@@ -327,9 +315,11 @@ START_TEST(same_bits_on_one_two_and_four_threads)
     trial_t a, b;
     for (int k = 0; big_trial(k, one, &a, &x, ids); k++) {
         ck_assert(big_trial(k, many, &b, &x, ids));
-        ck_assert_msg(tensor_same_bits(&a.call.out[0].value, &b.call.out[0].value), "%s: another value on %d threads", a.op->name, _i);
+        ck_assert_msg(tensor_same_bits(&a.call.out[0].value, &b.call.out[0].value),
+                      "%s: another value on %d threads", a.op->name, _i);
         for (int i = 0; i < a.call.n_in; i++)
-            ck_assert_msg(!a.dense[i] || tensor_same_bits(&a.call.in[i].grad, &b.call.in[i].grad), "%s: another gradient %d on %d threads", a.op->name, i, _i);
+            ck_assert_msg(!a.dense[i] || tensor_same_bits(&a.call.in[i].grad, &b.call.in[i].grad),
+                          "%s: another gradient %d on %d threads", a.op->name, i, _i);
         trial_free(&a);
         trial_free(&b);
     }
@@ -340,9 +330,11 @@ START_TEST(same_bits_on_one_two_and_four_threads)
 END_TEST
 
 /* C = alpha op(A) op(B) + beta C with rows apart, NaN in C where beta is 0. */
-static void check_product(gnn_context_t *context, int64_t m, int64_t n, int64_t k, bool ta, bool tb, gnn_real_t beta)
+static void check_product(gnn_context_t *context, int64_t m, int64_t n, int64_t k, bool ta, bool tb,
+                          gnn_real_t beta)
 {
-    gnn_tensor_t a = tensor_new(ta ? k : m, ta ? m : k, 2), b = tensor_new(tb ? n : k, tb ? k : n, 1), c = tensor_new(m, n, 3);
+    gnn_tensor_t a = tensor_new(ta ? k : m, ta ? m : k, 2),
+                 b = tensor_new(tb ? n : k, tb ? k : n, 1), c = tensor_new(m, n, 3);
     double *expected = malloc(sizeof *expected * (size_t)(m * n + 1));
     tensor_fill(&a, 1);
     tensor_fill(&b, 2);
@@ -352,12 +344,15 @@ static void check_product(gnn_context_t *context, int64_t m, int64_t n, int64_t 
         for (int64_t j = 0; j < n; j++) {
             double sum = beta != 0 ? (double)beta * (double)gnn__row(&c, r)[j] : 0;
             for (int64_t l = 0; l < k; l++)
-                sum += 0.5 * (double)(ta ? gnn__row(&a, l)[r] : gnn__row(&a, r)[l]) * (double)(tb ? gnn__row(&b, j)[l] : gnn__row(&b, l)[j]);
+                sum += 0.5 * (double)(ta ? gnn__row(&a, l)[r] : gnn__row(&a, r)[l]) *
+                       (double)(tb ? gnn__row(&b, j)[l] : gnn__row(&b, l)[j]);
             expected[r * n + j] = sum;
         }
-    ck_ok(gnn__gemm(context, ta, tb, m, n, k, (gnn_real_t)0.5, a.data, a.stride, b.data, b.stride, beta, c.data, c.stride));
+    ck_ok(gnn__gemm(context, ta, tb, m, n, k, (gnn_real_t)0.5, a.data, a.stride, b.data, b.stride,
+                    beta, c.data, c.stride));
     double error = worst_error(&c, expected, 0);
-    ck_assert_msg(error < TOLERANCE_OUT, "%d x %d x %d, transposed %d %d, beta %g: off by %g", (int)m, (int)n, (int)k, ta, tb, (double)beta, error);
+    ck_assert_msg(error < TOLERANCE_OUT, "%d x %d x %d, transposed %d %d, beta %g: off by %g",
+                  (int)m, (int)n, (int)k, ta, tb, (double)beta, error);
     free(a.data);
     free(b.data);
     free(c.data);
@@ -366,13 +361,15 @@ static void check_product(gnn_context_t *context, int64_t m, int64_t n, int64_t 
 
 START_TEST(products_equal_plain_loops)
 {
-    const int64_t sizes[][3] = {{1, 1, 1}, {3, 5, 7}, {65, 33, 17}, {130, 600, 9}, {64, 64, 64}, {200, 110, 120}, {1, 300, 40}, {300, 1, 40},
-                                {5, 5, 0}, {0, 5, 3}, {5, 0, 3}, {150, 3, 500}};
+    const int64_t sizes[][3] = {{1, 1, 1},    {3, 5, 7},       {65, 33, 17}, {130, 600, 9},
+                                {64, 64, 64}, {200, 110, 120}, {1, 300, 40}, {300, 1, 40},
+                                {5, 5, 0},    {0, 5, 3},       {5, 0, 3},    {150, 3, 500}};
     gnn_context_t *context = context_new(2, _i & 1);
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (int t = 0; t < 4; t++)
             for (int beta = 0; beta < 3; beta++)
-                check_product(context, sizes[s][0], sizes[s][1], sizes[s][2], t & 1, t & 2, (gnn_real_t)beta / 2);
+                check_product(context, sizes[s][0], sizes[s][1], sizes[s][2], t & 1, t & 2,
+                              (gnn_real_t)beta / 2);
     char text[200];
     gnn__dense_info(text, sizeof text);
     ck_assert_msg(strstr(text, "OpenBLAS") && strstr(text, "core "), "\"%s\"", text);
@@ -381,13 +378,16 @@ START_TEST(products_equal_plain_loops)
 END_TEST
 
 #if defined(__x86_64__)
-extern const gnn__elementwise_kernels_t gnn__elementwise_kernels_baseline, gnn__elementwise_kernels_v3, gnn__elementwise_kernels_v4;
+extern const gnn__elementwise_kernels_t gnn__elementwise_kernels_baseline,
+    gnn__elementwise_kernels_v3, gnn__elementwise_kernels_v4;
 extern const gnn__row_kernels_t gnn__row_kernels_baseline, gnn__row_kernels_v3, gnn__row_kernels_v4;
-extern const gnn__dropout_kernels_t gnn__dropout_kernels_baseline, gnn__dropout_kernels_v3, gnn__dropout_kernels_v4;
+extern const gnn__dropout_kernels_t gnn__dropout_kernels_baseline, gnn__dropout_kernels_v3,
+    gnn__dropout_kernels_v4;
 
 enum { WIDTH = 77 };
 
-static void compare(const gnn__elementwise_kernels_t *e, const gnn__row_kernels_t *r, const gnn__dropout_kernels_t *d, const gnn_real_t *x)
+static void compare(const gnn__elementwise_kernels_t *e, const gnn__row_kernels_t *r,
+                    const gnn__dropout_kernels_t *d, const gnn_real_t *x)
 {
     const gnn__elementwise_kernels_t *base = &gnn__elementwise_kernels_baseline;
     gnn_real_t a[WIDTH], b[WIDTH], stats[2];
@@ -399,7 +399,8 @@ static void compare(const gnn__elementwise_kernels_t *e, const gnn__row_kernels_
         e->activate_grad(kind, 1, WIDTH, x, x, false, b);
         ck_assert_double_lt(test_error(a, b, WIDTH), TOLERANCE_OUT);
     }
-    ck_assert_double_eq_tol(base->exp_sum(WIDTH, x, 0, a), e->exp_sum(WIDTH, x, 0, b), 100 * TOLERANCE_OUT);
+    ck_assert_double_eq_tol(base->exp_sum(WIDTH, x, 0, a), e->exp_sum(WIDTH, x, 0, b),
+                            100 * TOLERANCE_OUT);
     ck_assert(base->max(WIDTH, x) == e->max(WIDTH, x));
     gnn__row_kernels_baseline.norm(false, WIDTH, x, NULL, NULL, (gnn_real_t)1e-5, a, stats);
     r->norm(false, WIDTH, x, NULL, NULL, (gnn_real_t)1e-5, b, stats);
@@ -414,10 +415,13 @@ START_TEST(instruction_sets_agree)
 {
     gnn_real_t *x = test_reals(WIDTH, 9);
     __builtin_cpu_init();
-    compare(&gnn__elementwise_kernels_baseline, &gnn__row_kernels_baseline, &gnn__dropout_kernels_baseline, x);
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+    compare(&gnn__elementwise_kernels_baseline, &gnn__row_kernels_baseline,
+            &gnn__dropout_kernels_baseline, x);
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+        __builtin_cpu_supports("bmi2"))
         compare(&gnn__elementwise_kernels_v3, &gnn__row_kernels_v3, &gnn__dropout_kernels_v3, x);
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         compare(&gnn__elementwise_kernels_v4, &gnn__row_kernels_v4, &gnn__dropout_kernels_v4, x);
     free(x);
 }
@@ -430,7 +434,8 @@ START_TEST(messages_carry_the_numbers)
     trial_t t = trial_new(&gnn__op_linear, NULL, c, NULL, 0);
     trial_input(&t, 5, 32);
     trial_input(&t, 64, 3);
-    ck_fails(trial_shape(&t), GNN_ESHAPE, "layer 2: linear expects 64 input features, the tensor has 32");
+    ck_fails(trial_shape(&t), GNN_ESHAPE,
+             "layer 2: linear expects 64 input features, the tensor has 32");
     trial_free(&t);
     gnn_real_t data[6] = {0, 1, 2, 3, (gnn_real_t)INFINITY, 5};
     gnn_tensor_t tensor = gnn_tensor(data, 2, 3);

@@ -1,5 +1,7 @@
-/* A trial of one op against a plain reference in double: values, and gradients against central differences of that reference. What an op must not read is
- * filled with NaN: scratch, padding between rows, outputs before they are written, and values that it did not ask to keep for backward. */
+/* A trial of one op against a plain reference in double: values, and gradients against central
+ * differences of that reference. What an op must not read is filled with NaN: scratch, padding
+ * between rows, outputs before they are written, and values that it did not ask to keep for
+ * backward. */
 #ifndef GNN_TESTS_TRIAL_H
 #define GNN_TESTS_TRIAL_H
 
@@ -61,14 +63,16 @@ static double worst_error(const gnn_tensor_t *got, const double *expected, doubl
     double worst = 0, largest = 1e-3;
     for (int64_t r = 0; r < got->rows; r++)
         for (int64_t c = 0; c < got->cols; c++) {
-            double e = expected[r * got->cols + c], d = fabs((double)gnn__row(got, r)[c] - offset - e);
+            double e = expected[r * got->cols + c],
+                   d = fabs((double)gnn__row(got, r)[c] - offset - e);
             worst = d <= worst ? worst : isnan(d) ? INFINITY : d;
             largest = fabs(e) > largest ? fabs(e) : largest;
         }
     return worst / largest;
 }
 
-static trial_t trial_new(const gnn_op_t *op, reference_t reference, gnn_context_t *context, const void *attributes, int64_t pad)
+static trial_t trial_new(const gnn_op_t *op, reference_t reference, gnn_context_t *context,
+                         const void *attributes, int64_t pad)
 {
     trial_t t = {.op = op, .reference = reference, .pad = pad};
     t.call.context = context;
@@ -212,8 +216,9 @@ static void check_input(trial_t *t, double *const in[], double *out, int k, int 
 {
     double *expected = differences(t, in, out, k);
     double error = worst_error(&t->call.in[k].grad, expected, accumulate);
-    ck_assert_msg(error < (GNN_DOUBLE ? 1e-5 : 1e-4), "%s: gradient of input %d is off by %g (accumulate %d, pad %d)", t->op->name, k, error, accumulate,
-                  (int)t->pad);
+    ck_assert_msg(error < (GNN_DOUBLE ? 1e-5 : 1e-4),
+                  "%s: gradient of input %d is off by %g (accumulate %d, pad %d)", t->op->name, k,
+                  error, accumulate, (int)t->pad);
     free(expected);
 }
 
@@ -243,7 +248,9 @@ static void check_trial(trial_t *t)
 static gnn_context_t *context_new(int threads, bool deterministic)
 {
     gnn_context_t *context;
-    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = threads, .deterministic = deterministic ? GNN_ON : GNN_OFF}));
+    ck_ok(gnn_context_new(
+        &context, &(gnn_context_config_t){.threads = threads,
+                                          .deterministic = deterministic ? GNN_ON : GNN_OFF}));
     return context;
 }
 

@@ -119,13 +119,18 @@ def vocabulary(described):
     return sorted(word for word, times in seen.items() if times >= WORD_SEEN)
 
 
+def shuffled(nodes, names, draw):
+    """By a hash of each name, so that the order depends on no generator of random numbers."""
+    return sorted(nodes, key=lambda i: hashlib.sha256(f"{SEED} {draw} {names[i]}".encode()).digest())
+
+
 def split(names, labels):
-    """Planetoid's split. The order is that of a hash of each name, so it depends on no generator of random numbers."""
-    order = sorted(range(len(names)), key=lambda i: hashlib.sha256(f"{SEED}:{names[i]}".encode()).digest())
+    """Planetoid's split. The rest is drawn anew: in the first order a small class is used up by its training nodes and never tested."""
     train, rest, taken = [], [], collections.Counter()
-    for i in order:
+    for i in shuffled(range(len(names)), names, "train"):
         taken[labels[i]] += 1
         (train if taken[labels[i]] <= PER_CLASS else rest).append(i)
+    rest = shuffled(rest, names, "rest")
     return train, rest[:VALIDATION], rest[VALIDATION:VALIDATION + TEST]
 
 

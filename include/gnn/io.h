@@ -71,16 +71,38 @@ typedef struct gnn_data {
     int64_t n_splits;
     uint8_t **masks[3];       /**< masks[GNN_TRAIN][split][node] */
     char *name;               /**< of the file, without folder and ending */
+    char **class_names;       /**< (classes) UTF-8; NULL if the classes are numbers only */
+    int64_t skipped;          /**< links that were left out because they name a node that the set does not hold (LINQS' sets have some) */
 } gnn_data_t;
 
-/** Opens a .npz in the layouts planetoid, heterophilous or plain (docs/formats.md). GNN_EFORMAT names the array and the place. A set without masks
- *  gets one split drawn by `seed` 0: 20 a class, 500, 1000 (fewer where there are not enough nodes). */
+/**
+ * Opens whatever `path` is (docs/formats.md): a .npz in the layouts planetoid, heterophilous or plain; LINQS' NAME.content and NAME.cites, by either;
+ * a folder as OGB unpacks it; an edge list; GraphML (builds with igraph). Text may be gzipped. GNN_EIO; GNN_EFORMAT and GNN_ENUMERIC name file,
+ * line or array, what was expected and what came; GNN_EUNSUPPORTED. A set without masks gets one split drawn by `seed` 0: 20 a class, 500, 1000
+ * (fewer where there are not enough nodes). An edge list or GraphML gives links alone: no features, no classes, labels -1, and a split that
+ * holds nobody, until gnn_data_add_csv brings them.
+ */
 GNN_API int gnn_data_open(gnn_data_t **data, const char *path);
 /** Zachary's karate club (from igraph), with the two clubs as labels and one-hot node numbers as features; 2 labels a club for training. */
 GNN_API int gnn_data_karate(gnn_data_t **data);
 GNN_API void gnn_data_free(gnn_data_t *data);
 /** Divides every feature row by its sum (rows that add up to 0 stay). */
 GNN_API int gnn_data_row_normalise(gnn_data_t *data);
+/** Takes each column of the features to mean 0 and variance 1, measured over the training nodes of `split`, or over all nodes if it is -1.
+ *  A column that is constant there becomes 0 there (it is divided by 1). GNN_EUNSUPPORTED: the features are sparse, and would not stay so;
+ *  GNN_EINVALID: no such split, or no training nodes; GNN_ENUMERIC: a column is too large to square. Nothing is changed then. */
+GNN_API int gnn_data_standardise(gnn_data_t *data, int64_t split);
+/**
+ * Replaces features and labels by those of CSV files, a line a node in the order of the nodes; either path may be NULL. Fields are separated by
+ * tabs, semicolons or commas, whichever the first line has, and may be quoted; a first line with words in it is a header. Features: numbers
+ * with a decimal point, whatever the locale. Labels: one field a line: class numbers (negative: no label) or class names (empty: no label).
+ * New labels draw a new split as gnn_data_open does. A set that is links alone grows to the number of lines: edge lists do not tell of nodes
+ * without links at the end. GNN_EIO; GNN_EFORMAT and GNN_ENUMERIC (not finite) with line and column; GNN_ESHAPE. On failure nothing is changed.
+ */
+GNN_API int gnn_data_add_csv(gnn_data_t *data, const char *features, const char *labels);
+/** Writes the set as .npz in libgnn's own layout (docs/formats.md), which gnn_data_open reads back as it was, but for `name` and `skipped`.
+ *  GNN_EINVALID: no node has a label. GNN_EIO. */
+GNN_API int gnn_data_save(const gnn_data_t *data, const char *path);
 /** Says in words what it holds, into `text` (always terminated). */
 GNN_API void gnn_data_describe(const gnn_data_t *data, char *text, size_t size);
 

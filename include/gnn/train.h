@@ -57,13 +57,29 @@ GNN_API double gnn_metric_macro_f1(const gnn_tensor_t *logits, const int32_t *la
 /** Area under the ROC curve of two classes by the score of class 1 (logit difference), ties counted half. */
 GNN_API double gnn_metric_roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask);
 
+/** How one class was told from the others. */
+typedef struct gnn_class_metrics {
+    double precision, recall, f1; /**< 0 where nothing was predicted or nothing was there, as scikit-learn's; NaN where neither */
+    int64_t support, predicted, hits; /**< rows of the class, rows taken for it, both at once */
+} gnn_class_metrics_t;
+/**
+ * Precision, recall, F1 and support of every class, and who was taken for whom.
+ *
+ * @param[out] per_class  (classes) or NULL. `classes` is the number of logits, 2 if there is one.
+ * @param[out] confusion  (classes x classes) or NULL: rows of label `row` that were taken for `column`; overwritten
+ * @return GNN_OK; GNN_EINVALID without logits or labels, or if a label is not below `classes`; GNN_ESHAPE if `confusion` has another shape; GNN_EMEMORY.
+ */
+GNN_API int gnn_metric_per_class(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask, gnn_class_metrics_t *per_class,
+                                 const gnn_tensor_t *confusion);
+
 /* ---- the loop ---- */
 
 typedef struct gnn_progress {
     int64_t epoch, epochs;
     double train_loss, validation_loss, validation_metric;
     int improved;       /**< this epoch is the best so far */
-    double seconds;     /**< since the start */
+    double seconds;     /**< since the start, of all runs that were resumed */
+    double lr;          /**< learning rate of the last step, schedule included */
 } gnn_progress_t;
 
 /** One batch of a source: what the model runs on and what its output is held against. */
@@ -102,6 +118,11 @@ typedef struct gnn_train_config {
     void *user;
     /** Becomes non-zero to stop after the running step, e.g. from a signal handler of the program: GNN_ESTOPPED. NULL: none. */
     volatile int *stop;
+    const char *checkpoint;      /**< a file that always holds the last complete state of the training (gnn_checkpoint_save); NULL: none. Written every
+                                  *   `checkpoint_every` epochs, when training ends, and after the step that `stop` ended */
+    int64_t checkpoint_every;    /**< [10] */
+    gnn_flag_t resume;           /**< GNN_ON: goes on where `checkpoint` stands, with the same bits as if it had never stopped; starts anew if there is no
+                                  *   such file. `epochs`, `patience` and what observes may differ from the run before, other settings may not */
 } gnn_train_config_t;
 
 typedef struct gnn_train_result {
@@ -113,6 +134,42 @@ typedef struct gnn_train_result {
 GNN_API int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data, const gnn_train_config_t *config, gnn_train_result_t *result);
 /** The same loop over batches. */
 GNN_API int gnn_train_batches(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source, const gnn_train_config_t *config, gnn_train_result_t *result);
+
+/* ---- checkpoints ---- */
+
+/** Where a training stands, beside weights, buffers and the optimiser's moments. The loop keeps it by itself; this is for loops of one's own. */
+typedef struct gnn_checkpoint {
+    int64_t epoch;                /**< the running one, from 1 */
+    int64_t batch;                /**< how many of its batches are done */
+    double loss_sum, loss_rows;   /**< of these */
+    int64_t step;                 /**< steps so far: the place in the schedule, and with `seed` the whole random state (dropout is keyed by both) */
+    uint64_t seed;
+    double seconds;
+    int any_best;                 /**< `best` is an epoch's */
+    int64_t stale;                /**< epochs since the last improvement */
+    double best_loss, best_metric, tie_loss;
+    gnn_train_result_t kept;      /**< of the best epoch */
+    gnn_real_t *best;             /**< (n_best) the best weights: block, then buffers; NULL: none are kept. Caller's, filled by load */
+    int64_t n_best;
+    const char *settings;         /**< words that must be the same when loading (NULL: not asked) */
+} gnn_checkpoint_t;
+
+/**
+ * Writes model, optimiser and state as one safetensors file with a checksum: beside `path`, synced and renamed, so that `path` always holds
+ * one complete checkpoint, whenever the process or the machine stops. docs/formats.md has the names.
+ *
+ * @return GNN_OK; GNN_EINVALID if something is missing; GNN_ENUMERIC if a weight is not finite; GNN_EIO; GNN_EMEMORY.
+ */
+GNN_API int gnn_checkpoint_save(const char *path, const gnn_model_t *model, const gnn_optimizer_t *optimizer, const gnn_checkpoint_t *state);
+/**
+ * Reads one back into a model and an optimiser made as those that were saved. Nothing changes unless everything fits.
+ *
+ * @return GNN_OK; GNN_EIO if the file cannot be read; GNN_EFORMAT if it is no checkpoint, cut short or its checksum is wrong; GNN_ESHAPE if it is of
+ *         another model; GNN_EINVALID if it is of another optimiser, or other settings; GNN_EUNSUPPORTED if written with another gnn_real_t;
+ *         GNN_ENUMERIC if a weight is not finite; GNN_EMEMORY. The message says which, and what was expected.
+ */
+GNN_API int gnn_checkpoint_load(const char *path, gnn_model_t *model, gnn_optimizer_t *optimizer, gnn_checkpoint_t *state);
+
 /** Metric of a model on one part (GNN_TRAIN, ...) of a split. */
 GNN_API int gnn_evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data, int64_t split, int part, gnn_metric_t metric, double *value);
 

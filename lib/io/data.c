@@ -1,41 +1,9 @@
-/* Data sets as a whole: opened, freed, normalised, described. */
+/* Data sets as a whole: freed, normalised, described. */
 #include <lib/io/data.h>
 
 #include <gnn/graph.h>
-#include <lib/io/arrays.h>
 #include <math.h>
 #include <stdarg.h>
-
-static int set_name(gnn_data_t *data, const char *path)
-{
-    GNN_TRY(gnn__strdup(&data->name, gnn__file_name(path)));
-    char *dot = strrchr(data->name, '.');
-    if (dot && dot != data->name)
-        *dot = '\0';
-    return GNN_OK;
-}
-
-int gnn_data_open(gnn_data_t **data, const char *path)
-{
-    gnn_arrays_t *arrays = NULL;
-    gnn_data_t *d = NULL;
-    int rc;
-    if (!data)
-        return gnn__error(GNN_EINVALID, "no place for the data set");
-    *data = NULL;
-    GNN_TRY(gnn_npz_read(&arrays, path, NULL));
-    GNN_CHECK(gnn__new(&d, 1, sizeof *d, "a data set"));
-    GNN_CHECK(set_name(d, path));
-    rc = gnn__data_read(d, arrays);
-    if (rc != GNN_OK)
-        GNN_CHECK(gnn__error_prefix(rc, "%s", gnn__file_name(path)));
-    *data = d;
-    d = NULL;
-done:
-    gnn_data_free(d);
-    gnn_arrays_free(arrays);
-    return rc;
-}
 
 void gnn_data_free(gnn_data_t *data)
 {
@@ -52,6 +20,7 @@ void gnn_data_free(gnn_data_t *data)
             gnn_free(data->masks[k][0]); /* one block holds all splits */
         gnn_free(data->masks[k]);
     }
+    gnn__data_free_class_names(data);
     gnn_free(data->name);
     gnn_free(data);
 }
@@ -169,4 +138,9 @@ void gnn_data_describe(const gnn_data_t *data, char *text, size_t size)
     say_count(&w, count_mask(data, GNN_TRAIN), "train, ", "train, ");
     say_count(&w, count_mask(data, GNN_VALIDATION), "validation, ", "validation, ");
     say_count(&w, count_mask(data, GNN_TEST), "test", "test");
+    if (data->skipped > 0) {
+        say(&w, "; ");
+        say_count(&w, data->skipped, "link to an unknown node was left out",
+                  "links to unknown nodes were left out");
+    }
 }

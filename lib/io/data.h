@@ -4,6 +4,32 @@
 
 #include <gnn/io.h>
 #include <lib/base/base.h>
+#include <lib/io/text.h>
+
+/* ---- from files: each fills a zeroed data set but for its name; on failure the caller frees it, and the message names the file ---- */
+
+int gnn__data_read_npz(gnn_data_t *data, const char *path);
+/* NAME.content and NAME.cites, by either path. */
+int gnn__data_read_linqs(gnn_data_t *data, const char *path);
+/* A folder as OGB unpacks it. */
+int gnn__data_read_ogb(gnn_data_t *data, const char *path);
+int gnn__data_read_edge_list(gnn_data_t *data, const char *path);
+int gnn__data_read_graphml(gnn_data_t *data, const char *path);
+
+/* A set that is its links alone: no features, no labels, one split that holds nobody. */
+int gnn__data_bare(gnn_data_t *data, int64_t n, int64_t m, const int32_t *a, const int32_t *b);
+/* A class is a number below this, or below the number of nodes: labels are counted, and a file of a few bytes must not ask for gigabytes. */
+#define GNN__MOST_CLASSES 65536
+
+/* Classes by name: labels[k] is the place of words[k] among the names in the order of their bytes, -1 where it is empty. data->class_names and
+ * data->classes come from it. */
+int gnn__data_class_words(gnn_data_t *data, const gnn__text_t *text, const gnn__field_t *words,
+                          int64_t count, int32_t *labels);
+/* The optional arrays class_names and class_name_offsets. */
+int gnn__data_class_names(gnn_data_t *data, const gnn_arrays_t *arrays);
+void gnn__data_free_class_names(gnn_data_t *data);
+
+/* ---- parts ---- */
 
 /* Fills a zeroed data set from the arrays of a file, in whichever layout they are (docs/formats.md). On failure the caller frees it. */
 int gnn__data_read(gnn_data_t *data, const gnn_arrays_t *arrays);

@@ -5,9 +5,6 @@
 #include <lib/io/arrays.h>
 #include <math.h>
 
-/* A class is a number below this, or below the number of nodes: labels are counted, and a file of a few bytes must not ask for gigabytes. */
-enum { MOST_CLASSES = 65536 };
-
 typedef struct csr {
     int64_t rows, cols, nnz;
     int64_t *indptr;
@@ -152,7 +149,7 @@ static int read_labels(gnn_data_t *data, const gnn_arrays_t *arrays)
         return gnn__error(GNN_EFORMAT, "%s: %lld nodes, 1 to %d are possible", labels->name,
                           (long long)labels->count, INT32_MAX);
     data->n = labels->count;
-    int64_t most = data->n > MOST_CLASSES ? data->n : MOST_CLASSES;
+    int64_t most = data->n > GNN__MOST_CLASSES ? data->n : GNN__MOST_CLASSES;
     GNN_TRY(gnn__new(&data->labels, data->n, sizeof *data->labels, "labels"));
     for (int64_t i = 0; i < data->n; i++) {
         int64_t label = gnn__array_int(labels, i);
@@ -363,6 +360,7 @@ static int read_masks(gnn_data_t *data, const gnn_arrays_t *arrays)
 int gnn__data_read(gnn_data_t *data, const gnn_arrays_t *arrays)
 {
     GNN_TRY(read_labels(data, arrays));
+    GNN_TRY(gnn__data_class_names(data, arrays));
     GNN_TRY(read_edges(data, arrays));
     GNN_TRY(read_features(data, arrays));
     return read_masks(data, arrays);

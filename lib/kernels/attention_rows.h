@@ -69,6 +69,18 @@ GNN__INLINE void block_load(const gnn__attention_t *a, block_t *b, int64_t node,
         gnn__keep_pairs(a->dropout, b->n, b->i, b->j, a->heads, b->keep);
 }
 
+/* Calls f with the width as its last argument, as a constant where it is one of the usual ones, so that its loops unroll. */
+#define WITH_WIDTH(width, f, ...)                 \
+    do {                                          \
+        switch (width) {                          \
+        case 8: f(__VA_ARGS__, 8); break;         \
+        case 16: f(__VA_ARGS__, 16); break;       \
+        case 32: f(__VA_ARGS__, 32); break;       \
+        case 64: f(__VA_ARGS__, 64); break;       \
+        default: f(__VA_ARGS__, width);           \
+        }                                         \
+    } while (0)
+
 /* ---- scores ---- */
 
 GNN__INLINE gnn_real_t leaky(gnn_real_t x, gnn_real_t slope)
@@ -76,43 +88,55 @@ GNN__INLINE gnn_real_t leaky(gnn_real_t x, gnn_real_t slope)
     return x > 0 ? x : slope * x;
 }
 
-GNN__INLINE void scores_additive(const gnn__attention_t *a, const block_t *b, int e)
-{
-    const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]), *k = gnn__matrix_row(&a->k, b->j[e]);
-    for (int64_t h = 0; h < a->heads; h++)
-        b->score[e * a->heads + h] = leaky(q[h] + k[h], a->slope);
-}
-
-GNN__INLINE void scores_per_key(const gnn__attention_t *a, const block_t *b, int e, const bool dot)
-{
-    const int64_t group = a->heads / a->kv_heads;
-    const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]), *weight = a->a;
-    for (int64_t h = 0; h < a->heads; h++, q += a->d_k) {
-        const gnn_real_t *k = gnn__matrix_row(&a->k, b->j[e]) + h / group * a->d_k;
-        gnn_real_t sum = 0;
-        if (dot) {
-#pragma omp simd reduction(+ : sum)
-            for (int64_t c = 0; c < a->d_k; c++)
-                sum += q[c] * k[c];
-            sum *= a->scale;
-        } else {
-#pragma omp simd reduction(+ : sum)
-            for (int64_t c = 0; c < a->d_k; c++)
-                sum += weight[c] * leaky(q[c] + k[c], a->slope);
-            weight += a->d_k;
-        }
-        b->score[e * a->heads + h] = sum;
-    }
-}
-
-GNN__INLINE void block_scores(const gnn__attention_t *a, const block_t *b, const gnn__score_t kind)
+static void scores_additive(const gnn__attention_t *a, const block_t *b)
 {
     for (int e = 0; e < b->n; e++) {
-        if (kind == GNN__SCORE_ADDITIVE)
-            scores_additive(a, b, e);
-        else
-            scores_per_key(a, b, e, kind == GNN__SCORE_DOT);
+        const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]), *k = gnn__matrix_row(&a->k, b->j[e]);
+        for (int64_t h = 0; h < a->heads; h++)
+            b->score[e * a->heads + h] = leaky(q[h] + k[h], a->slope);
     }
+}
+
+GNN__INLINE void scores_dot(const gnn__attention_t *a, const block_t *b, const int64_t d_k)
+{
+    const int64_t group = a->heads / a->kv_heads;
+    for (int e = 0; e < b->n; e++) {
+        const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]), *keys = gnn__matrix_row(&a->k, b->j[e]);
+        for (int64_t h = 0; h < a->heads; h++, q += d_k) {
+            const gnn_real_t *k = keys + h / group * d_k;
+            gnn_real_t sum = 0;
+#pragma omp simd reduction(+ : sum)
+            for (int64_t c = 0; c < d_k; c++)
+                sum += q[c] * k[c];
+            b->score[e * a->heads + h] = a->scale * sum;
+        }
+    }
+}
+
+GNN__INLINE void scores_additive_v2(const gnn__attention_t *a, const block_t *b, const int64_t d_k)
+{
+    const int64_t group = a->heads / a->kv_heads;
+    for (int e = 0; e < b->n; e++) {
+        const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]), *keys = gnn__matrix_row(&a->k, b->j[e]), *weight = a->a, slope = a->slope;
+        for (int64_t h = 0; h < a->heads; h++, q += d_k, weight += d_k) {
+            const gnn_real_t *k = keys + h / group * d_k;
+            gnn_real_t sum = 0;
+#pragma omp simd reduction(+ : sum)
+            for (int64_t c = 0; c < d_k; c++)
+                sum += weight[c] * leaky(q[c] + k[c], slope);
+            b->score[e * a->heads + h] = sum;
+        }
+    }
+}
+
+static void block_scores(const gnn__attention_t *a, const block_t *b)
+{
+    if (a->score == GNN__SCORE_ADDITIVE)
+        scores_additive(a, b);
+    else if (a->score == GNN__SCORE_DOT)
+        WITH_WIDTH(a->d_k, scores_dot, a, b);
+    else
+        WITH_WIDTH(a->d_k, scores_additive_v2, a, b);
     for (int e = 0; a->bias.at && e < b->n; e++) {
         if (b->number[e] < 0 || b->number[e] >= a->biases)
             continue;

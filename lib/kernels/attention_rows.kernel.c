@@ -4,9 +4,7 @@
 
 enum { AHEAD = 8 };
 
-/* The functions below are written once with `kind` and d_v as constants to be, and stamped out per score. */
-
-/* y[c] += p x[c] for one head; the usual widths as constants, so that loops unroll. */
+/* y[c] += p x[c] for one head. */
 GNN__INLINE void add_scaled(gnn_real_t *y, gnn_real_t p, const gnn_real_t *x, int64_t n)
 {
 #pragma omp simd
@@ -63,17 +61,6 @@ GNN__INLINE void gather(const gnn__attention_t *a, const block_t *b, gnn_real_t 
     }
 }
 
-static void gather_any(const gnn__attention_t *a, const block_t *b, gnn_real_t *y)
-{
-    switch (a->d_v) {
-    case 8: gather(a, b, y, 8); break;
-    case 16: gather(a, b, y, 16); break;
-    case 32: gather(a, b, y, 32); break;
-    case 64: gather(a, b, y, 64); break;
-    default: gather(a, b, y, a->d_v);
-    }
-}
-
 static void take_block(const gnn__attention_t *a, const block_t *b, gnn_real_t *largest, gnn_real_t *sum, gnn_real_t *y)
 {
     rescale(a, b, largest, sum, y);
@@ -84,7 +71,7 @@ static void take_block(const gnn__attention_t *a, const block_t *b, gnn_real_t *
     for (int e = 0; (b->weighs || b->drops) && e < b->n; e++)
         for (int64_t x = e * a->heads; x < (e + 1) * a->heads; x++)
             b->alpha[x] *= factor(b, e, x);
-    gather_any(a, b, y);
+    WITH_WIDTH(a->d_v, gather, a, b, y);
 }
 
 static void finish_row(const gnn__attention_t *a, gnn_real_t *largest, const gnn_real_t *sum, gnn_real_t *y)
@@ -97,7 +84,7 @@ static void finish_row(const gnn__attention_t *a, gnn_real_t *largest, const gnn
     }
 }
 
-GNN__INLINE void forward_rows(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch, const gnn__score_t kind)
+static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch)
 {
     block_t b = block_at(a, scratch);
     for (int64_t row = row0; row < row1; row++) {
@@ -111,7 +98,7 @@ GNN__INLINE void forward_rows(const gnn__attention_t *a, int64_t row0, int64_t r
             memset(y, 0, sizeof *y * (size_t)(a->heads * a->d_v));
         for (int64_t at = gnn__pairs_from(&a->pairs, row); at < to; at += PAIRS) {
             block_load(a, &b, i, at, to);
-            block_scores(a, &b, kind);
+            block_scores(a, &b);
             take_block(a, &b, largest, sum, y);
         }
         if (a->last)
@@ -151,17 +138,6 @@ GNN__INLINE void load_products(const gnn__attention_t *a, const block_t *b, cons
     }
 }
 
-static void load_products_any(const gnn__attention_t *a, const block_t *b)
-{
-    switch (a->d_v) {
-    case 8: load_products(a, b, 8); break;
-    case 16: load_products(a, b, 16); break;
-    case 32: load_products(a, b, 32); break;
-    case 64: load_products(a, b, 64); break;
-    default: load_products(a, b, a->d_v);
-    }
-}
-
 /* grad becomes the gradient of the score. */
 static void score_grads(const gnn__attention_t *a, const block_t *b)
 {
@@ -194,34 +170,64 @@ static void bias_grads(const gnn__attention_t *a, const block_t *b)
     }
 }
 
-/* The score's derivative by one side (`d`, whose heads are `own` numbers apart), and by the row's parameters. */
-GNN__INLINE void pair_grad(const gnn__attention_t *a, const block_t *b, int e, gnn_real_t *d, const bool by_sender, gnn_real_t *d_a, const gnn__score_t kind)
+/* ---- the scores' derivatives: by the receiver's row, or by the sender's, and by the row's own parameters ---- */
+
+static void additive_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t *d)
 {
-    const int64_t group = a->heads / a->kv_heads, d_k = a->d_k;
-    const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]), *k = gnn__matrix_row(&a->k, b->j[e]), *grad = b->grad + e * a->heads;
-    if (kind == GNN__SCORE_ADDITIVE) {
+    for (int e = 0; e < b->n; e++) {
+        const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]), *k = gnn__matrix_row(&a->k, b->j[e]), *grad = b->grad + e * a->heads;
         for (int64_t h = 0; h < a->heads; h++)
             d[h] += q[h] + k[h] > 0 ? grad[h] : a->slope * grad[h];
-        return;
-    }
-    for (int64_t h = 0; h < a->heads; h++) {
-        const gnn_real_t *qh = q + h * d_k, *kh = k + h / group * d_k;
-        gnn_real_t *dh = d + (by_sender ? h / group : h) * d_k;
-        if (kind == GNN__SCORE_DOT) {
-            add_scaled(dh, a->scale * grad[h], by_sender ? qh : kh, d_k);
-            continue;
-        }
-        const gnn_real_t *weight = a->a + h * d_k;
-#pragma omp simd
-        for (int64_t c = 0; c < d_k; c++)
-            dh[c] += grad[h] * weight[c] * (qh[c] + kh[c] > 0 ? 1 : a->slope);
-#pragma omp simd
-        for (int64_t c = 0; c < (d_a ? d_k : 0); c++)
-            d_a[h * d_k + c] += grad[h] * leaky(qh[c] + kh[c], a->slope);
     }
 }
 
-GNN__INLINE void receive_rows(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch, gnn_real_t *d_a, const gnn__score_t kind)
+GNN__INLINE void dot_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t *d, const int64_t d_k)
+{
+    const int64_t group = a->heads / a->kv_heads;
+    for (int e = 0; e < b->n; e++) {
+        const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]), *k = gnn__matrix_row(&a->k, b->j[e]), *grad = b->grad + e * a->heads;
+        for (int64_t h = 0; h < a->heads; h++) {
+            const int64_t at_q = h * d_k, at_k = h / group * d_k;
+            add_scaled(d + (a->transposed ? at_k : at_q), a->scale * grad[h], a->transposed ? q + at_q : k + at_k, d_k);
+        }
+    }
+}
+
+GNN__INLINE void v2_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t *d, gnn_real_t *d_a, const int64_t d_k)
+{
+    const int64_t group = a->heads / a->kv_heads;
+    const gnn_real_t slope = a->slope;
+    for (int e = 0; e < b->n; e++) {
+        const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]), *keys = gnn__matrix_row(&a->k, b->j[e]), *weight = a->a;
+        for (int64_t h = 0; h < a->heads; h++, q += d_k, weight += d_k) {
+            const gnn_real_t *k = keys + h / group * d_k, grad = b->grad[e * a->heads + h];
+            gnn_real_t *d_row = d + (a->transposed ? h / group : h) * d_k;
+#pragma omp simd
+            for (int64_t c = 0; c < d_k; c++)
+                d_row[c] += grad * weight[c] * (q[c] + k[c] > 0 ? 1 : slope);
+            if (!d_a)
+                continue;
+#pragma omp simd
+            for (int64_t c = 0; c < d_k; c++)
+                d_a[h * d_k + c] += grad * leaky(q[c] + k[c], slope);
+        }
+    }
+}
+
+/* d: the row of d_q, or where rows are senders of d_k. */
+static void block_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t *d, gnn_real_t *d_a)
+{
+    if (a->score == GNN__SCORE_ADDITIVE)
+        additive_grads(a, b, d);
+    else if (a->score == GNN__SCORE_DOT)
+        WITH_WIDTH(a->d_k, dot_grads, a, b, d);
+    else
+        WITH_WIDTH(a->d_k, v2_grads, a, b, d, d_a);
+}
+
+/* ---- the two passes ---- */
+
+static void receive(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch, gnn_real_t *d_a)
 {
     block_t b = block_at(a, scratch);
     gnn_real_t *unwanted = b.grad + PAIRS * a->heads; /* d_q, where only d_a is asked for */
@@ -230,76 +236,47 @@ GNN__INLINE void receive_rows(const gnn__attention_t *a, int64_t row0, int64_t r
         gnn_real_t *d_q = a->d_q.at ? gnn__matrix_row(&a->d_q, i) : d_a ? unwanted : NULL;
         for (int64_t at = gnn__pairs_from(&a->pairs, row); at < to; at += PAIRS) {
             block_load(a, &b, i, at, to);
-            block_scores(a, &b, kind);
+            block_scores(a, &b);
             load_alpha(a, &b);
-            load_products_any(a, &b);
+            WITH_WIDTH(a->d_v, load_products, a, &b);
             weight_grads(a, &b);
             score_grads(a, &b);
             bias_grads(a, &b);
-            for (int e = 0; d_q && e < b.n; e++)
-                pair_grad(a, &b, e, d_q, false, d_a, kind);
+            if (d_q)
+                block_grads(a, &b, d_q, d_a);
         }
     }
 }
 
 /* d_v_j += sum over receivers of alpha dY_i. */
-static void value_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t *d_v)
+GNN__INLINE void value_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t *d, const int64_t d_v)
 {
     const int64_t group = a->heads / a->kv_heads;
     for (int e = 0; e < b->n; e++) {
         const gnn_real_t *dy = gnn__matrix_row(&a->dy, b->i[e]);
+        prefetch(&a->dy, b->i, e, b->n, a->heads * d_v);
         for (int64_t h = 0, x = e * a->heads; h < a->heads; h++, x++)
-            add_scaled(d_v + h / group * a->d_v, b->alpha[x] * factor(b, e, x), dy + h * a->d_v, a->d_v);
+            add_scaled(d + h / group * d_v, b->alpha[x] * factor(b, e, x), dy + h * d_v, d_v);
     }
 }
 
-GNN__INLINE void send_rows(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch, const gnn__score_t kind)
+static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch)
 {
     block_t b = block_at(a, scratch);
     for (int64_t row = row0; row < row1; row++) {
         const int64_t j = gnn__pairs_node(&a->pairs, row), to = gnn__pairs_to(&a->pairs, row);
         for (int64_t at = gnn__pairs_from(&a->pairs, row); at < to; at += PAIRS) {
             block_load(a, &b, j, at, to);
-            block_scores(a, &b, kind);
+            block_scores(a, &b);
             load_alpha(a, &b);
             if (a->d_v_rows.at)
-                value_grads(a, &b, gnn__matrix_row(&a->d_v_rows, j));
+                WITH_WIDTH(a->d_v, value_grads, a, &b, gnn__matrix_row(&a->d_v_rows, j));
             if (!a->d_k_rows.at)
                 continue;
-            load_products_any(a, &b);
+            WITH_WIDTH(a->d_v, load_products, a, &b);
             score_grads(a, &b);
-            for (int e = 0; e < b.n; e++)
-                pair_grad(a, &b, e, gnn__matrix_row(&a->d_k_rows, j), true, NULL, kind);
+            block_grads(a, &b, gnn__matrix_row(&a->d_k_rows, j), NULL);
         }
-    }
-}
-
-/* ---- one copy per score ---- */
-
-static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch)
-{
-    switch (a->score) {
-    case GNN__SCORE_DOT: forward_rows(a, row0, row1, scratch, GNN__SCORE_DOT); break;
-    case GNN__SCORE_ADDITIVE: forward_rows(a, row0, row1, scratch, GNN__SCORE_ADDITIVE); break;
-    case GNN__SCORE_ADDITIVE_V2: forward_rows(a, row0, row1, scratch, GNN__SCORE_ADDITIVE_V2); break;
-    }
-}
-
-static void receive(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch, gnn_real_t *d_a)
-{
-    switch (a->score) {
-    case GNN__SCORE_DOT: receive_rows(a, row0, row1, scratch, d_a, GNN__SCORE_DOT); break;
-    case GNN__SCORE_ADDITIVE: receive_rows(a, row0, row1, scratch, d_a, GNN__SCORE_ADDITIVE); break;
-    case GNN__SCORE_ADDITIVE_V2: receive_rows(a, row0, row1, scratch, d_a, GNN__SCORE_ADDITIVE_V2); break;
-    }
-}
-
-static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch)
-{
-    switch (a->score) {
-    case GNN__SCORE_DOT: send_rows(a, row0, row1, scratch, GNN__SCORE_DOT); break;
-    case GNN__SCORE_ADDITIVE: send_rows(a, row0, row1, scratch, GNN__SCORE_ADDITIVE); break;
-    case GNN__SCORE_ADDITIVE_V2: send_rows(a, row0, row1, scratch, GNN__SCORE_ADDITIVE_V2); break;
     }
 }
 

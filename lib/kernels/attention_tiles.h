@@ -105,7 +105,7 @@ GNN__INLINE void wide_product(const gnn_real_t *const *a, const gnn_real_t *b, i
 }
 
 /* `width` (whole registers) columns of the product of up to GROUP rows. */
-static inline void product(const gnn_real_t *const *a, int rows, const gnn_real_t *b, int64_t ldb, int64_t from, int64_t to, gnn_real_t *out, int64_t ldo,
+static __attribute__((noinline)) void product(const gnn_real_t *const *a, int rows, const gnn_real_t *b, int64_t ldb, int64_t from, int64_t to, gnn_real_t *out, int64_t ldo,
                            int64_t width, bool add)
 {
     if (rows == GROUP) {

@@ -1,13 +1,16 @@
-/* Dropout's multipliers for many places at once: the counters and keys are those of gnn__dropout_draw, sixteen of them side by side. */
+/* Dropout's multipliers for many places at once: the counters and keys are those of
+ * gnn__dropout_draw, sixteen of them side by side. */
 #include <lib/kernels/elementwise.h>
 #include <lib/kernels/isa.h>
 
 enum { LANES = 16, ROUNDS = 10 };
 
 /* words[w][lane] is word w of Philox for the counter (a[lane], b[lane], step, stream << 8). */
-static void philox_lanes(const gnn__dropout_t *d, const uint32_t a[LANES], const uint32_t b[LANES], uint32_t words[4][LANES])
+static void philox_lanes(const gnn__dropout_t *d, const uint32_t a[LANES], const uint32_t b[LANES],
+                         uint32_t words[4][LANES])
 {
-    uint32_t *c0 = words[0], *c1 = words[1], *c2 = words[2], *c3 = words[3], k0 = d->key[0], k1 = d->key[1];
+    uint32_t *c0 = words[0], *c1 = words[1], *c2 = words[2], *c3 = words[3], k0 = d->key[0],
+             k1 = d->key[1];
     for (int l = 0; l < LANES; l++) {
         c0[l] = a[l];
         c1[l] = b[l];
@@ -18,7 +21,8 @@ static void philox_lanes(const gnn__dropout_t *d, const uint32_t a[LANES], const
 #pragma omp simd
         for (int l = 0; l < LANES; l++) {
             uint64_t p0 = (uint64_t)0xD2511F53u * c0[l], p1 = (uint64_t)0xCD9E8D57u * c2[l];
-            uint32_t next0 = (uint32_t)(p1 >> 32) ^ c1[l] ^ k0, next2 = (uint32_t)(p0 >> 32) ^ c3[l] ^ k1;
+            uint32_t next0 = (uint32_t)(p1 >> 32) ^ c1[l] ^ k0,
+                     next2 = (uint32_t)(p0 >> 32) ^ c3[l] ^ k1;
             c1[l] = (uint32_t)p1;
             c3[l] = (uint32_t)p0;
             c0[l] = next0;
@@ -30,7 +34,8 @@ static void philox_lanes(const gnn__dropout_t *d, const uint32_t a[LANES], const
 }
 
 /* Multipliers of LANES blocks of eight columns. */
-static void keep_blocks(const gnn__dropout_t *d, const uint32_t a[LANES], const uint32_t b[LANES], gnn_real_t keep[LANES][8])
+static void keep_blocks(const gnn__dropout_t *d, const uint32_t a[LANES], const uint32_t b[LANES],
+                        gnn_real_t keep[LANES][8])
 {
     uint32_t words[4][LANES];
     philox_lanes(d, a, b, words);
@@ -57,7 +62,8 @@ static void apply(int64_t n, const gnn_real_t *keep, const gnn_real_t *x, bool a
     }
 }
 
-static void matrix(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx, bool add, gnn_real_t *y, int64_t ldy)
+static void matrix(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t cols,
+                   const gnn_real_t *x, int64_t ldx, bool add, gnn_real_t *y, int64_t ldy)
 {
     const int64_t blocks = (cols + 7) / 8;
     int64_t r = 0, block = 0, at_r[LANES], at_block[LANES];
@@ -83,7 +89,8 @@ static void matrix(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t c
     }
 }
 
-static void sparse(const gnn__dropout_t *d, int64_t from, int64_t to, const int64_t *indptr, const int32_t *indices, const gnn_real_t *values, gnn_real_t *y)
+static void sparse(const gnn__dropout_t *d, int64_t from, int64_t to, const int64_t *indptr,
+                   const int32_t *indices, const gnn_real_t *values, gnn_real_t *y)
 {
     uint32_t a[LANES] = {0}, b[LANES] = {0}, words[4][LANES];
     int64_t row = from;

@@ -1,6 +1,7 @@
-/* Inner loops over rows and columns of dense matrices, one const table per subject and instruction set (isa.h). All are serial: the ops divide the rows.
- * Where a function takes `add`, it adds to its output if true and overwrites it otherwise. Outputs may be the inputs themselves, but may not overlap them
- * otherwise. */
+/* Inner loops over rows and columns of dense matrices, one const table per subject and instruction
+ * set (isa.h). All are serial: the ops divide the rows. Where a function takes `add`, it adds to
+ * its output if true and overwrites it otherwise. Outputs may be the inputs themselves, but may not
+ * overlap them otherwise. */
 #ifndef GNN_KERNELS_ELEMENTWISE_H
 #define GNN_KERNELS_ELEMENTWISE_H
 
@@ -14,22 +15,34 @@ typedef struct gnn__elementwise_kernels {
     gnn_real_t (*max)(int64_t n, const gnn_real_t *x); /* n > 0 */
     double (*sum)(int64_t n, const gnn_real_t *x);
     double (*dot)(int64_t n, const gnn_real_t *x, const gnn_real_t *y);
-    void (*scale)(int64_t n, gnn_real_t alpha, const gnn_real_t *x, bool add, gnn_real_t *y); /* y (+)= alpha x */
-    void (*mix)(int64_t n, gnn_real_t alpha, const gnn_real_t *x, gnn_real_t beta, const gnn_real_t *z, gnn_real_t *y); /* y = alpha x + beta z */
-    void (*multiply)(int64_t n, const gnn_real_t *x, const gnn_real_t *z, bool add, gnn_real_t *y); /* y (+)= x z */
-    void (*activate)(gnn_activation_t kind, gnn_real_t slope, int64_t n, const gnn_real_t *x, gnn_real_t *y);
+    void (*scale)(int64_t n, gnn_real_t alpha, const gnn_real_t *x, bool add,
+                  gnn_real_t *y); /* y (+)= alpha x */
+    void (*mix)(int64_t n, gnn_real_t alpha, const gnn_real_t *x, gnn_real_t beta,
+                const gnn_real_t *z, gnn_real_t *y); /* y = alpha x + beta z */
+    void (*multiply)(int64_t n, const gnn_real_t *x, const gnn_real_t *z, bool add,
+                     gnn_real_t *y); /* y (+)= x z */
+    void (*activate)(gnn_activation_t kind, gnn_real_t slope, int64_t n, const gnn_real_t *x,
+                     gnn_real_t *y);
     /* dx (+)= dy f'(x). `t` is y where gnn__activation_from_output says so, else x. */
-    void (*activate_grad)(gnn_activation_t kind, gnn_real_t slope, int64_t n, const gnn_real_t *t, const gnn_real_t *dy, bool add, gnn_real_t *dx);
+    void (*activate_grad)(gnn_activation_t kind, gnn_real_t slope, int64_t n, const gnn_real_t *t,
+                          const gnn_real_t *dy, bool add, gnn_real_t *dx);
     /* y = sum over k of values[k] (1 if NULL) times row indices[k] of w; width n. */
-    void (*sparse_row)(int64_t n, int64_t count, const int32_t *indices, const gnn_real_t *values, const gnn_real_t *w, int64_t ldw, gnn_real_t *y);
-    /* Losses of one row, added up, and their gradients times `scale` in g (unless NULL); t are the targets. Cross-entropy of logits: max(x, 0) - x t +
-     * log(1 + e^-|x|); squares: (x - t)^2. */
-    double (*binary_cross_entropy)(int64_t n, const gnn_real_t *x, const gnn_real_t *t, gnn_real_t scale, gnn_real_t *g);
-    double (*squared)(int64_t n, const gnn_real_t *x, const gnn_real_t *t, gnn_real_t scale, gnn_real_t *g);
-    /* PyTorch's GRUCell on one row: xg and hg are the gates (r, z, n) from x and h. `keep` receives r, z, n and h's share of n (4d), or is NULL. */
-    void (*gru)(int64_t d, const gnn_real_t *xg, const gnn_real_t *hg, const gnn_real_t *h, gnn_real_t *y, gnn_real_t *keep);
-    /* Gradients of the sums inside the gates: `inner` (4d) receives dr, dz, dn (of xg) and dn of hg; dh_share = z dy. */
-    void (*gru_grad)(int64_t d, const gnn_real_t *keep, const gnn_real_t *h, const gnn_real_t *dy, gnn_real_t *inner, gnn_real_t *dh_share);
+    void (*sparse_row)(int64_t n, int64_t count, const int32_t *indices, const gnn_real_t *values,
+                       const gnn_real_t *w, int64_t ldw, gnn_real_t *y);
+    /* Losses of one row, added up, and their gradients times `scale` in g (unless NULL); t are the
+     * targets. Cross-entropy of logits: max(x, 0) - x t + log(1 + e^-|x|); squares: (x - t)^2. */
+    double (*binary_cross_entropy)(int64_t n, const gnn_real_t *x, const gnn_real_t *t,
+                                   gnn_real_t scale, gnn_real_t *g);
+    double (*squared)(int64_t n, const gnn_real_t *x, const gnn_real_t *t, gnn_real_t scale,
+                      gnn_real_t *g);
+    /* PyTorch's GRUCell on one row: xg and hg are the gates (r, z, n) from x and h. `keep` receives
+     * r, z, n and h's share of n (4d), or is NULL. */
+    void (*gru)(int64_t d, const gnn_real_t *xg, const gnn_real_t *hg, const gnn_real_t *h,
+                gnn_real_t *y, gnn_real_t *keep);
+    /* Gradients of the sums inside the gates: `inner` (4d) receives dr, dz, dn (of xg) and dn of
+     * hg; dh_share = z dy. */
+    void (*gru_grad)(int64_t d, const gnn_real_t *keep, const gnn_real_t *h, const gnn_real_t *dy,
+                     gnn_real_t *inner, gnn_real_t *dh_share);
 } gnn__elementwise_kernels_t;
 const gnn__elementwise_kernels_t *gnn__elementwise_kernels(void);
 
@@ -37,33 +50,46 @@ const gnn__elementwise_kernels_t *gnn__elementwise_kernels(void);
 bool gnn__activation_from_output(gnn_activation_t kind, gnn_real_t slope);
 
 typedef struct gnn__row_kernels {
-    /* y = gain (x - mean) rstd + shift over one row; gain, shift may be NULL. stats receives mean and rstd; rms: mean is 0. */
-    void (*norm)(bool rms, int64_t n, const gnn_real_t *x, const gnn_real_t *gain, const gnn_real_t *shift, gnn_real_t eps, gnn_real_t *y, gnn_real_t stats[2]);
-    void (*norm_grad)(bool rms, int64_t n, const gnn_real_t *x, const gnn_real_t *gain, const gnn_real_t *dy, const gnn_real_t stats[2], bool add, gnn_real_t *dx);
+    /* y = gain (x - mean) rstd + shift over one row; gain, shift may be NULL. stats receives mean
+     * and rstd; rms: mean is 0. */
+    void (*norm)(bool rms, int64_t n, const gnn_real_t *x, const gnn_real_t *gain,
+                 const gnn_real_t *shift, gnn_real_t eps, gnn_real_t *y, gnn_real_t stats[2]);
+    void (*norm_grad)(bool rms, int64_t n, const gnn_real_t *x, const gnn_real_t *gain,
+                      const gnn_real_t *dy, const gnn_real_t stats[2], bool add, gnn_real_t *dx);
     /* y = x factor[c] + offset[c] */
-    void (*affine)(int64_t n, const gnn_real_t *x, const gnn_real_t *factor, const gnn_real_t *offset, gnn_real_t *y);
+    void (*affine)(int64_t n, const gnn_real_t *x, const gnn_real_t *factor,
+                   const gnn_real_t *offset, gnn_real_t *y);
     /* dx (+)= p[c] dy + q[c] (x - center[c]) + r[c] */
-    void (*affine_grad)(int64_t n, const gnn_real_t *dy, const gnn_real_t *x, const gnn_real_t *center, const gnn_real_t *p, const gnn_real_t *q,
+    void (*affine_grad)(int64_t n, const gnn_real_t *dy, const gnn_real_t *x,
+                        const gnn_real_t *center, const gnn_real_t *p, const gnn_real_t *q,
                         const gnn_real_t *r, bool add, gnn_real_t *dx);
 
-    /* Sums down columns into `sums` (cols), overwritten: blocks of rows add up in gnn_real_t, the blocks in double. */
+    /* Sums down columns into `sums` (cols), overwritten: blocks of rows add up in gnn_real_t, the
+     * blocks in double. */
     void (*column_sum)(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx, double *sums);
     /* of (x - center[c])^2 */
-    void (*column_square)(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx, const gnn_real_t *center, double *sums);
+    void (*column_square)(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx,
+                          const gnn_real_t *center, double *sums);
     /* of dy (x - center[c]) */
-    void (*column_product)(int64_t rows, int64_t cols, const gnn_real_t *dy, int64_t ldy, const gnn_real_t *x, int64_t ldx, const gnn_real_t *center, double *sums);
+    void (*column_product)(int64_t rows, int64_t cols, const gnn_real_t *dy, int64_t ldy,
+                           const gnn_real_t *x, int64_t ldx, const gnn_real_t *center, double *sums);
     /* of dy (x - mean[r]) rstd[r]; stats is (rows x 2) */
-    void (*column_normal)(int64_t rows, int64_t cols, const gnn_real_t *dy, int64_t ldy, const gnn_real_t *x, int64_t ldx, const gnn_real_t *stats, double *sums);
+    void (*column_normal)(int64_t rows, int64_t cols, const gnn_real_t *dy, int64_t ldy,
+                          const gnn_real_t *x, int64_t ldx, const gnn_real_t *stats, double *sums);
     /* of dy[r][c / width] x[r][c] */
-    void (*column_heads)(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *dy, int64_t ldy, const gnn_real_t *x, int64_t ldx, double *sums);
+    void (*column_heads)(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *dy,
+                         int64_t ldy, const gnn_real_t *x, int64_t ldx, double *sums);
 } gnn__row_kernels_t;
 const gnn__row_kernels_t *gnn__row_kernels(void);
 
 typedef struct gnn__dropout_kernels {
     /* y (+)= x times its multipliers, for `rows` rows of which the first is number `row`. */
-    void (*matrix)(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx, bool add, gnn_real_t *y, int64_t ldy);
-    /* y[k] = values[k] (1 if NULL) times the multiplier of (row, indices[k]) for the stored numbers of rows from..to - 1. */
-    void (*sparse)(const gnn__dropout_t *d, int64_t from, int64_t to, const int64_t *indptr, const int32_t *indices, const gnn_real_t *values, gnn_real_t *y);
+    void (*matrix)(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t cols,
+                   const gnn_real_t *x, int64_t ldx, bool add, gnn_real_t *y, int64_t ldy);
+    /* y[k] = values[k] (1 if NULL) times the multiplier of (row, indices[k]) for the stored numbers
+     * of rows from..to - 1. */
+    void (*sparse)(const gnn__dropout_t *d, int64_t from, int64_t to, const int64_t *indptr,
+                   const int32_t *indices, const gnn_real_t *values, gnn_real_t *y);
 } gnn__dropout_kernels_t;
 const gnn__dropout_kernels_t *gnn__dropout_kernels(void);
 

@@ -1,4 +1,5 @@
-/* Functions of single elements: activations and their derivatives, sums, products, the GRU cell, and one row of a sparse product. */
+/* Functions of single elements: activations and their derivatives, sums, products, the GRU cell,
+ * and one row of a sparse product. */
 #include <lib/kernels/elementwise.h>
 #include <lib/kernels/isa.h>
 #include <lib/kernels/real_math.h>
@@ -16,13 +17,13 @@
 #endif
 
 /* y[k] = the formula in v = x[k]. */
-#define MAP(how, formula)                 \
-    do {                                  \
-        how                               \
-        for (int64_t k = 0; k < n; k++) { \
-            const gnn_real_t v = x[k];    \
-            y[k] = (formula);             \
-        }                                 \
+#define MAP(how, formula)                   \
+    do {                                    \
+        how for (int64_t k = 0; k < n; k++) \
+        {                                   \
+            const gnn_real_t v = x[k];      \
+            y[k] = (formula);               \
+        }                                   \
     } while (0)
 
 static void scale_row(int64_t n, gnn_real_t alpha, const gnn_real_t *x, bool add, gnn_real_t *y)
@@ -36,38 +37,47 @@ static void scale_row(int64_t n, gnn_real_t alpha, const gnn_real_t *x, bool add
         y[k] += alpha * x[k];
 }
 
-static void activate(gnn_activation_t kind, gnn_real_t slope, int64_t n, const gnn_real_t *x, gnn_real_t *y)
+static void activate(gnn_activation_t kind, gnn_real_t slope, int64_t n, const gnn_real_t *x,
+                     gnn_real_t *y)
 {
     switch (kind) {
     case GNN_RELU: MAP(SIMD, v <= 0 ? 0 : v); break;
     case GNN_LEAKY_RELU: MAP(SIMD, v > 0 ? v : v * slope); break;
     case GNN_ELU: MAP(SIMD, v > 0 ? v : gnn__expm1_negative(v)); break;
-    case GNN_GELU: MAP(SIMD_IN_FLOAT, R(0.5) * v * (1 + gnn__erf(v * R(0.70710678118654752)))); break;
-    case GNN_GELU_TANH: MAP(SIMD_IN_FLOAT, R(0.5) * v * (1 + gnn__tanh(R(0.79788456080286536) * (v + R(0.044715) * v * v * v)))); break;
+    case GNN_GELU:
+        MAP(SIMD_IN_FLOAT, R(0.5) * v * (1 + gnn__erf(v * R(0.70710678118654752))));
+        break;
+    case GNN_GELU_TANH:
+        MAP(SIMD_IN_FLOAT,
+            R(0.5) * v * (1 + gnn__tanh(R(0.79788456080286536) * (v + R(0.044715) * v * v * v))));
+        break;
     case GNN_SILU: MAP(SIMD, v * gnn__sigmoid(v)); break;
     case GNN_TANH: MAP(SIMD_IN_FLOAT, gnn__tanh(v)); break;
     case GNN_SIGMOID: MAP(SIMD, gnn__sigmoid(v)); break;
-    case GNN_SOFTPLUS: MAP(SIMD_IN_FLOAT, v > 20 ? v : (v > 0 ? v : 0) + gnn__softplus_negative(v > 0 ? -v : v)); break;
+    case GNN_SOFTPLUS:
+        MAP(SIMD_IN_FLOAT, v > 20 ? v : (v > 0 ? v : 0) + gnn__softplus_negative(v > 0 ? -v : v));
+        break;
     default: scale_row(n, 1, x, false, y); break;
     }
 }
 
-/* dx (+)= dy times the formula in v = t[k]. Two loops: a sum must never read what is to be overwritten. */
-#define GRADIENT(how, formula)                \
-    do {                                      \
-        if (add) {                            \
-            how                               \
-            for (int64_t k = 0; k < n; k++) { \
-                const gnn_real_t v = t[k];    \
-                dx[k] += dy[k] * (formula);   \
-            }                                 \
-        } else {                              \
-            how                               \
-            for (int64_t k = 0; k < n; k++) { \
-                const gnn_real_t v = t[k];    \
-                dx[k] = dy[k] * (formula);    \
-            }                                 \
-        }                                     \
+/* dx (+)= dy times the formula in v = t[k]. Two loops: a sum must never read what is to be
+ * overwritten. */
+#define GRADIENT(how, formula)                  \
+    do {                                        \
+        if (add) {                              \
+            how for (int64_t k = 0; k < n; k++) \
+            {                                   \
+                const gnn_real_t v = t[k];      \
+                dx[k] += dy[k] * (formula);     \
+            }                                   \
+        } else {                                \
+            how for (int64_t k = 0; k < n; k++) \
+            {                                   \
+                const gnn_real_t v = t[k];      \
+                dx[k] = dy[k] * (formula);      \
+            }                                   \
+        }                                       \
     } while (0)
 
 static inline gnn_real_t gelu_slope(gnn_real_t v)
@@ -89,7 +99,8 @@ static inline gnn_real_t silu_slope(gnn_real_t v)
     return s * (1 + v * (1 - s));
 }
 
-static void activate_grad(gnn_activation_t kind, gnn_real_t slope, int64_t n, const gnn_real_t *t, const gnn_real_t *dy, bool add, gnn_real_t *dx)
+static void activate_grad(gnn_activation_t kind, gnn_real_t slope, int64_t n, const gnn_real_t *t,
+                          const gnn_real_t *dy, bool add, gnn_real_t *dx)
 {
     switch (kind) {
     case GNN_RELU: GRADIENT(SIMD, v <= 0 ? R(0) : R(1)); break;
@@ -171,7 +182,8 @@ static double dot_row(int64_t n, const gnn_real_t *x, const gnn_real_t *y)
     return total;
 }
 
-static void mix_row(int64_t n, gnn_real_t alpha, const gnn_real_t *x, gnn_real_t beta, const gnn_real_t *z, gnn_real_t *y)
+static void mix_row(int64_t n, gnn_real_t alpha, const gnn_real_t *x, gnn_real_t beta,
+                    const gnn_real_t *z, gnn_real_t *y)
 {
     MAP(SIMD, alpha * v + beta * z[k]);
 }
@@ -192,8 +204,11 @@ typedef gnn_real_t vector_t __attribute__((vector_size(64), aligned(sizeof(gnn_r
 enum { LANES = sizeof(vector_t) / sizeof(gnn_real_t) };
 
 /* A constant number of vectors at a time, so that the sums stay in registers. */
-static inline __attribute__((always_inline)) void sparse_vectors(int vectors, int64_t count, const int32_t *indices, const gnn_real_t *values, const gnn_real_t *w,
-                                                                 int64_t ldw, gnn_real_t *y)
+static inline __attribute__((always_inline)) void sparse_vectors(int vectors, int64_t count,
+                                                                 const int32_t *indices,
+                                                                 const gnn_real_t *values,
+                                                                 const gnn_real_t *w, int64_t ldw,
+                                                                 gnn_real_t *y)
 {
     vector_t sum[4] = {{0}};
     for (int64_t k = 0; k < count; k++) {
@@ -206,7 +221,8 @@ static inline __attribute__((always_inline)) void sparse_vectors(int vectors, in
         ((vector_t *)y)[v] = sum[v];
 }
 
-static void sparse_rest(int64_t width, int64_t count, const int32_t *indices, const gnn_real_t *values, const gnn_real_t *w, int64_t ldw, gnn_real_t *y)
+static void sparse_rest(int64_t width, int64_t count, const int32_t *indices,
+                        const gnn_real_t *values, const gnn_real_t *w, int64_t ldw, gnn_real_t *y)
 {
     gnn_real_t sum[LANES] = {0};
     for (int64_t k = 0; k < count; k++) {
@@ -219,7 +235,8 @@ static void sparse_rest(int64_t width, int64_t count, const int32_t *indices, co
         y[c] = sum[c];
 }
 
-static void sparse_row(int64_t n, int64_t count, const int32_t *indices, const gnn_real_t *values, const gnn_real_t *w, int64_t ldw, gnn_real_t *y)
+static void sparse_row(int64_t n, int64_t count, const int32_t *indices, const gnn_real_t *values,
+                       const gnn_real_t *w, int64_t ldw, gnn_real_t *y)
 {
     int64_t c = 0;
     for (; n - c >= 4 * LANES; c += 4 * LANES)
@@ -230,35 +247,34 @@ static void sparse_row(int64_t n, int64_t count, const int32_t *indices, const g
         sparse_rest(n - c, count, indices, values, w + c, ldw, y + c);
 }
 
-static double binary_cross_entropy(int64_t n, const gnn_real_t *x, const gnn_real_t *t, gnn_real_t scale, gnn_real_t *g)
+static double binary_cross_entropy(int64_t n, const gnn_real_t *x, const gnn_real_t *t,
+                                   gnn_real_t scale, gnn_real_t *g)
 {
     gnn_real_t sum = 0;
     SIMD_SUM_IN_FLOAT
     for (int64_t k = 0; k < n; k++)
         sum += (x[k] > 0 ? x[k] : 0) - x[k] * t[k] + gnn__softplus_negative(x[k] > 0 ? -x[k] : x[k]);
     if (g) {
-        SIMD
-        for (int64_t k = 0; k < n; k++)
-            g[k] = (gnn__sigmoid(x[k]) - t[k]) * scale;
+        SIMD for (int64_t k = 0; k < n; k++) g[k] = (gnn__sigmoid(x[k]) - t[k]) * scale;
     }
     return (double)sum;
 }
 
-static double squared(int64_t n, const gnn_real_t *x, const gnn_real_t *t, gnn_real_t scale, gnn_real_t *g)
+static double squared(int64_t n, const gnn_real_t *x, const gnn_real_t *t, gnn_real_t scale,
+                      gnn_real_t *g)
 {
     gnn_real_t sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t k = 0; k < n; k++)
         sum += (x[k] - t[k]) * (x[k] - t[k]);
     if (g) {
-        SIMD
-        for (int64_t k = 0; k < n; k++)
-            g[k] = 2 * (x[k] - t[k]) * scale;
+        SIMD for (int64_t k = 0; k < n; k++) g[k] = 2 * (x[k] - t[k]) * scale;
     }
     return (double)sum;
 }
 
-static void gru(int64_t d, const gnn_real_t *xg, const gnn_real_t *hg, const gnn_real_t *h, gnn_real_t *y, gnn_real_t *keep)
+static void gru(int64_t d, const gnn_real_t *xg, const gnn_real_t *hg, const gnn_real_t *h,
+                gnn_real_t *y, gnn_real_t *keep)
 {
     SIMD_IN_FLOAT
     for (int64_t k = 0; k < d; k++) {
@@ -274,7 +290,8 @@ static void gru(int64_t d, const gnn_real_t *xg, const gnn_real_t *hg, const gnn
     }
 }
 
-static void gru_grad(int64_t d, const gnn_real_t *keep, const gnn_real_t *h, const gnn_real_t *dy, gnn_real_t *inner, gnn_real_t *dh_share)
+static void gru_grad(int64_t d, const gnn_real_t *keep, const gnn_real_t *h, const gnn_real_t *dy,
+                     gnn_real_t *inner, gnn_real_t *dh_share)
 {
 #pragma omp simd
     for (int64_t k = 0; k < d; k++) {
@@ -289,7 +306,19 @@ static void gru_grad(int64_t d, const gnn_real_t *keep, const gnn_real_t *h, con
 }
 
 const gnn__elementwise_kernels_t GNN__KERNEL(elementwise_kernels) = {
-    .exp = exp_row, .exp_sum = exp_sum, .max = max_row, .sum = sum_row, .dot = dot_row, .scale = scale_row, .mix = mix_row, .multiply = multiply_row,
-    .activate = activate, .activate_grad = activate_grad, .sparse_row = sparse_row,
-    .binary_cross_entropy = binary_cross_entropy, .squared = squared, .gru = gru, .gru_grad = gru_grad,
+    .exp = exp_row,
+    .exp_sum = exp_sum,
+    .max = max_row,
+    .sum = sum_row,
+    .dot = dot_row,
+    .scale = scale_row,
+    .mix = mix_row,
+    .multiply = multiply_row,
+    .activate = activate,
+    .activate_grad = activate_grad,
+    .sparse_row = sparse_row,
+    .binary_cross_entropy = binary_cross_entropy,
+    .squared = squared,
+    .gru = gru,
+    .gru_grad = gru_grad,
 };

@@ -1,5 +1,6 @@
-/* Elementary functions of gnn_real_t without calls or branches, so that loops over them vectorise: exp and expm1 to about 1e-7 relative in float and
- * 2e-16 in double; tanh and erf likewise in float (in double they are libm's). NaN gives NaN, and arguments far out of range give the limits. */
+/* Elementary functions of gnn_real_t without calls or branches, so that loops over them vectorise:
+ * exp and expm1 to about 1e-7 relative in float and 2e-16 in double; tanh and erf likewise in float
+ * (in double they are libm's). NaN gives NaN, and arguments far out of range give the limits. */
 #ifndef GNN_KERNELS_REAL_MATH_H
 #define GNN_KERNELS_REAL_MATH_H
 
@@ -28,17 +29,24 @@ typedef uint32_t gnn__bits_t;
 
 static inline gnn__bits_t gnn__to_bits(gnn_real_t x)
 {
-    union { gnn_real_t real; gnn__bits_t bits; } u = {.real = x};
+    union {
+        gnn_real_t real;
+        gnn__bits_t bits;
+    } u = {.real = x};
     return u.bits;
 }
 
 static inline gnn_real_t gnn__from_bits(gnn__bits_t bits)
 {
-    union { gnn__bits_t bits; gnn_real_t real; } u = {.bits = bits};
+    union {
+        gnn__bits_t bits;
+        gnn_real_t real;
+    } u = {.bits = bits};
     return u.real;
 }
 
-/* (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2: Taylor's series in double, a Chebyshev fit of degree 4 in float. */
+/* (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2: Taylor's series in double, a Chebyshev fit of degree 4
+ * in float. */
 static inline gnn_real_t gnn__exp_tail(gnn_real_t r)
 {
 #if GNN_DOUBLE
@@ -63,10 +71,13 @@ static inline gnn_real_t gnn__exp_tail(gnn_real_t r)
 #endif
 }
 
-/* e^x = (1 + p) * high * low. The power of two comes in two factors, so that results may be subnormal or overflow to infinity. */
+/* e^x = (1 + p) * high * low. The power of two comes in two factors, so that results may be
+ * subnormal or overflow to infinity. */
 static inline void gnn__exp_parts(gnn_real_t x, gnn_real_t *p, gnn_real_t *high, gnn_real_t *low)
 {
-    const gnn_real_t magic = GNN__REAL(3) * GNN__REAL((gnn__bits_t)1 << (GNN__MANTISSA - 1)); /* adding it rounds to whole numbers */
+    const gnn_real_t magic =
+        GNN__REAL(3) *
+        GNN__REAL((gnn__bits_t)1 << (GNN__MANTISSA - 1)); /* adding it rounds to whole numbers */
     x = x < GNN__EXP_LEAST ? GNN__EXP_LEAST : x;
     x = x > GNN__EXP_MOST ? GNN__EXP_MOST : x;
     gnn_real_t rounded = x * GNN__REAL(1.4426950408889634) + magic;
@@ -123,7 +134,8 @@ static inline gnn_real_t gnn__erf(gnn_real_t x)
 #if GNN_DOUBLE
     return erf(x);
 #else
-    /* An odd polynomial near 0; 1 - e^(polynomial in |x|) beyond, where the exponent falls without bound. */
+    /* An odd polynomial near 0; 1 - e^(polynomial in |x|) beyond, where the exponent falls without
+     * bound. */
     float size = fabsf(x), z = x * x;
     float far = -1.72853470e-5f * size + 3.83197126e-4f;
     far = far * z + (-3.88396438e-3f * size + 2.42546219e-2f);

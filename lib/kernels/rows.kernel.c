@@ -1,4 +1,5 @@
-/* Norms of rows, and sums down columns (gradients of biases and gains, statistics of batch norm). */
+/* Norms of rows, and sums down columns (gradients of biases and gains, statistics of batch norm).
+ * */
 #include <lib/kernels/elementwise.h>
 #include <lib/kernels/isa.h>
 #include <lib/kernels/real_math.h>
@@ -21,7 +22,8 @@ static gnn_real_t mean_square(int64_t n, const gnn_real_t *x, gnn_real_t center)
     return sum / (gnn_real_t)n;
 }
 
-static void norm(bool rms, int64_t n, const gnn_real_t *x, const gnn_real_t *gain, const gnn_real_t *shift, gnn_real_t eps, gnn_real_t *y, gnn_real_t stats[2])
+static void norm(bool rms, int64_t n, const gnn_real_t *x, const gnn_real_t *gain,
+                 const gnn_real_t *shift, gnn_real_t eps, gnn_real_t *y, gnn_real_t stats[2])
 {
     gnn_real_t mean = rms ? 0 : mean_of(n, x);
     gnn_real_t rstd = GNN__REAL(1 / sqrt((double)(mean_square(n, x, mean) + eps)));
@@ -32,8 +34,10 @@ static void norm(bool rms, int64_t n, const gnn_real_t *x, const gnn_real_t *gai
         y[k] = (x[k] - mean) * rstd * (gain ? gain[k] : 1) + (shift ? shift[k] : 0);
 }
 
-/* With g = dy gain and z = (x - mean) rstd:  dx = rstd (g - mean(g) - z mean(g z)); rms has no mean(g). */
-static void norm_grad(bool rms, int64_t n, const gnn_real_t *x, const gnn_real_t *gain, const gnn_real_t *dy, const gnn_real_t stats[2], bool add, gnn_real_t *dx)
+/* With g = dy gain and z = (x - mean) rstd:  dx = rstd (g - mean(g) - z mean(g z)); rms has no
+ * mean(g). */
+static void norm_grad(bool rms, int64_t n, const gnn_real_t *x, const gnn_real_t *gain,
+                      const gnn_real_t *dy, const gnn_real_t stats[2], bool add, gnn_real_t *dx)
 {
     const gnn_real_t mean = stats[0], rstd = stats[1];
     gnn_real_t along = 0, across = 0;
@@ -56,14 +60,16 @@ static void norm_grad(bool rms, int64_t n, const gnn_real_t *x, const gnn_real_t
     }
 }
 
-static void affine(int64_t n, const gnn_real_t *x, const gnn_real_t *factor, const gnn_real_t *offset, gnn_real_t *y)
+static void affine(int64_t n, const gnn_real_t *x, const gnn_real_t *factor,
+                   const gnn_real_t *offset, gnn_real_t *y)
 {
 #pragma omp simd
     for (int64_t k = 0; k < n; k++)
         y[k] = x[k] * factor[k] + offset[k];
 }
 
-static void affine_grad(int64_t n, const gnn_real_t *dy, const gnn_real_t *x, const gnn_real_t *center, const gnn_real_t *p, const gnn_real_t *q,
+static void affine_grad(int64_t n, const gnn_real_t *dy, const gnn_real_t *x,
+                        const gnn_real_t *center, const gnn_real_t *p, const gnn_real_t *q,
                         const gnn_real_t *r, bool add, gnn_real_t *dx)
 {
     if (add) {
@@ -79,23 +85,23 @@ static void affine_grad(int64_t n, const gnn_real_t *dy, const gnn_real_t *x, co
 
 enum { STRIP = 64, BLOCK = 32 };
 
-/* sums[c] = the sum of the formula over r (row) and c (column), in strips of columns and blocks of rows. */
-#define DOWN_COLUMNS(formula)                                              \
-    for (int64_t first = 0; first < cols; first += STRIP) {                \
-        const int64_t last = cols < first + STRIP ? cols : first + STRIP;  \
-        for (int64_t c = first; c < last; c++)                             \
-            sums[c] = 0;                                                   \
-        for (int64_t top = 0; top < rows; top += BLOCK) {                  \
-            const int64_t end = rows < top + BLOCK ? rows : top + BLOCK;   \
-            gnn_real_t block[STRIP] = {0};                                 \
-            for (int64_t r = top; r < end; r++) {                          \
-                _Pragma("omp simd")                                        \
-                for (int64_t c = first; c < last; c++)                     \
-                    block[c - first] += (formula);                         \
-            }                                                              \
-            for (int64_t c = first; c < last; c++)                         \
-                sums[c] += (double)block[c - first];                       \
-        }                                                                  \
+/* sums[c] = the sum of the formula over r (row) and c (column), in strips of columns and blocks of
+ * rows. */
+#define DOWN_COLUMNS(formula)                                                                  \
+    for (int64_t first = 0; first < cols; first += STRIP) {                                    \
+        const int64_t last = cols < first + STRIP ? cols : first + STRIP;                      \
+        for (int64_t c = first; c < last; c++)                                                 \
+            sums[c] = 0;                                                                       \
+        for (int64_t top = 0; top < rows; top += BLOCK) {                                      \
+            const int64_t end = rows < top + BLOCK ? rows : top + BLOCK;                       \
+            gnn_real_t block[STRIP] = {0};                                                     \
+            for (int64_t r = top; r < end; r++) {                                              \
+                _Pragma("omp simd") for (int64_t c = first; c < last; c++) block[c - first] += \
+                    (formula);                                                                 \
+            }                                                                                  \
+            for (int64_t c = first; c < last; c++)                                             \
+                sums[c] += (double)block[c - first];                                           \
+        }                                                                                      \
     }
 
 static void column_sum(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx, double *sums)
@@ -103,22 +109,26 @@ static void column_sum(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t 
     DOWN_COLUMNS(x[r * ldx + c])
 }
 
-static void column_square(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx, const gnn_real_t *center, double *sums)
+static void column_square(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx,
+                          const gnn_real_t *center, double *sums)
 {
     DOWN_COLUMNS((x[r * ldx + c] - center[c]) * (x[r * ldx + c] - center[c]))
 }
 
-static void column_product(int64_t rows, int64_t cols, const gnn_real_t *dy, int64_t ldy, const gnn_real_t *x, int64_t ldx, const gnn_real_t *center, double *sums)
+static void column_product(int64_t rows, int64_t cols, const gnn_real_t *dy, int64_t ldy,
+                           const gnn_real_t *x, int64_t ldx, const gnn_real_t *center, double *sums)
 {
     DOWN_COLUMNS(dy[r * ldy + c] * (x[r * ldx + c] - center[c]))
 }
 
-static void column_normal(int64_t rows, int64_t cols, const gnn_real_t *dy, int64_t ldy, const gnn_real_t *x, int64_t ldx, const gnn_real_t *stats, double *sums)
+static void column_normal(int64_t rows, int64_t cols, const gnn_real_t *dy, int64_t ldy,
+                          const gnn_real_t *x, int64_t ldx, const gnn_real_t *stats, double *sums)
 {
     DOWN_COLUMNS(dy[r * ldy + c] * (x[r * ldx + c] - stats[2 * r]) * stats[2 * r + 1])
 }
 
-static void column_heads(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *dy, int64_t ldy, const gnn_real_t *x, int64_t ldx, double *sums)
+static void column_heads(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *dy,
+                         int64_t ldy, const gnn_real_t *x, int64_t ldx, double *sums)
 {
     for (int64_t c = 0; c < heads * width; c++)
         sums[c] = 0;
@@ -135,6 +145,13 @@ static void column_heads(int64_t rows, int64_t heads, int64_t width, const gnn_r
 }
 
 const gnn__row_kernels_t GNN__KERNEL(row_kernels) = {
-    .norm = norm, .norm_grad = norm_grad, .affine = affine, .affine_grad = affine_grad, .column_sum = column_sum, .column_square = column_square,
-    .column_product = column_product, .column_normal = column_normal, .column_heads = column_heads,
+    .norm = norm,
+    .norm_grad = norm_grad,
+    .affine = affine,
+    .affine_grad = affine_grad,
+    .column_sum = column_sum,
+    .column_square = column_square,
+    .column_product = column_product,
+    .column_normal = column_normal,
+    .column_heads = column_heads,
 };

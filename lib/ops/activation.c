@@ -40,7 +40,8 @@ static int activation_forward(gnn_op_call_t *call)
     const int threads = threads_for(call, &how, lines.total);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < lines.count; k++)
-        kernels->activate(how.kind, how.slope, gnn__line_length(&lines, k), gnn__line(&lines, x, k), gnn__line(&lines, y, k));
+        kernels->activate(how.kind, how.slope, gnn__line_length(&lines, k), gnn__line(&lines, x, k),
+                          gnn__line(&lines, y, k));
     return GNN_OK;
 }
 
@@ -51,21 +52,29 @@ static int activation_backward(gnn_op_call_t *call)
     if (!gnn__wants(call, 0))
         return GNN_OK;
     /* The identity keeps nothing, so nothing but dy may be read. */
-    const gnn_tensor_t *t = how.kind <= GNN_IDENTITY ? &y->grad : gnn__activation_from_output(how.kind, how.slope) ? &y->value : &x->value;
+    const gnn_tensor_t *t = how.kind <= GNN_IDENTITY                           ? &y->grad
+                            : gnn__activation_from_output(how.kind, how.slope) ? &y->value
+                                                                               : &x->value;
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const gnn__lines_t lines = gnn__lines(&x->grad, &y->grad, t, NULL);
     const int threads = threads_for(call, &how, lines.total);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < lines.count; k++)
-        kernels->activate_grad(how.kind, how.slope, gnn__line_length(&lines, k), gnn__line(&lines, t, k), gnn__line(&lines, &y->grad, k), x->accumulate,
-                               gnn__line(&lines, &x->grad, k));
+        kernels->activate_grad(how.kind, how.slope, gnn__line_length(&lines, k),
+                               gnn__line(&lines, t, k), gnn__line(&lines, &y->grad, k),
+                               x->accumulate, gnn__line(&lines, &x->grad, k));
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_activation = {.name = "activation", .shape = activation_shape, .forward = activation_forward, .backward = activation_backward};
+const gnn_op_t gnn__op_activation = {.name = "activation",
+                                     .shape = activation_shape,
+                                     .forward = activation_forward,
+                                     .backward = activation_backward};
 
 const char *gnn__activation_name(gnn_activation_t kind)
 {
-    static const char *const names[] = {"default", "identity", "relu", "leaky_relu", "elu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid", "softplus"};
+    static const char *const names[] = {"default", "identity", "relu",      "leaky_relu",
+                                        "elu",     "gelu",     "gelu_tanh", "silu",
+                                        "tanh",    "sigmoid",  "softplus"};
     return kind >= 0 && (size_t)kind < sizeof names / sizeof *names ? names[kind] : "unknown";
 }

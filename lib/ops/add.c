@@ -5,8 +5,10 @@ static int same_shape(const gnn_op_call_t *call, const char *name)
 {
     const gnn_operand_t *x = &call->in[0], *z = &call->in[1];
     if (x->rows != z->rows || x->cols != z->cols)
-        return gnn__op_error(call, GNN_ESHAPE, "%s expects two tensors of one shape, got %lld x %lld and %lld x %lld", name, (long long)x->rows, (long long)x->cols,
-                             (long long)z->rows, (long long)z->cols);
+        return gnn__op_error(call, GNN_ESHAPE,
+                             "%s expects two tensors of one shape, got %lld x %lld and %lld x %lld",
+                             name, (long long)x->rows, (long long)x->cols, (long long)z->rows,
+                             (long long)z->cols);
     return GNN_OK;
 }
 
@@ -35,11 +37,13 @@ static int add_forward(gnn_op_call_t *call)
     const gnn_tensor_t *x = &call->in[0].value, *z = &call->in[1].value, *y = &call->out[0].value;
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const bool one = is_one_row(call);
-    gnn__lines_t lines = one ? (gnn__lines_t){x->rows, x->cols, x->rows * x->cols, false} : gnn__lines(x, z, y, NULL);
+    gnn__lines_t lines = one ? (gnn__lines_t){x->rows, x->cols, x->rows * x->cols, false}
+                             : gnn__lines(x, z, y, NULL);
     const int threads = gnn__threads(call->context, lines.total);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < lines.count; k++)
-        kernels->mix(gnn__line_length(&lines, k), 1, gnn__line(&lines, x, k), alpha, one ? z->data : gnn__line(&lines, z, k), gnn__line(&lines, y, k));
+        kernels->mix(gnn__line_length(&lines, k), 1, gnn__line(&lines, x, k), alpha,
+                     one ? z->data : gnn__line(&lines, z, k), gnn__line(&lines, y, k));
     return GNN_OK;
 }
 
@@ -56,7 +60,8 @@ static int add_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_add = {.name = "add", .shape = add_shape, .forward = add_forward, .backward = add_backward};
+const gnn_op_t gnn__op_add = {
+    .name = "add", .shape = add_shape, .forward = add_forward, .backward = add_backward};
 
 /* ---- y = (1 + eps) x + z ---- */
 
@@ -66,13 +71,15 @@ static int add_scaled_shape(gnn_op_call_t *call)
     GNN_TRY(gnn__op_dense(call, "add_scaled", 0, 2));
     GNN_TRY(same_shape(call, "add_scaled"));
     if (eps->rows != 1 || eps->cols != 1)
-        return gnn__op_error(call, GNN_ESHAPE, "add_scaled expects one number eps, got %lld x %lld", (long long)eps->rows, (long long)eps->cols);
+        return gnn__op_error(call, GNN_ESHAPE, "add_scaled expects one number eps, got %lld x %lld",
+                             (long long)eps->rows, (long long)eps->cols);
     gnn__op_output(call, x->rows, x->cols);
     if (x->wants_grad)
         call->keep_in |= 4u;
     if (eps->wants_grad) {
         call->keep_in |= 1u;
-        GNN_TRY(gnn__op_bytes(call, x->rows > 0 ? x->rows : 1, 1, sizeof(double), &call->backward_scratch));
+        GNN_TRY(gnn__op_bytes(call, x->rows > 0 ? x->rows : 1, 1, sizeof(double),
+                              &call->backward_scratch));
     }
     return GNN_OK;
 }
@@ -86,7 +93,8 @@ static int add_scaled_forward(gnn_op_call_t *call)
     const int threads = gnn__threads(call->context, lines.total);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < lines.count; k++)
-        kernels->mix(gnn__line_length(&lines, k), factor, gnn__line(&lines, x, k), 1, gnn__line(&lines, z, k), gnn__line(&lines, y, k));
+        kernels->mix(gnn__line_length(&lines, k), factor, gnn__line(&lines, x, k), 1,
+                     gnn__line(&lines, z, k), gnn__line(&lines, y, k));
     return GNN_OK;
 }
 
@@ -109,7 +117,8 @@ static int add_scaled_backward(gnn_op_call_t *call)
 {
     const gnn_tensor_t *dy = &call->out[0].grad;
     if (gnn__wants(call, 0))
-        gnn__op_send(call, 1 + call->in[2].value.data[0], dy, &call->in[0].grad, call->in[0].accumulate);
+        gnn__op_send(call, 1 + call->in[2].value.data[0], dy, &call->in[0].grad,
+                     call->in[0].accumulate);
     if (gnn__wants(call, 1))
         gnn__op_send(call, 1, dy, &call->in[1].grad, call->in[1].accumulate);
     if (gnn__wants(call, 2))
@@ -117,4 +126,7 @@ static int add_scaled_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_add_scaled = {.name = "add_scaled", .shape = add_scaled_shape, .forward = add_scaled_forward, .backward = add_scaled_backward};
+const gnn_op_t gnn__op_add_scaled = {.name = "add_scaled",
+                                     .shape = add_scaled_shape,
+                                     .forward = add_scaled_forward,
+                                     .backward = add_scaled_backward};

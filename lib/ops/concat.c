@@ -9,10 +9,12 @@ static int concat_shape(gnn_op_call_t *call)
         return gnn__op_error(call, GNN_ESHAPE, "concat expects at least one tensor");
     for (int k = 0; k < call->n_in; k++) {
         if (call->in[k].rows != call->in[0].rows)
-            return gnn__op_error(call, GNN_ESHAPE, "concat expects %lld rows as in its first tensor, tensor %d has %lld", (long long)call->in[0].rows, k,
-                                 (long long)call->in[k].rows);
+            return gnn__op_error(call, GNN_ESHAPE,
+                                 "concat expects %lld rows as in its first tensor, tensor %d has %lld",
+                                 (long long)call->in[0].rows, k, (long long)call->in[k].rows);
         if (!gnn__add(cols, call->in[k].cols, &cols))
-            return gnn__op_error(call, GNN_EOVERFLOW, "concat: the columns of %d tensors do not fit", call->n_in);
+            return gnn__op_error(call, GNN_EOVERFLOW,
+                                 "concat: the columns of %d tensors do not fit", call->n_in);
     }
     gnn__op_output(call, call->in[0].rows, cols);
     return GNN_OK;
@@ -48,4 +50,5 @@ static int concat_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_concat = {.name = "concat", .shape = concat_shape, .forward = concat_forward, .backward = concat_backward};
+const gnn_op_t gnn__op_concat = {
+    .name = "concat", .shape = concat_shape, .forward = concat_forward, .backward = concat_backward};

@@ -1,4 +1,5 @@
-/* Inverted dropout, keyed by (row, column): the mask is drawn again in backward, never stored. The identity unless training. */
+/* Inverted dropout, keyed by (row, column): the mask is drawn again in backward, never stored. The
+ * identity unless training. */
 #include <lib/ops/support.h>
 
 static gnn_real_t rate_of(const gnn_op_call_t *call)
@@ -10,7 +11,8 @@ static int dropout_shape(gnn_op_call_t *call)
 {
     GNN_TRY(gnn__op_dense(call, "dropout", 0, 0));
     if (!(rate_of(call) >= 0 && rate_of(call) < 1))
-        return gnn__op_error(call, GNN_EINVALID, "dropout takes a rate in [0, 1), got %g", (double)rate_of(call));
+        return gnn__op_error(call, GNN_EINVALID, "dropout takes a rate in [0, 1), got %g",
+                             (double)rate_of(call));
     gnn__op_output(call, call->in[0].rows, call->in[0].cols);
     return GNN_OK;
 }
@@ -28,8 +30,10 @@ static void drop(const gnn_op_call_t *call, const gnn_tensor_t *x, bool add, con
     const int64_t pieces = (x->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < pieces; k++) {
-        const int64_t row = k * ROWS_AT_ONCE, rows = x->rows - row < ROWS_AT_ONCE ? x->rows - row : ROWS_AT_ONCE;
-        kernels->matrix(&d, row, rows, x->cols, gnn__row(x, row), gnn__stride(x), add, gnn__row(y, row), gnn__stride(y));
+        const int64_t row = k * ROWS_AT_ONCE,
+                      rows = x->rows - row < ROWS_AT_ONCE ? x->rows - row : ROWS_AT_ONCE;
+        kernels->matrix(&d, row, rows, x->cols, gnn__row(x, row), gnn__stride(x), add,
+                        gnn__row(y, row), gnn__stride(y));
     }
 }
 
@@ -46,4 +50,7 @@ static int dropout_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_dropout = {.name = "dropout", .shape = dropout_shape, .forward = dropout_forward, .backward = dropout_backward};
+const gnn_op_t gnn__op_dropout = {.name = "dropout",
+                                  .shape = dropout_shape,
+                                  .forward = dropout_forward,
+                                  .backward = dropout_backward};

@@ -1,11 +1,13 @@
-/* Row ids[r] of a table as row r; -1 gives zeros. Backward adds rows of dy where they came from: every element of the table's gradient has one owner. */
+/* Row ids[r] of a table as row r; -1 gives zeros. Backward adds rows of dy where they came from:
+ * every element of the table's gradient has one owner. */
 #include <lib/ops/support.h>
 
 static int gather_shape(gnn_op_call_t *call)
 {
     GNN_TRY(gnn__op_dense(call, "gather", 0, 0));
     if (!call->in[1].ids && call->in[1].rows > 0)
-        return gnn__op_error(call, GNN_EUNSUPPORTED, "gather takes a list of row numbers as its second input");
+        return gnn__op_error(call, GNN_EUNSUPPORTED,
+                             "gather takes a list of row numbers as its second input");
     gnn__op_output(call, call->in[1].rows, call->in[0].cols);
     return GNN_OK;
 }
@@ -15,8 +17,9 @@ static int check_ids(const gnn_op_call_t *call)
     const int32_t *ids = call->in[1].ids;
     for (int64_t r = 0; r < call->in[1].rows; r++)
         if (ids[r] < -1 || ids[r] >= call->in[0].rows)
-            return gnn__op_error(call, GNN_EINVALID, "gather: row %lld asks for id %lld, the table has %lld rows", (long long)r, (long long)ids[r],
-                                 (long long)call->in[0].rows);
+            return gnn__op_error(call, GNN_EINVALID,
+                                 "gather: row %lld asks for id %lld, the table has %lld rows",
+                                 (long long)r, (long long)ids[r], (long long)call->in[0].rows);
     return GNN_OK;
 }
 
@@ -45,7 +48,8 @@ static void add_block(const gnn_op_call_t *call, const gnn__block_t *block)
     gnn__scatter_begin(block, table, call->in[0].accumulate);
     for (int64_t r = 0; r < dy->rows; r++)
         if (ids[r] >= block->row && ids[r] < block->row + block->rows)
-            kernels->scale(block->cols, 1, gnn__row(dy, r) + block->col, true, gnn__row(table, ids[r]) + block->col);
+            kernels->scale(block->cols, 1, gnn__row(dy, r) + block->col, true,
+                           gnn__row(table, ids[r]) + block->col);
 }
 
 static int gather_backward(gnn_op_call_t *call)
@@ -53,7 +57,9 @@ static int gather_backward(gnn_op_call_t *call)
     const gnn_tensor_t *table = &call->in[0].grad;
     if (!gnn__wants(call, 0))
         return GNN_OK;
-    const int threads = gnn__threads(call->context, (call->in[0].accumulate ? 0 : table->rows * table->cols) + call->in[1].rows * table->cols);
+    const int threads =
+        gnn__threads(call->context, (call->in[0].accumulate ? 0 : table->rows * table->cols) +
+                                        call->in[1].rows * table->cols);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int share = 0; share < threads; share++) {
         gnn__block_t block = gnn__scatter_share(table->rows, table->cols, share, threads);
@@ -63,4 +69,5 @@ static int gather_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_gather = {.name = "gather", .shape = gather_shape, .forward = gather_forward, .backward = gather_backward};
+const gnn_op_t gnn__op_gather = {
+    .name = "gather", .shape = gather_shape, .forward = gather_forward, .backward = gather_backward};

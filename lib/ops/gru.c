@@ -14,8 +14,11 @@ static int gru_shape(gnn_op_call_t *call)
         return gnn__op_error(call, GNN_EOVERFLOW, "gru: %lld columns do not fit", (long long)h->cols);
     for (int k = 0; k < 2; k++)
         if (call->in[k].rows != h->rows || call->in[k].cols != three)
-            return gnn__op_error(call, GNN_ESHAPE, "gru expects gates of %lld x %lld for a state of %lld x %lld, got %lld x %lld", (long long)h->rows, (long long)three,
-                                 (long long)h->rows, (long long)h->cols, (long long)call->in[k].rows, (long long)call->in[k].cols);
+            return gnn__op_error(
+                call, GNN_ESHAPE,
+                "gru expects gates of %lld x %lld for a state of %lld x %lld, got %lld x %lld",
+                (long long)h->rows, (long long)three, (long long)h->rows, (long long)h->cols,
+                (long long)call->in[k].rows, (long long)call->in[k].cols);
     gnn__op_output(call, h->rows, h->cols);
     if (!call->recording)
         return GNN_OK;
@@ -23,19 +26,22 @@ static int gru_shape(gnn_op_call_t *call)
     size_t row;
     GNN_TRY(gnn__op_bytes(call, 5, h->cols, sizeof(gnn_real_t), &row));
     GNN_TRY(gnn__op_bytes(call, h->rows, 4 * h->cols, sizeof(gnn_real_t), &call->saved_bytes[0]));
-    return gnn__op_bytes(call, (h->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE, (int64_t)row, 1, &call->backward_scratch);
+    return gnn__op_bytes(call, (h->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE, (int64_t)row, 1,
+                         &call->backward_scratch);
 }
 
 static int gru_forward(gnn_op_call_t *call)
 {
-    const gnn_tensor_t *xg = &call->in[0].value, *hg = &call->in[1].value, *h = &call->in[2].value, *y = &call->out[0].value;
+    const gnn_tensor_t *xg = &call->in[0].value, *hg = &call->in[1].value, *h = &call->in[2].value,
+                       *y = &call->out[0].value;
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     gnn_real_t *saved = call->recording ? call->saved[0] : NULL;
     const int64_t d = h->cols;
     const int threads = gnn__threads(call->context, 24 * h->rows * d);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < h->rows; r++)
-        kernels->gru(d, gnn__row(xg, r), gnn__row(hg, r), gnn__row(h, r), gnn__row(y, r), saved ? saved + 4 * d * r : NULL);
+        kernels->gru(d, gnn__row(xg, r), gnn__row(hg, r), gnn__row(h, r), gnn__row(y, r),
+                     saved ? saved + 4 * d * r : NULL);
     return GNN_OK;
 }
 
@@ -48,7 +54,8 @@ static void send_row(const gnn_op_call_t *call, int64_t r, const gnn_real_t *inn
         kernels->scale(3 * d, 1, inner, call->in[0].accumulate, gnn__row(&call->in[0].grad, r));
     if (gnn__wants(call, 1)) {
         kernels->scale(2 * d, 1, inner, call->in[1].accumulate, gnn__row(&call->in[1].grad, r));
-        kernels->scale(d, 1, inner + 3 * d, call->in[1].accumulate, gnn__row(&call->in[1].grad, r) + 2 * d);
+        kernels->scale(d, 1, inner + 3 * d, call->in[1].accumulate,
+                       gnn__row(&call->in[1].grad, r) + 2 * d);
     }
     if (gnn__wants(call, 2))
         kernels->scale(d, 1, inner + 4 * d, call->in[2].accumulate, gnn__row(&call->in[2].grad, r));
@@ -65,11 +72,13 @@ static int gru_backward(gnn_op_call_t *call)
     for (int64_t k = 0; k < pieces; k++) {
         gnn_real_t *inner = (gnn_real_t *)call->scratch + 5 * d * k;
         for (int64_t r = k * ROWS_AT_ONCE; r < dy->rows && r < (k + 1) * ROWS_AT_ONCE; r++) {
-            kernels->gru_grad(d, saved + 4 * d * r, gnn__row(h, r), gnn__row(dy, r), inner, inner + 4 * d);
+            kernels->gru_grad(d, saved + 4 * d * r, gnn__row(h, r), gnn__row(dy, r), inner,
+                              inner + 4 * d);
             send_row(call, r, inner);
         }
     }
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_gru = {.name = "gru", .shape = gru_shape, .forward = gru_forward, .backward = gru_backward};
+const gnn_op_t gnn__op_gru = {
+    .name = "gru", .shape = gru_shape, .forward = gru_forward, .backward = gru_backward};

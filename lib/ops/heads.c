@@ -1,4 +1,5 @@
-/* Values laid out head by head, (n x heads*d): one dot product per head, and the mean over heads. */
+/* Values laid out head by head, (n x heads*d): one dot product per head, and the mean over heads.
+ * */
 #include <lib/ops/support.h>
 
 static int64_t heads_of(const gnn_op_call_t *call)
@@ -9,7 +10,8 @@ static int64_t heads_of(const gnn_op_call_t *call)
 static int check_heads(const gnn_op_call_t *call, const char *name)
 {
     if (heads_of(call) < 1 || call->in[0].cols % heads_of(call) != 0)
-        return gnn__op_error(call, GNN_ESHAPE, "%s: %lld columns do not divide into %lld heads", name, (long long)call->in[0].cols, (long long)heads_of(call));
+        return gnn__op_error(call, GNN_ESHAPE, "%s: %lld columns do not divide into %lld heads",
+                             name, (long long)call->in[0].cols, (long long)heads_of(call));
     return GNN_OK;
 }
 
@@ -21,7 +23,9 @@ static int head_dot_shape(gnn_op_call_t *call)
     GNN_TRY(gnn__op_dense(call, "head_dot", 0, 1));
     GNN_TRY(check_heads(call, "head_dot"));
     if (a->rows != 1 || a->cols != x->cols)
-        return gnn__op_error(call, GNN_ESHAPE, "head_dot expects a vector of 1 x %lld, got %lld x %lld", (long long)x->cols, (long long)a->rows, (long long)a->cols);
+        return gnn__op_error(call, GNN_ESHAPE,
+                             "head_dot expects a vector of 1 x %lld, got %lld x %lld",
+                             (long long)x->cols, (long long)a->rows, (long long)a->cols);
     gnn__op_output(call, x->rows, heads_of(call));
     if (x->wants_grad)
         call->keep_in |= 2u;
@@ -55,8 +59,10 @@ static void vector_grad(const gnn_op_call_t *call)
     double *parts = call->scratch;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < chunks; k++) {
-        const int64_t from = gnn__share(x->rows, (int)k, (int)chunks), to = gnn__share(x->rows, (int)k + 1, (int)chunks);
-        kernels->column_heads(to - from, heads, cols / heads, gnn__row(dy, from), gnn__stride(dy), gnn__row(x, from), gnn__stride(x), parts + k * cols);
+        const int64_t from = gnn__share(x->rows, (int)k, (int)chunks),
+                      to = gnn__share(x->rows, (int)k + 1, (int)chunks);
+        kernels->column_heads(to - from, heads, cols / heads, gnn__row(dy, from), gnn__stride(dy),
+                              gnn__row(x, from), gnn__stride(x), parts + k * cols);
     }
     gnn__column_total(chunks, cols, parts);
     gnn__column_send(parts, 1, &call->in[1]);
@@ -81,7 +87,10 @@ static int head_dot_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_head_dot = {.name = "head_dot", .shape = head_dot_shape, .forward = head_dot_forward, .backward = head_dot_backward};
+const gnn_op_t gnn__op_head_dot = {.name = "head_dot",
+                                   .shape = head_dot_shape,
+                                   .forward = head_dot_forward,
+                                   .backward = head_dot_backward};
 
 /* ---- y_rk = mean over h of x_rhk ---- */
 
@@ -124,4 +133,7 @@ static int head_mean_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_head_mean = {.name = "head_mean", .shape = head_mean_shape, .forward = head_mean_forward, .backward = head_mean_backward};
+const gnn_op_t gnn__op_head_mean = {.name = "head_mean",
+                                    .shape = head_mean_shape,
+                                    .forward = head_mean_forward,
+                                    .backward = head_mean_backward};

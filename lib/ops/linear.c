@@ -1,4 +1,5 @@
-/* y = x W + b. The gradients: dx = dy W', dW = x' dy, db = column sums of dy. A sparse x is never made dense: see linear_sparse.c. */
+/* y = x W + b. The gradients: dx = dy W', dW = x' dy, db = column sums of dy. A sparse x is never
+ * made dense: see linear_sparse.c. */
 #include <lib/kernels/dense.h>
 #include <lib/ops/linear.h>
 
@@ -8,11 +9,15 @@ static int linear_shape(gnn_op_call_t *call)
     const bool bias = gnn__has_input(call, 2);
     GNN_TRY(gnn__op_dense(call, "linear", 1, 2));
     if (x->ids)
-        return gnn__op_error(call, GNN_EUNSUPPORTED, "linear takes a matrix; input 0 is a list of ids");
+        return gnn__op_error(call, GNN_EUNSUPPORTED,
+                             "linear takes a matrix; input 0 is a list of ids");
     if (x->cols != w->rows)
-        return gnn__op_error(call, GNN_ESHAPE, "linear expects %lld input features, the tensor has %lld", (long long)w->rows, (long long)x->cols);
+        return gnn__op_error(call, GNN_ESHAPE,
+                             "linear expects %lld input features, the tensor has %lld",
+                             (long long)w->rows, (long long)x->cols);
     if (bias && (b->rows != 1 || b->cols != w->cols))
-        return gnn__op_error(call, GNN_ESHAPE, "linear expects a bias of 1 x %lld, got %lld x %lld", (long long)w->cols, (long long)b->rows, (long long)b->cols);
+        return gnn__op_error(call, GNN_ESHAPE, "linear expects a bias of 1 x %lld, got %lld x %lld",
+                             (long long)w->cols, (long long)b->rows, (long long)b->cols);
     gnn__op_output(call, x->rows, w->cols);
     if (x->sparse)
         GNN_TRY(gnn__linear_sparse_shape(call));
@@ -42,8 +47,8 @@ static int linear_forward(gnn_op_call_t *call)
         return gnn__linear_sparse_forward(call);
     if (bias && y->cols > 0)
         spread_bias(call, &call->in[2].value, y);
-    return gnn__gemm(call->context, false, false, x->rows, w->cols, x->cols, 1, x->data, gnn__stride(x), w->data, gnn__stride(w), bias ? 1 : 0, y->data,
-                     gnn__stride(y));
+    return gnn__gemm(call->context, false, false, x->rows, w->cols, x->cols, 1, x->data,
+                     gnn__stride(x), w->data, gnn__stride(w), bias ? 1 : 0, y->data, gnn__stride(y));
 }
 
 static int linear_backward(gnn_op_call_t *call)
@@ -51,16 +56,19 @@ static int linear_backward(gnn_op_call_t *call)
     const gnn_operand_t *x = &call->in[0], *w = &call->in[1];
     const gnn_tensor_t *dy = &call->out[0].grad;
     if (!x->sparse && x->grad.data)
-        GNN_TRY(gnn__gemm(call->context, false, true, dy->rows, x->cols, dy->cols, 1, dy->data, gnn__stride(dy), w->value.data, gnn__stride(&w->value),
+        GNN_TRY(gnn__gemm(call->context, false, true, dy->rows, x->cols, dy->cols, 1, dy->data,
+                          gnn__stride(dy), w->value.data, gnn__stride(&w->value),
                           x->accumulate ? 1 : 0, x->grad.data, gnn__stride(&x->grad)));
     if (w->grad.data && x->sparse)
         gnn__linear_sparse_grad(call);
     else if (w->grad.data)
-        GNN_TRY(gnn__gemm(call->context, true, false, w->rows, w->cols, dy->rows, 1, x->value.data, gnn__stride(&x->value), dy->data, gnn__stride(dy),
-                          w->accumulate ? 1 : 0, w->grad.data, gnn__stride(&w->grad)));
+        GNN_TRY(gnn__gemm(call->context, true, false, w->rows, w->cols, dy->rows, 1, x->value.data,
+                          gnn__stride(&x->value), dy->data, gnn__stride(dy), w->accumulate ? 1 : 0,
+                          w->grad.data, gnn__stride(&w->grad)));
     if (gnn__wants(call, 2))
         gnn__column_sum(call, dy, 1, &call->in[2], call->scratch);
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_linear = {.name = "linear", .shape = linear_shape, .forward = linear_forward, .backward = linear_backward};
+const gnn_op_t gnn__op_linear = {
+    .name = "linear", .shape = linear_shape, .forward = linear_forward, .backward = linear_backward};

@@ -1,5 +1,6 @@
-/* Linear on a sparse x (CSR): row r of y is the sum of v W_c over the stored (c, v) of row r, and row c of dW the sum of v dy_r over the stored (r, v) of
- * column c. With dropout on the stored numbers, the dropped ones are kept for backward (one number each). */
+/* Linear on a sparse x (CSR): row r of y is the sum of v W_c over the stored (c, v) of row r, and
+ * row c of dW the sum of v dy_r over the stored (r, v) of column c. With dropout on the stored
+ * numbers, the dropped ones are kept for backward (one number each). */
 #include <lib/ops/linear.h>
 
 static gnn_real_t dropout_rate(const gnn_op_call_t *call)
@@ -13,9 +14,11 @@ int gnn__linear_sparse_shape(gnn_op_call_t *call)
     const gnn_sparse_t *x = call->in[0].sparse;
     const gnn__linear_t *how = call->attributes;
     if (how && !(how->sparse_dropout >= 0 && how->sparse_dropout < 1))
-        return gnn__op_error(call, GNN_EINVALID, "dropout takes a rate in [0, 1), got %g", (double)how->sparse_dropout);
+        return gnn__op_error(call, GNN_EINVALID, "dropout takes a rate in [0, 1), got %g",
+                             (double)how->sparse_dropout);
     if (dropout_rate(call) > 0)
-        GNN_TRY(gnn__op_bytes(call, x->indptr[x->rows], 1, sizeof(gnn_real_t), call->recording ? &call->saved_bytes[0] : &call->forward_scratch));
+        GNN_TRY(gnn__op_bytes(call, x->indptr[x->rows], 1, sizeof(gnn_real_t),
+                              call->recording ? &call->saved_bytes[0] : &call->forward_scratch));
     return GNN_OK;
 }
 
@@ -31,7 +34,8 @@ static void drop_values(const gnn_op_call_t *call, gnn_real_t *values)
     const int threads = gnn__threads(call->context, 8 * x->indptr[x->rows]);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < pieces; k++) {
-        int64_t from = k * ROWS_AT_ONCE, to = from + ROWS_AT_ONCE < x->rows ? from + ROWS_AT_ONCE : x->rows;
+        int64_t from = k * ROWS_AT_ONCE,
+                to = from + ROWS_AT_ONCE < x->rows ? from + ROWS_AT_ONCE : x->rows;
         kernels->sparse(&d, from, to, x->indptr, x->indices, x->values, values);
     }
 }
@@ -40,7 +44,8 @@ int gnn__linear_sparse_forward(gnn_op_call_t *call)
 {
     const gnn_sparse_t *x = call->in[0].sparse;
     const gnn_tensor_t *w = &call->in[1].value, *y = &call->out[0].value;
-    const gnn_real_t *bias = gnn__has_input(call, 2) ? call->in[2].value.data : NULL, *values = x->values;
+    const gnn_real_t *bias = gnn__has_input(call, 2) ? call->in[2].value.data : NULL,
+                     *values = x->values;
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     if (dropout_rate(call) > 0) {
         gnn_real_t *kept = call->recording ? call->saved[0] : call->scratch;
@@ -51,7 +56,8 @@ int gnn__linear_sparse_forward(gnn_op_call_t *call)
 #pragma omp parallel for num_threads(threads) schedule(dynamic, ROWS_AT_ONCE)
     for (int64_t r = 0; r < x->rows; r++) {
         const int64_t from = x->indptr[r], count = x->indptr[r + 1] - from;
-        kernels->sparse_row(y->cols, count, x->indices + from, values ? values + from : NULL, w->data, gnn__stride(w), gnn__row(y, r));
+        kernels->sparse_row(y->cols, count, x->indices + from, values ? values + from : NULL,
+                            w->data, gnn__stride(w), gnn__row(y, r));
         if (bias)
             kernels->scale(y->cols, 1, bias, true, gnn__row(y, r));
     }

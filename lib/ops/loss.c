@@ -1,6 +1,8 @@
-/* Losses over the rows that count, with the gradient made in the forward pass: backward only scales it.
+/* Losses over the rows that count, with the gradient made in the forward pass: backward only scales
+ * it.
  *
- * Cross-entropy as torch.nn.functional.cross_entropy, with class weights w and smoothing s over c classes; row i of label y:
+ * Cross-entropy as torch.nn.functional.cross_entropy, with class weights w and smoothing s over c
+ * classes; row i of label y:
  *   (1 - s) w_y (lse - x_y) + s/c sum_k w_k (lse - x_k),   the mean being over the w_y.
  * Binary cross-entropy of logits and squared error: the mean over rows that count times columns. */
 #include <lib/ops/support.h>
@@ -16,7 +18,8 @@ static const gnn_loss_t *settings(const gnn_op_call_t *call)
 
 static bool counts(const gnn_loss_t *how, int64_t r)
 {
-    return (!how->mask || how->mask[r]) && (how->kind != GNN_LOSS_CROSS_ENTROPY || how->labels[r] != -1);
+    return (!how->mask || how->mask[r]) &&
+           (how->kind != GNN_LOSS_CROSS_ENTROPY || how->labels[r] != -1);
 }
 
 static int check_settings(const gnn_op_call_t *call)
@@ -29,16 +32,21 @@ static int check_settings(const gnn_op_call_t *call)
         if (!how->labels && x->rows > 0)
             return gnn__op_error(call, GNN_EINVALID, "cross-entropy needs labels");
         if (!(how->label_smoothing >= 0 && how->label_smoothing < 1))
-            return gnn__op_error(call, GNN_EINVALID, "label smoothing is in [0, 1), got %g", (double)how->label_smoothing);
+            return gnn__op_error(call, GNN_EINVALID, "label smoothing is in [0, 1), got %g",
+                                 (double)how->label_smoothing);
         return GNN_OK;
     }
     if (how->label_smoothing != 0 || how->class_weight)
-        return gnn__op_error(call, GNN_EUNSUPPORTED, "label smoothing and class weights belong to cross-entropy");
+        return gnn__op_error(call, GNN_EUNSUPPORTED,
+                             "label smoothing and class weights belong to cross-entropy");
     if (!how->targets)
-        return gnn__op_error(call, GNN_EINVALID, "this loss needs targets of %lld x %lld", (long long)x->rows, (long long)x->cols);
+        return gnn__op_error(call, GNN_EINVALID, "this loss needs targets of %lld x %lld",
+                             (long long)x->rows, (long long)x->cols);
     if (how->targets->rows != x->rows || how->targets->cols != x->cols)
-        return gnn__op_error(call, GNN_ESHAPE, "the loss expects targets of %lld x %lld, got %lld x %lld", (long long)x->rows, (long long)x->cols,
-                             (long long)how->targets->rows, (long long)how->targets->cols);
+        return gnn__op_error(call, GNN_ESHAPE,
+                             "the loss expects targets of %lld x %lld, got %lld x %lld",
+                             (long long)x->rows, (long long)x->cols, (long long)how->targets->rows,
+                             (long long)how->targets->cols);
     return GNN_OK;
 }
 
@@ -55,14 +63,16 @@ static int loss_shape(gnn_op_call_t *call)
     gnn__op_output(call, 1, 1);
     GNN_TRY(gnn__op_bytes(call, pieces_of(call), 1, sizeof(double), &sums));
     if (call->recording && call->in[0].wants_grad)
-        GNN_TRY(gnn__op_bytes(call, call->in[0].rows, call->in[0].cols, sizeof(gnn_real_t), &call->saved_bytes[0]));
+        GNN_TRY(gnn__op_bytes(call, call->in[0].rows, call->in[0].cols, sizeof(gnn_real_t),
+                              &call->saved_bytes[0]));
     else
         GNN_TRY(gnn__op_bytes(call, pieces_of(call), call->in[0].cols, sizeof(gnn_real_t), &rows));
     call->forward_scratch = sums + rows;
     return GNN_OK;
 }
 
-/* What the sum is divided by: the weights of the labels, or the number of elements. 0 if no row counts. */
+/* What the sum is divided by: the weights of the labels, or the number of elements. 0 if no row
+ * counts. */
 static int denominator(const gnn_op_call_t *call, double *total)
 {
     const gnn_loss_t *how = settings(call);
@@ -77,18 +87,22 @@ static int denominator(const gnn_op_call_t *call, double *total)
         }
         const int32_t label = how->labels[r];
         if (label < 0 || label >= classes)
-            return gnn__op_error(call, GNN_EINVALID, "row %lld has label %lld, there are %lld classes", (long long)r, (long long)label, (long long)classes);
+            return gnn__op_error(call, GNN_EINVALID,
+                                 "row %lld has label %lld, there are %lld classes", (long long)r,
+                                 (long long)label, (long long)classes);
         *total += how->class_weight ? (double)how->class_weight[label] : 1;
     }
     return GNN_OK;
 }
 
 /* One row's loss; g receives its gradient times `scale` (it is room for exps otherwise). */
-static double cross_entropy(const gnn_loss_t *how, int64_t c, const gnn_real_t *x, int32_t label, gnn_real_t scale, gnn_real_t *g)
+static double cross_entropy(const gnn_loss_t *how, int64_t c, const gnn_real_t *x, int32_t label,
+                            gnn_real_t scale, gnn_real_t *g)
 {
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const gnn_real_t *w = how->class_weight, most = kernels->max(c, x);
-    const double sum = kernels->exp_sum(c, x, most, g), lse = (double)most + log(sum), spread = (double)how->label_smoothing / (double)c;
+    const double sum = kernels->exp_sum(c, x, most, g), lse = (double)most + log(sum),
+                 spread = (double)how->label_smoothing / (double)c;
     const double own = (1 - (double)how->label_smoothing) * (w ? (double)w[label] : 1);
     double loss = own * (lse - (double)x[label]), weights = 0;
     if (spread > 0)
@@ -112,13 +126,17 @@ static double row_loss(const gnn_op_call_t *call, int64_t r, gnn_real_t scale, g
     if (how->kind == GNN_LOSS_CROSS_ENTROPY)
         return cross_entropy(how, x->cols, gnn__row(x, r), how->labels[r], scale, g);
     if (how->kind == GNN_LOSS_BINARY_CROSS_ENTROPY)
-        return kernels->binary_cross_entropy(x->cols, gnn__row(x, r), gnn__row(how->targets, r), scale, g);
+        return kernels->binary_cross_entropy(x->cols, gnn__row(x, r), gnn__row(how->targets, r),
+                                             scale, g);
     return kernels->squared(x->cols, gnn__row(x, r), gnn__row(how->targets, r), scale, g);
 }
 
-static double piece_loss(const gnn_op_call_t *call, int64_t piece, double total, gnn_real_t *gradient, gnn_real_t *spare)
+static double piece_loss(const gnn_op_call_t *call, int64_t piece, double total,
+                         gnn_real_t *gradient, gnn_real_t *spare)
 {
-    const int64_t c = call->in[0].cols, end = (piece + 1) * ROWS_AT_ONCE < call->in[0].rows ? (piece + 1) * ROWS_AT_ONCE : call->in[0].rows;
+    const int64_t c = call->in[0].cols, end = (piece + 1) * ROWS_AT_ONCE < call->in[0].rows
+                                                  ? (piece + 1) * ROWS_AT_ONCE
+                                                  : call->in[0].rows;
     const gnn_real_t scale = total > 0 ? (gnn_real_t)(1 / total) : 0;
     double sum = 0;
     for (int64_t r = piece * ROWS_AT_ONCE; r < end; r++) {
@@ -153,8 +171,10 @@ static int loss_backward(gnn_op_call_t *call)
     if (!gnn__wants(call, 0))
         return GNN_OK;
     const gnn_tensor_t gradient = gnn_tensor(call->saved[0], call->in[0].rows, call->in[0].cols);
-    gnn__op_send(call, call->out[0].grad.data[0], &gradient, &call->in[0].grad, call->in[0].accumulate);
+    gnn__op_send(call, call->out[0].grad.data[0], &gradient, &call->in[0].grad,
+                 call->in[0].accumulate);
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_loss = {.name = "loss", .shape = loss_shape, .forward = loss_forward, .backward = loss_backward};
+const gnn_op_t gnn__op_loss = {
+    .name = "loss", .shape = loss_shape, .forward = loss_forward, .backward = loss_backward};

@@ -1,5 +1,5 @@
-/* Norms: y = gain (x - mean) / sqrt(variance + eps) + shift. Layer norm and rms norm (mean 0; Zhang and Sennrich 2019) along rows are here, batch norm
- * along columns in norm_batch.c. */
+/* Norms: y = gain (x - mean) / sqrt(variance + eps) + shift. Layer norm and rms norm (mean 0; Zhang
+ * and Sennrich 2019) along rows are here, batch norm along columns in norm_batch.c. */
 #include <lib/ops/norm.h>
 
 const char *gnn__norm_name(gnn_norm_t kind)
@@ -16,9 +16,12 @@ static gnn_norm_t kind_of(const gnn_op_call_t *call)
 
 static int rows_shape(gnn_op_call_t *call)
 {
-    const bool wants = call->in[0].wants_grad, gain = gnn__has_input(call, 1), shift = gnn__has_input(call, 2);
-    const bool gain_wants = gain && call->in[1].wants_grad, shift_wants = shift && call->in[2].wants_grad;
-    GNN_TRY(gnn__op_bytes(call, call->in[0].rows, 2, sizeof(gnn_real_t), call->recording ? &call->saved_bytes[0] : &call->forward_scratch));
+    const bool wants = call->in[0].wants_grad, gain = gnn__has_input(call, 1),
+               shift = gnn__has_input(call, 2);
+    const bool gain_wants = gain && call->in[1].wants_grad,
+               shift_wants = shift && call->in[2].wants_grad;
+    GNN_TRY(gnn__op_bytes(call, call->in[0].rows, 2, sizeof(gnn_real_t),
+                          call->recording ? &call->saved_bytes[0] : &call->forward_scratch));
     if (wants || gain_wants)
         call->keep_in |= 1u;
     if (wants && gain)
@@ -35,10 +38,13 @@ static int norm_shape(gnn_op_call_t *call)
     const int64_t cols = call->in[0].cols;
     GNN_TRY(gnn__op_dense(call, "norm", 0, 2));
     if (kind != GNN_NORM_LAYER && kind != GNN_NORM_RMS && kind != GNN_NORM_BATCH)
-        return gnn__op_error(call, GNN_EINVALID, "there is no norm of kind %d (%s)", (int)kind, gnn__norm_name(kind));
+        return gnn__op_error(call, GNN_EINVALID, "there is no norm of kind %d (%s)", (int)kind,
+                             gnn__norm_name(kind));
     for (int k = 1; k <= 2; k++)
         if (gnn__has_input(call, k) && (call->in[k].rows != 1 || call->in[k].cols != cols))
-            return gnn__op_error(call, GNN_ESHAPE, "%s norm expects a %s of 1 x %lld, got %lld x %lld", gnn__norm_name(kind), roles[k], (long long)cols,
+            return gnn__op_error(call, GNN_ESHAPE,
+                                 "%s norm expects a %s of 1 x %lld, got %lld x %lld",
+                                 gnn__norm_name(kind), roles[k], (long long)cols,
                                  (long long)call->in[k].rows, (long long)call->in[k].cols);
     gnn__op_output(call, call->in[0].rows, cols);
     return kind == GNN_NORM_BATCH ? gnn__batch_norm_shape(call) : rows_shape(call);
@@ -49,7 +55,8 @@ static int norm_forward(gnn_op_call_t *call)
     if (kind_of(call) == GNN_NORM_BATCH)
         return gnn__batch_norm_forward(call);
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
-    const gnn_real_t *gain = gnn__has_input(call, 1) ? call->in[1].value.data : NULL, *shift = gnn__has_input(call, 2) ? call->in[2].value.data : NULL;
+    const gnn_real_t *gain = gnn__has_input(call, 1) ? call->in[1].value.data : NULL,
+                     *shift = gnn__has_input(call, 2) ? call->in[2].value.data : NULL;
     const gnn_real_t eps = gnn__norm_eps(call);
     const bool rms = kind_of(call) == GNN_NORM_RMS;
     const gnn__row_kernels_t *kernels = gnn__row_kernels();
@@ -71,8 +78,10 @@ static void gain_grad(const gnn_op_call_t *call)
     double *parts = call->scratch;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < chunks; k++) {
-        const int64_t from = gnn__share(x->rows, (int)k, (int)chunks), to = gnn__share(x->rows, (int)k + 1, (int)chunks);
-        kernels->column_normal(to - from, cols, gnn__row(dy, from), gnn__stride(dy), gnn__row(x, from), gnn__stride(x), stats + 2 * from, parts + k * cols);
+        const int64_t from = gnn__share(x->rows, (int)k, (int)chunks),
+                      to = gnn__share(x->rows, (int)k + 1, (int)chunks);
+        kernels->column_normal(to - from, cols, gnn__row(dy, from), gnn__stride(dy),
+                               gnn__row(x, from), gnn__stride(x), stats + 2 * from, parts + k * cols);
     }
     gnn__column_total(chunks, cols, parts);
     gnn__column_send(parts, 1, &call->in[1]);
@@ -83,7 +92,8 @@ static int norm_backward(gnn_op_call_t *call)
     if (kind_of(call) == GNN_NORM_BATCH)
         return gnn__batch_norm_backward(call);
     const gnn_tensor_t *x = &call->in[0].value, *dy = &call->out[0].grad, *dx = &call->in[0].grad;
-    const gnn_real_t *gain = gnn__has_input(call, 1) ? call->in[1].value.data : NULL, *stats = call->saved[0];
+    const gnn_real_t *gain = gnn__has_input(call, 1) ? call->in[1].value.data : NULL,
+                     *stats = call->saved[0];
     const bool rms = kind_of(call) == GNN_NORM_RMS, add = call->in[0].accumulate;
     const gnn__row_kernels_t *kernels = gnn__row_kernels();
     const int threads = gnn__threads(call->context, 4 * dy->rows * dy->cols);
@@ -95,8 +105,10 @@ static int norm_backward(gnn_op_call_t *call)
         return GNN_OK;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < dy->rows; r++)
-        kernels->norm_grad(rms, x->cols, gnn__row(x, r), gain, gnn__row(dy, r), stats + 2 * r, add, gnn__row(dx, r));
+        kernels->norm_grad(rms, x->cols, gnn__row(x, r), gain, gnn__row(dy, r), stats + 2 * r, add,
+                           gnn__row(dx, r));
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_norm = {.name = "norm", .shape = norm_shape, .forward = norm_forward, .backward = norm_backward};
+const gnn_op_t gnn__op_norm = {
+    .name = "norm", .shape = norm_shape, .forward = norm_forward, .backward = norm_backward};

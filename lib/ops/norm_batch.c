@@ -1,15 +1,17 @@
-/* Batch norm over rows, Ioffe and Szegedy 2015, as PyTorch's: the batch's mean and biased variance when training (or where there are no running statistics),
- * the running ones otherwise; the unbiased variance moves the running one. */
+/* Batch norm over rows, Ioffe and Szegedy 2015, as PyTorch's: the batch's mean and biased variance
+ * when training (or where there are no running statistics), the running ones otherwise; the
+ * unbiased variance moves the running one. */
 #include <lib/ops/norm.h>
 
 #include <math.h>
 
-/* Workspace of both directions, in doubles and then reals: the chunks' sums, and vectors of one number per column. */
+/* Workspace of both directions, in doubles and then reals: the chunks' sums, and vectors of one
+ * number per column. */
 typedef struct {
     int64_t rows, cols, chunks;
-    double *parts, *second;             /* chunks x cols; one row of cols */
-    gnn_real_t *p, *q, *r;              /* per column */
-    gnn_real_t *mean, *rstd;            /* per column; saved */
+    double *parts, *second;  /* chunks x cols; one row of cols */
+    gnn_real_t *p, *q, *r;   /* per column */
+    gnn_real_t *mean, *rstd; /* per column; saved */
 } batch_t;
 
 static bool uses_batch(const gnn_op_call_t *call)
@@ -23,9 +25,11 @@ int gnn__batch_norm_shape(gnn_op_call_t *call)
     const int64_t cols = call->in[0].cols;
     size_t doubles, reals, saved;
     if (running->data && (running->rows != 2 || running->cols != cols))
-        return gnn__op_error(call, GNN_ESHAPE, "batch norm expects running statistics of 2 x %lld, got %lld x %lld", (long long)cols, (long long)running->rows,
-                             (long long)running->cols);
-    GNN_TRY(gnn__op_bytes(call, gnn__column_chunks(call->in[0].rows) + 1, cols, sizeof(double), &doubles));
+        return gnn__op_error(call, GNN_ESHAPE,
+                             "batch norm expects running statistics of 2 x %lld, got %lld x %lld",
+                             (long long)cols, (long long)running->rows, (long long)running->cols);
+    GNN_TRY(gnn__op_bytes(call, gnn__column_chunks(call->in[0].rows) + 1, cols, sizeof(double),
+                          &doubles));
     GNN_TRY(gnn__op_bytes(call, 3, cols, sizeof(gnn_real_t), &reals));
     GNN_TRY(gnn__op_bytes(call, 2, cols, sizeof(gnn_real_t), &saved));
     call->forward_scratch = doubles + reals + (call->recording ? 0 : saved);
@@ -54,20 +58,23 @@ static batch_t workspace(const gnn_op_call_t *call)
 typedef enum { SUM, SQUARES, PRODUCTS } what_t;
 
 /* parts[0..cols) = column sums of x, of (x - mean)^2, or of dy (x - mean). */
-static void sums(const gnn_op_call_t *call, const batch_t *b, what_t what, const gnn_tensor_t *x, const gnn_tensor_t *dy)
+static void sums(const gnn_op_call_t *call, const batch_t *b, what_t what, const gnn_tensor_t *x,
+                 const gnn_tensor_t *dy)
 {
     const gnn__row_kernels_t *kernels = gnn__row_kernels();
     const int threads = gnn__threads(call->context, b->rows * b->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < b->chunks; k++) {
-        const int64_t from = gnn__share(b->rows, (int)k, (int)b->chunks), rows = gnn__share(b->rows, (int)k + 1, (int)b->chunks) - from;
+        const int64_t from = gnn__share(b->rows, (int)k, (int)b->chunks),
+                      rows = gnn__share(b->rows, (int)k + 1, (int)b->chunks) - from;
         double *part = b->parts + k * b->cols;
         if (what == SUM)
             kernels->column_sum(rows, b->cols, gnn__row(x, from), gnn__stride(x), part);
         else if (what == SQUARES)
             kernels->column_square(rows, b->cols, gnn__row(x, from), gnn__stride(x), b->mean, part);
         else
-            kernels->column_product(rows, b->cols, gnn__row(dy, from), gnn__stride(dy), gnn__row(x, from), gnn__stride(x), b->mean, part);
+            kernels->column_product(rows, b->cols, gnn__row(dy, from), gnn__stride(dy),
+                                    gnn__row(x, from), gnn__stride(x), b->mean, part);
     }
     gnn__column_total(b->chunks, b->cols, b->parts);
 }
@@ -115,7 +122,8 @@ static void running_statistics(const gnn_op_call_t *call, const batch_t *b)
 int gnn__batch_norm_forward(gnn_op_call_t *call)
 {
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
-    const gnn_real_t *gain = gnn__has_input(call, 1) ? call->in[1].value.data : NULL, *shift = gnn__has_input(call, 2) ? call->in[2].value.data : NULL;
+    const gnn_real_t *gain = gnn__has_input(call, 1) ? call->in[1].value.data : NULL,
+                     *shift = gnn__has_input(call, 2) ? call->in[2].value.data : NULL;
     const gnn__row_kernels_t *kernels = gnn__row_kernels();
     const batch_t b = workspace(call);
     if (uses_batch(call))
@@ -133,8 +141,10 @@ int gnn__batch_norm_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* With z = (x - mean) rstd:  dx = gain rstd (dy - mean(dy) - z mean(dy z)), written as p dy + q (x - mean) + r; running statistics are constants. */
-static void coefficients(const gnn_op_call_t *call, const batch_t *b, const double *sum, const double *product)
+/* With z = (x - mean) rstd:  dx = gain rstd (dy - mean(dy) - z mean(dy z)), written as p dy + q (x
+ * - mean) + r; running statistics are constants. */
+static void coefficients(const gnn_op_call_t *call, const batch_t *b, const double *sum,
+                         const double *product)
 {
     const gnn_real_t *gain = gnn__has_input(call, 1) ? call->in[1].value.data : NULL;
     const double n = b->rows > 0 ? (double)b->rows : 1;
@@ -171,6 +181,7 @@ int gnn__batch_norm_backward(gnn_op_call_t *call)
     const int threads = gnn__threads(call->context, b.rows * b.cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < b.rows; r++)
-        kernels->affine_grad(b.cols, gnn__row(dy, r), gnn__row(x, r), b.mean, b.p, b.q, b.r, add, gnn__row(dx, r));
+        kernels->affine_grad(b.cols, gnn__row(dy, r), gnn__row(x, r), b.mean, b.p, b.q, b.r, add,
+                             gnn__row(dx, r));
     return GNN_OK;
 }

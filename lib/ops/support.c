@@ -27,7 +27,8 @@ int gnn__op_dense(const gnn_op_call_t *call, const char *name, int first, int la
 {
     for (int k = first; k <= last && k < call->n_in; k++)
         if (call->in[k].present && (call->in[k].sparse || call->in[k].ids))
-            return gnn__op_error(call, GNN_EUNSUPPORTED, "%s takes dense tensors; input %d is %s", name, k, call->in[k].sparse ? "sparse" : "a list of ids");
+            return gnn__op_error(call, GNN_EUNSUPPORTED, "%s takes dense tensors; input %d is %s",
+                                 name, k, call->in[k].sparse ? "sparse" : "a list of ids");
     return GNN_OK;
 }
 
@@ -35,7 +36,8 @@ int gnn__op_bytes(const gnn_op_call_t *call, int64_t rows, int64_t cols, size_t 
 {
     int64_t count;
     if (!gnn__mul(rows, cols, &count))
-        return gnn__op_error(call, GNN_EOVERFLOW, "%lld x %lld numbers do not fit", (long long)rows, (long long)cols);
+        return gnn__op_error(call, GNN_EOVERFLOW, "%lld x %lld numbers do not fit", (long long)rows,
+                             (long long)cols);
     return gnn__bytes(count, element, "an op's workspace", bytes);
 }
 
@@ -52,14 +54,16 @@ gnn__lines_t gnn__lines(const gnn_tensor_t *first, ...)
     return lines;
 }
 
-void gnn__op_send(const gnn_op_call_t *call, gnn_real_t alpha, const gnn_tensor_t *source, const gnn_tensor_t *target, bool add)
+void gnn__op_send(const gnn_op_call_t *call, gnn_real_t alpha, const gnn_tensor_t *source,
+                  const gnn_tensor_t *target, bool add)
 {
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const gnn__lines_t lines = gnn__lines(source, target, NULL);
     const int threads = gnn__threads(call->context, lines.total);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < lines.count; k++)
-        kernels->scale(gnn__line_length(&lines, k), alpha, gnn__line(&lines, source, k), add, gnn__line(&lines, target, k));
+        kernels->scale(gnn__line_length(&lines, k), alpha, gnn__line(&lines, source, k), add,
+                       gnn__line(&lines, target, k));
 }
 
 int64_t gnn__column_chunks(int64_t rows)
@@ -83,10 +87,12 @@ void gnn__column_total(int64_t chunks, int64_t cols, double *parts)
 void gnn__column_send(const double *total, double alpha, const gnn_operand_t *to)
 {
     for (int64_t c = 0; c < to->grad.cols; c++)
-        to->grad.data[c] = (gnn_real_t)((to->accumulate ? (double)to->grad.data[c] : 0) + alpha * total[c]);
+        to->grad.data[c] =
+            (gnn_real_t)((to->accumulate ? (double)to->grad.data[c] : 0) + alpha * total[c]);
 }
 
-void gnn__column_sum(const gnn_op_call_t *call, const gnn_tensor_t *x, double alpha, const gnn_operand_t *to, void *scratch)
+void gnn__column_sum(const gnn_op_call_t *call, const gnn_tensor_t *x, double alpha,
+                     const gnn_operand_t *to, void *scratch)
 {
     const gnn__row_kernels_t *kernels = gnn__row_kernels();
     const int64_t chunks = gnn__column_chunks(x->rows), cols = x->cols;
@@ -94,7 +100,8 @@ void gnn__column_sum(const gnn_op_call_t *call, const gnn_tensor_t *x, double al
     double *parts = scratch;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < chunks; k++) {
-        const int64_t from = gnn__share(x->rows, (int)k, (int)chunks), to_row = gnn__share(x->rows, (int)k + 1, (int)chunks);
+        const int64_t from = gnn__share(x->rows, (int)k, (int)chunks),
+                      to_row = gnn__share(x->rows, (int)k + 1, (int)chunks);
         kernels->column_sum(to_row - from, cols, gnn__row(x, from), gnn__stride(x), parts + k * cols);
     }
     gnn__column_total(chunks, cols, parts);
@@ -122,5 +129,6 @@ gnn__block_t gnn__scatter_share(int64_t rows, int64_t cols, int k, int shares)
 void gnn__scatter_begin(const gnn__block_t *block, const gnn_tensor_t *target, bool add)
 {
     for (int64_t r = 0; !add && r < block->rows; r++)
-        memset(gnn__row(target, block->row + r) + block->col, 0, (size_t)block->cols * sizeof(gnn_real_t));
+        memset(gnn__row(target, block->row + r) + block->col, 0,
+               (size_t)block->cols * sizeof(gnn_real_t));
 }

@@ -1,4 +1,5 @@
-/* What the ops share: messages, dividing elements among threads without changing a bit, and sums down columns. */
+/* What the ops share: messages, dividing elements among threads without changing a bit, and sums
+ * down columns. */
 #ifndef GNN_OPS_SUPPORT_H
 #define GNN_OPS_SUPPORT_H
 
@@ -7,7 +8,8 @@
 #include <lib/ops/ops.h>
 
 /* gnn__error with "layer 2: " in front, if the call says where it stands. */
-int gnn__op_error(const gnn_op_call_t *call, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int gnn__op_error(const gnn_op_call_t *call, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 static inline bool gnn__has_input(const gnn_op_call_t *call, int k)
 {
@@ -24,14 +26,16 @@ void gnn__op_output(gnn_op_call_t *call, int64_t rows, int64_t cols);
 /* GNN_EUNSUPPORTED unless inputs first..last are dense. */
 int gnn__op_dense(const gnn_op_call_t *call, const char *name, int first, int last);
 /* Bytes of rows x cols elements; GNN_EOVERFLOW if they do not fit. */
-int gnn__op_bytes(const gnn_op_call_t *call, int64_t rows, int64_t cols, size_t element, size_t *bytes);
+int gnn__op_bytes(const gnn_op_call_t *call, int64_t rows, int64_t cols, size_t element,
+                  size_t *bytes);
 
 static inline int64_t gnn__stride(const gnn_tensor_t *t)
 {
     return t->stride ? t->stride : t->cols;
 }
 
-/* Elements as lines for elementwise loops: rows, or fixed pieces of the whole block if all tensors are contiguous. */
+/* Elements as lines for elementwise loops: rows, or fixed pieces of the whole block if all tensors
+ * are contiguous. */
 typedef struct {
     int64_t count, cols, total;
     bool flat;
@@ -52,10 +56,12 @@ static inline int64_t gnn__line_length(const gnn__lines_t *lines, int64_t k)
 }
 
 /* target (+)= alpha source, same shapes. */
-void gnn__op_send(const gnn_op_call_t *call, gnn_real_t alpha, const gnn_tensor_t *source, const gnn_tensor_t *target, bool add);
+void gnn__op_send(const gnn_op_call_t *call, gnn_real_t alpha, const gnn_tensor_t *source,
+                  const gnn_tensor_t *target, bool add);
 
-/* Sums down columns in chunks of rows that depend on the shape alone: chunk k covers rows gnn__share(rows, k, chunks).. and fills its own `cols`
- * doubles; the chunks are then added in order. */
+/* Sums down columns in chunks of rows that depend on the shape alone: chunk k covers the rows from
+ * gnn__share(rows, k, chunks) on and fills its own `cols` doubles; the chunks are then added in
+ * order. */
 int64_t gnn__column_chunks(int64_t rows);
 int gnn__column_bytes(const gnn_op_call_t *call, int64_t rows, int64_t cols, size_t *bytes);
 /* parts[0..cols) becomes the total. */
@@ -63,10 +69,12 @@ void gnn__column_total(int64_t chunks, int64_t cols, double *parts);
 /* The total times alpha into a gradient of (1 x cols). */
 void gnn__column_send(const double *total, double alpha, const gnn_operand_t *to);
 /* to.grad (+)= alpha times the column sums of x; `scratch` has gnn__column_bytes. */
-void gnn__column_sum(const gnn_op_call_t *call, const gnn_tensor_t *x, double alpha, const gnn_operand_t *to, void *scratch);
+void gnn__column_sum(const gnn_op_call_t *call, const gnn_tensor_t *x, double alpha,
+                     const gnn_operand_t *to, void *scratch);
 
-/* What share `k` of `shares` owns of a (rows x cols) target that is added to in scattered rows: columns where there are many, else rows. Every element
- * is added to by its owner only, in the order of the sources, so the bits do not depend on the number of shares. */
+/* What share `k` of `shares` owns of a (rows x cols) target that is added to in scattered rows:
+ * columns where there are many, else rows. Every element is added to by its owner only, in the
+ * order of the sources, so the bits do not depend on the number of shares. */
 typedef struct {
     int64_t row, rows, col, cols;
 } gnn__block_t;

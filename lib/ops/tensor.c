@@ -12,9 +12,12 @@ int gnn_tensor_check(const gnn_tensor_t *tensor, const char *name)
     if (rows < 0 || cols < 0)
         return gnn__error(GNN_ESHAPE, "%s: a tensor of %lld x %lld", name, rows, cols);
     if (stride < 0 || (stride != 0 && stride < cols))
-        return gnn__error(GNN_ESHAPE, "%s: the stride is %lld, rows have %lld numbers", name, stride, cols);
-    if (!gnn__mul(tensor->rows, stride ? tensor->stride : tensor->cols, &count) || !gnn__mul(count, sizeof(gnn_real_t), &last))
-        return gnn__error(GNN_EOVERFLOW, "%s: %lld rows with a stride of %lld do not fit", name, rows, stride ? stride : cols);
+        return gnn__error(GNN_ESHAPE, "%s: the stride is %lld, rows have %lld numbers", name,
+                          stride, cols);
+    if (!gnn__mul(tensor->rows, stride ? tensor->stride : tensor->cols, &count) ||
+        !gnn__mul(count, sizeof(gnn_real_t), &last))
+        return gnn__error(GNN_EOVERFLOW, "%s: %lld rows with a stride of %lld do not fit", name,
+                          rows, stride ? stride : cols);
     if (rows > 0 && cols > 0 && !tensor->data)
         return gnn__error(GNN_ESHAPE, "%s: a tensor of %lld x %lld without data", name, rows, cols);
     return GNN_OK;
@@ -27,7 +30,8 @@ int gnn_tensor_check_finite(const gnn_tensor_t *tensor, const char *name)
         const gnn_real_t *row = gnn__row(tensor, r);
         for (int64_t c = 0; c < tensor->cols; c++)
             if (!isfinite(row[c]))
-                return gnn__error(GNN_ENUMERIC, "%s: row %lld, column %lld is %g", name, (long long)r, (long long)c, (double)row[c]);
+                return gnn__error(GNN_ENUMERIC, "%s: row %lld, column %lld is %g", name,
+                                  (long long)r, (long long)c, (double)row[c]);
     }
     return GNN_OK;
 }
@@ -36,10 +40,13 @@ static int validate_row(const gnn_sparse_t *sparse, int64_t r, const char *name)
 {
     for (int64_t k = sparse->indptr[r]; k < sparse->indptr[r + 1]; k++) {
         if (sparse->indices[k] < 0 || sparse->indices[k] >= sparse->cols)
-            return gnn__error(GNN_ESHAPE, "%s: row %lld names column %lld (position %lld), there are %lld columns", name, (long long)r,
-                              (long long)sparse->indices[k], (long long)k, (long long)sparse->cols);
+            return gnn__error(
+                GNN_ESHAPE,
+                "%s: row %lld names column %lld (position %lld), there are %lld columns", name,
+                (long long)r, (long long)sparse->indices[k], (long long)k, (long long)sparse->cols);
         if (sparse->values && !isfinite(sparse->values[k]))
-            return gnn__error(GNN_ENUMERIC, "%s: row %lld, column %lld is %g", name, (long long)r, (long long)sparse->indices[k], (double)sparse->values[k]);
+            return gnn__error(GNN_ENUMERIC, "%s: row %lld, column %lld is %g", name, (long long)r,
+                              (long long)sparse->indices[k], (double)sparse->values[k]);
     }
     return GNN_OK;
 }
@@ -49,17 +56,21 @@ int gnn_sparse_validate(const gnn_sparse_t *sparse, const char *name)
     if (!sparse)
         return gnn__error(GNN_ESHAPE, "%s: there is no matrix", name);
     if (sparse->rows < 0 || sparse->cols < 0)
-        return gnn__error(GNN_ESHAPE, "%s: a sparse matrix of %lld x %lld", name, (long long)sparse->rows, (long long)sparse->cols);
+        return gnn__error(GNN_ESHAPE, "%s: a sparse matrix of %lld x %lld", name,
+                          (long long)sparse->rows, (long long)sparse->cols);
     if (!sparse->indptr)
         return gnn__error(GNN_ESHAPE, "%s: a sparse matrix without indptr", name);
     if (sparse->indptr[0] != 0)
-        return gnn__error(GNN_ESHAPE, "%s: indptr starts at %lld, not at 0", name, (long long)sparse->indptr[0]);
+        return gnn__error(GNN_ESHAPE, "%s: indptr starts at %lld, not at 0", name,
+                          (long long)sparse->indptr[0]);
     for (int64_t r = 0; r < sparse->rows; r++)
         if (sparse->indptr[r + 1] < sparse->indptr[r])
-            return gnn__error(GNN_ESHAPE, "%s: indptr falls from %lld to %lld at row %lld", name, (long long)sparse->indptr[r], (long long)sparse->indptr[r + 1],
+            return gnn__error(GNN_ESHAPE, "%s: indptr falls from %lld to %lld at row %lld", name,
+                              (long long)sparse->indptr[r], (long long)sparse->indptr[r + 1],
                               (long long)r);
     if (sparse->indptr[sparse->rows] > 0 && !sparse->indices)
-        return gnn__error(GNN_ESHAPE, "%s: %lld stored numbers without indices", name, (long long)sparse->indptr[sparse->rows]);
+        return gnn__error(GNN_ESHAPE, "%s: %lld stored numbers without indices", name,
+                          (long long)sparse->indptr[sparse->rows]);
     for (int64_t r = 0; r < sparse->rows; r++)
         GNN_TRY(validate_row(sparse, r, name));
     return GNN_OK;
@@ -70,8 +81,10 @@ int gnn_sparse_to_dense(const gnn_sparse_t *sparse, const gnn_tensor_t *dense)
     GNN_TRY(gnn_sparse_validate(sparse, "sparse matrix"));
     GNN_TRY(gnn_tensor_check(dense, "dense matrix"));
     if (sparse->rows != dense->rows || sparse->cols != dense->cols)
-        return gnn__error(GNN_ESHAPE, "a sparse matrix of %lld x %lld does not fit a dense one of %lld x %lld", (long long)sparse->rows, (long long)sparse->cols,
-                          (long long)dense->rows, (long long)dense->cols);
+        return gnn__error(GNN_ESHAPE,
+                          "a sparse matrix of %lld x %lld does not fit a dense one of %lld x %lld",
+                          (long long)sparse->rows, (long long)sparse->cols, (long long)dense->rows,
+                          (long long)dense->cols);
     for (int64_t r = 0; r < dense->rows; r++) {
         gnn_real_t *row = gnn__row(dense, r);
         if (dense->cols > 0)

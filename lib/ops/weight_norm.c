@@ -1,7 +1,9 @@
-/* Normalisation by edge weights, as an op: y_ij = w_ij / sqrt(d_i d_j) (GCN, Kipf and Welling 2017) or w_ij / d_i, where d_i adds up the weights that i
- * hears. (m x 1) -> (m + n x 1): the self-loops that the view adds weigh 1 and come at m + i. A degree <= 0 gives 0.
- * Both are y_e = w_e a_i b_j with a, b powers of the degree (row: b = 1), so with g = dy
- *   dw_e = g_e a_i b_j + dd_i,   dd_i = a'(d_i) sum over e into i of g_e w_e b_j  +  b'(d_i) sum over e out of i of g_e w_e a_receiver. */
+/* Normalisation by edge weights, as an op: y_ij = w_ij / sqrt(d_i d_j) (GCN, Kipf and Welling 2017)
+ * or w_ij / d_i, where d_i adds up the weights that i hears. (m x 1) -> (m + n x 1): the self-loops
+ * that the view adds weigh 1 and come at m + i. A degree <= 0 gives 0. Both are y_e = w_e a_i b_j
+ * with a, b powers of the degree (row: b = 1), so with g = dy dw_e = g_e a_i b_j + dd_i,   dd_i =
+ * a'(d_i) sum over e into i of g_e w_e b_j  +  b'(d_i) sum over e out of i of g_e w_e a_receiver.
+ * */
 #include <graphs/graph.h>
 #include <lib/ops/support.h>
 
@@ -34,14 +36,19 @@ static int check_graph(const gnn_op_call_t *call)
 {
     const gnn_graph_t *graph = settings(call)->graph;
     const gnn_graph_norm_t kind = settings(call)->kind;
-    if (kind != GNN_GRAPH_NORM_DEFAULT && kind != GNN_GRAPH_NORM_SYMMETRIC && kind != GNN_GRAPH_NORM_ROW)
-        return gnn__op_error(call, GNN_EINVALID, "weight_norm is symmetric or by rows, got kind %d", (int)kind);
+    if (kind != GNN_GRAPH_NORM_DEFAULT && kind != GNN_GRAPH_NORM_SYMMETRIC &&
+        kind != GNN_GRAPH_NORM_ROW)
+        return gnn__op_error(call, GNN_EINVALID, "weight_norm is symmetric or by rows, got kind %d",
+                             (int)kind);
     if (symmetric(call) && graph->n_dst != graph->n_src)
-        return gnn__op_error(call, GNN_ETOPOLOGY, "symmetric weight_norm needs receivers that are the senders, got %lld and %lld", (long long)graph->n_dst,
-                             (long long)graph->n_src);
+        return gnn__op_error(
+            call, GNN_ETOPOLOGY,
+            "symmetric weight_norm needs receivers that are the senders, got %lld and %lld",
+            (long long)graph->n_dst, (long long)graph->n_src);
     if (call->in[0].rows != graph->n_edges || call->in[0].cols != 1)
-        return gnn__op_error(call, GNN_ESHAPE, "weight_norm expects %lld x 1 edge weights, got %lld x %lld", (long long)graph->n_edges, (long long)call->in[0].rows,
-                             (long long)call->in[0].cols);
+        return gnn__op_error(
+            call, GNN_ESHAPE, "weight_norm expects %lld x 1 edge weights, got %lld x %lld",
+            (long long)graph->n_edges, (long long)call->in[0].rows, (long long)call->in[0].cols);
     return GNN_OK;
 }
 
@@ -53,14 +60,20 @@ static int weight_norm_shape(gnn_op_call_t *call)
     const gnn__view_t *view = view_of(call);
     int64_t rows;
     if (!view)
-        return gnn__error_prefix(GNN_EUNPREPARED, "%s", call->where && *call->where ? call->where : "weight_norm");
+        return gnn__error_prefix(GNN_EUNPREPARED, "%s",
+                                 call->where && *call->where ? call->where : "weight_norm");
     for (int64_t p = 0; p < view->n_parts; p++)
         if (view->parts[p].form != GNN__EDGES && view->parts[p].pairs > 0)
-            return gnn__op_error(call, GNN_EUNSUPPORTED, "weight_norm: part %lld of the graph stores spans, which have no edge weights", (long long)p);
+            return gnn__op_error(
+                call, GNN_EUNSUPPORTED,
+                "weight_norm: part %lld of the graph stores spans, which have no edge weights",
+                (long long)p);
     if (!gnn__add(graph->n_edges, graph->n_dst, &rows))
-        return gnn__op_error(call, GNN_EOVERFLOW, "weight_norm: %lld edges and %lld nodes do not fit", (long long)graph->n_edges, (long long)graph->n_dst);
+        return gnn__op_error(call, GNN_EOVERFLOW, "weight_norm: %lld edges and %lld nodes do not fit",
+                             (long long)graph->n_edges, (long long)graph->n_dst);
     gnn__op_output(call, rows, 1);
-    GNN_TRY(gnn__op_bytes(call, graph->n_dst, 2, sizeof(gnn_real_t), call->recording ? &call->saved_bytes[0] : &call->forward_scratch));
+    GNN_TRY(gnn__op_bytes(call, graph->n_dst, 2, sizeof(gnn_real_t),
+                          call->recording ? &call->saved_bytes[0] : &call->forward_scratch));
     if (call->recording && call->in[0].wants_grad)
         call->keep_in = 1u;
     return GNN_OK;
@@ -72,7 +85,8 @@ static gnn_real_t weight_of(const gnn_tensor_t *w, int64_t edge)
 }
 
 /* degree and a = d^-1/2 or 1/d, per node. */
-static void degrees(const gnn_op_call_t *call, const gnn__view_t *view, gnn_real_t *degree, gnn_real_t *a, int threads)
+static void degrees(const gnn_op_call_t *call, const gnn__view_t *view, gnn_real_t *degree,
+                    gnn_real_t *a, int threads)
 {
     const gnn_tensor_t *w = &call->in[0].value;
     const int64_t n = settings(call)->graph->n_dst;
@@ -81,7 +95,8 @@ static void degrees(const gnn_op_call_t *call, const gnn__view_t *view, gnn_real
         double sum = 0;
         int64_t j, edge;
         for (int64_t p = 0; p < view->n_parts; p++)
-            for (gnn__walk_t walk = gnn__walk_row(&view->parts[p], i); gnn__walk_next(&walk, &j, &edge);)
+            for (gnn__walk_t walk = gnn__walk_row(&view->parts[p], i);
+                 gnn__walk_next(&walk, &j, &edge);)
                 sum += (double)weight_of(w, edge);
         degree[i] = (gnn_real_t)sum;
         a[i] = sum > 0 ? (gnn_real_t)(symmetric(call) ? 1 / sqrt(sum) : 1 / sum) : 0;
@@ -104,25 +119,31 @@ static int weight_norm_forward(gnn_op_call_t *call)
     for (int64_t i = 0; i < n; i++) {
         int64_t j, edge;
         for (int64_t p = 0; p < view->n_parts; p++)
-            for (gnn__walk_t walk = gnn__walk_row(&view->parts[p], i); gnn__walk_next(&walk, &j, &edge);)
+            for (gnn__walk_t walk = gnn__walk_row(&view->parts[p], i);
+                 gnn__walk_next(&walk, &j, &edge);)
                 *gnn__row(y, edge) = weight_of(w, edge) * a[i] * (symmetric(call) ? a[j] : 1);
     }
     return GNN_OK;
 }
 
-/* The gradient of node i's degree: what it normalises as a receiver, and as a sender if symmetric. */
+/* The gradient of node i's degree: what it normalises as a receiver, and as a sender if symmetric.
+ * */
 static gnn_real_t degree_grad(const gnn_op_call_t *call, const gnn__view_t *view, int64_t i)
 {
     const gnn_tensor_t *w = &call->in[0].value, *dy = &call->out[0].grad;
     const gnn_real_t *degree = call->saved[0], *a = degree + settings(call)->graph->n_dst;
-    const double d = (double)degree[i], slope = d > 0 ? (symmetric(call) ? -0.5 * (double)a[i] / d : -(double)a[i] / d) : 0;
+    const double d = (double)degree[i],
+                 slope = d > 0 ? (symmetric(call) ? -0.5 * (double)a[i] / d : -(double)a[i] / d) : 0;
     double sum = 0;
     int64_t other, edge;
     for (int64_t p = 0; p < view->n_parts; p++)
-        for (gnn__walk_t walk = gnn__walk_row(&view->parts[p], i); gnn__walk_next(&walk, &other, &edge);)
-            sum += (double)(*gnn__row(dy, edge) * weight_of(w, edge)) * (symmetric(call) ? (double)a[other] : 1);
+        for (gnn__walk_t walk = gnn__walk_row(&view->parts[p], i);
+             gnn__walk_next(&walk, &other, &edge);)
+            sum += (double)(*gnn__row(dy, edge) * weight_of(w, edge)) *
+                   (symmetric(call) ? (double)a[other] : 1);
     for (int64_t p = 0; symmetric(call) && p < view->n_parts; p++)
-        for (gnn__walk_t walk = gnn__walk_row(&view->transposed[p], i); gnn__walk_next(&walk, &other, &edge);)
+        for (gnn__walk_t walk = gnn__walk_row(&view->transposed[p], i);
+             gnn__walk_next(&walk, &other, &edge);)
             sum += (double)(*gnn__row(dy, edge) * weight_of(w, edge)) * (double)a[other];
     return (gnn_real_t)(slope * sum);
 }
@@ -144,13 +165,19 @@ static int weight_norm_backward(gnn_op_call_t *call)
         const gnn_real_t ddegree = degree_grad(call, view, i);
         int64_t j, edge;
         for (int64_t p = 0; p < view->n_parts; p++)
-            for (gnn__walk_t walk = gnn__walk_row(&view->parts[p], i); gnn__walk_next(&walk, &j, &edge);)
+            for (gnn__walk_t walk = gnn__walk_row(&view->parts[p], i);
+                 gnn__walk_next(&walk, &j, &edge);)
                 if (edge < dw->rows) {
-                    gnn_real_t *to = gnn__row(dw, edge), g = *gnn__row(dy, edge) * a[i] * (symmetric(call) ? a[j] : 1) + ddegree;
+                    gnn_real_t *to = gnn__row(dw, edge),
+                               g = *gnn__row(dy, edge) * a[i] * (symmetric(call) ? a[j] : 1) +
+                                   ddegree;
                     *to = add ? *to + g : g;
                 }
     }
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_weight_norm = {.name = "weight_norm", .shape = weight_norm_shape, .forward = weight_norm_forward, .backward = weight_norm_backward};
+const gnn_op_t gnn__op_weight_norm = {.name = "weight_norm",
+                                      .shape = weight_norm_shape,
+                                      .forward = weight_norm_forward,
+                                      .backward = weight_norm_backward};

@@ -22,6 +22,15 @@ done:
     return rc;
 }
 
+int64_t gnn__best_count(const gnn__best_t *best)
+{
+    int64_t total;
+    gnn_parameters_block(best->parameters, 0, &total);
+    for (int64_t b = 0; b < best->n_buffers; b++)
+        total += best->buffers[b].rows * best->buffers[b].cols;
+    return total;
+}
+
 void gnn__best_close(gnn__best_t *best)
 {
     gnn_free(best->kept);

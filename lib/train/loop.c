@@ -1,6 +1,8 @@
 /* The training loop: steps over batches, validation after each epoch, the best weights kept. After its second epoch nothing is allocated. */
 #include <lib/train/train.h>
+#include <errno.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef struct {
     gnn_model_t *model;
@@ -14,7 +16,10 @@ typedef struct {
     gnn__best_t best;
     gnn__pool_t pool;
     int64_t step;
+    int64_t batch; /* how many batches of the running epoch are done, with the sums of their losses */
+    double loss_sum, loss_rows;
     double start;
+    char settings[320]; /* that a checkpoint must share */
     gnn_progress_t now;
     gnn_train_result_t kept; /* of the epoch whose weights are kept */
 } loop_t;
@@ -122,21 +127,22 @@ static int train_step(loop_t *l, int64_t index, double *loss, double *rows)
         return blame(l, "training", &batch.inputs, *loss);
     gnn_parameters_zero_gradients(l->parameters);
     GNN_TRY(gnn_tape_backward(l->train.tape, l->train.loss, NULL));
-    int rc = gnn_optimizer_step(l->optimizer, gnn_schedule_factor(&l->config.schedule, l->step));
+    double factor = gnn_schedule_factor(&l->config.schedule, l->step);
+    l->now.lr = gnn__optimizer_lr(l->optimizer) * factor;
+    int rc = gnn_optimizer_step(l->optimizer, factor);
     return rc == GNN_ENUMERIC ? gnn__error_prefix(rc, "epoch %lld", (long long)l->now.epoch) : rc;
 }
 
 static int train_epoch(loop_t *l)
 {
-    double sum = 0, total = 0;
-    for (int64_t index = 0; index < l->source->count[GNN_TRAIN]; index++) {
+    for (; l->batch < l->source->count[GNN_TRAIN]; l->batch++) {
         double loss, rows;
         GNN_TRY(check_stop(l));
-        GNN_TRY(train_step(l, index, &loss, &rows));
-        sum += loss * rows;
-        total += rows;
+        GNN_TRY(train_step(l, l->batch, &loss, &rows));
+        l->loss_sum += loss * rows;
+        l->loss_rows += rows;
     }
-    l->now.train_loss = total > 0 ? sum / total : 0;
+    l->now.train_loss = l->loss_rows > 0 ? l->loss_sum / l->loss_rows : 0;
     GNN_TRY(check_stop(l));
     return check_parameters(l);
 }
@@ -188,13 +194,76 @@ static void judge_epoch(loop_t *l, bool *stop)
         *stop = true;
 }
 
+/* ---- checkpoints ---- */
+
+/* What the loop knows that stands in no model and no optimiser; `best` is lent, not copied. */
+static gnn_checkpoint_t state_of(loop_t *l)
+{
+    return (gnn_checkpoint_t){.epoch = l->now.epoch, .batch = l->batch, .loss_sum = l->loss_sum, .loss_rows = l->loss_rows, .step = l->step,
+                              .seed = gnn_context_seed(l->context), .seconds = seconds() - l->start, .any_best = l->best.any, .stale = l->best.stale,
+                              .best_loss = l->best.loss, .best_metric = l->best.metric, .tie_loss = l->best.tie_loss, .kept = l->kept,
+                              .best = l->best.kept, .n_best = gnn__best_count(&l->best), .settings = l->settings};
+}
+
+static int save_state(loop_t *l)
+{
+    gnn_checkpoint_t state = state_of(l);
+    return l->config.checkpoint ? gnn_checkpoint_save(l->config.checkpoint, l->model, l->optimizer, &state) : GNN_OK;
+}
+
+/* The watch may still become GNN_WATCH_LOSS when a source turns out to have no labels: that follows from the source. */
+static void write_settings(loop_t *l)
+{
+    const gnn_train_config_t *c = &l->config;
+    const gnn_schedule_t *s = &c->schedule;
+    snprintf(l->settings, sizeof l->settings,
+             "watch %d metric %d loss %d smoothing %.9g split %lld batches %lld and %lld schedule %d warmup %lld period %lld gamma %.17g width %.17g", (int)c->watch,
+             (int)c->metric, (int)c->loss, (double)c->label_smoothing, (long long)c->split, (long long)l->source->count[GNN_TRAIN],
+             (long long)l->source->count[GNN_VALIDATION], (int)s->kind, (long long)s->warmup, (long long)s->period, s->gamma, s->width);
+}
+
+static int resume(loop_t *l)
+{
+    gnn_checkpoint_t state = state_of(l);
+    const char *path = l->config.checkpoint;
+    if (!path)
+        return l->config.resume == GNN_ON ? gnn__error(GNN_EINVALID, "training: resume is on, but there is no checkpoint's name") : GNN_OK;
+    gnn__checkpoint_sweep(path);
+    if (l->config.resume != GNN_ON || (access(path, F_OK) != 0 && errno == ENOENT))
+        return GNN_OK;
+    GNN_TRY(gnn_checkpoint_load(path, l->model, l->optimizer, &state));
+    if (state.batch > l->source->count[GNN_TRAIN])
+        return gnn__error(GNN_EFORMAT, "%s: %lld batches of epoch %lld are done, there are %lld", path, (long long)state.batch, (long long)state.epoch,
+                          (long long)l->source->count[GNN_TRAIN]);
+    gnn_context_set_seed(l->context, state.seed);
+    l->now.epoch = state.epoch;
+    l->batch = state.batch;
+    l->loss_sum = state.loss_sum;
+    l->loss_rows = state.loss_rows;
+    l->step = state.step;
+    l->start = seconds() - state.seconds;
+    l->best.any = state.any_best;
+    l->best.stale = state.stale;
+    l->best.loss = state.best_loss;
+    l->best.metric = state.best_metric;
+    l->best.tie_loss = state.tie_loss;
+    l->kept = state.kept;
+    return GNN_OK;
+}
+
+/* From the running epoch to the last, or until patience ends. A checkpoint stands at the start of an epoch, or after the step that `stop` ended. */
 static int run_epochs(loop_t *l)
 {
-    bool stop = false;
-    for (l->now.epoch = 1; l->now.epoch <= l->config.epochs && !stop; l->now.epoch++) {
+    bool stop = l->config.patience > 0 && l->best.stale >= l->config.patience;
+    while (l->now.epoch <= l->config.epochs && !stop) {
         GNN_TRY(train_epoch(l));
         GNN_TRY(validate_epoch(l));
         judge_epoch(l, &stop);
+        l->now.epoch++;
+        l->batch = 0;
+        l->loss_sum = l->loss_rows = 0;
+        if ((l->now.epoch - 1) % l->config.checkpoint_every == 0 && l->now.epoch <= l->config.epochs && !stop)
+            GNN_TRY(save_state(l));
     }
     return GNN_OK;
 }
@@ -221,6 +290,10 @@ static int resolve(loop_t *l, const gnn_train_config_t *config)
         *c = *config;
     if (c->epochs == 0)
         c->epochs = 200;
+    if (c->checkpoint_every == 0)
+        c->checkpoint_every = 10;
+    if (c->checkpoint_every < 0)
+        return gnn__error(GNN_EINVALID, "training: checkpoint_every is %lld, expected a number >= 0", (long long)c->checkpoint_every);
     if (c->lr != 0)
         c->optimizer.lr = c->lr;
     if (c->weight_decay != 0)
@@ -250,7 +323,10 @@ static int open_loop(loop_t *l, const gnn_train_config_t *config)
     GNN_TRY(gnn_tape_new(&l->train.tape, l->context));
     GNN_TRY(gnn_tape_new(&l->validate.tape, l->context));
     l->train.training = 1;
-    return gnn__best_open(&l->best, l->model);
+    l->now.epoch = 1;
+    write_settings(l);
+    GNN_TRY(gnn__best_open(&l->best, l->model));
+    return resume(l);
 }
 
 static void close_loop(loop_t *l)
@@ -271,6 +347,10 @@ int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source
         return gnn__error(GNN_EINVALID, "training: model, context and source must be given");
     GNN_CHECK(open_loop(&l, config));
     rc = run_epochs(&l);
+    if (rc == GNN_OK || rc == GNN_ESTOPPED) {
+        int saved = save_state(&l);
+        rc = saved == GNN_OK ? rc : saved;
+    }
     /* After a number went bad there is only what was kept: the best epoch's weights, or those from before the first step. */
     bool watching = l.config.watch != GNN_WATCH_NONE && l.best.any;
     if (rc == GNN_ENUMERIC || ((rc == GNN_OK || rc == GNN_ESTOPPED) && watching))

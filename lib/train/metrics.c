@@ -2,7 +2,7 @@
 #include <lib/train/train.h>
 
 /* The largest logit's column; one column is the logit of class 1. -1 where a row holds nothing but NaN. */
-static int64_t predicted(const gnn_tensor_t *logits, int64_t r)
+int64_t gnn__predicted(const gnn_tensor_t *logits, int64_t r)
 {
     const gnn_real_t *row = gnn__row(logits, r);
     if (logits->cols == 1)
@@ -21,7 +21,7 @@ double gnn_metric_accuracy(const gnn_tensor_t *logits, const int32_t *labels, co
         if (!gnn__counts(labels, mask, r))
             continue;
         counted++;
-        right += predicted(logits, r) == labels[r];
+        right += gnn__predicted(logits, r) == labels[r];
     }
     return counted ? (double)right / (double)counted : NAN;
 }
@@ -32,7 +32,7 @@ static double f1_of(const gnn_tensor_t *logits, const int32_t *labels, const uin
     for (int64_t r = 0; r < logits->rows; r++) {
         if (!gnn__counts(labels, mask, r))
             continue;
-        int64_t p = predicted(logits, r);
+        int64_t p = gnn__predicted(logits, r);
         if (p >= 0)
             tally[2 * p + 1]++;
         if (labels[r] < classes)

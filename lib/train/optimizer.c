@@ -157,6 +157,45 @@ int64_t gnn_optimizer_steps(const gnn_optimizer_t *optimizer)
     return optimizer->steps;
 }
 
+void gnn__optimizer_moments(gnn_optimizer_t *optimizer, gnn_real_t **first, gnn_real_t **second)
+{
+    *first = optimizer->first;
+    *second = optimizer->second;
+}
+
+const gnn_parameters_t *gnn__optimizer_parameters(const gnn_optimizer_t *optimizer)
+{
+    return optimizer->parameters;
+}
+
+void gnn__optimizer_set_steps(gnn_optimizer_t *optimizer, int64_t steps)
+{
+    optimizer->steps = steps;
+}
+
+double gnn__optimizer_lr(const gnn_optimizer_t *optimizer)
+{
+    return optimizer->lr;
+}
+
+int gnn__optimizer_describe(char **text, const gnn_optimizer_t *o)
+{
+    static const char *const names[] = {"?", "SGD", "Adam", "AdamW"};
+    char *all, *longer;
+    GNN_TRY(gnn__asprintf(&all, "%s lr %.17g momentum %.17g%s beta %.17g %.17g eps %.17g weight decay %.17g clip %.17g", names[o->kind], o->lr, o->momentum,
+                          o->nesterov ? " nesterov" : "", o->beta1, o->beta2, o->eps, o->weight_decay, o->clip_norm));
+    for (int64_t r = 0; r < o->n_ranges; r++) {
+        const range_t *range = &o->ranges[r];
+        int rc = gnn__asprintf(&longer, "%s, %lld-%lld lr x %.17g decay %.17g", all, (long long)range->begin, (long long)range->end, range->lr_scale,
+                               range->weight_decay);
+        gnn_free(all);
+        GNN_TRY(rc);
+        all = longer;
+    }
+    *text = all;
+    return GNN_OK;
+}
+
 /* torch.optim.SGD: g += wd p; b = momentum b + g; p -= lr (nesterov ? g + momentum b : b). */
 static void sweep_sgd(const sweep_t *s, gnn_real_t *restrict p, const gnn_real_t *restrict g, gnn_real_t *restrict b, int64_t n)
 {

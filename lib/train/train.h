@@ -40,6 +40,9 @@ static inline bool gnn__counts(const int32_t *labels, const uint8_t *mask, int64
     return (!mask || mask[r]) && (!labels || labels[r] >= 0);
 }
 
+/* The largest logit's column; one column is the logit of class 1. -1 where a row holds nothing but NaN. */
+int64_t gnn__predicted(const gnn_tensor_t *logits, int64_t r);
+
 /* ---- the best weights so far, running statistics included ---- */
 
 typedef struct gnn__best {
@@ -59,6 +62,21 @@ void gnn__best_keep(gnn__best_t *best);
 void gnn__best_restore(const gnn__best_t *best);
 /* Takes an epoch in; true if its weights are now the best. `watch` is not DEFAULT. */
 bool gnn__best_update(gnn__best_t *best, gnn_watch_t watch, double loss, double metric);
+
+/* Block and buffers, or only the buffers, as they lie in `kept`. */
+int64_t gnn__best_count(const gnn__best_t *best);
+
+/* ---- checkpoints ---- */
+
+/* The moments that this kind of optimiser has (NULL: not this one), each of the block's length. */
+void gnn__optimizer_moments(gnn_optimizer_t *optimizer, gnn_real_t **first, gnn_real_t **second);
+const gnn_parameters_t *gnn__optimizer_parameters(const gnn_optimizer_t *optimizer);
+void gnn__optimizer_set_steps(gnn_optimizer_t *optimizer, int64_t steps);
+/* Every setting in words, groups included; released with gnn_free. */
+int gnn__optimizer_describe(char **text, const gnn_optimizer_t *optimizer);
+double gnn__optimizer_lr(const gnn_optimizer_t *optimizer);
+/* Removes what writers of `path` left behind that were killed. */
+void gnn__checkpoint_sweep(const char *path);
 
 /* ---- the loop ---- */
 

@@ -1,0 +1,16 @@
+/* Files that igraph reads, as lists of links. Includes nothing of igraph's. */
+#ifndef GNN_GRAPHS_IGRAPH_READ_H
+#define GNN_GRAPHS_IGRAPH_READ_H
+
+#include <lib/base/base.h>
+
+typedef struct gnn__links {
+    int64_t n, m;
+    int32_t *a, *b;
+} gnn__links_t;
+
+/* The first graph of a GraphML document of `size` bytes. igraph's code and message if it is none. The caller frees `links`, on failure too. */
+int gnn__igraph_read_graphml(gnn__links_t *links, const char *text, int64_t size);
+void gnn__links_free(gnn__links_t *links);
+
+#endif

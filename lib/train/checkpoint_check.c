@@ -1,0 +1,166 @@
+/* Whose checkpoint it is, whether it is whole, and what killed writers left beside it. */
+#include <lib/train/checkpoint.h>
+
+#include <lib/io/config_json.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* ---- identity ---- */
+
+/* Puts one more line at the end of *text. */
+static int append(char **text, const char *name, const gnn_tensor_t *t)
+{
+    char *longer;
+    GNN_TRY(gnn__asprintf(&longer, "%s%s, %lld x %lld\n", *text ? *text : "", name, (long long)t->rows, (long long)t->cols));
+    gnn_free(*text);
+    *text = longer;
+    return GNN_OK;
+}
+
+int gnn__identity_open(gnn__identity_t *identity, const gnn_model_t *model, const gnn_optimizer_t *optimizer)
+{
+    const gnn_parameters_t *parameters = gnn_model_parameters(model);
+    *identity = (gnn__identity_t){0};
+    int rc;
+    for (int32_t id = 0; id < gnn_parameters_count(parameters); id++) {
+        gnn_tensor_t t = gnn_parameters_value(parameters, id);
+        GNN_CHECK(append(&identity->parameters, gnn_parameters_name(parameters, id), &t));
+    }
+    for (int64_t k = 0; k < gnn_model_buffer_count(model); k++) {
+        gnn_tensor_t t;
+        GNN_CHECK(gnn_model_buffer(model, gnn_model_buffer_name(model, k), &t));
+        GNN_CHECK(append(&identity->parameters, gnn_model_buffer_name(model, k), &t));
+    }
+    if (!identity->parameters)
+        GNN_CHECK(gnn__strdup(&identity->parameters, ""));
+    rc = gnn__steps_write(&identity->steps, model);
+    if (rc != GNN_OK && rc != GNN_EUNSUPPORTED)
+        goto done;
+    GNN_CHECK(gnn__optimizer_describe(&identity->optimizer, optimizer));
+    return GNN_OK;
+done:
+    gnn__identity_close(identity);
+    return rc;
+}
+
+void gnn__identity_close(gnn__identity_t *identity)
+{
+    gnn_free(identity->parameters);
+    gnn_free(identity->optimizer);
+    free(identity->steps); /* jansson's */
+    *identity = (gnn__identity_t){0};
+}
+
+/* The first line of two lists in which they differ. */
+static int other_parameters(const char *file, const char *model)
+{
+    while (*file && *model) {
+        size_t length = strcspn(file, "\n") + 1;
+        if (strncmp(file, model, length) != 0)
+            break;
+        file += length;
+        model += length;
+    }
+    return gnn__error(GNN_ESHAPE, "it is of another model: it has %.*s, the model has %.*s", *file ? (int)strcspn(file, "\n") : 12,
+                      *file ? file : "nothing more", *model ? (int)strcspn(model, "\n") : 12, *model ? model : "nothing more");
+}
+
+int gnn__identity_check(const gnn__identity_t *identity, const char *settings, const gnn_arrays_t *file)
+{
+    const char *parameters = gnn_arrays_metadata(file, "gnn.parameters"), *steps = gnn_arrays_metadata(file, "gnn.model");
+    const char *optimizer = gnn_arrays_metadata(file, "gnn.optimizer"), *had = gnn_arrays_metadata(file, "gnn.settings");
+    if (!parameters || !optimizer)
+        return gnn__error(GNN_EFORMAT, "it does not say which model and optimizer it is of");
+    if (strcmp(parameters, identity->parameters) != 0)
+        return other_parameters(parameters, identity->parameters);
+    if (!steps != !identity->steps || (steps && strcmp(steps, identity->steps) != 0))
+        return gnn__error(GNN_ESHAPE, "it is of another model: the parameters are the same, the steps are not");
+    if (strcmp(optimizer, identity->optimizer) != 0)
+        return gnn__error(GNN_EINVALID, "it is of another optimizer: it has %.200s, this one is %.200s", optimizer, identity->optimizer);
+    if (settings && (!had || strcmp(had, settings) != 0))
+        return gnn__error(GNN_EINVALID, "it is of a training with other settings: %.200s, now they are %.200s", had ? had : "none", settings);
+    return GNN_OK;
+}
+
+/* ---- checksum ---- */
+
+/* FNV-1a over words of 8 bytes, the last filled with zeros; the shift brings high bits down. Each step is one to one, so a changed word never
+ * goes unnoticed. */
+static uint64_t hash(uint64_t h, const void *data, size_t bytes)
+{
+    const unsigned char *at = data;
+    h = (h ^ (uint64_t)bytes) * 0x100000001b3u;
+    for (; bytes > 0; at += 8) {
+        uint64_t word = 0;
+        size_t n = bytes < 8 ? bytes : 8;
+        memcpy(&word, at, n);
+        h = (h ^ word) * 0x100000001b3u;
+        h ^= h >> 32;
+        bytes -= n;
+    }
+    return h;
+}
+
+uint64_t gnn__checksum(int64_t n_arrays, const gnn_array_t *arrays, int64_t n_metadata, const char *const (*metadata)[2])
+{
+    const uint64_t start = 0xcbf29ce484222325u;
+    uint64_t sum = 0;
+    for (int64_t k = 0; k < n_arrays; k++) {
+        const gnn_array_t *a = &arrays[k];
+        const gnn__dtype_t *type = gnn__dtype(a->dtype);
+        uint64_t h = hash(start, a->name, strlen(a->name));
+        h = hash(h, type->name, strlen(type->name));
+        h = hash(h, a->shape, sizeof *a->shape * (size_t)a->ndim);
+        sum += hash(h, a->data, type->size * (size_t)a->count);
+    }
+    for (int64_t k = 0; k < n_metadata; k++)
+        if (strcmp(metadata[k][0], GNN__CHECKSUM_KEY) != 0)
+            sum += hash(hash(start, metadata[k][0], strlen(metadata[k][0])), metadata[k][1], strlen(metadata[k][1]));
+    return sum;
+}
+
+int gnn__checksum_check(const gnn_arrays_t *file)
+{
+    const char *had = gnn_arrays_metadata(file, GNN__CHECKSUM_KEY);
+    char now[20];
+    if (!had)
+        return gnn__error(GNN_EFORMAT, "it has no checksum");
+    uint64_t sum = gnn__checksum(file->count, file->items, file->n_metadata, (const char *const(*)[2])file->metadata);
+    snprintf(now, sizeof now, "%016llx", (unsigned long long)sum);
+    if (strcmp(had, now) != 0)
+        return gnn__error(GNN_EFORMAT, "its checksum is %.16s, the contents have %s: the file is damaged", had, now);
+    return GNN_OK;
+}
+
+/* ---- what was left behind ---- */
+
+/* Is `name` a temporary file "BASE.PID-COUNT.tmp" whose process is gone? */
+static bool abandoned(const char *name, const char *base)
+{
+    size_t length = strlen(base);
+    int end = 0;
+    long pid;
+    unsigned count;
+    if (strncmp(name, base, length) != 0 || sscanf(name + length, ".%ld-%u.tmp%n", &pid, &count, &end) != 2 || end == 0 || name[length + (size_t)end])
+        return false;
+    return pid > 1 && pid <= INT32_MAX && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+void gnn__checkpoint_sweep(const char *path)
+{
+    const char *base = gnn__file_name(path);
+    char *folder = NULL;
+    if (gnn__asprintf(&folder, "%.*s", base > path ? (int)(base - path) : 1, base > path ? path : ".") != GNN_OK)
+        return;
+    DIR *entries = opendir(folder);
+    for (struct dirent *d; entries && (d = readdir(entries)) != NULL;)
+        if (abandoned(d->d_name, base))
+            unlinkat(dirfd(entries), d->d_name, 0);
+    if (entries)
+        closedir(entries);
+    gnn_free(folder);
+}

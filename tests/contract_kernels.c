@@ -1,0 +1,248 @@
+/* Sizes that kernels cut into tiles, blocks and chunks; threads; and what a run computes when it
+ * need not compute everything. */
+#include "contract.h"
+
+static bool has_kernels(const gnn_aggregator_t *row)
+{
+    return row->kernels != NULL;
+}
+
+/* ---- sizes around tiles ---- */
+
+/* Rows with kernels of their own, messages that kernels read in place, every size with every
+ * head width; graphs and heads take turns. */
+START_TEST(kernels_at_every_size_and_width)
+{
+    static const int64_t sizes[] = {63, 64, 65, 127, 128, 129, 257}, widths[] = {1, 3, 6, 8, 64};
+    size_t turn = 0;
+    contract_open(2);
+    for (size_t a = 0; a < gnn_aggregator_count(); a++)
+        for (size_t k = 0; has_kernels(gnn_aggregator_at(a)) && k < 35; k++, turn++) {
+            uint64_t seed = contract_seed() + 1000 * a + k;
+            int64_t n = sizes[k % 7];
+            if (contract_small() && (turn % 4 != 0 || n > 65))
+                continue;
+            size_t kind = turn % contract_graph_count();
+            contract_case_t c = contract_case(k % 2, a, contract_graph(kind, n, seed),
+                                              contract_graph_name(kind), seed);
+            ck_assert(c.message->is_sender);
+            c.d_v = widths[k % 5];
+            c.d_k = turn % 3 ? c.d_v : widths[turn % 4];
+            c.heads = contract_scored(&c) ? 1 << turn % 3 : 1;
+            c.kv_heads = turn % 4 == 1 ? 1 : c.heads;
+            c.dropout = contract_scored(&c) && turn % 2 ? 0.3 : 0;
+            contract_check(&c);
+            gnn_graph_t *edges = contract_edges_of(c.graph);
+            gnn_graph_free(c.graph);
+            c.graph = edges;
+            c.weight = turn % 5 < 3;
+            c.bias = contract_scored(&c) ? (edge_bias_t)(turn % 3) : BIAS_NONE;
+            c.view.norm = turn % 7 < 2 ? GNN_GRAPH_NORM_ROW : GNN_GRAPH_NORM_NONE;
+            contract_check(&c);
+            gnn_graph_free(edges);
+        }
+    contract_close();
+    contract_assert("kernels at every size and width");
+}
+END_TEST
+
+/* ---- graphs that are cut into many chunks ---- */
+
+static gnn_graph_t *long_graph(int which, uint64_t seed)
+{
+    const int64_t lengths[] = {2500, 0, 1, 1900};
+    gnn_graph_t *spans = NULL, *edges = NULL, *both = NULL;
+    switch (which) {
+    case 0: ck_ok(gnn_graph_window(&spans, 4, lengths, 5, 1, GNN_OFF)); return spans;
+    case 1: return contract_random_spans(4000, 3500, seed);
+    case 2: return contract_random_edges(3000, 2500, 20000, seed);
+    case 3: ck_ok(gnn_graph_causal(&spans, 2, (const int64_t[]){60, 1250})); return spans;
+    }
+    ck_ok(gnn_graph_window(&spans, 4, lengths, 2, 3, GNN_ON));
+    edges = contract_random_edges(4401, 4401, 9000, seed);
+    ck_ok(gnn_graph_merge(&both, 2, (const gnn_graph_t *const[]){edges, spans}));
+    gnn_graph_free(spans);
+    gnn_graph_free(edges);
+    return both;
+}
+
+/* The causal graph, of 800,000 pairs, is for the sliding sums and for one attention. */
+static void check_long(int which, size_t m, size_t a)
+{
+    uint64_t seed = contract_seed() + 10 * a + (uint64_t)which;
+    contract_case_t c = contract_case(m, a, long_graph(which, seed), "long", seed);
+    c.d_v = c.d_k = which == 3 ? 1 : 3;
+    if (which == 3)
+        c.heads = c.kv_heads = 1;
+    if (m > 1)
+        contract_draw_switches(&c, true);
+    contract_check(&c);
+    gnn_graph_free(c.graph);
+}
+
+START_TEST(chunks_meet)
+{
+    contract_open(2);
+    for (int which = 0; which < (contract_small() ? 0 : 5); which++)
+        for (size_t a = 0; a < gnn_aggregator_count(); a++) {
+            if (which != 3 || a < 2 || strcmp(gnn_aggregator_at(a)->name, "dot") == 0)
+                check_long(which, a % 2, a);
+            if (which != 3)
+                check_long(which, 2 + (a + (size_t)which) % (gnn_message_count() - 2), a);
+        }
+    contract_close();
+    if (!contract_small())
+        contract_assert("graphs of many chunks");
+}
+END_TEST
+
+/* ---- threads ---- */
+
+static void compare_bits(const contract_run_t *a, const contract_run_t *b, const char *what)
+{
+    size_t bytes = sizeof(gnn_real_t) * (size_t)(a->n_dst * a->out_width);
+    contract_judge(&a->c, "output", memcmp(a->out, b->out, bytes) != 0, 0, what);
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        if (a->grad[k] && (a->wanted & b->wanted) >> k & 1)
+            contract_judge(&a->c, contract_input_name(k),
+                           memcmp(a->grad[k], b->grad[k],
+                                  sizeof(gnn_real_t) * (size_t)(a->in[k].rows * a->in[k].cols)) != 0,
+                           0, what);
+}
+
+/* A graph large enough for several threads; its case runs with 1, 2 and 4. */
+static void check_threads(contract_case_t c)
+{
+    contract_run_t *runs[3];
+    ck_ok(gnn_graph_prepare(c.graph, &c.view));
+    for (int k = 0; k < 3; k++) {
+        contract_open(1 << k);
+        runs[k] = contract_run_new(&c);
+        contract_library(runs[k]);
+        contract_close();
+    }
+    compare_bits(runs[0], runs[1], "bits with two threads");
+    compare_bits(runs[0], runs[2], "bits with four threads");
+    for (int k = 0; k < 3; k++)
+        contract_run_free(runs[k]);
+}
+
+static gnn_graph_t *threads_graph(uint64_t variant, uint64_t seed)
+{
+    const int64_t n = contract_small() ? 20 : 300, long_ones[] = {4 * n, 3 * n};
+    gnn_graph_t *g = NULL;
+    switch (variant) {
+    case 0: return contract_random_edges(n, n, 12 * n, seed);
+    case 1: return contract_random_spans(10 * n, 9 * n, seed);
+    case 2: return contract_random_merge(n, 2, seed);
+    default: ck_ok(gnn_graph_window(&g, 2, long_ones, 4, 1, GNN_OFF)); return g;
+    }
+}
+
+START_TEST(same_bits_with_one_two_and_four_threads)
+{
+    for (size_t m = 0; m < gnn_message_count(); m++)
+        for (size_t a = 0; a < gnn_aggregator_count(); a++)
+            for (uint64_t variant = 0; variant < 4; variant++) {
+                uint64_t seed = contract_seed() + 21 * m + a + 1000 * variant;
+                gnn_graph_t *g = threads_graph(variant, seed);
+                contract_case_t c = contract_case(m, a, g, "threads", seed);
+                c.d_v = c.d_k = variant == 2 ? 16 : 5;
+                contract_draw_switches(&c, true);
+                c.dropout = contract_scored(&c) ? 0.4 : 0;
+                check_threads(c);
+                gnn_graph_free(g);
+            }
+    contract_assert("1, 2 and 4 threads");
+}
+END_TEST
+
+/* ---- less than everything ---- */
+
+static contract_run_t *run_partly(const contract_case_t *c, int recording, int training,
+                                  unsigned wanted)
+{
+    contract_run_t *r = contract_run_new(c);
+    r->recording = recording;
+    r->training = training;
+    r->wanted = wanted;
+    contract_library(r);
+    return r;
+}
+
+static contract_case_t drawn_case(size_t m, size_t a, uint64_t variant)
+{
+    uint64_t seed = contract_seed() + 13 * m + 101 * a + 1009 * variant;
+    size_t kind = (size_t)(seed % contract_graph_count());
+    contract_case_t c =
+        contract_case(m, a, contract_graph(kind, 16, seed), contract_graph_name(kind), seed);
+    contract_draw_switches(&c, false);
+    if (variant % 2) {
+        gnn_graph_t *edges = contract_edges_of(c.graph);
+        gnn_graph_free(c.graph);
+        c.graph = edges;
+        contract_draw_switches(&c, true);
+    }
+    ck_ok(gnn_graph_prepare(c.graph, &c.view));
+    return c;
+}
+
+/* Inference saves nothing for a backward pass and drops nothing. */
+START_TEST(inference_gives_the_bits_of_training_without_dropout)
+{
+    contract_open(1);
+    for (size_t m = 0; m < gnn_message_count(); m++)
+        for (size_t a = 0; a < gnn_aggregator_count(); a++)
+            for (uint64_t variant = 0; variant < 6; variant++) {
+                contract_case_t c = drawn_case(m, a, variant);
+                contract_run_t *inference = run_partly(&c, 0, 0, 0),
+                               *training = run_partly(&c, 1, 0, ~0u);
+                inference->wanted = 0;
+                compare_bits(training, inference, "inference against training");
+                contract_run_free(inference);
+                contract_run_free(training);
+                gnn_graph_free(c.graph);
+            }
+    contract_close();
+    contract_assert("inference");
+}
+END_TEST
+
+/* A gradient does not depend on which other gradients are asked for. */
+START_TEST(each_gradient_alone_is_the_gradient_among_all)
+{
+    contract_open(1);
+    for (size_t m = 0; m < gnn_message_count(); m++)
+        for (size_t a = 0; a < gnn_aggregator_count(); a++)
+            for (uint64_t variant = 0; variant < 4; variant++) {
+                contract_case_t c = drawn_case(m, a, variant);
+                contract_run_t *all = contract_run(&c);
+                for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
+                    if (!all->grad[k])
+                        continue;
+                    contract_run_t *alone = run_partly(&c, 1, 1, 1u << k);
+                    memcpy(alone->d_out, all->d_out,
+                           sizeof(gnn_real_t) * (size_t)(all->n_dst * all->out_width));
+                    contract_library(alone);
+                    compare_bits(all, alone, "bits of a gradient alone");
+                    contract_run_free(alone);
+                }
+                contract_run_free(all);
+                gnn_graph_free(c.graph);
+            }
+    contract_close();
+    contract_assert("gradients alone");
+}
+END_TEST
+
+TCase *contract_kernel_tests(void)
+{
+    TCase *t = tcase_create("kernels");
+    tcase_set_timeout(t, 600);
+    tcase_add_test(t, kernels_at_every_size_and_width);
+    tcase_add_test(t, chunks_meet);
+    tcase_add_test(t, same_bits_with_one_two_and_four_threads);
+    tcase_add_test(t, inference_gives_the_bits_of_training_without_dropout);
+    tcase_add_test(t, each_gradient_alone_is_the_gradient_among_all);
+    return t;
+}

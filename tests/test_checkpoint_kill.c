@@ -1,0 +1,154 @@
+/* kill -9 at random moments: a training that was killed, went on and finished has the weights of one that was left alone, byte for byte. The program
+ * runs itself as the one that trains: a process of its own, not a copy of one with threads. */
+#include "checkpoint_trial.h"
+#include "io_bytes.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum { KILLS = 20, EPOCHS = 400, SPACE = 1000 };
+
+/* The program that is killed: trains into `path`, then saves the weights beside it. */
+static int train_until_killed(const char *path)
+{
+    char saved[600];
+    gnn_train_result_t result;
+    trial_t *t = trial_new(3, HIDDEN, 0.3);
+    gnn_train_config_t config = trial_config(t, EPOCHS, GNN_ADAMW, path);
+    config.checkpoint_every = 1;
+    config.resume = GNN_ON;
+    config.watch = GNN_WATCH_LOSS;
+    snprintf(saved, sizeof saved, "%s.weights", path);
+    int rc = gnn_train_batches(t->model, t->context, &t->source, &config, &result);
+    if (rc == GNN_OK)
+        rc = gnn_model_save(t->model, saved);
+    if (rc != GNN_OK)
+        fprintf(stderr, "%d: %s\n", rc, gnn_error_message());
+    trial_free(t);
+    return rc == GNN_OK ? 0 : 1;
+}
+
+static pid_t start(const char *path)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        execl("/proc/self/exe", "test_checkpoint_kill", "--train", path, (char *)NULL);
+        _exit(127);
+    }
+    ck_assert_int_gt(child, 0);
+    return child;
+}
+
+static void pause_for(double seconds)
+{
+    struct timespec t = {(time_t)seconds, (long)(1e9 * (seconds - floor(seconds)))};
+    nanosleep(&t, NULL);
+}
+
+/* Waits up to ten seconds for a file; processes start slowly on a busy machine. */
+static void wait_for(const char *path)
+{
+    for (int k = 0; k < 2000 && access(path, F_OK) != 0; k++)
+        pause_for(0.005);
+}
+
+/* Starts, waits, kills: true if the kill came before the end. Every fourth kill does not wait for the first checkpoint. */
+static bool start_and_kill(const char *path, int kill_number, double moment)
+{
+    int status;
+    pid_t child = start(path);
+    if (kill_number % 4 != 0)
+        wait_for(path);
+    pause_for(moment);
+    kill(child, SIGKILL);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    if (WIFSIGNALED(status))
+        return true;
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    return false;
+}
+
+static void same_files(const char *one, const char *other)
+{
+    bytes_t a, b;
+    read_bytes(one, &a);
+    read_bytes(other, &b);
+    ck_assert_uint_gt(a.n, SPACE);
+    ck_assert_uint_eq(a.n, b.n);
+    ck_assert(memcmp(a.at, b.at, a.n) == 0);
+}
+
+/* Lets the training end, and compares. */
+static void finish(const char *path, const char *expected)
+{
+    int status;
+    char saved[600];
+    snprintf(saved, sizeof saved, "%s.weights", path);
+    pid_t child = start(path);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    same_files(saved, expected);
+    unlink(saved);
+    unlink(path);
+}
+
+/* Epochs that a checkpoint has behind it; 0 without one. */
+static int64_t epochs_of(const char *path)
+{
+    gnn_arrays_t *arrays;
+    if (access(path, F_OK) != 0)
+        return 0;
+    ck_ok(gnn_safetensors_read(&arrays, path, NULL));
+    int64_t epoch = (int64_t)gnn_array_get(gnn_arrays_find(arrays, "integers"), 3) - 1;
+    gnn_arrays_free(arrays);
+    return epoch;
+}
+
+START_TEST(killed_twenty_times_the_weights_are_the_same)
+{
+    char expected[512], path[512];
+    int kills = 0, rounds = 0, amid = 0;
+    uint64_t state = (uint64_t)time(NULL);
+    make_folder();
+    snprintf(path, sizeof path, "%s", in_folder("alone"));
+    snprintf(expected, sizeof expected, "%s", in_folder("alone.weights"));
+    int status;
+    struct timespec from, to;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    pid_t child = start(path);
+    wait_for(path);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    double alone = (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+    snprintf(path, sizeof path, "%s", in_folder("killed"));
+    for (; kills < KILLS && rounds < 40; rounds++) {
+        bool ended = false;
+        while (!ended && kills < KILLS) {
+            ended = !start_and_kill(path, kills, fmin(alone / 4, 0.4) * (test_uniform(&state) + 1) / 2);
+            kills += !ended;
+            int64_t epochs = epochs_of(path);
+            amid += !ended && epochs > 0 && epochs < EPOCHS;
+        }
+        finish(path, expected);
+    }
+    printf("%d kills in %d trainings, %d of them amid the epochs; alone one takes %.2f s\n", kills, rounds, amid, alone);
+    ck_assert_int_eq(kills, KILLS);
+    ck_assert_int_ge(amid, KILLS / 4);
+    ck_assert_int_eq(count_files(0), 2); /* no temporary file of a killed writer is left */
+    remove_folder();
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "--train") == 0)
+        return train_until_killed(argv[2]);
+    Suite *suite = suite_create("checkpoint_kill");
+    TCase *tests = tcase_create("kill");
+    tcase_set_timeout(tests, 600);
+    tcase_add_test(tests, killed_twenty_times_the_weights_are_the_same);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}
