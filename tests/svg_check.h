@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* Pictures as strings, released by free. */
-static char *heat(const gnn_heatmap_t *map)
+static inline char *heat(const gnn_heatmap_t *map)
 {
     static char *text; /* static: gcc takes what open_memstream keeps for a pointer into this frame */
     static size_t size;
@@ -20,7 +20,7 @@ static char *heat(const gnn_heatmap_t *map)
     return text;
 }
 
-static char *scatter(const gnn_scatter_t *plot)
+static inline char *scatter(const gnn_scatter_t *plot)
 {
     static char *text; /* static: gcc takes what open_memstream keeps for a pointer into this frame */
     static size_t size;
@@ -30,12 +30,12 @@ static char *scatter(const gnn_scatter_t *plot)
     return text;
 }
 
-static gnn_heatmap_t plain(gnn_real_t *values, int64_t rows, int64_t cols)
+static inline gnn_heatmap_t plain(gnn_real_t *values, int64_t rows, int64_t cols)
 {
     return (gnn_heatmap_t){.values = gnn_tensor(values, rows, cols), .mark_row = -1, .mark_col = -1};
 }
 
-static int count(const char *text, const char *what)
+static inline int count(const char *text, const char *what)
 {
     int n = 0;
     for (const char *at = text; (at = strstr(at, what)); at += strlen(what))
@@ -44,7 +44,7 @@ static int count(const char *text, const char *what)
 }
 
 /* One tag after '<': keeps the stack of open elements. Returns the place after '>'. */
-static const char *read_tag(const char *s, char stack[][32], int *depth)
+static inline const char *read_tag(const char *s, char stack[][32], int *depth)
 {
     const char *end = strchr(s, '>');
     ck_assert_msg(end && strcspn(s, "<") > (size_t)(end - s), "a tag without an end: %.40s", s);
@@ -67,7 +67,7 @@ static const char *read_tag(const char *s, char stack[][32], int *depth)
     return end + 1;
 }
 
-static void check_xml(const char *text)
+static inline void check_xml(const char *text)
 {
     char stack[16][32];
     int depth = 0;
@@ -89,7 +89,7 @@ static void check_xml(const char *text)
 }
 
 /* No number may have turned into a word on its way to the page. */
-static void check_numbers(const char *text)
+static inline void check_numbers(const char *text)
 {
     static const char *const words[] = {"\"nan", "\"-nan", "\"inf", "\"-inf"};
     for (size_t k = 0; k < 4; k++)
@@ -97,7 +97,7 @@ static void check_numbers(const char *text)
 }
 
 /* A stream that takes `left` bytes and then fails with EIO. */
-static ssize_t short_write(void *cookie, const char *bytes, size_t size)
+static inline ssize_t short_write(void *cookie, const char *bytes, size_t size)
 {
     size_t *left = cookie;
     (void)bytes;
@@ -110,7 +110,7 @@ static ssize_t short_write(void *cookie, const char *bytes, size_t size)
 }
 
 /* Compiles a locale that differs from C in one thing, the decimal comma: glibc's LC_NUMERIC is a table of six offsets. */
-static bool comma_locale(void)
+static inline bool comma_locale(void)
 {
     char folder[] = "/tmp/gnn-locale-XXXXXX", path[64];
     if (!mkdtemp(folder))

@@ -9,25 +9,24 @@
 
 enum { KILLS = 20, EPOCHS = 400, SPACE = 1000 };
 
-/* The program that is killed: trains into `path`, then saves the weights beside it. */
-static int train_until_killed(const char *path)
+static const char *train_into;
+
+/* The program that is killed: trains into `train_into`, then saves the weights beside it. */
+START_TEST(train_until_killed)
 {
     char saved[600];
     gnn_train_result_t result;
     trial_t *t = trial_new(3, HIDDEN, 0.3);
-    gnn_train_config_t config = trial_config(t, EPOCHS, GNN_ADAMW, path);
+    gnn_train_config_t config = trial_config(t, EPOCHS, GNN_ADAMW, train_into);
     config.checkpoint_every = 1;
     config.resume = GNN_ON;
     config.watch = GNN_WATCH_LOSS;
-    snprintf(saved, sizeof saved, "%s.weights", path);
-    int rc = gnn_train_batches(t->model, t->context, &t->source, &config, &result);
-    if (rc == GNN_OK)
-        rc = gnn_model_save(t->model, saved);
-    if (rc != GNN_OK)
-        fprintf(stderr, "%d: %s\n", rc, gnn_error_message());
+    snprintf(saved, sizeof saved, "%s.weights", train_into);
+    ck_ok(gnn_train_batches(t->model, t->context, &t->source, &config, &result));
+    ck_ok(gnn_model_save(t->model, saved));
     trial_free(t);
-    return rc == GNN_OK ? 0 : 1;
 }
+END_TEST
 
 static pid_t start(const char *path)
 {
@@ -141,14 +140,25 @@ START_TEST(killed_twenty_times_the_weights_are_the_same)
 }
 END_TEST
 
+static Suite *suite_of(const char *name, const TTest *test)
+{
+    Suite *suite = suite_create(name);
+    TCase *tests = tcase_create(name);
+    tcase_set_timeout(tests, 600);
+    tcase_add_test(tests, test);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
+
 int main(int argc, char **argv)
 {
-    if (argc == 3 && strcmp(argv[1], "--train") == 0)
-        return train_until_killed(argv[2]);
-    Suite *suite = suite_create("checkpoint_kill");
-    TCase *tests = tcase_create("kill");
-    tcase_set_timeout(tests, 600);
-    tcase_add_test(tests, killed_twenty_times_the_weights_are_the_same);
-    suite_add_tcase(suite, tests);
-    return test_main(suite);
+    if (argc != 3 || strcmp(argv[1], "--train") != 0)
+        return test_main(suite_of("checkpoint_kill", killed_twenty_times_the_weights_are_the_same));
+    train_into = argv[2];
+    SRunner *runner = srunner_create(suite_of("train", train_until_killed));
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_SILENT);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

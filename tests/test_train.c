@@ -1,6 +1,8 @@
 /* What the training loop promises: stopping, the best weights, bad numbers, memory, the same bits. */
 #include "support.h"
 
+#include <lib/train/train.h>
+
 static gnn_context_t *context;
 
 static void open_context(void)
@@ -154,7 +156,7 @@ static void expected_stop(const diary_t *d, gnn_watch_t watch, int64_t patience,
         if (stale == patience)
             break;
     }
-    *last = epoch < d->epochs ? epoch : d->epochs;
+    *last = epoch; /* one more than there were epochs if the rule has not stopped yet */
 }
 
 START_TEST(early_stopping_restores_the_best_weights)
@@ -177,6 +179,21 @@ START_TEST(early_stopping_restores_the_best_weights)
     ck_assert_double_eq(result.validation_loss, diary.loss[best]);
     ck_assert_double_eq(result.validation_metric, diary.metric[best]);
     free(diary.best);
+    small_free(s);
+}
+END_TEST
+
+START_TEST(equal_metrics_are_decided_by_the_loss)
+{
+    small_t *s = small_new(5);
+    gnn__best_t best;
+    ck_ok(gnn__best_open(&best, s->model));
+    ck_assert(gnn__best_update(&best, GNN_WATCH_METRIC, 0.5, 0.8));
+    ck_assert(!gnn__best_update(&best, GNN_WATCH_METRIC, 0.3, 0.7));
+    ck_assert(gnn__best_update(&best, GNN_WATCH_METRIC, 0.4, 0.8)); /* below the loss of the kept epoch, not below the lowest */
+    ck_assert_int_eq(best.stale, 2);                                /* patience asks for a better metric */
+    ck_assert(!gnn__best_update(&best, GNN_WATCH_METRIC, 0.45, 0.8));
+    gnn__best_close(&best);
     small_free(s);
 }
 END_TEST
@@ -416,7 +433,8 @@ int main(void)
     TCase *c = tcase_create("train");
     tcase_set_timeout(c, 300);
     tcase_add_checked_fixture(c, open_context, close_context);
-    tcase_add_loop_test(c, early_stopping_restores_the_best_weights, 0, 6);
+    tcase_add_loop_test(c, early_stopping_restores_the_best_weights, 0, 30);
+    tcase_add_test(c, equal_metrics_are_decided_by_the_loss);
     tcase_add_test(c, callback_stops_and_the_best_weights_stay);
     tcase_add_loop_test(c, stop_flag_finishes_the_step, 0, 2);
     tcase_add_test(c, bad_numbers_are_named_and_the_last_good_weights_kept);

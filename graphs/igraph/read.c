@@ -23,14 +23,16 @@ static int take_links(gnn__links_t *links, const igraph_t *igraph)
     return GNN_OK;
 }
 
-/* Numbers of attributes are read with a decimal point whatever the program's locale. */
+/* Numbers of attributes are read with a decimal point whatever the program's locale, and kept by nobody: the program's attribute handler is not for them. */
 static int read_stream(igraph_t *igraph, FILE *stream)
 {
     igraph_safelocale_t locale;
     int rc = igraph_enter_safelocale(&locale);
     if (rc != IGRAPH_SUCCESS)
         return rc;
+    const igraph_attribute_table_t *before = igraph_set_attribute_table(NULL);
     rc = igraph_read_graph_graphml(igraph, stream, 0);
+    igraph_set_attribute_table(before);
     igraph_exit_safelocale(&locale);
     return rc;
 }
@@ -53,5 +55,5 @@ int gnn__igraph_read_graphml(gnn__links_t *links, const char *text, int64_t size
     gnn__igraph_enter(&call);
     int rc = gnn__igraph_leave(&call, read_graphml(links, stream));
     fclose(stream);
-    return rc;
+    return rc <= 0 || rc >= 1000 ? rc : rc == IGRAPH_ENOMEM ? GNN_EMEMORY : GNN_EFORMAT;
 }

@@ -94,8 +94,9 @@ GNN_API int gnn_data_row_normalise(gnn_data_t *data);
 GNN_API int gnn_data_standardise(gnn_data_t *data, int64_t split);
 /**
  * Replaces features and labels by those of CSV files, a line a node in the order of the nodes; either path may be NULL. Fields are separated by
- * tabs, semicolons or commas, whichever the first line has, and may be quoted; a first line with words in it is a header. Features: numbers
- * with a decimal point, whatever the locale. Labels: one field a line: class numbers (negative: no label) or class names (empty: no label).
+ * tabs, semicolons or commas, whichever the first line has, and may be quoted; a first line with words in it is a header (above class
+ * names: if there is a line more than nodes). Features: numbers with a decimal point, whatever the locale. Labels: one field a line: class numbers
+ * (negative or "": no label) or class names ("": no label).
  * New labels draw a new split as gnn_data_open does. A set that is links alone grows to the number of lines: edge lists do not tell of nodes
  * without links at the end. GNN_EIO; GNN_EFORMAT and GNN_ENUMERIC (not finite) with line and column; GNN_ESHAPE. On failure nothing is changed.
  */

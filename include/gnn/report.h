@@ -34,6 +34,38 @@ typedef struct gnn_scatter {
 } gnn_scatter_t;
 GNN_API int gnn_svg_scatter(FILE *file, const gnn_scatter_t *scatter);
 
+/** One line of a chart: y over x. A y that is not finite leaves a gap. */
+typedef struct gnn_curve {
+    const char *name;
+    const double *x;     /**< (count) rising; NULL: 1, 2, 3, ... */
+    const double *y;     /**< (count) */
+    int64_t count;
+    int64_t panel;       /**< which of the panels, 0 is the upper one */
+} gnn_curve_t;
+
+/** Curves over one common x axis, in panels one below the other, each with a scale of its own (losses above, accuracy below), a legend and ticks. */
+typedef struct gnn_curves {
+    const gnn_curve_t *curves;
+    int64_t n_curves;
+    const char *const *panel_names; /**< what each panel's y axis shows; NULL: nothing is written */
+    int64_t n_panels;               /**< [1], at most 8 */
+    const char *title, *subtitle, *x_axis;
+    double mark;                    /**< a place on the x axis that is marked by a line, and by a dot where a curve has it (the best epoch); 0: none */
+    const char *mark_name;          /**< what is written there */
+} gnn_curves_t;
+GNN_API int gnn_svg_curves(FILE *file, const gnn_curves_t *curves);
+
+/**
+ * Principal components: the rows of x (n x d) in the plane of the two directions in which they differ most.
+ *
+ * @param[out] points  (n x 2), caller's; overwritten. A direction's sign is chosen so that its largest entry is positive.
+ * @param[out] share   (2) the share of the variance along each, or NULL; 0 where there is none
+ * @return GNN_OK; GNN_ESHAPE; GNN_ENUMERIC if x is not finite; GNN_EMEMORY.
+ *
+ * Cost: O(n d) time a round of a block power iteration, at most 500; O(d) memory. The same bits with any number of threads.
+ */
+GNN_API int gnn_pca_2d(const gnn_tensor_t *x, const gnn_tensor_t *points, double share[2]);
+
 #ifdef __cplusplus
 }
 #endif

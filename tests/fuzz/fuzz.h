@@ -2,10 +2,13 @@
 #ifndef GNN_TESTS_FUZZ_H
 #define GNN_TESTS_FUZZ_H
 
+#include <gnn/graph.h>
 #include <gnn/io.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -21,6 +24,61 @@ static inline const char *fuzz_path(const uint8_t *data, size_t size)
         abort();
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     return path;
+}
+
+/* A file of this name in a folder of the process's own, removed by nobody: it is in memory where TMPDIR is. */
+static inline const char *fuzz_file(const char *name, const uint8_t *data, size_t size)
+{
+    static char folder[64], path[256];
+    if (!*folder) {
+        snprintf(folder, sizeof folder, "%s/gnn-fuzz-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+        if (!mkdtemp(folder))
+            abort();
+    }
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    for (char *slash = strchr(path + strlen(folder) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(path, 0700);
+        *slash = '/';
+    }
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(data, 1, size, file) != size || fclose(file) != 0)
+        abort();
+    return path;
+}
+
+/* The bytes up to the next 1, which stands between the files of one input; *data and *size become what is behind it. */
+static inline size_t fuzz_part(const uint8_t **part, const uint8_t **data, size_t *size)
+{
+    const uint8_t *one = *size > 0 ? memchr(*data, 1, *size) : NULL;
+    size_t length = one ? (size_t)(one - *data) : *size, taken = length + (one != NULL);
+    *part = *data;
+    *data += taken;
+    *size -= taken;
+    return length;
+}
+
+/* A set that was read holds together; an error hands out nothing and has words. */
+static inline void fuzz_set(int rc, gnn_data_t *set)
+{
+    char text[256];
+    if ((rc != GNN_OK) != (set == NULL) || (rc != GNN_OK && !*gnn_error_message()))
+        abort();
+    if (!set)
+        return;
+    if (gnn_graph_validate(set->graph) != GNN_OK || gnn_graph_n_dst(set->graph) != set->n)
+        abort();
+    for (int64_t i = 0; i < set->n; i++)
+        for (int k = 0; k < 3; k++)
+            if (set->labels[i] < -1 || set->labels[i] >= set->classes || (set->masks[k][0][i] && set->labels[i] < 0))
+                abort();
+    for (int64_t c = 0; set->class_names && c < set->classes; c++)
+        if (!*set->class_names[c])
+            abort();
+    if (gnn_data_row_normalise(set) != GNN_OK && !*gnn_error_message())
+        abort();
+    gnn_data_describe(set, text, sizeof text);
+    gnn_data_free(set);
 }
 
 /* Reads every element, so that the sanitizer sees any that is not there; an error must hand out nothing. */
