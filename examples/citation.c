@@ -2,37 +2,25 @@
 #include "citation.h"
 
 #include <getopt.h>
-#include <math.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-typedef struct {
-    const recipe_t *recipe;
-    const char *data, *save, *load, *predict, *plot;
-    int64_t seeds, epochs, split;
-    gnn_metric_t metric;
-    int threads, quiet;
-} options_t;
-
-static volatile int stopped;
+static const char usage[] =
+    "usage: citation [--data FILE|karate] [--model gcn|sage|gin|gat|gatv2|transformer|mlp] [--metric accuracy|f1|auc]\n"
+    "                [--seeds N] [--epochs N] [--split N | --splits N|all] [--threads N]\n"
+    "                [--checkpoint FILE [--resume]] [--save FILE] [--load FILE]\n"
+    "                [--report] [--json] [--log FILE.csv] [--predict FILE.csv]\n"
+    "                [--plot FILE.svg] [--curve FILE.svg] [--confusion FILE.svg]\n"
+    "Ctrl-C ends after the running step, leaves a checkpoint if one is wanted, and exits with 130; a second one exits at once.\n";
 
 static void on_interrupt(int signal_number)
 {
     (void)signal_number;
+    if (stopped)
+        _exit(130);
     stopped = 1;
-}
-
-static int show_progress(void *user, const gnn_progress_t *now)
-{
-    const int64_t width = 30, filled = width * now->epoch / now->epochs;
-    if (now->epoch % 5 == 0 || now->epoch == 1)
-        fprintf(stderr, "\rseed %lld [%.*s%.*s] epoch %lld, loss %.3f, validation %.1f%% ", (long long)*(int64_t *)user, (int)filled,
-                "##############################", (int)(width - filled), "..............................", (long long)now->epoch, now->train_loss,
-                100 * now->validation_metric);
-    return 0;
 }
 
 /* Bags of words count 0 or 1: their rows are divided by their sums, as in the papers. */
@@ -46,139 +34,153 @@ static int normalise(gnn_data_t *data)
     return gnn_data_row_normalise(data);
 }
 
-static int train_seed(const options_t *o, gnn_context_t *context, gnn_data_t *data, gnn_model_t *model, int64_t seed, double *validation, double *test)
+/* What is asked for of the best model's logits. */
+static int write_all(const options_t *o, const gnn_data_t *data, const study_t *study,
+                     gnn_tensor_t *logits)
 {
-    const recipe_t r = recipe_for(o->recipe, data);
-    const gnn_parameter_group_t second = {.prefix = "1.", .weight_decay = GNN_ZERO};
-    gnn_train_result_t result;
-    gnn_train_config_t config = {.epochs = o->epochs ? o->epochs : r.epochs, .patience = r.patience, .watch = r.watch, .metric = o->metric, .split = o->split,
-                                 .lr = (gnn_real_t)r.lr, .weight_decay = (gnn_real_t)r.weight_decay, .stop = &stopped};
-    if (r.decay_first_layer_only) {
-        config.optimizer.groups = &second;
-        config.optimizer.n_groups = 1;
-    }
-    if (isatty(STDERR_FILENO)) {
-        config.callback = show_progress;
-        config.user = &seed;
-    }
-    int rc = gnn_train(model, context, data, &config, &result);
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r%100s\r", "");
-    GNN_TRY(rc);
-    GNN_TRY(gnn_evaluate(model, context, data, o->split, GNN_TEST, o->metric, test));
-    *validation = result.validation_metric;
-    printf("seed %lld: validation %.1f, test %.1f (epoch %lld of %lld, %.1f s)\n", (long long)seed, 100 * *validation, 100 * *test,
-           (long long)result.best_epoch, (long long)result.epochs, result.seconds);
-    fflush(stdout);
-    return GNN_OK;
+    int64_t split = study->outcomes[study->best].split;
+    if (o->report)
+        GNN_TRY(print_classes(o->say, logits, data, split));
+    if (o->predict)
+        GNN_TRY(write_predictions(logits, data, o->predict));
+    if (o->confusion)
+        GNN_TRY(write_confusion(logits, data, split, o->confusion));
+    return o->plot ? write_plot(logits, data, split, o->plot) : GNN_OK;
 }
 
-/* Trains once per seed; *best is the model with the best validation metric. */
-static int train(const options_t *o, gnn_context_t *context, gnn_data_t *data, gnn_model_t **best)
+static int write_outputs(const options_t *o, gnn_context_t *context, const gnn_data_t *data,
+                         const study_t *study)
 {
-    double sum = 0, squares = 0, best_validation = -1;
-    for (int64_t seed = 0; seed < o->seeds; seed++) {
-        gnn_model_t *model = NULL;
-        double validation = 0, test = 0;
-        gnn_context_set_seed(context, (uint64_t)seed);
-        recipe_t r = recipe_for(o->recipe, data);
-        int rc = recipe_build(&model, context, &r, data);
-        if (rc == GNN_OK)
-            rc = train_seed(o, context, data, model, seed, &validation, &test);
-        sum += 100 * test;
-        squares += 1e4 * test * test;
-        if (rc == GNN_OK && (validation > best_validation || !*best)) {
-            gnn_model_t *swap = *best;
-            *best = model;
-            model = swap;
-            best_validation = validation;
-        }
-        gnn_model_free(model);
-        GNN_TRY(rc);
-    }
-    const char *const names[] = {"accuracy", "macro-F1", "ROC-AUC"};
-    double n = (double)o->seeds, mean = sum / n, variance = n > 1 ? (squares - n * mean * mean) / (n - 1) : 0;
-    printf("test %s %.1f +- %.1f over %lld seeds\n", names[o->metric], mean, sqrt(fmax(variance, 0)), (long long)o->seeds);
-    return GNN_OK;
+    gnn_tensor_t logits = gnn_tensor(calloc((size_t)(data->n * data->classes), sizeof *logits.data),
+                                     data->n, data->classes);
+    int rc = logits.data ? gnn_model_predict(study->model, context, data->graph,
+                                             data->x.data ? &data->x : NULL,
+                                             data->x.data ? NULL : &data->sparse, &logits)
+                         : GNN_EMEMORY;
+    if (rc == GNN_OK && o->save)
+        rc = gnn_model_save(study->model, o->save);
+    if (rc == GNN_OK)
+        rc = write_all(o, data, study, &logits);
+    if (rc == GNN_OK && o->curve && !o->load)
+        rc = write_curve(study, o, data, o->curve);
+    free(logits.data);
+    return rc;
 }
 
-static int use_saved(const options_t *o, gnn_context_t *context, gnn_data_t *data, gnn_model_t **model)
+static void print_summary(const options_t *o, const study_t *study)
 {
-    double test;
-    const char *const names[] = {"accuracy", "macro-F1", "ROC-AUC"};
-    GNN_TRY(gnn_model_load(model, context, o->load));
-    if (gnn_model_graph_count(*model) > 0)
-        GNN_TRY(gnn_model_prepare(*model, 0, data->graph, GNN_OFF));
-    GNN_TRY(gnn_evaluate(*model, context, data, o->split, GNN_TEST, o->metric, &test));
-    printf("test %s %.1f +- 0.0 over 1 seeds\n", names[o->metric], 100 * test);
-    return GNN_OK;
+    long long splits = o->load || !o->splits ? 1 : study->count / o->seeds,
+              seeds = o->load ? 1 : o->seeds;
+    fprintf(o->say, "test %s %.1f +- %.1f over ", metric_names[o->metric], 100 * study->mean,
+            100 * study->deviation);
+    if (splits > 1)
+        fprintf(o->say, "%lld splits%s", splits, seeds > 1 ? " with " : "\n");
+    if (splits == 1 || seeds > 1)
+        fprintf(o->say, "%lld seeds%s\n", seeds, splits > 1 ? " each" : "");
 }
 
-static int run(const options_t *o, gnn_context_t *context, gnn_data_t **data, gnn_model_t **model)
+static int run(const options_t *o, gnn_context_t *context, gnn_data_t **data, study_t *study)
 {
     char text[400];
     GNN_TRY(strcmp(o->data, "karate") == 0 ? gnn_data_karate(data) : gnn_data_open(data, o->data));
     gnn_data_describe(*data, text, sizeof text);
-    printf("%s\n", text);
+    fprintf(o->say, "%s\n", text);
     GNN_TRY(normalise(*data));
-    GNN_TRY(o->load ? use_saved(o, context, *data, model) : train(o, context, *data, model));
+    GNN_TRY(o->load ? study_load(study, o, context, *data) : study_train(study, o, context, *data));
+    GNN_TRY(write_outputs(o, context, *data, study));
+    if (o->json)
+        print_json(stdout, o, *data, study);
+    print_summary(o, study);
     fflush(stdout);
-    if (o->save)
-        GNN_TRY(gnn_model_save(*model, o->save));
-    if (o->predict)
-        GNN_TRY(write_predictions(*model, context, *data, o->predict));
-    return o->plot ? write_plot(*model, context, *data, o->split, o->plot) : GNN_OK;
+    return GNN_OK;
 }
 
-static void usage(FILE *to)
+/* ---- options ---- */
+
+static int whole(const char *text, int64_t low, int64_t *number)
 {
-    fprintf(to, "usage: citation [--data FILE.npz|karate] [--model gcn|sage|gin|gat|gatv2|transformer|mlp] [--seeds N] [--epochs N] [--split N]\n"
-                "                [--metric accuracy|f1|auc] [--save FILE] [--load FILE] [--predict OUT.csv] [--plot FILE.svg] [--threads N]\n");
+    char *end = NULL;
+    *number = strtoll(text, &end, 10);
+    return end != text && *end == 0 && *number >= low;
+}
+
+static int set_number(options_t *o, int option, const char *value)
+{
+    int64_t threads = 0;
+    switch (option) {
+    case 'n': return whole(value, 1, &o->seeds);
+    case 'e': return whole(value, 1, &o->epochs);
+    case 'i': return whole(value, 0, &o->split);
+    case 'I': return strcmp(value, "all") == 0 ? (o->splits = -1, 1) : whole(value, 1, &o->splits);
+    default: return whole(value, 0, &threads) && threads <= 1024 && (o->threads = (int)threads, 1);
+    }
 }
 
 static int set(options_t *o, int option, const char *value)
 {
-    const char *const metrics[] = {"accuracy", "f1", "auc"};
-    const char **const texts[] = {['d'] = &o->data, ['s'] = &o->save, ['l'] = &o->load, ['p'] = &o->predict, ['g'] = &o->plot};
-    int64_t *const numbers[] = {['n'] = &o->seeds, ['e'] = &o->epochs, ['i'] = &o->split};
+    static const char *const metrics[] = {"accuracy", "f1", "auc"};
+    const char **const texts[] = {['d'] = &o->data,      ['s'] = &o->save, ['l'] = &o->load,
+                                  ['p'] = &o->predict,   ['g'] = &o->plot, ['v'] = &o->curve,
+                                  ['x'] = &o->confusion, ['L'] = &o->log,  ['k'] = &o->checkpoint};
+    int *const flags[] = {['j'] = &o->json, ['r'] = &o->report, ['R'] = &o->resume};
     if (option == 'm')
         return (o->recipe = recipe_find(value)) != NULL;
-    if (option == 'c') {
-        for (int k = 0; k < 3; k++)
-            if (strcmp(value, metrics[k]) == 0)
-                return o->metric = (gnn_metric_t)k, 1;
-        return 0;
+    if (strchr("dslpgvxLk", option))
+        return *texts[option] = value, 1;
+    if (strchr("jrR", option))
+        return *flags[option] = 1;
+    for (int k = 0; option == 'c' && k < 3; k++)
+        if (strcmp(value, metrics[k]) == 0)
+            return o->metric = (gnn_metric_t)k, 1;
+    return option != 'c' && set_number(o, option, value);
+}
+
+/* 0: go on; otherwise the program ends with *status. */
+static int read_options(options_t *o, int argc, char **argv, int *status)
+{
+    static const struct option known[] = {
+        {"data", 1, 0, 'd'},      {"model", 1, 0, 'm'},   {"metric", 1, 0, 'c'},
+        {"seeds", 1, 0, 'n'},     {"epochs", 1, 0, 'e'},  {"split", 1, 0, 'i'},
+        {"splits", 1, 0, 'I'},    {"threads", 1, 0, 't'}, {"checkpoint", 1, 0, 'k'},
+        {"resume", 0, 0, 'R'},    {"save", 1, 0, 's'},    {"load", 1, 0, 'l'},
+        {"report", 0, 0, 'r'},    {"json", 0, 0, 'j'},    {"log", 1, 0, 'L'},
+        {"predict", 1, 0, 'p'},   {"plot", 1, 0, 'g'},    {"curve", 1, 0, 'v'},
+        {"confusion", 1, 0, 'x'}, {"help", 0, 0, 'h'},    {0, 0, 0, 0}};
+    int bad = 0;
+    for (int c; !bad && (c = getopt_long(argc, argv, "h", known, NULL)) != -1;) {
+        if (c == 'h') {
+            fputs(usage, stdout);
+            *status = EXIT_SUCCESS;
+            return 1;
+        }
+        bad = c == '?' || !set(o, c, optarg);
     }
-    char *end = NULL;
-    if (option == 't')
-        return o->threads = (int)strtol(value, &end, 10), *end == 0;
-    if (strchr("nei", option))
-        return *numbers[option] = strtoll(value, &end, 10), *end == 0 && *numbers[option] >= (option == 'n');
-    return strchr("dslpg", option) && (*texts[option] = value, 1);
+    bad = bad || optind < argc || (o->resume && !o->checkpoint);
+    if (bad)
+        fputs(usage, stderr);
+    *status = 2;
+    return bad;
 }
 
 int main(int argc, char **argv)
 {
-    const struct option known[] = {{"data", 1, 0, 'd'}, {"model", 1, 0, 'm'}, {"seeds", 1, 0, 'n'}, {"epochs", 1, 0, 'e'}, {"split", 1, 0, 'i'}, {"metric", 1, 0, 'c'},
-                                   {"save", 1, 0, 's'}, {"load", 1, 0, 'l'}, {"predict", 1, 0, 'p'}, {"plot", 1, 0, 'g'}, {"threads", 1, 0, 't'}, {"help", 0, 0, 'h'},
-                                   {0, 0, 0, 0}};
     options_t options = {.recipe = recipe_find("gat"), .data = "karate", .seeds = 1};
-    for (int c; (c = getopt_long(argc, argv, "h", known, NULL)) != -1;)
-        if (c == 'h' || c == '?' || !set(&options, c, optarg)) {
-            usage(c == 'h' ? stdout : stderr);
-            return c == 'h' ? EXIT_SUCCESS : 2;
-        }
     gnn_context_t *context = NULL;
     gnn_data_t *data = NULL;
-    gnn_model_t *model = NULL;
-    signal(SIGINT, on_interrupt);
+    study_t study = {0};
+    int status;
+    if (read_options(&options, argc, argv, &status))
+        return status;
+    options.say = options.json ? stderr : stdout;
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
     int rc = gnn_context_new(&context, &(gnn_context_config_t){.threads = options.threads});
     if (rc == GNN_OK)
-        rc = run(&options, context, &data, &model);
-    if (rc != GNN_OK)
-        fprintf(stderr, "citation: %s%s%s\n", gnn_error_string(rc), *gnn_error_message() ? ": " : "", gnn_error_message());
-    gnn_model_free(model);
+        rc = run(&options, context, &data, &study);
+    if (rc != GNN_OK && rc != GNN_ESTOPPED)
+        fprintf(stderr, "citation: %s%s%s\n", gnn_error_string(rc),
+                *gnn_error_message() ? ": " : "", gnn_error_message());
+    study_free(&study);
     gnn_data_free(data);
     gnn_context_free(context);
-    return rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return rc == GNN_OK ? EXIT_SUCCESS : rc == GNN_ESTOPPED ? 130 : EXIT_FAILURE;
 }

@@ -1,8 +1,13 @@
-/* What citation.c (options, training), citation_models.c (the networks) and citation_output.c (predictions, pictures) share. */
+/* What the files of citation share: citation.c (options), citation_models.c (the networks), citation_train.c
+ * (training over seeds and splits), citation_watch.c (progress and log), citation_report.c (words, JSON,
+ * CSV) and citation_pictures.c. */
 #ifndef CITATION_H
 #define CITATION_H
 
 #include <gnn/gnn.h>
+#include <stdio.h>
+
+/* ---- the networks ---- */
 
 /* A network with the settings that its paper trains it with. */
 typedef struct {
@@ -17,11 +22,92 @@ typedef struct {
 const recipe_t *recipe_find(const char *name);
 /* Fits a recipe to a data set whose paper used other settings. */
 recipe_t recipe_for(const recipe_t *recipe, const gnn_data_t *data);
-int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *recipe, const gnn_data_t *data);
+int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *recipe,
+                 const gnn_data_t *data);
+
+/* ---- training ---- */
+
+typedef struct {
+    const recipe_t *recipe;
+    const char *data, *save, *load, *predict, *plot, *curve, *confusion, *log, *checkpoint;
+    int64_t seeds, epochs, split,
+        splits; /* splits 0: `split` alone; otherwise the first so many, -1: all */
+    gnn_metric_t metric;
+    int threads, json, report, resume;
+    FILE *say; /* where words go: stdout, or stderr if JSON goes there */
+} options_t;
+
+extern const char *const metric_names[3];
+
+/* One training. */
+typedef struct {
+    int64_t split, seed;
+    double validation, test;
+    gnn_train_result_t result;
+} outcome_t;
+
+/* What each epoch of a training gave, in columns: epoch, training loss, validation loss, validation metric. */
+typedef struct {
+    double *columns[4];
+    int64_t count, room;
+} history_t;
+
+/* All trainings: their outcomes, and model and history of the one with the best validation metric. */
+typedef struct {
+    outcome_t *outcomes;
+    int64_t count, best;
+    gnn_model_t *model;
+    history_t history;
+    double mean, deviation; /* of the test metric; the sample's deviation */
+} study_t;
+
+/* What the callback of one training writes to. */
+typedef struct {
+    const options_t *options;
+    const outcome_t *outcome;
+    history_t history;
+    FILE *log;
+    int terminal;
+    double told; /* seconds of the last plain line */
+} watcher_t;
+
+/* The callback of a training; its user is a watcher_t. */
+int watch_epoch(void *user, const gnn_progress_t *now);
+/* Opens the log if one is wanted; a resumed training goes on in the same file. */
+int open_log(FILE **log, const options_t *options);
+void free_history(history_t *history);
+
+/* Becomes non-zero when training is to stop. */
+extern volatile int stopped;
+int study_train(study_t *study, const options_t *options, gnn_context_t *context, gnn_data_t *data);
+/* A saved model in place of training. */
+int study_load(study_t *study, const options_t *options, gnn_context_t *context, gnn_data_t *data);
+void study_free(study_t *study);
+
+/* ---- what comes out ---- */
+
+/* Says on stderr what is wrong with a file. */
+FILE *open_file(const char *path, const char *mode);
+int close_file(FILE *file, const char *path, int rc);
+
+/* The class with the largest logit. */
+int32_t likeliest(const gnn_tensor_t *logits, int64_t i);
+const char *class_name(const gnn_data_t *data, int64_t c, char room[32]);
 
 /* A row for each node: number, predicted class, its probability, label. */
-int write_predictions(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data, const char *path);
-/* The nodes in the plane, coloured by predicted class: the karate club by igraph's layout, others by the two main directions of the logits. */
-int write_plot(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data, int64_t split, const char *path);
+int write_predictions(const gnn_tensor_t *logits, const gnn_data_t *data, const char *path);
+/* Precision, recall, F1 and number of test nodes of each class. */
+int print_classes(FILE *file, const gnn_tensor_t *logits, const gnn_data_t *data, int64_t split);
+void print_json(FILE *file, const options_t *options, const gnn_data_t *data, const study_t *study);
+
+/* The nodes in the plane, coloured by predicted class: the karate club by igraph's layout, others by the two main directions of the logits,
+ * which are changed. */
+int write_plot(gnn_tensor_t *logits, const gnn_data_t *data, int64_t split, const char *path);
+/* Losses and metric over the epochs, the best one marked. */
+int write_curve(const study_t *study, const options_t *options, const gnn_data_t *data,
+                const char *path);
+/* Which share of each class's test nodes is taken for which class. */
+int write_confusion(const gnn_tensor_t *logits, const gnn_data_t *data, int64_t split,
+                    const char *path);
 
 #endif

@@ -32,31 +32,37 @@ recipe_t recipe_for(const recipe_t *recipe, const gnn_data_t *data)
 }
 
 /* x -> dropout -> linear -> relu -> dropout -> linear: what the features alone can tell. */
-static int build_mlp(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, const gnn_data_t *data)
+static int build_mlp(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
+                     const gnn_data_t *data)
 {
-    return gnn_model_from_steps(model, context, 5, (gnn_step_t[]){
-        {.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)r->dropout},
-        {.kind = GNN_STEP_LINEAR, .in = data->features, .out = r->hidden},
-        {.kind = GNN_STEP_ACTIVATION, .activation = GNN_RELU},
-        {.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)r->dropout},
-        {.kind = GNN_STEP_LINEAR, .in = r->hidden, .out = data->classes}});
+    return gnn_model_from_steps(
+        model, context, 5,
+        (gnn_step_t[]){{.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)r->dropout},
+                       {.kind = GNN_STEP_LINEAR, .in = data->features, .out = r->hidden},
+                       {.kind = GNN_STEP_ACTIVATION, .activation = GNN_RELU},
+                       {.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)r->dropout},
+                       {.kind = GNN_STEP_LINEAR, .in = r->hidden, .out = data->classes}});
 }
 
 /* A Transformer's encoder layer that hears its neighbours instead of everybody: only the graph differs from sentence.c. */
-static int build_transformer(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, const gnn_data_t *data)
+static int build_transformer(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
+                             const gnn_data_t *data)
 {
-    gnn_layer_config_t encoder = GNN_TRANSFORMER(.in = r->hidden, .heads = r->heads, .feed_forward = 2 * r->hidden, .self_loops = GNN_ON,
-                                                 .dropout = (gnn_real_t)r->dropout);
-    return gnn_model_from_steps(model, context, 6, (gnn_step_t[]){
-        {.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)r->dropout},
-        {.kind = GNN_STEP_LINEAR, .in = data->features, .out = r->hidden},
-        {.kind = GNN_STEP_LAYER, .layer = encoder},
-        {.kind = GNN_STEP_LAYER, .layer = encoder},
-        {.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)r->dropout},
-        {.kind = GNN_STEP_LINEAR, .in = r->hidden, .out = data->classes}});
+    gnn_layer_config_t encoder =
+        GNN_TRANSFORMER(.in = r->hidden, .heads = r->heads, .feed_forward = 2 * r->hidden,
+                        .self_loops = GNN_ON, .dropout = (gnn_real_t)r->dropout);
+    return gnn_model_from_steps(
+        model, context, 6,
+        (gnn_step_t[]){{.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)r->dropout},
+                       {.kind = GNN_STEP_LINEAR, .in = data->features, .out = r->hidden},
+                       {.kind = GNN_STEP_LAYER, .layer = encoder},
+                       {.kind = GNN_STEP_LAYER, .layer = encoder},
+                       {.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)r->dropout},
+                       {.kind = GNN_STEP_LINEAR, .in = r->hidden, .out = data->classes}});
 }
 
-int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *r, const gnn_data_t *data)
+int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
+                 const gnn_data_t *data)
 {
     gnn_preset_t preset = gnn_preset_find(r->name);
     if (preset == GNN_PRESET_NONE)
@@ -64,9 +70,18 @@ int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
     if (preset == GNN_PRESET_TRANSFORMER)
         return build_transformer(model, context, r, data);
     int attends = r->heads > 1, average = attends && strcmp(data->name, "pubmed") == 0;
-    return gnn_model_new(model, context, 2, (gnn_layer_config_t[]){
-        {.preset = preset, .in = data->features, .out = r->hidden, .heads = r->heads, .activation = attends ? GNN_ELU : GNN_RELU,
-         .dropout = (gnn_real_t)r->dropout},
-        {.preset = preset, .in = r->hidden * r->heads, .out = data->classes, .heads = average ? 8 : 1,
-         .combine = average ? GNN_HEADS_AVERAGE : GNN_HEADS_DEFAULT, .dropout = (gnn_real_t)r->dropout}});
+    return gnn_model_new(
+        model, context, 2,
+        (gnn_layer_config_t[]){{.preset = preset,
+                                .in = data->features,
+                                .out = r->hidden,
+                                .heads = r->heads,
+                                .activation = attends ? GNN_ELU : GNN_RELU,
+                                .dropout = (gnn_real_t)r->dropout},
+                               {.preset = preset,
+                                .in = r->hidden * r->heads,
+                                .out = data->classes,
+                                .heads = average ? 8 : 1,
+                                .combine = average ? GNN_HEADS_AVERAGE : GNN_HEADS_DEFAULT,
+                                .dropout = (gnn_real_t)r->dropout}});
 }

@@ -5,6 +5,8 @@
  */
 #include "sentence.h"
 
+#include "classify.h"
+
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,7 +95,8 @@ static int run(const options_t *options, gnn_context_t *context, gnn_model_t **m
 
 static void usage(FILE *to)
 {
-    fprintf(to, "usage: sentence [--topology complete|causal|window=N|edges] [--layers N] [--epochs N] [--seed N] [--threads N] [--plot FILE.svg]\n");
+    fprintf(to, "usage: sentence [--topology complete|causal|window=N|edges] [--layers N] [--epochs N] [--seed N] [--threads N] [--plot FILE.svg]\n"
+                "       sentence --data FILE ...: sentences that people wrote; sentence --data FILE --help has more\n");
 }
 
 static int set_topology(options_t *o, const char *name)
@@ -142,6 +145,9 @@ int main(int argc, char **argv)
     options_t options = {.topology = COMPLETE, .layers = 1, .epochs = 10, .seed = 1, .name = "complete"};
     gnn_context_t *context = NULL;
     gnn_model_t *model = NULL;
+    for (int k = 1; k < argc; k++)
+        if (strcmp(argv[k], "--data") == 0 || strcmp(argv[k], "--load") == 0)
+            return classify_main(argc, argv);
     pack_t *packs = calloc(TRAINING + HELD_OUT, sizeof *packs);
     if (!parse(&options, argc, argv)) {
         usage(stderr);

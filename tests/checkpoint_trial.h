@@ -40,7 +40,10 @@ static inline void trial_data(trial_t *t)
             t->x[part][b] = gnn_tensor(t->numbers + (part * BATCHES + b) * ROWS * IN, ROWS, IN);
             for (int r = 0; r < ROWS; r++) {
                 const gnn_real_t *x = gnn__row(&t->x[part][b], r);
-                t->labels[part][b][r] = test_uniform(&state) > 0.2 ? r % CLASSES : x[0] > x[1] ? 0 : x[2] > 0 ? 1 : 2;
+                t->labels[part][b][r] = test_uniform(&state) > 0.2 ? r % CLASSES
+                                        : x[0] > x[1]              ? 0
+                                        : x[2] > 0                 ? 1
+                                                                   : 2;
             }
         }
     t->source = (gnn_source_t){.get = trial_get, .count = {BATCHES, BATCHES, 0}, .user = t};
@@ -51,10 +54,13 @@ static inline trial_t *trial_new(uint64_t seed, int64_t hidden, double rate)
 {
     trial_t *t = calloc(1, sizeof *t);
     ck_ok(gnn_context_new(&t->context, &(gnn_context_config_t){.threads = 1, .seed = seed}));
-    ck_ok(gnn_model_from_steps(&t->model, t->context, 5, (gnn_step_t[]){
-        {.kind = GNN_STEP_LINEAR, .in = IN, .out = hidden}, {.kind = GNN_STEP_NORM, .in = hidden, .norm = GNN_NORM_BATCH},
-        {.kind = GNN_STEP_ACTIVATION, .activation = GNN_RELU}, {.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)rate},
-        {.kind = GNN_STEP_LINEAR, .in = hidden, .out = CLASSES}}));
+    ck_ok(gnn_model_from_steps(
+        &t->model, t->context, 5,
+        (gnn_step_t[]){{.kind = GNN_STEP_LINEAR, .in = IN, .out = hidden},
+                       {.kind = GNN_STEP_NORM, .in = hidden, .norm = GNN_NORM_BATCH},
+                       {.kind = GNN_STEP_ACTIVATION, .activation = GNN_RELU},
+                       {.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)rate},
+                       {.kind = GNN_STEP_LINEAR, .in = hidden, .out = CLASSES}}));
     trial_data(t);
     return t;
 }
@@ -68,12 +74,19 @@ static inline void trial_free(trial_t *t)
 }
 
 /* The settings of one training; `kind` also chooses the schedule. */
-static inline gnn_train_config_t trial_config(trial_t *t, int64_t epochs, gnn_optimizer_kind_t kind, const char *checkpoint)
+static inline gnn_train_config_t trial_config(trial_t *t, int64_t epochs, gnn_optimizer_kind_t kind,
+                                              const char *checkpoint)
 {
-    static const gnn_parameter_group_t last = {.prefix = "4.", .lr_scale = (gnn_real_t)0.5, .weight_decay = GNN_ZERO};
-    gnn_train_config_t config = {.epochs = epochs, .checkpoint = checkpoint, .checkpoint_every = 3, .stop = &t->stop, .lr = (gnn_real_t)0.02,
-                                 .optimizer = {.kind = kind, .weight_decay = (gnn_real_t)1e-3, .groups = &last, .n_groups = 1},
-                                 .schedule = {.kind = GNN_SCHEDULE_COSINE, .warmup = 4, .period = 40}};
+    static const gnn_parameter_group_t last = {
+        .prefix = "4.", .lr_scale = (gnn_real_t)0.5, .weight_decay = GNN_ZERO};
+    gnn_train_config_t config = {
+        .epochs = epochs,
+        .checkpoint = checkpoint,
+        .checkpoint_every = 3,
+        .stop = &t->stop,
+        .lr = (gnn_real_t)0.02,
+        .optimizer = {.kind = kind, .weight_decay = (gnn_real_t)1e-3, .groups = &last, .n_groups = 1},
+        .schedule = {.kind = GNN_SCHEDULE_COSINE, .warmup = 4, .period = 40}};
     if (kind == GNN_SGD) {
         config.optimizer.momentum = (gnn_real_t)0.9;
         config.optimizer.nesterov = GNN_ON;

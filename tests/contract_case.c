@@ -178,14 +178,17 @@ static gnn_tensor_t draw_tensor(const contract_case_t *c, extent_t x, draw_t *d)
     return t;
 }
 
-/* Scores over +-100: sender 0 dominates by 40. Only the first column of queries and keys (and of
- * the parameters) is heard. */
+/* Scores over +-100: one sender that everybody hears dominates by 40, the last where all hear all
+ * (so that what came before must be scaled down), else the first. Only the first column of queries
+ * and keys (and of the parameters) is heard. */
 static void widen(contract_run_t *r, draw_t *d)
 {
     const gnn_tensor_t *q = &r->in[GNN_AGGREGATE_QUERY], *k = &r->in[GNN_AGGREGATE_KEY],
                        *p = &r->in[GNN_AGGREGATE_PARAMETERS];
     int64_t per_head = r->c.aggregator->score == GNN_SCORE_PER_HEAD ? 1 : r->c.d_k;
     bool dot = strcmp(r->c.aggregator->name, "dot") == 0;
+    bool complete = gnn_graph_n_pairs(r->c.graph) == q->rows * k->rows;
+    int64_t dominant = complete ? k->rows - 1 : 0;
     for (int64_t i = 0; i < q->rows; i++)
         for (int64_t c = 0; c < q->cols; c++)
             gnn__row(q, i)[c] =
@@ -194,7 +197,7 @@ static void widen(contract_run_t *r, draw_t *d)
         for (int64_t c = 0; c < k->cols; c++)
             if (c % per_head == 0)
                 gnn__row(k, j)[c] =
-                    j == 0 ? 100 : (gnn_real_t)((double)draw_below(d, 160000) / 1000 - 100);
+                    j == dominant ? 100 : (gnn_real_t)((double)draw_below(d, 160000) / 1000 - 100);
     for (int64_t c = 0; c < p->cols; c++)
         p->data[c] = (gnn_real_t)(c % per_head == 0);
 }

@@ -16,7 +16,10 @@ static inline const char *write_text(const char *name, const char *text)
 /* The text as one gzip member. */
 static inline size_t pack(const void *text, size_t n, unsigned char *out, size_t room)
 {
-    z_stream z = {.next_in = (unsigned char *)text, .avail_in = (unsigned)n, .next_out = out, .avail_out = (unsigned)room};
+    z_stream z = {.next_in = (unsigned char *)text,
+                  .avail_in = (unsigned)n,
+                  .next_out = out,
+                  .avail_out = (unsigned)room};
     ck_assert_int_eq(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY), Z_OK);
     ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
     size_t length = room - z.avail_out;
@@ -50,7 +53,8 @@ static inline const char *messages(const gnn_data_t *data)
     ck_ok(gnn_graph_pairs(data->graph, src, dst, NULL));
     text[0] = '\0';
     for (int64_t k = 0; k < m; k++)
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s%lld<%lld", k ? " " : "", (long long)dst[k], (long long)src[k]);
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%lld<%lld", k ? " " : "",
+                               (long long)dst[k], (long long)src[k]);
     return text;
 }
 
@@ -58,7 +62,8 @@ static inline void ck_labels(const gnn_data_t *data, int64_t n, const int32_t *l
 {
     ck_assert_int_eq(data->n, n);
     for (int64_t i = 0; i < n; i++)
-        ck_assert_msg(data->labels[i] == labels[i], "label of node %d: %d, expected %d", (int)i, data->labels[i], labels[i]);
+        ck_assert_msg(data->labels[i] == labels[i], "label of node %d: %d, expected %d", (int)i,
+                      data->labels[i], labels[i]);
 }
 
 /* Feature (i, c), stored sparsely or not. */
@@ -94,7 +99,8 @@ static inline void ck_same_set(const gnn_data_t *a, const gnn_data_t *b)
 
 /* ---- LINQS ---- */
 
-#define CONTENT "n1\t0\t1\t0\tTheory\nn2\t1\t1\t0\tAgents\nzz top\t0\t0\t1\tTheory\nn4\t0\t0\t0\tML\n"
+#define CONTENT \
+    "n1\t0\t1\t0\tTheory\nn2\t1\t1\t0\tAgents\nzz top\t0\t0\t1\tTheory\nn4\t0\t0\t0\tML\n"
 #define CITES "n1\tn2\nn2\tn1\nzz top\tn1\nn4\tn9\nghost\tn1\nn4\tn4\n"
 
 /* ---- OGB ---- */
@@ -144,13 +150,13 @@ static inline void remove_tree(void)
 
 /* ---- GraphML ---- */
 
-#define GRAPHML                                                                                   \
-    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"                                                \
-    "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n"                                 \
-    "<key id=\"d0\" for=\"node\" attr.name=\"size\" attr.type=\"double\"/>\n"                     \
-    "<graph id=\"G\" edgedefault=\"undirected\">\n"                                               \
-    "<node id=\"a\"><data key=\"d0\">0.5</data></node>\n<node id=\"b\"/>\n<node id=\"c\"/>\n"     \
-    "<edge source=\"a\" target=\"b\"/>\n<edge source=\"b\" target=\"c\"/>\n"                      \
+#define GRAPHML                                                                               \
+    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"                                            \
+    "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n"                             \
+    "<key id=\"d0\" for=\"node\" attr.name=\"size\" attr.type=\"double\"/>\n"                 \
+    "<graph id=\"G\" edgedefault=\"undirected\">\n"                                           \
+    "<node id=\"a\"><data key=\"d0\">0.5</data></node>\n<node id=\"b\"/>\n<node id=\"c\"/>\n" \
+    "<edge source=\"a\" target=\"b\"/>\n<edge source=\"b\" target=\"c\"/>\n"                  \
     "</graph>\n</graphml>\n"
 
 #endif

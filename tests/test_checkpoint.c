@@ -27,8 +27,10 @@ static void same_checkpoints(const char *one, const char *other)
         for (int64_t i = 0; i < x->count; i++)
             if (!numbers || (i != 2 && i != 9))
                 ck_assert_msg(memcmp((const char *)x->data + i * (int64_t)gnn__dtype(x->dtype)->size,
-                                     (const char *)y->data + i * (int64_t)gnn__dtype(x->dtype)->size, gnn__dtype(x->dtype)->size) == 0,
-                              "\"%s\", number %lld: %.17g and %.17g", x->name, (long long)i, gnn_array_get(x, i), gnn_array_get(y, i));
+                                     (const char *)y->data + i * (int64_t)gnn__dtype(x->dtype)->size,
+                                     gnn__dtype(x->dtype)->size) == 0,
+                              "\"%s\", number %lld: %.17g and %.17g", x->name, (long long)i,
+                              gnn_array_get(x, i), gnn_array_get(y, i));
     }
     gnn_arrays_free(a);
     gnn_arrays_free(b);
@@ -38,13 +40,15 @@ static void same_results(const gnn_train_result_t *a, const gnn_train_result_t *
 {
     ck_assert_int_eq(a->epochs, b->epochs);
     ck_assert_int_eq(a->best_epoch, b->best_epoch);
-    ck_assert(a->train_loss == b->train_loss && a->validation_loss == b->validation_loss && a->validation_metric == b->validation_metric);
+    ck_assert(a->train_loss == b->train_loss && a->validation_loss == b->validation_loss &&
+              a->validation_metric == b->validation_metric);
 }
 
 static void same_weights(const trial_t *a, const trial_t *b)
 {
     int64_t length, buffers = gnn_model_buffer_count(a->model);
-    const gnn_real_t *x = gnn_parameters_block(gnn_model_parameters(a->model), 0, &length), *y = gnn_parameters_block(gnn_model_parameters(b->model), 0, &length);
+    const gnn_real_t *x = gnn_parameters_block(gnn_model_parameters(a->model), 0, &length),
+                     *y = gnn_parameters_block(gnn_model_parameters(b->model), 0, &length);
     ck_assert(memcmp(x, y, sizeof *x * (size_t)length) == 0);
     ck_assert_int_gt(buffers, 0);
     for (int64_t k = 0; k < buffers; k++) {
@@ -56,7 +60,8 @@ static void same_weights(const trial_t *a, const trial_t *b)
 }
 
 /* One run into `path`; the seed of a resumed one is another, it must not matter. */
-static trial_t *run(const char *path, gnn_optimizer_kind_t kind, int64_t epochs, int stop_at_step, bool resumed, int expected, gnn_train_result_t *result)
+static trial_t *run(const char *path, gnn_optimizer_kind_t kind, int64_t epochs, int stop_at_step,
+                    bool resumed, int expected, gnn_train_result_t *result)
 {
     trial_t *t = trial_new(resumed ? 99 : 3, HIDDEN, 0.3);
     gnn_train_config_t config = trial_config(t, epochs, kind, path);
@@ -151,12 +156,15 @@ START_TEST(without_a_file_a_training_starts_anew)
     ck_ok(gnn_train_batches(t->model, t->context, &t->source, &config, &result));
     ck_assert_int_eq(t->steps, 2 * BATCHES);
     config.checkpoint = NULL;
-    ck_fails(gnn_train_batches(t->model, t->context, &t->source, &config, &result), GNN_EINVALID, "checkpoint");
+    ck_fails(gnn_train_batches(t->model, t->context, &t->source, &config, &result), GNN_EINVALID,
+             "checkpoint");
     config.checkpoint = in_folder("no/such/folder");
     config.resume = GNN_OFF;
-    ck_fails(gnn_train_batches(t->model, t->context, &t->source, &config, &result), GNN_EIO, "no/such/folder");
+    ck_fails(gnn_train_batches(t->model, t->context, &t->source, &config, &result), GNN_EIO,
+             "no/such/folder");
     config.checkpoint_every = -1;
-    ck_fails(gnn_train_batches(t->model, t->context, &t->source, &config, &result), GNN_EINVALID, "checkpoint_every");
+    ck_fails(gnn_train_batches(t->model, t->context, &t->source, &config, &result), GNN_EINVALID,
+             "checkpoint_every");
     trial_free(t);
     remove_folder();
 }
@@ -186,8 +194,10 @@ static loader_t loader_new(int64_t hidden, double rate, gnn_optimizer_kind_t kin
     loader_t l = {.trial = trial_new(7, hidden, rate)};
     gnn_train_config_t config = trial_config(l.trial, 1, kind, NULL);
     config.optimizer.lr = (gnn_real_t)lr;
-    ck_ok(gnn_optimizer_new(&l.optimizer, l.trial->context, gnn_model_parameters(l.trial->model), &config.optimizer));
-    const gnn_real_t *block = gnn_parameters_block(gnn_model_parameters(l.trial->model), 0, &l.length);
+    ck_ok(gnn_optimizer_new(&l.optimizer, l.trial->context, gnn_model_parameters(l.trial->model),
+                            &config.optimizer));
+    const gnn_real_t *block =
+        gnn_parameters_block(gnn_model_parameters(l.trial->model), 0, &l.length);
     l.before = malloc(sizeof *block * (size_t)l.length);
     memcpy(l.before, block, sizeof *block * (size_t)l.length);
     l.state.n_best = l.length + 2 * hidden;
@@ -197,7 +207,8 @@ static loader_t loader_new(int64_t hidden, double rate, gnn_optimizer_kind_t kin
 
 static void loader_free(loader_t *l, bool unchanged)
 {
-    const gnn_real_t *block = gnn_parameters_block(gnn_model_parameters(l->trial->model), 0, &l->length);
+    const gnn_real_t *block =
+        gnn_parameters_block(gnn_model_parameters(l->trial->model), 0, &l->length);
     ck_assert_int_eq(memcmp(block, l->before, sizeof *block * (size_t)l->length) == 0, unchanged);
     ck_assert_int_eq(gnn_optimizer_steps(l->optimizer) == 0, unchanged);
     ck_assert_int_eq(l->state.epoch == 0, unchanged);
@@ -207,7 +218,8 @@ static void loader_free(loader_t *l, bool unchanged)
     free(l->state.best);
 }
 
-static void refuses(int64_t hidden, double rate, gnn_optimizer_kind_t kind, double lr, const char *settings, int code, const char *words)
+static void refuses(int64_t hidden, double rate, gnn_optimizer_kind_t kind, double lr,
+                    const char *settings, int code, const char *words)
 {
     loader_t l = loader_new(hidden, rate, kind, lr);
     l.state.settings = settings;
@@ -224,7 +236,8 @@ START_TEST(a_checkpoint_of_something_else_is_refused_in_words)
     ck_assert_int_eq(fits.state.step, 4 * BATCHES);
     ck_assert_int_eq(gnn_optimizer_steps(fits.optimizer), 4 * BATCHES);
     loader_free(&fits, false);
-    refuses(HIDDEN + 1, 0.3, GNN_ADAM, 0.02, NULL, GNN_ESHAPE, "it has 0.weight, 4 x 16, the model has 0.weight, 4 x 17");
+    refuses(HIDDEN + 1, 0.3, GNN_ADAM, 0.02, NULL, GNN_ESHAPE,
+            "it has 0.weight, 4 x 16, the model has 0.weight, 4 x 17");
     refuses(HIDDEN, 0.4, GNN_ADAM, 0.02, NULL, GNN_ESHAPE, "the steps are not");
     refuses(HIDDEN, 0.3, GNN_SGD, 0.02, NULL, GNN_EINVALID, "it has Adam lr");
     refuses(HIDDEN, 0.3, GNN_ADAM, 0.03, NULL, GNN_EINVALID, "another optimizer");
@@ -253,7 +266,8 @@ START_TEST(cut_short_or_changed_anywhere_it_is_refused)
         whole.at[n] ^= (unsigned char)(1 << (int)(4 + 4 * test_uniform(&state)));
         path = write_bytes("flipped", whole.at, whole.n);
         rc = gnn_checkpoint_load(path, l.trial->model, l.optimizer, &l.state);
-        ck_assert_msg(rc != GNN_OK, "byte %zu of %zu was changed from %d to %d", n, whole.n, kept, whole.at[n]);
+        ck_assert_msg(rc != GNN_OK, "byte %zu of %zu was changed from %d to %d", n, whole.n, kept,
+                      whole.at[n]);
         whole.at[n] = kept;
     }
     loader_free(&l, true);
@@ -262,7 +276,8 @@ START_TEST(cut_short_or_changed_anywhere_it_is_refused)
 END_TEST
 
 /* Writes the checkpoint anew with one number of one array changed, and with the checksum that belongs to it unless `checksum` is given. */
-static void forge(const char *array, int64_t at, double value, const char *left_out, const char *checksum)
+static void forge(const char *array, int64_t at, double value, const char *left_out,
+                  const char *checksum)
 {
     gnn_arrays_t *file = read_arrays(in_folder("c"));
     gnn_array_t arrays[8];
@@ -300,10 +315,14 @@ START_TEST(a_forged_file_with_the_right_checksum_is_checked_too)
         const char *left_out, *checksum;
         int code;
         const char *words;
-    } cases[] = {{"weights", 5, NAN, "", NULL, GNN_ENUMERIC, "number 5 of \"weights\""}, {"best", 2, INFINITY, "", NULL, GNN_ENUMERIC, "\"best\""},
-                 {"integers", 3, 0, "", NULL, GNN_EFORMAT, "count from 1"}, {"integers", 4, -1, "", NULL, GNN_EFORMAT, "is -1"},
-                 {"integers", 5, 9e18, "", NULL, GNN_EFORMAT, "number 5"}, {"", 0, 0, "moments.second", NULL, GNN_EFORMAT, "moments.second"},
-                 {"", 0, 0, "integers", NULL, GNN_EFORMAT, "integers"}, {"", 0, 0, "", "0123456789abcdef", GNN_EFORMAT, "damaged"}};
+    } cases[] = {{"weights", 5, NAN, "", NULL, GNN_ENUMERIC, "number 5 of \"weights\""},
+                 {"best", 2, INFINITY, "", NULL, GNN_ENUMERIC, "\"best\""},
+                 {"integers", 3, 0, "", NULL, GNN_EFORMAT, "count from 1"},
+                 {"integers", 4, -1, "", NULL, GNN_EFORMAT, "is -1"},
+                 {"integers", 5, 9e18, "", NULL, GNN_EFORMAT, "number 5"},
+                 {"", 0, 0, "moments.second", NULL, GNN_EFORMAT, "moments.second"},
+                 {"", 0, 0, "integers", NULL, GNN_EFORMAT, "integers"},
+                 {"", 0, 0, "", "0123456789abcdef", GNN_EFORMAT, "damaged"}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         gnn_train_result_t result;
         trial_free(run(in_folder("c"), GNN_ADAM, 4, 0, false, GNN_OK, &result));
@@ -317,11 +336,14 @@ END_TEST
 START_TEST(a_foreign_optimizer_or_a_bad_number_is_not_saved)
 {
     make_checkpoint();
-    loader_t l = loader_new(HIDDEN, 0.3, GNN_ADAM, 0.02), other = loader_new(HIDDEN, 0.3, GNN_ADAM, 0.02);
-    ck_fails(gnn_checkpoint_save(in_folder("d"), l.trial->model, other.optimizer, &l.state), GNN_EINVALID, "another model");
+    loader_t l = loader_new(HIDDEN, 0.3, GNN_ADAM, 0.02),
+             other = loader_new(HIDDEN, 0.3, GNN_ADAM, 0.02);
+    ck_fails(gnn_checkpoint_save(in_folder("d"), l.trial->model, other.optimizer, &l.state),
+             GNN_EINVALID, "another model");
     ck_fails(gnn_checkpoint_save(NULL, l.trial->model, l.optimizer, &l.state), GNN_EINVALID, "path");
     l.state.best[1] = NAN;
-    ck_fails(gnn_checkpoint_save(in_folder("d"), l.trial->model, l.optimizer, &l.state), GNN_ENUMERIC, "\"best\"");
+    ck_fails(gnn_checkpoint_save(in_folder("d"), l.trial->model, l.optimizer, &l.state),
+             GNN_ENUMERIC, "\"best\"");
     ck_assert_int_eq(count_files(0), 1);
     loader_free(&l, true);
     loader_free(&other, true);
@@ -339,12 +361,15 @@ START_TEST(when_memory_runs_out_nothing_is_changed)
         for (int64_t n = 1; codes[what] != GNN_OK; n++) {
             ck_assert_int_lt(n, 1000);
             gnn__fail_allocation(n);
-            codes[what] = what == 0 ? gnn_checkpoint_save(in_folder("d"), l.trial->model, l.optimizer, &l.state)
-                                    : gnn_checkpoint_load(in_folder("c"), l.trial->model, l.optimizer, &l.state);
+            codes[what] =
+                what == 0
+                    ? gnn_checkpoint_save(in_folder("d"), l.trial->model, l.optimizer, &l.state)
+                    : gnn_checkpoint_load(in_folder("c"), l.trial->model, l.optimizer, &l.state);
             gnn__fail_allocation(0);
             ck_assert(codes[what] == GNN_OK || codes[what] == GNN_EMEMORY);
             ck_assert_int_eq(count_files(0), what == 1 || codes[what] == GNN_OK ? 2 : 1);
-            ck_assert_int_eq(gnn_optimizer_steps(l.optimizer) == 0, what == 0 || codes[what] != GNN_OK);
+            ck_assert_int_eq(gnn_optimizer_steps(l.optimizer) == 0,
+                             what == 0 || codes[what] != GNN_OK);
         }
     loader_free(&l, false);
     remove_folder();
@@ -357,7 +382,8 @@ START_TEST(what_killed_writers_left_is_removed_and_nothing_else)
     char living[64];
     make_folder();
     snprintf(living, sizeof living, "c.%ld-0.tmp", (long)getpid());
-    const char *const stay[] = {living, "c.123", "c.x-1.tmp", "d.999999999-1.tmp", "c.999999999-1.tmp.txt"};
+    const char *const stay[] = {living, "c.123", "c.x-1.tmp", "d.999999999-1.tmp",
+                                "c.999999999-1.tmp.txt"};
     write_bytes("c.999999999-1.tmp", "x", 1); /* above every process number of Linux */
     for (int k = 0; k < 5; k++)
         write_bytes(stay[k], "x", 1);

@@ -125,14 +125,16 @@ START_TEST(killed_twenty_times_the_weights_are_the_same)
     for (; kills < KILLS && rounds < 40; rounds++) {
         bool ended = false;
         while (!ended && kills < KILLS) {
-            ended = !start_and_kill(path, kills, fmin(alone / 4, 0.4) * (test_uniform(&state) + 1) / 2);
+            ended =
+                !start_and_kill(path, kills, fmin(alone / 4, 0.4) * (test_uniform(&state) + 1) / 2);
             kills += !ended;
             int64_t epochs = epochs_of(path);
             amid += !ended && epochs > 0 && epochs < EPOCHS;
         }
         finish(path, expected);
     }
-    printf("%d kills in %d trainings, %d of them amid the epochs; alone one takes %.2f s\n", kills, rounds, amid, alone);
+    printf("%d kills in %d trainings, %d of them amid the epochs; alone one takes %.2f s\n", kills,
+           rounds, amid, alone);
     ck_assert_int_eq(kills, KILLS);
     ck_assert_int_ge(amid, KILLS / 4);
     ck_assert_int_eq(count_files(0), 2); /* no temporary file of a killed writer is left */

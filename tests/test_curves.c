@@ -17,12 +17,21 @@ START_TEST(a_curve_goes_through_its_points)
 {
     const double y[] = {0, 1, 0.5};
     gnn_curve_t curve = {.name = "loss <&>", .y = y, .count = 3};
-    char *text = chart(&(gnn_curves_t){.curves = &curve, .n_curves = 1, .title = "t", .x_axis = "epoch", .mark = 2, .mark_name = "best epoch 2"});
+    char *text = chart(&(gnn_curves_t){.curves = &curve,
+                                       .n_curves = 1,
+                                       .title = "t",
+                                       .x_axis = "epoch",
+                                       .mark = 2,
+                                       .mark_name = "best epoch 2"});
     double x[3], at[3];
-    const char *path = strstr(text, "d=\"M"); /* the grid's paths begin so too: the curve's has a line join */
+    const char *path =
+        strstr(text, "d=\"M"); /* the grid's paths begin so too: the curve's has a line join */
     path = strstr(strstr(text, "stroke-linejoin"), "d=\"M");
-    ck_assert_int_eq(sscanf(path, "d=\"M%lf %lfh0L%lf %lfL%lf %lf\"", &x[0], &at[0], &x[1], &at[1], &x[2], &at[2]), 6);
-    ck_assert(fabs(x[1] - x[0] - 320) < 0.02 && fabs(x[2] - x[1] - 320) < 0.02); /* half of the plot's width each */
+    ck_assert_int_eq(sscanf(path, "d=\"M%lf %lfh0L%lf %lfL%lf %lf\"", &x[0], &at[0], &x[1], &at[1],
+                            &x[2], &at[2]),
+                     6);
+    ck_assert(fabs(x[1] - x[0] - 320) < 0.02 &&
+              fabs(x[2] - x[1] - 320) < 0.02); /* half of the plot's width each */
     ck_assert(at[0] > at[2] && at[2] > at[1]);
     ck_assert(fabs(at[0] - at[2] - (at[2] - at[1])) < 0.02);
     ck_assert(fabs(at[0] - at[1] - 420 / 1.1) < 0.1); /* the range and 5% on both sides fill the height */
@@ -41,8 +50,11 @@ START_TEST(gaps_panels_and_nothing_at_all)
 {
     const double y[] = {1, NAN, 3, 4, INFINITY}, high[] = {1e300, -1e300}, x[] = {10, 20};
     const char *const names[] = {"loss", "accuracy"};
-    gnn_curve_t curves[] = {{.name = "a", .y = y, .count = 5}, {.y = high, .x = x, .count = 2, .panel = 1}, {.name = "none", .panel = 1}};
-    char *text = chart(&(gnn_curves_t){.curves = curves, .n_curves = 3, .panel_names = names, .n_panels = 2, .mark = 3});
+    gnn_curve_t curves[] = {{.name = "a", .y = y, .count = 5},
+                            {.y = high, .x = x, .count = 2, .panel = 1},
+                            {.name = "none", .panel = 1}};
+    char *text = chart(&(gnn_curves_t){
+        .curves = curves, .n_curves = 3, .panel_names = names, .n_panels = 2, .mark = 3});
     ck_assert_int_eq(count(text, "fill=\"#fafafa\""), 2);
     ck_assert_int_eq(count(text, ">accuracy</text>"), 1);
     ck_assert_int_eq(count(text, "h0"), 3); /* two pieces of the first curve, one of the second */
@@ -147,10 +159,12 @@ START_TEST(the_plane_has_the_two_main_directions)
             yy += (double)points[2 * i + a] * (double)points[2 * i + a];
         }
         ck_assert_msg(fabs(own) < 1e-3, "coordinate %d has the mean %g", a, own);
-        ck_assert_msg(fabs(xy) / sqrt(xx * yy) > 0.99, "coordinate %d: correlation %g", a, xy / sqrt(xx * yy));
+        ck_assert_msg(fabs(xy) / sqrt(xx * yy) > 0.99, "coordinate %d: correlation %g", a,
+                      xy / sqrt(xx * yy));
     }
     /* 25 and 4 of 25 + 4 + 40 / 4, within what 400 samples tell. */
-    ck_assert_msg(fabs(share[0] - 25.0 / 39) < 0.06 && fabs(share[1] - 4.0 / 39) < 0.04, "%g %g", share[0], share[1]);
+    ck_assert_msg(fabs(share[0] - 25.0 / 39) < 0.06 && fabs(share[1] - 4.0 / 39) < 0.04, "%g %g",
+                  share[0], share[1]);
     free(x);
 }
 END_TEST
@@ -158,7 +172,8 @@ END_TEST
 /* Independent check: the coordinates' variances are the covariance's largest eigenvalues, so no direction beats them. */
 START_TEST(no_direction_has_more_variance)
 {
-    double directions[2][D], spread[2] = {1, 1.01}, share[2], first = 0, second = 0, total = 0, mean[D] = {0};
+    double directions[2][D], spread[2] = {1, 1.01}, share[2], first = 0, second = 0, total = 0,
+                             mean[D] = {0};
     gnn_real_t *x = cloud(directions, spread), points[2 * N];
     gnn_tensor_t out = gnn_tensor(points, N, 2), in = gnn_tensor(x, N, D);
     ck_ok(gnn_pca_2d(&in, &out, share));
@@ -171,7 +186,8 @@ START_TEST(no_direction_has_more_variance)
     for (int trial = 0; trial < 200; trial++) {
         double v[D], norm = 0, variance = 0;
         for (int c = 0; c < D; c++) {
-            v[c] = trial % 2 ? gnn__normal(5, 5, (uint64_t)(trial * D + c)) : directions[0][c] * trial + directions[1][c] * (100 - trial);
+            v[c] = trial % 2 ? gnn__normal(5, 5, (uint64_t)(trial * D + c))
+                             : directions[0][c] * trial + directions[1][c] * (100 - trial);
             norm += v[c] * v[c];
         }
         for (int i = 0; i < N; i++) {
@@ -184,7 +200,8 @@ START_TEST(no_direction_has_more_variance)
     }
     for (int k = 0; k < N * D; k++)
         total += ((double)x[k] - mean[k % D]) * ((double)x[k] - mean[k % D]);
-    ck_assert(first >= second && fabs(share[0] - first / total) < 1e-5 && fabs(share[1] - second / total) < 1e-5);
+    ck_assert(first >= second && fabs(share[0] - first / total) < 1e-5 &&
+              fabs(share[1] - second / total) < 1e-5);
     free(x);
 }
 END_TEST
@@ -192,10 +209,12 @@ END_TEST
 START_TEST(small_and_flat_and_wrong_matrices)
 {
     gnn_real_t one[3] = {1, 2, 4}, flat[6] = {7, 7, 7, 7, 7, 7}, points[6] = {9, 9, 9, 9, 9, 9};
-    gnn_tensor_t out = gnn_tensor(points, 3, 2), column = gnn_tensor(one, 3, 1), same = gnn_tensor(flat, 3, 2), row = gnn_tensor(one, 1, 3);
+    gnn_tensor_t out = gnn_tensor(points, 3, 2), column = gnn_tensor(one, 3, 1),
+                 same = gnn_tensor(flat, 3, 2), row = gnn_tensor(one, 1, 3);
     double share[2];
     ck_ok(gnn_pca_2d(&column, &out, share));
-    ck_assert(fabs((double)points[4] - (double)points[0] - 3) < 1e-5 && points[1] == 0 && points[5] == 0);
+    ck_assert(fabs((double)points[4] - (double)points[0] - 3) < 1e-5 && points[1] == 0 &&
+              points[5] == 0);
     ck_assert(fabs(share[0] - 1) < 1e-12 && share[1] == 0);
     ck_ok(gnn_pca_2d(&same, &out, share));
     for (int k = 0; k < 6; k++)

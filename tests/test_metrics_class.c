@@ -11,14 +11,17 @@ static void fill(gnn_real_t logits[ROWS * CLASSES])
 {
     for (int r = 0; r < ROWS; r++)
         for (int c = 0; c < CLASSES; c++)
-            logits[r * CLASSES + c] = taken[r] < 0 ? (gnn_real_t)NAN : c == taken[r] ? 2 : (gnn_real_t)(-c);
+            logits[r * CLASSES + c] = taken[r] < 0    ? (gnn_real_t)NAN
+                                      : c == taken[r] ? 2
+                                                      : (gnn_real_t)(-c);
 }
 
 START_TEST(counts_are_those_made_by_hand)
 {
     gnn_real_t logits[ROWS * CLASSES], cells[CLASSES * CLASSES];
     fill(logits);
-    gnn_tensor_t t = gnn_tensor(logits, ROWS, CLASSES), confusion = gnn_tensor(cells, CLASSES, CLASSES);
+    gnn_tensor_t t = gnn_tensor(logits, ROWS, CLASSES),
+                 confusion = gnn_tensor(cells, CLASSES, CLASSES);
     gnn_class_metrics_t m[CLASSES];
     memset(cells, 1, sizeof cells);
     ck_ok(gnn_metric_per_class(&t, labels, NULL, m, &confusion));
@@ -28,7 +31,9 @@ START_TEST(counts_are_those_made_by_hand)
     for (int c = 0; c < CLASSES; c++)
         ck_assert_int_eq(m[c].support, support[c]);
     for (int c = 0; c < 3; c++)
-        ck_assert(fabs(m[c].precision - expected[c][0]) < 1e-12 && fabs(m[c].recall - expected[c][1]) < 1e-12 && fabs(m[c].f1 - expected[c][2]) < 1e-12);
+        ck_assert(fabs(m[c].precision - expected[c][0]) < 1e-12 &&
+                  fabs(m[c].recall - expected[c][1]) < 1e-12 &&
+                  fabs(m[c].f1 - expected[c][2]) < 1e-12);
     ck_assert(isnan(m[3].f1) && isnan(m[3].precision) && isnan(m[3].recall));
     ck_assert(memcmp(cells, counts, sizeof cells) == 0);
     ck_assert(fabs((m[0].f1 + m[1].f1 + m[2].f1) / 3 - gnn_metric_macro_f1(&t, labels, NULL)) < 1e-12);

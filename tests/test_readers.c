@@ -1,4 +1,5 @@
 /* Data sets in the forms that people have them: each gives the same kind of set, and gnn_data_save keeps it. */
+#include "data_tiny.h"
 #include "readers.h"
 
 #include <locale.h>
@@ -30,7 +31,8 @@ END_TEST
 START_TEST(linqs_with_blanks_and_windows_ends)
 {
     static const int32_t labels[] = {1, 0};
-    write_text("w.content", "\xef\xbb\xbf" "a 0 0 two\r\n\r\n b  0  0   one \r\n");
+    write_text("w.content", "\xef\xbb\xbf"
+                            "a 0 0 two\r\n\r\n b  0  0   one \r\n");
     write_text("w.cites", "a b\r\n");
     gnn_data_t *data = opened(in_folder("w.cites"));
     ck_labels(data, 2, labels);
@@ -86,7 +88,10 @@ START_TEST(edge_lists)
     } cases[] = {
         {"a.edges", "0 1\n1 2\n2 1\n3 3\n", "0<1 1<0 1<2 2<1", 4},
         {"a.txt", "# from\tto\n0\t1\n\n% more\n1\t2\t7\n", "0<1 1<0 1<2 2<1", 3},
-        {"a.el", "\xef\xbb\xbf" "0 1\r\n1 2\r\n", "0<1 1<0 1<2 2<1", 3},
+        {"a.el",
+         "\xef\xbb\xbf"
+         "0 1\r\n1 2\r\n",
+         "0<1 1<0 1<2 2<1", 3},
         {"a.csv", "0,1,0.5\n1, 2 ,-1e3", "0<1 1<0 1<2 2<1", 3},
         {"a.EdgeList", "0;5\n", "0<5 5<0", 6},
         {"no ending", "  0   +1  \n", "0<1 1<0", 2},
@@ -123,7 +128,8 @@ START_TEST(large_text_is_unpacked_whole)
     size_t at = 0;
     for (int k = 0; k < LINES; k++)
         at += (size_t)snprintf(text + at, sizeof text - at, "%d %d\n", k, k + 1);
-    gnn_data_t *data = opened(write_bytes("path.txt.gz", packed, pack(text, at, packed, sizeof packed)));
+    gnn_data_t *data =
+        opened(write_bytes("path.txt.gz", packed, pack(text, at, packed, sizeof packed)));
     ck_assert_int_eq(data->n, LINES + 1);
     ck_assert_int_eq(gnn_graph_n_pairs(data->graph), 2 * LINES);
     gnn_data_free(data);
@@ -134,7 +140,8 @@ END_TEST
 START_TEST(graphml_by_ending_and_by_content)
 {
     static const char *const names[] = {"g.graphml", "g", "g.graphml.gz"};
-    gnn_data_t *data = opened(_i == 2 ? write_packed(names[_i], GRAPHML) : write_text(names[_i], GRAPHML));
+    gnn_data_t *data =
+        opened(_i == 2 ? write_packed(names[_i], GRAPHML) : write_text(names[_i], GRAPHML));
     ck_assert_str_eq(data->name, "g");
     ck_assert_str_eq(messages(data), "0<1 1<0 1<2 2<1");
     ck_assert_int_eq(data->n, 3);
@@ -153,7 +160,9 @@ START_TEST(csv_in_all_forms)
     } cases[] = {
         {"1,2.5\n-3,4\n0,0\n", "0\n1\n0\n", 0},
         {"\"a\",\"b, c\"\n\"1\",2.5\n-3,\"4\"\n0,0\n", "class\n0\n1\n0\n", 0},
-        {"\xef\xbb\xbf" "x;y\r\n1;25e-1\r\n-3; 4\r\n0;.0\r\n", "kind\r\n\"a \"\"b\"\"\"\r\n\"c, d\"\r\n\"a \"\"b\"\"\"\r\n\r\n", 1},
+        {"\xef\xbb\xbf"
+         "x;y\r\n1;25e-1\r\n-3; 4\r\n0;.0\r\n",
+         "kind\r\n\"a \"\"b\"\"\"\r\n\"c, d\"\r\n\"a \"\"b\"\"\"\r\n\r\n", 1},
         {"1\t2.5\n-3.\t+4\n0\t0", "a \"b\"\n\"c, d\"\na \"b\"", 1},
     };
     static const int32_t labels[] = {0, 1, 0};
@@ -202,9 +211,12 @@ END_TEST
 static bool enter_comma_locale(void)
 {
     char command[1200];
-    write_text("comma.src", "LC_NUMERIC\ndecimal_point \"<U002C>\"\nthousands_sep \"<U002E>\"\ngrouping 3;3\nEND LC_NUMERIC\n");
-    snprintf(command, sizeof command, "localedef --no-archive -c -i %s/comma.src %s/comma >%s/log 2>&1",
-             test_folder, test_folder, test_folder);
+    write_text(
+        "comma.src",
+        "LC_NUMERIC\ndecimal_point \"<U002C>\"\nthousands_sep \"<U002E>\"\ngrouping 3;3\nEND LC_NUMERIC\n");
+    snprintf(command, sizeof command,
+             "localedef --no-archive -c -i %s/comma.src %s/comma >%s/log 2>&1", test_folder,
+             test_folder, test_folder);
     int status = system(command);
     setenv("LOCPATH", test_folder, 1);
     return status != -1 && setlocale(LC_NUMERIC, "comma") && localeconv()->decimal_point[0] == ',';
@@ -333,6 +345,60 @@ START_TEST(the_graph_of_packages_keeps_its_class_names)
 }
 END_TEST
 
+#define NAMES(n, text)                                  \
+    {                                                   \
+        "class_names", GNN_DTYPE_UINT8, 1, {n}, n, text \
+    }
+
+static const struct {
+    gnn_array_t names, offsets;
+    const char *words; /* NULL: good */
+} class_names[] = {
+    {NAMES(4, "xyyz"), INT64("class_name_offsets", 4, 0, 1, 3, 4), NULL},
+    {NAMES(5, "xyyzw"), INT32("class_name_offsets", 5, 0, 1, 3, 4, 5), NULL},
+    {NAMES(4, "xyyz"),
+     {.name = "class_name_offsets", .ndim = -1},
+     "class_names: the array class_name_offsets is missing"},
+    {NAMES(4, "xyyz"), INT64("class_name_offsets", 3, 0, 1, 4),
+     "class_name_offsets: 2 names, the labels go up to class 2"},
+    {NAMES(4, "xyyz"), INT64("class_name_offsets", 4, 1, 2, 3, 4),
+     "class_name_offsets: from 1 to 4, expected 0 to 4"},
+    {NAMES(4, "xyyz"), INT64("class_name_offsets", 4, 0, 1, 3, INT64_MAX),
+     "class_name_offsets: from 0 to 9223372036854775807, expected 0 to 4"},
+    {NAMES(4, "xyyz"), INT64("class_name_offsets", 4, 0, 4, 3, 4),
+     "class_name_offsets: class 1 from 4 to 3, class_names holds 4"},
+    {NAMES(4, "xyyz"), INT64("class_name_offsets", 4, 0, INT64_MIN, 3, 4),
+     "class_name_offsets: class 0 from 0 to -9223372036854775808"},
+    {NAMES(4, "xyyz"), INT64("class_name_offsets", 4, 0, 1, 1, 4),
+     "class_names: the name of class 1 is no text"},
+    {NAMES(4, "x\0yz"), INT64("class_name_offsets", 4, 0, 1, 3, 4),
+     "class_names: the name of class 1 is no text"},
+    {NAMES(4, "xyy\xe2"), INT64("class_name_offsets", 4, 0, 1, 3, 4),
+     "class_names: the name of class 2 is no text"},
+    {NAMES(4, "xyyz"), FLOAT32("class_name_offsets", 4, 0, 1, 3, 4), "class_name_offsets: float32"},
+    {INT32("class_names", 4, 1, 2, 3, 4), INT64("class_name_offsets", 4, 0, 1, 3, 4),
+     "class_names: int32 in 1 dimensions, uint8 in 1 is expected"},
+};
+
+START_TEST(class_names_of_arrays)
+{
+    const gnn_array_t changes[2] = {class_names[_i].names, class_names[_i].offsets};
+    gnn_data_t *data = (gnn_data_t *)1;
+    const char *path = write_tiny(changes[1].ndim < 0 ? 1 : 2, changes);
+    if (class_names[_i].words) {
+        ck_fails(gnn_data_open(&data, path), GNN_EFORMAT, class_names[_i].words);
+        ck_assert_ptr_null(data);
+        return;
+    }
+    data = opened(path);
+    ck_assert_int_eq(data->classes, changes[1].count - 1);
+    ck_assert_str_eq(data->class_names[0], "x");
+    ck_assert_str_eq(data->class_names[1], "yy");
+    ck_assert_str_eq(data->class_names[2], "z");
+    gnn_data_free(data);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("readers");
@@ -357,6 +423,8 @@ int main(void)
     tcase_add_test(tests, what_is_saved_is_opened);
     tcase_add_test(tests, several_splits_are_saved);
     tcase_add_test(tests, the_graph_of_packages_keeps_its_class_names);
+    tcase_add_loop_test(tests, class_names_of_arrays, 0,
+                        (int)(sizeof class_names / sizeof class_names[0]));
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

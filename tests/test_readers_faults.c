@@ -18,21 +18,31 @@ static const struct {
     int code;
     const char *words;
 } linqs[] = {
-    {"a\n", "a a\n", GNN_EFORMAT, "t.content: line 1: a node's id, its words and its class are expected, \"a\" came alone"},
+    {"a\n", "a a\n", GNN_EFORMAT,
+     "t.content: line 1: a node's id, its words and its class are expected, \"a\" came alone"},
     {"a 1 0 x\nb 1 y\n", "a b\n", GNN_EFORMAT, "t.content: line 2: 1 words, the nodes before have 2"},
-    {"a 1 x\nb one y\n", "a b\n", GNN_EFORMAT, "t.content: line 2, column 2: a word's number is expected, \"one\" came"},
-    {"a 1 x\nb nan y\n", "a b\n", GNN_ENUMERIC, "t.content: line 2, column 2: a word's number is expected, \"nan\" is not finite"},
-    {"a 1e999 x\n", "a a\n", GNN_ENUMERIC, "t.content: line 1, column 2: a word's number is expected, \"1e999\" is too large"},
+    {"a 1 x\nb one y\n", "a b\n", GNN_EFORMAT,
+     "t.content: line 2, column 2: a word's number is expected, \"one\" came"},
+    {"a 1 x\nb nan y\n", "a b\n", GNN_ENUMERIC,
+     "t.content: line 2, column 2: a word's number is expected, \"nan\" is not finite"},
+    {"a 1e999 x\n", "a a\n", GNN_ENUMERIC,
+     "t.content: line 1, column 2: a word's number is expected, \"1e999\" is too large"},
     {"a 0x1 x\n", "a a\n", GNN_EFORMAT, "\"0x1\" came"},
-    {"a 1 x\nb 1 y\na 0 x\n", "a b\n", GNN_EFORMAT, "t.content: line 3, column 1: the node \"a\" is there already, in line 1"},
+    {"a 1 x\nb 1 y\na 0 x\n", "a b\n", GNN_EFORMAT,
+     "t.content: line 3, column 1: the node \"a\" is there already, in line 1"},
     {"a\t1\tx\n\t1\ty\n", "a\ta\n", GNN_EFORMAT, "t.content: line 2: a node's id"},
     {"\n \t\n", "a b\n", GNN_EFORMAT, "t.content: no line holds a node"},
     {"a\t1\t\n", "a\ta\n", GNN_EFORMAT, "t.content: no node has a class"},
-    {"a\t1\t\xff\n", "a\ta\n", GNN_EFORMAT, "t.content: line 1, column 3: a class in UTF-8 is expected, \"?\" came"},
-    {"a\t1\tInf\n", "a\ta\n", GNN_ENUMERIC, "t.content: line 1, column 3: a class is expected, \"Inf\" is not finite"},
-    {"a 1 x\nb 1 y\n", "a b\na\n", GNN_EFORMAT, "t.cites: line 2: two ids of nodes are expected, fewer came"},
-    {"a 1 x\nb 1 y\n", "a b b\n", GNN_EFORMAT, "t.cites: line 1: two ids of nodes are expected, more came"},
-    {"a 1 x\n", "p q\nr s\n", GNN_EFORMAT, "t.cites: none of its 2 links is between two nodes of t.content"},
+    {"a\t1\t\xff\n", "a\ta\n", GNN_EFORMAT,
+     "t.content: line 1, column 3: a class in UTF-8 is expected, \"?\" came"},
+    {"a\t1\tInf\n", "a\ta\n", GNN_ENUMERIC,
+     "t.content: line 1, column 3: a class is expected, \"Inf\" is not finite"},
+    {"a 1 x\nb 1 y\n", "a b\na\n", GNN_EFORMAT,
+     "t.cites: line 2: two ids of nodes are expected, fewer came"},
+    {"a 1 x\nb 1 y\n", "a b b\n", GNN_EFORMAT,
+     "t.cites: line 1: two ids of nodes are expected, more came"},
+    {"a 1 x\n", "p q\nr s\n", GNN_EFORMAT,
+     "t.cites: none of its 2 links is between two nodes of t.content"},
     {"a \"1 x\n", "a a\n", GNN_EFORMAT, "t.content: line 1, column 2: the quote does not end"},
 };
 
@@ -51,14 +61,18 @@ static const struct {
     int code;
     const char *words;
 } edges[] = {
-    {"0 1\n2\n", GNN_EFORMAT, "line 2: two node numbers and perhaps a weight are expected, one field came"},
-    {"0 1 1 1\n", GNN_EFORMAT, "line 1: two node numbers and perhaps a weight are expected, four fields or more came"},
+    {"0 1\n2\n", GNN_EFORMAT,
+     "line 2: two node numbers and perhaps a weight are expected, one field came"},
+    {"0 1 1 1\n", GNN_EFORMAT,
+     "line 1: two node numbers and perhaps a weight are expected, four fields or more came"},
     {"0 1\n0 -1\n", GNN_EFORMAT, "line 2, column 2: node -1, node numbers start at 0"},
-    {"0 1\n300000000 1\n", GNN_EFORMAT, "line 2, column 1: node 300000000, a file of 16 bytes may name nodes below 1040"},
+    {"0 1\n300000000 1\n", GNN_EFORMAT,
+     "line 2, column 1: node 300000000, a file of 16 bytes may name nodes below 1040"},
     {"0 2147483648\n", GNN_EFORMAT, "column 2: node 2147483648, a file"},
     {"0 4294967296\n", GNN_EFORMAT, "column 2: node 4294967296, a file"},
     {"0 9223372036854775807\n", GNN_EFORMAT, "column 2: node 9223372036854775807, a file"},
-    {"0 9223372036854775808\n", GNN_EFORMAT, "column 2: a node's number is expected, \"9223372036854775808\" is too large"},
+    {"0 9223372036854775808\n", GNN_EFORMAT,
+     "column 2: a node's number is expected, \"9223372036854775808\" is too large"},
     {"0 18446744073709551617\n", GNN_EFORMAT, "is too large"},
     {"0 -99999999999999999999\n", GNN_EFORMAT, "is too large"},
     {"0 1.0\n", GNN_EFORMAT, "column 2: a node's number is expected, \"1.0\" came"},
@@ -66,11 +80,14 @@ static const struct {
     {"0, \n", GNN_EFORMAT, "column 2: a node's number is expected, nothing came"},
     {"0 1 inf\n", GNN_ENUMERIC, "column 3: a weight is expected, \"inf\" is not finite"},
     {"0 1 heavy\n", GNN_EFORMAT, "column 3: a weight is expected, \"heavy\" came"},
-    {"source target\n0 1\n", GNN_EFORMAT, "line 1, column 1: a node's number is expected, \"source\" came"},
+    {"source target\n0 1\n", GNN_EFORMAT,
+     "line 1, column 1: a node's number is expected, \"source\" came"},
     {"# nothing\n\n", GNN_EFORMAT, "no line holds a link"},
     {"\xef\xbb\xbf", GNN_EFORMAT, "no line holds a link"},
     {"0 1\r2 3\r", GNN_EFORMAT, "\"1?2\" came"},
-    {"\xff\xfe" "0 1\n", GNN_EFORMAT, "\"??0\" came"},
+    {"\xff\xfe"
+     "0 1\n",
+     GNN_EFORMAT, "\"??0\" came"},
 };
 
 START_TEST(wrong_edge_lists_are_named)
@@ -81,7 +98,11 @@ END_TEST
 
 START_TEST(zero_bytes_are_no_text)
 {
-    ck_refused(write_bytes("z.edges", "0 1\n1 \0" "2\n", 9), "z.edges: ", GNN_EFORMAT, "line 2: a zero byte (byte 6)");
+    ck_refused(write_bytes("z.edges",
+                           "0 1\n1 \0"
+                           "2\n",
+                           9),
+               "z.edges: ", GNN_EFORMAT, "line 2: a zero byte (byte 6)");
 }
 END_TEST
 
@@ -92,30 +113,38 @@ static const struct {
     int code;
     const char *words;
 } ogb_wrong[] = {
-    {"raw/num-node-list.csv.gz", "5\n", GNN_EFORMAT, "num-node-list: line 1, column 1: 5 nodes, node-label has 4 lines"},
+    {"raw/num-node-list.csv.gz", "5\n", GNN_EFORMAT,
+     "num-node-list: line 1, column 1: 5 nodes, node-label has 4 lines"},
     {"raw/num-node-list.csv.gz", "9223372036854775807\n", GNN_EFORMAT, "9223372036854775807 nodes"},
     {"raw/num-node-list.csv.gz", "4\n4\n", GNN_EUNSUPPORTED, "num-node-list: line 2: a second graph"},
     {"raw/num-node-list.csv.gz", "\n", GNN_EFORMAT, "num-node-list: no line holds"},
     {"raw/num-node-list.csv.gz", NULL, GNN_EIO, "num-node-list.csv.gz: No such file"},
-    {"raw/node-label.csv.gz", "0\n2\n1,1\n0\n", GNN_EFORMAT, "node-label: line 3, column 2: one number a line is expected, \"1\" came too"},
-    {"raw/node-label.csv.gz", "0\n2.5\n1\n0\n", GNN_EFORMAT, "node-label: line 2, column 1: a class is a whole number"},
+    {"raw/node-label.csv.gz", "0\n2\n1,1\n0\n", GNN_EFORMAT,
+     "node-label: line 3, column 2: one number a line is expected, \"1\" came too"},
+    {"raw/node-label.csv.gz", "0\n2.5\n1\n0\n", GNN_EFORMAT,
+     "node-label: line 2, column 1: a class is a whole number"},
     {"raw/node-label.csv.gz", "0\n70000\n1\n0\n", GNN_EFORMAT, "less than 65536, \"70000\" came"},
     {"raw/node-label.csv.gz", "nan\nnan\n-1\nnan\n", GNN_EFORMAT, "node-label: no node has a class"},
-    {"raw/edge.csv.gz", "0,1\n1,4\n", GNN_EFORMAT, "edge: line 2, column 2: node 4, there are 4 nodes"},
+    {"raw/edge.csv.gz", "0,1\n1,4\n", GNN_EFORMAT,
+     "edge: line 2, column 2: node 4, there are 4 nodes"},
     {"raw/edge.csv.gz", "0,-1\n", GNN_EFORMAT, "edge: line 1, column 2: node -1, there are 4 nodes"},
     {"raw/edge.csv.gz", "0\n", GNN_EFORMAT, "edge: line 1: two node numbers are expected, one came"},
     {"raw/edge.csv.gz", NULL, GNN_EIO, "edge.csv.gz: No such file"},
-    {"raw/node-feat.csv.gz", "1,2\n3\n", GNN_EFORMAT, "node-feat: line 2: 1 numbers, the lines before have 2"},
+    {"raw/node-feat.csv.gz", "1,2\n3\n", GNN_EFORMAT,
+     "node-feat: line 2: 1 numbers, the lines before have 2"},
     {"raw/node-feat.csv.gz", "1\n2\n3\n", GNN_EFORMAT, "node-feat: 3 lines, node-label has 4"},
-    {"raw/node-feat.csv.gz", "1\n2\n-inf\n4\n", GNN_ENUMERIC, "node-feat: line 3, column 1: a number is expected, \"-inf\" is not finite"},
-    {"split/time/valid.csv.gz", "4\n", GNN_EFORMAT, "valid: line 1, column 1: node 4, there are 4 nodes"},
+    {"raw/node-feat.csv.gz", "1\n2\n-inf\n4\n", GNN_ENUMERIC,
+     "node-feat: line 3, column 1: a number is expected, \"-inf\" is not finite"},
+    {"split/time/valid.csv.gz", "4\n", GNN_EFORMAT,
+     "valid: line 1, column 1: node 4, there are 4 nodes"},
     {"split/time/test.csv.gz", "1\n3\n", GNN_EFORMAT, "test: line 2, column 1: node 3 has no class"},
     {"split/time/train.csv.gz", NULL, GNN_EIO, "train.csv.gz: No such file"},
 };
 
 START_TEST(wrong_ogb_folders_are_named)
 {
-    ck_refused(write_ogb(ogb_wrong[_i].part, ogb_wrong[_i].text), "", ogb_wrong[_i].code, ogb_wrong[_i].words);
+    ck_refused(write_ogb(ogb_wrong[_i].part, ogb_wrong[_i].text), "", ogb_wrong[_i].code,
+               ogb_wrong[_i].words);
 }
 END_TEST
 
@@ -128,16 +157,19 @@ START_TEST(damaged_gzip)
     for (size_t cut = 2; cut < n; cut++)
         ck_refused(write_bytes("g.edges.gz", packed, cut), "g.edges.gz: ", GNN_EFORMAT, "is cut off");
     memcpy(packed + n, "more", 4);
-    ck_refused(write_bytes("g.edges.gz", packed, n + 4), "g.edges.gz: ", GNN_EFORMAT, "damaged gzip data");
+    ck_refused(write_bytes("g.edges.gz", packed, n + 4), "g.edges.gz: ", GNN_EFORMAT,
+               "damaged gzip data");
     packed[n - 6] ^= 1;
-    ck_refused(write_bytes("g.edges.gz", packed, n), "g.edges.gz: ", GNN_EFORMAT, "incorrect data check");
+    ck_refused(write_bytes("g.edges.gz", packed, n), "g.edges.gz: ", GNN_EFORMAT,
+               "incorrect data check");
 }
 END_TEST
 
 /* ---- GraphML ---- */
 
 #if GNN_HAS_IGRAPH
-#define GRAPH(inside) "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">" inside "</graphml>"
+#define GRAPH(inside) \
+    "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">" inside "</graphml>"
 
 static const struct {
     const char *text, *words;
@@ -147,13 +179,16 @@ static const struct {
     {GRAPH(""), "igraph: "},
     {GRAPH("<graph edgedefault=\"undirected\"></graph>"), "no node"},
     {GRAPH("<graph><node id=\"a\"></graph>"), "igraph: Line 1: Opening and ending tag mismatch"},
-    {"<!DOCTYPE x [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]>\n" GRAPH("<graph/>"), "line 1: a document type"},
-    {"<?xml version=\"1.0\" encoding=\"UTF-7\"?>" GRAPH("<graph/>"), "line 1: an encoding other than UTF-8"},
+    {"<!DOCTYPE x [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]>\n" GRAPH("<graph/>"),
+     "line 1: a document type"},
+    {"<?xml version=\"1.0\" encoding=\"UTF-7\"?>" GRAPH("<graph/>"),
+     "line 1: an encoding other than UTF-8"},
 };
 
 START_TEST(wrong_graphml_is_refused)
 {
-    ck_refused(write_text("g.graphml", graphml[_i].text), "g.graphml: ", GNN_EFORMAT, graphml[_i].words);
+    ck_refused(write_text("g.graphml", graphml[_i].text), "g.graphml: ", GNN_EFORMAT,
+               graphml[_i].words);
 }
 END_TEST
 
@@ -162,12 +197,14 @@ START_TEST(graphml_that_asks_for_more_than_it_fills)
 {
     enum { KEYS = 12000, NODES = 30000 };
     static char text[KEYS * 64 + NODES * 32];
-    size_t at = (size_t)snprintf(text, sizeof text, "<graphml xmlns:g=\"http://graphml.graphdrawing.org/xmlns\">");
+    size_t at = (size_t)snprintf(text, sizeof text,
+                                 "<graphml xmlns:g=\"http://graphml.graphdrawing.org/xmlns\">");
     for (int k = 0; k < KEYS; k++)
         at += (size_t)snprintf(text + at, sizeof text - at, "<g:key id=\"%d\" for=\"node\"/>", k);
     for (int k = 0; k < NODES; k++)
         at += (size_t)snprintf(text + at, sizeof text - at, "<g:node id=\"%d\"/>", k);
-    ck_refused(write_bytes("g.graphml", text, at), "g.graphml: ", GNN_EFORMAT, "12000 attributes of 30000 nodes");
+    ck_refused(write_bytes("g.graphml", text, at), "g.graphml: ", GNN_EFORMAT,
+               "12000 attributes of 30000 nodes");
 }
 END_TEST
 #endif
@@ -179,28 +216,39 @@ static const struct {
     int code;
     const char *words;
 } csv[] = {
-    {"1,2\n3,nan\n5,6\n", NULL, GNN_ENUMERIC, "x.csv: line 2, column 2: a number is expected, \"nan\" is not finite"},
-    {"nan,2\n3,4\n5,6\n", NULL, GNN_ENUMERIC, "x.csv: line 1, column 1: a number is expected, \"nan\" is not finite"},
+    {"1,2\n3,nan\n5,6\n", NULL, GNN_ENUMERIC,
+     "x.csv: line 2, column 2: a number is expected, \"nan\" is not finite"},
+    {"nan,2\n3,4\n5,6\n", NULL, GNN_ENUMERIC,
+     "x.csv: line 1, column 1: a number is expected, \"nan\" is not finite"},
     {"a,b\n1,2\n3,-Infinity\n5,6\n", NULL, GNN_ENUMERIC, "x.csv: line 3, column 2"},
-    {"1,2\n3,1e400\n5,6\n", NULL, GNN_ENUMERIC, "x.csv: line 2, column 2: a number is expected, \"1e400\" is too large"},
-    {"1,2\n3,x\n5,6\n", NULL, GNN_EFORMAT, "x.csv: line 2, column 2: a number is expected, \"x\" came"},
-    {"1,2\n3,\n5,6\n", NULL, GNN_EFORMAT, "x.csv: line 2, column 2: a number is expected, nothing came"},
+    {"1,2\n3,1e400\n5,6\n", NULL, GNN_ENUMERIC,
+     "x.csv: line 2, column 2: a number is expected, \"1e400\" is too large"},
+    {"1,2\n3,x\n5,6\n", NULL, GNN_EFORMAT,
+     "x.csv: line 2, column 2: a number is expected, \"x\" came"},
+    {"1,2\n3,\n5,6\n", NULL, GNN_EFORMAT,
+     "x.csv: line 2, column 2: a number is expected, nothing came"},
     {"1,2\n3\n5,6\n", NULL, GNN_EFORMAT, "x.csv: line 2: 1 numbers, the lines before have 2"},
     {"1,2\n3,4\n\n5,6\n", NULL, GNN_EFORMAT, "x.csv: line 3 is blank"},
-    {"1,\"2\n3\",4\n", NULL, GNN_EFORMAT, "x.csv: line 1, column 2: the quote does not end in its line"},
-    {"1,\"2\"3\n", NULL, GNN_EFORMAT, "x.csv: line 1, column 2: there is more behind the closing quote"},
+    {"1,\"2\n3\",4\n", NULL, GNN_EFORMAT,
+     "x.csv: line 1, column 2: the quote does not end in its line"},
+    {"1,\"2\"3\n", NULL, GNN_EFORMAT,
+     "x.csv: line 1, column 2: there is more behind the closing quote"},
     {"a,b\n", NULL, GNN_EFORMAT, "x.csv: no numbers stand behind the header"},
     {"\n\n", NULL, GNN_EFORMAT, "x.csv: no line holds anything"},
     {"1\n2\n", NULL, GNN_ESHAPE, "x.csv: 2 nodes, e has 3"},
     {NULL, "0\n1\n", GNN_ESHAPE, "y.csv: 2 nodes, e has 3"},
     {"1\n2\n3\n", "0\n1\n1\n1\n", GNN_ESHAPE, "y.csv: classes of 4 nodes, the features have 3"},
-    {NULL, "0\n1\n65536\n", GNN_EFORMAT, "y.csv: line 3, column 1: class 65536, less than 65536 is expected"},
-    {NULL, "0\n1\n9223372036854775808\n", GNN_EFORMAT, "y.csv: line 3, column 1: a class is expected, \"9223372036854775808\" is too large"},
-    {NULL, "0\n1,2\n0\n", GNN_EFORMAT, "y.csv: line 2, column 2: one class a line is expected, \"2\" came too"},
+    {NULL, "0\n1\n65536\n", GNN_EFORMAT,
+     "y.csv: line 3, column 1: class 65536, less than 65536 is expected"},
+    {NULL, "0\n1\n9223372036854775808\n", GNN_EFORMAT,
+     "y.csv: line 3, column 1: a class is expected, \"9223372036854775808\" is too large"},
+    {NULL, "0\n1,2\n0\n", GNN_EFORMAT,
+     "y.csv: line 2, column 2: one class a line is expected, \"2\" came too"},
     {NULL, "0\n\n1\n1\n", GNN_EFORMAT, "y.csv: line 2 is blank"},
     {NULL, "-1\n-1\n-1\n", GNN_EFORMAT, "y.csv: no node has a class"},
     {NULL, "\"\"\n\"\"\n\"\"\n", GNN_EFORMAT, "y.csv: no node has a class"},
-    {NULL, "a\nnan\nb\n", GNN_ENUMERIC, "y.csv: line 2, column 1: a class is expected, \"nan\" is not finite"},
+    {NULL, "a\nnan\nb\n", GNN_ENUMERIC,
+     "y.csv: line 2, column 1: a class is expected, \"nan\" is not finite"},
     {NULL, "a\n\xc0\xaf\nb\n", GNN_EFORMAT, "y.csv: line 2, column 1: a class in UTF-8 is expected"},
 };
 
@@ -209,8 +257,10 @@ START_TEST(wrong_csv_is_named)
 {
     char features[512];
     gnn_data_t *data = opened(write_text("e.edges", "0 1\n1 2\n"));
-    snprintf(features, sizeof features, "%s", write_text("x.csv", csv[_i].features ? csv[_i].features : ""));
-    ck_fails(gnn_data_add_csv(data, csv[_i].features ? features : NULL, csv[_i].labels ? write_text("y.csv", csv[_i].labels) : NULL),
+    snprintf(features, sizeof features, "%s",
+             write_text("x.csv", csv[_i].features ? csv[_i].features : ""));
+    ck_fails(gnn_data_add_csv(data, csv[_i].features ? features : NULL,
+                              csv[_i].labels ? write_text("y.csv", csv[_i].labels) : NULL),
              csv[_i].code, csv[_i].words);
     ck_assert_int_eq(data->n, 3);
     ck_assert_int_eq(data->features, 0);
@@ -260,7 +310,8 @@ static int open_form(const form_t *form, const char *path, gnn_data_t **data)
     snprintf(links, sizeof links, "%s", in_folder("small.edges"));
     int rc = gnn_data_open(&small, links);
     if (rc == GNN_OK)
-        rc = gnn_data_add_csv(small, form->name[0] == 'x' ? copy : NULL, form->name[0] == 'y' ? copy : NULL);
+        rc = gnn_data_add_csv(small, form->name[0] == 'x' ? copy : NULL,
+                              form->name[0] == 'y' ? copy : NULL);
     if (rc == GNN_OK)
         *data = small;
     else
@@ -282,7 +333,8 @@ static bool good_or_refused(const form_t *form, const char *bytes, size_t n)
     int rc = open_form(form, write_bytes(form->name, bytes, n), &data);
     ck_assert_int_eq(rc == GNN_OK, data != NULL);
     if (rc != GNN_OK)
-        ck_assert_msg(strstr(gnn_error_message(), form->name) || (form->partner && strstr(gnn_error_message(), form->partner)),
+        ck_assert_msg(strstr(gnn_error_message(), form->name) ||
+                          (form->partner && strstr(gnn_error_message(), form->partner)),
                       "\"%s\" names no file", gnn_error_message());
     else
         ck_ok(gnn_graph_validate(data->graph));
@@ -301,7 +353,9 @@ START_TEST(truncated_at_every_byte)
     ck_assert_int_gt(refused, 0);
     ck_assert(good_or_refused(form, form->text, n));
     if (strstr(form->name, "graphml"))
-        ck_assert_int_ge(refused, (int)n - 2); /* all but the last line's end: a document that is cut is no document */
+        ck_assert_int_ge(
+            refused,
+            (int)n - 2); /* all but the last line's end: a document that is cut is no document */
 }
 END_TEST
 
@@ -334,7 +388,8 @@ START_TEST(every_allocation_fails_once)
         rc = open_form(form, path, &data);
         gnn__fail_allocation(0);
         path = in_folder(form->name);
-        ck_assert_msg(rc == GNN_OK || (rc == GNN_EMEMORY && !data), "allocation %d: %d, %s", (int)n, rc, gnn_error_message());
+        ck_assert_msg(rc == GNN_OK || (rc == GNN_EMEMORY && !data), "allocation %d: %d, %s", (int)n,
+                      rc, gnn_error_message());
     }
     ck_ok(rc);
     ck_assert_int_gt(n, 10);
@@ -372,7 +427,8 @@ END_TEST
 
 START_TEST(what_is_no_file)
 {
-    static const char *const names[] = {"t.content", "t.edges", "t.graphml", "t.npz", "t.csv.gz", "t"};
+    static const char *const names[] = {"t.content", "t.edges",  "t.graphml",
+                                        "t.npz",     "t.csv.gz", "t"};
     gnn_data_t *data = (gnn_data_t *)1;
     write_text("t.cites", "a b\n");
     for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
@@ -395,9 +451,11 @@ START_TEST(a_huge_sparse_file_is_refused)
 {
     const char *path = write_text("huge.edges", "0 1\n");
     if (truncate(path, (off_t)1 << 40) != 0)
-        test_skip("a_huge_sparse_file_is_refused", "the file system has no sparse files of a terabyte");
+        test_skip("a_huge_sparse_file_is_refused",
+                  "the file system has no sparse files of a terabyte");
     else
-        ck_refused(path, "huge.edges: ", GNN_EFORMAT, "1099511627776 bytes, at most 8589934592 are read");
+        ck_refused(path, "huge.edges: ", GNN_EFORMAT,
+                   "1099511627776 bytes, at most 8589934592 are read");
 }
 END_TEST
 

@@ -25,7 +25,7 @@ RELATIONS = ("Depends", "Pre-Depends", "Recommends", "Suggests", "Enhances")
 WORD = re.compile("[a-z][a-z0-9]+")
 WORD_SEEN = 10
 PER_CLASS, VALIDATION, TEST = 20, 500, 1000
-SEED = 0
+SPLITS = 10  # draws of the labelled packages: few labels decide much
 
 
 # ---- the index ----
@@ -121,16 +121,16 @@ def vocabulary(described):
 
 def shuffled(nodes, names, draw):
     """By a hash of each name, so that the order depends on no generator of random numbers."""
-    return sorted(nodes, key=lambda i: hashlib.sha256(f"{SEED} {draw} {names[i]}".encode()).digest())
+    return sorted(nodes, key=lambda i: hashlib.sha256(f"{draw} {names[i]}".encode()).digest())
 
 
-def split(names, labels):
+def split(names, labels, seed):
     """Planetoid's split. The rest is drawn anew: in the first order a small class is used up by its training nodes and never tested."""
     train, rest, taken = [], [], collections.Counter()
-    for i in shuffled(range(len(names)), names, "train"):
+    for i in shuffled(range(len(names)), names, f"{seed} train"):
         taken[labels[i]] += 1
         (train if taken[labels[i]] <= PER_CLASS else rest).append(i)
-    rest = shuffled(rest, names, "rest")
+    rest = shuffled(rest, names, f"{seed} rest")
     return train, rest[:VALIDATION], rest[VALIDATION:VALIDATION + TEST]
 
 
@@ -152,9 +152,10 @@ def texts(many, one, strings):
     return {many: ("|u1", b"".join(encoded)), f"{one}_offsets": ("<i8", offsets)}
 
 
-def mask(n, members):
-    inside = set(members)
-    return "|b1", [i in inside for i in range(n)]
+def masks(n, splits):
+    """One row a split."""
+    inside = [set(members) for members in splits]
+    return "|b1", [i in row for row in inside for i in range(n)], (len(splits), n)
 
 
 def arrays(packages, source):
@@ -167,13 +168,13 @@ def arrays(packages, source):
     column = {word: i for i, word in enumerate(words)}
     features = [sorted(column[w] for w in seen if w in column) for seen in described]
     labels = [SECTIONS.index(packages[name]["Section"]) for name in names]
-    train, validation, test = split(names, labels)
+    splits = [split(names, labels, seed) for seed in range(SPLITS)]
     out = sparse("adj", links, len(names))
     out.update(sparse("attr", features, len(words)))
     out["attr_data"] = "<f4", [1.0] * sum(map(len, features))
     out["labels"] = "<i4", labels
-    for name, members in (("train", train), ("val", validation), ("test", test)):
-        out[f"{name}_mask"] = mask(len(names), members)
+    for k, name in enumerate(("train", "val", "test")):
+        out[f"{name}_masks"] = masks(len(names), [s[k] for s in splits])
     out.update(texts("names", "name", names))
     out.update(texts("class_names", "class_name", SECTIONS))
     out.update(texts("words", "word", words))
@@ -183,13 +184,13 @@ def arrays(packages, source):
 
 # ---- the file ----
 
-def npy(dtype, values):
-    """An array of one dimension as a .npy file, little-endian whatever machine this is."""
+def npy(dtype, values, shape=None):
+    """An array (of one dimension, if no shape is given) as a .npy file, little-endian whatever machine this is."""
     codes = {"|u1": "B", "|b1": "B", "<i4": "i", "<i8": "q", "<f4": "f"}
     data = array.array(codes[dtype], values)
     if sys.byteorder == "big":
         data.byteswap()
-    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({len(data)},), }}"
+    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape or (len(data),)}, }}"
     header += " " * (-(len(header) + 11) % 64) + "\n"
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + data.tobytes()
 
@@ -198,11 +199,11 @@ def npz(content):
     """A zip archive without the time of day, so that the bytes depend on the content only."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
-        for name, (dtype, values) in sorted(content.items()):
+        for name, array_of in sorted(content.items()):
             entry = zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0))
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system = 3
-            archive.writestr(entry, npy(dtype, values), compresslevel=9)
+            archive.writestr(entry, npy(*array_of), compresslevel=9)
     return file.getvalue()
 
 

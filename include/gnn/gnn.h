@@ -25,7 +25,7 @@
  *         printf("test accuracy %.1f\n", 100 * accuracy);
  *     }
  *
- * Read next: layer.h (the layer), graph.h (who hears whom), aggregate.h (the three tables), model.h, train.h, io.h, report.h; tape.h and op.h for
+ * Read next: layer.h (the layer), graph.h (who hears whom), aggregate.h (the three tables), model.h, train.h, io.h, text.h, report.h; tape.h and op.h for
  * new maths.
  */
 #ifndef GNN_GNN_H
@@ -43,6 +43,7 @@
 #include <gnn/model.h>
 #include <gnn/io.h>
 #include <gnn/train.h>
+#include <gnn/text.h>
 #include <gnn/report.h>
 
 #endif

@@ -107,6 +107,20 @@ GNN_API int gnn_data_save(const gnn_data_t *data, const char *path);
 /** Says in words what it holds, into `text` (always terminated). */
 GNN_API void gnn_data_describe(const gnn_data_t *data, char *text, size_t size);
 
+/* ---- graphs for other programs ---- */
+
+/**
+ * Writes a graph as GraphML through igraph: directed sender -> receiver, one edge for each pair of gnn_graph_pairs, in its order.
+ *
+ * @param[in] names   (n) UTF-8, the node attribute "name"; NULL: none
+ * @param[in] weight  (gnn_graph_n_pairs), the edge attribute "weight", as an attention map's entries; NULL: none
+ * @return GNN_OK; GNN_EINVALID (a name is no text); GNN_ETOPOLOGY (n_dst != n_src); GNN_ENUMERIC (a weight is not finite); GNN_EIO;
+ *         GNN_EUNSUPPORTED in builds without igraph; one of igraph's codes.
+ *
+ * The file appears complete or not at all. Cost: O(n + m) time and memory. Threads: takes igraph's lock.
+ */
+GNN_API int gnn_graph_write_graphml(const gnn_graph_t *graph, const char *const *names, const gnn_real_t *weight, const char *path);
+
 /* ---- weights ---- */
 
 /** Saves config, parameters and buffers as safetensors; the configs are in the metadata, so that gnn_model_load needs only the file. */

@@ -23,8 +23,8 @@ GNN_API int gnn_svg_heatmap(FILE *file, const gnn_heatmap_t *map);
 /** A scatter plot of points (n x 2), coloured by class with a legend; optional lines between points (a graph's edges). */
 typedef struct gnn_scatter {
     gnn_tensor_t points;
-    const int32_t *classes;          /**< (n) or NULL */
-    const char *const *class_names;  /**< NULL: "class 0" ... */
+    const int32_t *classes;         /**< (n) or NULL */
+    const char *const *class_names; /**< NULL: "class 0" ... */
     int64_t n_classes;
     const char *const *point_labels; /**< NULL: none */
     const uint8_t *emphasis;         /**< (n) points drawn with a ring, or NULL */
@@ -37,10 +37,10 @@ GNN_API int gnn_svg_scatter(FILE *file, const gnn_scatter_t *scatter);
 /** One line of a chart: y over x. A y that is not finite leaves a gap. */
 typedef struct gnn_curve {
     const char *name;
-    const double *x;     /**< (count) rising; NULL: 1, 2, 3, ... */
-    const double *y;     /**< (count) */
+    const double *x; /**< (count) rising; NULL: 1, 2, 3, ... */
+    const double *y; /**< (count) */
     int64_t count;
-    int64_t panel;       /**< which of the panels, 0 is the upper one */
+    int64_t panel; /**< which of the panels, 0 is the upper one */
 } gnn_curve_t;
 
 /** Curves over one common x axis, in panels one below the other, each with a scale of its own (losses above, accuracy below), a legend and ticks. */
@@ -50,8 +50,8 @@ typedef struct gnn_curves {
     const char *const *panel_names; /**< what each panel's y axis shows; NULL: nothing is written */
     int64_t n_panels;               /**< [1], at most 8 */
     const char *title, *subtitle, *x_axis;
-    double mark;                    /**< a place on the x axis that is marked by a line, and by a dot where a curve has it (the best epoch); 0: none */
-    const char *mark_name;          /**< what is written there */
+    double mark; /**< a place on the x axis that is marked by a line, and by a dot where a curve has it (the best epoch); 0: none */
+    const char *mark_name; /**< what is written there */
 } gnn_curves_t;
 GNN_API int gnn_svg_curves(FILE *file, const gnn_curves_t *curves);
 

@@ -12,10 +12,14 @@ void gnn__data_free_class_names(gnn_data_t *data)
     data->class_names = NULL;
 }
 
-/* Length of the UTF-8 character at the start of n bytes; 0 if they start with none (RFC 3629). */
-static int64_t character(const unsigned char *c, int64_t n)
+int64_t gnn__utf8_length(const unsigned char *c, int64_t n)
 {
-    int64_t length = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : c[0] < 0xf5 ? 4 : 0;
+    int64_t length = c[0] < 0x80   ? 1
+                     : c[0] < 0xc2 ? 0
+                     : c[0] < 0xe0 ? 2
+                     : c[0] < 0xf0 ? 3
+                     : c[0] < 0xf5 ? 4
+                                   : 0;
     if (length > n)
         return 0;
     for (int64_t k = 1; k < length; k++)
@@ -30,7 +34,7 @@ static int64_t character(const unsigned char *c, int64_t n)
 static bool is_name(const char *name, int64_t length)
 {
     for (int64_t k = 0; k < length;) {
-        int64_t step = character((const unsigned char *)name + k, length - k);
+        int64_t step = gnn__utf8_length((const unsigned char *)name + k, length - k);
         if (step == 0 || (unsigned char)name[k] < 32 || name[k] == 127)
             return false;
         k += step;
@@ -137,9 +141,10 @@ static int check_arrays(const gnn_array_t *names, const gnn_array_t *offsets)
         return gnn__error(GNN_EFORMAT, "class_names: %s in %d dimensions, uint8 in 1 is expected",
                           gnn__dtype(names->dtype)->name, names->ndim);
     if (!gnn__dtype(offsets->dtype)->integer || offsets->ndim != 1 || offsets->count < 1)
-        return gnn__error(GNN_EFORMAT, "class_name_offsets: %s, shape %s, whole numbers in 1 dimension are expected",
-                          gnn__dtype(offsets->dtype)->name,
-                          gnn__shape_words(offsets->ndim, offsets->shape));
+        return gnn__error(
+            GNN_EFORMAT,
+            "class_name_offsets: %s, shape %s, whole numbers in 1 dimension are expected",
+            gnn__dtype(offsets->dtype)->name, gnn__shape_words(offsets->ndim, offsets->shape));
     return GNN_OK;
 }
 
@@ -169,7 +174,8 @@ int gnn__data_class_names(gnn_data_t *data, const gnn_arrays_t *arrays)
     GNN_TRY(check_arrays(names, offsets));
     int64_t count = offsets->count - 1;
     if (count < data->classes)
-        return gnn__error(GNN_EFORMAT, "class_name_offsets: %lld names, the labels go up to class %lld",
+        return gnn__error(GNN_EFORMAT,
+                          "class_name_offsets: %lld names, the labels go up to class %lld",
                           (long long)count, (long long)data->classes - 1);
     if (gnn__array_int(offsets, 0) != 0 || gnn__array_int(offsets, count) != names->count)
         return gnn__error(GNN_EFORMAT, "class_name_offsets: from %lld to %lld, expected 0 to %lld",

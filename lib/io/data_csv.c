@@ -42,12 +42,14 @@ static int read_lines(lines_t *lines, gnn__text_t *text)
         if (lines->count == 0)
             gnn__text_guess_delimiter(text, "\t;,", ',');
         else if (text->blank)
-            return gnn__error(GNN_EFORMAT, "%s: line %lld is blank, a class is expected (\"\" for none)",
+            return gnn__error(GNN_EFORMAT,
+                              "%s: line %lld is blank, a class is expected (\"\" for none)",
                               text->name, (long long)(text->line - 1));
         GNN_TRY(gnn__text_field(text, field));
         GNN_TRY(gnn__text_field(text, &more));
         if (more.at)
-            return gnn__text_error(text, &more, GNN_EFORMAT, "one class a line is expected, %s came too",
+            return gnn__text_error(text, &more, GNN_EFORMAT,
+                                   "one class a line is expected, %s came too",
                                    gnn__field_shown(&more));
         gnn__field_unquote(field);
         lines->count++;
@@ -98,8 +100,8 @@ static int take_lines(gnn_data_t *made, const gnn__text_t *text, const lines_t *
     const gnn__field_t *fields = lines->fields + skip;
     int64_t count = lines->count - skip;
     if (count > INT32_MAX || (made->n > 0 && count != made->n))
-        return gnn__error(GNN_ESHAPE, "%s: classes of %lld nodes, the features have %lld", text->name,
-                          (long long)count, (long long)made->n);
+        return gnn__error(GNN_ESHAPE, "%s: classes of %lld nodes, the features have %lld",
+                          text->name, (long long)count, (long long)made->n);
     made->n = count;
     GNN_TRY(gnn__new(&made->labels, count, sizeof *made->labels, "labels"));
     return all_numbers(fields, count)

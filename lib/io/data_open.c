@@ -11,11 +11,11 @@ static const struct {
     const char *ending;
     read_t read;
 } endings[] = {
-    {".npz", gnn__data_read_npz},           {".content", gnn__data_read_linqs},
-    {".cites", gnn__data_read_linqs},       {".graphml", gnn__data_read_graphml},
-    {".edges", gnn__data_read_edge_list},   {".edgelist", gnn__data_read_edge_list},
-    {".el", gnn__data_read_edge_list},      {".txt", gnn__data_read_edge_list},
-    {".tsv", gnn__data_read_edge_list},     {".csv", gnn__data_read_edge_list},
+    {".npz", gnn__data_read_npz},         {".content", gnn__data_read_linqs},
+    {".cites", gnn__data_read_linqs},     {".graphml", gnn__data_read_graphml},
+    {".edges", gnn__data_read_edge_list}, {".edgelist", gnn__data_read_edge_list},
+    {".el", gnn__data_read_edge_list},    {".txt", gnn__data_read_edge_list},
+    {".tsv", gnn__data_read_edge_list},   {".csv", gnn__data_read_edge_list},
 };
 
 static bool ends_with(const char *text, size_t length, const char *ending)

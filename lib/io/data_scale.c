@@ -50,8 +50,9 @@ int gnn_data_standardise(gnn_data_t *data, int64_t split)
     if (!data)
         return gnn__error(GNN_EINVALID, "no data set");
     if (data->sparse.indptr)
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "the features are sparse and would not stay so (gnn_data_row_normalise keeps them)");
+        return gnn__error(
+            GNN_EUNSUPPORTED,
+            "the features are sparse and would not stay so (gnn_data_row_normalise keeps them)");
     if (split < -1 || split >= data->n_splits)
         return gnn__error(GNN_EINVALID, "split %lld, there are %lld, and -1 for all nodes",
                           (long long)split, (long long)data->n_splits);

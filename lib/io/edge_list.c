@@ -11,14 +11,13 @@ typedef struct links {
     int32_t *a, *b;
 } links_t;
 
-static int node(const gnn__text_t *text, const gnn__field_t *field, const links_t *links,
-                int32_t *out)
+static int node(const gnn__text_t *text, const gnn__field_t *field, const links_t *links, int32_t *out)
 {
     int64_t number;
     GNN_TRY(gnn__text_integer(text, field, "a node's number", &number));
     if (number < 0)
-        return gnn__text_error(text, field, GNN_EFORMAT,
-                               "node %lld, node numbers start at 0", (long long)number);
+        return gnn__text_error(text, field, GNN_EFORMAT, "node %lld, node numbers start at 0",
+                               (long long)number);
     if (number >= links->most)
         return gnn__text_error(text, field, GNN_EFORMAT,
                                "node %lld, a file of %lld bytes may name nodes below %lld",
@@ -65,8 +64,7 @@ static int read_links(links_t *links, gnn__text_t *text)
             gnn__text_guess_delimiter(text, ";,", ' ');
         GNN_TRY(read_link(links, text));
     }
-    return links->m > 0 ? GNN_OK
-                        : gnn__error(GNN_EFORMAT, "%s: no line holds a link", text->name);
+    return links->m > 0 ? GNN_OK : gnn__error(GNN_EFORMAT, "%s: no line holds a link", text->name);
 }
 
 int gnn__data_read_edge_list(gnn_data_t *data, const char *path)

@@ -26,8 +26,8 @@ static int refuse(const gnn__text_t *text, const char *at, const char *what)
 /* The declaration may name an encoding in which '<' is another byte; what is counted here must be what igraph sees. */
 static int check_encoding(const gnn__text_t *text)
 {
-    static const char *const known[] = {"utf-8", "UTF-8", "us-ascii", "US-ASCII", "ASCII", "ascii",
-                                        "ISO-8859-1", "iso-8859-1"};
+    static const char *const known[] = {"utf-8", "UTF-8", "us-ascii",   "US-ASCII",
+                                        "ASCII", "ascii", "ISO-8859-1", "iso-8859-1"};
     const char *begin = text->data + text->start;
     const char *end = strncmp(begin, "<?xml", 5) == 0 ? strstr(begin, "?>") : NULL;
     const char *at = end ? strstr(begin, "encoding") : NULL;
@@ -44,7 +44,8 @@ static int count_elements(const gnn__text_t *text, elements_t *e)
 {
     for (const char *c = strchr(text->data, '<'); c; c = strchr(c + 1, '<')) {
         if (strncmp(c, "<!DOCTYPE", 9) == 0 || strncmp(c, "<!ENTITY", 8) == 0)
-            return refuse(text, c, "a document type, GraphML needs none and its entities are not read");
+            return refuse(text, c,
+                          "a document type, GraphML needs none and its entities are not read");
         const char *name = c + 1 + strcspn(c + 1, ":<> \t\r\n/=");
         name = *name == ':' ? name + 1 : c + 1;
         e->keys += is_element(name, "key");
@@ -62,9 +63,11 @@ static int check(const gnn__text_t *text)
     GNN_TRY(count_elements(text, &e));
     /* A link may name two nodes that have no element of their own. */
     if (!gnn__mul(e.keys, e.nodes + 3 * e.links, &places) || places > most)
-        return gnn__error(GNN_EFORMAT, "%s: %lld attributes of %lld nodes and %lld links, more than a file of %lld bytes fills",
-                          text->name, (long long)e.keys, (long long)e.nodes, (long long)e.links,
-                          (long long)text->size);
+        return gnn__error(
+            GNN_EFORMAT,
+            "%s: %lld attributes of %lld nodes and %lld links, more than a file of %lld bytes fills",
+            text->name, (long long)e.keys, (long long)e.nodes, (long long)e.links,
+            (long long)text->size);
     return GNN_OK;
 }
 

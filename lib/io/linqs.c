@@ -63,9 +63,8 @@ static int read_node(content_t *c)
         GNN_TRY(add_word(c, &field, column));
     }
     if (c->n > 0 && column != c->features)
-        return gnn__text_error(&c->text, NULL, GNN_EFORMAT,
-                               "%lld words, the nodes before have %lld", (long long)column,
-                               (long long)c->features);
+        return gnn__text_error(&c->text, NULL, GNN_EFORMAT, "%lld words, the nodes before have %lld",
+                               (long long)column, (long long)c->features);
     if (column > INT32_MAX || c->n == INT32_MAX)
         return gnn__text_error(&c->text, NULL, GNN_EFORMAT, "more than %d nodes or words", INT32_MAX);
     c->features = column;
@@ -90,8 +89,7 @@ static int sort_nodes(content_t *c)
         const gnn__field_t *a = &c->nodes[k - 1].id, *b = &c->nodes[k].id;
         if (compare_ids(&c->nodes[k - 1], &c->nodes[k]) == 0)
             return gnn__text_error(&c->text, a->line > b->line ? a : b, GNN_EFORMAT,
-                                   "the node %s is there already, in line %lld",
-                                   gnn__field_shown(a),
+                                   "the node %s is there already, in line %lld", gnn__field_shown(a),
                                    (long long)(a->line > b->line ? b : a)->line);
     }
     return GNN_OK;
@@ -140,7 +138,7 @@ static int read_link(const content_t *c, gnn__text_t *text, int32_t ends[2])
 static int read_links(gnn_data_t *data, const content_t *c, gnn__text_t *text)
 {
     int64_t m = 0, lines = gnn__text_count_lines(text);
-    int32_t *a = NULL, *b = NULL, ends[2];
+    int32_t *a = NULL, *b = NULL, ends[2] = {-1, -1};
     int rc;
     GNN_CHECK(gnn__new(&a, lines, sizeof *a, "links"));
     GNN_CHECK(gnn__new(&b, lines, sizeof *b, "links"));

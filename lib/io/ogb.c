@@ -31,7 +31,8 @@ static int only_field(gnn__text_t *text, gnn__field_t *field)
     gnn__field_t next;
     GNN_TRY(gnn__text_field(text, field));
     GNN_TRY(gnn__text_field(text, &next));
-    return next.at ? gnn__text_error(text, &next, GNN_EFORMAT, "one number a line is expected, %s came too",
+    return next.at ? gnn__text_error(text, &next, GNN_EFORMAT,
+                                     "one number a line is expected, %s came too",
                                      gnn__field_shown(&next))
                    : GNN_OK;
 }
@@ -173,8 +174,7 @@ static int list_schemes(schemes_t *schemes, const char *folder)
     int rc = GNN_OK;
     DIR *opened = opendir(folder);
     if (!opened)
-        return errno == ENOENT ? GNN_OK
-                               : gnn__error(GNN_EIO, "%s: %s", folder, strerror(errno));
+        return errno == ENOENT ? GNN_OK : gnn__error(GNN_EIO, "%s: %s", folder, strerror(errno));
     for (struct dirent *d; rc == GNN_OK && (d = readdir(opened)) != NULL;) {
         if (d->d_name[0] == '.')
             continue;
@@ -255,8 +255,9 @@ int gnn__data_read_ogb(gnn_data_t *data, const char *path)
     bool there = access(raw, F_OK) == 0;
     gnn_free(raw);
     if (!there)
-        return gnn__error(GNN_EIO, "%s: is a folder, a regular file or OGB's folder with raw/edge.csv.gz is expected",
-                          path);
+        return gnn__error(
+            GNN_EIO,
+            "%s: is a folder, a regular file or OGB's folder with raw/edge.csv.gz is expected", path);
     GNN_TRY(read_part(data, path, "raw/node-label", read_labels));
     GNN_TRY(read_part(data, path, "raw/num-node-list", read_count));
     GNN_TRY(read_part(data, path, "raw/edge", read_links));

@@ -240,8 +240,7 @@ static int quoted_field(gnn__text_t *text, gnn__field_t *field)
     while (c < text->end && (*c != '"' || (c + 1 < text->end && c[1] == '"')))
         c += *c == '"' ? 2 : 1;
     if (c >= text->end)
-        return gnn__text_error(text, field, GNN_EFORMAT,
-                               "the quote does not end in its line");
+        return gnn__text_error(text, field, GNN_EFORMAT, "the quote does not end in its line");
     field->length = c - field->at;
     text->cursor = c + 1;
     return GNN_OK;

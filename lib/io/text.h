@@ -8,12 +8,12 @@
 typedef struct gnn__text {
     char *data; /* a NUL stands behind the last byte, and nowhere else */
     int64_t size, start, at;
-    int64_t packed;        /* size on the disk, what memory is bounded by */
-    int64_t line, column;  /* of the last field, both from 1 */
-    int64_t blank;         /* blank lines passed over on the way to this one */
-    char *cursor, *end;    /* the rest of the line; cursor NULL: no field is left */
-    char delimiter;        /* ' ' means any run of blanks and tabs */
-    const char *comments;  /* lines that start with one of these are passed over */
+    int64_t packed;       /* size on the disk, what memory is bounded by */
+    int64_t line, column; /* of the last field, both from 1 */
+    int64_t blank;        /* blank lines passed over on the way to this one */
+    char *cursor, *end;   /* the rest of the line; cursor NULL: no field is left */
+    char delimiter;       /* ' ' means any run of blanks and tabs */
+    const char *comments; /* lines that start with one of these are passed over */
     const char *name;
     locale_t numbers;
 } gnn__text_t;
@@ -25,7 +25,13 @@ typedef struct gnn__field {
     bool quoted;
 } gnn__field_t;
 
-typedef enum { GNN__WORD, GNN__NOTHING, GNN__INTEGER, GNN__REAL, GNN__NOT_FINITE } gnn__field_kind_t;
+typedef enum {
+    GNN__WORD,
+    GNN__NOTHING,
+    GNN__INTEGER,
+    GNN__REAL,
+    GNN__NOT_FINITE
+} gnn__field_kind_t;
 
 /* Loads a regular file of at most the default limit's bytes; a gzipped one unpacked, of at most as many. A byte order mark is passed over. GNN_EFORMAT: it
  * holds a zero byte, or is damaged gzip. On failure nothing is left to free. */
@@ -61,6 +67,9 @@ int gnn__text_real(const gnn__text_t *text, const gnn__field_t *field, const cha
  * caller frees *values, on failure too. */
 int gnn__text_matrix(gnn__text_t *text, bool header, gnn_real_t **values, int64_t *rows,
                      int64_t *cols);
+
+/* Length of the UTF-8 character at the start of n bytes; 0 if they start with none (RFC 3629). */
+int64_t gnn__utf8_length(const unsigned char *c, int64_t n);
 
 /* Room for one more in a list that doubles. */
 int gnn__room(void *list, int64_t count, int64_t *capacity, size_t element, const char *what);

@@ -60,8 +60,8 @@ int gnn__text_integer(const gnn__text_t *text, const gnn__field_t *field, const 
     bool negative = field->at[0] == '-';
     for (int64_t k = negative || field->at[0] == '+'; k < field->length; k++)
         if (!gnn__mul(value, 10, &value) || !gnn__add(value, field->at[k] - '0', &value))
-            return gnn__text_error(text, field, GNN_EFORMAT, "%s is expected, %s is too large", what,
-                                   gnn__field_shown(field));
+            return gnn__text_error(text, field, GNN_EFORMAT, "%s is expected, %s is too large",
+                                   what, gnn__field_shown(field));
     *out = negative ? -value : value;
     return GNN_OK;
 }
@@ -111,8 +111,7 @@ static int read_row(gnn__text_t *text, gnn_real_t **values, int64_t *count, int6
     }
 }
 
-int gnn__text_matrix(gnn__text_t *text, bool header, gnn_real_t **values, int64_t *rows,
-                     int64_t *cols)
+int gnn__text_matrix(gnn__text_t *text, bool header, gnn_real_t **values, int64_t *rows, int64_t *cols)
 {
     int64_t count = 0, capacity = 0;
     bool named = false;
@@ -129,11 +128,12 @@ int gnn__text_matrix(gnn__text_t *text, bool header, gnn_real_t **values, int64_
     while (gnn__text_line(text)) {
         int64_t before = count;
         if (text->blank && *rows > 0)
-            return gnn__error(GNN_EFORMAT, "%s: line %lld is blank, numbers are expected", text->name,
-                              (long long)(text->line - 1));
+            return gnn__error(GNN_EFORMAT, "%s: line %lld is blank, numbers are expected",
+                              text->name, (long long)(text->line - 1));
         GNN_TRY(read_row(text, values, &count, &capacity));
         if (*rows > 0 && count - before != *cols)
-            return gnn__text_error(text, NULL, GNN_EFORMAT, "%lld numbers, the lines before have %lld",
+            return gnn__text_error(text, NULL, GNN_EFORMAT,
+                                   "%lld numbers, the lines before have %lld",
                                    (long long)(count - before), (long long)*cols);
         *cols = count - before;
         (*rows)++;

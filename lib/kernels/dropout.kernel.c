@@ -2,43 +2,16 @@
  * gnn__dropout_draw, sixteen of them side by side. */
 #include <lib/kernels/elementwise.h>
 #include <lib/kernels/isa.h>
+#include <lib/kernels/philox_lanes.h>
 
-enum { LANES = 16, ROUNDS = 10 };
-
-/* words[w][lane] is word w of Philox for the counter (a[lane], b[lane], step, stream << 8). */
-static void philox_lanes(const gnn__dropout_t *d, const uint32_t a[LANES], const uint32_t b[LANES],
-                         uint32_t words[4][LANES])
-{
-    uint32_t *c0 = words[0], *c1 = words[1], *c2 = words[2], *c3 = words[3], k0 = d->key[0],
-             k1 = d->key[1];
-    for (int l = 0; l < LANES; l++) {
-        c0[l] = a[l];
-        c1[l] = b[l];
-        c2[l] = d->step;
-        c3[l] = d->stream << 8;
-    }
-    for (int round = 0; round < ROUNDS; round++) {
-#pragma omp simd
-        for (int l = 0; l < LANES; l++) {
-            uint64_t p0 = (uint64_t)0xD2511F53u * c0[l], p1 = (uint64_t)0xCD9E8D57u * c2[l];
-            uint32_t next0 = (uint32_t)(p1 >> 32) ^ c1[l] ^ k0,
-                     next2 = (uint32_t)(p0 >> 32) ^ c3[l] ^ k1;
-            c1[l] = (uint32_t)p1;
-            c3[l] = (uint32_t)p0;
-            c0[l] = next0;
-            c2[l] = next2;
-        }
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-}
+enum { LANES = GNN__PHILOX_LANES };
 
 /* Multipliers of LANES blocks of eight columns. */
 static void keep_blocks(const gnn__dropout_t *d, const uint32_t a[LANES], const uint32_t b[LANES],
                         gnn_real_t keep[LANES][8])
 {
     uint32_t words[4][LANES];
-    philox_lanes(d, a, b, words);
+    gnn__philox_lanes(d, a, b, 0, words);
     const uint32_t threshold = d->threshold;
     const gnn_real_t scale = d->scale;
     for (int w = 0; w < 4; w++)
@@ -102,7 +75,7 @@ static void sparse(const gnn__dropout_t *d, int64_t from, int64_t to, const int6
             a[l] = (uint32_t)row;
             b[l] = (uint32_t)indices[k + l] / 8;
         }
-        philox_lanes(d, a, b, words);
+        gnn__philox_lanes(d, a, b, 0, words);
         for (int64_t l = 0; l < taken; l++) {
             uint32_t lane = (uint32_t)indices[k + l] % 8, word = words[lane / 2][l];
             bool kept = (lane & 1 ? word >> 16 : word & 0xffff) < d->threshold;

@@ -1,4 +1,4 @@
-/* Attention's dropout for many pairs at once: counters and keys are those of gnn__dropout_draw, sixteen of them side by side. Included by kernels only. */
+/* Dropout for many places at once: counters and keys are those of gnn__dropout_draw, sixteen of them side by side. Included by kernels only. */
 #ifndef GNN_KERNELS_PHILOX_LANES_H
 #define GNN_KERNELS_PHILOX_LANES_H
 

@@ -45,20 +45,26 @@ static bool shown(const gnn_curve_t *curve, int64_t k)
 static int check(const gnn_curves_t *chart, int64_t n_panels)
 {
     if (chart->n_curves < 0 || (chart->n_curves > 0 && !chart->curves))
-        return gnn__error(GNN_EINVALID, "curves: n_curves is %lld without curves", (long long)chart->n_curves);
+        return gnn__error(GNN_EINVALID, "curves: n_curves is %lld without curves",
+                          (long long)chart->n_curves);
     if (n_panels < 1 || n_panels > PANELS_MOST)
-        return gnn__error(GNN_EINVALID, "curves: n_panels is %lld, expected at most %d", (long long)n_panels, PANELS_MOST);
+        return gnn__error(GNN_EINVALID, "curves: n_panels is %lld, expected at most %d",
+                          (long long)n_panels, PANELS_MOST);
     if (!isfinite(chart->mark))
         return gnn__error(GNN_EINVALID, "curves: mark is %g", chart->mark);
     for (int64_t k = 0; k < chart->n_curves; k++) {
         const gnn_curve_t *c = &chart->curves[k];
         if (c->count < 0 || (c->count > 0 && !c->y))
-            return gnn__error(GNN_EINVALID, "curves: curve %lld has %lld points and no y", (long long)k, (long long)c->count);
+            return gnn__error(GNN_EINVALID, "curves: curve %lld has %lld points and no y",
+                              (long long)k, (long long)c->count);
         if (c->panel < 0 || c->panel >= n_panels)
-            return gnn__error(GNN_EINVALID, "curves: curve %lld is in panel %lld of %lld", (long long)k, (long long)c->panel, (long long)n_panels);
+            return gnn__error(GNN_EINVALID, "curves: curve %lld is in panel %lld of %lld",
+                              (long long)k, (long long)c->panel, (long long)n_panels);
         for (int64_t i = 1; c->x && i < c->count; i++)
             if (!(c->x[i] > c->x[i - 1]))
-                return gnn__error(GNN_EINVALID, "curves: curve %lld: x must rise, it is %g and %g at %lld", (long long)k, c->x[i - 1], c->x[i], (long long)i);
+                return gnn__error(GNN_EINVALID,
+                                  "curves: curve %lld: x must rise, it is %g and %g at %lld",
+                                  (long long)k, c->x[i - 1], c->x[i], (long long)i);
     }
     return GNN_OK;
 }
@@ -68,7 +74,8 @@ static void widen(double *low, double *high, double part)
 {
     if (*low > *high)
         *low = 0, *high = 1;
-    double span = *high / 2 - *low / 2, more = span > 0 ? 2 * part * span : fmax(fabs(*low) * 0.1, 0.5);
+    double span = *high / 2 - *low / 2,
+           more = span > 0 ? 2 * part * span : fmax(fabs(*low) * 0.1, 0.5);
     if (part > 0 || span == 0) {
         *low = fmax(*low - more, -DBL_MAX / 4);
         *high = fmin(*high + more, DBL_MAX / 4);
@@ -98,7 +105,8 @@ static void find_ranges(page_t *page)
     for (int64_t p = 0; p < page->n_panels; p++) {
         panel_t *panel = &page->panels[p];
         widen(&panel->low, &panel->high, 0.05);
-        panel->n_ticks = gnn__ticks(panel->low, panel->high, page->n_panels > 1 ? 4 : 7, panel->ticks, &panel->decimals);
+        panel->n_ticks = gnn__ticks(panel->low, panel->high, page->n_panels > 1 ? 4 : 7,
+                                    panel->ticks, &panel->decimals);
     }
 }
 
@@ -126,13 +134,19 @@ static void layout(page_t *page, const gnn_curves_t *chart)
         most = here > most ? here : most;
     }
     for (int64_t k = 0; k < chart->n_curves; k++)
-        page->legend_w = fmax(page->legend_w, fmin(gnn__text_width(chart->curves[k].name ? chart->curves[k].name : "", 12), 180) + 52);
+        page->legend_w = fmax(
+            page->legend_w,
+            fmin(gnn__text_width(chart->curves[k].name ? chart->curves[k].name : "", 12), 180) + 52);
     page->left = MARGIN + label_room(page) + 12 + (chart->panel_names ? 22 : 0);
     page->width = page->left + PLOT_W + page->legend_w + MARGIN;
     double room = page->width - 2 * MARGIN;
-    double at = MARGIN + gnn__text_block(NULL, &title_type, 0, 0, room, chart->title) * 23 + gnn__text_block(NULL, &subtitle_type, 0, 0, room, chart->subtitle) * 17 +
+    double at = MARGIN + gnn__text_block(NULL, &title_type, 0, 0, room, chart->title) * 23 +
+                gnn__text_block(NULL, &subtitle_type, 0, 0, room, chart->subtitle) * 17 +
                 (chart->mark_name ? 30 : 14);
-    double height = fmax(page->n_panels == 1 ? 420 : page->n_panels == 2 ? 230 : 170, (double)most * LINE_HEIGHT + 10);
+    double height = fmax(page->n_panels == 1   ? 420
+                         : page->n_panels == 2 ? 230
+                                               : 170,
+                         (double)most * LINE_HEIGHT + 10);
     for (int64_t p = 0; p < page->n_panels; p++, at += height + GAP) {
         page->panels[p].top = at;
         page->panels[p].height = height;
@@ -147,7 +161,8 @@ static double pixel_x(const page_t *page, double x)
 
 static double pixel_y(const panel_t *panel, double y)
 {
-    return panel->top + panel->height - (y / 2 - panel->low / 2) / (panel->high / 2 - panel->low / 2) * panel->height;
+    return panel->top + panel->height -
+           (y / 2 - panel->low / 2) / (panel->high / 2 - panel->low / 2) * panel->height;
 }
 
 static void draw_panel(gnn__svg_t *svg, const page_t *page, int64_t p)
@@ -156,19 +171,23 @@ static void draw_panel(gnn__svg_t *svg, const page_t *page, int64_t p)
     const char *name = page->chart->panel_names ? page->chart->panel_names[p] : NULL;
     gnn__type_t type = {.size = 11, .anchor = "end", .fill = "#555555"}, turned = axis_type;
     char label[32];
-    gnn__svg_put(svg, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#fafafa\" stroke=\"#cccccc\"/>\n", page->left, panel->top, PLOT_W,
-                 panel->height);
+    gnn__svg_put(
+        svg,
+        "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#fafafa\" stroke=\"#cccccc\"/>\n",
+        page->left, panel->top, PLOT_W, panel->height);
     for (int k = 0; k < panel->n_ticks; k++) {
         double y = pixel_y(panel, panel->ticks[k]);
         gnn__tick_label(label, panel->ticks[k], panel->decimals);
-        gnn__svg_put(svg, "<path d=\"M%.1f %.1fh%.1f\" stroke=\"#e6e6e6\"/>\n", page->left, y, PLOT_W);
+        gnn__svg_put(svg, "<path d=\"M%.1f %.1fh%.1f\" stroke=\"#e6e6e6\"/>\n", page->left, y,
+                     PLOT_W);
         gnn__svg_text(svg, &type, page->left - 7, y + 4, label);
     }
     type.anchor = "middle";
     for (int k = 0; k < page->n_ticks; k++) {
         double x = pixel_x(page, page->ticks[k]);
         gnn__tick_label(label, page->ticks[k], page->decimals);
-        gnn__svg_put(svg, "<path d=\"M%.1f %.1fv%.1f\" stroke=\"#e6e6e6\"/>\n", x, panel->top, panel->height);
+        gnn__svg_put(svg, "<path d=\"M%.1f %.1fv%.1f\" stroke=\"#e6e6e6\"/>\n", x, panel->top,
+                     panel->height);
         if (p == page->n_panels - 1)
             gnn__svg_text(svg, &type, x, panel->top + panel->height + 17, label);
     }
@@ -186,8 +205,11 @@ static void draw_curve(gnn__svg_t *svg, const page_t *page, int64_t index)
     gnn__colour_t colour = gnn__class_colour(index);
     double last_x = -1, last_y = -1;
     bool drawing = false;
-    gnn__svg_put(svg, "<path fill=\"none\" stroke=\"#%02x%02x%02x\" stroke-width=\"1.8\" stroke-linejoin=\"round\" stroke-linecap=\"round\"%s d=\"", colour.red, colour.green,
-                 colour.blue, index >= GNN__CLASS_COLOURS ? " stroke-dasharray=\"6 4\"" : "");
+    gnn__svg_put(
+        svg,
+        "<path fill=\"none\" stroke=\"#%02x%02x%02x\" stroke-width=\"1.8\" stroke-linejoin=\"round\" stroke-linecap=\"round\"%s d=\"",
+        colour.red, colour.green, colour.blue,
+        index >= GNN__CLASS_COLOURS ? " stroke-dasharray=\"6 4\"" : "");
     for (int64_t k = 0; k < c->count; k++) {
         if (!shown(c, k)) {
             drawing = false;
@@ -211,8 +233,10 @@ static void draw_mark(gnn__svg_t *svg, const page_t *page)
     double x = pixel_x(page, page->chart->mark), top = page->panels[0].top;
     const panel_t *last = &page->panels[page->n_panels - 1];
     bool right = x > page->left + PLOT_W / 2;
-    gnn__type_t type = {.size = 11.5, .anchor = right ? "end" : "start", .fill = "#333333", .room = PLOT_W / 2};
-    gnn__svg_put(svg, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#777777\" stroke-dasharray=\"3 3\"/>\n", x, top - 8, last->top + last->height);
+    gnn__type_t type = {
+        .size = 11.5, .anchor = right ? "end" : "start", .fill = "#333333", .room = PLOT_W / 2};
+    gnn__svg_put(svg, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#777777\" stroke-dasharray=\"3 3\"/>\n",
+                 x, top - 8, last->top + last->height);
     if (page->chart->mark_name)
         gnn__svg_text(svg, &type, x + (right ? 4 : -4), top - 12, page->chart->mark_name);
     for (int64_t index = 0; index < page->chart->n_curves; index++) {
@@ -220,8 +244,11 @@ static void draw_mark(gnn__svg_t *svg, const page_t *page)
         gnn__colour_t colour = gnn__class_colour(index);
         for (int64_t k = 0; k < c->count; k++)
             if (x_of(c, k) == page->chart->mark && shown(c, k))
-                gnn__svg_put(svg, "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"4.5\" fill=\"#%02x%02x%02x\" stroke=\"#ffffff\" stroke-width=\"1.5\"/>\n", x,
-                             pixel_y(&page->panels[c->panel], c->y[k]), colour.red, colour.green, colour.blue);
+                gnn__svg_put(
+                    svg,
+                    "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"4.5\" fill=\"#%02x%02x%02x\" stroke=\"#ffffff\" stroke-width=\"1.5\"/>\n",
+                    x, pixel_y(&page->panels[c->panel], c->y[k]), colour.red, colour.green,
+                    colour.blue);
     }
 }
 
@@ -233,7 +260,9 @@ static void draw_legend(gnn__svg_t *svg, const page_t *page)
         gnn__colour_t colour = gnn__class_colour(index);
         double x = page->left + PLOT_W + 14, y = page->panels[c->panel].top + 10 + below[c->panel];
         below[c->panel] += LINE_HEIGHT;
-        gnn__svg_put(svg, "<path d=\"M%.1f %.1fh20\" stroke=\"#%02x%02x%02x\" stroke-width=\"2.6\"%s/>\n", x, y, colour.red, colour.green, colour.blue,
+        gnn__svg_put(svg,
+                     "<path d=\"M%.1f %.1fh20\" stroke=\"#%02x%02x%02x\" stroke-width=\"2.6\"%s/>\n",
+                     x, y, colour.red, colour.green, colour.blue,
                      index >= GNN__CLASS_COLOURS ? " stroke-dasharray=\"6 4\"" : "");
         gnn__svg_text(svg, &legend_type, x + 27, y + 4, c->name ? c->name : "");
     }

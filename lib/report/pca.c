@@ -95,7 +95,8 @@ static void rotate(pca_t *p, int64_t a, int64_t b)
     double off = dot(va, wb, p->d), aa = dot(va, wa, p->d), bb = dot(vb, wb, p->d);
     if (fabs(off) <= 1e-15 * (fabs(aa) + fabs(bb)))
         return;
-    double theta = (bb - aa) / (2 * off), t = (theta >= 0 ? 1 : -1) / (fabs(theta) + sqrt(theta * theta + 1));
+    double theta = (bb - aa) / (2 * off),
+           t = (theta >= 0 ? 1 : -1) / (fabs(theta) + sqrt(theta * theta + 1));
     double cosine = 1 / sqrt(t * t + 1), sine = t * cosine;
     for (int64_t c = 0; c < p->d; c++) {
         double v = va[c], w = wa[c];
@@ -182,8 +183,9 @@ int gnn_pca_2d(const gnn_tensor_t *x, const gnn_tensor_t *points, double share[2
     GNN_TRY(gnn_tensor_check_finite(x, "principal components: x"));
     GNN_TRY(gnn_tensor_check(points, "principal components: points"));
     if (points->rows != x->rows || points->cols != 2)
-        return gnn__error(GNN_ESHAPE, "principal components: points is %lld x %lld, expected %lld x 2", (long long)points->rows, (long long)points->cols,
-                          (long long)x->rows);
+        return gnn__error(GNN_ESHAPE,
+                          "principal components: points is %lld x %lld, expected %lld x 2",
+                          (long long)points->rows, (long long)points->cols, (long long)x->rows);
     p.d = x->cols;
     p.block = p.d < BLOCK ? p.d : BLOCK;
     GNN_CHECK(gnn__new(&p.mean, p.d, sizeof *p.mean, "means"));

@@ -213,12 +213,16 @@ static void draw_points(gnn__svg_t *svg, const page_t *page)
             draw_marker(svg, plot->classes ? plot->classes[k] : 0,
                         pixel(page, coordinate(plot, k, 0), 0),
                         pixel(page, coordinate(plot, k, 1), 1), page->radius);
-    gnn__svg_put(svg, "</g>\n<g fill=\"none\" stroke=\"#1a1a1a\" stroke-width=\"1.8\">\n");
+    bool crowd = page->radius < 3; /* rings must not hide what they stand on */
+    gnn__svg_put(svg, "</g>\n<g fill=\"none\" stroke=\"#1a1a1a\" stroke-width=\"%.1f\">\n",
+                 crowd              ? 0.7
+                 : page->radius < 4 ? 1.2
+                                    : 1.8);
     for (int64_t k = 0; plot->emphasis && k < plot->points.rows; k++)
         if (plot->emphasis[k] && shown(plot, k))
             gnn__svg_put(svg, "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"%.2f\"/>\n",
                          pixel(page, coordinate(plot, k, 0), 0),
-                         pixel(page, coordinate(plot, k, 1), 1), page->radius + 2.6);
+                         pixel(page, coordinate(plot, k, 1), 1), page->radius + (crowd ? 1.4 : 2.6));
     gnn__svg_put(svg, "</g>\n");
 }
 

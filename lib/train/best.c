@@ -5,10 +5,14 @@ int gnn__best_open(gnn__best_t *best, const gnn_model_t *model)
 {
     int64_t length, total;
     int rc;
-    *best = (gnn__best_t){.parameters = gnn_model_parameters(model), .loss = INFINITY, .metric = -INFINITY, .tie_loss = INFINITY};
+    *best = (gnn__best_t){.parameters = gnn_model_parameters(model),
+                          .loss = INFINITY,
+                          .metric = -INFINITY,
+                          .tie_loss = INFINITY};
     gnn_parameters_block(best->parameters, 0, &length);
     total = length;
-    GNN_CHECK(gnn__new(&best->buffers, gnn_model_buffer_count(model), sizeof *best->buffers, "list of buffers"));
+    GNN_CHECK(gnn__new(&best->buffers, gnn_model_buffer_count(model), sizeof *best->buffers,
+                       "list of buffers"));
     best->n_buffers = gnn_model_buffer_count(model);
     for (int64_t b = 0; b < best->n_buffers; b++) {
         GNN_CHECK(gnn_model_buffer(model, gnn_model_buffer_name(model, b), &best->buffers[b]));
@@ -48,7 +52,8 @@ static void copy(const gnn__best_t *best, bool keep)
     for (int64_t b = 0; b < best->n_buffers; b++) {
         const gnn_tensor_t *t = &best->buffers[b];
         for (int64_t r = 0; r < t->rows; r++, at += t->cols)
-            memcpy(keep ? at : gnn__row(t, r), keep ? gnn__row(t, r) : at, sizeof *at * (size_t)t->cols);
+            memcpy(keep ? at : gnn__row(t, r), keep ? gnn__row(t, r) : at,
+                   sizeof *at * (size_t)t->cols);
     }
 }
 
@@ -67,7 +72,8 @@ bool gnn__best_update(gnn__best_t *best, gnn_watch_t watch, double loss, double 
     bool better, fresh;
     if (watch == GNN_WATCH_LOSS_OR_METRIC) {
         /* As the GAT paper's program: kept when both are at their best, patience starts anew when either is. */
-        bool loss_best = loss <= best->loss, metric_best = isnan(metric) ? loss_best : metric >= best->metric;
+        bool loss_best = loss <= best->loss,
+             metric_best = isnan(metric) ? loss_best : metric >= best->metric;
         better = loss_best && metric_best;
         fresh = loss_best || metric_best;
     } else if (watch == GNN_WATCH_METRIC) {

@@ -4,9 +4,10 @@
 
 /* The numbers of the state, in the order of the file. */
 #define INTEGERS(X) X(epoch) X(batch) X(step) X(stale) X(kept.epochs) X(kept.best_epoch)
-#define NUMBERS(X)                                                                                                                              \
-    X(loss_sum) X(loss_rows) X(seconds) X(best_loss) X(best_metric) X(tie_loss) X(kept.train_loss) X(kept.validation_loss) X(kept.validation_metric) \
-        X(kept.seconds)
+#define NUMBERS(X)                                                                     \
+    X(loss_sum)                                                                        \
+    X(loss_rows) X(seconds) X(best_loss) X(best_metric) X(tie_loss) X(kept.train_loss) \
+        X(kept.validation_loss) X(kept.validation_metric) X(kept.seconds)
 
 /* Before INTEGERS stand the optimiser's steps, the seed's bits and any_best. */
 enum { FIRST_INTEGER = 3, MOST_ARRAYS = 7, MOST_NUMBERS = 16 };
@@ -27,7 +28,8 @@ typedef struct {
 static void list(body_t *b, const char *name, gnn_dtype_t dtype, int64_t count, const void *data)
 {
     if (data && count > 0)
-        b->arrays[b->count++] = (gnn_array_t){.name = name, .dtype = dtype, .ndim = 1, .shape = {count}, .count = count, .data = data};
+        b->arrays[b->count++] = (gnn_array_t){
+            .name = name, .dtype = dtype, .ndim = 1, .shape = {count}, .count = count, .data = data};
 }
 
 static void copy_buffers(const body_t *b, bool out)
@@ -38,11 +40,13 @@ static void copy_buffers(const body_t *b, bool out)
         if (gnn_model_buffer(b->model, gnn_model_buffer_name(b->model, k), &t) != GNN_OK)
             continue;
         for (int64_t r = 0; r < t.rows; r++, at += t.cols)
-            memcpy(out ? at : gnn__row(&t, r), out ? gnn__row(&t, r) : at, sizeof *at * (size_t)t.cols);
+            memcpy(out ? at : gnn__row(&t, r), out ? gnn__row(&t, r) : at,
+                   sizeof *at * (size_t)t.cols);
     }
 }
 
-static int open_body(body_t *b, const gnn_model_t *model, const gnn_optimizer_t *optimizer, const gnn_checkpoint_t *state)
+static int open_body(body_t *b, const gnn_model_t *model, const gnn_optimizer_t *optimizer,
+                     const gnn_checkpoint_t *state)
 {
     int n_integers = FIRST_INTEGER, n_numbers = 0;
     *b = (body_t){.model = model, .optimizer = (gnn_optimizer_t *)optimizer};
@@ -74,33 +78,43 @@ static int open_body(body_t *b, const gnn_model_t *model, const gnn_optimizer_t 
     return GNN_OK;
 }
 
-static int check_arguments(const char *path, const gnn_model_t *model, const gnn_optimizer_t *optimizer, const gnn_checkpoint_t *state)
+static int check_arguments(const char *path, const gnn_model_t *model,
+                           const gnn_optimizer_t *optimizer, const gnn_checkpoint_t *state)
 {
     if (!path || !model || !optimizer || !state)
         return gnn__error(GNN_EINVALID, "checkpoint: path, model, optimizer and state must be given");
     if (gnn__optimizer_parameters(optimizer) != gnn_model_parameters(model))
         return gnn__error(GNN_EINVALID, "checkpoint: the optimizer is of another model");
     if ((state->best == NULL) != (state->n_best == 0) || state->n_best < 0)
-        return gnn__error(GNN_EINVALID, "checkpoint: n_best is %lld, best is %s", (long long)state->n_best, state->best ? "given" : "NULL");
+        return gnn__error(GNN_EINVALID, "checkpoint: n_best is %lld, best is %s",
+                          (long long)state->n_best, state->best ? "given" : "NULL");
     return GNN_OK;
 }
 
 static int check_finite(const gnn_array_t *array)
 {
-    bool weights = strcmp(array->name, "weights") == 0 || strcmp(array->name, "buffers") == 0 || strcmp(array->name, "best") == 0;
+    bool weights = strcmp(array->name, "weights") == 0 || strcmp(array->name, "buffers") == 0 ||
+                   strcmp(array->name, "best") == 0;
     for (int64_t k = 0; weights && k < array->count; k++)
         if (!isfinite(((const gnn_real_t *)array->data)[k]))
-            return gnn__error(GNN_ENUMERIC, "number %lld of \"%s\" is %g", (long long)k, array->name, (double)((const gnn_real_t *)array->data)[k]);
+            return gnn__error(GNN_ENUMERIC, "number %lld of \"%s\" is %g", (long long)k,
+                              array->name, (double)((const gnn_real_t *)array->data)[k]);
     return GNN_OK;
 }
 
 /* ---- saving ---- */
 
-static int write_file(const char *path, const body_t *b, const gnn__identity_t *identity, const char *settings)
+static int write_file(const char *path, const body_t *b, const gnn__identity_t *identity,
+                      const char *settings)
 {
     char checksum[20] = "";
-    const char *pairs[][2] = {{"gnn.checkpoint", "1"}, {"gnn.version", GNN_VERSION}, {"gnn.parameters", identity->parameters},
-                              {"gnn.optimizer", identity->optimizer}, {GNN__CHECKSUM_KEY, checksum}, {NULL, NULL}, {NULL, NULL}};
+    const char *pairs[][2] = {{"gnn.checkpoint", "1"},
+                              {"gnn.version", GNN_VERSION},
+                              {"gnn.parameters", identity->parameters},
+                              {"gnn.optimizer", identity->optimizer},
+                              {GNN__CHECKSUM_KEY, checksum},
+                              {NULL, NULL},
+                              {NULL, NULL}};
     int64_t n = 5;
     if (identity->steps) {
         pairs[n][0] = "gnn.model";
@@ -111,11 +125,13 @@ static int write_file(const char *path, const body_t *b, const gnn__identity_t *
         pairs[n++][1] = settings;
     }
     const char *const(*metadata)[2] = (const char *const(*)[2])pairs;
-    snprintf(checksum, sizeof checksum, "%016llx", (unsigned long long)gnn__checksum(b->count, b->arrays, n, metadata));
+    snprintf(checksum, sizeof checksum, "%016llx",
+             (unsigned long long)gnn__checksum(b->count, b->arrays, n, metadata));
     return gnn_safetensors_write(path, b->count, b->arrays, n, metadata);
 }
 
-int gnn_checkpoint_save(const char *path, const gnn_model_t *model, const gnn_optimizer_t *optimizer, const gnn_checkpoint_t *state)
+int gnn_checkpoint_save(const char *path, const gnn_model_t *model,
+                        const gnn_optimizer_t *optimizer, const gnn_checkpoint_t *state)
 {
     body_t body = {0};
     gnn__identity_t identity = {0};
@@ -141,11 +157,12 @@ static int check_array(const gnn_array_t *array, const gnn_array_t *like)
         return gnn__error(GNN_EFORMAT, "no array \"%s\"", like->name);
     bool floats = array->dtype == GNN_DTYPE_FLOAT32 || array->dtype == GNN_DTYPE_FLOAT64;
     if (array->dtype != like->dtype)
-        return gnn__error(floats && like->dtype == REAL ? GNN_EUNSUPPORTED : GNN_EFORMAT, "array \"%s\" holds %s, this library computes in %s", like->name,
+        return gnn__error(floats && like->dtype == REAL ? GNN_EUNSUPPORTED : GNN_EFORMAT,
+                          "array \"%s\" holds %s, this library computes in %s", like->name,
                           gnn__dtype(array->dtype)->name, gnn__dtype(like->dtype)->name);
     if (array->ndim != 1 || array->count != like->count)
-        return gnn__error(GNN_ESHAPE, "array \"%s\" is %s, %lld numbers are expected", like->name, gnn__shape_words(array->ndim, array->shape),
-                          (long long)like->count);
+        return gnn__error(GNN_ESHAPE, "array \"%s\" is %s, %lld numbers are expected", like->name,
+                          gnn__shape_words(array->ndim, array->shape), (long long)like->count);
     return check_finite(array);
 }
 
@@ -153,27 +170,33 @@ static int check_integers(const gnn_array_t *array)
 {
     const int64_t *values = array->data;
     for (int64_t k = 0; k < array->count; k++)
-        if (k != 1 && (values[k] < 0 || values[k] > INT64_MAX / 4)) /* 1: the seed, which may be anything */
-            return gnn__error(GNN_EFORMAT, "number %lld of \"integers\" is %lld", (long long)k, (long long)values[k]);
+        if (k != 1 &&
+            (values[k] < 0 || values[k] > INT64_MAX / 4)) /* 1: the seed, which may be anything */
+            return gnn__error(GNN_EFORMAT, "number %lld of \"integers\" is %lld", (long long)k,
+                              (long long)values[k]);
     if (values[FIRST_INTEGER] < 1)
-        return gnn__error(GNN_EFORMAT, "epoch %lld, they count from 1", (long long)values[FIRST_INTEGER]);
+        return gnn__error(GNN_EFORMAT, "epoch %lld, they count from 1",
+                          (long long)values[FIRST_INTEGER]);
     return GNN_OK;
 }
 
-static int check_all(const gnn_arrays_t *file, const body_t *b, const gnn_checkpoint_t *state, const gnn__identity_t *identity)
+static int check_all(const gnn_arrays_t *file, const body_t *b, const gnn_checkpoint_t *state,
+                     const gnn__identity_t *identity)
 {
     const char *version = gnn_arrays_metadata(file, "gnn.checkpoint");
     if (!version)
         return gnn__error(GNN_EFORMAT, "this is no checkpoint");
     if (strcmp(version, "1") != 0)
-        return gnn__error(GNN_EUNSUPPORTED, "checkpoint version %.20s, this library reads 1", version);
+        return gnn__error(GNN_EUNSUPPORTED, "checkpoint version %.20s, this library reads 1",
+                          version);
     GNN_TRY(gnn__checksum_check(file));
     GNN_TRY(gnn__identity_check(identity, state->settings, file));
     for (int64_t k = 0; k < b->count; k++)
         GNN_TRY(check_array(gnn_arrays_find(file, b->arrays[k].name), &b->arrays[k]));
     bool spare = !state->best && gnn_arrays_find(file, "best");
     if (gnn_arrays_count(file) != b->count + spare)
-        return gnn__error(GNN_EFORMAT, "%lld arrays, %lld are expected", (long long)gnn_arrays_count(file), (long long)(b->count + spare));
+        return gnn__error(GNN_EFORMAT, "%lld arrays, %lld are expected",
+                          (long long)gnn_arrays_count(file), (long long)(b->count + spare));
     return check_integers(gnn_arrays_find(file, "integers"));
 }
 
@@ -182,7 +205,8 @@ static void take(const gnn_arrays_t *file, body_t *b, gnn_checkpoint_t *state)
 {
     int n_integers = FIRST_INTEGER, n_numbers = 0;
     for (int64_t k = 0; k < b->count; k++)
-        memcpy((void *)b->arrays[k].data, gnn_arrays_find(file, b->arrays[k].name)->data, gnn__dtype(b->arrays[k].dtype)->size * (size_t)b->arrays[k].count);
+        memcpy((void *)b->arrays[k].data, gnn_arrays_find(file, b->arrays[k].name)->data,
+               gnn__dtype(b->arrays[k].dtype)->size * (size_t)b->arrays[k].count);
     copy_buffers(b, false);
     gnn__optimizer_set_steps(b->optimizer, b->integers[0]);
     memcpy(&state->seed, &b->integers[1], sizeof state->seed);
@@ -195,7 +219,8 @@ static void take(const gnn_arrays_t *file, body_t *b, gnn_checkpoint_t *state)
 #undef GET
 }
 
-int gnn_checkpoint_load(const char *path, gnn_model_t *model, gnn_optimizer_t *optimizer, gnn_checkpoint_t *state)
+int gnn_checkpoint_load(const char *path, gnn_model_t *model, gnn_optimizer_t *optimizer,
+                        gnn_checkpoint_t *state)
 {
     const gnn_limits_t limits = {.max_bytes = INT64_MAX}; /* the file's size bounds it */
     gnn_arrays_t *file = NULL;

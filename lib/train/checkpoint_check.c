@@ -5,7 +5,9 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <locale.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -15,13 +17,15 @@
 static int append(char **text, const char *name, const gnn_tensor_t *t)
 {
     char *longer;
-    GNN_TRY(gnn__asprintf(&longer, "%s%s, %lld x %lld\n", *text ? *text : "", name, (long long)t->rows, (long long)t->cols));
+    GNN_TRY(gnn__asprintf(&longer, "%s%s, %lld x %lld\n", *text ? *text : "", name,
+                          (long long)t->rows, (long long)t->cols));
     gnn_free(*text);
     *text = longer;
     return GNN_OK;
 }
 
-int gnn__identity_open(gnn__identity_t *identity, const gnn_model_t *model, const gnn_optimizer_t *optimizer)
+int gnn__identity_open(gnn__identity_t *identity, const gnn_model_t *model,
+                       const gnn_optimizer_t *optimizer)
 {
     const gnn_parameters_t *parameters = gnn_model_parameters(model);
     *identity = (gnn__identity_t){0};
@@ -65,24 +69,48 @@ static int other_parameters(const char *file, const char *model)
         file += length;
         model += length;
     }
-    return gnn__error(GNN_ESHAPE, "it is of another model: it has %.*s, the model has %.*s", *file ? (int)strcspn(file, "\n") : 12,
-                      *file ? file : "nothing more", *model ? (int)strcspn(model, "\n") : 12, *model ? model : "nothing more");
+    return gnn__error(GNN_ESHAPE, "it is of another model: it has %.*s, the model has %.*s",
+                      *file ? (int)strcspn(file, "\n") : 12, *file ? file : "nothing more",
+                      *model ? (int)strcspn(model, "\n") : 12, *model ? model : "nothing more");
 }
 
-int gnn__identity_check(const gnn__identity_t *identity, const char *settings, const gnn_arrays_t *file)
+int gnn__identity_check(const gnn__identity_t *identity, const char *settings,
+                        const gnn_arrays_t *file)
 {
-    const char *parameters = gnn_arrays_metadata(file, "gnn.parameters"), *steps = gnn_arrays_metadata(file, "gnn.model");
-    const char *optimizer = gnn_arrays_metadata(file, "gnn.optimizer"), *had = gnn_arrays_metadata(file, "gnn.settings");
+    const char *parameters = gnn_arrays_metadata(file, "gnn.parameters"),
+               *steps = gnn_arrays_metadata(file, "gnn.model");
+    const char *optimizer = gnn_arrays_metadata(file, "gnn.optimizer"),
+               *had = gnn_arrays_metadata(file, "gnn.settings");
     if (!parameters || !optimizer)
         return gnn__error(GNN_EFORMAT, "it does not say which model and optimizer it is of");
     if (strcmp(parameters, identity->parameters) != 0)
         return other_parameters(parameters, identity->parameters);
     if (!steps != !identity->steps || (steps && strcmp(steps, identity->steps) != 0))
-        return gnn__error(GNN_ESHAPE, "it is of another model: the parameters are the same, the steps are not");
+        return gnn__error(GNN_ESHAPE,
+                          "it is of another model: the parameters are the same, the steps are not");
     if (strcmp(optimizer, identity->optimizer) != 0)
-        return gnn__error(GNN_EINVALID, "it is of another optimizer: it has %.200s, this one is %.200s", optimizer, identity->optimizer);
+        return gnn__error(GNN_EINVALID,
+                          "it is of another optimizer: it has %.200s, this one is %.200s",
+                          optimizer, identity->optimizer);
     if (settings && (!had || strcmp(had, settings) != 0))
-        return gnn__error(GNN_EINVALID, "it is of a training with other settings: %.200s, now they are %.200s", had ? had : "none", settings);
+        return gnn__error(GNN_EINVALID,
+                          "it is of a training with other settings: %.200s, now they are %.200s",
+                          had ? had : "none", settings);
+    return GNN_OK;
+}
+
+int gnn__words(char *out, size_t size, const char *format, ...)
+{
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (c == (locale_t)0)
+        return gnn__error(GNN_EMEMORY, "no memory for the C locale");
+    locale_t before = uselocale(c);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(out, size, format, arguments);
+    va_end(arguments);
+    uselocale(before);
+    freelocale(c);
     return GNN_OK;
 }
 
@@ -105,7 +133,8 @@ static uint64_t hash(uint64_t h, const void *data, size_t bytes)
     return h;
 }
 
-uint64_t gnn__checksum(int64_t n_arrays, const gnn_array_t *arrays, int64_t n_metadata, const char *const (*metadata)[2])
+uint64_t gnn__checksum(int64_t n_arrays, const gnn_array_t *arrays, int64_t n_metadata,
+                       const char *const (*metadata)[2])
 {
     const uint64_t start = 0xcbf29ce484222325u;
     uint64_t sum = 0;
@@ -119,7 +148,8 @@ uint64_t gnn__checksum(int64_t n_arrays, const gnn_array_t *arrays, int64_t n_me
     }
     for (int64_t k = 0; k < n_metadata; k++)
         if (strcmp(metadata[k][0], GNN__CHECKSUM_KEY) != 0)
-            sum += hash(hash(start, metadata[k][0], strlen(metadata[k][0])), metadata[k][1], strlen(metadata[k][1]));
+            sum += hash(hash(start, metadata[k][0], strlen(metadata[k][0])), metadata[k][1],
+                        strlen(metadata[k][1]));
     return sum;
 }
 
@@ -129,10 +159,13 @@ int gnn__checksum_check(const gnn_arrays_t *file)
     char now[20];
     if (!had)
         return gnn__error(GNN_EFORMAT, "it has no checksum");
-    uint64_t sum = gnn__checksum(file->count, file->items, file->n_metadata, (const char *const(*)[2])file->metadata);
+    uint64_t sum = gnn__checksum(file->count, file->items, file->n_metadata,
+                                 (const char *const(*)[2])file->metadata);
     snprintf(now, sizeof now, "%016llx", (unsigned long long)sum);
     if (strcmp(had, now) != 0)
-        return gnn__error(GNN_EFORMAT, "its checksum is %.16s, the contents have %s: the file is damaged", had, now);
+        return gnn__error(GNN_EFORMAT,
+                          "its checksum is %.16s, the contents have %s: the file is damaged", had,
+                          now);
     return GNN_OK;
 }
 
@@ -145,7 +178,9 @@ static bool abandoned(const char *name, const char *base)
     int end = 0;
     long pid;
     unsigned count;
-    if (strncmp(name, base, length) != 0 || sscanf(name + length, ".%ld-%u.tmp%n", &pid, &count, &end) != 2 || end == 0 || name[length + (size_t)end])
+    if (strncmp(name, base, length) != 0 ||
+        sscanf(name + length, ".%ld-%u.tmp%n", &pid, &count, &end) != 2 || end == 0 ||
+        name[length + (size_t)end])
         return false;
     return pid > 1 && pid <= INT32_MAX && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
 }
@@ -154,7 +189,8 @@ void gnn__checkpoint_sweep(const char *path)
 {
     const char *base = gnn__file_name(path);
     char *folder = NULL;
-    if (gnn__asprintf(&folder, "%.*s", base > path ? (int)(base - path) : 1, base > path ? path : ".") != GNN_OK)
+    if (gnn__asprintf(&folder, "%.*s", base > path ? (int)(base - path) : 1,
+                      base > path ? path : ".") != GNN_OK)
         return;
     DIR *entries = opendir(folder);
     for (struct dirent *d; entries && (d = readdir(entries)) != NULL;)

@@ -33,7 +33,8 @@ static double seconds(void)
 
 /* ---- one batch on a tape ---- */
 
-int gnn__run_forward(gnn__run_t *run, const gnn_model_t *model, const gnn_model_inputs_t *inputs, const gnn_loss_t *loss, uint32_t step, bool fixed)
+int gnn__run_forward(gnn__run_t *run, const gnn_model_t *model, const gnn_model_inputs_t *inputs,
+                     const gnn_loss_t *loss, uint32_t step, bool fixed)
 {
     if (!run->built || !fixed) {
         run->built = false;
@@ -82,17 +83,24 @@ static int blame(const loop_t *l, const char *part, const gnn_model_inputs_t *in
     double value;
     int32_t id = gnn__first_not_finite(l->parameters, 0, &row, &col, &value);
     if (id >= 0)
-        return gnn__error(GNN_ENUMERIC, "epoch %lld: the %s loss is %g; the first tensor that went bad is parameter \"%s\": %g at row %lld, column %lld",
-                          (long long)l->now.epoch, part, loss, gnn_parameters_name(l->parameters, id), value, (long long)row, (long long)col);
+        return gnn__error(
+            GNN_ENUMERIC,
+            "epoch %lld: the %s loss is %g; the first tensor that went bad is parameter \"%s\": %g at row %lld, column %lld",
+            (long long)l->now.epoch, part, loss, gnn_parameters_name(l->parameters, id), value,
+            (long long)row, (long long)col);
     for (int64_t k = 0; k < inputs->n_values; k++) {
         const gnn_named_t *named = &inputs->values[k];
-        int rc = named->dense ? gnn_tensor_check_finite(named->dense, named->name)
-                 : named->sparse ? gnn_sparse_validate(named->sparse, named->name) : GNN_OK;
+        int rc = named->dense    ? gnn_tensor_check_finite(named->dense, named->name)
+                 : named->sparse ? gnn_sparse_validate(named->sparse, named->name)
+                                 : GNN_OK;
         if (rc != GNN_OK)
-            return gnn__error_prefix(rc, "epoch %lld: the %s loss is %g; input", (long long)l->now.epoch, part, loss);
+            return gnn__error_prefix(rc, "epoch %lld: the %s loss is %g; input",
+                                     (long long)l->now.epoch, part, loss);
     }
-    return gnn__error(GNN_ENUMERIC, "epoch %lld: the first tensor that went bad is the loss: the %s loss is %g, all parameters are finite",
-                      (long long)l->now.epoch, part, loss);
+    return gnn__error(
+        GNN_ENUMERIC,
+        "epoch %lld: the first tensor that went bad is the loss: the %s loss is %g, all parameters are finite",
+        (long long)l->now.epoch, part, loss);
 }
 
 static int check_parameters(const loop_t *l)
@@ -102,8 +110,9 @@ static int check_parameters(const loop_t *l)
     int32_t id = gnn__first_not_finite(l->parameters, 0, &row, &col, &value);
     if (id < 0)
         return GNN_OK;
-    return gnn__error(GNN_ENUMERIC, "epoch %lld: parameter \"%s\" is %g at row %lld, column %lld", (long long)l->now.epoch,
-                      gnn_parameters_name(l->parameters, id), value, (long long)row, (long long)col);
+    return gnn__error(GNN_ENUMERIC, "epoch %lld: parameter \"%s\" is %g at row %lld, column %lld",
+                      (long long)l->now.epoch, gnn_parameters_name(l->parameters, id), value,
+                      (long long)row, (long long)col);
 }
 
 /* ---- an epoch ---- */
@@ -112,7 +121,8 @@ static int check_stop(const loop_t *l)
 {
     if (!l->config.stop || !*l->config.stop)
         return GNN_OK;
-    return gnn__error(GNN_ESTOPPED, "stopped by the caller after step %lld, in epoch %lld", (long long)l->step, (long long)l->now.epoch);
+    return gnn__error(GNN_ESTOPPED, "stopped by the caller after step %lld, in epoch %lld",
+                      (long long)l->step, (long long)l->now.epoch);
 }
 
 static int train_step(loop_t *l, int64_t index, double *loss, double *rows)
@@ -120,7 +130,8 @@ static int train_step(loop_t *l, int64_t index, double *loss, double *rows)
     gnn_batch_t batch;
     GNN_TRY(get_batch(l, GNN_TRAIN, index, &batch));
     l->step++;
-    GNN_TRY(gnn__run_forward(&l->train, l->model, &batch.inputs, &batch.loss, (uint32_t)l->step, l->fixed));
+    GNN_TRY(gnn__run_forward(&l->train, l->model, &batch.inputs, &batch.loss, (uint32_t)l->step,
+                             l->fixed));
     *loss = loss_value(&l->train);
     *rows = (double)rows_that_count(&batch.loss, gnn_tape_rows(l->train.tape, l->train.logits));
     if (!isfinite(*loss))
@@ -158,7 +169,8 @@ static int validate_epoch(loop_t *l)
         GNN_TRY(get_batch(l, GNN_VALIDATION, index, &batch));
         GNN_TRY(gnn__run_forward(&l->validate, l->model, &batch.inputs, &batch.loss, 0, l->fixed));
         gnn_tensor_t logits = gnn_tape_value(l->validate.tape, l->validate.logits);
-        double loss = loss_value(&l->validate), rows = (double)rows_that_count(&batch.loss, logits.rows);
+        double loss = loss_value(&l->validate),
+               rows = (double)rows_that_count(&batch.loss, logits.rows);
         if (!isfinite(loss))
             return blame(l, "validation", &batch.inputs, loss);
         sum += loss * rows;
@@ -172,15 +184,19 @@ static int validate_epoch(loop_t *l)
     if (!labelled && l->config.watch == GNN_WATCH_DEFAULT)
         l->config.watch = GNN_WATCH_LOSS;
     if (!labelled && l->config.watch != GNN_WATCH_LOSS && l->config.watch != GNN_WATCH_NONE)
-        return gnn__error(GNN_EINVALID, "training watches a metric, but validation batches have no labels: watch GNN_WATCH_LOSS");
-    return labelled ? gnn__pool_metric(&l->pool, l->config.metric, &l->now.validation_metric) : GNN_OK;
+        return gnn__error(
+            GNN_EINVALID,
+            "training watches a metric, but validation batches have no labels: watch GNN_WATCH_LOSS");
+    return labelled ? gnn__pool_metric(&l->pool, l->config.metric, &l->now.validation_metric)
+                    : GNN_OK;
 }
 
 /* Keeps the weights if they are the best; *stop says that training is over. */
 static void judge_epoch(loop_t *l, bool *stop)
 {
     gnn_watch_t watch = l->config.watch == GNN_WATCH_DEFAULT ? GNN_WATCH_METRIC : l->config.watch;
-    l->now.improved = gnn__best_update(&l->best, watch, l->now.validation_loss, l->now.validation_metric);
+    l->now.improved =
+        gnn__best_update(&l->best, watch, l->now.validation_loss, l->now.validation_metric);
     l->now.seconds = seconds() - l->start;
     if (l->now.improved) {
         l->kept.best_epoch = l->now.epoch;
@@ -199,27 +215,43 @@ static void judge_epoch(loop_t *l, bool *stop)
 /* What the loop knows that stands in no model and no optimiser; `best` is lent, not copied. */
 static gnn_checkpoint_t state_of(loop_t *l)
 {
-    return (gnn_checkpoint_t){.epoch = l->now.epoch, .batch = l->batch, .loss_sum = l->loss_sum, .loss_rows = l->loss_rows, .step = l->step,
-                              .seed = gnn_context_seed(l->context), .seconds = seconds() - l->start, .any_best = l->best.any, .stale = l->best.stale,
-                              .best_loss = l->best.loss, .best_metric = l->best.metric, .tie_loss = l->best.tie_loss, .kept = l->kept,
-                              .best = l->best.kept, .n_best = gnn__best_count(&l->best), .settings = l->settings};
+    return (gnn_checkpoint_t){.epoch = l->now.epoch,
+                              .batch = l->batch,
+                              .loss_sum = l->loss_sum,
+                              .loss_rows = l->loss_rows,
+                              .step = l->step,
+                              .seed = gnn_context_seed(l->context),
+                              .seconds = seconds() - l->start,
+                              .any_best = l->best.any,
+                              .stale = l->best.stale,
+                              .best_loss = l->best.loss,
+                              .best_metric = l->best.metric,
+                              .tie_loss = l->best.tie_loss,
+                              .kept = l->kept,
+                              .best = l->best.kept,
+                              .n_best = gnn__best_count(&l->best),
+                              .settings = l->settings};
 }
 
 static int save_state(loop_t *l)
 {
     gnn_checkpoint_t state = state_of(l);
-    return l->config.checkpoint ? gnn_checkpoint_save(l->config.checkpoint, l->model, l->optimizer, &state) : GNN_OK;
+    return l->config.checkpoint
+               ? gnn_checkpoint_save(l->config.checkpoint, l->model, l->optimizer, &state)
+               : GNN_OK;
 }
 
 /* The watch may still become GNN_WATCH_LOSS when a source turns out to have no labels: that follows from the source. */
-static void write_settings(loop_t *l)
+static int write_settings(loop_t *l)
 {
     const gnn_train_config_t *c = &l->config;
     const gnn_schedule_t *s = &c->schedule;
-    snprintf(l->settings, sizeof l->settings,
-             "watch %d metric %d loss %d smoothing %.9g split %lld batches %lld and %lld schedule %d warmup %lld period %lld gamma %.17g width %.17g", (int)c->watch,
-             (int)c->metric, (int)c->loss, (double)c->label_smoothing, (long long)c->split, (long long)l->source->count[GNN_TRAIN],
-             (long long)l->source->count[GNN_VALIDATION], (int)s->kind, (long long)s->warmup, (long long)s->period, s->gamma, s->width);
+    return gnn__words(
+        l->settings, sizeof l->settings,
+        "watch %d metric %d loss %d smoothing %.9g split %lld batches %lld and %lld schedule %d warmup %lld period %lld gamma %.17g width %.17g",
+        (int)c->watch, (int)c->metric, (int)c->loss, (double)c->label_smoothing, (long long)c->split,
+        (long long)l->source->count[GNN_TRAIN], (long long)l->source->count[GNN_VALIDATION],
+        (int)s->kind, (long long)s->warmup, (long long)s->period, s->gamma, s->width);
 }
 
 static int resume(loop_t *l)
@@ -227,13 +259,17 @@ static int resume(loop_t *l)
     gnn_checkpoint_t state = state_of(l);
     const char *path = l->config.checkpoint;
     if (!path)
-        return l->config.resume == GNN_ON ? gnn__error(GNN_EINVALID, "training: resume is on, but there is no checkpoint's name") : GNN_OK;
+        return l->config.resume == GNN_ON
+                   ? gnn__error(GNN_EINVALID,
+                                "training: resume is on, but there is no checkpoint's name")
+                   : GNN_OK;
     gnn__checkpoint_sweep(path);
     if (l->config.resume != GNN_ON || (access(path, F_OK) != 0 && errno == ENOENT))
         return GNN_OK;
     GNN_TRY(gnn_checkpoint_load(path, l->model, l->optimizer, &state));
     if (state.batch > l->source->count[GNN_TRAIN])
-        return gnn__error(GNN_EFORMAT, "%s: %lld batches of epoch %lld are done, there are %lld", path, (long long)state.batch, (long long)state.epoch,
+        return gnn__error(GNN_EFORMAT, "%s: %lld batches of epoch %lld are done, there are %lld",
+                          path, (long long)state.batch, (long long)state.epoch,
                           (long long)l->source->count[GNN_TRAIN]);
     gnn_context_set_seed(l->context, state.seed);
     l->now.epoch = state.epoch;
@@ -241,6 +277,7 @@ static int resume(loop_t *l)
     l->loss_sum = state.loss_sum;
     l->loss_rows = state.loss_rows;
     l->step = state.step;
+    l->now.lr = gnn__optimizer_lr(l->optimizer) * gnn_schedule_factor(&l->config.schedule, l->step);
     l->start = seconds() - state.seconds;
     l->best.any = state.any_best;
     l->best.stale = state.stale;
@@ -262,7 +299,8 @@ static int run_epochs(loop_t *l)
         l->now.epoch++;
         l->batch = 0;
         l->loss_sum = l->loss_rows = 0;
-        if ((l->now.epoch - 1) % l->config.checkpoint_every == 0 && l->now.epoch <= l->config.epochs && !stop)
+        if ((l->now.epoch - 1) % l->config.checkpoint_every == 0 &&
+            l->now.epoch <= l->config.epochs && !stop)
             GNN_TRY(save_state(l));
     }
     return GNN_OK;
@@ -275,7 +313,8 @@ static int check_schedule(const gnn_schedule_t *s)
     if (s->kind > GNN_SCHEDULE_WARMUP || (int)s->kind < 0)
         return gnn__error(GNN_EINVALID, "schedule: kind is %d", (int)s->kind);
     if ((s->kind == GNN_SCHEDULE_STEP || s->kind == GNN_SCHEDULE_COSINE) && s->period < 1)
-        return gnn__error(GNN_EINVALID, "schedule: period is %lld, expected at least 1", (long long)s->period);
+        return gnn__error(GNN_EINVALID, "schedule: period is %lld, expected at least 1",
+                          (long long)s->period);
     if (s->warmup < 0 || (s->kind == GNN_SCHEDULE_WARMUP && s->warmup < 1))
         return gnn__error(GNN_EINVALID, "schedule: warmup is %lld", (long long)s->warmup);
     if (!(s->gamma >= 0) || isinf(s->gamma) || !(s->width >= 0))
@@ -293,21 +332,30 @@ static int resolve(loop_t *l, const gnn_train_config_t *config)
     if (c->checkpoint_every == 0)
         c->checkpoint_every = 10;
     if (c->checkpoint_every < 0)
-        return gnn__error(GNN_EINVALID, "training: checkpoint_every is %lld, expected a number >= 0", (long long)c->checkpoint_every);
+        return gnn__error(GNN_EINVALID, "training: checkpoint_every is %lld, expected a number >= 0",
+                          (long long)c->checkpoint_every);
     if (c->lr != 0)
         c->optimizer.lr = c->lr;
     if (c->weight_decay != 0)
         c->optimizer.weight_decay = c->weight_decay;
     if (c->epochs < 0 || c->patience < 0)
-        return gnn__error(GNN_EINVALID, "training: epochs is %lld, patience %lld, expected numbers >= 0", (long long)c->epochs, (long long)c->patience);
-    if (c->watch > GNN_WATCH_NONE || (int)c->watch < 0 || c->metric > GNN_METRIC_ROC_AUC || (int)c->metric < 0)
-        return gnn__error(GNN_EINVALID, "training: watch is %d, metric %d", (int)c->watch, (int)c->metric);
+        return gnn__error(GNN_EINVALID,
+                          "training: epochs is %lld, patience %lld, expected numbers >= 0",
+                          (long long)c->epochs, (long long)c->patience);
+    if (c->watch > GNN_WATCH_NONE || (int)c->watch < 0 || c->metric > GNN_METRIC_ROC_AUC ||
+        (int)c->metric < 0)
+        return gnn__error(GNN_EINVALID, "training: watch is %d, metric %d", (int)c->watch,
+                          (int)c->metric);
     if (!l->source->get || l->source->count[GNN_TRAIN] < 1 || l->source->count[GNN_VALIDATION] < 0)
-        return gnn__error(GNN_EINVALID, "training: the source has %lld training and %lld validation batches, expected at least one and none",
-                          (long long)l->source->count[GNN_TRAIN], (long long)l->source->count[GNN_VALIDATION]);
+        return gnn__error(
+            GNN_EINVALID,
+            "training: the source has %lld training and %lld validation batches, expected at least one and none",
+            (long long)l->source->count[GNN_TRAIN], (long long)l->source->count[GNN_VALIDATION]);
     if (l->source->count[GNN_VALIDATION] == 0) {
         if (c->patience > 0 || (c->watch != GNN_WATCH_DEFAULT && c->watch != GNN_WATCH_NONE))
-            return gnn__error(GNN_EINVALID, "training: there is no validation part to watch (patience %lld)", (long long)c->patience);
+            return gnn__error(GNN_EINVALID,
+                              "training: there is no validation part to watch (patience %lld)",
+                              (long long)c->patience);
         c->watch = GNN_WATCH_NONE;
     }
     return check_schedule(&c->schedule);
@@ -324,7 +372,7 @@ static int open_loop(loop_t *l, const gnn_train_config_t *config)
     GNN_TRY(gnn_tape_new(&l->validate.tape, l->context));
     l->train.training = 1;
     l->now.epoch = 1;
-    write_settings(l);
+    GNN_TRY(write_settings(l));
     GNN_TRY(gnn__best_open(&l->best, l->model));
     return resume(l);
 }
@@ -338,10 +386,14 @@ static void close_loop(loop_t *l)
     gnn_optimizer_free(l->optimizer);
 }
 
-int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source, const gnn_train_config_t *config, gnn_train_result_t *result,
-                    bool fixed)
+int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
+                    const gnn_train_config_t *config, gnn_train_result_t *result, bool fixed)
 {
-    loop_t l = {.model = model, .context = context, .source = source, .fixed = fixed, .kept = {.train_loss = NAN, .validation_loss = NAN, .validation_metric = NAN}};
+    loop_t l = {.model = model,
+                .context = context,
+                .source = source,
+                .fixed = fixed,
+                .kept = {.train_loss = NAN, .validation_loss = NAN, .validation_metric = NAN}};
     int rc;
     if (!model || !context || !source)
         return gnn__error(GNN_EINVALID, "training: model, context and source must be given");
@@ -363,7 +415,8 @@ done:
     return rc;
 }
 
-int gnn_train_batches(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source, const gnn_train_config_t *config, gnn_train_result_t *result)
+int gnn_train_batches(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
+                      const gnn_train_config_t *config, gnn_train_result_t *result)
 {
     return gnn__train_loop(model, context, source, config, result, false);
 }

@@ -27,7 +27,8 @@ double gnn_metric_accuracy(const gnn_tensor_t *logits, const int32_t *labels, co
 }
 
 /* Sums 2 tp / (2 tp + fp + fn) over classes that occur or are predicted; `tally` is (classes x 2): hits, and rows of either kind. */
-static double f1_of(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask, int64_t classes, int64_t *tally)
+static double f1_of(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask,
+                    int64_t classes, int64_t *tally)
 {
     for (int64_t r = 0; r < logits->rows; r++) {
         if (!gnn__counts(labels, mask, r))
@@ -55,7 +56,8 @@ double gnn_metric_macro_f1(const gnn_tensor_t *logits, const int32_t *labels, co
 {
     int64_t small[512] = {0}, *tally = small;
     int64_t classes = logits->cols == 1 ? 2 : logits->cols;
-    if (2 * classes > (int64_t)(sizeof small / sizeof *small) && gnn__new(&tally, 2 * classes, sizeof *tally, "counts of macro-F1") != GNN_OK)
+    if (2 * classes > (int64_t)(sizeof small / sizeof *small) &&
+        gnn__new(&tally, 2 * classes, sizeof *tally, "counts of macro-F1") != GNN_OK)
         return NAN;
     double f1 = f1_of(logits, labels, mask, classes, tally);
     if (tally != small)
@@ -117,7 +119,8 @@ static double rank_of(const double *sorted, int64_t n, double x)
     return 0.5 * ((double)below + (double)upto);
 }
 
-double gnn__roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask, double *sort)
+double gnn__roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask,
+                    double *sort)
 {
     int64_t negatives = 0, positives = 0;
     if (logits->cols < 1 || logits->cols > 2)
@@ -173,21 +176,26 @@ static int make_room(gnn__pool_t *pool, int64_t rows)
         return GNN_OK;
     int64_t room = rows > 2 * pool->room ? rows : 2 * pool->room, old, wanted;
     if (!gnn__mul(pool->room, pool->cols, &old) || !gnn__mul(room, pool->cols, &wanted))
-        return gnn__error(GNN_EOVERFLOW, "%lld rows of %lld logits do not fit", (long long)room, (long long)pool->cols);
-    GNN_TRY(gnn__grow(&pool->logits, old, wanted, sizeof *pool->logits, "logits of the validation part"));
-    GNN_TRY(gnn__grow(&pool->labels, pool->room, room, sizeof *pool->labels, "labels of the validation part"));
+        return gnn__error(GNN_EOVERFLOW, "%lld rows of %lld logits do not fit", (long long)room,
+                          (long long)pool->cols);
+    GNN_TRY(gnn__grow(&pool->logits, old, wanted, sizeof *pool->logits,
+                      "logits of the validation part"));
+    GNN_TRY(gnn__grow(&pool->labels, pool->room, room, sizeof *pool->labels,
+                      "labels of the validation part"));
     pool->room = room;
     return GNN_OK;
 }
 
-int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask)
+int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *labels,
+                  const uint8_t *mask)
 {
     int64_t counted = 0;
     for (int64_t r = 0; r < logits->rows; r++)
         counted += gnn__counts(labels, mask, r);
     if (pool->cols != logits->cols) {
         if (pool->rows > 0)
-            return gnn__error(GNN_ESHAPE, "validation batches have %lld and %lld output features", (long long)pool->cols, (long long)logits->cols);
+            return gnn__error(GNN_ESHAPE, "validation batches have %lld and %lld output features",
+                              (long long)pool->cols, (long long)logits->cols);
         gnn__pool_free(pool);
         pool->cols = logits->cols;
     }
@@ -195,7 +203,8 @@ int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *
     for (int64_t r = 0; r < logits->rows; r++) {
         if (!gnn__counts(labels, mask, r))
             continue;
-        memcpy(pool->logits + pool->rows * pool->cols, gnn__row(logits, r), sizeof *pool->logits * (size_t)pool->cols);
+        memcpy(pool->logits + pool->rows * pool->cols, gnn__row(logits, r),
+               sizeof *pool->logits * (size_t)pool->cols);
         pool->labels[pool->rows++] = labels[r];
     }
     return GNN_OK;
@@ -213,7 +222,8 @@ int gnn__pool_metric(gnn__pool_t *pool, gnn_metric_t metric, double *value)
         *value = gnn_metric_macro_f1(&logits, pool->labels, NULL);
     else {
         if (pool->sort_room < pool->room) {
-            GNN_TRY(gnn__grow(&pool->sort, pool->sort_room, pool->room, sizeof *pool->sort, "scores to sort"));
+            GNN_TRY(gnn__grow(&pool->sort, pool->sort_room, pool->room, sizeof *pool->sort,
+                              "scores to sort"));
             pool->sort_room = pool->room;
         }
         *value = gnn__roc_auc(&logits, pool->labels, NULL, pool->sort);

@@ -1,7 +1,8 @@
 /* Metrics of each class, from counts of who was taken for whom. */
 #include <lib/train/train.h>
 
-static int check(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask, int64_t classes, const gnn_tensor_t *confusion)
+static int check(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask,
+                 int64_t classes, const gnn_tensor_t *confusion)
 {
     if (!logits || !labels)
         return gnn__error(GNN_EINVALID, "metrics per class: logits and labels must be given");
@@ -11,18 +12,21 @@ static int check(const gnn_tensor_t *logits, const int32_t *labels, const uint8_
     if (confusion) {
         GNN_TRY(gnn_tensor_check(confusion, "confusion"));
         if (confusion->rows != classes || confusion->cols != classes)
-            return gnn__error(GNN_ESHAPE, "metrics per class: confusion is %lld x %lld, there are %lld classes", (long long)confusion->rows,
-                              (long long)confusion->cols, (long long)classes);
+            return gnn__error(
+                GNN_ESHAPE, "metrics per class: confusion is %lld x %lld, there are %lld classes",
+                (long long)confusion->rows, (long long)confusion->cols, (long long)classes);
     }
     for (int64_t r = 0; r < logits->rows; r++)
         if (gnn__counts(labels, mask, r) && labels[r] >= classes)
-            return gnn__error(GNN_EINVALID, "metrics per class: label %d in row %lld, there are %lld classes", (int)labels[r], (long long)r,
-                              (long long)classes);
+            return gnn__error(GNN_EINVALID,
+                              "metrics per class: label %d in row %lld, there are %lld classes",
+                              (int)labels[r], (long long)r, (long long)classes);
     return GNN_OK;
 }
 
 /* Fills support, predicted and hits, and `confusion`. */
-static void count(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask, gnn_class_metrics_t *of, const gnn_tensor_t *confusion)
+static void count(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask,
+                  gnn_class_metrics_t *of, const gnn_tensor_t *confusion)
 {
     for (int64_t r = 0; confusion && r < confusion->rows; r++)
         memset(gnn__row(confusion, r), 0, sizeof *confusion->data * (size_t)confusion->cols);
@@ -40,8 +44,8 @@ static void count(const gnn_tensor_t *logits, const int32_t *labels, const uint8
     }
 }
 
-int gnn_metric_per_class(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask, gnn_class_metrics_t *per_class,
-                         const gnn_tensor_t *confusion)
+int gnn_metric_per_class(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask,
+                         gnn_class_metrics_t *per_class, const gnn_tensor_t *confusion)
 {
     int64_t classes = !logits ? 0 : logits->cols == 1 ? 2 : logits->cols;
     gnn_class_metrics_t *of;

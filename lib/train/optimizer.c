@@ -30,21 +30,29 @@ typedef struct {
 static int check(const gnn_optimizer_t *o)
 {
     if (o->kind > GNN_ADAMW || (int)o->kind < 0)
-        return gnn__error(GNN_EINVALID, "optimizer: kind is %d, expected GNN_SGD, GNN_ADAM or GNN_ADAMW", (int)o->kind);
+        return gnn__error(GNN_EINVALID,
+                          "optimizer: kind is %d, expected GNN_SGD, GNN_ADAM or GNN_ADAMW",
+                          (int)o->kind);
     if (!(o->lr >= 0) || isinf(o->lr))
         return gnn__error(GNN_EINVALID, "optimizer: lr is %g, expected a finite number >= 0", o->lr);
     if (!(o->momentum >= 0) || isinf(o->momentum))
-        return gnn__error(GNN_EINVALID, "optimizer: momentum is %g, expected a finite number >= 0", o->momentum);
+        return gnn__error(GNN_EINVALID, "optimizer: momentum is %g, expected a finite number >= 0",
+                          o->momentum);
     if (o->nesterov && o->momentum == 0)
         return gnn__error(GNN_EINVALID, "optimizer: nesterov needs a momentum > 0");
     if (!(o->beta1 >= 0 && o->beta1 < 1) || !(o->beta2 >= 0 && o->beta2 < 1))
-        return gnn__error(GNN_EINVALID, "optimizer: beta1 and beta2 are %g and %g, expected numbers in [0, 1)", o->beta1, o->beta2);
+        return gnn__error(GNN_EINVALID,
+                          "optimizer: beta1 and beta2 are %g and %g, expected numbers in [0, 1)",
+                          o->beta1, o->beta2);
     if (!(o->eps > 0))
         return gnn__error(GNN_EINVALID, "optimizer: eps is %g, expected a number > 0", o->eps);
     if (!(o->weight_decay >= 0) || isinf(o->weight_decay))
-        return gnn__error(GNN_EINVALID, "optimizer: weight_decay is %g, expected a finite number >= 0", o->weight_decay);
+        return gnn__error(GNN_EINVALID,
+                          "optimizer: weight_decay is %g, expected a finite number >= 0",
+                          o->weight_decay);
     if (!(o->clip_norm >= 0))
-        return gnn__error(GNN_EINVALID, "optimizer: clip_norm is %g, expected a number >= 0", o->clip_norm);
+        return gnn__error(GNN_EINVALID, "optimizer: clip_norm is %g, expected a number >= 0",
+                          o->clip_norm);
     return GNN_OK;
 }
 
@@ -69,18 +77,24 @@ static int check_groups(const gnn_parameters_t *parameters, const gnn_optimizer_
             return gnn__error(GNN_EINVALID, "optimizer: group %lld has no prefix", (long long)g);
         double lr_scale = (double)group->lr_scale, decay = (double)group->weight_decay;
         if (!(lr_scale >= 0) || isinf(lr_scale) || !(decay >= 0) || isinf(decay))
-            return gnn__error(GNN_EINVALID, "optimizer: group \"%s\" has lr_scale %g and weight_decay %g, expected finite numbers >= 0", group->prefix,
-                              lr_scale, decay);
+            return gnn__error(
+                GNN_EINVALID,
+                "optimizer: group \"%s\" has lr_scale %g and weight_decay %g, expected finite numbers >= 0",
+                group->prefix, lr_scale, decay);
         bool found = false;
         for (int32_t id = 0; id < gnn_parameters_count(parameters) && !found; id++)
-            found = strncmp(gnn_parameters_name(parameters, id), group->prefix, strlen(group->prefix)) == 0;
+            found = strncmp(gnn_parameters_name(parameters, id), group->prefix,
+                            strlen(group->prefix)) == 0;
         if (!found)
-            return gnn__error(GNN_ENOTFOUND, "optimizer: no parameter's name begins with \"%s\" (group %lld)", group->prefix, (long long)g);
+            return gnn__error(GNN_ENOTFOUND,
+                              "optimizer: no parameter's name begins with \"%s\" (group %lld)",
+                              group->prefix, (long long)g);
     }
     return GNN_OK;
 }
 
-static range_t parameter_range(const gnn_optimizer_t *o, const gnn_optimizer_config_t *config, int32_t id)
+static range_t parameter_range(const gnn_optimizer_t *o, const gnn_optimizer_config_t *config,
+                               int32_t id)
 {
     gnn_tensor_t value = gnn_parameters_value(o->parameters, id);
     int64_t begin = gnn_parameters_offset(o->parameters, id);
@@ -104,7 +118,8 @@ static int resolve_ranges(gnn_optimizer_t *o, const gnn_optimizer_config_t *conf
     for (int32_t id = 0; id < count; id++) {
         range_t range = parameter_range(o, config, id);
         range_t *last = o->n_ranges ? &o->ranges[o->n_ranges - 1] : NULL;
-        if (last && last->lr_scale == range.lr_scale && last->weight_decay == range.weight_decay && last->end <= range.begin)
+        if (last && last->lr_scale == range.lr_scale && last->weight_decay == range.weight_decay &&
+            last->end <= range.begin)
             last->end = range.end;
         else
             o->ranges[o->n_ranges++] = range;
@@ -112,7 +127,8 @@ static int resolve_ranges(gnn_optimizer_t *o, const gnn_optimizer_config_t *conf
     return GNN_OK;
 }
 
-int gnn_optimizer_new(gnn_optimizer_t **optimizer, gnn_context_t *context, gnn_parameters_t *parameters, const gnn_optimizer_config_t *config)
+int gnn_optimizer_new(gnn_optimizer_t **optimizer, gnn_context_t *context,
+                      gnn_parameters_t *parameters, const gnn_optimizer_config_t *config)
 {
     gnn_optimizer_t *o = NULL;
     gnn_optimizer_config_t initial = {0};
@@ -120,9 +136,11 @@ int gnn_optimizer_new(gnn_optimizer_t **optimizer, gnn_context_t *context, gnn_p
     if (!config)
         config = &initial;
     if (!optimizer || !context || !parameters)
-        return gnn__error(GNN_EINVALID, "gnn_optimizer_new: optimizer, context and parameters must be given");
+        return gnn__error(GNN_EINVALID,
+                          "gnn_optimizer_new: optimizer, context and parameters must be given");
     if (config->n_groups < 0 || (config->n_groups > 0 && !config->groups))
-        return gnn__error(GNN_EINVALID, "optimizer: n_groups is %lld without groups", (long long)config->n_groups);
+        return gnn__error(GNN_EINVALID, "optimizer: n_groups is %lld without groups",
+                          (long long)config->n_groups);
     GNN_CHECK(gnn__new(&o, 1, sizeof *o, "an optimizer"));
     o->context = context;
     o->parameters = parameters;
@@ -181,23 +199,30 @@ double gnn__optimizer_lr(const gnn_optimizer_t *optimizer)
 int gnn__optimizer_describe(char **text, const gnn_optimizer_t *o)
 {
     static const char *const names[] = {"?", "SGD", "Adam", "AdamW"};
-    char *all, *longer;
-    GNN_TRY(gnn__asprintf(&all, "%s lr %.17g momentum %.17g%s beta %.17g %.17g eps %.17g weight decay %.17g clip %.17g", names[o->kind], o->lr, o->momentum,
-                          o->nesterov ? " nesterov" : "", o->beta1, o->beta2, o->eps, o->weight_decay, o->clip_norm));
+    char piece[400], *longer;
+    GNN_TRY(gnn__words(
+        piece, sizeof piece,
+        "%s lr %.17g momentum %.17g%s beta %.17g %.17g eps %.17g weight decay %.17g clip %.17g",
+        names[o->kind], o->lr, o->momentum, o->nesterov ? " nesterov" : "", o->beta1, o->beta2,
+        o->eps, o->weight_decay, o->clip_norm));
+    GNN_TRY(gnn__strdup(text, piece));
     for (int64_t r = 0; r < o->n_ranges; r++) {
         const range_t *range = &o->ranges[r];
-        int rc = gnn__asprintf(&longer, "%s, %lld-%lld lr x %.17g decay %.17g", all, (long long)range->begin, (long long)range->end, range->lr_scale,
-                               range->weight_decay);
-        gnn_free(all);
+        int rc = gnn__words(piece, sizeof piece, ", %lld-%lld lr x %.17g decay %.17g",
+                            (long long)range->begin, (long long)range->end, range->lr_scale,
+                            range->weight_decay);
+        rc = rc == GNN_OK ? gnn__asprintf(&longer, "%s%s", *text, piece) : rc;
+        gnn_free(*text);
+        *text = NULL;
         GNN_TRY(rc);
-        all = longer;
+        *text = longer;
     }
-    *text = all;
     return GNN_OK;
 }
 
 /* torch.optim.SGD: g += wd p; b = momentum b + g; p -= lr (nesterov ? g + momentum b : b). */
-static void sweep_sgd(const sweep_t *s, gnn_real_t *restrict p, const gnn_real_t *restrict g, gnn_real_t *restrict b, int64_t n)
+static void sweep_sgd(const sweep_t *s, gnn_real_t *restrict p, const gnn_real_t *restrict g,
+                      gnn_real_t *restrict b, int64_t n)
 {
     const sweep_t c = *s;
     if (!b) {
@@ -218,7 +243,8 @@ static void sweep_sgd(const sweep_t *s, gnn_real_t *restrict p, const gnn_real_t
 
 /* torch.optim.Adam and AdamW: m += (1 - beta1)(g - m); v = beta2 v + (1 - beta2) g^2; p -= lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps).
  * Adam adds wd p to the gradient (l2), AdamW multiplies p by 1 - lr wd before (shrink). */
-static void sweep_adam(const sweep_t *s, gnn_real_t *restrict p, const gnn_real_t *restrict g, gnn_real_t *restrict m, gnn_real_t *restrict v, int64_t n)
+static void sweep_adam(const sweep_t *s, gnn_real_t *restrict p, const gnn_real_t *restrict g,
+                       gnn_real_t *restrict m, gnn_real_t *restrict v, int64_t n)
 {
     const sweep_t c = *s;
 #pragma omp simd
@@ -237,7 +263,8 @@ static void sweep_adam(const sweep_t *s, gnn_real_t *restrict p, const gnn_real_
     }
 }
 
-static sweep_t sweep_settings(const gnn_optimizer_t *o, const range_t *range, double lr_factor, double scale)
+static sweep_t sweep_settings(const gnn_optimizer_t *o, const range_t *range, double lr_factor,
+                              double scale)
 {
     double lr = o->lr * lr_factor * range->lr_scale, t = (double)(o->steps + 1);
     bool decoupled = o->kind == GNN_ADAMW;
@@ -286,7 +313,8 @@ static double gradient_norm(const gnn_parameters_t *parameters)
     return sqrt(total);
 }
 
-int32_t gnn__first_not_finite(const gnn_parameters_t *parameters, int gradients, int64_t *row, int64_t *col, double *value)
+int32_t gnn__first_not_finite(const gnn_parameters_t *parameters, int gradients, int64_t *row,
+                              int64_t *col, double *value)
 {
     int64_t length;
     const gnn_real_t *block = gnn_parameters_block(parameters, gradients, &length);
@@ -297,7 +325,8 @@ int32_t gnn__first_not_finite(const gnn_parameters_t *parameters, int gradients,
     if (any == 0)
         return -1;
     for (int32_t id = 0; id < gnn_parameters_count(parameters); id++) {
-        gnn_tensor_t t = gradients ? gnn_parameters_gradient(parameters, id) : gnn_parameters_value(parameters, id);
+        gnn_tensor_t t = gradients ? gnn_parameters_gradient(parameters, id)
+                                   : gnn_parameters_value(parameters, id);
         for (int64_t k = 0; k < t.rows * t.cols; k++) {
             *row = k / t.cols;
             *col = k % t.cols;
@@ -316,8 +345,8 @@ static int check_gradients(const gnn_parameters_t *parameters)
     int32_t id = gnn__first_not_finite(parameters, 1, &row, &col, &value);
     if (id < 0)
         return GNN_OK;
-    return gnn__error(GNN_ENUMERIC, "the gradient of \"%s\" is %g at row %lld, column %lld", gnn_parameters_name(parameters, id), value, (long long)row,
-                      (long long)col);
+    return gnn__error(GNN_ENUMERIC, "the gradient of \"%s\" is %g at row %lld, column %lld",
+                      gnn_parameters_name(parameters, id), value, (long long)row, (long long)col);
 }
 
 /* torch.nn.utils.clip_grad_norm_: the factor that brings `norm` to at most `max_norm`. */
@@ -331,7 +360,9 @@ int gnn_optimizer_step(gnn_optimizer_t *optimizer, double lr_factor)
 {
     gnn_optimizer_t *o = optimizer;
     if (!(lr_factor >= 0) || isinf(lr_factor))
-        return gnn__error(GNN_EINVALID, "gnn_optimizer_step: lr_factor is %g, expected a finite number >= 0", lr_factor);
+        return gnn__error(GNN_EINVALID,
+                          "gnn_optimizer_step: lr_factor is %g, expected a finite number >= 0",
+                          lr_factor);
     GNN_TRY(check_gradients(o->parameters));
     double scale = o->clip_norm > 0 ? clip_factor(gradient_norm(o->parameters), o->clip_norm) : 1;
     for (int64_t r = 0; r < o->n_ranges; r++) {
@@ -347,7 +378,8 @@ int gnn_optimizer_step(gnn_optimizer_t *optimizer, double lr_factor)
 int gnn_clip_gradients(gnn_parameters_t *parameters, gnn_real_t max_norm, double *norm)
 {
     if (!((double)max_norm > 0))
-        return gnn__error(GNN_EINVALID, "gnn_clip_gradients: max_norm is %g, expected a number > 0", (double)max_norm);
+        return gnn__error(GNN_EINVALID, "gnn_clip_gradients: max_norm is %g, expected a number > 0",
+                          (double)max_norm);
     GNN_TRY(check_gradients(parameters));
     double had = gradient_norm(parameters);
     if (norm)

@@ -14,15 +14,16 @@ static inline double gnn__setting(gnn_real_t value, double initial)
 }
 
 /* Number of the first parameter whose values (gradients 0) or gradients (1) are not all finite, with the place and what stands there; -1: all are. */
-int32_t gnn__first_not_finite(const gnn_parameters_t *parameters, int gradients, int64_t *row, int64_t *col, double *value);
+int32_t gnn__first_not_finite(const gnn_parameters_t *parameters, int gradients, int64_t *row,
+                              int64_t *col, double *value);
 
 /* ---- metrics over rows that were put together from several batches; memory only grows ---- */
 
 typedef struct gnn__pool {
     gnn_real_t *logits;
     int32_t *labels;
-    double *sort;           /* scores of roc-auc */
-    int64_t rows, cols;     /* now */
+    double *sort;       /* scores of roc-auc */
+    int64_t rows, cols; /* now */
     int64_t room, sort_room;
 } gnn__pool_t;
 
@@ -30,10 +31,12 @@ void gnn__pool_free(gnn__pool_t *pool);
 /* Forgets the rows, keeps the memory. */
 void gnn__pool_reset(gnn__pool_t *pool);
 /* Appends the rows that count. */
-int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask);
+int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *labels,
+                  const uint8_t *mask);
 int gnn__pool_metric(gnn__pool_t *pool, gnn_metric_t metric, double *value);
 /* Area under the curve; `sort` has room for `rows` numbers. NaN without both classes, or if a score is NaN. */
-double gnn__roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask, double *sort);
+double gnn__roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask,
+                    double *sort);
 /* Does row r count? */
 static inline bool gnn__counts(const int32_t *labels, const uint8_t *mask, int64_t r)
 {
@@ -47,12 +50,12 @@ int64_t gnn__predicted(const gnn_tensor_t *logits, int64_t r);
 
 typedef struct gnn__best {
     gnn_parameters_t *parameters;
-    gnn_real_t *kept;            /* the block, then the buffers one after another */
+    gnn_real_t *kept; /* the block, then the buffers one after another */
     gnn_tensor_t *buffers;
     int64_t n_buffers;
-    double loss, metric;         /* the best of each */
-    double tie_loss;             /* loss of the kept weights, decides between equal metrics */
-    int64_t stale;               /* epochs since one of what is watched improved */
+    double loss, metric; /* the best of each */
+    double tie_loss;     /* loss of the kept weights, decides between equal metrics */
+    int64_t stale;       /* epochs since one of what is watched improved */
     bool any;
 } gnn__best_t;
 
@@ -75,6 +78,8 @@ void gnn__optimizer_set_steps(gnn_optimizer_t *optimizer, int64_t steps);
 /* Every setting in words, groups included; released with gnn_free. */
 int gnn__optimizer_describe(char **text, const gnn_optimizer_t *optimizer);
 double gnn__optimizer_lr(const gnn_optimizer_t *optimizer);
+/* snprintf with a decimal point, whatever the program's locale: words that are compared must not depend on it. GNN_EMEMORY. */
+int gnn__words(char *out, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Removes what writers of `path` left behind that were killed. */
 void gnn__checkpoint_sweep(const char *path);
 
@@ -82,8 +87,8 @@ void gnn__checkpoint_sweep(const char *path);
 
 /* As gnn_train_batches; `fixed` says that the source gives the same batch again each time it is asked for a part, so that its program on the tape
  * stands. A pointer that comes again is no proof of that: a graph freed and built anew may get the old address. */
-int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source, const gnn_train_config_t *config, gnn_train_result_t *result,
-                    bool fixed);
+int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
+                    const gnn_train_config_t *config, gnn_train_result_t *result, bool fixed);
 
 /* One tape that holds the program of one batch. */
 typedef struct gnn__run {
@@ -94,6 +99,7 @@ typedef struct gnn__run {
 } gnn__run_t;
 
 /* Puts model and loss on the tape unless they stand there and `fixed`, and runs forward. `loss` NULL: no loss is wanted. */
-int gnn__run_forward(gnn__run_t *run, const gnn_model_t *model, const gnn_model_inputs_t *inputs, const gnn_loss_t *loss, uint32_t step, bool fixed);
+int gnn__run_forward(gnn__run_t *run, const gnn_model_t *model, const gnn_model_inputs_t *inputs,
+                     const gnn_loss_t *loss, uint32_t step, bool fixed);
 
 #endif

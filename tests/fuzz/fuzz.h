@@ -31,7 +31,8 @@ static inline const char *fuzz_file(const char *name, const uint8_t *data, size_
 {
     static char folder[64], path[256];
     if (!*folder) {
-        snprintf(folder, sizeof folder, "%s/gnn-fuzz-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+        snprintf(folder, sizeof folder, "%s/gnn-fuzz-XXXXXX",
+                 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
         if (!mkdtemp(folder))
             abort();
     }
@@ -70,7 +71,8 @@ static inline void fuzz_set(int rc, gnn_data_t *set)
         abort();
     for (int64_t i = 0; i < set->n; i++)
         for (int k = 0; k < 3; k++)
-            if (set->labels[i] < -1 || set->labels[i] >= set->classes || (set->masks[k][0][i] && set->labels[i] < 0))
+            if (set->labels[i] < -1 || set->labels[i] >= set->classes ||
+                (set->masks[k][0][i] && set->labels[i] < 0))
                 abort();
     for (int64_t c = 0; set->class_names && c < set->classes; c++)
         if (!*set->class_names[c])

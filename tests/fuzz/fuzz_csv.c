@@ -12,7 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     snprintf(features, sizeof features, "%s", fuzz_file("x.csv", part, n));
     const char *labels = fuzz_file("y.csv", data, size);
-    if (gnn_data_add_csv(set, n > 0 ? features : NULL, size > 0 ? labels : NULL) != GNN_OK && !*gnn_error_message())
+    if (gnn_data_add_csv(set, n > 0 ? features : NULL, size > 0 ? labels : NULL) != GNN_OK &&
+        !*gnn_error_message())
         abort();
     fuzz_set(GNN_OK, set);
     return 0;

@@ -3,8 +3,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const names[] = {"f/raw/num-node-list.csv.gz", "f/raw/node-label.csv.gz",   "f/raw/edge.csv.gz",
-                                        "f/raw/node-feat.csv.gz",     "f/split/s/train.csv.gz", "f/split/s/valid.csv.gz",
+    static const char *const names[] = {"f/raw/num-node-list.csv.gz", "f/raw/node-label.csv.gz",
+                                        "f/raw/edge.csv.gz",          "f/raw/node-feat.csv.gz",
+                                        "f/split/s/train.csv.gz",     "f/split/s/valid.csv.gz",
                                         "f/split/s/test.csv.gz"};
     char path[256] = "";
     gnn_data_t *set = NULL;

@@ -1,0 +1,80 @@
+/* What can be seen of a training while it runs: a bar or lines, the log, and the history that becomes a curve. */
+#include "citation.h"
+
+#include <stdlib.h>
+
+void free_history(history_t *h)
+{
+    for (int k = 0; k < 4; k++)
+        free(h->columns[k]);
+    *h = (history_t){0};
+}
+
+static int remember(history_t *h, const gnn_progress_t *now)
+{
+    const double values[4] = {(double)now->epoch, now->train_loss, now->validation_loss,
+                              now->validation_metric};
+    if (h->count == h->room) {
+        h->room = h->room ? 2 * h->room : 256;
+        for (int k = 0; k < 4; k++) {
+            double *more = realloc(h->columns[k], sizeof *more * (size_t)h->room);
+            if (!more)
+                return 0;
+            h->columns[k] = more;
+        }
+    }
+    for (int k = 0; k < 4; k++)
+        h->columns[k][h->count] = values[k];
+    h->count++;
+    return 1;
+}
+
+/* A bar on a terminal; elsewhere a line every five seconds, so that a log shows that something happens. */
+static void show(watcher_t *w, const gnn_progress_t *now)
+{
+    const int64_t width = 30, filled = width * now->epoch / now->epochs;
+    const outcome_t *o = w->outcome;
+    if (w->terminal && (now->epoch % 5 == 0 || now->epoch == 1))
+        fprintf(
+            stderr, "\rsplit %lld, seed %lld [%.*s%.*s] epoch %lld, loss %.3f, validation %.1f%% ",
+            (long long)o->split, (long long)o->seed, (int)filled, "##############################",
+            (int)(width - filled), "..............................", (long long)now->epoch,
+            now->train_loss, 100 * now->validation_metric);
+    if (w->terminal || now->seconds < w->told + 5)
+        return;
+    w->told = now->seconds;
+    fprintf(stderr, "split %lld, seed %lld: epoch %lld of %lld, loss %.3f, validation %.1f%%\n",
+            (long long)o->split, (long long)o->seed, (long long)now->epoch, (long long)now->epochs,
+            now->train_loss, 100 * now->validation_metric);
+}
+
+int watch_epoch(void *user, const gnn_progress_t *now)
+{
+    watcher_t *w = user;
+    show(w, now);
+    if (w->log) {
+        fprintf(w->log, "%lld,%lld,%lld,%.9g,%.9g,%.9g,%.9g,%d,%.3f\n", (long long)w->outcome->split,
+                (long long)w->outcome->seed, (long long)now->epoch, now->train_loss,
+                now->validation_loss, now->validation_metric, now->lr, now->improved, now->seconds);
+        fflush(w->log);
+    }
+    return w->options->curve && !remember(&w->history, now);
+}
+
+/* A resumed training goes on in the same file. */
+int open_log(FILE **log, const options_t *o)
+{
+    if (!o->log)
+        return GNN_OK;
+    *log = open_file(o->log, o->resume ? "a" : "w");
+    if (!*log)
+        return GNN_EIO;
+    fseek(*log, 0, SEEK_END);
+    if (ftell(*log) == 0)
+        fprintf(*log,
+                "split,seed,epoch,train_loss,validation_loss,validation_%s,lr,improved,seconds\n",
+                o->metric == GNN_METRIC_ACCURACY   ? "accuracy"
+                : o->metric == GNN_METRIC_MACRO_F1 ? "f1"
+                                                   : "auc");
+    return GNN_OK;
+}

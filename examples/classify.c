@@ -1,0 +1,191 @@
+/*
+ * sentence --data FILE: learns the class of sentences that people wrote. FILE has label<TAB>sentence on each line, or is one of the files stsa.binary.* of
+ * the Stanford Sentiment Treebank. The model is the one layer three times over: words hear each other, then one node for each sentence hears its words.
+ */
+#include "classify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* All that a run makes. */
+typedef struct {
+    gnn_context_t *context;
+    gnn_vocabulary_t *vocabulary;
+    gnn_model_t *model;
+    gnn_corpus_t *train, *dev, *test;
+} run_t;
+
+static void usage(FILE *to)
+{
+    fprintf(to, "usage: sentence --data FILE [--dev FILE] [--test FILE] [--save FILE] ...\n"
+                "       sentence --load FILE [--test FILE] [--sentence \"...\"] ...\n"
+                "  --readout mean|node   --positions learned|sinusoidal   --topology complete|causal|window=N|edges\n"
+                "  --layers N --width N --heads N --epochs N --patience N --max-words N --min-count N\n"
+                "  --dropout R --word-dropout R --lr R --weight-decay R --seed N --threads N\n"
+                "  --sentence \"...\" [--plot FILE.svg] [--graphml FILE]\n");
+}
+
+/* Every tenth sentence is held out where there is no --dev. */
+static int hold_out(run_t *r)
+{
+    gnn_corpus_t *all = r->train;
+    size_t places = (size_t)all->count;
+    const char **text = malloc(2 * places * sizeof *text), **label = malloc(2 * places * sizeof *label);
+    int64_t kept = 0, held = 0;
+    for (int64_t k = 0; text && label && k < all->count; k++) {
+        int64_t at = k % 10 == 9 ? all->count + held++ : kept++;
+        text[at] = all->sentences[k];
+        label[at] = all->label_names[all->labels[k]];
+    }
+    r->train = NULL;
+    int rc = text && label ? gnn_corpus_new(&r->train, kept, label, text, NULL) : GNN_EMEMORY;
+    if (rc == GNN_OK && held == 0) {
+        fprintf(stderr, "fewer than ten sentences: give --dev\n");
+        rc = GNN_EINVALID;
+    }
+    if (rc == GNN_OK)
+        rc = gnn_corpus_new(&r->dev, held, label + places, text + places, NULL);
+    gnn_corpus_free(all);
+    free(text);
+    free(label);
+    return rc;
+}
+
+static int read_training(run_t *r, const classify_t *o)
+{
+    GNN_TRY(gnn_corpus_read(&r->train, o->data, NULL));
+    if (!o->dev)
+        GNN_TRY(hold_out(r));
+    GNN_TRY(gnn_vocabulary_new(&r->vocabulary, r->train, o->min_count));
+    if (o->dev)
+        GNN_TRY(gnn_corpus_read(&r->dev, o->dev, r->vocabulary));
+    fprintf(stderr, "%lld sentences to learn from, %lld held out; %lld words in all, %lld of them known; %lld classes\n", (long long)r->train->count,
+            (long long)r->dev->count, (long long)r->train->words, (long long)gnn_vocabulary_size(r->vocabulary) - 1, (long long)r->train->n_labels);
+    return GNN_OK;
+}
+
+static int train(run_t *r, const classify_t *o)
+{
+    batches_t train = {0}, dev = {0};
+    GNN_TRY(read_training(r, o));
+    GNN_TRY(classifier_new(&r->model, r->context, o, r->vocabulary));
+    int rc = batches_new(&train, r->train, r->vocabulary, r->model, o);
+    if (rc == GNN_OK)
+        rc = batches_new(&dev, r->dev, r->vocabulary, r->model, o);
+    if (rc == GNN_OK)
+        rc = classifier_train(r->model, r->context, o, &train, &dev);
+    batches_free(&train);
+    batches_free(&dev);
+    return rc;
+}
+
+/* The vocabulary lies beside the weights: FILE.words. */
+static int store(run_t *r, const char *path, int load)
+{
+    char words[4096];
+    if (snprintf(words, sizeof words, "%s.words", path) >= (int)sizeof words)
+        return GNN_EINVALID;
+    if (load)
+        GNN_TRY(gnn_model_load(&r->model, r->context, path));
+    else
+        GNN_TRY(gnn_model_save(r->model, path));
+    return load ? gnn_vocabulary_load(&r->vocabulary, words) : gnn_vocabulary_save(r->vocabulary, words);
+}
+
+/* What the file says counts, and files of two models may have been mixed up. */
+static int fit_options(const run_t *r, classify_t *o)
+{
+    int64_t word = classifier_step(r->model, "word"), place = classifier_step(r->model, "place"), class = classifier_step(r->model, "class");
+    if (word < 0 || place < 0 || class < 0 || classifier_step(r->model, "layer1") < 0 || classifier_step(r->model, "readout") < 0 ||
+        gnn_model_step(r->model, word)->in != gnn_vocabulary_size(r->vocabulary) || gnn_model_step(r->model, class)->out != gnn_vocabulary_labels(r->vocabulary)) {
+        fprintf(stderr, "%s: not this program's model, or not this vocabulary's\n", o->load);
+        return GNN_EFORMAT;
+    }
+    o->max_words = gnn_model_step(r->model, place)->in;
+    return GNN_OK;
+}
+
+static int test(run_t *r, const classify_t *o)
+{
+    batches_t batches = {0};
+    double accuracy = 0;
+    int64_t edges[2] = {0, 0};
+    GNN_TRY(gnn_corpus_read(&r->test, o->test, r->vocabulary));
+    int rc = batches_new(&batches, r->test, r->vocabulary, r->model, o);
+    if (rc == GNN_OK)
+        rc = classifier_test(r->model, r->context, &batches, &accuracy, edges);
+    if (rc == GNN_OK) {
+        printf("edges against spans, same weights: %lld of %lld predictions with a margin above 1e-4 differ\n", (long long)edges[1], (long long)edges[0]);
+        printf("test accuracy %.1f over %lld sentences, topology %s\n", accuracy, (long long)r->test->count, o->topology);
+    }
+    batches_free(&batches);
+    return rc;
+}
+
+static int run(run_t *r, classify_t *o)
+{
+    GNN_TRY(gnn_context_new(&r->context, &(gnn_context_config_t){.seed = o->seed, .threads = o->threads}));
+    if (o->load) {
+        GNN_TRY(store(r, o->load, 1));
+        GNN_TRY(fit_options(r, o));
+    } else {
+        GNN_TRY(train(r, o));
+    }
+    if (o->save)
+        GNN_TRY(store(r, o->save, 0));
+    if (o->test)
+        GNN_TRY(test(r, o));
+    return o->sentence ? show_sentence(r->model, r->context, o, r->vocabulary) : GNN_OK;
+}
+
+/* The rows of a table of options, by the place where the value goes. */
+static int take(classify_t *o, const char *name, const char *value)
+{
+    const struct { const char *name, **to; } texts[] = {{"data", &o->data}, {"dev", &o->dev}, {"test", &o->test}, {"save", &o->save}, {"load", &o->load},
+        {"sentence", &o->sentence}, {"plot", &o->plot}, {"graphml", &o->graphml}, {"topology", &o->topology}};
+    const struct { const char *name; int64_t *to; } counts[] = {{"layers", &o->layers}, {"width", &o->width}, {"heads", &o->heads}, {"epochs", &o->epochs},
+        {"patience", &o->patience}, {"max-words", &o->max_words}, {"min-count", &o->min_count}};
+    const struct { const char *name; double *to; } rates[] = {{"dropout", &o->dropout}, {"word-dropout", &o->word_dropout}, {"lr", &o->lr}, {"weight-decay", &o->weight_decay}};
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+        if (strcmp(name, texts[k].name) == 0)
+            return *texts[k].to = value, 1;
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
+        if (strcmp(name, counts[k].name) == 0)
+            return (*counts[k].to = atoll(value)) > 0;
+    for (size_t k = 0; k < sizeof rates / sizeof *rates; k++)
+        if (strcmp(name, rates[k].name) == 0)
+            return (*rates[k].to = atof(value)) >= 0;
+    if (strcmp(name, "seed") == 0)
+        return o->seed = strtoull(value, NULL, 10), 1;
+    if (strcmp(name, "threads") == 0)
+        return (o->threads = atoi(value)) >= 0;
+    if (strcmp(name, "readout") == 0)
+        return (o->node = strcmp(value, "node") == 0) || strcmp(value, "mean") == 0;
+    return strcmp(name, "positions") == 0 && ((o->sinusoidal = strcmp(value, "sinusoidal") == 0) || strcmp(value, "learned") == 0);
+}
+
+int classify_main(int argc, char **argv)
+{
+    classify_t options = {CLASSIFY_DEFAULTS};
+    run_t r = {0};
+    for (int k = 1; k < argc; k += 2)
+        if (strncmp(argv[k], "--", 2) != 0 || k + 1 == argc || !take(&options, argv[k] + 2, argv[k + 1])) {
+            usage(strcmp(argv[k], "--help") == 0 ? stdout : stderr);
+            return strcmp(argv[k], "--help") == 0 ? EXIT_SUCCESS : 2;
+        }
+    if (!options.data == !options.load || options.layers > 8) {
+        usage(stderr);
+        return 2;
+    }
+    int rc = run(&r, &options);
+    if (rc != GNN_OK)
+        fprintf(stderr, "sentence: %s%s%s\n", gnn_error_string(rc), *gnn_error_message() ? ": " : "", gnn_error_message());
+    gnn_model_free(r.model);
+    gnn_vocabulary_free(r.vocabulary);
+    gnn_corpus_free(r.train);
+    gnn_corpus_free(r.dev);
+    gnn_corpus_free(r.test);
+    gnn_context_free(r.context);
+    return rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,122 @@
+/* Packs: sentences one after another, as rows of one graph. */
+#include <lib/io/data.h>
+#include <lib/text/corpus.h>
+
+/* All packs share arrays; a pack is a window of them. */
+typedef struct packs {
+    gnn_packs_t public;
+    gnn_pack_t *at;
+    int64_t *index, *lengths;
+    int32_t *labels, *ids, *positions;
+} packs_t;
+
+void gnn_packs_free(gnn_packs_t *packs)
+{
+    packs_t *p = (packs_t *)packs;
+    if (!p)
+        return;
+    gnn_free(p->at);
+    gnn_free(p->index);
+    gnn_free(p->lengths);
+    gnn_free(p->labels);
+    gnn_free(p->ids);
+    gnn_free(p->positions);
+    gnn_free(p);
+}
+
+static int order_sentences(packs_t *p, int64_t count, const gnn_packing_t *how)
+{
+    int32_t *order;
+    GNN_TRY(gnn__new(&order, count, sizeof *order, "an order of sentences"));
+    for (int64_t k = 0; k < count; k++)
+        order[k] = (int32_t)k;
+    if (how->shuffle == GNN_ON)
+        gnn__data_shuffle(order, count, how->seed);
+    for (int64_t k = 0; k < count; k++)
+        p->index[k] = order[k];
+    gnn_free(order);
+    return GNN_OK;
+}
+
+static int64_t write_sentence(packs_t *p, int64_t row, const char *sentence, const gnn_vocabulary_t *vocabulary, int64_t max_words)
+{
+    const char *cursor = sentence, *end = sentence + strlen(sentence);
+    int64_t position = 0;
+    for (gnn__slice_t word; position < max_words && (word = gnn__word_next(&cursor, end)).length > 0; position++) {
+        p->ids[row + position] = gnn__vocabulary_find(vocabulary, word);
+        p->positions[row + position] = (int32_t)position;
+    }
+    return position;
+}
+
+static void write_packs(packs_t *p, const gnn_corpus_t *corpus, const gnn_vocabulary_t *vocabulary, const gnn_packing_t *how)
+{
+    int64_t row = 0;
+    for (int64_t k = 0; k < corpus->count; k++) {
+        gnn_pack_t *pack = &p->at[k / how->sentences];
+        if (k % how->sentences == 0)
+            *pack = (gnn_pack_t){.index = p->index + k, .lengths = p->lengths + k, .labels = p->labels + k, .ids = p->ids + row, .positions = p->positions + row};
+        p->labels[k] = corpus->labels[p->index[k]];
+        p->lengths[k] = write_sentence(p, row, corpus->sentences[p->index[k]], vocabulary, how->max_words);
+        pack->sentences++;
+        pack->rows += p->lengths[k];
+        row += p->lengths[k];
+    }
+}
+
+static int resolve(gnn_packing_t *how, const gnn_corpus_t *corpus)
+{
+    if (how->sentences == 0)
+        how->sentences = 64;
+    if (how->max_words == 0)
+        how->max_words = 256;
+    if (how->sentences < 1 || how->max_words < 1 || how->max_words > GNN__MAX_LINE)
+        return gnn__error(GNN_EINVALID, "packs of %lld sentences of at most %lld words: 1 or more, and words up to %d", (long long)how->sentences,
+                          (long long)how->max_words, GNN__MAX_LINE);
+    if (corpus->count > INT32_MAX)
+        return gnn__error(GNN_EOVERFLOW, "%lld sentences do not fit", (long long)corpus->count);
+    return GNN_OK;
+}
+
+static int allocate(packs_t *p, const gnn_corpus_t *corpus)
+{
+    int64_t count = corpus->count;
+    GNN_TRY(gnn__new(&p->at, p->public.count, sizeof *p->at, "packs"));
+    GNN_TRY(gnn__new(&p->index, count, sizeof *p->index, "sentences of packs"));
+    GNN_TRY(gnn__new(&p->lengths, count, sizeof *p->lengths, "lengths of sentences"));
+    GNN_TRY(gnn__new(&p->labels, count, sizeof *p->labels, "labels of packs"));
+    GNN_TRY(gnn__new(&p->ids, corpus->words, sizeof *p->ids, "words of packs"));
+    return gnn__new(&p->positions, corpus->words, sizeof *p->positions, "positions of packs");
+}
+
+int gnn_packs_new(gnn_packs_t **packs, const gnn_corpus_t *corpus, const gnn_vocabulary_t *vocabulary, const gnn_packing_t *how)
+{
+    gnn_packing_t settings = how ? *how : (gnn_packing_t){0};
+    packs_t *p = NULL;
+    int rc;
+    if (!packs || !corpus || !vocabulary)
+        return gnn__error(GNN_EINVALID, "packs need a corpus, a vocabulary and a place");
+    GNN_TRY(resolve(&settings, corpus));
+    GNN_CHECK(gnn__new(&p, 1, sizeof *p, "packs"));
+    p->public.count = (corpus->count - 1) / settings.sentences + 1;
+    GNN_CHECK(allocate(p, corpus));
+    GNN_CHECK(order_sentences(p, corpus->count, &settings));
+    write_packs(p, corpus, vocabulary, &settings);
+    p->public.at = p->at;
+    *packs = &p->public;
+    p = NULL;
+done:
+    gnn_packs_free(p ? &p->public : NULL);
+    return rc;
+}
+
+void gnn_pack_drop_words(const gnn_pack_t *pack, double rate, uint64_t seed, int64_t epoch, int32_t *ids)
+{
+    enum { STREAM = 0x776f7264 };
+    int64_t row = 0;
+    for (int64_t s = 0; s < pack->sentences; s++)
+        for (int64_t k = 0; k < pack->lengths[s]; k++, row++) {
+            uint64_t place = (uint64_t)pack->index[s] << 20 | (uint64_t)k;
+            ids[row] = gnn__uniform(seed, STREAM + (uint64_t)epoch, place) < rate ? 0 : pack->ids[row];
+        }
+}

@@ -1,0 +1,16 @@
+/* Positions as waves: a table that is not learned. Vaswani et al. 2017, 3.5. */
+#include <lib/text/corpus.h>
+
+#include <math.h>
+
+int gnn_positions_sinusoidal(const gnn_tensor_t *table)
+{
+    if (!table || !table->data)
+        return gnn__error(GNN_EINVALID, "sinusoidal positions: the table is NULL");
+    for (int64_t p = 0; p < table->rows; p++)
+        for (int64_t c = 0; c < table->cols; c++) {
+            double angle = (double)p * pow(10000, -(double)(c - c % 2) / (double)table->cols);
+            gnn__row(table, p)[c] = (gnn_real_t)(c % 2 ? cos(angle) : sin(angle));
+        }
+    return GNN_OK;
+}

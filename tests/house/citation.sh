@@ -1,0 +1,87 @@
+#!/bin/sh
+# examples/citation as a user meets it: Ctrl-C and --resume, the log, JSON, the table of classes, pictures, wrong options.
+set -u
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+build=${1:-$root/build}
+citation=$build/examples/citation
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 2
+
+passed=0 failed=0
+# expect WHAT COMMAND...
+expect() {
+    what=$1
+    shift
+    [ ! -f "$work/said" ] || mv "$work/said" "$work/last"
+    if "$@" >"$work/said" 2>&1; then
+        passed=$((passed + 1))
+    else
+        echo "$what:"
+        sed 's/^/  /' "$work/said"
+        failed=$((failed + 1))
+    fi
+}
+exits() { # exits CODE COMMAND...
+    wanted=$1
+    shift
+    "$@"
+    code=$?
+    [ "$code" -eq "$wanted" ] || { echo "exit status $code, $wanted is expected" && false; }
+}
+
+data=$root/graphs/data/debian.npz
+train="$citation --data $data --model gcn --epochs 30"
+
+# ---- Ctrl-C after a few epochs, then on to the end ----
+expect "training" $train --save whole.weights --log whole.csv
+$train --checkpoint c --log parts.csv >first 2>&1 &
+running=$!
+for _ in $(seq 600); do
+    [ "$(cat parts.csv 2>/dev/null | wc -l)" -gt 4 ] && break
+    sleep 0.05
+done
+kill -INT "$running"
+wait "$running"
+code=$?
+expect "Ctrl-C exits with 130" [ "$code" -eq 130 ]
+expect "Ctrl-C says how to go on" grep -q "resume goes on from c" first
+expect "stopped before the end" [ "$(wc -l <parts.csv)" -lt 31 ]
+expect "--resume" $train --checkpoint c --resume --log parts.csv --save parts.weights
+expect "the same weights" cmp whole.weights parts.weights
+cut -d, -f1-8 whole.csv >whole.log
+cut -d, -f1-8 parts.csv >parts.log
+expect "the same log but for the seconds" cmp whole.log parts.log
+expect "no temporary file is left" test -z "$(find . -name '*.tmp')"
+expect "another model's checkpoint" exits 1 "$citation" --data "$data" --model mlp --epochs 3 --checkpoint c --resume
+expect "says that it is of another model" grep -q "another model" last
+
+# ---- what comes out ----
+$train --checkpoint c --resume --json --report --plot p.svg --confusion x.svg --curve v.svg >out.json 2>words
+expect "JSON is one line" [ "$(wc -l <out.json)" -eq 1 ]
+if command -v python3 >/dev/null 2>&1; then
+    expect "JSON is JSON, with the mean of its runs" python3 -c '
+import json
+o = json.load(open("out.json"))
+assert o["settings"]["epochs"] == 30 and len(o["runs"]) == 1, o
+assert abs(o["mean"] - o["runs"][0]["test"]) < 1e-6 and o["deviation"] == 0, o'
+fi
+expect "a row for each class, a head and a mean" [ "$(sed -n '/^class  /,/^mean of/p' words | wc -l)" -eq 18 ]
+expect "rows line up" [ "$(sed -n '/^class  /,/^mean of/p' words | awk '{ print length }' | sort -u | wc -l)" -eq 1 ]
+for picture in p x v; do
+    expect "$picture.svg" grep -q "</svg>" $picture.svg
+done
+expect "two seeds" "$citation" --data "$data" --model mlp --epochs 2 --seeds 2 --splits all --checkpoint two
+expect "the last line" grep -Eq '^test accuracy [0-9.]+ \+- [0-9.]+ over 2 seeds$' last
+expect "a checkpoint for each" test -s two.split0-seed0 -a -s two.split0-seed1
+
+# ---- wrong options ----
+for wrong in "--epochs 0" "--seeds x" "--metric loss" "--model none" "--resume" "--split -1" "extra" "--splits 0"; do
+    # shellcheck disable=SC2086 # an option and its value
+    expect "citation $wrong" exits 2 "$citation" $wrong
+done
+expect "--help" "$citation" --help
+expect "a missing file" exits 1 "$citation" --data none.npz
+
+echo "CHECKS $passed $failed"
+[ "$failed" -eq 0 ]
