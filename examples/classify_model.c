@@ -9,49 +9,66 @@
 enum { MOST_LAYERS = 8 };
 
 /* Tables are drawn with deviation 1; smaller ones are sooner what they learn than what was drawn. */
-static int set_tables(const gnn_model_t *model, const classify_t *o)
+static int scale_table(const gnn_model_t *model, const char *name, int sinusoidal)
 {
-    gnn_tensor_t words, places;
-    GNN_TRY(gnn_model_field(model, "word.table", &words, NULL));
-    GNN_TRY(gnn_model_field(model, "place.table", &places, NULL));
-    const gnn_real_t scale = (gnn_real_t)0.1;
-    for (int64_t k = 0; k < words.rows * words.cols; k++)
-        words.data[k] *= scale;
-    if (o->sinusoidal)
-        GNN_TRY(gnn_positions_sinusoidal(&places));
-    for (int64_t k = 0; k < places.rows * places.cols; k++)
-        places.data[k] *= scale;
+    gnn_tensor_t table;
+    GNN_TRY(gnn_model_field(model, name, &table, NULL));
+    if (sinusoidal)
+        GNN_TRY(gnn_positions_sinusoidal(&table));
+    for (int64_t k = 0; k < table.rows * table.cols; k++)
+        table.data[k] *= (gnn_real_t)0.1;
     return GNN_OK;
+}
+
+static gnn_layer_config_t mean_layer(int64_t width)
+{
+    return (gnn_layer_config_t){.in = width, .aggregator = gnn_aggregator_find("mean"), .message = gnn_message_find("none"), .update = GNN_UPDATE_NONE};
+}
+
+static gnn_layer_config_t attention_layer(int64_t width, int64_t heads)
+{
+    return (gnn_layer_config_t){.in = width, .out = width, .heads = heads, .aggregator = gnn_aggregator_find("dot"), .message = gnn_message_find("linear"),
+                                .update = GNN_UPDATE_LINEAR, .bias_project = GNN_ON};
+}
+
+/* No layers: words -> mean over the words -> relu -> classes, which is an MLP with one hidden layer on bags of words. */
+static int new_bag(gnn_model_t **model, gnn_context_t *context, const classify_t *o, const gnn_vocabulary_t *vocabulary)
+{
+    const gnn_step_t steps[] = {
+        {.kind = GNN_STEP_EMBED, .name = "word", .input = "words", .in = gnn_vocabulary_size(vocabulary), .out = o->width},
+        {.name = "readout", .graph = 1, .layer = mean_layer(o->width)},
+        {.kind = GNN_STEP_ACTIVATION, .name = "relu", .activation = GNN_RELU},
+        {.kind = GNN_STEP_DROPOUT, .name = "drop", .rate = (gnn_real_t)o->dropout},
+        {.kind = GNN_STEP_LINEAR, .name = "class", .in = o->width, .out = gnn_vocabulary_labels(vocabulary)}};
+    GNN_TRY(gnn_model_from_steps(model, context, sizeof steps / sizeof *steps, steps));
+    return scale_table(*model, "word.table", 0);
 }
 
 /* Words + positions -> Transformer layers -> mean over the words, or attention of one more node whose query is learned -> classes. */
 int classifier_new(gnn_model_t **model, gnn_context_t *context, const classify_t *o, const gnn_vocabulary_t *vocabulary)
 {
     static const char *const names[MOST_LAYERS] = {"layer1", "layer2", "layer3", "layer4", "layer5", "layer6", "layer7", "layer8"};
-    gnn_real_t dropout = (gnn_real_t)o->dropout;
     gnn_step_t steps[MOST_LAYERS + 8] = {
         {.kind = GNN_STEP_EMBED, .name = "word", .input = "words", .in = gnn_vocabulary_size(vocabulary), .out = o->width},
         {.kind = GNN_STEP_EMBED, .name = "place", .input = "places", .in = o->max_words, .out = o->width},
         {.kind = GNN_STEP_ADD, .name = "sum", .input = "word", .second = "place"},
-        {.kind = GNN_STEP_DROPOUT, .name = "drop", .rate = dropout}};
+        {.kind = GNN_STEP_DROPOUT, .name = "drop", .rate = (gnn_real_t)o->dropout}};
     int64_t n = 4;
+    if (o->layers == 0)
+        return new_bag(model, context, o, vocabulary);
     for (int64_t k = 0; k < o->layers && k < MOST_LAYERS; k++)
         steps[n++] = (gnn_step_t){.name = names[k], .layer = GNN_TRANSFORMER(.in = o->width, .heads = o->heads, .feed_forward = 2 * o->width,
                                                                              .dropout = (gnn_real_t)0.1)};
     const char *words = steps[n - 1].name;
     if (o->node)
         steps[n++] = (gnn_step_t){.kind = GNN_STEP_EMBED, .name = "query", .input = "queries", .in = 1, .out = o->width};
-    steps[n++] = (gnn_step_t){.name = "readout", .graph = 1, .input = words, .layer = {.in = o->width, .aggregator = gnn_aggregator_find("mean"),
-                              .message = gnn_message_find("none"), .update = GNN_UPDATE_NONE}};
-    if (o->node) {
-        steps[n - 1].receivers = "query";
-        steps[n - 1].layer = (gnn_layer_config_t){.in = o->width, .out = o->width, .heads = o->heads, .aggregator = gnn_aggregator_find("dot"),
-                                                  .message = gnn_message_find("linear"), .update = GNN_UPDATE_LINEAR, .bias_project = GNN_ON};
-    }
-    steps[n++] = (gnn_step_t){.kind = GNN_STEP_DROPOUT, .name = "drop2", .rate = dropout};
+    steps[n++] = (gnn_step_t){.name = "readout", .graph = 1, .input = words, .receivers = o->node ? "query" : NULL,
+                              .layer = o->node ? attention_layer(o->width, o->heads) : mean_layer(o->width)};
+    steps[n++] = (gnn_step_t){.kind = GNN_STEP_DROPOUT, .name = "drop2", .rate = (gnn_real_t)o->dropout};
     steps[n++] = (gnn_step_t){.kind = GNN_STEP_LINEAR, .name = "class", .in = o->width, .out = gnn_vocabulary_labels(vocabulary)};
     GNN_TRY(gnn_model_from_steps(model, context, n, steps));
-    return set_tables(*model, o);
+    GNN_TRY(scale_table(*model, "word.table", 0));
+    return scale_table(*model, "place.table", o->sinusoidal);
 }
 
 int64_t classifier_step(const gnn_model_t *model, const char *name)

@@ -1,13 +1,24 @@
 #include "language.h"
 
 static const char *const words[] = {
-    "[is|are]", "the", "my", "your", "her", "near", "of", "behind", "beside", "above", "with", "old", "red", "small", "heavy", "new", "today", "perhaps", "here",
-    "lost", "nice", "ready",
+    "[is|are]", "the", "my", "your", "her", "near", "of", "behind", "beside", "above", "with",
+    "old", "red", "small", "heavy", "new", "today", "perhaps", "here", "lost", "nice", "ready",
     /* nouns: singular, plural, singular, plural ... */
-    "key", "keys", "cabinet", "cabinets", "sister", "sisters", "dog", "dogs", "book", "books", "house", "houses", "teacher", "teachers", "letter", "letters",
-    "garden", "gardens", "window", "windows", "friend", "friends", "boat", "boats", "picture", "pictures", "table", "tables", "tree", "trees", "river", "rivers"};
+    "key", "keys", "cabinet", "cabinets", "sister", "sisters", "dog", "dogs", "book", "books",
+    "house", "houses", "teacher", "teachers", "letter", "letters", "garden", "gardens", "window",
+    "windows", "friend", "friends", "boat", "boats", "picture", "pictures", "table", "tables",
+    "tree", "trees", "river", "rivers"};
 
-enum { VERB = 0, DETERMINER = 1, PREPOSITION = 5, ADJECTIVE = 11, ADVERB = 16, ENDING = 18, NOUN = 22, WORDS = (int)(sizeof words / sizeof *words) };
+enum {
+    VERB = 0,
+    DETERMINER = 1,
+    PREPOSITION = 5,
+    ADJECTIVE = 11,
+    ADVERB = 16,
+    ENDING = 18,
+    NOUN = 22,
+    WORDS = (int)(sizeof words / sizeof *words)
+};
 
 int language_size(void)
 {

@@ -36,11 +36,13 @@ static void finish(const gnn_aggregate_shape_t *shape, gnn_real_t *s, gnn_real_t
 {
     const gnn_real_t *largest = s, *sum = s + shape->width, heard = sum[shape->width];
     for (int64_t k = 0; k < shape->width; k++)
-        out[k] = (gnn_real_t)(((double)largest[k] + log((double)(sum[k] / heard))) / shape->options[0]);
+        out[k] =
+            (gnn_real_t)(((double)largest[k] + log((double)(sum[k] / heard))) / shape->options[0]);
 }
 
 /* dy / dm_j = exp(t m_j) / sum of exp(t m): what accumulate_grad needs of the receiver is the logarithm of that sum, and dy. */
-static void finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const gnn_real_t *out, const gnn_real_t *d_out)
+static void finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const gnn_real_t *out,
+                        const gnn_real_t *d_out)
 {
     gnn_real_t *log_sum = s, *d = s + shape->width;
     (void)out;
@@ -50,36 +52,49 @@ static void finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const
     }
 }
 
-static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t *s, const gnn_edge_t *edge, gnn_edge_grad_t *grad)
+static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t *s,
+                            const gnn_edge_t *edge, gnn_edge_grad_t *grad)
 {
     const gnn_real_t *log_sum = s, *d = s + shape->width;
     if (!grad->message)
         return;
     for (int64_t k = 0; k < shape->width; k++)
-        grad->message[k] += d[k] * (gnn_real_t)exp(shape->options[0] * (double)edge->message[k] - (double)log_sum[k]);
+        grad->message[k] +=
+            d[k] * (gnn_real_t)exp(shape->options[0] * (double)edge->message[k] - (double)log_sum[k]);
 }
 
-static const gnn_option_t options[] = {{"sharpness", 2, 1e-3, 100, "from the mean (small) to the maximum (large)"}};
+static const gnn_option_t options[] = {
+    {"sharpness", 2, 1e-3, 100, "from the mean (small) to the maximum (large)"}};
 
 static const gnn_aggregator_t smooth_max = {
-    .name = "smooth_max", .paper = "Li et al. 2020, DeeperGCN (softmax aggregation, integrated)", .help = "log of the mean of exponentials",
-    .options = options, .n_options = 1, .state = state, .accumulate = accumulate, .finish = finish, .finish_grad = finish_grad, .accumulate_grad = accumulate_grad};
+    .name = "smooth_max",
+    .paper = "Li et al. 2020, DeeperGCN (softmax aggregation, integrated)",
+    .help = "log of the mean of exponentials",
+    .options = options,
+    .n_options = 1,
+    .state = state,
+    .accumulate = accumulate,
+    .finish = finish,
+    .finish_grad = finish_grad,
+    .accumulate_grad = accumulate_grad};
 
 /* loss = sum(y * weights); *d_loss, if wanted, receives its derivative for the first field of the layer. */
-static int loss_of(gnn_layer_t *layer, gnn_context_t *context, const gnn_graph_t *graph, const gnn_tensor_t *x, const gnn_tensor_t *weights, int backward,
-                   double *loss)
+static int loss_of(gnn_layer_t *layer, gnn_context_t *context, const gnn_graph_t *graph,
+                   const gnn_tensor_t *x, const gnn_tensor_t *weights, int backward, double *loss)
 {
     gnn_tape_t *tape;
     GNN_TRY(gnn_tape_new(&tape, context));
     gnn_tape_reset(tape, backward, 0);
     gnn_var_t input = gnn_tape_input(tape, x, 0);
-    gnn_var_t y = gnn_layer_record(layer, tape, graph, &(gnn_layer_vars_t){GNN_NONE, input, GNN_NONE, GNN_NONE, GNN_NONE});
+    gnn_var_t y = gnn_layer_record(
+        layer, tape, graph, &(gnn_layer_vars_t){GNN_NONE, input, GNN_NONE, GNN_NONE, GNN_NONE});
     gnn_tape_keep(tape, y);
     int rc = gnn_tape_forward(tape);
     *loss = 0;
     for (int64_t k = 0; rc == GNN_OK && k < weights->rows * weights->cols; k++) {
         gnn_tensor_t value = gnn_tape_value(tape, y);
-        *loss += (double)value.data[k / value.cols * value.stride + k % value.cols] * (double)weights->data[k];
+        *loss += (double)value.data[k / value.cols * value.stride + k % value.cols] *
+                 (double)weights->data[k];
     }
     if (rc == GNN_OK && backward)
         rc = gnn_tape_backward(tape, y, weights);
@@ -93,9 +108,11 @@ static int check_gradient(gnn_context_t *context, gnn_data_t *data, double *erro
     enum { IN = 5, OUT = 3 };
     const gnn_real_t step = GNN_DOUBLE ? (gnn_real_t)1e-5 : (gnn_real_t)1e-2;
     gnn_layer_t *layer;
-    GNN_TRY(gnn_layer_new(&layer, context, &GNN_CONFIG(.in = IN, .out = OUT, .aggregator = &smooth_max)));
+    GNN_TRY(gnn_layer_new(&layer, context,
+                          &GNN_CONFIG(.in = IN, .out = OUT, .aggregator = &smooth_max)));
     int rc = gnn_layer_prepare(layer, data->graph, GNN_ON);
-    gnn_tensor_t x = gnn_tensor(calloc((size_t)(data->n * (IN + OUT)), sizeof *x.data), data->n, IN), value, gradient;
+    gnn_tensor_t x = gnn_tensor(calloc((size_t)(data->n * (IN + OUT)), sizeof *x.data), data->n, IN),
+                 value, gradient;
     gnn_tensor_t weights = gnn_tensor(x.data + data->n * IN, data->n, OUT);
     for (int64_t k = 0; k < data->n * (IN + OUT); k++)
         x.data[k] = (gnn_real_t)sin(1.7 * (double)k * (double)k);
@@ -106,7 +123,8 @@ static int check_gradient(gnn_context_t *context, gnn_data_t *data, double *erro
         rc = loss_of(layer, context, data->graph, &x, &weights, 1, &loss);
     for (int64_t k = 0; rc == GNN_OK && k < value.rows * value.cols; k++) {
         gnn_real_t *at = value.data + k / value.cols * value.stride + k % value.cols, was = *at;
-        double up = 0, down = 0, claimed = (double)gradient.data[k / value.cols * gradient.stride + k % value.cols];
+        double up = 0, down = 0,
+               claimed = (double)gradient.data[k / value.cols * gradient.stride + k % value.cols];
         *at = was + step;
         rc = loss_of(layer, context, data->graph, &x, &weights, 0, &up);
         *at = was - step;
@@ -128,10 +146,19 @@ static int run(gnn_context_t *context, gnn_data_t **data, gnn_model_t **model)
     GNN_TRY(gnn_data_karate(data));
     GNN_TRY(check_gradient(context, *data, &error));
     printf("gradient against finite differences: relative error %.1e\n", error);
-    GNN_TRY(gnn_model_new(model, context, 2, (gnn_layer_config_t[]){
-        {.in = (*data)->features, .out = 16, .aggregator = &smooth_max, .self_loops = GNN_ON, .activation = GNN_RELU},
-        {.in = 16, .out = (*data)->classes, .aggregator = &smooth_max, .self_loops = GNN_ON, .options = {5}}}));
-    GNN_TRY(gnn_train(*model, context, *data, &(gnn_train_config_t){.weight_decay = (gnn_real_t)5e-4}, NULL));
+    GNN_TRY(gnn_model_new(model, context, 2,
+                          (gnn_layer_config_t[]){{.in = (*data)->features,
+                                                  .out = 16,
+                                                  .aggregator = &smooth_max,
+                                                  .self_loops = GNN_ON,
+                                                  .activation = GNN_RELU},
+                                                 {.in = 16,
+                                                  .out = (*data)->classes,
+                                                  .aggregator = &smooth_max,
+                                                  .self_loops = GNN_ON,
+                                                  .options = {5}}}));
+    GNN_TRY(gnn_train(*model, context, *data,
+                      &(gnn_train_config_t){.weight_decay = (gnn_real_t)5e-4}, NULL));
     GNN_TRY(gnn_evaluate(*model, context, *data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &accuracy));
     printf("test accuracy %.1f\n", 100 * accuracy);
     return GNN_OK;
@@ -146,7 +173,8 @@ int main(void)
     if (rc == GNN_OK)
         rc = run(context, &data, &model);
     if (rc != GNN_OK)
-        fprintf(stderr, "new_aggregator: %s%s%s\n", gnn_error_string(rc), *gnn_error_message() ? ": " : "", gnn_error_message());
+        fprintf(stderr, "new_aggregator: %s%s%s\n", gnn_error_string(rc),
+                *gnn_error_message() ? ": " : "", gnn_error_message());
     gnn_model_free(model);
     gnn_data_free(data);
     gnn_context_free(context);

@@ -4,8 +4,7 @@
 static int check_row_pointers(int64_t n, const int64_t *indptr)
 {
     if (indptr[0] != 0)
-        return gnn__error(GNN_ETOPOLOGY, "indptr[0] = %lld, but it must be 0",
-                          (long long)indptr[0]);
+        return gnn__error(GNN_ETOPOLOGY, "indptr[0] = %lld, but it must be 0", (long long)indptr[0]);
     for (int64_t i = 0; i < n; i++)
         if (indptr[i + 1] < indptr[i])
             return gnn__error(GNN_ETOPOLOGY, "indptr[%lld] = %lld is below indptr[%lld] = %lld",

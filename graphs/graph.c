@@ -55,8 +55,7 @@ int gnn__graph_new(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, int64_t n_
     g->n_src = n_src;
     g->base.key =
         (gnn_view_t){.self_loops = GNN_OFF, .norm = GNN_GRAPH_NORM_NONE, .backward = GNN_OFF};
-    GNN_CHECK(
-        gnn__graph_own(g, &g->base.parts, n_parts, sizeof *g->base.parts, "parts of a graph"));
+    GNN_CHECK(gnn__graph_own(g, &g->base.parts, n_parts, sizeof *g->base.parts, "parts of a graph"));
     g->base.n_parts = n_parts;
     for (int64_t p = 0; p < n_parts; p++)
         g->base.parts[p] = (gnn__part_t){.n_rows = n_dst, .n_cols = n_src};

@@ -11,19 +11,19 @@ typedef enum { GNN__EDGES, GNN__SPANS } gnn__form_t;
 typedef struct gnn__part {
     gnn__form_t form;
     int64_t n_rows, n_cols;
-    int64_t pairs;           /* edges, or the sum of run lengths */
+    int64_t pairs; /* edges, or the sum of run lengths */
     /* edges */
-    const int64_t *indptr;   /* n_rows + 1 */
-    const int32_t *indices;  /* column of position k */
-    const int64_t *edge;     /* edge number (see below) of position k; NULL: edge_base + k */
+    const int64_t *indptr;  /* n_rows + 1 */
+    const int32_t *indices; /* column of position k */
+    const int64_t *edge;    /* edge number (see below) of position k; NULL: edge_base + k */
     int64_t edge_base;
     /* spans */
     const int32_t *row_order, *col_order; /* NULL: identity */
-    const int32_t *lo, *hi;  /* per row; into col_order */
+    const int32_t *lo, *hi;               /* per row; into col_order */
     /* per NODE (not per row), NULL: all 1 */
     const gnn_real_t *scale_row, *scale_col;
     int32_t parameter_set;
-    int64_t own;             /* bytes-owning list is kept by the graph, see graphs/graph.c */
+    int64_t own; /* bytes-owning list is kept by the graph, see graphs/graph.c */
 } gnn__part_t;
 
 /* One prepared view. Edge numbers 0..n_edges-1 are the user's; numbers from n_edges on are self-loops that the library added
@@ -33,20 +33,20 @@ typedef struct gnn__view {
     int64_t n_parts;
     gnn__part_t *parts;      /* by receiver */
     gnn__part_t *transposed; /* by sender, same order of parts; NULL if not asked for */
-    int64_t n_loops;         /* 0, or n_dst if loops were added (numbers n_edges .. n_edges + n_dst - 1 are reserved) */
-    const int64_t *degree;   /* (n_dst) pairs heard over all parts of this view */
+    int64_t n_loops; /* 0, or n_dst if loops were added (numbers n_edges .. n_edges + n_dst - 1 are reserved) */
+    const int64_t *degree; /* (n_dst) pairs heard over all parts of this view */
 } gnn__view_t;
 
 struct gnn_graph {
     int64_t n_dst, n_src;
-    int64_t n_edges;         /* the user's edge numbers */
-    int64_t n_segments;      /* 0: none */
+    int64_t n_edges;                      /* the user's edge numbers */
+    int64_t n_segments;                   /* 0: none */
     int64_t *dst_segments, *src_segments; /* n_segments + 1 */
     int64_t *dst_start, *src_start;       /* n_segments */
-    gnn__view_t base;        /* the plain graph: no loops, no norm, no transpose */
-    gnn__view_t **views;     /* prepared ones; pointers stay valid until the graph is freed */
+    gnn__view_t base;                     /* the plain graph: no loops, no norm, no transpose */
+    gnn__view_t **views; /* prepared ones; pointers stay valid until the graph is freed */
     int64_t n_views;
-    void **owned;            /* every array behind the parts, freed with the graph */
+    void **owned; /* every array behind the parts, freed with the graph */
     int64_t n_owned;
 };
 
@@ -63,7 +63,7 @@ int64_t gnn__graph_distance(const gnn_graph_t *graph, int64_t i, int64_t j);
 /* Walks the pairs of one row, whichever form lies under it. */
 typedef struct gnn__walk {
     const gnn__part_t *part;
-    int64_t node;            /* of the row */
+    int64_t node; /* of the row */
     int64_t at, end;
 } gnn__walk_t;
 

@@ -25,10 +25,8 @@ static int copy_part(gnn_graph_t *graph, const gnn__part_t *from, int64_t shift,
                                     sizeof(int32_t), "order of receivers"));
         GNN_TRY(gnn__graph_own_copy(graph, &to->col_order, from->col_order, from->n_cols,
                                     sizeof(int32_t), "order of senders"));
-        GNN_TRY(
-            gnn__graph_own_copy(graph, &to->lo, from->lo, from->n_rows, sizeof(int32_t), "spans"));
-        return gnn__graph_own_copy(graph, &to->hi, from->hi, from->n_rows, sizeof(int32_t),
-                                   "spans");
+        GNN_TRY(gnn__graph_own_copy(graph, &to->lo, from->lo, from->n_rows, sizeof(int32_t), "spans"));
+        return gnn__graph_own_copy(graph, &to->hi, from->hi, from->n_rows, sizeof(int32_t), "spans");
     }
     int64_t *edge;
     to->edge_base = from->edge_base + shift;
@@ -181,15 +179,13 @@ static bool consecutive(const layout_t *l, int64_t s, int64_t *base)
     return true;
 }
 
-static void join_rows(const layout_t *l, int64_t s, int64_t *indptr, int32_t *indices,
-                      int64_t *edge)
+static void join_rows(const layout_t *l, int64_t s, int64_t *indptr, int32_t *indices, int64_t *edge)
 {
     int64_t at = 0;
     for (int64_t g = 0; g < l->count; g++) {
         const gnn__part_t *part = joined(l, g, s);
         for (int64_t i = 0; i < l->graphs[g]->n_dst; i++) {
-            for (int64_t k = part ? part->indptr[i] : 0; part && k < part->indptr[i + 1];
-                 k++, at++) {
+            for (int64_t k = part ? part->indptr[i] : 0; part && k < part->indptr[i + 1]; k++, at++) {
                 indices[at] = (int32_t)(l->src[g] + part->indices[k]);
                 if (edge)
                     edge[at] = l->edge[g] + (part->edge ? part->edge[k] : part->edge_base + k);
@@ -306,8 +302,7 @@ int gnn_graph_batch(gnn_graph_t **graph, int64_t count, const gnn_graph_t *const
         gnn__part_t *part = &b->base.parts[s];
         part->form = l.slots[s].form;
         part->parameter_set = l.slots[s].parameter_set;
-        GNN_CHECK(part->form == GNN__EDGES ? join_edges(b, &l, s, part)
-                                           : join_spans(b, &l, s, part));
+        GNN_CHECK(part->form == GNN__EDGES ? join_edges(b, &l, s, part) : join_spans(b, &l, s, part));
     }
 done:
     layout_free(&l);

@@ -136,9 +136,8 @@ int gnn__check_spans(int64_t n_dst, int64_t n_src, const int32_t *dst_order,
     return GNN_OK;
 }
 
-int gnn_graph_from_spans(gnn_graph_t **graph, int64_t n_dst, int64_t n_src,
-                         const int32_t *dst_order, const int32_t *src_order, const int32_t *lo,
-                         const int32_t *hi)
+int gnn_graph_from_spans(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, const int32_t *dst_order,
+                         const int32_t *src_order, const int32_t *lo, const int32_t *hi)
 {
     int rc;
     gnn_graph_t *g = NULL;

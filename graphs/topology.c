@@ -66,8 +66,7 @@ static int read_option(const char *topology, const char *text, size_t length, in
         const gnn__option_t *o = &options[k];
         if (strlen(o->name) != name || memcmp(o->name, text, name) != 0)
             continue;
-        if (!equals || !read_number(equals + 1, length - name - 1, o->value) ||
-            *o->value < o->least)
+        if (!equals || !read_number(equals + 1, length - name - 1, o->value) || *o->value < o->least)
             return gnn__error(
                 GNN_EINVALID, "\"%.*s\" of topology %s: expected %s=number, at least %lld",
                 (int)(length < 80 ? length : 80), text, topology, o->name, (long long)o->least);

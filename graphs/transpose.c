@@ -3,8 +3,7 @@
 #include <graphs/build.h>
 
 /* Stable counting sort by column: a sender's edges keep the order of the forward part. */
-static void sort_by_column(const gnn__part_t *part, int64_t *indptr, int32_t *indices,
-                           int64_t *edge)
+static void sort_by_column(const gnn__part_t *part, int64_t *indptr, int32_t *indices, int64_t *edge)
 {
     for (int64_t k = 0; k < part->pairs; k++)
         indptr[part->indices[k] + 1]++;
@@ -26,10 +25,8 @@ static int transpose_edges(gnn_graph_t *graph, const gnn__part_t *part, gnn__par
     int32_t *indices;
     GNN_TRY(gnn__graph_own(graph, &indptr, part->n_cols + 1, sizeof *indptr,
                            "row pointers of the transpose"));
-    GNN_TRY(
-        gnn__graph_own(graph, &indices, part->pairs, sizeof *indices, "edges of the transpose"));
-    GNN_TRY(
-        gnn__graph_own(graph, &edge, part->pairs, sizeof *edge, "edge numbers of the transpose"));
+    GNN_TRY(gnn__graph_own(graph, &indices, part->pairs, sizeof *indices, "edges of the transpose"));
+    GNN_TRY(gnn__graph_own(graph, &edge, part->pairs, sizeof *edge, "edge numbers of the transpose"));
     sort_by_column(part, indptr, indices, edge);
     out->indptr = indptr;
     out->indices = indices;

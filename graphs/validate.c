@@ -52,9 +52,9 @@ static int check_number(const gnn_graph_t *graph, const gnn__view_t *view, int64
         return gnn__error(GNN_ETOPOLOGY, "edge %lld of receiver %lld was there before",
                           (long long)e, (long long)i);
     if (e >= graph->n_edges && (i != j || i != e - graph->n_edges))
-        return gnn__error(
-            GNN_ETOPOLOGY, "edge %lld is node %lld's self-loop, but goes from %lld to %lld",
-            (long long)e, (long long)(e - graph->n_edges), (long long)j, (long long)i);
+        return gnn__error(GNN_ETOPOLOGY,
+                          "edge %lld is node %lld's self-loop, but goes from %lld to %lld",
+                          (long long)e, (long long)(e - graph->n_edges), (long long)j, (long long)i);
     return GNN_OK;
 }
 
@@ -162,10 +162,9 @@ static int check_transposed_spans(const gnn__part_t *part, const gnn__part_t *t)
         for (; started < part->n_rows && part->lo[started] <= j;)
             started++;
         if (t->lo[j] != ended || t->hi[j] != started)
-            return gnn__error(
-                GNN_ETOPOLOGY,
-                "row %lld is heard by [%d, %d), but the forward part says [%lld, %lld)",
-                (long long)j, t->lo[j], t->hi[j], (long long)ended, (long long)started);
+            return gnn__error(GNN_ETOPOLOGY,
+                              "row %lld is heard by [%d, %d), but the forward part says [%lld, %lld)",
+                              (long long)j, t->lo[j], t->hi[j], (long long)ended, (long long)started);
     }
     return GNN_OK;
 }
@@ -180,9 +179,8 @@ static int check_transposed_row(const gnn__part_t *part, const gnn__part_t *t, i
         int64_t k = next[j]++;
         if (k >= t->indptr[j + 1] || t->indices[k] != i ||
             (t->edge ? t->edge[k] : t->edge_base + k) != e)
-            return gnn__error(GNN_ETOPOLOGY,
-                              "edge %lld from %lld to %lld is not where it should be", (long long)e,
-                              (long long)j, (long long)i);
+            return gnn__error(GNN_ETOPOLOGY, "edge %lld from %lld to %lld is not where it should be",
+                              (long long)e, (long long)j, (long long)i);
     }
     return GNN_OK;
 }
@@ -249,10 +247,8 @@ int gnn_graph_validate(const gnn_graph_t *graph)
     if (!graph)
         return gnn__error(GNN_EINVALID, "the graph is NULL");
     if (graph->n_segments > 0) {
-        GNN_TRY(
-            check_offsets("dst_segments", graph->n_segments, graph->dst_segments, graph->n_dst));
-        GNN_TRY(
-            check_offsets("src_segments", graph->n_segments, graph->src_segments, graph->n_src));
+        GNN_TRY(check_offsets("dst_segments", graph->n_segments, graph->dst_segments, graph->n_dst));
+        GNN_TRY(check_offsets("src_segments", graph->n_segments, graph->src_segments, graph->n_src));
     }
     GNN_TRY(check_view(graph, &graph->base));
     for (int64_t v = 0; v < graph->n_views; v++)

@@ -35,8 +35,13 @@ static int run_op(run_t *r, job_t *job, gnn_context_t *context, bool recording, 
     gnn_op_call_t *c = &r->call;
     memset(r, 0, sizeof *r);
     job->how.aggregator = &job->row;
-    *c = (gnn_op_call_t){.context = context, .attributes = &job->how, .n_in = GNN_AGGREGATE_INPUTS, .rng = {.seed = 7, .step = 3, .stream = 11},
-                         .training = training, .recording = recording, .where = ""};
+    *c = (gnn_op_call_t){.context = context,
+                         .attributes = &job->how,
+                         .n_in = GNN_AGGREGATE_INPUTS,
+                         .rng = {.seed = 7, .step = 3, .stream = 11},
+                         .training = training,
+                         .recording = recording,
+                         .where = ""};
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
         c->in[k].rows = job->in[k].rows;
         c->in[k].cols = job->in[k].cols;
@@ -48,7 +53,8 @@ static int run_op(run_t *r, job_t *job, gnn_context_t *context, bool recording, 
     c->out[0].value = gnn_tensor(r->memory[0] = block(bytes), c->out[0].rows, c->out[0].cols);
     for (int s = 0; s < GNN_OP_SAVED; s++)
         c->saved[s] = r->memory[1 + s] = block(c->saved_bytes[s]);
-    c->scratch = r->memory[GNN_OP_SAVED + 1] = block(c->forward_scratch > c->backward_scratch ? c->forward_scratch : c->backward_scratch);
+    c->scratch = r->memory[GNN_OP_SAVED + 1] =
+        block(c->forward_scratch > c->backward_scratch ? c->forward_scratch : c->backward_scratch);
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         c->in[k].value = job->in[k];
     return gnn__op_aggregate.forward(c);
@@ -58,9 +64,12 @@ static int run_op(run_t *r, job_t *job, gnn_context_t *context, bool recording, 
 static void run_backward(run_t *r, job_t *job)
 {
     gnn_op_call_t *c = &r->call;
-    size_t scratch = c->forward_scratch > c->backward_scratch ? c->forward_scratch : c->backward_scratch;
+    size_t scratch =
+        c->forward_scratch > c->backward_scratch ? c->forward_scratch : c->backward_scratch;
     memset(c->scratch, 0xff, scratch);
-    c->out[0].grad = gnn_tensor(r->memory[GNN_OP_SAVED + 2] = test_reals(c->out[0].rows * c->out[0].cols, 99), c->out[0].rows, c->out[0].cols);
+    c->out[0].grad =
+        gnn_tensor(r->memory[GNN_OP_SAVED + 2] = test_reals(c->out[0].rows * c->out[0].cols, 99),
+                   c->out[0].rows, c->out[0].cols);
     if (!(c->keep_out & 1))
         c->out[0].value.data = NULL;
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
@@ -97,17 +106,30 @@ static double error_of(const gnn_real_t *a, const gnn_real_t *b, int64_t n)
     return worst / largest;
 }
 
-static void compare(const run_t *a, const run_t *b, const job_t *job, const char *what, double out, double grad)
+static void compare(const run_t *a, const run_t *b, const job_t *job, const char *what, double out,
+                    double grad)
 {
-    static const char *const names[] = {"src_message", "dst_message", "query", "key", "edge_features", "edge_message_weight", "edge_message_bias",
-                                        "edge_key_weight", "edge_weight", "edge_bias", "parameters", "distance", "gate"};
+    static const char *const names[] = {"src_message",
+                                        "dst_message",
+                                        "query",
+                                        "key",
+                                        "edge_features",
+                                        "edge_message_weight",
+                                        "edge_message_bias",
+                                        "edge_key_weight",
+                                        "edge_weight",
+                                        "edge_bias",
+                                        "parameters",
+                                        "distance",
+                                        "gate"};
     double e = error_of(a->memory[0], b->memory[0], a->call.out[0].rows * a->call.out[0].cols);
     ck_assert_msg(e <= out, "%s %s: outputs differ by %g", what, job->row.name, e);
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
         if (!a->grads[k] || !b->grads[k])
             continue;
         e = error_of(a->grads[k], b->grads[k], job->in[k].rows * job->in[k].cols);
-        ck_assert_msg(e <= grad, "%s %s: gradients of %s differ by %g", what, job->row.name, names[k], e);
+        ck_assert_msg(e <= grad, "%s %s: gradients of %s differ by %g", what, job->row.name,
+                      names[k], e);
     }
 }
 
@@ -124,21 +146,26 @@ static void give(job_t *job, int k, int64_t rows, int64_t cols)
 }
 
 /* Every input that the pair of rows can take, edge inputs only if asked for. */
-static job_t job_new(const gnn_graph_t *g, const char *message, const char *aggregator, sizes_t s, bool edges)
+static job_t job_new(const gnn_graph_t *g, const char *message, const char *aggregator, sizes_t s,
+                     bool edges)
 {
     job_t job = {.row = *gnn_aggregator_find(aggregator)};
     const gnn_message_t *m = gnn_message_find(message);
-    const int64_t n_dst = gnn_graph_n_dst(g), n_src = gnn_graph_n_src(g), n_edges = gnn_graph_n_edges(g);
+    const int64_t n_dst = gnn_graph_n_dst(g), n_src = gnn_graph_n_src(g),
+                  n_edges = gnn_graph_n_edges(g);
     const bool scored = job.row.flags & GNN_AGGREGATOR_SCORED;
     if (!scored)
         s.heads = s.kv_heads = 1;
-    const int64_t width = s.kv_heads * s.d_v, key = job.row.score == GNN_SCORE_PER_KEY ? s.kv_heads * s.d_k : s.heads;
-    job.how = (gnn_aggregate_t){.message = m, .graph = g, .shape = {.heads = s.heads, .kv_heads = s.kv_heads}};
+    const int64_t width = s.kv_heads * s.d_v,
+                  key = job.row.score == GNN_SCORE_PER_KEY ? s.kv_heads * s.d_k : s.heads;
+    job.how = (gnn_aggregate_t){
+        .message = m, .graph = g, .shape = {.heads = s.heads, .kv_heads = s.kv_heads}};
     give(&job, GNN_AGGREGATE_SRC_MESSAGE, n_src, m->src_parts * width);
     if (m->dst_parts)
         give(&job, GNN_AGGREGATE_DST_MESSAGE, n_dst, m->dst_parts * width);
     if (scored) {
-        give(&job, GNN_AGGREGATE_QUERY, n_dst, job.row.score == GNN_SCORE_PER_KEY ? s.heads * s.d_k : s.heads);
+        give(&job, GNN_AGGREGATE_QUERY, n_dst,
+             job.row.score == GNN_SCORE_PER_KEY ? s.heads * s.d_k : s.heads);
         give(&job, GNN_AGGREGATE_KEY, n_src, key);
     }
     if (job.row.parameters_per_key)
@@ -182,7 +209,8 @@ static void prepare(gnn_graph_t *g)
 static gnn_graph_t *random_edges(int64_t n_dst, int64_t n_src, int64_t m, uint64_t seed)
 {
     gnn_graph_t *g;
-    int64_t *src = malloc(sizeof *src * (size_t)(m + 1)), *dst = malloc(sizeof *dst * (size_t)(m + 1));
+    int64_t *src = malloc(sizeof *src * (size_t)(m + 1)),
+            *dst = malloc(sizeof *dst * (size_t)(m + 1));
     for (int64_t k = 0; k < m; k++) {
         src[k] = (int64_t)(fabs(test_uniform(&seed)) * (double)n_src) % n_src;
         dst[k] = (int64_t)(fabs(test_uniform(&seed)) * (double)n_dst * 0.8) % n_dst;
@@ -197,13 +225,15 @@ static gnn_graph_t *random_edges(int64_t n_dst, int64_t n_src, int64_t m, uint64
 static gnn_graph_t *random_spans(int64_t n_dst, int64_t n_src, uint64_t seed)
 {
     gnn_graph_t *g;
-    int32_t *lo = malloc(sizeof *lo * (size_t)n_dst), *hi = malloc(sizeof *hi * (size_t)n_dst), *order[2];
+    int32_t *lo = malloc(sizeof *lo * (size_t)n_dst), *hi = malloc(sizeof *hi * (size_t)n_dst),
+            *order[2];
     int64_t n[2] = {n_dst, n_src};
     int32_t from = 0, to = 0;
     for (int64_t r = 0; r < n_dst; r++) {
         to += (int32_t)(fabs(test_uniform(&seed)) * 2.5 * (double)n_src / (double)n_dst);
         to = to > n_src ? (int32_t)n_src : to;
-        from += test_uniform(&seed) > 0 ? (int32_t)(fabs(test_uniform(&seed)) * (double)(to - from)) : 0;
+        from += test_uniform(&seed) > 0 ? (int32_t)(fabs(test_uniform(&seed)) * (double)(to - from))
+                                        : 0;
         if (test_uniform(&seed) > 0.9)
             from = to;
         lo[r] = from;
@@ -259,7 +289,11 @@ static bool has_spans(const gnn_graph_t *g)
 }
 
 static const int64_t test_sizes[] = {1, 2, 17, 65, 130};
-static const sizes_t test_widths[] = {{1, 1, 3, 3, 0}, {2, 1, 4, 8, 0}, {8, 8, 8, 8, 0}, {3, 3, 5, 17, 0}, {4, 2, 64, 64, 0}, {1, 1, 16, 150, 0}};
-enum { SIZES = sizeof test_sizes / sizeof *test_sizes, WIDTHS = sizeof test_widths / sizeof *test_widths };
+static const sizes_t test_widths[] = {{1, 1, 3, 3, 0},  {2, 1, 4, 8, 0},   {8, 8, 8, 8, 0},
+                                      {3, 3, 5, 17, 0}, {4, 2, 64, 64, 0}, {1, 1, 16, 150, 0}};
+enum {
+    SIZES = sizeof test_sizes / sizeof *test_sizes,
+    WIDTHS = sizeof test_widths / sizeof *test_widths
+};
 
 #endif

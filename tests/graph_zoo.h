@@ -77,8 +77,7 @@ static inline int random_spans(gnn_graph_t **g, int64_t n_dst, int64_t n_src, ui
     for (int64_t r = 0; r < n_dst; r++) {
         int32_t *runs[2] = {lo, hi};
         for (int side = 0; side < 2; side++) {
-            int64_t before = r ? runs[side][r - 1] : 0,
-                    step = below(&seed, 2) ? below(&seed, 5) : 0;
+            int64_t before = r ? runs[side][r - 1] : 0, step = below(&seed, 2) ? below(&seed, 5) : 0;
             runs[side][r] = (int32_t)(before + step > n_src ? n_src : before + step);
         }
         lo[r] = lo[r] > hi[r] ? hi[r] : lo[r];

@@ -56,7 +56,8 @@ void test_skip(const char *name, const char *why)
     printf("SKIP %s: %s\n", name, why);
     fflush(stdout);
     const char *required = getenv("GNN_REQUIRE_DATA");
-    ck_assert_msg(!required || strcmp(required, "1") != 0, "%s was skipped (%s) under GNN_REQUIRE_DATA=1", name, why);
+    ck_assert_msg(!required || strcmp(required, "1") != 0,
+                  "%s was skipped (%s) under GNN_REQUIRE_DATA=1", name, why);
 }
 
 int test_main(Suite *suite)

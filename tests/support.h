@@ -9,17 +9,20 @@
 #include <stdlib.h>
 
 /* The call succeeds; its message is shown if not. */
-#define ck_ok(call)                                                                              \
-    do {                                                                                         \
-        int ck_code = (call);                                                                    \
-        ck_assert_msg(ck_code == GNN_OK, "%s: %d, %s", #call, ck_code, gnn_error_message());     \
+#define ck_ok(call)                                                                          \
+    do {                                                                                     \
+        int ck_code = (call);                                                                \
+        ck_assert_msg(ck_code == GNN_OK, "%s: %d, %s", #call, ck_code, gnn_error_message()); \
     } while (0)
 /* The call fails with this code, and the message contains `words`. */
-#define ck_fails(call, expected, words)                                                                                                     \
-    do {                                                                                                                                    \
-        int ck_code = (call);                                                                                                               \
-        ck_assert_msg(ck_code == (expected), "%s: expected %d, got %d (%s)", #call, (int)(expected), ck_code, gnn_error_message());         \
-        ck_assert_msg(strstr(gnn_error_message(), words) != NULL, "%s: the message \"%s\" does not say \"%s\"", #call, gnn_error_message(), words); \
+#define ck_fails(call, expected, words)                                                         \
+    do {                                                                                        \
+        int ck_code = (call);                                                                   \
+        ck_assert_msg(ck_code == (expected), "%s: expected %d, got %d (%s)", #call,             \
+                      (int)(expected), ck_code, gnn_error_message());                           \
+        ck_assert_msg(strstr(gnn_error_message(), words) != NULL,                               \
+                      "%s: the message \"%s\" does not say \"%s\"", #call, gnn_error_message(), \
+                      words);                                                                   \
     } while (0)
 
 /* Tolerances of this build: outputs and gradients against a reference. */

@@ -5,7 +5,8 @@
 /* ---- tests ---- */
 
 /* Runs `job` on graph g with the row's kernels or without them. */
-static void run_on(run_t *r, job_t *job, const gnn_graph_t *g, gnn_context_t *context, bool generic, bool training)
+static void run_on(run_t *r, job_t *job, const gnn_graph_t *g, gnn_context_t *context, bool generic,
+                   bool training)
 {
     job->how.graph = g;
     job->row.kernels = generic ? NULL : gnn_aggregator_find(job->row.name)->kernels;
@@ -44,7 +45,8 @@ START_TEST(kernels_equal_driver)
 END_TEST
 
 /* Every message x aggregator: the same numbers whether the graph is stored as spans or as edges. */
-static void check_forms(gnn_graph_t *g, const gnn_graph_t *edges, const char *message, const char *aggregator, gnn_context_t *context)
+static void check_forms(gnn_graph_t *g, const gnn_graph_t *edges, const char *message,
+                        const char *aggregator, gnn_context_t *context)
 {
     job_t job = job_new(g, message, aggregator, (sizes_t){4, 2, 5, 6, 0}, false);
     job.how.dropout = (gnn_real_t)0.3;
@@ -83,7 +85,11 @@ START_TEST(same_bits_with_any_threads)
         for (int generic = 0; generic < 2; generic++) {
             gnn_graph_t *g = graph_at(graphs[k], 600);
             prepare(g);
-            job_t job = job_new(g, has_spans(g) ? "linear" : generic ? "linear_edge" : "none", row->name, (sizes_t){8, 8, 8, 8, generic ? 3 : 0}, !has_spans(g));
+            job_t job = job_new(g,
+                                has_spans(g) ? "linear"
+                                : generic    ? "linear_edge"
+                                             : "none",
+                                row->name, (sizes_t){8, 8, 8, 8, generic ? 3 : 0}, !has_spans(g));
             job.how.dropout = (gnn_real_t)0.5;
             run_t runs[3];
             for (int t = 0; t < 3; t++) {
@@ -114,19 +120,26 @@ START_TEST(nan_stays_in_its_sentence)
         run_t clean, dirty;
         run_on(&clean, &job, g, context, false, false);
         for (int k = 0; k <= GNN_AGGREGATE_KEY; k++)
-            for (int64_t c = poisoned * job.in[k].cols; job.present[k] && c < until * job.in[k].cols; c++)
+            for (int64_t c = poisoned * job.in[k].cols;
+                 job.present[k] && c < until * job.in[k].cols; c++)
                 job.in[k].data[c] = NAN;
         run_on(&dirty, &job, g, context, false, false);
-        ck_assert(dirty.memory[0][poisoned * dirty.call.out[0].cols] != dirty.memory[0][poisoned * dirty.call.out[0].cols] || strcmp(row->name, "std") == 0);
+        ck_assert(dirty.memory[0][poisoned * dirty.call.out[0].cols] !=
+                      dirty.memory[0][poisoned * dirty.call.out[0].cols] ||
+                  strcmp(row->name, "std") == 0);
         for (int64_t i = 0; i < n; i++) {
             if (i >= poisoned && i < until)
                 continue;
             int64_t w = clean.call.out[0].cols;
-            ck_assert_msg(memcmp(clean.memory[0] + i * w, dirty.memory[0] + i * w, sizeof(gnn_real_t) * (size_t)w) == 0, "%s: row %d changed", row->name, (int)i);
+            ck_assert_msg(memcmp(clean.memory[0] + i * w, dirty.memory[0] + i * w,
+                                 sizeof(gnn_real_t) * (size_t)w) == 0,
+                          "%s: row %d changed", row->name, (int)i);
             for (int k = 0; k <= GNN_AGGREGATE_KEY; k++)
                 if (job.present[k])
-                    ck_assert_msg(memcmp(clean.grads[k] + i * job.in[k].cols, dirty.grads[k] + i * job.in[k].cols,
-                                         sizeof(gnn_real_t) * (size_t)job.in[k].cols) == 0, "%s: gradient %d of row %d changed", row->name, k, (int)i);
+                    ck_assert_msg(memcmp(clean.grads[k] + i * job.in[k].cols,
+                                         dirty.grads[k] + i * job.in[k].cols,
+                                         sizeof(gnn_real_t) * (size_t)job.in[k].cols) == 0,
+                                  "%s: gradient %d of row %d changed", row->name, k, (int)i);
         }
         run_free(&clean);
         run_free(&dirty);
@@ -154,7 +167,8 @@ static void check_shared(const char *aggregator, bool generic, int64_t shift)
         expected[k] = apart.grads[GNN_AGGREGATE_SRC_MESSAGE][k];
     for (int64_t k = 0; k < rows * width; k++)
         expected[shift * width + k] += apart.grads[GNN_AGGREGATE_KEY][k];
-    shared.call.out[0].grad = gnn_tensor(shared.memory[GNN_OP_SAVED + 2] = test_reals(rows * width, 99), rows, width);
+    shared.call.out[0].grad =
+        gnn_tensor(shared.memory[GNN_OP_SAVED + 2] = test_reals(rows * width, 99), rows, width);
     shared.call.in[GNN_AGGREGATE_SRC_MESSAGE].grad = gnn_tensor(both, rows, width);
     shared.call.in[GNN_AGGREGATE_KEY].grad = gnn_tensor(both + shift * width, rows, width);
     shared.call.in[GNN_AGGREGATE_KEY].accumulate = 1;
@@ -197,7 +211,8 @@ START_TEST(gradients_add_up)
         once.call.in[k].accumulate = 1;
         once.call.in[k].value = job.in[k];
         if (job.present[k])
-            first[k] = memcpy(malloc(sizeof(gnn_real_t) * (size_t)n), once.grads[k], sizeof(gnn_real_t) * (size_t)n);
+            first[k] = memcpy(malloc(sizeof(gnn_real_t) * (size_t)n), once.grads[k],
+                              sizeof(gnn_real_t) * (size_t)n);
     }
     ck_ok(gnn__op_aggregate.backward(&once.call));
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
@@ -234,7 +249,8 @@ START_TEST(infinite_bias_is_a_mask)
         for (int k = 0; k < 120; k++)
             ck_assert(dst[k] != 3 || r.grads[GNN_AGGREGATE_EDGE_BIAS][edge[k]] == 0);
         for (int64_t c = 0; c < 80; c++)
-            ck_assert(isfinite((double)r.grads[GNN_AGGREGATE_QUERY][c]) && isfinite((double)r.grads[GNN_AGGREGATE_KEY][c]));
+            ck_assert(isfinite((double)r.grads[GNN_AGGREGATE_QUERY][c]) &&
+                      isfinite((double)r.grads[GNN_AGGREGATE_KEY][c]));
         run_free(&r);
         job_free(&job);
     }
@@ -254,20 +270,26 @@ typedef struct refusal {
 } refusal_t;
 
 static const refusal_t refusals[] = {
-    {"sum", "linear", GNN_AGGREGATE_SRC_MESSAGE, 9, 4, GNN_ESHAPE, "src_message is 9 x 4, expected 13 x 4"},
+    {"sum", "linear", GNN_AGGREGATE_SRC_MESSAGE, 9, 4, GNN_ESHAPE,
+     "src_message is 9 x 4, expected 13 x 4"},
     {"dot", "linear", GNN_AGGREGATE_QUERY, 10, 7, GNN_ESHAPE, "query has 7 columns"},
     {"dot", "linear", GNN_AGGREGATE_KEY, 13, 10, GNN_ESHAPE, "key is 13 x 10, expected 13 x 8"},
-    {"dot", "linear", GNN_AGGREGATE_SRC_MESSAGE, 13, 7, GNN_ESHAPE, "width 7 cannot be split into 2 heads"},
+    {"dot", "linear", GNN_AGGREGATE_SRC_MESSAGE, 13, 7, GNN_ESHAPE,
+     "width 7 cannot be split into 2 heads"},
     {"additive", "linear", GNN_AGGREGATE_QUERY, 10, 3, GNN_ESHAPE, "query is 10 x 3, expected 10 x 2"},
-    {"additive_v2", "linear", GNN_AGGREGATE_PARAMETERS, 1, 9, GNN_ESHAPE, "parameters is 1 x 9, expected 1 x 8"},
+    {"additive_v2", "linear", GNN_AGGREGATE_PARAMETERS, 1, 9, GNN_ESHAPE,
+     "parameters is 1 x 9, expected 1 x 8"},
     {"sum", "linear", GNN_AGGREGATE_QUERY, 10, 4, GNN_EUNSUPPORTED, "sum takes no query"},
     {"sum", "linear", GNN_AGGREGATE_EDGE_BIAS, 50, 1, GNN_EUNSUPPORTED, "sum takes no edge_bias"},
     {"dot", "linear", GNN_AGGREGATE_EDGE_BIAS, 50, 3, GNN_ESHAPE, "edge_bias is 50 x 3"},
-    {"max", "linear", GNN_AGGREGATE_EDGE_WEIGHT, 49, 1, GNN_ESHAPE, "edge_weight is 49 x 1, expected 50 x 1"},
+    {"max", "linear", GNN_AGGREGATE_EDGE_WEIGHT, 49, 1, GNN_ESHAPE,
+     "edge_weight is 49 x 1, expected 50 x 1"},
     {"sum", "linear", GNN_AGGREGATE_EDGE_FEATURES, 50, 3, GNN_EINVALID, "edge_features need"},
-    {"sum", "linear_edge", GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, 3, 4, GNN_EINVALID, "needs edge_features"},
+    {"sum", "linear_edge", GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, 3, 4, GNN_EINVALID,
+     "needs edge_features"},
     {"sum", "linear", GNN_AGGREGATE_DST_MESSAGE, 10, 4, GNN_EINVALID, "linear takes no dst_message"},
-    {"dot", "linear", GNN_AGGREGATE_DISTANCE, 1, 2, GNN_EINVALID, "without a distance bias takes no distance"},
+    {"dot", "linear", GNN_AGGREGATE_DISTANCE, 1, 2, GNN_EINVALID,
+     "without a distance bias takes no distance"},
     {"dot", "linear", GNN_AGGREGATE_GATE, 10, 3, GNN_ESHAPE, "gate is 10 x 3, expected 10 x 2"},
 };
 
@@ -290,8 +312,10 @@ END_TEST
 
 START_TEST(spans_refuse_edge_inputs)
 {
-    static const int inputs[] = {GNN_AGGREGATE_EDGE_WEIGHT, GNN_AGGREGATE_EDGE_BIAS, GNN_AGGREGATE_EDGE_FEATURES};
-    static const char *const words[] = {"part 0 of the graph stores spans, which take no edge_weight", "no edge_bias", "no edge_features"};
+    static const int inputs[] = {GNN_AGGREGATE_EDGE_WEIGHT, GNN_AGGREGATE_EDGE_BIAS,
+                                 GNN_AGGREGATE_EDGE_FEATURES};
+    static const char *const words[] = {"part 0 of the graph stores spans, which take no edge_weight",
+                                        "no edge_bias", "no edge_features"};
     gnn_context_t *context = context_new(1);
     gnn_graph_t *g = graph_at(2, 9);
     job_t job = job_new(g, "linear", "dot", (sizes_t){2, 2, 4, 4, 0}, false);
@@ -299,7 +323,8 @@ START_TEST(spans_refuse_edge_inputs)
     run_t r;
     ck_fails(run_op(&r, &job, context, false, false), GNN_EUNSUPPORTED, words[_i]);
     run_free(&r);
-    ck_fails((job.present[inputs[_i]] = false, run_op(&r, &job, context, true, false)), GNN_EUNPREPARED, "gnn_graph_prepare");
+    ck_fails((job.present[inputs[_i]] = false, run_op(&r, &job, context, true, false)),
+             GNN_EUNPREPARED, "gnn_graph_prepare");
     run_free(&r);
     job_free(&job);
     gnn_graph_free(g);

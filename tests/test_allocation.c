@@ -16,8 +16,10 @@ static int64_t brutal(const char *name, int (*scenario)(void))
         gnn__fail_allocation(0);
         if (rc == GNN_OK)
             return n - 1;
-        ck_assert_msg(rc == GNN_EMEMORY, "%s, allocation %lld: %d, %s", name, (long long)n, rc, gnn_error_message());
-        ck_assert_msg(strstr(gnn_error_message(), "memory") != NULL, "%s, allocation %lld says \"%s\"", name, (long long)n, gnn_error_message());
+        ck_assert_msg(rc == GNN_EMEMORY, "%s, allocation %lld: %d, %s", name, (long long)n, rc,
+                      gnn_error_message());
+        ck_assert_msg(strstr(gnn_error_message(), "memory") != NULL,
+                      "%s, allocation %lld says \"%s\"", name, (long long)n, gnn_error_message());
         ck_assert_int_lt(n, 100000);
     }
 }
@@ -33,7 +35,11 @@ static int in_context(int (*body)(gnn_context_t *))
 
 static gnn_layer_config_t config_of(gnn_preset_t preset)
 {
-    gnn_layer_config_t c = {.preset = preset, .in = 6, .out = 6, .edge_dim = preset == GNN_PRESET_GINE ? 2 : 0, .learn_eps = GNN_ON};
+    gnn_layer_config_t c = {.preset = preset,
+                            .in = 6,
+                            .out = 6,
+                            .edge_dim = preset == GNN_PRESET_GINE ? 2 : 0,
+                            .learn_eps = GNN_ON};
     if (preset == GNN_PRESET_TRANSFORMER)
         c.heads = 2;
     return c;
@@ -50,8 +56,11 @@ static int small_graph(gnn_graph_t **graph)
 static int run_layer(gnn_context_t *context, const gnn_layer_t *layer, gnn_graph_t *graph)
 {
     gnn_real_t memory[5 * 6] = {1, 2, 3}, e[7 * 2] = {1}, w[7] = {1, 2, 3, 4, 5, 6, 7}, y[5 * 6];
-    gnn_tensor_t x = gnn_tensor(memory, 5, 6), features = gnn_tensor(e, 7, 2), weight = gnn_tensor(w, 7, 1), out = gnn_tensor(y, 5, 6);
-    gnn_inputs_t inputs = {.x_src = &x, .edge_features = preset == GNN_PRESET_GINE ? &features : NULL, .edge_weight = &weight};
+    gnn_tensor_t x = gnn_tensor(memory, 5, 6), features = gnn_tensor(e, 7, 2),
+                 weight = gnn_tensor(w, 7, 1), out = gnn_tensor(y, 5, 6);
+    gnn_inputs_t inputs = {.x_src = &x,
+                           .edge_features = preset == GNN_PRESET_GINE ? &features : NULL,
+                           .edge_weight = &weight};
     GNN_TRY(gnn_layer_prepare(layer, graph, GNN_ON));
     return gnn_layer_forward(layer, context, graph, &inputs, &out);
 }
@@ -92,7 +101,9 @@ static int halves_body(gnn_context_t *context)
     gnn_real_t memory[4 * 6] = {1}, y[4 * 6], weights[2 * 16];
     gnn_tensor_t x = gnn_tensor(memory, 4, 6), out = gnn_tensor(y, 4, 6);
     gnn_inputs_t inputs = {.x_src = &x};
-    int rc = gnn_layer_new(&layer, context, &GNN_TRANSFORMER(.in = 6, .heads = 2, .norm_position = GNN_NORM_BEFORE, .norm = GNN_NORM_BATCH));
+    int rc = gnn_layer_new(&layer, context,
+                           &GNN_TRANSFORMER(.in = 6, .heads = 2, .norm_position = GNN_NORM_BEFORE,
+                                            .norm = GNN_NORM_BATCH));
     if (rc == GNN_OK)
         rc = gnn_graph_causal(&graph, 1, &n);
     if (rc == GNN_OK)
@@ -127,10 +138,17 @@ static int train_on(gnn_context_t *context, gnn_model_t *model)
     static int64_t indptr[N + 1] = {0, 1, 2, 3, 4, 5};
     static int32_t indices[N] = {0, 1, 2, 3, 4}, labels[N] = {0, 1, 0, 1, 0};
     static uint8_t all[N] = {1, 1, 1, 1, 1}, *split[1] = {all};
-    gnn_data_t data = {.n = N, .features = 6, .classes = 2, .sparse = {N, 6, indptr, indices, NULL}, .labels = labels, .n_splits = 1, .masks = {split, split, split}};
+    gnn_data_t data = {.n = N,
+                       .features = 6,
+                       .classes = 2,
+                       .sparse = {N, 6, indptr, indices, NULL},
+                       .labels = labels,
+                       .n_splits = 1,
+                       .masks = {split, split, split}};
     GNN_TRY(small_graph(&data.graph));
     gnn_parameter_group_t group = {"1.", 0, GNN_ZERO};
-    gnn_train_config_t config = {.epochs = 3, .patience = 2, .optimizer = {.groups = &group, .n_groups = 1, .clip_norm = 1}};
+    gnn_train_config_t config = {
+        .epochs = 3, .patience = 2, .optimizer = {.groups = &group, .n_groups = 1, .clip_norm = 1}};
     int rc = gnn_train(model, context, &data, &config, NULL);
     double value;
     if (rc == GNN_OK)
@@ -142,8 +160,11 @@ static int train_on(gnn_context_t *context, gnn_model_t *model)
 static int train_body(gnn_context_t *context)
 {
     gnn_model_t *model = NULL;
-    GNN_TRY(gnn_model_new(&model, context, 2, (gnn_layer_config_t[]){GNN_GCN(.in = 6, .out = 4, .activation = GNN_RELU, .dropout = (gnn_real_t)0.5),
-                                                                     GNN_GAT(.in = 4, .out = 2, .dropout = (gnn_real_t)0.5)}));
+    GNN_TRY(gnn_model_new(
+        &model, context, 2,
+        (gnn_layer_config_t[]){
+            GNN_GCN(.in = 6, .out = 4, .activation = GNN_RELU, .dropout = (gnn_real_t)0.5),
+            GNN_GAT(.in = 4, .out = 2, .dropout = (gnn_real_t)0.5)}));
     int rc = train_on(context, model);
     gnn_model_free(model);
     return rc;
@@ -172,7 +193,10 @@ static int steps_body(gnn_context_t *context)
     const gnn_step_t steps[] = {
         {.kind = GNN_STEP_EMBED, .name = "embed", .input = "words", .in = 3, .out = 4},
         {.name = "hop", .layer = GNN_TRANSFORMER(.in = 4, .heads = 2)},
-        {.name = "again", .layer = GNN_TRANSFORMER(.in = 4, .heads = 2), .share = "hop", .share_fields = "ffn"},
+        {.name = "again",
+         .layer = GNN_TRANSFORMER(.in = 4, .heads = 2),
+         .share = "hop",
+         .share_fields = "ffn"},
         {.kind = GNN_STEP_NORM, .name = "norm", .norm = GNN_NORM_BATCH, .in = 4},
         {.kind = GNN_STEP_ADD, .name = "sum", .second = "embed"},
         {.kind = GNN_STEP_LINEAR, .name = "top", .in = 4, .out = 2},

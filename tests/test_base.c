@@ -9,8 +9,10 @@ START_TEST(philox_known_answers)
     /* Random123's kat_vectors, philox4x32 with 10 rounds */
     static const uint32_t rows[3][10] = {
         {0, 0, 0, 0, 0, 0, 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8},
-        {0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd},
-        {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344, 0xa4093822, 0x299f31d0, 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1},
+        {0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0x408f276d,
+         0x41c83b0e, 0xa20bc7c6, 0x6d5451fd},
+        {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344, 0xa4093822, 0x299f31d0, 0xd16cfe09,
+         0x94fdcceb, 0x5001e420, 0x24126ea1},
     };
     for (int k = 0; k < 3; k++) {
         uint32_t out[4];
@@ -60,11 +62,13 @@ START_TEST(sizes_that_wrap_are_refused)
 {
     int64_t out = -7;
     size_t bytes;
-    ck_assert(!gnn__mul(INT64_MAX, 2, &out) && !gnn__mul(-1, 2, &out) && !gnn__add(INT64_MAX, 1, &out) && !gnn__pad(INT64_MAX, 64, &out));
+    ck_assert(!gnn__mul(INT64_MAX, 2, &out) && !gnn__mul(-1, 2, &out) &&
+              !gnn__add(INT64_MAX, 1, &out) && !gnn__pad(INT64_MAX, 64, &out));
     ck_assert(gnn__mul(1LL << 31, 1LL << 31, &out) && out == 1LL << 62);
     ck_assert(gnn__mul(0, INT64_MAX, &out) && out == 0);
     ck_assert(gnn__pad(65, 64, &out) && out == 128);
-    ck_fails(gnn__bytes(1LL << 62, 4, "a table", &bytes), GNN_EOVERFLOW, "a table: 4611686018427387904 elements of 4 bytes");
+    ck_fails(gnn__bytes(1LL << 62, 4, "a table", &bytes), GNN_EOVERFLOW,
+             "a table: 4611686018427387904 elements of 4 bytes");
     void *memory = NULL;
     ck_fails(gnn__new(&memory, -1, 8, "minus one"), GNN_EOVERFLOW, "minus one");
     ck_assert_ptr_null(memory);
@@ -124,12 +128,17 @@ START_TEST(a_context_uses_its_allocator)
     int one = 1;
     gnn_context_t *context;
     taken = given = 0;
-    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 2, .allocator = {counting_allocate, counting_release, &one}}));
+    ck_ok(gnn_context_new(
+        &context, &(gnn_context_config_t){
+                      .threads = 2, .allocator = {counting_allocate, counting_release, &one}}));
     ck_ok(gnn__arena_reserve(&context->scratch, 100, "scratch"));
     gnn_context_free(context);
     ck_assert(taken == 1 && given == 1);
-    ck_fails(gnn_context_new(&context, &(gnn_context_config_t){.threads = -1}), GNN_EINVALID, "0 to 1024 threads, got -1");
-    ck_fails(gnn_context_new(&context, &(gnn_context_config_t){.allocator = {.allocate = counting_allocate}}), GNN_EINVALID, "both allocate and release");
+    ck_fails(gnn_context_new(&context, &(gnn_context_config_t){.threads = -1}), GNN_EINVALID,
+             "0 to 1024 threads, got -1");
+    ck_fails(gnn_context_new(&context,
+                             &(gnn_context_config_t){.allocator = {.allocate = counting_allocate}}),
+             GNN_EINVALID, "both allocate and release");
 }
 END_TEST
 

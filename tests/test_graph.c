@@ -251,9 +251,8 @@ static void check_factors(const gnn_graph_t *g, const gnn__view_t *v, const int6
                                       ? (degree[i] ? 1.0 / (double)degree[i] : 0)
                                       : 1;
                 if (v->key.norm == GNN_GRAPH_NORM_SYMMETRIC)
-                    expected = degree[i] && degree[j]
-                                   ? 1 / sqrt((double)degree[i] * (double)degree[j])
-                                   : 0;
+                    expected =
+                        degree[i] && degree[j] ? 1 / sqrt((double)degree[i] * (double)degree[j]) : 0;
                 double got = scale(a->scale_row, i) * scale(a->scale_col, j);
                 if (!(fabs(got - expected) <= 1e-6 * expected) ||
                     (t && scale(t->scale_col, i) * scale(t->scale_row, j) != got))
@@ -298,8 +297,7 @@ START_TEST(views_equal_brute_force)
             for (int step = 0; step < 12;
                  step++) { /* from another start, other views lend their arrays */
                 int which = (order + 5 * step) % 12;
-                gnn_view_t key = {which % 2 ? GNN_ON : GNN_OFF,
-                                  (gnn_graph_norm_t)(1 + which / 2 % 3),
+                gnn_view_t key = {which % 2 ? GNN_ON : GNN_OFF, (gnn_graph_norm_t)(1 + which / 2 % 3),
                                   which / 6 ? GNN_ON : GNN_OFF};
                 if (g->n_dst != g->n_src &&
                     (key.self_loops == GNN_ON || key.norm == GNN_GRAPH_NORM_SYMMETRIC))
@@ -311,8 +309,7 @@ START_TEST(views_equal_brute_force)
             }
             ck_ok(gnn_graph_validate(g));
             int64_t n_views = g->n_views;
-            ck_ok(gnn_graph_prepare(g,
-                                    &(gnn_view_t){.norm = GNN_GRAPH_NORM_ROW, .backward = GNN_ON}));
+            ck_ok(gnn_graph_prepare(g, &(gnn_view_t){.norm = GNN_GRAPH_NORM_ROW, .backward = GNN_ON}));
             ck_assert_int_eq(g->n_views, n_views);
             gnn_graph_free(g);
         }
@@ -381,8 +378,7 @@ START_TEST(a_view_with_backward_serves_without_and_pointers_stay)
     ck_ok(gnn_graph_prepare(g, &forward));
     const gnn__view_t *first = gnn__graph_view(g, &forward);
     ck_ok(gnn_graph_prepare(g, &backward));
-    ck_ok(
-        gnn_graph_prepare(g, &(gnn_view_t){.norm = GNN_GRAPH_NORM_SYMMETRIC, .backward = GNN_ON}));
+    ck_ok(gnn_graph_prepare(g, &(gnn_view_t){.norm = GNN_GRAPH_NORM_SYMMETRIC, .backward = GNN_ON}));
     ck_assert_ptr_eq(gnn__graph_view(g, &forward), first);
     ck_assert(first->parts[0].indptr == g->base.parts[0].indptr &&
               g->views[1]->transposed[0].indptr == g->views[2]->transposed[0].indptr);
@@ -413,8 +409,7 @@ START_TEST(unprepared_views_are_named)
         {{GNN_FLAG_DEFAULT, GNN_GRAPH_NORM_DEFAULT, GNN_ON}, "no view with transpose: call"}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         ck_assert_ptr_null(gnn__graph_view(g, &cases[k].key));
-        ck_assert_msg(strstr(gnn_error_message(), cases[k].words) != NULL, "%s",
-                      gnn_error_message());
+        ck_assert_msg(strstr(gnn_error_message(), cases[k].words) != NULL, "%s", gnn_error_message());
     }
     gnn_graph_free(g);
 }

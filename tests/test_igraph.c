@@ -13,8 +13,7 @@ const char *gnn__igraph_strerror(int code);
 static igraph_t small(igraph_bool_t directed)
 {
     igraph_t g;
-    ck_assert_int_eq(igraph_small(&g, 5, directed, 0, 1, 3, 3, 2, 1, 0, 1, 4, 0, -1),
-                     IGRAPH_SUCCESS);
+    ck_assert_int_eq(igraph_small(&g, 5, directed, 0, 1, 3, 3, 2, 1, 0, 1, 4, 0, -1), IGRAPH_SUCCESS);
     return g;
 }
 
@@ -117,8 +116,7 @@ START_TEST(attributes_follow_the_edge_map)
     gnn_graph_free(g);
     igraph_destroy(&ig);
 
-    ck_ok(
-        gnn_graph_from_edges(&g, 3, 3, 5, (int64_t[]){0, 1, 2, 2, 1}, (int64_t[]){0, 0, 1, 2, 2}));
+    ck_ok(gnn_graph_from_edges(&g, 3, 3, 5, (int64_t[]){0, 1, 2, 2, 1}, (int64_t[]){0, 0, 1, 2, 2}));
     ck_ok(gnn_graph_to_igraph(g, weight, &weighted));
     for (int e = 0; e < 5; e++)
         ck_assert(EAN(&weighted, "weight", e) == (double)weight[e]);

@@ -5,7 +5,8 @@ static gnn_context_t *context;
 
 static void set_up(void)
 {
-    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 2, .deterministic = GNN_ON, .seed = 11}));
+    ck_ok(gnn_context_new(
+        &context, &(gnn_context_config_t){.threads = 2, .deterministic = GNN_ON, .seed = 11}));
 }
 
 static void tear_down(void)
@@ -17,7 +18,8 @@ static void tear_down(void)
 static gnn_layer_config_t config_of(gnn_preset_t preset)
 {
     gnn_layer_config_t c = {.preset = preset, .in = 12, .out = 12};
-    bool attends = preset == GNN_PRESET_GAT || preset == GNN_PRESET_GATV2 || preset == GNN_PRESET_TRANSFORMER_CONV || preset == GNN_PRESET_TRANSFORMER;
+    bool attends = preset == GNN_PRESET_GAT || preset == GNN_PRESET_GATV2 ||
+                   preset == GNN_PRESET_TRANSFORMER_CONV || preset == GNN_PRESET_TRANSFORMER;
     if (attends)
         c.heads = 3;
     if (attends && preset != GNN_PRESET_TRANSFORMER)
@@ -42,7 +44,8 @@ static void free_result(result_t *r)
 }
 
 /* Forward and backward with dropout on. */
-static result_t run(const gnn_layer_t *layer, gnn_context_t *with, const gnn_graph_t *graph, gnn_real_t *features, int64_t n)
+static result_t run(const gnn_layer_t *layer, gnn_context_t *with, const gnn_graph_t *graph,
+                    gnn_real_t *features, int64_t n)
 {
     gnn_tape_t *tape;
     result_t r;
@@ -54,7 +57,8 @@ static result_t run(const gnn_layer_t *layer, gnn_context_t *with, const gnn_gra
     gnn_tape_set_step(tape, 3);
     gnn_parameters_zero_gradients(gnn_layer_parameters(layer));
     gnn_var_t input = gnn_tape_input(tape, &x, 1);
-    gnn_var_t y = gnn_layer_record(layer, tape, graph, &(gnn_layer_vars_t){GNN_NONE, input, GNN_NONE, GNN_NONE, GNN_NONE});
+    gnn_var_t y = gnn_layer_record(
+        layer, tape, graph, &(gnn_layer_vars_t){GNN_NONE, input, GNN_NONE, GNN_NONE, GNN_NONE});
     ck_ok(gnn_tape_forward(tape));
     ck_ok(gnn_tape_backward(tape, y, &d));
     block = gnn_parameters_block(gnn_layer_parameters(layer), 1, &r.n_parameters);
@@ -86,9 +90,12 @@ START_TEST(spans_equal_edges_for_every_preset)
         ck_ok(gnn_layer_prepare(layer, spans, GNN_ON));
         ck_ok(gnn_layer_prepare(layer, edges, GNN_ON));
         result_t a = run(layer, context, spans, x, n), b = run(layer, context, edges, x, n);
-        ck_assert_msg(test_error(a.y, b.y, n * 12) < TOLERANCE_OUT, "%s: outputs differ by %g", gnn_preset_name(p), test_error(a.y, b.y, n * 12));
-        ck_assert_msg(test_error(a.dx, b.dx, n * 12) < TOLERANCE_GRAD, "%s: dx differs by %g", gnn_preset_name(p), test_error(a.dx, b.dx, n * 12));
-        ck_assert_msg(test_error(a.parameters, b.parameters, a.n_parameters) < TOLERANCE_GRAD, "%s: parameter gradients differ", gnn_preset_name(p));
+        ck_assert_msg(test_error(a.y, b.y, n * 12) < TOLERANCE_OUT, "%s: outputs differ by %g",
+                      gnn_preset_name(p), test_error(a.y, b.y, n * 12));
+        ck_assert_msg(test_error(a.dx, b.dx, n * 12) < TOLERANCE_GRAD, "%s: dx differs by %g",
+                      gnn_preset_name(p), test_error(a.dx, b.dx, n * 12));
+        ck_assert_msg(test_error(a.parameters, b.parameters, a.n_parameters) < TOLERANCE_GRAD,
+                      "%s: parameter gradients differ", gnn_preset_name(p));
         free_result(&a);
         free_result(&b);
         gnn_layer_free(layer);
@@ -120,12 +127,18 @@ START_TEST(threads_change_no_bit)
             ck_ok(gnn_layer_prepare(layer, graph, GNN_ON));
             for (int threads = 1; threads <= 4; threads *= 2) {
                 gnn_context_t *with;
-                ck_ok(gnn_context_new(&with, &(gnn_context_config_t){.threads = threads, .deterministic = GNN_ON, .seed = 11}));
+                ck_ok(gnn_context_new(&with, &(gnn_context_config_t){.threads = threads,
+                                                                     .deterministic = GNN_ON,
+                                                                     .seed = 11}));
                 result_t r = run(layer, with, graph, x, n);
                 if (threads > 1) {
-                    ck_assert_msg(memcmp(first.y, r.y, sizeof *r.y * (size_t)(n * 12)) == 0, "%s: outputs", gnn_preset_name(p));
-                    ck_assert_msg(memcmp(first.dx, r.dx, sizeof *r.dx * (size_t)(n * 12)) == 0, "%s: dx", gnn_preset_name(p));
-                    ck_assert_msg(memcmp(first.parameters, r.parameters, sizeof *r.parameters * (size_t)r.n_parameters) == 0, "%s: parameters", gnn_preset_name(p));
+                    ck_assert_msg(memcmp(first.y, r.y, sizeof *r.y * (size_t)(n * 12)) == 0,
+                                  "%s: outputs", gnn_preset_name(p));
+                    ck_assert_msg(memcmp(first.dx, r.dx, sizeof *r.dx * (size_t)(n * 12)) == 0,
+                                  "%s: dx", gnn_preset_name(p));
+                    ck_assert_msg(memcmp(first.parameters, r.parameters,
+                                         sizeof *r.parameters * (size_t)r.n_parameters) == 0,
+                                  "%s: parameters", gnn_preset_name(p));
                     free_result(&r);
                 } else {
                     first = r;
@@ -142,7 +155,10 @@ END_TEST
 
 START_TEST(sparse_features_equal_dense_ones)
 {
-    const gnn_preset_t presets[] = {GNN_PRESET_GCN, GNN_PRESET_SAGE, GNN_PRESET_GIN, GNN_PRESET_GAT, GNN_PRESET_GATV2, GNN_PRESET_TRANSFORMER_CONV, GNN_PRESET_RESGATED};
+    const gnn_preset_t presets[] = {GNN_PRESET_GCN,     GNN_PRESET_SAGE,
+                                    GNN_PRESET_GIN,     GNN_PRESET_GAT,
+                                    GNN_PRESET_GATV2,   GNN_PRESET_TRANSFORMER_CONV,
+                                    GNN_PRESET_RESGATED};
     enum { N = 9, IN = 30, OUT = 4 };
     int64_t indptr[N + 1] = {0}, src[40], dst[40];
     int32_t indices[N * IN];
@@ -165,11 +181,14 @@ START_TEST(sparse_features_equal_dense_ones)
     ck_ok(gnn_graph_from_edges(&graph, N, N, 40, src, dst));
     for (size_t k = 0; k < sizeof presets / sizeof *presets; k++) {
         gnn_layer_t *layer;
-        ck_ok(gnn_layer_new(&layer, context, &(gnn_layer_config_t){.preset = presets[k], .in = IN, .out = OUT, .hidden = 8}));
+        ck_ok(gnn_layer_new(
+            &layer, context,
+            &(gnn_layer_config_t){.preset = presets[k], .in = IN, .out = OUT, .hidden = 8}));
         ck_ok(gnn_layer_prepare(layer, graph, GNN_OFF));
         ck_ok(gnn_layer_forward(layer, context, graph, &(gnn_inputs_t){.x_src = &x}, &ya));
         ck_ok(gnn_layer_forward(layer, context, graph, &(gnn_inputs_t){.x_sparse = &sparse}, &yb));
-        ck_assert_msg(test_error(a, b, N * OUT) < TOLERANCE_OUT, "%s: %g", gnn_preset_name(presets[k]), test_error(a, b, N * OUT));
+        ck_assert_msg(test_error(a, b, N * OUT) < TOLERANCE_OUT, "%s: %g",
+                      gnn_preset_name(presets[k]), test_error(a, b, N * OUT));
         gnn_layer_free(layer);
     }
     gnn_graph_free(graph);
@@ -195,7 +214,8 @@ START_TEST(a_moved_linear_map_changes_nothing)
         ck_ok(gnn_layer_new(&behind, context, &c));
         ck_ok(gnn_layer_forward(first, context, graph, &(gnn_inputs_t){.x_src = &x}, &ya));
         ck_ok(gnn_layer_forward(behind, context, graph, &(gnn_inputs_t){.x_src = &x}, &yb));
-        ck_assert_msg(test_error(a, b, n * c.out) < TOLERANCE_OUT, "%s: %g", gnn_preset_name(presets[k]), test_error(a, b, n * c.out));
+        ck_assert_msg(test_error(a, b, n * c.out) < TOLERANCE_OUT, "%s: %g",
+                      gnn_preset_name(presets[k]), test_error(a, b, n * c.out));
         gnn_layer_free(first);
         gnn_layer_free(behind);
     }
@@ -208,8 +228,8 @@ START_TEST(two_halves_make_the_whole)
 {
     const int64_t lengths[] = {4, 7}, n = 11;
     gnn_real_t *memory = test_reals(n * 12, 6), a[11 * 12], b[11 * 12];
-    gnn_tensor_t x = gnn_tensor(memory, n, 12), ya = gnn_tensor(a, n, 12), yb = gnn_tensor(b, n, 12), head = gnn_tensor(memory, 5, 12),
-                 tail = gnn_tensor(memory + 5 * 12, 6, 12);
+    gnn_tensor_t x = gnn_tensor(memory, n, 12), ya = gnn_tensor(a, n, 12), yb = gnn_tensor(b, n, 12),
+                 head = gnn_tensor(memory, 5, 12), tail = gnn_tensor(memory + 5 * 12, 6, 12);
     for (gnn_preset_t p = GNN_PRESET_NONE + 1; p < GNN_PRESET_COUNT; p++)
         for (int pre = 0; pre < 2 && p != GNN_PRESET_GINE; pre++) {
             gnn_graph_t *graph;
@@ -225,12 +245,17 @@ START_TEST(two_halves_make_the_whole)
             ck_ok(gnn_layer_prepare(layer, graph, GNN_OFF));
             ck_ok(gnn_layer_forward(layer, context, graph, &(gnn_inputs_t){.x_src = &x}, &ya));
             ck_ok(gnn_projection_new(&projection, layer, 20));
-            ck_fails(gnn_layer_aggregate(layer, context, graph, &(gnn_inputs_t){.x_src = &x}, projection, projection, &yb), GNN_ESHAPE, "the projections hold 0 and 0");
+            ck_fails(gnn_layer_aggregate(layer, context, graph, &(gnn_inputs_t){.x_src = &x},
+                                         projection, projection, &yb),
+                     GNN_ESHAPE, "the projections hold 0 and 0");
             ck_ok(gnn_layer_project(layer, context, &head, GNN_SIDE_BOTH, 0, projection));
             ck_ok(gnn_layer_project(layer, context, &tail, GNN_SIDE_BOTH, 5, projection));
-            ck_ok(gnn_layer_aggregate(layer, context, graph, &(gnn_inputs_t){.x_src = &x}, projection, projection, &yb));
-            ck_assert_msg(test_error(a, b, n * 12) < TOLERANCE_OUT, "%s: %g", gnn_preset_name(p), test_error(a, b, n * 12));
-            ck_fails(gnn_layer_project(layer, context, &x, GNN_SIDE_BOTH, 10, projection), GNN_ESHAPE, "rows 10 to 21");
+            ck_ok(gnn_layer_aggregate(layer, context, graph, &(gnn_inputs_t){.x_src = &x},
+                                      projection, projection, &yb));
+            ck_assert_msg(test_error(a, b, n * 12) < TOLERANCE_OUT, "%s: %g", gnn_preset_name(p),
+                          test_error(a, b, n * 12));
+            ck_fails(gnn_layer_project(layer, context, &x, GNN_SIDE_BOTH, 10, projection),
+                     GNN_ESHAPE, "rows 10 to 21");
             gnn_projection_free(projection);
             gnn_layer_free(layer);
             gnn_graph_free(graph);
@@ -244,16 +269,22 @@ START_TEST(receivers_may_be_the_first_senders)
     /* five receivers among nine senders: the same as giving the five rows apart */
     gnn_graph_t *graph;
     gnn_real_t *memory = test_reals(9 * 12, 7), a[5 * 12], b[5 * 12];
-    gnn_tensor_t x = gnn_tensor(memory, 9, 12), five = gnn_tensor(memory, 5, 12), ya = gnn_tensor(a, 5, 12), yb = gnn_tensor(b, 5, 12);
-    ck_ok(gnn_graph_from_csr(&graph, 5, 9, (int64_t[]){0, 2, 5, 5, 8, 9}, (int32_t[]){0, 8, 1, 4, 7, 2, 2, 3, 6}));
-    const gnn_preset_t presets[] = {GNN_PRESET_SAGE, GNN_PRESET_GIN, GNN_PRESET_TRANSFORMER_CONV, GNN_PRESET_RESGATED, GNN_PRESET_TRANSFORMER, GNN_PRESET_GATED_GRAPH};
+    gnn_tensor_t x = gnn_tensor(memory, 9, 12), five = gnn_tensor(memory, 5, 12),
+                 ya = gnn_tensor(a, 5, 12), yb = gnn_tensor(b, 5, 12);
+    ck_ok(gnn_graph_from_csr(&graph, 5, 9, (int64_t[]){0, 2, 5, 5, 8, 9},
+                             (int32_t[]){0, 8, 1, 4, 7, 2, 2, 3, 6}));
+    const gnn_preset_t presets[] = {
+        GNN_PRESET_SAGE,     GNN_PRESET_GIN,         GNN_PRESET_TRANSFORMER_CONV,
+        GNN_PRESET_RESGATED, GNN_PRESET_TRANSFORMER, GNN_PRESET_GATED_GRAPH};
     for (size_t k = 0; k < sizeof presets / sizeof *presets; k++) {
         gnn_layer_t *layer;
         gnn_layer_config_t c = config_of(presets[k]);
         ck_ok(gnn_layer_new(&layer, context, &c));
         ck_ok(gnn_layer_forward(layer, context, graph, &(gnn_inputs_t){.x_src = &x}, &ya));
-        ck_ok(gnn_layer_forward(layer, context, graph, &(gnn_inputs_t){.x_src = &x, .x_dst = &five}, &yb));
-        ck_assert_msg(test_error(a, b, 5 * 12) < TOLERANCE_OUT, "%s: %g", gnn_preset_name(presets[k]), test_error(a, b, 5 * 12));
+        ck_ok(gnn_layer_forward(layer, context, graph, &(gnn_inputs_t){.x_src = &x, .x_dst = &five},
+                                &yb));
+        ck_assert_msg(test_error(a, b, 5 * 12) < TOLERANCE_OUT, "%s: %g",
+                      gnn_preset_name(presets[k]), test_error(a, b, 5 * 12));
         gnn_layer_free(layer);
     }
     gnn_graph_free(graph);
@@ -283,7 +314,8 @@ START_TEST(attention_weights_add_up_to_one)
     /* edge number of sender j for receiver i of the second sentence: 9 + 5 i + j */
     for (int h = 0; h < 3; h++)
         for (int k = 0; k < 25; k++)
-            ck_assert_double_eq_tol((double)weights[27 + 25 * h + k], (double)per_edge[(9 + k) * 3 + h], 1e-6);
+            ck_assert_double_eq_tol((double)weights[27 + 25 * h + k],
+                                    (double)per_edge[(9 + k) * 3 + h], 1e-6);
     gnn_layer_free(layer);
     gnn_graph_free(graph);
     gnn_graph_free(edges);

@@ -4,7 +4,8 @@
 #ifndef __has_feature
 #define __has_feature(x) 0
 #endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define MEASURABLE 0
 #else
 #define MEASURABLE 1
@@ -59,12 +60,15 @@ START_TEST(a_gat_step_on_a_million_edges_stays_under_200_mb)
     ck_ok(gnn_data_open(&data, path));
     forget_peak();
     double before = status_mb("VmHWM:");
-    ck_ok(gnn_model_new(&model, context, 2, (gnn_layer_config_t[]){
-        GNN_GAT(.in = data->features, .out = 8, .heads = 8, .activation = GNN_ELU, .dropout = (gnn_real_t)0.6),
-        GNN_GAT(.in = 64, .out = data->classes, .dropout = (gnn_real_t)0.6)}));
+    ck_ok(gnn_model_new(&model, context, 2,
+                        (gnn_layer_config_t[]){
+                            GNN_GAT(.in = data->features, .out = 8, .heads = 8,
+                                    .activation = GNN_ELU, .dropout = (gnn_real_t)0.6),
+                            GNN_GAT(.in = 64, .out = data->classes, .dropout = (gnn_real_t)0.6)}));
     ck_ok(gnn_train(model, context, data, &(gnn_train_config_t){.epochs = 2}, NULL));
     double growth = status_mb("VmHWM:") - before;
-    printf("GAT 8x8 on %lld messages: %.0f MB over the data\n", (long long)gnn_graph_n_edges(data->graph), growth);
+    printf("GAT 8x8 on %lld messages: %.0f MB over the data\n",
+           (long long)gnn_graph_n_edges(data->graph), growth);
     ck_assert_int_eq(gnn_graph_n_edges(data->graph), 1038000);
     ck_assert_double_lt(growth, GNN_DOUBLE ? 400 : 200);
     gnn_model_free(model);
@@ -94,7 +98,8 @@ START_TEST(a_complete_graph_of_20000_nodes_stays_under_300_mb)
     ck_ok(gnn_tape_new(&tape, context));
     gnn_tape_reset(tape, 1, 1);
     gnn_var_t input = gnn_tape_input(tape, &x, 1);
-    gnn_var_t y = gnn_layer_record(layer, tape, graph, &(gnn_layer_vars_t){GNN_NONE, input, GNN_NONE, GNN_NONE, GNN_NONE});
+    gnn_var_t y = gnn_layer_record(
+        layer, tape, graph, &(gnn_layer_vars_t){GNN_NONE, input, GNN_NONE, GNN_NONE, GNN_NONE});
     ck_ok(gnn_tape_forward(tape));
     ck_ok(gnn_tape_backward(tape, y, NULL));
     double growth = status_mb("VmHWM:") - before;

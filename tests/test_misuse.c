@@ -25,15 +25,20 @@ START_TEST(shapes_that_do_not_agree)
     gnn_layer_t *layer;
     gnn_graph_t *g = triangle();
     gnn_real_t x[3 * 32] = {0}, y[3 * 8];
-    gnn_tensor_t wide = gnn_tensor(x, 3, 32), short_x = gnn_tensor(x, 2, 64 / 2), out = gnn_tensor(y, 3, 8), narrow_out = gnn_tensor(y, 3, 7);
+    gnn_tensor_t wide = gnn_tensor(x, 3, 32), short_x = gnn_tensor(x, 2, 64 / 2),
+                 out = gnn_tensor(y, 3, 8), narrow_out = gnn_tensor(y, 3, 7);
     ck_ok(gnn_layer_new(&layer, context, &GNN_GCN(.in = 64, .out = 8)));
     ck_ok(gnn_layer_prepare(layer, g, GNN_OFF));
-    ck_fails(gnn_layer_forward(layer, context, g, &(gnn_inputs_t){.x_src = &wide}, &out), GNN_ESHAPE, "expects 64 input features, the tensor has 32");
+    ck_fails(gnn_layer_forward(layer, context, g, &(gnn_inputs_t){.x_src = &wide}, &out),
+             GNN_ESHAPE, "expects 64 input features, the tensor has 32");
     gnn_layer_free(layer);
     ck_ok(gnn_layer_new(&layer, context, &GNN_GCN(.in = 32, .out = 8)));
-    ck_fails(gnn_layer_forward(layer, context, g, &(gnn_inputs_t){.x_src = &short_x}, &out), GNN_ESHAPE, "the graph has 3 senders, the tensor 2 rows");
-    ck_fails(gnn_layer_forward(layer, context, g, &(gnn_inputs_t){.x_src = &wide}, &narrow_out), GNN_ESHAPE, "the output is 3 x 8, the memory given for it is 3 x 7");
-    ck_fails(gnn_layer_forward(layer, context, g, &(gnn_inputs_t){0}, &out), GNN_EINVALID, "either .x_src or .x_sparse, got neither");
+    ck_fails(gnn_layer_forward(layer, context, g, &(gnn_inputs_t){.x_src = &short_x}, &out),
+             GNN_ESHAPE, "the graph has 3 senders, the tensor 2 rows");
+    ck_fails(gnn_layer_forward(layer, context, g, &(gnn_inputs_t){.x_src = &wide}, &narrow_out),
+             GNN_ESHAPE, "the output is 3 x 8, the memory given for it is 3 x 7");
+    ck_fails(gnn_layer_forward(layer, context, g, &(gnn_inputs_t){0}, &out), GNN_EINVALID,
+             "either .x_src or .x_sparse, got neither");
     gnn_layer_free(layer);
     gnn_graph_free(g);
 }
@@ -45,13 +50,19 @@ START_TEST(a_model_names_the_layer)
     gnn_graph_t *g = triangle();
     gnn_real_t x[3 * 5] = {0}, y[3 * 2];
     gnn_tensor_t in = gnn_tensor(x, 3, 5), out = gnn_tensor(y, 3, 2);
-    ck_ok(gnn_model_new(&model, context, 3, (gnn_layer_config_t[]){GNN_SAGE(.in = 5, .out = 4), GNN_SAGE(.in = 4, .out = 32), GNN_SAGE(.in = 64, .out = 2)}));
+    ck_ok(gnn_model_new(&model, context, 3,
+                        (gnn_layer_config_t[]){GNN_SAGE(.in = 5, .out = 4),
+                                               GNN_SAGE(.in = 4, .out = 32),
+                                               GNN_SAGE(.in = 64, .out = 2)}));
     ck_ok(gnn_model_prepare(model, 0, g, GNN_OFF));
-    ck_fails(gnn_model_predict(model, context, g, &in, NULL, &out), GNN_ESHAPE, "layer 2 expects 64 input features, the tensor has 32");
+    ck_fails(gnn_model_predict(model, context, g, &in, NULL, &out), GNN_ESHAPE,
+             "layer 2 expects 64 input features, the tensor has 32");
     gnn_model_free(model);
     gnn_graph_free(g);
-    ck_fails(gnn_model_new(&model, context, 2, (gnn_layer_config_t[]){GNN_SAGE(.in = 5, .out = 4), GNN_GAT(.in = 4, .out = 8, .heads = -3)}), GNN_EINVALID,
-             "layer 1: config field .heads = -3 lies outside 0..4096");
+    ck_fails(gnn_model_new(&model, context, 2,
+                           (gnn_layer_config_t[]){GNN_SAGE(.in = 5, .out = 4),
+                                                  GNN_GAT(.in = 4, .out = 8, .heads = -3)}),
+             GNN_EINVALID, "layer 1: config field .heads = -3 lies outside 0..4096");
     ck_fails(gnn_model_new(&model, context, 0, NULL), GNN_EINVALID, "a model of 0 steps");
 }
 END_TEST
@@ -65,15 +76,26 @@ START_TEST(steps_that_do_not_fit)
     gnn_tensor_t in = gnn_tensor(x, 3, 4), out = gnn_tensor(y, 3, 4);
     gnn_named_t value = {.name = "x", .dense = &in};
     gnn_model_inputs_t inputs = {graphs, 1, &value, 1};
-    ck_fails(gnn_model_from_steps(&model, context, 2, (gnn_step_t[]){{.name = "a", .layer = GNN_GCN(.in = 4)}, {.name = "a", .layer = GNN_GCN(.in = 4)}}), GNN_EINVALID,
-             "two steps of the name a");
-    ck_fails(gnn_model_from_steps(&model, context, 1, (gnn_step_t[]){{.kind = GNN_STEP_LINEAR, .name = "top", .in = 4}}), GNN_EINVALID, "step top: .in = 4 and .out = 0");
-    ck_fails(gnn_model_from_steps(&model, context, 1, (gnn_step_t[]){{.layer = GNN_GCN(.in = 4), .share = "nobody"}}), GNN_ENOTFOUND, "no earlier layer step nobody");
-    ck_ok(gnn_model_from_steps(&model, context, 1, (gnn_step_t[]){{.name = "hop", .layer = GNN_GCN(.in = 4), .input = "memory"}}));
-    ck_fails(gnn_model_forward(model, context, &inputs, &out), GNN_ENOTFOUND, "step hop reads \"memory\": no input and no earlier step");
+    ck_fails(gnn_model_from_steps(&model, context, 2,
+                                  (gnn_step_t[]){{.name = "a", .layer = GNN_GCN(.in = 4)},
+                                                 {.name = "a", .layer = GNN_GCN(.in = 4)}}),
+             GNN_EINVALID, "two steps of the name a");
+    ck_fails(gnn_model_from_steps(&model, context, 1,
+                                  (gnn_step_t[]){{.kind = GNN_STEP_LINEAR, .name = "top", .in = 4}}),
+             GNN_EINVALID, "step top: .in = 4 and .out = 0");
+    ck_fails(gnn_model_from_steps(&model, context, 1,
+                                  (gnn_step_t[]){{.layer = GNN_GCN(.in = 4), .share = "nobody"}}),
+             GNN_ENOTFOUND, "no earlier layer step nobody");
+    ck_ok(gnn_model_from_steps(
+        &model, context, 1,
+        (gnn_step_t[]){{.name = "hop", .layer = GNN_GCN(.in = 4), .input = "memory"}}));
+    ck_fails(gnn_model_forward(model, context, &inputs, &out), GNN_ENOTFOUND,
+             "step hop reads \"memory\": no input and no earlier step");
     gnn_model_free(model);
-    ck_ok(gnn_model_from_steps(&model, context, 1, (gnn_step_t[]){{.name = "hop", .layer = GNN_GCN(.in = 4), .graph = 2}}));
-    ck_fails(gnn_model_forward(model, context, &inputs, &out), GNN_EINVALID, "step hop runs on graph slot 2, but 1 graphs were given");
+    ck_ok(gnn_model_from_steps(
+        &model, context, 1, (gnn_step_t[]){{.name = "hop", .layer = GNN_GCN(.in = 4), .graph = 2}}));
+    ck_fails(gnn_model_forward(model, context, &inputs, &out), GNN_EINVALID,
+             "step hop runs on graph slot 2, but 1 graphs were given");
     gnn_model_free(model);
     gnn_graph_free(g);
 }
@@ -86,13 +108,18 @@ START_TEST(unprepared_graphs)
     gnn_real_t x[3 * 4] = {0}, y[3 * 4];
     gnn_tensor_t in = gnn_tensor(x, 3, 4), out = gnn_tensor(y, 3, 4);
     ck_ok(gnn_layer_new(&gcn, context, &GNN_GCN(.in = 4)));
-    ck_fails(gnn_layer_forward(gcn, context, g, &(gnn_inputs_t){.x_src = &in}, &out), GNN_EUNPREPARED, "self-loops");
-    ck_assert_msg(strstr(gnn_error_message(), "symmetric") && strstr(gnn_error_message(), "gnn_graph_prepare"), "%s", gnn_error_message());
+    ck_fails(gnn_layer_forward(gcn, context, g, &(gnn_inputs_t){.x_src = &in}, &out),
+             GNN_EUNPREPARED, "self-loops");
+    ck_assert_msg(strstr(gnn_error_message(), "symmetric") &&
+                      strstr(gnn_error_message(), "gnn_graph_prepare"),
+                  "%s", gnn_error_message());
     ck_ok(gnn_layer_new(&gat, context, &GNN_GAT(.in = 4)));
-    ck_fails(gnn_layer_forward(gat, context, g, &(gnn_inputs_t){.x_src = &in}, &out), GNN_EUNPREPARED, "self-loops");
+    ck_fails(gnn_layer_forward(gat, context, g, &(gnn_inputs_t){.x_src = &in}, &out),
+             GNN_EUNPREPARED, "self-loops");
     ck_ok(gnn_layer_prepare(gat, g, GNN_OFF));
     ck_ok(gnn_layer_forward(gat, context, g, &(gnn_inputs_t){.x_src = &in}, &out));
-    ck_fails(gnn_layer_forward(gcn, context, g, &(gnn_inputs_t){.x_src = &in}, &out), GNN_EUNPREPARED, "symmetric");
+    ck_fails(gnn_layer_forward(gcn, context, g, &(gnn_inputs_t){.x_src = &in}, &out),
+             GNN_EUNPREPARED, "symmetric");
     gnn_layer_free(gcn);
     gnn_layer_free(gat);
     gnn_graph_free(g);
@@ -109,7 +136,9 @@ START_TEST(training_needs_the_transpose)
     ck_ok(gnn_tape_new(&tape, context));
     ck_ok(gnn_layer_new(&layer, context, &GNN_TRANSFORMER(.in = 4, .heads = 2)));
     gnn_tape_reset(tape, 1, 1);
-    gnn_layer_record(layer, tape, g, &(gnn_layer_vars_t){GNN_NONE, gnn_tape_input(tape, &in, 0), GNN_NONE, GNN_NONE, GNN_NONE});
+    gnn_layer_record(
+        layer, tape, g,
+        &(gnn_layer_vars_t){GNN_NONE, gnn_tape_input(tape, &in, 0), GNN_NONE, GNN_NONE, GNN_NONE});
     ck_fails(gnn_tape_forward(tape), GNN_EUNPREPARED, "transpose");
     gnn_layer_free(layer);
     gnn_tape_free(tape);
@@ -120,10 +149,14 @@ END_TEST
 START_TEST(heads_that_do_not_divide)
 {
     gnn_layer_t *layer;
-    ck_fails(gnn_layer_new(&layer, context, &GNN_TRANSFORMER(.in = 64, .heads = 12)), GNN_ESHAPE, "12 heads do not divide 64 output features");
-    ck_fails(gnn_layer_new(&layer, context, &GNN_TRANSFORMER(.in = 64, .heads = 8, .kv_heads = 3)), GNN_ESHAPE, "8 heads cannot share 3 key/value heads");
-    ck_fails(gnn_layer_new(&layer, context, &GNN_GCN(.in = 64, .heads = 2)), GNN_EINVALID, ".heads = 2 needs an attention aggregator; sum has no heads");
-    ck_fails(gnn_layer_new(&layer, context, &GNN_GAT(.in = 64, .heads = 4, .kv_heads = 2)), GNN_EUNSUPPORTED, "one key per head");
+    ck_fails(gnn_layer_new(&layer, context, &GNN_TRANSFORMER(.in = 64, .heads = 12)), GNN_ESHAPE,
+             "12 heads do not divide 64 output features");
+    ck_fails(gnn_layer_new(&layer, context, &GNN_TRANSFORMER(.in = 64, .heads = 8, .kv_heads = 3)),
+             GNN_ESHAPE, "8 heads cannot share 3 key/value heads");
+    ck_fails(gnn_layer_new(&layer, context, &GNN_GCN(.in = 64, .heads = 2)), GNN_EINVALID,
+             ".heads = 2 needs an attention aggregator; sum has no heads");
+    ck_fails(gnn_layer_new(&layer, context, &GNN_GAT(.in = 64, .heads = 4, .kv_heads = 2)),
+             GNN_EUNSUPPORTED, "one key per head");
 }
 END_TEST
 
@@ -137,25 +170,36 @@ START_TEST(unknown_options)
     ck_assert_ptr_null(gnn_topology_find("circle"));
     ck_assert_int_eq(gnn_preset_find("resnet"), GNN_PRESET_NONE);
     ck_fails(gnn_topology_find("window")->build(&g, 1, &n, "widht=3"), GNN_EINVALID, "widht");
-    ck_fails(gnn_layer_new(&layer, context, &GNN_GCN(.in = 4, .activation = (gnn_activation_t)77)), GNN_EINVALID, ".activation = 77");
-    ck_fails(gnn_layer_new(&layer, context, &GNN_GCN(.in = 4, .dropout = 1)), GNN_EINVALID, ".dropout = 1 lies outside [0, 1)");
-    ck_fails(gnn_layer_new(&layer, context, &GNN_GCN(.in = 4, .dropout_in = (gnn_real_t)NAN)), GNN_EINVALID, ".dropout_in");
+    ck_fails(gnn_layer_new(&layer, context, &GNN_GCN(.in = 4, .activation = (gnn_activation_t)77)),
+             GNN_EINVALID, ".activation = 77");
+    ck_fails(gnn_layer_new(&layer, context, &GNN_GCN(.in = 4, .dropout = 1)), GNN_EINVALID,
+             ".dropout = 1 lies outside [0, 1)");
+    ck_fails(gnn_layer_new(&layer, context, &GNN_GCN(.in = 4, .dropout_in = (gnn_real_t)NAN)),
+             GNN_EINVALID, ".dropout_in");
     ck_fails(gnn_layer_new(&layer, context, &GNN_GCN(.out = 4)), GNN_EINVALID, ".in = 0");
-    ck_fails(gnn_layer_new(&layer, context, &GNN_GCN(.in = 4, .edge_dim = 2)), GNN_EUNSUPPORTED, ".edge_dim = 2");
-    ck_fails(gnn_layer_new(&layer, context, &GNN_GCN(.in = 4, .out = 8, .residual = GNN_ON)), GNN_ESHAPE, "a residual adds x_i (4 features) to 8");
-    ck_fails(gnn_layer_new(&layer, context, &GNN_GATED_GRAPH(.in = 4, .out = 8)), GNN_ESHAPE, "update gru keeps its state's width");
+    ck_fails(gnn_layer_new(&layer, context, &GNN_GCN(.in = 4, .edge_dim = 2)), GNN_EUNSUPPORTED,
+             ".edge_dim = 2");
+    ck_fails(gnn_layer_new(&layer, context, &GNN_GCN(.in = 4, .out = 8, .residual = GNN_ON)),
+             GNN_ESHAPE, "a residual adds x_i (4 features) to 8");
+    ck_fails(gnn_layer_new(&layer, context, &GNN_GATED_GRAPH(.in = 4, .out = 8)), GNN_ESHAPE,
+             "update gru keeps its state's width");
 }
 END_TEST
 
 START_TEST(graphs_that_are_none)
 {
     gnn_graph_t *g;
-    ck_fails(gnn_graph_from_csr(&g, 3, 3, (int64_t[]){0, 2, 1, 3}, (int32_t[]){0, 1, 2}), GNN_ETOPOLOGY, "indptr[2] = 1");
-    ck_fails(gnn_graph_from_csr(&g, 2, 2, (int64_t[]){1, 1, 2}, (int32_t[]){0, 1}), GNN_ETOPOLOGY, "indptr[0] = 1");
-    ck_fails(gnn_graph_from_csr(&g, 2, 2, (int64_t[]){0, 1, 2}, (int32_t[]){0, 2}), GNN_ETOPOLOGY, "indices[1] = 2");
-    ck_fails(gnn_graph_from_csr(&g, 2, 2, (int64_t[]){0, 1, 2}, (int32_t[]){-1, 1}), GNN_ETOPOLOGY, "indices[0] = -1");
+    ck_fails(gnn_graph_from_csr(&g, 3, 3, (int64_t[]){0, 2, 1, 3}, (int32_t[]){0, 1, 2}),
+             GNN_ETOPOLOGY, "indptr[2] = 1");
+    ck_fails(gnn_graph_from_csr(&g, 2, 2, (int64_t[]){1, 1, 2}, (int32_t[]){0, 1}), GNN_ETOPOLOGY,
+             "indptr[0] = 1");
+    ck_fails(gnn_graph_from_csr(&g, 2, 2, (int64_t[]){0, 1, 2}, (int32_t[]){0, 2}), GNN_ETOPOLOGY,
+             "indices[1] = 2");
+    ck_fails(gnn_graph_from_csr(&g, 2, 2, (int64_t[]){0, 1, 2}, (int32_t[]){-1, 1}), GNN_ETOPOLOGY,
+             "indices[0] = -1");
     ck_fails(gnn_graph_from_edges(&g, 2, 2, 1, (int64_t[]){5}, (int64_t[]){0}), GNN_ETOPOLOGY, "5");
-    ck_fails(gnn_graph_from_spans(&g, 2, 2, NULL, NULL, (int32_t[]){1, 0}, (int32_t[]){2, 2}), GNN_ETOPOLOGY, "lo");
+    ck_fails(gnn_graph_from_spans(&g, 2, 2, NULL, NULL, (int32_t[]){1, 0}, (int32_t[]){2, 2}),
+             GNN_ETOPOLOGY, "lo");
     ck_fails(gnn_graph_complete(&g, 1, (int64_t[]){-2}), GNN_EINVALID, "-2");
 }
 END_TEST
@@ -169,7 +213,9 @@ START_TEST(edge_inputs_on_spans)
     gnn_tensor_t in = gnn_tensor(x, 3, 4), out = gnn_tensor(y, 3, 4), weight = gnn_tensor(w, 9, 1);
     ck_ok(gnn_graph_complete(&g, 1, &n));
     ck_ok(gnn_layer_new(&layer, context, &GNN_TRANSFORMER_CONV(.in = 4)));
-    ck_fails(gnn_layer_forward(layer, context, g, &(gnn_inputs_t){.x_src = &in, .edge_weight = &weight}, &out), GNN_EUNSUPPORTED, "part 0");
+    ck_fails(gnn_layer_forward(layer, context, g,
+                               &(gnn_inputs_t){.x_src = &in, .edge_weight = &weight}, &out),
+             GNN_EUNSUPPORTED, "part 0");
     gnn_layer_free(layer);
     gnn_graph_free(g);
 }
@@ -183,7 +229,8 @@ START_TEST(features_that_are_not_numbers)
     const int32_t indices[] = {0, 2};
     gnn_sparse_t s = {2, 3, indptr, indices, x + 3};
     ck_fails(gnn_tensor_check_finite(&t, "features"), GNN_ENUMERIC, "features");
-    ck_assert_msg(strstr(gnn_error_message(), "row 1") && strstr(gnn_error_message(), "column 1"), "%s", gnn_error_message());
+    ck_assert_msg(strstr(gnn_error_message(), "row 1") && strstr(gnn_error_message(), "column 1"),
+                  "%s", gnn_error_message());
     ck_fails(gnn_sparse_validate(&s, "bag of words"), GNN_ENUMERIC, "bag of words");
 }
 END_TEST
@@ -195,7 +242,8 @@ START_TEST(attention_is_asked_of_layers_that_attend)
     gnn_real_t x[12] = {0}, w[3];
     gnn_tensor_t in = gnn_tensor(x, 3, 4), out = gnn_tensor(w, 3, 1);
     ck_ok(gnn_layer_new(&layer, context, &GNN_SAGE(.in = 4)));
-    ck_fails(gnn_layer_attention(layer, context, g, &(gnn_inputs_t){.x_src = &in}, &out, NULL), GNN_EUNSUPPORTED, "mean does not attend");
+    ck_fails(gnn_layer_attention(layer, context, g, &(gnn_inputs_t){.x_src = &in}, &out, NULL),
+             GNN_EUNSUPPORTED, "mean does not attend");
     gnn_layer_free(layer);
     gnn_graph_free(g);
 }

@@ -27,18 +27,21 @@ static void tear_down(fixture_t *f)
 static gnn_var_t record(fixture_t *f, const gnn_tensor_t *x, gnn_var_t *input, bool keep_all)
 {
     gnn_tape_t *t = f->tape;
-    gnn_var_t w = gnn_tape_parameter(t, f->parameters, 0), b = gnn_tape_parameter(t, f->parameters, 1), all[12];
+    gnn_var_t w = gnn_tape_parameter(t, f->parameters, 0),
+              b = gnn_tape_parameter(t, f->parameters, 1), all[12];
     int n = 0;
     *input = gnn_tape_input(t, x, 1);
-    gnn_var_t y = all[n++] = gnn_tape_linear(t, *input, w, b);                                      /* 7 x 6 */
-    gnn_var_t left = gnn_tape_view(t, y, 0, 7, 0, 2), right = gnn_tape_view(t, y, 0, 7, 2, 4);      /* tile y */
-    gnn_var_t a = all[n++] = gnn_tape_activation(t, left, GNN_TANH, 0), c = all[n++] = gnn_tape_activation(t, right, GNN_SIGMOID, 0);
-    gnn_var_t z = all[n++] = gnn_tape_concat(t, (gnn_var_t[]){c, a}, 2);                            /* 7 x 6 */
-    gnn_var_t part = gnn_tape_view(t, z, 1, 5, 1, 3);                                               /* does not cover z */
+    gnn_var_t y = all[n++] = gnn_tape_linear(t, *input, w, b); /* 7 x 6 */
+    gnn_var_t left = gnn_tape_view(t, y, 0, 7, 0, 2),
+              right = gnn_tape_view(t, y, 0, 7, 2, 4); /* tile y */
+    gnn_var_t a = all[n++] = gnn_tape_activation(t, left, GNN_TANH, 0),
+              c = all[n++] = gnn_tape_activation(t, right, GNN_SIGMOID, 0);
+    gnn_var_t z = all[n++] = gnn_tape_concat(t, (gnn_var_t[]){c, a}, 2); /* 7 x 6 */
+    gnn_var_t part = gnn_tape_view(t, z, 1, 5, 1, 3);                    /* does not cover z */
     gnn_var_t more = all[n++] = gnn_tape_activation(t, part, GNN_ELU, 0);
-    gnn_var_t again = all[n++] = gnn_tape_linear(t, z, w, b);                                       /* the same weights twice */
+    gnn_var_t again = all[n++] = gnn_tape_linear(t, z, w, b); /* the same weights twice */
     gnn_var_t top = gnn_tape_view(t, again, 0, 5, 0, 3);
-    all[n++] = gnn_tape_activation(t, z, GNN_RELU, 0);                                              /* nobody reads it */
+    all[n++] = gnn_tape_activation(t, z, GNN_RELU, 0); /* nobody reads it */
     gnn_var_t sum = all[n++] = gnn_tape_add(t, top, more, (gnn_real_t)0.5);
     for (int k = 0; keep_all && k < n; k++)
         gnn_tape_keep(t, all[k]);
@@ -67,7 +70,8 @@ static double loss_at(fixture_t *f, const gnn_tensor_t *x, const gnn_real_t *wei
     return loss;
 }
 
-static void check_slopes(fixture_t *f, const gnn_tensor_t *x, const gnn_real_t *weights, gnn_real_t *at, const gnn_real_t *gradient, int64_t n)
+static void check_slopes(fixture_t *f, const gnn_tensor_t *x, const gnn_real_t *weights,
+                         gnn_real_t *at, const gnn_real_t *gradient, int64_t n)
 {
     const double eps = GNN_DOUBLE ? 1e-6 : 1e-2, tolerance = GNN_DOUBLE ? 1e-7 : 5e-3;
     for (int64_t k = 0; k < n; k++) {
@@ -154,11 +158,13 @@ START_TEST(the_first_error_sticks)
     declare(&f);
     gnn_tape_reset(f.tape, 0, 0);
     gnn_tape_set_place(f.tape, 1, "layer 2");
-    gnn_var_t bad = gnn_tape_linear(f.tape, gnn_tape_input(f.tape, &narrow, 0), gnn_tape_parameter(f.tape, f.parameters, 0), GNN_NONE);
+    gnn_var_t bad = gnn_tape_linear(f.tape, gnn_tape_input(f.tape, &narrow, 0),
+                                    gnn_tape_parameter(f.tape, f.parameters, 0), GNN_NONE);
     ck_assert_int_eq(bad, GNN_NONE);
     gnn_tape_add(f.tape, bad, gnn_tape_input(f.tape, &x, 0), 1);
     gnn__set_message("something else");
-    ck_fails(gnn_tape_forward(f.tape), GNN_ESHAPE, "layer 2: linear expects 6 input features, the tensor has 5");
+    ck_fails(gnn_tape_forward(f.tape), GNN_ESHAPE,
+             "layer 2: linear expects 6 input features, the tensor has 5");
     gnn_tape_reset(f.tape, 0, 0);
     ck_ok(gnn_tape_status(f.tape));
     gnn_var_t v = gnn_tape_input(f.tape, &x, 0);
@@ -167,7 +173,8 @@ START_TEST(the_first_error_sticks)
     gnn_tape_reset(f.tape, 1, 0);
     v = gnn_tape_activation(f.tape, gnn_tape_input(f.tape, &x, 0), GNN_RELU, 0);
     ck_ok(gnn_tape_forward(f.tape));
-    ck_fails(gnn_tape_backward(f.tape, v, NULL), GNN_EINVALID, "depends on a parameter or a wanted input");
+    ck_fails(gnn_tape_backward(f.tape, v, NULL), GNN_EINVALID,
+             "depends on a parameter or a wanted input");
     gnn_tape_reset(f.tape, 1, 0);
     gnn_tape_dropout(f.tape, gnn_tape_input(f.tape, &x, 0), 1);
     ck_fails(gnn_tape_status(f.tape), GNN_EINVALID, "[0, 1), got 1");
@@ -202,12 +209,15 @@ START_TEST(two_products_of_one_dropped_sparse_input_see_one_mask)
     gnn_sparse_t s = {40, 6, indptr, indices, NULL};
     declare(&f);
     gnn_tape_reset(f.tape, 0, 1);
-    gnn_var_t x = gnn_tape_dropout(f.tape, gnn_tape_sparse(f.tape, &s), (gnn_real_t)0.5), w = gnn_tape_parameter(f.tape, f.parameters, 0);
-    gnn_var_t a = gnn_tape_linear(f.tape, x, w, GNN_NONE), b = gnn_tape_linear(f.tape, x, w, GNN_NONE);
+    gnn_var_t x = gnn_tape_dropout(f.tape, gnn_tape_sparse(f.tape, &s), (gnn_real_t)0.5),
+              w = gnn_tape_parameter(f.tape, f.parameters, 0);
+    gnn_var_t a = gnn_tape_linear(f.tape, x, w, GNN_NONE),
+              b = gnn_tape_linear(f.tape, x, w, GNN_NONE);
     gnn_tape_keep(f.tape, a);
     gnn_tape_keep(f.tape, b);
     ck_ok(gnn_tape_forward(f.tape));
-    ck_assert_mem_eq(gnn_tape_value(f.tape, a).data, gnn_tape_value(f.tape, b).data, sizeof(gnn_real_t) * 40 * 6);
+    ck_assert_mem_eq(gnn_tape_value(f.tape, a).data, gnn_tape_value(f.tape, b).data,
+                     sizeof(gnn_real_t) * 40 * 6);
     gnn_real_t first[6];
     memcpy(first, gnn_tape_value(f.tape, a).data, sizeof first);
     gnn_tape_set_step(f.tape, 1);

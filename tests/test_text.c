@@ -319,9 +319,7 @@ END_TEST
 /* Everything from file to packs, the n-th allocation failing: no leak (the sanitizer looks), nothing half built, and success in the end. */
 START_TEST(every_allocation_may_fail)
 {
-    const char *path = write_text("c.tsv", WORDS);
-    char words[300];
-    snprintf(words, sizeof words, "%s", in_folder("words"));
+    char *words = strdup(in_folder("words")), *path = strdup(write_text("c.tsv", WORDS)); /* in_folder's storage is static */
     int n = 1, rc;
     do {
         gnn_corpus_t *c = NULL, *copy = NULL;
@@ -345,6 +343,8 @@ START_TEST(every_allocation_may_fail)
         gnn_corpus_free(copy);
         gnn_corpus_free(c);
     } while (rc != GNN_OK && n++ < 500);
+    free(words);
+    free(path);
     ck_assert_int_eq(rc, GNN_OK);
     ck_assert_int_ge(n, 30);
 }

@@ -75,8 +75,7 @@ int gnn_graph_famous(gnn_graph_t **graph, const char *name)
     if (graph)
         *graph = NULL;
     if (!graph || !name)
-        return gnn__error(GNN_EINVALID, "the %s is NULL",
-                          graph ? "name" : "place for the new graph");
+        return gnn__error(GNN_EINVALID, "the %s is NULL", graph ? "name" : "place for the new graph");
     gnn__igraph_enter(&call);
     int rc = igraph_famous(&igraph, name);
     if (rc == IGRAPH_SUCCESS) {

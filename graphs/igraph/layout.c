@@ -11,8 +11,7 @@ static void start_positions(igraph_matrix_t *at, int64_t n, uint64_t seed)
     for (int64_t i = 0; i < n; i++)
         for (int64_t c = 0; c < 2; c++)
             MATRIX(*at, i, c) =
-                side *
-                (gnn__uniform(seed, gnn__hash_string("layout"), (uint64_t)(2 * i + c)) - 0.5);
+                side * (gnn__uniform(seed, gnn__hash_string("layout"), (uint64_t)(2 * i + c)) - 0.5);
 }
 
 /* igraph draws from its default generator to tell nodes at one place apart: it gets a seeded one
@@ -28,8 +27,7 @@ static int run_seeded(const igraph_t *igraph, igraph_matrix_t *at, uint64_t seed
     *igraph_rng_default() = mine;
     if (rc == IGRAPH_SUCCESS)
         rc = igraph_layout_fruchterman_reingold(igraph, at, true, STEPS, sqrt(n) / 10,
-                                                IGRAPH_LAYOUT_AUTOGRID, NULL, NULL, NULL, NULL,
-                                                NULL);
+                                                IGRAPH_LAYOUT_AUTOGRID, NULL, NULL, NULL, NULL, NULL);
     mine = *igraph_rng_default();
     *igraph_rng_default() = before;
     igraph_rng_destroy(&mine);

@@ -20,7 +20,12 @@ typedef enum { GNN_FLAG_DEFAULT = 0, GNN_ON = 1, GNN_OFF = 2 } gnn_flag_t;
 #define GNN_ZERO ((gnn_real_t)1e-37f)
 
 /** Dense products, as PyTorch names them: exact fp32 (the default), split bf16 (three products), bf16. */
-typedef enum { GNN_PRECISION_DEFAULT = 0, GNN_PRECISION_HIGHEST, GNN_PRECISION_HIGH, GNN_PRECISION_MEDIUM } gnn_precision_t;
+typedef enum {
+    GNN_PRECISION_DEFAULT = 0,
+    GNN_PRECISION_HIGHEST,
+    GNN_PRECISION_HIGH,
+    GNN_PRECISION_MEDIUM
+} gnn_precision_t;
 
 /** Where memory comes from. `allocate` returns memory aligned to `alignment` (a power of two) or NULL. Both may be called from the
  *  context's own thread only. */
@@ -31,11 +36,11 @@ typedef struct gnn_allocator {
 } gnn_allocator_t;
 
 typedef struct gnn_context_config {
-    int threads;                /**< 0: as many as the process may use (OMP_NUM_THREADS is honoured) */
-    gnn_flag_t deterministic;   /**< GNN_ON: the same bits with any number of threads, dense products included (default off) */
-    gnn_precision_t precision;  /**< a level that the processor cannot speed up runs at `highest` */
-    uint64_t seed;              /**< of initial weights and dropout; 0 is a seed like any other */
-    gnn_allocator_t allocator;  /**< zero: the C library's */
+    int threads; /**< 0: as many as the process may use (OMP_NUM_THREADS is honoured) */
+    gnn_flag_t deterministic; /**< GNN_ON: the same bits with any number of threads, dense products included (default off) */
+    gnn_precision_t precision; /**< a level that the processor cannot speed up runs at `highest` */
+    uint64_t seed;             /**< of initial weights and dropout; 0 is a seed like any other */
+    gnn_allocator_t allocator; /**< zero: the C library's */
 } gnn_context_config_t;
 
 /** @param[in] config NULL: all defaults. Errors: GNN_EINVALID (threads < 0 or > 1024), GNN_EMEMORY. */

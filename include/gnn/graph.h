@@ -26,16 +26,19 @@ typedef struct gnn_graph gnn_graph_t;
  * Parallel edges are legal. Errors: GNN_ETOPOLOGY (indptr not monotone or not starting at 0, index out of range: the message names
  * the place), GNN_EINVALID (negative sizes), GNN_EMEMORY. O(n + m).
  */
-GNN_API int gnn_graph_from_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, const int64_t *indptr, const int32_t *indices);
+GNN_API int gnn_graph_from_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src,
+                               const int64_t *indptr, const int32_t *indices);
 
 /** From edge arrays: message k goes from src[k] to dst[k]; k is the user's edge number. Same errors as above. O(n + m). */
-GNN_API int gnn_graph_from_edges(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, int64_t m, const int64_t *src, const int64_t *dst);
+GNN_API int gnn_graph_from_edges(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, int64_t m,
+                                 const int64_t *src, const int64_t *dst);
 
 /**
  * From spans: receiver dst_order[r] (r if NULL) hears senders src_order[lo[r]] .. src_order[hi[r] - 1] (identity if NULL).
  * lo <= hi, and neither may decrease from one r to the next; an empty run is legal wherever that holds. GNN_ETOPOLOGY otherwise.
  */
-GNN_API int gnn_graph_from_spans(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, const int32_t *dst_order, const int32_t *src_order,
+GNN_API int gnn_graph_from_spans(gnn_graph_t **graph, int64_t n_dst, int64_t n_src,
+                                 const int32_t *dst_order, const int32_t *src_order,
                                  const int32_t *lo, const int32_t *hi);
 
 /* ---- constructors: topologies over lists of segments (a batch of sentences is one graph; rows are packed one after another) ---- */
@@ -45,12 +48,15 @@ GNN_API int gnn_graph_complete(gnn_graph_t **graph, int64_t segments, const int6
 /** Position p hears positions 0..p of its segment. */
 GNN_API int gnn_graph_causal(gnn_graph_t **graph, int64_t segments, const int64_t *lengths);
 /** Position p hears p + k*dilation for k in -width..width (-width..0 if causal) inside its segment. width >= 0, dilation >= 1. */
-GNN_API int gnn_graph_window(gnn_graph_t **graph, int64_t segments, const int64_t *lengths, int64_t width, int64_t dilation, gnn_flag_t causal);
+GNN_API int gnn_graph_window(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
+                             int64_t width, int64_t dilation, gnn_flag_t causal);
 /** Every receiver of segment s (dst_lengths[s] of them) hears every sender of segment s (src_lengths[s]): cross-attention, readouts. */
-GNN_API int gnn_graph_bipartite(gnn_graph_t **graph, int64_t segments, const int64_t *dst_lengths, const int64_t *src_lengths);
+GNN_API int gnn_graph_bipartite(gnn_graph_t **graph, int64_t segments, const int64_t *dst_lengths,
+                                const int64_t *src_lengths);
 /** Longformer's pattern: a window, and `globals` (m node numbers, distinct) that hear and are heard by their whole segment. Three
  *  parts that do not overlap. Paper: Beltagy et al. 2020. */
-GNN_API int gnn_graph_window_global(gnn_graph_t **graph, int64_t segments, const int64_t *lengths, int64_t width, int64_t m, const int64_t *globals);
+GNN_API int gnn_graph_window_global(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
+                                    int64_t width, int64_t m, const int64_t *globals);
 
 /* ---- joining ---- */
 
@@ -66,7 +72,12 @@ GNN_API void gnn_graph_free(gnn_graph_t *graph);
 /* ---- views ---- */
 
 /** How messages are scaled by degrees: not, by D^-1/2 (A) D^-1/2 with in-degrees (GCN), or by D^-1 (rows add up to 1). */
-typedef enum { GNN_GRAPH_NORM_DEFAULT = 0, GNN_GRAPH_NORM_NONE, GNN_GRAPH_NORM_SYMMETRIC, GNN_GRAPH_NORM_ROW } gnn_graph_norm_t;
+typedef enum {
+    GNN_GRAPH_NORM_DEFAULT = 0,
+    GNN_GRAPH_NORM_NONE,
+    GNN_GRAPH_NORM_SYMMETRIC,
+    GNN_GRAPH_NORM_ROW
+} gnn_graph_norm_t;
 
 typedef struct gnn_view {
     gnn_flag_t self_loops; /**< ON: i -> i is added where it is missing (weight 1, features and bias 0); needs n_dst == n_src */
@@ -97,7 +108,8 @@ GNN_API const int64_t *gnn_graph_dst_segments(const gnn_graph_t *graph);
 GNN_API const int64_t *gnn_graph_src_segments(const gnn_graph_t *graph);
 
 /** Start position of a segment's receivers and senders (0 by default): distances are sender's position minus receiver's. */
-GNN_API int gnn_graph_set_start(gnn_graph_t *graph, int64_t segment, int64_t dst_start, int64_t src_start);
+GNN_API int gnn_graph_set_start(gnn_graph_t *graph, int64_t segment, int64_t dst_start,
+                                int64_t src_start);
 
 /** Writes all pairs as edge arrays (m = gnn_graph_n_pairs each, caller's), part after part, receiver after receiver.
  *  edge[k] is the user's edge number, or -1 for a pair of a span. Any of the three may be NULL. */
@@ -126,7 +138,8 @@ GNN_API const gnn_topology_t *gnn_topology_find(const char *name);
  *  released with gnn_free) maps the graph's edge numbers to igraph's edge ids. */
 GNN_API int gnn_graph_from_igraph(gnn_graph_t **graph, const void *igraph, int64_t **igraph_edge);
 /** A numeric edge attribute of igraph as one number per edge of `graph` (caller's, gnn_graph_n_edges), by the map from above. */
-GNN_API int gnn_igraph_edge_attribute(const void *igraph, const char *name, const int64_t *igraph_edge, int64_t m, gnn_real_t *values);
+GNN_API int gnn_igraph_edge_attribute(const void *igraph, const char *name,
+                                      const int64_t *igraph_edge, int64_t m, gnn_real_t *values);
 /** Into an uninitialised igraph_t: directed sender -> receiver, edge k = pair k of gnn_graph_pairs; n_dst == n_src needed. If `weight` is not
  *  NULL it becomes the numeric edge attribute "weight" (needs igraph's C attribute handler). Destroy with igraph_destroy. */
 GNN_API int gnn_graph_to_igraph(const gnn_graph_t *graph, const gnn_real_t *weight, void *igraph);

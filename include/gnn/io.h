@@ -13,8 +13,21 @@ extern "C" {
 
 /* ---- arrays by name: .npz (and .npy inside) ---- */
 
-typedef enum { GNN_DTYPE_BOOL, GNN_DTYPE_INT8, GNN_DTYPE_UINT8, GNN_DTYPE_INT16, GNN_DTYPE_INT32, GNN_DTYPE_INT64, GNN_DTYPE_FLOAT32, GNN_DTYPE_FLOAT64,
-               GNN_DTYPE_FLOAT16, GNN_DTYPE_UINT16, GNN_DTYPE_UINT32, GNN_DTYPE_UINT64, GNN_DTYPE_BFLOAT16 } gnn_dtype_t;
+typedef enum {
+    GNN_DTYPE_BOOL,
+    GNN_DTYPE_INT8,
+    GNN_DTYPE_UINT8,
+    GNN_DTYPE_INT16,
+    GNN_DTYPE_INT32,
+    GNN_DTYPE_INT64,
+    GNN_DTYPE_FLOAT32,
+    GNN_DTYPE_FLOAT64,
+    GNN_DTYPE_FLOAT16,
+    GNN_DTYPE_UINT16,
+    GNN_DTYPE_UINT32,
+    GNN_DTYPE_UINT64,
+    GNN_DTYPE_BFLOAT16
+} gnn_dtype_t;
 
 /** An array of any rank, C order, contiguous. Owned by its gnn_arrays_t. */
 typedef struct gnn_array {
@@ -22,7 +35,7 @@ typedef struct gnn_array {
     gnn_dtype_t dtype;
     int ndim;
     int64_t shape[8];
-    int64_t count;     /**< product of the shape */
+    int64_t count; /**< product of the shape */
     const void *data;
 } gnn_array_t;
 
@@ -30,9 +43,9 @@ typedef struct gnn_arrays gnn_arrays_t;
 
 /** Limits on what a reader accepts; 0: the default in brackets. */
 typedef struct gnn_limits {
-    uint64_t max_bytes;   /**< unpacked, all arrays together [8 GiB] */
-    int64_t max_entries;  /**< [4096] */
-    uint64_t max_ratio;   /**< unpacked over packed size of one entry [1100, what deflate can reach] */
+    uint64_t max_bytes;  /**< unpacked, all arrays together [8 GiB] */
+    int64_t max_entries; /**< [4096] */
+    uint64_t max_ratio; /**< unpacked over packed size of one entry [1100, what deflate can reach] */
 } gnn_limits_t;
 
 /** Reads every plain array of a .npz; object arrays are left out and never unpickled. GNN_EIO, GNN_EFORMAT, GNN_EMEMORY. */
@@ -42,7 +55,8 @@ GNN_API int gnn_npz_write(const char *path, int64_t count, const gnn_array_t *ar
 /** safetensors (its own rules, all checked): arrays and the metadata strings. */
 GNN_API int gnn_safetensors_read(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits);
 /** Metadata: `count` pairs key, value. */
-GNN_API int gnn_safetensors_write(const char *path, int64_t n_arrays, const gnn_array_t *arrays, int64_t n_metadata, const char *const (*metadata)[2]);
+GNN_API int gnn_safetensors_write(const char *path, int64_t n_arrays, const gnn_array_t *arrays,
+                                  int64_t n_metadata, const char *const (*metadata)[2]);
 GNN_API void gnn_arrays_free(gnn_arrays_t *arrays);
 GNN_API int64_t gnn_arrays_count(const gnn_arrays_t *arrays);
 GNN_API const gnn_array_t *gnn_arrays_at(const gnn_arrays_t *arrays, int64_t index);
@@ -63,16 +77,16 @@ GNN_API void gnn_array_reals(const gnn_array_t *array, gnn_real_t *out);
 
 /** A node classification data set. Read-only for the caller; everything is owned by it. */
 typedef struct gnn_data {
-    gnn_graph_t *graph;       /**< messages both ways of each stored edge, no self-loops, no duplicates */
+    gnn_graph_t *graph; /**< messages both ways of each stored edge, no self-loops, no duplicates */
     int64_t n, features, classes;
-    gnn_tensor_t x;           /**< dense features; data NULL if they are sparse */
-    gnn_sparse_t sparse;      /**< sparse features; indptr NULL if they are dense */
-    int32_t *labels;          /**< (n) */
+    gnn_tensor_t x;      /**< dense features; data NULL if they are sparse */
+    gnn_sparse_t sparse; /**< sparse features; indptr NULL if they are dense */
+    int32_t *labels;     /**< (n) */
     int64_t n_splits;
-    uint8_t **masks[3];       /**< masks[GNN_TRAIN][split][node] */
-    char *name;               /**< of the file, without folder and ending */
-    char **class_names;       /**< (classes) UTF-8; NULL if the classes are numbers only */
-    int64_t skipped;          /**< links that were left out because they name a node that the set does not hold (LINQS' sets have some) */
+    uint8_t **masks[3]; /**< masks[GNN_TRAIN][split][node] */
+    char *name;         /**< of the file, without folder and ending */
+    char **class_names; /**< (classes) UTF-8; NULL if the classes are numbers only */
+    int64_t skipped; /**< links that were left out because they name a node that the set does not hold (LINQS' sets have some) */
 } gnn_data_t;
 
 /**
@@ -119,7 +133,8 @@ GNN_API void gnn_data_describe(const gnn_data_t *data, char *text, size_t size);
  *
  * The file appears complete or not at all. Cost: O(n + m) time and memory. Threads: takes igraph's lock.
  */
-GNN_API int gnn_graph_write_graphml(const gnn_graph_t *graph, const char *const *names, const gnn_real_t *weight, const char *path);
+GNN_API int gnn_graph_write_graphml(const gnn_graph_t *graph, const char *const *names,
+                                    const gnn_real_t *weight, const char *path);
 
 /* ---- weights ---- */
 
@@ -131,7 +146,7 @@ GNN_API int gnn_model_load(gnn_model_t **model, gnn_context_t *context, const ch
 typedef enum {
     GNN_NAMES_OWN = 0,
     GNN_NAMES_PYG,
-    GNN_NAMES_PYTORCH,              /**< MultiheadAttention, TransformerEncoderLayer, the self-attention of TransformerDecoderLayer: told by the config */
+    GNN_NAMES_PYTORCH, /**< MultiheadAttention, TransformerEncoderLayer, the self-attention of TransformerDecoderLayer: told by the config */
     GNN_NAMES_GAT_REFERENCE,
     GNN_NAMES_PYTORCH_DECODER_CROSS /**< the other half of TransformerDecoderLayer; in a model, steps that name their receivers are taken for it */
 } gnn_names_t;
@@ -142,16 +157,19 @@ typedef enum {
  * anything is copied. GNN_ENOTFOUND: a field has no array; GNN_EFORMAT: an array under the prefix belongs to no field, or is not floating;
  * GNN_ESHAPE with both shapes; GNN_ENUMERIC: a number is not finite, with its place; GNN_EUNSUPPORTED: there is no such module there.
  */
-GNN_API int gnn_layer_import(gnn_layer_t *layer, gnn_names_t names, const char *prefix, const gnn_arrays_t *arrays);
+GNN_API int gnn_layer_import(gnn_layer_t *layer, gnn_names_t names, const char *prefix,
+                             const gnn_arrays_t *arrays);
 /** The reverse: for array `name` (without prefix) in shape and layout of the other library, writes a layer's values (gradients 0) or
  *  gradients (1) into `out`, `count` reals. GNN_ENOTFOUND if the name does not belong to this layer; GNN_ESHAPE if `count` is another. */
-GNN_API int gnn_layer_export(const gnn_layer_t *layer, gnn_names_t names, const char *name, int gradients, gnn_real_t *out, int64_t count);
+GNN_API int gnn_layer_export(const gnn_layer_t *layer, gnn_names_t names, const char *name,
+                             int gradients, gnn_real_t *out, int64_t count);
 /** All steps of a model that have parameters: `prefix` is completed for each, %lld by its number among them ("%lld." for PyG's Sequential), %s
  *  by its name up to a colon, so that two steps may share a module ("decoder.0", "decoder.0:cross"). Steps with the same prefix share arrays. */
-GNN_API int gnn_model_import(gnn_model_t *model, gnn_names_t names, const char *prefix, const gnn_arrays_t *arrays);
+GNN_API int gnn_model_import(gnn_model_t *model, gnn_names_t names, const char *prefix,
+                             const gnn_arrays_t *arrays);
 /** The reverse, as gnn_layer_export; `name` is the whole name, prefix included. */
-GNN_API int gnn_model_export(const gnn_model_t *model, gnn_names_t names, const char *prefix, const char *name, int gradients, gnn_real_t *out,
-                             int64_t count);
+GNN_API int gnn_model_export(const gnn_model_t *model, gnn_names_t names, const char *prefix,
+                             const char *name, int gradients, gnn_real_t *out, int64_t count);
 
 #ifdef __cplusplus
 }

@@ -26,15 +26,15 @@ typedef enum {
 /** One step. Names refer to the model's inputs ("x", ...) or to outputs of earlier steps. Strings are copied. */
 typedef struct gnn_step {
     gnn_step_kind_t kind;
-    const char *name;          /**< of its parameters and its output; NULL: its number, "0", "1", ... */
-    gnn_layer_config_t layer;  /**< for GNN_STEP_LAYER */
-    int graph;                 /**< graph slot that the layer runs on */
-    const char *input;         /**< senders' features, or the op's input; NULL: the previous step's output, "x" for the first */
-    const char *receivers;     /**< receivers' features; NULL: the first n_dst senders */
-    const char *second, *third;/**< more inputs of add and concat */
+    const char *name; /**< of its parameters and its output; NULL: its number, "0", "1", ... */
+    gnn_layer_config_t layer; /**< for GNN_STEP_LAYER */
+    int graph;                /**< graph slot that the layer runs on */
+    const char *input; /**< senders' features, or the op's input; NULL: the previous step's output, "x" for the first */
+    const char *receivers;      /**< receivers' features; NULL: the first n_dst senders */
+    const char *second, *third; /**< more inputs of add and concat */
     const char *edge_features, *edge_weight, *edge_bias;
-    const char *share;         /**< this step's parameters whose field begins with `share_fields` are those of the step of this name */
-    const char *share_fields;  /**< NULL: all of them */
+    const char *share; /**< this step's parameters whose field begins with `share_fields` are those of the step of this name */
+    const char *share_fields; /**< NULL: all of them */
     int64_t in, out;
     gnn_activation_t activation;
     gnn_norm_t norm;
@@ -42,9 +42,11 @@ typedef struct gnn_step {
 } gnn_step_t;
 
 /** A model of `count` layers one after another, all on graph slot 0. */
-GNN_API int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int64_t count, const gnn_layer_config_t *layers);
+GNN_API int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                          const gnn_layer_config_t *layers);
 /** A model of steps; the last step's output is the model's. Errors name the step and the field. */
-GNN_API int gnn_model_from_steps(gnn_model_t **model, gnn_context_t *context, int64_t count, const gnn_step_t *steps);
+GNN_API int gnn_model_from_steps(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                                 const gnn_step_t *steps);
 GNN_API void gnn_model_free(gnn_model_t *model);
 
 GNN_API int64_t gnn_model_step_count(const gnn_model_t *model);
@@ -57,14 +59,16 @@ GNN_API int gnn_model_graph_count(const gnn_model_t *model);
 /** All fields of all steps as "STEP.FIELD" ("0.value.weight"); shared ones are listed once, under their first step. */
 GNN_API int64_t gnn_model_field_count(const gnn_model_t *model);
 GNN_API const char *gnn_model_field_name(const gnn_model_t *model, int64_t index);
-GNN_API int gnn_model_field(const gnn_model_t *model, const char *name, gnn_tensor_t *value, gnn_tensor_t *gradient);
+GNN_API int gnn_model_field(const gnn_model_t *model, const char *name, gnn_tensor_t *value,
+                            gnn_tensor_t *gradient);
 /** Numbers that move in training but are not learned (batch norm's running mean and variance), as fields too. */
 GNN_API int64_t gnn_model_buffer_count(const gnn_model_t *model);
 GNN_API const char *gnn_model_buffer_name(const gnn_model_t *model, int64_t index);
 GNN_API int gnn_model_buffer(const gnn_model_t *model, const char *name, gnn_tensor_t *value);
 
 /** Builds the views of one slot's graph that the model's layers need. */
-GNN_API int gnn_model_prepare(const gnn_model_t *model, int slot, gnn_graph_t *graph, gnn_flag_t backward);
+GNN_API int gnn_model_prepare(const gnn_model_t *model, int slot, gnn_graph_t *graph,
+                              gnn_flag_t backward);
 
 /** A named input. Exactly one of dense, sparse, ids is given. */
 typedef struct gnn_named {
@@ -72,8 +76,8 @@ typedef struct gnn_named {
     const gnn_tensor_t *dense;
     const gnn_sparse_t *sparse;
     const int32_t *ids;
-    int64_t count;    /**< of ids */
-    int wants_grad;   /**< dense only: gnn_tape_gradient will be asked for */
+    int64_t count;  /**< of ids */
+    int wants_grad; /**< dense only: gnn_tape_gradient will be asked for */
 } gnn_named_t;
 
 typedef struct gnn_model_inputs {
@@ -84,15 +88,19 @@ typedef struct gnn_model_inputs {
 } gnn_model_inputs_t;
 
 /** Inference: out (rows x cols of the last step), caller's. */
-GNN_API int gnn_model_forward(const gnn_model_t *model, gnn_context_t *context, const gnn_model_inputs_t *inputs, const gnn_tensor_t *out);
+GNN_API int gnn_model_forward(const gnn_model_t *model, gnn_context_t *context,
+                              const gnn_model_inputs_t *inputs, const gnn_tensor_t *out);
 /** The common case: one graph, features "x" (dense or sparse, the other NULL). */
-GNN_API int gnn_model_predict(const gnn_model_t *model, gnn_context_t *context, const gnn_graph_t *graph, const gnn_tensor_t *x, const gnn_sparse_t *sparse,
-                              const gnn_tensor_t *out);
+GNN_API int gnn_model_predict(const gnn_model_t *model, gnn_context_t *context,
+                              const gnn_graph_t *graph, const gnn_tensor_t *x,
+                              const gnn_sparse_t *sparse, const gnn_tensor_t *out);
 /** Puts the model on a tape. `vars` (n_values, or NULL) receives the variables of the inputs, in their order. */
-GNN_API gnn_var_t gnn_model_record(const gnn_model_t *model, gnn_tape_t *tape, const gnn_model_inputs_t *inputs, gnn_var_t *vars);
+GNN_API gnn_var_t gnn_model_record(const gnn_model_t *model, gnn_tape_t *tape,
+                                   const gnn_model_inputs_t *inputs, gnn_var_t *vars);
 /** Attention of the layer at `step` for these inputs, as gnn_layer_attention. */
-GNN_API int gnn_model_attention(const gnn_model_t *model, gnn_context_t *context, const gnn_model_inputs_t *inputs, int64_t step, const gnn_tensor_t *per_edge,
-                                gnn_real_t *per_segment);
+GNN_API int gnn_model_attention(const gnn_model_t *model, gnn_context_t *context,
+                                const gnn_model_inputs_t *inputs, int64_t step,
+                                const gnn_tensor_t *per_edge, gnn_real_t *per_segment);
 
 #ifdef __cplusplus
 }

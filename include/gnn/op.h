@@ -26,33 +26,33 @@ typedef struct gnn_rng {
 /** One input or output of an op as its functions see it. */
 typedef struct gnn_operand {
     int64_t rows, cols;
-    gnn_tensor_t value;           /**< dense value; data NULL while shapes are being worked out, and for absent or sparse inputs */
-    const gnn_sparse_t *sparse;   /**< a sparse input, or NULL */
-    const int32_t *ids;           /**< an input of row numbers (rows x 1), or NULL */
-    gnn_tensor_t grad;            /**< outputs: gradient that comes in. Inputs: where it goes; data NULL if nobody wants it */
-    int accumulate;               /**< inputs in backward: 1 add to grad, 0 overwrite all of it */
-    int present;                  /**< 0: this optional input was not given */
+    gnn_tensor_t value; /**< dense value; data NULL while shapes are being worked out, and for absent or sparse inputs */
+    const gnn_sparse_t *sparse; /**< a sparse input, or NULL */
+    const int32_t *ids;         /**< an input of row numbers (rows x 1), or NULL */
+    gnn_tensor_t grad; /**< outputs: gradient that comes in. Inputs: where it goes; data NULL if nobody wants it */
+    int accumulate; /**< inputs in backward: 1 add to grad, 0 overwrite all of it */
+    int present;    /**< 0: this optional input was not given */
     int wants_grad;
 } gnn_operand_t;
 
 /** One application of an op. */
 typedef struct gnn_op_call {
     gnn_context_t *context;
-    const void *attributes;       /**< the op's own settings, copied onto the tape */
+    const void *attributes; /**< the op's own settings, copied onto the tape */
     int n_in, n_out;
     gnn_operand_t in[GNN_OP_INPUTS];
     gnn_operand_t out[GNN_OP_OUTPUTS];
-    void *saved[GNN_OP_SAVED];    /**< filled by forward, read by backward; 64-byte aligned */
-    void *scratch;                /**< valid within one call of forward or backward; 64-byte aligned */
+    void *saved[GNN_OP_SAVED]; /**< filled by forward, read by backward; 64-byte aligned */
+    void *scratch;             /**< valid within one call of forward or backward; 64-byte aligned */
     gnn_rng_t rng;
-    int training;                 /**< 1: dropout is on, running statistics move */
-    int recording;                /**< 1: backward will come (saved[] are needed) */
-    const char *where;            /**< for messages: "layer 2", "" */
+    int training;      /**< 1: dropout is on, running statistics move */
+    int recording;     /**< 1: backward will come (saved[] are needed) */
+    const char *where; /**< for messages: "layer 2", "" */
 
     /* set by `shape` */
     size_t saved_bytes[GNN_OP_SAVED];
     size_t forward_scratch, backward_scratch;
-    unsigned keep_in, keep_out;   /**< bit k: backward reads the value of input k / output k */
+    unsigned keep_in, keep_out; /**< bit k: backward reads the value of input k / output k */
 } gnn_op_call_t;
 
 typedef struct gnn_op {

@@ -28,14 +28,22 @@ typedef int32_t gnn_var_t;
 
 typedef struct gnn_parameters gnn_parameters_t;
 
-typedef enum { GNN_INIT_ZEROS, GNN_INIT_ONES, GNN_INIT_GLOROT, GNN_INIT_UNIFORM_FAN_IN, GNN_INIT_NORMAL, GNN_INIT_CONSTANT } gnn_init_t;
+typedef enum {
+    GNN_INIT_ZEROS,
+    GNN_INIT_ONES,
+    GNN_INIT_GLOROT,
+    GNN_INIT_UNIFORM_FAN_IN,
+    GNN_INIT_NORMAL,
+    GNN_INIT_CONSTANT
+} gnn_init_t;
 
 GNN_API int gnn_parameters_new(gnn_parameters_t **parameters);
 GNN_API void gnn_parameters_free(gnn_parameters_t *parameters);
 /** Declares a (rows x cols) parameter; *id numbers it. Only before gnn_parameters_allocate.
  *  `init_argument`: constant, or standard deviation; fans are rows (in) and cols (out) unless fan_out is > 0. */
-GNN_API int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t rows, int64_t cols, gnn_init_t init, double init_argument,
-                               int64_t fan_in, int64_t fan_out, int32_t *id);
+GNN_API int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t rows,
+                               int64_t cols, gnn_init_t init, double init_argument, int64_t fan_in,
+                               int64_t fan_out, int32_t *id);
 /** Allocates values and gradients (zero) and draws initial values from the context's seed, each parameter by its own name. */
 GNN_API int gnn_parameters_allocate(gnn_parameters_t *parameters, gnn_context_t *context);
 GNN_API int32_t gnn_parameters_count(const gnn_parameters_t *parameters);
@@ -45,7 +53,8 @@ GNN_API int32_t gnn_parameters_find(const gnn_parameters_t *parameters, const ch
 GNN_API gnn_tensor_t gnn_parameters_value(const gnn_parameters_t *parameters, int32_t id);
 GNN_API gnn_tensor_t gnn_parameters_gradient(const gnn_parameters_t *parameters, int32_t id);
 /** The whole block (values, or gradients): numbers between parameters are padding and stay 0. */
-GNN_API gnn_real_t *gnn_parameters_block(const gnn_parameters_t *parameters, int gradients, int64_t *length);
+GNN_API gnn_real_t *gnn_parameters_block(const gnn_parameters_t *parameters, int gradients,
+                                         int64_t *length);
 /** Offset of a parameter in the block. */
 GNN_API int64_t gnn_parameters_offset(const gnn_parameters_t *parameters, int32_t id);
 GNN_API void gnn_parameters_zero_gradients(gnn_parameters_t *parameters);
@@ -71,9 +80,11 @@ GNN_API gnn_var_t gnn_tape_ids(gnn_tape_t *tape, const int32_t *ids, int64_t cou
 /** The parameter must outlive the tape's runs; its gradient is added to the block's. */
 GNN_API gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int32_t id);
 /** A window of a dense value: no copy, gradients flow into the same place. */
-GNN_API gnn_var_t gnn_tape_view(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows, int64_t col, int64_t cols);
+GNN_API gnn_var_t gnn_tape_view(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows,
+                                int64_t col, int64_t cols);
 /** Puts any op on the tape: `inputs` may hold GNN_NONE; attributes are copied. Returns output 0; others are the numbers after it. */
-GNN_API gnn_var_t gnn_tape_op(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs, int n_inputs, const void *attributes, size_t bytes);
+GNN_API gnn_var_t gnn_tape_op(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs,
+                              int n_inputs, const void *attributes, size_t bytes);
 /** Makes a value land in the caller's memory (same shape) and stay there. */
 GNN_API void gnn_tape_bind(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *memory);
 /** Keeps a value readable after forward (others are recycled). */
@@ -96,12 +107,32 @@ GNN_API size_t gnn_tape_bytes(const gnn_tape_t *tape);
 /* ---- ops ---- */
 
 typedef enum {
-    GNN_ACTIVATION_DEFAULT = 0, GNN_IDENTITY, GNN_RELU, GNN_LEAKY_RELU, GNN_ELU, GNN_GELU, GNN_GELU_TANH, GNN_SILU, GNN_TANH, GNN_SIGMOID, GNN_SOFTPLUS
+    GNN_ACTIVATION_DEFAULT = 0,
+    GNN_IDENTITY,
+    GNN_RELU,
+    GNN_LEAKY_RELU,
+    GNN_ELU,
+    GNN_GELU,
+    GNN_GELU_TANH,
+    GNN_SILU,
+    GNN_TANH,
+    GNN_SIGMOID,
+    GNN_SOFTPLUS
 } gnn_activation_t;
 
-typedef enum { GNN_NORM_DEFAULT = 0, GNN_NORM_NONE, GNN_NORM_LAYER, GNN_NORM_BATCH, GNN_NORM_RMS } gnn_norm_t;
+typedef enum {
+    GNN_NORM_DEFAULT = 0,
+    GNN_NORM_NONE,
+    GNN_NORM_LAYER,
+    GNN_NORM_BATCH,
+    GNN_NORM_RMS
+} gnn_norm_t;
 
-typedef enum { GNN_LOSS_CROSS_ENTROPY = 0, GNN_LOSS_BINARY_CROSS_ENTROPY, GNN_LOSS_MEAN_SQUARED } gnn_loss_kind_t;
+typedef enum {
+    GNN_LOSS_CROSS_ENTROPY = 0,
+    GNN_LOSS_BINARY_CROSS_ENTROPY,
+    GNN_LOSS_MEAN_SQUARED
+} gnn_loss_kind_t;
 
 /** y = x W + b; x (n x in) dense or sparse, W (in x out), b (1 x out) or GNN_NONE. */
 GNN_API gnn_var_t gnn_tape_linear(gnn_tape_t *tape, gnn_var_t x, gnn_var_t w, gnn_var_t b);
@@ -110,12 +141,14 @@ GNN_API gnn_var_t gnn_tape_add(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z, gnn_r
 /** y = (1 + eps) x + z with a learned number eps (1 x 1). GIN: Xu et al. 2019, eq. 4.1. */
 GNN_API gnn_var_t gnn_tape_add_scaled(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z, gnn_var_t eps);
 /** `slope`: of leaky relu (0: 0.2), alpha of elu is 1. */
-GNN_API gnn_var_t gnn_tape_activation(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind, gnn_real_t slope);
+GNN_API gnn_var_t gnn_tape_activation(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind,
+                                      gnn_real_t slope);
 /** Inverted dropout, off unless the tape is training; sparse x: on its stored numbers, giving a sparse value for linear. rate in [0, 1). */
 GNN_API gnn_var_t gnn_tape_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rate);
 /** Row norms (layer, rms) or batch norm over rows; gain, shift (1 x cols), GNN_NONE: none. `running` (2 x cols mean, variance; caller's) for batch
  *  norm: moved by `momentum` when training, used otherwise. */
-GNN_API gnn_var_t gnn_tape_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_t gain, gnn_var_t shift, gnn_real_t eps, const gnn_tensor_t *running,
+GNN_API gnn_var_t gnn_tape_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_t gain,
+                                gnn_var_t shift, gnn_real_t eps, const gnn_tensor_t *running,
                                 gnn_real_t momentum);
 /** Columns side by side; up to GNN_OP_INPUTS values. */
 GNN_API gnn_var_t gnn_tape_concat(gnn_tape_t *tape, const gnn_var_t *x, int count);
@@ -129,17 +162,19 @@ GNN_API gnn_var_t gnn_tape_head_mean(gnn_tape_t *tape, gnn_var_t x, int64_t head
 GNN_API gnn_var_t gnn_tape_gru(gnn_tape_t *tape, gnn_var_t gates_x, gnn_var_t gates_h, gnn_var_t h);
 /** Differentiable GCN normalisation by edge weights: (m x 1) -> (m + n x 1): w_ij / sqrt(deg_i deg_j) for edges and, where the view adds
  *  self-loops, 1 / deg_i at m + i. kind: symmetric or row. Feed it to aggregate as edge weight on a view without norm. */
-GNN_API gnn_var_t gnn_tape_weight_norm(gnn_tape_t *tape, gnn_var_t weight, const gnn_graph_t *graph, gnn_flag_t self_loops, gnn_graph_norm_t kind);
+GNN_API gnn_var_t gnn_tape_weight_norm(gnn_tape_t *tape, gnn_var_t weight, const gnn_graph_t *graph,
+                                       gnn_flag_t self_loops, gnn_graph_norm_t kind);
 /** See gnn_aggregate_t and GNN_AGGREGATE_...: `inputs` has GNN_AGGREGATE_INPUTS entries. */
-GNN_API gnn_var_t gnn_tape_aggregate(gnn_tape_t *tape, const gnn_aggregate_t *how, const gnn_var_t *inputs);
+GNN_API gnn_var_t gnn_tape_aggregate(gnn_tape_t *tape, const gnn_aggregate_t *how,
+                                     const gnn_var_t *inputs);
 
 typedef struct gnn_loss {
     gnn_loss_kind_t kind;
-    const int32_t *labels;         /**< (n) classes, for cross-entropy; a label of -1 leaves its row out */
-    const gnn_tensor_t *targets;   /**< (n x c) for binary cross-entropy and mean squared */
-    const uint8_t *mask;           /**< (n) rows that count; NULL: all */
-    gnn_real_t label_smoothing;    /**< in [0, 1) */
-    const gnn_real_t *class_weight;/**< (c), or NULL; the mean is then over the weights, as PyTorch's */
+    const int32_t *labels; /**< (n) classes, for cross-entropy; a label of -1 leaves its row out */
+    const gnn_tensor_t *targets; /**< (n x c) for binary cross-entropy and mean squared */
+    const uint8_t *mask;         /**< (n) rows that count; NULL: all */
+    gnn_real_t label_smoothing;  /**< in [0, 1) */
+    const gnn_real_t *class_weight; /**< (c), or NULL; the mean is then over the weights, as PyTorch's */
 } gnn_loss_t;
 /** Mean loss over the rows that count -> (1 x 1). Pointers in `loss` are borrowed. No row counts: 0 and zero gradient. */
 GNN_API gnn_var_t gnn_tape_loss(gnn_tape_t *tape, gnn_var_t logits, const gnn_loss_t *loss);

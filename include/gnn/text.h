@@ -46,10 +46,10 @@ typedef struct gnn_vocabulary gnn_vocabulary_t;
 typedef struct gnn_corpus {
     int64_t count;
     const char *const *sentences;
-    const int32_t *labels;           /**< (count) into label_names; -1: none */
+    const int32_t *labels; /**< (count) into label_names; -1: none */
     int64_t n_labels;
-    const char *const *label_names;  /**< in the order of their bytes, or in the vocabulary's */
-    int64_t words;                   /**< of all sentences */
+    const char *const *label_names; /**< in the order of their bytes, or in the vocabulary's */
+    int64_t words;                  /**< of all sentences */
 } gnn_corpus_t;
 
 /**
@@ -64,13 +64,15 @@ typedef struct gnn_corpus {
  */
 GNN_API int gnn_corpus_read(gnn_corpus_t **corpus, const char *path, const gnn_vocabulary_t *like);
 /** The same from memory: `labels` (count names, or NULL: sentences without labels) and `sentences` are copied. Errors name the sentence, from 0. */
-GNN_API int gnn_corpus_new(gnn_corpus_t **corpus, int64_t count, const char *const *labels, const char *const *sentences, const gnn_vocabulary_t *like);
+GNN_API int gnn_corpus_new(gnn_corpus_t **corpus, int64_t count, const char *const *labels,
+                           const char *const *sentences, const gnn_vocabulary_t *like);
 GNN_API void gnn_corpus_free(gnn_corpus_t *corpus);
 
 /* ---- vocabulary: words and labels of a training corpus as numbers ---- */
 
 /** Word 0 stands for every unknown one; then come the words that occur at least `min_count` times, frequent ones first. O(words log words). */
-GNN_API int gnn_vocabulary_new(gnn_vocabulary_t **vocabulary, const gnn_corpus_t *corpus, int64_t min_count);
+GNN_API int gnn_vocabulary_new(gnn_vocabulary_t **vocabulary, const gnn_corpus_t *corpus,
+                               int64_t min_count);
 GNN_API void gnn_vocabulary_free(gnn_vocabulary_t *vocabulary);
 /** Words, the unknown one included. */
 GNN_API int64_t gnn_vocabulary_size(const gnn_vocabulary_t *vocabulary);
@@ -90,11 +92,11 @@ GNN_API int gnn_vocabulary_load(gnn_vocabulary_t **vocabulary, const char *path)
 /** Some sentences one after another. */
 typedef struct gnn_pack {
     int64_t sentences, rows;
-    const int64_t *index;      /**< (sentences) which ones of the corpus */
-    const int64_t *lengths;    /**< (sentences) words of each, for the graph; they add up to `rows` */
-    const int32_t *labels;     /**< (sentences) */
-    const int32_t *ids;        /**< (rows) */
-    const int32_t *positions;  /**< (rows) 0, 1, ... in each sentence */
+    const int64_t *index;   /**< (sentences) which ones of the corpus */
+    const int64_t *lengths; /**< (sentences) words of each, for the graph; they add up to `rows` */
+    const int32_t *labels;  /**< (sentences) */
+    const int32_t *ids;     /**< (rows) */
+    const int32_t *positions; /**< (rows) 0, 1, ... in each sentence */
 } gnn_pack_t;
 
 typedef struct gnn_packs {
@@ -104,18 +106,20 @@ typedef struct gnn_packs {
 
 /** Zero means the default in brackets. */
 typedef struct gnn_packing {
-    int64_t sentences; /**< of a pack [64]; the last one may have fewer */
-    int64_t max_words; /**< of a sentence [256]; what is longer is cut */
-    gnn_flag_t shuffle;/**< in an order drawn by `seed` [off: the corpus' order] */
+    int64_t sentences;  /**< of a pack [64]; the last one may have fewer */
+    int64_t max_words;  /**< of a sentence [256]; what is longer is cut */
+    gnn_flag_t shuffle; /**< in an order drawn by `seed` [off: the corpus' order] */
     uint64_t seed;
 } gnn_packing_t;
 
 /** @param[in] how  NULL: all defaults. GNN_EINVALID; GNN_EOVERFLOW; GNN_EMEMORY. O(words log vocabulary). The corpus is not needed afterwards. */
-GNN_API int gnn_packs_new(gnn_packs_t **packs, const gnn_corpus_t *corpus, const gnn_vocabulary_t *vocabulary, const gnn_packing_t *how);
+GNN_API int gnn_packs_new(gnn_packs_t **packs, const gnn_corpus_t *corpus,
+                          const gnn_vocabulary_t *vocabulary, const gnn_packing_t *how);
 GNN_API void gnn_packs_free(gnn_packs_t *packs);
 /** Word dropout: ids (rows, caller's) are the pack's with each word made unknown with probability `rate`, drawn by seed, epoch, sentence and position,
  *  whatever pack the sentence is in. Without it the unknown word's row is never trained. Paper: Iyyer et al. 2015. */
-GNN_API void gnn_pack_drop_words(const gnn_pack_t *pack, double rate, uint64_t seed, int64_t epoch, int32_t *ids);
+GNN_API void gnn_pack_drop_words(const gnn_pack_t *pack, double rate, uint64_t seed, int64_t epoch,
+                                 int32_t *ids);
 
 /* ---- positions ---- */
 

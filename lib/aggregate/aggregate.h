@@ -16,18 +16,18 @@ typedef struct gnn__plan {
     const gnn_graph_t *graph;
     const gnn__view_t *view;
     const struct gnn__aggregator_kernels *kernels; /* never NULL: the driver's if there are no better ones */
-    gnn_aggregate_shape_t shape;   /* defaults filled in */
+    gnn_aggregate_shape_t shape;                   /* defaults filled in */
     bool scored;
-    int64_t message_width;         /* numbers in a message: kv_heads * d_v, or width */
-    int64_t out_width;             /* heads * d_v, or width */
-    int64_t query_width, key_width;/* 0 for rows without scores */
-    int64_t edge_width;            /* edge_parts * message_width where edges have a say in the message, else 0 */
-    int64_t d_e;                   /* edge features, 0 if there are none */
-    bool edge_message, edge_key;   /* features enter the message, the score */
+    int64_t message_width;          /* numbers in a message: kv_heads * d_v, or width */
+    int64_t out_width;              /* heads * d_v, or width */
+    int64_t query_width, key_width; /* 0 for rows without scores */
+    int64_t edge_width; /* edge_parts * message_width where edges have a say in the message, else 0 */
+    int64_t d_e;        /* edge features, 0 if there are none */
+    bool edge_message, edge_key; /* features enter the message, the score */
     bool has[GNN_AGGREGATE_INPUTS];
     gnn_tensor_t in[GNN_AGGREGATE_INPUTS]; /* values: strides are never 0; data NULL where absent or while shapes are worked out */
-    gnn_tensor_t d[GNN_AGGREGATE_INPUTS];  /* where gradients go: data NULL where nobody wants them */
-    bool d_added[GNN_AGGREGATE_INPUTS];    /* 1: gradients are added to what is there */
+    gnn_tensor_t d[GNN_AGGREGATE_INPUTS]; /* where gradients go: data NULL where nobody wants them */
+    bool d_added[GNN_AGGREGATE_INPUTS];   /* 1: gradients are added to what is there */
     gnn_tensor_t out, d_out;
     bool dropping;
     gnn__dropout_t dropout;
@@ -60,7 +60,8 @@ typedef struct gnn__carve {
 static inline void *gnn__carve(gnn__carve_t *c, int64_t count, size_t element)
 {
     int64_t bytes, at = c->used;
-    if (!gnn__mul(count, (int64_t)element, &bytes) || !gnn__pad(bytes, 64, &bytes) || !gnn__add(at, bytes, &c->used)) {
+    if (!gnn__mul(count, (int64_t)element, &bytes) || !gnn__pad(bytes, 64, &bytes) ||
+        !gnn__add(at, bytes, &c->used)) {
         c->overflow = true;
         c->used = at;
     }
@@ -70,7 +71,9 @@ static inline void *gnn__carve(gnn__carve_t *c, int64_t count, size_t element)
 static inline int gnn__carved(const gnn__carve_t *c, size_t *bytes)
 {
     *bytes = (size_t)c->used;
-    return c->overflow ? gnn__error(GNN_EOVERFLOW, "aggregate: the memory it needs does not fit an address") : GNN_OK;
+    return c->overflow
+               ? gnn__error(GNN_EOVERFLOW, "aggregate: the memory it needs does not fit an address")
+               : GNN_OK;
 }
 
 /* ---- gradients; grads.c ---- */
@@ -80,7 +83,8 @@ void gnn__zero_gradients(const gnn__plan_t *plan);
 /* Threads for a pass that owns rows of gradients: 1 if two gradients overlap with their rows shifted against each other. */
 int gnn__gradient_threads(const gnn__plan_t *plan, int64_t work);
 /* target (1 row, or a block of rows of `cols`) += partial sums of the chunks, in order. */
-void gnn__add_partials(const gnn_tensor_t *target, const gnn_real_t *partials, int64_t chunks, int64_t stride);
+void gnn__add_partials(const gnn_tensor_t *target, const gnn_real_t *partials, int64_t chunks,
+                       int64_t stride);
 
 /* Inputs' gradients that are wanted at all. */
 static inline bool gnn__wants(const gnn__plan_t *plan, int input)

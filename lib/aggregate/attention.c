@@ -8,17 +8,19 @@
 
 typedef struct attention_run {
     int64_t *bounds;
-    gnn_real_t *lanes;        /* one per thread */
+    gnn_real_t *lanes; /* one per thread */
     int64_t lane_size;
-    gnn_real_t *largest, *sum;/* n_dst x heads */
-    gnn_real_t *delta;        /* n_dst x heads, backward */
-    gnn_real_t *d_a;          /* chunks x heads * d_k, backward */
+    gnn_real_t *largest, *sum; /* n_dst x heads */
+    gnn_real_t *delta;         /* n_dst x heads, backward */
+    gnn_real_t *d_a;           /* chunks x heads * d_k, backward */
 } attention_run_t;
 
 static gnn__score_t score_of(const gnn__plan_t *plan)
 {
     const struct gnn__aggregator_kernels *k = plan->row->kernels;
-    return k == &gnn__dot_kernels ? GNN__SCORE_DOT : k == &gnn__additive_kernels ? GNN__SCORE_ADDITIVE : GNN__SCORE_ADDITIVE_V2;
+    return k == &gnn__dot_kernels        ? GNN__SCORE_DOT
+           : k == &gnn__additive_kernels ? GNN__SCORE_ADDITIVE
+                                         : GNN__SCORE_ADDITIVE_V2;
 }
 
 static gnn__matrix_t matrix(const gnn_tensor_t *t)
@@ -28,7 +30,11 @@ static gnn__matrix_t matrix(const gnn_tensor_t *t)
 
 static gnn__attention_t describe(const gnn__plan_t *plan)
 {
-    gnn__attention_t a = {.score = score_of(plan), .heads = plan->shape.heads, .kv_heads = plan->shape.kv_heads, .d_k = plan->shape.d_k, .d_v = plan->shape.d_v};
+    gnn__attention_t a = {.score = score_of(plan),
+                          .heads = plan->shape.heads,
+                          .kv_heads = plan->shape.kv_heads,
+                          .d_k = plan->shape.d_k,
+                          .d_v = plan->shape.d_v};
     a.scale = plan->shape.scale;
     a.slope = plan->shape.slope;
     a.a = plan->shape.parameters;
@@ -62,20 +68,24 @@ static bool in_tiles(const gnn__attention_t *a)
     return a->score == GNN__SCORE_DOT && !a->pairs.indptr && !a->dst_scale && !a->src_scale;
 }
 
-static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attention_run_t *run, size_t *bytes)
+static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attention_run_t *run,
+                  size_t *bytes)
 {
     gnn__carve_t carve = {.base = scratch};
     const gnn__attention_t a = describe(plan);
-    const int64_t most = gnn__most_chunks(plan->view), rows = gnn__attention_rows_scratch(&a), tiles = gnn__attention_tiles_scratch(&a);
+    const int64_t most = gnn__most_chunks(plan->view), rows = gnn__attention_rows_scratch(&a),
+                  tiles = gnn__attention_tiles_scratch(&a);
     int64_t lanes = 0, states = 0, sums = 0;
     run->lane_size = ((rows > tiles ? rows : tiles) + 15) / 16 * 16;
-    carve.overflow |= !gnn__mul(run->lane_size, plan->context->threads, &lanes) || !gnn__mul(plan->graph->n_dst, a.heads, &states) ||
+    carve.overflow |= !gnn__mul(run->lane_size, plan->context->threads, &lanes) ||
+                      !gnn__mul(plan->graph->n_dst, a.heads, &states) ||
                       !gnn__mul(most, a.heads * a.d_k, &sums);
     run->bounds = gnn__carve(&carve, most + 1, sizeof *run->bounds);
     run->lanes = gnn__carve(&carve, lanes, sizeof *run->lanes);
     if (backward) {
         run->delta = gnn__carve(&carve, states, sizeof *run->delta);
-        run->d_a = gnn__carve(&carve, plan->has[GNN_AGGREGATE_PARAMETERS] ? sums : 0, sizeof *run->d_a);
+        run->d_a =
+            gnn__carve(&carve, plan->has[GNN_AGGREGATE_PARAMETERS] ? sums : 0, sizeof *run->d_a);
     } else {
         run->sum = gnn__carve(&carve, states, sizeof *run->sum);
         run->largest = gnn__carve(&carve, plan->recording ? 0 : states, sizeof *run->largest);
@@ -104,21 +114,25 @@ static int64_t work(const gnn__plan_t *plan)
     for (int64_t p = 0; p < plan->view->n_parts; p++)
         pairs += plan->view->parts[p].pairs + plan->view->parts[p].n_rows;
     const int64_t most = (int64_t)1 << 40;
-    return (pairs < most ? pairs : most) * (plan->out_width + plan->query_width + 8 * plan->shape.heads);
+    return (pairs < most ? pairs : most) *
+           (plan->out_width + plan->query_width + 8 * plan->shape.heads);
 }
 
 /* ---- one part, in fixed chunks ---- */
 
 typedef enum { FORWARD, RECEIVE, SEND } pass_t;
 
-static void run_rows(const gnn__plan_t *plan, const attention_run_t *run, const gnn__attention_t *a, const gnn__part_t *part, pass_t pass, int threads)
+static void run_rows(const gnn__plan_t *plan, const attention_run_t *run, const gnn__attention_t *a,
+                     const gnn__part_t *part, pass_t pass, int threads)
 {
     const gnn__attention_rows_t *kernels = gnn__attention_rows();
-    const int64_t chunks = gnn__part_chunks(part, gnn__per_chunk(part), run->bounds), width = a->heads * a->d_k;
+    const int64_t chunks = gnn__part_chunks(part, gnn__per_chunk(part), run->bounds),
+                  width = a->heads * a->d_k;
     const bool parameters = pass == RECEIVE && gnn__wants(plan, GNN_AGGREGATE_PARAMETERS);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int64_t c = 0; c < chunks; c++) {
-        gnn_real_t *lane = run->lanes + omp_get_thread_num() * run->lane_size, *d_a = parameters ? run->d_a + c * width : NULL;
+        gnn_real_t *lane = run->lanes + omp_get_thread_num() * run->lane_size,
+                   *d_a = parameters ? run->d_a + c * width : NULL;
         if (d_a)
             memset(d_a, 0, sizeof *d_a * (size_t)width);
         if (pass == FORWARD)
@@ -136,12 +150,14 @@ static void run_tiles(const attention_run_t *run, const gnn__attention_t *a, pas
 {
     const gnn__attention_tiles_t *forward = gnn__attention_tiles();
     const gnn__attention_tiles_grad_t *backward = gnn__attention_tiles_grad();
-    const int64_t n = a->pairs.n_rows, blocks = (n + GNN__TILE_ROWS - 1) / GNN__TILE_ROWS, heads = pass == SEND ? a->kv_heads : a->heads;
+    const int64_t n = a->pairs.n_rows, blocks = (n + GNN__TILE_ROWS - 1) / GNN__TILE_ROWS,
+                  heads = pass == SEND ? a->kv_heads : a->heads;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1) collapse(2)
     for (int64_t b = 0; b < blocks; b++)
         for (int64_t head = 0; head < heads; head++) {
             gnn_real_t *lane = run->lanes + omp_get_thread_num() * run->lane_size;
-            const int64_t row0 = b * GNN__TILE_ROWS, row1 = row0 + GNN__TILE_ROWS < n ? row0 + GNN__TILE_ROWS : n;
+            const int64_t row0 = b * GNN__TILE_ROWS,
+                          row1 = row0 + GNN__TILE_ROWS < n ? row0 + GNN__TILE_ROWS : n;
             if (pass == FORWARD)
                 forward->forward(a, row0, row1, head, lane);
             else if (pass == RECEIVE)
@@ -151,13 +167,15 @@ static void run_tiles(const attention_run_t *run, const gnn__attention_t *a, pas
         }
 }
 
-static void run_part(const gnn__plan_t *plan, const attention_run_t *run, gnn__attention_t *a, int64_t p, pass_t pass, int threads)
+static void run_part(const gnn__plan_t *plan, const attention_run_t *run, gnn__attention_t *a,
+                     int64_t p, pass_t pass, int threads)
 {
     describe_part(plan, p, pass == SEND, a);
     if (in_tiles(a))
         run_tiles(run, a, pass, threads);
     else
-        run_rows(plan, run, a, pass == SEND ? &plan->view->transposed[p] : &plan->view->parts[p], pass, threads);
+        run_rows(plan, run, a, pass == SEND ? &plan->view->transposed[p] : &plan->view->parts[p],
+                 pass, threads);
 }
 
 /* ---- forward and backward ---- */
@@ -176,7 +194,8 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
     return GNN_OK;
 }
 
-static void compute_delta(const gnn__plan_t *plan, const attention_run_t *run, const gnn__attention_t *a, int threads)
+static void compute_delta(const gnn__plan_t *plan, const attention_run_t *run,
+                          const gnn__attention_t *a, int threads)
 {
     const gnn__attention_rows_t *kernels = gnn__attention_rows();
     const int64_t n = plan->graph->n_dst, per = 256, blocks = (n + per - 1) / per;
@@ -202,7 +221,8 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     gnn__zero_gradients(plan);
     const int threads = gnn__gradient_threads(plan, work(plan));
     compute_delta(plan, &run, &a, threads);
-    const bool by_receiver = a.d_q.at || a.d_bias.at || a.d_weight.at || gnn__wants(plan, GNN_AGGREGATE_PARAMETERS);
+    const bool by_receiver =
+        a.d_q.at || a.d_bias.at || a.d_weight.at || gnn__wants(plan, GNN_AGGREGATE_PARAMETERS);
     for (int64_t p = 0; by_receiver && p < plan->view->n_parts; p++)
         run_part(plan, &run, &a, p, RECEIVE, threads);
     for (int64_t p = 0; (a.d_k_rows.at || a.d_v_rows.at) && p < plan->view->n_parts; p++)
@@ -213,7 +233,8 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
 /* A graph without parts goes to the driver, so do keys and values of width 0. */
 static bool takes(const gnn__plan_t *plan)
 {
-    return gnn__is_plain(plan) && plan->view->n_parts > 0 && plan->shape.d_k > 0 && plan->shape.d_v > 0;
+    return gnn__is_plain(plan) && plan->view->n_parts > 0 && plan->shape.d_k > 0 &&
+           plan->shape.d_v > 0;
 }
 
 const struct gnn__aggregator_kernels gnn__dot_kernels = {takes, sizes, forward, backward};

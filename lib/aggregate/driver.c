@@ -10,7 +10,8 @@ int64_t gnn__work(const gnn__plan_t *plan)
     for (int64_t p = 0; p < plan->view->n_parts; p++)
         pairs += plan->view->parts[p].pairs;
     const int64_t most = (int64_t)1 << 40; /* beyond that every thread has enough to do */
-    return (pairs < most ? pairs : most) * (plan->message_width + plan->key_width + plan->d_e * plan->edge_width + 16);
+    return (pairs < most ? pairs : most) *
+           (plan->message_width + plan->key_width + plan->d_e * plan->edge_width + 16);
 }
 
 void gnn__run_common(const gnn__plan_t *plan, gnn__carve_t *carve, gnn__run_t *run)
@@ -71,7 +72,8 @@ static int sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
 static void hear_part(const gnn__plan_t *plan, const gnn__run_t *run, int64_t p, int threads)
 {
     const gnn__listener_t listener = gnn__listener(plan, p, false, run->positions);
-    const int64_t chunks = gnn__part_chunks(listener.part, gnn__per_chunk(listener.part), run->bounds);
+    const int64_t chunks =
+        gnn__part_chunks(listener.part, gnn__per_chunk(listener.part), run->bounds);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int64_t c = 0; c < chunks; c++) {
         const gnn__lane_t lane = gnn__lane(plan, run->lanes + omp_get_thread_num() * run->lane_size);

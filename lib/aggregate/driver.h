@@ -11,20 +11,21 @@ typedef struct gnn__shared_grads {
 } gnn__shared_grads_t;
 
 typedef struct gnn__run {
-    int64_t *bounds;          /* chunks of the part at hand */
+    int64_t *bounds; /* chunks of the part at hand */
     int64_t *positions;
-    gnn_real_t *lanes;        /* one per thread */
+    gnn_real_t *lanes; /* one per thread */
     int64_t lane_size;
-    gnn_real_t *states;       /* n_dst x state_size */
+    gnn_real_t *states; /* n_dst x state_size */
     int64_t state_size;
-    gnn_real_t *raw;          /* output before the gate (n_dst x out_width), only with a gate in a recorded run */
-    gnn_real_t *partials;     /* chunks x shared.size, backward only */
+    gnn_real_t *raw; /* output before the gate (n_dst x out_width), only with a gate in a recorded run */
+    gnn_real_t *partials; /* chunks x shared.size, backward only */
     gnn__shared_grads_t shared;
 } gnn__run_t;
 
 /* driver_grad.c */
 int gnn__driver_backward(const gnn__plan_t *plan, gnn_op_call_t *call);
-int gnn__driver_backward_memory(const gnn__plan_t *plan, void *scratch, gnn__run_t *run, size_t *bytes);
+int gnn__driver_backward_memory(const gnn__plan_t *plan, void *scratch, gnn__run_t *run,
+                                size_t *bytes);
 
 /* Arrays that forward and backward both need. */
 void gnn__run_common(const gnn__plan_t *plan, gnn__carve_t *carve, gnn__run_t *run);

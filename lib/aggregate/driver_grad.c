@@ -18,7 +18,8 @@ static gnn__shared_grads_t shared_grads(const gnn__plan_t *plan)
 {
     gnn__shared_grads_t s = {0};
     const gnn_tensor_t *distance = &plan->in[GNN_AGGREGATE_DISTANCE];
-    s.parameters = shared_part(&s, plan->has[GNN_AGGREGATE_PARAMETERS], plan->in[GNN_AGGREGATE_PARAMETERS].cols);
+    s.parameters = shared_part(&s, plan->has[GNN_AGGREGATE_PARAMETERS],
+                               plan->in[GNN_AGGREGATE_PARAMETERS].cols);
     s.message_weight = shared_part(&s, plan->edge_message, plan->d_e * plan->edge_width);
     s.message_bias = shared_part(&s, plan->has[GNN_AGGREGATE_EDGE_MESSAGE_BIAS], plan->edge_width);
     s.key_weight = shared_part(&s, plan->edge_key, plan->d_e * plan->key_width);
@@ -41,12 +42,15 @@ int gnn__driver_backward_memory(const gnn__plan_t *plan, void *scratch, gnn__run
 
 /* ---- receivers' states ---- */
 
-static void finish_row_grad(const gnn__plan_t *plan, const gnn__run_t *run, const gnn__lane_t *lane, int64_t i)
+static void finish_row_grad(const gnn__plan_t *plan, const gnn__run_t *run, const gnn__lane_t *lane,
+                            int64_t i)
 {
-    const gnn_real_t *d_out = gnn__row(&plan->d_out, i), *out = run->raw ? run->raw + i * plan->out_width : gnn__row(&plan->out, i);
+    const gnn_real_t *d_out = gnn__row(&plan->d_out, i),
+                     *out = run->raw ? run->raw + i * plan->out_width : gnn__row(&plan->out, i);
     if (run->raw) {
         const gnn_real_t *gate = gnn__row(&plan->in[GNN_AGGREGATE_GATE], i);
-        gnn_real_t *d_gate = gnn__wants(plan, GNN_AGGREGATE_GATE) ? gnn__row(&plan->d[GNN_AGGREGATE_GATE], i) : NULL;
+        gnn_real_t *d_gate =
+            gnn__wants(plan, GNN_AGGREGATE_GATE) ? gnn__row(&plan->d[GNN_AGGREGATE_GATE], i) : NULL;
         for (int64_t c = 0; c < plan->out_width; c++) {
             const int64_t a = c / plan->shape.d_v;
             lane->d_out[c] = gate[a] * d_out[c];
@@ -59,7 +63,8 @@ static void finish_row_grad(const gnn__plan_t *plan, const gnn__run_t *run, cons
         plan->row->finish_grad(&plan->shape, gnn__state(run, i), out, d_out);
 }
 
-static void finish_grads(const gnn__plan_t *plan, const gnn__run_t *run, const gnn_real_t *saved, int threads)
+static void finish_grads(const gnn__plan_t *plan, const gnn__run_t *run, const gnn_real_t *saved,
+                         int threads)
 {
     const size_t bytes = sizeof(gnn_real_t) * (size_t)run->state_size;
 #pragma omp parallel for num_threads(threads) schedule(static)
@@ -89,8 +94,10 @@ static wanted_t wanted_by_receiver(const gnn__plan_t *plan)
     const bool features = gnn__wants(plan, GNN_AGGREGATE_EDGE_FEATURES);
     wanted_t w = {0};
     w.weight = gnn__wants(plan, GNN_AGGREGATE_EDGE_WEIGHT);
-    w.edge = plan->edge_width > 0 && ((plan->edge_message && (features || gnn__wants(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT))) ||
-                                      gnn__wants(plan, GNN_AGGREGATE_EDGE_MESSAGE_BIAS));
+    w.edge =
+        plan->edge_width > 0 &&
+        ((plan->edge_message && (features || gnn__wants(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT))) ||
+         gnn__wants(plan, GNN_AGGREGATE_EDGE_MESSAGE_BIAS));
     w.key = plan->edge_key && (features || gnn__wants(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT));
     w.bias = gnn__wants(plan, GNN_AGGREGATE_EDGE_BIAS) || gnn__wants(plan, GNN_AGGREGATE_DISTANCE);
     w.message = w.edge || gnn__wants(plan, GNN_AGGREGATE_DST_MESSAGE) || (!plan->scored && w.weight);
@@ -98,12 +105,15 @@ static wanted_t wanted_by_receiver(const gnn__plan_t *plan)
 }
 
 /* d_projected (cols) goes to the features' row and to the sums of weight and bias. */
-static void project_grad(const gnn__plan_t *plan, int input, int64_t number, const gnn_real_t *d_projected, int64_t cols, gnn_real_t *d_weight)
+static void project_grad(const gnn__plan_t *plan, int input, int64_t number,
+                         const gnn_real_t *d_projected, int64_t cols, gnn_real_t *d_weight)
 {
     if (!gnn__users_edge(plan, number))
         return;
     const gnn_real_t *f = gnn__row(&plan->in[GNN_AGGREGATE_EDGE_FEATURES], number);
-    gnn_real_t *d_f = gnn__wants(plan, GNN_AGGREGATE_EDGE_FEATURES) ? gnn__row(&plan->d[GNN_AGGREGATE_EDGE_FEATURES], number) : NULL;
+    gnn_real_t *d_f = gnn__wants(plan, GNN_AGGREGATE_EDGE_FEATURES)
+                          ? gnn__row(&plan->d[GNN_AGGREGATE_EDGE_FEATURES], number)
+                          : NULL;
     for (int64_t e = 0; e < plan->d_e; e++) {
         const gnn_real_t *w = gnn__row(&plan->in[input], e);
         gnn_real_t sum = 0;
@@ -116,7 +126,8 @@ static void project_grad(const gnn__plan_t *plan, int input, int64_t number, con
     }
 }
 
-static void bias_grad(const gnn__plan_t *plan, const gnn__run_t *run, const gnn__pair_t *pair, const gnn_real_t *d_bias, gnn_real_t *sums)
+static void bias_grad(const gnn__plan_t *plan, const gnn__run_t *run, const gnn__pair_t *pair,
+                      const gnn_real_t *d_bias, gnn_real_t *sums)
 {
     const int64_t heads = plan->shape.heads;
     if (gnn__wants(plan, GNN_AGGREGATE_EDGE_BIAS) && gnn__users_edge(plan, pair->number)) {
@@ -135,7 +146,8 @@ static void bias_grad(const gnn__plan_t *plan, const gnn__run_t *run, const gnn_
 }
 
 /* The message's gradient goes on to receiver and edge; for rows without scores the weight's comes from here too. */
-static void message_grad(const gnn__plan_t *plan, const gnn__run_t *run, const wanted_t *w, const gnn__lane_t *lane, const gnn__pair_t *pair, gnn_real_t *d_weight,
+static void message_grad(const gnn__plan_t *plan, const gnn__run_t *run, const wanted_t *w,
+                         const gnn__lane_t *lane, const gnn__pair_t *pair, gnn_real_t *d_weight,
                          gnn_real_t *sums)
 {
     if (!plan->scored)
@@ -143,34 +155,43 @@ static void message_grad(const gnn__plan_t *plan, const gnn__run_t *run, const w
             *d_weight += lane->d_message[c] * pair->message[c];
             lane->d_message[c] *= pair->weight;
         }
-    gnn_real_t *d_dst = gnn__wants(plan, GNN_AGGREGATE_DST_MESSAGE) ? gnn__row(&plan->d[GNN_AGGREGATE_DST_MESSAGE], pair->i) : NULL;
+    gnn_real_t *d_dst = gnn__wants(plan, GNN_AGGREGATE_DST_MESSAGE)
+                            ? gnn__row(&plan->d[GNN_AGGREGATE_DST_MESSAGE], pair->i)
+                            : NULL;
     gnn_real_t *d_edge = zeroed(lane->d_edge, plan->edge_width, w->edge);
     if (d_dst || d_edge)
-        plan->message->message_grad(plan->message_width, pair->dst, pair->src, pair->projected, lane->d_message, d_dst, NULL, d_edge);
+        plan->message->message_grad(plan->message_width, pair->dst, pair->src, pair->projected,
+                                    lane->d_message, d_dst, NULL, d_edge);
     if (!d_edge)
         return;
     if (plan->edge_message)
-        project_grad(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, pair->number, d_edge, plan->edge_width, sums + run->shared.message_weight);
+        project_grad(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, pair->number, d_edge,
+                     plan->edge_width, sums + run->shared.message_weight);
     for (int64_t c = 0; plan->has[GNN_AGGREGATE_EDGE_MESSAGE_BIAS] && c < plan->edge_width; c++)
         sums[run->shared.message_bias + c] += d_edge[c];
 }
 
-static void receive_pair(const gnn__plan_t *plan, const gnn__run_t *run, const wanted_t *w, const gnn__lane_t *lane, const gnn__pair_t *pair, gnn_real_t *sums)
+static void receive_pair(const gnn__plan_t *plan, const gnn__run_t *run, const wanted_t *w,
+                         const gnn__lane_t *lane, const gnn__pair_t *pair, gnn_real_t *sums)
 {
     gnn_real_t d_weight = 0;
     gnn_edge_grad_t grad = {
-        .query = gnn__wants(plan, GNN_AGGREGATE_QUERY) ? gnn__row(&plan->d[GNN_AGGREGATE_QUERY], pair->i) : NULL,
+        .query = gnn__wants(plan, GNN_AGGREGATE_QUERY)
+                     ? gnn__row(&plan->d[GNN_AGGREGATE_QUERY], pair->i)
+                     : NULL,
         .key = zeroed(lane->d_key, plan->key_width, w->key),
         .message = zeroed(lane->d_message, plan->message_width, w->message),
         .weight = w->weight && plan->scored ? &d_weight : NULL,
         .bias = zeroed(lane->d_bias, plan->shape.heads, w->bias),
-        .parameters = gnn__wants(plan, GNN_AGGREGATE_PARAMETERS) ? sums + run->shared.parameters : NULL,
+        .parameters =
+            gnn__wants(plan, GNN_AGGREGATE_PARAMETERS) ? sums + run->shared.parameters : NULL,
     };
     plan->row->accumulate_grad(&plan->shape, gnn__state(run, pair->i), &pair->edge, &grad);
     if (w->message)
         message_grad(plan, run, w, lane, pair, &d_weight, sums);
     if (w->key)
-        project_grad(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT, pair->number, lane->d_key, plan->key_width, sums + run->shared.key_weight);
+        project_grad(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT, pair->number, lane->d_key,
+                     plan->key_width, sums + run->shared.key_weight);
     if (w->bias)
         bias_grad(plan, run, pair, lane->d_bias, sums);
     if (w->weight && pair->number < plan->in[GNN_AGGREGATE_EDGE_WEIGHT].rows)
@@ -183,17 +204,22 @@ static void add_shared(const gnn__plan_t *plan, const gnn__run_t *run, int64_t c
     const struct {
         int input;
         int64_t at;
-    } targets[] = {{GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, s->message_weight}, {GNN_AGGREGATE_EDGE_MESSAGE_BIAS, s->message_bias},
-                   {GNN_AGGREGATE_EDGE_KEY_WEIGHT, s->key_weight}, {GNN_AGGREGATE_PARAMETERS, s->parameters}, {GNN_AGGREGATE_DISTANCE, s->distance}};
+    } targets[] = {{GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, s->message_weight},
+                   {GNN_AGGREGATE_EDGE_MESSAGE_BIAS, s->message_bias},
+                   {GNN_AGGREGATE_EDGE_KEY_WEIGHT, s->key_weight},
+                   {GNN_AGGREGATE_PARAMETERS, s->parameters},
+                   {GNN_AGGREGATE_DISTANCE, s->distance}};
     for (size_t t = 0; t < sizeof targets / sizeof *targets; t++)
         if (targets[t].at >= 0 && gnn__wants(plan, targets[t].input))
-            gnn__add_partials(&plan->d[targets[t].input], run->partials + targets[t].at, chunks, s->size);
+            gnn__add_partials(&plan->d[targets[t].input], run->partials + targets[t].at, chunks,
+                              s->size);
 }
 
 static void receive_part(const gnn__plan_t *plan, const gnn__run_t *run, int64_t p, int threads)
 {
     const gnn__listener_t listener = gnn__listener(plan, p, false, run->positions);
-    const int64_t chunks = gnn__part_chunks(listener.part, gnn__per_chunk(listener.part), run->bounds);
+    const int64_t chunks =
+        gnn__part_chunks(listener.part, gnn__per_chunk(listener.part), run->bounds);
     const wanted_t wanted = wanted_by_receiver(plan);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int64_t c = 0; c < chunks; c++) {
@@ -212,11 +238,13 @@ static void receive_part(const gnn__plan_t *plan, const gnn__run_t *run, int64_t
 
 /* ---- by sender ---- */
 
-static void send_pair(const gnn__plan_t *plan, const gnn__run_t *run, const gnn__lane_t *lane, const gnn__pair_t *pair)
+static void send_pair(const gnn__plan_t *plan, const gnn__run_t *run, const gnn__lane_t *lane,
+                      const gnn__pair_t *pair)
 {
     const bool wants_message = gnn__wants(plan, GNN_AGGREGATE_SRC_MESSAGE);
     gnn_edge_grad_t grad = {
-        .key = gnn__wants(plan, GNN_AGGREGATE_KEY) ? gnn__row(&plan->d[GNN_AGGREGATE_KEY], pair->j) : NULL,
+        .key = gnn__wants(plan, GNN_AGGREGATE_KEY) ? gnn__row(&plan->d[GNN_AGGREGATE_KEY], pair->j)
+                                                   : NULL,
         .message = zeroed(lane->d_message, plan->message_width, wants_message),
     };
     plan->row->accumulate_grad(&plan->shape, gnn__state(run, pair->i), &pair->edge, &grad);
@@ -224,14 +252,16 @@ static void send_pair(const gnn__plan_t *plan, const gnn__run_t *run, const gnn_
         return;
     for (int64_t c = 0; !plan->scored && c < plan->message_width; c++)
         lane->d_message[c] *= pair->weight;
-    plan->message->message_grad(plan->message_width, pair->dst, pair->src, pair->projected, lane->d_message, NULL,
+    plan->message->message_grad(plan->message_width, pair->dst, pair->src, pair->projected,
+                                lane->d_message, NULL,
                                 gnn__row(&plan->d[GNN_AGGREGATE_SRC_MESSAGE], pair->j), NULL);
 }
 
 static void send_part(const gnn__plan_t *plan, const gnn__run_t *run, int64_t p, int threads)
 {
     const gnn__listener_t listener = gnn__listener(plan, p, true, run->positions);
-    const int64_t chunks = gnn__part_chunks(listener.part, gnn__per_chunk(listener.part), run->bounds);
+    const int64_t chunks =
+        gnn__part_chunks(listener.part, gnn__per_chunk(listener.part), run->bounds);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int64_t c = 0; c < chunks; c++) {
         const gnn__lane_t lane = gnn__lane(plan, run->lanes + omp_get_thread_num() * run->lane_size);
@@ -249,7 +279,8 @@ static void send_part(const gnn__plan_t *plan, const gnn__run_t *run, int64_t p,
 static bool receivers_want(const gnn__plan_t *plan)
 {
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
-        if (k != GNN_AGGREGATE_SRC_MESSAGE && k != GNN_AGGREGATE_KEY && k != GNN_AGGREGATE_GATE && gnn__wants(plan, k))
+        if (k != GNN_AGGREGATE_SRC_MESSAGE && k != GNN_AGGREGATE_KEY && k != GNN_AGGREGATE_GATE &&
+            gnn__wants(plan, k))
             return true;
     return false;
 }
@@ -266,7 +297,8 @@ int gnn__driver_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     finish_grads(plan, &run, call->saved[0], threads);
     for (int64_t p = 0; receivers_want(plan) && p < plan->view->n_parts; p++)
         receive_part(plan, &run, p, threads);
-    const bool senders_want = gnn__wants(plan, GNN_AGGREGATE_SRC_MESSAGE) || gnn__wants(plan, GNN_AGGREGATE_KEY);
+    const bool senders_want =
+        gnn__wants(plan, GNN_AGGREGATE_SRC_MESSAGE) || gnn__wants(plan, GNN_AGGREGATE_KEY);
     for (int64_t p = 0; senders_want && p < plan->view->n_parts; p++)
         send_part(plan, &run, p, threads);
     return GNN_OK;

@@ -40,11 +40,18 @@ gnn__lane_t gnn__lane(const gnn__plan_t *plan, gnn_real_t *block)
     return lane;
 }
 
-gnn__listener_t gnn__listener(const gnn__plan_t *plan, int64_t p, bool transposed, const int64_t *positions)
+gnn__listener_t gnn__listener(const gnn__plan_t *plan, int64_t p, bool transposed,
+                              const int64_t *positions)
 {
     const gnn__part_t *part = transposed ? &plan->view->transposed[p] : &plan->view->parts[p];
     const int64_t *src_positions = positions ? positions + plan->graph->n_dst : NULL;
-    return (gnn__listener_t){plan, part, transposed, gnn__dst_scale(part, transposed), gnn__src_scale(part, transposed), positions, src_positions};
+    return (gnn__listener_t){plan,
+                             part,
+                             transposed,
+                             gnn__dst_scale(part, transposed),
+                             gnn__src_scale(part, transposed),
+                             positions,
+                             src_positions};
 }
 
 /* ---- positions ---- */
@@ -54,7 +61,8 @@ int64_t gnn__positions_size(const gnn__plan_t *plan)
     return plan->how->distance == GNN_DISTANCE_NONE ? 0 : plan->graph->n_dst + plan->graph->n_src;
 }
 
-static void fill_side(int64_t n, int64_t segments, const int64_t *offsets, const int64_t *starts, int64_t *positions)
+static void fill_side(int64_t n, int64_t segments, const int64_t *offsets, const int64_t *starts,
+                      int64_t *positions)
 {
     for (int64_t k = 0; k < n; k++)
         positions[k] = k;
@@ -87,16 +95,22 @@ static void project(const gnn_real_t *f, int64_t d_e, const gnn_tensor_t *weight
 static void load_message(const gnn__plan_t *plan, const gnn__lane_t *lane, gnn__pair_t *pair)
 {
     const int64_t width = plan->message_width;
-    pair->src = plan->has[GNN_AGGREGATE_SRC_MESSAGE] ? gnn__row(&plan->in[GNN_AGGREGATE_SRC_MESSAGE], pair->j) : NULL;
-    pair->dst = plan->has[GNN_AGGREGATE_DST_MESSAGE] ? gnn__row(&plan->in[GNN_AGGREGATE_DST_MESSAGE], pair->i) : NULL;
+    pair->src = plan->has[GNN_AGGREGATE_SRC_MESSAGE]
+                    ? gnn__row(&plan->in[GNN_AGGREGATE_SRC_MESSAGE], pair->j)
+                    : NULL;
+    pair->dst = plan->has[GNN_AGGREGATE_DST_MESSAGE]
+                    ? gnn__row(&plan->in[GNN_AGGREGATE_DST_MESSAGE], pair->i)
+                    : NULL;
     pair->projected = NULL;
     if (plan->edge_width) {
         if (plan->has[GNN_AGGREGATE_EDGE_MESSAGE_BIAS])
-            memcpy(lane->edge, plan->in[GNN_AGGREGATE_EDGE_MESSAGE_BIAS].data, sizeof(gnn_real_t) * (size_t)plan->edge_width);
+            memcpy(lane->edge, plan->in[GNN_AGGREGATE_EDGE_MESSAGE_BIAS].data,
+                   sizeof(gnn_real_t) * (size_t)plan->edge_width);
         else
             memset(lane->edge, 0, sizeof(gnn_real_t) * (size_t)plan->edge_width);
         if (plan->edge_message && gnn__users_edge(plan, pair->number))
-            project(gnn__row(&plan->in[GNN_AGGREGATE_EDGE_FEATURES], pair->number), plan->d_e, &plan->in[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT], lane->edge);
+            project(gnn__row(&plan->in[GNN_AGGREGATE_EDGE_FEATURES], pair->number), plan->d_e,
+                    &plan->in[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT], lane->edge);
         pair->projected = lane->edge;
     }
     if (plan->message->is_sender) {
@@ -111,7 +125,8 @@ static void load_message(const gnn__plan_t *plan, const gnn__lane_t *lane, gnn__
 static void load_weight(const gnn__listener_t *l, gnn__pair_t *pair)
 {
     const gnn_tensor_t *w = &l->plan->in[GNN_AGGREGATE_EDGE_WEIGHT];
-    pair->scale = (l->dst_scale ? l->dst_scale[pair->i] : 1) * (l->src_scale ? l->src_scale[pair->j] : 1);
+    pair->scale =
+        (l->dst_scale ? l->dst_scale[pair->i] : 1) * (l->src_scale ? l->src_scale[pair->j] : 1);
     pair->weight = pair->scale;
     if (l->plan->has[GNN_AGGREGATE_EDGE_WEIGHT] && pair->number < w->rows)
         pair->weight = *gnn__row(w, pair->number) * pair->scale;
@@ -124,14 +139,16 @@ static void load_key(const gnn__plan_t *plan, const gnn__lane_t *lane, gnn__pair
     if (!plan->edge_key || !gnn__users_edge(plan, pair->number))
         return;
     memcpy(lane->key, pair->edge.key, sizeof(gnn_real_t) * (size_t)plan->key_width);
-    project(gnn__row(&plan->in[GNN_AGGREGATE_EDGE_FEATURES], pair->number), plan->d_e, &plan->in[GNN_AGGREGATE_EDGE_KEY_WEIGHT], lane->key);
+    project(gnn__row(&plan->in[GNN_AGGREGATE_EDGE_FEATURES], pair->number), plan->d_e,
+            &plan->in[GNN_AGGREGATE_EDGE_KEY_WEIGHT], lane->key);
     pair->edge.key = lane->key;
 }
 
 static void load_bias(const gnn__listener_t *l, const gnn__lane_t *lane, gnn__pair_t *pair)
 {
     const gnn__plan_t *plan = l->plan;
-    const gnn_tensor_t *bias = &plan->in[GNN_AGGREGATE_EDGE_BIAS], *distance = &plan->in[GNN_AGGREGATE_DISTANCE];
+    const gnn_tensor_t *bias = &plan->in[GNN_AGGREGATE_EDGE_BIAS],
+                       *distance = &plan->in[GNN_AGGREGATE_DISTANCE];
     const bool has_bias = plan->has[GNN_AGGREGATE_EDGE_BIAS] && gnn__users_edge(plan, pair->number);
     pair->edge.bias = NULL;
     if (!has_bias && !l->dst_position)
@@ -143,8 +160,9 @@ static void load_bias(const gnn__listener_t *l, const gnn__lane_t *lane, gnn__pa
         return;
     pair->distance = l->src_position[pair->j] - l->dst_position[pair->i];
     for (int64_t a = 0; a < plan->shape.heads; a++)
-        lane->bias[a] += plan->how->distance == GNN_DISTANCE_SLOPE ? distance->data[a] * (gnn_real_t)pair->distance
-                                                                   : gnn__row(distance, a)[gnn__bucket(plan, pair->distance)];
+        lane->bias[a] += plan->how->distance == GNN_DISTANCE_SLOPE
+                             ? distance->data[a] * (gnn_real_t)pair->distance
+                             : gnn__row(distance, a)[gnn__bucket(plan, pair->distance)];
 }
 
 static void load_scored(const gnn__listener_t *l, const gnn__lane_t *lane, gnn__pair_t *pair)
@@ -158,7 +176,8 @@ static void load_scored(const gnn__listener_t *l, const gnn__lane_t *lane, gnn__
     if (!plan->dropping)
         return;
     for (int64_t a = 0; a < plan->shape.heads; a += 8)
-        gnn__dropout_draw(&plan->dropout, (uint32_t)pair->i, (uint32_t)pair->j, (uint32_t)(a / 8), lane->keep + a);
+        gnn__dropout_draw(&plan->dropout, (uint32_t)pair->i, (uint32_t)pair->j, (uint32_t)(a / 8),
+                          lane->keep + a);
     pair->edge.keep = lane->keep;
 }
 
@@ -172,7 +191,8 @@ static void load_unscored(const gnn__plan_t *plan, const gnn__lane_t *lane, gnn_
     pair->edge.message = lane->weighted;
 }
 
-int gnn__next_pair(const gnn__listener_t *l, gnn__walk_t *walk, const gnn__lane_t *lane, gnn__pair_t *pair)
+int gnn__next_pair(const gnn__listener_t *l, gnn__walk_t *walk, const gnn__lane_t *lane,
+                   gnn__pair_t *pair)
 {
     int64_t other;
     if (!gnn__walk_next(walk, &other, &pair->number))

@@ -29,7 +29,8 @@ static bool rows_cross(const gnn_tensor_t *a, const gnn_tensor_t *b)
 {
     if (!a->data || !b->data || a->rows == 0 || b->rows == 0)
         return false;
-    const gnn_real_t *a_end = a->data + (a->rows - 1) * a->stride + a->cols, *b_end = b->data + (b->rows - 1) * b->stride + b->cols;
+    const gnn_real_t *a_end = a->data + (a->rows - 1) * a->stride + a->cols,
+                     *b_end = b->data + (b->rows - 1) * b->stride + b->cols;
     if (a->data >= b_end || b->data >= a_end)
         return false;
     if (a->stride != b->stride)
@@ -47,7 +48,8 @@ int gnn__gradient_threads(const gnn__plan_t *plan, int64_t work)
     return gnn__threads(plan->context, work);
 }
 
-void gnn__add_partials(const gnn_tensor_t *target, const gnn_real_t *partials, int64_t chunks, int64_t stride)
+void gnn__add_partials(const gnn_tensor_t *target, const gnn_real_t *partials, int64_t chunks,
+                       int64_t stride)
 {
     for (int64_t c = 0; target->data && c < chunks; c++)
         for (int64_t r = 0; r < target->rows; r++)

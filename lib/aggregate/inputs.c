@@ -1,8 +1,19 @@
 /* Checks of the inputs of `aggregate`: against the graph, the row and each other. Messages name the input and the numbers. */
 #include <lib/aggregate/aggregate.h>
 
-static const char *const names[GNN_AGGREGATE_INPUTS] = {"src_message", "dst_message", "query", "key", "edge_features", "edge_message_weight",
-                                                        "edge_message_bias", "edge_key_weight", "edge_weight", "edge_bias", "parameters", "distance", "gate"};
+static const char *const names[GNN_AGGREGATE_INPUTS] = {"src_message",
+                                                        "dst_message",
+                                                        "query",
+                                                        "key",
+                                                        "edge_features",
+                                                        "edge_message_weight",
+                                                        "edge_message_bias",
+                                                        "edge_key_weight",
+                                                        "edge_weight",
+                                                        "edge_bias",
+                                                        "parameters",
+                                                        "distance",
+                                                        "gate"};
 
 /* If the input is there it must have this shape. */
 static int expect(const gnn__plan_t *plan, int k, int64_t rows, int64_t cols)
@@ -10,8 +21,8 @@ static int expect(const gnn__plan_t *plan, int k, int64_t rows, int64_t cols)
     const gnn_tensor_t *t = &plan->in[k];
     if (!plan->has[k] || (t->rows == rows && t->cols == cols))
         return GNN_OK;
-    return gnn__error(GNN_ESHAPE, "aggregate: %s is %lld x %lld, expected %lld x %lld", names[k], (long long)t->rows, (long long)t->cols, (long long)rows,
-                      (long long)cols);
+    return gnn__error(GNN_ESHAPE, "aggregate: %s is %lld x %lld, expected %lld x %lld", names[k],
+                      (long long)t->rows, (long long)t->cols, (long long)rows, (long long)cols);
 }
 
 static int need(const gnn__plan_t *plan, int k, const char *who)
@@ -27,12 +38,17 @@ static int refuse(const gnn__plan_t *plan, int k, int code, const char *why)
 /* Spans store nothing per edge, so they can carry none of the three edge inputs. */
 static int check_forms(const gnn__plan_t *plan)
 {
-    static const int edge_inputs[] = {GNN_AGGREGATE_EDGE_FEATURES, GNN_AGGREGATE_EDGE_WEIGHT, GNN_AGGREGATE_EDGE_BIAS};
+    static const int edge_inputs[] = {GNN_AGGREGATE_EDGE_FEATURES, GNN_AGGREGATE_EDGE_WEIGHT,
+                                      GNN_AGGREGATE_EDGE_BIAS};
     for (int64_t p = 0; p < plan->view->n_parts; p++)
-        for (size_t e = 0; plan->view->parts[p].form == GNN__SPANS && e < sizeof edge_inputs / sizeof *edge_inputs; e++)
+        for (size_t e = 0;
+             plan->view->parts[p].form == GNN__SPANS && e < sizeof edge_inputs / sizeof *edge_inputs;
+             e++)
             if (plan->has[edge_inputs[e]])
-                return gnn__error(GNN_EUNSUPPORTED, "aggregate: part %lld of the graph stores spans, which take no %s: see gnn_graph_to_edges", (long long)p,
-                                  names[edge_inputs[e]]);
+                return gnn__error(
+                    GNN_EUNSUPPORTED,
+                    "aggregate: part %lld of the graph stores spans, which take no %s: see gnn_graph_to_edges",
+                    (long long)p, names[edge_inputs[e]]);
     return GNN_OK;
 }
 
@@ -53,21 +69,24 @@ static int check_nodes(const gnn__plan_t *plan)
 /* Inputs that only a softmax has a place for. */
 static int check_scored(const gnn__plan_t *plan)
 {
-    static const int score_inputs[] = {GNN_AGGREGATE_QUERY, GNN_AGGREGATE_KEY, GNN_AGGREGATE_EDGE_KEY_WEIGHT, GNN_AGGREGATE_EDGE_BIAS,
+    static const int score_inputs[] = {GNN_AGGREGATE_QUERY, GNN_AGGREGATE_KEY,
+                                       GNN_AGGREGATE_EDGE_KEY_WEIGHT, GNN_AGGREGATE_EDGE_BIAS,
                                        GNN_AGGREGATE_DISTANCE};
     if (plan->scored)
         return GNN_OK;
     for (size_t k = 0; k < sizeof score_inputs / sizeof *score_inputs; k++)
         GNN_TRY(refuse(plan, score_inputs[k], GNN_EUNSUPPORTED, plan->row->name));
     if (plan->how->edge_weights_out || plan->how->segment_weights_out)
-        return gnn__error(GNN_EUNSUPPORTED, "aggregate: %s has no attention weights to give out", plan->row->name);
+        return gnn__error(GNN_EUNSUPPORTED, "aggregate: %s has no attention weights to give out",
+                          plan->row->name);
     return GNN_OK;
 }
 
 static int check_projections(gnn__plan_t *plan)
 {
     const int64_t edge_width = plan->message->edge_parts * plan->message_width;
-    plan->d_e = plan->has[GNN_AGGREGATE_EDGE_FEATURES] ? plan->in[GNN_AGGREGATE_EDGE_FEATURES].cols : 0;
+    plan->d_e =
+        plan->has[GNN_AGGREGATE_EDGE_FEATURES] ? plan->in[GNN_AGGREGATE_EDGE_FEATURES].cols : 0;
     for (int k = GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT; k <= GNN_AGGREGATE_EDGE_KEY_WEIGHT; k++) {
         if (k != GNN_AGGREGATE_EDGE_MESSAGE_BIAS && plan->has[k])
             GNN_TRY(need(plan, GNN_AGGREGATE_EDGE_FEATURES, names[k]));
@@ -80,9 +99,11 @@ static int check_projections(gnn__plan_t *plan)
     GNN_TRY(expect(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT, plan->d_e, plan->key_width));
     plan->edge_message = plan->has[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT];
     plan->edge_key = plan->has[GNN_AGGREGATE_EDGE_KEY_WEIGHT];
-    plan->edge_width = plan->edge_message || plan->has[GNN_AGGREGATE_EDGE_MESSAGE_BIAS] ? edge_width : 0;
+    plan->edge_width =
+        plan->edge_message || plan->has[GNN_AGGREGATE_EDGE_MESSAGE_BIAS] ? edge_width : 0;
     if (plan->has[GNN_AGGREGATE_EDGE_FEATURES] && !plan->edge_message && !plan->edge_key)
-        return gnn__error(GNN_EINVALID, "aggregate: edge_features need edge_message_weight or edge_key_weight");
+        return gnn__error(GNN_EINVALID,
+                          "aggregate: edge_features need edge_message_weight or edge_key_weight");
     return GNN_OK;
 }
 
@@ -107,14 +128,19 @@ static int check_tables(const gnn__plan_t *plan)
         GNN_TRY(refuse(plan, GNN_AGGREGATE_PARAMETERS, GNN_EINVALID, plan->row->name));
     GNN_TRY(expect(plan, GNN_AGGREGATE_PARAMETERS, 1, heads * plan->shape.d_k));
     if (how->distance == GNN_DISTANCE_NONE)
-        return refuse(plan, GNN_AGGREGATE_DISTANCE, GNN_EINVALID, "an aggregation without a distance bias");
+        return refuse(plan, GNN_AGGREGATE_DISTANCE, GNN_EINVALID,
+                      "an aggregation without a distance bias");
     if (!plan->scored)
-        return gnn__error(GNN_EUNSUPPORTED, "aggregate: %s has no scores, so it takes no distance bias", plan->row->name);
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "aggregate: %s has no scores, so it takes no distance bias",
+                          plan->row->name);
     GNN_TRY(need(plan, GNN_AGGREGATE_DISTANCE, "a distance bias"));
     if (how->distance == GNN_DISTANCE_SLOPE)
         return expect(plan, GNN_AGGREGATE_DISTANCE, 1, heads);
     if (how->distance_buckets < 1)
-        return gnn__error(GNN_EINVALID, "aggregate: a distance table needs at least 1 bucket, got %lld", (long long)how->distance_buckets);
+        return gnn__error(GNN_EINVALID,
+                          "aggregate: a distance table needs at least 1 bucket, got %lld",
+                          (long long)how->distance_buckets);
     return expect(plan, GNN_AGGREGATE_DISTANCE, heads, how->distance_buckets);
 }
 
@@ -122,10 +148,13 @@ static int check_weights_out(const gnn__plan_t *plan)
 {
     const gnn_tensor_t *t = plan->how->edge_weights_out;
     if (t && (t->rows != plan->graph->n_edges || t->cols != plan->shape.heads))
-        return gnn__error(GNN_ESHAPE, "aggregate: edge_weights_out is %lld x %lld, expected %lld x %lld", (long long)t->rows, (long long)t->cols,
-                          (long long)plan->graph->n_edges, (long long)plan->shape.heads);
+        return gnn__error(GNN_ESHAPE,
+                          "aggregate: edge_weights_out is %lld x %lld, expected %lld x %lld",
+                          (long long)t->rows, (long long)t->cols, (long long)plan->graph->n_edges,
+                          (long long)plan->shape.heads);
     if (plan->how->segment_weights_out && plan->graph->n_segments == 0)
-        return gnn__error(GNN_EUNSUPPORTED, "aggregate: weights per segment need a graph with segments");
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "aggregate: weights per segment need a graph with segments");
     return GNN_OK;
 }
 

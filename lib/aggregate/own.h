@@ -25,8 +25,10 @@ static inline gnn__pairs_t gnn__pairs_of(const gnn__part_t *part)
 /* Kernels read messages in place and know nothing of projected edges, gates, distances and weights that somebody wants to see: the driver does those. */
 static inline bool gnn__is_plain(const gnn__plan_t *plan)
 {
-    return plan->message->is_sender && plan->has[GNN_AGGREGATE_SRC_MESSAGE] && plan->edge_width == 0 && !plan->edge_key && !plan->has[GNN_AGGREGATE_GATE] &&
-           !plan->has[GNN_AGGREGATE_DISTANCE] && !plan->how->edge_weights_out && !plan->how->segment_weights_out;
+    return plan->message->is_sender && plan->has[GNN_AGGREGATE_SRC_MESSAGE] &&
+           plan->edge_width == 0 && !plan->edge_key && !plan->has[GNN_AGGREGATE_GATE] &&
+           !plan->has[GNN_AGGREGATE_DISTANCE] && !plan->how->edge_weights_out &&
+           !plan->how->segment_weights_out;
 }
 
 #endif

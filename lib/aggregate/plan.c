@@ -36,9 +36,12 @@ static int find_message_width(gnn__plan_t *plan, int64_t *width)
     int k = m->src_parts ? GNN_AGGREGATE_SRC_MESSAGE : GNN_AGGREGATE_DST_MESSAGE;
     int parts = m->src_parts ? m->src_parts : m->dst_parts;
     if (parts == 0 || !plan->has[k])
-        return gnn__error(GNN_EINVALID, "aggregate: message %s needs %s", m->name, k == GNN_AGGREGATE_SRC_MESSAGE ? "src_message" : "dst_message");
+        return gnn__error(GNN_EINVALID, "aggregate: message %s needs %s", m->name,
+                          k == GNN_AGGREGATE_SRC_MESSAGE ? "src_message" : "dst_message");
     if (plan->in[k].cols % parts != 0)
-        return gnn__error(GNN_ESHAPE, "aggregate: message %s expects %d equal parts per row, got %lld columns", m->name, parts, (long long)plan->in[k].cols);
+        return gnn__error(GNN_ESHAPE,
+                          "aggregate: message %s expects %d equal parts per row, got %lld columns",
+                          m->name, parts, (long long)plan->in[k].cols);
     *width = plan->in[k].cols / parts;
     return GNN_OK;
 }
@@ -49,9 +52,11 @@ static int resolve_heads(gnn__plan_t *plan)
     s->heads = s->heads ? s->heads : 1;
     s->kv_heads = s->kv_heads ? s->kv_heads : s->heads;
     if (s->heads < 1 || s->kv_heads < 1 || s->heads % s->kv_heads != 0)
-        return gnn__error(GNN_EINVALID, "aggregate: %lld key heads do not divide %lld heads", (long long)s->kv_heads, (long long)s->heads);
+        return gnn__error(GNN_EINVALID, "aggregate: %lld key heads do not divide %lld heads",
+                          (long long)s->kv_heads, (long long)s->heads);
     if (!plan->scored && s->heads != 1)
-        return gnn__error(GNN_EINVALID, "aggregate: %s has no scores, so heads must be 1, got %lld", plan->row->name, (long long)s->heads);
+        return gnn__error(GNN_EINVALID, "aggregate: %s has no scores, so heads must be 1, got %lld",
+                          plan->row->name, (long long)s->heads);
     return GNN_OK;
 }
 
@@ -63,16 +68,22 @@ static int resolve_widths(gnn__plan_t *plan)
     GNN_TRY(find_message_width(plan, &width));
     plan->message_width = width;
     if (width % s->kv_heads != 0)
-        return gnn__error(GNN_ESHAPE, "aggregate: messages of width %lld cannot be split into %lld heads", (long long)width, (long long)s->kv_heads);
+        return gnn__error(GNN_ESHAPE,
+                          "aggregate: messages of width %lld cannot be split into %lld heads",
+                          (long long)width, (long long)s->kv_heads);
     int64_t d_v = width / s->kv_heads;
     if (s->d_v != 0 && s->d_v != d_v)
-        return gnn__error(GNN_ESHAPE, "aggregate: d_v is %lld, but messages of width %lld with %lld heads give %lld", (long long)s->d_v, (long long)width,
-                          (long long)s->kv_heads, (long long)d_v);
+        return gnn__error(
+            GNN_ESHAPE,
+            "aggregate: d_v is %lld, but messages of width %lld with %lld heads give %lld",
+            (long long)s->d_v, (long long)width, (long long)s->kv_heads, (long long)d_v);
     s->d_v = d_v;
     if (!gnn__mul(s->heads, d_v, &plan->out_width))
-        return gnn__error(GNN_EOVERFLOW, "aggregate: %lld heads of width %lld do not fit", (long long)s->heads, (long long)d_v);
+        return gnn__error(GNN_EOVERFLOW, "aggregate: %lld heads of width %lld do not fit",
+                          (long long)s->heads, (long long)d_v);
     if (s->width != 0 && s->width != plan->out_width)
-        return gnn__error(GNN_ESHAPE, "aggregate: width is %lld, the inputs give %lld", (long long)s->width, (long long)plan->out_width);
+        return gnn__error(GNN_ESHAPE, "aggregate: width is %lld, the inputs give %lld",
+                          (long long)s->width, (long long)plan->out_width);
     s->width = plan->out_width;
     return GNN_OK;
 }
@@ -94,12 +105,14 @@ static int resolve_scores(gnn__plan_t *plan)
     }
     for (int k = GNN_AGGREGATE_QUERY; k <= GNN_AGGREGATE_KEY; k++)
         if (!plan->has[k])
-            return gnn__error(GNN_EINVALID, "aggregate: aggregator %s needs %s", plan->row->name, k == GNN_AGGREGATE_QUERY ? "query" : "key");
+            return gnn__error(GNN_EINVALID, "aggregate: aggregator %s needs %s", plan->row->name,
+                              k == GNN_AGGREGATE_QUERY ? "query" : "key");
     int64_t cols = plan->in[GNN_AGGREGATE_QUERY].cols;
     if (plan->row->score == GNN_SCORE_PER_KEY) {
         if (cols % s->heads != 0 || (s->d_k != 0 && s->d_k != cols / s->heads))
-            return gnn__error(GNN_ESHAPE, "aggregate: query has %lld columns, expected %lld heads of width %lld", (long long)cols, (long long)s->heads,
-                              (long long)s->d_k);
+            return gnn__error(GNN_ESHAPE,
+                              "aggregate: query has %lld columns, expected %lld heads of width %lld",
+                              (long long)cols, (long long)s->heads, (long long)s->d_k);
         s->d_k = cols / s->heads;
         plan->query_width = cols;
         plan->key_width = s->kv_heads * s->d_k;
@@ -140,7 +153,8 @@ int gnn__plan(gnn__plan_t *plan, const gnn_op_call_t *call)
     plan->shape.parameters = plan->in[GNN_AGGREGATE_PARAMETERS].data;
 
     if (!(how->dropout >= 0 && how->dropout < 1))
-        return gnn__error(GNN_EINVALID, "aggregate: dropout must be in [0, 1), got %g", (double)how->dropout);
+        return gnn__error(GNN_EINVALID, "aggregate: dropout must be in [0, 1), got %g",
+                          (double)how->dropout);
     plan->dropping = call->training && plan->scored && how->dropout > 0;
     if (plan->dropping)
         plan->dropout = gnn__dropout(call->rng, how->dropout);

@@ -13,7 +13,7 @@
 #undef GNN_AGGREGATOR
 
 /* Own kernels that rows name: sum.c and attention.c. */
-extern const struct gnn__aggregator_kernels gnn__sum_kernels, gnn__mean_kernels, gnn__dot_kernels, gnn__additive_kernels,
-    gnn__additive_v2_kernels;
+extern const struct gnn__aggregator_kernels gnn__sum_kernels, gnn__mean_kernels, gnn__dot_kernels,
+    gnn__additive_kernels, gnn__additive_v2_kernels;
 
 #endif

@@ -22,16 +22,20 @@ static int sum_memory(const gnn__plan_t *plan, void *scratch, sum_run_t *run, si
 {
     gnn__carve_t carve = {.base = scratch};
     int64_t most = gnn__most_chunks(plan->view) + 1, longest = 0, stacks = 0;
-    run->bounds = gnn__carve(&carve, most > GNN__SLIDE_CHUNKS ? most : GNN__SLIDE_CHUNKS + 1, sizeof *run->bounds);
+    run->bounds = gnn__carve(&carve, most > GNN__SLIDE_CHUNKS ? most : GNN__SLIDE_CHUNKS + 1,
+                             sizeof *run->bounds);
     for (int64_t p = 0; p < plan->view->n_parts; p++)
         for (int side = 0; side < (plan->view->transposed ? 2 : 1); side++) {
-            const gnn__pairs_t pairs = gnn__pairs_of(side ? &plan->view->transposed[p] : &plan->view->parts[p]);
+            const gnn__pairs_t pairs =
+                gnn__pairs_of(side ? &plan->view->transposed[p] : &plan->view->parts[p]);
             int64_t bounds[GNN__SLIDE_CHUNKS + 1];
             if (!pairs.indptr)
                 gnn__slide_chunks(&pairs, bounds, &longest);
         }
-    carve.overflow |= !gnn__mul(longest, GNN__SLIDE_BLOCK, &run->suffix_size) || !gnn__mul(run->suffix_size, plan->context->threads, &stacks);
-    run->dst_scale = gnn__carve(&carve, is_mean(plan) ? plan->graph->n_dst : 0, sizeof *run->dst_scale);
+    carve.overflow |= !gnn__mul(longest, GNN__SLIDE_BLOCK, &run->suffix_size) ||
+                      !gnn__mul(run->suffix_size, plan->context->threads, &stacks);
+    run->dst_scale =
+        gnn__carve(&carve, is_mean(plan) ? plan->graph->n_dst : 0, sizeof *run->dst_scale);
     run->suffix = gnn__carve(&carve, stacks, sizeof *run->suffix);
     return gnn__carved(&carve, bytes);
 }
@@ -63,13 +67,15 @@ static void run_spans(const gnn__plan_t *plan, const sum_run_t *run, const gnn__
 {
     const gnn__spmm_kernels_t *kernels = gnn__spmm_kernels();
     int64_t longest = 0;
-    const int64_t chunks = gnn__slide_chunks(&s->pairs, run->bounds, &longest), blocks = (s->width + GNN__SLIDE_BLOCK - 1) / GNN__SLIDE_BLOCK;
+    const int64_t chunks = gnn__slide_chunks(&s->pairs, run->bounds, &longest),
+                  blocks = (s->width + GNN__SLIDE_BLOCK - 1) / GNN__SLIDE_BLOCK;
     (void)plan;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1) collapse(2)
     for (int64_t c = 0; c < chunks; c++)
         for (int64_t b = 0; b < blocks; b++) {
             const int64_t first = b * GNN__SLIDE_BLOCK, left = s->width - first;
-            kernels->spans(s, run->bounds[c], run->bounds[c + 1], first, left < GNN__SLIDE_BLOCK ? left : GNN__SLIDE_BLOCK,
+            kernels->spans(s, run->bounds[c], run->bounds[c + 1], first,
+                           left < GNN__SLIDE_BLOCK ? left : GNN__SLIDE_BLOCK,
                            run->suffix + omp_get_thread_num() * run->suffix_size);
         }
 }
@@ -84,12 +90,18 @@ static void run_edges(const gnn__part_t *part, const sum_run_t *run, const gnn__
 }
 
 /* One part, either way: `x` summed into `y`. */
-static gnn__spmm_t describe(const gnn__plan_t *plan, const sum_run_t *run, int64_t p, bool transposed, const gnn_tensor_t *x, const gnn_tensor_t *y)
+static gnn__spmm_t describe(const gnn__plan_t *plan, const sum_run_t *run, int64_t p,
+                            bool transposed, const gnn_tensor_t *x, const gnn_tensor_t *y)
 {
     const gnn__part_t *part = transposed ? &plan->view->transposed[p] : &plan->view->parts[p];
     const gnn_real_t *dst = receivers_scale(plan, run, p), *src = plan->view->parts[p].scale_col;
     const gnn_tensor_t *weight = &plan->in[GNN_AGGREGATE_EDGE_WEIGHT];
-    gnn__spmm_t s = {.pairs = gnn__pairs_of(part), .width = plan->out_width, .x = x->data, .ldx = x->stride, .y = y->data, .ldy = y->stride};
+    gnn__spmm_t s = {.pairs = gnn__pairs_of(part),
+                     .width = plan->out_width,
+                     .x = x->data,
+                     .ldx = x->stride,
+                     .y = y->data,
+                     .ldy = y->stride};
     s.add = transposed || p > 0;
     s.row_scale = transposed ? src : dst;
     s.col_scale = transposed ? dst : src;
@@ -99,7 +111,8 @@ static gnn__spmm_t describe(const gnn__plan_t *plan, const sum_run_t *run, int64
     return s;
 }
 
-static void run_part(const gnn__plan_t *plan, const sum_run_t *run, int64_t p, bool transposed, const gnn__spmm_t *s, int threads)
+static void run_part(const gnn__plan_t *plan, const sum_run_t *run, int64_t p, bool transposed,
+                     const gnn__spmm_t *s, int threads)
 {
     if (s->pairs.indptr)
         run_edges(transposed ? &plan->view->transposed[p] : &plan->view->parts[p], run, s, threads);
@@ -127,7 +140,8 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
         for (int64_t i = 0; i < plan->out.rows; i++)
             memset(gnn__row(&plan->out, i), 0, sizeof(gnn_real_t) * (size_t)plan->out_width);
     for (int64_t p = 0; p < plan->view->n_parts; p++) {
-        const gnn__spmm_t s = describe(plan, &run, p, false, &plan->in[GNN_AGGREGATE_SRC_MESSAGE], &plan->out);
+        const gnn__spmm_t s =
+            describe(plan, &run, p, false, &plan->in[GNN_AGGREGATE_SRC_MESSAGE], &plan->out);
         run_part(plan, &run, p, false, &s, threads);
     }
     return GNN_OK;
@@ -137,8 +151,10 @@ static void weight_grads(const gnn__plan_t *plan, const sum_run_t *run, int64_t 
 {
     const gnn__spmm_kernels_t *kernels = gnn__spmm_kernels();
     const gnn_tensor_t *d = &plan->d[GNN_AGGREGATE_EDGE_WEIGHT];
-    const gnn__spmm_t s = describe(plan, run, p, false, &plan->in[GNN_AGGREGATE_SRC_MESSAGE], &plan->d_out);
-    const int64_t chunks = gnn__part_chunks(&plan->view->parts[p], gnn__per_chunk(&plan->view->parts[p]), run->bounds);
+    const gnn__spmm_t s =
+        describe(plan, run, p, false, &plan->in[GNN_AGGREGATE_SRC_MESSAGE], &plan->d_out);
+    const int64_t chunks =
+        gnn__part_chunks(&plan->view->parts[p], gnn__per_chunk(&plan->view->parts[p]), run->bounds);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int64_t c = 0; c < chunks; c++)
         kernels->weight_grad(&s, run->bounds[c], run->bounds[c + 1], d->data, d->stride);
@@ -153,7 +169,8 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     const int threads = gnn__gradient_threads(plan, work(plan));
     for (int64_t p = 0; p < plan->view->n_parts; p++) {
         if (gnn__wants(plan, GNN_AGGREGATE_SRC_MESSAGE)) {
-            const gnn__spmm_t s = describe(plan, &run, p, true, &plan->d_out, &plan->d[GNN_AGGREGATE_SRC_MESSAGE]);
+            const gnn__spmm_t s =
+                describe(plan, &run, p, true, &plan->d_out, &plan->d[GNN_AGGREGATE_SRC_MESSAGE]);
             run_part(plan, &run, p, true, &s, threads);
         }
         if (gnn__wants(plan, GNN_AGGREGATE_EDGE_WEIGHT))

@@ -14,7 +14,10 @@ static const gnn_aggregator_t *const aggregators[] = {
 #undef GNN_AGGREGATOR
 };
 
-enum { MESSAGES = sizeof messages / sizeof *messages, AGGREGATORS = sizeof aggregators / sizeof *aggregators };
+enum {
+    MESSAGES = sizeof messages / sizeof *messages,
+    AGGREGATORS = sizeof aggregators / sizeof *aggregators
+};
 
 size_t gnn_message_count(void)
 {

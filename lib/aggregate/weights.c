@@ -16,7 +16,8 @@ static void clear(const gnn__plan_t *plan)
         memset(gnn__row(out, k), 0, sizeof(gnn_real_t) * (size_t)out->cols);
     int64_t count = 0;
     for (int64_t s = 0; s < g->n_segments; s++)
-        count += plan->shape.heads * (g->dst_segments[s + 1] - g->dst_segments[s]) * (g->src_segments[s + 1] - g->src_segments[s]);
+        count += plan->shape.heads * (g->dst_segments[s + 1] - g->dst_segments[s]) *
+                 (g->src_segments[s + 1] - g->src_segments[s]);
     if (plan->how->segment_weights_out && count > 0)
         memset(plan->how->segment_weights_out, 0, sizeof(gnn_real_t) * (size_t)count);
 }
@@ -37,7 +38,8 @@ static void turn_to(const gnn__plan_t *plan, sheet_t *sheet, int64_t segment)
     }
 }
 
-static void write_pair(const gnn__plan_t *plan, const sheet_t *sheet, const gnn__pair_t *pair, int64_t a, gnn_real_t weight)
+static void write_pair(const gnn__plan_t *plan, const sheet_t *sheet, const gnn__pair_t *pair,
+                       int64_t a, gnn_real_t weight)
 {
     const gnn_tensor_t *out = plan->how->edge_weights_out;
     if (out && gnn__users_edge(plan, pair->number))
@@ -48,12 +50,14 @@ static void write_pair(const gnn__plan_t *plan, const sheet_t *sheet, const gnn_
 }
 
 /* Heads that share a value head are read one after another: `round` is their place in the group. */
-static void read_row(const gnn__listener_t *listener, const gnn__run_t *run, const gnn__lane_t *lane, const sheet_t *sheet, int64_t row, int64_t round)
+static void read_row(const gnn__listener_t *listener, const gnn__run_t *run,
+                     const gnn__lane_t *lane, const sheet_t *sheet, int64_t row, int64_t round)
 {
     const gnn__plan_t *plan = listener->plan;
     const int64_t group = plan->shape.heads / plan->shape.kv_heads, d_v = plan->shape.d_v;
     gnn__walk_t walk = gnn__walk_row(listener->part, row);
-    const gnn_real_t *out = run->raw ? run->raw + walk.node * plan->out_width : gnn__row(&plan->out, walk.node);
+    const gnn_real_t *out =
+        run->raw ? run->raw + walk.node * plan->out_width : gnn__row(&plan->out, walk.node);
     memset(lane->d_out, 0, sizeof(gnn_real_t) * (size_t)plan->out_width);
     for (int64_t kv = 0; kv < plan->shape.kv_heads; kv++)
         lane->d_out[(kv * group + round) * d_v] = 1;
@@ -64,7 +68,8 @@ static void read_row(const gnn__listener_t *listener, const gnn__run_t *run, con
         pair.edge.weight = 1;
         pair.edge.keep = NULL;
         memset(lane->d_message, 0, sizeof(gnn_real_t) * (size_t)plan->message_width);
-        plan->row->accumulate_grad(&plan->shape, lane->state, &pair.edge, &(gnn_edge_grad_t){.message = lane->d_message});
+        plan->row->accumulate_grad(&plan->shape, lane->state, &pair.edge,
+                                   &(gnn_edge_grad_t){.message = lane->d_message});
         for (int64_t kv = 0; kv < plan->shape.kv_heads; kv++)
             write_pair(plan, sheet, &pair, kv * group + round, lane->d_message[kv * d_v]);
     }

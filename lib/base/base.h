@@ -18,11 +18,11 @@ void gnn__set_message(const char *format, ...) __attribute__((format(printf, 1, 
 int gnn__error_prefix(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* In a function with `int rc` and a label `done`: leaves on failure. */
-#define GNN_CHECK(call)         \
-    do {                        \
-        rc = (call);            \
-        if (rc != GNN_OK)       \
-            goto done;          \
+#define GNN_CHECK(call)   \
+    do {                  \
+        rc = (call);      \
+        if (rc != GNN_OK) \
+            goto done;    \
     } while (0)
 
 /* ---- checked size arithmetic: everything whose size comes from outside goes through these and nothing else ---- */
@@ -77,13 +77,14 @@ uint64_t gnn__hash_string(const char *text); /* FNV-1a, for streams keyed by nam
  * draw keeps when it is below `threshold`; the scale uses the rounded rate. */
 typedef struct gnn__dropout {
     uint32_t key[2], step, stream;
-    uint32_t threshold;    /* 0..65536; 65536: dropout is off */
-    gnn_real_t scale;      /* 65536 / threshold */
+    uint32_t threshold; /* 0..65536; 65536: dropout is off */
+    gnn_real_t scale;   /* 65536 / threshold */
 } gnn__dropout_t;
 gnn__dropout_t gnn__dropout(gnn_rng_t rng, gnn_real_t rate);
 /* Eight multipliers (0 or scale) for (a, b, block). Attention: a = receiver, b = sender, block = head / 8, lane = head % 8. Matrices: a = row,
  * b = column / 8, block = 0, lane = column % 8. */
-void gnn__dropout_draw(const gnn__dropout_t *d, uint32_t a, uint32_t b, uint32_t block, gnn_real_t keep[8]);
+void gnn__dropout_draw(const gnn__dropout_t *d, uint32_t a, uint32_t b, uint32_t block,
+                       gnn_real_t keep[8]);
 
 /* ---- context and threads ---- */
 
@@ -93,8 +94,8 @@ struct gnn_context {
     gnn_precision_t precision;
     uint64_t seed;
     gnn_allocator_t allocator;
-    gnn__arena_t scratch;      /* of the running op; see gnn__scratch */
-    struct gnn_tape *tape;     /* for inference calls; owned, made on first use; freed through tape_free */
+    gnn__arena_t scratch; /* of the running op; see gnn__scratch */
+    struct gnn_tape *tape; /* for inference calls; owned, made on first use; freed through tape_free */
     void (*tape_free)(struct gnn_tape *);
 };
 

@@ -18,7 +18,8 @@ int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config)
     if (config)
         c = *config;
     if (c.threads < 0 || c.threads > MAX_THREADS)
-        return gnn__error(GNN_EINVALID, "a context takes 0 to %d threads, got %d", MAX_THREADS, c.threads);
+        return gnn__error(GNN_EINVALID, "a context takes 0 to %d threads, got %d", MAX_THREADS,
+                          c.threads);
     if (c.precision < GNN_PRECISION_DEFAULT || c.precision > GNN_PRECISION_MEDIUM)
         return gnn__error(GNN_EINVALID, "unknown precision level %d", (int)c.precision);
     if (!c.allocator.allocate != !c.allocator.release)

@@ -18,12 +18,10 @@ static const char *igraph_words(int code)
 const char *gnn_error_string(int code)
 {
 #define CASE(name, value, text) \
-    case value:                 \
-        return text;
+    case value: return text;
     switch (code) {
         GNN_ERROR_CODES(CASE)
-    default:
-        return code > 0 && code < 1000 ? igraph_words(code) : "unknown error";
+    default: return code > 0 && code < 1000 ? igraph_words(code) : "unknown error";
     }
 #undef CASE
 }

@@ -43,7 +43,8 @@ int gnn__bytes(int64_t count, size_t element, const char *what, size_t *bytes)
 {
     int64_t product;
     if (!gnn__mul(count, (int64_t)element, &product) || product > (int64_t)(PTRDIFF_MAX / 2))
-        return gnn__error(GNN_EOVERFLOW, "%s: %lld elements of %zu bytes do not fit", what, (long long)count, element);
+        return gnn__error(GNN_EOVERFLOW, "%s: %lld elements of %zu bytes do not fit", what,
+                          (long long)count, element);
     *bytes = (size_t)product;
     return GNN_OK;
 }

@@ -7,7 +7,8 @@ enum { ROUNDS = 10 };
 
 void gnn__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
-    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0], k1 = key[1];
+    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0],
+             k1 = key[1];
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
         uint32_t next0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, next2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
@@ -26,7 +27,8 @@ void gnn__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[
 
 static void draw(uint64_t seed, uint64_t stream, uint64_t counter, uint32_t out[4])
 {
-    const uint32_t c[4] = {(uint32_t)counter, (uint32_t)(counter >> 32), (uint32_t)stream, (uint32_t)(stream >> 32)};
+    const uint32_t c[4] = {(uint32_t)counter, (uint32_t)(counter >> 32), (uint32_t)stream,
+                           (uint32_t)(stream >> 32)};
     const uint32_t k[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
     gnn__philox(c, k, out);
 }
@@ -62,7 +64,8 @@ uint64_t gnn__hash_string(const char *text)
 
 gnn__dropout_t gnn__dropout(gnn_rng_t rng, gnn_real_t rate)
 {
-    gnn__dropout_t d = {{(uint32_t)rng.seed, (uint32_t)(rng.seed >> 32)}, rng.step, rng.stream, 65536, 1};
+    gnn__dropout_t d = {
+        {(uint32_t)rng.seed, (uint32_t)(rng.seed >> 32)}, rng.step, rng.stream, 65536, 1};
     if (rate > 0 && rate < 1) {
         d.threshold = (uint32_t)lrint((1.0 - (double)rate) * 65536.0);
         if (d.threshold == 0)
@@ -72,7 +75,8 @@ gnn__dropout_t gnn__dropout(gnn_rng_t rng, gnn_real_t rate)
     return d;
 }
 
-void gnn__dropout_draw(const gnn__dropout_t *d, uint32_t a, uint32_t b, uint32_t block, gnn_real_t keep[8])
+void gnn__dropout_draw(const gnn__dropout_t *d, uint32_t a, uint32_t b, uint32_t block,
+                       gnn_real_t keep[8])
 {
     const uint32_t counter[4] = {a, b, d->step, d->stream << 8 | block};
     uint32_t r[4];

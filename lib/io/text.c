@@ -295,18 +295,18 @@ void gnn__field_unquote(gnn__field_t *field)
 
 /* ---- messages ---- */
 
-int gnn__text_error(const gnn__text_t *text, const gnn__field_t *field, int code,
-                    const char *format, ...)
+void gnn__text_message(const gnn__text_t *text, const gnn__field_t *field, const char *format, ...)
 {
     char words[400];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(words, sizeof words, format, arguments);
     va_end(arguments);
-    if (!field)
-        return gnn__error(code, "%s: line %lld: %s", text->name, (long long)text->line, words);
-    return gnn__error(code, "%s: line %lld, column %lld: %s", text->name, (long long)field->line,
-                      (long long)field->column, words);
+    if (field)
+        gnn__set_message("%s: line %lld, column %lld: %s", text->name, (long long)field->line,
+                         (long long)field->column, words);
+    else
+        gnn__set_message("%s: line %lld: %s", text->name, (long long)text->line, words);
 }
 
 const char *gnn__field_shown(const gnn__field_t *field)

@@ -50,9 +50,11 @@ int gnn__text_field(gnn__text_t *text, gnn__field_t *field);
 /* Makes each doubled quote of a quoted field one, in place. */
 void gnn__field_unquote(gnn__field_t *field);
 
-/* "cora.content: line 3, column 2: ..."; no column if it is 0. Returns `code`. */
-int gnn__text_error(const gnn__text_t *text, const gnn__field_t *field, int code,
-                    const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* "cora.content: line 3, column 2: ..."; no column without a field. Is `code` (a macro, so that the compiler sees that it is not 0). */
+#define gnn__text_error(text, field, code, ...) \
+    (gnn__text_message(text, field, __VA_ARGS__), (code))
+void gnn__text_message(const gnn__text_t *text, const gnn__field_t *field, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* A field as messages show it: cut, in quotes, unprintable bytes as '?'. Static storage per thread. */
 const char *gnn__field_shown(const gnn__field_t *field);
 

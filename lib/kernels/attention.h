@@ -31,22 +31,22 @@ static inline gnn_real_t *gnn__matrix_row(const gnn__matrix_t *m, int64_t row)
 typedef struct gnn__attention {
     gnn__score_t score;
     int64_t heads, kv_heads, d_k, d_v;
-    gnn_real_t scale;                /* dot */
-    gnn_real_t slope;                /* of the leaky relu in additive scores */
-    const gnn_real_t *a;             /* additive_v2: heads * d_k */
+    gnn_real_t scale;    /* dot */
+    gnn_real_t slope;    /* of the leaky relu in additive scores */
+    const gnn_real_t *a; /* additive_v2: heads * d_k */
     gnn__matrix_t q, k, v, y;
     gnn__pairs_t pairs;
-    bool transposed;                 /* rows are senders */
+    bool transposed; /* rows are senders */
     /* edge inputs; at NULL: none. Numbers beyond the rows of `bias` have bias 0, beyond those of `weight` weight 1. */
     gnn__matrix_t bias, weight;
     int64_t biases, bias_cols, weights;
     const gnn_real_t *dst_scale, *src_scale; /* per node, times the weight; NULL: 1 */
-    const gnn__dropout_t *dropout;   /* NULL: off */
+    const gnn__dropout_t *dropout;           /* NULL: off */
     /* forward; n_dst x heads */
     gnn_real_t *largest, *sum;
     bool first, last;
     /* backward; at NULL: not wanted. All are added to. */
-    const gnn_real_t *lse, *delta;   /* n_dst x heads: log-sum-exp and dY . Y */
+    const gnn_real_t *lse, *delta; /* n_dst x heads: log-sum-exp and dY . Y */
     gnn__matrix_t dy, d_q, d_k_rows, d_v_rows, d_bias, d_weight;
 } gnn__attention_t;
 
@@ -61,7 +61,8 @@ typedef struct gnn__attention_rows {
     /* dY . Y of every head */
     void (*delta)(const gnn__attention_t *a, int64_t i0, int64_t i1, gnn_real_t *delta);
     /* d_a (heads * d_k): sums of this chunk, NULL if not wanted. */
-    void (*receive)(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch, gnn_real_t *d_a);
+    void (*receive)(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch,
+                    gnn_real_t *d_a);
     void (*send)(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch);
 } gnn__attention_rows_t;
 const gnn__attention_rows_t *gnn__attention_rows(void);
@@ -74,14 +75,17 @@ enum { GNN__TILE_ROWS = 96 };
 
 typedef struct gnn__attention_tiles {
     /* Rows row0 .. row1 - 1 (at most GNN__TILE_ROWS) and one head. */
-    void (*forward)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head, gnn_real_t *scratch);
+    void (*forward)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head,
+                    gnn_real_t *scratch);
 } gnn__attention_tiles_t;
 const gnn__attention_tiles_t *gnn__attention_tiles(void);
 
 typedef struct gnn__attention_tiles_grad {
-    void (*receive)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head, gnn_real_t *scratch);
+    void (*receive)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head,
+                    gnn_real_t *scratch);
     /* One key and value head: all heads that read it. */
-    void (*send)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t kv_head, gnn_real_t *scratch);
+    void (*send)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t kv_head,
+                 gnn_real_t *scratch);
 } gnn__attention_tiles_grad_t;
 const gnn__attention_tiles_grad_t *gnn__attention_tiles_grad(void);
 

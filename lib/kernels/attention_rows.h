@@ -13,14 +13,14 @@ enum { PAIRS = 64 };
 /* Arrays of pairs x heads have the heads of one pair side by side. */
 typedef struct block {
     int n;
-    uint32_t *i, *j;         /* receiver, sender */
-    int64_t *number;         /* of the edge */
-    gnn_real_t *weight;      /* of the edge with its scales */
-    gnn_real_t *score;       /* pairs x heads, bias included */
-    gnn_real_t *shift;       /* pairs x heads: what is subtracted before exp */
-    gnn_real_t *alpha;       /* pairs x heads */
-    gnn_real_t *keep;        /* pairs x heads: dropout's multipliers */
-    gnn_real_t *grad;        /* pairs x heads */
+    uint32_t *i, *j;    /* receiver, sender */
+    int64_t *number;    /* of the edge */
+    gnn_real_t *weight; /* of the edge with its scales */
+    gnn_real_t *score;  /* pairs x heads, bias included */
+    gnn_real_t *shift;  /* pairs x heads: what is subtracted before exp */
+    gnn_real_t *alpha;  /* pairs x heads */
+    gnn_real_t *keep;   /* pairs x heads: dropout's multipliers */
+    gnn_real_t *grad;   /* pairs x heads */
     bool weighs, drops;
 } block_t;
 
@@ -51,7 +51,8 @@ GNN__INLINE block_t block_at(const gnn__attention_t *a, gnn_real_t *scratch)
 }
 
 /* Pairs at places at .. of a row whose node is `node`. */
-GNN__INLINE void block_load(const gnn__attention_t *a, block_t *b, int64_t node, int64_t at, int64_t to)
+GNN__INLINE void block_load(const gnn__attention_t *a, block_t *b, int64_t node, int64_t at,
+                            int64_t to)
 {
     b->n = (int)(to - at < PAIRS ? to - at : PAIRS);
     for (int e = 0; e < b->n; e++) {
@@ -61,7 +62,8 @@ GNN__INLINE void block_load(const gnn__attention_t *a, block_t *b, int64_t node,
         b->number[e] = gnn__pairs_edge(&a->pairs, at + e);
     }
     for (int e = 0; b->weighs && e < b->n; e++) {
-        b->weight[e] = (a->dst_scale ? a->dst_scale[b->i[e]] : 1) * (a->src_scale ? a->src_scale[b->j[e]] : 1);
+        b->weight[e] =
+            (a->dst_scale ? a->dst_scale[b->i[e]] : 1) * (a->src_scale ? a->src_scale[b->j[e]] : 1);
         if (a->weight.at && b->number[e] < a->weights)
             b->weight[e] *= *gnn__matrix_row(&a->weight, b->number[e]);
     }
@@ -70,15 +72,15 @@ GNN__INLINE void block_load(const gnn__attention_t *a, block_t *b, int64_t node,
 }
 
 /* Calls f with the width as its last argument, as a constant where it is one of the usual ones, so that its loops unroll. */
-#define WITH_WIDTH(width, f, ...)                 \
-    do {                                          \
-        switch (width) {                          \
-        case 8: f(__VA_ARGS__, 8); break;         \
-        case 16: f(__VA_ARGS__, 16); break;       \
-        case 32: f(__VA_ARGS__, 32); break;       \
-        case 64: f(__VA_ARGS__, 64); break;       \
-        default: f(__VA_ARGS__, width);           \
-        }                                         \
+#define WITH_WIDTH(width, f, ...)           \
+    do {                                    \
+        switch (width) {                    \
+        case 8: f(__VA_ARGS__, 8); break;   \
+        case 16: f(__VA_ARGS__, 16); break; \
+        case 32: f(__VA_ARGS__, 32); break; \
+        case 64: f(__VA_ARGS__, 64); break; \
+        default: f(__VA_ARGS__, width);     \
+        }                                   \
     } while (0)
 
 /* ---- scores ---- */
@@ -101,7 +103,8 @@ GNN__INLINE void scores_dot(const gnn__attention_t *a, const block_t *b, const i
 {
     const int64_t group = a->heads / a->kv_heads;
     for (int e = 0; e < b->n; e++) {
-        const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]), *keys = gnn__matrix_row(&a->k, b->j[e]);
+        const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]),
+                         *keys = gnn__matrix_row(&a->k, b->j[e]);
         for (int64_t h = 0; h < a->heads; h++, q += d_k) {
             const gnn_real_t *k = keys + h / group * d_k;
             gnn_real_t sum = 0;
@@ -117,7 +120,8 @@ GNN__INLINE void scores_additive_v2(const gnn__attention_t *a, const block_t *b,
 {
     const int64_t group = a->heads / a->kv_heads;
     for (int e = 0; e < b->n; e++) {
-        const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]), *keys = gnn__matrix_row(&a->k, b->j[e]), *weight = a->a, slope = a->slope;
+        const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]),
+                         *keys = gnn__matrix_row(&a->k, b->j[e]), *weight = a->a, slope = a->slope;
         for (int64_t h = 0; h < a->heads; h++, q += d_k, weight += d_k) {
             const gnn_real_t *k = keys + h / group * d_k;
             gnn_real_t sum = 0;

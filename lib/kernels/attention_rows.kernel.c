@@ -31,7 +31,8 @@ GNN__INLINE void prefetch(const gnn__matrix_t *m, const uint32_t *rows, int e, i
 /* ---- forward ---- */
 
 /* Rescales what was gathered so far to the largest score of old and new pairs; leaves it in shift. */
-static void rescale(const gnn__attention_t *a, const block_t *b, gnn_real_t *largest, gnn_real_t *sum, gnn_real_t *y)
+static void rescale(const gnn__attention_t *a, const block_t *b, gnn_real_t *largest,
+                    gnn_real_t *sum, gnn_real_t *y)
 {
     for (int64_t h = 0; h < a->heads; h++) {
         gnn_real_t most = largest[h];
@@ -61,7 +62,8 @@ GNN__INLINE void gather(const gnn__attention_t *a, const block_t *b, gnn_real_t 
     }
 }
 
-static void take_block(const gnn__attention_t *a, const block_t *b, gnn_real_t *largest, gnn_real_t *sum, gnn_real_t *y)
+static void take_block(const gnn__attention_t *a, const block_t *b, gnn_real_t *largest,
+                       gnn_real_t *sum, gnn_real_t *y)
 {
     rescale(a, b, largest, sum, y);
     block_exp(a, b);
@@ -74,7 +76,8 @@ static void take_block(const gnn__attention_t *a, const block_t *b, gnn_real_t *
     WITH_WIDTH(a->d_v, gather, a, b, y);
 }
 
-static void finish_row(const gnn__attention_t *a, gnn_real_t *largest, const gnn_real_t *sum, gnn_real_t *y)
+static void finish_row(const gnn__attention_t *a, gnn_real_t *largest, const gnn_real_t *sum,
+                       gnn_real_t *y)
 {
     for (int64_t h = 0; h < a->heads; h++) {
         const gnn_real_t scale = sum[h] == 0 ? 0 : 1 / sum[h];
@@ -89,7 +92,8 @@ static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_r
     block_t b = block_at(a, scratch);
     for (int64_t row = row0; row < row1; row++) {
         const int64_t i = gnn__pairs_node(&a->pairs, row), to = gnn__pairs_to(&a->pairs, row);
-        gnn_real_t *largest = a->largest + i * a->heads, *sum = a->sum + i * a->heads, *y = gnn__matrix_row(&a->y, i);
+        gnn_real_t *largest = a->largest + i * a->heads, *sum = a->sum + i * a->heads,
+                   *y = gnn__matrix_row(&a->y, i);
         for (int64_t h = 0; a->first && h < a->heads; h++) {
             largest[h] = -INFINITY;
             sum[h] = 0;
@@ -112,7 +116,8 @@ static void delta(const gnn__attention_t *a, int64_t i0, int64_t i1, gnn_real_t 
 {
     for (int64_t i = i0; i < i1; i++)
         for (int64_t h = 0; h < a->heads; h++)
-            out[i * a->heads + h] = dot(gnn__matrix_row(&a->dy, i) + h * a->d_v, gnn__matrix_row(&a->y, i) + h * a->d_v, a->d_v);
+            out[i * a->heads + h] = dot(gnn__matrix_row(&a->dy, i) + h * a->d_v,
+                                        gnn__matrix_row(&a->y, i) + h * a->d_v, a->d_v);
 }
 
 static void load_alpha(const gnn__attention_t *a, const block_t *b)
@@ -143,7 +148,8 @@ static void score_grads(const gnn__attention_t *a, const block_t *b)
 {
     for (int e = 0; e < b->n; e++)
         for (int64_t h = 0, x = e * a->heads; h < a->heads; h++, x++)
-            b->grad[x] = b->alpha[x] * (factor(b, e, x) * b->grad[x] - a->delta[b->i[e] * a->heads + h]);
+            b->grad[x] =
+                b->alpha[x] * (factor(b, e, x) * b->grad[x] - a->delta[b->i[e] * a->heads + h]);
 }
 
 static void weight_grads(const gnn__attention_t *a, const block_t *b)
@@ -154,7 +160,8 @@ static void weight_grads(const gnn__attention_t *a, const block_t *b)
         gnn_real_t sum = 0;
         for (int64_t x = e * a->heads; x < (e + 1) * a->heads; x++)
             sum += b->alpha[x] * (b->drops ? b->keep[x] : 1) * b->grad[x];
-        const gnn_real_t scale = (a->dst_scale ? a->dst_scale[b->i[e]] : 1) * (a->src_scale ? a->src_scale[b->j[e]] : 1);
+        const gnn_real_t scale =
+            (a->dst_scale ? a->dst_scale[b->i[e]] : 1) * (a->src_scale ? a->src_scale[b->j[e]] : 1);
         *gnn__matrix_row(&a->d_weight, b->number[e]) += scale * sum;
     }
 }
@@ -175,30 +182,36 @@ static void bias_grads(const gnn__attention_t *a, const block_t *b)
 static void additive_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t *d)
 {
     for (int e = 0; e < b->n; e++) {
-        const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]), *k = gnn__matrix_row(&a->k, b->j[e]), *grad = b->grad + e * a->heads;
+        const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]), *k = gnn__matrix_row(&a->k, b->j[e]),
+                         *grad = b->grad + e * a->heads;
         for (int64_t h = 0; h < a->heads; h++)
             d[h] += q[h] + k[h] > 0 ? grad[h] : a->slope * grad[h];
     }
 }
 
-GNN__INLINE void dot_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t *d, const int64_t d_k)
+GNN__INLINE void dot_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t *d,
+                           const int64_t d_k)
 {
     const int64_t group = a->heads / a->kv_heads;
     for (int e = 0; e < b->n; e++) {
-        const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]), *k = gnn__matrix_row(&a->k, b->j[e]), *grad = b->grad + e * a->heads;
+        const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]), *k = gnn__matrix_row(&a->k, b->j[e]),
+                         *grad = b->grad + e * a->heads;
         for (int64_t h = 0; h < a->heads; h++) {
             const int64_t at_q = h * d_k, at_k = h / group * d_k;
-            add_scaled(d + (a->transposed ? at_k : at_q), a->scale * grad[h], a->transposed ? q + at_q : k + at_k, d_k);
+            add_scaled(d + (a->transposed ? at_k : at_q), a->scale * grad[h],
+                       a->transposed ? q + at_q : k + at_k, d_k);
         }
     }
 }
 
-GNN__INLINE void v2_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t *d, gnn_real_t *d_a, const int64_t d_k)
+GNN__INLINE void v2_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t *d,
+                          gnn_real_t *d_a, const int64_t d_k)
 {
     const int64_t group = a->heads / a->kv_heads;
     const gnn_real_t slope = a->slope;
     for (int e = 0; e < b->n; e++) {
-        const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]), *keys = gnn__matrix_row(&a->k, b->j[e]), *weight = a->a;
+        const gnn_real_t *q = gnn__matrix_row(&a->q, b->i[e]),
+                         *keys = gnn__matrix_row(&a->k, b->j[e]), *weight = a->a;
         for (int64_t h = 0; h < a->heads; h++, q += d_k, weight += d_k) {
             const gnn_real_t *k = keys + h / group * d_k, grad = b->grad[e * a->heads + h];
             gnn_real_t *d_row = d + (a->transposed ? h / group : h) * d_k;
@@ -227,7 +240,8 @@ static void block_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t 
 
 /* ---- the two passes ---- */
 
-static void receive(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch, gnn_real_t *d_a)
+static void receive(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch,
+                    gnn_real_t *d_a)
 {
     block_t b = block_at(a, scratch);
     gnn_real_t *unwanted = b.grad + PAIRS * a->heads; /* d_q, where only d_a is asked for */
@@ -249,7 +263,8 @@ static void receive(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_r
 }
 
 /* d_v_j += sum over receivers of alpha dY_i. */
-GNN__INLINE void value_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t *d, const int64_t d_v)
+GNN__INLINE void value_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t *d,
+                             const int64_t d_v)
 {
     const int64_t group = a->heads / a->kv_heads;
     for (int e = 0; e < b->n; e++) {

@@ -45,7 +45,8 @@ GNN__INLINE void tile_nodes(const gnn__attention_t *a, tile_t *t)
 }
 
 /* rows[c][x] = number x of the head of column c, rows of `ld` numbers; what does not exist is 0. */
-GNN__INLINE void pack_rows(const gnn__matrix_t *m, const tile_t *t, int64_t first, int64_t count, int64_t ld, gnn_real_t *rows)
+GNN__INLINE void pack_rows(const gnn__matrix_t *m, const tile_t *t, int64_t first, int64_t count,
+                           int64_t ld, gnn_real_t *rows)
 {
     for (int c = 0; c < COLUMNS; c++, rows += ld) {
         const bool there = c >= t->from && c < t->to;
@@ -72,7 +73,8 @@ GNN__INLINE void transpose(const gnn_real_t *rows, int64_t ld, int64_t count, gn
 /* ---- products ---- */
 
 /* out[r] (+)= sum over k in from .. to - 1 of a[r][k] b[k], `panel` registers wide; rows of b and out are ldb and ldo numbers apart. */
-GNN__INLINE void panel_product(const gnn_real_t *const *a, const gnn_real_t *b, int64_t ldb, int64_t from, int64_t to, gnn_real_t *out, int64_t ldo, bool add,
+GNN__INLINE void panel_product(const gnn_real_t *const *a, const gnn_real_t *b, int64_t ldb,
+                               int64_t from, int64_t to, gnn_real_t *out, int64_t ldo, bool add,
                                const int rows, const int panel)
 {
     gnn__vec_t sum[GROUP][PANEL];
@@ -94,7 +96,8 @@ GNN__INLINE void panel_product(const gnn_real_t *const *a, const gnn_real_t *b, 
             gnn__vec_store(out + r * ldo + v * LANES, sum[r][v]);
 }
 
-GNN__INLINE void wide_product(const gnn_real_t *const *a, const gnn_real_t *b, int64_t ldb, int64_t from, int64_t to, gnn_real_t *out, int64_t ldo, int64_t width,
+GNN__INLINE void wide_product(const gnn_real_t *const *a, const gnn_real_t *b, int64_t ldb,
+                              int64_t from, int64_t to, gnn_real_t *out, int64_t ldo, int64_t width,
                               bool add, const int rows)
 {
     int64_t x = 0;
@@ -105,8 +108,10 @@ GNN__INLINE void wide_product(const gnn_real_t *const *a, const gnn_real_t *b, i
 }
 
 /* `width` (whole registers) columns of the product of up to GROUP rows. */
-static __attribute__((noinline)) void product(const gnn_real_t *const *a, int rows, const gnn_real_t *b, int64_t ldb, int64_t from, int64_t to, gnn_real_t *out, int64_t ldo,
-                           int64_t width, bool add)
+static __attribute__((noinline)) void product(const gnn_real_t *const *a, int rows,
+                                              const gnn_real_t *b, int64_t ldb, int64_t from,
+                                              int64_t to, gnn_real_t *out, int64_t ldo,
+                                              int64_t width, bool add)
 {
     if (rows == GROUP) {
         wide_product(a, b, ldb, from, to, out, ldo, width, add, GROUP);
@@ -126,7 +131,8 @@ typedef struct group {
 
 GNN__INLINE group_t group_at(const gnn__attention_t *a, const tile_t *t, int64_t row, int64_t row1)
 {
-    group_t g = {.rows = (int)(row1 - row < GROUP ? row1 - row : GROUP), .all_from = 0, .all_to = COLUMNS};
+    group_t g = {
+        .rows = (int)(row1 - row < GROUP ? row1 - row : GROUP), .all_from = 0, .all_to = COLUMNS};
     for (int r = 0; r < g.rows; r++) {
         const int64_t from = a->pairs.lo[row + r] - t->at, to = a->pairs.hi[row + r] - t->at;
         g.from[r] = (int)(from < 0 ? 0 : from > COLUMNS ? COLUMNS : from);
@@ -141,7 +147,8 @@ GNN__INLINE group_t group_at(const gnn__attention_t *a, const tile_t *t, int64_t
 
 /* out[r] += sum over what row r hears of p[r][k] b[k]: what all rows hear goes together, the rest row by row. Columns that a row does not hear are not touched,
  * since 0 x NaN is NaN. */
-static inline void heard_product(const group_t *g, const gnn_real_t *const *p, const gnn_real_t *b, int64_t ldb, gnn_real_t *out, int64_t width)
+static inline void heard_product(const group_t *g, const gnn_real_t *const *p, const gnn_real_t *b,
+                                 int64_t ldb, gnn_real_t *out, int64_t width)
 {
     const bool together = g->all_to > g->all_from && g->rows == GROUP;
     if (together)
@@ -156,7 +163,8 @@ static inline void heard_product(const group_t *g, const gnn_real_t *const *p, c
 }
 
 /* Columns that the rows row0 .. row1 - 1 hear, cut into tiles from the first row's run on; false when there are no more. */
-GNN__INLINE bool next_tile(const gnn__attention_t *a, tile_t *t, int64_t row0, int64_t row1, bool first)
+GNN__INLINE bool next_tile(const gnn__attention_t *a, tile_t *t, int64_t row0, int64_t row1,
+                           bool first)
 {
     const int64_t end = a->pairs.hi[row1 - 1];
     t->at = first ? a->pairs.lo[row0] : t->at + COLUMNS;

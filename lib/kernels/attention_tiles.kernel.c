@@ -13,7 +13,8 @@ typedef struct forward_state {
     int64_t node[GNN__TILE_ROWS];
 } forward_state_t;
 
-static void forward_begin(const gnn__attention_t *a, forward_state_t *s, int64_t row0, int64_t row1, int64_t head, gnn_real_t *scratch)
+static void forward_begin(const gnn__attention_t *a, forward_state_t *s, int64_t row0, int64_t row1,
+                          int64_t head, gnn_real_t *scratch)
 {
     s->ldk = whole_lanes(a->d_k);
     s->ldv = whole_lanes(a->d_v);
@@ -30,11 +31,13 @@ static void forward_begin(const gnn__attention_t *a, forward_state_t *s, int64_t
         s->sum[r] = a->first ? 0 : a->sum[i * a->heads + head];
         memset(s->y + r * s->ldv, 0, sizeof *s->y * (size_t)s->ldv);
         if (!a->first)
-            memcpy(s->y + r * s->ldv, gnn__matrix_row(&a->y, i) + head * a->d_v, sizeof *s->y * (size_t)a->d_v);
+            memcpy(s->y + r * s->ldv, gnn__matrix_row(&a->y, i) + head * a->d_v,
+                   sizeof *s->y * (size_t)a->d_v);
     }
 }
 
-static void forward_end(const gnn__attention_t *a, const forward_state_t *s, int64_t rows, int64_t head)
+static void forward_end(const gnn__attention_t *a, const forward_state_t *s, int64_t rows,
+                        int64_t head)
 {
     for (int64_t r = 0; r < rows; r++) {
         const int64_t at = s->node[r] * a->heads + head;
@@ -43,7 +46,9 @@ static void forward_end(const gnn__attention_t *a, const forward_state_t *s, int
         for (int64_t c = 0; c < a->d_v; c++)
             y[c] = scale * s->y[r * s->ldv + c];
         a->sum[at] = sum;
-        a->largest[at] = !a->last ? s->largest[r] : sum == 0 ? -INFINITY : s->largest[r] + (gnn_real_t)log((double)sum);
+        a->largest[at] = !a->last   ? s->largest[r]
+                         : sum == 0 ? -INFINITY
+                                    : s->largest[r] + (gnn_real_t)log((double)sum);
     }
 }
 
@@ -60,12 +65,14 @@ static gnn_real_t largest_of(const gnn_real_t *p)
 }
 
 /* Scores of one row become exp(score - largest); the row's sums are rescaled. */
-static void softmax_row(const gnn__attention_t *a, forward_state_t *s, int64_t r, gnn_real_t *p, int from, int to)
+static void softmax_row(const gnn__attention_t *a, forward_state_t *s, int64_t r, gnn_real_t *p,
+                        int from, int to)
 {
     const gnn_real_t scale = a->scale;
     for (int c = 0; c < COLUMNS; c++)
         p[c] = c >= from && c < to ? scale * p[c] : -INFINITY;
-    const gnn_real_t found = largest_of(p), most = found > s->largest[r] ? found : s->largest[r], base = most == -INFINITY ? 0 : most;
+    const gnn_real_t found = largest_of(p), most = found > s->largest[r] ? found : s->largest[r],
+                     base = most == -INFINITY ? 0 : most;
     if (most != s->largest[r]) {
         const gnn_real_t shrink = gnn__exp(s->largest[r] - base);
         s->sum[r] *= shrink;
@@ -82,7 +89,8 @@ static void softmax_row(const gnn__attention_t *a, forward_state_t *s, int64_t r
     s->sum[r] += sum;
 }
 
-static void drop_row(const gnn__attention_t *a, const forward_state_t *s, const tile_t *t, int64_t r, int64_t head, gnn_real_t *p)
+static void drop_row(const gnn__attention_t *a, const forward_state_t *s, const tile_t *t,
+                     int64_t r, int64_t head, gnn_real_t *p)
 {
     uint32_t i[COLUMNS];
     for (int c = 0; c < COLUMNS; c++)
@@ -92,7 +100,8 @@ static void drop_row(const gnn__attention_t *a, const forward_state_t *s, const 
         p[c] *= s->keep[c];
 }
 
-static void forward_group(const gnn__attention_t *a, forward_state_t *s, const tile_t *t, const group_t *g, int64_t r0, int64_t head)
+static void forward_group(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
+                          const group_t *g, int64_t r0, int64_t head)
 {
     const gnn_real_t *p[GROUP];
     product(s->q + r0, g->rows, s->keys_t, COLUMNS, 0, a->d_k, s->p, COLUMNS, COLUMNS, false);
@@ -108,7 +117,8 @@ static void forward_group(const gnn__attention_t *a, forward_state_t *s, const t
     heard_product(g, p, s->values, s->ldv, s->y + r0 * s->ldv, s->ldv);
 }
 
-static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head, gnn_real_t *scratch)
+static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head,
+                    gnn_real_t *scratch)
 {
     forward_state_t s;
     tile_t t;

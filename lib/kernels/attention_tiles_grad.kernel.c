@@ -13,7 +13,8 @@ typedef struct grad_state {
     gnn_real_t *lse, *delta;            /* of the tile's columns (64), where those are receivers */
     gnn_real_t *d_score, *d_product;    /* rows x ldk, rows x ldv: the rows' gradients */
     int64_t ldk, ldv;
-    const gnn_real_t *score_row[GNN__TILE_ROWS], *product_row[GNN__TILE_ROWS]; /* q and dY of the rows, or k and v */
+    const gnn_real_t *score_row[GNN__TILE_ROWS],
+        *product_row[GNN__TILE_ROWS]; /* q and dY of the rows, or k and v */
     int64_t node[GNN__TILE_ROWS];
 } grad_state_t;
 
@@ -36,7 +37,8 @@ static void grad_begin(const gnn__attention_t *a, grad_state_t *s, int64_t rows,
     memset(s->d_product, 0, sizeof(gnn_real_t) * (size_t)(rows * s->ldv));
 }
 
-static void set_rows(const gnn__attention_t *a, grad_state_t *s, int64_t row0, int64_t rows, const gnn__matrix_t *score, int64_t score_head,
+static void set_rows(const gnn__attention_t *a, grad_state_t *s, int64_t row0, int64_t rows,
+                     const gnn__matrix_t *score, int64_t score_head,
                      const gnn__matrix_t *product_of, int64_t product_head)
 {
     for (int64_t r = 0; r < rows; r++) {
@@ -46,7 +48,8 @@ static void set_rows(const gnn__attention_t *a, grad_state_t *s, int64_t row0, i
     }
 }
 
-static void pack_tile(const gnn__attention_t *a, grad_state_t *s, const tile_t *t, const gnn__matrix_t *score, int64_t score_head,
+static void pack_tile(const gnn__attention_t *a, grad_state_t *s, const tile_t *t,
+                      const gnn__matrix_t *score, int64_t score_head,
                       const gnn__matrix_t *product_of, int64_t product_head)
 {
     pack_rows(score, t, score_head * a->d_k, a->d_k, s->ldk, s->scores);
@@ -56,7 +59,8 @@ static void pack_tile(const gnn__attention_t *a, grad_state_t *s, const tile_t *
 }
 
 /* Adds the rows' sums to one head of a gradient. */
-static void add_rows(const grad_state_t *s, int64_t rows, const gnn_real_t *sums, int64_t ld, const gnn__matrix_t *d, int64_t first, int64_t count)
+static void add_rows(const grad_state_t *s, int64_t rows, const gnn_real_t *sums, int64_t ld,
+                     const gnn__matrix_t *d, int64_t first, int64_t count)
 {
     for (int64_t r = 0; d->at && r < rows; r++) {
         gnn_real_t *row = gnn__matrix_row(d, s->node[r]) + first;
@@ -66,7 +70,8 @@ static void add_rows(const grad_state_t *s, int64_t rows, const gnn_real_t *sums
 }
 
 /* Multipliers of the pairs of a row whose node is `node` with the tile's columns. */
-static void keep_row(const gnn__attention_t *a, const tile_t *t, int64_t node, int64_t head, gnn_real_t *keep)
+static void keep_row(const gnn__attention_t *a, const tile_t *t, int64_t node, int64_t head,
+                     gnn_real_t *keep)
 {
     uint32_t same[COLUMNS];
     for (int c = 0; c < COLUMNS; c++)
@@ -78,7 +83,8 @@ static void keep_row(const gnn__attention_t *a, const tile_t *t, int64_t node, i
 }
 
 /* alpha of one row, 0 outside of what it hears; lse and delta of the row, or of the columns where step is 1. */
-static void alpha_row(const gnn__attention_t *a, gnn_real_t *alpha, const gnn_real_t *lse, int step, int from, int to)
+static void alpha_row(const gnn__attention_t *a, gnn_real_t *alpha, const gnn_real_t *lse, int step,
+                      int from, int to)
 {
     const gnn_real_t scale = a->scale;
 #pragma omp simd
@@ -88,24 +94,28 @@ static void alpha_row(const gnn__attention_t *a, gnn_real_t *alpha, const gnn_re
     }
 }
 
-static void d_score_row(const gnn__attention_t *a, gnn_real_t *d_alpha, const gnn_real_t *alpha, const gnn_real_t *keep, const gnn_real_t *delta, int step, int from,
-                        int to)
+static void d_score_row(const gnn__attention_t *a, gnn_real_t *d_alpha, const gnn_real_t *alpha,
+                        const gnn_real_t *keep, const gnn_real_t *delta, int step, int from, int to)
 {
     const gnn_real_t scale = a->scale;
 #pragma omp simd
     for (int c = 0; c < COLUMNS; c++) {
-        const gnn_real_t d = scale * alpha[c] * ((keep ? keep[c] * d_alpha[c] : d_alpha[c]) - delta[c * step]);
+        const gnn_real_t d =
+            scale * alpha[c] * ((keep ? keep[c] * d_alpha[c] : d_alpha[c]) - delta[c * step]);
         d_alpha[c] = c >= from && c < to ? d : 0;
     }
 }
 
 /* ---- by receiver ---- */
 
-static void receive_group(const gnn__attention_t *a, grad_state_t *s, const tile_t *t, const group_t *g, int64_t r0, int64_t head)
+static void receive_group(const gnn__attention_t *a, grad_state_t *s, const tile_t *t,
+                          const group_t *g, int64_t r0, int64_t head)
 {
     const gnn_real_t *d[GROUP];
-    product(s->score_row + r0, g->rows, s->scores_t, COLUMNS, 0, a->d_k, s->alpha, COLUMNS, COLUMNS, false);
-    product(s->product_row + r0, g->rows, s->products_t, COLUMNS, 0, a->d_v, s->d_alpha, COLUMNS, COLUMNS, false);
+    product(s->score_row + r0, g->rows, s->scores_t, COLUMNS, 0, a->d_k, s->alpha, COLUMNS, COLUMNS,
+            false);
+    product(s->product_row + r0, g->rows, s->products_t, COLUMNS, 0, a->d_v, s->d_alpha, COLUMNS,
+            COLUMNS, false);
     for (int r = 0; r < g->rows; r++) {
         const int64_t at = s->node[r0 + r] * a->heads + head;
         const gnn_real_t lse = lse_shift(a->lse[at]);
@@ -113,13 +123,15 @@ static void receive_group(const gnn__attention_t *a, grad_state_t *s, const tile
         if (keep)
             keep_row(a, t, s->node[r0 + r], head, keep);
         alpha_row(a, s->alpha + r * COLUMNS, &lse, 0, g->from[r], g->to[r]);
-        d_score_row(a, s->d_alpha + r * COLUMNS, s->alpha + r * COLUMNS, keep, a->delta + at, 0, g->from[r], g->to[r]);
+        d_score_row(a, s->d_alpha + r * COLUMNS, s->alpha + r * COLUMNS, keep, a->delta + at, 0,
+                    g->from[r], g->to[r]);
         d[r] = s->d_alpha + r * COLUMNS;
     }
     heard_product(g, d, s->scores, s->ldk, s->d_score + r0 * s->ldk, s->ldk);
 }
 
-static void receive(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head, gnn_real_t *scratch)
+static void receive(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head,
+                    gnn_real_t *scratch)
 {
     grad_state_t s;
     tile_t t;
@@ -148,11 +160,14 @@ static void pack_receivers(const gnn__attention_t *a, grad_state_t *s, const til
     }
 }
 
-static void send_group(const gnn__attention_t *a, grad_state_t *s, const tile_t *t, const group_t *g, int64_t r0, int64_t head)
+static void send_group(const gnn__attention_t *a, grad_state_t *s, const tile_t *t,
+                       const group_t *g, int64_t r0, int64_t head)
 {
     const gnn_real_t *alpha[GROUP], *d[GROUP];
-    product(s->score_row + r0, g->rows, s->scores_t, COLUMNS, 0, a->d_k, s->alpha, COLUMNS, COLUMNS, false);
-    product(s->product_row + r0, g->rows, s->products_t, COLUMNS, 0, a->d_v, s->d_alpha, COLUMNS, COLUMNS, false);
+    product(s->score_row + r0, g->rows, s->scores_t, COLUMNS, 0, a->d_k, s->alpha, COLUMNS, COLUMNS,
+            false);
+    product(s->product_row + r0, g->rows, s->products_t, COLUMNS, 0, a->d_v, s->d_alpha, COLUMNS,
+            COLUMNS, false);
     for (int r = 0; r < g->rows; r++) {
         gnn_real_t *row = s->alpha + r * COLUMNS, *keep = a->dropout ? s->keep + r * COLUMNS : NULL;
         if (keep)
@@ -168,7 +183,8 @@ static void send_group(const gnn__attention_t *a, grad_state_t *s, const tile_t 
     heard_product(g, d, s->scores, s->ldk, s->d_score + r0 * s->ldk, s->ldk);
 }
 
-static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t kv, gnn_real_t *scratch)
+static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t kv,
+                 gnn_real_t *scratch)
 {
     grad_state_t s;
     tile_t t;

@@ -17,22 +17,22 @@
 #define GNN__KERNEL(name) GNN__KERNEL_EXPAND(name, GNN__ISA_SUFFIX)
 
 #if defined(__x86_64__)
-#define GNN__DISPATCH(type, name)                                     \
+#define GNN__DISPATCH(type, name)                                                 \
     extern const type gnn__##name##_baseline, gnn__##name##_v3, gnn__##name##_v4; \
-    const type *gnn__##name(void)                                     \
-    {                                                                 \
-        switch (gnn__isa()) {                                         \
-        case GNN__ISA_V4: return &gnn__##name##_v4;                   \
-        case GNN__ISA_V3: return &gnn__##name##_v3;                   \
-        default: return &gnn__##name##_baseline;                      \
-        }                                                             \
+    const type *gnn__##name(void)                                                 \
+    {                                                                             \
+        switch (gnn__isa()) {                                                     \
+        case GNN__ISA_V4: return &gnn__##name##_v4;                               \
+        case GNN__ISA_V3: return &gnn__##name##_v3;                               \
+        default: return &gnn__##name##_baseline;                                  \
+        }                                                                         \
     }
 #else
-#define GNN__DISPATCH(type, name)          \
+#define GNN__DISPATCH(type, name)             \
     extern const type gnn__##name##_baseline; \
-    const type *gnn__##name(void)          \
-    {                                      \
-        return &gnn__##name##_baseline;    \
+    const type *gnn__##name(void)             \
+    {                                         \
+        return &gnn__##name##_baseline;       \
     }
 #endif
 

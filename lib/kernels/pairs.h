@@ -7,9 +7,9 @@
 typedef struct gnn__pairs {
     int64_t n_rows;
     /* edges */
-    const int64_t *indptr;   /* NULL: spans */
+    const int64_t *indptr; /* NULL: spans */
     const int32_t *indices;
-    const int64_t *edge;     /* NULL: edge_base + position */
+    const int64_t *edge; /* NULL: edge_base + position */
     int64_t edge_base;
     /* spans */
     const int32_t *row_order, *col_order, *lo, *hi;

@@ -12,7 +12,8 @@ int64_t gnn__slide_chunks(const gnn__pairs_t *p, int64_t *bounds, int64_t *longe
 {
     const int64_t n = p->n_rows, cols = n > 0 ? p->hi[n - 1] : 0;
     const int64_t least = larger(1024, (n + cols) / (GNN__SLIDE_CHUNKS - 2) + 1);
-    int64_t chunks = 0, fresh = 0, split = 0, top = 0; /* the stacks meet at `split`; `top` is where the running sum ends */
+    int64_t chunks = 0, fresh = 0, split = 0,
+            top = 0; /* the stacks meet at `split`; `top` is where the running sum ends */
     bounds[0] = 0;
     if (n == 0)
         return 0;

@@ -14,7 +14,7 @@ typedef struct gnn__spmm {
     int64_t ldy;
     bool add;                                /* to what y holds */
     const gnn_real_t *row_scale, *col_scale; /* per node; NULL: 1 */
-    const gnn_real_t *weight;                /* by edge number; NULL, or an edge number from weights on: 1 */
+    const gnn_real_t *weight; /* by edge number; NULL, or an edge number from weights on: 1 */
     int64_t weight_stride, weights;
 } gnn__spmm_t;
 
@@ -25,9 +25,11 @@ typedef struct gnn__spmm_kernels {
     void (*edges)(const gnn__spmm_t *s, int64_t row0, int64_t row1);
     /* Sliding sums over spans for `count` features from `first` on. A queue of two stacks: sums of suffixes of what was moved over, and one running sum of what
      * came since; nothing is ever subtracted. `suffix` has GNN__SLIDE_BLOCK numbers for each of the `longest` places that gnn__slide_chunks found. */
-    void (*spans)(const gnn__spmm_t *s, int64_t row0, int64_t row1, int64_t first, int64_t count, gnn_real_t *suffix);
+    void (*spans)(const gnn__spmm_t *s, int64_t row0, int64_t row1, int64_t first, int64_t count,
+                  gnn_real_t *suffix);
     /* d_weight[number] += row_i col_j (d_y_i . x_j) over edges; d_y takes y's place and stays as it is. */
-    void (*weight_grad)(const gnn__spmm_t *s, int64_t row0, int64_t row1, gnn_real_t *d_weight, int64_t d_stride);
+    void (*weight_grad)(const gnn__spmm_t *s, int64_t row0, int64_t row1, gnn_real_t *d_weight,
+                        int64_t d_stride);
 } gnn__spmm_kernels_t;
 const gnn__spmm_kernels_t *gnn__spmm_kernels(void);
 

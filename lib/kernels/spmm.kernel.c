@@ -25,7 +25,8 @@ GNN__INLINE void prefetch(const gnn__spmm_t *s, int64_t at, int64_t end, int64_t
 }
 
 /* `vectors` registers from feature f on. */
-GNN__INLINE void row_block(const gnn__spmm_t *s, int64_t row, int64_t f, const int vectors, const bool plain)
+GNN__INLINE void row_block(const gnn__spmm_t *s, int64_t row, int64_t f, const int vectors,
+                           const bool plain)
 {
     gnn__vec_t sum[8] = {{0}};
     const int64_t to = s->pairs.indptr[row + 1], end = s->pairs.indptr[s->pairs.n_rows];
@@ -44,7 +45,8 @@ GNN__INLINE void row_block(const gnn__spmm_t *s, int64_t row, int64_t f, const i
     const gnn__vec_t scale = gnn__vec_all(s->row_scale ? s->row_scale[row] : 1);
     gnn_real_t *y = s->y + row * s->ldy + f;
     for (int v = 0; v < vectors; v++)
-        gnn__vec_store(y + v * LANES, s->add ? gnn__vec_load(y + v * LANES) + scale * sum[v] : scale * sum[v]);
+        gnn__vec_store(y + v * LANES,
+                       s->add ? gnn__vec_load(y + v * LANES) + scale * sum[v] : scale * sum[v]);
 }
 
 /* Features that fill no register. */
@@ -88,7 +90,8 @@ static void edges(const gnn__spmm_t *s, int64_t row0, int64_t row1)
 
 /* ---- spans: two stacks ---- */
 
-GNN__INLINE void add_place(const gnn__spmm_t *s, int64_t place, int64_t first, int64_t count, gnn_real_t *sum)
+GNN__INLINE void add_place(const gnn__spmm_t *s, int64_t place, int64_t first, int64_t count,
+                           gnn_real_t *sum)
 {
     const int64_t node = gnn__pairs_col(&s->pairs, place);
     const gnn_real_t *x = s->x + node * s->ldx + first, scale = s->col_scale ? s->col_scale[node] : 1;
@@ -98,7 +101,8 @@ GNN__INLINE void add_place(const gnn__spmm_t *s, int64_t place, int64_t first, i
 }
 
 /* Moves places from..to - 1 over to the suffix stack: entry k - from becomes the sum of k..to - 1. */
-static void fill_suffix(const gnn__spmm_t *s, int64_t from, int64_t to, int64_t first, int64_t count, gnn_real_t *suffix)
+static void fill_suffix(const gnn__spmm_t *s, int64_t from, int64_t to, int64_t first,
+                        int64_t count, gnn_real_t *suffix)
 {
     gnn_real_t sum[GNN__SLIDE_BLOCK] = {0};
     for (int64_t k = to - 1; k >= from; k--) {
@@ -107,7 +111,8 @@ static void fill_suffix(const gnn__spmm_t *s, int64_t from, int64_t to, int64_t 
     }
 }
 
-static void write_row(const gnn__spmm_t *s, int64_t row, int64_t first, int64_t count, const gnn_real_t *sum)
+static void write_row(const gnn__spmm_t *s, int64_t row, int64_t first, int64_t count,
+                      const gnn_real_t *sum)
 {
     const int64_t node = gnn__pairs_node(&s->pairs, row);
     const gnn_real_t scale = s->row_scale ? s->row_scale[node] : 1;
@@ -117,10 +122,12 @@ static void write_row(const gnn__spmm_t *s, int64_t row, int64_t first, int64_t 
         y[c] = s->add ? y[c] + scale * sum[c] : scale * sum[c];
 }
 
-static void spans(const gnn__spmm_t *s, int64_t row0, int64_t row1, int64_t first, int64_t count, gnn_real_t *suffix)
+static void spans(const gnn__spmm_t *s, int64_t row0, int64_t row1, int64_t first, int64_t count,
+                  gnn_real_t *suffix)
 {
     const int32_t *lo = s->pairs.lo, *hi = s->pairs.hi;
-    int64_t base = lo[row0], split = base, top = base; /* suffixes stand for base..split - 1, the running sum for split..top - 1 */
+    int64_t base = lo[row0], split = base,
+            top = base; /* suffixes stand for base..split - 1, the running sum for split..top - 1 */
     gnn_real_t running[GNN__SLIDE_BLOCK] = {0}, sum[GNN__SLIDE_BLOCK] = {0};
     for (int64_t row = row0; row < row1; row++) {
         if (row > row0 && lo[row] == lo[row - 1] && hi[row] == hi[row - 1]) {
@@ -154,14 +161,16 @@ GNN__INLINE gnn_real_t dot(const gnn_real_t *x, const gnn_real_t *y, int64_t n)
     return sum;
 }
 
-static void weight_grad(const gnn__spmm_t *s, int64_t row0, int64_t row1, gnn_real_t *d_weight, int64_t d_stride)
+static void weight_grad(const gnn__spmm_t *s, int64_t row0, int64_t row1, gnn_real_t *d_weight,
+                        int64_t d_stride)
 {
     for (int64_t row = row0; row < row1; row++) {
         const gnn_real_t scale = s->row_scale ? s->row_scale[row] : 1;
         for (int64_t at = s->pairs.indptr[row]; at < s->pairs.indptr[row + 1]; at++) {
             const int64_t number = gnn__pairs_edge(&s->pairs, at), j = s->pairs.indices[at];
             if (number < s->weights)
-                d_weight[number * d_stride] += scale * (s->col_scale ? s->col_scale[j] : 1) * dot(s->y + row * s->ldy, s->x + j * s->ldx, s->width);
+                d_weight[number * d_stride] += scale * (s->col_scale ? s->col_scale[j] : 1) *
+                                               dot(s->y + row * s->ldy, s->x + j * s->ldx, s->width);
         }
     }
 }

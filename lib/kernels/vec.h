@@ -13,7 +13,8 @@
 #endif
 
 typedef gnn_real_t gnn__vec_t __attribute__((vector_size(GNN__VEC_BYTES)));
-typedef gnn_real_t gnn__vec_anywhere_t __attribute__((vector_size(GNN__VEC_BYTES), aligned(sizeof(gnn_real_t)), may_alias));
+typedef gnn_real_t gnn__vec_anywhere_t
+    __attribute__((vector_size(GNN__VEC_BYTES), aligned(sizeof(gnn_real_t)), may_alias));
 
 enum { GNN__VEC_LANES = (int)(GNN__VEC_BYTES / sizeof(gnn_real_t)) };
 

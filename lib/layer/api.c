@@ -4,7 +4,8 @@
 int64_t gnn_layer_width(const gnn_layer_t *layer)
 {
     const gnn_layer_config_t *c = &layer->config;
-    bool product = gnn__has_out_product(c) || c->update == GNN_UPDATE_MLP || c->update == GNN_UPDATE_GRU;
+    bool product =
+        gnn__has_out_product(c) || c->update == GNN_UPDATE_MLP || c->update == GNN_UPDATE_GRU;
     return product ? c->out : layer->width.aggregate;
 }
 
@@ -22,10 +23,12 @@ gnn_parameters_t *gnn_layer_parameters(const gnn_layer_t *layer)
 static int make_running(gnn_layer_t *layer)
 {
     const gnn_layer_config_t *c = &layer->config;
-    int64_t width = c->norm_position == GNN_NORM_BEFORE ? c->in_dst : gnn_layer_width(layer), norms = c->update == GNN_UPDATE_FEED_FORWARD ? 2 : 1;
+    int64_t width = c->norm_position == GNN_NORM_BEFORE ? c->in_dst : gnn_layer_width(layer),
+            norms = c->update == GNN_UPDATE_FEED_FORWARD ? 2 : 1;
     if (c->norm != GNN_NORM_BATCH)
         return GNN_OK;
-    GNN_TRY(gnn__new(&layer->running, 2 * norms * width, sizeof *layer->running, "running statistics"));
+    GNN_TRY(
+        gnn__new(&layer->running, 2 * norms * width, sizeof *layer->running, "running statistics"));
     for (int64_t k = 0; k < norms; k++)
         for (int64_t i = 0; i < width; i++)
             layer->running[(2 * k + 1) * width + i] = 1;
@@ -87,7 +90,8 @@ int gnn_layer_prepare(const gnn_layer_t *layer, gnn_graph_t *graph, gnn_flag_t b
     return gnn_graph_prepare(graph, &view);
 }
 
-gnn_var_t gnn_layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph, const gnn_layer_vars_t *vars)
+gnn_var_t gnn_layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
+                           const gnn_layer_vars_t *vars)
 {
     return gnn__layer_record(layer, tape, graph, vars, NULL);
 }
@@ -108,28 +112,33 @@ int gnn__context_tape(gnn_context_t *context, gnn_tape_t **tape)
 static int check_width(const char *what, int64_t expected, int64_t came)
 {
     if (expected != came)
-        return gnn__error(GNN_ESHAPE, "the layer expects %lld %s, the tensor has %lld", (long long)expected, what, (long long)came);
+        return gnn__error(GNN_ESHAPE, "the layer expects %lld %s, the tensor has %lld",
+                          (long long)expected, what, (long long)came);
     return GNN_OK;
 }
 
 static int check_rows(const char *what, int64_t expected, int64_t came)
 {
     if (expected != came)
-        return gnn__error(GNN_ESHAPE, "the graph has %lld %s, the tensor %lld rows", (long long)expected, what, (long long)came);
+        return gnn__error(GNN_ESHAPE, "the graph has %lld %s, the tensor %lld rows",
+                          (long long)expected, what, (long long)came);
     return GNN_OK;
 }
 
 static int check_inputs(const gnn_layer_t *layer, const gnn_graph_t *graph, const gnn_inputs_t *in)
 {
     if (!in->x_src == !in->x_sparse)
-        return gnn__error(GNN_EINVALID, "a layer takes either .x_src or .x_sparse, got %s", in->x_src ? "both" : "neither");
-    int64_t rows = in->x_src ? in->x_src->rows : in->x_sparse->rows, cols = in->x_src ? in->x_src->cols : in->x_sparse->cols;
+        return gnn__error(GNN_EINVALID, "a layer takes either .x_src or .x_sparse, got %s",
+                          in->x_src ? "both" : "neither");
+    int64_t rows = in->x_src ? in->x_src->rows : in->x_sparse->rows,
+            cols = in->x_src ? in->x_src->cols : in->x_sparse->cols;
     GNN_TRY(check_width("input features", layer->config.in, cols));
     GNN_TRY(check_rows("senders", gnn_graph_n_src(graph), rows));
     if (!in->x_dst) {
         if (gnn_graph_n_dst(graph) > gnn_graph_n_src(graph))
-            return gnn__error(GNN_ESHAPE, "the graph has %lld receivers and %lld senders: give .x_dst", (long long)gnn_graph_n_dst(graph),
-                              (long long)gnn_graph_n_src(graph));
+            return gnn__error(GNN_ESHAPE,
+                              "the graph has %lld receivers and %lld senders: give .x_dst",
+                              (long long)gnn_graph_n_dst(graph), (long long)gnn_graph_n_src(graph));
         return check_width("receiver features (give .x_dst)", layer->config.in_dst, cols);
     }
     GNN_TRY(check_width("receiver features", layer->config.in_dst, in->x_dst->cols));
@@ -143,12 +152,16 @@ static gnn_var_t optional(gnn_tape_t *tape, const gnn_tensor_t *t)
 
 static gnn_layer_vars_t variables(gnn_tape_t *tape, const gnn_inputs_t *in)
 {
-    return (gnn_layer_vars_t){.x_dst = optional(tape, in->x_dst), .x_src = in->x_sparse ? gnn_tape_sparse(tape, in->x_sparse) : optional(tape, in->x_src),
-                              .edge_features = optional(tape, in->edge_features), .edge_weight = optional(tape, in->edge_weight),
+    return (gnn_layer_vars_t){.x_dst = optional(tape, in->x_dst),
+                              .x_src = in->x_sparse ? gnn_tape_sparse(tape, in->x_sparse)
+                                                    : optional(tape, in->x_src),
+                              .edge_features = optional(tape, in->edge_features),
+                              .edge_weight = optional(tape, in->edge_weight),
                               .edge_bias = optional(tape, in->edge_bias)};
 }
 
-int gnn_layer_forward(const gnn_layer_t *layer, gnn_context_t *context, const gnn_graph_t *graph, const gnn_inputs_t *inputs, const gnn_tensor_t *out)
+int gnn_layer_forward(const gnn_layer_t *layer, gnn_context_t *context, const gnn_graph_t *graph,
+                      const gnn_inputs_t *inputs, const gnn_tensor_t *out)
 {
     gnn_tape_t *tape;
     GNN_TRY(check_inputs(layer, graph, inputs));
@@ -158,12 +171,15 @@ int gnn_layer_forward(const gnn_layer_t *layer, gnn_context_t *context, const gn
     return gnn_tape_forward(tape);
 }
 
-int gnn_layer_attention(const gnn_layer_t *layer, gnn_context_t *context, const gnn_graph_t *graph, const gnn_inputs_t *inputs, const gnn_tensor_t *per_edge,
+int gnn_layer_attention(const gnn_layer_t *layer, gnn_context_t *context, const gnn_graph_t *graph,
+                        const gnn_inputs_t *inputs, const gnn_tensor_t *per_edge,
                         gnn_real_t *per_segment)
 {
     gnn_tape_t *tape;
     if (!gnn__scored(&layer->config))
-        return gnn__error(GNN_EUNSUPPORTED, "aggregator %s does not attend: it has no attention weights", layer->config.aggregator->name);
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "aggregator %s does not attend: it has no attention weights",
+                          layer->config.aggregator->name);
     GNN_TRY(check_inputs(layer, graph, inputs));
     GNN_TRY(gnn__context_tape(context, &tape));
     gnn_layer_vars_t vars = variables(tape, inputs);
@@ -183,14 +199,18 @@ int gnn_projection_new(gnn_projection_t **projection, const gnn_layer_t *layer, 
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a projection"));
     made->capacity = capacity;
     made->source_cols = gnn__layer_source_cols(layer);
-    made->target_cols = layer->config.share_weights == GNN_ON ? made->source_cols : gnn__layer_target_cols(layer);
+    made->target_cols =
+        layer->config.share_weights == GNN_ON ? made->source_cols : gnn__layer_target_cols(layer);
     rc = GNN_EOVERFLOW;
-    if (!gnn__mul(capacity, made->source_cols, &count) || !gnn__mul(capacity, made->target_cols, &count)) {
+    if (!gnn__mul(capacity, made->source_cols, &count) ||
+        !gnn__mul(capacity, made->target_cols, &count)) {
         gnn__set_message("a projection of %lld rows does not fit", (long long)capacity);
         goto done;
     }
-    GNN_CHECK(gnn__new(&made->source, capacity * made->source_cols, sizeof *made->source, "a projection of senders"));
-    GNN_CHECK(gnn__new(&made->target, capacity * made->target_cols, sizeof *made->target, "a projection of receivers"));
+    GNN_CHECK(gnn__new(&made->source, capacity * made->source_cols, sizeof *made->source,
+                       "a projection of senders"));
+    GNN_CHECK(gnn__new(&made->target, capacity * made->target_cols, sizeof *made->target,
+                       "a projection of receivers"));
     *projection = made;
     return GNN_OK;
 done:
@@ -207,49 +227,62 @@ void gnn_projection_free(gnn_projection_t *projection)
     gnn_free(projection);
 }
 
-static void bind_rows(gnn_tape_t *tape, gnn_var_t x, gnn_real_t *memory, int64_t at, int64_t rows, int64_t cols)
+static void bind_rows(gnn_tape_t *tape, gnn_var_t x, gnn_real_t *memory, int64_t at, int64_t rows,
+                      int64_t cols)
 {
     gnn_tensor_t place = gnn_tensor(memory + at * cols, rows, cols);
     if (x != GNN_NONE)
         gnn_tape_bind(tape, x, &place);
 }
 
-int gnn_layer_project(const gnn_layer_t *layer, gnn_context_t *context, const gnn_tensor_t *x, gnn_sides_t sides, int64_t at, gnn_projection_t *p)
+int gnn_layer_project(const gnn_layer_t *layer, gnn_context_t *context, const gnn_tensor_t *x,
+                      gnn_sides_t sides, int64_t at, gnn_projection_t *p)
 {
     gnn_tape_t *tape;
-    bool receivers = sides & GNN_SIDE_RECEIVERS, senders = sides & GNN_SIDE_SENDERS, shares = layer->config.share_weights == GNN_ON;
-    GNN_TRY(check_width("input features", receivers ? layer->config.in_dst : layer->config.in, x->cols));
+    bool receivers = sides & GNN_SIDE_RECEIVERS, senders = sides & GNN_SIDE_SENDERS,
+         shares = layer->config.share_weights == GNN_ON;
+    GNN_TRY(check_width("input features", receivers ? layer->config.in_dst : layer->config.in,
+                        x->cols));
     if (at < 0 || x->rows > p->capacity || at > p->capacity - x->rows)
-        return gnn__error(GNN_ESHAPE, "rows %lld to %lld do not lie in a projection of %lld rows", (long long)at, (long long)(at + x->rows), (long long)p->capacity);
+        return gnn__error(GNN_ESHAPE, "rows %lld to %lld do not lie in a projection of %lld rows",
+                          (long long)at, (long long)(at + x->rows), (long long)p->capacity);
     GNN_TRY(gnn__context_tape(context, &tape));
     gnn_var_t v = gnn_tape_input(tape, x, 0);
     if (receivers) /* alone, senders are another side's features: no norm */
         v = gnn__layer_prenorm(layer, tape, v);
     if (senders) {
-        bind_rows(tape, gnn__layer_project_source(layer, tape, v), p->source, at, x->rows, p->source_cols);
+        bind_rows(tape, gnn__layer_project_source(layer, tape, v), p->source, at, x->rows,
+                  p->source_cols);
         p->n_src = at + x->rows;
     }
     if (receivers) {
-        gnn_var_t target = shares ? gnn__layer_project_source(layer, tape, v) : gnn__layer_project_target(layer, tape, v);
+        gnn_var_t target = shares ? gnn__layer_project_source(layer, tape, v)
+                                  : gnn__layer_project_target(layer, tape, v);
         bind_rows(tape, target, p->target, at, x->rows, p->target_cols);
         p->n_dst = at + x->rows;
     }
     return gnn_tape_forward(tape);
 }
 
-int gnn_layer_aggregate(const gnn_layer_t *layer, gnn_context_t *context, const gnn_graph_t *graph, const gnn_inputs_t *inputs, const gnn_projection_t *receivers,
+int gnn_layer_aggregate(const gnn_layer_t *layer, gnn_context_t *context, const gnn_graph_t *graph,
+                        const gnn_inputs_t *inputs, const gnn_projection_t *receivers,
                         const gnn_projection_t *senders, const gnn_tensor_t *out)
 {
     gnn_tape_t *tape;
     int64_t n_dst = gnn_graph_n_dst(graph), n_src = gnn_graph_n_src(graph);
     GNN_TRY(check_inputs(layer, graph, inputs));
     if (receivers->n_dst < n_dst || senders->n_src < n_src)
-        return gnn__error(GNN_ESHAPE, "the graph has %lld receivers and %lld senders, the projections hold %lld and %lld", (long long)n_dst, (long long)n_src,
-                          (long long)receivers->n_dst, (long long)senders->n_src);
+        return gnn__error(
+            GNN_ESHAPE,
+            "the graph has %lld receivers and %lld senders, the projections hold %lld and %lld",
+            (long long)n_dst, (long long)n_src, (long long)receivers->n_dst,
+            (long long)senders->n_src);
     GNN_TRY(gnn__context_tape(context, &tape));
     gnn_layer_vars_t vars = variables(tape, inputs);
-    gnn_tensor_t target = gnn_tensor(receivers->target, n_dst, receivers->target_cols), source = gnn_tensor(senders->source, n_src, senders->source_cols);
-    gnn__projected_t projected = {target.cols ? gnn_tape_input(tape, &target, 0) : GNN_NONE, source.cols ? gnn_tape_input(tape, &source, 0) : GNN_NONE};
+    gnn_tensor_t target = gnn_tensor(receivers->target, n_dst, receivers->target_cols),
+                 source = gnn_tensor(senders->source, n_src, senders->source_cols);
+    gnn__projected_t projected = {target.cols ? gnn_tape_input(tape, &target, 0) : GNN_NONE,
+                                  source.cols ? gnn_tape_input(tape, &source, 0) : GNN_NONE};
     gnn_tape_bind(tape, gnn__layer_finish(layer, tape, graph, &vars, projected, NULL), out);
     return gnn_tape_forward(tape);
 }

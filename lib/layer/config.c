@@ -7,7 +7,8 @@
 enum { DROP_IN = 1, DROP_ATTENTION = 2, DROP_MESSAGE = 4, DROP_OUT = 8 };
 
 static const gnn__preset_t presets[] = {
-    [GNN_PRESET_NONE] = {"none", "", "linear", "sum", DROP_IN | DROP_ATTENTION, {.update = GNN_UPDATE_NONE}},
+    [GNN_PRESET_NONE] =
+        {"none", "", "linear", "sum", DROP_IN | DROP_ATTENTION, {.update = GNN_UPDATE_NONE}},
 #define GNN_PRESET(id, name, paper, message, aggregator, dropouts, ...) \
     [GNN_PRESET_##id] = {name, paper, message, aggregator, dropouts, {__VA_ARGS__}},
 #include <lib/layer/presets.def>
@@ -33,17 +34,17 @@ gnn_preset_t gnn_preset_find(const char *name)
 }
 
 /* Takes the preset's value where the user left 0, else the library's default. */
-#define FILL(field, fallback)                                                 \
-    do {                                                                      \
-        if (!c->field)                                                        \
-            c->field = p->config.field ? p->config.field : (fallback);        \
+#define FILL(field, fallback)                                          \
+    do {                                                               \
+        if (!c->field)                                                 \
+            c->field = p->config.field ? p->config.field : (fallback); \
     } while (0)
-#define FILL_REAL(field, fallback)                                                                \
-    do {                                                                                          \
-        if (c->field == 0)                                                                        \
-            c->field = p->config.field != 0 ? p->config.field : (gnn_real_t)(fallback);           \
-        if (fabs((double)c->field) < 1e-30)                                                       \
-            c->field = 0;                                                                         \
+#define FILL_REAL(field, fallback)                                                      \
+    do {                                                                                \
+        if (c->field == 0)                                                              \
+            c->field = p->config.field != 0 ? p->config.field : (gnn_real_t)(fallback); \
+        if (fabs((double)c->field) < 1e-30)                                             \
+            c->field = 0;                                                               \
     } while (0)
 
 static void fill_choices(gnn_layer_config_t *c, const gnn__preset_t *p)
@@ -70,7 +71,8 @@ static void fill_choices(gnn_layer_config_t *c, const gnn__preset_t *p)
 
 static void fill_dropouts(gnn_layer_config_t *c, unsigned which)
 {
-    gnn_real_t *const rates[] = {&c->dropout_in, &c->dropout_attention, &c->dropout_message, &c->dropout_out};
+    gnn_real_t *const rates[] = {&c->dropout_in, &c->dropout_attention, &c->dropout_message,
+                                 &c->dropout_out};
     for (unsigned k = 0; k < 4; k++) {
         if (*rates[k] == 0 && (which >> k & 1))
             *rates[k] = c->dropout;
@@ -86,7 +88,8 @@ static void fill_rows(gnn_layer_config_t *c, const gnn__preset_t *p)
     if (!c->aggregator)
         c->aggregator = gnn_aggregator_find(p->aggregator);
     /* TransformerConv adds projected edge features to keys and values alike. */
-    if (c->edge_dim > 0 && gnn__scored(c) && c->aggregator->score == GNN_SCORE_PER_KEY && !c->aggregator->parameters_per_key && strcmp(c->message->name, "linear") == 0)
+    if (c->edge_dim > 0 && gnn__scored(c) && c->aggregator->score == GNN_SCORE_PER_KEY &&
+        !c->aggregator->parameters_per_key && strcmp(c->message->name, "linear") == 0)
         c->message = gnn_message_find("linear_edge");
     for (size_t k = 0; k < 4 && k < c->aggregator->n_options; k++)
         if (c->options[k] == 0)
@@ -96,14 +99,16 @@ static void fill_rows(gnn_layer_config_t *c, const gnn__preset_t *p)
 static int check_range(const char *field, int64_t value, int64_t low, int64_t high)
 {
     if (value < low || value > high)
-        return gnn__error(GNN_EINVALID, "config field .%s = %lld lies outside %lld..%lld", field, (long long)value, (long long)low, (long long)high);
+        return gnn__error(GNN_EINVALID, "config field .%s = %lld lies outside %lld..%lld", field,
+                          (long long)value, (long long)low, (long long)high);
     return GNN_OK;
 }
 
 static int check_rate(const char *field, gnn_real_t rate)
 {
     if (!(rate >= 0 && rate < 1))
-        return gnn__error(GNN_EINVALID, "config field .%s = %g lies outside [0, 1)", field, (double)rate);
+        return gnn__error(GNN_EINVALID, "config field .%s = %g lies outside [0, 1)", field,
+                          (double)rate);
     return GNN_OK;
 }
 
@@ -149,23 +154,32 @@ static int fill_heads(gnn_layer_config_t *c)
         c->kv_heads = c->heads;
     if (!gnn__scored(c)) {
         if (c->heads > 1)
-            return gnn__error(GNN_EINVALID, "config field .heads = %lld needs an attention aggregator; %s has no heads", (long long)c->heads, c->aggregator->name);
+            return gnn__error(
+                GNN_EINVALID,
+                "config field .heads = %lld needs an attention aggregator; %s has no heads",
+                (long long)c->heads, c->aggregator->name);
         return GNN_OK;
     }
     if (c->heads % c->kv_heads)
-        return gnn__error(GNN_ESHAPE, "%lld heads cannot share %lld key/value heads: %lld does not divide %lld", (long long)c->heads, (long long)c->kv_heads,
-                          (long long)c->kv_heads, (long long)c->heads);
-    if (c->kv_heads != c->heads && c->aggregator->score == GNN_SCORE_PER_HEAD)
-        return gnn__error(GNN_EUNSUPPORTED, "%s scores have one key per head: .kv_heads = %lld must equal .heads = %lld", c->aggregator->name, (long long)c->kv_heads,
+        return gnn__error(GNN_ESHAPE,
+                          "%lld heads cannot share %lld key/value heads: %lld does not divide %lld",
+                          (long long)c->heads, (long long)c->kv_heads, (long long)c->kv_heads,
                           (long long)c->heads);
-    bool mixed = gnn__has_out_product(c) || c->update == GNN_UPDATE_GRU || c->update == GNN_UPDATE_MLP;
+    if (c->kv_heads != c->heads && c->aggregator->score == GNN_SCORE_PER_HEAD)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "%s scores have one key per head: .kv_heads = %lld must equal .heads = %lld",
+                          c->aggregator->name, (long long)c->kv_heads, (long long)c->heads);
+    bool mixed =
+        gnn__has_out_product(c) || c->update == GNN_UPDATE_GRU || c->update == GNN_UPDATE_MLP;
     if (mixed && (!c->d_k || !c->d_v) && c->out % c->heads)
-        return gnn__error(GNN_ESHAPE, "%lld heads do not divide %lld output features", (long long)c->heads, (long long)c->out);
+        return gnn__error(GNN_ESHAPE, "%lld heads do not divide %lld output features",
+                          (long long)c->heads, (long long)c->out);
     int64_t head = mixed ? c->out / c->heads : c->out;
     if (!c->message->projects) {
         if (c->in % c->kv_heads)
-            return gnn__error(GNN_ESHAPE, "message %s is the raw row: %lld heads do not divide %lld input features", c->message->name, (long long)c->kv_heads,
-                              (long long)c->in);
+            return gnn__error(
+                GNN_ESHAPE, "message %s is the raw row: %lld heads do not divide %lld input features",
+                c->message->name, (long long)c->kv_heads, (long long)c->in);
         c->d_v = c->in / c->kv_heads;
     }
     if (!c->d_v)
@@ -185,7 +199,10 @@ static int fill_sizes(gnn_layer_config_t *c)
     if (!c->hidden)
         c->hidden = c->out;
     if (!c->feed_forward)
-        GNN_TRY(gnn__mul(4, c->out, &c->feed_forward) ? GNN_OK : gnn__error(GNN_EOVERFLOW, "feed-forward width of %lld outputs", (long long)c->out));
+        GNN_TRY(gnn__mul(4, c->out, &c->feed_forward)
+                    ? GNN_OK
+                    : gnn__error(GNN_EOVERFLOW, "feed-forward width of %lld outputs",
+                                 (long long)c->out));
     if (c->scale == 0)
         c->scale = (gnn_real_t)(1.0 / sqrt((double)(c->d_k ? c->d_k : 1)));
     return GNN_OK;
@@ -197,23 +214,39 @@ static int check_combination(const gnn_layer_config_t *c)
     gnn__widths_t w;
     gnn__layer_widths(c, &w);
     if (c->edge_dim > 0 && c->message->edge_parts == 0 && !gnn__scored(c))
-        return gnn__error(GNN_EUNSUPPORTED, "neither message %s nor aggregator %s reads edge features, but .edge_dim = %lld", c->message->name, c->aggregator->name,
-                          (long long)c->edge_dim);
+        return gnn__error(
+            GNN_EUNSUPPORTED,
+            "neither message %s nor aggregator %s reads edge features, but .edge_dim = %lld",
+            c->message->name, c->aggregator->name, (long long)c->edge_dim);
     if (c->share_weights == GNN_ON && c->in_dst != c->in)
-        return gnn__error(GNN_ESHAPE, "shared weights need equal widths: receivers have %lld features, senders %lld", (long long)c->in_dst, (long long)c->in);
+        return gnn__error(
+            GNN_ESHAPE,
+            "shared weights need equal widths: receivers have %lld features, senders %lld",
+            (long long)c->in_dst, (long long)c->in);
     if (c->update == GNN_UPDATE_NONE && !c->message->projects && !gnn__scored(c) && c->out != c->in)
-        return gnn__error(GNN_ESHAPE, "message %s and no update keep %lld features, but .out = %lld", c->message->name, (long long)c->in, (long long)c->out);
+        return gnn__error(GNN_ESHAPE, "message %s and no update keep %lld features, but .out = %lld",
+                          c->message->name, (long long)c->in, (long long)c->out);
     if (c->update == GNN_UPDATE_MLP && w.aggregate != c->in_dst)
-        return gnn__error(GNN_ESHAPE, "update mlp adds x_i (%lld features) to the aggregate (%lld)", (long long)c->in_dst, (long long)w.aggregate);
+        return gnn__error(GNN_ESHAPE, "update mlp adds x_i (%lld features) to the aggregate (%lld)",
+                          (long long)c->in_dst, (long long)w.aggregate);
     if (c->update == GNN_UPDATE_GRU && (c->out != c->in_dst))
-        return gnn__error(GNN_ESHAPE, "update gru keeps its state's width: .out = %lld, receivers have %lld features", (long long)c->out, (long long)c->in_dst);
-    int64_t out = gnn__has_out_product(c) || c->update == GNN_UPDATE_MLP || c->update == GNN_UPDATE_GRU ? c->out : w.aggregate;
+        return gnn__error(
+            GNN_ESHAPE,
+            "update gru keeps its state's width: .out = %lld, receivers have %lld features",
+            (long long)c->out, (long long)c->in_dst);
+    int64_t out = gnn__has_out_product(c) || c->update == GNN_UPDATE_MLP || c->update == GNN_UPDATE_GRU
+                      ? c->out
+                      : w.aggregate;
     if (c->residual == GNN_ON && out != c->in_dst)
-        return gnn__error(GNN_ESHAPE, "a residual adds x_i (%lld features) to %lld output features", (long long)c->in_dst, (long long)out);
+        return gnn__error(GNN_ESHAPE, "a residual adds x_i (%lld features) to %lld output features",
+                          (long long)c->in_dst, (long long)out);
     if (c->distance != GNN_DISTANCE_NONE && !gnn__scored(c))
-        return gnn__error(GNN_EUNSUPPORTED, "a distance bias needs an attention aggregator, %s has no scores", c->aggregator->name);
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "a distance bias needs an attention aggregator, %s has no scores",
+                          c->aggregator->name);
     if (c->distance == GNN_DISTANCE_TABLE && c->distance_buckets < 1)
-        return gnn__error(GNN_EINVALID, "a distance table needs .distance_buckets >= 1, got %lld", (long long)c->distance_buckets);
+        return gnn__error(GNN_EINVALID, "a distance table needs .distance_buckets >= 1, got %lld",
+                          (long long)c->distance_buckets);
     return GNN_OK;
 }
 
@@ -243,13 +276,19 @@ void gnn__layer_widths(const gnn_layer_config_t *c, gnn__widths_t *w)
     bool scored = gnn__scored(c), per_head = c->aggregator->score == GNN_SCORE_PER_HEAD;
     bool from_message = scored && gnn__layer_key_is_message(c);
     memset(w, 0, sizeof *w);
-    w->message = scored ? c->kv_heads * c->d_v : c->message->projects ? (c->d_v ? c->d_v : c->out) : c->in;
+    w->message = scored                 ? c->kv_heads * c->d_v
+                 : c->message->projects ? (c->d_v ? c->d_v : c->out)
+                                        : c->in;
     w->key = !scored ? 0 : per_head ? c->heads : c->kv_heads * c->d_k;
     w->query = !scored ? 0 : per_head ? c->heads : c->heads * c->d_k;
     w->own_key = !scored || from_message ? 0 : c->kv_heads * c->d_k;
     w->own_query = !scored || c->share_weights == GNN_ON ? 0 : c->heads * c->d_k;
     w->source_message = c->message->projects ? c->message->src_parts * w->message : 0;
     w->target_message = c->message->projects ? c->message->dst_parts * w->message : 0;
-    w->aggregate = !scored ? w->message : c->combine == GNN_HEADS_AVERAGE ? c->d_v : c->heads * c->d_v;
-    w->edge = c->message->edge_parts > 0 ? c->message->edge_parts * w->message : scored ? c->kv_heads * c->d_k : 0;
+    w->aggregate = !scored                           ? w->message
+                   : c->combine == GNN_HEADS_AVERAGE ? c->d_v
+                                                     : c->heads * c->d_v;
+    w->edge = c->message->edge_parts > 0 ? c->message->edge_parts * w->message
+              : scored                   ? c->kv_heads * c->d_k
+                                         : 0;
 }

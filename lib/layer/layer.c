@@ -16,12 +16,14 @@
 
 static gnn_var_t parameter(const gnn_layer_t *layer, gnn_tape_t *tape, gnn__slot_t slot)
 {
-    return layer->id[slot] < 0 ? GNN_NONE : gnn_tape_parameter(tape, layer->parameters, layer->id[slot]);
+    return layer->id[slot] < 0 ? GNN_NONE
+                               : gnn_tape_parameter(tape, layer->parameters, layer->id[slot]);
 }
 
 static gnn_var_t linear(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x, gnn__slot_t weight)
 {
-    return gnn_tape_linear(tape, x, parameter(layer, tape, weight), parameter(layer, tape, weight + 1));
+    return gnn_tape_linear(tape, x, parameter(layer, tape, weight),
+                           parameter(layer, tape, weight + 1));
 }
 
 /* The first n rows: receivers among the senders. */
@@ -39,9 +41,12 @@ static gnn_var_t norm(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x, g
 {
     const gnn_layer_config_t *c = &layer->config;
     int64_t width = gnn_tape_cols(tape, x);
-    gnn_tensor_t running = {layer->running ? layer->running + (gain == GNN__NORM2_GAIN ? 2 * width : 0) : NULL, 2, width, width};
-    return gnn_tape_norm(tape, c->norm, x, parameter(layer, tape, gain), parameter(layer, tape, gain + 1), c->norm_eps, layer->running ? &running : NULL,
-                         (gnn_real_t)0.1);
+    gnn_tensor_t running = {
+        layer->running ? layer->running + (gain == GNN__NORM2_GAIN ? 2 * width : 0) : NULL, 2,
+        width, width};
+    return gnn_tape_norm(tape, c->norm, x, parameter(layer, tape, gain),
+                         parameter(layer, tape, gain + 1), c->norm_eps,
+                         layer->running ? &running : NULL, (gnn_real_t)0.1);
 }
 
 /* ---- which linear map may go first ---- */
@@ -52,9 +57,11 @@ typedef enum { FOLD_NONE, FOLD_OUT, FOLD_MLP } fold_t;
 static fold_t fold(const gnn_layer_t *layer, const gnn_tape_t *tape, gnn_var_t x_src)
 {
     const gnn_layer_config_t *c = &layer->config;
-    bool raw = strcmp(c->message->name, "none") == 0 && (c->aggregator->flags & GNN_AGGREGATOR_LINEAR) && !gnn__scored(c);
+    bool raw = strcmp(c->message->name, "none") == 0 &&
+               (c->aggregator->flags & GNN_AGGREGATOR_LINEAR) && !gnn__scored(c);
     bool sparse = gnn_tape_is_sparse(tape, x_src);
-    if (!raw || c->dropout_message > 0 || (c->norm != GNN_NORM_NONE && c->norm_position == GNN_NORM_BEFORE))
+    if (!raw || c->dropout_message > 0 ||
+        (c->norm != GNN_NORM_NONE && c->norm_position == GNN_NORM_BEFORE))
         return FOLD_NONE;
     if (gnn__has_out_product(c) && (sparse || c->in > c->out))
         return FOLD_OUT;
@@ -68,7 +75,9 @@ static fold_t fold(const gnn_layer_t *layer, const gnn_tape_t *tape, gnn_var_t x
 gnn_var_t gnn__layer_prenorm(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x)
 {
     const gnn_layer_config_t *c = &layer->config;
-    return c->norm != GNN_NORM_NONE && c->norm_position == GNN_NORM_BEFORE ? norm(layer, tape, x, GNN__NORM_GAIN) : x;
+    return c->norm != GNN_NORM_NONE && c->norm_position == GNN_NORM_BEFORE
+               ? norm(layer, tape, x, GNN__NORM_GAIN)
+               : x;
 }
 
 gnn_var_t gnn__layer_project_target(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x)
@@ -83,16 +92,18 @@ gnn_var_t gnn__layer_project_source(const gnn_layer_t *layer, gnn_tape_t *tape, 
 
 /* Both sides of one call: what each side looks like before and after its product. */
 typedef struct {
-    gnn_var_t x_dst, x_src;         /* features after input dropout, before any norm */
+    gnn_var_t x_dst, x_src; /* features after input dropout, before any norm */
     gnn_var_t normed_dst, normed_src;
     gnn__projected_t projected;
-    gnn_var_t shared;               /* receivers projected by the senders' weights, or GNN_NONE */
+    gnn_var_t shared; /* receivers projected by the senders' weights, or GNN_NONE */
 } sides_t;
 
-static void project(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph, const gnn_layer_vars_t *vars, sides_t *s)
+static void project(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
+                    const gnn_layer_vars_t *vars, sides_t *s)
 {
     const gnn_layer_config_t *c = &layer->config;
-    bool both = vars->x_dst == GNN_NONE, narrow = both && gnn_graph_n_dst(graph) < gnn_graph_n_src(graph);
+    bool both = vars->x_dst == GNN_NONE,
+         narrow = both && gnn_graph_n_dst(graph) < gnn_graph_n_src(graph);
     int64_t n = gnn_graph_n_dst(graph);
     s->x_src = gnn_tape_dropout(tape, vars->x_src, c->dropout_in);
     s->x_dst = both ? s->x_src : gnn_tape_dropout(tape, vars->x_dst, c->dropout_in);
@@ -106,7 +117,8 @@ static void project(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_
     s->projected.target = gnn__layer_project_target(layer, tape, s->normed_dst);
     s->shared = GNN_NONE;
     if (c->share_weights == GNN_ON && gnn__scored(c))
-        s->shared = both ? s->projected.source : gnn__layer_project_source(layer, tape, s->normed_dst);
+        s->shared =
+            both ? s->projected.source : gnn__layer_project_source(layer, tape, s->normed_dst);
     if (narrow && s->projected.target != GNN_NONE)
         s->projected.target = head_rows(tape, s->projected.target, n);
     if (narrow && s->shared != GNN_NONE)
@@ -123,10 +135,12 @@ static void score_inputs(const gnn_layer_t *layer, gnn_tape_t *tape, const sides
     bool from_message = gnn__layer_key_is_message(c);
     int64_t col = from_message ? w->own_key : 0, cols = from_message ? w->message : w->own_key;
     gnn_var_t key = columns(tape, s->projected.source, col, cols);
-    gnn_var_t query = s->shared != GNN_NONE ? columns(tape, s->shared, col, cols) : columns(tape, s->projected.target, 0, w->own_query);
+    gnn_var_t query = s->shared != GNN_NONE ? columns(tape, s->shared, col, cols)
+                                            : columns(tape, s->projected.target, 0, w->own_query);
     if (c->aggregator->score == GNN_SCORE_PER_HEAD) {
         key = gnn_tape_head_dot(tape, key, parameter(layer, tape, GNN__ATTENTION_SENDER), c->heads);
-        query = gnn_tape_head_dot(tape, query, parameter(layer, tape, GNN__ATTENTION_RECEIVER), c->heads);
+        query = gnn_tape_head_dot(tape, query, parameter(layer, tape, GNN__ATTENTION_RECEIVER),
+                                  c->heads);
     }
     in[GNN_AGGREGATE_KEY] = key;
     in[GNN_AGGREGATE_QUERY] = query;
@@ -138,19 +152,24 @@ static void message_inputs(const gnn_layer_t *layer, gnn_tape_t *tape, const sid
 {
     const gnn_layer_config_t *c = &layer->config;
     const gnn__widths_t *w = &layer->width;
-    gnn_var_t message = c->message->projects ? columns(tape, s->projected.source, w->own_key, w->source_message) : s->normed_src;
+    gnn_var_t message = c->message->projects
+                            ? columns(tape, s->projected.source, w->own_key, w->source_message)
+                            : s->normed_src;
     in[GNN_AGGREGATE_SRC_MESSAGE] = gnn_tape_dropout(tape, message, c->dropout_message);
     if (w->target_message > 0)
-        in[GNN_AGGREGATE_DST_MESSAGE] = columns(tape, s->projected.target, w->own_query, w->target_message);
+        in[GNN_AGGREGATE_DST_MESSAGE] =
+            columns(tape, s->projected.target, w->own_query, w->target_message);
 }
 
-static void edge_inputs(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph, const gnn_layer_vars_t *vars, gnn_var_t *in, gnn_view_t *view)
+static void edge_inputs(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
+                        const gnn_layer_vars_t *vars, gnn_var_t *in, gnn_view_t *view)
 {
     const gnn_layer_config_t *c = &layer->config;
     in[GNN_AGGREGATE_EDGE_BIAS] = vars->edge_bias;
     in[GNN_AGGREGATE_EDGE_WEIGHT] = vars->edge_weight;
     if (vars->edge_weight != GNN_NONE && c->graph_norm != GNN_GRAPH_NORM_NONE) {
-        in[GNN_AGGREGATE_EDGE_WEIGHT] = gnn_tape_weight_norm(tape, vars->edge_weight, graph, c->self_loops, c->graph_norm);
+        in[GNN_AGGREGATE_EDGE_WEIGHT] =
+            gnn_tape_weight_norm(tape, vars->edge_weight, graph, c->self_loops, c->graph_norm);
         view->norm = GNN_GRAPH_NORM_NONE;
     }
     if (c->edge_dim == 0)
@@ -163,19 +182,34 @@ static void edge_inputs(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_gr
     }
     if (gnn__scored(c)) /* additive: e . (W a) per head, so that d_e x heads numbers do what d_e x heads*d_k would */
         in[GNN_AGGREGATE_EDGE_KEY_WEIGHT] =
-            c->aggregator->score == GNN_SCORE_PER_HEAD ? gnn_tape_head_dot(tape, weight, parameter(layer, tape, GNN__ATTENTION_EDGE), c->heads) : weight;
+            c->aggregator->score == GNN_SCORE_PER_HEAD
+                ? gnn_tape_head_dot(tape, weight, parameter(layer, tape, GNN__ATTENTION_EDGE),
+                                    c->heads)
+                : weight;
 }
 
-static gnn_var_t aggregate(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph, const gnn_layer_vars_t *vars, const sides_t *s,
+static gnn_var_t aggregate(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
+                           const gnn_layer_vars_t *vars, const sides_t *s,
                            const gnn__attention_out_t *weights)
 {
     const gnn_layer_config_t *c = &layer->config;
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
-    gnn_aggregate_t how = {.aggregator = c->aggregator, .message = c->message, .graph = graph, .dropout = c->dropout_attention, .distance = c->distance,
-                           .distance_buckets = c->distance_buckets, .view = {.self_loops = c->self_loops, .norm = c->graph_norm},
-                           .edge_weights_out = weights ? weights->per_edge : NULL, .segment_weights_out = weights ? weights->per_segment : NULL};
+    gnn_aggregate_t how = {.aggregator = c->aggregator,
+                           .message = c->message,
+                           .graph = graph,
+                           .dropout = c->dropout_attention,
+                           .distance = c->distance,
+                           .distance_buckets = c->distance_buckets,
+                           .view = {.self_loops = c->self_loops, .norm = c->graph_norm},
+                           .edge_weights_out = weights ? weights->per_edge : NULL,
+                           .segment_weights_out = weights ? weights->per_segment : NULL};
     if (gnn__scored(c))
-        how.shape = (gnn_aggregate_shape_t){.heads = c->heads, .kv_heads = c->kv_heads, .d_k = c->d_k, .d_v = c->d_v, .scale = c->scale, .slope = c->slope};
+        how.shape = (gnn_aggregate_shape_t){.heads = c->heads,
+                                            .kv_heads = c->kv_heads,
+                                            .d_k = c->d_k,
+                                            .d_v = c->d_v,
+                                            .scale = c->scale,
+                                            .slope = c->slope};
     memcpy(how.shape.options, c->options, sizeof how.shape.options);
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = GNN_NONE;
@@ -184,7 +218,9 @@ static gnn_var_t aggregate(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn
         score_inputs(layer, tape, s, in);
     edge_inputs(layer, tape, graph, vars, in, &how.view);
     gnn_var_t a = gnn_tape_aggregate(tape, &how, in);
-    return gnn__scored(c) && c->combine == GNN_HEADS_AVERAGE && c->heads > 1 ? gnn_tape_head_mean(tape, a, c->heads) : a;
+    return gnn__scored(c) && c->combine == GNN_HEADS_AVERAGE && c->heads > 1
+               ? gnn_tape_head_mean(tape, a, c->heads)
+               : a;
 }
 
 /* ---- update ---- */
@@ -208,10 +244,12 @@ static gnn_var_t self_term(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t
     return head_rows(tape, linear(layer, tape, x_dst, GNN__SELF_WEIGHT), n);
 }
 
-static gnn_var_t update_mlp(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x_dst, gnn_var_t a, fold_t folded)
+static gnn_var_t update_mlp(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x_dst,
+                            gnn_var_t a, fold_t folded)
 {
     gnn_var_t z = add_self(layer, tape, x_dst, a);
-    z = folded == FOLD_MLP ? add_bias(layer, tape, z, GNN__MLP0_BIAS) : linear(layer, tape, z, GNN__MLP0_WEIGHT);
+    z = folded == FOLD_MLP ? add_bias(layer, tape, z, GNN__MLP0_BIAS)
+                           : linear(layer, tape, z, GNN__MLP0_WEIGHT);
     z = gnn_tape_activation(tape, z, layer->config.hidden_activation, 0);
     return linear(layer, tape, z, GNN__MLP1_WEIGHT);
 }
@@ -230,26 +268,31 @@ static gnn_var_t feed_forward(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_va
     return before ? u : norm(layer, tape, u, GNN__NORM2_GAIN);
 }
 
-static gnn_var_t update_core(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x_dst, gnn_var_t a, fold_t folded)
+static gnn_var_t update_core(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x_dst,
+                             gnn_var_t a, fold_t folded)
 {
     switch (layer->config.update) {
     case GNN_UPDATE_LINEAR:
     case GNN_UPDATE_FEED_FORWARD:
-        return folded == FOLD_OUT ? add_bias(layer, tape, a, GNN__OUT_BIAS) : linear(layer, tape, a, GNN__OUT_WEIGHT);
+        return folded == FOLD_OUT ? add_bias(layer, tape, a, GNN__OUT_BIAS)
+                                  : linear(layer, tape, a, GNN__OUT_WEIGHT);
     case GNN_UPDATE_MLP:
         return add_bias(layer, tape, update_mlp(layer, tape, x_dst, a, folded), GNN__OUT_BIAS);
     case GNN_UPDATE_GRU:
-        a = gnn_tape_gru(tape, linear(layer, tape, a, GNN__GRU_INPUT_WEIGHT), linear(layer, tape, x_dst, GNN__GRU_HIDDEN_WEIGHT), x_dst);
+        a = gnn_tape_gru(tape, linear(layer, tape, a, GNN__GRU_INPUT_WEIGHT),
+                         linear(layer, tape, x_dst, GNN__GRU_HIDDEN_WEIGHT), x_dst);
         return add_bias(layer, tape, a, GNN__OUT_BIAS);
-    default:
-        return add_bias(layer, tape, a, GNN__OUT_BIAS);
+    default: return add_bias(layer, tape, a, GNN__OUT_BIAS);
     }
 }
 
-static gnn_var_t update(const gnn_layer_t *layer, gnn_tape_t *tape, const sides_t *s, gnn_var_t mlp_self, gnn_var_t a, fold_t folded, int64_t n)
+static gnn_var_t update(const gnn_layer_t *layer, gnn_tape_t *tape, const sides_t *s,
+                        gnn_var_t mlp_self, gnn_var_t a, fold_t folded, int64_t n)
 {
     const gnn_layer_config_t *c = &layer->config;
-    gnn_var_t u = update_core(layer, tape, c->update == GNN_UPDATE_MLP && folded == FOLD_MLP ? mlp_self : s->x_dst, a, folded);
+    gnn_var_t u = update_core(layer, tape,
+                              c->update == GNN_UPDATE_MLP && folded == FOLD_MLP ? mlp_self : s->x_dst,
+                              a, folded);
     if (c->self_term == GNN_ON)
         u = gnn_tape_add(tape, u, self_term(layer, tape, s->normed_dst, n), 1);
     u = gnn_tape_dropout(tape, u, c->dropout_out);
@@ -271,33 +314,43 @@ static gnn_var_t folded_source(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_v
     return gnn_tape_linear(tape, x, parameter(layer, tape, weight), GNN_NONE);
 }
 
-static gnn_var_t aggregate_and_update(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph, const gnn_layer_vars_t *vars, sides_t *s,
-                                      const gnn__attention_out_t *weights)
+static gnn_var_t aggregate_and_update(const gnn_layer_t *layer, gnn_tape_t *tape,
+                                      const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
+                                      sides_t *s, const gnn__attention_out_t *weights)
 {
     int64_t n = gnn_graph_n_dst(graph);
     fold_t folded = fold(layer, tape, vars->x_src);
     gnn_var_t self = GNN_NONE;
     if (folded != FOLD_NONE) {
         s->normed_src = folded_source(layer, tape, s->x_src, folded);
-        self = folded != FOLD_MLP ? GNN_NONE : vars->x_dst == GNN_NONE ? head_rows(tape, s->normed_src, n) : folded_source(layer, tape, s->x_dst, folded);
+        self = folded != FOLD_MLP        ? GNN_NONE
+               : vars->x_dst == GNN_NONE ? head_rows(tape, s->normed_src, n)
+                                         : folded_source(layer, tape, s->x_dst, folded);
     }
     gnn_var_t a = aggregate(layer, tape, graph, vars, s, weights);
     return update(layer, tape, s, self, a, folded, n);
 }
 
-gnn_var_t gnn__layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph, const gnn_layer_vars_t *vars, const gnn__attention_out_t *weights)
+gnn_var_t gnn__layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
+                            const gnn_layer_vars_t *vars, const gnn__attention_out_t *weights)
 {
     sides_t s;
     project(layer, tape, graph, vars, &s);
     return aggregate_and_update(layer, tape, graph, vars, &s, weights);
 }
 
-gnn_var_t gnn__layer_finish(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph, const gnn_layer_vars_t *vars, gnn__projected_t projected,
+gnn_var_t gnn__layer_finish(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
+                            const gnn_layer_vars_t *vars, gnn__projected_t projected,
                             const gnn__attention_out_t *weights)
 {
     bool both = vars->x_dst == GNN_NONE;
     gnn_var_t x_dst = both ? head_rows(tape, vars->x_src, gnn_graph_n_dst(graph)) : vars->x_dst;
-    sides_t s = {x_dst, vars->x_src, gnn__layer_prenorm(layer, tape, x_dst), both ? gnn__layer_prenorm(layer, tape, vars->x_src) : vars->x_src, projected, GNN_NONE};
+    sides_t s = {x_dst,
+                 vars->x_src,
+                 gnn__layer_prenorm(layer, tape, x_dst),
+                 both ? gnn__layer_prenorm(layer, tape, vars->x_src) : vars->x_src,
+                 projected,
+                 GNN_NONE};
     if (layer->config.share_weights == GNN_ON && gnn__scored(&layer->config))
         s.shared = projected.target;
     return aggregate_and_update(layer, tape, graph, vars, &s, weights);

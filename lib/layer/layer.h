@@ -7,12 +7,39 @@
 
 /* Parameters of a layer. One matrix may hold several fields side by side: source = [key | message parts], target = [query | receiver's message parts]. */
 typedef enum {
-    GNN__SOURCE_WEIGHT, GNN__SOURCE_BIAS, GNN__TARGET_WEIGHT, GNN__TARGET_BIAS,
-    GNN__ATTENTION_RECEIVER, GNN__ATTENTION_SENDER, GNN__ATTENTION_EDGE, GNN__ATTENTION_VECTOR, GNN__DISTANCE,
-    GNN__EDGE_WEIGHT, GNN__EDGE_BIAS, GNN__EPS, GNN__OUT_WEIGHT, GNN__OUT_BIAS, GNN__SELF_WEIGHT, GNN__SELF_BIAS,
-    GNN__MLP0_WEIGHT, GNN__MLP0_BIAS, GNN__MLP1_WEIGHT, GNN__MLP1_BIAS, GNN__FFN0_WEIGHT, GNN__FFN0_BIAS, GNN__FFN1_WEIGHT, GNN__FFN1_BIAS,
-    GNN__GRU_INPUT_WEIGHT, GNN__GRU_INPUT_BIAS, GNN__GRU_HIDDEN_WEIGHT, GNN__GRU_HIDDEN_BIAS,
-    GNN__NORM_GAIN, GNN__NORM_SHIFT, GNN__NORM2_GAIN, GNN__NORM2_SHIFT, GNN__SLOTS
+    GNN__SOURCE_WEIGHT,
+    GNN__SOURCE_BIAS,
+    GNN__TARGET_WEIGHT,
+    GNN__TARGET_BIAS,
+    GNN__ATTENTION_RECEIVER,
+    GNN__ATTENTION_SENDER,
+    GNN__ATTENTION_EDGE,
+    GNN__ATTENTION_VECTOR,
+    GNN__DISTANCE,
+    GNN__EDGE_WEIGHT,
+    GNN__EDGE_BIAS,
+    GNN__EPS,
+    GNN__OUT_WEIGHT,
+    GNN__OUT_BIAS,
+    GNN__SELF_WEIGHT,
+    GNN__SELF_BIAS,
+    GNN__MLP0_WEIGHT,
+    GNN__MLP0_BIAS,
+    GNN__MLP1_WEIGHT,
+    GNN__MLP1_BIAS,
+    GNN__FFN0_WEIGHT,
+    GNN__FFN0_BIAS,
+    GNN__FFN1_WEIGHT,
+    GNN__FFN1_BIAS,
+    GNN__GRU_INPUT_WEIGHT,
+    GNN__GRU_INPUT_BIAS,
+    GNN__GRU_HIDDEN_WEIGHT,
+    GNN__GRU_HIDDEN_BIAS,
+    GNN__NORM_GAIN,
+    GNN__NORM_SHIFT,
+    GNN__NORM2_GAIN,
+    GNN__NORM2_SHIFT,
+    GNN__SLOTS
 } gnn__slot_t;
 
 typedef struct gnn__field {
@@ -25,25 +52,25 @@ enum { GNN__MAX_FIELDS = GNN__SLOTS + 4 };
 
 /* Widths that follow from a config. */
 typedef struct gnn__widths {
-    int64_t message;     /* of one message: kv_heads * d_v under attention */
-    int64_t key;         /* of a key row: kv_heads * d_k, heads (additive), 0 (not scored) */
-    int64_t query;       /* heads * d_k, heads, 0 */
-    int64_t own_key;     /* key columns of `source` that are not the message itself */
-    int64_t own_query;   /* query columns of `target` */
+    int64_t message;   /* of one message: kv_heads * d_v under attention */
+    int64_t key;       /* of a key row: kv_heads * d_k, heads (additive), 0 (not scored) */
+    int64_t query;     /* heads * d_k, heads, 0 */
+    int64_t own_key;   /* key columns of `source` that are not the message itself */
+    int64_t own_query; /* query columns of `target` */
     int64_t source_message, target_message; /* projected message columns */
-    int64_t aggregate;   /* of what aggregation puts out, heads combined */
-    int64_t edge;        /* of projected edge features */
+    int64_t aggregate;                      /* of what aggregation puts out, heads combined */
+    int64_t edge;                           /* of projected edge features */
 } gnn__widths_t;
 
 struct gnn_layer {
-    gnn_layer_config_t config;   /* resolved */
+    gnn_layer_config_t config; /* resolved */
     gnn__widths_t width;
     gnn_parameters_t *parameters;
     bool owns_parameters;
-    int32_t id[GNN__SLOTS];      /* -1: this layer has none */
+    int32_t id[GNN__SLOTS]; /* -1: this layer has none */
     gnn__field_t fields[GNN__MAX_FIELDS];
     int64_t n_fields;
-    gnn_real_t *running;         /* batch norm: (2 x width) for each of the two norms, or NULL */
+    gnn_real_t *running; /* batch norm: (2 x width) for each of the two norms, or NULL */
 };
 
 struct gnn_projection {
@@ -73,7 +100,8 @@ static inline bool gnn__has_out_product(const gnn_layer_config_t *c)
 }
 
 /* Declares a layer's parameters as PREFIX + slot name. Slots whose name begins with `share_fields` (all if NULL) are taken from `share` if that is given. */
-int gnn__layer_declare(gnn_layer_t *layer, gnn_parameters_t *parameters, const char *prefix, const gnn_layer_t *share, const char *share_fields);
+int gnn__layer_declare(gnn_layer_t *layer, gnn_parameters_t *parameters, const char *prefix,
+                       const gnn_layer_t *share, const char *share_fields);
 const char *gnn__slot_name(gnn__slot_t slot);
 /* A layer without parameters yet: config resolved, widths known. */
 int gnn__layer_create(gnn_layer_t **layer, const gnn_layer_config_t *config);
@@ -82,7 +110,8 @@ typedef struct gnn__attention_out {
     const gnn_tensor_t *per_edge;
     gnn_real_t *per_segment;
 } gnn__attention_out_t;
-gnn_var_t gnn__layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph, const gnn_layer_vars_t *vars, const gnn__attention_out_t *weights);
+gnn_var_t gnn__layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
+                            const gnn_layer_vars_t *vars, const gnn__attention_out_t *weights);
 
 /* The two halves, for projections that are kept. Either side may be GNN_NONE. */
 typedef struct gnn__projected {
@@ -91,7 +120,8 @@ typedef struct gnn__projected {
 gnn_var_t gnn__layer_project_target(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x);
 gnn_var_t gnn__layer_project_source(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x);
 gnn_var_t gnn__layer_prenorm(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x);
-gnn_var_t gnn__layer_finish(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph, const gnn_layer_vars_t *vars, gnn__projected_t projected,
+gnn_var_t gnn__layer_finish(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
+                            const gnn_layer_vars_t *vars, gnn__projected_t projected,
                             const gnn__attention_out_t *weights);
 int64_t gnn__layer_target_cols(const gnn_layer_t *layer);
 int64_t gnn__layer_source_cols(const gnn_layer_t *layer);

@@ -2,12 +2,14 @@
 #include <lib/layer/layer.h>
 
 static const char *const slot_names[GNN__SLOTS] = {
-    "source.weight", "source.bias", "target.weight", "target.bias",
-    "attention.receiver", "attention.sender", "attention.edge", "attention.vector", "distance",
-    "edge.weight", "edge.bias", "eps", "out.weight", "out.bias", "self.weight", "self.bias",
-    "mlp.0.weight", "mlp.0.bias", "mlp.1.weight", "mlp.1.bias", "ffn.0.weight", "ffn.0.bias", "ffn.1.weight", "ffn.1.bias",
-    "gru.input.weight", "gru.input.bias", "gru.hidden.weight", "gru.hidden.bias",
-    "norm.gain", "norm.shift", "norm2.gain", "norm2.shift",
+    "source.weight",      "source.bias",      "target.weight",     "target.bias",
+    "attention.receiver", "attention.sender", "attention.edge",    "attention.vector",
+    "distance",           "edge.weight",      "edge.bias",         "eps",
+    "out.weight",         "out.bias",         "self.weight",       "self.bias",
+    "mlp.0.weight",       "mlp.0.bias",       "mlp.1.weight",      "mlp.1.bias",
+    "ffn.0.weight",       "ffn.0.bias",       "ffn.1.weight",      "ffn.1.bias",
+    "gru.input.weight",   "gru.input.bias",   "gru.hidden.weight", "gru.hidden.bias",
+    "norm.gain",          "norm.shift",       "norm2.gain",        "norm2.shift",
 };
 
 const char *gnn__slot_name(gnn__slot_t slot)
@@ -38,23 +40,28 @@ typedef struct {
 static bool shared(const declare_t *d, gnn__slot_t slot)
 {
     const char *name = slot_names[slot];
-    return d->share && (!d->share_fields || strncmp(name, d->share_fields, strlen(d->share_fields)) == 0);
+    return d->share &&
+           (!d->share_fields || strncmp(name, d->share_fields, strlen(d->share_fields)) == 0);
 }
 
 static int share(const declare_t *d, gnn__slot_t slot, int64_t rows, int64_t cols)
 {
     int32_t id = d->share->id[slot];
     if (id < 0)
-        return gnn__error(GNN_ENOTFOUND, "the step to share with has no parameter %s", slot_names[slot]);
+        return gnn__error(GNN_ENOTFOUND, "the step to share with has no parameter %s",
+                          slot_names[slot]);
     gnn_tensor_t t = gnn_parameters_value(d->parameters, id);
     if (t.rows != rows || t.cols != cols)
-        return gnn__error(GNN_ESHAPE, "parameter %s is %lld x %lld here, %lld x %lld in the step to share with", slot_names[slot], (long long)rows, (long long)cols,
-                          (long long)t.rows, (long long)t.cols);
+        return gnn__error(GNN_ESHAPE,
+                          "parameter %s is %lld x %lld here, %lld x %lld in the step to share with",
+                          slot_names[slot], (long long)rows, (long long)cols, (long long)t.rows,
+                          (long long)t.cols);
     d->layer->id[slot] = id;
     return GNN_OK;
 }
 
-static void add(declare_t *d, gnn__slot_t slot, int64_t rows, int64_t cols, gnn_init_t init, double argument, int64_t fan_in, int64_t fan_out)
+static void add(declare_t *d, gnn__slot_t slot, int64_t rows, int64_t cols, gnn_init_t init,
+                double argument, int64_t fan_in, int64_t fan_out)
 {
     char *name = NULL;
     if (d->rc != GNN_OK || rows == 0 || cols == 0)
@@ -65,12 +72,14 @@ static void add(declare_t *d, gnn__slot_t slot, int64_t rows, int64_t cols, gnn_
     }
     d->rc = gnn__asprintf(&name, "%s%s", d->prefix, slot_names[slot]);
     if (d->rc == GNN_OK)
-        d->rc = gnn_parameters_add(d->parameters, name, rows, cols, init, argument, fan_in, fan_out, &d->layer->id[slot]);
+        d->rc = gnn_parameters_add(d->parameters, name, rows, cols, init, argument, fan_in, fan_out,
+                                   &d->layer->id[slot]);
     gnn_free(name);
 }
 
 /* A weight (Glorot) and, if wanted, its bias (zero). */
-static void add_linear(declare_t *d, gnn__slot_t weight, int64_t in, int64_t out, int64_t fan_out, gnn_flag_t bias)
+static void add_linear(declare_t *d, gnn__slot_t weight, int64_t in, int64_t out, int64_t fan_out,
+                       gnn_flag_t bias)
 {
     add(d, weight, in, out, GNN_INIT_GLOROT, 0, in, fan_out ? fan_out : out);
     if (bias == GNN_ON && in > 0)
@@ -92,8 +101,10 @@ static void declare_projection(declare_t *d)
     bool additive = gnn__scored(c) && c->aggregator->score == GNN_SCORE_PER_HEAD;
     /* Side-by-side fields start as if each stood alone. */
     int64_t field = w->own_key ? w->own_key : w->message;
-    add_linear(d, GNN__SOURCE_WEIGHT, c->in, gnn__layer_source_cols(d->layer), field, c->bias_project);
-    add_linear(d, GNN__TARGET_WEIGHT, c->in_dst, gnn__layer_target_cols(d->layer), w->own_query ? w->own_query : w->message, c->bias_project);
+    add_linear(d, GNN__SOURCE_WEIGHT, c->in, gnn__layer_source_cols(d->layer), field,
+               c->bias_project);
+    add_linear(d, GNN__TARGET_WEIGHT, c->in_dst, gnn__layer_target_cols(d->layer),
+               w->own_query ? w->own_query : w->message, c->bias_project);
     if (additive) {
         add(d, GNN__ATTENTION_RECEIVER, 1, head, GNN_INIT_GLOROT, 0, c->heads, c->d_k);
         add(d, GNN__ATTENTION_SENDER, 1, head, GNN_INIT_GLOROT, 0, c->heads, c->d_k);
@@ -144,7 +155,8 @@ static void declare_update(declare_t *d)
     }
 }
 
-static void add_field(gnn_layer_t *layer, const char *name, gnn__slot_t slot, int64_t col, int64_t cols)
+static void add_field(gnn_layer_t *layer, const char *name, gnn__slot_t slot, int64_t col,
+                      int64_t cols)
 {
     if (layer->id[slot] >= 0 && cols > 0)
         layer->fields[layer->n_fields++] = (gnn__field_t){name, slot, col, cols};
@@ -154,15 +166,19 @@ static void add_field(gnn_layer_t *layer, const char *name, gnn__slot_t slot, in
 static void name_projection(gnn_layer_t *layer, bool bias)
 {
     const gnn__widths_t *w = &layer->width;
-    gnn__slot_t source = bias ? GNN__SOURCE_BIAS : GNN__SOURCE_WEIGHT, target = bias ? GNN__TARGET_BIAS : GNN__TARGET_WEIGHT;
+    gnn__slot_t source = bias ? GNN__SOURCE_BIAS : GNN__SOURCE_WEIGHT,
+                target = bias ? GNN__TARGET_BIAS : GNN__TARGET_WEIGHT;
     bool gate = layer->config.message->src_parts == 2;
     add_field(layer, bias ? "query.bias" : "query.weight", target, 0, w->own_query);
-    add_field(layer, bias ? "gate_receiver.bias" : "gate_receiver.weight", target, w->own_query, w->target_message);
+    add_field(layer, bias ? "gate_receiver.bias" : "gate_receiver.weight", target, w->own_query,
+              w->target_message);
     add_field(layer, bias ? "key.bias" : "key.weight", source, 0, w->own_key);
     if (gate)
-        add_field(layer, bias ? "gate_sender.bias" : "gate_sender.weight", source, w->own_key, w->message);
+        add_field(layer, bias ? "gate_sender.bias" : "gate_sender.weight", source, w->own_key,
+                  w->message);
     if (w->source_message > 0)
-        add_field(layer, bias ? "value.bias" : "value.weight", source, w->own_key + (gate ? w->message : 0), w->message);
+        add_field(layer, bias ? "value.bias" : "value.weight", source,
+                  w->own_key + (gate ? w->message : 0), w->message);
 }
 
 static void name_fields(gnn_layer_t *layer)
@@ -172,10 +188,12 @@ static void name_fields(gnn_layer_t *layer)
     name_projection(layer, true);
     for (gnn__slot_t slot = GNN__ATTENTION_RECEIVER; slot < GNN__SLOTS; slot++)
         if (layer->id[slot] >= 0)
-            add_field(layer, slot_names[slot], slot, 0, gnn_parameters_value(layer->parameters, layer->id[slot]).cols);
+            add_field(layer, slot_names[slot], slot, 0,
+                      gnn_parameters_value(layer->parameters, layer->id[slot]).cols);
 }
 
-int gnn__layer_declare(gnn_layer_t *layer, gnn_parameters_t *parameters, const char *prefix, const gnn_layer_t *share_with, const char *share_fields)
+int gnn__layer_declare(gnn_layer_t *layer, gnn_parameters_t *parameters, const char *prefix,
+                       const gnn_layer_t *share_with, const char *share_fields)
 {
     declare_t d = {layer, parameters, prefix, share_with, share_fields, GNN_OK};
     layer->parameters = parameters;
@@ -203,7 +221,8 @@ static gnn_tensor_t columns(gnn_tensor_t t, const gnn__field_t *f)
     return (gnn_tensor_t){t.data ? t.data + f->col : NULL, t.rows, f->cols, t.stride};
 }
 
-int gnn_layer_field(const gnn_layer_t *layer, const char *name, gnn_tensor_t *value, gnn_tensor_t *gradient)
+int gnn_layer_field(const gnn_layer_t *layer, const char *name, gnn_tensor_t *value,
+                    gnn_tensor_t *gradient)
 {
     for (int64_t k = 0; k < layer->n_fields; k++) {
         const gnn__field_t *f = &layer->fields[k];

@@ -3,7 +3,8 @@
 
 static int add_field(gnn_model_t *model, const gnn__model_field_t *f, const char *field)
 {
-    GNN_TRY(gnn__asprintf(&model->fields[model->n_fields].name, "%s.%s", model->steps[f->step].name, field));
+    GNN_TRY(gnn__asprintf(&model->fields[model->n_fields].name, "%s.%s", model->steps[f->step].name,
+                          field));
     char *name = model->fields[model->n_fields].name;
     model->fields[model->n_fields] = *f;
     model->fields[model->n_fields++].name = name;
@@ -27,16 +28,22 @@ static int name_step(gnn_model_t *model, int64_t k)
     const gnn_layer_t *layer = s->layer;
     for (int64_t i = 0; layer && i < layer->n_fields; i++)
         if (!seen(model, k, layer->fields[i].slot))
-            GNN_TRY(add_field(model, &(gnn__model_field_t){NULL, k, layer->fields[i].name, -1}, layer->fields[i].name));
+            GNN_TRY(add_field(model, &(gnn__model_field_t){NULL, k, layer->fields[i].name, -1},
+                              layer->fields[i].name));
     bool norm = s->step.kind == GNN_STEP_NORM, embed = s->step.kind == GNN_STEP_EMBED;
     if (s->weight >= 0)
-        GNN_TRY(add_field(model, &(gnn__model_field_t){NULL, k, NULL, s->weight}, norm ? "gain" : embed ? "table" : "weight"));
+        GNN_TRY(add_field(model, &(gnn__model_field_t){NULL, k, NULL, s->weight},
+                          norm    ? "gain"
+                          : embed ? "table"
+                                  : "weight"));
     if (s->bias >= 0)
-        GNN_TRY(add_field(model, &(gnn__model_field_t){NULL, k, NULL, s->bias}, norm ? "shift" : "bias"));
+        GNN_TRY(add_field(model, &(gnn__model_field_t){NULL, k, NULL, s->bias},
+                          norm ? "shift" : "bias"));
     return GNN_OK;
 }
 
-static int add_buffer(gnn_model_t *model, int64_t step, const char *field, gnn_real_t *values, int64_t width)
+static int add_buffer(gnn_model_t *model, int64_t step, const char *field, gnn_real_t *values,
+                      int64_t width)
 {
     gnn__model_buffer_t *b = &model->buffers[model->n_buffers];
     GNN_TRY(gnn__asprintf(&b->name, "%s.%s", model->steps[step].name, field));
@@ -65,7 +72,8 @@ int gnn__model_name_fields(gnn_model_t *model)
     for (int64_t k = 0; k < model->n_steps; k++)
         most += model->steps[k].layer ? model->steps[k].layer->n_fields : 2;
     GNN_TRY(gnn__new(&model->fields, most, sizeof *model->fields, "a model's fields"));
-    GNN_TRY(gnn__new(&model->buffers, 2 * model->n_steps, sizeof *model->buffers, "a model's buffers"));
+    GNN_TRY(
+        gnn__new(&model->buffers, 2 * model->n_steps, sizeof *model->buffers, "a model's buffers"));
     for (int64_t k = 0; k < model->n_steps; k++) {
         GNN_TRY(name_step(model, k));
         GNN_TRY(name_buffers(model, k));
@@ -83,7 +91,8 @@ const char *gnn_model_field_name(const gnn_model_t *model, int64_t index)
     return index >= 0 && index < model->n_fields ? model->fields[index].name : NULL;
 }
 
-int gnn_model_field(const gnn_model_t *model, const char *name, gnn_tensor_t *value, gnn_tensor_t *gradient)
+int gnn_model_field(const gnn_model_t *model, const char *name, gnn_tensor_t *value,
+                    gnn_tensor_t *gradient)
 {
     for (int64_t k = 0; k < model->n_fields; k++) {
         const gnn__model_field_t *f = &model->fields[k];

@@ -41,7 +41,8 @@ static int copy_step(gnn__model_step_t *to, const gnn_step_t *from, int64_t inde
             *list[k] = NULL;
     to->step.name = NULL;
     if (rc == GNN_OK)
-        rc = from->name ? gnn__strdup(&to->name, from->name) : gnn__asprintf(&to->name, "%lld", (long long)index);
+        rc = from->name ? gnn__strdup(&to->name, from->name)
+                        : gnn__asprintf(&to->name, "%lld", (long long)index);
     if (rc == GNN_OK)
         rc = gnn__asprintf(&to->where, "%s %s", named ? "step" : "layer", to->name);
     to->step.name = to->name;
@@ -85,7 +86,8 @@ static const gnn_layer_t *find_layer(const gnn_model_t *model, const char *name,
     return NULL;
 }
 
-static int declare_parameter(gnn_model_t *model, const gnn__model_step_t *s, const char *field, int64_t rows, int64_t cols, gnn_init_t init, double argument,
+static int declare_parameter(gnn_model_t *model, const gnn__model_step_t *s, const char *field,
+                             int64_t rows, int64_t cols, gnn_init_t init, double argument,
                              int32_t *id)
 {
     char *name = NULL;
@@ -102,11 +104,13 @@ static int check_op(const gnn__model_step_t *s)
     if (t->kind < GNN_STEP_LAYER || t->kind > GNN_STEP_EMBED)
         return gnn__error(GNN_EINVALID, "%s: unknown kind %d", s->where, (int)t->kind);
     if (sized && (t->in < 1 || (t->kind != GNN_STEP_NORM && t->out < 1)))
-        return gnn__error(GNN_EINVALID, "%s: .in = %lld and .out = %lld must be at least 1", s->where, (long long)t->in, (long long)t->out);
+        return gnn__error(GNN_EINVALID, "%s: .in = %lld and .out = %lld must be at least 1",
+                          s->where, (long long)t->in, (long long)t->out);
     if (t->kind == GNN_STEP_NORM && (t->norm <= GNN_NORM_NONE || t->norm > GNN_NORM_RMS))
         return gnn__error(GNN_EINVALID, "%s: a norm step needs .norm", s->where);
     if (t->kind == GNN_STEP_DROPOUT && !(t->rate >= 0 && t->rate < 1))
-        return gnn__error(GNN_EINVALID, "%s: .rate = %g lies outside [0, 1)", s->where, (double)t->rate);
+        return gnn__error(GNN_EINVALID, "%s: .rate = %g lies outside [0, 1)", s->where,
+                          (double)t->rate);
     if ((t->kind == GNN_STEP_ADD || t->kind == GNN_STEP_CONCAT) && !t->second)
         return gnn__error(GNN_EINVALID, "%s: needs .second", s->where);
     return GNN_OK;
@@ -136,10 +140,8 @@ static int declare_op(gnn_model_t *model, gnn__model_step_t *s)
         return declare_parameter(model, s, "bias", 1, t->out, GNN_INIT_ZEROS, 0, &s->bias);
     case GNN_STEP_EMBED:
         return declare_parameter(model, s, "table", t->in, t->out, GNN_INIT_NORMAL, 1, &s->weight);
-    case GNN_STEP_NORM:
-        return declare_norm(model, s);
-    default:
-        return GNN_OK;
+    case GNN_STEP_NORM: return declare_norm(model, s);
+    default: return GNN_OK;
     }
 }
 
@@ -149,7 +151,8 @@ static int declare_layer(gnn_model_t *model, gnn__model_step_t *s, int64_t index
     char *prefix = NULL;
     const gnn_layer_t *share = t->share ? find_layer(model, t->share, index) : NULL;
     if (t->share && !share)
-        return gnn__error(GNN_ENOTFOUND, "%s: no earlier layer step %s to share parameters with", s->where, t->share);
+        return gnn__error(GNN_ENOTFOUND, "%s: no earlier layer step %s to share parameters with",
+                          s->where, t->share);
     if (t->graph < 0 || t->graph > 1000)
         return gnn__error(GNN_EINVALID, "%s: graph slot %d lies outside 0..1000", s->where, t->graph);
     int rc = gnn__layer_create(&s->layer, &t->layer);
@@ -172,11 +175,13 @@ static int check_size(const gnn_parameters_t *parameters, int64_t most)
         total += t.rows * t.cols;
     }
     if (most >= 0 && total > most)
-        return gnn__error(GNN_ESHAPE, "the steps have %lld parameters, the file holds %lld numbers", (long long)total, (long long)most);
+        return gnn__error(GNN_ESHAPE, "the steps have %lld parameters, the file holds %lld numbers",
+                          (long long)total, (long long)most);
     return GNN_OK;
 }
 
-static int build(gnn_model_t *model, gnn_context_t *context, int64_t count, const gnn_step_t *steps, bool named, int64_t most)
+static int build(gnn_model_t *model, gnn_context_t *context, int64_t count, const gnn_step_t *steps,
+                 bool named, int64_t most)
 {
     GNN_TRY(gnn__new(&model->steps, count, sizeof *model->steps, "a model's steps"));
     GNN_TRY(gnn_parameters_new(&model->parameters));
@@ -194,11 +199,13 @@ static int build(gnn_model_t *model, gnn_context_t *context, int64_t count, cons
     return gnn__model_name_fields(model);
 }
 
-int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count, const gnn_step_t *steps, bool named, int64_t most)
+int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                    const gnn_step_t *steps, bool named, int64_t most)
 {
     gnn_model_t *made;
     if (count < 1 || count > 100000)
-        return gnn__error(GNN_EINVALID, "a model of %lld steps: at least 1 is needed", (long long)count);
+        return gnn__error(GNN_EINVALID, "a model of %lld steps: at least 1 is needed",
+                          (long long)count);
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a model"));
     int rc = build(made, context, count, steps, named, most);
     if (rc != GNN_OK) {
@@ -209,12 +216,14 @@ int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count, 
     return GNN_OK;
 }
 
-int gnn_model_from_steps(gnn_model_t **model, gnn_context_t *context, int64_t count, const gnn_step_t *steps)
+int gnn_model_from_steps(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                         const gnn_step_t *steps)
 {
     return gnn__model_make(model, context, count, steps, true, -1);
 }
 
-int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int64_t count, const gnn_layer_config_t *layers)
+int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                  const gnn_layer_config_t *layers)
 {
     gnn_step_t *steps = NULL;
     GNN_TRY(gnn__new(&steps, count < 0 ? 0 : count, sizeof *steps, "a model's steps"));

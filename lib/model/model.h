@@ -16,9 +16,9 @@ typedef struct gnn__model_step {
 } gnn__model_step_t;
 
 typedef struct gnn__model_field {
-    char *name;           /* "STEP.FIELD" */
+    char *name; /* "STEP.FIELD" */
     int64_t step;
-    const char *field;    /* of its layer; NULL: the op's parameter `id` */
+    const char *field; /* of its layer; NULL: the op's parameter `id` */
     int32_t id;
 } gnn__model_field_t;
 
@@ -39,10 +39,12 @@ struct gnn_model {
 };
 
 /* Records steps 0..last; attention of the last one goes to `weights` (NULL: not wanted). */
-gnn_var_t gnn__model_record(const gnn_model_t *model, gnn_tape_t *tape, const gnn_model_inputs_t *inputs, gnn_var_t *vars, int64_t last,
+gnn_var_t gnn__model_record(const gnn_model_t *model, gnn_tape_t *tape,
+                            const gnn_model_inputs_t *inputs, gnn_var_t *vars, int64_t last,
                             const gnn__attention_out_t *weights);
 int gnn__model_name_fields(gnn_model_t *model);
 /* gnn_model_from_steps, or with `named` false gnn_model_new; GNN_ESHAPE before anything large is allocated if there are over `most` parameters (-1: any). */
-int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count, const gnn_step_t *steps, bool named, int64_t most);
+int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                    const gnn_step_t *steps, bool named, int64_t most);
 
 #endif

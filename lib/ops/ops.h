@@ -22,16 +22,36 @@
 #include <gnn/tape.h>
 #include <lib/base/base.h>
 
-typedef struct { gnn_real_t sparse_dropout; } gnn__linear_t; /* rate on the stored numbers of a sparse x; 0: none */
-typedef struct { gnn_real_t alpha; } gnn__add_t;
-typedef struct { gnn_activation_t kind; gnn_real_t slope; } gnn__activation_t;
-typedef struct { gnn_real_t rate; } gnn__rate_t;
-typedef struct { gnn_norm_t kind; gnn_real_t eps, momentum; gnn_tensor_t running; /* data NULL: none */ } gnn__norm_t;
-typedef struct { int64_t heads; } gnn__heads_t;
-typedef struct { const gnn_graph_t *graph; gnn_flag_t self_loops; gnn_graph_norm_t kind; } gnn__weight_norm_t;
+typedef struct {
+    gnn_real_t sparse_dropout;
+} gnn__linear_t; /* rate on the stored numbers of a sparse x; 0: none */
+typedef struct {
+    gnn_real_t alpha;
+} gnn__add_t;
+typedef struct {
+    gnn_activation_t kind;
+    gnn_real_t slope;
+} gnn__activation_t;
+typedef struct {
+    gnn_real_t rate;
+} gnn__rate_t;
+typedef struct {
+    gnn_norm_t kind;
+    gnn_real_t eps, momentum;
+    gnn_tensor_t running; /* data NULL: none */
+} gnn__norm_t;
+typedef struct {
+    int64_t heads;
+} gnn__heads_t;
+typedef struct {
+    const gnn_graph_t *graph;
+    gnn_flag_t self_loops;
+    gnn_graph_norm_t kind;
+} gnn__weight_norm_t;
 
-extern const gnn_op_t gnn__op_linear, gnn__op_add, gnn__op_add_scaled, gnn__op_activation, gnn__op_dropout, gnn__op_norm, gnn__op_concat, gnn__op_gather,
-    gnn__op_head_dot, gnn__op_head_mean, gnn__op_gru, gnn__op_weight_norm, gnn__op_loss;
+extern const gnn_op_t gnn__op_linear, gnn__op_add, gnn__op_add_scaled, gnn__op_activation,
+    gnn__op_dropout, gnn__op_norm, gnn__op_concat, gnn__op_gather, gnn__op_head_dot,
+    gnn__op_head_mean, gnn__op_gru, gnn__op_weight_norm, gnn__op_loss;
 
 /* Names and formulas of activations, for configs and tests: "gelu_tanh". */
 const char *gnn__activation_name(gnn_activation_t kind);

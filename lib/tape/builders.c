@@ -10,7 +10,8 @@ gnn_var_t gnn_tape_linear(gnn_tape_t *tape, gnn_var_t x, gnn_var_t w, gnn_var_t 
         return GNN_NONE;
     gnn_real_t rate = input->sparse_dropout;
     uint32_t stream = input->stream;
-    gnn_var_t y = gnn_tape_op(tape, &gnn__op_linear, (gnn_var_t[]){x, w, b}, 3, &(gnn__linear_t){rate}, sizeof(gnn__linear_t));
+    gnn_var_t y = gnn_tape_op(tape, &gnn__op_linear, (gnn_var_t[]){x, w, b}, 3,
+                              &(gnn__linear_t){rate}, sizeof(gnn__linear_t));
     if (rate > 0)
         gnn__tape_set_stream(tape, y, stream);
     return y;
@@ -18,7 +19,8 @@ gnn_var_t gnn_tape_linear(gnn_tape_t *tape, gnn_var_t x, gnn_var_t w, gnn_var_t 
 
 gnn_var_t gnn_tape_add(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z, gnn_real_t alpha)
 {
-    return gnn_tape_op(tape, &gnn__op_add, (gnn_var_t[]){x, z}, 2, &(gnn__add_t){alpha}, sizeof(gnn__add_t));
+    return gnn_tape_op(tape, &gnn__op_add, (gnn_var_t[]){x, z}, 2, &(gnn__add_t){alpha},
+                       sizeof(gnn__add_t));
 }
 
 gnn_var_t gnn_tape_add_scaled(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z, gnn_var_t eps)
@@ -51,7 +53,8 @@ gnn_var_t gnn_tape_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rate)
     if (!v)
         return GNN_NONE;
     if (!(rate >= 0 && rate < 1)) {
-        gnn_tape_fail(tape, gnn__error(GNN_EINVALID, "%s%sa dropout rate lies in [0, 1), got %g", tape->where, *tape->where ? ": " : "", (double)rate));
+        gnn_tape_fail(tape, gnn__error(GNN_EINVALID, "%s%sa dropout rate lies in [0, 1), got %g",
+                                       tape->where, *tape->where ? ": " : "", (double)rate));
         return GNN_NONE;
     }
     if (rate < (gnn_real_t)1e-30 || !tape->training)
@@ -61,7 +64,8 @@ gnn_var_t gnn_tape_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rate)
     return gnn_tape_op(tape, &gnn__op_dropout, &x, 1, &(gnn__rate_t){rate}, sizeof(gnn__rate_t));
 }
 
-gnn_var_t gnn_tape_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_t gain, gnn_var_t shift, gnn_real_t eps, const gnn_tensor_t *running,
+gnn_var_t gnn_tape_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_t gain,
+                        gnn_var_t shift, gnn_real_t eps, const gnn_tensor_t *running,
                         gnn_real_t momentum)
 {
     if (kind == GNN_NORM_NONE || kind == GNN_NORM_DEFAULT)
@@ -82,7 +86,8 @@ gnn_var_t gnn_tape_gather(gnn_tape_t *tape, gnn_var_t table, gnn_var_t ids)
 
 gnn_var_t gnn_tape_head_dot(gnn_tape_t *tape, gnn_var_t x, gnn_var_t a, int64_t heads)
 {
-    return gnn_tape_op(tape, &gnn__op_head_dot, (gnn_var_t[]){x, a}, 2, &(gnn__heads_t){heads}, sizeof(gnn__heads_t));
+    return gnn_tape_op(tape, &gnn__op_head_dot, (gnn_var_t[]){x, a}, 2, &(gnn__heads_t){heads},
+                       sizeof(gnn__heads_t));
 }
 
 gnn_var_t gnn_tape_head_mean(gnn_tape_t *tape, gnn_var_t x, int64_t heads)
@@ -95,7 +100,8 @@ gnn_var_t gnn_tape_gru(gnn_tape_t *tape, gnn_var_t gates_x, gnn_var_t gates_h, g
     return gnn_tape_op(tape, &gnn__op_gru, (gnn_var_t[]){gates_x, gates_h, h}, 3, NULL, 0);
 }
 
-gnn_var_t gnn_tape_weight_norm(gnn_tape_t *tape, gnn_var_t weight, const gnn_graph_t *graph, gnn_flag_t self_loops, gnn_graph_norm_t kind)
+gnn_var_t gnn_tape_weight_norm(gnn_tape_t *tape, gnn_var_t weight, const gnn_graph_t *graph,
+                               gnn_flag_t self_loops, gnn_graph_norm_t kind)
 {
     gnn__weight_norm_t how = {graph, self_loops, kind};
     return gnn_tape_op(tape, &gnn__op_weight_norm, &weight, 1, &how, sizeof how);

@@ -38,17 +38,27 @@ void gnn_parameters_free(gnn_parameters_t *parameters)
     gnn_free(parameters);
 }
 
-int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t rows, int64_t cols, gnn_init_t init, double init_argument, int64_t fan_in,
-                       int64_t fan_out, int32_t *id)
+int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t rows, int64_t cols,
+                       gnn_init_t init, double init_argument, int64_t fan_in, int64_t fan_out,
+                       int32_t *id)
 {
-    parameter_t p = {NULL, rows, cols, parameters->length, init, init_argument, fan_in > 0 ? fan_in : rows, fan_out > 0 ? fan_out : cols};
+    parameter_t p = {NULL,
+                     rows,
+                     cols,
+                     parameters->length,
+                     init,
+                     init_argument,
+                     fan_in > 0 ? fan_in : rows,
+                     fan_out > 0 ? fan_out : cols};
     int64_t size;
     if (parameters->values)
         return gnn__error(GNN_EINVALID, "parameter %s: the block is allocated already", name);
     if (gnn_parameters_find(parameters, name) >= 0)
         return gnn__error(GNN_EINVALID, "two parameters of the name %s", name);
-    if (!gnn__mul(rows, cols, &size) || !gnn__pad(size, ALIGN, &size) || !gnn__add(parameters->length, size, &size))
-        return gnn__error(GNN_EOVERFLOW, "parameter %s of %lld x %lld does not fit", name, (long long)rows, (long long)cols);
+    if (!gnn__mul(rows, cols, &size) || !gnn__pad(size, ALIGN, &size) ||
+        !gnn__add(parameters->length, size, &size))
+        return gnn__error(GNN_EOVERFLOW, "parameter %s of %lld x %lld does not fit", name,
+                          (long long)rows, (long long)cols);
     if (parameters->count == parameters->capacity) {
         int32_t capacity = parameters->capacity ? 2 * parameters->capacity : 16;
         GNN_TRY(gnn__grow(&parameters->list, parameters->capacity, capacity, sizeof p, "parameters"));
@@ -66,20 +76,16 @@ static double draw(const parameter_t *p, uint64_t seed, uint64_t stream, int64_t
 {
     double bound;
     switch (p->init) {
-    case GNN_INIT_ONES:
-        return 1;
-    case GNN_INIT_CONSTANT:
-        return p->argument;
+    case GNN_INIT_ONES: return 1;
+    case GNN_INIT_CONSTANT: return p->argument;
     case GNN_INIT_GLOROT: /* Glorot & Bengio 2010 */
         bound = sqrt(6.0 / (double)(p->fan_in + p->fan_out));
         return bound * (2 * gnn__uniform(seed, stream, (uint64_t)k) - 1);
     case GNN_INIT_UNIFORM_FAN_IN:
         bound = 1.0 / sqrt((double)p->fan_in);
         return bound * (2 * gnn__uniform(seed, stream, (uint64_t)k) - 1);
-    case GNN_INIT_NORMAL:
-        return p->argument * gnn__normal(seed, stream, (uint64_t)k);
-    default:
-        return 0;
+    case GNN_INIT_NORMAL: return p->argument * gnn__normal(seed, stream, (uint64_t)k);
+    default: return 0;
     }
 }
 

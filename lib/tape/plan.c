@@ -17,7 +17,8 @@ static bool views_tile(const gnn_tape_t *tape, gnn_var_t base)
         covered += v->rows * v->cols;
         for (gnn_var_t y = x + 1; y < tape->n_values; y++) {
             const gnn__value_t *w = &tape->values[y];
-            if (w->kind == GNN__VALUE_VIEW && w->base == base && w->consumed && w->row < v->row + v->rows && v->row < w->row + w->rows &&
+            if (w->kind == GNN__VALUE_VIEW && w->base == base && w->consumed &&
+                w->row < v->row + v->rows && v->row < w->row + w->rows &&
                 w->col < v->col + v->cols && v->col < w->col + w->cols)
                 return false;
         }
@@ -89,10 +90,12 @@ static int add_buffer(gnn_tape_t *tape, int64_t bytes, int32_t from, int32_t to,
     if (bytes == 0)
         return GNN_OK;
     if (!gnn__pad(bytes, 64, &padded))
-        return gnn__error(GNN_EOVERFLOW, "a tape's buffer of %lld bytes does not fit", (long long)bytes);
+        return gnn__error(GNN_EOVERFLOW, "a tape's buffer of %lld bytes does not fit",
+                          (long long)bytes);
     if (tape->n_buffers == tape->buffers_capacity) {
         int64_t capacity = tape->buffers_capacity ? 2 * tape->buffers_capacity : 128;
-        GNN_TRY(gnn__grow(&tape->buffers, tape->n_buffers, capacity, sizeof *tape->buffers, "a tape's plan"));
+        GNN_TRY(gnn__grow(&tape->buffers, tape->n_buffers, capacity, sizeof *tape->buffers,
+                          "a tape's plan"));
         GNN_TRY(gnn__grow(&tape->placed, 0, capacity, sizeof *tape->placed, "a tape's plan"));
         tape->buffers_capacity = capacity;
     }
@@ -104,7 +107,8 @@ static int value_bytes(const gnn__value_t *v, int64_t *bytes)
 {
     int64_t count;
     if (!gnn__mul(v->rows, v->cols, &count) || !gnn__mul(count, sizeof(gnn_real_t), bytes))
-        return gnn__error(GNN_EOVERFLOW, "a value of %lld x %lld does not fit", (long long)v->rows, (long long)v->cols);
+        return gnn__error(GNN_EOVERFLOW, "a value of %lld x %lld does not fit", (long long)v->rows,
+                          (long long)v->cols);
     return GNN_OK;
 }
 
@@ -121,7 +125,8 @@ static int collect_value(gnn_tape_t *tape, gnn__value_t *v)
         return GNN_OK;
     /* A gradient lives from the backward of its last reader (or the seed) to the backward of its maker. */
     int32_t from = v->kept || v->last_use < 0 ? n - 1 : 2 * n - 1 - v->last_use;
-    return add_buffer(tape, bytes, from, v->leaf_grad ? 2 * n + 1 : 2 * n - 1 - v->node, &v->grad_offset);
+    return add_buffer(tape, bytes, from, v->leaf_grad ? 2 * n + 1 : 2 * n - 1 - v->node,
+                      &v->grad_offset);
 }
 
 static int collect(gnn_tape_t *tape)
@@ -134,7 +139,8 @@ static int collect(gnn_tape_t *tape)
         gnn__node_t *node = tape->nodes[k];
         int32_t to = tape->recording && node->backward ? 2 * tape->n_nodes - 1 - k : k;
         for (int i = 0; i < GNN_OP_SAVED; i++)
-            GNN_TRY(add_buffer(tape, (int64_t)node->call.saved_bytes[i], k, to, &node->saved_offset[i]));
+            GNN_TRY(add_buffer(tape, (int64_t)node->call.saved_bytes[i], k, to,
+                               &node->saved_offset[i]));
         if (node->call.forward_scratch > tape->scratch)
             tape->scratch = node->call.forward_scratch;
         if (tape->recording && node->backward && node->call.backward_scratch > tape->scratch)
@@ -189,7 +195,8 @@ static int64_t place_all(gnn_tape_t *tape)
 
 static gnn_tensor_t window(gnn_tensor_t t, const gnn__value_t *v)
 {
-    gnn_tensor_t w = {t.data ? t.data + v->row * t.stride + v->col : NULL, v->rows, v->cols, t.stride};
+    gnn_tensor_t w = {t.data ? t.data + v->row * t.stride + v->col : NULL, v->rows, v->cols,
+                      t.stride};
     return w;
 }
 
@@ -198,22 +205,20 @@ static void bind_value(gnn_tape_t *tape, gnn__value_t *v, char *base)
     gnn_tensor_t none = {NULL, v->rows, v->cols, v->cols};
     v->data = v->grad = none;
     switch (v->kind) {
-    case GNN__VALUE_INPUT:
-        v->data = v->external;
-        break;
+    case GNN__VALUE_INPUT: v->data = v->external; break;
     case GNN__VALUE_PARAMETER:
         v->data = gnn_parameters_value(v->parameters, v->parameter);
         v->grad = gnn_parameters_gradient(v->parameters, v->parameter);
         break;
     case GNN__VALUE_OUTPUT:
-        v->data = v->bound ? v->external : gnn_tensor((gnn_real_t *)(void *)(base + v->offset), v->rows, v->cols);
+        v->data = v->bound ? v->external
+                           : gnn_tensor((gnn_real_t *)(void *)(base + v->offset), v->rows, v->cols);
         break;
     case GNN__VALUE_VIEW:
         v->data = window(tape->values[v->base].data, v);
         v->grad = window(tape->values[v->base].grad, v);
         return;
-    default:
-        return;
+    default: return;
     }
     if (v->grad_offset >= 0)
         v->grad = gnn_tensor((gnn_real_t *)(void *)(base + v->grad_offset), v->rows, v->cols);

@@ -99,11 +99,14 @@ static int seed(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_root)
     if (!v)
         return tape->status;
     if (v->kind != GNN__VALUE_OUTPUT || !v->wants_grad || (v->last_use >= 0 && !v->kept))
-        return gnn__error(GNN_EINVALID, "backward starts from an op's output that depends on a parameter or a wanted input, and that no op reads "
-                                        "unless it is kept");
+        return gnn__error(
+            GNN_EINVALID,
+            "backward starts from an op's output that depends on a parameter or a wanted input, and that no op reads "
+            "unless it is kept");
     if (d_root && (d_root->rows != v->rows || d_root->cols != v->cols))
-        return gnn__error(GNN_ESHAPE, "the root is %lld x %lld, its gradient %lld x %lld", (long long)v->rows, (long long)v->cols,
-                          (long long)d_root->rows, (long long)d_root->cols);
+        return gnn__error(GNN_ESHAPE, "the root is %lld x %lld, its gradient %lld x %lld",
+                          (long long)v->rows, (long long)v->cols, (long long)d_root->rows,
+                          (long long)d_root->cols);
     for (int64_t r = 0; r < v->rows; r++)
         for (int64_t c = 0; c < v->cols; c++)
             v->grad.data[r * v->grad.stride + c] = d_root ? gnn__row(d_root, r)[c] : 1;
@@ -115,7 +118,10 @@ static int run_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_
 {
     void *scratch;
     if (!tape->recording || !tape->ran)
-        return gnn__error(GNN_EINVALID, tape->recording ? "backward needs a forward before it" : "this tape does not record: gnn_tape_reset(tape, 1, ...)");
+        return gnn__error(GNN_EINVALID,
+                          tape->recording
+                              ? "backward needs a forward before it"
+                              : "this tape does not record: gnn_tape_reset(tape, 1, ...)");
     GNN_TRY(reserve_scratch(tape, &scratch));
     for (gnn_var_t x = 0; x < tape->n_values; x++)
         tape->values[x].written = false;

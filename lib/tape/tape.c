@@ -74,7 +74,8 @@ static int grow_values(gnn_tape_t *tape)
     if (tape->n_values < tape->values_capacity)
         return GNN_OK;
     int32_t capacity = tape->values_capacity ? 2 * tape->values_capacity : 64;
-    GNN_TRY(gnn__grow(&tape->values, tape->values_capacity, capacity, sizeof *tape->values, "a tape's values"));
+    GNN_TRY(gnn__grow(&tape->values, tape->values_capacity, capacity, sizeof *tape->values,
+                      "a tape's values"));
     tape->values_capacity = capacity;
     return GNN_OK;
 }
@@ -85,7 +86,8 @@ static gnn__value_t *append(gnn_tape_t *tape, gnn__value_kind_t kind, int64_t ro
     if (tape->status != GNN_OK || gnn_tape_fail(tape, grow_values(tape)) != GNN_OK)
         return NULL;
     gnn__value_t *v = &tape->values[tape->n_values];
-    *v = (gnn__value_t){.kind = kind, .rows = rows, .cols = cols, .base = tape->n_values, .node = -1, .parameter = -1};
+    *v = (gnn__value_t){
+        .kind = kind, .rows = rows, .cols = cols, .base = tape->n_values, .node = -1, .parameter = -1};
     tape->n_values++;
     tape->planned = false;
     return v;
@@ -96,8 +98,9 @@ gnn__value_t *gnn__tape_value(gnn_tape_t *tape, gnn_var_t x)
     if (tape->status != GNN_OK)
         return NULL;
     if (x < 0 || x >= tape->n_values) {
-        gnn_tape_fail(tape, gnn__error(GNN_EINVALID, "%s%sthe tape has %d values, there is no number %d", tape->where, *tape->where ? ": " : "",
-                                       (int)tape->n_values, (int)x));
+        gnn_tape_fail(
+            tape, gnn__error(GNN_EINVALID, "%s%sthe tape has %d values, there is no number %d",
+                             tape->where, *tape->where ? ": " : "", (int)tape->n_values, (int)x));
         return NULL;
     }
     return &tape->values[x];
@@ -150,14 +153,21 @@ gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int
     return number(tape, v);
 }
 
-gnn_var_t gnn_tape_view(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows, int64_t col, int64_t cols)
+gnn_var_t gnn_tape_view(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows, int64_t col,
+                        int64_t cols)
 {
     gnn__value_t *of = gnn__tape_value(tape, x);
     if (!of)
         return GNN_NONE;
-    if (of->sparse || of->ids || row < 0 || rows < 0 || col < 0 || cols < 0 || rows > of->rows - row || cols > of->cols - col) {
-        gnn_tape_fail(tape, gnn__error(GNN_ESHAPE, "a view of rows %lld + %lld, columns %lld + %lld does not lie in a dense %lld x %lld value",
-                                       (long long)row, (long long)rows, (long long)col, (long long)cols, (long long)of->rows, (long long)of->cols));
+    if (of->sparse || of->ids || row < 0 || rows < 0 || col < 0 || cols < 0 ||
+        rows > of->rows - row || cols > of->cols - col) {
+        gnn_tape_fail(
+            tape,
+            gnn__error(
+                GNN_ESHAPE,
+                "a view of rows %lld + %lld, columns %lld + %lld does not lie in a dense %lld x %lld value",
+                (long long)row, (long long)rows, (long long)col, (long long)cols,
+                (long long)of->rows, (long long)of->cols));
         return GNN_NONE;
     }
     if (row == 0 && col == 0 && rows == of->rows && cols == of->cols)
@@ -178,7 +188,8 @@ static int grow_nodes(gnn_tape_t *tape)
     if (tape->n_nodes < tape->nodes_capacity)
         return GNN_OK;
     int32_t capacity = tape->nodes_capacity ? 2 * tape->nodes_capacity : 32;
-    GNN_TRY(gnn__grow(&tape->nodes, tape->nodes_capacity, capacity, sizeof *tape->nodes, "a tape's ops"));
+    GNN_TRY(gnn__grow(&tape->nodes, tape->nodes_capacity, capacity, sizeof *tape->nodes,
+                      "a tape's ops"));
     /* The old capacity counts until all new nodes exist, so that a failure leaves nothing unowned. */
     for (int32_t k = tape->nodes_capacity; k < capacity; k++) {
         GNN_TRY(gnn__new(&tape->nodes[k], 1, sizeof *tape->nodes[k], "a tape's op"));
@@ -190,8 +201,14 @@ static int grow_nodes(gnn_tape_t *tape)
 /* What an op may know of an input before any value exists. */
 static gnn_operand_t operand(const gnn__value_t *v)
 {
-    return (gnn_operand_t){.rows = v->rows, .cols = v->cols, .sparse = v->sparse, .ids = v->ids, .present = 1, .wants_grad = v->wants_grad,
-                           .value = {NULL, v->rows, v->cols, v->cols}, .grad = {NULL, v->rows, v->cols, v->cols}};
+    return (gnn_operand_t){.rows = v->rows,
+                           .cols = v->cols,
+                           .sparse = v->sparse,
+                           .ids = v->ids,
+                           .present = 1,
+                           .wants_grad = v->wants_grad,
+                           .value = {NULL, v->rows, v->cols, v->cols},
+                           .grad = {NULL, v->rows, v->cols, v->cols}};
 }
 
 uint32_t gnn__tape_next_stream(gnn_tape_t *tape)
@@ -200,7 +217,8 @@ uint32_t gnn__tape_next_stream(gnn_tape_t *tape)
 }
 
 /* Fills a fresh node and lets the op check its inputs. */
-static int describe(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inputs, int n_inputs, const void *attributes, size_t bytes)
+static int describe(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inputs, int n_inputs,
+                    const void *attributes, size_t bytes)
 {
     gnn_op_call_t *call = &node->call;
     call->context = tape->context;
@@ -221,8 +239,10 @@ static int describe(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inputs
         if (!v)
             return tape->status;
         if (v->sparse && node->op != &gnn__op_linear)
-            return gnn__error(GNN_EUNSUPPORTED, "%s%sop %s takes dense values, its input %d is sparse (only linear reads sparse ones): see gnn_sparse_to_dense",
-                              tape->where, *tape->where ? ": " : "", node->op->name, k);
+            return gnn__error(
+                GNN_EUNSUPPORTED,
+                "%s%sop %s takes dense values, its input %d is sparse (only linear reads sparse ones): see gnn_sparse_to_dense",
+                tape->where, *tape->where ? ": " : "", node->op->name, k);
         call->in[k] = operand(v);
         node->backward |= v->wants_grad;
     }
@@ -231,13 +251,16 @@ static int describe(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inputs
     return GNN_OK;
 }
 
-gnn_var_t gnn_tape_op(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs, int n_inputs, const void *attributes, size_t bytes)
+gnn_var_t gnn_tape_op(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs, int n_inputs,
+                      const void *attributes, size_t bytes)
 {
     if (tape->status != GNN_OK || gnn_tape_fail(tape, grow_nodes(tape)) != GNN_OK)
         return GNN_NONE;
     if (n_inputs < 0 || n_inputs > GNN_OP_INPUTS || bytes > GNN__ATTRIBUTE_BYTES) {
-        gnn_tape_fail(tape, gnn__error(GNN_EINVALID, "op %s: at most %d inputs and %d bytes of attributes, got %d and %zu", op->name, GNN_OP_INPUTS,
-                                       GNN__ATTRIBUTE_BYTES, n_inputs, bytes));
+        gnn_tape_fail(
+            tape, gnn__error(GNN_EINVALID,
+                             "op %s: at most %d inputs and %d bytes of attributes, got %d and %zu",
+                             op->name, GNN_OP_INPUTS, GNN__ATTRIBUTE_BYTES, n_inputs, bytes));
         return GNN_NONE;
     }
     gnn__node_t *node = tape->nodes[tape->n_nodes];
@@ -247,7 +270,8 @@ gnn_var_t gnn_tape_op(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inp
         return GNN_NONE;
     node->out = tape->n_values;
     for (int k = 0; k < node->call.n_out; k++) {
-        gnn__value_t *v = append(tape, GNN__VALUE_OUTPUT, node->call.out[k].rows, node->call.out[k].cols);
+        gnn__value_t *v =
+            append(tape, GNN__VALUE_OUTPUT, node->call.out[k].rows, node->call.out[k].cols);
         if (!v)
             return GNN_NONE;
         v->node = tape->n_nodes;
@@ -276,11 +300,16 @@ void gnn_tape_bind(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *memory)
     gnn__value_t *v = gnn__tape_value(tape, x);
     if (!v)
         return;
-    if (v->kind != GNN__VALUE_OUTPUT || memory->rows != v->rows || memory->cols != v->cols || !memory->data) {
-        if (v->kind == GNN__VALUE_OUTPUT && memory->rows == v->rows && memory->cols == v->cols && v->rows * v->cols == 0)
+    if (v->kind != GNN__VALUE_OUTPUT || memory->rows != v->rows || memory->cols != v->cols ||
+        !memory->data) {
+        if (v->kind == GNN__VALUE_OUTPUT && memory->rows == v->rows && memory->cols == v->cols &&
+            v->rows * v->cols == 0)
             return;
-        gnn_tape_fail(tape, gnn__error(GNN_ESHAPE, "the output is %lld x %lld, the memory given for it is %lld x %lld%s", (long long)v->rows,
-                                       (long long)v->cols, (long long)memory->rows, (long long)memory->cols, memory->data ? "" : " and NULL"));
+        gnn_tape_fail(
+            tape, gnn__error(GNN_ESHAPE,
+                             "the output is %lld x %lld, the memory given for it is %lld x %lld%s",
+                             (long long)v->rows, (long long)v->cols, (long long)memory->rows,
+                             (long long)memory->cols, memory->data ? "" : " and NULL"));
         return;
     }
     v->external = *memory;

@@ -7,30 +7,37 @@
 
 enum { GNN__ATTRIBUTE_BYTES = 512 };
 
-typedef enum { GNN__VALUE_INPUT, GNN__VALUE_SPARSE, GNN__VALUE_IDS, GNN__VALUE_PARAMETER, GNN__VALUE_VIEW, GNN__VALUE_OUTPUT } gnn__value_kind_t;
+typedef enum {
+    GNN__VALUE_INPUT,
+    GNN__VALUE_SPARSE,
+    GNN__VALUE_IDS,
+    GNN__VALUE_PARAMETER,
+    GNN__VALUE_VIEW,
+    GNN__VALUE_OUTPUT
+} gnn__value_kind_t;
 
 /* One value. Views share the memory of their base; only outputs are planned. */
 typedef struct gnn__value {
     gnn__value_kind_t kind;
     int64_t rows, cols;
-    gnn_tensor_t data, grad;      /* where they are; bound by the plan */
-    gnn_tensor_t external;        /* the caller's memory of an input or bound value */
+    gnn_tensor_t data, grad; /* where they are; bound by the plan */
+    gnn_tensor_t external;   /* the caller's memory of an input or bound value */
     const gnn_sparse_t *sparse;
     const int32_t *ids;
     gnn_parameters_t *parameters;
     int32_t parameter;
-    gnn_var_t base;               /* of a view; itself otherwise */
-    int64_t row, col;             /* of a view inside its base */
-    int32_t node;                 /* that makes it, -1 */
+    gnn_var_t base;   /* of a view; itself otherwise */
+    int64_t row, col; /* of a view inside its base */
+    int32_t node;     /* that makes it, -1 */
     bool wants_grad, leaf_grad, kept, bound;
-    gnn_real_t sparse_dropout;    /* of a dropped sparse input */
-    uint32_t stream;              /* of that dropout */
+    gnn_real_t sparse_dropout; /* of a dropped sparse input */
+    uint32_t stream;           /* of that dropout */
     /* while planning and running backward */
-    bool consumed;                /* directly, not through a view */
-    bool tiled;                   /* views cover it exactly: each view is written like a value of its own */
+    bool consumed; /* directly, not through a view */
+    bool tiled;    /* views cover it exactly: each view is written like a value of its own */
     bool has_views, written;
-    int32_t first_use, last_use;  /* nodes that read it or one of its views */
-    int32_t last_time;            /* its data is needed until then */
+    int32_t first_use, last_use; /* nodes that read it or one of its views */
+    int32_t last_time;           /* its data is needed until then */
     int64_t offset, grad_offset;
 } gnn__value_t;
 
@@ -38,8 +45,8 @@ typedef struct gnn__node {
     const gnn_op_t *op;
     gnn_op_call_t call;
     gnn_var_t in[GNN_OP_INPUTS];
-    gnn_var_t out;                /* the first of n_out numbers */
-    bool backward;                /* some input wants a gradient */
+    gnn_var_t out; /* the first of n_out numbers */
+    bool backward; /* some input wants a gradient */
     int64_t saved_offset[GNN_OP_SAVED];
     _Alignas(16) unsigned char attributes[GNN__ATTRIBUTE_BYTES];
 } gnn__node_t;
@@ -48,7 +55,7 @@ typedef struct gnn__node {
 typedef struct gnn__buffer {
     int64_t bytes, offset;
     int32_t from, to;
-    int64_t *where;               /* receives the offset */
+    int64_t *where; /* receives the offset */
 } gnn__buffer_t;
 
 struct gnn_tape {
@@ -60,12 +67,12 @@ struct gnn_tape {
     const char *where;
     gnn__value_t *values;
     int32_t n_values, values_capacity;
-    gnn__node_t **nodes;          /* allocated once each: calls point into their attributes */
+    gnn__node_t **nodes; /* allocated once each: calls point into their attributes */
     int32_t n_nodes, nodes_capacity;
     gnn__buffer_t *buffers, **placed;
     int64_t n_buffers, buffers_capacity;
     gnn__arena_t arena;
-    size_t scratch;               /* largest need of any node */
+    size_t scratch; /* largest need of any node */
 };
 
 /* Works out lifetimes and offsets, reserves memory, binds pointers. */

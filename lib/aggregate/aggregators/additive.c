@@ -5,7 +5,8 @@ static inline gnn_real_t score(const gnn_aggregate_shape_t *shape, const gnn_edg
     return leaky(edge->query[a] + edge->key[a], shape->slope);
 }
 
-static inline void score_grad(const gnn_aggregate_shape_t *shape, const gnn_edge_t *edge, int64_t a, gnn_real_t d_score, gnn_edge_grad_t *grad)
+static inline void score_grad(const gnn_aggregate_shape_t *shape, const gnn_edge_t *edge, int64_t a,
+                              gnn_real_t d_score, gnn_edge_grad_t *grad)
 {
     gnn_real_t d = edge->query[a] + edge->key[a] > 0 ? d_score : d_score * shape->slope;
     if (grad->query)

@@ -2,14 +2,17 @@
 
 static inline gnn_real_t score(const gnn_aggregate_shape_t *shape, const gnn_edge_t *edge, int64_t a)
 {
-    const gnn_real_t *q = edge->query + a * shape->d_k, *k = edge->key + kv_head(shape, a) * shape->d_k, *weight = shape->parameters + a * shape->d_k;
+    const gnn_real_t *q = edge->query + a * shape->d_k,
+                     *k = edge->key + kv_head(shape, a) * shape->d_k,
+                     *weight = shape->parameters + a * shape->d_k;
     gnn_real_t sum = 0;
     for (int64_t c = 0; c < shape->d_k; c++)
         sum += weight[c] * leaky(q[c] + k[c], shape->slope);
     return sum;
 }
 
-static inline void score_grad(const gnn_aggregate_shape_t *shape, const gnn_edge_t *edge, int64_t a, gnn_real_t d_score, gnn_edge_grad_t *grad)
+static inline void score_grad(const gnn_aggregate_shape_t *shape, const gnn_edge_t *edge, int64_t a,
+                              gnn_real_t d_score, gnn_edge_grad_t *grad)
 {
     const int64_t at_q = a * shape->d_k, at_k = kv_head(shape, a) * shape->d_k;
     for (int64_t c = 0; c < shape->d_k; c++) {

@@ -12,7 +12,8 @@ static inline size_t extreme_state(const gnn_aggregate_shape_t *shape)
     return 2 * (size_t)shape->width;
 }
 
-static inline void extreme_accumulate(const gnn_aggregate_shape_t *shape, gnn_real_t *best, const gnn_real_t *message, bool largest)
+static inline void extreme_accumulate(const gnn_aggregate_shape_t *shape, gnn_real_t *best,
+                                      const gnn_real_t *message, bool largest)
 {
     gnn_real_t *ties = best + shape->width;
     for (int64_t c = 0; c < shape->width; c++) {
@@ -26,13 +27,15 @@ static inline void extreme_accumulate(const gnn_aggregate_shape_t *shape, gnn_re
     }
 }
 
-static inline void extreme_finish(const gnn_aggregate_shape_t *shape, gnn_real_t *best, gnn_real_t *out)
+static inline void extreme_finish(const gnn_aggregate_shape_t *shape, gnn_real_t *best,
+                                  gnn_real_t *out)
 {
     memcpy(out, best, sizeof *out * (size_t)shape->width);
 }
 
 /* The count becomes the share of the gradient. */
-static inline void extreme_finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *best, const gnn_real_t *out, const gnn_real_t *d_out)
+static inline void extreme_finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *best,
+                                       const gnn_real_t *out, const gnn_real_t *d_out)
 {
     (void)out;
     gnn_real_t *ties = best + shape->width;
@@ -40,7 +43,8 @@ static inline void extreme_finish_grad(const gnn_aggregate_shape_t *shape, gnn_r
         ties[c] = ties[c] > 0 ? d_out[c] / ties[c] : 0;
 }
 
-static inline void extreme_accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t *best, const gnn_edge_t *edge, gnn_edge_grad_t *grad)
+static inline void extreme_accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t *best,
+                                           const gnn_edge_t *edge, gnn_edge_grad_t *grad)
 {
     const gnn_real_t *share = best + shape->width;
     for (int64_t c = 0; grad->message && c < shape->width; c++)

@@ -20,14 +20,16 @@ static void finish(const gnn_aggregate_shape_t *shape, gnn_real_t *s, gnn_real_t
 }
 
 /* The sum becomes the gradient of every message. */
-static void finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const gnn_real_t *out, const gnn_real_t *d_out)
+static void finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const gnn_real_t *out,
+                        const gnn_real_t *d_out)
 {
     (void)out;
     for (int64_t c = 0; c < shape->width; c++)
         s[1 + c] = s[0] > 0 ? d_out[c] / s[0] : 0;
 }
 
-static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t *s, const gnn_edge_t *edge, gnn_edge_grad_t *grad)
+static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t *s,
+                            const gnn_edge_t *edge, gnn_edge_grad_t *grad)
 {
     (void)edge;
     for (int64_t c = 0; grad->message && c < shape->width; c++)
@@ -37,7 +39,8 @@ static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t
 const gnn_aggregator_t gnn__aggregator_mean = {
     .name = "mean",
     .paper = "Hamilton, Ying, Leskovec 2017 (GraphSAGE)",
-    .help = "sum over everything heard, divided by how many there are (edge weights do not change the count)",
+    .help =
+        "sum over everything heard, divided by how many there are (edge weights do not change the count)",
     .flags = GNN_AGGREGATOR_LINEAR,
     .state = state,
     .accumulate = accumulate,

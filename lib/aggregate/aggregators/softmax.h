@@ -11,7 +11,8 @@
 
 /* Score of head a without bias, and its derivative times d_score, added to grad. */
 typedef gnn_real_t score_t(const gnn_aggregate_shape_t *shape, const gnn_edge_t *edge, int64_t a);
-typedef void score_grad_t(const gnn_aggregate_shape_t *shape, const gnn_edge_t *edge, int64_t a, gnn_real_t d_score, gnn_edge_grad_t *grad);
+typedef void score_grad_t(const gnn_aggregate_shape_t *shape, const gnn_edge_t *edge, int64_t a,
+                          gnn_real_t d_score, gnn_edge_grad_t *grad);
 
 static inline size_t softmax_state(const gnn_aggregate_shape_t *shape)
 {
@@ -30,7 +31,8 @@ static inline gnn_real_t softmax_factor(const gnn_edge_t *edge, int64_t a)
 }
 
 /* Takes one score in; returns how much of it counts after the state was rescaled. */
-static inline gnn_real_t softmax_enter(gnn_real_t *largest, gnn_real_t *sum, gnn_real_t *values, int64_t d_v, gnn_real_t score)
+static inline gnn_real_t softmax_enter(gnn_real_t *largest, gnn_real_t *sum, gnn_real_t *values,
+                                       int64_t d_v, gnn_real_t score)
 {
     if (*sum == 0) {
         *largest = score;
@@ -50,13 +52,15 @@ static inline gnn_real_t softmax_enter(gnn_real_t *largest, gnn_real_t *sum, gnn
     return 1;
 }
 
-static inline void softmax_accumulate(const gnn_aggregate_shape_t *shape, gnn_real_t *state, const gnn_edge_t *edge, score_t *score)
+static inline void softmax_accumulate(const gnn_aggregate_shape_t *shape, gnn_real_t *state,
+                                      const gnn_edge_t *edge, score_t *score)
 {
     const int64_t heads = shape->heads, d_v = shape->d_v;
     for (int64_t a = 0; a < heads; a++) {
         gnn_real_t *values = state + 3 * heads + a * d_v;
         gnn_real_t s = score(shape, edge, a) + (edge->bias ? edge->bias[a] : 0);
-        gnn_real_t p = softmax_enter(&state[a], &state[heads + a], values, d_v, s) * softmax_factor(edge, a);
+        gnn_real_t p =
+            softmax_enter(&state[a], &state[heads + a], values, d_v, s) * softmax_factor(edge, a);
         const gnn_real_t *v = edge->message + kv_head(shape, a) * d_v;
         /* What is dropped, or weighs nothing, is not there: 0 x NaN would be NaN. */
         for (int64_t c = 0; p != 0 && c < d_v; c++)
@@ -64,7 +68,8 @@ static inline void softmax_accumulate(const gnn_aggregate_shape_t *shape, gnn_re
     }
 }
 
-static inline void softmax_finish(const gnn_aggregate_shape_t *shape, gnn_real_t *state, gnn_real_t *out)
+static inline void softmax_finish(const gnn_aggregate_shape_t *shape, gnn_real_t *state,
+                                  gnn_real_t *out)
 {
     const int64_t heads = shape->heads, d_v = shape->d_v;
     for (int64_t k = 0; k < heads * d_v; k++) {
@@ -73,7 +78,8 @@ static inline void softmax_finish(const gnn_aggregate_shape_t *shape, gnn_real_t
     }
 }
 
-static inline void softmax_finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *state, const gnn_real_t *out, const gnn_real_t *d_out)
+static inline void softmax_finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *state,
+                                       const gnn_real_t *out, const gnn_real_t *d_out)
 {
     const int64_t heads = shape->heads, d_v = shape->d_v;
     for (int64_t a = 0; a < heads; a++) {
@@ -85,16 +91,20 @@ static inline void softmax_finish_grad(const gnn_aggregate_shape_t *shape, gnn_r
     memcpy(state + 3 * heads, d_out, sizeof *state * (size_t)(heads * d_v));
 }
 
-static inline void softmax_accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t *state, const gnn_edge_t *edge, gnn_edge_grad_t *grad,
-                                           score_t *score, score_grad_t *score_grad)
+static inline void softmax_accumulate_grad(const gnn_aggregate_shape_t *shape,
+                                           const gnn_real_t *state, const gnn_edge_t *edge,
+                                           gnn_edge_grad_t *grad, score_t *score,
+                                           score_grad_t *score_grad)
 {
     const int64_t heads = shape->heads, d_v = shape->d_v;
     for (int64_t a = 0; a < heads; a++) {
         if (state[heads + a] == 0)
             continue;
         gnn_real_t s = score(shape, edge, a) + (edge->bias ? edge->bias[a] : 0);
-        gnn_real_t alpha = gnn__exp(s - state[a]) / state[heads + a], factor = softmax_factor(edge, a);
-        const gnn_real_t *d_out = state + 3 * heads + a * d_v, *v = edge->message + kv_head(shape, a) * d_v;
+        gnn_real_t alpha = gnn__exp(s - state[a]) / state[heads + a],
+                   factor = softmax_factor(edge, a);
+        const gnn_real_t *d_out = state + 3 * heads + a * d_v,
+                         *v = edge->message + kv_head(shape, a) * d_v;
         gnn_real_t d_alpha = 0; /* before weight and dropout; 0 x NaN as above */
         for (int64_t c = 0; (factor != 0 || grad->weight) && c < d_v; c++)
             d_alpha += d_out[c] * v[c];
@@ -115,14 +125,16 @@ static inline gnn_real_t leaky(gnn_real_t x, gnn_real_t slope)
 }
 
 /* The two functions of a row that take a score. */
-#define SOFTMAX_ROW(score, score_grad)                                                                                                       \
-    static void accumulate(const gnn_aggregate_shape_t *shape, gnn_real_t *state, const gnn_edge_t *edge)                                    \
-    {                                                                                                                                        \
-        softmax_accumulate(shape, state, edge, score);                                                                                       \
-    }                                                                                                                                        \
-    static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t *state, const gnn_edge_t *edge, gnn_edge_grad_t *grad) \
-    {                                                                                                                                        \
-        softmax_accumulate_grad(shape, state, edge, grad, score, score_grad);                                                                \
+#define SOFTMAX_ROW(score, score_grad)                                                       \
+    static void accumulate(const gnn_aggregate_shape_t *shape, gnn_real_t *state,            \
+                           const gnn_edge_t *edge)                                           \
+    {                                                                                        \
+        softmax_accumulate(shape, state, edge, score);                                       \
+    }                                                                                        \
+    static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t *state, \
+                                const gnn_edge_t *edge, gnn_edge_grad_t *grad)               \
+    {                                                                                        \
+        softmax_accumulate_grad(shape, state, edge, grad, score, score_grad);                \
     }
 
 #endif

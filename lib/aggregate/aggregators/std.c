@@ -35,7 +35,8 @@ static void finish(const gnn_aggregate_shape_t *shape, gnn_real_t *s, gnn_real_t
 }
 
 /* The sum of squares becomes d_out / (count * std), which times (message - mean) is the message's gradient. */
-static void finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const gnn_real_t *out, const gnn_real_t *d_out)
+static void finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const gnn_real_t *out,
+                        const gnn_real_t *d_out)
 {
     (void)out;
     gnn_real_t *squares = s + 1 + shape->width;
@@ -45,7 +46,8 @@ static void finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const
     }
 }
 
-static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t *s, const gnn_edge_t *edge, gnn_edge_grad_t *grad)
+static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t *s,
+                            const gnn_edge_t *edge, gnn_edge_grad_t *grad)
 {
     const gnn_real_t *mean = s + 1, *factor = mean + shape->width;
     for (int64_t c = 0; grad->message && c < shape->width; c++)

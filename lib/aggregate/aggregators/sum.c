@@ -18,13 +18,15 @@ static void finish(const gnn_aggregate_shape_t *shape, gnn_real_t *sum, gnn_real
 }
 
 /* The state becomes the gradient of every message. */
-static void finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *sum, const gnn_real_t *out, const gnn_real_t *d_out)
+static void finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *sum, const gnn_real_t *out,
+                        const gnn_real_t *d_out)
 {
     (void)out;
     memcpy(sum, d_out, sizeof *sum * (size_t)shape->width);
 }
 
-static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t *d_out, const gnn_edge_t *edge, gnn_edge_grad_t *grad)
+static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t *d_out,
+                            const gnn_edge_t *edge, gnn_edge_grad_t *grad)
 {
     (void)edge;
     for (int64_t c = 0; grad->message && c < shape->width; c++)

@@ -1,7 +1,8 @@
 #include <lib/aggregate/rows.h>
 #include <lib/kernels/real_math.h>
 
-static inline gnn_real_t gate(const gnn_real_t *dst, const gnn_real_t *src, const gnn_real_t *edge, int64_t c)
+static inline gnn_real_t gate(const gnn_real_t *dst, const gnn_real_t *src, const gnn_real_t *edge,
+                              int64_t c)
 {
     return gnn__sigmoid(dst[c] + src[c] + (edge ? edge[c] : 0));
 }
@@ -11,14 +12,16 @@ static inline gnn_real_t value(int64_t width, const gnn_real_t *src, const gnn_r
     return src[width + c] + (edge ? edge[width + c] : 0);
 }
 
-static void message(int64_t width, const gnn_real_t *dst, const gnn_real_t *src, const gnn_real_t *edge, gnn_real_t *m)
+static void message(int64_t width, const gnn_real_t *dst, const gnn_real_t *src,
+                    const gnn_real_t *edge, gnn_real_t *m)
 {
     for (int64_t c = 0; c < width; c++)
         m[c] = gate(dst, src, edge, c) * value(width, src, edge, c);
 }
 
-static void message_grad(int64_t width, const gnn_real_t *dst, const gnn_real_t *src, const gnn_real_t *edge, const gnn_real_t *d_message,
-                         gnn_real_t *d_dst, gnn_real_t *d_src, gnn_real_t *d_edge)
+static void message_grad(int64_t width, const gnn_real_t *dst, const gnn_real_t *src,
+                         const gnn_real_t *edge, const gnn_real_t *d_message, gnn_real_t *d_dst,
+                         gnn_real_t *d_src, gnn_real_t *d_edge)
 {
     for (int64_t c = 0; c < width; c++) {
         gnn_real_t g = gate(dst, src, edge, c), d_value = d_message[c] * g;

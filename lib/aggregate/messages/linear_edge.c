@@ -1,14 +1,16 @@
 #include <lib/aggregate/rows.h>
 
-static void message(int64_t width, const gnn_real_t *dst, const gnn_real_t *src, const gnn_real_t *edge, gnn_real_t *m)
+static void message(int64_t width, const gnn_real_t *dst, const gnn_real_t *src,
+                    const gnn_real_t *edge, gnn_real_t *m)
 {
     (void)dst;
     for (int64_t c = 0; c < width; c++)
         m[c] = edge ? src[c] + edge[c] : src[c];
 }
 
-static void message_grad(int64_t width, const gnn_real_t *dst, const gnn_real_t *src, const gnn_real_t *edge, const gnn_real_t *d_message,
-                         gnn_real_t *d_dst, gnn_real_t *d_src, gnn_real_t *d_edge)
+static void message_grad(int64_t width, const gnn_real_t *dst, const gnn_real_t *src,
+                         const gnn_real_t *edge, const gnn_real_t *d_message, gnn_real_t *d_dst,
+                         gnn_real_t *d_src, gnn_real_t *d_edge)
 {
     (void)dst;
     (void)src;

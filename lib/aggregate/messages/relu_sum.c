@@ -1,6 +1,7 @@
 #include <lib/aggregate/rows.h>
 
-static void message(int64_t width, const gnn_real_t *dst, const gnn_real_t *src, const gnn_real_t *edge, gnn_real_t *m)
+static void message(int64_t width, const gnn_real_t *dst, const gnn_real_t *src,
+                    const gnn_real_t *edge, gnn_real_t *m)
 {
     (void)dst;
     for (int64_t c = 0; c < width; c++) {
@@ -9,8 +10,9 @@ static void message(int64_t width, const gnn_real_t *dst, const gnn_real_t *src,
     }
 }
 
-static void message_grad(int64_t width, const gnn_real_t *dst, const gnn_real_t *src, const gnn_real_t *edge, const gnn_real_t *d_message,
-                         gnn_real_t *d_dst, gnn_real_t *d_src, gnn_real_t *d_edge)
+static void message_grad(int64_t width, const gnn_real_t *dst, const gnn_real_t *src,
+                         const gnn_real_t *edge, const gnn_real_t *d_message, gnn_real_t *d_dst,
+                         gnn_real_t *d_src, gnn_real_t *d_edge)
 {
     (void)dst;
     (void)d_dst;

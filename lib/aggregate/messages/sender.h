@@ -5,15 +5,17 @@
 #include <lib/aggregate/rows.h>
 #include <string.h>
 
-static inline void sender_message(int64_t width, const gnn_real_t *dst, const gnn_real_t *src, const gnn_real_t *edge, gnn_real_t *message)
+static inline void sender_message(int64_t width, const gnn_real_t *dst, const gnn_real_t *src,
+                                  const gnn_real_t *edge, gnn_real_t *message)
 {
     (void)dst;
     (void)edge;
     memcpy(message, src, sizeof *message * (size_t)width);
 }
 
-static inline void sender_message_grad(int64_t width, const gnn_real_t *dst, const gnn_real_t *src, const gnn_real_t *edge,
-                                       const gnn_real_t *d_message, gnn_real_t *d_dst, gnn_real_t *d_src, gnn_real_t *d_edge)
+static inline void sender_message_grad(int64_t width, const gnn_real_t *dst, const gnn_real_t *src,
+                                       const gnn_real_t *edge, const gnn_real_t *d_message,
+                                       gnn_real_t *d_dst, gnn_real_t *d_src, gnn_real_t *d_edge)
 {
     (void)dst;
     (void)src;
