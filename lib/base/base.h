@@ -43,7 +43,8 @@ int gnn__new(void *out, int64_t count, size_t element, const char *what);
 /* *inout grows to `count` elements, old contents kept, new ones zeroed. `old` is the present count. On failure *inout is untouched. */
 int gnn__grow(void *inout, int64_t old, int64_t count, size_t element, const char *what);
 int gnn__strdup(char **out, const char *text);
-int gnn__asprintf(char **out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int gnn__asprintf(char **out, const char *format, ...)
+    __attribute__((format(printf, 2, 3), nonnull(2)));
 
 /* Tests: the n-th allocation from now (1, 2, ...) on this thread fails; 0: none. Returns how many were made since the last call. Every allocation of the
  * library on this thread counts, arenas included. */
