@@ -16,22 +16,13 @@ typedef struct {
     gnn_corpus_t *train, *dev, *test;
 } run_t;
 
-static void usage(FILE *to)
-{
-    fprintf(to, "usage: sentence --data FILE [--dev FILE] [--test FILE] [--save FILE] ...\n"
-                "       sentence --load FILE [--test FILE] [--sentence \"...\"] ...\n"
-                "  --readout mean|node   --positions learned|sinusoidal   --topology complete|causal|window=N|edges\n"
-                "  --layers N --width N --heads N --epochs N --patience N --max-words N --min-count N\n"
-                "  --dropout R --word-dropout R --lr R --weight-decay R --seed N --threads N\n"
-                "  --sentence \"...\" [--plot FILE.svg] [--graphml FILE]\n");
-}
-
 /* Every tenth sentence is held out where there is no --dev. */
 static int hold_out(run_t *r)
 {
     gnn_corpus_t *all = r->train;
     size_t places = (size_t)all->count;
-    const char **text = malloc(2 * places * sizeof *text), **label = malloc(2 * places * sizeof *label);
+    const char **text = malloc(2 * places * sizeof *text),
+               **label = malloc(2 * places * sizeof *label);
     int64_t kept = 0, held = 0;
     for (int64_t k = 0; text && label && k < all->count; k++) {
         int64_t at = k % 10 == 9 ? all->count + held++ : kept++;
@@ -60,8 +51,11 @@ static int read_training(run_t *r, const classify_t *o)
     GNN_TRY(gnn_vocabulary_new(&r->vocabulary, r->train, o->min_count));
     if (o->dev)
         GNN_TRY(gnn_corpus_read(&r->dev, o->dev, r->vocabulary));
-    fprintf(stderr, "%lld sentences to learn from, %lld held out; %lld words in all, %lld of them known; %lld classes\n", (long long)r->train->count,
-            (long long)r->dev->count, (long long)r->train->words, (long long)gnn_vocabulary_size(r->vocabulary) - 1, (long long)r->train->n_labels);
+    fprintf(
+        stderr,
+        "%lld sentences to learn from, %lld held out; %lld words in all, %lld of them known; %lld classes\n",
+        (long long)r->train->count, (long long)r->dev->count, (long long)r->train->words,
+        (long long)gnn_vocabulary_size(r->vocabulary) - 1, (long long)r->train->n_labels);
     return GNN_OK;
 }
 
@@ -90,15 +84,19 @@ static int store(run_t *r, const char *path, int load)
         GNN_TRY(gnn_model_load(&r->model, r->context, path));
     else
         GNN_TRY(gnn_model_save(r->model, path));
-    return load ? gnn_vocabulary_load(&r->vocabulary, words) : gnn_vocabulary_save(r->vocabulary, words);
+    return load ? gnn_vocabulary_load(&r->vocabulary, words)
+                : gnn_vocabulary_save(r->vocabulary, words);
 }
 
 /* What the file says counts, and files of two models may have been mixed up. */
 static int fit_options(const run_t *r, classify_t *o)
 {
-    int64_t word = classifier_step(r->model, "word"), place = classifier_step(r->model, "place"), class = classifier_step(r->model, "class");
-    if (word < 0 || place < 0 || class < 0 || classifier_step(r->model, "layer1") < 0 || classifier_step(r->model, "readout") < 0 ||
-        gnn_model_step(r->model, word)->in != gnn_vocabulary_size(r->vocabulary) || gnn_model_step(r->model, class)->out != gnn_vocabulary_labels(r->vocabulary)) {
+    int64_t word = classifier_step(r->model, "word"), place = classifier_step(r->model, "place"),
+            class = classifier_step(r->model, "class");
+    if (word < 0 || place < 0 || class < 0 || classifier_step(r->model, "layer1") < 0 ||
+        classifier_step(r->model, "readout") < 0 ||
+        gnn_model_step(r->model, word)->in != gnn_vocabulary_size(r->vocabulary) ||
+        gnn_model_step(r->model, class)->out != gnn_vocabulary_labels(r->vocabulary)) {
         fprintf(stderr, "%s: not this program's model, or not this vocabulary's\n", o->load);
         return GNN_EFORMAT;
     }
@@ -116,8 +114,10 @@ static int test(run_t *r, const classify_t *o)
     if (rc == GNN_OK)
         rc = classifier_test(r->model, r->context, &batches, &accuracy, edges);
     if (rc == GNN_OK) {
-        printf("edges against spans, same weights: %lld of %lld predictions with a margin above 1e-4 differ\n", (long long)edges[1], (long long)edges[0]);
-        printf("test accuracy %.1f over %lld sentences, topology %s\n", accuracy, (long long)r->test->count, o->topology);
+        printf("edges against spans, same weights: %lld of %lld predictions with a margin above 1e-4 differ\n",
+               (long long)edges[1], (long long)edges[0]);
+        printf("test accuracy %.1f over %lld sentences, topology %s\n", accuracy,
+               (long long)r->test->count, o->topology);
     }
     batches_free(&batches);
     return rc;
@@ -125,7 +125,8 @@ static int test(run_t *r, const classify_t *o)
 
 static int run(run_t *r, classify_t *o)
 {
-    GNN_TRY(gnn_context_new(&r->context, &(gnn_context_config_t){.seed = o->seed, .threads = o->threads}));
+    GNN_TRY(gnn_context_new(&r->context,
+                            &(gnn_context_config_t){.seed = o->seed, .threads = o->threads}));
     if (o->load) {
         GNN_TRY(store(r, o->load, 1));
         GNN_TRY(fit_options(r, o));
@@ -139,48 +140,25 @@ static int run(run_t *r, classify_t *o)
     return o->sentence ? show_sentence(r->model, r->context, o, r->vocabulary) : GNN_OK;
 }
 
-/* The rows of a table of options, by the place where the value goes. */
-static int take(classify_t *o, const char *name, const char *value)
-{
-    const struct { const char *name, **to; } texts[] = {{"data", &o->data}, {"dev", &o->dev}, {"test", &o->test}, {"save", &o->save}, {"load", &o->load},
-        {"sentence", &o->sentence}, {"plot", &o->plot}, {"graphml", &o->graphml}, {"topology", &o->topology}};
-    const struct { const char *name; int64_t *to; } counts[] = {{"layers", &o->layers}, {"width", &o->width}, {"heads", &o->heads}, {"epochs", &o->epochs},
-        {"patience", &o->patience}, {"max-words", &o->max_words}, {"min-count", &o->min_count}};
-    const struct { const char *name; double *to; } rates[] = {{"dropout", &o->dropout}, {"word-dropout", &o->word_dropout}, {"lr", &o->lr}, {"weight-decay", &o->weight_decay}};
-    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
-        if (strcmp(name, texts[k].name) == 0)
-            return *texts[k].to = value, 1;
-    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
-        if (strcmp(name, counts[k].name) == 0)
-            return (*counts[k].to = atoll(value)) > 0;
-    for (size_t k = 0; k < sizeof rates / sizeof *rates; k++)
-        if (strcmp(name, rates[k].name) == 0)
-            return (*rates[k].to = atof(value)) >= 0;
-    if (strcmp(name, "seed") == 0)
-        return o->seed = strtoull(value, NULL, 10), 1;
-    if (strcmp(name, "threads") == 0)
-        return (o->threads = atoi(value)) >= 0;
-    if (strcmp(name, "readout") == 0)
-        return (o->node = strcmp(value, "node") == 0) || strcmp(value, "mean") == 0;
-    return strcmp(name, "positions") == 0 && ((o->sinusoidal = strcmp(value, "sinusoidal") == 0) || strcmp(value, "learned") == 0);
-}
-
 int classify_main(int argc, char **argv)
 {
     classify_t options = {CLASSIFY_DEFAULTS};
     run_t r = {0};
     for (int k = 1; k < argc; k += 2)
-        if (strncmp(argv[k], "--", 2) != 0 || k + 1 == argc || !take(&options, argv[k] + 2, argv[k + 1])) {
-            usage(strcmp(argv[k], "--help") == 0 ? stdout : stderr);
+        if (strncmp(argv[k], "--", 2) != 0 || k + 1 == argc ||
+            !classify_take(&options, argv[k] + 2, argv[k + 1])) {
+            classify_usage(strcmp(argv[k], "--help") == 0 ? stdout : stderr);
             return strcmp(argv[k], "--help") == 0 ? EXIT_SUCCESS : 2;
         }
     if (!options.data == !options.load || options.layers > 8) {
-        usage(stderr);
+        classify_usage(stderr);
         return 2;
     }
+    setvbuf(stdout, NULL, _IOLBF, 0);
     int rc = run(&r, &options);
     if (rc != GNN_OK)
-        fprintf(stderr, "sentence: %s%s%s\n", gnn_error_string(rc), *gnn_error_message() ? ": " : "", gnn_error_message());
+        fprintf(stderr, "sentence: %s%s%s\n", gnn_error_string(rc),
+                *gnn_error_message() ? ": " : "", gnn_error_message());
     gnn_model_free(r.model);
     gnn_vocabulary_free(r.vocabulary);
     gnn_corpus_free(r.train);

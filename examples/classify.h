@@ -3,6 +3,7 @@
 #define CLASSIFY_H
 
 #include <gnn/gnn.h>
+#include <stdio.h>
 
 typedef struct {
     const char *data, *dev, *test, *save, *load, *sentence, *plot, *graphml;
@@ -14,9 +15,10 @@ typedef struct {
     int threads;
 } classify_t;
 
-#define CLASSIFY_DEFAULTS                                                                                                                      \
-    .topology = "complete", .layers = 1, .width = 64, .heads = 4, .epochs = 8, .patience = 4, .max_words = 128, .min_count = 2, .dropout = 0.4, \
-    .word_dropout = 0.2, .lr = 0.003, .weight_decay = 0.01, .seed = 1
+#define CLASSIFY_DEFAULTS                                                                     \
+    .topology = "complete", .layers = 1, .width = 64, .heads = 4, .epochs = 8, .patience = 4, \
+    .max_words = 128, .min_count = 2, .dropout = 0.4, .word_dropout = 0.2, .lr = 0.003,       \
+    .weight_decay = 0.01, .seed = 1
 
 /* A pack of sentences with its two graphs: who hears whom (slot 0), and readout -> words of its sentence (slot 1). */
 typedef struct {
@@ -32,21 +34,29 @@ typedef struct {
     batch_t *batch;
 } batches_t;
 
-int batches_new(batches_t *batches, const gnn_corpus_t *corpus, const gnn_vocabulary_t *vocabulary, const gnn_model_t *model, const classify_t *options);
+int batches_new(batches_t *batches, const gnn_corpus_t *corpus, const gnn_vocabulary_t *vocabulary,
+                const gnn_model_t *model, const classify_t *options);
 void batches_free(batches_t *batches);
 gnn_model_inputs_t batch_inputs(const batch_t *batch);
 
-int classifier_new(gnn_model_t **model, gnn_context_t *context, const classify_t *options, const gnn_vocabulary_t *vocabulary);
-int classifier_train(gnn_model_t *model, gnn_context_t *context, const classify_t *options, const batches_t *train, const batches_t *dev);
+int classifier_new(gnn_model_t **model, gnn_context_t *context, const classify_t *options,
+                   const gnn_vocabulary_t *vocabulary);
+int classifier_train(gnn_model_t *model, gnn_context_t *context, const classify_t *options,
+                     const batches_t *train, const batches_t *dev);
 /* Accuracy in percent. With `edges`, also: predictions whose two best logits are more than 1e-4 apart [0], and how many of them are others when both
  * graphs are stored edge by edge [1]. */
-int classifier_test(const gnn_model_t *model, gnn_context_t *context, const batches_t *test, double *accuracy, int64_t edges[2]);
+int classifier_test(const gnn_model_t *model, gnn_context_t *context, const batches_t *test,
+                    double *accuracy, int64_t edges[2]);
 /* The step of this name, -1 if there is none. */
 int64_t classifier_step(const gnn_model_t *model, const char *name);
 
 /* Prints the class of options->sentence, draws its attention and writes it as a graph. */
-int show_sentence(const gnn_model_t *model, gnn_context_t *context, const classify_t *options, const gnn_vocabulary_t *vocabulary);
+int show_sentence(const gnn_model_t *model, gnn_context_t *context, const classify_t *options,
+                  const gnn_vocabulary_t *vocabulary);
 
+/* One option and its value; 0 if there is no such option or it cannot have this value. */
+int classify_take(classify_t *options, const char *name, const char *value);
+void classify_usage(FILE *to);
 /* sentence --data ... and --load ...: a program of its own. */
 int classify_main(int argc, char **argv);
 

@@ -9,7 +9,9 @@ static int make_graph(gnn_graph_t **graph, const char *topology, const gnn_pack_
 {
     char options[40];
     int edges = strcmp(topology, "edges") == 0, window = strncmp(topology, "window=", 7) == 0;
-    const gnn_topology_t *found = gnn_topology_find(edges ? "complete" : window ? "window" : topology);
+    const gnn_topology_t *found = gnn_topology_find(edges    ? "complete"
+                                                    : window ? "window"
+                                                             : topology);
     snprintf(options, sizeof options, "width=%s", window ? topology + 7 : "");
     if (!found) {
         fprintf(stderr, "no topology of the name %s\n", topology);
@@ -52,9 +54,11 @@ static int make_batch(batch_t *b, const gnn_model_t *model)
     return gnn_model_prepare(model, 1, b->graphs[1], GNN_ON);
 }
 
-int batches_new(batches_t *batches, const gnn_corpus_t *corpus, const gnn_vocabulary_t *vocabulary, const gnn_model_t *model, const classify_t *options)
+int batches_new(batches_t *batches, const gnn_corpus_t *corpus, const gnn_vocabulary_t *vocabulary,
+                const gnn_model_t *model, const classify_t *options)
 {
-    gnn_packing_t how = {.sentences = 64, .max_words = options->max_words, .shuffle = GNN_ON, .seed = options->seed};
+    gnn_packing_t how = {
+        .sentences = 64, .max_words = options->max_words, .shuffle = GNN_ON, .seed = options->seed};
     GNN_TRY(gnn_packs_new(&batches->packs, corpus, vocabulary, &how));
     batches->batch = calloc((size_t)batches->packs->count, sizeof *batches->batch);
     int rc = batches->batch ? GNN_OK : GNN_EMEMORY;
@@ -81,5 +85,8 @@ void batches_free(batches_t *batches)
 
 gnn_model_inputs_t batch_inputs(const batch_t *b)
 {
-    return (gnn_model_inputs_t){.graphs = (const gnn_graph_t *const *)b->graphs, .n_graphs = 2, .values = b->values, .n_values = 3};
+    return (gnn_model_inputs_t){.graphs = (const gnn_graph_t *const *)b->graphs,
+                                .n_graphs = 2,
+                                .values = b->values,
+                                .n_values = 3};
 }

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int print_class(const gnn_model_t *model, gnn_context_t *context, const batch_t *b, const gnn_vocabulary_t *vocabulary)
+static int print_class(const gnn_model_t *model, gnn_context_t *context, const batch_t *b,
+                       const gnn_vocabulary_t *vocabulary)
 {
     static gnn_real_t logits[1000];
     int64_t classes = gnn_vocabulary_labels(vocabulary), best = 0;
@@ -24,9 +25,11 @@ static int print_class(const gnn_model_t *model, gnn_context_t *context, const b
 }
 
 /* Mean over the heads of what a step's receivers hear: (receivers x n), caller's to free; NULL on failure. */
-static gnn_real_t *attention(const gnn_model_t *model, gnn_context_t *context, const batch_t *b, const char *step, int64_t receivers, int *rc)
+static gnn_real_t *attention(const gnn_model_t *model, gnn_context_t *context, const batch_t *b,
+                             const char *step, int64_t receivers, int *rc)
 {
-    int64_t at = classifier_step(model, step), heads = gnn_model_step(model, at)->layer.heads, size = receivers * b->pack->rows;
+    int64_t at = classifier_step(model, step), heads = gnn_model_step(model, at)->layer.heads,
+            size = receivers * b->pack->rows;
     gnn_real_t *all = calloc((size_t)(heads * size), sizeof *all);
     gnn_model_inputs_t inputs = batch_inputs(b);
     *rc = all ? gnn_model_attention(model, context, &inputs, at, NULL, all) : GNN_EMEMORY;
@@ -50,16 +53,25 @@ static int draw(const classify_t *o, const gnn_real_t *weights, int64_t n, const
         perror(o->plot);
         return GNN_EIO;
     }
-    int rc = gnn_svg_heatmap(file, &(gnn_heatmap_t){.values = gnn_tensor((gnn_real_t *)(uintptr_t)weights, n, n), .row_labels = words, .col_labels = words,
-                             .title = "Who listens to whom", .subtitle = "last layer, mean of the heads", .row_axis = "receiver", .col_axis = "sender",
-                             .mark_row = -1, .mark_col = -1});
+    int rc = gnn_svg_heatmap(
+        file, &(gnn_heatmap_t){.values = gnn_tensor((gnn_real_t *)(uintptr_t)weights, n, n),
+                               .row_labels = words,
+                               .col_labels = words,
+                               .title = "Who listens to whom",
+                               .subtitle = "last layer, mean of the heads",
+                               .row_axis = "receiver",
+                               .col_axis = "sender",
+                               .mark_row = -1,
+                               .mark_col = -1});
     return fclose(file) == 0 ? rc : GNN_EIO;
 }
 
 /* A weight for each pair of the graph, in its order: a window has fewer than the map has cells. */
-static int write_graph(const classify_t *o, const gnn_graph_t *graph, const gnn_real_t *weights, int64_t n, const char *const *words)
+static int write_graph(const classify_t *o, const gnn_graph_t *graph, const gnn_real_t *weights,
+                       int64_t n, const char *const *words)
 {
-    int64_t m = gnn_graph_n_pairs(graph), *src = malloc((size_t)(2 * m) * sizeof *src), *dst = src + m;
+    int64_t m = gnn_graph_n_pairs(graph), *src = malloc((size_t)(2 * m) * sizeof *src),
+            *dst = src + m;
     gnn_real_t *weight = malloc((size_t)m * sizeof *weight);
     int rc = src && weight ? gnn_graph_pairs(graph, src, dst, NULL) : GNN_EMEMORY;
     for (int64_t k = 0; rc == GNN_OK && k < m; k++)
@@ -71,7 +83,8 @@ static int write_graph(const classify_t *o, const gnn_graph_t *graph, const gnn_
     return rc;
 }
 
-static int show_attention(const gnn_model_t *model, gnn_context_t *context, const batch_t *b, const classify_t *o, const char *const *words)
+static int show_attention(const gnn_model_t *model, gnn_context_t *context, const batch_t *b,
+                          const classify_t *o, const char *const *words)
 {
     char last[32];
     int64_t n = b->pack->rows, layers = 1;
@@ -95,8 +108,8 @@ static int show_attention(const gnn_model_t *model, gnn_context_t *context, cons
     return rc;
 }
 
-static int show(const gnn_model_t *model, gnn_context_t *context, const classify_t *o, const gnn_vocabulary_t *vocabulary, const batch_t *b,
-                const gnn_words_t *words)
+static int show(const gnn_model_t *model, gnn_context_t *context, const classify_t *o,
+                const gnn_vocabulary_t *vocabulary, const batch_t *b, const gnn_words_t *words)
 {
     for (int64_t k = 0; k < b->pack->rows; k++)
         printf("%s%s%s", k ? " " : "", words->at[k], b->pack->ids[k] ? "" : "(?)");
@@ -105,7 +118,8 @@ static int show(const gnn_model_t *model, gnn_context_t *context, const classify
     return show_attention(model, context, b, o, words->at);
 }
 
-int show_sentence(const gnn_model_t *model, gnn_context_t *context, const classify_t *options, const gnn_vocabulary_t *vocabulary)
+int show_sentence(const gnn_model_t *model, gnn_context_t *context, const classify_t *options,
+                  const gnn_vocabulary_t *vocabulary)
 {
     gnn_corpus_t *corpus = NULL;
     gnn_words_t *words = NULL;

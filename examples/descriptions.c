@@ -22,7 +22,8 @@ static int train_and_test(run_t *r, const classify_t *o, const char *name)
     if (rc == GNN_OK)
         rc = classifier_test(model, r->context, &batches[2], &accuracy, NULL);
     if (rc == GNN_OK)
-        printf("%s: test accuracy %.1f over %lld sentences\n", name, accuracy, (long long)r->corpus[2]->count);
+        printf("%s: test accuracy %.1f over %lld sentences\n", name, accuracy,
+               (long long)r->corpus[2]->count);
     if (rc == GNN_OK && o->sentence)
         rc = show_sentence(model, r->context, o, r->vocabulary);
     for (int p = 0; p < 3; p++)
@@ -35,15 +36,19 @@ static int run(run_t *r, classify_t *o, const char *index)
 {
     GNN_TRY(read_names(r, o->data));
     int64_t found = find_descriptions(r, index);
-    printf("%lld of %lld packages have a description in %s\n", (long long)found, (long long)r->data->n, index ? index : "this machine's package index");
+    printf("%lld of %lld packages have a description in %s\n", (long long)found,
+           (long long)r->data->n, index ? index : "this machine's package index");
     if (10 * found < 9 * r->data->n)
         printf("fewer than 90%%: a generated language takes their place\n");
     GNN_TRY(10 * found < 9 * r->data->n ? take_language(r, o->seed) : take_descriptions(r));
-    printf("%lld sentences to learn from, %lld words known, %lld classes\n", (long long)r->corpus[0]->count, (long long)gnn_vocabulary_size(r->vocabulary) - 1,
+    printf("%lld sentences to learn from, %lld words known, %lld classes\n",
+           (long long)r->corpus[0]->count, (long long)gnn_vocabulary_size(r->vocabulary) - 1,
            (long long)gnn_vocabulary_labels(r->vocabulary));
-    GNN_TRY(gnn_context_new(&r->context, &(gnn_context_config_t){.seed = o->seed, .threads = o->threads}));
+    GNN_TRY(gnn_context_new(&r->context,
+                            &(gnn_context_config_t){.seed = o->seed, .threads = o->threads}));
     classify_t bag = *o;
     bag.layers = 0;
+    bag.epochs = 20; /* it learns more slowly and stops when it is through */
     bag.sentence = NULL;
     GNN_TRY(train_and_test(r, &bag, "bag-of-words MLP"));
     if (!o->sentence)
@@ -56,21 +61,31 @@ int main(int argc, char **argv)
     classify_t o = {CLASSIFY_DEFAULTS};
     run_t r = {0};
     const char *index = NULL;
-    const struct { const char *name, **to; } known[] = {{"--data", &o.data}, {"--index", &index}, {"--sentence", &o.sentence}, {"--plot", &o.plot}, {"--graphml", &o.graphml}};
-    o.epochs = 4;
+    const struct {
+        const char *name, **to;
+    } known[] = {{"--data", &o.data},
+                 {"--index", &index},
+                 {"--sentence", &o.sentence},
+                 {"--plot", &o.plot},
+                 {"--graphml", &o.graphml}};
+    o.epochs = 6;
+    setvbuf(stdout, NULL, _IOLBF, 0);
     for (int k = 1; k < argc; k += 2) {
         size_t row = 0;
         while (row < sizeof known / sizeof *known && strcmp(argv[k], known[row].name) != 0)
             row++;
         if (row == sizeof known / sizeof *known || k + 1 == argc) {
-            fprintf(stderr, "usage: descriptions --data debian.npz [--index Packages] [--sentence \"...\"] [--plot FILE.svg] [--graphml FILE]\n");
+            fprintf(
+                stderr,
+                "usage: descriptions --data debian.npz [--index Packages] [--sentence \"...\"] [--plot FILE.svg] [--graphml FILE]\n");
             return 2;
         }
         *known[row].to = argv[k + 1];
     }
     int rc = run(&r, &o, index);
     if (rc != GNN_OK)
-        fprintf(stderr, "descriptions: %s%s%s\n", gnn_error_string(rc), *gnn_error_message() ? ": " : "", gnn_error_message());
+        fprintf(stderr, "descriptions: %s%s%s\n", gnn_error_string(rc),
+                *gnn_error_message() ? ": " : "", gnn_error_message());
     for (int64_t i = 0; r.packages && i < r.data->n; i++) {
         free(r.packages[i].name);
         free(r.packages[i].text);

@@ -17,14 +17,19 @@ int read_names(run_t *r, const char *path)
     gnn_arrays_t *arrays;
     GNN_TRY(gnn_data_open(&r->data, path));
     GNN_TRY(gnn_npz_read(&arrays, path, NULL));
-    const gnn_array_t *names = gnn_arrays_find(arrays, "names"), *offsets = gnn_arrays_find(arrays, "name_offsets");
-    int good = names && offsets && names->dtype == GNN_DTYPE_UINT8 && offsets->count == r->data->n + 1 && r->data->class_names;
+    const gnn_array_t *names = gnn_arrays_find(arrays, "names"),
+                      *offsets = gnn_arrays_find(arrays, "name_offsets");
+    int good = names && offsets && names->dtype == GNN_DTYPE_UINT8 &&
+               offsets->count == r->data->n + 1 && r->data->class_names;
     r->packages = good ? calloc((size_t)r->data->n, sizeof *r->packages) : NULL;
     for (int64_t i = 0; r->packages && i < r->data->n; i++) {
-        int64_t from = (int64_t)gnn_array_get(offsets, i), end = (int64_t)gnn_array_get(offsets, i + 1);
+        int64_t from = (int64_t)gnn_array_get(offsets, i),
+                end = (int64_t)gnn_array_get(offsets, i + 1);
         if (from < 0 || end < from || end > names->count)
             good = 0;
-        r->packages[i] = (package_t){strndup(good ? (const char *)names->data + from : "", good ? (size_t)(end - from) : 0), NULL, i};
+        r->packages[i] = (package_t){
+            strndup(good ? (const char *)names->data + from : "", good ? (size_t)(end - from) : 0),
+            NULL, i};
         good = good && r->packages[i].name;
     }
     gnn_arrays_free(arrays);
@@ -47,8 +52,11 @@ static int64_t read_index(run_t *r, FILE *index)
         line[strcspn(line, "\n")] = '\0';
         char *value = strstr(line, ": ");
         if (strncmp(line, "Package: ", 9) == 0)
-            package = bsearch(&(package_t){.name = value + 2}, r->packages, (size_t)r->data->n, sizeof *package, by_name);
-        else if (package && !package->text && value && (strncmp(line, "Description: ", 13) == 0 || strncmp(line, "Description-en: ", 16) == 0))
+            package = bsearch(&(package_t){.name = value + 2}, r->packages, (size_t)r->data->n,
+                              sizeof *package, by_name);
+        else if (package && !package->text && value &&
+                 (strncmp(line, "Description: ", 13) == 0 ||
+                  strncmp(line, "Description-en: ", 16) == 0))
             found += (package->text = strdup(value + 2)) != NULL;
     }
     free(line);
@@ -66,7 +74,8 @@ int64_t find_descriptions(run_t *r, const char *path)
 
 /* ---- corpora: training, validation, test ---- */
 
-static int make_corpora(run_t *r, int64_t n, const int *part, const char *const *label, const char *const *text)
+static int make_corpora(run_t *r, int64_t n, const int *part, const char *const *label,
+                        const char *const *text)
 {
     const char **chosen = malloc((size_t)(2 * n) * sizeof *chosen);
     int rc = chosen ? GNN_OK : GNN_EMEMORY;
@@ -96,7 +105,9 @@ int take_descriptions(run_t *r)
         const package_t *p = &r->packages[k];
         if (!p->text || !*p->text || r->data->labels[p->node] < 0)
             continue;
-        part[n] = r->data->masks[GNN_TEST][0][p->node] ? 2 : r->data->masks[GNN_VALIDATION][0][p->node] ? 1 : 0;
+        part[n] = r->data->masks[GNN_TEST][0][p->node]         ? 2
+                  : r->data->masks[GNN_VALIDATION][0][p->node] ? 1
+                                                               : 0;
         label[n] = r->data->class_names[r->data->labels[p->node]];
         text[n++] = p->text;
     }

@@ -60,13 +60,16 @@ static int get_batch(void *user, int part, int64_t epoch, int64_t index, gnn_bat
 /* Words + places -> Transformer layers -> singular or plural, at every word; only the verb's answer counts. */
 static int make_model(gnn_model_t **model, gnn_context_t *context, int64_t layers)
 {
-    gnn_step_t steps[16] = {{.kind = GNN_STEP_EMBED, .name = "word", .input = "words", .in = language_size(), .out = WIDTH},
-                            {.kind = GNN_STEP_EMBED, .name = "place", .input = "places", .in = MAX_WORDS, .out = WIDTH},
-                            {.kind = GNN_STEP_ADD, .input = "word", .second = "place"}};
+    gnn_step_t steps[16] = {
+        {.kind = GNN_STEP_EMBED, .name = "word", .input = "words", .in = language_size(), .out = WIDTH},
+        {.kind = GNN_STEP_EMBED, .name = "place", .input = "places", .in = MAX_WORDS, .out = WIDTH},
+        {.kind = GNN_STEP_ADD, .input = "word", .second = "place"}};
     int64_t n = 3;
     for (int64_t k = 0; k < layers; k++)
-        steps[n++] = (gnn_step_t){.kind = GNN_STEP_LAYER, .layer = GNN_TRANSFORMER(.in = WIDTH, .heads = HEADS, .feed_forward = 2 * WIDTH,
-                                                                                   .dropout_attention = (gnn_real_t)0.2)};
+        steps[n++] = (gnn_step_t){.kind = GNN_STEP_LAYER,
+                                  .layer = GNN_TRANSFORMER(.in = WIDTH, .heads = HEADS,
+                                                           .feed_forward = 2 * WIDTH,
+                                                           .dropout_attention = (gnn_real_t)0.2)};
     steps[n++] = (gnn_step_t){.kind = GNN_STEP_LINEAR, .in = WIDTH, .out = 2};
     return gnn_model_from_steps(model, context, n, steps);
 }
@@ -75,7 +78,8 @@ static int show_progress(void *user, const gnn_progress_t *now)
 {
     (void)user;
     int going_on = isatty(STDERR_FILENO) && now->epoch < now->epochs;
-    fprintf(stderr, "%sepoch %lld of %lld: loss %.4f, held-out accuracy %.1f%%, %.0f s%s", isatty(STDERR_FILENO) ? "\r" : "", (long long)now->epoch, (long long)now->epochs,
+    fprintf(stderr, "%sepoch %lld of %lld: loss %.4f, held-out accuracy %.1f%%, %.0f s%s",
+            isatty(STDERR_FILENO) ? "\r" : "", (long long)now->epoch, (long long)now->epochs,
             now->train_loss, 100 * now->validation_metric, now->seconds, going_on ? "  " : "\n");
     return 0;
 }
@@ -87,16 +91,24 @@ static int run(const options_t *options, gnn_context_t *context, gnn_model_t **m
     for (int k = 0; k < TRAINING + HELD_OUT; k++)
         GNN_TRY(make_pack(&packs[k], *model, options, &state));
     gnn_source_t source = {.get = get_batch, .count = {TRAINING, HELD_OUT, 0}, .user = packs};
-    gnn_train_config_t config = {.epochs = options->epochs, .lr = (gnn_real_t)0.003, .watch = GNN_WATCH_LOSS, .callback = show_progress,
-                                 .optimizer = {.clip_norm = 1}, .schedule = {.kind = GNN_SCHEDULE_COSINE, .warmup = TRAINING, .period = options->epochs * TRAINING}};
+    gnn_train_config_t config = {.epochs = options->epochs,
+                                 .lr = (gnn_real_t)0.003,
+                                 .watch = GNN_WATCH_LOSS,
+                                 .callback = show_progress,
+                                 .optimizer = {.clip_norm = 1},
+                                 .schedule = {.kind = GNN_SCHEDULE_COSINE,
+                                              .warmup = TRAINING,
+                                              .period = options->epochs * TRAINING}};
     GNN_TRY(gnn_train_batches(*model, context, &source, &config, NULL));
     return report(*model, context, options, packs + TRAINING, HELD_OUT);
 }
 
 static void usage(FILE *to)
 {
-    fprintf(to, "usage: sentence [--topology complete|causal|window=N|edges] [--layers N] [--epochs N] [--seed N] [--threads N] [--plot FILE.svg]\n"
-                "       sentence --data FILE ...: sentences that people wrote; sentence --data FILE --help has more\n");
+    fprintf(
+        to,
+        "usage: sentence [--topology complete|causal|window=N|edges] [--layers N] [--epochs N] [--seed N] [--threads N] [--plot FILE.svg]\n"
+        "       sentence --data FILE ...: sentences that people wrote; sentence --data FILE --help has more\n");
 }
 
 static int set_topology(options_t *o, const char *name)
@@ -115,8 +127,9 @@ static int set_topology(options_t *o, const char *name)
 
 static int parse(options_t *o, int argc, char **argv)
 {
-    const struct option known[] = {{"topology", 1, 0, 't'}, {"layers", 1, 0, 'l'}, {"epochs", 1, 0, 'e'}, {"seed", 1, 0, 's'}, {"threads", 1, 0, 'j'},
-                                   {"plot", 1, 0, 'p'}, {"help", 0, 0, 'h'}, {0, 0, 0, 0}};
+    const struct option known[] = {
+        {"topology", 1, 0, 't'}, {"layers", 1, 0, 'l'}, {"epochs", 1, 0, 'e'}, {"seed", 1, 0, 's'},
+        {"threads", 1, 0, 'j'},  {"plot", 1, 0, 'p'},   {"help", 0, 0, 'h'},   {0, 0, 0, 0}};
     for (int c; (c = getopt_long(argc, argv, "h", known, NULL)) != -1;) {
         if (c == 't' && !set_topology(o, optarg))
             return 0;
@@ -142,7 +155,8 @@ static int parse(options_t *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    options_t options = {.topology = COMPLETE, .layers = 1, .epochs = 10, .seed = 1, .name = "complete"};
+    options_t options = {
+        .topology = COMPLETE, .layers = 1, .epochs = 10, .seed = 1, .name = "complete"};
     gnn_context_t *context = NULL;
     gnn_model_t *model = NULL;
     for (int k = 1; k < argc; k++)
@@ -154,11 +168,14 @@ int main(int argc, char **argv)
         free(packs);
         return 2;
     }
-    int rc = packs ? gnn_context_new(&context, &(gnn_context_config_t){.seed = options.seed, .threads = options.threads}) : GNN_EMEMORY;
+    int rc = packs ? gnn_context_new(&context, &(gnn_context_config_t){.seed = options.seed,
+                                                                       .threads = options.threads})
+                   : GNN_EMEMORY;
     if (rc == GNN_OK)
         rc = run(&options, context, &model, packs);
     if (rc != GNN_OK)
-        fprintf(stderr, "sentence: %s%s%s\n", gnn_error_string(rc), *gnn_error_message() ? ": " : "", gnn_error_message());
+        fprintf(stderr, "sentence: %s%s%s\n", gnn_error_string(rc),
+                *gnn_error_message() ? ": " : "", gnn_error_message());
     for (int k = 0; packs && k < TRAINING + HELD_OUT; k++)
         gnn_graph_free(packs[k].graph);
     free(packs);

@@ -340,6 +340,7 @@ static void check_weights(size_t m, size_t a)
             gnn_graph_t *g = contract_graph(kind, variant ? 14 : 6, seed),
                         *edges = contract_edges_of(g);
             contract_case_t c = contract_case(m, a, g, contract_graph_name(kind), seed);
+            c.heads = variant ? 4 : 2;
             contract_draw_switches(&c, false);
             check_weights_of(c);
             c.graph = edges;

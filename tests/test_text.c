@@ -39,7 +39,8 @@ START_TEST(words_split_again_are_the_same)
 {
     gnn_words_t *once, *twice;
     char joined[2000] = "";
-    ck_ok(gnn_words_split(&once, "Don't say \"it's the re-make's end\" -- $5,000.50 isn't cheap; na\xc3\xafve 'tis!"));
+    ck_ok(gnn_words_split(
+        &once, "Don't say \"it's the re-make's end\" -- $5,000.50 isn't cheap; na\xc3\xafve 'tis!"));
     for (int64_t k = 0; k < once->count; k++)
         snprintf(joined + strlen(joined), sizeof joined - strlen(joined), "%s ", once->at[k]);
     ck_ok(gnn_words_split(&twice, joined));
@@ -102,7 +103,9 @@ START_TEST(corpus_bad_files)
     CK_BAD("a\tfine\n\tx\n", "bad.tsv: line 2: the label is missing");
     CK_BAD("a\tfine\n\nb\t\x01\n", "bad.tsv: line 3: the sentence has no words");
     CK_BAD("a\x02\tx\n", "line 1: a control character in the label");
-    CK_BAD("0 fine\n2 what\n", "bad.tsv: line 2: \"label<TAB>sentence\", \"0 sentence\" or \"1 sentence\" is expected, \"2 what\" came");
+    CK_BAD(
+        "0 fine\n2 what\n",
+        "bad.tsv: line 2: \"label<TAB>sentence\", \"0 sentence\" or \"1 sentence\" is expected, \"2 what\" came");
     CK_BAD("0 fine\n1\n", "line 2: ");
     CK_BAD("0 fine\n1what\n", "line 2: ");
     CK_BAD("just words\n", "line 1: ");
@@ -141,7 +144,8 @@ START_TEST(corpus_cut_at_every_byte)
         gnn_corpus_t *corpus = NULL;
         int rc = gnn_corpus_read(&corpus, write_bytes("cut.tsv", text, n), NULL);
         bool inside = n < 5 || n == 7 || (n >= 20 && n < 24) || n == 31 || n == 32;
-        ck_assert_msg((rc == GNN_EFORMAT) == inside, "%d bytes: %d, %s", (int)n, rc, gnn_error_message());
+        ck_assert_msg((rc == GNN_EFORMAT) == inside, "%d bytes: %d, %s", (int)n, rc,
+                      gnn_error_message());
         gnn_corpus_free(corpus);
     }
 }
@@ -155,15 +159,18 @@ START_TEST(labels_of_a_vocabulary)
     ck_ok(gnn_corpus_read(&dev, write_text("dev.tsv", "c\tx\nb\ty\n"), v));
     ck_assert(dev->n_labels == 3 && dev->labels[0] == 2 && dev->labels[1] == 1);
     gnn_corpus_free(dev);
-    ck_fails(gnn_corpus_read(&dev, write_text("dev.tsv", "c\tx\n\nd\ty\n"), v), GNN_EFORMAT, "dev.tsv: line 3: the label \"d\" is none of the 3");
+    ck_fails(gnn_corpus_read(&dev, write_text("dev.tsv", "c\tx\n\nd\ty\n"), v), GNN_EFORMAT,
+             "dev.tsv: line 3: the label \"d\" is none of the 3");
     const char *sentences[] = {"x y", "z"}, *labels[] = {"a", "d"};
-    ck_fails(gnn_corpus_new(&dev, 2, labels, sentences, v), GNN_EFORMAT, "sentence 1: the label \"d\"");
+    ck_fails(gnn_corpus_new(&dev, 2, labels, sentences, v), GNN_EFORMAT,
+             "sentence 1: the label \"d\"");
     ck_ok(gnn_corpus_new(&dev, 2, NULL, sentences, v));
     ck_assert(dev->labels[0] == -1 && dev->words == 3);
     gnn_corpus_free(dev);
     ck_fails(gnn_corpus_new(&dev, 0, NULL, sentences, v), GNN_EINVALID, "at least 1");
     sentences[1] = " ";
-    ck_fails(gnn_corpus_new(&dev, 2, NULL, sentences, v), GNN_EFORMAT, "sentence 1: the sentence has no words");
+    ck_fails(gnn_corpus_new(&dev, 2, NULL, sentences, v), GNN_EFORMAT,
+             "sentence 1: the sentence has no words");
     gnn_vocabulary_free(v);
     gnn_corpus_free(train);
 }
@@ -222,14 +229,22 @@ START_TEST(vocabulary_there_and_back)
     }
     gnn_vocabulary_free(v);
     gnn_vocabulary_free(again);
-    ck_fails(gnn_vocabulary_load(&again, write_text("w", "words 1 2 3\n")), GNN_EFORMAT, "w: no vocabulary");
-    ck_fails(gnn_vocabulary_load(&again, write_text("w", "gnn-vocabulary 2 0 0\n")), GNN_EFORMAT, "version 2");
-    ck_fails(gnn_vocabulary_load(&again, write_text("w", "gnn-vocabulary 1 0 900000000\n")), GNN_EFORMAT, "900000000 words in a file of");
-    ck_fails(gnn_vocabulary_load(&again, write_text("w", "gnn-vocabulary 1 1 2\na\nx\n")), GNN_EFORMAT, "ends after 2 of 3");
-    ck_fails(gnn_vocabulary_load(&again, write_text("w", "gnn-vocabulary 1 1 2\na\nx\nx\n")), GNN_EFORMAT, "the word \"x\" a second time");
-    ck_fails(gnn_vocabulary_load(&again, write_text("w", "gnn-vocabulary 1 2 0\na\na\n")), GNN_EFORMAT, "the label \"a\" a second time");
-    ck_fails(gnn_vocabulary_load(&again, write_text("w", "gnn-vocabulary 1 1 1\na\nx y\n")), GNN_EFORMAT, "line 3: more than one word");
-    ck_fails(gnn_vocabulary_load(&again, write_text("w", "gnn-vocabulary 1 1 1\na\nx\ny\n")), GNN_EFORMAT, "line 4: more than the first line counts");
+    ck_fails(gnn_vocabulary_load(&again, write_text("w", "words 1 2 3\n")), GNN_EFORMAT,
+             "w: no vocabulary");
+    ck_fails(gnn_vocabulary_load(&again, write_text("w", "gnn-vocabulary 2 0 0\n")), GNN_EFORMAT,
+             "version 2");
+    ck_fails(gnn_vocabulary_load(&again, write_text("w", "gnn-vocabulary 1 0 900000000\n")),
+             GNN_EFORMAT, "900000000 words in a file of");
+    ck_fails(gnn_vocabulary_load(&again, write_text("w", "gnn-vocabulary 1 1 2\na\nx\n")),
+             GNN_EFORMAT, "ends after 2 of 3");
+    ck_fails(gnn_vocabulary_load(&again, write_text("w", "gnn-vocabulary 1 1 2\na\nx\nx\n")),
+             GNN_EFORMAT, "the word \"x\" a second time");
+    ck_fails(gnn_vocabulary_load(&again, write_text("w", "gnn-vocabulary 1 2 0\na\na\n")),
+             GNN_EFORMAT, "the label \"a\" a second time");
+    ck_fails(gnn_vocabulary_load(&again, write_text("w", "gnn-vocabulary 1 1 1\na\nx y\n")),
+             GNN_EFORMAT, "line 3: more than one word");
+    ck_fails(gnn_vocabulary_load(&again, write_text("w", "gnn-vocabulary 1 1 1\na\nx\ny\n")),
+             GNN_EFORMAT, "line 4: more than the first line counts");
 }
 END_TEST
 
@@ -252,7 +267,8 @@ START_TEST(packs_hold_every_sentence_once)
     gnn_packs_free(p);
     for (uint64_t seed = 0; seed < 5; seed++) {
         int64_t seen = 0;
-        ck_ok(gnn_packs_new(&p, c, v, &(gnn_packing_t){.sentences = 1, .shuffle = GNN_ON, .seed = seed}));
+        ck_ok(gnn_packs_new(&p, c, v,
+                            &(gnn_packing_t){.sentences = 1, .shuffle = GNN_ON, .seed = seed}));
         for (int64_t k = 0; k < p->count; k++) {
             seen |= (int64_t)1 << p->at[k].index[0];
             ck_assert_int_eq(p->at[k].labels[0], c->labels[p->at[k].index[0]]);
@@ -260,7 +276,8 @@ START_TEST(packs_hold_every_sentence_once)
         ck_assert_int_eq(seen, 7);
         gnn_packs_free(p);
     }
-    ck_fails(gnn_packs_new(&p, c, v, &(gnn_packing_t){.sentences = -1}), GNN_EINVALID, "-1 sentences");
+    ck_fails(gnn_packs_new(&p, c, v, &(gnn_packing_t){.sentences = -1}), GNN_EINVALID,
+             "-1 sentences");
     gnn_vocabulary_free(v);
     gnn_corpus_free(c);
 }
@@ -306,9 +323,11 @@ START_TEST(sinusoidal_positions)
     gnn_tensor_t table = gnn_tensor(values, 3, 5);
     ck_ok(gnn_positions_sinusoidal(&table));
     for (int p = 0; p < 3; p++) {
-        const double want[5] = {sin(p), cos(p), sin(p / pow(10000, 0.4)), cos(p / pow(10000, 0.4)), sin(p / pow(10000, 0.8))};
+        const double want[5] = {sin(p), cos(p), sin(p / pow(10000, 0.4)), cos(p / pow(10000, 0.4)),
+                                sin(p / pow(10000, 0.8))};
         for (int c = 0; c < 5; c++)
-            ck_assert_msg(fabs((double)values[5 * p + c] - want[c]) < 1e-6, "position %d, column %d: %g", p, c, (double)values[5 * p + c]);
+            ck_assert_msg(fabs((double)values[5 * p + c] - want[c]) < 1e-6,
+                          "position %d, column %d: %g", p, c, (double)values[5 * p + c]);
     }
     ck_fails(gnn_positions_sinusoidal(NULL), GNN_EINVALID, "NULL");
 }
@@ -319,7 +338,8 @@ END_TEST
 /* Everything from file to packs, the n-th allocation failing: no leak (the sanitizer looks), nothing half built, and success in the end. */
 START_TEST(every_allocation_may_fail)
 {
-    char *words = strdup(in_folder("words")), *path = strdup(write_text("c.tsv", WORDS)); /* in_folder's storage is static */
+    char *words = strdup(in_folder("words")),
+         *path = strdup(write_text("c.tsv", WORDS)); /* in_folder's storage is static */
     int n = 1, rc;
     do {
         gnn_corpus_t *c = NULL, *copy = NULL;
@@ -329,13 +349,15 @@ START_TEST(every_allocation_may_fail)
         gnn__fail_allocation(n);
         rc = gnn_corpus_read(&c, path, NULL);
         rc = rc ? rc : gnn_vocabulary_new(&v, c, 1);
-        rc = rc ? rc : gnn_corpus_new(&copy, c->count, (const char *const[]){"a", "b"}, c->sentences, v);
+        rc = rc ? rc
+                : gnn_corpus_new(&copy, c->count, (const char *const[]){"a", "b"}, c->sentences, v);
         rc = rc ? rc : gnn_packs_new(&p, c, v, &(gnn_packing_t){.shuffle = GNN_ON});
         rc = rc ? rc : gnn_words_split(&w, c->sentences[0]);
         rc = rc ? rc : gnn_vocabulary_save(v, words);
         rc = rc ? rc : gnn_vocabulary_load(&again, words);
         gnn__fail_allocation(0);
-        ck_assert_msg(rc == GNN_OK || rc == GNN_EMEMORY, "allocation %d: %d, %s", n, rc, gnn_error_message());
+        ck_assert_msg(rc == GNN_OK || rc == GNN_EMEMORY, "allocation %d: %d, %s", n, rc,
+                      gnn_error_message());
         gnn_words_free(w);
         gnn_packs_free(p);
         gnn_vocabulary_free(again);
@@ -377,19 +399,26 @@ START_TEST(graphml_holds_names_and_weights)
     int64_t s[4], d[4];
     ck_ok(gnn_graph_pairs(graph, s, d, NULL));
     for (int k = 0; k < 4; k++)
-        ck_assert(IGRAPH_FROM(&g, k) == s[k] && IGRAPH_TO(&g, k) == d[k] && EAN(&g, "weight", k) == (double)weight[k]);
+        ck_assert(IGRAPH_FROM(&g, k) == s[k] && IGRAPH_TO(&g, k) == d[k] &&
+                  EAN(&g, "weight", k) == (double)weight[k]);
     igraph_destroy(&g);
     igraph_set_attribute_table(NULL);
     ck_ok(gnn_graph_write_graphml(graph, NULL, NULL, in_folder("b.graphml")));
     read_bytes(in_folder("b.graphml"), &file);
     file.at[file.n] = 0;
     ck_assert(!strstr((char *)file.at, "<data") && strstr((char *)file.at, "<edge"));
-    ck_fails(gnn_graph_write_graphml(graph, (const char *const[]){"a", "\xff", "c"}, NULL, in_folder("c.graphml")), GNN_EINVALID, "node 1");
-    ck_fails(gnn_graph_write_graphml(graph, NULL, (const gnn_real_t[]){1, NAN, 1, 1}, in_folder("c.graphml")), GNN_ENUMERIC, "pair 1");
-    ck_fails(gnn_graph_write_graphml(graph, NULL, NULL, in_folder("none/c.graphml")), GNN_EIO, "none");
+    ck_fails(gnn_graph_write_graphml(graph, (const char *const[]){"a", "\xff", "c"}, NULL,
+                                     in_folder("c.graphml")),
+             GNN_EINVALID, "node 1");
+    ck_fails(gnn_graph_write_graphml(graph, NULL, (const gnn_real_t[]){1, NAN, 1, 1},
+                                     in_folder("c.graphml")),
+             GNN_ENUMERIC, "pair 1");
+    ck_fails(gnn_graph_write_graphml(graph, NULL, NULL, in_folder("none/c.graphml")), GNN_EIO,
+             "none");
     ck_fails(gnn_graph_write_graphml(NULL, NULL, NULL, "c"), GNN_EINVALID, "NULL");
     ck_ok(gnn_graph_bipartite(&wide, 1, (const int64_t[]){1}, (const int64_t[]){3}));
-    ck_fails(gnn_graph_write_graphml(wide, NULL, NULL, in_folder("c.graphml")), GNN_ETOPOLOGY, "1 receivers and 3 senders");
+    ck_fails(gnn_graph_write_graphml(wide, NULL, NULL, in_folder("c.graphml")), GNN_ETOPOLOGY,
+             "1 receivers and 3 senders");
     ck_assert_int_ne(access(in_folder("c.graphml"), F_OK), 0);
     gnn_graph_free(wide);
     gnn_graph_free(graph);

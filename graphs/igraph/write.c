@@ -45,7 +45,8 @@ static int write_stream(const igraph_t *igraph, FILE *stream)
     return rc;
 }
 
-static int write_graph(const gnn_graph_t *graph, const char *const *names, const gnn_real_t *weight, FILE *stream)
+static int write_graph(const gnn_graph_t *graph, const char *const *names, const gnn_real_t *weight,
+                       FILE *stream)
 {
     igraph_t igraph;
     int rc = gnn__igraph_from_graph(graph, &igraph);
@@ -61,7 +62,8 @@ static int write_graph(const gnn_graph_t *graph, const char *const *names, const
     return rc;
 }
 
-int gnn__igraph_write_graphml(const gnn_graph_t *graph, const char *const *names, const gnn_real_t *weight, char **text, size_t *size)
+int gnn__igraph_write_graphml(const gnn_graph_t *graph, const char *const *names,
+                              const gnn_real_t *weight, char **text, size_t *size)
 {
     gnn__igraph_call_t call;
     *text = NULL;

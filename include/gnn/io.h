@@ -126,8 +126,10 @@ GNN_API void gnn_data_describe(const gnn_data_t *data, char *text, size_t size);
 /**
  * Writes a graph as GraphML through igraph: directed sender -> receiver, one edge for each pair of gnn_graph_pairs, in its order.
  *
+ * @param[in] graph   n nodes that both send and receive
  * @param[in] names   (n) UTF-8, the node attribute "name"; NULL: none
  * @param[in] weight  (gnn_graph_n_pairs), the edge attribute "weight", as an attention map's entries; NULL: none
+ * @param[in] path    the file to write
  * @return GNN_OK; GNN_EINVALID (a name is no text); GNN_ETOPOLOGY (n_dst != n_src); GNN_ENUMERIC (a weight is not finite); GNN_EIO;
  *         GNN_EUNSUPPORTED in builds without igraph; one of igraph's codes.
  *

@@ -56,7 +56,9 @@ typedef struct gnn_corpus {
  * Reads a file of one sentence a line, gzipped or not: "label<TAB>sentence" throughout, or "0 sentence" and "1 sentence" throughout, as the files of
  * the Stanford Sentiment Treebank go around; the first line decides. Blank lines are passed over.
  *
- * @param[in] like  the labels that the file may have, NULL: any, 1000 at most
+ * @param[out] corpus  the caller's, for gnn_corpus_free
+ * @param[in] path     the file
+ * @param[in] like     the labels that the file may have, NULL: any, 1000 at most
  * @return GNN_OK; GNN_EIO; GNN_EFORMAT, with file and line: it is empty, a zero byte, no UTF-8, a line over 1,000,000 bytes, no label or another than the
  *         ones there are, a sentence without words; GNN_EMEMORY.
  *
@@ -112,7 +114,12 @@ typedef struct gnn_packing {
     uint64_t seed;
 } gnn_packing_t;
 
-/** @param[in] how  NULL: all defaults. GNN_EINVALID; GNN_EOVERFLOW; GNN_EMEMORY. O(words log vocabulary). The corpus is not needed afterwards. */
+/** Cuts a corpus into packs. GNN_EINVALID; GNN_EOVERFLOW; GNN_EMEMORY. O(words log vocabulary).
+ *
+ *  @param[out] packs       the caller's, for gnn_packs_free
+ *  @param[in] corpus       not needed afterwards
+ *  @param[in] vocabulary   says each word's id; not needed afterwards
+ *  @param[in] how          NULL: all defaults */
 GNN_API int gnn_packs_new(gnn_packs_t **packs, const gnn_corpus_t *corpus,
                           const gnn_vocabulary_t *vocabulary, const gnn_packing_t *how);
 GNN_API void gnn_packs_free(gnn_packs_t *packs);

@@ -75,6 +75,9 @@ typedef struct gnn_class_metrics {
 /**
  * Precision, recall, F1 and support of every class, and who was taken for whom.
  *
+ * @param[in] logits      (n x classes), or (n x 1) for two classes
+ * @param[in] labels      (n), below `classes`; -1: does not count
+ * @param[in] mask        (n), the rows that count; NULL: all
  * @param[out] per_class  (classes) or NULL. `classes` is the number of logits, 2 if there is one.
  * @param[out] confusion  (classes x classes) or NULL: rows of label `row` that were taken for `column`; overwritten
  * @return GNN_OK; GNN_EINVALID without logits or labels, or if a label is not below `classes`; GNN_ESHAPE if `confusion` has another shape; GNN_EMEMORY.

@@ -21,22 +21,28 @@ static bool is_text(const char *name)
 
 static int check(const gnn_graph_t *graph, const char *const *names, const gnn_real_t *weight)
 {
-    int64_t n = graph ? gnn_graph_n_dst(graph) : 0, m = graph && weight ? gnn_graph_n_pairs(graph) : 0;
+    int64_t n = graph ? gnn_graph_n_dst(graph) : 0,
+            m = graph && weight ? gnn_graph_n_pairs(graph) : 0;
     if (!graph)
         return gnn__error(GNN_EINVALID, "the graph is NULL");
     if (n != gnn_graph_n_src(graph))
-        return gnn__error(GNN_ETOPOLOGY, "GraphML has one kind of nodes, but the graph has %lld receivers and %lld senders", (long long)n,
-                          (long long)gnn_graph_n_src(graph));
+        return gnn__error(
+            GNN_ETOPOLOGY,
+            "GraphML has one kind of nodes, but the graph has %lld receivers and %lld senders",
+            (long long)n, (long long)gnn_graph_n_src(graph));
     for (int64_t k = 0; names && k < n; k++)
         if (!names[k] || !is_text(names[k]))
-            return gnn__error(GNN_EINVALID, "the name of node %lld is no text in UTF-8", (long long)k);
+            return gnn__error(GNN_EINVALID, "the name of node %lld is no text in UTF-8",
+                              (long long)k);
     for (int64_t k = 0; k < m; k++)
         if (!isfinite(weight[k]))
-            return gnn__error(GNN_ENUMERIC, "the weight of pair %lld is %g", (long long)k, (double)weight[k]);
+            return gnn__error(GNN_ENUMERIC, "the weight of pair %lld is %g", (long long)k,
+                              (double)weight[k]);
     return GNN_OK;
 }
 
-int gnn_graph_write_graphml(const gnn_graph_t *graph, const char *const *names, const gnn_real_t *weight, const char *path)
+int gnn_graph_write_graphml(const gnn_graph_t *graph, const char *const *names,
+                            const gnn_real_t *weight, const char *path)
 {
     gnn__output_t output = {.fd = -1};
     char *text = NULL;
@@ -55,10 +61,13 @@ done:
 
 #else
 
-int gnn_graph_write_graphml(const gnn_graph_t *graph, const char *const *names, const gnn_real_t *weight, const char *path)
+int gnn_graph_write_graphml(const gnn_graph_t *graph, const char *const *names,
+                            const gnn_real_t *weight, const char *path)
 {
     (void)graph, (void)names, (void)weight;
-    return gnn__error(GNN_EUNSUPPORTED, "%s: GraphML is written by igraph, and this build of libgnn is without it", path ? path : "no path");
+    return gnn__error(GNN_EUNSUPPORTED,
+                      "%s: GraphML is written by igraph, and this build of libgnn is without it",
+                      path ? path : "no path");
 }
 
 #endif

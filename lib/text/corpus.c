@@ -56,7 +56,9 @@ const char *gnn__sentence_fault(gnn__slice_t sentence)
         return "more than 1000000 bytes";
     if (!is_utf8(sentence))
         return "the sentence is not UTF-8";
-    return gnn__word_next(&cursor, sentence.at + sentence.length).length > 0 ? NULL : "the sentence has no words";
+    return gnn__word_next(&cursor, sentence.at + sentence.length).length > 0
+               ? NULL
+               : "the sentence has no words";
 }
 
 /* ---- labels ---- */
@@ -83,8 +85,10 @@ static int number_labels(corpus_t *c, entry_t *order, int64_t count)
             bytes += order[k].name.length + 1;
         }
     if (distinct > GNN__MAX_LABELS)
-        return gnn__error(GNN_EFORMAT, "%lld different labels, at most %d are expected: does each line have its label first?", (long long)distinct,
-                          GNN__MAX_LABELS);
+        return gnn__error(
+            GNN_EFORMAT,
+            "%lld different labels, at most %d are expected: does each line have its label first?",
+            (long long)distinct, GNN__MAX_LABELS);
     GNN_TRY(gnn__new(&c->label_names, distinct, sizeof *c->label_names, "label names"));
     GNN_TRY(gnn__new(&c->names, bytes, 1, "label names"));
     char *to = c->names;
@@ -132,12 +136,15 @@ static int find_labels(corpus_t *c, const gnn__slice_t *labels, int64_t *at_faul
 {
     for (int64_t k = 0; k < c->public.count; k++) {
         for (int64_t l = 0; l < c->public.n_labels && c->labels[k] < 0; l++)
-            if (gnn__slice_compare(labels[k], (gnn__slice_t){c->label_names[l], (int64_t)strlen(c->label_names[l])}, false) == 0)
+            if (gnn__slice_compare(
+                    labels[k], (gnn__slice_t){c->label_names[l], (int64_t)strlen(c->label_names[l])},
+                    false) == 0)
                 c->labels[k] = (int32_t)l;
         if (c->labels[k] < 0) {
             *at_fault = k;
             return gnn__error(GNN_EFORMAT, "the label %s is none of the %lld that are known",
-                              gnn__field_shown(&(gnn__field_t){.at = (char *)(uintptr_t)labels[k].at, .length = labels[k].length}),
+                              gnn__field_shown(&(gnn__field_t){.at = (char *)(uintptr_t)labels[k].at,
+                                                               .length = labels[k].length}),
                               (long long)c->public.n_labels);
         }
     }
@@ -146,7 +153,8 @@ static int find_labels(corpus_t *c, const gnn__slice_t *labels, int64_t *at_faul
 
 /* ---- making one ---- */
 
-static int fill(corpus_t *c, const gnn__slice_t *labels, const gnn__slice_t *sentences, const gnn_vocabulary_t *like, int64_t *at_fault)
+static int fill(corpus_t *c, const gnn__slice_t *labels, const gnn__slice_t *sentences,
+                const gnn_vocabulary_t *like, int64_t *at_fault)
 {
     int64_t count = c->public.count;
     GNN_TRY(gnn__new(&c->sentences, count, sizeof *c->sentences, "sentences"));
@@ -163,8 +171,9 @@ static int fill(corpus_t *c, const gnn__slice_t *labels, const gnn__slice_t *sen
     return like ? find_labels(c, labels, at_fault) : invent_labels(c, labels);
 }
 
-int gnn__corpus_make(gnn_corpus_t **corpus, int64_t count, const gnn__slice_t *labels, const gnn__slice_t *sentences, const gnn_vocabulary_t *like,
-                     char *block, int64_t *at_fault)
+int gnn__corpus_make(gnn_corpus_t **corpus, int64_t count, const gnn__slice_t *labels,
+                     const gnn__slice_t *sentences, const gnn_vocabulary_t *like, char *block,
+                     int64_t *at_fault)
 {
     corpus_t *c;
     *at_fault = -1;
@@ -183,12 +192,14 @@ int gnn__corpus_make(gnn_corpus_t **corpus, int64_t count, const gnn__slice_t *l
     return GNN_OK;
 }
 
-static int check(int64_t count, const char *const *labels, const char *const *sentences, int64_t *bytes)
+static int check(int64_t count, const char *const *labels, const char *const *sentences,
+                 int64_t *bytes)
 {
     *bytes = 0;
     for (int64_t k = 0; k < count; k++) {
         if (!sentences[k] || (labels && !labels[k]))
-            return gnn__error(GNN_EINVALID, "sentence %lld: the %s is NULL", (long long)k, sentences[k] ? "label" : "sentence");
+            return gnn__error(GNN_EINVALID, "sentence %lld: the %s is NULL", (long long)k,
+                              sentences[k] ? "label" : "sentence");
         gnn__slice_t sentence = {sentences[k], (int64_t)strlen(sentences[k])};
         const char *fault = gnn__sentence_fault(sentence);
         if (!fault && labels)
@@ -201,14 +212,17 @@ static int check(int64_t count, const char *const *labels, const char *const *se
     return GNN_OK;
 }
 
-int gnn_corpus_new(gnn_corpus_t **corpus, int64_t count, const char *const *labels, const char *const *sentences, const gnn_vocabulary_t *like)
+int gnn_corpus_new(gnn_corpus_t **corpus, int64_t count, const char *const *labels,
+                   const char *const *sentences, const gnn_vocabulary_t *like)
 {
     gnn__slice_t *slices = NULL;
     char *block = NULL;
     int64_t bytes, at_fault = -1, room;
     int rc;
     if (!corpus || !sentences || count < 1 || !gnn__mul(count, 2, &room))
-        return gnn__error(GNN_EINVALID, "a corpus of %lld sentences: at least 1 is needed, and places for them", (long long)count);
+        return gnn__error(GNN_EINVALID,
+                          "a corpus of %lld sentences: at least 1 is needed, and places for them",
+                          (long long)count);
     GNN_CHECK(check(count, labels, sentences, &bytes));
     GNN_CHECK(gnn__new(&slices, room, sizeof *slices, "sentences"));
     GNN_CHECK(gnn__new(&block, bytes, 1, "sentences"));
@@ -220,7 +234,8 @@ int gnn_corpus_new(gnn_corpus_t **corpus, int64_t count, const char *const *labe
         if (labels)
             slices[count + k] = (gnn__slice_t){labels[k], (int64_t)strlen(labels[k])};
     }
-    rc = gnn__corpus_make(corpus, count, labels ? slices + count : NULL, slices, like, block, &at_fault);
+    rc = gnn__corpus_make(corpus, count, labels ? slices + count : NULL, slices, like, block,
+                          &at_fault);
     if (rc == GNN_OK)
         block = NULL;
     else if (at_fault >= 0)

@@ -29,21 +29,22 @@ const char *gnn__sentence_fault(gnn__slice_t sentence);
 
 /* A corpus of `count` sentences in `block`, which it takes over on success: sentences[k] and labels[k] (NULL: no labels) are checked and point into it,
  * sentences terminated. *at_fault is the sentence whose label is not among those of `like`, -1 if the fault is another. */
-int gnn__corpus_make(gnn_corpus_t **corpus, int64_t count, const gnn__slice_t *labels, const gnn__slice_t *sentences, const gnn_vocabulary_t *like,
-                     char *block, int64_t *at_fault);
+int gnn__corpus_make(gnn_corpus_t **corpus, int64_t count, const gnn__slice_t *labels,
+                     const gnn__slice_t *sentences, const gnn_vocabulary_t *like, char *block,
+                     int64_t *at_fault);
 
 struct gnn_vocabulary {
     int64_t n_words, n_labels;
     char **words;     /* word 0 is the unknown one */
     int32_t *by_name; /* (n_words - 1) numbers of the others in the order of their bytes */
     char **labels;
-    char *block;      /* behind all of them */
+    char *block; /* behind all of them */
 };
 
 int32_t gnn__vocabulary_find(const gnn_vocabulary_t *vocabulary, gnn__slice_t word);
 /* `words` (without the unknown one) and labels are copied. GNN_EFORMAT if two words, or two labels, are the same: *at_fault is one of them, counted from 0
  * through labels and then words. */
-int gnn__vocabulary_make(gnn_vocabulary_t **vocabulary, int64_t n_labels, const gnn__slice_t *labels, int64_t n_words, const gnn__slice_t *words,
-                         int64_t *at_fault);
+int gnn__vocabulary_make(gnn_vocabulary_t **vocabulary, int64_t n_labels, const gnn__slice_t *labels,
+                         int64_t n_words, const gnn__slice_t *words, int64_t *at_fault);
 
 #endif

@@ -7,7 +7,7 @@ typedef struct lines {
     gnn__slice_t *labels, *sentences;
     int64_t *number; /* of the line */
     int64_t count, room[3];
-    bool tabs;       /* "label<TAB>sentence"; otherwise "0 sentence", "1 sentence" */
+    bool tabs; /* "label<TAB>sentence"; otherwise "0 sentence", "1 sentence" */
 } lines_t;
 
 static int room_for_one(lines_t *l)
@@ -30,17 +30,21 @@ static int split_line(const gnn__text_t *text, lines_t *l)
 {
     const char *at = text->cursor, *end = text->end;
     if (end - at > GNN__MAX_LINE)
-        return gnn__text_error(text, NULL, GNN_EFORMAT, "%lld bytes, at most %d are read", (long long)(end - at), GNN__MAX_LINE);
+        return gnn__text_error(text, NULL, GNN_EFORMAT, "%lld bytes, at most %d are read",
+                               (long long)(end - at), GNN__MAX_LINE);
     const char *tab = memchr(at, '\t', (size_t)(end - at));
     if (l->count == 0)
         l->tabs = tab != NULL;
     if (l->tabs && !tab)
-        return gnn__text_error(text, NULL, GNN_EFORMAT, "no tab, \"label<TAB>sentence\" is expected as in the lines before");
+        return gnn__text_error(text, NULL, GNN_EFORMAT,
+                               "no tab, \"label<TAB>sentence\" is expected as in the lines before");
     if (!l->tabs) {
         tab = at + 1;
         if (end - at < 2 || (*at != '0' && *at != '1') || *tab != ' ')
-            return gnn__text_error(text, NULL, GNN_EFORMAT, "\"label<TAB>sentence\", \"0 sentence\" or \"1 sentence\" is expected, %s came",
-                                   gnn__field_shown(&(gnn__field_t){.at = text->cursor, .length = end - at}));
+            return gnn__text_error(
+                text, NULL, GNN_EFORMAT,
+                "\"label<TAB>sentence\", \"0 sentence\" or \"1 sentence\" is expected, %s came",
+                gnn__field_shown(&(gnn__field_t){.at = text->cursor, .length = end - at}));
     }
     l->labels[l->count] = trim(at, tab);
     l->sentences[l->count] = trim(tab, end);

@@ -38,26 +38,34 @@ static int order_sentences(packs_t *p, int64_t count, const gnn_packing_t *how)
     return GNN_OK;
 }
 
-static int64_t write_sentence(packs_t *p, int64_t row, const char *sentence, const gnn_vocabulary_t *vocabulary, int64_t max_words)
+static int64_t write_sentence(packs_t *p, int64_t row, const char *sentence,
+                              const gnn_vocabulary_t *vocabulary, int64_t max_words)
 {
     const char *cursor = sentence, *end = sentence + strlen(sentence);
     int64_t position = 0;
-    for (gnn__slice_t word; position < max_words && (word = gnn__word_next(&cursor, end)).length > 0; position++) {
+    for (gnn__slice_t word;
+         position < max_words && (word = gnn__word_next(&cursor, end)).length > 0; position++) {
         p->ids[row + position] = gnn__vocabulary_find(vocabulary, word);
         p->positions[row + position] = (int32_t)position;
     }
     return position;
 }
 
-static void write_packs(packs_t *p, const gnn_corpus_t *corpus, const gnn_vocabulary_t *vocabulary, const gnn_packing_t *how)
+static void write_packs(packs_t *p, const gnn_corpus_t *corpus, const gnn_vocabulary_t *vocabulary,
+                        const gnn_packing_t *how)
 {
     int64_t row = 0;
     for (int64_t k = 0; k < corpus->count; k++) {
         gnn_pack_t *pack = &p->at[k / how->sentences];
         if (k % how->sentences == 0)
-            *pack = (gnn_pack_t){.index = p->index + k, .lengths = p->lengths + k, .labels = p->labels + k, .ids = p->ids + row, .positions = p->positions + row};
+            *pack = (gnn_pack_t){.index = p->index + k,
+                                 .lengths = p->lengths + k,
+                                 .labels = p->labels + k,
+                                 .ids = p->ids + row,
+                                 .positions = p->positions + row};
         p->labels[k] = corpus->labels[p->index[k]];
-        p->lengths[k] = write_sentence(p, row, corpus->sentences[p->index[k]], vocabulary, how->max_words);
+        p->lengths[k] =
+            write_sentence(p, row, corpus->sentences[p->index[k]], vocabulary, how->max_words);
         pack->sentences++;
         pack->rows += p->lengths[k];
         row += p->lengths[k];
@@ -71,8 +79,10 @@ static int resolve(gnn_packing_t *how, const gnn_corpus_t *corpus)
     if (how->max_words == 0)
         how->max_words = 256;
     if (how->sentences < 1 || how->max_words < 1 || how->max_words > GNN__MAX_LINE)
-        return gnn__error(GNN_EINVALID, "packs of %lld sentences of at most %lld words: 1 or more, and words up to %d", (long long)how->sentences,
-                          (long long)how->max_words, GNN__MAX_LINE);
+        return gnn__error(
+            GNN_EINVALID,
+            "packs of %lld sentences of at most %lld words: 1 or more, and words up to %d",
+            (long long)how->sentences, (long long)how->max_words, GNN__MAX_LINE);
     if (corpus->count > INT32_MAX)
         return gnn__error(GNN_EOVERFLOW, "%lld sentences do not fit", (long long)corpus->count);
     return GNN_OK;
@@ -89,7 +99,8 @@ static int allocate(packs_t *p, const gnn_corpus_t *corpus)
     return gnn__new(&p->positions, corpus->words, sizeof *p->positions, "positions of packs");
 }
 
-int gnn_packs_new(gnn_packs_t **packs, const gnn_corpus_t *corpus, const gnn_vocabulary_t *vocabulary, const gnn_packing_t *how)
+int gnn_packs_new(gnn_packs_t **packs, const gnn_corpus_t *corpus,
+                  const gnn_vocabulary_t *vocabulary, const gnn_packing_t *how)
 {
     gnn_packing_t settings = how ? *how : (gnn_packing_t){0};
     packs_t *p = NULL;
@@ -110,13 +121,15 @@ done:
     return rc;
 }
 
-void gnn_pack_drop_words(const gnn_pack_t *pack, double rate, uint64_t seed, int64_t epoch, int32_t *ids)
+void gnn_pack_drop_words(const gnn_pack_t *pack, double rate, uint64_t seed, int64_t epoch,
+                         int32_t *ids)
 {
     enum { STREAM = 0x776f7264 };
     int64_t row = 0;
     for (int64_t s = 0; s < pack->sentences; s++)
         for (int64_t k = 0; k < pack->lengths[s]; k++, row++) {
             uint64_t place = (uint64_t)pack->index[s] << 20 | (uint64_t)k;
-            ids[row] = gnn__uniform(seed, STREAM + (uint64_t)epoch, place) < rate ? 0 : pack->ids[row];
+            ids[row] =
+                gnn__uniform(seed, STREAM + (uint64_t)epoch, place) < rate ? 0 : pack->ids[row];
         }
 }

@@ -47,7 +47,8 @@ static int sort_words(gnn_vocabulary_t *v, int64_t *at_fault)
     for (int64_t k = 0; k < count; k++) {
         v->by_name[k] = order[k].id;
         if (k > 0 && strcmp(order[k - 1].word, order[k].word) == 0) {
-            *at_fault = v->n_labels + (order[k].id > order[k - 1].id ? order[k].id : order[k - 1].id) - 1;
+            *at_fault =
+                v->n_labels + (order[k].id > order[k - 1].id ? order[k].id : order[k - 1].id) - 1;
             rc = gnn__error(GNN_EFORMAT, "the word \"%.60s\" a second time", order[k].word);
         }
     }
@@ -55,7 +56,8 @@ static int sort_words(gnn_vocabulary_t *v, int64_t *at_fault)
     return rc;
 }
 
-static int fill(gnn_vocabulary_t *v, const gnn__slice_t *labels, const gnn__slice_t *words, int64_t *at_fault)
+static int fill(gnn_vocabulary_t *v, const gnn__slice_t *labels, const gnn__slice_t *words,
+                int64_t *at_fault)
 {
     static const char unknown[] = "<unknown>";
     int64_t bytes = (int64_t)sizeof unknown;
@@ -82,8 +84,8 @@ static int fill(gnn_vocabulary_t *v, const gnn__slice_t *labels, const gnn__slic
     return sort_words(v, at_fault);
 }
 
-int gnn__vocabulary_make(gnn_vocabulary_t **vocabulary, int64_t n_labels, const gnn__slice_t *labels, int64_t n_words, const gnn__slice_t *words,
-                         int64_t *at_fault)
+int gnn__vocabulary_make(gnn_vocabulary_t **vocabulary, int64_t n_labels, const gnn__slice_t *labels,
+                         int64_t n_words, const gnn__slice_t *words, int64_t *at_fault)
 {
     gnn_vocabulary_t *v;
     *at_fault = -1;
@@ -147,7 +149,10 @@ int gnn_vocabulary_new(gnn_vocabulary_t **vocabulary, const gnn_corpus_t *corpus
     int64_t kept = 0, at_fault;
     int rc;
     if (!vocabulary || !corpus || min_count < 1)
-        return gnn__error(GNN_EINVALID, "a vocabulary needs a corpus and a place, and words at least once, not %lld times", (long long)min_count);
+        return gnn__error(
+            GNN_EINVALID,
+            "a vocabulary needs a corpus and a place, and words at least once, not %lld times",
+            (long long)min_count);
     GNN_CHECK(gnn__new(&list, corpus->words, sizeof *list, "words"));
     int64_t distinct = count_words(corpus, list);
     while (kept < distinct && list[kept].count >= min_count)

@@ -11,7 +11,8 @@ static int write_line(gnn__output_t *output, const char *line)
 static int write_all(gnn__output_t *output, const gnn_vocabulary_t *v)
 {
     char head[80];
-    snprintf(head, sizeof head, "gnn-vocabulary 1 %lld %lld", (long long)v->n_labels, (long long)v->n_words - 1);
+    snprintf(head, sizeof head, "gnn-vocabulary 1 %lld %lld", (long long)v->n_labels,
+             (long long)v->n_words - 1);
     GNN_TRY(write_line(output, head));
     for (int64_t k = 0; k < v->n_labels; k++)
         GNN_TRY(write_line(output, v->labels[k]));
@@ -40,16 +41,21 @@ static int read_head(gnn__text_t *text, int64_t count[2])
     if (line)
         GNN_TRY(gnn__text_field(text, &field));
     if (!line || field.length != 14 || memcmp(field.at, "gnn-vocabulary", 14) != 0)
-        return gnn__error(GNN_EFORMAT, "%s: no vocabulary: its first line does not begin with \"gnn-vocabulary\"", text->name);
+        return gnn__error(GNN_EFORMAT,
+                          "%s: no vocabulary: its first line does not begin with \"gnn-vocabulary\"",
+                          text->name);
     GNN_TRY(gnn__text_field(text, &field));
     GNN_TRY(gnn__text_integer(text, &field, "the version, 1,", &version));
     if (version != 1)
-        return gnn__text_error(text, &field, GNN_EFORMAT, "version %lld, only 1 is known", (long long)version);
+        return gnn__text_error(text, &field, GNN_EFORMAT, "version %lld, only 1 is known",
+                               (long long)version);
     for (int k = 0; k < 2; k++) {
         GNN_TRY(gnn__text_field(text, &field));
-        GNN_TRY(gnn__text_integer(text, &field, k ? "the number of words" : "the number of labels", &count[k]));
+        GNN_TRY(gnn__text_integer(text, &field, k ? "the number of words" : "the number of labels",
+                                  &count[k]));
         if (count[k] < 0 || count[k] > (k ? text->size : GNN__MAX_LABELS))
-            return gnn__text_error(text, &field, GNN_EFORMAT, "%lld %s in a file of %lld bytes", (long long)count[k], k ? "words" : "labels",
+            return gnn__text_error(text, &field, GNN_EFORMAT, "%lld %s in a file of %lld bytes",
+                                   (long long)count[k], k ? "words" : "labels",
                                    (long long)text->size);
     }
     GNN_TRY(gnn__text_field(text, &field));
@@ -62,20 +68,25 @@ static const char *word_fault(gnn__slice_t word)
     const char *cursor = word.at, *fault = gnn__sentence_fault(word);
     if (fault)
         return fault;
-    return gnn__word_next(&cursor, word.at + word.length).length == word.length ? NULL : "more than one word";
+    return gnn__word_next(&cursor, word.at + word.length).length == word.length
+               ? NULL
+               : "more than one word";
 }
 
 static int read_entries(gnn__text_t *text, int64_t labels, int64_t all, gnn__slice_t *entries)
 {
     for (int64_t k = 0; k < all; k++) {
         if (!gnn__text_line(text))
-            return gnn__error(GNN_EFORMAT, "%s: ends after %lld of %lld labels and words", text->name, (long long)k, (long long)all);
+            return gnn__error(GNN_EFORMAT, "%s: ends after %lld of %lld labels and words",
+                              text->name, (long long)k, (long long)all);
         entries[k] = (gnn__slice_t){text->cursor, text->end - text->cursor};
         const char *fault = k < labels ? gnn__label_fault(entries[k]) : word_fault(entries[k]);
         if (fault)
             return gnn__text_error(text, NULL, GNN_EFORMAT, "%s", fault);
     }
-    return gnn__text_line(text) ? gnn__text_error(text, NULL, GNN_EFORMAT, "more than the first line counts") : GNN_OK;
+    return gnn__text_line(text)
+               ? gnn__text_error(text, NULL, GNN_EFORMAT, "more than the first line counts")
+               : GNN_OK;
 }
 
 static int read(gnn_vocabulary_t **vocabulary, gnn__text_t *text)

@@ -18,7 +18,8 @@ static bool separates(char c)
 
 static bool is_not(const char *c, const char *end)
 {
-    return end - c >= 3 && gnn__lower(c[0]) == 'n' && c[1] == '\'' && gnn__lower(c[2]) == 't' && (end - c == 3 || !makes_words(c[3]));
+    return end - c >= 3 && gnn__lower(c[0]) == 'n' && c[1] == '\'' && gnn__lower(c[2]) == 't' &&
+           (end - c == 3 || !makes_words(c[3]));
 }
 
 /* From the first character of a word to behind its last. A "n't" ends the word before it, unless it is all of it. */
@@ -72,7 +73,8 @@ int gnn_words_split(gnn_words_t **words, const char *sentence)
     gnn_words_t *made;
     size_t bytes;
     if (!words || !sentence)
-        return gnn__error(GNN_EINVALID, "splitting words: the %s is NULL", words ? "sentence" : "place for the words");
+        return gnn__error(GNN_EINVALID, "splitting words: the %s is NULL",
+                          words ? "sentence" : "place for the words");
     int64_t length = (int64_t)strlen(sentence), count = gnn__word_count(sentence, length), all;
     GNN_TRY(gnn__bytes(count, sizeof(char *), "words", &bytes));
     if (!gnn__add((int64_t)(bytes + sizeof *made), length + count, &all))

@@ -6,7 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <locale.h>
-#include <signal.h>
+#include <unistd.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -182,7 +182,7 @@ static bool abandoned(const char *name, const char *base)
         sscanf(name + length, ".%ld-%u.tmp%n", &pid, &count, &end) != 2 || end == 0 ||
         name[length + (size_t)end])
         return false;
-    return pid > 1 && pid <= INT32_MAX && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+    return pid > 1 && pid <= INT32_MAX && getpgid((pid_t)pid) < 0 && errno == ESRCH;
 }
 
 void gnn__checkpoint_sweep(const char *path)

@@ -1,6 +1,5 @@
 #!/bin/sh
-# Installs into an empty folder and uses the result from outside the tree: every header alone, as C17 and as C++17, and examples/minimal.c by pkg-config against
-# the shared and the static library.
+# Installs into an empty folder and compiles every header alone from outside the tree, as C17 and as C++17. (install.sh builds programs.)
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=${1:-$root/build}
@@ -55,18 +54,5 @@ for header in "$root"/include/gnn/*.h; do
 done
 expect "every header is installed" sh -c "cd '$root/include/gnn' && for h in *.h; do [ -f '$prefix/include/gnn/'\$h ] || { echo \$h; exit 1; }; done"
 
-libdir=$(package --variable=libdir)
-cp "$root/examples/minimal.c" .
-# shellcheck disable=SC2046,SC2086 # lists of flags
-expect "minimal.c, shared" "$cc" -std=c17 -Wall -Wextra -Werror $flags minimal.c -o shared $(package --libs)
-expect "minimal.c runs, shared" sh -c "LD_LIBRARY_PATH='$libdir' ./shared >'$work/out'"
-expect "minimal.c prints its accuracy" grep -q '^test accuracy [0-9]' "$work/out"
-# The archive alone, with shared libraries under it: what gnn.pc requires privately. (pkg-config --static would ask for archives of igraph's own needs too.)
-mkdir only_static && cp "$libdir"/libgnn.a only_static/
-under=$(sed -n 's/^Requires.private://p' "$pc" | tr ',' '\n' | awk '{ print $1 }' | tr '\n' ' ')
-private=$(sed -n 's/^Libs.private://p' "$pc")
-# shellcheck disable=SC2046,SC2086
-expect "minimal.c, static" "$cc" -std=c17 $flags minimal.c -o static -Lonly_static -lgnn $(pkg-config --libs $under) $private
-expect "minimal.c runs, static" ./static
 echo "CHECKS $passed $failed"
 [ "$failed" -eq 0 ]

@@ -1,0 +1,180 @@
+#!/bin/sh
+# Installs into an empty folder and builds programs on the result outside the tree: with pkg-config against the shared library and the archive, with CMake, and
+# with pkg-config on a library without igraph, which is built for this. Where doxygen is there, every function has a man page.
+set -u
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+build=${1:-$root/build}
+cc=${CC:-cc}
+command -v "$cc" >/dev/null 2>&1 || cc=gcc
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# What the caller has installed must not help.
+unset PKG_CONFIG_PATH LD_LIBRARY_PATH CMAKE_PREFIX_PATH CPATH LIBRARY_PATH DESTDIR
+
+passed=0 failed=0
+# expect WHAT COMMAND...
+expect() {
+    what=$1
+    shift
+    if "$@" >"$work/log" 2>&1; then
+        passed=$((passed + 1))
+        return 0
+    fi
+    echo "$what:"
+    head -n 30 "$work/log" | sed 's/^/  /'
+    failed=$((failed + 1))
+    return 1
+}
+
+finish() {
+    echo "CHECKS $passed $failed"
+    [ "$failed" -eq 0 ]
+    exit
+}
+
+# package ARGUMENTS...: pkg-config on what was installed under $prefix.
+package() {
+    PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --define-variable=prefix="$prefix" "$@" gnn
+}
+
+sources_minimal=minimal.c
+sources_citation='citation*.c'
+sources_sentence='sentence*.c classify*.c language.c'
+# compile NAME FOLDER ARGUMENTS...: FOLDER/NAME from the copies of the examples.
+compile() (
+    cd "$work/examples" || exit
+    eval "sources=\$sources_$1"
+    program=$2/$1
+    shift 2
+    # shellcheck disable=SC2086 # the names are patterns
+    "$cc" -std=gnu17 -Wall -Wextra -Werror $sources -o "$program" "$@"
+)
+
+# build_all FOLDER: the three programs, by pkg-config against the shared library.
+build_all() {
+    mkdir "$work/$1"
+    for name in minimal citation sentence; do
+        # shellcheck disable=SC2046 # lists of flags
+        expect "$name by pkg-config, $1" compile "$name" "$work/$1" $(package --cflags --libs) -lm
+    done
+}
+
+# in_library COMMAND...: with the shared library that pkg-config names.
+in_library() {
+    LD_LIBRARY_PATH=$(package --variable=libdir) "$@"
+}
+
+accuracy_of() {
+    "$@" | grep -q '^test accuracy [0-9]'
+}
+
+mkdir "$work/examples" && cp "$root"/examples/*.[ch] "$work/examples/"
+
+# ---- the build that was given, installed below DESTDIR: the folder is not the one that it was configured for ----
+expect "meson install" env DESTDIR="$work/root" meson install -C "$build" --no-rebuild || finish
+pc=$(find "$work/root" -name gnn.pc | head -n 1)
+expect "gnn.pc is installed" test -n "$pc" || finish
+prefix=$work/root$(sed -n 's/^prefix=//p' "$pc")
+libdir=$(package --variable=libdir)
+has_igraph=$(sed -n 's/^#define GNN_HAS_IGRAPH //p' "$prefix/include/gnn/build.h")
+# Without igraph there is no karate club: minimal, which is silent, ends with the low byte of GNN_EUNSUPPORTED.
+runs() {
+    if [ "$has_igraph" = 1 ]; then
+        accuracy_of "$@"
+    else
+        "$@"
+        [ $? -eq $((1003 % 256)) ]
+    fi
+}
+
+build_all shared
+expect "minimal runs, shared" in_library runs "$work/shared/minimal"
+for name in citation sentence; do
+    expect "$name runs, shared" in_library "$work/shared/$name" --help
+done
+# The archive alone, with shared libraries under it: what gnn.pc requires privately. (pkg-config --static would ask for archives of igraph's own needs too.)
+mkdir "$work/archive" "$work/static" && cp "$libdir/libgnn.a" "$work/archive/"
+under=$(sed -n 's/^Requires.private://p' "$pc" | tr ',' '\n' | awk '{ print $1 }' | tr '\n' ' ')
+private=$(sed -n 's/^Libs.private://p' "$pc")
+# shellcheck disable=SC2046,SC2086 # lists of flags
+expect "minimal by pkg-config, static" compile minimal "$work/static" $(package --cflags) -L"$work/archive" -lgnn $(pkg-config --libs $under) $private
+expect "minimal runs, static" runs "$work/static/minimal"
+
+# ---- CMake: the same programs, and versions that are refused ----
+cat >"$work/examples/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.16)
+project(outside C)
+foreach(version 0.0.1 0.99 1.0 99)
+    find_package(gnn ${version} QUIET)
+    if(gnn_FOUND)
+        message(FATAL_ERROR "version ${version} was asked for and ${gnn_VERSION} taken")
+    endif()
+endforeach()
+find_package(gnn COMPONENTS none QUIET)
+if(gnn_FOUND)
+    message(FATAL_ERROR "a component that does not exist was found")
+endif()
+find_package(gnn ${WANTED} EXACT REQUIRED COMPONENTS shared static)
+find_package(gnn 0.1 REQUIRED)
+file(GLOB citation citation*.c)
+file(GLOB sentence sentence*.c classify*.c language.c)
+add_executable(minimal minimal.c)
+add_executable(citation ${citation})
+add_executable(sentence ${sentence})
+foreach(program minimal citation sentence)
+    target_link_libraries(${program} PRIVATE gnn::gnn m)
+endforeach()
+add_executable(minimal_static minimal.c)
+target_link_libraries(minimal_static PRIVATE gnn::gnn_static)
+END
+with_cmake() {
+    # An archive must be found by its own path: the folder with it is not searched.
+    expect "CMake finds gnn" env CC="$cc" cmake -S "$work/examples" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DWANTED="$(package --modversion)" || return
+    expect "CMake builds minimal, citation, sentence" cmake --build "$work/cmake" || return
+    expect "minimal runs, CMake" runs "$work/cmake/minimal"
+    expect "minimal runs, CMake and the archive" runs "$work/cmake/minimal_static"
+    expect "CMake's program has the shared library" sh -c "ldd '$work/cmake/minimal' | grep -F 'libgnn.so' | grep -qF '$work/root'"
+    expect "CMake's static program has the archive" sh -c "! ldd '$work/cmake/minimal_static' | grep -q libgnn"
+}
+if command -v cmake >/dev/null 2>&1; then
+    with_cmake
+else
+    echo "SKIP install_cmake: no cmake"
+fi
+
+# ---- without igraph, installed into its own prefix ----
+docs=disabled
+if command -v doxygen >/dev/null 2>&1; then
+    docs=enabled
+else
+    echo "SKIP install_reference: no doxygen"
+fi
+prefix=$work/empty
+expect "configured without igraph" env CC="$cc" meson setup "$work/build" "$root" --prefix="$prefix" -Dbuildtype=debug -Digraph=disabled -Dtests=disabled -Ddocs=$docs ||
+    finish
+# The libraries alone; the programs are built outside.
+targets=$(cd "$work/build" && ninja -t targets all | sed -nE 's/^(libgnn\.(a|so[.0-9]*|[.0-9]*dylib)): .*/\1/p')
+[ $docs = disabled ] || targets="$targets docs/man3"
+# shellcheck disable=SC2086 # a list
+expect "built without igraph" ninja -C "$work/build" -j "${GNN_BUILD_JOBS:-2}" $targets || finish
+mv "$work/log" "$work/built"
+expect "installed without igraph" meson install -C "$work/build" --no-rebuild || finish
+pc=$(find "$prefix" -name gnn.pc | head -n 1)
+has_igraph=$(sed -n 's/^#define GNN_HAS_IGRAPH //p' "$prefix/include/gnn/build.h")
+expect "gnn/build.h says that igraph is not there" test "$has_igraph" = 0
+expect "nothing that was installed names igraph as needed" sh -c "! grep -E '^Requires.*igraph' '$pc' && ! readelf -d '$(package --variable=libdir)/libgnn.so' | grep NEEDED | grep igraph"
+build_all plain
+expect "minimal ends with GNN_EUNSUPPORTED without igraph" in_library runs "$work/plain/minimal"
+expect "citation without a file says that it needs igraph" in_library sh -c "'$work/plain/citation' 2>&1 | grep igraph"
+expect "citation trains without igraph" in_library accuracy_of "$work/plain/citation" --data "$root/graphs/data/debian.npz" --model gcn --epochs 2
+expect "sentence runs without igraph" in_library "$work/plain/sentence" --help
+
+if [ $docs = enabled ]; then
+    names=$(nm -D --defined-only "$(package --variable=libdir)/libgnn.so" | awk '{ print $NF }' | grep '^gnn_')
+    expect "doxygen has nothing to say about the headers" sh -c "! grep -E -A 3 '(^|/)gnn/[a-z]+\.h:[0-9]+: warning' '$work/built'"
+    expect "functions were found" test "$(printf '%s\n' "$names" | wc -l)" -gt 50
+    expect "every function has a man page" sh -c "cd '$prefix/share/man/man3' && for n in $(printf '%s ' $names); do [ -s \$n.3 ] || { echo \$n; bad=1; }; done; [ -z \"\${bad:-}\" ]"
+    expect "man pages have no other names" sh -c "! ls '$prefix/share/man/man3' | grep -vE '^(gnn[_.]|GNN_).*3$'"
+    expect "the front page" grep -q 'message passing' "$prefix/share/doc/gnn/html/index.html"
+fi
+finish
