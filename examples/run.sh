@@ -1,5 +1,5 @@
 #!/bin/sh
-# Command one: installs what is missing, builds, trains a GAT on a graph and a Transformer on sentences, and draws both.
+# Command one: installs what is missing, builds, trains a GAT on a graph of packages and a Transformer on their descriptions, and draws both.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/tools/setup.sh"
@@ -9,13 +9,13 @@ build "$root/build"
 mkdir -p "$root/out"
 
 say
-say "== A graph attention network on Zachary's karate club =="
-"$root/build/examples/citation" --data karate --model gat --seeds 10 --plot "$root/out/karate.svg"
+say "== A graph attention network on a graph of 18,000 Debian packages =="
+"$root/build/examples/citation" --data "$root/graphs/data/debian.npz" --model gat --seeds 1 --epochs 120 --report --plot "$root/out/packages.svg"
 
 say
-say "== A Transformer on sentences: the same layer on a complete graph =="
-"$root/build/examples/sentence" --plot "$root/out/attention.svg"
+say "== A Transformer on the packages' one-line descriptions: the same layer on a complete graph =="
+"$root/build/examples/descriptions" --data "$root/graphs/data/debian.npz" --plot "$root/out/attention.svg"
 
 say
-say "Pictures: $root/out/karate.svg"
+say "Pictures: $root/out/packages.svg"
 say "          $root/out/attention.svg"

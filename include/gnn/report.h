@@ -58,6 +58,7 @@ GNN_API int gnn_svg_curves(FILE *file, const gnn_curves_t *curves);
 /**
  * Principal components: the rows of x (n x d) in the plane of the two directions in which they differ most.
  *
+ * @param[in] x        (n x d), finite
  * @param[out] points  (n x 2), caller's; overwritten. A direction's sign is chosen so that its largest entry is positive.
  * @param[out] share   (2) the share of the variance along each, or NULL; 0 where there is none
  * @return GNN_OK; GNN_ESHAPE; GNN_ENUMERIC if x is not finite; GNN_EMEMORY.

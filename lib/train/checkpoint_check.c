@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <locale.h>
-#include <unistd.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
