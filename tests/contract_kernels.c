@@ -29,7 +29,7 @@ START_TEST(kernels_at_every_size_and_width)
             c.d_v = widths[k % 5];
             c.d_k = turn % 3 ? c.d_v : widths[turn % 4];
             c.heads = contract_scored(&c) ? 1 << turn % 3 : 1;
-            c.kv_heads = turn / 4 % 2 ? 1 : c.heads;
+            c.kv_heads = turn / 4 % 2 ? (c.heads + 1) / 2 : c.heads;
             c.dropout = contract_scored(&c) && turn % 2 ? 0.3 : 0;
             contract_check(&c);
             gnn_graph_t *edges = contract_edges_of(c.graph);

@@ -133,15 +133,19 @@ static term_t biases(const oracle_t *o, const oracle_pair_t *p, int64_t a)
     return sum;
 }
 
+/* Where all scores are minus infinity nobody is heard. */
 static void softmax(const oracle_t *o, int64_t n, int64_t a)
 {
     double largest = -INFINITY, sum = 0;
     for (int64_t k = 0; k < n; k++)
         largest = fmax(largest, o->row_score[k * o->heads + a].v);
-    for (int64_t k = 0; k < n; k++)
-        sum += exp(o->row_score[k * o->heads + a].v - largest);
-    for (int64_t k = 0; k < n; k++)
-        o->row_score[k * o->heads + a] = term(exp(o->row_score[k * o->heads + a].v - largest) / sum);
+    for (int64_t k = 0; k < n; k++) {
+        term_t *score = &o->row_score[k * o->heads + a];
+        *score = term(largest == -INFINITY ? 0 : exp(score->v - largest));
+        sum += score->v;
+    }
+    for (int64_t k = 0; k < n && sum > 0; k++)
+        o->row_score[k * o->heads + a] = scaled(1 / sum, o->row_score[k * o->heads + a]);
 }
 
 /* ---- aggregators ---- */
