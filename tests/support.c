@@ -60,6 +60,12 @@ void test_skip(const char *name, const char *why)
                   "%s was skipped (%s) under GNN_REQUIRE_DATA=1", name, why);
 }
 
+bool test_small(void)
+{
+    const char *small = getenv("GNN_TEST_SMALL");
+    return small && *small && strcmp(small, "0") != 0;
+}
+
 int test_main(Suite *suite)
 {
     SRunner *runner = srunner_create(suite);

@@ -40,6 +40,8 @@ const char *test_data(const char *file);
 const char *test_golden(const char *file);
 /* Notes that something was skipped and why: prints "SKIP name: why" to stdout, which tests/run.sh counts. Fails if GNN_REQUIRE_DATA=1. */
 void test_skip(const char *name, const char *why);
+/* Under GNN_TEST_SMALL=1 large products are cut down: valgrind is some thirty times slower. */
+bool test_small(void);
 /* Runs a suite: exit status for main. Prints "CHECKS name passed failed" for tests/run.sh. Suites run without fork under valgrind and sanitizers
  * (CK_FORK=no). */
 int test_main(Suite *suite);

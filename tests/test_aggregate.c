@@ -34,6 +34,8 @@ START_TEST(kernels_equal_driver)
     gnn_context_t *context = context_new(1);
     const gnn_aggregator_t *row = gnn_aggregator_at((size_t)_i / GRAPHS);
     for (int n = 0; n < SIZES && row->kernels; n++) {
+        if (test_small() && test_sizes[n] > 20)
+            continue;
         gnn_graph_t *g = graph_at(_i % GRAPHS, test_sizes[n]);
         prepare(g);
         for (int w = 0; w < WIDTHS; w++)
@@ -64,7 +66,7 @@ static void check_forms(gnn_graph_t *g, const gnn_graph_t *edges, const char *me
 START_TEST(spans_equal_edges)
 {
     gnn_context_t *context = context_new(1);
-    gnn_graph_t *g = graph_at(_i, 33), *edges;
+    gnn_graph_t *g = graph_at(_i, test_small() ? 9 : 33), *edges;
     ck_ok(gnn_graph_to_edges(&edges, g));
     prepare(g);
     prepare(edges);
@@ -83,7 +85,7 @@ START_TEST(same_bits_with_any_threads)
     static const int graphs[] = {0, 1, 3, 6};
     for (size_t k = 0; k < sizeof graphs / sizeof *graphs; k++)
         for (int generic = 0; generic < 2; generic++) {
-            gnn_graph_t *g = graph_at(graphs[k], 600);
+            gnn_graph_t *g = graph_at(graphs[k], test_small() ? 60 : 600);
             prepare(g);
             job_t job = job_new(g,
                                 has_spans(g) ? "linear"

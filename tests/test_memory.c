@@ -37,8 +37,7 @@ static void forget_peak(void)
 /* Valgrind and sanitizers keep memory of their own: figures there say nothing. */
 static bool measurable(const char *test)
 {
-    const char *small = getenv("GNN_TEST_SMALL");
-    if (MEASURABLE && !(small && *small))
+    if (MEASURABLE && !test_small())
         return true;
     printf("not measured under instrumentation: %s\n", test);
     return false;
