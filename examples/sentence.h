@@ -22,20 +22,25 @@ typedef struct {
 typedef struct {
     sentence_t sentences[SENTENCES];
     int64_t lengths[SENTENCES], rows;
-    int32_t words[SENTENCES * MAX_WORDS], places[SENTENCES * MAX_WORDS], answers[SENTENCES * MAX_WORDS]; /* answers: -1 but at verbs */
+    int32_t words[SENTENCES * MAX_WORDS], places[SENTENCES * MAX_WORDS],
+        answers[SENTENCES * MAX_WORDS]; /* answers: -1 but at verbs */
     gnn_named_t values[2];
     gnn_graph_t *graph;
 } pack_t;
 
 static inline gnn_model_inputs_t pack_inputs(const pack_t *p)
 {
-    return (gnn_model_inputs_t){.graphs = (const gnn_graph_t *const *)&p->graph, .n_graphs = 1, .values = p->values, .n_values = 2};
+    return (gnn_model_inputs_t){.graphs = (const gnn_graph_t *const *)&p->graph,
+                                .n_graphs = 1,
+                                .values = p->values,
+                                .n_values = 2};
 }
 
 /* The graph of one pack; this is all that --topology changes. */
 int make_graph(gnn_graph_t **graph, topology_t topology, int64_t window, const int64_t *lengths);
 
 /* Prints accuracies, what the attention looks at, and writes the picture. */
-int report(const gnn_model_t *model, gnn_context_t *context, const options_t *options, const pack_t *packs, int count);
+int report(const gnn_model_t *model, gnn_context_t *context, const options_t *options,
+           const pack_t *packs, int count);
 
 #endif

@@ -7,14 +7,16 @@
 
 enum { BUCKETS = 5 };
 
-static const char *const kinds[] = {"statements (subject before the verb)", "questions (subject after the verb)"};
+static const char *const kinds[] = {"statements (subject before the verb)",
+                                    "questions (subject after the verb)"};
 static const char *const distances[] = {"1-2", "3-4", "5-8", "9-16", "17+"};
 
 /* Right answers and how many there were, by kind and by words between verb and subject; attention of each head on the subject. */
 typedef struct {
     int64_t right[2][BUCKETS], count[2][BUCKETS], sentences;
     double on_subject[HEADS];
-    int64_t far, differ; /* against the complete graph: predictions with a margin above 1e-4, and those that differ */
+    int64_t far,
+        differ; /* against the complete graph: predictions with a margin above 1e-4, and those that differ */
 } tally_t;
 
 static int bucket(const sentence_t *s)
@@ -40,13 +42,15 @@ static void count_attention(const pack_t *p, const gnn_real_t *attention, tally_
     for (int s = 0; s < SENTENCES; attention += HEADS * p->lengths[s] * p->lengths[s], s++) {
         int64_t n = p->lengths[s];
         for (int h = 0; h < HEADS; h++)
-            tally->on_subject[h] += (double)attention[(h * n + p->sentences[s].verb) * n + p->sentences[s].subject];
+            tally->on_subject[h] +=
+                (double)attention[(h * n + p->sentences[s].verb) * n + p->sentences[s].subject];
         tally->sentences++;
     }
 }
 
 /* The same weights on the same sentences, their complete graph stored as spans instead of edges. */
-static int compare_with_spans(const gnn_model_t *model, gnn_context_t *context, const pack_t *p, const gnn_real_t *logits, gnn_real_t *other, tally_t *tally)
+static int compare_with_spans(const gnn_model_t *model, gnn_context_t *context, const pack_t *p,
+                              const gnn_real_t *logits, gnn_real_t *other, tally_t *tally)
 {
     gnn_graph_t *spans;
     gnn_tensor_t out = gnn_tensor(other, p->rows, 2);
@@ -68,16 +72,19 @@ static int compare_with_spans(const gnn_model_t *model, gnn_context_t *context, 
     return rc;
 }
 
-static int test(const gnn_model_t *model, gnn_context_t *context, const options_t *options, const pack_t *p, gnn_real_t *memory, tally_t *tally)
+static int test(const gnn_model_t *model, gnn_context_t *context, const options_t *options,
+                const pack_t *p, gnn_real_t *memory, tally_t *tally)
 {
-    gnn_real_t *logits = memory, *other = memory + 2 * SENTENCES * MAX_WORDS, *attention = memory + 4 * SENTENCES * MAX_WORDS;
+    gnn_real_t *logits = memory, *other = memory + 2 * SENTENCES * MAX_WORDS,
+               *attention = memory + 4 * SENTENCES * MAX_WORDS;
     gnn_tensor_t out = gnn_tensor(logits, p->rows, 2);
     gnn_model_inputs_t inputs = pack_inputs(p);
     GNN_TRY(gnn_model_forward(model, context, &inputs, &out));
     GNN_TRY(gnn_model_attention(model, context, &inputs, 2 + options->layers, NULL, attention));
     count_answers(p, logits, tally);
     count_attention(p, attention, tally);
-    return options->topology == EDGES ? compare_with_spans(model, context, p, logits, other, tally) : GNN_OK;
+    return options->topology == EDGES ? compare_with_spans(model, context, p, logits, other, tally)
+                                      : GNN_OK;
 }
 
 /* The last sentence in `attention` that is long enough to be worth a look, as a picture: receivers down, senders across, mean over heads. */
@@ -86,7 +93,8 @@ static int draw(const options_t *options, const pack_t *p, const gnn_real_t *att
     int chosen = 0;
     const gnn_real_t *found = attention;
     for (int s = 0; s < SENTENCES; attention += HEADS * p->lengths[s] * p->lengths[s], s++)
-        if (!p->sentences[s].question && p->sentences[s].subject <= 3 && p->lengths[s] >= 11 && p->lengths[s] <= 15) {
+        if (!p->sentences[s].question && p->sentences[s].subject <= 3 && p->lengths[s] >= 11 &&
+            p->lengths[s] <= 15) {
             chosen = s;
             found = attention;
         }
@@ -103,14 +111,25 @@ static int draw(const options_t *options, const pack_t *p, const gnn_real_t *att
             sum += (double)found[h * n * n + k];
         mean[k] = (gnn_real_t)(sum / HEADS);
     }
-    snprintf(subtitle, sizeof subtitle, "last layer, mean of %d heads, topology %s; framed: the verb and its subject", HEADS, options->name);
+    snprintf(subtitle, sizeof subtitle,
+             "last layer, mean of %d heads, topology %s; framed: the verb and its subject", HEADS,
+             options->name);
     FILE *file = fopen(options->picture, "w");
     if (!file) {
         perror(options->picture);
         return GNN_EIO;
     }
-    int rc = gnn_svg_heatmap(file, &(gnn_heatmap_t){.values = gnn_tensor(mean, n, n), .row_labels = labels, .col_labels = labels, .title = "Who listens to whom",
-                             .subtitle = subtitle, .row_axis = "receiver", .col_axis = "sender", .low = 0, .high = 1, .mark_row = from->verb, .mark_col = from->subject});
+    int rc = gnn_svg_heatmap(file, &(gnn_heatmap_t){.values = gnn_tensor(mean, n, n),
+                                                    .row_labels = labels,
+                                                    .col_labels = labels,
+                                                    .title = "Who listens to whom",
+                                                    .subtitle = subtitle,
+                                                    .row_axis = "receiver",
+                                                    .col_axis = "sender",
+                                                    .low = 0,
+                                                    .high = 1,
+                                                    .mark_row = from->verb,
+                                                    .mark_col = from->subject});
     return fclose(file) == 0 ? rc : GNN_EIO;
 }
 
@@ -122,11 +141,18 @@ static double percent(int64_t right, int64_t count)
 static void explain(const options_t *options)
 {
     const char *const why[] = {
-        [COMPLETE] = "Every word hears every word, so the verb finds its subject on either side and at any distance.",
-        [CAUSAL] = "A word hears only itself and what stands before it: in a question the subject comes after the verb, which can only guess there.",
-        [WINDOW] = "A verb hears so many words on each side and no others: a subject further away is out of earshot, and it can only guess.",
-        [EDGES] = "This is the complete graph stored edge by edge: the same weights give the same answers, only memory and time differ."};
-    printf("%s%s\n", why[options->topology], options->topology == WINDOW && options->layers > 1 ? " (With more layers, neighbours pass on what they heard.)" : "");
+        [COMPLETE] =
+            "Every word hears every word, so the verb finds its subject on either side and at any distance.",
+        [CAUSAL] =
+            "A word hears only itself and what stands before it: in a question the subject comes after the verb, which can only guess there.",
+        [WINDOW] =
+            "A verb hears so many words on each side and no others: a subject further away is out of earshot, and it can only guess.",
+        [EDGES] =
+            "This is the complete graph stored edge by edge: the same weights give the same answers, only memory and time differ."};
+    printf("%s%s\n", why[options->topology],
+           options->topology == WINDOW && options->layers > 1
+               ? " (With more layers, neighbours pass on what they heard.)"
+               : "");
 }
 
 static void print(const options_t *options, const tally_t *t)
@@ -142,7 +168,8 @@ static void print(const options_t *options, const tally_t *t)
         printf("%s: %.1f%%\n", kinds[kind], percent(kind_right, kind_count));
         for (int b = 0; b < BUCKETS; b++)
             if (t->count[kind][b])
-                printf("    subject %4s words away: %5.1f%% of %lld\n", distances[b], percent(t->right[kind][b], t->count[kind][b]), (long long)t->count[kind][b]);
+                printf("    subject %4s words away: %5.1f%% of %lld\n", distances[b],
+                       percent(t->right[kind][b], t->count[kind][b]), (long long)t->count[kind][b]);
         right += kind_right;
         count += kind_count;
     }
@@ -151,14 +178,18 @@ static void print(const options_t *options, const tally_t *t)
         mean += share / HEADS;
         best = fmax(best, share);
     }
-    printf("attention of the verb on its subject: %.1f%% (mean of %d heads), %.1f%% (best head)\n", 100 * mean, HEADS, 100 * best);
+    printf("attention of the verb on its subject: %.1f%% (mean of %d heads), %.1f%% (best head)\n",
+           100 * mean, HEADS, 100 * best);
     if (options->topology == EDGES)
-        printf("edges against spans, same weights: %lld of %lld predictions with a margin above 1e-4 differ\n", (long long)t->differ, (long long)t->far);
+        printf("edges against spans, same weights: %lld of %lld predictions with a margin above 1e-4 differ\n",
+               (long long)t->differ, (long long)t->far);
     explain(options);
-    printf("held-out accuracy %.1f over %lld sentences, topology %s\n", percent(right, count), (long long)count, options->name);
+    printf("held-out accuracy %.1f over %lld sentences, topology %s\n", percent(right, count),
+           (long long)count, options->name);
 }
 
-int report(const gnn_model_t *model, gnn_context_t *context, const options_t *options, const pack_t *packs, int count)
+int report(const gnn_model_t *model, gnn_context_t *context, const options_t *options,
+           const pack_t *packs, int count)
 {
     tally_t tally = {0};
     size_t numbers = 4 * SENTENCES * MAX_WORDS + SENTENCES * HEADS * MAX_WORDS * MAX_WORDS;

@@ -1,7 +1,12 @@
 /* Optimisers and schedules against their formulas in double, metrics against brute force. */
 #include "support.h"
 
-enum { A = 35, B = 7, C = 4, ALL = A + B + C }; /* numbers in "0.a" (5 x 7), "1.b" (1 x 7), "1.c" (2 x 2) */
+enum {
+    A = 35,
+    B = 7,
+    C = 4,
+    ALL = A + B + C
+}; /* numbers in "0.a" (5 x 7), "1.b" (1 x 7), "1.c" (2 x 2) */
 
 static gnn_context_t *context;
 
@@ -86,7 +91,12 @@ static void reference_step(reference_t *r, const gnn_real_t *gradients, double f
 static const gnn_optimizer_config_t optimizers[] = {
     {.kind = GNN_SGD, .lr = 0.1f},
     {.kind = GNN_SGD, .lr = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f},
-    {.kind = GNN_SGD, .lr = 0.05f, .momentum = 0.8f, .nesterov = GNN_ON, .weight_decay = 0.02f, .clip_norm = 0.5f},
+    {.kind = GNN_SGD,
+     .lr = 0.05f,
+     .momentum = 0.8f,
+     .nesterov = GNN_ON,
+     .weight_decay = 0.02f,
+     .clip_norm = 0.5f},
     {.kind = GNN_ADAM},
     {.kind = GNN_ADAM, .lr = 0.02f, .weight_decay = 0.1f, .beta1 = 0.8f, .beta2 = 0.95f, .eps = 1e-6f},
     {.kind = GNN_ADAMW, .lr = 0.03f, .weight_decay = 0.3f, .clip_norm = 1},
@@ -101,9 +111,16 @@ START_TEST(optimizers_follow_their_formulas)
         c.groups = groups;
         c.n_groups = 2;
     }
-    reference_t r = {.kind = c.kind ? c.kind : GNN_ADAM, .lr = c.lr != 0 ? (double)c.lr : 0.01, .momentum = (double)c.momentum, .decay = (double)c.weight_decay,
-                     .clip = (double)c.clip_norm, .beta1 = c.beta1 != 0 ? (double)c.beta1 : 0.9, .beta2 = c.beta2 != 0 ? (double)c.beta2 : 0.999,
-                     .eps = c.eps != 0 ? (double)c.eps : 1e-8, .nesterov = c.nesterov == GNN_ON, .groups = _i % 2};
+    reference_t r = {.kind = c.kind ? c.kind : GNN_ADAM,
+                     .lr = c.lr != 0 ? (double)c.lr : 0.01,
+                     .momentum = (double)c.momentum,
+                     .decay = (double)c.weight_decay,
+                     .clip = (double)c.clip_norm,
+                     .beta1 = c.beta1 != 0 ? (double)c.beta1 : 0.9,
+                     .beta2 = c.beta2 != 0 ? (double)c.beta2 : 0.999,
+                     .eps = c.eps != 0 ? (double)c.eps : 1e-8,
+                     .nesterov = c.nesterov == GNN_ON,
+                     .groups = _i % 2};
     gnn_parameters_t *p = three_parameters();
     gnn_optimizer_t *o;
     gnn_real_t values[ALL], gradients[ALL], expected[ALL];
@@ -124,7 +141,8 @@ START_TEST(optimizers_follow_their_formulas)
         for (int k = 0; k < ALL; k++)
             expected[k] = (gnn_real_t)r.p[k];
         double error = test_error(values, expected, ALL);
-        ck_assert_msg(error < (GNN_DOUBLE ? 1e-13 : 2e-6), "case %d, step %d: error %g", _i, step, error);
+        ck_assert_msg(error < (GNN_DOUBLE ? 1e-13 : 2e-6), "case %d, step %d: error %g", _i, step,
+                      error);
     }
     ck_assert_int_eq(gnn_optimizer_steps(o), 6);
     int64_t length;
@@ -167,11 +185,19 @@ START_TEST(optimizer_refuses_what_is_out_of_range)
     gnn_parameters_t *p = three_parameters();
     gnn_optimizer_t *o;
     const gnn_parameter_group_t unknown = {"7.", 0, 0}, negative = {"1.", -1, 0};
-    ck_fails(gnn_optimizer_new(&o, context, p, &(gnn_optimizer_config_t){.lr = -1}), GNN_EINVALID, "lr is -1");
-    ck_fails(gnn_optimizer_new(&o, context, p, &(gnn_optimizer_config_t){.beta2 = 1}), GNN_EINVALID, "beta2");
-    ck_fails(gnn_optimizer_new(&o, context, p, &(gnn_optimizer_config_t){.kind = GNN_SGD, .nesterov = GNN_ON}), GNN_EINVALID, "nesterov");
-    ck_fails(gnn_optimizer_new(&o, context, p, &(gnn_optimizer_config_t){.groups = &unknown, .n_groups = 1}), GNN_ENOTFOUND, "begins with \"7.\"");
-    ck_fails(gnn_optimizer_new(&o, context, p, &(gnn_optimizer_config_t){.groups = &negative, .n_groups = 1}), GNN_EINVALID, "lr_scale -1");
+    ck_fails(gnn_optimizer_new(&o, context, p, &(gnn_optimizer_config_t){.lr = -1}), GNN_EINVALID,
+             "lr is -1");
+    ck_fails(gnn_optimizer_new(&o, context, p, &(gnn_optimizer_config_t){.beta2 = 1}), GNN_EINVALID,
+             "beta2");
+    ck_fails(gnn_optimizer_new(&o, context, p,
+                               &(gnn_optimizer_config_t){.kind = GNN_SGD, .nesterov = GNN_ON}),
+             GNN_EINVALID, "nesterov");
+    ck_fails(gnn_optimizer_new(&o, context, p,
+                               &(gnn_optimizer_config_t){.groups = &unknown, .n_groups = 1}),
+             GNN_ENOTFOUND, "begins with \"7.\"");
+    ck_fails(gnn_optimizer_new(&o, context, p,
+                               &(gnn_optimizer_config_t){.groups = &negative, .n_groups = 1}),
+             GNN_EINVALID, "lr_scale -1");
     ck_ok(gnn_optimizer_new(&o, context, p, NULL));
     ck_fails(gnn_optimizer_step(o, NAN), GNN_EINVALID, "lr_factor");
     gnn_optimizer_free(o);
@@ -206,7 +232,8 @@ END_TEST
 
 START_TEST(schedules_follow_their_formulas)
 {
-    gnn_schedule_t constant = {.warmup = 4}, steps = {.kind = GNN_SCHEDULE_STEP, .period = 3, .gamma = 0.5};
+    gnn_schedule_t constant = {.warmup = 4},
+                   steps = {.kind = GNN_SCHEDULE_STEP, .period = 3, .gamma = 0.5};
     gnn_schedule_t cosine = {.kind = GNN_SCHEDULE_COSINE, .period = 10, .warmup = 2, .gamma = 0.1};
     gnn_schedule_t paper = {.kind = GNN_SCHEDULE_WARMUP, .warmup = 4000, .width = 512};
     for (int64_t s = 1; s <= 30; s++) {
@@ -214,11 +241,15 @@ START_TEST(schedules_follow_their_formulas)
         ck_assert_double_eq_tol(gnn_schedule_factor(&constant, s), s < 4 ? x / 4 : 1, 1e-15);
         ck_assert_double_eq_tol(gnn_schedule_factor(&steps, s), pow(0.5, floor((x - 1) / 3)), 1e-15);
         double t = fmin(fmax(x - 3, 0) / 10, 1);
-        ck_assert_double_eq_tol(gnn_schedule_factor(&cosine, s), s <= 2 ? x / 2 : 0.1 + 0.45 * (1 + cos(acos(-1) * t)), 1e-12);
+        ck_assert_double_eq_tol(gnn_schedule_factor(&cosine, s),
+                                s <= 2 ? x / 2 : 0.1 + 0.45 * (1 + cos(acos(-1) * t)), 1e-12);
         double p = x * 500;
-        ck_assert_double_eq_tol(gnn_schedule_factor(&paper, s * 500), fmin(1 / sqrt(p), p * pow(4000, -1.5)) / sqrt(512), 1e-12);
+        ck_assert_double_eq_tol(gnn_schedule_factor(&paper, s * 500),
+                                fmin(1 / sqrt(p), p * pow(4000, -1.5)) / sqrt(512), 1e-12);
     }
-    ck_assert_double_eq_tol(gnn_schedule_factor(&(gnn_schedule_t){.kind = GNN_SCHEDULE_STEP, .period = 1}, 3), 0.01, 1e-15);
+    ck_assert_double_eq_tol(
+        gnn_schedule_factor(&(gnn_schedule_t){.kind = GNN_SCHEDULE_STEP, .period = 1}, 3), 0.01,
+        1e-15);
     ck_assert_double_eq(gnn_schedule_factor(&(gnn_schedule_t){0}, 1000), 1);
 }
 END_TEST
@@ -252,7 +283,8 @@ START_TEST(metrics_equal_brute_force)
         for (int s = 0; s < N; s++) {
             if (!mask[s] || labels[s] != 0 || labels[r] != 1)
                 continue;
-            double d = (double)(scores[2 * r + 1] - scores[2 * r]) - (double)(scores[2 * s + 1] - scores[2 * s]);
+            double d = (double)(scores[2 * r + 1] - scores[2 * r]) -
+                       (double)(scores[2 * s + 1] - scores[2 * s]);
             pairs++;
             won += d > 0 ? 1 : d == 0 ? 0.5 : 0;
         }
@@ -261,7 +293,8 @@ START_TEST(metrics_equal_brute_force)
     double f1 = 0;
     for (int c = 0; c < 2; c++)
         f1 += (double)tp[c] / ((double)tp[c] + 0.5 * (double)(fp[c] + fn[c])) / 2;
-    ck_assert_double_eq_tol(gnn_metric_accuracy(&logits, labels, mask), (double)right / (double)counted, 1e-15);
+    ck_assert_double_eq_tol(gnn_metric_accuracy(&logits, labels, mask),
+                            (double)right / (double)counted, 1e-15);
     ck_assert_double_eq_tol(gnn_metric_macro_f1(&logits, labels, mask), f1, 1e-14);
     ck_assert_double_eq_tol(gnn_metric_roc_auc(&logits, labels, mask), won / pairs, 1e-14);
 }
@@ -273,17 +306,20 @@ START_TEST(metrics_of_odd_inputs)
     gnn_real_t scores[] = {nan, nan, nan, 1, 2, nan, 0, 5, 5, 0};
     int32_t labels[] = {0, 1, 0, 1, 1}, none[] = {-1, -1, -1, -1, -1};
     gnn_tensor_t two = gnn_tensor(scores, 5, 2), one = gnn_tensor((gnn_real_t[]){-1, 2, 3, -2}, 4, 1);
-    ck_assert_double_eq(gnn_metric_accuracy(&two, labels, NULL), 0.6); /* rows of NaN predict nothing; the last row is wrong */
+    ck_assert_double_eq(gnn_metric_accuracy(&two, labels, NULL),
+                        0.6); /* rows of NaN predict nothing; the last row is wrong */
     ck_assert_double_nan(gnn_metric_roc_auc(&two, labels, NULL));
     ck_assert_double_nan(gnn_metric_accuracy(&two, none, NULL));
     ck_assert_double_nan(gnn_metric_macro_f1(&two, none, NULL));
     ck_assert_double_nan(gnn_metric_roc_auc(&two, none, NULL));
     ck_assert_double_nan(gnn_metric_accuracy(&two, labels, (const uint8_t[5]){0}));
-    ck_assert_double_eq(gnn_metric_accuracy(&one, (const int32_t[]){0, 1, 0, 0}, NULL), 0.75); /* one column is the logit of class 1 */
+    ck_assert_double_eq(gnn_metric_accuracy(&one, (const int32_t[]){0, 1, 0, 0}, NULL),
+                        0.75); /* one column is the logit of class 1 */
     ck_assert_double_eq(gnn_metric_roc_auc(&one, (const int32_t[]){0, 1, 0, 0}, NULL), 2.0 / 3);
     /* Three classes, one of which neither occurs nor is predicted: two count. */
     gnn_tensor_t three = gnn_tensor((gnn_real_t[]){9, 0, 0, 0, 9, 0, 0, 9, 0}, 3, 3);
-    ck_assert_double_eq_tol(gnn_metric_macro_f1(&three, (const int32_t[]){0, 1, 0}, NULL), 2.0 / 3, 1e-15);
+    ck_assert_double_eq_tol(gnn_metric_macro_f1(&three, (const int32_t[]){0, 1, 0}, NULL), 2.0 / 3,
+                            1e-15);
 }
 END_TEST
 
@@ -292,7 +328,8 @@ int main(void)
     Suite *suite = suite_create("optimizer");
     TCase *c = tcase_create("optimizer");
     tcase_add_checked_fixture(c, open_context, close_context);
-    tcase_add_loop_test(c, optimizers_follow_their_formulas, 0, 2 * (int)(sizeof optimizers / sizeof *optimizers));
+    tcase_add_loop_test(c, optimizers_follow_their_formulas, 0,
+                        2 * (int)(sizeof optimizers / sizeof *optimizers));
     tcase_add_test(c, optimizer_names_the_bad_gradient_and_moves_nothing);
     tcase_add_test(c, optimizer_refuses_what_is_out_of_range);
     tcase_add_test(c, clipping_brings_the_norm_down_and_never_up);

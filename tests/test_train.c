@@ -38,7 +38,10 @@ static int small_get(void *user, int part, int64_t epoch, int64_t index, gnn_bat
     ck_assert(epoch >= 1 && index < BATCHES);
     s->named = (gnn_named_t){.name = "x", .dense = &s->x[part][index]};
     batch->inputs = (gnn_model_inputs_t){.values = &s->named, .n_values = 1};
-    batch->loss = (gnn_loss_t){.kind = s->loss, .labels = s->loss == GNN_LOSS_CROSS_ENTROPY ? s->labels[part][index] : NULL, .targets = &s->targets};
+    batch->loss =
+        (gnn_loss_t){.kind = s->loss,
+                     .labels = s->loss == GNN_LOSS_CROSS_ENTROPY ? s->labels[part][index] : NULL,
+                     .targets = &s->targets};
     if (part == GNN_TRAIN && ++s->steps == s->stop_at_step)
         s->stop = 1;
     return GNN_OK;
@@ -55,14 +58,20 @@ static small_t *small_new(uint64_t seed)
             s->x[part][b] = gnn_tensor(s->numbers + (part * BATCHES + b) * ROWS * IN, ROWS, IN);
             for (int r = 0; r < ROWS; r++) {
                 const gnn_real_t *x = gnn__row(&s->x[part][b], r);
-                s->labels[part][b][r] = test_uniform(&state) > 0.2 ? r % CLASSES : x[0] > x[1] ? 0 : x[2] > 0 ? 1 : 2;
+                s->labels[part][b][r] = test_uniform(&state) > 0.2 ? r % CLASSES
+                                        : x[0] > x[1]              ? 0
+                                        : x[2] > 0                 ? 1
+                                                                   : 2;
             }
         }
     s->targets = gnn_tensor(s->target_numbers, ROWS, CLASSES);
-    ck_ok(gnn_model_from_steps(&s->model, context, 5, (gnn_step_t[]){
-        {.kind = GNN_STEP_LINEAR, .in = IN, .out = 16}, {.kind = GNN_STEP_NORM, .in = 16, .norm = GNN_NORM_BATCH},
-        {.kind = GNN_STEP_ACTIVATION, .activation = GNN_RELU}, {.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)0.3},
-        {.kind = GNN_STEP_LINEAR, .in = 16, .out = CLASSES}}));
+    ck_ok(gnn_model_from_steps(
+        &s->model, context, 5,
+        (gnn_step_t[]){{.kind = GNN_STEP_LINEAR, .in = IN, .out = 16},
+                       {.kind = GNN_STEP_NORM, .in = 16, .norm = GNN_NORM_BATCH},
+                       {.kind = GNN_STEP_ACTIVATION, .activation = GNN_RELU},
+                       {.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)0.3},
+                       {.kind = GNN_STEP_LINEAR, .in = 16, .out = CLASSES}}));
     ck_assert_int_gt(gnn_model_buffer_count(s->model), 0);
     return s;
 }
@@ -133,14 +142,16 @@ static int write_down(void *user, const gnn_progress_t *now)
 }
 
 /* The rule of each watch, written down again from the losses and metrics alone. */
-static void expected_stop(const diary_t *d, gnn_watch_t watch, int64_t patience, int64_t *best, int64_t *last)
+static void expected_stop(const diary_t *d, gnn_watch_t watch, int64_t patience, int64_t *best,
+                          int64_t *last)
 {
     double loss = INFINITY, metric = -INFINITY, loss_of_best = INFINITY;
     int64_t stale = 0, epoch = 1;
     *best = 1;
     for (; epoch <= d->epochs; epoch++) {
         double l = d->loss[epoch], m = d->metric[epoch];
-        bool l_up = l < loss, m_up = m > metric, better = watch == GNN_WATCH_LOSS ? l_up : m_up || (m == metric && l < loss_of_best);
+        bool l_up = l<loss, m_up = m> metric,
+             better = watch == GNN_WATCH_LOSS ? l_up : m_up || (m == metric && l < loss_of_best);
         bool fresh = watch == GNN_WATCH_LOSS ? l_up : m_up;
         if (watch == GNN_WATCH_LOSS_OR_METRIC) {
             better = l <= loss && m >= metric;
@@ -167,8 +178,14 @@ START_TEST(early_stopping_restores_the_best_weights)
     diary_t diary = {.small = s};
     gnn_train_result_t result;
     gnn_source_t source = small_source(s);
-    ck_ok(gnn_train_batches(s->model, context, &source, &(gnn_train_config_t){.epochs = EPOCHS, .lr = (gnn_real_t)0.05, .patience = 12, .watch = watch,
-                            .callback = write_down, .user = &diary}, &result));
+    ck_ok(gnn_train_batches(s->model, context, &source,
+                            &(gnn_train_config_t){.epochs = EPOCHS,
+                                                  .lr = (gnn_real_t)0.05,
+                                                  .patience = 12,
+                                                  .watch = watch,
+                                                  .callback = write_down,
+                                                  .user = &diary},
+                            &result));
     int64_t best, last;
     expected_stop(&diary, watch, 12, &best, &last);
     ck_assert_int_eq(result.best_epoch, best);
@@ -190,8 +207,9 @@ START_TEST(equal_metrics_are_decided_by_the_loss)
     ck_ok(gnn__best_open(&best, s->model));
     ck_assert(gnn__best_update(&best, GNN_WATCH_METRIC, 0.5, 0.8));
     ck_assert(!gnn__best_update(&best, GNN_WATCH_METRIC, 0.3, 0.7));
-    ck_assert(gnn__best_update(&best, GNN_WATCH_METRIC, 0.4, 0.8)); /* below the loss of the kept epoch, not below the lowest */
-    ck_assert_int_eq(best.stale, 2);                                /* patience asks for a better metric */
+    ck_assert(gnn__best_update(&best, GNN_WATCH_METRIC, 0.4,
+                               0.8)); /* below the loss of the kept epoch, not below the lowest */
+    ck_assert_int_eq(best.stale, 2);  /* patience asks for a better metric */
     ck_assert(!gnn__best_update(&best, GNN_WATCH_METRIC, 0.45, 0.8));
     gnn__best_close(&best);
     small_free(s);
@@ -204,7 +222,9 @@ START_TEST(callback_stops_and_the_best_weights_stay)
     diary_t diary = {.small = s, .stop_at = 7};
     gnn_train_result_t result;
     gnn_source_t source = small_source(s);
-    ck_ok(gnn_train_batches(s->model, context, &source, &(gnn_train_config_t){.epochs = 20, .callback = write_down, .user = &diary}, &result));
+    ck_ok(gnn_train_batches(
+        s->model, context, &source,
+        &(gnn_train_config_t){.epochs = 20, .callback = write_down, .user = &diary}, &result));
     ck_assert_int_eq(result.epochs, 7);
     ck_assert_int_eq(s->steps, 7 * BATCHES);
     ck_assert(weights_are(s->model, diary.best));
@@ -221,11 +241,17 @@ START_TEST(stop_flag_finishes_the_step)
     gnn_train_result_t result;
     gnn_source_t source = small_source(s);
     s->stop_at_step = _i ? 0 : 2 * BATCHES + 1;
-    gnn_train_config_t config = {.epochs = 20, .watch = _i ? GNN_WATCH_LOSS : GNN_WATCH_NONE, .callback = write_down, .user = &diary, .stop = &s->stop};
-    ck_fails(gnn_train_batches(s->model, context, &source, &config, &result), GNN_ESTOPPED, _i ? "after step 6" : "after step 5");
+    gnn_train_config_t config = {.epochs = 20,
+                                 .watch = _i ? GNN_WATCH_LOSS : GNN_WATCH_NONE,
+                                 .callback = write_down,
+                                 .user = &diary,
+                                 .stop = &s->stop};
+    ck_fails(gnn_train_batches(s->model, context, &source, &config, &result), GNN_ESTOPPED,
+             _i ? "after step 6" : "after step 5");
     ck_assert_int_eq(s->steps, _i ? 3 * BATCHES : 2 * BATCHES + 1);
     ck_assert_int_eq(result.epochs, _i ? 3 : 2);
-    ck_assert_int_eq(weights_are(s->model, diary.best), _i); /* the fifth step moved the weights once more */
+    ck_assert_int_eq(weights_are(s->model, diary.best),
+                     _i); /* the fifth step moved the weights once more */
     free(diary.best);
     small_free(s);
 }
@@ -236,7 +262,9 @@ static void bad_loss(small_t *s, const char *words)
     int64_t count;
     gnn_real_t *before = weights_of(s->model, &count);
     gnn_source_t source = small_source(s);
-    ck_fails(gnn_train_batches(s->model, context, &source, &(gnn_train_config_t){.epochs = 5, .watch = GNN_WATCH_LOSS}, NULL), GNN_ENUMERIC, words);
+    ck_fails(gnn_train_batches(s->model, context, &source,
+                               &(gnn_train_config_t){.epochs = 5, .watch = GNN_WATCH_LOSS}, NULL),
+             GNN_ENUMERIC, words);
     ck_assert(weights_are(s->model, before));
     free(before);
 }
@@ -248,7 +276,8 @@ START_TEST(bad_numbers_are_named_and_the_last_good_weights_kept)
     gnn_real_t good = weight.data[5];
     weight.data[5] = (gnn_real_t)INFINITY;
     char words[200];
-    snprintf(words, sizeof words, "parameter \"%s\"", gnn_parameters_name(gnn_model_parameters(s->model), 0));
+    snprintf(words, sizeof words, "parameter \"%s\"",
+             gnn_parameters_name(gnn_model_parameters(s->model), 0));
     bad_loss(s, words);
     weight.data[5] = good;
     gnn_real_t *x = s->x[GNN_TRAIN][1].data + 9;
@@ -275,7 +304,8 @@ START_TEST(nothing_is_allocated_after_the_second_epoch)
     small_t *s = small_new(5);
     gnn_source_t source = small_source(s);
     diary_t diary = {.small = s};
-    gnn_train_config_t config = {.epochs = 12, .metric = GNN_METRIC_MACRO_F1, .callback = count_allocations, .user = &diary};
+    gnn_train_config_t config = {
+        .epochs = 12, .metric = GNN_METRIC_MACRO_F1, .callback = count_allocations, .user = &diary};
     ck_ok(gnn_train_batches(s->model, context, &source, &config, NULL));
     for (int epoch = 3; epoch <= 12; epoch++)
         ck_assert_int_eq(diary.allocations[epoch], 0);
@@ -291,11 +321,17 @@ START_TEST(loop_refuses_what_makes_no_sense)
     blind.count[GNN_VALIDATION] = 0;
     empty.count[GNN_TRAIN] = 0;
     ck_fails(gnn_train_batches(s->model, context, &empty, NULL, NULL), GNN_EINVALID, "0 training");
-    ck_fails(gnn_train_batches(s->model, context, &blind, &(gnn_train_config_t){.patience = 3}, NULL), GNN_EINVALID, "no validation part");
-    ck_fails(gnn_train_batches(s->model, context, &source, &(gnn_train_config_t){.epochs = -1}, NULL), GNN_EINVALID, "epochs is -1");
-    ck_fails(gnn_train_batches(s->model, context, &source, &(gnn_train_config_t){.schedule = {.kind = GNN_SCHEDULE_STEP}}, NULL), GNN_EINVALID, "period");
+    ck_fails(gnn_train_batches(s->model, context, &blind, &(gnn_train_config_t){.patience = 3}, NULL),
+             GNN_EINVALID, "no validation part");
+    ck_fails(gnn_train_batches(s->model, context, &source, &(gnn_train_config_t){.epochs = -1}, NULL),
+             GNN_EINVALID, "epochs is -1");
+    ck_fails(gnn_train_batches(s->model, context, &source,
+                               &(gnn_train_config_t){.schedule = {.kind = GNN_SCHEDULE_STEP}}, NULL),
+             GNN_EINVALID, "period");
     s->loss = GNN_LOSS_MEAN_SQUARED;
-    ck_fails(gnn_train_batches(s->model, context, &source, &(gnn_train_config_t){.watch = GNN_WATCH_METRIC}, NULL), GNN_EINVALID, "no labels");
+    ck_fails(gnn_train_batches(s->model, context, &source,
+                               &(gnn_train_config_t){.watch = GNN_WATCH_METRIC}, NULL),
+             GNN_EINVALID, "no labels");
     ck_ok(gnn_train_batches(s->model, context, &source, &(gnn_train_config_t){.epochs = 2}, NULL));
     gnn_train_result_t result;
     ck_ok(gnn_train_batches(s->model, context, &blind, &(gnn_train_config_t){.epochs = 4}, &result));
@@ -313,7 +349,11 @@ static gnn_data_t *blocks(int64_t n, int64_t features)
     gnn_data_t *d = calloc(1, sizeof *d);
     uint64_t state = 23;
     int64_t m = 6 * n, *src = malloc(sizeof *src * (size_t)m), *dst = malloc(sizeof *dst * (size_t)m);
-    *d = (gnn_data_t){.n = n, .features = features, .classes = 4, .n_splits = 1, .labels = malloc(sizeof(int32_t) * (size_t)n)};
+    *d = (gnn_data_t){.n = n,
+                      .features = features,
+                      .classes = 4,
+                      .n_splits = 1,
+                      .labels = malloc(sizeof(int32_t) * (size_t)n)};
     for (int64_t k = 0; k < m; k++) {
         dst[k] = k % n;
         src[k] = (int64_t)(fabs(test_uniform(&state)) * (double)n) % n;
@@ -352,18 +392,24 @@ static void blocks_free(gnn_data_t *d)
 static gnn_model_t *new_gat(gnn_context_t *with, int64_t in, int64_t classes)
 {
     gnn_model_t *gat;
-    ck_ok(gnn_model_new(&gat, with, 2, (gnn_layer_config_t[]){
-        GNN_GAT(.in = in, .out = 8, .heads = 4, .activation = GNN_ELU, .dropout = (gnn_real_t)0.4), GNN_GAT(.in = 32, .out = classes, .dropout = (gnn_real_t)0.4)}));
+    ck_ok(gnn_model_new(
+        &gat, with, 2,
+        (gnn_layer_config_t[]){GNN_GAT(.in = in, .out = 8, .heads = 4, .activation = GNN_ELU,
+                                       .dropout = (gnn_real_t)0.4),
+                               GNN_GAT(.in = 32, .out = classes, .dropout = (gnn_real_t)0.4)}));
     return gat;
 }
 
 /* Trains a GAT with dropout from a seed on some threads and returns all its numbers. */
-static gnn_real_t *trained(gnn_data_t *data, int threads, uint64_t seed, int64_t *count, double *accuracy)
+static gnn_real_t *trained(gnn_data_t *data, int threads, uint64_t seed, int64_t *count,
+                           double *accuracy)
 {
     gnn_context_t *with;
-    ck_ok(gnn_context_new(&with, &(gnn_context_config_t){.threads = threads, .seed = seed, .deterministic = GNN_ON}));
+    ck_ok(gnn_context_new(
+        &with, &(gnn_context_config_t){.threads = threads, .seed = seed, .deterministic = GNN_ON}));
     gnn_model_t *gat = new_gat(with, data->features, data->classes);
-    ck_ok(gnn_train(gat, with, data, &(gnn_train_config_t){.epochs = 12, .weight_decay = (gnn_real_t)5e-4}, NULL));
+    ck_ok(gnn_train(gat, with, data,
+                    &(gnn_train_config_t){.epochs = 12, .weight_decay = (gnn_real_t)5e-4}, NULL));
     ck_ok(gnn_evaluate(gat, with, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, accuracy));
     gnn_real_t *weights = weights_of(gat, count);
     gnn_model_free(gat);
@@ -379,7 +425,8 @@ START_TEST(same_seed_same_bits_on_one_two_and_four_threads)
     gnn_real_t *first = trained(data, 1, 7, &count, &accuracy);
     for (int k = 0; k < 3; k++) {
         gnn_real_t *other = trained(data, 1 << k, 7, &count, &again);
-        ck_assert_msg(memcmp(first, other, sizeof *first * (size_t)count) == 0, "%d threads differ from one", 1 << k);
+        ck_assert_msg(memcmp(first, other, sizeof *first * (size_t)count) == 0,
+                      "%d threads differ from one", 1 << k);
         ck_assert_double_eq(accuracy, again);
         free(other);
     }
@@ -397,8 +444,12 @@ START_TEST(node_training_allocates_nothing_after_the_second_epoch)
     gnn_data_t *data = blocks(200, 12);
     gnn_model_t *gat = new_gat(context, 12, 4);
     diary_t diary = {0};
-    ck_ok(gnn_train(gat, context, data, &(gnn_train_config_t){.epochs = 8, .metric = _i ? GNN_METRIC_MACRO_F1 : GNN_METRIC_ACCURACY,
-                    .callback = count_allocations, .user = &diary}, NULL));
+    ck_ok(gnn_train(gat, context, data,
+                    &(gnn_train_config_t){.epochs = 8,
+                                          .metric = _i ? GNN_METRIC_MACRO_F1 : GNN_METRIC_ACCURACY,
+                                          .callback = count_allocations,
+                                          .user = &diary},
+                    NULL));
     for (int epoch = 3; epoch <= 8; epoch++)
         ck_assert_int_eq(diary.allocations[epoch], 0);
     gnn_model_free(gat);
@@ -412,15 +463,21 @@ START_TEST(evaluate_is_the_metric_of_predict)
     gnn_model_t *gat = new_gat(context, 12, 4);
     gnn_tensor_t out = gnn_tensor(calloc(120 * 4, sizeof(gnn_real_t)), 120, 4);
     double value;
-    ck_fails(gnn_evaluate(gat, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &value), GNN_EUNPREPARED, "");
-    ck_ok(gnn_train(gat, context, data, &(gnn_train_config_t){.epochs = 20, .optimizer = {.clip_norm = 1}, .schedule = {.warmup = 5}}, NULL));
+    ck_fails(gnn_evaluate(gat, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &value),
+             GNN_EUNPREPARED, "");
+    ck_ok(gnn_train(gat, context, data,
+                    &(gnn_train_config_t){
+                        .epochs = 20, .optimizer = {.clip_norm = 1}, .schedule = {.warmup = 5}},
+                    NULL));
     ck_ok(gnn_model_predict(gat, context, data->graph, &data->x, NULL, &out));
     ck_ok(gnn_evaluate(gat, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &value));
     ck_assert_double_eq(value, gnn_metric_accuracy(&out, data->labels, data->masks[GNN_TEST][0]));
     ck_ok(gnn_evaluate(gat, context, data, 0, GNN_TRAIN, GNN_METRIC_MACRO_F1, &value));
     ck_assert_double_eq(value, gnn_metric_macro_f1(&out, data->labels, data->masks[GNN_TRAIN][0]));
-    ck_fails(gnn_evaluate(gat, context, data, 1, GNN_TEST, GNN_METRIC_ACCURACY, &value), GNN_EINVALID, "split 1");
-    ck_fails(gnn_train(gat, context, data, &(gnn_train_config_t){.split = -1}, NULL), GNN_EINVALID, "split -1");
+    ck_fails(gnn_evaluate(gat, context, data, 1, GNN_TEST, GNN_METRIC_ACCURACY, &value),
+             GNN_EINVALID, "split 1");
+    ck_fails(gnn_train(gat, context, data, &(gnn_train_config_t){.split = -1}, NULL), GNN_EINVALID,
+             "split -1");
     free(out.data);
     gnn_model_free(gat);
     blocks_free(data);

@@ -23,7 +23,9 @@ const char *gnn_build_info(void)
     static _Thread_local char text[512];
     char dense[160];
     gnn__dense_info(dense, sizeof dense);
-    snprintf(text, sizeof text, "libgnn %s, %s, %s, kernels %s, %s, %s (OpenMP %d, %d processors), igraph %s", GNN_VERSION, COMPILER, GNN_DOUBLE ? "double" : "float",
-             gnn__isa_name(gnn__isa()), dense, RUN_TIME, _OPENMP, omp_get_num_procs(), GNN_HAS_IGRAPH ? "yes" : "no");
+    snprintf(text, sizeof text,
+             "libgnn %s, %s, %s, kernels %s, %s, %s (OpenMP %d, %d processors), igraph %s",
+             GNN_VERSION, COMPILER, GNN_DOUBLE ? "double" : "float", gnn__isa_name(gnn__isa()),
+             dense, RUN_TIME, _OPENMP, omp_get_num_procs(), GNN_HAS_IGRAPH ? "yes" : "no");
     return text;
 }
