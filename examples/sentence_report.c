@@ -115,21 +115,15 @@ static int draw(const options_t *options, const pack_t *p, const gnn_real_t *att
              "last layer, mean of %d heads, topology %s; framed: the verb and its subject", HEADS,
              options->name);
     FILE *file = fopen(options->picture, "w");
-    if (!file) {
-        perror(options->picture);
-        return GNN_EIO;
-    }
-    int rc = gnn_svg_heatmap(file, &(gnn_heatmap_t){.values = gnn_tensor(mean, n, n),
-                                                    .row_labels = labels,
-                                                    .col_labels = labels,
-                                                    .title = "Who listens to whom",
-                                                    .subtitle = subtitle,
-                                                    .row_axis = "receiver",
-                                                    .col_axis = "sender",
-                                                    .low = 0,
-                                                    .high = 1,
-                                                    .mark_row = from->verb,
-                                                    .mark_col = from->subject});
+    if (!file)
+        return perror(options->picture), GNN_EIO;
+    gnn_heatmap_t map = {gnn_tensor(mean, n, n), labels, labels, "Who listens to whom", subtitle};
+    map.row_axis = "receiver";
+    map.col_axis = "sender";
+    map.high = 1;
+    map.mark_row = from->verb;
+    map.mark_col = from->subject;
+    int rc = gnn_svg_heatmap(file, &map);
     return fclose(file) == 0 ? rc : GNN_EIO;
 }
 
