@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { BUCKETS = 5 };
 
@@ -117,10 +116,11 @@ static int draw(const options_t *options, const pack_t *p, const gnn_real_t *att
     FILE *file = fopen(options->picture, "w");
     if (!file)
         return perror(options->picture), GNN_EIO;
-    gnn_heatmap_t map = {gnn_tensor(mean, n, n), labels, labels, "Who listens to whom", subtitle};
+    gnn_heatmap_t map = {.values = gnn_tensor(mean, n, n), .subtitle = subtitle, .high = 1};
+    map.title = "Who listens to whom";
+    map.row_labels = map.col_labels = labels;
     map.row_axis = "receiver";
     map.col_axis = "sender";
-    map.high = 1;
     map.mark_row = from->verb;
     map.mark_col = from->subject;
     int rc = gnn_svg_heatmap(file, &map);

@@ -1,7 +1,176 @@
 /* What the training loop promises: stopping, the best weights, bad numbers, memory, the same bits. */
 #include "train_small.h"
 
-#include <lib/train/train.h>
+START_TEST(early_stopping_restores_the_best_weights)
+{
+    const gnn_watch_t watches[] = {GNN_WATCH_LOSS, GNN_WATCH_METRIC, GNN_WATCH_LOSS_OR_METRIC};
+    gnn_watch_t watch = watches[_i % 3];
+    small_t *s = small_new(11 + (uint64_t)_i);
+    diary_t diary = {.small = s};
+    gnn_train_result_t result;
+    gnn_source_t source = small_source(s);
+    ck_ok(gnn_train_batches(s->model, context, &source,
+                            &(gnn_train_config_t){.epochs = EPOCHS,
+                                                  .lr = (gnn_real_t)0.05,
+                                                  .patience = 12,
+                                                  .watch = watch,
+                                                  .callback = write_down,
+                                                  .user = &diary},
+                            &result));
+    int64_t best, last;
+    expected_stop(&diary, watch, 12, &best, &last);
+    ck_assert_int_eq(result.best_epoch, best);
+    ck_assert_int_eq(result.epochs, last);
+    ck_assert_int_lt(result.epochs, EPOCHS);
+    ck_assert_int_lt(result.best_epoch, result.epochs);
+    ck_assert(weights_are(s->model, diary.best));
+    ck_assert_double_eq(result.validation_loss, diary.loss[best]);
+    ck_assert_double_eq(result.validation_metric, diary.metric[best]);
+    free(diary.best);
+    small_free(s);
+}
+END_TEST
+
+START_TEST(equal_metrics_are_decided_by_the_loss)
+{
+    small_t *s = small_new(5);
+    gnn__best_t best;
+    ck_ok(gnn__best_open(&best, s->model));
+    ck_assert(gnn__best_update(&best, GNN_WATCH_METRIC, 0.5, 0.8));
+    ck_assert(!gnn__best_update(&best, GNN_WATCH_METRIC, 0.3, 0.7));
+    ck_assert(gnn__best_update(&best, GNN_WATCH_METRIC, 0.4,
+                               0.8)); /* below the loss of the kept epoch, not below the lowest */
+    ck_assert_int_eq(best.stale, 2);  /* patience asks for a better metric */
+    ck_assert(!gnn__best_update(&best, GNN_WATCH_METRIC, 0.45, 0.8));
+    gnn__best_close(&best);
+    small_free(s);
+}
+END_TEST
+
+START_TEST(callback_stops_and_the_best_weights_stay)
+{
+    small_t *s = small_new(5);
+    diary_t diary = {.small = s, .stop_at = 7};
+    gnn_train_result_t result;
+    gnn_source_t source = small_source(s);
+    ck_ok(gnn_train_batches(
+        s->model, context, &source,
+        &(gnn_train_config_t){.epochs = 20, .callback = write_down, .user = &diary}, &result));
+    ck_assert_int_eq(result.epochs, 7);
+    ck_assert_int_eq(s->steps, 7 * BATCHES);
+    ck_assert(weights_are(s->model, diary.best));
+    free(diary.best);
+    small_free(s);
+}
+END_TEST
+
+/* The flag goes up while batch 1 of epoch 3 is fetched (_i 0) or in a callback (_i 1): the running step is finished, no other begins. */
+START_TEST(stop_flag_finishes_the_step)
+{
+    small_t *s = small_new(5);
+    diary_t diary = {.small = s, .stop_at = _i ? 3 : -1, .set_stop = 1};
+    gnn_train_result_t result;
+    gnn_source_t source = small_source(s);
+    s->stop_at_step = _i ? 0 : 2 * BATCHES + 1;
+    gnn_train_config_t config = {.epochs = 20,
+                                 .watch = _i ? GNN_WATCH_LOSS : GNN_WATCH_NONE,
+                                 .callback = write_down,
+                                 .user = &diary,
+                                 .stop = &s->stop};
+    ck_fails(gnn_train_batches(s->model, context, &source, &config, &result), GNN_ESTOPPED,
+             _i ? "after step 6" : "after step 5");
+    ck_assert_int_eq(s->steps, _i ? 3 * BATCHES : 2 * BATCHES + 1);
+    ck_assert_int_eq(result.epochs, _i ? 3 : 2);
+    ck_assert_int_eq(weights_are(s->model, diary.best),
+                     _i); /* the fifth step moved the weights once more */
+    free(diary.best);
+    small_free(s);
+}
+END_TEST
+
+static void bad_loss(small_t *s, const char *words)
+{
+    int64_t count;
+    gnn_real_t *before = weights_of(s->model, &count);
+    gnn_source_t source = small_source(s);
+    ck_fails(gnn_train_batches(s->model, context, &source,
+                               &(gnn_train_config_t){.epochs = 5, .watch = GNN_WATCH_LOSS}, NULL),
+             GNN_ENUMERIC, words);
+    ck_assert(weights_are(s->model, before));
+    free(before);
+}
+
+START_TEST(bad_numbers_are_named_and_the_last_good_weights_kept)
+{
+    small_t *s = small_new(5);
+    gnn_tensor_t weight = gnn_parameters_value(gnn_model_parameters(s->model), 0);
+    gnn_real_t good = weight.data[5];
+    weight.data[5] = (gnn_real_t)INFINITY;
+    char words[200];
+    snprintf(words, sizeof words, "parameter \"%s\"",
+             gnn_parameters_name(gnn_model_parameters(s->model), 0));
+    bad_loss(s, words);
+    weight.data[5] = good;
+    gnn_real_t *x = s->x[GNN_TRAIN][1].data + 9;
+    gnn_real_t was = *x;
+    *x = (gnn_real_t)NAN;
+    bad_loss(s, "input: x");
+    *x = was;
+    s->loss = GNN_LOSS_MEAN_SQUARED;
+    for (int k = 0; k < ROWS * CLASSES; k++)
+        s->target_numbers[k] = GNN_DOUBLE ? (gnn_real_t)1e200 : (gnn_real_t)1e30;
+    bad_loss(s, "the first tensor that went bad is the loss");
+    small_free(s);
+}
+END_TEST
+
+static int count_allocations(void *user, const gnn_progress_t *now)
+{
+    ((diary_t *)user)->allocations[now->epoch] = gnn__fail_allocation(0);
+    return 0;
+}
+
+START_TEST(nothing_is_allocated_after_the_second_epoch)
+{
+    small_t *s = small_new(5);
+    gnn_source_t source = small_source(s);
+    diary_t diary = {.small = s};
+    gnn_train_config_t config = {
+        .epochs = 12, .metric = GNN_METRIC_MACRO_F1, .callback = count_allocations, .user = &diary};
+    ck_ok(gnn_train_batches(s->model, context, &source, &config, NULL));
+    for (int epoch = 3; epoch <= 12; epoch++)
+        ck_assert_int_eq(diary.allocations[epoch], 0);
+    ck_assert_int_gt(diary.allocations[1], 0);
+    small_free(s);
+}
+END_TEST
+
+START_TEST(loop_refuses_what_makes_no_sense)
+{
+    small_t *s = small_new(5);
+    gnn_source_t source = small_source(s), blind = source, empty = source;
+    blind.count[GNN_VALIDATION] = 0;
+    empty.count[GNN_TRAIN] = 0;
+    ck_fails(gnn_train_batches(s->model, context, &empty, NULL, NULL), GNN_EINVALID, "0 training");
+    const gnn_train_config_t patient = {.patience = 3}, backward = {.epochs = -1};
+    const gnn_train_config_t stepless = {.schedule = {.kind = GNN_SCHEDULE_STEP}};
+    const gnn_train_config_t watching = {.watch = GNN_WATCH_METRIC};
+    ck_fails(gnn_train_batches(s->model, context, &blind, &patient, NULL), GNN_EINVALID,
+             "no validation part");
+    ck_fails(gnn_train_batches(s->model, context, &source, &backward, NULL), GNN_EINVALID,
+             "epochs is -1");
+    ck_fails(gnn_train_batches(s->model, context, &source, &stepless, NULL), GNN_EINVALID, "period");
+    s->loss = GNN_LOSS_MEAN_SQUARED;
+    ck_fails(gnn_train_batches(s->model, context, &source, &watching, NULL), GNN_EINVALID,
+             "no labels");
+    ck_ok(gnn_train_batches(s->model, context, &source, &(gnn_train_config_t){.epochs = 2}, NULL));
+    gnn_train_result_t result;
+    ck_ok(gnn_train_batches(s->model, context, &blind, &(gnn_train_config_t){.epochs = 4}, &result));
+    ck_assert_int_eq(result.best_epoch, 4);
+    ck_assert_double_nan(result.validation_loss);
+    small_free(s);
+}
+END_TEST
 
 /* ---- node classification ---- */
 

@@ -4,11 +4,12 @@
 
 /* The numbers of the state, in the order of the file. */
 #define INTEGERS(X) X(epoch) X(batch) X(step) X(stale) X(kept.epochs) X(kept.best_epoch)
-#define NUMBERS(X)                                                                     \
-    X(loss_sum)                                                                        \
-    X(loss_rows)                                                                       \
-    X(seconds)                                                                         \
-    X(best_loss) X(best_metric) X(tie_loss) X(kept.train_loss) X(kept.validation_loss) \
+#define NUMBERS(X)                                                        \
+    X(loss_sum)                                                           \
+    X(loss_rows)                                                          \
+    X(seconds)                                                            \
+    X(best_loss)                                                          \
+    X(best_metric) X(tie_loss) X(kept.train_loss) X(kept.validation_loss) \
         X(kept.validation_metric) X(kept.seconds)
 
 /* Before INTEGERS stand the optimiser's steps, the seed's bits and any_best. */
