@@ -68,6 +68,7 @@ bool test_small(void)
 
 int test_main(Suite *suite)
 {
+    setenv("GNN_GRAIN", "2000", 0); /* small cases reach every parallel loop */
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner), run = srunner_ntests_run(runner);

@@ -91,6 +91,7 @@ void gnn__dropout_draw(const gnn__dropout_t *d, uint32_t a, uint32_t b, uint32_t
 
 struct gnn_context {
     int threads;
+    int64_t grain; /* work that is worth a thread */
     bool deterministic;
     gnn_precision_t precision;
     uint64_t seed;

@@ -4,12 +4,20 @@
 #include <omp.h>
 #include <stdlib.h>
 
-enum { MAX_THREADS = 1024, WORK_PER_THREAD = 20000 };
+enum { MAX_THREADS = 1024, GRAIN = 200000 };
 
 static int count_threads(int wanted)
 {
     int threads = wanted ? wanted : omp_get_max_threads();
     return threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
+}
+
+/* Work that is worth a thread: some 20 microseconds. GNN_GRAIN makes it smaller, so that tests reach every loop with several threads. */
+static int64_t work_per_thread(void)
+{
+    const char *wish = getenv("GNN_GRAIN");
+    long long grain = wish ? strtoll(wish, NULL, 10) : 0;
+    return grain > 0 ? grain : GRAIN;
 }
 
 int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config)
@@ -27,6 +35,7 @@ int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config)
     gnn_context_t *made;
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a context"));
     made->threads = count_threads(c.threads);
+    made->grain = work_per_thread();
     made->deterministic = c.deterministic == GNN_ON;
     made->precision = c.precision ? c.precision : GNN_PRECISION_HIGHEST;
     made->seed = c.seed;
@@ -70,6 +79,6 @@ gnn_precision_t gnn_context_precision_used(const gnn_context_t *context)
 
 int gnn__threads(const gnn_context_t *context, int64_t work)
 {
-    int64_t useful = work / WORK_PER_THREAD;
+    int64_t useful = work / context->grain;
     return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
 }
