@@ -201,9 +201,10 @@ done:
     return rc;
 }
 
-static int write_weight(igraph_t *igraph, int64_t m, const gnn_real_t *weight)
+int gnn__igraph_weigh_edges(igraph_t *igraph, const gnn_real_t *weight)
 {
     igraph_vector_t values;
+    int64_t m = igraph_ecount(igraph);
     int rc = igraph_vector_init(&values, (igraph_integer_t)m);
     if (rc != IGRAPH_SUCCESS)
         return rc;
@@ -221,7 +222,7 @@ static int write_igraph(const gnn_graph_t *graph, const gnn_real_t *weight, igra
     GNN_TRY(gnn__igraph_from_graph(graph, igraph));
     if (!weight)
         return GNN_OK;
-    int rc = write_weight(igraph, gnn_graph_n_pairs(graph), weight);
+    int rc = gnn__igraph_weigh_edges(igraph, weight);
     if (rc != GNN_OK)
         igraph_destroy(igraph);
     return rc;

@@ -19,20 +19,6 @@ static int name_nodes(igraph_t *igraph, const char *const *names)
     return rc;
 }
 
-static int weigh_edges(igraph_t *igraph, const gnn_real_t *weight)
-{
-    igraph_vector_t values;
-    int64_t m = igraph_ecount(igraph);
-    int rc = igraph_vector_init(&values, (igraph_integer_t)m);
-    if (rc != IGRAPH_SUCCESS)
-        return rc;
-    for (int64_t k = 0; k < m; k++)
-        VECTOR(values)[k] = (igraph_real_t)weight[k];
-    rc = igraph_cattribute_EAN_setv(igraph, "weight", &values);
-    igraph_vector_destroy(&values);
-    return rc;
-}
-
 /* Numbers have a decimal point whatever the program's locale. */
 static int write_stream(const igraph_t *igraph, FILE *stream)
 {
@@ -55,7 +41,7 @@ static int write_graph(const gnn_graph_t *graph, const char *const *names, const
     if (names)
         rc = name_nodes(&igraph, names);
     if (rc == GNN_OK && weight)
-        rc = weigh_edges(&igraph, weight);
+        rc = gnn__igraph_weigh_edges(&igraph, weight);
     if (rc == GNN_OK)
         rc = write_stream(&igraph, stream);
     igraph_destroy(&igraph);
