@@ -3,14 +3,12 @@
 #include <lib/train/checkpoint.h>
 
 /* The numbers of the state, in the order of the file. */
+/* clang-format off */
 #define INTEGERS(X) X(epoch) X(batch) X(step) X(stale) X(kept.epochs) X(kept.best_epoch)
-#define NUMBERS(X)                                                        \
-    X(loss_sum)                                                           \
-    X(loss_rows)                                                          \
-    X(seconds)                                                            \
-    X(best_loss)                                                          \
-    X(best_metric) X(tie_loss) X(kept.train_loss) X(kept.validation_loss) \
-        X(kept.validation_metric) X(kept.seconds)
+#define NUMBERS(X)                                                                        \
+    X(loss_sum) X(loss_rows) X(seconds) X(best_loss) X(best_metric) X(tie_loss)           \
+    X(kept.train_loss) X(kept.validation_loss) X(kept.validation_metric) X(kept.seconds)
+/* clang-format on */
 
 /* Before INTEGERS stand the optimiser's steps, the seed's bits and any_best. */
 enum { FIRST_INTEGER = 3, MOST_ARRAYS = 7, MOST_NUMBERS = 16 };
