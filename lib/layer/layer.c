@@ -344,13 +344,11 @@ gnn_var_t gnn__layer_finish(const gnn_layer_t *layer, gnn_tape_t *tape, const gn
                             const gnn__attention_out_t *weights)
 {
     bool both = vars->x_dst == GNN_NONE;
-    gnn_var_t x_dst = both ? head_rows(tape, vars->x_src, gnn_graph_n_dst(graph)) : vars->x_dst;
-    sides_t s = {x_dst,
-                 vars->x_src,
-                 gnn__layer_prenorm(layer, tape, x_dst),
-                 both ? gnn__layer_prenorm(layer, tape, vars->x_src) : vars->x_src,
-                 projected,
-                 GNN_NONE};
+    int64_t n = gnn_graph_n_dst(graph);
+    sides_t s = {.x_src = vars->x_src, .projected = projected, .shared = GNN_NONE};
+    s.x_dst = both ? head_rows(tape, vars->x_src, n) : vars->x_dst;
+    s.normed_src = both ? gnn__layer_prenorm(layer, tape, vars->x_src) : vars->x_src;
+    s.normed_dst = both ? head_rows(tape, s.normed_src, n) : gnn__layer_prenorm(layer, tape, s.x_dst);
     if (layer->config.share_weights == GNN_ON && gnn__scored(&layer->config))
         s.shared = projected.target;
     return aggregate_and_update(layer, tape, graph, vars, &s, weights);
