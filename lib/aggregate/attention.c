@@ -1,5 +1,6 @@
 /* Attention by its own kernels (lib/kernels/attention.h): rows for anything, tiles for dot scores on spans. Saved for backward: the output and one log-sum-exp per
  * receiver and head; a part's backward gets those of all parts together. */
+#include <lib/aggregate/attention_lanes.h>
 #include <lib/aggregate/own.h>
 #include <lib/aggregate/rows.h>
 #include <lib/kernels/attention.h>
@@ -96,6 +97,8 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attenti
 static int sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
 {
     attention_run_t run;
+    if (gnn__lanes_take(plan))
+        return gnn__lanes_sizes(plan, call);
     GNN_TRY(memory(plan, NULL, false, &run, &call->forward_scratch));
     if (!plan->recording)
         return GNN_OK;
@@ -184,6 +187,8 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
 {
     attention_run_t run;
     size_t bytes;
+    if (gnn__lanes_take(plan))
+        return gnn__lanes_forward(plan, call);
     GNN_TRY(memory(plan, call->scratch, false, &run, &bytes));
     gnn__attention_t a = describe(plan);
     a.largest = plan->recording ? call->saved[0] : run.largest;
@@ -208,6 +213,8 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
 {
     attention_run_t run;
     size_t bytes;
+    if (gnn__lanes_take(plan))
+        return gnn__lanes_backward(plan, call);
     GNN_TRY(memory(plan, call->scratch, true, &run, &bytes));
     gnn__attention_t a = describe(plan);
     a.lse = call->saved[0];

@@ -1,4 +1,4 @@
-#include <lib/kernels/attention.h>
+#include <lib/kernels/attention_lanes.h>
 #include <lib/kernels/isa.h>
 
 GNN__DISPATCH(gnn__attention_rows_t, attention_rows)
@@ -16,6 +16,27 @@ int64_t gnn__attention_rows_scratch(const gnn__attention_t *a)
 static int64_t lanes(int64_t n)
 {
     return (n + 15) / 16 * 16;
+}
+
+#if defined(__x86_64__)
+extern const gnn__attention_lanes_t gnn__attention_lanes_v3, gnn__attention_lanes_v4;
+#endif
+
+const gnn__attention_lanes_t *gnn__attention_lanes(void)
+{
+#if defined(__x86_64__)
+    if (gnn__isa() == GNN__ISA_V4)
+        return &gnn__attention_lanes_v4;
+    if (gnn__isa() == GNN__ISA_V3)
+        return &gnn__attention_lanes_v3;
+#endif
+    return NULL;
+}
+
+/* Blocks of 128 pairs: two lists of nodes, four arrays of pairs x width, two rows. */
+int64_t gnn__attention_lanes_scratch(const gnn__lanes_t *l)
+{
+    return 2 * (128 + 32) + 4 * (128 * l->width + 16) + 2 * l->row + 8 * 16;
 }
 
 /* Tiles of 64 columns: keys and values, each also transposed; sums of the rows' side; scores, gradients and dropout of one group of rows; numbers of nodes. */
