@@ -16,7 +16,7 @@ typedef struct attention_run {
     gnn_real_t *d_a;           /* chunks x heads * d_k, backward */
 } attention_run_t;
 
-static gnn__score_t score_of(const gnn__plan_t *plan)
+gnn__score_t gnn__attention_score(const gnn__plan_t *plan)
 {
     const struct gnn__aggregator_kernels *k = plan->row->kernels;
     return k == &gnn__dot_kernels        ? GNN__SCORE_DOT
@@ -31,7 +31,7 @@ static gnn__matrix_t matrix(const gnn_tensor_t *t)
 
 static gnn__attention_t describe(const gnn__plan_t *plan)
 {
-    gnn__attention_t a = {.score = score_of(plan),
+    gnn__attention_t a = {.score = gnn__attention_score(plan),
                           .heads = plan->shape.heads,
                           .kv_heads = plan->shape.kv_heads,
                           .d_k = plan->shape.d_k,

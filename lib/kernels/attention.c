@@ -33,10 +33,10 @@ const gnn__attention_lanes_t *gnn__attention_lanes(void)
     return NULL;
 }
 
-/* Blocks of 128 pairs: two lists of nodes, four arrays of pairs x width, two rows. */
+/* Blocks of 128 pairs: two lists of nodes, four arrays of pairs x width, two rows of values and two of keys. */
 int64_t gnn__attention_lanes_scratch(const gnn__lanes_t *l)
 {
-    return 2 * (128 + 32) + 4 * (128 * l->width + 16) + 2 * l->row + 8 * 16;
+    return 2 * (128 + 32) + 4 * (128 * l->width + 16) + 2 * (l->row + l->key_row) + 8 * 16;
 }
 
 /* Tiles of 64 columns: keys and values, each also transposed; sums of the rows' side; scores, gradients and dropout of one group of rows; numbers of nodes. */

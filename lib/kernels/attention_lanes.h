@@ -10,7 +10,10 @@
  *     d_v_j = sum of alpha f dY_i       Q_j = the same over pairs with s <= 0             one gather over the transposed part
  *     d_k_j = v_j . (d_v_j - (1 - slope) Q_j) - sum of alpha S_i (1 or slope)
  *
- * They take dropout, but neither edge weights nor biases, and slopes between 0 and 1: everything else goes row by row (attention_rows.kernel.c). */
+ * Dot and additive-v2 scores are products of rows: keys and queries lie heads fastest too, and backward computes scores and dY . v again, once by receiver and once
+ * by sender.
+ *
+ * All take dropout, but neither edge weights nor biases, and slopes between 0 and 1: everything else goes row by row (attention_rows.kernel.c). */
 #ifndef GNN_KERNELS_ATTENTION_LANES_H
 #define GNN_KERNELS_ATTENTION_LANES_H
 
@@ -18,14 +21,16 @@
 
 typedef struct gnn__lanes {
     const gnn__attention_t *a;
-    int width;          /* of a pattern of heads */
-    bool packed;        /* values and dY: heads fastest */
-    int64_t row;        /* numbers of such a row, whole registers */
-    gnn__matrix_t q, k; /* additive: `width` numbers a node */
-    gnn__matrix_t v;
+    int width;        /* of a pattern of heads */
+    bool packed;      /* rows have heads fastest */
+    int64_t row;      /* numbers of a row of values, whole registers */
+    int64_t key_row;  /* of a row of keys or queries; additive: width */
+    gnn_real_t slope; /* of scores when they are weighed: additive; 1: they are final */
+    gnn__matrix_t q, k, v;
+    const gnn_real_t *weights;    /* additive-v2: a, as a row of keys */
     gnn_real_t *negative, *share; /* P: n_dst x row; A: n_dst x width; NULL: nobody will ask */
     gnn__matrix_t dy;             /* as v */
-    gnn_real_t *records;          /* n_dst x 3 width: q, log-sum-exp, S */
+    gnn_real_t *records;          /* n_dst x 3 width: q (additive), log-sum-exp, S */
 } gnn__lanes_t;
 
 typedef struct gnn__attention_lanes {
@@ -33,8 +38,11 @@ typedef struct gnn__attention_lanes {
     void (*pack)(const gnn__matrix_t *from, int64_t i0, int64_t i1, int64_t heads, int64_t d,
                  int width, const gnn__matrix_t *to, int64_t row);
     void (*forward)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch);
-    /* Of receivers i0 .. i1 - 1, all parts at once: S, d_q and their records. */
-    void (*receive)(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch);
+    /* Of receivers i0 .. i1 - 1, all parts at once: dY packed, S, their records, and with additive scores d_q. */
+    void (*prepare)(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch);
+    /* d_q, and where it is not NULL d_a (heads * d_k): the sum over these rows. Not with additive scores. */
+    void (*receive)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
+                    gnn_real_t *d_a);
     void (*send)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch);
 } gnn__attention_lanes_t;
 /* NULL: this processor has none. */

@@ -1,8 +1,14 @@
-/* Additive attention with heads in lanes; attention_lanes.h has the formulas. */
+/* Attention with heads in lanes: forward for all scores, backward for additive ones; attention_lanes.h has the formulas. */
 #include <lib/kernels/attention_lanes.h>
 #include <lib/kernels/isa.h>
 #include <lib/kernels/lanes_block.h>
 #include <lib/kernels/lanes_rows.h>
+
+/* attention_pairs.kernel.c */
+void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
+                                      gnn_real_t *scratch, gnn_real_t *d_a);
+void GNN__KERNEL(lanes_send_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
+                                   gnn_real_t *scratch);
 
 /* What a receiver has gathered so far. */
 typedef struct state {
@@ -23,7 +29,7 @@ GNN__INLINE void raise(const gnn__lanes_t *l, const block_t *b, state_t *s, gnn_
         most[x / LANES % parts_of(width)] =
             gnn__vec_max(gnn__vec_load(b->score + x), most[x / LANES % parts_of(width)]);
     for (int u = 0; u < parts_of(width); u++) {
-        most[u] = leaky(gnn__vec_fold(most[u], width, true), l->a->slope);
+        most[u] = leaky(gnn__vec_fold(most[u], width, true), l->slope);
         most[u] = gnn__vec_max(most[u], s->largest[u]);
         base[u] = gnn__vec_select(most[u] == -INFINITY, gnn__vec_all(0), most[u]);
         if (fresh) {
@@ -47,7 +53,7 @@ GNN__INLINE void raise(const gnn__lanes_t *l, const block_t *b, state_t *s, gnn_
 GNN__INLINE void weigh(const gnn__lanes_t *l, const block_t *b, state_t *s, const gnn__vec_t *base,
                        const int width)
 {
-    const gnn_real_t slope = l->a->slope;
+    const gnn_real_t slope = l->slope;
     const bool drops = l->a->dropout != NULL, records = l->negative != NULL;
     for (int x = 0; x < padded(b->n * width); x += LANES) {
         const int u = x / LANES % parts_of(width);
@@ -117,6 +123,7 @@ GNN__INLINE void forward_width(const gnn__lanes_t *l, int64_t row0, int64_t row1
                                gnn_real_t *scratch, const int width)
 {
     const gnn__attention_t *a = l->a;
+    const bool additive = a->score == GNN__SCORE_ADDITIVE;
     block_t b = block_at(l, scratch);
     for (int64_t row = row0; row < row1; row++) {
         const int64_t i = gnn__pairs_node(&a->pairs, row), to = gnn__pairs_to(&a->pairs, row);
@@ -128,13 +135,17 @@ GNN__INLINE void forward_width(const gnn__lanes_t *l, int64_t row0, int64_t row1
         fill(s.share, 0);
         if (!fresh)
             resume_row(l, &b, i, &s, width);
-        read_pattern(gnn__matrix_row(&l->q, i), q, width);
+        if (additive)
+            read_pattern(gnn__matrix_row(&l->q, i), q, width);
         for (int64_t at = gnn__pairs_from(&a->pairs, row); at < to; at += PAIRS, fresh = false) {
             block_load(l, &b, i, at, to, width);
-            scores_additive(&l->k, &b, q, width);
+            if (additive)
+                scores_additive(&l->k, &b, q, width);
+            else
+                pair_scores(l, &b, gnn__matrix_row(&l->q, i), &l->k, width);
             raise(l, &b, &s, base, fresh, width);
             weigh(l, &b, &s, base, width);
-            gather(l, &b, &l->v, fresh, width);
+            gather(l, &b, &l->v, l->row, fresh, l->negative != NULL, width);
         }
         if (fresh)
             clear_row(l, &b);
@@ -149,7 +160,7 @@ static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_
 
 /* ---- backward ---- */
 
-GNN__INLINE void receive_width(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch,
+GNN__INLINE void prepare_width(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch,
                                const int width)
 {
     const gnn__attention_t *a = l->a;
@@ -161,25 +172,27 @@ GNN__INLINE void receive_width(const gnn__lanes_t *l, int64_t i0, int64_t i1, gn
             load_row(l, gnn__matrix_row(&a->dy, i), dy, width);
         load_row(l, gnn__matrix_row(&a->y, i), b.y, width);
         row_products(l, dy, b.y, s, width);
-        row_products(l, dy, l->negative + i * l->row, p, width);
-        read_pattern(l->share + i * width, share, width);
         read_heads(a->lse + i * a->heads, a->heads, lse, -INFINITY, width);
-        read_pattern(gnn__matrix_row(&l->q, i), q, width);
-        for (int u = 0; u < parts_of(width); u++) {
+        for (int u = 0; u < parts_of(width); u++)
             lse[u] = gnn__vec_select(lse[u] == -INFINITY, gnn__vec_all(INFINITY), lse[u]);
-            p[u] = (1 - a->slope) * (s[u] * share[u] - p[u]);
-        }
-        write_heads(record, width, q, width);
         write_heads(record + width, width, lse, width);
         write_heads(record + 2 * width, width, s, width);
+        if (!l->negative)
+            continue;
+        read_pattern(gnn__matrix_row(&l->q, i), q, width);
+        write_heads(record, width, q, width);
+        row_products(l, dy, l->negative + i * l->row, p, width);
+        read_pattern(l->share + i * width, share, width);
+        for (int u = 0; u < parts_of(width); u++)
+            p[u] = (1 - a->slope) * (s[u] * share[u] - p[u]);
         if (a->d_q.at)
             add_heads(gnn__matrix_row(&a->d_q, i), a->heads, p, width);
     }
 }
 
-static void receive(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch)
+static void prepare(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch)
 {
-    WITH_WIDTH(receive_width, l, i0, i1, scratch);
+    WITH_WIDTH(prepare_width, l, i0, i1, scratch);
 }
 
 /* Weights of a block of receivers; adds up alpha S, times the slope where s <= 0. */
@@ -215,7 +228,7 @@ GNN__INLINE void finish_sender(const gnn__lanes_t *l, const block_t *b, int64_t 
     const gnn__attention_t *a = l->a;
     gnn__vec_t products[PATTERN];
     if (a->d_v_rows.at)
-        add_row(l, b->y, gnn__matrix_row(&a->d_v_rows, j), width);
+        add_row(l, b->y, gnn__matrix_row(&a->d_v_rows, j), a->d_v, width);
     if (!a->d_k_rows.at)
         return;
     for (int64_t x = 0; x < l->row; x += LANES)
@@ -242,7 +255,7 @@ GNN__INLINE void send_width(const gnn__lanes_t *l, int64_t row0, int64_t row1, g
         for (int64_t at = from; at < to; at += PAIRS) {
             block_load(l, &b, j, at, to, width);
             weigh_back(l, &b, k, sum, width);
-            gather(l, &b, &l->dy, at == from, width);
+            gather(l, &b, &l->dy, l->row, at == from, true, width);
         }
         finish_sender(l, &b, j, sum, width);
     }
@@ -250,7 +263,10 @@ GNN__INLINE void send_width(const gnn__lanes_t *l, int64_t row0, int64_t row1, g
 
 static void send(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)
 {
-    WITH_WIDTH(send_width, l, row0, row1, scratch);
+    if (l->a->score != GNN__SCORE_ADDITIVE)
+        GNN__KERNEL(lanes_send_pairs)(l, row0, row1, scratch);
+    else
+        WITH_WIDTH(send_width, l, row0, row1, scratch);
 }
 
 /* ---- copies with heads fastest ---- */
@@ -263,4 +279,5 @@ static void pack(const gnn__matrix_t *from, int64_t i0, int64_t i1, int64_t head
 }
 
 extern const gnn__attention_lanes_t GNN__KERNEL(attention_lanes);
-const gnn__attention_lanes_t GNN__KERNEL(attention_lanes) = {pack, forward, receive, send};
+const gnn__attention_lanes_t GNN__KERNEL(attention_lanes) = {pack, forward, prepare,
+                                                             GNN__KERNEL(lanes_receive_pairs), send};

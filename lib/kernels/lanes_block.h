@@ -26,7 +26,7 @@ typedef struct block {
     uint32_t *node,
         *other; /* the row's own node, again and again; the pairs' other ends, AHEAD more than n */
     gnn_real_t *score, *weight, *negative, *keep; /* pairs x width */
-    gnn_real_t *y, *p;                            /* rows */
+    gnn_real_t *y, *p; /* rows; y has room for a row of keys behind a row of values */
 } block_t;
 
 GNN__INLINE gnn_real_t *carve(gnn_real_t **at, int64_t count)
@@ -47,8 +47,8 @@ static block_t block_at(const gnn__lanes_t *l, gnn_real_t *scratch)
     b.weight = carve(&scratch, pairs);
     b.negative = carve(&scratch, pairs);
     b.keep = carve(&scratch, pairs);
-    b.y = carve(&scratch, l->row);
-    b.p = carve(&scratch, l->row);
+    b.y = carve(&scratch, l->row + l->key_row);
+    b.p = carve(&scratch, l->row > l->key_row ? l->row : l->key_row);
     return b;
 }
 

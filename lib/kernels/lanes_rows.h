@@ -63,7 +63,8 @@ GNN__INLINE void load_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t
         memcpy(y, x, sizeof *y * (size_t)l->row);
 }
 
-static void store_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, const int width)
+static inline void store_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y,
+                             const int width)
 {
     const int64_t heads = l->a->heads, d = l->a->d_v;
     if (!l->packed || width == 1)
@@ -76,9 +77,9 @@ static void store_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y,
                 y[h * d + c] = x[c * width + h];
 }
 
-static void add_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, const int width)
+static void add_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int64_t d, int width)
 {
-    const int64_t heads = l->a->heads, d = l->a->d_v;
+    const int64_t heads = l->a->heads;
     gnn_real_t turned[64];
     if (heads == 8 && d == 8) {
         transpose_eight(x, turned);
@@ -195,43 +196,115 @@ GNN__INLINE void sections(const block_t *b, const gnn__matrix_t *m, const gnn_re
 }
 
 GNN__INLINE void gather_rows(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m,
-                             bool fresh, const int width, const bool two)
+                             int64_t row, bool fresh, const int width, const bool two)
 {
     if (l->packed) {
-        sections(b, m, b->weight, b->negative, width, 0, l->row, fresh, width, two);
+        sections(b, m, b->weight, b->negative, width, 0, row, fresh, width, two);
         return;
     }
-    for (int64_t h = 0; h < l->a->heads; h++)
-        sections(b, m, b->weight + h, b->negative + h, l->width, h * l->a->d_v, (h + 1) * l->a->d_v,
-                 fresh, 1, two);
+    for (int64_t h = 0, d = row / l->a->heads; h < l->a->heads; h++)
+        sections(b, m, b->weight + h, b->negative + h, l->width, h * d, (h + 1) * d, fresh, 1, two);
 }
 
-/* y (+)= weight x over the pairs of a block, and p likewise with the weights of pairs with s <= 0 where somebody asks. */
+/* y (+)= weight x over the pairs of a block, and p likewise with `negative` where `two`. */
 #define GATHER(width)                                                                             \
-    static __attribute__((noinline)) void gather_##width(const gnn__lanes_t *l, const block_t *b, \
-                                                         const gnn__matrix_t *m, bool fresh)      \
+    static __attribute__((noinline, unused)) void gather_##width(                                 \
+        const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m, int64_t row, bool fresh, \
+        bool two)                                                                                 \
     {                                                                                             \
-        if (l->negative)                                                                          \
-            gather_rows(l, b, m, fresh, width, true);                                             \
+        if (two)                                                                                  \
+            gather_rows(l, b, m, row, fresh, width, true);                                        \
         else                                                                                      \
-            gather_rows(l, b, m, fresh, width, false);                                            \
+            gather_rows(l, b, m, row, fresh, width, false);                                       \
     }
 GATHER(1)
 GATHER(4)
 GATHER(8)
 GATHER(16)
 
-GNN__INLINE void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m, bool fresh,
-                        const int width)
+GNN__INLINE void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m,
+                        int64_t row, bool fresh, bool two, const int width)
 {
     if (width == 1)
-        gather_1(l, b, m, fresh);
+        gather_1(l, b, m, row, fresh, two);
     else if (width == 4)
-        gather_4(l, b, m, fresh);
+        gather_4(l, b, m, row, fresh, two);
     else if (width == 8)
-        gather_8(l, b, m, fresh);
+        gather_8(l, b, m, row, fresh, two);
     else
-        gather_16(l, b, m, fresh);
+        gather_16(l, b, m, row, fresh, two);
+}
+
+/* ---- products of the row's own numbers with the pairs' ---- */
+
+/* out = scale times own . x of each head, for every pair. */
+GNN__INLINE void pair_products(const block_t *b, const gnn_real_t *own, const gnn__matrix_t *m,
+                               int64_t row, gnn_real_t scale, gnn_real_t *out, const int width)
+{
+    for (int e = 0; e < b->n; e++) {
+        const gnn_real_t *x = gnn__matrix_row(m, b->other[e]),
+                         *next = gnn__matrix_row(m, b->other[e + AHEAD]);
+        gnn__vec_t sum[PATTERN];
+        for (int u = 0; u < parts_of(width); u++)
+            sum[u] = gnn__vec_all(0);
+        for (int64_t c = 0; c < row; c += LANES) {
+            __builtin_prefetch(next + c);
+            sum[c / LANES % parts_of(width)] += gnn__vec_load(own + c) * gnn__vec_load(x + c);
+        }
+        for (int u = 0; u < parts_of(width); u++)
+            gnn__vec_put(out + e * width, scale * gnn__vec_fold(sum[u], width, false), width, u);
+    }
+}
+
+/* out = a . leaky(own + x) of each head. */
+GNN__INLINE void pair_scores_v2(const block_t *b, const gnn_real_t *own, const gnn__matrix_t *m,
+                                int64_t row, const gnn_real_t *a, gnn_real_t slope, gnn_real_t *out,
+                                const int width)
+{
+    for (int e = 0; e < b->n; e++) {
+        const gnn_real_t *x = gnn__matrix_row(m, b->other[e]),
+                         *next = gnn__matrix_row(m, b->other[e + AHEAD]);
+        gnn__vec_t sum[PATTERN];
+        for (int u = 0; u < parts_of(width); u++)
+            sum[u] = gnn__vec_all(0);
+        for (int64_t c = 0; c < row; c += LANES) {
+            __builtin_prefetch(next + c);
+            sum[c / LANES % parts_of(width)] +=
+                gnn__vec_load(a + c) * leaky(gnn__vec_load(own + c) + gnn__vec_load(x + c), slope);
+        }
+        for (int u = 0; u < parts_of(width); u++)
+            gnn__vec_put(out + e * width, gnn__vec_fold(sum[u], width, false), width, u);
+    }
+}
+
+/* Scores of a block's pairs from rows of keys and queries; behind the last pair minus infinity. */
+#define PAIR_SCORES(width)                                                                      \
+    static __attribute__((noinline, unused)) void pair_scores_##width(                          \
+        const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own, const gnn__matrix_t *m) \
+    {                                                                                           \
+        if (l->a->score == GNN__SCORE_DOT)                                                      \
+            pair_products(b, own, m, l->key_row, l->a->scale, b->score, width);                 \
+        else                                                                                    \
+            pair_scores_v2(b, own, m, l->key_row, l->weights, l->a->slope, b->score, width);    \
+        for (int x = b->n * width; x < padded(b->n * width); x++)                               \
+            b->score[x] = -INFINITY;                                                            \
+    }
+PAIR_SCORES(1)
+PAIR_SCORES(4)
+PAIR_SCORES(8)
+PAIR_SCORES(16)
+
+GNN__INLINE void pair_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
+                             const gnn__matrix_t *m, const int width)
+{
+    if (width == 1)
+        pair_scores_1(l, b, own, m);
+    else if (width == 4)
+        pair_scores_4(l, b, own, m);
+    else if (width == 8)
+        pair_scores_8(l, b, own, m);
+    else
+        pair_scores_16(l, b, own, m);
 }
 
 #endif
