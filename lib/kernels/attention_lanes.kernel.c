@@ -138,7 +138,7 @@ GNN__INLINE void forward_width(const gnn__lanes_t *l, int64_t row0, int64_t row1
         if (additive)
             read_pattern(gnn__matrix_row(&l->q, i), q, width);
         for (int64_t at = gnn__pairs_from(&a->pairs, row); at < to; at += PAIRS, fresh = false) {
-            block_load(l, &b, i, at, to, width);
+            block_load(l, &b, i, at, to);
             if (additive)
                 scores_additive(&l->k, &b, q, width);
             else
@@ -253,7 +253,7 @@ GNN__INLINE void send_width(const gnn__lanes_t *l, int64_t row0, int64_t row1, g
         fill(sum, 0);
         read_pattern(gnn__matrix_row(&l->k, j), k, width);
         for (int64_t at = from; at < to; at += PAIRS) {
-            block_load(l, &b, j, at, to, width);
+            block_load(l, &b, j, at, to);
             weigh_back(l, &b, k, sum, width);
             gather(l, &b, &l->dy, l->row, at == from, true, width);
         }

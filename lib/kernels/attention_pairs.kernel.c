@@ -115,7 +115,7 @@ static void key_row_done(const gnn__lanes_t *l, const block_t *b, const ends_t *
 GNN__INLINE void load_block(const gnn__lanes_t *l, block_t *b, const ends_t *ends, int64_t node,
                             int64_t at, int64_t to, const int width)
 {
-    block_load(l, b, node, at, to, width);
+    block_load(l, b, node, at, to);
     pair_scores(l, b, gnn__matrix_row(&ends->own_key, node), &ends->other_key, width);
     pair_products(b, gnn__matrix_row(&ends->own_value, node), &ends->other_value, l->row, 1,
                   b->negative, width);

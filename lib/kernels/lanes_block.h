@@ -161,8 +161,8 @@ GNN__INLINE gnn__vec_t rows_at(const gnn__matrix_t *m, const uint32_t *nodes, in
 }
 
 /* The pairs at places at .. of the row of `node`; nodes of the next rows behind them, for the prefetch. */
-GNN__INLINE void block_load(const gnn__lanes_t *l, block_t *b, int64_t node, int64_t at, int64_t to,
-                            const int width)
+static __attribute__((noinline)) void block_load(const gnn__lanes_t *l, block_t *b, int64_t node,
+                                                 int64_t at, int64_t to)
 {
     const gnn__pairs_t *p = &l->a->pairs;
     b->n = (int)(to - at < PAIRS ? to - at : PAIRS);
@@ -181,7 +181,7 @@ GNN__INLINE void block_load(const gnn__lanes_t *l, block_t *b, int64_t node, int
         for (int k = 0; k < GNN__PHILOX_LANES; k++)
             b->node[e + k] = (uint32_t)node;
     gnn__keep_patterns(l->a->dropout, b->n, l->a->transposed ? b->other : b->node,
-                       l->a->transposed ? b->node : b->other, b->keep, width);
+                       l->a->transposed ? b->node : b->other, b->keep, l->width);
 }
 
 /* score = q + k; lanes behind the last pair become minus infinity. */

@@ -195,44 +195,46 @@ GNN__INLINE void sections(const block_t *b, const gnn__matrix_t *m, const gnn_re
                 fresh, width, 1, two);
 }
 
-GNN__INLINE void gather_rows(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m,
-                             int64_t row, bool fresh, const int width, const bool two)
-{
-    if (l->packed) {
-        sections(b, m, b->weight, b->negative, width, 0, row, fresh, width, two);
-        return;
-    }
-    for (int64_t h = 0, d = row / l->a->heads; h < l->a->heads; h++)
-        sections(b, m, b->weight + h, b->negative + h, l->width, h * d, (h + 1) * d, fresh, 1, two);
-}
-
 /* y (+)= weight x over the pairs of a block, and p likewise with `negative` where `two`. */
-#define GATHER(width)                                                                             \
-    static __attribute__((noinline, unused)) void gather_##width(                                 \
-        const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m, int64_t row, bool fresh, \
-        bool two)                                                                                 \
-    {                                                                                             \
-        if (two)                                                                                  \
-            gather_rows(l, b, m, row, fresh, width, true);                                        \
-        else                                                                                      \
-            gather_rows(l, b, m, row, fresh, width, false);                                       \
+#define GATHER(width)                                                                   \
+    static __attribute__((noinline, unused)) void gather_##width(                       \
+        const block_t *b, const gnn__matrix_t *m, int64_t row, bool fresh, bool two)    \
+    {                                                                                   \
+        if (two)                                                                        \
+            sections(b, m, b->weight, b->negative, width, 0, row, fresh, width, true);  \
+        else                                                                            \
+            sections(b, m, b->weight, b->negative, width, 0, row, fresh, width, false); \
     }
-GATHER(1)
 GATHER(4)
 GATHER(8)
 GATHER(16)
 
+/* One weight for all numbers of a head: one head, or heads that fill whole registers. */
+static __attribute__((noinline)) void gather_heads(const gnn__lanes_t *l, const block_t *b,
+                                                   const gnn__matrix_t *m, int64_t row, bool fresh,
+                                                   bool two)
+{
+    const int64_t heads = l->packed ? 1 : l->a->heads, d = row / heads;
+    for (int64_t h = 0; h < heads; h++) {
+        const gnn_real_t *w = b->weight + h, *negative = b->negative + h;
+        if (two)
+            sections(b, m, w, negative, l->width, h * d, (h + 1) * d, fresh, 1, true);
+        else
+            sections(b, m, w, negative, l->width, h * d, (h + 1) * d, fresh, 1, false);
+    }
+}
+
 GNN__INLINE void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m,
                         int64_t row, bool fresh, bool two, const int width)
 {
-    if (width == 1)
-        gather_1(l, b, m, row, fresh, two);
+    if (width == 1 || !l->packed)
+        gather_heads(l, b, m, row, fresh, two);
     else if (width == 4)
-        gather_4(l, b, m, row, fresh, two);
+        gather_4(b, m, row, fresh, two);
     else if (width == 8)
-        gather_8(l, b, m, row, fresh, two);
+        gather_8(b, m, row, fresh, two);
     else
-        gather_16(l, b, m, row, fresh, two);
+        gather_16(b, m, row, fresh, two);
 }
 
 /* ---- products of the row's own numbers with the pairs' ---- */

@@ -96,8 +96,8 @@ static inline void gnn__keep_pairs(const gnn__dropout_t *d, int n, const uint32_
 
 #if !GNN_DOUBLE && defined(__AVX512F__)
 /* Sixteen pairs, eight heads from `keep` on: bits of a pair's mask are its heads. */
-GNN__INLINE void gnn__keep_eight(const gnn__dropout_t *d, uint32_t words[4][GNN__PHILOX_LANES],
-                                 gnn_real_t *keep, const int width)
+static inline void gnn__keep_eight(const gnn__dropout_t *d, uint32_t words[4][GNN__PHILOX_LANES],
+                                   gnn_real_t *keep, int width)
 {
     const __m512i w0 = _mm512_loadu_si512(words[0]), w1 = _mm512_loadu_si512(words[1]),
                   w2 = _mm512_loadu_si512(words[2]), w3 = _mm512_loadu_si512(words[3]);
@@ -120,8 +120,8 @@ GNN__INLINE void gnn__keep_eight(const gnn__dropout_t *d, uint32_t words[4][GNN_
     }
 }
 #else
-GNN__INLINE void gnn__keep_eight(const gnn__dropout_t *d, uint32_t words[4][GNN__PHILOX_LANES],
-                                 gnn_real_t *keep, const int width)
+static inline void gnn__keep_eight(const gnn__dropout_t *d, uint32_t words[4][GNN__PHILOX_LANES],
+                                   gnn_real_t *keep, int width)
 {
     for (int l = 0; l < GNN__PHILOX_LANES; l++)
         for (int h = 0; h < 8 && h < width; h++) {
@@ -132,8 +132,8 @@ GNN__INLINE void gnn__keep_eight(const gnn__dropout_t *d, uint32_t words[4][GNN_
 #endif
 
 /* keep[e * width + h] for n pairs, width 1, 4, 8 or 16. i, j and keep have room for a multiple of GNN__PHILOX_LANES pairs. */
-GNN__INLINE void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint32_t *i,
-                                    const uint32_t *j, gnn_real_t *keep, const int width)
+static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint32_t *i,
+                                      const uint32_t *j, gnn_real_t *keep, int width)
 {
     uint32_t words[4][GNN__PHILOX_LANES];
     for (int e = 0; e < n; e += GNN__PHILOX_LANES)
