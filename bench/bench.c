@@ -128,6 +128,11 @@ void bench_begin(bench_t *b)
     b->before_mb = status_mb("VmRSS:");
 }
 
+void bench_peak(bench_t *b)
+{
+    b->peak_mb = status_mb("VmHWM:");
+}
+
 static int ascending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -150,7 +155,7 @@ int bench_time(bench_t *b, int warm, int (*step)(void *user), void *user)
         qsort(ms, (size_t)n, sizeof *ms, ascending);
         b->median_ms = (ms[(n - 1) / 2] + ms[n / 2]) / 2;
         b->min_ms = ms[0];
-        b->peak_mb = status_mb("VmHWM:");
+        bench_peak(b);
     }
     free(ms);
     return rc;

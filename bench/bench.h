@@ -35,6 +35,8 @@ int bench_close(bench_t *bench, int rc);
 double bench_seconds(void);
 /* Memory is watched from here on: graph and model stand, nothing has run. */
 void bench_begin(bench_t *bench);
+/* Notes the most memory since then; bench_time does it by itself. */
+void bench_peak(bench_t *bench);
 /* Runs `step` `warm` times, then `repeat` times with a clock; the first error ends it. */
 int bench_time(bench_t *bench, int warm, int (*step)(void *user), void *user);
 
