@@ -67,10 +67,11 @@ void bench_open(bench_t *b, int argc, char **argv, const bench_option_t *options
 {
     bench_option_t all[MOST_OPTIONS] = {{"threads", BENCH_NUMBER, &b->threads},
                                         {"repeat", BENCH_NUMBER, &b->repeat},
+                                        {"warm", BENCH_NUMBER, &b->warm},
                                         {"precision", BENCH_TEXT, &b->precision}};
     gnn_precision_t precision = GNN_PRECISION_DEFAULT;
-    int count = 3;
-    *b = (bench_t){.threads = 2, .repeat = 10, .precision = "highest"};
+    int count = 4;
+    *b = (bench_t){.threads = 2, .repeat = 10, .warm = -1, .precision = "highest"};
     for (; options->name && count < MOST_OPTIONS; options++)
         all[count++] = *options;
     read_options(argc, argv, all, count);
@@ -139,12 +140,14 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-int bench_time(bench_t *b, int warm, int (*step)(void *user), void *user)
+int bench_time(bench_t *b, int64_t warm, int (*step)(void *user), void *user)
 {
     int64_t n = b->repeat;
     double *ms = malloc((size_t)n * sizeof *ms);
     int rc = ms ? GNN_OK : GNN_EMEMORY;
-    for (int k = 0; k < warm && rc == GNN_OK; k++)
+    if (b->warm >= 0)
+        warm = b->warm;
+    for (int64_t k = 0; k < warm && rc == GNN_OK; k++)
         rc = step(user);
     for (int64_t k = 0; k < n && rc == GNN_OK; k++) {
         double start = bench_seconds();

@@ -5,7 +5,7 @@
 #include <gnn/gnn.h>
 #include <stdbool.h>
 
-/* ---- options: those of one program, beside --threads, --repeat, --precision and --help of all ---- */
+/* ---- options: those of one program, beside --threads, --repeat, --warm, --precision and --help of all ---- */
 
 typedef enum { BENCH_FLAG, BENCH_NUMBER, BENCH_TEXT } bench_kind_t;
 
@@ -17,8 +17,8 @@ typedef struct {
 } bench_option_t;
 
 typedef struct {
-    int64_t threads, repeat;
-    const char *precision; /* highest, high or medium */
+    int64_t threads, repeat, warm; /* warm -1: as many as the program likes */
+    const char *precision;         /* highest, high or medium */
     gnn_context_t *context;
     double before_mb,
         peak_mb; /* resident memory when the timed part began, and the most it came to since */
@@ -37,8 +37,8 @@ double bench_seconds(void);
 void bench_begin(bench_t *bench);
 /* Notes the most memory since then; bench_time does it by itself. */
 void bench_peak(bench_t *bench);
-/* Runs `step` `warm` times, then `repeat` times with a clock; the first error ends it. */
-int bench_time(bench_t *bench, int warm, int (*step)(void *user), void *user);
+/* Runs `step` `warm` times (or --warm), then `repeat` times with a clock; the first error ends it. */
+int bench_time(bench_t *bench, int64_t warm, int (*step)(void *user), void *user);
 
 /* ---- the line ---- */
 
