@@ -133,8 +133,6 @@ static int trial_forward(trial_t *t)
     tensor_fill(&out->grad, 999);
     for (int k = 0; k < GNN_OP_SAVED; k++)
         t->call.saved[k] = t->call.recording ? poison(t->call.saved_bytes[k]) : NULL;
-    t->call.kept = t->call.kept_bytes ? poison(t->call.kept_bytes) : NULL;
-    t->call.fresh = 1;
     t->call.scratch = poison(t->call.forward_scratch);
     int rc = t->op->forward(&t->call);
     free(t->call.scratch);
@@ -183,7 +181,6 @@ static void trial_free(trial_t *t)
     free(t->call.out[0].grad.data);
     for (int k = 0; k < GNN_OP_SAVED; k++)
         free(t->call.saved[k]);
-    free(t->call.kept);
 }
 
 /* ---- the check itself ---- */

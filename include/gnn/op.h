@@ -53,10 +53,6 @@ typedef struct gnn_op_call {
     size_t saved_bytes[GNN_OP_SAVED];
     size_t forward_scratch, backward_scratch;
     unsigned keep_in, keep_out; /**< bit k: backward reads the value of input k / output k */
-    size_t kept_bytes; /**< memory that stays as it is from run to run while the program stands on the tape */
-
-    void *kept; /**< that memory; 64-byte aligned */
-    int fresh;  /**< 1: the first run since kept was reserved; forward fills it */
 } gnn_op_call_t;
 
 typedef struct gnn_op {

@@ -112,33 +112,69 @@ static void matrix(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t c
     }
 }
 
-static void sparse(const gnn__dropout_t *d, int64_t from, int64_t to, const int64_t *indptr,
-                   const gnn_real_t *values, gnn_real_t *y)
+/* Names the next BLOCKS blocks of stored numbers, from one of row r on. */
+static void next_blocks(const int64_t *indptr, int64_t r, int64_t block, int64_t to, uint64_t *a,
+                        uint64_t *b)
+{
+    for (int taken = 0; taken < BLOCKS && r < to; r++, block = 0)
+        for (; taken < BLOCKS && indptr[r] + LANES * block < indptr[r + 1]; taken++, block++) {
+            a[taken] = (uint32_t)r;
+            b[taken] = (uint32_t)block;
+        }
+}
+
+/* Appends those of n numbers that are kept. Writes n places, whatever is kept. */
+GNN__INLINE int64_t squeeze(int64_t n, const gnn_real_t *keep, const int32_t *from_at,
+                            const gnn_real_t *from_by, int32_t *at, gnn_real_t *by)
+{
+    int64_t kept = 0;
+    for (int64_t k = 0; k < n; k++) {
+        at[kept] = from_at[k];
+        by[kept] = from_by[k] * keep[k];
+        kept += keep[k] > 0;
+    }
+    return kept;
+}
+
+#if defined(__AVX512F__) && !GNN_DOUBLE
+GNN__INLINE int64_t squeeze_block(const gnn_real_t *keep, const int32_t *from_at,
+                                  const gnn_real_t *from_by, int32_t *at, gnn_real_t *by)
+{
+    const __m256 k = _mm256_loadu_ps(keep);
+    const __mmask8 mask = _mm256_cmp_ps_mask(k, _mm256_setzero_ps(), _CMP_GT_OQ);
+    const __m256i places = _mm256_loadu_si256((const __m256i *)from_at);
+    _mm256_storeu_si256((__m256i *)at, _mm256_maskz_compress_epi32(mask, places));
+    _mm256_storeu_ps(by, _mm256_maskz_compress_ps(mask, _mm256_loadu_ps(from_by) * k));
+    return __builtin_popcount(mask);
+}
+#else
+#define squeeze_block(keep, from_at, from_by, at, by) squeeze(LANES, keep, from_at, from_by, at, by)
+#endif
+
+static void sparse(const gnn__dropout_t *d, int64_t from, int64_t to, const gnn_sparse_t *x,
+                   int32_t *indices, gnn_real_t *values, int32_t *counts)
 {
     static const gnn_real_t ones[LANES] = {1, 1, 1, 1, 1, 1, 1, 1};
     uint64_t a[BLOCKS] = {0}, b[BLOCKS] = {0};
     gnn_real_t keep[BLOCKS * LANES];
-    int64_t row = from, k = indptr[from], at[BLOCKS], count[BLOCKS];
-    while (k < indptr[to]) {
-        int taken = 0;
-        for (; taken < BLOCKS && k < indptr[to]; taken++) {
-            while (k >= indptr[row + 1])
-                row++;
-            const int64_t left = indptr[row + 1] - k;
-            a[taken] = (uint32_t)row;
-            b[taken] = (uint32_t)((k - indptr[row]) / LANES);
-            at[taken] = k;
-            count[taken] = left < LANES ? left : LANES;
-            k += count[taken];
+    int drawn = BLOCKS; /* blocks of `keep` that were used */
+    for (int64_t r = from; r < to; r++) {
+        const int64_t end = x->indptr[r + 1];
+        int64_t left = x->indptr[r];
+        for (int64_t k = x->indptr[r]; k < end; k += LANES, drawn++) {
+            if (drawn == BLOCKS) {
+                drawn = 0;
+                next_blocks(x->indptr, r, (k - x->indptr[r]) / LANES, to, a, b);
+                keep_blocks(d, a, b, keep);
+            }
+            const gnn_real_t *multipliers = keep + drawn * LANES,
+                             *by = x->values ? x->values + k : ones;
+            left += end - k >= LANES ? squeeze_block(multipliers, x->indices + k, by,
+                                                     indices + left, values + left)
+                                     : squeeze(end - k, multipliers, x->indices + k, by,
+                                               indices + left, values + left);
         }
-        keep_blocks(d, a, b, keep);
-        for (int l = 0; l < taken; l++) {
-            const gnn_real_t *x = values ? values + at[l] : ones;
-            if (count[l] == LANES)
-                apply(LANES, keep + l * LANES, x, false, y + at[l]);
-            else
-                apply(count[l], keep + l * LANES, x, false, y + at[l]);
-        }
+        counts[r] = (int32_t)(left - x->indptr[r]);
     }
 }
 

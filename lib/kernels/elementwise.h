@@ -83,10 +83,10 @@ typedef struct gnn__dropout_kernels {
     /* y (+)= x times its multipliers, for `rows` rows of which the first is number `row`. */
     void (*matrix)(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t cols,
                    const gnn_real_t *x, int64_t ldx, bool add, gnn_real_t *y, int64_t ldy);
-    /* y[k] = values[k] (1 if NULL) times its multiplier for the stored numbers of rows from..to - 1.
-     * The places of a row are counted: the mask does not depend on which columns they stand for. */
-    void (*sparse)(const gnn__dropout_t *d, int64_t from, int64_t to, const int64_t *indptr,
-                   const gnn_real_t *values, gnn_real_t *y);
+    /* What is left of rows from..to - 1 of x: counts[r] numbers from place indptr[r] on. A row's
+     * stored numbers are counted: the mask does not depend on which columns they stand for. */
+    void (*sparse)(const gnn__dropout_t *d, int64_t from, int64_t to, const gnn_sparse_t *x,
+                   int32_t *indices, gnn_real_t *values, int32_t *counts);
 } gnn__dropout_kernels_t;
 const gnn__dropout_kernels_t *gnn__dropout_kernels(void);
 

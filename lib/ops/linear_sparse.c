@@ -1,19 +1,17 @@
 /* Linear on a sparse x (CSR): row r of y is the sum of v W_c over the stored (c, v) of row r, and
- * row c of dW the sum of v dy_r over the stored (r, v) of column c. With dropout on the stored
- * numbers, the dropped ones are kept for backward (one number each).
+ * row c of dW the sum of v dy_r over the stored (r, v) of column c. With dropout, what is left of
+ * each row's stored numbers is listed once and kept for backward.
  *
- * Both passes want the matrix whose rows they jump about in to stay in the cache. Backward either
- * gathers rows of dy, in the order of columns that is found once per program on the tape, or adds
- * each row of dy to many rows of dW, a narrow block of columns at a time. */
+ * Backward adds rows of dy to rows of dW, which should stay in the cache: a wide dW is divided by
+ * columns; a small one is made several times, of fixed shares of the rows, and added up in order. */
 #include <lib/kernels/sparse.h>
 #include <lib/ops/linear.h>
 
 enum {
     ROWS_AT_ONCE = 64, /* threads take turns at pieces: rows differ in how much they hold */
-    COLUMNS_AT_ONCE = 8,
     UNIT = 64 / sizeof(gnn_real_t),
-    BLOCK = 2 * UNIT,  /* columns of y or dW at once, where all of them are too many */
-    NEAR = 1024 * 1024 /* bytes that stay near a core */
+    COPIES = 8,
+    COPIES_BYTES = 512 * 1024 /* that all copies of a small dW may take */
 };
 
 static gnn_real_t dropout_rate(const gnn_op_call_t *call)
@@ -22,78 +20,66 @@ static gnn_real_t dropout_rate(const gnn_op_call_t *call)
     return call->training && how ? how->sparse_dropout : 0;
 }
 
-/* x by columns: the rows of the stored numbers, and their places in x. */
+/* What dropout leaves: row r's numbers from indptr[r] on. */
 typedef struct {
-    int64_t *indptr;
-    int32_t *rows, *places;
-} columns_t;
+    gnn_real_t *values;
+    int32_t *indices, *counts;
+    size_t bytes;
+} left_t;
 
-static columns_t columns_of(const gnn_op_call_t *call)
+static int left_of(const gnn_op_call_t *call, void *memory, left_t *left)
 {
     const gnn_sparse_t *x = call->in[0].sparse;
-    columns_t c = {.indptr = call->kept};
-    c.rows = (int32_t *)(c.indptr + x->cols + 1);
-    c.places = c.rows + x->indptr[x->rows];
-    return c;
+    const int64_t stored = x->indptr[x->rows];
+    size_t values, indices, counts;
+    GNN_TRY(gnn__op_bytes(call, stored, 1, sizeof(gnn_real_t), &values));
+    GNN_TRY(gnn__op_bytes(call, stored, 1, sizeof(int32_t), &indices));
+    GNN_TRY(gnn__op_bytes(call, x->rows, 1, sizeof(int32_t), &counts));
+    left->bytes = values + indices + counts;
+    left->values = memory;
+    left->indices = (int32_t *)(left->values + stored);
+    left->counts = left->indices + stored;
+    return GNN_OK;
 }
 
-/* By the shape alone, so that the bits do not depend on threads. */
-static bool by_columns(const gnn_op_call_t *call)
+/* How often dW is made; by the shape alone, so that the bits do not depend on threads. */
+static int copies_of(const gnn_op_call_t *call)
 {
-    const gnn_sparse_t *x = call->in[0].sparse;
-    const int64_t width = call->in[1].cols, bytes = width * (int64_t)sizeof(gnn_real_t);
-    return x->indptr[x->rows] <= INT32_MAX &&
-           (width < 2 * BLOCK || x->rows <= x->cols || x->rows * bytes <= NEAR);
+    const int64_t most = call->in[0].rows / ROWS_AT_ONCE,
+                  bytes = call->in[1].rows * call->in[1].cols * (int64_t)sizeof(gnn_real_t),
+                  fit = bytes > 0 ? COPIES_BYTES / bytes : 0;
+    const int64_t copies = most < fit ? most : fit;
+    return copies > COPIES ? COPIES : copies < 2 ? 1 : (int)copies;
 }
 
 int gnn__linear_sparse_shape(gnn_op_call_t *call)
 {
-    const gnn_sparse_t *x = call->in[0].sparse;
     const gnn__linear_t *how = call->attributes;
-    const int64_t stored = x->indptr[x->rows];
-    size_t lists, indptr;
+    left_t left;
     if (how && !(how->sparse_dropout >= 0 && how->sparse_dropout < 1))
         return gnn__op_error(call, GNN_EINVALID, "dropout takes a rate in [0, 1), got %g",
                              (double)how->sparse_dropout);
-    if (dropout_rate(call) > 0)
-        GNN_TRY(gnn__op_bytes(call, stored, 1, sizeof(gnn_real_t),
-                              call->recording ? &call->saved_bytes[0] : &call->forward_scratch));
-    if (call->recording && call->in[1].wants_grad && by_columns(call)) {
-        GNN_TRY(gnn__op_bytes(call, stored, 2, sizeof(int32_t), &lists));
-        GNN_TRY(gnn__op_bytes(call, x->cols + 1, 1, sizeof(int64_t), &indptr));
-        call->kept_bytes = lists + indptr;
+    if (dropout_rate(call) > 0) {
+        GNN_TRY(left_of(call, NULL, &left));
+        *(call->recording ? &call->saved_bytes[0] : &call->forward_scratch) = left.bytes;
     }
+    if (call->in[1].wants_grad && copies_of(call) > 1)
+        GNN_TRY(gnn__op_bytes(call, copies_of(call) * call->in[1].rows, call->in[1].cols,
+                              sizeof(gnn_real_t), &call->backward_scratch));
     return GNN_OK;
 }
 
-static void sort_by_columns(const gnn_op_call_t *call)
+/* The product with x as it stands, or with what is left of it. */
+static gnn__sparse_product_t product_of(const gnn_op_call_t *call, const left_t *left)
 {
     const gnn_sparse_t *x = call->in[0].sparse;
-    const columns_t c = columns_of(call);
-    memset(c.indptr, 0, sizeof *c.indptr * (size_t)(x->cols + 1));
-    for (int64_t k = 0; k < x->indptr[x->rows]; k++)
-        c.indptr[x->indices[k]]++;
-    for (int64_t col = 0, at = 0; col <= x->cols; col++) {
-        const int64_t count = c.indptr[col];
-        c.indptr[col] = at;
-        at += col < x->cols ? count : 0;
+    gnn__sparse_product_t p = {.indptr = x->indptr, .indices = x->indices, .values = x->values};
+    if (left->bytes > 0) {
+        p.indices = left->indices;
+        p.values = left->values;
+        p.counts = left->counts;
     }
-    for (int64_t r = 0; r < x->rows; r++)
-        for (int64_t k = x->indptr[r]; k < x->indptr[r + 1]; k++) {
-            const int64_t at = c.indptr[x->indices[k]]++;
-            c.rows[at] = (int32_t)r;
-            c.places[at] = (int32_t)k;
-        }
-    /* Every column now begins where it ends. */
-    memmove(c.indptr + 1, c.indptr, sizeof *c.indptr * (size_t)x->cols);
-    c.indptr[0] = 0;
-}
-
-/* Columns of y that are made at once. */
-static int64_t forward_block(const gnn_tensor_t *w)
-{
-    const int64_t bytes = w->rows * w->cols * (int64_t)sizeof(gnn_real_t);
-    return bytes <= NEAR || w->cols < BLOCK ? w->cols : BLOCK;
+    return p;
 }
 
 int gnn__linear_sparse_forward(gnn_op_call_t *call)
@@ -103,82 +89,99 @@ int gnn__linear_sparse_forward(gnn_op_call_t *call)
     const gnn__sparse_kernels_t *kernels = gnn__sparse_kernels();
     const gnn__dropout_kernels_t *dropout = gnn__dropout_kernels();
     const gnn__dropout_t d = gnn__dropout(call->rng, dropout_rate(call));
-    const bool drop = dropout_rate(call) > 0;
-    gnn_real_t *kept = call->recording ? call->saved[0] : call->scratch;
-    const gnn__sparse_product_t p = {.indptr = x->indptr,
-                                     .indices = x->indices,
-                                     .values = drop ? kept : x->values,
-                                     .gaps = drop,
-                                     .x = w->data,
-                                     .ldx = gnn__stride(w),
-                                     .y = y->data,
-                                     .ldy = gnn__stride(y),
-                                     .bias = gnn__has_input(call, 2) ? call->in[2].value.data : NULL};
-    const int64_t pieces = (x->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE, block = forward_block(w);
+    left_t left = {0};
+    if (dropout_rate(call) > 0)
+        GNN_TRY(left_of(call, call->recording ? call->saved[0] : call->scratch, &left));
+    gnn__sparse_product_t p = product_of(call, &left);
+    p.x = w->data;
+    p.ldx = gnn__stride(w);
+    p.y = y->data;
+    p.ldy = gnn__stride(y);
+    p.bias = gnn__has_input(call, 2) ? call->in[2].value.data : NULL;
+    const int64_t pieces = (x->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
     const int threads = gnn__threads(call->context, x->indptr[x->rows] * y->cols);
-    if (call->kept_bytes && call->fresh)
-        sort_by_columns(call);
-    for (int64_t first = 0; first < w->cols; first += block) {
-        const int64_t cols = w->cols - first < block ? w->cols - first : block;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-        for (int64_t k = 0; k < pieces; k++) {
-            const int64_t from = k * ROWS_AT_ONCE, to = from + ROWS_AT_ONCE;
-            const int64_t end = to < x->rows ? to : x->rows;
-            if (drop && first == 0)
-                dropout->sparse(&d, from, end, x->indptr, x->values, kept);
-            kernels->gather(&p, from, end, first, cols);
-        }
+    for (int64_t k = 0; k < pieces; k++) {
+        const int64_t from = k * ROWS_AT_ONCE,
+                      to = from + ROWS_AT_ONCE < x->rows ? from + ROWS_AT_ONCE : x->rows;
+        if (left.bytes > 0)
+            dropout->sparse(&d, from, to, x, left.indices, left.values, left.counts);
+        kernels->gather(&p, from, to, y->cols);
     }
     return GNN_OK;
 }
 
-static void gather_gradient(const gnn_op_call_t *call, gnn__sparse_product_t *p, int threads)
+/* dW is wide, or too big for copies: threads own columns. */
+static void divide_columns(const gnn_op_call_t *call, const gnn__sparse_product_t *p, int threads)
 {
     const gnn_tensor_t *dw = &call->in[1].grad;
     const gnn__sparse_kernels_t *kernels = gnn__sparse_kernels();
-    const columns_t columns = columns_of(call);
-    const int64_t pieces = (dw->rows + COLUMNS_AT_ONCE - 1) / COLUMNS_AT_ONCE;
-    p->indptr = columns.indptr;
-    p->indices = columns.rows;
-    p->place = columns.places;
-    p->add = call->in[1].accumulate;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-    for (int64_t k = 0; k < pieces; k++) {
-        const int64_t from = k * COLUMNS_AT_ONCE, to = from + COLUMNS_AT_ONCE;
-        kernels->gather(p, from, to < dw->rows ? to : dw->rows, 0, dw->cols);
-    }
-}
-
-static void scatter_gradient(const gnn_op_call_t *call, const gnn__sparse_product_t *p, int threads)
-{
-    const gnn_tensor_t *dw = &call->in[1].grad;
-    const gnn__sparse_kernels_t *kernels = gnn__sparse_kernels();
-    const int64_t blocks = (dw->cols + BLOCK - 1) / BLOCK;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-    for (int64_t k = 0; k < blocks; k++) {
-        const int64_t first = k * BLOCK, left = dw->cols - first;
-        const gnn__block_t block = {0, dw->rows, first, left < BLOCK ? left : BLOCK};
+    const int64_t units = (dw->cols + UNIT - 1) / UNIT;
+    const int shares = threads < units ? threads : (int)units;
+#pragma omp parallel for num_threads(shares) schedule(static, 1)
+    for (int share = 0; share < shares; share++) {
+        const int64_t first = gnn__share(units, share, shares) * UNIT,
+                      end = gnn__share(units, share + 1, shares) * UNIT;
+        const gnn__block_t block = {0, dw->rows, first, (end < dw->cols ? end : dw->cols) - first};
         gnn__scatter_begin(&block, dw, call->in[1].accumulate);
-        kernels->scatter(p, call->in[0].rows, block.col, block.cols);
+        kernels->scatter(p, 0, call->in[0].rows, block.col, block.cols);
     }
 }
 
-void gnn__linear_sparse_grad(const gnn_op_call_t *call)
+static void add_copies(const gnn_op_call_t *call, int copies, int threads)
+{
+    const gnn_tensor_t *dw = &call->in[1].grad;
+    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
+    const gnn_real_t *parts = call->scratch;
+    const int64_t pieces = (dw->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < pieces; k++) {
+        const int64_t from = k * ROWS_AT_ONCE,
+                      to = from + ROWS_AT_ONCE < dw->rows ? from + ROWS_AT_ONCE : dw->rows;
+        const bool flat = gnn__stride(dw) == dw->cols;
+        const int64_t step = flat ? to - from : 1;
+        for (int64_t r = from; r < to; r += step)
+            for (int copy = 0; copy < copies; copy++)
+                kernels->scale(step * dw->cols, 1, parts + (copy * dw->rows + r) * dw->cols,
+                               copy > 0 || call->in[1].accumulate, gnn__row(dw, r));
+    }
+}
+
+static void divide_rows(const gnn_op_call_t *call, const gnn__sparse_product_t *p, int copies,
+                        int threads)
+{
+    const gnn_tensor_t *dw = &call->in[1].grad;
+    const gnn__sparse_kernels_t *kernels = gnn__sparse_kernels();
+    const int64_t rows = call->in[0].rows, size = dw->rows * dw->cols;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int copy = 0; copy < copies; copy++) {
+        gnn__sparse_product_t own = *p;
+        own.y = (gnn_real_t *)call->scratch + copy * size;
+        own.ldy = dw->cols;
+        memset(own.y, 0, (size_t)size * sizeof *own.y);
+        kernels->scatter(&own, gnn__share(rows, copy, copies), gnn__share(rows, copy + 1, copies),
+                         0, dw->cols);
+    }
+    add_copies(call, copies, gnn__threads(call->context, copies * size));
+}
+
+int gnn__linear_sparse_grad(const gnn_op_call_t *call)
 {
     const gnn_sparse_t *x = call->in[0].sparse;
     const gnn_tensor_t *dw = &call->in[1].grad, *dy = &call->out[0].grad;
-    const bool drop = dropout_rate(call) > 0;
-    gnn__sparse_product_t p = {.indptr = x->indptr,
-                               .indices = x->indices,
-                               .values = drop ? call->saved[0] : x->values,
-                               .gaps = drop,
-                               .x = dy->data,
-                               .ldx = gnn__stride(dy),
-                               .y = dw->data,
-                               .ldy = gnn__stride(dw)};
-    const int threads = gnn__threads(call->context, x->indptr[x->rows] * dw->cols);
-    if (call->kept_bytes)
-        gather_gradient(call, &p, threads);
+    left_t left = {0};
+    if (dropout_rate(call) > 0)
+        GNN_TRY(left_of(call, call->saved[0], &left));
+    gnn__sparse_product_t p = product_of(call, &left);
+    p.x = dy->data;
+    p.ldx = gnn__stride(dy);
+    p.y = dw->data;
+    p.ldy = gnn__stride(dw);
+    const int threads = gnn__threads(call->context, x->indptr[x->rows] * dw->cols),
+              copies = copies_of(call);
+    if (copies > 1)
+        divide_rows(call, &p, copies, threads);
     else
-        scatter_gradient(call, &p, threads);
+        divide_columns(call, &p, threads);
+    return GNN_OK;
 }

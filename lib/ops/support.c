@@ -21,7 +21,6 @@ void gnn__op_output(gnn_op_call_t *call, int64_t rows, int64_t cols)
     memset(call->saved_bytes, 0, sizeof call->saved_bytes);
     call->forward_scratch = call->backward_scratch = 0;
     call->keep_in = call->keep_out = 0;
-    call->kept_bytes = 0;
 }
 
 int gnn__op_dense(const gnn_op_call_t *call, const char *name, int first, int last)

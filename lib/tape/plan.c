@@ -141,8 +141,6 @@ static int collect(gnn_tape_t *tape)
         for (int i = 0; i < GNN_OP_SAVED; i++)
             GNN_TRY(add_buffer(tape, (int64_t)node->call.saved_bytes[i], k, to,
                                &node->saved_offset[i]));
-        GNN_TRY(add_buffer(tape, (int64_t)node->call.kept_bytes, 0, 2 * tape->n_nodes + 1,
-                           &node->kept_offset));
         if (node->call.forward_scratch > tape->scratch)
             tape->scratch = node->call.forward_scratch;
         if (tape->recording && node->backward && node->call.backward_scratch > tape->scratch)
@@ -236,7 +234,6 @@ static void bind_node(gnn_tape_t *tape, gnn__node_t *node, char *base)
         call->out[i].value = tape->values[node->out + i].data;
     for (int i = 0; i < GNN_OP_SAVED; i++)
         call->saved[i] = call->saved_bytes[i] ? base + node->saved_offset[i] : NULL;
-    call->kept = call->kept_bytes ? base + node->kept_offset : NULL;
 }
 
 int gnn__tape_plan(gnn_tape_t *tape)
@@ -251,6 +248,6 @@ int gnn__tape_plan(gnn_tape_t *tape)
         bind_value(tape, &tape->values[x], base);
     for (int32_t k = 0; k < tape->n_nodes; k++)
         bind_node(tape, tape->nodes[k], base);
-    tape->planned = tape->fresh = true;
+    tape->planned = true;
     return GNN_OK;
 }

@@ -18,13 +18,11 @@ static int run_forward(gnn_tape_t *tape)
     for (int32_t k = 0; k < tape->n_nodes; k++) {
         gnn_op_call_t *call = &tape->nodes[k]->call;
         call->scratch = scratch;
-        call->fresh = tape->fresh;
         call->rng.seed = tape->context->seed;
         call->rng.step = tape->step;
         GNN_TRY(tape->nodes[k]->op->forward(call));
     }
     tape->ran = true;
-    tape->fresh = false;
     return GNN_OK;
 }
 

@@ -47,7 +47,7 @@ typedef struct gnn__node {
     gnn_var_t in[GNN_OP_INPUTS];
     gnn_var_t out; /* the first of n_out numbers */
     bool backward; /* some input wants a gradient */
-    int64_t saved_offset[GNN_OP_SAVED], kept_offset;
+    int64_t saved_offset[GNN_OP_SAVED];
     _Alignas(16) unsigned char attributes[GNN__ATTRIBUTE_BYTES];
 } gnn__node_t;
 
@@ -61,7 +61,6 @@ typedef struct gnn__buffer {
 struct gnn_tape {
     gnn_context_t *context;
     bool recording, training, planned, ran;
-    bool fresh; /* no run since the plan: what ops keep from run to run is still to be filled */
     int status;
     char message[512];
     uint32_t step, model_step, op_number;
