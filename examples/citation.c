@@ -179,6 +179,8 @@ int main(int argc, char **argv)
     if (rc != GNN_OK && rc != GNN_ESTOPPED)
         fprintf(stderr, "citation: %s%s%s\n", gnn_error_string(rc),
                 *gnn_error_message() ? ": " : "", gnn_error_message());
+    if (rc == GNN_OK)
+        rc = gnn_profile_write(context, stderr);
     study_free(&study);
     gnn_data_free(data);
     gnn_context_free(context);

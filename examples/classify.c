@@ -156,6 +156,8 @@ int classify_main(int argc, char **argv)
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
     int rc = run(&r, &options);
+    if (rc == GNN_OK)
+        rc = gnn_profile_write(r.context, stderr);
     if (rc != GNN_OK)
         fprintf(stderr, "sentence: %s%s%s\n", gnn_error_string(rc),
                 *gnn_error_message() ? ": " : "", gnn_error_message());

@@ -83,6 +83,8 @@ int main(int argc, char **argv)
         *known[row].to = argv[k + 1];
     }
     int rc = run(&r, &o, index);
+    if (rc == GNN_OK)
+        rc = gnn_profile_write(r.context, stderr);
     if (rc != GNN_OK)
         fprintf(stderr, "descriptions: %s%s%s\n", gnn_error_string(rc),
                 *gnn_error_message() ? ": " : "", gnn_error_message());

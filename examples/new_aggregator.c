@@ -172,6 +172,8 @@ int main(void)
     int rc = gnn_context_new(&context, &(gnn_context_config_t){.seed = 1});
     if (rc == GNN_OK)
         rc = run(context, &data, &model);
+    if (rc == GNN_OK)
+        rc = gnn_profile_write(context, stderr);
     if (rc != GNN_OK)
         fprintf(stderr, "new_aggregator: %s%s%s\n", gnn_error_string(rc),
                 *gnn_error_message() ? ": " : "", gnn_error_message());

@@ -173,6 +173,8 @@ int main(int argc, char **argv)
                    : GNN_EMEMORY;
     if (rc == GNN_OK)
         rc = run(&options, context, &model, packs);
+    if (rc == GNN_OK)
+        rc = gnn_profile_write(context, stderr);
     if (rc != GNN_OK)
         fprintf(stderr, "sentence: %s%s%s\n", gnn_error_string(rc),
                 *gnn_error_message() ? ": " : "", gnn_error_message());

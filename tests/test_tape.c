@@ -256,6 +256,50 @@ START_TEST(a_failing_allocation_leaves_a_usable_tape)
 }
 END_TEST
 
+/* The table, in a buffer of the test's own. */
+static void profile_of(const fixture_t *f, char *text, size_t size)
+{
+    FILE *file = tmpfile();
+    ck_ok(gnn_profile_write(f->context, file));
+    rewind(file);
+    text[fread(text, 1, size - 1, file)] = 0;
+    fclose(file);
+}
+
+/* A line for each op and pass, with its calls; nothing unless it was asked for. */
+START_TEST(a_profile_counts_what_ran)
+{
+    gnn_real_t *memory = test_reals(7 * 6, 4);
+    gnn_tensor_t x = gnn_tensor(memory, 7, 6);
+    for (int wanted = 0; wanted < 2; wanted++) {
+        setenv("GNN_PROFILE", wanted ? "1" : "0", 1);
+        fixture_t f = set_up();
+        gnn_var_t input;
+        declare(&f);
+        gnn_tape_reset(f.tape, 1, 0);
+        gnn_tape_set_place(f.tape, 0, "layer 3");
+        gnn_var_t root = record(&f, &x, &input, false);
+        for (int k = 0; k < 3; k++)
+            ck_ok(gnn_tape_forward(f.tape));
+        ck_ok(gnn_tape_backward(f.tape, root, NULL));
+        static char text[4096];
+        profile_of(&f, text, sizeof text);
+        const char *forward = strstr(text, "linear         layer 3        forward"),
+                   *backward = strstr(text, "linear         layer 3        backward");
+        ck_assert_int_eq(forward && backward && strstr(text, "the machine    at most"), wanted);
+        ck_assert_int_eq(*text != 0, wanted);
+        if (wanted) {
+            long long forward_calls = atoll(forward + 37), backward_calls = atoll(backward + 38);
+            ck_assert_int_gt(backward_calls, 0);
+            ck_assert_int_eq(forward_calls, 3 * backward_calls);
+        }
+        tear_down(&f);
+    }
+    unsetenv("GNN_PROFILE");
+    free(memory);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tape");
@@ -267,6 +311,7 @@ int main(void)
     tcase_add_test(c, sparse_values_go_into_linear_only);
     tcase_add_test(c, two_products_of_one_dropped_sparse_input_see_one_mask);
     tcase_add_test(c, a_failing_allocation_leaves_a_usable_tape);
+    tcase_add_test(c, a_profile_counts_what_ran);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

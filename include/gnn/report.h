@@ -3,6 +3,7 @@
 #define GNN_REPORT_H
 
 #include <stdio.h>
+#include <gnn/context.h>
 #include <gnn/tensor.h>
 
 #ifdef __cplusplus
@@ -66,6 +67,16 @@ GNN_API int gnn_svg_curves(FILE *file, const gnn_curves_t *curves);
  * Cost: O(n d) time a round of a block power iteration, at most 500; O(d) memory. The same bits with any number of threads.
  */
 GNN_API int gnn_pca_2d(const gnn_tensor_t *x, const gnn_tensor_t *points, double share[2]);
+
+/**
+ * Where the time went: a table of every op that ran with this context (calls, milliseconds, share, and the work that it does at least as GF/s and GB/s), the
+ * slowest first, and what this machine can do at most, measured for some tenths of a second by this call.
+ *
+ * Collected only if the environment has GNN_PROFILE=1 when the context is made; writes nothing otherwise.
+ *
+ * @return GNN_OK; GNN_EIO.
+ */
+GNN_API int gnn_profile_write(gnn_context_t *context, FILE *file);
 
 #ifdef __cplusplus
 }

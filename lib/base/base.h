@@ -99,6 +99,7 @@ struct gnn_context {
     gnn__arena_t scratch; /* of the running op; see gnn__scratch */
     struct gnn_tape *tape; /* for inference calls; owned, made on first use; freed through tape_free */
     void (*tape_free)(struct gnn_tape *);
+    struct gnn__profile *profile; /* NULL: nobody asked for one */
 };
 
 /* Threads worth using for `work` elementary operations (multiply-adds, exps): 1 below some 20 microseconds. */
@@ -109,6 +110,34 @@ static inline int64_t gnn__share(int64_t n, int t, int threads)
 {
     return n / threads * t + (n % threads) * t / threads;
 }
+
+/* ---- profiles: collected by whoever does the work, written by lib/report ---- */
+
+/* Operations (a multiply-add is two) and bytes; 0: not known. */
+typedef struct {
+    double flops, bytes;
+} gnn__work_t;
+
+typedef struct {
+    char name[24], where[24];
+    bool backward;
+    int64_t calls;
+    double seconds, flops, bytes;
+} gnn__profile_row_t;
+
+typedef struct gnn__profile {
+    gnn__profile_row_t *rows;
+    int64_t count, room;
+    double start;
+} gnn__profile_t;
+
+double gnn__seconds(void);
+/* NULL unless GNN_PROFILE is set (and not 0). */
+int gnn__profile_new(gnn__profile_t **profile);
+void gnn__profile_free(gnn__profile_t *profile);
+/* Adds one call; without memory for a new row it is not counted. */
+void gnn__profile_add(gnn__profile_t *profile, const char *name, const char *where, bool backward,
+                      double seconds, gnn__work_t work);
 
 /* ---- CPU ---- */
 typedef enum { GNN__ISA_BASELINE, GNN__ISA_V3, GNN__ISA_V4 } gnn__isa_t;

@@ -41,8 +41,12 @@ int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config)
     made->seed = c.seed;
     made->allocator = c.allocator;
     made->scratch.allocator = &made->allocator;
-    *context = made;
-    return GNN_OK;
+    int rc = gnn__profile_new(&made->profile);
+    if (rc == GNN_OK)
+        *context = made;
+    else
+        gnn_free(made);
+    return rc;
 }
 
 void gnn_context_free(gnn_context_t *context)
@@ -52,6 +56,7 @@ void gnn_context_free(gnn_context_t *context)
     if (context->tape)
         context->tape_free(context->tape);
     gnn__arena_free(&context->scratch);
+    gnn__profile_free(context->profile);
     gnn_free(context);
 }
 

@@ -1,29 +1,75 @@
 /* Dropout's multipliers for many places at once: the counters and keys are those of
- * gnn__dropout_draw, sixteen of them side by side. */
+ * gnn__dropout_draw, sixteen of them side by side. Each word of Philox lies in 64 bits of its own, so
+ * that a product needs no shuffles: what stands above the lower 32 bits is never read. */
 #include <lib/kernels/elementwise.h>
 #include <lib/kernels/isa.h>
-#include <lib/kernels/philox_lanes.h>
+#include <lib/kernels/vec.h>
 
-enum { LANES = GNN__PHILOX_LANES };
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
-/* Multipliers of LANES blocks of eight columns. */
-static void keep_blocks(const gnn__dropout_t *d, const uint32_t a[LANES], const uint32_t b[LANES],
-                        gnn_real_t keep[LANES][8])
+enum { ROUNDS = 10, BLOCKS = 16, LANES = 8, AT_ONCE = (int)(GNN__VEC_BYTES / sizeof(uint64_t)) };
+
+typedef uint64_t words_t __attribute__((vector_size(GNN__VEC_BYTES)));
+typedef uint64_t words_anywhere_t
+    __attribute__((vector_size(GNN__VEC_BYTES), aligned(sizeof(uint64_t)), may_alias));
+
+/* The lower 32 bits of each lane times m, all 64 bits of it. */
+GNN__INLINE words_t product(words_t x, uint32_t m)
 {
-    uint32_t words[4][LANES];
-    gnn__philox_lanes(d, a, b, 0, words);
-    const uint32_t threshold = d->threshold;
-    const gnn_real_t scale = d->scale;
-    for (int w = 0; w < 4; w++)
-        for (int l = 0; l < LANES; l++) {
-            keep[l][2 * w] = (words[w][l] & 0xffff) < threshold ? scale : 0;
-            keep[l][2 * w + 1] = (words[w][l] >> 16) < threshold ? scale : 0;
-        }
+#if defined(__AVX512F__)
+    return (words_t)_mm512_mul_epu32((__m512i)x, _mm512_set1_epi64(m));
+#elif defined(__AVX2__)
+    return (words_t)_mm256_mul_epu32((__m256i)x, _mm256_set1_epi64x(m));
+#elif defined(__x86_64__)
+    return (words_t)_mm_mul_epu32((__m128i)x, _mm_set1_epi64x(m));
+#else
+    return (x & 0xffffffffu) * m;
+#endif
 }
 
-static void apply(int64_t n, const gnn_real_t *keep, const gnn_real_t *x, bool add, gnn_real_t *y)
+/* Sixteen bits for each lane of each block: `draws` as the four words of a block lie in memory. */
+GNN__INLINE void draw(const gnn__dropout_t *d, const uint64_t *a, const uint64_t *b, uint64_t *draws)
 {
-    /* A dropped element is 0 even if x is infinite or NaN, as if it had not been there. */
+    words_t c0 = *(const words_anywhere_t *)a, c1 = *(const words_anywhere_t *)b,
+            c2 = d->step - (words_t){0}, c3 = (uint64_t)(d->stream << 8) - (words_t){0};
+    uint32_t k0 = d->key[0], k1 = d->key[1];
+    for (int round = 0; round < ROUNDS; round++) {
+        const words_t p0 = product(c0, 0xD2511F53u), p1 = product(c2, 0xCD9E8D57u);
+        c0 = p1 >> 32 ^ c1 ^ k0;
+        c2 = p0 >> 32 ^ c3 ^ k1;
+        c1 = p1;
+        c3 = p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    const words_t low = (c0 & 0xffffffffu) | c1 << 32, high = (c2 & 0xffffffffu) | c3 << 32;
+    for (int l = 0; l < AT_ONCE; l++) {
+        draws[2 * l] = low[l];
+        draws[2 * l + 1] = high[l];
+    }
+}
+
+/* Multipliers of BLOCKS blocks of eight places. */
+static void keep_blocks(const gnn__dropout_t *d, const uint64_t a[BLOCKS], const uint64_t b[BLOCKS],
+                        gnn_real_t keep[BLOCKS * LANES])
+{
+    uint64_t draws[2 * BLOCKS];
+    uint16_t bits[BLOCKS * LANES]; /* lowest first: the order of a little-endian processor */
+    for (int l = 0; l < BLOCKS; l += AT_ONCE)
+        draw(d, a + l, b + l, draws + 2 * l);
+    memcpy(bits, draws, sizeof bits);
+    const uint16_t most = (uint16_t)(d->threshold - 1);
+    const gnn_real_t scale = d->scale;
+    for (int l = 0; l < BLOCKS * LANES; l++)
+        keep[l] = bits[l] <= most ? scale : 0;
+}
+
+/* A dropped element is 0 even if x is infinite or NaN, as if it had not been there. */
+GNN__INLINE void apply(int64_t n, const gnn_real_t *keep, const gnn_real_t *x, bool add,
+                       gnn_real_t *y)
+{
     if (add) {
 #pragma omp simd
         for (int64_t k = 0; k < n; k++)
@@ -38,15 +84,14 @@ static void apply(int64_t n, const gnn_real_t *keep, const gnn_real_t *x, bool a
 static void matrix(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t cols,
                    const gnn_real_t *x, int64_t ldx, bool add, gnn_real_t *y, int64_t ldy)
 {
-    const int64_t blocks = (cols + 7) / 8;
-    int64_t r = 0, block = 0, at_r[LANES], at_block[LANES];
-    uint32_t a[LANES] = {0}, b[LANES] = {0};
-    gnn_real_t keep[LANES][8];
-    while (r < rows && blocks > 0) {
+    const int64_t blocks = (cols + LANES - 1) / LANES;
+    const bool flat = cols % LANES == 0 && ldx == cols && ldy == cols;
+    uint64_t a[BLOCKS] = {0}, b[BLOCKS] = {0};
+    gnn_real_t keep[BLOCKS * LANES];
+    for (int64_t r = 0, block = 0; r < rows && blocks > 0;) {
+        const int64_t first = r * blocks + block;
         int taken = 0;
-        for (; taken < LANES && r < rows; taken++) {
-            at_r[taken] = r;
-            at_block[taken] = block;
+        for (; taken < BLOCKS && r < rows; taken++) {
             a[taken] = (uint32_t)(row + r);
             b[taken] = (uint32_t)block;
             if (++block == blocks) {
@@ -55,32 +100,81 @@ static void matrix(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t c
             }
         }
         keep_blocks(d, a, b, keep);
+        if (flat) {
+            apply(taken * LANES, keep, x + first * LANES, add, y + first * LANES);
+            continue;
+        }
         for (int l = 0; l < taken; l++) {
-            int64_t c = 8 * at_block[l], n = cols - c < 8 ? cols - c : 8;
-            apply(n, keep[l], x + at_r[l] * ldx + c, add, y + at_r[l] * ldy + c);
+            const int64_t c = LANES * (int64_t)b[l], at = (int64_t)((uint32_t)a[l] - (uint32_t)row);
+            apply(cols - c < LANES ? cols - c : LANES, keep + l * LANES, x + at * ldx + c, add,
+                  y + at * ldy + c);
         }
     }
 }
 
-static void sparse(const gnn__dropout_t *d, int64_t from, int64_t to, const int64_t *indptr,
-                   const int32_t *indices, const gnn_real_t *values, gnn_real_t *y)
+/* Names the next BLOCKS blocks of stored numbers, from one of row r on. */
+static void next_blocks(const int64_t *indptr, int64_t r, int64_t block, int64_t to, uint64_t *a,
+                        uint64_t *b)
 {
-    uint32_t a[LANES] = {0}, b[LANES] = {0}, words[4][LANES];
-    int64_t row = from;
-    for (int64_t k = indptr[from]; k < indptr[to]; k += LANES) {
-        int64_t taken = indptr[to] - k < LANES ? indptr[to] - k : LANES;
-        for (int64_t l = 0; l < taken; l++) {
-            while (k + l >= indptr[row + 1])
-                row++;
-            a[l] = (uint32_t)row;
-            b[l] = (uint32_t)indices[k + l] / 8;
+    for (int taken = 0; taken < BLOCKS && r < to; r++, block = 0)
+        for (; taken < BLOCKS && indptr[r] + LANES * block < indptr[r + 1]; taken++, block++) {
+            a[taken] = (uint32_t)r;
+            b[taken] = (uint32_t)block;
         }
-        gnn__philox_lanes(d, a, b, 0, words);
-        for (int64_t l = 0; l < taken; l++) {
-            uint32_t lane = (uint32_t)indices[k + l] % 8, word = words[lane / 2][l];
-            bool kept = (lane & 1 ? word >> 16 : word & 0xffff) < d->threshold;
-            y[k + l] = kept ? (values ? values[k + l] : 1) * d->scale : 0;
+}
+
+/* Appends those of n numbers that are kept. Writes n places, whatever is kept. */
+GNN__INLINE int64_t squeeze(int64_t n, const gnn_real_t *keep, const int32_t *from_at,
+                            const gnn_real_t *from_by, int32_t *at, gnn_real_t *by)
+{
+    int64_t kept = 0;
+    for (int64_t k = 0; k < n; k++) {
+        at[kept] = from_at[k];
+        by[kept] = from_by[k] * keep[k];
+        kept += keep[k] > 0;
+    }
+    return kept;
+}
+
+#if defined(__AVX512F__) && !GNN_DOUBLE
+GNN__INLINE int64_t squeeze_block(const gnn_real_t *keep, const int32_t *from_at,
+                                  const gnn_real_t *from_by, int32_t *at, gnn_real_t *by)
+{
+    const __m256 k = _mm256_loadu_ps(keep);
+    const __mmask8 mask = _mm256_cmp_ps_mask(k, _mm256_setzero_ps(), _CMP_GT_OQ);
+    const __m256i places = _mm256_loadu_si256((const __m256i *)from_at);
+    _mm256_storeu_si256((__m256i *)at, _mm256_maskz_compress_epi32(mask, places));
+    _mm256_storeu_ps(by, _mm256_maskz_compress_ps(mask, _mm256_loadu_ps(from_by) * k));
+    return __builtin_popcount(mask);
+}
+#else
+#define squeeze_block(keep, from_at, from_by, at, by) squeeze(LANES, keep, from_at, from_by, at, by)
+#endif
+
+static void sparse(const gnn__dropout_t *d, int64_t from, int64_t to, const gnn_sparse_t *x,
+                   int32_t *indices, gnn_real_t *values, int32_t *counts)
+{
+    static const gnn_real_t ones[LANES] = {1, 1, 1, 1, 1, 1, 1, 1};
+    uint64_t a[BLOCKS] = {0}, b[BLOCKS] = {0};
+    gnn_real_t keep[BLOCKS * LANES];
+    int drawn = BLOCKS; /* blocks of `keep` that were used */
+    for (int64_t r = from; r < to; r++) {
+        const int64_t end = x->indptr[r + 1];
+        int64_t left = x->indptr[r];
+        for (int64_t k = x->indptr[r]; k < end; k += LANES, drawn++) {
+            if (drawn == BLOCKS) {
+                drawn = 0;
+                next_blocks(x->indptr, r, (k - x->indptr[r]) / LANES, to, a, b);
+                keep_blocks(d, a, b, keep);
+            }
+            const gnn_real_t *multipliers = keep + drawn * LANES,
+                             *by = x->values ? x->values + k : ones;
+            left += end - k >= LANES ? squeeze_block(multipliers, x->indices + k, by,
+                                                     indices + left, values + left)
+                                     : squeeze(end - k, multipliers, x->indices + k, by,
+                                               indices + left, values + left);
         }
+        counts[r] = (int32_t)(left - x->indptr[r]);
     }
 }
 

@@ -1,9 +1,13 @@
 #include <lib/kernels/elementwise.h>
 #include <lib/kernels/isa.h>
+#include <lib/kernels/roof.h>
+#include <lib/kernels/sparse.h>
 
 GNN__DISPATCH(gnn__elementwise_kernels_t, elementwise_kernels)
 GNN__DISPATCH(gnn__row_kernels_t, row_kernels)
 GNN__DISPATCH(gnn__dropout_kernels_t, dropout_kernels)
+GNN__DISPATCH(gnn__sparse_kernels_t, sparse_kernels)
+GNN__DISPATCH(gnn__roof_kernels_t, roof_kernels)
 
 bool gnn__activation_from_output(gnn_activation_t kind, gnn_real_t slope)
 {

@@ -26,9 +26,6 @@ typedef struct gnn__elementwise_kernels {
     /* dx (+)= dy f'(x). `t` is y where gnn__activation_from_output says so, else x. */
     void (*activate_grad)(gnn_activation_t kind, gnn_real_t slope, int64_t n, const gnn_real_t *t,
                           const gnn_real_t *dy, bool add, gnn_real_t *dx);
-    /* y = sum over k of values[k] (1 if NULL) times row indices[k] of w; width n. */
-    void (*sparse_row)(int64_t n, int64_t count, const int32_t *indices, const gnn_real_t *values,
-                       const gnn_real_t *w, int64_t ldw, gnn_real_t *y);
     /* Losses of one row, added up, and their gradients times `scale` in g (unless NULL); t are the
      * targets. Cross-entropy of logits: max(x, 0) - x t + log(1 + e^-|x|); squares: (x - t)^2. */
     double (*binary_cross_entropy)(int64_t n, const gnn_real_t *x, const gnn_real_t *t,
@@ -86,10 +83,10 @@ typedef struct gnn__dropout_kernels {
     /* y (+)= x times its multipliers, for `rows` rows of which the first is number `row`. */
     void (*matrix)(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t cols,
                    const gnn_real_t *x, int64_t ldx, bool add, gnn_real_t *y, int64_t ldy);
-    /* y[k] = values[k] (1 if NULL) times the multiplier of (row, indices[k]) for the stored numbers
-     * of rows from..to - 1. */
-    void (*sparse)(const gnn__dropout_t *d, int64_t from, int64_t to, const int64_t *indptr,
-                   const int32_t *indices, const gnn_real_t *values, gnn_real_t *y);
+    /* What is left of rows from..to - 1 of x: counts[r] numbers from place indptr[r] on. A row's
+     * stored numbers are counted: the mask does not depend on which columns they stand for. */
+    void (*sparse)(const gnn__dropout_t *d, int64_t from, int64_t to, const gnn_sparse_t *x,
+                   int32_t *indices, gnn_real_t *values, int32_t *counts);
 } gnn__dropout_kernels_t;
 const gnn__dropout_kernels_t *gnn__dropout_kernels(void);
 

@@ -1,5 +1,4 @@
-/* Functions of single elements: activations and their derivatives, sums, products, the GRU cell,
- * and one row of a sparse product. */
+/* Functions of single elements: activations and their derivatives, sums, products, the GRU cell. */
 #include <lib/kernels/elementwise.h>
 #include <lib/kernels/isa.h>
 #include <lib/kernels/real_math.h>
@@ -199,54 +198,6 @@ static void multiply_row(int64_t n, const gnn_real_t *x, const gnn_real_t *z, bo
         y[k] += x[k] * z[k];
 }
 
-/* Sixty-four bytes of a row, wherever it starts. */
-typedef gnn_real_t vector_t __attribute__((vector_size(64), aligned(sizeof(gnn_real_t)), may_alias));
-enum { LANES = sizeof(vector_t) / sizeof(gnn_real_t) };
-
-/* A constant number of vectors at a time, so that the sums stay in registers. */
-static inline __attribute__((always_inline)) void sparse_vectors(int vectors, int64_t count,
-                                                                 const int32_t *indices,
-                                                                 const gnn_real_t *values,
-                                                                 const gnn_real_t *w, int64_t ldw,
-                                                                 gnn_real_t *y)
-{
-    vector_t sum[4] = {{0}};
-    for (int64_t k = 0; k < count; k++) {
-        const vector_t *row = (const vector_t *)(w + indices[k] * ldw);
-        const gnn_real_t value = values ? values[k] : 1;
-        for (int v = 0; v < vectors; v++)
-            sum[v] += row[v] * value;
-    }
-    for (int v = 0; v < vectors; v++)
-        ((vector_t *)y)[v] = sum[v];
-}
-
-static void sparse_rest(int64_t width, int64_t count, const int32_t *indices,
-                        const gnn_real_t *values, const gnn_real_t *w, int64_t ldw, gnn_real_t *y)
-{
-    gnn_real_t sum[LANES] = {0};
-    for (int64_t k = 0; k < count; k++) {
-        const gnn_real_t *row = w + indices[k] * ldw;
-        const gnn_real_t value = values ? values[k] : 1;
-        for (int64_t c = 0; c < width; c++)
-            sum[c] += row[c] * value;
-    }
-    for (int64_t c = 0; c < width; c++)
-        y[c] = sum[c];
-}
-
-static void sparse_row(int64_t n, int64_t count, const int32_t *indices, const gnn_real_t *values,
-                       const gnn_real_t *w, int64_t ldw, gnn_real_t *y)
-{
-    int64_t c = 0;
-    for (; n - c >= 4 * LANES; c += 4 * LANES)
-        sparse_vectors(4, count, indices, values, w + c, ldw, y + c);
-    for (; n - c >= LANES; c += LANES)
-        sparse_vectors(1, count, indices, values, w + c, ldw, y + c);
-    if (n - c > 0)
-        sparse_rest(n - c, count, indices, values, w + c, ldw, y + c);
-}
-
 static double binary_cross_entropy(int64_t n, const gnn_real_t *x, const gnn_real_t *t,
                                    gnn_real_t scale, gnn_real_t *g)
 {
@@ -316,7 +267,6 @@ const gnn__elementwise_kernels_t GNN__KERNEL(elementwise_kernels) = {
     .multiply = multiply_row,
     .activate = activate,
     .activate_grad = activate_grad,
-    .sparse_row = sparse_row,
     .binary_cross_entropy = binary_cross_entropy,
     .squared = squared,
     .gru = gru,

@@ -25,8 +25,11 @@ static int linear_shape(gnn_op_call_t *call)
         call->keep_in |= 2u;
     if (!x->sparse && w->wants_grad)
         call->keep_in |= 1u;
-    if (bias && b->wants_grad)
-        GNN_TRY(gnn__column_bytes(call, x->rows, w->cols, &call->backward_scratch));
+    if (bias && b->wants_grad) {
+        size_t sums;
+        GNN_TRY(gnn__column_bytes(call, x->rows, w->cols, &sums));
+        call->backward_scratch = call->backward_scratch > sums ? call->backward_scratch : sums;
+    }
     return GNN_OK;
 }
 
@@ -60,7 +63,7 @@ static int linear_backward(gnn_op_call_t *call)
                           gnn__stride(dy), w->value.data, gnn__stride(&w->value),
                           x->accumulate ? 1 : 0, x->grad.data, gnn__stride(&x->grad)));
     if (w->grad.data && x->sparse)
-        gnn__linear_sparse_grad(call);
+        GNN_TRY(gnn__linear_sparse_grad(call));
     else if (w->grad.data)
         GNN_TRY(gnn__gemm(call->context, true, false, w->rows, w->cols, dy->rows, 1, x->value.data,
                           gnn__stride(&x->value), dy->data, gnn__stride(dy), w->accumulate ? 1 : 0,

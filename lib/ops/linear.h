@@ -6,6 +6,6 @@
 
 int gnn__linear_sparse_shape(gnn_op_call_t *call);
 int gnn__linear_sparse_forward(gnn_op_call_t *call);
-void gnn__linear_sparse_grad(const gnn_op_call_t *call);
+int gnn__linear_sparse_grad(const gnn_op_call_t *call);
 
 #endif

@@ -9,6 +9,18 @@ static int reserve_scratch(gnn_tape_t *tape, void **scratch)
     return GNN_OK;
 }
 
+static int run_node(const gnn_tape_t *tape, gnn__node_t *node, bool backward)
+{
+    int (*const function)(gnn_op_call_t *) = backward ? node->op->backward : node->op->forward;
+    if (!tape->context->profile)
+        return function(&node->call);
+    const double start = gnn__seconds();
+    int rc = function(&node->call);
+    gnn__profile_add(tape->context->profile, node->op->name, node->call.where, backward,
+                     gnn__seconds() - start, gnn__tape_work(node, backward));
+    return rc;
+}
+
 static int run_forward(gnn_tape_t *tape)
 {
     void *scratch;
@@ -20,7 +32,7 @@ static int run_forward(gnn_tape_t *tape)
         call->scratch = scratch;
         call->rng.seed = tape->context->seed;
         call->rng.step = tape->step;
-        GNN_TRY(tape->nodes[k]->op->forward(call));
+        GNN_TRY(run_node(tape, tape->nodes[k], false));
     }
     tape->ran = true;
     return GNN_OK;
@@ -90,7 +102,7 @@ static int backward_node(gnn_tape_t *tape, gnn__node_t *node, void *scratch)
             bind_gradient(tape, v, &call->in[i]);
     }
     call->scratch = scratch;
-    return node->op->backward(call);
+    return run_node(tape, node, true);
 }
 
 static int seed(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_root)

@@ -363,6 +363,7 @@ int gnn_optimizer_step(gnn_optimizer_t *optimizer, double lr_factor)
         return gnn__error(GNN_EINVALID,
                           "gnn_optimizer_step: lr_factor is %g, expected a finite number >= 0",
                           lr_factor);
+    const double start = o->context->profile ? gnn__seconds() : 0;
     GNN_TRY(check_gradients(o->parameters));
     double scale = o->clip_norm > 0 ? clip_factor(gradient_norm(o->parameters), o->clip_norm) : 1;
     for (int64_t r = 0; r < o->n_ranges; r++) {
@@ -372,6 +373,9 @@ int gnn_optimizer_step(gnn_optimizer_t *optimizer, double lr_factor)
         sweep_range(o, &o->ranges[r], &s);
     }
     o->steps++;
+    if (o->context->profile)
+        gnn__profile_add(o->context->profile, "optimizer", "", false, gnn__seconds() - start,
+                         (gnn__work_t){.bytes = 7.0 * (double)o->length * sizeof(gnn_real_t)});
     return GNN_OK;
 }
 
