@@ -1,6 +1,6 @@
 """A whole training in PyG: the GAT of bench/epochs.c to early stopping, in seconds from the start of the process, imports included.
 
-    python epochs.py --data cora [--seed 0] [--threads 2]
+    python epochs.py --data cora [--seed 0] [--epochs 1000] [--threads 2]
 """
 import time
 start = time.perf_counter() - time.process_time()
@@ -8,7 +8,7 @@ import os
 import numpy as np
 from common import DATA, load, options, report, rss_mb
 
-o = options(data="cora", seed=0)
+o = options(data="cora", seed=0, epochs=1000)
 os.environ["OMP_NUM_THREADS"] = str(o.threads)
 import torch
 import torch.nn.functional as F
@@ -38,7 +38,7 @@ net = Net()
 opt = torch.optim.Adam(net.parameters(), lr=0.005, weight_decay=5e-4)
 before = rss_mb()
 best_loss, best_metric, stale, kept = float("inf"), -1.0, 0, None
-for epoch in range(1, 1001):
+for epoch in range(1, o.epochs + 1):
     net.train()
     opt.zero_grad(set_to_none=True)
     F.cross_entropy(net()[train], y[train]).backward()
