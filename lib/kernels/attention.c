@@ -28,10 +28,12 @@ const gnn__attention_lanes_t *gnn__attention_lanes(void)
     return NULL;
 }
 
-/* Blocks of 128 pairs: two lists of nodes, four arrays of pairs x width, two rows of values and two of keys. */
+/* Lists of nodes of a block and of what is drawn; three arrays of pairs x width, and what is drawn; two rows of values and two of keys. */
 int64_t gnn__attention_lanes_scratch(const gnn__lanes_t *l)
 {
-    return 2 * (128 + 32) + 4 * (128 * l->width + 16) + 2 * (l->row + l->key_row) + 8 * 16;
+    return GNN__LANES_PAIRS + 2 * GNN__LANES_DRAWN + 4 * 32 +
+           (3 * GNN__LANES_PAIRS + GNN__LANES_DRAWN) * l->width + 4 * 16 +
+           2 * (l->row + l->key_row) + 8 * 16;
 }
 
 /* A tile, both ways; the rows and their sums (half as many rows backward, but twice as much of each); two strips of scores; sums and maxima of the rows. */

@@ -19,6 +19,9 @@
 
 #include <lib/kernels/attention.h>
 
+/* Pairs of a block, and pairs whose dropout is drawn at once. */
+enum { GNN__LANES_PAIRS = 128, GNN__LANES_DRAWN = 256 };
+
 typedef struct gnn__lanes {
     const gnn__attention_t *a;
     int width;        /* of a pattern of heads */

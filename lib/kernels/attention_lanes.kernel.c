@@ -124,7 +124,7 @@ GNN__INLINE void forward_width(const gnn__lanes_t *l, int64_t row0, int64_t row1
 {
     const gnn__attention_t *a = l->a;
     const bool additive = a->score == GNN__SCORE_ADDITIVE;
-    block_t b = block_at(l, scratch);
+    block_t b = block_at(l, row1, scratch);
     for (int64_t row = row0; row < row1; row++) {
         const int64_t i = gnn__pairs_node(&a->pairs, row), to = gnn__pairs_to(&a->pairs, row);
         state_t s;
@@ -138,7 +138,7 @@ GNN__INLINE void forward_width(const gnn__lanes_t *l, int64_t row0, int64_t row1
         if (additive)
             read_pattern(gnn__matrix_row(&l->q, i), q, width);
         for (int64_t at = gnn__pairs_from(&a->pairs, row); at < to; at += PAIRS, fresh = false) {
-            block_load(l, &b, i, at, to);
+            block_load(l, &b, row, at, to);
             if (additive)
                 scores_additive(&l->k, &b, q, width);
             else
@@ -164,7 +164,7 @@ GNN__INLINE void prepare_width(const gnn__lanes_t *l, int64_t i0, int64_t i1, gn
                                const int width)
 {
     const gnn__attention_t *a = l->a;
-    block_t b = block_at(l, scratch);
+    block_t b = block_at(l, i1, scratch);
     for (int64_t i = i0; i < i1; i++) {
         gnn_real_t *dy = gnn__matrix_row(&l->dy, i), *record = l->records + i * 3 * width;
         gnn__vec_t s[PATTERN], p[PATTERN], share[PATTERN], lse[PATTERN], q[PATTERN];
@@ -243,7 +243,7 @@ GNN__INLINE void send_width(const gnn__lanes_t *l, int64_t row0, int64_t row1, g
                             const int width)
 {
     const gnn__attention_t *a = l->a;
-    block_t b = block_at(l, scratch);
+    block_t b = block_at(l, row1, scratch);
     for (int64_t row = row0; row < row1; row++) {
         const int64_t j = gnn__pairs_node(&a->pairs, row), from = gnn__pairs_from(&a->pairs, row),
                       to = gnn__pairs_to(&a->pairs, row);
@@ -253,7 +253,7 @@ GNN__INLINE void send_width(const gnn__lanes_t *l, int64_t row0, int64_t row1, g
         fill(sum, 0);
         read_pattern(gnn__matrix_row(&l->k, j), k, width);
         for (int64_t at = from; at < to; at += PAIRS) {
-            block_load(l, &b, j, at, to);
+            block_load(l, &b, row, at, to);
             weigh_back(l, &b, k, sum, width);
             gather(l, &b, &l->dy, l->row, at == from, true, width);
         }

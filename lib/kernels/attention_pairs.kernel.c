@@ -112,10 +112,10 @@ static void key_row_done(const gnn__lanes_t *l, const block_t *b, const ends_t *
 }
 
 /* A row's scores, dY . v and weights for one block. */
-GNN__INLINE void load_block(const gnn__lanes_t *l, block_t *b, const ends_t *ends, int64_t node,
-                            int64_t at, int64_t to, const int width)
+GNN__INLINE void load_block(const gnn__lanes_t *l, block_t *b, const ends_t *ends, int64_t row,
+                            int64_t node, int64_t at, int64_t to, const int width)
 {
-    block_load(l, b, node, at, to);
+    block_load(l, b, row, at, to);
     pair_scores(l, b, gnn__matrix_row(&ends->own_key, node), &ends->other_key, width);
     pair_products(b, gnn__matrix_row(&ends->own_value, node), &ends->other_value, l->row, 1,
                   b->negative, width);
@@ -127,13 +127,13 @@ GNN__INLINE void receive_width(const gnn__lanes_t *l, int64_t row0, int64_t row1
 {
     const gnn__pairs_t *pairs = &l->a->pairs;
     const ends_t ends = ends_of(l);
-    block_t b = block_at(l, scratch);
+    block_t b = block_at(l, row1, scratch);
     memset(b.p, 0, sizeof *b.p * (size_t)l->key_row);
     for (int64_t row = row0; row < row1; row++) {
         const int64_t i = gnn__pairs_node(pairs, row), from = gnn__pairs_from(pairs, row),
                       to = gnn__pairs_to(pairs, row);
         for (int64_t at = from; at < to; at += PAIRS) {
-            load_block(l, &b, &ends, i, at, to, width);
+            load_block(l, &b, &ends, row, i, at, to, width);
             key_block(l, &b, &ends, i, at == from, width);
         }
         if (from < to)
@@ -156,14 +156,14 @@ GNN__INLINE void send_width(const gnn__lanes_t *l, int64_t row0, int64_t row1, g
 {
     const gnn__attention_t *a = l->a;
     const ends_t ends = ends_of(l);
-    block_t b = block_at(l, scratch), keys = b;
+    block_t b = block_at(l, row1, scratch), keys = b;
     keys.y = b.y + l->row;
     memset(keys.p, 0, sizeof *keys.p * (size_t)l->key_row);
     for (int64_t row = row0; row < row1; row++) {
         const int64_t j = gnn__pairs_node(&a->pairs, row), from = gnn__pairs_from(&a->pairs, row),
                       to = gnn__pairs_to(&a->pairs, row);
         for (int64_t at = from; at < to; at += PAIRS) {
-            load_block(l, &b, &ends, j, at, to, width);
+            load_block(l, &b, &ends, row, j, at, to, width);
             keys.n = b.n;
             if (a->d_v_rows.at)
                 gather(l, &b, &l->dy, l->row, at == from, false, width);

@@ -7,7 +7,13 @@
 #include <lib/kernels/vec_math.h>
 
 /* Pairs of a block; how far ahead rows are prefetched; registers that a pattern of 16 heads takes. */
-enum { PAIRS = 128, AHEAD = 8, LANES = GNN__VEC_LANES, PATTERN = 16 / GNN__VEC_LANES };
+enum {
+    PAIRS = GNN__LANES_PAIRS,
+    DRAWN = GNN__LANES_DRAWN,
+    AHEAD = 8,
+    LANES = GNN__VEC_LANES,
+    PATTERN = 16 / GNN__VEC_LANES
+};
 
 /* Calls f with the width of patterns as its last argument, as a constant. */
 #define WITH_WIDTH(f, l, ...)                \
@@ -23,9 +29,14 @@ enum { PAIRS = 128, AHEAD = 8, LANES = GNN__VEC_LANES, PATTERN = 16 / GNN__VEC_L
 /* Arrays of pairs x width have the heads of one pair side by side and room for whole registers. */
 typedef struct block {
     int n;
-    uint32_t *node,
-        *other; /* the row's own node, again and again; the pairs' other ends, AHEAD more than n */
-    gnn_real_t *score, *weight, *negative, *keep; /* pairs x width */
+    uint32_t *other;                       /* the pairs' other ends, AHEAD more than n */
+    gnn_real_t *score, *weight, *negative; /* pairs x width */
+    const gnn_real_t *keep;                /* pairs x width: dropout's multipliers, in `drawn` */
+    /* Multipliers are drawn for the pairs of many rows at once, sixteen at a time: those at places drawn_from .. drawn_to - 1. */
+    gnn_real_t *drawn;
+    int64_t drawn_from, drawn_to;
+    uint32_t *ends[2]; /* of the drawn pairs: the rows' nodes, and the other ones */
+    int64_t row1;      /* where the rows of this call end */
     gnn_real_t *y, *p; /* rows; y has room for a row of keys behind a row of values */
 } block_t;
 
@@ -36,17 +47,20 @@ GNN__INLINE gnn_real_t *carve(gnn_real_t **at, int64_t count)
     return memory;
 }
 
-static block_t block_at(const gnn__lanes_t *l, gnn_real_t *scratch)
+static block_t block_at(const gnn__lanes_t *l, int64_t row1, gnn_real_t *scratch)
 {
-    block_t b = {0};
+    block_t b = {.row1 = row1};
     const int64_t indices = PAIRS + 2 * GNN__PHILOX_LANES, pairs = PAIRS * l->width + 16;
-    b.node = (uint32_t *)carve(&scratch, indices);
     b.other = (uint32_t *)carve(&scratch, indices);
+    b.ends[0] = (uint32_t *)carve(&scratch, DRAWN + GNN__PHILOX_LANES);
+    b.ends[1] = (uint32_t *)carve(&scratch, DRAWN + GNN__PHILOX_LANES);
     memset(b.other, 0, sizeof *b.other * (size_t)indices);
+    memset(b.ends[0], 0, sizeof *b.ends[0] * (DRAWN + GNN__PHILOX_LANES));
+    memset(b.ends[1], 0, sizeof *b.ends[1] * (DRAWN + GNN__PHILOX_LANES));
     b.score = carve(&scratch, pairs);
     b.weight = carve(&scratch, pairs);
     b.negative = carve(&scratch, pairs);
-    b.keep = carve(&scratch, pairs);
+    b.drawn = carve(&scratch, DRAWN * l->width + 16);
     b.y = carve(&scratch, l->row + l->key_row);
     b.p = carve(&scratch, l->row > l->key_row ? l->row : l->key_row);
     return b;
@@ -160,8 +174,29 @@ GNN__INLINE gnn__vec_t rows_at(const gnn__matrix_t *m, const uint32_t *nodes, in
     return y;
 }
 
-/* The pairs at places at .. of the row of `node`; nodes of the next rows behind them, for the prefetch. */
-static __attribute__((noinline)) void block_load(const gnn__lanes_t *l, block_t *b, int64_t node,
+/* Draws for the pairs from place `at` of `row` on: a window over this and the next rows; on spans, whose places are not their own, for this row. */
+static void draw(const gnn__lanes_t *l, block_t *b, int64_t row, int64_t at, int64_t to)
+{
+    const gnn__pairs_t *p = &l->a->pairs;
+    int n = 0;
+    b->drawn_from = at;
+    for (int64_t r = row; r < b->row1 && n < DRAWN; r++) {
+        const uint32_t node = (uint32_t)gnn__pairs_node(p, r);
+        for (; at < to && n < DRAWN; at++, n++) {
+            b->ends[0][n] = node;
+            b->ends[1][n] = (uint32_t)gnn__pairs_col(p, at);
+        }
+        if (!p->indptr || r + 1 == b->row1)
+            break;
+        to = p->indptr[r + 2];
+    }
+    b->drawn_to = p->indptr ? at : b->drawn_from;
+    gnn__keep_patterns(l->a->dropout, n, b->ends[l->a->transposed], b->ends[!l->a->transposed],
+                       b->drawn, l->width);
+}
+
+/* The pairs at places at .. of a row; nodes of the next rows behind them, for the prefetch. */
+static __attribute__((noinline)) void block_load(const gnn__lanes_t *l, block_t *b, int64_t row,
                                                  int64_t at, int64_t to)
 {
     const gnn__pairs_t *p = &l->a->pairs;
@@ -177,11 +212,9 @@ static __attribute__((noinline)) void block_load(const gnn__lanes_t *l, block_t 
         b->other[e] = b->other[there - 1];
     if (!l->a->dropout)
         return;
-    for (int e = 0; e < b->n; e += GNN__PHILOX_LANES)
-        for (int k = 0; k < GNN__PHILOX_LANES; k++)
-            b->node[e + k] = (uint32_t)node;
-    gnn__keep_patterns(l->a->dropout, b->n, l->a->transposed ? b->other : b->node,
-                       l->a->transposed ? b->node : b->other, b->keep, l->width);
+    if (at < b->drawn_from || at + b->n > b->drawn_to)
+        draw(l, b, row, at, to);
+    b->keep = b->drawn + (at - b->drawn_from) * l->width;
 }
 
 /* score = q + k; lanes behind the last pair become minus infinity. */
