@@ -165,6 +165,7 @@ GNN__INLINE void send_width(const gnn__lanes_t *l, int64_t row0, int64_t row1, g
         for (int64_t at = from; at < to; at += PAIRS) {
             load_block(l, &b, &ends, row, j, at, to, width);
             keys.n = b.n;
+            keys.other = b.other;
             if (a->d_v_rows.at)
                 gather(l, &b, &l->dy, l->row, at == from, false, width);
             if (a->d_k_rows.at)

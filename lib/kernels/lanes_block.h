@@ -29,7 +29,8 @@ enum {
 /* Arrays of pairs x width have the heads of one pair side by side and room for whole registers. */
 typedef struct block {
     int n;
-    uint32_t *other;                       /* the pairs' other ends, AHEAD more than n */
+    const uint32_t *other; /* the pairs' other ends and some more; in `copied` where the list is about to end */
+    uint32_t *copied;
     gnn_real_t *score, *weight, *negative; /* pairs x width */
     const gnn_real_t *keep;                /* pairs x width: dropout's multipliers, in `drawn` */
     /* Multipliers are drawn for the pairs of many rows at once, sixteen at a time: those at places drawn_from .. drawn_to - 1. */
@@ -51,10 +52,10 @@ static block_t block_at(const gnn__lanes_t *l, int64_t row1, gnn_real_t *scratch
 {
     block_t b = {.row1 = row1};
     const int64_t indices = PAIRS + 2 * GNN__PHILOX_LANES, pairs = PAIRS * l->width + 16;
-    b.other = (uint32_t *)carve(&scratch, indices);
+    b.copied = (uint32_t *)carve(&scratch, indices);
     b.ends[0] = (uint32_t *)carve(&scratch, DRAWN + GNN__PHILOX_LANES);
     b.ends[1] = (uint32_t *)carve(&scratch, DRAWN + GNN__PHILOX_LANES);
-    memset(b.other, 0, sizeof *b.other * (size_t)indices);
+    memset(b.copied, 0, sizeof *b.copied * (size_t)indices);
     memset(b.ends[0], 0, sizeof *b.ends[0] * (DRAWN + GNN__PHILOX_LANES));
     memset(b.ends[1], 0, sizeof *b.ends[1] * (DRAWN + GNN__PHILOX_LANES));
     b.score = carve(&scratch, pairs);
@@ -182,10 +183,13 @@ static void draw(const gnn__lanes_t *l, block_t *b, int64_t row, int64_t at, int
     b->drawn_from = at;
     for (int64_t r = row; r < b->row1 && n < DRAWN; r++) {
         const uint32_t node = (uint32_t)gnn__pairs_node(p, r);
-        for (; at < to && n < DRAWN; at++, n++) {
-            b->ends[0][n] = node;
-            b->ends[1][n] = (uint32_t)gnn__pairs_col(p, at);
-        }
+        const int count = to - at < DRAWN - n ? (int)(to - at) : DRAWN - n;
+        for (int e = 0; e < count; e++)
+            b->ends[0][n + e] = node;
+        for (int e = 0; e < count; e++)
+            b->ends[1][n + e] = (uint32_t)gnn__pairs_col(p, at + e);
+        n += count;
+        at += count;
         if (!p->indptr || r + 1 == b->row1)
             break;
         to = p->indptr[r + 2];
@@ -203,13 +207,12 @@ static __attribute__((noinline)) void block_load(const gnn__lanes_t *l, block_t 
     b->n = (int)(to - at < PAIRS ? to - at : PAIRS);
     const int64_t end = p->indptr ? p->indptr[p->n_rows] : to,
                   there = end - at < b->n + AHEAD ? end - at : b->n + AHEAD;
-    if (p->indptr)
-        memcpy(b->other, p->indices + at, sizeof *b->other * (size_t)there);
+    b->other = b->copied;
+    if (p->indptr && at + PAIRS + 2 * GNN__PHILOX_LANES <= end)
+        b->other = (const uint32_t *)p->indices + at;
     else
-        for (int64_t e = 0; e < there; e++)
-            b->other[e] = (uint32_t)gnn__pairs_col(p, at + e);
-    for (int64_t e = there; e < b->n + AHEAD; e++)
-        b->other[e] = b->other[there - 1];
+        for (int64_t e = 0; e < b->n + AHEAD; e++)
+            b->copied[e] = (uint32_t)gnn__pairs_col(p, at + (e < there ? e : there - 1));
     if (!l->a->dropout)
         return;
     if (at < b->drawn_from || at + b->n > b->drawn_to)

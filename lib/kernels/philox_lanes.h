@@ -119,7 +119,23 @@ static inline void gnn__keep_eight(const gnn__dropout_t *d, uint32_t words[4][GN
         }
     }
 }
+
+/* Sixteen pairs, one head. */
+GNN__INLINE void gnn__keep_first(const gnn__dropout_t *d, uint32_t words[4][GNN__PHILOX_LANES],
+                                 gnn_real_t *keep)
+{
+    const __m512i draws = _mm512_and_si512(_mm512_loadu_si512(words[0]), _mm512_set1_epi32(0xffff));
+    const __mmask16 kept = _mm512_cmplt_epu32_mask(draws, _mm512_set1_epi32((int)d->threshold));
+    _mm512_storeu_ps(keep, _mm512_maskz_mov_ps(kept, _mm512_set1_ps(d->scale)));
+}
 #else
+GNN__INLINE void gnn__keep_first(const gnn__dropout_t *d, uint32_t words[4][GNN__PHILOX_LANES],
+                                 gnn_real_t *keep)
+{
+    for (int l = 0; l < GNN__PHILOX_LANES; l++)
+        keep[l] = (words[0][l] & 0xffff) < d->threshold ? d->scale : 0;
+}
+
 static inline void gnn__keep_eight(const gnn__dropout_t *d, uint32_t words[4][GNN__PHILOX_LANES],
                                    gnn_real_t *keep, int width)
 {
@@ -139,12 +155,10 @@ static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint
     for (int e = 0; e < n; e += GNN__PHILOX_LANES)
         for (int h = 0; h < width; h += 8) {
             gnn__philox_lanes(d, i + e, j + e, (uint32_t)h / 8, words);
-            if (width > 1) {
+            if (width > 1)
                 gnn__keep_eight(d, words, keep + e * width + h, width);
-                continue;
-            }
-            for (int l = 0; l < GNN__PHILOX_LANES; l++)
-                keep[e + l] = (words[0][l] & 0xffff) < d->threshold ? d->scale : 0;
+            else
+                gnn__keep_first(d, words, keep + e);
         }
 }
 
