@@ -34,6 +34,7 @@ static bool big_trial(int k, gnn_context_t *c, trial_t *t, const gnn_sparse_t *x
 {
     static const gnn__norm_t layer = {.kind = GNN_NORM_LAYER}, batch = {.kind = GNN_NORM_BATCH};
     static const gnn__activation_t gelu = {.kind = GNN_GELU};
+    static const gnn__activation_t relu = {.kind = GNN_RELU};
     static const gnn__rate_t rate = {(gnn_real_t)0.5};
     static const gnn__heads_t heads = {8};
     static const gnn__linear_t sparse = {(gnn_real_t)0.5};
@@ -49,6 +50,7 @@ static bool big_trial(int k, gnn_context_t *c, trial_t *t, const gnn_sparse_t *x
         {&gnn__op_activation, &gelu, {{3000, 40}}},
         {&gnn__op_dropout, &rate, {{3000, 40}}},
         {&gnn__op_add, &one, {{3000, 40}, {1, 40}}},
+        {&gnn__op_bias, &relu, {{3000, 40}, {1, 40}}},
         {&gnn__op_add_scaled, NULL, {{3000, 40}, {3000, 40}, {1, 1}}},
         {&gnn__op_head_dot, &heads, {{3000, 40}, {1, 40}}},
         {&gnn__op_linear, NULL, {{1500, 100}, {100, 70}, {1, 70}}},

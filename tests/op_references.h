@@ -57,6 +57,13 @@ static void reference_activation(const trial_t *t, double *const in[], double *o
         out[e] = activation(how->kind, how->slope == 0 ? 0.2 : (double)how->slope, in[0][e]);
 }
 
+static void reference_bias(const trial_t *t, double *const in[], double *out)
+{
+    const gnn__activation_t *how = t->call.attributes;
+    for (int64_t e = 0; e < ROWS * COLS; e++)
+        out[e] = activation(how->kind, (double)how->slope, in[0][e] + in[1][e % COLS]);
+}
+
 static double multiplier(const trial_t *t, gnn_real_t rate, int64_t r, int64_t c)
 {
     gnn_real_t keep[8];

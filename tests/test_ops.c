@@ -40,8 +40,18 @@ START_TEST(products_and_sums)
     check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){2}, 2, (int64_t[][2]){{0, 5}, {1, 5}});
     check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){2}, 2,
                  (int64_t[][2]){{1300, 2}, {1, 2}}); /* sums in several chunks */
+    check_shapes(&gnn__op_bias, reference_bias, c, &(gnn__activation_t){GNN_TANH, 0}, 2,
+                 (int64_t[][2]){{70, 9}, {1, 9}});
+    check_shapes(&gnn__op_bias, reference_bias, c, &(gnn__activation_t){GNN_SIGMOID, 0}, 2,
+                 (int64_t[][2]){{1300, 2}, {1, 2}});
+    check_shapes(&gnn__op_bias, reference_bias, c, &(gnn__activation_t){GNN_SIGMOID, 0}, 2,
+                 (int64_t[][2]){{0, 2}, {1, 2}});
     check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){2}, 2,
                  (int64_t[][2]){{1300, 2}, {1, 2}});
+    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){3}, 2,
+                 (int64_t[][2]){{70, 24}, {1, 24}});
+    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){2}, 2,
+                 (int64_t[][2]){{3, 140}, {1, 140}});
     check_shapes(&gnn__op_add_scaled, reference_add_scaled, c, NULL, 3,
                  (int64_t[][2]){{4, 5}, {4, 5}, {1, 1}});
     check_shapes(&gnn__op_add_scaled, reference_add_scaled, c, NULL, 3,

@@ -1,6 +1,8 @@
 /* The tape: memory that is recycled never changes a result, gradients meet in views and shared values, errors stick, nothing is allocated after the first run. */
 #include "support.h"
 
+#include <lib/tape/tape.h>
+
 typedef struct {
     gnn_context_t *context;
     gnn_tape_t *tape;
@@ -256,6 +258,45 @@ START_TEST(a_failing_allocation_leaves_a_usable_tape)
 }
 END_TEST
 
+/* A sum with a bias takes the activation over where backward can do without what stands between. */
+START_TEST(a_bias_and_its_activation_are_one_op)
+{
+    static const gnn_activation_t kinds[] = {GNN_RELU, GNN_ELU, GNN_GELU, GNN_LEAKY_RELU};
+    gnn_real_t *memory = test_reals(40 * 6, 4), *d = test_reals(40 * 6, 5);
+    gnn_tensor_t x = gnn_tensor(memory, 40, 6), dy = gnn_tensor(d, 40, 6);
+    for (int k = 0; k < 8; k++) {
+        gnn_real_t value[2][240], gradient[2][240], db[2][6];
+        const int recording = k / 4;
+        for (int fused = 0; fused < 2; fused++) {
+            fixture_t f = set_up();
+            declare(&f);
+            gnn_tape_reset(f.tape, recording, 0);
+            gnn_var_t in = gnn_tape_input(f.tape, &x, 1),
+                      b = gnn_tape_parameter(f.tape, f.parameters, 1);
+            gnn_var_t y = gnn_tape_add(f.tape, in, b, 1);
+            y = fused ? gnn__tape_activate(f.tape, y, kinds[k % 4], 0)
+                      : gnn_tape_activation(f.tape, y, kinds[k % 4], 0);
+            gnn_tape_keep(f.tape, y);
+            ck_assert_int_eq(f.tape->n_nodes,
+                             fused && !(recording && kinds[k % 4] == GNN_GELU) ? 1 : 2);
+            ck_ok(gnn_tape_forward(f.tape));
+            memcpy(value[fused], gnn_tape_value(f.tape, y).data, sizeof *value);
+            if (recording) {
+                ck_ok(gnn_tape_backward(f.tape, y, &dy));
+                memcpy(gradient[fused], gnn_tape_gradient(f.tape, in).data, sizeof *gradient);
+                memcpy(db[fused], gnn_parameters_gradient(f.parameters, 1).data, sizeof *db);
+            }
+            tear_down(&f);
+        }
+        ck_assert_double_lt(test_error(value[0], value[1], 240), TOLERANCE_OUT);
+        ck_assert(!recording || test_error(gradient[0], gradient[1], 240) < TOLERANCE_OUT);
+        ck_assert(!recording || test_error(db[0], db[1], 6) < TOLERANCE_OUT);
+    }
+    free(memory);
+    free(d);
+}
+END_TEST
+
 /* The table, in a buffer of the test's own. */
 static void profile_of(const fixture_t *f, char *text, size_t size)
 {
@@ -312,6 +353,7 @@ int main(void)
     tcase_add_test(c, two_products_of_one_dropped_sparse_input_see_one_mask);
     tcase_add_test(c, a_failing_allocation_leaves_a_usable_tape);
     tcase_add_test(c, a_profile_counts_what_ran);
+    tcase_add_test(c, a_bias_and_its_activation_are_one_op);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -76,6 +76,12 @@ typedef struct gnn__row_kernels {
     /* of dy[r][c / width] x[r][c] */
     void (*column_heads)(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *dy,
                          int64_t ldy, const gnn_real_t *x, int64_t ldx, double *sums);
+    /* y[r][h] = the dot product of head h of row r of x with that of a */
+    void (*head_dot)(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *x, int64_t ldx,
+                     const gnn_real_t *a, gnn_real_t *y, int64_t ldy);
+    /* dx[r][c] (+)= dy[r][c / width] a[c] */
+    void (*head_spread)(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *dy,
+                        int64_t ldy, const gnn_real_t *a, bool add, gnn_real_t *dx, int64_t ldx);
 } gnn__row_kernels_t;
 const gnn__row_kernels_t *gnn__row_kernels(void);
 

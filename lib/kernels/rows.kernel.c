@@ -3,6 +3,7 @@
 #include <lib/kernels/elementwise.h>
 #include <lib/kernels/isa.h>
 #include <lib/kernels/real_math.h>
+#include <lib/kernels/vec.h>
 
 static gnn_real_t mean_of(int64_t n, const gnn_real_t *x)
 {
@@ -122,9 +123,76 @@ static void column_product(int64_t rows, int64_t cols, const gnn_real_t *dy, int
 }
 
 static void column_normal(int64_t rows, int64_t cols, const gnn_real_t *dy, int64_t ldy,
-                          const gnn_real_t *x, int64_t ldx, const gnn_real_t *stats, double *sums)
+                          const gnn_real_t *x, int64_t ldx, const gnn_real_t *stats, double *sums){
+    DOWN_COLUMNS(dy[r * ldy + c] * (x[r * ldx + c] - stats[2 * r]) * stats[2 * r + 1])}
+
+/* ---- one dot product per head; eight wide is what GAT papers use, and worth loops of its own ---- */
+
+GNN__INLINE void dot_of_width(int64_t width, int64_t rows, int64_t heads, const gnn_real_t *x,
+                              int64_t ldx, const gnn_real_t *a, gnn_real_t *y, int64_t ldy)
 {
-    DOWN_COLUMNS(dy[r * ldy + c] * (x[r * ldx + c] - stats[2 * r]) * stats[2 * r + 1])
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t head = 0; head < heads; head++) {
+            const gnn_real_t *p = x + r * ldx + head * width, *q = a + head * width;
+            gnn_real_t sum = 0;
+#pragma omp simd reduction(+ : sum)
+            for (int64_t k = 0; k < width; k++)
+                sum += p[k] * q[k];
+            y[r * ldy + head] = sum;
+        }
+}
+
+static void head_dot(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *x, int64_t ldx,
+                     const gnn_real_t *a, gnn_real_t *y, int64_t ldy)
+{
+    if (width == 8)
+        dot_of_width(8, rows, heads, x, ldx, a, y, ldy);
+    else
+        dot_of_width(width, rows, heads, x, ldx, a, y, ldy);
+}
+
+GNN__INLINE void spread_of_width(int64_t width, int64_t rows, int64_t heads, const gnn_real_t *dy,
+                                 int64_t ldy, const gnn_real_t *a, bool add, gnn_real_t *dx,
+                                 int64_t ldx)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t head = 0; head < heads; head++) {
+            const gnn_real_t g = dy[r * ldy + head], *q = a + head * width;
+            gnn_real_t *p = dx + r * ldx + head * width;
+            if (add) {
+#pragma omp simd
+                for (int64_t k = 0; k < width; k++)
+                    p[k] += g * q[k];
+            } else {
+#pragma omp simd
+                for (int64_t k = 0; k < width; k++)
+                    p[k] = g * q[k];
+            }
+        }
+}
+
+static void head_spread(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *dy,
+                        int64_t ldy, const gnn_real_t *a, bool add, gnn_real_t *dx, int64_t ldx)
+{
+    if (width == 8)
+        spread_of_width(8, rows, heads, dy, ldy, a, add, dx, ldx);
+    else
+        spread_of_width(width, rows, heads, dy, ldy, a, add, dx, ldx);
+}
+
+/* A strip of at most STRIP columns of one head. */
+GNN__INLINE void strip_of_width(int64_t width, int64_t rows, const gnn_real_t *dy, int64_t ldy,
+                                const gnn_real_t *x, int64_t ldx, double *sums)
+{
+    gnn_real_t block[STRIP] = {0};
+    for (int64_t r = 0; r < rows; r++) {
+        const gnn_real_t g = dy[r * ldy];
+#pragma omp simd
+        for (int64_t c = 0; c < width; c++)
+            block[c] += g * x[r * ldx + c];
+    }
+    for (int64_t c = 0; c < width; c++)
+        sums[c] += (double)block[c];
 }
 
 static void column_heads(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *dy,
@@ -133,14 +201,17 @@ static void column_heads(int64_t rows, int64_t heads, int64_t width, const gnn_r
     for (int64_t c = 0; c < heads * width; c++)
         sums[c] = 0;
     for (int64_t top = 0; top < rows; top += BLOCK) {
-        const int64_t end = rows < top + BLOCK ? rows : top + BLOCK;
-        for (int64_t head = 0; head < heads; head++)
-            for (int64_t c = head * width; c < (head + 1) * width; c++) {
-                gnn_real_t sum = 0;
-                for (int64_t r = top; r < end; r++)
-                    sum += dy[r * ldy + head] * x[r * ldx + c];
-                sums[c] += (double)sum;
+        const int64_t count = rows - top < BLOCK ? rows - top : BLOCK;
+        for (int64_t head = 0; head < heads; head++) {
+            const gnn_real_t *g = dy + top * ldy + head;
+            for (int64_t c = head * width, end = c + width; c < end; c += STRIP) {
+                if (width == 8)
+                    strip_of_width(8, count, g, ldy, x + top * ldx + c, ldx, sums + c);
+                else
+                    strip_of_width(end - c < STRIP ? end - c : STRIP, count, g, ldy,
+                                   x + top * ldx + c, ldx, sums + c);
             }
+        }
     }
 }
 
@@ -154,4 +225,6 @@ const gnn__row_kernels_t GNN__KERNEL(row_kernels) = {
     .column_product = column_product,
     .column_normal = column_normal,
     .column_heads = column_heads,
+    .head_dot = head_dot,
+    .head_spread = head_spread,
 };

@@ -13,6 +13,7 @@
 #include <lib/layer/layer.h>
 
 #include <lib/ops/ops.h>
+#include <lib/tape/tape.h>
 
 static gnn_var_t parameter(const gnn_layer_t *layer, gnn_tape_t *tape, gnn__slot_t slot)
 {
@@ -302,7 +303,7 @@ static gnn_var_t update(const gnn_layer_t *layer, gnn_tape_t *tape, const sides_
         u = norm(layer, tape, u, GNN__NORM_GAIN);
     if (c->update == GNN_UPDATE_FEED_FORWARD)
         u = feed_forward(layer, tape, u);
-    return gnn_tape_activation(tape, u, c->activation, 0);
+    return gnn__tape_activate(tape, u, c->activation, 0);
 }
 
 /* ---- the whole ---- */

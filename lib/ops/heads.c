@@ -2,6 +2,8 @@
  * */
 #include <lib/ops/support.h>
 
+enum { ROWS_AT_ONCE = 64 };
+
 static int64_t heads_of(const gnn_op_call_t *call)
 {
     return ((const gnn__heads_t *)call->attributes)->heads;
@@ -40,13 +42,13 @@ static int head_dot_forward(gnn_op_call_t *call)
 {
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
     const gnn_real_t *a = call->in[1].value.data;
-    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
+    const gnn__row_kernels_t *kernels = gnn__row_kernels();
     const int64_t heads = heads_of(call), d = x->cols / heads;
     const int threads = gnn__threads(call->context, x->rows * x->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < x->rows; r++)
-        for (int64_t h = 0; h < heads; h++)
-            gnn__row(y, r)[h] = (gnn_real_t)kernels->dot(d, gnn__row(x, r) + h * d, a + h * d);
+    for (int64_t from = 0; from < x->rows; from += ROWS_AT_ONCE)
+        kernels->head_dot(gnn__rows_left(x, from, ROWS_AT_ONCE), heads, d, gnn__row(x, from),
+                          gnn__stride(x), a, gnn__row(y, from), gnn__stride(y));
     return GNN_OK;
 }
 
@@ -72,15 +74,15 @@ static int head_dot_backward(gnn_op_call_t *call)
 {
     const gnn_tensor_t *dx = &call->in[0].grad, *dy = &call->out[0].grad;
     const gnn_real_t *a = call->in[1].value.data;
-    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
+    const gnn__row_kernels_t *kernels = gnn__row_kernels();
     const int64_t heads = heads_of(call), d = call->in[0].cols / heads;
     const bool add = call->in[0].accumulate;
     const int threads = gnn__threads(call->context, dy->rows * heads * d);
     if (gnn__wants(call, 0)) {
 #pragma omp parallel for num_threads(threads) schedule(static)
-        for (int64_t r = 0; r < dy->rows; r++)
-            for (int64_t h = 0; h < heads; h++)
-                kernels->scale(d, gnn__row(dy, r)[h], a + h * d, add, gnn__row(dx, r) + h * d);
+        for (int64_t from = 0; from < dy->rows; from += ROWS_AT_ONCE)
+            kernels->head_spread(gnn__rows_left(dy, from, ROWS_AT_ONCE), heads, d, gnn__row(dy, from),
+                                 gnn__stride(dy), a, add, gnn__row(dx, from), gnn__stride(dx));
     }
     if (gnn__wants(call, 1))
         vector_grad(call);

@@ -3,6 +3,7 @@
  * Inputs by position, as the builders in gnn/tape.h take them:
  *   linear        x (dense or sparse), w (in x out), [b]                     no attributes
  *   add           x, z (same shape or 1 x cols)                              gnn__add_t
+ *   bias          x, z (1 x cols)                                            gnn__activation_t
  *   add_scaled    x, z, eps (1 x 1)
  *   activation    x                                                          gnn__activation_t
  *   dropout       x (dense only; sparse dropout is an attribute of linear)   gnn__rate_t
@@ -49,7 +50,7 @@ typedef struct {
     gnn_graph_norm_t kind;
 } gnn__weight_norm_t;
 
-extern const gnn_op_t gnn__op_linear, gnn__op_add, gnn__op_add_scaled, gnn__op_activation,
+extern const gnn_op_t gnn__op_linear, gnn__op_add, gnn__op_bias, gnn__op_add_scaled, gnn__op_activation,
     gnn__op_dropout, gnn__op_norm, gnn__op_concat, gnn__op_gather, gnn__op_head_dot,
     gnn__op_head_mean, gnn__op_gru, gnn__op_weight_norm, gnn__op_loss;
 

@@ -34,6 +34,12 @@ static inline int64_t gnn__stride(const gnn_tensor_t *t)
     return t->stride ? t->stride : t->cols;
 }
 
+/* Of at most `most` rows from `from` on. */
+static inline int64_t gnn__rows_left(const gnn_tensor_t *t, int64_t from, int64_t most)
+{
+    return t->rows - from < most ? t->rows - from : most;
+}
+
 /* Elements as lines for elementwise loops: rows, or fixed pieces of the whole block if all tensors
  * are contiguous. */
 typedef struct {

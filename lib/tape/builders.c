@@ -1,5 +1,6 @@
 /* The ops' builders: what a user calls to put each on a tape. */
 #include <lib/aggregate/aggregate.h>
+#include <lib/kernels/elementwise.h>
 #include <lib/ops/ops.h>
 #include <lib/tape/tape.h>
 
@@ -34,6 +35,33 @@ gnn_var_t gnn_tape_activation(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t ki
         return gnn__tape_value(tape, x) ? x : GNN_NONE;
     gnn__activation_t how = {kind, slope == 0 ? (gnn_real_t)0.2 : slope};
     return gnn_tape_op(tape, &gnn__op_activation, &x, 1, &how, sizeof how);
+}
+
+/* The last node, if it is x = z + bias that may become an activation of it. */
+static gnn__node_t *fusable(const gnn_tape_t *tape, gnn_var_t x, const gnn__activation_t *how)
+{
+    if (tape->n_nodes == 0 || x != tape->n_values - 1)
+        return NULL;
+    const gnn__value_t *v = &tape->values[x];
+    gnn__node_t *node = tape->nodes[tape->n_nodes - 1];
+    const gnn_operand_t *in = node->call.in;
+    if (v->node != tape->n_nodes - 1 || v->kept || node->op != &gnn__op_add ||
+        ((const gnn__add_t *)node->call.attributes)->alpha != 1 || in[1].rows != 1 || in[0].rows == 1)
+        return NULL;
+    return !node->backward || gnn__activation_from_output(how->kind, how->slope) ? node : NULL;
+}
+
+gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind, gnn_real_t slope)
+{
+    const gnn__activation_t how = {kind, slope == 0 ? (gnn_real_t)0.2 : slope};
+    if (kind == GNN_IDENTITY || kind == GNN_ACTIVATION_DEFAULT || !gnn__tape_value(tape, x))
+        return gnn_tape_activation(tape, x, kind, slope);
+    gnn__node_t *node = fusable(tape, x, &how);
+    if (!node)
+        return gnn_tape_activation(tape, x, kind, slope);
+    node->op = &gnn__op_bias;
+    memcpy(node->attributes, &how, sizeof how);
+    return gnn_tape_fail(tape, node->op->shape(&node->call)) == GNN_OK ? x : GNN_NONE;
 }
 
 /* A sparse value stays what it is: linear drops its stored numbers as it reads them. */

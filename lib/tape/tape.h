@@ -82,6 +82,8 @@ gnn_rng_t gnn__tape_rng(const gnn_tape_t *tape, gnn_var_t x);
 /* The op behind a value reads this stream instead of its own: several products of one dropped input see one mask. */
 void gnn__tape_set_stream(gnn_tape_t *tape, gnn_var_t x, uint32_t stream);
 uint32_t gnn__tape_next_stream(gnn_tape_t *tape);
+/* As gnn_tape_activation, of a value that nobody else will read: where it is a sum with a bias made just before, that op takes the activation over. */
+gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind, gnn_real_t slope);
 /* What a node does at least, for profiles. */
 gnn__work_t gnn__tape_work(const gnn__node_t *node, bool backward);
 /* A value, or NULL with a sticky error if the number is not one. */

@@ -1,0 +1,120 @@
+/* y = f(x + b), b one row: a layer's last two ops in one sweep. An f whose derivative needs x is for inference only: the layer then records add and activation. */
+#include <lib/ops/support.h>
+
+enum { ROWS_AT_ONCE = 32 };
+
+static const gnn__activation_t *settings(const gnn_op_call_t *call)
+{
+    return call->attributes;
+}
+
+/* Of one chunk of rows: sums of all its rows and of the running block, and that block. */
+typedef struct {
+    double *sums, *block_sums;
+    gnn_real_t *block;
+} chunk_t;
+
+static int chunk_bytes(const gnn_op_call_t *call, size_t *sums, size_t *blocks)
+{
+    const int64_t chunks = gnn__column_chunks(call->in[0].rows), cols = call->in[0].cols;
+    GNN_TRY(gnn__op_bytes(call, 2 * chunks, cols, sizeof(double), sums));
+    return gnn__op_bytes(call, ROWS_AT_ONCE * chunks, cols, sizeof(gnn_real_t), blocks);
+}
+
+static chunk_t chunk_at(const gnn_op_call_t *call, int64_t k)
+{
+    const int64_t chunks = gnn__column_chunks(call->in[0].rows), cols = call->in[0].cols;
+    double *sums = call->scratch;
+    gnn_real_t *blocks = (gnn_real_t *)(sums + 2 * chunks * cols);
+    return (chunk_t){sums + k * cols, sums + (chunks + k) * cols, blocks + k * ROWS_AT_ONCE * cols};
+}
+
+static int bias_shape(gnn_op_call_t *call)
+{
+    const gnn_operand_t *x = &call->in[0], *b = &call->in[1];
+    size_t sums, blocks;
+    GNN_TRY(gnn__op_dense(call, "bias", 0, 1));
+    if (b->rows != 1 || b->cols != x->cols)
+        return gnn__op_error(call, GNN_ESHAPE, "bias expects a row of %lld, got %lld x %lld",
+                             (long long)x->cols, (long long)b->rows, (long long)b->cols);
+    gnn__op_output(call, x->rows, x->cols);
+    if (!x->wants_grad && !b->wants_grad)
+        return GNN_OK;
+    if (!gnn__activation_from_output(settings(call)->kind, settings(call)->slope))
+        return gnn__op_error(call, GNN_EUNSUPPORTED, "bias: %s has no derivative from its value",
+                             gnn__activation_name(settings(call)->kind));
+    call->keep_out = 1u;
+    GNN_TRY(chunk_bytes(call, &sums, &blocks));
+    call->backward_scratch = sums + blocks;
+    return GNN_OK;
+}
+
+static int bias_forward(gnn_op_call_t *call)
+{
+    const gnn__activation_t *how = settings(call);
+    const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
+    const gnn_real_t *b = call->in[1].value.data;
+    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
+    const int threads =
+        gnn__threads(call->context, (how->kind <= GNN_LEAKY_RELU ? 1 : 8) * x->rows * x->cols);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t from = 0; from < x->rows; from += ROWS_AT_ONCE) {
+        const int64_t end = from + gnn__rows_left(x, from, ROWS_AT_ONCE);
+        for (int64_t r = from; r < end; r++)
+            kernels->mix(x->cols, 1, gnn__row(x, r), 1, b, gnn__row(y, r));
+        if (gnn__stride(y) == y->cols)
+            kernels->activate(how->kind, how->slope, (end - from) * y->cols, gnn__row(y, from),
+                              gnn__row(y, from));
+        else
+            for (int64_t r = from; r < end; r++)
+                kernels->activate(how->kind, how->slope, y->cols, gnn__row(y, r), gnn__row(y, r));
+    }
+    return GNN_OK;
+}
+
+/* Rows from..end - 1 of dy f'(x), into x's gradient, or beside it where it is not the first to write there; their sums into `c`. */
+static void block_grad(const gnn_op_call_t *call, int64_t from, int64_t end, const chunk_t *c)
+{
+    const gnn__activation_t *how = settings(call);
+    const gnn_operand_t *x = &call->in[0], *y = &call->out[0];
+    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
+    const bool own = gnn__wants(call, 0) && !x->accumulate;
+    const int64_t cols = x->cols, ld = own ? gnn__stride(&x->grad) : cols;
+    gnn_real_t *g = own ? gnn__row(&x->grad, from) : c->block;
+    for (int64_t r = from; r < end; r++) {
+        kernels->activate_grad(how->kind, how->slope, cols, gnn__row(&y->value, r),
+                               gnn__row(&y->grad, r), false, g + (r - from) * ld);
+        if (gnn__wants(call, 0) && !own)
+            kernels->scale(cols, 1, g + (r - from) * ld, true, gnn__row(&x->grad, r));
+    }
+    if (!gnn__wants(call, 1))
+        return;
+    gnn__row_kernels()->column_sum(end - from, cols, g, ld, c->block_sums);
+    for (int64_t k = 0; k < cols; k++)
+        c->sums[k] += c->block_sums[k];
+}
+
+static int bias_backward(gnn_op_call_t *call)
+{
+    const gnn_tensor_t *dy = &call->out[0].grad;
+    const int64_t chunks = gnn__column_chunks(dy->rows);
+    const int threads = gnn__threads(call->context, 2 * dy->rows * dy->cols);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < chunks; k++) {
+        const chunk_t c = chunk_at(call, k);
+        const int64_t end = gnn__share(dy->rows, (int)k + 1, (int)chunks);
+        for (int64_t col = 0; col < dy->cols; col++)
+            c.sums[col] = 0;
+        for (int64_t r = gnn__share(dy->rows, (int)k, (int)chunks); r < end; r += ROWS_AT_ONCE)
+            block_grad(call, r, r + ROWS_AT_ONCE < end ? r + ROWS_AT_ONCE : end, &c);
+    }
+    if (gnn__wants(call, 1)) {
+        double *sums = call->scratch;
+        gnn__column_total(chunks, dy->cols, sums);
+        gnn__column_send(sums, 1, &call->in[1]);
+    }
+    return GNN_OK;
+}
+
+const gnn_op_t gnn__op_bias = {
+    .name = "bias", .shape = bias_shape, .forward = bias_forward, .backward = bias_backward};
