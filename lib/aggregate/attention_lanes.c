@@ -19,7 +19,7 @@ typedef struct run {
 
 static int pattern_width(int64_t heads)
 {
-    return heads == 1 ? 1 : heads <= 4 ? 4 : heads <= 8 ? 8 : 16;
+    return heads == 1 ? 1 : heads <= 4 ? 4 : 8;
 }
 
 /* Dot scores on spans go in tiles. */
@@ -27,7 +27,7 @@ bool gnn__lanes_take(const gnn__plan_t *plan)
 {
     const gnn_aggregate_shape_t *s = &plan->shape;
     const bool dot = plan->row->kernels == &gnn__dot_kernels;
-    if (!gnn__attention_lanes() || s->heads > 16 || s->kv_heads != s->heads ||
+    if (!gnn__attention_lanes() || s->heads > GNN__LANES_HEADS || s->kv_heads != s->heads ||
         !(s->slope >= 0 && s->slope <= 1) || plan->has[GNN_AGGREGATE_EDGE_BIAS] ||
         plan->has[GNN_AGGREGATE_EDGE_WEIGHT])
         return false;

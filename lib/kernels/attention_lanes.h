@@ -1,7 +1,7 @@
 /* Attention on edges with the heads of a pair side by side in the lanes of a register: nothing is summed across lanes but once per receiver.
  *
  * Rows of values lie heads fastest, number c of head h at c * width + h, in copies made beforehand; or, where every head fills whole registers, head by head where
- * they are. Scores of a pair are `width` numbers, 1, 4, 8 or 16, of which a->heads are real.
+ * they are. Scores of a pair are `width` numbers, 1, 4 or 8, of which a->heads are real.
  *
  * Additive scores s = q_i + k_j with a leaky slope need no product per edge in backward. With S_i = dY_i . Y_i, and over the pairs with s <= 0 only
  * P_i = sum of alpha f v_j (f: dropout) and A_i = sum of alpha, the gradients of all scores of a receiver sum to 0, hence
@@ -13,14 +13,14 @@
  * Dot and additive-v2 scores are products of rows: keys and queries lie heads fastest too, and backward computes scores and dY . v again, once by receiver and once
  * by sender.
  *
- * All take dropout, but neither edge weights nor biases, and slopes between 0 and 1: everything else goes row by row (attention_rows.kernel.c). */
+ * All take dropout and up to eight heads, but neither edge weights nor biases, and slopes between 0 and 1: everything else goes row by row (attention_rows.kernel.c). */
 #ifndef GNN_KERNELS_ATTENTION_LANES_H
 #define GNN_KERNELS_ATTENTION_LANES_H
 
 #include <lib/kernels/attention.h>
 
-/* Pairs of a block, and pairs whose dropout is drawn at once. */
-enum { GNN__LANES_PAIRS = 128, GNN__LANES_DRAWN = 256 };
+/* Most heads; pairs of a block, and pairs whose dropout is drawn at once. */
+enum { GNN__LANES_HEADS = 8, GNN__LANES_PAIRS = 128, GNN__LANES_DRAWN = 256 };
 
 typedef struct gnn__lanes {
     const gnn__attention_t *a;

@@ -18,8 +18,8 @@ typedef struct state {
 /* ---- forward ---- */
 
 /* The largest score of the block joins; what was gathered is rescaled to it. Returns what is subtracted before exp. */
-GNN__INLINE void raise(const gnn__lanes_t *l, const block_t *b, state_t *s, gnn__vec_t *base,
-                       bool fresh, const int width)
+static void raise(const gnn__lanes_t *l, const block_t *b, state_t *s, gnn__vec_t *base, bool fresh,
+                  int width)
 {
     gnn__vec_t most[PATTERN], shrink[PATTERN];
     bool changed = false;
@@ -50,8 +50,8 @@ GNN__INLINE void raise(const gnn__lanes_t *l, const block_t *b, state_t *s, gnn_
 }
 
 /* Scores become weights; those of pairs with s <= 0 once more, the others 0 there. */
-GNN__INLINE void weigh(const gnn__lanes_t *l, const block_t *b, state_t *s, const gnn__vec_t *base,
-                       const int width)
+static void weigh(const gnn__lanes_t *l, const block_t *b, state_t *s, const gnn__vec_t *base,
+                  int width)
 {
     const gnn_real_t slope = l->slope;
     const bool drops = l->a->dropout != NULL, records = l->negative != NULL;
@@ -72,8 +72,7 @@ GNN__INLINE void weigh(const gnn__lanes_t *l, const block_t *b, state_t *s, cons
 }
 
 /* State, y and P of a receiver that earlier parts have begun. */
-GNN__INLINE void resume_row(const gnn__lanes_t *l, const block_t *b, int64_t i, state_t *s,
-                            const int width)
+static void resume_row(const gnn__lanes_t *l, const block_t *b, int64_t i, state_t *s, int width)
 {
     const gnn__attention_t *a = l->a;
     read_heads(a->largest + i * a->heads, a->heads, s->largest, -INFINITY, width);
@@ -91,11 +90,12 @@ GNN__INLINE void resume_row(const gnn__lanes_t *l, const block_t *b, int64_t i, 
     memcpy(b->p, l->negative + i * l->row, sizeof *b->p * (size_t)l->row);
 }
 
-GNN__INLINE void finish_row(const gnn__lanes_t *l, const block_t *b, int64_t i, state_t *s,
-                            const int width)
+static void finish_row(const gnn__lanes_t *l, const block_t *b, int64_t i, state_t *s, int width)
 {
     const gnn__attention_t *a = l->a;
     gnn__vec_t inverse[PATTERN], lse[PATTERN];
+    fill(inverse, 1);
+    fill(lse, 0);
     for (int u = 0; u < parts_of(width); u++) {
         s->sum[u] = gnn__vec_fold(s->sum[u], width, false);
         s->share[u] = gnn__vec_fold(s->share[u], width, false);
@@ -119,9 +119,9 @@ GNN__INLINE void finish_row(const gnn__lanes_t *l, const block_t *b, int64_t i, 
     memcpy(l->negative + i * l->row, b->p, sizeof *b->p * (size_t)l->row);
 }
 
-GNN__INLINE void forward_width(const gnn__lanes_t *l, int64_t row0, int64_t row1,
-                               gnn_real_t *scratch, const int width)
+static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)
 {
+    const int width = l->width;
     const gnn__attention_t *a = l->a;
     const bool additive = a->score == GNN__SCORE_ADDITIVE;
     block_t b = block_at(l, row1, scratch);
@@ -140,12 +140,12 @@ GNN__INLINE void forward_width(const gnn__lanes_t *l, int64_t row0, int64_t row1
         for (int64_t at = gnn__pairs_from(&a->pairs, row); at < to; at += PAIRS, fresh = false) {
             block_load(l, &b, row, at, to);
             if (additive)
-                scores_additive(&l->k, &b, q, width);
+                BY_WIDTH(width, scores_additive, &l->k, &b, q);
             else
-                pair_scores(l, &b, gnn__matrix_row(&l->q, i), &l->k, width);
+                BY_WIDTH(width, pair_scores, l, &b, gnn__matrix_row(&l->q, i), &l->k);
             raise(l, &b, &s, base, fresh, width);
             weigh(l, &b, &s, base, width);
-            gather(l, &b, &l->v, l->row, fresh, l->negative != NULL, width);
+            gather(l, &b, &l->v, l->row, fresh, l->negative != NULL);
         }
         if (fresh)
             clear_row(l, &b);
@@ -153,21 +153,17 @@ GNN__INLINE void forward_width(const gnn__lanes_t *l, int64_t row0, int64_t row1
     }
 }
 
-static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)
-{
-    WITH_WIDTH(forward_width, l, row0, row1, scratch);
-}
-
 /* ---- backward ---- */
 
-GNN__INLINE void prepare_width(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch,
-                               const int width)
+static void prepare(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch)
 {
+    const int width = l->width;
     const gnn__attention_t *a = l->a;
     block_t b = block_at(l, i1, scratch);
     for (int64_t i = i0; i < i1; i++) {
         gnn_real_t *dy = gnn__matrix_row(&l->dy, i), *record = l->records + i * 3 * width;
         gnn__vec_t s[PATTERN], p[PATTERN], share[PATTERN], lse[PATTERN], q[PATTERN];
+        fill(lse, 0);
         if (l->packed)
             load_row(l, gnn__matrix_row(&a->dy, i), dy, width);
         load_row(l, gnn__matrix_row(&a->y, i), b.y, width);
@@ -188,11 +184,6 @@ GNN__INLINE void prepare_width(const gnn__lanes_t *l, int64_t i0, int64_t i1, gn
         if (a->d_q.at)
             add_heads(gnn__matrix_row(&a->d_q, i), a->heads, p, width);
     }
-}
-
-static void prepare(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch)
-{
-    WITH_WIDTH(prepare_width, l, i0, i1, scratch);
 }
 
 /* Weights of a block of receivers; adds up alpha S, times the slope where s <= 0. */
@@ -221,9 +212,17 @@ GNN__INLINE void weigh_back(const gnn__lanes_t *l, const block_t *b, const gnn__
     }
 }
 
+#define WEIGH_BACK(width)                                                                 \
+    MADE weigh_back_##width(const gnn__lanes_t *l, const block_t *b, const gnn__vec_t *k, \
+                            gnn__vec_t *sum)                                              \
+    {                                                                                     \
+        weigh_back(l, b, k, sum, width);                                                  \
+    }
+FOR_WIDTHS(WEIGH_BACK)
+
 /* d_v and d_k of sender j from what its row has gathered. */
-GNN__INLINE void finish_sender(const gnn__lanes_t *l, const block_t *b, int64_t j,
-                               const gnn__vec_t *sum, const int width)
+static void finish_sender(const gnn__lanes_t *l, const block_t *b, int64_t j, const gnn__vec_t *sum,
+                          int width)
 {
     const gnn__attention_t *a = l->a;
     gnn__vec_t products[PATTERN];
@@ -239,9 +238,9 @@ GNN__INLINE void finish_sender(const gnn__lanes_t *l, const block_t *b, int64_t 
     add_heads(gnn__matrix_row(&a->d_k_rows, j), a->heads, products, width);
 }
 
-GNN__INLINE void send_width(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
-                            const int width)
+static void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)
 {
+    const int width = l->width;
     const gnn__attention_t *a = l->a;
     block_t b = block_at(l, row1, scratch);
     for (int64_t row = row0; row < row1; row++) {
@@ -254,8 +253,8 @@ GNN__INLINE void send_width(const gnn__lanes_t *l, int64_t row0, int64_t row1, g
         read_pattern(gnn__matrix_row(&l->k, j), k, width);
         for (int64_t at = from; at < to; at += PAIRS) {
             block_load(l, &b, row, at, to);
-            weigh_back(l, &b, k, sum, width);
-            gather(l, &b, &l->dy, l->row, at == from, true, width);
+            BY_WIDTH(width, weigh_back, l, &b, k, sum);
+            gather(l, &b, &l->dy, l->row, at == from, true);
         }
         finish_sender(l, &b, j, sum, width);
     }
@@ -266,7 +265,7 @@ static void send(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *
     if (l->a->score != GNN__SCORE_ADDITIVE)
         GNN__KERNEL(lanes_send_pairs)(l, row0, row1, scratch);
     else
-        WITH_WIDTH(send_width, l, row0, row1, scratch);
+        send_additive(l, row0, row1, scratch);
 }
 
 /* ---- copies with heads fastest ---- */

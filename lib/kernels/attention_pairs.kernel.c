@@ -50,6 +50,13 @@ GNN__INLINE void weigh_pairs(const gnn__lanes_t *l, const block_t *b, int64_t no
     }
 }
 
+#define WEIGH_PAIRS(width)                                                          \
+    MADE weigh_pairs_##width(const gnn__lanes_t *l, const block_t *b, int64_t node) \
+    {                                                                               \
+        weigh_pairs(l, b, node, width);                                             \
+    }
+FOR_WIDTHS(WEIGH_PAIRS)
+
 /* y (+)= g (1 or slope), p += g leaky(own + x), over a block; `registers` registers from number `from` on. */
 GNN__INLINE void slopes_section(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
                                 const gnn__matrix_t *m, int64_t from, bool fresh, const int width,
@@ -89,16 +96,33 @@ GNN__INLINE void slopes(const gnn__lanes_t *l, const block_t *b, const gnn_real_
         slopes_section(l, b, own, m, from, fresh, width, 1);
 }
 
+#define SLOPES(width)                                                                   \
+    MADE slopes_##width(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own, \
+                        const gnn__matrix_t *m, bool fresh)                             \
+    {                                                                                   \
+        slopes(l, b, own, m, fresh, width);                                             \
+    }
+FOR_WIDTHS(SLOPES)
+
+#define PRODUCTS(width)                                                                   \
+    MADE products_##width(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own, \
+                          const gnn__matrix_t *m)                                         \
+    {                                                                                     \
+        pair_products(b, own, m, l->row, 1, b->negative, width);                          \
+    }
+FOR_WIDTHS(PRODUCTS)
+
 /* The gradient of the row's own key from what a block gives; the sum is in y. */
-GNN__INLINE void key_block(const gnn__lanes_t *l, block_t *b, const ends_t *ends, int64_t node,
-                           bool fresh, const int width)
+static void key_block(const gnn__lanes_t *l, block_t *b, const ends_t *ends, int64_t node, bool fresh)
 {
+    const int width = l->width;
     if (l->a->score == GNN__SCORE_DOT) {
         block_t g = *b;
         g.weight = b->negative;
-        gather(l, &g, &ends->other_key, l->key_row, fresh, false, width);
+        gather(l, &g, &ends->other_key, l->key_row, fresh, false);
     } else {
-        slopes(l, b, gnn__matrix_row(&ends->own_key, node), &ends->other_key, fresh, width);
+        const gnn_real_t *own = gnn__matrix_row(&ends->own_key, node);
+        BY_WIDTH(width, slopes, l, b, own, &ends->other_key, fresh);
     }
 }
 
@@ -112,18 +136,18 @@ static void key_row_done(const gnn__lanes_t *l, const block_t *b, const ends_t *
 }
 
 /* A row's scores, dY . v and weights for one block. */
-GNN__INLINE void load_block(const gnn__lanes_t *l, block_t *b, const ends_t *ends, int64_t row,
-                            int64_t node, int64_t at, int64_t to, const int width)
+static void load_block(const gnn__lanes_t *l, block_t *b, const ends_t *ends, int64_t row,
+                       int64_t node, int64_t at, int64_t to)
 {
+    const int width = l->width;
     block_load(l, b, row, at, to);
-    pair_scores(l, b, gnn__matrix_row(&ends->own_key, node), &ends->other_key, width);
-    pair_products(b, gnn__matrix_row(&ends->own_value, node), &ends->other_value, l->row, 1,
-                  b->negative, width);
-    weigh_pairs(l, b, node, width);
+    BY_WIDTH(width, pair_scores, l, b, gnn__matrix_row(&ends->own_key, node), &ends->other_key);
+    BY_WIDTH(width, products, l, b, gnn__matrix_row(&ends->own_value, node), &ends->other_value);
+    BY_WIDTH(width, weigh_pairs, l, b, node);
 }
 
-GNN__INLINE void receive_width(const gnn__lanes_t *l, int64_t row0, int64_t row1,
-                               gnn_real_t *scratch, gnn_real_t *d_a, const int width)
+void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
+                                      gnn_real_t *scratch, gnn_real_t *d_a)
 {
     const gnn__pairs_t *pairs = &l->a->pairs;
     const ends_t ends = ends_of(l);
@@ -133,26 +157,20 @@ GNN__INLINE void receive_width(const gnn__lanes_t *l, int64_t row0, int64_t row1
         const int64_t i = gnn__pairs_node(pairs, row), from = gnn__pairs_from(pairs, row),
                       to = gnn__pairs_to(pairs, row);
         for (int64_t at = from; at < to; at += PAIRS) {
-            load_block(l, &b, &ends, row, i, at, to, width);
-            key_block(l, &b, &ends, i, at == from, width);
+            load_block(l, &b, &ends, row, i, at, to);
+            key_block(l, &b, &ends, i, at == from);
         }
         if (from < to)
             key_row_done(l, &b, &ends, i);
     }
     if (d_a) {
         memset(d_a, 0, sizeof *d_a * (size_t)(l->a->heads * l->a->d_k));
-        add_row(l, b.p, d_a, l->a->d_k, width);
+        add_row(l, b.p, d_a, l->a->d_k, l->width);
     }
 }
 
-void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
-                                      gnn_real_t *scratch, gnn_real_t *d_a)
-{
-    WITH_WIDTH(receive_width, l, row0, row1, scratch, d_a);
-}
-
-GNN__INLINE void send_width(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
-                            const int width)
+void GNN__KERNEL(lanes_send_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
+                                   gnn_real_t *scratch)
 {
     const gnn__attention_t *a = l->a;
     const ends_t ends = ends_of(l);
@@ -163,23 +181,17 @@ GNN__INLINE void send_width(const gnn__lanes_t *l, int64_t row0, int64_t row1, g
         const int64_t j = gnn__pairs_node(&a->pairs, row), from = gnn__pairs_from(&a->pairs, row),
                       to = gnn__pairs_to(&a->pairs, row);
         for (int64_t at = from; at < to; at += PAIRS) {
-            load_block(l, &b, &ends, row, j, at, to, width);
+            load_block(l, &b, &ends, row, j, at, to);
             keys.n = b.n;
             keys.other = b.other;
             if (a->d_v_rows.at)
-                gather(l, &b, &l->dy, l->row, at == from, false, width);
+                gather(l, &b, &l->dy, l->row, at == from, false);
             if (a->d_k_rows.at)
-                key_block(l, &keys, &ends, j, at == from, width);
+                key_block(l, &keys, &ends, j, at == from);
         }
         if (from < to && a->d_v_rows.at)
-            add_row(l, b.y, gnn__matrix_row(&a->d_v_rows, j), a->d_v, width);
+            add_row(l, b.y, gnn__matrix_row(&a->d_v_rows, j), a->d_v, l->width);
         if (from < to && a->d_k_rows.at)
             key_row_done(l, &keys, &ends, j);
     }
-}
-
-void GNN__KERNEL(lanes_send_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
-                                   gnn_real_t *scratch)
-{
-    WITH_WIDTH(send_width, l, row0, row1, scratch);
 }

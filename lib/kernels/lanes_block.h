@@ -6,25 +6,22 @@
 #include <lib/kernels/philox_lanes.h>
 #include <lib/kernels/vec_math.h>
 
-/* Pairs of a block; how far ahead rows are prefetched; registers that a pattern of 16 heads takes. */
+/* Pairs of a block, pairs that are drawn at once; how far ahead rows are prefetched; registers that a pattern takes. */
 enum {
     PAIRS = GNN__LANES_PAIRS,
     DRAWN = GNN__LANES_DRAWN,
     AHEAD = 8,
     LANES = GNN__VEC_LANES,
-    PATTERN = 16 / GNN__VEC_LANES
+    HEADS = GNN__LANES_HEADS,
+    PATTERN = HEADS > LANES ? HEADS / LANES : 1,
+    ROOM = HEADS > LANES ? HEADS : LANES /* for a pattern in memory */
 };
 
-/* Calls f with the width of patterns as its last argument, as a constant. */
-#define WITH_WIDTH(f, l, ...)                \
-    do {                                     \
-        switch ((l)->width) {                \
-        case 1: f(l, __VA_ARGS__, 1); break; \
-        case 4: f(l, __VA_ARGS__, 4); break; \
-        case 8: f(l, __VA_ARGS__, 8); break; \
-        default: f(l, __VA_ARGS__, 16);      \
-        }                                    \
-    } while (0)
+/* Loops over pairs know the width of patterns as a constant: f_1, f_4 and f_8 are made from one inline function; what runs once a row takes any. */
+#define FOR_WIDTHS(define) define(1) define(4) define(8)
+#define BY_WIDTH(width, f, ...) \
+    ((width) == 1 ? f##_1(__VA_ARGS__) : (width) == 4 ? f##_4(__VA_ARGS__) : f##_8(__VA_ARGS__))
+#define MADE static __attribute__((noinline, unused)) void
 
 /* Arrays of pairs x width have the heads of one pair side by side and room for whole registers. */
 typedef struct block {
@@ -70,9 +67,9 @@ static block_t block_at(const gnn__lanes_t *l, int64_t row1, gnn_real_t *scratch
 /* ---- patterns ---- */
 
 /* Registers that a pattern takes. */
-GNN__INLINE int parts_of(const int width)
+GNN__INLINE int parts_of(int width)
 {
-    return width > LANES ? width / LANES : 1;
+    return PATTERN > 1 && width > LANES ? width / LANES : 1;
 }
 
 GNN__INLINE int padded(int numbers)
@@ -108,7 +105,7 @@ GNN__INLINE void fill(gnn__vec_t *x, gnn_real_t with)
         x[u] = gnn__vec_all(with);
 }
 
-GNN__INLINE void read_pattern(const gnn_real_t *at, gnn__vec_t *x, const int width)
+GNN__INLINE void read_pattern(const gnn_real_t *at, gnn__vec_t *x, int width)
 {
     for (int u = 0; u < parts_of(width); u++)
         x[u] = gnn__vec_pattern(at, width, u);
@@ -116,17 +113,17 @@ GNN__INLINE void read_pattern(const gnn_real_t *at, gnn__vec_t *x, const int wid
 
 /* `heads` numbers, not more than a pattern's; what is padding gets `none`. */
 GNN__INLINE void read_heads(const gnn_real_t *at, int64_t heads, gnn__vec_t *x, gnn_real_t none,
-                            const int width)
+                            int width)
 {
-    gnn_real_t all[16];
+    gnn_real_t all[ROOM] = {0};
     for (int h = 0; h < width; h++)
         all[h] = h < heads ? at[h] : none;
     read_pattern(all, x, width);
 }
 
-GNN__INLINE void write_heads(gnn_real_t *at, int64_t heads, const gnn__vec_t *x, const int width)
+GNN__INLINE void write_heads(gnn_real_t *at, int64_t heads, const gnn__vec_t *x, int width)
 {
-    gnn_real_t all[16] = {0};
+    gnn_real_t all[ROOM] = {0};
     if (heads == width) {
         for (int u = 0; u < parts_of(width); u++)
             gnn__vec_put(at, x[u], width, u);
@@ -137,9 +134,9 @@ GNN__INLINE void write_heads(gnn_real_t *at, int64_t heads, const gnn__vec_t *x,
     memcpy(at, all, sizeof *at * (size_t)heads);
 }
 
-GNN__INLINE void add_heads(gnn_real_t *at, int64_t heads, const gnn__vec_t *x, const int width)
+GNN__INLINE void add_heads(gnn_real_t *at, int64_t heads, const gnn__vec_t *x, int width)
 {
-    gnn_real_t all[16] = {0};
+    gnn_real_t all[ROOM] = {0};
     for (int u = 0; u < parts_of(width); u++)
         gnn__vec_put(all, x[u], width, u);
     for (int64_t h = 0; h < heads; h++)
@@ -230,5 +227,12 @@ GNN__INLINE void scores_additive(const gnn__matrix_t *k, const block_t *b, const
     for (int x = n; x < padded(n); x++)
         b->score[x] = -INFINITY;
 }
+
+#define SCORES(width)                                                                           \
+    MADE scores_additive_##width(const gnn__matrix_t *k, const block_t *b, const gnn__vec_t *q) \
+    {                                                                                           \
+        scores_additive(k, b, q, width);                                                        \
+    }
+FOR_WIDTHS(SCORES)
 
 #endif

@@ -55,7 +55,7 @@ static void pack_row(const gnn_real_t *x, int64_t heads, int64_t d, int width, g
             y[c * width + h] = x[h * d + c];
 }
 
-GNN__INLINE void load_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, const int width)
+static inline void load_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int width)
 {
     if (l->packed)
         pack_row(x, l->a->heads, l->a->d_v, width, y, l->row);
@@ -63,8 +63,7 @@ GNN__INLINE void load_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t
         memcpy(y, x, sizeof *y * (size_t)l->row);
 }
 
-static inline void store_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y,
-                             const int width)
+static inline void store_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int width)
 {
     const int64_t heads = l->a->heads, d = l->a->d_v;
     if (!l->packed || width == 1)
@@ -103,14 +102,14 @@ GNN__INLINE void clear_row(const gnn__lanes_t *l, const block_t *b)
 
 /* ---- products ---- */
 
-GNN__INLINE void scale_row(const gnn__lanes_t *l, gnn_real_t *y, const gnn__vec_t *by, const int width)
+static inline void scale_row(const gnn__lanes_t *l, gnn_real_t *y, const gnn__vec_t *by, int width)
 {
     if (l->packed) {
         for (int64_t x = 0; x < l->row; x += LANES)
             gnn__vec_store(y + x, by[x / LANES % parts_of(width)] * gnn__vec_load(y + x));
         return;
     }
-    gnn_real_t all[16];
+    gnn_real_t all[ROOM] = {0};
     write_heads(all, width, by, width);
     for (int64_t h = 0; h < l->a->heads; h++, y += l->a->d_v)
         for (int64_t c = 0; c < l->a->d_v; c += LANES)
@@ -118,8 +117,8 @@ GNN__INLINE void scale_row(const gnn__lanes_t *l, gnn_real_t *y, const gnn__vec_
 }
 
 /* products = x . y of each head. */
-GNN__INLINE void row_products(const gnn__lanes_t *l, const gnn_real_t *x, const gnn_real_t *y,
-                              gnn__vec_t *products, const int width)
+static inline void row_products(const gnn__lanes_t *l, const gnn_real_t *x, const gnn_real_t *y,
+                                gnn__vec_t *products, int width)
 {
     for (int u = 0; u < parts_of(width); u++)
         products[u] = gnn__vec_all(0);
@@ -130,7 +129,7 @@ GNN__INLINE void row_products(const gnn__lanes_t *l, const gnn_real_t *x, const 
             products[u] = gnn__vec_fold(products[u], width, false);
         return;
     }
-    gnn_real_t all[16] = {0};
+    gnn_real_t all[ROOM] = {0};
     for (int64_t h = 0; h < l->a->heads; h++, x += l->a->d_v, y += l->a->d_v) {
         gnn__vec_t sum = gnn__vec_all(0);
         for (int64_t c = 0; c < l->a->d_v; c += LANES)
@@ -196,18 +195,16 @@ GNN__INLINE void sections(const block_t *b, const gnn__matrix_t *m, const gnn_re
 }
 
 /* y (+)= weight x over the pairs of a block, and p likewise with `negative` where `two`. */
-#define GATHER(width)                                                                   \
-    static __attribute__((noinline, unused)) void gather_##width(                       \
-        const block_t *b, const gnn__matrix_t *m, int64_t row, bool fresh, bool two)    \
-    {                                                                                   \
-        if (two)                                                                        \
-            sections(b, m, b->weight, b->negative, width, 0, row, fresh, width, true);  \
-        else                                                                            \
-            sections(b, m, b->weight, b->negative, width, 0, row, fresh, width, false); \
+#define GATHER(width)                                                                                \
+    MADE gather_##width(const block_t *b, const gnn__matrix_t *m, int64_t row, bool fresh, bool two) \
+    {                                                                                                \
+        if (two)                                                                                     \
+            sections(b, m, b->weight, b->negative, width, 0, row, fresh, width, true);               \
+        else                                                                                         \
+            sections(b, m, b->weight, b->negative, width, 0, row, fresh, width, false);              \
     }
 GATHER(4)
 GATHER(8)
-GATHER(16)
 
 /* One weight for all numbers of a head: one head, or heads that fill whole registers. */
 static __attribute__((noinline)) void gather_heads(const gnn__lanes_t *l, const block_t *b,
@@ -224,17 +221,15 @@ static __attribute__((noinline)) void gather_heads(const gnn__lanes_t *l, const 
     }
 }
 
-GNN__INLINE void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m,
-                        int64_t row, bool fresh, bool two, const int width)
+static inline void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m,
+                          int64_t row, bool fresh, bool two)
 {
-    if (width == 1 || !l->packed)
+    if (l->width == 1 || !l->packed)
         gather_heads(l, b, m, row, fresh, two);
-    else if (width == 4)
+    else if (l->width == 4)
         gather_4(b, m, row, fresh, two);
-    else if (width == 8)
-        gather_8(b, m, row, fresh, two);
     else
-        gather_16(b, m, row, fresh, two);
+        gather_8(b, m, row, fresh, two);
 }
 
 /* ---- products of the row's own numbers with the pairs' ---- */
@@ -280,33 +275,17 @@ GNN__INLINE void pair_scores_v2(const block_t *b, const gnn_real_t *own, const g
 }
 
 /* Scores of a block's pairs from rows of keys and queries; behind the last pair minus infinity. */
-#define PAIR_SCORES(width)                                                                      \
-    static __attribute__((noinline, unused)) void pair_scores_##width(                          \
-        const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own, const gnn__matrix_t *m) \
-    {                                                                                           \
-        if (l->a->score == GNN__SCORE_DOT)                                                      \
-            pair_products(b, own, m, l->key_row, l->a->scale, b->score, width);                 \
-        else                                                                                    \
-            pair_scores_v2(b, own, m, l->key_row, l->weights, l->a->slope, b->score, width);    \
-        for (int x = b->n * width; x < padded(b->n * width); x++)                               \
-            b->score[x] = -INFINITY;                                                            \
+#define PAIR_SCORES(width)                                                                   \
+    MADE pair_scores_##width(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own, \
+                             const gnn__matrix_t *m)                                         \
+    {                                                                                        \
+        if (l->a->score == GNN__SCORE_DOT)                                                   \
+            pair_products(b, own, m, l->key_row, l->a->scale, b->score, width);              \
+        else                                                                                 \
+            pair_scores_v2(b, own, m, l->key_row, l->weights, l->a->slope, b->score, width); \
+        for (int x = b->n * width; x < padded(b->n * width); x++)                            \
+            b->score[x] = -INFINITY;                                                         \
     }
-PAIR_SCORES(1)
-PAIR_SCORES(4)
-PAIR_SCORES(8)
-PAIR_SCORES(16)
-
-GNN__INLINE void pair_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
-                             const gnn__matrix_t *m, const int width)
-{
-    if (width == 1)
-        pair_scores_1(l, b, own, m);
-    else if (width == 4)
-        pair_scores_4(l, b, own, m);
-    else if (width == 8)
-        pair_scores_8(l, b, own, m);
-    else
-        pair_scores_16(l, b, own, m);
-}
+FOR_WIDTHS(PAIR_SCORES)
 
 #endif

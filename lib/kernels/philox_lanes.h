@@ -147,7 +147,7 @@ static inline void gnn__keep_eight(const gnn__dropout_t *d, uint32_t words[4][GN
 }
 #endif
 
-/* keep[e * width + h] for n pairs, width 1, 4, 8 or 16. i, j and keep have room for a multiple of GNN__PHILOX_LANES pairs. */
+/* keep[e * width + h] for n pairs, width 1, 4 or 8. i, j and keep have room for a multiple of GNN__PHILOX_LANES pairs. */
 static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint32_t *i,
                                       const uint32_t *j, gnn_real_t *keep, int width)
 {

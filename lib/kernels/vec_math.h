@@ -1,6 +1,6 @@
 /* What the vector extension does not spell: maximum, selection, exp, and patterns of a few heads side by side. Included by kernels only.
  *
- * A pattern repeats the numbers of `width` heads (1, 2, 4, 8 or 16) over a register; where the heads are more than the lanes, over several registers. */
+ * A pattern repeats the numbers of `width` heads (1, 4 or 8) over a register; where the heads are more than the lanes, over several registers. */
 #ifndef GNN_KERNELS_VEC_MATH_H
 #define GNN_KERNELS_VEC_MATH_H
 
