@@ -1,5 +1,7 @@
 /* Attention by its own kernels (lib/kernels/attention.h): rows for anything, tiles for dot scores on spans. Saved for backward: the output and one log-sum-exp per
  * receiver and head; a part's backward gets those of all parts together. */
+#include <lib/aggregate/attention_lanes.h>
+#include <lib/aggregate/attention_tiles.h>
 #include <lib/aggregate/own.h>
 #include <lib/aggregate/rows.h>
 #include <lib/kernels/attention.h>
@@ -13,9 +15,10 @@ typedef struct attention_run {
     gnn_real_t *largest, *sum; /* n_dst x heads */
     gnn_real_t *delta;         /* n_dst x heads, backward */
     gnn_real_t *d_a;           /* chunks x heads * d_k, backward */
+    gnn_real_t *d_q;           /* sums of tiles, backward */
 } attention_run_t;
 
-static gnn__score_t score_of(const gnn__plan_t *plan)
+gnn__score_t gnn__attention_score(const gnn__plan_t *plan)
 {
     const struct gnn__aggregator_kernels *k = plan->row->kernels;
     return k == &gnn__dot_kernels        ? GNN__SCORE_DOT
@@ -30,7 +33,7 @@ static gnn__matrix_t matrix(const gnn_tensor_t *t)
 
 static gnn__attention_t describe(const gnn__plan_t *plan)
 {
-    gnn__attention_t a = {.score = score_of(plan),
+    gnn__attention_t a = {.score = gnn__attention_score(plan),
                           .heads = plan->shape.heads,
                           .kv_heads = plan->shape.kv_heads,
                           .d_k = plan->shape.d_k,
@@ -68,6 +71,18 @@ static bool in_tiles(const gnn__attention_t *a)
     return a->score == GNN__SCORE_DOT && !a->pairs.indptr && !a->dst_scale && !a->src_scale;
 }
 
+/* The most that any part's tiles keep of d_q. */
+static int64_t tile_sums(const gnn__plan_t *plan, gnn__attention_t a)
+{
+    int64_t most = 0;
+    for (int64_t p = 0; plan->view->transposed && p < plan->view->n_parts; p++) {
+        describe_part(plan, p, true, &a);
+        const int64_t sums = in_tiles(&a) ? gnn__tiles_sums(&a) : 0;
+        most = sums > most ? sums : most;
+    }
+    return most;
+}
+
 static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attention_run_t *run,
                   size_t *bytes)
 {
@@ -86,6 +101,7 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attenti
         run->delta = gnn__carve(&carve, states, sizeof *run->delta);
         run->d_a =
             gnn__carve(&carve, plan->has[GNN_AGGREGATE_PARAMETERS] ? sums : 0, sizeof *run->d_a);
+        run->d_q = gnn__carve(&carve, tile_sums(plan, a), sizeof *run->d_q);
     } else {
         run->sum = gnn__carve(&carve, states, sizeof *run->sum);
         run->largest = gnn__carve(&carve, plan->recording ? 0 : states, sizeof *run->largest);
@@ -96,6 +112,8 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attenti
 static int sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
 {
     attention_run_t run;
+    if (gnn__lanes_take(plan))
+        return gnn__lanes_sizes(plan, call);
     GNN_TRY(memory(plan, NULL, false, &run, &call->forward_scratch));
     if (!plan->recording)
         return GNN_OK;
@@ -146,34 +164,16 @@ static void run_rows(const gnn__plan_t *plan, const attention_run_t *run, const 
         gnn__add_partials(&plan->d[GNN_AGGREGATE_PARAMETERS], run->d_a, chunks, width);
 }
 
-static void run_tiles(const attention_run_t *run, const gnn__attention_t *a, pass_t pass, int threads)
-{
-    const gnn__attention_tiles_t *forward = gnn__attention_tiles();
-    const gnn__attention_tiles_grad_t *backward = gnn__attention_tiles_grad();
-    const int64_t n = a->pairs.n_rows, blocks = (n + GNN__TILE_ROWS - 1) / GNN__TILE_ROWS,
-                  heads = pass == SEND ? a->kv_heads : a->heads;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1) collapse(2)
-    for (int64_t b = 0; b < blocks; b++)
-        for (int64_t head = 0; head < heads; head++) {
-            gnn_real_t *lane = run->lanes + omp_get_thread_num() * run->lane_size;
-            const int64_t row0 = b * GNN__TILE_ROWS,
-                          row1 = row0 + GNN__TILE_ROWS < n ? row0 + GNN__TILE_ROWS : n;
-            if (pass == FORWARD)
-                forward->forward(a, row0, row1, head, lane);
-            else if (pass == RECEIVE)
-                backward->receive(a, row0, row1, head, lane);
-            else
-                backward->send(a, row0, row1, head, lane);
-        }
-}
-
+/* Tiles do both passes of backward in one, by sender. */
 static void run_part(const gnn__plan_t *plan, const attention_run_t *run, gnn__attention_t *a,
                      int64_t p, pass_t pass, int threads)
 {
     describe_part(plan, p, pass == SEND, a);
-    if (in_tiles(a))
-        run_tiles(run, a, pass, threads);
-    else
+    if (in_tiles(a) && pass == FORWARD)
+        gnn__tiles_forward(a, run->lanes, run->lane_size, threads);
+    else if (in_tiles(a) && pass == SEND)
+        gnn__tiles_backward(a, run->lanes, run->lane_size, run->d_q, threads);
+    else if (!in_tiles(a) && (pass != SEND || a->d_k_rows.at || a->d_v_rows.at))
         run_rows(plan, run, a, pass == SEND ? &plan->view->transposed[p] : &plan->view->parts[p],
                  pass, threads);
 }
@@ -184,6 +184,8 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
 {
     attention_run_t run;
     size_t bytes;
+    if (gnn__lanes_take(plan))
+        return gnn__lanes_forward(plan, call);
     GNN_TRY(memory(plan, call->scratch, false, &run, &bytes));
     gnn__attention_t a = describe(plan);
     a.largest = plan->recording ? call->saved[0] : run.largest;
@@ -208,6 +210,8 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
 {
     attention_run_t run;
     size_t bytes;
+    if (gnn__lanes_take(plan))
+        return gnn__lanes_backward(plan, call);
     GNN_TRY(memory(plan, call->scratch, true, &run, &bytes));
     gnn__attention_t a = describe(plan);
     a.lse = call->saved[0];
@@ -225,7 +229,7 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
         a.d_q.at || a.d_bias.at || a.d_weight.at || gnn__wants(plan, GNN_AGGREGATE_PARAMETERS);
     for (int64_t p = 0; by_receiver && p < plan->view->n_parts; p++)
         run_part(plan, &run, &a, p, RECEIVE, threads);
-    for (int64_t p = 0; (a.d_k_rows.at || a.d_v_rows.at) && p < plan->view->n_parts; p++)
+    for (int64_t p = 0; (a.d_q.at || a.d_k_rows.at || a.d_v_rows.at) && p < plan->view->n_parts; p++)
         run_part(plan, &run, &a, p, SEND, threads);
     return GNN_OK;
 }

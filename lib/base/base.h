@@ -96,8 +96,11 @@ struct gnn_context {
     int64_t grain; /* work that is worth a thread */
     bool deterministic;
     gnn_precision_t precision;
+    bool forced; /* tests: `precision` holds even where it is no faster */
     uint64_t seed;
     gnn_allocator_t allocator;
+    struct gnn__primitives *primitives; /* of dense products; made by the first one that wants them */
+    void (*primitives_free)(struct gnn__primitives *);
     gnn__arena_t scratch; /* of the running op; see gnn__scratch */
     struct gnn_tape *tape; /* for inference calls; owned, made on first use; freed through tape_free */
     void (*tape_free)(struct gnn_tape *);

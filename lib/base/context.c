@@ -55,6 +55,8 @@ void gnn_context_free(gnn_context_t *context)
         return;
     if (context->tape)
         context->tape_free(context->tape);
+    if (context->primitives)
+        context->primitives_free(context->primitives);
     gnn__arena_free(&context->scratch);
     gnn__profile_free(context->profile);
     gnn_free(context);
@@ -73,13 +75,6 @@ uint64_t gnn_context_seed(const gnn_context_t *context)
 void gnn_context_set_seed(gnn_context_t *context, uint64_t seed)
 {
     context->seed = seed;
-}
-
-/* No kernel of this version is faster at a lower precision. */
-gnn_precision_t gnn_context_precision_used(const gnn_context_t *context)
-{
-    (void)context;
-    return GNN_PRECISION_HIGHEST;
 }
 
 int gnn__threads(const gnn_context_t *context, int64_t work)

@@ -1,4 +1,4 @@
-#include <lib/kernels/attention.h>
+#include <lib/kernels/attention_lanes.h>
 #include <lib/kernels/isa.h>
 
 GNN__DISPATCH(gnn__attention_rows_t, attention_rows)
@@ -13,14 +13,34 @@ int64_t gnn__attention_rows_scratch(const gnn__attention_t *a)
     return indices + pairs + head_arrays + a->heads * a->d_k + 16 * 16;
 }
 
-static int64_t lanes(int64_t n)
+#if defined(__x86_64__)
+extern const gnn__attention_lanes_t gnn__attention_lanes_v3, gnn__attention_lanes_v4;
+#endif
+
+const gnn__attention_lanes_t *gnn__attention_lanes(void)
 {
-    return (n + 15) / 16 * 16;
+#if defined(__x86_64__)
+    if (gnn__isa() == GNN__ISA_V4)
+        return &gnn__attention_lanes_v4;
+    if (gnn__isa() == GNN__ISA_V3)
+        return &gnn__attention_lanes_v3;
+#endif
+    return NULL;
 }
 
-/* Tiles of 64 columns: keys and values, each also transposed; sums of the rows' side; scores, gradients and dropout of one group of rows; numbers of nodes. */
+/* Lists of nodes of a block and of what is drawn; three arrays of pairs x width, and what is drawn; two rows of values and two of keys. */
+int64_t gnn__attention_lanes_scratch(const gnn__lanes_t *l)
+{
+    return GNN__LANES_PAIRS + 2 * GNN__LANES_DRAWN + 4 * 32 +
+           (3 * GNN__LANES_PAIRS + GNN__LANES_DRAWN) * l->width + 4 * 16 +
+           2 * (l->row + l->key_row) + 8 * 16;
+}
+
+/* A tile, both ways; the rows and their sums (half as many rows backward, but twice as much of each); two strips of scores; sums and maxima of the rows. */
 int64_t gnn__attention_tiles_scratch(const gnn__attention_t *a)
 {
-    const int64_t tile = 64, both = lanes(a->d_k) + lanes(a->d_v);
-    return 2 * tile * both + GNN__TILE_ROWS * both + 3 * 8 * tile + 8 * tile;
+    const int64_t both = gnn__tile_width(a->d_k) + gnn__tile_width(a->d_v);
+    _Static_assert(2 * GNN__TILE_GRAD_ROWS <= GNN__TILE_ROWS, "the forward block covers both");
+    return (2 * GNN__TILE_COLUMNS + GNN__TILE_ROWS) * both + 2 * 48 * GNN__TILE_COLUMNS +
+           4 * GNN__TILE_COLUMNS + 17 * GNN__TILE_ROWS;
 }

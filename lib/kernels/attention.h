@@ -70,25 +70,38 @@ const gnn__attention_rows_t *gnn__attention_rows(void);
 /* Numbers of scratch per thread. */
 int64_t gnn__attention_rows_scratch(const gnn__attention_t *a);
 
-/* Rows of one unit of work. */
-enum { GNN__TILE_ROWS = 96 };
+enum {
+    GNN__TILE_COLUMNS = 64,
+    GNN__TILE_ROWS = 384,      /* the most rows of a forward call */
+    GNN__TILE_GRAD_ROWS = 192, /* rows that share a packed tile backward */
+};
 
 typedef struct gnn__attention_tiles {
-    /* Rows row0 .. row1 - 1 (at most GNN__TILE_ROWS) and one head. */
+    /* Rows row0 .. row1 - 1 and one head. */
     void (*forward)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head,
                     gnn_real_t *scratch);
 } gnn__attention_tiles_t;
 const gnn__attention_tiles_t *gnn__attention_tiles(void);
 
+/* On the transposed part: rows are senders. */
 typedef struct gnn__attention_tiles_grad {
-    void (*receive)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head,
-                    gnn_real_t *scratch);
-    /* One key and value head: all heads that read it. */
+    /* Any number of rows, one key and value head and all heads that read it. d_q: for each of these heads the sums of columns lo[row0] .. hi[row1 - 1] - 1, rows of
+     * gnn__tile_width(d_k) numbers, overwritten. */
     void (*send)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t kv_head,
-                 gnn_real_t *scratch);
+                 gnn_real_t *d_q, gnn_real_t *scratch);
+    /* Adds such sums of columns c0 .. c1 - 1 to one head of the receivers' gradients. */
+    void (*add)(const gnn__attention_t *a, int64_t c0, int64_t c1, int64_t head,
+                const gnn_real_t *d_q);
 } gnn__attention_tiles_grad_t;
 const gnn__attention_tiles_grad_t *gnn__attention_tiles_grad(void);
 
+/* A row inside of tiles: whole registers of any instruction set. */
+static inline int64_t gnn__tile_width(int64_t n)
+{
+    return (n + 15) / 16 * 16;
+}
+
+/* Numbers of scratch per thread. */
 int64_t gnn__attention_tiles_scratch(const gnn__attention_t *a);
 
 #endif

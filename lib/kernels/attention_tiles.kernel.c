@@ -1,37 +1,52 @@
-/* Dot-product attention on spans, forward: GNN__TILE_ROWS receivers against tiles of 64 senders with a running softmax. Scores of a group of rows stay in L1. */
+/* Dot-product attention on spans, forward: up to GNN__TILE_ROWS receivers against tiles of senders with a running softmax. A tile is packed once for all of them;
+ * the scores of a strip stay in L1. */
 #include <lib/kernels/attention_tiles.h>
 #include <lib/kernels/isa.h>
 
 typedef struct forward_state {
-    gnn_real_t *keys, *keys_t, *values; /* the tile: 64 x d_k, d_k x 64, 64 x d_v */
-    gnn_real_t *y;                      /* rows x ldv: weighted sums */
-    gnn_real_t *p;                      /* GROUP x 64 */
-    gnn_real_t *keep;                   /* 64 */
+    gnn_real_t *keys_t, *values; /* the tile: d_k x 64, 64 x d_v */
+    gnn_real_t *rows;            /* 64 keys before they are transposed */
+    gnn_real_t *q, *y;           /* queries in units of log2, weighted sums */
+    gnn_real_t *p, *keep;        /* STRIP x 64 scores, then weights; 64 */
+    gnn_real_t *sum;             /* a register for each row */
+    gnn_real_t *largest;
     int64_t ldk, ldv;
-    gnn_real_t largest[GNN__TILE_ROWS], sum[GNN__TILE_ROWS];
-    const gnn_real_t *q[GNN__TILE_ROWS];
-    int64_t node[GNN__TILE_ROWS];
+    bool finite;
+    uint32_t node[GNN__TILE_ROWS];
 } forward_state_t;
 
-static void forward_begin(const gnn__attention_t *a, forward_state_t *s, int64_t row0, int64_t row1,
-                          int64_t head, gnn_real_t *scratch)
+static void forward_scratch(const gnn__attention_t *a, forward_state_t *s, gnn_real_t *scratch)
 {
-    s->ldk = whole_lanes(a->d_k);
-    s->ldv = whole_lanes(a->d_v);
-    s->keys = take(&scratch, COLUMNS * s->ldk);
+    s->ldk = gnn__tile_width(a->d_k);
+    s->ldv = gnn__tile_width(a->d_v);
+    s->rows = take(&scratch, COLUMNS * s->ldk);
     s->keys_t = take(&scratch, COLUMNS * s->ldk);
     s->values = take(&scratch, COLUMNS * s->ldv);
-    s->p = take(&scratch, GROUP * COLUMNS);
+    s->p = take(&scratch, STRIP * COLUMNS);
     s->keep = take(&scratch, COLUMNS);
+    s->q = take(&scratch, GNN__TILE_ROWS * s->ldk);
     s->y = take(&scratch, GNN__TILE_ROWS * s->ldv);
-    for (int64_t r = 0; r < row1 - row0; r++) {
-        const int64_t i = s->node[r] = gnn__pairs_node(&a->pairs, row0 + r);
-        s->q[r] = gnn__matrix_row(&a->q, i) + head * a->d_k;
-        s->largest[r] = a->first ? -INFINITY : a->largest[i * a->heads + head];
-        s->sum[r] = a->first ? 0 : a->sum[i * a->heads + head];
-        memset(s->y + r * s->ldv, 0, sizeof *s->y * (size_t)s->ldv);
+    s->sum = take(&scratch, GNN__TILE_ROWS * LANES);
+    s->largest = take(&scratch, GNN__TILE_ROWS);
+}
+
+static void forward_begin(const gnn__attention_t *a, forward_state_t *s, int64_t row0, int64_t rows,
+                          int64_t head)
+{
+    const int64_t groups = (rows + GROUP - 1) / GROUP * GROUP;
+    for (int64_t r = 0; r < rows; r++)
+        s->node[r] = (uint32_t)gnn__pairs_node(&a->pairs, row0 + r);
+    pack_rows(&a->q, s->node, (int)rows, (int)groups, head * a->d_k, a->d_k, s->ldk,
+              a->scale * log2_e, s->q);
+    memset(s->y, 0, sizeof *s->y * (size_t)(groups * s->ldv));
+    memset(s->sum, 0, sizeof *s->sum * (size_t)(rows * LANES));
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t at = s->node[r] * a->heads + head;
+        s->largest[r] = a->first ? -INFINITY : a->largest[at] * log2_e;
         if (!a->first)
-            memcpy(s->y + r * s->ldv, gnn__matrix_row(&a->y, i) + head * a->d_v,
+            s->sum[r * LANES] = a->sum[at];
+        if (!a->first)
+            memcpy(s->y + r * s->ldv, gnn__matrix_row(&a->y, s->node[r]) + head * a->d_v,
                    sizeof *s->y * (size_t)a->d_v);
     }
 }
@@ -41,80 +56,96 @@ static void forward_end(const gnn__attention_t *a, const forward_state_t *s, int
 {
     for (int64_t r = 0; r < rows; r++) {
         const int64_t at = s->node[r] * a->heads + head;
-        gnn_real_t *y = gnn__matrix_row(&a->y, s->node[r]) + head * a->d_v;
-        const gnn_real_t sum = s->sum[r], scale = !a->last ? 1 : sum == 0 ? 0 : 1 / sum;
+        gnn_real_t *y = gnn__matrix_row(&a->y, s->node[r]) + head * a->d_v, sum = 0;
+        for (int l = 0; l < LANES; l++)
+            sum += s->sum[r * LANES + l];
+        const gnn_real_t scale = !a->last ? 1 : sum == 0 ? 0 : 1 / sum;
         for (int64_t c = 0; c < a->d_v; c++)
             y[c] = scale * s->y[r * s->ldv + c];
         a->sum[at] = sum;
-        a->largest[at] = !a->last   ? s->largest[r]
-                         : sum == 0 ? -INFINITY
-                                    : s->largest[r] + (gnn_real_t)log((double)sum);
+        a->largest[at] = a->last && sum == 0 ? -INFINITY : s->largest[r] * ln_2;
+        if (a->last && sum != 0)
+            a->largest[at] += (gnn_real_t)log((double)sum);
     }
 }
 
-static gnn_real_t largest_of(const gnn_real_t *p)
+/* A larger score was found: what was summed up so far shrinks. */
+static void raise_largest(forward_state_t *s, int64_t r, gnn__vec_t best)
 {
-    gnn_real_t most[LANES], best = p[0];
-    memcpy(most, p, sizeof most);
-    for (int c = LANES; c < COLUMNS; c += LANES)
-        for (int l = 0; l < LANES; l++)
-            most[l] = p[c + l] > most[l] ? p[c + l] : most[l];
-    for (int l = 0; l < LANES; l++)
-        best = most[l] > best ? most[l] : best;
-    return best;
+    const gnn_real_t found = largest_lane(best);
+    const gnn__vec_t shrink = exp2_of(gnn__vec_all(s->largest[r] - found));
+    gnn_real_t *sum = s->sum + r * LANES, *y = s->y + r * s->ldv;
+    s->largest[r] = found;
+    gnn__vec_store(sum, shrink * gnn__vec_load(sum));
+    for (int64_t c = 0; c < s->ldv; c += LANES)
+        gnn__vec_store(y + c, shrink * gnn__vec_load(y + c));
 }
 
-/* Scores of one row become exp(score - largest); the row's sums are rescaled. */
-static void softmax_row(const gnn__attention_t *a, forward_state_t *s, int64_t r, gnn_real_t *p,
-                        int from, int to)
+/* Scores of row r of the block in columns c0 .. c1 - 1 (whole registers) become 2^(score - largest); those outside from .. to - 1 become 0. */
+GNN__INLINE void softmax_row(forward_state_t *s, int64_t r, gnn_real_t *p, int c0, int c1,
+                             bool masked, int from, int to)
 {
-    const gnn_real_t scale = a->scale;
-    for (int c = 0; c < COLUMNS; c++)
-        p[c] = c >= from && c < to ? scale * p[c] : -INFINITY;
-    const gnn_real_t found = largest_of(p), most = found > s->largest[r] ? found : s->largest[r],
-                     base = most == -INFINITY ? 0 : most;
-    if (most != s->largest[r]) {
-        const gnn_real_t shrink = gnn__exp(s->largest[r] - base);
-        s->sum[r] *= shrink;
-        for (int64_t c = 0; c < s->ldv; c++)
-            s->y[r * s->ldv + c] *= shrink;
-        s->largest[r] = most;
+    const gnn__vec_t most = gnn__vec_all(s->largest[r]);
+    gnn__vec_t best = most, sum;
+    for (int c = c0; c < c1; c += LANES) {
+        gnn__vec_t x = gnn__vec_load(p + c);
+        if (masked) {
+            x = choose(columns_inside(c, from, to), x, -INFINITY);
+            gnn__vec_store(p + c, x);
+        }
+        best = larger(x, best);
     }
-    gnn_real_t sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int c = 0; c < COLUMNS; c++) {
-        p[c] = gnn__exp(p[c] - base);
-        sum += p[c];
+    if (any_above(best, most))
+        raise_largest(s, r, best);
+    const gnn__vec_t base = gnn__vec_all(s->largest[r] == -INFINITY ? 0 : s->largest[r]);
+    sum = gnn__vec_load(s->sum + r * LANES);
+    for (int c = c0; c < c1; c += LANES) {
+        const gnn__vec_t e = exp2_of(gnn__vec_load(p + c) - base);
+        sum += e;
+        gnn__vec_store(p + c, e);
     }
-    s->sum[r] += sum;
+    gnn__vec_store(s->sum + r * LANES, sum);
 }
 
-static void drop_row(const gnn__attention_t *a, const forward_state_t *s, const tile_t *t,
-                     int64_t r, int64_t head, gnn_real_t *p)
+static void softmax(forward_state_t *s, const heard_t *h, int64_t r0)
+{
+    for (int r = 0; r < h->rows; r++) {
+        const int g = r / GROUP, c0 = lanes_from(h->first[g]), c1 = lanes_to(h->end[g]);
+        gnn_real_t *p = s->p + r * COLUMNS;
+        if (h->from[r] == c0 && h->to[r] == c1)
+            softmax_row(s, r0 + r, p, c0, c1, false, 0, 0);
+        else
+            softmax_row(s, r0 + r, p, c0, c1, true, h->from[r], h->to[r]);
+    }
+}
+
+static void drop(const gnn__attention_t *a, forward_state_t *s, const tile_t *t, const heard_t *h,
+                 int64_t r0, int64_t head)
 {
     uint32_t i[COLUMNS];
-    for (int c = 0; c < COLUMNS; c++)
-        i[c] = (uint32_t)s->node[r];
-    gnn__keep_head(a->dropout, COLUMNS, i, t->node, head, s->keep);
-    for (int c = 0; c < COLUMNS; c++)
-        p[c] *= s->keep[c];
+    for (int r = 0; r < h->rows; r++) {
+        const int from = h->from[r] / 16 * 16, n = h->to[r] - from;
+        gnn_real_t *p = s->p + r * COLUMNS + from;
+        for (int c = 0; c < COLUMNS; c++)
+            i[c] = s->node[r0 + r];
+        gnn__keep_head(a->dropout, n, i, t->node + from, head, s->keep);
+        for (int c = 0; c < n; c++)
+            p[c] *= s->keep[c];
+    }
 }
 
-static void forward_group(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
-                          const group_t *g, int64_t r0, int64_t head)
+static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
+                          int64_t row0, int64_t r0, int rows, int64_t head)
 {
-    const gnn_real_t *p[GROUP];
-    product(s->q + r0, g->rows, s->keys_t, COLUMNS, 0, a->d_k, s->p, COLUMNS, COLUMNS, false);
-    for (int r = 0; r < g->rows; r++) {
-        gnn_real_t *row = s->p + r * COLUMNS;
-        p[r] = row;
-        if (g->from[r] == g->to[r])
-            continue;
-        softmax_row(a, s, r0 + r, row, g->from[r], g->to[r]);
-        if (a->dropout)
-            drop_row(a, s, t, r0 + r, head, row);
-    }
-    heard_product(g, p, s->values, s->ldv, s->y + r0 * s->ldv, s->ldv);
+    heard_t h;
+    hear(a, t, row0 + r0, rows, &h);
+    if (h.all_end <= h.all_first)
+        return;
+    score_product(&h, s->q + r0 * s->ldk, s->ldk, a->d_k, s->keys_t, s->p);
+    softmax(s, &h, r0);
+    if (a->dropout)
+        drop(a, s, t, &h, r0, head);
+    heard_product(&h, s->p, s->values, s->ldv, s->finite, s->y + r0 * s->ldv, s->ldv);
 }
 
 static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head,
@@ -123,18 +154,22 @@ static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, int64
     forward_state_t s;
     tile_t t;
     const int64_t kv = head / (a->heads / a->kv_heads);
-    forward_begin(a, &s, row0, row1, head, scratch);
-    for (bool first = true; next_tile(a, &t, row0, row1, first); first = false) {
-        pack_rows(&a->k, &t, kv * a->d_k, a->d_k, s.ldk, s.keys);
-        transpose(s.keys, s.ldk, a->d_k, s.keys_t);
-        pack_rows(&a->v, &t, kv * a->d_v, a->d_v, s.ldv, s.values);
-        for (int64_t row = row0; row < row1; row += GROUP) {
-            const group_t g = group_at(a, &t, row, row1);
-            if (g.any)
-                forward_group(a, &s, &t, &g, row - row0, head);
+    forward_scratch(a, &s, scratch);
+    for (int64_t end; row0 < row1; row0 = end) {
+        end = piece_end(a, row0, row1);
+        forward_begin(a, &s, row0, end - row0, head);
+        for (bool first = true; next_tile(a, &t, row0, end, first); first = false) {
+            pack_rows(&a->k, t.node, t.count, (int)gnn__tile_width(t.count), kv * a->d_k, a->d_k,
+                      s.ldk, 1, s.rows);
+            transpose(s.rows, s.ldk, t.count, s.keys_t);
+            s.finite =
+                pack_rows(&a->v, t.node, t.count, t.count, kv * a->d_v, a->d_v, s.ldv, 1, s.values);
+            for (int64_t r = 0; r < end - row0; r += STRIP)
+                forward_strip(a, &s, &t, row0, r,
+                              (int)(end - row0 - r < STRIP ? end - row0 - r : STRIP), head);
         }
+        forward_end(a, &s, end - row0, head);
     }
-    forward_end(a, &s, row1 - row0, head);
 }
 
 extern const gnn__attention_tiles_t GNN__KERNEL(attention_tiles);

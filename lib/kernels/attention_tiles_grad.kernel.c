@@ -1,209 +1,214 @@
-/* Dot-product attention on spans, backward: alpha is computed again tile by tile, once with receivers as rows (d_q) and once with senders as rows (d_k, d_v), so
- * that every thread owns what it writes.
+/* Dot-product attention on spans, backward: alpha is computed again tile by tile, with senders as rows. A call owns its senders' gradients; the receivers' (d_q)
+ * are summed up in memory of its own, which the caller adds up in a fixed order.
  *
  *     alpha = exp(scale q.k - lse_i)     d_alpha = dY_i . v_j     d_score = scale alpha (keep d_alpha - delta_i)
- *     d_q_i += sum_j d_score k_j         d_k_j += sum_i d_score q_i         d_v_j += sum_i keep alpha dY_i */
+ *     d_q_i += sum_j d_score k_j         d_k_j += sum_i d_score q_i         d_v_j += sum_i keep alpha dY_i
+ *
+ * Keys are packed times scale and log2 e, so scores come in units of log2; the scale of d_score is applied to the sums. */
 #include <lib/kernels/attention_tiles.h>
 #include <lib/kernels/isa.h>
 
+enum { ROWS = GNN__TILE_GRAD_ROWS, STRIPS = ROWS / STRIP };
+
 typedef struct grad_state {
-    /* The tile, packed both ways: what makes scores (k, or q), and what makes d_alpha (v, or dY). */
-    gnn_real_t *scores, *scores_t, *products, *products_t;
-    gnn_real_t *alpha, *d_alpha, *keep; /* GROUP x 64 each */
-    gnn_real_t *lse, *delta;            /* of the tile's columns (64), where those are receivers */
-    gnn_real_t *d_score, *d_product;    /* rows x ldk, rows x ldv: the rows' gradients */
+    /* senders: keys and values, their gradients */
+    gnn_real_t *k, *v, *d_k, *d_v;
+    bool keys_finite;
+    uint32_t node[ROWS];
+    /* the tile of receivers, packed both ways */
+    gnn_real_t *q, *q_t, *dy, *dy_t, *lse, *delta;
+    bool q_finite, dy_finite;
+    /* STRIP x 64: keep alpha, d_score, and keep of one row */
+    gnn_real_t *p, *d, *keep;
     int64_t ldk, ldv;
-    const gnn_real_t *score_row[GNN__TILE_ROWS],
-        *product_row[GNN__TILE_ROWS]; /* q and dY of the rows, or k and v */
-    int64_t node[GNN__TILE_ROWS];
 } grad_state_t;
 
-static void grad_begin(const gnn__attention_t *a, grad_state_t *s, int64_t rows, gnn_real_t *scratch)
+static void grad_scratch(const gnn__attention_t *a, grad_state_t *s, gnn_real_t *scratch)
 {
-    s->ldk = whole_lanes(a->d_k);
-    s->ldv = whole_lanes(a->d_v);
-    s->scores = take(&scratch, COLUMNS * s->ldk);
-    s->scores_t = take(&scratch, COLUMNS * s->ldk);
-    s->products = take(&scratch, COLUMNS * s->ldv);
-    s->products_t = take(&scratch, COLUMNS * s->ldv);
-    s->alpha = take(&scratch, GROUP * COLUMNS);
-    s->d_alpha = take(&scratch, GROUP * COLUMNS);
-    s->keep = take(&scratch, GROUP * COLUMNS);
+    s->ldk = gnn__tile_width(a->d_k);
+    s->ldv = gnn__tile_width(a->d_v);
+    s->q = take(&scratch, COLUMNS * s->ldk);
+    s->q_t = take(&scratch, COLUMNS * s->ldk);
+    s->dy = take(&scratch, COLUMNS * s->ldv);
+    s->dy_t = take(&scratch, COLUMNS * s->ldv);
     s->lse = take(&scratch, COLUMNS);
     s->delta = take(&scratch, COLUMNS);
-    s->d_score = take(&scratch, GNN__TILE_ROWS * s->ldk);
-    s->d_product = take(&scratch, GNN__TILE_ROWS * s->ldv);
-    memset(s->d_score, 0, sizeof(gnn_real_t) * (size_t)(rows * s->ldk));
-    memset(s->d_product, 0, sizeof(gnn_real_t) * (size_t)(rows * s->ldv));
+    s->p = take(&scratch, STRIP * COLUMNS);
+    s->d = take(&scratch, STRIP * COLUMNS);
+    s->keep = take(&scratch, COLUMNS);
+    s->k = take(&scratch, ROWS * s->ldk);
+    s->d_k = take(&scratch, ROWS * s->ldk);
+    s->v = take(&scratch, ROWS * s->ldv);
+    s->d_v = take(&scratch, ROWS * s->ldv);
 }
 
-static void set_rows(const gnn__attention_t *a, grad_state_t *s, int64_t row0, int64_t rows,
-                     const gnn__matrix_t *score, int64_t score_head,
-                     const gnn__matrix_t *product_of, int64_t product_head)
+static void begin_senders(const gnn__attention_t *a, grad_state_t *s, int64_t row0, int64_t rows,
+                          int64_t kv)
 {
-    for (int64_t r = 0; r < rows; r++) {
-        s->node[r] = gnn__pairs_node(&a->pairs, row0 + r);
-        s->score_row[r] = gnn__matrix_row(score, s->node[r]) + score_head * a->d_k;
-        s->product_row[r] = gnn__matrix_row(product_of, s->node[r]) + product_head * a->d_v;
-    }
+    const int groups = (int)((rows + GROUP - 1) / GROUP * GROUP);
+    for (int64_t r = 0; r < rows; r++)
+        s->node[r] = (uint32_t)gnn__pairs_node(&a->pairs, row0 + r);
+    s->keys_finite = pack_rows(&a->k, s->node, (int)rows, groups, kv * a->d_k, a->d_k, s->ldk,
+                               a->scale * log2_e, s->k);
+    pack_rows(&a->v, s->node, (int)rows, groups, kv * a->d_v, a->d_v, s->ldv, 1, s->v);
+    memset(s->d_k, 0, sizeof *s->d_k * (size_t)(groups * s->ldk));
+    memset(s->d_v, 0, sizeof *s->d_v * (size_t)(groups * s->ldv));
 }
 
-static void pack_tile(const gnn__attention_t *a, grad_state_t *s, const tile_t *t,
-                      const gnn__matrix_t *score, int64_t score_head,
-                      const gnn__matrix_t *product_of, int64_t product_head)
-{
-    pack_rows(score, t, score_head * a->d_k, a->d_k, s->ldk, s->scores);
-    transpose(s->scores, s->ldk, a->d_k, s->scores_t);
-    pack_rows(product_of, t, product_head * a->d_v, a->d_v, s->ldv, s->products);
-    transpose(s->products, s->ldv, a->d_v, s->products_t);
-}
-
-/* Adds the rows' sums to one head of a gradient. */
-static void add_rows(const grad_state_t *s, int64_t rows, const gnn_real_t *sums, int64_t ld,
-                     const gnn__matrix_t *d, int64_t first, int64_t count)
+/* Adds factor * the rows' sums to one head of a gradient. */
+static void add_rows(const grad_state_t *s, int64_t rows, gnn_real_t factor, const gnn_real_t *sums,
+                     int64_t ld, const gnn__matrix_t *d, int64_t first, int64_t count)
 {
     for (int64_t r = 0; d->at && r < rows; r++) {
         gnn_real_t *row = gnn__matrix_row(d, s->node[r]) + first;
         for (int64_t c = 0; c < count; c++)
-            row[c] += sums[r * ld + c];
+            row[c] += factor * sums[r * ld + c];
     }
 }
-
-/* Multipliers of the pairs of a row whose node is `node` with the tile's columns. */
-static void keep_row(const gnn__attention_t *a, const tile_t *t, int64_t node, int64_t head,
-                     gnn_real_t *keep)
-{
-    uint32_t same[COLUMNS];
-    for (int c = 0; c < COLUMNS; c++)
-        same[c] = (uint32_t)node;
-    if (a->transposed)
-        gnn__keep_head(a->dropout, COLUMNS, t->node, same, head, keep);
-    else
-        gnn__keep_head(a->dropout, COLUMNS, same, t->node, head, keep);
-}
-
-/* alpha of one row, 0 outside of what it hears; lse and delta of the row, or of the columns where step is 1. */
-static void alpha_row(const gnn__attention_t *a, gnn_real_t *alpha, const gnn_real_t *lse, int step,
-                      int from, int to)
-{
-    const gnn_real_t scale = a->scale;
-#pragma omp simd
-    for (int c = 0; c < COLUMNS; c++) {
-        const gnn_real_t e = gnn__exp(scale * alpha[c] - lse[c * step]);
-        alpha[c] = c >= from && c < to ? e : 0;
-    }
-}
-
-static void d_score_row(const gnn__attention_t *a, gnn_real_t *d_alpha, const gnn_real_t *alpha,
-                        const gnn_real_t *keep, const gnn_real_t *delta, int step, int from, int to)
-{
-    const gnn_real_t scale = a->scale;
-#pragma omp simd
-    for (int c = 0; c < COLUMNS; c++) {
-        const gnn_real_t d =
-            scale * alpha[c] * ((keep ? keep[c] * d_alpha[c] : d_alpha[c]) - delta[c * step]);
-        d_alpha[c] = c >= from && c < to ? d : 0;
-    }
-}
-
-/* ---- by receiver ---- */
-
-static void receive_group(const gnn__attention_t *a, grad_state_t *s, const tile_t *t,
-                          const group_t *g, int64_t r0, int64_t head)
-{
-    const gnn_real_t *d[GROUP];
-    product(s->score_row + r0, g->rows, s->scores_t, COLUMNS, 0, a->d_k, s->alpha, COLUMNS, COLUMNS,
-            false);
-    product(s->product_row + r0, g->rows, s->products_t, COLUMNS, 0, a->d_v, s->d_alpha, COLUMNS,
-            COLUMNS, false);
-    for (int r = 0; r < g->rows; r++) {
-        const int64_t at = s->node[r0 + r] * a->heads + head;
-        const gnn_real_t lse = lse_shift(a->lse[at]);
-        gnn_real_t *keep = a->dropout ? s->keep + r * COLUMNS : NULL;
-        if (keep)
-            keep_row(a, t, s->node[r0 + r], head, keep);
-        alpha_row(a, s->alpha + r * COLUMNS, &lse, 0, g->from[r], g->to[r]);
-        d_score_row(a, s->d_alpha + r * COLUMNS, s->alpha + r * COLUMNS, keep, a->delta + at, 0,
-                    g->from[r], g->to[r]);
-        d[r] = s->d_alpha + r * COLUMNS;
-    }
-    heard_product(g, d, s->scores, s->ldk, s->d_score + r0 * s->ldk, s->ldk);
-}
-
-static void receive(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head,
-                    gnn_real_t *scratch)
-{
-    grad_state_t s;
-    tile_t t;
-    const int64_t kv = head / (a->heads / a->kv_heads);
-    grad_begin(a, &s, row1 - row0, scratch);
-    set_rows(a, &s, row0, row1 - row0, &a->q, head, &a->dy, head);
-    for (bool first = true; next_tile(a, &t, row0, row1, first); first = false) {
-        pack_tile(a, &s, &t, &a->k, kv, &a->v, kv);
-        for (int64_t row = row0; row < row1; row += GROUP) {
-            const group_t g = group_at(a, &t, row, row1);
-            if (g.any)
-                receive_group(a, &s, &t, &g, row - row0, head);
-        }
-    }
-    add_rows(&s, row1 - row0, s.d_score, s.ldk, &a->d_q, head * a->d_k, a->d_k);
-}
-
-/* ---- by sender ---- */
 
 static void pack_receivers(const gnn__attention_t *a, grad_state_t *s, const tile_t *t, int64_t head)
 {
-    for (int c = 0; c < COLUMNS; c++) {
-        const bool there = c >= t->from && c < t->to;
-        s->lse[c] = there ? lse_shift(a->lse[t->node[c] * a->heads + head]) : INFINITY;
-        s->delta[c] = there ? a->delta[t->node[c] * a->heads + head] : 0;
+    const int whole = (int)gnn__tile_width(t->count);
+    s->q_finite = pack_rows(&a->q, t->node, t->count, whole, head * a->d_k, a->d_k, s->ldk, 1, s->q);
+    transpose(s->q, s->ldk, t->count, s->q_t);
+    s->dy_finite =
+        pack_rows(&a->dy, t->node, t->count, whole, head * a->d_v, a->d_v, s->ldv, 1, s->dy);
+    transpose(s->dy, s->ldv, t->count, s->dy_t);
+    for (int c = 0; c < whole; c++) {
+        const int64_t at = t->node[c] * a->heads + head;
+        /* nobody was heard: every alpha is 0 */
+        const bool silent = c >= t->count || a->lse[at] == -INFINITY;
+        s->lse[c] = silent ? INFINITY : a->lse[at] * log2_e;
+        s->delta[c] = c < t->count ? a->delta[at] : 0;
     }
 }
 
-static void send_group(const gnn__attention_t *a, grad_state_t *s, const tile_t *t,
-                       const group_t *g, int64_t r0, int64_t head)
+/* One row's scores and d_alpha become keep alpha and d_score, both 0 outside of from .. to - 1. */
+GNN__INLINE void weigh_row(const grad_state_t *s, gnn_real_t *p, gnn_real_t *d, int c0, int c1,
+                           const gnn_real_t *keep, bool masked, int from, int to)
 {
-    const gnn_real_t *alpha[GROUP], *d[GROUP];
-    product(s->score_row + r0, g->rows, s->scores_t, COLUMNS, 0, a->d_k, s->alpha, COLUMNS, COLUMNS,
-            false);
-    product(s->product_row + r0, g->rows, s->products_t, COLUMNS, 0, a->d_v, s->d_alpha, COLUMNS,
-            COLUMNS, false);
-    for (int r = 0; r < g->rows; r++) {
-        gnn_real_t *row = s->alpha + r * COLUMNS, *keep = a->dropout ? s->keep + r * COLUMNS : NULL;
-        if (keep)
-            keep_row(a, t, s->node[r0 + r], head, keep);
-        alpha_row(a, row, s->lse, 1, g->from[r], g->to[r]);
-        d_score_row(a, s->d_alpha + r * COLUMNS, row, keep, s->delta, 1, g->from[r], g->to[r]);
-        for (int c = 0; keep && c < COLUMNS; c++)
-            row[c] *= keep[c];
-        alpha[r] = row;
-        d[r] = s->d_alpha + r * COLUMNS;
+    for (int c = c0; c < c1; c += LANES) {
+        gnn__vec_t alpha = exp2_of(gnn__vec_load(p + c) - gnn__vec_load(s->lse + c)),
+                   d_alpha = gnn__vec_load(d + c), kept = alpha;
+        if (keep) {
+            const gnn__vec_t k = gnn__vec_load(keep + c);
+            kept *= k;
+            d_alpha *= k;
+        }
+        gnn__vec_t d_score = alpha * (d_alpha - gnn__vec_load(s->delta + c));
+        if (masked) {
+            const lanes_t there = columns_inside(c, from, to);
+            kept = choose(there, kept, 0);
+            d_score = choose(there, d_score, 0);
+        }
+        gnn__vec_store(p + c, kept);
+        gnn__vec_store(d + c, d_score);
     }
-    heard_product(g, alpha, s->products, s->ldv, s->d_product + r0 * s->ldv, s->ldv);
-    heard_product(g, d, s->scores, s->ldk, s->d_score + r0 * s->ldk, s->ldk);
 }
 
-static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t kv,
+static void weigh(const gnn__attention_t *a, const grad_state_t *s, const tile_t *t,
+                  const heard_t *h, int64_t r0, int64_t head)
+{
+    const int c0 = lanes_from(h->all_first), c1 = lanes_to(h->all_end);
+    uint32_t sender[COLUMNS];
+    for (int r = 0; r < h->rows; r++) {
+        gnn_real_t *p = s->p + r * COLUMNS, *d = s->d + r * COLUMNS, *keep = NULL;
+        const int from = h->from[r] / 16 * 16;
+        if (a->dropout) {
+            for (int c = 0; c < COLUMNS; c++)
+                sender[c] = s->node[r0 + r];
+            keep = s->keep;
+            gnn__keep_head(a->dropout, h->to[r] - from, t->node + from, sender, head, keep + from);
+        }
+        if (h->from[r] == c0 && h->to[r] == c1)
+            weigh_row(s, p, d, c0, c1, keep, false, 0, 0);
+        else
+            weigh_row(s, p, d, c0, c1, keep, true, h->from[r], h->to[r]);
+    }
+}
+
+/* d_q of the tile's receivers += d_score^T k; receivers that do not hear all of the strip one by one where a key is not finite. */
+static void add_queries(const grad_state_t *s, const heard_t *h, int64_t r0, gnn_real_t *d_q)
+{
+    const gnn_real_t *k = s->k + r0 * s->ldk;
+    if (!h->cut || s->keys_finite) {
+        product(s->d + h->all_first, 1, COLUMNS, h->all_end - h->all_first, k, s->ldk, h->rows,
+                d_q + h->all_first * s->ldk, s->ldk, s->ldk, true);
+        return;
+    }
+    for (int c = h->all_first; c < h->all_end; c++) {
+        int first = 0, end = h->rows;
+        while (first < end && h->to[first] <= c)
+            first++;
+        while (end > first && h->from[end - 1] > c)
+            end--;
+        product(s->d + first * COLUMNS + c, 1, COLUMNS, 1, k + first * s->ldk, s->ldk, end - first,
+                d_q + c * s->ldk, s->ldk, s->ldk, true);
+    }
+}
+
+/* STRIP senders from r0 on against the tile; d_q belongs to the tile's first receiver. */
+static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t *t, int64_t row0,
+                       int64_t r0, int rows, int64_t head, gnn_real_t *d_q)
+{
+    heard_t h;
+    hear(a, t, row0 + r0, rows, &h);
+    if (h.all_end <= h.all_first)
+        return;
+    score_product(&h, s->k + r0 * s->ldk, s->ldk, a->d_k, s->q_t, s->p);
+    score_product(&h, s->v + r0 * s->ldv, s->ldv, a->d_v, s->dy_t, s->d);
+    weigh(a, s, t, &h, r0, head);
+    if (a->d_v_rows.at)
+        heard_product(&h, s->p, s->dy, s->ldv, s->dy_finite, s->d_v + r0 * s->ldv, s->ldv);
+    if (a->d_k_rows.at)
+        heard_product(&h, s->d, s->q, s->ldk, s->q_finite, s->d_k + r0 * s->ldk, s->ldk);
+    if (a->d_q.at)
+        add_queries(s, &h, r0, d_q);
+}
+
+/* Receivers that a piece of senders meets, one head. */
+static void send_piece(const gnn__attention_t *a, grad_state_t *s, int64_t row0, int64_t rows,
+                       int64_t head, int64_t column0, gnn_real_t *d_q)
+{
+    tile_t t;
+    for (bool first = true; next_tile(a, &t, row0, row0 + rows, first); first = false) {
+        pack_receivers(a, s, &t, head);
+        for (int64_t r = 0; r < rows; r += STRIP)
+            send_strip(a, s, &t, row0, r, (int)(rows - r < STRIP ? rows - r : STRIP), head,
+                       d_q + (t.at - column0) * s->ldk);
+    }
+}
+
+static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t kv, gnn_real_t *d_q,
                  gnn_real_t *scratch)
 {
     grad_state_t s;
-    tile_t t;
-    const int64_t group = a->heads / a->kv_heads;
-    grad_begin(a, &s, row1 - row0, scratch);
-    set_rows(a, &s, row0, row1 - row0, &a->k, kv, &a->v, kv);
-    for (int64_t head = kv * group; head < (kv + 1) * group; head++)
-        for (bool first = true; next_tile(a, &t, row0, row1, first); first = false) {
-            pack_tile(a, &s, &t, &a->q, head, &a->dy, head);
-            pack_receivers(a, &s, &t, head);
-            for (int64_t row = row0; row < row1; row += GROUP) {
-                const group_t g = group_at(a, &t, row, row1);
-                if (g.any)
-                    send_group(a, &s, &t, &g, row - row0, head);
-            }
-        }
-    add_rows(&s, row1 - row0, s.d_score, s.ldk, &a->d_k_rows, kv * a->d_k, a->d_k);
-    add_rows(&s, row1 - row0, s.d_product, s.ldv, &a->d_v_rows, kv * a->d_v, a->d_v);
+    const int64_t group = a->heads / a->kv_heads, column0 = a->pairs.lo[row0],
+                  columns = a->pairs.hi[row1 - 1] - column0;
+    grad_scratch(a, &s, scratch);
+    memset(d_q, 0, sizeof *d_q * (size_t)(group * columns * s.ldk));
+    for (int64_t end; row0 < row1; row0 = end) {
+        end = piece_end(a, row0, row0 + ROWS < row1 ? row0 + ROWS : row1);
+        const int64_t rows = end - row0;
+        begin_senders(a, &s, row0, rows, kv);
+        for (int64_t h = 0; h < group; h++)
+            send_piece(a, &s, row0, rows, kv * group + h, column0, d_q + h * columns * s.ldk);
+        add_rows(&s, rows, a->scale, s.d_k, s.ldk, &a->d_k_rows, kv * a->d_k, a->d_k);
+        add_rows(&s, rows, 1, s.d_v, s.ldv, &a->d_v_rows, kv * a->d_v, a->d_v);
+    }
+}
+
+/* Receivers are the columns c0 .. c1 - 1; their sums start at d_q. */
+static void add_receivers(const gnn__attention_t *a, int64_t c0, int64_t c1, int64_t head,
+                          const gnn_real_t *d_q)
+{
+    const int64_t ldk = gnn__tile_width(a->d_k);
+    for (int64_t c = c0; c < c1; c++, d_q += ldk) {
+        gnn_real_t *row = gnn__matrix_row(&a->d_q, gnn__pairs_col(&a->pairs, c)) + head * a->d_k;
+        for (int64_t x = 0; x < a->d_k; x++)
+            row[x] += ln_2 * d_q[x];
+    }
 }
 
 extern const gnn__attention_tiles_grad_t GNN__KERNEL(attention_tiles_grad);
-const gnn__attention_tiles_grad_t GNN__KERNEL(attention_tiles_grad) = {receive, send};
+const gnn__attention_tiles_grad_t GNN__KERNEL(attention_tiles_grad) = {send, add_receivers};

@@ -1,5 +1,4 @@
-/* Dense products by OpenBLAS. Its threads are OpenMP's in Debian's openmp build, its own in the
- * pthread build: asked once. */
+/* Dense products by OpenBLAS, and who gets which product. OpenBLAS's threads are OpenMP's in Debian's openmp build, its own in the pthread build: asked once. */
 #include <lib/kernels/dense.h>
 
 #include <cblas.h>
@@ -20,55 +19,47 @@ enum { SHARED_RUNTIME = 0 };
 enum { SHARED_RUNTIME = 1 };
 #endif
 
-typedef struct {
-    CBLAS_TRANSPOSE ta, tb;
-    int64_t m, n, k, lda, ldb, ldc;
-    gnn_real_t alpha, beta;
-    const gnn_real_t *a, *b;
-    gnn_real_t *c;
-} product_t;
-
-static void call(const product_t *p)
+static void call(const gnn__product_t *p)
 {
+    const CBLAS_TRANSPOSE ta = p->transpose_a ? CblasTrans : CblasNoTrans,
+                          tb = p->transpose_b ? CblasTrans : CblasNoTrans;
     int m = (int)p->m, n = (int)p->n, k = (int)p->k, lda = (int)p->lda, ldb = (int)p->ldb,
         ldc = (int)p->ldc;
 #if GNN_DOUBLE
-    cblas_dgemm(CblasRowMajor, p->ta, p->tb, m, n, k, p->alpha, p->a, lda, p->b, ldb, p->beta, p->c,
-                ldc);
+    cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, p->alpha, p->a, lda, p->b, ldb, p->beta, p->c, ldc);
 #else
-    cblas_sgemm(CblasRowMajor, p->ta, p->tb, m, n, k, p->alpha, p->a, lda, p->b, ldb, p->beta, p->c,
-                ldc);
+    cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, p->alpha, p->a, lda, p->b, ldb, p->beta, p->c, ldc);
 #endif
 }
 
 /* Rows r.. and columns c.. of the product, at most one block of them. */
-static product_t block_of(const product_t *whole, int64_t r, int64_t c)
+static gnn__product_t block_of(const gnn__product_t *whole, int64_t r, int64_t c)
 {
-    product_t p = *whole;
+    gnn__product_t p = *whole;
     p.m = whole->m - r < BLOCK_ROWS ? whole->m - r : BLOCK_ROWS;
     p.n = whole->n - c < BLOCK_COLS ? whole->n - c : BLOCK_COLS;
-    p.a += whole->ta == CblasTrans ? r : r * p.lda;
-    p.b += whole->tb == CblasTrans ? c * p.ldb : c;
+    p.a += whole->transpose_a ? r : r * p.lda;
+    p.b += whole->transpose_b ? c * p.ldb : c;
     p.c += r * p.ldc + c;
     return p;
 }
 
 /* Inside a parallel region OpenBLAS's OpenMP build is serial; other builds are never called from
  * one. */
-static void call_blocks(const product_t *whole, int threads)
+static void call_blocks(const gnn__product_t *whole, int threads)
 {
     int64_t across = (whole->n + BLOCK_COLS - 1) / BLOCK_COLS,
             blocks = (whole->m + BLOCK_ROWS - 1) / BLOCK_ROWS * across;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1) if (threads > 1)
     for (int64_t k = 0; k < blocks; k++) {
-        product_t p = block_of(whole, k / across * BLOCK_ROWS, k % across * BLOCK_COLS);
+        gnn__product_t p = block_of(whole, k / across * BLOCK_ROWS, k % across * BLOCK_COLS);
         call(&p);
     }
 }
 
 /* Runs the product with so many threads of the provider. Only the calling thread's OpenMP setting
  * is touched, and put back. */
-static void run(const product_t *p, int threads, bool split)
+static void run(const gnn__product_t *p, int threads, bool split)
 {
     const int build = openblas_get_parallel();
     const bool inside = SHARED_RUNTIME && build == OPENMP_BUILD;
@@ -87,43 +78,67 @@ static void run(const product_t *p, int threads, bool split)
     omp_set_num_threads(before);
 }
 
-static void scale_only(const product_t *p)
+static void scale_only(const gnn__product_t *p)
 {
     for (int64_t r = 0; r < p->m; r++)
         for (int64_t c = 0; c < p->n; c++)
             p->c[r * p->ldc + c] = p->beta == 0 ? 0 : p->beta * p->c[r * p->ldc + c];
 }
 
-int gnn__gemm(const gnn_context_t *context, bool transpose_a, bool transpose_b, int64_t m,
-              int64_t n, int64_t k, gnn_real_t alpha, const gnn_real_t *a, int64_t lda,
-              const gnn_real_t *b, int64_t ldb, gnn_real_t beta, gnn_real_t *c, int64_t ldc)
+/* Rows of C become the bias, for a product that adds to them. */
+static void spread_bias(const gnn_context_t *context, gnn__product_t *p)
 {
-    if (m == 0 || n == 0)
-        return GNN_OK;
-    product_t p = {transpose_a ? CblasTrans : CblasNoTrans,
-                   transpose_b ? CblasTrans : CblasNoTrans,
-                   m,
-                   n,
-                   k,
-                   lda,
-                   ldb,
-                   ldc,
-                   alpha,
-                   beta,
-                   a,
-                   b,
-                   c};
-    if (k == 0 || alpha == 0) {
+    const int threads = gnn__threads(context, p->m * p->n);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t r = 0; r < p->m; r++)
+        memcpy(p->c + r * p->ldc, p->bias, (size_t)p->n * sizeof(gnn_real_t));
+    p->beta = 1;
+}
+
+static int openblas(const gnn_context_t *context, const gnn__product_t *product, int threads)
+{
+    gnn__product_t p = *product;
+    if (p.bias)
+        spread_bias(context, &p);
+    if (p.k == 0 || p.alpha == 0) {
         scale_only(&p);
         return GNN_OK;
     }
-    if (m > INT_MAX || n > INT_MAX || k > INT_MAX || lda > INT_MAX || ldb > INT_MAX || ldc > INT_MAX)
+    if (p.m > INT_MAX || p.n > INT_MAX || p.k > INT_MAX || p.lda > INT_MAX || p.ldb > INT_MAX ||
+        p.ldc > INT_MAX)
         return gnn__error(GNN_EOVERFLOW,
                           "a product of %lld x %lld x %lld does not fit OpenBLAS's 32-bit sizes",
-                          (long long)m, (long long)n, (long long)k);
-    const double work = (double)m * (double)n * (double)k;
-    run(&p, work < SMALL_PRODUCT ? 1 : context->threads, context->deterministic && SHARED_RUNTIME);
+                          (long long)p.m, (long long)p.n, (long long)p.k);
+    run(&p, threads, context->deterministic && SHARED_RUNTIME);
     return GNN_OK;
+}
+
+int gnn__dense(gnn_context_t *context, const gnn__product_t *p)
+{
+    if (p->m == 0 || p->n == 0)
+        return GNN_OK;
+    const double work = (double)p->m * (double)p->n * (double)p->k;
+    const int threads = work < SMALL_PRODUCT ? 1 : context->threads;
+    int rc = GNN_EUNSUPPORTED;
+    if (work >= SMALL_PRODUCT && p->alpha == 1 && !context->deterministic)
+        rc = gnn__onednn(context, p, threads);
+    return rc == GNN_EUNSUPPORTED ? openblas(context, p, threads) : rc;
+}
+
+int gnn__gemm(gnn_context_t *context, bool transpose_a, bool transpose_b, int64_t m, int64_t n,
+              int64_t k, gnn_real_t alpha, const gnn_real_t *a, int64_t lda, const gnn_real_t *b,
+              int64_t ldb, gnn_real_t beta, gnn_real_t *c, int64_t ldc)
+{
+    return gnn__dense(context, &(gnn__product_t){transpose_a, transpose_b, m, n, k, lda, ldb, ldc,
+                                                 alpha, beta, a, b, c, NULL});
+}
+
+gnn_precision_t gnn_context_precision_used(const gnn_context_t *context)
+{
+    const gnn_precision_t wanted = context->precision;
+    const bool used = !context->deterministic &&
+                      (context->forced ? gnn__onednn_has(wanted) : gnn__onednn_gains(wanted));
+    return used ? wanted : GNN_PRECISION_HIGHEST;
 }
 
 void gnn__dense_info(char *text, size_t size)
@@ -136,6 +151,8 @@ void gnn__dense_info(char *text, size_t size)
     snprintf(text, size, "%.*s, core %s, %s", (int)(end ? end - config : (ptrdiff_t)strlen(config)),
              config, openblas_get_corename(),
              build >= SERIAL_BUILD && build <= OPENMP_BUILD ? builds[build] : "unknown threads");
+    const size_t used = strlen(text);
+    gnn__onednn_info(text + used, size - used);
 }
 
 /* Every core that OpenBLAS 0.3 names for AVX2 or AVX-512 processors; the others are older. */

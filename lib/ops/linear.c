@@ -33,25 +33,24 @@ static int linear_shape(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* Rows of y become the bias, for a product that adds to them. */
-static void spread_bias(const gnn_op_call_t *call, const gnn_tensor_t *bias, const gnn_tensor_t *y)
-{
-    const int threads = gnn__threads(call->context, y->rows * y->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < y->rows; r++)
-        memcpy(gnn__row(y, r), bias->data, (size_t)y->cols * sizeof(gnn_real_t));
-}
-
 static int linear_forward(gnn_op_call_t *call)
 {
     const gnn_tensor_t *x = &call->in[0].value, *w = &call->in[1].value, *y = &call->out[0].value;
-    const bool bias = gnn__has_input(call, 2);
     if (call->in[0].sparse)
         return gnn__linear_sparse_forward(call);
-    if (bias && y->cols > 0)
-        spread_bias(call, &call->in[2].value, y);
-    return gnn__gemm(call->context, false, false, x->rows, w->cols, x->cols, 1, x->data,
-                     gnn__stride(x), w->data, gnn__stride(w), bias ? 1 : 0, y->data, gnn__stride(y));
+    return gnn__dense(
+        call->context,
+        &(gnn__product_t){.m = x->rows,
+                          .n = w->cols,
+                          .k = x->cols,
+                          .alpha = 1,
+                          .a = x->data,
+                          .lda = gnn__stride(x),
+                          .b = w->data,
+                          .ldb = gnn__stride(w),
+                          .c = y->data,
+                          .ldc = gnn__stride(y),
+                          .bias = gnn__has_input(call, 2) ? call->in[2].value.data : NULL});
 }
 
 static int linear_backward(gnn_op_call_t *call)

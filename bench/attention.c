@@ -1,0 +1,119 @@
+/* Attention of every word to every word (or to those before it, or to those near it), forward or with the gradients of queries, keys and values.
+ *
+ *     attention --n 4096 --heads 4 --width 64 [--causal] [--backward] [--window 256]
+ *
+ * The graph is spans: nothing is stored per pair. --window hears so many words on each side. */
+#include "bench.h"
+
+#include <stdlib.h>
+
+typedef struct {
+    int64_t n, heads, width, window;
+    bool causal, backward;
+} settings_t;
+
+typedef struct {
+    gnn_graph_t *graph;
+    gnn_tape_t *tape;
+    gnn_real_t *q, *k, *v, *g;
+    gnn_tensor_t d_out;
+    gnn_var_t out;
+    bool backward;
+} task_t;
+
+static int build_graph(gnn_graph_t **graph, const settings_t *s)
+{
+    if (s->window)
+        return gnn_graph_window(graph, 1, &s->n, s->window, 1, s->causal ? GNN_ON : GNN_OFF);
+    return s->causal ? gnn_graph_causal(graph, 1, &s->n) : gnn_graph_complete(graph, 1, &s->n);
+}
+
+static int draw(task_t *t, int64_t n, int64_t width)
+{
+    t->q = bench_normals(1, n, width);
+    t->k = bench_normals(2, n, width);
+    t->v = bench_normals(3, n, width);
+    t->g = bench_normals(4, n, width);
+    t->d_out = gnn_tensor(t->g, n, width);
+    return t->q && t->k && t->v && t->g ? GNN_OK : GNN_EMEMORY;
+}
+
+static gnn_var_t input(const task_t *t, gnn_real_t *x)
+{
+    gnn_tensor_t rows = gnn_tensor(x, t->d_out.rows, t->d_out.cols);
+    return gnn_tape_input(t->tape, &rows, t->backward);
+}
+
+static int prepare(task_t *t, bench_t *bench, const settings_t *s)
+{
+    gnn_aggregate_t how = {
+        .aggregator = gnn_aggregator_find("dot"),
+        .message = gnn_message_find("none"),
+        .shape = {.heads = s->heads, .kv_heads = s->heads, .d_k = s->width, .d_v = s->width}};
+    gnn_var_t in[GNN_AGGREGATE_INPUTS];
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        in[k] = GNN_NONE;
+    t->backward = s->backward;
+    GNN_TRY(draw(t, s->n, s->heads * s->width));
+    GNN_TRY(build_graph(&t->graph, s));
+    how.graph = t->graph;
+    GNN_TRY(gnn_graph_prepare(t->graph, &(gnn_view_t){.backward = s->backward ? GNN_ON : GNN_OFF}));
+    bench_begin(bench);
+    GNN_TRY(gnn_tape_new(&t->tape, bench->context));
+    gnn_tape_reset(t->tape, t->backward, 0);
+    in[GNN_AGGREGATE_QUERY] = input(t, t->q);
+    in[GNN_AGGREGATE_KEY] = input(t, t->k);
+    in[GNN_AGGREGATE_SRC_MESSAGE] = input(t, t->v);
+    t->out = gnn_tape_aggregate(t->tape, &how, in);
+    gnn_tape_keep(t->tape, t->out);
+    return gnn_tape_status(t->tape);
+}
+
+static int step(void *user)
+{
+    task_t *t = user;
+    int rc = gnn_tape_forward(t->tape);
+    return rc == GNN_OK && t->backward ? gnn_tape_backward(t->tape, t->out, &t->d_out) : rc;
+}
+
+static void print(const bench_t *b, const settings_t *s)
+{
+    double n = (double)s->n, window = (double)(2 * s->window + 1);
+    double pairs = s->window ? n * window : n * n * (s->causal ? 0.5 : 1);
+    double flop = 4 * (double)(s->heads * s->width) * pairs * (s->backward ? 3.5 : 1);
+    bench_text("task", "attention");
+    bench_whole("n", s->n);
+    bench_whole("heads", s->heads);
+    bench_whole("width", s->width);
+    bench_flag("causal", s->causal);
+    bench_whole("window", s->window);
+    bench_flag("backward", s->backward);
+    bench_number("gflops", flop / b->median_ms / 1e6);
+    bench_print(b);
+}
+
+int main(int argc, char **argv)
+{
+    settings_t s = {.n = 4096, .heads = 4, .width = 64};
+    bench_t bench;
+    task_t task = {0};
+    bench_open(&bench, argc, argv,
+               (bench_option_t[]){{"n", BENCH_NUMBER, &s.n},
+                                  {"heads", BENCH_NUMBER, &s.heads},
+                                  {"width", BENCH_NUMBER, &s.width},
+                                  {"causal", BENCH_FLAG, &s.causal},
+                                  {"backward", BENCH_FLAG, &s.backward},
+                                  {"window", BENCH_NUMBER, &s.window},
+                                  {0}});
+    int rc = prepare(&task, &bench, &s);
+    if (rc == GNN_OK)
+        rc = bench_time(&bench, 1, step, &task);
+    if (rc == GNN_OK)
+        print(&bench, &s);
+    gnn_tape_free(task.tape);
+    gnn_graph_free(task.graph);
+    gnn_real_t *const drawn[] = {task.q, task.k, task.v, task.g};
+    for (int k = 0; k < 4; k++)
+        free(drawn[k]);
+    return bench_close(&bench, rc);
+}

@@ -1,0 +1,62 @@
+/* What the benchmarks share: options, timing, memory, and the one line of JSON that each prints, with the field names of bench/peers. */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <gnn/gnn.h>
+#include <stdbool.h>
+
+/* ---- options: those of one program, beside --threads, --repeat, --warm, --precision and --help of all ---- */
+
+typedef enum { BENCH_FLAG, BENCH_NUMBER, BENCH_TEXT } bench_kind_t;
+
+/* "--name", or "--name VALUE"; the target is a bool, an int64_t or a const char *. A list that ends with a NULL name. */
+typedef struct {
+    const char *name;
+    bench_kind_t kind;
+    void *target;
+} bench_option_t;
+
+typedef struct {
+    int64_t threads, repeat, warm; /* warm -1: as many as the program likes */
+    const char *precision;         /* highest, high or medium */
+    gnn_context_t *context;
+    double before_mb,
+        peak_mb; /* resident memory when the timed part began, and the most it came to since */
+    double median_ms, min_ms;
+} bench_t;
+
+/* Reads the options and makes the context; ends the program if there is something wrong with them, or after --help. */
+void bench_open(bench_t *bench, int argc, char **argv, const bench_option_t *options);
+/* For main: says what went wrong, if anything, and gives the exit status. */
+int bench_close(bench_t *bench, int rc);
+
+/* ---- measuring ---- */
+
+double bench_seconds(void);
+/* Memory is watched from here on: graph and model stand, nothing has run. */
+void bench_begin(bench_t *bench);
+/* Notes the most memory since then; bench_time does it by itself. */
+void bench_peak(bench_t *bench);
+/* Runs `step` `warm` times (or --warm), then `repeat` times with a clock; the first error ends it. */
+int bench_time(bench_t *bench, int64_t warm, int (*step)(void *user), void *user);
+
+/* ---- the line ---- */
+
+void bench_text(const char *name, const char *value);
+void bench_whole(const char *name, int64_t value);
+void bench_number(const char *name, double value);
+void bench_flag(const char *name, bool value);
+/* The task's own fields stand before; threads, times, memory, precision, kernels and processor follow, and the line ends. */
+void bench_print(const bench_t *bench);
+
+/* ---- numbers by chance: a function of seed and place alone ---- */
+
+uint64_t bench_random(uint64_t seed, uint64_t k);
+/* In [0, 1). */
+double bench_uniform(uint64_t seed, uint64_t k);
+/* Mean 0 and variance 1, nearly normal. */
+gnn_real_t bench_normal(uint64_t seed, uint64_t k);
+/* rows x cols of them, NULL if memory is short; released with free. */
+gnn_real_t *bench_normals(uint64_t seed, int64_t rows, int64_t cols);
+
+#endif

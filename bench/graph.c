@@ -1,0 +1,162 @@
+/* One training step, or one forward pass, of a graph network on a whole graph: the networks of bench/peers/graph.py.
+ *
+ *     graph --model gcn|sage|gin|gat|gatv2 --data cora|pubmed|tolokers|coauthor_cs|rmat|FILE.npz --mode train|infer [--plain]
+ *
+ * --plain: no dropout. GCN, SAGE, GIN: hidden 16 on Planetoid's sets, 256 elsewhere; GAT, GATv2: 8 heads x 8, 4 x 64 on rmat; 2 layers, 3 on rmat. */
+#include "graph_data.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_LAYERS = 16 };
+
+typedef struct {
+    const char *model, *data, *mode;
+    bool plain;
+    int64_t layers, hidden, heads; /* 0: as above */
+} settings_t;
+
+typedef struct {
+    gnn_model_t *model;
+    gnn_tape_t *tape;
+    gnn_optimizer_t *optimizer;
+    gnn_parameters_t *parameters;
+    gnn_var_t root; /* the loss, or the logits */
+    uint32_t steps;
+} task_t;
+
+static bool is_planetoid(const char *name)
+{
+    return !strcmp(name, "cora") || !strcmp(name, "citeseer") || !strcmp(name, "pubmed");
+}
+
+static int complete(settings_t *s)
+{
+    bool attends = strncmp(s->model, "gat", 3) == 0, big = strcmp(s->data, "rmat") == 0;
+    if (!s->layers)
+        s->layers = big ? 3 : 2;
+    if (!attends)
+        s->heads = 1;
+    else if (!s->heads)
+        s->heads = big ? 4 : 8;
+    if (!s->hidden)
+        s->hidden = attends ? (big ? 64 : 8) : is_planetoid(s->data) ? 16 : 256;
+    return s->layers <= MOST_LAYERS && (!strcmp(s->mode, "train") || !strcmp(s->mode, "infer"))
+               ? GNN_OK
+               : GNN_EINVALID;
+}
+
+static int build(task_t *t, const settings_t *s, gnn_context_t *context, const graph_data_t *d)
+{
+    gnn_layer_config_t layers[MOST_LAYERS];
+    gnn_preset_t preset = gnn_preset_find(s->model);
+    bool attends = strncmp(s->model, "gat", 3) == 0;
+    if (preset == GNN_PRESET_NONE)
+        return GNN_ENOTFOUND;
+    for (int64_t k = 0; k < s->layers; k++) {
+        bool last = k == s->layers - 1;
+        layers[k] = (gnn_layer_config_t){.preset = preset,
+                                         .in = k == 0 ? d->features : s->hidden * s->heads,
+                                         .out = last ? d->classes : s->hidden,
+                                         .hidden = s->hidden,
+                                         .heads = last ? 1 : s->heads,
+                                         .activation = last      ? GNN_IDENTITY
+                                                       : attends ? GNN_ELU
+                                                                 : GNN_RELU,
+                                         .dropout = s->plain  ? 0
+                                                    : attends ? (gnn_real_t)0.6
+                                                              : (gnn_real_t)0.5};
+    }
+    return gnn_model_new(&t->model, context, s->layers, layers);
+}
+
+/* Everything that is done once: the program of a step stands on the tape afterwards. */
+static int prepare(task_t *t, const settings_t *s, bench_t *bench, const graph_data_t *d)
+{
+    gnn_context_t *context = bench->context;
+    bool train = strcmp(s->mode, "train") == 0;
+    const gnn_graph_t *graph = d->graph;
+    gnn_named_t x = {
+        .name = "x", .dense = d->x.data ? &d->x : NULL, .sparse = d->x.data ? NULL : &d->sparse};
+    gnn_model_inputs_t inputs = {.graphs = &graph, .n_graphs = 1, .values = &x, .n_values = 1};
+    GNN_TRY(build(t, s, context, d));
+    GNN_TRY(gnn_model_prepare(t->model, 0, d->graph, train ? GNN_ON : GNN_OFF));
+    bench_begin(bench);
+    GNN_TRY(gnn_tape_new(&t->tape, context));
+    gnn_tape_reset(t->tape, train, train);
+    t->root = gnn_model_record(t->model, t->tape, &inputs, NULL);
+    if (train) {
+        gnn_loss_t loss = {.labels = d->labels, .mask = d->train};
+        gnn_optimizer_config_t adam = {.lr = (gnn_real_t)0.005, .weight_decay = (gnn_real_t)5e-4};
+        t->root = gnn_tape_loss(t->tape, t->root, &loss);
+        t->parameters = gnn_model_parameters(t->model);
+        GNN_TRY(gnn_optimizer_new(&t->optimizer, context, t->parameters, &adam));
+    }
+    gnn_tape_keep(t->tape, t->root);
+    return gnn_tape_status(t->tape);
+}
+
+static int train(void *user)
+{
+    task_t *t = user;
+    gnn_tape_set_step(t->tape, ++t->steps);
+    GNN_TRY(gnn_tape_forward(t->tape));
+    gnn_parameters_zero_gradients(t->parameters);
+    GNN_TRY(gnn_tape_backward(t->tape, t->root, NULL));
+    return gnn_optimizer_step(t->optimizer, 1);
+}
+
+static int infer(void *user)
+{
+    return gnn_tape_forward(((task_t *)user)->tape);
+}
+
+static void print(const bench_t *b, const settings_t *s, const task_t *t, const graph_data_t *d)
+{
+    gnn_tensor_t value = gnn_tape_value(t->tape, t->root);
+    bench_text("task", "graph");
+    bench_text("model", s->model);
+    bench_text("data", s->data);
+    bench_text("mode", s->mode);
+    bench_flag("plain", s->plain);
+    bench_whole("layers", s->layers);
+    bench_whole("heads", s->heads);
+    bench_whole("hidden", s->hidden);
+    bench_whole("nodes", d->n);
+    bench_whole("edges", gnn_graph_n_edges(d->graph));
+    bench_flag("sparse_features", !d->x.data);
+    if (!strcmp(s->mode, "train"))
+        bench_number("loss", (double)value.data[0]);
+    bench_print(b);
+}
+
+int main(int argc, char **argv)
+{
+    settings_t s = {.model = "gat", .data = "cora", .mode = "train"};
+    bench_t bench;
+    graph_data_t data = {0};
+    task_t task = {0};
+    bench_open(&bench, argc, argv,
+               (bench_option_t[]){{"model", BENCH_TEXT, &s.model},
+                                  {"data", BENCH_TEXT, &s.data},
+                                  {"mode", BENCH_TEXT, &s.mode},
+                                  {"plain", BENCH_FLAG, &s.plain},
+                                  {"layers", BENCH_NUMBER, &s.layers},
+                                  {"hidden", BENCH_NUMBER, &s.hidden},
+                                  {"heads", BENCH_NUMBER, &s.heads},
+                                  {0}});
+    int rc = complete(&s);
+    if (rc == GNN_OK)
+        rc = graph_data_open(&data, s.data);
+    if (rc == GNN_OK)
+        rc = prepare(&task, &s, &bench, &data);
+    if (rc == GNN_OK)
+        rc = bench_time(&bench, 3, task.optimizer ? train : infer, &task);
+    if (rc == GNN_OK)
+        print(&bench, &s, &task, &data);
+    gnn_optimizer_free(task.optimizer);
+    gnn_tape_free(task.tape);
+    gnn_model_free(task.model);
+    graph_data_free(&data);
+    return bench_close(&bench, rc);
+}

@@ -1,0 +1,122 @@
+/* Opens a data set as the peers' load() does: rows of bags of words divided by their sums (but Pubmed's, which are weighted already), the file's first
+ * training mask or one node in ten. */
+#include "graph_data.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SEED_TRAIN = 11 };
+
+void *graph_data_own(graph_data_t *d, size_t bytes)
+{
+    void *memory = d->n_own < (int)(sizeof d->own / sizeof *d->own) ? malloc(bytes) : NULL;
+    if (memory)
+        d->own[d->n_own++] = memory;
+    return memory;
+}
+
+void graph_data_free(graph_data_t *d)
+{
+    if (d->graph && !(d->opened && d->opened->graph == d->graph))
+        gnn_graph_free(d->graph);
+    gnn_data_free(d->opened);
+    while (d->n_own)
+        free(d->own[--d->n_own]);
+}
+
+/* A path as it is; otherwise FOLDER/NAME.npz under $GNN_DATA. */
+static void find(const char *name, char *path, size_t size)
+{
+    static const char *const folders[] = {"planetoid", "heterophilous", "npz-plain"};
+    const char *root = getenv("GNN_DATA");
+    snprintf(path, size, "%s", name);
+    for (size_t k = 0; access(path, R_OK) != 0 && k < sizeof folders / sizeof *folders; k++)
+        snprintf(path, size, "%s/%s/%s.npz", root ? root : GNN_SOURCE_ROOT "/../shared/data",
+                 folders[k], name);
+    if (access(path, R_OK) != 0)
+        snprintf(path, size, "%s", name);
+}
+
+/* What the file has by way of arrays, where gnn_data_t no longer tells. */
+static int look_inside(const char *path, bool *edge_list, bool *masks)
+{
+    gnn_arrays_t *arrays;
+    int rc = gnn_npz_read(&arrays, path, NULL);
+    if (rc != GNN_OK)
+        return rc;
+    *edge_list = gnn_arrays_find(arrays, "edges") != NULL;
+    *masks = gnn_arrays_find(arrays, "train_mask") || gnn_arrays_find(arrays, "train_masks");
+    gnn_arrays_free(arrays);
+    return GNN_OK;
+}
+
+/* Dense features of which nine in ten are 0 are handed over as what they are. */
+static int make_sparse(graph_data_t *d)
+{
+    int64_t nnz = 0, total = d->n * d->features;
+    for (int64_t k = 0; k < total; k++)
+        nnz += d->x.data[k] != 0;
+    if (10 * nnz > total)
+        return GNN_OK;
+    int64_t *indptr = graph_data_own(d, (size_t)(d->n + 1) * sizeof *indptr);
+    int32_t *indices = graph_data_own(d, (size_t)nnz * sizeof *indices + 1);
+    gnn_real_t *values = graph_data_own(d, (size_t)nnz * sizeof *values + 1);
+    if (!indptr || !indices || !values)
+        return GNN_EMEMORY;
+    indptr[0] = nnz = 0;
+    for (int64_t k = 0; k < total; k++) {
+        if (d->x.data[k] != 0) {
+            indices[nnz] = (int32_t)(k % d->features);
+            values[nnz++] = d->x.data[k];
+        }
+        indptr[k / d->features + 1] = nnz;
+    }
+    d->sparse = (gnn_sparse_t){d->n, d->features, indptr, indices, values};
+    d->x.data = NULL;
+    return GNN_OK;
+}
+
+static int draw_mask(graph_data_t *d)
+{
+    d->train = graph_data_own(d, (size_t)d->n);
+    if (!d->train)
+        return GNN_EMEMORY;
+    for (int64_t i = 0; i < d->n; i++)
+        d->train[i] = d->labels[i] >= 0 && bench_uniform(SEED_TRAIN, (uint64_t)i) < 0.1;
+    return GNN_OK;
+}
+
+static int open_file(graph_data_t *d, const char *path)
+{
+    bool edge_list = false, masks = false;
+    GNN_TRY(gnn_data_open(&d->opened, path));
+    GNN_TRY(look_inside(path, &edge_list, &masks));
+    gnn_data_t *o = d->opened;
+    if (!edge_list && strcmp(o->name, "pubmed") != 0)
+        GNN_TRY(gnn_data_row_normalise(o));
+    d->graph = o->graph;
+    d->n = o->n;
+    d->features = o->features;
+    d->classes = o->classes;
+    d->x = o->x;
+    d->sparse = o->sparse;
+    d->labels = o->labels;
+    if (d->x.data)
+        GNN_TRY(make_sparse(d));
+    if (!masks)
+        return draw_mask(d);
+    d->train = o->masks[GNN_TRAIN][0];
+    return GNN_OK;
+}
+
+int graph_data_open(graph_data_t *d, const char *name)
+{
+    char path[4096];
+    *d = (graph_data_t){.name = name};
+    if (strcmp(name, "rmat") == 0)
+        return graph_data_rmat(d);
+    find(name, path, sizeof path);
+    return open_file(d, path);
+}

@@ -1,0 +1,275 @@
+/* Attention on edges by the kernels that keep heads in lanes (lib/kernels/attention_lanes.h): copies with heads fastest where rows do not lie right already, then one
+ * pass by receiver; backward one pass over receivers without edges, one by receiver unless scores are additive, and one by sender. */
+#include <lib/aggregate/attention_lanes.h>
+#include <lib/aggregate/own.h>
+#include <lib/aggregate/rows.h>
+#include <lib/kernels/attention_lanes.h>
+
+#include <omp.h>
+
+typedef struct run {
+    gnn__attention_t a;
+    gnn__lanes_t l;
+    int64_t *bounds;
+    gnn_real_t *scratch; /* one share per thread */
+    int64_t share;
+    gnn_real_t *q, *k, *v, *dy, *weights; /* copies; NULL: none is needed */
+    gnn_real_t *d_a;                      /* chunks x heads * d_k */
+} run_t;
+
+static int pattern_width(int64_t heads)
+{
+    return heads == 1 ? 1 : heads <= 4 ? 4 : heads <= 8 ? 8 : 16;
+}
+
+/* Dot scores on spans go in tiles. */
+bool gnn__lanes_take(const gnn__plan_t *plan)
+{
+    const gnn_aggregate_shape_t *s = &plan->shape;
+    const bool dot = plan->row->kernels == &gnn__dot_kernels;
+    if (!gnn__attention_lanes() || s->heads > 16 || s->kv_heads != s->heads ||
+        !(s->slope >= 0 && s->slope <= 1) || plan->has[GNN_AGGREGATE_EDGE_BIAS] ||
+        plan->has[GNN_AGGREGATE_EDGE_WEIGHT])
+        return false;
+    for (int64_t p = 0; p < plan->view->n_parts; p++)
+        if (plan->view->parts[p].scale_row || plan->view->parts[p].scale_col ||
+            (dot && plan->view->parts[p].form != GNN__EDGES))
+            return false;
+    return true;
+}
+
+static gnn__matrix_t matrix(const gnn_tensor_t *t)
+{
+    return (gnn__matrix_t){t->data, t->stride};
+}
+
+/* Numbers of a row whose heads are d wide. */
+static int64_t row_of(const gnn__lanes_t *l, int64_t d)
+{
+    return l->packed ? (d * l->width + 15) / 16 * 16 : l->a->heads * d;
+}
+
+static void describe(const gnn__plan_t *plan, run_t *run)
+{
+    const gnn_aggregate_shape_t *s = &plan->shape;
+    gnn__attention_t *a = &run->a;
+    memset(run, 0, sizeof *run);
+    a->score = gnn__attention_score(plan);
+    a->heads = a->kv_heads = s->heads;
+    a->d_k = s->d_k;
+    a->d_v = s->d_v;
+    a->slope = s->slope;
+    a->scale = s->scale;
+    a->q = matrix(&plan->in[GNN_AGGREGATE_QUERY]);
+    a->k = matrix(&plan->in[GNN_AGGREGATE_KEY]);
+    a->v = matrix(&plan->in[GNN_AGGREGATE_SRC_MESSAGE]);
+    a->y = matrix(&plan->out);
+    a->dropout = plan->dropping ? &plan->dropout : NULL;
+    gnn__lanes_t *l = &run->l;
+    l->a = a;
+    const bool additive = a->score == GNN__SCORE_ADDITIVE;
+    l->width = pattern_width(s->heads);
+    l->packed = s->d_v % 16 != 0 ||
+                (additive ? s->heads > 1 && s->d_v % 64 != 0 : s->heads > 1 || s->d_k % 16 != 0);
+    l->row = row_of(l, s->d_v);
+    l->key_row = additive ? l->width : row_of(l, s->d_k);
+    l->slope = additive ? s->slope : 1;
+    l->q = a->q;
+    l->k = a->k;
+    l->v = a->v;
+}
+
+/* The same rows serve as keys and as values (additive-v2 with one product for both). */
+static bool keys_are_values(const run_t *run)
+{
+    const gnn__attention_t *a = &run->a;
+    return a->score != GNN__SCORE_ADDITIVE && a->k.at && a->k.at == a->v.at &&
+           a->k.stride == a->v.stride && a->d_k == a->d_v;
+}
+
+static gnn_real_t *copy_of(gnn__carve_t *carve, bool needed, int64_t rows, int64_t cols)
+{
+    int64_t count = 0;
+    carve->overflow |= !gnn__mul(rows, cols, &count);
+    return needed ? gnn__carve(carve, count, sizeof(gnn_real_t)) : NULL;
+}
+
+static int memory(const gnn__plan_t *plan, void *scratch, bool backward, run_t *run, size_t *bytes)
+{
+    gnn__carve_t carve = {.base = scratch};
+    describe(plan, run);
+    const int64_t n_dst = plan->graph->n_dst, n_src = plan->graph->n_src, heads = run->a.heads,
+                  width = run->l.width, most = gnn__most_chunks(plan->view);
+    const bool additive = run->a.score == GNN__SCORE_ADDITIVE,
+               keys = additive ? heads != width : run->l.packed,
+               parameters = plan->has[GNN_AGGREGATE_PARAMETERS];
+    run->share = gnn__attention_lanes_scratch(&run->l);
+    run->bounds = gnn__carve(&carve, most + 1, sizeof *run->bounds);
+    run->scratch = copy_of(&carve, true, run->share, plan->context->threads);
+    run->q = copy_of(&carve, keys, n_dst, run->l.key_row);
+    run->k = copy_of(&carve, keys, n_src, run->l.key_row);
+    run->v = copy_of(&carve, run->l.packed && !keys_are_values(run), n_src, run->l.row);
+    run->weights = copy_of(&carve, parameters, 1, run->l.key_row);
+    if (backward) {
+        run->dy = copy_of(&carve, run->l.packed, n_dst, run->l.row);
+        run->l.records = copy_of(&carve, true, n_dst, 3 * width);
+        run->d_a = copy_of(&carve, parameters, most, heads * run->a.d_k);
+    } else {
+        run->a.sum = copy_of(&carve, true, n_dst, heads);
+        run->a.largest = copy_of(&carve, !plan->recording, n_dst, heads);
+    }
+    return gnn__carved(&carve, bytes);
+}
+
+int gnn__lanes_sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    run_t run;
+    GNN_TRY(memory(plan, NULL, false, &run, &call->forward_scratch));
+    if (!plan->recording)
+        return GNN_OK;
+    GNN_TRY(memory(plan, NULL, true, &run, &call->backward_scratch));
+    const int64_t per_receiver[] = {run.a.heads, run.l.row, run.l.width};
+    for (int k = 0; k < (run.a.score == GNN__SCORE_ADDITIVE ? 3 : 1); k++) {
+        gnn__carve_t saved = {0};
+        copy_of(&saved, true, plan->graph->n_dst, per_receiver[k]);
+        GNN_TRY(gnn__carved(&saved, &call->saved_bytes[k]));
+    }
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        call->keep_in |= plan->has[k] ? 1u << k : 0;
+    call->keep_out = 1;
+    return GNN_OK;
+}
+
+static int64_t work(const gnn__plan_t *plan)
+{
+    int64_t pairs = 0;
+    for (int64_t p = 0; p < plan->view->n_parts; p++)
+        pairs += plan->view->parts[p].pairs + plan->view->parts[p].n_rows;
+    const int64_t most = (int64_t)1 << 40;
+    return (pairs < most ? pairs : most) *
+           (plan->out_width + plan->query_width + 8 * plan->shape.heads);
+}
+
+/* ---- passes ---- */
+
+enum { ROWS_AT_ONCE = 256 };
+
+/* Copies `from`, heads of width d, where a copy is wanted, and lets `to` stand for it. */
+static void pack(const gnn__matrix_t *from, int64_t rows, int64_t d, int64_t cols, const run_t *run,
+                 gnn_real_t *copy, gnn__matrix_t *to, int threads)
+{
+    const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
+    const int64_t pieces = (rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
+    if (!copy)
+        return;
+    *to = (gnn__matrix_t){copy, cols};
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < pieces; k++) {
+        const int64_t i0 = k * ROWS_AT_ONCE, i1 = i0 + ROWS_AT_ONCE;
+        kernels->pack(from, i0, i1 < rows ? i1 : rows, run->a.heads, d, run->l.width, to, cols);
+    }
+}
+
+static void pack_inputs(const gnn__plan_t *plan, run_t *run, int threads)
+{
+    const int64_t n_dst = plan->graph->n_dst, n_src = plan->graph->n_src;
+    const int64_t d_k = run->a.score == GNN__SCORE_ADDITIVE ? 1 : run->a.d_k;
+    pack(&run->a.q, n_dst, d_k, run->l.key_row, run, run->q, &run->l.q, threads);
+    pack(&run->a.k, n_src, d_k, run->l.key_row, run, run->k, &run->l.k, threads);
+    pack(&run->a.v, n_src, run->a.d_v, run->l.row, run, run->v, &run->l.v, threads);
+    if (run->l.packed && keys_are_values(run))
+        run->l.v = run->l.k;
+    if (run->weights) {
+        const gnn_tensor_t *a = &plan->in[GNN_AGGREGATE_PARAMETERS];
+        const gnn__matrix_t flat = {a->data, a->rows * a->cols};
+        gnn__matrix_t to;
+        pack(&flat, 1, d_k, run->l.key_row, run, run->weights, &to, 1);
+        run->l.weights = run->weights;
+    }
+}
+
+typedef enum { FORWARD, RECEIVE, SEND } pass_t;
+
+static void run_part(const gnn__plan_t *plan, run_t *run, int64_t p, pass_t pass, int threads)
+{
+    const bool transposed = pass == SEND,
+               parameters = pass == RECEIVE && gnn__wants(plan, GNN_AGGREGATE_PARAMETERS);
+    const int64_t width = run->a.heads * run->a.d_k;
+    const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
+    const gnn__part_t *part = transposed ? &plan->view->transposed[p] : &plan->view->parts[p];
+    run->a.pairs = gnn__pairs_of(part);
+    run->a.transposed = transposed;
+    run->a.first = p == 0;
+    run->a.last = p + 1 == plan->view->n_parts;
+    const int64_t chunks = gnn__part_chunks(part, gnn__per_chunk(part), run->bounds);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int64_t c = 0; c < chunks; c++) {
+        gnn_real_t *scratch = run->scratch + omp_get_thread_num() * run->share;
+        if (pass == FORWARD)
+            kernels->forward(&run->l, run->bounds[c], run->bounds[c + 1], scratch);
+        else if (pass == SEND)
+            kernels->send(&run->l, run->bounds[c], run->bounds[c + 1], scratch);
+        else
+            kernels->receive(&run->l, run->bounds[c], run->bounds[c + 1], scratch,
+                             parameters ? run->d_a + c * width : NULL);
+    }
+    if (parameters)
+        gnn__add_partials(&plan->d[GNN_AGGREGATE_PARAMETERS], run->d_a, chunks, width);
+}
+
+int gnn__lanes_forward(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    run_t run;
+    size_t bytes;
+    GNN_TRY(memory(plan, call->scratch, false, &run, &bytes));
+    if (plan->recording)
+        run.a.largest = call->saved[0];
+    if (plan->recording && run.a.score == GNN__SCORE_ADDITIVE) {
+        run.l.negative = call->saved[1];
+        run.l.share = call->saved[2];
+    }
+    const int threads = gnn__threads(plan->context, work(plan));
+    pack_inputs(plan, &run, threads);
+    for (int64_t p = 0; p < plan->view->n_parts; p++)
+        run_part(plan, &run, p, FORWARD, threads);
+    return GNN_OK;
+}
+
+static void prepare(const gnn__plan_t *plan, const run_t *run, int threads)
+{
+    const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
+    const int64_t n = plan->graph->n_dst, pieces = (n + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < pieces; k++) {
+        const int64_t i0 = k * ROWS_AT_ONCE, i1 = i0 + ROWS_AT_ONCE;
+        kernels->prepare(&run->l, i0, i1 < n ? i1 : n,
+                         run->scratch + omp_get_thread_num() * run->share);
+    }
+}
+
+int gnn__lanes_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    run_t run;
+    size_t bytes;
+    GNN_TRY(memory(plan, call->scratch, true, &run, &bytes));
+    gnn__attention_t *a = &run.a;
+    a->lse = call->saved[0];
+    const bool additive = a->score == GNN__SCORE_ADDITIVE;
+    run.l.negative = additive ? call->saved[1] : NULL;
+    run.l.share = additive ? call->saved[2] : NULL;
+    a->dy = matrix(&plan->d_out);
+    run.l.dy = run.dy ? (gnn__matrix_t){run.dy, run.l.row} : a->dy;
+    a->d_q = matrix(&plan->d[GNN_AGGREGATE_QUERY]);
+    a->d_k_rows = matrix(&plan->d[GNN_AGGREGATE_KEY]);
+    a->d_v_rows = matrix(&plan->d[GNN_AGGREGATE_SRC_MESSAGE]);
+    gnn__zero_gradients(plan);
+    const int threads = gnn__gradient_threads(plan, work(plan));
+    pack_inputs(plan, &run, threads);
+    prepare(plan, &run, threads);
+    const bool by_receiver = !additive && (a->d_q.at || gnn__wants(plan, GNN_AGGREGATE_PARAMETERS));
+    for (int64_t p = 0; by_receiver && p < plan->view->n_parts; p++)
+        run_part(plan, &run, p, RECEIVE, threads);
+    for (int64_t p = 0; (a->d_k_rows.at || a->d_v_rows.at) && p < plan->view->n_parts; p++)
+        run_part(plan, &run, p, SEND, threads);
+    return GNN_OK;
+}

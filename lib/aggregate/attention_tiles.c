@@ -1,0 +1,117 @@
+/* Attention in tiles: units of work that depend on the graph and the heads alone, never on the number of threads.
+ *
+ * Backward is five products instead of the seven of two passes, one by receiver and one by sender: chunks of senders own d_k and d_v and sum up d_q apart, for the
+ * receivers that they meet; the sums are added in the order of the chunks. The price is memory, which bounds the number of chunks. */
+#include <lib/aggregate/attention_tiles.h>
+
+#include <omp.h>
+
+/* ---- forward ---- */
+
+/* Large blocks share the packing of a tile; small ones keep threads busy. */
+static int64_t rows_per_block(const gnn__attention_t *a)
+{
+    int64_t rows = GNN__TILE_ROWS;
+    while (rows > 96 && a->pairs.n_rows * a->heads < 16 * rows)
+        rows /= 2;
+    return rows;
+}
+
+void gnn__tiles_forward(const gnn__attention_t *a, gnn_real_t *lanes, int64_t lane_size, int threads)
+{
+    const gnn__attention_tiles_t *kernels = gnn__attention_tiles();
+    const int64_t n = a->pairs.n_rows, rows = rows_per_block(a), blocks = (n + rows - 1) / rows;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1) collapse(2)
+    for (int64_t b = 0; b < blocks; b++)
+        for (int64_t head = 0; head < a->heads; head++)
+            kernels->forward(a, b * rows, b * rows + rows < n ? b * rows + rows : n, head,
+                             lanes + omp_get_thread_num() * lane_size);
+}
+
+/* ---- backward ---- */
+
+typedef struct chunks {
+    int64_t count, rows; /* chunks, senders in each */
+} chunks_t;
+
+static int64_t chunk_end(const gnn__attention_t *a, const chunks_t *c, int64_t chunk)
+{
+    const int64_t end = (chunk + 1) * c->rows;
+    return end < a->pairs.n_rows ? end : a->pairs.n_rows;
+}
+
+/* Receivers that a chunk meets: runs move to the right. */
+static int64_t chunk_columns(const gnn__attention_t *a, const chunks_t *c, int64_t chunk)
+{
+    return a->pairs.hi[chunk_end(a, c, chunk) - 1] - a->pairs.lo[chunk * c->rows];
+}
+
+static int64_t columns_of(const gnn__attention_t *a, const chunks_t *c, int64_t chunks)
+{
+    int64_t columns = 0;
+    for (int64_t k = 0; k < chunks; k++)
+        columns += chunk_columns(a, c, k);
+    return columns;
+}
+
+/* As many chunks as memory for some 8 units of work allows (every chunk of a complete graph meets all receivers), twice the receivers at least. */
+static chunks_t cut_senders(const gnn__attention_t *a)
+{
+    const int64_t n = a->pairs.n_rows, wanted = 8 / a->kv_heads, bound = 16 / a->heads,
+                  copies = wanted < bound ? wanted : bound,
+                  most = n > 0 ? (copies > 2 ? copies : 2) * a->pairs.hi[n - 1] : 0;
+    chunks_t c = {.count = (n + GNN__TILE_GRAD_ROWS - 1) / GNN__TILE_GRAD_ROWS};
+    c.count = c.count < 64 ? c.count : 64;
+    for (; c.count > 0; c.count = c.count / 2) {
+        c.rows = ((n + c.count - 1) / c.count + 47) / 48 * 48;
+        c.count = (n + c.rows - 1) / c.rows;
+        if (c.count == 1 || columns_of(a, &c, c.count) <= most)
+            break;
+    }
+    return c;
+}
+
+int64_t gnn__tiles_sums(const gnn__attention_t *a)
+{
+    const chunks_t c = cut_senders(a);
+    return columns_of(a, &c, c.count) * a->heads * gnn__tile_width(a->d_k);
+}
+
+static void add_sums(const gnn__attention_t *a, const chunks_t *c, const gnn_real_t *sums,
+                     int64_t c0, int64_t c1)
+{
+    const int64_t width = gnn__tile_width(a->d_k);
+    for (int64_t k = 0; k < c->count; k++) {
+        const int64_t first = a->pairs.lo[k * c->rows], columns = chunk_columns(a, c, k),
+                      from = c0 > first ? c0 : first,
+                      to = c1 < first + columns ? c1 : first + columns;
+        for (int64_t head = 0; from < to && head < a->heads; head++)
+            gnn__attention_tiles_grad()->add(a, from, to, head,
+                                             sums + (head * columns + from - first) * width);
+        sums += columns * a->heads * width;
+    }
+}
+
+void gnn__tiles_backward(const gnn__attention_t *a, gnn_real_t *lanes, int64_t lane_size,
+                         gnn_real_t *sums, int threads)
+{
+    const gnn__attention_tiles_grad_t *kernels = gnn__attention_tiles_grad();
+    const chunks_t c = cut_senders(a);
+    const int64_t width = gnn__tile_width(a->d_k), group = a->heads / a->kv_heads, per = 256,
+                  end = c.count > 0 ? a->pairs.hi[a->pairs.n_rows - 1] : 0,
+                  blocks = (end + per - 1) / per;
+#pragma omp parallel num_threads(threads)
+    {
+#pragma omp for schedule(dynamic, 1) collapse(2)
+        for (int64_t k = 0; k < c.count; k++)
+            for (int64_t kv = 0; kv < a->kv_heads; kv++)
+                kernels->send(
+                    a, k * c.rows, chunk_end(a, &c, k), kv,
+                    sums + (columns_of(a, &c, k) * a->heads + kv * group * chunk_columns(a, &c, k)) *
+                               width,
+                    lanes + omp_get_thread_num() * lane_size);
+#pragma omp for schedule(static)
+        for (int64_t b = 0; b < (a->d_q.at ? blocks : 0); b++)
+            add_sums(a, &c, sums, b * per, b * per + per < end ? b * per + per : end);
+    }
+}

@@ -1,0 +1,14 @@
+/* Attention in tiles: units of work, and what each thread owns. */
+#ifndef GNN_AGGREGATE_ATTENTION_TILES_H
+#define GNN_AGGREGATE_ATTENTION_TILES_H
+
+#include <lib/kernels/attention.h>
+
+void gnn__tiles_forward(const gnn__attention_t *a, gnn_real_t *lanes, int64_t lane_size, int threads);
+
+/* The transposed part; `sums` holds gnn__tiles_sums(a) numbers. */
+void gnn__tiles_backward(const gnn__attention_t *a, gnn_real_t *lanes, int64_t lane_size,
+                         gnn_real_t *sums, int threads);
+int64_t gnn__tiles_sums(const gnn__attention_t *a);
+
+#endif

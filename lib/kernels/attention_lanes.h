@@ -1,0 +1,57 @@
+/* Attention on edges with the heads of a pair side by side in the lanes of a register: nothing is summed across lanes but once per receiver.
+ *
+ * Rows of values lie heads fastest, number c of head h at c * width + h, in copies made beforehand; or, where every head fills whole registers, head by head where
+ * they are. Scores of a pair are `width` numbers, 1, 4, 8 or 16, of which a->heads are real.
+ *
+ * Additive scores s = q_i + k_j with a leaky slope need no product per edge in backward. With S_i = dY_i . Y_i, and over the pairs with s <= 0 only
+ * P_i = sum of alpha f v_j (f: dropout) and A_i = sum of alpha, the gradients of all scores of a receiver sum to 0, hence
+ *
+ *     d_q_i = (1 - slope) (S_i A_i - dY_i . P_i)                                          no edges at all
+ *     d_v_j = sum of alpha f dY_i       Q_j = the same over pairs with s <= 0             one gather over the transposed part
+ *     d_k_j = v_j . (d_v_j - (1 - slope) Q_j) - sum of alpha S_i (1 or slope)
+ *
+ * Dot and additive-v2 scores are products of rows: keys and queries lie heads fastest too, and backward computes scores and dY . v again, once by receiver and once
+ * by sender.
+ *
+ * All take dropout, but neither edge weights nor biases, and slopes between 0 and 1: everything else goes row by row (attention_rows.kernel.c). */
+#ifndef GNN_KERNELS_ATTENTION_LANES_H
+#define GNN_KERNELS_ATTENTION_LANES_H
+
+#include <lib/kernels/attention.h>
+
+/* Pairs of a block, and pairs whose dropout is drawn at once. */
+enum { GNN__LANES_PAIRS = 128, GNN__LANES_DRAWN = 256 };
+
+typedef struct gnn__lanes {
+    const gnn__attention_t *a;
+    int width;        /* of a pattern of heads */
+    bool packed;      /* rows have heads fastest */
+    int64_t row;      /* numbers of a row of values, whole registers */
+    int64_t key_row;  /* of a row of keys or queries; additive: width */
+    gnn_real_t slope; /* of scores when they are weighed: additive; 1: they are final */
+    gnn__matrix_t q, k, v;
+    const gnn_real_t *weights;    /* additive-v2: a, as a row of keys */
+    gnn_real_t *negative, *share; /* P: n_dst x row; A: n_dst x width; NULL: nobody will ask */
+    gnn__matrix_t dy;             /* as v */
+    gnn_real_t *records;          /* n_dst x 3 width: q (additive), log-sum-exp, S */
+} gnn__lanes_t;
+
+typedef struct gnn__attention_lanes {
+    /* Rows i0 .. i1 - 1 of `from` (heads of width d) heads fastest, what is padding 0; d = 1 for numbers per head. */
+    void (*pack)(const gnn__matrix_t *from, int64_t i0, int64_t i1, int64_t heads, int64_t d,
+                 int width, const gnn__matrix_t *to, int64_t row);
+    void (*forward)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch);
+    /* Of receivers i0 .. i1 - 1, all parts at once: dY packed, S, their records, and with additive scores d_q. */
+    void (*prepare)(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch);
+    /* d_q, and where it is not NULL d_a (heads * d_k): the sum over these rows. Not with additive scores. */
+    void (*receive)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
+                    gnn_real_t *d_a);
+    void (*send)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch);
+} gnn__attention_lanes_t;
+/* NULL: this processor has none. */
+const gnn__attention_lanes_t *gnn__attention_lanes(void);
+
+/* Numbers of scratch per thread. */
+int64_t gnn__attention_lanes_scratch(const gnn__lanes_t *l);
+
+#endif

@@ -1,0 +1,283 @@
+/* Attention with heads in lanes: forward for all scores, backward for additive ones; attention_lanes.h has the formulas. */
+#include <lib/kernels/attention_lanes.h>
+#include <lib/kernels/isa.h>
+#include <lib/kernels/lanes_block.h>
+#include <lib/kernels/lanes_rows.h>
+
+/* attention_pairs.kernel.c */
+void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
+                                      gnn_real_t *scratch, gnn_real_t *d_a);
+void GNN__KERNEL(lanes_send_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
+                                   gnn_real_t *scratch);
+
+/* What a receiver has gathered so far. */
+typedef struct state {
+    gnn__vec_t largest[PATTERN], sum[PATTERN], share[PATTERN];
+} state_t;
+
+/* ---- forward ---- */
+
+/* The largest score of the block joins; what was gathered is rescaled to it. Returns what is subtracted before exp. */
+GNN__INLINE void raise(const gnn__lanes_t *l, const block_t *b, state_t *s, gnn__vec_t *base,
+                       bool fresh, const int width)
+{
+    gnn__vec_t most[PATTERN], shrink[PATTERN];
+    bool changed = false;
+    for (int u = 0; u < parts_of(width); u++)
+        most[u] = gnn__vec_all(-INFINITY);
+    for (int x = 0; x < padded(b->n * width); x += LANES)
+        most[x / LANES % parts_of(width)] =
+            gnn__vec_max(gnn__vec_load(b->score + x), most[x / LANES % parts_of(width)]);
+    for (int u = 0; u < parts_of(width); u++) {
+        most[u] = leaky(gnn__vec_fold(most[u], width, true), l->slope);
+        most[u] = gnn__vec_max(most[u], s->largest[u]);
+        base[u] = gnn__vec_select(most[u] == -INFINITY, gnn__vec_all(0), most[u]);
+        if (fresh) {
+            s->largest[u] = most[u];
+            continue;
+        }
+        shrink[u] = gnn__vec_exp(s->largest[u] - base[u]);
+        s->sum[u] *= shrink[u];
+        s->share[u] *= shrink[u];
+        changed |= differs(most[u], s->largest[u]);
+        s->largest[u] = most[u];
+    }
+    if (changed) {
+        scale_row(l, b->y, shrink, width);
+        if (l->negative)
+            scale_row(l, b->p, shrink, width);
+    }
+}
+
+/* Scores become weights; those of pairs with s <= 0 once more, the others 0 there. */
+GNN__INLINE void weigh(const gnn__lanes_t *l, const block_t *b, state_t *s, const gnn__vec_t *base,
+                       const int width)
+{
+    const gnn_real_t slope = l->slope;
+    const bool drops = l->a->dropout != NULL, records = l->negative != NULL;
+    for (int x = 0; x < padded(b->n * width); x += LANES) {
+        const int u = x / LANES % parts_of(width);
+        const gnn__vec_t score = gnn__vec_load(b->score + x);
+        const gnn__vec_bits_t negative = ~(score > 0);
+        gnn__vec_t w = gnn__vec_exp(leaky(score, slope) - base[u]);
+        s->sum[u] += w;
+        if (records)
+            s->share[u] += gnn__vec_where(negative, w);
+        if (drops)
+            w *= gnn__vec_load(b->keep + x);
+        gnn__vec_store(b->weight + x, w);
+        if (records)
+            gnn__vec_store(b->negative + x, gnn__vec_where(negative, w));
+    }
+}
+
+/* State, y and P of a receiver that earlier parts have begun. */
+GNN__INLINE void resume_row(const gnn__lanes_t *l, const block_t *b, int64_t i, state_t *s,
+                            const int width)
+{
+    const gnn__attention_t *a = l->a;
+    read_heads(a->largest + i * a->heads, a->heads, s->largest, -INFINITY, width);
+    read_heads(a->sum + i * a->heads, a->heads, s->sum, 0, width);
+    load_row(l, gnn__matrix_row(&a->y, i), b->y, width);
+    if (l->negative)
+        read_heads(l->share + i * width, width, s->share, 0, width);
+    for (int u = 0; u < parts_of(width); u++) {
+        /* Lanes of a head are added up again at the end: one of them keeps the sum. */
+        s->sum[u] = gnn__vec_where(first_lanes(width), s->sum[u]);
+        s->share[u] = gnn__vec_where(first_lanes(width), s->share[u]);
+    }
+    if (!l->negative)
+        return;
+    memcpy(b->p, l->negative + i * l->row, sizeof *b->p * (size_t)l->row);
+}
+
+GNN__INLINE void finish_row(const gnn__lanes_t *l, const block_t *b, int64_t i, state_t *s,
+                            const int width)
+{
+    const gnn__attention_t *a = l->a;
+    gnn__vec_t inverse[PATTERN], lse[PATTERN];
+    for (int u = 0; u < parts_of(width); u++) {
+        s->sum[u] = gnn__vec_fold(s->sum[u], width, false);
+        s->share[u] = gnn__vec_fold(s->share[u], width, false);
+        const gnn__vec_bits_t nothing = s->sum[u] == 0;
+        inverse[u] =
+            a->last ? gnn__vec_select(nothing, gnn__vec_all(0), 1 / s->sum[u]) : gnn__vec_all(1);
+        lse[u] = a->last ? gnn__vec_select(nothing, gnn__vec_all(-INFINITY),
+                                           s->largest[u] + gnn__vec_log(s->sum[u]))
+                         : s->largest[u];
+        s->share[u] *= inverse[u];
+    }
+    write_heads(a->largest + i * a->heads, a->heads, lse, width);
+    if (!a->last)
+        write_heads(a->sum + i * a->heads, a->heads, s->sum, width);
+    scale_row(l, b->y, inverse, width);
+    store_row(l, b->y, gnn__matrix_row(&a->y, i), width);
+    if (!l->negative)
+        return;
+    write_heads(l->share + i * width, width, s->share, width);
+    scale_row(l, b->p, inverse, width);
+    memcpy(l->negative + i * l->row, b->p, sizeof *b->p * (size_t)l->row);
+}
+
+GNN__INLINE void forward_width(const gnn__lanes_t *l, int64_t row0, int64_t row1,
+                               gnn_real_t *scratch, const int width)
+{
+    const gnn__attention_t *a = l->a;
+    const bool additive = a->score == GNN__SCORE_ADDITIVE;
+    block_t b = block_at(l, row1, scratch);
+    for (int64_t row = row0; row < row1; row++) {
+        const int64_t i = gnn__pairs_node(&a->pairs, row), to = gnn__pairs_to(&a->pairs, row);
+        state_t s;
+        gnn__vec_t q[PATTERN], base[PATTERN];
+        bool fresh = a->first;
+        fill(s.largest, -INFINITY);
+        fill(s.sum, 0);
+        fill(s.share, 0);
+        if (!fresh)
+            resume_row(l, &b, i, &s, width);
+        if (additive)
+            read_pattern(gnn__matrix_row(&l->q, i), q, width);
+        for (int64_t at = gnn__pairs_from(&a->pairs, row); at < to; at += PAIRS, fresh = false) {
+            block_load(l, &b, row, at, to);
+            if (additive)
+                scores_additive(&l->k, &b, q, width);
+            else
+                pair_scores(l, &b, gnn__matrix_row(&l->q, i), &l->k, width);
+            raise(l, &b, &s, base, fresh, width);
+            weigh(l, &b, &s, base, width);
+            gather(l, &b, &l->v, l->row, fresh, l->negative != NULL, width);
+        }
+        if (fresh)
+            clear_row(l, &b);
+        finish_row(l, &b, i, &s, width);
+    }
+}
+
+static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)
+{
+    WITH_WIDTH(forward_width, l, row0, row1, scratch);
+}
+
+/* ---- backward ---- */
+
+GNN__INLINE void prepare_width(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch,
+                               const int width)
+{
+    const gnn__attention_t *a = l->a;
+    block_t b = block_at(l, i1, scratch);
+    for (int64_t i = i0; i < i1; i++) {
+        gnn_real_t *dy = gnn__matrix_row(&l->dy, i), *record = l->records + i * 3 * width;
+        gnn__vec_t s[PATTERN], p[PATTERN], share[PATTERN], lse[PATTERN], q[PATTERN];
+        if (l->packed)
+            load_row(l, gnn__matrix_row(&a->dy, i), dy, width);
+        load_row(l, gnn__matrix_row(&a->y, i), b.y, width);
+        row_products(l, dy, b.y, s, width);
+        read_heads(a->lse + i * a->heads, a->heads, lse, -INFINITY, width);
+        for (int u = 0; u < parts_of(width); u++)
+            lse[u] = gnn__vec_select(lse[u] == -INFINITY, gnn__vec_all(INFINITY), lse[u]);
+        write_heads(record + width, width, lse, width);
+        write_heads(record + 2 * width, width, s, width);
+        if (!l->negative)
+            continue;
+        read_pattern(gnn__matrix_row(&l->q, i), q, width);
+        write_heads(record, width, q, width);
+        row_products(l, dy, l->negative + i * l->row, p, width);
+        read_pattern(l->share + i * width, share, width);
+        for (int u = 0; u < parts_of(width); u++)
+            p[u] = (1 - a->slope) * (s[u] * share[u] - p[u]);
+        if (a->d_q.at)
+            add_heads(gnn__matrix_row(&a->d_q, i), a->heads, p, width);
+    }
+}
+
+static void prepare(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch)
+{
+    WITH_WIDTH(prepare_width, l, i0, i1, scratch);
+}
+
+/* Weights of a block of receivers; adds up alpha S, times the slope where s <= 0. */
+GNN__INLINE void weigh_back(const gnn__lanes_t *l, const block_t *b, const gnn__vec_t *k,
+                            gnn__vec_t *sum, const int width)
+{
+    const gnn_real_t slope = l->a->slope;
+    const gnn__matrix_t q = {l->records, 3 * width}, lse = {l->records + width, 3 * width},
+                        s = {l->records + 2 * width, 3 * width};
+    for (int x = 0; x < padded(b->n * width); x += LANES) {
+        const int u = x / LANES % parts_of(width);
+        const gnn__vec_t score = rows_at(&q, b->other, x, width) + k[u],
+                         products = rows_at(&s, b->other, x, width);
+        const gnn__vec_bits_t negative = ~(score > 0);
+        gnn__vec_t w = gnn__vec_exp(leaky(score, slope) - rows_at(&lse, b->other, x, width));
+        gnn__vec_t c = w * products;
+        if (x + LANES > b->n * width) {
+            w = gnn__vec_where(first_lanes(b->n * width - x), w);
+            c = gnn__vec_where(first_lanes(b->n * width - x), c);
+        }
+        sum[u] += gnn__vec_select(negative, slope * c, c);
+        if (l->a->dropout)
+            w *= gnn__vec_load(b->keep + x);
+        gnn__vec_store(b->weight + x, w);
+        gnn__vec_store(b->negative + x, gnn__vec_where(negative, w));
+    }
+}
+
+/* d_v and d_k of sender j from what its row has gathered. */
+GNN__INLINE void finish_sender(const gnn__lanes_t *l, const block_t *b, int64_t j,
+                               const gnn__vec_t *sum, const int width)
+{
+    const gnn__attention_t *a = l->a;
+    gnn__vec_t products[PATTERN];
+    if (a->d_v_rows.at)
+        add_row(l, b->y, gnn__matrix_row(&a->d_v_rows, j), a->d_v, width);
+    if (!a->d_k_rows.at)
+        return;
+    for (int64_t x = 0; x < l->row; x += LANES)
+        gnn__vec_store(b->p + x, gnn__vec_load(b->y + x) - (1 - a->slope) * gnn__vec_load(b->p + x));
+    row_products(l, gnn__matrix_row(&l->v, j), b->p, products, width);
+    for (int u = 0; u < parts_of(width); u++)
+        products[u] -= gnn__vec_fold(sum[u], width, false);
+    add_heads(gnn__matrix_row(&a->d_k_rows, j), a->heads, products, width);
+}
+
+GNN__INLINE void send_width(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
+                            const int width)
+{
+    const gnn__attention_t *a = l->a;
+    block_t b = block_at(l, row1, scratch);
+    for (int64_t row = row0; row < row1; row++) {
+        const int64_t j = gnn__pairs_node(&a->pairs, row), from = gnn__pairs_from(&a->pairs, row),
+                      to = gnn__pairs_to(&a->pairs, row);
+        gnn__vec_t k[PATTERN], sum[PATTERN];
+        if (from >= to)
+            continue;
+        fill(sum, 0);
+        read_pattern(gnn__matrix_row(&l->k, j), k, width);
+        for (int64_t at = from; at < to; at += PAIRS) {
+            block_load(l, &b, row, at, to);
+            weigh_back(l, &b, k, sum, width);
+            gather(l, &b, &l->dy, l->row, at == from, true, width);
+        }
+        finish_sender(l, &b, j, sum, width);
+    }
+}
+
+static void send(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)
+{
+    if (l->a->score != GNN__SCORE_ADDITIVE)
+        GNN__KERNEL(lanes_send_pairs)(l, row0, row1, scratch);
+    else
+        WITH_WIDTH(send_width, l, row0, row1, scratch);
+}
+
+/* ---- copies with heads fastest ---- */
+
+static void pack(const gnn__matrix_t *from, int64_t i0, int64_t i1, int64_t heads, int64_t d,
+                 int width, const gnn__matrix_t *to, int64_t row)
+{
+    for (int64_t i = i0; i < i1; i++)
+        pack_row(gnn__matrix_row(from, i), heads, d, width, gnn__matrix_row(to, i), row);
+}
+
+extern const gnn__attention_lanes_t GNN__KERNEL(attention_lanes);
+const gnn__attention_lanes_t GNN__KERNEL(attention_lanes) = {pack, forward, prepare,
+                                                             GNN__KERNEL(lanes_receive_pairs), send};

@@ -1,0 +1,234 @@
+/* Between the kernels of attention with heads in lanes: a block of pairs of one row, and patterns of heads. Included by kernels only. */
+#ifndef GNN_KERNELS_LANES_BLOCK_H
+#define GNN_KERNELS_LANES_BLOCK_H
+
+#include <lib/kernels/attention_lanes.h>
+#include <lib/kernels/philox_lanes.h>
+#include <lib/kernels/vec_math.h>
+
+/* Pairs of a block; how far ahead rows are prefetched; registers that a pattern of 16 heads takes. */
+enum {
+    PAIRS = GNN__LANES_PAIRS,
+    DRAWN = GNN__LANES_DRAWN,
+    AHEAD = 8,
+    LANES = GNN__VEC_LANES,
+    PATTERN = 16 / GNN__VEC_LANES
+};
+
+/* Calls f with the width of patterns as its last argument, as a constant. */
+#define WITH_WIDTH(f, l, ...)                \
+    do {                                     \
+        switch ((l)->width) {                \
+        case 1: f(l, __VA_ARGS__, 1); break; \
+        case 4: f(l, __VA_ARGS__, 4); break; \
+        case 8: f(l, __VA_ARGS__, 8); break; \
+        default: f(l, __VA_ARGS__, 16);      \
+        }                                    \
+    } while (0)
+
+/* Arrays of pairs x width have the heads of one pair side by side and room for whole registers. */
+typedef struct block {
+    int n;
+    const uint32_t *other; /* the pairs' other ends and some more; in `copied` where the list is about to end */
+    uint32_t *copied;
+    gnn_real_t *score, *weight, *negative; /* pairs x width */
+    const gnn_real_t *keep;                /* pairs x width: dropout's multipliers, in `drawn` */
+    /* Multipliers are drawn for the pairs of many rows at once, sixteen at a time: those at places drawn_from .. drawn_to - 1. */
+    gnn_real_t *drawn;
+    int64_t drawn_from, drawn_to;
+    uint32_t *ends[2]; /* of the drawn pairs: the rows' nodes, and the other ones */
+    int64_t row1;      /* where the rows of this call end */
+    gnn_real_t *y, *p; /* rows; y has room for a row of keys behind a row of values */
+} block_t;
+
+GNN__INLINE gnn_real_t *carve(gnn_real_t **at, int64_t count)
+{
+    gnn_real_t *memory = *at;
+    *at += (count + 15) / 16 * 16;
+    return memory;
+}
+
+static block_t block_at(const gnn__lanes_t *l, int64_t row1, gnn_real_t *scratch)
+{
+    block_t b = {.row1 = row1};
+    const int64_t indices = PAIRS + 2 * GNN__PHILOX_LANES, pairs = PAIRS * l->width + 16;
+    b.copied = (uint32_t *)carve(&scratch, indices);
+    b.ends[0] = (uint32_t *)carve(&scratch, DRAWN + GNN__PHILOX_LANES);
+    b.ends[1] = (uint32_t *)carve(&scratch, DRAWN + GNN__PHILOX_LANES);
+    memset(b.copied, 0, sizeof *b.copied * (size_t)indices);
+    memset(b.ends[0], 0, sizeof *b.ends[0] * (DRAWN + GNN__PHILOX_LANES));
+    memset(b.ends[1], 0, sizeof *b.ends[1] * (DRAWN + GNN__PHILOX_LANES));
+    b.score = carve(&scratch, pairs);
+    b.weight = carve(&scratch, pairs);
+    b.negative = carve(&scratch, pairs);
+    b.drawn = carve(&scratch, DRAWN * l->width + 16);
+    b.y = carve(&scratch, l->row + l->key_row);
+    b.p = carve(&scratch, l->row > l->key_row ? l->row : l->key_row);
+    return b;
+}
+
+/* ---- patterns ---- */
+
+/* Registers that a pattern takes. */
+GNN__INLINE int parts_of(const int width)
+{
+    return width > LANES ? width / LANES : 1;
+}
+
+GNN__INLINE int padded(int numbers)
+{
+    return (numbers + LANES - 1) / LANES * LANES;
+}
+
+GNN__INLINE gnn__vec_bits_t first_lanes(int count)
+{
+    gnn__vec_bits_t mask;
+    for (int lane = 0; lane < LANES; lane++)
+        mask[lane] = lane < count ? -1 : 0;
+    return mask;
+}
+
+GNN__INLINE gnn__vec_t leaky(gnn__vec_t x, gnn_real_t slope)
+{
+    return gnn__vec_max(slope * x, x); /* slopes lie between 0 and 1; 0 times infinity is passed over */
+}
+
+GNN__INLINE bool differs(gnn__vec_t x, gnn__vec_t y)
+{
+    const gnn__vec_bits_t unlike = x != y;
+    gnn_real_t any = 0;
+    for (int lane = 0; lane < LANES; lane++)
+        any += unlike[lane] ? 1 : 0;
+    return any > 0;
+}
+
+GNN__INLINE void fill(gnn__vec_t *x, gnn_real_t with)
+{
+    for (int u = 0; u < PATTERN; u++)
+        x[u] = gnn__vec_all(with);
+}
+
+GNN__INLINE void read_pattern(const gnn_real_t *at, gnn__vec_t *x, const int width)
+{
+    for (int u = 0; u < parts_of(width); u++)
+        x[u] = gnn__vec_pattern(at, width, u);
+}
+
+/* `heads` numbers, not more than a pattern's; what is padding gets `none`. */
+GNN__INLINE void read_heads(const gnn_real_t *at, int64_t heads, gnn__vec_t *x, gnn_real_t none,
+                            const int width)
+{
+    gnn_real_t all[16];
+    for (int h = 0; h < width; h++)
+        all[h] = h < heads ? at[h] : none;
+    read_pattern(all, x, width);
+}
+
+GNN__INLINE void write_heads(gnn_real_t *at, int64_t heads, const gnn__vec_t *x, const int width)
+{
+    gnn_real_t all[16] = {0};
+    if (heads == width) {
+        for (int u = 0; u < parts_of(width); u++)
+            gnn__vec_put(at, x[u], width, u);
+        return;
+    }
+    for (int u = 0; u < parts_of(width); u++)
+        gnn__vec_put(all, x[u], width, u);
+    memcpy(at, all, sizeof *at * (size_t)heads);
+}
+
+GNN__INLINE void add_heads(gnn_real_t *at, int64_t heads, const gnn__vec_t *x, const int width)
+{
+    gnn_real_t all[16] = {0};
+    for (int u = 0; u < parts_of(width); u++)
+        gnn__vec_put(all, x[u], width, u);
+    for (int64_t h = 0; h < heads; h++)
+        at[h] += all[h];
+}
+
+/* ---- pairs ---- */
+
+/* Numbers x .. x + LANES - 1 of the block's pairs x width, read from rows of `width` numbers. */
+GNN__INLINE gnn__vec_t rows_at(const gnn__matrix_t *m, const uint32_t *nodes, int x, const int width)
+{
+    if (width >= LANES)
+        return gnn__vec_load(gnn__matrix_row(m, nodes[x / width]) + x % width);
+    const uint32_t *node = nodes + x / width;
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    if (width == 8)
+        return (gnn__vec_t)_mm512_insertf32x8(
+            _mm512_castps256_ps512(_mm256_loadu_ps(gnn__matrix_row(m, node[0]))),
+            _mm256_loadu_ps(gnn__matrix_row(m, node[1])), 1);
+    if (width == 4) {
+        const __m256 low = _mm256_insertf128_ps(
+                         _mm256_castps128_ps256(_mm_loadu_ps(gnn__matrix_row(m, node[0]))),
+                         _mm_loadu_ps(gnn__matrix_row(m, node[1])), 1),
+                     high = _mm256_insertf128_ps(
+                         _mm256_castps128_ps256(_mm_loadu_ps(gnn__matrix_row(m, node[2]))),
+                         _mm_loadu_ps(gnn__matrix_row(m, node[3])), 1);
+        return (gnn__vec_t)_mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+    }
+#endif
+    gnn__vec_t y;
+    for (int lane = 0; lane < LANES; lane++)
+        y[lane] = gnn__matrix_row(m, node[lane / width])[lane % width];
+    return y;
+}
+
+/* Draws for the pairs from place `at` of `row` on: a window over this and the next rows; on spans, whose places are not their own, for this row. */
+static void draw(const gnn__lanes_t *l, block_t *b, int64_t row, int64_t at, int64_t to)
+{
+    const gnn__pairs_t *p = &l->a->pairs;
+    int n = 0;
+    b->drawn_from = at;
+    for (int64_t r = row; r < b->row1 && n < DRAWN; r++) {
+        const uint32_t node = (uint32_t)gnn__pairs_node(p, r);
+        const int count = to - at < DRAWN - n ? (int)(to - at) : DRAWN - n;
+        for (int e = 0; e < count; e++)
+            b->ends[0][n + e] = node;
+        for (int e = 0; e < count; e++)
+            b->ends[1][n + e] = (uint32_t)gnn__pairs_col(p, at + e);
+        n += count;
+        at += count;
+        if (!p->indptr || r + 1 == b->row1)
+            break;
+        to = p->indptr[r + 2];
+    }
+    b->drawn_to = p->indptr ? at : b->drawn_from;
+    gnn__keep_patterns(l->a->dropout, n, b->ends[l->a->transposed], b->ends[!l->a->transposed],
+                       b->drawn, l->width);
+}
+
+/* The pairs at places at .. of a row; nodes of the next rows behind them, for the prefetch. */
+static __attribute__((noinline)) void block_load(const gnn__lanes_t *l, block_t *b, int64_t row,
+                                                 int64_t at, int64_t to)
+{
+    const gnn__pairs_t *p = &l->a->pairs;
+    b->n = (int)(to - at < PAIRS ? to - at : PAIRS);
+    const int64_t end = p->indptr ? p->indptr[p->n_rows] : to,
+                  there = end - at < b->n + AHEAD ? end - at : b->n + AHEAD;
+    b->other = b->copied;
+    if (p->indptr && at + PAIRS + 2 * GNN__PHILOX_LANES <= end)
+        b->other = (const uint32_t *)p->indices + at;
+    else
+        for (int64_t e = 0; e < b->n + AHEAD; e++)
+            b->copied[e] = (uint32_t)gnn__pairs_col(p, at + (e < there ? e : there - 1));
+    if (!l->a->dropout)
+        return;
+    if (at < b->drawn_from || at + b->n > b->drawn_to)
+        draw(l, b, row, at, to);
+    b->keep = b->drawn + (at - b->drawn_from) * l->width;
+}
+
+/* score = q + k; lanes behind the last pair become minus infinity. */
+GNN__INLINE void scores_additive(const gnn__matrix_t *k, const block_t *b, const gnn__vec_t *q,
+                                 const int width)
+{
+    const int n = b->n * width;
+    for (int x = 0; x < padded(n); x += LANES)
+        gnn__vec_store(b->score + x, rows_at(k, b->other, x, width) + q[x / LANES % parts_of(width)]);
+    for (int x = n; x < padded(n); x++)
+        b->score[x] = -INFINITY;
+}
+
+#endif

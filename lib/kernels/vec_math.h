@@ -1,0 +1,155 @@
+/* What the vector extension does not spell: maximum, selection, exp, and patterns of a few heads side by side. Included by kernels only.
+ *
+ * A pattern repeats the numbers of `width` heads (1, 2, 4, 8 or 16) over a register; where the heads are more than the lanes, over several registers. */
+#ifndef GNN_KERNELS_VEC_MATH_H
+#define GNN_KERNELS_VEC_MATH_H
+
+#include <lib/kernels/real_math.h>
+#include <lib/kernels/vec.h>
+
+#if !GNN_DOUBLE && (defined(__AVX512F__) || defined(__AVX2__))
+#include <immintrin.h>
+#endif
+
+#if GNN_DOUBLE
+typedef int64_t gnn__vec_bits_t __attribute__((vector_size(GNN__VEC_BYTES)));
+#else
+typedef int32_t gnn__vec_bits_t __attribute__((vector_size(GNN__VEC_BYTES)));
+#endif
+
+/* Lanes of `mask` (all ones or all zeros) take x, the others 0. */
+GNN__INLINE gnn__vec_t gnn__vec_where(gnn__vec_bits_t mask, gnn__vec_t x)
+{
+    return (gnn__vec_t)(mask & (gnn__vec_bits_t)x);
+}
+
+GNN__INLINE gnn__vec_t gnn__vec_select(gnn__vec_bits_t mask, gnn__vec_t x, gnn__vec_t otherwise)
+{
+    return (gnn__vec_t)((mask & (gnn__vec_bits_t)x) | (~mask & (gnn__vec_bits_t)otherwise));
+}
+
+/* The larger; `kept` where x is NaN. */
+GNN__INLINE gnn__vec_t gnn__vec_max(gnn__vec_t x, gnn__vec_t kept)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    return (gnn__vec_t)_mm512_max_ps((__m512)x, (__m512)kept);
+#elif !GNN_DOUBLE && defined(__AVX2__)
+    return (gnn__vec_t)_mm256_max_ps((__m256)x, (__m256)kept);
+#else
+    return gnn__vec_select(x > kept, x, kept);
+#endif
+}
+
+/* e^x, as gnn__exp lane by lane. */
+GNN__INLINE gnn__vec_t gnn__vec_exp(gnn__vec_t x)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    const __m512 y = _mm512_max_ps(_mm512_set1_ps(GNN__EXP_LEAST), (__m512)x);
+    const __m512 n = _mm512_roundscale_ps(y * 1.44269504f, _MM_FROUND_TO_NEAREST_INT);
+    __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(GNN__LN2_HIGH), y);
+    r = _mm512_fnmadd_ps(n, _mm512_set1_ps(GNN__LN2_LOW), r);
+    __m512 q = r * 1.392632562e-03f + 8.363292753e-03f;
+    q = q * r + 4.166655376e-02f;
+    q = q * r + 1.666657631e-01f;
+    q = q * r + 5.000000000e-01f;
+    return (gnn__vec_t)_mm512_scalef_ps(r * r * q + r + 1.0f, n);
+#else
+    gnn__vec_t y;
+#pragma omp simd
+    for (int l = 0; l < GNN__VEC_LANES; l++)
+        y[l] = gnn__exp(x[l]);
+    return y;
+#endif
+}
+
+/* Natural logarithm of positive normal numbers, lane by lane. */
+GNN__INLINE gnn__vec_t gnn__vec_log(gnn__vec_t x)
+{
+    gnn__vec_t y;
+#pragma omp simd
+    for (int l = 0; l < GNN__VEC_LANES; l++)
+        y[l] = gnn__log(x[l]);
+    return y;
+}
+
+/* `width` numbers as a pattern; `part` is the register's number modulo those that a pattern takes. */
+GNN__INLINE gnn__vec_t gnn__vec_pattern(const gnn_real_t *at, const int width, int part)
+{
+    if (width == 1)
+        return gnn__vec_all(*at);
+    if (width >= GNN__VEC_LANES)
+        return gnn__vec_load(at + part % (width / GNN__VEC_LANES) * GNN__VEC_LANES);
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    if (width == 8)
+        return (gnn__vec_t)_mm512_castpd_ps(
+            _mm512_broadcast_f64x4(_mm256_castps_pd(_mm256_loadu_ps(at))));
+    if (width == 4)
+        return (gnn__vec_t)_mm512_broadcast_f32x4(_mm_loadu_ps(at));
+#elif !GNN_DOUBLE && defined(__AVX2__)
+    if (width == 4)
+        return (gnn__vec_t)_mm256_broadcast_ps((const __m128 *)at);
+#endif
+    gnn__vec_t x;
+    for (int l = 0; l < GNN__VEC_LANES; l++)
+        x[l] = at[l % width];
+    return x;
+}
+
+/* Every lane gets the sum (or the largest) over the lanes of its head. */
+GNN__INLINE gnn__vec_t gnn__vec_fold(gnn__vec_t x, const int width, const bool largest)
+{
+    if (width >= GNN__VEC_LANES)
+        return x;
+#if !GNN_DOUBLE && defined(__AVX512F__)
+#define FOLD(shuffled) y = largest ? _mm512_max_ps(y, shuffled) : _mm512_add_ps(y, shuffled)
+    __m512 y = (__m512)x;
+    FOLD(_mm512_shuffle_f32x4(y, y, 0x4E));
+    if (width <= 4)
+        FOLD(_mm512_shuffle_f32x4(y, y, 0xB1));
+    if (width <= 2)
+        FOLD(_mm512_permute_ps(y, 0x4E));
+    if (width <= 1)
+        FOLD(_mm512_permute_ps(y, 0xB1));
+    return (gnn__vec_t)y;
+#elif !GNN_DOUBLE && defined(__AVX2__)
+#define FOLD(shuffled) y = largest ? _mm256_max_ps(y, shuffled) : _mm256_add_ps(y, shuffled)
+    __m256 y = (__m256)x;
+    FOLD(_mm256_permute2f128_ps(y, y, 1));
+    if (width <= 2)
+        FOLD(_mm256_permute_ps(y, 0x4E));
+    if (width <= 1)
+        FOLD(_mm256_permute_ps(y, 0xB1));
+    return (gnn__vec_t)y;
+#else
+    for (int step = GNN__VEC_LANES / 2; step >= width; step /= 2)
+        for (int l = 0; l < step; l++)
+            x[l] = !largest ? x[l] + x[l + step] : x[l + step] > x[l] ? x[l + step] : x[l];
+    for (int l = width; l < GNN__VEC_LANES; l++)
+        x[l] = x[l % width];
+    return x;
+#endif
+#undef FOLD
+}
+
+/* The first `width` numbers of a pattern. */
+GNN__INLINE void gnn__vec_put(gnn_real_t *at, gnn__vec_t x, const int width, int part)
+{
+    if (width >= GNN__VEC_LANES) {
+        gnn__vec_store(at + part % (width / GNN__VEC_LANES) * GNN__VEC_LANES, x);
+        return;
+    }
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    if (width == 8)
+        _mm256_storeu_ps(at, _mm512_castps512_ps256((__m512)x));
+    else if (width == 4)
+        _mm_storeu_ps(at, _mm512_castps512_ps128((__m512)x));
+    else
+        for (int l = 0; l < width; l++)
+            at[l] = x[l];
+#else
+    for (int l = 0; l < width; l++)
+        at[l] = x[l];
+#endif
+}
+
+#endif

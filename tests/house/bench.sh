@@ -1,0 +1,98 @@
+#!/bin/sh
+# Each benchmark runs once on something small and prints one line of JSON with the fields that bench/compare.py reads; times are not looked at.
+set -u
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+build=${1:-$root/build}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$root" || exit 2
+
+passed=0 failed=0
+expect() { # expect WHAT COMMAND...
+    what=$1
+    shift
+    if "$@" >"$work/said" 2>&1; then
+        passed=$((passed + 1))
+    else
+        echo "$what:"
+        sed 's/^/  /' "$work/said"
+        failed=$((failed + 1))
+    fi
+}
+exits() { # exits CODE COMMAND...
+    wanted=$1
+    shift
+    "$@"
+    code=$?
+    [ "$code" -eq "$wanted" ] || { echo "exit status $code, $wanted is expected" && false; }
+}
+
+cat >"$work/check.py" <<'PY'
+import json, math, sys
+lines = open(sys.argv[1]).read().splitlines()
+assert len(lines) == 1, lines
+o = json.loads(lines[0])
+for text in ("task", "library", "precision", "precision_used", "real", "isa", "openblas_core", "version"):
+    assert isinstance(o[text], str) and o[text], (text, o)
+for number in ("threads", "repeat", "before_mb", "median_ms", "min_ms", "peak_mb"):
+    assert math.isfinite(o[number]) and o[number] > 0, (number, o)
+assert o["min_ms"] <= o["median_ms"] and o["before_mb"] <= o["peak_mb"], o
+for field in sys.argv[2:]:
+    name, value = field.split("=")
+    assert str(o[name]).lower() == value, (field, o)
+PY
+# runs "FIELD=VALUE ..." PROGRAM ARGUMENT...
+runs() {
+    fields=$1 program=$2
+    shift 2
+    "$build/bench/$program" --threads 1 --warm 0 --repeat 1 "$@" >"$work/line" || return 1
+    # shellcheck disable=SC2086 # several fields
+    ! command -v python3 >/dev/null 2>&1 || python3 "$work/check.py" "$work/line" task="$program" threads=1 repeat=1 $fields
+}
+
+data=graphs/data/debian.npz
+for model in gcn sage gin gat gatv2; do
+    expect "graph $model" runs "model=$model plain=false mode=train" graph --model $model --data $data --hidden 4
+done
+expect "graph, inference" runs "mode=infer heads=2 hidden=4 layers=3" graph --data $data --mode infer --layers 3 --hidden 4 --heads 2
+expect "graph, no dropout" runs "plain=true" graph --model gcn --data $data --plain
+expect "spmm" runs "width=3 edges=133452" spmm --data $data --width 3
+expect "attention" runs "n=50 heads=2 width=8 causal=false backward=false" attention --n 50 --heads 2 --width 8
+expect "attention, causal, backward" runs "causal=true backward=true" attention --n 50 --heads 2 --width 8 --causal --backward
+expect "attention, window" runs "window=5 precision=medium" attention --n 50 --heads 2 --width 8 --window 5 --backward --precision medium
+expect "encoder" runs "words=12 layers=2" encoder --batch 3 --words 4 --layers 2 --d 8 --heads 2 --ffn 16
+expect "encoder, training, ragged" runs "ragged=true mode=train" encoder --mode train --ragged --batch 3 --layers 1 --d 8 --heads 2 --ffn 16
+expect "encoder, the peer's number of words" runs "words=502" encoder --ragged --layers 1 --d 8 --heads 2 --ffn 16
+expect "epochs" runs "epochs=2" epochs --data $data --epochs 2
+
+expect "--help" "$build/bench/graph" --help
+for wrong in "--precision low" "--repeat 0" "--layers x" "--none" "extra"; do
+    # shellcheck disable=SC2086 # an option and its value
+    expect "graph $wrong" exits 2 "$build/bench/graph" $wrong
+done
+expect "a missing file" exits 1 "$build/bench/graph" --data none.npz
+expect "a model that there is not" exits 1 "$build/bench/graph" --data $data --model none
+expect "a mode that there is not" exits 1 "$build/bench/encoder" --mode none
+
+# ---- the scripts around them ----
+if command -v python3 >/dev/null 2>&1; then
+    export PYTHONDONTWRITEBYTECODE=1
+    cp -r bench "$work/bench"
+    rm -rf "$work/bench/results"
+    expect "compare.py" sh -c 'cd "$1" && python3 bench/compare.py --build "$2" --name small --suite attention --only 1024-forward --rounds 1 --own-repeat 1 >table' - "$work" "$build"
+    expect "its table" grep -q '^attention/1024-forward  *2 ' "$work/table"
+    expect "its results" python3 -c 'import json, sys
+row = json.loads(open(sys.argv[1]).read())
+assert row["who"] == "libgnn" and row["round"] == 1 and row["processor"] and row["date"] and "commit" in row, row' "$work/bench/results/small.jsonl"
+    sed 's/"who": "libgnn"/"who": "torch"/; s/"median_ms": /"median_ms": 9/' "$work/bench/results/small.jsonl" >"$work/peer"
+    cat "$work/peer" >>"$work/bench/results/small.jsonl"
+    expect "nothing runs again" sh -c 'cd "$1" && python3 bench/compare.py --resume --build none --name small --suite attention --only 1024-forward --rounds 1 >table' - "$work"
+    expect "a ratio over 1" sh -c 'awk "/^attention/ { exit !(\$7 == \"torch\" && \$11 > 1) }" "$1/table"' - "$work"
+    expect "chart.py" python3 "$work/bench/chart.py" --name small --out "$work/small.svg"
+    expect "its picture" grep -q '</svg>' "$work/small.svg"
+    for script in bench/peers/*.py; do
+        expect "$script is Python" python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$script"
+    done
+fi
+echo "CHECKS $passed $failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,258 @@
+/* Dense products by either provider: against plain loops in double, biases, levels of precision, primitives that are kept. */
+#include "support.h"
+
+#include <lib/kernels/bf16.h>
+#include <lib/kernels/dense.h>
+#include <lib/kernels/isa.h>
+
+/* A product with operands of its own, rows apart, NaN in C where it is overwritten. */
+typedef struct {
+    gnn__product_t p;
+    gnn_real_t *a, *b, *c, *bias;
+    double *expected, largest;
+} trial_t;
+
+static void trial_new(trial_t *t, int64_t m, int64_t n, int64_t k, int kind)
+{
+    const bool ta = kind & 1, tb = kind & 2, bias = kind & 4, add = !bias && (kind & 8),
+               apart = kind & 16;
+    const int64_t lda = (ta ? m : k) + 2 * apart, ldb = (tb ? k : n) + apart, ldc = n + 3 * apart;
+    t->a = test_reals((ta ? k : m) * lda, 1);
+    t->b = test_reals((tb ? n : k) * ldb, 2);
+    t->c = test_reals(m * ldc, 3);
+    t->bias = test_reals(n, 4);
+    t->expected = malloc(sizeof(double) * (size_t)(m * n));
+    t->largest = 0;
+    for (int64_t r = 0; r < m; r++)
+        for (int64_t c = 0; c < n; c++) {
+            double sum = bias ? (double)t->bias[c] : add ? (double)t->c[r * ldc + c] : 0;
+            for (int64_t l = 0; l < k; l++)
+                sum += (double)t->a[ta ? l * lda + r : r * lda + l] *
+                       (double)t->b[tb ? c * ldb + l : l * ldb + c];
+            t->expected[r * n + c] = sum;
+            t->largest = fmax(t->largest, fabs(sum));
+            if (!add)
+                t->c[r * ldc + c] = (gnn_real_t)NAN;
+        }
+    t->p = (gnn__product_t){ta,  tb, m,           n,    k,    lda,  ldb,
+                            ldc, 1,  add ? 1 : 0, t->a, t->b, t->c, bias ? t->bias : NULL};
+}
+
+static void trial_free(trial_t *t)
+{
+    free(t->a);
+    free(t->b);
+    free(t->c);
+    free(t->bias);
+    free(t->expected);
+}
+
+/* The largest error over the largest number; infinite where a NaN came out. */
+static double trial_error(const trial_t *t)
+{
+    double worst = 0;
+    for (int64_t r = 0; r < t->p.m; r++)
+        for (int64_t c = 0; c < t->p.n; c++) {
+            const double e = fabs((double)t->c[r * t->p.ldc + c] - t->expected[r * t->p.n + c]);
+            if (!(e <= worst))
+                worst = e >= 0 ? e : INFINITY;
+        }
+    return worst / t->largest;
+}
+
+static gnn_context_t *context_at(gnn_precision_t level, bool forced)
+{
+    gnn_context_t *context;
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 2, .precision = level}));
+    context->forced = forced;
+    return context;
+}
+
+/* Sizes around what OpenBLAS keeps for itself, and what blocks of rows and columns leave over. */
+static const int64_t sizes[][3] = {{130, 90, 100}, {67, 333, 65}, {1000, 7, 150},
+                                   {5, 500, 450},  {520, 4, 600}, {64, 128, 256}};
+enum { SIZES = sizeof sizes / sizeof *sizes, KINDS = 32 };
+
+/* Bounds on the error over the largest number, as include/gnn/context.h states them. */
+static double bound(gnn_precision_t level)
+{
+    return GNN_DOUBLE                      ? 1e-14
+           : level == GNN_PRECISION_MEDIUM ? 6e-3
+           : level == GNN_PRECISION_HIGH   ? 2e-5
+                                           : 2e-6;
+}
+
+START_TEST(products_equal_plain_loops)
+{
+    const gnn_precision_t level = (gnn_precision_t)_i;
+    gnn_context_t *context = context_at(level, true);
+    const gnn_precision_t used = gnn_context_precision_used(context);
+    if (used != level)
+        test_skip("products_equal_plain_loops", "this processor or build has no bf16 products");
+    for (int s = 0; s < SIZES; s++)
+        for (int kind = 0; kind < KINDS; kind++) {
+            trial_t t;
+            trial_new(&t, sizes[s][0], sizes[s][1], sizes[s][2], kind);
+            ck_ok(gnn__dense(context, &t.p));
+            const double error = trial_error(&t);
+            ck_assert_msg(error < bound(used), "%d x %d x %d, kind %d, level %d: off by %g",
+                          (int)t.p.m, (int)t.p.n, (int)t.p.k, kind, (int)used, error);
+            trial_free(&t);
+        }
+    gnn_context_free(context);
+}
+END_TEST
+
+static double error_at(gnn_precision_t level)
+{
+    trial_t t;
+    gnn_context_t *context = context_at(level, true);
+    trial_new(&t, 128, 128, 384, 0);
+    ck_ok(gnn__dense(context, &t.p));
+    const double error = trial_error(&t);
+    trial_free(&t);
+    gnn_context_free(context);
+    return error;
+}
+
+/* That a level is exact enough could also mean that it was not used. */
+START_TEST(levels_differ)
+{
+    gnn_context_t *context = context_at(GNN_PRECISION_HIGH, true);
+    const bool has = gnn_context_precision_used(context) == GNN_PRECISION_HIGH;
+    gnn_context_free(context);
+    if (!has) {
+        test_skip("levels_differ", "this processor or build has no bf16 products");
+        return;
+    }
+    const double highest = error_at(GNN_PRECISION_HIGHEST), high = error_at(GNN_PRECISION_HIGH),
+                 medium = error_at(GNN_PRECISION_MEDIUM);
+    ck_assert_msg(highest < high && 30 * high < medium, "errors %g, %g, %g", highest, high, medium);
+}
+END_TEST
+
+START_TEST(a_level_that_gains_nothing_runs_at_highest)
+{
+    gnn_context_t *context = context_at(GNN_PRECISION_DEFAULT, false);
+    ck_assert_int_eq(gnn_context_precision_used(context), GNN_PRECISION_HIGHEST);
+    gnn_context_free(context);
+    for (gnn_precision_t level = GNN_PRECISION_HIGHEST; level <= GNN_PRECISION_MEDIUM; level++) {
+        context = context_at(level, false);
+        const gnn_precision_t used = gnn_context_precision_used(context);
+        ck_assert(used == level || used == GNN_PRECISION_HIGHEST);
+        trial_t t;
+        trial_new(&t, 128, 128, 384, 0);
+        ck_ok(gnn__dense(context, &t.p));
+        ck_assert_double_lt(trial_error(&t), bound(used));
+        context->deterministic = true;
+        ck_assert_int_eq(gnn_context_precision_used(context), GNN_PRECISION_HIGHEST);
+        gnn_context_free(context);
+        trial_free(&t);
+    }
+}
+END_TEST
+
+/* A NaN in one row of A reaches that row of C, all of it, and nothing else. */
+START_TEST(nan_stays_in_its_row)
+{
+    gnn_context_t *context = context_at((gnn_precision_t)_i, true);
+    trial_t t;
+    trial_new(&t, 130, 90, 100, 0);
+    t.a[7 * t.p.lda + 3] = (gnn_real_t)NAN;
+    ck_ok(gnn__dense(context, &t.p));
+    for (int64_t r = 0; r < t.p.m; r++)
+        for (int64_t c = 0; c < t.p.n; c++)
+            ck_assert(isnan(t.c[r * t.p.ldc + c]) == (r == 7));
+    trial_free(&t);
+    gnn_context_free(context);
+}
+END_TEST
+
+/* More shapes than are kept, twice: dropped primitives are made again, and give the same bits. */
+START_TEST(shapes_come_and_go)
+{
+    enum { SHAPES = 70, N = 70, K = 200 };
+    gnn_context_t *context = context_at((gnn_precision_t)_i, true);
+    gnn_real_t *a = test_reals(200 * K, 1), *b = test_reals(K * N, 2),
+               *first = calloc(SHAPES * 200 * N, sizeof *first), *c = calloc(200 * N, sizeof *c);
+    for (int round = 0; round < 2; round++)
+        for (int s = 0; s < SHAPES; s++) {
+            gnn_real_t *to = round ? c : first + s * 200 * N;
+            const int64_t m = 100 + s;
+            ck_ok(gnn__gemm(context, false, false, m, N, K, 1, a, K, b, N, 0, to, N));
+            if (round)
+                ck_assert_mem_eq(c, first + s * 200 * N, (size_t)(m * N) * sizeof *c);
+        }
+    free(a);
+    free(b);
+    free(c);
+    free(first);
+    gnn_context_free(context);
+}
+END_TEST
+
+#if HAS_ONEDNN
+extern const gnn__bf16_kernels_t gnn__bf16_kernels_baseline;
+
+static float widened(uint16_t half)
+{
+    const uint32_t bits = (uint32_t)half << 16;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+START_TEST(bf16_rounds_to_nearest)
+{
+    /* 1 + 2^-8 lies half-way between 1 and 1 + 2^-7: to even. */
+    const float x[] = {0,       -0.0f,    1,        1.00390625f, 1.01171875f, 1.0040f,
+                       3.4e38f, -3.4e38f, INFINITY, 1e-40f,      NAN,         -1.00390625f};
+    const float near[] = {0,         -0.0f,        1,        1,
+                          1.015625f, 1.0078125f,   INFINITY, -INFINITY,
+                          INFINITY,  9.18355e-41f, NAN,      -1};
+    enum { N = sizeof x / sizeof *x };
+    uint16_t high[N], low[N], base[N], base_low[N];
+    gnn__bf16_kernels()->split(N, x, high, low);
+    gnn__bf16_kernels_baseline.split(N, x, base, base_low);
+    ck_assert_mem_eq(high, base, sizeof high);
+    ck_assert_mem_eq(low, base_low, sizeof low);
+    for (int k = 0; k < N; k++) {
+        const float y = widened(high[k]), rest = widened(low[k]);
+        ck_assert(isnan(x[k]) ? isnan(y) && isnan(rest)
+                              : y == near[k] || fabsf(y - near[k]) < 1e-42f);
+        if (isinf(y))
+            ck_assert(rest == 0);
+        else if (!isnan(x[k]))
+            ck_assert(fabsf(x[k] - y - rest) <= fabsf(x[k]) / 65536 + 1e-40f);
+    }
+}
+END_TEST
+#endif
+
+START_TEST(providers_are_named)
+{
+    char text[200];
+    gnn__dense_info(text, sizeof text);
+    ck_assert_msg(strstr(text, "OpenBLAS") && strstr(text, HAS_ONEDNN ? "; oneDNN " : "; no oneDNN"),
+                  "\"%s\"", text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("dense");
+    TCase *tc = tcase_create("products");
+    tcase_set_timeout(tc, 600);
+    tcase_add_loop_test(tc, products_equal_plain_loops, GNN_PRECISION_HIGHEST,
+                        GNN_PRECISION_MEDIUM + 1);
+    tcase_add_test(tc, levels_differ);
+    tcase_add_test(tc, a_level_that_gains_nothing_runs_at_highest);
+    tcase_add_loop_test(tc, nan_stays_in_its_row, GNN_PRECISION_HIGHEST, GNN_PRECISION_MEDIUM + 1);
+    tcase_add_loop_test(tc, shapes_come_and_go, GNN_PRECISION_HIGHEST, GNN_PRECISION_MEDIUM + 1);
+#if HAS_ONEDNN
+    tcase_add_test(tc, bf16_rounds_to_nearest);
+#endif
+    tcase_add_test(tc, providers_are_named);
+    suite_add_tcase(suite, tc);
+    return test_main(suite);
+}
