@@ -2,7 +2,6 @@
 #include <lib/base/base.h>
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define ASAN 1
@@ -20,21 +19,13 @@
 #define UNPOISON(p, n) ((void)(p), (void)(n))
 #endif
 
-enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
+enum { ALIGNMENT = 64 };
 
 static void *block_new(const gnn_allocator_t *allocator, size_t bytes)
 {
-    void *memory = NULL;
-    if (gnn__allocation_fails())
-        return NULL;
-    if (allocator && allocator->allocate)
-        return allocator->allocate(allocator->user, ALIGNMENT, bytes);
-    size_t alignment = bytes >= HUGE_PAGE ? (size_t)HUGE_PAGE : (size_t)ALIGNMENT;
-    if (posix_memalign(&memory, alignment, bytes) != 0)
-        return NULL;
-    if (bytes >= HUGE_PAGE) /* 2 MB pages spare the gathers their TLB misses */
-        madvise(memory, bytes, MADV_HUGEPAGE);
-    return memory;
+    if (!allocator || !allocator->allocate)
+        return gnn__aligned(bytes);
+    return gnn__allocation_fails() ? NULL : allocator->allocate(allocator->user, ALIGNMENT, bytes);
 }
 
 static void block_free(const gnn_allocator_t *allocator, void *memory, size_t bytes)

@@ -40,6 +40,8 @@ int gnn__bytes(int64_t count, size_t element, const char *what, size_t *bytes);
 /* *out = count elements, zeroed, 64-byte aligned where count * element >= 64; count 0 gives a valid pointer. GNN_EMEMORY / GNN_EOVERFLOW, naming `what`.
  * Released by gnn_free. These are the calls that the failing-allocator tests count. */
 int gnn__new(void *out, int64_t count, size_t element, const char *what);
+/* Not zeroed; on lines of the cache, so that rows of vectors never straddle one, and from 2 MB up on pages of that size. NULL without memory. */
+void *gnn__aligned(size_t bytes);
 /* *inout grows to `count` elements, old contents kept, new ones zeroed. `old` is the present count. On failure *inout is untouched. */
 int gnn__grow(void *inout, int64_t old, int64_t count, size_t element, const char *what);
 int gnn__strdup(char **out, const char *text);

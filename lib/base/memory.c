@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 static _Thread_local int64_t fail_at, made;
 
@@ -49,12 +50,19 @@ int gnn__bytes(int64_t count, size_t element, const char *what, size_t *bytes)
     return GNN_OK;
 }
 
-/* 64-byte aligned, so that rows of vectors never straddle a cache line. */
-static void *aligned(size_t bytes)
+enum { LINE = 64, HUGE_PAGE = 2 << 20 };
+
+void *gnn__aligned(size_t bytes)
 {
+    const bool big = bytes >= HUGE_PAGE;
     void *memory = NULL;
-    if (gnn__allocation_fails() || posix_memalign(&memory, 64, bytes ? bytes : 1) != 0)
+    if (gnn__allocation_fails() ||
+        posix_memalign(&memory, big ? HUGE_PAGE : LINE, bytes ? bytes : 1) != 0)
         return NULL;
+#ifdef MADV_HUGEPAGE
+    if (big) /* 2 MB pages spare the gathers their TLB misses */
+        madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
     return memory;
 }
 
@@ -65,7 +73,7 @@ int gnn__new(void *out, int64_t count, size_t element, const char *what)
     int rc = gnn__bytes(count, element, what, &bytes);
     if (rc != GNN_OK)
         return rc;
-    void *memory = aligned(bytes);
+    void *memory = gnn__aligned(bytes);
     if (!memory)
         return gnn__error(GNN_EMEMORY, "%s: no memory for %zu bytes", what, bytes);
     memset(memory, 0, bytes);

@@ -1,5 +1,6 @@
 #include <lib/kernels/elementwise.h>
 #include <lib/kernels/isa.h>
+#include <lib/kernels/optimizer.h>
 #include <lib/kernels/roof.h>
 #include <lib/kernels/sparse.h>
 
@@ -8,6 +9,7 @@ GNN__DISPATCH(gnn__row_kernels_t, row_kernels)
 GNN__DISPATCH(gnn__dropout_kernels_t, dropout_kernels)
 GNN__DISPATCH(gnn__sparse_kernels_t, sparse_kernels)
 GNN__DISPATCH(gnn__roof_kernels_t, roof_kernels)
+GNN__DISPATCH(gnn__optimizer_kernels_t, optimizer_kernels)
 
 bool gnn__activation_from_output(gnn_activation_t kind, gnn_real_t slope)
 {

@@ -36,9 +36,13 @@ static void scale_row(int64_t n, gnn_real_t alpha, const gnn_real_t *x, bool add
         y[k] += alpha * x[k];
 }
 
-static void activate(gnn_activation_t kind, gnn_real_t slope, int64_t n, const gnn_real_t *x,
-                     gnn_real_t *y)
+/* Formulas work on pieces of a fixed size: a loop of known length has no rest, and there are many
+ * loops. The last piece is filled up in a buffer. */
+enum { PIECE = 64 };
+
+static void values(gnn_activation_t kind, gnn_real_t slope, const gnn_real_t *x, gnn_real_t *y)
 {
+    enum { n = PIECE };
     switch (kind) {
     case GNN_RELU: MAP(SIMD, v <= 0 ? 0 : v); break;
     case GNN_LEAKY_RELU: MAP(SIMD, v > 0 ? v : v * slope); break;
@@ -56,28 +60,23 @@ static void activate(gnn_activation_t kind, gnn_real_t slope, int64_t n, const g
     case GNN_SOFTPLUS:
         MAP(SIMD_IN_FLOAT, v > 20 ? v : (v > 0 ? v : 0) + gnn__softplus_negative(v > 0 ? -v : v));
         break;
-    default: scale_row(n, 1, x, false, y); break;
+    default: MAP(SIMD, v); break;
     }
 }
 
-/* dx (+)= dy times the formula in v = t[k]. Two loops: a sum must never read what is to be
- * overwritten. */
-#define GRADIENT(how, formula)                  \
-    do {                                        \
-        if (add) {                              \
-            how for (int64_t k = 0; k < n; k++) \
-            {                                   \
-                const gnn_real_t v = t[k];      \
-                dx[k] += dy[k] * (formula);     \
-            }                                   \
-        } else {                                \
-            how for (int64_t k = 0; k < n; k++) \
-            {                                   \
-                const gnn_real_t v = t[k];      \
-                dx[k] = dy[k] * (formula);      \
-            }                                   \
-        }                                       \
-    } while (0)
+static void activate(gnn_activation_t kind, gnn_real_t slope, int64_t n, const gnn_real_t *x,
+                     gnn_real_t *y)
+{
+    gnn_real_t rest[PIECE] = {0};
+    int64_t k = 0;
+    for (; n - k >= PIECE; k += PIECE)
+        values(kind, slope, x + k, y + k);
+    if (k < n) {
+        memcpy(rest, x + k, (size_t)(n - k) * sizeof *x);
+        values(kind, slope, rest, rest);
+        memcpy(y + k, rest, (size_t)(n - k) * sizeof *x);
+    }
+}
 
 static inline gnn_real_t gelu_slope(gnn_real_t v)
 {
@@ -98,20 +97,51 @@ static inline gnn_real_t silu_slope(gnn_real_t v)
     return s * (1 + v * (1 - s));
 }
 
+static void multiply_row(int64_t n, const gnn_real_t *x, const gnn_real_t *z, bool add, gnn_real_t *y)
+{
+    if (!add) {
+        MAP(SIMD, v * z[k]);
+        return;
+    }
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++)
+        y[k] += x[k] * z[k];
+}
+
+/* y = f'(t): see activate_grad. */
+static void slopes(gnn_activation_t kind, gnn_real_t slope, const gnn_real_t *x, gnn_real_t *y)
+{
+    enum { n = PIECE };
+    switch (kind) {
+    case GNN_RELU: MAP(SIMD, v <= 0 ? R(0) : R(1)); break;
+    case GNN_LEAKY_RELU: MAP(SIMD, v > 0 ? R(1) : slope); break;
+    case GNN_ELU: MAP(SIMD, v > 0 ? R(1) : v + 1); break;
+    case GNN_GELU: MAP(SIMD_IN_FLOAT, gelu_slope(v)); break;
+    case GNN_GELU_TANH: MAP(SIMD_IN_FLOAT, gelu_tanh_slope(v)); break;
+    case GNN_SILU: MAP(SIMD, silu_slope(v)); break;
+    case GNN_TANH: MAP(SIMD, 1 - v * v); break;
+    case GNN_SIGMOID: MAP(SIMD, v * (1 - v)); break;
+    default: MAP(SIMD, v > 20 ? R(1) : gnn__sigmoid(v)); break;
+    }
+}
+
 static void activate_grad(gnn_activation_t kind, gnn_real_t slope, int64_t n, const gnn_real_t *t,
                           const gnn_real_t *dy, bool add, gnn_real_t *dx)
 {
-    switch (kind) {
-    case GNN_RELU: GRADIENT(SIMD, v <= 0 ? R(0) : R(1)); break;
-    case GNN_LEAKY_RELU: GRADIENT(SIMD, v > 0 ? R(1) : slope); break;
-    case GNN_ELU: GRADIENT(SIMD, v > 0 ? R(1) : v + 1); break;
-    case GNN_GELU: GRADIENT(SIMD_IN_FLOAT, gelu_slope(v)); break;
-    case GNN_GELU_TANH: GRADIENT(SIMD_IN_FLOAT, gelu_tanh_slope(v)); break;
-    case GNN_SILU: GRADIENT(SIMD, silu_slope(v)); break;
-    case GNN_TANH: GRADIENT(SIMD, 1 - v * v); break;
-    case GNN_SIGMOID: GRADIENT(SIMD, v * (1 - v)); break;
-    case GNN_SOFTPLUS: GRADIENT(SIMD, v > 20 ? R(1) : gnn__sigmoid(v)); break;
-    default: scale_row(n, 1, dy, add, dx); break;
+    gnn_real_t by[PIECE], rest[PIECE] = {0};
+    if (kind <= GNN_IDENTITY) {
+        scale_row(n, 1, dy, add, dx);
+        return;
+    }
+    int64_t k = 0;
+    for (; n - k >= PIECE; k += PIECE) {
+        slopes(kind, slope, t + k, by);
+        multiply_row(PIECE, dy + k, by, add, dx + k);
+    }
+    if (k < n) {
+        memcpy(rest, t + k, (size_t)(n - k) * sizeof *t);
+        slopes(kind, slope, rest, by);
+        multiply_row(n - k, dy + k, by, add, dx + k);
     }
 }
 
@@ -185,17 +215,6 @@ static void mix_row(int64_t n, gnn_real_t alpha, const gnn_real_t *x, gnn_real_t
                     const gnn_real_t *z, gnn_real_t *y)
 {
     MAP(SIMD, alpha * v + beta * z[k]);
-}
-
-static void multiply_row(int64_t n, const gnn_real_t *x, const gnn_real_t *z, bool add, gnn_real_t *y)
-{
-    if (!add) {
-        MAP(SIMD, v * z[k]);
-        return;
-    }
-#pragma omp simd
-    for (int64_t k = 0; k < n; k++)
-        y[k] += x[k] * z[k];
 }
 
 static double binary_cross_entropy(int64_t n, const gnn_real_t *x, const gnn_real_t *t,

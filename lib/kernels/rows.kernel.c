@@ -142,9 +142,42 @@ GNN__INLINE void dot_of_width(int64_t width, int64_t rows, int64_t heads, const 
         }
 }
 
+/* Eight heads of eight: neighbours are added three times, two vectors at once, until each lane holds one head's sum. */
+#if !GNN_DOUBLE
+typedef float eight_t __attribute__((vector_size(32)));
+typedef float eight_anywhere_t __attribute__((vector_size(32), aligned(4), may_alias));
+
+static void dot_eight_by_eight(int64_t rows, const float *x, int64_t ldx, const float *a, float *y,
+                               int64_t ldy)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        const eight_anywhere_t *p = (const eight_anywhere_t *)(x + r * ldx),
+                               *q = (const eight_anywhere_t *)a;
+        eight_t v[8];
+        for (int h = 0; h < 8; h++)
+            v[h] = p[h] * q[h];
+        for (int h = 0; h < 8; h += 2)
+            v[h] = __builtin_shufflevector(v[h], v[h + 1], 0, 8, 2, 10, 4, 12, 6, 14) +
+                   __builtin_shufflevector(v[h], v[h + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+        for (int h = 0; h < 8; h += 4)
+            v[h] = __builtin_shufflevector(v[h], v[h + 2], 0, 1, 8, 9, 4, 5, 12, 13) +
+                   __builtin_shufflevector(v[h], v[h + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        *(eight_anywhere_t *)(y + r * ldy) =
+            __builtin_shufflevector(v[0], v[4], 0, 1, 2, 3, 8, 9, 10, 11) +
+            __builtin_shufflevector(v[0], v[4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+}
+#endif
+
 static void head_dot(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *x, int64_t ldx,
                      const gnn_real_t *a, gnn_real_t *y, int64_t ldy)
 {
+#if !GNN_DOUBLE
+    if (width == 8 && heads == 8) {
+        dot_eight_by_eight(rows, x, ldx, a, y, ldy);
+        return;
+    }
+#endif
     if (width == 8)
         dot_of_width(8, rows, heads, x, ldx, a, y, ldy);
     else
@@ -180,18 +213,20 @@ static void head_spread(int64_t rows, int64_t heads, int64_t width, const gnn_re
         spread_of_width(width, rows, heads, dy, ldy, a, add, dx, ldx);
 }
 
-/* A strip of at most STRIP columns of one head. */
-GNN__INLINE void strip_of_width(int64_t width, int64_t rows, const gnn_real_t *dy, int64_t ldy,
-                                const gnn_real_t *x, int64_t ldx, double *sums)
+/* Some heads, of at most STRIP columns together. */
+GNN__INLINE void strip_of_width(int64_t heads, int64_t width, int64_t rows, const gnn_real_t *dy,
+                                int64_t ldy, const gnn_real_t *x, int64_t ldx, double *sums)
 {
     gnn_real_t block[STRIP] = {0};
-    for (int64_t r = 0; r < rows; r++) {
-        const gnn_real_t g = dy[r * ldy];
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t head = 0; head < heads; head++) {
+            const gnn_real_t g = dy[r * ldy + head], *from = x + r * ldx + head * width;
+            gnn_real_t *to = block + head * width;
 #pragma omp simd
-        for (int64_t c = 0; c < width; c++)
-            block[c] += g * x[r * ldx + c];
-    }
-    for (int64_t c = 0; c < width; c++)
+            for (int64_t c = 0; c < width; c++)
+                to[c] += g * from[c];
+        }
+    for (int64_t c = 0; c < heads * width; c++)
         sums[c] += (double)block[c];
 }
 
@@ -202,16 +237,15 @@ static void column_heads(int64_t rows, int64_t heads, int64_t width, const gnn_r
         sums[c] = 0;
     for (int64_t top = 0; top < rows; top += BLOCK) {
         const int64_t count = rows - top < BLOCK ? rows - top : BLOCK;
-        for (int64_t head = 0; head < heads; head++) {
-            const gnn_real_t *g = dy + top * ldy + head;
-            for (int64_t c = head * width, end = c + width; c < end; c += STRIP) {
-                if (width == 8)
-                    strip_of_width(8, count, g, ldy, x + top * ldx + c, ldx, sums + c);
-                else
-                    strip_of_width(end - c < STRIP ? end - c : STRIP, count, g, ldy,
-                                   x + top * ldx + c, ldx, sums + c);
-            }
+        const gnn_real_t *g = dy + top * ldy, *z = x + top * ldx;
+        if (width == 8 && heads == 8) {
+            strip_of_width(8, 8, count, g, ldy, z, ldx, sums);
+            continue;
         }
+        for (int64_t head = 0; head < heads; head++)
+            for (int64_t c = head * width, end = c + width; c < end; c += STRIP)
+                strip_of_width(1, end - c < STRIP ? end - c : STRIP, count, g + head, ldy, z + c,
+                               ldx, sums + c);
     }
 }
 

@@ -1,6 +1,8 @@
 /* Sums of two tensors. */
 #include <lib/ops/support.h>
 
+enum { ROWS_AT_ONCE = 256 };
+
 static int same_shape(const gnn_op_call_t *call, const char *name)
 {
     const gnn_operand_t *x = &call->in[0], *z = &call->in[1];
@@ -36,14 +38,18 @@ static int add_forward(gnn_op_call_t *call)
     const gnn_real_t alpha = ((const gnn__add_t *)call->attributes)->alpha;
     const gnn_tensor_t *x = &call->in[0].value, *z = &call->in[1].value, *y = &call->out[0].value;
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
-    const bool one = is_one_row(call);
-    gnn__lines_t lines = one ? (gnn__lines_t){x->rows, x->cols, x->rows * x->cols, false}
-                             : gnn__lines(x, z, y, NULL);
+    const gnn__lines_t lines = gnn__lines(x, z, y, NULL);
     const int threads = gnn__threads(call->context, lines.total);
+    if (is_one_row(call)) {
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int64_t from = 0; from < x->rows; from += ROWS_AT_ONCE)
+            gnn__add_row(x, alpha, z->data, y, from, from + gnn__rows_left(x, from, ROWS_AT_ONCE));
+        return GNN_OK;
+    }
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < lines.count; k++)
         kernels->mix(gnn__line_length(&lines, k), 1, gnn__line(&lines, x, k), alpha,
-                     one ? z->data : gnn__line(&lines, z, k), gnn__line(&lines, y, k));
+                     gnn__line(&lines, z, k), gnn__line(&lines, y, k));
     return GNN_OK;
 }
 

@@ -10,7 +10,7 @@
 enum {
     ROWS_AT_ONCE = 64, /* threads take turns at pieces: rows differ in how much they hold */
     UNIT = 64 / sizeof(gnn_real_t),
-    COPIES = 8,
+    COPIES = 4,
     COPIES_BYTES = 512 * 1024 /* that all copies of a small dW may take */
 };
 

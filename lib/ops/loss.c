@@ -95,13 +95,36 @@ static int denominator(const gnn_op_call_t *call, double *total)
     return GNN_OK;
 }
 
+enum { FEW = 64, LANES = 64 / sizeof(gnn_real_t) };
+
+/* Exps of a row less its largest number, and their sum. Few classes are filled up to whole vectors: rests of loops would cost more than the loops. */
+static double exps(int64_t c, const gnn_real_t *x, gnn_real_t *most, gnn_real_t *g)
+{
+    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
+    const int64_t padded = (c + LANES - 1) / LANES * LANES;
+    gnn_real_t row[FEW], e[FEW];
+    if (padded > FEW) {
+        *most = kernels->max(c, x);
+        return kernels->exp_sum(c, x, *most, g);
+    }
+    for (int64_t k = 0; k < padded; k++)
+        row[k] = x[k < c ? k : 0];
+    *most = kernels->max(padded, row);
+    for (int64_t k = c; k < padded; k++)
+        row[k] = (gnn_real_t)-1e30;
+    const double sum = kernels->exp_sum(padded, row, *most, e);
+    memcpy(g, e, (size_t)c * sizeof *g);
+    return sum;
+}
+
 /* One row's loss; g receives its gradient times `scale` (it is room for exps otherwise). */
 static double cross_entropy(const gnn_loss_t *how, int64_t c, const gnn_real_t *x, int32_t label,
                             gnn_real_t scale, gnn_real_t *g)
 {
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
-    const gnn_real_t *w = how->class_weight, most = kernels->max(c, x);
-    const double sum = kernels->exp_sum(c, x, most, g), lse = (double)most + log(sum),
+    const gnn_real_t *w = how->class_weight;
+    gnn_real_t most;
+    const double sum = exps(c, x, &most, g), lse = (double)most + log(sum),
                  spread = (double)how->label_smoothing / (double)c;
     const double own = (1 - (double)how->label_smoothing) * (w ? (double)w[label] : 1);
     double loss = own * (lse - (double)x[label]), weights = 0;

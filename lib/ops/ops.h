@@ -50,9 +50,9 @@ typedef struct {
     gnn_graph_norm_t kind;
 } gnn__weight_norm_t;
 
-extern const gnn_op_t gnn__op_linear, gnn__op_add, gnn__op_bias, gnn__op_add_scaled, gnn__op_activation,
-    gnn__op_dropout, gnn__op_norm, gnn__op_concat, gnn__op_gather, gnn__op_head_dot,
-    gnn__op_head_mean, gnn__op_gru, gnn__op_weight_norm, gnn__op_loss;
+extern const gnn_op_t gnn__op_linear, gnn__op_add, gnn__op_bias, gnn__op_add_scaled,
+    gnn__op_activation, gnn__op_dropout, gnn__op_norm, gnn__op_concat, gnn__op_gather,
+    gnn__op_head_dot, gnn__op_head_mean, gnn__op_gru, gnn__op_weight_norm, gnn__op_loss;
 
 /* Names and formulas of activations, for configs and tests: "gelu_tanh". */
 const char *gnn__activation_name(gnn_activation_t kind);

@@ -66,6 +66,22 @@ void gnn__op_send(const gnn_op_call_t *call, gnn_real_t alpha, const gnn_tensor_
                        gnn__line(&lines, target, k));
 }
 
+void gnn__add_row(const gnn_tensor_t *x, gnn_real_t alpha, const gnn_real_t *b,
+                  const gnn_tensor_t *y, int64_t from, int64_t end)
+{
+    enum { TILE = 256 };
+    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
+    const bool flat = gnn__stride(x) == x->cols && gnn__stride(y) == y->cols;
+    /* Short rows several at a time, beside as many copies of b. */
+    const int64_t cols = x->cols, rows = flat && cols > 0 && cols <= TILE / 4 ? TILE / cols : 1;
+    gnn_real_t tile[TILE];
+    for (int64_t k = 0; rows > 1 && k < rows; k++)
+        memcpy(tile + k * cols, b, (size_t)cols * sizeof *b);
+    for (int64_t r = from; r < end; r += rows)
+        kernels->mix((end - r < rows ? end - r : rows) * cols, 1, gnn__row(x, r), alpha,
+                     rows > 1 ? tile : b, gnn__row(y, r));
+}
+
 int64_t gnn__column_chunks(int64_t rows)
 {
     int64_t chunks = (rows + 511) / 512;

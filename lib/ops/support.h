@@ -65,6 +65,10 @@ static inline int64_t gnn__line_length(const gnn__lines_t *lines, int64_t k)
 void gnn__op_send(const gnn_op_call_t *call, gnn_real_t alpha, const gnn_tensor_t *source,
                   const gnn_tensor_t *target, bool add);
 
+/* Rows from..end - 1 of y = x + alpha b. */
+void gnn__add_row(const gnn_tensor_t *x, gnn_real_t alpha, const gnn_real_t *b,
+                  const gnn_tensor_t *y, int64_t from, int64_t end);
+
 /* Sums down columns in chunks of rows that depend on the shape alone: chunk k covers the rows from
  * gnn__share(rows, k, chunks) on and fills its own `cols` doubles; the chunks are then added in
  * order. */

@@ -1,4 +1,5 @@
 /* Optimisers: one sweep over the flat block of parameters, by PyTorch's formulas. Groups are resolved once, into ranges of the block. */
+#include <lib/kernels/optimizer.h>
 #include <lib/train/train.h>
 
 /* Elements of one task; fixed, so that a number's bits never depend on the threads. */
@@ -20,12 +21,6 @@ struct gnn_optimizer {
     gnn_real_t *first, *second; /* moments: SGD's buffer is `first` */
     int64_t length, steps;
 };
-
-/* What one sweep multiplies by, in the precision of the numbers. */
-typedef struct {
-    gnn_real_t lr, scale, l2, shrink, momentum, one_beta1, beta2, one_beta2, root_correction2, eps;
-    bool nesterov;
-} sweep_t;
 
 static int check(const gnn_optimizer_t *o)
 {
@@ -220,73 +215,31 @@ int gnn__optimizer_describe(char **text, const gnn_optimizer_t *o)
     return GNN_OK;
 }
 
-/* torch.optim.SGD: g += wd p; b = momentum b + g; p -= lr (nesterov ? g + momentum b : b). */
-static void sweep_sgd(const sweep_t *s, gnn_real_t *restrict p, const gnn_real_t *restrict g,
-                      gnn_real_t *restrict b, int64_t n)
-{
-    const sweep_t c = *s;
-    if (!b) {
-#pragma omp simd
-        for (int64_t k = 0; k < n; k++)
-            p[k] -= c.lr * (c.scale * g[k] + c.l2 * p[k]);
-        return;
-    }
-    const gnn_real_t own = c.nesterov ? 1 : 0, of_buffer = c.nesterov ? c.momentum : 1;
-#pragma omp simd
-    for (int64_t k = 0; k < n; k++) {
-        gnn_real_t d = c.scale * g[k] + c.l2 * p[k];
-        gnn_real_t buffer = c.momentum * b[k] + d;
-        b[k] = buffer;
-        p[k] -= c.lr * (own * d + of_buffer * buffer);
-    }
-}
-
-/* torch.optim.Adam and AdamW: m += (1 - beta1)(g - m); v = beta2 v + (1 - beta2) g^2; p -= lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps).
- * Adam adds wd p to the gradient (l2), AdamW multiplies p by 1 - lr wd before (shrink). */
-static void sweep_adam(const sweep_t *s, gnn_real_t *restrict p, const gnn_real_t *restrict g,
-                       gnn_real_t *restrict m, gnn_real_t *restrict v, int64_t n)
-{
-    const sweep_t c = *s;
-#pragma omp simd
-    for (int64_t k = 0; k < n; k++) {
-        gnn_real_t d = c.scale * g[k] + c.l2 * p[k];
-        gnn_real_t first = m[k] + c.one_beta1 * (d - m[k]);
-        gnn_real_t second = c.beta2 * v[k] + c.one_beta2 * (d * d);
-#if GNN_DOUBLE
-        gnn_real_t root = sqrt(second);
-#else
-        gnn_real_t root = sqrtf(second);
-#endif
-        m[k] = first;
-        v[k] = second;
-        p[k] = c.shrink * p[k] - c.lr * first / (root / c.root_correction2 + c.eps);
-    }
-}
-
-static sweep_t sweep_settings(const gnn_optimizer_t *o, const range_t *range, double lr_factor,
-                              double scale)
+static gnn__sweep_t sweep_settings(const gnn_optimizer_t *o, const range_t *range, double lr_factor,
+                                   double scale)
 {
     double lr = o->lr * lr_factor * range->lr_scale, t = (double)(o->steps + 1);
     bool decoupled = o->kind == GNN_ADAMW;
     double correction1 = o->kind == GNN_SGD ? 1 : 1 - pow(o->beta1, t);
-    return (sweep_t){.lr = (gnn_real_t)(lr / correction1),
-                     .scale = (gnn_real_t)scale,
-                     .l2 = (gnn_real_t)(decoupled ? 0 : range->weight_decay),
-                     .shrink = (gnn_real_t)(decoupled ? 1 - lr * range->weight_decay : 1),
-                     .momentum = (gnn_real_t)o->momentum,
-                     .one_beta1 = (gnn_real_t)(1 - o->beta1),
-                     .beta2 = (gnn_real_t)o->beta2,
-                     .one_beta2 = (gnn_real_t)(1 - o->beta2),
-                     .root_correction2 = (gnn_real_t)sqrt(1 - pow(o->beta2, t)),
-                     .eps = (gnn_real_t)o->eps,
-                     .nesterov = o->nesterov};
+    return (gnn__sweep_t){.lr = (gnn_real_t)(lr / correction1),
+                          .scale = (gnn_real_t)scale,
+                          .l2 = (gnn_real_t)(decoupled ? 0 : range->weight_decay),
+                          .shrink = (gnn_real_t)(decoupled ? 1 - lr * range->weight_decay : 1),
+                          .momentum = (gnn_real_t)o->momentum,
+                          .one_beta1 = (gnn_real_t)(1 - o->beta1),
+                          .beta2 = (gnn_real_t)o->beta2,
+                          .one_beta2 = (gnn_real_t)(1 - o->beta2),
+                          .root_correction2 = (gnn_real_t)sqrt(1 - pow(o->beta2, t)),
+                          .eps = (gnn_real_t)o->eps,
+                          .nesterov = o->nesterov};
 }
 
-static void sweep_range(gnn_optimizer_t *o, const range_t *range, const sweep_t *s)
+static void sweep_range(gnn_optimizer_t *o, const range_t *range, const gnn__sweep_t *s)
 {
     int64_t length;
     gnn_real_t *values = gnn_parameters_block(o->parameters, 0, &length);
     const gnn_real_t *gradients = gnn_parameters_block(o->parameters, 1, &length);
+    const gnn__optimizer_kernels_t *kernels = gnn__optimizer_kernels();
     int64_t blocks = (range->end - range->begin + BLOCK - 1) / BLOCK;
     int threads = gnn__threads(o->context, (range->end - range->begin) * 4);
 #pragma omp parallel for num_threads(threads) schedule(static)
@@ -295,9 +248,9 @@ static void sweep_range(gnn_optimizer_t *o, const range_t *range, const sweep_t 
         int64_t n = range->end - at < BLOCK ? range->end - at : BLOCK;
         gnn_real_t *first = o->first ? o->first + at : NULL;
         if (o->kind == GNN_SGD)
-            sweep_sgd(s, values + at, gradients + at, first, n);
+            kernels->sgd(s, values + at, gradients + at, first, n);
         else
-            sweep_adam(s, values + at, gradients + at, first, o->second + at, n);
+            kernels->adam(s, values + at, gradients + at, first, o->second + at, n);
     }
 }
 
@@ -306,10 +259,7 @@ static double gradient_norm(const gnn_parameters_t *parameters)
 {
     int64_t length;
     const gnn_real_t *g = gnn_parameters_block(parameters, 1, &length);
-    double total = 0;
-#pragma omp simd reduction(+ : total)
-    for (int64_t k = 0; k < length; k++)
-        total += (double)g[k] * (double)g[k];
+    const double total = gnn__optimizer_kernels()->squares(length, g);
     return sqrt(total);
 }
 
@@ -318,11 +268,7 @@ int32_t gnn__first_not_finite(const gnn_parameters_t *parameters, int gradients,
 {
     int64_t length;
     const gnn_real_t *block = gnn_parameters_block(parameters, gradients, &length);
-    gnn_real_t any = 0; /* x * 0 is NaN where x is not finite */
-#pragma omp simd reduction(+ : any)
-    for (int64_t k = 0; k < length; k++)
-        any += block[k] * 0;
-    if (any == 0)
+    if (gnn__optimizer_kernels()->finite(length, block))
         return -1;
     for (int32_t id = 0; id < gnn_parameters_count(parameters); id++) {
         gnn_tensor_t t = gradients ? gnn_parameters_gradient(parameters, id)
@@ -369,7 +315,7 @@ int gnn_optimizer_step(gnn_optimizer_t *optimizer, double lr_factor)
     for (int64_t r = 0; r < o->n_ranges; r++) {
         if (o->ranges[r].lr_scale == 0)
             continue;
-        sweep_t s = sweep_settings(o, &o->ranges[r], lr_factor, scale);
+        gnn__sweep_t s = sweep_settings(o, &o->ranges[r], lr_factor, scale);
         sweep_range(o, &o->ranges[r], &s);
     }
     o->steps++;
