@@ -95,19 +95,23 @@ static void reference_norm(const trial_t *t, double *const in[], double *out)
 {
     const gnn__norm_t *how = t->call.attributes;
     const double eps = how->eps == 0 ? 1e-5 : (double)how->eps;
+    double *x = malloc(sizeof(double) * (size_t)(ROWS * COLS + 1));
+    for (int64_t e = 0; e < ROWS * COLS; e++)
+        x[e] = in[0][e] + (t->call.n_in > 3 ? in[3][e] : 0);
     if (how->kind == GNN_NORM_BATCH && !t->call.training)
         for (int64_t e = 0; e < ROWS * COLS; e++)
-            out[e] = (in[0][e] - (double)how->running.data[e % COLS]) /
+            out[e] = (x[e] - (double)how->running.data[e % COLS]) /
                      sqrt((double)gnn__row(&how->running, 1)[e % COLS] + eps);
     else
         for (int64_t k = 0; k < (how->kind == GNN_NORM_BATCH ? COLS : ROWS); k++) {
             int64_t at = how->kind == GNN_NORM_BATCH ? k : k * COLS;
-            normalise(in[0] + at, how->kind == GNN_NORM_BATCH ? ROWS : COLS,
+            normalise(x + at, how->kind == GNN_NORM_BATCH ? ROWS : COLS,
                       how->kind == GNN_NORM_BATCH ? COLS : 1, how->kind == GNN_NORM_RMS, eps,
                       out + at);
         }
     for (int64_t e = 0; e < ROWS * COLS && t->call.n_in > 1; e++)
         out[e] = out[e] * in[1][e % COLS] + in[2][e % COLS];
+    free(x);
 }
 
 static void reference_concat(const trial_t *t, double *const in[], double *out)

@@ -7,7 +7,7 @@
  *   add_scaled    x, z, eps (1 x 1)
  *   activation    x                                                          gnn__activation_t
  *   dropout       x (dense only; sparse dropout is an attribute of linear)   gnn__rate_t
- *   norm          x, [gain], [shift]                                         gnn__norm_t
+ *   norm          x, [gain], [shift], [residual, added to x; not batch]      gnn__norm_t
  *   concat        x0 .. xk
  *   gather        table, ids
  *   head_dot      x (n x h*d), a (1 x h*d)                                   gnn__heads_t

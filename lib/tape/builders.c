@@ -102,6 +102,14 @@ gnn_var_t gnn_tape_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_
     return gnn_tape_op(tape, &gnn__op_norm, (gnn_var_t[]){x, gain, shift}, 3, &how, sizeof how);
 }
 
+gnn_var_t gnn__tape_add_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_t residual,
+                             gnn_var_t gain, gnn_var_t shift, gnn_real_t eps)
+{
+    gnn__norm_t how = {.kind = kind, .eps = eps};
+    return gnn_tape_op(tape, &gnn__op_norm, (gnn_var_t[]){x, gain, shift, residual}, 4, &how,
+                       sizeof how);
+}
+
 gnn_var_t gnn_tape_concat(gnn_tape_t *tape, const gnn_var_t *x, int count)
 {
     return gnn_tape_op(tape, &gnn__op_concat, x, count, NULL, 0);
