@@ -49,6 +49,26 @@ GNN__INLINE bool next_tile(const gnn__attention_t *a, tile_t *t, int64_t row0, i
     return true;
 }
 
+/* Numbers of a row that fill no register, and 0 up to ld. */
+static __attribute__((noinline)) gnn_real_t pack_rest(const gnn_real_t *x, int64_t k, int64_t count,
+                                                      int64_t ld, gnn_real_t factor, gnn_real_t *row)
+{
+    gnn_real_t nothing = 0;
+    for (; k < count; k++) {
+        row[k] = factor * x[k];
+        nothing += row[k] * 0;
+    }
+    for (; k < ld; k++)
+        row[k] = 0;
+    return nothing;
+}
+
+GNN__INLINE void clear(gnn_real_t *x, int64_t n)
+{
+    for (int64_t k = 0; k < n; k += LANES)
+        gnn__vec_store(x + k, (gnn__vec_t){0});
+}
+
 /* rows[r] = factor * numbers first .. first + count - 1 of node[r]'s row of m, filled up to ld with 0, as are the rows from n to `whole`. True if all are finite:
  * then 0 times any of them is 0. */
 static __attribute__((noinline)) bool pack_rows(const gnn__matrix_t *m, const uint32_t *node, int n,
@@ -57,7 +77,6 @@ static __attribute__((noinline)) bool pack_rows(const gnn__matrix_t *m, const ui
 {
     const gnn__vec_t by = gnn__vec_all(factor);
     gnn__vec_t nothing = {0};
-    gnn_real_t nothing_else = 0;
     for (int r = 0; r < n; r++, rows += ld) {
         const gnn_real_t *x = gnn__matrix_row(m, node[r]) + first;
         int64_t k = 0;
@@ -66,25 +85,52 @@ static __attribute__((noinline)) bool pack_rows(const gnn__matrix_t *m, const ui
             nothing += v * 0;
             gnn__vec_store(rows + k, v);
         }
-        for (; k < count; k++) {
-            rows[k] = factor * x[k];
-            nothing_else += rows[k] * 0;
-        }
-        for (; k < ld; k++)
-            rows[k] = 0;
+        if (k < ld)
+            nothing += pack_rest(x, k, count, ld, factor, rows);
     }
-    if (whole > n)
-        memset(rows, 0, sizeof *rows * (size_t)((whole - n) * ld));
-    return all_zero(nothing + nothing_else);
+    clear(rows, (whole - n) * ld);
+    return all_zero(nothing);
 }
 
-/* columns[x][c] from rows[c][x], for the registers of columns that hold `n`; both are filled up with 0. */
-static __attribute__((noinline)) void transpose(const gnn_real_t *rows, int64_t ld, int n,
+/* One side of a tile: row c belongs to column c. */
+typedef struct panel {
+    const gnn_real_t *rows;
+    int64_t ld;
+    bool finite;
+} panel_t;
+
+/* Short pieces whose rows all hear the whole of it are read where they are; nothing is then multiplied by 0. */
+GNN__INLINE bool in_place(const gnn__attention_t *a, int64_t row0, int64_t row1)
+{
+    const int32_t *lo = a->pairs.lo, *hi = a->pairs.hi;
+    return !a->pairs.col_order && lo[row0] == lo[row1 - 1] && hi[row0] == hi[row1 - 1] &&
+           hi[row0] - lo[row0] <= STRIP;
+}
+
+/* The tile's rows of one head of a matrix; `place` for packed ones. */
+static panel_t panel_of(const gnn__matrix_t *m, const tile_t *t, int64_t first, int64_t count,
+                        bool where_they_are, gnn_real_t *place)
+{
+    const int64_t ld = gnn__tile_width(count);
+    if (where_they_are)
+        return (panel_t){gnn__matrix_row(m, t->at) + first, m->stride, false};
+    return (panel_t){place, ld,
+                     pack_rows(m, t->node, t->count, t->count, first, count, ld, 1, place)};
+}
+
+/* columns[x][c] from rows[c][x]; the last register of columns is filled up with the last row. */
+static __attribute__((noinline)) void transpose(const panel_t *p, const tile_t *t, int64_t width,
                                                 gnn_real_t *columns)
 {
-    for (int c = 0; c < n; c += LANES)
-        for (int64_t x = 0; x < ld; x += LANES)
-            transpose_square(rows + c * ld + x, ld, columns + x * COLUMNS + c, COLUMNS);
+    const gnn_real_t *row[LANES], *at = p->rows;
+    for (int c = 0; c < t->count; c += LANES) {
+        for (int l = 0; l < LANES; l++) {
+            row[l] = at;
+            at += c + l + 1 < t->count ? p->ld : 0;
+        }
+        for (int64_t x = 0; x < width; x += LANES)
+            transpose_square(row, x, columns + x * COLUMNS + c, COLUMNS);
+    }
 }
 
 /* ---- products ---- */
@@ -206,22 +252,57 @@ static void score_product(const heard_t *h, const gnn_real_t *a, int64_t lda, in
 
 /* out[r] += sum over what row r hears of p[r][c] b[c]. p is 0 where a row of a group hears nothing, which is safe to multiply if b is finite; else row by row, in
  * the same order, since 0 x NaN is NaN. */
-static void heard_product(const heard_t *h, const gnn_real_t *p, const gnn_real_t *b, int64_t ldb,
-                          bool finite, gnn_real_t *out, int64_t width)
+static void heard_product(const heard_t *h, const gnn_real_t *p, const panel_t *b, gnn_real_t *out,
+                          int64_t width)
 {
     if (!h->cut) {
-        product(p, COLUMNS, 1, h->groups * GROUP, b, ldb, h->end[0], out, ldb, width, true);
+        product(p, COLUMNS, 1, h->groups * GROUP, b->rows, b->ld, h->end[0], out, width, width, true);
         return;
     }
-    for (int g = 0; finite && g < h->groups; g++)
-        product(p + g * GROUP * COLUMNS + h->first[g], COLUMNS, 1, GROUP, b + h->first[g] * ldb,
-                ldb, h->end[g] - h->first[g], out + g * GROUP * ldb, ldb, width, true);
-    for (int r = 0; !finite && r < h->rows; r++)
-        product(p + r * COLUMNS + h->from[r], COLUMNS, 1, 1, b + h->from[r] * ldb, ldb,
-                h->to[r] - h->from[r], out + r * ldb, ldb, width, true);
+    for (int g = 0; b->finite && g < h->groups; g++)
+        product(p + g * GROUP * COLUMNS + h->first[g], COLUMNS, 1, GROUP,
+                b->rows + h->first[g] * b->ld, b->ld, h->end[g] - h->first[g],
+                out + g * GROUP * width, width, width, true);
+    for (int r = 0; !b->finite && r < h->rows; r++)
+        product(p + r * COLUMNS + h->from[r], COLUMNS, 1, 1, b->rows + h->from[r] * b->ld, b->ld,
+                h->to[r] - h->from[r], out + r * width, width, width, true);
 }
 
-/* ---- pieces ---- */
+/* ---- pieces of rows, strips of pieces ---- */
+
+/* Strip number `index` of the rows row0 .. row1 - 1. */
+typedef struct strip {
+    int64_t row0, row1, index, count;
+} strip_t;
+
+static inline int64_t strip_first(const strip_t *s)
+{
+    return s->index * STRIP;
+}
+
+static inline int strip_rows(const strip_t *s)
+{
+    const int64_t left = s->row1 - s->row0 - s->index * STRIP;
+    return (int)(left < STRIP ? left : STRIP);
+}
+
+static inline strip_t first_strip(int64_t row0, int64_t row1)
+{
+    return (strip_t){row0, row1, 0, (row1 - row0 + STRIP - 1) / STRIP};
+}
+
+/* Rows of the tile after t: the strip's share, on its way while this tile is worked on. */
+GNN__INLINE void prefetch_next(const gnn__attention_t *a, const tile_t *t, const strip_t *s,
+                               const gnn__matrix_t *m, int64_t first, int64_t count)
+{
+    const int64_t most = a->pairs.hi[s->row1 - 1], next = t->at + COLUMNS,
+                  last = next + (s->index + 1) * COLUMNS / s->count, end = last < most ? last : most;
+    for (int64_t c = next + s->index * COLUMNS / s->count; c < end; c++) {
+        const gnn_real_t *x = gnn__matrix_row(m, gnn__pairs_col(&a->pairs, c)) + first;
+        for (int64_t i = 0; i < count; i += 64 / (int64_t)sizeof *x)
+            __builtin_prefetch(x + i);
+    }
+}
 
 /* The first row from row0 on that shares no column with those before it, at most row1: short sentences become tiles of their own. Less than a register of columns
  * is not worth a tile. */
