@@ -7,8 +7,8 @@ static const recipe_t recipes[] = {
     {"gcn", 16, 1, 0.5, 0.01, 5e-4, 200, 0, GNN_WATCH_METRIC, 1},
     {"sage", 64, 1, 0.5, 0.01, 5e-4, 200, 0, GNN_WATCH_METRIC, 0},
     {"gin", 64, 1, 0.5, 0.005, 5e-4, 200, 0, GNN_WATCH_METRIC, 0},
-    {"gat", 8, 8, 0.6, 0.005, 5e-4, 1000, 100, GNN_WATCH_LOSS_OR_METRIC, 0},
-    {"gatv2", 8, 8, 0.6, 0.005, 5e-4, 1000, 100, GNN_WATCH_LOSS_OR_METRIC, 0},
+    {"gat", 8, 8, 0.6, 0.005, 5e-4, 1000, 100, GNN_WATCH_LOSS, 0},
+    {"gatv2", 8, 8, 0.6, 0.005, 5e-4, 1000, 100, GNN_WATCH_LOSS, 0},
     {"transformer", 64, 4, 0.5, 0.002, 5e-4, 200, 0, GNN_WATCH_METRIC, 0},
     {"mlp", 64, 1, 0.5, 0.01, 5e-4, 200, 0, GNN_WATCH_METRIC, 0},
 };

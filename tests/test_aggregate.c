@@ -152,6 +152,51 @@ START_TEST(nan_stays_in_its_sentence)
 }
 END_TEST
 
+static void same_row(const gnn_real_t *a, const gnn_real_t *b, int64_t row, int64_t width,
+                     const char *aggregator, const char *what)
+{
+    ck_assert_msg(memcmp(a + row * width, b + row * width, sizeof *a * (size_t)width) == 0,
+                  "%s: %s of row %d changed", aggregator, what, (int)row);
+}
+
+/* NaN in one word of a long text: words that hear nothing of it keep every bit of their output and d_query, and words that nobody near it hears their other
+ * gradients, though blocks of the text that a kernel multiplies at once hold both kinds. */
+START_TEST(nan_stays_in_its_window)
+{
+    enum { N = 500, WORD = 247 };
+    static const char *const scored[] = {"dot", "additive", "additive_v2"};
+    const char *name = scored[_i / 2];
+    const int64_t n = N, reach = _i % 2 ? 3 : 70;
+    gnn_context_t *context = context_new(2);
+    gnn_graph_t *g;
+    ck_ok(gnn_graph_window(&g, 1, &n, reach, 1, GNN_OFF));
+    prepare(g);
+    job_t job = job_new(g, "linear", name, (sizes_t){2, 2, 20, 20, 0}, false);
+    run_t clean, dirty;
+    run_on(&clean, &job, g, context, false, false);
+    for (int k = 0; k <= GNN_AGGREGATE_KEY; k++)
+        for (int64_t c = 0; job.present[k] && c < job.in[k].cols; c++)
+            job.in[k].data[WORD * job.in[k].cols + c] = NAN;
+    run_on(&dirty, &job, g, context, false, false);
+    const int64_t width = clean.call.out[0].cols;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t away = i < WORD ? WORD - i : i - WORD;
+        if (away <= reach)
+            ck_assert(isnan(dirty.memory[0][i * width]));
+        else
+            same_row(clean.memory[0], dirty.memory[0], i, width, name, "output");
+        for (int k = 0; k <= GNN_AGGREGATE_KEY; k++)
+            if (job.present[k] && away > (k == GNN_AGGREGATE_QUERY ? reach : 2 * reach))
+                same_row(clean.grads[k], dirty.grads[k], i, job.in[k].cols, name, "gradient");
+    }
+    run_free(&clean);
+    run_free(&dirty);
+    job_free(&job);
+    gnn_graph_free(g);
+    gnn_context_free(context);
+}
+END_TEST
+
 /* Two inputs whose gradients lie in the same memory: the second adds to the first, rows in step (GATv2) or shifted against each other. */
 static void check_shared(const char *aggregator, bool generic, int64_t shift)
 {
@@ -356,6 +401,7 @@ int main(void)
     tcase_add_loop_test(kernels, spans_equal_edges, 0, GRAPHS);
     tcase_add_loop_test(kernels, same_bits_with_any_threads, 0, (int)gnn_aggregator_count());
     tcase_add_loop_test(kernels, nan_stays_in_its_sentence, 0, (int)gnn_aggregator_count());
+    tcase_add_loop_test(kernels, nan_stays_in_its_window, 0, 6);
     tcase_add_test(kernels, gradients_may_share_memory);
     tcase_add_loop_test(kernels, gradients_add_up, 0, (int)gnn_aggregator_count());
     tcase_add_test(kernels, infinite_bias_is_a_mask);

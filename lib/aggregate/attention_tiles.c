@@ -6,6 +6,21 @@
 
 #include <omp.h>
 
+/* Heads in a unit of work: one, but more in many short sentences, where one head would be too little. */
+static int64_t heads_per_unit(const gnn__attention_t *a, int64_t heads, int64_t blocks)
+{
+    int64_t heard = 0;
+    for (int64_t r = 0; r < a->pairs.n_rows; r++)
+        heard += a->pairs.hi[r] - a->pairs.lo[r];
+    const int64_t most = heads * blocks / 16;
+    return heard > 64 * a->pairs.n_rows || most < 1 ? 1 : most < heads ? most : heads;
+}
+
+static int64_t least(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
 /* ---- forward ---- */
 
 /* Large blocks share the packing of a tile; small ones keep threads busy. */
@@ -20,12 +35,13 @@ static int64_t rows_per_block(const gnn__attention_t *a)
 void gnn__tiles_forward(const gnn__attention_t *a, gnn_real_t *lanes, int64_t lane_size, int threads)
 {
     const gnn__attention_tiles_t *kernels = gnn__attention_tiles();
-    const int64_t n = a->pairs.n_rows, rows = rows_per_block(a), blocks = (n + rows - 1) / rows;
+    const int64_t n = a->pairs.n_rows, rows = rows_per_block(a), blocks = (n + rows - 1) / rows,
+                  heads = heads_per_unit(a, a->heads, blocks);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1) collapse(2)
     for (int64_t b = 0; b < blocks; b++)
-        for (int64_t head = 0; head < a->heads; head++)
-            kernels->forward(a, b * rows, b * rows + rows < n ? b * rows + rows : n, head,
-                             lanes + omp_get_thread_num() * lane_size);
+        for (int64_t head = 0; head < a->heads; head += heads)
+            kernels->forward(a, b * rows, least(b * rows + rows, n), head,
+                             least(head + heads, a->heads), lanes + omp_get_thread_num() * lane_size);
 }
 
 /* ---- backward ---- */
@@ -36,8 +52,7 @@ typedef struct chunks {
 
 static int64_t chunk_end(const gnn__attention_t *a, const chunks_t *c, int64_t chunk)
 {
-    const int64_t end = (chunk + 1) * c->rows;
-    return end < a->pairs.n_rows ? end : a->pairs.n_rows;
+    return least((chunk + 1) * c->rows, a->pairs.n_rows);
 }
 
 /* Receivers that a chunk meets: runs move to the right. */
@@ -58,10 +73,9 @@ static int64_t columns_of(const gnn__attention_t *a, const chunks_t *c, int64_t 
 static chunks_t cut_senders(const gnn__attention_t *a)
 {
     const int64_t n = a->pairs.n_rows, wanted = 8 / a->kv_heads, bound = 16 / a->heads,
-                  copies = wanted < bound ? wanted : bound,
+                  copies = least(wanted, bound),
                   most = n > 0 ? (copies > 2 ? copies : 2) * a->pairs.hi[n - 1] : 0;
-    chunks_t c = {.count = (n + GNN__TILE_GRAD_ROWS - 1) / GNN__TILE_GRAD_ROWS};
-    c.count = c.count < 64 ? c.count : 64;
+    chunks_t c = {.count = least((n + 191) / 192, 64)};
     for (; c.count > 0; c.count = c.count / 2) {
         c.rows = ((n + c.count - 1) / c.count + 47) / 48 * 48;
         c.count = (n + c.rows - 1) / c.rows;
@@ -83,8 +97,7 @@ static void add_sums(const gnn__attention_t *a, const chunks_t *c, const gnn_rea
     const int64_t width = gnn__tile_width(a->d_k);
     for (int64_t k = 0; k < c->count; k++) {
         const int64_t first = a->pairs.lo[k * c->rows], columns = chunk_columns(a, c, k),
-                      from = c0 > first ? c0 : first,
-                      to = c1 < first + columns ? c1 : first + columns;
+                      from = c0 > first ? c0 : first, to = least(c1, first + columns);
         for (int64_t head = 0; from < to && head < a->heads; head++)
             gnn__attention_tiles_grad()->add(a, from, to, head,
                                              sums + (head * columns + from - first) * width);
@@ -99,19 +112,19 @@ void gnn__tiles_backward(const gnn__attention_t *a, gnn_real_t *lanes, int64_t l
     const chunks_t c = cut_senders(a);
     const int64_t width = gnn__tile_width(a->d_k), group = a->heads / a->kv_heads, per = 256,
                   end = c.count > 0 ? a->pairs.hi[a->pairs.n_rows - 1] : 0,
-                  blocks = (end + per - 1) / per;
+                  blocks = (end + per - 1) / per, heads = heads_per_unit(a, a->kv_heads, c.count);
 #pragma omp parallel num_threads(threads)
     {
 #pragma omp for schedule(dynamic, 1) collapse(2)
         for (int64_t k = 0; k < c.count; k++)
-            for (int64_t kv = 0; kv < a->kv_heads; kv++)
+            for (int64_t kv = 0; kv < a->kv_heads; kv += heads)
                 kernels->send(
-                    a, k * c.rows, chunk_end(a, &c, k), kv,
+                    a, k * c.rows, chunk_end(a, &c, k), kv, least(kv + heads, a->kv_heads),
                     sums + (columns_of(a, &c, k) * a->heads + kv * group * chunk_columns(a, &c, k)) *
                                width,
                     lanes + omp_get_thread_num() * lane_size);
 #pragma omp for schedule(static)
         for (int64_t b = 0; b < (a->d_q.at ? blocks : 0); b++)
-            add_sums(a, &c, sums, b * per, b * per + per < end ? b * per + per : end);
+            add_sums(a, &c, sums, b * per, least(b * per + per, end));
     }
 }

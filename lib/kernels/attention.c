@@ -36,11 +36,10 @@ int64_t gnn__attention_lanes_scratch(const gnn__lanes_t *l)
            2 * (l->row + l->key_row) + 8 * 16;
 }
 
-/* A tile, both ways; the rows and their sums (half as many rows backward, but twice as much of each); two strips of scores; sums and maxima of the rows. */
+/* Backward, which needs more: a tile, both ways; rows and their sums; two strips of scores; numbers of the tile's columns. Forward has sums and maxima of rows. */
 int64_t gnn__attention_tiles_scratch(const gnn__attention_t *a)
 {
     const int64_t both = gnn__tile_width(a->d_k) + gnn__tile_width(a->d_v);
-    _Static_assert(2 * GNN__TILE_GRAD_ROWS <= GNN__TILE_ROWS, "the forward block covers both");
-    return (2 * GNN__TILE_COLUMNS + GNN__TILE_ROWS) * both + 2 * 48 * GNN__TILE_COLUMNS +
+    return 2 * (GNN__TILE_COLUMNS + GNN__TILE_ROWS) * both + 2 * 48 * GNN__TILE_COLUMNS +
            4 * GNN__TILE_COLUMNS + 17 * GNN__TILE_ROWS;
 }

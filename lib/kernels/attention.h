@@ -70,24 +70,21 @@ const gnn__attention_rows_t *gnn__attention_rows(void);
 /* Numbers of scratch per thread. */
 int64_t gnn__attention_rows_scratch(const gnn__attention_t *a);
 
-enum {
-    GNN__TILE_COLUMNS = 64,
-    GNN__TILE_ROWS = 384,      /* the most rows of a forward call */
-    GNN__TILE_GRAD_ROWS = 192, /* rows that share a packed tile backward */
-};
+/* The most rows of a forward call; backward, the most that share a packed tile. */
+enum { GNN__TILE_COLUMNS = 64, GNN__TILE_ROWS = 384 };
 
 typedef struct gnn__attention_tiles {
-    /* Rows row0 .. row1 - 1 and one head. */
-    void (*forward)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head,
-                    gnn_real_t *scratch);
+    /* Rows row0 .. row1 - 1, heads head0 .. head1 - 1. */
+    void (*forward)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head0,
+                    int64_t head1, gnn_real_t *scratch);
 } gnn__attention_tiles_t;
 const gnn__attention_tiles_t *gnn__attention_tiles(void);
 
 /* On the transposed part: rows are senders. */
 typedef struct gnn__attention_tiles_grad {
-    /* Any number of rows, one key and value head and all heads that read it. d_q: for each of these heads the sums of columns lo[row0] .. hi[row1 - 1] - 1, rows of
-     * gnn__tile_width(d_k) numbers, overwritten. */
-    void (*send)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t kv_head,
+    /* Any number of rows, key and value heads kv0 .. kv1 - 1 and all heads that read them. d_q: for each of these heads the sums of columns lo[row0] .. hi[row1 - 1] - 1,
+     * rows of gnn__tile_width(d_k) numbers, overwritten. */
+    void (*send)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t kv0, int64_t kv1,
                  gnn_real_t *d_q, gnn_real_t *scratch);
     /* Adds such sums of columns c0 .. c1 - 1 to one head of the receivers' gradients. */
     void (*add)(const gnn__attention_t *a, int64_t c0, int64_t c1, int64_t head,

@@ -1,8 +1,9 @@
-/* Between the tile kernels of attention: packing, products with a packed tile, powers of two and masks on registers. Included by kernels only. */
+/* Between the tile kernels of attention: tiles, who hears what of them, packing and products. Included by kernels only. */
 #ifndef GNN_KERNELS_ATTENTION_TILES_H
 #define GNN_KERNELS_ATTENTION_TILES_H
 
 #include <lib/kernels/attention.h>
+#include <lib/kernels/isa.h>
 #include <lib/kernels/philox_lanes.h>
 #include <lib/kernels/tile_math.h>
 
@@ -49,97 +50,25 @@ GNN__INLINE bool next_tile(const gnn__attention_t *a, tile_t *t, int64_t row0, i
     return true;
 }
 
-/* rows[r] = factor * numbers first .. first + count - 1 of node[r]'s row of m, filled up to ld with 0, as are the rows from n to `whole`. True if all are finite:
- * then 0 times any of them is 0. */
-static __attribute__((noinline)) bool pack_rows(const gnn__matrix_t *m, const uint32_t *node, int n,
-                                                int whole, int64_t first, int64_t count, int64_t ld,
-                                                gnn_real_t factor, gnn_real_t *rows)
+GNN__INLINE void clear(gnn_real_t *x, int64_t n)
 {
-    const gnn__vec_t by = gnn__vec_all(factor);
-    gnn__vec_t nothing = {0};
-    gnn_real_t nothing_else = 0;
-    for (int r = 0; r < n; r++, rows += ld) {
-        const gnn_real_t *x = gnn__matrix_row(m, node[r]) + first;
-        int64_t k = 0;
-        for (; k + LANES <= count; k += LANES) {
-            const gnn__vec_t v = by * gnn__vec_load(x + k);
-            nothing += v * 0;
-            gnn__vec_store(rows + k, v);
-        }
-        for (; k < count; k++) {
-            rows[k] = factor * x[k];
-            nothing_else += rows[k] * 0;
-        }
-        for (; k < ld; k++)
-            rows[k] = 0;
-    }
-    if (whole > n)
-        memset(rows, 0, sizeof *rows * (size_t)((whole - n) * ld));
-    return all_zero(nothing + nothing_else);
+    for (int64_t k = 0; k < n; k += LANES)
+        gnn__vec_store(x + k, (gnn__vec_t){0});
 }
 
-/* columns[x][c] from rows[c][x], for the registers of columns that hold `n`; both are filled up with 0. */
-static __attribute__((noinline)) void transpose(const gnn_real_t *rows, int64_t ld, int n,
-                                                gnn_real_t *columns)
-{
-    for (int c = 0; c < n; c += LANES)
-        for (int64_t x = 0; x < ld; x += LANES)
-            transpose_square(rows + c * ld + x, ld, columns + x * COLUMNS + c, COLUMNS);
-}
+/* One side of a tile: row c belongs to column c. */
+typedef struct panel {
+    const gnn_real_t *rows;
+    int64_t ld;
+    bool finite;
+} panel_t;
 
-/* ---- products ---- */
-
-/* out[r] (+)= sum over k < n of a[r * row + k * step] b[k], `panel` registers wide; rows of b and out are ldb and ldo numbers apart. */
-GNN__INLINE void panel_product(const gnn_real_t *a, int64_t row, int64_t step, const gnn_real_t *b,
-                               int64_t ldb, int64_t n, gnn_real_t *out, int64_t ldo, bool add,
-                               const int rows, const int panel)
+/* Short pieces whose rows all hear the whole of it are read where they are; nothing is then multiplied by 0. */
+GNN__INLINE bool in_place(const gnn__attention_t *a, int64_t row0, int64_t row1)
 {
-    gnn__vec_t sum[GROUP][PANEL];
-    const gnn_real_t *from[GROUP];
-    for (int r = 0; r < rows; r++) {
-        from[r] = a + r * row;
-        for (int v = 0; v < panel; v++)
-            sum[r][v] = add ? gnn__vec_load(out + r * ldo + v * LANES) : (gnn__vec_t){0};
-    }
-    for (int64_t k = 0; k < n; k++) {
-        gnn__vec_t x[PANEL];
-        for (int v = 0; v < panel; v++)
-            x[v] = gnn__vec_load(b + k * ldb + v * LANES);
-        for (int r = 0; r < rows; r++) {
-            const gnn__vec_t w = gnn__vec_all(from[r][k * step]);
-            for (int v = 0; v < panel; v++)
-                sum[r][v] += w * x[v];
-        }
-    }
-    for (int r = 0; r < rows; r++)
-        for (int v = 0; v < panel; v++)
-            gnn__vec_store(out + r * ldo + v * LANES, sum[r][v]);
-}
-
-GNN__INLINE void wide_product(const gnn_real_t *a, int64_t row, int64_t step, const gnn_real_t *b,
-                              int64_t ldb, int64_t n, gnn_real_t *out, int64_t ldo, int64_t width,
-                              bool add, const int rows)
-{
-    int64_t x = 0;
-    for (; x + PANEL * LANES <= width; x += PANEL * LANES)
-        panel_product(a, row, step, b + x, ldb, n, out + x, ldo, add, rows, PANEL);
-    for (; PANEL > 2 && x + 2 * LANES <= width; x += 2 * LANES)
-        panel_product(a, row, step, b + x, ldb, n, out + x, ldo, add, rows, 2);
-    for (; x < width; x += LANES)
-        panel_product(a, row, step, b + x, ldb, n, out + x, ldo, add, rows, 1);
-}
-
-/* `rows` rows of the product, `width` (whole registers) columns: whole groups, then one by one. */
-static __attribute__((noinline)) void product(const gnn_real_t *a, int64_t row, int64_t step,
-                                              int64_t rows, const gnn_real_t *b, int64_t ldb,
-                                              int64_t n, gnn_real_t *out, int64_t ldo,
-                                              int64_t width, bool add)
-{
-    int64_t r = 0;
-    for (; r + GROUP <= rows; r += GROUP)
-        wide_product(a + r * row, row, step, b, ldb, n, out + r * ldo, ldo, width, add, GROUP);
-    for (; r < rows; r++)
-        wide_product(a + r * row, row, step, b, ldb, n, out + r * ldo, ldo, width, add, 1);
+    const int32_t *lo = a->pairs.lo, *hi = a->pairs.hi;
+    return !a->pairs.col_order && lo[row0] == lo[row1 - 1] && hi[row0] == hi[row1 - 1] &&
+           hi[row0] - lo[row0] <= STRIP;
 }
 
 /* ---- who hears what of a tile ---- */
@@ -152,31 +81,6 @@ typedef struct heard {
     int all_first, all_end;
 } heard_t;
 
-static int inside(int64_t at, int count)
-{
-    return (int)(at < 0 ? 0 : at > count ? count : at);
-}
-
-/* Runs only move to the right, so that the first and the last row of a group tell what it hears. */
-static __attribute__((noinline)) void hear(const gnn__attention_t *a, const tile_t *t, int64_t row,
-                                           int rows, heard_t *h)
-{
-    const int32_t *lo = a->pairs.lo + row, *hi = a->pairs.hi + row;
-    h->rows = rows;
-    h->groups = (rows + GROUP - 1) / GROUP;
-    h->cut = lo[rows - 1] > t->at || hi[0] < t->at + t->count;
-    for (int r = 0; r < h->groups * GROUP; r++) {
-        h->from[r] = r < rows ? inside(lo[r] - t->at, t->count) : h->from[rows - 1];
-        h->to[r] = r < rows ? inside(hi[r] - t->at, t->count) : h->to[rows - 1];
-    }
-    for (int g = 0; g < h->groups; g++) {
-        h->first[g] = h->from[g * GROUP];
-        h->end[g] = h->to[g * GROUP + GROUP - 1];
-    }
-    h->all_first = h->from[0];
-    h->all_end = h->to[rows - 1];
-}
-
 static inline int lanes_from(int column)
 {
     return column / LANES * LANES;
@@ -187,45 +91,89 @@ static inline int lanes_to(int column)
     return (column + LANES - 1) / LANES * LANES;
 }
 
+/* ---- attention_tile_parts.kernel.c ---- */
+
+#define pack_rows GNN__KERNEL(tile_pack_rows)
+#define transpose GNN__KERNEL(tile_transpose)
+#define product GNN__KERNEL(tile_product)
+#define hear GNN__KERNEL(tile_hear)
+#define score_product GNN__KERNEL(tile_score_product)
+#define heard_product GNN__KERNEL(tile_heard_product)
+
+/* rows[r] = factor * numbers first .. first + count - 1 of node[r]'s row of m, filled up to ld with 0, as are the rows from n to `whole`. True if all are finite:
+ * then 0 times any of them is 0. */
+bool pack_rows(const gnn__matrix_t *m, const uint32_t *node, int n, int whole, int64_t first,
+               int64_t count, int64_t ld, gnn_real_t factor, gnn_real_t *rows);
+
+/* columns[x][c] from rows[c][x]; the last register of columns is filled up with the last row. */
+void transpose(const panel_t *p, const tile_t *t, int64_t width, gnn_real_t *columns);
+
+/* out[r] (+)= sum over k < n of a[r * row + k * step] b[k] for `rows` rows, `width` (whole registers) columns; rows of b and out are ldb and ldo numbers apart. */
+void product(const gnn_real_t *a, int64_t row, int64_t step, int64_t rows, const gnn_real_t *b,
+             int64_t ldb, int64_t n, gnn_real_t *out, int64_t ldo, int64_t width, bool add);
+
+/* Runs only move to the right, so that the first and the last row of a group tell what it hears. */
+void hear(const gnn__attention_t *a, const tile_t *t, int64_t row, int rows, heard_t *h);
+
 /* out = a b over the registers of columns that each group hears. */
-static void score_product(const heard_t *h, const gnn_real_t *a, int64_t lda, int64_t n,
-                          const gnn_real_t *b, gnn_real_t *out)
-{
-    if (!h->cut) {
-        product(a, lda, 1, h->groups * GROUP, b, COLUMNS, n, out, COLUMNS, lanes_to(h->end[0]),
-                false);
-        return;
-    }
-    for (int g = 0; g < h->groups; g++) {
-        const int c = lanes_from(h->first[g]);
-        if (h->end[g] > h->first[g])
-            product(a + g * GROUP * lda, lda, 1, GROUP, b + c, COLUMNS, n,
-                    out + g * GROUP * COLUMNS + c, COLUMNS, lanes_to(h->end[g]) - c, false);
-    }
-}
+void score_product(const heard_t *h, const gnn_real_t *a, int64_t lda, int64_t n,
+                   const gnn_real_t *b, gnn_real_t *out);
 
 /* out[r] += sum over what row r hears of p[r][c] b[c]. p is 0 where a row of a group hears nothing, which is safe to multiply if b is finite; else row by row, in
  * the same order, since 0 x NaN is NaN. */
-static void heard_product(const heard_t *h, const gnn_real_t *p, const gnn_real_t *b, int64_t ldb,
-                          bool finite, gnn_real_t *out, int64_t width)
+void heard_product(const heard_t *h, const gnn_real_t *p, const panel_t *b, gnn_real_t *out,
+                   int64_t width);
+
+/* The tile's rows of one head of a matrix; `place` for packed ones. */
+static inline panel_t panel_of(const gnn__matrix_t *m, const tile_t *t, int64_t first,
+                               int64_t count, bool where_they_are, gnn_real_t *place)
 {
-    if (!h->cut) {
-        product(p, COLUMNS, 1, h->groups * GROUP, b, ldb, h->end[0], out, ldb, width, true);
-        return;
-    }
-    for (int g = 0; finite && g < h->groups; g++)
-        product(p + g * GROUP * COLUMNS + h->first[g], COLUMNS, 1, GROUP, b + h->first[g] * ldb,
-                ldb, h->end[g] - h->first[g], out + g * GROUP * ldb, ldb, width, true);
-    for (int r = 0; !finite && r < h->rows; r++)
-        product(p + r * COLUMNS + h->from[r], COLUMNS, 1, 1, b + h->from[r] * ldb, ldb,
-                h->to[r] - h->from[r], out + r * ldb, ldb, width, true);
+    const int64_t ld = gnn__tile_width(count);
+    if (where_they_are)
+        return (panel_t){gnn__matrix_row(m, t->at) + first, m->stride, false};
+    return (panel_t){place, ld,
+                     pack_rows(m, t->node, t->count, t->count, first, count, ld, 1, place)};
 }
 
-/* ---- pieces ---- */
+/* ---- pieces of rows, strips of pieces ---- */
+
+/* Strip number `index` of the rows row0 .. row1 - 1. */
+typedef struct strip {
+    int64_t row0, row1, index, count;
+} strip_t;
+
+static inline int64_t strip_first(const strip_t *s)
+{
+    return s->index * STRIP;
+}
+
+static inline int strip_rows(const strip_t *s)
+{
+    const int64_t left = s->row1 - s->row0 - s->index * STRIP;
+    return (int)(left < STRIP ? left : STRIP);
+}
+
+static inline strip_t first_strip(int64_t row0, int64_t row1)
+{
+    return (strip_t){row0, row1, 0, (row1 - row0 + STRIP - 1) / STRIP};
+}
+
+/* Rows of the tile after t: the strip's share, on its way while this tile is worked on. */
+GNN__INLINE void prefetch_next(const gnn__attention_t *a, const tile_t *t, const strip_t *s,
+                               const gnn__matrix_t *m, int64_t first, int64_t count)
+{
+    const int64_t most = a->pairs.hi[s->row1 - 1], next = t->at + COLUMNS,
+                  last = next + (s->index + 1) * COLUMNS / s->count, end = last < most ? last : most;
+    for (int64_t c = next + s->index * COLUMNS / s->count; c < end; c++) {
+        const gnn_real_t *x = gnn__matrix_row(m, gnn__pairs_col(&a->pairs, c)) + first;
+        for (int64_t i = 0; i < count; i += 64 / (int64_t)sizeof *x)
+            __builtin_prefetch(x + i);
+    }
+}
 
 /* The first row from row0 on that shares no column with those before it, at most row1: short sentences become tiles of their own. Less than a register of columns
  * is not worth a tile. */
-static int64_t piece_end(const gnn__attention_t *a, int64_t row0, int64_t row1)
+static inline int64_t piece_end(const gnn__attention_t *a, int64_t row0, int64_t row1)
 {
     const int32_t *lo = a->pairs.lo, *hi = a->pairs.hi;
     int64_t row = row0 + 1;

@@ -4,14 +4,13 @@
 #include <lib/kernels/isa.h>
 
 typedef struct forward_state {
-    gnn_real_t *keys_t, *values; /* the tile: d_k x 64, 64 x d_v */
-    gnn_real_t *rows;            /* 64 keys before they are transposed */
-    gnn_real_t *q, *y;           /* queries in units of log2, weighted sums */
-    gnn_real_t *p, *keep;        /* STRIP x 64 scores, then weights; 64 */
-    gnn_real_t *sum;             /* a register for each row */
+    gnn_real_t *keys, *keys_t, *values; /* the tile: 64 x d_k, d_k x 64, 64 x d_v */
+    panel_t v;
+    gnn_real_t *q, *y;    /* queries in units of log2, weighted sums */
+    gnn_real_t *p, *keep; /* STRIP x 64 scores, then weights; 64 */
+    gnn_real_t *sum;      /* a register for each row */
     gnn_real_t *largest;
     int64_t ldk, ldv;
-    bool finite;
     uint32_t node[GNN__TILE_ROWS];
 } forward_state_t;
 
@@ -19,7 +18,7 @@ static void forward_scratch(const gnn__attention_t *a, forward_state_t *s, gnn_r
 {
     s->ldk = gnn__tile_width(a->d_k);
     s->ldv = gnn__tile_width(a->d_v);
-    s->rows = take(&scratch, COLUMNS * s->ldk);
+    s->keys = take(&scratch, COLUMNS * s->ldk);
     s->keys_t = take(&scratch, COLUMNS * s->ldk);
     s->values = take(&scratch, COLUMNS * s->ldv);
     s->p = take(&scratch, STRIP * COLUMNS);
@@ -38,8 +37,8 @@ static void forward_begin(const gnn__attention_t *a, forward_state_t *s, int64_t
         s->node[r] = (uint32_t)gnn__pairs_node(&a->pairs, row0 + r);
     pack_rows(&a->q, s->node, (int)rows, (int)groups, head * a->d_k, a->d_k, s->ldk,
               a->scale * log2_e, s->q);
-    memset(s->y, 0, sizeof *s->y * (size_t)(groups * s->ldv));
-    memset(s->sum, 0, sizeof *s->sum * (size_t)(rows * LANES));
+    clear(s->y, groups * s->ldv);
+    clear(s->sum, rows * LANES);
     for (int64_t r = 0; r < rows; r++) {
         const int64_t at = s->node[r] * a->heads + head;
         s->largest[r] = a->first ? -INFINITY : a->largest[at] * log2_e;
@@ -56,10 +55,11 @@ static void forward_end(const gnn__attention_t *a, const forward_state_t *s, int
 {
     for (int64_t r = 0; r < rows; r++) {
         const int64_t at = s->node[r] * a->heads + head;
-        gnn_real_t *y = gnn__matrix_row(&a->y, s->node[r]) + head * a->d_v, sum = 0;
-        for (int l = 0; l < LANES; l++)
-            sum += s->sum[r * LANES + l];
-        const gnn_real_t scale = !a->last ? 1 : sum == 0 ? 0 : 1 / sum;
+        gnn_real_t *y = gnn__matrix_row(&a->y, s->node[r]) + head * a->d_v;
+        const gnn_real_t sum = sum_of_lanes(gnn__vec_load(s->sum + r * LANES)),
+                         scale = !a->last   ? 1
+                                 : sum == 0 ? 0
+                                            : 1 / sum;
         for (int64_t c = 0; c < a->d_v; c++)
             y[c] = scale * s->y[r * s->ldv + c];
         a->sum[at] = sum;
@@ -73,6 +73,10 @@ static void forward_end(const gnn__attention_t *a, const forward_state_t *s, int
 static void raise_largest(forward_state_t *s, int64_t r, gnn__vec_t best)
 {
     const gnn_real_t found = largest_lane(best);
+    if (s->largest[r] == -INFINITY) {
+        s->largest[r] = found;
+        return;
+    }
     const gnn__vec_t shrink = exp2_of(gnn__vec_all(s->largest[r] - found));
     gnn_real_t *sum = s->sum + r * LANES, *y = s->y + r * s->ldv;
     s->largest[r] = found;
@@ -134,41 +138,56 @@ static void drop(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
     }
 }
 
+static void pack_tile(const gnn__attention_t *a, forward_state_t *s, const tile_t *t, int64_t kv,
+                      bool where_they_are)
+{
+    const panel_t keys =
+        panel_of(&a->k, t, kv * a->d_k, a->d_k, where_they_are && a->d_k % 16 == 0, s->keys);
+    transpose(&keys, t, s->ldk, s->keys_t);
+    s->v = panel_of(&a->v, t, kv * a->d_v, a->d_v, where_they_are && a->d_v % 16 == 0, s->values);
+}
+
 static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
-                          int64_t row0, int64_t r0, int rows, int64_t head)
+                          const strip_t *strip, int64_t head, int64_t kv)
 {
     heard_t h;
-    hear(a, t, row0 + r0, rows, &h);
+    const int64_t r0 = strip_first(strip);
+    hear(a, t, strip->row0 + r0, strip_rows(strip), &h);
+    prefetch_next(a, t, strip, &a->k, kv * a->d_k, a->d_k);
     if (h.all_end <= h.all_first)
         return;
     score_product(&h, s->q + r0 * s->ldk, s->ldk, a->d_k, s->keys_t, s->p);
+    prefetch_next(a, t, strip, &a->v, kv * a->d_v, a->d_v);
     softmax(s, &h, r0);
     if (a->dropout)
         drop(a, s, t, &h, r0, head);
-    heard_product(&h, s->p, s->values, s->ldv, s->finite, s->y + r0 * s->ldv, s->ldv);
+    heard_product(&h, s->p, &s->v, s->y + r0 * s->ldv, s->ldv);
 }
 
-static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head,
-                    gnn_real_t *scratch)
+static void forward_piece(const gnn__attention_t *a, forward_state_t *s, int64_t row0, int64_t row1,
+                          int64_t head)
 {
-    forward_state_t s;
     tile_t t;
     const int64_t kv = head / (a->heads / a->kv_heads);
+    const bool where_they_are = in_place(a, row0, row1);
+    forward_begin(a, s, row0, row1 - row0, head);
+    for (bool first = true; next_tile(a, &t, row0, row1, first); first = false) {
+        pack_tile(a, s, &t, kv, where_they_are);
+        for (strip_t k = first_strip(row0, row1); k.index < k.count; k.index++)
+            forward_strip(a, s, &t, &k, head, kv);
+    }
+    forward_end(a, s, row1 - row0, head);
+}
+
+static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head0,
+                    int64_t head1, gnn_real_t *scratch)
+{
+    forward_state_t s;
     forward_scratch(a, &s, scratch);
     for (int64_t end; row0 < row1; row0 = end) {
         end = piece_end(a, row0, row1);
-        forward_begin(a, &s, row0, end - row0, head);
-        for (bool first = true; next_tile(a, &t, row0, end, first); first = false) {
-            pack_rows(&a->k, t.node, t.count, (int)gnn__tile_width(t.count), kv * a->d_k, a->d_k,
-                      s.ldk, 1, s.rows);
-            transpose(s.rows, s.ldk, t.count, s.keys_t);
-            s.finite =
-                pack_rows(&a->v, t.node, t.count, t.count, kv * a->d_v, a->d_v, s.ldv, 1, s.values);
-            for (int64_t r = 0; r < end - row0; r += STRIP)
-                forward_strip(a, &s, &t, row0, r,
-                              (int)(end - row0 - r < STRIP ? end - row0 - r : STRIP), head);
-        }
-        forward_end(a, &s, end - row0, head);
+        for (int64_t head = head0; head < head1; head++)
+            forward_piece(a, &s, row0, end, head);
     }
 }
 

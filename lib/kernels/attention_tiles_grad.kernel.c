@@ -8,7 +8,7 @@
 #include <lib/kernels/attention_tiles.h>
 #include <lib/kernels/isa.h>
 
-enum { ROWS = GNN__TILE_GRAD_ROWS, STRIPS = ROWS / STRIP };
+enum { ROWS = GNN__TILE_ROWS };
 
 typedef struct grad_state {
     /* senders: keys and values, their gradients */
@@ -16,8 +16,9 @@ typedef struct grad_state {
     bool keys_finite;
     uint32_t node[ROWS];
     /* the tile of receivers, packed both ways */
-    gnn_real_t *q, *q_t, *dy, *dy_t, *lse, *delta;
-    bool q_finite, dy_finite;
+    gnn_real_t *q_rows, *q_t, *dy_rows, *dy_t, *lse, *delta;
+    panel_t q, dy;
+    bool where_they_are, fresh; /* fresh: nobody has added to the tile's d_q yet */
     /* STRIP x 64: keep alpha, d_score, and keep of one row */
     gnn_real_t *p, *d, *keep;
     int64_t ldk, ldv;
@@ -27,9 +28,9 @@ static void grad_scratch(const gnn__attention_t *a, grad_state_t *s, gnn_real_t 
 {
     s->ldk = gnn__tile_width(a->d_k);
     s->ldv = gnn__tile_width(a->d_v);
-    s->q = take(&scratch, COLUMNS * s->ldk);
+    s->q_rows = take(&scratch, COLUMNS * s->ldk);
     s->q_t = take(&scratch, COLUMNS * s->ldk);
-    s->dy = take(&scratch, COLUMNS * s->ldv);
+    s->dy_rows = take(&scratch, COLUMNS * s->ldv);
     s->dy_t = take(&scratch, COLUMNS * s->ldv);
     s->lse = take(&scratch, COLUMNS);
     s->delta = take(&scratch, COLUMNS);
@@ -51,8 +52,8 @@ static void begin_senders(const gnn__attention_t *a, grad_state_t *s, int64_t ro
     s->keys_finite = pack_rows(&a->k, s->node, (int)rows, groups, kv * a->d_k, a->d_k, s->ldk,
                                a->scale * log2_e, s->k);
     pack_rows(&a->v, s->node, (int)rows, groups, kv * a->d_v, a->d_v, s->ldv, 1, s->v);
-    memset(s->d_k, 0, sizeof *s->d_k * (size_t)(groups * s->ldk));
-    memset(s->d_v, 0, sizeof *s->d_v * (size_t)(groups * s->ldv));
+    clear(s->d_k, groups * s->ldk);
+    clear(s->d_v, groups * s->ldv);
 }
 
 /* Adds factor * the rows' sums to one head of a gradient. */
@@ -69,11 +70,12 @@ static void add_rows(const grad_state_t *s, int64_t rows, gnn_real_t factor, con
 static void pack_receivers(const gnn__attention_t *a, grad_state_t *s, const tile_t *t, int64_t head)
 {
     const int whole = (int)gnn__tile_width(t->count);
-    s->q_finite = pack_rows(&a->q, t->node, t->count, whole, head * a->d_k, a->d_k, s->ldk, 1, s->q);
-    transpose(s->q, s->ldk, t->count, s->q_t);
-    s->dy_finite =
-        pack_rows(&a->dy, t->node, t->count, whole, head * a->d_v, a->d_v, s->ldv, 1, s->dy);
-    transpose(s->dy, s->ldv, t->count, s->dy_t);
+    s->q =
+        panel_of(&a->q, t, head * a->d_k, a->d_k, s->where_they_are && a->d_k % 16 == 0, s->q_rows);
+    s->dy = panel_of(&a->dy, t, head * a->d_v, a->d_v, s->where_they_are && a->d_v % 16 == 0,
+                     s->dy_rows);
+    transpose(&s->q, t, s->ldk, s->q_t);
+    transpose(&s->dy, t, s->ldv, s->dy_t);
     for (int c = 0; c < whole; c++) {
         const int64_t at = t->node[c] * a->heads + head;
         /* nobody was heard: every alpha is 0 */
@@ -130,10 +132,11 @@ static void weigh(const gnn__attention_t *a, const grad_state_t *s, const tile_t
 /* d_q of the tile's receivers += d_score^T k; receivers that do not hear all of the strip one by one where a key is not finite. */
 static void add_queries(const grad_state_t *s, const heard_t *h, int64_t r0, gnn_real_t *d_q)
 {
+    const bool add = !s->fresh || r0 > 0;
     const gnn_real_t *k = s->k + r0 * s->ldk;
     if (!h->cut || s->keys_finite) {
         product(s->d + h->all_first, 1, COLUMNS, h->all_end - h->all_first, k, s->ldk, h->rows,
-                d_q + h->all_first * s->ldk, s->ldk, s->ldk, true);
+                d_q + h->all_first * s->ldk, s->ldk, s->ldk, add);
         return;
     }
     for (int c = h->all_first; c < h->all_end; c++) {
@@ -147,54 +150,79 @@ static void add_queries(const grad_state_t *s, const heard_t *h, int64_t r0, gnn
     }
 }
 
-/* STRIP senders from r0 on against the tile; d_q belongs to the tile's first receiver. */
-static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t *t, int64_t row0,
-                       int64_t r0, int rows, int64_t head, gnn_real_t *d_q)
+/* A strip of senders against the tile; d_q belongs to the tile's first receiver. */
+static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t *t,
+                       const strip_t *strip, int64_t head, gnn_real_t *d_q)
 {
     heard_t h;
-    hear(a, t, row0 + r0, rows, &h);
+    const int64_t r0 = strip_first(strip);
+    hear(a, t, strip->row0 + r0, strip_rows(strip), &h);
+    prefetch_next(a, t, strip, &a->q, head * a->d_k, a->d_k);
     if (h.all_end <= h.all_first)
         return;
     score_product(&h, s->k + r0 * s->ldk, s->ldk, a->d_k, s->q_t, s->p);
+    prefetch_next(a, t, strip, &a->dy, head * a->d_v, a->d_v);
     score_product(&h, s->v + r0 * s->ldv, s->ldv, a->d_v, s->dy_t, s->d);
     weigh(a, s, t, &h, r0, head);
     if (a->d_v_rows.at)
-        heard_product(&h, s->p, s->dy, s->ldv, s->dy_finite, s->d_v + r0 * s->ldv, s->ldv);
+        heard_product(&h, s->p, &s->dy, s->d_v + r0 * s->ldv, s->ldv);
     if (a->d_k_rows.at)
-        heard_product(&h, s->d, s->q, s->ldk, s->q_finite, s->d_k + r0 * s->ldk, s->ldk);
+        heard_product(&h, s->d, &s->q, s->d_k + r0 * s->ldk, s->ldk);
     if (a->d_q.at)
         add_queries(s, &h, r0, d_q);
 }
 
-/* Receivers that a piece of senders meets, one head. */
-static void send_piece(const gnn__attention_t *a, grad_state_t *s, int64_t row0, int64_t rows,
-                       int64_t head, int64_t column0, gnn_real_t *d_q)
+/* Sums of d_q: rows of ldk numbers, `columns` for each head. */
+typedef struct sums {
+    gnn_real_t *at;
+    int64_t first, columns, clean; /* columns below `clean` hold sums, or 0 */
+} sums_t;
+
+/* A piece of senders and one head that hears their keys. */
+static void send_piece(const gnn__attention_t *a, grad_state_t *s, int64_t row0, int64_t row1,
+                       int64_t head, gnn_real_t *d_q)
 {
     tile_t t;
-    for (bool first = true; next_tile(a, &t, row0, row0 + rows, first); first = false) {
+    for (bool first = true; next_tile(a, &t, row0, row1, first); first = false) {
         pack_receivers(a, s, &t, head);
-        for (int64_t r = 0; r < rows; r += STRIP)
-            send_strip(a, s, &t, row0, r, (int)(rows - r < STRIP ? rows - r : STRIP), head,
-                       d_q + (t.at - column0) * s->ldk);
+        for (strip_t k = first_strip(row0, row1); k.index < k.count; k.index++)
+            send_strip(a, s, &t, &k, head, d_q + (t.at - a->pairs.lo[row0]) * s->ldk);
     }
 }
 
-static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t kv, gnn_real_t *d_q,
-                 gnn_real_t *scratch)
+/* Columns that the piece meets first are set to 0, or stored by its one tile if that is read where it is. */
+static void open_sums(const gnn__attention_t *a, grad_state_t *s, int64_t row0, int64_t row1,
+                      int64_t heads, sums_t *sums)
+{
+    const int64_t lo = a->pairs.lo[row0], hi = a->pairs.hi[row1 - 1];
+    s->where_they_are = in_place(a, row0, row1);
+    s->fresh = s->where_they_are && lo >= sums->clean;
+    const int64_t end = s->fresh ? lo : hi;
+    for (int64_t h = 0; end > sums->clean && h < heads; h++)
+        clear(sums->at + (h * sums->columns + sums->clean - sums->first) * s->ldk,
+              (end - sums->clean) * s->ldk);
+    sums->clean = hi > sums->clean ? hi : sums->clean;
+}
+
+static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t kv0, int64_t kv1,
+                 gnn_real_t *d_q, gnn_real_t *scratch)
 {
     grad_state_t s;
-    const int64_t group = a->heads / a->kv_heads, column0 = a->pairs.lo[row0],
-                  columns = a->pairs.hi[row1 - 1] - column0;
+    const int64_t group = a->heads / a->kv_heads, column0 = a->pairs.lo[row0];
+    sums_t sums = {d_q, column0, a->pairs.hi[row1 - 1] - column0, column0};
     grad_scratch(a, &s, scratch);
-    memset(d_q, 0, sizeof *d_q * (size_t)(group * columns * s.ldk));
     for (int64_t end; row0 < row1; row0 = end) {
         end = piece_end(a, row0, row0 + ROWS < row1 ? row0 + ROWS : row1);
         const int64_t rows = end - row0;
-        begin_senders(a, &s, row0, rows, kv);
-        for (int64_t h = 0; h < group; h++)
-            send_piece(a, &s, row0, rows, kv * group + h, column0, d_q + h * columns * s.ldk);
-        add_rows(&s, rows, a->scale, s.d_k, s.ldk, &a->d_k_rows, kv * a->d_k, a->d_k);
-        add_rows(&s, rows, 1, s.d_v, s.ldv, &a->d_v_rows, kv * a->d_v, a->d_v);
+        open_sums(a, &s, row0, end, (kv1 - kv0) * group, &sums);
+        d_q = sums.at + (a->pairs.lo[row0] - sums.first) * s.ldk;
+        for (int64_t kv = kv0; kv < kv1; kv++) {
+            begin_senders(a, &s, row0, rows, kv);
+            for (int64_t h = 0; h < group; h++, d_q += sums.columns * s.ldk)
+                send_piece(a, &s, row0, end, kv * group + h, d_q);
+            add_rows(&s, rows, a->scale, s.d_k, s.ldk, &a->d_k_rows, kv * a->d_k, a->d_k);
+            add_rows(&s, rows, 1, s.d_v, s.ldv, &a->d_v_rows, kv * a->d_v, a->d_v);
+        }
     }
 }
 

@@ -21,11 +21,20 @@ typedef int32_t lane_int_t;
 #endif
 typedef lane_int_t lanes_t __attribute__((vector_size(GNN__VEC_BYTES)));
 
+GNN__INLINE lanes_t lane_numbers(void)
+{
+    static const lane_int_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    lanes_t l;
+    memcpy(&l, numbers, sizeof l);
+    return l;
+}
+
 /* Scores are kept in units of log2, so that a power of two turns them into weights. */
 static const gnn_real_t log2_e = (gnn_real_t)1.4426950408889634,
                         ln_2 = (gnn_real_t)0.6931471805599453;
 
-/* 2^r for |r| <= 1/2, highest power first: Cephes' fit in float, Taylor's series in double. */
+/* 2^r, highest power first. Double: Taylor's series for |r| <= 1/2. Float: for 0 <= r < 1 a fit to 8e-8 where scalef brings the whole part along, else Cephes' for
+ * |r| <= 1/2. */
 #if GNN_DOUBLE
 static const gnn_real_t powers[] = {1.3691488853904124e-12, 2.567843599348819e-11,
                                     4.445538271870811e-10,  7.054911620801122e-09,
@@ -34,6 +43,9 @@ static const gnn_real_t powers[] = {1.3691488853904124e-12, 2.567843599348819e-1
                                     0.0013333558146428441,  0.009618129107628477,
                                     0.055504108664821576,   0.24022650695910069,
                                     0.6931471805599453,     1};
+#elif defined(__AVX512DQ__)
+static const gnn_real_t powers[] = {0x1.ec320ap-10f, 0x1.26900ep-7f, 0x1.c95446p-5f,
+                                    0x1.ebd5a8p-3f,  0x1.62e4f6p-1f, 0x1.fffffep-1f};
 #else
 static const gnn_real_t powers[] = {1.535336188319500e-4f,
                                     1.339887440266574e-3f,
@@ -53,10 +65,16 @@ GNN__INLINE gnn__vec_t power_of_fraction(gnn__vec_t r)
 }
 
 /* 2^x for x up to some 100, about 1e-7 (2e-16) relative; 0 for what falls below the normal numbers, NaN for NaN. */
-#if defined(__AVX512DQ__)
+#if defined(__AVX512DQ__) && GNN_DOUBLE
 GNN__INLINE gnn__vec_t exp2_of(gnn__vec_t x)
 {
-    return AVX512(scalef)(power_of_fraction(AVX512(reduce)(x, 0)), AVX512(roundscale)(x, 0));
+    return _mm512_scalef_pd(power_of_fraction(_mm512_reduce_pd(x, _MM_FROUND_TO_NEAREST_INT)),
+                            _mm512_roundscale_pd(x, _MM_FROUND_TO_NEAREST_INT));
+}
+#elif defined(__AVX512DQ__)
+GNN__INLINE gnn__vec_t exp2_of(gnn__vec_t x)
+{
+    return _mm512_scalef_ps(power_of_fraction(_mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF)), x);
 }
 #else
 GNN__INLINE gnn__vec_t exp2_of(gnn__vec_t x)
@@ -108,18 +126,32 @@ GNN__INLINE bool all_zero(gnn__vec_t x)
 
 GNN__INLINE gnn_real_t largest_lane(gnn__vec_t x)
 {
+#if defined(__AVX512F__)
+    return AVX512(reduce_max)(x);
+#else
     gnn_real_t best = x[0];
     for (int l = 1; l < LANES; l++)
         best = x[l] > best ? x[l] : best;
     return best;
+#endif
+}
+
+GNN__INLINE gnn_real_t sum_of_lanes(gnn__vec_t x)
+{
+#if defined(__AVX512F__)
+    return AVX512(reduce_add)(x);
+#else
+    gnn_real_t sum = 0;
+    for (int l = 0; l < LANES; l++)
+        sum += x[l];
+    return sum;
+#endif
 }
 
 /* All ones in lanes whose column is from .. to - 1; the register starts at column c. */
 GNN__INLINE lanes_t columns_inside(int c, int from, int to)
 {
-    lanes_t column;
-    for (int l = 0; l < LANES; l++)
-        column[l] = c + l;
+    const lanes_t column = lane_numbers() + c;
     return (column >= from) & (column < to);
 }
 
@@ -128,21 +160,19 @@ GNN__INLINE gnn__vec_t choose(lanes_t mask, gnn__vec_t x, gnn_real_t other)
     return (gnn__vec_t)(((lanes_t)x & mask) | ((lanes_t)gnn__vec_all(other) & ~mask));
 }
 
-/* LANES x LANES numbers, columns to rows. */
+/* y[c][r] = rows[r][at + c], LANES x LANES numbers. */
 #if defined(__AVX512F__)
 /* Step s exchanges the off-diagonal s x s blocks of every 2s x 2s block. */
-GNN__INLINE void transpose_square(const gnn_real_t *x, int64_t ldx, gnn_real_t *y, int64_t ldy)
+GNN__INLINE void transpose_square(const gnn_real_t *const *rows, int64_t at, gnn_real_t *y,
+                                  int64_t ldy)
 {
     gnn__vec_t row[LANES];
     for (int r = 0; r < LANES; r++)
-        row[r] = gnn__vec_load(x + r * ldx);
+        row[r] = gnn__vec_load(rows[r] + at);
 #pragma GCC unroll 4
     for (int s = 1; s < LANES; s *= 2) {
-        lanes_t low, high;
-        for (int l = 0; l < LANES; l++) {
-            low[l] = l & s ? LANES + l - s : l;
-            high[l] = l & s ? LANES + l : l + s;
-        }
+        const lanes_t l = lane_numbers(), odd = (l & s) != 0, low = l + (odd & (LANES - s)),
+                      high = l + ((odd & LANES) | (~odd & s)); /* LANES + l: lane l of the other */
 #pragma GCC unroll 16
         for (int r = 0; r < LANES; r++)
             if (!(r & s)) {
@@ -155,11 +185,12 @@ GNN__INLINE void transpose_square(const gnn_real_t *x, int64_t ldx, gnn_real_t *
         gnn__vec_store(y + r * ldy, row[r]);
 }
 #else
-GNN__INLINE void transpose_square(const gnn_real_t *x, int64_t ldx, gnn_real_t *y, int64_t ldy)
+GNN__INLINE void transpose_square(const gnn_real_t *const *rows, int64_t at, gnn_real_t *y,
+                                  int64_t ldy)
 {
     for (int r = 0; r < LANES; r++)
         for (int c = 0; c < LANES; c++)
-            y[c * ldy + r] = x[r * ldx + c];
+            y[c * ldy + r] = rows[r][at + c];
 }
 #endif
 
