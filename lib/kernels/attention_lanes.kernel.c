@@ -18,8 +18,8 @@ typedef struct state {
 /* ---- forward ---- */
 
 /* The largest score of the block joins; what was gathered is rescaled to it. Returns what is subtracted before exp. */
-static void raise(const gnn__lanes_t *l, const block_t *b, state_t *s, gnn__vec_t *base, bool fresh,
-                  int width)
+static __attribute__((noinline)) void raise(const gnn__lanes_t *l, const block_t *b, state_t *s,
+                                            gnn__vec_t *base, bool fresh, int width)
 {
     gnn__vec_t most[PATTERN], shrink[PATTERN];
     bool changed = false;
@@ -50,8 +50,8 @@ static void raise(const gnn__lanes_t *l, const block_t *b, state_t *s, gnn__vec_
 }
 
 /* Scores become weights; those of pairs with s <= 0 once more, the others 0 there. */
-static void weigh(const gnn__lanes_t *l, const block_t *b, state_t *s, const gnn__vec_t *base,
-                  int width)
+static __attribute__((noinline)) void weigh(const gnn__lanes_t *l, const block_t *b, state_t *s,
+                                            const gnn__vec_t *base, int width)
 {
     const gnn_real_t slope = l->slope;
     const bool drops = l->a->dropout != NULL, records = l->negative != NULL;
@@ -72,7 +72,8 @@ static void weigh(const gnn__lanes_t *l, const block_t *b, state_t *s, const gnn
 }
 
 /* State, y and P of a receiver that earlier parts have begun. */
-static void resume_row(const gnn__lanes_t *l, const block_t *b, int64_t i, state_t *s, int width)
+static __attribute__((noinline)) void resume_row(const gnn__lanes_t *l, const block_t *b, int64_t i,
+                                                 state_t *s, int width)
 {
     const gnn__attention_t *a = l->a;
     read_heads(a->largest + i * a->heads, a->heads, s->largest, -INFINITY, width);
@@ -90,7 +91,8 @@ static void resume_row(const gnn__lanes_t *l, const block_t *b, int64_t i, state
     memcpy(b->p, l->negative + i * l->row, sizeof *b->p * (size_t)l->row);
 }
 
-static void finish_row(const gnn__lanes_t *l, const block_t *b, int64_t i, state_t *s, int width)
+static __attribute__((noinline)) void finish_row(const gnn__lanes_t *l, const block_t *b, int64_t i,
+                                                 state_t *s, int width)
 {
     const gnn__attention_t *a = l->a;
     gnn__vec_t inverse[PATTERN], lse[PATTERN];
@@ -142,7 +144,7 @@ static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_
             if (additive)
                 BY_WIDTH(width, scores_additive, &l->k, &b, q);
             else
-                BY_WIDTH(width, pair_scores, l, &b, gnn__matrix_row(&l->q, i), &l->k);
+                pair_scores(l, &b, gnn__matrix_row(&l->q, i), &l->k);
             raise(l, &b, &s, base, fresh, width);
             weigh(l, &b, &s, base, width);
             gather(l, &b, &l->v, l->row, fresh, l->negative != NULL);
@@ -221,8 +223,8 @@ GNN__INLINE void weigh_back(const gnn__lanes_t *l, const block_t *b, const gnn__
 FOR_WIDTHS(WEIGH_BACK)
 
 /* d_v and d_k of sender j from what its row has gathered. */
-static void finish_sender(const gnn__lanes_t *l, const block_t *b, int64_t j, const gnn__vec_t *sum,
-                          int width)
+static __attribute__((noinline)) void finish_sender(const gnn__lanes_t *l, const block_t *b,
+                                                    int64_t j, const gnn__vec_t *sum, int width)
 {
     const gnn__attention_t *a = l->a;
     gnn__vec_t products[PATTERN];

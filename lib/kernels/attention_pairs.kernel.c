@@ -141,7 +141,7 @@ static void load_block(const gnn__lanes_t *l, block_t *b, const ends_t *ends, in
 {
     const int width = l->width;
     block_load(l, b, row, at, to);
-    BY_WIDTH(width, pair_scores, l, b, gnn__matrix_row(&ends->own_key, node), &ends->other_key);
+    pair_scores(l, b, gnn__matrix_row(&ends->own_key, node), &ends->other_key);
     BY_WIDTH(width, products, l, b, gnn__matrix_row(&ends->own_value, node), &ends->other_value);
     BY_WIDTH(width, weigh_pairs, l, b, node);
 }

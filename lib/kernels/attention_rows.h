@@ -71,18 +71,6 @@ GNN__INLINE void block_load(const gnn__attention_t *a, block_t *b, int64_t node,
         gnn__keep_pairs(a->dropout, b->n, b->i, b->j, a->heads, b->keep);
 }
 
-/* Calls f with the width as its last argument, as a constant where it is one of the usual ones, so that its loops unroll. */
-#define WITH_WIDTH(width, f, ...)           \
-    do {                                    \
-        switch (width) {                    \
-        case 8: f(__VA_ARGS__, 8); break;   \
-        case 16: f(__VA_ARGS__, 16); break; \
-        case 32: f(__VA_ARGS__, 32); break; \
-        case 64: f(__VA_ARGS__, 64); break; \
-        default: f(__VA_ARGS__, width);     \
-        }                                   \
-    } while (0)
-
 /* ---- scores ---- */
 
 GNN__INLINE gnn_real_t leaky(gnn_real_t x, gnn_real_t slope)
@@ -99,7 +87,7 @@ static void scores_additive(const gnn__attention_t *a, const block_t *b)
     }
 }
 
-GNN__INLINE void scores_dot(const gnn__attention_t *a, const block_t *b, const int64_t d_k)
+static void scores_dot(const gnn__attention_t *a, const block_t *b, const int64_t d_k)
 {
     const int64_t group = a->heads / a->kv_heads;
     for (int e = 0; e < b->n; e++) {
@@ -116,7 +104,7 @@ GNN__INLINE void scores_dot(const gnn__attention_t *a, const block_t *b, const i
     }
 }
 
-GNN__INLINE void scores_additive_v2(const gnn__attention_t *a, const block_t *b, const int64_t d_k)
+static void scores_additive_v2(const gnn__attention_t *a, const block_t *b, const int64_t d_k)
 {
     const int64_t group = a->heads / a->kv_heads;
     for (int e = 0; e < b->n; e++) {
@@ -138,9 +126,9 @@ static void block_scores(const gnn__attention_t *a, const block_t *b)
     if (a->score == GNN__SCORE_ADDITIVE)
         scores_additive(a, b);
     else if (a->score == GNN__SCORE_DOT)
-        WITH_WIDTH(a->d_k, scores_dot, a, b);
+        scores_dot(a, b, a->d_k);
     else
-        WITH_WIDTH(a->d_k, scores_additive_v2, a, b);
+        scores_additive_v2(a, b, a->d_k);
     for (int e = 0; a->bias.at && e < b->n; e++) {
         if (b->number[e] < 0 || b->number[e] >= a->biases)
             continue;

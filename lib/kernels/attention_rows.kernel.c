@@ -1,4 +1,4 @@
-/* Attention row by row: one fused pass per receiver in forward, one per receiver and one per sender in backward. */
+/* Attention row by row, for any scores, edge inputs and form: one fused pass per receiver in forward, one per receiver and one per sender in backward. */
 #include <lib/kernels/attention_rows.h>
 #include <lib/kernels/isa.h>
 
@@ -51,7 +51,7 @@ static void rescale(const gnn__attention_t *a, const block_t *b, gnn_real_t *lar
     }
 }
 
-GNN__INLINE void gather(const gnn__attention_t *a, const block_t *b, gnn_real_t *y, const int64_t d_v)
+static void gather(const gnn__attention_t *a, const block_t *b, gnn_real_t *y, const int64_t d_v)
 {
     const int64_t group = a->heads / a->kv_heads;
     for (int e = 0; e < b->n; e++) {
@@ -73,7 +73,7 @@ static void take_block(const gnn__attention_t *a, const block_t *b, gnn_real_t *
     for (int e = 0; (b->weighs || b->drops) && e < b->n; e++)
         for (int64_t x = e * a->heads; x < (e + 1) * a->heads; x++)
             b->alpha[x] *= factor(b, e, x);
-    WITH_WIDTH(a->d_v, gather, a, b, y);
+    gather(a, b, y, a->d_v);
 }
 
 static void finish_row(const gnn__attention_t *a, gnn_real_t *largest, const gnn_real_t *sum,
@@ -129,7 +129,7 @@ static void load_alpha(const gnn__attention_t *a, const block_t *b)
 }
 
 /* grad = dY_i . v_j, the gradient of alpha before weight and dropout. */
-GNN__INLINE void load_products(const gnn__attention_t *a, const block_t *b, const int64_t d_v)
+static void load_products(const gnn__attention_t *a, const block_t *b, const int64_t d_v)
 {
     const int64_t group = a->heads / a->kv_heads;
     for (int e = 0; e < b->n; e++) {
@@ -189,8 +189,7 @@ static void additive_grads(const gnn__attention_t *a, const block_t *b, gnn_real
     }
 }
 
-GNN__INLINE void dot_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t *d,
-                           const int64_t d_k)
+static void dot_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t *d, const int64_t d_k)
 {
     const int64_t group = a->heads / a->kv_heads;
     for (int e = 0; e < b->n; e++) {
@@ -204,8 +203,8 @@ GNN__INLINE void dot_grads(const gnn__attention_t *a, const block_t *b, gnn_real
     }
 }
 
-GNN__INLINE void v2_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t *d,
-                          gnn_real_t *d_a, const int64_t d_k)
+static void v2_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t *d, gnn_real_t *d_a,
+                     const int64_t d_k)
 {
     const int64_t group = a->heads / a->kv_heads;
     const gnn_real_t slope = a->slope;
@@ -233,9 +232,9 @@ static void block_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t 
     if (a->score == GNN__SCORE_ADDITIVE)
         additive_grads(a, b, d);
     else if (a->score == GNN__SCORE_DOT)
-        WITH_WIDTH(a->d_k, dot_grads, a, b, d);
+        dot_grads(a, b, d, a->d_k);
     else
-        WITH_WIDTH(a->d_k, v2_grads, a, b, d, d_a);
+        v2_grads(a, b, d, d_a, a->d_k);
 }
 
 /* ---- the two passes ---- */
@@ -252,7 +251,7 @@ static void receive(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_r
             block_load(a, &b, i, at, to);
             block_scores(a, &b);
             load_alpha(a, &b);
-            WITH_WIDTH(a->d_v, load_products, a, &b);
+            load_products(a, &b, a->d_v);
             weight_grads(a, &b);
             score_grads(a, &b);
             bias_grads(a, &b);
@@ -263,8 +262,7 @@ static void receive(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_r
 }
 
 /* d_v_j += sum over receivers of alpha dY_i. */
-GNN__INLINE void value_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t *d,
-                             const int64_t d_v)
+static void value_grads(const gnn__attention_t *a, const block_t *b, gnn_real_t *d, const int64_t d_v)
 {
     const int64_t group = a->heads / a->kv_heads;
     for (int e = 0; e < b->n; e++) {
@@ -285,10 +283,10 @@ static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real
             block_scores(a, &b);
             load_alpha(a, &b);
             if (a->d_v_rows.at)
-                WITH_WIDTH(a->d_v, value_grads, a, &b, gnn__matrix_row(&a->d_v_rows, j));
+                value_grads(a, &b, gnn__matrix_row(&a->d_v_rows, j), a->d_v);
             if (!a->d_k_rows.at)
                 continue;
-            WITH_WIDTH(a->d_v, load_products, a, &b);
+            load_products(a, &b, a->d_v);
             score_grads(a, &b);
             block_grads(a, &b, gnn__matrix_row(&a->d_k_rows, j), NULL);
         }

@@ -3,7 +3,7 @@
 #define GNN_KERNELS_LANES_BLOCK_H
 
 #include <lib/kernels/attention_lanes.h>
-#include <lib/kernels/philox_lanes.h>
+#include <lib/kernels/isa.h>
 #include <lib/kernels/vec_math.h>
 
 /* Pairs of a block, pairs that are drawn at once; how far ahead rows are prefetched; registers that a pattern takes. */
@@ -11,6 +11,7 @@ enum {
     PAIRS = GNN__LANES_PAIRS,
     DRAWN = GNN__LANES_DRAWN,
     AHEAD = 8,
+    DRAWS = 16,
     LANES = GNN__VEC_LANES,
     HEADS = GNN__LANES_HEADS,
     PATTERN = HEADS > LANES ? HEADS / LANES : 1,
@@ -45,16 +46,17 @@ GNN__INLINE gnn_real_t *carve(gnn_real_t **at, int64_t count)
     return memory;
 }
 
-static block_t block_at(const gnn__lanes_t *l, int64_t row1, gnn_real_t *scratch)
+static __attribute__((unused)) block_t block_at(const gnn__lanes_t *l, int64_t row1,
+                                                gnn_real_t *scratch)
 {
     block_t b = {.row1 = row1};
-    const int64_t indices = PAIRS + 2 * GNN__PHILOX_LANES, pairs = PAIRS * l->width + 16;
+    const int64_t indices = PAIRS + 2 * DRAWS, pairs = PAIRS * l->width + 16;
     b.copied = (uint32_t *)carve(&scratch, indices);
-    b.ends[0] = (uint32_t *)carve(&scratch, DRAWN + GNN__PHILOX_LANES);
-    b.ends[1] = (uint32_t *)carve(&scratch, DRAWN + GNN__PHILOX_LANES);
+    b.ends[0] = (uint32_t *)carve(&scratch, DRAWN + DRAWS);
+    b.ends[1] = (uint32_t *)carve(&scratch, DRAWN + DRAWS);
     memset(b.copied, 0, sizeof *b.copied * (size_t)indices);
-    memset(b.ends[0], 0, sizeof *b.ends[0] * (DRAWN + GNN__PHILOX_LANES));
-    memset(b.ends[1], 0, sizeof *b.ends[1] * (DRAWN + GNN__PHILOX_LANES));
+    memset(b.ends[0], 0, sizeof *b.ends[0] * (DRAWN + DRAWS));
+    memset(b.ends[1], 0, sizeof *b.ends[1] * (DRAWN + DRAWS));
     b.score = carve(&scratch, pairs);
     b.weight = carve(&scratch, pairs);
     b.negative = carve(&scratch, pairs);
@@ -112,8 +114,8 @@ GNN__INLINE void read_pattern(const gnn_real_t *at, gnn__vec_t *x, int width)
 }
 
 /* `heads` numbers, not more than a pattern's; what is padding gets `none`. */
-GNN__INLINE void read_heads(const gnn_real_t *at, int64_t heads, gnn__vec_t *x, gnn_real_t none,
-                            int width)
+static __attribute__((noinline, unused)) void read_heads(const gnn_real_t *at, int64_t heads,
+                                                         gnn__vec_t *x, gnn_real_t none, int width)
 {
     gnn_real_t all[ROOM] = {0};
     for (int h = 0; h < width; h++)
@@ -121,7 +123,8 @@ GNN__INLINE void read_heads(const gnn_real_t *at, int64_t heads, gnn__vec_t *x, 
     read_pattern(all, x, width);
 }
 
-GNN__INLINE void write_heads(gnn_real_t *at, int64_t heads, const gnn__vec_t *x, int width)
+static __attribute__((noinline, unused)) void write_heads(gnn_real_t *at, int64_t heads,
+                                                          const gnn__vec_t *x, int width)
 {
     gnn_real_t all[ROOM] = {0};
     if (heads == width) {
@@ -134,7 +137,8 @@ GNN__INLINE void write_heads(gnn_real_t *at, int64_t heads, const gnn__vec_t *x,
     memcpy(at, all, sizeof *at * (size_t)heads);
 }
 
-GNN__INLINE void add_heads(gnn_real_t *at, int64_t heads, const gnn__vec_t *x, int width)
+static __attribute__((noinline, unused)) void add_heads(gnn_real_t *at, int64_t heads,
+                                                        const gnn__vec_t *x, int width)
 {
     gnn_real_t all[ROOM] = {0};
     for (int u = 0; u < parts_of(width); u++)
@@ -172,50 +176,9 @@ GNN__INLINE gnn__vec_t rows_at(const gnn__matrix_t *m, const uint32_t *nodes, in
     return y;
 }
 
-/* Draws for the pairs from place `at` of `row` on: a window over this and the next rows; on spans, whose places are not their own, for this row. */
-static void draw(const gnn__lanes_t *l, block_t *b, int64_t row, int64_t at, int64_t to)
-{
-    const gnn__pairs_t *p = &l->a->pairs;
-    int n = 0;
-    b->drawn_from = at;
-    for (int64_t r = row; r < b->row1 && n < DRAWN; r++) {
-        const uint32_t node = (uint32_t)gnn__pairs_node(p, r);
-        const int count = to - at < DRAWN - n ? (int)(to - at) : DRAWN - n;
-        for (int e = 0; e < count; e++)
-            b->ends[0][n + e] = node;
-        for (int e = 0; e < count; e++)
-            b->ends[1][n + e] = (uint32_t)gnn__pairs_col(p, at + e);
-        n += count;
-        at += count;
-        if (!p->indptr || r + 1 == b->row1)
-            break;
-        to = p->indptr[r + 2];
-    }
-    b->drawn_to = p->indptr ? at : b->drawn_from;
-    gnn__keep_patterns(l->a->dropout, n, b->ends[l->a->transposed], b->ends[!l->a->transposed],
-                       b->drawn, l->width);
-}
-
-/* The pairs at places at .. of a row; nodes of the next rows behind them, for the prefetch. */
-static __attribute__((noinline)) void block_load(const gnn__lanes_t *l, block_t *b, int64_t row,
-                                                 int64_t at, int64_t to)
-{
-    const gnn__pairs_t *p = &l->a->pairs;
-    b->n = (int)(to - at < PAIRS ? to - at : PAIRS);
-    const int64_t end = p->indptr ? p->indptr[p->n_rows] : to,
-                  there = end - at < b->n + AHEAD ? end - at : b->n + AHEAD;
-    b->other = b->copied;
-    if (p->indptr && at + PAIRS + 2 * GNN__PHILOX_LANES <= end)
-        b->other = (const uint32_t *)p->indices + at;
-    else
-        for (int64_t e = 0; e < b->n + AHEAD; e++)
-            b->copied[e] = (uint32_t)gnn__pairs_col(p, at + (e < there ? e : there - 1));
-    if (!l->a->dropout)
-        return;
-    if (at < b->drawn_from || at + b->n > b->drawn_to)
-        draw(l, b, row, at, to);
-    b->keep = b->drawn + (at - b->drawn_from) * l->width;
-}
+/* The pairs at places at .. of a row; nodes of the next rows behind them, for the prefetch. lanes_parts.kernel.c */
+#define block_load GNN__KERNEL(lanes_load)
+void block_load(const gnn__lanes_t *l, block_t *b, int64_t row, int64_t at, int64_t to);
 
 /* score = q + k; lanes behind the last pair become minus infinity. */
 GNN__INLINE void scores_additive(const gnn__matrix_t *k, const block_t *b, const gnn__vec_t *q,

@@ -76,7 +76,8 @@ static inline void store_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_rea
                 y[h * d + c] = x[c * width + h];
 }
 
-static void add_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int64_t d, int width)
+static __attribute__((unused)) void add_row(const gnn__lanes_t *l, const gnn_real_t *x,
+                                            gnn_real_t *y, int64_t d, int width)
 {
     const int64_t heads = l->a->heads;
     gnn_real_t turned[64];
@@ -139,98 +140,10 @@ static inline void row_products(const gnn__lanes_t *l, const gnn_real_t *x, cons
     read_pattern(all, products, width);
 }
 
-/* ---- weighted sums over a block ---- */
-
-/* `registers` registers of y (and p) from `x` on; `stride` numbers lie between the weights of two pairs. */
-GNN__INLINE void section(const block_t *b, const gnn_real_t *x, int64_t ld, const gnn_real_t *w,
-                         const gnn_real_t *negative, int64_t stride, gnn_real_t *y, gnn_real_t *p,
-                         int part, bool fresh, const int width, const int registers, const bool two)
-{
-    gnn__vec_t sum[8], sum_p[8];
-    for (int v = 0; v < registers; v++) {
-        sum[v] = fresh ? gnn__vec_all(0) : gnn__vec_load(y + v * LANES);
-        sum_p[v] = fresh || !two ? gnn__vec_all(0) : gnn__vec_load(p + v * LANES);
-    }
-    for (int e = 0; e < b->n; e++) {
-        const gnn_real_t *row = x + b->other[e] * ld;
-        const char *next = (const char *)(x + b->other[e + AHEAD] * ld);
-        for (int byte = 0; byte < registers * GNN__VEC_BYTES; byte += 64)
-            __builtin_prefetch(next + byte);
-        for (int v = 0; v < registers; v++) {
-            const gnn__vec_t t = gnn__vec_load(row + v * LANES);
-            sum[v] += gnn__vec_pattern(w + e * stride, width, part + v) * t;
-            if (two)
-                sum_p[v] += gnn__vec_pattern(negative + e * stride, width, part + v) * t;
-        }
-    }
-    for (int v = 0; v < registers; v++) {
-        gnn__vec_store(y + v * LANES, sum[v]);
-        if (two)
-            gnn__vec_store(p + v * LANES, sum_p[v]);
-    }
-}
-
-/* Most registers of one section: sums, their second ones and what is read must fit the register file. */
-#if defined(__AVX512F__)
-enum { WIDEST = 8 };
-#else
-enum { WIDEST = 4 };
-#endif
-
-/* Numbers from .. to - 1 of the rows. */
-GNN__INLINE void sections(const block_t *b, const gnn__matrix_t *m, const gnn_real_t *w,
-                          const gnn_real_t *negative, int64_t stride, int64_t from, int64_t to,
-                          bool fresh, const int width, const bool two)
-{
-    int64_t x = from;
-    for (; x + WIDEST * LANES <= to; x += WIDEST * LANES)
-        section(b, m->at + x, m->stride, w, negative, stride, b->y + x, b->p + x, 0, fresh, width,
-                WIDEST, two);
-    for (; WIDEST > 4 && x + 4 * LANES <= to; x += 4 * LANES)
-        section(b, m->at + x, m->stride, w, negative, stride, b->y + x, b->p + x, 0, fresh, width,
-                4, two);
-    for (; x < to; x += LANES)
-        section(b, m->at + x, m->stride, w, negative, stride, b->y + x, b->p + x, (int)(x / LANES),
-                fresh, width, 1, two);
-}
-
-/* y (+)= weight x over the pairs of a block, and p likewise with `negative` where `two`. */
-#define GATHER(width)                                                                                \
-    MADE gather_##width(const block_t *b, const gnn__matrix_t *m, int64_t row, bool fresh, bool two) \
-    {                                                                                                \
-        if (two)                                                                                     \
-            sections(b, m, b->weight, b->negative, width, 0, row, fresh, width, true);               \
-        else                                                                                         \
-            sections(b, m, b->weight, b->negative, width, 0, row, fresh, width, false);              \
-    }
-GATHER(4)
-GATHER(8)
-
-/* One weight for all numbers of a head: one head, or heads that fill whole registers. */
-static __attribute__((noinline)) void gather_heads(const gnn__lanes_t *l, const block_t *b,
-                                                   const gnn__matrix_t *m, int64_t row, bool fresh,
-                                                   bool two)
-{
-    const int64_t heads = l->packed ? 1 : l->a->heads, d = row / heads;
-    for (int64_t h = 0; h < heads; h++) {
-        const gnn_real_t *w = b->weight + h, *negative = b->negative + h;
-        if (two)
-            sections(b, m, w, negative, l->width, h * d, (h + 1) * d, fresh, 1, true);
-        else
-            sections(b, m, w, negative, l->width, h * d, (h + 1) * d, fresh, 1, false);
-    }
-}
-
-static inline void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m,
-                          int64_t row, bool fresh, bool two)
-{
-    if (l->width == 1 || !l->packed)
-        gather_heads(l, b, m, row, fresh, two);
-    else if (l->width == 4)
-        gather_4(b, m, row, fresh, two);
-    else
-        gather_8(b, m, row, fresh, two);
-}
+/* y (+)= weight x over the pairs of a block, rows of `row` numbers, and p likewise with `negative` where `two`. lanes_parts.kernel.c */
+#define gather GNN__KERNEL(lanes_gather)
+void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m, int64_t row,
+            bool fresh, bool two);
 
 /* ---- products of the row's own numbers with the pairs' ---- */
 
@@ -253,39 +166,9 @@ GNN__INLINE void pair_products(const block_t *b, const gnn_real_t *own, const gn
     }
 }
 
-/* out = a . leaky(own + x) of each head. */
-GNN__INLINE void pair_scores_v2(const block_t *b, const gnn_real_t *own, const gnn__matrix_t *m,
-                                int64_t row, const gnn_real_t *a, gnn_real_t slope, gnn_real_t *out,
-                                const int width)
-{
-    for (int e = 0; e < b->n; e++) {
-        const gnn_real_t *x = gnn__matrix_row(m, b->other[e]),
-                         *next = gnn__matrix_row(m, b->other[e + AHEAD]);
-        gnn__vec_t sum[PATTERN];
-        for (int u = 0; u < parts_of(width); u++)
-            sum[u] = gnn__vec_all(0);
-        for (int64_t c = 0; c < row; c += LANES) {
-            __builtin_prefetch(next + c);
-            sum[c / LANES % parts_of(width)] +=
-                gnn__vec_load(a + c) * leaky(gnn__vec_load(own + c) + gnn__vec_load(x + c), slope);
-        }
-        for (int u = 0; u < parts_of(width); u++)
-            gnn__vec_put(out + e * width, gnn__vec_fold(sum[u], width, false), width, u);
-    }
-}
-
-/* Scores of a block's pairs from rows of keys and queries; behind the last pair minus infinity. */
-#define PAIR_SCORES(width)                                                                   \
-    MADE pair_scores_##width(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own, \
-                             const gnn__matrix_t *m)                                         \
-    {                                                                                        \
-        if (l->a->score == GNN__SCORE_DOT)                                                   \
-            pair_products(b, own, m, l->key_row, l->a->scale, b->score, width);              \
-        else                                                                                 \
-            pair_scores_v2(b, own, m, l->key_row, l->weights, l->a->slope, b->score, width); \
-        for (int x = b->n * width; x < padded(b->n * width); x++)                            \
-            b->score[x] = -INFINITY;                                                         \
-    }
-FOR_WIDTHS(PAIR_SCORES)
+/* Scores of a block's pairs from rows of keys and queries; behind the last pair minus infinity. lanes_parts.kernel.c */
+#define pair_scores GNN__KERNEL(lanes_pair_scores)
+void pair_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
+                 const gnn__matrix_t *m);
 
 #endif
