@@ -84,15 +84,14 @@ static double bound(gnn_precision_t level)
                                            : 2e-6;
 }
 
+/* Where a processor or build has no bf16 products, each level is `highest`. */
 START_TEST(products_equal_plain_loops)
 {
     const gnn_precision_t level = (gnn_precision_t)_i;
     gnn_context_t *context = context_at(level, true);
     const gnn_precision_t used = gnn_context_precision_used(context);
-    if (used != level)
-        test_skip("products_equal_plain_loops", "this processor or build has no bf16 products");
     for (int s = 0; s < SIZES; s++)
-        for (int kind = 0; kind < KINDS; kind++) {
+        for (int kind = 0; kind < KINDS; kind += test_small() ? 5 : 1) {
             trial_t t;
             trial_new(&t, sizes[s][0], sizes[s][1], sizes[s][2], kind & 15, 1,
                       (gnn_real_t)(kind >> 4));
@@ -115,7 +114,7 @@ START_TEST(small_products_equal_plain_loops)
     gnn_context_t *context = context_at(GNN_PRECISION_DEFAULT, false);
     context->deterministic = _i;
     for (size_t s = 0; s < sizeof small / sizeof *small; s++)
-        for (int kind = 0; kind < 16; kind++)
+        for (int kind = 0; kind < 16; kind += test_small() ? 5 : 1)
             for (int beta = 0; beta < 3; beta++) {
                 trial_t t;
                 trial_new(&t, small[s][0], small[s][1], small[s][2], kind, (gnn_real_t)0.5,
@@ -149,10 +148,8 @@ START_TEST(levels_differ)
     gnn_context_t *context = context_at(GNN_PRECISION_HIGH, true);
     const bool has = gnn_context_precision_used(context) == GNN_PRECISION_HIGH;
     gnn_context_free(context);
-    if (!has) {
-        test_skip("levels_differ", "this processor or build has no bf16 products");
+    if (!has)
         return;
-    }
     const double highest = error_at(GNN_PRECISION_HIGHEST), high = error_at(GNN_PRECISION_HIGH),
                  medium = error_at(GNN_PRECISION_MEDIUM);
     ck_assert_msg(highest < high && 30 * high < medium, "errors %g, %g, %g", highest, high, medium);
