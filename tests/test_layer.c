@@ -197,27 +197,32 @@ END_TEST
 
 START_TEST(a_moved_linear_map_changes_nothing)
 {
-    /* 30 -> 4 features: the product goes first; 4 -> 30: it stays behind. Both must be W applied to the mean, so the one weight is tried on both paths by dropout_message,
-     * which keeps the product behind and is off in inference. */
-    const gnn_preset_t presets[] = {GNN_PRESET_SAGE, GNN_PRESET_GIN};
+    /* W before the sum or behind it: SAGE's and GIN's products go first where they narrow (30 -> 4, 30 -> 5), GCN's goes behind where it widens (12 -> 30). dropout_message,
+     * which is off in inference, keeps each where it is written. */
+    const struct {
+        gnn_preset_t preset;
+        int64_t in, out;
+    } cases[] = {{GNN_PRESET_SAGE, 30, 4}, {GNN_PRESET_GIN, 30, 30}, {GNN_PRESET_GCN, 12, 30}};
     const int64_t n = 25;
     gnn_graph_t *graph;
     gnn_real_t *memory = test_reals(n * 30, 3), a[25 * 30], b[25 * 30];
-    gnn_tensor_t x = gnn_tensor(memory, n, 30);
     ck_ok(gnn_graph_window(&graph, 1, &n, 3, 2, GNN_OFF));
-    for (int k = 0; k < 2; k++) {
-        gnn_layer_t *first, *behind;
-        gnn_layer_config_t c = {.preset = presets[k], .in = 30, .out = k ? 30 : 4, .hidden = 5};
-        gnn_tensor_t ya = gnn_tensor(a, n, c.out), yb = gnn_tensor(b, n, c.out);
-        ck_ok(gnn_layer_new(&first, context, &c));
+    for (int k = 0; k < 3; k++) {
+        gnn_layer_t *moved, *kept;
+        gnn_layer_config_t c = {
+            .preset = cases[k].preset, .in = cases[k].in, .out = cases[k].out, .hidden = 5};
+        gnn_tensor_t x = gnn_tensor(memory, n, c.in), ya = gnn_tensor(a, n, c.out),
+                     yb = gnn_tensor(b, n, c.out);
+        ck_ok(gnn_layer_new(&moved, context, &c));
         c.dropout_message = (gnn_real_t)0.5;
-        ck_ok(gnn_layer_new(&behind, context, &c));
-        ck_ok(gnn_layer_forward(first, context, graph, &(gnn_inputs_t){.x_src = &x}, &ya));
-        ck_ok(gnn_layer_forward(behind, context, graph, &(gnn_inputs_t){.x_src = &x}, &yb));
+        ck_ok(gnn_layer_new(&kept, context, &c));
+        ck_ok(gnn_layer_prepare(moved, graph, GNN_OFF));
+        ck_ok(gnn_layer_forward(moved, context, graph, &(gnn_inputs_t){.x_src = &x}, &ya));
+        ck_ok(gnn_layer_forward(kept, context, graph, &(gnn_inputs_t){.x_src = &x}, &yb));
         ck_assert_msg(test_error(a, b, n * c.out) < TOLERANCE_OUT, "%s: %g",
-                      gnn_preset_name(presets[k]), test_error(a, b, n * c.out));
-        gnn_layer_free(first);
-        gnn_layer_free(behind);
+                      gnn_preset_name(cases[k].preset), test_error(a, b, n * c.out));
+        gnn_layer_free(moved);
+        gnn_layer_free(kept);
     }
     gnn_graph_free(graph);
     free(memory);

@@ -85,6 +85,16 @@ static fold_t fold(const gnn_layer_t *layer, const gnn_tape_t *tape, gnn_var_t x
     return FOLD_NONE;
 }
 
+/* Sums of raw rows that are projected afterwards: fewer numbers to gather where W widens them, and a first layer's backward then has nothing to gather at all. */
+static bool aggregates_first(const gnn_layer_t *layer, const gnn_tape_t *tape, gnn_var_t x_src)
+{
+    const gnn_layer_config_t *c = &layer->config;
+    return strcmp(c->message->name, "linear") == 0 && !gnn__scored(c) &&
+           (c->aggregator->flags & GNN_AGGREGATOR_LINEAR) && c->edge_dim == 0 &&
+           c->dropout_message == 0 && layer->id[GNN__SOURCE_BIAS] < 0 && layer->width.own_key == 0 &&
+           c->in < layer->width.source_message && !gnn_tape_is_sparse(tape, x_src);
+}
+
 /* ---- project ---- */
 
 gnn_var_t gnn__layer_prenorm(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x)
@@ -111,6 +121,7 @@ typedef struct {
     gnn_var_t normed_dst, normed_src;
     gnn__projected_t projected;
     gnn_var_t shared; /* receivers projected by the senders' weights, or GNN_NONE */
+    bool late;        /* senders are projected after they are summed */
 } sides_t;
 
 static void project(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
@@ -128,7 +139,7 @@ static void project(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_
         s->x_dst = head_rows(tape, s->x_dst, n);
         s->normed_dst = head_rows(tape, s->normed_dst, n);
     }
-    s->projected.source = gnn__layer_project_source(layer, tape, s->normed_src);
+    s->projected.source = s->late ? GNN_NONE : gnn__layer_project_source(layer, tape, s->normed_src);
     s->projected.target = gnn__layer_project_target(layer, tape, s->normed_dst);
     s->shared = GNN_NONE;
     if (c->share_weights == GNN_ON && gnn__scored(c))
@@ -167,7 +178,7 @@ static void message_inputs(const gnn_layer_t *layer, gnn_tape_t *tape, const sid
 {
     const gnn_layer_config_t *c = &layer->config;
     const gnn__widths_t *w = &layer->width;
-    gnn_var_t message = c->message->projects
+    gnn_var_t message = c->message->projects && !s->late
                             ? columns(tape, s->projected.source, w->own_key, w->source_message)
                             : s->normed_src;
     in[GNN_AGGREGATE_SRC_MESSAGE] = gnn_tape_dropout(tape, message, c->dropout_message);
@@ -210,7 +221,7 @@ static gnn_var_t aggregate(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn
     const gnn_layer_config_t *c = &layer->config;
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     gnn_aggregate_t how = {.aggregator = c->aggregator,
-                           .message = c->message,
+                           .message = s->late ? gnn_message_find("none") : c->message,
                            .graph = graph,
                            .dropout = c->dropout_attention,
                            .distance = c->distance,
@@ -233,6 +244,8 @@ static gnn_var_t aggregate(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn
         score_inputs(layer, tape, s, in);
     edge_inputs(layer, tape, graph, vars, in, &how.view);
     gnn_var_t a = gnn_tape_aggregate(tape, &how, in);
+    if (s->late)
+        return gnn_tape_linear(tape, a, parameter(layer, tape, GNN__SOURCE_WEIGHT), GNN_NONE);
     return gnn__scored(c) && c->combine == GNN_HEADS_AVERAGE && c->heads > 1
                ? gnn_tape_head_mean(tape, a, c->heads)
                : a;
@@ -344,7 +357,7 @@ static gnn_var_t aggregate_and_update(const gnn_layer_t *layer, gnn_tape_t *tape
 gnn_var_t gnn__layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
                             const gnn_layer_vars_t *vars, const gnn__attention_out_t *weights)
 {
-    sides_t s;
+    sides_t s = {.late = aggregates_first(layer, tape, vars->x_src)};
     project(layer, tape, graph, vars, &s);
     return aggregate_and_update(layer, tape, graph, vars, &s, weights);
 }
