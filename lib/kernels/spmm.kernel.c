@@ -53,16 +53,16 @@ GNN__INLINE void row_block(const gnn__spmm_t *s, int64_t row, int64_t f, const i
 GNN__INLINE void row_tail(const gnn__spmm_t *s, int64_t row, int64_t f, const bool plain)
 {
     const int count = (int)(s->width - f);
-    gnn_real_t sum[LANES] = {0};
-    for (int64_t at = s->pairs.indptr[row]; at < s->pairs.indptr[row + 1]; at++) {
-        const gnn_real_t *x = s->x + s->pairs.indices[at] * s->ldx + f, w = plain ? 1 : factor(s, at);
-        for (int c = 0; c < count; c++)
-            sum[c] += w * x[c];
+    gnn__vec_t sum = {0};
+    const int64_t to = s->pairs.indptr[row + 1], end = s->pairs.indptr[s->pairs.n_rows];
+    for (int64_t at = s->pairs.indptr[row]; at < to; at++) {
+        const gnn__vec_t x = gnn__vec_load_part(s->x + s->pairs.indices[at] * s->ldx + f, count);
+        prefetch(s, at, end, f, 1);
+        sum += plain ? x : gnn__vec_all(factor(s, at)) * x;
     }
-    const gnn_real_t scale = s->row_scale ? s->row_scale[row] : 1;
     gnn_real_t *y = s->y + row * s->ldy + f;
-    for (int c = 0; c < count; c++)
-        y[c] = s->add ? y[c] + scale * sum[c] : scale * sum[c];
+    sum *= gnn__vec_all(s->row_scale ? s->row_scale[row] : 1);
+    gnn__vec_store_part(y, s->add ? gnn__vec_load_part(y, count) + sum : sum, count);
 }
 
 GNN__INLINE void edge_rows(const gnn__spmm_t *s, int64_t row0, int64_t row1, const bool plain)

@@ -35,4 +35,40 @@ GNN__INLINE gnn__vec_t gnn__vec_all(gnn_real_t x)
     return x - (gnn__vec_t){0};
 }
 
+/* The first `count` lanes, fewer than all: what lies behind is neither read nor written; lanes without a number hold 0. */
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#if GNN_DOUBLE
+#define GNN__MASK(count) ((__mmask8)((1u << (count)) - 1))
+#define GNN__MASKED(op) _mm512_##op##_pd
+#else
+#define GNN__MASK(count) ((__mmask16)((1u << (count)) - 1))
+#define GNN__MASKED(op) _mm512_##op##_ps
+#endif
+
+GNN__INLINE gnn__vec_t gnn__vec_load_part(const gnn_real_t *at, int count)
+{
+    return (gnn__vec_t)GNN__MASKED(maskz_loadu)(GNN__MASK(count), at);
+}
+
+GNN__INLINE void gnn__vec_store_part(gnn_real_t *at, gnn__vec_t x, int count)
+{
+    GNN__MASKED(mask_storeu)(at, GNN__MASK(count), x);
+}
+#else
+GNN__INLINE gnn__vec_t gnn__vec_load_part(const gnn_real_t *at, int count)
+{
+    gnn__vec_t x = {0};
+    for (int l = 0; l < count; l++)
+        x[l] = at[l];
+    return x;
+}
+
+GNN__INLINE void gnn__vec_store_part(gnn_real_t *at, gnn__vec_t x, int count)
+{
+    for (int l = 0; l < count; l++)
+        at[l] = x[l];
+}
+#endif
+
 #endif
