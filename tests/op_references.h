@@ -72,6 +72,15 @@ static double multiplier(const trial_t *t, gnn_real_t rate, int64_t r, int64_t c
     return (double)keep[c % 8];
 }
 
+/* The mask of a sparse matrix is that of its rows' stored numbers, counted from 0. */
+static void drop_dense(const trial_t *t, const gnn_sparse_t *x, gnn_real_t rate)
+{
+    for (int64_t r = 0; r < x->rows; r++)
+        for (int64_t k = x->indptr[r]; k < x->indptr[r + 1]; k++)
+            gnn__row(&t->call.in[0].value, r)[x->indices[k]] *=
+                (gnn_real_t)multiplier(t, rate, r, k - x->indptr[r]);
+}
+
 static void reference_dropout(const trial_t *t, double *const in[], double *out)
 {
     const gnn_real_t rate = ((const gnn__rate_t *)t->call.attributes)->rate;

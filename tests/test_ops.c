@@ -308,15 +308,6 @@ END_TEST
 
 /* ---- sparse equals dense ---- */
 
-/* The mask of a sparse matrix is that of its rows' stored numbers, counted from 0. */
-static void drop_dense(const trial_t *t, const gnn_sparse_t *x, gnn_real_t rate)
-{
-    for (int64_t r = 0; r < x->rows; r++)
-        for (int64_t k = x->indptr[r]; k < x->indptr[r + 1]; k++)
-            gnn__row(&t->call.in[0].value, r)[x->indices[k]] *=
-                (gnn_real_t)multiplier(t, rate, r, k - x->indptr[r]);
-}
-
 /* The same linear on the dense matrix with the same mask. */
 static void check_sparse(gnn_context_t *c, const gnn_sparse_t *x, int64_t out, gnn_real_t rate,
                          int recording)
