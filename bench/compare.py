@@ -52,7 +52,10 @@ def processor():
 
 
 def git(*words):
-    done = subprocess.run(["git", "-C", HERE, *words], capture_output=True, text=True)
+    try:
+        done = subprocess.run(["git", "-C", HERE, *words], capture_output=True, text=True)
+    except OSError:  # no git here
+        return ""
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
