@@ -108,20 +108,31 @@ static void add_rest(int64_t cols, const list_t *list, const gnn_real_t *x, gnn_
             y[list->at[k] * ldy + c] += x[c] * list->by[k & list->mask];
 }
 
+/* `vectors` registers of every row's contribution, from column c on. */
+GNN__INLINE void scatter_block(int vectors, const gnn__sparse_product_t *p, int64_t from,
+                               int64_t to, int64_t c)
+{
+    for (int64_t r = from; r < to; r++) {
+        const list_t list = list_of(p, r);
+        add_vectors(vectors, &list, p->x + r * p->ldx + c, p->y + c, p->ldy);
+    }
+}
+
+/* Columns in blocks, each over all rows: what a block adds to should stay near, and is touched at random. */
 static void scatter(const gnn__sparse_product_t *p, int64_t from, int64_t to, int64_t first,
                     int64_t cols)
 {
-    gnn_real_t *y = p->y + first;
-    for (int64_t r = from; r < to; r++) {
+    const int64_t end = first + cols;
+    int64_t c = first;
+    for (; end - c >= 2 * L; c += 2 * L)
+        scatter_block(2, p, from, to, c);
+    if (end - c >= L) {
+        scatter_block(1, p, from, to, c);
+        c += L;
+    }
+    for (int64_t r = from; c < end && r < to; r++) {
         const list_t list = list_of(p, r);
-        const gnn_real_t *x = p->x + r * p->ldx + first;
-        int64_t c = 0;
-        for (; cols - c >= 4 * L; c += 4 * L)
-            add_vectors(4, &list, x + c, y + c, p->ldy);
-        for (; cols - c >= L; c += L)
-            add_vectors(1, &list, x + c, y + c, p->ldy);
-        if (cols - c > 0)
-            add_rest(cols - c, &list, x + c, y + c, p->ldy);
+        add_rest(end - c, &list, p->x + r * p->ldx + c, p->y + c, p->ldy);
     }
 }
 
