@@ -3,6 +3,7 @@
 #include <lib/kernels/isa.h>
 #include <lib/kernels/lanes_block.h>
 #include <lib/kernels/lanes_rows.h>
+#include <lib/kernels/lanes_short.h>
 
 /* attention_pairs.kernel.c */
 void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
@@ -128,6 +129,11 @@ static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_
     const bool additive = a->score == GNN__SCORE_ADDITIVE;
     block_t b = block_at(l, row1, scratch);
     for (int64_t row = row0; row < row1; row++) {
+        const int64_t done = additive && a->first ? forward_short(l, &b, row) : 0;
+        if (done > 0) {
+            row += done - 1;
+            continue;
+        }
         const int64_t i = gnn__pairs_node(&a->pairs, row), to = gnn__pairs_to(&a->pairs, row);
         state_t s;
         gnn__vec_t q[PATTERN], base[PATTERN];
@@ -222,9 +228,8 @@ GNN__INLINE void weigh_back(const gnn__lanes_t *l, const block_t *b, const gnn__
     }
 FOR_WIDTHS(WEIGH_BACK)
 
-/* d_v and d_k of sender j from what its row has gathered. */
-static __attribute__((noinline)) void finish_sender(const gnn__lanes_t *l, const block_t *b,
-                                                    int64_t j, const gnn__vec_t *sum, int width)
+void finish_sender(const gnn__lanes_t *l, const block_t *b, int64_t j, const gnn__vec_t *sum,
+                   int width)
 {
     const gnn__attention_t *a = l->a;
     gnn__vec_t products[PATTERN];
@@ -236,7 +241,7 @@ static __attribute__((noinline)) void finish_sender(const gnn__lanes_t *l, const
         gnn__vec_store(b->p + x, gnn__vec_load(b->y + x) - (1 - a->slope) * gnn__vec_load(b->p + x));
     row_products(l, gnn__matrix_row(&l->v, j), b->p, products, width);
     for (int u = 0; u < parts_of(width); u++)
-        products[u] -= gnn__vec_fold(sum[u], width, false);
+        products[u] -= sum[u];
     add_heads(gnn__matrix_row(&a->d_k_rows, j), a->heads, products, width);
 }
 
@@ -246,6 +251,11 @@ static void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn
     const gnn__attention_t *a = l->a;
     block_t b = block_at(l, row1, scratch);
     for (int64_t row = row0; row < row1; row++) {
+        const int64_t done = send_short(l, &b, row);
+        if (done > 0) {
+            row += done - 1;
+            continue;
+        }
         const int64_t j = gnn__pairs_node(&a->pairs, row), from = gnn__pairs_from(&a->pairs, row),
                       to = gnn__pairs_to(&a->pairs, row);
         gnn__vec_t k[PATTERN], sum[PATTERN];
@@ -258,6 +268,8 @@ static void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn
             BY_WIDTH(width, weigh_back, l, &b, k, sum);
             gather(l, &b, &l->dy, l->row, at == from, true);
         }
+        for (int u = 0; u < parts_of(width); u++)
+            sum[u] = gnn__vec_fold(sum[u], width, false);
         finish_sender(l, &b, j, sum, width);
     }
 }

@@ -81,10 +81,10 @@ GNN__INLINE int padded(int numbers)
 
 GNN__INLINE gnn__vec_bits_t first_lanes(int count)
 {
-    gnn__vec_bits_t mask;
+    gnn__vec_bits_t number;
     for (int lane = 0; lane < LANES; lane++)
-        mask[lane] = lane < count ? -1 : 0;
-    return mask;
+        number[lane] = lane;
+    return number < count;
 }
 
 GNN__INLINE gnn__vec_t leaky(gnn__vec_t x, gnn_real_t slope)

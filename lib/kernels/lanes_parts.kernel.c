@@ -44,7 +44,7 @@ void block_load(const gnn__lanes_t *l, block_t *b, int64_t row, int64_t at, int6
     if (!l->a->dropout)
         return;
     if (at < b->drawn_from || at + b->n > b->drawn_to)
-        draw(l, b, row, at, to);
+        draw(l, b, row, at, p->indptr ? p->indptr[row + 1] : to);
     b->keep = b->drawn + (at - b->drawn_from) * l->width;
 }
 

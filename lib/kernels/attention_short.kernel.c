@@ -1,0 +1,244 @@
+/* Additive attention for short rows: a handful of receivers, or senders, at once. Their pairs follow one another in the lists, so that what is done per pair (scores, exp,
+ * dropout) runs over all of them in whole registers; only maxima, sums and gathers go row by row. */
+#include <lib/kernels/attention_lanes.h>
+#include <lib/kernels/isa.h>
+#include <lib/kernels/lanes_block.h>
+#include <lib/kernels/lanes_rows.h>
+#include <lib/kernels/lanes_short.h>
+
+enum { HANDFUL = 32 };
+
+/* Rows row .. row + rows - 1; pairs start[r] .. start[r + 1] - 1 of the block are row r's. Arrays of rows x width. */
+typedef struct handful {
+    int64_t row;
+    int rows, start[HANDFUL + 1];
+    gnn_real_t largest[HANDFUL * HEADS], sum[HANDFUL * HEADS], share[HANDFUL * HEADS];
+} handful_t;
+
+/* As many rows as fit a block; fewer than two are not worth it. */
+static bool take(const gnn__lanes_t *l, block_t *b, int64_t row, handful_t *f)
+{
+    const gnn__pairs_t *p = &l->a->pairs;
+    if (PATTERN > 1 || !p->indptr || l->a->heads != l->width)
+        return false;
+    const int64_t at = p->indptr[row];
+    f->row = row;
+    f->rows = 0;
+    f->start[0] = 0;
+    while (f->rows < HANDFUL && row + f->rows < b->row1 &&
+           p->indptr[row + f->rows + 1] - at <= PAIRS) {
+        f->rows++;
+        f->start[f->rows] = (int)(p->indptr[row + f->rows] - at);
+    }
+    b->n = f->start[f->rows];
+    if (f->rows < 2 || b->n == 0)
+        return false;
+    block_load(l, b, row, at, at + b->n);
+    return true;
+}
+
+/* Every pair gets a copy of its row's numbers. */
+GNN__INLINE void spread(const handful_t *f, const gnn_real_t *numbers, int64_t stride,
+                        gnn_real_t *out, const int width)
+{
+    for (int r = 0; r < f->rows; r++) {
+        const gnn__vec_t x = gnn__vec_pattern(numbers + r * stride, width, 0);
+        for (int e = f->start[r]; e < f->start[r + 1]; e++)
+            gnn__vec_put(out + e * width, x, width, 0);
+    }
+}
+
+/* The numbers of row r's pairs, a register at a time; `none` where the row has ended. */
+GNN__INLINE gnn__vec_t row_part(const handful_t *f, const gnn_real_t *x, int r, int at,
+                                gnn_real_t none, const int width)
+{
+    const int count = (f->start[r + 1] - f->start[r]) * width - at;
+    const gnn__vec_t y = gnn__vec_load(x + f->start[r] * width + at);
+    return count >= LANES ? y : gnn__vec_select(first_lanes(count), y, gnn__vec_all(none));
+}
+
+/* Largest scores of every row, and spread over its pairs what is subtracted before exp. */
+GNN__INLINE void find_largest(const gnn__lanes_t *l, const block_t *b, handful_t *f, const int width)
+{
+    gnn_real_t base[HANDFUL * HEADS];
+    for (int r = 0; r < f->rows; r++) {
+        gnn__vec_t most = gnn__vec_all(-INFINITY);
+        for (int x = 0; x < (f->start[r + 1] - f->start[r]) * width; x += LANES)
+            most = gnn__vec_max(row_part(f, b->score, r, x, -INFINITY, width), most);
+        most = leaky(gnn__vec_fold(most, width, true), l->slope);
+        gnn__vec_put(f->largest + r * width, most, width, 0);
+        gnn__vec_put(base + r * width, gnn__vec_select(most == -INFINITY, gnn__vec_all(0), most),
+                     width, 0);
+    }
+    spread(f, base, width, b->weight, width);
+}
+
+/* Scores become weights, and in `score` weights before dropout, negative ones for pairs with s <= 0. */
+static void weigh_short(const gnn__lanes_t *l, const block_t *b, int numbers)
+{
+    const bool drops = l->a->dropout != NULL;
+    for (int x = 0; x < padded(numbers); x += LANES) {
+        const gnn__vec_t score = gnn__vec_load(b->score + x);
+        const gnn__vec_bits_t negative = ~(score > 0);
+        gnn__vec_t w = gnn__vec_exp(leaky(score, l->slope) - gnn__vec_load(b->weight + x));
+        gnn__vec_store(b->score + x, gnn__vec_select(negative, -w, w));
+        if (drops)
+            w *= gnn__vec_load(b->keep + x);
+        gnn__vec_store(b->weight + x, w);
+        gnn__vec_store(b->negative + x, gnn__vec_where(negative, w));
+    }
+}
+
+GNN__INLINE void add_up(const block_t *b, handful_t *f, const int width)
+{
+    for (int r = 0; r < f->rows; r++) {
+        gnn__vec_t sum = gnn__vec_all(0), share = gnn__vec_all(0);
+        for (int x = 0; x < (f->start[r + 1] - f->start[r]) * width; x += LANES) {
+            const gnn__vec_t w = row_part(f, b->score, r, x, 0, width);
+            const gnn__vec_bits_t negative = w < 0;
+            sum += gnn__vec_select(negative, -w, w);
+            share += gnn__vec_where(negative, -w);
+        }
+        gnn__vec_put(f->sum + r * width, gnn__vec_fold(sum, width, false), width, 0);
+        gnn__vec_put(f->share + r * width, gnn__vec_fold(share, width, false), width, 0);
+    }
+}
+
+GNN__INLINE void scores_short(const gnn__lanes_t *l, const block_t *b, handful_t *f, const int width)
+{
+    const int n = b->n * width;
+    spread(f, gnn__matrix_row(&l->q, f->row), l->q.stride, b->weight, width);
+    for (int x = 0; x < padded(n); x += LANES)
+        gnn__vec_store(b->score + x,
+                       rows_at(&l->k, b->other, x, width) + gnn__vec_load(b->weight + x));
+    for (int x = n; x < padded(n); x++)
+        b->score[x] = -INFINITY;
+    find_largest(l, b, f, width);
+    weigh_short(l, b, n);
+    add_up(b, f, width);
+}
+
+#define SCORES_SHORT(width)                                                          \
+    MADE scores_short_##width(const gnn__lanes_t *l, const block_t *b, handful_t *f) \
+    {                                                                                \
+        scores_short(l, b, f, width);                                                \
+    }
+FOR_WIDTHS(SCORES_SHORT)
+
+/* Numbers x .. of an array that others write behind `end`. */
+GNN__INLINE void store_until(gnn_real_t *at, gnn__vec_t x, int from, int end)
+{
+    if (end - from >= LANES)
+        gnn__vec_store(at + from, x);
+    else
+        gnn__vec_store_part(at + from, x, end - from);
+}
+
+/* Log-sum-exps and A of all rows; `sum` becomes what the rows are multiplied by. */
+static void finish_sums(const gnn__lanes_t *l, handful_t *f)
+{
+    const gnn__attention_t *a = l->a;
+    const int numbers = f->rows * l->width;
+    for (int x = 0; x < numbers; x += LANES) {
+        const gnn__vec_t sum = gnn__vec_load(f->sum + x), largest = gnn__vec_load(f->largest + x);
+        const gnn__vec_bits_t nothing = sum == 0;
+        gnn__vec_t inverse = gnn__vec_all(1), lse = largest;
+        if (a->last) {
+            inverse = gnn__vec_select(nothing, gnn__vec_all(0), 1 / sum);
+            lse = gnn__vec_select(nothing, gnn__vec_all(-INFINITY), largest + gnn__vec_log(sum));
+        } else {
+            store_until(a->sum + f->row * l->width, sum, x, numbers);
+        }
+        store_until(a->largest + f->row * l->width, lse, x, numbers);
+        if (l->negative)
+            store_until(l->share + f->row * l->width, inverse * gnn__vec_load(f->share + x), x,
+                        numbers);
+        gnn__vec_store(f->sum + x, inverse);
+    }
+}
+
+/* The pairs of row r as a block of their own. */
+static block_t row_block(const gnn__lanes_t *l, const block_t *b, const handful_t *f, int r)
+{
+    block_t row = *b;
+    row.n = f->start[r + 1] - f->start[r];
+    row.other = b->other + f->start[r];
+    row.weight = b->weight + f->start[r] * l->width;
+    row.negative = b->negative + f->start[r] * l->width;
+    return row;
+}
+
+int64_t forward_short(const gnn__lanes_t *l, block_t *b, int64_t row)
+{
+    handful_t f;
+    const int width = l->width;
+    if (!take(l, b, row, &f))
+        return 0;
+    BY_WIDTH(width, scores_short, l, b, &f);
+    finish_sums(l, &f);
+    for (int r = 0; r < f.rows; r++) {
+        const block_t pairs = row_block(l, b, &f, r);
+        gnn__vec_t inverse[PATTERN];
+        read_pattern(f.sum + r * width, inverse, width);
+        gather(l, &pairs, &l->v, l->row, true, l->negative != NULL);
+        scale_row(l, b->y, inverse, width);
+        store_row(l, b->y, gnn__matrix_row(&l->a->y, row + r), width);
+        if (!l->negative)
+            continue;
+        scale_row(l, b->p, inverse, width);
+        memcpy(l->negative + (row + r) * l->row, b->p, sizeof *b->p * (size_t)l->row);
+    }
+    return f.rows;
+}
+
+/* ---- backward, by sender ---- */
+
+GNN__INLINE void back_short(const gnn__lanes_t *l, const block_t *b, handful_t *f, const int width)
+{
+    const gnn_real_t slope = l->a->slope;
+    const gnn__matrix_t q = {l->records, 3 * width}, lse = {l->records + width, 3 * width},
+                        s = {l->records + 2 * width, 3 * width};
+    spread(f, gnn__matrix_row(&l->k, f->row), l->k.stride, b->weight, width);
+    for (int x = 0; x < padded(b->n * width); x += LANES) {
+        const gnn__vec_t score = rows_at(&q, b->other, x, width) + gnn__vec_load(b->weight + x);
+        const gnn__vec_bits_t negative = ~(score > 0);
+        gnn__vec_t w = gnn__vec_exp(leaky(score, slope) - rows_at(&lse, b->other, x, width));
+        const gnn__vec_t c = w * rows_at(&s, b->other, x, width);
+        gnn__vec_store(b->score + x, gnn__vec_select(negative, slope * c, c));
+        if (l->a->dropout)
+            w *= gnn__vec_load(b->keep + x);
+        gnn__vec_store(b->weight + x, w);
+        gnn__vec_store(b->negative + x, gnn__vec_where(negative, w));
+    }
+    for (int r = 0; r < f->rows; r++) {
+        gnn__vec_t sum = gnn__vec_all(0);
+        for (int x = 0; x < (f->start[r + 1] - f->start[r]) * width; x += LANES)
+            sum += row_part(f, b->score, r, x, 0, width);
+        gnn__vec_put(f->sum + r * width, gnn__vec_fold(sum, width, false), width, 0);
+    }
+}
+
+#define BACK_SHORT(width)                                                          \
+    MADE back_short_##width(const gnn__lanes_t *l, const block_t *b, handful_t *f) \
+    {                                                                              \
+        back_short(l, b, f, width);                                                \
+    }
+FOR_WIDTHS(BACK_SHORT)
+
+int64_t send_short(const gnn__lanes_t *l, block_t *b, int64_t row)
+{
+    handful_t f;
+    if (!take(l, b, row, &f))
+        return 0;
+    BY_WIDTH(l->width, back_short, l, b, &f);
+    for (int r = 0; r < f.rows; r++) {
+        if (f.start[r] == f.start[r + 1])
+            continue;
+        const block_t pairs = row_block(l, b, &f, r);
+        gnn__vec_t sum[PATTERN];
+        read_pattern(f.sum + r * l->width, sum, l->width);
+        gather(l, &pairs, &l->dy, l->row, true, true);
+        finish_sender(l, &pairs, row + r, sum, l->width);
+    }
+    return f.rows;
+}
