@@ -44,9 +44,9 @@ static __attribute__((noinline)) void raise(const gnn__lanes_t *l, const block_t
         s->largest[u] = most[u];
     }
     if (changed) {
-        scale_row(l, b->y, shrink, width);
+        scale_row(l, b->y, shrink, b->y, width);
         if (l->negative)
-            scale_row(l, b->p, shrink, width);
+            scale_row(l, b->p, shrink, b->p, width);
     }
 }
 
@@ -113,13 +113,11 @@ static __attribute__((noinline)) void finish_row(const gnn__lanes_t *l, const bl
     write_heads(a->largest + i * a->heads, a->heads, lse, width);
     if (!a->last)
         write_heads(a->sum + i * a->heads, a->heads, s->sum, width);
-    scale_row(l, b->y, inverse, width);
-    store_row(l, b->y, gnn__matrix_row(&a->y, i), width);
+    scale_row_out(l, b->y, inverse, gnn__matrix_row(&a->y, i), width);
     if (!l->negative)
         return;
     write_heads(l->share + i * width, width, s->share, width);
-    scale_row(l, b->p, inverse, width);
-    memcpy(l->negative + i * l->row, b->p, sizeof *b->p * (size_t)l->row);
+    scale_row(l, b->p, inverse, l->negative + i * l->row, width);
 }
 
 static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)

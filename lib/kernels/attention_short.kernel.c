@@ -181,12 +181,9 @@ int64_t forward_short(const gnn__lanes_t *l, block_t *b, int64_t row)
         gnn__vec_t inverse[PATTERN];
         read_pattern(f.sum + r * width, inverse, width);
         gather(l, &pairs, &l->v, l->row, true, l->negative != NULL);
-        scale_row(l, b->y, inverse, width);
-        store_row(l, b->y, gnn__matrix_row(&l->a->y, row + r), width);
-        if (!l->negative)
-            continue;
-        scale_row(l, b->p, inverse, width);
-        memcpy(l->negative + (row + r) * l->row, b->p, sizeof *b->p * (size_t)l->row);
+        scale_row_out(l, b->y, inverse, gnn__matrix_row(&l->a->y, row + r), width);
+        if (l->negative)
+            scale_row(l, b->p, inverse, l->negative + (row + r) * l->row, width);
     }
     return f.rows;
 }

@@ -118,6 +118,10 @@ static __attribute__((noinline, unused)) void read_heads(const gnn_real_t *at, i
                                                          gnn__vec_t *x, gnn_real_t none, int width)
 {
     gnn_real_t all[ROOM] = {0};
+    if (heads == width) {
+        read_pattern(at, x, width);
+        return;
+    }
     for (int h = 0; h < width; h++)
         all[h] = h < heads ? at[h] : none;
     read_pattern(all, x, width);
@@ -141,6 +145,11 @@ static __attribute__((noinline, unused)) void add_heads(gnn_real_t *at, int64_t 
                                                         const gnn__vec_t *x, int width)
 {
     gnn_real_t all[ROOM] = {0};
+    if (heads == width) {
+        for (int u = 0; u < parts_of(width); u++)
+            gnn__vec_put(at, gnn__vec_pattern(at, width, u) + x[u], width, u);
+        return;
+    }
     for (int u = 0; u < parts_of(width); u++)
         gnn__vec_put(all, x[u], width, u);
     for (int64_t h = 0; h < heads; h++)

@@ -103,18 +103,32 @@ GNN__INLINE void clear_row(const gnn__lanes_t *l, const block_t *b)
 
 /* ---- products ---- */
 
-static inline void scale_row(const gnn__lanes_t *l, gnn_real_t *y, const gnn__vec_t *by, int width)
+/* y = x times its head's number; y may be x. */
+static inline void scale_row(const gnn__lanes_t *l, const gnn_real_t *x, const gnn__vec_t *by,
+                             gnn_real_t *y, int width)
 {
     if (l->packed) {
-        for (int64_t x = 0; x < l->row; x += LANES)
-            gnn__vec_store(y + x, by[x / LANES % parts_of(width)] * gnn__vec_load(y + x));
+        for (int64_t c = 0; c < l->row; c += LANES)
+            gnn__vec_store(y + c, by[c / LANES % parts_of(width)] * gnn__vec_load(x + c));
         return;
     }
     gnn_real_t all[ROOM] = {0};
     write_heads(all, width, by, width);
-    for (int64_t h = 0; h < l->a->heads; h++, y += l->a->d_v)
+    for (int64_t h = 0; h < l->a->heads; h++, x += l->a->d_v, y += l->a->d_v)
         for (int64_t c = 0; c < l->a->d_v; c += LANES)
-            gnn__vec_store(y + c, all[h] * gnn__vec_load(y + c));
+            gnn__vec_store(y + c, all[h] * gnn__vec_load(x + c));
+}
+
+/* The same into a row of the caller's, where rows lie head by head. */
+static inline void scale_row_out(const gnn__lanes_t *l, gnn_real_t *x, const gnn__vec_t *by,
+                                 gnn_real_t *y, int width)
+{
+    if (!l->packed) {
+        scale_row(l, x, by, y, width);
+        return;
+    }
+    scale_row(l, x, by, x, width);
+    store_row(l, x, y, width);
 }
 
 /* products = x . y of each head. */
