@@ -155,24 +155,6 @@ static inline gnn_real_t gnn__erf(gnn_real_t x)
 #endif
 }
 
-/* Natural logarithm of a positive normal number: x = 2^n m with m in [sqrt(1/2), sqrt 2), log m = 2 atanh((m - 1) / (m + 1)). */
-static inline gnn_real_t gnn__log(gnn_real_t x)
-{
-#if GNN_DOUBLE
-    return log(x);
-#else
-    const gnn__bits_t bits = gnn__to_bits(x) - 0x3f3504f3u;
-    const float n = (float)((int32_t)bits >> GNN__MANTISSA),
-                m = gnn__from_bits((bits & 0x007fffffu) + 0x3f3504f3u);
-    const float s = (m - 1) / (m + 1), z = s * s;
-    float q = 2.0f / 9;
-    q = q * z + 2.0f / 7;
-    q = q * z + 2.0f / 5;
-    q = q * z + 2.0f / 3;
-    return n * GNN__LN2_HIGH + (n * GNN__LN2_LOW + (2 * s + s * z * q));
-#endif
-}
-
 /* log(1 + e^x) for x <= 0. */
 static inline gnn_real_t gnn__softplus_negative(gnn_real_t x)
 {

@@ -53,23 +53,46 @@ GNN__INLINE gnn__vec_t gnn__vec_exp(gnn__vec_t x)
     q = q * r + 1.666657631e-01f;
     q = q * r + 5.000000000e-01f;
     return (gnn__vec_t)_mm512_scalef_ps(r * r * q + r + 1.0f, n);
+#elif !GNN_DOUBLE
+    const gnn__vec_t magic = gnn__vec_all(0x1.8p23f); /* adding it rounds to whole numbers */
+    gnn__vec_t y = gnn__vec_max(gnn__vec_all(GNN__EXP_LEAST), x);
+    y = gnn__vec_select(y > GNN__EXP_MOST, gnn__vec_all(GNN__EXP_MOST), y);
+    const gnn__vec_t rounded = y * 1.44269504f + magic, n = rounded - magic;
+    const gnn__vec_t r = y - n * GNN__LN2_HIGH - n * GNN__LN2_LOW;
+    gnn__vec_t q = r * 1.392632562e-03f + 8.363292753e-03f;
+    q = q * r + 4.166655376e-02f;
+    q = q * r + 1.666657631e-01f;
+    q = q * r + 5.000000000e-01f;
+    const gnn__vec_bits_t e = (gnn__vec_bits_t)rounded - (gnn__vec_bits_t)magic + 2 * GNN__BIAS,
+                          high = e >> 1;
+    return (r * r * q + r + 1.0f) * (gnn__vec_t)(high << GNN__MANTISSA) *
+           (gnn__vec_t)((e - high) << GNN__MANTISSA);
 #else
-    gnn__vec_t y;
-#pragma omp simd
+    gnn__vec_t y = {0};
     for (int l = 0; l < GNN__VEC_LANES; l++)
         y[l] = gnn__exp(x[l]);
     return y;
 #endif
 }
 
-/* Natural logarithm of positive normal numbers, lane by lane. */
+/* Natural logarithm of positive normal numbers: x = 2^n m with m in [sqrt(1/2), sqrt 2), log m = 2 atanh((m - 1) / (m + 1)). */
 GNN__INLINE gnn__vec_t gnn__vec_log(gnn__vec_t x)
 {
-    gnn__vec_t y;
-#pragma omp simd
+#if GNN_DOUBLE
+    gnn__vec_t y = {0};
     for (int l = 0; l < GNN__VEC_LANES; l++)
-        y[l] = gnn__log(x[l]);
+        y[l] = log(x[l]);
     return y;
+#else
+    const gnn__vec_bits_t bits = (gnn__vec_bits_t)x - 0x3f3504f3;
+    const gnn__vec_t n = __builtin_convertvector(bits >> GNN__MANTISSA, gnn__vec_t),
+                     m = (gnn__vec_t)((bits & 0x007fffff) + 0x3f3504f3);
+    const gnn__vec_t s = (m - 1) / (m + 1), z = s * s;
+    gnn__vec_t q = z * (2.0f / 9) + 2.0f / 7;
+    q = q * z + 2.0f / 5;
+    q = q * z + 2.0f / 3;
+    return n * GNN__LN2_HIGH + (n * GNN__LN2_LOW + (2 * s + s * z * q));
+#endif
 }
 
 /* `width` numbers as a pattern; `part` is the register's number modulo those that a pattern takes. */
