@@ -139,6 +139,10 @@ static void finish_sums(const gnn__lanes_t *l, handful_t *f)
 {
     const gnn__attention_t *a = l->a;
     const int numbers = f->rows * l->width;
+    for (int x = numbers; x < padded(numbers); x++) {
+        f->sum[x] = 1;
+        f->largest[x] = f->share[x] = 0;
+    }
     for (int x = 0; x < numbers; x += LANES) {
         const gnn__vec_t sum = gnn__vec_load(f->sum + x), largest = gnn__vec_load(f->largest + x);
         const gnn__vec_bits_t nothing = sum == 0;
