@@ -40,6 +40,24 @@ void bench_peak(bench_t *bench);
 /* Runs `step` `warm` times (or --warm), then `repeat` times with a clock; the first error ends it. */
 int bench_time(bench_t *bench, int64_t warm, int (*step)(void *user), void *user);
 
+/* ---- a model's program on a tape: a training step if it has an optimiser, else a forward pass ---- */
+
+typedef struct {
+    gnn_model_t *model;
+    gnn_tape_t *tape;
+    gnn_optimizer_t *optimizer;
+    gnn_parameters_t *parameters;
+    gnn_var_t root; /* the loss, or the model's output */
+    uint32_t steps;
+} bench_program_t;
+
+/* Records the model, and with `loss` (NULL: inference) the loss and an optimiser. The model stands and is prepared; memory is watched from here on. */
+int bench_program(bench_program_t *program, bench_t *bench, const gnn_model_inputs_t *inputs,
+                  const gnn_loss_t *loss, const gnn_optimizer_config_t *optimizer);
+/* bench_time of its step. */
+int bench_program_time(bench_program_t *program, bench_t *bench);
+void bench_program_free(bench_program_t *program);
+
 /* ---- the line ---- */
 
 void bench_text(const char *name, const char *value);

@@ -21,15 +21,10 @@ typedef struct {
 
 typedef struct {
     gnn_graph_t *graph;
-    gnn_model_t *model;
-    gnn_tape_t *tape;
-    gnn_optimizer_t *optimizer;
-    gnn_parameters_t *parameters;
+    bench_program_t program;
     gnn_real_t *x, *zeros;
     gnn_tensor_t targets;
-    gnn_var_t root;
     int64_t words;
-    uint32_t steps;
 } task_t;
 
 static int build_graph(task_t *t, const settings_t *s)
@@ -56,17 +51,7 @@ static int build_model(task_t *t, const settings_t *s, gnn_context_t *context)
     for (int64_t k = 0; k < s->layers; k++)
         layers[k] = GNN_TRANSFORMER(.in = s->d, .heads = s->heads, .feed_forward = s->ffn,
                                     .hidden_activation = GNN_GELU, .dropout = (gnn_real_t)0.1);
-    return gnn_model_new(&t->model, context, s->layers, layers);
-}
-
-/* Mean square of the output and Adam, as in the peer's training step. */
-static int add_training(task_t *t, gnn_context_t *context)
-{
-    const gnn_loss_t loss = {.kind = GNN_LOSS_MEAN_SQUARED, .targets = &t->targets};
-    t->root = gnn_tape_loss(t->tape, t->root, &loss);
-    t->parameters = gnn_model_parameters(t->model);
-    return gnn_optimizer_new(&t->optimizer, context, t->parameters,
-                             &(gnn_optimizer_config_t){.lr = (gnn_real_t)1e-4});
+    return gnn_model_new(&t->program.model, context, s->layers, layers);
 }
 
 static int prepare(task_t *t, bench_t *bench, const settings_t *s)
@@ -85,30 +70,11 @@ static int prepare(task_t *t, bench_t *bench, const settings_t *s)
     const gnn_graph_t *graph = t->graph;
     gnn_named_t named = {.name = "x", .dense = &x};
     gnn_model_inputs_t inputs = {.graphs = &graph, .n_graphs = 1, .values = &named, .n_values = 1};
-    GNN_TRY(gnn_model_prepare(t->model, 0, t->graph, train ? GNN_ON : GNN_OFF));
-    bench_begin(bench);
-    GNN_TRY(gnn_tape_new(&t->tape, bench->context));
-    gnn_tape_reset(t->tape, train, train);
-    t->root = gnn_model_record(t->model, t->tape, &inputs, NULL);
-    if (train)
-        GNN_TRY(add_training(t, bench->context));
-    gnn_tape_keep(t->tape, t->root);
-    return gnn_tape_status(t->tape);
-}
-
-static int train(void *user)
-{
-    task_t *t = user;
-    gnn_tape_set_step(t->tape, ++t->steps);
-    GNN_TRY(gnn_tape_forward(t->tape));
-    gnn_parameters_zero_gradients(t->parameters);
-    GNN_TRY(gnn_tape_backward(t->tape, t->root, NULL));
-    return gnn_optimizer_step(t->optimizer, 1);
-}
-
-static int infer(void *user)
-{
-    return gnn_tape_forward(((task_t *)user)->tape);
+    GNN_TRY(gnn_model_prepare(t->program.model, 0, t->graph, train ? GNN_ON : GNN_OFF));
+    /* Mean square of the output and Adam, as in the peer's training step. */
+    const gnn_loss_t loss = {.kind = GNN_LOSS_MEAN_SQUARED, .targets = &t->targets};
+    return bench_program(&t->program, bench, &inputs, train ? &loss : NULL,
+                         &(gnn_optimizer_config_t){.lr = (gnn_real_t)1e-4});
 }
 
 static void print(const bench_t *b, const settings_t *s, const task_t *t)
@@ -144,12 +110,10 @@ int main(int argc, char **argv)
                                   {0}});
     int rc = prepare(&task, &bench, &s);
     if (rc == GNN_OK)
-        rc = bench_time(&bench, 3, task.optimizer ? train : infer, &task);
+        rc = bench_program_time(&task.program, &bench);
     if (rc == GNN_OK)
         print(&bench, &s, &task);
-    gnn_optimizer_free(task.optimizer);
-    gnn_tape_free(task.tape);
-    gnn_model_free(task.model);
+    bench_program_free(&task.program);
     gnn_graph_free(task.graph);
     free(task.x);
     free(task.zeros);

@@ -16,15 +16,6 @@ typedef struct {
     int64_t layers, hidden, heads; /* 0: as above */
 } settings_t;
 
-typedef struct {
-    gnn_model_t *model;
-    gnn_tape_t *tape;
-    gnn_optimizer_t *optimizer;
-    gnn_parameters_t *parameters;
-    gnn_var_t root; /* the loss, or the logits */
-    uint32_t steps;
-} task_t;
-
 static bool is_planetoid(const char *name)
 {
     return !strcmp(name, "cora") || !strcmp(name, "citeseer") || !strcmp(name, "pubmed");
@@ -46,7 +37,8 @@ static int complete(settings_t *s)
                : GNN_EINVALID;
 }
 
-static int build(task_t *t, const settings_t *s, gnn_context_t *context, const graph_data_t *d)
+static int build(bench_program_t *t, const settings_t *s, gnn_context_t *context,
+                 const graph_data_t *d)
 {
     gnn_layer_config_t layers[MOST_LAYERS];
     gnn_preset_t preset = gnn_preset_find(s->model);
@@ -71,47 +63,22 @@ static int build(task_t *t, const settings_t *s, gnn_context_t *context, const g
 }
 
 /* Everything that is done once: the program of a step stands on the tape afterwards. */
-static int prepare(task_t *t, const settings_t *s, bench_t *bench, const graph_data_t *d)
+static int prepare(bench_program_t *t, const settings_t *s, bench_t *bench, const graph_data_t *d)
 {
-    gnn_context_t *context = bench->context;
     bool train = strcmp(s->mode, "train") == 0;
     const gnn_graph_t *graph = d->graph;
     gnn_named_t x = {
         .name = "x", .dense = d->x.data ? &d->x : NULL, .sparse = d->x.data ? NULL : &d->sparse};
     gnn_model_inputs_t inputs = {.graphs = &graph, .n_graphs = 1, .values = &x, .n_values = 1};
-    GNN_TRY(build(t, s, context, d));
+    GNN_TRY(build(t, s, bench->context, d));
     GNN_TRY(gnn_model_prepare(t->model, 0, d->graph, train ? GNN_ON : GNN_OFF));
-    bench_begin(bench);
-    GNN_TRY(gnn_tape_new(&t->tape, context));
-    gnn_tape_reset(t->tape, train, train);
-    t->root = gnn_model_record(t->model, t->tape, &inputs, NULL);
-    if (train) {
-        gnn_loss_t loss = {.labels = d->labels, .mask = d->train};
-        gnn_optimizer_config_t adam = {.lr = (gnn_real_t)0.005, .weight_decay = (gnn_real_t)5e-4};
-        t->root = gnn_tape_loss(t->tape, t->root, &loss);
-        t->parameters = gnn_model_parameters(t->model);
-        GNN_TRY(gnn_optimizer_new(&t->optimizer, context, t->parameters, &adam));
-    }
-    gnn_tape_keep(t->tape, t->root);
-    return gnn_tape_status(t->tape);
+    const gnn_loss_t loss = {.labels = d->labels, .mask = d->train};
+    const gnn_optimizer_config_t adam = {.lr = (gnn_real_t)0.005, .weight_decay = (gnn_real_t)5e-4};
+    return bench_program(t, bench, &inputs, train ? &loss : NULL, &adam);
 }
 
-static int train(void *user)
-{
-    task_t *t = user;
-    gnn_tape_set_step(t->tape, ++t->steps);
-    GNN_TRY(gnn_tape_forward(t->tape));
-    gnn_parameters_zero_gradients(t->parameters);
-    GNN_TRY(gnn_tape_backward(t->tape, t->root, NULL));
-    return gnn_optimizer_step(t->optimizer, 1);
-}
-
-static int infer(void *user)
-{
-    return gnn_tape_forward(((task_t *)user)->tape);
-}
-
-static void print(const bench_t *b, const settings_t *s, const task_t *t, const graph_data_t *d)
+static void print(const bench_t *b, const settings_t *s, const bench_program_t *t,
+                  const graph_data_t *d)
 {
     gnn_tensor_t value = gnn_tape_value(t->tape, t->root);
     bench_text("task", "graph");
@@ -135,7 +102,7 @@ int main(int argc, char **argv)
     settings_t s = {.model = "gat", .data = "cora", .mode = "train"};
     bench_t bench;
     graph_data_t data = {0};
-    task_t task = {0};
+    bench_program_t task = {0};
     bench_open(&bench, argc, argv,
                (bench_option_t[]){{"model", BENCH_TEXT, &s.model},
                                   {"data", BENCH_TEXT, &s.data},
@@ -151,12 +118,10 @@ int main(int argc, char **argv)
     if (rc == GNN_OK)
         rc = prepare(&task, &s, &bench, &data);
     if (rc == GNN_OK)
-        rc = bench_time(&bench, 3, task.optimizer ? train : infer, &task);
+        rc = bench_program_time(&task, &bench);
     if (rc == GNN_OK)
         print(&bench, &s, &task, &data);
-    gnn_optimizer_free(task.optimizer);
-    gnn_tape_free(task.tape);
-    gnn_model_free(task.model);
+    bench_program_free(&task);
     graph_data_free(&data);
     return bench_close(&bench, rc);
 }
