@@ -7,25 +7,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$root" || exit 2
 
-passed=0 failed=0
-expect() { # expect WHAT COMMAND...
-    what=$1
-    shift
-    if "$@" >"$work/said" 2>&1; then
-        passed=$((passed + 1))
-    else
-        echo "$what:"
-        sed 's/^/  /' "$work/said"
-        failed=$((failed + 1))
-    fi
-}
-exits() { # exits CODE COMMAND...
-    wanted=$1
-    shift
-    "$@"
-    code=$?
-    [ "$code" -eq "$wanted" ] || { echo "exit status $code, $wanted is expected" && false; }
-}
+. "$root/tests/expect.sh"
 
 cat >"$work/check.py" <<'PY'
 import json, math, sys
@@ -94,5 +76,4 @@ assert row["who"] == "libgnn" and row["round"] == 1 and row["processor"] and row
         expect "$script is Python" python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$script"
     done
 fi
-echo "CHECKS $passed $failed"
-[ "$failed" -eq 0 ]
+finish

@@ -8,27 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
 
-passed=0 failed=0
-# expect WHAT COMMAND...
-expect() {
-    what=$1
-    shift
-    [ ! -f "$work/said" ] || mv "$work/said" "$work/last"
-    if "$@" >"$work/said" 2>&1; then
-        passed=$((passed + 1))
-    else
-        echo "$what:"
-        sed 's/^/  /' "$work/said"
-        failed=$((failed + 1))
-    fi
-}
-exits() { # exits CODE COMMAND...
-    wanted=$1
-    shift
-    "$@"
-    code=$?
-    [ "$code" -eq "$wanted" ] || { echo "exit status $code, $wanted is expected" && false; }
-}
+. "$root/tests/expect.sh"
 
 data=$root/graphs/data/debian.npz
 train() {
@@ -85,5 +65,4 @@ done
 expect "--help" "$citation" --help
 expect "a missing file" exits 1 "$citation" --data none.npz
 
-echo "CHECKS $passed $failed"
-[ "$failed" -eq 0 ]
+finish

@@ -8,19 +8,7 @@ command -v "$cc" >/dev/null 2>&1 || cc=gcc
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-passed=0 failed=0
-# expect WHAT COMMAND...
-expect() {
-    what=$1
-    shift
-    if "$@" >"$work/log" 2>&1; then
-        passed=$((passed + 1))
-    else
-        echo "$what:"
-        head -n 30 "$work/log" | sed 's/^/  /'
-        failed=$((failed + 1))
-    fi
-}
+. "$root/tests/expect.sh"
 
 expect "meson install" env DESTDIR="$work/root" meson install -C "$build" --no-rebuild
 pc=$(find "$work/root" -name gnn.pc | head -n 1)
@@ -54,5 +42,4 @@ for header in "$root"/include/gnn/*.h; do
 done
 expect "every header is installed" sh -c "cd '$root/include/gnn' && for h in *.h; do [ -f '$prefix/include/gnn/'\$h ] || { echo \$h; exit 1; }; done"
 
-echo "CHECKS $passed $failed"
-[ "$failed" -eq 0 ]
+finish

@@ -11,26 +11,7 @@ trap 'rm -rf "$work"' EXIT
 # What the caller has installed must not help.
 unset PKG_CONFIG_PATH LD_LIBRARY_PATH CMAKE_PREFIX_PATH CPATH LIBRARY_PATH DESTDIR
 
-passed=0 failed=0
-# expect WHAT COMMAND...
-expect() {
-    what=$1
-    shift
-    if "$@" >"$work/log" 2>&1; then
-        passed=$((passed + 1))
-        return 0
-    fi
-    echo "$what:"
-    head -n 30 "$work/log" | sed 's/^/  /'
-    failed=$((failed + 1))
-    return 1
-}
-
-finish() {
-    echo "CHECKS $passed $failed"
-    [ "$failed" -eq 0 ]
-    exit
-}
+. "$root/tests/expect.sh"
 
 # package ARGUMENTS...: pkg-config on what was installed under $prefix.
 package() {
@@ -157,7 +138,7 @@ targets=$(cd "$work/build" && ninja -t targets all | sed -nE 's/^(libgnn\.(a|so[
 [ $docs = disabled ] || targets="$targets docs/man3"
 # shellcheck disable=SC2086 # a list
 expect "built without igraph" ninja -C "$work/build" -j "${GNN_BUILD_JOBS:-2}" $targets || finish
-mv "$work/log" "$work/built"
+mv "$work/said" "$work/built"
 expect "installed without igraph" meson install -C "$work/build" --no-rebuild || finish
 pc=$(find "$prefix" -name gnn.pc | head -n 1)
 has_igraph=$(sed -n 's/^#define GNN_HAS_IGRAPH //p' "$prefix/include/gnn/build.h")
