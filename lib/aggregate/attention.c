@@ -1,10 +1,10 @@
 /* Attention by its own kernels (lib/kernels/attention.h): rows for anything, tiles for dot scores on spans. Saved for backward: the output and one log-sum-exp per
  * receiver and head; a part's backward gets those of all parts together. */
+#include <lib/aggregate/attention.h>
 #include <lib/aggregate/attention_lanes.h>
 #include <lib/aggregate/attention_tiles.h>
 #include <lib/aggregate/own.h>
 #include <lib/aggregate/rows.h>
-#include <lib/kernels/attention.h>
 
 #include <omp.h>
 
@@ -18,7 +18,7 @@ typedef struct attention_run {
     gnn_real_t *d_q;           /* sums of tiles, backward */
 } attention_run_t;
 
-gnn__score_t gnn__attention_score(const gnn__plan_t *plan)
+static gnn__score_t score_of(const gnn__plan_t *plan)
 {
     const struct gnn__aggregator_kernels *k = plan->row->kernels;
     return k == &gnn__dot_kernels        ? GNN__SCORE_DOT
@@ -31,9 +31,9 @@ static gnn__matrix_t matrix(const gnn_tensor_t *t)
     return (gnn__matrix_t){t->data, t->stride};
 }
 
-static gnn__attention_t describe(const gnn__plan_t *plan)
+gnn__attention_t gnn__attention_describe(const gnn__plan_t *plan)
 {
-    gnn__attention_t a = {.score = gnn__attention_score(plan),
+    gnn__attention_t a = {.score = score_of(plan),
                           .heads = plan->shape.heads,
                           .kv_heads = plan->shape.kv_heads,
                           .d_k = plan->shape.d_k,
@@ -54,8 +54,9 @@ static gnn__attention_t describe(const gnn__plan_t *plan)
     return a;
 }
 
-static void describe_part(const gnn__plan_t *plan, int64_t p, bool transposed, gnn__attention_t *a)
+void gnn__attention_part(const gnn__plan_t *plan, int64_t p, gnn__pass_t pass, gnn__attention_t *a)
 {
+    const bool transposed = pass == GNN__SEND;
     const gnn__part_t *part = transposed ? &plan->view->transposed[p] : &plan->view->parts[p];
     a->pairs = gnn__pairs_of(part);
     a->transposed = transposed;
@@ -63,6 +64,24 @@ static void describe_part(const gnn__plan_t *plan, int64_t p, bool transposed, g
     a->src_scale = gnn__src_scale(part, transposed);
     a->first = p == 0;
     a->last = p + 1 == plan->view->n_parts;
+}
+
+void gnn__attention_gradients(const gnn__plan_t *plan, const gnn_op_call_t *call, gnn__attention_t *a)
+{
+    a->lse = call->saved[0];
+    a->dy = matrix(&plan->d_out);
+    a->d_q = matrix(&plan->d[GNN_AGGREGATE_QUERY]);
+    a->d_k_rows = matrix(&plan->d[GNN_AGGREGATE_KEY]);
+    a->d_v_rows = matrix(&plan->d[GNN_AGGREGATE_SRC_MESSAGE]);
+    a->d_bias = matrix(&plan->d[GNN_AGGREGATE_EDGE_BIAS]);
+    a->d_weight = matrix(&plan->d[GNN_AGGREGATE_EDGE_WEIGHT]);
+}
+
+void gnn__attention_keep(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        call->keep_in |= plan->has[k] ? 1u << k : 0;
+    call->keep_out = 1;
 }
 
 /* Tiles know no weights: a normalised view of spans goes row by row. */
@@ -76,7 +95,7 @@ static int64_t tile_sums(const gnn__plan_t *plan, gnn__attention_t a)
 {
     int64_t most = 0;
     for (int64_t p = 0; plan->view->transposed && p < plan->view->n_parts; p++) {
-        describe_part(plan, p, true, &a);
+        gnn__attention_part(plan, p, GNN__SEND, &a);
         const int64_t sums = in_tiles(&a) ? gnn__tiles_sums(&a) : 0;
         most = sums > most ? sums : most;
     }
@@ -87,7 +106,7 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attenti
                   size_t *bytes)
 {
     gnn__carve_t carve = {.base = scratch};
-    const gnn__attention_t a = describe(plan);
+    const gnn__attention_t a = gnn__attention_describe(plan);
     const int64_t most = gnn__most_chunks(plan->view), rows = gnn__attention_rows_scratch(&a),
                   tiles = gnn__attention_tiles_scratch(&a);
     int64_t lanes = 0, states = 0, sums = 0;
@@ -120,13 +139,11 @@ static int sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
     GNN_TRY(memory(plan, NULL, true, &run, &call->backward_scratch));
     gnn__carve_t saved = {0};
     gnn__carve(&saved, plan->graph->n_dst * plan->shape.heads, sizeof(gnn_real_t));
-    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
-        call->keep_in |= plan->has[k] ? 1u << k : 0;
-    call->keep_out = 1;
+    gnn__attention_keep(plan, call);
     return gnn__carved(&saved, &call->saved_bytes[0]);
 }
 
-static int64_t work(const gnn__plan_t *plan)
+int64_t gnn__attention_work(const gnn__plan_t *plan)
 {
     int64_t pairs = 0;
     for (int64_t p = 0; p < plan->view->n_parts; p++)
@@ -138,24 +155,22 @@ static int64_t work(const gnn__plan_t *plan)
 
 /* ---- one part, in fixed chunks ---- */
 
-typedef enum { FORWARD, RECEIVE, SEND } pass_t;
-
 static void run_rows(const gnn__plan_t *plan, const attention_run_t *run, const gnn__attention_t *a,
-                     const gnn__part_t *part, pass_t pass, int threads)
+                     const gnn__part_t *part, gnn__pass_t pass, int threads)
 {
     const gnn__attention_rows_t *kernels = gnn__attention_rows();
     const int64_t chunks = gnn__part_chunks(part, gnn__per_chunk(part), run->bounds),
                   width = a->heads * a->d_k;
-    const bool parameters = pass == RECEIVE && gnn__wants(plan, GNN_AGGREGATE_PARAMETERS);
+    const bool parameters = pass == GNN__RECEIVE && gnn__wants(plan, GNN_AGGREGATE_PARAMETERS);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int64_t c = 0; c < chunks; c++) {
         gnn_real_t *lane = run->lanes + omp_get_thread_num() * run->lane_size,
                    *d_a = parameters ? run->d_a + c * width : NULL;
         if (d_a)
             memset(d_a, 0, sizeof *d_a * (size_t)width);
-        if (pass == FORWARD)
+        if (pass == GNN__FORWARD)
             kernels->forward(a, run->bounds[c], run->bounds[c + 1], lane);
-        else if (pass == RECEIVE)
+        else if (pass == GNN__RECEIVE)
             kernels->receive(a, run->bounds[c], run->bounds[c + 1], lane, d_a);
         else
             kernels->send(a, run->bounds[c], run->bounds[c + 1], lane);
@@ -166,15 +181,15 @@ static void run_rows(const gnn__plan_t *plan, const attention_run_t *run, const 
 
 /* Tiles do both passes of backward in one, by sender. */
 static void run_part(const gnn__plan_t *plan, const attention_run_t *run, gnn__attention_t *a,
-                     int64_t p, pass_t pass, int threads)
+                     int64_t p, gnn__pass_t pass, int threads)
 {
-    describe_part(plan, p, pass == SEND, a);
-    if (in_tiles(a) && pass == FORWARD)
+    gnn__attention_part(plan, p, pass, a);
+    if (in_tiles(a) && pass == GNN__FORWARD)
         gnn__tiles_forward(a, run->lanes, run->lane_size, threads);
-    else if (in_tiles(a) && pass == SEND)
+    else if (in_tiles(a) && pass == GNN__SEND)
         gnn__tiles_backward(a, run->lanes, run->lane_size, run->d_q, threads);
-    else if (!in_tiles(a) && (pass != SEND || a->d_k_rows.at || a->d_v_rows.at))
-        run_rows(plan, run, a, pass == SEND ? &plan->view->transposed[p] : &plan->view->parts[p],
+    else if (!in_tiles(a) && (pass != GNN__SEND || a->d_k_rows.at || a->d_v_rows.at))
+        run_rows(plan, run, a, pass == GNN__SEND ? &plan->view->transposed[p] : &plan->view->parts[p],
                  pass, threads);
 }
 
@@ -187,12 +202,12 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
     if (gnn__lanes_take(plan))
         return gnn__lanes_forward(plan, call);
     GNN_TRY(memory(plan, call->scratch, false, &run, &bytes));
-    gnn__attention_t a = describe(plan);
+    gnn__attention_t a = gnn__attention_describe(plan);
     a.largest = plan->recording ? call->saved[0] : run.largest;
     a.sum = run.sum;
-    const int threads = gnn__threads(plan->context, work(plan));
+    const int threads = gnn__threads(plan->context, gnn__attention_work(plan));
     for (int64_t p = 0; p < plan->view->n_parts; p++)
-        run_part(plan, &run, &a, p, FORWARD, threads);
+        run_part(plan, &run, &a, p, GNN__FORWARD, threads);
     return GNN_OK;
 }
 
@@ -213,24 +228,18 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     if (gnn__lanes_take(plan))
         return gnn__lanes_backward(plan, call);
     GNN_TRY(memory(plan, call->scratch, true, &run, &bytes));
-    gnn__attention_t a = describe(plan);
-    a.lse = call->saved[0];
+    gnn__attention_t a = gnn__attention_describe(plan);
+    gnn__attention_gradients(plan, call, &a);
     a.delta = run.delta;
-    a.dy = matrix(&plan->d_out);
-    a.d_q = matrix(&plan->d[GNN_AGGREGATE_QUERY]);
-    a.d_k_rows = matrix(&plan->d[GNN_AGGREGATE_KEY]);
-    a.d_v_rows = matrix(&plan->d[GNN_AGGREGATE_SRC_MESSAGE]);
-    a.d_bias = matrix(&plan->d[GNN_AGGREGATE_EDGE_BIAS]);
-    a.d_weight = matrix(&plan->d[GNN_AGGREGATE_EDGE_WEIGHT]);
     gnn__zero_gradients(plan);
-    const int threads = gnn__gradient_threads(plan, work(plan));
+    const int threads = gnn__gradient_threads(plan, gnn__attention_work(plan));
     compute_delta(plan, &run, &a, threads);
     const bool by_receiver =
         a.d_q.at || a.d_bias.at || a.d_weight.at || gnn__wants(plan, GNN_AGGREGATE_PARAMETERS);
     for (int64_t p = 0; by_receiver && p < plan->view->n_parts; p++)
-        run_part(plan, &run, &a, p, RECEIVE, threads);
+        run_part(plan, &run, &a, p, GNN__RECEIVE, threads);
     for (int64_t p = 0; (a.d_q.at || a.d_k_rows.at || a.d_v_rows.at) && p < plan->view->n_parts; p++)
-        run_part(plan, &run, &a, p, SEND, threads);
+        run_part(plan, &run, &a, p, GNN__SEND, threads);
     return GNN_OK;
 }
 

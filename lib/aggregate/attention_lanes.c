@@ -1,5 +1,6 @@
 /* Attention on edges by the kernels that keep heads in lanes (lib/kernels/attention_lanes.h): copies with heads fastest where rows do not lie right already, then one
  * pass by receiver; backward one pass over receivers without edges, one by receiver unless scores are additive, and one by sender. */
+#include <lib/aggregate/attention.h>
 #include <lib/aggregate/attention_lanes.h>
 #include <lib/aggregate/own.h>
 #include <lib/aggregate/rows.h>
@@ -38,11 +39,6 @@ bool gnn__lanes_take(const gnn__plan_t *plan)
     return true;
 }
 
-static gnn__matrix_t matrix(const gnn_tensor_t *t)
-{
-    return (gnn__matrix_t){t->data, t->stride};
-}
-
 /* Numbers of a row whose heads are d wide. */
 static int64_t row_of(const gnn__lanes_t *l, int64_t d)
 {
@@ -54,17 +50,7 @@ static void describe(const gnn__plan_t *plan, run_t *run)
     const gnn_aggregate_shape_t *s = &plan->shape;
     gnn__attention_t *a = &run->a;
     memset(run, 0, sizeof *run);
-    a->score = gnn__attention_score(plan);
-    a->heads = a->kv_heads = s->heads;
-    a->d_k = s->d_k;
-    a->d_v = s->d_v;
-    a->slope = s->slope;
-    a->scale = s->scale;
-    a->q = matrix(&plan->in[GNN_AGGREGATE_QUERY]);
-    a->k = matrix(&plan->in[GNN_AGGREGATE_KEY]);
-    a->v = matrix(&plan->in[GNN_AGGREGATE_SRC_MESSAGE]);
-    a->y = matrix(&plan->out);
-    a->dropout = plan->dropping ? &plan->dropout : NULL;
+    *a = gnn__attention_describe(plan);
     gnn__lanes_t *l = &run->l;
     l->a = a;
     const bool additive = a->score == GNN__SCORE_ADDITIVE;
@@ -134,20 +120,8 @@ int gnn__lanes_sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
         copy_of(&saved, true, plan->graph->n_dst, per_receiver[k]);
         GNN_TRY(gnn__carved(&saved, &call->saved_bytes[k]));
     }
-    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
-        call->keep_in |= plan->has[k] ? 1u << k : 0;
-    call->keep_out = 1;
+    gnn__attention_keep(plan, call);
     return GNN_OK;
-}
-
-static int64_t work(const gnn__plan_t *plan)
-{
-    int64_t pairs = 0;
-    for (int64_t p = 0; p < plan->view->n_parts; p++)
-        pairs += plan->view->parts[p].pairs + plan->view->parts[p].n_rows;
-    const int64_t most = (int64_t)1 << 40;
-    return (pairs < most ? pairs : most) *
-           (plan->out_width + plan->query_width + 8 * plan->shape.heads);
 }
 
 /* ---- passes ---- */
@@ -188,26 +162,21 @@ static void pack_inputs(const gnn__plan_t *plan, run_t *run, int threads)
     }
 }
 
-typedef enum { FORWARD, RECEIVE, SEND } pass_t;
-
-static void run_part(const gnn__plan_t *plan, run_t *run, int64_t p, pass_t pass, int threads)
+static void run_part(const gnn__plan_t *plan, run_t *run, int64_t p, gnn__pass_t pass, int threads)
 {
-    const bool transposed = pass == SEND,
-               parameters = pass == RECEIVE && gnn__wants(plan, GNN_AGGREGATE_PARAMETERS);
+    const bool transposed = pass == GNN__SEND,
+               parameters = pass == GNN__RECEIVE && gnn__wants(plan, GNN_AGGREGATE_PARAMETERS);
     const int64_t width = run->a.heads * run->a.d_k;
     const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
     const gnn__part_t *part = transposed ? &plan->view->transposed[p] : &plan->view->parts[p];
-    run->a.pairs = gnn__pairs_of(part);
-    run->a.transposed = transposed;
-    run->a.first = p == 0;
-    run->a.last = p + 1 == plan->view->n_parts;
+    gnn__attention_part(plan, p, pass, &run->a);
     const int64_t chunks = gnn__part_chunks(part, gnn__per_chunk(part), run->bounds);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (int64_t c = 0; c < chunks; c++) {
         gnn_real_t *scratch = run->scratch + omp_get_thread_num() * run->share;
-        if (pass == FORWARD)
+        if (pass == GNN__FORWARD)
             kernels->forward(&run->l, run->bounds[c], run->bounds[c + 1], scratch);
-        else if (pass == SEND)
+        else if (pass == GNN__SEND)
             kernels->send(&run->l, run->bounds[c], run->bounds[c + 1], scratch);
         else
             kernels->receive(&run->l, run->bounds[c], run->bounds[c + 1], scratch,
@@ -228,10 +197,10 @@ int gnn__lanes_forward(const gnn__plan_t *plan, gnn_op_call_t *call)
         run.l.negative = call->saved[1];
         run.l.share = call->saved[2];
     }
-    const int threads = gnn__threads(plan->context, work(plan));
+    const int threads = gnn__threads(plan->context, gnn__attention_work(plan));
     pack_inputs(plan, &run, threads);
     for (int64_t p = 0; p < plan->view->n_parts; p++)
-        run_part(plan, &run, p, FORWARD, threads);
+        run_part(plan, &run, p, GNN__FORWARD, threads);
     return GNN_OK;
 }
 
@@ -253,23 +222,19 @@ int gnn__lanes_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     size_t bytes;
     GNN_TRY(memory(plan, call->scratch, true, &run, &bytes));
     gnn__attention_t *a = &run.a;
-    a->lse = call->saved[0];
+    gnn__attention_gradients(plan, call, a);
     const bool additive = a->score == GNN__SCORE_ADDITIVE;
     run.l.negative = additive ? call->saved[1] : NULL;
     run.l.share = additive ? call->saved[2] : NULL;
-    a->dy = matrix(&plan->d_out);
     run.l.dy = run.dy ? (gnn__matrix_t){run.dy, run.l.row} : a->dy;
-    a->d_q = matrix(&plan->d[GNN_AGGREGATE_QUERY]);
-    a->d_k_rows = matrix(&plan->d[GNN_AGGREGATE_KEY]);
-    a->d_v_rows = matrix(&plan->d[GNN_AGGREGATE_SRC_MESSAGE]);
     gnn__zero_gradients(plan);
-    const int threads = gnn__gradient_threads(plan, work(plan));
+    const int threads = gnn__gradient_threads(plan, gnn__attention_work(plan));
     pack_inputs(plan, &run, threads);
     prepare(plan, &run, threads);
     const bool by_receiver = !additive && (a->d_q.at || gnn__wants(plan, GNN_AGGREGATE_PARAMETERS));
     for (int64_t p = 0; by_receiver && p < plan->view->n_parts; p++)
-        run_part(plan, &run, p, RECEIVE, threads);
+        run_part(plan, &run, p, GNN__RECEIVE, threads);
     for (int64_t p = 0; (a->d_k_rows.at || a->d_v_rows.at) && p < plan->view->n_parts; p++)
-        run_part(plan, &run, p, SEND, threads);
+        run_part(plan, &run, p, GNN__SEND, threads);
     return GNN_OK;
 }

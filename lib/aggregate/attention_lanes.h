@@ -3,9 +3,6 @@
 #define GNN_AGGREGATE_ATTENTION_LANES_H
 
 #include <lib/aggregate/aggregate.h>
-#include <lib/kernels/attention.h>
-
-gnn__score_t gnn__attention_score(const gnn__plan_t *plan);
 
 bool gnn__lanes_take(const gnn__plan_t *plan);
 int gnn__lanes_sizes(const gnn__plan_t *plan, gnn_op_call_t *call);

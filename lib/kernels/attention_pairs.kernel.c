@@ -108,7 +108,7 @@ FOR_WIDTHS(SLOPES)
     MADE products_##width(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own, \
                           const gnn__matrix_t *m)                                         \
     {                                                                                     \
-        pair_products(b, own, m, l->row, 1, b->negative, width);                          \
+        pair_products(b, own, m, l->row, 1, NULL, 0, b->negative, width);                 \
     }
 FOR_WIDTHS(PRODUCTS)
 

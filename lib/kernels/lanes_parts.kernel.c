@@ -143,38 +143,17 @@ void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m, int
 
 /* ---- scores ---- */
 
-/* out = a . leaky(own + x) of each head. */
-GNN__INLINE void pair_scores_v2(const block_t *b, const gnn_real_t *own, const gnn__matrix_t *m,
-                                int64_t row, const gnn_real_t *a, gnn_real_t slope, gnn_real_t *out,
-                                const int width)
-{
-    for (int e = 0; e < b->n; e++) {
-        const gnn_real_t *x = gnn__matrix_row(m, b->other[e]),
-                         *next = gnn__matrix_row(m, b->other[e + AHEAD]);
-        gnn__vec_t sum[PATTERN];
-        for (int u = 0; u < parts_of(width); u++)
-            sum[u] = gnn__vec_all(0);
-        for (int64_t c = 0; c < row; c += LANES) {
-            __builtin_prefetch(next + c);
-            sum[c / LANES % parts_of(width)] +=
-                gnn__vec_load(a + c) * leaky(gnn__vec_load(own + c) + gnn__vec_load(x + c), slope);
-        }
-        for (int u = 0; u < parts_of(width); u++)
-            gnn__vec_put(out + e * width, gnn__vec_fold(sum[u], width, false), width, u);
-    }
-}
-
 /* Scores of a block's pairs from rows of keys and queries; behind the last pair minus infinity. */
-#define PAIR_SCORES(width)                                                                   \
-    MADE row_scores_##width(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,  \
-                            const gnn__matrix_t *m)                                          \
-    {                                                                                        \
-        if (l->a->score == GNN__SCORE_DOT)                                                   \
-            pair_products(b, own, m, l->key_row, l->a->scale, b->score, width);              \
-        else                                                                                 \
-            pair_scores_v2(b, own, m, l->key_row, l->weights, l->a->slope, b->score, width); \
-        for (int x = b->n * width; x < padded(b->n * width); x++)                            \
-            b->score[x] = -INFINITY;                                                         \
+#define PAIR_SCORES(width)                                                                     \
+    MADE row_scores_##width(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,    \
+                            const gnn__matrix_t *m)                                            \
+    {                                                                                          \
+        if (l->a->score == GNN__SCORE_DOT)                                                     \
+            pair_products(b, own, m, l->key_row, l->a->scale, NULL, 0, b->score, width);       \
+        else                                                                                   \
+            pair_products(b, own, m, l->key_row, 1, l->weights, l->a->slope, b->score, width); \
+        for (int x = b->n * width; x < padded(b->n * width); x++)                              \
+            b->score[x] = -INFINITY;                                                           \
     }
 FOR_WIDTHS(PAIR_SCORES)
 

@@ -161,9 +161,10 @@ void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m, int
 
 /* ---- products of the row's own numbers with the pairs' ---- */
 
-/* out = scale times own . x of each head, for every pair. */
+/* out = scale times own . x of each head, for every pair; with a: a . leaky(own + x). */
 GNN__INLINE void pair_products(const block_t *b, const gnn_real_t *own, const gnn__matrix_t *m,
-                               int64_t row, gnn_real_t scale, gnn_real_t *out, const int width)
+                               int64_t row, gnn_real_t scale, const gnn_real_t *a, gnn_real_t slope,
+                               gnn_real_t *out, const int width)
 {
     for (int e = 0; e < b->n; e++) {
         const gnn_real_t *x = gnn__matrix_row(m, b->other[e]),
@@ -172,8 +173,10 @@ GNN__INLINE void pair_products(const block_t *b, const gnn_real_t *own, const gn
         for (int u = 0; u < parts_of(width); u++)
             sum[u] = gnn__vec_all(0);
         for (int64_t c = 0; c < row; c += LANES) {
+            const gnn__vec_t mine = gnn__vec_load(own + c), theirs = gnn__vec_load(x + c);
             __builtin_prefetch(next + c);
-            sum[c / LANES % parts_of(width)] += gnn__vec_load(own + c) * gnn__vec_load(x + c);
+            sum[c / LANES % parts_of(width)] +=
+                a ? gnn__vec_load(a + c) * leaky(mine + theirs, slope) : mine * theirs;
         }
         for (int u = 0; u < parts_of(width); u++)
             gnn__vec_put(out + e * width, scale * gnn__vec_fold(sum[u], width, false), width, u);
