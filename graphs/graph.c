@@ -278,12 +278,33 @@ int64_t gnn__part_max_chunks(const gnn__part_t *part, int64_t per)
     return part->n_rows == 0 ? 0 : (part->pairs + part->n_rows) / (per > 0 ? per : 1) + 1;
 }
 
+/* The first row after `from` where rows and edges since then are at least `per`. */
+static int64_t chunk_end(const gnn__part_t *part, int64_t from, int64_t per)
+{
+    int64_t low = from + 1, high = part->n_rows;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (part->indptr[middle] - part->indptr[from] + middle - from >= per)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
 /* A chunk closes as soon as it holds `per`, so all but the last hold at least that:
  * gnn__part_max_chunks is enough. */
 int64_t gnn__part_chunks(const gnn__part_t *part, int64_t per, int64_t *bounds)
 {
     int64_t chunks = 0, held = 0;
     bounds[0] = 0;
+    if (part->form == GNN__EDGES) {
+        while (bounds[chunks] < part->n_rows) {
+            bounds[chunks + 1] = chunk_end(part, bounds[chunks], per);
+            chunks++;
+        }
+        return chunks;
+    }
     for (int64_t r = 0; r < part->n_rows; r++) {
         gnn__walk_t w = gnn__walk_row(part, r);
         held += w.end - w.at + 1;

@@ -162,8 +162,9 @@ static void run_rows(const gnn__plan_t *plan, const attention_run_t *run, const 
     const int64_t chunks = gnn__part_chunks(part, gnn__per_chunk(part), run->bounds),
                   width = a->heads * a->d_k;
     const bool parameters = pass == GNN__RECEIVE && gnn__wants(plan, GNN_AGGREGATE_PARAMETERS);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-    for (int64_t c = 0; c < chunks; c++) {
+    gnn__deal_t deal = gnn__deal(chunks, threads);
+#pragma omp parallel num_threads(threads)
+    for (int64_t c; (c = gnn__deal_next(&deal)) >= 0;) {
         gnn_real_t *lane = run->lanes + omp_get_thread_num() * run->lane_size,
                    *d_a = parameters ? run->d_a + c * width : NULL;
         if (d_a)

@@ -171,8 +171,9 @@ static void run_part(const gnn__plan_t *plan, run_t *run, int64_t p, gnn__pass_t
     const gnn__part_t *part = transposed ? &plan->view->transposed[p] : &plan->view->parts[p];
     gnn__attention_part(plan, p, pass, &run->a);
     const int64_t chunks = gnn__part_chunks(part, gnn__per_chunk(part), run->bounds);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-    for (int64_t c = 0; c < chunks; c++) {
+    gnn__deal_t deal = gnn__deal(chunks, threads);
+#pragma omp parallel num_threads(threads)
+    for (int64_t c; (c = gnn__deal_next(&deal)) >= 0;) {
         gnn_real_t *scratch = run->scratch + omp_get_thread_num() * run->share;
         if (pass == GNN__FORWARD)
             kernels->forward(&run->l, run->bounds[c], run->bounds[c + 1], scratch);

@@ -74,8 +74,9 @@ static void hear_part(const gnn__plan_t *plan, const gnn__run_t *run, int64_t p,
     const gnn__listener_t listener = gnn__listener(plan, p, false, run->positions);
     const int64_t chunks =
         gnn__part_chunks(listener.part, gnn__per_chunk(listener.part), run->bounds);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-    for (int64_t c = 0; c < chunks; c++) {
+    gnn__deal_t deal = gnn__deal(chunks, threads);
+#pragma omp parallel num_threads(threads)
+    for (int64_t c; (c = gnn__deal_next(&deal)) >= 0;) {
         const gnn__lane_t lane = gnn__lane(plan, run->lanes + omp_get_thread_num() * run->lane_size);
         gnn__pair_t pair;
         for (int64_t r = run->bounds[c]; r < run->bounds[c + 1]; r++) {

@@ -84,8 +84,9 @@ static void run_edges(const gnn__part_t *part, const sum_run_t *run, const gnn__
 {
     const gnn__spmm_kernels_t *kernels = gnn__spmm_kernels();
     const int64_t chunks = gnn__part_chunks(part, gnn__per_chunk(part), run->bounds);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-    for (int64_t c = 0; c < chunks; c++)
+    gnn__deal_t deal = gnn__deal(chunks, threads);
+#pragma omp parallel num_threads(threads)
+    for (int64_t c; (c = gnn__deal_next(&deal)) >= 0;)
         kernels->edges(s, run->bounds[c], run->bounds[c + 1]);
 }
 
@@ -155,8 +156,9 @@ static void weight_grads(const gnn__plan_t *plan, const sum_run_t *run, int64_t 
         describe(plan, run, p, false, &plan->in[GNN_AGGREGATE_SRC_MESSAGE], &plan->d_out);
     const int64_t chunks =
         gnn__part_chunks(&plan->view->parts[p], gnn__per_chunk(&plan->view->parts[p]), run->bounds);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-    for (int64_t c = 0; c < chunks; c++)
+    gnn__deal_t deal = gnn__deal(chunks, threads);
+#pragma omp parallel num_threads(threads)
+    for (int64_t c; (c = gnn__deal_next(&deal)) >= 0;)
         kernels->weight_grad(&s, run->bounds[c], run->bounds[c + 1], d->data, d->stride);
 }
 

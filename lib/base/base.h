@@ -107,7 +107,7 @@ struct gnn_context {
     struct gnn__profile *profile; /* NULL: nobody asked for one */
 };
 
-/* Threads worth using for `work` elementary operations (multiply-adds, exps): 1 below some 6 microseconds in all. */
+/* Threads worth using for `work` elementary operations (multiply-adds, exps): 1 below some microseconds in all. */
 int gnn__threads(const gnn_context_t *context, int64_t work);
 
 /* Contiguous share of 0..n for thread t of `threads`. */
@@ -115,6 +115,21 @@ static inline int64_t gnn__share(int64_t n, int t, int threads)
 {
     return n / threads * t + (n % threads) * t / threads;
 }
+
+/* Chunks 0 .. n - 1 that the threads of a region take one by one. Each begins with a share that is its own at every call, because what it wrote before lies near it, and
+ * then helps the others. */
+enum { GNN__DEALT = 16 };
+typedef struct {
+    int64_t n;
+    int shares;
+    struct {
+        _Alignas(64) int64_t next;
+    } of[GNN__DEALT];
+} gnn__deal_t;
+
+gnn__deal_t gnn__deal(int64_t n, int threads);
+/* A chunk for the calling thread; -1: none is left. */
+int64_t gnn__deal_next(gnn__deal_t *deal);
 
 /* ---- profiles: collected by whoever does the work, written by lib/report ---- */
 

@@ -4,7 +4,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-enum { MAX_THREADS = 1024, GRAIN = 30000 };
+enum { MAX_THREADS = 1024, GRAIN = 6000 };
 
 static int count_threads(int wanted)
 {
@@ -12,7 +12,8 @@ static int count_threads(int wanted)
     return threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
 }
 
-/* Work that is worth a thread: some 3 microseconds (a region costs 1 to 2). GNN_GRAIN makes it smaller, so that tests reach every loop with several threads. */
+/* Work that is worth a thread: less than a microsecond, as a region costs. That is little, but rows that lie in the caches of several cores are dearer to bring together
+ * than to work on where they are. GNN_GRAIN makes it smaller, so that tests reach every loop with several threads. */
 static int64_t work_per_thread(void)
 {
     const char *wish = getenv("GNN_GRAIN");
@@ -81,4 +82,26 @@ int gnn__threads(const gnn_context_t *context, int64_t work)
 {
     int64_t useful = work / context->grain;
     return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
+}
+
+gnn__deal_t gnn__deal(int64_t n, int threads)
+{
+    gnn__deal_t deal = {.n = n, .shares = threads < GNN__DEALT ? threads : GNN__DEALT};
+    for (int s = 0; s < deal.shares; s++)
+        deal.of[s].next = gnn__share(n, s, deal.shares);
+    return deal;
+}
+
+int64_t gnn__deal_next(gnn__deal_t *deal)
+{
+    const int own = (int)((int64_t)omp_get_thread_num() * deal->shares / omp_get_num_threads());
+    for (int k = 0; k < deal->shares; k++) {
+        const int s = (own + k) % deal->shares;
+        int64_t chunk;
+#pragma omp atomic capture
+        chunk = deal->of[s].next++;
+        if (chunk < gnn__share(deal->n, s + 1, deal->shares))
+            return chunk;
+    }
+    return -1;
 }

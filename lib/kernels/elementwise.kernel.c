@@ -1,7 +1,7 @@
 /* Functions of single elements: activations and their derivatives, sums, products, the GRU cell. */
 #include <lib/kernels/elementwise.h>
 #include <lib/kernels/isa.h>
-#include <lib/kernels/real_math.h>
+#include <lib/kernels/vec_math.h>
 
 #define R GNN__REAL
 
@@ -40,13 +40,26 @@ static void scale_row(int64_t n, gnn_real_t alpha, const gnn_real_t *x, bool add
  * loops. The last piece is filled up in a buffer. */
 enum { PIECE = 64 };
 
+static void elu(const gnn_real_t *x, gnn_real_t *y)
+{
+    enum { n = PIECE };
+#ifdef GNN__VEC_EXPM1
+    for (int k = 0; k < n; k += GNN__VEC_LANES) {
+        const gnn__vec_t v = gnn__vec_load(x + k);
+        gnn__vec_store(y + k, gnn__vec_select(v > 0, v, gnn__vec_expm1(v)));
+    }
+#else
+    MAP(SIMD, v > 0 ? v : gnn__expm1_negative(v));
+#endif
+}
+
 static void values(gnn_activation_t kind, gnn_real_t slope, const gnn_real_t *x, gnn_real_t *y)
 {
     enum { n = PIECE };
     switch (kind) {
     case GNN_RELU: MAP(SIMD, v <= 0 ? 0 : v); break;
     case GNN_LEAKY_RELU: MAP(SIMD, v > 0 ? v : v * slope); break;
-    case GNN_ELU: MAP(SIMD, v > 0 ? v : gnn__expm1_negative(v)); break;
+    case GNN_ELU: elu(x, y); break;
     case GNN_GELU:
         MAP(SIMD_IN_FLOAT, R(0.5) * v * (1 + gnn__erf(v * R(0.70710678118654752))));
         break;

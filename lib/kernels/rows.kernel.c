@@ -2,6 +2,7 @@
  * */
 #include <lib/kernels/elementwise.h>
 #include <lib/kernels/isa.h>
+#include <lib/kernels/vec_math.h>
 #include <lib/kernels/real_math.h>
 #include <lib/kernels/vec.h>
 
@@ -105,9 +106,24 @@ enum { STRIP = 64, BLOCK = 32 };
         }                                                                                      \
     }
 
-static void column_sum(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx, double *sums)
+static void sum_down(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx, double *sums)
 {
     DOWN_COLUMNS(x[r * ldx + c])
+}
+
+/* Several narrow rows that follow one another are one wide row. */
+static void column_sum(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx, double *sums)
+{
+    const int64_t side = cols > 0 && ldx == cols ? STRIP / cols : 1, wide = rows / side;
+    double all[STRIP];
+    if (side < 2) {
+        sum_down(rows, cols, x, ldx, sums);
+        return;
+    }
+    sum_down(wide, side * cols, x, side * cols, all);
+    sum_down(rows - wide * side, cols, x + wide * side * cols, cols, sums);
+    for (int64_t k = 0; k < side * cols; k++)
+        sums[k % cols] += all[k];
 }
 
 static void column_square(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx,
@@ -169,9 +185,52 @@ static void dot_eight_by_eight(int64_t rows, const float *x, int64_t ldx, const 
 }
 #endif
 
+/* One head that fits a register, as the last layer of a GAT has: parts of registers instead of loops of a few turns. Worth it where loads can be masked. */
+#if defined(__AVX512F__)
+static bool narrow(int64_t heads, int64_t width)
+{
+    return heads == 1 && width < GNN__VEC_LANES;
+}
+#else
+#define narrow(heads, width) false
+#endif
+
+static void narrow_dot(int64_t rows, int width, const gnn_real_t *x, int64_t ldx,
+                       const gnn_real_t *a, gnn_real_t *y, int64_t ldy)
+{
+    const gnn__vec_t along = gnn__vec_load_part(a, width);
+    for (int64_t r = 0; r < rows; r++)
+        y[r * ldy] = gnn__vec_fold(along * gnn__vec_load_part(x + r * ldx, width), 1, false)[0];
+}
+
+static void narrow_spread(int64_t rows, int width, const gnn_real_t *dy, int64_t ldy,
+                          const gnn_real_t *a, bool add, gnn_real_t *dx, int64_t ldx)
+{
+    const gnn__vec_t along = gnn__vec_load_part(a, width);
+    for (int64_t r = 0; r < rows; r++) {
+        gnn_real_t *to = dx + r * ldx;
+        const gnn__vec_t before = add ? gnn__vec_load_part(to, width) : gnn__vec_all(0);
+        gnn__vec_store_part(to, before + dy[r * ldy] * along, width);
+    }
+}
+
+static void narrow_column(int64_t rows, int width, const gnn_real_t *dy, int64_t ldy,
+                          const gnn_real_t *x, int64_t ldx, double *sums)
+{
+    gnn__vec_t sum = gnn__vec_all(0);
+    for (int64_t r = 0; r < rows; r++)
+        sum += dy[r * ldy] * gnn__vec_load_part(x + r * ldx, width);
+    for (int c = 0; c < width; c++)
+        sums[c] += (double)sum[c];
+}
+
 static void head_dot(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *x, int64_t ldx,
                      const gnn_real_t *a, gnn_real_t *y, int64_t ldy)
 {
+    if (narrow(heads, width)) {
+        narrow_dot(rows, (int)width, x, ldx, a, y, ldy);
+        return;
+    }
 #if !GNN_DOUBLE
     if (width == 8 && heads == 8) {
         dot_eight_by_eight(rows, x, ldx, a, y, ldy);
@@ -207,7 +266,9 @@ GNN__INLINE void spread_of_width(int64_t width, int64_t rows, int64_t heads, con
 static void head_spread(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *dy,
                         int64_t ldy, const gnn_real_t *a, bool add, gnn_real_t *dx, int64_t ldx)
 {
-    if (width == 8)
+    if (narrow(heads, width))
+        narrow_spread(rows, (int)width, dy, ldy, a, add, dx, ldx);
+    else if (width == 8)
         spread_of_width(8, rows, heads, dy, ldy, a, add, dx, ldx);
     else
         spread_of_width(width, rows, heads, dy, ldy, a, add, dx, ldx);
@@ -238,6 +299,10 @@ static void column_heads(int64_t rows, int64_t heads, int64_t width, const gnn_r
     for (int64_t top = 0; top < rows; top += BLOCK) {
         const int64_t count = rows - top < BLOCK ? rows - top : BLOCK;
         const gnn_real_t *g = dy + top * ldy, *z = x + top * ldx;
+        if (narrow(heads, width)) {
+            narrow_column(count, (int)width, g, ldy, z, ldx, sums);
+            continue;
+        }
         if (width == 8 && heads == 8) {
             strip_of_width(8, 8, count, g, ldy, z, ldx, sums);
             continue;

@@ -75,6 +75,24 @@ GNN__INLINE gnn__vec_t gnn__vec_exp(gnn__vec_t x)
 #endif
 }
 
+#if !GNN_DOUBLE && defined(__AVX512F__)
+#define GNN__VEC_EXPM1 1
+/* e^x - 1 of x <= 0, exact near 0. */
+GNN__INLINE gnn__vec_t gnn__vec_expm1(gnn__vec_t x)
+{
+    const __m512 y = _mm512_max_ps(_mm512_set1_ps(GNN__EXP_LEAST), (__m512)x);
+    const __m512 n = _mm512_roundscale_ps(y * 1.44269504f, _MM_FROUND_TO_NEAREST_INT);
+    __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(GNN__LN2_HIGH), y);
+    r = _mm512_fnmadd_ps(n, _mm512_set1_ps(GNN__LN2_LOW), r);
+    __m512 q = r * 1.392632562e-03f + 8.363292753e-03f;
+    q = q * r + 4.166655376e-02f;
+    q = q * r + 1.666657631e-01f;
+    q = q * r + 5.000000000e-01f;
+    const __m512 scale = _mm512_scalef_ps(_mm512_set1_ps(1), n);
+    return (gnn__vec_t)(scale * (r * r * q + r) + (scale - 1.0f));
+}
+#endif
+
 /* Natural logarithm of positive normal numbers: x = 2^n m with m in [sqrt(1/2), sqrt 2), log m = 2 atanh((m - 1) / (m + 1)). */
 GNN__INLINE gnn__vec_t gnn__vec_log(gnn__vec_t x)
 {

@@ -49,6 +49,12 @@ static int bias_shape(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+/* Rows follow one another without a gap: many are as good as one long one. */
+static bool flat(const gnn_tensor_t *x)
+{
+    return gnn__stride(x) == x->cols;
+}
+
 static int bias_forward(gnn_op_call_t *call)
 {
     const gnn__activation_t *how = settings(call);
@@ -61,7 +67,7 @@ static int bias_forward(gnn_op_call_t *call)
     for (int64_t from = 0; from < x->rows; from += FORWARD_ROWS) {
         const int64_t end = from + gnn__rows_left(x, from, FORWARD_ROWS);
         gnn__add_row(x, 1, b, y, from, end);
-        if (gnn__stride(y) == y->cols)
+        if (flat(y))
             kernels->activate(how->kind, how->slope, (end - from) * y->cols, gnn__row(y, from),
                               gnn__row(y, from));
         else
@@ -80,12 +86,12 @@ static void block_grad(const gnn_op_call_t *call, int64_t from, int64_t end, con
     const bool own = gnn__wants(call, 0) && !x->accumulate;
     const int64_t cols = x->cols, ld = own ? gnn__stride(&x->grad) : cols;
     gnn_real_t *g = own ? gnn__row(&x->grad, from) : c->block;
-    for (int64_t r = from; r < end; r++) {
-        kernels->activate_grad(how->kind, how->slope, cols, gnn__row(&y->value, r),
+    const int64_t step = flat(&y->value) && flat(&y->grad) && ld == cols ? end - from : 1;
+    for (int64_t r = from; r < end; r += step)
+        kernels->activate_grad(how->kind, how->slope, step * cols, gnn__row(&y->value, r),
                                gnn__row(&y->grad, r), false, g + (r - from) * ld);
-        if (gnn__wants(call, 0) && !own)
-            kernels->scale(cols, 1, g + (r - from) * ld, true, gnn__row(&x->grad, r));
-    }
+    for (int64_t r = from; gnn__wants(call, 0) && !own && r < end; r++)
+        kernels->scale(cols, 1, g + (r - from) * ld, true, gnn__row(&x->grad, r));
     if (!gnn__wants(call, 1))
         return;
     gnn__row_kernels()->column_sum(end - from, cols, g, ld, c->block_sums);

@@ -100,8 +100,9 @@ int gnn__linear_sparse_forward(gnn_op_call_t *call)
     p.bias = gnn__has_input(call, 2) ? call->in[2].value.data : NULL;
     const int64_t pieces = (x->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
     const int threads = gnn__threads(call->context, x->indptr[x->rows] * y->cols);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-    for (int64_t k = 0; k < pieces; k++) {
+    gnn__deal_t deal = gnn__deal(pieces, threads);
+#pragma omp parallel num_threads(threads)
+    for (int64_t k; (k = gnn__deal_next(&deal)) >= 0;) {
         const int64_t from = k * ROWS_AT_ONCE,
                       to = from + ROWS_AT_ONCE < x->rows ? from + ROWS_AT_ONCE : x->rows;
         if (left.bytes > 0)

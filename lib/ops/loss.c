@@ -161,14 +161,13 @@ static double piece_loss(const gnn_op_call_t *call, int64_t piece, double total,
                                                   ? (piece + 1) * ROWS_AT_ONCE
                                                   : call->in[0].rows;
     const gnn_real_t scale = total > 0 ? (gnn_real_t)(1 / total) : 0;
+    const int64_t from = piece * ROWS_AT_ONCE;
     double sum = 0;
-    for (int64_t r = piece * ROWS_AT_ONCE; r < end; r++) {
-        gnn_real_t *g = gradient ? gradient + r * c : spare;
+    if (gradient && c > 0)
+        memset(gradient + from * c, 0, (size_t)((end - from) * c) * sizeof *gradient);
+    for (int64_t r = from; r < end; r++)
         if (total > 0 && counts(settings(call), r))
-            sum += row_loss(call, r, scale, g);
-        else if (gradient && c > 0)
-            memset(g, 0, (size_t)c * sizeof *g);
-    }
+            sum += row_loss(call, r, scale, gradient ? gradient + r * c : spare);
     return sum;
 }
 
