@@ -232,7 +232,7 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     gnn__attention_t a = gnn__attention_describe(plan);
     gnn__attention_gradients(plan, call, &a);
     a.delta = run.delta;
-    gnn__zero_gradients(plan);
+    gnn__zero_gradients(plan, 0);
     const int threads = gnn__gradient_threads(plan, gnn__attention_work(plan));
     compute_delta(plan, &run, &a, threads);
     const bool by_receiver =

@@ -294,7 +294,7 @@ int gnn__driver_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     GNN_TRY(gnn__driver_backward_memory(plan, call->scratch, &run, &bytes));
     run.raw = plan->has[GNN_AGGREGATE_GATE] ? call->saved[1] : NULL;
     gnn__fill_positions(plan, run.positions);
-    gnn__zero_gradients(plan);
+    gnn__zero_gradients(plan, 0);
     const int threads = gnn__gradient_threads(plan, gnn__work(plan));
     finish_grads(plan, &run, call->saved[0], threads);
     for (int64_t p = 0; receivers_want(plan) && p < plan->view->n_parts; p++)

@@ -1,11 +1,39 @@
 /* Gradients of inputs: who starts at zero, who may be written by several threads, and partial sums of what all edges share. */
 #include <lib/aggregate/aggregate.h>
 
-void gnn__zero_gradients(const gnn__plan_t *plan)
+void gnn__zero_gradients(const gnn__plan_t *plan, unsigned but)
 {
-    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
-        for (int64_t r = 0; gnn__wants(plan, k) && !plan->d_added[k] && r < plan->in[k].rows; r++)
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
+        const bool zero = gnn__wants(plan, k) && !plan->d_added[k] && !(but >> k & 1);
+        for (int64_t r = 0; zero && r < plan->in[k].rows; r++)
             memset(gnn__row(&plan->d[k], r), 0, sizeof(gnn_real_t) * (size_t)plan->in[k].cols);
+    }
+}
+
+static bool apart(const gnn_tensor_t *a, const gnn_tensor_t *b)
+{
+    return !a->data || !b->data || a->rows == 0 || b->rows == 0 ||
+           a->data + (a->rows - 1) * a->stride + a->cols <= b->data ||
+           b->data + (b->rows - 1) * b->stride + b->cols <= a->data;
+}
+
+unsigned gnn__written_gradients(const gnn__plan_t *plan)
+{
+    static const int rows_of_nodes[] = {GNN_AGGREGATE_SRC_MESSAGE, GNN_AGGREGATE_KEY,
+                                        GNN_AGGREGATE_QUERY};
+    const gnn__part_t *part = plan->view->parts;
+    unsigned written = 0;
+    if (plan->view->n_parts != 1 || part->form != GNN__EDGES ||
+        part->n_rows != plan->graph->n_dst || part->n_cols != plan->graph->n_src)
+        return 0;
+    for (int n = 0; n < 3; n++) {
+        const int k = rows_of_nodes[n];
+        bool alone = gnn__wants(plan, k) && !plan->d_added[k];
+        for (int other = 0; alone && other < GNN_AGGREGATE_INPUTS; other++)
+            alone = other == k || !gnn__wants(plan, other) || apart(&plan->d[k], &plan->d[other]);
+        written |= alone ? 1u << k : 0;
+    }
+    return written;
 }
 
 /* Gradients that the same pass writes: rows of senders, of receivers, of edges. 0: only written outside of parallel loops. */

@@ -167,12 +167,14 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     sum_run_t run;
     size_t bytes;
     GNN_TRY(sum_memory(plan, call->scratch, &run, &bytes));
-    gnn__zero_gradients(plan);
+    const unsigned written = gnn__written_gradients(plan);
+    gnn__zero_gradients(plan, written);
     const int threads = gnn__gradient_threads(plan, work(plan));
     for (int64_t p = 0; p < plan->view->n_parts; p++) {
         if (gnn__wants(plan, GNN_AGGREGATE_SRC_MESSAGE)) {
-            const gnn__spmm_t s =
+            gnn__spmm_t s =
                 describe(plan, &run, p, true, &plan->d_out, &plan->d[GNN_AGGREGATE_SRC_MESSAGE]);
+            s.add = !(written >> GNN_AGGREGATE_SRC_MESSAGE & 1);
             run_part(plan, &run, p, true, &s, threads);
         }
         if (gnn__wants(plan, GNN_AGGREGATE_EDGE_WEIGHT))

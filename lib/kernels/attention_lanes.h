@@ -30,10 +30,11 @@ typedef struct gnn__lanes {
     int64_t key_row;  /* of a row of keys or queries; additive: width */
     gnn_real_t slope; /* of scores when they are weighed: additive; 1: they are final */
     gnn__matrix_t q, k, v;
-    const gnn_real_t *weights;    /* additive-v2: a, as a row of keys */
-    gnn_real_t *negative, *share; /* P: n_dst x row; A: n_dst x width; NULL: nobody will ask */
-    gnn__matrix_t dy;             /* as v */
-    gnn_real_t *records;          /* n_dst x 3 width: q (additive), log-sum-exp, S */
+    const gnn_real_t *weights;         /* additive-v2: a, as a row of keys */
+    gnn_real_t *negative, *share;      /* P: n_dst x row; A: n_dst x width; NULL: nobody will ask */
+    gnn__matrix_t dy;                  /* as v */
+    bool writes_q, writes_k, writes_v; /* additive: these gradients are written, not added to */
+    gnn_real_t *records;               /* n_dst x 3 width: q (additive), log-sum-exp, S */
 } gnn__lanes_t;
 
 typedef struct gnn__attention_lanes {

@@ -161,6 +161,12 @@ static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_
 
 /* ---- backward ---- */
 
+static inline void send_heads(const gnn__matrix_t *to, int64_t row, int64_t heads,
+                              const gnn__vec_t *x, bool write, int width)
+{
+    (write ? write_heads : add_heads)(gnn__matrix_row(to, row), heads, x, width);
+}
+
 static void prepare(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch)
 {
     const int width = l->width;
@@ -188,7 +194,7 @@ static void prepare(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *s
         for (int u = 0; u < parts_of(width); u++)
             p[u] = (1 - a->slope) * (s[u] * share[u] - p[u]);
         if (a->d_q.at)
-            add_heads(gnn__matrix_row(&a->d_q, i), a->heads, p, width);
+            send_heads(&a->d_q, i, a->heads, p, l->writes_q, width);
     }
 }
 
@@ -231,7 +237,9 @@ void finish_sender(const gnn__lanes_t *l, const block_t *b, int64_t j, const gnn
 {
     const gnn__attention_t *a = l->a;
     gnn__vec_t products[PATTERN];
-    if (a->d_v_rows.at)
+    if (a->d_v_rows.at && l->writes_v)
+        store_row(l, b->y, gnn__matrix_row(&a->d_v_rows, j), width);
+    else if (a->d_v_rows.at)
         add_row(l, b->y, gnn__matrix_row(&a->d_v_rows, j), a->d_v, width);
     if (!a->d_k_rows.at)
         return;
@@ -240,7 +248,16 @@ void finish_sender(const gnn__lanes_t *l, const block_t *b, int64_t j, const gnn
     row_products(l, gnn__matrix_row(&l->v, j), b->p, products, width);
     for (int u = 0; u < parts_of(width); u++)
         products[u] -= sum[u];
-    add_heads(gnn__matrix_row(&a->d_k_rows, j), a->heads, products, width);
+    send_heads(&a->d_k_rows, j, a->heads, products, l->writes_k, width);
+}
+
+void clear_sender(const gnn__lanes_t *l, int64_t j)
+{
+    const gnn__attention_t *a = l->a;
+    if (l->writes_v)
+        memset(gnn__matrix_row(&a->d_v_rows, j), 0, sizeof(gnn_real_t) * (size_t)(a->heads * a->d_v));
+    if (l->writes_k)
+        memset(gnn__matrix_row(&a->d_k_rows, j), 0, sizeof(gnn_real_t) * (size_t)a->heads);
 }
 
 static void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)
@@ -257,8 +274,10 @@ static void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn
         const int64_t j = gnn__pairs_node(&a->pairs, row), from = gnn__pairs_from(&a->pairs, row),
                       to = gnn__pairs_to(&a->pairs, row);
         gnn__vec_t k[PATTERN], sum[PATTERN];
-        if (from >= to)
+        if (from >= to) {
+            clear_sender(l, j);
             continue;
+        }
         fill(sum, 0);
         read_pattern(gnn__matrix_row(&l->k, j), k, width);
         for (int64_t at = from; at < to; at += PAIRS) {

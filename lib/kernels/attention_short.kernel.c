@@ -37,14 +37,14 @@ static bool take(const gnn__lanes_t *l, block_t *b, int64_t row, handful_t *f)
     return true;
 }
 
-/* Every pair gets a copy of its row's numbers. */
+/* Every pair gets a copy of its row's numbers. Whole registers: what they write behind a row is the next row's to write again, or padding. */
 GNN__INLINE void spread(const handful_t *f, const gnn_real_t *numbers, int64_t stride,
                         gnn_real_t *out, const int width)
 {
     for (int r = 0; r < f->rows; r++) {
         const gnn__vec_t x = gnn__vec_pattern(numbers + r * stride, width, 0);
-        for (int e = f->start[r]; e < f->start[r + 1]; e++)
-            gnn__vec_put(out + e * width, x, width, 0);
+        for (int n = f->start[r] * width; n < f->start[r + 1] * width; n += LANES)
+            gnn__vec_store(out + n, x);
     }
 }
 
@@ -233,8 +233,10 @@ int64_t send_short(const gnn__lanes_t *l, block_t *b, int64_t row)
         return 0;
     BY_WIDTH(l->width, back_short, l, b, &f);
     for (int r = 0; r < f.rows; r++) {
-        if (f.start[r] == f.start[r + 1])
+        if (f.start[r] == f.start[r + 1]) {
+            clear_sender(l, row + r);
             continue;
+        }
         const block_t pairs = row_block(l, b, &f, r);
         gnn__vec_t sum[PATTERN];
         read_pattern(f.sum + r * l->width, sum, l->width);

@@ -8,15 +8,15 @@
 static void draw(const gnn__lanes_t *l, block_t *b, int64_t row, int64_t at, int64_t to)
 {
     const gnn__pairs_t *p = &l->a->pairs;
+    uint32_t *others = b->ends[1];
     int n = 0;
     b->drawn_from = at;
     for (int64_t r = row; r < b->row1 && n < DRAWN; r++) {
         const uint32_t node = (uint32_t)gnn__pairs_node(p, r);
         const int count = to - at < DRAWN - n ? (int)(to - at) : DRAWN - n;
-        for (int e = 0; e < count; e++)
-            b->ends[0][n + e] = node;
-        for (int e = 0; e < count; e++)
-            b->ends[1][n + e] = (uint32_t)gnn__pairs_col(p, at + e);
+        for (int e = 0; e < count; e += DRAWS)
+            for (int lane = 0; lane < DRAWS; lane++)
+                b->ends[0][n + e + lane] = node; /* what is too many, the next row writes again */
         n += count;
         at += count;
         if (!p->indptr || r + 1 == b->row1)
@@ -24,8 +24,14 @@ static void draw(const gnn__lanes_t *l, block_t *b, int64_t row, int64_t at, int
         to = p->indptr[r + 2];
     }
     b->drawn_to = p->indptr ? at : b->drawn_from;
-    gnn__keep_patterns(l->a->dropout, n, b->ends[l->a->transposed], b->ends[!l->a->transposed],
-                       b->drawn, l->width);
+    at -= n;
+    if (p->indptr && at + n + DRAWS <= p->indptr[p->n_rows])
+        others = (uint32_t *)p->indices + at;
+    else
+        for (int e = 0; e < n; e++)
+            others[e] = (uint32_t)gnn__pairs_col(p, at + e);
+    gnn__keep_patterns(l->a->dropout, n, l->a->transposed ? others : b->ends[0],
+                       l->a->transposed ? b->ends[0] : others, b->drawn, l->width);
 }
 
 /* The pairs at places at .. of a row; nodes of the next rows behind them, for the prefetch. */

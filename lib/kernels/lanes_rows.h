@@ -44,8 +44,10 @@ static void pack_row(const gnn_real_t *x, int64_t heads, int64_t d, int width, g
         return;
     }
     if (width == 1) {
-        memcpy(y, x, sizeof *y * (size_t)d);
-        memset(y + d, 0, sizeof *y * (size_t)(row - d));
+        for (; d >= LANES; d -= LANES, row -= LANES, x += LANES, y += LANES)
+            gnn__vec_store(y, gnn__vec_load(x));
+        for (; row > 0; row -= LANES, y += LANES, d = 0)
+            gnn__vec_store(y, gnn__vec_load_part(x, (int)d));
         return;
     }
     if (heads < width || d * width < row)
@@ -63,10 +65,21 @@ static inline void load_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real
         memcpy(y, x, sizeof *y * (size_t)l->row);
 }
 
+/* A row that lies in whole registers, d of its numbers to where others lie behind. */
+static inline void store_numbers(gnn_real_t *y, const gnn_real_t *x, int64_t d)
+{
+    for (; d >= LANES; d -= LANES, x += LANES, y += LANES)
+        gnn__vec_store(y, gnn__vec_load(x));
+    if (d > 0)
+        gnn__vec_store_part(y, gnn__vec_load(x), (int)d);
+}
+
 static inline void store_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int width)
 {
     const int64_t heads = l->a->heads, d = l->a->d_v;
-    if (!l->packed || width == 1)
+    if (l->packed && width == 1)
+        store_numbers(y, x, d);
+    else if (!l->packed)
         memcpy(y, x, sizeof *y * (size_t)(heads * d));
     else if (heads == 8 && d == 8)
         transpose_eight(x, y);
