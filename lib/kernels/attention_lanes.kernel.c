@@ -110,13 +110,13 @@ static __attribute__((noinline)) void finish_row(const gnn__lanes_t *l, const bl
                          : s->largest[u];
         s->share[u] *= inverse[u];
     }
-    write_heads(a->largest + i * a->heads, a->heads, lse, width);
+    write_heads(a->largest + i * a->heads, a->heads, lse, false, width);
     if (!a->last)
-        write_heads(a->sum + i * a->heads, a->heads, s->sum, width);
+        write_heads(a->sum + i * a->heads, a->heads, s->sum, false, width);
     scale_row_out(l, b->y, inverse, gnn__matrix_row(&a->y, i), width);
     if (!l->negative)
         return;
-    write_heads(l->share + i * width, width, s->share, width);
+    write_heads(l->share + i * width, width, s->share, false, width);
     scale_row(l, b->p, inverse, l->negative + i * l->row, width);
 }
 
@@ -161,41 +161,50 @@ static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_
 
 /* ---- backward ---- */
 
-static inline void send_heads(const gnn__matrix_t *to, int64_t row, int64_t heads,
-                              const gnn__vec_t *x, bool write, int width)
+/* Rows with heads fastest, S and what else senders ask of a receiver; with additive scores d_q. */
+GNN__INLINE void prepare_rows(const gnn__lanes_t *l, int64_t i0, int64_t i1, const block_t *b,
+                              const int width)
 {
-    (write ? write_heads : add_heads)(gnn__matrix_row(to, row), heads, x, width);
-}
-
-static void prepare(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch)
-{
-    const int width = l->width;
     const gnn__attention_t *a = l->a;
-    block_t b = block_at(l, i1, scratch);
+    const gnn__matrix_t records = {l->records, 3 * width}, lses = {l->records + width, 3 * width},
+                        products = {l->records + 2 * width, 3 * width};
     for (int64_t i = i0; i < i1; i++) {
-        gnn_real_t *dy = gnn__matrix_row(&l->dy, i), *record = l->records + i * 3 * width;
+        gnn_real_t *dy = gnn__matrix_row(&l->dy, i);
         gnn__vec_t s[PATTERN], p[PATTERN], share[PATTERN], lse[PATTERN], q[PATTERN];
         fill(lse, 0);
         if (l->packed)
             load_row(l, gnn__matrix_row(&a->dy, i), dy, width);
-        load_row(l, gnn__matrix_row(&a->y, i), b.y, width);
-        row_products(l, dy, b.y, s, width);
+        load_row(l, gnn__matrix_row(&a->y, i), b->y, width);
+        row_products(l, dy, b->y, s, width);
         read_heads(a->lse + i * a->heads, a->heads, lse, -INFINITY, width);
         for (int u = 0; u < parts_of(width); u++)
             lse[u] = gnn__vec_select(lse[u] == -INFINITY, gnn__vec_all(INFINITY), lse[u]);
-        write_heads(record + width, width, lse, width);
-        write_heads(record + 2 * width, width, s, width);
+        write_heads(gnn__matrix_row(&lses, i), width, lse, false, width);
+        write_heads(gnn__matrix_row(&products, i), width, s, false, width);
         if (!l->negative)
             continue;
         read_pattern(gnn__matrix_row(&l->q, i), q, width);
-        write_heads(record, width, q, width);
+        write_heads(gnn__matrix_row(&records, i), width, q, false, width);
         row_products(l, dy, l->negative + i * l->row, p, width);
         read_pattern(l->share + i * width, share, width);
         for (int u = 0; u < parts_of(width); u++)
             p[u] = (1 - a->slope) * (s[u] * share[u] - p[u]);
         if (a->d_q.at)
-            send_heads(&a->d_q, i, a->heads, p, l->writes_q, width);
+            write_heads(gnn__matrix_row(&a->d_q, i), a->heads, p, !l->writes_q, width);
     }
+}
+
+#define PREPARE(width)                                                                    \
+    MADE prepare_##width(const gnn__lanes_t *l, int64_t i0, int64_t i1, const block_t *b) \
+    {                                                                                     \
+        prepare_rows(l, i0, i1, b, width);                                                \
+    }
+FOR_WIDTHS(PREPARE)
+
+static void prepare(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch)
+{
+    const block_t b = block_at(l, i1, scratch);
+    BY_WIDTH(l->width, prepare, l, i0, i1, &b);
 }
 
 /* Weights of a block of receivers; adds up alpha S, times the slope where s <= 0. */
@@ -232,15 +241,13 @@ GNN__INLINE void weigh_back(const gnn__lanes_t *l, const block_t *b, const gnn__
     }
 FOR_WIDTHS(WEIGH_BACK)
 
-void finish_sender(const gnn__lanes_t *l, const block_t *b, int64_t j, const gnn__vec_t *sum,
-                   int width)
+GNN__INLINE void finish_row_of(const gnn__lanes_t *l, const block_t *b, int64_t j,
+                               const gnn__vec_t *sum, const int width)
 {
     const gnn__attention_t *a = l->a;
     gnn__vec_t products[PATTERN];
-    if (a->d_v_rows.at && l->writes_v)
-        store_row(l, b->y, gnn__matrix_row(&a->d_v_rows, j), width);
-    else if (a->d_v_rows.at)
-        add_row(l, b->y, gnn__matrix_row(&a->d_v_rows, j), a->d_v, width);
+    if (a->d_v_rows.at)
+        send_row(l, b->y, gnn__matrix_row(&a->d_v_rows, j), a->d_v, !l->writes_v, width);
     if (!a->d_k_rows.at)
         return;
     for (int64_t x = 0; x < l->row; x += LANES)
@@ -248,7 +255,20 @@ void finish_sender(const gnn__lanes_t *l, const block_t *b, int64_t j, const gnn
     row_products(l, gnn__matrix_row(&l->v, j), b->p, products, width);
     for (int u = 0; u < parts_of(width); u++)
         products[u] -= sum[u];
-    send_heads(&a->d_k_rows, j, a->heads, products, l->writes_k, width);
+    write_heads(gnn__matrix_row(&a->d_k_rows, j), a->heads, products, !l->writes_k, width);
+}
+
+#define FINISH(width)                                                                              \
+    MADE finish_##width(const gnn__lanes_t *l, const block_t *b, int64_t j, const gnn__vec_t *sum) \
+    {                                                                                              \
+        finish_row_of(l, b, j, sum, width);                                                        \
+    }
+FOR_WIDTHS(FINISH)
+
+void finish_sender(const gnn__lanes_t *l, const block_t *b, int64_t j, const gnn__vec_t *sum,
+                   int width)
+{
+    BY_WIDTH(width, finish, l, b, j, sum);
 }
 
 void clear_sender(const gnn__lanes_t *l, int64_t j)

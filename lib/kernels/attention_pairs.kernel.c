@@ -132,7 +132,7 @@ static void key_row_done(const gnn__lanes_t *l, const block_t *b, const ends_t *
         for (int64_t x = 0; x < l->key_row; x++)
             b->y[x] *= l->weights[x];
     if (ends->d_key.at)
-        add_row(l, b->y, gnn__matrix_row(&ends->d_key, node), l->a->d_k, l->width);
+        send_row(l, b->y, gnn__matrix_row(&ends->d_key, node), l->a->d_k, true, l->width);
 }
 
 /* A row's scores, dY . v and weights for one block. */
@@ -165,7 +165,7 @@ void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64
     }
     if (d_a) {
         memset(d_a, 0, sizeof *d_a * (size_t)(l->a->heads * l->a->d_k));
-        add_row(l, b.p, d_a, l->a->d_k, l->width);
+        send_row(l, b.p, d_a, l->a->d_k, true, l->width);
     }
 }
 
@@ -190,7 +190,7 @@ void GNN__KERNEL(lanes_send_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t 
                 key_block(l, &keys, &ends, j, at == from);
         }
         if (from < to && a->d_v_rows.at)
-            add_row(l, b.y, gnn__matrix_row(&a->d_v_rows, j), a->d_v, l->width);
+            send_row(l, b.y, gnn__matrix_row(&a->d_v_rows, j), a->d_v, true, l->width);
         if (from < to && a->d_k_rows.at)
             key_row_done(l, &keys, &ends, j);
     }

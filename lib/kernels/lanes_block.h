@@ -113,47 +113,29 @@ GNN__INLINE void read_pattern(const gnn_real_t *at, gnn__vec_t *x, int width)
         x[u] = gnn__vec_pattern(at, width, u);
 }
 
-/* `heads` numbers, not more than a pattern's; what is padding gets `none`. */
-static __attribute__((noinline, unused)) void read_heads(const gnn_real_t *at, int64_t heads,
-                                                         gnn__vec_t *x, gnn_real_t none, int width)
+/* `heads` numbers of a pattern, those of its padding left out; read, they are `none`. lanes_parts.kernel.c */
+#define read_some GNN__KERNEL(lanes_read_some)
+#define write_some GNN__KERNEL(lanes_write_some)
+void read_some(const gnn_real_t *at, int64_t heads, gnn__vec_t *x, gnn_real_t none, int width);
+void write_some(gnn_real_t *at, int64_t heads, const gnn__vec_t *x, bool add, int width);
+
+/* Most often heads fill their pattern. */
+GNN__INLINE void read_heads(const gnn_real_t *at, int64_t heads, gnn__vec_t *x, gnn_real_t none,
+                            int width)
 {
-    gnn_real_t all[ROOM] = {0};
-    if (heads == width) {
+    if (heads == width)
         read_pattern(at, x, width);
-        return;
-    }
-    for (int h = 0; h < width; h++)
-        all[h] = h < heads ? at[h] : none;
-    read_pattern(all, x, width);
+    else
+        read_some(at, heads, x, none, width);
 }
 
-static __attribute__((noinline, unused)) void write_heads(gnn_real_t *at, int64_t heads,
-                                                          const gnn__vec_t *x, int width)
+GNN__INLINE void write_heads(gnn_real_t *at, int64_t heads, const gnn__vec_t *x, bool add, int width)
 {
-    gnn_real_t all[ROOM] = {0};
-    if (heads == width) {
+    if (add || heads != width)
+        write_some(at, heads, x, add, width);
+    else
         for (int u = 0; u < parts_of(width); u++)
             gnn__vec_put(at, x[u], width, u);
-        return;
-    }
-    for (int u = 0; u < parts_of(width); u++)
-        gnn__vec_put(all, x[u], width, u);
-    memcpy(at, all, sizeof *at * (size_t)heads);
-}
-
-static __attribute__((noinline, unused)) void add_heads(gnn_real_t *at, int64_t heads,
-                                                        const gnn__vec_t *x, int width)
-{
-    gnn_real_t all[ROOM] = {0};
-    if (heads == width) {
-        for (int u = 0; u < parts_of(width); u++)
-            gnn__vec_put(at, gnn__vec_pattern(at, width, u) + x[u], width, u);
-        return;
-    }
-    for (int u = 0; u < parts_of(width); u++)
-        gnn__vec_put(all, x[u], width, u);
-    for (int64_t h = 0; h < heads; h++)
-        at[h] += all[h];
 }
 
 /* ---- pairs ---- */

@@ -2,6 +2,70 @@
 #include <lib/kernels/lanes_rows.h>
 #include <lib/kernels/philox_lanes.h>
 
+/* ---- patterns ---- */
+
+void read_some(const gnn_real_t *at, int64_t heads, gnn__vec_t *x, gnn_real_t none, int width)
+{
+    gnn_real_t all[ROOM];
+    for (int h = 0; h < ROOM; h++)
+        all[h] = none;
+    memcpy(all, at, sizeof *at * (size_t)heads);
+    read_pattern(all, x, width);
+}
+
+void write_some(gnn_real_t *at, int64_t heads, const gnn__vec_t *x, bool add, int width)
+{
+    gnn_real_t all[ROOM];
+    gnn__vec_t before[PATTERN];
+    fill(before, 0);
+    if (add)
+        read_some(at, heads, before, 0, width);
+    for (int u = 0; u < parts_of(width); u++)
+        gnn__vec_put(all, x[u] + before[u], width, u);
+    memcpy(at, all, sizeof *at * (size_t)heads);
+}
+
+/* ---- rows ---- */
+
+void pack_any(const gnn_real_t *x, int64_t heads, int64_t d, int width, gnn_real_t *y, int64_t row)
+{
+    if (width == 1) {
+        for (; d >= LANES; d -= LANES, row -= LANES, x += LANES, y += LANES)
+            gnn__vec_store(y, gnn__vec_load(x));
+        for (; row > 0; row -= LANES, y += LANES, d = 0)
+            gnn__vec_store(y, gnn__vec_load_part(x, (int)d));
+        return;
+    }
+    if (heads < width || d * width < row)
+        memset(y, 0, sizeof *y * (size_t)row);
+    for (int64_t h = 0; h < heads; h++)
+        for (int64_t c = 0; c < d; c++)
+            y[c * width + h] = x[h * d + c];
+}
+
+/* y = x, or y += x, for d numbers that have whole registers to themselves in x. */
+static void send_numbers(const gnn_real_t *x, int64_t d, gnn_real_t *y, bool add)
+{
+    for (; d >= LANES; d -= LANES, x += LANES, y += LANES)
+        gnn__vec_store(y, gnn__vec_load(x) + (add ? gnn__vec_load(y) : gnn__vec_all(0)));
+    if (d > 0)
+        gnn__vec_store_part(
+            y, gnn__vec_load(x) + (add ? gnn__vec_load_part(y, (int)d) : gnn__vec_all(0)), (int)d);
+}
+
+void send_any(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int64_t d, bool add,
+              int width)
+{
+    const int64_t heads = l->a->heads;
+    if (!l->packed || width == 1) {
+        send_numbers(x, heads * d, y, add);
+        return;
+    }
+    for (int64_t h = 0; h < heads; h++)
+        for (int64_t c = 0; c < d; c++)
+            y[h * d + c] = (add ? y[h * d + c] : 0) + x[c * width + h];
+}
+
 /* ---- blocks ---- */
 
 /* Draws for the pairs from place `at` of `row` on: a window over this and the next rows; on spans, whose places are not their own, for this row. */

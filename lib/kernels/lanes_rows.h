@@ -26,35 +26,25 @@ GNN__INLINE void transpose_eight(const gnn_real_t *x, gnn_real_t *y)
     _mm512_storeu_ps(y + 32, _mm512_permutex2var_ps(a1, first, b1));
     _mm512_storeu_ps(y + 48, _mm512_permutex2var_ps(a1, second, b1));
 }
-#else
-#define GNN__TRANSPOSES 0
-static inline void transpose_eight(const gnn_real_t *x, gnn_real_t *y)
-{
-    for (int h = 0; h < 8; h++)
-        for (int c = 0; c < 8; c++)
-            y[c * 8 + h] = x[h * 8 + c];
-}
 #endif
 
-static void pack_row(const gnn_real_t *x, int64_t heads, int64_t d, int width, gnn_real_t *y,
-                     int64_t row)
+/* What has no loop of its own. lanes_parts.kernel.c */
+#define pack_any GNN__KERNEL(lanes_pack_any)
+#define send_any GNN__KERNEL(lanes_send_any)
+void pack_any(const gnn_real_t *x, int64_t heads, int64_t d, int width, gnn_real_t *y, int64_t row);
+void send_any(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int64_t d, bool add,
+              int width);
+
+static inline void pack_row(const gnn_real_t *x, int64_t heads, int64_t d, int width, gnn_real_t *y,
+                            int64_t row)
 {
+#ifdef GNN__TRANSPOSES
     if (heads == 8 && d == 8) {
         transpose_eight(x, y);
         return;
     }
-    if (width == 1) {
-        for (; d >= LANES; d -= LANES, row -= LANES, x += LANES, y += LANES)
-            gnn__vec_store(y, gnn__vec_load(x));
-        for (; row > 0; row -= LANES, y += LANES, d = 0)
-            gnn__vec_store(y, gnn__vec_load_part(x, (int)d));
-        return;
-    }
-    if (heads < width || d * width < row)
-        memset(y, 0, sizeof *y * (size_t)row);
-    for (int64_t h = 0; h < heads; h++)
-        for (int64_t c = 0; c < d; c++)
-            y[c * width + h] = x[h * d + c];
+#endif
+    pack_any(x, heads, d, width, y, row);
 }
 
 static inline void load_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int width)
@@ -65,47 +55,20 @@ static inline void load_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real
         memcpy(y, x, sizeof *y * (size_t)l->row);
 }
 
-/* A row that lies in whole registers, d of its numbers to where others lie behind. */
-static inline void store_numbers(gnn_real_t *y, const gnn_real_t *x, int64_t d)
+/* Back to heads of d numbers one after another; `add`: onto what is there. */
+static inline void send_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int64_t d,
+                            bool add, int width)
 {
-    for (; d >= LANES; d -= LANES, x += LANES, y += LANES)
-        gnn__vec_store(y, gnn__vec_load(x));
-    if (d > 0)
-        gnn__vec_store_part(y, gnn__vec_load(x), (int)d);
-}
-
-static inline void store_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int width)
-{
-    const int64_t heads = l->a->heads, d = l->a->d_v;
-    if (l->packed && width == 1)
-        store_numbers(y, x, d);
-    else if (!l->packed)
-        memcpy(y, x, sizeof *y * (size_t)(heads * d));
-    else if (heads == 8 && d == 8)
-        transpose_eight(x, y);
-    else
-        for (int64_t h = 0; h < heads; h++)
-            for (int64_t c = 0; c < d; c++)
-                y[h * d + c] = x[c * width + h];
-}
-
-static __attribute__((unused)) void add_row(const gnn__lanes_t *l, const gnn_real_t *x,
-                                            gnn_real_t *y, int64_t d, int width)
-{
-    const int64_t heads = l->a->heads;
+#ifdef GNN__TRANSPOSES
     gnn_real_t turned[64];
-    if (heads == 8 && d == 8) {
-        transpose_eight(x, turned);
-        x = turned;
-    } else if (l->packed && width > 1) {
-        for (int64_t h = 0; h < heads; h++)
-            for (int64_t c = 0; c < d; c++)
-                y[h * d + c] += x[c * width + h];
+    if (l->a->heads == 8 && d == 8) {
+        transpose_eight(x, add ? turned : y);
+        for (int c = 0; add && c < 64; c += LANES)
+            gnn__vec_store(y + c, gnn__vec_load(y + c) + gnn__vec_load(turned + c));
         return;
     }
-#pragma omp simd
-    for (int64_t c = 0; c < heads * d; c++)
-        y[c] += x[c];
+#endif
+    send_any(l, x, y, d, add, width);
 }
 
 GNN__INLINE void clear_row(const gnn__lanes_t *l, const block_t *b)
@@ -126,7 +89,7 @@ static inline void scale_row(const gnn__lanes_t *l, const gnn_real_t *x, const g
         return;
     }
     gnn_real_t all[ROOM] = {0};
-    write_heads(all, width, by, width);
+    write_heads(all, width, by, false, width);
     for (int64_t h = 0; h < l->a->heads; h++, x += l->a->d_v, y += l->a->d_v)
         for (int64_t c = 0; c < l->a->d_v; c += LANES)
             gnn__vec_store(y + c, all[h] * gnn__vec_load(x + c));
@@ -141,7 +104,7 @@ static inline void scale_row_out(const gnn__lanes_t *l, gnn_real_t *x, const gnn
         return;
     }
     scale_row(l, x, by, x, width);
-    store_row(l, x, y, width);
+    send_row(l, x, y, l->a->d_v, false, width);
 }
 
 /* products = x . y of each head. */
