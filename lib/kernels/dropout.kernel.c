@@ -29,36 +29,70 @@ GNN__INLINE words_t product(words_t x, uint32_t m)
 #endif
 }
 
-/* Sixteen bits for each lane of each block: `draws` as the four words of a block lie in memory. */
-GNN__INLINE void draw(const gnn__dropout_t *d, const uint64_t *a, const uint64_t *b, uint64_t *draws)
+/* The keys of all rounds, each as wide as a lane. */
+typedef struct {
+    uint64_t k0[ROUNDS], k1[ROUNDS];
+} keys_t;
+
+static keys_t keys_of(const gnn__dropout_t *d)
 {
-    words_t c0 = *(const words_anywhere_t *)a, c1 = *(const words_anywhere_t *)b,
-            c2 = d->step - (words_t){0}, c3 = (uint64_t)(d->stream << 8) - (words_t){0};
-    uint32_t k0 = d->key[0], k1 = d->key[1];
-    for (int round = 0; round < ROUNDS; round++) {
-        const words_t p0 = product(c0, 0xD2511F53u), p1 = product(c2, 0xCD9E8D57u);
-        c0 = p1 >> 32 ^ c1 ^ k0;
-        c2 = p0 >> 32 ^ c3 ^ k1;
-        c1 = p1;
-        c3 = p0;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
+    keys_t keys;
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        keys.k0[round] = d->key[0] + round * 0x9E3779B9u;
+        keys.k1[round] = d->key[1] + round * 0xBB67AE85u;
     }
-    const words_t low = (c0 & 0xffffffffu) | c1 << 32, high = (c2 & 0xffffffffu) | c3 << 32;
+    return keys;
+}
+
+/* One register of blocks. */
+typedef struct {
+    words_t c0, c1, c2, c3;
+} state_t;
+
+GNN__INLINE state_t begin(const gnn__dropout_t *d, const uint64_t *a, const uint64_t *b)
+{
+    return (state_t){*(const words_anywhere_t *)a, *(const words_anywhere_t *)b,
+                     d->step - (words_t){0}, (uint64_t)(d->stream << 8) - (words_t){0}};
+}
+
+GNN__INLINE state_t turn(state_t s, words_t k0, words_t k1)
+{
+    const words_t p0 = product(s.c0, 0xD2511F53u), p1 = product(s.c2, 0xCD9E8D57u);
+    return (state_t){p1 >> 32 ^ s.c1 ^ k0, p1, p0 >> 32 ^ s.c3 ^ k1, p0};
+}
+
+/* As the four words of every block lie in memory. */
+GNN__INLINE void end(state_t s, uint64_t *draws)
+{
+    const words_t low = (s.c0 & 0xffffffffu) | s.c1 << 32, high = (s.c2 & 0xffffffffu) | s.c3 << 32;
     for (int l = 0; l < AT_ONCE; l++) {
         draws[2 * l] = low[l];
         draws[2 * l + 1] = high[l];
     }
 }
 
+/* Sixteen bits for each lane of each block; two registers of blocks, because a round waits for the one before. */
+GNN__INLINE void draw(const gnn__dropout_t *d, const keys_t *keys, const uint64_t *a,
+                      const uint64_t *b, uint64_t *draws)
+{
+    state_t x = begin(d, a, b), y = begin(d, a + AT_ONCE, b + AT_ONCE);
+    for (int round = 0; round < ROUNDS; round++) {
+        const words_t k0 = keys->k0[round] - (words_t){0}, k1 = keys->k1[round] - (words_t){0};
+        x = turn(x, k0, k1);
+        y = turn(y, k0, k1);
+    }
+    end(x, draws);
+    end(y, draws + 2 * AT_ONCE);
+}
+
 /* Multipliers of BLOCKS blocks of eight places. */
-static void keep_blocks(const gnn__dropout_t *d, const uint64_t a[BLOCKS], const uint64_t b[BLOCKS],
-                        gnn_real_t keep[BLOCKS * LANES])
+static void keep_blocks(const gnn__dropout_t *d, const keys_t *keys, const uint64_t a[BLOCKS],
+                        const uint64_t b[BLOCKS], gnn_real_t keep[BLOCKS * LANES])
 {
     uint64_t draws[2 * BLOCKS];
     uint16_t bits[BLOCKS * LANES]; /* lowest first: the order of a little-endian processor */
-    for (int l = 0; l < BLOCKS; l += AT_ONCE)
-        draw(d, a + l, b + l, draws + 2 * l);
+    for (int l = 0; l < BLOCKS; l += 2 * AT_ONCE)
+        draw(d, keys, a + l, b + l, draws + 2 * l);
     memcpy(bits, draws, sizeof bits);
     const uint16_t most = (uint16_t)(d->threshold - 1);
     const gnn_real_t scale = d->scale;
@@ -86,6 +120,7 @@ static void matrix(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t c
 {
     const int64_t blocks = (cols + LANES - 1) / LANES;
     const bool flat = cols % LANES == 0 && ldx == cols && ldy == cols;
+    const keys_t keys = keys_of(d);
     uint64_t a[BLOCKS] = {0}, b[BLOCKS] = {0};
     gnn_real_t keep[BLOCKS * LANES];
     for (int64_t r = 0, block = 0; r < rows && blocks > 0;) {
@@ -99,7 +134,7 @@ static void matrix(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t c
                 r++;
             }
         }
-        keep_blocks(d, a, b, keep);
+        keep_blocks(d, &keys, a, b, keep);
         if (flat) {
             apply(taken * LANES, keep, x + first * LANES, add, y + first * LANES);
             continue;
@@ -157,6 +192,7 @@ static void sparse(const gnn__dropout_t *d, int64_t from, int64_t to, const gnn_
     static const gnn_real_t ones[LANES] = {1, 1, 1, 1, 1, 1, 1, 1};
     uint64_t a[BLOCKS] = {0}, b[BLOCKS] = {0};
     gnn_real_t keep[BLOCKS * LANES];
+    const keys_t keys = keys_of(d);
     int drawn = BLOCKS; /* blocks of `keep` that were used */
     for (int64_t r = from; r < to; r++) {
         const int64_t end = x->indptr[r + 1];
@@ -165,7 +201,7 @@ static void sparse(const gnn__dropout_t *d, int64_t from, int64_t to, const gnn_
             if (drawn == BLOCKS) {
                 drawn = 0;
                 next_blocks(x->indptr, r, (k - x->indptr[r]) / LANES, to, a, b);
-                keep_blocks(d, a, b, keep);
+                keep_blocks(d, &keys, a, b, keep);
             }
             const gnn_real_t *multipliers = keep + drawn * LANES,
                              *by = x->values ? x->values + k : ones;
