@@ -9,7 +9,13 @@
 enum { SERIAL_BUILD = 0, PTHREAD_BUILD = 1, OPENMP_BUILD = 2 };
 
 /* Blocks of a deterministic product, and multiply-adds below which one thread is faster. */
-enum { BLOCK_ROWS = 64, BLOCK_COLS = 512, SMALL_PRODUCT = 1000000 };
+enum {
+    BLOCK_ROWS = 64,
+    BLOCK_COLS = 512,
+    SMALL_PRODUCT = 1000000,
+    THIN_ROWS = 1024,
+    THIN_PRODUCT = 1024
+};
 
 /* libomp beside OpenBLAS's libgomp: two run-times that must not both start threads (clang cannot
  * generate code for libgomp). */
@@ -50,8 +56,9 @@ static void call_blocks(const gnn__product_t *whole, int threads)
 {
     int64_t across = (whole->n + BLOCK_COLS - 1) / BLOCK_COLS,
             blocks = (whole->m + BLOCK_ROWS - 1) / BLOCK_ROWS * across;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1) if (threads > 1)
-    for (int64_t k = 0; k < blocks; k++) {
+    gnn__deal_t deal = gnn__deal(blocks, threads);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    for (int64_t k; (k = gnn__deal_next(&deal)) >= 0;) {
         gnn__product_t p = block_of(whole, k / across * BLOCK_ROWS, k % across * BLOCK_COLS);
         call(&p);
     }
@@ -95,6 +102,12 @@ static void spread_bias(const gnn_context_t *context, gnn__product_t *p)
     p->beta = 1;
 }
 
+/* Many rows by few numbers: bound by the rows, which should be met where they lie. */
+static bool thin(const gnn__product_t *p)
+{
+    return !p->transpose_a && p->m >= THIN_ROWS && p->n * p->k <= THIN_PRODUCT;
+}
+
 static int openblas(const gnn_context_t *context, const gnn__product_t *product, int threads)
 {
     gnn__product_t p = *product;
@@ -109,7 +122,7 @@ static int openblas(const gnn_context_t *context, const gnn__product_t *product,
         return gnn__error(GNN_EOVERFLOW,
                           "a product of %lld x %lld x %lld does not fit OpenBLAS's 32-bit sizes",
                           (long long)p.m, (long long)p.n, (long long)p.k);
-    run(&p, threads, context->deterministic && SHARED_RUNTIME);
+    run(&p, threads, (context->deterministic || thin(&p)) && SHARED_RUNTIME);
     return GNN_OK;
 }
 
@@ -118,9 +131,11 @@ int gnn__dense(gnn_context_t *context, const gnn__product_t *p)
     if (p->m == 0 || p->n == 0)
         return GNN_OK;
     const double work = (double)p->m * (double)p->n * (double)p->k;
-    const int threads = work < SMALL_PRODUCT ? 1 : context->threads;
+    const int threads = thin(p)                ? gnn__threads(context, p->m * p->n * p->k / 8)
+                        : work < SMALL_PRODUCT ? 1
+                                               : context->threads;
     int rc = GNN_EUNSUPPORTED;
-    if (work >= SMALL_PRODUCT && p->alpha == 1 && !context->deterministic)
+    if (work >= SMALL_PRODUCT && !thin(p) && p->alpha == 1 && !context->deterministic)
         rc = gnn__onednn(context, p, threads);
     return rc == GNN_EUNSUPPORTED ? openblas(context, p, threads) : rc;
 }
