@@ -32,6 +32,7 @@ typedef struct gnn__attention {
     gnn__score_t score;
     int64_t heads, kv_heads, d_k, d_v;
     gnn_real_t scale;    /* dot */
+    bool half;           /* dot: products in bf16 where it is worth it */
     gnn_real_t slope;    /* of the leaky relu in additive scores */
     const gnn_real_t *a; /* additive_v2: heads * d_k */
     gnn__matrix_t q, k, v, y;
@@ -97,6 +98,9 @@ static inline int64_t gnn__tile_width(int64_t n)
 {
     return (n + 15) / 16 * 16;
 }
+
+/* Does this context multiply in bf16 inside of tiles? */
+bool gnn__attention_half(const gnn_context_t *context);
 
 /* Numbers of scratch per thread. */
 int64_t gnn__attention_tiles_scratch(const gnn__attention_t *a);

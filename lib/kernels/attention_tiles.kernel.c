@@ -11,6 +11,7 @@ typedef struct forward_state {
     gnn_real_t *sum;      /* a register for each row */
     gnn_real_t *largest;
     int64_t ldk, ldv;
+    bool half; /* q, keys_t, values and p become bf16 once they are packed */
     uint32_t node[GNN__TILE_ROWS];
 } forward_state_t;
 
@@ -37,6 +38,8 @@ static void forward_begin(const gnn__attention_t *a, forward_state_t *s, int64_t
         s->node[r] = (uint32_t)gnn__pairs_node(&a->pairs, row0 + r);
     pack_rows(&a->q, s->node, (int)rows, (int)groups, head * a->d_k, a->d_k, s->ldk,
               a->scale * log2_e, s->q);
+    if (HALF(s->half))
+        halve(s->q, groups * s->ldk);
     clear(s->y, groups * s->ldv);
     clear(s->sum, rows * LANES);
     for (int64_t r = 0; r < rows; r++) {
@@ -145,6 +148,10 @@ static void pack_tile(const gnn__attention_t *a, forward_state_t *s, const tile_
         panel_of(&a->k, t, kv * a->d_k, a->d_k, where_they_are && a->d_k % 16 == 0, s->keys);
     transpose(&keys, t, s->ldk, s->keys_t);
     s->v = panel_of(&a->v, t, kv * a->d_v, a->d_v, where_they_are && a->d_v % 16 == 0, s->values);
+    if (HALF(s->half)) {
+        pair(s->keys_t, s->ldk, COLUMNS, s->keys_t);
+        pair(s->values, t->count, s->ldv, s->values);
+    }
 }
 
 static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
@@ -152,15 +159,19 @@ static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const t
 {
     heard_t h;
     const int64_t r0 = strip_first(strip);
+    const int64_t ldq = words_of(s->half, s->ldk);
     hear(a, t, strip->row0 + r0, strip_rows(strip), &h);
+    h.half = s->half;
     prefetch_next(a, t, strip, &a->k, kv * a->d_k, a->d_k);
     if (h.all_end <= h.all_first)
         return;
-    score_product(&h, s->q + r0 * s->ldk, s->ldk, a->d_k, s->keys_t, s->p);
+    score_product(&h, s->q + r0 * ldq, ldq, a->d_k, s->keys_t, s->p);
     prefetch_next(a, t, strip, &a->v, kv * a->d_v, a->d_v);
     softmax(s, &h, r0);
     if (a->dropout)
         drop(a, s, t, &h, r0, head);
+    if (HALF(s->half))
+        halve(s->p, h.rows * COLUMNS);
     heard_product(&h, s->p, &s->v, s->y + r0 * s->ldv, s->ldv);
 }
 
@@ -170,6 +181,7 @@ static void forward_piece(const gnn__attention_t *a, forward_state_t *s, int64_t
     tile_t t;
     const int64_t kv = head / (a->heads / a->kv_heads);
     const bool where_they_are = in_place(a, row0, row1);
+    s->half = a->half && !where_they_are;
     forward_begin(a, s, row0, row1 - row0, head);
     for (bool first = true; next_tile(a, &t, row0, row1, first); first = false) {
         pack_tile(a, s, &t, kv, where_they_are);
