@@ -38,8 +38,8 @@ void gnn__tiles_forward(const gnn__attention_t *a, gnn_real_t *lanes, int64_t la
     const int64_t n = a->pairs.n_rows, rows = rows_per_block(a), blocks = (n + rows - 1) / rows,
                   heads = heads_per_unit(a, a->heads, blocks);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1) collapse(2)
-    for (int64_t b = 0; b < blocks; b++)
-        for (int64_t head = 0; head < a->heads; head += heads)
+    for (int64_t head = 0; head < a->heads; head += heads)
+        for (int64_t b = 0; b < blocks; b++)
             kernels->forward(a, b * rows, least(b * rows + rows, n), head,
                              least(head + heads, a->heads), lanes + omp_get_thread_num() * lane_size);
 }

@@ -72,6 +72,9 @@ static void forward_end(const gnn__attention_t *a, const forward_state_t *s, int
     }
 }
 
+/* Weights may grow to 2^RAISE before the largest score is put right: most rows then meet their base in their first tile. */
+enum { RAISE = 8 };
+
 /* A larger score was found: what was summed up so far shrinks. */
 static void raise_largest(forward_state_t *s, int64_t r, gnn__vec_t best)
 {
@@ -102,7 +105,7 @@ GNN__INLINE void softmax_row(forward_state_t *s, int64_t r, gnn_real_t *p, int c
         }
         best = larger(x, best);
     }
-    if (any_above(best, most))
+    if (any_above(best, most + RAISE))
         raise_largest(s, r, best);
     const gnn__vec_t base = gnn__vec_all(s->largest[r] == -INFINITY ? 0 : s->largest[r]);
     sum = gnn__vec_load(s->sum + r * LANES);
