@@ -41,15 +41,16 @@ typedef struct tile {
     uint32_t node[COLUMNS];
 } tile_t;
 
-/* The next tile of the columns that rows row0 .. row1 - 1 hear; false when there are no more. */
+/* The next tile of the columns that rows row0 .. row1 - 1 hear; false when there are no more. One that was packed for all rows may reach further. */
 GNN__INLINE bool next_tile(const gnn__attention_t *a, tile_t *t, int64_t row0, int64_t row1,
                            bool first)
 {
-    const int64_t end = a->pairs.hi[row1 - 1];
+    const int64_t end = a->pairs.hi[row1 - 1],
+                  last = a->packed ? a->pairs.hi[a->pairs.n_rows - 1] : end;
     t->at = first ? a->pairs.lo[row0] : t->at + COLUMNS;
     if (t->at >= end)
         return false;
-    t->count = (int)(end - t->at < COLUMNS ? end - t->at : COLUMNS);
+    t->count = (int)(last - t->at < COLUMNS ? last - t->at : COLUMNS);
     for (int c = 0; c < t->count; c++)
         t->node[c] = (uint32_t)gnn__pairs_col(&a->pairs, t->at + c);
     for (int64_t c = t->count; c < gnn__tile_width(t->count); c++)

@@ -4,8 +4,10 @@
 #include <lib/kernels/isa.h>
 
 typedef struct forward_state {
-    gnn_real_t *keys, *keys_t, *values; /* the tile: 64 x d_k, d_k x 64, 64 x d_v */
+    gnn_real_t *keys, *keys_t, *values; /* room for a tile: 64 x d_k, d_k x 64, 64 x d_v */
+    const gnn_real_t *k;                /* the tile, here or where it was packed before */
     panel_t v;
+    bool packed;
     gnn_real_t *q, *y;    /* queries in units of log2, weighted sums */
     gnn_real_t *p, *keep; /* STRIP x 64 scores, then weights; 64 */
     gnn_real_t *sum;      /* a register for each row */
@@ -144,17 +146,44 @@ static void drop(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
     }
 }
 
-static void pack_tile(const gnn__attention_t *a, forward_state_t *s, const tile_t *t, int64_t kv,
-                      bool where_they_are)
+/* Keys, values, and whether the values are finite. */
+static void packed_tile(const gnn__attention_t *a, int64_t tile, int64_t kv, gnn_real_t *part[3])
 {
+    part[0] = a->packed + (kv * gnn__packed_tiles(a) + tile) * gnn__packed_tile(a);
+    part[1] = part[0] + COLUMNS * words_of(a->half, gnn__tile_width(a->d_k));
+    part[2] = part[1] + COLUMNS * words_of(a->half, gnn__tile_width(a->d_v));
+}
+
+static void find_tile(const gnn__attention_t *a, forward_state_t *s, const tile_t *t, int64_t kv)
+{
+    gnn_real_t *part[3];
+    packed_tile(a, (t->at - a->pairs.lo[0]) / COLUMNS, kv, part);
+    s->k = part[0];
+    s->v = (panel_t){part[1], s->ldv, *part[2] != 0};
+}
+
+static void pack_tile(const gnn__attention_t *a, forward_state_t *s, const tile_t *t, int64_t kv,
+                      bool where_they_are, gnn_real_t *k, gnn_real_t *v)
+{
+    gnn_real_t *keys_t = HALF(s->half) ? s->keys_t : k, *values = HALF(s->half) ? s->values : v;
     const panel_t keys =
         panel_of(&a->k, t, kv * a->d_k, a->d_k, where_they_are && a->d_k % 16 == 0, s->keys);
-    transpose(&keys, t, s->ldk, s->keys_t);
-    s->v = panel_of(&a->v, t, kv * a->d_v, a->d_v, where_they_are && a->d_v % 16 == 0, s->values);
+    transpose(&keys, t, s->ldk, keys_t);
+    s->v = panel_of(&a->v, t, kv * a->d_v, a->d_v, where_they_are && a->d_v % 16 == 0, values);
+    s->k = k;
     if (HALF(s->half)) {
-        pair(s->keys_t, s->ldk, COLUMNS, s->keys_t);
-        pair(s->values, t->count, s->ldv, s->values);
+        pair(keys_t, s->ldk, COLUMNS, k);
+        pair(values, t->count, s->ldv, v);
+        s->v.rows = v;
     }
+}
+
+static void prefetch_packed(const gnn__attention_t *a, const forward_state_t *s, const strip_t *strip)
+{
+    const int64_t size = gnn__packed_tile(a), line = 64 / (int64_t)sizeof *s->k,
+                  end = (strip->index + 1) * size / strip->count;
+    for (int64_t k = strip->index * size / strip->count; k < end; k += line)
+        __builtin_prefetch(s->k + size + k);
 }
 
 static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
@@ -165,11 +194,15 @@ static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const t
     const int64_t ldq = words_of(s->half, s->ldk);
     hear(a, t, strip->row0 + r0, strip_rows(strip), &h);
     h.half = s->half;
-    prefetch_next(a, t, strip, &a->k, kv * a->d_k, a->d_k);
+    if (s->packed)
+        prefetch_packed(a, s, strip);
+    else
+        prefetch_next(a, t, strip, &a->k, kv * a->d_k, a->d_k);
     if (h.all_end <= h.all_first)
         return;
-    score_product(&h, s->q + r0 * ldq, ldq, a->d_k, s->keys_t, s->p);
-    prefetch_next(a, t, strip, &a->v, kv * a->d_v, a->d_v);
+    score_product(&h, s->q + r0 * ldq, ldq, a->d_k, s->k, s->p);
+    if (!s->packed)
+        prefetch_next(a, t, strip, &a->v, kv * a->d_v, a->d_v);
     softmax(s, &h, r0);
     if (a->dropout)
         drop(a, s, t, &h, r0, head);
@@ -185,13 +218,32 @@ static void forward_piece(const gnn__attention_t *a, forward_state_t *s, int64_t
     const int64_t kv = head / (a->heads / a->kv_heads);
     const bool where_they_are = in_place(a, row0, row1);
     s->half = a->half && !where_they_are;
+    s->packed = a->packed && !where_they_are;
     forward_begin(a, s, row0, row1 - row0, head);
     for (bool first = true; next_tile(a, &t, row0, row1, first); first = false) {
-        pack_tile(a, s, &t, kv, where_they_are);
+        if (s->packed)
+            find_tile(a, s, &t, kv);
+        else
+            pack_tile(a, s, &t, kv, where_they_are, s->keys_t, s->values);
         for (strip_t k = first_strip(row0, row1); k.index < k.count; k.index++)
             forward_strip(a, s, &t, &k, head, kv);
     }
     forward_end(a, s, row1 - row0, head);
+}
+
+static void pack(const gnn__attention_t *a, int64_t tile, int64_t kv, gnn_real_t *scratch)
+{
+    forward_state_t s = {0};
+    tile_t t;
+    gnn_real_t *part[3];
+    forward_scratch(a, &s, scratch);
+    packed_tile(a, tile, kv, part);
+    s.half = a->half;
+    next_tile(a, &t, 0, a->pairs.n_rows, true);
+    t.at += (tile - 1) * COLUMNS;
+    next_tile(a, &t, 0, a->pairs.n_rows, false);
+    pack_tile(a, &s, &t, kv, false, part[0], part[1]);
+    *part[2] = s.v.finite;
 }
 
 static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head0,
@@ -207,4 +259,4 @@ static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, int64
 }
 
 extern const gnn__attention_tiles_t GNN__KERNEL(attention_tiles);
-const gnn__attention_tiles_t GNN__KERNEL(attention_tiles) = {forward};
+const gnn__attention_tiles_t GNN__KERNEL(attention_tiles) = {forward, pack};
