@@ -1,13 +1,6 @@
 /* What forward and backward share of attention in tiles: packing, products, who hears what. */
 #include <lib/kernels/attention_tiles.h>
 
-/* One copy of what is called from many places. */
-#if defined(__clang__)
-#define ONE_COPY __attribute__((noinline))
-#else
-#define ONE_COPY __attribute__((noinline, noclone))
-#endif
-
 /* ---- packing ---- */
 
 /* Numbers of a row that fill no register, and 0 up to ld. */
@@ -60,6 +53,7 @@ ONE_COPY void transpose(const panel_t *p, const tile_t *t, int64_t width, gnn_re
 /* ---- products ---- */
 
 #define TARGET
+#define WIDE PANEL
 #define MULTIPLY_ADD(w, x, sum) ((sum) + (w) * (x))
 #include <lib/kernels/tile_product.h>
 

@@ -25,6 +25,13 @@ enum { GROUP = 4, PANEL = 2 };
 #define HALF(yes) (HALVES && (yes))
 enum { COLUMNS = GNN__TILE_COLUMNS, STRIP = 48, GROUPS = STRIP / GROUP };
 
+/* One copy of what is called from many places. */
+#if defined(__clang__)
+#define ONE_COPY __attribute__((noinline))
+#else
+#define ONE_COPY __attribute__((noinline, noclone))
+#endif
+
 GNN__INLINE gnn_real_t *take(gnn_real_t **at, int64_t count)
 {
     gnn_real_t *memory = *at;

@@ -17,7 +17,8 @@ typedef struct forward_state {
     uint32_t node[GNN__TILE_ROWS];
 } forward_state_t;
 
-static void forward_scratch(const gnn__attention_t *a, forward_state_t *s, gnn_real_t *scratch)
+static ONE_COPY void forward_scratch(const gnn__attention_t *a, forward_state_t *s,
+                                     gnn_real_t *scratch)
 {
     s->ldk = gnn__tile_width(a->d_k);
     s->ldv = gnn__tile_width(a->d_v);
@@ -162,8 +163,8 @@ static void find_tile(const gnn__attention_t *a, forward_state_t *s, const tile_
     s->v = (panel_t){part[1], s->ldv, *part[2] != 0};
 }
 
-static void pack_tile(const gnn__attention_t *a, forward_state_t *s, const tile_t *t, int64_t kv,
-                      bool where_they_are, gnn_real_t *k, gnn_real_t *v)
+static ONE_COPY void pack_tile(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
+                               int64_t kv, bool where_they_are, gnn_real_t *k, gnn_real_t *v)
 {
     gnn_real_t *keys_t = HALF(s->half) ? s->keys_t : k, *values = HALF(s->half) ? s->values : v;
     const panel_t keys =
