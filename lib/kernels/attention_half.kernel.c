@@ -5,7 +5,6 @@
 #define TARGET __attribute__((target("avx512bf16")))
 #define MULTIPLY_ADD(w, x, sum) \
     ((gnn__vec_t)_mm512_dpbf16_ps((__m512)(sum), (__m512bh)(w), (__m512bh)(x)))
-#define WIDE 2
 #include <lib/kernels/tile_product.h>
 
 TARGET void half_product(const gnn_real_t *a, int64_t row, int64_t step, int64_t rows,

@@ -53,7 +53,6 @@ ONE_COPY void transpose(const panel_t *p, const tile_t *t, int64_t width, gnn_re
 /* ---- products ---- */
 
 #define TARGET
-#define WIDE PANEL
 #define MULTIPLY_ADD(w, x, sum) ((sum) + (w) * (x))
 #include <lib/kernels/tile_product.h>
 

@@ -9,13 +9,12 @@
 
 /* A tile has COLUMNS columns and is met by STRIP rows at a time, so that a factor and the strip's scores stay in L1; a group of GROUP rows times PANEL registers
  * of sums fits the register file. */
-#if defined(__AVX512F__)
-enum { GROUP = 6, PANEL = 4 };
-#elif defined(__AVX2__)
-enum { GROUP = 6, PANEL = 2 };
+#if defined(__AVX2__)
+enum { GROUP = 6 };
 #else
-enum { GROUP = 4, PANEL = 2 };
+enum { GROUP = 4 };
 #endif
+enum { PANEL = 2 };
 /* Instruction sets that a processor with bf16 products may extend. */
 #if defined(__AVX512F__) && !GNN_DOUBLE
 #define HALVES 1
