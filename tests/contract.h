@@ -88,6 +88,8 @@ typedef struct contract_run {
 
 /* The context and tape that all cases run on. */
 void contract_open(int threads);
+/* At a level of precision, where the processor has it; what follows is judged by its rounding. */
+void contract_open_at(int threads, gnn_precision_t level);
 void contract_close(void);
 gnn_tape_t *contract_tape(void);
 
@@ -111,6 +113,8 @@ void contract_check(const contract_case_t *c);
 /* Fails the running test if any comparison did since the last call; prints how many numbers were
  * compared. */
 void contract_assert(const char *what);
+/* The least error that is allowed, where it is more than usual. */
+void contract_allow(double error);
 /* One comparison more; a failure if error > limit, or NaN. */
 void contract_judge(const contract_case_t *c, const char *array, double error, double limit,
                     const char *what);

@@ -14,8 +14,17 @@ void contract_open(int threads)
     ck_ok(gnn_tape_new(&tape, context));
 }
 
+void contract_open_at(int threads, gnn_precision_t level)
+{
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = threads, .precision = level}));
+    context->forced = true;
+    contract_allow(level == GNN_PRECISION_MEDIUM && !GNN_DOUBLE ? 6e-3 : 0);
+    ck_ok(gnn_tape_new(&tape, context));
+}
+
 void contract_close(void)
 {
+    contract_allow(0);
     gnn_tape_free(tape);
     gnn_context_free(context);
 }

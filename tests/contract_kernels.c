@@ -2,6 +2,8 @@
  * need not compute everything. */
 #include "contract.h"
 
+#include <lib/kernels/attention.h>
+
 static bool has_kernels(const gnn_aggregator_t *row)
 {
     return row->kernels != NULL;
@@ -110,13 +112,21 @@ static void compare_bits(const contract_run_t *a, const contract_run_t *b, const
                            0, what);
 }
 
+static void open_threads(int threads, gnn_precision_t level)
+{
+    if (level == GNN_PRECISION_HIGHEST)
+        contract_open(threads);
+    else
+        contract_open_at(threads, level);
+}
+
 /* A graph large enough for several threads; its case runs with 1, 2 and 4. */
-static void check_threads(contract_case_t c)
+static void check_threads(contract_case_t c, gnn_precision_t level)
 {
     contract_run_t *runs[3];
     ck_ok(gnn_graph_prepare(c.graph, &c.view));
     for (int k = 0; k < 3; k++) {
-        contract_open(1 << k);
+        open_threads(1 << k, level);
         runs[k] = contract_run_new(&c);
         contract_library(runs[k]);
         contract_close();
@@ -150,10 +160,77 @@ START_TEST(same_bits_with_one_two_and_four_threads)
                 c.d_v = c.d_k = variant == 2 ? 16 : 5;
                 contract_draw_switches(&c, true);
                 c.dropout = contract_scored(&c) ? 0.4 : 0;
-                check_threads(c);
+                check_threads(c, GNN_PRECISION_HIGHEST);
                 gnn_graph_free(g);
             }
     contract_assert("1, 2 and 4 threads");
+}
+END_TEST
+
+/* ---- attention in bf16 ---- */
+
+static contract_case_t dot_case(gnn_graph_t *g, const char *name, uint64_t seed)
+{
+    size_t dot = 0;
+    while (strcmp(gnn_aggregator_at(dot)->name, "dot") != 0)
+        dot++;
+    return contract_case(0, dot, g, name, seed);
+}
+
+static void check_medium(size_t turn)
+{
+    static const int64_t sizes[] = {49, 65, 127, 200, 257, 400}, widths[] = {1, 7, 32, 64, 80};
+    const uint64_t seed = contract_seed() + turn;
+    const size_t kind = turn % contract_graph_count();
+    const int64_t n = sizes[turn % 6];
+    contract_case_t c = dot_case(contract_graph(kind, n, seed), contract_graph_name(kind), seed);
+    c.d_v = widths[turn % 5];
+    c.d_k = turn % 3 ? c.d_v : widths[turn % 4];
+    c.heads = 1 << turn % 3;
+    c.kv_heads = turn / 4 % 2 ? (c.heads + 1) / 2 : c.heads;
+    c.dropout = turn % 2 ? 0.3 : 0;
+    contract_open_at(2, GNN_PRECISION_MEDIUM);
+    contract_check(&c);
+    contract_close();
+    if (turn % 4 == 0)
+        check_threads(c, GNN_PRECISION_MEDIUM);
+    gnn_graph_free(c.graph);
+}
+
+START_TEST(medium_is_near_the_oracle_and_the_same_on_all_threads)
+{
+    for (size_t turn = 0; turn < (contract_small() ? 4 : 90); turn++)
+        check_medium(turn);
+    contract_assert("attention at medium");
+}
+END_TEST
+
+/* That medium is exact enough could also mean that it was not used. */
+START_TEST(medium_is_used_where_the_processor_has_it)
+{
+    gnn_graph_t *g = NULL;
+    gnn_context_t *context;
+    contract_run_t *runs[2];
+    ck_ok(gnn_graph_complete(&g, 1, (const int64_t[]){130}));
+    ck_ok(gnn_graph_prepare(g, &(gnn_view_t){.backward = GNN_ON}));
+    const contract_case_t c = dot_case(g, "complete", 5);
+    for (int k = 0; k < 2; k++) {
+        open_threads(1, k ? GNN_PRECISION_MEDIUM : GNN_PRECISION_HIGHEST);
+        runs[k] = contract_run_new(&c);
+        contract_library(runs[k]);
+        contract_close();
+    }
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.precision = GNN_PRECISION_MEDIUM}));
+    context->forced = true;
+    const size_t bytes = sizeof(gnn_real_t) * (size_t)(runs[0]->n_dst * runs[0]->out_width);
+    const int output = memcmp(runs[0]->out, runs[1]->out, bytes),
+              key = memcmp(runs[0]->grad[GNN_AGGREGATE_KEY], runs[1]->grad[GNN_AGGREGATE_KEY], bytes);
+    ck_assert_int_eq(output != 0, gnn__attention_half(context));
+    ck_assert_int_eq(key != 0, gnn__attention_half(context));
+    for (int k = 0; k < 2; k++)
+        contract_run_free(runs[k]);
+    gnn_context_free(context);
+    gnn_graph_free(g);
 }
 END_TEST
 
@@ -242,6 +319,8 @@ TCase *contract_kernel_tests(void)
     tcase_add_test(t, kernels_at_every_size_and_width);
     tcase_add_test(t, chunks_meet);
     tcase_add_test(t, same_bits_with_one_two_and_four_threads);
+    tcase_add_test(t, medium_is_near_the_oracle_and_the_same_on_all_threads);
+    tcase_add_test(t, medium_is_used_where_the_processor_has_it);
     tcase_add_test(t, inference_gives_the_bits_of_training_without_dropout);
     tcase_add_test(t, each_gradient_alone_is_the_gradient_among_all);
     return t;

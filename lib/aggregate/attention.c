@@ -15,7 +15,7 @@ typedef struct attention_run {
     gnn_real_t *largest, *sum; /* n_dst x heads */
     gnn_real_t *delta;         /* n_dst x heads, backward */
     gnn_real_t *d_a;           /* chunks x heads * d_k, backward */
-    gnn_real_t *d_q;           /* sums of tiles, backward */
+    gnn_real_t *tiles;         /* forward: packed tiles; backward: their sums of d_q */
 } attention_run_t;
 
 static gnn__score_t score_of(const gnn__plan_t *plan)
@@ -39,6 +39,7 @@ gnn__attention_t gnn__attention_describe(const gnn__plan_t *plan)
                           .d_k = plan->shape.d_k,
                           .d_v = plan->shape.d_v};
     a.scale = plan->shape.scale;
+    a.half = gnn__attention_half(plan->context);
     a.slope = plan->shape.slope;
     a.a = plan->shape.parameters;
     a.q = matrix(&plan->in[GNN_AGGREGATE_QUERY]);
@@ -90,14 +91,17 @@ static bool in_tiles(const gnn__attention_t *a)
     return a->score == GNN__SCORE_DOT && !a->pairs.indptr && !a->dst_scale && !a->src_scale;
 }
 
-/* The most that any part's tiles keep of d_q. */
-static int64_t tile_sums(const gnn__plan_t *plan, gnn__attention_t a)
+/* The most that any part's tiles need for all threads. */
+static int64_t tile_memory(const gnn__plan_t *plan, gnn__attention_t a, gnn__pass_t pass)
 {
     int64_t most = 0;
-    for (int64_t p = 0; plan->view->transposed && p < plan->view->n_parts; p++) {
-        gnn__attention_part(plan, p, GNN__SEND, &a);
-        const int64_t sums = in_tiles(&a) ? gnn__tiles_sums(&a) : 0;
-        most = sums > most ? sums : most;
+    for (int64_t p = 0; (pass == GNN__FORWARD || plan->view->transposed) && p < plan->view->n_parts;
+         p++) {
+        gnn__attention_part(plan, p, pass, &a);
+        const int64_t numbers = !in_tiles(&a)          ? 0
+                                : pass == GNN__FORWARD ? gnn__tiles_packed(&a)
+                                                       : gnn__tiles_sums(&a);
+        most = numbers > most ? numbers : most;
     }
     return most;
 }
@@ -120,10 +124,11 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attenti
         run->delta = gnn__carve(&carve, states, sizeof *run->delta);
         run->d_a =
             gnn__carve(&carve, plan->has[GNN_AGGREGATE_PARAMETERS] ? sums : 0, sizeof *run->d_a);
-        run->d_q = gnn__carve(&carve, tile_sums(plan, a), sizeof *run->d_q);
+        run->tiles = gnn__carve(&carve, tile_memory(plan, a, GNN__SEND), sizeof *run->tiles);
     } else {
         run->sum = gnn__carve(&carve, states, sizeof *run->sum);
         run->largest = gnn__carve(&carve, plan->recording ? 0 : states, sizeof *run->largest);
+        run->tiles = gnn__carve(&carve, tile_memory(plan, a, GNN__FORWARD), sizeof *run->tiles);
     }
     return gnn__carved(&carve, bytes);
 }
@@ -186,9 +191,9 @@ static void run_part(const gnn__plan_t *plan, const attention_run_t *run, gnn__a
 {
     gnn__attention_part(plan, p, pass, a);
     if (in_tiles(a) && pass == GNN__FORWARD)
-        gnn__tiles_forward(a, run->lanes, run->lane_size, threads);
+        gnn__tiles_forward(a, run->lanes, run->lane_size, run->tiles, threads);
     else if (in_tiles(a) && pass == GNN__SEND)
-        gnn__tiles_backward(a, run->lanes, run->lane_size, run->d_q, threads);
+        gnn__tiles_backward(a, run->lanes, run->lane_size, run->tiles, threads);
     else if (!in_tiles(a) && (pass != GNN__SEND || a->d_k_rows.at || a->d_v_rows.at))
         run_rows(plan, run, a, pass == GNN__SEND ? &plan->view->transposed[p] : &plan->view->parts[p],
                  pass, threads);

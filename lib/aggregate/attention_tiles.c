@@ -32,16 +32,68 @@ static int64_t rows_per_block(const gnn__attention_t *a)
     return rows;
 }
 
-void gnn__tiles_forward(const gnn__attention_t *a, gnn_real_t *lanes, int64_t lane_size, int threads)
+/* Blocks that hear the same columns from the first one on share tiles that are packed once. */
+int64_t gnn__tiles_packed(const gnn__attention_t *a)
+{
+    const int64_t n = a->pairs.n_rows;
+    if (n <= rows_per_block(a) || a->pairs.lo[0] != a->pairs.lo[n - 1] ||
+        a->pairs.hi[n - 1] - a->pairs.lo[0] <= GNN__TILE_COLUMNS)
+        return 0;
+    return a->kv_heads * gnn__packed_tiles(a) * gnn__packed_tile(a);
+}
+
+/* Units of work in as many shares as there are threads; whoever is done with its own helps with the next one. A head's tiles thus stay with who packed them. */
+enum { MOST_SHARES = 64 };
+typedef struct shares {
+    int count;
+    int64_t units, next[MOST_SHARES];
+} shares_t;
+
+static shares_t share_out(int64_t units, int threads)
+{
+    shares_t s = {.count = threads < MOST_SHARES ? threads : MOST_SHARES, .units = units};
+    for (int k = 0; k < s.count; k++)
+        s.next[k] = k * units / s.count;
+    return s;
+}
+
+/* -1 when nothing is left. */
+static int64_t next_unit(shares_t *s, int *share)
+{
+    for (int tries = 0; tries < s->count; tries++, *share = (*share + 1) % s->count) {
+        int64_t unit;
+#pragma omp atomic capture
+        unit = s->next[*share]++;
+        if (unit < (*share + 1) * s->units / s->count)
+            return unit;
+    }
+    return -1;
+}
+
+void gnn__tiles_forward(const gnn__attention_t *of, gnn_real_t *lanes, int64_t lane_size,
+                        gnn_real_t *packed, int threads)
 {
     const gnn__attention_tiles_t *kernels = gnn__attention_tiles();
-    const int64_t n = a->pairs.n_rows, rows = rows_per_block(a), blocks = (n + rows - 1) / rows,
-                  heads = heads_per_unit(a, a->heads, blocks);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1) collapse(2)
-    for (int64_t b = 0; b < blocks; b++)
-        for (int64_t head = 0; head < a->heads; head += heads)
-            kernels->forward(a, b * rows, least(b * rows + rows, n), head,
-                             least(head + heads, a->heads), lanes + omp_get_thread_num() * lane_size);
+    gnn__attention_t a = *of;
+    a.packed = gnn__tiles_packed(of) ? packed : NULL;
+    const int64_t n = a.pairs.n_rows, rows = rows_per_block(&a), blocks = (n + rows - 1) / rows,
+                  heads = heads_per_unit(&a, a.heads, blocks),
+                  groups = (a.heads + heads - 1) / heads,
+                  tiles = a.packed ? gnn__packed_tiles(&a) : 0;
+    shares_t shares = share_out(groups * blocks, threads);
+#pragma omp parallel num_threads(threads)
+    {
+        gnn_real_t *lane = lanes + omp_get_thread_num() * lane_size;
+        int share = omp_get_thread_num() % shares.count;
+#pragma omp for schedule(static)
+        for (int64_t t = 0; t < a.kv_heads * tiles; t++)
+            kernels->pack(&a, t % tiles, t / tiles, lane);
+        for (int64_t u; (u = next_unit(&shares, &share)) >= 0;) {
+            const int64_t head = heads * (a.packed ? u / blocks : u % groups),
+                          row = rows * (a.packed ? u % blocks : u / groups);
+            kernels->forward(&a, row, least(row + rows, n), head, least(head + heads, a.heads), lane);
+        }
+    }
 }
 
 /* ---- backward ---- */

@@ -4,7 +4,10 @@
 
 #include <lib/kernels/attention.h>
 
-void gnn__tiles_forward(const gnn__attention_t *a, gnn_real_t *lanes, int64_t lane_size, int threads);
+/* `packed` holds gnn__tiles_packed(a) numbers. */
+void gnn__tiles_forward(const gnn__attention_t *a, gnn_real_t *lanes, int64_t lane_size,
+                        gnn_real_t *packed, int threads);
+int64_t gnn__tiles_packed(const gnn__attention_t *a);
 
 /* The transposed part; `sums` holds gnn__tiles_sums(a) numbers. */
 void gnn__tiles_backward(const gnn__attention_t *a, gnn_real_t *lanes, int64_t lane_size,

@@ -13,6 +13,18 @@ int64_t gnn__attention_rows_scratch(const gnn__attention_t *a)
     return indices + pairs + head_arrays + a->heads * a->d_k + 16 * 16;
 }
 
+/* On Intel's processors vdpbf16ps runs at half the rate of an fp32 instruction: nothing is gained there. */
+bool gnn__attention_half(const gnn_context_t *context)
+{
+#if defined(__x86_64__) && !GNN_DOUBLE
+    return gnn_context_precision_used(context) == GNN_PRECISION_MEDIUM && gnn__isa() == GNN__ISA_V4 &&
+           __builtin_cpu_supports("avx512bf16") && (context->forced || __builtin_cpu_is("amd"));
+#else
+    (void)context;
+    return false;
+#endif
+}
+
 #if defined(__x86_64__)
 extern const gnn__attention_lanes_t gnn__attention_lanes_v3, gnn__attention_lanes_v4;
 #endif
@@ -36,10 +48,12 @@ int64_t gnn__attention_lanes_scratch(const gnn__lanes_t *l)
            2 * (l->row + l->key_row) + 8 * 16;
 }
 
-/* Backward, which needs more: a tile, both ways; rows and their sums; two strips of scores; numbers of the tile's columns. Forward has sums and maxima of rows. */
+/* Backward, which needs more: a tile, both ways; rows and their sums; two strips of scores; numbers of the tile's columns; in bf16 the keys and a strip once more.
+ * Forward has sums and maxima of rows. */
 int64_t gnn__attention_tiles_scratch(const gnn__attention_t *a)
 {
     const int64_t both = gnn__tile_width(a->d_k) + gnn__tile_width(a->d_v);
     return 2 * (GNN__TILE_COLUMNS + GNN__TILE_ROWS) * both + 2 * 48 * GNN__TILE_COLUMNS +
-           4 * GNN__TILE_COLUMNS + 17 * GNN__TILE_ROWS;
+           4 * GNN__TILE_COLUMNS + 17 * GNN__TILE_ROWS +
+           (a->half ? 24 * GNN__TILE_COLUMNS + GNN__TILE_ROWS / 2 * gnn__tile_width(a->d_k) : 0);
 }

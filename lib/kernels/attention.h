@@ -32,6 +32,7 @@ typedef struct gnn__attention {
     gnn__score_t score;
     int64_t heads, kv_heads, d_k, d_v;
     gnn_real_t scale;    /* dot */
+    bool half;           /* dot: products in bf16 where it is worth it */
     gnn_real_t slope;    /* of the leaky relu in additive scores */
     const gnn_real_t *a; /* additive_v2: heads * d_k */
     gnn__matrix_t q, k, v, y;
@@ -44,6 +45,7 @@ typedef struct gnn__attention {
     const gnn__dropout_t *dropout;           /* NULL: off */
     /* forward; n_dst x heads */
     gnn_real_t *largest, *sum;
+    gnn_real_t *packed; /* tiles of senders, by head; NULL: whoever needs a tile packs it */
     bool first, last;
     /* backward; at NULL: not wanted. All are added to. */
     const gnn_real_t *lse, *delta; /* n_dst x heads: log-sum-exp and dY . Y */
@@ -77,6 +79,8 @@ typedef struct gnn__attention_tiles {
     /* Rows row0 .. row1 - 1, heads head0 .. head1 - 1. */
     void (*forward)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head0,
                     int64_t head1, gnn_real_t *scratch);
+    /* One tile of a->packed. */
+    void (*pack)(const gnn__attention_t *a, int64_t tile, int64_t kv, gnn_real_t *scratch);
 } gnn__attention_tiles_t;
 const gnn__attention_tiles_t *gnn__attention_tiles(void);
 
@@ -97,6 +101,22 @@ static inline int64_t gnn__tile_width(int64_t n)
 {
     return (n + 15) / 16 * 16;
 }
+
+/* Tiles of a part whose rows hear columns from the same one on, and numbers in each: keys, values, and whether the values are finite. */
+static inline int64_t gnn__packed_tiles(const gnn__attention_t *a)
+{
+    const int64_t columns = a->pairs.hi[a->pairs.n_rows - 1] - a->pairs.lo[0];
+    return (columns + GNN__TILE_COLUMNS - 1) / GNN__TILE_COLUMNS;
+}
+
+static inline int64_t gnn__packed_tile(const gnn__attention_t *a)
+{
+    const int64_t numbers = GNN__TILE_COLUMNS * (gnn__tile_width(a->d_k) + gnn__tile_width(a->d_v));
+    return (a->half ? numbers / 2 : numbers) + 16;
+}
+
+/* Does this context multiply in bf16 inside of tiles? */
+bool gnn__attention_half(const gnn_context_t *context);
 
 /* Numbers of scratch per thread. */
 int64_t gnn__attention_tiles_scratch(const gnn__attention_t *a);

@@ -1,13 +1,6 @@
 /* What forward and backward share of attention in tiles: packing, products, who hears what. */
 #include <lib/kernels/attention_tiles.h>
 
-/* One copy of what is called from many places. */
-#if defined(__clang__)
-#define ONE_COPY __attribute__((noinline))
-#else
-#define ONE_COPY __attribute__((noinline, noclone))
-#endif
-
 /* ---- packing ---- */
 
 /* Numbers of a row that fill no register, and 0 up to ld. */
@@ -17,7 +10,7 @@ static ONE_COPY gnn_real_t pack_rest(const gnn_real_t *x, int64_t k, int64_t cou
     gnn_real_t nothing = 0;
     for (; k < count; k++) {
         row[k] = factor * x[k];
-        nothing += row[k] * 0;
+        nothing += (row[k] + row[k]) * 0;
     }
     for (; k < ld; k++)
         row[k] = 0;
@@ -34,7 +27,7 @@ ONE_COPY bool pack_rows(const gnn__matrix_t *m, const uint32_t *node, int n, int
         int64_t k = 0;
         for (; k + LANES <= count; k += LANES) {
             const gnn__vec_t v = by * gnn__vec_load(x + k);
-            nothing += v * 0;
+            nothing += (v + v) * 0; /* also what rounding to bf16 might carry to infinity */
             gnn__vec_store(rows + k, v);
         }
         if (k < ld)
@@ -59,56 +52,20 @@ ONE_COPY void transpose(const panel_t *p, const tile_t *t, int64_t width, gnn_re
 
 /* ---- products ---- */
 
-/* out[r] (+)= sum over k < n of a[r * row + k * step] b[k], `panel` registers wide; rows of b and out are ldb and ldo numbers apart. */
-GNN__INLINE void panel_product(const gnn_real_t *a, int64_t row, int64_t step, const gnn_real_t *b,
-                               int64_t ldb, int64_t n, gnn_real_t *out, int64_t ldo, bool add,
-                               const int rows, const int panel)
-{
-    gnn__vec_t sum[GROUP][PANEL];
-    const gnn_real_t *from[GROUP];
-    for (int r = 0; r < rows; r++) {
-        from[r] = a + r * row;
-        for (int v = 0; v < panel; v++)
-            sum[r][v] = add ? gnn__vec_load(out + r * ldo + v * LANES) : (gnn__vec_t){0};
-    }
-    for (int64_t k = 0; k < n; k++) {
-        gnn__vec_t x[PANEL];
-        for (int v = 0; v < panel; v++)
-            x[v] = gnn__vec_load(b + k * ldb + v * LANES);
-        for (int r = 0; r < rows; r++) {
-            const gnn__vec_t w = gnn__vec_all(from[r][k * step]);
-            for (int v = 0; v < panel; v++)
-                sum[r][v] += w * x[v];
-        }
-    }
-    for (int r = 0; r < rows; r++)
-        for (int v = 0; v < panel; v++)
-            gnn__vec_store(out + r * ldo + v * LANES, sum[r][v]);
-}
+#define TARGET
+#define MULTIPLY_ADD(w, x, sum) ((sum) + (w) * (x))
+#include <lib/kernels/tile_product.h>
 
-GNN__INLINE void wide_product(const gnn_real_t *a, int64_t row, int64_t step, const gnn_real_t *b,
-                              int64_t ldb, int64_t n, gnn_real_t *out, int64_t ldo, int64_t width,
-                              bool add, const int rows)
-{
-    int64_t x = 0;
-    for (; x + PANEL * LANES <= width; x += PANEL * LANES)
-        panel_product(a, row, step, b + x, ldb, n, out + x, ldo, add, rows, PANEL);
-    for (; PANEL > 2 && x + 2 * LANES <= width; x += 2 * LANES)
-        panel_product(a, row, step, b + x, ldb, n, out + x, ldo, add, rows, 2);
-    for (; x < width; x += LANES)
-        panel_product(a, row, step, b + x, ldb, n, out + x, ldo, add, rows, 1);
-}
-
-/* Whole groups, then one by one. */
 ONE_COPY void product(const gnn_real_t *a, int64_t row, int64_t step, int64_t rows,
                       const gnn_real_t *b, int64_t ldb, int64_t n, gnn_real_t *out, int64_t ldo,
                       int64_t width, bool add)
 {
-    int64_t r = 0;
-    for (; r + GROUP <= rows; r += GROUP)
-        wide_product(a + r * row, row, step, b, ldb, n, out + r * ldo, ldo, width, add, GROUP);
-    for (; r < rows; r++)
-        wide_product(a + r * row, row, step, b, ldb, n, out + r * ldo, ldo, width, add, 1);
+    grouped_product(a, row, step, rows, b, ldb, n, out, ldo, width, add);
+}
+
+product_t *product_of(const heard_t *h)
+{
+    return HALF(h->half) ? half_product : product;
 }
 
 /* ---- who hears what of a tile ---- */
@@ -139,31 +96,45 @@ ONE_COPY void hear(const gnn__attention_t *a, const tile_t *t, int64_t row, int 
 void score_product(const heard_t *h, const gnn_real_t *a, int64_t lda, int64_t n,
                    const gnn_real_t *b, gnn_real_t *out)
 {
+    product_t *multiply = product_of(h);
+    n = words_of(h->half, n);
     if (!h->cut) {
-        product(a, lda, 1, h->groups * GROUP, b, COLUMNS, n, out, COLUMNS, lanes_to(h->end[0]),
-                false);
+        multiply(a, lda, 1, h->groups * GROUP, b, COLUMNS, n, out, COLUMNS, lanes_to(h->end[0]),
+                 false);
         return;
     }
     for (int g = 0; g < h->groups; g++) {
         const int c = lanes_from(h->first[g]);
         if (h->end[g] > h->first[g])
-            product(a + g * GROUP * lda, lda, 1, GROUP, b + c, COLUMNS, n,
-                    out + g * GROUP * COLUMNS + c, COLUMNS, lanes_to(h->end[g]) - c, false);
+            multiply(a + g * GROUP * lda, lda, 1, GROUP, b + c, COLUMNS, n,
+                     out + g * GROUP * COLUMNS + c, COLUMNS, lanes_to(h->end[g]) - c, false);
     }
 }
 
 void heard_product(const heard_t *h, const gnn_real_t *p, const panel_t *b, gnn_real_t *out,
                    int64_t width)
 {
+    product_t *multiply = product_of(h);
+    const int64_t ldp = words_of(h->half, COLUMNS);
     if (!h->cut) {
-        product(p, COLUMNS, 1, h->groups * GROUP, b->rows, b->ld, h->end[0], out, width, width, true);
+        multiply(p, ldp, 1, h->groups * GROUP, b->rows, b->ld, words_of(h->half, h->end[0]), out,
+                 width, width, true);
         return;
     }
-    for (int g = 0; b->finite && g < h->groups; g++)
-        product(p + g * GROUP * COLUMNS + h->first[g], COLUMNS, 1, GROUP,
-                b->rows + h->first[g] * b->ld, b->ld, h->end[g] - h->first[g],
-                out + g * GROUP * width, width, width, true);
+    for (int g = 0; b->finite && g < h->groups; g++) {
+        const int64_t k = h->first[g] / (HALF(h->half) ? 2 : 1);
+        multiply(p + g * GROUP * ldp + k, ldp, 1, GROUP, b->rows + k * b->ld, b->ld,
+                 words_of(h->half, h->end[g]) - k, out + g * GROUP * width, width, width, true);
+    }
     for (int r = 0; !b->finite && r < h->rows; r++)
-        product(p + r * COLUMNS + h->from[r], COLUMNS, 1, 1, b->rows + h->from[r] * b->ld, b->ld,
-                h->to[r] - h->from[r], out + r * width, width, width, true);
+        row_product(h, p + r * ldp, 1, b->rows, b->ld, h->from[r], h->to[r], out + r * width, width);
+}
+
+void row_product(const heard_t *h, const gnn_real_t *a, int64_t step, const gnn_real_t *b,
+                 int64_t ldb, int64_t from, int64_t to, gnn_real_t *out, int64_t width)
+{
+    if (HALF(h->half))
+        half_row(a, step, b, ldb, from, to, out, width);
+    else
+        product(a + from * step, 0, step, 1, b + from * ldb, ldb, to - from, out, width, width, true);
 }

@@ -9,14 +9,27 @@
 
 /* A tile has COLUMNS columns and is met by STRIP rows at a time, so that a factor and the strip's scores stay in L1; a group of GROUP rows times PANEL registers
  * of sums fits the register file. */
-#if defined(__AVX512F__)
-enum { GROUP = 6, PANEL = 4 };
-#elif defined(__AVX2__)
-enum { GROUP = 6, PANEL = 2 };
+#if defined(__AVX2__)
+enum { GROUP = 6 };
 #else
-enum { GROUP = 4, PANEL = 2 };
+enum { GROUP = 4 };
 #endif
+enum { PANEL = 2 };
+/* Instruction sets that a processor with bf16 products may extend. */
+#if defined(__AVX512F__) && !GNN_DOUBLE
+#define HALVES 1
+#else
+#define HALVES 0
+#endif
+#define HALF(yes) (HALVES && (yes))
 enum { COLUMNS = GNN__TILE_COLUMNS, STRIP = 48, GROUPS = STRIP / GROUP };
+
+/* One copy of what is called from many places. */
+#if defined(__clang__)
+#define ONE_COPY __attribute__((noinline))
+#else
+#define ONE_COPY __attribute__((noinline, noclone))
+#endif
 
 GNN__INLINE gnn_real_t *take(gnn_real_t **at, int64_t count)
 {
@@ -34,15 +47,16 @@ typedef struct tile {
     uint32_t node[COLUMNS];
 } tile_t;
 
-/* The next tile of the columns that rows row0 .. row1 - 1 hear; false when there are no more. */
+/* The next tile of the columns that rows row0 .. row1 - 1 hear; false when there are no more. One that was packed for all rows may reach further. */
 GNN__INLINE bool next_tile(const gnn__attention_t *a, tile_t *t, int64_t row0, int64_t row1,
                            bool first)
 {
-    const int64_t end = a->pairs.hi[row1 - 1];
+    const int64_t end = a->pairs.hi[row1 - 1],
+                  last = a->packed ? a->pairs.hi[a->pairs.n_rows - 1] : end;
     t->at = first ? a->pairs.lo[row0] : t->at + COLUMNS;
     if (t->at >= end)
         return false;
-    t->count = (int)(end - t->at < COLUMNS ? end - t->at : COLUMNS);
+    t->count = (int)(last - t->at < COLUMNS ? last - t->at : COLUMNS);
     for (int c = 0; c < t->count; c++)
         t->node[c] = (uint32_t)gnn__pairs_col(&a->pairs, t->at + c);
     for (int64_t c = t->count; c < gnn__tile_width(t->count); c++)
@@ -76,7 +90,8 @@ GNN__INLINE bool in_place(const gnn__attention_t *a, int64_t row0, int64_t row1)
 /* Row r of a strip hears columns from[r] .. to[r] - 1 of the tile; all rows of group g together first[g] .. end[g] - 1. */
 typedef struct heard {
     int rows, groups;
-    bool cut; /* somebody does not hear the whole tile */
+    bool cut;  /* somebody does not hear the whole tile */
+    bool half; /* the caller's to set */
     int from[STRIP], to[STRIP], first[GROUPS], end[GROUPS];
     int all_first, all_end;
 } heard_t;
@@ -91,14 +106,47 @@ static inline int lanes_to(int column)
     return (column + LANES - 1) / LANES * LANES;
 }
 
+/* out[r] (+)= sum over k < n of a[r * row + k * step] b[k] for `rows` rows, `width` (whole registers) columns; rows of b and out are ldb and ldo numbers apart. */
+typedef void product_t(const gnn_real_t *a, int64_t row, int64_t step, int64_t rows,
+                       const gnn_real_t *b, int64_t ldb, int64_t n, gnn_real_t *out, int64_t ldo,
+                       int64_t width, bool add);
+
+/* ---- attention_half.kernel.c: a word holds two bf16 numbers, the first in its low half ---- */
+
+#define half_product GNN__KERNEL(tile_half_product)
+#define half_row GNN__KERNEL(tile_half_row)
+#define halve GNN__KERNEL(tile_halve)
+#define pair GNN__KERNEL(tile_pair)
+
+/* Words of n numbers. */
+static inline int64_t words_of(bool half, int64_t n)
+{
+    return HALF(half) ? (n + 1) / 2 : n;
+}
+
+/* Where n, steps and distances count words; those of b hold one number of row 2k and one of row 2k + 1. */
+product_t half_product;
+
+/* One row of it, of numbers from .. to - 1, in the same order. */
+void half_row(const gnn_real_t *a, int64_t step, const gnn_real_t *b, int64_t ldb, int64_t from,
+              int64_t to, gnn_real_t *out, int64_t width);
+
+/* n numbers (whole pairs of registers) become n / 2 words, where they are: a's rows. */
+void halve(gnn_real_t *x, int64_t n);
+
+/* Words of rows 2k and 2k + 1, or 0 where there are no more: b's rows. y may be x. */
+void pair(const gnn_real_t *x, int64_t rows, int64_t ld, gnn_real_t *y);
+
 /* ---- attention_tile_parts.kernel.c ---- */
 
 #define pack_rows GNN__KERNEL(tile_pack_rows)
 #define transpose GNN__KERNEL(tile_transpose)
 #define product GNN__KERNEL(tile_product)
+#define product_of GNN__KERNEL(tile_product_of)
 #define hear GNN__KERNEL(tile_hear)
 #define score_product GNN__KERNEL(tile_score_product)
 #define heard_product GNN__KERNEL(tile_heard_product)
+#define row_product GNN__KERNEL(tile_row_product)
 
 /* rows[r] = factor * numbers first .. first + count - 1 of node[r]'s row of m, filled up to ld with 0, as are the rows from n to `whole`. True if all are finite:
  * then 0 times any of them is 0. */
@@ -108,9 +156,8 @@ bool pack_rows(const gnn__matrix_t *m, const uint32_t *node, int n, int whole, i
 /* columns[x][c] from rows[c][x]; the last register of columns is filled up with the last row. */
 void transpose(const panel_t *p, const tile_t *t, int64_t width, gnn_real_t *columns);
 
-/* out[r] (+)= sum over k < n of a[r * row + k * step] b[k] for `rows` rows, `width` (whole registers) columns; rows of b and out are ldb and ldo numbers apart. */
-void product(const gnn_real_t *a, int64_t row, int64_t step, int64_t rows, const gnn_real_t *b,
-             int64_t ldb, int64_t n, gnn_real_t *out, int64_t ldo, int64_t width, bool add);
+product_t product;
+product_t *product_of(const heard_t *h);
 
 /* Runs only move to the right, so that the first and the last row of a group tell what it hears. */
 void hear(const gnn__attention_t *a, const tile_t *t, int64_t row, int rows, heard_t *h);
@@ -123,6 +170,10 @@ void score_product(const heard_t *h, const gnn_real_t *a, int64_t lda, int64_t n
  * the same order, since 0 x NaN is NaN. */
 void heard_product(const heard_t *h, const gnn_real_t *p, const panel_t *b, gnn_real_t *out,
                    int64_t width);
+
+/* out += sum over k = from .. to - 1 of a[k * step] b[k], one row. */
+void row_product(const heard_t *h, const gnn_real_t *a, int64_t step, const gnn_real_t *b,
+                 int64_t ldb, int64_t from, int64_t to, gnn_real_t *out, int64_t width);
 
 /* The tile's rows of one head of a matrix; `place` for packed ones. */
 static inline panel_t panel_of(const gnn__matrix_t *m, const tile_t *t, int64_t first,

@@ -4,17 +4,21 @@
 #include <lib/kernels/isa.h>
 
 typedef struct forward_state {
-    gnn_real_t *keys, *keys_t, *values; /* the tile: 64 x d_k, d_k x 64, 64 x d_v */
+    gnn_real_t *keys, *keys_t, *values; /* room for a tile: 64 x d_k, d_k x 64, 64 x d_v */
+    const gnn_real_t *k;                /* the tile, here or where it was packed before */
     panel_t v;
+    bool packed;
     gnn_real_t *q, *y;    /* queries in units of log2, weighted sums */
     gnn_real_t *p, *keep; /* STRIP x 64 scores, then weights; 64 */
     gnn_real_t *sum;      /* a register for each row */
     gnn_real_t *largest;
     int64_t ldk, ldv;
+    bool half; /* q, keys_t, values and p become bf16 once they are packed */
     uint32_t node[GNN__TILE_ROWS];
 } forward_state_t;
 
-static void forward_scratch(const gnn__attention_t *a, forward_state_t *s, gnn_real_t *scratch)
+static ONE_COPY void forward_scratch(const gnn__attention_t *a, forward_state_t *s,
+                                     gnn_real_t *scratch)
 {
     s->ldk = gnn__tile_width(a->d_k);
     s->ldv = gnn__tile_width(a->d_v);
@@ -37,6 +41,8 @@ static void forward_begin(const gnn__attention_t *a, forward_state_t *s, int64_t
         s->node[r] = (uint32_t)gnn__pairs_node(&a->pairs, row0 + r);
     pack_rows(&a->q, s->node, (int)rows, (int)groups, head * a->d_k, a->d_k, s->ldk,
               a->scale * log2_e, s->q);
+    if (HALF(s->half))
+        halve(s->q, groups * s->ldk);
     clear(s->y, groups * s->ldv);
     clear(s->sum, rows * LANES);
     for (int64_t r = 0; r < rows; r++) {
@@ -69,6 +75,9 @@ static void forward_end(const gnn__attention_t *a, const forward_state_t *s, int
     }
 }
 
+/* Weights may grow to 2^RAISE before the largest score is put right: most rows then meet their base in their first tile. */
+enum { RAISE = 8 };
+
 /* A larger score was found: what was summed up so far shrinks. */
 static void raise_largest(forward_state_t *s, int64_t r, gnn__vec_t best)
 {
@@ -99,7 +108,7 @@ GNN__INLINE void softmax_row(forward_state_t *s, int64_t r, gnn_real_t *p, int c
         }
         best = larger(x, best);
     }
-    if (any_above(best, most))
+    if (any_above(best, most + RAISE))
         raise_largest(s, r, best);
     const gnn__vec_t base = gnn__vec_all(s->largest[r] == -INFINITY ? 0 : s->largest[r]);
     sum = gnn__vec_load(s->sum + r * LANES);
@@ -138,13 +147,44 @@ static void drop(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
     }
 }
 
-static void pack_tile(const gnn__attention_t *a, forward_state_t *s, const tile_t *t, int64_t kv,
-                      bool where_they_are)
+/* Keys, values, and whether the values are finite. */
+static void packed_tile(const gnn__attention_t *a, int64_t tile, int64_t kv, gnn_real_t *part[3])
 {
+    part[0] = a->packed + (kv * gnn__packed_tiles(a) + tile) * gnn__packed_tile(a);
+    part[1] = part[0] + COLUMNS * words_of(a->half, gnn__tile_width(a->d_k));
+    part[2] = part[1] + COLUMNS * words_of(a->half, gnn__tile_width(a->d_v));
+}
+
+static void find_tile(const gnn__attention_t *a, forward_state_t *s, const tile_t *t, int64_t kv)
+{
+    gnn_real_t *part[3];
+    packed_tile(a, (t->at - a->pairs.lo[0]) / COLUMNS, kv, part);
+    s->k = part[0];
+    s->v = (panel_t){part[1], s->ldv, *part[2] != 0};
+}
+
+static ONE_COPY void pack_tile(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
+                               int64_t kv, bool where_they_are, gnn_real_t *k, gnn_real_t *v)
+{
+    gnn_real_t *keys_t = HALF(s->half) ? s->keys_t : k, *values = HALF(s->half) ? s->values : v;
     const panel_t keys =
         panel_of(&a->k, t, kv * a->d_k, a->d_k, where_they_are && a->d_k % 16 == 0, s->keys);
-    transpose(&keys, t, s->ldk, s->keys_t);
-    s->v = panel_of(&a->v, t, kv * a->d_v, a->d_v, where_they_are && a->d_v % 16 == 0, s->values);
+    transpose(&keys, t, s->ldk, keys_t);
+    s->v = panel_of(&a->v, t, kv * a->d_v, a->d_v, where_they_are && a->d_v % 16 == 0, values);
+    s->k = k;
+    if (HALF(s->half)) {
+        pair(keys_t, s->ldk, COLUMNS, k);
+        pair(values, t->count, s->ldv, v);
+        s->v.rows = v;
+    }
+}
+
+static void prefetch_packed(const gnn__attention_t *a, const forward_state_t *s, const strip_t *strip)
+{
+    const int64_t size = gnn__packed_tile(a), line = 64 / (int64_t)sizeof *s->k,
+                  end = (strip->index + 1) * size / strip->count;
+    for (int64_t k = strip->index * size / strip->count; k < end; k += line)
+        __builtin_prefetch(s->k + size + k);
 }
 
 static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
@@ -152,15 +192,23 @@ static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const t
 {
     heard_t h;
     const int64_t r0 = strip_first(strip);
+    const int64_t ldq = words_of(s->half, s->ldk);
     hear(a, t, strip->row0 + r0, strip_rows(strip), &h);
-    prefetch_next(a, t, strip, &a->k, kv * a->d_k, a->d_k);
+    h.half = s->half;
+    if (s->packed)
+        prefetch_packed(a, s, strip);
+    else
+        prefetch_next(a, t, strip, &a->k, kv * a->d_k, a->d_k);
     if (h.all_end <= h.all_first)
         return;
-    score_product(&h, s->q + r0 * s->ldk, s->ldk, a->d_k, s->keys_t, s->p);
-    prefetch_next(a, t, strip, &a->v, kv * a->d_v, a->d_v);
+    score_product(&h, s->q + r0 * ldq, ldq, a->d_k, s->k, s->p);
+    if (!s->packed)
+        prefetch_next(a, t, strip, &a->v, kv * a->d_v, a->d_v);
     softmax(s, &h, r0);
     if (a->dropout)
         drop(a, s, t, &h, r0, head);
+    if (HALF(s->half))
+        halve(s->p, h.rows * COLUMNS);
     heard_product(&h, s->p, &s->v, s->y + r0 * s->ldv, s->ldv);
 }
 
@@ -170,13 +218,33 @@ static void forward_piece(const gnn__attention_t *a, forward_state_t *s, int64_t
     tile_t t;
     const int64_t kv = head / (a->heads / a->kv_heads);
     const bool where_they_are = in_place(a, row0, row1);
+    s->half = a->half && !where_they_are;
+    s->packed = a->packed && !where_they_are;
     forward_begin(a, s, row0, row1 - row0, head);
     for (bool first = true; next_tile(a, &t, row0, row1, first); first = false) {
-        pack_tile(a, s, &t, kv, where_they_are);
+        if (s->packed)
+            find_tile(a, s, &t, kv);
+        else
+            pack_tile(a, s, &t, kv, where_they_are, s->keys_t, s->values);
         for (strip_t k = first_strip(row0, row1); k.index < k.count; k.index++)
             forward_strip(a, s, &t, &k, head, kv);
     }
     forward_end(a, s, row1 - row0, head);
+}
+
+static void pack(const gnn__attention_t *a, int64_t tile, int64_t kv, gnn_real_t *scratch)
+{
+    forward_state_t s = {0};
+    tile_t t;
+    gnn_real_t *part[3];
+    forward_scratch(a, &s, scratch);
+    packed_tile(a, tile, kv, part);
+    s.half = a->half;
+    next_tile(a, &t, 0, a->pairs.n_rows, true);
+    t.at += (tile - 1) * COLUMNS;
+    next_tile(a, &t, 0, a->pairs.n_rows, false);
+    pack_tile(a, &s, &t, kv, false, part[0], part[1]);
+    *part[2] = s.v.finite;
 }
 
 static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head0,
@@ -192,4 +260,4 @@ static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, int64
 }
 
 extern const gnn__attention_tiles_t GNN__KERNEL(attention_tiles);
-const gnn__attention_tiles_t GNN__KERNEL(attention_tiles) = {forward};
+const gnn__attention_tiles_t GNN__KERNEL(attention_tiles) = {forward, pack};

@@ -13,6 +13,7 @@ enum { ROWS = GNN__TILE_ROWS };
 typedef struct grad_state {
     /* senders: keys and values, their gradients */
     gnn_real_t *k, *v, *d_k, *d_v;
+    gnn_real_t *k_rows; /* keys as rows of a product's right side, which differ in bf16 */
     bool keys_finite;
     uint32_t node[ROWS];
     /* the tile of receivers, packed both ways */
@@ -20,7 +21,8 @@ typedef struct grad_state {
     panel_t q, dy;
     bool where_they_are, fresh; /* fresh: nobody has added to the tile's d_q yet */
     /* STRIP x 64: keep alpha, d_score, and keep of one row */
-    gnn_real_t *p, *d, *keep;
+    gnn_real_t *p, *d, *d_rows, *keep; /* d_rows: as k_rows */
+    bool half;                         /* what is multiplied becomes bf16 once it is packed */
     int64_t ldk, ldv;
 } grad_state_t;
 
@@ -36,11 +38,13 @@ static void grad_scratch(const gnn__attention_t *a, grad_state_t *s, gnn_real_t 
     s->delta = take(&scratch, COLUMNS);
     s->p = take(&scratch, STRIP * COLUMNS);
     s->d = take(&scratch, STRIP * COLUMNS);
+    s->d_rows = HALF(a->half) ? take(&scratch, STRIP / 2 * COLUMNS) : s->d;
     s->keep = take(&scratch, COLUMNS);
     s->k = take(&scratch, ROWS * s->ldk);
     s->d_k = take(&scratch, ROWS * s->ldk);
     s->v = take(&scratch, ROWS * s->ldv);
     s->d_v = take(&scratch, ROWS * s->ldv);
+    s->k_rows = HALF(a->half) ? take(&scratch, ROWS / 2 * s->ldk) : s->k;
 }
 
 static void begin_senders(const gnn__attention_t *a, grad_state_t *s, int64_t row0, int64_t rows,
@@ -52,6 +56,11 @@ static void begin_senders(const gnn__attention_t *a, grad_state_t *s, int64_t ro
     s->keys_finite = pack_rows(&a->k, s->node, (int)rows, groups, kv * a->d_k, a->d_k, s->ldk,
                                a->scale * log2_e, s->k);
     pack_rows(&a->v, s->node, (int)rows, groups, kv * a->d_v, a->d_v, s->ldv, 1, s->v);
+    if (HALF(s->half)) {
+        pair(s->k, rows, s->ldk, s->k_rows);
+        halve(s->k, groups * s->ldk);
+        halve(s->v, groups * s->ldv);
+    }
     clear(s->d_k, groups * s->ldk);
     clear(s->d_v, groups * s->ldv);
 }
@@ -76,6 +85,12 @@ static void pack_receivers(const gnn__attention_t *a, grad_state_t *s, const til
                      s->dy_rows);
     transpose(&s->q, t, s->ldk, s->q_t);
     transpose(&s->dy, t, s->ldv, s->dy_t);
+    if (HALF(s->half)) {
+        pair(s->q_t, s->ldk, COLUMNS, s->q_t);
+        pair(s->dy_t, s->ldv, COLUMNS, s->dy_t);
+        pair(s->q_rows, t->count, s->ldk, s->q_rows);
+        pair(s->dy_rows, t->count, s->ldv, s->dy_rows);
+    }
     for (int c = 0; c < whole; c++) {
         const int64_t at = t->node[c] * a->heads + head;
         /* nobody was heard: every alpha is 0 */
@@ -133,10 +148,11 @@ static void weigh(const gnn__attention_t *a, const grad_state_t *s, const tile_t
 static void add_queries(const grad_state_t *s, const heard_t *h, int64_t r0, gnn_real_t *d_q)
 {
     const bool add = !s->fresh || r0 > 0;
-    const gnn_real_t *k = s->k + r0 * s->ldk;
+    const gnn_real_t *k = (s->half ? s->k_rows : s->k) + words_of(s->half, r0) * s->ldk,
+                     *d = s->half ? s->d_rows : s->d;
     if (!h->cut || s->keys_finite) {
-        product(s->d + h->all_first, 1, COLUMNS, h->all_end - h->all_first, k, s->ldk, h->rows,
-                d_q + h->all_first * s->ldk, s->ldk, s->ldk, add);
+        product_of(h)(d + h->all_first, 1, COLUMNS, h->all_end - h->all_first, k, s->ldk,
+                      words_of(s->half, h->rows), d_q + h->all_first * s->ldk, s->ldk, s->ldk, add);
         return;
     }
     for (int c = h->all_first; c < h->all_end; c++) {
@@ -145,8 +161,7 @@ static void add_queries(const grad_state_t *s, const heard_t *h, int64_t r0, gnn
             first++;
         while (end > first && h->from[end - 1] > c)
             end--;
-        product(s->d + first * COLUMNS + c, 1, COLUMNS, 1, k + first * s->ldk, s->ldk, end - first,
-                d_q + c * s->ldk, s->ldk, s->ldk, true);
+        row_product(h, d + c, COLUMNS, k, s->ldk, first, end, d_q + c * s->ldk, s->ldk);
     }
 }
 
@@ -156,14 +171,21 @@ static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t 
 {
     heard_t h;
     const int64_t r0 = strip_first(strip);
+    const int64_t ldk = words_of(s->half, s->ldk), ldv = words_of(s->half, s->ldv);
     hear(a, t, strip->row0 + r0, strip_rows(strip), &h);
+    h.half = s->half;
     prefetch_next(a, t, strip, &a->q, head * a->d_k, a->d_k);
     if (h.all_end <= h.all_first)
         return;
-    score_product(&h, s->k + r0 * s->ldk, s->ldk, a->d_k, s->q_t, s->p);
+    score_product(&h, s->k + r0 * ldk, ldk, a->d_k, s->q_t, s->p);
     prefetch_next(a, t, strip, &a->dy, head * a->d_v, a->d_v);
-    score_product(&h, s->v + r0 * s->ldv, s->ldv, a->d_v, s->dy_t, s->d);
+    score_product(&h, s->v + r0 * ldv, ldv, a->d_v, s->dy_t, s->d);
     weigh(a, s, t, &h, r0, head);
+    if (HALF(s->half)) {
+        pair(s->d, h.rows, COLUMNS, s->d_rows);
+        halve(s->d, h.rows * COLUMNS);
+        halve(s->p, h.rows * COLUMNS);
+    }
     if (a->d_v_rows.at)
         heard_product(&h, s->p, &s->dy, s->d_v + r0 * s->ldv, s->ldv);
     if (a->d_k_rows.at)
@@ -196,6 +218,7 @@ static void open_sums(const gnn__attention_t *a, grad_state_t *s, int64_t row0, 
 {
     const int64_t lo = a->pairs.lo[row0], hi = a->pairs.hi[row1 - 1];
     s->where_they_are = in_place(a, row0, row1);
+    s->half = a->half && !s->where_they_are;
     s->fresh = s->where_they_are && lo >= sums->clean;
     const int64_t end = s->fresh ? lo : hi;
     for (int64_t h = 0; end > sums->clean && h < heads; h++)
