@@ -133,9 +133,9 @@ static bool describe(dnnl_memory_desc_t *to, dnnl_data_type_t type, bool transpo
 static bool describe_b(dnnl_memory_desc_t *to, const shape_t *s, dnnl_data_type_t type)
 {
     const dnnl_dims_t dims = {s->k, s->n};
-    return s->pack ? dnnl_memory_desc_init_by_tag(to, 2, dims, type, dnnl_format_tag_any) ==
-                         dnnl_success
-                   : describe(to, type, s->transpose_b, s->k, s->n, s->ldb);
+    return s->pack
+               ? dnnl_memory_desc_init_by_tag(to, 2, dims, type, dnnl_format_tag_any) == dnnl_success
+               : describe(to, type, s->transpose_b, s->k, s->n, s->ldb);
 }
 
 /* fp32 or bf16 operands, fp32 result; `add` adds to what C holds. */
@@ -146,8 +146,7 @@ static bool make_descriptor(const shape_t *s, dnnl_engine_t engine, dnnl_primiti
     dnnl_matmul_desc_t product;
     dnnl_primitive_attr_t attributes;
     dnnl_post_ops_t after = NULL;
-    if (!describe(&a, type, s->transpose_a, s->m, s->k, s->lda) ||
-        !describe_b(&b, s, type) ||
+    if (!describe(&a, type, s->transpose_a, s->m, s->k, s->lda) || !describe_b(&b, s, type) ||
         !describe(&c, dnnl_f32, false, s->m, s->n, s->ldc) ||
         !describe(&bias, dnnl_f32, false, 1, s->n, s->n) ||
         dnnl_matmul_desc_init(&product, &a, &b, s->bias ? &bias : NULL, &c) != dnnl_success ||
@@ -189,7 +188,8 @@ static bool make_memory(dnnl_memory_t *memory, const_dnnl_primitive_desc_t d, dn
 static bool packing_make(primitive_t *p, const_dnnl_primitive_desc_t product, dnnl_engine_t engine)
 {
     const shape_t *s = &p->shape;
-    const dnnl_memory_desc_t *packed = dnnl_primitive_desc_query_md(product, dnnl_query_weights_md, 0);
+    const dnnl_memory_desc_t *packed =
+        dnnl_primitive_desc_query_md(product, dnnl_query_weights_md, 0);
     dnnl_memory_desc_t plain;
     dnnl_primitive_desc_t d;
     p->packed_bytes = dnnl_memory_desc_get_size(packed);
@@ -361,8 +361,10 @@ static int run(gnn_context_t *context, primitives_t *all, const primitive_t *kep
                   2,
                   1,
                   NULL};
-    const size_t size_a = halved ? halves_bytes(&a) : 0,
-                 size_b = kept->packing ? kept->packed_bytes + 64 : halved ? halves_bytes(&b) : 0;
+    const size_t size_a = halved ? halves_bytes(&a) : 0, size_b = kept->packing
+                                                                      ? kept->packed_bytes + 64
+                                                                  : halved ? halves_bytes(&b)
+                                                                           : 0;
     GNN_TRY(gnn__arena_reserve(&all->arena, size_a + size_b + kept->scratch_bytes + 3 * 64,
                                "scratch memory of a product"));
     gnn__arena_reset(&all->arena);
