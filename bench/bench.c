@@ -91,7 +91,7 @@ int bench_close(bench_t *b, int rc)
         fprintf(stderr, "%s%s%s\n", gnn_error_string(rc), *gnn_error_message() ? ": " : "",
                 gnn_error_message());
     else
-        gnn_profile_write(b->context, stderr); /* nothing without GNN_PROFILE=1 */
+        rc = gnn_profile_write(b->context, stderr);
     gnn_context_free(b->context);
     return rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -105,6 +105,28 @@ START_TEST(products_equal_plain_loops)
 }
 END_TEST
 
+/* B packed first, for many rows; X' Y by slices of rows, of which the last is longer. */
+START_TEST(large_products_equal_plain_loops)
+{
+    static const int64_t large[][3] = {{800, 130, 150}, {330, 310, 1050}};
+    const gnn_precision_t level = (gnn_precision_t)_i;
+    gnn_context_t *context = context_at(level, true);
+    const gnn_precision_t used = gnn_context_precision_used(context);
+    for (int s = 0; s < 2; s++)
+        for (int kind = s; kind < KINDS; kind += 2 + 2 * s) {
+            trial_t t;
+            trial_new(&t, large[s][0], large[s][1], large[s][2], kind & 15, 1,
+                      (gnn_real_t)(kind >> 4));
+            ck_ok(gnn__dense(context, &t.p));
+            const double error = trial_error(&t);
+            ck_assert_msg(error < bound(used), "%d x %d x %d, kind %d, level %d: off by %g",
+                          (int)t.p.m, (int)t.p.n, (int)t.p.k, kind, (int)used, error);
+            trial_free(&t);
+        }
+    gnn_context_free(context);
+}
+END_TEST
+
 /* What OpenBLAS keeps for itself, in fixed blocks (a deterministic context) or not. */
 START_TEST(small_products_equal_plain_loops)
 {
@@ -270,6 +292,8 @@ int main(void)
     TCase *tc = tcase_create("products");
     tcase_set_timeout(tc, 600);
     tcase_add_loop_test(tc, products_equal_plain_loops, GNN_PRECISION_HIGHEST,
+                        GNN_PRECISION_MEDIUM + 1);
+    tcase_add_loop_test(tc, large_products_equal_plain_loops, GNN_PRECISION_HIGHEST,
                         GNN_PRECISION_MEDIUM + 1);
     tcase_add_loop_test(tc, small_products_equal_plain_loops, 0, 2);
     tcase_add_test(tc, levels_differ);

@@ -39,11 +39,11 @@ START_TEST(products_and_sums)
     check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){2}, 2, (int64_t[][2]){{0, 5}, {1, 5}});
     check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){2}, 2,
                  (int64_t[][2]){{1300, 2}, {1, 2}}); /* sums in several chunks */
-    check_shapes(&gnn__op_bias, reference_bias, c, &(gnn__activation_t){GNN_TANH, 0}, 2,
+    check_shapes(&gnn__op_bias, reference_bias, c, &(gnn__activation_t){.kind = GNN_TANH}, 2,
                  (int64_t[][2]){{70, 9}, {1, 9}});
-    check_shapes(&gnn__op_bias, reference_bias, c, &(gnn__activation_t){GNN_SIGMOID, 0}, 2,
+    check_shapes(&gnn__op_bias, reference_bias, c, &(gnn__activation_t){.kind = GNN_SIGMOID}, 2,
                  (int64_t[][2]){{1300, 2}, {1, 2}});
-    check_shapes(&gnn__op_bias, reference_bias, c, &(gnn__activation_t){GNN_SIGMOID, 0}, 2,
+    check_shapes(&gnn__op_bias, reference_bias, c, &(gnn__activation_t){.kind = GNN_SIGMOID}, 2,
                  (int64_t[][2]){{0, 2}, {1, 2}});
     check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){2}, 2,
                  (int64_t[][2]){{1300, 2}, {1, 2}});
@@ -77,7 +77,7 @@ START_TEST(every_activation)
     gnn_context_t *c = context_new(2, false);
     for (gnn_activation_t kind = GNN_IDENTITY; kind <= GNN_SOFTPLUS; kind++)
         for (int slope = -1; slope < 2; slope++) {
-            gnn__activation_t how = {kind, (gnn_real_t)slope / 4};
+            gnn__activation_t how = {.kind = kind, .slope = (gnn_real_t)slope / 4};
             check_shapes(&gnn__op_activation, reference_activation, c, &how, 1,
                          (int64_t[][2]){{5, 21}});
             check_shapes(&gnn__op_activation, reference_activation, c, &how, 1,

@@ -297,6 +297,52 @@ START_TEST(a_bias_and_its_activation_are_one_op)
 }
 END_TEST
 
+/* z + gelu(x) dropped, or the norm of z + x dropped, in one op or in several; x is read once more behind it, so that its gradient is added to. */
+static gnn_var_t dropping(gnn_tape_t *t, gnn_var_t x, gnn_var_t z, bool norm, bool fused)
+{
+    const gnn_real_t rate = (gnn_real_t)0.3, eps = (gnn_real_t)1e-5;
+    const gnn__norm_t how = {.kind = GNN_NORM_LAYER, .eps = eps, .rate = rate};
+    gnn_var_t y;
+    if (norm && fused)
+        y = gnn__tape_add_norm(t, &how, z, x, GNN_NONE, GNN_NONE);
+    else if (norm)
+        y = gnn_tape_norm(t, GNN_NORM_LAYER, gnn_tape_add(t, z, gnn_tape_dropout(t, x, rate), 1),
+                          GNN_NONE, GNN_NONE, eps, NULL, 0);
+    else if (fused)
+        y = gnn_tape_add(t, z, gnn__tape_activate_and_drop(t, x, GNN_GELU, rate), 1);
+    else
+        y = gnn_tape_add(t, z, gnn_tape_dropout(t, gnn_tape_activation(t, x, GNN_GELU, 0), rate), 1);
+    return gnn_tape_add(t, gnn_tape_add(t, y, x, 1), z, 2);
+}
+
+START_TEST(what_drops_in_passing_draws_the_same_mask)
+{
+    enum { ROWS = 300, COLS = 43, ALL = ROWS * COLS };
+    gnn_real_t *memory = test_reals(3 * ALL, 4), *out = test_reals(6 * ALL, 5);
+    gnn_tensor_t x = gnn_tensor(memory, ROWS, COLS), z = gnn_tensor(memory + ALL, ROWS, COLS),
+                 dy = gnn_tensor(memory + 2 * ALL, ROWS, COLS);
+    for (int norm = 0; norm < 2; norm++) {
+        for (int fused = 0; fused < 2; fused++) {
+            fixture_t f = set_up();
+            gnn_tape_reset(f.tape, 1, 1);
+            gnn_var_t in = gnn_tape_input(f.tape, &x, 1), other = gnn_tape_input(f.tape, &z, 1),
+                      y = dropping(f.tape, in, other, norm, fused);
+            gnn_tape_keep(f.tape, y);
+            ck_ok(gnn_tape_forward(f.tape));
+            ck_ok(gnn_tape_backward(f.tape, y, &dy));
+            const gnn_tensor_t results[] = {gnn_tape_value(f.tape, y), gnn_tape_gradient(f.tape, in),
+                                            gnn_tape_gradient(f.tape, other)};
+            for (int k = 0; k < 3; k++)
+                memcpy(out + (3 * fused + k) * ALL, results[k].data, ALL * sizeof *out);
+            tear_down(&f);
+        }
+        ck_assert_double_lt(test_error(out, out + 3 * ALL, 3 * ALL), TOLERANCE_OUT);
+    }
+    free(memory);
+    free(out);
+}
+END_TEST
+
 /* The table, in a buffer of the test's own. */
 static void profile_of(const fixture_t *f, char *text, size_t size)
 {
@@ -354,6 +400,7 @@ int main(void)
     tcase_add_test(c, a_failing_allocation_leaves_a_usable_tape);
     tcase_add_test(c, a_profile_counts_what_ran);
     tcase_add_test(c, a_bias_and_its_activation_are_one_op);
+    tcase_add_test(c, what_drops_in_passing_draws_the_same_mask);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

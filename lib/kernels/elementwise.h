@@ -52,7 +52,7 @@ typedef struct gnn__row_kernels {
     void (*norm)(bool rms, int64_t n, const gnn_real_t *x, const gnn_real_t *gain,
                  const gnn_real_t *shift, gnn_real_t eps, gnn_real_t *y, gnn_real_t stats[2]);
     void (*norm_grad)(bool rms, int64_t n, const gnn_real_t *x, const gnn_real_t *gain,
-                      const gnn_real_t *dy, const gnn_real_t stats[2], bool add, gnn_real_t *dx);
+                      const gnn_real_t *dy, const gnn_real_t stats[2], gnn_real_t *dx);
     /* y = x factor[c] + offset[c] */
     void (*affine)(int64_t n, const gnn_real_t *x, const gnn_real_t *factor,
                    const gnn_real_t *offset, gnn_real_t *y);

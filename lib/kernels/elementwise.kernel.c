@@ -1,5 +1,6 @@
 /* Functions of single elements: activations and their derivatives, sums, products, the GRU cell. */
 #include <lib/kernels/elementwise.h>
+#include <lib/kernels/gelu_table.h>
 #include <lib/kernels/isa.h>
 #include <lib/kernels/vec_math.h>
 
@@ -53,6 +54,40 @@ static void elu(const gnn_real_t *x, gnn_real_t *y)
 #endif
 }
 
+#if GNN__GELU_TABLE
+static void gelu_values(const float *x, float *y)
+{
+    for (int k = 0; k < PIECE; k += 16) {
+        const __m512 v = _mm512_loadu_ps(x + k);
+        _mm512_storeu_ps(y + k, v * gnn__gelu_factor(gnn__gelu_value, v));
+    }
+}
+
+static void gelu_slopes(const float *x, float *y)
+{
+    for (int k = 0; k < PIECE; k += 16)
+        _mm512_storeu_ps(y + k, gnn__gelu_factor(gnn__gelu_slope, _mm512_loadu_ps(x + k)));
+}
+#else
+static inline gnn_real_t gelu_slope(gnn_real_t v)
+{
+    gnn_real_t density = R(0.3989422804014327) * gnn__exp(R(-0.5) * v * v);
+    return R(0.5) * (1 + gnn__erf(v * R(0.70710678118654752))) + v * density;
+}
+
+static void gelu_values(const gnn_real_t *x, gnn_real_t *y)
+{
+    enum { n = PIECE };
+    MAP(SIMD_IN_FLOAT, R(0.5) * v * (1 + gnn__erf(v * R(0.70710678118654752))));
+}
+
+static void gelu_slopes(const gnn_real_t *x, gnn_real_t *y)
+{
+    enum { n = PIECE };
+    MAP(SIMD_IN_FLOAT, gelu_slope(v));
+}
+#endif
+
 static void values(gnn_activation_t kind, gnn_real_t slope, const gnn_real_t *x, gnn_real_t *y)
 {
     enum { n = PIECE };
@@ -60,9 +95,7 @@ static void values(gnn_activation_t kind, gnn_real_t slope, const gnn_real_t *x,
     case GNN_RELU: MAP(SIMD, v <= 0 ? 0 : v); break;
     case GNN_LEAKY_RELU: MAP(SIMD, v > 0 ? v : v * slope); break;
     case GNN_ELU: elu(x, y); break;
-    case GNN_GELU:
-        MAP(SIMD_IN_FLOAT, R(0.5) * v * (1 + gnn__erf(v * R(0.70710678118654752))));
-        break;
+    case GNN_GELU: gelu_values(x, y); break;
     case GNN_GELU_TANH:
         MAP(SIMD_IN_FLOAT,
             R(0.5) * v * (1 + gnn__tanh(R(0.79788456080286536) * (v + R(0.044715) * v * v * v))));
@@ -89,12 +122,6 @@ static void activate(gnn_activation_t kind, gnn_real_t slope, int64_t n, const g
         values(kind, slope, rest, rest);
         memcpy(y + k, rest, (size_t)(n - k) * sizeof *x);
     }
-}
-
-static inline gnn_real_t gelu_slope(gnn_real_t v)
-{
-    gnn_real_t density = R(0.3989422804014327) * gnn__exp(R(-0.5) * v * v);
-    return R(0.5) * (1 + gnn__erf(v * R(0.70710678118654752))) + v * density;
 }
 
 static inline gnn_real_t gelu_tanh_slope(gnn_real_t v)
@@ -129,7 +156,7 @@ static void slopes(gnn_activation_t kind, gnn_real_t slope, const gnn_real_t *x,
     case GNN_RELU: MAP(SIMD, v <= 0 ? R(0) : R(1)); break;
     case GNN_LEAKY_RELU: MAP(SIMD, v > 0 ? R(1) : slope); break;
     case GNN_ELU: MAP(SIMD, v > 0 ? R(1) : v + 1); break;
-    case GNN_GELU: MAP(SIMD_IN_FLOAT, gelu_slope(v)); break;
+    case GNN_GELU: gelu_slopes(x, y); break;
     case GNN_GELU_TANH: MAP(SIMD_IN_FLOAT, gelu_tanh_slope(v)); break;
     case GNN_SILU: MAP(SIMD, silu_slope(v)); break;
     case GNN_TANH: MAP(SIMD, 1 - v * v); break;

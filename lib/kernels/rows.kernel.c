@@ -39,7 +39,7 @@ static void norm(bool rms, int64_t n, const gnn_real_t *x, const gnn_real_t *gai
 /* With g = dy gain and z = (x - mean) rstd:  dx = rstd (g - mean(g) - z mean(g z)); rms has no
  * mean(g). */
 static void norm_grad(bool rms, int64_t n, const gnn_real_t *x, const gnn_real_t *gain,
-                      const gnn_real_t *dy, const gnn_real_t stats[2], bool add, gnn_real_t *dx)
+                      const gnn_real_t *dy, const gnn_real_t stats[2], gnn_real_t *dx)
 {
     const gnn_real_t mean = stats[0], rstd = stats[1];
     gnn_real_t along = 0, across = 0;
@@ -51,15 +51,9 @@ static void norm_grad(bool rms, int64_t n, const gnn_real_t *x, const gnn_real_t
     }
     along = rms ? 0 : along / (gnn_real_t)n;
     across = across * rstd * rstd / (gnn_real_t)n;
-    if (add) {
 #pragma omp simd
-        for (int64_t k = 0; k < n; k++)
-            dx[k] += rstd * (dy[k] * (gain ? gain[k] : 1) - along - (x[k] - mean) * across);
-    } else {
-#pragma omp simd
-        for (int64_t k = 0; k < n; k++)
-            dx[k] = rstd * (dy[k] * (gain ? gain[k] : 1) - along - (x[k] - mean) * across);
-    }
+    for (int64_t k = 0; k < n; k++)
+        dx[k] = rstd * (dy[k] * (gain ? gain[k] : 1) - along - (x[k] - mean) * across);
 }
 
 static void affine(int64_t n, const gnn_real_t *x, const gnn_real_t *factor,

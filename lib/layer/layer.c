@@ -50,15 +50,17 @@ static gnn_var_t norm(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x, g
                          layer->running ? &running : NULL, (gnn_real_t)0.1);
 }
 
-/* norm(x + u), without either part where the config says so: an op of one pass where both are there. */
+/* norm(x + dropout(u)), without either part where the config says so: an op of one pass where both are there. */
 static gnn_var_t residual_norm(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x, gnn_var_t u,
                                gnn__slot_t gain)
 {
     const gnn_layer_config_t *c = &layer->config;
     bool after = c->norm != GNN_NORM_NONE && c->norm_position == GNN_NORM_AFTER;
     if (c->residual == GNN_ON && after && c->norm != GNN_NORM_BATCH)
-        return gnn__tape_add_norm(tape, c->norm, x, u, parameter(layer, tape, gain),
-                                  parameter(layer, tape, gain + 1), c->norm_eps);
+        return gnn__tape_add_norm(
+            tape, &(gnn__norm_t){.kind = c->norm, .eps = c->norm_eps, .rate = c->dropout_out}, x, u,
+            parameter(layer, tape, gain), parameter(layer, tape, gain + 1));
+    u = gnn_tape_dropout(tape, u, c->dropout_out);
     if (c->residual == GNN_ON)
         u = gnn_tape_add(tape, x, u, 1);
     return after ? norm(layer, tape, u, gain) : u;
@@ -288,9 +290,9 @@ static gnn_var_t feed_forward(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_va
     const gnn_layer_config_t *c = &layer->config;
     bool before = c->norm_position == GNN_NORM_BEFORE;
     gnn_var_t u = before ? norm(layer, tape, z, GNN__NORM2_GAIN) : z;
-    u = gnn_tape_activation(tape, linear(layer, tape, u, GNN__FFN0_WEIGHT), c->hidden_activation, 0);
-    u = linear(layer, tape, gnn_tape_dropout(tape, u, c->dropout_out), GNN__FFN1_WEIGHT);
-    u = gnn_tape_dropout(tape, u, c->dropout_out);
+    u = gnn__tape_activate_and_drop(tape, linear(layer, tape, u, GNN__FFN0_WEIGHT),
+                                    c->hidden_activation, c->dropout_out);
+    u = linear(layer, tape, u, GNN__FFN1_WEIGHT);
     return residual_norm(layer, tape, z, u, GNN__NORM2_GAIN);
 }
 
@@ -321,7 +323,6 @@ static gnn_var_t update(const gnn_layer_t *layer, gnn_tape_t *tape, const sides_
                               a, folded);
     if (c->self_term == GNN_ON)
         u = gnn_tape_add(tape, u, self_term(layer, tape, s->normed_dst, n), 1);
-    u = gnn_tape_dropout(tape, u, c->dropout_out);
     u = residual_norm(layer, tape, s->x_dst, u, GNN__NORM_GAIN);
     if (c->update == GNN_UPDATE_FEED_FORWARD)
         u = feed_forward(layer, tape, u);

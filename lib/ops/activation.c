@@ -1,5 +1,7 @@
-/* Activations. Those whose derivative follows from y keep y, the others x. */
+/* Activations. Those whose derivative follows from y keep y, the others x, and may take over a dropout behind them. */
 #include <lib/ops/support.h>
+
+#include <omp.h>
 
 static gnn__activation_t settings(const gnn_op_call_t *call)
 {
@@ -7,6 +9,14 @@ static gnn__activation_t settings(const gnn_op_call_t *call)
     if (how.kind == GNN_LEAKY_RELU && how.slope == 0)
         how.slope = (gnn_real_t)0.2;
     return how;
+}
+
+/* Numbers between activation and dropout, that stay in the nearest caches meanwhile. */
+enum { BLOCK = 8192 };
+
+static int64_t rows_at_once(int64_t cols)
+{
+    return cols > 0 && cols < BLOCK ? BLOCK / cols : 1;
 }
 
 static int activation_shape(gnn_op_call_t *call)
@@ -22,6 +32,9 @@ static int activation_shape(gnn_op_call_t *call)
         call->keep_out = 1u;
     else
         call->keep_in = 1u;
+    if (how.rate > 0)
+        return gnn__op_bytes(call, call->context->threads * rows_at_once(call->in[0].cols),
+                             call->in[0].cols, sizeof(gnn_real_t), &call->backward_scratch);
     return GNN_OK;
 }
 
@@ -31,9 +44,54 @@ static int threads_for(const gnn_op_call_t *call, const gnn__activation_t *how, 
     return gnn__threads(call->context, how->kind <= GNN_LEAKY_RELU ? elements : 8 * elements);
 }
 
+static void activate_and_drop(const gnn_op_call_t *call, const gnn__activation_t *how)
+{
+    const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
+    const gnn__dropout_t d = gnn__dropout(call->rng, how->rate);
+    const int64_t step = rows_at_once(x->cols);
+    const int threads = gnn__threads(call->context, 8 * x->rows * x->cols);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t from = 0; from < x->rows; from += step) {
+        const int64_t rows = gnn__rows_left(x, from, step);
+        for (int64_t r = from; r < from + rows; r++)
+            gnn__elementwise_kernels()->activate(how->kind, how->slope, x->cols, gnn__row(x, r),
+                                                 gnn__row(y, r));
+        gnn__dropout_kernels()->matrix(&d, from, rows, x->cols, gnn__row(y, from), gnn__stride(y),
+                                       false, gnn__row(y, from), gnn__stride(y));
+    }
+}
+
+/* dy is dropped where dx will stand, or in a thread's own block where dx is added to. */
+static void activate_and_drop_grad(const gnn_op_call_t *call, const gnn__activation_t *how)
+{
+    const gnn_operand_t *x = &call->in[0];
+    const gnn_tensor_t *dy = &call->out[0].grad, *dx = &x->grad;
+    const gnn__dropout_t d = gnn__dropout(call->rng, how->rate);
+    const int64_t step = rows_at_once(dy->cols);
+    const int threads = gnn__threads(call->context, 8 * dy->rows * dy->cols);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t from = 0; from < dy->rows; from += step) {
+        const int64_t rows = gnn__rows_left(dy, from, step),
+                      ld = x->accumulate ? dy->cols : gnn__stride(dx);
+        gnn_real_t *g = x->accumulate
+                            ? (gnn_real_t *)call->scratch + omp_get_thread_num() * step * dy->cols
+                            : gnn__row(dx, from);
+        gnn__dropout_kernels()->matrix(&d, from, rows, dy->cols, gnn__row(dy, from),
+                                       gnn__stride(dy), false, g, ld);
+        for (int64_t r = from; r < from + rows; r++)
+            gnn__elementwise_kernels()->activate_grad(how->kind, how->slope, dy->cols,
+                                                      gnn__row(&x->value, r), g + (r - from) * ld,
+                                                      x->accumulate, gnn__row(dx, r));
+    }
+}
+
 static int activation_forward(gnn_op_call_t *call)
 {
     const gnn__activation_t how = settings(call);
+    if (how.rate > 0) {
+        activate_and_drop(call, &how);
+        return GNN_OK;
+    }
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const gnn__lines_t lines = gnn__lines(x, y, NULL);
@@ -51,6 +109,10 @@ static int activation_backward(gnn_op_call_t *call)
     const gnn_operand_t *x = &call->in[0], *y = &call->out[0];
     if (!gnn__wants(call, 0))
         return GNN_OK;
+    if (how.rate > 0) {
+        activate_and_drop_grad(call, &how);
+        return GNN_OK;
+    }
     /* The identity keeps nothing, so nothing but dy may be read. */
     const gnn_tensor_t *t = how.kind <= GNN_IDENTITY                           ? &y->grad
                             : gnn__activation_from_output(how.kind, how.slope) ? &y->value

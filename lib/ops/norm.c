@@ -1,6 +1,6 @@
 /* Norms: y = gain (x - mean) / sqrt(variance + eps) + shift. Layer norm and rms norm (mean 0; Zhang
  * and Sennrich 2019) along rows are here, batch norm along columns in norm_batch.c. With a residual z,
- * x + z takes the place of x: the sum never leaves the cache in inference, and is kept in training. */
+ * dropped first where the attributes say so, x + z takes the place of x: the sum never leaves the cache in inference, and is kept in training. */
 #include <lib/ops/norm.h>
 
 const char *gnn__norm_name(gnn_norm_t kind)
@@ -13,6 +13,11 @@ static gnn_norm_t kind_of(const gnn_op_call_t *call)
 {
     gnn_norm_t kind = ((const gnn__norm_t *)call->attributes)->kind;
     return kind == GNN_NORM_DEFAULT ? GNN_NORM_LAYER : kind;
+}
+
+static gnn_real_t rate_of(const gnn_op_call_t *call)
+{
+    return ((const gnn__norm_t *)call->attributes)->rate;
 }
 
 static int rows_shape(gnn_op_call_t *call)
@@ -31,8 +36,9 @@ static int rows_shape(gnn_op_call_t *call)
         call->keep_in |= 1u;
     if (wants && gain)
         call->keep_in |= 2u;
-    if (gain_wants || shift_wants)
-        GNN_TRY(gnn__column_bytes(call, call->in[0].rows, call->in[0].cols, &call->backward_scratch));
+    if (wants || gain_wants || shift_wants)
+        GNN_TRY(gnn__column_bytes(call, call->in[0].rows, 3 * call->in[0].cols,
+                                  &call->backward_scratch));
     return GNN_OK;
 }
 
@@ -76,6 +82,20 @@ static gnn_tensor_t read_by_backward(const gnn_op_call_t *call)
     return gnn__has_input(call, 3) ? gnn_tensor(call->saved[1], x->rows, x->cols) : *x;
 }
 
+/* A row of x + z, z dropped first where it is to be. */
+static void add_residual(const gnn_op_call_t *call, const gnn__dropout_t *d, int64_t r,
+                         gnn_real_t *sum)
+{
+    const gnn_tensor_t *x = &call->in[0].value, *z = &call->in[3].value;
+    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
+    if (rate_of(call) == 0) {
+        kernels->mix(x->cols, 1, gnn__row(x, r), 1, gnn__row(z, r), sum);
+        return;
+    }
+    kernels->scale(x->cols, 1, gnn__row(x, r), false, sum);
+    gnn__dropout_kernels()->matrix(d, r, 1, x->cols, gnn__row(z, r), x->cols, true, sum, x->cols);
+}
+
 static int norm_forward(gnn_op_call_t *call)
 {
     if (kind_of(call) == GNN_NORM_BATCH)
@@ -88,13 +108,13 @@ static int norm_forward(gnn_op_call_t *call)
     const gnn__row_kernels_t *kernels = gnn__row_kernels();
     gnn_real_t *stats = call->recording ? call->saved[0] : call->scratch;
     const gnn_tensor_t sums = call->recording ? read_by_backward(call) : *y;
+    const gnn__dropout_t d = gnn__dropout(call->rng, rate_of(call));
     const int threads = gnn__threads(call->context, 4 * x->rows * x->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < x->rows; r++) {
         const gnn_real_t *row = gnn__row(x, r);
         if (residual) {
-            gnn__elementwise_kernels()->mix(x->cols, 1, row, 1, gnn__row(&call->in[3].value, r),
-                                            gnn__row(&sums, r));
+            add_residual(call, &d, r, gnn__row(&sums, r));
             row = gnn__row(&sums, r);
         }
         kernels->norm(rms, x->cols, row, gain, shift, eps, gnn__row(y, r), stats + 2 * r);
@@ -102,61 +122,66 @@ static int norm_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-static void gain_grad(const gnn_op_call_t *call)
-{
-    const gnn_tensor_t normed = read_by_backward(call), *x = &normed, *dy = &call->out[0].grad;
-    const gnn__row_kernels_t *kernels = gnn__row_kernels();
-    const gnn_real_t *stats = call->saved[0];
-    const int64_t chunks = gnn__column_chunks(x->rows), cols = x->cols;
-    const int threads = gnn__threads(call->context, 2 * x->rows * cols);
-    double *parts = call->scratch;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < chunks; k++) {
-        const int64_t from = gnn__share(x->rows, (int)k, (int)chunks),
-                      to = gnn__share(x->rows, (int)k + 1, (int)chunks);
-        kernels->column_normal(to - from, cols, gnn__row(dy, from), gnn__stride(dy),
-                               gnn__row(x, from), gnn__stride(x), stats + 2 * from, parts + k * cols);
-    }
-    gnn__column_total(chunks, cols, parts);
-    gnn__column_send(parts, 1, &call->in[1]);
-}
-
-/* The gradient of the sum is that of both its parts: one is computed, the other copied while the
- * row is in cache. */
-static void sum_grad(const gnn_op_call_t *call)
+/* The gradient of the sum in rows from..end - 1, and from there into both its parts; `row` has room for one where x's own gradient is added to. */
+static void sum_grad(const gnn_op_call_t *call, int64_t from, int64_t end, gnn_real_t *row)
 {
     const gnn_tensor_t x = read_by_backward(call), *dy = &call->out[0].grad;
+    const gnn_operand_t *first = &call->in[0], *second = &call->in[3];
+    const bool own = gnn__wants(call, 0) && !first->accumulate;
     const gnn_real_t *gain = gnn__has_input(call, 1) ? call->in[1].value.data : NULL,
-                     *stats = call->saved[0];
-    const bool rms = kind_of(call) == GNN_NORM_RMS, both = gnn__wants(call, 0) && gnn__wants(call, 3);
-    const bool other_first = !gnn__wants(call, 0) || (both && call->in[0].accumulate);
-    const gnn_operand_t *first = &call->in[other_first ? 3 : 0],
-                        *second = &call->in[other_first ? 0 : 3];
-    const gnn__row_kernels_t *kernels = gnn__row_kernels();
-    const int threads = gnn__threads(call->context, 4 * dy->rows * dy->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < dy->rows; r++) {
-        kernels->norm_grad(rms, x.cols, gnn__row(&x, r), gain, gnn__row(dy, r), stats + 2 * r,
-                           first->accumulate, gnn__row(&first->grad, r));
-        if (both && first->accumulate)
-            kernels->norm_grad(rms, x.cols, gnn__row(&x, r), gain, gnn__row(dy, r), stats + 2 * r,
-                               second->accumulate, gnn__row(&second->grad, r));
-        else if (both)
-            gnn__elementwise_kernels()->scale(x.cols, 1, gnn__row(&first->grad, r),
-                                              second->accumulate, gnn__row(&second->grad, r));
+                     *stats = call->saved[0], rate = rate_of(call);
+    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
+    const gnn__dropout_t d = gnn__dropout(call->rng, rate);
+    for (int64_t r = from; r < end; r++) {
+        gnn_real_t *g = own ? gnn__row(&first->grad, r) : row;
+        gnn__row_kernels()->norm_grad(kind_of(call) == GNN_NORM_RMS, x.cols, gnn__row(&x, r), gain,
+                                      gnn__row(dy, r), stats + 2 * r, g);
+        if (gnn__wants(call, 0) && !own)
+            kernels->scale(x.cols, 1, g, true, gnn__row(&first->grad, r));
+        if (gnn__wants(call, 3) && rate > 0)
+            gnn__dropout_kernels()->matrix(&d, r, 1, x.cols, g, x.cols, second->accumulate,
+                                           gnn__row(&second->grad, r), x.cols);
+        else if (gnn__wants(call, 3))
+            kernels->scale(x.cols, 1, g, second->accumulate, gnn__row(&second->grad, r));
     }
+}
+
+/* All gradients of one chunk of rows while it is in cache. */
+static void chunk_grad(const gnn_op_call_t *call, int64_t from, int64_t end, double *const sums[],
+                       int64_t at)
+{
+    const gnn_tensor_t x = read_by_backward(call), *dy = &call->out[0].grad;
+    const gnn_real_t *stats = call->saved[0];
+    if (gnn__wants(call, 1))
+        gnn__row_kernels()->column_normal(end - from, x.cols, gnn__row(dy, from), gnn__stride(dy),
+                                          gnn__row(&x, from), gnn__stride(&x), stats + 2 * from,
+                                          sums[0] + at);
+    if (gnn__wants(call, 2))
+        gnn__row_kernels()->column_sum(end - from, x.cols, gnn__row(dy, from), gnn__stride(dy),
+                                       sums[1] + at);
+    if (gnn__wants(call, 0) || gnn__wants(call, 3))
+        sum_grad(call, from, end, (gnn_real_t *)(void *)(sums[2] + at));
 }
 
 static int norm_backward(gnn_op_call_t *call)
 {
     if (kind_of(call) == GNN_NORM_BATCH)
         return gnn__batch_norm_backward(call);
-    if (gnn__wants(call, 1))
-        gain_grad(call);
-    if (gnn__wants(call, 2))
-        gnn__column_sum(call, &call->out[0].grad, 1, &call->in[2], call->scratch);
-    if (gnn__wants(call, 0) || gnn__wants(call, 3))
-        sum_grad(call);
+    const gnn_tensor_t *dy = &call->out[0].grad;
+    const int64_t chunks = gnn__column_chunks(dy->rows), cols = dy->cols;
+    const int threads = gnn__threads(call->context, 4 * dy->rows * cols);
+    double *sums[3] = {call->scratch}; /* of the gain, of the shift; and a row */
+    for (int k = 1; k < 3; k++)
+        sums[k] = sums[k - 1] + chunks * cols;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < chunks; k++)
+        chunk_grad(call, gnn__share(dy->rows, (int)k, (int)chunks),
+                   gnn__share(dy->rows, (int)k + 1, (int)chunks), sums, k * cols);
+    for (int k = 0; k < 2; k++)
+        if (gnn__wants(call, k + 1)) {
+            gnn__column_total(chunks, cols, sums[k]);
+            gnn__column_send(sums[k], 1, &call->in[k + 1]);
+        }
     return GNN_OK;
 }
 

@@ -32,6 +32,7 @@ typedef struct {
 typedef struct {
     gnn_activation_t kind;
     gnn_real_t slope;
+    gnn_real_t rate; /* of dropout behind it; 0: none. For those whose derivative needs x. */
 } gnn__activation_t;
 typedef struct {
     gnn_real_t rate;
@@ -40,6 +41,7 @@ typedef struct {
     gnn_norm_t kind;
     gnn_real_t eps, momentum;
     gnn_tensor_t running; /* data NULL: none */
+    gnn_real_t rate;      /* of dropout on the residual */
 } gnn__norm_t;
 typedef struct {
     int64_t heads;

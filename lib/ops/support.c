@@ -84,7 +84,7 @@ void gnn__add_row(const gnn_tensor_t *x, gnn_real_t alpha, const gnn_real_t *b,
 
 int64_t gnn__column_chunks(int64_t rows)
 {
-    int64_t chunks = (rows + 511) / 512;
+    int64_t chunks = (rows + 127) / 128;
     return chunks < 1 ? 1 : chunks > 64 ? 64 : chunks;
 }
 

@@ -33,7 +33,7 @@ gnn_var_t gnn_tape_activation(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t ki
 {
     if (kind == GNN_IDENTITY || kind == GNN_ACTIVATION_DEFAULT)
         return gnn__tape_value(tape, x) ? x : GNN_NONE;
-    gnn__activation_t how = {kind, slope == 0 ? (gnn_real_t)0.2 : slope};
+    gnn__activation_t how = {kind, slope == 0 ? (gnn_real_t)0.2 : slope, 0};
     return gnn_tape_op(tape, &gnn__op_activation, &x, 1, &how, sizeof how);
 }
 
@@ -53,7 +53,7 @@ static gnn__node_t *fusable(const gnn_tape_t *tape, gnn_var_t x, const gnn__acti
 
 gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind, gnn_real_t slope)
 {
-    const gnn__activation_t how = {kind, slope == 0 ? (gnn_real_t)0.2 : slope};
+    const gnn__activation_t how = {kind, slope == 0 ? (gnn_real_t)0.2 : slope, 0};
     if (kind == GNN_IDENTITY || kind == GNN_ACTIVATION_DEFAULT || !gnn__tape_value(tape, x))
         return gnn_tape_activation(tape, x, kind, slope);
     gnn__node_t *node = fusable(tape, x, &how);
@@ -62,6 +62,23 @@ gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kin
     node->op = &gnn__op_bias;
     memcpy(node->attributes, &how, sizeof how);
     return gnn_tape_fail(tape, node->op->shape(&node->call)) == GNN_OK ? x : GNN_NONE;
+}
+
+/* Is there anything to drop, and may an op take it over? Rates that are none are for gnn_tape_dropout to name. */
+static bool drops(const gnn_tape_t *tape, gnn_real_t rate)
+{
+    return tape->training && rate >= (gnn_real_t)1e-30 && rate < 1;
+}
+
+gnn_var_t gnn__tape_activate_and_drop(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind,
+                                      gnn_real_t rate)
+{
+    if (!drops(tape, rate) || kind <= GNN_IDENTITY || gnn__activation_from_output(kind, 1))
+        return gnn_tape_dropout(tape, gnn_tape_activation(tape, x, kind, 0), rate);
+    gnn__activation_t how = {kind, 0, rate};
+    gnn_var_t y = gnn_tape_op(tape, &gnn__op_activation, &x, 1, &how, sizeof how);
+    gnn__tape_set_stream(tape, y, gnn__tape_next_stream(tape));
+    return y;
 }
 
 /* A sparse value stays what it is: linear drops its stored numbers as it reads them. */
@@ -98,16 +115,25 @@ gnn_var_t gnn_tape_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_
 {
     if (kind == GNN_NORM_NONE || kind == GNN_NORM_DEFAULT)
         return gnn__tape_value(tape, x) ? x : GNN_NONE;
-    gnn__norm_t how = {kind, eps, momentum, running ? *running : (gnn_tensor_t){0}};
+    gnn__norm_t how = {kind, eps, momentum, running ? *running : (gnn_tensor_t){0}, 0};
     return gnn_tape_op(tape, &gnn__op_norm, (gnn_var_t[]){x, gain, shift}, 3, &how, sizeof how);
 }
 
-gnn_var_t gnn__tape_add_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_t residual,
-                             gnn_var_t gain, gnn_var_t shift, gnn_real_t eps)
+gnn_var_t gnn__tape_add_norm(gnn_tape_t *tape, const gnn__norm_t *how, gnn_var_t x,
+                             gnn_var_t residual, gnn_var_t gain, gnn_var_t shift)
 {
-    gnn__norm_t how = {.kind = kind, .eps = eps};
-    return gnn_tape_op(tape, &gnn__op_norm, (gnn_var_t[]){x, gain, shift, residual}, 4, &how,
-                       sizeof how);
+    gnn__norm_t own = *how;
+    const bool drop = drops(tape, own.rate);
+    const uint32_t stream = drop ? gnn__tape_next_stream(tape) : 0;
+    if (!drop) {
+        residual = gnn_tape_dropout(tape, residual, own.rate);
+        own.rate = 0;
+    }
+    gnn_var_t y = gnn_tape_op(tape, &gnn__op_norm, (gnn_var_t[]){x, gain, shift, residual}, 4, &own,
+                              sizeof own);
+    if (drop)
+        gnn__tape_set_stream(tape, y, stream);
+    return y;
 }
 
 gnn_var_t gnn_tape_concat(gnn_tape_t *tape, const gnn_var_t *x, int count)

@@ -4,6 +4,7 @@
 
 #include <gnn/tape.h>
 #include <lib/base/base.h>
+#include <lib/ops/ops.h>
 
 enum { GNN__ATTRIBUTE_BYTES = 512 };
 
@@ -81,9 +82,12 @@ int gnn__tape_plan(gnn_tape_t *tape);
 gnn_rng_t gnn__tape_rng(const gnn_tape_t *tape, gnn_var_t x);
 /* The op behind a value reads this stream instead of its own: several products of one dropped input see one mask. */
 void gnn__tape_set_stream(gnn_tape_t *tape, gnn_var_t x, uint32_t stream);
-/* Layer or rms norm of x + residual in one op. */
-gnn_var_t gnn__tape_add_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_t residual,
-                             gnn_var_t gain, gnn_var_t shift, gnn_real_t eps);
+/* Layer or rms norm of x + dropout(residual) in one op. */
+gnn_var_t gnn__tape_add_norm(gnn_tape_t *tape, const gnn__norm_t *how, gnn_var_t x,
+                             gnn_var_t residual, gnn_var_t gain, gnn_var_t shift);
+/* gnn_tape_activation and gnn_tape_dropout, in one op where that is as good. */
+gnn_var_t gnn__tape_activate_and_drop(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind,
+                                      gnn_real_t rate);
 uint32_t gnn__tape_next_stream(gnn_tape_t *tape);
 /* As gnn_tape_activation, of a value that nobody else will read: where it is a sum with a bias made just before, that op takes the activation over. */
 gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind, gnn_real_t slope);

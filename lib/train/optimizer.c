@@ -295,6 +295,20 @@ static int check_gradients(const gnn_parameters_t *parameters)
                       gnn_parameters_name(parameters, id), value, (long long)row, (long long)col);
 }
 
+/* The same by all threads; one of them looks for the place where something is amiss. */
+static int check_by_threads(const gnn_optimizer_t *o)
+{
+    const gnn_real_t *g = gnn_parameters_block(o->parameters, 1, NULL);
+    const int threads = gnn__threads(o->context, o->length);
+    bool finite = true;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(&& : finite)
+    for (int64_t at = 0; at < o->length; at += BLOCK)
+        finite = gnn__optimizer_kernels()->finite(o->length - at < BLOCK ? o->length - at : BLOCK,
+                                                  g + at) &&
+                 finite;
+    return finite ? GNN_OK : check_gradients(o->parameters);
+}
+
 /* torch.nn.utils.clip_grad_norm_: the factor that brings `norm` to at most `max_norm`. */
 static double clip_factor(double norm, double max_norm)
 {
@@ -310,7 +324,7 @@ int gnn_optimizer_step(gnn_optimizer_t *optimizer, double lr_factor)
                           "gnn_optimizer_step: lr_factor is %g, expected a finite number >= 0",
                           lr_factor);
     const double start = o->context->profile ? gnn__seconds() : 0;
-    GNN_TRY(check_gradients(o->parameters));
+    GNN_TRY(check_by_threads(o));
     double scale = o->clip_norm > 0 ? clip_factor(gradient_norm(o->parameters), o->clip_norm) : 1;
     for (int64_t r = 0; r < o->n_ranges; r++) {
         if (o->ranges[r].lr_scale == 0)
