@@ -68,6 +68,8 @@ void gnn__attention_part(const gnn__plan_t *plan, int64_t p, gnn__pass_t pass, g
 
 void gnn__attention_gradients(const gnn__plan_t *plan, const gnn_op_call_t *call, gnn__attention_t *a)
 {
+    a->fresh_values = plan->d_added[GNN_AGGREGATE_SRC_MESSAGE] &&
+                      !call->in[GNN_AGGREGATE_SRC_MESSAGE].accumulate; /* see lanes_backward */
     a->lse = call->saved[0];
     a->dy = matrix(&plan->d_out);
     a->d_q = matrix(&plan->d[GNN_AGGREGATE_QUERY]);
@@ -221,12 +223,30 @@ static void compute_delta(const gnn__plan_t *plan, const attention_run_t *run,
         kernels->delta(a, b * per, b * per + per < n ? b * per + per : n, run->delta);
 }
 
+/* Additive scores give each sender's row of values all at once: where the first part has every sender, nothing need be zeroed before. */
+static bool values_are_written(const gnn__plan_t *plan)
+{
+    const gnn__part_t *part = &plan->view->transposed[0];
+    bool all = score_of(plan) == GNN__SCORE_ADDITIVE && part->form == GNN__EDGES &&
+               plan->d[GNN_AGGREGATE_SRC_MESSAGE].data != plan->d[GNN_AGGREGATE_QUERY].data;
+    for (int64_t r = 0; all && r < part->n_rows; r++)
+        all = part->indptr[r] < part->indptr[r + 1];
+    return all;
+}
+
+static int lanes_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    gnn__plan_t own = *plan;
+    own.d_added[GNN_AGGREGATE_SRC_MESSAGE] |= values_are_written(plan);
+    return gnn__lanes_backward(&own, call);
+}
+
 static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
 {
     attention_run_t run;
     size_t bytes;
     if (gnn__lanes_take(plan))
-        return gnn__lanes_backward(plan, call);
+        return lanes_backward(plan, call);
     GNN_TRY(memory(plan, call->scratch, true, &run, &bytes));
     gnn__attention_t a = gnn__attention_describe(plan);
     gnn__attention_gradients(plan, call, &a);

@@ -3,9 +3,14 @@
 
 void gnn__zero_gradients(const gnn__plan_t *plan)
 {
-    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
-        for (int64_t r = 0; gnn__wants(plan, k) && !plan->d_added[k] && r < plan->in[k].rows; r++)
-            memset(gnn__row(&plan->d[k], r), 0, sizeof(gnn_real_t) * (size_t)plan->in[k].cols);
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
+        const int64_t rows = gnn__wants(plan, k) && !plan->d_added[k] ? plan->in[k].rows : 0,
+                      cols = plan->in[k].cols;
+        const int threads = gnn__threads(plan->context, rows * cols / 4);
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int64_t r = 0; r < rows; r++)
+            memset(gnn__row(&plan->d[k], r), 0, sizeof(gnn_real_t) * (size_t)cols);
+    }
 }
 
 /* Gradients that the same pass writes: rows of senders, of receivers, of edges. 0: only written outside of parallel loops. */

@@ -102,7 +102,7 @@ static gnn__spmm_t describe(const gnn__plan_t *plan, const sum_run_t *run, int64
                      .ldx = x->stride,
                      .y = y->data,
                      .ldy = y->stride};
-    s.add = transposed || p > 0;
+    s.add = p > 0 || (transposed && plan->d_added[GNN_AGGREGATE_SRC_MESSAGE]);
     s.row_scale = transposed ? src : dst;
     s.col_scale = transposed ? dst : src;
     s.weight = plan->has[GNN_AGGREGATE_EDGE_WEIGHT] ? weight->data : NULL;
@@ -165,7 +165,10 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     sum_run_t run;
     size_t bytes;
     GNN_TRY(sum_memory(plan, call->scratch, &run, &bytes));
-    gnn__zero_gradients(plan);
+    gnn__plan_t rest = *plan;
+    rest.d_added[GNN_AGGREGATE_SRC_MESSAGE] |=
+        plan->view->n_parts > 0; /* the first part writes every row */
+    gnn__zero_gradients(&rest);
     const int threads = gnn__gradient_threads(plan, work(plan));
     for (int64_t p = 0; p < plan->view->n_parts; p++) {
         if (gnn__wants(plan, GNN_AGGREGATE_SRC_MESSAGE)) {

@@ -45,7 +45,8 @@ typedef struct gnn__attention {
     /* forward; n_dst x heads */
     gnn_real_t *largest, *sum;
     bool first, last;
-    /* backward; at NULL: not wanted. All are added to. */
+    /* backward; at NULL: not wanted. All are added to, but rows of d_v_rows where they are fresh: lanes write these by the first part. */
+    bool fresh_values;
     const gnn_real_t *lse, *delta; /* n_dst x heads: log-sum-exp and dY . Y */
     gnn__matrix_t dy, d_q, d_k_rows, d_v_rows, d_bias, d_weight;
 } gnn__attention_t;

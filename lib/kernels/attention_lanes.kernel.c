@@ -231,7 +231,9 @@ void finish_sender(const gnn__lanes_t *l, const block_t *b, int64_t j, const gnn
 {
     const gnn__attention_t *a = l->a;
     gnn__vec_t products[PATTERN];
-    if (a->d_v_rows.at)
+    if (a->d_v_rows.at && a->fresh_values && a->first)
+        store_row(l, b->y, gnn__matrix_row(&a->d_v_rows, j), width);
+    else if (a->d_v_rows.at)
         add_row(l, b->y, gnn__matrix_row(&a->d_v_rows, j), a->d_v, width);
     if (!a->d_k_rows.at)
         return;

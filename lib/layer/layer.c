@@ -153,6 +153,25 @@ static void project(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_
 
 /* ---- aggregate ---- */
 
+/* Numbers per head of senders and receivers; where both have the same rows, by one op that reads them once. */
+static void head_dots(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t *key, gnn_var_t *query)
+{
+    const int64_t heads = layer->config.heads;
+    const gnn_var_t sender = parameter(layer, tape, GNN__ATTENTION_SENDER),
+                    receiver = parameter(layer, tape, GNN__ATTENTION_RECEIVER);
+    if (*key == *query) {
+        const gnn_var_t both =
+            gnn_tape_op(tape, &gnn__op_head_dot, (gnn_var_t[]){*key, sender, receiver}, 3,
+                        &(gnn__heads_t){heads}, sizeof(gnn__heads_t));
+        const int64_t n = gnn_tape_rows(tape, *key);
+        *key = gnn_tape_view(tape, both, 0, n, 0, heads);
+        *query = gnn_tape_view(tape, both, n, n, 0, heads);
+        return;
+    }
+    *key = gnn_tape_head_dot(tape, *key, sender, heads);
+    *query = gnn_tape_head_dot(tape, *query, receiver, heads);
+}
+
 /* Rows that the score reads: key of the senders, query of the receivers. */
 static void score_inputs(const gnn_layer_t *layer, gnn_tape_t *tape, const sides_t *s, gnn_var_t *in)
 {
@@ -163,11 +182,8 @@ static void score_inputs(const gnn_layer_t *layer, gnn_tape_t *tape, const sides
     gnn_var_t key = columns(tape, s->projected.source, col, cols);
     gnn_var_t query = s->shared != GNN_NONE ? columns(tape, s->shared, col, cols)
                                             : columns(tape, s->projected.target, 0, w->own_query);
-    if (c->aggregator->score == GNN_SCORE_PER_HEAD) {
-        key = gnn_tape_head_dot(tape, key, parameter(layer, tape, GNN__ATTENTION_SENDER), c->heads);
-        query = gnn_tape_head_dot(tape, query, parameter(layer, tape, GNN__ATTENTION_RECEIVER),
-                                  c->heads);
-    }
+    if (c->aggregator->score == GNN_SCORE_PER_HEAD)
+        head_dots(layer, tape, &key, &query);
     in[GNN_AGGREGATE_KEY] = key;
     in[GNN_AGGREGATE_QUERY] = query;
     in[GNN_AGGREGATE_PARAMETERS] = parameter(layer, tape, GNN__ATTENTION_VECTOR);
