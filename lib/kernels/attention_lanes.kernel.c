@@ -157,6 +157,7 @@ static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_
             clear_row(l, &b);
         finish_row(l, &b, i, &s, width);
     }
+    all_passed();
 }
 
 /* ---- backward ---- */
@@ -226,13 +227,23 @@ GNN__INLINE void weigh_back(const gnn__lanes_t *l, const block_t *b, const gnn__
     }
 FOR_WIDTHS(WEIGH_BACK)
 
+static void write_values(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int width)
+{
+    if (!passes(l, y)) {
+        store_row(l, x, y, width);
+        return;
+    }
+    for (int64_t c = 0; c < l->row; c += LANES)
+        put(y + c, gnn__vec_load(x + c), true);
+}
+
 void finish_sender(const gnn__lanes_t *l, const block_t *b, int64_t j, const gnn__vec_t *sum,
                    int width)
 {
     const gnn__attention_t *a = l->a;
     gnn__vec_t products[PATTERN];
     if (a->d_v_rows.at && a->fresh_values && a->first)
-        store_row(l, b->y, gnn__matrix_row(&a->d_v_rows, j), width);
+        write_values(l, b->y, gnn__matrix_row(&a->d_v_rows, j), width);
     else if (a->d_v_rows.at)
         add_row(l, b->y, gnn__matrix_row(&a->d_v_rows, j), a->d_v, width);
     if (!a->d_k_rows.at)
@@ -272,6 +283,7 @@ static void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn
             sum[u] = gnn__vec_fold(sum[u], width, false);
         finish_sender(l, &b, j, sum, width);
     }
+    all_passed();
 }
 
 static void send(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)
