@@ -157,7 +157,7 @@ static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_
             clear_row(l, &b);
         finish_row(l, &b, i, &s, width);
     }
-    all_passed();
+    gnn__vec_all_passed();
 }
 
 /* ---- backward ---- */
@@ -168,13 +168,16 @@ static void prepare(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *s
     const gnn__attention_t *a = l->a;
     block_t b = block_at(l, i1, scratch);
     for (int64_t i = i0; i < i1; i++) {
-        gnn_real_t *dy = gnn__matrix_row(&l->dy, i), *record = l->records + i * 3 * width;
+        gnn_real_t *dy = gnn__matrix_row(&l->dy, i), *record = l->records + i * 3 * width,
+                   *y = gnn__matrix_row(&a->y, i);
         gnn__vec_t s[PATTERN], p[PATTERN], share[PATTERN], lse[PATTERN], q[PATTERN];
         fill(lse, 0);
-        if (l->packed)
+        if (l->packed) {
             load_row(l, gnn__matrix_row(&a->dy, i), dy, width);
-        load_row(l, gnn__matrix_row(&a->y, i), b.y, width);
-        row_products(l, dy, b.y, s, width);
+            load_row(l, y, b.y, width);
+            y = b.y;
+        }
+        row_products(l, dy, y, s, width);
         read_heads(a->lse + i * a->heads, a->heads, lse, -INFINITY, width);
         for (int u = 0; u < parts_of(width); u++)
             lse[u] = gnn__vec_select(lse[u] == -INFINITY, gnn__vec_all(INFINITY), lse[u]);
@@ -234,14 +237,17 @@ static void write_values(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t 
         return;
     }
     for (int64_t c = 0; c < l->row; c += LANES)
-        put(y + c, gnn__vec_load(x + c), true);
+        gnn__vec_put_by(y + c, gnn__vec_load(x + c), true);
 }
 
 void finish_sender(const gnn__lanes_t *l, const block_t *b, int64_t j, const gnn__vec_t *sum,
                    int width)
 {
     const gnn__attention_t *a = l->a;
+    const gnn_real_t *v = gnn__matrix_row(&l->v, j);
     gnn__vec_t products[PATTERN];
+    for (int64_t x = 0; x < l->row; x += 64 / (int64_t)sizeof *v) /* the next one's */
+        __builtin_prefetch(v + l->v.stride + x);
     if (a->d_v_rows.at && a->fresh_values && a->first)
         write_values(l, b->y, gnn__matrix_row(&a->d_v_rows, j), width);
     else if (a->d_v_rows.at)
@@ -250,7 +256,7 @@ void finish_sender(const gnn__lanes_t *l, const block_t *b, int64_t j, const gnn
         return;
     for (int64_t x = 0; x < l->row; x += LANES)
         gnn__vec_store(b->p + x, gnn__vec_load(b->y + x) - (1 - a->slope) * gnn__vec_load(b->p + x));
-    row_products(l, gnn__matrix_row(&l->v, j), b->p, products, width);
+    row_products(l, v, b->p, products, width);
     for (int u = 0; u < parts_of(width); u++)
         products[u] -= sum[u];
     add_heads(gnn__matrix_row(&a->d_k_rows, j), a->heads, products, width);
@@ -283,7 +289,7 @@ static void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn
             sum[u] = gnn__vec_fold(sum[u], width, false);
         finish_sender(l, &b, j, sum, width);
     }
-    all_passed();
+    gnn__vec_all_passed();
 }
 
 static void send(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)

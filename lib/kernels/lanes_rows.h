@@ -103,43 +103,10 @@ GNN__INLINE void clear_row(const gnn__lanes_t *l, const block_t *b)
 
 /* ---- products ---- */
 
-/* Rows of a matrix that no cache will hold until they are read again go past the caches: a line that is written as a whole need not be read before. */
-#if !GNN_DOUBLE && defined(__AVX512F__)
-enum { CACHED = 8 << 20 };
-
 GNN__INLINE bool passes(const gnn__lanes_t *l, const gnn_real_t *y)
 {
-    return l->row * l->a->pairs.n_rows > CACHED && (uintptr_t)y % GNN__VEC_BYTES == 0 && !l->packed;
+    return !l->packed && gnn__vec_passes(y, l->row * l->a->pairs.n_rows);
 }
-
-GNN__INLINE void put(gnn_real_t *y, gnn__vec_t x, bool pass)
-{
-    if (pass)
-        _mm512_stream_ps(y, (__m512)x);
-    else
-        gnn__vec_store(y, x);
-}
-
-GNN__INLINE void all_passed(void)
-{
-    _mm_sfence();
-}
-#else
-GNN__INLINE bool passes(const gnn__lanes_t *l, const gnn_real_t *y)
-{
-    (void)l;
-    (void)y;
-    return false;
-}
-
-GNN__INLINE void put(gnn_real_t *y, gnn__vec_t x, bool pass)
-{
-    (void)pass;
-    gnn__vec_store(y, x);
-}
-
-GNN__INLINE void all_passed(void) {}
-#endif
 
 /* y = x times its head's number; y may be x. */
 static inline void scale_row(const gnn__lanes_t *l, const gnn_real_t *x, const gnn__vec_t *by,
@@ -155,7 +122,7 @@ static inline void scale_row(const gnn__lanes_t *l, const gnn_real_t *x, const g
     write_heads(all, width, by, width);
     for (int64_t h = 0; h < l->a->heads; h++, x += l->a->d_v, y += l->a->d_v)
         for (int64_t c = 0; c < l->a->d_v; c += LANES)
-            put(y + c, all[h] * gnn__vec_load(x + c), pass);
+            gnn__vec_put_by(y + c, all[h] * gnn__vec_load(x + c), pass);
 }
 
 /* The same into a row of the caller's, where rows lie head by head. */
