@@ -230,14 +230,18 @@ GNN__INLINE void weigh_back(const gnn__lanes_t *l, const block_t *b, const gnn__
     }
 FOR_WIDTHS(WEIGH_BACK)
 
-static void write_values(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int width)
+/* What a sender's row of values has gathered. */
+static void give_values(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int width)
 {
-    if (!passes(l, y)) {
-        store_row(l, x, y, width);
+    const bool fresh = l->a->fresh_values && l->a->first;
+    if (fresh && passes(l, y)) {
+        for (int64_t c = 0; c < l->row; c += LANES)
+            gnn__vec_put_by(y + c, gnn__vec_load(x + c), true);
         return;
     }
-    for (int64_t c = 0; c < l->row; c += LANES)
-        gnn__vec_put_by(y + c, gnn__vec_load(x + c), true);
+    if (fresh)
+        memset(y, 0, sizeof *y * (size_t)(l->a->heads * l->a->d_v));
+    add_row(l, x, y, l->a->d_v, width);
 }
 
 void finish_sender(const gnn__lanes_t *l, const block_t *b, int64_t j, const gnn__vec_t *sum,
@@ -248,10 +252,8 @@ void finish_sender(const gnn__lanes_t *l, const block_t *b, int64_t j, const gnn
     gnn__vec_t products[PATTERN];
     for (int64_t x = 0; x < l->row; x += 64 / (int64_t)sizeof *v) /* the next one's */
         __builtin_prefetch(v + l->v.stride + x);
-    if (a->d_v_rows.at && a->fresh_values && a->first)
-        write_values(l, b->y, gnn__matrix_row(&a->d_v_rows, j), width);
-    else if (a->d_v_rows.at)
-        add_row(l, b->y, gnn__matrix_row(&a->d_v_rows, j), a->d_v, width);
+    if (a->d_v_rows.at)
+        give_values(l, b->y, gnn__matrix_row(&a->d_v_rows, j), width);
     if (!a->d_k_rows.at)
         return;
     for (int64_t x = 0; x < l->row; x += LANES)

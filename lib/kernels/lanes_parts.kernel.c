@@ -56,10 +56,11 @@ GNN__INLINE void section(const block_t *b, const gnn_real_t *x, int64_t ld, cons
                          int part, bool fresh, const int width, const int registers,
                          const int per_head, const bool two)
 {
+    const gnn__vec_bits_t before = (gnn__vec_bits_t){0} - (fresh ? 0 : 1);
     gnn__vec_t sum[8], sum_p[8];
     for (int v = 0; v < registers; v++) {
-        sum[v] = fresh ? gnn__vec_all(0) : gnn__vec_load(y + v * LANES);
-        sum_p[v] = fresh || !two ? gnn__vec_all(0) : gnn__vec_load(p + v * LANES);
+        sum[v] = gnn__vec_where(before, gnn__vec_load(y + v * LANES));
+        sum_p[v] = two ? gnn__vec_where(before, gnn__vec_load(p + v * LANES)) : gnn__vec_all(0);
     }
     for (int e = 0; e < b->n; e++) {
         const gnn_real_t *row = x + b->other[e] * ld;
@@ -136,7 +137,7 @@ static __attribute__((noinline)) void gather_heads(const gnn__lanes_t *l, const 
 {
     const int64_t heads = l->packed ? 1 : l->a->heads, d = row / heads;
     int64_t h = 0;
-    if (WIDEST == 8 && d == 4 * LANES)
+    if (WIDEST == 8 && d == 4 * LANES && heads > 1)
         h = two ? head_pairs(l, b, m, heads, fresh, true) : head_pairs(l, b, m, heads, fresh, false);
     for (; h < heads; h++) {
         const gnn_real_t *w = b->weight + h, *negative = b->negative + h;

@@ -44,7 +44,7 @@ GNN__INLINE void row_block(const gnn__spmm_t *s, int64_t row, int64_t f, const i
     }
     const gnn__vec_t scale = gnn__vec_all(s->row_scale ? s->row_scale[row] : 1);
     gnn_real_t *y = s->y + row * s->ldy + f;
-    const bool pass = gnn__vec_passes(y, s->pairs.n_rows * s->width) && !s->add;
+    const bool pass = vectors == 8 && !s->add && gnn__vec_passes(y, s->pairs.n_rows * s->width);
     for (int v = 0; v < vectors; v++)
         gnn__vec_put_by(y + v * LANES,
                         s->add ? gnn__vec_load(y + v * LANES) + scale * sum[v] : scale * sum[v],
