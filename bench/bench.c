@@ -87,11 +87,11 @@ void bench_open(bench_t *b, int argc, char **argv, const bench_option_t *options
 
 int bench_close(bench_t *b, int rc)
 {
+    if (rc == GNN_OK)
+        rc = gnn_profile_write(b->context, stderr); /* where GNN_PROFILE asks for one */
     if (rc != GNN_OK)
         fprintf(stderr, "%s%s%s\n", gnn_error_string(rc), *gnn_error_message() ? ": " : "",
                 gnn_error_message());
-    else
-        rc = gnn_profile_write(b->context, stderr);
     gnn_context_free(b->context);
     return rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

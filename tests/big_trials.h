@@ -52,7 +52,7 @@ static bool big_trial(int k, gnn_context_t *c, trial_t *t, const gnn_sparse_t *x
         {&gnn__op_add, &one, {{3000, 40}, {1, 40}}},
         {&gnn__op_bias, &relu, {{3000, 40}, {1, 40}}},
         {&gnn__op_add_scaled, NULL, {{3000, 40}, {3000, 40}, {1, 1}}},
-        {&gnn__op_head_dot, &heads, {{3000, 40}, {1, 40}}},
+        {&gnn__op_head_dot, &heads, {{3000, 40}, {1, 40}, {1, 40}}},
         {&gnn__op_linear, NULL, {{1500, 100}, {100, 70}, {1, 70}}},
         {&gnn__op_gru, NULL, {{1000, 60}, {1000, 60}, {1000, 20}}},
         {&gnn__op_loss, NULL, {{3000, 40}}},

@@ -142,10 +142,12 @@ static void reference_gather(const trial_t *t, double *const in[], double *out)
 static void reference_head_dot(const trial_t *t, double *const in[], double *out)
 {
     const int64_t heads = ((const gnn__heads_t *)t->call.attributes)->heads, d = COLS / heads;
-    for (int64_t k = 0; k < ROWS * heads; k++) {
+    const int64_t one = ROWS * heads;
+    for (int64_t k = 0; k < (t->call.n_in - 1) * one; k++) {
+        const double *x = in[0] + k % one * d, *a = in[1 + k / one] + k % heads * d;
         out[k] = 0;
         for (int64_t c = 0; c < d; c++)
-            out[k] += in[0][k * d + c] * in[1][k % heads * d + c];
+            out[k] += x[c] * a[c];
     }
 }
 

@@ -53,6 +53,8 @@ START_TEST(products_and_sums)
                  (int64_t[][2]){{3, 140}, {1, 140}});
     check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){8}, 2,
                  (int64_t[][2]){{67, 64}, {1, 64}});
+    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){3}, 3,
+                 (int64_t[][2]){{70, 24}, {1, 24}, {1, 24}});
     check_shapes(&gnn__op_add_scaled, reference_add_scaled, c, NULL, 3,
                  (int64_t[][2]){{4, 5}, {4, 5}, {1, 1}});
     check_shapes(&gnn__op_add_scaled, reference_add_scaled, c, NULL, 3,

@@ -5,8 +5,11 @@ void gnn__zero_gradients(const gnn__plan_t *plan, unsigned but)
 {
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
         const bool zero = gnn__wants(plan, k) && !plan->d_added[k] && !(but >> k & 1);
-        for (int64_t r = 0; zero && r < plan->in[k].rows; r++)
-            memset(gnn__row(&plan->d[k], r), 0, sizeof(gnn_real_t) * (size_t)plan->in[k].cols);
+        const int64_t rows = zero ? plan->in[k].rows : 0, cols = plan->in[k].cols;
+        const int threads = gnn__threads(plan->context, rows * cols / 4);
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int64_t r = 0; r < rows; r++)
+            memset(gnn__row(&plan->d[k], r), 0, sizeof(gnn_real_t) * (size_t)cols);
     }
 }
 

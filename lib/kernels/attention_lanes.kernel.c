@@ -157,6 +157,7 @@ static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_
             clear_row(l, &b);
         finish_row(l, &b, i, &s, width);
     }
+    gnn__vec_all_passed();
 }
 
 /* ---- backward ---- */
@@ -169,13 +170,15 @@ GNN__INLINE void prepare_rows(const gnn__lanes_t *l, int64_t i0, int64_t i1, con
     const gnn__matrix_t records = {l->records, 3 * width}, lses = {l->records + width, 3 * width},
                         products = {l->records + 2 * width, 3 * width};
     for (int64_t i = i0; i < i1; i++) {
-        gnn_real_t *dy = gnn__matrix_row(&l->dy, i);
+        gnn_real_t *dy = gnn__matrix_row(&l->dy, i), *y = gnn__matrix_row(&a->y, i);
         gnn__vec_t s[PATTERN], p[PATTERN], share[PATTERN], lse[PATTERN], q[PATTERN];
         fill(lse, 0);
-        if (l->packed)
+        if (l->packed) {
             load_row(l, gnn__matrix_row(&a->dy, i), dy, width);
-        load_row(l, gnn__matrix_row(&a->y, i), b->y, width);
-        row_products(l, dy, b->y, s, width);
+            load_row(l, y, b->y, width);
+            y = b->y;
+        }
+        row_products(l, dy, y, s, width);
         read_heads(a->lse + i * a->heads, a->heads, lse, -INFINITY, width);
         for (int u = 0; u < parts_of(width); u++)
             lse[u] = gnn__vec_select(lse[u] == -INFINITY, gnn__vec_all(INFINITY), lse[u]);
@@ -241,18 +244,33 @@ GNN__INLINE void weigh_back(const gnn__lanes_t *l, const block_t *b, const gnn__
     }
 FOR_WIDTHS(WEIGH_BACK)
 
+/* What a sender's row of values has gathered. */
+GNN__INLINE void give_values(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y,
+                             const int width)
+{
+    if (!l->writes_v || !passes(l, y)) {
+        send_row(l, x, y, l->a->d_v, !l->writes_v, width);
+        return;
+    }
+    for (int64_t c = 0; c < l->row; c += LANES)
+        gnn__vec_put_by(y + c, gnn__vec_load(x + c), true);
+}
+
 GNN__INLINE void finish_row_of(const gnn__lanes_t *l, const block_t *b, int64_t j,
                                const gnn__vec_t *sum, const int width)
 {
     const gnn__attention_t *a = l->a;
+    const gnn_real_t *v = gnn__matrix_row(&l->v, j);
     gnn__vec_t products[PATTERN];
+    for (int64_t x = 0; x < l->row; x += 64 / (int64_t)sizeof *v) /* the next one's */
+        __builtin_prefetch(v + l->v.stride + x);
     if (a->d_v_rows.at)
-        send_row(l, b->y, gnn__matrix_row(&a->d_v_rows, j), a->d_v, !l->writes_v, width);
+        give_values(l, b->y, gnn__matrix_row(&a->d_v_rows, j), width);
     if (!a->d_k_rows.at)
         return;
     for (int64_t x = 0; x < l->row; x += LANES)
         gnn__vec_store(b->p + x, gnn__vec_load(b->y + x) - (1 - a->slope) * gnn__vec_load(b->p + x));
-    row_products(l, gnn__matrix_row(&l->v, j), b->p, products, width);
+    row_products(l, v, b->p, products, width);
     for (int u = 0; u < parts_of(width); u++)
         products[u] -= sum[u];
     write_heads(gnn__matrix_row(&a->d_k_rows, j), a->heads, products, !l->writes_k, width);
@@ -309,6 +327,7 @@ static void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn
             sum[u] = gnn__vec_fold(sum[u], width, false);
         finish_sender(l, &b, j, sum, width);
     }
+    gnn__vec_all_passed();
 }
 
 static void send(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)

@@ -120,15 +120,17 @@ void block_load(const gnn__lanes_t *l, block_t *b, int64_t row, int64_t at, int6
 
 /* ---- weighted sums over a block ---- */
 
-/* `registers` registers of y (and p) from `x` on; `stride` numbers lie between the weights of two pairs. */
+/* `registers` registers of y (and p) from `x` on, `per_head` for each weight; `stride` numbers lie between the weights of two pairs. */
 GNN__INLINE void section(const block_t *b, const gnn_real_t *x, int64_t ld, const gnn_real_t *w,
                          const gnn_real_t *negative, int64_t stride, gnn_real_t *y, gnn_real_t *p,
-                         int part, bool fresh, const int width, const int registers, const bool two)
+                         int part, bool fresh, const int width, const int registers,
+                         const int per_head, const bool two)
 {
+    const gnn__vec_bits_t before = (gnn__vec_bits_t){0} - (fresh ? 0 : 1);
     gnn__vec_t sum[8], sum_p[8];
     for (int v = 0; v < registers; v++) {
-        sum[v] = fresh ? gnn__vec_all(0) : gnn__vec_load(y + v * LANES);
-        sum_p[v] = fresh || !two ? gnn__vec_all(0) : gnn__vec_load(p + v * LANES);
+        sum[v] = gnn__vec_where(before, gnn__vec_load(y + v * LANES));
+        sum_p[v] = two ? gnn__vec_where(before, gnn__vec_load(p + v * LANES)) : gnn__vec_all(0);
     }
     for (int e = 0; e < b->n; e++) {
         const gnn_real_t *row = x + b->other[e] * ld;
@@ -137,9 +139,10 @@ GNN__INLINE void section(const block_t *b, const gnn_real_t *x, int64_t ld, cons
             __builtin_prefetch(next + byte);
         for (int v = 0; v < registers; v++) {
             const gnn__vec_t t = gnn__vec_load(row + v * LANES);
-            sum[v] += gnn__vec_pattern(w + e * stride, width, part + v) * t;
+            sum[v] += gnn__vec_pattern(w + e * stride + v / per_head, width, part + v) * t;
             if (two)
-                sum_p[v] += gnn__vec_pattern(negative + e * stride, width, part + v) * t;
+                sum_p[v] +=
+                    gnn__vec_pattern(negative + e * stride + v / per_head, width, part + v) * t;
         }
     }
     for (int v = 0; v < registers; v++) {
@@ -164,13 +167,13 @@ GNN__INLINE void sections(const block_t *b, const gnn__matrix_t *m, const gnn_re
     int64_t x = from;
     for (; x + WIDEST * LANES <= to; x += WIDEST * LANES)
         section(b, m->at + x, m->stride, w, negative, stride, b->y + x, b->p + x, 0, fresh, width,
-                WIDEST, two);
+                WIDEST, WIDEST, two);
     for (; WIDEST > 4 && x + 4 * LANES <= to; x += 4 * LANES)
         section(b, m->at + x, m->stride, w, negative, stride, b->y + x, b->p + x, 0, fresh, width,
-                4, two);
+                4, 4, two);
     for (; x < to; x += LANES)
         section(b, m->at + x, m->stride, w, negative, stride, b->y + x, b->p + x, (int)(x / LANES),
-                fresh, width, 1, two);
+                fresh, width, 1, 1, two);
 }
 
 /* y (+)= weight x over the pairs of a block, and p likewise with `negative` where `two`. */
@@ -185,13 +188,28 @@ GNN__INLINE void sections(const block_t *b, const gnn__matrix_t *m, const gnn_re
 GATHER(4)
 GATHER(8)
 
+/* Two heads at once where one would fill half a section: more is read of a row at a time. Returns how many heads are done. */
+GNN__INLINE int64_t head_pairs(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m,
+                               int64_t heads, bool fresh, const bool two)
+{
+    const int64_t d = 4 * LANES;
+    int64_t h = 0;
+    for (; h + 2 <= heads; h += 2)
+        section(b, m->at + h * d, m->stride, b->weight + h, b->negative + h, l->width, b->y + h * d,
+                b->p + h * d, 0, fresh, 1, WIDEST, 4, two);
+    return h;
+}
+
 /* One weight for all numbers of a head: one head, or heads that fill whole registers. */
 static __attribute__((noinline)) void gather_heads(const gnn__lanes_t *l, const block_t *b,
                                                    const gnn__matrix_t *m, int64_t row, bool fresh,
                                                    bool two)
 {
     const int64_t heads = l->packed ? 1 : l->a->heads, d = row / heads;
-    for (int64_t h = 0; h < heads; h++) {
+    int64_t h = 0;
+    if (WIDEST == 8 && d == 4 * LANES && heads > 1)
+        h = two ? head_pairs(l, b, m, heads, fresh, true) : head_pairs(l, b, m, heads, fresh, false);
+    for (; h < heads; h++) {
         const gnn_real_t *w = b->weight + h, *negative = b->negative + h;
         if (two)
             sections(b, m, w, negative, l->width, h * d, (h + 1) * d, fresh, 1, true);

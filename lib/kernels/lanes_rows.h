@@ -79,6 +79,11 @@ GNN__INLINE void clear_row(const gnn__lanes_t *l, const block_t *b)
 
 /* ---- products ---- */
 
+GNN__INLINE bool passes(const gnn__lanes_t *l, const gnn_real_t *y)
+{
+    return !l->packed && gnn__vec_passes(y, l->row * l->a->pairs.n_rows);
+}
+
 /* y = x times its head's number; y may be x. */
 static inline void scale_row(const gnn__lanes_t *l, const gnn_real_t *x, const gnn__vec_t *by,
                              gnn_real_t *y, int width)
@@ -89,10 +94,11 @@ static inline void scale_row(const gnn__lanes_t *l, const gnn_real_t *x, const g
         return;
     }
     gnn_real_t all[ROOM] = {0};
+    const bool pass = x != y && passes(l, y);
     write_heads(all, width, by, false, width);
     for (int64_t h = 0; h < l->a->heads; h++, x += l->a->d_v, y += l->a->d_v)
         for (int64_t c = 0; c < l->a->d_v; c += LANES)
-            gnn__vec_store(y + c, all[h] * gnn__vec_load(x + c));
+            gnn__vec_put_by(y + c, all[h] * gnn__vec_load(x + c), pass);
 }
 
 /* The same into a row of the caller's, where rows lie head by head. */

@@ -4,7 +4,7 @@
 #include <lib/kernels/isa.h>
 #include <lib/kernels/vec_math.h>
 #include <lib/kernels/real_math.h>
-#include <lib/kernels/vec.h>
+#include <lib/kernels/vec_math.h>
 
 static gnn_real_t mean_of(int64_t n, const gnn_real_t *x)
 {
@@ -133,23 +133,23 @@ static void column_product(int64_t rows, int64_t cols, const gnn_real_t *dy, int
 }
 
 static void column_normal(int64_t rows, int64_t cols, const gnn_real_t *dy, int64_t ldy,
-                          const gnn_real_t *x, int64_t ldx, const gnn_real_t *stats, double *sums){
-    DOWN_COLUMNS(dy[r * ldy + c] * (x[r * ldx + c] - stats[2 * r]) * stats[2 * r + 1])}
+                          const gnn_real_t *x, int64_t ldx, const gnn_real_t *stats, double *sums)
+{
+    DOWN_COLUMNS(dy[r * ldy + c] * (x[r * ldx + c] - stats[2 * r]) * stats[2 * r + 1])
+}
 
 /* ---- one dot product per head; eight wide is what GAT papers use, and worth loops of its own ---- */
 
-GNN__INLINE void dot_of_width(int64_t width, int64_t rows, int64_t heads, const gnn_real_t *x,
-                              int64_t ldx, const gnn_real_t *a, gnn_real_t *y, int64_t ldy)
+/* Lanes are added in pairs: a compiler's own reduction would add them one after another. */
+static gnn_real_t dot(int64_t n, const gnn_real_t *p, const gnn_real_t *q)
 {
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t head = 0; head < heads; head++) {
-            const gnn_real_t *p = x + r * ldx + head * width, *q = a + head * width;
-            gnn_real_t sum = 0;
-#pragma omp simd reduction(+ : sum)
-            for (int64_t k = 0; k < width; k++)
-                sum += p[k] * q[k];
-            y[r * ldy + head] = sum;
-        }
+    gnn__vec_t sum = {0};
+    int64_t k = 0;
+    for (; k + GNN__VEC_LANES <= n; k += GNN__VEC_LANES)
+        sum += gnn__vec_load(p + k) * gnn__vec_load(q + k);
+    if (k < n)
+        sum += gnn__vec_load_part(p + k, (int)(n - k)) * gnn__vec_load_part(q + k, (int)(n - k));
+    return gnn__vec_fold(sum, 1, false)[0];
 }
 
 /* Eight heads of eight: neighbours are added three times, two vectors at once, until each lane holds one head's sum. */
@@ -231,10 +231,9 @@ static void head_dot(int64_t rows, int64_t heads, int64_t width, const gnn_real_
         return;
     }
 #endif
-    if (width == 8)
-        dot_of_width(8, rows, heads, x, ldx, a, y, ldy);
-    else
-        dot_of_width(width, rows, heads, x, ldx, a, y, ldy);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t head = 0; head < heads; head++)
+            y[r * ldy + head] = dot(width, x + r * ldx + head * width, a + head * width);
 }
 
 GNN__INLINE void spread_of_width(int64_t width, int64_t rows, int64_t heads, const gnn_real_t *dy,

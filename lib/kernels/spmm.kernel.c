@@ -44,9 +44,11 @@ GNN__INLINE void row_block(const gnn__spmm_t *s, int64_t row, int64_t f, const i
     }
     const gnn__vec_t scale = gnn__vec_all(s->row_scale ? s->row_scale[row] : 1);
     gnn_real_t *y = s->y + row * s->ldy + f;
+    const bool pass = vectors == 8 && !s->add && gnn__vec_passes(y, s->pairs.n_rows * s->width);
     for (int v = 0; v < vectors; v++)
-        gnn__vec_store(y + v * LANES,
-                       s->add ? gnn__vec_load(y + v * LANES) + scale * sum[v] : scale * sum[v]);
+        gnn__vec_put_by(y + v * LANES,
+                        s->add ? gnn__vec_load(y + v * LANES) + scale * sum[v] : scale * sum[v],
+                        pass);
 }
 
 /* Features that fill no register. */
@@ -86,6 +88,7 @@ static void edges(const gnn__spmm_t *s, int64_t row0, int64_t row1)
         edge_rows(s, row0, row1, false);
     else
         edge_rows(s, row0, row1, true);
+    gnn__vec_all_passed();
 }
 
 /* ---- spans: two stacks ---- */

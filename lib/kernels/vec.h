@@ -71,4 +71,37 @@ GNN__INLINE void gnn__vec_store_part(gnn_real_t *at, gnn__vec_t x, int count)
 }
 #endif
 
+/* Results that no cache will hold until they are read again go past the caches: a line that is written as a whole need not be read before. `y`: whole registers of
+ * a matrix of so many numbers. */
+GNN__INLINE bool gnn__vec_passes(const gnn_real_t *y, int64_t numbers)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    return numbers > 8 << 20 && (uintptr_t)y % GNN__VEC_BYTES == 0;
+#else
+    (void)y;
+    (void)numbers;
+    return false;
+#endif
+}
+
+GNN__INLINE void gnn__vec_put_by(gnn_real_t *y, gnn__vec_t x, bool pass)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    if (pass) {
+        _mm512_stream_ps(y, (__m512)x);
+        return;
+    }
+#endif
+    (void)pass;
+    gnn__vec_store(y, x);
+}
+
+/* Before others read them. */
+GNN__INLINE void gnn__vec_all_passed(void)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    _mm_sfence();
+#endif
+}
+
 #endif

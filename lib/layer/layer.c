@@ -71,7 +71,7 @@ static gnn_var_t residual_norm(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_v
 typedef enum { FOLD_NONE, FOLD_OUT, FOLD_MLP } fold_t;
 
 /* W_out, or the mlp's first product, in front of a linear aggregation of raw rows. */
-static fold_t fold(const gnn_layer_t *layer, const gnn_tape_t *tape, gnn_var_t x_src)
+static fold_t fold(const gnn_layer_t *layer, const gnn_tape_t *tape, gnn_var_t x_src, bool paired)
 {
     const gnn_layer_config_t *c = &layer->config;
     bool raw = strcmp(c->message->name, "none") == 0 &&
@@ -80,11 +80,20 @@ static fold_t fold(const gnn_layer_t *layer, const gnn_tape_t *tape, gnn_var_t x
     if (!raw || c->dropout_message > 0 ||
         (c->norm != GNN_NORM_NONE && c->norm_position == GNN_NORM_BEFORE))
         return FOLD_NONE;
-    if (gnn__has_out_product(c) && (sparse || c->in > c->out))
+    if (gnn__has_out_product(c) && (sparse || c->in > c->out || (paired && c->in == c->out)))
         return FOLD_OUT;
     if (c->update == GNN_UPDATE_MLP && (sparse || c->in > c->hidden))
         return FOLD_MLP;
     return FOLD_NONE;
+}
+
+/* May W_out and the self term's weights stand side by side in one product? It reads the rows once, and wide products are faster than narrow ones. */
+static bool pairs_products(const gnn_layer_t *layer, const gnn_tape_t *tape,
+                           const gnn_graph_t *graph, const gnn_layer_vars_t *vars)
+{
+    return layer->config.self_term == GNN_ON && layer->id[GNN__SELF_WEIGHT + 1] < 0 &&
+           vars->x_dst == GNN_NONE && gnn_graph_n_dst(graph) == gnn_graph_n_src(graph) &&
+           !gnn_tape_is_sparse(tape, vars->x_src);
 }
 
 /* Sums of raw rows that are projected afterwards: fewer numbers to gather where W widens them, and a first layer's backward then has nothing to gather at all. */
@@ -124,6 +133,8 @@ typedef struct {
     gnn__projected_t projected;
     gnn_var_t shared; /* receivers projected by the senders' weights, or GNN_NONE */
     bool late;        /* senders are projected after they are summed */
+    bool paired;      /* the self term is there already */
+    gnn_var_t self;
 } sides_t;
 
 static void project(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
@@ -155,6 +166,25 @@ static void project(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_
 
 /* ---- aggregate ---- */
 
+/* Numbers per head of senders and receivers; where both have the same rows, by one op that reads them once. */
+static void head_dots(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t *key, gnn_var_t *query)
+{
+    const int64_t heads = layer->config.heads;
+    const gnn_var_t sender = parameter(layer, tape, GNN__ATTENTION_SENDER),
+                    receiver = parameter(layer, tape, GNN__ATTENTION_RECEIVER);
+    if (*key == *query) {
+        const gnn_var_t both =
+            gnn_tape_op(tape, &gnn__op_head_dot, (gnn_var_t[]){*key, sender, receiver}, 3,
+                        &(gnn__heads_t){heads}, sizeof(gnn__heads_t));
+        const int64_t n = gnn_tape_rows(tape, *key);
+        *key = gnn_tape_view(tape, both, 0, n, 0, heads);
+        *query = gnn_tape_view(tape, both, n, n, 0, heads);
+        return;
+    }
+    *key = gnn_tape_head_dot(tape, *key, sender, heads);
+    *query = gnn_tape_head_dot(tape, *query, receiver, heads);
+}
+
 /* Rows that the score reads: key of the senders, query of the receivers. */
 static void score_inputs(const gnn_layer_t *layer, gnn_tape_t *tape, const sides_t *s, gnn_var_t *in)
 {
@@ -165,11 +195,8 @@ static void score_inputs(const gnn_layer_t *layer, gnn_tape_t *tape, const sides
     gnn_var_t key = columns(tape, s->projected.source, col, cols);
     gnn_var_t query = s->shared != GNN_NONE ? columns(tape, s->shared, col, cols)
                                             : columns(tape, s->projected.target, 0, w->own_query);
-    if (c->aggregator->score == GNN_SCORE_PER_HEAD) {
-        key = gnn_tape_head_dot(tape, key, parameter(layer, tape, GNN__ATTENTION_SENDER), c->heads);
-        query = gnn_tape_head_dot(tape, query, parameter(layer, tape, GNN__ATTENTION_RECEIVER),
-                                  c->heads);
-    }
+    if (c->aggregator->score == GNN_SCORE_PER_HEAD)
+        head_dots(layer, tape, &key, &query);
     in[GNN_AGGREGATE_KEY] = key;
     in[GNN_AGGREGATE_QUERY] = query;
     in[GNN_AGGREGATE_PARAMETERS] = parameter(layer, tape, GNN__ATTENTION_VECTOR);
@@ -318,10 +345,12 @@ static gnn_var_t update(const gnn_layer_t *layer, gnn_tape_t *tape, const sides_
                         gnn_var_t mlp_self, gnn_var_t a, fold_t folded, int64_t n)
 {
     const gnn_layer_config_t *c = &layer->config;
+    if (s->paired)
+        a = gnn_tape_add(tape, a, s->self, 1);
     gnn_var_t u = update_core(layer, tape,
                               c->update == GNN_UPDATE_MLP && folded == FOLD_MLP ? mlp_self : s->x_dst,
                               a, folded);
-    if (c->self_term == GNN_ON)
+    if (c->self_term == GNN_ON && !s->paired)
         u = gnn_tape_add(tape, u, self_term(layer, tape, s->normed_dst, n), 1);
     u = residual_norm(layer, tape, s->x_dst, u, GNN__NORM_GAIN);
     if (c->update == GNN_UPDATE_FEED_FORWARD)
@@ -338,14 +367,29 @@ static gnn_var_t folded_source(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_v
     return gnn_tape_linear(tape, x, parameter(layer, tape, weight), GNN_NONE);
 }
 
+/* The same beside the self term. */
+static void paired_source(const gnn_layer_t *layer, gnn_tape_t *tape, sides_t *s)
+{
+    const int64_t out = layer->config.out;
+    const gnn_var_t weights[] = {parameter(layer, tape, GNN__OUT_WEIGHT),
+                                 parameter(layer, tape, GNN__SELF_WEIGHT)};
+    const gnn_var_t z = gnn_tape_linear(tape, s->x_src, gnn_tape_concat(tape, weights, 2), GNN_NONE);
+    s->normed_src = columns(tape, z, 0, out);
+    s->self = columns(tape, z, out, out);
+}
+
 static gnn_var_t aggregate_and_update(const gnn_layer_t *layer, gnn_tape_t *tape,
                                       const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
                                       sides_t *s, const gnn__attention_out_t *weights)
 {
     int64_t n = gnn_graph_n_dst(graph);
-    fold_t folded = fold(layer, tape, vars->x_src);
+    const bool pairs = pairs_products(layer, tape, graph, vars);
+    fold_t folded = fold(layer, tape, vars->x_src, pairs);
     gnn_var_t self = GNN_NONE;
-    if (folded != FOLD_NONE) {
+    s->paired = pairs && folded == FOLD_OUT;
+    if (s->paired) {
+        paired_source(layer, tape, s);
+    } else if (folded != FOLD_NONE) {
         s->normed_src = folded_source(layer, tape, s->x_src, folded);
         self = folded != FOLD_MLP        ? GNN_NONE
                : vars->x_dst == GNN_NONE ? head_rows(tape, s->normed_src, n)

@@ -10,7 +10,7 @@
  *   norm          x, [gain], [shift], [residual, added to x; not batch]      gnn__norm_t
  *   concat        x0 .. xk
  *   gather        table, ids
- *   head_dot      x (n x h*d), a (1 x h*d)                                   gnn__heads_t
+ *   head_dot      x (n x h*d), a (1 x h*d), [more such; rows below]         gnn__heads_t
  *   head_mean     x (n x h*d)                                                gnn__heads_t
  *   gru           gates_x (n x 3d), gates_h (n x 3d), h (n x d)
  *   weight_norm   weight (m x 1)                                             gnn__weight_norm_t
