@@ -30,7 +30,7 @@ static __attribute__((noinline)) void raise(const gnn__lanes_t *l, const block_t
         most[x / LANES % parts_of(width)] =
             gnn__vec_max(gnn__vec_load(b->score + x), most[x / LANES % parts_of(width)]);
     for (int u = 0; u < parts_of(width); u++) {
-        most[u] = leaky(gnn__vec_fold(most[u], width, true), l->slope);
+        most[u] = leaky(fold(most[u], width, true), l->slope);
         most[u] = gnn__vec_max(most[u], s->largest[u]);
         base[u] = gnn__vec_select(most[u] == -INFINITY, gnn__vec_all(0), most[u]);
         if (fresh) {
@@ -77,11 +77,11 @@ static __attribute__((noinline)) void resume_row(const gnn__lanes_t *l, const bl
                                                  state_t *s, int width)
 {
     const gnn__attention_t *a = l->a;
-    read_heads(a->largest + i * a->heads, a->heads, s->largest, -INFINITY, width);
-    read_heads(a->sum + i * a->heads, a->heads, s->sum, 0, width);
+    read_some(a->largest + i * a->heads, a->heads, s->largest, -INFINITY, width);
+    read_some(a->sum + i * a->heads, a->heads, s->sum, 0, width);
     load_row(l, gnn__matrix_row(&a->y, i), b->y, width);
     if (l->negative)
-        read_heads(l->share + i * width, width, s->share, 0, width);
+        read_some(l->share + i * width, width, s->share, 0, width);
     for (int u = 0; u < parts_of(width); u++) {
         /* Lanes of a head are added up again at the end: one of them keeps the sum. */
         s->sum[u] = gnn__vec_where(first_lanes(width), s->sum[u]);
@@ -100,8 +100,8 @@ static __attribute__((noinline)) void finish_row(const gnn__lanes_t *l, const bl
     fill(inverse, 1);
     fill(lse, 0);
     for (int u = 0; u < parts_of(width); u++) {
-        s->sum[u] = gnn__vec_fold(s->sum[u], width, false);
-        s->share[u] = gnn__vec_fold(s->share[u], width, false);
+        s->sum[u] = fold(s->sum[u], width, false);
+        s->share[u] = fold(s->share[u], width, false);
         const gnn__vec_bits_t nothing = s->sum[u] == 0;
         inverse[u] =
             a->last ? gnn__vec_select(nothing, gnn__vec_all(0), 1 / s->sum[u]) : gnn__vec_all(1);
@@ -324,7 +324,7 @@ static void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn
             gather(l, &b, &l->dy, l->row, at == from, true);
         }
         for (int u = 0; u < parts_of(width); u++)
-            sum[u] = gnn__vec_fold(sum[u], width, false);
+            sum[u] = fold(sum[u], width, false);
         finish_sender(l, &b, j, sum, width);
     }
     gnn__vec_all_passed();

@@ -10,10 +10,8 @@
 /* tanh, erf and log are calls of libm in double (real_math.h). */
 #if GNN_DOUBLE
 #define SIMD_IN_FLOAT
-#define SIMD_SUM_IN_FLOAT
 #else
 #define SIMD_IN_FLOAT SIMD
-#define SIMD_SUM_IN_FLOAT _Pragma("omp simd reduction(+ : sum)")
 #endif
 
 /* y[k] = the formula in v = x[k]. */
@@ -257,15 +255,22 @@ static void mix_row(int64_t n, gnn_real_t alpha, const gnn_real_t *x, gnn_real_t
     MAP(SIMD, alpha * v + beta * z[k]);
 }
 
+/* Piece by piece, so that the formulas of the activations serve. */
 static double binary_cross_entropy(int64_t n, const gnn_real_t *x, const gnn_real_t *t,
                                    gnn_real_t scale, gnn_real_t *g)
 {
-    gnn_real_t sum = 0;
-    SIMD_SUM_IN_FLOAT
-    for (int64_t k = 0; k < n; k++)
-        sum += (x[k] > 0 ? x[k] : 0) - x[k] * t[k] + gnn__softplus_negative(x[k] > 0 ? -x[k] : x[k]);
-    if (g) {
-        SIMD for (int64_t k = 0; k < n; k++) g[k] = (gnn__sigmoid(x[k]) - t[k]) * scale;
+    gnn_real_t part[PIECE], sum = 0;
+    for (int64_t from = 0; from < n; from += PIECE, x += PIECE, t += PIECE) {
+        const int64_t count = n - from < PIECE ? n - from : PIECE;
+        SIMD for (int64_t k = 0; k < count; k++) part[k] = x[k] > 0 ? -x[k] : x[k];
+        activate(GNN_SOFTPLUS, 0, count, part, part);
+#pragma omp simd reduction(+ : sum)
+        for (int64_t k = 0; k < count; k++)
+            sum += (x[k] > 0 ? x[k] : 0) - x[k] * t[k] + part[k];
+        if (!g)
+            continue;
+        activate(GNN_SIGMOID, 0, count, x, part);
+        SIMD for (int64_t k = 0; k < count; k++) g[from + k] = (part[k] - t[k]) * scale;
     }
     return (double)sum;
 }
@@ -283,21 +288,34 @@ static double squared(int64_t n, const gnn_real_t *x, const gnn_real_t *t, gnn_r
     return (double)sum;
 }
 
+static void gru_piece(int64_t count, int64_t d, const gnn_real_t *xg, const gnn_real_t *hg,
+                      const gnn_real_t *h, gnn_real_t *y, gnn_real_t *keep)
+{
+    gnn_real_t r[PIECE], z[PIECE], n[PIECE];
+    SIMD for (int64_t k = 0; k < count; k++)
+    {
+        r[k] = xg[k] + hg[k];
+        z[k] = xg[d + k] + hg[d + k];
+    }
+    activate(GNN_SIGMOID, 0, count, r, r);
+    activate(GNN_SIGMOID, 0, count, z, z);
+    SIMD for (int64_t k = 0; k < count; k++) n[k] = xg[2 * d + k] + r[k] * hg[2 * d + k];
+    activate(GNN_TANH, 0, count, n, n);
+    if (keep) {
+        memcpy(keep, r, sizeof *r * (size_t)count);
+        memcpy(keep + d, z, sizeof *r * (size_t)count);
+        memcpy(keep + 2 * d, n, sizeof *r * (size_t)count);
+        memcpy(keep + 3 * d, hg + 2 * d, sizeof *r * (size_t)count);
+    }
+    SIMD for (int64_t k = 0; k < count; k++) y[k] = (1 - z[k]) * n[k] + z[k] * h[k];
+}
+
 static void gru(int64_t d, const gnn_real_t *xg, const gnn_real_t *hg, const gnn_real_t *h,
                 gnn_real_t *y, gnn_real_t *keep)
 {
-    SIMD_IN_FLOAT
-    for (int64_t k = 0; k < d; k++) {
-        gnn_real_t r = gnn__sigmoid(xg[k] + hg[k]), z = gnn__sigmoid(xg[d + k] + hg[d + k]);
-        gnn_real_t n = gnn__tanh(xg[2 * d + k] + r * hg[2 * d + k]);
-        if (keep) {
-            keep[k] = r;
-            keep[d + k] = z;
-            keep[2 * d + k] = n;
-            keep[3 * d + k] = hg[2 * d + k];
-        }
-        y[k] = (1 - z) * n + z * h[k];
-    }
+    for (int64_t k = 0; k < d; k += PIECE)
+        gru_piece(d - k < PIECE ? d - k : PIECE, d, xg + k, hg + k, h + k, y + k,
+                  keep ? keep + k : NULL);
 }
 
 static void gru_grad(int64_t d, const gnn_real_t *keep, const gnn_real_t *h, const gnn_real_t *dy,

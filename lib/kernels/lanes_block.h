@@ -101,6 +101,18 @@ GNN__INLINE bool differs(gnn__vec_t x, gnn__vec_t y)
     return any > 0;
 }
 
+/* Where the width is not a constant there is one copy of all its cases. */
+static __attribute__((noinline, unused)) gnn__vec_t fold_any(gnn__vec_t x, int width, bool largest)
+{
+    return gnn__vec_fold(x, width, largest);
+}
+
+GNN__INLINE gnn__vec_t fold(gnn__vec_t x, const int width, bool largest)
+{
+    return __builtin_constant_p(width) ? gnn__vec_fold(x, width, largest)
+                                       : fold_any(x, width, largest);
+}
+
 GNN__INLINE void fill(gnn__vec_t *x, gnn_real_t with)
 {
     for (int u = 0; u < PATTERN; u++)

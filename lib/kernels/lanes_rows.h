@@ -123,7 +123,7 @@ static inline void row_products(const gnn__lanes_t *l, const gnn_real_t *x, cons
         for (int64_t c = 0; c < l->row; c += LANES)
             products[c / LANES % parts_of(width)] += gnn__vec_load(x + c) * gnn__vec_load(y + c);
         for (int u = 0; u < parts_of(width); u++)
-            products[u] = gnn__vec_fold(products[u], width, false);
+            products[u] = fold(products[u], width, false);
         return;
     }
     gnn_real_t all[ROOM] = {0};
