@@ -6,13 +6,16 @@
 
 #include <omp.h>
 
-/* Heads in a unit of work: one, but more in many short sentences, where one head would be too little. */
+/* Heads in a unit of work: one, but more in many short sentences, where one head would be too little, and where eight share their draws of dropout. */
 static int64_t heads_per_unit(const gnn__attention_t *a, int64_t heads, int64_t blocks)
 {
     int64_t heard = 0;
     for (int64_t r = 0; r < a->pairs.n_rows; r++)
         heard += a->pairs.hi[r] - a->pairs.lo[r];
-    const int64_t most = heads * blocks / 16;
+    const int64_t most = heads * blocks / 16, drawn = 128;
+    if (a->dropout && heads == a->heads && heard <= drawn * a->pairs.n_rows &&
+        blocks * ((heads + 7) / 8) >= 6)
+        return 8;
     return heard > 64 * a->pairs.n_rows || most < 1 ? 1 : most < heads ? most : heads;
 }
 
@@ -42,34 +45,6 @@ int64_t gnn__tiles_packed(const gnn__attention_t *a)
     return a->kv_heads * gnn__packed_tiles(a) * gnn__packed_tile(a);
 }
 
-/* Units of work in as many shares as there are threads; whoever is done with its own helps with the next one. A head's tiles thus stay with who packed them. */
-enum { MOST_SHARES = 64 };
-typedef struct shares {
-    int count;
-    int64_t units, next[MOST_SHARES];
-} shares_t;
-
-static shares_t share_out(int64_t units, int threads)
-{
-    shares_t s = {.count = threads < MOST_SHARES ? threads : MOST_SHARES, .units = units};
-    for (int k = 0; k < s.count; k++)
-        s.next[k] = k * units / s.count;
-    return s;
-}
-
-/* -1 when nothing is left. */
-static int64_t next_unit(shares_t *s, int *share)
-{
-    for (int tries = 0; tries < s->count; tries++, *share = (*share + 1) % s->count) {
-        int64_t unit;
-#pragma omp atomic capture
-        unit = s->next[*share]++;
-        if (unit < (*share + 1) * s->units / s->count)
-            return unit;
-    }
-    return -1;
-}
-
 void gnn__tiles_forward(const gnn__attention_t *of, gnn_real_t *lanes, int64_t lane_size,
                         gnn_real_t *packed, int threads)
 {
@@ -80,15 +55,15 @@ void gnn__tiles_forward(const gnn__attention_t *of, gnn_real_t *lanes, int64_t l
                   heads = heads_per_unit(&a, a.heads, blocks),
                   groups = (a.heads + heads - 1) / heads,
                   tiles = a.packed ? gnn__packed_tiles(&a) : 0;
-    shares_t shares = share_out(groups * blocks, threads);
+    /* A head's tiles stay with the thread that packed them. */
+    gnn__deal_t deal = gnn__deal(groups * blocks, threads);
 #pragma omp parallel num_threads(threads)
     {
         gnn_real_t *lane = lanes + omp_get_thread_num() * lane_size;
-        int share = omp_get_thread_num() % shares.count;
 #pragma omp for schedule(static)
         for (int64_t t = 0; t < a.kv_heads * tiles; t++)
             kernels->pack(&a, t % tiles, t / tiles, lane);
-        for (int64_t u; (u = next_unit(&shares, &share)) >= 0;) {
+        for (int64_t u; (u = gnn__deal_next(&deal)) >= 0;) {
             const int64_t head = heads * (a.packed ? u / blocks : u % groups),
                           row = rows * (a.packed ? u % blocks : u / groups);
             kernels->forward(&a, row, least(row + rows, n), head, least(head + heads, a.heads), lane);

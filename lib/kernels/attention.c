@@ -55,5 +55,6 @@ int64_t gnn__attention_tiles_scratch(const gnn__attention_t *a)
     const int64_t both = gnn__tile_width(a->d_k) + gnn__tile_width(a->d_v);
     return 2 * (GNN__TILE_COLUMNS + GNN__TILE_ROWS) * both + 2 * 48 * GNN__TILE_COLUMNS +
            4 * GNN__TILE_COLUMNS + 17 * GNN__TILE_ROWS +
+           (a->dropout ? GNN__TILE_DRAWN / (int64_t)sizeof(gnn_real_t) : 0) +
            (a->half ? 24 * GNN__TILE_COLUMNS + GNN__TILE_ROWS / 2 * gnn__tile_width(a->d_k) : 0);
 }

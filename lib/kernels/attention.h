@@ -73,7 +73,7 @@ const gnn__attention_rows_t *gnn__attention_rows(void);
 int64_t gnn__attention_rows_scratch(const gnn__attention_t *a);
 
 /* The most rows of a forward call; backward, the most that share a packed tile. */
-enum { GNN__TILE_COLUMNS = 64, GNN__TILE_ROWS = 384 };
+enum { GNN__TILE_COLUMNS = 64, GNN__TILE_ROWS = 384, GNN__TILE_DRAWN = 32768 };
 
 typedef struct gnn__attention_tiles {
     /* Rows row0 .. row1 - 1, heads head0 .. head1 - 1. */

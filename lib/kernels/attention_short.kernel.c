@@ -73,24 +73,41 @@ GNN__INLINE void find_largest(const gnn__lanes_t *l, const block_t *b, handful_t
     spread(f, base, width, b->weight, width);
 }
 
-/* Scores become weights, and in `score` weights before dropout, negative ones for pairs with s <= 0. */
+/* Scores become weights, and in `score` weights before dropout; where backward will ask, negative ones for pairs with s <= 0. */
 static void weigh_short(const gnn__lanes_t *l, const block_t *b, int numbers)
 {
-    const bool drops = l->a->dropout != NULL;
+    const bool drops = l->a->dropout != NULL, records = l->negative != NULL;
     for (int x = 0; x < padded(numbers); x += LANES) {
         const gnn__vec_t score = gnn__vec_load(b->score + x);
         const gnn__vec_bits_t negative = ~(score > 0);
         gnn__vec_t w = gnn__vec_exp(leaky(score, l->slope) - gnn__vec_load(b->weight + x));
-        gnn__vec_store(b->score + x, gnn__vec_select(negative, -w, w));
+        gnn__vec_store(b->score + x, records ? gnn__vec_select(negative, -w, w) : w);
         if (drops)
             w *= gnn__vec_load(b->keep + x);
         gnn__vec_store(b->weight + x, w);
-        gnn__vec_store(b->negative + x, gnn__vec_where(negative, w));
+        if (records)
+            gnn__vec_store(b->negative + x, gnn__vec_where(negative, w));
     }
 }
 
-GNN__INLINE void add_up(const block_t *b, handful_t *f, const int width)
+/* Each row's sum of `score`. */
+GNN__INLINE void sum_rows(const block_t *b, handful_t *f, const int width)
 {
+    for (int r = 0; r < f->rows; r++) {
+        gnn__vec_t sum = gnn__vec_all(0);
+        for (int x = 0; x < (f->start[r + 1] - f->start[r]) * width; x += LANES)
+            sum += row_part(f, b->score, r, x, 0, width);
+        gnn__vec_put(f->sum + r * width, gnn__vec_fold(sum, width, false), width, 0);
+    }
+}
+
+/* Sums of the weights, and A. */
+GNN__INLINE void add_up(const gnn__lanes_t *l, const block_t *b, handful_t *f, const int width)
+{
+    if (!l->negative) {
+        sum_rows(b, f, width);
+        return;
+    }
     for (int r = 0; r < f->rows; r++) {
         gnn__vec_t sum = gnn__vec_all(0), share = gnn__vec_all(0);
         for (int x = 0; x < (f->start[r + 1] - f->start[r]) * width; x += LANES) {
@@ -115,7 +132,7 @@ GNN__INLINE void scores_short(const gnn__lanes_t *l, const block_t *b, handful_t
         b->score[x] = -INFINITY;
     find_largest(l, b, f, width);
     weigh_short(l, b, n);
-    add_up(b, f, width);
+    add_up(l, b, f, width);
 }
 
 #define SCORES_SHORT(width)                                                          \
@@ -211,12 +228,7 @@ GNN__INLINE void back_short(const gnn__lanes_t *l, const block_t *b, handful_t *
         gnn__vec_store(b->weight + x, w);
         gnn__vec_store(b->negative + x, gnn__vec_where(negative, w));
     }
-    for (int r = 0; r < f->rows; r++) {
-        gnn__vec_t sum = gnn__vec_all(0);
-        for (int x = 0; x < (f->start[r + 1] - f->start[r]) * width; x += LANES)
-            sum += row_part(f, b->score, r, x, 0, width);
-        gnn__vec_put(f->sum + r * width, gnn__vec_fold(sum, width, false), width, 0);
-    }
+    sum_rows(b, f, width);
 }
 
 #define BACK_SHORT(width)                                                          \

@@ -138,3 +138,46 @@ void row_product(const heard_t *h, const gnn_real_t *a, int64_t step, const gnn_
     else
         product(a + from * step, 0, step, 1, b + from * ldb, ldb, to - from, out, width, width, true);
 }
+
+/* ---- dropout ---- */
+
+static ONE_COPY void draw_row(const gnn__attention_t *a, int64_t row, int64_t at, int64_t n,
+                              int64_t head, uint8_t *bits)
+{
+    enum { DRAWN = GNN__PHILOX_LANES };
+    const uint32_t node = (uint32_t)gnn__pairs_node(&a->pairs, row);
+    uint32_t own[DRAWN], other[DRAWN];
+    for (int l = 0; l < DRAWN; l++)
+        own[l] = node;
+    for (int64_t c = 0; c < n; c += DRAWN) {
+        for (int64_t l = 0; l < DRAWN; l++)
+            other[l] = (uint32_t)gnn__pairs_col(&a->pairs, at + (c + l < n ? c + l : n - 1));
+        gnn__keep_bits(a->dropout, a->transposed ? other : own, a->transposed ? own : other,
+                       (uint32_t)(head / 8), bits + c);
+    }
+}
+
+void draw_piece(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head, drawn_t *drawn)
+{
+    const int64_t at = a->pairs.lo[row0], n = a->pairs.hi[row1 - 1] - at,
+                  ld = gnn__tile_width(n > 0 ? n : 0);
+    drawn->row0 = row0;
+    drawn->column0 = at;
+    drawn->ld = (row1 - row0) * ld <= GNN__TILE_DRAWN ? ld : 0;
+    for (int64_t row = row0; drawn->ld > 0 && row < row1; row++)
+        draw_row(a, row, at, n, head, drawn->bits + (row - row0) * ld);
+}
+
+void keep_row(const gnn__attention_t *a, const drawn_t *drawn, int64_t row, int64_t at, int n,
+              int64_t head, gnn_real_t *keep)
+{
+    const gnn_real_t scale = a->dropout->scale;
+    const int shift = (int)(head % 8);
+    uint8_t few[COLUMNS + GNN__PHILOX_LANES], *bits = few;
+    if (drawn->ld > 0)
+        bits = drawn->bits + (row - drawn->row0) * drawn->ld + (at - drawn->column0);
+    else
+        draw_row(a, row, at, n, head, few);
+    for (int c = 0; c < n; c++)
+        keep[c] = bits[c] >> shift & 1 ? scale : 0;
+}

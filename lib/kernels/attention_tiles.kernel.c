@@ -14,6 +14,7 @@ typedef struct forward_state {
     gnn_real_t *largest;
     int64_t ldk, ldv;
     bool half; /* q, keys_t, values and p become bf16 once they are packed */
+    drawn_t drawn;
     uint32_t node[GNN__TILE_ROWS];
 } forward_state_t;
 
@@ -31,6 +32,7 @@ static ONE_COPY void forward_scratch(const gnn__attention_t *a, forward_state_t 
     s->y = take(&scratch, GNN__TILE_ROWS * s->ldv);
     s->sum = take(&scratch, GNN__TILE_ROWS * LANES);
     s->largest = take(&scratch, GNN__TILE_ROWS);
+    s->drawn.bits = (uint8_t *)scratch;
 }
 
 static void forward_begin(const gnn__attention_t *a, forward_state_t *s, int64_t row0, int64_t rows,
@@ -132,16 +134,15 @@ static void softmax(forward_state_t *s, const heard_t *h, int64_t r0)
     }
 }
 
-static void drop(const gnn__attention_t *a, forward_state_t *s, const tile_t *t, const heard_t *h,
-                 int64_t r0, int64_t head)
+static void drop(const gnn__attention_t *a, const forward_state_t *s, const tile_t *t,
+                 const heard_t *h, const strip_t *strip, int64_t head)
 {
-    uint32_t i[COLUMNS];
     for (int r = 0; r < h->rows; r++) {
         const int from = h->from[r] / 16 * 16, n = h->to[r] - from;
         gnn_real_t *p = s->p + r * COLUMNS + from;
-        for (int c = 0; c < COLUMNS; c++)
-            i[c] = s->node[r0 + r];
-        gnn__keep_head(a->dropout, n, i, t->node + from, head, s->keep);
+        if (n <= 0)
+            continue;
+        keep_row(a, &s->drawn, strip->row0 + strip_first(strip) + r, t->at + from, n, head, s->keep);
         for (int c = 0; c < n; c++)
             p[c] *= s->keep[c];
     }
@@ -206,7 +207,7 @@ static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const t
         prefetch_next(a, t, strip, &a->v, kv * a->d_v, a->d_v);
     softmax(s, &h, r0);
     if (a->dropout)
-        drop(a, s, t, &h, r0, head);
+        drop(a, s, t, &h, strip, head);
     if (HALF(s->half))
         halve(s->p, h.rows * COLUMNS);
     heard_product(&h, s->p, &s->v, s->y + r0 * s->ldv, s->ldv);
@@ -254,8 +255,11 @@ static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, int64
     forward_scratch(a, &s, scratch);
     for (int64_t end; row0 < row1; row0 = end) {
         end = piece_end(a, row0, row1);
-        for (int64_t head = head0; head < head1; head++)
+        for (int64_t head = head0; head < head1; head++) {
+            if (a->dropout && (head == head0 || head % 8 == 0))
+                draw_piece(a, row0, end, head, &s.drawn);
             forward_piece(a, &s, row0, end, head);
+        }
     }
 }
 

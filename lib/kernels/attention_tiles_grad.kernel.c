@@ -24,6 +24,7 @@ typedef struct grad_state {
     gnn_real_t *p, *d, *d_rows, *keep; /* d_rows: as k_rows */
     bool half;                         /* what is multiplied becomes bf16 once it is packed */
     int64_t ldk, ldv;
+    drawn_t drawn;
 } grad_state_t;
 
 static void grad_scratch(const gnn__attention_t *a, grad_state_t *s, gnn_real_t *scratch)
@@ -45,6 +46,7 @@ static void grad_scratch(const gnn__attention_t *a, grad_state_t *s, gnn_real_t 
     s->v = take(&scratch, ROWS * s->ldv);
     s->d_v = take(&scratch, ROWS * s->ldv);
     s->k_rows = HALF(a->half) ? take(&scratch, ROWS / 2 * s->ldk) : s->k;
+    s->drawn.bits = (uint8_t *)scratch;
 }
 
 static void begin_senders(const gnn__attention_t *a, grad_state_t *s, int64_t row0, int64_t rows,
@@ -124,18 +126,17 @@ GNN__INLINE void weigh_row(const grad_state_t *s, gnn_real_t *p, gnn_real_t *d, 
 }
 
 static void weigh(const gnn__attention_t *a, const grad_state_t *s, const tile_t *t,
-                  const heard_t *h, int64_t r0, int64_t head)
+                  const heard_t *h, const strip_t *strip, int64_t head)
 {
     const int c0 = lanes_from(h->all_first), c1 = lanes_to(h->all_end);
-    uint32_t sender[COLUMNS];
+    const int64_t row0 = strip->row0 + strip_first(strip);
     for (int r = 0; r < h->rows; r++) {
         gnn_real_t *p = s->p + r * COLUMNS, *d = s->d + r * COLUMNS, *keep = NULL;
         const int from = h->from[r] / 16 * 16;
         if (a->dropout) {
-            for (int c = 0; c < COLUMNS; c++)
-                sender[c] = s->node[r0 + r];
             keep = s->keep;
-            gnn__keep_head(a->dropout, h->to[r] - from, t->node + from, sender, head, keep + from);
+            if (h->to[r] > from)
+                keep_row(a, &s->drawn, row0 + r, t->at + from, h->to[r] - from, head, keep + from);
         }
         if (h->from[r] == c0 && h->to[r] == c1)
             weigh_row(s, p, d, c0, c1, keep, false, 0, 0);
@@ -180,7 +181,7 @@ static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t 
     score_product(&h, s->k + r0 * ldk, ldk, a->d_k, s->q_t, s->p);
     prefetch_next(a, t, strip, &a->dy, head * a->d_v, a->d_v);
     score_product(&h, s->v + r0 * ldv, ldv, a->d_v, s->dy_t, s->d);
-    weigh(a, s, t, &h, r0, head);
+    weigh(a, s, t, &h, strip, head);
     if (HALF(s->half)) {
         pair(s->d, h.rows, COLUMNS, s->d_rows);
         halve(s->d, h.rows * COLUMNS);
@@ -241,8 +242,12 @@ static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t 
         d_q = sums.at + (a->pairs.lo[row0] - sums.first) * s.ldk;
         for (int64_t kv = kv0; kv < kv1; kv++) {
             begin_senders(a, &s, row0, rows, kv);
-            for (int64_t h = 0; h < group; h++, d_q += sums.columns * s.ldk)
-                send_piece(a, &s, row0, end, kv * group + h, d_q);
+            for (int64_t h = 0; h < group; h++, d_q += sums.columns * s.ldk) {
+                const int64_t head = kv * group + h;
+                if (a->dropout && (head == kv0 * group || head % 8 == 0))
+                    draw_piece(a, row0, end, head, &s.drawn);
+                send_piece(a, &s, row0, end, head, d_q);
+            }
             add_rows(&s, rows, a->scale, s.d_k, s.ldk, &a->d_k_rows, kv * a->d_k, a->d_k);
             add_rows(&s, rows, 1, s.d_v, s.ldv, &a->d_v_rows, kv * a->d_v, a->d_v);
         }

@@ -162,17 +162,19 @@ static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint
         }
 }
 
-/* keep[e] of one head. */
-static inline void gnn__keep_head(const gnn__dropout_t *d, int n, const uint32_t *i,
-                                  const uint32_t *j, int64_t head, gnn_real_t *keep)
+/* Sixteen pairs, eight heads: bit h of a pair's byte says whether head 8 block + h is kept. */
+static inline void gnn__keep_bits(const gnn__dropout_t *d, const uint32_t *i, const uint32_t *j,
+                                  uint32_t block, uint8_t bits[GNN__PHILOX_LANES])
 {
-    uint32_t words[4][GNN__PHILOX_LANES];
-    const int word = (int)(head % 8 / 2), shift = head & 1 ? 16 : 0;
-    for (int e = 0; e < n; e += GNN__PHILOX_LANES) {
-        gnn__philox_lanes(d, i + e, j + e, (uint32_t)(head / 8), words);
+    uint32_t words[4][GNN__PHILOX_LANES], byte[GNN__PHILOX_LANES] = {0};
+    gnn__philox_lanes(d, i, j, block, words);
+    for (int w = 0; w < 4; w++)
+#pragma omp simd
         for (int l = 0; l < GNN__PHILOX_LANES; l++)
-            keep[e + l] = (words[word][l] >> shift & 0xffff) < d->threshold ? d->scale : 0;
-    }
+            byte[l] |= ((words[w][l] & 0xffff) < d->threshold ? 1u : 0) << 2 * w |
+                       ((words[w][l] >> 16) < d->threshold ? 2u : 0) << 2 * w;
+    for (int l = 0; l < GNN__PHILOX_LANES; l++)
+        bits[l] = (uint8_t)byte[l];
 }
 
 #endif
