@@ -259,7 +259,7 @@ static void mix_row(int64_t n, gnn_real_t alpha, const gnn_real_t *x, gnn_real_t
 static double binary_cross_entropy(int64_t n, const gnn_real_t *x, const gnn_real_t *t,
                                    gnn_real_t scale, gnn_real_t *g)
 {
-    gnn_real_t part[PIECE], sum = 0;
+    gnn_real_t part[PIECE] = {0}, sum = 0;
     for (int64_t from = 0; from < n; from += PIECE, x += PIECE, t += PIECE) {
         const int64_t count = n - from < PIECE ? n - from : PIECE;
         SIMD for (int64_t k = 0; k < count; k++) part[k] = x[k] > 0 ? -x[k] : x[k];
@@ -291,7 +291,7 @@ static double squared(int64_t n, const gnn_real_t *x, const gnn_real_t *t, gnn_r
 static void gru_piece(int64_t count, int64_t d, const gnn_real_t *xg, const gnn_real_t *hg,
                       const gnn_real_t *h, gnn_real_t *y, gnn_real_t *keep)
 {
-    gnn_real_t r[PIECE], z[PIECE], n[PIECE];
+    gnn_real_t r[PIECE] = {0}, z[PIECE] = {0}, n[PIECE] = {0};
     SIMD for (int64_t k = 0; k < count; k++)
     {
         r[k] = xg[k] + hg[k];

@@ -108,12 +108,13 @@ static void sum_down(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ld
 /* Several narrow rows that follow one another are one wide row. */
 static void column_sum(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx, double *sums)
 {
-    const int64_t side = cols > 0 && ldx == cols ? STRIP / cols : 1, wide = rows / side;
+    const int64_t side = cols > 0 && ldx == cols ? STRIP / cols : 0;
     double all[STRIP];
     if (side < 2) {
         sum_down(rows, cols, x, ldx, sums);
         return;
     }
+    const int64_t wide = rows / side;
     sum_down(wide, side * cols, x, side * cols, all);
     sum_down(rows - wide * side, cols, x + wide * side * cols, cols, sums);
     for (int64_t k = 0; k < side * cols; k++)
