@@ -40,19 +40,29 @@ GNN__INLINE gnn__vec_t gnn__vec_max(gnn__vec_t x, gnn__vec_t kept)
 #endif
 }
 
-/* e^x, as gnn__exp lane by lane. */
-GNN__INLINE gnn__vec_t gnn__vec_exp(gnn__vec_t x)
-{
 #if !GNN_DOUBLE && defined(__AVX512F__)
+/* x = n ln 2 + r; e^r - 1. */
+GNN__INLINE __m512 gnn__vec_exp_tail(gnn__vec_t x, __m512 *n)
+{
     const __m512 y = _mm512_max_ps(_mm512_set1_ps(GNN__EXP_LEAST), (__m512)x);
-    const __m512 n = _mm512_roundscale_ps(y * 1.44269504f, _MM_FROUND_TO_NEAREST_INT);
-    __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(GNN__LN2_HIGH), y);
-    r = _mm512_fnmadd_ps(n, _mm512_set1_ps(GNN__LN2_LOW), r);
+    *n = _mm512_roundscale_ps(y * 1.44269504f, _MM_FROUND_TO_NEAREST_INT);
+    __m512 r = _mm512_fnmadd_ps(*n, _mm512_set1_ps(GNN__LN2_HIGH), y);
+    r = _mm512_fnmadd_ps(*n, _mm512_set1_ps(GNN__LN2_LOW), r);
     __m512 q = r * 1.392632562e-03f + 8.363292753e-03f;
     q = q * r + 4.166655376e-02f;
     q = q * r + 1.666657631e-01f;
     q = q * r + 5.000000000e-01f;
-    return (gnn__vec_t)_mm512_scalef_ps(r * r * q + r + 1.0f, n);
+    return r * r * q + r;
+}
+#endif
+
+/* e^x, as gnn__exp lane by lane. */
+GNN__INLINE gnn__vec_t gnn__vec_exp(gnn__vec_t x)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    __m512 n;
+    const __m512 tail = gnn__vec_exp_tail(x, &n);
+    return (gnn__vec_t)_mm512_scalef_ps(tail + 1.0f, n);
 #elif !GNN_DOUBLE
     const gnn__vec_t magic = gnn__vec_all(0x1.8p23f); /* adding it rounds to whole numbers */
     gnn__vec_t y = gnn__vec_max(gnn__vec_all(GNN__EXP_LEAST), x);
@@ -80,16 +90,9 @@ GNN__INLINE gnn__vec_t gnn__vec_exp(gnn__vec_t x)
 /* e^x - 1 of x <= 0, exact near 0. */
 GNN__INLINE gnn__vec_t gnn__vec_expm1(gnn__vec_t x)
 {
-    const __m512 y = _mm512_max_ps(_mm512_set1_ps(GNN__EXP_LEAST), (__m512)x);
-    const __m512 n = _mm512_roundscale_ps(y * 1.44269504f, _MM_FROUND_TO_NEAREST_INT);
-    __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(GNN__LN2_HIGH), y);
-    r = _mm512_fnmadd_ps(n, _mm512_set1_ps(GNN__LN2_LOW), r);
-    __m512 q = r * 1.392632562e-03f + 8.363292753e-03f;
-    q = q * r + 4.166655376e-02f;
-    q = q * r + 1.666657631e-01f;
-    q = q * r + 5.000000000e-01f;
-    const __m512 scale = _mm512_scalef_ps(_mm512_set1_ps(1), n);
-    return (gnn__vec_t)(scale * (r * r * q + r) + (scale - 1.0f));
+    __m512 n;
+    const __m512 tail = gnn__vec_exp_tail(x, &n), scale = _mm512_scalef_ps(_mm512_set1_ps(1), n);
+    return (gnn__vec_t)(scale * tail + (scale - 1.0f));
 }
 #endif
 
