@@ -84,23 +84,26 @@ static double bound(gnn_precision_t level)
                                            : 2e-6;
 }
 
+static void check_product(gnn_context_t *context, const int64_t size[3], int kind)
+{
+    const gnn_precision_t used = gnn_context_precision_used(context);
+    trial_t t;
+    trial_new(&t, size[0], size[1], size[2], kind & 15, 1, (gnn_real_t)(kind >> 4));
+    ck_ok(gnn__dense(context, &t.p));
+    const double error = trial_error(&t);
+    ck_assert_msg(error < bound(used), "%d x %d x %d, kind %d, level %d: off by %g", (int)t.p.m,
+                  (int)t.p.n, (int)t.p.k, kind, (int)used, error);
+    trial_free(&t);
+}
+
 /* Where a processor or build has no bf16 products, each level is `highest`. */
 START_TEST(products_equal_plain_loops)
 {
     const gnn_precision_t level = (gnn_precision_t)_i;
     gnn_context_t *context = context_at(level, true);
-    const gnn_precision_t used = gnn_context_precision_used(context);
     for (int s = 0; s < SIZES; s++)
-        for (int kind = 0; kind < KINDS; kind += test_small() ? 5 : 1) {
-            trial_t t;
-            trial_new(&t, sizes[s][0], sizes[s][1], sizes[s][2], kind & 15, 1,
-                      (gnn_real_t)(kind >> 4));
-            ck_ok(gnn__dense(context, &t.p));
-            const double error = trial_error(&t);
-            ck_assert_msg(error < bound(used), "%d x %d x %d, kind %d, level %d: off by %g",
-                          (int)t.p.m, (int)t.p.n, (int)t.p.k, kind, (int)used, error);
-            trial_free(&t);
-        }
+        for (int kind = 0; kind < KINDS; kind += test_small() ? 5 : 1)
+            check_product(context, sizes[s], kind);
     gnn_context_free(context);
 }
 END_TEST
@@ -111,18 +114,9 @@ START_TEST(large_products_equal_plain_loops)
     static const int64_t large[][3] = {{800, 130, 150}, {330, 310, 1050}};
     const gnn_precision_t level = (gnn_precision_t)_i;
     gnn_context_t *context = context_at(level, true);
-    const gnn_precision_t used = gnn_context_precision_used(context);
     for (int s = 0; s < 2; s++)
-        for (int kind = s; kind < KINDS; kind += 2 + 2 * s) {
-            trial_t t;
-            trial_new(&t, large[s][0], large[s][1], large[s][2], kind & 15, 1,
-                      (gnn_real_t)(kind >> 4));
-            ck_ok(gnn__dense(context, &t.p));
-            const double error = trial_error(&t);
-            ck_assert_msg(error < bound(used), "%d x %d x %d, kind %d, level %d: off by %g",
-                          (int)t.p.m, (int)t.p.n, (int)t.p.k, kind, (int)used, error);
-            trial_free(&t);
-        }
+        for (int kind = s; kind < KINDS; kind += 2 + 2 * s)
+            check_product(context, large[s], kind);
     gnn_context_free(context);
 }
 END_TEST

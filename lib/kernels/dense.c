@@ -8,7 +8,7 @@
 /* What openblas_get_parallel says. */
 enum { SERIAL_BUILD = 0, PTHREAD_BUILD = 1, OPENMP_BUILD = 2 };
 
-/* Blocks of a deterministic product, and multiply-adds below which one thread is faster. */
+/* Blocks of a deterministic product; multiply-adds below which one thread is faster; the least rows of a thin product, and the most numbers of its B. */
 enum {
     BLOCK_ROWS = 64,
     BLOCK_COLS = 512,

@@ -3,8 +3,6 @@
 #include <lib/kernels/elementwise.h>
 #include <lib/kernels/isa.h>
 #include <lib/kernels/vec_math.h>
-#include <lib/kernels/real_math.h>
-#include <lib/kernels/vec_math.h>
 
 static gnn_real_t mean_of(int64_t n, const gnn_real_t *x)
 {
@@ -190,14 +188,6 @@ static bool narrow(int64_t heads, int64_t width)
 #define narrow(heads, width) false
 #endif
 
-static void narrow_dot(int64_t rows, int width, const gnn_real_t *x, int64_t ldx,
-                       const gnn_real_t *a, gnn_real_t *y, int64_t ldy)
-{
-    const gnn__vec_t along = gnn__vec_load_part(a, width);
-    for (int64_t r = 0; r < rows; r++)
-        y[r * ldy] = gnn__vec_fold(along * gnn__vec_load_part(x + r * ldx, width), 1, false)[0];
-}
-
 static void narrow_spread(int64_t rows, int width, const gnn_real_t *dy, int64_t ldy,
                           const gnn_real_t *a, bool add, gnn_real_t *dx, int64_t ldx)
 {
@@ -222,10 +212,6 @@ static void narrow_column(int64_t rows, int width, const gnn_real_t *dy, int64_t
 static void head_dot(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *x, int64_t ldx,
                      const gnn_real_t *a, gnn_real_t *y, int64_t ldy)
 {
-    if (narrow(heads, width)) {
-        narrow_dot(rows, (int)width, x, ldx, a, y, ldy);
-        return;
-    }
 #if !GNN_DOUBLE
     if (width == 8 && heads == 8) {
         dot_eight_by_eight(rows, x, ldx, a, y, ldy);
