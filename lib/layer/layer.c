@@ -317,8 +317,8 @@ static gnn_var_t feed_forward(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_va
     const gnn_layer_config_t *c = &layer->config;
     bool before = c->norm_position == GNN_NORM_BEFORE;
     gnn_var_t u = before ? norm(layer, tape, z, GNN__NORM2_GAIN) : z;
-    u = gnn__tape_activate_and_drop(tape, linear(layer, tape, u, GNN__FFN0_WEIGHT),
-                                    c->hidden_activation, c->dropout_out);
+    u = gnn_tape_activation(tape, linear(layer, tape, u, GNN__FFN0_WEIGHT), c->hidden_activation, 0);
+    u = gnn_tape_dropout(tape, u, c->dropout_out);
     u = linear(layer, tape, u, GNN__FFN1_WEIGHT);
     return residual_norm(layer, tape, z, u, GNN__NORM2_GAIN);
 }

@@ -1,4 +1,5 @@
-/* Activations. Those whose derivative follows from y keep y, the others x, and may take over a dropout behind them. */
+/* Activations, and dropout behind them where they take it over. Those whose derivative follows from y keep y (0 where it was dropped: no gradient passes there), the
+ * others x. */
 #include <lib/ops/support.h>
 
 #include <omp.h>
@@ -12,7 +13,7 @@ static gnn__activation_t settings(const gnn_op_call_t *call)
 }
 
 /* Numbers between activation and dropout, that stay in the nearest caches meanwhile. */
-enum { BLOCK = 8192 };
+enum { BLOCK = 2048 };
 
 static int64_t rows_at_once(int64_t cols)
 {
@@ -33,7 +34,7 @@ static int activation_shape(gnn_op_call_t *call)
     else
         call->keep_in = 1u;
     if (how.rate > 0)
-        return gnn__op_bytes(call, call->context->threads * rows_at_once(call->in[0].cols),
+        return gnn__op_bytes(call, 2 * call->context->threads * rows_at_once(call->in[0].cols),
                              call->in[0].cols, sizeof(gnn_real_t), &call->backward_scratch);
     return GNN_OK;
 }
@@ -61,6 +62,21 @@ static void activate_and_drop(const gnn_op_call_t *call, const gnn__activation_t
     }
 }
 
+/* What the derivative follows from, `rows` rows: x; or y before dropout made what was kept larger, in a thread's own block (where f is made of straight lines the
+ * signs are all that counts). */
+static gnn_tensor_t known(const gnn_op_call_t *call, const gnn__activation_t *how, int64_t from,
+                          int64_t rows, gnn_real_t *block)
+{
+    const bool output = gnn__activation_from_output(how->kind, how->slope);
+    const gnn_tensor_t *t = output ? &call->out[0].value : &call->in[0].value;
+    if (!output || how->kind <= GNN_LEAKY_RELU)
+        return (gnn_tensor_t){gnn__row(t, from), rows, t->cols, gnn__stride(t)};
+    for (int64_t r = 0; r < rows; r++)
+        gnn__elementwise_kernels()->scale(t->cols, 1 - how->rate, gnn__row(t, from + r), false,
+                                          block + r * t->cols);
+    return gnn_tensor(block, rows, t->cols);
+}
+
 /* dy is dropped where dx will stand, or in a thread's own block where dx is added to. */
 static void activate_and_drop_grad(const gnn_op_call_t *call, const gnn__activation_t *how)
 {
@@ -73,14 +89,14 @@ static void activate_and_drop_grad(const gnn_op_call_t *call, const gnn__activat
     for (int64_t from = 0; from < dy->rows; from += step) {
         const int64_t rows = gnn__rows_left(dy, from, step),
                       ld = x->accumulate ? dy->cols : gnn__stride(dx);
-        gnn_real_t *g = x->accumulate
-                            ? (gnn_real_t *)call->scratch + omp_get_thread_num() * step * dy->cols
-                            : gnn__row(dx, from);
+        gnn_real_t *blocks = (gnn_real_t *)call->scratch + 2 * omp_get_thread_num() * step * dy->cols;
+        gnn_real_t *g = x->accumulate ? blocks : gnn__row(dx, from);
+        const gnn_tensor_t t = known(call, how, from, rows, blocks + step * dy->cols);
         gnn__dropout_kernels()->matrix(&d, from, rows, dy->cols, gnn__row(dy, from),
                                        gnn__stride(dy), false, g, ld);
         for (int64_t r = from; r < from + rows; r++)
             gnn__elementwise_kernels()->activate_grad(how->kind, how->slope, dy->cols,
-                                                      gnn__row(&x->value, r), g + (r - from) * ld,
+                                                      gnn__row(&t, r - from), g + (r - from) * ld,
                                                       x->accumulate, gnn__row(dx, r));
     }
 }

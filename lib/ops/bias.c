@@ -1,32 +1,34 @@
-/* y = f(x + b), b one row: a layer's last two ops in one sweep. An f whose derivative needs x is for inference only: the layer then records add and activation. */
+/* y = dropout(f(x + b)), b one row: a layer's last two ops, and the next one's first, in one sweep. An f whose derivative needs x is for inference only: the layer then
+ * records add and activation. Backward has y, or 0 where it was dropped: no gradient passes there. */
 #include <lib/ops/support.h>
 
-enum { ROWS_AT_ONCE = 32, FORWARD_ROWS = 256 };
+/* Rows of a block in backward; numbers of one in forward, which is read and written again while it is in the nearest cache. */
+enum { ROWS_AT_ONCE = 32, BLOCK = 2048 };
 
 static const gnn__activation_t *settings(const gnn_op_call_t *call)
 {
     return call->attributes;
 }
 
-/* Of one chunk of rows: sums of all its rows and of the running block, and that block. */
+/* Of one chunk of rows: sums of all its rows and of the running block, that block, and y as it was before dropout. */
 typedef struct {
     double *sums, *block_sums;
-    gnn_real_t *block;
+    gnn_real_t *block, *y;
 } chunk_t;
 
 static int chunk_bytes(const gnn_op_call_t *call, size_t *sums, size_t *blocks)
 {
     const int64_t chunks = gnn__column_chunks(call->in[0].rows), cols = call->in[0].cols;
     GNN_TRY(gnn__op_bytes(call, 2 * chunks, cols, sizeof(double), sums));
-    return gnn__op_bytes(call, ROWS_AT_ONCE * chunks, cols, sizeof(gnn_real_t), blocks);
+    return gnn__op_bytes(call, 2 * ROWS_AT_ONCE * chunks, cols, sizeof(gnn_real_t), blocks);
 }
 
 static chunk_t chunk_at(const gnn_op_call_t *call, int64_t k)
 {
     const int64_t chunks = gnn__column_chunks(call->in[0].rows), cols = call->in[0].cols;
     double *sums = call->scratch;
-    gnn_real_t *blocks = (gnn_real_t *)(sums + 2 * chunks * cols);
-    return (chunk_t){sums + k * cols, sums + (chunks + k) * cols, blocks + k * ROWS_AT_ONCE * cols};
+    gnn_real_t *block = (gnn_real_t *)(sums + 2 * chunks * cols) + 2 * ROWS_AT_ONCE * k * cols;
+    return (chunk_t){sums + k * cols, sums + (chunks + k) * cols, block, block + ROWS_AT_ONCE * cols};
 }
 
 static int bias_shape(gnn_op_call_t *call)
@@ -61,11 +63,16 @@ static int bias_forward(gnn_op_call_t *call)
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
     const gnn_real_t *b = call->in[1].value.data;
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
-    const int threads =
-        gnn__threads(call->context, (how->kind <= GNN_LEAKY_RELU ? 1 : 8) * x->rows * x->cols);
+    const gnn__dropout_t d = gnn__dropout(call->rng, how->rate);
+    const bool drops = how->rate > 0;
+    const int64_t step = x->cols < BLOCK && x->cols > 0 ? BLOCK / x->cols : 1;
+    const int threads = gnn__threads(call->context, (how->kind > GNN_LEAKY_RELU ? 8
+                                                     : drops                    ? 4
+                                                                                : 1) *
+                                                        x->rows * x->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t from = 0; from < x->rows; from += FORWARD_ROWS) {
-        const int64_t end = from + gnn__rows_left(x, from, FORWARD_ROWS);
+    for (int64_t from = 0; from < x->rows; from += step) {
+        const int64_t end = from + gnn__rows_left(x, from, step);
         gnn__add_row(x, 1, b, y, from, end);
         if (flat(y))
             kernels->activate(how->kind, how->slope, (end - from) * y->cols, gnn__row(y, from),
@@ -73,8 +80,33 @@ static int bias_forward(gnn_op_call_t *call)
         else
             for (int64_t r = from; r < end; r++)
                 kernels->activate(how->kind, how->slope, y->cols, gnn__row(y, r), gnn__row(y, r));
+        if (drops)
+            gnn__dropout_kernels()->matrix(&d, from, end - from, y->cols, gnn__row(y, from),
+                                           gnn__stride(y), false, gnn__row(y, from), gnn__stride(y));
     }
     return GNN_OK;
+}
+
+/* Rows from..end - 1 of dy, dropped, into g. */
+static void drop_grad(const gnn_op_call_t *call, int64_t from, int64_t end, gnn_real_t *g, int64_t ld)
+{
+    const gnn_tensor_t *dy = &call->out[0].grad;
+    const gnn__dropout_t d = gnn__dropout(call->rng, settings(call)->rate);
+    gnn__dropout_kernels()->matrix(&d, from, end - from, dy->cols, gnn__row(dy, from),
+                                   gnn__stride(dy), false, g, ld);
+}
+
+/* Rows from..end - 1 of y before dropout made what was kept larger; where f is made of straight lines their signs are all that counts. */
+static gnn_tensor_t undropped(const gnn_op_call_t *call, int64_t from, int64_t end, gnn_real_t *memory)
+{
+    const gnn__activation_t *how = settings(call);
+    const gnn_tensor_t *y = &call->out[0].value;
+    if (how->rate == 0 || how->kind <= GNN_LEAKY_RELU)
+        return (gnn_tensor_t){gnn__row(y, from), end - from, y->cols, gnn__stride(y)};
+    for (int64_t r = from; r < end; r++)
+        gnn__elementwise_kernels()->scale(y->cols, 1 - how->rate, gnn__row(y, r), false,
+                                          memory + (r - from) * y->cols);
+    return gnn_tensor(memory, end - from, y->cols);
 }
 
 /* Rows from..end - 1 of dy f'(x), into x's gradient, or beside it where it is not the first to write there; their sums into `c`. */
@@ -86,10 +118,16 @@ static void block_grad(const gnn_op_call_t *call, int64_t from, int64_t end, con
     const bool own = gnn__wants(call, 0) && !x->accumulate;
     const int64_t cols = x->cols, ld = own ? gnn__stride(&x->grad) : cols;
     gnn_real_t *g = own ? gnn__row(&x->grad, from) : c->block;
-    const int64_t step = flat(&y->value) && flat(&y->grad) && ld == cols ? end - from : 1;
-    for (int64_t r = from; r < end; r += step)
-        kernels->activate_grad(how->kind, how->slope, step * cols, gnn__row(&y->value, r),
-                               gnn__row(&y->grad, r), false, g + (r - from) * ld);
+    const gnn_tensor_t before = undropped(call, from, end, c->y),
+                       d = how->rate > 0 ? (gnn_tensor_t){g, end - from, cols, ld}
+                                         : (gnn_tensor_t){gnn__row(&y->grad, from), end - from,
+                                                          cols, gnn__stride(&y->grad)};
+    if (how->rate > 0)
+        drop_grad(call, from, end, g, ld);
+    const int64_t step = flat(&before) && flat(&d) && ld == cols ? end - from : 1;
+    for (int64_t r = 0; r < end - from; r += step)
+        kernels->activate_grad(how->kind, how->slope, step * cols, gnn__row(&before, r),
+                               gnn__row(&d, r), false, g + r * ld);
     for (int64_t r = from; gnn__wants(call, 0) && !own && r < end; r++)
         kernels->scale(cols, 1, g + (r - from) * ld, true, gnn__row(&x->grad, r));
     if (!gnn__wants(call, 1))
@@ -103,7 +141,8 @@ static int bias_backward(gnn_op_call_t *call)
 {
     const gnn_tensor_t *dy = &call->out[0].grad;
     const int64_t chunks = gnn__column_chunks(dy->rows);
-    const int threads = gnn__threads(call->context, 2 * dy->rows * dy->cols);
+    const int threads =
+        gnn__threads(call->context, (settings(call)->rate > 0 ? 6 : 2) * dy->rows * dy->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < chunks; k++) {
         const chunk_t c = chunk_at(call, k);

@@ -70,17 +70,6 @@ static bool drops(const gnn_tape_t *tape, gnn_real_t rate)
     return tape->training && rate >= (gnn_real_t)1e-30 && rate < 1;
 }
 
-gnn_var_t gnn__tape_activate_and_drop(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind,
-                                      gnn_real_t rate)
-{
-    if (!drops(tape, rate) || kind <= GNN_IDENTITY || gnn__activation_from_output(kind, 1))
-        return gnn_tape_dropout(tape, gnn_tape_activation(tape, x, kind, 0), rate);
-    gnn__activation_t how = {kind, 0, rate};
-    gnn_var_t y = gnn_tape_op(tape, &gnn__op_activation, &x, 1, &how, sizeof how);
-    gnn__tape_set_stream(tape, y, gnn__tape_next_stream(tape));
-    return y;
-}
-
 /* A sparse value stays what it is: linear drops its stored numbers as it reads them. */
 static gnn_var_t sparse_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rate)
 {

@@ -1,4 +1,4 @@
-/* Planning a tape's memory in four passes: who reads what (uses), until when (times), where it goes (first fit, largest first), pointers (bind). */
+/* Planning a tape's memory in four passes: who reads what (uses; fold.c then joins ops), until when (times), where it goes (first fit, largest first), pointers (bind). */
 #include <lib/tape/tape.h>
 
 #include <stdlib.h>
@@ -70,6 +70,8 @@ static void find_times(gnn_tape_t *tape)
     for (int32_t k = 0; k < n; k++) {
         gnn__node_t *node = tape->nodes[k];
         bool backward = tape->recording && node->backward;
+        if (node->folded)
+            continue;
         for (int i = 0; i < node->call.n_in; i++)
             if (node->in[i] != GNN_NONE) {
                 gnn__value_t *b = &tape->values[tape->values[node->in[i]].base];
@@ -77,7 +79,7 @@ static void find_times(gnn_tape_t *tape)
             }
         for (int i = 0; i < node->call.n_out; i++)
             if (backward && (node->call.keep_out >> i & 1))
-                extend(&tape->values[node->out + i], 2 * n - 1 - k);
+                extend(&tape->values[node->result + i], 2 * n - 1 - k);
     }
 }
 
@@ -116,7 +118,7 @@ static int collect_value(gnn_tape_t *tape, gnn__value_t *v)
 {
     int32_t n = tape->n_nodes;
     int64_t bytes;
-    if (v->kind != GNN__VALUE_OUTPUT && !v->leaf_grad)
+    if ((v->kind != GNN__VALUE_OUTPUT && !v->leaf_grad) || v->folded)
         return GNN_OK;
     GNN_TRY(value_bytes(v, &bytes));
     if (v->kind == GNN__VALUE_OUTPUT && !v->bound)
@@ -138,6 +140,8 @@ static int collect(gnn_tape_t *tape)
     for (int32_t k = 0; k < tape->n_nodes; k++) {
         gnn__node_t *node = tape->nodes[k];
         int32_t to = tape->recording && node->backward ? 2 * tape->n_nodes - 1 - k : k;
+        if (node->folded)
+            continue;
         for (int i = 0; i < GNN_OP_SAVED; i++)
             GNN_TRY(add_buffer(tape, (int64_t)node->call.saved_bytes[i], k, to,
                                &node->saved_offset[i]));
@@ -211,6 +215,8 @@ static void bind_value(gnn_tape_t *tape, gnn__value_t *v, char *base)
         v->grad = gnn_parameters_gradient(v->parameters, v->parameter);
         break;
     case GNN__VALUE_OUTPUT:
+        if (v->folded)
+            return;
         v->data = v->bound ? v->external
                            : gnn_tensor((gnn_real_t *)(void *)(base + v->offset), v->rows, v->cols);
         break;
@@ -231,7 +237,7 @@ static void bind_node(gnn_tape_t *tape, gnn__node_t *node, char *base)
         if (node->in[i] != GNN_NONE)
             call->in[i].value = tape->values[node->in[i]].data;
     for (int i = 0; i < call->n_out; i++)
-        call->out[i].value = tape->values[node->out + i].data;
+        call->out[i].value = tape->values[node->result + i].data;
     for (int i = 0; i < GNN_OP_SAVED; i++)
         call->saved[i] = call->saved_bytes[i] ? base + node->saved_offset[i] : NULL;
 }
@@ -239,6 +245,7 @@ static void bind_node(gnn_tape_t *tape, gnn__node_t *node, char *base)
 int gnn__tape_plan(gnn_tape_t *tape)
 {
     find_uses(tape);
+    GNN_TRY(gnn__tape_fold(tape));
     find_times(tape);
     GNN_TRY(collect(tape));
     size_t top = (size_t)place_all(tape);

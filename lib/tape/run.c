@@ -29,6 +29,8 @@ static int run_forward(gnn_tape_t *tape)
     GNN_TRY(reserve_scratch(tape, &scratch));
     for (int32_t k = 0; k < tape->n_nodes; k++) {
         gnn_op_call_t *call = &tape->nodes[k]->call;
+        if (tape->nodes[k]->folded)
+            continue;
         call->scratch = scratch;
         call->rng.seed = tape->context->seed;
         call->rng.step = tape->step;
@@ -72,14 +74,15 @@ static bool complete_outputs(gnn_tape_t *tape, const gnn__node_t *node)
 {
     bool any = false;
     for (int i = 0; i < node->call.n_out; i++)
-        any |= tape->values[node->out + i].written;
+        any |= tape->values[node->result + i].written;
     for (int i = 0; any && i < node->call.n_out; i++) {
-        gnn__value_t *b = &tape->values[node->out + i];
+        gnn__value_t *b = &tape->values[node->result + i];
         if (!b->written)
             zero(&b->grad);
-        for (gnn_var_t x = node->out + 1; b->written && b->tiled && x < tape->n_values; x++) {
+        for (gnn_var_t x = node->result + 1; b->written && b->tiled && x < tape->n_values; x++) {
             gnn__value_t *v = &tape->values[x];
-            if (v->kind == GNN__VALUE_VIEW && v->base == node->out + i && v->consumed && !v->written)
+            if (v->kind == GNN__VALUE_VIEW && v->base == node->result + i && v->consumed &&
+                !v->written)
                 zero(&v->grad);
         }
     }
@@ -89,10 +92,10 @@ static bool complete_outputs(gnn_tape_t *tape, const gnn__node_t *node)
 static int backward_node(gnn_tape_t *tape, gnn__node_t *node, void *scratch)
 {
     gnn_op_call_t *call = &node->call;
-    if (!node->backward || !complete_outputs(tape, node))
+    if (!node->backward || node->folded || !complete_outputs(tape, node))
         return GNN_OK;
     for (int i = 0; i < call->n_out; i++)
-        call->out[i].grad = tape->values[node->out + i].grad;
+        call->out[i].grad = tape->values[node->result + i].grad;
     for (int i = 0; i < call->n_in; i++) {
         if (node->in[i] == GNN_NONE)
             continue;

@@ -268,7 +268,7 @@ gnn_var_t gnn_tape_op(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inp
     node->op = op;
     if (gnn_tape_fail(tape, describe(tape, node, inputs, n_inputs, attributes, bytes)) != GNN_OK)
         return GNN_NONE;
-    node->out = tape->n_values;
+    node->out = node->result = tape->n_values;
     for (int k = 0; k < node->call.n_out; k++) {
         gnn__value_t *v =
             append(tape, GNN__VALUE_OUTPUT, node->call.out[k].rows, node->call.out[k].cols);

@@ -36,6 +36,7 @@ typedef struct gnn__value {
     /* while planning and running backward */
     bool consumed; /* directly, not through a view */
     bool tiled;    /* views cover it exactly: each view is written like a value of its own */
+    bool folded;   /* never comes into being: see gnn__tape_fold */
     bool has_views, written;
     int32_t first_use, last_use; /* nodes that read it or one of its views */
     int32_t last_time;           /* its data is needed until then */
@@ -48,6 +49,8 @@ typedef struct gnn__node {
     gnn_var_t in[GNN_OP_INPUTS];
     gnn_var_t out; /* the first of n_out numbers */
     bool backward; /* some input wants a gradient */
+    bool folded;   /* another node does its work */
+    gnn_var_t result; /* where its outputs begin: `out`, or those of the node whose work it does too */
     int64_t saved_offset[GNN_OP_SAVED];
     _Alignas(16) unsigned char attributes[GNN__ATTRIBUTE_BYTES];
 } gnn__node_t;
@@ -76,6 +79,8 @@ struct gnn_tape {
     size_t scratch; /* largest need of any node */
 };
 
+/* Lets the op before a dropout do it too where nobody else reads what lies between; after uses are known, anew with every plan. */
+int gnn__tape_fold(gnn_tape_t *tape);
 /* Works out lifetimes and offsets, reserves memory, binds pointers. */
 int gnn__tape_plan(gnn_tape_t *tape);
 /* The random numbers that the op behind a value draws from. */
@@ -85,9 +90,6 @@ void gnn__tape_set_stream(gnn_tape_t *tape, gnn_var_t x, uint32_t stream);
 /* Layer or rms norm of x + dropout(residual) in one op. */
 gnn_var_t gnn__tape_add_norm(gnn_tape_t *tape, const gnn__norm_t *how, gnn_var_t x,
                              gnn_var_t residual, gnn_var_t gain, gnn_var_t shift);
-/* gnn_tape_activation and gnn_tape_dropout, in one op where that is as good. */
-gnn_var_t gnn__tape_activate_and_drop(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind,
-                                      gnn_real_t rate);
 uint32_t gnn__tape_next_stream(gnn_tape_t *tape);
 /* As gnn_tape_activation, of a value that nobody else will read: where it is a sum with a bias made just before, that op takes the activation over. */
 gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind, gnn_real_t slope);

@@ -1,0 +1,65 @@
+/* Joining ops while a tape is planned. Only then is it known who reads a value: a dropout whose input nobody else reads, and nobody wants to see, is done by the op that
+ * makes this input, in the same sweep over memory. A tape that is planned anew (a value became kept) is joined anew. */
+#include <lib/tape/tape.h>
+
+static gnn__activation_t *settings(gnn__node_t *node)
+{
+    return (gnn__activation_t *)(void *)node->attributes;
+}
+
+/* Ops that can drop what they make. */
+static bool drops_too(const gnn__node_t *node)
+{
+    return node->op == &gnn__op_bias || node->op == &gnn__op_activation;
+}
+
+/* Takes back what an earlier plan joined. */
+static int separate(gnn_tape_t *tape)
+{
+    for (int32_t k = 0; k < tape->n_nodes; k++) {
+        gnn__node_t *node = tape->nodes[k];
+        const bool joined = !node->folded && node->result != node->out;
+        node->folded = false;
+        node->result = node->out;
+        for (int i = 0; i < node->call.n_out; i++) {
+            tape->values[node->out + i].node = k;
+            tape->values[node->out + i].folded = false;
+        }
+        if (!joined)
+            continue;
+        settings(node)->rate = 0;
+        GNN_TRY(node->op->shape(&node->call));
+    }
+    return GNN_OK;
+}
+
+/* Nobody but node k reads it. */
+static bool is_between(const gnn__value_t *v, int32_t k)
+{
+    return v->kind == GNN__VALUE_OUTPUT && !v->kept && !v->has_views && v->first_use == k &&
+           v->last_use == k;
+}
+
+static int join(gnn_tape_t *tape, int32_t k)
+{
+    gnn__node_t *dropout = tape->nodes[k];
+    gnn__value_t *between = &tape->values[dropout->in[0]];
+    gnn__node_t *maker = is_between(between, k) ? tape->nodes[between->node] : NULL;
+    if (!maker || !drops_too(maker) || settings(maker)->rate > 0)
+        return GNN_OK;
+    settings(maker)->rate = ((const gnn__rate_t *)dropout->call.attributes)->rate;
+    maker->call.rng.stream = dropout->call.rng.stream;
+    maker->result = dropout->out;
+    tape->values[dropout->out].node = between->node;
+    between->folded = dropout->folded = true;
+    return maker->op->shape(&maker->call);
+}
+
+int gnn__tape_fold(gnn_tape_t *tape)
+{
+    GNN_TRY(separate(tape));
+    for (int32_t k = 0; k < tape->n_nodes; k++)
+        if (tape->nodes[k]->op == &gnn__op_dropout)
+            GNN_TRY(join(tape, k));
+    return GNN_OK;
+}
