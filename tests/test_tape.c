@@ -391,6 +391,43 @@ START_TEST(ops_are_joined_anew_with_every_plan)
 }
 END_TEST
 
+/* What is read by its sum alone has the sum's gradient for its own, and the sum's lies where a view's does; here others read it too, to no effect, if it is not `shared`. */
+static gnn_var_t summing(gnn_tape_t *t, gnn_var_t x, bool shared, gnn_var_t *sum)
+{
+    const int64_t half = gnn_tape_cols(t, x) / 2, rows = gnn_tape_rows(t, x);
+    gnn_var_t y = gnn_tape_activation(t, x, GNN_SIGMOID, 0),
+              left = gnn_tape_view(t, y, 0, rows, 0, half),
+              right = gnn_tape_view(t, y, 0, rows, half, half),
+              a = gnn_tape_activation(t, left, GNN_TANH, 0), s = gnn_tape_add(t, a, right, 1);
+    *sum = s;
+    if (!shared)
+        s = gnn_tape_add(t, gnn_tape_add(t, s, a, 0), right, 0);
+    gnn_var_t z = gnn_tape_activation(t, s, GNN_ELU, 0);
+    return gnn_tape_add(t, gnn_tape_add(t, z, s, 2), gnn_tape_activation(t, s, GNN_GELU, 0), 1);
+}
+
+START_TEST(a_sum_and_its_summands_share_a_gradient)
+{
+    enum { ROWS = 50, COLS = 12 };
+    gnn_real_t *memory = test_reals(ROWS * COLS, 4), dx[2][ROWS * COLS];
+    const gnn_tensor_t x = gnn_tensor(memory, ROWS, COLS);
+    for (int shared = 0; shared < 2; shared++) {
+        fixture_t f = set_up();
+        gnn_tape_reset(f.tape, 1, 0);
+        gnn_var_t sum, in = gnn_tape_input(f.tape, &x, 1), y = summing(f.tape, in, shared, &sum);
+        ck_ok(gnn_tape_forward(f.tape));
+        ck_ok(gnn_tape_backward(f.tape, y, NULL));
+        memcpy(dx[shared], gnn_tape_gradient(f.tape, in).data, sizeof dx[shared]);
+        const gnn_var_t of = f.tape->values[sum].grad_of;
+        ck_assert_int_ne(of, GNN_NONE);
+        ck_assert_int_eq(f.tape->values[of].kind == GNN__VALUE_VIEW, shared);
+        tear_down(&f);
+    }
+    ck_assert_double_lt(test_error(dx[0], dx[1], ROWS * COLS), TOLERANCE_OUT);
+    free(memory);
+}
+END_TEST
+
 /* The table, in a buffer of the test's own. */
 static void profile_of(const fixture_t *f, char *text, size_t size)
 {
@@ -450,6 +487,7 @@ int main(void)
     tcase_add_test(c, a_bias_and_its_activation_are_one_op);
     tcase_add_test(c, what_drops_in_passing_draws_the_same_mask);
     tcase_add_test(c, ops_are_joined_anew_with_every_plan);
+    tcase_add_test(c, a_sum_and_its_summands_share_a_gradient);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

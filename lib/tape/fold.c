@@ -1,5 +1,5 @@
 /* Joining ops while a tape is planned. Only then is it known who reads a value: a dropout whose input nobody else reads, and nobody wants to see, is done by the op that
- * makes this input, in the same sweep over memory. A tape that is planned anew (a value became kept) is joined anew. */
+ * makes this input, in the same sweep over memory; and the gradient of a sum is its summands' own. A tape that is planned anew (a value became kept) is joined anew. */
 #include <lib/tape/tape.h>
 
 static gnn__activation_t *settings(gnn__node_t *node)
@@ -62,4 +62,50 @@ int gnn__tape_fold(gnn_tape_t *tape)
         if (tape->nodes[k]->op == &gnn__op_dropout)
             GNN_TRY(join(tape, k));
     return GNN_OK;
+}
+
+/* ---- gradients of sums ---- */
+
+/* One op reads it, and as one of its inputs only. */
+static bool read_once(const gnn_tape_t *tape, gnn_var_t x)
+{
+    int readers = 0;
+    for (int32_t k = tape->values[tape->values[x].base].first_use;
+         k <= tape->values[tape->values[x].base].last_use; k++)
+        for (int i = 0; i < tape->nodes[k]->call.n_in; i++)
+            readers += tape->nodes[k]->in[i] == x;
+    return readers == 1;
+}
+
+/* The gradient of input i is that of the sum, number for number. */
+static bool passes_on(const gnn__node_t *sum, int i)
+{
+    const gnn_op_call_t *call = &sum->call;
+    return (i == 0 || ((const gnn__add_t *)call->attributes)->alpha == 1) &&
+           call->in[i].rows == call->out[0].rows;
+}
+
+static void share(gnn_tape_t *tape, const gnn__node_t *sum)
+{
+    gnn__value_t *y = &tape->values[sum->result];
+    for (int i = 0; i < 2; i++) {
+        gnn__value_t *x = &tape->values[sum->in[i]];
+        if (!x->wants_grad || !passes_on(sum, i) || !read_once(tape, sum->in[i]))
+            continue;
+        if (x->kind == GNN__VALUE_OUTPUT && !x->has_views)
+            x->grad_of = sum->result;
+        else if (x->kind == GNN__VALUE_VIEW && tape->values[x->base].kind == GNN__VALUE_OUTPUT &&
+                 tape->values[x->base].tiled && !y->has_views && y->grad_of == GNN_NONE)
+            y->grad_of = sum->in[i];
+    }
+}
+
+/* A view among the summands lends its place in the whole to the sum; summands of their own borrow the sum's. */
+void gnn__tape_share_gradients(gnn_tape_t *tape)
+{
+    for (gnn_var_t x = 0; x < tape->n_values; x++)
+        tape->values[x].grad_of = GNN_NONE;
+    for (int32_t k = 0; tape->recording && k < tape->n_nodes; k++)
+        if (tape->nodes[k]->op == &gnn__op_add && tape->nodes[k]->backward && !tape->nodes[k]->folded)
+            share(tape, tape->nodes[k]);
 }

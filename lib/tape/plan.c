@@ -114,21 +114,44 @@ static int value_bytes(const gnn__value_t *v, int64_t *bytes)
     return GNN_OK;
 }
 
+/* Whose memory a value's gradient lies in. */
+static gnn__value_t *holder(gnn_tape_t *tape, gnn__value_t *v)
+{
+    while (v->grad_of != GNN_NONE || v->kind == GNN__VALUE_VIEW)
+        v = &tape->values[v->kind == GNN__VALUE_VIEW ? v->base : v->grad_of];
+    return v;
+}
+
+/* A gradient lives from the backward of its last reader (or the seed) to the backward of its maker; one that others share, as long as theirs. */
+static void find_gradient_times(gnn_tape_t *tape)
+{
+    const int32_t n = tape->n_nodes;
+    for (gnn_var_t x = 0; x < tape->n_values; x++) {
+        gnn__value_t *v = &tape->values[x];
+        v->grad_from = v->kept || v->last_use < 0 ? n - 1 : 2 * n - 1 - v->last_use;
+        v->grad_to = v->leaf_grad ? 2 * n + 1 : 2 * n - 1 - v->node;
+    }
+    for (gnn_var_t x = 0; x < tape->n_values; x++) {
+        const gnn__value_t *v = &tape->values[x];
+        gnn__value_t *h = v->grad_of == GNN_NONE ? NULL : holder(tape, &tape->values[x]);
+        if (!h)
+            continue;
+        h->grad_from = v->grad_from < h->grad_from ? v->grad_from : h->grad_from;
+        h->grad_to = v->grad_to > h->grad_to ? v->grad_to : h->grad_to;
+    }
+}
+
 static int collect_value(gnn_tape_t *tape, gnn__value_t *v)
 {
-    int32_t n = tape->n_nodes;
     int64_t bytes;
     if ((v->kind != GNN__VALUE_OUTPUT && !v->leaf_grad) || v->folded)
         return GNN_OK;
     GNN_TRY(value_bytes(v, &bytes));
     if (v->kind == GNN__VALUE_OUTPUT && !v->bound)
         GNN_TRY(add_buffer(tape, bytes, v->node, v->last_time, &v->offset));
-    if (!tape->recording || !v->wants_grad)
+    if (!tape->recording || !v->wants_grad || v->grad_of != GNN_NONE)
         return GNN_OK;
-    /* A gradient lives from the backward of its last reader (or the seed) to the backward of its maker. */
-    int32_t from = v->kept || v->last_use < 0 ? n - 1 : 2 * n - 1 - v->last_use;
-    return add_buffer(tape, bytes, from, v->leaf_grad ? 2 * n + 1 : 2 * n - 1 - v->node,
-                      &v->grad_offset);
+    return add_buffer(tape, bytes, v->grad_from, v->grad_to, &v->grad_offset);
 }
 
 static int collect(gnn_tape_t *tape)
@@ -230,6 +253,15 @@ static void bind_value(gnn_tape_t *tape, gnn__value_t *v, char *base)
         v->grad = gnn_tensor((gnn_real_t *)(void *)(base + v->grad_offset), v->rows, v->cols);
 }
 
+/* From one to the next until somebody has memory: a view's is a window of it. */
+static void bind_shared(const gnn_tape_t *tape, gnn__value_t *v)
+{
+    const gnn__value_t *h = v;
+    while (h->grad_of != GNN_NONE)
+        h = &tape->values[h->grad_of];
+    v->grad = h->grad;
+}
+
 static void bind_node(gnn_tape_t *tape, gnn__node_t *node, char *base)
 {
     gnn_op_call_t *call = &node->call;
@@ -246,13 +278,17 @@ int gnn__tape_plan(gnn_tape_t *tape)
 {
     find_uses(tape);
     GNN_TRY(gnn__tape_fold(tape));
+    gnn__tape_share_gradients(tape);
     find_times(tape);
+    find_gradient_times(tape);
     GNN_TRY(collect(tape));
     size_t top = (size_t)place_all(tape);
     GNN_TRY(gnn__arena_reserve(&tape->arena, top ? top : 64, "a tape's values"));
     char *base = gnn__arena_take(&tape->arena, top ? top : 64);
     for (gnn_var_t x = 0; x < tape->n_values; x++)
         bind_value(tape, &tape->values[x], base);
+    for (gnn_var_t x = 0; x < tape->n_values; x++)
+        bind_shared(tape, &tape->values[x]);
     for (int32_t k = 0; k < tape->n_nodes; k++)
         bind_node(tape, tape->nodes[k], base);
     tape->planned = true;

@@ -40,6 +40,8 @@ typedef struct gnn__value {
     bool has_views, written;
     int32_t first_use, last_use; /* nodes that read it or one of its views */
     int32_t last_time;           /* its data is needed until then */
+    int32_t grad_from, grad_to; /* its gradient is alive in between */
+    gnn_var_t grad_of;          /* whose gradient is its own too, GNN_NONE */
     int64_t offset, grad_offset;
 } gnn__value_t;
 
@@ -81,6 +83,8 @@ struct gnn_tape {
 
 /* Lets the op before a dropout do it too where nobody else reads what lies between; after uses are known, anew with every plan. */
 int gnn__tape_fold(gnn_tape_t *tape);
+/* Lets summands have their sum's gradient for their own where they are read by that sum alone. */
+void gnn__tape_share_gradients(gnn_tape_t *tape);
 /* Works out lifetimes and offsets, reserves memory, binds pointers. */
 int gnn__tape_plan(gnn_tape_t *tape);
 /* The random numbers that the op behind a value draws from. */
