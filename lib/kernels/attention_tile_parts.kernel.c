@@ -50,6 +50,17 @@ ONE_COPY void transpose(const panel_t *p, const tile_t *t, int64_t width, gnn_re
     }
 }
 
+ONE_COPY void scale_row(const gnn_real_t *x, int64_t n, gnn_real_t factor, bool add, gnn_real_t *y)
+{
+    const gnn__vec_t by = gnn__vec_all(factor);
+    int64_t c = 0;
+    for (; c + LANES <= n; c += LANES)
+        gnn__vec_store(y + c,
+                       by * gnn__vec_load(x + c) + (add ? gnn__vec_load(y + c) : (gnn__vec_t){0}));
+    for (; c < n; c++)
+        y[c] = factor * x[c] + (add ? y[c] : 0);
+}
+
 /* ---- products ---- */
 
 #define TARGET
@@ -164,20 +175,18 @@ void draw_piece(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t h
     drawn->row0 = row0;
     drawn->column0 = at;
     drawn->ld = (row1 - row0) * ld <= GNN__TILE_DRAWN ? ld : 0;
+    if (drawn->ld == 0)
+        memset(drawn->bits, 0, COLUMNS);
     for (int64_t row = row0; drawn->ld > 0 && row < row1; row++)
         draw_row(a, row, at, n, head, drawn->bits + (row - row0) * ld);
 }
 
-void keep_row(const gnn__attention_t *a, const drawn_t *drawn, int64_t row, int64_t at, int n,
-              int64_t head, gnn_real_t *keep)
+const uint8_t *drawn_row(const gnn__attention_t *a, const drawn_t *drawn, int64_t row, int64_t at,
+                         int from, int to, int64_t head)
 {
-    const gnn_real_t scale = a->dropout->scale;
-    const int shift = (int)(head % 8);
-    uint8_t few[COLUMNS + GNN__PHILOX_LANES], *bits = few;
     if (drawn->ld > 0)
-        bits = drawn->bits + (row - drawn->row0) * drawn->ld + (at - drawn->column0);
-    else
-        draw_row(a, row, at, n, head, few);
-    for (int c = 0; c < n; c++)
-        keep[c] = bits[c] >> shift & 1 ? scale : 0;
+        return drawn->bits + (row - drawn->row0) * drawn->ld + (at - drawn->column0);
+    from -= from % GNN__PHILOX_LANES;
+    draw_row(a, row, at + from, to - from, head, drawn->bits + from);
+    return drawn->bits;
 }
