@@ -50,15 +50,18 @@ ONE_COPY void transpose(const panel_t *p, const tile_t *t, int64_t width, gnn_re
     }
 }
 
-ONE_COPY void scale_row(const gnn_real_t *x, int64_t n, gnn_real_t factor, bool add, gnn_real_t *y)
+ONE_COPY void put_scaled(const gnn_real_t *x, int64_t n, gnn_real_t factor, bool add, gnn_real_t *y)
 {
+    static const gnn_real_t nothing[LANES];
+    const gnn_real_t *old = add ? y : nothing;
     const gnn__vec_t by = gnn__vec_all(factor);
     int64_t c = 0;
-    for (; c + LANES <= n; c += LANES)
-        gnn__vec_store(y + c,
-                       by * gnn__vec_load(x + c) + (add ? gnn__vec_load(y + c) : (gnn__vec_t){0}));
-    for (; c < n; c++)
-        y[c] = factor * x[c] + (add ? y[c] : 0);
+#pragma GCC unroll 1
+    for (; c + LANES <= n; c += LANES, old += add ? LANES : 0)
+        gnn__vec_store(y + c, by * gnn__vec_load(x + c) + gnn__vec_load(old));
+#pragma GCC unroll 1
+    for (; c < n; c++, old += add ? 1 : 0)
+        y[c] = factor * x[c] + *old;
 }
 
 /* ---- products ---- */
@@ -175,18 +178,26 @@ void draw_piece(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t h
     drawn->row0 = row0;
     drawn->column0 = at;
     drawn->ld = (row1 - row0) * ld <= GNN__TILE_DRAWN ? ld : 0;
-    if (drawn->ld == 0)
-        memset(drawn->bits, 0, COLUMNS);
     for (int64_t row = row0; drawn->ld > 0 && row < row1; row++)
         draw_row(a, row, at, n, head, drawn->bits + (row - row0) * ld);
 }
 
-const uint8_t *drawn_row(const gnn__attention_t *a, const drawn_t *drawn, int64_t row, int64_t at,
-                         int from, int to, int64_t head)
+void keep_row(const gnn__attention_t *a, const drawn_t *drawn, int64_t row, int64_t at, int from,
+              int to, int64_t head, gnn_real_t *keep)
 {
-    if (drawn->ld > 0)
-        return drawn->bits + (row - drawn->row0) * drawn->ld + (at - drawn->column0);
+    typedef uint8_t bytes_t __attribute__((vector_size(LANES)));
+    const uint8_t *bits = drawn->bits;
+    const lane_int_t bit = (lane_int_t)1 << head % 8;
     from -= from % GNN__PHILOX_LANES;
-    draw_row(a, row, at + from, to - from, head, drawn->bits + from);
-    return drawn->bits;
+    if (drawn->ld > 0)
+        bits = drawn->bits + (row - drawn->row0) * drawn->ld + (at - drawn->column0);
+    else
+        draw_row(a, row, at + from, to - from, head, drawn->bits + from);
+#pragma GCC unroll 1
+    for (int c = from; c < to; c += LANES) {
+        bytes_t byte;
+        memcpy(&byte, bits + c, sizeof byte);
+        const lanes_t kept = (__builtin_convertvector(byte, lanes_t) & bit) != 0;
+        gnn__vec_store(keep + c, choose(kept, gnn__vec_all(a->dropout->scale), 0));
+    }
 }

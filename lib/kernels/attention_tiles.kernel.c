@@ -8,9 +8,9 @@ typedef struct forward_state {
     const gnn_real_t *k;                /* the tile, here or where it was packed before */
     panel_t v;
     bool packed;
-    gnn_real_t *q, *y; /* queries in units of log2, weighted sums */
-    gnn_real_t *p;     /* STRIP x 64 scores, then weights */
-    gnn_real_t *sum;   /* a register for each row */
+    gnn_real_t *q, *y;    /* queries in units of log2, weighted sums */
+    gnn_real_t *p, *keep; /* STRIP x 64 scores, then weights; 64 */
+    gnn_real_t *sum;      /* a register for each row */
     gnn_real_t *largest;
     int64_t ldk, ldv;
     bool half; /* q, keys_t, values and p become bf16 once they are packed */
@@ -27,6 +27,7 @@ static ONE_COPY void forward_scratch(const gnn__attention_t *a, forward_state_t 
     s->keys_t = take(&scratch, COLUMNS * s->ldk);
     s->values = take(&scratch, COLUMNS * s->ldv);
     s->p = take(&scratch, STRIP * COLUMNS);
+    s->keep = take(&scratch, COLUMNS);
     s->q = take(&scratch, GNN__TILE_ROWS * s->ldk);
     s->y = take(&scratch, GNN__TILE_ROWS * s->ldv);
     s->sum = take(&scratch, GNN__TILE_ROWS * LANES);
@@ -67,7 +68,7 @@ static void forward_end(const gnn__attention_t *a, const forward_state_t *s, int
                          scale = !a->last   ? 1
                                  : sum == 0 ? 0
                                             : 1 / sum;
-        scale_row(s->y + r * s->ldv, a->d_v, scale, false, y);
+        put_scaled(s->y + r * s->ldv, a->d_v, scale, false, y);
         a->sum[at] = sum;
         a->largest[at] = a->last && sum == 0 ? -INFINITY : s->largest[r] * ln_2;
         if (a->last && sum != 0)
@@ -94,25 +95,16 @@ static void raise_largest(forward_state_t *s, int64_t r, gnn__vec_t best)
         gnn__vec_store(y + c, shrink * gnn__vec_load(y + c));
 }
 
-/* One row of a strip, whole registers of columns; what is drawn for dropout, or NULL. */
-typedef struct scored {
-    gnn_real_t *p;
-    int c0, c1, from, to;
-    const uint8_t *bits;
-    int64_t head;
-} scored_t;
-
-/* Scores of row r of the block become 2^(score - largest), dropped after they are summed up; those outside from .. to - 1 become 0. */
-GNN__INLINE void softmax_row(const gnn__attention_t *a, forward_state_t *s, int64_t r,
-                             const scored_t *at, bool masked)
+/* Scores of row r of the block in columns c0 .. c1 - 1 (whole registers) become 2^(score - largest); those outside from .. to - 1 become 0. */
+GNN__INLINE void softmax_row(forward_state_t *s, int64_t r, gnn_real_t *p, int c0, int c1,
+                             bool masked, int from, int to)
 {
     const gnn__vec_t most = gnn__vec_all(s->largest[r]);
     gnn__vec_t best = most, sum;
-    gnn_real_t *p = at->p;
-    for (int c = at->c0; c < at->c1; c += LANES) {
+    for (int c = c0; c < c1; c += LANES) {
         gnn__vec_t x = gnn__vec_load(p + c);
         if (masked) {
-            x = choose(columns_inside(c, at->from, at->to), x, -INFINITY);
+            x = choose(columns_inside(c, from, to), x, -INFINITY);
             gnn__vec_store(p + c, x);
         }
         best = larger(x, best);
@@ -121,35 +113,37 @@ GNN__INLINE void softmax_row(const gnn__attention_t *a, forward_state_t *s, int6
         raise_largest(s, r, best);
     const gnn__vec_t base = gnn__vec_all(s->largest[r] == -INFINITY ? 0 : s->largest[r]);
     sum = gnn__vec_load(s->sum + r * LANES);
-    for (int c = at->c0; c < at->c1; c += LANES) {
-        gnn__vec_t e = exp2_of(gnn__vec_load(p + c) - base);
+    for (int c = c0; c < c1; c += LANES) {
+        const gnn__vec_t e = exp2_of(gnn__vec_load(p + c) - base);
         sum += e;
-        if (at->bits)
-            e *= multipliers(a, at->bits + c, at->head);
         gnn__vec_store(p + c, e);
     }
     gnn__vec_store(s->sum + r * LANES, sum);
 }
 
-static void softmax(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
-                    const heard_t *h, const strip_t *strip, int64_t head)
+static void softmax(forward_state_t *s, const heard_t *h, int64_t r0)
 {
-    const int64_t r0 = strip_first(strip);
     for (int r = 0; r < h->rows; r++) {
-        const int g = r / GROUP;
-        const scored_t at = {.p = s->p + r * COLUMNS,
-                             .c0 = lanes_from(h->first[g]),
-                             .c1 = lanes_to(h->end[g]),
-                             .from = h->from[r],
-                             .to = h->to[r],
-                             .bits = a->dropout ? drawn_row(a, &s->drawn, strip->row0 + r0 + r,
-                                                            t->at, h->from[r], h->to[r], head)
-                                                : NULL,
-                             .head = head};
-        if (at.from == at.c0 && at.to == at.c1)
-            softmax_row(a, s, r0 + r, &at, false);
+        const int g = r / GROUP, c0 = lanes_from(h->first[g]), c1 = lanes_to(h->end[g]);
+        gnn_real_t *p = s->p + r * COLUMNS;
+        if (h->from[r] == c0 && h->to[r] == c1)
+            softmax_row(s, r0 + r, p, c0, c1, false, 0, 0);
         else
-            softmax_row(a, s, r0 + r, &at, true);
+            softmax_row(s, r0 + r, p, c0, c1, true, h->from[r], h->to[r]);
+    }
+}
+
+static void drop(const gnn__attention_t *a, const forward_state_t *s, const tile_t *t,
+                 const heard_t *h, const strip_t *strip, int64_t head)
+{
+    for (int r = 0; r < h->rows; r++) {
+        gnn_real_t *p = s->p + r * COLUMNS;
+        if (h->to[r] <= h->from[r])
+            continue;
+        keep_row(a, &s->drawn, strip->row0 + strip_first(strip) + r, t->at, h->from[r], h->to[r],
+                 head, s->keep);
+        for (int c = lanes_from(h->from[r]); c < h->to[r]; c += LANES)
+            gnn__vec_store(p + c, gnn__vec_load(p + c) * gnn__vec_load(s->keep + c));
     }
 }
 
@@ -210,7 +204,9 @@ static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const t
     score_product(&h, s->q + r0 * ldq, ldq, a->d_k, s->k, s->p);
     if (!s->packed)
         prefetch_next(a, t, strip, &a->v, kv * a->d_v, a->d_v);
-    softmax(a, s, t, &h, strip, head);
+    softmax(s, &h, r0);
+    if (a->dropout)
+        drop(a, s, t, &h, strip, head);
     if (HALF(s->half))
         halve(s->p, h.rows * COLUMNS);
     heard_product(&h, s->p, &s->v, s->y + r0 * s->ldv, s->ldv);

@@ -20,8 +20,9 @@ typedef struct grad_state {
     gnn_real_t *q_rows, *q_t, *dy_rows, *dy_t, *lse, *delta;
     panel_t q, dy;
     bool where_they_are, fresh; /* fresh: nobody has added to the tile's d_q yet */
-    gnn_real_t *p, *d, *d_rows; /* STRIP x 64: keep alpha, d_score, and that as k_rows */
-    bool half;                  /* what is multiplied becomes bf16 once it is packed */
+    /* STRIP x 64: keep alpha, d_score, and keep of one row */
+    gnn_real_t *p, *d, *d_rows, *keep; /* d_rows: as k_rows */
+    bool half;                         /* what is multiplied becomes bf16 once it is packed */
     int64_t ldk, ldv;
     drawn_t drawn;
 } grad_state_t;
@@ -39,6 +40,7 @@ static void grad_scratch(const gnn__attention_t *a, grad_state_t *s, gnn_real_t 
     s->p = take(&scratch, STRIP * COLUMNS);
     s->d = take(&scratch, STRIP * COLUMNS);
     s->d_rows = HALF(a->half) ? take(&scratch, STRIP / 2 * COLUMNS) : s->d;
+    s->keep = take(&scratch, COLUMNS);
     s->k = take(&scratch, ROWS * s->ldk);
     s->d_k = take(&scratch, ROWS * s->ldk);
     s->v = take(&scratch, ROWS * s->ldv);
@@ -70,7 +72,7 @@ static void add_rows(const grad_state_t *s, int64_t rows, gnn_real_t factor, con
                      int64_t ld, const gnn__matrix_t *d, int64_t first, int64_t count)
 {
     for (int64_t r = 0; d->at && r < rows; r++)
-        scale_row(sums + r * ld, count, factor, true, gnn__matrix_row(d, s->node[r]) + first);
+        put_scaled(sums + r * ld, count, factor, true, gnn__matrix_row(d, s->node[r]) + first);
 }
 
 static void pack_receivers(const gnn__attention_t *a, grad_state_t *s, const tile_t *t, int64_t head)
@@ -98,15 +100,14 @@ static void pack_receivers(const gnn__attention_t *a, grad_state_t *s, const til
 }
 
 /* One row's scores and d_alpha become keep alpha and d_score, both 0 outside of from .. to - 1. */
-GNN__INLINE void weigh_row(const gnn__attention_t *a, const grad_state_t *s, gnn_real_t *p,
-                           gnn_real_t *d, int c0, int c1, const uint8_t *bits, int64_t head,
-                           bool masked, int from, int to)
+GNN__INLINE void weigh_row(const grad_state_t *s, gnn_real_t *p, gnn_real_t *d, int c0, int c1,
+                           const gnn_real_t *keep, bool masked, int from, int to)
 {
     for (int c = c0; c < c1; c += LANES) {
         gnn__vec_t alpha = exp2_of(gnn__vec_load(p + c) - gnn__vec_load(s->lse + c)),
                    d_alpha = gnn__vec_load(d + c), kept = alpha;
-        if (bits) {
-            const gnn__vec_t k = multipliers(a, bits + c, head);
+        if (keep) {
+            const gnn__vec_t k = gnn__vec_load(keep + c);
             kept *= k;
             d_alpha *= k;
         }
@@ -127,13 +128,15 @@ static void weigh(const gnn__attention_t *a, const grad_state_t *s, const tile_t
     const int c0 = lanes_from(h->all_first), c1 = lanes_to(h->all_end);
     const int64_t row0 = strip->row0 + strip_first(strip);
     for (int r = 0; r < h->rows; r++) {
-        gnn_real_t *p = s->p + r * COLUMNS, *d = s->d + r * COLUMNS;
-        const uint8_t *bits =
-            a->dropout ? drawn_row(a, &s->drawn, row0 + r, t->at, h->from[r], h->to[r], head) : NULL;
+        gnn_real_t *p = s->p + r * COLUMNS, *d = s->d + r * COLUMNS, *keep = NULL;
+        if (a->dropout) {
+            keep = s->keep;
+            keep_row(a, &s->drawn, row0 + r, t->at, h->from[r], h->to[r], head, keep);
+        }
         if (h->from[r] == c0 && h->to[r] == c1)
-            weigh_row(a, s, p, d, c0, c1, bits, head, false, 0, 0);
+            weigh_row(s, p, d, c0, c1, keep, false, 0, 0);
         else
-            weigh_row(a, s, p, d, c0, c1, bits, head, true, h->from[r], h->to[r]);
+            weigh_row(s, p, d, c0, c1, keep, true, h->from[r], h->to[r]);
     }
 }
 
@@ -253,7 +256,7 @@ static void add_receivers(const gnn__attention_t *a, int64_t c0, int64_t c1, int
     const int64_t ldk = gnn__tile_width(a->d_k);
     for (int64_t c = c0; c < c1; c++, d_q += ldk) {
         gnn_real_t *row = gnn__matrix_row(&a->d_q, gnn__pairs_col(&a->pairs, c)) + head * a->d_k;
-        scale_row(d_q, a->d_k, ln_2, true, row);
+        put_scaled(d_q, a->d_k, ln_2, true, row);
     }
 }
 
