@@ -73,49 +73,59 @@ void gnn__tiles_forward(const gnn__attention_t *of, gnn_real_t *lanes, int64_t l
 
 /* ---- backward ---- */
 
-typedef struct chunks {
-    int64_t count, rows; /* chunks, senders in each */
-} chunks_t;
+enum { MOST_CHUNKS = 128 };
 
-static int64_t chunk_end(const gnn__attention_t *a, const chunks_t *c, int64_t chunk)
-{
-    return least((chunk + 1) * c->rows, a->pairs.n_rows);
-}
+/* Chunk k owns senders begin[k] .. begin[k + 1] - 1 and meets columns lo .. hi - 1 of receivers, `before` columns into the sums of one head. */
+typedef struct chunks {
+    int64_t count, begin[MOST_CHUNKS + 1], before[MOST_CHUNKS + 1];
+} chunks_t;
 
 /* Receivers that a chunk meets: runs move to the right. */
 static int64_t chunk_columns(const gnn__attention_t *a, const chunks_t *c, int64_t chunk)
 {
-    return a->pairs.hi[chunk_end(a, c, chunk) - 1] - a->pairs.lo[chunk * c->rows];
+    return a->pairs.hi[c->begin[chunk + 1] - 1] - a->pairs.lo[c->begin[chunk]];
 }
 
-static int64_t columns_of(const gnn__attention_t *a, const chunks_t *c, int64_t chunks)
+/* The row nearest before `row`, but behind `first`, that shares no column with those before it: a sentence that is not cut is packed once. Else `row`. */
+static int64_t boundary(const gnn__attention_t *a, int64_t first, int64_t row)
 {
-    int64_t columns = 0;
-    for (int64_t k = 0; k < chunks; k++)
-        columns += chunk_columns(a, c, k);
-    return columns;
+    for (int64_t r = row; r > first && r < a->pairs.n_rows; r--)
+        if (a->pairs.lo[r] >= a->pairs.hi[r - 1])
+            return r;
+    return row;
+}
+
+static void cut_every(const gnn__attention_t *a, int64_t rows, chunks_t *c)
+{
+    const int64_t n = a->pairs.n_rows;
+    c->count = c->begin[0] = c->before[0] = 0;
+    for (int64_t end; c->begin[c->count] < n; c->count++) {
+        const int64_t begin = c->begin[c->count];
+        end = least(begin + rows, n);
+        c->begin[c->count + 1] = boundary(a, begin + rows / 2, end);
+        c->before[c->count + 1] = c->before[c->count] + chunk_columns(a, c, c->count);
+    }
 }
 
 /* As many chunks as memory for some 8 units of work allows (every chunk of a complete graph meets all receivers), twice the receivers at least. */
-static chunks_t cut_senders(const gnn__attention_t *a)
+static void cut_senders(const gnn__attention_t *a, chunks_t *c)
 {
     const int64_t n = a->pairs.n_rows, wanted = 8 / a->kv_heads, bound = 16 / a->heads,
                   copies = least(wanted, bound),
                   most = n > 0 ? (copies > 2 ? copies : 2) * a->pairs.hi[n - 1] : 0;
-    chunks_t c = {.count = least((n + 191) / 192, 64)};
-    for (; c.count > 0; c.count = c.count / 2) {
-        c.rows = ((n + c.count - 1) / c.count + 47) / 48 * 48;
-        c.count = (n + c.rows - 1) / c.rows;
-        if (c.count == 1 || columns_of(a, &c, c.count) <= most)
+    c->count = 0;
+    for (int64_t chunks = least((n + 191) / 192, MOST_CHUNKS / 2); chunks > 0; chunks /= 2) {
+        cut_every(a, ((n + chunks - 1) / chunks + 47) / 48 * 48, c);
+        if (c->count == 1 || c->before[c->count] <= most)
             break;
     }
-    return c;
 }
 
 int64_t gnn__tiles_sums(const gnn__attention_t *a)
 {
-    const chunks_t c = cut_senders(a);
-    return columns_of(a, &c, c.count) * a->heads * gnn__tile_width(a->d_k);
+    chunks_t c;
+    cut_senders(a, &c);
+    return c.count > 0 ? c.before[c.count] * a->heads * gnn__tile_width(a->d_k) : 0;
 }
 
 static void add_sums(const gnn__attention_t *a, const chunks_t *c, const gnn_real_t *sums,
@@ -123,7 +133,7 @@ static void add_sums(const gnn__attention_t *a, const chunks_t *c, const gnn_rea
 {
     const int64_t width = gnn__tile_width(a->d_k);
     for (int64_t k = 0; k < c->count; k++) {
-        const int64_t first = a->pairs.lo[k * c->rows], columns = chunk_columns(a, c, k),
+        const int64_t first = a->pairs.lo[c->begin[k]], columns = chunk_columns(a, c, k),
                       from = c0 > first ? c0 : first, to = least(c1, first + columns);
         for (int64_t head = 0; from < to && head < a->heads; head++)
             gnn__attention_tiles_grad()->add(a, from, to, head,
@@ -136,7 +146,8 @@ void gnn__tiles_backward(const gnn__attention_t *a, gnn_real_t *lanes, int64_t l
                          gnn_real_t *sums, int threads)
 {
     const gnn__attention_tiles_grad_t *kernels = gnn__attention_tiles_grad();
-    const chunks_t c = cut_senders(a);
+    chunks_t c;
+    cut_senders(a, &c);
     const int64_t width = gnn__tile_width(a->d_k), group = a->heads / a->kv_heads, per = 256,
                   end = c.count > 0 ? a->pairs.hi[a->pairs.n_rows - 1] : 0,
                   blocks = (end + per - 1) / per, heads = heads_per_unit(a, a->kv_heads, c.count);
@@ -146,9 +157,8 @@ void gnn__tiles_backward(const gnn__attention_t *a, gnn_real_t *lanes, int64_t l
         for (int64_t k = 0; k < c.count; k++)
             for (int64_t kv = 0; kv < a->kv_heads; kv += heads)
                 kernels->send(
-                    a, k * c.rows, chunk_end(a, &c, k), kv, least(kv + heads, a->kv_heads),
-                    sums + (columns_of(a, &c, k) * a->heads + kv * group * chunk_columns(a, &c, k)) *
-                               width,
+                    a, c.begin[k], c.begin[k + 1], kv, least(kv + heads, a->kv_heads),
+                    sums + (c.before[k] * a->heads + kv * group * chunk_columns(a, &c, k)) * width,
                     lanes + omp_get_thread_num() * lane_size);
 #pragma omp for schedule(static)
         for (int64_t b = 0; b < (a->d_q.at ? blocks : 0); b++)

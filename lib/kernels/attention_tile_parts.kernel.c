@@ -50,6 +50,20 @@ ONE_COPY void transpose(const panel_t *p, const tile_t *t, int64_t width, gnn_re
     }
 }
 
+ONE_COPY void put_scaled(const gnn_real_t *x, int64_t n, gnn_real_t factor, bool add, gnn_real_t *y)
+{
+    static const gnn_real_t nothing[LANES];
+    const gnn_real_t *old = add ? y : nothing;
+    const gnn__vec_t by = gnn__vec_all(factor);
+    int64_t c = 0;
+#pragma GCC unroll 1
+    for (; c + LANES <= n; c += LANES, old += add ? LANES : 0)
+        gnn__vec_store(y + c, by * gnn__vec_load(x + c) + gnn__vec_load(old));
+#pragma GCC unroll 1
+    for (; c < n; c++, old += add ? 1 : 0)
+        y[c] = factor * x[c] + *old;
+}
+
 /* ---- products ---- */
 
 #define TARGET
@@ -168,16 +182,22 @@ void draw_piece(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t h
         draw_row(a, row, at, n, head, drawn->bits + (row - row0) * ld);
 }
 
-void keep_row(const gnn__attention_t *a, const drawn_t *drawn, int64_t row, int64_t at, int n,
-              int64_t head, gnn_real_t *keep)
+void keep_row(const gnn__attention_t *a, const drawn_t *drawn, int64_t row, int64_t at, int from,
+              int to, int64_t head, gnn_real_t *keep)
 {
-    const gnn_real_t scale = a->dropout->scale;
-    const int shift = (int)(head % 8);
-    uint8_t few[COLUMNS + GNN__PHILOX_LANES], *bits = few;
+    typedef uint8_t bytes_t __attribute__((vector_size(LANES)));
+    const uint8_t *bits = drawn->bits;
+    const lane_int_t bit = (lane_int_t)1 << head % 8;
+    from -= from % GNN__PHILOX_LANES;
     if (drawn->ld > 0)
         bits = drawn->bits + (row - drawn->row0) * drawn->ld + (at - drawn->column0);
     else
-        draw_row(a, row, at, n, head, few);
-    for (int c = 0; c < n; c++)
-        keep[c] = bits[c] >> shift & 1 ? scale : 0;
+        draw_row(a, row, at + from, to - from, head, drawn->bits + from);
+#pragma GCC unroll 1
+    for (int c = from; c < to; c += LANES) {
+        bytes_t byte;
+        memcpy(&byte, bits + c, sizeof byte);
+        const lanes_t kept = (__builtin_convertvector(byte, lanes_t) & bit) != 0;
+        gnn__vec_store(keep + c, choose(kept, gnn__vec_all(a->dropout->scale), 0));
+    }
 }

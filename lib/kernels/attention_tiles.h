@@ -149,6 +149,7 @@ void pair(const gnn_real_t *x, int64_t rows, int64_t ld, gnn_real_t *y);
 #define row_product GNN__KERNEL(tile_row_product)
 #define draw_piece GNN__KERNEL(tile_draw_piece)
 #define keep_row GNN__KERNEL(tile_keep_row)
+#define put_scaled GNN__KERNEL(tile_put_scaled)
 
 /* rows[r] = factor * numbers first .. first + count - 1 of node[r]'s row of m, filled up to ld with 0, as are the rows from n to `whole`. True if all are finite:
  * then 0 times any of them is 0. */
@@ -177,6 +178,9 @@ void heard_product(const heard_t *h, const gnn_real_t *p, const panel_t *b, gnn_
 void row_product(const heard_t *h, const gnn_real_t *a, int64_t step, const gnn_real_t *b,
                  int64_t ldb, int64_t from, int64_t to, gnn_real_t *out, int64_t width);
 
+/* y (+)= factor * x, n numbers. */
+void put_scaled(const gnn_real_t *x, int64_t n, gnn_real_t factor, bool add, gnn_real_t *y);
+
 /* Dropout of one piece, eight heads at once: a byte for each of its rows and columns, row0 and column0 being the first, rows `ld` apart; ld 0: the piece is too
  * large, and every head draws for itself, row by row. */
 typedef struct drawn {
@@ -187,9 +191,9 @@ typedef struct drawn {
 /* Draws for rows row0 .. row1 - 1 and the heads around `head`. */
 void draw_piece(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head, drawn_t *drawn);
 
-/* Multipliers of columns at .. at + n - 1 in one row. */
-void keep_row(const gnn__attention_t *a, const drawn_t *drawn, int64_t row, int64_t at, int n,
-              int64_t head, gnn_real_t *keep);
+/* Multipliers of columns from .. to - 1 of one row of the tile that begins at column `at`, and of as many around them as make whole registers. */
+void keep_row(const gnn__attention_t *a, const drawn_t *drawn, int64_t row, int64_t at, int from,
+              int to, int64_t head, gnn_real_t *keep);
 
 /* The tile's rows of one head of a matrix; `place` for packed ones. */
 static inline panel_t panel_of(const gnn__matrix_t *m, const tile_t *t, int64_t first,

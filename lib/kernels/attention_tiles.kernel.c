@@ -68,8 +68,7 @@ static void forward_end(const gnn__attention_t *a, const forward_state_t *s, int
                          scale = !a->last   ? 1
                                  : sum == 0 ? 0
                                             : 1 / sum;
-        for (int64_t c = 0; c < a->d_v; c++)
-            y[c] = scale * s->y[r * s->ldv + c];
+        put_scaled(s->y + r * s->ldv, a->d_v, scale, false, y);
         a->sum[at] = sum;
         a->largest[at] = a->last && sum == 0 ? -INFINITY : s->largest[r] * ln_2;
         if (a->last && sum != 0)
@@ -138,13 +137,13 @@ static void drop(const gnn__attention_t *a, const forward_state_t *s, const tile
                  const heard_t *h, const strip_t *strip, int64_t head)
 {
     for (int r = 0; r < h->rows; r++) {
-        const int from = h->from[r] / 16 * 16, n = h->to[r] - from;
-        gnn_real_t *p = s->p + r * COLUMNS + from;
-        if (n <= 0)
+        gnn_real_t *p = s->p + r * COLUMNS;
+        if (h->to[r] <= h->from[r])
             continue;
-        keep_row(a, &s->drawn, strip->row0 + strip_first(strip) + r, t->at + from, n, head, s->keep);
-        for (int c = 0; c < n; c++)
-            p[c] *= s->keep[c];
+        keep_row(a, &s->drawn, strip->row0 + strip_first(strip) + r, t->at, h->from[r], h->to[r],
+                 head, s->keep);
+        for (int c = lanes_from(h->from[r]); c < h->to[r]; c += LANES)
+            gnn__vec_store(p + c, gnn__vec_load(p + c) * gnn__vec_load(s->keep + c));
     }
 }
 

@@ -71,11 +71,8 @@ static void begin_senders(const gnn__attention_t *a, grad_state_t *s, int64_t ro
 static void add_rows(const grad_state_t *s, int64_t rows, gnn_real_t factor, const gnn_real_t *sums,
                      int64_t ld, const gnn__matrix_t *d, int64_t first, int64_t count)
 {
-    for (int64_t r = 0; d->at && r < rows; r++) {
-        gnn_real_t *row = gnn__matrix_row(d, s->node[r]) + first;
-        for (int64_t c = 0; c < count; c++)
-            row[c] += factor * sums[r * ld + c];
-    }
+    for (int64_t r = 0; d->at && r < rows; r++)
+        put_scaled(sums + r * ld, count, factor, true, gnn__matrix_row(d, s->node[r]) + first);
 }
 
 static void pack_receivers(const gnn__attention_t *a, grad_state_t *s, const tile_t *t, int64_t head)
@@ -132,11 +129,9 @@ static void weigh(const gnn__attention_t *a, const grad_state_t *s, const tile_t
     const int64_t row0 = strip->row0 + strip_first(strip);
     for (int r = 0; r < h->rows; r++) {
         gnn_real_t *p = s->p + r * COLUMNS, *d = s->d + r * COLUMNS, *keep = NULL;
-        const int from = h->from[r] / 16 * 16;
         if (a->dropout) {
             keep = s->keep;
-            if (h->to[r] > from)
-                keep_row(a, &s->drawn, row0 + r, t->at + from, h->to[r] - from, head, keep + from);
+            keep_row(a, &s->drawn, row0 + r, t->at, h->from[r], h->to[r], head, keep);
         }
         if (h->from[r] == c0 && h->to[r] == c1)
             weigh_row(s, p, d, c0, c1, keep, false, 0, 0);
@@ -261,8 +256,7 @@ static void add_receivers(const gnn__attention_t *a, int64_t c0, int64_t c1, int
     const int64_t ldk = gnn__tile_width(a->d_k);
     for (int64_t c = c0; c < c1; c++, d_q += ldk) {
         gnn_real_t *row = gnn__matrix_row(&a->d_q, gnn__pairs_col(&a->pairs, c)) + head * a->d_k;
-        for (int64_t x = 0; x < a->d_k; x++)
-            row[x] += ln_2 * d_q[x];
+        put_scaled(d_q, a->d_k, ln_2, true, row);
     }
 }
 

@@ -46,7 +46,7 @@ typedef struct gnn__primitives {
 enum { FEW_COLUMNS = 5, FEW_FOR_BF16 = 32 };
 
 /* Rows of A from which a B of at least so many rows and columns is worth laying out as oneDNN likes it best: that costs a hundredth of the product and
- * gains 3 to 10%. A transposed A is read best in slices of its rows, whose parts of A and B stay in cache. */
+ * gains 3 to 10%. */
 enum { PACK_ROWS = 768, PACK_SIDE = 128, SLICE = 512, SLICE_CELLS = 100000 };
 
 static bool processor_has(unsigned isa)
@@ -383,26 +383,31 @@ static int run(gnn_context_t *context, primitives_t *all, const primitive_t *kep
                : GNN_EUNSUPPORTED;
 }
 
-static int product(gnn_context_t *context, primitives_t *all, const gnn__product_t *p, int threads)
+static gnn_precision_t level_of(const gnn_context_t *context, const gnn__product_t *p)
 {
     const bool narrow = !context->forced && (p->m < FEW_FOR_BF16 || p->n < FEW_FOR_BF16);
-    const shape_t s =
-        shape_of(p, narrow ? GNN_PRECISION_HIGHEST : gnn_context_precision_used(context), threads);
+    return narrow ? GNN_PRECISION_HIGHEST : gnn_context_precision_used(context);
+}
+
+static int product(gnn_context_t *context, primitives_t *all, const gnn__product_t *p, int threads)
+{
+    const shape_t s = shape_of(p, level_of(context, p), threads);
     const primitive_t *kept = primitive_of(all, &s);
     return kept->primitive ? run(context, all, kept, p) : GNN_EUNSUPPORTED;
 }
 
-/* X' Y as a sum over slices of rows of X and Y. */
+/* A transposed A in bf16: a sum over slices of its rows, whose parts of A and B stay in cache. */
 static int product_by_slices(gnn_context_t *context, primitives_t *all, const gnn__product_t *whole,
                              int threads)
 {
-    const int64_t slices = whole->k / SLICE;
+    const int64_t slices =
+        whole->m * whole->n < SLICE_CELLS || whole->k < SLICE ? 1 : whole->k / SLICE;
     gnn__product_t p = *whole;
     for (int64_t k = 0; k < slices; k++) {
         const int64_t from = whole->k / slices * k;
         p.k = k + 1 < slices ? whole->k / slices : whole->k - from;
         p.a = whole->a + from * p.lda;
-        p.b = whole->b + from * p.ldb;
+        p.b = whole->b + from * (p.transpose_b ? 1 : p.ldb);
         p.beta = k > 0 ? 1 : whole->beta;
         const int rc = product(context, all, &p, threads);
         if (rc == GNN_EUNSUPPORTED && k == 0)
@@ -412,6 +417,15 @@ static int product_by_slices(gnn_context_t *context, primitives_t *all, const gn
     return GNN_OK;
 }
 
+/* In fp32 oneDNN's older sgemm reads a transposed A faster than the primitive does. */
+static int product_of_columns(const gnn__product_t *p)
+{
+    return dnnl_sgemm('T', p->transpose_b ? 'T' : 'N', p->m, p->n, p->k, 1, p->a, p->lda, p->b,
+                      p->ldb, p->beta, p->c, p->ldc) == dnnl_success
+               ? GNN_OK
+               : GNN_EUNSUPPORTED;
+}
+
 int gnn__onednn(gnn_context_t *context, const gnn__product_t *p, int threads)
 {
     if (!processor_has(dnnl_cpu_isa_avx512_core) || p->n < FEW_COLUMNS ||
@@ -419,11 +433,12 @@ int gnn__onednn(gnn_context_t *context, const gnn__product_t *p, int threads)
         return GNN_EUNSUPPORTED;
     primitives_t *all;
     GNN_TRY(primitives_of(context, &all));
-    const bool by_slices = p->transpose_a && !p->transpose_b && !p->bias && p->k >= 2 * SLICE &&
-                           p->m * p->n >= SLICE_CELLS;
     const int before = omp_get_max_threads();
     omp_set_num_threads(threads); /* the calling thread's own setting: oneDNN plans and runs with it */
-    const int rc = (by_slices ? product_by_slices : product)(context, all, p, threads);
+    const int rc = !p->transpose_a || p->bias ? product(context, all, p, threads)
+                   : level_of(context, p) == GNN_PRECISION_HIGHEST
+                       ? product_of_columns(p)
+                       : product_by_slices(context, all, p, threads);
     omp_set_num_threads(before);
     return rc;
 }

@@ -26,6 +26,7 @@ GNN__INLINE void gnn__philox_rounds(const gnn__dropout_t *d, uint32_t words[4][G
             c2 = _mm512_loadu_si512(words[2]), c3 = _mm512_loadu_si512(words[3]);
     const __m512i m0 = _mm512_set1_epi32((int)0xD2511F53u), m1 = _mm512_set1_epi32((int)0xCD9E8D57u);
     uint32_t k0 = d->key[0], k1 = d->key[1];
+#pragma GCC unroll 2 /* a round is long enough, and there are many copies */
     for (int round = 0; round < GNN__PHILOX_ROUNDS; round++) {
         __m512i low0, high0, low1, high1;
         gnn__philox_multiply(c0, m0, &low0, &high0);
