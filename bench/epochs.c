@@ -52,7 +52,7 @@ int main(int argc, char **argv)
                                   {"epochs", BENCH_NUMBER, &epochs},
                                   {0}});
     gnn_context_set_seed(bench.context, (uint64_t)seed);
-    int rc = graph_data_open(&data, name);
+    int rc = graph_data_open(&data, name, "degree");
     if (rc == GNN_OK && !data.opened)
         rc = GNN_EUNSUPPORTED;
     bench_begin(&bench);

@@ -1,6 +1,7 @@
 /* One training step, or one forward pass, of a graph network on a whole graph: the networks of bench/peers/graph.py.
  *
  *     graph --model gcn|sage|gin|gat|gatv2 --data cora|pubmed|tolokers|coauthor_cs|rmat|FILE.npz --mode train|infer [--plain]
+ *           [--order degree|file]
  *
  * --plain: no dropout. GCN, SAGE, GIN: hidden 16 on Planetoid's sets, 256 elsewhere; GAT, GATv2: 8 heads x 8, 4 x 64 on rmat; 2 layers, 3 on rmat. */
 #include "graph_data.h"
@@ -11,7 +12,7 @@
 enum { MOST_LAYERS = 16 };
 
 typedef struct {
-    const char *model, *data, *mode;
+    const char *model, *data, *mode, *order;
     bool plain;
     int64_t layers, hidden, heads; /* 0: as above */
 } settings_t;
@@ -86,6 +87,7 @@ static void print(const bench_t *b, const settings_t *s, const bench_program_t *
     bench_text("data", s->data);
     bench_text("mode", s->mode);
     bench_flag("plain", s->plain);
+    bench_text("order", graph_data_renumbers(d) ? "degree" : "file");
     bench_whole("layers", s->layers);
     bench_whole("heads", s->heads);
     bench_whole("hidden", s->hidden);
@@ -99,7 +101,7 @@ static void print(const bench_t *b, const settings_t *s, const bench_program_t *
 
 int main(int argc, char **argv)
 {
-    settings_t s = {.model = "gat", .data = "cora", .mode = "train"};
+    settings_t s = {.model = "gat", .data = "cora", .mode = "train", .order = "degree"};
     bench_t bench;
     graph_data_t data = {0};
     bench_program_t task = {0};
@@ -108,13 +110,14 @@ int main(int argc, char **argv)
                                   {"data", BENCH_TEXT, &s.data},
                                   {"mode", BENCH_TEXT, &s.mode},
                                   {"plain", BENCH_FLAG, &s.plain},
+                                  {"order", BENCH_TEXT, &s.order},
                                   {"layers", BENCH_NUMBER, &s.layers},
                                   {"hidden", BENCH_NUMBER, &s.hidden},
                                   {"heads", BENCH_NUMBER, &s.heads},
                                   {0}});
     int rc = complete(&s);
     if (rc == GNN_OK)
-        rc = graph_data_open(&data, s.data);
+        rc = graph_data_open(&data, s.data, s.order);
     if (rc == GNN_OK)
         rc = prepare(&task, &s, &bench, &data);
     if (rc == GNN_OK)

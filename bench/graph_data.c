@@ -88,16 +88,23 @@ static int draw_mask(graph_data_t *d)
     return GNN_OK;
 }
 
+bool graph_data_renumbers(const graph_data_t *d)
+{
+    return d->n > GRAPH_DATA_SMALL && !strcmp(d->order, "degree");
+}
+
 static int open_file(graph_data_t *d, const char *path)
 {
     bool edge_list = false, masks = false;
     GNN_TRY(gnn_data_open(&d->opened, path));
     GNN_TRY(look_inside(path, &edge_list, &masks));
     gnn_data_t *o = d->opened;
+    d->n = o->n;
+    if (graph_data_renumbers(d))
+        GNN_TRY(gnn_data_reorder(o));
     if (!edge_list && strcmp(o->name, "pubmed") != 0)
         GNN_TRY(gnn_data_row_normalise(o));
     d->graph = o->graph;
-    d->n = o->n;
     d->features = o->features;
     d->classes = o->classes;
     d->x = o->x;
@@ -111,10 +118,12 @@ static int open_file(graph_data_t *d, const char *path)
     return GNN_OK;
 }
 
-int graph_data_open(graph_data_t *d, const char *name)
+int graph_data_open(graph_data_t *d, const char *name, const char *order)
 {
     char path[4096];
-    *d = (graph_data_t){.name = name};
+    *d = (graph_data_t){.name = name, .order = order};
+    if (strcmp(order, "degree") != 0 && strcmp(order, "file") != 0)
+        return GNN_EINVALID;
     if (strcmp(name, "rmat") == 0)
         return graph_data_rmat(d);
     find(name, path, sizeof path);

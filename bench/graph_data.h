@@ -6,6 +6,7 @@
 
 typedef struct {
     const char *name;   /* as asked for */
+    const char *order;  /* of the nodes: "degree" or "file" */
     gnn_data_t *opened; /* what a file gave, or NULL */
     gnn_graph_t *graph;
     int64_t n, features, classes;
@@ -17,9 +18,15 @@ typedef struct {
     int n_own;
 } graph_data_t;
 
-/* `name`: "rmat", a path, or the name of a data set under $GNN_DATA. */
-int graph_data_open(graph_data_t *data, const char *name);
+/* `name`: "rmat", a path, or the name of a data set under $GNN_DATA. `order`: "degree" renumbers nodes by falling degree where there are more
+ * than GRAPH_DATA_SMALL of them; "file" does not. */
+int graph_data_open(graph_data_t *data, const char *name, const char *order);
 void graph_data_free(graph_data_t *data);
+
+/* Up to this many nodes the rows of a layer lie in the second-level cache, wherever they are. */
+enum { GRAPH_DATA_SMALL = 8192 };
+/* Whether `order`, as asked for, changes anything; data->n stands. */
+bool graph_data_renumbers(const graph_data_t *data);
 
 /* A synthetic graph of ogbn-arxiv's size: 169,343 nodes, some 2.3 million edges, power law, 128 features, 40 classes. */
 int graph_data_rmat(graph_data_t *data);

@@ -75,6 +75,22 @@ static int build(gnn_graph_t **graph, int64_t *pair, const int32_t *name)
     return rc;
 }
 
+/* What is drawn for nodes is drawn by their new numbers. */
+static int renumber(graph_data_t *d)
+{
+    gnn_graph_t *drawn = d->graph;
+    int64_t *order = malloc(NODES * sizeof *order);
+    int rc = order ? gnn_graph_degree_order(drawn, order) : GNN_EMEMORY;
+    if (rc == GNN_OK)
+        rc = gnn_graph_renumber(&d->graph, drawn, order);
+    if (rc == GNN_OK)
+        gnn_graph_free(drawn);
+    else
+        d->graph = drawn;
+    free(order);
+    return rc;
+}
+
 int graph_data_rmat(graph_data_t *d)
 {
     int32_t *name = draw_names();
@@ -82,6 +98,9 @@ int graph_data_rmat(graph_data_t *d)
     int rc = name && pair ? build(&d->graph, pair, name) : GNN_EMEMORY;
     free(name);
     free(pair);
+    d->n = NODES;
+    if (rc == GNN_OK && graph_data_renumbers(d))
+        rc = renumber(d);
     if (rc != GNN_OK)
         return rc;
     gnn_real_t *x = graph_data_own(d, sizeof *x * FEATURES * NODES);
@@ -89,7 +108,6 @@ int graph_data_rmat(graph_data_t *d)
     d->train = graph_data_own(d, NODES);
     if (!x || !d->labels || !d->train)
         return GNN_EMEMORY;
-    d->n = NODES;
     d->features = FEATURES;
     d->classes = CLASSES;
     d->x = gnn_tensor(x, NODES, FEATURES);

@@ -94,7 +94,7 @@ int close_file(FILE *file, const char *path, int rc);
 int32_t likeliest(const gnn_tensor_t *logits, int64_t i);
 const char *class_name(const gnn_data_t *data, int64_t c, char room[32]);
 
-/* A row for each node: number, predicted class, its probability, label. */
+/* A row for each node, in the order of the file: number, predicted class, its probability, label. */
 int write_predictions(const gnn_tensor_t *logits, const gnn_data_t *data, const char *path);
 /* Precision, recall, F1 and number of test nodes of each class. */
 int print_classes(FILE *file, const gnn_tensor_t *logits, const gnn_data_t *data, int64_t split);

@@ -55,16 +55,20 @@ static double probability(const gnn_tensor_t *logits, int64_t i, int32_t class)
 
 int write_predictions(const gnn_tensor_t *logits, const gnn_data_t *data, const char *path)
 {
-    FILE *file = open_file(path, "w");
-    if (!file)
-        return GNN_EIO;
-    fprintf(file, "node,predicted,probability,label\n");
-    for (int64_t i = 0; i < data->n; i++) {
-        int32_t class = likeliest(logits, i);
-        fprintf(file, "%lld,%d,%.6f,%d\n", (long long)i, class, probability(logits, i, class),
-                data->labels[i]);
+    int64_t *row = calloc((size_t)data->n, sizeof *row); /* of each node of the file */
+    FILE *file = row ? open_file(path, "w") : NULL;
+    int rc = file ? GNN_OK : row ? GNN_EIO : GNN_EMEMORY;
+    for (int64_t r = 0; rc == GNN_OK && r < data->n; r++)
+        row[data->order ? data->order[r] : r] = r;
+    if (file)
+        fprintf(file, "node,predicted,probability,label\n");
+    for (int64_t i = 0; rc == GNN_OK && i < data->n; i++) {
+        int32_t class = likeliest(logits, row[i]);
+        fprintf(file, "%lld,%d,%.6f,%d\n", (long long)i, class, probability(logits, row[i], class),
+                data->labels[row[i]]);
     }
-    return close_file(file, path, GNN_OK);
+    free(row);
+    return file ? close_file(file, path, rc) : rc;
 }
 
 /* ---- the table of classes ---- */

@@ -55,6 +55,11 @@ int gnn__part_transpose(gnn_graph_t *graph, const gnn__part_t *part, gnn__part_t
  * receiver (n_rows + 1 numbers). */
 void gnn__part_starts(const gnn__part_t *part, int64_t *starts);
 
+/* ---- renumber.c ---- */
+
+/* *rank[order[r]] = r, the caller's to free. GNN_EINVALID, and *rank NULL, if `order` is no permutation of n. */
+int gnn__order_invert(int64_t n, const int64_t *order, int64_t **rank);
+
 /* ---- view.c ---- */
 
 /* "self-loops, symmetric norm and transpose" into text. */

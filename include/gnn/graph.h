@@ -67,6 +67,32 @@ GNN_API int gnn_graph_merge(gnn_graph_t **graph, int64_t count, const gnn_graph_
 /** The same edges, stored explicitly (every span becomes edges, numbered receiver by receiver in each part). O(m) memory. */
 GNN_API int gnn_graph_to_edges(gnn_graph_t **graph, const gnn_graph_t *of);
 
+/* ---- renumbering ---- */
+
+/**
+ * Node numbers by falling degree: order[r] is the node that hears the r-th most pairs, over all parts and before any view; of equals
+ * the one with the lower number comes first. (What a node sends is not counted: on a symmetric graph that is the same.)
+ *
+ * @param[in] graph   n nodes that both hear and are heard
+ * @param[out] order  (n), caller's
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_ETOPOLOGY (n_dst != n_src); GNN_EMEMORY. Cost: O(n + largest degree) time and memory.
+ */
+GNN_API int gnn_graph_degree_order(const gnn_graph_t *graph, int64_t *order);
+/**
+ * The same graph under other numbers: node order[r] becomes node r. A layer's output is the same rows in the new order, but for rounding; dropout is
+ * drawn by the new numbers, and distances between nodes are those of the new numbers.
+ *
+ * Edges keep the user's numbers, so that edge inputs fit as they are; the senders of a receiver stand in ascending order. Spans stay spans, with
+ * both permutations written out. Views are not taken over.
+ *
+ * @param[out] graph  the new graph; `of` stays the caller's
+ * @param[in] of      n nodes that both hear and are heard, without segments
+ * @param[in] order   (n) every node once, borrowed
+ * @return GNN_OK; GNN_EINVALID (a NULL; no permutation: the message names the place); GNN_ETOPOLOGY (n_dst != n_src); GNN_EUNSUPPORTED (the graph has
+ *         segments: their nodes stand together, and a node's position in one is told by its number); GNN_EMEMORY. Cost: O(n + m).
+ */
+GNN_API int gnn_graph_renumber(gnn_graph_t **graph, const gnn_graph_t *of, const int64_t *order);
+
 GNN_API void gnn_graph_free(gnn_graph_t *graph);
 
 /* ---- views ---- */

@@ -5,10 +5,8 @@
 #include <math.h>
 #include <stdarg.h>
 
-void gnn_data_free(gnn_data_t *data)
+void gnn__data_free_rows(gnn_data_t *data)
 {
-    if (!data)
-        return;
     gnn_graph_free(data->graph);
     gnn_free(data->x.data);
     gnn_free((void *)data->sparse.indptr);
@@ -20,6 +18,14 @@ void gnn_data_free(gnn_data_t *data)
             gnn_free(data->masks[k][0]); /* one block holds all splits */
         gnn_free(data->masks[k]);
     }
+}
+
+void gnn_data_free(gnn_data_t *data)
+{
+    if (!data)
+        return;
+    gnn__data_free_rows(data);
+    gnn_free(data->order);
     gnn__data_free_class_names(data);
     gnn_free(data->name);
     gnn_free(data);
@@ -44,13 +50,13 @@ int gnn__data_masks(gnn_data_t *data, int64_t splits)
 
 /* ---- row normalisation ---- */
 
-static int normalise(gnn_real_t *values, int64_t n, int64_t row)
+static int normalise(gnn_real_t *values, int64_t n, int64_t node)
 {
     double sum = 0;
     for (int64_t k = 0; k < n; k++)
         sum += (double)values[k];
     if (!isfinite(sum))
-        return gnn__error(GNN_ENUMERIC, "the features of node %lld add up to %g", (long long)row,
+        return gnn__error(GNN_ENUMERIC, "the features of node %lld add up to %g", (long long)node,
                           sum);
     for (int64_t k = 0; k < n && sum != 0; k++)
         values[k] = (gnn_real_t)((double)values[k] / sum);
@@ -62,12 +68,14 @@ int gnn_data_row_normalise(gnn_data_t *data)
     if (!data)
         return gnn__error(GNN_EINVALID, "no data set");
     const gnn_sparse_t *s = &data->sparse;
-    for (int64_t r = 0; r < data->n; r++)
+    for (int64_t r = 0; r < data->n; r++) {
+        const int64_t node = data->order ? data->order[r] : r;
         if (s->indptr) /* a data set always stores the values, and they are its own */
             GNN_TRY(normalise((gnn_real_t *)s->values + s->indptr[r],
-                              s->indptr[r + 1] - s->indptr[r], r));
+                              s->indptr[r + 1] - s->indptr[r], node));
         else
-            GNN_TRY(normalise(gnn__row(&data->x, r), data->x.cols, r));
+            GNN_TRY(normalise(gnn__row(&data->x, r), data->x.cols, node));
+    }
     return GNN_OK;
 }
 

@@ -37,6 +37,11 @@ int gnn__data_read(gnn_data_t *data, const gnn_arrays_t *arrays);
 /* The graph of m pairs (a[k], b[k]): both directions of each, without self-loops and duplicates, senders ascending. O(n + m). */
 int gnn__data_graph(gnn_graph_t **graph, int64_t n, int64_t m, const int32_t *a, const int32_t *b);
 
+/* Fills `to` with `from` in another order: row r is row order[r], in the graph, if there is one, and in features, labels and masks; the rest is
+ * copied as it stands. On failure, and in the end, the caller frees the rows. */
+int gnn__data_arrange(gnn_data_t *to, const gnn_data_t *from, const int64_t *order);
+/* Frees graph, features, labels and masks. */
+void gnn__data_free_rows(gnn_data_t *data);
 /* Makes `splits` empty masks of each kind. */
 int gnn__data_masks(gnn_data_t *data, int64_t splits);
 /* Draws the one split of a set that came without: train 20 a class but no more than half of it, then 500 for validation and 1000 for testing, a third

@@ -124,7 +124,14 @@ static int read_labels(gnn_data_t *made, const char *path, int64_t n)
 
 /* ---- into the set ---- */
 
-/* The same links among more nodes. */
+#define SWAP(type, a, b) \
+    do {                 \
+        type swap = (a); \
+        (a) = (b);       \
+        (b) = swap;      \
+    } while (0)
+
+/* The same links among more nodes, all by the numbers of the file. */
 static int grow(gnn_data_t *made, const gnn_data_t *data)
 {
     int64_t m = gnn_graph_n_pairs(data->graph), *src = NULL, *dst = NULL;
@@ -136,8 +143,8 @@ static int grow(gnn_data_t *made, const gnn_data_t *data)
     GNN_CHECK(gnn__new(&b, m, sizeof *b, "links"));
     GNN_CHECK(gnn_graph_pairs(data->graph, src, dst, NULL));
     for (int64_t k = 0; k < m; k++) {
-        a[k] = (int32_t)src[k];
-        b[k] = (int32_t)dst[k];
+        a[k] = (int32_t)(data->order ? data->order[src[k]] : src[k]);
+        b[k] = (int32_t)(data->order ? data->order[dst[k]] : dst[k]);
     }
     /* Labels that were read stay; the rest of a bare set is made anew. */
     int32_t *labels = made->labels;
@@ -159,6 +166,21 @@ done:
     gnn_free(dst);
     gnn_free(a);
     gnn_free(b);
+    return rc;
+}
+
+/* Lines stand in the order of the file's nodes: what was read follows the set's own. Nodes that came with them have no links, and stand last in
+ * both. */
+static int follow(gnn_data_t *made, const gnn_data_t *data)
+{
+    gnn_data_t arranged;
+    GNN_TRY(gnn__new(&made->order, made->n, sizeof *made->order, "an order of nodes"));
+    for (int64_t r = 0; r < made->n; r++)
+        made->order[r] = r < data->n ? data->order[r] : r;
+    int rc = gnn__data_arrange(&arranged, made, made->order);
+    if (rc == GNN_OK)
+        SWAP(gnn_data_t, arranged, *made);
+    gnn__data_free_rows(&arranged);
     return rc;
 }
 
@@ -190,21 +212,16 @@ static int read_made(gnn_data_t *made, const gnn_data_t *data, const char *featu
         free_masks(made);
         GNN_TRY(gnn__data_split(made, 0));
     }
-    return GNN_OK;
+    return data->order ? follow(made, data) : GNN_OK;
 }
-
-#define SWAP(type, a, b) \
-    do {                 \
-        type swap = (a); \
-        (a) = (b);       \
-        (b) = swap;      \
-    } while (0)
 
 /* What was made goes into the set, what it replaces into `made`, to be freed. */
 static void commit(gnn_data_t *data, gnn_data_t *made)
 {
     if (made->graph)
         SWAP(gnn_graph_t *, data->graph, made->graph);
+    if (made->order)
+        SWAP(int64_t *, data->order, made->order);
     if (made->x.data) {
         SWAP(gnn_tensor_t, data->x, made->x);
         SWAP(gnn_sparse_t, data->sparse, made->sparse);

@@ -1,7 +1,7 @@
 /* A data set as .npz in libgnn's own layout: planetoid's arrays and the names of the classes. */
 #include <lib/io/data.h>
 
-#include <gnn/graph.h>
+#include <graphs/build.h>
 #include <lib/io/arrays.h>
 
 enum { MOST_ARRAYS = 16 };
@@ -113,15 +113,10 @@ static int add_class_names(bundle_t *b, const gnn_data_t *data)
     return GNN_OK;
 }
 
-int gnn_data_save(const gnn_data_t *data, const char *path)
+static int save(const gnn_data_t *data, const char *path)
 {
     bundle_t bundle = {.count = 0};
     int rc;
-    if (!data || !path)
-        return gnn__error(GNN_EINVALID, "no %s", data ? "path" : "data set");
-    if (data->classes == 0)
-        return gnn__error(GNN_EINVALID, "%s: no node has a label (gnn_data_add_csv brings them)",
-                          data->name);
     GNN_CHECK(add_graph(&bundle, data));
     GNN_CHECK(add_features(&bundle, data));
     add(&bundle, "labels", GNN_DTYPE_INT32, data->n, data->labels);
@@ -131,5 +126,26 @@ int gnn_data_save(const gnn_data_t *data, const char *path)
 done:
     for (int64_t k = 0; k < bundle.n_made; k++)
         gnn_free(bundle.made[k]);
+    return rc;
+}
+
+/* A set whose nodes were reordered is written in the order of its file. */
+int gnn_data_save(const gnn_data_t *data, const char *path)
+{
+    gnn_data_t file;
+    int64_t *rank;
+    if (!data || !path)
+        return gnn__error(GNN_EINVALID, "no %s", data ? "path" : "data set");
+    if (data->classes == 0)
+        return gnn__error(GNN_EINVALID, "%s: no node has a label (gnn_data_add_csv brings them)",
+                          data->name);
+    if (!data->order)
+        return save(data, path);
+    GNN_TRY(gnn__order_invert(data->n, data->order, &rank));
+    int rc = gnn__data_arrange(&file, data, rank);
+    if (rc == GNN_OK)
+        rc = save(&file, path);
+    gnn__data_free_rows(&file);
+    gnn_free(rank);
     return rc;
 }

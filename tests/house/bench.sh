@@ -38,6 +38,8 @@ for model in gcn sage gin gat gatv2; do
 done
 expect "graph, inference" runs "mode=infer heads=2 hidden=4 layers=3" graph --data $data --mode infer --layers 3 --hidden 4 --heads 2
 expect "graph, no dropout" runs "plain=true" graph --model gcn --data $data --plain
+expect "graph, as in the file" runs "order=file nodes=18169" graph --model gcn --data $data --hidden 4 --order file
+expect "graph, by degree" runs "order=degree nodes=18169" graph --model gcn --data $data --hidden 4
 expect "spmm" runs "width=3 edges=133452" spmm --data $data --width 3
 expect "attention" runs "n=50 heads=2 width=8 causal=false backward=false" attention --n 50 --heads 2 --width 8
 expect "attention, causal, backward" runs "causal=true backward=true" attention --n 50 --heads 2 --width 8 --causal --backward
@@ -48,6 +50,7 @@ expect "encoder, the peer's number of words" runs "words=502" encoder --ragged -
 expect "epochs" runs "epochs=2" epochs --data $data --epochs 2
 
 expect "--help" "$build/bench/graph" --help
+expect "an order that there is not" exits 1 "$build/bench/graph" --data $data --order none
 for wrong in "--precision low" "--repeat 0" "--layers x" "--none" "extra"; do
     # shellcheck disable=SC2086 # an option and its value
     expect "graph $wrong" exits 2 "$build/bench/graph" $wrong

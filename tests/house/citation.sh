@@ -39,7 +39,7 @@ expect "another model's checkpoint" exits 1 "$citation" --data "$data" --model m
 expect "says that it is of another model" grep -q "another model" last
 
 # ---- what comes out ----
-train --checkpoint c --resume --json --report --plot p.svg --confusion x.svg --curve v.svg >out.json 2>words
+train --checkpoint c --resume --json --report --predict all.csv --plot p.svg --confusion x.svg --curve v.svg >out.json 2>words
 expect "JSON is one line" [ "$(wc -l <out.json)" -eq 1 ]
 if command -v python3 >/dev/null 2>&1; then
     expect "JSON is JSON, with the mean of its runs" python3 -c '
@@ -47,6 +47,15 @@ import json
 o = json.load(open("out.json"))
 assert o["settings"]["epochs"] == 30 and len(o["runs"]) == 1, o
 assert abs(o["mean"] - o["runs"][0]["test"]) < 1e-6 and o["deviation"] == 0, o'
+    expect "predictions are by the file's numbers" python3 -c '
+import csv, struct, sys, zipfile
+raw = zipfile.ZipFile(sys.argv[1]).read("labels.npy")
+labels = [n for n, in struct.iter_unpack("<i", raw[10 + raw[8] + 256 * raw[9]:])]
+rows = list(csv.DictReader(open("all.csv")))
+assert [int(r["node"]) for r in rows] == list(range(18169)), len(rows)
+assert [int(r["label"]) for r in rows] == labels
+right = sum(r["predicted"] == r["label"] for r in rows) / len(rows)
+assert right > 0.3, right' "$data"
 fi
 expect "a row for each class, a head and a mean" [ "$(sed -n '/^class  /,/^mean of/p' words | wc -l)" -eq 18 ]
 expect "rows line up" [ "$(sed -n '/^class  /,/^mean of/p' words | awk '{ print length }' | sort -u | wc -l)" -eq 1 ]
