@@ -57,6 +57,8 @@ static void describe(const gnn__plan_t *plan, run_t *run)
     l->width = pattern_width(s->heads);
     l->packed = s->d_v % 16 != 0 ||
                 (additive ? s->heads > 1 && s->d_v % 64 != 0 : s->heads > 1 || s->d_k % 16 != 0);
+    if (additive && s->heads == 1 && s->d_v < gnn__attention_lanes()->narrow)
+        l->narrow = (int)s->d_v;
     l->row = row_of(l, s->d_v);
     l->key_row = additive ? l->width : row_of(l, s->d_k);
     l->slope = additive ? s->slope : 1;
@@ -94,10 +96,11 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, run_t *
     run->scratch = copy_of(&carve, true, run->share, plan->context->threads);
     run->q = copy_of(&carve, keys, n_dst, run->l.key_row);
     run->k = copy_of(&carve, keys, n_src, run->l.key_row);
-    run->v = copy_of(&carve, run->l.packed && !keys_are_values(run), n_src, run->l.row);
+    run->v =
+        copy_of(&carve, run->l.packed && !run->l.narrow && !keys_are_values(run), n_src, run->l.row);
     run->weights = copy_of(&carve, parameters, 1, run->l.key_row);
     if (backward) {
-        run->dy = copy_of(&carve, run->l.packed, n_dst, run->l.row);
+        run->dy = copy_of(&carve, run->l.packed && !run->l.narrow, n_dst, run->l.row);
         run->l.records = copy_of(&carve, true, n_dst, 3 * width);
         run->d_a = copy_of(&carve, parameters, most, heads * run->a.d_k);
     } else {

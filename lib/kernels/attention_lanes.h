@@ -1,7 +1,8 @@
 /* Attention on edges with the heads of a pair side by side in the lanes of a register: nothing is summed across lanes but once per receiver.
  *
  * Rows of values lie heads fastest, number c of head h at c * width + h, in copies made beforehand; or, where every head fills whole registers, head by head where
- * they are. Scores of a pair are `width` numbers, 1, 4 or 8, of which a->heads are real.
+ * they are. One head of fewer numbers than a register has is read where it is too, by kernels that have masks. Scores of a pair are `width` numbers, 1, 4 or 8, of
+ * which a->heads are real.
  *
  * Additive scores s = q_i + k_j with a leaky slope need no product per edge in backward. With S_i = dY_i . Y_i, and over the pairs with s <= 0 only
  * P_i = sum of alpha f v_j (f: dropout) and A_i = sum of alpha, the gradients of all scores of a receiver sum to 0, hence
@@ -26,6 +27,7 @@ typedef struct gnn__lanes {
     const gnn__attention_t *a;
     int width;        /* of a pattern of heads */
     bool packed;      /* rows have heads fastest */
+    int narrow;       /* packed, but v and dy are no copies: so many numbers of one head; or 0 */
     int64_t row;      /* numbers of a row of values, whole registers */
     int64_t key_row;  /* of a row of keys or queries; additive: width */
     gnn_real_t slope; /* of scores when they are weighed: additive; 1: they are final */
@@ -48,6 +50,7 @@ typedef struct gnn__attention_lanes {
     void (*receive)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
                     gnn_real_t *d_a);
     void (*send)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch);
+    int narrow; /* with additive scores one head of fewer numbers needs no copies; 0: it does */
 } gnn__attention_lanes_t;
 /* NULL: this processor has none. */
 const gnn__attention_lanes_t *gnn__attention_lanes(void);

@@ -189,6 +189,20 @@ static block_t row_block(const gnn__lanes_t *l, const block_t *b, const handful_
     return row;
 }
 
+/* Sums that never leave a register. */
+GNN__INLINE void forward_narrow(const gnn__lanes_t *l, const block_t *b, const handful_t *f,
+                                const bool two)
+{
+    for (int r = 0; r < f->rows; r++) {
+        const int64_t i = f->row + r;
+        gnn__vec_t p = {0},
+                   y = narrow_sum(b, &l->v, l->narrow, f->start[r], f->start[r + 1], &p, two);
+        gnn__vec_store_part(gnn__matrix_row(&l->a->y, i), f->sum[r] * y, l->narrow);
+        if (two)
+            gnn__vec_store(l->negative + i * l->row, f->sum[r] * p);
+    }
+}
+
 int64_t forward_short(const gnn__lanes_t *l, block_t *b, int64_t row)
 {
     handful_t f;
@@ -197,6 +211,13 @@ int64_t forward_short(const gnn__lanes_t *l, block_t *b, int64_t row)
         return 0;
     BY_WIDTH(width, scores_short, l, b, &f);
     finish_sums(l, &f);
+    if (narrow(l)) {
+        if (l->negative)
+            forward_narrow(l, b, &f, true);
+        else
+            forward_narrow(l, b, &f, false);
+        return f.rows;
+    }
     for (int r = 0; r < f.rows; r++) {
         const block_t pairs = row_block(l, b, &f, r);
         gnn__vec_t inverse[PATTERN];
@@ -238,6 +259,23 @@ GNN__INLINE void back_short(const gnn__lanes_t *l, const block_t *b, handful_t *
     }
 FOR_WIDTHS(BACK_SHORT)
 
+/* The same for a sender: the gradients of its values and its key. */
+static void send_narrow(const gnn__lanes_t *l, const block_t *b, const handful_t *f, int r)
+{
+    const gnn__attention_t *a = l->a;
+    const int64_t j = f->row + r;
+    gnn__vec_t p, y = narrow_sum(b, &l->dy, l->narrow, f->start[r], f->start[r + 1], &p, true);
+    if (a->d_v_rows.at) {
+        gnn_real_t *to = gnn__matrix_row(&a->d_v_rows, j);
+        gnn__vec_store_part(to, l->writes_v ? y : y + gnn__vec_load_part(to, l->narrow), l->narrow);
+    }
+    if (a->d_k_rows.at) {
+        gnn_real_t *to = gnn__matrix_row(&a->d_k_rows, j);
+        p = gnn__vec_load_part(gnn__matrix_row(&l->v, j), l->narrow) * (y - (1 - a->slope) * p);
+        *to = (l->writes_k ? 0 : *to) + (gnn__vec_fold(p, 1, false)[0] - f->sum[r]);
+    }
+}
+
 int64_t send_short(const gnn__lanes_t *l, block_t *b, int64_t row)
 {
     handful_t f;
@@ -247,6 +285,10 @@ int64_t send_short(const gnn__lanes_t *l, block_t *b, int64_t row)
     for (int r = 0; r < f.rows; r++) {
         if (f.start[r] == f.start[r + 1]) {
             clear_sender(l, row + r);
+            continue;
+        }
+        if (narrow(l)) {
+            send_narrow(l, b, &f, r);
             continue;
         }
         const block_t pairs = row_block(l, b, &f, r);

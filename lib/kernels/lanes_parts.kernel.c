@@ -218,10 +218,22 @@ static __attribute__((noinline)) void gather_heads(const gnn__lanes_t *l, const 
     }
 }
 
+static void gather_narrow(const block_t *b, const gnn__matrix_t *m, int count, bool fresh, bool two)
+{
+    const gnn__vec_bits_t before = (gnn__vec_bits_t){0} - (fresh ? 0 : 1);
+    gnn__vec_t p = {0}, y = two ? narrow_sum(b, m, count, 0, b->n, &p, true)
+                                : narrow_sum(b, m, count, 0, b->n, NULL, false);
+    gnn__vec_store(b->y, gnn__vec_where(before, gnn__vec_load(b->y)) + y);
+    if (two)
+        gnn__vec_store(b->p, gnn__vec_where(before, gnn__vec_load(b->p)) + p);
+}
+
 void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m, int64_t row,
             bool fresh, bool two)
 {
-    if (l->width == 1 || !l->packed)
+    if (narrow(l))
+        gather_narrow(b, m, l->narrow, fresh, two);
+    else if (l->width == 1 || !l->packed)
         gather_heads(l, b, m, row, fresh, two);
     else if (l->width == 4)
         gather_4(b, m, row, fresh, two);

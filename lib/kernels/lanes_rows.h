@@ -77,6 +77,39 @@ GNN__INLINE void clear_row(const gnn__lanes_t *l, const block_t *b)
     memset(b->p, 0, sizeof *b->p * (size_t)l->row);
 }
 
+/* ---- one head of fewer numbers than a register has: read where it is, by masks ---- */
+
+#if !GNN_DOUBLE && defined(__AVX512F__)
+enum { NARROW = LANES };
+#else
+enum { NARROW = 0 };
+#endif
+
+/* Numbers of such a head; 0: it is none. */
+GNN__INLINE int narrow(const gnn__lanes_t *l)
+{
+    return NARROW ? l->narrow : 0;
+}
+
+/* Sum of weight x over pairs from .. to - 1 of a block, and *p likewise with `negative` where `two`. Even and odd pairs have sums of their own: no addition waits for
+ * the last. */
+GNN__INLINE gnn__vec_t narrow_sum(const block_t *b, const gnn__matrix_t *m, int count, int from,
+                                  int to, gnn__vec_t *p, const bool two)
+{
+    gnn__vec_t sum[2] = {{0}}, sum_p[2] = {{0}};
+    for (int e = from; e < to; e += 2)
+        for (int k = 0; k < 2 && e + k < to; k++) {
+            const gnn__vec_t x = gnn__vec_load_part(gnn__matrix_row(m, b->other[e + k]), count);
+            __builtin_prefetch(gnn__matrix_row(m, b->other[e + k + AHEAD]));
+            sum[k] += b->weight[e + k] * x;
+            if (two)
+                sum_p[k] += b->negative[e + k] * x;
+        }
+    if (two)
+        *p = sum_p[0] + sum_p[1];
+    return sum[0] + sum[1];
+}
+
 /* ---- products ---- */
 
 GNN__INLINE bool passes(const gnn__lanes_t *l, const gnn_real_t *y)
@@ -119,6 +152,11 @@ static inline void row_products(const gnn__lanes_t *l, const gnn_real_t *x, cons
 {
     for (int u = 0; u < parts_of(width); u++)
         products[u] = gnn__vec_all(0);
+    if (width == 1 && narrow(l)) {
+        products[0] = gnn__vec_fold(
+            gnn__vec_load_part(x, l->narrow) * gnn__vec_load_part(y, l->narrow), 1, false);
+        return;
+    }
     if (l->packed) {
         for (int64_t c = 0; c < l->row; c += LANES)
             products[c / LANES % parts_of(width)] += gnn__vec_load(x + c) * gnn__vec_load(y + c);
