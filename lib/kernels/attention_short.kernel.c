@@ -178,15 +178,13 @@ static void finish_sums(const gnn__lanes_t *l, handful_t *f)
     }
 }
 
-/* The pairs of row r as a block of their own. */
-static block_t row_block(const gnn__lanes_t *l, const block_t *b, const handful_t *f, int r)
+/* The pairs of row r as a block of their own; *row is a copy of the block to begin with. */
+GNN__INLINE void row_block(const block_t *b, const handful_t *f, int r, int width, block_t *row)
 {
-    block_t row = *b;
-    row.n = f->start[r + 1] - f->start[r];
-    row.other = b->other + f->start[r];
-    row.weight = b->weight + f->start[r] * l->width;
-    row.negative = b->negative + f->start[r] * l->width;
-    return row;
+    row->n = f->start[r + 1] - f->start[r];
+    row->other = b->other + f->start[r];
+    row->weight = b->weight + f->start[r] * width;
+    row->negative = b->negative + f->start[r] * width;
 }
 
 /* Sums that never leave a register. */
@@ -218,8 +216,9 @@ int64_t forward_short(const gnn__lanes_t *l, block_t *b, int64_t row)
             forward_narrow(l, b, &f, false);
         return f.rows;
     }
+    block_t pairs = *b;
     for (int r = 0; r < f.rows; r++) {
-        const block_t pairs = row_block(l, b, &f, r);
+        row_block(b, &f, r, width, &pairs);
         gnn__vec_t inverse[PATTERN];
         read_pattern(f.sum + r * width, inverse, width);
         gather(l, &pairs, &l->v, l->row, true, l->negative != NULL);
@@ -282,6 +281,7 @@ int64_t send_short(const gnn__lanes_t *l, block_t *b, int64_t row)
     if (!take(l, b, row, &f))
         return 0;
     BY_WIDTH(l->width, back_short, l, b, &f);
+    block_t pairs = *b;
     for (int r = 0; r < f.rows; r++) {
         if (f.start[r] == f.start[r + 1]) {
             clear_sender(l, row + r);
@@ -291,7 +291,7 @@ int64_t send_short(const gnn__lanes_t *l, block_t *b, int64_t row)
             send_narrow(l, b, &f, r);
             continue;
         }
-        const block_t pairs = row_block(l, b, &f, r);
+        row_block(b, &f, r, l->width, &pairs);
         gnn__vec_t sum[PATTERN];
         read_pattern(f.sum + r * l->width, sum, l->width);
         gather(l, &pairs, &l->dy, l->row, true, true);
