@@ -167,15 +167,46 @@ START_TEST(same_bits_with_one_two_and_four_threads)
 }
 END_TEST
 
-/* ---- attention in bf16 ---- */
-
-static contract_case_t dot_case(gnn_graph_t *g, const char *name, uint64_t seed)
+static contract_case_t case_of(const char *aggregator, gnn_graph_t *g, const char *name, uint64_t seed)
 {
-    size_t dot = 0;
-    while (strcmp(gnn_aggregator_at(dot)->name, "dot") != 0)
-        dot++;
-    return contract_case(0, dot, g, name, seed);
+    size_t a = 0;
+    while (strcmp(gnn_aggregator_at(a)->name, aggregator) != 0)
+        a++;
+    return contract_case(0, a, g, name, seed);
 }
+
+/* Rows of one head may be read where they are: with few edges, more than a block of them, in several parts. */
+static gnn_graph_t *narrow_graph(size_t turn, uint64_t seed)
+{
+    const int64_t n = contract_small() ? 9 : 60;
+    switch (turn % 3) {
+    case 0: return contract_random_edges(n, n + 7, 3 * n, seed);
+    case 1: return contract_random_edges(n / 2, n, 90 * n, seed);
+    default: return contract_random_merge(n, 3, seed);
+    }
+}
+
+START_TEST(one_head_of_a_few_numbers)
+{
+    static const int64_t widths[] = {1, 2, 3, 7, 8, 15, 16, 17};
+    for (size_t turn = 0; turn < 48; turn++) {
+        const uint64_t seed = contract_seed() + 7 * turn;
+        contract_case_t c = case_of("additive", narrow_graph(turn, seed), "narrow", seed);
+        c.d_v = widths[turn / 3 % 8];
+        c.heads = c.kv_heads = 1;
+        c.dropout = turn % 2 ? 0.3 : 0;
+        c.strided = turn % 4 < 2;
+        contract_open(2);
+        contract_check(&c);
+        contract_close();
+        check_threads(c, GNN_PRECISION_HIGHEST);
+        gnn_graph_free(c.graph);
+    }
+    contract_assert("one head of a few numbers");
+}
+END_TEST
+
+/* ---- attention in bf16 ---- */
 
 static void check_medium(size_t turn)
 {
@@ -183,7 +214,8 @@ static void check_medium(size_t turn)
     const uint64_t seed = contract_seed() + turn;
     const size_t kind = turn % contract_graph_count();
     const int64_t n = sizes[turn % 6];
-    contract_case_t c = dot_case(contract_graph(kind, n, seed), contract_graph_name(kind), seed);
+    contract_case_t c =
+        case_of("dot", contract_graph(kind, n, seed), contract_graph_name(kind), seed);
     c.d_v = widths[turn % 5];
     c.d_k = turn % 3 ? c.d_v : widths[turn % 4];
     c.heads = 1 << turn % 3;
@@ -213,7 +245,7 @@ START_TEST(medium_is_used_where_the_processor_has_it)
     contract_run_t *runs[2];
     ck_ok(gnn_graph_complete(&g, 1, (const int64_t[]){130}));
     ck_ok(gnn_graph_prepare(g, &(gnn_view_t){.backward = GNN_ON}));
-    const contract_case_t c = dot_case(g, "complete", 5);
+    const contract_case_t c = case_of("dot", g, "complete", 5);
     for (int k = 0; k < 2; k++) {
         open_threads(1, k ? GNN_PRECISION_MEDIUM : GNN_PRECISION_HIGHEST);
         runs[k] = contract_run_new(&c);
@@ -319,6 +351,7 @@ TCase *contract_kernel_tests(void)
     tcase_add_test(t, kernels_at_every_size_and_width);
     tcase_add_test(t, chunks_meet);
     tcase_add_test(t, same_bits_with_one_two_and_four_threads);
+    tcase_add_test(t, one_head_of_a_few_numbers);
     tcase_add_test(t, medium_is_near_the_oracle_and_the_same_on_all_threads);
     tcase_add_test(t, medium_is_used_where_the_processor_has_it);
     tcase_add_test(t, inference_gives_the_bits_of_training_without_dropout);
