@@ -8,7 +8,7 @@ import os
 import numpy as np
 from common import DATA, load, options, report, rss_mb
 
-o = options(data="cora", seed=0, epochs=1000)
+o = options(data="cora", seed=0, epochs=1000, patience=40)
 os.environ["OMP_NUM_THREADS"] = str(o.threads)
 import torch
 import torch.nn.functional as F
@@ -51,7 +51,7 @@ for epoch in range(1, o.epochs + 1):
     stale = 0 if loss < best_loss else stale + 1
     if loss < best_loss:
         best_loss, kept = loss, {k: v.clone() for k, v in net.state_dict().items()}
-    if stale >= 100:
+    if stale >= o.patience:
         break
 net.load_state_dict(kept)
 with torch.no_grad():

@@ -6,8 +6,17 @@
 #include <gnn/aggregate.h>
 #include <graphs/graph.h>
 #include <lib/base/base.h>
+#include <lib/ops/ops.h>
 
 extern const gnn_op_t gnn__op_aggregate;
+
+/* What a node of a tape has for attributes once the plan joined a biased activation to it: input GNN_AGGREGATE_INPUTS is then the bias, a row. */
+typedef struct gnn__finished_aggregate {
+    gnn_aggregate_t how;
+    gnn__activation_t f;
+} gnn__finished_aggregate_t;
+/* Can f(y + bias) stand for y? Where nothing is recorded and the kernels that run this call can. */
+bool gnn__aggregate_finishes(const gnn_op_call_t *call);
 
 typedef struct gnn__plan {
     const gnn_aggregate_t *how;
@@ -31,6 +40,8 @@ typedef struct gnn__plan {
     gnn_tensor_t out, d_out;
     bool dropping;
     gnn__dropout_t dropout;
+    const gnn_real_t *bias; /* joined by the tape's plan, or NULL: see gnn__finished_aggregate_t */
+    gnn__activation_t f;
     gnn_context_t *context;
     bool recording;
 } gnn__plan_t;
@@ -46,6 +57,8 @@ struct gnn__aggregator_kernels {
     int (*sizes)(const gnn__plan_t *plan, gnn_op_call_t *call);
     int (*forward)(const gnn__plan_t *plan, gnn_op_call_t *call);
     int (*backward)(const gnn__plan_t *plan, gnn_op_call_t *call);
+    /* Do they know plan->bias? NULL: no. */
+    bool (*finishes)(const gnn__plan_t *plan);
 };
 extern const struct gnn__aggregator_kernels gnn__driver;
 

@@ -256,6 +256,14 @@ static bool takes(const gnn__plan_t *plan)
            plan->shape.d_v > 0;
 }
 
-const struct gnn__aggregator_kernels gnn__dot_kernels = {takes, sizes, forward, backward};
-const struct gnn__aggregator_kernels gnn__additive_kernels = {takes, sizes, forward, backward};
-const struct gnn__aggregator_kernels gnn__additive_v2_kernels = {takes, sizes, forward, backward};
+/* Rows that are done after one part, and not in tiles. */
+static bool finishes(const gnn__plan_t *plan)
+{
+    return plan->view->n_parts == 1 && gnn__lanes_take(plan);
+}
+
+const struct gnn__aggregator_kernels gnn__dot_kernels = {takes, sizes, forward, backward, finishes};
+const struct gnn__aggregator_kernels gnn__additive_kernels = {takes, sizes, forward, backward,
+                                                              finishes};
+const struct gnn__aggregator_kernels gnn__additive_v2_kernels = {takes, sizes, forward, backward,
+                                                                 finishes};

@@ -201,6 +201,10 @@ int gnn__lanes_forward(const gnn__plan_t *plan, gnn_op_call_t *call)
         run.l.negative = call->saved[1];
         run.l.share = call->saved[2];
     }
+    run.l.bias = plan->bias;
+    run.l.f = plan->f.kind;
+    run.l.f_slope = plan->f.slope;
+    run.l.elementwise = gnn__elementwise_kernels();
     const int threads = gnn__threads(plan->context, gnn__attention_work(plan));
     pack_inputs(plan, &run, threads);
     for (int64_t p = 0; p < plan->view->n_parts; p++)

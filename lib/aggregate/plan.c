@@ -155,6 +155,10 @@ int gnn__plan(gnn__plan_t *plan, const gnn_op_call_t *call)
     if (!(how->dropout >= 0 && how->dropout < 1))
         return gnn__error(GNN_EINVALID, "aggregate: dropout must be in [0, 1), got %g",
                           (double)how->dropout);
+    if (call->n_in > GNN_AGGREGATE_INPUTS) {
+        plan->bias = call->in[GNN_AGGREGATE_INPUTS].value.data;
+        plan->f = ((const gnn__finished_aggregate_t *)call->attributes)->f;
+    }
     plan->dropping = call->training && plan->scored && how->dropout > 0;
     if (plan->dropping)
         plan->dropout = gnn__dropout(call->rng, how->dropout);

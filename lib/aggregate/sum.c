@@ -183,5 +183,7 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const struct gnn__aggregator_kernels gnn__sum_kernels = {gnn__is_plain, sizes, forward, backward};
-const struct gnn__aggregator_kernels gnn__mean_kernels = {gnn__is_plain, sizes, forward, backward};
+const struct gnn__aggregator_kernels gnn__sum_kernels = {gnn__is_plain, sizes, forward, backward,
+                                                         NULL};
+const struct gnn__aggregator_kernels gnn__mean_kernels = {gnn__is_plain, sizes, forward, backward,
+                                                          NULL};

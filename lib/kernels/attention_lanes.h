@@ -19,6 +19,7 @@
 #define GNN_KERNELS_ATTENTION_LANES_H
 
 #include <lib/kernels/attention.h>
+#include <lib/kernels/elementwise.h>
 
 /* Most heads; pairs of a block, and pairs whose dropout is drawn at once. */
 enum { GNN__LANES_HEADS = 8, GNN__LANES_PAIRS = 128, GNN__LANES_DRAWN = 256 };
@@ -37,6 +38,11 @@ typedef struct gnn__lanes {
     gnn__matrix_t dy;                  /* as v */
     bool writes_q, writes_k, writes_v; /* additive: these gradients are written, not added to */
     gnn_real_t *records;               /* n_dst x 3 width: q (additive), log-sum-exp, S */
+    /* Forward: f(y + bias) stands for y; bias NULL: y does. One part only, and nothing recorded. */
+    const gnn_real_t *bias;
+    gnn_activation_t f;
+    gnn_real_t f_slope;
+    const gnn__elementwise_kernels_t *elementwise;
 } gnn__lanes_t;
 
 typedef struct gnn__attention_lanes {

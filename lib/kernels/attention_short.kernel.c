@@ -201,6 +201,20 @@ GNN__INLINE void forward_narrow(const gnn__lanes_t *l, const block_t *b, const h
     }
 }
 
+/* f(y + bias), for all rows after one another: what was written a moment ago need not be waited for. */
+static void finish_narrow(const gnn__lanes_t *l, const handful_t *f)
+{
+    const gnn__vec_t bias = gnn__vec_load_part(l->bias, l->narrow);
+    for (int r = 0; r < f->rows; r++) {
+        gnn_real_t *y = gnn__matrix_row(&l->a->y, f->row + r);
+        gnn__vec_store_part(y, gnn__vec_load_part(y, l->narrow) + bias, l->narrow);
+    }
+    for (int r = 0; l->f != GNN_IDENTITY && r < f->rows; r++) {
+        gnn_real_t *y = gnn__matrix_row(&l->a->y, f->row + r);
+        l->elementwise->activate(l->f, l->f_slope, l->narrow, y, y);
+    }
+}
+
 int64_t forward_short(const gnn__lanes_t *l, block_t *b, int64_t row)
 {
     handful_t f;
@@ -214,6 +228,8 @@ int64_t forward_short(const gnn__lanes_t *l, block_t *b, int64_t row)
             forward_narrow(l, b, &f, true);
         else
             forward_narrow(l, b, &f, false);
+        if (l->bias)
+            finish_narrow(l, &f);
         return f.rows;
     }
     block_t pairs = *b;

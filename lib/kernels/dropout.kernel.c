@@ -1,9 +1,8 @@
-/* Dropout's multipliers for many places at once: the counters and keys are those of
- * gnn__dropout_draw, sixteen of them side by side. Each word of Philox lies in 64 bits of its own, so
- * that a product needs no shuffles: what stands above the lower 32 bits is never read. */
+/* Dropout's multipliers for many places at once: the counters and keys are those of gnn__dropout_draw, many of them side by side; a block is the eight places of one
+ * counter. */
 #include <lib/kernels/elementwise.h>
 #include <lib/kernels/isa.h>
-#include <lib/kernels/vec.h>
+#include <lib/kernels/philox_lanes.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -16,12 +15,96 @@
 #endif
 
 enum {
-    ROUNDS = 10,
+    ROUNDS = GNN__PHILOX_ROUNDS,
     BLOCKS = GNN__KEEPS_BITS ? 32 : 16,
     LANES = 8,
     AT_ONCE = (int)(GNN__VEC_BYTES / sizeof(uint64_t))
 };
 
+#if GNN__KEEPS_BITS
+/* ---- multipliers as bits ---- */
+
+typedef uint64_t kept_t[GNN__PHILOX_REGISTERS];
+
+static void keep_blocks(const gnn__dropout_t *d, const uint64_t a[BLOCKS], const uint64_t b[BLOCKS],
+                        kept_t kept)
+{
+    __m512i all_a[GNN__PHILOX_REGISTERS], all_b[GNN__PHILOX_REGISTERS];
+    for (int r = 0; r < GNN__PHILOX_REGISTERS; r++) {
+        all_a[r] = _mm512_loadu_si512(a + r * AT_ONCE);
+        all_b[r] = _mm512_loadu_si512(b + r * AT_ONCE);
+    }
+    gnn__kept_in_four(d, 0, all_a, all_b, kept);
+}
+
+/* Blocks of a matrix, row by row: the next eight. */
+typedef struct {
+    __m512i row, block;
+} places_t;
+
+static places_t first_places(int64_t row, uint64_t blocks)
+{
+    uint64_t a[AT_ONCE] = {0}, b[AT_ONCE] = {0};
+    for (uint64_t l = 0; blocks > 0 && l < AT_ONCE; l++) {
+        a[l] = (uint32_t)row + l / blocks;
+        b[l] = l % blocks;
+    }
+    return (places_t){_mm512_loadu_si512(a), _mm512_loadu_si512(b)};
+}
+
+GNN__INLINE void move_on(places_t *at, int64_t blocks)
+{
+    const __m512i all = _mm512_set1_epi64(blocks);
+    __mmask8 over;
+    at->block = _mm512_add_epi64(at->block, _mm512_set1_epi64(AT_ONCE));
+    while ((over = _mm512_cmpge_epu64_mask(at->block, all)) != 0) {
+        at->block = _mm512_mask_sub_epi64(at->block, over, at->block, all);
+        at->row = _mm512_mask_add_epi64(at->row, over, at->row, _mm512_set1_epi64(1));
+    }
+}
+
+/* A dropped element is 0 even if x is infinite or NaN, as if it had not been there. `live`: the numbers that there are. */
+GNN__INLINE void apply(__mmask16 kept, __mmask16 live, float scale, const gnn_real_t *x, bool add,
+                       gnn_real_t *y)
+{
+    __m512 v = _mm512_maskz_mul_ps(kept, _mm512_maskz_loadu_ps(live, x), _mm512_set1_ps(scale));
+    if (add)
+        v = _mm512_add_ps(_mm512_maskz_loadu_ps(live, y), v);
+    _mm512_mask_storeu_ps(y, live, v);
+}
+
+static void matrix(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t cols,
+                   const gnn_real_t *x, int64_t ldx, bool add, gnn_real_t *y, int64_t ldy)
+{
+    const int64_t blocks = (cols + LANES - 1) / LANES, total = rows * blocks;
+    const bool flat = cols % LANES == 0 && ldx == cols && ldy == cols;
+    places_t at = first_places(row, (uint64_t)blocks);
+    __m512i a[GNN__PHILOX_REGISTERS], b[GNN__PHILOX_REGISTERS];
+    kept_t kept;
+    for (int64_t done = 0; done < total; done += BLOCKS) {
+        for (int r = 0; r < GNN__PHILOX_REGISTERS; r++, move_on(&at, blocks)) {
+            a[r] = at.row;
+            b[r] = at.block;
+        }
+        gnn__kept_in_four(d, 0, a, b, kept);
+        if (flat && total - done >= BLOCKS) {
+            for (int k = 0; k < BLOCKS / 2; k++)
+                apply((__mmask16)(kept[k / 4] >> 16 * (k % 4)), 0xffff, d->scale,
+                      x + (done + 2 * k) * LANES, add, y + (done + 2 * k) * LANES);
+            continue;
+        }
+        for (int64_t l = 0; l < BLOCKS && done + l < total; l++) {
+            const int64_t r = (done + l) / blocks, c = (done + l) % blocks * LANES,
+                          left = cols - c < LANES ? cols - c : LANES;
+            apply((__mmask16)(kept[l / LANES] >> LANES * (l % LANES)),
+                  (__mmask16)((1u << left) - 1), d->scale, x + r * ldx + c, add, y + r * ldy + c);
+        }
+    }
+}
+#else
+/* ---- multipliers as numbers ---- */
+
+typedef gnn_real_t kept_t[BLOCKS * LANES];
 typedef uint64_t words_t __attribute__((vector_size(GNN__VEC_BYTES)));
 typedef uint64_t words_anywhere_t
     __attribute__((vector_size(GNN__VEC_BYTES), aligned(sizeof(uint64_t)), may_alias));
@@ -40,150 +123,22 @@ GNN__INLINE words_t product(words_t x, uint32_t m)
 #endif
 }
 
-/* The keys of all rounds, each as wide as a lane. */
-typedef struct {
-    uint64_t k0[ROUNDS], k1[ROUNDS];
-} keys_t;
-
-static keys_t keys_of(const gnn__dropout_t *d)
-{
-    keys_t keys;
-    for (uint32_t round = 0; round < ROUNDS; round++) {
-        keys.k0[round] = d->key[0] + round * 0x9E3779B9u;
-        keys.k1[round] = d->key[1] + round * 0xBB67AE85u;
-    }
-    return keys;
-}
-
-/* One register of blocks. */
+/* One register of blocks; each word of Philox lies in 64 bits of its own, so that a product needs no shuffles: what stands above the lower 32 bits is never read. */
 typedef struct {
     words_t c0, c1, c2, c3;
 } state_t;
 
-GNN__INLINE words_t words_at(const uint64_t *x)
+GNN__INLINE state_t begin(const gnn__dropout_t *d, const uint64_t *a, const uint64_t *b)
 {
-    return *(const words_anywhere_t *)x;
-}
-
-GNN__INLINE state_t begin(const gnn__dropout_t *d, words_t a, words_t b)
-{
-    return (state_t){a, b, d->step - (words_t){0}, (uint64_t)(d->stream << 8) - (words_t){0}};
-}
-
-GNN__INLINE words_t differences(words_t x, words_t y, words_t z)
-{
-#if defined(__AVX512F__)
-    return (words_t)_mm512_ternarylogic_epi64((__m512i)x, (__m512i)y, (__m512i)z, 0x96);
-#else
-    return x ^ y ^ z;
-#endif
+    return (state_t){*(const words_anywhere_t *)a, *(const words_anywhere_t *)b,
+                     d->step - (words_t){0}, (uint64_t)(d->stream << 8) - (words_t){0}};
 }
 
 GNN__INLINE state_t turn(state_t s, words_t k0, words_t k1)
 {
     const words_t p0 = product(s.c0, 0xD2511F53u), p1 = product(s.c2, 0xCD9E8D57u);
-    return (state_t){differences(p1 >> 32, s.c1, k0), p1, differences(p0 >> 32, s.c3, k1), p0};
+    return (state_t){p1 >> 32 ^ s.c1 ^ k0, p1, p0 >> 32 ^ s.c3 ^ k1, p0};
 }
-
-#if GNN__KEEPS_BITS
-/* ---- multipliers as bits ---- */
-
-/* Byte l of the result: which of block l's eight numbers are kept. */
-GNN__INLINE uint64_t kept_of(const gnn__dropout_t *d, state_t s)
-{
-    const __m512i low = (__m512i)((s.c0 & 0xffffffffu) | s.c1 << 32),
-                  high = (__m512i)((s.c2 & 0xffffffffu) | s.c3 << 32),
-                  most = _mm512_set1_epi16((short)(d->threshold - 1));
-    const uint64_t even = _mm512_cmple_epu16_mask(_mm512_unpacklo_epi64(low, high), most),
-                   odd = _mm512_cmple_epu16_mask(_mm512_unpackhi_epi64(low, high), most);
-    return _pdep_u64(even, 0x00ff00ff00ff00ff) | _pdep_u64(odd, 0xff00ff00ff00ff00);
-}
-
-/* Four registers of blocks, because a round waits for the one before. */
-static void keep_bits(const gnn__dropout_t *d, const keys_t *keys, const uint64_t a[BLOCKS],
-                      const uint64_t b[BLOCKS], uint64_t kept[BLOCKS / AT_ONCE])
-{
-    state_t w = begin(d, words_at(a), words_at(b)),
-            x = begin(d, words_at(a + AT_ONCE), words_at(b + AT_ONCE)),
-            y = begin(d, words_at(a + 2 * AT_ONCE), words_at(b + 2 * AT_ONCE)),
-            z = begin(d, words_at(a + 3 * AT_ONCE), words_at(b + 3 * AT_ONCE));
-    for (int round = 0; round < ROUNDS; round++) {
-        const words_t k0 = keys->k0[round] - (words_t){0}, k1 = keys->k1[round] - (words_t){0};
-        w = turn(w, k0, k1);
-        x = turn(x, k0, k1);
-        y = turn(y, k0, k1);
-        z = turn(z, k0, k1);
-    }
-    kept[0] = kept_of(d, w);
-    kept[1] = kept_of(d, x);
-    kept[2] = kept_of(d, y);
-    kept[3] = kept_of(d, z);
-}
-
-/* Names the next BLOCKS blocks of a matrix with `blocks` blocks a row, from *a, *b on. */
-GNN__INLINE void next_places(uint64_t blocks, words_t *a, words_t *b, uint64_t *all_a, uint64_t *all_b)
-{
-    for (int l = 0; l < BLOCKS; l += AT_ONCE) {
-        *(words_anywhere_t *)(all_a + l) = *a;
-        *(words_anywhere_t *)(all_b + l) = *b;
-        *b += AT_ONCE;
-        for (__mmask8 over;
-             (over = _mm512_cmpge_epu64_mask((__m512i)*b, _mm512_set1_epi64((long long)blocks)));) {
-            *b = (words_t)_mm512_mask_sub_epi64((__m512i)*b, over, (__m512i)*b,
-                                                _mm512_set1_epi64((long long)blocks));
-            *a = (words_t)_mm512_mask_add_epi64((__m512i)*a, over, (__m512i)*a, _mm512_set1_epi64(1));
-        }
-    }
-}
-
-/* A dropped element is 0 even if x is infinite or NaN, as if it had not been there. `live`: the numbers that there are. */
-GNN__INLINE void apply_bits(__mmask16 kept, __mmask16 live, __m512 scale, const gnn_real_t *x,
-                            bool add, gnn_real_t *y)
-{
-    __m512 v = _mm512_maskz_mul_ps(kept, _mm512_maskz_loadu_ps(live, x), scale);
-    if (add)
-        v = _mm512_add_ps(_mm512_maskz_loadu_ps(live, y), v);
-    _mm512_mask_storeu_ps(y, live, v);
-}
-
-static void matrix(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t cols,
-                   const gnn_real_t *x, int64_t ldx, bool add, gnn_real_t *y, int64_t ldy)
-{
-    const int64_t blocks = (cols + LANES - 1) / LANES, total = rows * blocks;
-    const bool flat = cols % LANES == 0 && ldx == cols && ldy == cols;
-    const keys_t keys = keys_of(d);
-    const __m512 scale = _mm512_set1_ps(d->scale);
-    uint64_t all_a[BLOCKS], all_b[BLOCKS], kept[BLOCKS / AT_ONCE];
-    uint64_t first_a[AT_ONCE], first_b[AT_ONCE];
-    for (uint64_t l = 0; blocks > 0 && l < AT_ONCE; l++) {
-        first_a[l] = (uint32_t)row + l / (uint64_t)blocks;
-        first_b[l] = l % (uint64_t)blocks;
-    }
-    words_t a = words_at(first_a), b = words_at(first_b);
-    for (int64_t done = 0, r = 0, c = 0; done < total; done += BLOCKS) {
-        next_places((uint64_t)blocks, &a, &b, all_a, all_b);
-        keep_bits(d, &keys, all_a, all_b, kept);
-        if (flat && total - done >= BLOCKS) {
-            for (int k = 0; k < BLOCKS / 2; k++)
-                apply_bits((__mmask16)(kept[k / 4] >> 16 * (k % 4)), 0xffff, scale,
-                           x + (done + 2 * k) * LANES, add, y + (done + 2 * k) * LANES);
-            continue;
-        }
-        if (flat)
-            r = done / blocks, c = done % blocks;
-        for (int l = 0; l < BLOCKS && done + l < total; l++) {
-            const int64_t at = LANES * c, left = cols - at < LANES ? cols - at : LANES;
-            apply_bits((__mmask16)(kept[l / LANES] >> LANES * (l % LANES) & 0xff),
-                       (__mmask16)((1u << left) - 1), scale, x + r * ldx + at, add, y + r * ldy + at);
-            if (++c == blocks) {
-                c = 0;
-                r++;
-            }
-        }
-    }
-}
-#else
-/* ---- multipliers as numbers ---- */
 
 /* As the four words of every block lie in memory. */
 GNN__INLINE void end(state_t s, uint64_t *draws)
@@ -196,28 +151,27 @@ GNN__INLINE void end(state_t s, uint64_t *draws)
 }
 
 /* Sixteen bits for each lane of each block; two registers of blocks, because a round waits for the one before. */
-GNN__INLINE void draw(const gnn__dropout_t *d, const keys_t *keys, const uint64_t *a,
-                      const uint64_t *b, uint64_t *draws)
+GNN__INLINE void draw(const gnn__dropout_t *d, const uint64_t *a, const uint64_t *b, uint64_t *draws)
 {
-    state_t x = begin(d, words_at(a), words_at(b)),
-            y = begin(d, words_at(a + AT_ONCE), words_at(b + AT_ONCE));
-    for (int round = 0; round < ROUNDS; round++) {
-        const words_t k0 = keys->k0[round] - (words_t){0}, k1 = keys->k1[round] - (words_t){0};
-        x = turn(x, k0, k1);
-        y = turn(y, k0, k1);
+    state_t x = begin(d, a, b), y = begin(d, a + AT_ONCE, b + AT_ONCE);
+    uint32_t k0 = d->key[0], k1 = d->key[1];
+    for (int round = 0; round < ROUNDS; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
+        const words_t all_k0 = (uint64_t)k0 - (words_t){0}, all_k1 = (uint64_t)k1 - (words_t){0};
+        x = turn(x, all_k0, all_k1);
+        y = turn(y, all_k0, all_k1);
     }
     end(x, draws);
     end(y, draws + 2 * AT_ONCE);
 }
 
 /* Multipliers of BLOCKS blocks of eight places. */
-static void keep_blocks(const gnn__dropout_t *d, const keys_t *keys, const uint64_t a[BLOCKS],
-                        const uint64_t b[BLOCKS], gnn_real_t keep[BLOCKS * LANES])
+static void keep_blocks(const gnn__dropout_t *d, const uint64_t a[BLOCKS], const uint64_t b[BLOCKS],
+                        kept_t keep)
 {
     uint64_t draws[2 * BLOCKS];
     uint16_t bits[BLOCKS * LANES]; /* lowest first: the order of a little-endian processor */
     for (int l = 0; l < BLOCKS; l += 2 * AT_ONCE)
-        draw(d, keys, a + l, b + l, draws + 2 * l);
+        draw(d, a + l, b + l, draws + 2 * l);
     memcpy(bits, draws, sizeof bits);
     const uint16_t most = (uint16_t)(d->threshold - 1);
     const gnn_real_t scale = d->scale;
@@ -245,7 +199,6 @@ static void matrix(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t c
 {
     const int64_t blocks = (cols + LANES - 1) / LANES;
     const bool flat = cols % LANES == 0 && ldx == cols && ldy == cols;
-    const keys_t keys = keys_of(d);
     uint64_t a[BLOCKS] = {0}, b[BLOCKS] = {0};
     gnn_real_t keep[BLOCKS * LANES];
     for (int64_t r = 0, block = 0; r < rows && blocks > 0;) {
@@ -259,7 +212,7 @@ static void matrix(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t c
                 r++;
             }
         }
-        keep_blocks(d, &keys, a, b, keep);
+        keep_blocks(d, a, b, keep);
         if (flat) {
             apply(taken * LANES, keep, x + first * LANES, add, y + first * LANES);
             continue;
@@ -288,9 +241,6 @@ static void next_blocks(const int64_t *indptr, int64_t r, int64_t block, int64_t
 }
 
 #if GNN__KEEPS_BITS
-typedef uint64_t kept_t[BLOCKS / AT_ONCE];
-#define keep_some keep_bits
-
 /* Appends those of at most eight numbers that are kept. Writes eight places where there are eight numbers. */
 GNN__INLINE int64_t squeeze(int64_t n, const kept_t kept, int block, gnn_real_t scale,
                             const int32_t *from_at, const gnn_real_t *from_by, int32_t *at,
@@ -306,9 +256,6 @@ GNN__INLINE int64_t squeeze(int64_t n, const kept_t kept, int block, gnn_real_t 
     return __builtin_popcount(mask);
 }
 #else
-typedef gnn_real_t kept_t[BLOCKS * LANES];
-#define keep_some keep_blocks
-
 GNN__INLINE int64_t squeeze(int64_t n, const kept_t keep, int block, gnn_real_t scale,
                             const int32_t *from_at, const gnn_real_t *from_by, int32_t *at,
                             gnn_real_t *by)
@@ -331,7 +278,6 @@ static void sparse(const gnn__dropout_t *d, int64_t from, int64_t to, const gnn_
     static const gnn_real_t ones[LANES] = {1, 1, 1, 1, 1, 1, 1, 1};
     uint64_t a[BLOCKS] = {0}, b[BLOCKS] = {0};
     kept_t kept;
-    const keys_t keys = keys_of(d);
     int drawn = BLOCKS; /* blocks of `kept` that were used */
     for (int64_t r = from; r < to; r++) {
         const int64_t end = x->indptr[r + 1];
@@ -340,7 +286,7 @@ static void sparse(const gnn__dropout_t *d, int64_t from, int64_t to, const gnn_
             if (drawn == BLOCKS) {
                 drawn = 0;
                 next_blocks(x->indptr, r, (k - x->indptr[r]) / LANES, to, a, b);
-                keep_some(d, &keys, a, b, kept);
+                keep_blocks(d, a, b, kept);
             }
             left += squeeze(end - k, kept, drawn, d->scale, x->indices + k,
                             x->values ? x->values + k : ones, indices + left, values + left);

@@ -66,6 +66,22 @@ void send_any(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int64_t
             y[h * d + c] = (add ? y[h * d + c] : 0) + x[c * width + h];
 }
 
+/* The row is made in the nearest cache; where rows of the whole are too many to stay in any, it passes by them. */
+void scale_and_finish(const gnn__lanes_t *l, gnn_real_t *x, const gnn__vec_t *by, gnn_real_t *y,
+                      int width)
+{
+    const int64_t n = l->a->heads * l->a->d_v;
+    const bool pass = passes(l, y);
+    gnn_real_t *sum = l->packed ? y : x;
+    scale_row(l, x, by, x, width);
+    if (l->packed)
+        send_row(l, x, y, l->a->d_v, false, width);
+    l->elementwise->mix(n, 1, sum, 1, l->bias, sum);
+    l->elementwise->activate(l->f, l->f_slope, n, sum, pass ? x : y);
+    for (int64_t c = 0; pass && c < n; c += LANES)
+        gnn__vec_put_by(y + c, gnn__vec_load(x + c), true);
+}
+
 /* ---- blocks ---- */
 
 /* Draws for the pairs from place `at` of `row` on: a window over this and the next rows; on spans, whose places are not their own, for this row. */

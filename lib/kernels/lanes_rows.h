@@ -134,10 +134,19 @@ static inline void scale_row(const gnn__lanes_t *l, const gnn_real_t *x, const g
             gnn__vec_put_by(y + c, all[h] * gnn__vec_load(x + c), pass);
 }
 
+/* As scale_row_out, with l->bias. lanes_parts.kernel.c */
+#define scale_and_finish GNN__KERNEL(lanes_scale_and_finish)
+void scale_and_finish(const gnn__lanes_t *l, gnn_real_t *x, const gnn__vec_t *by, gnn_real_t *y,
+                      int width);
+
 /* The same into a row of the caller's, where rows lie head by head. */
 static inline void scale_row_out(const gnn__lanes_t *l, gnn_real_t *x, const gnn__vec_t *by,
                                  gnn_real_t *y, int width)
 {
+    if (l->bias) {
+        scale_and_finish(l, x, by, y, width);
+        return;
+    }
     if (!l->packed) {
         scale_row(l, x, by, y, width);
         return;

@@ -1,4 +1,5 @@
-/* Dropout for many places at once: counters and keys are those of gnn__dropout_draw, sixteen of them side by side. Included by kernels only. */
+/* Dropout for many places at once: counters and keys are those of gnn__dropout_draw, many of them side by side. A counter has eight draws of sixteen bits; what is kept
+ * of them are the bits of a byte. Included by kernels only. */
 #ifndef GNN_KERNELS_PHILOX_LANES_H
 #define GNN_KERNELS_PHILOX_LANES_H
 
@@ -8,46 +9,101 @@
 #include <immintrin.h>
 #endif
 
-enum { GNN__PHILOX_LANES = 16, GNN__PHILOX_ROUNDS = 10 };
+/* Counters of gnn__keep_bits, and of the most registers that turn together. */
+enum { GNN__PHILOX_LANES = 16, GNN__PHILOX_ROUNDS = 10, GNN__PHILOX_REGISTERS = 4 };
 
 #if defined(__AVX512F__)
-/* Halves of a 64-bit product of even and of odd lanes become the low and the high words of all lanes. */
-GNN__INLINE void gnn__philox_multiply(__m512i x, __m512i by, __m512i *low, __m512i *high)
+/* Each word of Philox lies in 64 bits of its own, so that a product needs no shuffles: what stands above the lower 32 bits is never read. */
+typedef struct gnn__philox_words {
+    __m512i c0, c1, c2, c3;
+} gnn__philox_words_t;
+
+GNN__INLINE gnn__philox_words_t gnn__philox_turn(gnn__philox_words_t s, __m512i k0, __m512i k1)
 {
-    const __m512i even = _mm512_mul_epu32(x, by),
-                  odd = _mm512_mul_epu32(_mm512_srli_epi64(x, 32), by);
-    *low = _mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32));
-    *high = _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 32), odd);
+    const __m512i p0 = _mm512_mul_epu32(s.c0, _mm512_set1_epi64(0xD2511F53)),
+                  p1 = _mm512_mul_epu32(s.c2, _mm512_set1_epi64(0xCD9E8D57));
+    return (gnn__philox_words_t){
+        _mm512_ternarylogic_epi64(_mm512_srli_epi64(p1, 32), s.c1, k0, 0x96), p1,
+        _mm512_ternarylogic_epi64(_mm512_srli_epi64(p0, 32), s.c3, k1, 0x96), p0};
 }
 
-GNN__INLINE void gnn__philox_rounds(const gnn__dropout_t *d, uint32_t words[4][GNN__PHILOX_LANES])
+/* One byte for each of eight counters. */
+GNN__INLINE uint64_t gnn__philox_kept(gnn__philox_words_t s, __m512i most)
 {
-    __m512i c0 = _mm512_loadu_si512(words[0]), c1 = _mm512_loadu_si512(words[1]),
-            c2 = _mm512_loadu_si512(words[2]), c3 = _mm512_loadu_si512(words[3]);
-    const __m512i m0 = _mm512_set1_epi32((int)0xD2511F53u), m1 = _mm512_set1_epi32((int)0xCD9E8D57u);
+    const __m512i low = _mm512_mask_blend_epi32(0xAAAA, s.c0, _mm512_slli_epi64(s.c1, 32)),
+                  high = _mm512_mask_blend_epi32(0xAAAA, s.c2, _mm512_slli_epi64(s.c3, 32));
+    const uint64_t even = _mm512_cmple_epu16_mask(_mm512_unpacklo_epi64(low, high), most),
+                   odd = _mm512_cmple_epu16_mask(_mm512_unpackhi_epi64(low, high), most);
+    return _pdep_u64(even, 0x00ff00ff00ff00ff) | _pdep_u64(odd, 0xff00ff00ff00ff00);
+}
+
+/* For the counters (a, b, step, stream << 8 | block) of `registers` registers, which turn together because a round waits for the one before. */
+GNN__INLINE void gnn__philox_registers(const gnn__dropout_t *d, uint32_t block, const __m512i *a,
+                                       const __m512i *b, uint64_t *kept, const int registers)
+{
+    gnn__philox_words_t s[GNN__PHILOX_REGISTERS];
+    const __m512i most = _mm512_set1_epi16((short)(d->threshold - 1)),
+                  step = _mm512_set1_epi64(d->step),
+                  stream = _mm512_set1_epi64(d->stream << 8 | block);
     uint32_t k0 = d->key[0], k1 = d->key[1];
-#pragma GCC unroll 2 /* a round is long enough, and there are many copies */
+#pragma GCC unroll 4
+    for (int r = 0; r < registers; r++)
+        s[r] = (gnn__philox_words_t){a[r], b[r], step, stream};
+#pragma GCC unroll 1
     for (int round = 0; round < GNN__PHILOX_ROUNDS; round++) {
-        __m512i low0, high0, low1, high1;
-        gnn__philox_multiply(c0, m0, &low0, &high0);
-        gnn__philox_multiply(c2, m1, &low1, &high1);
-        c0 = _mm512_ternarylogic_epi32(high1, c1, _mm512_set1_epi32((int)k0), 0x96);
-        c2 = _mm512_ternarylogic_epi32(high0, c3, _mm512_set1_epi32((int)k1), 0x96);
-        c1 = low1;
-        c3 = low0;
+        const __m512i key0 = _mm512_set1_epi64(k0), key1 = _mm512_set1_epi64(k1);
+#pragma GCC unroll 4
+        for (int r = 0; r < registers; r++)
+            s[r] = gnn__philox_turn(s[r], key0, key1);
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
-    _mm512_storeu_si512(words[0], c0);
-    _mm512_storeu_si512(words[1], c1);
-    _mm512_storeu_si512(words[2], c2);
-    _mm512_storeu_si512(words[3], c3);
+#pragma GCC unroll 4
+    for (int r = 0; r < registers; r++)
+        kept[r] = gnn__philox_kept(s[r], most);
+}
+
+static __attribute__((noinline, unused)) void gnn__kept_in_four(const gnn__dropout_t *d,
+                                                                uint32_t block, const __m512i *a,
+                                                                const __m512i *b, uint64_t *kept)
+{
+    gnn__philox_registers(d, block, a, b, kept, 4);
+}
+
+static __attribute__((noinline, unused)) void gnn__kept_in_two(const gnn__dropout_t *d,
+                                                               uint32_t block, const __m512i *a,
+                                                               const __m512i *b, uint64_t *kept)
+{
+    gnn__philox_registers(d, block, a, b, kept, 2);
+}
+
+GNN__INLINE __m512i gnn__philox_numbers(const uint32_t *at)
+{
+    return _mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)(const void *)at));
+}
+
+/* Sixteen pairs, eight heads: bit h of a pair's byte says whether head 8 block + h is kept. */
+static inline void gnn__keep_bits(const gnn__dropout_t *d, const uint32_t *i, const uint32_t *j,
+                                  uint32_t block, uint8_t bits[GNN__PHILOX_LANES])
+{
+    const __m512i a[2] = {gnn__philox_numbers(i), gnn__philox_numbers(i + 8)},
+                  b[2] = {gnn__philox_numbers(j), gnn__philox_numbers(j + 8)};
+    uint64_t kept[2];
+    gnn__kept_in_two(d, block, a, b, kept);
+    memcpy(bits, kept, sizeof kept);
 }
 #else
-GNN__INLINE void gnn__philox_rounds(const gnn__dropout_t *d, uint32_t words[4][GNN__PHILOX_LANES])
+static inline void gnn__keep_bits(const gnn__dropout_t *d, const uint32_t *i, const uint32_t *j,
+                                  uint32_t block, uint8_t bits[GNN__PHILOX_LANES])
 {
-    uint32_t *restrict c0 = words[0], *restrict c1 = words[1], *restrict c2 = words[2],
-                       *restrict c3 = words[3], k0 = d->key[0], k1 = d->key[1];
+    uint32_t c0[GNN__PHILOX_LANES], c1[GNN__PHILOX_LANES], c2[GNN__PHILOX_LANES],
+        c3[GNN__PHILOX_LANES], k0 = d->key[0], k1 = d->key[1];
+    for (int l = 0; l < GNN__PHILOX_LANES; l++) {
+        c0[l] = i[l];
+        c1[l] = j[l];
+        c2[l] = d->step;
+        c3[l] = d->stream << 8 | block;
+    }
     for (int round = 0; round < GNN__PHILOX_ROUNDS; round++) {
 #pragma omp simd
         for (int l = 0; l < GNN__PHILOX_LANES; l++) {
@@ -62,113 +118,8 @@ GNN__INLINE void gnn__philox_rounds(const gnn__dropout_t *d, uint32_t words[4][G
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
-}
-#endif
-
-/* words[w][lane] is word w for the counter (i[lane], j[lane], step, stream << 8 | block). */
-static inline void gnn__philox_lanes(const gnn__dropout_t *d, const uint32_t *i, const uint32_t *j,
-                                     uint32_t block, uint32_t words[4][GNN__PHILOX_LANES])
-{
-    for (int l = 0; l < GNN__PHILOX_LANES; l++) {
-        words[0][l] = i[l];
-        words[1][l] = j[l];
-        words[2][l] = d->step;
-        words[3][l] = d->stream << 8 | block;
-    }
-    gnn__philox_rounds(d, words);
-}
-
-/* keep[e * heads + h] for n pairs. i and j must be readable up to the next multiple of GNN__PHILOX_LANES. */
-static inline void gnn__keep_pairs(const gnn__dropout_t *d, int n, const uint32_t *i,
-                                   const uint32_t *j, int64_t heads, gnn_real_t *keep)
-{
-    uint32_t words[4][GNN__PHILOX_LANES];
-    for (int e = 0; e < n; e += GNN__PHILOX_LANES)
-        for (int64_t h = 0; h < heads; h += 8) {
-            gnn__philox_lanes(d, i + e, j + e, (uint32_t)(h / 8), words);
-            for (int l = 0; l < GNN__PHILOX_LANES && e + l < n; l++)
-                for (int64_t a = h; a < heads && a < h + 8; a++) {
-                    const uint32_t word = words[(a - h) / 2][l];
-                    keep[(e + l) * heads + a] =
-                        (a & 1 ? word >> 16 : word & 0xffff) < d->threshold ? d->scale : 0;
-                }
-        }
-}
-
-#if !GNN_DOUBLE && defined(__AVX512F__)
-/* Sixteen pairs, eight heads from `keep` on: bits of a pair's mask are its heads. */
-static inline void gnn__keep_eight(const gnn__dropout_t *d, uint32_t words[4][GNN__PHILOX_LANES],
-                                   gnn_real_t *keep, int width)
-{
-    const __m512i w0 = _mm512_loadu_si512(words[0]), w1 = _mm512_loadu_si512(words[1]),
-                  w2 = _mm512_loadu_si512(words[2]), w3 = _mm512_loadu_si512(words[3]);
-    const __m512i t[2] = {_mm512_unpacklo_epi32(w0, w1), _mm512_unpackhi_epi32(w0, w1)},
-                  u[2] = {_mm512_unpacklo_epi32(w2, w3), _mm512_unpackhi_epi32(w2, w3)};
-    const __m512i least = _mm512_set1_epi16((short)(d->threshold - 1));
-    const __m256 scale = _mm256_set1_ps(d->scale);
-    for (int m = 0; m < 4; m++) {
-        const __m512i draws = m & 1 ? _mm512_unpackhi_epi64(t[m / 2], u[m / 2])
-                                    : _mm512_unpacklo_epi64(t[m / 2], u[m / 2]);
-        const uint32_t kept = _mm512_cmple_epu16_mask(draws, least);
-        for (int k = 0; k < 4; k++) {
-            const __m256 x = _mm256_maskz_mov_ps((__mmask8)(kept >> 8 * k), scale);
-            gnn_real_t *to = keep + (4 * k + m) * width;
-            if (width >= 8)
-                _mm256_storeu_ps(to, x);
-            else
-                _mm_storeu_ps(to, _mm256_castps256_ps128(x));
-        }
-    }
-}
-
-/* Sixteen pairs, one head. */
-GNN__INLINE void gnn__keep_first(const gnn__dropout_t *d, uint32_t words[4][GNN__PHILOX_LANES],
-                                 gnn_real_t *keep)
-{
-    const __m512i draws = _mm512_and_si512(_mm512_loadu_si512(words[0]), _mm512_set1_epi32(0xffff));
-    const __mmask16 kept = _mm512_cmplt_epu32_mask(draws, _mm512_set1_epi32((int)d->threshold));
-    _mm512_storeu_ps(keep, _mm512_maskz_mov_ps(kept, _mm512_set1_ps(d->scale)));
-}
-#else
-GNN__INLINE void gnn__keep_first(const gnn__dropout_t *d, uint32_t words[4][GNN__PHILOX_LANES],
-                                 gnn_real_t *keep)
-{
-    for (int l = 0; l < GNN__PHILOX_LANES; l++)
-        keep[l] = (words[0][l] & 0xffff) < d->threshold ? d->scale : 0;
-}
-
-static inline void gnn__keep_eight(const gnn__dropout_t *d, uint32_t words[4][GNN__PHILOX_LANES],
-                                   gnn_real_t *keep, int width)
-{
-    for (int l = 0; l < GNN__PHILOX_LANES; l++)
-        for (int h = 0; h < 8 && h < width; h++) {
-            const uint32_t word = words[h / 2][l];
-            keep[l * width + h] = (h & 1 ? word >> 16 : word & 0xffff) < d->threshold ? d->scale : 0;
-        }
-}
-#endif
-
-/* keep[e * width + h] for n pairs, width 1, 4 or 8. i, j and keep have room for a multiple of GNN__PHILOX_LANES pairs. */
-static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint32_t *i,
-                                      const uint32_t *j, gnn_real_t *keep, int width)
-{
-    uint32_t words[4][GNN__PHILOX_LANES];
-    for (int e = 0; e < n; e += GNN__PHILOX_LANES)
-        for (int h = 0; h < width; h += 8) {
-            gnn__philox_lanes(d, i + e, j + e, (uint32_t)h / 8, words);
-            if (width > 1)
-                gnn__keep_eight(d, words, keep + e * width + h, width);
-            else
-                gnn__keep_first(d, words, keep + e);
-        }
-}
-
-/* Sixteen pairs, eight heads: bit h of a pair's byte says whether head 8 block + h is kept. */
-static inline void gnn__keep_bits(const gnn__dropout_t *d, const uint32_t *i, const uint32_t *j,
-                                  uint32_t block, uint8_t bits[GNN__PHILOX_LANES])
-{
-    uint32_t words[4][GNN__PHILOX_LANES], byte[GNN__PHILOX_LANES] = {0};
-    gnn__philox_lanes(d, i, j, block, words);
+    const uint32_t *words[4] = {c0, c1, c2, c3};
+    uint32_t byte[GNN__PHILOX_LANES] = {0};
     for (int w = 0; w < 4; w++)
 #pragma omp simd
         for (int l = 0; l < GNN__PHILOX_LANES; l++)
@@ -177,5 +128,66 @@ static inline void gnn__keep_bits(const gnn__dropout_t *d, const uint32_t *i, co
     for (int l = 0; l < GNN__PHILOX_LANES; l++)
         bits[l] = (uint8_t)byte[l];
 }
+#endif
+
+/* keep[e * heads + h] for n pairs. i and j must be readable up to the next multiple of GNN__PHILOX_LANES. */
+static inline void gnn__keep_pairs(const gnn__dropout_t *d, int n, const uint32_t *i,
+                                   const uint32_t *j, int64_t heads, gnn_real_t *keep)
+{
+    uint8_t bits[GNN__PHILOX_LANES];
+    for (int e = 0; e < n; e += GNN__PHILOX_LANES)
+        for (int64_t h = 0; h < heads; h += 8) {
+            gnn__keep_bits(d, i + e, j + e, (uint32_t)(h / 8), bits);
+            for (int l = 0; l < GNN__PHILOX_LANES && e + l < n; l++)
+                for (int64_t a = h; a < heads && a < h + 8; a++)
+                    keep[(e + l) * heads + a] = bits[l] >> (a - h) & 1 ? d->scale : 0;
+        }
+}
+
+#if !GNN_DOUBLE && defined(__AVX512F__)
+/* Eight pairs' multipliers from their bytes. */
+GNN__INLINE void gnn__keep_spread(uint64_t kept, float scale, float *keep, int width)
+{
+    const __m512 by = _mm512_set1_ps(scale);
+    if (width == 1) {
+        _mm256_storeu_ps(keep, _mm256_maskz_mov_ps((__mmask8)_pext_u64(kept, 0x0101010101010101),
+                                                   _mm512_castps512_ps256(by)));
+        return;
+    }
+    const uint64_t bits = width == 4 ? _pext_u64(kept, 0x0f0f0f0f0f0f0f0f) : kept;
+    for (int k = 0; k < width / 2; k++)
+        _mm512_storeu_ps(keep + 16 * k, _mm512_maskz_mov_ps((__mmask16)(bits >> 16 * k), by));
+}
+
+/* keep[e * width + h] for n pairs, width 1, 4 or 8. i, j and keep have room for a multiple of GNN__PHILOX_LANES pairs. */
+static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint32_t *i,
+                                      const uint32_t *j, gnn_real_t *keep, int width)
+{
+    __m512i a[GNN__PHILOX_REGISTERS], b[GNN__PHILOX_REGISTERS];
+    uint64_t kept[GNN__PHILOX_REGISTERS];
+    for (int e = 0, registers; e < n; e += 8 * registers) {
+        registers = n - e > 16 ? 4 : 2;
+        for (int r = 0; r < registers; r++) {
+            a[r] = gnn__philox_numbers(i + e + 8 * r);
+            b[r] = gnn__philox_numbers(j + e + 8 * r);
+        }
+        (registers == 4 ? gnn__kept_in_four : gnn__kept_in_two)(d, 0, a, b, kept);
+        for (int r = 0; r < registers; r++)
+            gnn__keep_spread(kept[r], d->scale, keep + (e + 8 * r) * width, width);
+    }
+}
+#else
+static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint32_t *i,
+                                      const uint32_t *j, gnn_real_t *keep, int width)
+{
+    uint8_t bits[GNN__PHILOX_LANES];
+    for (int e = 0; e < n; e += GNN__PHILOX_LANES) {
+        gnn__keep_bits(d, i + e, j + e, 0, bits);
+        for (int l = 0; l < GNN__PHILOX_LANES; l++)
+            for (int h = 0; h < width; h++)
+                keep[(e + l) * width + h] = bits[l] >> h & 1 ? d->scale : 0;
+    }
+}
+#endif
 
 #endif

@@ -1,5 +1,6 @@
 /* Joining ops while a tape is planned. Only then is it known who reads a value: a dropout whose input nobody else reads, and nobody wants to see, is done by the op that
- * makes this input, in the same sweep over memory; and the gradient of a sum is its summands' own. A tape that is planned anew (a value became kept) is joined anew. */
+ * makes this input, in the same sweep over memory; a biased activation likewise by an aggregation that is not recorded; and the gradient of a sum is its summands' own. A tape that is planned anew (a value became kept) is joined anew. */
+#include <lib/aggregate/aggregate.h>
 #include <lib/tape/tape.h>
 
 static gnn__activation_t *settings(gnn__node_t *node)
@@ -27,7 +28,10 @@ static int separate(gnn_tape_t *tape)
         }
         if (!joined)
             continue;
-        settings(node)->rate = 0;
+        if (node->op == &gnn__op_aggregate)
+            node->call.n_in = GNN_AGGREGATE_INPUTS;
+        else
+            settings(node)->rate = 0;
         GNN_TRY(node->op->shape(&node->call));
     }
     return GNN_OK;
@@ -40,29 +44,59 @@ static bool is_between(const gnn__value_t *v, int32_t k)
            v->last_use == k;
 }
 
-static int join(gnn_tape_t *tape, int32_t k)
+/* `maker` makes what node k would have made of its output. */
+static int take_over(gnn_tape_t *tape, gnn__node_t *maker, int32_t k)
 {
-    gnn__node_t *dropout = tape->nodes[k];
-    gnn__value_t *between = &tape->values[dropout->in[0]];
-    gnn__node_t *maker = is_between(between, k) ? tape->nodes[between->node] : NULL;
-    if (!maker || !drops_too(maker) || settings(maker)->rate > 0)
-        return GNN_OK;
-    settings(maker)->rate = ((const gnn__rate_t *)dropout->call.attributes)->rate;
-    maker->call.rng.stream = dropout->call.rng.stream;
-    maker->result = dropout->out;
-    tape->values[dropout->out].node = between->node;
-    between->folded = dropout->folded = true;
+    gnn__value_t *between = &tape->values[tape->nodes[k]->in[0]];
+    maker->result = tape->nodes[k]->out;
+    tape->values[maker->result].node = between->node;
+    between->folded = tape->nodes[k]->folded = true;
     return maker->op->shape(&maker->call);
+}
+
+static int join_dropout(gnn_tape_t *tape, gnn__node_t *maker, int32_t k)
+{
+    const gnn_op_call_t *dropout = &tape->nodes[k]->call;
+    if (!drops_too(maker) || settings(maker)->rate > 0)
+        return GNN_OK;
+    settings(maker)->rate = ((const gnn__rate_t *)dropout->attributes)->rate;
+    maker->call.rng.stream = dropout->rng.stream;
+    return take_over(tape, maker, k);
+}
+
+static int join_bias(gnn_tape_t *tape, gnn__node_t *maker, int32_t k)
+{
+    gnn__node_t *bias = tape->nodes[k];
+    if (tape->recording || maker->op != &gnn__op_aggregate || settings(bias)->rate > 0 ||
+        !gnn__aggregate_finishes(&maker->call))
+        return GNN_OK;
+    ((gnn__finished_aggregate_t *)(void *)maker->attributes)->f = *settings(bias);
+    maker->in[GNN_AGGREGATE_INPUTS] = bias->in[1];
+    maker->call.in[GNN_AGGREGATE_INPUTS] = bias->call.in[1];
+    maker->call.n_in = GNN_AGGREGATE_INPUTS + 1;
+    return take_over(tape, maker, k);
 }
 
 int gnn__tape_fold(gnn_tape_t *tape)
 {
     GNN_TRY(separate(tape));
-    for (int32_t k = 0; k < tape->n_nodes; k++)
-        if (tape->nodes[k]->op == &gnn__op_dropout)
-            GNN_TRY(join(tape, k));
+    for (int32_t k = 0; k < tape->n_nodes; k++) {
+        gnn__node_t *node = tape->nodes[k];
+        if (node->op != &gnn__op_dropout && node->op != &gnn__op_bias)
+            continue;
+        const gnn__value_t *between = &tape->values[node->in[0]];
+        if (!is_between(between, k))
+            continue;
+        gnn__node_t *maker = tape->nodes[between->node];
+        GNN_TRY(node->op == &gnn__op_dropout ? join_dropout(tape, maker, k)
+                                             : join_bias(tape, maker, k));
+    }
     return GNN_OK;
 }
+
+_Static_assert(sizeof(gnn__finished_aggregate_t) <= GNN__ATTRIBUTE_BYTES &&
+                   GNN_AGGREGATE_INPUTS < GNN_OP_INPUTS,
+               "a node has room for an aggregation and what is joined to it");
 
 /* ---- gradients of sums ---- */
 
