@@ -328,6 +328,56 @@ START_TEST(attention_weights_add_up_to_one)
 }
 END_TEST
 
+/* y as `recording` runs compute it. */
+static void forward_of(const gnn_layer_t *layer, const gnn_graph_t *graph, const gnn_tensor_t *x,
+                       int recording, gnn_real_t *y)
+{
+    gnn_tape_t *tape;
+    ck_ok(gnn_tape_new(&tape, context));
+    gnn_tape_reset(tape, recording, 0);
+    gnn_var_t in = gnn_tape_input(tape, x, recording);
+    gnn_var_t out = gnn_layer_record(
+        layer, tape, graph, &(gnn_layer_vars_t){GNN_NONE, in, GNN_NONE, GNN_NONE, GNN_NONE});
+    gnn_tape_keep(tape, out);
+    ck_ok(gnn_tape_forward(tape));
+    memcpy(y, gnn_tape_value(tape, out).data, sizeof *y * (size_t)(x->rows * 12));
+    gnn_tape_free(tape);
+}
+
+/* Where nothing is recorded the aggregation adds the bias and activates: short rows, long ones, one head of few numbers and several. */
+START_TEST(attention_finishes_its_rows)
+{
+    const int64_t lengths[] = {3, 5, 200}, n = 208;
+    gnn_real_t *memory = test_reals(n * 12, 6), *a = test_reals(n * 12, 1),
+               *b = test_reals(n * 12, 2);
+    const gnn_tensor_t x = gnn_tensor(memory, n, 12);
+    gnn_graph_t *graph, *edges;
+    ck_ok(gnn_graph_complete(&graph, 3, lengths));
+    ck_ok(gnn_graph_to_edges(&edges, graph));
+    for (int k = 0; k < 6; k++) {
+        int64_t count;
+        gnn_layer_t *layer;
+        ck_ok(gnn_layer_new(&layer, context,
+                            &GNN_GAT(.in = 12, .out = k < 4 ? 12 : 4, .heads = k < 4 ? 1 : 3,
+                                     .activation = k % 2 ? GNN_ELU : GNN_IDENTITY)));
+        gnn_real_t *values = gnn_parameters_block(gnn_layer_parameters(layer), 0, &count),
+                   *drawn = test_reals(count, 8 + (uint64_t)k);
+        memcpy(values, drawn, sizeof *values * (size_t)count);
+        ck_ok(gnn_layer_prepare(layer, edges, GNN_ON));
+        forward_of(layer, edges, &x, 0, a);
+        forward_of(layer, edges, &x, 1, b);
+        ck_assert_double_lt(test_error(a, b, n * 12), TOLERANCE_OUT);
+        gnn_layer_free(layer);
+        free(drawn);
+    }
+    gnn_graph_free(graph);
+    gnn_graph_free(edges);
+    free(memory);
+    free(a);
+    free(b);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("layer");
@@ -341,6 +391,7 @@ int main(void)
     tcase_add_test(c, two_halves_make_the_whole);
     tcase_add_test(c, receivers_may_be_the_first_senders);
     tcase_add_test(c, attention_weights_add_up_to_one);
+    tcase_add_test(c, attention_finishes_its_rows);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }
