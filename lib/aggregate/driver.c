@@ -124,4 +124,5 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const struct gnn__aggregator_kernels gnn__driver = {takes, sizes, forward, gnn__driver_backward, NULL};
+const struct gnn__aggregator_kernels gnn__driver = {takes, sizes, forward, gnn__driver_backward,
+                                                    NULL};
