@@ -40,8 +40,8 @@ typedef struct gnn__value {
     bool has_views, written;
     int32_t first_use, last_use; /* nodes that read it or one of its views */
     int32_t last_time;           /* its data is needed until then */
-    int32_t grad_from, grad_to; /* its gradient is alive in between */
-    gnn_var_t grad_of;          /* whose gradient is its own too, GNN_NONE */
+    int32_t grad_from, grad_to;  /* its gradient is alive in between */
+    gnn_var_t grad_of;           /* whose gradient is its own too, GNN_NONE */
     int64_t offset, grad_offset;
 } gnn__value_t;
 
@@ -49,9 +49,9 @@ typedef struct gnn__node {
     const gnn_op_t *op;
     gnn_op_call_t call;
     gnn_var_t in[GNN_OP_INPUTS];
-    gnn_var_t out; /* the first of n_out numbers */
-    bool backward; /* some input wants a gradient */
-    bool folded;   /* another node does its work */
+    gnn_var_t out;    /* the first of n_out numbers */
+    bool backward;    /* some input wants a gradient */
+    bool folded;      /* another node does its work */
     gnn_var_t result; /* where its outputs begin: `out`, or those of the node whose work it does too */
     int64_t saved_offset[GNN_OP_SAVED];
     _Alignas(16) unsigned char attributes[GNN__ATTRIBUTE_BYTES];
