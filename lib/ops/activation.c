@@ -71,8 +71,9 @@ static gnn_tensor_t known(const gnn_op_call_t *call, const gnn__activation_t *ho
     const gnn_tensor_t *t = output ? &call->out[0].value : &call->in[0].value;
     if (!output || how->kind <= GNN_LEAKY_RELU)
         return (gnn_tensor_t){gnn__row(t, from), rows, t->cols, gnn__stride(t)};
+    const gnn_real_t back = 1 / gnn__dropout(call->rng, how->rate).scale; /* rates are rounded */
     for (int64_t r = 0; r < rows; r++)
-        gnn__elementwise_kernels()->scale(t->cols, 1 - how->rate, gnn__row(t, from + r), false,
+        gnn__elementwise_kernels()->scale(t->cols, back, gnn__row(t, from + r), false,
                                           block + r * t->cols);
     return gnn_tensor(block, rows, t->cols);
 }

@@ -103,8 +103,9 @@ static gnn_tensor_t undropped(const gnn_op_call_t *call, int64_t from, int64_t e
     const gnn_tensor_t *y = &call->out[0].value;
     if (how->rate == 0 || how->kind <= GNN_LEAKY_RELU)
         return (gnn_tensor_t){gnn__row(y, from), end - from, y->cols, gnn__stride(y)};
+    const gnn_real_t back = 1 / gnn__dropout(call->rng, how->rate).scale; /* rates are rounded */
     for (int64_t r = from; r < end; r++)
-        gnn__elementwise_kernels()->scale(y->cols, 1 - how->rate, gnn__row(y, r), false,
+        gnn__elementwise_kernels()->scale(y->cols, back, gnn__row(y, r), false,
                                           memory + (r - from) * y->cols);
     return gnn_tensor(memory, end - from, y->cols);
 }
