@@ -12,14 +12,6 @@ static gnn__activation_t settings(const gnn_op_call_t *call)
     return how;
 }
 
-/* Numbers between activation and dropout, that stay in the nearest caches meanwhile. */
-enum { BLOCK = 2048 };
-
-static int64_t rows_at_once(int64_t cols)
-{
-    return cols > 0 && cols < BLOCK ? BLOCK / cols : 1;
-}
-
 static int activation_shape(gnn_op_call_t *call)
 {
     const gnn__activation_t how = settings(call);
@@ -34,7 +26,7 @@ static int activation_shape(gnn_op_call_t *call)
     else
         call->keep_in = 1u;
     if (how.rate > 0)
-        return gnn__op_bytes(call, 2 * call->context->threads * rows_at_once(call->in[0].cols),
+        return gnn__op_bytes(call, 2 * call->context->threads * gnn__rows_at_once(call->in[0].cols),
                              call->in[0].cols, sizeof(gnn_real_t), &call->backward_scratch);
     return GNN_OK;
 }
@@ -49,7 +41,7 @@ static void activate_and_drop(const gnn_op_call_t *call, const gnn__activation_t
 {
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
     const gnn__dropout_t d = gnn__dropout(call->rng, how->rate);
-    const int64_t step = rows_at_once(x->cols);
+    const int64_t step = gnn__rows_at_once(x->cols);
     const int threads = gnn__threads(call->context, 8 * x->rows * x->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t from = 0; from < x->rows; from += step) {
@@ -62,29 +54,14 @@ static void activate_and_drop(const gnn_op_call_t *call, const gnn__activation_t
     }
 }
 
-/* What the derivative follows from, `rows` rows: x; or y before dropout made what was kept larger, in a thread's own block (where f is made of straight lines the
- * signs are all that counts). */
-static gnn_tensor_t known(const gnn_op_call_t *call, const gnn__activation_t *how, int64_t from,
-                          int64_t rows, gnn_real_t *block)
-{
-    const bool output = gnn__activation_from_output(how->kind, how->slope);
-    const gnn_tensor_t *t = output ? &call->out[0].value : &call->in[0].value;
-    if (!output || how->kind <= GNN_LEAKY_RELU)
-        return (gnn_tensor_t){gnn__row(t, from), rows, t->cols, gnn__stride(t)};
-    const gnn_real_t back = 1 / gnn__dropout(call->rng, how->rate).scale; /* rates are rounded */
-    for (int64_t r = 0; r < rows; r++)
-        gnn__elementwise_kernels()->scale(t->cols, back, gnn__row(t, from + r), false,
-                                          block + r * t->cols);
-    return gnn_tensor(block, rows, t->cols);
-}
-
 /* dy is dropped where dx will stand, or in a thread's own block where dx is added to. */
 static void activate_and_drop_grad(const gnn_op_call_t *call, const gnn__activation_t *how)
 {
     const gnn_operand_t *x = &call->in[0];
     const gnn_tensor_t *dy = &call->out[0].grad, *dx = &x->grad;
     const gnn__dropout_t d = gnn__dropout(call->rng, how->rate);
-    const int64_t step = rows_at_once(dy->cols);
+    const int64_t step = gnn__rows_at_once(dy->cols);
+    const bool output = gnn__activation_from_output(how->kind, how->slope);
     const int threads = gnn__threads(call->context, 8 * dy->rows * dy->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t from = 0; from < dy->rows; from += step) {
@@ -92,7 +69,9 @@ static void activate_and_drop_grad(const gnn_op_call_t *call, const gnn__activat
                       ld = x->accumulate ? dy->cols : gnn__stride(dx);
         gnn_real_t *blocks = (gnn_real_t *)call->scratch + 2 * omp_get_thread_num() * step * dy->cols;
         gnn_real_t *g = x->accumulate ? blocks : gnn__row(dx, from);
-        const gnn_tensor_t t = known(call, how, from, rows, blocks + step * dy->cols);
+        const gnn_tensor_t t = output ? gnn__undropped(&call->out[0].value, how, &d, from, rows,
+                                                       blocks + step * dy->cols)
+                                      : gnn__rows(&x->value, from, rows);
         gnn__dropout_kernels()->matrix(&d, from, rows, dy->cols, gnn__row(dy, from),
                                        gnn__stride(dy), false, g, ld);
         for (int64_t r = from; r < from + rows; r++)

@@ -2,8 +2,8 @@
  * records add and activation. Backward has y, or 0 where it was dropped: no gradient passes there. */
 #include <lib/ops/support.h>
 
-/* Rows of a block in backward; numbers of one in forward, which is read and written again while it is in the nearest cache. */
-enum { ROWS_AT_ONCE = 32, BLOCK = 2048 };
+/* Of a block in backward. */
+enum { ROWS_AT_ONCE = 32 };
 
 static const gnn__activation_t *settings(const gnn_op_call_t *call)
 {
@@ -65,7 +65,7 @@ static int bias_forward(gnn_op_call_t *call)
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const gnn__dropout_t d = gnn__dropout(call->rng, how->rate);
     const bool drops = how->rate > 0;
-    const int64_t step = x->cols < BLOCK && x->cols > 0 ? BLOCK / x->cols : 1;
+    const int64_t step = gnn__rows_at_once(x->cols);
     const int threads = gnn__threads(call->context, (how->kind > GNN_LEAKY_RELU ? 8
                                                      : drops                    ? 4
                                                                                 : 1) *
@@ -87,31 +87,9 @@ static int bias_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* Rows from..end - 1 of dy, dropped, into g. */
-static void drop_grad(const gnn_op_call_t *call, int64_t from, int64_t end, gnn_real_t *g, int64_t ld)
-{
-    const gnn_tensor_t *dy = &call->out[0].grad;
-    const gnn__dropout_t d = gnn__dropout(call->rng, settings(call)->rate);
-    gnn__dropout_kernels()->matrix(&d, from, end - from, dy->cols, gnn__row(dy, from),
-                                   gnn__stride(dy), false, g, ld);
-}
-
-/* Rows from..end - 1 of y before dropout made what was kept larger; where f is made of straight lines their signs are all that counts. */
-static gnn_tensor_t undropped(const gnn_op_call_t *call, int64_t from, int64_t end, gnn_real_t *memory)
-{
-    const gnn__activation_t *how = settings(call);
-    const gnn_tensor_t *y = &call->out[0].value;
-    if (how->rate == 0 || how->kind <= GNN_LEAKY_RELU)
-        return (gnn_tensor_t){gnn__row(y, from), end - from, y->cols, gnn__stride(y)};
-    const gnn_real_t back = 1 / gnn__dropout(call->rng, how->rate).scale; /* rates are rounded */
-    for (int64_t r = from; r < end; r++)
-        gnn__elementwise_kernels()->scale(y->cols, back, gnn__row(y, r), false,
-                                          memory + (r - from) * y->cols);
-    return gnn_tensor(memory, end - from, y->cols);
-}
-
 /* Rows from..end - 1 of dy f'(x), into x's gradient, or beside it where it is not the first to write there; their sums into `c`. */
-static void block_grad(const gnn_op_call_t *call, int64_t from, int64_t end, const chunk_t *c)
+static void block_grad(const gnn_op_call_t *call, const gnn__dropout_t *dropout, int64_t from,
+                       int64_t end, const chunk_t *c)
 {
     const gnn__activation_t *how = settings(call);
     const gnn_operand_t *x = &call->in[0], *y = &call->out[0];
@@ -119,12 +97,13 @@ static void block_grad(const gnn_op_call_t *call, int64_t from, int64_t end, con
     const bool own = gnn__wants(call, 0) && !x->accumulate;
     const int64_t cols = x->cols, ld = own ? gnn__stride(&x->grad) : cols;
     gnn_real_t *g = own ? gnn__row(&x->grad, from) : c->block;
-    const gnn_tensor_t before = undropped(call, from, end, c->y),
-                       d = how->rate > 0 ? (gnn_tensor_t){g, end - from, cols, ld}
-                                         : (gnn_tensor_t){gnn__row(&y->grad, from), end - from,
-                                                          cols, gnn__stride(&y->grad)};
-    if (how->rate > 0)
-        drop_grad(call, from, end, g, ld);
+    gnn_tensor_t before = gnn__rows(&y->value, from, end - from),
+                 d = gnn__rows(&y->grad, from, end - from);
+    if (how->rate > 0) {
+        gnn__dropout_kernels()->matrix(dropout, from, d.rows, cols, d.data, d.stride, false, g, ld);
+        d = (gnn_tensor_t){g, d.rows, cols, ld};
+        before = gnn__undropped(&y->value, how, dropout, from, d.rows, c->y);
+    }
     const int64_t step = flat(&before) && flat(&d) && ld == cols ? end - from : 1;
     for (int64_t r = 0; r < end - from; r += step)
         kernels->activate_grad(how->kind, how->slope, step * cols, gnn__row(&before, r),
@@ -141,6 +120,7 @@ static void block_grad(const gnn_op_call_t *call, int64_t from, int64_t end, con
 static int bias_backward(gnn_op_call_t *call)
 {
     const gnn_tensor_t *dy = &call->out[0].grad;
+    const gnn__dropout_t dropout = gnn__dropout(call->rng, settings(call)->rate);
     const int64_t chunks = gnn__column_chunks(dy->rows);
     const int threads =
         gnn__threads(call->context, (settings(call)->rate > 0 ? 6 : 2) * dy->rows * dy->cols);
@@ -151,7 +131,7 @@ static int bias_backward(gnn_op_call_t *call)
         for (int64_t col = 0; col < dy->cols; col++)
             c.sums[col] = 0;
         for (int64_t r = gnn__share(dy->rows, (int)k, (int)chunks); r < end; r += ROWS_AT_ONCE)
-            block_grad(call, r, r + ROWS_AT_ONCE < end ? r + ROWS_AT_ONCE : end, &c);
+            block_grad(call, &dropout, r, r + ROWS_AT_ONCE < end ? r + ROWS_AT_ONCE : end, &c);
     }
     if (gnn__wants(call, 1)) {
         double *sums = call->scratch;

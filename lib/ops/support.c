@@ -68,6 +68,19 @@ void gnn__op_send(const gnn_op_call_t *call, gnn_real_t alpha, const gnn_tensor_
                        gnn__line(&lines, target, k));
 }
 
+gnn_tensor_t gnn__undropped(const gnn_tensor_t *y, const gnn__activation_t *f,
+                            const gnn__dropout_t *dropout, int64_t from, int64_t rows,
+                            gnn_real_t *block)
+{
+    if (f->kind <= GNN_LEAKY_RELU)
+        return gnn__rows(y, from, rows);
+    const gnn_real_t back = 1 / dropout->scale; /* not 1 - rate: rates are rounded */
+    for (int64_t r = 0; r < rows; r++)
+        gnn__elementwise_kernels()->scale(y->cols, back, gnn__row(y, from + r), false,
+                                          block + r * y->cols);
+    return gnn_tensor(block, rows, y->cols);
+}
+
 void gnn__add_row(const gnn_tensor_t *x, gnn_real_t alpha, const gnn_real_t *b,
                   const gnn_tensor_t *y, int64_t from, int64_t end)
 {

@@ -69,6 +69,24 @@ void gnn__op_send(const gnn_op_call_t *call, gnn_real_t alpha, const gnn_tensor_
 void gnn__add_row(const gnn_tensor_t *x, gnn_real_t alpha, const gnn_real_t *b,
                   const gnn_tensor_t *y, int64_t from, int64_t end);
 
+/* Rows of `cols` numbers that an op with more than one step does at once, so that they stay in the nearest cache meanwhile. */
+static inline int64_t gnn__rows_at_once(int64_t cols)
+{
+    enum { NUMBERS = 2048 };
+    return cols > 0 && cols < NUMBERS ? NUMBERS / cols : 1;
+}
+
+static inline gnn_tensor_t gnn__rows(const gnn_tensor_t *t, int64_t from, int64_t rows)
+{
+    return (gnn_tensor_t){gnn__row(t, from), rows, t->cols, gnn__stride(t)};
+}
+
+/* What the derivative of f follows from where y = dropout(f(x)) is what was kept: rows of y as they were before dropout made them larger, in `block`; where f is made of
+ * straight lines y itself, since signs are all that counts. */
+gnn_tensor_t gnn__undropped(const gnn_tensor_t *y, const gnn__activation_t *f,
+                            const gnn__dropout_t *dropout, int64_t from, int64_t rows,
+                            gnn_real_t *block);
+
 /* Sums down columns in chunks of rows that depend on the shape alone: chunk k covers the rows from
  * gnn__share(rows, k, chunks) on and fills its own `cols` doubles; the chunks are then added in
  * order. */

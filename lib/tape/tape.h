@@ -81,7 +81,8 @@ struct gnn_tape {
     size_t scratch; /* largest need of any node */
 };
 
-/* Lets the op before a dropout do it too where nobody else reads what lies between; after uses are known, anew with every plan. */
+/* Lets the op before a dropout do it too, and an aggregation that is not recorded the biased activation behind it, where nobody else reads what lies between; after
+ * uses are known, anew with every plan. */
 int gnn__tape_fold(gnn_tape_t *tape);
 /* Lets summands have their sum's gradient for their own where they are read by that sum alone. */
 void gnn__tape_share_gradients(gnn_tape_t *tape);
