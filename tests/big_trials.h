@@ -37,7 +37,7 @@ static bool big_trial(int k, gnn_context_t *c, trial_t *t, const gnn_sparse_t *x
     static const gnn__activation_t relu = {.kind = GNN_RELU};
     static const gnn__rate_t rate = {(gnn_real_t)0.5};
     static const gnn__heads_t heads = {8};
-    static const gnn__linear_t sparse = {(gnn_real_t)0.5};
+    static const gnn__linear_t sparse = {.sparse_dropout = (gnn_real_t)0.5};
     static const gnn__add_t one = {1};
     const gnn_loss_t loss = {.labels = ids};
     static const struct {

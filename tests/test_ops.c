@@ -314,7 +314,7 @@ END_TEST
 static void check_sparse(gnn_context_t *c, const gnn_sparse_t *x, int64_t out, gnn_real_t rate,
                          int recording)
 {
-    gnn__linear_t how = {rate};
+    gnn__linear_t how = {.sparse_dropout = rate};
     trial_t sparse = trial_new(&gnn__op_linear, NULL, c, &how, 0),
             dense = trial_new(&gnn__op_linear, NULL, c, NULL, 0);
     sparse.call.in[sparse.call.n_in++] =

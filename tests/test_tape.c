@@ -1,29 +1,5 @@
 /* The tape: memory that is recycled never changes a result, gradients meet in views and shared values, errors stick, nothing is allocated after the first run. */
-#include "support.h"
-
-#include <lib/tape/tape.h>
-
-typedef struct {
-    gnn_context_t *context;
-    gnn_tape_t *tape;
-    gnn_parameters_t *parameters;
-} fixture_t;
-
-static fixture_t set_up(void)
-{
-    fixture_t f;
-    ck_ok(gnn_context_new(&f.context, &(gnn_context_config_t){.threads = 2, .seed = 5}));
-    ck_ok(gnn_tape_new(&f.tape, f.context));
-    ck_ok(gnn_parameters_new(&f.parameters));
-    return f;
-}
-
-static void tear_down(fixture_t *f)
-{
-    gnn_tape_free(f->tape);
-    gnn_parameters_free(f->parameters);
-    gnn_context_free(f->context);
-}
+#include "tape_fixture.h"
 
 /* A program with views (tiling and not), a shared parameter, a value read three times, and a branch that leads nowhere. */
 static gnn_var_t record(fixture_t *f, const gnn_tensor_t *x, gnn_var_t *input, bool keep_all)
@@ -297,137 +273,6 @@ START_TEST(a_bias_and_its_activation_are_one_op)
 }
 END_TEST
 
-/* What ends in a dropout: the norm of z + x dropped; f(x + b) dropped, b a row; f(x) dropped. */
-typedef struct {
-    gnn_activation_t f; /* GNN_ACTIVATION_DEFAULT: the norm */
-    bool biased;
-} dropping_t;
-
-/* In one op or, where somebody wants to see what lies between, in two. What was dropped is read twice more behind it, so that its gradient is added to. */
-static gnn_var_t dropping(gnn_tape_t *t, gnn_var_t x, gnn_var_t z, const dropping_t *how, bool joined)
-{
-    const gnn_real_t rate = (gnn_real_t)0.3, eps = (gnn_real_t)1e-5;
-    const gnn__norm_t norm = {.kind = GNN_NORM_LAYER, .eps = eps, .rate = rate};
-    gnn_var_t y;
-    if (how->f == GNN_ACTIVATION_DEFAULT && joined) {
-        y = gnn__tape_add_norm(t, &norm, z, x, GNN_NONE, GNN_NONE);
-    } else if (how->f == GNN_ACTIVATION_DEFAULT) {
-        y = gnn_tape_norm(t, GNN_NORM_LAYER, gnn_tape_add(t, z, gnn_tape_dropout(t, x, rate), 1),
-                          GNN_NONE, GNN_NONE, eps, NULL, 0);
-    } else {
-        const gnn_var_t row = gnn_tape_view(t, z, 0, 1, 0, gnn_tape_cols(t, z));
-        y = how->biased ? gnn__tape_activate(t, gnn_tape_add(t, x, row, 1), how->f, 0)
-                        : gnn_tape_activation(t, x, how->f, 0);
-        if (!joined)
-            gnn_tape_keep(t, y);
-        y = gnn_tape_add(t, z, gnn_tape_dropout(t, y, rate), 1);
-    }
-    return gnn_tape_add(t, gnn_tape_add(t, y, x, 1), z, 2);
-}
-
-enum { DROPPED_ROWS = 300, DROPPED_COLS = 43, DROPPED = DROPPED_ROWS * DROPPED_COLS };
-
-/* y, dx and dz, one after another. */
-static void run_dropping(const dropping_t *how, bool joined, gnn_real_t *memory, gnn_real_t *out)
-{
-    const gnn_tensor_t x = gnn_tensor(memory, DROPPED_ROWS, DROPPED_COLS),
-                       z = gnn_tensor(memory + DROPPED, DROPPED_ROWS, DROPPED_COLS),
-                       dy = gnn_tensor(memory + 2 * DROPPED, DROPPED_ROWS, DROPPED_COLS);
-    fixture_t f = set_up();
-    gnn_tape_reset(f.tape, 1, 1);
-    gnn_var_t in = gnn_tape_input(f.tape, &x, 1), other = gnn_tape_input(f.tape, &z, 1),
-              y = dropping(f.tape, in, other, how, joined);
-    gnn_tape_keep(f.tape, y);
-    ck_ok(gnn_tape_forward(f.tape));
-    ck_ok(gnn_tape_backward(f.tape, y, &dy));
-    const gnn_tensor_t results[] = {gnn_tape_value(f.tape, y), gnn_tape_gradient(f.tape, in),
-                                    gnn_tape_gradient(f.tape, other)};
-    for (int k = 0; k < 3; k++)
-        memcpy(out + k * DROPPED, results[k].data, DROPPED * sizeof *out);
-    tear_down(&f);
-}
-
-START_TEST(what_drops_in_passing_draws_the_same_mask)
-{
-    const dropping_t all[] = {{GNN_ACTIVATION_DEFAULT, false},
-                              {GNN_GELU, false},
-                              {GNN_ELU, false},
-                              {GNN_RELU, false},
-                              {GNN_ELU, true},
-                              {GNN_RELU, true},
-                              {GNN_SIGMOID, true},
-                              {GNN_TANH, true}};
-    gnn_real_t *memory = test_reals(3 * DROPPED, 4), *out = test_reals(6 * DROPPED, 5);
-    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
-        for (int joined = 0; joined < 2; joined++)
-            run_dropping(&all[k], joined, memory, out + 3 * joined * DROPPED);
-        ck_assert_double_lt(test_error(out, out + 3 * DROPPED, 3 * DROPPED), TOLERANCE_OUT);
-    }
-    free(memory);
-    free(out);
-}
-END_TEST
-
-/* One op, until somebody wants to see what lies between; then two, and the same values. */
-START_TEST(ops_are_joined_anew_with_every_plan)
-{
-    gnn_real_t *memory = test_reals(40 * 8, 4), first[40 * 8];
-    const gnn_tensor_t x = gnn_tensor(memory, 40, 8);
-    fixture_t f = set_up();
-    gnn_tape_reset(f.tape, 1, 1);
-    gnn_var_t between = gnn_tape_activation(f.tape, gnn_tape_input(f.tape, &x, 1), GNN_TANH, 0),
-              y = gnn_tape_dropout(f.tape, between, (gnn_real_t)0.5);
-    ck_ok(gnn_tape_forward(f.tape));
-    ck_assert_ptr_null(gnn_tape_value(f.tape, between).data);
-    memcpy(first, gnn_tape_value(f.tape, y).data, sizeof first);
-    gnn_tape_keep(f.tape, between);
-    ck_ok(gnn_tape_forward(f.tape));
-    ck_assert_mem_eq(first, gnn_tape_value(f.tape, y).data, sizeof first);
-    for (int k = 0; k < 40 * 8; k++)
-        ck_assert_double_eq_tol((double)gnn_tape_value(f.tape, between).data[k],
-                                tanh((double)memory[k]), 1e-5);
-    free(memory);
-    tear_down(&f);
-}
-END_TEST
-
-/* What is read by its sum alone has the sum's gradient for its own, and the sum's lies where a view's does; here others read it too, to no effect, if it is not `shared`. */
-static gnn_var_t summing(gnn_tape_t *t, gnn_var_t x, bool shared, gnn_var_t *sum)
-{
-    const int64_t half = gnn_tape_cols(t, x) / 2, rows = gnn_tape_rows(t, x);
-    gnn_var_t y = gnn_tape_activation(t, x, GNN_SIGMOID, 0),
-              left = gnn_tape_view(t, y, 0, rows, 0, half),
-              right = gnn_tape_view(t, y, 0, rows, half, half),
-              a = gnn_tape_activation(t, left, GNN_TANH, 0), s = gnn_tape_add(t, a, right, 1);
-    *sum = s;
-    if (!shared)
-        s = gnn_tape_add(t, gnn_tape_add(t, s, a, 0), right, 0);
-    gnn_var_t z = gnn_tape_activation(t, s, GNN_ELU, 0);
-    return gnn_tape_add(t, gnn_tape_add(t, z, s, 2), gnn_tape_activation(t, s, GNN_GELU, 0), 1);
-}
-
-START_TEST(a_sum_and_its_summands_share_a_gradient)
-{
-    enum { ROWS = 50, COLS = 12 };
-    gnn_real_t *memory = test_reals(ROWS * COLS, 4), dx[2][ROWS * COLS];
-    const gnn_tensor_t x = gnn_tensor(memory, ROWS, COLS);
-    for (int shared = 0; shared < 2; shared++) {
-        fixture_t f = set_up();
-        gnn_tape_reset(f.tape, 1, 0);
-        gnn_var_t sum, in = gnn_tape_input(f.tape, &x, 1), y = summing(f.tape, in, shared, &sum);
-        ck_ok(gnn_tape_forward(f.tape));
-        ck_ok(gnn_tape_backward(f.tape, y, NULL));
-        memcpy(dx[shared], gnn_tape_gradient(f.tape, in).data, sizeof dx[shared]);
-        const gnn_var_t of = f.tape->values[sum].grad_of;
-        ck_assert_int_ne(of, GNN_NONE);
-        ck_assert_int_eq(f.tape->values[of].kind == GNN__VALUE_VIEW, shared);
-        tear_down(&f);
-    }
-    ck_assert_double_lt(test_error(dx[0], dx[1], ROWS * COLS), TOLERANCE_OUT);
-    free(memory);
-}
-END_TEST
-
 /* The table, in a buffer of the test's own. */
 static void profile_of(const fixture_t *f, char *text, size_t size)
 {
@@ -485,9 +330,6 @@ int main(void)
     tcase_add_test(c, a_failing_allocation_leaves_a_usable_tape);
     tcase_add_test(c, a_profile_counts_what_ran);
     tcase_add_test(c, a_bias_and_its_activation_are_one_op);
-    tcase_add_test(c, what_drops_in_passing_draws_the_same_mask);
-    tcase_add_test(c, ops_are_joined_anew_with_every_plan);
-    tcase_add_test(c, a_sum_and_its_summands_share_a_gradient);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

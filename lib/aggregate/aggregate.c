@@ -26,11 +26,11 @@ static int backward(gnn_op_call_t *call)
     return plan.kernels->backward(&plan, call);
 }
 
-bool gnn__aggregate_finishes(const gnn_op_call_t *call)
+unsigned gnn__aggregate_finishes(const gnn_op_call_t *call)
 {
     gnn__plan_t plan;
-    return !call->recording && gnn__plan(&plan, call) == GNN_OK && plan.kernels->finishes &&
-           plan.kernels->finishes(&plan);
+    return gnn__plan(&plan, call) == GNN_OK && plan.kernels->finishes ? plan.kernels->finishes(&plan)
+                                                                      : 0;
 }
 
 const gnn_op_t gnn__op_aggregate = {"aggregate", shape, forward, backward};

@@ -10,13 +10,16 @@
 
 extern const gnn_op_t gnn__op_aggregate;
 
-/* What a node of a tape has for attributes once the plan joined a biased activation to it: input GNN_AGGREGATE_INPUTS is then the bias, a row. */
+/* Inputs that a tape's plan gives to an aggregation whose forward makes dropout(f(y + summand + bias)) in place of y: a matrix like y, or none; a row, or none. */
+enum { GNN__THEN_SUMMAND = GNN_AGGREGATE_INPUTS, GNN__THEN_BIAS, GNN__THEN_INPUTS };
+/* What its node has for attributes then. */
 typedef struct gnn__finished_aggregate {
     gnn_aggregate_t how;
     gnn__activation_t f;
+    uint32_t stream; /* of the dropout */
 } gnn__finished_aggregate_t;
-/* Can f(y + bias) stand for y? Where nothing is recorded and the kernels that run this call can. */
-bool gnn__aggregate_finishes(const gnn_op_call_t *call);
+/* Which of these the kernels that run this call can do: a set of 1 << GNN__THEN_SUMMAND, 1 << GNN__THEN_BIAS (with f), 1 << GNN__THEN_INPUTS (dropout). */
+unsigned gnn__aggregate_finishes(const gnn_op_call_t *call);
 
 typedef struct gnn__plan {
     const gnn_aggregate_t *how;
@@ -40,8 +43,12 @@ typedef struct gnn__plan {
     gnn_tensor_t out, d_out;
     bool dropping;
     gnn__dropout_t dropout;
-    const gnn_real_t *bias; /* joined by the tape's plan, or NULL: see gnn__finished_aggregate_t */
+    /* Joined by the tape's plan: see gnn__finished_aggregate_t; data NULL: there is none. */
+    gnn_tensor_t summand;
+    bool finishes; /* there is a bias, once shapes are worked out */
+    const gnn_real_t *bias;
     gnn__activation_t f;
+    gnn__dropout_t last_dropout; /* where f.rate > 0 */
     gnn_context_t *context;
     bool recording;
 } gnn__plan_t;
@@ -57,8 +64,8 @@ struct gnn__aggregator_kernels {
     int (*sizes)(const gnn__plan_t *plan, gnn_op_call_t *call);
     int (*forward)(const gnn__plan_t *plan, gnn_op_call_t *call);
     int (*backward)(const gnn__plan_t *plan, gnn_op_call_t *call);
-    /* Do they know plan->bias? NULL: no. */
-    bool (*finishes)(const gnn__plan_t *plan);
+    /* As gnn__aggregate_finishes; NULL: none. */
+    unsigned (*finishes)(const gnn__plan_t *plan);
 };
 extern const struct gnn__aggregator_kernels gnn__driver;
 

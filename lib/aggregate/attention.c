@@ -256,10 +256,12 @@ static bool takes(const gnn__plan_t *plan)
            plan->shape.d_v > 0;
 }
 
-/* Rows that are done after one part, and not in tiles. */
-static bool finishes(const gnn__plan_t *plan)
+/* Rows that are done after one part, not in tiles, and that backward will not ask for. */
+static unsigned finishes(const gnn__plan_t *plan)
 {
-    return plan->view->n_parts == 1 && gnn__lanes_take(plan);
+    return !plan->recording && plan->view->n_parts == 1 && gnn__lanes_take(plan)
+               ? 1u << GNN__THEN_BIAS
+               : 0;
 }
 
 const struct gnn__aggregator_kernels gnn__dot_kernels = {takes, sizes, forward, backward, finishes};

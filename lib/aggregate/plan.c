@@ -125,6 +125,18 @@ static int resolve_scores(gnn__plan_t *plan)
     return GNN_OK;
 }
 
+static void take_joined(gnn__plan_t *plan, const gnn_op_call_t *call)
+{
+    const gnn__finished_aggregate_t *joined = call->attributes;
+    const gnn_rng_t rng = {call->rng.seed, call->rng.step, joined->stream};
+    plan->summand = window(call->in[GNN__THEN_SUMMAND].value, call->out[0].rows, call->out[0].cols);
+    plan->finishes = call->in[GNN__THEN_BIAS].present;
+    plan->bias = call->in[GNN__THEN_BIAS].value.data;
+    plan->f = joined->f;
+    if (plan->f.rate > 0)
+        plan->last_dropout = gnn__dropout(rng, plan->f.rate);
+}
+
 int gnn__plan(gnn__plan_t *plan, const gnn_op_call_t *call)
 {
     const gnn_aggregate_t *how = call->attributes;
@@ -155,10 +167,8 @@ int gnn__plan(gnn__plan_t *plan, const gnn_op_call_t *call)
     if (!(how->dropout >= 0 && how->dropout < 1))
         return gnn__error(GNN_EINVALID, "aggregate: dropout must be in [0, 1), got %g",
                           (double)how->dropout);
-    if (call->n_in > GNN_AGGREGATE_INPUTS) {
-        plan->bias = call->in[GNN_AGGREGATE_INPUTS].value.data;
-        plan->f = ((const gnn__finished_aggregate_t *)call->attributes)->f;
-    }
+    if (call->n_in > GNN_AGGREGATE_INPUTS)
+        take_joined(plan, call);
     plan->dropping = call->training && plan->scored && how->dropout > 0;
     if (plan->dropping)
         plan->dropout = gnn__dropout(call->rng, how->dropout);

@@ -11,6 +11,8 @@ typedef struct sum_run {
     gnn_real_t *dst_scale; /* n_dst, for means */
     gnn_real_t *suffix;    /* one stack per thread */
     int64_t suffix_size;
+    gnn_real_t *rows; /* to be finished; one block per thread */
+    int64_t rows_size;
 } sum_run_t;
 
 static bool is_mean(const gnn__plan_t *plan)
@@ -37,6 +39,8 @@ static int sum_memory(const gnn__plan_t *plan, void *scratch, sum_run_t *run, si
     run->dst_scale =
         gnn__carve(&carve, is_mean(plan) ? plan->graph->n_dst : 0, sizeof *run->dst_scale);
     run->suffix = gnn__carve(&carve, stacks, sizeof *run->suffix);
+    run->rows_size = plan->finishes ? gnn__rows_at_once(plan->out_width) * plan->out_width : 0;
+    run->rows = gnn__carve(&carve, plan->context->threads * run->rows_size, sizeof *run->rows);
     return gnn__carved(&carve, bytes);
 }
 
@@ -80,14 +84,38 @@ static void run_spans(const gnn__plan_t *plan, const sum_run_t *run, const gnn__
         }
 }
 
-static void run_edges(const gnn__part_t *part, const sum_run_t *run, const gnn__spmm_t *s, int threads)
+/* A few rows at a time, which stay in the nearest cache meanwhile. */
+static void sum_and_finish(const gnn__plan_t *plan, const gnn__spmm_t *whole, int64_t row0,
+                           int64_t row1, gnn_real_t *block)
+{
+    gnn__spmm_t s = *whole;
+    const int64_t width = plan->out_width, step = gnn__rows_at_once(width);
+    s.y = block;
+    s.ldy = width;
+    s.held = true;
+    for (s.y_row = row0; s.y_row < row1; s.y_row += step) {
+        const int64_t rows = row1 - s.y_row < step ? row1 - s.y_row : step;
+        const gnn_tensor_t sums = gnn_tensor(block, rows, width);
+        gnn__spmm_kernels()->edges(&s, s.y_row, s.y_row + rows);
+        gnn__bias_rows(&plan->f, &plan->last_dropout, &sums, plan->bias, s.y_row, &sums);
+        gnn__spmm_kernels()->send(block, rows, width, gnn__row(&plan->out, s.y_row),
+                                  plan->out.stride, plan->out.rows * width, s.y_row + step >= row1);
+    }
+}
+
+static void run_edges(const gnn__plan_t *plan, const gnn__part_t *part, const sum_run_t *run,
+                      const gnn__spmm_t *s, bool finishes, int threads)
 {
     const gnn__spmm_kernels_t *kernels = gnn__spmm_kernels();
     const int64_t chunks = gnn__part_chunks(part, gnn__per_chunk(part), run->bounds);
     gnn__deal_t deal = gnn__deal(chunks, threads);
 #pragma omp parallel num_threads(threads)
     for (int64_t c; (c = gnn__deal_next(&deal)) >= 0;)
-        kernels->edges(s, run->bounds[c], run->bounds[c + 1]);
+        if (finishes)
+            sum_and_finish(plan, s, run->bounds[c], run->bounds[c + 1],
+                           run->rows + omp_get_thread_num() * run->rows_size);
+        else
+            kernels->edges(s, run->bounds[c], run->bounds[c + 1]);
 }
 
 /* One part, either way: `x` summed into `y`. */
@@ -103,7 +131,13 @@ static gnn__spmm_t describe(const gnn__plan_t *plan, const sum_run_t *run, int64
                      .ldx = x->stride,
                      .y = y->data,
                      .ldy = y->stride};
-    s.add = transposed || p > 0;
+    if (transposed || p > 0) {
+        s.start = s.y;
+        s.ldstart = s.ldy;
+    } else if (plan->summand.data) {
+        s.start = plan->summand.data;
+        s.ldstart = plan->summand.stride;
+    }
     s.row_scale = transposed ? src : dst;
     s.col_scale = transposed ? dst : src;
     s.weight = plan->has[GNN_AGGREGATE_EDGE_WEIGHT] ? weight->data : NULL;
@@ -116,7 +150,8 @@ static void run_part(const gnn__plan_t *plan, const sum_run_t *run, int64_t p, b
                      const gnn__spmm_t *s, int threads)
 {
     if (s->pairs.indptr)
-        run_edges(transposed ? &plan->view->transposed[p] : &plan->view->parts[p], run, s, threads);
+        run_edges(plan, transposed ? &plan->view->transposed[p] : &plan->view->parts[p], run, s,
+                  plan->finishes && !transposed, threads);
     else
         run_spans(plan, run, s, threads);
 }
@@ -174,7 +209,8 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
         if (gnn__wants(plan, GNN_AGGREGATE_SRC_MESSAGE)) {
             gnn__spmm_t s =
                 describe(plan, &run, p, true, &plan->d_out, &plan->d[GNN_AGGREGATE_SRC_MESSAGE]);
-            s.add = !(written >> GNN_AGGREGATE_SRC_MESSAGE & 1);
+            if (written >> GNN_AGGREGATE_SRC_MESSAGE & 1)
+                s.start = NULL;
             run_part(plan, &run, p, true, &s, threads);
         }
         if (gnn__wants(plan, GNN_AGGREGATE_EDGE_WEIGHT))
@@ -183,7 +219,15 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     return GNN_OK;
 }
 
+/* Rows that are done after one part. */
+static unsigned finishes(const gnn__plan_t *plan)
+{
+    return plan->view->n_parts == 1 && plan->view->parts[0].form == GNN__EDGES
+               ? 1u << GNN__THEN_SUMMAND | 1u << GNN__THEN_BIAS | 1u << GNN__THEN_INPUTS
+               : 0;
+}
+
 const struct gnn__aggregator_kernels gnn__sum_kernels = {gnn__is_plain, sizes, forward, backward,
-                                                         NULL};
+                                                         finishes};
 const struct gnn__aggregator_kernels gnn__mean_kernels = {gnn__is_plain, sizes, forward, backward,
-                                                          NULL};
+                                                          finishes};

@@ -1,4 +1,4 @@
-/* Sums over neighbours: y_i (+)= row_i * sum over j in the row of w_ij col_j x_j. Both forms, both directions (the gradient is the same sum over the transposed
+/* Sums over neighbours: y_i = start_i + row_i * sum over j in the row of w_ij col_j x_j. Both forms, both directions (the gradient is the same sum over the transposed
  * part). Chunks of rows are handed to one thread each; a row's senders are taken in order, so bits depend on nothing else. */
 #ifndef GNN_KERNELS_SPMM_H
 #define GNN_KERNELS_SPMM_H
@@ -12,7 +12,10 @@ typedef struct gnn__spmm {
     int64_t ldx;
     gnn_real_t *y;
     int64_t ldy;
-    bool add;                                /* to what y holds */
+    bool held; /* edges: y is a block of rows from y_row on that is read again at once */
+    int64_t y_row;
+    const gnn_real_t *start; /* by node, may be y; NULL: 0 */
+    int64_t ldstart;
     const gnn_real_t *row_scale, *col_scale; /* per node; NULL: 1 */
     const gnn_real_t *weight; /* by edge number; NULL, or an edge number from weights on: 1 */
     int64_t weight_stride, weights;
@@ -23,6 +26,9 @@ enum { GNN__SLIDE_BLOCK = 64 };
 
 typedef struct gnn__spmm_kernels {
     void (*edges)(const gnn__spmm_t *s, int64_t row0, int64_t row1);
+    /* Copies rows without gaps to y, of so many numbers in all: past the caches where these will not hold y. Where they are the last, until others may read them. */
+    void (*send)(const gnn_real_t *rows, int64_t count, int64_t width, gnn_real_t *y, int64_t ldy,
+                 int64_t numbers, bool last);
     /* Sliding sums over spans for `count` features from `first` on. A queue of two stacks: sums of suffixes of what was moved over, and one running sum of what
      * came since; nothing is ever subtracted. `suffix` has GNN__SLIDE_BLOCK numbers for each of the `longest` places that gnn__slide_chunks found. */
     void (*spans)(const gnn__spmm_t *s, int64_t row0, int64_t row1, int64_t first, int64_t count,

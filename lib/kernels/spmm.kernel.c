@@ -30,6 +30,9 @@ GNN__INLINE void row_block(const gnn__spmm_t *s, int64_t row, int64_t f, const i
 {
     gnn__vec_t sum[8] = {{0}};
     const int64_t to = s->pairs.indptr[row + 1], end = s->pairs.indptr[s->pairs.n_rows];
+    const gnn_real_t *start = s->start ? s->start + row * s->ldstart + f : NULL;
+    for (int byte = 0; start && byte < vectors * GNN__VEC_BYTES; byte += 64)
+        __builtin_prefetch((const char *)start + byte);
     for (int64_t at = s->pairs.indptr[row]; at < to; at++) {
         const gnn_real_t *x = s->x + s->pairs.indices[at] * s->ldx + f;
         prefetch(s, at, end, f, vectors);
@@ -43,11 +46,12 @@ GNN__INLINE void row_block(const gnn__spmm_t *s, int64_t row, int64_t f, const i
         }
     }
     const gnn__vec_t scale = gnn__vec_all(s->row_scale ? s->row_scale[row] : 1);
-    gnn_real_t *y = s->y + row * s->ldy + f;
-    const bool pass = vectors == 8 && !s->add && gnn__vec_passes(y, s->pairs.n_rows * s->width);
+    gnn_real_t *y = s->y + (row - s->y_row) * s->ldy + f;
+    const bool pass =
+        vectors == 8 && start != y && !s->held && gnn__vec_passes(y, s->pairs.n_rows * s->width);
     for (int v = 0; v < vectors; v++)
         gnn__vec_put_by(y + v * LANES,
-                        s->add ? gnn__vec_load(y + v * LANES) + scale * sum[v] : scale * sum[v],
+                        start ? gnn__vec_load(start + v * LANES) + scale * sum[v] : scale * sum[v],
                         pass);
 }
 
@@ -62,9 +66,10 @@ GNN__INLINE void row_tail(const gnn__spmm_t *s, int64_t row, int64_t f, const bo
         prefetch(s, at, end, f, 1);
         sum += plain ? x : gnn__vec_all(factor(s, at)) * x;
     }
-    gnn_real_t *y = s->y + row * s->ldy + f;
     sum *= gnn__vec_all(s->row_scale ? s->row_scale[row] : 1);
-    gnn__vec_store_part(y, s->add ? gnn__vec_load_part(y, count) + sum : sum, count);
+    if (s->start)
+        sum += gnn__vec_load_part(s->start + row * s->ldstart + f, count);
+    gnn__vec_store_part(s->y + (row - s->y_row) * s->ldy + f, sum, count);
 }
 
 GNN__INLINE void edge_rows(const gnn__spmm_t *s, int64_t row0, int64_t row1, const bool plain)
@@ -88,7 +93,24 @@ static void edges(const gnn__spmm_t *s, int64_t row0, int64_t row1)
         edge_rows(s, row0, row1, false);
     else
         edge_rows(s, row0, row1, true);
-    gnn__vec_all_passed();
+    if (!s->held)
+        gnn__vec_all_passed();
+}
+
+static void send(const gnn_real_t *rows, int64_t count, int64_t width, gnn_real_t *y, int64_t ldy,
+                 int64_t numbers, bool last)
+{
+    const bool pass = ldy % LANES == 0 && gnn__vec_passes(y, numbers);
+    for (int64_t r = 0; r < count; r++, rows += width, y += ldy) {
+        int64_t c = 0;
+        for (; c + LANES <= width; c += LANES)
+            gnn__vec_put_by(y + c, gnn__vec_load(rows + c), pass);
+        if (c < width)
+            gnn__vec_store_part(y + c, gnn__vec_load_part(rows + c, (int)(width - c)),
+                                (int)(width - c));
+    }
+    if (last)
+        gnn__vec_all_passed();
 }
 
 /* ---- spans: two stacks ---- */
@@ -120,9 +142,10 @@ static void write_row(const gnn__spmm_t *s, int64_t row, int64_t first, int64_t 
     const int64_t node = gnn__pairs_node(&s->pairs, row);
     const gnn_real_t scale = s->row_scale ? s->row_scale[node] : 1;
     gnn_real_t *y = s->y + node * s->ldy + first;
+    const gnn_real_t *start = s->start ? s->start + node * s->ldstart + first : NULL;
 #pragma omp simd
     for (int64_t c = 0; c < count; c++)
-        y[c] = s->add ? y[c] + scale * sum[c] : scale * sum[c];
+        y[c] = start ? start[c] + scale * sum[c] : scale * sum[c];
 }
 
 static void spans(const gnn__spmm_t *s, int64_t row0, int64_t row1, int64_t first, int64_t count,
@@ -179,4 +202,4 @@ static void weight_grad(const gnn__spmm_t *s, int64_t row0, int64_t row1, gnn_re
 }
 
 extern const gnn__spmm_kernels_t GNN__KERNEL(spmm_kernels);
-const gnn__spmm_kernels_t GNN__KERNEL(spmm_kernels) = {edges, spans, weight_grad};
+const gnn__spmm_kernels_t GNN__KERNEL(spmm_kernels) = {edges, send, spans, weight_grad};

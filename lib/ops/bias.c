@@ -57,32 +57,33 @@ static bool flat(const gnn_tensor_t *x)
     return gnn__stride(x) == x->cols;
 }
 
+void gnn__bias_rows(const gnn__activation_t *f, const gnn__dropout_t *dropout,
+                    const gnn_tensor_t *x, const gnn_real_t *b, int64_t from, const gnn_tensor_t *y)
+{
+    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
+    const int64_t step = flat(y) ? y->rows : 1;
+    gnn__add_row(x, 1, b, y, 0, y->rows);
+    for (int64_t r = 0; r < y->rows; r += step)
+        kernels->activate(f->kind, f->slope, step * y->cols, gnn__row(y, r), gnn__row(y, r));
+    if (f->rate > 0)
+        gnn__dropout_kernels()->matrix(dropout, from, y->rows, y->cols, y->data, gnn__stride(y),
+                                       false, y->data, gnn__stride(y));
+}
+
 static int bias_forward(gnn_op_call_t *call)
 {
     const gnn__activation_t *how = settings(call);
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
-    const gnn_real_t *b = call->in[1].value.data;
-    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const gnn__dropout_t d = gnn__dropout(call->rng, how->rate);
-    const bool drops = how->rate > 0;
-    const int64_t step = gnn__rows_at_once(x->cols);
-    const int threads = gnn__threads(call->context, (how->kind > GNN_LEAKY_RELU ? 8
-                                                     : drops                    ? 4
-                                                                                : 1) *
-                                                        x->rows * x->cols);
+    const int64_t step = gnn__rows_at_once(x->cols), work = how->kind > GNN_LEAKY_RELU ? 8
+                                                            : how->rate > 0            ? 4
+                                                                                       : 1;
+    const int threads = gnn__threads(call->context, work * x->rows * x->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t from = 0; from < x->rows; from += step) {
-        const int64_t end = from + gnn__rows_left(x, from, step);
-        gnn__add_row(x, 1, b, y, from, end);
-        if (flat(y))
-            kernels->activate(how->kind, how->slope, (end - from) * y->cols, gnn__row(y, from),
-                              gnn__row(y, from));
-        else
-            for (int64_t r = from; r < end; r++)
-                kernels->activate(how->kind, how->slope, y->cols, gnn__row(y, r), gnn__row(y, r));
-        if (drops)
-            gnn__dropout_kernels()->matrix(&d, from, end - from, y->cols, gnn__row(y, from),
-                                           gnn__stride(y), false, gnn__row(y, from), gnn__stride(y));
+        const int64_t rows = gnn__rows_left(x, from, step);
+        const gnn_tensor_t source = gnn__rows(x, from, rows), target = gnn__rows(y, from, rows);
+        gnn__bias_rows(how, &d, &source, call->in[1].value.data, from, &target);
     }
     return GNN_OK;
 }

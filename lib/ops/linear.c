@@ -36,6 +36,7 @@ static int linear_shape(gnn_op_call_t *call)
 static int linear_forward(gnn_op_call_t *call)
 {
     const gnn_tensor_t *x = &call->in[0].value, *w = &call->in[1].value, *y = &call->out[0].value;
+    const gnn__linear_t *how = call->attributes;
     if (call->in[0].sparse)
         return gnn__linear_sparse_forward(call);
     return gnn__dense(
@@ -44,6 +45,7 @@ static int linear_forward(gnn_op_call_t *call)
                           .n = w->cols,
                           .k = x->cols,
                           .alpha = 1,
+                          .beta = how && how->adds ? 1 : 0,
                           .a = x->data,
                           .lda = gnn__stride(x),
                           .b = w->data,

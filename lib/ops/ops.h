@@ -1,7 +1,7 @@
 /* The ops: descriptors (lib/ops/NAME.c, forward and backward side by side) and their attributes. The builders gnn_tape_... put them on a tape.
  *
  * Inputs by position, as the builders in gnn/tape.h take them:
- *   linear        x (dense or sparse), w (in x out), [b]                     no attributes
+ *   linear        x (dense or sparse), w (in x out), [b]                     gnn__linear_t
  *   add           x, z (same shape or 1 x cols)                              gnn__add_t
  *   bias          x, z (1 x cols)                                            gnn__activation_t
  *   add_scaled    x, z, eps (1 x 1)
@@ -24,8 +24,9 @@
 #include <lib/base/base.h>
 
 typedef struct {
-    gnn_real_t sparse_dropout;
-} gnn__linear_t; /* rate on the stored numbers of a sparse x; 0: none */
+    gnn_real_t sparse_dropout; /* rate on the stored numbers of a sparse x; 0: none */
+    bool adds;                 /* forward: to what y holds; x dense, no b */
+} gnn__linear_t;
 typedef struct {
     gnn_real_t alpha;
 } gnn__add_t;
@@ -55,6 +56,17 @@ typedef struct {
 extern const gnn_op_t gnn__op_linear, gnn__op_add, gnn__op_bias, gnn__op_add_scaled,
     gnn__op_activation, gnn__op_dropout, gnn__op_norm, gnn__op_concat, gnn__op_gather,
     gnn__op_head_dot, gnn__op_head_mean, gnn__op_gru, gnn__op_weight_norm, gnn__op_loss;
+
+/* Rows of `cols` numbers that an op with more than one step does at once, so that they stay in the nearest cache meanwhile. */
+static inline int64_t gnn__rows_at_once(int64_t cols)
+{
+    enum { NUMBERS = 2048 };
+    return cols > 0 && cols < NUMBERS ? NUMBERS / cols : 1;
+}
+
+/* Rows from .. of y = dropout(f(x + b)), b one row; x and y are those rows, and may be the same. */
+void gnn__bias_rows(const gnn__activation_t *f, const gnn__dropout_t *dropout,
+                    const gnn_tensor_t *x, const gnn_real_t *b, int64_t from, const gnn_tensor_t *y);
 
 /* Names and formulas of activations, for configs and tests: "gelu_tanh". */
 const char *gnn__activation_name(gnn_activation_t kind);

@@ -69,13 +69,6 @@ void gnn__op_send(const gnn_op_call_t *call, gnn_real_t alpha, const gnn_tensor_
 void gnn__add_row(const gnn_tensor_t *x, gnn_real_t alpha, const gnn_real_t *b,
                   const gnn_tensor_t *y, int64_t from, int64_t end);
 
-/* Rows of `cols` numbers that an op with more than one step does at once, so that they stay in the nearest cache meanwhile. */
-static inline int64_t gnn__rows_at_once(int64_t cols)
-{
-    enum { NUMBERS = 2048 };
-    return cols > 0 && cols < NUMBERS ? NUMBERS / cols : 1;
-}
-
 static inline gnn_tensor_t gnn__rows(const gnn_tensor_t *t, int64_t from, int64_t rows)
 {
     return (gnn_tensor_t){gnn__row(t, from), rows, t->cols, gnn__stride(t)};

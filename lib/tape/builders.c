@@ -12,7 +12,7 @@ gnn_var_t gnn_tape_linear(gnn_tape_t *tape, gnn_var_t x, gnn_var_t w, gnn_var_t 
     gnn_real_t rate = input->sparse_dropout;
     uint32_t stream = input->stream;
     gnn_var_t y = gnn_tape_op(tape, &gnn__op_linear, (gnn_var_t[]){x, w, b}, 3,
-                              &(gnn__linear_t){rate}, sizeof(gnn__linear_t));
+                              &(gnn__linear_t){.sparse_dropout = rate}, sizeof(gnn__linear_t));
     if (rate > 0)
         gnn__tape_set_stream(tape, y, stream);
     return y;

@@ -34,9 +34,10 @@ static void find_uses(gnn_tape_t *tape)
         v->first_use = INT32_MAX;
         v->last_use = -1;
         v->offset = v->grad_offset = -1;
+        v->data_of = GNN_NONE;
     }
     for (int32_t k = 0; k < tape->n_nodes; k++)
-        for (int i = 0; i < tape->nodes[k]->call.n_in; i++) {
+        for (int i = 0; i < tape->nodes[k]->n_own; i++) {
             if (tape->nodes[k]->in[i] == GNN_NONE)
                 continue;
             gnn__value_t *v = &tape->values[tape->nodes[k]->in[i]], *b = &tape->values[v->base];
@@ -58,12 +59,20 @@ static void extend(gnn__value_t *v, int32_t time)
         v->last_time = time;
 }
 
+/* The value in whose memory it lies. */
+static gnn__value_t *memory_of(const gnn_tape_t *tape, gnn_var_t x)
+{
+    while (tape->values[x].data_of != GNN_NONE)
+        x = tape->values[x].data_of;
+    return &tape->values[x];
+}
+
 static void find_times(gnn_tape_t *tape)
 {
     int32_t n = tape->n_nodes, end = 2 * n + 1;
     for (gnn_var_t x = 0; x < tape->n_values; x++) {
         gnn__value_t *v = &tape->values[x];
-        v->last_time = v->node;
+        v->last_time = v->born = v->node;
         if (v->kept || v->last_use < 0)
             v->last_time = end;
     }
@@ -80,6 +89,12 @@ static void find_times(gnn_tape_t *tape)
         for (int i = 0; i < node->call.n_out; i++)
             if (backward && (node->call.keep_out >> i & 1))
                 extend(&tape->values[node->result + i], 2 * n - 1 - k);
+    }
+    for (gnn_var_t x = 0; x < tape->n_values; x++) {
+        const gnn__value_t *v = &tape->values[x];
+        gnn__value_t *h = memory_of(tape, x);
+        extend(h, v->last_time);
+        h->born = v->node < h->born ? v->node : h->born;
     }
 }
 
@@ -147,8 +162,8 @@ static int collect_value(gnn_tape_t *tape, gnn__value_t *v)
     if ((v->kind != GNN__VALUE_OUTPUT && !v->leaf_grad) || v->folded)
         return GNN_OK;
     GNN_TRY(value_bytes(v, &bytes));
-    if (v->kind == GNN__VALUE_OUTPUT && !v->bound)
-        GNN_TRY(add_buffer(tape, bytes, v->node, v->last_time, &v->offset));
+    if (v->kind == GNN__VALUE_OUTPUT && !v->bound && v->data_of == GNN_NONE)
+        GNN_TRY(add_buffer(tape, bytes, v->born, v->last_time, &v->offset));
     if (!tape->recording || !v->wants_grad || v->grad_of != GNN_NONE)
         return GNN_OK;
     return add_buffer(tape, bytes, v->grad_from, v->grad_to, &v->grad_offset);
@@ -240,8 +255,10 @@ static void bind_value(gnn_tape_t *tape, gnn__value_t *v, char *base)
     case GNN__VALUE_OUTPUT:
         if (v->folded)
             return;
-        v->data = v->bound ? v->external
-                           : gnn_tensor((gnn_real_t *)(void *)(base + v->offset), v->rows, v->cols);
+        if (v->bound)
+            v->data = v->external;
+        else if (v->data_of == GNN_NONE)
+            v->data = gnn_tensor((gnn_real_t *)(void *)(base + v->offset), v->rows, v->cols);
         break;
     case GNN__VALUE_VIEW:
         v->data = window(tape->values[v->base].data, v);
@@ -254,12 +271,15 @@ static void bind_value(gnn_tape_t *tape, gnn__value_t *v, char *base)
 }
 
 /* From one to the next until somebody has memory: a view's is a window of it. */
-static void bind_shared(const gnn_tape_t *tape, gnn__value_t *v)
+static void bind_shared(const gnn_tape_t *tape, gnn_var_t x)
 {
+    gnn__value_t *v = &tape->values[x];
     const gnn__value_t *h = v;
     while (h->grad_of != GNN_NONE)
         h = &tape->values[h->grad_of];
     v->grad = h->grad;
+    if (v->data_of != GNN_NONE)
+        v->data = memory_of(tape, x)->data;
 }
 
 static void bind_node(gnn_tape_t *tape, gnn__node_t *node, char *base)
@@ -276,6 +296,7 @@ static void bind_node(gnn_tape_t *tape, gnn__node_t *node, char *base)
 
 int gnn__tape_plan(gnn_tape_t *tape)
 {
+    GNN_TRY(gnn__tape_separate(tape));
     find_uses(tape);
     GNN_TRY(gnn__tape_fold(tape));
     gnn__tape_share_gradients(tape);
@@ -288,7 +309,7 @@ int gnn__tape_plan(gnn_tape_t *tape)
     for (gnn_var_t x = 0; x < tape->n_values; x++)
         bind_value(tape, &tape->values[x], base);
     for (gnn_var_t x = 0; x < tape->n_values; x++)
-        bind_shared(tape, &tape->values[x]);
+        bind_shared(tape, x);
     for (int32_t k = 0; k < tape->n_nodes; k++)
         bind_node(tape, tape->nodes[k], base);
     tape->planned = true;

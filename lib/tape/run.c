@@ -29,11 +29,11 @@ static int run_forward(gnn_tape_t *tape)
     GNN_TRY(reserve_scratch(tape, &scratch));
     for (int32_t k = 0; k < tape->n_nodes; k++) {
         gnn_op_call_t *call = &tape->nodes[k]->call;
-        if (tape->nodes[k]->folded)
-            continue;
-        call->scratch = scratch;
         call->rng.seed = tape->context->seed;
         call->rng.step = tape->step;
+        if (tape->nodes[k]->folded || tape->nodes[k]->done)
+            continue;
+        call->scratch = scratch;
         GNN_TRY(run_node(tape, tape->nodes[k], false));
     }
     tape->ran = true;
@@ -96,7 +96,7 @@ static int backward_node(gnn_tape_t *tape, gnn__node_t *node, void *scratch)
         return GNN_OK;
     for (int i = 0; i < call->n_out; i++)
         call->out[i].grad = tape->values[node->result + i].grad;
-    for (int i = 0; i < call->n_in; i++) {
+    for (int i = 0; i < node->n_own; i++) {
         if (node->in[i] == GNN_NONE)
             continue;
         gnn__value_t *v = &tape->values[node->in[i]];
@@ -161,7 +161,9 @@ int gnn_tape_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_ro
 gnn_tensor_t gnn_tape_value(const gnn_tape_t *tape, gnn_var_t x)
 {
     gnn_tensor_t none = {NULL, 0, 0, 0};
-    return x >= 0 && x < tape->n_values && tape->ran ? tape->values[x].data : none;
+    return x >= 0 && x < tape->n_values && tape->ran && tape->values[x].data_of == GNN_NONE
+               ? tape->values[x].data
+               : none;
 }
 
 gnn_tensor_t gnn_tape_gradient(const gnn_tape_t *tape, gnn_var_t x)

@@ -222,7 +222,7 @@ static int describe(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inputs
 {
     gnn_op_call_t *call = &node->call;
     call->context = tape->context;
-    call->n_in = n_inputs;
+    call->n_in = node->n_own = n_inputs;
     call->n_out = 1;
     call->training = tape->training;
     call->recording = tape->recording;

@@ -36,11 +36,13 @@ typedef struct gnn__value {
     /* while planning and running backward */
     bool consumed; /* directly, not through a view */
     bool tiled;    /* views cover it exactly: each view is written like a value of its own */
-    bool folded;   /* never comes into being: see gnn__tape_fold */
+    bool folded;   /* neither it nor its gradient comes into being: see gnn__tape_fold */
     bool has_views, written;
     int32_t first_use, last_use; /* nodes that read it or one of its views */
     int32_t last_time;           /* its data is needed until then */
     int32_t grad_from, grad_to;  /* its gradient is alive in between */
+    int32_t born;                /* the node that first writes to its memory */
+    gnn_var_t data_of;           /* in whose memory it lies, which is written later; GNN_NONE */
     gnn_var_t grad_of;           /* whose gradient is its own too, GNN_NONE */
     int64_t offset, grad_offset;
 } gnn__value_t;
@@ -49,9 +51,11 @@ typedef struct gnn__node {
     const gnn_op_t *op;
     gnn_op_call_t call;
     gnn_var_t in[GNN_OP_INPUTS];
+    int n_own; /* inputs of its own; behind them, those of the nodes whose forward it does too */
     gnn_var_t out;    /* the first of n_out numbers */
     bool backward;    /* some input wants a gradient */
     bool folded;      /* another node does its work */
+    bool done;        /* another node does its forward */
     gnn_var_t result; /* where its outputs begin: `out`, or those of the node whose work it does too */
     int64_t saved_offset[GNN_OP_SAVED];
     _Alignas(16) unsigned char attributes[GNN__ATTRIBUTE_BYTES];
@@ -81,9 +85,10 @@ struct gnn_tape {
     size_t scratch; /* largest need of any node */
 };
 
-/* Lets the op before a dropout do it too, and an aggregation that is not recorded the biased activation behind it, where nobody else reads what lies between; after
- * uses are known, anew with every plan. */
+/* Lets ops do what the next ones would do, or write where those will, where nobody else reads what lies between; after uses are known, anew with every plan. */
 int gnn__tape_fold(gnn_tape_t *tape);
+/* Takes back what an earlier plan joined. */
+int gnn__tape_separate(gnn_tape_t *tape);
 /* Lets summands have their sum's gradient for their own where they are read by that sum alone. */
 void gnn__tape_share_gradients(gnn_tape_t *tape);
 /* Works out lifetimes and offsets, reserves memory, binds pointers. */

@@ -1,0 +1,324 @@
+/* What a tape's plan joins gives the values and gradients of ops that run one by one: there somebody wants to see what lies in between. */
+#include "tape_fixture.h"
+
+#include <lib/aggregate/aggregate.h>
+
+/* What ends in a dropout: the norm of z + x dropped; f(x + b) dropped, b a row; f(x) dropped. */
+typedef struct {
+    gnn_activation_t f; /* GNN_ACTIVATION_DEFAULT: the norm */
+    bool biased;
+} dropping_t;
+
+/* In one op or, where somebody wants to see what lies between, in two. What was dropped is read twice more behind it, so that its gradient is added to. */
+static gnn_var_t dropping(gnn_tape_t *t, gnn_var_t x, gnn_var_t z, const dropping_t *how, bool joined)
+{
+    const gnn_real_t rate = (gnn_real_t)0.3, eps = (gnn_real_t)1e-5;
+    const gnn__norm_t norm = {.kind = GNN_NORM_LAYER, .eps = eps, .rate = rate};
+    gnn_var_t y;
+    if (how->f == GNN_ACTIVATION_DEFAULT && joined) {
+        y = gnn__tape_add_norm(t, &norm, z, x, GNN_NONE, GNN_NONE);
+    } else if (how->f == GNN_ACTIVATION_DEFAULT) {
+        y = gnn_tape_norm(t, GNN_NORM_LAYER, gnn_tape_add(t, z, gnn_tape_dropout(t, x, rate), 1),
+                          GNN_NONE, GNN_NONE, eps, NULL, 0);
+    } else {
+        const gnn_var_t row = gnn_tape_view(t, z, 0, 1, 0, gnn_tape_cols(t, z));
+        y = how->biased ? gnn__tape_activate(t, gnn_tape_add(t, x, row, 1), how->f, 0)
+                        : gnn_tape_activation(t, x, how->f, 0);
+        if (!joined)
+            gnn_tape_keep(t, y);
+        y = gnn_tape_add(t, z, gnn_tape_dropout(t, y, rate), 1);
+    }
+    return gnn_tape_add(t, gnn_tape_add(t, y, x, 1), z, 2);
+}
+
+enum { DROPPED_ROWS = 300, DROPPED_COLS = 43, DROPPED = DROPPED_ROWS * DROPPED_COLS };
+
+/* y, dx and dz, one after another. */
+static void run_dropping(const dropping_t *how, bool joined, gnn_real_t *memory, gnn_real_t *out)
+{
+    const gnn_tensor_t x = gnn_tensor(memory, DROPPED_ROWS, DROPPED_COLS),
+                       z = gnn_tensor(memory + DROPPED, DROPPED_ROWS, DROPPED_COLS),
+                       dy = gnn_tensor(memory + 2 * DROPPED, DROPPED_ROWS, DROPPED_COLS);
+    fixture_t f = set_up();
+    gnn_tape_reset(f.tape, 1, 1);
+    gnn_var_t in = gnn_tape_input(f.tape, &x, 1), other = gnn_tape_input(f.tape, &z, 1),
+              y = dropping(f.tape, in, other, how, joined);
+    gnn_tape_keep(f.tape, y);
+    ck_ok(gnn_tape_forward(f.tape));
+    ck_ok(gnn_tape_backward(f.tape, y, &dy));
+    const gnn_tensor_t results[] = {gnn_tape_value(f.tape, y), gnn_tape_gradient(f.tape, in),
+                                    gnn_tape_gradient(f.tape, other)};
+    for (int k = 0; k < 3; k++)
+        memcpy(out + k * DROPPED, results[k].data, DROPPED * sizeof *out);
+    tear_down(&f);
+}
+
+START_TEST(what_drops_in_passing_draws_the_same_mask)
+{
+    const dropping_t all[] = {{GNN_ACTIVATION_DEFAULT, false},
+                              {GNN_GELU, false},
+                              {GNN_ELU, false},
+                              {GNN_RELU, false},
+                              {GNN_ELU, true},
+                              {GNN_RELU, true},
+                              {GNN_SIGMOID, true},
+                              {GNN_TANH, true}};
+    gnn_real_t *memory = test_reals(3 * DROPPED, 4), *out = test_reals(6 * DROPPED, 5);
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        for (int joined = 0; joined < 2; joined++)
+            run_dropping(&all[k], joined, memory, out + 3 * joined * DROPPED);
+        ck_assert_double_lt(test_error(out, out + 3 * DROPPED, 3 * DROPPED), TOLERANCE_OUT);
+    }
+    free(memory);
+    free(out);
+}
+END_TEST
+
+/* One op, until somebody wants to see what lies between; then two, and the same values. */
+START_TEST(ops_are_joined_anew_with_every_plan)
+{
+    gnn_real_t *memory = test_reals(40 * 8, 4), first[40 * 8];
+    const gnn_tensor_t x = gnn_tensor(memory, 40, 8);
+    fixture_t f = set_up();
+    gnn_tape_reset(f.tape, 1, 1);
+    gnn_var_t between = gnn_tape_activation(f.tape, gnn_tape_input(f.tape, &x, 1), GNN_TANH, 0),
+              y = gnn_tape_dropout(f.tape, between, (gnn_real_t)0.5);
+    ck_ok(gnn_tape_forward(f.tape));
+    ck_assert_ptr_null(gnn_tape_value(f.tape, between).data);
+    memcpy(first, gnn_tape_value(f.tape, y).data, sizeof first);
+    gnn_tape_keep(f.tape, between);
+    ck_ok(gnn_tape_forward(f.tape));
+    ck_assert_mem_eq(first, gnn_tape_value(f.tape, y).data, sizeof first);
+    for (int k = 0; k < 40 * 8; k++)
+        ck_assert_double_eq_tol((double)gnn_tape_value(f.tape, between).data[k],
+                                tanh((double)memory[k]), 1e-5);
+    free(memory);
+    tear_down(&f);
+}
+END_TEST
+
+/* What is read by its sum alone has the sum's gradient for its own, and the sum's lies where a view's does; here others read it too, to no effect, if it is not `shared`. */
+static gnn_var_t summing(gnn_tape_t *t, gnn_var_t x, bool shared, gnn_var_t *sum)
+{
+    const int64_t half = gnn_tape_cols(t, x) / 2, rows = gnn_tape_rows(t, x);
+    gnn_var_t y = gnn_tape_activation(t, x, GNN_SIGMOID, 0),
+              left = gnn_tape_view(t, y, 0, rows, 0, half),
+              right = gnn_tape_view(t, y, 0, rows, half, half),
+              a = gnn_tape_activation(t, left, GNN_TANH, 0), s = gnn_tape_add(t, a, right, 1);
+    *sum = s;
+    if (!shared)
+        s = gnn_tape_add(t, gnn_tape_add(t, s, a, 0), right, 0);
+    gnn_var_t z = gnn_tape_activation(t, s, GNN_ELU, 0);
+    return gnn_tape_add(t, gnn_tape_add(t, z, s, 2), gnn_tape_activation(t, s, GNN_GELU, 0), 1);
+}
+
+START_TEST(a_sum_and_its_summands_share_a_gradient)
+{
+    enum { ROWS = 50, COLS = 12 };
+    gnn_real_t *memory = test_reals(ROWS * COLS, 4), dx[2][ROWS * COLS];
+    const gnn_tensor_t x = gnn_tensor(memory, ROWS, COLS);
+    for (int shared = 0; shared < 2; shared++) {
+        fixture_t f = set_up();
+        gnn_tape_reset(f.tape, 1, 0);
+        gnn_var_t sum, in = gnn_tape_input(f.tape, &x, 1), y = summing(f.tape, in, shared, &sum);
+        ck_ok(gnn_tape_forward(f.tape));
+        ck_ok(gnn_tape_backward(f.tape, y, NULL));
+        memcpy(dx[shared], gnn_tape_gradient(f.tape, in).data, sizeof dx[shared]);
+        const gnn_var_t of = f.tape->values[sum].grad_of;
+        ck_assert_int_ne(of, GNN_NONE);
+        ck_assert_int_eq(f.tape->values[of].kind == GNN__VALUE_VIEW, shared);
+        tear_down(&f);
+    }
+    ck_assert_double_lt(test_error(dx[0], dx[1], ROWS * COLS), TOLERANCE_OUT);
+    free(memory);
+}
+END_TEST
+
+/* ---- aggregations that finish their rows, sums of two products, ops that write over what they read ---- */
+
+enum { NODES = 70, EDGES = 400, WIDE = 21 };
+
+typedef struct {
+    const char *aggregator;
+    gnn_activation_t f;
+    gnn_real_t rate;
+    bool summand, biased; /* what follows the aggregation */
+} finishing_t;
+
+static gnn_graph_t *graph_of(void)
+{
+    int64_t src[EDGES], dst[EDGES];
+    gnn_graph_t *graph;
+    uint64_t seed = 3;
+    for (int k = 0; k < EDGES; k++) { /* the last node hears nobody */
+        src[k] = (int64_t)((test_uniform(&seed) + 1) / 2 * NODES);
+        dst[k] = (int64_t)((test_uniform(&seed) + 1) / 2 * (NODES - 1));
+    }
+    ck_ok(gnn_graph_from_edges(&graph, NODES, NODES, EDGES, src, dst));
+    ck_ok(gnn_graph_prepare(graph, &(gnn_view_t){.backward = GNN_ON}));
+    return graph;
+}
+
+/* One value in between; kept where ops must run one by one. */
+static gnn_var_t passing(gnn_tape_t *t, gnn_var_t x, bool joined)
+{
+    if (!joined)
+        gnn_tape_keep(t, x);
+    return x;
+}
+
+/* z W = [left | right]; dropout(f(sum of left + right + b)), then tanh of it twice over. */
+static gnn_var_t finishing(const fixture_t *f, const gnn_graph_t *graph, gnn_var_t x,
+                           const finishing_t *how, bool joined)
+{
+    gnn_tape_t *t = f->tape;
+    gnn_var_t in[GNN_AGGREGATE_INPUTS], z = gnn_tape_linear(t, x, gnn_tape_parameter(t, f->parameters, 0), GNN_NONE);
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        in[k] = GNN_NONE;
+    in[GNN_AGGREGATE_SRC_MESSAGE] = gnn_tape_view(t, z, 0, NODES, 0, WIDE);
+    const gnn_aggregate_t aggregate = {.aggregator = gnn_aggregator_find(how->aggregator),
+                                       .message = gnn_message_find("none"),
+                                       .graph = graph};
+    gnn_var_t y = passing(t, gnn_tape_aggregate(t, &aggregate, in), joined);
+    if (how->summand)
+        y = passing(t, gnn_tape_add(t, y, gnn_tape_view(t, z, 0, NODES, WIDE, WIDE), 1), joined);
+    if (how->biased)
+        y = gnn__tape_activate(t, gnn_tape_add(t, y, gnn_tape_parameter(t, f->parameters, 1), 1), how->f, 0);
+    if (how->rate > 0)
+        y = gnn_tape_dropout(t, passing(t, y, joined), how->rate);
+    y = gnn_tape_activation(t, passing(t, y, joined), GNN_TANH, 0);
+    return gnn_tape_activation(t, passing(t, y, joined), GNN_TANH, 0);
+}
+
+/* y, dx and the parameters' gradients, one after another; returns how many. */
+static int64_t run_finishing(const finishing_t *how, const gnn_graph_t *graph, bool recording,
+                             bool joined, gnn_real_t *x, gnn_real_t *out)
+{
+    int32_t id;
+    fixture_t f = set_up();
+    ck_ok(gnn_parameters_add(f.parameters, "w", 9, 2 * WIDE, GNN_INIT_GLOROT, 0, 0, 0, &id));
+    ck_ok(gnn_parameters_add(f.parameters, "b", 1, WIDE, GNN_INIT_NORMAL, 0.5, 0, 0, &id));
+    ck_ok(gnn_parameters_allocate(f.parameters, f.context));
+    gnn_tape_reset(f.tape, recording, 1);
+    const gnn_tensor_t rows = gnn_tensor(x, NODES, 9);
+    const gnn_var_t input = gnn_tape_input(f.tape, &rows, 1), y = finishing(&f, graph, input, how, joined);
+    gnn_real_t *at = out;
+    for (int again = 0; again < 2; again++) {
+        at = out;
+        ck_ok(gnn_tape_forward(f.tape));
+        memcpy(at, gnn_tape_value(f.tape, y).data, sizeof *at * NODES * WIDE);
+        at += NODES * WIDE;
+        if (!recording)
+            continue;
+        for (int p = 0; p < 2; p++) {
+            const gnn_tensor_t d = gnn_parameters_gradient(f.parameters, p);
+            memset(d.data, 0, sizeof *d.data * (size_t)(d.rows * d.cols));
+        }
+        ck_ok(gnn_tape_backward(f.tape, y, NULL));
+        const gnn_tensor_t d[] = {gnn_tape_gradient(f.tape, input), gnn_parameters_gradient(f.parameters, 0),
+                                  gnn_parameters_gradient(f.parameters, 1)};
+        for (int k = 0; k < 3; at += d[k].rows * d[k].cols, k++)
+            memcpy(at, d[k].data, sizeof *at * (size_t)(d[k].rows * d[k].cols));
+    }
+    int done = 0;
+    for (int32_t k = 0; k < f.tape->n_nodes; k++)
+        done += f.tape->nodes[k]->done;
+    ck_assert_int_eq(done, joined ? how->summand + how->biased : 0);
+    tear_down(&f);
+    return at - out;
+}
+
+START_TEST(an_aggregation_finishes_its_rows)
+{
+    const finishing_t all[] = {{"sum", GNN_RELU, (gnn_real_t)0.4, true, true},
+                               {"mean", GNN_ELU, (gnn_real_t)0.4, true, true},
+                               {"mean", GNN_LEAKY_RELU, 0, false, true},
+                               {"sum", GNN_IDENTITY, 0, true, true},
+                               {"mean", GNN_IDENTITY, 0, true, false}};
+    gnn_graph_t *graph = graph_of();
+    gnn_real_t *x = test_reals(NODES * 9, 4), *out = test_reals(2 * 4000, 5);
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        for (int recording = 0; recording < 2; recording++) {
+            const int64_t n = run_finishing(&all[k], graph, recording, true, x, out);
+            ck_assert_int_eq(run_finishing(&all[k], graph, recording, false, x, out + 4000), n);
+            ck_assert_double_lt(test_error(out, out + 4000, n), TOLERANCE_OUT);
+        }
+    free(x);
+    free(out);
+    gnn_graph_free(graph);
+}
+END_TEST
+
+/* The second product is added to the first one's. */
+START_TEST(a_sum_of_two_products_is_made_in_one_place)
+{
+    gnn_real_t *memory = test_reals(NODES * 12, 4), results[2][2 * NODES * 6 + 36 + 6];
+    const gnn_tensor_t x = gnn_tensor(memory, NODES, 6), z = gnn_tensor(memory + NODES * 6, NODES, 6);
+    for (int joined = 0; joined < 2; joined++) {
+        int32_t id;
+        fixture_t f = set_up();
+        ck_ok(gnn_parameters_add(f.parameters, "w", 6, 6, GNN_INIT_GLOROT, 0, 0, 0, &id));
+        ck_ok(gnn_parameters_add(f.parameters, "b", 1, 6, GNN_INIT_NORMAL, 0.5, 0, 0, &id));
+        ck_ok(gnn_parameters_allocate(f.parameters, f.context));
+        gnn_tape_reset(f.tape, 1, 0);
+        const gnn_var_t w = gnn_tape_parameter(f.tape, f.parameters, 0), b = gnn_tape_parameter(f.tape, f.parameters, 1),
+                        in = gnn_tape_input(f.tape, &x, 1), first = gnn_tape_linear(f.tape, in, w, b),
+                        second = gnn_tape_linear(f.tape, gnn_tape_input(f.tape, &z, 0), w, GNN_NONE);
+        const gnn_var_t sum = gnn_tape_add(f.tape, passing(f.tape, second, joined), passing(f.tape, first, joined), 1),
+                        y = gnn_tape_activation(f.tape, sum, GNN_TANH, 0);
+        ck_ok(gnn_tape_forward(f.tape));
+        ck_ok(gnn_tape_backward(f.tape, y, NULL));
+        ck_assert_int_eq(f.tape->nodes[f.tape->values[sum].node]->done, joined);
+        ck_assert_int_eq(gnn_tape_value(f.tape, sum).data == NULL, true);
+        memcpy(results[joined], gnn_tape_value(f.tape, y).data, sizeof(gnn_real_t) * NODES * 6);
+        memcpy(results[joined] + NODES * 6, gnn_tape_gradient(f.tape, in).data, sizeof(gnn_real_t) * NODES * 6);
+        memcpy(results[joined] + 2 * NODES * 6, gnn_parameters_gradient(f.parameters, 0).data, sizeof(gnn_real_t) * 36);
+        memcpy(results[joined] + 2 * NODES * 6 + 36, gnn_parameters_gradient(f.parameters, 1).data, sizeof(gnn_real_t) * 6);
+        tear_down(&f);
+    }
+    ck_assert_double_lt(test_error(results[0], results[1], 2 * NODES * 6 + 42), TOLERANCE_OUT);
+    free(memory);
+}
+END_TEST
+
+/* x + the sum of x over neighbours, in x's own memory: nothing may be joined that reads x after it wrote. */
+START_TEST(a_result_may_take_an_inputs_place)
+{
+    gnn_graph_t *graph = graph_of();
+    gnn_real_t *memory = test_reals(NODES * WIDE, 4), expected[NODES * WIDE];
+    for (int own = 0; own < 2; own++) {
+        fixture_t f = set_up();
+        const gnn_tensor_t x = gnn_tensor(memory, NODES, WIDE), out = gnn_tensor(own ? memory : expected, NODES, WIDE);
+        gnn_var_t in[GNN_AGGREGATE_INPUTS];
+        gnn_tape_reset(f.tape, 0, 0);
+        for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+            in[k] = GNN_NONE;
+        in[GNN_AGGREGATE_SRC_MESSAGE] = gnn_tape_input(f.tape, &x, 0);
+        const gnn_var_t y = gnn_tape_add(
+            f.tape,
+            gnn_tape_aggregate(f.tape, &(gnn_aggregate_t){.aggregator = gnn_aggregator_find("sum"), .message = gnn_message_find("none"), .graph = graph}, in),
+            in[GNN_AGGREGATE_SRC_MESSAGE], 1);
+        gnn_tape_bind(f.tape, y, &out);
+        ck_ok(gnn_tape_forward(f.tape));
+        ck_assert_int_eq(f.tape->nodes[1]->done, !own);
+        tear_down(&f);
+    }
+    ck_assert_double_lt(test_error(memory, expected, NODES * WIDE), TOLERANCE_OUT);
+    free(memory);
+    gnn_graph_free(graph);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tape_plan");
+    TCase *c = tcase_create("plan");
+    tcase_add_test(c, what_drops_in_passing_draws_the_same_mask);
+    tcase_add_test(c, ops_are_joined_anew_with_every_plan);
+    tcase_add_test(c, a_sum_and_its_summands_share_a_gradient);
+    tcase_add_test(c, an_aggregation_finishes_its_rows);
+    tcase_add_test(c, a_sum_of_two_products_is_made_in_one_place);
+    tcase_add_test(c, a_result_may_take_an_inputs_place);
+    suite_add_tcase(suite, c);
+    return test_main(suite);
+}
