@@ -121,6 +121,18 @@ START_TEST(large_products_equal_plain_loops)
 }
 END_TEST
 
+/* An A that no cache holds, times few columns. */
+START_TEST(long_products_equal_plain_loops)
+{
+    static const int64_t size[] = {130000, 9, 66};
+    static const int kinds[] = {0, 2, 8, 10, 16, 26};
+    gnn_context_t *context = context_at(GNN_PRECISION_HIGHEST, false);
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k += test_small() ? 4 : 1)
+        check_product(context, size, kinds[k]);
+    gnn_context_free(context);
+}
+END_TEST
+
 /* What OpenBLAS keeps for itself, in fixed blocks (a deterministic context) or not. */
 START_TEST(small_products_equal_plain_loops)
 {
@@ -289,6 +301,7 @@ int main(void)
                         GNN_PRECISION_MEDIUM + 1);
     tcase_add_loop_test(tc, large_products_equal_plain_loops, GNN_PRECISION_HIGHEST,
                         GNN_PRECISION_MEDIUM + 1);
+    tcase_add_test(tc, long_products_equal_plain_loops);
     tcase_add_loop_test(tc, small_products_equal_plain_loops, 0, 2);
     tcase_add_test(tc, levels_differ);
     tcase_add_test(tc, a_level_that_gains_nothing_runs_at_highest);

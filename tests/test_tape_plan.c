@@ -172,7 +172,8 @@ static gnn_var_t finishing(const fixture_t *f, const gnn_graph_t *graph, gnn_var
                            const finishing_t *how, bool joined)
 {
     gnn_tape_t *t = f->tape;
-    gnn_var_t in[GNN_AGGREGATE_INPUTS], z = gnn_tape_linear(t, x, gnn_tape_parameter(t, f->parameters, 0), GNN_NONE);
+    gnn_var_t in[GNN_AGGREGATE_INPUTS],
+        z = gnn_tape_linear(t, x, gnn_tape_parameter(t, f->parameters, 0), GNN_NONE);
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = GNN_NONE;
     in[GNN_AGGREGATE_SRC_MESSAGE] = gnn_tape_view(t, z, 0, NODES, 0, WIDE);
@@ -183,7 +184,8 @@ static gnn_var_t finishing(const fixture_t *f, const gnn_graph_t *graph, gnn_var
     if (how->summand)
         y = passing(t, gnn_tape_add(t, y, gnn_tape_view(t, z, 0, NODES, WIDE, WIDE), 1), joined);
     if (how->biased)
-        y = gnn__tape_activate(t, gnn_tape_add(t, y, gnn_tape_parameter(t, f->parameters, 1), 1), how->f, 0);
+        y = gnn__tape_activate(t, gnn_tape_add(t, y, gnn_tape_parameter(t, f->parameters, 1), 1),
+                               how->f, 0);
     if (how->rate > 0)
         y = gnn_tape_dropout(t, passing(t, y, joined), how->rate);
     y = gnn_tape_activation(t, passing(t, y, joined), GNN_TANH, 0);
@@ -201,7 +203,8 @@ static int64_t run_finishing(const finishing_t *how, const gnn_graph_t *graph, b
     ck_ok(gnn_parameters_allocate(f.parameters, f.context));
     gnn_tape_reset(f.tape, recording, 1);
     const gnn_tensor_t rows = gnn_tensor(x, NODES, 9);
-    const gnn_var_t input = gnn_tape_input(f.tape, &rows, 1), y = finishing(&f, graph, input, how, joined);
+    const gnn_var_t input = gnn_tape_input(f.tape, &rows, 1),
+                    y = finishing(&f, graph, input, how, joined);
     gnn_real_t *at = out;
     for (int again = 0; again < 2; again++) {
         at = out;
@@ -215,7 +218,8 @@ static int64_t run_finishing(const finishing_t *how, const gnn_graph_t *graph, b
             memset(d.data, 0, sizeof *d.data * (size_t)(d.rows * d.cols));
         }
         ck_ok(gnn_tape_backward(f.tape, y, NULL));
-        const gnn_tensor_t d[] = {gnn_tape_gradient(f.tape, input), gnn_parameters_gradient(f.parameters, 0),
+        const gnn_tensor_t d[] = {gnn_tape_gradient(f.tape, input),
+                                  gnn_parameters_gradient(f.parameters, 0),
                                   gnn_parameters_gradient(f.parameters, 1)};
         for (int k = 0; k < 3; at += d[k].rows * d[k].cols, k++)
             memcpy(at, d[k].data, sizeof *at * (size_t)(d[k].rows * d[k].cols));
@@ -261,19 +265,25 @@ START_TEST(a_sum_of_two_products_is_made_in_one_place)
         ck_ok(gnn_parameters_add(f.parameters, "b", 1, 6, GNN_INIT_NORMAL, 0.5, 0, 0, &id));
         ck_ok(gnn_parameters_allocate(f.parameters, f.context));
         gnn_tape_reset(f.tape, 1, 0);
-        const gnn_var_t w = gnn_tape_parameter(f.tape, f.parameters, 0), b = gnn_tape_parameter(f.tape, f.parameters, 1),
-                        in = gnn_tape_input(f.tape, &x, 1), first = gnn_tape_linear(f.tape, in, w, b),
+        const gnn_var_t w = gnn_tape_parameter(f.tape, f.parameters, 0),
+                        b = gnn_tape_parameter(f.tape, f.parameters, 1),
+                        in = gnn_tape_input(f.tape, &x, 1),
+                        first = gnn_tape_linear(f.tape, in, w, b),
                         second = gnn_tape_linear(f.tape, gnn_tape_input(f.tape, &z, 0), w, GNN_NONE);
-        const gnn_var_t sum = gnn_tape_add(f.tape, passing(f.tape, second, joined), passing(f.tape, first, joined), 1),
+        const gnn_var_t sum = gnn_tape_add(f.tape, passing(f.tape, second, joined),
+                                           passing(f.tape, first, joined), 1),
                         y = gnn_tape_activation(f.tape, sum, GNN_TANH, 0);
         ck_ok(gnn_tape_forward(f.tape));
         ck_ok(gnn_tape_backward(f.tape, y, NULL));
         ck_assert_int_eq(f.tape->nodes[f.tape->values[sum].node]->done, joined);
         ck_assert_int_eq(gnn_tape_value(f.tape, sum).data == NULL, true);
         memcpy(results[joined], gnn_tape_value(f.tape, y).data, sizeof(gnn_real_t) * NODES * 6);
-        memcpy(results[joined] + NODES * 6, gnn_tape_gradient(f.tape, in).data, sizeof(gnn_real_t) * NODES * 6);
-        memcpy(results[joined] + 2 * NODES * 6, gnn_parameters_gradient(f.parameters, 0).data, sizeof(gnn_real_t) * 36);
-        memcpy(results[joined] + 2 * NODES * 6 + 36, gnn_parameters_gradient(f.parameters, 1).data, sizeof(gnn_real_t) * 6);
+        memcpy(results[joined] + NODES * 6, gnn_tape_gradient(f.tape, in).data,
+               sizeof(gnn_real_t) * NODES * 6);
+        memcpy(results[joined] + 2 * NODES * 6, gnn_parameters_gradient(f.parameters, 0).data,
+               sizeof(gnn_real_t) * 36);
+        memcpy(results[joined] + 2 * NODES * 6 + 36, gnn_parameters_gradient(f.parameters, 1).data,
+               sizeof(gnn_real_t) * 6);
         tear_down(&f);
     }
     ck_assert_double_lt(test_error(results[0], results[1], 2 * NODES * 6 + 42), TOLERANCE_OUT);
@@ -288,7 +298,8 @@ START_TEST(a_result_may_take_an_inputs_place)
     gnn_real_t *memory = test_reals(NODES * WIDE, 4), expected[NODES * WIDE];
     for (int own = 0; own < 2; own++) {
         fixture_t f = set_up();
-        const gnn_tensor_t x = gnn_tensor(memory, NODES, WIDE), out = gnn_tensor(own ? memory : expected, NODES, WIDE);
+        const gnn_tensor_t x = gnn_tensor(memory, NODES, WIDE),
+                           out = gnn_tensor(own ? memory : expected, NODES, WIDE);
         gnn_var_t in[GNN_AGGREGATE_INPUTS];
         gnn_tape_reset(f.tape, 0, 0);
         for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
@@ -296,7 +307,11 @@ START_TEST(a_result_may_take_an_inputs_place)
         in[GNN_AGGREGATE_SRC_MESSAGE] = gnn_tape_input(f.tape, &x, 0);
         const gnn_var_t y = gnn_tape_add(
             f.tape,
-            gnn_tape_aggregate(f.tape, &(gnn_aggregate_t){.aggregator = gnn_aggregator_find("sum"), .message = gnn_message_find("none"), .graph = graph}, in),
+            gnn_tape_aggregate(f.tape,
+                               &(gnn_aggregate_t){.aggregator = gnn_aggregator_find("sum"),
+                                                  .message = gnn_message_find("none"),
+                                                  .graph = graph},
+                               in),
             in[GNN_AGGREGATE_SRC_MESSAGE], 1);
         gnn_tape_bind(f.tape, y, &out);
         ck_ok(gnn_tape_forward(f.tape));
