@@ -229,4 +229,18 @@ static void reference_loss(const trial_t *t, double *const in[], double *out)
     out[0] = total > 0 ? sum / total : 0;
 }
 
+/* Of so many inputs of these shapes, whose rows follow one another or lie apart. */
+enum { PAD = 3 };
+
+static void check_shapes(const gnn_op_t *op, reference_t reference, gnn_context_t *context,
+                         const void *attributes, int count, const int64_t shapes[][2])
+{
+    for (int64_t pad = 0; pad <= PAD; pad += PAD) {
+        trial_t t = trial_new(op, reference, context, attributes, pad);
+        for (int k = 0; k < count; k++)
+            trial_input(&t, shapes[k][0], shapes[k][1]);
+        check_trial(&t);
+    }
+}
+
 #endif

@@ -7,19 +7,6 @@
 
 /* ---- every op ---- */
 
-enum { PAD = 3 };
-
-static void check_shapes(const gnn_op_t *op, reference_t reference, gnn_context_t *context,
-                         const void *attributes, int count, const int64_t shapes[][2])
-{
-    for (int64_t pad = 0; pad <= PAD; pad += PAD) {
-        trial_t t = trial_new(op, reference, context, attributes, pad);
-        for (int k = 0; k < count; k++)
-            trial_input(&t, shapes[k][0], shapes[k][1]);
-        check_trial(&t);
-    }
-}
-
 START_TEST(products_and_sums)
 {
     gnn_context_t *c = context_new(2, _i == 1);
@@ -299,6 +286,15 @@ START_TEST(losses)
     };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         check_shapes(&gnn__op_loss, reference_loss, c, &all[k], 1, (int64_t[][2]){{7, 5}});
+    int32_t many[300];
+    uint8_t gaps[300] = {0}; /* runs of every length that do not count */
+    for (int r = 0, gap = 0; r < 300; r += 1 + gap++ % 21)
+        gaps[r] = 1;
+    for (int r = 0; r < 300; r++)
+        many[r] = r % 11 ? r % 3 : -1;
+    const gnn_loss_t few = {
+        .kind = GNN_LOSS_CROSS_ENTROPY, .labels = many, .mask = gaps, .class_weight = weight};
+    check_shapes(&gnn__op_loss, reference_loss, c, &few, 1, (int64_t[][2]){{300, 3}});
     trial_t t = trial_new(&gnn__op_loss, NULL, c, &all[0], 0);
     trial_input(&t, 7, 4);
     ck_fails(trial_forward(&t), GNN_EINVALID, "row 6 has label 4, there are 4 classes");

@@ -22,6 +22,16 @@ static bool counts(const gnn_loss_t *how, int64_t r)
            (how->kind != GNN_LOSS_CROSS_ENTROPY || how->labels[r] != -1);
 }
 
+/* The first row from r on that counts, or `end`. Eight at a time are passed over where the mask has none of them: few nodes of a graph have labels to train on. */
+static int64_t next_row(const gnn_loss_t *how, int64_t r, int64_t end)
+{
+    static const uint8_t none[8] = {0};
+    for (; r < end && !counts(how, r); r++)
+        if (how->mask && end - r > 8 && memcmp(how->mask + r, none, sizeof none) == 0)
+            r += 7;
+    return r;
+}
+
 static int check_settings(const gnn_op_call_t *call)
 {
     const gnn_loss_t *how = settings(call);
@@ -76,11 +86,9 @@ static int loss_shape(gnn_op_call_t *call)
 static int denominator(const gnn_op_call_t *call, double *total)
 {
     const gnn_loss_t *how = settings(call);
-    const int64_t classes = call->in[0].cols;
+    const int64_t classes = call->in[0].cols, rows = call->in[0].rows;
     *total = 0;
-    for (int64_t r = 0; r < call->in[0].rows; r++) {
-        if (!counts(how, r))
-            continue;
+    for (int64_t r = next_row(how, 0, rows); r < rows; r = next_row(how, r + 1, rows)) {
         if (how->kind != GNN_LOSS_CROSS_ENTROPY) {
             *total += (double)classes;
             continue;
@@ -107,8 +115,9 @@ static double exps(int64_t c, const gnn_real_t *x, gnn_real_t *most, gnn_real_t 
         *most = kernels->max(c, x);
         return kernels->exp_sum(c, x, *most, g);
     }
-    for (int64_t k = 0; k < padded; k++)
-        row[k] = x[k < c ? k : 0];
+    memcpy(row, x, (size_t)c * sizeof *x);
+    for (int64_t k = c; k < padded; k++)
+        row[k] = x[0];
     *most = kernels->max(padded, row);
     for (int64_t k = c; k < padded; k++)
         row[k] = (gnn_real_t)-1e30;
@@ -165,9 +174,9 @@ static double piece_loss(const gnn_op_call_t *call, int64_t piece, double total,
     double sum = 0;
     if (gradient && c > 0)
         memset(gradient + from * c, 0, (size_t)((end - from) * c) * sizeof *gradient);
-    for (int64_t r = from; r < end; r++)
-        if (total > 0 && counts(settings(call), r))
-            sum += row_loss(call, r, scale, gradient ? gradient + r * c : spare);
+    for (int64_t r = next_row(settings(call), from, end); total > 0 && r < end;
+         r = next_row(settings(call), r + 1, end))
+        sum += row_loss(call, r, scale, gradient ? gradient + r * c : spare);
     return sum;
 }
 
