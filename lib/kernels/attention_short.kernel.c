@@ -191,11 +191,11 @@ GNN__INLINE void row_block(const block_t *b, const handful_t *f, int r, int widt
 GNN__INLINE void forward_narrow(const gnn__lanes_t *l, const block_t *b, const handful_t *f,
                                 const bool two)
 {
+    const int n = narrow(l);
     for (int r = 0; r < f->rows; r++) {
         const int64_t i = f->row + r;
-        gnn__vec_t p = {0},
-                   y = narrow_sum(b, &l->v, l->narrow, f->start[r], f->start[r + 1], &p, two);
-        gnn__vec_store_part(gnn__matrix_row(&l->a->y, i), f->sum[r] * y, l->narrow);
+        gnn__vec_t p = {0}, y = narrow_sum(b, &l->v, n, f->start[r], f->start[r + 1], &p, two);
+        gnn__vec_store_part(gnn__matrix_row(&l->a->y, i), f->sum[r] * y, n);
         if (two)
             gnn__vec_store(l->negative + i * l->row, f->sum[r] * p);
     }
@@ -204,14 +204,15 @@ GNN__INLINE void forward_narrow(const gnn__lanes_t *l, const block_t *b, const h
 /* f(y + bias), for all rows after one another: what was written a moment ago need not be waited for. */
 static void finish_narrow(const gnn__lanes_t *l, const handful_t *f)
 {
-    const gnn__vec_t bias = gnn__vec_load_part(l->bias, l->narrow);
+    const int n = narrow(l);
+    const gnn__vec_t bias = gnn__vec_load_part(l->bias, n);
     for (int r = 0; r < f->rows; r++) {
         gnn_real_t *y = gnn__matrix_row(&l->a->y, f->row + r);
-        gnn__vec_store_part(y, gnn__vec_load_part(y, l->narrow) + bias, l->narrow);
+        gnn__vec_store_part(y, gnn__vec_load_part(y, n) + bias, n);
     }
     for (int r = 0; l->f != GNN_IDENTITY && r < f->rows; r++) {
         gnn_real_t *y = gnn__matrix_row(&l->a->y, f->row + r);
-        l->elementwise->activate(l->f, l->f_slope, l->narrow, y, y);
+        l->elementwise->activate(l->f, l->f_slope, n, y, y);
     }
 }
 
@@ -278,15 +279,16 @@ FOR_WIDTHS(BACK_SHORT)
 static void send_narrow(const gnn__lanes_t *l, const block_t *b, const handful_t *f, int r)
 {
     const gnn__attention_t *a = l->a;
+    const int n = narrow(l);
     const int64_t j = f->row + r;
-    gnn__vec_t p, y = narrow_sum(b, &l->dy, l->narrow, f->start[r], f->start[r + 1], &p, true);
+    gnn__vec_t p, y = narrow_sum(b, &l->dy, n, f->start[r], f->start[r + 1], &p, true);
     if (a->d_v_rows.at) {
         gnn_real_t *to = gnn__matrix_row(&a->d_v_rows, j);
-        gnn__vec_store_part(to, l->writes_v ? y : y + gnn__vec_load_part(to, l->narrow), l->narrow);
+        gnn__vec_store_part(to, l->writes_v ? y : y + gnn__vec_load_part(to, n), n);
     }
     if (a->d_k_rows.at) {
         gnn_real_t *to = gnn__matrix_row(&a->d_k_rows, j);
-        p = gnn__vec_load_part(gnn__matrix_row(&l->v, j), l->narrow) * (y - (1 - a->slope) * p);
+        p = gnn__vec_load_part(gnn__matrix_row(&l->v, j), n) * (y - (1 - a->slope) * p);
         *to = (l->writes_k ? 0 : *to) + (gnn__vec_fold(p, 1, false)[0] - f->sum[r]);
     }
 }

@@ -57,7 +57,7 @@ void send_any(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int64_t
               int width)
 {
     const int64_t heads = l->a->heads;
-    if (!l->packed || width == 1) {
+    if (l->layout != GNN__PACKED || width == 1) {
         send_numbers(x, heads * d, y, add);
         return;
     }
@@ -72,9 +72,9 @@ void scale_and_finish(const gnn__lanes_t *l, gnn_real_t *x, const gnn__vec_t *by
 {
     const int64_t n = l->a->heads * l->a->d_v;
     const bool pass = passes(l, y);
-    gnn_real_t *sum = l->packed ? y : x;
+    gnn_real_t *sum = as_given(l) ? x : y;
     scale_row(l, x, by, x, width);
-    if (l->packed)
+    if (!as_given(l))
         send_row(l, x, y, l->a->d_v, false, width);
     l->elementwise->mix(n, 1, sum, 1, l->bias, sum);
     l->elementwise->activate(l->f, l->f_slope, n, sum, pass ? x : y);
@@ -221,7 +221,7 @@ static __attribute__((noinline)) void gather_heads(const gnn__lanes_t *l, const 
                                                    const gnn__matrix_t *m, int64_t row, bool fresh,
                                                    bool two)
 {
-    const int64_t heads = l->packed ? 1 : l->a->heads, d = row / heads;
+    const int64_t heads = l->a->heads, d = row / heads;
     int64_t h = 0;
     if (WIDEST == 8 && d == 4 * LANES && heads > 1)
         h = two ? head_pairs(l, b, m, heads, fresh, true) : head_pairs(l, b, m, heads, fresh, false);
@@ -244,12 +244,56 @@ static void gather_narrow(const block_t *b, const gnn__matrix_t *m, int count, b
         gnn__vec_store(b->p, gnn__vec_where(before, gnn__vec_load(b->p)) + p);
 }
 
+/* `registers` registers of y (and p) of heads of d numbers. */
+GNN__INLINE void shared_section(const block_t *b, const gnn__matrix_t *m, int d, int width,
+                                bool fresh, const int registers, const bool two)
+{
+    const gnn__vec_bits_t before = (gnn__vec_bits_t){0} - (fresh ? 0 : 1);
+    gnn__vec_bits_t head[4];
+    gnn__vec_t sum[4], sum_p[4];
+    for (int v = 0; v < registers; v++) {
+        head[v] = gnn__vec_heads(d, v);
+        sum[v] = gnn__vec_where(before, gnn__vec_load(b->y + v * LANES));
+        sum_p[v] = two ? gnn__vec_where(before, gnn__vec_load(b->p + v * LANES)) : gnn__vec_all(0);
+    }
+    for (int e = 0; e < b->n; e++) {
+        const gnn_real_t *row = gnn__matrix_row(m, b->other[e]),
+                         *next = gnn__matrix_row(m, b->other[e + AHEAD]);
+        const gnn__vec_t w = gnn__vec_pattern(b->weight + e * width, HEADS, 0),
+                         negative = two ? gnn__vec_pattern(b->negative + e * width, HEADS, 0) : w;
+        for (int v = 0; v < registers; v++) {
+            const gnn__vec_t t = gnn__vec_load(row + v * LANES);
+            __builtin_prefetch(next + v * LANES);
+            sum[v] += gnn__vec_spread(w, head[v]) * t;
+            if (two)
+                sum_p[v] += gnn__vec_spread(negative, head[v]) * t;
+        }
+    }
+    for (int v = 0; v < registers; v++) {
+        gnn__vec_store(b->y + v * LANES, sum[v]);
+        if (two)
+            gnn__vec_store(b->p + v * LANES, sum_p[v]);
+    }
+}
+
+static void gather_shared(const block_t *b, const gnn__matrix_t *m, int d, int width, bool fresh,
+                          bool two)
+{
+#define SHARED_SECTION(registers)                                \
+    two ? shared_section(b, m, d, width, fresh, registers, true) \
+        : shared_section(b, m, d, width, fresh, registers, false)
+    const int registers = d * width / LANES;
+    registers == 4 ? SHARED_SECTION(4) : registers == 2 ? SHARED_SECTION(2) : SHARED_SECTION(1);
+}
+
 void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m, int64_t row,
             bool fresh, bool two)
 {
     if (narrow(l))
-        gather_narrow(b, m, l->narrow, fresh, two);
-    else if (l->width == 1 || !l->packed)
+        gather_narrow(b, m, narrow(l), fresh, two);
+    else if (shared(l))
+        gather_shared(b, m, shared(l), l->width, fresh, two);
+    else if (l->width == 1 || l->layout != GNN__PACKED)
         gather_heads(l, b, m, row, fresh, two);
     else if (l->width == 4)
         gather_4(b, m, row, fresh, two);

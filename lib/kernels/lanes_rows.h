@@ -1,4 +1,4 @@
-/* Between the kernels of attention with heads in lanes: rows of values, heads fastest or in place, and their weighted sums. Included by kernels only. */
+/* Between the kernels of attention with heads in lanes: rows of values, as copies or in place, and their weighted sums. Included by kernels only. */
 #ifndef GNN_KERNELS_LANES_ROWS_H
 #define GNN_KERNELS_LANES_ROWS_H
 
@@ -47,9 +47,15 @@ static inline void pack_row(const gnn_real_t *x, int64_t heads, int64_t d, int w
     pack_any(x, heads, d, width, y, row);
 }
 
+/* Rows of the kernels' own lie as the caller's do: neither heads fastest nor padded. */
+GNN__INLINE bool as_given(const gnn__lanes_t *l)
+{
+    return l->layout == GNN__WHOLE || l->layout == GNN__SHARED;
+}
+
 static inline void load_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int width)
 {
-    if (l->packed)
+    if (!as_given(l))
         pack_row(x, l->a->heads, l->a->d_v, width, y, l->row);
     else
         memcpy(y, x, sizeof *y * (size_t)l->row);
@@ -61,7 +67,7 @@ static inline void send_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real
 {
 #ifdef GNN__TRANSPOSES
     gnn_real_t turned[64];
-    if (l->a->heads == 8 && d == 8) {
+    if (l->layout == GNN__PACKED && l->a->heads == 8 && d == 8) {
         transpose_eight(x, add ? turned : y);
         for (int c = 0; add && c < 64; c += LANES)
             gnn__vec_store(y + c, gnn__vec_load(y + c) + gnn__vec_load(turned + c));
@@ -77,18 +83,38 @@ GNN__INLINE void clear_row(const gnn__lanes_t *l, const block_t *b)
     memset(b->p, 0, sizeof *b->p * (size_t)l->row);
 }
 
-/* ---- one head of fewer numbers than a register has: read where it is, by masks ---- */
+/* ---- small heads read where they are ---- */
 
 #if !GNN_DOUBLE && defined(__AVX512F__)
-enum { NARROW = LANES };
+enum { IN_PLACE = LANES };
 #else
-enum { NARROW = 0 };
+enum { IN_PLACE = 0 };
 #endif
 
-/* Numbers of such a head; 0: it is none. */
+/* Numbers of the one head that does not fill a register, or of each of several that share them; 0: the layout is another. */
 GNN__INLINE int narrow(const gnn__lanes_t *l)
 {
-    return NARROW ? l->narrow : 0;
+    return IN_PLACE && l->layout == GNN__NARROW ? (int)l->a->d_v : 0;
+}
+
+GNN__INLINE int shared(const gnn__lanes_t *l)
+{
+    return IN_PLACE && l->layout == GNN__SHARED ? (int)l->a->d_v : 0;
+}
+
+/* x . y of each of the heads that share `registers` registers, as a pattern: neighbours are added until a lane holds a head's sum. */
+GNN__INLINE gnn__vec_t shared_products(const gnn_real_t *x, const gnn_real_t *y, int d,
+                                       const int registers)
+{
+    gnn__vec_t sum[4];
+    for (int v = 0; v < registers; v++)
+        sum[v] = gnn__vec_load(x + v * LANES) * gnn__vec_load(y + v * LANES);
+    for (int n = registers; n > 1; n /= 2, d /= 2)
+        for (int v = 0; v < n / 2; v++)
+            sum[v] = gnn__vec_neighbours(sum[2 * v], sum[2 * v + 1]);
+    for (; d > 1; d /= 2)
+        sum[0] = gnn__vec_neighbours(sum[0], sum[0]);
+    return sum[0];
 }
 
 /* Sum of weight x over pairs from .. to - 1 of a block, and *p likewise with `negative` where `two`. Even and odd pairs have sums of their own: no addition waits for
@@ -114,20 +140,27 @@ GNN__INLINE gnn__vec_t narrow_sum(const block_t *b, const gnn__matrix_t *m, int 
 
 GNN__INLINE bool passes(const gnn__lanes_t *l, const gnn_real_t *y)
 {
-    return !l->packed && gnn__vec_passes(y, l->row * l->a->pairs.n_rows);
+    return as_given(l) && gnn__vec_passes(y, l->row * l->a->pairs.n_rows);
 }
 
 /* y = x times its head's number; y may be x. */
 static inline void scale_row(const gnn__lanes_t *l, const gnn_real_t *x, const gnn__vec_t *by,
                              gnn_real_t *y, int width)
 {
-    if (l->packed) {
+    if (!as_given(l)) {
         for (int64_t c = 0; c < l->row; c += LANES)
             gnn__vec_store(y + c, by[c / LANES % parts_of(width)] * gnn__vec_load(x + c));
         return;
     }
-    gnn_real_t all[ROOM] = {0};
     const bool pass = x != y && passes(l, y);
+    if (shared(l)) {
+        for (int64_t c = 0; c < l->row; c += LANES) {
+            const gnn__vec_bits_t head = gnn__vec_heads(shared(l), (int)(c / LANES));
+            gnn__vec_put_by(y + c, gnn__vec_spread(by[0], head) * gnn__vec_load(x + c), pass);
+        }
+        return;
+    }
+    gnn_real_t all[ROOM] = {0};
     write_heads(all, width, by, false, width);
     for (int64_t h = 0; h < l->a->heads; h++, x += l->a->d_v, y += l->a->d_v)
         for (int64_t c = 0; c < l->a->d_v; c += LANES)
@@ -147,7 +180,7 @@ static inline void scale_row_out(const gnn__lanes_t *l, gnn_real_t *x, const gnn
         scale_and_finish(l, x, by, y, width);
         return;
     }
-    if (!l->packed) {
+    if (as_given(l)) {
         scale_row(l, x, by, y, width);
         return;
     }
@@ -163,10 +196,16 @@ static inline void row_products(const gnn__lanes_t *l, const gnn_real_t *x, cons
         products[u] = gnn__vec_all(0);
     if (width == 1 && narrow(l)) {
         products[0] = gnn__vec_fold(
-            gnn__vec_load_part(x, l->narrow) * gnn__vec_load_part(y, l->narrow), 1, false);
+            gnn__vec_load_part(x, narrow(l)) * gnn__vec_load_part(y, narrow(l)), 1, false);
         return;
     }
-    if (l->packed) {
+    if (shared(l)) {
+        products[0] = l->row == 4 * LANES   ? shared_products(x, y, shared(l), 4)
+                      : l->row == 2 * LANES ? shared_products(x, y, shared(l), 2)
+                                            : shared_products(x, y, shared(l), 1);
+        return;
+    }
+    if (l->layout == GNN__PACKED) {
         for (int64_t c = 0; c < l->row; c += LANES)
             products[c / LANES % parts_of(width)] += gnn__vec_load(x + c) * gnn__vec_load(y + c);
         for (int u = 0; u < parts_of(width); u++)
