@@ -39,9 +39,21 @@ bool gnn__lanes_take(const gnn__plan_t *plan)
     return true;
 }
 
-/* The first that serves; GNN__SHARED and GNN__NARROW have kernels for additive scores only. */
-static gnn__layout_t layout_of(const gnn_aggregate_shape_t *s, int width, bool additive)
+/* Pairs of a node from which on copies pay in training: permuting both weights of a pair takes half as long again as its sums. */
+enum { DENSE = 64 };
+
+static bool is_dense(const gnn__plan_t *plan)
 {
+    int64_t pairs = 0;
+    for (int64_t p = 0; p < plan->view->n_parts; p++)
+        pairs += plan->view->parts[p].pairs;
+    return pairs / DENSE >= (plan->graph->n_dst + plan->graph->n_src) / 2;
+}
+
+/* The first that serves; GNN__NARROW and GNN__SHARED have kernels for additive scores only. */
+static gnn__layout_t layout_of(const gnn__plan_t *plan, int width, bool additive)
+{
+    const gnn_aggregate_shape_t *s = &plan->shape;
     const int64_t in_place = additive ? gnn__attention_lanes()->in_place : 0, row = s->heads * s->d_v;
     if (s->d_v % 16 == 0 &&
         (additive ? s->heads == 1 || s->d_v % 64 == 0 : s->heads == 1 && s->d_k % 16 == 0))
@@ -49,7 +61,7 @@ static gnn__layout_t layout_of(const gnn_aggregate_shape_t *s, int width, bool a
     if (s->heads == 1 && s->d_v < in_place)
         return GNN__NARROW;
     if (s->heads == width && in_place && row % in_place == 0 &&
-        (s->d_v == 2 || s->d_v == 4 || s->d_v == 8))
+        (s->d_v == 2 || s->d_v == 4 || s->d_v == 8) && !(plan->recording && is_dense(plan)))
         return GNN__SHARED;
     return GNN__PACKED;
 }
@@ -71,7 +83,7 @@ static void describe(const gnn__plan_t *plan, run_t *run)
     l->a = a;
     const bool additive = a->score == GNN__SCORE_ADDITIVE;
     l->width = pattern_width(s->heads);
-    l->layout = layout_of(s, l->width, additive);
+    l->layout = layout_of(plan, l->width, additive);
     l->row = row_of(l, s->d_v);
     l->key_row = additive ? l->width : row_of(l, s->d_k);
     l->slope = additive ? s->slope : 1;

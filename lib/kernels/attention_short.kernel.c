@@ -201,25 +201,24 @@ GNN__INLINE void forward_narrow(const gnn__lanes_t *l, const block_t *b, const h
     }
 }
 
-/* For all rows after one another: what was written a moment ago need not be waited for. */
-static void activate_rows(const gnn__lanes_t *l, const handful_t *f)
+/* f(y + bias), for all rows after one another: what was written a moment ago need not be waited for. */
+static void finish_rows(const gnn__lanes_t *l, const handful_t *f)
 {
-    for (int r = 0; l->f != GNN_IDENTITY && r < f->rows; r++) {
-        gnn_real_t *y = gnn__matrix_row(&l->a->y, f->row + r);
-        l->elementwise->activate(l->f, l->f_slope, l->a->heads * l->a->d_v, y, y);
-    }
-}
-
-/* f(y + bias) */
-static void finish_narrow(const gnn__lanes_t *l, const handful_t *f)
-{
-    const int n = narrow(l);
-    const gnn__vec_t bias = gnn__vec_load_part(l->bias, n);
+    const int n = (int)(l->a->heads * l->a->d_v), whole = n / LANES * LANES;
     for (int r = 0; r < f->rows; r++) {
         gnn_real_t *y = gnn__matrix_row(&l->a->y, f->row + r);
-        gnn__vec_store_part(y, gnn__vec_load_part(y, n) + bias, n);
+        for (int c = 0; c < whole; c += LANES)
+            gnn__vec_store(y + c, gnn__vec_load(y + c) + gnn__vec_load(l->bias + c));
+        if (whole < n)
+            gnn__vec_store_part(y + whole,
+                                gnn__vec_load_part(y + whole, n - whole) +
+                                    gnn__vec_load_part(l->bias + whole, n - whole),
+                                n - whole);
     }
-    activate_rows(l, f);
+    for (int r = 0; l->f != GNN_IDENTITY && r < f->rows; r++) {
+        gnn_real_t *y = gnn__matrix_row(&l->a->y, f->row + r);
+        l->elementwise->activate(l->f, l->f_slope, n, y, y);
+    }
 }
 
 /* Rows of four registers that small heads share, as most GATs have, get their sums in these registers too. */
@@ -241,9 +240,8 @@ GNN__INLINE void forward_four(const gnn__lanes_t *l, const block_t *b, const han
         gnn__vec_t sum[4] = {{0}}, sum_p[4] = {{0}};
         shared_sums(b, &l->v, f->start[r], f->start[r + 1], l->width, head, sum, sum_p, 4, two);
         for (int v = 0; v < 4; v++) {
-            const gnn__vec_t by = gnn__vec_spread(inverse, head[v]),
-                             bias = l->bias ? gnn__vec_load(l->bias + v * LANES) : gnn__vec_all(0);
-            gnn__vec_store(y + v * LANES, by * sum[v] + bias);
+            const gnn__vec_t by = gnn__vec_spread(inverse, head[v]);
+            gnn__vec_store(y + v * LANES, by * sum[v]);
             if (two)
                 gnn__vec_store(l->negative + i * l->row + v * LANES, by * sum_p[v]);
         }
@@ -264,7 +262,7 @@ int64_t forward_short(const gnn__lanes_t *l, block_t *b, int64_t row)
         else
             forward_narrow(l, b, &f, false);
         if (l->bias)
-            finish_narrow(l, &f);
+            finish_rows(l, &f);
         return f.rows;
     }
     if (in_four(l, l->a->y.at)) {
@@ -273,7 +271,7 @@ int64_t forward_short(const gnn__lanes_t *l, block_t *b, int64_t row)
         else
             forward_four(l, b, &f, false);
         if (l->bias)
-            activate_rows(l, &f);
+            finish_rows(l, &f);
         return f.rows;
     }
     block_t pairs = *b;
