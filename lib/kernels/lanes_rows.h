@@ -15,12 +15,12 @@ enum { IN_PLACE = 0 };
 /* Numbers of the one head that does not fill a register, or of each of several that share them; 0: the layout is another. */
 GNN__INLINE int narrow(const gnn__lanes_t *l)
 {
-    return IN_PLACE && l->layout == GNN__NARROW ? (int)l->a->d_v : 0;
+    return IN_PLACE > 0 && l->layout == GNN__NARROW ? (int)l->a->d_v : 0;
 }
 
 GNN__INLINE int shared(const gnn__lanes_t *l)
 {
-    return IN_PLACE && l->layout == GNN__SHARED ? (int)l->a->d_v : 0;
+    return IN_PLACE > 0 && l->layout == GNN__SHARED ? (int)l->a->d_v : 0;
 }
 
 /* Rows of the kernels' own lie as the caller's do: neither heads fastest nor padded. */
