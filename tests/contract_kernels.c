@@ -206,6 +206,41 @@ START_TEST(one_head_of_a_few_numbers)
 }
 END_TEST
 
+/* Small heads that fill registers together may be read where they are; shapes that almost do, and dense graphs, are not. Nodes that hear, or are heard by, more than a
+ * block of others. */
+static gnn_graph_t *shared_graph(size_t turn, uint64_t seed)
+{
+    const int64_t n = contract_small() ? 9 : 60;
+    switch (turn % 5) {
+    case 0: return contract_random_edges(n, n + 7, 3 * n, seed);
+    case 1: return contract_random_edges(n / 2, n, 90 * n, seed);
+    case 2: return contract_random_edges(3, 3 * n, 11 * n, seed);
+    case 3: return contract_random_edges(3 * n, 3, 11 * n, seed);
+    default: return contract_random_merge(n, 3, seed);
+    }
+}
+
+START_TEST(small_heads_that_share_registers)
+{
+    static const int64_t shapes[][2] = {{8, 8}, {4, 8}, {8, 4}, {8, 2},
+                                        {4, 4}, {4, 2}, {2, 8}, {7, 8}};
+    for (size_t turn = 0; turn < 80; turn++) {
+        const uint64_t seed = contract_seed() + 7 * turn;
+        contract_case_t c = case_of("additive", shared_graph(turn, seed), "shared", seed);
+        c.heads = c.kv_heads = shapes[turn / 5 % 8][0];
+        c.d_v = shapes[turn / 5 % 8][1];
+        c.dropout = turn % 2 ? 0.3 : 0;
+        c.strided = turn % 4 < 2;
+        contract_open(2);
+        contract_check(&c);
+        contract_close();
+        check_threads(c, GNN_PRECISION_HIGHEST);
+        gnn_graph_free(c.graph);
+    }
+    contract_assert("small heads that share registers");
+}
+END_TEST
+
 /* ---- attention in bf16 ---- */
 
 static void check_medium(size_t turn)
@@ -352,6 +387,7 @@ TCase *contract_kernel_tests(void)
     tcase_add_test(t, chunks_meet);
     tcase_add_test(t, same_bits_with_one_two_and_four_threads);
     tcase_add_test(t, one_head_of_a_few_numbers);
+    tcase_add_test(t, small_heads_that_share_registers);
     tcase_add_test(t, medium_is_near_the_oracle_and_the_same_on_all_threads);
     tcase_add_test(t, medium_is_used_where_the_processor_has_it);
     tcase_add_test(t, inference_gives_the_bits_of_training_without_dropout);

@@ -39,10 +39,38 @@ bool gnn__lanes_take(const gnn__plan_t *plan)
     return true;
 }
 
+/* Pairs of a node from which on copies pay in training: permuting both weights of a pair takes half as long again as its sums. */
+enum { DENSE = 64 };
+
+static bool is_dense(const gnn__plan_t *plan)
+{
+    int64_t pairs = 0;
+    for (int64_t p = 0; p < plan->view->n_parts; p++)
+        pairs += plan->view->parts[p].pairs;
+    return pairs / DENSE >= (plan->graph->n_dst + plan->graph->n_src) / 2;
+}
+
+/* The first that serves; GNN__NARROW and GNN__SHARED have kernels for additive scores only. */
+static gnn__layout_t layout_of(const gnn__plan_t *plan, int width, bool additive)
+{
+    const gnn_aggregate_shape_t *s = &plan->shape;
+    const int64_t in_place = additive ? gnn__attention_lanes()->in_place : 0, row = s->heads * s->d_v;
+    if (s->d_v % 16 == 0 &&
+        (additive ? s->heads == 1 || s->d_v % 64 == 0 : s->heads == 1 && s->d_k % 16 == 0))
+        return GNN__WHOLE;
+    if (s->heads == 1 && s->d_v < in_place)
+        return GNN__NARROW;
+    if (s->heads == width && in_place && row % in_place == 0 &&
+        (s->d_v == 2 || s->d_v == 4 || s->d_v == 8) && !(plan->recording && is_dense(plan)))
+        return GNN__SHARED;
+    return GNN__PACKED;
+}
+
 /* Numbers of a row whose heads are d wide. */
 static int64_t row_of(const gnn__lanes_t *l, int64_t d)
 {
-    return l->packed ? (d * l->width + 15) / 16 * 16 : l->a->heads * d;
+    return l->layout == GNN__PACKED ? (d * l->width + 15) / 16 * 16
+                                    : (l->a->heads * d + 15) / 16 * 16;
 }
 
 static void describe(const gnn__plan_t *plan, run_t *run)
@@ -55,10 +83,7 @@ static void describe(const gnn__plan_t *plan, run_t *run)
     l->a = a;
     const bool additive = a->score == GNN__SCORE_ADDITIVE;
     l->width = pattern_width(s->heads);
-    l->packed = s->d_v % 16 != 0 ||
-                (additive ? s->heads > 1 && s->d_v % 64 != 0 : s->heads > 1 || s->d_k % 16 != 0);
-    if (additive && s->heads == 1 && s->d_v < gnn__attention_lanes()->narrow)
-        l->narrow = (int)s->d_v;
+    l->layout = layout_of(plan, l->width, additive);
     l->row = row_of(l, s->d_v);
     l->key_row = additive ? l->width : row_of(l, s->d_k);
     l->slope = additive ? s->slope : 1;
@@ -89,18 +114,17 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, run_t *
     const int64_t n_dst = plan->graph->n_dst, n_src = plan->graph->n_src, heads = run->a.heads,
                   width = run->l.width, most = gnn__most_chunks(plan->view);
     const bool additive = run->a.score == GNN__SCORE_ADDITIVE,
-               keys = additive ? heads != width : run->l.packed,
+               copies = run->l.layout == GNN__PACKED, keys = additive ? heads != width : copies,
                parameters = plan->has[GNN_AGGREGATE_PARAMETERS];
     run->share = gnn__attention_lanes_scratch(&run->l);
     run->bounds = gnn__carve(&carve, most + 1, sizeof *run->bounds);
     run->scratch = copy_of(&carve, true, run->share, plan->context->threads);
     run->q = copy_of(&carve, keys, n_dst, run->l.key_row);
     run->k = copy_of(&carve, keys, n_src, run->l.key_row);
-    run->v =
-        copy_of(&carve, run->l.packed && !run->l.narrow && !keys_are_values(run), n_src, run->l.row);
+    run->v = copy_of(&carve, copies && !keys_are_values(run), n_src, run->l.row);
     run->weights = copy_of(&carve, parameters, 1, run->l.key_row);
     if (backward) {
-        run->dy = copy_of(&carve, run->l.packed && !run->l.narrow, n_dst, run->l.row);
+        run->dy = copy_of(&carve, copies, n_dst, run->l.row);
         run->l.records = copy_of(&carve, true, n_dst, 3 * width);
         run->d_a = copy_of(&carve, parameters, most, heads * run->a.d_k);
     } else {
@@ -154,7 +178,7 @@ static void pack_inputs(const gnn__plan_t *plan, run_t *run, int threads)
     pack(&run->a.q, n_dst, d_k, run->l.key_row, run, run->q, &run->l.q, threads);
     pack(&run->a.k, n_src, d_k, run->l.key_row, run, run->k, &run->l.k, threads);
     pack(&run->a.v, n_src, run->a.d_v, run->l.row, run, run->v, &run->l.v, threads);
-    if (run->l.packed && keys_are_values(run))
+    if (run->l.layout == GNN__PACKED && keys_are_values(run))
         run->l.v = run->l.k;
     if (run->weights) {
         const gnn_tensor_t *a = &plan->in[GNN_AGGREGATE_PARAMETERS];

@@ -1,8 +1,9 @@
 /* Attention on edges with the heads of a pair side by side in the lanes of a register: nothing is summed across lanes but once per receiver.
  *
- * Rows of values lie heads fastest, number c of head h at c * width + h, in copies made beforehand; or, where every head fills whole registers, head by head where
- * they are. One head of fewer numbers than a register has is read where it is too, by kernels that have masks. Scores of a pair are `width` numbers, 1, 4 or 8, of
- * which a->heads are real.
+ * Rows of values lie heads fastest, number c of head h at c * width + h, in copies made beforehand; or head by head where they are, if every head fills whole
+ * registers. With additive scores kernels that have masks and permutations (AVX-512) also read in place one head of fewer numbers than a register has, and heads of
+ * 2, 4 or 8 numbers that fill their registers together: there the weights of a pair, one per head, are permuted to the lanes of their heads. Scores of a pair are
+ * `width` numbers, 1, 4 or 8, of which a->heads are real.
  *
  * Additive scores s = q_i + k_j with a leaky slope need no product per edge in backward. With S_i = dY_i . Y_i, and over the pairs with s <= 0 only
  * P_i = sum of alpha f v_j (f: dropout) and A_i = sum of alpha, the gradients of all scores of a receiver sum to 0, hence
@@ -24,11 +25,18 @@
 /* Most heads; pairs of a block, and pairs whose dropout is drawn at once. */
 enum { GNN__LANES_HEADS = 8, GNN__LANES_PAIRS = 128, GNN__LANES_DRAWN = 256 };
 
+/* How rows of values lie; of keys and queries that are rows: as packed ones, or in place. */
+typedef enum gnn__layout {
+    GNN__WHOLE,  /* in place: every head fills whole registers */
+    GNN__PACKED, /* copies, heads fastest */
+    GNN__NARROW, /* in place: one head of fewer numbers than a register has */
+    GNN__SHARED /* in place: heads of 2, 4 or 8 numbers, several to a register; as many as a pattern is wide */
+} gnn__layout_t;
+
 typedef struct gnn__lanes {
     const gnn__attention_t *a;
-    int width;        /* of a pattern of heads */
-    bool packed;      /* rows have heads fastest */
-    int narrow;       /* packed, but v and dy are no copies: so many numbers of one head; or 0 */
+    int width; /* of a pattern of heads */
+    gnn__layout_t layout;
     int64_t row;      /* numbers of a row of values, whole registers */
     int64_t key_row;  /* of a row of keys or queries; additive: width */
     gnn_real_t slope; /* of scores when they are weighed: additive; 1: they are final */
@@ -50,13 +58,13 @@ typedef struct gnn__attention_lanes {
     void (*pack)(const gnn__matrix_t *from, int64_t i0, int64_t i1, int64_t heads, int64_t d,
                  int width, const gnn__matrix_t *to, int64_t row);
     void (*forward)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch);
-    /* Of receivers i0 .. i1 - 1, all parts at once: dY packed, S, their records, and with additive scores d_q. */
+    /* Of receivers i0 .. i1 - 1, all parts at once: a copy of dY where there is one, S, their records, and with additive scores d_q. */
     void (*prepare)(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch);
     /* d_q, and where it is not NULL d_a (heads * d_k): the sum over these rows. Not with additive scores. */
     void (*receive)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
                     gnn_real_t *d_a);
     void (*send)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch);
-    int narrow; /* with additive scores one head of fewer numbers needs no copies; 0: it does */
+    int in_place; /* a register's numbers, where it takes GNN__NARROW and GNN__SHARED; 0: it does not */
 } gnn__attention_lanes_t;
 /* NULL: this processor has none. */
 const gnn__attention_lanes_t *gnn__attention_lanes(void);

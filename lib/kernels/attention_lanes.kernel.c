@@ -173,7 +173,7 @@ GNN__INLINE void prepare_rows(const gnn__lanes_t *l, int64_t i0, int64_t i1, con
         gnn_real_t *dy = gnn__matrix_row(&l->dy, i), *y = gnn__matrix_row(&a->y, i);
         gnn__vec_t s[PATTERN], p[PATTERN], share[PATTERN], lse[PATTERN], q[PATTERN];
         fill(lse, 0);
-        if (l->packed && !(width == 1 && narrow(l))) {
+        if (l->layout == GNN__PACKED) {
             load_row(l, gnn__matrix_row(&a->dy, i), dy, width);
             load_row(l, y, b->y, width);
             y = b->y;
@@ -349,4 +349,4 @@ static void pack(const gnn__matrix_t *from, int64_t i0, int64_t i1, int64_t head
 
 extern const gnn__attention_lanes_t GNN__KERNEL(attention_lanes);
 const gnn__attention_lanes_t GNN__KERNEL(attention_lanes) = {
-    pack, forward, prepare, GNN__KERNEL(lanes_receive_pairs), send, NARROW};
+    pack, forward, prepare, GNN__KERNEL(lanes_receive_pairs), send, IN_PLACE};

@@ -191,27 +191,60 @@ GNN__INLINE void row_block(const block_t *b, const handful_t *f, int r, int widt
 GNN__INLINE void forward_narrow(const gnn__lanes_t *l, const block_t *b, const handful_t *f,
                                 const bool two)
 {
+    const int n = narrow(l);
     for (int r = 0; r < f->rows; r++) {
         const int64_t i = f->row + r;
-        gnn__vec_t p = {0},
-                   y = narrow_sum(b, &l->v, l->narrow, f->start[r], f->start[r + 1], &p, two);
-        gnn__vec_store_part(gnn__matrix_row(&l->a->y, i), f->sum[r] * y, l->narrow);
+        gnn__vec_t p = {0}, y = narrow_sum(b, &l->v, n, f->start[r], f->start[r + 1], &p, two);
+        gnn__vec_store_part(gnn__matrix_row(&l->a->y, i), f->sum[r] * y, n);
         if (two)
             gnn__vec_store(l->negative + i * l->row, f->sum[r] * p);
     }
 }
 
 /* f(y + bias), for all rows after one another: what was written a moment ago need not be waited for. */
-static void finish_narrow(const gnn__lanes_t *l, const handful_t *f)
+static void finish_rows(const gnn__lanes_t *l, const handful_t *f)
 {
-    const gnn__vec_t bias = gnn__vec_load_part(l->bias, l->narrow);
+    const int n = (int)(l->a->heads * l->a->d_v), whole = n / LANES * LANES;
     for (int r = 0; r < f->rows; r++) {
         gnn_real_t *y = gnn__matrix_row(&l->a->y, f->row + r);
-        gnn__vec_store_part(y, gnn__vec_load_part(y, l->narrow) + bias, l->narrow);
+        for (int c = 0; c < whole; c += LANES)
+            gnn__vec_store(y + c, gnn__vec_load(y + c) + gnn__vec_load(l->bias + c));
+        if (whole < n)
+            gnn__vec_store_part(y + whole,
+                                gnn__vec_load_part(y + whole, n - whole) +
+                                    gnn__vec_load_part(l->bias + whole, n - whole),
+                                n - whole);
     }
     for (int r = 0; l->f != GNN_IDENTITY && r < f->rows; r++) {
         gnn_real_t *y = gnn__matrix_row(&l->a->y, f->row + r);
-        l->elementwise->activate(l->f, l->f_slope, l->narrow, y, y);
+        l->elementwise->activate(l->f, l->f_slope, n, y, y);
+    }
+}
+
+/* Rows of four registers that small heads share, as most GATs have, get their sums in these registers too. */
+GNN__INLINE bool in_four(const gnn__lanes_t *l, const gnn_real_t *y)
+{
+    return shared(l) && l->row == 4 * LANES && !passes(l, y);
+}
+
+GNN__INLINE void forward_four(const gnn__lanes_t *l, const block_t *b, const handful_t *f,
+                              const bool two)
+{
+    gnn__vec_bits_t head[4];
+    for (int v = 0; v < 4; v++)
+        head[v] = gnn__vec_heads(shared(l), v);
+    for (int r = 0; r < f->rows; r++) {
+        const int64_t i = f->row + r;
+        const gnn__vec_t inverse = gnn__vec_pattern(f->sum + r * l->width, HEADS, 0);
+        gnn_real_t *y = gnn__matrix_row(&l->a->y, i);
+        gnn__vec_t sum[4] = {{0}}, sum_p[4] = {{0}};
+        shared_sums(b, &l->v, f->start[r], f->start[r + 1], l->width, head, sum, sum_p, 4, two);
+        for (int v = 0; v < 4; v++) {
+            const gnn__vec_t by = gnn__vec_spread(inverse, head[v]);
+            gnn__vec_store(y + v * LANES, by * sum[v]);
+            if (two)
+                gnn__vec_store(l->negative + i * l->row + v * LANES, by * sum_p[v]);
+        }
     }
 }
 
@@ -229,7 +262,16 @@ int64_t forward_short(const gnn__lanes_t *l, block_t *b, int64_t row)
         else
             forward_narrow(l, b, &f, false);
         if (l->bias)
-            finish_narrow(l, &f);
+            finish_rows(l, &f);
+        return f.rows;
+    }
+    if (in_four(l, l->a->y.at)) {
+        if (l->negative)
+            forward_four(l, b, &f, true);
+        else
+            forward_four(l, b, &f, false);
+        if (l->bias)
+            finish_rows(l, &f);
         return f.rows;
     }
     block_t pairs = *b;
@@ -278,16 +320,43 @@ FOR_WIDTHS(BACK_SHORT)
 static void send_narrow(const gnn__lanes_t *l, const block_t *b, const handful_t *f, int r)
 {
     const gnn__attention_t *a = l->a;
+    const int n = narrow(l);
     const int64_t j = f->row + r;
-    gnn__vec_t p, y = narrow_sum(b, &l->dy, l->narrow, f->start[r], f->start[r + 1], &p, true);
+    gnn__vec_t p, y = narrow_sum(b, &l->dy, n, f->start[r], f->start[r + 1], &p, true);
     if (a->d_v_rows.at) {
         gnn_real_t *to = gnn__matrix_row(&a->d_v_rows, j);
-        gnn__vec_store_part(to, l->writes_v ? y : y + gnn__vec_load_part(to, l->narrow), l->narrow);
+        gnn__vec_store_part(to, l->writes_v ? y : y + gnn__vec_load_part(to, n), n);
     }
     if (a->d_k_rows.at) {
         gnn_real_t *to = gnn__matrix_row(&a->d_k_rows, j);
-        p = gnn__vec_load_part(gnn__matrix_row(&l->v, j), l->narrow) * (y - (1 - a->slope) * p);
+        p = gnn__vec_load_part(gnn__matrix_row(&l->v, j), n) * (y - (1 - a->slope) * p);
         *to = (l->writes_k ? 0 : *to) + (gnn__vec_fold(p, 1, false)[0] - f->sum[r]);
+    }
+}
+
+static void send_four(const gnn__lanes_t *l, const block_t *b, const handful_t *f, int r)
+{
+    const gnn__attention_t *a = l->a;
+    const int64_t j = f->row + r;
+    const gnn_real_t *x = gnn__matrix_row(&l->v, j);
+    gnn__vec_bits_t head[4];
+    gnn__vec_t sum[4] = {{0}}, sum_p[4] = {{0}}, products[PATTERN];
+    for (int v = 0; v < 4; v++) {
+        head[v] = gnn__vec_heads(shared(l), v);
+        __builtin_prefetch(x + l->v.stride + v * LANES); /* the next one's */
+    }
+    shared_sums(b, &l->dy, f->start[r], f->start[r + 1], l->width, head, sum, sum_p, 4, true);
+    if (a->d_v_rows.at) {
+        gnn_real_t *to = gnn__matrix_row(&a->d_v_rows, j);
+        for (int v = 0; v < 4; v++, to += LANES)
+            gnn__vec_store(to, l->writes_v ? sum[v] : sum[v] + gnn__vec_load(to));
+    }
+    if (a->d_k_rows.at) {
+        for (int v = 0; v < 4; v++)
+            sum[v] = gnn__vec_load(x + v * LANES) * (sum[v] - (1 - a->slope) * sum_p[v]);
+        products[0] =
+            shared_fold(sum, shared(l), 4) - gnn__vec_pattern(f->sum + r * l->width, HEADS, 0);
+        write_heads(gnn__matrix_row(&a->d_k_rows, j), a->heads, products, !l->writes_k, l->width);
     }
 }
 
@@ -305,6 +374,10 @@ int64_t send_short(const gnn__lanes_t *l, block_t *b, int64_t row)
         }
         if (narrow(l)) {
             send_narrow(l, b, &f, r);
+            continue;
+        }
+        if (in_four(l, l->a->d_v_rows.at)) {
+            send_four(l, b, &f, r);
             continue;
         }
         row_block(b, &f, r, l->width, &pairs);

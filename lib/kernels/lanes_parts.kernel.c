@@ -27,8 +27,36 @@ void write_some(gnn_real_t *at, int64_t heads, const gnn__vec_t *x, bool add, in
 
 /* ---- rows ---- */
 
-void pack_any(const gnn_real_t *x, int64_t heads, int64_t d, int width, gnn_real_t *y, int64_t row)
+#if !GNN_DOUBLE && defined(__AVX512F__)
+#define TRANSPOSES 1
+/* Eight heads of eight numbers, either way: a transpose of 8 x 8 in four registers. */
+GNN__INLINE void transpose_eight(const gnn_real_t *x, gnn_real_t *y)
 {
+    const __m512i low = _mm512_setr_epi32(0, 8, 16, 24, 1, 9, 17, 25, 2, 10, 18, 26, 3, 11, 19, 27),
+                  high =
+                      _mm512_setr_epi32(4, 12, 20, 28, 5, 13, 21, 29, 6, 14, 22, 30, 7, 15, 23, 31),
+                  first = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23),
+                  second = _mm512_setr_epi32(8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29,
+                                             30, 31);
+    const __m512 x0 = _mm512_loadu_ps(x), x1 = _mm512_loadu_ps(x + 16),
+                 x2 = _mm512_loadu_ps(x + 32), x3 = _mm512_loadu_ps(x + 48);
+    const __m512 a0 = _mm512_permutex2var_ps(x0, low, x1), a1 = _mm512_permutex2var_ps(x0, high, x1),
+                 b0 = _mm512_permutex2var_ps(x2, low, x3), b1 = _mm512_permutex2var_ps(x2, high, x3);
+    _mm512_storeu_ps(y, _mm512_permutex2var_ps(a0, first, b0));
+    _mm512_storeu_ps(y + 16, _mm512_permutex2var_ps(a0, second, b0));
+    _mm512_storeu_ps(y + 32, _mm512_permutex2var_ps(a1, first, b1));
+    _mm512_storeu_ps(y + 48, _mm512_permutex2var_ps(a1, second, b1));
+}
+#endif
+
+void pack_row(const gnn_real_t *x, int64_t heads, int64_t d, int width, gnn_real_t *y, int64_t row)
+{
+#ifdef TRANSPOSES
+    if (heads == 8 && d == 8) {
+        transpose_eight(x, y);
+        return;
+    }
+#endif
     if (width == 1) {
         for (; d >= LANES; d -= LANES, row -= LANES, x += LANES, y += LANES)
             gnn__vec_store(y, gnn__vec_load(x));
@@ -53,11 +81,20 @@ static void send_numbers(const gnn_real_t *x, int64_t d, gnn_real_t *y, bool add
             y, gnn__vec_load(x) + (add ? gnn__vec_load_part(y, (int)d) : gnn__vec_all(0)), (int)d);
 }
 
-void send_any(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int64_t d, bool add,
+void send_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int64_t d, bool add,
               int width)
 {
     const int64_t heads = l->a->heads;
-    if (!l->packed || width == 1) {
+#ifdef TRANSPOSES
+    gnn_real_t turned[64];
+    if (l->layout == GNN__PACKED && heads == 8 && d == 8) {
+        transpose_eight(x, add ? turned : y);
+        for (int c = 0; add && c < 64; c += LANES)
+            gnn__vec_store(y + c, gnn__vec_load(y + c) + gnn__vec_load(turned + c));
+        return;
+    }
+#endif
+    if (l->layout != GNN__PACKED || width == 1) {
         send_numbers(x, heads * d, y, add);
         return;
     }
@@ -66,15 +103,36 @@ void send_any(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int64_t
             y[h * d + c] = (add ? y[h * d + c] : 0) + x[c * width + h];
 }
 
+void scale_shared(const gnn__lanes_t *l, const gnn_real_t *x, gnn__vec_t by, gnn_real_t *y, bool pass)
+{
+    for (int v = 0; shared(l) && v < l->row / LANES; v++, x += LANES, y += LANES) {
+        const gnn__vec_bits_t head = gnn__vec_heads(shared(l), v);
+        gnn__vec_put_by(y, gnn__vec_spread(by, head) * gnn__vec_load(x), pass);
+    }
+}
+
+void shared_products(const gnn__lanes_t *l, const gnn_real_t *x, const gnn_real_t *y,
+                     gnn__vec_t *products)
+{
+    const int d = shared(l), registers = d ? (int)(l->row / LANES) : 0;
+    gnn__vec_t sum[4];
+    for (int v = 0; v < registers; v++)
+        sum[v] = gnn__vec_load(x + v * LANES) * gnn__vec_load(y + v * LANES);
+    if (registers > 0)
+        products[0] = registers == 4   ? shared_fold(sum, d, 4)
+                      : registers == 2 ? shared_fold(sum, d, 2)
+                                       : shared_fold(sum, d, 1);
+}
+
 /* The row is made in the nearest cache; where rows of the whole are too many to stay in any, it passes by them. */
 void scale_and_finish(const gnn__lanes_t *l, gnn_real_t *x, const gnn__vec_t *by, gnn_real_t *y,
                       int width)
 {
     const int64_t n = l->a->heads * l->a->d_v;
     const bool pass = passes(l, y);
-    gnn_real_t *sum = l->packed ? y : x;
+    gnn_real_t *sum = as_given(l) ? x : y;
     scale_row(l, x, by, x, width);
-    if (l->packed)
+    if (!as_given(l))
         send_row(l, x, y, l->a->d_v, false, width);
     l->elementwise->mix(n, 1, sum, 1, l->bias, sum);
     l->elementwise->activate(l->f, l->f_slope, n, sum, pass ? x : y);
@@ -221,7 +279,7 @@ static __attribute__((noinline)) void gather_heads(const gnn__lanes_t *l, const 
                                                    const gnn__matrix_t *m, int64_t row, bool fresh,
                                                    bool two)
 {
-    const int64_t heads = l->packed ? 1 : l->a->heads, d = row / heads;
+    const int64_t heads = l->a->heads, d = row / heads;
     int64_t h = 0;
     if (WIDEST == 8 && d == 4 * LANES && heads > 1)
         h = two ? head_pairs(l, b, m, heads, fresh, true) : head_pairs(l, b, m, heads, fresh, false);
@@ -244,12 +302,47 @@ static void gather_narrow(const block_t *b, const gnn__matrix_t *m, int count, b
         gnn__vec_store(b->p, gnn__vec_where(before, gnn__vec_load(b->p)) + p);
 }
 
+/* Registers `first` .. `first` + registers - 1 of y (and p). */
+GNN__INLINE void shared_section(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m,
+                                int first, bool fresh, const int registers, const bool two)
+{
+    const gnn__vec_bits_t before = (gnn__vec_bits_t){0} - (fresh ? 0 : 1);
+    const gnn__matrix_t part = {m->at + first * LANES, m->stride};
+    gnn_real_t *y = b->y + first * LANES, *p = b->p + first * LANES;
+    gnn__vec_bits_t head[4];
+    gnn__vec_t sum[4], sum_p[4];
+    for (int v = 0; v < registers; v++) {
+        head[v] = gnn__vec_heads(shared(l), first + v);
+        sum[v] = gnn__vec_where(before, gnn__vec_load(y + v * LANES));
+        sum_p[v] = two ? gnn__vec_where(before, gnn__vec_load(p + v * LANES)) : gnn__vec_all(0);
+    }
+    shared_sums(b, &part, 0, b->n, l->width, head, sum, sum_p, registers, two);
+    for (int v = 0; v < registers; v++) {
+        gnn__vec_store(y + v * LANES, sum[v]);
+        if (two)
+            gnn__vec_store(p + v * LANES, sum_p[v]);
+    }
+}
+
+GNN__INLINE void gather_shared(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m,
+                               bool fresh, const bool two)
+{
+    const int registers = (int)(l->row / LANES);
+    if (registers == 4)
+        shared_section(l, b, m, 0, fresh, 4, two);
+    else
+        for (int v = 0; v < registers; v++)
+            shared_section(l, b, m, v, fresh, 1, two);
+}
+
 void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m, int64_t row,
             bool fresh, bool two)
 {
     if (narrow(l))
-        gather_narrow(b, m, l->narrow, fresh, two);
-    else if (l->width == 1 || !l->packed)
+        gather_narrow(b, m, narrow(l), fresh, two);
+    else if (shared(l))
+        two ? gather_shared(l, b, m, fresh, true) : gather_shared(l, b, m, fresh, false);
+    else if (l->width == 1 || l->layout != GNN__PACKED)
         gather_heads(l, b, m, row, fresh, two);
     else if (l->width == 4)
         gather_4(b, m, row, fresh, two);

@@ -1,74 +1,49 @@
-/* Between the kernels of attention with heads in lanes: rows of values, heads fastest or in place, and their weighted sums. Included by kernels only. */
+/* Between the kernels of attention with heads in lanes: rows of values, as copies or in place, and their weighted sums. Included by kernels only. */
 #ifndef GNN_KERNELS_LANES_ROWS_H
 #define GNN_KERNELS_LANES_ROWS_H
 
 #include <lib/kernels/lanes_block.h>
 
-/* ---- copies: number c of head h is at c * width + h ---- */
+/* ---- layouts ---- */
 
 #if !GNN_DOUBLE && defined(__AVX512F__)
-#define GNN__TRANSPOSES 1
-/* Eight heads of eight numbers, either way: a transpose of 8 x 8 in four registers. */
-GNN__INLINE void transpose_eight(const gnn_real_t *x, gnn_real_t *y)
-{
-    const __m512i low = _mm512_setr_epi32(0, 8, 16, 24, 1, 9, 17, 25, 2, 10, 18, 26, 3, 11, 19, 27),
-                  high =
-                      _mm512_setr_epi32(4, 12, 20, 28, 5, 13, 21, 29, 6, 14, 22, 30, 7, 15, 23, 31),
-                  first = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23),
-                  second = _mm512_setr_epi32(8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29,
-                                             30, 31);
-    const __m512 x0 = _mm512_loadu_ps(x), x1 = _mm512_loadu_ps(x + 16),
-                 x2 = _mm512_loadu_ps(x + 32), x3 = _mm512_loadu_ps(x + 48);
-    const __m512 a0 = _mm512_permutex2var_ps(x0, low, x1), a1 = _mm512_permutex2var_ps(x0, high, x1),
-                 b0 = _mm512_permutex2var_ps(x2, low, x3), b1 = _mm512_permutex2var_ps(x2, high, x3);
-    _mm512_storeu_ps(y, _mm512_permutex2var_ps(a0, first, b0));
-    _mm512_storeu_ps(y + 16, _mm512_permutex2var_ps(a0, second, b0));
-    _mm512_storeu_ps(y + 32, _mm512_permutex2var_ps(a1, first, b1));
-    _mm512_storeu_ps(y + 48, _mm512_permutex2var_ps(a1, second, b1));
-}
+enum { IN_PLACE = LANES };
+#else
+enum { IN_PLACE = 0 };
 #endif
 
-/* What has no loop of its own. lanes_parts.kernel.c */
-#define pack_any GNN__KERNEL(lanes_pack_any)
-#define send_any GNN__KERNEL(lanes_send_any)
-void pack_any(const gnn_real_t *x, int64_t heads, int64_t d, int width, gnn_real_t *y, int64_t row);
-void send_any(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int64_t d, bool add,
+/* Numbers of the one head that does not fill a register, or of each of several that share them; 0: the layout is another. */
+GNN__INLINE int narrow(const gnn__lanes_t *l)
+{
+    return IN_PLACE > 0 && l->layout == GNN__NARROW ? (int)l->a->d_v : 0;
+}
+
+GNN__INLINE int shared(const gnn__lanes_t *l)
+{
+    return IN_PLACE > 0 && l->layout == GNN__SHARED ? (int)l->a->d_v : 0;
+}
+
+/* Rows of the kernels' own lie as the caller's do: neither heads fastest nor padded. */
+GNN__INLINE bool as_given(const gnn__lanes_t *l)
+{
+    return l->layout == GNN__WHOLE || shared(l);
+}
+
+/* ---- copies: number c of head h is at c * width + h ---- */
+
+/* A copy of x, and the way back to heads of d numbers one after another; `add`: onto what is there. lanes_parts.kernel.c */
+#define pack_row GNN__KERNEL(lanes_pack_row)
+#define send_row GNN__KERNEL(lanes_send_row)
+void pack_row(const gnn_real_t *x, int64_t heads, int64_t d, int width, gnn_real_t *y, int64_t row);
+void send_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int64_t d, bool add,
               int width);
-
-static inline void pack_row(const gnn_real_t *x, int64_t heads, int64_t d, int width, gnn_real_t *y,
-                            int64_t row)
-{
-#ifdef GNN__TRANSPOSES
-    if (heads == 8 && d == 8) {
-        transpose_eight(x, y);
-        return;
-    }
-#endif
-    pack_any(x, heads, d, width, y, row);
-}
 
 static inline void load_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int width)
 {
-    if (l->packed)
+    if (!as_given(l))
         pack_row(x, l->a->heads, l->a->d_v, width, y, l->row);
     else
         memcpy(y, x, sizeof *y * (size_t)l->row);
-}
-
-/* Back to heads of d numbers one after another; `add`: onto what is there. */
-static inline void send_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int64_t d,
-                            bool add, int width)
-{
-#ifdef GNN__TRANSPOSES
-    gnn_real_t turned[64];
-    if (l->a->heads == 8 && d == 8) {
-        transpose_eight(x, add ? turned : y);
-        for (int c = 0; add && c < 64; c += LANES)
-            gnn__vec_store(y + c, gnn__vec_load(y + c) + gnn__vec_load(turned + c));
-        return;
-    }
-#endif
-    send_any(l, x, y, d, add, width);
 }
 
 GNN__INLINE void clear_row(const gnn__lanes_t *l, const block_t *b)
@@ -77,19 +52,46 @@ GNN__INLINE void clear_row(const gnn__lanes_t *l, const block_t *b)
     memset(b->p, 0, sizeof *b->p * (size_t)l->row);
 }
 
-/* ---- one head of fewer numbers than a register has: read where it is, by masks ---- */
+/* ---- small heads read where they are ---- */
 
-#if !GNN_DOUBLE && defined(__AVX512F__)
-enum { NARROW = LANES };
-#else
-enum { NARROW = 0 };
-#endif
-
-/* Numbers of such a head; 0: it is none. */
-GNN__INLINE int narrow(const gnn__lanes_t *l)
+/* Sums over the lanes of each head that shares x[0 .. registers - 1], as a pattern: neighbours are added until one lane holds a head's. x is lost. */
+GNN__INLINE gnn__vec_t shared_fold(gnn__vec_t *x, int d, const int registers)
 {
-    return NARROW ? l->narrow : 0;
+    for (int n = registers; n > 1; n /= 2, d /= 2)
+        for (int v = 0; v < n / 2; v++)
+            x[v] = gnn__vec_neighbours(x[2 * v], x[2 * v + 1]);
+    for (; d > 1; d /= 2)
+        x[0] = gnn__vec_neighbours(x[0], x[0]);
+    return x[0];
 }
+
+/* sum += weight x over pairs from .. to - 1 of a block, `registers` registers of a row, and sum_p likewise with `negative` where `two`. */
+GNN__INLINE void shared_sums(const block_t *b, const gnn__matrix_t *m, int from, int to, int width,
+                             const gnn__vec_bits_t *head, gnn__vec_t *sum, gnn__vec_t *sum_p,
+                             const int registers, const bool two)
+{
+    for (int e = from; e < to; e++) {
+        const gnn_real_t *row = gnn__matrix_row(m, b->other[e]),
+                         *next = gnn__matrix_row(m, b->other[e + AHEAD]);
+        const gnn__vec_t w = gnn__vec_pattern(b->weight + e * width, HEADS, 0),
+                         negative = two ? gnn__vec_pattern(b->negative + e * width, HEADS, 0) : w;
+        for (int v = 0; v < registers; v++) {
+            const gnn__vec_t x = gnn__vec_load(row + v * LANES);
+            __builtin_prefetch(next + v * LANES);
+            sum[v] += gnn__vec_spread(w, head[v]) * x;
+            if (two)
+                sum_p[v] += gnn__vec_spread(negative, head[v]) * x;
+        }
+    }
+}
+
+/* y = x times its head's number; products = x . y of each head. lanes_parts.kernel.c */
+#define scale_shared GNN__KERNEL(lanes_scale_shared)
+#define shared_products GNN__KERNEL(lanes_shared_products)
+void scale_shared(const gnn__lanes_t *l, const gnn_real_t *x, gnn__vec_t by, gnn_real_t *y,
+                  bool pass);
+void shared_products(const gnn__lanes_t *l, const gnn_real_t *x, const gnn_real_t *y,
+                     gnn__vec_t *products);
 
 /* Sum of weight x over pairs from .. to - 1 of a block, and *p likewise with `negative` where `two`. Even and odd pairs have sums of their own: no addition waits for
  * the last. */
@@ -114,20 +116,24 @@ GNN__INLINE gnn__vec_t narrow_sum(const block_t *b, const gnn__matrix_t *m, int 
 
 GNN__INLINE bool passes(const gnn__lanes_t *l, const gnn_real_t *y)
 {
-    return !l->packed && gnn__vec_passes(y, l->row * l->a->pairs.n_rows);
+    return as_given(l) && gnn__vec_passes(y, l->row * l->a->pairs.n_rows);
 }
 
 /* y = x times its head's number; y may be x. */
 static inline void scale_row(const gnn__lanes_t *l, const gnn_real_t *x, const gnn__vec_t *by,
                              gnn_real_t *y, int width)
 {
-    if (l->packed) {
+    if (!as_given(l)) {
         for (int64_t c = 0; c < l->row; c += LANES)
             gnn__vec_store(y + c, by[c / LANES % parts_of(width)] * gnn__vec_load(x + c));
         return;
     }
-    gnn_real_t all[ROOM] = {0};
     const bool pass = x != y && passes(l, y);
+    if (width > 1 && shared(l)) {
+        scale_shared(l, x, by[0], y, pass);
+        return;
+    }
+    gnn_real_t all[ROOM] = {0};
     write_heads(all, width, by, false, width);
     for (int64_t h = 0; h < l->a->heads; h++, x += l->a->d_v, y += l->a->d_v)
         for (int64_t c = 0; c < l->a->d_v; c += LANES)
@@ -147,7 +153,7 @@ static inline void scale_row_out(const gnn__lanes_t *l, gnn_real_t *x, const gnn
         scale_and_finish(l, x, by, y, width);
         return;
     }
-    if (!l->packed) {
+    if (as_given(l)) {
         scale_row(l, x, by, y, width);
         return;
     }
@@ -163,10 +169,14 @@ static inline void row_products(const gnn__lanes_t *l, const gnn_real_t *x, cons
         products[u] = gnn__vec_all(0);
     if (width == 1 && narrow(l)) {
         products[0] = gnn__vec_fold(
-            gnn__vec_load_part(x, l->narrow) * gnn__vec_load_part(y, l->narrow), 1, false);
+            gnn__vec_load_part(x, narrow(l)) * gnn__vec_load_part(y, narrow(l)), 1, false);
         return;
     }
-    if (l->packed) {
+    if (width > 1 && shared(l)) {
+        shared_products(l, x, y, products);
+        return;
+    }
+    if (l->layout == GNN__PACKED) {
         for (int64_t c = 0; c < l->row; c += LANES)
             products[c / LANES % parts_of(width)] += gnn__vec_load(x + c) * gnn__vec_load(y + c);
         for (int u = 0; u < parts_of(width); u++)

@@ -118,14 +118,18 @@ GNN__INLINE void scatter_block(int vectors, const gnn__sparse_product_t *p, int6
     }
 }
 
-/* Columns in blocks, each over all rows: what a block adds to should stay near, and is touched at random. */
+/* Columns in blocks, each over all rows. */
 static void scatter(const gnn__sparse_product_t *p, int64_t from, int64_t to, int64_t first,
                     int64_t cols)
 {
     const int64_t end = first + cols;
     int64_t c = first;
-    for (; end - c >= 2 * L; c += 2 * L)
+    for (; end - c >= 4 * L; c += 4 * L)
+        scatter_block(4, p, from, to, c);
+    if (end - c >= 2 * L) {
         scatter_block(2, p, from, to, c);
+        c += 2 * L;
+    }
     if (end - c >= L) {
         scatter_block(1, p, from, to, c);
         c += L;

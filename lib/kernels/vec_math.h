@@ -139,6 +139,46 @@ GNN__INLINE gnn__vec_t gnn__vec_pattern(const gnn_real_t *at, const int width, i
     return x;
 }
 
+/* Which head stands in each lane of register `part` of a row whose heads, 2, 4 or 8 numbers each, follow one another. */
+GNN__INLINE gnn__vec_bits_t gnn__vec_heads(int d, int part)
+{
+    gnn__vec_bits_t number;
+    for (int l = 0; l < GNN__VEC_LANES; l++)
+        number[l] = l;
+    return (number + part * GNN__VEC_LANES) >> __builtin_ctz((unsigned)d);
+}
+
+/* Lane l of a pattern goes to the lanes whose head is l. */
+GNN__INLINE gnn__vec_t gnn__vec_spread(gnn__vec_t pattern, gnn__vec_bits_t head)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    return (gnn__vec_t)_mm512_permutexvar_ps((__m512i)head, (__m512)pattern);
+#else
+    gnn__vec_t y;
+    for (int l = 0; l < GNN__VEC_LANES; l++)
+        y[l] = pattern[head[l]];
+    return y;
+#endif
+}
+
+/* Sums of lanes 0 and 1, 2 and 3, ... of x and then of y. */
+GNN__INLINE gnn__vec_t gnn__vec_neighbours(gnn__vec_t x, gnn__vec_t y)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30),
+                  odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    return (gnn__vec_t)(_mm512_permutex2var_ps((__m512)x, even, (__m512)y) +
+                        _mm512_permutex2var_ps((__m512)x, odd, (__m512)y));
+#else
+    gnn__vec_t z;
+    for (int l = 0; l < GNN__VEC_LANES / 2; l++) {
+        z[l] = x[2 * l] + x[2 * l + 1];
+        z[GNN__VEC_LANES / 2 + l] = y[2 * l] + y[2 * l + 1];
+    }
+    return z;
+#endif
+}
+
 /* Every lane gets the sum (or the largest) over the lanes of its head. */
 GNN__INLINE gnn__vec_t gnn__vec_fold(gnn__vec_t x, const int width, const bool largest)
 {

@@ -10,6 +10,7 @@
 enum {
     ROWS_AT_ONCE = 64, /* threads take turns at pieces: rows differ in how much they hold */
     UNIT = 64 / sizeof(gnn_real_t),
+    STRIP = 2 * UNIT, /* columns of a dW too big for the nearer caches that are added to at once */
     COPIES = 4,
     COPIES_BYTES = 512 * 1024 /* that all copies of a small dW may take */
 };
@@ -125,7 +126,9 @@ static void divide_columns(const gnn_op_call_t *call, const gnn__sparse_product_
                       end = gnn__share(units, share + 1, shares) * UNIT;
         const gnn__block_t block = {0, dw->rows, first, (end < dw->cols ? end : dw->cols) - first};
         gnn__scatter_begin(&block, dw, call->in[1].accumulate);
-        kernels->scatter(p, 0, call->in[0].rows, block.col, block.cols);
+        for (int64_t c = 0; c < block.cols; c += STRIP)
+            kernels->scatter(p, 0, call->in[0].rows, block.col + c,
+                             block.cols - c < STRIP ? block.cols - c : STRIP);
     }
 }
 
