@@ -1,4 +1,5 @@
 #include <lib/kernels/elementwise.h>
+#include <lib/kernels/heads.h>
 #include <lib/kernels/isa.h>
 #include <lib/kernels/optimizer.h>
 #include <lib/kernels/roof.h>
@@ -7,6 +8,7 @@
 GNN__DISPATCH(gnn__elementwise_kernels_t, elementwise_kernels)
 GNN__DISPATCH(gnn__row_kernels_t, row_kernels)
 GNN__DISPATCH(gnn__dropout_kernels_t, dropout_kernels)
+GNN__DISPATCH(gnn__head_kernels_t, head_kernels)
 GNN__DISPATCH(gnn__sparse_kernels_t, sparse_kernels)
 GNN__DISPATCH(gnn__roof_kernels_t, roof_kernels)
 GNN__DISPATCH(gnn__optimizer_kernels_t, optimizer_kernels)

@@ -1,5 +1,6 @@
 /* Values laid out head by head, (n x heads*d): one dot product per head, and the mean over heads.
  * */
+#include <lib/kernels/heads.h>
 #include <lib/ops/support.h>
 
 enum { ROWS_AT_ONCE = 64 };
@@ -38,64 +39,77 @@ static int head_dot_shape(gnn_op_call_t *call)
         call->keep_in |= a->wants_grad ? 1u : 0;
         call->keep_in |= x->wants_grad ? 2u << v : 0;
     }
-    return gnn__op_bytes(call, 2 * vectors_of(call) * gnn__column_chunks(x->rows), x->cols,
+    return gnn__op_bytes(call, vectors_of(call) * gnn__column_chunks(x->rows), x->cols,
                          sizeof(double), &call->backward_scratch);
+}
+
+/* Rows from .. and vectors v .. of one of the two passes. */
+static gnn__heads_block_t block_of(const gnn_op_call_t *call, int64_t v, int64_t from, bool backward)
+{
+    const gnn_tensor_t *x = &call->in[0].value,
+                       *y = backward ? &call->out[0].grad : &call->out[0].value;
+    const int64_t left = vectors_of(call) - v;
+    gnn__heads_block_t b = {.rows = gnn__rows_left(x, from, ROWS_AT_ONCE),
+                            .heads = heads_of(call),
+                            .width = x->cols / heads_of(call),
+                            .vectors = left < GNN__HEAD_VECTORS ? (int)left : GNN__HEAD_VECTORS,
+                            .x = gnn__row(x, from),
+                            .ldx = gnn__stride(x),
+                            .ldy = gnn__stride(y)};
+    for (int k = 0; k < b.vectors; k++) {
+        b.a[k] = call->in[1 + v + k].value.data;
+        b.y[k] = gnn__row(y, (v + k) * x->rows + from);
+    }
+    return b;
 }
 
 static int head_dot_forward(gnn_op_call_t *call)
 {
-    const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
-    const gnn__row_kernels_t *kernels = gnn__row_kernels();
-    const int64_t heads = heads_of(call), d = x->cols / heads;
+    const gnn_tensor_t *x = &call->in[0].value;
     const int threads = gnn__threads(call->context, x->rows * x->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t from = 0; from < x->rows; from += ROWS_AT_ONCE)
-        for (int64_t v = 0; v < vectors_of(call); v++)
-            kernels->head_dot(gnn__rows_left(x, from, ROWS_AT_ONCE), heads, d, gnn__row(x, from),
-                              gnn__stride(x), call->in[1 + v].value.data,
-                              gnn__row(y, v * x->rows + from), gnn__stride(y));
+        for (int64_t v = 0; v < vectors_of(call); v += GNN__HEAD_VECTORS) {
+            const gnn__heads_block_t b = block_of(call, v, from, false);
+            gnn__head_kernels()->dots(&b);
+        }
     return GNN_OK;
 }
 
-/* Rows from .. from + rows - 1, one vector: into dx, and into the vector's sums by way of `block`. */
-static void block_grad(const gnn_op_call_t *call, int64_t v, int64_t from, int64_t rows, bool add,
-                       double *sums, double *block)
+/* Rows from .. end - 1 of chunk k, all vectors' shares while they are in the cache; sums of a vector's chunks follow one another. */
+static void chunk_grad(const gnn_op_call_t *call, int64_t from, int64_t end, double *sums,
+                       int64_t chunks)
 {
-    const gnn_tensor_t *x = &call->in[0].value, *dx = &call->in[0].grad;
-    const gnn__row_kernels_t *kernels = gnn__row_kernels();
-    const int64_t heads = heads_of(call), cols = call->in[0].cols,
-                  ldy = gnn__stride(&call->out[0].grad);
-    const gnn_real_t *dy = gnn__row(&call->out[0].grad, v * x->rows + from);
-    if (gnn__wants(call, 0))
-        kernels->head_spread(rows, heads, cols / heads, dy, ldy, call->in[1 + v].value.data, add,
-                             gnn__row(dx, from), gnn__stride(dx));
-    if (!gnn__wants(call, (int)v + 1))
-        return;
-    kernels->column_heads(rows, heads, cols / heads, dy, ldy, gnn__row(x, from), gnn__stride(x),
-                          block);
-    for (int64_t c = 0; c < cols; c++)
-        sums[c] += block[c];
+    const gnn_operand_t *x = &call->in[0];
+    for (; from < end; from += ROWS_AT_ONCE)
+        for (int64_t v = 0; v < vectors_of(call); v += GNN__HEAD_VECTORS) {
+            gnn__heads_block_t b = block_of(call, v, from, true);
+            b.rows = end - from < b.rows ? end - from : b.rows;
+            if (gnn__wants(call, 0)) {
+                b.dx = gnn__row(&x->grad, from);
+                b.lddx = gnn__stride(&x->grad);
+                b.add = x->accumulate || v > 0;
+            }
+            for (int k = 0; k < b.vectors; k++)
+                b.sums[k] =
+                    gnn__wants(call, (int)(1 + v) + k) ? sums + (v + k) * chunks * x->cols : NULL;
+            gnn__head_kernels()->grads(&b);
+        }
 }
 
-/* All vectors' shares of a block of rows while it is in the cache. */
 static int head_dot_backward(gnn_op_call_t *call)
 {
     const int64_t rows = call->in[0].rows, cols = call->in[0].cols, vectors = vectors_of(call),
                   chunks = gnn__column_chunks(rows);
     const int threads = gnn__threads(call->context, rows * cols);
-    double *sums = call->scratch, *blocks = sums + vectors * chunks * cols;
+    double *sums = call->scratch;
     memset(sums, 0, sizeof *sums * (size_t)(vectors * chunks * cols));
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < chunks; k++) {
-        const int64_t end = gnn__share(rows, (int)k + 1, (int)chunks);
-        for (int64_t from = gnn__share(rows, (int)k, (int)chunks); from < end; from += ROWS_AT_ONCE)
-            for (int64_t v = 0; v < vectors; v++)
-                block_grad(call, v, from, end - from < ROWS_AT_ONCE ? end - from : ROWS_AT_ONCE,
-                           call->in[0].accumulate || v > 0, sums + (v * chunks + k) * cols,
-                           blocks + k * cols);
-    }
+    for (int64_t k = 0; k < chunks; k++)
+        chunk_grad(call, gnn__share(rows, (int)k, (int)chunks),
+                   gnn__share(rows, (int)k + 1, (int)chunks), sums + k * cols, chunks);
     for (int64_t v = 0; v < vectors; v++)
-        if (gnn__wants(call, (int)v + 1)) {
+        if (gnn__wants(call, 1 + (int)v)) {
             gnn__column_total(chunks, cols, sums + v * chunks * cols);
             gnn__column_send(sums + v * chunks * cols, 1, &call->in[1 + v]);
         }

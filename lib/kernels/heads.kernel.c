@@ -1,0 +1,257 @@
+#include <lib/kernels/heads.h>
+#include <lib/kernels/isa.h>
+#include <lib/kernels/vec_math.h>
+
+enum { LANES = GNN__VEC_LANES, STRIP = 64, BLOCK = 32 };
+
+static bool is_eight(const gnn__heads_block_t *b)
+{
+    return !GNN_DOUBLE && b->heads == 8 && b->width == 8;
+}
+
+/* ---- any heads: one vector after the other ---- */
+
+/* Lanes are added in pairs: a compiler's own reduction would add them one after another. */
+static gnn_real_t dot(int64_t n, const gnn_real_t *p, const gnn_real_t *q)
+{
+    gnn__vec_t sum = {0};
+    int64_t k = 0;
+    for (; k + LANES <= n; k += LANES)
+        sum += gnn__vec_load(p + k) * gnn__vec_load(q + k);
+    if (k < n)
+        sum += gnn__vec_load_part(p + k, (int)(n - k)) * gnn__vec_load_part(q + k, (int)(n - k));
+    return gnn__vec_fold(sum, 1, false)[0];
+}
+
+GNN__INLINE void spread_of_width(const gnn__heads_block_t *b, int v, bool add, const int64_t width)
+{
+    for (int64_t r = 0; r < b->rows; r++)
+        for (int64_t head = 0; head < b->heads; head++) {
+            const gnn_real_t g = b->y[v][r * b->ldy + head], *q = b->a[v] + head * width;
+            gnn_real_t *p = b->dx + r * b->lddx + head * width;
+            if (add) {
+#pragma omp simd
+                for (int64_t k = 0; k < width; k++)
+                    p[k] += g * q[k];
+            } else {
+#pragma omp simd
+                for (int64_t k = 0; k < width; k++)
+                    p[k] = g * q[k];
+            }
+        }
+}
+
+static void spread(const gnn__heads_block_t *b, int v, bool add)
+{
+    if (b->width == 8)
+        spread_of_width(b, v, add, 8);
+    else
+        spread_of_width(b, v, add, b->width);
+}
+
+/* Some heads, of at most STRIP columns together. */
+GNN__INLINE void strip(int64_t rows, const int64_t heads, const int64_t width, const gnn_real_t *g,
+                       int64_t ldg, const gnn_real_t *x, int64_t ldx, double *sums)
+{
+    gnn_real_t block[STRIP] = {0};
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t head = 0; head < heads; head++) {
+            const gnn_real_t *from = x + r * ldx + head * width;
+            gnn_real_t *to = block + head * width;
+#pragma omp simd
+            for (int64_t c = 0; c < width; c++)
+                to[c] += g[r * ldg + head] * from[c];
+        }
+    for (int64_t c = 0; c < heads * width; c++)
+        sums[c] += (double)block[c];
+}
+
+static void columns(const gnn__heads_block_t *b, int v)
+{
+    for (int64_t top = 0; top < b->rows; top += BLOCK) {
+        const int64_t rows = b->rows - top < BLOCK ? b->rows - top : BLOCK;
+        const gnn_real_t *g = b->y[v] + top * b->ldy, *x = b->x + top * b->ldx;
+        if (is_eight(b)) {
+            strip(rows, 8, 8, g, b->ldy, x, b->ldx, b->sums[v]);
+            continue;
+        }
+        for (int64_t head = 0; head < b->heads; head++)
+            for (int64_t c = head * b->width, end = c + b->width; c < end; c += STRIP)
+                strip(rows, 1, end - c < STRIP ? end - c : STRIP, g + head, b->ldy, x + c, b->ldx,
+                      b->sums[v] + c);
+    }
+}
+
+/* ---- one head that fits a register, as the last layer of a GAT has: parts of registers; worth it where loads can be masked ---- */
+
+#if defined(__AVX512F__)
+static bool is_narrow(const gnn__heads_block_t *b)
+{
+    return b->heads == 1 && b->width < LANES;
+}
+
+static void narrow_grads(const gnn__heads_block_t *b)
+{
+    const int width = (int)b->width;
+    gnn__vec_t a[GNN__HEAD_VECTORS], sum[GNN__HEAD_VECTORS] = {{0}};
+    for (int v = 0; v < b->vectors; v++)
+        a[v] = gnn__vec_load_part(b->a[v], width);
+    for (int64_t r = 0; r < b->rows; r++) {
+        const gnn__vec_t x = gnn__vec_load_part(b->x + r * b->ldx, width);
+        gnn_real_t *to = b->dx ? b->dx + r * b->lddx : NULL;
+        gnn__vec_t d = to && b->add ? gnn__vec_load_part(to, width) : gnn__vec_all(0);
+        for (int v = 0; v < b->vectors; v++) {
+            d += b->y[v][r * b->ldy] * a[v];
+            sum[v] += b->y[v][r * b->ldy] * x;
+        }
+        if (to)
+            gnn__vec_store_part(to, d, width);
+    }
+    for (int v = 0; v < b->vectors; v++)
+        for (int c = 0; b->sums[v] && c < width; c++)
+            b->sums[v][c] += (double)sum[v][c];
+}
+#endif
+
+/* ---- eight heads of eight, as GAT papers use ---- */
+
+#if !GNN_DOUBLE && defined(__AVX512F__)
+enum { EIGHT = 8, REGISTERS = EIGHT * EIGHT / LANES };
+
+/* Neighbours are added until two lanes hold a head's sum. */
+GNN__INLINE gnn__vec_t halves(const gnn__vec_t *x, const gnn__vec_t *a)
+{
+    return gnn__vec_neighbours(gnn__vec_neighbours(x[0] * a[0], x[1] * a[1]),
+                               gnn__vec_neighbours(x[2] * a[2], x[3] * a[3]));
+}
+
+static void eight_dots(const gnn__heads_block_t *b)
+{
+    gnn__vec_t a[GNN__HEAD_VECTORS][REGISTERS];
+    for (int v = 0; v < GNN__HEAD_VECTORS; v++)
+        for (int u = 0; u < REGISTERS; u++)
+            a[v][u] = gnn__vec_load(b->a[v < b->vectors ? v : 0] + u * LANES);
+    for (int64_t r = 0; r < b->rows; r++) {
+        gnn__vec_t x[REGISTERS];
+        for (int u = 0; u < REGISTERS; u++)
+            x[u] = gnn__vec_load(b->x + r * b->ldx + u * LANES);
+        const __m512 y = (__m512)gnn__vec_neighbours(halves(x, a[0]), halves(x, a[1]));
+        _mm256_storeu_ps(b->y[0] + r * b->ldy, _mm512_castps512_ps256(y));
+        if (b->vectors > 1)
+            _mm256_storeu_ps(b->y[1] + r * b->ldy, _mm512_extractf32x8_ps(y, 1));
+    }
+}
+
+/* Rows from .. to - 1, their sums in registers. */
+GNN__INLINE void eight_rows(const gnn__heads_block_t *b, int64_t from, int64_t to, const int vectors)
+{
+    gnn__vec_t a[GNN__HEAD_VECTORS][REGISTERS], sum[GNN__HEAD_VECTORS][REGISTERS] = {{{0}}};
+    gnn__vec_bits_t head[REGISTERS];
+    for (int u = 0; u < REGISTERS; u++) {
+        head[u] = gnn__vec_heads(EIGHT, u);
+        for (int v = 0; v < vectors; v++)
+            a[v][u] = gnn__vec_load(b->a[v] + u * LANES);
+    }
+    for (int64_t r = from; r < to; r++) {
+        const gnn_real_t *x = b->x + r * b->ldx;
+        gnn_real_t *dx = b->dx ? b->dx + r * b->lddx : NULL;
+        for (int u = 0; u < REGISTERS; u++) {
+            gnn__vec_t d = dx && b->add ? gnn__vec_load(dx + u * LANES) : gnn__vec_all(0);
+            for (int v = 0; v < vectors; v++) {
+                const gnn__vec_t g = gnn__vec_spread(
+                    gnn__vec_pattern(b->y[v] + r * b->ldy, EIGHT, 0), head[u]);
+                d += g * a[v][u];
+                sum[v][u] += g * gnn__vec_load(x + u * LANES);
+            }
+            if (dx)
+                gnn__vec_store(dx + u * LANES, d);
+        }
+    }
+    for (int v = 0; v < vectors; v++)
+        for (int c = 0; b->sums[v] && c < EIGHT * EIGHT; c++)
+            b->sums[v][c] += (double)sum[v][c / LANES][c % LANES];
+}
+
+static void eight_grads(const gnn__heads_block_t *b)
+{
+    for (int64_t top = 0; top < b->rows; top += BLOCK) {
+        const int64_t end = top + BLOCK < b->rows ? top + BLOCK : b->rows;
+        if (b->vectors == 1)
+            eight_rows(b, top, end, 1);
+        else
+            eight_rows(b, top, end, 2);
+    }
+}
+#elif !GNN_DOUBLE
+typedef float eight_t __attribute__((vector_size(32)));
+typedef float eight_anywhere_t __attribute__((vector_size(32), aligned(4), may_alias));
+
+/* Neighbours are added three times, two vectors at once, until each lane holds one head's sum. */
+static void eight_dots_of(const gnn__heads_block_t *b, int vector)
+{
+    for (int64_t r = 0; r < b->rows; r++) {
+        const eight_anywhere_t *p = (const eight_anywhere_t *)(b->x + r * b->ldx),
+                               *q = (const eight_anywhere_t *)b->a[vector];
+        eight_t v[8];
+        for (int h = 0; h < 8; h++)
+            v[h] = p[h] * q[h];
+        for (int h = 0; h < 8; h += 2)
+            v[h] = __builtin_shufflevector(v[h], v[h + 1], 0, 8, 2, 10, 4, 12, 6, 14) +
+                   __builtin_shufflevector(v[h], v[h + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+        for (int h = 0; h < 8; h += 4)
+            v[h] = __builtin_shufflevector(v[h], v[h + 2], 0, 1, 8, 9, 4, 5, 12, 13) +
+                   __builtin_shufflevector(v[h], v[h + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        *(eight_anywhere_t *)(b->y[vector] + r * b->ldy) =
+            __builtin_shufflevector(v[0], v[4], 0, 1, 2, 3, 8, 9, 10, 11) +
+            __builtin_shufflevector(v[0], v[4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+}
+
+static void eight_dots(const gnn__heads_block_t *b)
+{
+    for (int v = 0; v < b->vectors; v++)
+        eight_dots_of(b, v);
+}
+#endif
+
+/* ---- either ---- */
+
+static void dots(const gnn__heads_block_t *b)
+{
+#if !GNN_DOUBLE
+    if (is_eight(b)) {
+        eight_dots(b);
+        return;
+    }
+#endif
+    for (int v = 0; v < b->vectors; v++)
+        for (int64_t r = 0; r < b->rows; r++)
+            for (int64_t head = 0; head < b->heads; head++)
+                b->y[v][r * b->ldy + head] = dot(b->width, b->x + r * b->ldx + head * b->width,
+                                                 b->a[v] + head * b->width);
+}
+
+static void grads(const gnn__heads_block_t *b)
+{
+#if defined(__AVX512F__)
+    if (is_narrow(b)) {
+        narrow_grads(b);
+        return;
+    }
+#endif
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    if (is_eight(b)) {
+        eight_grads(b);
+        return;
+    }
+#endif
+    for (int v = 0; v < b->vectors; v++) {
+        if (b->dx)
+            spread(b, v, b->add || v > 0);
+        if (b->sums[v])
+            columns(b, v);
+    }
+}
+
+extern const gnn__head_kernels_t GNN__KERNEL(head_kernels);
+const gnn__head_kernels_t GNN__KERNEL(head_kernels) = {dots, grads};
