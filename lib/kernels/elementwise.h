@@ -64,6 +64,10 @@ typedef struct gnn__row_kernels {
     /* Sums down columns into `sums` (cols), overwritten: blocks of rows add up in gnn_real_t, the
      * blocks in double. */
     void (*column_sum)(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx, double *sums);
+    /* dx = dy scale where y, which relu left, is not 0, and its sums down columns, unless NULL. dx is part of a matrix of so many numbers. */
+    void (*relu_grad)(int64_t rows, int64_t cols, const gnn_real_t *y, int64_t ldy,
+                      const gnn_real_t *dy, int64_t ldd, gnn_real_t scale, gnn_real_t *dx,
+                      int64_t ldx, int64_t numbers, double *sums);
     /* of (x - center[c])^2 */
     void (*column_square)(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx,
                           const gnn_real_t *center, double *sums);

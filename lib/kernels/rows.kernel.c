@@ -77,18 +77,19 @@ static void affine_grad(int64_t n, const gnn_real_t *dy, const gnn_real_t *x,
     }
 }
 
-enum { STRIP = 64, BLOCK = 32 };
+enum { STRIP = 64, WIDE = 512, BLOCK = 32 };
 
-/* sums[c] = the sum of the formula over r (row) and c (column), in strips of columns and blocks of
- * rows. */
+/* sums[c] = the sum of the formula over r (row) and c (column), in strips of columns, wide enough for memory to be read in long runs, and blocks of rows. */
 #define DOWN_COLUMNS(formula)                                                                  \
-    for (int64_t first = 0; first < cols; first += STRIP) {                                    \
-        const int64_t last = cols < first + STRIP ? cols : first + STRIP;                      \
+    for (int64_t first = 0; first < cols; first += WIDE) {                                     \
+        const int64_t last = cols < first + WIDE ? cols : first + WIDE;                        \
         for (int64_t c = first; c < last; c++)                                                 \
             sums[c] = 0;                                                                       \
         for (int64_t top = 0; top < rows; top += BLOCK) {                                      \
             const int64_t end = rows < top + BLOCK ? rows : top + BLOCK;                       \
-            gnn_real_t block[STRIP] = {0};                                                     \
+            gnn_real_t block[WIDE];                                                            \
+            for (int64_t c = first; c < last; c++)                                             \
+                block[c - first] = 0;                                                          \
             for (int64_t r = top; r < end; r++) {                                              \
                 _Pragma("omp simd") for (int64_t c = first; c < last; c++) block[c - first] += \
                     (formula);                                                                 \
@@ -135,6 +136,55 @@ static void column_normal(int64_t rows, int64_t cols, const gnn_real_t *dy, int6
                           const gnn_real_t *x, int64_t ldx, const gnn_real_t *stats, double *sums)
 {
     DOWN_COLUMNS(dy[r * ldy + c] * (x[r * ldx + c] - stats[2 * r]) * stats[2 * r + 1])
+}
+
+/* ---- relu's derivative, which follows from what relu and dropout left: a number that either took is 0, and its slope is 0 either way ---- */
+
+GNN__INLINE void relu_piece(gnn__vec_t y, gnn__vec_t dy, gnn__vec_t scale, gnn__vec_t *dx,
+                            gnn_real_t *sum)
+{
+    *dx = gnn__vec_select(y <= 0, gnn__vec_all(0), scale * dy);
+    gnn__vec_store(sum, gnn__vec_load(sum) + *dx);
+}
+
+/* At most WIDE numbers of a row, and their sums, which have room for whole registers. */
+GNN__INLINE void relu_row(int64_t n, const gnn_real_t *y, const gnn_real_t *dy, gnn__vec_t scale,
+                          gnn_real_t *dx, bool pass, gnn_real_t *sums)
+{
+    gnn__vec_t v;
+    int64_t c = 0;
+    for (; c + GNN__VEC_LANES <= n; c += GNN__VEC_LANES) {
+        relu_piece(gnn__vec_load(y + c), gnn__vec_load(dy + c), scale, &v, sums + c);
+        gnn__vec_put_by(dx + c, v, pass);
+    }
+    if (c < n) {
+        relu_piece(gnn__vec_load_part(y + c, (int)(n - c)), gnn__vec_load_part(dy + c, (int)(n - c)),
+                   scale, &v, sums + c);
+        gnn__vec_store_part(dx + c, v, (int)(n - c));
+    }
+}
+
+static void relu_grad(int64_t rows, int64_t cols, const gnn_real_t *y, int64_t ldy,
+                      const gnn_real_t *dy, int64_t ldd, gnn_real_t scale, gnn_real_t *dx,
+                      int64_t ldx, int64_t numbers, double *sums)
+{
+    const bool pass = ldx % GNN__VEC_LANES == 0 && gnn__vec_passes(dx, numbers);
+    const gnn__vec_t by = gnn__vec_all(scale);
+    for (int64_t first = 0; first < cols; first += WIDE) {
+        const int64_t count = cols - first < WIDE ? cols - first : WIDE;
+        for (int64_t c = 0; sums && c < count; c++)
+            sums[first + c] = 0;
+        for (int64_t top = 0; top < rows; top += BLOCK) {
+            gnn_real_t block[WIDE] = {0};
+            for (int64_t r = top; r < rows && r < top + BLOCK; r++)
+                relu_row(count, y + r * ldy + first, dy + r * ldd + first, by, dx + r * ldx + first,
+                         pass, block);
+            for (int64_t c = 0; sums && c < count; c++)
+                sums[first + c] += (double)block[c];
+        }
+    }
+    if (pass)
+        gnn__vec_all_passed();
 }
 
 /* ---- one dot product per head; eight wide is what GAT papers use, and worth loops of its own ---- */
@@ -301,6 +351,7 @@ const gnn__row_kernels_t GNN__KERNEL(row_kernels) = {
     .affine_grad = affine_grad,
     .column_sum = column_sum,
     .column_square = column_square,
+    .relu_grad = relu_grad,
     .column_product = column_product,
     .column_normal = column_normal,
     .column_heads = column_heads,
