@@ -182,22 +182,45 @@ void draw_piece(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t h
         draw_row(a, row, at, n, head, drawn->bits + (row - row0) * ld);
 }
 
-void keep_row(const gnn__attention_t *a, const drawn_t *drawn, int64_t row, int64_t at, int from,
-              int to, int64_t head, gnn_real_t *keep)
+#if defined(__AVX512BW__) && !GNN_DOUBLE
+static inline uint64_t below(int n)
+{
+    return n < 64 ? ((uint64_t)1 << n) - 1 : ~(uint64_t)0;
+}
+
+/* Which of the bytes from .. to - 1 have the head's bit. */
+static void spread_bits(const uint8_t *bits, int from, int to, int64_t head, gnn_real_t scale,
+                        keep_t *keep)
+{
+    keep->kept = _mm512_test_epi8_mask(_mm512_maskz_loadu_epi8(below(to) & ~below(from), bits),
+                                       _mm512_set1_epi8((char)(1 << head % 8)));
+    keep->scale = scale;
+}
+#else
+static void spread_bits(const uint8_t *bits, int from, int to, int64_t head, gnn_real_t scale,
+                        keep_t *keep)
 {
     typedef uint8_t bytes_t __attribute__((vector_size(LANES)));
-    const uint8_t *bits = drawn->bits;
     const lane_int_t bit = (lane_int_t)1 << head % 8;
-    from -= from % GNN__PHILOX_LANES;
-    if (drawn->ld > 0)
-        bits = drawn->bits + (row - drawn->row0) * drawn->ld + (at - drawn->column0);
-    else
-        draw_row(a, row, at + from, to - from, head, drawn->bits + from);
 #pragma GCC unroll 1
     for (int c = from; c < to; c += LANES) {
         bytes_t byte;
         memcpy(&byte, bits + c, sizeof byte);
         const lanes_t kept = (__builtin_convertvector(byte, lanes_t) & bit) != 0;
-        gnn__vec_store(keep + c, choose(kept, gnn__vec_all(a->dropout->scale), 0));
+        gnn__vec_store(keep->by + c, choose(kept, gnn__vec_all(scale), 0));
     }
+}
+#endif
+
+void keep_row(const gnn__attention_t *a, const drawn_t *drawn, int64_t row, int64_t at, int from,
+              int to, int64_t head, keep_t *keep)
+{
+    uint8_t own[COLUMNS];
+    const uint8_t *bits = own;
+    from -= from % GNN__PHILOX_LANES;
+    if (drawn->ld > 0)
+        bits = drawn->bits + (row - drawn->row0) * drawn->ld + (at - drawn->column0);
+    else
+        draw_row(a, row, at + from, to - from, head, own + from);
+    spread_bits(bits, from, to, head, a->dropout->scale, keep);
 }

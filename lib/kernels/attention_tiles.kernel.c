@@ -8,9 +8,9 @@ typedef struct forward_state {
     const gnn_real_t *k;                /* the tile, here or where it was packed before */
     panel_t v;
     bool packed;
-    gnn_real_t *q, *y;    /* queries in units of log2, weighted sums */
-    gnn_real_t *p, *keep; /* STRIP x 64 scores, then weights; 64 */
-    gnn_real_t *sum;      /* a register for each row */
+    gnn_real_t *q, *y; /* queries in units of log2, weighted sums */
+    gnn_real_t *p;     /* STRIP x 64 scores, then weights */
+    gnn_real_t *sum;   /* a register for each row */
     gnn_real_t *largest;
     int64_t ldk, ldv;
     bool half; /* q, keys_t, values and p become bf16 once they are packed */
@@ -27,7 +27,6 @@ static ONE_COPY void forward_scratch(const gnn__attention_t *a, forward_state_t 
     s->keys_t = take(&scratch, COLUMNS * s->ldk);
     s->values = take(&scratch, COLUMNS * s->ldv);
     s->p = take(&scratch, STRIP * COLUMNS);
-    s->keep = take(&scratch, COLUMNS);
     s->q = take(&scratch, GNN__TILE_ROWS * s->ldk);
     s->y = take(&scratch, GNN__TILE_ROWS * s->ldv);
     s->sum = take(&scratch, GNN__TILE_ROWS * LANES);
@@ -136,14 +135,15 @@ static void softmax(forward_state_t *s, const heard_t *h, int64_t r0)
 static void drop(const gnn__attention_t *a, const forward_state_t *s, const tile_t *t,
                  const heard_t *h, const strip_t *strip, int64_t head)
 {
+    keep_t keep;
     for (int r = 0; r < h->rows; r++) {
         gnn_real_t *p = s->p + r * COLUMNS;
         if (h->to[r] <= h->from[r])
             continue;
         keep_row(a, &s->drawn, strip->row0 + strip_first(strip) + r, t->at, h->from[r], h->to[r],
-                 head, s->keep);
+                 head, &keep);
         for (int c = lanes_from(h->from[r]); c < h->to[r]; c += LANES)
-            gnn__vec_store(p + c, gnn__vec_load(p + c) * gnn__vec_load(s->keep + c));
+            gnn__vec_store(p + c, kept_of(&keep, c, gnn__vec_load(p + c)));
     }
 }
 

@@ -133,15 +133,13 @@ static void column_product(int64_t rows, int64_t cols, const gnn_real_t *dy, int
 }
 
 static void column_normal(int64_t rows, int64_t cols, const gnn_real_t *dy, int64_t ldy,
-                          const gnn_real_t *x, int64_t ldx, const gnn_real_t *stats, double *sums)
-{
-    DOWN_COLUMNS(dy[r * ldy + c] * (x[r * ldx + c] - stats[2 * r]) * stats[2 * r + 1])
-}
+                          const gnn_real_t *x, int64_t ldx, const gnn_real_t *stats, double *sums){
+    DOWN_COLUMNS(dy[r * ldy + c] * (x[r * ldx + c] - stats[2 * r]) * stats[2 * r + 1])}
 
 /* ---- relu's derivative, which follows from what relu and dropout left: a number that either took is 0, and its slope is 0 either way ---- */
 
-GNN__INLINE void relu_piece(gnn__vec_t y, gnn__vec_t dy, gnn__vec_t scale, gnn__vec_t *dx,
-                            gnn_real_t *sum)
+GNN__INLINE
+    void relu_piece(gnn__vec_t y, gnn__vec_t dy, gnn__vec_t scale, gnn__vec_t *dx, gnn_real_t *sum)
 {
     *dx = gnn__vec_select(y <= 0, gnn__vec_all(0), scale * dy);
     gnn__vec_store(sum, gnn__vec_load(sum) + *dx);
@@ -158,8 +156,8 @@ GNN__INLINE void relu_row(int64_t n, const gnn_real_t *y, const gnn_real_t *dy, 
         gnn__vec_put_by(dx + c, v, pass);
     }
     if (c < n) {
-        relu_piece(gnn__vec_load_part(y + c, (int)(n - c)), gnn__vec_load_part(dy + c, (int)(n - c)),
-                   scale, &v, sums + c);
+        relu_piece(gnn__vec_load_part(y + c, (int)(n - c)),
+                   gnn__vec_load_part(dy + c, (int)(n - c)), scale, &v, sums + c);
         gnn__vec_store_part(dx + c, v, (int)(n - c));
     }
 }

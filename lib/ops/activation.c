@@ -108,9 +108,8 @@ static void relu_grad(const gnn_op_call_t *call, const gnn__activation_t *how)
     const int threads = threads_for(call, how, lines.total);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < lines.count; k++)
-        gnn__row_kernels()->relu_grad(1, gnn__line_length(&lines, k),
-                                      gnn__line(&lines, &y->value, k), 0,
-                                      gnn__line(&lines, &y->grad, k), 0, scale,
+        gnn__row_kernels()->relu_grad(1, gnn__line_length(&lines, k), gnn__line(&lines, &y->value, k),
+                                      0, gnn__line(&lines, &y->grad, k), 0, scale,
                                       gnn__line(&lines, &x->grad, k), 0, lines.total, NULL);
 }
 

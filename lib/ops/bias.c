@@ -125,11 +125,10 @@ static bool relu_grad(const gnn_op_call_t *call, const gnn__dropout_t *dropout, 
     const gnn_operand_t *x = &call->in[0], *y = &call->out[0];
     if (how->kind != GNN_RELU || !gnn__wants(call, 0) || x->accumulate)
         return false;
-    gnn__row_kernels()->relu_grad(end - from, x->cols, gnn__row(&y->value, from),
-                                  gnn__stride(&y->value), gnn__row(&y->grad, from),
-                                  gnn__stride(&y->grad), how->rate > 0 ? dropout->scale : 1,
-                                  gnn__row(&x->grad, from), gnn__stride(&x->grad),
-                                  x->rows * x->cols, c->sums);
+    gnn__row_kernels()->relu_grad(
+        end - from, x->cols, gnn__row(&y->value, from), gnn__stride(&y->value),
+        gnn__row(&y->grad, from), gnn__stride(&y->grad), how->rate > 0 ? dropout->scale : 1,
+        gnn__row(&x->grad, from), gnn__stride(&x->grad), x->rows * x->cols, c->sums);
     return true;
 }
 
