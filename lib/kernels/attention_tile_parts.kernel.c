@@ -158,16 +158,21 @@ void row_product(const heard_t *h, const gnn_real_t *a, int64_t step, const gnn_
 static ONE_COPY void draw_row(const gnn__attention_t *a, int64_t row, int64_t at, int64_t n,
                               int64_t head, uint8_t *bits)
 {
-    enum { DRAWN = GNN__PHILOX_LANES };
+    enum { DRAWN = 2 * GNN__PHILOX_LANES };
     const uint32_t node = (uint32_t)gnn__pairs_node(&a->pairs, row);
     uint32_t own[DRAWN], other[DRAWN];
     for (int l = 0; l < DRAWN; l++)
         own[l] = node;
     for (int64_t c = 0; c < n; c += DRAWN) {
-        for (int64_t l = 0; l < DRAWN; l++)
-            other[l] = (uint32_t)gnn__pairs_col(&a->pairs, at + (c + l < n ? c + l : n - 1));
-        gnn__keep_bits(a->dropout, a->transposed ? other : own, a->transposed ? own : other,
-                       (uint32_t)(head / 8), bits + c);
+        if (!a->pairs.col_order)
+            for (int l = 0; l < DRAWN; l++)
+                other[l] = (uint32_t)(at + c) + (uint32_t)l;
+        else
+            for (int64_t l = 0; l < DRAWN; l++)
+                other[l] = (uint32_t)gnn__pairs_col(&a->pairs, at + (c + l < n ? c + l : n - 1));
+        gnn__keep_bytes(a->dropout, (int)(n - c < DRAWN ? n - c : DRAWN),
+                        a->transposed ? other : own, a->transposed ? own : other,
+                        (uint32_t)(head / 8), bits + c);
     }
 }
 
