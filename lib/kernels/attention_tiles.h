@@ -266,6 +266,34 @@ GNN__INLINE void prefetch_next(const gnn__attention_t *a, const tile_t *t, const
     }
 }
 
+/* While the last tile is worked on: what the next head will read of the piece's first tile, or of the strip's own rows. */
+GNN__INLINE bool last_tile(const gnn__attention_t *a, const tile_t *t, const strip_t *s)
+{
+    return t->at + COLUMNS >= a->pairs.hi[s->row1 - 1];
+}
+
+GNN__INLINE void prefetch_numbers(const gnn_real_t *x, int64_t count)
+{
+    for (int64_t i = 0; i < count; i += 64 / (int64_t)sizeof *x)
+        __builtin_prefetch(x + i, 0, 2);
+}
+
+GNN__INLINE void prefetch_first(const gnn__attention_t *a, const strip_t *s, const gnn__matrix_t *m,
+                                int64_t first, int64_t count)
+{
+    const int64_t lo = a->pairs.lo[s->row0], hi = a->pairs.hi[s->row1 - 1],
+                  all = hi - lo < COLUMNS ? hi - lo : COLUMNS;
+    for (int64_t c = s->index * all / s->count; c < (s->index + 1) * all / s->count; c++)
+        prefetch_numbers(gnn__matrix_row(m, gnn__pairs_col(&a->pairs, lo + c)) + first, count);
+}
+
+GNN__INLINE void prefetch_rows(const strip_t *s, const uint32_t *node, const gnn__matrix_t *m,
+                               int64_t first, int64_t count)
+{
+    for (int r = 0; r < strip_rows(s); r++)
+        prefetch_numbers(gnn__matrix_row(m, node[strip_first(s) + r]) + first, count);
+}
+
 /* The first row from row0 on that shares no column with those before it, at most row1: short sentences become tiles of their own. Less than a register of columns
  * is not worth a tile. */
 static inline int64_t piece_end(const gnn__attention_t *a, int64_t row0, int64_t row1)

@@ -188,7 +188,7 @@ static void prefetch_packed(const gnn__attention_t *a, const forward_state_t *s,
 }
 
 static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
-                          const strip_t *strip, int64_t head, int64_t kv)
+                          const strip_t *strip, int64_t head, int64_t kv, bool more)
 {
     heard_t h;
     const int64_t r0 = strip_first(strip);
@@ -199,6 +199,11 @@ static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const t
         prefetch_packed(a, s, strip);
     else
         prefetch_next(a, t, strip, &a->k, kv * a->d_k, a->d_k);
+    if (more && !s->packed && last_tile(a, t, strip)) {
+        prefetch_rows(strip, s->node, &a->q, (head + 1) * a->d_k, a->d_k);
+        prefetch_first(a, strip, &a->k, (kv + 1) * a->d_k, a->d_k);
+        prefetch_first(a, strip, &a->v, (kv + 1) * a->d_v, a->d_v);
+    }
     if (h.all_end <= h.all_first)
         return;
     score_product(&h, s->q + r0 * ldq, ldq, a->d_k, s->k, s->p);
@@ -213,7 +218,7 @@ static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const t
 }
 
 static void forward_piece(const gnn__attention_t *a, forward_state_t *s, int64_t row0, int64_t row1,
-                          int64_t head)
+                          int64_t head, bool more)
 {
     tile_t t;
     const int64_t kv = head / (a->heads / a->kv_heads);
@@ -227,7 +232,7 @@ static void forward_piece(const gnn__attention_t *a, forward_state_t *s, int64_t
         else
             pack_tile(a, s, &t, kv, where_they_are, s->keys_t, s->values);
         for (strip_t k = first_strip(row0, row1); k.index < k.count; k.index++)
-            forward_strip(a, s, &t, &k, head, kv);
+            forward_strip(a, s, &t, &k, head, kv, more);
     }
     forward_end(a, s, row1 - row0, head);
 }
@@ -257,7 +262,7 @@ static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, int64
         for (int64_t head = head0; head < head1; head++) {
             if (a->dropout && (head == head0 || head % 8 == 0))
                 draw_piece(a, row0, end, head, &s.drawn);
-            forward_piece(a, &s, row0, end, head);
+            forward_piece(a, &s, row0, end, head, head + 1 < head1);
         }
     }
 }

@@ -160,7 +160,7 @@ static void add_queries(const grad_state_t *s, const heard_t *h, int64_t r0, gnn
 
 /* A strip of senders against the tile; d_q belongs to the tile's first receiver. */
 static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t *t,
-                       const strip_t *strip, int64_t head, gnn_real_t *d_q)
+                       const strip_t *strip, int64_t head, bool more, gnn_real_t *d_q)
 {
     heard_t h;
     const int64_t r0 = strip_first(strip);
@@ -168,6 +168,12 @@ static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t 
     hear(a, t, strip->row0 + r0, strip_rows(strip), &h);
     h.half = s->half;
     prefetch_next(a, t, strip, &a->q, head * a->d_k, a->d_k);
+    if (more && last_tile(a, t, strip)) {
+        prefetch_rows(strip, s->node, &a->k, (head + 1) * a->d_k, a->d_k);
+        prefetch_rows(strip, s->node, &a->v, (head + 1) * a->d_v, a->d_v);
+        prefetch_first(a, strip, &a->q, (head + 1) * a->d_k, a->d_k);
+        prefetch_first(a, strip, &a->dy, (head + 1) * a->d_v, a->d_v);
+    }
     if (h.all_end <= h.all_first)
         return;
     score_product(&h, s->k + r0 * ldk, ldk, a->d_k, s->q_t, s->p);
@@ -195,13 +201,13 @@ typedef struct sums {
 
 /* A piece of senders and one head that hears their keys. */
 static void send_piece(const gnn__attention_t *a, grad_state_t *s, int64_t row0, int64_t row1,
-                       int64_t head, gnn_real_t *d_q)
+                       int64_t head, bool more, gnn_real_t *d_q)
 {
     tile_t t;
     for (bool first = true; next_tile(a, &t, row0, row1, first); first = false) {
         pack_receivers(a, s, &t, head);
         for (strip_t k = first_strip(row0, row1); k.index < k.count; k.index++)
-            send_strip(a, s, &t, &k, head, d_q + (t.at - a->pairs.lo[row0]) * s->ldk);
+            send_strip(a, s, &t, &k, head, more, d_q + (t.at - a->pairs.lo[row0]) * s->ldk);
     }
 }
 
@@ -238,7 +244,7 @@ static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t 
                 const int64_t head = kv * group + h;
                 if (a->dropout && (head == kv0 * group || head % 8 == 0))
                     draw_piece(a, row0, end, head, &s.drawn);
-                send_piece(a, &s, row0, end, head, d_q);
+                send_piece(a, &s, row0, end, head, group == 1 && kv + 1 < kv1, d_q);
             }
             put_rows(&s, rows, a->scale, s.d_k, s.ldk, !a->writes_k, &a->d_k_rows, kv * a->d_k,
                      a->d_k);
