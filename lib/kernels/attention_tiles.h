@@ -266,7 +266,7 @@ GNN__INLINE void prefetch_next(const gnn__attention_t *a, const tile_t *t, const
     }
 }
 
-/* While the last tile is worked on: what the next head will read of the piece's first tile, or of the strip's own rows. */
+/* While the last tile is worked on: what the next head will read of the piece's first tile, or of the strip's own rows, and the rows that will be written. */
 GNN__INLINE bool last_tile(const gnn__attention_t *a, const tile_t *t, const strip_t *s)
 {
     return t->at + COLUMNS >= a->pairs.hi[s->row1 - 1];
@@ -292,6 +292,16 @@ GNN__INLINE void prefetch_rows(const strip_t *s, const uint32_t *node, const gnn
 {
     for (int r = 0; r < strip_rows(s); r++)
         prefetch_numbers(gnn__matrix_row(m, node[strip_first(s) + r]) + first, count);
+}
+
+GNN__INLINE void prefetch_results(const strip_t *s, const uint32_t *node, const gnn__matrix_t *m,
+                                  int64_t first, int64_t count)
+{
+    for (int r = 0; m->at && r < strip_rows(s); r++) {
+        const gnn_real_t *x = gnn__matrix_row(m, node[strip_first(s) + r]) + first;
+        for (int64_t i = 0; i < count; i += 64 / (int64_t)sizeof *x)
+            __builtin_prefetch(x + i, 1, 2);
+    }
 }
 
 /* The first row from row0 on that shares no column with those before it, at most row1: short sentences become tiles of their own. Less than a register of columns

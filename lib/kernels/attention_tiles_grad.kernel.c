@@ -168,6 +168,11 @@ static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t 
     hear(a, t, strip->row0 + r0, strip_rows(strip), &h);
     h.half = s->half;
     prefetch_next(a, t, strip, &a->q, head * a->d_k, a->d_k);
+    if (last_tile(a, t, strip)) {
+        const int64_t kv = head / (a->heads / a->kv_heads);
+        prefetch_results(strip, s->node, &a->d_k_rows, kv * a->d_k, a->d_k);
+        prefetch_results(strip, s->node, &a->d_v_rows, kv * a->d_v, a->d_v);
+    }
     if (more && last_tile(a, t, strip)) {
         prefetch_rows(strip, s->node, &a->k, (head + 1) * a->d_k, a->d_k);
         prefetch_rows(strip, s->node, &a->v, (head + 1) * a->d_v, a->d_v);
@@ -254,11 +259,19 @@ static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t 
 }
 
 /* Receivers are the columns c0 .. c1 - 1; their sums start at d_q. */
+enum { AHEAD = 8 };
+
 static void receive(const gnn__attention_t *a, int64_t c0, int64_t c1, int64_t head, bool add,
                     const gnn_real_t *d_q)
 {
     const int64_t ldk = gnn__tile_width(a->d_k);
     for (int64_t c = c0; c < c1; c++, d_q += ldk) {
+        if (c + AHEAD < c1) {
+            const gnn_real_t *x =
+                gnn__matrix_row(&a->d_q, gnn__pairs_col(&a->pairs, c + AHEAD)) + head * a->d_k;
+            for (int64_t i = 0; i < a->d_k; i += 64 / (int64_t)sizeof *x)
+                __builtin_prefetch(x + i, 1);
+        }
         gnn_real_t *row = gnn__matrix_row(&a->d_q, gnn__pairs_col(&a->pairs, c)) + head * a->d_k;
         put_scaled(d_q, a->d_k, ln_2, add, row);
     }
