@@ -77,7 +77,7 @@ static void affine_grad(int64_t n, const gnn_real_t *dy, const gnn_real_t *x,
     }
 }
 
-enum { STRIP = 64, WIDE = 512, BLOCK = 32 };
+enum { STRIP = 64, WIDE = 2048, BLOCK = 32 };
 
 /* sums[c] = the sum of the formula over r (row) and c (column), in strips of columns, wide enough for memory to be read in long runs, and blocks of rows. */
 #define DOWN_COLUMNS(formula)                                                                  \
@@ -173,7 +173,8 @@ static void relu_grad(int64_t rows, int64_t cols, const gnn_real_t *y, int64_t l
         for (int64_t c = 0; sums && c < count; c++)
             sums[first + c] = 0;
         for (int64_t top = 0; top < rows; top += BLOCK) {
-            gnn_real_t block[WIDE] = {0};
+            gnn_real_t block[WIDE + GNN__VEC_LANES];
+            memset(block, 0, sizeof *block * (size_t)(count + GNN__VEC_LANES));
             for (int64_t r = top; r < rows && r < top + BLOCK; r++)
                 relu_row(count, y + r * ldy + first, dy + r * ldd + first, by, dx + r * ldx + first,
                          pass, block);
