@@ -94,7 +94,7 @@ START_TEST(zeroed_gradients_start_anew)
                 ck_assert(block[gnn_parameters_offset(p, 2) + k] == 0);
             gather(p, 1, got);
             for (int k = 0; k < ALL; k++)
-                ck_assert_double_eq_tol(got[k], uses * once[k], 10 * TOLERANCE_OUT);
+                ck_assert_double_eq_tol(got[k], (gnn_real_t)uses * once[k], 10 * TOLERANCE_OUT);
         }
     gnn_parameters_zero_gradients(p);
     gather(p, 1, got);

@@ -153,6 +153,33 @@ void row_product(const heard_t *h, const gnn_real_t *a, int64_t step, const gnn_
         product(a + from * step, 0, step, 1, b + from * ldb, ldb, to - from, out, width, width, true);
 }
 
+/* ---- prefetching ---- */
+
+ONE_COPY void prefetch_first(const gnn__attention_t *a, const strip_t *s, const gnn__matrix_t *m,
+                             int64_t first, int64_t count)
+{
+    const int64_t lo = a->pairs.lo[s->row0], hi = a->pairs.hi[s->row1 - 1],
+                  all = hi - lo < COLUMNS ? hi - lo : COLUMNS;
+    for (int64_t c = s->index * all / s->count; c < (s->index + 1) * all / s->count; c++) {
+        const gnn_real_t *x = gnn__matrix_row(m, gnn__pairs_col(&a->pairs, lo + c)) + first;
+        for (int64_t i = 0; i < count; i += 64 / (int64_t)sizeof *x)
+            __builtin_prefetch(x + i, 0, 2);
+    }
+}
+
+ONE_COPY void prefetch_rows(const strip_t *s, const uint32_t *node, const gnn__matrix_t *m,
+                            int64_t first, int64_t count, bool write)
+{
+    for (int r = 0; m->at && r < strip_rows(s); r++) {
+        const gnn_real_t *x = gnn__matrix_row(m, node[strip_first(s) + r]) + first;
+        for (int64_t i = 0; i < count; i += 64 / (int64_t)sizeof *x)
+            if (write)
+                __builtin_prefetch(x + i, 1, 2);
+            else
+                __builtin_prefetch(x + i, 0, 2);
+    }
+}
+
 /* ---- dropout ---- */
 
 static ONE_COPY void draw_row(const gnn__attention_t *a, int64_t row, int64_t at, int64_t n,
@@ -170,9 +197,8 @@ static ONE_COPY void draw_row(const gnn__attention_t *a, int64_t row, int64_t at
         else
             for (int64_t l = 0; l < DRAWN; l++)
                 other[l] = (uint32_t)gnn__pairs_col(&a->pairs, at + (c + l < n ? c + l : n - 1));
-        gnn__keep_bytes(a->dropout, (int)(n - c < DRAWN ? n - c : DRAWN),
-                        a->transposed ? other : own, a->transposed ? own : other,
-                        (uint32_t)(head / 8), bits + c);
+        gnn__keep_bytes(a->dropout, (int)(n - c < DRAWN ? n - c : DRAWN), a->transposed ? other : own,
+                        a->transposed ? own : other, (uint32_t)(head / 8), bits + c);
     }
 }
 

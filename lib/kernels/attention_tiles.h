@@ -272,37 +272,14 @@ GNN__INLINE bool last_tile(const gnn__attention_t *a, const tile_t *t, const str
     return t->at + COLUMNS >= a->pairs.hi[s->row1 - 1];
 }
 
-GNN__INLINE void prefetch_numbers(const gnn_real_t *x, int64_t count)
-{
-    for (int64_t i = 0; i < count; i += 64 / (int64_t)sizeof *x)
-        __builtin_prefetch(x + i, 0, 2);
-}
+/* In attention_tile_parts.kernel.c. */
+#define prefetch_first GNN__KERNEL(tile_prefetch_first)
+#define prefetch_rows GNN__KERNEL(tile_prefetch_rows)
 
-GNN__INLINE void prefetch_first(const gnn__attention_t *a, const strip_t *s, const gnn__matrix_t *m,
-                                int64_t first, int64_t count)
-{
-    const int64_t lo = a->pairs.lo[s->row0], hi = a->pairs.hi[s->row1 - 1],
-                  all = hi - lo < COLUMNS ? hi - lo : COLUMNS;
-    for (int64_t c = s->index * all / s->count; c < (s->index + 1) * all / s->count; c++)
-        prefetch_numbers(gnn__matrix_row(m, gnn__pairs_col(&a->pairs, lo + c)) + first, count);
-}
-
-GNN__INLINE void prefetch_rows(const strip_t *s, const uint32_t *node, const gnn__matrix_t *m,
-                               int64_t first, int64_t count)
-{
-    for (int r = 0; r < strip_rows(s); r++)
-        prefetch_numbers(gnn__matrix_row(m, node[strip_first(s) + r]) + first, count);
-}
-
-GNN__INLINE void prefetch_results(const strip_t *s, const uint32_t *node, const gnn__matrix_t *m,
-                                  int64_t first, int64_t count)
-{
-    for (int r = 0; m->at && r < strip_rows(s); r++) {
-        const gnn_real_t *x = gnn__matrix_row(m, node[strip_first(s) + r]) + first;
-        for (int64_t i = 0; i < count; i += 64 / (int64_t)sizeof *x)
-            __builtin_prefetch(x + i, 1, 2);
-    }
-}
+void prefetch_first(const gnn__attention_t *a, const strip_t *s, const gnn__matrix_t *m,
+                    int64_t first, int64_t count);
+void prefetch_rows(const strip_t *s, const uint32_t *node, const gnn__matrix_t *m, int64_t first,
+                   int64_t count, bool write);
 
 /* The first row from row0 on that shares no column with those before it, at most row1: short sentences become tiles of their own. Less than a register of columns
  * is not worth a tile. */

@@ -200,10 +200,10 @@ static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const t
     else
         prefetch_next(a, t, strip, &a->k, kv * a->d_k, a->d_k);
     if (last_tile(a, t, strip))
-        prefetch_results(strip, s->node, &a->y, head * a->d_v, a->d_v);
+        prefetch_rows(strip, s->node, &a->y, head * a->d_v, a->d_v, true);
     if (more && !s->packed && last_tile(a, t, strip)) {
         const int64_t next = (head + 1) / (a->heads / a->kv_heads);
-        prefetch_rows(strip, s->node, &a->q, (head + 1) * a->d_k, a->d_k);
+        prefetch_rows(strip, s->node, &a->q, (head + 1) * a->d_k, a->d_k, false);
         prefetch_first(a, strip, &a->k, next * a->d_k, a->d_k);
         prefetch_first(a, strip, &a->v, next * a->d_v, a->d_v);
     }

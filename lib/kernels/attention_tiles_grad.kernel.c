@@ -170,12 +170,12 @@ static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t 
     prefetch_next(a, t, strip, &a->q, head * a->d_k, a->d_k);
     if (last_tile(a, t, strip)) {
         const int64_t kv = head / (a->heads / a->kv_heads);
-        prefetch_results(strip, s->node, &a->d_k_rows, kv * a->d_k, a->d_k);
-        prefetch_results(strip, s->node, &a->d_v_rows, kv * a->d_v, a->d_v);
+        prefetch_rows(strip, s->node, &a->d_k_rows, kv * a->d_k, a->d_k, true);
+        prefetch_rows(strip, s->node, &a->d_v_rows, kv * a->d_v, a->d_v, true);
     }
     if (more && last_tile(a, t, strip)) {
-        prefetch_rows(strip, s->node, &a->k, (head + 1) * a->d_k, a->d_k);
-        prefetch_rows(strip, s->node, &a->v, (head + 1) * a->d_v, a->d_v);
+        prefetch_rows(strip, s->node, &a->k, (head + 1) * a->d_k, a->d_k, false);
+        prefetch_rows(strip, s->node, &a->v, (head + 1) * a->d_v, a->d_v, false);
         prefetch_first(a, strip, &a->q, (head + 1) * a->d_k, a->d_k);
         prefetch_first(a, strip, &a->dy, (head + 1) * a->d_v, a->d_v);
     }

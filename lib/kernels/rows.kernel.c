@@ -88,8 +88,7 @@ enum { STRIP = 64, WIDE = 2048, BLOCK = 32 };
         for (int64_t top = 0; top < rows; top += BLOCK) {                                      \
             const int64_t end = rows < top + BLOCK ? rows : top + BLOCK;                       \
             gnn_real_t block[WIDE];                                                            \
-            for (int64_t c = first; c < last; c++)                                             \
-                block[c - first] = 0;                                                          \
+            memset(block, 0, sizeof *block *(size_t)(last - first));                           \
             for (int64_t r = top; r < end; r++) {                                              \
                 _Pragma("omp simd") for (int64_t c = first; c < last; c++) block[c - first] += \
                     (formula);                                                                 \
