@@ -51,6 +51,59 @@ static void draw_gradients(gnn_parameters_t *p, uint64_t *state, double size)
     }
 }
 
+/* One backward pass; "0.a" is read once, twice, or once and through a view; nobody reads "1.c". */
+static void pass_back(gnn_parameters_t *p, int uses, bool through_view)
+{
+    gnn_tape_t *tape;
+    gnn_real_t *numbers = test_reals(3 * 5, 4);
+    gnn_tensor_t x = gnn_tensor(numbers, 3, 5);
+    ck_ok(gnn_tape_new(&tape, context));
+    gnn_tape_reset(tape, 1, 0);
+    gnn_var_t a = gnn_tape_parameter(tape, p, 0), b = gnn_tape_parameter(tape, p, 1),
+              in = gnn_tape_input(tape, &x, 0), y = gnn_tape_linear(tape, in, a, b);
+    for (int k = 1; k < uses; k++) {
+        const gnn_var_t w = through_view ? gnn_tape_view(tape, a, 0, 5, 0, 7) : a;
+        y = gnn_tape_add(tape, y, gnn_tape_linear(tape, in, w, b), 1);
+    }
+    ck_ok(gnn_tape_forward(tape));
+    ck_ok(gnn_tape_backward(tape, y, NULL));
+    gnn_tape_free(tape);
+    free(numbers);
+}
+
+/* Memory that holds something else in between is as good as memory that is set to 0. */
+START_TEST(zeroed_gradients_start_anew)
+{
+    gnn_real_t once[ALL], twice[ALL], got[ALL];
+    int64_t length;
+    gnn_parameters_t *p = three_parameters();
+    pass_back(p, 1, false);
+    gather(p, 1, once);
+    pass_back(p, 1, false);
+    gather(p, 1, twice);
+    for (int k = 0; k < ALL; k++)
+        ck_assert_double_eq_tol(twice[k], 2 * once[k], TOLERANCE_OUT);
+    gnn_real_t *block = gnn_parameters_block(p, 1, &length);
+    for (int uses = 1; uses <= 3; uses++)
+        for (int view = 0; view < 2; view++) {
+            for (int64_t k = 0; k < length; k++)
+                block[k] = 7;
+            gnn_parameters_zero_gradients(p);
+            pass_back(p, uses, view);
+            for (int k = 0; k < 4; k++) /* nobody asked for it since */
+                ck_assert(block[gnn_parameters_offset(p, 2) + k] == 0);
+            gather(p, 1, got);
+            for (int k = 0; k < ALL; k++)
+                ck_assert_double_eq_tol(got[k], (gnn_real_t)uses * once[k], 10 * TOLERANCE_OUT);
+        }
+    gnn_parameters_zero_gradients(p);
+    gather(p, 1, got);
+    for (int k = 0; k < ALL; k++)
+        ck_assert(got[k] == 0);
+    gnn_parameters_free(p);
+}
+END_TEST
+
 typedef struct {
     double p[ALL], m[ALL], v[ALL];
     gnn_optimizer_kind_t kind;
@@ -330,6 +383,7 @@ int main(void)
     tcase_add_checked_fixture(c, open_context, close_context);
     tcase_add_loop_test(c, optimizers_follow_their_formulas, 0,
                         2 * (int)(sizeof optimizers / sizeof *optimizers));
+    tcase_add_test(c, zeroed_gradients_start_anew);
     tcase_add_test(c, optimizer_names_the_bad_gradient_and_moves_nothing);
     tcase_add_test(c, optimizer_refuses_what_is_out_of_range);
     tcase_add_test(c, clipping_brings_the_norm_down_and_never_up);

@@ -57,6 +57,8 @@ GNN_API gnn_real_t *gnn_parameters_block(const gnn_parameters_t *parameters, int
                                          int64_t *length);
 /** Offset of a parameter in the block. */
 GNN_API int64_t gnn_parameters_offset(const gnn_parameters_t *parameters, int32_t id);
+/** All gradients become 0: those that gnn_parameters_gradient and gnn_parameters_block return from now on, and what the next backward pass adds to. Memory that was asked
+ *  for before may hold old numbers until one of these has been called. */
 GNN_API void gnn_parameters_zero_gradients(gnn_parameters_t *parameters);
 
 /* ---- the tape ---- */

@@ -101,9 +101,9 @@ static inline int gnn__carved(const gnn__carve_t *c, size_t *bytes)
 /* Zeroes every gradient that is not added to, in the order of the inputs: from then on everything only adds, so inputs may share memory. But not those of the inputs in
  * the set `but`. */
 void gnn__zero_gradients(const gnn__plan_t *plan, unsigned but);
-/* The inputs among messages, keys and queries whose gradients a kernel may write rather than add to: all of the graph is one part of edges, whose passes reach every row
+/* The inputs among messages, keys and queries whose gradients a kernel may write rather than add to: all of the graph is one part of this form, whose passes reach every row
  * once, nothing is there to be added to, and the rows share no memory with those of another input. */
-unsigned gnn__written_gradients(const gnn__plan_t *plan);
+unsigned gnn__written_gradients(const gnn__plan_t *plan, gnn__form_t form);
 /* Threads for a pass that owns rows of gradients: 1 if two gradients overlap with their rows shifted against each other. */
 int gnn__gradient_threads(const gnn__plan_t *plan, int64_t work);
 /* target (1 row, or a block of rows of `cols`) += partial sums of the chunks, in order. */

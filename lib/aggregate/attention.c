@@ -227,6 +227,21 @@ static void compute_delta(const gnn__plan_t *plan, const attention_run_t *run,
         kernels->delta(a, b * per, b * per + per < n ? b * per + per : n, run->delta);
 }
 
+/* Gradients that tiles write: nobody needs to zero them. */
+static unsigned written_by_tiles(const gnn__plan_t *plan, gnn__attention_t *a)
+{
+    const unsigned written = gnn__written_gradients(plan, GNN__SPANS);
+    if (written == 0)
+        return 0;
+    gnn__attention_part(plan, 0, GNN__SEND, a);
+    if (!in_tiles(a))
+        return 0;
+    a->writes_q = written >> GNN_AGGREGATE_QUERY & 1 ? plan->graph->n_dst : 0;
+    a->writes_k = written >> GNN_AGGREGATE_KEY & 1;
+    a->writes_v = written >> GNN_AGGREGATE_SRC_MESSAGE & 1;
+    return written;
+}
+
 static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
 {
     attention_run_t run;
@@ -237,7 +252,7 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     gnn__attention_t a = gnn__attention_describe(plan);
     gnn__attention_gradients(plan, call, &a);
     a.delta = run.delta;
-    gnn__zero_gradients(plan, 0);
+    gnn__zero_gradients(plan, written_by_tiles(plan, &a));
     const int threads = gnn__gradient_threads(plan, gnn__attention_work(plan));
     compute_delta(plan, &run, &a, threads);
     const bool by_receiver =

@@ -259,7 +259,7 @@ int gnn__lanes_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     run.l.negative = additive ? call->saved[1] : NULL;
     run.l.share = additive ? call->saved[2] : NULL;
     run.l.dy = run.dy ? (gnn__matrix_t){run.dy, run.l.row} : a->dy;
-    const unsigned written = additive ? gnn__written_gradients(plan) : 0;
+    const unsigned written = additive ? gnn__written_gradients(plan, GNN__EDGES) : 0;
     run.l.writes_q = written >> GNN_AGGREGATE_QUERY & 1;
     run.l.writes_k = written >> GNN_AGGREGATE_KEY & 1;
     run.l.writes_v = written >> GNN_AGGREGATE_SRC_MESSAGE & 1;

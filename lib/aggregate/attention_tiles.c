@@ -128,18 +128,35 @@ int64_t gnn__tiles_sums(const gnn__attention_t *a)
     return c.count > 0 ? c.before[c.count] * a->heads * gnn__tile_width(a->d_k) : 0;
 }
 
-static void add_sums(const gnn__attention_t *a, const chunks_t *c, const gnn_real_t *sums,
-                     int64_t c0, int64_t c1)
+/* Receivers that no chunk met. */
+static void write_nothing(const gnn__attention_t *a, int64_t c0, int64_t c1)
+{
+    for (int64_t c = c0; a->writes_q > 0 && c < c1; c++)
+        memset(gnn__matrix_row(&a->d_q, gnn__pairs_col(&a->pairs, c)), 0,
+               sizeof(gnn_real_t) * (size_t)(a->heads * a->d_k));
+}
+
+/* Runs move to the right: of the columns c0 .. c1 - 1 those below `done` were met before. */
+static void receive_sums(const gnn__attention_t *a, const chunks_t *c, const gnn_real_t *sums,
+                         int64_t c0, int64_t c1)
 {
     const int64_t width = gnn__tile_width(a->d_k);
+    int64_t done = c0;
     for (int64_t k = 0; k < c->count; k++) {
         const int64_t first = a->pairs.lo[c->begin[k]], columns = chunk_columns(a, c, k),
                       from = c0 > first ? c0 : first, to = least(c1, first + columns);
-        for (int64_t head = 0; from < to && head < a->heads; head++)
-            gnn__attention_tiles_grad()->add(a, from, to, head,
-                                             sums + (head * columns + from - first) * width);
+        write_nothing(a, done, least(from, c1));
+        for (int64_t at = from, end; at < to; at = end) {
+            const bool add = at < done || a->writes_q == 0;
+            end = at < done ? least(done, to) : to;
+            for (int64_t head = 0; head < a->heads; head++)
+                gnn__attention_tiles_grad()->receive(a, at, end, head, add,
+                                                     sums + (head * columns + at - first) * width);
+        }
+        done = to > done ? to : done;
         sums += columns * a->heads * width;
     }
+    write_nothing(a, done, c1);
 }
 
 void gnn__tiles_backward(const gnn__attention_t *a, gnn_real_t *lanes, int64_t lane_size,
@@ -149,19 +166,20 @@ void gnn__tiles_backward(const gnn__attention_t *a, gnn_real_t *lanes, int64_t l
     chunks_t c;
     cut_senders(a, &c);
     const int64_t width = gnn__tile_width(a->d_k), group = a->heads / a->kv_heads, per = 256,
-                  end = c.count > 0 ? a->pairs.hi[a->pairs.n_rows - 1] : 0,
-                  blocks = (end + per - 1) / per, heads = heads_per_unit(a, a->kv_heads, c.count);
+                  heard = c.count > 0 ? a->pairs.hi[a->pairs.n_rows - 1] : 0,
+                  end = a->writes_q > heard ? a->writes_q : heard, blocks = (end + per - 1) / per,
+                  heads = heads_per_unit(a, a->kv_heads, c.count);
 #pragma omp parallel num_threads(threads)
     {
 #pragma omp for schedule(dynamic, 1) collapse(2)
-        for (int64_t k = 0; k < c.count; k++)
-            for (int64_t kv = 0; kv < a->kv_heads; kv += heads)
+        for (int64_t kv = 0; kv < a->kv_heads; kv += heads)
+            for (int64_t k = 0; k < c.count; k++)
                 kernels->send(
                     a, c.begin[k], c.begin[k + 1], kv, least(kv + heads, a->kv_heads),
                     sums + (c.before[k] * a->heads + kv * group * chunk_columns(a, &c, k)) * width,
                     lanes + omp_get_thread_num() * lane_size);
 #pragma omp for schedule(static)
         for (int64_t b = 0; b < (a->d_q.at ? blocks : 0); b++)
-            add_sums(a, &c, sums, b * per, least(b * per + per, end));
+            receive_sums(a, &c, sums, b * per, least(b * per + per, end));
     }
 }

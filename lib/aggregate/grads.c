@@ -13,21 +13,28 @@ void gnn__zero_gradients(const gnn__plan_t *plan, unsigned but)
     }
 }
 
+/* Windows side by side in the rows of one matrix are apart too. */
 static bool apart(const gnn_tensor_t *a, const gnn_tensor_t *b)
 {
+    if (a->data && b->data && a->stride == b->stride && a->stride > 0) {
+        const int64_t shift = (b->data - a->data) % a->stride,
+                      at = shift < 0 ? shift + a->stride : shift;
+        if (at >= a->cols && at + b->cols <= a->stride)
+            return true;
+    }
     return !a->data || !b->data || a->rows == 0 || b->rows == 0 ||
            a->data + (a->rows - 1) * a->stride + a->cols <= b->data ||
            b->data + (b->rows - 1) * b->stride + b->cols <= a->data;
 }
 
-unsigned gnn__written_gradients(const gnn__plan_t *plan)
+unsigned gnn__written_gradients(const gnn__plan_t *plan, gnn__form_t form)
 {
     static const int rows_of_nodes[] = {GNN_AGGREGATE_SRC_MESSAGE, GNN_AGGREGATE_KEY,
                                         GNN_AGGREGATE_QUERY};
     const gnn__part_t *part = plan->view->parts;
     unsigned written = 0;
-    if (plan->view->n_parts != 1 || part->form != GNN__EDGES ||
-        part->n_rows != plan->graph->n_dst || part->n_cols != plan->graph->n_src)
+    if (plan->view->n_parts != 1 || part->form != form || part->n_rows != plan->graph->n_dst ||
+        part->n_cols != plan->graph->n_src)
         return 0;
     for (int n = 0; n < 3; n++) {
         const int k = rows_of_nodes[n];

@@ -202,7 +202,7 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     sum_run_t run;
     size_t bytes;
     GNN_TRY(sum_memory(plan, call->scratch, &run, &bytes));
-    const unsigned written = gnn__written_gradients(plan);
+    const unsigned written = gnn__written_gradients(plan, GNN__EDGES);
     gnn__zero_gradients(plan, written);
     const int threads = gnn__gradient_threads(plan, work(plan));
     for (int64_t p = 0; p < plan->view->n_parts; p++) {

@@ -47,7 +47,9 @@ typedef struct gnn__attention {
     gnn_real_t *largest, *sum;
     gnn_real_t *packed; /* tiles of senders, by head; NULL: whoever needs a tile packs it */
     bool first, last;
-    /* backward; at NULL: not wanted. All are added to. */
+    /* backward; at NULL: not wanted. All are added to, but for those that tiles write: d_q for so many receivers, d_k_rows, d_v_rows. */
+    int64_t writes_q;
+    bool writes_k, writes_v;
     const gnn_real_t *lse, *delta; /* n_dst x heads: log-sum-exp and dY . Y */
     gnn__matrix_t dy, d_q, d_k_rows, d_v_rows, d_bias, d_weight;
 } gnn__attention_t;
@@ -90,9 +92,9 @@ typedef struct gnn__attention_tiles_grad {
      * rows of gnn__tile_width(d_k) numbers, overwritten. */
     void (*send)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t kv0, int64_t kv1,
                  gnn_real_t *d_q, gnn_real_t *scratch);
-    /* Adds such sums of columns c0 .. c1 - 1 to one head of the receivers' gradients. */
-    void (*add)(const gnn__attention_t *a, int64_t c0, int64_t c1, int64_t head,
-                const gnn_real_t *d_q);
+    /* Such sums of columns c0 .. c1 - 1 become one head of the receivers' gradients, or are added to it. */
+    void (*receive)(const gnn__attention_t *a, int64_t c0, int64_t c1, int64_t head, bool add,
+                    const gnn_real_t *d_q);
 } gnn__attention_tiles_grad_t;
 const gnn__attention_tiles_grad_t *gnn__attention_tiles_grad(void);
 

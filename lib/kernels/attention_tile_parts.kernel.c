@@ -153,21 +153,52 @@ void row_product(const heard_t *h, const gnn_real_t *a, int64_t step, const gnn_
         product(a + from * step, 0, step, 1, b + from * ldb, ldb, to - from, out, width, width, true);
 }
 
+/* ---- prefetching ---- */
+
+ONE_COPY void prefetch_first(const gnn__attention_t *a, const strip_t *s, const gnn__matrix_t *m,
+                             int64_t first, int64_t count)
+{
+    const int64_t lo = a->pairs.lo[s->row0], hi = a->pairs.hi[s->row1 - 1],
+                  all = hi - lo < COLUMNS ? hi - lo : COLUMNS;
+    for (int64_t c = s->index * all / s->count; c < (s->index + 1) * all / s->count; c++) {
+        const gnn_real_t *x = gnn__matrix_row(m, gnn__pairs_col(&a->pairs, lo + c)) + first;
+        for (int64_t i = 0; i < count; i += 64 / (int64_t)sizeof *x)
+            __builtin_prefetch(x + i, 0, 2);
+    }
+}
+
+ONE_COPY void prefetch_rows(const strip_t *s, const uint32_t *node, const gnn__matrix_t *m,
+                            int64_t first, int64_t count, bool write)
+{
+    for (int r = 0; m->at && r < strip_rows(s); r++) {
+        const gnn_real_t *x = gnn__matrix_row(m, node[strip_first(s) + r]) + first;
+        for (int64_t i = 0; i < count; i += 64 / (int64_t)sizeof *x)
+            if (write)
+                __builtin_prefetch(x + i, 1, 2);
+            else
+                __builtin_prefetch(x + i, 0, 2);
+    }
+}
+
 /* ---- dropout ---- */
 
 static ONE_COPY void draw_row(const gnn__attention_t *a, int64_t row, int64_t at, int64_t n,
                               int64_t head, uint8_t *bits)
 {
-    enum { DRAWN = GNN__PHILOX_LANES };
+    enum { DRAWN = 2 * GNN__PHILOX_LANES };
     const uint32_t node = (uint32_t)gnn__pairs_node(&a->pairs, row);
     uint32_t own[DRAWN], other[DRAWN];
     for (int l = 0; l < DRAWN; l++)
         own[l] = node;
     for (int64_t c = 0; c < n; c += DRAWN) {
-        for (int64_t l = 0; l < DRAWN; l++)
-            other[l] = (uint32_t)gnn__pairs_col(&a->pairs, at + (c + l < n ? c + l : n - 1));
-        gnn__keep_bits(a->dropout, a->transposed ? other : own, a->transposed ? own : other,
-                       (uint32_t)(head / 8), bits + c);
+        if (!a->pairs.col_order)
+            for (int l = 0; l < DRAWN; l++)
+                other[l] = (uint32_t)(at + c) + (uint32_t)l;
+        else
+            for (int64_t l = 0; l < DRAWN; l++)
+                other[l] = (uint32_t)gnn__pairs_col(&a->pairs, at + (c + l < n ? c + l : n - 1));
+        gnn__keep_bytes(a->dropout, (int)(n - c < DRAWN ? n - c : DRAWN), a->transposed ? other : own,
+                        a->transposed ? own : other, (uint32_t)(head / 8), bits + c);
     }
 }
 
@@ -182,22 +213,45 @@ void draw_piece(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t h
         draw_row(a, row, at, n, head, drawn->bits + (row - row0) * ld);
 }
 
-void keep_row(const gnn__attention_t *a, const drawn_t *drawn, int64_t row, int64_t at, int from,
-              int to, int64_t head, gnn_real_t *keep)
+#if defined(__AVX512BW__) && !GNN_DOUBLE
+static inline uint64_t below(int n)
+{
+    return n < 64 ? ((uint64_t)1 << n) - 1 : ~(uint64_t)0;
+}
+
+/* Which of the bytes from .. to - 1 have the head's bit. */
+static void spread_bits(const uint8_t *bits, int from, int to, int64_t head, gnn_real_t scale,
+                        keep_t *keep)
+{
+    keep->kept = _mm512_test_epi8_mask(_mm512_maskz_loadu_epi8(below(to) & ~below(from), bits),
+                                       _mm512_set1_epi8((char)(1 << head % 8)));
+    keep->scale = scale;
+}
+#else
+static void spread_bits(const uint8_t *bits, int from, int to, int64_t head, gnn_real_t scale,
+                        keep_t *keep)
 {
     typedef uint8_t bytes_t __attribute__((vector_size(LANES)));
-    const uint8_t *bits = drawn->bits;
     const lane_int_t bit = (lane_int_t)1 << head % 8;
-    from -= from % GNN__PHILOX_LANES;
-    if (drawn->ld > 0)
-        bits = drawn->bits + (row - drawn->row0) * drawn->ld + (at - drawn->column0);
-    else
-        draw_row(a, row, at + from, to - from, head, drawn->bits + from);
 #pragma GCC unroll 1
     for (int c = from; c < to; c += LANES) {
         bytes_t byte;
         memcpy(&byte, bits + c, sizeof byte);
         const lanes_t kept = (__builtin_convertvector(byte, lanes_t) & bit) != 0;
-        gnn__vec_store(keep + c, choose(kept, gnn__vec_all(a->dropout->scale), 0));
+        gnn__vec_store(keep->by + c, choose(kept, gnn__vec_all(scale), 0));
     }
+}
+#endif
+
+void keep_row(const gnn__attention_t *a, const drawn_t *drawn, int64_t row, int64_t at, int from,
+              int to, int64_t head, keep_t *keep)
+{
+    uint8_t own[COLUMNS];
+    const uint8_t *bits = own;
+    from -= from % GNN__PHILOX_LANES;
+    if (drawn->ld > 0)
+        bits = drawn->bits + (row - drawn->row0) * drawn->ld + (at - drawn->column0);
+    else
+        draw_row(a, row, at + from, to - from, head, own + from);
+    spread_bits(bits, from, to, head, a->dropout->scale, keep);
 }

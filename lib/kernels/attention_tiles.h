@@ -191,9 +191,33 @@ typedef struct drawn {
 /* Draws for rows row0 .. row1 - 1 and the heads around `head`. */
 void draw_piece(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head, drawn_t *drawn);
 
-/* Multipliers of columns from .. to - 1 of one row of the tile that begins at column `at`, and of as many around them as make whole registers. */
+/* Multipliers of one row of a tile: bits where registers have masks. */
+#if defined(__AVX512BW__) && !GNN_DOUBLE
+typedef struct {
+    uint64_t kept;
+    gnn_real_t scale;
+} keep_t;
+
+/* Column c and those behind it. */
+GNN__INLINE gnn__vec_t kept_of(const keep_t *keep, int c, gnn__vec_t x)
+{
+    return (gnn__vec_t)_mm512_maskz_mul_ps((__mmask16)(keep->kept >> c), (__m512)x,
+                                           _mm512_set1_ps(keep->scale));
+}
+#else
+typedef struct {
+    gnn_real_t by[COLUMNS];
+} keep_t;
+
+GNN__INLINE gnn__vec_t kept_of(const keep_t *keep, int c, gnn__vec_t x)
+{
+    return x * gnn__vec_load(keep->by + c);
+}
+#endif
+
+/* Those of columns from .. to - 1 of one row of the tile that begins at column `at`, and of as many around them as make whole registers. */
 void keep_row(const gnn__attention_t *a, const drawn_t *drawn, int64_t row, int64_t at, int from,
-              int to, int64_t head, gnn_real_t *keep);
+              int to, int64_t head, keep_t *keep);
 
 /* The tile's rows of one head of a matrix; `place` for packed ones. */
 static inline panel_t panel_of(const gnn__matrix_t *m, const tile_t *t, int64_t first,
@@ -241,6 +265,21 @@ GNN__INLINE void prefetch_next(const gnn__attention_t *a, const tile_t *t, const
             __builtin_prefetch(x + i);
     }
 }
+
+/* While the last tile is worked on: what the next head will read of the piece's first tile, or of the strip's own rows, and the rows that will be written. */
+GNN__INLINE bool last_tile(const gnn__attention_t *a, const tile_t *t, const strip_t *s)
+{
+    return t->at + COLUMNS >= a->pairs.hi[s->row1 - 1];
+}
+
+/* In attention_tile_parts.kernel.c. */
+#define prefetch_first GNN__KERNEL(tile_prefetch_first)
+#define prefetch_rows GNN__KERNEL(tile_prefetch_rows)
+
+void prefetch_first(const gnn__attention_t *a, const strip_t *s, const gnn__matrix_t *m,
+                    int64_t first, int64_t count);
+void prefetch_rows(const strip_t *s, const uint32_t *node, const gnn__matrix_t *m, int64_t first,
+                   int64_t count, bool write);
 
 /* The first row from row0 on that shares no column with those before it, at most row1: short sentences become tiles of their own. Less than a register of columns
  * is not worth a tile. */

@@ -8,9 +8,9 @@ typedef struct forward_state {
     const gnn_real_t *k;                /* the tile, here or where it was packed before */
     panel_t v;
     bool packed;
-    gnn_real_t *q, *y;    /* queries in units of log2, weighted sums */
-    gnn_real_t *p, *keep; /* STRIP x 64 scores, then weights; 64 */
-    gnn_real_t *sum;      /* a register for each row */
+    gnn_real_t *q, *y; /* queries in units of log2, weighted sums */
+    gnn_real_t *p;     /* STRIP x 64 scores, then weights */
+    gnn_real_t *sum;   /* a register for each row */
     gnn_real_t *largest;
     int64_t ldk, ldv;
     bool half; /* q, keys_t, values and p become bf16 once they are packed */
@@ -27,7 +27,6 @@ static ONE_COPY void forward_scratch(const gnn__attention_t *a, forward_state_t 
     s->keys_t = take(&scratch, COLUMNS * s->ldk);
     s->values = take(&scratch, COLUMNS * s->ldv);
     s->p = take(&scratch, STRIP * COLUMNS);
-    s->keep = take(&scratch, COLUMNS);
     s->q = take(&scratch, GNN__TILE_ROWS * s->ldk);
     s->y = take(&scratch, GNN__TILE_ROWS * s->ldv);
     s->sum = take(&scratch, GNN__TILE_ROWS * LANES);
@@ -136,14 +135,15 @@ static void softmax(forward_state_t *s, const heard_t *h, int64_t r0)
 static void drop(const gnn__attention_t *a, const forward_state_t *s, const tile_t *t,
                  const heard_t *h, const strip_t *strip, int64_t head)
 {
+    keep_t keep;
     for (int r = 0; r < h->rows; r++) {
         gnn_real_t *p = s->p + r * COLUMNS;
         if (h->to[r] <= h->from[r])
             continue;
         keep_row(a, &s->drawn, strip->row0 + strip_first(strip) + r, t->at, h->from[r], h->to[r],
-                 head, s->keep);
+                 head, &keep);
         for (int c = lanes_from(h->from[r]); c < h->to[r]; c += LANES)
-            gnn__vec_store(p + c, gnn__vec_load(p + c) * gnn__vec_load(s->keep + c));
+            gnn__vec_store(p + c, kept_of(&keep, c, gnn__vec_load(p + c)));
     }
 }
 
@@ -188,7 +188,7 @@ static void prefetch_packed(const gnn__attention_t *a, const forward_state_t *s,
 }
 
 static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
-                          const strip_t *strip, int64_t head, int64_t kv)
+                          const strip_t *strip, int64_t head, int64_t kv, bool more)
 {
     heard_t h;
     const int64_t r0 = strip_first(strip);
@@ -199,6 +199,14 @@ static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const t
         prefetch_packed(a, s, strip);
     else
         prefetch_next(a, t, strip, &a->k, kv * a->d_k, a->d_k);
+    if (last_tile(a, t, strip))
+        prefetch_rows(strip, s->node, &a->y, head * a->d_v, a->d_v, true);
+    if (more && !s->packed && last_tile(a, t, strip)) {
+        const int64_t next = (head + 1) / (a->heads / a->kv_heads);
+        prefetch_rows(strip, s->node, &a->q, (head + 1) * a->d_k, a->d_k, false);
+        prefetch_first(a, strip, &a->k, next * a->d_k, a->d_k);
+        prefetch_first(a, strip, &a->v, next * a->d_v, a->d_v);
+    }
     if (h.all_end <= h.all_first)
         return;
     score_product(&h, s->q + r0 * ldq, ldq, a->d_k, s->k, s->p);
@@ -213,7 +221,7 @@ static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const t
 }
 
 static void forward_piece(const gnn__attention_t *a, forward_state_t *s, int64_t row0, int64_t row1,
-                          int64_t head)
+                          int64_t head, bool more)
 {
     tile_t t;
     const int64_t kv = head / (a->heads / a->kv_heads);
@@ -227,7 +235,7 @@ static void forward_piece(const gnn__attention_t *a, forward_state_t *s, int64_t
         else
             pack_tile(a, s, &t, kv, where_they_are, s->keys_t, s->values);
         for (strip_t k = first_strip(row0, row1); k.index < k.count; k.index++)
-            forward_strip(a, s, &t, &k, head, kv);
+            forward_strip(a, s, &t, &k, head, kv, more);
     }
     forward_end(a, s, row1 - row0, head);
 }
@@ -257,7 +265,7 @@ static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, int64
         for (int64_t head = head0; head < head1; head++) {
             if (a->dropout && (head == head0 || head % 8 == 0))
                 draw_piece(a, row0, end, head, &s.drawn);
-            forward_piece(a, &s, row0, end, head);
+            forward_piece(a, &s, row0, end, head, head + 1 < head1);
         }
     }
 }

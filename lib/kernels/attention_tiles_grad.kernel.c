@@ -20,9 +20,9 @@ typedef struct grad_state {
     gnn_real_t *q_rows, *q_t, *dy_rows, *dy_t, *lse, *delta;
     panel_t q, dy;
     bool where_they_are, fresh; /* fresh: nobody has added to the tile's d_q yet */
-    /* STRIP x 64: keep alpha, d_score, and keep of one row */
-    gnn_real_t *p, *d, *d_rows, *keep; /* d_rows: as k_rows */
-    bool half;                         /* what is multiplied becomes bf16 once it is packed */
+    /* STRIP x 64: keep alpha, d_score */
+    gnn_real_t *p, *d, *d_rows; /* d_rows: as k_rows */
+    bool half;                  /* what is multiplied becomes bf16 once it is packed */
     int64_t ldk, ldv;
     drawn_t drawn;
 } grad_state_t;
@@ -40,7 +40,6 @@ static void grad_scratch(const gnn__attention_t *a, grad_state_t *s, gnn_real_t 
     s->p = take(&scratch, STRIP * COLUMNS);
     s->d = take(&scratch, STRIP * COLUMNS);
     s->d_rows = HALF(a->half) ? take(&scratch, STRIP / 2 * COLUMNS) : s->d;
-    s->keep = take(&scratch, COLUMNS);
     s->k = take(&scratch, ROWS * s->ldk);
     s->d_k = take(&scratch, ROWS * s->ldk);
     s->v = take(&scratch, ROWS * s->ldv);
@@ -67,12 +66,12 @@ static void begin_senders(const gnn__attention_t *a, grad_state_t *s, int64_t ro
     clear(s->d_v, groups * s->ldv);
 }
 
-/* Adds factor * the rows' sums to one head of a gradient. */
-static void add_rows(const grad_state_t *s, int64_t rows, gnn_real_t factor, const gnn_real_t *sums,
-                     int64_t ld, const gnn__matrix_t *d, int64_t first, int64_t count)
+/* One head of a gradient (+)= factor * the rows' sums. */
+static void put_rows(const grad_state_t *s, int64_t rows, gnn_real_t factor, const gnn_real_t *sums,
+                     int64_t ld, bool add, const gnn__matrix_t *d, int64_t first, int64_t count)
 {
     for (int64_t r = 0; d->at && r < rows; r++)
-        put_scaled(sums + r * ld, count, factor, true, gnn__matrix_row(d, s->node[r]) + first);
+        put_scaled(sums + r * ld, count, factor, add, gnn__matrix_row(d, s->node[r]) + first);
 }
 
 static void pack_receivers(const gnn__attention_t *a, grad_state_t *s, const tile_t *t, int64_t head)
@@ -101,15 +100,14 @@ static void pack_receivers(const gnn__attention_t *a, grad_state_t *s, const til
 
 /* One row's scores and d_alpha become keep alpha and d_score, both 0 outside of from .. to - 1. */
 GNN__INLINE void weigh_row(const grad_state_t *s, gnn_real_t *p, gnn_real_t *d, int c0, int c1,
-                           const gnn_real_t *keep, bool masked, int from, int to)
+                           const keep_t *keep, bool masked, int from, int to)
 {
     for (int c = c0; c < c1; c += LANES) {
         gnn__vec_t alpha = exp2_of(gnn__vec_load(p + c) - gnn__vec_load(s->lse + c)),
                    d_alpha = gnn__vec_load(d + c), kept = alpha;
         if (keep) {
-            const gnn__vec_t k = gnn__vec_load(keep + c);
-            kept *= k;
-            d_alpha *= k;
+            kept = kept_of(keep, c, kept);
+            d_alpha = kept_of(keep, c, d_alpha);
         }
         gnn__vec_t d_score = alpha * (d_alpha - gnn__vec_load(s->delta + c));
         if (masked) {
@@ -128,11 +126,10 @@ static void weigh(const gnn__attention_t *a, const grad_state_t *s, const tile_t
     const int c0 = lanes_from(h->all_first), c1 = lanes_to(h->all_end);
     const int64_t row0 = strip->row0 + strip_first(strip);
     for (int r = 0; r < h->rows; r++) {
-        gnn_real_t *p = s->p + r * COLUMNS, *d = s->d + r * COLUMNS, *keep = NULL;
-        if (a->dropout) {
-            keep = s->keep;
+        gnn_real_t *p = s->p + r * COLUMNS, *d = s->d + r * COLUMNS;
+        keep_t row, *keep = a->dropout ? &row : NULL;
+        if (keep)
             keep_row(a, &s->drawn, row0 + r, t->at, h->from[r], h->to[r], head, keep);
-        }
         if (h->from[r] == c0 && h->to[r] == c1)
             weigh_row(s, p, d, c0, c1, keep, false, 0, 0);
         else
@@ -163,7 +160,7 @@ static void add_queries(const grad_state_t *s, const heard_t *h, int64_t r0, gnn
 
 /* A strip of senders against the tile; d_q belongs to the tile's first receiver. */
 static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t *t,
-                       const strip_t *strip, int64_t head, gnn_real_t *d_q)
+                       const strip_t *strip, int64_t head, bool more, gnn_real_t *d_q)
 {
     heard_t h;
     const int64_t r0 = strip_first(strip);
@@ -171,6 +168,17 @@ static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t 
     hear(a, t, strip->row0 + r0, strip_rows(strip), &h);
     h.half = s->half;
     prefetch_next(a, t, strip, &a->q, head * a->d_k, a->d_k);
+    if (last_tile(a, t, strip)) {
+        const int64_t kv = head / (a->heads / a->kv_heads);
+        prefetch_rows(strip, s->node, &a->d_k_rows, kv * a->d_k, a->d_k, true);
+        prefetch_rows(strip, s->node, &a->d_v_rows, kv * a->d_v, a->d_v, true);
+    }
+    if (more && last_tile(a, t, strip)) {
+        prefetch_rows(strip, s->node, &a->k, (head + 1) * a->d_k, a->d_k, false);
+        prefetch_rows(strip, s->node, &a->v, (head + 1) * a->d_v, a->d_v, false);
+        prefetch_first(a, strip, &a->q, (head + 1) * a->d_k, a->d_k);
+        prefetch_first(a, strip, &a->dy, (head + 1) * a->d_v, a->d_v);
+    }
     if (h.all_end <= h.all_first)
         return;
     score_product(&h, s->k + r0 * ldk, ldk, a->d_k, s->q_t, s->p);
@@ -198,13 +206,13 @@ typedef struct sums {
 
 /* A piece of senders and one head that hears their keys. */
 static void send_piece(const gnn__attention_t *a, grad_state_t *s, int64_t row0, int64_t row1,
-                       int64_t head, gnn_real_t *d_q)
+                       int64_t head, bool more, gnn_real_t *d_q)
 {
     tile_t t;
     for (bool first = true; next_tile(a, &t, row0, row1, first); first = false) {
         pack_receivers(a, s, &t, head);
         for (strip_t k = first_strip(row0, row1); k.index < k.count; k.index++)
-            send_strip(a, s, &t, &k, head, d_q + (t.at - a->pairs.lo[row0]) * s->ldk);
+            send_strip(a, s, &t, &k, head, more, d_q + (t.at - a->pairs.lo[row0]) * s->ldk);
     }
 }
 
@@ -241,24 +249,33 @@ static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t 
                 const int64_t head = kv * group + h;
                 if (a->dropout && (head == kv0 * group || head % 8 == 0))
                     draw_piece(a, row0, end, head, &s.drawn);
-                send_piece(a, &s, row0, end, head, d_q);
+                send_piece(a, &s, row0, end, head, group == 1 && kv + 1 < kv1, d_q);
             }
-            add_rows(&s, rows, a->scale, s.d_k, s.ldk, &a->d_k_rows, kv * a->d_k, a->d_k);
-            add_rows(&s, rows, 1, s.d_v, s.ldv, &a->d_v_rows, kv * a->d_v, a->d_v);
+            put_rows(&s, rows, a->scale, s.d_k, s.ldk, !a->writes_k, &a->d_k_rows, kv * a->d_k,
+                     a->d_k);
+            put_rows(&s, rows, 1, s.d_v, s.ldv, !a->writes_v, &a->d_v_rows, kv * a->d_v, a->d_v);
         }
     }
 }
 
 /* Receivers are the columns c0 .. c1 - 1; their sums start at d_q. */
-static void add_receivers(const gnn__attention_t *a, int64_t c0, int64_t c1, int64_t head,
-                          const gnn_real_t *d_q)
+enum { AHEAD = 8 };
+
+static void receive(const gnn__attention_t *a, int64_t c0, int64_t c1, int64_t head, bool add,
+                    const gnn_real_t *d_q)
 {
     const int64_t ldk = gnn__tile_width(a->d_k);
     for (int64_t c = c0; c < c1; c++, d_q += ldk) {
+        if (c + AHEAD < c1) {
+            const gnn_real_t *x =
+                gnn__matrix_row(&a->d_q, gnn__pairs_col(&a->pairs, c + AHEAD)) + head * a->d_k;
+            for (int64_t i = 0; i < a->d_k; i += 64 / (int64_t)sizeof *x)
+                __builtin_prefetch(x + i, 1);
+        }
         gnn_real_t *row = gnn__matrix_row(&a->d_q, gnn__pairs_col(&a->pairs, c)) + head * a->d_k;
-        put_scaled(d_q, a->d_k, ln_2, true, row);
+        put_scaled(d_q, a->d_k, ln_2, add, row);
     }
 }
 
 extern const gnn__attention_tiles_grad_t GNN__KERNEL(attention_tiles_grad);
-const gnn__attention_tiles_grad_t GNN__KERNEL(attention_tiles_grad) = {send, add_receivers};
+const gnn__attention_tiles_grad_t GNN__KERNEL(attention_tiles_grad) = {send, receive};

@@ -64,6 +64,10 @@ typedef struct gnn__row_kernels {
     /* Sums down columns into `sums` (cols), overwritten: blocks of rows add up in gnn_real_t, the
      * blocks in double. */
     void (*column_sum)(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx, double *sums);
+    /* dx = dy scale where y, which relu left, is not 0, and its sums down columns, unless NULL. dx is part of a matrix of so many numbers. */
+    void (*relu_grad)(int64_t rows, int64_t cols, const gnn_real_t *y, int64_t ldy,
+                      const gnn_real_t *dy, int64_t ldd, gnn_real_t scale, gnn_real_t *dx,
+                      int64_t ldx, int64_t numbers, double *sums);
     /* of (x - center[c])^2 */
     void (*column_square)(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx,
                           const gnn_real_t *center, double *sums);
@@ -73,15 +77,6 @@ typedef struct gnn__row_kernels {
     /* of dy (x - mean[r]) rstd[r]; stats is (rows x 2) */
     void (*column_normal)(int64_t rows, int64_t cols, const gnn_real_t *dy, int64_t ldy,
                           const gnn_real_t *x, int64_t ldx, const gnn_real_t *stats, double *sums);
-    /* of dy[r][c / width] x[r][c] */
-    void (*column_heads)(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *dy,
-                         int64_t ldy, const gnn_real_t *x, int64_t ldx, double *sums);
-    /* y[r][h] = the dot product of head h of row r of x with that of a */
-    void (*head_dot)(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *x, int64_t ldx,
-                     const gnn_real_t *a, gnn_real_t *y, int64_t ldy);
-    /* dx[r][c] (+)= dy[r][c / width] a[c] */
-    void (*head_spread)(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *dy,
-                        int64_t ldy, const gnn_real_t *a, bool add, gnn_real_t *dx, int64_t ldx);
 } gnn__row_kernels_t;
 const gnn__row_kernels_t *gnn__row_kernels(void);
 

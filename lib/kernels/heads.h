@@ -16,7 +16,7 @@ typedef struct gnn__heads_block {
     int64_t ldy;
     gnn_real_t *dx; /* NULL: nobody wants it */
     int64_t lddx;
-    bool add;                        /* to what dx holds */
+    bool add; /* to what dx holds */
     double *sums[GNN__HEAD_VECTORS]; /* gradients of a, added to: rows add up in gnn_real_t, a block in double; NULL: nobody wants it */
 } gnn__heads_block_t;
 

@@ -158,8 +158,8 @@ GNN__INLINE void eight_rows(const gnn__heads_block_t *b, int64_t from, int64_t t
         for (int u = 0; u < REGISTERS; u++) {
             gnn__vec_t d = dx && b->add ? gnn__vec_load(dx + u * LANES) : gnn__vec_all(0);
             for (int v = 0; v < vectors; v++) {
-                const gnn__vec_t g = gnn__vec_spread(
-                    gnn__vec_pattern(b->y[v] + r * b->ldy, EIGHT, 0), head[u]);
+                const gnn__vec_t g =
+                    gnn__vec_spread(gnn__vec_pattern(b->y[v] + r * b->ldy, EIGHT, 0), head[u]);
                 d += g * a[v][u];
                 sum[v][u] += g * gnn__vec_load(x + u * LANES);
             }
@@ -227,8 +227,8 @@ static void dots(const gnn__heads_block_t *b)
     for (int v = 0; v < b->vectors; v++)
         for (int64_t r = 0; r < b->rows; r++)
             for (int64_t head = 0; head < b->heads; head++)
-                b->y[v][r * b->ldy + head] = dot(b->width, b->x + r * b->ldx + head * b->width,
-                                                 b->a[v] + head * b->width);
+                b->y[v][r * b->ldy + head] =
+                    dot(b->width, b->x + r * b->ldx + head * b->width, b->a[v] + head * b->width);
 }
 
 static void grads(const gnn__heads_block_t *b)

@@ -130,6 +130,28 @@ static inline void gnn__keep_bits(const gnn__dropout_t *d, const uint32_t *i, co
 }
 #endif
 
+/* As gnn__keep_bits for n pairs, at most twice as many; i and j hold that many, and `bits` a multiple of GNN__PHILOX_LANES. */
+static inline void gnn__keep_bytes(const gnn__dropout_t *d, int n, const uint32_t *i,
+                                   const uint32_t *j, uint32_t block, uint8_t *bits)
+{
+#if defined(__AVX512F__)
+    __m512i a[GNN__PHILOX_REGISTERS], b[GNN__PHILOX_REGISTERS];
+    uint64_t kept[GNN__PHILOX_REGISTERS];
+    for (int r = 0; r < GNN__PHILOX_REGISTERS; r++) {
+        a[r] = gnn__philox_numbers(i + 8 * r);
+        b[r] = gnn__philox_numbers(j + 8 * r);
+    }
+    if (n > GNN__PHILOX_LANES)
+        gnn__kept_in_four(d, block, a, b, kept);
+    else
+        gnn__kept_in_two(d, block, a, b, kept);
+    memcpy(bits, kept, n > GNN__PHILOX_LANES ? sizeof kept : sizeof kept / 2);
+#else
+    for (int e = 0; e < n; e += GNN__PHILOX_LANES)
+        gnn__keep_bits(d, i + e, j + e, block, bits + e);
+#endif
+}
+
 /* keep[e * heads + h] for n pairs. i and j must be readable up to the next multiple of GNN__PHILOX_LANES. */
 static inline void gnn__keep_pairs(const gnn__dropout_t *d, int n, const uint32_t *i,
                                    const uint32_t *j, int64_t heads, gnn_real_t *keep)

@@ -77,18 +77,18 @@ static void affine_grad(int64_t n, const gnn_real_t *dy, const gnn_real_t *x,
     }
 }
 
-enum { STRIP = 64, BLOCK = 32 };
+enum { STRIP = 64, WIDE = 2048, BLOCK = 32 };
 
-/* sums[c] = the sum of the formula over r (row) and c (column), in strips of columns and blocks of
- * rows. */
+/* sums[c] = the sum of the formula over r (row) and c (column), in strips of columns, wide enough for memory to be read in long runs, and blocks of rows. */
 #define DOWN_COLUMNS(formula)                                                                  \
-    for (int64_t first = 0; first < cols; first += STRIP) {                                    \
-        const int64_t last = cols < first + STRIP ? cols : first + STRIP;                      \
+    for (int64_t first = 0; first < cols; first += WIDE) {                                     \
+        const int64_t last = cols < first + WIDE ? cols : first + WIDE;                        \
         for (int64_t c = first; c < last; c++)                                                 \
             sums[c] = 0;                                                                       \
         for (int64_t top = 0; top < rows; top += BLOCK) {                                      \
             const int64_t end = rows < top + BLOCK ? rows : top + BLOCK;                       \
-            gnn_real_t block[STRIP] = {0};                                                     \
+            gnn_real_t block[WIDE];                                                            \
+            memset(block, 0, sizeof *block *(size_t)(last - first));                           \
             for (int64_t r = top; r < end; r++) {                                              \
                 _Pragma("omp simd") for (int64_t c = first; c < last; c++) block[c - first] += \
                     (formula);                                                                 \
@@ -132,166 +132,57 @@ static void column_product(int64_t rows, int64_t cols, const gnn_real_t *dy, int
 }
 
 static void column_normal(int64_t rows, int64_t cols, const gnn_real_t *dy, int64_t ldy,
-                          const gnn_real_t *x, int64_t ldx, const gnn_real_t *stats, double *sums)
+                          const gnn_real_t *x, int64_t ldx, const gnn_real_t *stats, double *sums){
+    DOWN_COLUMNS(dy[r * ldy + c] * (x[r * ldx + c] - stats[2 * r]) * stats[2 * r + 1])}
+
+/* ---- relu's derivative, which follows from what relu and dropout left: a number that either took is 0, and its slope is 0 either way ---- */
+
+GNN__INLINE
+    void relu_piece(gnn__vec_t y, gnn__vec_t dy, gnn__vec_t scale, gnn__vec_t *dx, gnn_real_t *sum)
 {
-    DOWN_COLUMNS(dy[r * ldy + c] * (x[r * ldx + c] - stats[2 * r]) * stats[2 * r + 1])
+    *dx = gnn__vec_select(y <= 0, gnn__vec_all(0), scale * dy);
+    gnn__vec_store(sum, gnn__vec_load(sum) + *dx);
 }
 
-/* ---- one dot product per head; eight wide is what GAT papers use, and worth loops of its own ---- */
-
-/* Lanes are added in pairs: a compiler's own reduction would add them one after another. */
-static gnn_real_t dot(int64_t n, const gnn_real_t *p, const gnn_real_t *q)
+/* At most WIDE numbers of a row, and their sums, which have room for whole registers. */
+GNN__INLINE void relu_row(int64_t n, const gnn_real_t *y, const gnn_real_t *dy, gnn__vec_t scale,
+                          gnn_real_t *dx, bool pass, gnn_real_t *sums)
 {
-    gnn__vec_t sum = {0};
-    int64_t k = 0;
-    for (; k + GNN__VEC_LANES <= n; k += GNN__VEC_LANES)
-        sum += gnn__vec_load(p + k) * gnn__vec_load(q + k);
-    if (k < n)
-        sum += gnn__vec_load_part(p + k, (int)(n - k)) * gnn__vec_load_part(q + k, (int)(n - k));
-    return gnn__vec_fold(sum, 1, false)[0];
-}
-
-/* Eight heads of eight: neighbours are added three times, two vectors at once, until each lane holds one head's sum. */
-#if !GNN_DOUBLE
-typedef float eight_t __attribute__((vector_size(32)));
-typedef float eight_anywhere_t __attribute__((vector_size(32), aligned(4), may_alias));
-
-static void dot_eight_by_eight(int64_t rows, const float *x, int64_t ldx, const float *a, float *y,
-                               int64_t ldy)
-{
-    for (int64_t r = 0; r < rows; r++) {
-        const eight_anywhere_t *p = (const eight_anywhere_t *)(x + r * ldx),
-                               *q = (const eight_anywhere_t *)a;
-        eight_t v[8];
-        for (int h = 0; h < 8; h++)
-            v[h] = p[h] * q[h];
-        for (int h = 0; h < 8; h += 2)
-            v[h] = __builtin_shufflevector(v[h], v[h + 1], 0, 8, 2, 10, 4, 12, 6, 14) +
-                   __builtin_shufflevector(v[h], v[h + 1], 1, 9, 3, 11, 5, 13, 7, 15);
-        for (int h = 0; h < 8; h += 4)
-            v[h] = __builtin_shufflevector(v[h], v[h + 2], 0, 1, 8, 9, 4, 5, 12, 13) +
-                   __builtin_shufflevector(v[h], v[h + 2], 2, 3, 10, 11, 6, 7, 14, 15);
-        *(eight_anywhere_t *)(y + r * ldy) =
-            __builtin_shufflevector(v[0], v[4], 0, 1, 2, 3, 8, 9, 10, 11) +
-            __builtin_shufflevector(v[0], v[4], 4, 5, 6, 7, 12, 13, 14, 15);
+    gnn__vec_t v;
+    int64_t c = 0;
+    for (; c + GNN__VEC_LANES <= n; c += GNN__VEC_LANES) {
+        relu_piece(gnn__vec_load(y + c), gnn__vec_load(dy + c), scale, &v, sums + c);
+        gnn__vec_put_by(dx + c, v, pass);
     }
-}
-#endif
-
-/* One head that fits a register, as the last layer of a GAT has: parts of registers instead of loops of a few turns. Worth it where loads can be masked. */
-#if defined(__AVX512F__)
-static bool narrow(int64_t heads, int64_t width)
-{
-    return heads == 1 && width < GNN__VEC_LANES;
-}
-#else
-#define narrow(heads, width) false
-#endif
-
-static void narrow_spread(int64_t rows, int width, const gnn_real_t *dy, int64_t ldy,
-                          const gnn_real_t *a, bool add, gnn_real_t *dx, int64_t ldx)
-{
-    const gnn__vec_t along = gnn__vec_load_part(a, width);
-    for (int64_t r = 0; r < rows; r++) {
-        gnn_real_t *to = dx + r * ldx;
-        const gnn__vec_t before = add ? gnn__vec_load_part(to, width) : gnn__vec_all(0);
-        gnn__vec_store_part(to, before + dy[r * ldy] * along, width);
+    if (c < n) {
+        relu_piece(gnn__vec_load_part(y + c, (int)(n - c)),
+                   gnn__vec_load_part(dy + c, (int)(n - c)), scale, &v, sums + c);
+        gnn__vec_store_part(dx + c, v, (int)(n - c));
     }
 }
 
-static void narrow_column(int64_t rows, int width, const gnn_real_t *dy, int64_t ldy,
-                          const gnn_real_t *x, int64_t ldx, double *sums)
+static void relu_grad(int64_t rows, int64_t cols, const gnn_real_t *y, int64_t ldy,
+                      const gnn_real_t *dy, int64_t ldd, gnn_real_t scale, gnn_real_t *dx,
+                      int64_t ldx, int64_t numbers, double *sums)
 {
-    gnn__vec_t sum = gnn__vec_all(0);
-    for (int64_t r = 0; r < rows; r++)
-        sum += dy[r * ldy] * gnn__vec_load_part(x + r * ldx, width);
-    for (int c = 0; c < width; c++)
-        sums[c] += (double)sum[c];
-}
-
-static void head_dot(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *x, int64_t ldx,
-                     const gnn_real_t *a, gnn_real_t *y, int64_t ldy)
-{
-#if !GNN_DOUBLE
-    if (width == 8 && heads == 8) {
-        dot_eight_by_eight(rows, x, ldx, a, y, ldy);
-        return;
+    const bool pass = ldx % GNN__VEC_LANES == 0 && gnn__vec_passes(dx, numbers);
+    const gnn__vec_t by = gnn__vec_all(scale);
+    for (int64_t first = 0; first < cols; first += WIDE) {
+        const int64_t count = cols - first < WIDE ? cols - first : WIDE;
+        for (int64_t c = 0; sums && c < count; c++)
+            sums[first + c] = 0;
+        for (int64_t top = 0; top < rows; top += BLOCK) {
+            gnn_real_t block[WIDE + GNN__VEC_LANES];
+            memset(block, 0, sizeof *block * (size_t)(count + GNN__VEC_LANES));
+            for (int64_t r = top; r < rows && r < top + BLOCK; r++)
+                relu_row(count, y + r * ldy + first, dy + r * ldd + first, by, dx + r * ldx + first,
+                         pass, block);
+            for (int64_t c = 0; sums && c < count; c++)
+                sums[first + c] += (double)block[c];
+        }
     }
-#endif
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t head = 0; head < heads; head++)
-            y[r * ldy + head] = dot(width, x + r * ldx + head * width, a + head * width);
-}
-
-GNN__INLINE void spread_of_width(int64_t width, int64_t rows, int64_t heads, const gnn_real_t *dy,
-                                 int64_t ldy, const gnn_real_t *a, bool add, gnn_real_t *dx,
-                                 int64_t ldx)
-{
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t head = 0; head < heads; head++) {
-            const gnn_real_t g = dy[r * ldy + head], *q = a + head * width;
-            gnn_real_t *p = dx + r * ldx + head * width;
-            if (add) {
-#pragma omp simd
-                for (int64_t k = 0; k < width; k++)
-                    p[k] += g * q[k];
-            } else {
-#pragma omp simd
-                for (int64_t k = 0; k < width; k++)
-                    p[k] = g * q[k];
-            }
-        }
-}
-
-static void head_spread(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *dy,
-                        int64_t ldy, const gnn_real_t *a, bool add, gnn_real_t *dx, int64_t ldx)
-{
-    if (narrow(heads, width))
-        narrow_spread(rows, (int)width, dy, ldy, a, add, dx, ldx);
-    else if (width == 8)
-        spread_of_width(8, rows, heads, dy, ldy, a, add, dx, ldx);
-    else
-        spread_of_width(width, rows, heads, dy, ldy, a, add, dx, ldx);
-}
-
-/* Some heads, of at most STRIP columns together. */
-GNN__INLINE void strip_of_width(int64_t heads, int64_t width, int64_t rows, const gnn_real_t *dy,
-                                int64_t ldy, const gnn_real_t *x, int64_t ldx, double *sums)
-{
-    gnn_real_t block[STRIP] = {0};
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t head = 0; head < heads; head++) {
-            const gnn_real_t g = dy[r * ldy + head], *from = x + r * ldx + head * width;
-            gnn_real_t *to = block + head * width;
-#pragma omp simd
-            for (int64_t c = 0; c < width; c++)
-                to[c] += g * from[c];
-        }
-    for (int64_t c = 0; c < heads * width; c++)
-        sums[c] += (double)block[c];
-}
-
-static void column_heads(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *dy,
-                         int64_t ldy, const gnn_real_t *x, int64_t ldx, double *sums)
-{
-    for (int64_t c = 0; c < heads * width; c++)
-        sums[c] = 0;
-    for (int64_t top = 0; top < rows; top += BLOCK) {
-        const int64_t count = rows - top < BLOCK ? rows - top : BLOCK;
-        const gnn_real_t *g = dy + top * ldy, *z = x + top * ldx;
-        if (narrow(heads, width)) {
-            narrow_column(count, (int)width, g, ldy, z, ldx, sums);
-            continue;
-        }
-        if (width == 8 && heads == 8) {
-            strip_of_width(8, 8, count, g, ldy, z, ldx, sums);
-            continue;
-        }
-        for (int64_t head = 0; head < heads; head++)
-            for (int64_t c = head * width, end = c + width; c < end; c += STRIP)
-                strip_of_width(1, end - c < STRIP ? end - c : STRIP, count, g + head, ldy, z + c,
-                               ldx, sums + c);
-    }
+    if (pass)
+        gnn__vec_all_passed();
 }
 
 const gnn__row_kernels_t GNN__KERNEL(row_kernels) = {
@@ -301,9 +192,7 @@ const gnn__row_kernels_t GNN__KERNEL(row_kernels) = {
     .affine_grad = affine_grad,
     .column_sum = column_sum,
     .column_square = column_square,
+    .relu_grad = relu_grad,
     .column_product = column_product,
     .column_normal = column_normal,
-    .column_heads = column_heads,
-    .head_dot = head_dot,
-    .head_spread = head_spread,
 };

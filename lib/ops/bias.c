@@ -118,6 +118,21 @@ static void block_grad(const gnn_op_call_t *call, const gnn__dropout_t *dropout,
         c->sums[k] += c->block_sums[k];
 }
 
+/* What relu and dropout left of a chunk tells all of its derivative: nothing is drawn again. */
+static bool relu_grad(const gnn_op_call_t *call, const gnn__dropout_t *dropout, int64_t from,
+                      int64_t end, const chunk_t *c)
+{
+    const gnn__activation_t *how = settings(call);
+    const gnn_operand_t *x = &call->in[0], *y = &call->out[0];
+    if (how->kind != GNN_RELU || !gnn__wants(call, 0) || x->accumulate)
+        return false;
+    gnn__row_kernels()->relu_grad(
+        end - from, x->cols, gnn__row(&y->value, from), gnn__stride(&y->value),
+        gnn__row(&y->grad, from), gnn__stride(&y->grad), how->rate > 0 ? dropout->scale : 1,
+        gnn__row(&x->grad, from), gnn__stride(&x->grad), x->rows * x->cols, c->sums);
+    return true;
+}
+
 static int bias_backward(gnn_op_call_t *call)
 {
     const gnn_tensor_t *dy = &call->out[0].grad;
@@ -128,10 +143,13 @@ static int bias_backward(gnn_op_call_t *call)
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < chunks; k++) {
         const chunk_t c = chunk_at(call, k);
-        const int64_t end = gnn__share(dy->rows, (int)k + 1, (int)chunks);
+        const int64_t from = gnn__share(dy->rows, (int)k, (int)chunks),
+                      end = gnn__share(dy->rows, (int)k + 1, (int)chunks);
+        if (relu_grad(call, &dropout, from, end, &c))
+            continue;
         for (int64_t col = 0; col < dy->cols; col++)
             c.sums[col] = 0;
-        for (int64_t r = gnn__share(dy->rows, (int)k, (int)chunks); r < end; r += ROWS_AT_ONCE)
+        for (int64_t r = from; r < end; r += ROWS_AT_ONCE)
             block_grad(call, &dropout, r, r + ROWS_AT_ONCE < end ? r + ROWS_AT_ONCE : end, &c);
     }
     if (gnn__wants(call, 1)) {

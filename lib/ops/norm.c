@@ -82,18 +82,21 @@ static gnn_tensor_t read_by_backward(const gnn_op_call_t *call)
     return gnn__has_input(call, 3) ? gnn_tensor(call->saved[1], x->rows, x->cols) : *x;
 }
 
-/* A row of x + z, z dropped first where it is to be. */
-static void add_residual(const gnn_op_call_t *call, const gnn__dropout_t *d, int64_t r,
-                         gnn_real_t *sum)
+/* Rows from..end - 1 of x + z, z dropped first where it is to be. */
+static void add_residual(const gnn_op_call_t *call, const gnn__dropout_t *d, int64_t from,
+                         int64_t end, const gnn_tensor_t *sums)
 {
     const gnn_tensor_t *x = &call->in[0].value, *z = &call->in[3].value;
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
-    if (rate_of(call) == 0) {
-        kernels->mix(x->cols, 1, gnn__row(x, r), 1, gnn__row(z, r), sum);
-        return;
-    }
-    kernels->scale(x->cols, 1, gnn__row(x, r), false, sum);
-    gnn__dropout_kernels()->matrix(d, r, 1, x->cols, gnn__row(z, r), x->cols, true, sum, x->cols);
+    const bool drops = rate_of(call) > 0;
+    for (int64_t r = from; r < end; r++)
+        if (drops)
+            kernels->scale(x->cols, 1, gnn__row(x, r), false, gnn__row(sums, r));
+        else
+            kernels->mix(x->cols, 1, gnn__row(x, r), 1, gnn__row(z, r), gnn__row(sums, r));
+    if (drops)
+        gnn__dropout_kernels()->matrix(d, from, end - from, x->cols, gnn__row(z, from),
+                                       gnn__stride(z), true, gnn__row(sums, from), gnn__stride(sums));
 }
 
 static int norm_forward(gnn_op_call_t *call)
@@ -110,14 +113,15 @@ static int norm_forward(gnn_op_call_t *call)
     const gnn_tensor_t sums = call->recording ? read_by_backward(call) : *y;
     const gnn__dropout_t d = gnn__dropout(call->rng, rate_of(call));
     const int threads = gnn__threads(call->context, 4 * x->rows * x->cols);
+    const int64_t step = gnn__rows_at_once(x->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < x->rows; r++) {
-        const gnn_real_t *row = gnn__row(x, r);
-        if (residual) {
-            add_residual(call, &d, r, gnn__row(&sums, r));
-            row = gnn__row(&sums, r);
-        }
-        kernels->norm(rms, x->cols, row, gain, shift, eps, gnn__row(y, r), stats + 2 * r);
+    for (int64_t from = 0; from < x->rows; from += step) {
+        const int64_t end = from + gnn__rows_left(x, from, step);
+        if (residual)
+            add_residual(call, &d, from, end, &sums);
+        for (int64_t r = from; r < end; r++)
+            kernels->norm(rms, x->cols, gnn__row(residual ? &sums : x, r), gain, shift, eps,
+                          gnn__row(y, r), stats + 2 * r);
     }
     return GNN_OK;
 }
@@ -132,16 +136,20 @@ static void sum_grad(const gnn_op_call_t *call, int64_t from, int64_t end, gnn_r
                      *stats = call->saved[0], rate = rate_of(call);
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const gnn__dropout_t d = gnn__dropout(call->rng, rate);
+    const int64_t step = own ? gnn__rows_at_once(x.cols) : 1;
     for (int64_t r = from; r < end; r++) {
         gnn_real_t *g = own ? gnn__row(&first->grad, r) : row;
         gnn__row_kernels()->norm_grad(kind_of(call) == GNN_NORM_RMS, x.cols, gnn__row(&x, r), gain,
                                       gnn__row(dy, r), stats + 2 * r, g);
         if (gnn__wants(call, 0) && !own)
             kernels->scale(x.cols, 1, g, true, gnn__row(&first->grad, r));
-        if (gnn__wants(call, 3) && rate > 0)
-            gnn__dropout_kernels()->matrix(&d, r, 1, x.cols, g, x.cols, second->accumulate,
-                                           gnn__row(&second->grad, r), x.cols);
-        else if (gnn__wants(call, 3))
+        const int64_t behind = (r - from) % step, rows = behind + 1;
+        if (gnn__wants(call, 3) && rate > 0 && (rows == step || r + 1 == end)) /* as many at once */
+            gnn__dropout_kernels()->matrix(
+                &d, r - behind, rows, x.cols, own ? gnn__row(&first->grad, r - behind) : g,
+                own ? gnn__stride(&first->grad) : x.cols, second->accumulate,
+                gnn__row(&second->grad, r - behind), gnn__stride(&second->grad));
+        else if (gnn__wants(call, 3) && rate == 0)
             kernels->scale(x.cols, 1, g, second->accumulate, gnn__row(&second->grad, r));
     }
 }

@@ -1,7 +1,8 @@
-/* Parameters: named matrices in one block, so that optimisers and checkpoints are flat loops. Each starts on a 64-byte boundary. */
-#include <lib/base/base.h>
+/* Parameters: named matrices in one block, so that optimisers and checkpoints are flat loops. Each starts on a 64-byte boundary.
+ *
+ * A gradient that is to be 0 is not set to 0 at once: backward's first writer overwrites it, and whoever asks for it earlier sets it to 0 then. */
+#include <lib/tape/tape.h>
 
-#include <gnn/tape.h>
 #include <math.h>
 
 typedef struct {
@@ -10,6 +11,7 @@ typedef struct {
     gnn_init_t init;
     double argument;
     int64_t fan_in, fan_out;
+    bool zero; /* what stands in the gradient is of no account: it is 0 */
 } parameter_t;
 
 struct gnn_parameters {
@@ -49,7 +51,8 @@ int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t r
                      init,
                      init_argument,
                      fan_in > 0 ? fan_in : rows,
-                     fan_out > 0 ? fan_out : cols};
+                     fan_out > 0 ? fan_out : cols,
+                     false};
     int64_t size;
     if (parameters->values)
         return gnn__error(GNN_EINVALID, "parameter %s: the block is allocated already", name);
@@ -137,15 +140,45 @@ gnn_tensor_t gnn_parameters_value(const gnn_parameters_t *parameters, int32_t id
     return tensor(parameters, id, parameters->values);
 }
 
-gnn_tensor_t gnn_parameters_gradient(const gnn_parameters_t *parameters, int32_t id)
+gnn_tensor_t gnn__gradient_memory(const gnn_parameters_t *parameters, int32_t id)
 {
     return tensor(parameters, id, parameters->gradients);
+}
+
+bool gnn__gradient_is_new(const gnn_parameters_t *parameters, int32_t id)
+{
+    if (!parameters->list[id].zero)
+        return false; /* nothing is written: many threads may read parameters */
+    parameters->list[id].zero = false;
+    return true;
+}
+
+static void settle(const gnn_parameters_t *parameters, int32_t id)
+{
+    const parameter_t *p = &parameters->list[id];
+    if (gnn__gradient_is_new(parameters, id))
+        memset(parameters->gradients + p->offset, 0,
+               sizeof(gnn_real_t) * (size_t)(p->rows * p->cols));
+}
+
+void gnn__gradients_settle(const gnn_parameters_t *parameters)
+{
+    for (int32_t id = 0; id < parameters->count; id++)
+        settle(parameters, id);
+}
+
+gnn_tensor_t gnn_parameters_gradient(const gnn_parameters_t *parameters, int32_t id)
+{
+    settle(parameters, id);
+    return gnn__gradient_memory(parameters, id);
 }
 
 gnn_real_t *gnn_parameters_block(const gnn_parameters_t *parameters, int gradients, int64_t *length)
 {
     if (length)
         *length = parameters->length;
+    if (gradients)
+        gnn__gradients_settle(parameters);
     return gradients ? parameters->gradients : parameters->values;
 }
 
@@ -156,6 +189,6 @@ int64_t gnn_parameters_offset(const gnn_parameters_t *parameters, int32_t id)
 
 void gnn_parameters_zero_gradients(gnn_parameters_t *parameters)
 {
-    if (parameters->gradients)
-        memset(parameters->gradients, 0, sizeof(gnn_real_t) * (size_t)parameters->length);
+    for (int32_t id = 0; parameters->gradients && id < parameters->count; id++)
+        parameters->list[id].zero = true;
 }

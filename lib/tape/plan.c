@@ -250,7 +250,7 @@ static void bind_value(gnn_tape_t *tape, gnn__value_t *v, char *base)
     case GNN__VALUE_INPUT: v->data = v->external; break;
     case GNN__VALUE_PARAMETER:
         v->data = gnn_parameters_value(v->parameters, v->parameter);
-        v->grad = gnn_parameters_gradient(v->parameters, v->parameter);
+        v->grad = gnn__gradient_memory(v->parameters, v->parameter);
         break;
     case GNN__VALUE_OUTPUT:
         if (v->folded)

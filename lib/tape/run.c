@@ -58,8 +58,10 @@ static void bind_gradient(gnn_tape_t *tape, gnn__value_t *v, gnn_operand_t *in)
 {
     gnn__value_t *b = &tape->values[v->base];
     in->grad = v->grad;
-    if (v->kind == GNN__VALUE_PARAMETER || (v != b && b->kind == GNN__VALUE_PARAMETER)) {
-        in->accumulate = 1;
+    if (b->kind == GNN__VALUE_PARAMETER) {
+        if (v != b)
+            gnn__gradients_settle(b->parameters);
+        in->accumulate = !gnn__gradient_is_new(b->parameters, b->parameter);
         return;
     }
     if (b->has_views && !b->tiled && !b->written)
@@ -147,6 +149,8 @@ static int run_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_
         gnn__value_t *v = &tape->values[x];
         if (v->leaf_grad && !v->written)
             zero(&v->grad);
+        if (v->kind == GNN__VALUE_PARAMETER)
+            gnn__gradients_settle(v->parameters);
     }
     return GNN_OK;
 }

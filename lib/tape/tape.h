@@ -103,6 +103,12 @@ gnn_var_t gnn__tape_add_norm(gnn_tape_t *tape, const gnn__norm_t *how, gnn_var_t
 uint32_t gnn__tape_next_stream(gnn_tape_t *tape);
 /* As gnn_tape_activation, of a value that nobody else will read: where it is a sum with a bias made just before, that op takes the activation over. */
 gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind, gnn_real_t slope);
+/* Where a gradient lies, whatever stands there. */
+gnn_tensor_t gnn__gradient_memory(const gnn_parameters_t *parameters, int32_t id);
+/* Is a gradient 0, whatever its memory holds? From now on it is what its memory holds: the caller writes all of it. */
+bool gnn__gradient_is_new(const gnn_parameters_t *parameters, int32_t id);
+/* Sets those to 0 that nobody wrote. */
+void gnn__gradients_settle(const gnn_parameters_t *parameters);
 /* What a node does at least, for profiles. */
 gnn__work_t gnn__tape_work(const gnn__node_t *node, bool backward);
 /* A value, or NULL with a sticky error if the number is not one. */
