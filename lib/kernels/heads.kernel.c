@@ -4,9 +4,10 @@
 
 enum { LANES = GNN__VEC_LANES, STRIP = 64, BLOCK = 32 };
 
+/* Eight heads of eight, as GAT papers use, have loops of their own where registers are wide enough. */
 static bool is_eight(const gnn__heads_block_t *b)
 {
-    return !GNN_DOUBLE && b->heads == 8 && b->width == 8;
+    return !GNN_DOUBLE && LANES >= 8 && b->heads == 8 && b->width == 8;
 }
 
 /* ---- any heads: one vector after the other ---- */
@@ -23,45 +24,43 @@ static gnn_real_t dot(int64_t n, const gnn_real_t *p, const gnn_real_t *q)
     return gnn__vec_fold(sum, 1, false)[0];
 }
 
-GNN__INLINE void spread_of_width(const gnn__heads_block_t *b, int v, bool add, const int64_t width)
+/* Up to a register's numbers. */
+GNN__INLINE gnn__vec_t some(const gnn_real_t *at, int64_t count)
 {
-    for (int64_t r = 0; r < b->rows; r++)
-        for (int64_t head = 0; head < b->heads; head++) {
-            const gnn_real_t g = b->y[v][r * b->ldy + head], *q = b->a[v] + head * width;
-            gnn_real_t *p = b->dx + r * b->lddx + head * width;
-            if (add) {
-#pragma omp simd
-                for (int64_t k = 0; k < width; k++)
-                    p[k] += g * q[k];
-            } else {
-#pragma omp simd
-                for (int64_t k = 0; k < width; k++)
-                    p[k] = g * q[k];
-            }
-        }
+    return count < LANES ? gnn__vec_load_part(at, (int)count) : gnn__vec_load(at);
 }
 
 static void spread(const gnn__heads_block_t *b, int v, bool add)
 {
-    if (b->width == 8)
-        spread_of_width(b, v, add, 8);
-    else
-        spread_of_width(b, v, add, b->width);
+    for (int64_t r = 0; r < b->rows; r++)
+        for (int64_t head = 0; head < b->heads; head++) {
+            const gnn_real_t g = b->y[v][r * b->ldy + head], *a = b->a[v] + head * b->width;
+            gnn_real_t *dx = b->dx + r * b->lddx + head * b->width;
+            for (int64_t k = 0; k < b->width; k += LANES) {
+                const int64_t left = b->width - k;
+                const gnn__vec_t d =
+                    g * some(a + k, left) + (add ? some(dx + k, left) : gnn__vec_all(0));
+                if (left < LANES)
+                    gnn__vec_store_part(dx + k, d, (int)left);
+                else
+                    gnn__vec_store(dx + k, d);
+            }
+        }
 }
 
 /* Some heads, of at most STRIP columns together. */
-GNN__INLINE void strip(int64_t rows, const int64_t heads, const int64_t width, const gnn_real_t *g,
-                       int64_t ldg, const gnn_real_t *x, int64_t ldx, double *sums)
+static void strip(int64_t rows, int64_t heads, int64_t width, const gnn_real_t *g, int64_t ldg,
+                  const gnn_real_t *x, int64_t ldx, double *sums)
 {
-    gnn_real_t block[STRIP] = {0};
+    gnn_real_t block[STRIP + LANES] = {0};
     for (int64_t r = 0; r < rows; r++)
-        for (int64_t head = 0; head < heads; head++) {
-            const gnn_real_t *from = x + r * ldx + head * width;
-            gnn_real_t *to = block + head * width;
-#pragma omp simd
-            for (int64_t c = 0; c < width; c++)
-                to[c] += g[r * ldg + head] * from[c];
-        }
+        for (int64_t head = 0; head < heads; head++)
+            for (int64_t c = 0; c < width; c += LANES) {
+                gnn_real_t *to = block + head * width + c;
+                gnn__vec_store(to, gnn__vec_load(to) +
+                                       g[r * ldg + head] *
+                                           some(x + r * ldx + head * width + c, width - c));
+            }
     for (int64_t c = 0; c < heads * width; c++)
         sums[c] += (double)block[c];
 }
@@ -71,7 +70,7 @@ static void columns(const gnn__heads_block_t *b, int v)
     for (int64_t top = 0; top < b->rows; top += BLOCK) {
         const int64_t rows = b->rows - top < BLOCK ? b->rows - top : BLOCK;
         const gnn_real_t *g = b->y[v] + top * b->ldy, *x = b->x + top * b->ldx;
-        if (is_eight(b)) {
+        if (LANES == 8 && is_eight(b)) {
             strip(rows, 8, 8, g, b->ldy, x, b->ldx, b->sums[v]);
             continue;
         }
@@ -142,14 +141,14 @@ static void eight_dots(const gnn__heads_block_t *b)
     }
 }
 
-/* Rows from .. to - 1, their sums in registers. */
-GNN__INLINE void eight_rows(const gnn__heads_block_t *b, int64_t from, int64_t to, const int vectors)
+/* Rows from .. to - 1 and two vectors, their sums in registers. */
+static void eight_rows(const gnn__heads_block_t *b, int64_t from, int64_t to)
 {
     gnn__vec_t a[GNN__HEAD_VECTORS][REGISTERS], sum[GNN__HEAD_VECTORS][REGISTERS] = {{{0}}};
     gnn__vec_bits_t head[REGISTERS];
     for (int u = 0; u < REGISTERS; u++) {
         head[u] = gnn__vec_heads(EIGHT, u);
-        for (int v = 0; v < vectors; v++)
+        for (int v = 0; v < GNN__HEAD_VECTORS; v++)
             a[v][u] = gnn__vec_load(b->a[v] + u * LANES);
     }
     for (int64_t r = from; r < to; r++) {
@@ -157,7 +156,7 @@ GNN__INLINE void eight_rows(const gnn__heads_block_t *b, int64_t from, int64_t t
         gnn_real_t *dx = b->dx ? b->dx + r * b->lddx : NULL;
         for (int u = 0; u < REGISTERS; u++) {
             gnn__vec_t d = dx && b->add ? gnn__vec_load(dx + u * LANES) : gnn__vec_all(0);
-            for (int v = 0; v < vectors; v++) {
+            for (int v = 0; v < GNN__HEAD_VECTORS; v++) {
                 const gnn__vec_t g =
                     gnn__vec_spread(gnn__vec_pattern(b->y[v] + r * b->ldy, EIGHT, 0), head[u]);
                 d += g * a[v][u];
@@ -167,7 +166,7 @@ GNN__INLINE void eight_rows(const gnn__heads_block_t *b, int64_t from, int64_t t
                 gnn__vec_store(dx + u * LANES, d);
         }
     }
-    for (int v = 0; v < vectors; v++)
+    for (int v = 0; v < GNN__HEAD_VECTORS; v++)
         for (int c = 0; b->sums[v] && c < EIGHT * EIGHT; c++)
             b->sums[v][c] += (double)sum[v][c / LANES][c % LANES];
 }
@@ -176,13 +175,10 @@ static void eight_grads(const gnn__heads_block_t *b)
 {
     for (int64_t top = 0; top < b->rows; top += BLOCK) {
         const int64_t end = top + BLOCK < b->rows ? top + BLOCK : b->rows;
-        if (b->vectors == 1)
-            eight_rows(b, top, end, 1);
-        else
-            eight_rows(b, top, end, 2);
+        eight_rows(b, top, end);
     }
 }
-#elif !GNN_DOUBLE
+#elif !GNN_DOUBLE && defined(__AVX2__)
 typedef float eight_t __attribute__((vector_size(32)));
 typedef float eight_anywhere_t __attribute__((vector_size(32), aligned(4), may_alias));
 
@@ -218,7 +214,7 @@ static void eight_dots(const gnn__heads_block_t *b)
 
 static void dots(const gnn__heads_block_t *b)
 {
-#if !GNN_DOUBLE
+#if !GNN_DOUBLE && defined(__AVX2__)
     if (is_eight(b)) {
         eight_dots(b);
         return;
@@ -240,7 +236,7 @@ static void grads(const gnn__heads_block_t *b)
     }
 #endif
 #if !GNN_DOUBLE && defined(__AVX512F__)
-    if (is_eight(b)) {
+    if (is_eight(b) && b->vectors == GNN__HEAD_VECTORS) {
         eight_grads(b);
         return;
     }
