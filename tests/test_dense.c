@@ -282,6 +282,60 @@ START_TEST(bf16_rounds_to_nearest)
 END_TEST
 #endif
 
+/* Many rows times few columns: backward of y + 2 y against plain loops, so that gradients are written and added to. */
+static void check_thin(gnn_context_t *context, int64_t out, bool wants)
+{
+    enum { ROWS = 1500, COLS = 48 };
+    int32_t id;
+    gnn_tape_t *tape;
+    gnn_parameters_t *parameters;
+    gnn_real_t *memory = test_reals(ROWS * (COLS + out), 7);
+    const gnn_tensor_t x = gnn_tensor(memory, ROWS, COLS),
+                       dy = gnn_tensor(memory + ROWS * COLS, ROWS, out);
+    ck_ok(gnn_parameters_new(&parameters));
+    ck_ok(gnn_parameters_add(parameters, "w", COLS, out, GNN_INIT_GLOROT, 0, 0, 0, &id));
+    ck_ok(gnn_parameters_allocate(parameters, context));
+    ck_ok(gnn_tape_new(&tape, context));
+    gnn_tape_reset(tape, 1, 0);
+    const gnn_var_t in = gnn_tape_input(tape, &x, wants),
+                    w = gnn_tape_parameter(tape, parameters, id),
+                    first = gnn_tape_linear(tape, in, w, GNN_NONE),
+                    second = gnn_tape_linear(tape, in, w, GNN_NONE),
+                    y = gnn_tape_add(tape, first, second, 2);
+    ck_ok(gnn_tape_forward(tape));
+    ck_ok(gnn_tape_backward(tape, y, &dy));
+    const gnn_tensor_t value = gnn_parameters_value(parameters, id),
+                       dw = gnn_parameters_gradient(parameters, id),
+                       dx = gnn_tape_gradient(tape, in);
+    for (int64_t c = 0; c < COLS; c++)
+        for (int64_t k = 0; k < out; k++) {
+            double sum = 0;
+            for (int64_t r = 0; r < ROWS; r++)
+                sum += 3 * (double)gnn__row(&x, r)[c] * (double)gnn__row(&dy, r)[k];
+            ck_assert_double_eq_tol((double)gnn__row(&dw, c)[k], sum, GNN_DOUBLE ? 1e-10 : 1e-3);
+        }
+    for (int64_t r = 0; wants && r < ROWS; r++)
+        for (int64_t c = 0; c < COLS; c++) {
+            double sum = 0;
+            for (int64_t k = 0; k < out; k++)
+                sum += 3 * (double)gnn__row(&dy, r)[k] * (double)gnn__row(&value, c)[k];
+            ck_assert_double_eq_tol((double)gnn__row(&dx, r)[c], sum, GNN_DOUBLE ? 1e-13 : 1e-5);
+        }
+    gnn_tape_free(tape);
+    gnn_parameters_free(parameters);
+    free(memory);
+}
+
+START_TEST(few_columns_get_both_gradients_in_one_sweep)
+{
+    gnn_context_t *context = context_at(GNN_PRECISION_HIGHEST, false);
+    for (int64_t out = 1; out <= 9; out++)
+        for (int wants = 0; wants < 2; wants++)
+            check_thin(context, out, wants);
+    gnn_context_free(context);
+}
+END_TEST
+
 START_TEST(providers_are_named)
 {
     char text[200];
@@ -310,6 +364,7 @@ int main(void)
 #if HAS_ONEDNN
     tcase_add_test(tc, bf16_rounds_to_nearest);
 #endif
+    tcase_add_test(tc, few_columns_get_both_gradients_in_one_sweep);
     tcase_add_test(tc, providers_are_named);
     suite_add_tcase(suite, tc);
     return test_main(suite);

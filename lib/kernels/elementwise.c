@@ -4,12 +4,14 @@
 #include <lib/kernels/optimizer.h>
 #include <lib/kernels/roof.h>
 #include <lib/kernels/sparse.h>
+#include <lib/kernels/thin.h>
 
 GNN__DISPATCH(gnn__elementwise_kernels_t, elementwise_kernels)
 GNN__DISPATCH(gnn__row_kernels_t, row_kernels)
 GNN__DISPATCH(gnn__dropout_kernels_t, dropout_kernels)
 GNN__DISPATCH(gnn__head_kernels_t, head_kernels)
 GNN__DISPATCH(gnn__sparse_kernels_t, sparse_kernels)
+GNN__DISPATCH(gnn__thin_kernels_t, thin_kernels)
 GNN__DISPATCH(gnn__roof_kernels_t, roof_kernels)
 GNN__DISPATCH(gnn__optimizer_kernels_t, optimizer_kernels)
 

@@ -137,27 +137,20 @@ static void column_normal(int64_t rows, int64_t cols, const gnn_real_t *dy, int6
 
 /* ---- relu's derivative, which follows from what relu and dropout left: a number that either took is 0, and its slope is 0 either way ---- */
 
-GNN__INLINE
-    void relu_piece(gnn__vec_t y, gnn__vec_t dy, gnn__vec_t scale, gnn__vec_t *dx, gnn_real_t *sum)
-{
-    *dx = gnn__vec_select(y <= 0, gnn__vec_all(0), scale * dy);
-    gnn__vec_store(sum, gnn__vec_load(sum) + *dx);
-}
-
-/* At most WIDE numbers of a row, and their sums, which have room for whole registers. */
-GNN__INLINE void relu_row(int64_t n, const gnn_real_t *y, const gnn_real_t *dy, gnn__vec_t scale,
+/* At most WIDE numbers of a row, and their sums. */
+GNN__INLINE void relu_row(int64_t n, const gnn_real_t *y, const gnn_real_t *dy, gnn_real_t scale,
                           gnn_real_t *dx, bool pass, gnn_real_t *sums)
 {
-    gnn__vec_t v;
     int64_t c = 0;
     for (; c + GNN__VEC_LANES <= n; c += GNN__VEC_LANES) {
-        relu_piece(gnn__vec_load(y + c), gnn__vec_load(dy + c), scale, &v, sums + c);
-        gnn__vec_put_by(dx + c, v, pass);
+        const gnn__vec_t d = gnn__vec_select(gnn__vec_load(y + c) <= 0, gnn__vec_all(0),
+                                             scale * gnn__vec_load(dy + c));
+        gnn__vec_store(sums + c, gnn__vec_load(sums + c) + d);
+        gnn__vec_put_by(dx + c, d, pass);
     }
-    if (c < n) {
-        relu_piece(gnn__vec_load_part(y + c, (int)(n - c)),
-                   gnn__vec_load_part(dy + c, (int)(n - c)), scale, &v, sums + c);
-        gnn__vec_store_part(dx + c, v, (int)(n - c));
+    for (; c < n; c++) {
+        dx[c] = y[c] <= 0 ? 0 : scale * dy[c];
+        sums[c] += dx[c];
     }
 }
 
@@ -166,17 +159,16 @@ static void relu_grad(int64_t rows, int64_t cols, const gnn_real_t *y, int64_t l
                       int64_t ldx, int64_t numbers, double *sums)
 {
     const bool pass = ldx % GNN__VEC_LANES == 0 && gnn__vec_passes(dx, numbers);
-    const gnn__vec_t by = gnn__vec_all(scale);
     for (int64_t first = 0; first < cols; first += WIDE) {
         const int64_t count = cols - first < WIDE ? cols - first : WIDE;
         for (int64_t c = 0; sums && c < count; c++)
             sums[first + c] = 0;
         for (int64_t top = 0; top < rows; top += BLOCK) {
-            gnn_real_t block[WIDE + GNN__VEC_LANES];
-            memset(block, 0, sizeof *block * (size_t)(count + GNN__VEC_LANES));
+            gnn_real_t block[WIDE];
+            memset(block, 0, sizeof *block * (size_t)count);
             for (int64_t r = top; r < rows && r < top + BLOCK; r++)
-                relu_row(count, y + r * ldy + first, dy + r * ldd + first, by, dx + r * ldx + first,
-                         pass, block);
+                relu_row(count, y + r * ldy + first, dy + r * ldd + first, scale,
+                         dx + r * ldx + first, pass, block);
             for (int64_t c = 0; sums && c < count; c++)
                 sums[first + c] += (double)block[c];
         }

@@ -143,9 +143,14 @@ static void write_row(const gnn__spmm_t *s, int64_t row, int64_t first, int64_t 
     const gnn_real_t scale = s->row_scale ? s->row_scale[node] : 1;
     gnn_real_t *y = s->y + node * s->ldy + first;
     const gnn_real_t *start = s->start ? s->start + node * s->ldstart + first : NULL;
-#pragma omp simd
-    for (int64_t c = 0; c < count; c++)
-        y[c] = start ? start[c] + scale * sum[c] : scale * sum[c];
+    int64_t c = 0;
+#pragma GCC unroll 1
+    for (; c + LANES <= count; c += LANES)
+        gnn__vec_store(y + c, (start ? gnn__vec_load(start + c) : gnn__vec_all(0)) +
+                                  scale * gnn__vec_load(sum + c));
+#pragma GCC unroll 1
+    for (; c < count; c++)
+        y[c] = (start ? start[c] : 0) + scale * sum[c];
 }
 
 static void spans(const gnn__spmm_t *s, int64_t row0, int64_t row1, int64_t first, int64_t count,
@@ -180,9 +185,16 @@ static void spans(const gnn__spmm_t *s, int64_t row0, int64_t row1, int64_t firs
 
 GNN__INLINE gnn_real_t dot(const gnn_real_t *x, const gnn_real_t *y, int64_t n)
 {
+    gnn__vec_t all = {0};
     gnn_real_t sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t c = 0; c < n; c++)
+    int64_t c = 0;
+#pragma GCC unroll 1
+    for (; c + LANES <= n; c += LANES)
+        all += gnn__vec_load(x + c) * gnn__vec_load(y + c);
+    for (int l = 0; l < LANES; l++)
+        sum += all[l];
+#pragma GCC unroll 1
+    for (; c < n; c++)
         sum += x[c] * y[c];
     return sum;
 }

@@ -25,6 +25,8 @@ static int linear_shape(gnn_op_call_t *call)
         call->keep_in |= 2u;
     if (!x->sparse && w->wants_grad)
         call->keep_in |= 1u;
+    if (gnn__linear_is_thin(call) && (x->wants_grad || w->wants_grad))
+        GNN_TRY(gnn__linear_thin_shape(call));
     if (bias && b->wants_grad) {
         size_t sums;
         GNN_TRY(gnn__column_bytes(call, x->rows, w->cols, &sums));
@@ -55,10 +57,12 @@ static int linear_forward(gnn_op_call_t *call)
                           .bias = gnn__has_input(call, 2) ? call->in[2].value.data : NULL});
 }
 
-static int linear_backward(gnn_op_call_t *call)
+static int product_grads(const gnn_op_call_t *call)
 {
     const gnn_operand_t *x = &call->in[0], *w = &call->in[1];
     const gnn_tensor_t *dy = &call->out[0].grad;
+    if (gnn__linear_is_thin(call))
+        return x->grad.data || w->grad.data ? gnn__linear_thin_grad(call) : GNN_OK;
     if (!x->sparse && x->grad.data)
         GNN_TRY(gnn__gemm(call->context, false, true, dy->rows, x->cols, dy->cols, 1, dy->data,
                           gnn__stride(dy), w->value.data, gnn__stride(&w->value),
@@ -69,8 +73,14 @@ static int linear_backward(gnn_op_call_t *call)
         GNN_TRY(gnn__gemm(call->context, true, false, w->rows, w->cols, dy->rows, 1, x->value.data,
                           gnn__stride(&x->value), dy->data, gnn__stride(dy), w->accumulate ? 1 : 0,
                           w->grad.data, gnn__stride(&w->grad)));
+    return GNN_OK;
+}
+
+static int linear_backward(gnn_op_call_t *call)
+{
+    GNN_TRY(product_grads(call));
     if (gnn__wants(call, 2))
-        gnn__column_sum(call, dy, 1, &call->in[2], call->scratch);
+        gnn__column_sum(call, &call->out[0].grad, 1, &call->in[2], call->scratch);
     return GNN_OK;
 }
 

@@ -1,4 +1,4 @@
-/* The part of linear that reads a sparse x. */
+/* Parts of linear that have files of their own: a sparse x, and few columns. */
 #ifndef GNN_OPS_LINEAR_H
 #define GNN_OPS_LINEAR_H
 
@@ -7,5 +7,10 @@
 int gnn__linear_sparse_shape(gnn_op_call_t *call);
 int gnn__linear_sparse_forward(gnn_op_call_t *call);
 int gnn__linear_sparse_grad(const gnn_op_call_t *call);
+
+/* A dense x of many rows, a y of a few columns: linear_thin.c has their backward. */
+bool gnn__linear_is_thin(const gnn_op_call_t *call);
+int gnn__linear_thin_shape(gnn_op_call_t *call);
+int gnn__linear_thin_grad(const gnn_op_call_t *call);
 
 #endif
