@@ -285,7 +285,7 @@ END_TEST
 /* Many rows times few columns: backward of y + 2 y against plain loops, so that gradients are written and added to. */
 static void check_thin(gnn_context_t *context, int64_t out, bool wants)
 {
-    enum { ROWS = 1500, COLS = 48 };
+    enum { ROWS = 8300, COLS = 32 };
     int32_t id;
     gnn_tape_t *tape;
     gnn_parameters_t *parameters;
@@ -312,7 +312,7 @@ static void check_thin(gnn_context_t *context, int64_t out, bool wants)
             double sum = 0;
             for (int64_t r = 0; r < ROWS; r++)
                 sum += 3 * (double)gnn__row(&x, r)[c] * (double)gnn__row(&dy, r)[k];
-            ck_assert_double_eq_tol((double)gnn__row(&dw, c)[k], sum, GNN_DOUBLE ? 1e-10 : 1e-3);
+            ck_assert_double_eq_tol((double)gnn__row(&dw, c)[k], sum, GNN_DOUBLE ? 1e-10 : 5e-3);
         }
     for (int64_t r = 0; wants && r < ROWS; r++)
         for (int64_t c = 0; c < COLS; c++) {
@@ -329,7 +329,7 @@ static void check_thin(gnn_context_t *context, int64_t out, bool wants)
 START_TEST(few_columns_get_both_gradients_in_one_sweep)
 {
     gnn_context_t *context = context_at(GNN_PRECISION_HIGHEST, false);
-    for (int64_t out = 1; out <= 9; out++)
+    for (int64_t out = 1; out <= 9; out += 2)
         for (int wants = 0; wants < 2; wants++)
             check_thin(context, out, wants);
     gnn_context_free(context);

@@ -4,7 +4,7 @@
 #include <lib/ops/linear.h>
 
 /* From so many rows on; at most so many columns of dy, and of x. */
-enum { MANY = 1024, MOST = 2 * GNN__THIN, WIDEST = 1024, ROWS_AT_ONCE = 32 };
+enum { MANY = 8192, MOST = 2 * GNN__THIN, WIDEST = 1024, ROWS_AT_ONCE = 32 };
 
 bool gnn__linear_is_thin(const gnn_op_call_t *call)
 {
@@ -66,8 +66,7 @@ static void chunk_grad(const gnn_op_call_t *call, const thin_t *t, int64_t chunk
     gnn_real_t *sums = t->sums + chunk * t->size, *block = t->dy + chunk * ROWS_AT_ONCE * GNN__THIN;
     const int64_t end = gnn__share(x->rows, (int)chunk + 1, (int)t->chunks);
     memset(sums, 0, sizeof *sums * (size_t)t->size);
-    for (int64_t row = gnn__share(x->rows, (int)chunk, (int)t->chunks); row < end;
-         row += ROWS_AT_ONCE)
+    for (int64_t row = gnn__share(x->rows, (int)chunk, (int)t->chunks); row < end; row += ROWS_AT_ONCE)
         for (int64_t g = 0; g < t->groups; g++) {
             const int64_t rows = end - row < ROWS_AT_ONCE ? end - row : ROWS_AT_ONCE;
             take_columns(dy, row, rows, g * GNN__THIN, block);
