@@ -253,6 +253,42 @@ START_TEST(an_aggregation_finishes_its_rows)
 }
 END_TEST
 
+/* One receiver: its row and the bias have one shape, and f follows all the same. */
+START_TEST(one_receiver_is_finished_too)
+{
+    enum { SENDERS = 5 };
+    const int64_t src[SENDERS] = {0, 1, 2, 3, 4}, dst[SENDERS] = {0};
+    gnn_graph_t *graph;
+    ck_ok(gnn_graph_from_edges(&graph, 1, SENDERS, SENDERS, src, dst));
+    gnn_real_t *memory = test_reals((SENDERS + 1) * WIDE, 4);
+    const gnn_tensor_t x = gnn_tensor(memory, SENDERS, WIDE),
+                       b = gnn_tensor(memory + SENDERS * WIDE, 1, WIDE);
+    fixture_t f = set_up();
+    gnn_var_t in[GNN_AGGREGATE_INPUTS];
+    gnn_tape_reset(f.tape, 0, 0);
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        in[k] = GNN_NONE;
+    in[GNN_AGGREGATE_SRC_MESSAGE] = gnn_tape_input(f.tape, &x, 0);
+    const gnn_aggregate_t how = {.aggregator = gnn_aggregator_find("sum"),
+                                 .message = gnn_message_find("none"),
+                                 .graph = graph};
+    ck_ok(gnn_graph_prepare(graph, &how.view));
+    const gnn_var_t bias = gnn_tape_input(f.tape, &b, 0),
+                    sum = gnn_tape_add(f.tape, gnn_tape_aggregate(f.tape, &how, in), bias, 1),
+                    y = gnn__tape_activate(f.tape, sum, GNN_RELU, 0);
+    ck_ok(gnn_tape_forward(f.tape));
+    for (int c = 0; c < WIDE; c++) {
+        double expected = (double)b.data[c];
+        for (int r = 0; r < SENDERS; r++)
+            expected += (double)gnn__row(&x, r)[c];
+        ck_assert_double_eq_tol((double)gnn_tape_value(f.tape, y).data[c], fmax(expected, 0), 1e-5);
+    }
+    tear_down(&f);
+    free(memory);
+    gnn_graph_free(graph);
+}
+END_TEST
+
 /* The second product is added to the first one's. */
 START_TEST(a_sum_of_two_products_is_made_in_one_place)
 {
@@ -332,6 +368,7 @@ int main(void)
     tcase_add_test(c, ops_are_joined_anew_with_every_plan);
     tcase_add_test(c, a_sum_and_its_summands_share_a_gradient);
     tcase_add_test(c, an_aggregation_finishes_its_rows);
+    tcase_add_test(c, one_receiver_is_finished_too);
     tcase_add_test(c, a_sum_of_two_products_is_made_in_one_place);
     tcase_add_test(c, a_result_may_take_an_inputs_place);
     suite_add_tcase(suite, c);

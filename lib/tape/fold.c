@@ -155,8 +155,8 @@ static int join_aggregate(gnn_tape_t *tape, int32_t k)
         return GNN_OK;
     gnn__node_t *maker = maker_of(tape, node->in[0]);
     const gnn_operand_t *joined = maker->call.in;
-    const int place =
-        node->call.in[1].rows == node->call.in[0].rows ? GNN__THEN_SUMMAND : GNN__THEN_BIAS;
+    const int place = biased || node->call.in[1].rows != node->call.in[0].rows ? GNN__THEN_BIAS
+                                                                               : GNN__THEN_SUMMAND;
     if (maker->op != &gnn__op_aggregate || !is_there(tape, node->in[1], maker) ||
         !is_apart(tape, node->result) ||
         (maker->call.n_in > maker->n_own && (joined[GNN__THEN_BIAS].present || joined[place].present)))
