@@ -277,6 +277,7 @@ START_TEST(one_receiver_is_finished_too)
                     sum = gnn_tape_add(f.tape, gnn_tape_aggregate(f.tape, &how, in), bias, 1),
                     y = gnn__tape_activate(f.tape, sum, GNN_RELU, 0);
     ck_ok(gnn_tape_forward(f.tape));
+    ck_assert(f.tape->nodes[1]->done);
     for (int c = 0; c < WIDE; c++) {
         double expected = (double)b.data[c];
         for (int r = 0; r < SENDERS; r++)
