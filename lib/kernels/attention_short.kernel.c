@@ -248,6 +248,21 @@ GNN__INLINE void forward_four(const gnn__lanes_t *l, const block_t *b, const han
     }
 }
 
+/* Rows whose sums stay in registers; false: there is no room for these rows'. */
+static bool forward_in_registers(const gnn__lanes_t *l, const block_t *b, const handful_t *f)
+{
+    const bool two = l->negative != NULL;
+    if (narrow(l))
+        two ? forward_narrow(l, b, f, true) : forward_narrow(l, b, f, false);
+    else if (in_four(l, l->a->y.at))
+        two ? forward_four(l, b, f, true) : forward_four(l, b, f, false);
+    else
+        return false;
+    if (l->bias)
+        finish_rows(l, f);
+    return true;
+}
+
 int64_t forward_short(const gnn__lanes_t *l, block_t *b, int64_t row)
 {
     handful_t f;
@@ -256,24 +271,8 @@ int64_t forward_short(const gnn__lanes_t *l, block_t *b, int64_t row)
         return 0;
     BY_WIDTH(width, scores_short, l, b, &f);
     finish_sums(l, &f);
-    if (narrow(l)) {
-        if (l->negative)
-            forward_narrow(l, b, &f, true);
-        else
-            forward_narrow(l, b, &f, false);
-        if (l->bias)
-            finish_rows(l, &f);
+    if (forward_in_registers(l, b, &f))
         return f.rows;
-    }
-    if (in_four(l, l->a->y.at)) {
-        if (l->negative)
-            forward_four(l, b, &f, true);
-        else
-            forward_four(l, b, &f, false);
-        if (l->bias)
-            finish_rows(l, &f);
-        return f.rows;
-    }
     block_t pairs = *b;
     for (int r = 0; r < f.rows; r++) {
         row_block(b, &f, r, width, &pairs);

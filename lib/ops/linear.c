@@ -25,7 +25,7 @@ static int linear_shape(gnn_op_call_t *call)
         call->keep_in |= 2u;
     if (!x->sparse && w->wants_grad)
         call->keep_in |= 1u;
-    if (gnn__linear_is_thin(call) && (x->wants_grad || w->wants_grad))
+    if (gnn__linear_is_thin(call))
         GNN_TRY(gnn__linear_thin_shape(call));
     if (bias && b->wants_grad) {
         size_t sums;
@@ -62,7 +62,7 @@ static int product_grads(const gnn_op_call_t *call)
     const gnn_operand_t *x = &call->in[0], *w = &call->in[1];
     const gnn_tensor_t *dy = &call->out[0].grad;
     if (gnn__linear_is_thin(call))
-        return x->grad.data || w->grad.data ? gnn__linear_thin_grad(call) : GNN_OK;
+        return gnn__linear_thin_grad(call);
     if (!x->sparse && x->grad.data)
         GNN_TRY(gnn__gemm(call->context, false, true, dy->rows, x->cols, dy->cols, 1, dy->data,
                           gnn__stride(dy), w->value.data, gnn__stride(&w->value),

@@ -9,7 +9,7 @@ enum { MANY = 8192, MOST = 2 * GNN__THIN, WIDEST = 1024, ROWS_AT_ONCE = 32 };
 bool gnn__linear_is_thin(const gnn_op_call_t *call)
 {
     const gnn_operand_t *x = &call->in[0], *w = &call->in[1];
-    return !x->sparse && x->rows >= MANY && w->cols <= MOST && w->rows <= WIDEST &&
+    return w->wants_grad && !x->sparse && x->rows >= MANY && w->cols <= MOST && w->rows <= WIDEST &&
            w->rows % GNN__THIN_UNIT == 0;
 }
 
@@ -109,7 +109,6 @@ int gnn__linear_thin_grad(const gnn_op_call_t *call)
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < t.chunks; k++)
         chunk_grad(call, &t, k);
-    if (gnn__wants(call, 1))
-        send_sums(&call->in[1], &t);
+    send_sums(&call->in[1], &t);
     return GNN_OK;
 }

@@ -153,7 +153,7 @@ bool gnn__gradient_is_new(const gnn_parameters_t *parameters, int32_t id)
     return true;
 }
 
-static void settle(const gnn_parameters_t *parameters, int32_t id)
+void gnn__gradient_settle(const gnn_parameters_t *parameters, int32_t id)
 {
     const parameter_t *p = &parameters->list[id];
     if (gnn__gradient_is_new(parameters, id))
@@ -164,12 +164,12 @@ static void settle(const gnn_parameters_t *parameters, int32_t id)
 void gnn__gradients_settle(const gnn_parameters_t *parameters)
 {
     for (int32_t id = 0; id < parameters->count; id++)
-        settle(parameters, id);
+        gnn__gradient_settle(parameters, id);
 }
 
 gnn_tensor_t gnn_parameters_gradient(const gnn_parameters_t *parameters, int32_t id)
 {
-    settle(parameters, id);
+    gnn__gradient_settle(parameters, id);
     return gnn__gradient_memory(parameters, id);
 }
 

@@ -60,7 +60,7 @@ static void bind_gradient(gnn_tape_t *tape, gnn__value_t *v, gnn_operand_t *in)
     in->grad = v->grad;
     if (b->kind == GNN__VALUE_PARAMETER) {
         if (v != b)
-            gnn__gradients_settle(b->parameters);
+            gnn__gradient_settle(b->parameters, b->parameter);
         in->accumulate = !gnn__gradient_is_new(b->parameters, b->parameter);
         return;
     }
@@ -145,12 +145,13 @@ static int run_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_
     GNN_TRY(seed(tape, root, d_root));
     for (int32_t k = tape->n_nodes - 1; k >= 0; k--)
         GNN_TRY(backward_node(tape, tape->nodes[k], scratch));
+    const gnn_parameters_t *settled = NULL;
     for (gnn_var_t x = 0; x < tape->n_values; x++) {
         gnn__value_t *v = &tape->values[x];
         if (v->leaf_grad && !v->written)
             zero(&v->grad);
-        if (v->kind == GNN__VALUE_PARAMETER)
-            gnn__gradients_settle(v->parameters);
+        if (v->kind == GNN__VALUE_PARAMETER && v->parameters != settled)
+            gnn__gradients_settle(settled = v->parameters);
     }
     return GNN_OK;
 }

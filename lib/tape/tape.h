@@ -107,7 +107,8 @@ gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kin
 gnn_tensor_t gnn__gradient_memory(const gnn_parameters_t *parameters, int32_t id);
 /* Is a gradient 0, whatever its memory holds? From now on it is what its memory holds: the caller writes all of it. */
 bool gnn__gradient_is_new(const gnn_parameters_t *parameters, int32_t id);
-/* Sets those to 0 that nobody wrote. */
+/* Sets it to 0, or all of them, where nobody wrote. */
+void gnn__gradient_settle(const gnn_parameters_t *parameters, int32_t id);
 void gnn__gradients_settle(const gnn_parameters_t *parameters);
 /* What a node does at least, for profiles. */
 gnn__work_t gnn__tape_work(const gnn__node_t *node, bool backward);
