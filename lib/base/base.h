@@ -164,6 +164,9 @@ typedef enum { GNN__ISA_BASELINE, GNN__ISA_V3, GNN__ISA_V4 } gnn__isa_t;
 /* What kernels run with: the processor's best, or less if GNN_ISA=baseline|v3|v4 says so. */
 gnn__isa_t gnn__isa(void);
 const char *gnn__isa_name(gnn__isa_t isa);
+/* What the system lets programs use; false elsewhere. */
+bool gnn__cpu_has_bf16(void);
+bool gnn__cpu_is_amd(void);
 
 static inline gnn_real_t *gnn__row(const gnn_tensor_t *t, int64_t r)
 {

@@ -3,19 +3,47 @@
 
 #include <stdlib.h>
 
+/* glibc knows what processor and system offer together; the compiler's own table of all there is would be linked in whole, 4 kB. */
+#if defined(__x86_64__)
+#include <cpuid.h>
+#if __has_include(<sys/platform/x86.h>)
+#include <sys/platform/x86.h>
+#define HAS(in_glibc, in_compiler) CPU_FEATURE_ACTIVE(in_glibc)
+#else
+#define HAS(in_glibc, in_compiler) __builtin_cpu_supports(in_compiler)
+#endif
+#endif
+
 static gnn__isa_t processor(void)
 {
 #if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
+    if (HAS(AVX512F, "avx512f") && HAS(AVX512BW, "avx512bw") && HAS(AVX512CD, "avx512cd") &&
+        HAS(AVX512DQ, "avx512dq") && HAS(AVX512VL, "avx512vl"))
         return GNN__ISA_V4;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-        __builtin_cpu_supports("bmi2"))
+    if (HAS(AVX2, "avx2") && HAS(FMA, "fma") && HAS(BMI2, "bmi2"))
         return GNN__ISA_V3;
 #endif
     return GNN__ISA_BASELINE;
+}
+
+bool gnn__cpu_has_bf16(void)
+{
+#if defined(__x86_64__)
+    return HAS(AVX512_BF16, "avx512bf16");
+#else
+    return false;
+#endif
+}
+
+bool gnn__cpu_is_amd(void)
+{
+#if defined(__x86_64__)
+    unsigned most, name[3];
+    return __get_cpuid(0, &most, &name[0], &name[2], &name[1]) &&
+           memcmp(name, "AuthenticAMD", sizeof name) == 0;
+#else
+    return false;
+#endif
 }
 
 static gnn__isa_t choose(void)

@@ -16,9 +16,9 @@ int64_t gnn__attention_rows_scratch(const gnn__attention_t *a)
 /* On Intel's processors vdpbf16ps runs at half the rate of an fp32 instruction: nothing is gained there. */
 bool gnn__attention_half(const gnn_context_t *context)
 {
-#if defined(__x86_64__) && !GNN_DOUBLE
+#if !GNN_DOUBLE
     return gnn_context_precision_used(context) == GNN_PRECISION_MEDIUM && gnn__isa() == GNN__ISA_V4 &&
-           __builtin_cpu_supports("avx512bf16") && (context->forced || __builtin_cpu_is("amd"));
+           gnn__cpu_has_bf16() && (context->forced || gnn__cpu_is_amd());
 #else
     (void)context;
     return false;
