@@ -303,6 +303,31 @@ START_TEST(heavy_receiver_hears_everybody_three_times)
 }
 END_TEST
 
+/* ---- rows too long for a handful, of eight heads ---- */
+
+/* Numbers from -2 to 2 make scores that are 0, wide ones are out of the range of what kernels may keep of e^x. */
+static void check_long_rows(size_t m, size_t a)
+{
+    const int64_t n = contract_small() ? 3 : 12;
+    for (int k = 0; k < 12 && (gnn_aggregator_at(a)->flags & GNN_AGGREGATOR_SCORED); k++) {
+        uint64_t seed = contract_seed() + 5 * m + 17 * a + 100 * (uint64_t)k;
+        contract_case_t c =
+            contract_case(m, a, contract_random_edges(n, n, 150 * n + k, seed), "many edges", seed);
+        c.heads = c.kv_heads = 8 - k % 2;
+        c.d_v = k % 4 < 2 ? 8 : 3;
+        c.values = (values_t)(k % 3);
+        c.dropout = k < 6 ? 0 : 0.5;
+        contract_check(&c);
+        gnn_graph_free(c.graph);
+    }
+}
+
+START_TEST(long_rows_of_many_heads)
+{
+    run_each_row(check_long_rows, "long rows");
+}
+END_TEST
+
 /* ---- attention weights ---- */
 
 static double largest_weight(const oracle_t *o)
@@ -404,6 +429,7 @@ TCase *contract_named_tests(void)
     tcase_add_test(t, hearing_nobody_gives_zero_and_never_nan);
     tcase_add_test(t, bias_of_minus_infinity_silences_an_edge);
     tcase_add_test(t, heavy_receiver_hears_everybody_three_times);
+    tcase_add_test(t, long_rows_of_many_heads);
     tcase_add_test(t, attention_weights_are_the_oracles);
     return t;
 }

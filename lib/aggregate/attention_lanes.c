@@ -39,15 +39,16 @@ bool gnn__lanes_take(const gnn__plan_t *plan)
     return true;
 }
 
-/* Pairs of a node from which on copies pay in training: permuting both weights of a pair takes half as long again as its sums. */
-enum { DENSE = 64 };
+/* Pairs of a node from which on copies pay in training: permuting both weights of a pair takes half as long again as its sums. And from which on factors do: few of
+ * a graph's pairs are in long rows below that. */
+enum { DENSE = 64, LONG_ROWS = 8 };
 
-static bool is_dense(const gnn__plan_t *plan)
+static bool has_pairs(const gnn__plan_t *plan, int64_t of_a_node)
 {
     int64_t pairs = 0;
     for (int64_t p = 0; p < plan->view->n_parts; p++)
         pairs += plan->view->parts[p].pairs;
-    return pairs / DENSE >= (plan->graph->n_dst + plan->graph->n_src) / 2;
+    return pairs / of_a_node >= (plan->graph->n_dst + plan->graph->n_src) / 2;
 }
 
 /* The first that serves; GNN__NARROW and GNN__SHARED have kernels for additive scores only. */
@@ -61,7 +62,7 @@ static gnn__layout_t layout_of(const gnn__plan_t *plan, int width, bool additive
     if (s->heads == 1 && s->d_v < in_place)
         return GNN__NARROW;
     if (s->heads == width && in_place && row % in_place == 0 &&
-        (s->d_v == 2 || s->d_v == 4 || s->d_v == 8) && !(plan->recording && is_dense(plan)))
+        (s->d_v == 2 || s->d_v == 4 || s->d_v == 8) && !(plan->recording && has_pairs(plan, DENSE)))
         return GNN__SHARED;
     return GNN__PACKED;
 }
@@ -123,6 +124,9 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, run_t *
     run->k = copy_of(&carve, keys, n_src, run->l.key_row);
     run->v = copy_of(&carve, copies && !keys_are_values(run), n_src, run->l.row);
     run->weights = copy_of(&carve, parameters, 1, run->l.key_row);
+    const bool factors =
+        additive && heads == 8 && gnn__attention_lanes()->factors && has_pairs(plan, LONG_ROWS);
+    run->l.key_factors = copy_of(&carve, factors && !backward, n_src, 2 * width);
     if (backward) {
         run->dy = copy_of(&carve, copies, n_dst, run->l.row);
         run->l.records = copy_of(&carve, true, n_dst, 3 * width);
@@ -171,6 +175,17 @@ static void pack(const gnn__matrix_t *from, int64_t rows, int64_t d, int64_t col
     }
 }
 
+static void make_factors(const run_t *run, int64_t rows, int threads)
+{
+    const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
+    const int64_t pieces = (rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < pieces; k++) {
+        const int64_t j0 = k * ROWS_AT_ONCE, j1 = j0 + ROWS_AT_ONCE;
+        kernels->factors(&run->l, j0, j1 < rows ? j1 : rows);
+    }
+}
+
 static void pack_inputs(const gnn__plan_t *plan, run_t *run, int threads)
 {
     const int64_t n_dst = plan->graph->n_dst, n_src = plan->graph->n_src;
@@ -180,6 +195,8 @@ static void pack_inputs(const gnn__plan_t *plan, run_t *run, int threads)
     pack(&run->a.v, n_src, run->a.d_v, run->l.row, run, run->v, &run->l.v, threads);
     if (run->l.layout == GNN__PACKED && keys_are_values(run))
         run->l.v = run->l.k;
+    if (run->l.key_factors)
+        make_factors(run, n_src, threads);
     if (run->weights) {
         const gnn_tensor_t *a = &plan->in[GNN_AGGREGATE_PARAMETERS];
         const gnn__matrix_t flat = {a->data, a->rows * a->cols};

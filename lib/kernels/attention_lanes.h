@@ -12,6 +12,9 @@
  *     d_v_j = sum of alpha f dY_i       Q_j = the same over pairs with s <= 0             one gather over the transposed part
  *     d_k_j = v_j . (d_v_j - (1 - slope) Q_j) - sum of alpha S_i (1 or slope)
  *
+ * Their weights need no exp per pair either, where there are factors: e^(leaky s) is the larger of e^q_i e^k_j and e^(slope q_i) e^(slope k_j), and
+ * the exponentials are made once for every node. What would leave the numbers' range is marked by NaN; a row that meets such a one is done again from its scores.
+ *
  * Dot and additive-v2 scores are products of rows: keys and queries lie heads fastest too, and backward computes scores and dY . v again, once by receiver and once
  * by sender.
  *
@@ -46,6 +49,7 @@ typedef struct gnn__lanes {
     gnn__matrix_t dy;                  /* as v */
     bool writes_q, writes_k, writes_v; /* additive: these gradients are written, not added to */
     gnn_real_t *records;               /* n_dst x 3 width: q (additive), log-sum-exp, S */
+    gnn_real_t *key_factors; /* additive scores of eight heads, forward: n_src x 16, e^k and e^(slope k); NULL: none are asked for */
     /* Forward: f(y + bias) stands for y; bias NULL: y does. One part only, and nothing recorded. */
     const gnn_real_t *bias;
     gnn_activation_t f;
@@ -57,6 +61,8 @@ typedef struct gnn__attention_lanes {
     /* Rows i0 .. i1 - 1 of `from` (heads of width d) heads fastest, what is padding 0; d = 1 for numbers per head. */
     void (*pack)(const gnn__matrix_t *from, int64_t i0, int64_t i1, int64_t heads, int64_t d,
                  int width, const gnn__matrix_t *to, int64_t row);
+    /* l->key_factors of nodes j0 .. j1 - 1 from l->k. NULL: forward wants none. */
+    void (*factors)(const gnn__lanes_t *l, int64_t j0, int64_t j1);
     void (*forward)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch);
     /* Of receivers i0 .. i1 - 1, all parts at once: a copy of dY where there is one, S, their records, and with additive scores d_q. */
     void (*prepare)(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch);

@@ -2,6 +2,7 @@
 #include <lib/kernels/attention_lanes.h>
 #include <lib/kernels/isa.h>
 #include <lib/kernels/lanes_block.h>
+#include <lib/kernels/lanes_factors.h>
 #include <lib/kernels/lanes_rows.h>
 #include <lib/kernels/lanes_short.h>
 
@@ -72,6 +73,67 @@ static __attribute__((noinline)) void weigh(const gnn__lanes_t *l, const block_t
     }
 }
 
+#if GNN__FACTORS
+static void factors(const gnn__lanes_t *l, int64_t j0, int64_t j1)
+{
+    for (int64_t j = j0; j < j1; j++)
+        gnn__vec_store(l->key_factors + j * FACTORS,
+                       factors_of(gnn__matrix_row(&l->k, j), l->a->slope));
+}
+
+/* Weights from factors: relative to no score at all, where scores are relative to the largest. */
+static __attribute__((noinline)) void weigh_by_factors(const gnn__lanes_t *l, const block_t *b,
+                                                       gnn__vec_t own, const gnn_real_t *q,
+                                                       state_t *s)
+{
+    const gnn__matrix_t keys = {l->key_factors, FACTORS};
+    for (int e = 0; e < b->n; e += 2) {
+        gnn__vec_bits_t negative;
+        gnn__vec_t w =
+            factor_weights(&keys, b->other + e, own, &l->k, l->negative ? q : NULL, &negative);
+        if (e + 1 == b->n)
+            w = gnn__vec_where(first_lanes(HEADS), w);
+        s->sum[0] += w;
+        if (l->negative)
+            s->share[0] += gnn__vec_where(negative, w);
+        if (l->a->dropout)
+            w *= gnn__vec_load(b->keep + e * HEADS);
+        gnn__vec_store(b->weight + e * HEADS, w);
+        if (l->negative)
+            gnn__vec_store(b->negative + e * HEADS, gnn__vec_where(negative, w));
+    }
+}
+
+/* Gathers a whole row of a first part; false: it has no pairs, or some of its numbers are out of factors' range. */
+static bool gather_by_factors(const gnn__lanes_t *l, block_t *b, int64_t row, state_t *s)
+{
+    const gnn__pairs_t *p = &l->a->pairs;
+    const int64_t from = gnn__pairs_from(p, row), to = gnn__pairs_to(p, row);
+    const gnn_real_t *q = gnn__matrix_row(&l->q, gnn__pairs_node(p, row));
+    const gnn__vec_t own = factors_of(q, l->a->slope);
+    for (int64_t at = from; at < to; at += PAIRS) {
+        block_load(l, b, row, at, to);
+        weigh_by_factors(l, b, own, q, s);
+        gather(l, b, &l->v, l->row, at == from, l->negative != NULL);
+    }
+    if (from < to && !differs(s->sum[0], s->sum[0])) {
+        fill(s->largest, 0);
+        return true;
+    }
+    fill(s->sum, 0);
+    fill(s->share, 0);
+    return false;
+}
+#else
+#define factors NULL
+
+static bool gather_by_factors(const gnn__lanes_t *l, block_t *b, int64_t row, state_t *s)
+{
+    (void)l, (void)b, (void)row, (void)s;
+    return false;
+}
+#endif
+
 /* State, y and P of a receiver that earlier parts have begun. */
 static __attribute__((noinline)) void resume_row(const gnn__lanes_t *l, const block_t *b, int64_t i,
                                                  state_t *s, int width)
@@ -139,6 +201,10 @@ static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_
         fill(s.largest, -INFINITY);
         fill(s.sum, 0);
         fill(s.share, 0);
+        if (l->key_factors && fresh && gather_by_factors(l, &b, row, &s)) {
+            finish_row(l, &b, i, &s, width);
+            continue;
+        }
         if (!fresh)
             resume_row(l, &b, i, &s, width);
         if (additive)
@@ -349,4 +415,4 @@ static void pack(const gnn__matrix_t *from, int64_t i0, int64_t i1, int64_t head
 
 extern const gnn__attention_lanes_t GNN__KERNEL(attention_lanes);
 const gnn__attention_lanes_t GNN__KERNEL(attention_lanes) = {
-    pack, forward, prepare, GNN__KERNEL(lanes_receive_pairs), send, IN_PLACE};
+    pack, factors, forward, prepare, GNN__KERNEL(lanes_receive_pairs), send, IN_PLACE};

@@ -1,6 +1,9 @@
 /* What forward and backward of attention with heads in lanes share: blocks of pairs with their dropout, weighted sums, and scores from rows. */
+#include <lib/kernels/lanes_factors.h>
 #include <lib/kernels/lanes_rows.h>
 #include <lib/kernels/philox_lanes.h>
+
+#include <math.h>
 
 /* ---- patterns ---- */
 
@@ -351,6 +354,22 @@ void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m, int
 }
 
 /* ---- scores ---- */
+
+#if GNN__FACTORS
+gnn__vec_t factors_of(const gnn_real_t *numbers, gnn_real_t slope)
+{
+    const gnn__vec_t x = gnn__vec_pattern(numbers, HEADS, 0);
+    const gnn__vec_bits_t fits = (x <= RANGE) & (x >= -RANGE);
+    return gnn__vec_select(fits, gnn__vec_exp(gnn__vec_select(first_lanes(HEADS), x, slope * x)),
+                           gnn__vec_all(NAN));
+}
+
+gnn__vec_bits_t signs_of_scores(const gnn__matrix_t *others, const uint32_t *nodes,
+                                const gnn_real_t *numbers)
+{
+    return ~(rows_at(others, nodes, 0, HEADS) + gnn__vec_pattern(numbers, HEADS, 0) > 0);
+}
+#endif
 
 /* Scores of a block's pairs from rows of keys and queries; behind the last pair minus infinity. */
 #define PAIR_SCORES(width)                                                                     \
