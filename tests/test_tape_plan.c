@@ -167,20 +167,28 @@ static gnn_var_t passing(gnn_tape_t *t, gnn_var_t x, bool joined)
     return x;
 }
 
+/* What a row hears of x, as it is. */
+static gnn_var_t heard(gnn_tape_t *t, const char *aggregator, const gnn_graph_t *graph, gnn_var_t x)
+{
+    gnn_var_t in[GNN_AGGREGATE_INPUTS];
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        in[k] = GNN_NONE;
+    in[GNN_AGGREGATE_SRC_MESSAGE] = x;
+    return gnn_tape_aggregate(t,
+                              &(gnn_aggregate_t){.aggregator = gnn_aggregator_find(aggregator),
+                                                 .message = gnn_message_find("none"),
+                                                 .graph = graph},
+                              in);
+}
+
 /* z W = [left | right]; dropout(f(sum of left + right + b)), then tanh of it twice over. */
 static gnn_var_t finishing(const fixture_t *f, const gnn_graph_t *graph, gnn_var_t x,
                            const finishing_t *how, bool joined)
 {
     gnn_tape_t *t = f->tape;
-    gnn_var_t in[GNN_AGGREGATE_INPUTS],
-        z = gnn_tape_linear(t, x, gnn_tape_parameter(t, f->parameters, 0), GNN_NONE);
-    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
-        in[k] = GNN_NONE;
-    in[GNN_AGGREGATE_SRC_MESSAGE] = gnn_tape_view(t, z, 0, NODES, 0, WIDE);
-    const gnn_aggregate_t aggregate = {.aggregator = gnn_aggregator_find(how->aggregator),
-                                       .message = gnn_message_find("none"),
-                                       .graph = graph};
-    gnn_var_t y = passing(t, gnn_tape_aggregate(t, &aggregate, in), joined);
+    const gnn_var_t z = gnn_tape_linear(t, x, gnn_tape_parameter(t, f->parameters, 0), GNN_NONE),
+                    left = gnn_tape_view(t, z, 0, NODES, 0, WIDE);
+    gnn_var_t y = passing(t, heard(t, how->aggregator, graph, left), joined);
     if (how->summand)
         y = passing(t, gnn_tape_add(t, y, gnn_tape_view(t, z, 0, NODES, WIDE, WIDE), 1), joined);
     if (how->biased)
@@ -264,17 +272,10 @@ START_TEST(one_receiver_is_finished_too)
     const gnn_tensor_t x = gnn_tensor(memory, SENDERS, WIDE),
                        b = gnn_tensor(memory + SENDERS * WIDE, 1, WIDE);
     fixture_t f = set_up();
-    gnn_var_t in[GNN_AGGREGATE_INPUTS];
     gnn_tape_reset(f.tape, 0, 0);
-    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
-        in[k] = GNN_NONE;
-    in[GNN_AGGREGATE_SRC_MESSAGE] = gnn_tape_input(f.tape, &x, 0);
-    const gnn_aggregate_t how = {.aggregator = gnn_aggregator_find("sum"),
-                                 .message = gnn_message_find("none"),
-                                 .graph = graph};
-    ck_ok(gnn_graph_prepare(graph, &how.view));
-    const gnn_var_t bias = gnn_tape_input(f.tape, &b, 0),
-                    sum = gnn_tape_add(f.tape, gnn_tape_aggregate(f.tape, &how, in), bias, 1),
+    ck_ok(gnn_graph_prepare(graph, &(gnn_view_t){0}));
+    const gnn_var_t rows = gnn_tape_input(f.tape, &x, 0), bias = gnn_tape_input(f.tape, &b, 0),
+                    sum = gnn_tape_add(f.tape, heard(f.tape, "sum", graph, rows), bias, 1),
                     y = gnn__tape_activate(f.tape, sum, GNN_RELU, 0);
     ck_ok(gnn_tape_forward(f.tape));
     ck_assert(f.tape->nodes[1]->done);
@@ -337,19 +338,9 @@ START_TEST(a_result_may_take_an_inputs_place)
         fixture_t f = set_up();
         const gnn_tensor_t x = gnn_tensor(memory, NODES, WIDE),
                            out = gnn_tensor(own ? memory : expected, NODES, WIDE);
-        gnn_var_t in[GNN_AGGREGATE_INPUTS];
         gnn_tape_reset(f.tape, 0, 0);
-        for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
-            in[k] = GNN_NONE;
-        in[GNN_AGGREGATE_SRC_MESSAGE] = gnn_tape_input(f.tape, &x, 0);
-        const gnn_var_t y = gnn_tape_add(
-            f.tape,
-            gnn_tape_aggregate(f.tape,
-                               &(gnn_aggregate_t){.aggregator = gnn_aggregator_find("sum"),
-                                                  .message = gnn_message_find("none"),
-                                                  .graph = graph},
-                               in),
-            in[GNN_AGGREGATE_SRC_MESSAGE], 1);
+        const gnn_var_t rows = gnn_tape_input(f.tape, &x, 0),
+                        y = gnn_tape_add(f.tape, heard(f.tape, "sum", graph, rows), rows, 1);
         gnn_tape_bind(f.tape, y, &out);
         ck_ok(gnn_tape_forward(f.tape));
         ck_assert_int_eq(f.tape->nodes[1]->done, !own);
