@@ -85,8 +85,8 @@ GNN_API int gnn_graph_degree_order(const gnn_graph_t *graph, int64_t *order);
  *
  * @param[in] graph   n nodes that both hear and are heard
  * @param[out] order  (n), caller's
- * @return GNN_OK; GNN_EINVALID (a NULL); GNN_ETOPOLOGY (n_dst != n_src); GNN_EMEMORY. Cost: O(n) memory, a few tens of passes over the edges at most:
- *         10 ms for 88,648. Deterministic: yes, but by the numbers that nodes have.
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_ETOPOLOGY (n_dst != n_src); GNN_EMEMORY. Cost: O(n) memory, at most 13 passes over the edges:
+ *         14 ms for 88,648, 0.3 s for 2.3 million. Deterministic: yes, but by the numbers that nodes have.
  * Paper: Blondel et al. 2008 (Louvain).
  */
 GNN_API int gnn_graph_community_order(const gnn_graph_t *graph, int64_t *order);
