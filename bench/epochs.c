@@ -55,7 +55,7 @@ int main(int argc, char **argv)
                                   {"patience", BENCH_NUMBER, &patience},
                                   {0}});
     gnn_context_set_seed(bench.context, (uint64_t)seed);
-    int rc = graph_data_open(&data, name, "degree");
+    int rc = graph_data_open(&data, name, "renumbered");
     if (rc == GNN_OK && !data.opened)
         rc = GNN_EUNSUPPORTED;
     bench_begin(&bench);

@@ -90,7 +90,7 @@ static int draw_mask(graph_data_t *d)
 
 bool graph_data_renumbers(const graph_data_t *d)
 {
-    return d->n > GRAPH_DATA_SMALL && !strcmp(d->order, "degree");
+    return d->n > GRAPH_DATA_SMALL && !strcmp(d->order, "renumbered");
 }
 
 static int open_file(graph_data_t *d, const char *path)
@@ -122,7 +122,7 @@ int graph_data_open(graph_data_t *d, const char *name, const char *order)
 {
     char path[4096];
     *d = (graph_data_t){.name = name, .order = order};
-    if (strcmp(order, "degree") != 0 && strcmp(order, "file") != 0)
+    if (strcmp(order, "renumbered") != 0 && strcmp(order, "file") != 0)
         return GNN_EINVALID;
     if (strcmp(name, "rmat") == 0)
         return graph_data_rmat(d);

@@ -6,7 +6,7 @@
 
 typedef struct {
     const char *name;   /* as asked for */
-    const char *order;  /* of the nodes: "degree" or "file" */
+    const char *order;  /* of the nodes: "renumbered" or "file" */
     gnn_data_t *opened; /* what a file gave, or NULL */
     gnn_graph_t *graph;
     int64_t n, features, classes;
@@ -18,7 +18,7 @@ typedef struct {
     int n_own;
 } graph_data_t;
 
-/* `name`: "rmat", a path, or the name of a data set under $GNN_DATA. `order`: "degree" renumbers nodes by falling degree where there are more
+/* `name`: "rmat", a path, or the name of a data set under $GNN_DATA. `order`: "renumbered" takes gnn_graph_community_order where there are more
  * than GRAPH_DATA_SMALL of them; "file" does not. */
 int graph_data_open(graph_data_t *data, const char *name, const char *order);
 void graph_data_free(graph_data_t *data);

@@ -80,7 +80,7 @@ static int renumber(graph_data_t *d)
 {
     gnn_graph_t *drawn = d->graph;
     int64_t *order = malloc(NODES * sizeof *order);
-    int rc = order ? gnn_graph_degree_order(drawn, order) : GNN_EMEMORY;
+    int rc = order ? gnn_graph_community_order(drawn, order) : GNN_EMEMORY;
     if (rc == GNN_OK)
         rc = gnn_graph_renumber(&d->graph, drawn, order);
     if (rc == GNN_OK)

@@ -1,6 +1,6 @@
 /* Sum over neighbours: A (n x n, sparse) times X (n x width), the op `aggregate` on its own.
  *
- *     spmm --data rmat --width 128 [--order degree|file] */
+ *     spmm --data rmat --width 128 [--order renumbered|file] */
 #include "graph_data.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void print(const bench_t *b, const graph_data_t *d, int64_t width)
     int64_t m = gnn_graph_n_edges(d->graph);
     bench_text("task", "spmm");
     bench_text("data", d->name);
-    bench_text("order", graph_data_renumbers(d) ? "degree" : "file");
+    bench_text("order", graph_data_renumbers(d) ? "renumbered" : "file");
     bench_whole("nodes", d->n);
     bench_whole("edges", m);
     bench_whole("width", width);
@@ -52,7 +52,7 @@ static void print(const bench_t *b, const graph_data_t *d, int64_t width)
 
 int main(int argc, char **argv)
 {
-    const char *name = "rmat", *order = "degree";
+    const char *name = "rmat", *order = "renumbered";
     int64_t width = 128;
     bench_t bench;
     graph_data_t data = {0};

@@ -34,7 +34,7 @@ static int normalise(gnn_data_t *data)
     return gnn_data_row_normalise(data);
 }
 
-/* Where the rows of a layer outgrow the second-level cache, nodes that many hear stand together. What is written keeps the file's numbers. */
+/* Where the rows of a layer outgrow the second-level cache, nodes that hear one another, and those that many hear, stand together. What is written keeps the file's numbers. */
 static int arrange(gnn_data_t *data)
 {
     enum { SMALL = 8192 };

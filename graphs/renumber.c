@@ -1,5 +1,5 @@
 /* The same graph under other node numbers. With many-heard nodes first, the rows that are read most often lie together and rows of
- * like length follow one another. */
+ * like length follow one another. communities.c has the order that puts neighbours together as well. */
 #include <graphs/build.h>
 
 static int check_graph(const gnn_graph_t *graph, const int64_t *order)

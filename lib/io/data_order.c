@@ -72,7 +72,7 @@ int gnn_data_reorder(gnn_data_t *data)
     if (data->order) /* CSV files that came since brought nodes that hear nobody, behind the others */
         return GNN_OK;
     GNN_TRY(gnn__new(&order, data->n, sizeof *order, "an order of nodes"));
-    GNN_CHECK(gnn_graph_degree_order(data->graph, order));
+    GNN_CHECK(gnn_graph_community_order(data->graph, order));
     GNN_CHECK(gnn__data_arrange(&made, data, order));
     before = *data;
     *data = made;

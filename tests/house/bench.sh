@@ -39,7 +39,7 @@ done
 expect "graph, inference" runs "mode=infer heads=2 hidden=4 layers=3" graph --data $data --mode infer --layers 3 --hidden 4 --heads 2
 expect "graph, no dropout" runs "plain=true" graph --model gcn --data $data --plain
 expect "graph, as in the file" runs "order=file nodes=18169" graph --model gcn --data $data --hidden 4 --order file
-expect "graph, by degree" runs "order=degree nodes=18169" graph --model gcn --data $data --hidden 4
+expect "graph, renumbered" runs "order=renumbered nodes=18169" graph --model gcn --data $data --hidden 4
 expect "spmm" runs "width=3 edges=133452" spmm --data $data --width 3
 expect "attention" runs "n=50 heads=2 width=8 causal=false backward=false" attention --n 50 --heads 2 --width 8
 expect "attention, causal, backward" runs "causal=true backward=true" attention --n 50 --heads 2 --width 8 --causal --backward
