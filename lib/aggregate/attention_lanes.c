@@ -125,7 +125,8 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, run_t *
     run->weights = copy_of(&carve, parameters, 1, run->l.key_row);
     if (backward) {
         run->dy = copy_of(&carve, copies, n_dst, run->l.row);
-        run->l.records = copy_of(&carve, true, n_dst, 3 * width);
+        run->l.records.stride = (additive ? 3 : 2) * width;
+        run->l.records.at = copy_of(&carve, true, n_dst, run->l.records.stride);
         run->d_a = copy_of(&carve, parameters, most, heads * run->a.d_k);
     } else {
         run->a.sum = copy_of(&carve, true, n_dst, heads);
@@ -192,7 +193,7 @@ static void pack_inputs(const gnn__plan_t *plan, run_t *run, int threads)
 static void run_part(const gnn__plan_t *plan, run_t *run, int64_t p, gnn__pass_t pass, int threads)
 {
     const bool transposed = pass == GNN__SEND,
-               parameters = pass == GNN__RECEIVE && gnn__wants(plan, GNN_AGGREGATE_PARAMETERS);
+               parameters = pass != GNN__FORWARD && gnn__wants(plan, GNN_AGGREGATE_PARAMETERS);
     const int64_t width = run->a.heads * run->a.d_k;
     const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
     const gnn__part_t *part = transposed ? &plan->view->transposed[p] : &plan->view->parts[p];
@@ -201,14 +202,14 @@ static void run_part(const gnn__plan_t *plan, run_t *run, int64_t p, gnn__pass_t
     gnn__deal_t deal = gnn__deal(chunks, threads);
 #pragma omp parallel num_threads(threads)
     for (int64_t c; (c = gnn__deal_next(&deal)) >= 0;) {
-        gnn_real_t *scratch = run->scratch + omp_get_thread_num() * run->share;
+        gnn_real_t *scratch = run->scratch + omp_get_thread_num() * run->share,
+                   *d_a = parameters ? run->d_a + c * width : NULL;
         if (pass == GNN__FORWARD)
             kernels->forward(&run->l, run->bounds[c], run->bounds[c + 1], scratch);
         else if (pass == GNN__SEND)
-            kernels->send(&run->l, run->bounds[c], run->bounds[c + 1], scratch);
+            kernels->send(&run->l, run->bounds[c], run->bounds[c + 1], scratch, d_a);
         else
-            kernels->receive(&run->l, run->bounds[c], run->bounds[c + 1], scratch,
-                             parameters ? run->d_a + c * width : NULL);
+            kernels->receive(&run->l, run->bounds[c], run->bounds[c + 1], scratch, d_a);
     }
     if (parameters)
         gnn__add_partials(&plan->d[GNN_AGGREGATE_PARAMETERS], run->d_a, chunks, width);
@@ -267,10 +268,12 @@ int gnn__lanes_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     const int threads = gnn__gradient_threads(plan, gnn__attention_work(plan));
     pack_inputs(plan, &run, threads);
     prepare(plan, &run, threads);
-    const bool by_receiver = !additive && (a->d_q.at || gnn__wants(plan, GNN_AGGREGATE_PARAMETERS));
+    const bool parameters = gnn__wants(plan, GNN_AGGREGATE_PARAMETERS),
+               by_receiver = !additive && (a->d_q.at || parameters),
+               by_sender = a->d_k_rows.at || a->d_v_rows.at || parameters;
     for (int64_t p = 0; by_receiver && p < plan->view->n_parts; p++)
         run_part(plan, &run, p, GNN__RECEIVE, threads);
-    for (int64_t p = 0; (a->d_k_rows.at || a->d_v_rows.at) && p < plan->view->n_parts; p++)
+    for (int64_t p = 0; by_sender && p < plan->view->n_parts; p++)
         run_part(plan, &run, p, GNN__SEND, threads);
     return GNN_OK;
 }

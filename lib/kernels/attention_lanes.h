@@ -45,7 +45,7 @@ typedef struct gnn__lanes {
     gnn_real_t *negative, *share;      /* P: n_dst x row; A: n_dst x width; NULL: nobody will ask */
     gnn__matrix_t dy;                  /* as v */
     bool writes_q, writes_k, writes_v; /* additive: these gradients are written, not added to */
-    gnn_real_t *records;               /* n_dst x 3 width: q (additive), log-sum-exp, S */
+    gnn__matrix_t records; /* of receivers, `width` numbers each: log-sum-exp, S, q (additive) */
     /* Forward: f(y + bias) stands for y; bias NULL: y does. One part only, and nothing recorded. */
     const gnn_real_t *bias;
     gnn_activation_t f;
@@ -60,10 +60,11 @@ typedef struct gnn__attention_lanes {
     void (*forward)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch);
     /* Of receivers i0 .. i1 - 1, all parts at once: a copy of dY where there is one, S, their records, and with additive scores d_q. */
     void (*prepare)(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch);
-    /* d_q, and where it is not NULL d_a (heads * d_k): the sum over these rows. Not with additive scores. */
+    /* d_q; not with additive scores. d_a (heads * d_k), if not NULL: what these rows add to it, here and in `send`. */
     void (*receive)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
                     gnn_real_t *d_a);
-    void (*send)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch);
+    void (*send)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
+                 gnn_real_t *d_a);
     int in_place; /* a register's numbers, where it takes GNN__NARROW and GNN__SHARED; 0: it does not */
 } gnn__attention_lanes_t;
 /* NULL: this processor has none. */

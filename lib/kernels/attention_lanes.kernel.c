@@ -9,7 +9,7 @@
 void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
                                       gnn_real_t *scratch, gnn_real_t *d_a);
 void GNN__KERNEL(lanes_send_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
-                                   gnn_real_t *scratch);
+                                   gnn_real_t *scratch, gnn_real_t *d_a);
 
 /* What a receiver has gathered so far. */
 typedef struct state {
@@ -167,8 +167,8 @@ GNN__INLINE void prepare_rows(const gnn__lanes_t *l, int64_t i0, int64_t i1, con
                               const int width)
 {
     const gnn__attention_t *a = l->a;
-    const gnn__matrix_t records = {l->records, 3 * width}, lses = {l->records + width, 3 * width},
-                        products = {l->records + 2 * width, 3 * width};
+    const gnn__matrix_t lses = l->records, products = {lses.at + width, lses.stride},
+                        records = {lses.at + 2 * width, lses.stride};
     for (int64_t i = i0; i < i1; i++) {
         gnn_real_t *dy = gnn__matrix_row(&l->dy, i), *y = gnn__matrix_row(&a->y, i);
         gnn__vec_t s[PATTERN], p[PATTERN], share[PATTERN], lse[PATTERN], q[PATTERN];
@@ -215,8 +215,8 @@ GNN__INLINE void weigh_back(const gnn__lanes_t *l, const block_t *b, const gnn__
                             gnn__vec_t *sum, const int width)
 {
     const gnn_real_t slope = l->a->slope;
-    const gnn__matrix_t q = {l->records, 3 * width}, lse = {l->records + width, 3 * width},
-                        s = {l->records + 2 * width, 3 * width};
+    const gnn__matrix_t lse = l->records, s = {lse.at + width, lse.stride},
+                        q = {lse.at + 2 * width, lse.stride};
     for (int x = 0; x < padded(b->n * width); x += LANES) {
         const int u = x / LANES % parts_of(width);
         const gnn__vec_t score = rows_at(&q, b->other, x, width) + k[u],
@@ -330,10 +330,11 @@ static void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn
     gnn__vec_all_passed();
 }
 
-static void send(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)
+static void send(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
+                 gnn_real_t *d_a)
 {
     if (l->a->score != GNN__SCORE_ADDITIVE)
-        GNN__KERNEL(lanes_send_pairs)(l, row0, row1, scratch);
+        GNN__KERNEL(lanes_send_pairs)(l, row0, row1, scratch, d_a);
     else
         send_additive(l, row0, row1, scratch);
 }

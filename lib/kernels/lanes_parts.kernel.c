@@ -352,17 +352,26 @@ void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m, int
 
 /* ---- scores ---- */
 
+GNN__INLINE void row_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
+                            const gnn__matrix_t *m, const int width, const int registers)
+{
+    if (l->a->score == GNN__SCORE_DOT)
+        pair_products(b, own, m, l->key_row, l->a->scale, NULL, 0, b->score, width, registers);
+    else
+        pair_products(b, own, m, l->key_row, 1, l->weights, l->a->slope, b->score, width, registers);
+}
+
 /* Scores of a block's pairs from rows of keys and queries; behind the last pair minus infinity. */
-#define PAIR_SCORES(width)                                                                     \
-    MADE row_scores_##width(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,    \
-                            const gnn__matrix_t *m)                                            \
-    {                                                                                          \
-        if (l->a->score == GNN__SCORE_DOT)                                                     \
-            pair_products(b, own, m, l->key_row, l->a->scale, NULL, 0, b->score, width);       \
-        else                                                                                   \
-            pair_products(b, own, m, l->key_row, 1, l->weights, l->a->slope, b->score, width); \
-        for (int x = b->n * width; x < padded(b->n * width); x++)                              \
-            b->score[x] = -INFINITY;                                                           \
+#define PAIR_SCORES(width)                                                                  \
+    MADE row_scores_##width(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own, \
+                            const gnn__matrix_t *m)                                         \
+    {                                                                                       \
+        if (in_registers(width, l->key_row))                                                \
+            row_scores(l, b, own, m, width, 4);                                             \
+        else                                                                                \
+            row_scores(l, b, own, m, width, 0);                                             \
+        for (int x = b->n * width; x < padded(b->n * width); x++)                           \
+            b->score[x] = -INFINITY;                                                        \
     }
 FOR_WIDTHS(PAIR_SCORES)
 
