@@ -50,11 +50,13 @@ static bool is_dense(const gnn__plan_t *plan)
     return pairs / DENSE >= (plan->graph->n_dst + plan->graph->n_src) / 2;
 }
 
-/* The first that serves; GNN__NARROW and GNN__SHARED have kernels for additive scores only. */
+/* The first that serves; GNN__NARROW and GNN__SHARED have kernels for additive scores only, GNN__FEW for the others. */
 static gnn__layout_t layout_of(const gnn__plan_t *plan, int width, bool additive)
 {
     const gnn_aggregate_shape_t *s = &plan->shape;
     const int64_t in_place = additive ? gnn__attention_lanes()->in_place : 0, row = s->heads * s->d_v;
+    if (!additive && s->heads == 1 && s->d_k <= GNN__LANES_FEW && s->d_v <= GNN__LANES_FEW)
+        return GNN__FEW;
     if (s->d_v % 16 == 0 &&
         (additive ? s->heads == 1 || s->d_v % 64 == 0 : s->heads == 1 && s->d_k % 16 == 0))
         return GNN__WHOLE;
@@ -69,8 +71,9 @@ static gnn__layout_t layout_of(const gnn__plan_t *plan, int width, bool additive
 /* Numbers of a row whose heads are d wide. */
 static int64_t row_of(const gnn__lanes_t *l, int64_t d)
 {
-    return l->layout == GNN__PACKED ? (d * l->width + 15) / 16 * 16
-                                    : (l->a->heads * d + 15) / 16 * 16;
+    return l->layout == GNN__FEW      ? 16 * d
+           : l->layout == GNN__PACKED ? (d * l->width + 15) / 16 * 16
+                                      : (l->a->heads * d + 15) / 16 * 16;
 }
 
 static void describe(const gnn__plan_t *plan, run_t *run)
@@ -125,7 +128,8 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, run_t *
     run->weights = copy_of(&carve, parameters, 1, run->l.key_row);
     if (backward) {
         run->dy = copy_of(&carve, copies, n_dst, run->l.row);
-        run->l.records.stride = (additive ? 3 : 2) * width;
+        run->l.records.stride =
+            (additive ? 3 : 2) * width + (run->l.layout == GNN__FEW ? run->a.d_k + run->a.d_v : 0);
         run->l.records.at = copy_of(&carve, true, n_dst, run->l.records.stride);
         run->d_a = copy_of(&carve, parameters, most, heads * run->a.d_k);
     } else {

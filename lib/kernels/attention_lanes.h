@@ -22,22 +22,23 @@
 #include <lib/kernels/attention.h>
 #include <lib/kernels/elementwise.h>
 
-/* Most heads; pairs of a block, and pairs whose dropout is drawn at once. */
-enum { GNN__LANES_HEADS = 8, GNN__LANES_PAIRS = 128, GNN__LANES_DRAWN = 256 };
+/* Most heads; pairs of a block, and pairs whose dropout is drawn at once; most numbers of a head that are few. */
+enum { GNN__LANES_HEADS = 8, GNN__LANES_PAIRS = 128, GNN__LANES_DRAWN = 256, GNN__LANES_FEW = 16 };
 
 /* How rows of values lie; of keys and queries that are rows: as packed ones, or in place. */
 typedef enum gnn__layout {
     GNN__WHOLE,  /* in place: every head fills whole registers */
     GNN__PACKED, /* copies, heads fastest */
     GNN__NARROW, /* in place: one head of fewer numbers than a register has */
-    GNN__SHARED /* in place: heads of 2, 4 or 8 numbers, several to a register; as many as a pattern is wide */
+    GNN__SHARED, /* in place: heads of 2, 4 or 8 numbers, several to a register; as many as a pattern is wide */
+    GNN__FEW /* in place: one head of few numbers; pairs stand in lanes. Not with additive scores */
 } gnn__layout_t;
 
 typedef struct gnn__lanes {
     const gnn__attention_t *a;
     int width; /* of a pattern of heads */
     gnn__layout_t layout;
-    int64_t row;      /* numbers of a row of values, whole registers */
+    int64_t row; /* numbers of a row of values, whole registers; GNN__FEW: of their sums, 16 for each */
     int64_t key_row;  /* of a row of keys or queries; additive: width */
     gnn_real_t slope; /* of scores when they are weighed: additive; 1: they are final */
     gnn__matrix_t q, k, v;

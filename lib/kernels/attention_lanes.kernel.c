@@ -2,6 +2,7 @@
 #include <lib/kernels/attention_lanes.h>
 #include <lib/kernels/isa.h>
 #include <lib/kernels/lanes_block.h>
+#include <lib/kernels/lanes_few.h>
 #include <lib/kernels/lanes_rows.h>
 #include <lib/kernels/lanes_short.h>
 
@@ -66,6 +67,8 @@ static __attribute__((noinline)) void weigh(const gnn__lanes_t *l, const block_t
             s->share[u] += gnn__vec_where(negative, w);
         if (drops)
             w *= gnn__vec_load(b->keep + x);
+        if (drops && width == 1 && x + LANES > b->n) /* GNN__FEW has pairs in lanes */
+            w = gnn__vec_where(first_lanes(b->n - x), w);
         gnn__vec_store(b->weight + x, w);
         if (records)
             gnn__vec_store(b->negative + x, gnn__vec_where(negative, w));
@@ -80,6 +83,8 @@ static __attribute__((noinline)) void resume_row(const gnn__lanes_t *l, const bl
     read_some(a->largest + i * a->heads, a->heads, s->largest, -INFINITY, width);
     read_some(a->sum + i * a->heads, a->heads, s->sum, 0, width);
     load_row(l, gnn__matrix_row(&a->y, i), b->y, width);
+    if (few(l))
+        few_unfold(b->y, a->d_v);
     if (l->negative)
         read_some(l->share + i * width, width, s->share, 0, width);
     for (int u = 0; u < parts_of(width); u++) {
@@ -113,6 +118,8 @@ static __attribute__((noinline)) void finish_row(const gnn__lanes_t *l, const bl
     write_heads(a->largest + i * a->heads, a->heads, lse, false, width);
     if (!a->last)
         write_heads(a->sum + i * a->heads, a->heads, s->sum, false, width);
+    if (few(l))
+        few_fold(b->y, a->d_v);
     scale_row_out(l, b->y, inverse, gnn__matrix_row(&a->y, i), width);
     if (!l->negative)
         return;
@@ -151,7 +158,10 @@ static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_
                 pair_scores(l, &b, gnn__matrix_row(&l->q, i), &l->k);
             raise(l, &b, &s, base, fresh, width);
             weigh(l, &b, &s, base, width);
-            gather(l, &b, &l->v, l->row, fresh, l->negative != NULL);
+            if (few(l))
+                few_gather(l, &b, b.weight, false, fresh, b.y);
+            else
+                gather(l, &b, &l->v, l->row, fresh, l->negative != NULL);
         }
         if (fresh)
             clear_row(l, &b);
@@ -207,7 +217,10 @@ FOR_WIDTHS(PREPARE)
 static void prepare(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch)
 {
     const block_t b = block_at(l, i1, scratch);
-    BY_WIDTH(l->width, prepare, l, i0, i1, &b);
+    if (few(l))
+        few_prepare(l, i0, i1);
+    else
+        BY_WIDTH(l->width, prepare, l, i0, i1, &b);
 }
 
 /* Weights of a block of receivers; adds up alpha S, times the slope where s <= 0. */

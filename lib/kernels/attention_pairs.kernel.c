@@ -8,6 +8,7 @@
 #include <lib/kernels/attention_lanes.h>
 #include <lib/kernels/isa.h>
 #include <lib/kernels/lanes_block.h>
+#include <lib/kernels/lanes_few.h>
 #include <lib/kernels/lanes_rows.h>
 
 void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
@@ -31,6 +32,14 @@ static ends_t ends_of(const gnn__lanes_t *l)
     return (ends_t){l->q, l->k, l->dy, l->v, l->a->d_q};
 }
 
+/* Numbers of the other ends, from their records. */
+GNN__INLINE gnn__vec_t others(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m,
+                              int column, int x, const int width)
+{
+    return width == 1 && few(l) ? gnn__vec_load(b->columns + column * PAIRS + x)
+                                : rows_at(m, b->other, x, width);
+}
+
 /* Scores become alpha f in `weight` and g in `negative`, which holds dY . v before; adds up g. */
 GNN__INLINE void weigh_pairs(const gnn__lanes_t *l, const block_t *b, int64_t node, gnn__vec_t *sum,
                              const int width)
@@ -44,22 +53,22 @@ GNN__INLINE void weigh_pairs(const gnn__lanes_t *l, const block_t *b, int64_t no
     read_pattern(gnn__matrix_row(&s, by_sender ? 0 : node), own_s, width);
     for (int x = 0; x < padded(n); x += LANES) {
         const int u = x / LANES % parts_of(width);
-        const gnn__vec_t shift = by_sender ? rows_at(&lse, b->other, x, width) : own_lse[u],
-                         delta = by_sender ? rows_at(&s, b->other, x, width) : own_s[u];
-        gnn__vec_t alpha = gnn__vec_exp(gnn__vec_load(b->score + x) - shift),
-                   g = gnn__vec_load(b->negative + x);
+        const gnn__vec_t shift = !by_sender ? own_lse[u] : others(l, b, &lse, 0, x, width),
+                         delta = !by_sender ? own_s[u] : others(l, b, &s, 1, x, width);
+        const gnn__vec_t alpha = gnn__vec_exp(gnn__vec_load(b->score + x) - shift);
+        gnn__vec_t g = gnn__vec_load(b->negative + x), weight = alpha;
         if (drops) {
-            const gnn__vec_t f = gnn__vec_load(b->keep + x);
-            g *= f;
-            gnn__vec_store(b->weight + x, alpha * f);
-        } else {
-            gnn__vec_store(b->weight + x, alpha);
+            g *= gnn__vec_load(b->keep + x);
+            weight *= gnn__vec_load(b->keep + x);
         }
         g = factor * alpha * (g - delta);
-        if (x + LANES > n)
+        if (x + LANES > n) {
             g = gnn__vec_where(first_lanes(n - x), g);
-        sum[u] += g;
+            weight = gnn__vec_where(first_lanes(n - x), weight);
+        }
+        gnn__vec_store(b->weight + x, weight);
         gnn__vec_store(b->negative + x, g);
+        sum[u] += g;
     }
 }
 
@@ -124,25 +133,37 @@ FOR_WIDTHS(PRODUCTS)
 static void key_block(const gnn__lanes_t *l, block_t *b, const ends_t *ends, int64_t node, bool fresh)
 {
     const int width = l->width;
-    if (l->a->score == GNN__SCORE_DOT) {
+    const gnn_real_t *own = gnn__matrix_row(&ends->own_key, node);
+    const bool dot = l->a->score == GNN__SCORE_DOT;
+    if (dot && few(l)) {
+        few_gather(l, b, b->negative, true, fresh, b->y);
+    } else if (dot) {
         block_t g = *b;
         g.weight = b->negative;
         gather(l, &g, &ends->other_key, l->key_row, fresh, false);
+    } else if (few(l)) {
+        few_above(l, b, own, fresh);
     } else {
-        const gnn_real_t *own = gnn__matrix_row(&ends->own_key, node);
         BY_WIDTH(width, above, b, own, &ends->other_key, l->key_row, fresh);
     }
 }
 
-/* `sum`: of g, in all lanes; d_a: where own . d_key is added. */
+/* `sum`: of g; p gains own . D. */
 static void key_row_done(const gnn__lanes_t *l, const block_t *b, const ends_t *ends, int64_t node,
                          gnn__vec_t *sum)
 {
     const gnn_real_t *own = gnn__matrix_row(&ends->own_key, node), slope = l->a->slope;
     const int parts = parts_of(l->width);
+    int64_t row = l->key_row;
+    gnn_real_t copy[GNN__LANES_FEW] = {0};
+    if (few(l)) {
+        few_fold(b->y, l->a->d_k);
+        row = GNN__LANES_FEW;
+        own = memcpy(copy, own, sizeof *own * (size_t)l->a->d_k);
+    }
     for (int u = 0; u < parts; u++)
         sum[u] = slope * fold(sum[u], l->width, false);
-    for (int64_t x = 0; l->a->score != GNN__SCORE_DOT && x < l->key_row; x += LANES) {
+    for (int64_t x = 0; l->a->score != GNN__SCORE_DOT && x < row; x += LANES) {
         const gnn__vec_t d = sum[x / LANES % parts] + (1 - slope) * gnn__vec_load(b->y + x);
         gnn__vec_store(b->p + x, gnn__vec_load(b->p + x) + d * gnn__vec_load(own + x));
         gnn__vec_store(b->y + x, d * gnn__vec_load(l->weights + x));
@@ -158,7 +179,10 @@ static void load_block(const gnn__lanes_t *l, block_t *b, const ends_t *ends, in
     const int width = l->width;
     block_load(l, b, row, at, to - at < STEP ? to : at + STEP);
     pair_scores(l, b, gnn__matrix_row(&ends->own_key, node), &ends->other_key);
-    BY_WIDTH(width, products, l, b, gnn__matrix_row(&ends->own_value, node), &ends->other_value);
+    if (few(l))
+        few_products(l, b, gnn__matrix_row(&ends->own_value, node));
+    else
+        BY_WIDTH(width, products, l, b, gnn__matrix_row(&ends->own_value, node), &ends->other_value);
     BY_WIDTH(width, weigh_pairs, l, b, node, sum);
 }
 
@@ -211,11 +235,15 @@ void GNN__KERNEL(lanes_send_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t 
             load_block(l, &b, &ends, row, j, at, to, sum);
             keys.n = b.n;
             keys.other = b.other;
-            if (a->d_v_rows.at)
+            if (a->d_v_rows.at && few(l))
+                few_gather(l, &b, b.weight, false, at == from, b.y);
+            else if (a->d_v_rows.at)
                 gather(l, &b, &l->dy, l->row, at == from, false);
             if (keys_too)
                 key_block(l, &keys, &ends, j, at == from);
         }
+        if (few(l))
+            few_fold(b.y, a->d_v);
         if (from < to && a->d_v_rows.at)
             send_row(l, b.y, gnn__matrix_row(&a->d_v_rows, j), a->d_v, true, l->width);
         if (from < to && keys_too)

@@ -34,9 +34,10 @@ typedef struct block {
     /* Multipliers are drawn for the pairs of many rows at once, sixteen at a time: those at places drawn_from .. drawn_to - 1. */
     gnn_real_t *drawn;
     int64_t drawn_from, drawn_to;
-    uint32_t *ends[2]; /* of the drawn pairs: the rows' nodes, and the other ones */
-    int64_t row1;      /* where the rows of this call end */
-    gnn_real_t *y, *p; /* rows; y has room for a row of keys behind a row of values */
+    uint32_t *ends[2];   /* of the drawn pairs: the rows' nodes, and the other ones */
+    int64_t row1;        /* where the rows of this call end */
+    gnn_real_t *y, *p;   /* rows; y has room for a row of keys behind a row of values */
+    gnn_real_t *columns; /* GNN__FEW: number c of pair e at c * PAIRS + e; see lanes_few.kernel.c */
 } block_t;
 
 GNN__INLINE gnn_real_t *carve(gnn_real_t **at, int64_t count)
@@ -63,6 +64,7 @@ static __attribute__((unused)) block_t block_at(const gnn__lanes_t *l, int64_t r
     b.drawn = carve(&scratch, DRAWN * l->width + 16);
     b.y = carve(&scratch, l->row + l->key_row);
     b.p = carve(&scratch, l->row > l->key_row ? l->row : l->key_row);
+    b.columns = scratch;
     return b;
 }
 

@@ -1,4 +1,5 @@
 /* What forward and backward of attention with heads in lanes share: blocks of pairs with their dropout, weighted sums, and scores from rows. */
+#include <lib/kernels/lanes_few.h>
 #include <lib/kernels/lanes_rows.h>
 #include <lib/kernels/philox_lanes.h>
 
@@ -378,5 +379,10 @@ FOR_WIDTHS(PAIR_SCORES)
 void pair_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
                  const gnn__matrix_t *m)
 {
+    if (few(l)) {
+        few_load(l, b);
+        few_scores(l, b, own);
+        return;
+    }
     BY_WIDTH(l->width, row_scores, l, b, own, m);
 }
