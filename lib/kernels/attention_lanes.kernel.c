@@ -67,8 +67,6 @@ static __attribute__((noinline)) void weigh(const gnn__lanes_t *l, const block_t
             s->share[u] += gnn__vec_where(negative, w);
         if (drops)
             w *= gnn__vec_load(b->keep + x);
-        if (drops && width == 1 && x + LANES > b->n) /* GNN__FEW has pairs in lanes */
-            w = gnn__vec_where(first_lanes(b->n - x), w);
         gnn__vec_store(b->weight + x, w);
         if (records)
             gnn__vec_store(b->negative + x, gnn__vec_where(negative, w));

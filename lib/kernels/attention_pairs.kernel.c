@@ -16,9 +16,6 @@ void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64
 void GNN__KERNEL(lanes_send_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
                                    gnn_real_t *scratch, gnn_real_t *d_a);
 
-/* Pairs of a step: rows that are read twice are still in the nearest cache. */
-enum { STEP = 64 };
-
 /* Both ends of a pair as the pass sees them: the row's own and the other ones. */
 typedef struct ends {
     gnn__matrix_t own_key, other_key, own_value, other_value;
@@ -62,10 +59,8 @@ GNN__INLINE void weigh_pairs(const gnn__lanes_t *l, const block_t *b, int64_t no
             weight *= gnn__vec_load(b->keep + x);
         }
         g = factor * alpha * (g - delta);
-        if (x + LANES > n) {
+        if (x + LANES > n)
             g = gnn__vec_where(first_lanes(n - x), g);
-            weight = gnn__vec_where(first_lanes(n - x), weight);
-        }
         gnn__vec_store(b->weight + x, weight);
         gnn__vec_store(b->negative + x, g);
         sum[u] += g;
@@ -88,6 +83,7 @@ GNN__INLINE void above_section(const block_t *b, const gnn_real_t *own, const gn
         sum[v] = fresh ? gnn__vec_all(0) : gnn__vec_load(b->y + from + v * LANES);
         mine[v] = gnn__vec_load(own + from + v * LANES);
     }
+#pragma GCC unroll 1
     for (int e = 0; e < b->n; e++) {
         const gnn_real_t *x = gnn__matrix_row(m, b->other[e]) + from;
         for (int v = 0; v < registers; v++) {
@@ -118,16 +114,34 @@ GNN__INLINE void above(const block_t *b, const gnn_real_t *own, const gnn__matri
     }
 FOR_WIDTHS(ABOVE)
 
-#define PRODUCTS(width)                                                                   \
-    MADE products_##width(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own, \
-                          const gnn__matrix_t *m)                                         \
-    {                                                                                     \
-        if (in_registers(width, l->row))                                                  \
-            pair_products(b, own, m, l->row, 1, NULL, 0, b->negative, width, 4);          \
-        else                                                                              \
-            pair_products(b, own, m, l->row, 1, NULL, 0, b->negative, width, 0);          \
+/* Scores and dY . v at once, of rows of four registers: what is between a pair's rows in memory is read from one place to the other. */
+GNN__INLINE void four_both(const gnn__lanes_t *l, const block_t *b, const ends_t *ends,
+                           int64_t node, const bool bent)
+{
+    const gnn_real_t scale = bent ? 1 : l->a->scale;
+    const four_t key = four_of(gnn__matrix_row(&ends->own_key, node), bent ? l->weights : NULL,
+                               l->a->slope),
+                 value = four_of(gnn__matrix_row(&ends->own_value, node), NULL, 0);
+    const bool apart = ends->other_key.at != ends->other_value.at;
+#pragma GCC unroll 1
+    for (int e = 0; e < b->n; e += 2) {
+        gnn__vec_t score[2], product[2];
+        for (int pair = 0; pair < 2; pair++) {
+            const uint32_t other = b->other[e + pair], next = b->other[e + pair + AHEAD];
+            prefetch_four(gnn__matrix_row(&ends->other_key, next));
+            if (apart)
+                prefetch_four(gnn__matrix_row(&ends->other_value, next));
+            if (l->a->transposed)
+                __builtin_prefetch(gnn__matrix_row(&l->records, next));
+            score[pair] = four_product(&key, gnn__matrix_row(&ends->other_key, other), bent);
+            product[pair] = four_product(&value, gnn__matrix_row(&ends->other_value, other), false);
+        }
+        gnn__vec_store(b->score + e * (LANES / 2), scale * gnn__vec_fold_two(score[0], score[1]));
+        gnn__vec_store(b->negative + e * (LANES / 2), gnn__vec_fold_two(product[0], product[1]));
     }
-FOR_WIDTHS(PRODUCTS)
+    for (int x = b->n * (LANES / 2); x < padded(b->n * (LANES / 2)); x++)
+        b->score[x] = -INFINITY;
+}
 
 /* The gradient of the row's own key from what a block gives; the sum is in y. */
 static void key_block(const gnn__lanes_t *l, block_t *b, const ends_t *ends, int64_t node, bool fresh)
@@ -177,12 +191,14 @@ static void load_block(const gnn__lanes_t *l, block_t *b, const ends_t *ends, in
                        int64_t node, int64_t at, int64_t to, gnn__vec_t *sum)
 {
     const int width = l->width;
-    block_load(l, b, row, at, to - at < STEP ? to : at + STEP);
-    pair_scores(l, b, gnn__matrix_row(&ends->own_key, node), &ends->other_key);
-    if (few(l))
-        few_products(l, b, gnn__matrix_row(&ends->own_value, node));
-    else
-        BY_WIDTH(width, products, l, b, gnn__matrix_row(&ends->own_value, node), &ends->other_value);
+    block_load(l, b, row, at, to);
+    if (in_four_registers(width, l->row) && l->key_row == l->row) {
+        l->a->score == GNN__SCORE_DOT ? four_both(l, b, ends, node, false)
+                                      : four_both(l, b, ends, node, true);
+    } else {
+        pair_scores(l, b, gnn__matrix_row(&ends->own_key, node), &ends->other_key);
+        value_products(l, b, gnn__matrix_row(&ends->own_value, node), &ends->other_value);
+    }
     BY_WIDTH(width, weigh_pairs, l, b, node, sum);
 }
 
@@ -207,7 +223,7 @@ void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64
                       to = gnn__pairs_to(pairs, row);
         gnn__vec_t sum[PATTERN];
         fill(sum, 0);
-        for (int64_t at = from; at < to; at += STEP) {
+        for (int64_t at = from; at < to; at += PAIRS) {
             load_block(l, &b, &ends, row, i, at, to, sum);
             key_block(l, &b, &ends, i, at == from);
         }
@@ -231,7 +247,7 @@ void GNN__KERNEL(lanes_send_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t 
                       to = gnn__pairs_to(&a->pairs, row);
         gnn__vec_t sum[PATTERN];
         fill(sum, 0);
-        for (int64_t at = from; at < to; at += STEP) {
+        for (int64_t at = from; at < to; at += PAIRS) {
             load_block(l, &b, &ends, row, j, at, to, sum);
             keys.n = b.n;
             keys.other = b.other;

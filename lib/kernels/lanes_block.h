@@ -62,6 +62,8 @@ static __attribute__((unused)) block_t block_at(const gnn__lanes_t *l, int64_t r
     b.weight = carve(&scratch, pairs);
     b.negative = carve(&scratch, pairs);
     b.drawn = carve(&scratch, DRAWN * l->width + 16);
+    if (l->a->dropout) /* behind the last pair stand numbers, whatever they are: their weight is 0 */
+        memset(b.drawn, 0, sizeof *b.drawn * (size_t)(DRAWN * l->width + 16));
     b.y = carve(&scratch, l->row + l->key_row);
     b.p = carve(&scratch, l->row > l->key_row ? l->row : l->key_row);
     b.columns = scratch;

@@ -20,7 +20,7 @@ GNN__INLINE bool few(const gnn__lanes_t *l)
 
 /* What a block needs of its pairs' other ends, as columns. */
 void few_load(const gnn__lanes_t *l, const block_t *b);
-/* Of own and the keys (receivers: queries), behind the last pair minus infinity; own . values (receivers: dY) into `negative`. */
+/* Of own and the keys (receivers: queries); own . values (receivers: dY) into `negative`. */
 void few_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own);
 void few_products(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own);
 /* Lanes' sums: y (+)= weight x for the numbers x of keys or values, y (+)= g where own + key > 0. */

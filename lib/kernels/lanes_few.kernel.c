@@ -16,45 +16,49 @@ static const gnn_real_t *columns_of(const gnn__lanes_t *l, const block_t *b, boo
     return b->columns + (2 + (second ? l->a->d_k : 0)) * PAIRS;
 }
 
-/* `count` numbers of each pair; what a register has behind the last pair is the last one's too, and of no weight. */
-GNN__INLINE void collect(const block_t *b, const gnn__matrix_t *m, int64_t count, gnn_real_t *to)
+/* One or two numbers of each pair; what a register has behind the last pair is the last one's too, and of no weight. */
+GNN__INLINE void collect(const block_t *b, const gnn_real_t *x, int64_t stride, gnn_real_t *to,
+                         const int count)
 {
+#pragma GCC unroll 1
     for (int e = 0; e < padded(b->n); e++) {
         const int pair = e < b->n ? e : b->n - 1;
-        const gnn_real_t *x = gnn__matrix_row(m, b->other[pair]);
-        __builtin_prefetch(gnn__matrix_row(m, b->other[pair + AHEAD]));
-        for (int64_t c = 0; c < count; c++)
-            to[c * PAIRS + e] = x[c];
+        __builtin_prefetch(x + b->other[pair + AHEAD] * stride);
+        for (int c = 0; c < count; c++)
+            to[c * PAIRS + e] = x[b->other[pair] * stride + c];
     }
 }
 
-static void collect_any(const block_t *b, const gnn__matrix_t *m, int64_t count, gnn_real_t *to)
+/* `count` numbers of each pair, by twos: a number waits for nothing but its own load. */
+static __attribute__((noinline)) void collect_all(const block_t *b, const gnn__matrix_t *m,
+                                                  int64_t count, gnn_real_t *to)
 {
-    if (count == 2)
-        collect(b, m, 2, to);
-    else if (count == 6)
-        collect(b, m, 6, to);
-    else
-        collect(b, m, count, to);
+    int64_t c = 0;
+    for (; c + 2 <= count; c += 2)
+        collect(b, m->at + c, m->stride, to + c * PAIRS, 2);
+    if (c < count)
+        collect(b, m->at + c, m->stride, to + c * PAIRS, 1);
 }
 
 void few_load(const gnn__lanes_t *l, const block_t *b)
 {
     const int64_t d_k = l->a->d_k, d_v = l->a->d_v;
     if (l->a->transposed) {
-        collect_any(b, &l->records, 2 + d_k + d_v, b->columns);
+        collect_all(b, &l->records, 2 + d_k + d_v, b->columns);
         return;
     }
-    collect_any(b, &l->k, d_k, b->columns + 2 * PAIRS);
+    collect_all(b, &l->k, d_k, b->columns + 2 * PAIRS);
     if (!keys_are_values(l))
-        collect_any(b, &l->v, d_v, b->columns + (2 + d_k) * PAIRS);
+        collect_all(b, &l->v, d_v, b->columns + (2 + d_k) * PAIRS);
 }
 
 /* out = scale times own . x; with a: a . leaky(own + x). */
-GNN__INLINE void products(const block_t *b, const gnn_real_t *own, const gnn_real_t *columns,
-                          int64_t d, gnn_real_t scale, const gnn_real_t *a, gnn_real_t slope,
-                          gnn_real_t *out)
+static __attribute__((noinline)) void products(const block_t *b, const gnn_real_t *own,
+                                               const gnn_real_t *columns, int64_t d,
+                                               gnn_real_t scale, const gnn_real_t *a,
+                                               gnn_real_t slope, gnn_real_t *out)
 {
+#pragma GCC unroll 1
     for (int x = 0; x < padded(b->n); x += LANES) {
         gnn__vec_t sum = gnn__vec_all(0);
 #pragma GCC unroll 1
@@ -68,13 +72,9 @@ GNN__INLINE void products(const block_t *b, const gnn_real_t *own, const gnn_rea
 
 void few_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own)
 {
-    const gnn_real_t *columns = columns_of(l, b, true);
-    if (l->a->score == GNN__SCORE_DOT)
-        products(b, own, columns, l->a->d_k, l->a->scale, NULL, 0, b->score);
-    else
-        products(b, own, columns, l->a->d_k, 1, l->weights, l->a->slope, b->score);
-    for (int x = b->n; x < padded(b->n); x++)
-        b->score[x] = -INFINITY;
+    const bool dot = l->a->score == GNN__SCORE_DOT;
+    products(b, own, columns_of(l, b, true), l->a->d_k, dot ? l->a->scale : 1,
+             dot ? NULL : l->weights, l->a->slope, b->score);
 }
 
 void few_products(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own)
@@ -89,6 +89,7 @@ void few_gather(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *weigh
     const int64_t d = keys ? l->a->d_k : l->a->d_v;
     for (int64_t c = 0; c < d; c++, columns += PAIRS, y += 16) {
         gnn__vec_t sum = fresh ? gnn__vec_all(0) : gnn__vec_load(y);
+#pragma GCC unroll 1
         for (int x = 0; x < padded(b->n); x += LANES)
             sum += gnn__vec_load(weight + x) * gnn__vec_load(columns + x);
         gnn__vec_store(y, sum);
@@ -100,6 +101,7 @@ void few_above(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own, b
     const gnn_real_t *columns = columns_of(l, b, true);
     for (int64_t c = 0; c < l->a->d_k; c++, columns += PAIRS) {
         gnn__vec_t sum = fresh ? gnn__vec_all(0) : gnn__vec_load(b->y + c * 16);
+#pragma GCC unroll 1
         for (int x = 0; x < padded(b->n); x += LANES)
             sum = gnn__vec_add_above(sum, own[c] + gnn__vec_load(columns + x),
                                      gnn__vec_load(b->negative + x));
@@ -122,17 +124,17 @@ void few_unfold(gnn_real_t *y, int64_t n)
 void few_prepare(const gnn__lanes_t *l, int64_t i0, int64_t i1)
 {
     const gnn__attention_t *a = l->a;
+    const int64_t d_k = a->d_k, d_v = a->d_v;
     for (int64_t i = i0; i < i1; i++) {
-        const gnn_real_t *y = gnn__matrix_row(&a->y, i), *q = gnn__matrix_row(&l->q, i),
-                         *dy = gnn__matrix_row(&a->dy, i), lse = a->lse[i];
+        const gnn_real_t *y = gnn__matrix_row(&a->y, i), *dy = gnn__matrix_row(&a->dy, i),
+                         lse = a->lse[i];
         gnn_real_t *to = gnn__matrix_row(&l->records, i), sum = 0;
-        for (int64_t c = 0; c < a->d_v; c++) {
+#pragma GCC unroll 1
+        for (int64_t c = 0; c < d_v; c++)
             sum += dy[c] * y[c];
-            to[2 + a->d_k + c] = dy[c];
-        }
         to[0] = lse == -INFINITY ? INFINITY : lse;
         to[1] = sum;
-        for (int64_t c = 0; c < a->d_k; c++)
-            to[2 + c] = q[c];
+        memcpy(to + 2, gnn__matrix_row(&l->q, i), sizeof *to * (size_t)d_k);
+        memcpy(to + 2 + d_k, dy, sizeof *to * (size_t)d_v);
     }
 }

@@ -353,36 +353,58 @@ void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m, int
 
 /* ---- scores ---- */
 
-GNN__INLINE void row_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
-                            const gnn__matrix_t *m, const int width, const int registers)
+/* Of rows of four registers; pairs are taken two by two. */
+GNN__INLINE void four_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
+                             const gnn__matrix_t *m, const bool bent)
 {
-    if (l->a->score == GNN__SCORE_DOT)
-        pair_products(b, own, m, l->key_row, l->a->scale, NULL, 0, b->score, width, registers);
-    else
-        pair_products(b, own, m, l->key_row, 1, l->weights, l->a->slope, b->score, width, registers);
+    const gnn_real_t scale = bent ? 1 : l->a->scale;
+    const four_t f = four_of(own, bent ? l->weights : NULL, l->a->slope);
+#pragma GCC unroll 1
+    for (int e = 0; e < b->n; e += 2) {
+        gnn__vec_t sum[2];
+        for (int pair = 0; pair < 2; pair++) {
+            prefetch_four(gnn__matrix_row(m, b->other[e + pair + AHEAD]));
+            sum[pair] = four_product(&f, gnn__matrix_row(m, b->other[e + pair]), bent);
+        }
+        gnn__vec_store(b->score + e * (LANES / 2), scale * gnn__vec_fold_two(sum[0], sum[1]));
+    }
 }
 
-/* Scores of a block's pairs from rows of keys and queries; behind the last pair minus infinity. */
-#define PAIR_SCORES(width)                                                                  \
-    MADE row_scores_##width(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own, \
-                            const gnn__matrix_t *m)                                         \
-    {                                                                                       \
-        if (in_registers(width, l->key_row))                                                \
-            row_scores(l, b, own, m, width, 4);                                             \
-        else                                                                                \
-            row_scores(l, b, own, m, width, 0);                                             \
-        for (int x = b->n * width; x < padded(b->n * width); x++)                           \
-            b->score[x] = -INFINITY;                                                        \
+#define ROW_PRODUCTS(width)                                                                    \
+    MADE row_products_##width(const block_t *b, const gnn_real_t *own, const gnn__matrix_t *m, \
+                              int64_t row, gnn_real_t scale, const gnn_real_t *a,              \
+                              gnn_real_t slope, gnn_real_t *out)                               \
+    {                                                                                          \
+        if (a)                                                                                 \
+            pair_products(b, own, m, row, scale, a, slope, out, width);                        \
+        else                                                                                   \
+            pair_products(b, own, m, row, scale, NULL, 0, out, width);                         \
     }
-FOR_WIDTHS(PAIR_SCORES)
+FOR_WIDTHS(ROW_PRODUCTS)
 
 void pair_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
                  const gnn__matrix_t *m)
 {
+    const int width = l->width;
+    const bool dot = l->a->score == GNN__SCORE_DOT;
     if (few(l)) {
         few_load(l, b);
         few_scores(l, b, own);
-        return;
+    } else if (in_four_registers(width, l->key_row)) {
+        dot ? four_scores(l, b, own, m, false) : four_scores(l, b, own, m, true);
+    } else {
+        BY_WIDTH(width, row_products, b, own, m, l->key_row, dot ? l->a->scale : 1,
+                 dot ? NULL : l->weights, l->a->slope, b->score);
     }
-    BY_WIDTH(l->width, row_scores, l, b, own, m);
+    for (int x = b->n * width; x < padded(b->n * width); x++)
+        b->score[x] = -INFINITY;
+}
+
+void value_products(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
+                    const gnn__matrix_t *m)
+{
+    if (few(l))
+        few_products(l, b, own);
+    else
+        BY_WIDTH(l->width, row_products, b, own, m, l->row, 1, NULL, 0, b->negative);
 }

@@ -200,60 +200,75 @@ void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m, int
 
 /* ---- products of the row's own numbers with the pairs' ---- */
 
-/* Eight heads of eight numbers, as most have, and what else takes four registers: what a row needs stays in them. */
-GNN__INLINE bool in_registers(const int width, int64_t row)
+/* Eight heads of eight numbers, as most have, and what else takes four registers, two pairs filling one: what a row needs stays in them. */
+GNN__INLINE bool in_four_registers(const int width, int64_t row)
 {
-    return 2 * width == LANES && row == 4 * LANES;
+    return IN_PLACE > 0 && 2 * width == LANES && row == 4 * LANES; /* where there are enough of them */
 }
 
-/* Pairs whose numbers fill a register, where two of them do; else pairs are taken one by one. */
-GNN__INLINE int together(const int width)
+/* What a row's own numbers give with the other ends'. */
+typedef struct four {
+    gnn__vec_t own[4], above[4], below[4];
+} four_t;
+
+/* With a: a . leaky(own + x), without: own . x. */
+GNN__INLINE four_t four_of(const gnn_real_t *own, const gnn_real_t *a, gnn_real_t slope)
 {
-    return 2 * width == LANES ? 2 : 1;
+    four_t f;
+    for (int v = 0; v < 4; v++) {
+        f.own[v] = gnn__vec_load(own + v * LANES);
+        f.above[v] = a ? gnn__vec_load(a + v * LANES) : gnn__vec_all(0);
+        f.below[v] = slope * f.above[v];
+    }
+    return f;
 }
 
-/* out = scale times own . x of each head, for every pair; with a: a . leaky(own + x). A constant number of registers, or 0: as many as `row` has. */
+GNN__INLINE gnn__vec_t four_product(const four_t *f, const gnn_real_t *x, const bool bent)
+{
+    gnn__vec_t sum = gnn__vec_all(0);
+    for (int v = 0; v < 4; v++) {
+        const gnn__vec_t theirs = gnn__vec_load(x + v * LANES);
+        sum = bent ? gnn__vec_add_bent(sum, f->own[v] + theirs, f->above[v], f->below[v])
+                   : sum + f->own[v] * theirs;
+    }
+    return sum;
+}
+
+GNN__INLINE void prefetch_four(const gnn_real_t *x)
+{
+    for (int byte = 0; byte < 4 * GNN__VEC_BYTES; byte += 64)
+        __builtin_prefetch((const char *)x + byte);
+}
+
+/* out = scale times own . x of each head, for every pair; with a: a . leaky(own + x). */
 GNN__INLINE void pair_products(const block_t *b, const gnn_real_t *own, const gnn__matrix_t *m,
                                int64_t row, gnn_real_t scale, const gnn_real_t *a, gnn_real_t slope,
-                               gnn_real_t *out, const int width, const int registers)
+                               gnn_real_t *out, const int width)
 {
-    enum { MOST = 4 };
-    const int64_t end = registers ? registers * LANES : row;
-    gnn__vec_t mine[MOST], weight[MOST];
-    for (int v = 0; v < registers; v++) {
-        mine[v] = gnn__vec_load(own + v * LANES);
-        weight[v] = a ? gnn__vec_load(a + v * LANES) : mine[v];
-    }
-    for (int e = 0; e < b->n; e += together(width)) {
-        gnn__vec_t sum[2][PATTERN];
-        for (int pair = 0; pair < together(width); pair++) {
-            const gnn_real_t *x = gnn__matrix_row(m, b->other[e + pair]),
-                             *next = gnn__matrix_row(m, b->other[e + pair + AHEAD]);
-            fill(sum[pair], 0);
-            for (int64_t c = 0; c < end; c += LANES) {
-                const int v = (int)(c / LANES), u = v % parts_of(width);
-                const gnn__vec_t theirs = gnn__vec_load(x + c),
-                                 q = registers ? mine[v % MOST] : gnn__vec_load(own + c);
-                __builtin_prefetch(next + c);
-                if (a)
-                    sum[pair][u] += (registers ? weight[v % MOST] : gnn__vec_load(a + c)) *
-                                    leaky(q + theirs, slope);
-                else
-                    sum[pair][u] += q * theirs;
-            }
+#pragma GCC unroll 1
+    for (int e = 0; e < b->n; e++) {
+        const gnn_real_t *x = gnn__matrix_row(m, b->other[e]),
+                         *next = gnn__matrix_row(m, b->other[e + AHEAD]);
+        gnn__vec_t sum[PATTERN];
+        for (int u = 0; u < parts_of(width); u++)
+            sum[u] = gnn__vec_all(0);
+        for (int64_t c = 0; c < row; c += LANES) {
+            const gnn__vec_t mine = gnn__vec_load(own + c), theirs = gnn__vec_load(x + c);
+            __builtin_prefetch(next + c);
+            sum[c / LANES % parts_of(width)] +=
+                a ? gnn__vec_load(a + c) * leaky(mine + theirs, slope) : mine * theirs;
         }
-        if (together(width) == 2)
-            gnn__vec_store(out + e * width, scale * gnn__vec_fold_two(sum[0][0], sum[1][0]));
-        else
-            for (int u = 0; u < parts_of(width); u++)
-                gnn__vec_put(out + e * width, scale * gnn__vec_fold(sum[0][u], width, false), width,
-                             u);
+        for (int u = 0; u < parts_of(width); u++)
+            gnn__vec_put(out + e * width, scale * gnn__vec_fold(sum[u], width, false), width, u);
     }
 }
 
-/* Scores of a block's pairs from rows of keys and queries; behind the last pair minus infinity. lanes_parts.kernel.c */
+/* Scores of a block's pairs from rows of keys and queries, behind the last pair minus infinity; dY . v into `negative`, after them. lanes_parts.kernel.c */
 #define pair_scores GNN__KERNEL(lanes_pair_scores)
+#define value_products GNN__KERNEL(lanes_value_products)
 void pair_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
                  const gnn__matrix_t *m);
+void value_products(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
+                    const gnn__matrix_t *m);
 
 #endif

@@ -234,6 +234,18 @@ GNN__INLINE gnn__vec_t gnn__vec_fold_two(gnn__vec_t x, gnn__vec_t y)
 #endif
 }
 
+/* sum + z times `above` in the lanes where z > 0, times `below` in the others. */
+GNN__INLINE gnn__vec_t gnn__vec_add_bent(gnn__vec_t sum, gnn__vec_t z, gnn__vec_t above,
+                                         gnn__vec_t below)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    const __mmask16 up = _mm512_cmp_ps_mask((__m512)z, _mm512_setzero_ps(), _CMP_GT_OQ);
+    return sum + z * (gnn__vec_t)_mm512_mask_blend_ps(up, (__m512)below, (__m512)above);
+#else
+    return sum + z * gnn__vec_select(z > 0, above, below);
+#endif
+}
+
 /* sum + x in the lanes where z > 0. */
 GNN__INLINE gnn__vec_t gnn__vec_add_above(gnn__vec_t sum, gnn__vec_t z, gnn__vec_t x)
 {
