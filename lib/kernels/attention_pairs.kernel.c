@@ -74,13 +74,13 @@ GNN__INLINE void weigh_pairs(const gnn__lanes_t *l, const block_t *b, int64_t no
     }
 FOR_WIDTHS(WEIGH_PAIRS)
 
-/* y (+)= g where own + x > 0, over a block; `registers` registers from number `from` on. */
+/* y += g where own + x > 0, over a block; `registers` registers from number `from` on. */
 GNN__INLINE void above_section(const block_t *b, const gnn_real_t *own, const gnn__matrix_t *m,
-                               int64_t from, bool fresh, const int width, const int registers)
+                               int64_t from, const int width, const int registers)
 {
     gnn__vec_t sum[4], mine[4];
     for (int v = 0; v < registers; v++) {
-        sum[v] = fresh ? gnn__vec_all(0) : gnn__vec_load(b->y + from + v * LANES);
+        sum[v] = gnn__vec_load(b->y + from + v * LANES);
         mine[v] = gnn__vec_load(own + from + v * LANES);
     }
 #pragma GCC unroll 1
@@ -96,28 +96,21 @@ GNN__INLINE void above_section(const block_t *b, const gnn_real_t *own, const gn
         gnn__vec_store(b->y + from + v * LANES, sum[v]);
 }
 
-GNN__INLINE void above(const block_t *b, const gnn_real_t *own, const gnn__matrix_t *m, int64_t row,
-                       bool fresh, const int width)
-{
-    int64_t from = 0;
-    for (; from + 4 * LANES <= row; from += 4 * LANES)
-        above_section(b, own, m, from, fresh, width, 4);
-    for (; from < row; from += LANES)
-        above_section(b, own, m, from, fresh, width, 1);
-}
-
-#define ABOVE(width)                                                                    \
-    MADE above_##width(const block_t *b, const gnn_real_t *own, const gnn__matrix_t *m, \
-                       int64_t row, bool fresh)                                         \
-    {                                                                                   \
-        above(b, own, m, row, fresh, width);                                            \
+#define ABOVE(width)                                                                                 \
+    MADE above_##width(const block_t *b, const gnn_real_t *own, const gnn__matrix_t *m, int64_t row) \
+    {                                                                                                \
+        int64_t from = 0;                                                                            \
+        for (; from + 4 * LANES <= row; from += 4 * LANES)                                           \
+            above_section(b, own, m, from, width, 4);                                                \
+        for (; from < row; from += LANES)                                                            \
+            above_section(b, own, m, from, width, 1);                                                \
     }
 FOR_WIDTHS(ABOVE)
 
 /* Scores and dY . v at once, of rows of four registers: what is between a pair's rows in memory is read from one place to the other. */
-GNN__INLINE void four_both(const gnn__lanes_t *l, const block_t *b, const ends_t *ends,
-                           int64_t node, const bool bent)
+static void four_both(const gnn__lanes_t *l, const block_t *b, const ends_t *ends, int64_t node)
 {
+    const bool bent = l->a->score != GNN__SCORE_DOT;
     const gnn_real_t scale = bent ? 1 : l->a->scale;
     const four_t key = four_of(gnn__matrix_row(&ends->own_key, node), bent ? l->weights : NULL,
                                l->a->slope),
@@ -149,6 +142,8 @@ static void key_block(const gnn__lanes_t *l, block_t *b, const ends_t *ends, int
     const int width = l->width;
     const gnn_real_t *own = gnn__matrix_row(&ends->own_key, node);
     const bool dot = l->a->score == GNN__SCORE_DOT;
+    if (fresh && !dot)
+        memset(b->y, 0, sizeof *b->y * (size_t)l->key_row);
     if (dot && few(l)) {
         few_gather(l, b, b->negative, true, fresh, b->y);
     } else if (dot) {
@@ -156,9 +151,9 @@ static void key_block(const gnn__lanes_t *l, block_t *b, const ends_t *ends, int
         g.weight = b->negative;
         gather(l, &g, &ends->other_key, l->key_row, fresh, false);
     } else if (few(l)) {
-        few_above(l, b, own, fresh);
+        few_above(l, b, own);
     } else {
-        BY_WIDTH(width, above, b, own, &ends->other_key, l->key_row, fresh);
+        BY_WIDTH(width, above, b, own, &ends->other_key, l->key_row);
     }
 }
 
@@ -193,8 +188,7 @@ static void load_block(const gnn__lanes_t *l, block_t *b, const ends_t *ends, in
     const int width = l->width;
     block_load(l, b, row, at, to);
     if (in_four_registers(width, l->row) && l->key_row == l->row) {
-        l->a->score == GNN__SCORE_DOT ? four_both(l, b, ends, node, false)
-                                      : four_both(l, b, ends, node, true);
+        four_both(l, b, ends, node);
     } else {
         pair_scores(l, b, gnn__matrix_row(&ends->own_key, node), &ends->other_key);
         value_products(l, b, gnn__matrix_row(&ends->own_value, node), &ends->other_value);

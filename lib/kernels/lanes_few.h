@@ -23,10 +23,10 @@ void few_load(const gnn__lanes_t *l, const block_t *b);
 /* Of own and the keys (receivers: queries); own . values (receivers: dY) into `negative`. */
 void few_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own);
 void few_products(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own);
-/* Lanes' sums: y (+)= weight x for the numbers x of keys or values, y (+)= g where own + key > 0. */
+/* Lanes' sums: y (+)= weight x for the numbers x of keys or values, y += g where own + key > 0. */
 void few_gather(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *weight, bool keys,
                 bool fresh, gnn_real_t *y);
-void few_above(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own, bool fresh);
+void few_above(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own);
 /* Lanes' sums become a row of n numbers, and the other way round. */
 void few_fold(gnn_real_t *y, int64_t n);
 void few_unfold(gnn_real_t *y, int64_t n);

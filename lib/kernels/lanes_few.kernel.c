@@ -16,28 +16,34 @@ static const gnn_real_t *columns_of(const gnn__lanes_t *l, const block_t *b, boo
     return b->columns + (2 + (second ? l->a->d_k : 0)) * PAIRS;
 }
 
-/* One or two numbers of each pair; what a register has behind the last pair is the last one's too, and of no weight. */
-GNN__INLINE void collect(const block_t *b, const gnn_real_t *x, int64_t stride, gnn_real_t *to,
-                         const int count)
+/* `count` numbers of each pair. */
+GNN__INLINE void collect(const uint32_t *nodes, int n, const gnn_real_t *x, int64_t stride,
+                         gnn_real_t *to, const int count)
 {
 #pragma GCC unroll 1
-    for (int e = 0; e < padded(b->n); e++) {
-        const int pair = e < b->n ? e : b->n - 1;
-        __builtin_prefetch(x + b->other[pair + AHEAD] * stride);
+    for (int e = 0; e < n; e++) {
+        __builtin_prefetch(x + nodes[e + AHEAD] * stride);
         for (int c = 0; c < count; c++)
-            to[c * PAIRS + e] = x[b->other[pair] * stride + c];
+            to[c * PAIRS + e] = x[nodes[e] * stride + c];
     }
 }
 
-/* `count` numbers of each pair, by twos: a number waits for nothing but its own load. */
+/* `count` numbers of each pair, by fours and twos; what a register has behind the last pair is the last one's too, and of no weight. */
 static __attribute__((noinline)) void collect_all(const block_t *b, const gnn__matrix_t *m,
                                                   int64_t count, gnn_real_t *to)
 {
-    int64_t c = 0;
-    for (; c + 2 <= count; c += 2)
-        collect(b, m->at + c, m->stride, to + c * PAIRS, 2);
-    if (c < count)
-        collect(b, m->at + c, m->stride, to + c * PAIRS, 1);
+    const int n = padded(b->n);
+    const gnn_real_t *x = m->at;
+    uint32_t nodes[PAIRS + 2 * DRAWS];
+    memcpy(nodes, b->other, sizeof *nodes * (size_t)(b->n + AHEAD));
+    for (int e = b->n; e < n; e++)
+        nodes[e] = nodes[b->n - 1];
+    for (; count >= 4; count -= 4, x += 4, to += 4 * PAIRS)
+        collect(nodes, n, x, m->stride, to, 4);
+    for (; count >= 2; count -= 2, x += 2, to += 2 * PAIRS)
+        collect(nodes, n, x, m->stride, to, 2);
+    if (count > 0)
+        collect(nodes, n, x, m->stride, to, 1);
 }
 
 void few_load(const gnn__lanes_t *l, const block_t *b)
@@ -96,11 +102,11 @@ void few_gather(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *weigh
     }
 }
 
-void few_above(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own, bool fresh)
+void few_above(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own)
 {
     const gnn_real_t *columns = columns_of(l, b, true);
     for (int64_t c = 0; c < l->a->d_k; c++, columns += PAIRS) {
-        gnn__vec_t sum = fresh ? gnn__vec_all(0) : gnn__vec_load(b->y + c * 16);
+        gnn__vec_t sum = gnn__vec_load(b->y + c * 16);
 #pragma GCC unroll 1
         for (int x = 0; x < padded(b->n); x += LANES)
             sum = gnn__vec_add_above(sum, own[c] + gnn__vec_load(columns + x),

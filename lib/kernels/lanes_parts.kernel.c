@@ -143,6 +143,35 @@ void scale_and_finish(const gnn__lanes_t *l, gnn_real_t *x, const gnn__vec_t *by
 
 /* ---- blocks ---- */
 
+static gnn_real_t *carve(gnn_real_t **at, int64_t count)
+{
+    gnn_real_t *memory = *at;
+    *at += (count + 15) / 16 * 16;
+    return memory;
+}
+
+block_t block_at(const gnn__lanes_t *l, int64_t row1, gnn_real_t *scratch)
+{
+    block_t b = {.row1 = row1};
+    const int64_t indices = PAIRS + 2 * DRAWS, pairs = PAIRS * l->width + 16;
+    b.copied = (uint32_t *)carve(&scratch, indices);
+    b.ends[0] = (uint32_t *)carve(&scratch, DRAWN + DRAWS);
+    b.ends[1] = (uint32_t *)carve(&scratch, DRAWN + DRAWS);
+    memset(b.copied, 0, sizeof *b.copied * (size_t)indices);
+    memset(b.ends[0], 0, sizeof *b.ends[0] * (DRAWN + DRAWS));
+    memset(b.ends[1], 0, sizeof *b.ends[1] * (DRAWN + DRAWS));
+    b.score = carve(&scratch, pairs);
+    b.weight = carve(&scratch, pairs);
+    b.negative = carve(&scratch, pairs);
+    b.drawn = carve(&scratch, DRAWN * l->width + 16);
+    if (l->a->dropout) /* behind the last pair stand numbers, whatever they are: their weight is 0 */
+        memset(b.drawn, 0, sizeof *b.drawn * (size_t)(DRAWN * l->width + 16));
+    b.y = carve(&scratch, l->row + l->key_row);
+    b.p = carve(&scratch, l->row > l->key_row ? l->row : l->key_row);
+    b.columns = scratch;
+    return b;
+}
+
 /* Draws for the pairs from place `at` of `row` on: a window over this and the next rows; on spans, whose places are not their own, for this row. */
 static void draw(const gnn__lanes_t *l, block_t *b, int64_t row, int64_t at, int64_t to)
 {
@@ -354,9 +383,10 @@ void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m, int
 /* ---- scores ---- */
 
 /* Of rows of four registers; pairs are taken two by two. */
-GNN__INLINE void four_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
-                             const gnn__matrix_t *m, const bool bent)
+static void four_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
+                        const gnn__matrix_t *m)
 {
+    const bool bent = l->a->score != GNN__SCORE_DOT;
     const gnn_real_t scale = bent ? 1 : l->a->scale;
     const four_t f = four_of(own, bent ? l->weights : NULL, l->a->slope);
 #pragma GCC unroll 1
@@ -391,7 +421,7 @@ void pair_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
         few_load(l, b);
         few_scores(l, b, own);
     } else if (in_four_registers(width, l->key_row)) {
-        dot ? four_scores(l, b, own, m, false) : four_scores(l, b, own, m, true);
+        four_scores(l, b, own, m);
     } else {
         BY_WIDTH(width, row_products, b, own, m, l->key_row, dot ? l->a->scale : 1,
                  dot ? NULL : l->weights, l->a->slope, b->score);

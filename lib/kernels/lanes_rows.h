@@ -223,14 +223,16 @@ GNN__INLINE four_t four_of(const gnn_real_t *own, const gnn_real_t *a, gnn_real_
     return f;
 }
 
-GNN__INLINE gnn__vec_t four_product(const four_t *f, const gnn_real_t *x, const bool bent)
+GNN__INLINE gnn__vec_t four_product(const four_t *f, const gnn_real_t *x, bool bent)
 {
     gnn__vec_t sum = gnn__vec_all(0);
-    for (int v = 0; v < 4; v++) {
-        const gnn__vec_t theirs = gnn__vec_load(x + v * LANES);
-        sum = bent ? gnn__vec_add_bent(sum, f->own[v] + theirs, f->above[v], f->below[v])
-                   : sum + f->own[v] * theirs;
-    }
+    if (bent)
+        for (int v = 0; v < 4; v++)
+            sum = gnn__vec_add_bent(sum, f->own[v] + gnn__vec_load(x + v * LANES), f->above[v],
+                                    f->below[v]);
+    else
+        for (int v = 0; v < 4; v++)
+            sum += f->own[v] * gnn__vec_load(x + v * LANES);
     return sum;
 }
 
