@@ -153,7 +153,7 @@ static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_
             if (additive)
                 BY_WIDTH(width, scores_additive, &l->k, &b, q);
             else
-                pair_scores(l, &b, gnn__matrix_row(&l->q, i), &l->k);
+                pair_scores(l, &b, gnn__matrix_row(&l->q, i), &l->k, NULL, &l->v);
             raise(l, &b, &s, base, fresh, width);
             weigh(l, &b, &s, base, width);
             if (few(l))

@@ -107,37 +107,9 @@ GNN__INLINE void above_section(const block_t *b, const gnn_real_t *own, const gn
     }
 FOR_WIDTHS(ABOVE)
 
-/* Scores and dY . v at once, of rows of four registers: what is between a pair's rows in memory is read from one place to the other. */
-static void four_both(const gnn__lanes_t *l, const block_t *b, const ends_t *ends, int64_t node)
-{
-    const bool bent = l->a->score != GNN__SCORE_DOT;
-    const gnn_real_t scale = bent ? 1 : l->a->scale;
-    const four_t key = four_of(gnn__matrix_row(&ends->own_key, node), bent ? l->weights : NULL,
-                               l->a->slope),
-                 value = four_of(gnn__matrix_row(&ends->own_value, node), NULL, 0);
-    const bool apart = ends->other_key.at != ends->other_value.at;
-#pragma GCC unroll 1
-    for (int e = 0; e < b->n; e += 2) {
-        gnn__vec_t score[2], product[2];
-        for (int pair = 0; pair < 2; pair++) {
-            const uint32_t other = b->other[e + pair], next = b->other[e + pair + AHEAD];
-            prefetch_four(gnn__matrix_row(&ends->other_key, next));
-            if (apart)
-                prefetch_four(gnn__matrix_row(&ends->other_value, next));
-            if (l->a->transposed)
-                __builtin_prefetch(gnn__matrix_row(&l->records, next));
-            score[pair] = four_product(&key, gnn__matrix_row(&ends->other_key, other), bent);
-            product[pair] = four_product(&value, gnn__matrix_row(&ends->other_value, other), false);
-        }
-        gnn__vec_store(b->score + e * (LANES / 2), scale * gnn__vec_fold_two(score[0], score[1]));
-        gnn__vec_store(b->negative + e * (LANES / 2), gnn__vec_fold_two(product[0], product[1]));
-    }
-    for (int x = b->n * (LANES / 2); x < padded(b->n * (LANES / 2)); x++)
-        b->score[x] = -INFINITY;
-}
-
 /* The gradient of the row's own key from what a block gives; the sum is in y. */
-static void key_block(const gnn__lanes_t *l, block_t *b, const ends_t *ends, int64_t node, bool fresh)
+static __attribute__((noinline)) void key_block(const gnn__lanes_t *l, block_t *b,
+                                                const ends_t *ends, int64_t node, bool fresh)
 {
     const int width = l->width;
     const gnn_real_t *own = gnn__matrix_row(&ends->own_key, node);
@@ -182,17 +154,14 @@ static void key_row_done(const gnn__lanes_t *l, const block_t *b, const ends_t *
 }
 
 /* A row's scores, dY . v and weights for one block; adds up g. */
-static void load_block(const gnn__lanes_t *l, block_t *b, const ends_t *ends, int64_t row,
-                       int64_t node, int64_t at, int64_t to, gnn__vec_t *sum)
+static __attribute__((noinline)) void load_block(const gnn__lanes_t *l, block_t *b,
+                                                 const ends_t *ends, int64_t row, int64_t node,
+                                                 int64_t at, int64_t to, gnn__vec_t *sum)
 {
     const int width = l->width;
     block_load(l, b, row, at, to);
-    if (in_four_registers(width, l->row) && l->key_row == l->row) {
-        four_both(l, b, ends, node);
-    } else {
-        pair_scores(l, b, gnn__matrix_row(&ends->own_key, node), &ends->other_key);
-        value_products(l, b, gnn__matrix_row(&ends->own_value, node), &ends->other_value);
-    }
+    pair_scores(l, b, gnn__matrix_row(&ends->own_key, node), &ends->other_key,
+                gnn__matrix_row(&ends->own_value, node), &ends->other_value);
     BY_WIDTH(width, weigh_pairs, l, b, node, sum);
 }
 

@@ -4,9 +4,7 @@
 
 #include <lib/kernels/lanes_block.h>
 
-#define few_load GNN__KERNEL(lanes_few_load)
 #define few_scores GNN__KERNEL(lanes_few_scores)
-#define few_products GNN__KERNEL(lanes_few_products)
 #define few_gather GNN__KERNEL(lanes_few_gather)
 #define few_above GNN__KERNEL(lanes_few_above)
 #define few_fold GNN__KERNEL(lanes_few_fold)
@@ -18,11 +16,10 @@ GNN__INLINE bool few(const gnn__lanes_t *l)
     return l->layout == GNN__FEW;
 }
 
-/* What a block needs of its pairs' other ends, as columns. */
-void few_load(const gnn__lanes_t *l, const block_t *b);
-/* Of own and the keys (receivers: queries); own . values (receivers: dY) into `negative`. */
-void few_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own);
-void few_products(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own);
+/* Scores of own_key and the pairs' keys (receivers: queries); where there is one, own_value . values (receivers: dY) into `negative`. What is needed of the other ends
+ * is in the block's columns then. */
+void few_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own_key,
+                const gnn_real_t *own_value);
 /* Lanes' sums: y (+)= weight x for the numbers x of keys or values, y += g where own + key > 0. */
 void few_gather(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *weight, bool keys,
                 bool fresh, gnn_real_t *y);

@@ -46,7 +46,7 @@ static __attribute__((noinline)) void collect_all(const block_t *b, const gnn__m
         collect(nodes, n, x, m->stride, to, 1);
 }
 
-void few_load(const gnn__lanes_t *l, const block_t *b)
+static void load_columns(const gnn__lanes_t *l, const block_t *b)
 {
     const int64_t d_k = l->a->d_k, d_v = l->a->d_v;
     if (l->a->transposed) {
@@ -76,16 +76,15 @@ static __attribute__((noinline)) void products(const block_t *b, const gnn_real_
     }
 }
 
-void few_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own)
+void few_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own_key,
+                const gnn_real_t *own_value)
 {
     const bool dot = l->a->score == GNN__SCORE_DOT;
-    products(b, own, columns_of(l, b, true), l->a->d_k, dot ? l->a->scale : 1,
+    load_columns(l, b);
+    products(b, own_key, columns_of(l, b, true), l->a->d_k, dot ? l->a->scale : 1,
              dot ? NULL : l->weights, l->a->slope, b->score);
-}
-
-void few_products(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own)
-{
-    products(b, own, columns_of(l, b, false), l->a->d_v, 1, NULL, 0, b->negative);
+    if (own_value)
+        products(b, own_value, columns_of(l, b, false), l->a->d_v, 1, NULL, 0, b->negative);
 }
 
 void few_gather(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *weight, bool keys,

@@ -382,21 +382,32 @@ void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m, int
 
 /* ---- scores ---- */
 
-/* Of rows of four registers; pairs are taken two by two. */
-static void four_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
-                        const gnn__matrix_t *m)
+/* Of rows of four registers, keys' and values' as long; pairs are taken two by two. */
+static void four_pairs(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own_key,
+                       const gnn__matrix_t *keys, const gnn_real_t *own_value,
+                       const gnn__matrix_t *values)
 {
-    const bool bent = l->a->score != GNN__SCORE_DOT;
+    const bool bent = l->a->score != GNN__SCORE_DOT, apart = own_value && keys->at != values->at;
     const gnn_real_t scale = bent ? 1 : l->a->scale;
-    const four_t f = four_of(own, bent ? l->weights : NULL, l->a->slope);
+    const four_t key = four_of(own_key, bent ? l->weights : own_key, l->a->slope),
+                 value = four_of(own_value ? own_value : own_key, own_key, 0);
 #pragma GCC unroll 1
     for (int e = 0; e < b->n; e += 2) {
-        gnn__vec_t sum[2];
+        gnn__vec_t score[2], product[2] = {{0}, {0}};
         for (int pair = 0; pair < 2; pair++) {
-            prefetch_four(gnn__matrix_row(m, b->other[e + pair + AHEAD]));
-            sum[pair] = four_product(&f, gnn__matrix_row(m, b->other[e + pair]), bent);
+            const uint32_t other = b->other[e + pair], next = b->other[e + pair + AHEAD];
+            prefetch_four(gnn__matrix_row(keys, next));
+            if (apart)
+                prefetch_four(gnn__matrix_row(values, next));
+            if (l->a->transposed)
+                __builtin_prefetch(gnn__matrix_row(&l->records, next));
+            score[pair] = four_product(&key, gnn__matrix_row(keys, other), bent);
+            if (own_value)
+                product[pair] = four_product(&value, gnn__matrix_row(values, other), false);
         }
-        gnn__vec_store(b->score + e * (LANES / 2), scale * gnn__vec_fold_two(sum[0], sum[1]));
+        gnn__vec_store(b->score + e * (LANES / 2), scale * gnn__vec_fold_two(score[0], score[1]));
+        if (own_value)
+            gnn__vec_store(b->negative + e * (LANES / 2), gnn__vec_fold_two(product[0], product[1]));
     }
 }
 
@@ -412,29 +423,26 @@ static void four_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_
     }
 FOR_WIDTHS(ROW_PRODUCTS)
 
-void pair_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
-                 const gnn__matrix_t *m)
+static void any_pairs(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own_key,
+                      const gnn__matrix_t *keys, const gnn_real_t *own_value,
+                      const gnn__matrix_t *values)
 {
-    const int width = l->width;
     const bool dot = l->a->score == GNN__SCORE_DOT;
-    if (few(l)) {
-        few_load(l, b);
-        few_scores(l, b, own);
-    } else if (in_four_registers(width, l->key_row)) {
-        four_scores(l, b, own, m);
-    } else {
-        BY_WIDTH(width, row_products, b, own, m, l->key_row, dot ? l->a->scale : 1,
-                 dot ? NULL : l->weights, l->a->slope, b->score);
-    }
-    for (int x = b->n * width; x < padded(b->n * width); x++)
-        b->score[x] = -INFINITY;
+    BY_WIDTH(l->width, row_products, b, own_key, keys, l->key_row, dot ? l->a->scale : 1,
+             dot ? NULL : l->weights, l->a->slope, b->score);
+    if (own_value)
+        BY_WIDTH(l->width, row_products, b, own_value, values, l->row, 1, NULL, 0, b->negative);
 }
 
-void value_products(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
-                    const gnn__matrix_t *m)
+void pair_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own_key,
+                 const gnn__matrix_t *keys, const gnn_real_t *own_value, const gnn__matrix_t *values)
 {
     if (few(l))
-        few_products(l, b, own);
+        few_scores(l, b, own_key, own_value);
+    else if (in_four_registers(l->width, l->key_row) && l->row == l->key_row)
+        four_pairs(l, b, own_key, keys, own_value, values);
     else
-        BY_WIDTH(l->width, row_products, b, own, m, l->row, 1, NULL, 0, b->negative);
+        any_pairs(l, b, own_key, keys, own_value, values);
+    for (int x = b->n * l->width; x < padded(b->n * l->width); x++)
+        b->score[x] = -INFINITY;
 }

@@ -211,18 +211,18 @@ typedef struct four {
     gnn__vec_t own[4], above[4], below[4];
 } four_t;
 
-/* With a: a . leaky(own + x), without: own . x. */
 GNN__INLINE four_t four_of(const gnn_real_t *own, const gnn_real_t *a, gnn_real_t slope)
 {
     four_t f;
     for (int v = 0; v < 4; v++) {
         f.own[v] = gnn__vec_load(own + v * LANES);
-        f.above[v] = a ? gnn__vec_load(a + v * LANES) : gnn__vec_all(0);
+        f.above[v] = gnn__vec_load(a + v * LANES);
         f.below[v] = slope * f.above[v];
     }
     return f;
 }
 
+/* `bent`: a . leaky(own + x), else own . x. */
 GNN__INLINE gnn__vec_t four_product(const four_t *f, const gnn_real_t *x, bool bent)
 {
     gnn__vec_t sum = gnn__vec_all(0);
@@ -265,12 +265,10 @@ GNN__INLINE void pair_products(const block_t *b, const gnn_real_t *own, const gn
     }
 }
 
-/* Scores of a block's pairs from rows of keys and queries, behind the last pair minus infinity; dY . v into `negative`, after them. lanes_parts.kernel.c */
+/* Scores of a block's pairs from rows of keys and queries, behind the last pair minus infinity; where there are values, dY . v into `negative` too.
+ * lanes_parts.kernel.c */
 #define pair_scores GNN__KERNEL(lanes_pair_scores)
-#define value_products GNN__KERNEL(lanes_value_products)
-void pair_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
-                 const gnn__matrix_t *m);
-void value_products(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
-                    const gnn__matrix_t *m);
+void pair_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own_key,
+                 const gnn__matrix_t *keys, const gnn_real_t *own_value, const gnn__matrix_t *values);
 
 #endif
