@@ -13,7 +13,14 @@
  *     d_k_j = v_j . (d_v_j - (1 - slope) Q_j) - sum of alpha S_i (1 or slope)
  *
  * Dot and additive-v2 scores are products of rows: keys and queries lie heads fastest too, and backward computes scores and dY . v again, once by receiver and once
- * by sender.
+ * by sender. With g = alpha (f dY_i . v_j - S_i), and for additive-v2 scores s = a . leaky(q_i + k_j), number by number,
+ *
+ *     d_q_i = a D_i     D_i = slope (sum of g) + (1 - slope) (sum of g over pairs where q_i + k_j > 0)     one addition per number and pair
+ *     d_k_j = a D_j     the same sums over the receivers of j
+ *     d_a   = sum over i of q_i D_i + sum over j of k_j D_j       because leaky(z) = z leaky'(z): no edges at all, but both passes
+ *
+ * Rows of four registers, 8 heads of 8, keep what is their own in them; two pairs share the sums across lanes. One head of at most 16 numbers has pairs in the
+ * lanes instead: what a block needs of its pairs' other ends is written into columns first (lanes_few.kernel.c).
  *
  * All take dropout and up to eight heads, but neither edge weights nor biases, and slopes between 0 and 1: everything else goes row by row (attention_rows.kernel.c). */
 #ifndef GNN_KERNELS_ATTENTION_LANES_H

@@ -382,32 +382,37 @@ void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m, int
 
 /* ---- scores ---- */
 
-/* Of rows of four registers, keys' and values' as long; pairs are taken two by two. */
-static void four_pairs(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own_key,
-                       const gnn__matrix_t *keys, const gnn_real_t *own_value,
-                       const gnn__matrix_t *values)
+/* Of rows of four registers, keys' and values' as long; pairs are taken two by two. `two`: products too. */
+GNN__INLINE void four_pairs(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own_key,
+                            gnn__matrix_t keys, const gnn_real_t *own_value, gnn__matrix_t values,
+                            const bool two)
 {
-    const bool bent = l->a->score != GNN__SCORE_DOT, apart = own_value && keys->at != values->at;
+    const bool bent = l->a->score != GNN__SCORE_DOT, apart = two && keys.at != values.at,
+               records = two && l->a->transposed;
+    const gnn__matrix_t record = l->records;
     const gnn_real_t scale = bent ? 1 : l->a->scale;
     const four_t key = four_of(own_key, bent ? l->weights : own_key, l->a->slope),
-                 value = four_of(own_value ? own_value : own_key, own_key, 0);
+                 value = four_of(two ? own_value : own_key, own_key, 0);
+    const uint32_t *others = b->other;
+    gnn_real_t *scores = b->score, *products = b->negative;
+    const int n = b->n;
 #pragma GCC unroll 1
-    for (int e = 0; e < b->n; e += 2) {
-        gnn__vec_t score[2], product[2] = {{0}, {0}};
+    for (int e = 0; e < n; e += 2, scores += LANES, products += LANES) {
+        gnn__vec_t score[2], product[2];
         for (int pair = 0; pair < 2; pair++) {
-            const uint32_t other = b->other[e + pair], next = b->other[e + pair + AHEAD];
-            prefetch_four(gnn__matrix_row(keys, next));
+            const uint32_t other = others[e + pair], next = others[e + pair + AHEAD];
+            prefetch_four(gnn__matrix_row(&keys, next));
             if (apart)
-                prefetch_four(gnn__matrix_row(values, next));
-            if (l->a->transposed)
-                __builtin_prefetch(gnn__matrix_row(&l->records, next));
-            score[pair] = four_product(&key, gnn__matrix_row(keys, other), bent);
-            if (own_value)
-                product[pair] = four_product(&value, gnn__matrix_row(values, other), false);
+                prefetch_four(gnn__matrix_row(&values, next));
+            if (records)
+                __builtin_prefetch(gnn__matrix_row(&record, next));
+            score[pair] = four_product(&key, gnn__matrix_row(&keys, other), bent);
+            product[pair] =
+                two ? four_product(&value, gnn__matrix_row(&values, other), false) : score[pair];
         }
-        gnn__vec_store(b->score + e * (LANES / 2), scale * gnn__vec_fold_two(score[0], score[1]));
-        if (own_value)
-            gnn__vec_store(b->negative + e * (LANES / 2), gnn__vec_fold_two(product[0], product[1]));
+        gnn__vec_store(scores, scale * gnn__vec_fold_two(score[0], score[1]));
+        if (two)
+            gnn__vec_store(products, gnn__vec_fold_two(product[0], product[1]));
     }
 }
 
@@ -440,7 +445,8 @@ void pair_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own_
     if (few(l))
         few_scores(l, b, own_key, own_value);
     else if (in_four_registers(l->width, l->key_row) && l->row == l->key_row)
-        four_pairs(l, b, own_key, keys, own_value, values);
+        own_value ? four_pairs(l, b, own_key, *keys, own_value, *values, true)
+                  : four_pairs(l, b, own_key, *keys, NULL, *values, false);
     else
         any_pairs(l, b, own_key, keys, own_value, values);
     for (int x = b->n * l->width; x < padded(b->n * l->width); x++)
