@@ -241,7 +241,7 @@ START_TEST(small_heads_that_share_registers)
 }
 END_TEST
 
-/* Scores made of rows: one head of few numbers has pairs in the lanes of registers, heads that fill four registers stay in them; and shapes next to these. Keys may be
+/* Scores made of rows: one head of few numbers has pairs in the lanes of registers where nodes have many, heads that fill four registers stay in them; and shapes next to these. Keys may be
  * the values. */
 START_TEST(scores_of_rows_in_every_layout)
 {

@@ -39,15 +39,15 @@ bool gnn__lanes_take(const gnn__plan_t *plan)
     return true;
 }
 
-/* Pairs of a node from which on copies pay in training: permuting both weights of a pair takes half as long again as its sums. */
-enum { DENSE = 64 };
+/* Pairs of a node from which on copies pay in training: permuting both weights of a pair takes half as long again as its sums. And from which on pairs fill registers. */
+enum { DENSE = 64, FILLS = 16 };
 
-static bool is_dense(const gnn__plan_t *plan)
+static bool has_pairs(const gnn__plan_t *plan, int64_t of_a_node)
 {
     int64_t pairs = 0;
     for (int64_t p = 0; p < plan->view->n_parts; p++)
         pairs += plan->view->parts[p].pairs;
-    return pairs / DENSE >= (plan->graph->n_dst + plan->graph->n_src) / 2;
+    return pairs / of_a_node >= (plan->graph->n_dst + plan->graph->n_src) / 2;
 }
 
 /* The first that serves; GNN__NARROW and GNN__SHARED have kernels for additive scores only, GNN__FEW for the others. */
@@ -55,7 +55,8 @@ static gnn__layout_t layout_of(const gnn__plan_t *plan, int width, bool additive
 {
     const gnn_aggregate_shape_t *s = &plan->shape;
     const int64_t in_place = additive ? gnn__attention_lanes()->in_place : 0, row = s->heads * s->d_v;
-    if (!additive && s->heads == 1 && s->d_k <= GNN__LANES_FEW && s->d_v <= GNN__LANES_FEW)
+    if (!additive && s->heads == 1 && s->d_k <= GNN__LANES_FEW && s->d_v <= GNN__LANES_FEW &&
+        has_pairs(plan, FILLS))
         return GNN__FEW;
     if (s->d_v % 16 == 0 &&
         (additive ? s->heads == 1 || s->d_v % 64 == 0 : s->heads == 1 && s->d_k % 16 == 0))
@@ -63,7 +64,7 @@ static gnn__layout_t layout_of(const gnn__plan_t *plan, int width, bool additive
     if (s->heads == 1 && s->d_v < in_place)
         return GNN__NARROW;
     if (s->heads == width && in_place && row % in_place == 0 &&
-        (s->d_v == 2 || s->d_v == 4 || s->d_v == 8) && !(plan->recording && is_dense(plan)))
+        (s->d_v == 2 || s->d_v == 4 || s->d_v == 8) && !(plan->recording && has_pairs(plan, DENSE)))
         return GNN__SHARED;
     return GNN__PACKED;
 }
