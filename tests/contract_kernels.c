@@ -241,6 +241,28 @@ START_TEST(small_heads_that_share_registers)
 }
 END_TEST
 
+/* Scores made of rows: one head of few numbers has pairs in the lanes of registers where nodes have many, heads that fill four registers stay in them; and shapes next to these. Keys may be
+ * the values. */
+START_TEST(scores_of_rows_in_every_layout)
+{
+    static const int64_t shapes[][3] = {{1, 2, 2},  {1, 1, 1}, {1, 3, 7}, {1, 16, 16}, {1, 17, 2},
+                                        {1, 2, 17}, {8, 8, 8}, {4, 8, 8}, {8, 8, 2},   {7, 8, 8}};
+    for (size_t turn = 0; turn < 200; turn++) {
+        const uint64_t seed = contract_seed() + 7 * turn;
+        contract_case_t c =
+            case_of(turn % 2 ? "dot" : "additive_v2", shared_graph(turn / 2, seed), "rows", seed);
+        c.heads = c.kv_heads = shapes[turn / 20][0];
+        c.d_k = shapes[turn / 20][1];
+        c.d_v = shapes[turn / 20][2];
+        c.dropout = turn / 2 % 2 ? 0.3 : 0;
+        c.strided = turn % 3 == 0;
+        c.shared = turn / 4 % 2 && c.d_k == c.d_v;
+        check_small_heads(c);
+    }
+    contract_assert("scores of rows");
+}
+END_TEST
+
 /* ---- attention in bf16 ---- */
 
 static void check_medium(size_t turn)
@@ -388,6 +410,7 @@ TCase *contract_kernel_tests(void)
     tcase_add_test(t, same_bits_with_one_two_and_four_threads);
     tcase_add_test(t, one_head_of_a_few_numbers);
     tcase_add_test(t, small_heads_that_share_registers);
+    tcase_add_test(t, scores_of_rows_in_every_layout);
     tcase_add_test(t, medium_is_near_the_oracle_and_the_same_on_all_threads);
     tcase_add_test(t, medium_is_used_where_the_processor_has_it);
     tcase_add_test(t, inference_gives_the_bits_of_training_without_dropout);

@@ -39,9 +39,9 @@ bool gnn__lanes_take(const gnn__plan_t *plan)
     return true;
 }
 
-/* Pairs of a node from which on copies pay in training: permuting both weights of a pair takes half as long again as its sums. And from which on factors do: few of
- * a graph's pairs are in long rows below that. */
-enum { DENSE = 64, LONG_ROWS = 8 };
+/* Pairs of a node from which on copies pay in training: permuting both weights of a pair takes half as long again as its sums. From which on factors do: few of a
+ * graph's pairs are in long rows below that. And from which on pairs fill registers. */
+enum { DENSE = 64, LONG_ROWS = 8, FILLS = 16 };
 
 static bool has_pairs(const gnn__plan_t *plan, int64_t of_a_node)
 {
@@ -51,11 +51,14 @@ static bool has_pairs(const gnn__plan_t *plan, int64_t of_a_node)
     return pairs / of_a_node >= (plan->graph->n_dst + plan->graph->n_src) / 2;
 }
 
-/* The first that serves; GNN__NARROW and GNN__SHARED have kernels for additive scores only. */
+/* The first that serves; GNN__NARROW and GNN__SHARED have kernels for additive scores only, GNN__FEW for the others. */
 static gnn__layout_t layout_of(const gnn__plan_t *plan, int width, bool additive)
 {
     const gnn_aggregate_shape_t *s = &plan->shape;
     const int64_t in_place = additive ? gnn__attention_lanes()->in_place : 0, row = s->heads * s->d_v;
+    if (!additive && s->heads == 1 && s->d_k <= GNN__LANES_FEW && s->d_v <= GNN__LANES_FEW &&
+        has_pairs(plan, FILLS))
+        return GNN__FEW;
     if (s->d_v % 16 == 0 &&
         (additive ? s->heads == 1 || s->d_v % 64 == 0 : s->heads == 1 && s->d_k % 16 == 0))
         return GNN__WHOLE;
@@ -70,8 +73,9 @@ static gnn__layout_t layout_of(const gnn__plan_t *plan, int width, bool additive
 /* Numbers of a row whose heads are d wide. */
 static int64_t row_of(const gnn__lanes_t *l, int64_t d)
 {
-    return l->layout == GNN__PACKED ? (d * l->width + 15) / 16 * 16
-                                    : (l->a->heads * d + 15) / 16 * 16;
+    return l->layout == GNN__FEW      ? 16 * d
+           : l->layout == GNN__PACKED ? (d * l->width + 15) / 16 * 16
+                                      : (l->a->heads * d + 15) / 16 * 16;
 }
 
 static void describe(const gnn__plan_t *plan, run_t *run)
@@ -129,7 +133,9 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, run_t *
     run->l.key_factors = copy_of(&carve, factors && !backward, n_src, 2 * width);
     if (backward) {
         run->dy = copy_of(&carve, copies, n_dst, run->l.row);
-        run->l.records = copy_of(&carve, true, n_dst, 3 * width);
+        run->l.records.stride =
+            (additive ? 3 : 2) * width + (run->l.layout == GNN__FEW ? run->a.d_k + run->a.d_v : 0);
+        run->l.records.at = copy_of(&carve, true, n_dst, run->l.records.stride);
         run->d_a = copy_of(&carve, parameters, most, heads * run->a.d_k);
     } else {
         run->a.sum = copy_of(&carve, true, n_dst, heads);
@@ -209,7 +215,7 @@ static void pack_inputs(const gnn__plan_t *plan, run_t *run, int threads)
 static void run_part(const gnn__plan_t *plan, run_t *run, int64_t p, gnn__pass_t pass, int threads)
 {
     const bool transposed = pass == GNN__SEND,
-               parameters = pass == GNN__RECEIVE && gnn__wants(plan, GNN_AGGREGATE_PARAMETERS);
+               parameters = pass != GNN__FORWARD && gnn__wants(plan, GNN_AGGREGATE_PARAMETERS);
     const int64_t width = run->a.heads * run->a.d_k;
     const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
     const gnn__part_t *part = transposed ? &plan->view->transposed[p] : &plan->view->parts[p];
@@ -218,14 +224,14 @@ static void run_part(const gnn__plan_t *plan, run_t *run, int64_t p, gnn__pass_t
     gnn__deal_t deal = gnn__deal(chunks, threads);
 #pragma omp parallel num_threads(threads)
     for (int64_t c; (c = gnn__deal_next(&deal)) >= 0;) {
-        gnn_real_t *scratch = run->scratch + omp_get_thread_num() * run->share;
+        gnn_real_t *scratch = run->scratch + omp_get_thread_num() * run->share,
+                   *d_a = parameters ? run->d_a + c * width : NULL;
         if (pass == GNN__FORWARD)
             kernels->forward(&run->l, run->bounds[c], run->bounds[c + 1], scratch);
         else if (pass == GNN__SEND)
-            kernels->send(&run->l, run->bounds[c], run->bounds[c + 1], scratch);
+            kernels->send(&run->l, run->bounds[c], run->bounds[c + 1], scratch, d_a);
         else
-            kernels->receive(&run->l, run->bounds[c], run->bounds[c + 1], scratch,
-                             parameters ? run->d_a + c * width : NULL);
+            kernels->receive(&run->l, run->bounds[c], run->bounds[c + 1], scratch, d_a);
     }
     if (parameters)
         gnn__add_partials(&plan->d[GNN_AGGREGATE_PARAMETERS], run->d_a, chunks, width);
@@ -284,10 +290,12 @@ int gnn__lanes_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     const int threads = gnn__gradient_threads(plan, gnn__attention_work(plan));
     pack_inputs(plan, &run, threads);
     prepare(plan, &run, threads);
-    const bool by_receiver = !additive && (a->d_q.at || gnn__wants(plan, GNN_AGGREGATE_PARAMETERS));
+    const bool parameters = gnn__wants(plan, GNN_AGGREGATE_PARAMETERS),
+               by_receiver = !additive && (a->d_q.at || parameters),
+               by_sender = a->d_k_rows.at || a->d_v_rows.at || parameters;
     for (int64_t p = 0; by_receiver && p < plan->view->n_parts; p++)
         run_part(plan, &run, p, GNN__RECEIVE, threads);
-    for (int64_t p = 0; (a->d_k_rows.at || a->d_v_rows.at) && p < plan->view->n_parts; p++)
+    for (int64_t p = 0; by_sender && p < plan->view->n_parts; p++)
         run_part(plan, &run, p, GNN__SEND, threads);
     return GNN_OK;
 }

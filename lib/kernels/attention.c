@@ -40,12 +40,12 @@ const gnn__attention_lanes_t *gnn__attention_lanes(void)
     return NULL;
 }
 
-/* Lists of nodes of a block and of what is drawn; three arrays of pairs x width, and what is drawn; two rows of values and two of keys. */
+/* Lists of nodes of a block and of what is drawn; three arrays of pairs x width, and what is drawn; two rows of values and two of keys; numbers of a block's pairs. */
 int64_t gnn__attention_lanes_scratch(const gnn__lanes_t *l)
 {
     return GNN__LANES_PAIRS + 2 * GNN__LANES_DRAWN + 4 * 32 +
-           (3 * GNN__LANES_PAIRS + GNN__LANES_DRAWN) * l->width + 4 * 16 +
-           2 * (l->row + l->key_row) + 8 * 16;
+           (3 * GNN__LANES_PAIRS + GNN__LANES_DRAWN) * l->width + 4 * 16 + 2 * (l->row + l->key_row) +
+           8 * 16 + (l->layout == GNN__FEW ? (2 + 2 * GNN__LANES_FEW) * GNN__LANES_PAIRS + 16 : 0);
 }
 
 /* Backward, which needs more: a tile, both ways; rows and their sums; two strips of scores; numbers of the tile's columns; in bf16 the keys and a strip once more.

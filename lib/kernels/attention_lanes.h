@@ -16,7 +16,14 @@
  * the exponentials are made once for every node. What would leave the numbers' range is marked by NaN; a row that meets such a one is done again from its scores.
  *
  * Dot and additive-v2 scores are products of rows: keys and queries lie heads fastest too, and backward computes scores and dY . v again, once by receiver and once
- * by sender.
+ * by sender. With g = alpha (f dY_i . v_j - S_i), and for additive-v2 scores s = a . leaky(q_i + k_j), number by number,
+ *
+ *     d_q_i = a D_i     D_i = slope (sum of g) + (1 - slope) (sum of g over pairs where q_i + k_j > 0)     one addition per number and pair
+ *     d_k_j = a D_j     the same sums over the receivers of j
+ *     d_a   = sum over i of q_i D_i + sum over j of k_j D_j       because leaky(z) = z leaky'(z): no edges at all, but both passes
+ *
+ * Rows of four registers, 8 heads of 8, keep what is their own in them; two pairs share the sums across lanes. One head of at most 16 numbers has pairs in the
+ * lanes instead: what a block needs of its pairs' other ends is written into columns first (lanes_few.kernel.c).
  *
  * All take dropout and up to eight heads, but neither edge weights nor biases, and slopes between 0 and 1: everything else goes row by row (attention_rows.kernel.c). */
 #ifndef GNN_KERNELS_ATTENTION_LANES_H
@@ -25,22 +32,23 @@
 #include <lib/kernels/attention.h>
 #include <lib/kernels/elementwise.h>
 
-/* Most heads; pairs of a block, and pairs whose dropout is drawn at once. */
-enum { GNN__LANES_HEADS = 8, GNN__LANES_PAIRS = 128, GNN__LANES_DRAWN = 256 };
+/* Most heads; pairs of a block, and pairs whose dropout is drawn at once; most numbers of a head that are few. */
+enum { GNN__LANES_HEADS = 8, GNN__LANES_PAIRS = 128, GNN__LANES_DRAWN = 256, GNN__LANES_FEW = 16 };
 
 /* How rows of values lie; of keys and queries that are rows: as packed ones, or in place. */
 typedef enum gnn__layout {
     GNN__WHOLE,  /* in place: every head fills whole registers */
     GNN__PACKED, /* copies, heads fastest */
     GNN__NARROW, /* in place: one head of fewer numbers than a register has */
-    GNN__SHARED /* in place: heads of 2, 4 or 8 numbers, several to a register; as many as a pattern is wide */
+    GNN__SHARED, /* in place: heads of 2, 4 or 8 numbers, several to a register; as many as a pattern is wide */
+    GNN__FEW /* in place: one head of few numbers; pairs stand in lanes. Not with additive scores */
 } gnn__layout_t;
 
 typedef struct gnn__lanes {
     const gnn__attention_t *a;
     int width; /* of a pattern of heads */
     gnn__layout_t layout;
-    int64_t row;      /* numbers of a row of values, whole registers */
+    int64_t row; /* numbers of a row of values, whole registers; GNN__FEW: of their sums, 16 for each */
     int64_t key_row;  /* of a row of keys or queries; additive: width */
     gnn_real_t slope; /* of scores when they are weighed: additive; 1: they are final */
     gnn__matrix_t q, k, v;
@@ -48,7 +56,7 @@ typedef struct gnn__lanes {
     gnn_real_t *negative, *share;      /* P: n_dst x row; A: n_dst x width; NULL: nobody will ask */
     gnn__matrix_t dy;                  /* as v */
     bool writes_q, writes_k, writes_v; /* additive: these gradients are written, not added to */
-    gnn_real_t *records;               /* n_dst x 3 width: q (additive), log-sum-exp, S */
+    gnn__matrix_t records;   /* of receivers, `width` numbers each: log-sum-exp, S, q (additive) */
     gnn_real_t *key_factors; /* additive scores of eight heads, forward: n_src x 16, e^k and e^(slope k); NULL: none are asked for */
     /* Forward: f(y + bias) stands for y; bias NULL: y does. One part only, and nothing recorded. */
     const gnn_real_t *bias;
@@ -66,10 +74,11 @@ typedef struct gnn__attention_lanes {
     void (*forward)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch);
     /* Of receivers i0 .. i1 - 1, all parts at once: a copy of dY where there is one, S, their records, and with additive scores d_q. */
     void (*prepare)(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch);
-    /* d_q, and where it is not NULL d_a (heads * d_k): the sum over these rows. Not with additive scores. */
+    /* d_q; not with additive scores. d_a (heads * d_k), if not NULL: what these rows add to it, here and in `send`. */
     void (*receive)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
                     gnn_real_t *d_a);
-    void (*send)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch);
+    void (*send)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
+                 gnn_real_t *d_a);
     int in_place; /* a register's numbers, where it takes GNN__NARROW and GNN__SHARED; 0: it does not */
 } gnn__attention_lanes_t;
 /* NULL: this processor has none. */

@@ -3,6 +3,7 @@
 #include <lib/kernels/isa.h>
 #include <lib/kernels/lanes_block.h>
 #include <lib/kernels/lanes_factors.h>
+#include <lib/kernels/lanes_few.h>
 #include <lib/kernels/lanes_rows.h>
 #include <lib/kernels/lanes_short.h>
 
@@ -10,7 +11,7 @@
 void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
                                       gnn_real_t *scratch, gnn_real_t *d_a);
 void GNN__KERNEL(lanes_send_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
-                                   gnn_real_t *scratch);
+                                   gnn_real_t *scratch, gnn_real_t *d_a);
 
 /* What a receiver has gathered so far. */
 typedef struct state {
@@ -142,6 +143,8 @@ static __attribute__((noinline)) void resume_row(const gnn__lanes_t *l, const bl
     read_some(a->largest + i * a->heads, a->heads, s->largest, -INFINITY, width);
     read_some(a->sum + i * a->heads, a->heads, s->sum, 0, width);
     load_row(l, gnn__matrix_row(&a->y, i), b->y, width);
+    if (few(l))
+        few_unfold(b->y, a->d_v);
     if (l->negative)
         read_some(l->share + i * width, width, s->share, 0, width);
     for (int u = 0; u < parts_of(width); u++) {
@@ -175,6 +178,8 @@ static __attribute__((noinline)) void finish_row(const gnn__lanes_t *l, const bl
     write_heads(a->largest + i * a->heads, a->heads, lse, false, width);
     if (!a->last)
         write_heads(a->sum + i * a->heads, a->heads, s->sum, false, width);
+    if (few(l))
+        few_fold(b->y, a->d_v);
     scale_row_out(l, b->y, inverse, gnn__matrix_row(&a->y, i), width);
     if (!l->negative)
         return;
@@ -214,10 +219,13 @@ static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_
             if (additive)
                 BY_WIDTH(width, scores_additive, &l->k, &b, q);
             else
-                pair_scores(l, &b, gnn__matrix_row(&l->q, i), &l->k);
+                pair_scores(l, &b, gnn__matrix_row(&l->q, i), &l->k, NULL, &l->v);
             raise(l, &b, &s, base, fresh, width);
             weigh(l, &b, &s, base, width);
-            gather(l, &b, &l->v, l->row, fresh, l->negative != NULL);
+            if (few(l))
+                few_gather(l, &b, b.weight, false, fresh, b.y);
+            else
+                gather(l, &b, &l->v, l->row, fresh, l->negative != NULL);
         }
         if (fresh)
             clear_row(l, &b);
@@ -233,8 +241,8 @@ GNN__INLINE void prepare_rows(const gnn__lanes_t *l, int64_t i0, int64_t i1, con
                               const int width)
 {
     const gnn__attention_t *a = l->a;
-    const gnn__matrix_t records = {l->records, 3 * width}, lses = {l->records + width, 3 * width},
-                        products = {l->records + 2 * width, 3 * width};
+    const gnn__matrix_t lses = l->records, products = {lses.at + width, lses.stride},
+                        records = {lses.at + 2 * width, lses.stride};
     for (int64_t i = i0; i < i1; i++) {
         gnn_real_t *dy = gnn__matrix_row(&l->dy, i), *y = gnn__matrix_row(&a->y, i);
         gnn__vec_t s[PATTERN], p[PATTERN], share[PATTERN], lse[PATTERN], q[PATTERN];
@@ -273,7 +281,10 @@ FOR_WIDTHS(PREPARE)
 static void prepare(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch)
 {
     const block_t b = block_at(l, i1, scratch);
-    BY_WIDTH(l->width, prepare, l, i0, i1, &b);
+    if (few(l))
+        few_prepare(l, i0, i1);
+    else
+        BY_WIDTH(l->width, prepare, l, i0, i1, &b);
 }
 
 /* Weights of a block of receivers; adds up alpha S, times the slope where s <= 0. */
@@ -281,8 +292,8 @@ GNN__INLINE void weigh_back(const gnn__lanes_t *l, const block_t *b, const gnn__
                             gnn__vec_t *sum, const int width)
 {
     const gnn_real_t slope = l->a->slope;
-    const gnn__matrix_t q = {l->records, 3 * width}, lse = {l->records + width, 3 * width},
-                        s = {l->records + 2 * width, 3 * width};
+    const gnn__matrix_t lse = l->records, s = {lse.at + width, lse.stride},
+                        q = {lse.at + 2 * width, lse.stride};
     for (int x = 0; x < padded(b->n * width); x += LANES) {
         const int u = x / LANES % parts_of(width);
         const gnn__vec_t score = rows_at(&q, b->other, x, width) + k[u],
@@ -396,10 +407,11 @@ static void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn
     gnn__vec_all_passed();
 }
 
-static void send(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)
+static void send(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
+                 gnn_real_t *d_a)
 {
     if (l->a->score != GNN__SCORE_ADDITIVE)
-        GNN__KERNEL(lanes_send_pairs)(l, row0, row1, scratch);
+        GNN__KERNEL(lanes_send_pairs)(l, row0, row1, scratch, d_a);
     else
         send_additive(l, row0, row1, scratch);
 }

@@ -291,8 +291,8 @@ int64_t forward_short(const gnn__lanes_t *l, block_t *b, int64_t row)
 GNN__INLINE void back_short(const gnn__lanes_t *l, const block_t *b, handful_t *f, const int width)
 {
     const gnn_real_t slope = l->a->slope;
-    const gnn__matrix_t q = {l->records, 3 * width}, lse = {l->records + width, 3 * width},
-                        s = {l->records + 2 * width, 3 * width};
+    const gnn__matrix_t lse = l->records, s = {lse.at + width, lse.stride},
+                        q = {lse.at + 2 * width, lse.stride};
     spread(f, gnn__matrix_row(&l->k, f->row), l->k.stride, b->weight, width);
     for (int x = 0; x < padded(b->n * width); x += LANES) {
         const gnn__vec_t score = rows_at(&q, b->other, x, width) + gnn__vec_load(b->weight + x);

@@ -34,37 +34,15 @@ typedef struct block {
     /* Multipliers are drawn for the pairs of many rows at once, sixteen at a time: those at places drawn_from .. drawn_to - 1. */
     gnn_real_t *drawn;
     int64_t drawn_from, drawn_to;
-    uint32_t *ends[2]; /* of the drawn pairs: the rows' nodes, and the other ones */
-    int64_t row1;      /* where the rows of this call end */
-    gnn_real_t *y, *p; /* rows; y has room for a row of keys behind a row of values */
+    uint32_t *ends[2];   /* of the drawn pairs: the rows' nodes, and the other ones */
+    int64_t row1;        /* where the rows of this call end */
+    gnn_real_t *y, *p;   /* rows; y has room for a row of keys behind a row of values */
+    gnn_real_t *columns; /* GNN__FEW: number c of pair e at c * PAIRS + e; see lanes_few.kernel.c */
 } block_t;
 
-GNN__INLINE gnn_real_t *carve(gnn_real_t **at, int64_t count)
-{
-    gnn_real_t *memory = *at;
-    *at += (count + 15) / 16 * 16;
-    return memory;
-}
-
-static __attribute__((unused)) block_t block_at(const gnn__lanes_t *l, int64_t row1,
-                                                gnn_real_t *scratch)
-{
-    block_t b = {.row1 = row1};
-    const int64_t indices = PAIRS + 2 * DRAWS, pairs = PAIRS * l->width + 16;
-    b.copied = (uint32_t *)carve(&scratch, indices);
-    b.ends[0] = (uint32_t *)carve(&scratch, DRAWN + DRAWS);
-    b.ends[1] = (uint32_t *)carve(&scratch, DRAWN + DRAWS);
-    memset(b.copied, 0, sizeof *b.copied * (size_t)indices);
-    memset(b.ends[0], 0, sizeof *b.ends[0] * (DRAWN + DRAWS));
-    memset(b.ends[1], 0, sizeof *b.ends[1] * (DRAWN + DRAWS));
-    b.score = carve(&scratch, pairs);
-    b.weight = carve(&scratch, pairs);
-    b.negative = carve(&scratch, pairs);
-    b.drawn = carve(&scratch, DRAWN * l->width + 16);
-    b.y = carve(&scratch, l->row + l->key_row);
-    b.p = carve(&scratch, l->row > l->key_row ? l->row : l->key_row);
-    return b;
-}
+/* The rows of a call end at row1. lanes_parts.kernel.c */
+#define block_at GNN__KERNEL(lanes_block_at)
+block_t block_at(const gnn__lanes_t *l, int64_t row1, gnn_real_t *scratch);
 
 /* ---- patterns ---- */
 

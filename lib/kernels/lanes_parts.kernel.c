@@ -1,5 +1,6 @@
 /* What forward and backward of attention with heads in lanes share: blocks of pairs with their dropout, weighted sums, and scores from rows. */
 #include <lib/kernels/lanes_factors.h>
+#include <lib/kernels/lanes_few.h>
 #include <lib/kernels/lanes_rows.h>
 #include <lib/kernels/philox_lanes.h>
 
@@ -144,6 +145,35 @@ void scale_and_finish(const gnn__lanes_t *l, gnn_real_t *x, const gnn__vec_t *by
 }
 
 /* ---- blocks ---- */
+
+static gnn_real_t *carve(gnn_real_t **at, int64_t count)
+{
+    gnn_real_t *memory = *at;
+    *at += (count + 15) / 16 * 16;
+    return memory;
+}
+
+block_t block_at(const gnn__lanes_t *l, int64_t row1, gnn_real_t *scratch)
+{
+    block_t b = {.row1 = row1};
+    const int64_t indices = PAIRS + 2 * DRAWS, pairs = PAIRS * l->width + 16;
+    b.copied = (uint32_t *)carve(&scratch, indices);
+    b.ends[0] = (uint32_t *)carve(&scratch, DRAWN + DRAWS);
+    b.ends[1] = (uint32_t *)carve(&scratch, DRAWN + DRAWS);
+    memset(b.copied, 0, sizeof *b.copied * (size_t)indices);
+    memset(b.ends[0], 0, sizeof *b.ends[0] * (DRAWN + DRAWS));
+    memset(b.ends[1], 0, sizeof *b.ends[1] * (DRAWN + DRAWS));
+    b.score = carve(&scratch, pairs);
+    b.weight = carve(&scratch, pairs);
+    b.negative = carve(&scratch, pairs);
+    b.drawn = carve(&scratch, DRAWN * l->width + 16);
+    if (l->a->dropout) /* behind the last pair stand numbers, whatever they are: their weight is 0 */
+        memset(b.drawn, 0, sizeof *b.drawn * (size_t)(DRAWN * l->width + 16));
+    b.y = carve(&scratch, l->row + l->key_row);
+    b.p = carve(&scratch, l->row > l->key_row ? l->row : l->key_row);
+    b.columns = scratch;
+    return b;
+}
 
 /* Draws for the pairs from place `at` of `row` on: a window over this and the next rows; on spans, whose places are not their own, for this row. */
 static void draw(const gnn__lanes_t *l, block_t *b, int64_t row, int64_t at, int64_t to)
@@ -371,22 +401,73 @@ gnn__vec_bits_t signs_of_scores(const gnn__matrix_t *others, const uint32_t *nod
 }
 #endif
 
-/* Scores of a block's pairs from rows of keys and queries; behind the last pair minus infinity. */
-#define PAIR_SCORES(width)                                                                     \
-    MADE row_scores_##width(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,    \
-                            const gnn__matrix_t *m)                                            \
-    {                                                                                          \
-        if (l->a->score == GNN__SCORE_DOT)                                                     \
-            pair_products(b, own, m, l->key_row, l->a->scale, NULL, 0, b->score, width);       \
-        else                                                                                   \
-            pair_products(b, own, m, l->key_row, 1, l->weights, l->a->slope, b->score, width); \
-        for (int x = b->n * width; x < padded(b->n * width); x++)                              \
-            b->score[x] = -INFINITY;                                                           \
-    }
-FOR_WIDTHS(PAIR_SCORES)
-
-void pair_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
-                 const gnn__matrix_t *m)
+/* Of rows of four registers, keys' and values' as long; pairs are taken two by two. `two`: products too. */
+GNN__INLINE void four_pairs(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own_key,
+                            gnn__matrix_t keys, const gnn_real_t *own_value, gnn__matrix_t values,
+                            const bool two)
 {
-    BY_WIDTH(l->width, row_scores, l, b, own, m);
+    const bool bent = l->a->score != GNN__SCORE_DOT, apart = two && keys.at != values.at,
+               records = two && l->a->transposed;
+    const gnn__matrix_t record = l->records;
+    const gnn_real_t scale = bent ? 1 : l->a->scale;
+    const four_t key = four_of(own_key, bent ? l->weights : own_key, l->a->slope),
+                 value = four_of(two ? own_value : own_key, own_key, 0);
+    const uint32_t *others = b->other;
+    gnn_real_t *scores = b->score, *products = b->negative;
+    const int n = b->n;
+#pragma GCC unroll 1
+    for (int e = 0; e < n; e += 2, scores += LANES, products += LANES) {
+        gnn__vec_t score[2], product[2];
+        for (int pair = 0; pair < 2; pair++) {
+            const uint32_t other = others[e + pair], next = others[e + pair + AHEAD];
+            prefetch_four(gnn__matrix_row(&keys, next));
+            if (apart)
+                prefetch_four(gnn__matrix_row(&values, next));
+            if (records)
+                __builtin_prefetch(gnn__matrix_row(&record, next));
+            score[pair] = four_product(&key, gnn__matrix_row(&keys, other), bent);
+            product[pair] =
+                two ? four_product(&value, gnn__matrix_row(&values, other), false) : score[pair];
+        }
+        gnn__vec_store(scores, scale * gnn__vec_fold_two(score[0], score[1]));
+        if (two)
+            gnn__vec_store(products, gnn__vec_fold_two(product[0], product[1]));
+    }
+}
+
+#define ROW_PRODUCTS(width)                                                                    \
+    MADE row_products_##width(const block_t *b, const gnn_real_t *own, const gnn__matrix_t *m, \
+                              int64_t row, gnn_real_t scale, const gnn_real_t *a,              \
+                              gnn_real_t slope, gnn_real_t *out)                               \
+    {                                                                                          \
+        if (a)                                                                                 \
+            pair_products(b, own, m, row, scale, a, slope, out, width);                        \
+        else                                                                                   \
+            pair_products(b, own, m, row, scale, NULL, 0, out, width);                         \
+    }
+FOR_WIDTHS(ROW_PRODUCTS)
+
+static void any_pairs(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own_key,
+                      const gnn__matrix_t *keys, const gnn_real_t *own_value,
+                      const gnn__matrix_t *values)
+{
+    const bool dot = l->a->score == GNN__SCORE_DOT;
+    BY_WIDTH(l->width, row_products, b, own_key, keys, l->key_row, dot ? l->a->scale : 1,
+             dot ? NULL : l->weights, l->a->slope, b->score);
+    if (own_value)
+        BY_WIDTH(l->width, row_products, b, own_value, values, l->row, 1, NULL, 0, b->negative);
+}
+
+void pair_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own_key,
+                 const gnn__matrix_t *keys, const gnn_real_t *own_value, const gnn__matrix_t *values)
+{
+    if (few(l))
+        few_scores(l, b, own_key, own_value);
+    else if (in_four_registers(l->width, l->key_row) && l->row == l->key_row)
+        own_value ? four_pairs(l, b, own_key, *keys, own_value, *values, true)
+                  : four_pairs(l, b, own_key, *keys, NULL, *values, false);
+    else
+        any_pairs(l, b, own_key, keys, own_value, values);
+    for (int x = b->n * l->width; x < padded(b->n * l->width); x++)
+        b->score[x] = -INFINITY;
 }

@@ -200,11 +200,54 @@ void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m, int
 
 /* ---- products of the row's own numbers with the pairs' ---- */
 
+/* Eight heads of eight numbers, as most have, and what else takes four registers, two pairs filling one: what a row needs stays in them. */
+GNN__INLINE bool in_four_registers(const int width, int64_t row)
+{
+    return IN_PLACE > 0 && 2 * width == LANES && row == 4 * LANES; /* where there are enough of them */
+}
+
+/* What a row's own numbers give with the other ends'. */
+typedef struct four {
+    gnn__vec_t own[4], above[4], below[4];
+} four_t;
+
+GNN__INLINE four_t four_of(const gnn_real_t *own, const gnn_real_t *a, gnn_real_t slope)
+{
+    four_t f;
+    for (int v = 0; v < 4; v++) {
+        f.own[v] = gnn__vec_load(own + v * LANES);
+        f.above[v] = gnn__vec_load(a + v * LANES);
+        f.below[v] = slope * f.above[v];
+    }
+    return f;
+}
+
+/* `bent`: a . leaky(own + x), else own . x. */
+GNN__INLINE gnn__vec_t four_product(const four_t *f, const gnn_real_t *x, bool bent)
+{
+    gnn__vec_t sum = gnn__vec_all(0);
+    if (bent)
+        for (int v = 0; v < 4; v++)
+            sum = gnn__vec_add_bent(sum, f->own[v] + gnn__vec_load(x + v * LANES), f->above[v],
+                                    f->below[v]);
+    else
+        for (int v = 0; v < 4; v++)
+            sum += f->own[v] * gnn__vec_load(x + v * LANES);
+    return sum;
+}
+
+GNN__INLINE void prefetch_four(const gnn_real_t *x)
+{
+    for (int byte = 0; byte < 4 * GNN__VEC_BYTES; byte += 64)
+        __builtin_prefetch((const char *)x + byte);
+}
+
 /* out = scale times own . x of each head, for every pair; with a: a . leaky(own + x). */
 GNN__INLINE void pair_products(const block_t *b, const gnn_real_t *own, const gnn__matrix_t *m,
                                int64_t row, gnn_real_t scale, const gnn_real_t *a, gnn_real_t slope,
                                gnn_real_t *out, const int width)
 {
+#pragma GCC unroll 1
     for (int e = 0; e < b->n; e++) {
         const gnn_real_t *x = gnn__matrix_row(m, b->other[e]),
                          *next = gnn__matrix_row(m, b->other[e + AHEAD]);
@@ -222,9 +265,10 @@ GNN__INLINE void pair_products(const block_t *b, const gnn_real_t *own, const gn
     }
 }
 
-/* Scores of a block's pairs from rows of keys and queries; behind the last pair minus infinity. lanes_parts.kernel.c */
+/* Scores of a block's pairs from rows of keys and queries, behind the last pair minus infinity; where there are values, dY . v into `negative` too.
+ * lanes_parts.kernel.c */
 #define pair_scores GNN__KERNEL(lanes_pair_scores)
-void pair_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
-                 const gnn__matrix_t *m);
+void pair_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own_key,
+                 const gnn__matrix_t *keys, const gnn_real_t *own_value, const gnn__matrix_t *values);
 
 #endif

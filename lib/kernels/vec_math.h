@@ -215,6 +215,48 @@ GNN__INLINE gnn__vec_t gnn__vec_fold(gnn__vec_t x, const int width, const bool l
 #undef FOLD
 }
 
+/* Two patterns, each half as wide as a register, after one another: halves of x added up, then those of y. */
+GNN__INLINE gnn__vec_t gnn__vec_fold_two(gnn__vec_t x, gnn__vec_t y)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    const __m512 a = (__m512)x, b = (__m512)y;
+    return (gnn__vec_t)(_mm512_shuffle_f32x4(a, b, 0x44) + _mm512_shuffle_f32x4(a, b, 0xEE));
+#elif !GNN_DOUBLE && defined(__AVX2__)
+    const __m256 a = (__m256)x, b = (__m256)y;
+    return (gnn__vec_t)(_mm256_permute2f128_ps(a, b, 0x20) + _mm256_permute2f128_ps(a, b, 0x31));
+#else
+    gnn__vec_t z;
+    for (int l = 0; l < GNN__VEC_LANES / 2; l++) {
+        z[l] = x[l] + x[GNN__VEC_LANES / 2 + l];
+        z[GNN__VEC_LANES / 2 + l] = y[l] + y[GNN__VEC_LANES / 2 + l];
+    }
+    return z;
+#endif
+}
+
+/* sum + z times `above` in the lanes where z > 0, times `below` in the others. */
+GNN__INLINE gnn__vec_t gnn__vec_add_bent(gnn__vec_t sum, gnn__vec_t z, gnn__vec_t above,
+                                         gnn__vec_t below)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    const __mmask16 up = _mm512_cmp_ps_mask((__m512)z, _mm512_setzero_ps(), _CMP_GT_OQ);
+    return sum + z * (gnn__vec_t)_mm512_mask_blend_ps(up, (__m512)below, (__m512)above);
+#else
+    return sum + z * gnn__vec_select(z > 0, above, below);
+#endif
+}
+
+/* sum + x in the lanes where z > 0. */
+GNN__INLINE gnn__vec_t gnn__vec_add_above(gnn__vec_t sum, gnn__vec_t z, gnn__vec_t x)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    const __mmask16 above = _mm512_cmp_ps_mask((__m512)z, _mm512_setzero_ps(), _CMP_GT_OQ);
+    return (gnn__vec_t)_mm512_mask_add_ps((__m512)sum, above, (__m512)sum, (__m512)x);
+#else
+    return sum + gnn__vec_where(z > 0, x);
+#endif
+}
+
 /* The first `width` numbers of a pattern. */
 GNN__INLINE void gnn__vec_put(gnn_real_t *at, gnn__vec_t x, const int width, int part)
 {
