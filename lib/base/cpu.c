@@ -8,7 +8,15 @@
 #include <cpuid.h>
 #if __has_include(<sys/platform/x86.h>)
 #include <sys/platform/x86.h>
-#define HAS(in_glibc, in_compiler) CPU_FEATURE_ACTIVE(in_glibc)
+
+/* What x86_cpu_active of glibc 2.36 does, which shifts an int into its sign for the last feature of a register. */
+static bool active(unsigned feature)
+{
+    const struct cpuid_feature *leaf = __x86_get_cpuid_feature_leaf(feature / 128);
+    return leaf->active_array[feature / 32 % 4] >> feature % 32 & 1;
+}
+
+#define HAS(in_glibc, in_compiler) active(x86_cpu_##in_glibc)
 #else
 #define HAS(in_glibc, in_compiler) __builtin_cpu_supports(in_compiler)
 #endif
