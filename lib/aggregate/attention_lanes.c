@@ -97,14 +97,6 @@ static void describe(const gnn__plan_t *plan, run_t *run)
     l->v = a->v;
 }
 
-/* The same rows serve as keys and as values (additive-v2 with one product for both). */
-static bool keys_are_values(const run_t *run)
-{
-    const gnn__attention_t *a = &run->a;
-    return a->score != GNN__SCORE_ADDITIVE && a->k.at && a->k.at == a->v.at &&
-           a->k.stride == a->v.stride && a->d_k == a->d_v;
-}
-
 static gnn_real_t *copy_of(gnn__carve_t *carve, bool needed, int64_t rows, int64_t cols)
 {
     int64_t count = 0;
@@ -126,7 +118,7 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, run_t *
     run->scratch = copy_of(&carve, true, run->share, plan->context->threads);
     run->q = copy_of(&carve, keys, n_dst, run->l.key_row);
     run->k = copy_of(&carve, keys, n_src, run->l.key_row);
-    run->v = copy_of(&carve, copies && !keys_are_values(run), n_src, run->l.row);
+    run->v = copy_of(&carve, copies && !gnn__keys_are_values(&run->a), n_src, run->l.row);
     run->weights = copy_of(&carve, parameters, 1, run->l.key_row);
     const bool factors =
         additive && heads == 8 && gnn__attention_lanes()->factors && has_pairs(plan, LONG_ROWS);
@@ -181,14 +173,15 @@ static void pack(const gnn__matrix_t *from, int64_t rows, int64_t d, int64_t col
     }
 }
 
-static void make_factors(const run_t *run, int64_t rows, int threads)
+/* A kernel's sweep over rows of nodes. */
+static void sweep(const run_t *run, int64_t rows, int threads,
+                  void (*kernel)(const gnn__lanes_t *, int64_t, int64_t, gnn_real_t *))
 {
-    const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
     const int64_t pieces = (rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < pieces; k++) {
-        const int64_t j0 = k * ROWS_AT_ONCE, j1 = j0 + ROWS_AT_ONCE;
-        kernels->factors(&run->l, j0, j1 < rows ? j1 : rows);
+        const int64_t i0 = k * ROWS_AT_ONCE, i1 = i0 + ROWS_AT_ONCE;
+        kernel(&run->l, i0, i1 < rows ? i1 : rows, run->scratch + omp_get_thread_num() * run->share);
     }
 }
 
@@ -199,10 +192,10 @@ static void pack_inputs(const gnn__plan_t *plan, run_t *run, int threads)
     pack(&run->a.q, n_dst, d_k, run->l.key_row, run, run->q, &run->l.q, threads);
     pack(&run->a.k, n_src, d_k, run->l.key_row, run, run->k, &run->l.k, threads);
     pack(&run->a.v, n_src, run->a.d_v, run->l.row, run, run->v, &run->l.v, threads);
-    if (run->l.layout == GNN__PACKED && keys_are_values(run))
+    if (run->l.layout == GNN__PACKED && gnn__keys_are_values(&run->a))
         run->l.v = run->l.k;
     if (run->l.key_factors)
-        make_factors(run, n_src, threads);
+        sweep(run, n_src, threads, gnn__attention_lanes()->factors);
     if (run->weights) {
         const gnn_tensor_t *a = &plan->in[GNN_AGGREGATE_PARAMETERS];
         const gnn__matrix_t flat = {a->data, a->rows * a->cols};
@@ -259,18 +252,6 @@ int gnn__lanes_forward(const gnn__plan_t *plan, gnn_op_call_t *call)
     return GNN_OK;
 }
 
-static void prepare(const gnn__plan_t *plan, const run_t *run, int threads)
-{
-    const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
-    const int64_t n = plan->graph->n_dst, pieces = (n + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < pieces; k++) {
-        const int64_t i0 = k * ROWS_AT_ONCE, i1 = i0 + ROWS_AT_ONCE;
-        kernels->prepare(&run->l, i0, i1 < n ? i1 : n,
-                         run->scratch + omp_get_thread_num() * run->share);
-    }
-}
-
 int gnn__lanes_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
 {
     run_t run;
@@ -289,7 +270,7 @@ int gnn__lanes_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     gnn__zero_gradients(plan, written);
     const int threads = gnn__gradient_threads(plan, gnn__attention_work(plan));
     pack_inputs(plan, &run, threads);
-    prepare(plan, &run, threads);
+    sweep(&run, plan->graph->n_dst, threads, gnn__attention_lanes()->prepare);
     const bool parameters = gnn__wants(plan, GNN_AGGREGATE_PARAMETERS),
                by_receiver = !additive && (a->d_q.at || parameters),
                by_sender = a->d_k_rows.at || a->d_v_rows.at || parameters;

@@ -65,12 +65,19 @@ typedef struct gnn__lanes {
     const gnn__elementwise_kernels_t *elementwise;
 } gnn__lanes_t;
 
+/* The same rows serve as keys and as values (additive-v2 with one product for both). */
+static inline bool gnn__keys_are_values(const gnn__attention_t *a)
+{
+    return a->score != GNN__SCORE_ADDITIVE && a->k.at && a->k.at == a->v.at &&
+           a->k.stride == a->v.stride && a->d_k == a->d_v;
+}
+
 typedef struct gnn__attention_lanes {
     /* Rows i0 .. i1 - 1 of `from` (heads of width d) heads fastest, what is padding 0; d = 1 for numbers per head. */
     void (*pack)(const gnn__matrix_t *from, int64_t i0, int64_t i1, int64_t heads, int64_t d,
                  int width, const gnn__matrix_t *to, int64_t row);
     /* l->key_factors of nodes j0 .. j1 - 1 from l->k. NULL: forward wants none. */
-    void (*factors)(const gnn__lanes_t *l, int64_t j0, int64_t j1);
+    void (*factors)(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch);
     void (*forward)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch);
     /* Of receivers i0 .. i1 - 1, all parts at once: a copy of dY where there is one, S, their records, and with additive scores d_q. */
     void (*prepare)(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch);

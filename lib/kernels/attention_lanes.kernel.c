@@ -52,31 +52,38 @@ static __attribute__((noinline)) void raise(const gnn__lanes_t *l, const block_t
     }
 }
 
-/* Scores become weights; those of pairs with s <= 0 once more, the others 0 there. */
+/* Weights x .. of a block: they are added up and dropped; those of pairs with s <= 0 stand once more, the others 0 there. */
+GNN__INLINE void take_weights(const gnn__lanes_t *l, const block_t *b, int x, gnn__vec_t w,
+                              gnn__vec_bits_t negative, gnn__vec_t *sum, gnn__vec_t *share)
+{
+    const bool records = l->negative != NULL;
+    *sum += w;
+    if (records)
+        *share += gnn__vec_where(negative, w);
+    if (l->a->dropout)
+        w *= gnn__vec_load(b->keep + x);
+    gnn__vec_store(b->weight + x, w);
+    if (records)
+        gnn__vec_store(b->negative + x, gnn__vec_where(negative, w));
+}
+
+/* Scores become weights. */
 static __attribute__((noinline)) void weigh(const gnn__lanes_t *l, const block_t *b, state_t *s,
                                             const gnn__vec_t *base, int width)
 {
     const gnn_real_t slope = l->slope;
-    const bool drops = l->a->dropout != NULL, records = l->negative != NULL;
     for (int x = 0; x < padded(b->n * width); x += LANES) {
         const int u = x / LANES % parts_of(width);
         const gnn__vec_t score = gnn__vec_load(b->score + x);
-        const gnn__vec_bits_t negative = ~(score > 0);
-        gnn__vec_t w = gnn__vec_exp(leaky(score, slope) - base[u]);
-        s->sum[u] += w;
-        if (records)
-            s->share[u] += gnn__vec_where(negative, w);
-        if (drops)
-            w *= gnn__vec_load(b->keep + x);
-        gnn__vec_store(b->weight + x, w);
-        if (records)
-            gnn__vec_store(b->negative + x, gnn__vec_where(negative, w));
+        take_weights(l, b, x, gnn__vec_exp(leaky(score, slope) - base[u]), ~(score > 0), &s->sum[u],
+                     &s->share[u]);
     }
 }
 
 #if GNN__FACTORS
-static void factors(const gnn__lanes_t *l, int64_t j0, int64_t j1)
+static void factors(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch)
 {
+    (void)scratch;
     for (int64_t j = j0; j < j1; j++)
         gnn__vec_store(l->key_factors + j * FACTORS,
                        factors_of(gnn__matrix_row(&l->k, j), l->a->slope));
@@ -94,14 +101,7 @@ static __attribute__((noinline)) void weigh_by_factors(const gnn__lanes_t *l, co
             factor_weights(&keys, b->other + e, own, &l->k, l->negative ? q : NULL, &negative);
         if (e + 1 == b->n)
             w = gnn__vec_where(first_lanes(HEADS), w);
-        s->sum[0] += w;
-        if (l->negative)
-            s->share[0] += gnn__vec_where(negative, w);
-        if (l->a->dropout)
-            w *= gnn__vec_load(b->keep + e * HEADS);
-        gnn__vec_store(b->weight + e * HEADS, w);
-        if (l->negative)
-            gnn__vec_store(b->negative + e * HEADS, gnn__vec_where(negative, w));
+        take_weights(l, b, e * HEADS, w, negative, &s->sum[0], &s->share[0]);
     }
 }
 

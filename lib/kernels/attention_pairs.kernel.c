@@ -221,7 +221,7 @@ void GNN__KERNEL(lanes_send_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t 
             if (keys_too)
                 key_block(l, &keys, &ends, j, at == from);
         }
-        if (few(l))
+        if (few(l) && from < to && a->d_v_rows.at)
             few_fold(b.y, a->d_v);
         if (from < to && a->d_v_rows.at)
             send_row(l, b.y, gnn__matrix_row(&a->d_v_rows, j), a->d_v, true, l->width);

@@ -5,14 +5,9 @@
 #include <lib/kernels/isa.h>
 #include <lib/kernels/lanes_few.h>
 
-static bool keys_are_values(const gnn__lanes_t *l)
-{
-    return l->k.at == l->v.at && l->k.stride == l->v.stride && l->a->d_k == l->a->d_v;
-}
-
 static const gnn_real_t *columns_of(const gnn__lanes_t *l, const block_t *b, bool keys)
 {
-    const bool second = !keys && (l->a->transposed || !keys_are_values(l));
+    const bool second = !keys && (l->a->transposed || !gnn__keys_are_values(l->a));
     return b->columns + (2 + (second ? l->a->d_k : 0)) * PAIRS;
 }
 
@@ -54,7 +49,7 @@ static void load_columns(const gnn__lanes_t *l, const block_t *b)
         return;
     }
     collect_all(b, &l->k, d_k, b->columns + 2 * PAIRS);
-    if (!keys_are_values(l))
+    if (!gnn__keys_are_values(l->a))
         collect_all(b, &l->v, d_v, b->columns + (2 + d_k) * PAIRS);
 }
 
