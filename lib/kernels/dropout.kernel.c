@@ -63,11 +63,13 @@ GNN__INLINE void move_on(places_t *at, int64_t blocks)
     }
 }
 
-/* A dropped element is 0 even if x is infinite or NaN, as if it had not been there. `live`: the numbers that there are. */
+/* A dropped element is -0 even if x is infinite or NaN, as if it had not been there. `live`: the numbers that there are. */
 GNN__INLINE void apply(__mmask16 kept, __mmask16 live, float scale, const gnn_real_t *x, bool add,
                        gnn_real_t *y)
 {
-    __m512 v = _mm512_maskz_mul_ps(kept, _mm512_maskz_loadu_ps(live, x), _mm512_set1_ps(scale));
+    const __m512 larger =
+        _mm512_fmadd_ps(_mm512_maskz_loadu_ps(live, x), _mm512_set1_ps(scale), _mm512_setzero_ps());
+    __m512 v = _mm512_mask_mov_ps(_mm512_set1_ps(-0.0F), kept, larger);
     if (add)
         v = _mm512_add_ps(_mm512_maskz_loadu_ps(live, y), v);
     _mm512_mask_storeu_ps(y, live, v);
@@ -179,7 +181,7 @@ static void keep_blocks(const gnn__dropout_t *d, const uint64_t a[BLOCKS], const
         keep[l] = bits[l] <= most ? scale : 0;
 }
 
-/* A dropped element is 0 even if x is infinite or NaN, as if it had not been there. */
+/* A dropped element is -0 even if x is infinite or NaN, as if it had not been there. */
 GNN__INLINE void apply(int64_t n, const gnn_real_t *keep, const gnn_real_t *x, bool add,
                        gnn_real_t *y)
 {
@@ -190,7 +192,7 @@ GNN__INLINE void apply(int64_t n, const gnn_real_t *keep, const gnn_real_t *x, b
     } else {
 #pragma omp simd
         for (int64_t k = 0; k < n; k++)
-            y[k] = keep[k] > 0 ? x[k] * keep[k] : 0;
+            y[k] = keep[k] > 0 ? x[k] * keep[k] + 0 : (gnn_real_t)-0.0;
     }
 }
 

@@ -46,6 +46,12 @@ const gnn__elementwise_kernels_t *gnn__elementwise_kernels(void);
 /* Is f' computed from y = f(x)? Then x need not be kept. */
 bool gnn__activation_from_output(gnn_activation_t kind, gnn_real_t slope);
 
+/* f' where y = dropout(f(x)) tells it: `above` where y > 0; 0 where y was dropped, which is -0 then and never else (where nothing drops, `dropped` is
+ * a NaN); else curved y + below. */
+typedef struct gnn__left {
+    gnn_real_t above, below, curved, dropped;
+} gnn__left_t;
+
 typedef struct gnn__row_kernels {
     /* y = gain (x - mean) rstd + shift over one row; gain, shift may be NULL. stats receives mean
      * and rstd; rms: mean is 0. */
@@ -64,10 +70,10 @@ typedef struct gnn__row_kernels {
     /* Sums down columns into `sums` (cols), overwritten: blocks of rows add up in gnn_real_t, the
      * blocks in double. */
     void (*column_sum)(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx, double *sums);
-    /* dx = dy scale where y, which relu left, is not 0, and its sums down columns, unless NULL. dx is part of a matrix of so many numbers. */
-    void (*relu_grad)(int64_t rows, int64_t cols, const gnn_real_t *y, int64_t ldy,
-                      const gnn_real_t *dy, int64_t ldd, gnn_real_t scale, gnn_real_t *dx,
-                      int64_t ldx, int64_t numbers, double *sums);
+    /* dx = dy f'(x) from y, and its sums down columns, unless NULL. dx is part of a matrix of so many numbers. */
+    void (*left_grad)(const gnn__left_t *f, int64_t rows, int64_t cols, const gnn_real_t *y,
+                      int64_t ldy, const gnn_real_t *dy, int64_t ldd, gnn_real_t *dx, int64_t ldx,
+                      int64_t numbers, double *sums);
     /* of (x - center[c])^2 */
     void (*column_square)(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx,
                           const gnn_real_t *center, double *sums);
@@ -81,7 +87,7 @@ typedef struct gnn__row_kernels {
 const gnn__row_kernels_t *gnn__row_kernels(void);
 
 typedef struct gnn__dropout_kernels {
-    /* y (+)= x times its multipliers, for `rows` rows of which the first is number `row`. */
+    /* y (+)= x times its multipliers, for `rows` rows of which the first is number `row`. What is dropped becomes -0, a 0 that is kept +0. */
     void (*matrix)(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t cols,
                    const gnn_real_t *x, int64_t ldx, bool add, gnn_real_t *y, int64_t ldy);
     /* What is left of rows from..to - 1 of x: counts[r] numbers from place indptr[r] on. A row's

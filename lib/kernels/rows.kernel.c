@@ -135,28 +135,42 @@ static void column_normal(int64_t rows, int64_t cols, const gnn_real_t *dy, int6
                           const gnn_real_t *x, int64_t ldx, const gnn_real_t *stats, double *sums){
     DOWN_COLUMNS(dy[r * ldy + c] * (x[r * ldx + c] - stats[2 * r]) * stats[2 * r + 1])}
 
-/* ---- relu's derivative, which follows from what relu and dropout left: a number that either took is 0, and its slope is 0 either way ---- */
+/* ---- the derivative that follows from what an activation and dropout left ---- */
+
+/* dy f'(x), see gnn__left_t. */
+GNN__INLINE gnn__vec_t left_product(const gnn__left_t *f, gnn__vec_t y, gnn__vec_t dy)
+{
+    const gnn__vec_bits_t kept = (gnn__vec_bits_t)y != (gnn__vec_bits_t)gnn__vec_all(f->dropped);
+    return gnn__vec_where(
+        kept, gnn__vec_select(y > 0, gnn__vec_all(f->above), f->curved * y + f->below) * dy);
+}
+
+GNN__INLINE gnn_real_t left_number(const gnn__left_t *f, gnn_real_t y, gnn_real_t dy)
+{
+    if (y == 0 && signbit(y) && f->dropped == 0)
+        return 0;
+    return (y > 0 ? f->above : f->curved * y + f->below) * dy;
+}
 
 /* At most WIDE numbers of a row, and their sums. */
-GNN__INLINE void relu_row(int64_t n, const gnn_real_t *y, const gnn_real_t *dy, gnn_real_t scale,
-                          gnn_real_t *dx, bool pass, gnn_real_t *sums)
+GNN__INLINE void left_row(int64_t n, const gnn__left_t *f, const gnn_real_t *y,
+                          const gnn_real_t *dy, gnn_real_t *dx, bool pass, gnn_real_t *sums)
 {
     int64_t c = 0;
     for (; c + GNN__VEC_LANES <= n; c += GNN__VEC_LANES) {
-        const gnn__vec_t d = gnn__vec_select(gnn__vec_load(y + c) <= 0, gnn__vec_all(0),
-                                             scale * gnn__vec_load(dy + c));
+        const gnn__vec_t d = left_product(f, gnn__vec_load(y + c), gnn__vec_load(dy + c));
         gnn__vec_store(sums + c, gnn__vec_load(sums + c) + d);
         gnn__vec_put_by(dx + c, d, pass);
     }
     for (; c < n; c++) {
-        dx[c] = y[c] <= 0 ? 0 : scale * dy[c];
+        dx[c] = left_number(f, y[c], dy[c]);
         sums[c] += dx[c];
     }
 }
 
-static void relu_grad(int64_t rows, int64_t cols, const gnn_real_t *y, int64_t ldy,
-                      const gnn_real_t *dy, int64_t ldd, gnn_real_t scale, gnn_real_t *dx,
-                      int64_t ldx, int64_t numbers, double *sums)
+static void left_grad(const gnn__left_t *f, int64_t rows, int64_t cols, const gnn_real_t *y,
+                      int64_t ldy, const gnn_real_t *dy, int64_t ldd, gnn_real_t *dx, int64_t ldx,
+                      int64_t numbers, double *sums)
 {
     const bool pass = ldx % GNN__VEC_LANES == 0 && gnn__vec_passes(dx, numbers);
     for (int64_t first = 0; first < cols; first += WIDE) {
@@ -167,8 +181,8 @@ static void relu_grad(int64_t rows, int64_t cols, const gnn_real_t *y, int64_t l
             gnn_real_t block[WIDE];
             memset(block, 0, sizeof *block * (size_t)count);
             for (int64_t r = top; r < rows && r < top + BLOCK; r++)
-                relu_row(count, y + r * ldy + first, dy + r * ldd + first, scale,
-                         dx + r * ldx + first, pass, block);
+                left_row(count, f, y + r * ldy + first, dy + r * ldd + first, dx + r * ldx + first,
+                         pass, block);
             for (int64_t c = 0; sums && c < count; c++)
                 sums[first + c] += (double)block[c];
         }
@@ -184,7 +198,7 @@ const gnn__row_kernels_t GNN__KERNEL(row_kernels) = {
     .affine_grad = affine_grad,
     .column_sum = column_sum,
     .column_square = column_square,
-    .relu_grad = relu_grad,
+    .left_grad = left_grad,
     .column_product = column_product,
     .column_normal = column_normal,
 };

@@ -99,18 +99,23 @@ static int activation_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* y alone tells what relu and dropout took: nothing is drawn again. */
-static void relu_grad(const gnn_op_call_t *call, const gnn__activation_t *how)
+/* y alone tells what f and dropout made of x: nothing is drawn again. */
+static bool left_grad(const gnn_op_call_t *call, const gnn__activation_t *how)
 {
     const gnn_operand_t *x = &call->in[0], *y = &call->out[0];
-    const gnn_real_t scale = how->rate > 0 ? gnn__dropout(call->rng, how->rate).scale : 1;
+    const gnn__dropout_t dropout = gnn__dropout(call->rng, how->rate);
+    gnn__left_t left;
+    if (x->accumulate || !gnn__left(how, &dropout, &left))
+        return false;
     const gnn__lines_t lines = gnn__lines(&x->grad, &y->grad, &y->value, NULL);
     const int threads = threads_for(call, how, lines.total);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < lines.count; k++)
-        gnn__row_kernels()->relu_grad(1, gnn__line_length(&lines, k), gnn__line(&lines, &y->value, k),
-                                      0, gnn__line(&lines, &y->grad, k), 0, scale,
+        gnn__row_kernels()->left_grad(&left, 1, gnn__line_length(&lines, k),
+                                      gnn__line(&lines, &y->value, k), 0,
+                                      gnn__line(&lines, &y->grad, k), 0,
                                       gnn__line(&lines, &x->grad, k), 0, lines.total, NULL);
+    return true;
 }
 
 static int activation_backward(gnn_op_call_t *call)
@@ -119,10 +124,8 @@ static int activation_backward(gnn_op_call_t *call)
     const gnn_operand_t *x = &call->in[0], *y = &call->out[0];
     if (!gnn__wants(call, 0))
         return GNN_OK;
-    if (how.kind == GNN_RELU && !x->accumulate) {
-        relu_grad(call, &how);
+    if (left_grad(call, &how))
         return GNN_OK;
-    }
     if (how.rate > 0) {
         activate_and_drop_grad(call, &how);
         return GNN_OK;

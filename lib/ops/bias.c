@@ -118,18 +118,18 @@ static void block_grad(const gnn_op_call_t *call, const gnn__dropout_t *dropout,
         c->sums[k] += c->block_sums[k];
 }
 
-/* What relu and dropout left of a chunk tells all of its derivative: nothing is drawn again. */
-static bool relu_grad(const gnn_op_call_t *call, const gnn__dropout_t *dropout, int64_t from,
+/* What f and dropout left of a chunk tells all of its derivative: nothing is drawn again. */
+static bool left_grad(const gnn_op_call_t *call, const gnn__dropout_t *dropout, int64_t from,
                       int64_t end, const chunk_t *c)
 {
-    const gnn__activation_t *how = settings(call);
     const gnn_operand_t *x = &call->in[0], *y = &call->out[0];
-    if (how->kind != GNN_RELU || !gnn__wants(call, 0) || x->accumulate)
+    gnn__left_t left;
+    if (!gnn__wants(call, 0) || x->accumulate || !gnn__left(settings(call), dropout, &left))
         return false;
-    gnn__row_kernels()->relu_grad(
-        end - from, x->cols, gnn__row(&y->value, from), gnn__stride(&y->value),
-        gnn__row(&y->grad, from), gnn__stride(&y->grad), how->rate > 0 ? dropout->scale : 1,
-        gnn__row(&x->grad, from), gnn__stride(&x->grad), x->rows * x->cols, c->sums);
+    gnn__row_kernels()->left_grad(&left, end - from, x->cols, gnn__row(&y->value, from),
+                                  gnn__stride(&y->value), gnn__row(&y->grad, from),
+                                  gnn__stride(&y->grad), gnn__row(&x->grad, from),
+                                  gnn__stride(&x->grad), x->rows * x->cols, c->sums);
     return true;
 }
 
@@ -145,7 +145,7 @@ static int bias_backward(gnn_op_call_t *call)
         const chunk_t c = chunk_at(call, k);
         const int64_t from = gnn__share(dy->rows, (int)k, (int)chunks),
                       end = gnn__share(dy->rows, (int)k + 1, (int)chunks);
-        if (relu_grad(call, &dropout, from, end, &c))
+        if (left_grad(call, &dropout, from, end, &c))
             continue;
         for (int64_t col = 0; col < dy->cols; col++)
             c.sums[col] = 0;

@@ -1,5 +1,6 @@
 #include <lib/ops/support.h>
 
+#include <math.h>
 #include <stdarg.h>
 
 int gnn__op_error(const gnn_op_call_t *call, int code, const char *format, ...)
@@ -79,6 +80,20 @@ gnn_tensor_t gnn__undropped(const gnn_tensor_t *y, const gnn__activation_t *f,
         gnn__elementwise_kernels()->scale(y->cols, back, gnn__row(y, from + r), false,
                                           block + r * y->cols);
     return gnn_tensor(block, rows, y->cols);
+}
+
+bool gnn__left(const gnn__activation_t *f, const gnn__dropout_t *dropout, gnn__left_t *left)
+{
+    const gnn_real_t scale = f->rate > 0 ? dropout->scale : 1;
+    if (f->kind != GNN_RELU && f->kind != GNN_ELU && (f->kind != GNN_LEAKY_RELU || f->slope <= 0))
+        return false;
+    *left = (gnn__left_t){.above = scale,
+                          .below = f->kind == GNN_ELU          ? scale
+                                   : f->kind == GNN_LEAKY_RELU ? f->slope * scale
+                                                               : 0,
+                          .curved = f->kind == GNN_ELU,
+                          .dropped = f->rate > 0 ? (gnn_real_t)-0.0 : (gnn_real_t)NAN};
+    return true;
 }
 
 void gnn__add_row(const gnn_tensor_t *x, gnn_real_t alpha, const gnn_real_t *b,

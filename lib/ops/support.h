@@ -80,6 +80,9 @@ gnn_tensor_t gnn__undropped(const gnn_tensor_t *y, const gnn__activation_t *f,
                             const gnn__dropout_t *dropout, int64_t from, int64_t rows,
                             gnn_real_t *block);
 
+/* What y = dropout(f(x)) tells of f'. False: it does not, or not without being taken apart. `dropout`: that of f's rate, where it has one. */
+bool gnn__left(const gnn__activation_t *f, const gnn__dropout_t *dropout, gnn__left_t *left);
+
 /* Sums down columns in chunks of rows that depend on the shape alone: chunk k covers the rows from
  * gnn__share(rows, k, chunks) on and fills its own `cols` doubles; the chunks are then added in
  * order. */
