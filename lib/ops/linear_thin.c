@@ -4,7 +4,7 @@
 #include <lib/ops/linear.h>
 
 /* From so many rows on; at most so many columns of dy, and of x. */
-enum { MANY = 8192, MOST = 2 * GNN__THIN, WIDEST = 1024, ROWS_AT_ONCE = 32 };
+enum { MANY = 1024, MOST = 2 * GNN__THIN, WIDEST = 1024, ROWS_AT_ONCE = 32 };
 
 bool gnn__linear_is_thin(const gnn_op_call_t *call)
 {
