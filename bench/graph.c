@@ -87,7 +87,7 @@ static void print(const bench_t *b, const settings_t *s, const bench_program_t *
     bench_text("data", s->data);
     bench_text("mode", s->mode);
     bench_flag("plain", s->plain);
-    bench_text("order", graph_data_renumbers(d) ? "renumbered" : "file");
+    bench_text("order", d->order);
     bench_whole("layers", s->layers);
     bench_whole("heads", s->heads);
     bench_whole("hidden", s->hidden);

@@ -88,11 +88,6 @@ static int draw_mask(graph_data_t *d)
     return GNN_OK;
 }
 
-bool graph_data_renumbers(const graph_data_t *d)
-{
-    return d->n > GRAPH_DATA_SMALL && !strcmp(d->order, "renumbered");
-}
-
 static int open_file(graph_data_t *d, const char *path)
 {
     bool edge_list = false, masks = false;
@@ -100,7 +95,7 @@ static int open_file(graph_data_t *d, const char *path)
     GNN_TRY(look_inside(path, &edge_list, &masks));
     gnn_data_t *o = d->opened;
     d->n = o->n;
-    if (graph_data_renumbers(d))
+    if (!strcmp(d->order, "renumbered"))
         GNN_TRY(gnn_data_reorder(o));
     if (!edge_list && strcmp(o->name, "pubmed") != 0)
         GNN_TRY(gnn_data_row_normalise(o));

@@ -18,15 +18,9 @@ typedef struct {
     int n_own;
 } graph_data_t;
 
-/* `name`: "rmat", a path, or the name of a data set under $GNN_DATA. `order`: "renumbered" takes gnn_graph_community_order where there are more
- * than GRAPH_DATA_SMALL of them; "file" does not. */
+/* `name`: "rmat", a path, or the name of a data set under $GNN_DATA. `order`: "renumbered" takes gnn_graph_community_order, "file" does not. */
 int graph_data_open(graph_data_t *data, const char *name, const char *order);
 void graph_data_free(graph_data_t *data);
-
-/* Up to this many nodes the rows of a layer lie in the second-level cache, wherever they are. */
-enum { GRAPH_DATA_SMALL = 8192 };
-/* Whether `order`, as asked for, changes anything; data->n stands. */
-bool graph_data_renumbers(const graph_data_t *data);
 
 /* A synthetic graph of ogbn-arxiv's size: 169,343 nodes, some 2.3 million edges, power law, 128 features, 40 classes. */
 int graph_data_rmat(graph_data_t *data);

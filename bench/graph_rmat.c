@@ -3,6 +3,7 @@
 #include "graph_data.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { NODES = 169343, DRAWN = 1166243, BITS = 18, FEATURES = 128, CLASSES = 40 };
 enum { SEED_EDGES = 1, SEED_NAMES, SEED_FEATURES, SEED_LABELS, SEED_TRAIN };
@@ -99,7 +100,7 @@ int graph_data_rmat(graph_data_t *d)
     free(name);
     free(pair);
     d->n = NODES;
-    if (rc == GNN_OK && graph_data_renumbers(d))
+    if (rc == GNN_OK && !strcmp(d->order, "renumbered"))
         rc = renumber(d);
     if (rc != GNN_OK)
         return rc;

@@ -41,7 +41,7 @@ static void print(const bench_t *b, const graph_data_t *d, int64_t width)
     int64_t m = gnn_graph_n_edges(d->graph);
     bench_text("task", "spmm");
     bench_text("data", d->name);
-    bench_text("order", graph_data_renumbers(d) ? "renumbered" : "file");
+    bench_text("order", d->order);
     bench_whole("nodes", d->n);
     bench_whole("edges", m);
     bench_whole("width", width);

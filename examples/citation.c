@@ -34,13 +34,6 @@ static int normalise(gnn_data_t *data)
     return gnn_data_row_normalise(data);
 }
 
-/* Where the rows of a layer outgrow the second-level cache, nodes that hear one another, and those that many hear, stand together. What is written keeps the file's numbers. */
-static int arrange(gnn_data_t *data)
-{
-    enum { SMALL = 8192 };
-    return data->n > SMALL ? gnn_data_reorder(data) : GNN_OK;
-}
-
 /* What is asked for of the best model's logits. */
 static int write_all(const options_t *o, const gnn_data_t *data, const study_t *study,
                      gnn_tensor_t *logits)
@@ -93,7 +86,7 @@ static int run(const options_t *o, gnn_context_t *context, gnn_data_t **data, st
     gnn_data_describe(*data, text, sizeof text);
     fprintf(o->say, "%s\n", text);
     GNN_TRY(normalise(*data));
-    GNN_TRY(arrange(*data));
+    GNN_TRY(gnn_data_reorder(*data)); /* what is written keeps the file's numbers */
     GNN_TRY(o->load ? study_load(study, o, context, *data) : study_train(study, o, context, *data));
     GNN_TRY(write_outputs(o, context, *data, study));
     if (o->json)

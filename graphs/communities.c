@@ -146,21 +146,34 @@ static double modularity(towns_t *t)
     return ((double)within - chance) / (double)t->pairs;
 }
 
-/* Sorts by units, that of the first node first; nodes of one keep their order. */
-static void sort_by_unit(towns_t *t, int64_t *order)
+/* Where each unit begins. Taken in the order of their first nodes, from the front while those before hear less than their share of the pairs, else from the back:
+ * equal numbers of rows are then nearly equal work, however many threads divide them. */
+static void place_units(towns_t *t, const int64_t *order)
 {
-    int64_t at = 0;
-    memcpy(t->member, order, (size_t)t->n * sizeof *order);
+    int64_t *list = t->group, units = 0, at = 0, heard = 0;
     for (int64_t u = 0; u < t->units; u++)
         t->met[u] = -1;
     for (int64_t r = 0; r < t->n; r++) {
-        const int64_t u = t->unit[t->member[r]];
-        if (t->met[u] < 0) {
-            t->met[u] = at;
-            at += t->start[u + 1] - t->start[u];
-        }
-        order[t->met[u]++] = t->member[r];
+        const int64_t u = t->unit[order[r]];
+        if (t->met[u] < 0)
+            t->met[list[units++] = u] = 0;
     }
+    for (int64_t first = 0, end = units; first < end;) {
+        const bool few = (double)heard * (double)t->n <= (double)t->pairs * (double)at;
+        const int64_t u = list[few ? first++ : --end];
+        t->met[u] = at;
+        at += t->start[u + 1] - t->start[u];
+        heard += t->weight[u];
+    }
+}
+
+/* Sorts by units; nodes of one keep their order. */
+static void sort_by_unit(towns_t *t, int64_t *order)
+{
+    place_units(t, order);
+    memcpy(t->member, order, (size_t)t->n * sizeof *order);
+    for (int64_t r = 0; r < t->n; r++)
+        order[t->met[t->unit[t->member[r]]]++] = t->member[r];
 }
 
 int gnn_graph_community_order(const gnn_graph_t *graph, int64_t *order)

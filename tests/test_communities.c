@@ -89,6 +89,33 @@ START_TEST(without_communities_degrees_fall)
 }
 END_TEST
 
+/* Communities that hear much and little take turns: any half of the rows has about half of the work. */
+START_TEST(rows_are_equal_work)
+{
+    enum { OF = 8, TOWNS = 20, N = OF * TOWNS };
+    int64_t m = 0, heard = 0, order[N], *src = zeros(N * OF, sizeof *src),
+            *dst = zeros(N * OF, sizeof *dst);
+    gnn_graph_t *g;
+    for (int64_t i = 0; i < N; i++) /* the first half all hear one another, the others two neighbours */
+        for (int64_t k = 1; k < OF; k++)
+            if (i < N / 2 || k == 1 || k == OF - 1) {
+                dst[m] = i;
+                src[m++] = i - i % OF + (i + k) % OF;
+            }
+    ck_ok(gnn_graph_from_edges(&g, N, N, m, src, dst));
+    ck_ok(gnn_graph_community_order(g, order));
+    check_places(order, N);
+    for (int64_t r = 0; r < N; r++) {
+        ck_assert_int_eq(order[r] / OF, order[r - r % OF] / OF);
+        ck_assert_double_lt(fabs((double)heard / (double)m - (double)r / N), 1.0 / TOWNS);
+        heard += g->base.degree[order[r]];
+    }
+    free(src);
+    free(dst);
+    gnn_graph_free(g);
+}
+END_TEST
+
 START_TEST(every_node_has_a_place)
 {
     for (int k = 0; k < ZOO; k++) {
@@ -128,6 +155,7 @@ int main(void)
     tcase_add_test(tests, communities_stand_together);
     tcase_add_test(tests, communities_of_parts);
     tcase_add_test(tests, without_communities_degrees_fall);
+    tcase_add_test(tests, rows_are_equal_work);
     tcase_add_test(tests, every_node_has_a_place);
     tcase_add_test(tests, failures_are_named);
     suite_add_tcase(suite, tests);
