@@ -11,34 +11,84 @@ static const gnn_real_t *columns_of(const gnn__lanes_t *l, const block_t *b, boo
     return b->columns + (2 + (second ? l->a->d_k : 0)) * PAIRS;
 }
 
-/* `count` numbers of each pair. */
-GNN__INLINE void collect(const uint32_t *nodes, int n, const gnn_real_t *x, int64_t stride,
-                         gnn_real_t *to, const int count)
+#if !GNN_DOUBLE && defined(__AVX2__)
+enum { COLUMNS = 4 };
+
+#if defined(__AVX512F__)
+#define WIDE_OP(op) _mm512_##op##_ps
+typedef __m512 wide_t;
+#else
+#define WIDE_OP(op) _mm256_##op##_ps
+typedef __m256 wide_t;
+#endif
+
+/* The first numbers of rows nodes[0], nodes[4] and so on, four places for each. */
+GNN__INLINE wide_t every_fourth(const uint32_t *nodes, const float *x, int64_t stride, int64_t count)
 {
-#pragma GCC unroll 1
-    for (int e = 0; e < n; e++) {
-        __builtin_prefetch(x + nodes[e + AHEAD] * stride);
-        for (int c = 0; c < count; c++)
-            to[c * PAIRS + e] = x[nodes[e] * stride + c];
+    __m128 row[LANES / COLUMNS];
+    for (int q = 0; q < LANES / COLUMNS; q++) {
+        const float *at = x + nodes[COLUMNS * q] * stride;
+#if defined(__AVX512F__)
+        row[q] = _mm_maskz_loadu_ps((__mmask8)((1 << count) - 1), at);
+#else
+        const __m128i number = _mm_setr_epi32(0, 1, 2, 3);
+        row[q] = _mm_maskload_ps(at, _mm_cmplt_epi32(number, _mm_set1_epi32((int)count)));
+#endif
     }
+    const __m256 low = _mm256_insertf128_ps(_mm256_castps128_ps256(row[0]), row[1], 1);
+#if defined(__AVX512F__)
+    const __m256 high = _mm256_insertf128_ps(_mm256_castps128_ps256(row[2]), row[3], 1);
+    return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+#else
+    return low;
+#endif
 }
 
-/* `count` numbers of each pair, by fours and twos; what a register has behind the last pair is the last one's too, and of no weight. */
+/* At most four numbers of each pair: rows of as many pairs as a register has lanes are transposed, four by four. */
+static __attribute__((noinline)) void collect(const uint32_t *nodes, int n, const float *x,
+                                              int64_t stride, float *to, int64_t count)
+{
+    count = count < COLUMNS ? count : COLUMNS;
+#pragma GCC unroll 1
+    for (int e = 0; e < n; e += LANES, nodes += LANES, to += LANES) {
+        wide_t row[COLUMNS];
+        for (int k = 0; k < COLUMNS; k++)
+            row[k] = every_fourth(nodes + k, x, stride, count);
+        const wide_t a = WIDE_OP(unpacklo)(row[0], row[1]), b = WIDE_OP(unpacklo)(row[2], row[3]),
+                     c = WIDE_OP(unpackhi)(row[0], row[1]), d = WIDE_OP(unpackhi)(row[2], row[3]);
+        WIDE_OP(storeu)(to, WIDE_OP(shuffle)(a, b, 0x44));
+        if (count > 1)
+            WIDE_OP(storeu)(to + PAIRS, WIDE_OP(shuffle)(a, b, 0xee));
+        if (count > 2)
+            WIDE_OP(storeu)(to + 2 * PAIRS, WIDE_OP(shuffle)(c, d, 0x44));
+        if (count > 3)
+            WIDE_OP(storeu)(to + 3 * PAIRS, WIDE_OP(shuffle)(c, d, 0xee));
+    }
+}
+#else
+enum { COLUMNS = 1 };
+
+static void collect(const uint32_t *nodes, int n, const gnn_real_t *x, int64_t stride,
+                    gnn_real_t *to, int64_t count)
+{
+    (void)count;
+    for (int e = 0; e < n; e++)
+        to[e] = x[nodes[e] * stride];
+}
+#endif
+
+/* `count` numbers of each pair; what a register has behind the last pair is the last one's too, and of no weight. */
 static __attribute__((noinline)) void collect_all(const block_t *b, const gnn__matrix_t *m,
                                                   int64_t count, gnn_real_t *to)
 {
     const int n = padded(b->n);
     const gnn_real_t *x = m->at;
-    uint32_t nodes[PAIRS + 2 * DRAWS];
-    memcpy(nodes, b->other, sizeof *nodes * (size_t)(b->n + AHEAD));
+    uint32_t nodes[PAIRS + LANES];
+    memcpy(nodes, b->other, sizeof *nodes * (size_t)b->n);
     for (int e = b->n; e < n; e++)
         nodes[e] = nodes[b->n - 1];
-    for (; count >= 4; count -= 4, x += 4, to += 4 * PAIRS)
-        collect(nodes, n, x, m->stride, to, 4);
-    for (; count >= 2; count -= 2, x += 2, to += 2 * PAIRS)
-        collect(nodes, n, x, m->stride, to, 2);
-    if (count > 0)
-        collect(nodes, n, x, m->stride, to, 1);
+    for (; count > 0; count -= COLUMNS, x += COLUMNS, to += COLUMNS * PAIRS)
+        collect(nodes, n, x, m->stride, to, count);
 }
 
 static void load_columns(const gnn__lanes_t *l, const block_t *b)
