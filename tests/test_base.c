@@ -6,17 +6,22 @@
 
 START_TEST(philox_known_answers)
 {
-    /* Random123's kat_vectors, philox4x32 with 10 rounds */
-    static const uint32_t rows[3][10] = {
+    /* Random123's kat_vectors, philox4x32 with 10 and with 7 rounds */
+    static const uint32_t rows[6][10] = {
         {0, 0, 0, 0, 0, 0, 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8},
         {0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0x408f276d,
          0x41c83b0e, 0xa20bc7c6, 0x6d5451fd},
         {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344, 0xa4093822, 0x299f31d0, 0xd16cfe09,
          0x94fdcceb, 0x5001e420, 0x24126ea1},
+        {0, 0, 0, 0, 0, 0, 0x5f6fb709, 0x0d893f64, 0x4f121f81, 0x4f730a48},
+        {0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0x5207ddc2,
+         0x45165e59, 0x4d8ee751, 0x8c52f662},
+        {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344, 0xa4093822, 0x299f31d0, 0x4dfccaba,
+         0x190a87f0, 0xc47362ba, 0xb6b5242a},
     };
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 6; k++) {
         uint32_t out[4];
-        gnn__philox(rows[k], rows[k] + 4, out);
+        gnn__philox(rows[k], rows[k] + 4, k < 3 ? GNN__PHILOX_ROUNDS : GNN__DROPOUT_ROUNDS, out);
         ck_assert_mem_eq(out, rows[k] + 6, sizeof out);
     }
 }

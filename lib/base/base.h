@@ -68,9 +68,11 @@ void *gnn__arena_take(gnn__arena_t *arena, size_t bytes);
 void gnn__arena_reset(gnn__arena_t *arena);
 void gnn__arena_free(gnn__arena_t *arena);
 
-/* ---- random numbers: Philox 4x32-10, Salmon et al. 2011 ---- */
+/* ---- random numbers: Philox 4x32, Salmon et al. 2011 ---- */
 
-void gnn__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+/* Ten rounds for weights and samples; seven, the fewest that passed all of BigCrush there, for dropout, which draws for every number and pair. */
+enum { GNN__PHILOX_ROUNDS = 10, GNN__DROPOUT_ROUNDS = 7 };
+void gnn__philox(const uint32_t counter[4], const uint32_t key[2], int rounds, uint32_t out[4]);
 /* Uniform in [0, 1) and normal, from a seed and a counter of the caller's. */
 double gnn__uniform(uint64_t seed, uint64_t stream, uint64_t counter);
 double gnn__normal(uint64_t seed, uint64_t stream, uint64_t counter);

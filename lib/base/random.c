@@ -1,15 +1,13 @@
-/* Philox 4x32-10: a counter and a key in, four random words out, no state. Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3". */
+/* Philox 4x32: a counter and a key in, four random words out, no state. Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3". */
 #include <lib/base/base.h>
 
 #include <math.h>
 
-enum { ROUNDS = 10 };
-
-void gnn__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
+void gnn__philox(const uint32_t counter[4], const uint32_t key[2], int rounds, uint32_t out[4])
 {
     uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0],
              k1 = key[1];
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
         uint32_t next0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, next2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
         c1 = (uint32_t)p1;
@@ -30,7 +28,7 @@ static void draw(uint64_t seed, uint64_t stream, uint64_t counter, uint32_t out[
     const uint32_t c[4] = {(uint32_t)counter, (uint32_t)(counter >> 32), (uint32_t)stream,
                            (uint32_t)(stream >> 32)};
     const uint32_t k[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
-    gnn__philox(c, k, out);
+    gnn__philox(c, k, GNN__PHILOX_ROUNDS, out);
 }
 
 static double unit(uint32_t high, uint32_t low)
@@ -80,7 +78,7 @@ void gnn__dropout_draw(const gnn__dropout_t *d, uint32_t a, uint32_t b, uint32_t
 {
     const uint32_t counter[4] = {a, b, d->step, d->stream << 8 | block};
     uint32_t r[4];
-    gnn__philox(counter, d->key, r);
+    gnn__philox(counter, d->key, GNN__DROPOUT_ROUNDS, r);
     for (int lane = 0; lane < 8; lane++) {
         uint32_t word = lane & 1 ? r[lane / 2] >> 16 : r[lane / 2] & 0xffff;
         keep[lane] = word < d->threshold ? d->scale : 0;

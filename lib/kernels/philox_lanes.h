@@ -10,7 +10,7 @@
 #endif
 
 /* Counters of gnn__keep_bits, and of the most registers that turn together. */
-enum { GNN__PHILOX_LANES = 16, GNN__PHILOX_ROUNDS = 10, GNN__PHILOX_REGISTERS = 4 };
+enum { GNN__PHILOX_LANES = 16, GNN__PHILOX_REGISTERS = 4 };
 
 #if defined(__AVX512F__)
 /* Each word of Philox lies in 64 bits of its own, so that a product needs no shuffles: what stands above the lower 32 bits is never read. */
@@ -50,7 +50,7 @@ GNN__INLINE void gnn__philox_registers(const gnn__dropout_t *d, uint32_t block, 
     for (int r = 0; r < registers; r++)
         s[r] = (gnn__philox_words_t){a[r], b[r], step, stream};
 #pragma GCC unroll 1
-    for (int round = 0; round < GNN__PHILOX_ROUNDS; round++) {
+    for (int round = 0; round < GNN__DROPOUT_ROUNDS; round++) {
         const __m512i key0 = _mm512_set1_epi64(k0), key1 = _mm512_set1_epi64(k1);
 #pragma GCC unroll 4
         for (int r = 0; r < registers; r++)
@@ -104,7 +104,7 @@ static inline void gnn__keep_bits(const gnn__dropout_t *d, const uint32_t *i, co
         c2[l] = d->step;
         c3[l] = d->stream << 8 | block;
     }
-    for (int round = 0; round < GNN__PHILOX_ROUNDS; round++) {
+    for (int round = 0; round < GNN__DROPOUT_ROUNDS; round++) {
 #pragma omp simd
         for (int l = 0; l < GNN__PHILOX_LANES; l++) {
             uint64_t p0 = (uint64_t)0xD2511F53u * c0[l], p1 = (uint64_t)0xCD9E8D57u * c2[l];
