@@ -30,6 +30,7 @@ def options():
     p.add_argument("--own-repeat", type=int, default=0, help="of ours in a round (0: by task)")
     p.add_argument("--skip-slow", action="store_true", help="leave out tasks that take a peer minutes")
     p.add_argument("--eager", action="store_true", help="leave out torch.compile")
+    p.add_argument("--ways", default="", help="another file of bench/results: a peer goes the way that was its fastest there, instead of trying all again")
     p.add_argument("--ours-only", action="store_true")
     p.add_argument("--timeout", type=float, default=900, help="seconds for one run")
     p.add_argument("--name", default="", help="of the file in bench/results; default: the processor's")
@@ -59,8 +60,8 @@ def git(*words):
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def results_path(o):
-    slug = o.name or "".join(c if c.isalnum() else "-" for c in processor().split("(")[0].strip().lower()).strip("-")
+def results_path(o, name=""):
+    slug = name or o.name or "".join(c if c.isalnum() else "-" for c in processor().split("(")[0].strip().lower()).strip("-")
     return os.path.join(HERE, "results", slug + ".jsonl")
 
 
@@ -115,6 +116,7 @@ def run(command, threads, timeout):
 class Comparison:
     def __init__(self, o, log):
         self.o, self.log = o, log
+        self.earlier = read_results(results_path(o, o.ways)) if o.ways else []
         self.python = {"pyg": o.python_pyg, "dgl": o.python_dgl}
         self.best = {}  # (task, threads, peer) -> flags of the variant that counts, None if none runs
 
@@ -130,7 +132,8 @@ class Comparison:
         key = (task.id, threads, peer)
         if key in self.best or not variants:
             return self.best.get(key)
-        before = self.log.find(task=task.id, threads=threads, who=peer)
+        before = self.log.find(task=task.id, threads=threads, who=peer) or [
+            r for r in self.earlier if (r["task"], r["threads"], r["who"]) == key and r["variant"] in variants]
         if before:
             self.best[key] = before[-1]["variant"]
         elif len(variants) == 1:
