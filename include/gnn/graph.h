@@ -80,8 +80,9 @@ GNN_API int gnn_graph_to_edges(gnn_graph_t **graph, const gnn_graph_t *of);
 GNN_API int gnn_graph_degree_order(const gnn_graph_t *graph, int64_t *order);
 /**
  * Node numbers by communities, nodes of one by falling degree: those that hear one another stand together, so that threads, each of which works on a
- * share of the rows, find their neighbours' rows in their own cache. The community of the node that hears the most comes first. Where a graph does not
- * fall into communities (modularity up to 0.6), or has spans, the order is gnn_graph_degree_order's.
+ * share of the rows, find their neighbours' rows in their own cache. The community of the node that hears the most comes first; communities that hear
+ * much and little then take turns, so that equal numbers of rows are nearly equal work. Where a graph does not fall into communities (modularity up to
+ * 0.6), or has spans, the order is gnn_graph_degree_order's.
  *
  * @param[in] graph   n nodes that both hear and are heard
  * @param[out] order  (n), caller's

@@ -110,9 +110,9 @@ GNN_API int gnn_data_standardise(gnn_data_t *data, int64_t split);
 /**
  * Renumbers the nodes by communities, and by falling degree within each or where there are none (gnn_graph_community_order). Graph, features, labels and
  * the masks of every split follow, and `order` tells which node of the file a row is: what is written node by node goes to order[r]. Rows that are
- * gathered together, and those that are gathered most often, then lie together, which pays where the rows of a layer outgrow the second-level cache: from
- * some 8,192 nodes on. On two cores of an AMD EPYC (Zen 4) inference of GAT takes 9 to 18 in 100 less time, its training step 2 to 8, one of GCN or
- * SAGE 3; a graph of Cora's size gains nothing.
+ * gathered together, and those that are gathered most often, then lie together: in one core's cache where there are communities, in fewer lines where
+ * the rows of a layer outgrow that cache. On two cores of an AMD EPYC (Zen 4) inference of GAT takes 7 to 18 in 100 less time, its training step 2 to 8,
+ * one of GCN or SAGE 3; a small graph without communities gains nothing.
  *
  * Nothing else changes: gnn_data_save writes, and gnn_data_add_csv reads, by the file's numbers; a set that is in this order already stays as it is.
  * Dropout is drawn by node number, so a training takes other draws than in the file's order. The graph is made anew: pointers into
