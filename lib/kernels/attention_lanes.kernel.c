@@ -61,7 +61,7 @@ GNN__INLINE void take_weights(const gnn__lanes_t *l, const block_t *b, int x, gn
     if (records)
         *share += gnn__vec_where(negative, w);
     if (l->a->dropout)
-        w *= gnn__vec_load(b->keep + x);
+        w = drop(l, b, x, w);
     gnn__vec_store(b->weight + x, w);
     if (records)
         gnn__vec_store(b->negative + x, gnn__vec_where(negative, w));
@@ -307,7 +307,7 @@ GNN__INLINE void weigh_back(const gnn__lanes_t *l, const block_t *b, const gnn__
         }
         sum[u] += gnn__vec_select(negative, slope * c, c);
         if (l->a->dropout)
-            w *= gnn__vec_load(b->keep + x);
+            w = drop(l, b, x, w);
         gnn__vec_store(b->weight + x, w);
         gnn__vec_store(b->negative + x, gnn__vec_where(negative, w));
     }

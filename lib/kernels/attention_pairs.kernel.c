@@ -55,8 +55,8 @@ GNN__INLINE void weigh_pairs(const gnn__lanes_t *l, const block_t *b, int64_t no
         const gnn__vec_t alpha = gnn__vec_exp(gnn__vec_load(b->score + x) - shift);
         gnn__vec_t g = gnn__vec_load(b->negative + x), weight = alpha;
         if (drops) {
-            g *= gnn__vec_load(b->keep + x);
-            weight *= gnn__vec_load(b->keep + x);
+            g = drop(l, b, x, g);
+            weight = drop(l, b, x, weight);
         }
         g = factor * alpha * (g - delta);
         if (x + LANES > n)

@@ -83,7 +83,7 @@ static void weigh_short(const gnn__lanes_t *l, const block_t *b, int numbers)
         gnn__vec_t w = gnn__vec_exp(leaky(score, l->slope) - gnn__vec_load(b->weight + x));
         gnn__vec_store(b->score + x, records ? gnn__vec_select(negative, -w, w) : w);
         if (drops)
-            w *= gnn__vec_load(b->keep + x);
+            w = drop(l, b, x, w);
         gnn__vec_store(b->weight + x, w);
         if (records)
             gnn__vec_store(b->negative + x, gnn__vec_where(negative, w));
@@ -301,7 +301,7 @@ GNN__INLINE void back_short(const gnn__lanes_t *l, const block_t *b, handful_t *
         const gnn__vec_t c = w * rows_at(&s, b->other, x, width);
         gnn__vec_store(b->score + x, gnn__vec_select(negative, slope * c, c));
         if (l->a->dropout)
-            w *= gnn__vec_load(b->keep + x);
+            w = drop(l, b, x, w);
         gnn__vec_store(b->weight + x, w);
         gnn__vec_store(b->negative + x, gnn__vec_where(negative, w));
     }

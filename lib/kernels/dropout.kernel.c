@@ -156,6 +156,7 @@ GNN__INLINE void draw(const gnn__dropout_t *d, const uint64_t *a, const uint64_t
 {
     state_t x = begin(d, a, b), y = begin(d, a + AT_ONCE, b + AT_ONCE);
     uint32_t k0 = d->key[0], k1 = d->key[1];
+#pragma GCC unroll 1
     for (int round = 0; round < GNN__DROPOUT_ROUNDS; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
         const words_t all_k0 = (uint64_t)k0 - (words_t){0}, all_k1 = (uint64_t)k1 - (words_t){0};
         x = turn(x, all_k0, all_k1);

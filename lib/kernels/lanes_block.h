@@ -4,6 +4,7 @@
 
 #include <lib/kernels/attention_lanes.h>
 #include <lib/kernels/isa.h>
+#include <lib/kernels/philox_lanes.h>
 #include <lib/kernels/vec_math.h>
 
 /* Pairs of a block, pairs that are drawn at once; how far ahead rows are prefetched; registers that a pattern takes. */
@@ -30,10 +31,10 @@ typedef struct block {
     const uint32_t *other; /* the pairs' other ends and some more; in `copied` where the list is about to end */
     uint32_t *copied;
     gnn_real_t *score, *weight, *negative; /* pairs x width */
-    const gnn_real_t *keep;                /* pairs x width: dropout's multipliers, in `drawn` */
-    /* Multipliers are drawn for the pairs of many rows at once, sixteen at a time: those at places drawn_from .. drawn_to - 1. */
-    gnn_real_t *drawn;
-    int64_t drawn_from, drawn_to;
+    /* Dropout's multipliers are drawn for the pairs of many rows at once, sixteen at a time: those at places drawn_from .. drawn_to - 1, as gnn__kept takes them; those of
+     * this block begin with number `kept`. */
+    void *drawn;
+    int64_t drawn_from, drawn_to, kept;
     uint32_t *ends[2];   /* of the drawn pairs: the rows' nodes, and the other ones */
     int64_t row1;        /* where the rows of this call end */
     gnn_real_t *y, *p;   /* rows; y has room for a row of keys behind a row of values */
@@ -155,6 +156,12 @@ GNN__INLINE gnn__vec_t rows_at(const gnn__matrix_t *m, const uint32_t *nodes, in
     for (int lane = 0; lane < LANES; lane++)
         y[lane] = gnn__matrix_row(m, node[lane / width])[lane % width];
     return y;
+}
+
+/* Weights x .. of the block's pairs x width behind dropout. */
+GNN__INLINE gnn__vec_t drop(const gnn__lanes_t *l, const block_t *b, int x, gnn__vec_t w)
+{
+    return gnn__kept(l->a->dropout, b->drawn, b->kept + x, w);
 }
 
 /* The pairs at places at .. of a row; nodes of the next rows behind them, for the prefetch. lanes_parts.kernel.c */

@@ -167,8 +167,9 @@ block_t block_at(const gnn__lanes_t *l, int64_t row1, gnn_real_t *scratch)
     b.weight = carve(&scratch, pairs);
     b.negative = carve(&scratch, pairs);
     b.drawn = carve(&scratch, DRAWN * l->width + 16);
-    if (l->a->dropout) /* behind the last pair stand numbers, whatever they are: their weight is 0 */
-        memset(b.drawn, 0, sizeof *b.drawn * (size_t)(DRAWN * l->width + 16));
+    if (l->a->dropout) /* behind the last pair stands something, whatever it is: its weight is 0 */
+        memset(b.drawn, 0,
+               sizeof(gnn_real_t) * (size_t)(DRAWN * l->width / (GNN__KEEP_BITS ? 32 : 1) + 16));
     b.y = carve(&scratch, l->row + l->key_row);
     b.p = carve(&scratch, l->row > l->key_row ? l->row : l->key_row);
     b.columns = scratch;
@@ -222,7 +223,7 @@ void block_load(const gnn__lanes_t *l, block_t *b, int64_t row, int64_t at, int6
         return;
     if (at < b->drawn_from || at + b->n > b->drawn_to)
         draw(l, b, row, at, p->indptr ? p->indptr[row + 1] : to);
-    b->keep = b->drawn + (at - b->drawn_from) * l->width;
+    b->kept = (at - b->drawn_from) * l->width;
 }
 
 /* ---- weighted sums over a block ---- */

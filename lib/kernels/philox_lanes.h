@@ -104,6 +104,7 @@ static inline void gnn__keep_bits(const gnn__dropout_t *d, const uint32_t *i, co
         c2[l] = d->step;
         c3[l] = d->stream << 8 | block;
     }
+#pragma GCC unroll 1
     for (int round = 0; round < GNN__DROPOUT_ROUNDS; round++) {
 #pragma omp simd
         for (int l = 0; l < GNN__PHILOX_LANES; l++) {
@@ -166,27 +167,18 @@ static inline void gnn__keep_pairs(const gnn__dropout_t *d, int n, const uint32_
         }
 }
 
+/* Dropout's multipliers of pairs x width numbers, width 1, 4 or 8: one bit for each or, where there are no masks, gnn_real_t. gnn__keep_patterns draws those of n pairs;
+ * i, j and keep have room for a multiple of GNN__PHILOX_LANES pairs. gnn__kept multiplies a register by those from number x on, of which any may be the first. */
 #if !GNN_DOUBLE && defined(__AVX512F__)
-/* Eight pairs' multipliers from their bytes. */
-GNN__INLINE void gnn__keep_spread(uint64_t kept, float scale, float *keep, int width)
-{
-    const __m512 by = _mm512_set1_ps(scale);
-    if (width == 1) {
-        _mm256_storeu_ps(keep, _mm256_maskz_mov_ps((__mmask8)_pext_u64(kept, 0x0101010101010101),
-                                                   _mm512_castps512_ps256(by)));
-        return;
-    }
-    const uint64_t bits = width == 4 ? _pext_u64(kept, 0x0f0f0f0f0f0f0f0f) : kept;
-    for (int k = 0; k < width / 2; k++)
-        _mm512_storeu_ps(keep + 16 * k, _mm512_maskz_mov_ps((__mmask16)(bits >> 16 * k), by));
-}
+enum { GNN__KEEP_BITS = 1 };
 
-/* keep[e * width + h] for n pairs, width 1, 4 or 8. i, j and keep have room for a multiple of GNN__PHILOX_LANES pairs. */
 static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint32_t *i,
-                                      const uint32_t *j, gnn_real_t *keep, int width)
+                                      const uint32_t *j, void *keep, int width)
 {
+    const uint64_t heads = (width == 1 ? 1u : width == 4 ? 0xfu : 0xffu) * 0x0101010101010101u;
     __m512i a[GNN__PHILOX_REGISTERS], b[GNN__PHILOX_REGISTERS];
     uint64_t kept[GNN__PHILOX_REGISTERS];
+    uint8_t *to = keep;
     for (int e = 0, registers; e < n; e += 8 * registers) {
         registers = n - e > 16 ? 4 : 2;
         for (int r = 0; r < registers; r++) {
@@ -194,21 +186,41 @@ static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint
             b[r] = gnn__philox_numbers(j + e + 8 * r);
         }
         (registers == 4 ? gnn__kept_in_four : gnn__kept_in_two)(d, 0, a, b, kept);
-        for (int r = 0; r < registers; r++)
-            gnn__keep_spread(kept[r], d->scale, keep + (e + 8 * r) * width, width);
+        for (int r = 0; r < registers;
+             r++, to += width) { /* eight bytes are written, width of them stay */
+            const uint64_t bits = _pext_u64(kept[r], heads);
+            memcpy(to, &bits, sizeof bits);
+        }
     }
 }
+
+GNN__INLINE gnn__vec_t gnn__kept(const gnn__dropout_t *d, const void *keep, int64_t x, gnn__vec_t w)
+{
+    uint32_t bits;
+    memcpy(&bits, (const uint8_t *)keep + (x >> 3), sizeof bits);
+    return (gnn__vec_t)_mm512_maskz_mul_ps((__mmask16)(bits >> (x & 7)), (__m512)w,
+                                           _mm512_set1_ps(d->scale));
+}
 #else
+enum { GNN__KEEP_BITS = 0 };
+
 static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint32_t *i,
-                                      const uint32_t *j, gnn_real_t *keep, int width)
+                                      const uint32_t *j, void *keep, int width)
 {
     uint8_t bits[GNN__PHILOX_LANES];
+    gnn_real_t *to = keep;
     for (int e = 0; e < n; e += GNN__PHILOX_LANES) {
         gnn__keep_bits(d, i + e, j + e, 0, bits);
         for (int l = 0; l < GNN__PHILOX_LANES; l++)
             for (int h = 0; h < width; h++)
-                keep[(e + l) * width + h] = bits[l] >> h & 1 ? d->scale : 0;
+                to[(e + l) * width + h] = bits[l] >> h & 1 ? d->scale : 0;
     }
+}
+
+GNN__INLINE gnn__vec_t gnn__kept(const gnn__dropout_t *d, const void *keep, int64_t x, gnn__vec_t w)
+{
+    (void)d;
+    return w * gnn__vec_load((const gnn_real_t *)keep + x);
 }
 #endif
 
