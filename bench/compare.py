@@ -205,11 +205,12 @@ def summary(rows):
 
 
 def compare_rows(log_rows, targets):
-    """-> one dict per (task, threads, peer) that has both sides, in the order of the file."""
+    """-> one dict per (task, threads, peer) that has both sides, in the order of the suites."""
     groups = {}
     for r in log_rows:
         groups.setdefault((r["task"], r["threads"]), {}).setdefault(r["who"], []).append(r)
-    for (task, threads), who in groups.items():
+    place = {t.id: k for k, t in enumerate(suites.tasks())}
+    for (task, threads), who in sorted(groups.items(), key=lambda g: (g[0][1], place.get(g[0][0], len(place)))):
         if "libgnn" not in who:
             continue
         ours = summary(who["libgnn"])
