@@ -186,10 +186,9 @@ static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint
             b[r] = gnn__philox_numbers(j + e + 8 * r);
         }
         (registers == 4 ? gnn__kept_in_four : gnn__kept_in_two)(d, 0, a, b, kept);
-        for (int r = 0; r < registers;
-             r++, to += width) { /* eight bytes are written, width of them stay */
+        for (int r = 0; r < registers; r++, to += width) {
             const uint64_t bits = _pext_u64(kept[r], heads);
-            memcpy(to, &bits, sizeof bits);
+            memcpy(to, &bits, sizeof bits); /* the next ones overwrite what is too many */
         }
     }
 }
