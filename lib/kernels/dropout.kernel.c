@@ -8,12 +8,6 @@
 #include <immintrin.h>
 #endif
 
-#if defined(__AVX512F__) && !GNN_DOUBLE
-#define GNN__KEEPS_BITS 1 /* multipliers are bits of masks */
-#else
-#define GNN__KEEPS_BITS 0
-#endif
-
 enum {
     BLOCKS = GNN__KEEPS_BITS ? 32 : 16,
     LANES = 8,

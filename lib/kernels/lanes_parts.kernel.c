@@ -169,7 +169,7 @@ block_t block_at(const gnn__lanes_t *l, int64_t row1, gnn_real_t *scratch)
     b.drawn = carve(&scratch, DRAWN * l->width + 16);
     if (l->a->dropout) /* behind the last pair stands something, whatever it is: its weight is 0 */
         memset(b.drawn, 0,
-               sizeof(gnn_real_t) * (size_t)(DRAWN * l->width / (GNN__KEEP_BITS ? 32 : 1) + 16));
+               sizeof(gnn_real_t) * (size_t)(DRAWN * l->width / (GNN__KEEPS_BITS ? 32 : 1) + 16));
     b.y = carve(&scratch, l->row + l->key_row);
     b.p = carve(&scratch, l->row > l->key_row ? l->row : l->key_row);
     b.columns = scratch;

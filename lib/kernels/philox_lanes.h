@@ -9,6 +9,13 @@
 #include <immintrin.h>
 #endif
 
+/* Whether multipliers stay bits, the masks of products, or are numbers. */
+#if !GNN_DOUBLE && defined(__AVX512F__)
+#define GNN__KEEPS_BITS 1
+#else
+#define GNN__KEEPS_BITS 0
+#endif
+
 /* Counters of gnn__keep_bits, and of the most registers that turn together. */
 enum { GNN__PHILOX_LANES = 16, GNN__PHILOX_REGISTERS = 4 };
 
@@ -167,11 +174,9 @@ static inline void gnn__keep_pairs(const gnn__dropout_t *d, int n, const uint32_
         }
 }
 
-/* Dropout's multipliers of pairs x width numbers, width 1, 4 or 8: one bit for each or, where there are no masks, gnn_real_t. gnn__keep_patterns draws those of n pairs;
+/* Dropout's multipliers of pairs x width numbers, width 1, 4 or 8: one bit for each or one gnn_real_t. gnn__keep_patterns draws those of n pairs;
  * i, j and keep have room for a multiple of GNN__PHILOX_LANES pairs. gnn__kept multiplies a register by those from number x on, of which any may be the first. */
-#if !GNN_DOUBLE && defined(__AVX512F__)
-enum { GNN__KEEP_BITS = 1 };
-
+#if GNN__KEEPS_BITS
 static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint32_t *i,
                                       const uint32_t *j, void *keep, int width)
 {
@@ -201,8 +206,6 @@ GNN__INLINE gnn__vec_t gnn__kept(const gnn__dropout_t *d, const void *keep, int6
                                            _mm512_set1_ps(d->scale));
 }
 #else
-enum { GNN__KEEP_BITS = 0 };
-
 static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint32_t *i,
                                       const uint32_t *j, void *keep, int width)
 {

@@ -85,7 +85,7 @@ gnn_tensor_t gnn__undropped(const gnn_tensor_t *y, const gnn__activation_t *f,
 bool gnn__left(const gnn__activation_t *f, const gnn__dropout_t *dropout, gnn__left_t *left)
 {
     const gnn_real_t scale = f->rate > 0 ? dropout->scale : 1;
-    if (f->kind != GNN_RELU && f->kind != GNN_ELU && (f->kind != GNN_LEAKY_RELU || f->slope <= 0))
+    if (f->kind > GNN_ELU || !gnn__activation_from_output(f->kind, f->slope))
         return false;
     *left = (gnn__left_t){.above = scale,
                           .below = f->kind == GNN_ELU          ? scale
