@@ -74,14 +74,14 @@ static void run_spans(const gnn__plan_t *plan, const sum_run_t *run, const gnn__
     const int64_t chunks = gnn__slide_chunks(&s->pairs, run->bounds, &longest),
                   blocks = (s->width + GNN__SLIDE_BLOCK - 1) / GNN__SLIDE_BLOCK;
     (void)plan;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1) collapse(2)
-    for (int64_t c = 0; c < chunks; c++)
-        for (int64_t b = 0; b < blocks; b++) {
-            const int64_t first = b * GNN__SLIDE_BLOCK, left = s->width - first;
-            kernels->spans(s, run->bounds[c], run->bounds[c + 1], first,
-                           left < GNN__SLIDE_BLOCK ? left : GNN__SLIDE_BLOCK,
-                           run->suffix + omp_get_thread_num() * run->suffix_size);
-        }
+    gnn__deal_t deal = gnn__deal(chunks * blocks, threads);
+#pragma omp parallel num_threads(threads)
+    for (int64_t u; (u = gnn__deal_next(&deal)) >= 0;) {
+        const int64_t c = u / blocks, first = u % blocks * GNN__SLIDE_BLOCK, left = s->width - first;
+        kernels->spans(s, run->bounds[c], run->bounds[c + 1], first,
+                       left < GNN__SLIDE_BLOCK ? left : GNN__SLIDE_BLOCK,
+                       run->suffix + omp_get_thread_num() * run->suffix_size);
+    }
 }
 
 /* A few rows at a time, which stay in the nearest cache meanwhile. */

@@ -108,8 +108,8 @@ static double from_half(uint16_t h)
 {
     int exponent = h >> 10 & 31, mantissa = h & 1023;
     double magnitude = exponent == 31 ? (mantissa ? (double)NAN : (double)INFINITY)
-                       : exponent     ? ldexp(1024 + mantissa, exponent - 25)
-                                      : ldexp(mantissa, -24);
+                       : exponent     ? 0x1p-25 * (double)((int64_t)(1024 + mantissa) << exponent)
+                                      : 0x1p-24 * mantissa;
     return h & 0x8000 ? -magnitude : magnitude;
 }
 

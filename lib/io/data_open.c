@@ -44,7 +44,8 @@ static int by_content(read_t *read, const char *path, bool named)
     int rc = gnn__file_read(&file, 0, head, file.size < 64 ? file.size : 63);
     gnn__file_close(&file);
     const char *c = strncmp(head, "\xef\xbb\xbf", 3) == 0 ? head + 3 : head;
-    c += strspn(c, " \t\r\n");
+    while (*c && strchr(" \t\r\n", *c))
+        c++;
     *read = NULL;
     if (strncmp(head, "PK", 2) == 0)
         *read = gnn__data_read_npz;

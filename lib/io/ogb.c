@@ -60,7 +60,7 @@ static int read_label(const gnn__text_t *text, const gnn__field_t *field, int64_
     GNN_TRY(gnn__text_real(text, field, "a class", &label));
     if (label < 0)
         return GNN_OK;
-    if (label != (gnn_real_t)floor((double)label) || (double)label >= (double)most)
+    if ((double)label >= (double)most || label != (gnn_real_t)(int64_t)label)
         return gnn__text_error(text, field, GNN_EFORMAT,
                                "a class is a whole number less than %lld, %s came", (long long)most,
                                gnn__field_shown(field));

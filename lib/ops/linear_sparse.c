@@ -157,7 +157,7 @@ static void divide_rows(const gnn_op_call_t *call, const gnn__sparse_product_t *
     const gnn_tensor_t *dw = &call->in[1].grad;
     const gnn__sparse_kernels_t *kernels = gnn__sparse_kernels();
     const int64_t rows = call->in[0].rows, size = dw->rows * dw->cols;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int copy = 0; copy < copies; copy++) {
         gnn__sparse_product_t own = *p;
         own.y = (gnn_real_t *)call->scratch + copy * size;

@@ -75,10 +75,10 @@ static void widen(double *low, double *high, double part)
     if (*low > *high)
         *low = 0, *high = 1;
     double span = *high / 2 - *low / 2,
-           more = span > 0 ? 2 * part * span : fmax(fabs(*low) * 0.1, 0.5);
+           more = span > 0 ? 2 * part * span : gnn__higher(fabs(*low) * 0.1, 0.5);
     if (part > 0 || span == 0) {
-        *low = fmax(*low - more, -DBL_MAX / 4);
-        *high = fmin(*high + more, DBL_MAX / 4);
+        *low = gnn__higher(*low - more, -DBL_MAX / 4);
+        *high = gnn__lower(*high + more, DBL_MAX / 4);
     }
 }
 
@@ -94,10 +94,10 @@ static void find_ranges(page_t *page)
         for (int64_t i = 0; i < c->count; i++) {
             if (!shown(c, i))
                 continue;
-            page->low = fmin(page->low, x_of(c, i));
-            page->high = fmax(page->high, x_of(c, i));
-            panel->low = fmin(panel->low, c->y[i]);
-            panel->high = fmax(panel->high, c->y[i]);
+            page->low = gnn__lower(page->low, x_of(c, i));
+            page->high = gnn__higher(page->high, x_of(c, i));
+            panel->low = gnn__lower(panel->low, c->y[i]);
+            panel->high = gnn__higher(panel->high, c->y[i]);
         }
     }
     widen(&page->low, &page->high, 0);
@@ -117,7 +117,7 @@ static double label_room(const page_t *page)
         for (int k = 0; k < page->panels[p].n_ticks; k++) {
             char label[32];
             gnn__tick_label(label, page->panels[p].ticks[k], page->panels[p].decimals);
-            room = fmax(room, gnn__text_width(label, 11));
+            room = gnn__higher(room, gnn__text_width(label, 11));
         }
     return room;
 }
@@ -134,19 +134,20 @@ static void layout(page_t *page, const gnn_curves_t *chart)
         most = here > most ? here : most;
     }
     for (int64_t k = 0; k < chart->n_curves; k++)
-        page->legend_w = fmax(
+        page->legend_w = gnn__higher(
             page->legend_w,
-            fmin(gnn__text_width(chart->curves[k].name ? chart->curves[k].name : "", 12), 180) + 52);
+            gnn__lower(gnn__text_width(chart->curves[k].name ? chart->curves[k].name : "", 12), 180) +
+                52);
     page->left = MARGIN + label_room(page) + 12 + (chart->panel_names ? 22 : 0);
     page->width = page->left + PLOT_W + page->legend_w + MARGIN;
     double room = page->width - 2 * MARGIN;
     double at = MARGIN + gnn__text_block(NULL, &title_type, 0, 0, room, chart->title) * 23 +
                 gnn__text_block(NULL, &subtitle_type, 0, 0, room, chart->subtitle) * 17 +
                 (chart->mark_name ? 30 : 14);
-    double height = fmax(page->n_panels == 1   ? 420
-                         : page->n_panels == 2 ? 230
-                                               : 170,
-                         (double)most * LINE_HEIGHT + 10);
+    double height = gnn__higher(page->n_panels == 1   ? 420
+                                : page->n_panels == 2 ? 230
+                                                      : 170,
+                                (double)most * LINE_HEIGHT + 10);
     for (int64_t p = 0; p < page->n_panels; p++, at += height + GAP) {
         page->panels[p].top = at;
         page->panels[p].height = height;

@@ -63,13 +63,13 @@ static void survey(page_t *page)
             page->holes |= !isfinite(v);
             if (!isfinite(v))
                 continue;
-            low = fmin(low, v);
-            high = fmax(high, v);
-            whole = whole && v == rint(v);
+            low = gnn__lower(low, v);
+            high = gnn__higher(high, v);
+            whole = whole && v == floor(v);
         }
     if (low > high)
         low = 0, high = 1;
-    double largest = fmax(fabs(low), fabs(high));
+    double largest = gnn__higher(fabs(low), fabs(high));
     page->cell_decimals = whole && largest < 1e5             ? 0
                           : largest >= 1e5 || largest < 0.02 ? -1
                           : largest < 10                     ? 2
@@ -79,8 +79,8 @@ static void survey(page_t *page)
     page->high = given ? map->high : high;
     if (page->low == page->high) {
         double reach = page->low == 0 ? 1 : fabs(page->low) / 2;
-        page->low = page->low == 0 ? 0 : fmax(page->low - reach, -DBL_MAX);
-        page->high = fmin(page->high + reach, DBL_MAX);
+        page->low = page->low == 0 ? 0 : gnn__higher(page->low - reach, -DBL_MAX);
+        page->high = gnn__lower(page->high + reach, DBL_MAX);
     }
 }
 
@@ -88,19 +88,19 @@ static double widest(const char *const *labels, int64_t n, double size)
 {
     double width = 0;
     for (int64_t k = 0; labels && k < n; k++)
-        width = fmax(width, gnn__text_width(labels[k], size));
-    return fmin(width, LABEL_ROOM);
+        width = gnn__higher(width, gnn__text_width(labels[k], size));
+    return gnn__lower(width, LABEL_ROOM);
 }
 
 /* Square cells, unless one side is far longer than the other. */
 static void size_cells(page_t *page)
 {
     double rows = (double)page->map->values.rows, cols = (double)page->map->values.cols;
-    page->cell_w = fmin(40, 720 / fmax(cols, 1));
-    page->cell_h = fmin(40, 600 / fmax(rows, 1));
+    page->cell_w = gnn__lower(40, 720 / gnn__higher(cols, 1));
+    page->cell_h = gnn__lower(40, 600 / gnn__higher(rows, 1));
     if (rows < 4 * cols && cols < 4 * rows)
-        page->cell_w = page->cell_h = fmin(page->cell_w, page->cell_h);
-    page->cell_h = fmax(page->cell_h, fmin(page->cell_w, 600 / fmax(rows, 1)));
+        page->cell_w = page->cell_h = gnn__lower(page->cell_w, page->cell_h);
+    page->cell_h = gnn__higher(page->cell_h, gnn__lower(page->cell_w, 600 / gnn__higher(rows, 1)));
     page->cell_w = page->cell_w > 6 ? floor(page->cell_w) : page->cell_w;
     page->cell_h = page->cell_h > 6 ? floor(page->cell_h) : page->cell_h;
     bool empty = rows == 0 || cols == 0;
@@ -114,7 +114,7 @@ static double tick_room(const page_t *page)
     for (int k = 0; k < page->n_ticks; k++) {
         char label[32];
         gnn__tick_label(label, page->ticks[k], page->tick_decimals);
-        room = fmax(room, gnn__text_width(label, tick_type.size));
+        room = gnn__higher(room, gnn__text_width(label, tick_type.size));
     }
     return room;
 }
@@ -127,8 +127,9 @@ static void place_column_labels(page_t *page)
     page->turned = label > page->cell_w - 4;
     page->below = !map->col_labels ? 6 : page->turned ? label * 0.71 + 22 : 20;
     for (int64_t c = 0; map->col_labels && page->turned && c < map->values.cols; c++) {
-        double reach = fmin(gnn__text_width(map->col_labels[c], tick_type.size), LABEL_ROOM) * 0.71;
-        page->left = fmax(page->left, reach + MARGIN - ((double)c + 0.5) * page->cell_w);
+        double reach =
+            gnn__lower(gnn__text_width(map->col_labels[c], tick_type.size), LABEL_ROOM) * 0.71;
+        page->left = gnn__higher(page->left, reach + MARGIN - ((double)c + 0.5) * page->cell_w);
     }
 }
 
@@ -142,15 +143,17 @@ static void layout(page_t *page, const gnn_heatmap_t *map)
     if (map->row_labels)
         page->left += widest(map->row_labels, map->values.rows, tick_type.size) + 8;
     place_column_labels(page);
-    double right = fmax(22 + BAR_WIDTH + 8 + tick_room(page), page->holes ? 22 + 100 : 0) + MARGIN;
+    double right =
+        gnn__higher(22 + BAR_WIDTH + 8 + tick_room(page), page->holes ? 22 + 100 : 0) + MARGIN;
     page->width = page->left + page->plot_w + right;
-    page->width = fmax(page->width, fmin(720, gnn__text_width(map->title, 18.5) + 2 * MARGIN));
+    page->width =
+        gnn__higher(page->width, gnn__lower(720, gnn__text_width(map->title, 18.5) + 2 * MARGIN));
     double room = page->width - 2 * MARGIN;
     page->top = MARGIN + gnn__text_block(NULL, &title_type, 0, 0, room, map->title) * 23 +
                 gnn__text_block(NULL, &subtitle_type, 0, 0, room, map->subtitle) * 17 + 14;
-    page->height = page->top + fmax(page->plot_h, 150) + MARGIN;
-    page->height = fmax(page->height, page->top + page->plot_h + page->below +
-                                          (map->col_axis ? 24 : 0) + MARGIN - 8);
+    page->height = page->top + gnn__higher(page->plot_h, 150) + MARGIN;
+    page->height = gnn__higher(page->height, page->top + page->plot_h + page->below +
+                                                 (map->col_axis ? 24 : 0) + MARGIN - 8);
 }
 
 static double scaled(const page_t *page, double v)
@@ -268,7 +271,8 @@ static void draw_axes(gnn__svg_t *svg, const page_t *page)
 
 static void draw_bar(gnn__svg_t *svg, const page_t *page)
 {
-    double x = page->left + page->plot_w + 22, height = fmin(fmax(page->plot_h, 110), 320);
+    double x = page->left + page->plot_w + 22,
+           height = gnn__lower(gnn__higher(page->plot_h, 110), 320);
     gnn__svg_put(svg, "<defs><linearGradient id=\"scale\" x1=\"0\" y1=\"1\" x2=\"0\" y2=\"0\">");
     for (int k = 0; k <= 16; k++) {
         gnn__colour_t c = gnn__viridis(k / 16.0);

@@ -29,8 +29,10 @@ static double centre(pca_t *p)
     double largest = 0, total = 0;
     const gnn_tensor_t *x = p->x;
     for (int64_t i = 0; i < x->rows; i++)
-        for (int64_t c = 0; c < p->d; c++)
-            largest = fmax(largest, fabs((double)gnn__row(x, i)[c]));
+        for (int64_t c = 0; c < p->d; c++) {
+            const double size = fabs((double)gnn__row(x, i)[c]);
+            largest = size > largest ? size : largest;
+        }
     p->scale = largest > 0 ? 1 / largest : 0;
     if (!isfinite(p->scale))
         p->scale = 0;

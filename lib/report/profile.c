@@ -55,12 +55,12 @@ static int slower_first(const void *a, const void *b)
 }
 
 /* Rates of ops without known work are left out. */
-static void write_rate(FILE *file, double work, double seconds)
+static void write_rate(FILE *file, double work, double seconds, const char *end)
 {
     if (work > 0 && seconds > 0)
-        fprintf(file, " %8.2f", 1e-9 * work / seconds);
+        fprintf(file, " %8.2f%s", 1e-9 * work / seconds, end);
     else
-        fprintf(file, " %8s", "-");
+        fprintf(file, " %8s%s", "-", end);
 }
 
 static void write_row(FILE *file, const gnn__profile_row_t *row, double total)
@@ -68,9 +68,8 @@ static void write_row(FILE *file, const gnn__profile_row_t *row, double total)
     fprintf(file, "%-14s %-14s %-8s %8lld %10.2f %10.4f %5.1f%%", row->name, row->where,
             row->backward ? "backward" : "forward", (long long)row->calls, 1e3 * row->seconds,
             1e3 * row->seconds / (double)row->calls, total > 0 ? 100 * row->seconds / total : 0);
-    write_rate(file, row->flops, row->seconds);
-    write_rate(file, row->bytes, row->seconds);
-    fputc('\n', file);
+    write_rate(file, row->flops, row->seconds, "");
+    write_rate(file, row->bytes, row->seconds, "\n");
 }
 
 int gnn_profile_write(gnn_context_t *context, FILE *file)
@@ -91,8 +90,8 @@ int gnn_profile_write(gnn_context_t *context, FILE *file)
     fprintf(file, "%-14s %-14s %-8s %8s %10.2f %10s of %.2f ms since the context was made\n", "all",
             "", "", "", 1e3 * total, "", 1e3 * wall);
     fprintf(file, "%-14s %-14s %-8s %8s %10s %10s %6s", "the machine", "at most", "", "", "", "", "");
-    write_rate(file, measure_operations(context->threads), 1);
-    write_rate(file, measure_reads(context->threads), 1);
+    write_rate(file, measure_operations(context->threads), 1, "");
+    write_rate(file, measure_reads(context->threads), 1, "");
     fprintf(file, "   kernels %s, threads %d\n", gnn__isa_name(gnn__isa()), context->threads);
     return ferror(file) ? gnn__error(GNN_EIO, "the profile could not be written") : GNN_OK;
 }

@@ -69,15 +69,15 @@ static void extent(const gnn_scatter_t *plot, int axis, double *low, double *hig
     *high = -INFINITY;
     for (int64_t k = 0; k < plot->points.rows; k++)
         if (shown(plot, k)) {
-            *low = fmin(*low, coordinate(plot, k, axis));
-            *high = fmax(*high, coordinate(plot, k, axis));
+            *low = gnn__lower(*low, coordinate(plot, k, axis));
+            *high = gnn__higher(*high, coordinate(plot, k, axis));
         }
     if (*low > *high)
         *low = 0, *high = 1;
     if (*low == *high) {
-        double reach = fmax(fabs(*low) / 2, 0.5);
-        *low = fmax(*low - reach, -DBL_MAX);
-        *high = fmin(*high + reach, DBL_MAX);
+        double reach = gnn__higher(fabs(*low) / 2, 0.5);
+        *low = gnn__higher(*low - reach, -DBL_MAX);
+        *high = gnn__lower(*high + reach, DBL_MAX);
     }
 }
 
@@ -97,7 +97,7 @@ static void scale_axes(page_t *page)
         page->scale[axis] = (size[axis] - 2 * inset) / half[axis];
     }
     if (page->plot->n_lines > 0)
-        page->scale[0] = page->scale[1] = fmin(page->scale[0], page->scale[1]);
+        page->scale[0] = page->scale[1] = gnn__lower(page->scale[0], page->scale[1]);
     for (int axis = 0; axis < 2; axis++) {
         double spare = size[axis] - half[axis] * page->scale[axis];
         page->at[axis] = axis == 0 ? page->left + spare / 2 : page->top + PLOT_H - spare / 2;
@@ -129,17 +129,17 @@ static void layout(page_t *page, const gnn_scatter_t *plot)
         char fallback[40];
         const char *name;
         class_name(plot, legend, fallback, sizeof fallback, &name);
-        page->legend_w = fmax(page->legend_w, fmin(gnn__text_width(name, 12), 180) + 44);
+        page->legend_w = gnn__higher(page->legend_w, gnn__lower(gnn__text_width(name, 12), 180) + 44);
     }
     if (page->unlabelled || plot->n_classes > LEGEND_MOST)
-        page->legend_w = fmax(page->legend_w, 130);
+        page->legend_w = gnn__higher(page->legend_w, 130);
     page->left = MARGIN + (plot->n_lines > 0 ? 0 : 48);
     page->width = page->left + PLOT_W + page->legend_w + MARGIN;
     double room = page->width - 2 * MARGIN;
     page->top = MARGIN + gnn__text_block(NULL, &title_type, 0, 0, room, plot->title) * 23 +
                 gnn__text_block(NULL, &subtitle_type, 0, 0, room, plot->subtitle) * 17 + 14;
     double below = (plot->n_lines > 0 ? 0 : 22) + (page->hidden ? 20 : 0);
-    page->height = page->top + fmax(PLOT_H + below, (double)legend * 22 + 50) + MARGIN;
+    page->height = page->top + gnn__higher(PLOT_H + below, (double)legend * 22 + 50) + MARGIN;
     scale_axes(page);
 }
 

@@ -16,6 +16,17 @@ typedef struct gnn__colour {
     unsigned char red, green, blue;
 } gnn__colour_t;
 
+/* The higher or lower of both; x where y is NaN. */
+static inline double gnn__higher(double x, double y)
+{
+    return y > x ? y : x;
+}
+
+static inline double gnn__lower(double x, double y)
+{
+    return y < x ? y : x;
+}
+
 /* How a line of text is set. */
 typedef struct gnn__type {
     double size;

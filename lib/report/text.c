@@ -119,7 +119,8 @@ int gnn__text_block(gnn__svg_t *svg, const gnn__type_t *type, double x, double y
             line(svg, type, x, y + lines * type->size * 1.35, text, end);
         lines++;
         text += end;
-        text += strspn(text, " ");
+        while (*text == ' ')
+            text++;
     }
     return lines;
 }

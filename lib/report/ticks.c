@@ -12,15 +12,15 @@ static double round_step(double span, int want)
 /* Decimals that tell multiples of `step` apart, or minus the digits where an exponent is shorter. */
 static int precision(double step, double largest)
 {
-    double decimals = -floor(log10(step) + 1e-9), digits = ceil(log10(largest / step)) + 1;
+    double decimals = -floor(log10(step) + 1e-9), digits = 1 - floor(-log10(largest / step));
     if (largest < 1e6 && decimals <= 5)
         return decimals > 0 ? (int)decimals : 0;
-    return -(int)fmin(fmax(digits, 1), 15);
+    return -(int)gnn__lower(gnn__higher(digits, 1), 15);
 }
 
 int gnn__ticks(double low, double high, int want, double ticks[GNN__TICKS], int *decimals)
 {
-    double largest = fmax(fabs(low), fabs(high));
+    double largest = gnn__higher(fabs(low), fabs(high));
     double unit = largest > 1e300 ? 0.25 : 1; /* keeps the span of -DBL_MAX .. DBL_MAX finite */
     double span = high * unit - low * unit;
     *decimals = -3;
@@ -30,7 +30,7 @@ int gnn__ticks(double low, double high, int want, double ticks[GNN__TICKS], int 
     }
     double step = round_step(span, want);
     int n = 0;
-    for (double k = ceil(low * unit / step - 1e-9); n < GNN__TICKS; k++) {
+    for (double k = -floor(1e-9 - low * unit / step); n < GNN__TICKS; k++) {
         if (k * step > high * unit + step * 1e-9)
             break;
         ticks[n++] = k == 0 ? 0 : k * step / unit;

@@ -85,8 +85,8 @@ bool gnn__best_update(gnn__best_t *best, gnn_watch_t watch, double loss, double 
         better = fresh = true;
     }
     better = better || !best->any;
-    best->loss = fmin(best->loss, loss);
-    best->metric = fmax(best->metric, metric);
+    best->loss = loss < best->loss ? loss : best->loss;
+    best->metric = metric > best->metric ? metric : best->metric;
     best->stale = fresh ? 0 : best->stale + 1;
     if (better) {
         best->tie_loss = loss;

@@ -8,7 +8,7 @@ static double transformer_warmup(const gnn_schedule_t *schedule, double step)
     if (schedule->warmup <= 0)
         return falling / sqrt(width);
     double rising = step * pow((double)schedule->warmup, -1.5);
-    return fmin(falling, rising) / sqrt(width);
+    return (falling < rising ? falling : rising) / sqrt(width);
 }
 
 double gnn_schedule_factor(const gnn_schedule_t *schedule, int64_t step)
