@@ -265,38 +265,40 @@ END_TEST
 
 /* ---- attention in bf16 ---- */
 
-static void check_medium(size_t turn)
+static void check_bf16(gnn_precision_t level, size_t turn)
 {
-    static const int64_t sizes[] = {49, 65, 127, 200, 257, 400}, widths[] = {1, 7, 32, 64, 80};
+    static const int64_t sizes[] = {49, 65, 127, 200, 257, 400},
+                         widths[] = {1, 48, 7, 32, 64, 16, 80};
     const uint64_t seed = contract_seed() + turn;
     const size_t kind = turn % contract_graph_count();
     const int64_t n = sizes[turn % 6];
     contract_case_t c =
         case_of("dot", contract_graph(kind, n, seed), contract_graph_name(kind), seed);
-    c.d_v = widths[turn % 5];
+    c.d_v = widths[turn % 7];
     c.d_k = turn % 3 ? c.d_v : widths[turn % 4];
     c.heads = 1 << turn % 3;
     c.kv_heads = turn / 4 % 2 ? (c.heads + 1) / 2 : c.heads;
     c.dropout = turn % 2 ? 0.3 : 0;
-    contract_open_at(2, GNN_PRECISION_MEDIUM);
+    contract_open_at(2, level);
     contract_check(&c);
     contract_close();
     if (turn % 4 == 0)
-        check_threads(c, GNN_PRECISION_MEDIUM);
+        check_threads(c, level);
     gnn_graph_free(c.graph);
 }
 
-START_TEST(medium_is_near_the_oracle_and_the_same_on_all_threads)
+START_TEST(bf16_is_near_the_oracle_and_the_same_on_all_threads)
 {
     for (size_t turn = 0; turn < (contract_small() ? 4 : 90); turn++)
-        check_medium(turn);
-    contract_assert("attention at medium");
+        check_bf16((gnn_precision_t)_i, turn);
+    contract_assert(_i == GNN_PRECISION_HIGH ? "attention at high" : "attention at medium");
 }
 END_TEST
 
-/* That medium is exact enough could also mean that it was not used. */
-START_TEST(medium_is_used_where_the_processor_has_it)
+/* That a level is exact enough could also mean that it was not used. */
+START_TEST(bf16_is_used_where_the_processor_has_it)
 {
+    const gnn_precision_t level = (gnn_precision_t)_i;
     gnn_graph_t *g = NULL;
     gnn_context_t *context;
     contract_run_t *runs[2];
@@ -304,18 +306,18 @@ START_TEST(medium_is_used_where_the_processor_has_it)
     ck_ok(gnn_graph_prepare(g, &(gnn_view_t){.backward = GNN_ON}));
     const contract_case_t c = case_of("dot", g, "complete", 5);
     for (int k = 0; k < 2; k++) {
-        open_threads(1, k ? GNN_PRECISION_MEDIUM : GNN_PRECISION_HIGHEST);
+        open_threads(1, k ? level : GNN_PRECISION_HIGHEST);
         runs[k] = contract_run_new(&c);
         contract_library(runs[k]);
         contract_close();
     }
-    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.precision = GNN_PRECISION_MEDIUM}));
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.precision = level}));
     context->forced = true;
     const size_t bytes = sizeof(gnn_real_t) * (size_t)(runs[0]->n_dst * runs[0]->out_width);
     const int output = memcmp(runs[0]->out, runs[1]->out, bytes),
               key = memcmp(runs[0]->grad[GNN_AGGREGATE_KEY], runs[1]->grad[GNN_AGGREGATE_KEY], bytes);
-    ck_assert_int_eq(output != 0, gnn__attention_half(context));
-    ck_assert_int_eq(key != 0, gnn__attention_half(context));
+    ck_assert_int_eq(output != 0, gnn__attention_level(context) == level);
+    ck_assert_int_eq(key != 0, gnn__attention_level(context) == level);
     for (int k = 0; k < 2; k++)
         contract_run_free(runs[k]);
     gnn_context_free(context);
@@ -411,8 +413,10 @@ TCase *contract_kernel_tests(void)
     tcase_add_test(t, one_head_of_a_few_numbers);
     tcase_add_test(t, small_heads_that_share_registers);
     tcase_add_test(t, scores_of_rows_in_every_layout);
-    tcase_add_test(t, medium_is_near_the_oracle_and_the_same_on_all_threads);
-    tcase_add_test(t, medium_is_used_where_the_processor_has_it);
+    tcase_add_loop_test(t, bf16_is_near_the_oracle_and_the_same_on_all_threads, GNN_PRECISION_HIGH,
+                        GNN_PRECISION_MEDIUM + 1);
+    tcase_add_loop_test(t, bf16_is_used_where_the_processor_has_it, GNN_PRECISION_HIGH,
+                        GNN_PRECISION_MEDIUM + 1);
     tcase_add_test(t, inference_gives_the_bits_of_training_without_dropout);
     tcase_add_test(t, each_gradient_alone_is_the_gradient_among_all);
     return t;

@@ -28,8 +28,9 @@ typedef enum { GNN_FLAG_DEFAULT = 0, GNN_ON = 1, GNN_OFF = 2 } gnn_flag_t;
  *   high     each operand the sum of two bf16 numbers, three bf16 products; needs AMX to be faster    5e-6
  *   medium   both operands rounded to bf16; needs AVX-512 bf16 or AMX to be faster                  2.5e-3
  *
- * Attention on spans has levels too: at `medium` its products are bf16 where the processor multiplies bf16 at twice the rate of fp32 (AMD
- * since Zen 4), else fp32, as they are at `high`; scores, weights and sums are fp32. Its outputs and gradients are then off by up to 4e-3.
+ * Attention on spans has the same levels: `high` and `medium` with AMX, `medium` also where AVX-512 multiplies bf16 at twice the rate of
+ * fp32 (AMD since Zen 4); elsewhere its products are fp32. Scores, weights and sums are always fp32. Its outputs and gradients are then off
+ * by up to 1e-5 and 4e-3.
  *
  * `high` and `medium` need oneDNN (-Donednn). Products too small to gain stay in fp32. An infinity may turn into NaN at `high`.
  */

@@ -39,7 +39,8 @@ gnn__attention_t gnn__attention_describe(const gnn__plan_t *plan)
                           .d_k = plan->shape.d_k,
                           .d_v = plan->shape.d_v};
     a.scale = plan->shape.scale;
-    a.half = gnn__attention_half(plan->context);
+    a.level = gnn__attention_level(plan->context);
+    a.amx = a.level != GNN_PRECISION_HIGHEST && gnn__amx_granted();
     a.slope = plan->shape.slope;
     a.a = plan->shape.parameters;
     a.q = matrix(&plan->in[GNN_AGGREGATE_QUERY]);

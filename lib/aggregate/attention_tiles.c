@@ -125,7 +125,7 @@ int64_t gnn__tiles_sums(const gnn__attention_t *a)
 {
     chunks_t c;
     cut_senders(a, &c);
-    return c.count > 0 ? c.before[c.count] * a->heads * gnn__tile_width(a->d_k) : 0;
+    return c.count > 0 ? c.before[c.count] * a->heads * gnn__tile_row(a, a->d_k) : 0;
 }
 
 /* Receivers that no chunk met. */
@@ -140,7 +140,7 @@ static void write_nothing(const gnn__attention_t *a, int64_t c0, int64_t c1)
 static void receive_sums(const gnn__attention_t *a, const chunks_t *c, const gnn_real_t *sums,
                          int64_t c0, int64_t c1)
 {
-    const int64_t width = gnn__tile_width(a->d_k);
+    const int64_t width = gnn__tile_row(a, a->d_k);
     int64_t done = c0;
     for (int64_t k = 0; k < c->count; k++) {
         const int64_t first = a->pairs.lo[c->begin[k]], columns = chunk_columns(a, c, k),
@@ -165,19 +165,21 @@ void gnn__tiles_backward(const gnn__attention_t *a, gnn_real_t *lanes, int64_t l
     const gnn__attention_tiles_grad_t *kernels = gnn__attention_tiles_grad();
     chunks_t c;
     cut_senders(a, &c);
-    const int64_t width = gnn__tile_width(a->d_k), group = a->heads / a->kv_heads, per = 256,
+    const int64_t width = gnn__tile_row(a, a->d_k), group = a->heads / a->kv_heads, per = 256,
                   heard = c.count > 0 ? a->pairs.hi[a->pairs.n_rows - 1] : 0,
                   end = a->writes_q > heard ? a->writes_q : heard, blocks = (end + per - 1) / per,
                   heads = heads_per_unit(a, a->kv_heads, c.count);
+    gnn__deal_t deal = gnn__deal((a->kv_heads + heads - 1) / heads * c.count, threads);
 #pragma omp parallel num_threads(threads)
     {
-#pragma omp for schedule(dynamic, 1) collapse(2)
-        for (int64_t kv = 0; kv < a->kv_heads; kv += heads)
-            for (int64_t k = 0; k < c.count; k++)
-                kernels->send(
-                    a, c.begin[k], c.begin[k + 1], kv, least(kv + heads, a->kv_heads),
-                    sums + (c.before[k] * a->heads + kv * group * chunk_columns(a, &c, k)) * width,
-                    lanes + omp_get_thread_num() * lane_size);
+        for (int64_t u; (u = gnn__deal_next(&deal)) >= 0;) {
+            const int64_t kv = u / c.count * heads, k = u % c.count;
+            kernels->send(a, c.begin[k], c.begin[k + 1], kv, least(kv + heads, a->kv_heads),
+                          sums + (c.before[k] * a->heads + kv * group * chunk_columns(a, &c, k)) *
+                                     width,
+                          lanes + omp_get_thread_num() * lane_size);
+        }
+#pragma omp barrier
 #pragma omp for schedule(static)
         for (int64_t b = 0; b < (a->d_q.at ? blocks : 0); b++)
             receive_sums(a, &c, sums, b * per, least(b * per + per, end));

@@ -162,9 +162,11 @@ void gnn__profile_add(gnn__profile_t *profile, const char *name, const char *whe
                       double seconds, gnn__work_t work);
 
 /* ---- CPU ---- */
-typedef enum { GNN__ISA_BASELINE, GNN__ISA_V3, GNN__ISA_V4 } gnn__isa_t;
-/* What kernels run with: the processor's best, or less if GNN_ISA=baseline|v3|v4 says so. */
+typedef enum { GNN__ISA_BASELINE, GNN__ISA_V3, GNN__ISA_V4, GNN__ISA_AMX } gnn__isa_t;
+/* What kernels run with: the processor's best, or less if GNN_ISA=baseline|v3|v4 says so. With AMX they are those of v4, but for products in bf16. */
 gnn__isa_t gnn__isa(void);
+/* May this process use the tiles of AMX? Asks the system once, and only where gnn__isa() has them. */
+bool gnn__amx_granted(void);
 const char *gnn__isa_name(gnn__isa_t isa);
 /* What the system lets programs use; false elsewhere. */
 bool gnn__cpu_has_bf16(void);

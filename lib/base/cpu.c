@@ -2,6 +2,10 @@
 #include <lib/base/base.h>
 
 #include <stdlib.h>
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 /* glibc knows what processor and system offer together; the compiler's own table of all there is would be linked in whole, 4 kB. */
 #if defined(__x86_64__)
@@ -27,7 +31,7 @@ static gnn__isa_t processor(void)
 #if defined(__x86_64__)
     if (HAS(AVX512F, "avx512f") && HAS(AVX512BW, "avx512bw") && HAS(AVX512CD, "avx512cd") &&
         HAS(AVX512DQ, "avx512dq") && HAS(AVX512VL, "avx512vl"))
-        return GNN__ISA_V4;
+        return HAS(AMX_TILE, "amx-tile") && HAS(AMX_BF16, "amx-bf16") ? GNN__ISA_AMX : GNN__ISA_V4;
     if (HAS(AVX2, "avx2") && HAS(FMA, "fma") && HAS(BMI2, "bmi2"))
         return GNN__ISA_V3;
 #endif
@@ -54,6 +58,28 @@ bool gnn__cpu_is_amd(void)
 #endif
 }
 
+/* Linux keeps eight kilobytes of tiles for every thread that uses them, and wants to be asked first (arch_prctl's ARCH_REQ_XCOMP_PERM for XTILEDATA). */
+static bool ask_for_tiles(void)
+{
+#if defined(__x86_64__) && defined(__linux__)
+    return gnn__isa() == GNN__ISA_AMX && syscall(SYS_arch_prctl, 0x1023, 18) == 0;
+#else
+    return false;
+#endif
+}
+
+bool gnn__amx_granted(void)
+{
+    enum { UNKNOWN, NO, YES };
+    static int granted; /* the same value whoever writes it */
+    int answer = __atomic_load_n(&granted, __ATOMIC_RELAXED);
+    if (answer == UNKNOWN) {
+        answer = ask_for_tiles() ? YES : NO;
+        __atomic_store_n(&granted, answer, __ATOMIC_RELAXED);
+    }
+    return answer == YES;
+}
+
 static gnn__isa_t choose(void)
 {
     gnn__isa_t best = processor();
@@ -77,6 +103,6 @@ gnn__isa_t gnn__isa(void)
 
 const char *gnn__isa_name(gnn__isa_t isa)
 {
-    static const char *const names[] = {"baseline", "v3", "v4"};
+    static const char names[][9] = {"baseline", "v3", "v4", "amx"};
     return names[isa];
 }

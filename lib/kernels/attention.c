@@ -13,16 +13,16 @@ int64_t gnn__attention_rows_scratch(const gnn__attention_t *a)
     return indices + pairs + head_arrays + a->heads * a->d_k + 16 * 16;
 }
 
-/* On Intel's processors vdpbf16ps runs at half the rate of an fp32 instruction: nothing is gained there. */
-bool gnn__attention_half(const gnn_context_t *context)
+/* vdpbf16ps does twice the work of an fp32 instruction on AMD's processors, no more than that on Intel's: `medium` gains by it on the former, `high` by AMX
+ * alone. */
+gnn_precision_t gnn__attention_level(const gnn_context_t *context)
 {
-#if !GNN_DOUBLE
-    return gnn_context_precision_used(context) == GNN_PRECISION_MEDIUM && gnn__isa() == GNN__ISA_V4 &&
-           gnn__cpu_has_bf16() && (context->forced || gnn__cpu_is_amd());
-#else
-    (void)context;
-    return false;
-#endif
+    const gnn_precision_t used = gnn_context_precision_used(context);
+    const bool gains = context->forced || gnn__amx_granted() ||
+                       (used == GNN_PRECISION_MEDIUM && gnn__cpu_is_amd());
+    return !GNN_DOUBLE && gains && gnn__isa() >= GNN__ISA_V4 && gnn__cpu_has_bf16()
+               ? used
+               : GNN_PRECISION_HIGHEST;
 }
 
 #if defined(__x86_64__)
@@ -32,7 +32,7 @@ extern const gnn__attention_lanes_t gnn__attention_lanes_v3, gnn__attention_lane
 const gnn__attention_lanes_t *gnn__attention_lanes(void)
 {
 #if defined(__x86_64__)
-    if (gnn__isa() == GNN__ISA_V4)
+    if (gnn__isa() >= GNN__ISA_V4)
         return &gnn__attention_lanes_v4;
     if (gnn__isa() == GNN__ISA_V3)
         return &gnn__attention_lanes_v3;
@@ -52,9 +52,11 @@ int64_t gnn__attention_lanes_scratch(const gnn__lanes_t *l)
  * Forward has sums and maxima of rows. */
 int64_t gnn__attention_tiles_scratch(const gnn__attention_t *a)
 {
-    const int64_t both = gnn__tile_width(a->d_k) + gnn__tile_width(a->d_v);
+    const int64_t keys = gnn__tile_row(a, a->d_k), both = keys + gnn__tile_row(a, a->d_v);
     return 2 * (GNN__TILE_COLUMNS + GNN__TILE_ROWS) * both + 2 * 48 * GNN__TILE_COLUMNS +
            4 * GNN__TILE_COLUMNS + 17 * GNN__TILE_ROWS +
            (a->dropout ? GNN__TILE_DRAWN / (int64_t)sizeof(gnn_real_t) : 0) +
-           (a->half ? 24 * GNN__TILE_COLUMNS + GNN__TILE_ROWS / 2 * gnn__tile_width(a->d_k) : 0);
+           (a->level == GNN_PRECISION_HIGHEST
+                ? 0
+                : gnn__tile_room(a->level, 48 * GNN__TILE_COLUMNS + GNN__TILE_ROWS * keys));
 }

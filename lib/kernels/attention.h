@@ -31,10 +31,11 @@ static inline gnn_real_t *gnn__matrix_row(const gnn__matrix_t *m, int64_t row)
 typedef struct gnn__attention {
     gnn__score_t score;
     int64_t heads, kv_heads, d_k, d_v;
-    gnn_real_t scale;    /* dot */
-    bool half;           /* dot: products in bf16 where it is worth it */
-    gnn_real_t slope;    /* of the leaky relu in additive scores */
-    const gnn_real_t *a; /* additive_v2: heads * d_k */
+    gnn_real_t scale;      /* dot */
+    gnn_precision_t level; /* dot: of products inside tiles */
+    bool amx;              /* and whether the tiles of AMX multiply where they fit */
+    gnn_real_t slope;      /* of the leaky relu in additive scores */
+    const gnn_real_t *a;   /* additive_v2: heads * d_k */
     gnn__matrix_t q, k, v, y;
     gnn__pairs_t pairs;
     bool transposed; /* rows are senders */
@@ -89,7 +90,7 @@ const gnn__attention_tiles_t *gnn__attention_tiles(void);
 /* On the transposed part: rows are senders. */
 typedef struct gnn__attention_tiles_grad {
     /* Any number of rows, key and value heads kv0 .. kv1 - 1 and all heads that read them. d_q: for each of these heads the sums of columns lo[row0] .. hi[row1 - 1] - 1,
-     * rows of gnn__tile_width(d_k) numbers, overwritten. */
+     * rows of gnn__tile_row(d_k) numbers, overwritten. */
     void (*send)(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t kv0, int64_t kv1,
                  gnn_real_t *d_q, gnn_real_t *scratch);
     /* Such sums of columns c0 .. c1 - 1 become one head of the receivers' gradients, or are added to it. */
@@ -98,10 +99,17 @@ typedef struct gnn__attention_tiles_grad {
 } gnn__attention_tiles_grad_t;
 const gnn__attention_tiles_grad_t *gnn__attention_tiles_grad(void);
 
-/* A row inside of tiles: whole registers of any instruction set. */
+/* Columns of a tile: whole registers of any instruction set. */
 static inline int64_t gnn__tile_width(int64_t n)
 {
     return (n + 15) / 16 * 16;
+}
+
+/* A row of d_k or d_v numbers inside of tiles: whole registers, at `high` of words. */
+static inline int64_t gnn__tile_row(const gnn__attention_t *a, int64_t n)
+{
+    const int64_t unit = a->level == GNN_PRECISION_HIGH ? 32 : 16;
+    return (n + unit - 1) / unit * unit;
 }
 
 /* Tiles of a part whose rows hear columns from the same one on, and numbers in each: keys, values, and whether the values are finite. */
@@ -111,14 +119,21 @@ static inline int64_t gnn__packed_tiles(const gnn__attention_t *a)
     return (columns + GNN__TILE_COLUMNS - 1) / GNN__TILE_COLUMNS;
 }
 
-static inline int64_t gnn__packed_tile(const gnn__attention_t *a)
+/* What holds n packed numbers: half as much at `medium`, where two share a word; at `high` each is two bf16 numbers. */
+static inline int64_t gnn__tile_room(gnn_precision_t level, int64_t n)
 {
-    const int64_t numbers = GNN__TILE_COLUMNS * (gnn__tile_width(a->d_k) + gnn__tile_width(a->d_v));
-    return (a->half ? numbers / 2 : numbers) + 16;
+    return level == GNN_PRECISION_MEDIUM ? n / 2 : n;
 }
 
-/* Does this context multiply in bf16 inside of tiles? */
-bool gnn__attention_half(const gnn_context_t *context);
+static inline int64_t gnn__packed_tile(const gnn__attention_t *a)
+{
+    return GNN__TILE_COLUMNS *
+               gnn__tile_room(a->level, gnn__tile_row(a, a->d_k) + gnn__tile_row(a, a->d_v)) +
+           16;
+}
+
+/* What this context's products inside of tiles run at. */
+gnn_precision_t gnn__attention_level(const gnn_context_t *context);
 
 /* Numbers of scratch per thread. */
 int64_t gnn__attention_tiles_scratch(const gnn__attention_t *a);

@@ -37,13 +37,13 @@ ONE_COPY bool pack_rows(const gnn__matrix_t *m, const uint32_t *node, int n, int
     return all_zero(nothing);
 }
 
-ONE_COPY void transpose(const panel_t *p, const tile_t *t, int64_t width, gnn_real_t *columns)
+ONE_COPY void transpose(const panel_t *p, int count, int64_t width, gnn_real_t *columns)
 {
     const gnn_real_t *row[LANES], *at = p->rows;
-    for (int c = 0; c < t->count; c += LANES) {
+    for (int c = 0; c < count; c += LANES) {
         for (int l = 0; l < LANES; l++) {
             row[l] = at;
-            at += c + l + 1 < t->count ? p->ld : 0;
+            at += c + l + 1 < count ? p->ld : 0;
         }
         for (int64_t x = 0; x < width; x += LANES)
             transpose_square(row, x, columns + x * COLUMNS + c, COLUMNS);
@@ -77,10 +77,23 @@ ONE_COPY void product(const gnn_real_t *a, int64_t row, int64_t step, int64_t ro
     grouped_product(a, row, step, rows, b, ldb, n, out, ldo, width, add);
 }
 
-product_t *product_of(const heard_t *h)
+#if HALVES
+static product_t *product_of(const gnn__attention_t *a, gnn_precision_t level)
 {
-    return HALF(h->half) ? half_product : product;
+    switch (level) {
+    case GNN_PRECISION_HIGH: return a->amx ? amx_split_product : split_product;
+    case GNN_PRECISION_MEDIUM: return a->amx ? amx_rounded_product : rounded_product;
+    default: return product;
+    }
 }
+#else
+static product_t *product_of(const gnn__attention_t *a, gnn_precision_t level)
+{
+    (void)a;
+    (void)level;
+    return product;
+}
+#endif
 
 /* ---- who hears what of a tile ---- */
 
@@ -89,9 +102,12 @@ static int inside(int64_t at, int count)
     return (int)(at < 0 ? 0 : at > count ? count : at);
 }
 
-ONE_COPY void hear(const gnn__attention_t *a, const tile_t *t, int64_t row, int rows, heard_t *h)
+ONE_COPY void hear(const gnn__attention_t *a, const tile_t *t, int64_t row, int rows,
+                   gnn_precision_t level, heard_t *h)
 {
     const int32_t *lo = a->pairs.lo + row, *hi = a->pairs.hi + row;
+    h->level = level;
+    h->multiply = product_of(a, level);
     h->rows = rows;
     h->groups = (rows + GROUP - 1) / GROUP;
     h->cut = lo[rows - 1] > t->at || hi[0] < t->at + t->count;
@@ -110,35 +126,43 @@ ONE_COPY void hear(const gnn__attention_t *a, const tile_t *t, int64_t row, int 
 void score_product(const heard_t *h, const gnn_real_t *a, int64_t lda, int64_t n,
                    const gnn_real_t *b, gnn_real_t *out)
 {
-    product_t *multiply = product_of(h);
-    n = words_of(h->half, n);
+    const int64_t ldb = next_row(h->level, COLUMNS);
+    n = words_of(h->level, n);
     if (!h->cut) {
-        multiply(a, lda, 1, h->groups * GROUP, b, COLUMNS, n, out, COLUMNS, lanes_to(h->end[0]),
-                 false);
+        h->multiply(a, lda, 1, h->groups * GROUP, b, ldb, n, out, COLUMNS, lanes_to(h->end[0]),
+                    false);
         return;
     }
     for (int g = 0; g < h->groups; g++) {
-        const int c = lanes_from(h->first[g]);
+        const int c = lanes_from(h, h->first[g]);
         if (h->end[g] > h->first[g])
-            multiply(a + g * GROUP * lda, lda, 1, GROUP, b + c, COLUMNS, n,
-                     out + g * GROUP * COLUMNS + c, COLUMNS, lanes_to(h->end[g]) - c, false);
+            h->multiply(a + g * GROUP * lda, lda, 1, GROUP, b + c, ldb, n,
+                        out + g * GROUP * COLUMNS + c, COLUMNS, lanes_to(h->end[g]) - c, false);
     }
+}
+
+/* At `high` a product begins with a block: what comes before the first that is heard is 0. */
+static inline int64_t first_word(const heard_t *h, int g)
+{
+    return SPLIT(h->level)     ? lanes_from(h, h->first[g]) / 2
+           : IN_BF16(h->level) ? h->first[g] / 2
+                               : h->first[g];
 }
 
 void heard_product(const heard_t *h, const gnn_real_t *p, const panel_t *b, gnn_real_t *out,
                    int64_t width)
 {
-    product_t *multiply = product_of(h);
-    const int64_t ldp = words_of(h->half, COLUMNS);
+    const int64_t ldp = room_of(h->level, COLUMNS), ldb = next_row(h->level, b->ld);
     if (!h->cut) {
-        multiply(p, ldp, 1, h->groups * GROUP, b->rows, b->ld, words_of(h->half, h->end[0]), out,
-                 width, width, true);
+        h->multiply(p, ldp, 1, h->groups * GROUP, b->rows, ldb, words_of(h->level, h->end[0]), out,
+                    width, width, true);
         return;
     }
     for (int g = 0; b->finite && g < h->groups; g++) {
-        const int64_t k = h->first[g] / (HALF(h->half) ? 2 : 1);
-        multiply(p + g * GROUP * ldp + k, ldp, 1, GROUP, b->rows + k * b->ld, b->ld,
-                 words_of(h->half, h->end[g]) - k, out + g * GROUP * width, width, width, true);
+        const int64_t k = first_word(h, g);
+        h->multiply(p + g * GROUP * ldp + block_at(SPLIT(h->level), 1, k), ldp, 1, GROUP,
+                    b->rows + k * ldb, ldb, words_of(h->level, h->end[g]) - k,
+                    out + g * GROUP * width, width, width, true);
     }
     for (int r = 0; !b->finite && r < h->rows; r++)
         row_product(h, p + r * ldp, 1, b->rows, b->ld, h->from[r], h->to[r], out + r * width, width);
@@ -147,8 +171,8 @@ void heard_product(const heard_t *h, const gnn_real_t *p, const panel_t *b, gnn_
 void row_product(const heard_t *h, const gnn_real_t *a, int64_t step, const gnn_real_t *b,
                  int64_t ldb, int64_t from, int64_t to, gnn_real_t *out, int64_t width)
 {
-    if (HALF(h->half))
-        half_row(a, step, b, ldb, from, to, out, width);
+    if (IN_BF16(h->level))
+        bf16_row(a, step, b, next_row(h->level, ldb), from, to, out, width, SPLIT(h->level));
     else
         product(a + from * step, 0, step, 1, b + from * ldb, ldb, to - from, out, width, width, true);
 }

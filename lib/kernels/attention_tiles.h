@@ -21,7 +21,8 @@ enum { PANEL = 2 };
 #else
 #define HALVES 0
 #endif
-#define HALF(yes) (HALVES && (yes))
+#define IN_BF16(level) (HALVES && (level) != GNN_PRECISION_HIGHEST)
+#define SPLIT(level) (HALVES && (level) == GNN_PRECISION_HIGH)
 enum { COLUMNS = GNN__TILE_COLUMNS, STRIP = 48, GROUPS = STRIP / GROUP };
 
 /* One copy of what is called from many places. */
@@ -85,20 +86,28 @@ GNN__INLINE bool in_place(const gnn__attention_t *a, int64_t row0, int64_t row1)
            hi[row0] - lo[row0] <= STRIP;
 }
 
+/* out[r] (+)= sum over k < n of a[r * row + k * step] b[k] for `rows` rows, `width` (whole registers) columns; rows of b and out are ldb and ldo numbers apart. */
+typedef void product_t(const gnn_real_t *a, int64_t row, int64_t step, int64_t rows,
+                       const gnn_real_t *b, int64_t ldb, int64_t n, gnn_real_t *out, int64_t ldo,
+                       int64_t width, bool add);
+
 /* ---- who hears what of a tile ---- */
 
 /* Row r of a strip hears columns from[r] .. to[r] - 1 of the tile; all rows of group g together first[g] .. end[g] - 1. */
 typedef struct heard {
     int rows, groups;
-    bool cut;  /* somebody does not hear the whole tile */
-    bool half; /* the caller's to set */
+    bool cut; /* somebody does not hear the whole tile */
+    gnn_precision_t level;
+    product_t *multiply;
     int from[STRIP], to[STRIP], first[GROUPS], end[GROUPS];
     int all_first, all_end;
 } heard_t;
 
-static inline int lanes_from(int column)
+/* Where whole registers begin, of words if a number is two. */
+GNN__INLINE int lanes_from(const heard_t *h, int column)
 {
-    return column / LANES * LANES;
+    const int unit = SPLIT(h->level) ? 2 * LANES : LANES;
+    return column / unit * unit;
 }
 
 static inline int lanes_to(int column)
@@ -106,43 +115,75 @@ static inline int lanes_to(int column)
     return (column + LANES - 1) / LANES * LANES;
 }
 
-/* out[r] (+)= sum over k < n of a[r * row + k * step] b[k] for `rows` rows, `width` (whole registers) columns; rows of b and out are ldb and ldo numbers apart. */
-typedef void product_t(const gnn_real_t *a, int64_t row, int64_t step, int64_t rows,
-                       const gnn_real_t *b, int64_t ldb, int64_t n, gnn_real_t *out, int64_t ldo,
-                       int64_t width, bool add);
+/* ---- bf16: a word holds two numbers, the first in its low half ----
+ *
+ * At `medium` numbers are rounded. At `high` a number is the sum of two, itself rounded and the rest, rounded too; both have words of their own.
+ *
+ * Rows of a      words one after another; at `high` by blocks of 16, each followed by the block of their rests
+ * Rows of b      words of rows 2k and 2k + 1 of one column each; at `high` followed by a row of their rests
+ *
+ * What is b may be an a whose rows lie side by side. */
 
-/* ---- attention_half.kernel.c: a word holds two bf16 numbers, the first in its low half ---- */
-
-#define half_product GNN__KERNEL(tile_half_product)
-#define half_row GNN__KERNEL(tile_half_row)
+#define rounded_product GNN__KERNEL(tile_rounded_product)
+#define split_product GNN__KERNEL(tile_split_product)
+#define amx_rounded_product GNN__KERNEL(tile_amx_rounded_product)
+#define amx_split_product GNN__KERNEL(tile_amx_split_product)
+#define amx_begin GNN__KERNEL(tile_amx_begin)
+#define amx_end GNN__KERNEL(tile_amx_end)
+#define bf16_row GNN__KERNEL(tile_bf16_row)
 #define halve GNN__KERNEL(tile_halve)
 #define pair GNN__KERNEL(tile_pair)
 
-/* Words of n numbers. */
-static inline int64_t words_of(bool half, int64_t n)
+enum { BLOCK = 16 };
+
+/* Words that n numbers count for in a product. */
+static inline int64_t words_of(gnn_precision_t level, int64_t n)
 {
-    return HALF(half) ? (n + 1) / 2 : n;
+    return IN_BF16(level) ? (n + 1) / 2 : n;
 }
 
-/* Where n, steps and distances count words; those of b hold one number of row 2k and one of row 2k + 1. */
-product_t half_product;
+/* What a row of n numbers takes as a row of a, n rows as rows of b; and how far apart two rows of b are, ld numbers each. */
+static inline int64_t room_of(gnn_precision_t level, int64_t n)
+{
+    return IN_BF16(level) ? gnn__tile_room(level, n) : n;
+}
 
-/* One row of it, of numbers from .. to - 1, in the same order. */
-void half_row(const gnn_real_t *a, int64_t step, const gnn_real_t *b, int64_t ldb, int64_t from,
-              int64_t to, gnn_real_t *out, int64_t width);
+static inline int64_t next_row(gnn_precision_t level, int64_t ld)
+{
+    return SPLIT(level) ? 2 * ld : ld;
+}
 
-/* n numbers (whole pairs of registers) become n / 2 words, where they are: a's rows. */
-void halve(gnn_real_t *x, int64_t n);
+/* Where word k of a row of a is, k being the first of a block, and how far behind it its rest. */
+static inline int64_t block_at(bool split, int64_t step, int64_t k)
+{
+    return step == 1 && split ? 2 * k : k * step;
+}
 
-/* Words of rows 2k and 2k + 1, or 0 where there are no more: b's rows. y may be x. */
-void pair(const gnn_real_t *x, int64_t rows, int64_t ld, gnn_real_t *y);
+static inline int64_t rests_at(int64_t step)
+{
+    return step == 1 ? BLOCK : step / 2;
+}
+
+/* n, steps and distances count words. In attention_amx.kernel.c the same by AMX, between begin and end. */
+product_t rounded_product, split_product, amx_rounded_product, amx_split_product;
+void amx_begin(void);
+void amx_end(void);
+
+/* One row, of numbers from .. to - 1, in the same order. */
+void bf16_row(const gnn_real_t *a, int64_t step, const gnn_real_t *b, int64_t ldb, int64_t from,
+              int64_t to, gnn_real_t *out, int64_t width, bool split);
+
+/* n numbers (whole rows) become rows of a, where they are. */
+void halve(gnn_real_t *x, int64_t n, bool split);
+
+/* Rows become those of b; beyond the last one is 0. y may be x. */
+void pair(const gnn_real_t *x, int64_t rows, int64_t ld, gnn_real_t *y, bool split);
 
 /* ---- attention_tile_parts.kernel.c ---- */
 
 #define pack_rows GNN__KERNEL(tile_pack_rows)
 #define transpose GNN__KERNEL(tile_transpose)
 #define product GNN__KERNEL(tile_product)
-#define product_of GNN__KERNEL(tile_product_of)
 #define hear GNN__KERNEL(tile_hear)
 #define score_product GNN__KERNEL(tile_score_product)
 #define heard_product GNN__KERNEL(tile_heard_product)
@@ -156,14 +197,14 @@ void pair(const gnn_real_t *x, int64_t rows, int64_t ld, gnn_real_t *y);
 bool pack_rows(const gnn__matrix_t *m, const uint32_t *node, int n, int whole, int64_t first,
                int64_t count, int64_t ld, gnn_real_t factor, gnn_real_t *rows);
 
-/* columns[x][c] from rows[c][x]; the last register of columns is filled up with the last row. */
-void transpose(const panel_t *p, const tile_t *t, int64_t width, gnn_real_t *columns);
+/* columns[x][c] = rows[c][x] for c < count, rows of columns being COLUMNS long; the last register of each is filled up with the last row. */
+void transpose(const panel_t *p, int count, int64_t width, gnn_real_t *columns);
 
 product_t product;
-product_t *product_of(const heard_t *h);
 
 /* Runs only move to the right, so that the first and the last row of a group tell what it hears. */
-void hear(const gnn__attention_t *a, const tile_t *t, int64_t row, int rows, heard_t *h);
+void hear(const gnn__attention_t *a, const tile_t *t, int64_t row, int rows, gnn_precision_t level,
+          heard_t *h);
 
 /* out = a b over the registers of columns that each group hears. */
 void score_product(const heard_t *h, const gnn_real_t *a, int64_t lda, int64_t n,
@@ -220,11 +261,11 @@ void keep_row(const gnn__attention_t *a, const drawn_t *drawn, int64_t row, int6
               int to, int64_t head, keep_t *keep);
 
 /* The tile's rows of one head of a matrix; `place` for packed ones. */
-static inline panel_t panel_of(const gnn__matrix_t *m, const tile_t *t, int64_t first,
-                               int64_t count, bool where_they_are, gnn_real_t *place)
+static inline panel_t panel_of(const gnn__attention_t *a, const gnn__matrix_t *m, const tile_t *t,
+                               int64_t first, int64_t count, bool where_they_are, gnn_real_t *place)
 {
-    const int64_t ld = gnn__tile_width(count);
-    if (where_they_are)
+    const int64_t ld = gnn__tile_row(a, count);
+    if (where_they_are && count == ld)
         return (panel_t){gnn__matrix_row(m, t->at) + first, m->stride, false};
     return (panel_t){place, ld,
                      pack_rows(m, t->node, t->count, t->count, first, count, ld, 1, place)};

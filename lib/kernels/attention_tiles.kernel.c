@@ -13,7 +13,7 @@ typedef struct forward_state {
     gnn_real_t *sum;   /* a register for each row */
     gnn_real_t *largest;
     int64_t ldk, ldv;
-    bool half; /* q, keys_t, values and p become bf16 once they are packed */
+    gnn_precision_t level; /* below highest q, keys_t, values and p become bf16 once they are packed */
     drawn_t drawn;
     uint32_t node[GNN__TILE_ROWS];
 } forward_state_t;
@@ -21,8 +21,8 @@ typedef struct forward_state {
 static ONE_COPY void forward_scratch(const gnn__attention_t *a, forward_state_t *s,
                                      gnn_real_t *scratch)
 {
-    s->ldk = gnn__tile_width(a->d_k);
-    s->ldv = gnn__tile_width(a->d_v);
+    s->ldk = gnn__tile_row(a, a->d_k);
+    s->ldv = gnn__tile_row(a, a->d_v);
     s->keys = take(&scratch, COLUMNS * s->ldk);
     s->keys_t = take(&scratch, COLUMNS * s->ldk);
     s->values = take(&scratch, COLUMNS * s->ldv);
@@ -42,8 +42,8 @@ static void forward_begin(const gnn__attention_t *a, forward_state_t *s, int64_t
         s->node[r] = (uint32_t)gnn__pairs_node(&a->pairs, row0 + r);
     pack_rows(&a->q, s->node, (int)rows, (int)groups, head * a->d_k, a->d_k, s->ldk,
               a->scale * log2_e, s->q);
-    if (HALF(s->half))
-        halve(s->q, groups * s->ldk);
+    if (IN_BF16(s->level))
+        halve(s->q, groups * s->ldk, SPLIT(s->level));
     clear(s->y, groups * s->ldv);
     clear(s->sum, rows * LANES);
     for (int64_t r = 0; r < rows; r++) {
@@ -123,7 +123,7 @@ GNN__INLINE void softmax_row(forward_state_t *s, int64_t r, gnn_real_t *p, int c
 static void softmax(forward_state_t *s, const heard_t *h, int64_t r0)
 {
     for (int r = 0; r < h->rows; r++) {
-        const int g = r / GROUP, c0 = lanes_from(h->first[g]), c1 = lanes_to(h->end[g]);
+        const int g = r / GROUP, c0 = lanes_from(h, h->first[g]), c1 = lanes_to(h->end[g]);
         gnn_real_t *p = s->p + r * COLUMNS;
         if (h->from[r] == c0 && h->to[r] == c1)
             softmax_row(s, r0 + r, p, c0, c1, false, 0, 0);
@@ -142,7 +142,7 @@ static void drop(const gnn__attention_t *a, const forward_state_t *s, const tile
             continue;
         keep_row(a, &s->drawn, strip->row0 + strip_first(strip) + r, t->at, h->from[r], h->to[r],
                  head, &keep);
-        for (int c = lanes_from(h->from[r]); c < h->to[r]; c += LANES)
+        for (int c = lanes_from(h, h->from[r]); c < h->to[r]; c += LANES)
             gnn__vec_store(p + c, kept_of(&keep, c, gnn__vec_load(p + c)));
     }
 }
@@ -151,8 +151,8 @@ static void drop(const gnn__attention_t *a, const forward_state_t *s, const tile
 static void packed_tile(const gnn__attention_t *a, int64_t tile, int64_t kv, gnn_real_t *part[3])
 {
     part[0] = a->packed + (kv * gnn__packed_tiles(a) + tile) * gnn__packed_tile(a);
-    part[1] = part[0] + COLUMNS * words_of(a->half, gnn__tile_width(a->d_k));
-    part[2] = part[1] + COLUMNS * words_of(a->half, gnn__tile_width(a->d_v));
+    part[1] = part[0] + COLUMNS * room_of(a->level, gnn__tile_row(a, a->d_k));
+    part[2] = part[1] + COLUMNS * room_of(a->level, gnn__tile_row(a, a->d_v));
 }
 
 static void find_tile(const gnn__attention_t *a, forward_state_t *s, const tile_t *t, int64_t kv)
@@ -166,15 +166,15 @@ static void find_tile(const gnn__attention_t *a, forward_state_t *s, const tile_
 static ONE_COPY void pack_tile(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
                                int64_t kv, bool where_they_are, gnn_real_t *k, gnn_real_t *v)
 {
-    gnn_real_t *keys_t = HALF(s->half) ? s->keys_t : k, *values = HALF(s->half) ? s->values : v;
-    const panel_t keys =
-        panel_of(&a->k, t, kv * a->d_k, a->d_k, where_they_are && a->d_k % 16 == 0, s->keys);
-    transpose(&keys, t, s->ldk, keys_t);
-    s->v = panel_of(&a->v, t, kv * a->d_v, a->d_v, where_they_are && a->d_v % 16 == 0, values);
+    gnn_real_t *keys_t = IN_BF16(s->level) ? s->keys_t : k,
+               *values = IN_BF16(s->level) ? s->values : v;
+    const panel_t keys = panel_of(a, &a->k, t, kv * a->d_k, a->d_k, where_they_are, s->keys);
+    transpose(&keys, t->count, s->ldk, keys_t);
+    s->v = panel_of(a, &a->v, t, kv * a->d_v, a->d_v, where_they_are, values);
     s->k = k;
-    if (HALF(s->half)) {
-        pair(keys_t, s->ldk, COLUMNS, k);
-        pair(values, t->count, s->ldv, v);
+    if (IN_BF16(s->level)) {
+        pair(keys_t, s->ldk, COLUMNS, k, SPLIT(s->level));
+        pair(values, t->count, s->ldv, v, SPLIT(s->level));
         s->v.rows = v;
     }
 }
@@ -192,9 +192,8 @@ static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const t
 {
     heard_t h;
     const int64_t r0 = strip_first(strip);
-    const int64_t ldq = words_of(s->half, s->ldk);
-    hear(a, t, strip->row0 + r0, strip_rows(strip), &h);
-    h.half = s->half;
+    const int64_t ldq = room_of(s->level, s->ldk);
+    hear(a, t, strip->row0 + r0, strip_rows(strip), s->level, &h);
     if (s->packed)
         prefetch_packed(a, s, strip);
     else
@@ -215,8 +214,8 @@ static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const t
     softmax(s, &h, r0);
     if (a->dropout)
         drop(a, s, t, &h, strip, head);
-    if (HALF(s->half))
-        halve(s->p, h.rows * COLUMNS);
+    if (IN_BF16(s->level))
+        halve(s->p, h.rows * COLUMNS, SPLIT(s->level));
     heard_product(&h, s->p, &s->v, s->y + r0 * s->ldv, s->ldv);
 }
 
@@ -226,7 +225,7 @@ static void forward_piece(const gnn__attention_t *a, forward_state_t *s, int64_t
     tile_t t;
     const int64_t kv = head / (a->heads / a->kv_heads);
     const bool where_they_are = in_place(a, row0, row1);
-    s->half = a->half && !where_they_are;
+    s->level = where_they_are ? GNN_PRECISION_HIGHEST : a->level;
     s->packed = a->packed && !where_they_are;
     forward_begin(a, s, row0, row1 - row0, head);
     for (bool first = true; next_tile(a, &t, row0, row1, first); first = false) {
@@ -247,7 +246,7 @@ static void pack(const gnn__attention_t *a, int64_t tile, int64_t kv, gnn_real_t
     gnn_real_t *part[3];
     forward_scratch(a, &s, scratch);
     packed_tile(a, tile, kv, part);
-    s.half = a->half;
+    s.level = a->level;
     next_tile(a, &t, 0, a->pairs.n_rows, true);
     t.at += (tile - 1) * COLUMNS;
     next_tile(a, &t, 0, a->pairs.n_rows, false);
@@ -260,6 +259,8 @@ static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, int64
 {
     forward_state_t s;
     forward_scratch(a, &s, scratch);
+    if (HALVES && a->amx)
+        amx_begin();
     for (int64_t end; row0 < row1; row0 = end) {
         end = piece_end(a, row0, row1);
         for (int64_t head = head0; head < head1; head++) {
@@ -268,6 +269,8 @@ static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, int64
             forward_piece(a, &s, row0, end, head, head + 1 < head1);
         }
     }
+    if (HALVES && a->amx)
+        amx_end();
 }
 
 extern const gnn__attention_tiles_t GNN__KERNEL(attention_tiles);

@@ -22,15 +22,15 @@ typedef struct grad_state {
     bool where_they_are, fresh; /* fresh: nobody has added to the tile's d_q yet */
     /* STRIP x 64: keep alpha, d_score */
     gnn_real_t *p, *d, *d_rows; /* d_rows: as k_rows */
-    bool half;                  /* what is multiplied becomes bf16 once it is packed */
+    gnn_precision_t level; /* below highest what is multiplied becomes bf16 once it is packed */
     int64_t ldk, ldv;
     drawn_t drawn;
 } grad_state_t;
 
 static void grad_scratch(const gnn__attention_t *a, grad_state_t *s, gnn_real_t *scratch)
 {
-    s->ldk = gnn__tile_width(a->d_k);
-    s->ldv = gnn__tile_width(a->d_v);
+    s->ldk = gnn__tile_row(a, a->d_k);
+    s->ldv = gnn__tile_row(a, a->d_v);
     s->q_rows = take(&scratch, COLUMNS * s->ldk);
     s->q_t = take(&scratch, COLUMNS * s->ldk);
     s->dy_rows = take(&scratch, COLUMNS * s->ldv);
@@ -39,12 +39,12 @@ static void grad_scratch(const gnn__attention_t *a, grad_state_t *s, gnn_real_t 
     s->delta = take(&scratch, COLUMNS);
     s->p = take(&scratch, STRIP * COLUMNS);
     s->d = take(&scratch, STRIP * COLUMNS);
-    s->d_rows = HALF(a->half) ? take(&scratch, STRIP / 2 * COLUMNS) : s->d;
+    s->d_rows = IN_BF16(a->level) ? take(&scratch, room_of(a->level, STRIP) * COLUMNS) : s->d;
     s->k = take(&scratch, ROWS * s->ldk);
     s->d_k = take(&scratch, ROWS * s->ldk);
     s->v = take(&scratch, ROWS * s->ldv);
     s->d_v = take(&scratch, ROWS * s->ldv);
-    s->k_rows = HALF(a->half) ? take(&scratch, ROWS / 2 * s->ldk) : s->k;
+    s->k_rows = IN_BF16(a->level) ? take(&scratch, room_of(a->level, ROWS) * s->ldk) : s->k;
     s->drawn.bits = (uint8_t *)scratch;
 }
 
@@ -57,10 +57,10 @@ static void begin_senders(const gnn__attention_t *a, grad_state_t *s, int64_t ro
     s->keys_finite = pack_rows(&a->k, s->node, (int)rows, groups, kv * a->d_k, a->d_k, s->ldk,
                                a->scale * log2_e, s->k);
     pack_rows(&a->v, s->node, (int)rows, groups, kv * a->d_v, a->d_v, s->ldv, 1, s->v);
-    if (HALF(s->half)) {
-        pair(s->k, rows, s->ldk, s->k_rows);
-        halve(s->k, groups * s->ldk);
-        halve(s->v, groups * s->ldv);
+    if (IN_BF16(s->level)) {
+        pair(s->k, rows, s->ldk, s->k_rows, SPLIT(s->level));
+        halve(s->k, groups * s->ldk, SPLIT(s->level));
+        halve(s->v, groups * s->ldv, SPLIT(s->level));
     }
     clear(s->d_k, groups * s->ldk);
     clear(s->d_v, groups * s->ldv);
@@ -77,17 +77,15 @@ static void put_rows(const grad_state_t *s, int64_t rows, gnn_real_t factor, con
 static void pack_receivers(const gnn__attention_t *a, grad_state_t *s, const tile_t *t, int64_t head)
 {
     const int whole = (int)gnn__tile_width(t->count);
-    s->q =
-        panel_of(&a->q, t, head * a->d_k, a->d_k, s->where_they_are && a->d_k % 16 == 0, s->q_rows);
-    s->dy = panel_of(&a->dy, t, head * a->d_v, a->d_v, s->where_they_are && a->d_v % 16 == 0,
-                     s->dy_rows);
-    transpose(&s->q, t, s->ldk, s->q_t);
-    transpose(&s->dy, t, s->ldv, s->dy_t);
-    if (HALF(s->half)) {
-        pair(s->q_t, s->ldk, COLUMNS, s->q_t);
-        pair(s->dy_t, s->ldv, COLUMNS, s->dy_t);
-        pair(s->q_rows, t->count, s->ldk, s->q_rows);
-        pair(s->dy_rows, t->count, s->ldv, s->dy_rows);
+    s->q = panel_of(a, &a->q, t, head * a->d_k, a->d_k, s->where_they_are, s->q_rows);
+    s->dy = panel_of(a, &a->dy, t, head * a->d_v, a->d_v, s->where_they_are, s->dy_rows);
+    transpose(&s->q, t->count, s->ldk, s->q_t);
+    transpose(&s->dy, t->count, s->ldv, s->dy_t);
+    if (IN_BF16(s->level)) {
+        pair(s->q_t, s->ldk, COLUMNS, s->q_t, SPLIT(s->level));
+        pair(s->dy_t, s->ldv, COLUMNS, s->dy_t, SPLIT(s->level));
+        pair(s->q_rows, t->count, s->ldk, s->q_rows, SPLIT(s->level));
+        pair(s->dy_rows, t->count, s->ldv, s->dy_rows, SPLIT(s->level));
     }
     for (int c = 0; c < whole; c++) {
         const int64_t at = t->node[c] * a->heads + head;
@@ -123,7 +121,7 @@ GNN__INLINE void weigh_row(const grad_state_t *s, gnn_real_t *p, gnn_real_t *d, 
 static void weigh(const gnn__attention_t *a, const grad_state_t *s, const tile_t *t,
                   const heard_t *h, const strip_t *strip, int64_t head)
 {
-    const int c0 = lanes_from(h->all_first), c1 = lanes_to(h->all_end);
+    const int c0 = lanes_from(h, h->all_first), c1 = lanes_to(h->all_end);
     const int64_t row0 = strip->row0 + strip_first(strip);
     for (int r = 0; r < h->rows; r++) {
         gnn_real_t *p = s->p + r * COLUMNS, *d = s->d + r * COLUMNS;
@@ -141,11 +139,13 @@ static void weigh(const gnn__attention_t *a, const grad_state_t *s, const tile_t
 static void add_queries(const grad_state_t *s, const heard_t *h, int64_t r0, gnn_real_t *d_q)
 {
     const bool add = !s->fresh || r0 > 0;
-    const gnn_real_t *k = (s->half ? s->k_rows : s->k) + words_of(s->half, r0) * s->ldk,
-                     *d = s->half ? s->d_rows : s->d;
+    const int64_t step = next_row(s->level, COLUMNS), ldk = next_row(s->level, s->ldk);
+    const bool in_bf16 = IN_BF16(s->level);
+    const gnn_real_t *k = (in_bf16 ? s->k_rows : s->k) + room_of(s->level, r0) * s->ldk,
+                     *d = in_bf16 ? s->d_rows : s->d;
     if (!h->cut || s->keys_finite) {
-        product_of(h)(d + h->all_first, 1, COLUMNS, h->all_end - h->all_first, k, s->ldk,
-                      words_of(s->half, h->rows), d_q + h->all_first * s->ldk, s->ldk, s->ldk, add);
+        h->multiply(d + h->all_first, 1, step, h->all_end - h->all_first, k, ldk,
+                    words_of(s->level, h->rows), d_q + h->all_first * s->ldk, s->ldk, s->ldk, add);
         return;
     }
     for (int c = h->all_first; c < h->all_end; c++) {
@@ -154,7 +154,7 @@ static void add_queries(const grad_state_t *s, const heard_t *h, int64_t r0, gnn
             first++;
         while (end > first && h->from[end - 1] > c)
             end--;
-        row_product(h, d + c, COLUMNS, k, s->ldk, first, end, d_q + c * s->ldk, s->ldk);
+        row_product(h, d + c, step, k, s->ldk, first, end, d_q + c * s->ldk, s->ldk);
     }
 }
 
@@ -164,9 +164,8 @@ static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t 
 {
     heard_t h;
     const int64_t r0 = strip_first(strip);
-    const int64_t ldk = words_of(s->half, s->ldk), ldv = words_of(s->half, s->ldv);
-    hear(a, t, strip->row0 + r0, strip_rows(strip), &h);
-    h.half = s->half;
+    const int64_t ldk = room_of(s->level, s->ldk), ldv = room_of(s->level, s->ldv);
+    hear(a, t, strip->row0 + r0, strip_rows(strip), s->level, &h);
     prefetch_next(a, t, strip, &a->q, head * a->d_k, a->d_k);
     if (last_tile(a, t, strip)) {
         const int64_t kv = head / (a->heads / a->kv_heads);
@@ -185,10 +184,10 @@ static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t 
     prefetch_next(a, t, strip, &a->dy, head * a->d_v, a->d_v);
     score_product(&h, s->v + r0 * ldv, ldv, a->d_v, s->dy_t, s->d);
     weigh(a, s, t, &h, strip, head);
-    if (HALF(s->half)) {
-        pair(s->d, h.rows, COLUMNS, s->d_rows);
-        halve(s->d, h.rows * COLUMNS);
-        halve(s->p, h.rows * COLUMNS);
+    if (IN_BF16(s->level)) {
+        pair(s->d, h.rows, COLUMNS, s->d_rows, SPLIT(s->level));
+        halve(s->d, h.rows * COLUMNS, SPLIT(s->level));
+        halve(s->p, h.rows * COLUMNS, SPLIT(s->level));
     }
     if (a->d_v_rows.at)
         heard_product(&h, s->p, &s->dy, s->d_v + r0 * s->ldv, s->ldv);
@@ -222,7 +221,7 @@ static void open_sums(const gnn__attention_t *a, grad_state_t *s, int64_t row0, 
 {
     const int64_t lo = a->pairs.lo[row0], hi = a->pairs.hi[row1 - 1];
     s->where_they_are = in_place(a, row0, row1);
-    s->half = a->half && !s->where_they_are;
+    s->level = s->where_they_are ? GNN_PRECISION_HIGHEST : a->level;
     s->fresh = s->where_they_are && lo >= sums->clean;
     const int64_t end = s->fresh ? lo : hi;
     for (int64_t h = 0; end > sums->clean && h < heads; h++)
@@ -238,6 +237,8 @@ static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t 
     const int64_t group = a->heads / a->kv_heads, column0 = a->pairs.lo[row0];
     sums_t sums = {d_q, column0, a->pairs.hi[row1 - 1] - column0, column0};
     grad_scratch(a, &s, scratch);
+    if (HALVES && a->amx)
+        amx_begin();
     for (int64_t end; row0 < row1; row0 = end) {
         end = piece_end(a, row0, row0 + ROWS < row1 ? row0 + ROWS : row1);
         const int64_t rows = end - row0;
@@ -256,6 +257,8 @@ static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t 
             put_rows(&s, rows, 1, s.d_v, s.ldv, !a->writes_v, &a->d_v_rows, kv * a->d_v, a->d_v);
         }
     }
+    if (HALVES && a->amx)
+        amx_end();
 }
 
 /* Receivers are the columns c0 .. c1 - 1; their sums start at d_q. */
@@ -264,7 +267,7 @@ enum { AHEAD = 8 };
 static void receive(const gnn__attention_t *a, int64_t c0, int64_t c1, int64_t head, bool add,
                     const gnn_real_t *d_q)
 {
-    const int64_t ldk = gnn__tile_width(a->d_k);
+    const int64_t ldk = gnn__tile_row(a, a->d_k);
     for (int64_t c = c0; c < c1; c++, d_q += ldk) {
         if (c + AHEAD < c1) {
             const gnn_real_t *x =

@@ -187,7 +187,8 @@ static gnn__isa_t core_isa(const char *core)
 bool gnn__dense_core_is_old(void)
 {
 #if defined(__x86_64__)
-    return core_isa(openblas_get_corename()) < gnn__isa();
+    const gnn__isa_t isa = gnn__isa();
+    return core_isa(openblas_get_corename()) < (isa < GNN__ISA_V4 ? isa : GNN__ISA_V4);
 #else
     return false;
 #endif

@@ -22,9 +22,9 @@
     const type *gnn__##name(void)                                                 \
     {                                                                             \
         switch (gnn__isa()) {                                                     \
-        case GNN__ISA_V4: return &gnn__##name##_v4;                               \
+        case GNN__ISA_BASELINE: return &gnn__##name##_baseline;                   \
         case GNN__ISA_V3: return &gnn__##name##_v3;                               \
-        default: return &gnn__##name##_baseline;                                  \
+        default: return &gnn__##name##_v4;                                        \
         }                                                                         \
     }
 #else
