@@ -96,8 +96,9 @@ def main():
     if not groups:
         sys.exit("the file holds no comparison of these suites")
     machines = sorted({r["processor"] for r in rows})
-    commits = sorted({r["commit"] for r in rows})
-    caption = f"{o.threads} thread{'s' * (o.threads > 1)}, {', '.join(machines)}; {max(r['date'] for r in rows)}, commit {', '.join(commits)}"
+    commits = list(dict.fromkeys(r["commit"] for r in rows))  # in the order of the file: the last is the newest
+    made_at = f"commit {commits[0]}" if len(commits) == 1 else f"{len(commits)} commits up to {commits[-1]}"
+    caption = f"{o.threads} thread{'s' * (o.threads > 1)}, {', '.join(machines)}; {max(r['date'] for r in rows)}, {made_at}"
     with open(o.out, "w") as f:
         f.write(draw(groups, caption))
 
