@@ -59,6 +59,20 @@ static gnn_graph_t *sentences(size_t kind, int64_t scale)
     return g;
 }
 
+static void infect_at(gnn_precision_t level)
+{
+    contract_open_at(1, level);
+    for (size_t kind = 0; kind < gnn_topology_count(); kind++)
+        for (size_t a = 0; a < gnn_aggregator_count(); a++)
+            for (int64_t scale = 1; scale <= (contract_small() ? 2 : 22);
+                 scale += scale > 3 ? 18 : 1) {
+                gnn_graph_t *g = sentences(kind, scale);
+                check_infection(contract_case(0, a, g, contract_graph_name(kind), 7 + kind));
+                gnn_graph_free(g);
+            }
+    contract_close();
+}
+
 START_TEST(nan_sentence_leaves_its_neighbours_bits_alone)
 {
     contract_open(1);
@@ -78,16 +92,9 @@ START_TEST(nan_sentence_leaves_its_neighbours_bits_alone)
                     gnn_graph_free(g);
                 }
     contract_close();
-    contract_open_at(1, GNN_PRECISION_MEDIUM);
-    for (size_t kind = 0; kind < gnn_topology_count(); kind++)
-        for (size_t a = 0; a < gnn_aggregator_count(); a++)
-            for (int64_t scale = 1; scale <= (contract_small() ? 2 : 22);
-                 scale += scale > 3 ? 18 : 1) {
-                gnn_graph_t *g = sentences(kind, scale);
-                check_infection(contract_case(0, a, g, contract_graph_name(kind), 7 + kind));
-                gnn_graph_free(g);
-            }
-    contract_close();
+    /* Not with AMX: it rounds sums otherwise than what stands in for it beside a NaN. */
+    for (int level = GNN_PRECISION_HIGH; !gnn__amx_granted() && level <= GNN_PRECISION_MEDIUM; level++)
+        infect_at((gnn_precision_t)level);
     contract_assert("a NaN sentence");
 }
 END_TEST

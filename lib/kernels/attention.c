@@ -18,11 +18,11 @@ int64_t gnn__attention_rows_scratch(const gnn__attention_t *a)
 gnn_precision_t gnn__attention_level(const gnn_context_t *context)
 {
     const gnn_precision_t used = gnn_context_precision_used(context);
-    const bool gains = context->forced || gnn__amx_granted() ||
-                       (used == GNN_PRECISION_MEDIUM && gnn__cpu_is_amd());
-    return !GNN_DOUBLE && gains && gnn__isa() >= GNN__ISA_V4 && gnn__cpu_has_bf16()
-               ? used
-               : GNN_PRECISION_HIGHEST;
+    if (GNN_DOUBLE || used == GNN_PRECISION_HIGHEST || gnn__isa() < GNN__ISA_V4 ||
+        !gnn__cpu_has_bf16())
+        return GNN_PRECISION_HIGHEST;
+    const bool on_amd = used == GNN_PRECISION_MEDIUM && gnn__cpu_is_amd();
+    return context->forced || on_amd || gnn__amx_granted() ? used : GNN_PRECISION_HIGHEST;
 }
 
 #if defined(__x86_64__)

@@ -41,17 +41,18 @@ TARGET static void add_row(gnn_real_t word, const gnn_real_t *b, lanes_t there, 
 TARGET void bf16_row(const gnn_real_t *a, int64_t step, const gnn_real_t *b, int64_t ldb,
                      int64_t from, int64_t to, gnn_real_t *out, int64_t width, bool split)
 {
-    for (int64_t k = from / 2; k < (to + 1) / 2; k++) {
-        const uint32_t low = 2 * k < from ? 0 : 0xffffu, high = 2 * k + 1 < to ? 0xffff0000u : 0;
-        const lanes_t there = (lanes_t){0} + (int32_t)(low | high);
-        const gnn_real_t *x = a + block_at(split, step, k / BLOCK * BLOCK) + k % BLOCK * step,
-                         *y = b + k * ldb;
-        add_row(*x, y, there, out, width);
-        if (split)
-            add_row(*x, y + ldb / 2, there, out, width);
-        if (split)
-            add_row(x[rests_at(step)], y, there, out, width);
-    }
+    const int64_t first = from / 2, end = (to + 1) / 2;
+    for (int64_t k0 = first / BLOCK * BLOCK; k0 < end; k0 += BLOCK)
+        for (int part = 0; part < (split ? 3 : 1); part++) { /* the rests of b, then those of a */
+            const gnn_real_t *x = a + block_at(split, step, k0) + (part == 2 ? rests_at(step) : 0),
+                             *y = b + (part == 1 ? ldb / 2 : 0);
+            for (int64_t k = k0 > first ? k0 : first; k < k0 + BLOCK && k < end; k++) {
+                const uint32_t low = 2 * k < from ? 0 : 0xffffu,
+                               high = 2 * k + 1 < to ? 0xffff0000u : 0;
+                add_row(x[(k - k0) * step], y + k * ldb, (lanes_t){0} + (int32_t)(low | high), out,
+                        width);
+            }
+        }
 }
 
 /* 32 numbers as words, and what rounding took from them. */
