@@ -46,16 +46,13 @@ TARGET void amx_end(void)
 #define CLEAR(t) _tile_zero(t)
 #define LOAD(t) _tile_loadd(t, out + (t)*SIDE, 4 * ldo)
 #define STORE(t) _tile_stored(t, out + (t)*SIDE, 4 * ldo)
-#define MULTIPLY(t)                            \
+#define MULTIPLY_BY(t, x, y)                   \
     do {                                       \
-        _tile_loadd(5, b + (t)*SIDE, 4 * ldb); \
-        _tile_dpbf16ps(t, 4, 5);               \
+        _tile_loadd(y, b + (t)*SIDE, 4 * ldb); \
+        _tile_dpbf16ps(t, x, y);               \
     } while (0)
-#define MULTIPLY_HALF(t)                       \
-    do {                                       \
-        _tile_loadd(7, b + (t)*SIDE, 4 * ldb); \
-        _tile_dpbf16ps(t, 6, 7);               \
-    } while (0)
+#define MULTIPLY(t) MULTIPLY_BY(t, 4, 5)
+#define MULTIPLY_HALF(t) MULTIPLY_BY(t, 6, 7)
 
 TARGET static void block(const gnn_real_t *a, int64_t row, const gnn_real_t *b, int64_t ldb,
                          bool whole, int sums)
@@ -102,9 +99,17 @@ static void turn(const gnn_real_t *a, int64_t step, int64_t rows, int64_t n, boo
         }
 }
 
-static void multiply(const gnn_real_t *a, int64_t row, int64_t rows, const gnn_real_t *b, int64_t ldb,
-                     int64_t n, gnn_real_t *out, int64_t ldo, int64_t width, bool add, bool split)
+/* Rows have their words one after another (step 1); those side by side, as d_score has them for the receivers, are turned first. */
+static void multiply(const gnn_real_t *a, int64_t row, int64_t step, int64_t rows,
+                     const gnn_real_t *b, int64_t ldb, int64_t n, gnn_real_t *out, int64_t ldo,
+                     int64_t width, bool add, bool split)
 {
+    gnn_real_t turned[COLUMNS * COLUMNS] __attribute__((aligned(64)));
+    if (step != 1) {
+        turn(a, step, rows, n, split, turned);
+        a = turned;
+        row = COLUMNS;
+    }
     product_t *other = split ? split_product : rounded_product;
     const int64_t whole_rows = rows / SIDE * SIDE,
                   whole = n % BLOCK == BLOCK / 2 ? n : n / BLOCK * BLOCK;
@@ -122,31 +127,17 @@ static void multiply(const gnn_real_t *a, int64_t row, int64_t rows, const gnn_r
               ldo, width, add);
 }
 
-/* d_score as words of senders, side by side for the receivers. */
-static void turned(const gnn_real_t *a, int64_t row, int64_t step, int64_t rows,
-                   const gnn_real_t *b, int64_t ldb, int64_t n, gnn_real_t *out, int64_t ldo,
-                   int64_t width, bool add, bool split)
-{
-    gnn_real_t rows_of_a[COLUMNS * COLUMNS] __attribute__((aligned(64)));
-    if (step != 1) {
-        turn(a, step, rows, n, split, rows_of_a);
-        a = rows_of_a;
-        row = COLUMNS;
-    }
-    multiply(a, row, rows, b, ldb, n, out, ldo, width, add, split);
-}
-
 void amx_rounded_product(const gnn_real_t *a, int64_t row, int64_t step, int64_t rows,
                          const gnn_real_t *b, int64_t ldb, int64_t n, gnn_real_t *out, int64_t ldo,
                          int64_t width, bool add)
 {
-    turned(a, row, step, rows, b, ldb, n, out, ldo, width, add, false);
+    multiply(a, row, step, rows, b, ldb, n, out, ldo, width, add, false);
 }
 
 void amx_split_product(const gnn_real_t *a, int64_t row, int64_t step, int64_t rows,
                        const gnn_real_t *b, int64_t ldb, int64_t n, gnn_real_t *out, int64_t ldo,
                        int64_t width, bool add)
 {
-    turned(a, row, step, rows, b, ldb, n, out, ldo, width, add, true);
+    multiply(a, row, step, rows, b, ldb, n, out, ldo, width, add, true);
 }
 #endif

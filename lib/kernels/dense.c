@@ -177,7 +177,7 @@ static gnn__isa_t core_isa(const char *core)
     static const char *const v3[] = {"Haswell", "Zen", "Excavator"};
     for (size_t i = 0; i < sizeof v4 / sizeof *v4; i++)
         if (strcasecmp(core, v4[i]) == 0)
-            return GNN__ISA_V4;
+            return GNN__ISA_AMX; /* nothing is missed: its fp32 products have no use for tiles */
     for (size_t i = 0; i < sizeof v3 / sizeof *v3; i++)
         if (strcasecmp(core, v3[i]) == 0)
             return GNN__ISA_V3;
@@ -187,8 +187,7 @@ static gnn__isa_t core_isa(const char *core)
 bool gnn__dense_core_is_old(void)
 {
 #if defined(__x86_64__)
-    const gnn__isa_t isa = gnn__isa();
-    return core_isa(openblas_get_corename()) < (isa < GNN__ISA_V4 ? isa : GNN__ISA_V4);
+    return core_isa(openblas_get_corename()) < gnn__isa();
 #else
     return false;
 #endif
