@@ -267,6 +267,8 @@ int gnn__lanes_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     run.l.writes_q = written >> GNN_AGGREGATE_QUERY & 1;
     run.l.writes_k = written >> GNN_AGGREGATE_KEY & 1;
     run.l.writes_v = written >> GNN_AGGREGATE_SRC_MESSAGE & 1;
+    run.l.same_gradient =
+        gnn__keys_are_values(a) && a->d_k_rows.at && a->d_k_rows.at == a->d_v_rows.at;
     gnn__zero_gradients(plan, written);
     const int threads = gnn__gradient_threads(plan, gnn__attention_work(plan));
     pack_inputs(plan, &run, threads);

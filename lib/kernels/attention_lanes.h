@@ -56,6 +56,7 @@ typedef struct gnn__lanes {
     gnn_real_t *negative, *share;      /* P: n_dst x row; A: n_dst x width; NULL: nobody will ask */
     gnn__matrix_t dy;                  /* as v */
     bool writes_q, writes_k, writes_v; /* additive: these gradients are written, not added to */
+    bool same_gradient;      /* not additive: d_k_rows are d_v_rows, and get both sums at once */
     gnn__matrix_t records;   /* of receivers, `width` numbers each: log-sum-exp, S, q (additive) */
     gnn_real_t *key_factors; /* additive scores of eight heads, forward: n_src x 16, e^k and e^(slope k); NULL: none are asked for */
     /* Forward: f(y + bias) stands for y; bias NULL: y does. One part only, and nothing recorded. */

@@ -53,31 +53,33 @@ static __attribute__((noinline)) void raise(const gnn__lanes_t *l, const block_t
 }
 
 /* Weights x .. of a block: they are added up and dropped; those of pairs with s <= 0 stand once more, the others 0 there. */
-GNN__INLINE void take_weights(const gnn__lanes_t *l, const block_t *b, int x, gnn__vec_t w,
+GNN__INLINE void take_weights(const block_t *b, bool records, int x, gnn__vec_t w,
                               gnn__vec_bits_t negative, gnn__vec_t *sum, gnn__vec_t *share)
 {
-    const bool records = l->negative != NULL;
     *sum += w;
     if (records)
         *share += gnn__vec_where(negative, w);
-    if (l->a->dropout)
-        w = drop(l, b, x, w);
+    w = drop(b, x, w);
     gnn__vec_store(b->weight + x, w);
     if (records)
         gnn__vec_store(b->negative + x, gnn__vec_where(negative, w));
 }
 
 /* Scores become weights. */
-static __attribute__((noinline)) void weigh(const gnn__lanes_t *l, const block_t *b, state_t *s,
-                                            const gnn__vec_t *base, int width)
+static __attribute__((noinline)) void weigh(const gnn__lanes_t *l, const block_t *block,
+                                            state_t *state, const gnn__vec_t *base, int width)
 {
+    const block_t b = *block; /* these stay in registers: what is stored might else change them */
+    state_t s = *state;
+    const bool records = l->negative != NULL;
     const gnn_real_t slope = l->slope;
-    for (int x = 0; x < padded(b->n * width); x += LANES) {
+    for (int x = 0; x < padded(b.n * width); x += LANES) {
         const int u = x / LANES % parts_of(width);
-        const gnn__vec_t score = gnn__vec_load(b->score + x);
-        take_weights(l, b, x, gnn__vec_exp(leaky(score, slope) - base[u]), ~(score > 0), &s->sum[u],
-                     &s->share[u]);
+        const gnn__vec_t score = gnn__vec_load(b.score + x);
+        take_weights(&b, records, x, gnn__vec_exp(leaky(score, slope) - base[u]), ~(score > 0),
+                     &s.sum[u], &s.share[u]);
     }
+    *state = s;
 }
 
 #if GNN__FACTORS
@@ -90,19 +92,23 @@ static void factors(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *s
 }
 
 /* Weights from factors: relative to no score at all, where scores are relative to the largest. */
-static __attribute__((noinline)) void weigh_by_factors(const gnn__lanes_t *l, const block_t *b,
+static __attribute__((noinline)) void weigh_by_factors(const gnn__lanes_t *l, const block_t *block,
                                                        gnn__vec_t own, const gnn_real_t *q,
                                                        state_t *s)
 {
-    const gnn__matrix_t keys = {l->key_factors, FACTORS};
-    for (int e = 0; e < b->n; e += 2) {
+    const block_t b = *block;
+    const gnn__matrix_t keys = {l->key_factors, FACTORS}, k = l->k;
+    const bool records = l->negative != NULL;
+    gnn__vec_t sum = s->sum[0], share = s->share[0];
+    for (int e = 0; e < b.n; e += 2) {
         gnn__vec_bits_t negative;
-        gnn__vec_t w =
-            factor_weights(&keys, b->other + e, own, &l->k, l->negative ? q : NULL, &negative);
-        if (e + 1 == b->n)
+        gnn__vec_t w = factor_weights(&keys, b.other + e, own, &k, records ? q : NULL, &negative);
+        if (e + 1 == b.n)
             w = gnn__vec_where(first_lanes(HEADS), w);
-        take_weights(l, b, e * HEADS, w, negative, &s->sum[0], &s->share[0]);
+        take_weights(&b, records, e * HEADS, w, negative, &sum, &share);
     }
+    s->sum[0] = sum;
+    s->share[0] = share;
 }
 
 /* Gathers a whole row of a first part; false: it has no pairs, or some of its numbers are out of factors' range. */
@@ -288,29 +294,33 @@ static void prepare(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *s
 }
 
 /* Weights of a block of receivers; adds up alpha S, times the slope where s <= 0. */
-GNN__INLINE void weigh_back(const gnn__lanes_t *l, const block_t *b, const gnn__vec_t *k,
+GNN__INLINE void weigh_back(const gnn__lanes_t *l, const block_t *block, const gnn__vec_t *k,
                             gnn__vec_t *sum, const int width)
 {
+    const block_t b = *block;
     const gnn_real_t slope = l->a->slope;
+    gnn__vec_t all[PATTERN];
     const gnn__matrix_t lse = l->records, s = {lse.at + width, lse.stride},
                         q = {lse.at + 2 * width, lse.stride};
-    for (int x = 0; x < padded(b->n * width); x += LANES) {
+    fill(all, 0);
+    for (int x = 0; x < padded(b.n * width); x += LANES) {
         const int u = x / LANES % parts_of(width);
-        const gnn__vec_t score = rows_at(&q, b->other, x, width) + k[u],
-                         products = rows_at(&s, b->other, x, width);
+        const gnn__vec_t score = rows_at(&q, b.other, x, width) + k[u],
+                         products = rows_at(&s, b.other, x, width);
         const gnn__vec_bits_t negative = ~(score > 0);
-        gnn__vec_t w = gnn__vec_exp(leaky(score, slope) - rows_at(&lse, b->other, x, width));
+        gnn__vec_t w = gnn__vec_exp(leaky(score, slope) - rows_at(&lse, b.other, x, width));
         gnn__vec_t c = w * products;
-        if (x + LANES > b->n * width) {
-            w = gnn__vec_where(first_lanes(b->n * width - x), w);
-            c = gnn__vec_where(first_lanes(b->n * width - x), c);
+        if (x + LANES > b.n * width) {
+            w = gnn__vec_where(first_lanes(b.n * width - x), w);
+            c = gnn__vec_where(first_lanes(b.n * width - x), c);
         }
-        sum[u] += gnn__vec_select(negative, slope * c, c);
-        if (l->a->dropout)
-            w = drop(l, b, x, w);
-        gnn__vec_store(b->weight + x, w);
-        gnn__vec_store(b->negative + x, gnn__vec_where(negative, w));
+        all[u] += gnn__vec_select(negative, slope * c, c);
+        w = drop(&b, x, w);
+        gnn__vec_store(b.weight + x, w);
+        gnn__vec_store(b.negative + x, gnn__vec_where(negative, w));
     }
+    for (int u = 0; u < parts_of(width); u++)
+        sum[u] += all[u];
 }
 
 #define WEIGH_BACK(width)                                                                 \

@@ -38,33 +38,33 @@ GNN__INLINE gnn__vec_t others(const gnn__lanes_t *l, const block_t *b, const gnn
 }
 
 /* Scores become alpha f in `weight` and g in `negative`, which holds dY . v before; adds up g. */
-GNN__INLINE void weigh_pairs(const gnn__lanes_t *l, const block_t *b, int64_t node, gnn__vec_t *sum,
-                             const int width)
+GNN__INLINE void weigh_pairs(const gnn__lanes_t *l, const block_t *block, int64_t node,
+                             gnn__vec_t *sum, const int width)
 {
-    const bool by_sender = l->a->transposed, drops = l->a->dropout != NULL;
+    const block_t b = *block; /* what is stored might else be the block itself */
+    const bool by_sender = l->a->transposed;
     const gnn__matrix_t lse = l->records, s = {lse.at + width, lse.stride};
     const gnn_real_t factor = l->a->score == GNN__SCORE_DOT ? l->a->scale : 1;
-    const int n = b->n * width;
-    gnn__vec_t own_lse[PATTERN], own_s[PATTERN];
+    const int n = b.n * width;
+    gnn__vec_t own_lse[PATTERN], own_s[PATTERN], all[PATTERN];
     read_pattern(gnn__matrix_row(&lse, by_sender ? 0 : node), own_lse, width);
     read_pattern(gnn__matrix_row(&s, by_sender ? 0 : node), own_s, width);
+    fill(all, 0);
     for (int x = 0; x < padded(n); x += LANES) {
         const int u = x / LANES % parts_of(width);
-        const gnn__vec_t shift = !by_sender ? own_lse[u] : others(l, b, &lse, 0, x, width),
-                         delta = !by_sender ? own_s[u] : others(l, b, &s, 1, x, width);
-        const gnn__vec_t alpha = gnn__vec_exp(gnn__vec_load(b->score + x) - shift);
-        gnn__vec_t g = gnn__vec_load(b->negative + x), weight = alpha;
-        if (drops) {
-            g = drop(l, b, x, g);
-            weight = drop(l, b, x, weight);
-        }
+        const gnn__vec_t shift = !by_sender ? own_lse[u] : others(l, &b, &lse, 0, x, width),
+                         delta = !by_sender ? own_s[u] : others(l, &b, &s, 1, x, width);
+        const gnn__vec_t alpha = gnn__vec_exp(gnn__vec_load(b.score + x) - shift);
+        gnn__vec_t g = drop(&b, x, gnn__vec_load(b.negative + x));
+        gnn__vec_store(b.weight + x, drop(&b, x, alpha));
         g = factor * alpha * (g - delta);
         if (x + LANES > n)
             g = gnn__vec_where(first_lanes(n - x), g);
-        gnn__vec_store(b->weight + x, weight);
-        gnn__vec_store(b->negative + x, g);
-        sum[u] += g;
+        gnn__vec_store(b.negative + x, g);
+        all[u] += g;
     }
+    for (int u = 0; u < parts_of(width); u++)
+        sum[u] += all[u];
 }
 
 #define WEIGH_PAIRS(width)                                                                           \
@@ -74,14 +74,14 @@ GNN__INLINE void weigh_pairs(const gnn__lanes_t *l, const block_t *b, int64_t no
     }
 FOR_WIDTHS(WEIGH_PAIRS)
 
-/* y += g where own + x > 0, over a block; `registers` registers from number `from` on. */
+/* y += g where own + x > 0, which is where x > -own, over a block; `registers` registers from number `from` on. */
 GNN__INLINE void above_section(const block_t *b, const gnn_real_t *own, const gnn__matrix_t *m,
                                int64_t from, const int width, const int registers)
 {
-    gnn__vec_t sum[4], mine[4];
+    gnn__vec_t sum[4], least[4];
     for (int v = 0; v < registers; v++) {
         sum[v] = gnn__vec_load(b->y + from + v * LANES);
-        mine[v] = gnn__vec_load(own + from + v * LANES);
+        least[v] = -gnn__vec_load(own + from + v * LANES);
     }
 #pragma GCC unroll 1
     for (int e = 0; e < b->n; e++) {
@@ -89,7 +89,7 @@ GNN__INLINE void above_section(const block_t *b, const gnn_real_t *own, const gn
         for (int v = 0; v < registers; v++) {
             const gnn__vec_t g =
                 gnn__vec_pattern(b->negative + e * width, width, (int)(from / LANES) + v);
-            sum[v] = gnn__vec_add_above(sum[v], mine[v] + gnn__vec_load(x + v * LANES), g);
+            sum[v] = gnn__vec_add_above(sum[v], gnn__vec_load(x + v * LANES), least[v], g);
         }
     }
     for (int v = 0; v < registers; v++)
@@ -153,6 +153,13 @@ static void key_row_done(const gnn__lanes_t *l, const block_t *b, const ends_t *
         send_row(l, b->y, gnn__matrix_row(&ends->d_key, node), l->a->d_k, true, l->width);
 }
 
+/* A row of gradients that will be added to when its pairs are done. */
+static __attribute__((noinline)) void await_row(const gnn__matrix_t *m, int64_t node, int64_t numbers)
+{
+    for (int64_t x = 0; m->at && x < numbers; x += 64 / (int64_t)sizeof *m->at)
+        __builtin_prefetch(gnn__matrix_row(m, node) + x);
+}
+
 /* A row's scores, dY . v and weights for one block; adds up g. */
 static __attribute__((noinline)) void load_block(const gnn__lanes_t *l, block_t *b,
                                                  const ends_t *ends, int64_t row, int64_t node,
@@ -186,6 +193,7 @@ void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64
                       to = gnn__pairs_to(pairs, row);
         gnn__vec_t sum[PATTERN];
         fill(sum, 0);
+        await_row(&ends.d_key, i, l->a->heads * l->a->d_k);
         for (int64_t at = from; at < to; at += PAIRS) {
             load_block(l, &b, &ends, row, i, at, to, sum);
             key_block(l, &b, &ends, i, at == from);
@@ -200,9 +208,11 @@ void GNN__KERNEL(lanes_send_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t 
                                    gnn_real_t *scratch, gnn_real_t *d_a)
 {
     const gnn__attention_t *a = l->a;
-    const ends_t ends = ends_of(l);
     const bool keys_too = a->d_k_rows.at || d_a;
+    ends_t ends = ends_of(l);
     block_t b = block_at(l, row1, scratch), keys = b;
+    if (l->same_gradient)
+        ends.d_key.at = NULL;
     keys.y = b.y + l->row;
     memset(keys.p, 0, sizeof *keys.p * (size_t)l->key_row);
     for (int64_t row = row0; row < row1; row++) {
@@ -210,6 +220,8 @@ void GNN__KERNEL(lanes_send_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t 
                       to = gnn__pairs_to(&a->pairs, row);
         gnn__vec_t sum[PATTERN];
         fill(sum, 0);
+        await_row(&ends.d_key, j, a->heads * a->d_k);
+        await_row(&a->d_v_rows, j, a->heads * a->d_v);
         for (int64_t at = from; at < to; at += PAIRS) {
             load_block(l, &b, &ends, row, j, at, to, sum);
             keys.n = b.n;
@@ -221,12 +233,16 @@ void GNN__KERNEL(lanes_send_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t 
             if (keys_too)
                 key_block(l, &keys, &ends, j, at == from);
         }
-        if (few(l) && from < to && a->d_v_rows.at)
+        if (from >= to)
+            continue;
+        if (few(l) && a->d_v_rows.at)
             few_fold(b.y, a->d_v);
-        if (from < to && a->d_v_rows.at)
-            send_row(l, b.y, gnn__matrix_row(&a->d_v_rows, j), a->d_v, true, l->width);
-        if (from < to && keys_too)
+        if (keys_too)
             key_row_done(l, &keys, &ends, j, sum);
+        for (int64_t x = 0; l->same_gradient && x < l->key_row; x += LANES)
+            gnn__vec_store(b.y + x, gnn__vec_load(b.y + x) + gnn__vec_load(keys.y + x));
+        if (a->d_v_rows.at)
+            send_row(l, b.y, gnn__matrix_row(&a->d_v_rows, j), a->d_v, true, l->width);
     }
     give_parameters(l, keys.p, d_a);
 }

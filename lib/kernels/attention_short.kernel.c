@@ -74,19 +74,20 @@ GNN__INLINE void find_largest(const gnn__lanes_t *l, const block_t *b, handful_t
 }
 
 /* Scores become weights, and in `score` weights before dropout; where backward will ask, negative ones for pairs with s <= 0. */
-static void weigh_short(const gnn__lanes_t *l, const block_t *b, int numbers)
+static void weigh_short(const gnn__lanes_t *l, const block_t *block, int numbers)
 {
-    const bool drops = l->a->dropout != NULL, records = l->negative != NULL;
+    const block_t b = *block;
+    const bool records = l->negative != NULL;
+    const gnn_real_t slope = l->slope;
     for (int x = 0; x < padded(numbers); x += LANES) {
-        const gnn__vec_t score = gnn__vec_load(b->score + x);
+        const gnn__vec_t score = gnn__vec_load(b.score + x);
         const gnn__vec_bits_t negative = ~(score > 0);
-        gnn__vec_t w = gnn__vec_exp(leaky(score, l->slope) - gnn__vec_load(b->weight + x));
-        gnn__vec_store(b->score + x, records ? gnn__vec_select(negative, -w, w) : w);
-        if (drops)
-            w = drop(l, b, x, w);
-        gnn__vec_store(b->weight + x, w);
+        gnn__vec_t w = gnn__vec_exp(leaky(score, slope) - gnn__vec_load(b.weight + x));
+        gnn__vec_store(b.score + x, records ? gnn__vec_select(negative, -w, w) : w);
+        w = drop(&b, x, w);
+        gnn__vec_store(b.weight + x, w);
         if (records)
-            gnn__vec_store(b->negative + x, gnn__vec_where(negative, w));
+            gnn__vec_store(b.negative + x, gnn__vec_where(negative, w));
     }
 }
 
@@ -300,8 +301,7 @@ GNN__INLINE void back_short(const gnn__lanes_t *l, const block_t *b, handful_t *
         gnn__vec_t w = gnn__vec_exp(leaky(score, slope) - rows_at(&lse, b->other, x, width));
         const gnn__vec_t c = w * rows_at(&s, b->other, x, width);
         gnn__vec_store(b->score + x, gnn__vec_select(negative, slope * c, c));
-        if (l->a->dropout)
-            w = drop(l, b, x, w);
+        w = drop(b, x, w);
         gnn__vec_store(b->weight + x, w);
         gnn__vec_store(b->negative + x, gnn__vec_where(negative, w));
     }

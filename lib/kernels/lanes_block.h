@@ -35,6 +35,7 @@ typedef struct block {
      * this block begin with number `kept`. */
     void *drawn;
     int64_t drawn_from, drawn_to, kept;
+    gnn_real_t scale;    /* of what dropout leaves; 0: it drops nothing */
     uint32_t *ends[2];   /* of the drawn pairs: the rows' nodes, and the other ones */
     int64_t row1;        /* where the rows of this call end */
     gnn_real_t *y, *p;   /* rows; y has room for a row of keys behind a row of values */
@@ -159,9 +160,9 @@ GNN__INLINE gnn__vec_t rows_at(const gnn__matrix_t *m, const uint32_t *nodes, in
 }
 
 /* Weights x .. of the block's pairs x width behind dropout. */
-GNN__INLINE gnn__vec_t drop(const gnn__lanes_t *l, const block_t *b, int x, gnn__vec_t w)
+GNN__INLINE gnn__vec_t drop(const block_t *b, int x, gnn__vec_t w)
 {
-    return gnn__kept(l->a->dropout, b->drawn, b->kept + x, w);
+    return b->scale > 0 ? gnn__kept(b->scale, b->drawn, b->kept + x, w) : w;
 }
 
 /* The pairs at places at .. of a row; nodes of the next rows behind them, for the prefetch. lanes_parts.kernel.c */

@@ -150,10 +150,11 @@ void few_above(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own)
 {
     const gnn_real_t *columns = columns_of(l, b, true);
     for (int64_t c = 0; c < l->a->d_k; c++, columns += PAIRS) {
+        const gnn__vec_t least = gnn__vec_all(-own[c]);
         gnn__vec_t sum = gnn__vec_load(b->y + c * 16);
 #pragma GCC unroll 1
         for (int x = 0; x < padded(b->n); x += LANES)
-            sum = gnn__vec_add_above(sum, own[c] + gnn__vec_load(columns + x),
+            sum = gnn__vec_add_above(sum, gnn__vec_load(columns + x), least,
                                      gnn__vec_load(b->negative + x));
         gnn__vec_store(b->y + c * 16, sum);
     }

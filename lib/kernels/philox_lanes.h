@@ -198,12 +198,12 @@ static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint
     }
 }
 
-GNN__INLINE gnn__vec_t gnn__kept(const gnn__dropout_t *d, const void *keep, int64_t x, gnn__vec_t w)
+GNN__INLINE gnn__vec_t gnn__kept(gnn_real_t scale, const void *keep, int64_t x, gnn__vec_t w)
 {
     uint32_t bits;
     memcpy(&bits, (const uint8_t *)keep + (x >> 3), sizeof bits);
     return (gnn__vec_t)_mm512_maskz_mul_ps((__mmask16)(bits >> (x & 7)), (__m512)w,
-                                           _mm512_set1_ps(d->scale));
+                                           _mm512_set1_ps(scale));
 }
 #else
 static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint32_t *i,
@@ -219,9 +219,9 @@ static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint
     }
 }
 
-GNN__INLINE gnn__vec_t gnn__kept(const gnn__dropout_t *d, const void *keep, int64_t x, gnn__vec_t w)
+GNN__INLINE gnn__vec_t gnn__kept(gnn_real_t scale, const void *keep, int64_t x, gnn__vec_t w)
 {
-    (void)d;
+    (void)scale;
     return w * gnn__vec_load((const gnn_real_t *)keep + x);
 }
 #endif

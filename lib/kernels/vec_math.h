@@ -246,14 +246,14 @@ GNN__INLINE gnn__vec_t gnn__vec_add_bent(gnn__vec_t sum, gnn__vec_t z, gnn__vec_
 #endif
 }
 
-/* sum + x in the lanes where z > 0. */
-GNN__INLINE gnn__vec_t gnn__vec_add_above(gnn__vec_t sum, gnn__vec_t z, gnn__vec_t x)
+/* sum + x in the lanes where z > least. */
+GNN__INLINE gnn__vec_t gnn__vec_add_above(gnn__vec_t sum, gnn__vec_t z, gnn__vec_t least, gnn__vec_t x)
 {
 #if !GNN_DOUBLE && defined(__AVX512F__)
-    const __mmask16 above = _mm512_cmp_ps_mask((__m512)z, _mm512_setzero_ps(), _CMP_GT_OQ);
+    const __mmask16 above = _mm512_cmp_ps_mask((__m512)z, (__m512)least, _CMP_GT_OQ);
     return (gnn__vec_t)_mm512_mask_add_ps((__m512)sum, above, (__m512)sum, (__m512)x);
 #else
-    return sum + gnn__vec_where(z > 0, x);
+    return sum + gnn__vec_where(z > least, x);
 #endif
 }
 
