@@ -199,9 +199,10 @@ static void check_small_heads(contract_case_t c)
 START_TEST(one_head_of_a_few_numbers)
 {
     static const int64_t widths[] = {1, 2, 3, 7, 8, 15, 16, 17};
-    for (size_t turn = 0; turn < 48; turn++) {
+    for (size_t turn = 0; turn < 96; turn++) {
         const uint64_t seed = contract_seed() + 7 * turn;
         contract_case_t c = case_of("additive", narrow_graph(turn, seed), "narrow", seed);
+        c.values = (values_t)(turn / 6 % 3);
         c.d_v = widths[turn / 3 % 8];
         c.heads = c.kv_heads = 1;
         c.dropout = turn % 2 ? 0.3 : 0;
@@ -355,24 +356,46 @@ static contract_case_t drawn_case(size_t m, size_t a, uint64_t variant)
     return c;
 }
 
+/* Frees the graph. */
+static void compare_inference(contract_case_t c)
+{
+    contract_run_t *inference = run_partly(&c, 0, 0, 0), *training = run_partly(&c, 1, 0, ~0u);
+    inference->wanted = 0;
+    compare_bits(training, inference, "inference against training");
+    contract_run_free(inference);
+    contract_run_free(training);
+    gnn_graph_free(c.graph);
+}
+
 /* Inference saves nothing for a backward pass and drops nothing. */
 START_TEST(inference_gives_the_bits_of_training_without_dropout)
 {
     contract_open(1);
     for (size_t m = 0; m < gnn_message_count(); m++)
         for (size_t a = 0; a < gnn_aggregator_count(); a++)
-            for (uint64_t variant = 0; variant < 6; variant++) {
-                contract_case_t c = drawn_case(m, a, variant);
-                contract_run_t *inference = run_partly(&c, 0, 0, 0),
-                               *training = run_partly(&c, 1, 0, ~0u);
-                inference->wanted = 0;
-                compare_bits(training, inference, "inference against training");
-                contract_run_free(inference);
-                contract_run_free(training);
-                gnn_graph_free(c.graph);
-            }
+            for (uint64_t variant = 0; variant < 6; variant++)
+                compare_inference(drawn_case(m, a, variant));
     contract_close();
     contract_assert("inference");
+}
+END_TEST
+
+/* Where rows are long, weights are not made of scores one by one; training keeps some of them, inference none. */
+START_TEST(inference_on_long_rows_gives_the_bits_of_training)
+{
+    static const int64_t shapes[][2] = {{8, 8}, {1, 2}, {1, 5}, {1, 14}, {1, 1}, {8, 3}, {7, 8}};
+    contract_open(2);
+    for (size_t turn = 0; turn < 42; turn++) {
+        const uint64_t seed = contract_seed() + 7 * turn;
+        contract_case_t c = case_of("additive", narrow_graph(1, seed), "long rows", seed);
+        c.heads = c.kv_heads = shapes[turn % 7][0];
+        c.d_v = shapes[turn % 7][1];
+        c.values = (values_t)(turn / 7 % 3);
+        ck_ok(gnn_graph_prepare(c.graph, &c.view));
+        compare_inference(c);
+    }
+    contract_close();
+    contract_assert("inference on long rows");
 }
 END_TEST
 
@@ -418,6 +441,7 @@ TCase *contract_kernel_tests(void)
     tcase_add_loop_test(t, bf16_is_used_where_the_processor_has_it, GNN_PRECISION_HIGH,
                         GNN_PRECISION_MEDIUM + 1);
     tcase_add_test(t, inference_gives_the_bits_of_training_without_dropout);
+    tcase_add_test(t, inference_on_long_rows_gives_the_bits_of_training);
     tcase_add_test(t, each_gradient_alone_is_the_gradient_among_all);
     return t;
 }

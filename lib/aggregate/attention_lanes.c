@@ -70,6 +70,17 @@ static gnn__layout_t layout_of(const gnn__plan_t *plan, int width, bool additive
     return GNN__PACKED;
 }
 
+/* Numbers of a sender that forward makes weights of, sixteen at most; 0: it makes them of scores. */
+static int factors_of(const gnn__plan_t *plan, const gnn__lanes_t *l)
+{
+    const int64_t of_one = 2 + plan->shape.d_v;
+    const bool few = l->layout == GNN__NARROW && of_one <= 16;
+    if (l->a->score != GNN__SCORE_ADDITIVE || !(few || l->a->heads == 8) ||
+        !gnn__attention_lanes()->factors || !has_pairs(plan, LONG_ROWS))
+        return 0;
+    return !few || of_one > 8 ? 16 : of_one > 4 ? 8 : 4;
+}
+
 /* Numbers of a row whose heads are d wide. */
 static int64_t row_of(const gnn__lanes_t *l, int64_t d)
 {
@@ -120,9 +131,8 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, run_t *
     run->k = copy_of(&carve, keys, n_src, run->l.key_row);
     run->v = copy_of(&carve, copies && !gnn__keys_are_values(&run->a), n_src, run->l.row);
     run->weights = copy_of(&carve, parameters, 1, run->l.key_row);
-    const bool factors =
-        additive && heads == 8 && gnn__attention_lanes()->factors && has_pairs(plan, LONG_ROWS);
-    run->l.key_factors = copy_of(&carve, factors && !backward, n_src, 2 * width);
+    run->l.factors = backward ? 0 : factors_of(plan, &run->l);
+    run->l.key_factors = copy_of(&carve, run->l.factors > 0, n_src, run->l.factors);
     if (backward) {
         run->dy = copy_of(&carve, copies, n_dst, run->l.row);
         run->l.records.stride =

@@ -13,7 +13,8 @@
  *     d_k_j = v_j . (d_v_j - (1 - slope) Q_j) - sum of alpha S_i (1 or slope)
  *
  * Their weights need no exp per pair either, where there are factors: e^(leaky s) is the larger of e^q_i e^k_j and e^(slope q_i) e^(slope k_j), and
- * the exponentials are made once for every node. What would leave the numbers' range is marked by NaN; a row that meets such a one is done again from its scores.
+ * the exponentials are made once for every node, and one narrow head has a sender's values behind them. What would leave the numbers' range is marked by NaN; a row
+ * that meets such a one is done again from its scores.
  *
  * Dot and additive-v2 scores are products of rows: keys and queries lie heads fastest too, and backward computes scores and dY . v again, once by receiver and once
  * by sender. With g = alpha (f dY_i . v_j - S_i), and for additive-v2 scores s = a . leaky(q_i + k_j), number by number,
@@ -56,9 +57,12 @@ typedef struct gnn__lanes {
     gnn_real_t *negative, *share;      /* P: n_dst x row; A: n_dst x width; NULL: nobody will ask */
     gnn__matrix_t dy;                  /* as v */
     bool writes_q, writes_k, writes_v; /* additive: these gradients are written, not added to */
-    bool same_gradient;      /* not additive: d_k_rows are d_v_rows, and get both sums at once */
-    gnn__matrix_t records;   /* of receivers, `width` numbers each: log-sum-exp, S, q (additive) */
-    gnn_real_t *key_factors; /* additive scores of eight heads, forward: n_src x 16, e^k and e^(slope k); NULL: none are asked for */
+    bool same_gradient;    /* not additive: d_k_rows are d_v_rows, and get both sums at once */
+    gnn__matrix_t records; /* of receivers, `width` numbers each: log-sum-exp, S, q (additive) */
+    /* Additive scores, forward: n_src x factors, e^k and e^(slope k), each of eight heads, or of one that is GNN__NARROW, with v behind them.
+     * NULL: none are asked for. */
+    gnn_real_t *key_factors;
+    int factors; /* 4, 8 or 16 */
     /* Forward: f(y + bias) stands for y; bias NULL: y does. One part only, and nothing recorded. */
     const gnn_real_t *bias;
     gnn_activation_t f;

@@ -13,11 +13,6 @@ void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64
 void GNN__KERNEL(lanes_send_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
                                    gnn_real_t *scratch, gnn_real_t *d_a);
 
-/* What a receiver has gathered so far. */
-typedef struct state {
-    gnn__vec_t largest[PATTERN], sum[PATTERN], share[PATTERN];
-} state_t;
-
 /* ---- forward ---- */
 
 /* The largest score of the block joins; what was gathered is rescaled to it. Returns what is subtracted before exp. */
@@ -52,19 +47,6 @@ static __attribute__((noinline)) void raise(const gnn__lanes_t *l, const block_t
     }
 }
 
-/* Weights x .. of a block: they are added up and dropped; those of pairs with s <= 0 stand once more, the others 0 there. */
-GNN__INLINE void take_weights(const block_t *b, bool records, int x, gnn__vec_t w,
-                              gnn__vec_bits_t negative, gnn__vec_t *sum, gnn__vec_t *share)
-{
-    *sum += w;
-    if (records)
-        *share += gnn__vec_where(negative, w);
-    w = drop(b, x, w);
-    gnn__vec_store(b->weight + x, w);
-    if (records)
-        gnn__vec_store(b->negative + x, gnn__vec_where(negative, w));
-}
-
 /* Scores become weights. */
 static __attribute__((noinline)) void weigh(const gnn__lanes_t *l, const block_t *block,
                                             state_t *state, const gnn__vec_t *base, int width)
@@ -81,65 +63,6 @@ static __attribute__((noinline)) void weigh(const gnn__lanes_t *l, const block_t
     }
     *state = s;
 }
-
-#if GNN__FACTORS
-static void factors(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch)
-{
-    (void)scratch;
-    for (int64_t j = j0; j < j1; j++)
-        gnn__vec_store(l->key_factors + j * FACTORS,
-                       factors_of(gnn__matrix_row(&l->k, j), l->a->slope));
-}
-
-/* Weights from factors: relative to no score at all, where scores are relative to the largest. */
-static __attribute__((noinline)) void weigh_by_factors(const gnn__lanes_t *l, const block_t *block,
-                                                       gnn__vec_t own, const gnn_real_t *q,
-                                                       state_t *s)
-{
-    const block_t b = *block;
-    const gnn__matrix_t keys = {l->key_factors, FACTORS}, k = l->k;
-    const bool records = l->negative != NULL;
-    gnn__vec_t sum = s->sum[0], share = s->share[0];
-    for (int e = 0; e < b.n; e += 2) {
-        gnn__vec_bits_t negative;
-        gnn__vec_t w = factor_weights(&keys, b.other + e, own, &k, records ? q : NULL, &negative);
-        if (e + 1 == b.n)
-            w = gnn__vec_where(first_lanes(HEADS), w);
-        take_weights(&b, records, e * HEADS, w, negative, &sum, &share);
-    }
-    s->sum[0] = sum;
-    s->share[0] = share;
-}
-
-/* Gathers a whole row of a first part; false: it has no pairs, or some of its numbers are out of factors' range. */
-static bool gather_by_factors(const gnn__lanes_t *l, block_t *b, int64_t row, state_t *s)
-{
-    const gnn__pairs_t *p = &l->a->pairs;
-    const int64_t from = gnn__pairs_from(p, row), to = gnn__pairs_to(p, row);
-    const gnn_real_t *q = gnn__matrix_row(&l->q, gnn__pairs_node(p, row));
-    const gnn__vec_t own = factors_of(q, l->a->slope);
-    for (int64_t at = from; at < to; at += PAIRS) {
-        block_load(l, b, row, at, to);
-        weigh_by_factors(l, b, own, q, s);
-        gather(l, b, &l->v, l->row, at == from, l->negative != NULL);
-    }
-    if (from < to && !differs(s->sum[0], s->sum[0])) {
-        fill(s->largest, 0);
-        return true;
-    }
-    fill(s->sum, 0);
-    fill(s->share, 0);
-    return false;
-}
-#else
-#define factors NULL
-
-static bool gather_by_factors(const gnn__lanes_t *l, block_t *b, int64_t row, state_t *s)
-{
-    (void)l, (void)b, (void)row, (void)s;
-    return false;
-}
-#endif
 
 /* State, y and P of a receiver that earlier parts have begun. */
 static __attribute__((noinline)) void resume_row(const gnn__lanes_t *l, const block_t *b, int64_t i,
@@ -193,6 +116,9 @@ static __attribute__((noinline)) void finish_row(const gnn__lanes_t *l, const bl
     scale_row(l, b->p, inverse, l->negative + i * l->row, width);
 }
 
+/* Pairs of a row from which on it does better by factors than in a handful of rows by exp. */
+enum { BY_FACTORS = 8 };
+
 static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)
 {
     const int width = l->width;
@@ -200,12 +126,14 @@ static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_
     const bool additive = a->score == GNN__SCORE_ADDITIVE;
     block_t b = block_at(l, row1, scratch);
     for (int64_t row = row0; row < row1; row++) {
-        const int64_t done = additive && a->first ? forward_short(l, &b, row) : 0;
+        const int64_t from = gnn__pairs_from(&a->pairs, row), to = gnn__pairs_to(&a->pairs, row);
+        const bool by_factors = l->key_factors && to - from >= BY_FACTORS;
+        const int64_t done = additive && a->first && !by_factors ? forward_short(l, &b, row) : 0;
         if (done > 0) {
             row += done - 1;
             continue;
         }
-        const int64_t i = gnn__pairs_node(&a->pairs, row), to = gnn__pairs_to(&a->pairs, row);
+        const int64_t i = gnn__pairs_node(&a->pairs, row);
         state_t s;
         gnn__vec_t q[PATTERN], base[PATTERN];
         bool fresh = a->first;
@@ -220,7 +148,7 @@ static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_
             resume_row(l, &b, i, &s, width);
         if (additive)
             read_pattern(gnn__matrix_row(&l->q, i), q, width);
-        for (int64_t at = gnn__pairs_from(&a->pairs, row); at < to; at += PAIRS, fresh = false) {
+        for (int64_t at = from; at < to; at += PAIRS, fresh = false) {
             block_load(l, &b, row, at, to);
             if (additive)
                 BY_WIDTH(width, scores_additive, &l->k, &b, q);
@@ -437,4 +365,4 @@ static void pack(const gnn__matrix_t *from, int64_t i0, int64_t i1, int64_t head
 
 extern const gnn__attention_lanes_t GNN__KERNEL(attention_lanes);
 const gnn__attention_lanes_t GNN__KERNEL(attention_lanes) = {
-    pack, factors, forward, prepare, GNN__KERNEL(lanes_receive_pairs), send, IN_PLACE};
+    pack, make_factors, forward, prepare, GNN__KERNEL(lanes_receive_pairs), send, IN_PLACE};

@@ -1,5 +1,4 @@
 /* What forward and backward of attention with heads in lanes share: blocks of pairs with their dropout, weighted sums, and scores from rows. */
-#include <lib/kernels/lanes_factors.h>
 #include <lib/kernels/lanes_few.h>
 #include <lib/kernels/lanes_rows.h>
 #include <lib/kernels/philox_lanes.h>
@@ -27,121 +26,6 @@ void write_some(gnn_real_t *at, int64_t heads, const gnn__vec_t *x, bool add, in
     for (int u = 0; u < parts_of(width); u++)
         gnn__vec_put(all, x[u] + before[u], width, u);
     memcpy(at, all, sizeof *at * (size_t)heads);
-}
-
-/* ---- rows ---- */
-
-#if !GNN_DOUBLE && defined(__AVX512F__)
-#define TRANSPOSES 1
-/* Eight heads of eight numbers, either way: a transpose of 8 x 8 in four registers. */
-GNN__INLINE void transpose_eight(const gnn_real_t *x, gnn_real_t *y)
-{
-    const __m512i low = _mm512_setr_epi32(0, 8, 16, 24, 1, 9, 17, 25, 2, 10, 18, 26, 3, 11, 19, 27),
-                  high =
-                      _mm512_setr_epi32(4, 12, 20, 28, 5, 13, 21, 29, 6, 14, 22, 30, 7, 15, 23, 31),
-                  first = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23),
-                  second = _mm512_setr_epi32(8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29,
-                                             30, 31);
-    const __m512 x0 = _mm512_loadu_ps(x), x1 = _mm512_loadu_ps(x + 16),
-                 x2 = _mm512_loadu_ps(x + 32), x3 = _mm512_loadu_ps(x + 48);
-    const __m512 a0 = _mm512_permutex2var_ps(x0, low, x1), a1 = _mm512_permutex2var_ps(x0, high, x1),
-                 b0 = _mm512_permutex2var_ps(x2, low, x3), b1 = _mm512_permutex2var_ps(x2, high, x3);
-    _mm512_storeu_ps(y, _mm512_permutex2var_ps(a0, first, b0));
-    _mm512_storeu_ps(y + 16, _mm512_permutex2var_ps(a0, second, b0));
-    _mm512_storeu_ps(y + 32, _mm512_permutex2var_ps(a1, first, b1));
-    _mm512_storeu_ps(y + 48, _mm512_permutex2var_ps(a1, second, b1));
-}
-#endif
-
-void pack_row(const gnn_real_t *x, int64_t heads, int64_t d, int width, gnn_real_t *y, int64_t row)
-{
-#ifdef TRANSPOSES
-    if (heads == 8 && d == 8) {
-        transpose_eight(x, y);
-        return;
-    }
-#endif
-    if (width == 1) {
-        for (; d >= LANES; d -= LANES, row -= LANES, x += LANES, y += LANES)
-            gnn__vec_store(y, gnn__vec_load(x));
-        for (; row > 0; row -= LANES, y += LANES, d = 0)
-            gnn__vec_store(y, gnn__vec_load_part(x, (int)d));
-        return;
-    }
-    if (heads < width || d * width < row)
-        memset(y, 0, sizeof *y * (size_t)row);
-    for (int64_t h = 0; h < heads; h++)
-        for (int64_t c = 0; c < d; c++)
-            y[c * width + h] = x[h * d + c];
-}
-
-/* y = x, or y += x, for d numbers that have whole registers to themselves in x. */
-static void send_numbers(const gnn_real_t *x, int64_t d, gnn_real_t *y, bool add)
-{
-    for (; d >= LANES; d -= LANES, x += LANES, y += LANES)
-        gnn__vec_store(y, gnn__vec_load(x) + (add ? gnn__vec_load(y) : gnn__vec_all(0)));
-    if (d > 0)
-        gnn__vec_store_part(
-            y, gnn__vec_load(x) + (add ? gnn__vec_load_part(y, (int)d) : gnn__vec_all(0)), (int)d);
-}
-
-void send_row(const gnn__lanes_t *l, const gnn_real_t *x, gnn_real_t *y, int64_t d, bool add,
-              int width)
-{
-    const int64_t heads = l->a->heads;
-#ifdef TRANSPOSES
-    gnn_real_t turned[64];
-    if (l->layout == GNN__PACKED && heads == 8 && d == 8) {
-        transpose_eight(x, add ? turned : y);
-        for (int c = 0; add && c < 64; c += LANES)
-            gnn__vec_store(y + c, gnn__vec_load(y + c) + gnn__vec_load(turned + c));
-        return;
-    }
-#endif
-    if (l->layout != GNN__PACKED || width == 1) {
-        send_numbers(x, heads * d, y, add);
-        return;
-    }
-    for (int64_t h = 0; h < heads; h++)
-        for (int64_t c = 0; c < d; c++)
-            y[h * d + c] = (add ? y[h * d + c] : 0) + x[c * width + h];
-}
-
-void scale_shared(const gnn__lanes_t *l, const gnn_real_t *x, gnn__vec_t by, gnn_real_t *y, bool pass)
-{
-    for (int v = 0; shared(l) && v < l->row / LANES; v++, x += LANES, y += LANES) {
-        const gnn__vec_bits_t head = gnn__vec_heads(shared(l), v);
-        gnn__vec_put_by(y, gnn__vec_spread(by, head) * gnn__vec_load(x), pass);
-    }
-}
-
-void shared_products(const gnn__lanes_t *l, const gnn_real_t *x, const gnn_real_t *y,
-                     gnn__vec_t *products)
-{
-    const int d = shared(l), registers = d ? (int)(l->row / LANES) : 0;
-    gnn__vec_t sum[4];
-    for (int v = 0; v < registers; v++)
-        sum[v] = gnn__vec_load(x + v * LANES) * gnn__vec_load(y + v * LANES);
-    if (registers > 0)
-        products[0] = registers == 4   ? shared_fold(sum, d, 4)
-                      : registers == 2 ? shared_fold(sum, d, 2)
-                                       : shared_fold(sum, d, 1);
-}
-
-/* The row is made in the nearest cache; where rows of the whole are too many to stay in any, it passes by them. */
-void scale_and_finish(const gnn__lanes_t *l, gnn_real_t *x, const gnn__vec_t *by, gnn_real_t *y,
-                      int width)
-{
-    const int64_t n = l->a->heads * l->a->d_v;
-    const bool pass = passes(l, y);
-    gnn_real_t *sum = as_given(l) ? x : y;
-    scale_row(l, x, by, x, width);
-    if (!as_given(l))
-        send_row(l, x, y, l->a->d_v, false, width);
-    l->elementwise->mix(n, 1, sum, 1, l->bias, sum);
-    l->elementwise->activate(l->f, l->f_slope, n, sum, pass ? x : y);
-    for (int64_t c = 0; pass && c < n; c += LANES)
-        gnn__vec_put_by(y + c, gnn__vec_load(x + c), true);
 }
 
 /* ---- blocks ---- */
@@ -385,22 +269,6 @@ void gather(const gnn__lanes_t *l, const block_t *b, const gnn__matrix_t *m, int
 }
 
 /* ---- scores ---- */
-
-#if GNN__FACTORS
-gnn__vec_t factors_of(const gnn_real_t *numbers, gnn_real_t slope)
-{
-    const gnn__vec_t x = gnn__vec_pattern(numbers, HEADS, 0);
-    const gnn__vec_bits_t fits = (x <= RANGE) & (x >= -RANGE);
-    return gnn__vec_select(fits, gnn__vec_exp(gnn__vec_select(first_lanes(HEADS), x, slope * x)),
-                           gnn__vec_all(NAN));
-}
-
-gnn__vec_bits_t signs_of_scores(const gnn__matrix_t *others, const uint32_t *nodes,
-                                const gnn_real_t *numbers)
-{
-    return ~(rows_at(others, nodes, 0, HEADS) + gnn__vec_pattern(numbers, HEADS, 0) > 0);
-}
-#endif
 
 /* Of rows of four registers, keys' and values' as long; pairs are taken two by two. `two`: products too. */
 GNN__INLINE void four_pairs(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own_key,

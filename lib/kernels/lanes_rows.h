@@ -31,7 +31,7 @@ GNN__INLINE bool as_given(const gnn__lanes_t *l)
 
 /* ---- copies: number c of head h is at c * width + h ---- */
 
-/* A copy of x, and the way back to heads of d numbers one after another; `add`: onto what is there. lanes_parts.kernel.c */
+/* A copy of x, and the way back to heads of d numbers one after another; `add`: onto what is there. lanes_rows.kernel.c */
 #define pack_row GNN__KERNEL(lanes_pack_row)
 #define send_row GNN__KERNEL(lanes_send_row)
 void pack_row(const gnn_real_t *x, int64_t heads, int64_t d, int width, gnn_real_t *y, int64_t row);
@@ -85,7 +85,7 @@ GNN__INLINE void shared_sums(const block_t *b, const gnn__matrix_t *m, int from,
     }
 }
 
-/* y = x times its head's number; products = x . y of each head. lanes_parts.kernel.c */
+/* y = x times its head's number; products = x . y of each head. lanes_rows.kernel.c */
 #define scale_shared GNN__KERNEL(lanes_scale_shared)
 #define shared_products GNN__KERNEL(lanes_shared_products)
 void scale_shared(const gnn__lanes_t *l, const gnn_real_t *x, gnn__vec_t by, gnn_real_t *y,
@@ -119,28 +119,12 @@ GNN__INLINE bool passes(const gnn__lanes_t *l, const gnn_real_t *y)
     return as_given(l) && gnn__vec_passes(y, l->row * l->a->pairs.n_rows);
 }
 
-/* y = x times its head's number; y may be x. */
-static inline void scale_row(const gnn__lanes_t *l, const gnn_real_t *x, const gnn__vec_t *by,
-                             gnn_real_t *y, int width)
-{
-    if (!as_given(l)) {
-        for (int64_t c = 0; c < l->row; c += LANES)
-            gnn__vec_store(y + c, by[c / LANES % parts_of(width)] * gnn__vec_load(x + c));
-        return;
-    }
-    const bool pass = x != y && passes(l, y);
-    if (width > 1 && shared(l)) {
-        scale_shared(l, x, by[0], y, pass);
-        return;
-    }
-    gnn_real_t all[ROOM] = {0};
-    write_heads(all, width, by, false, width);
-    for (int64_t h = 0; h < l->a->heads; h++, x += l->a->d_v, y += l->a->d_v)
-        for (int64_t c = 0; c < l->a->d_v; c += LANES)
-            gnn__vec_put_by(y + c, all[h] * gnn__vec_load(x + c), pass);
-}
+/* y = x times its head's number; y may be x. lanes_rows.kernel.c */
+#define scale_row GNN__KERNEL(lanes_scale_row)
+void scale_row(const gnn__lanes_t *l, const gnn_real_t *x, const gnn__vec_t *by, gnn_real_t *y,
+               int width);
 
-/* As scale_row_out, with l->bias. lanes_parts.kernel.c */
+/* As scale_row_out, with l->bias. lanes_rows.kernel.c */
 #define scale_and_finish GNN__KERNEL(lanes_scale_and_finish)
 void scale_and_finish(const gnn__lanes_t *l, gnn_real_t *x, const gnn__vec_t *by, gnn_real_t *y,
                       int width);
@@ -161,37 +145,10 @@ static inline void scale_row_out(const gnn__lanes_t *l, gnn_real_t *x, const gnn
     send_row(l, x, y, l->a->d_v, false, width);
 }
 
-/* products = x . y of each head. */
-static inline void row_products(const gnn__lanes_t *l, const gnn_real_t *x, const gnn_real_t *y,
-                                gnn__vec_t *products, int width)
-{
-    for (int u = 0; u < parts_of(width); u++)
-        products[u] = gnn__vec_all(0);
-    if (width == 1 && narrow(l)) {
-        products[0] = gnn__vec_fold(
-            gnn__vec_load_part(x, narrow(l)) * gnn__vec_load_part(y, narrow(l)), 1, false);
-        return;
-    }
-    if (width > 1 && shared(l)) {
-        shared_products(l, x, y, products);
-        return;
-    }
-    if (l->layout == GNN__PACKED) {
-        for (int64_t c = 0; c < l->row; c += LANES)
-            products[c / LANES % parts_of(width)] += gnn__vec_load(x + c) * gnn__vec_load(y + c);
-        for (int u = 0; u < parts_of(width); u++)
-            products[u] = fold(products[u], width, false);
-        return;
-    }
-    gnn_real_t all[ROOM] = {0};
-    for (int64_t h = 0; h < l->a->heads; h++, x += l->a->d_v, y += l->a->d_v) {
-        gnn__vec_t sum = gnn__vec_all(0);
-        for (int64_t c = 0; c < l->a->d_v; c += LANES)
-            sum += gnn__vec_load(x + c) * gnn__vec_load(y + c);
-        all[h] = gnn__vec_fold(sum, 1, false)[0];
-    }
-    read_pattern(all, products, width);
-}
+/* products = x . y of each head. lanes_rows.kernel.c */
+#define row_products GNN__KERNEL(lanes_row_products)
+void row_products(const gnn__lanes_t *l, const gnn_real_t *x, const gnn_real_t *y,
+                  gnn__vec_t *products, int width);
 
 /* y (+)= weight x over the pairs of a block, rows of `row` numbers, and p likewise with `negative` where `two`. lanes_parts.kernel.c */
 #define gather GNN__KERNEL(lanes_gather)

@@ -205,6 +205,19 @@ GNN__INLINE gnn__vec_t gnn__kept(gnn_real_t scale, const void *keep, int64_t x, 
     return (gnn__vec_t)_mm512_maskz_mul_ps((__mmask16)(bits >> (x & 7)), (__m512)w,
                                            _mm512_set1_ps(scale));
 }
+
+/* Of width 1, but each number in `width` lanes; scale 0: nothing is dropped. */
+GNN__INLINE gnn__vec_t gnn__kept_wide(gnn_real_t scale, const void *keep, int64_t x, gnn__vec_t w,
+                                      const int width)
+{
+    uint32_t bits;
+    if (!(scale > 0))
+        return w;
+    memcpy(&bits, (const uint8_t *)keep + (x >> 3), sizeof bits);
+    bits = _pdep_u32(bits >> (x & 7), width == 4 ? 0x1111 : width == 8 ? 0x0101 : 1);
+    return (gnn__vec_t)_mm512_maskz_mul_ps((__mmask16)(bits * ((1u << width) - 1)), (__m512)w,
+                                           _mm512_set1_ps(scale));
+}
 #else
 static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint32_t *i,
                                       const uint32_t *j, void *keep, int width)
