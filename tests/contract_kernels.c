@@ -399,30 +399,53 @@ START_TEST(inference_on_long_rows_gives_the_bits_of_training)
 }
 END_TEST
 
+/* Frees the graph. */
+static void compare_alone(contract_case_t c)
+{
+    contract_run_t *all = contract_run(&c);
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
+        if (!all->grad[k])
+            continue;
+        contract_run_t *alone = run_partly(&c, 1, 1, 1u << k);
+        memcpy(alone->d_out, all->d_out, sizeof(gnn_real_t) * (size_t)(all->n_dst * all->out_width));
+        contract_library(alone);
+        compare_bits(all, alone, "bits of a gradient alone");
+        contract_run_free(alone);
+    }
+    contract_run_free(all);
+    gnn_graph_free(c.graph);
+}
+
 /* A gradient does not depend on which other gradients are asked for. */
 START_TEST(each_gradient_alone_is_the_gradient_among_all)
 {
     contract_open(1);
     for (size_t m = 0; m < gnn_message_count(); m++)
         for (size_t a = 0; a < gnn_aggregator_count(); a++)
-            for (uint64_t variant = 0; variant < 4; variant++) {
-                contract_case_t c = drawn_case(m, a, variant);
-                contract_run_t *all = contract_run(&c);
-                for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
-                    if (!all->grad[k])
-                        continue;
-                    contract_run_t *alone = run_partly(&c, 1, 1, 1u << k);
-                    memcpy(alone->d_out, all->d_out,
-                           sizeof(gnn_real_t) * (size_t)(all->n_dst * all->out_width));
-                    contract_library(alone);
-                    compare_bits(all, alone, "bits of a gradient alone");
-                    contract_run_free(alone);
-                }
-                contract_run_free(all);
-                gnn_graph_free(c.graph);
-            }
+            for (uint64_t variant = 0; variant < 4; variant++)
+                compare_alone(drawn_case(m, a, variant));
     contract_close();
     contract_assert("gradients alone");
+}
+END_TEST
+
+/* Nor where keys are values and nodes have many pairs, whose gradients may come from one pass. */
+START_TEST(each_gradient_of_many_pairs_alone)
+{
+    static const int64_t shapes[][2] = {{8, 8}, {7, 8}, {1, 2}, {1, 16}};
+    contract_open(2);
+    for (size_t turn = 0; turn < 16; turn++) {
+        const uint64_t seed = contract_seed() + 7 * turn;
+        contract_case_t c = case_of("additive_v2", narrow_graph(1, seed), "many pairs", seed);
+        c.heads = c.kv_heads = shapes[turn % 4][0];
+        c.d_k = c.d_v = shapes[turn % 4][1];
+        c.dropout = turn / 4 % 2 ? 0.3 : 0;
+        c.shared = turn < 8;
+        ck_ok(gnn_graph_prepare(c.graph, &c.view));
+        compare_alone(c);
+    }
+    contract_close();
+    contract_assert("gradients of many pairs alone");
 }
 END_TEST
 
@@ -443,5 +466,6 @@ TCase *contract_kernel_tests(void)
     tcase_add_test(t, inference_gives_the_bits_of_training_without_dropout);
     tcase_add_test(t, inference_on_long_rows_gives_the_bits_of_training);
     tcase_add_test(t, each_gradient_alone_is_the_gradient_among_all);
+    tcase_add_test(t, each_gradient_of_many_pairs_alone);
     return t;
 }

@@ -241,6 +241,32 @@ START_TEST(gradients_may_share_memory)
 }
 END_TEST
 
+/* Keys that are the values, whose gradients are two: nodes have many pairs. */
+START_TEST(keys_may_be_values)
+{
+    static const sizes_t sizes[] = {{8, 8, 8, 8, 0}, {1, 1, 2, 2, 0}, {1, 1, 16, 16, 0}};
+    gnn_context_t *context = context_new(2);
+    gnn_graph_t *g = random_edges(50, 60, 5000, 17);
+    prepare(g);
+    for (size_t k = 0; k < 2 * sizeof sizes / sizeof *sizes; k++) {
+        job_t job = job_new(g, "linear", k % 2 ? "dot" : "additive_v2", sizes[k / 2], false);
+        gnn_tensor_t *key = &job.in[GNN_AGGREGATE_KEY];
+        gnn_real_t *own_data = key->data;
+        run_t own, generic;
+        key->data = job.in[GNN_AGGREGATE_SRC_MESSAGE].data;
+        run_on(&own, &job, g, context, false, false);
+        run_on(&generic, &job, g, context, true, false);
+        compare(&own, &generic, &job, "keys that are values,", TOLERANCE_OUT, TOLERANCE_GRAD);
+        run_free(&own);
+        run_free(&generic);
+        key->data = own_data;
+        job_free(&job);
+    }
+    gnn_graph_free(g);
+    gnn_context_free(context);
+}
+END_TEST
+
 /* Gradients that are added to keep what was there. */
 START_TEST(gradients_add_up)
 {
@@ -403,6 +429,7 @@ int main(void)
     tcase_add_loop_test(kernels, nan_stays_in_its_sentence, 0, (int)gnn_aggregator_count());
     tcase_add_loop_test(kernels, nan_stays_in_its_window, 0, 6);
     tcase_add_test(kernels, gradients_may_share_memory);
+    tcase_add_test(kernels, keys_may_be_values);
     tcase_add_loop_test(kernels, gradients_add_up, 0, (int)gnn_aggregator_count());
     tcase_add_test(kernels, infinite_bias_is_a_mask);
     suite_add_tcase(suite, kernels);

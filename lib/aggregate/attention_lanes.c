@@ -1,5 +1,5 @@
 /* Attention on edges by the kernels that keep heads in lanes (lib/kernels/attention_lanes.h): copies with heads fastest where rows do not lie right already, then one
- * pass by receiver; backward one pass over receivers without edges, one by receiver unless scores are additive, and one by sender. */
+ * pass by receiver; backward one pass over receivers without edges, one by receiver unless scores are additive, and one by sender unless receivers have done its work. */
 #include <lib/aggregate/attention.h>
 #include <lib/aggregate/attention_lanes.h>
 #include <lib/aggregate/own.h>
@@ -39,16 +39,17 @@ bool gnn__lanes_take(const gnn__plan_t *plan)
     return true;
 }
 
-/* Pairs of a node from which on copies pay in training: permuting both weights of a pair takes half as long again as its sums. From which on factors do: few of a
+/* Pairs of a node from which on copies pay in training: permuting both weights of a pair takes half as long again as its sums; and matrices of groups. From which on factors do: few of a
  * graph's pairs are in long rows below that. And from which on pairs fill registers. */
 enum { DENSE = 64, LONG_ROWS = 8, FILLS = 16 };
 
-static bool has_pairs(const gnn__plan_t *plan, int64_t of_a_node)
+static int64_t pairs_of_a_node(const gnn__plan_t *plan)
 {
+    const int64_t nodes = (plan->graph->n_dst + plan->graph->n_src) / 2;
     int64_t pairs = 0;
     for (int64_t p = 0; p < plan->view->n_parts; p++)
         pairs += plan->view->parts[p].pairs;
-    return pairs / of_a_node >= (plan->graph->n_dst + plan->graph->n_src) / 2;
+    return nodes > 0 ? pairs / nodes : 0;
 }
 
 /* The first that serves; GNN__NARROW and GNN__SHARED have kernels for additive scores only, GNN__FEW for the others. */
@@ -57,7 +58,7 @@ static gnn__layout_t layout_of(const gnn__plan_t *plan, int width, bool additive
     const gnn_aggregate_shape_t *s = &plan->shape;
     const int64_t in_place = additive ? gnn__attention_lanes()->in_place : 0, row = s->heads * s->d_v;
     if (!additive && s->heads == 1 && s->d_k <= GNN__LANES_FEW && s->d_v <= GNN__LANES_FEW &&
-        has_pairs(plan, FILLS))
+        pairs_of_a_node(plan) >= FILLS)
         return GNN__FEW;
     if (s->d_v % 16 == 0 &&
         (additive ? s->heads == 1 || s->d_v % 64 == 0 : s->heads == 1 && s->d_k % 16 == 0))
@@ -65,7 +66,8 @@ static gnn__layout_t layout_of(const gnn__plan_t *plan, int width, bool additive
     if (s->heads == 1 && s->d_v < in_place)
         return GNN__NARROW;
     if (s->heads == width && in_place && row % in_place == 0 &&
-        (s->d_v == 2 || s->d_v == 4 || s->d_v == 8) && !(plan->recording && has_pairs(plan, DENSE)))
+        (s->d_v == 2 || s->d_v == 4 || s->d_v == 8) &&
+        !(plan->recording && pairs_of_a_node(plan) >= DENSE))
         return GNN__SHARED;
     return GNN__PACKED;
 }
@@ -76,7 +78,7 @@ static int factors_of(const gnn__plan_t *plan, const gnn__lanes_t *l)
     const int64_t of_one = 2 + plan->shape.d_v;
     const bool few = l->layout == GNN__NARROW && of_one <= 16;
     if (l->a->score != GNN__SCORE_ADDITIVE || !(few || l->a->heads == 8) ||
-        !gnn__attention_lanes()->factors || !has_pairs(plan, LONG_ROWS))
+        !gnn__attention_lanes()->factors || pairs_of_a_node(plan) < LONG_ROWS)
         return 0;
     return !few || of_one > 8 ? 16 : of_one > 4 ? 8 : 4;
 }
@@ -106,6 +108,31 @@ static void describe(const gnn__plan_t *plan, run_t *run)
     l->q = a->q;
     l->k = a->k;
     l->v = a->v;
+}
+
+/* Where keys are values, backward goes through pairs once for both their ends. Receivers form groups, each with a matrix of its own for what senders gain, which no two
+ * threads write; in the end they are added up. Eight heads of eight need many pairs to be worth that, and have a group for every sixteen pairs of a node; the matrices
+ * of one head of few numbers are small. 0: receivers and senders have a pass each. */
+static int64_t groups_of(const gnn__plan_t *plan, const gnn__lanes_t *l)
+{
+    enum { FEWEST = 8, MOST = 32 };
+    const gnn_aggregate_shape_t *s = &plan->shape;
+    const int64_t pairs = pairs_of_a_node(plan), groups = pairs / 16;
+    if (l->a->score != GNN__SCORE_ADDITIVE_V2 || plan->view->n_parts != 1 || s->d_k != s->d_v)
+        return 0;
+    if (l->layout == GNN__FEW)
+        return MOST;
+    if (!gnn__attention_lanes()->in_place || l->layout != GNN__PACKED || l->width != 8 ||
+        s->d_k != 8 || pairs < DENSE)
+        return 0;
+    return groups < FEWEST ? FEWEST : groups > MOST ? MOST : groups;
+}
+
+/* Pairs of a group: at least those of a chunk. */
+static int64_t per_group(const gnn__part_t *part, int64_t groups)
+{
+    const int64_t least = gnn__per_chunk(part), per = (part->pairs + part->n_rows) / groups + 1;
+    return per < least ? least : per;
 }
 
 static gnn_real_t *copy_of(gnn__carve_t *carve, bool needed, int64_t rows, int64_t cols)
@@ -139,6 +166,11 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, run_t *
             (additive ? 3 : 2) * width + (run->l.layout == GNN__FEW ? run->a.d_k + run->a.d_v : 0);
         run->l.records.at = copy_of(&carve, true, n_dst, run->l.records.stride);
         run->d_a = copy_of(&carve, parameters, most, heads * run->a.d_k);
+        run->l.groups = groups_of(plan, &run->l);
+        run->l.n_src = n_src;
+        run->l.sender_row = run->l.layout == GNN__FEW ? run->a.d_k : run->l.key_row;
+        run->l.d_senders =
+            copy_of(&carve, run->l.groups > 0, run->l.groups * n_src, run->l.sender_row);
     } else {
         run->a.sum = copy_of(&carve, true, n_dst, heads);
         run->a.largest = copy_of(&carve, !plan->recording, n_dst, heads);
@@ -217,25 +249,33 @@ static void pack_inputs(const gnn__plan_t *plan, run_t *run, int threads)
 
 static void run_part(const gnn__plan_t *plan, run_t *run, int64_t p, gnn__pass_t pass, int threads)
 {
-    const bool transposed = pass == GNN__SEND,
-               parameters = pass != GNN__FORWARD && gnn__wants(plan, GNN_AGGREGATE_PARAMETERS);
-    const int64_t width = run->a.heads * run->a.d_k;
+    const bool transposed = pass == GNN__SEND, both = pass == GNN__RECEIVE && run->l.d_senders,
+               parameters = gnn__wants(plan, GNN_AGGREGATE_PARAMETERS) &&
+                            (pass == GNN__RECEIVE || (transposed && !run->l.d_senders));
+    const int64_t width = run->a.heads * run->a.d_k, of_a_group = run->l.n_src * run->l.sender_row;
     const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
     const gnn__part_t *part = transposed ? &plan->view->transposed[p] : &plan->view->parts[p];
+    const int64_t per = both ? per_group(part, run->l.groups) : gnn__per_chunk(part);
     gnn__attention_part(plan, p, pass, &run->a);
-    const int64_t chunks = gnn__part_chunks(part, gnn__per_chunk(part), run->bounds);
+    const int64_t chunks = gnn__part_chunks(part, per, run->bounds);
     gnn__deal_t deal = gnn__deal(chunks, threads);
 #pragma omp parallel num_threads(threads)
     for (int64_t c; (c = gnn__deal_next(&deal)) >= 0;) {
+        const int64_t row0 = run->bounds[c], row1 = run->bounds[c + 1];
         gnn_real_t *scratch = run->scratch + omp_get_thread_num() * run->share,
-                   *d_a = parameters ? run->d_a + c * width : NULL;
+                   *d_a = parameters ? run->d_a + c * width : NULL,
+                   *d_senders = both ? run->l.d_senders + c * of_a_group : NULL;
+        if (both)
+            memset(d_senders, 0, sizeof *d_senders * (size_t)of_a_group);
         if (pass == GNN__FORWARD)
-            kernels->forward(&run->l, run->bounds[c], run->bounds[c + 1], scratch);
-        else if (pass == GNN__SEND)
-            kernels->send(&run->l, run->bounds[c], run->bounds[c + 1], scratch, d_a);
+            kernels->forward(&run->l, row0, row1, scratch);
+        else if (transposed)
+            kernels->send(&run->l, row0, row1, scratch, d_a);
         else
-            kernels->receive(&run->l, run->bounds[c], run->bounds[c + 1], scratch, d_a);
+            kernels->receive(&run->l, row0, row1, scratch, d_a, d_senders);
     }
+    if (both)
+        run->l.groups = chunks; /* as many as there are */
     if (parameters)
         gnn__add_partials(&plan->d[GNN_AGGREGATE_PARAMETERS], run->d_a, chunks, width);
 }
@@ -283,11 +323,17 @@ int gnn__lanes_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     const int threads = gnn__gradient_threads(plan, gnn__attention_work(plan));
     pack_inputs(plan, &run, threads);
     sweep(&run, plan->graph->n_dst, threads, gnn__attention_lanes()->prepare);
-    const bool parameters = gnn__wants(plan, GNN_AGGREGATE_PARAMETERS),
-               by_receiver = !additive && (a->d_q.at || parameters),
-               by_sender = a->d_k_rows.at || a->d_v_rows.at || parameters;
+    if (!gnn__keys_are_values(a))
+        run.l.d_senders = NULL;
+    const bool once = run.l.d_senders != NULL, collects = once && run.l.same_gradient,
+               parameters = gnn__wants(plan, GNN_AGGREGATE_PARAMETERS),
+               rows = a->d_k_rows.at || a->d_v_rows.at,
+               by_receiver = !additive && (a->d_q.at || parameters || collects),
+               by_sender = once ? rows && !collects : rows || parameters;
     for (int64_t p = 0; by_receiver && p < plan->view->n_parts; p++)
         run_part(plan, &run, p, GNN__RECEIVE, threads);
+    if (collects)
+        sweep(&run, plan->graph->n_src, threads, gnn__attention_lanes()->collect);
     for (int64_t p = 0; by_sender && p < plan->view->n_parts; p++)
         run_part(plan, &run, p, GNN__SEND, threads);
     return GNN_OK;

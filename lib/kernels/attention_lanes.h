@@ -23,6 +23,9 @@
  *     d_k_j = a D_j     the same sums over the receivers of j
  *     d_a   = sum over i of q_i D_i + sum over j of k_j D_j       because leaky(z) = z leaky'(z): no edges at all, but both passes
  *
+ * Where additive-v2 keys are values and both gradients the same rows, `receive` can do the senders' part too: what a pair gives them, alpha f dY_i + a g (1 or slope), is
+ * added to a matrix that only this group of receivers writes.
+ *
  * Rows of four registers, 8 heads of 8, keep what is their own in them; two pairs share the sums across lanes. One head of at most 16 numbers has pairs in the
  * lanes instead: what a block needs of its pairs' other ends is written into columns first (lanes_few.kernel.c).
  *
@@ -57,7 +60,10 @@ typedef struct gnn__lanes {
     gnn_real_t *negative, *share;      /* P: n_dst x row; A: n_dst x width; NULL: nobody will ask */
     gnn__matrix_t dy;                  /* as v */
     bool writes_q, writes_k, writes_v; /* additive: these gradients are written, not added to */
-    bool same_gradient;    /* not additive: d_k_rows are d_v_rows, and get both sums at once */
+    bool same_gradient; /* not additive: d_k_rows are d_v_rows, and get both sums at once */
+    /* Additive-v2 scores, backward in one pass: groups x n_src x sender_row, what each group of receivers gives to senders; NULL: senders have a pass of their own. */
+    gnn_real_t *d_senders;
+    int64_t groups, n_src, sender_row;
     gnn__matrix_t records; /* of receivers, `width` numbers each: log-sum-exp, S, q (additive) */
     /* Additive scores, forward: n_src x factors, e^k and e^(slope k), each of eight heads, or of one that is GNN__NARROW, with v behind them.
      * NULL: none are asked for. */
@@ -86,9 +92,12 @@ typedef struct gnn__attention_lanes {
     void (*forward)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch);
     /* Of receivers i0 .. i1 - 1, all parts at once: a copy of dY where there is one, S, their records, and with additive scores d_q. */
     void (*prepare)(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch);
-    /* d_q; not with additive scores. d_a (heads * d_k), if not NULL: what these rows add to it, here and in `send`. */
+    /* d_q; not with additive scores. d_a (heads * d_k), if not NULL: what these rows add to it, here and in `send`. d_senders, if not NULL: n_src x
+     * sender_row that gain what these receivers give to the gradient of keys that are values; d_a is whole then, and there is nothing to send. */
     void (*receive)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
-                    gnn_real_t *d_a);
+                    gnn_real_t *d_a, gnn_real_t *d_senders);
+    /* d_k_rows j0 .. j1 - 1 gain what l->d_senders hold. */
+    void (*collect)(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch);
     void (*send)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
                  gnn_real_t *d_a);
     int in_place; /* a register's numbers, where it takes GNN__NARROW and GNN__SHARED; 0: it does not */

@@ -9,7 +9,8 @@
 
 /* attention_pairs.kernel.c */
 void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
-                                      gnn_real_t *scratch, gnn_real_t *d_a);
+                                      gnn_real_t *scratch, gnn_real_t *d_a, gnn_real_t *d_senders);
+void GNN__KERNEL(lanes_collect)(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch);
 void GNN__KERNEL(lanes_send_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
                                    gnn_real_t *scratch, gnn_real_t *d_a);
 
@@ -364,5 +365,11 @@ static void pack(const gnn__matrix_t *from, int64_t i0, int64_t i1, int64_t head
 }
 
 extern const gnn__attention_lanes_t GNN__KERNEL(attention_lanes);
-const gnn__attention_lanes_t GNN__KERNEL(attention_lanes) = {
-    pack, make_factors, forward, prepare, GNN__KERNEL(lanes_receive_pairs), send, IN_PLACE};
+const gnn__attention_lanes_t GNN__KERNEL(attention_lanes) = {pack,
+                                                             make_factors,
+                                                             forward,
+                                                             prepare,
+                                                             GNN__KERNEL(lanes_receive_pairs),
+                                                             GNN__KERNEL(lanes_collect),
+                                                             send,
+                                                             IN_PLACE};

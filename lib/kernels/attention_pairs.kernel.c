@@ -12,7 +12,8 @@
 #include <lib/kernels/lanes_rows.h>
 
 void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
-                                      gnn_real_t *scratch, gnn_real_t *d_a);
+                                      gnn_real_t *scratch, gnn_real_t *d_a, gnn_real_t *d_senders);
+void GNN__KERNEL(lanes_collect)(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch);
 void GNN__KERNEL(lanes_send_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
                                    gnn_real_t *scratch, gnn_real_t *d_a);
 
@@ -181,8 +182,81 @@ static void give_parameters(const gnn__lanes_t *l, const gnn_real_t *p, gnn_real
     send_row(l, p, d_a, l->a->d_k, true, l->width);
 }
 
+/* What the pairs of a block give to both their ends, where keys are values: the sum of D in y, to the senders' rows alpha f dY + a g (1 or slope), and to p what d_a has by
+ * way of them. */
+#if !GNN_DOUBLE && defined(__AVX512F__)
+static __attribute__((noinline)) void four_both(const gnn__lanes_t *l, const block_t *block,
+                                                const gnn_real_t *own, const gnn_real_t *dy,
+                                                gnn_real_t *d_senders)
+{
+    const block_t b = *block;
+    const gnn__matrix_t keys = l->k, senders = {d_senders, l->sender_row};
+    const gnn_real_t slope = l->a->slope;
+    gnn__vec_t least[4], a[4], grad[4], d[4], p[4];
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; v++) {
+        least[v] = -gnn__vec_load(own + v * LANES);
+        a[v] = gnn__vec_load(l->weights + v * LANES);
+        grad[v] = gnn__vec_load(dy + v * LANES);
+        d[v] = gnn__vec_load(b.y + v * LANES);
+        p[v] = gnn__vec_load(b.p + v * LANES);
+    }
+#pragma GCC unroll 1
+    for (int e = 0; e < b.n; e++) {
+        const gnn_real_t *k = gnn__matrix_row(&keys, b.other[e]);
+        gnn_real_t *to = gnn__matrix_row(&senders, b.other[e]);
+        const gnn__vec_t w = gnn__vec_pattern(b.weight + e * HEADS, HEADS, 0),
+                         g = gnn__vec_pattern(b.negative + e * HEADS, HEADS, 0), bent = slope * g;
+        prefetch_four(gnn__matrix_row(&senders, b.other[e + AHEAD]));
+        for (int v = 0; v < 4; v++) {
+            const gnn__vec_t x = gnn__vec_load(k + v * LANES);
+            const __mmask16 above = _mm512_cmp_ps_mask((__m512)x, (__m512)least[v], _CMP_GT_OQ);
+            const gnn__vec_t z = (gnn__vec_t)_mm512_mask_blend_ps(above, (__m512)bent, (__m512)g);
+            d[v] = (gnn__vec_t)_mm512_mask_add_ps((__m512)d[v], above, (__m512)d[v], (__m512)g);
+            p[v] += z * x;
+            gnn__vec_store(to + v * LANES, gnn__vec_load(to + v * LANES) + w * grad[v] + z * a[v]);
+        }
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; v++) {
+        gnn__vec_store(b.y + v * LANES, d[v]);
+        gnn__vec_store(b.p + v * LANES, p[v]);
+    }
+}
+#else
+static void four_both(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own,
+                      const gnn_real_t *dy, gnn_real_t *d_senders)
+{
+    (void)l, (void)b, (void)own, (void)dy, (void)d_senders;
+}
+#endif
+
+static __attribute__((noinline)) void both_ends(const gnn__lanes_t *l, const block_t *b,
+                                                int64_t node, bool fresh, gnn_real_t *d_senders)
+{
+    const gnn_real_t *own = gnn__matrix_row(&l->q, node), *dy = gnn__matrix_row(&l->dy, node);
+    if (fresh)
+        memset(b->y, 0, sizeof *b->y * (size_t)l->key_row);
+    if (few(l))
+        few_both(l, b, own, dy, d_senders);
+    else
+        four_both(l, b, own, dy, d_senders);
+}
+
+void GNN__KERNEL(lanes_collect)(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch)
+{
+    const int64_t row = l->sender_row, rows = l->n_src;
+    for (int64_t j = j0; j < j1; j++) {
+        memcpy(scratch, l->d_senders + j * row, sizeof *scratch * (size_t)row);
+        for (int64_t c = 1; c < l->groups; c++)
+            for (int64_t x = 0; x < row; x++)
+                scratch[x] += l->d_senders[(c * rows + j) * row + x];
+        send_row(l, scratch, gnn__matrix_row(&l->a->d_k_rows, j), l->a->d_k, true, l->width);
+    }
+}
+
 void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
-                                      gnn_real_t *scratch, gnn_real_t *d_a)
+                                      gnn_real_t *scratch, gnn_real_t *d_a, gnn_real_t *d_senders)
 {
     const gnn__pairs_t *pairs = &l->a->pairs;
     const ends_t ends = ends_of(l);
@@ -196,7 +270,10 @@ void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64
         await_row(&ends.d_key, i, l->a->heads * l->a->d_k);
         for (int64_t at = from; at < to; at += PAIRS) {
             load_block(l, &b, &ends, row, i, at, to, sum);
-            key_block(l, &b, &ends, i, at == from);
+            if (d_senders)
+                both_ends(l, &b, i, at == from, d_senders);
+            else
+                key_block(l, &b, &ends, i, at == from);
         }
         if (from < to)
             key_row_done(l, &b, &ends, i, sum);

@@ -7,6 +7,7 @@
 #define few_scores GNN__KERNEL(lanes_few_scores)
 #define few_gather GNN__KERNEL(lanes_few_gather)
 #define few_above GNN__KERNEL(lanes_few_above)
+#define few_both GNN__KERNEL(lanes_few_both)
 #define few_fold GNN__KERNEL(lanes_few_fold)
 #define few_unfold GNN__KERNEL(lanes_few_unfold)
 #define few_prepare GNN__KERNEL(lanes_few_prepare)
@@ -24,6 +25,9 @@ void few_scores(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own_k
 void few_gather(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *weight, bool keys,
                 bool fresh, gnn_real_t *y);
 void few_above(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own);
+/* What a block's pairs give to both their ends (attention_pairs.kernel.c): lanes' sums in y, numbers in p. */
+void few_both(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own, const gnn_real_t *dy,
+              gnn_real_t *d_senders);
 /* Lanes' sums become a row of n numbers, and the other way round. */
 void few_fold(gnn_real_t *y, int64_t n);
 void few_unfold(gnn_real_t *y, int64_t n);

@@ -160,6 +160,31 @@ void few_above(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own)
     }
 }
 
+void few_both(const gnn__lanes_t *l, const block_t *b, const gnn_real_t *own, const gnn_real_t *dy,
+              gnn_real_t *d_senders)
+{
+    const int64_t d = l->a->d_k;
+    gnn_real_t gains[PAIRS];
+    for (int64_t c = 0; c < d; c++) {
+        const gnn_real_t *column = columns_of(l, b, true) + c * PAIRS;
+        const gnn__vec_t least = gnn__vec_all(-own[c]);
+        gnn__vec_t sum = gnn__vec_load(b->y + c * 16), p = gnn__vec_all(0);
+#pragma GCC unroll 1
+        for (int x = 0; x < padded(b->n); x += LANES) {
+            const gnn__vec_t k = gnn__vec_load(column + x), g = gnn__vec_load(b->negative + x),
+                             z = gnn__vec_select(k > least, g, l->a->slope * g);
+            sum = gnn__vec_add_above(sum, k, least, g);
+            p += z * k;
+            gnn__vec_store(gains + x, dy[c] * gnn__vec_load(b->weight + x) + l->weights[c] * z);
+        }
+        gnn__vec_store(b->y + c * 16, sum);
+        b->p[c] += fold_any(p, 1, false)[0];
+#pragma GCC unroll 1
+        for (int e = 0; e < b->n; e++)
+            d_senders[b->other[e] * d + c] += gains[e];
+    }
+}
+
 void few_fold(gnn_real_t *y, int64_t n)
 {
     for (int64_t c = 0; c < n; c++)

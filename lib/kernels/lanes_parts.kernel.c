@@ -229,12 +229,14 @@ GNN__INLINE void shared_section(const gnn__lanes_t *l, const block_t *b, const g
     gnn_real_t *y = b->y + first * LANES, *p = b->p + first * LANES;
     gnn__vec_bits_t head[4];
     gnn__vec_t sum[4], sum_p[4];
+#pragma GCC unroll 4
     for (int v = 0; v < registers; v++) {
         head[v] = gnn__vec_heads(shared(l), first + v);
         sum[v] = gnn__vec_where(before, gnn__vec_load(y + v * LANES));
         sum_p[v] = two ? gnn__vec_where(before, gnn__vec_load(p + v * LANES)) : gnn__vec_all(0);
     }
     shared_sums(b, &part, 0, b->n, l->width, head, sum, sum_p, registers, two);
+#pragma GCC unroll 4
     for (int v = 0; v < registers; v++) {
         gnn__vec_store(y + v * LANES, sum[v]);
         if (two)

@@ -171,6 +171,7 @@ typedef struct four {
 GNN__INLINE four_t four_of(const gnn_real_t *own, const gnn_real_t *a, gnn_real_t slope)
 {
     four_t f;
+#pragma GCC unroll 4
     for (int v = 0; v < 4; v++) {
         f.own[v] = gnn__vec_load(own + v * LANES);
         f.above[v] = gnn__vec_load(a + v * LANES);
