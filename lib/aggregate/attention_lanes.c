@@ -111,20 +111,19 @@ static void describe(const gnn__plan_t *plan, run_t *run)
 }
 
 /* Where keys are values, backward goes through pairs once for both their ends. Receivers form groups, each with a matrix of its own for what senders gain, which no two
- * threads write; in the end they are added up. Eight heads of eight need many pairs to be worth that, and have a group for every sixteen pairs of a node; the matrices
- * of one head of few numbers are small. 0: receivers and senders have a pass each. */
+ * threads write; in the end they are added up. What that takes, in time and memory, are some numbers a pair: eight heads of eight need many pairs to be worth it.
+ * 0: receivers and senders have a pass each. */
 static int64_t groups_of(const gnn__plan_t *plan, const gnn__lanes_t *l)
 {
-    enum { FEWEST = 8, MOST = 32 };
+    enum { FEWEST = 8, MOST = 32, OF_A_PAIR = 4 };
     const gnn_aggregate_shape_t *s = &plan->shape;
-    const int64_t pairs = pairs_of_a_node(plan), groups = pairs / 16;
+    const int64_t pairs = pairs_of_a_node(plan);
     if (l->a->score != GNN__SCORE_ADDITIVE_V2 || plan->view->n_parts != 1 || s->d_k != s->d_v)
         return 0;
-    if (l->layout == GNN__FEW)
-        return MOST;
-    if (!gnn__attention_lanes()->in_place || l->layout != GNN__PACKED || l->width != 8 ||
-        s->d_k != 8 || pairs < DENSE)
+    if (l->layout != GNN__FEW && (!gnn__attention_lanes()->in_place || l->layout != GNN__PACKED ||
+                                  l->width != 8 || s->d_k != 8 || pairs < DENSE))
         return 0;
+    const int64_t groups = OF_A_PAIR * pairs / (s->heads * s->d_k);
     return groups < FEWEST ? FEWEST : groups > MOST ? MOST : groups;
 }
 

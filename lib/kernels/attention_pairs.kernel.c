@@ -1,4 +1,4 @@
-/* Backward of dot and additive-v2 attention with heads in lanes, once by receiver and once by sender; attention_lanes.h has the layout.
+/* Backward of dot and additive-v2 attention with heads in lanes, once by receiver and once by sender, or by receiver for both; attention_lanes.h has the layout.
  *
  *     alpha = exp(score - lse_i)     g = alpha (f dY_i . v_j - S_i)     f: dropout
  *     dot            d_q_i = scale sum of g k_j        d_k_j = scale sum of g q_i
