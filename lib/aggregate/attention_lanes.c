@@ -39,8 +39,8 @@ bool gnn__lanes_take(const gnn__plan_t *plan)
     return true;
 }
 
-/* Pairs of a node from which on copies pay in training: permuting both weights of a pair takes half as long again as its sums; and matrices of groups. From which on factors do: few of a
- * graph's pairs are in long rows below that. And from which on pairs fill registers. */
+/* Pairs of a node from which on copies pay in training, as permuting both weights of a pair takes half as long again as its sums, and groups' matrices do. From which on
+ * factors do: few of a graph's pairs are in long rows below that. And from which on pairs fill registers. */
 enum { DENSE = 64, LONG_ROWS = 8, FILLS = 16 };
 
 static int64_t pairs_of_a_node(const gnn__plan_t *plan)

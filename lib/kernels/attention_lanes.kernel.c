@@ -4,15 +4,9 @@
 #include <lib/kernels/lanes_block.h>
 #include <lib/kernels/lanes_factors.h>
 #include <lib/kernels/lanes_few.h>
+#include <lib/kernels/lanes_pairs.h>
 #include <lib/kernels/lanes_rows.h>
 #include <lib/kernels/lanes_short.h>
-
-/* attention_pairs.kernel.c */
-void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
-                                      gnn_real_t *scratch, gnn_real_t *d_a, gnn_real_t *d_senders);
-void GNN__KERNEL(lanes_collect)(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch);
-void GNN__KERNEL(lanes_send_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
-                                   gnn_real_t *scratch, gnn_real_t *d_a);
 
 /* ---- forward ---- */
 
@@ -350,7 +344,7 @@ static void send(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *
                  gnn_real_t *d_a)
 {
     if (l->a->score != GNN__SCORE_ADDITIVE)
-        GNN__KERNEL(lanes_send_pairs)(l, row0, row1, scratch, d_a);
+        send_pairs(l, row0, row1, scratch, d_a);
     else
         send_additive(l, row0, row1, scratch);
 }
@@ -365,11 +359,5 @@ static void pack(const gnn__matrix_t *from, int64_t i0, int64_t i1, int64_t head
 }
 
 extern const gnn__attention_lanes_t GNN__KERNEL(attention_lanes);
-const gnn__attention_lanes_t GNN__KERNEL(attention_lanes) = {pack,
-                                                             make_factors,
-                                                             forward,
-                                                             prepare,
-                                                             GNN__KERNEL(lanes_receive_pairs),
-                                                             GNN__KERNEL(lanes_collect),
-                                                             send,
-                                                             IN_PLACE};
+const gnn__attention_lanes_t GNN__KERNEL(attention_lanes) = {
+    pack, make_factors, forward, prepare, receive_pairs, collect_senders, send, IN_PLACE};

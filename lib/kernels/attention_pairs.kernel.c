@@ -9,13 +9,8 @@
 #include <lib/kernels/isa.h>
 #include <lib/kernels/lanes_block.h>
 #include <lib/kernels/lanes_few.h>
+#include <lib/kernels/lanes_pairs.h>
 #include <lib/kernels/lanes_rows.h>
-
-void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
-                                      gnn_real_t *scratch, gnn_real_t *d_a, gnn_real_t *d_senders);
-void GNN__KERNEL(lanes_collect)(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch);
-void GNN__KERNEL(lanes_send_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
-                                   gnn_real_t *scratch, gnn_real_t *d_a);
 
 /* Both ends of a pair as the pass sees them: the row's own and the other ones. */
 typedef struct ends {
@@ -243,7 +238,7 @@ static __attribute__((noinline)) void both_ends(const gnn__lanes_t *l, const blo
         four_both(l, b, own, dy, d_senders);
 }
 
-void GNN__KERNEL(lanes_collect)(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch)
+void collect_senders(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch)
 {
     const int64_t row = l->sender_row, rows = l->n_src;
     for (int64_t j = j0; j < j1; j++) {
@@ -255,8 +250,8 @@ void GNN__KERNEL(lanes_collect)(const gnn__lanes_t *l, int64_t j0, int64_t j1, g
     }
 }
 
-void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
-                                      gnn_real_t *scratch, gnn_real_t *d_a, gnn_real_t *d_senders)
+void receive_pairs(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
+                   gnn_real_t *d_a, gnn_real_t *d_senders)
 {
     const gnn__pairs_t *pairs = &l->a->pairs;
     const ends_t ends = ends_of(l);
@@ -281,8 +276,8 @@ void GNN__KERNEL(lanes_receive_pairs)(const gnn__lanes_t *l, int64_t row0, int64
     give_parameters(l, b.p, d_a);
 }
 
-void GNN__KERNEL(lanes_send_pairs)(const gnn__lanes_t *l, int64_t row0, int64_t row1,
-                                   gnn_real_t *scratch, gnn_real_t *d_a)
+void send_pairs(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
+                gnn_real_t *d_a)
 {
     const gnn__attention_t *a = l->a;
     const bool keys_too = a->d_k_rows.at || d_a;
