@@ -2,6 +2,7 @@
 #include "tape_fixture.h"
 
 #include <lib/aggregate/aggregate.h>
+#include <lib/kernels/attention_lanes.h>
 
 /* What ends in a dropout: the norm of z + x dropped; f(x + b) dropped, b a row; f(x) dropped. */
 typedef struct {
@@ -145,7 +146,7 @@ END_TEST
 
 /* ---- aggregations that finish their rows, sums of two products, ops that write over what they read ---- */
 
-enum { NODES = 70, EDGES = 400, WIDE = 21 };
+enum { NODES = 70, EDGES = 400, MANY_EDGES = 1500, WIDE = 21 };
 
 typedef struct {
     const char *aggregator;
@@ -154,16 +155,16 @@ typedef struct {
     bool summand, biased; /* what follows the aggregation */
 } finishing_t;
 
-static gnn_graph_t *graph_of(void)
+static gnn_graph_t *graph_of(int edges)
 {
-    int64_t src[EDGES], dst[EDGES];
+    int64_t src[MANY_EDGES], dst[MANY_EDGES];
     gnn_graph_t *graph;
     uint64_t seed = 3;
-    for (int k = 0; k < EDGES; k++) { /* the last node hears nobody */
+    for (int k = 0; k < edges; k++) { /* the last node hears nobody */
         src[k] = (int64_t)((test_uniform(&seed) + 1) / 2 * NODES);
         dst[k] = (int64_t)((test_uniform(&seed) + 1) / 2 * (NODES - 1));
     }
-    ck_ok(gnn_graph_from_edges(&graph, NODES, NODES, EDGES, src, dst));
+    ck_ok(gnn_graph_from_edges(&graph, NODES, NODES, edges, src, dst));
     ck_ok(gnn_graph_prepare(graph, &(gnn_view_t){.backward = GNN_ON}));
     return graph;
 }
@@ -256,7 +257,7 @@ START_TEST(an_aggregation_finishes_its_rows)
                                {"mean", GNN_LEAKY_RELU, 0, false, true},
                                {"sum", GNN_IDENTITY, 0, true, true},
                                {"mean", GNN_IDENTITY, 0, true, false}};
-    gnn_graph_t *graph = graph_of();
+    gnn_graph_t *graph = graph_of(EDGES);
     gnn_real_t *x = test_reals(NODES * 9, 4), *out = test_reals(2 * 4000, 5);
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         for (int recording = 0; recording < 2; recording++) {
@@ -297,6 +298,93 @@ START_TEST(one_receiver_is_finished_too)
     tear_down(&f);
     free(memory);
     gnn_graph_free(graph);
+}
+END_TEST
+
+/* Receivers hear senders that stand together in an order of the senders' own: nobody, four or thirty. */
+static gnn_graph_t *spans_of(void)
+{
+    int32_t dst[NODES], src[NODES], lo[NODES], hi[NODES];
+    gnn_graph_t *graph;
+    for (int r = 0; r < NODES; r++) {
+        dst[r] = r * 11 % NODES;
+        src[r] = r * 3 % NODES;
+        lo[r] = r / 2;
+        hi[r] = r / 2 + (r < 9 ? 0 : r < 40 ? 4 : 30);
+    }
+    ck_ok(gnn_graph_from_spans(&graph, NODES, NODES, dst, src, lo, hi));
+    ck_ok(gnn_graph_prepare(graph, &(gnn_view_t){0}));
+    return graph;
+}
+
+typedef struct {
+    const char *aggregator;
+    int64_t heads, d;
+    int64_t gap; /* between the rows of y */
+    gnn_activation_t f;
+} attending_t;
+
+/* f(attention + b) of numbers in `memory`, from q, k, v and b, into `out`: rows of heads * d and a gap. */
+static void attend(const gnn_graph_t *graph, const attending_t *how, bool joined,
+                   gnn_real_t *memory, gnn_real_t *out)
+{
+    const int64_t cols = how->heads * how->d,
+                  keys = strcmp(how->aggregator, "additive") == 0 ? how->heads : cols;
+    const gnn_tensor_t q = gnn_tensor(memory, NODES, keys),
+                       k = gnn_tensor(memory + 100, NODES, keys),
+                       v = gnn_tensor(memory + 200, NODES, cols),
+                       b = gnn_tensor(memory + 300, 1, cols),
+                       y = {.rows = NODES, .cols = cols, .stride = cols + how->gap, .data = out};
+    fixture_t f = set_up();
+    gnn_tape_reset(f.tape, 0, 0);
+    gnn_var_t in[GNN_AGGREGATE_INPUTS];
+    for (int i = 0; i < GNN_AGGREGATE_INPUTS; i++)
+        in[i] = GNN_NONE;
+    in[GNN_AGGREGATE_QUERY] = gnn_tape_input(f.tape, &q, 0);
+    in[GNN_AGGREGATE_KEY] = gnn_tape_input(f.tape, &k, 0);
+    in[GNN_AGGREGATE_SRC_MESSAGE] = gnn_tape_input(f.tape, &v, 0);
+    const gnn_aggregate_t attention = {.aggregator = gnn_aggregator_find(how->aggregator),
+                                       .message = gnn_message_find("none"),
+                                       .graph = graph,
+                                       .shape = {.heads = how->heads, .d_v = how->d}};
+    const gnn_var_t sum = passing(f.tape, gnn_tape_aggregate(f.tape, &attention, in), joined),
+                    biased = gnn_tape_add(f.tape, sum, gnn_tape_input(f.tape, &b, 0), 1),
+                    finished = gnn__tape_activate(f.tape, biased, how->f, 0);
+    gnn_tape_bind(f.tape, finished, &y);
+    ck_ok(gnn_tape_forward(f.tape));
+    int done = 0;
+    for (int32_t n = 0; n < f.tape->n_nodes; n++)
+        done += f.tape->nodes[n]->done;
+    ck_assert_int_eq(done, joined && gnn__attention_lanes() ? 1 : 0);
+    tear_down(&f);
+}
+
+/* Rows of few pairs and of many, in lists and in spans; heads that fill registers, share them, or stand in copies; rows that follow one another in memory or not. */
+START_TEST(attention_finishes_its_rows)
+{
+    enum { GAP = 3, MOST = NODES * (64 + GAP) };
+    const attending_t all[] = {
+        {"additive", 8, 8, 0, GNN_ELU},      {"additive", 8, 8, GAP, GNN_ELU},
+        {"additive", 1, 5, 0, GNN_TANH},     {"additive", 1, 5, GAP, GNN_TANH},
+        {"additive", 1, 16, 0, GNN_SIGMOID}, {"additive", 4, 3, 0, GNN_ELU},
+        {"additive", 8, 8, 0, GNN_IDENTITY}, {"dot", 2, 5, 0, GNN_TANH},
+        {"dot", 1, 5, GAP, GNN_ELU},         {"dot", 8, 8, 0, GNN_RELU}};
+    gnn_graph_t *const graphs[] = {graph_of(EDGES), graph_of(MANY_EDGES), spans_of()};
+    gnn_real_t *memory = test_reals(300 + NODES * 64, 4), *out = test_reals(2 * MOST, 5);
+    for (int g = 0; g < 3; g++)
+        for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+            if (g == 2 && strcmp(all[k].aggregator, "dot") == 0)
+                continue; /* tiles finish nothing */
+            const int64_t numbers = NODES * (all[k].heads * all[k].d + all[k].gap) - all[k].gap;
+            memcpy(out + MOST, out, MOST * sizeof *out); /* what lies in the gaps stays */
+            attend(graphs[g], &all[k], true, memory, out);
+            attend(graphs[g], &all[k], false, memory, out + MOST);
+            ck_assert_double_lt(test_error(out, out + MOST, numbers), TOLERANCE_OUT);
+        }
+    free(memory);
+    free(out);
+    for (int g = 0; g < 3; g++)
+        gnn_graph_free(graphs[g]);
 }
 END_TEST
 
@@ -341,7 +429,7 @@ END_TEST
 /* x + the sum of x over neighbours, in x's own memory: nothing may be joined that reads x after it wrote. */
 START_TEST(a_result_may_take_an_inputs_place)
 {
-    gnn_graph_t *graph = graph_of();
+    gnn_graph_t *graph = graph_of(EDGES);
     gnn_real_t *memory = test_reals(NODES * WIDE, 4), expected[NODES * WIDE];
     for (int own = 0; own < 2; own++) {
         fixture_t f = set_up();
@@ -370,6 +458,7 @@ int main(void)
     tcase_add_test(c, a_sum_and_its_summands_share_a_gradient);
     tcase_add_test(c, an_aggregation_finishes_its_rows);
     tcase_add_test(c, one_receiver_is_finished_too);
+    tcase_add_test(c, attention_finishes_its_rows);
     tcase_add_test(c, a_sum_of_two_products_is_made_in_one_place);
     tcase_add_test(c, a_result_may_take_an_inputs_place);
     suite_add_tcase(suite, c);

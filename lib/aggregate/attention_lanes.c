@@ -171,8 +171,9 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, run_t *
         run->l.d_senders =
             copy_of(&carve, run->l.groups > 0, run->l.groups * n_src, run->l.sender_row);
     } else {
-        run->a.sum = copy_of(&carve, true, n_dst, heads);
-        run->a.largest = copy_of(&carve, !plan->recording, n_dst, heads);
+        const bool parts = plan->view->n_parts > 1; /* one leaves nothing to another */
+        run->a.sum = copy_of(&carve, parts, n_dst, heads);
+        run->a.largest = copy_of(&carve, parts && !plan->recording, n_dst, heads);
     }
     return gnn__carved(&carve, bytes);
 }

@@ -44,8 +44,10 @@ const gnn__attention_lanes_t *gnn__attention_lanes(void)
 int64_t gnn__attention_lanes_scratch(const gnn__lanes_t *l)
 {
     return GNN__LANES_PAIRS + 2 * GNN__LANES_DRAWN + 4 * 32 +
-           (3 * GNN__LANES_PAIRS + GNN__LANES_DRAWN) * l->width + 4 * 16 + 2 * (l->row + l->key_row) +
-           8 * 16 + (l->layout == GNN__FEW ? (2 + 2 * GNN__LANES_FEW) * GNN__LANES_PAIRS + 16 : 0);
+           (3 * GNN__LANES_PAIRS + GNN__LANES_DRAWN) * l->width + 4 * 16 +
+           2 * (l->row + l->key_row) + 8 * 16 +
+           (l->layout == GNN__FEW ? (2 + 2 * GNN__LANES_FEW) * GNN__LANES_PAIRS + 16
+                                  : 16 * GNN__LANES_OWN);
 }
 
 /* Backward, which needs more: a tile, both ways; rows and their sums; two strips of scores; numbers of the tile's columns; in bf16 the keys and a strip once more.

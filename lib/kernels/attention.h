@@ -44,7 +44,7 @@ typedef struct gnn__attention {
     int64_t biases, bias_cols, weights;
     const gnn_real_t *dst_scale, *src_scale; /* per node, times the weight; NULL: 1 */
     const gnn__dropout_t *dropout;           /* NULL: off */
-    /* forward; n_dst x heads */
+    /* forward; n_dst x heads. With heads in lanes NULL where there is one part and, `largest`, nothing is recorded: nobody asks for them. */
     gnn_real_t *largest, *sum;
     gnn_real_t *packed; /* tiles of senders, by head; NULL: whoever needs a tile packs it */
     bool first, last;

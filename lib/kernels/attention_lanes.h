@@ -36,8 +36,14 @@
 #include <lib/kernels/attention.h>
 #include <lib/kernels/elementwise.h>
 
-/* Most heads; pairs of a block, and pairs whose dropout is drawn at once; most numbers of a head that are few. */
-enum { GNN__LANES_HEADS = 8, GNN__LANES_PAIRS = 128, GNN__LANES_DRAWN = 256, GNN__LANES_FEW = 16 };
+/* Most heads; pairs of a block, and pairs whose dropout is drawn at once; most numbers of a head that are few; rows whose own factors are made at once. */
+enum {
+    GNN__LANES_HEADS = 8,
+    GNN__LANES_PAIRS = 128,
+    GNN__LANES_DRAWN = 256,
+    GNN__LANES_FEW = 16,
+    GNN__LANES_OWN = 16
+};
 
 /* How rows of values lie; of keys and queries that are rows: as packed ones, or in place. */
 typedef enum gnn__layout {

@@ -94,12 +94,14 @@ static __attribute__((noinline)) void finish_row(const gnn__lanes_t *l, const bl
         const gnn__vec_bits_t nothing = s->sum[u] == 0;
         inverse[u] =
             a->last ? gnn__vec_select(nothing, gnn__vec_all(0), 1 / s->sum[u]) : gnn__vec_all(1);
-        lse[u] = a->last ? gnn__vec_select(nothing, gnn__vec_all(-INFINITY),
-                                           s->largest[u] + gnn__vec_log(s->sum[u]))
-                         : s->largest[u];
+        if (a->largest)
+            lse[u] = a->last ? gnn__vec_select(nothing, gnn__vec_all(-INFINITY),
+                                               s->largest[u] + gnn__vec_log(s->sum[u]))
+                             : s->largest[u];
         s->share[u] *= inverse[u];
     }
-    write_heads(a->largest + i * a->heads, a->heads, lse, false, width);
+    if (a->largest)
+        write_heads(a->largest + i * a->heads, a->heads, lse, false, width);
     if (!a->last)
         write_heads(a->sum + i * a->heads, a->heads, s->sum, false, width);
     if (few(l))
@@ -114,51 +116,88 @@ static __attribute__((noinline)) void finish_row(const gnn__lanes_t *l, const bl
 /* Pairs of a row from which on it does better by factors than in a handful of rows by exp. */
 enum { BY_FACTORS = 8 };
 
-static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)
+/* f(y + bias) of rows row0 .. row1 - 1. */
+static void finish_rows(const gnn__lanes_t *l, int64_t row0, int64_t row1)
+{
+    const gnn__attention_t *a = l->a;
+    const int64_t n = a->heads * a->d_v, whole = n / LANES * LANES,
+                  step = a->pairs.row_order || a->y.stride != n ? 1 : row1 - row0;
+    for (int64_t row = row0; row < row1; row++) {
+        gnn_real_t *y = gnn__matrix_row(&a->y, gnn__pairs_node(&a->pairs, row));
+        for (int64_t c = 0; c < whole; c += LANES)
+            gnn__vec_store(y + c, gnn__vec_load(y + c) + gnn__vec_load(l->bias + c));
+        if (whole < n)
+            gnn__vec_store_part(y + whole,
+                                gnn__vec_load_part(y + whole, (int)(n - whole)) +
+                                    gnn__vec_load_part(l->bias + whole, (int)(n - whole)),
+                                (int)(n - whole));
+    }
+    for (int64_t row = row0; l->f != GNN_IDENTITY && row < row1; row += step) {
+        gnn_real_t *y = gnn__matrix_row(&a->y, gnn__pairs_node(&a->pairs, row));
+        l->elementwise->activate(l->f, l->f_slope, step * n, y, y);
+    }
+}
+
+static void forward_row(const gnn__lanes_t *l, block_t *b, int64_t row)
 {
     const int width = l->width;
     const gnn__attention_t *a = l->a;
     const bool additive = a->score == GNN__SCORE_ADDITIVE;
-    block_t b = block_at(l, row1, scratch);
-    for (int64_t row = row0; row < row1; row++) {
-        const int64_t from = gnn__pairs_from(&a->pairs, row), to = gnn__pairs_to(&a->pairs, row);
-        const bool by_factors = l->key_factors && to - from >= BY_FACTORS;
-        const int64_t done = additive && a->first && !by_factors ? forward_short(l, &b, row) : 0;
-        if (done > 0) {
-            row += done - 1;
-            continue;
-        }
-        const int64_t i = gnn__pairs_node(&a->pairs, row);
-        state_t s;
-        gnn__vec_t q[PATTERN], base[PATTERN];
-        bool fresh = a->first;
-        fill(s.largest, -INFINITY);
-        fill(s.sum, 0);
-        fill(s.share, 0);
-        if (l->key_factors && fresh && gather_by_factors(l, &b, row, &s)) {
-            finish_row(l, &b, i, &s, width);
-            continue;
-        }
-        if (!fresh)
-            resume_row(l, &b, i, &s, width);
+    const int64_t i = gnn__pairs_node(&a->pairs, row), to = gnn__pairs_to(&a->pairs, row);
+    state_t s;
+    gnn__vec_t q[PATTERN], base[PATTERN];
+    bool fresh = a->first;
+    fill(s.largest, -INFINITY);
+    fill(s.sum, 0);
+    fill(s.share, 0);
+    if (l->key_factors && fresh && gather_by_factors(l, b, row, &s)) {
+        finish_row(l, b, i, &s, width);
+        return;
+    }
+    if (!fresh)
+        resume_row(l, b, i, &s, width);
+    if (additive)
+        read_pattern(gnn__matrix_row(&l->q, i), q, width);
+    for (int64_t at = gnn__pairs_from(&a->pairs, row); at < to; at += PAIRS, fresh = false) {
+        block_load(l, b, row, at, to);
         if (additive)
-            read_pattern(gnn__matrix_row(&l->q, i), q, width);
-        for (int64_t at = from; at < to; at += PAIRS, fresh = false) {
-            block_load(l, &b, row, at, to);
-            if (additive)
-                BY_WIDTH(width, scores_additive, &l->k, &b, q);
-            else
-                pair_scores(l, &b, gnn__matrix_row(&l->q, i), &l->k, NULL, &l->v);
-            raise(l, &b, &s, base, fresh, width);
-            weigh(l, &b, &s, base, width);
-            if (few(l))
-                few_gather(l, &b, b.weight, false, fresh, b.y);
-            else
-                gather(l, &b, &l->v, l->row, fresh, l->negative != NULL);
+            BY_WIDTH(width, scores_additive, &l->k, b, q);
+        else
+            pair_scores(l, b, gnn__matrix_row(&l->q, i), &l->k, NULL, &l->v);
+        raise(l, b, &s, base, fresh, width);
+        weigh(l, b, &s, base, width);
+        if (few(l))
+            few_gather(l, b, b->weight, false, fresh, b->y);
+        else
+            gather(l, b, &l->v, l->row, fresh, l->negative != NULL);
+    }
+    if (fresh)
+        clear_row(l, b);
+    finish_row(l, b, i, &s, width);
+}
+
+/* Rows that are finished together: one by one each would wait for the last, all at once they would be far away. */
+enum { FINISHED = 16 };
+
+static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)
+{
+    const gnn__pairs_t *p = &l->a->pairs;
+    const bool handfuls = l->a->score == GNN__SCORE_ADDITIVE && l->a->first,
+               later = finishes_later(l);
+    block_t b = block_at(l, row1, scratch);
+    int64_t finished = row0;
+    for (int64_t row = row0, done; row < row1; row += done) {
+        const bool by_factors =
+            l->key_factors && gnn__pairs_to(p, row) - gnn__pairs_from(p, row) >= BY_FACTORS;
+        done = handfuls && !by_factors ? forward_short(l, &b, row) : 0;
+        if (done == 0) {
+            forward_row(l, &b, row);
+            done = 1;
         }
-        if (fresh)
-            clear_row(l, &b);
-        finish_row(l, &b, i, &s, width);
+        if (later && (row + done - finished >= FINISHED || row + done == row1)) {
+            finish_rows(l, finished, row + done);
+            finished = row + done;
+        }
     }
     gnn__vec_all_passed();
 }

@@ -167,11 +167,13 @@ static void finish_sums(const gnn__lanes_t *l, handful_t *f)
         gnn__vec_t inverse = gnn__vec_all(1), lse = largest;
         if (a->last) {
             inverse = gnn__vec_select(nothing, gnn__vec_all(0), 1 / sum);
-            lse = gnn__vec_select(nothing, gnn__vec_all(-INFINITY), largest + gnn__vec_log(sum));
+            if (a->largest)
+                lse = gnn__vec_select(nothing, gnn__vec_all(-INFINITY), largest + gnn__vec_log(sum));
         } else {
             store_until(a->sum + f->row * l->width, sum, x, numbers);
         }
-        store_until(a->largest + f->row * l->width, lse, x, numbers);
+        if (a->largest)
+            store_until(a->largest + f->row * l->width, lse, x, numbers);
         if (l->negative)
             store_until(l->share + f->row * l->width, inverse * gnn__vec_load(f->share + x), x,
                         numbers);
@@ -199,26 +201,6 @@ GNN__INLINE void forward_narrow(const gnn__lanes_t *l, const block_t *b, const h
         gnn__vec_store_part(gnn__matrix_row(&l->a->y, i), f->sum[r] * y, n);
         if (two)
             gnn__vec_store(l->negative + i * l->row, f->sum[r] * p);
-    }
-}
-
-/* f(y + bias), for all rows after one another: what was written a moment ago need not be waited for. */
-static void finish_rows(const gnn__lanes_t *l, const handful_t *f)
-{
-    const int n = (int)(l->a->heads * l->a->d_v), whole = n / LANES * LANES;
-    for (int r = 0; r < f->rows; r++) {
-        gnn_real_t *y = gnn__matrix_row(&l->a->y, f->row + r);
-        for (int c = 0; c < whole; c += LANES)
-            gnn__vec_store(y + c, gnn__vec_load(y + c) + gnn__vec_load(l->bias + c));
-        if (whole < n)
-            gnn__vec_store_part(y + whole,
-                                gnn__vec_load_part(y + whole, n - whole) +
-                                    gnn__vec_load_part(l->bias + whole, n - whole),
-                                n - whole);
-    }
-    for (int r = 0; l->f != GNN_IDENTITY && r < f->rows; r++) {
-        gnn_real_t *y = gnn__matrix_row(&l->a->y, f->row + r);
-        l->elementwise->activate(l->f, l->f_slope, n, y, y);
     }
 }
 
@@ -259,8 +241,6 @@ static bool forward_in_registers(const gnn__lanes_t *l, const block_t *b, const 
         two ? forward_four(l, b, f, true) : forward_four(l, b, f, false);
     else
         return false;
-    if (l->bias)
-        finish_rows(l, f);
     return true;
 }
 

@@ -13,6 +13,7 @@ enum {
     DRAWN = GNN__LANES_DRAWN,
     AHEAD = 8,
     DRAWS = 16,
+    OWN = GNN__LANES_OWN,
     LANES = GNN__VEC_LANES,
     HEADS = GNN__LANES_HEADS,
     PATTERN = HEADS > LANES ? HEADS / LANES : 1,
@@ -39,7 +40,8 @@ typedef struct block {
     uint32_t *ends[2];   /* of the drawn pairs: the rows' nodes, and the other ones */
     int64_t row1;        /* where the rows of this call end */
     gnn_real_t *y, *p;   /* rows; y has room for a row of keys behind a row of values */
-    gnn_real_t *columns; /* GNN__FEW: number c of pair e at c * PAIRS + e; see lanes_few.kernel.c */
+    gnn_real_t *columns; /* GNN__FEW: number c of pair e at c * PAIRS + e; see lanes_few.kernel.c. By factors: those of rows own_from .., a register each */
+    int64_t own_from;
 } block_t;
 
 /* The rows of a call end at row1. lanes_parts.kernel.c */
@@ -75,10 +77,10 @@ GNN__INLINE gnn__vec_t leaky(gnn__vec_t x, gnn_real_t slope)
 GNN__INLINE bool differs(gnn__vec_t x, gnn__vec_t y)
 {
     const gnn__vec_bits_t unlike = x != y;
-    gnn_real_t any = 0;
+    gnn__bits_t any = 0;
     for (int lane = 0; lane < LANES; lane++)
-        any += unlike[lane] ? 1 : 0;
-    return any > 0;
+        any |= (gnn__bits_t)unlike[lane];
+    return any != 0;
 }
 
 /* Where the width is not a constant there is one copy of all its cases. */

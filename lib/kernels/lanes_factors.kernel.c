@@ -41,6 +41,23 @@ void make_factors(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scr
     }
 }
 
+/* The factors of a row's own numbers, which are made for several rows at once: exp takes longer to arrive than it keeps anything busy. */
+static gnn__vec_t own_factors(const gnn__lanes_t *l, block_t *b, int64_t row)
+{
+    const int64_t from = b->own_from;
+    if (row - from >= OWN) {
+        const int heads = narrow(l) ? 1 : HEADS;
+        b->own_from = row;
+        for (int64_t r = row; r < b->row1 && r - row < OWN; r++)
+            gnn__vec_store(
+                b->columns + (r - row) * LANES,
+                factors_of(gnn__vec_pattern(gnn__matrix_row(&l->q, gnn__pairs_node(&l->a->pairs, r)),
+                                            heads, 0),
+                           heads, l->a->slope));
+    }
+    return gnn__vec_load(b->columns + (row - b->own_from) * LANES);
+}
+
 /* Which weights are those of s <= 0; returned are those whose products are too near one another to tell: their scores may be 0. */
 GNN__INLINE __mmask16 signs_of_products(gnn__vec_t whole, gnn__vec_t sloped, gnn__vec_bits_t *negative)
 {
@@ -63,7 +80,8 @@ static __attribute__((noinline)) gnn__vec_bits_t signs_of_pairs(const gnn__lanes
 {
     gnn__vec_t score = {0};
     for (int lane = 0; lane < LANES; lane++)
-        score[lane] = *gnn__matrix_row(&l->k, b->other[e + lane / width]) + q;
+        score[lane] =
+            *gnn__matrix_row(&l->k, b->other[e + (lane >> __builtin_ctz((unsigned)width))]) + q;
     return ~(score > 0);
 }
 
@@ -108,7 +126,7 @@ static bool gather_records(const gnn__lanes_t *l, block_t *b, int64_t row, state
     const int64_t from = gnn__pairs_from(p, row), to = gnn__pairs_to(p, row);
     const gnn__vec_bits_t lane = gnn__vec_heads(1, 0), once = (lane & (l->factors - 1)) == 0;
     const gnn_real_t q = *gnn__matrix_row(&l->q, gnn__pairs_node(p, row));
-    const gnn__vec_t own = factors_of(gnn__vec_all(q), 1, l->a->slope);
+    const gnn__vec_t own = own_factors(l, b, row);
     sums_t sums = {0};
     for (int64_t at = from; at < to; at += PAIRS) {
         block_load(l, b, row, at, to);
@@ -211,7 +229,7 @@ bool gather_by_factors(const gnn__lanes_t *l, block_t *b, int64_t row, state_t *
     const gnn__pairs_t *p = &l->a->pairs;
     const int64_t from = gnn__pairs_from(p, row), to = gnn__pairs_to(p, row);
     const gnn_real_t *q = gnn__matrix_row(&l->q, gnn__pairs_node(p, row));
-    const gnn__vec_t own = factors_of(gnn__vec_pattern(q, HEADS, 0), HEADS, l->a->slope);
+    const gnn__vec_t own = own_factors(l, b, row);
     const bool at_once = shared(l) && l->row == 4 * LANES && !l->negative && !l->a->dropout;
     for (int64_t at = from; at < to; at += PAIRS) {
         block_load(l, b, row, at, to);

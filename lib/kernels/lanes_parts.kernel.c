@@ -39,7 +39,7 @@ static gnn_real_t *carve(gnn_real_t **at, int64_t count)
 
 block_t block_at(const gnn__lanes_t *l, int64_t row1, gnn_real_t *scratch)
 {
-    block_t b = {.row1 = row1, .scale = l->a->dropout ? l->a->dropout->scale : 0};
+    block_t b = {.row1 = row1, .own_from = -OWN, .scale = l->a->dropout ? l->a->dropout->scale : 0};
     const int64_t indices = PAIRS + 2 * DRAWS, pairs = PAIRS * l->width + 16;
     b.copied = (uint32_t *)carve(&scratch, indices);
     b.ends[0] = (uint32_t *)carve(&scratch, DRAWN + DRAWS);

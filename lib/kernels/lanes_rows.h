@@ -124,17 +124,23 @@ GNN__INLINE bool passes(const gnn__lanes_t *l, const gnn_real_t *y)
 void scale_row(const gnn__lanes_t *l, const gnn_real_t *x, const gnn__vec_t *by, gnn_real_t *y,
                int width);
 
-/* As scale_row_out, with l->bias. lanes_rows.kernel.c */
-#define scale_and_finish GNN__KERNEL(lanes_scale_and_finish)
-void scale_and_finish(const gnn__lanes_t *l, gnn_real_t *x, const gnn__vec_t *by, gnn_real_t *y,
-                      int width);
+/* Rows of y get l->bias when some of them are done; where the whole is too large for any cache each gets it before it passes by them. */
+GNN__INLINE bool finishes_later(const gnn__lanes_t *l)
+{
+    return l->bias && !(passes(l, l->a->y.at) && l->a->y.stride % LANES == 0);
+}
+
+/* As scale_row_out, with l->bias, into a row that passes the caches. lanes_rows.kernel.c */
+#define scale_and_pass GNN__KERNEL(lanes_scale_and_pass)
+void scale_and_pass(const gnn__lanes_t *l, gnn_real_t *x, const gnn__vec_t *by, gnn_real_t *y,
+                    int width);
 
 /* The same into a row of the caller's, where rows lie head by head. */
 static inline void scale_row_out(const gnn__lanes_t *l, gnn_real_t *x, const gnn__vec_t *by,
                                  gnn_real_t *y, int width)
 {
-    if (l->bias) {
-        scale_and_finish(l, x, by, y, width);
+    if (l->bias && !finishes_later(l)) {
+        scale_and_pass(l, x, by, y, width);
         return;
     }
     if (as_given(l)) {

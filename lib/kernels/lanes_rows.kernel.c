@@ -149,18 +149,13 @@ void row_products(const gnn__lanes_t *l, const gnn_real_t *x, const gnn_real_t *
     read_pattern(all, products, width);
 }
 
-/* The row is made in the nearest cache; where rows of the whole are too many to stay in any, it passes by them. */
-void scale_and_finish(const gnn__lanes_t *l, gnn_real_t *x, const gnn__vec_t *by, gnn_real_t *y,
-                      int width)
+void scale_and_pass(const gnn__lanes_t *l, gnn_real_t *x, const gnn__vec_t *by, gnn_real_t *y,
+                    int width)
 {
     const int64_t n = l->a->heads * l->a->d_v;
-    const bool pass = passes(l, y);
-    gnn_real_t *sum = as_given(l) ? x : y;
     scale_row(l, x, by, x, width);
-    if (!as_given(l))
-        send_row(l, x, y, l->a->d_v, false, width);
-    l->elementwise->mix(n, 1, sum, 1, l->bias, sum);
-    l->elementwise->activate(l->f, l->f_slope, n, sum, pass ? x : y);
-    for (int64_t c = 0; pass && c < n; c += LANES)
+    l->elementwise->mix(n, 1, x, 1, l->bias, x);
+    l->elementwise->activate(l->f, l->f_slope, n, x, x);
+    for (int64_t c = 0; c < n; c += LANES)
         gnn__vec_put_by(y + c, gnn__vec_load(x + c), true);
 }

@@ -116,7 +116,7 @@ GNN__INLINE gnn__vec_t gnn__vec_log(gnn__vec_t x)
 #endif
 }
 
-/* `width` numbers as a pattern; `part` is the register's number modulo those that a pattern takes. */
+/* `width` numbers, 1, 4 or 8, as a pattern; `part` is the register's number modulo those that a pattern takes. */
 GNN__INLINE gnn__vec_t gnn__vec_pattern(const gnn_real_t *at, const int width, int part)
 {
     if (width == 1)
@@ -124,19 +124,17 @@ GNN__INLINE gnn__vec_t gnn__vec_pattern(const gnn_real_t *at, const int width, i
     if (width >= GNN__VEC_LANES)
         return gnn__vec_load(at + part % (width / GNN__VEC_LANES) * GNN__VEC_LANES);
 #if !GNN_DOUBLE && defined(__AVX512F__)
-    if (width == 8)
-        return (gnn__vec_t)_mm512_castpd_ps(
-            _mm512_broadcast_f64x4(_mm256_castps_pd(_mm256_loadu_ps(at))));
-    if (width == 4)
-        return (gnn__vec_t)_mm512_broadcast_f32x4(_mm_loadu_ps(at));
+    return width == 8 ? (gnn__vec_t)_mm512_castpd_ps(
+                            _mm512_broadcast_f64x4(_mm256_castps_pd(_mm256_loadu_ps(at))))
+                      : (gnn__vec_t)_mm512_broadcast_f32x4(_mm_loadu_ps(at));
 #elif !GNN_DOUBLE && defined(__AVX2__)
-    if (width == 4)
-        return (gnn__vec_t)_mm256_broadcast_ps((const __m128 *)at);
-#endif
+    return (gnn__vec_t)_mm256_broadcast_ps((const __m128 *)at);
+#else
     gnn__vec_t x;
     for (int l = 0; l < GNN__VEC_LANES; l++)
         x[l] = at[l % width];
     return x;
+#endif
 }
 
 /* Which head stands in each lane of register `part` of a row whose heads, 2, 4 or 8 numbers each, follow one another. */
