@@ -138,6 +138,7 @@ static void finish_rows(const gnn__lanes_t *l, int64_t row0, int64_t row1)
     }
 }
 
+/* One row, of any length. */
 static void forward_row(const gnn__lanes_t *l, block_t *b, int64_t row)
 {
     const int width = l->width;

@@ -78,11 +78,11 @@ static __attribute__((noinline)) gnn__vec_bits_t signs_of_pairs(const gnn__lanes
                                                                 const block_t *b, int e,
                                                                 gnn_real_t q, int width)
 {
-    gnn__vec_t score = {0};
+    gnn_real_t score[LANES];
+#pragma GCC unroll 1
     for (int lane = 0; lane < LANES; lane++)
-        score[lane] =
-            *gnn__matrix_row(&l->k, b->other[e + (lane >> __builtin_ctz((unsigned)width))]) + q;
-    return ~(score > 0);
+        score[lane] = *gnn__matrix_row(&l->k, b->other[e + lane / width]) + q;
+    return ~(gnn__vec_load(score) > 0);
 }
 
 /* The pairs of a block: a record is its factors and its values, and all its lanes have the same weight. */
