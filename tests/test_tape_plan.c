@@ -177,12 +177,17 @@ static gnn_var_t passing(gnn_tape_t *t, gnn_var_t x, bool joined)
     return x;
 }
 
+static void no_inputs(gnn_var_t *in)
+{
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        in[k] = GNN_NONE;
+}
+
 /* What a row hears of x, as it is. */
 static gnn_var_t heard(gnn_tape_t *t, const char *aggregator, const gnn_graph_t *graph, gnn_var_t x)
 {
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
-    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
-        in[k] = GNN_NONE;
+    no_inputs(in);
     in[GNN_AGGREGATE_SRC_MESSAGE] = x;
     return gnn_tape_aggregate(t,
                               &(gnn_aggregate_t){.aggregator = gnn_aggregator_find(aggregator),
@@ -338,8 +343,7 @@ static void attend(const gnn_graph_t *graph, const attending_t *how, bool joined
     fixture_t f = set_up();
     gnn_tape_reset(f.tape, 0, 0);
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
-    for (int i = 0; i < GNN_AGGREGATE_INPUTS; i++)
-        in[i] = GNN_NONE;
+    no_inputs(in);
     in[GNN_AGGREGATE_QUERY] = gnn_tape_input(f.tape, &q, 0);
     in[GNN_AGGREGATE_KEY] = gnn_tape_input(f.tape, &k, 0);
     in[GNN_AGGREGATE_SRC_MESSAGE] = gnn_tape_input(f.tape, &v, 0);

@@ -280,6 +280,14 @@ static void run_part(const gnn__plan_t *plan, run_t *run, int64_t p, gnn__pass_t
         gnn__add_partials(&plan->d[GNN_AGGREGATE_PARAMETERS], run->d_a, chunks, width);
 }
 
+/* f(y + bias). */
+static void finish(const void *how, gnn_real_t *y, int64_t rows, int64_t stride)
+{
+    const gnn__plan_t *plan = how;
+    const gnn_tensor_t sums = {y, rows, plan->out_width, stride};
+    gnn__bias_rows(&plan->f, &plan->last_dropout, &sums, plan->bias, 0, &sums);
+}
+
 int gnn__lanes_forward(const gnn__plan_t *plan, gnn_op_call_t *call)
 {
     run_t run;
@@ -291,10 +299,9 @@ int gnn__lanes_forward(const gnn__plan_t *plan, gnn_op_call_t *call)
         run.l.negative = call->saved[1];
         run.l.share = call->saved[2];
     }
-    run.l.bias = plan->bias;
-    run.l.f = plan->f.kind;
-    run.l.f_slope = plan->f.slope;
-    run.l.elementwise = gnn__elementwise_kernels();
+    run.l.finish = plan->bias ? finish : NULL;
+    run.l.how = plan;
+    run.l.at_once = gnn__rows_at_once(plan->out_width);
     const int threads = gnn__threads(plan->context, gnn__attention_work(plan));
     pack_inputs(plan, &run, threads);
     for (int64_t p = 0; p < plan->view->n_parts; p++)

@@ -34,7 +34,6 @@
 #define GNN_KERNELS_ATTENTION_LANES_H
 
 #include <lib/kernels/attention.h>
-#include <lib/kernels/elementwise.h>
 
 /* Most heads; pairs of a block, and pairs whose dropout is drawn at once; most numbers of a head that are few; rows whose own factors are made at once. */
 enum {
@@ -75,11 +74,10 @@ typedef struct gnn__lanes {
      * NULL: none are asked for. */
     gnn_real_t *key_factors;
     int factors; /* 4, 8 or 16 */
-    /* Forward: f(y + bias) stands for y; bias NULL: y does. One part only, and nothing recorded. */
-    const gnn_real_t *bias;
-    gnn_activation_t f;
-    gnn_real_t f_slope;
-    const gnn__elementwise_kernels_t *elementwise;
+    /* Forward: makes of rows what is wanted in their place, `how` being its own. NULL: they are. One part only, and nothing recorded. */
+    void (*finish)(const void *how, gnn_real_t *y, int64_t rows, int64_t stride);
+    const void *how;
+    int64_t at_once; /* so many rows, or a handful more */
 } gnn__lanes_t;
 
 /* The same rows serve as keys and as values (additive-v2 with one product for both). */

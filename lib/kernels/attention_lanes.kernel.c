@@ -91,17 +91,17 @@ static __attribute__((noinline)) void finish_row(const gnn__lanes_t *l, const bl
     for (int u = 0; u < parts_of(width); u++) {
         s->sum[u] = fold(s->sum[u], width, false);
         s->share[u] = fold(s->share[u], width, false);
-        const gnn__vec_bits_t nothing = s->sum[u] == 0;
-        inverse[u] =
-            a->last ? gnn__vec_select(nothing, gnn__vec_all(0), 1 / s->sum[u]) : gnn__vec_all(1);
-        if (a->largest)
-            lse[u] = a->last ? gnn__vec_select(nothing, gnn__vec_all(-INFINITY),
-                                               s->largest[u] + gnn__vec_log(s->sum[u]))
-                             : s->largest[u];
+        if (a->last)
+            inverse[u] = gnn__vec_select(s->sum[u] == 0, gnn__vec_all(0), 1 / s->sum[u]);
         s->share[u] *= inverse[u];
     }
-    if (a->largest)
+    if (a->largest) {
+        for (int u = 0; u < parts_of(width); u++)
+            lse[u] = a->last ? gnn__vec_select(s->sum[u] == 0, gnn__vec_all(-INFINITY),
+                                               s->largest[u] + gnn__vec_log(s->sum[u]))
+                             : s->largest[u];
         write_heads(a->largest + i * a->heads, a->heads, lse, false, width);
+    }
     if (!a->last)
         write_heads(a->sum + i * a->heads, a->heads, s->sum, false, width);
     if (few(l))
@@ -116,26 +116,13 @@ static __attribute__((noinline)) void finish_row(const gnn__lanes_t *l, const bl
 /* Pairs of a row from which on it does better by factors than in a handful of rows by exp. */
 enum { BY_FACTORS = 8 };
 
-/* f(y + bias) of rows row0 .. row1 - 1. */
+/* Rows row0 .. row1 - 1, one by one where they do not follow one another. */
 static void finish_rows(const gnn__lanes_t *l, int64_t row0, int64_t row1)
 {
     const gnn__attention_t *a = l->a;
-    const int64_t n = a->heads * a->d_v, whole = n / LANES * LANES,
-                  step = a->pairs.row_order || a->y.stride != n ? 1 : row1 - row0;
-    for (int64_t row = row0; row < row1; row++) {
-        gnn_real_t *y = gnn__matrix_row(&a->y, gnn__pairs_node(&a->pairs, row));
-        for (int64_t c = 0; c < whole; c += LANES)
-            gnn__vec_store(y + c, gnn__vec_load(y + c) + gnn__vec_load(l->bias + c));
-        if (whole < n)
-            gnn__vec_store_part(y + whole,
-                                gnn__vec_load_part(y + whole, (int)(n - whole)) +
-                                    gnn__vec_load_part(l->bias + whole, (int)(n - whole)),
-                                (int)(n - whole));
-    }
-    for (int64_t row = row0; l->f != GNN_IDENTITY && row < row1; row += step) {
-        gnn_real_t *y = gnn__matrix_row(&a->y, gnn__pairs_node(&a->pairs, row));
-        l->elementwise->activate(l->f, l->f_slope, step * n, y, y);
-    }
+    const int64_t step = a->pairs.row_order ? 1 : row1 - row0;
+    for (int64_t row = row0; row < row1; row += step)
+        l->finish(l->how, gnn__matrix_row(&a->y, gnn__pairs_node(&a->pairs, row)), step, a->y.stride);
 }
 
 /* One row, of any length. */
@@ -177,9 +164,6 @@ static void forward_row(const gnn__lanes_t *l, block_t *b, int64_t row)
     finish_row(l, b, i, &s, width);
 }
 
-/* Rows that are finished together: one by one each would wait for the last, all at once they would be far away. */
-enum { FINISHED = 16 };
-
 static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)
 {
     const gnn__pairs_t *p = &l->a->pairs;
@@ -195,7 +179,8 @@ static void forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_
             forward_row(l, &b, row);
             done = 1;
         }
-        if (later && (row + done - finished >= FINISHED || row + done == row1)) {
+        /* Some rows together: one by one each would wait for the last, all at once they would be far away. */
+        if (later && (row + done - finished >= l->at_once || row + done == row1)) {
             finish_rows(l, finished, row + done);
             finished = row + done;
         }

@@ -164,16 +164,17 @@ static void finish_sums(const gnn__lanes_t *l, handful_t *f)
     for (int x = 0; x < numbers; x += LANES) {
         const gnn__vec_t sum = gnn__vec_load(f->sum + x), largest = gnn__vec_load(f->largest + x);
         const gnn__vec_bits_t nothing = sum == 0;
-        gnn__vec_t inverse = gnn__vec_all(1), lse = largest;
-        if (a->last) {
+        gnn__vec_t inverse = gnn__vec_all(1);
+        if (a->last)
             inverse = gnn__vec_select(nothing, gnn__vec_all(0), 1 / sum);
-            if (a->largest)
-                lse = gnn__vec_select(nothing, gnn__vec_all(-INFINITY), largest + gnn__vec_log(sum));
-        } else {
+        else
             store_until(a->sum + f->row * l->width, sum, x, numbers);
-        }
         if (a->largest)
-            store_until(a->largest + f->row * l->width, lse, x, numbers);
+            store_until(a->largest + f->row * l->width,
+                        a->last ? gnn__vec_select(nothing, gnn__vec_all(-INFINITY),
+                                                  largest + gnn__vec_log(sum))
+                                : largest,
+                        x, numbers);
         if (l->negative)
             store_until(l->share + f->row * l->width, inverse * gnn__vec_load(f->share + x), x,
                         numbers);

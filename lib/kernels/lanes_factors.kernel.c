@@ -44,8 +44,7 @@ void make_factors(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scr
 /* The factors of a row's own numbers, which are made for several rows at once: exp takes longer to arrive than it keeps anything busy. */
 static gnn__vec_t own_factors(const gnn__lanes_t *l, block_t *b, int64_t row)
 {
-    const int64_t from = b->own_from;
-    if (row - from >= OWN) {
+    if (row - b->own_from >= OWN) {
         const int heads = narrow(l) ? 1 : HEADS;
         b->own_from = row;
         for (int64_t r = row; r < b->row1 && r - row < OWN; r++)

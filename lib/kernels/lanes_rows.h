@@ -124,13 +124,13 @@ GNN__INLINE bool passes(const gnn__lanes_t *l, const gnn_real_t *y)
 void scale_row(const gnn__lanes_t *l, const gnn_real_t *x, const gnn__vec_t *by, gnn_real_t *y,
                int width);
 
-/* Rows of y get l->bias when some of them are done; where the whole is too large for any cache each gets it before it passes by them. */
+/* Rows of y are finished when some of them are done; where the whole is too large for any cache each is before it passes by them. */
 GNN__INLINE bool finishes_later(const gnn__lanes_t *l)
 {
-    return l->bias && !(passes(l, l->a->y.at) && l->a->y.stride % LANES == 0);
+    return l->finish && !(passes(l, l->a->y.at) && l->a->y.stride % LANES == 0);
 }
 
-/* As scale_row_out, with l->bias, into a row that passes the caches. lanes_rows.kernel.c */
+/* As scale_row_out, finished, into a row that passes the caches. lanes_rows.kernel.c */
 #define scale_and_pass GNN__KERNEL(lanes_scale_and_pass)
 void scale_and_pass(const gnn__lanes_t *l, gnn_real_t *x, const gnn__vec_t *by, gnn_real_t *y,
                     int width);
@@ -139,7 +139,7 @@ void scale_and_pass(const gnn__lanes_t *l, gnn_real_t *x, const gnn__vec_t *by, 
 static inline void scale_row_out(const gnn__lanes_t *l, gnn_real_t *x, const gnn__vec_t *by,
                                  gnn_real_t *y, int width)
 {
-    if (l->bias && !finishes_later(l)) {
+    if (l->finish && !finishes_later(l)) {
         scale_and_pass(l, x, by, y, width);
         return;
     }

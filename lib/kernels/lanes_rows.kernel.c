@@ -154,8 +154,7 @@ void scale_and_pass(const gnn__lanes_t *l, gnn_real_t *x, const gnn__vec_t *by, 
 {
     const int64_t n = l->a->heads * l->a->d_v;
     scale_row(l, x, by, x, width);
-    l->elementwise->mix(n, 1, x, 1, l->bias, x);
-    l->elementwise->activate(l->f, l->f_slope, n, x, x);
+    l->finish(l->how, x, 1, n);
     for (int64_t c = 0; c < n; c += LANES)
         gnn__vec_put_by(y + c, gnn__vec_load(x + c), true);
 }
