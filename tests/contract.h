@@ -66,6 +66,9 @@ bool contract_scored(const contract_case_t *c);
 /* A plain case: no edge inputs, no dropout, two heads where there are heads. */
 contract_case_t contract_case(size_t message, size_t aggregator, gnn_graph_t *graph,
                               const char *name, uint64_t seed);
+/* The same of the first message and an aggregator by its name. */
+contract_case_t contract_case_of(const char *aggregator, gnn_graph_t *graph, const char *name,
+                                 uint64_t seed);
 /* Switches of a case drawn from its seed; edge inputs only if the graph has no spans and
  * `edge_inputs` says so. */
 void contract_draw_switches(contract_case_t *c, bool edge_inputs);

@@ -93,6 +93,15 @@ contract_case_t contract_case(size_t message, size_t aggregator, gnn_graph_t *gr
     return c;
 }
 
+contract_case_t contract_case_of(const char *aggregator, gnn_graph_t *g, const char *name,
+                                 uint64_t seed)
+{
+    size_t a = 0;
+    while (strcmp(gnn_aggregator_at(a)->name, aggregator) != 0)
+        a++;
+    return contract_case(0, a, g, name, seed);
+}
+
 void contract_draw_switches(contract_case_t *c, bool edge_inputs)
 {
     draw_t d = draw_from(c->seed ^ 0x7377u);

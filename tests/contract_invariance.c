@@ -197,10 +197,7 @@ END_TEST
  * / n. */
 static contract_run_t *uniform_run(gnn_graph_t *g, uint64_t seed, uint32_t step, uint32_t model_step)
 {
-    size_t dot = 0;
-    while (strcmp(gnn_aggregator_at(dot)->name, "dot") != 0)
-        dot++;
-    contract_case_t c = contract_case(0, dot, g, "uniform", seed);
+    contract_case_t c = contract_case_of("dot", g, "uniform", seed);
     c.heads = c.kv_heads = 10;
     c.d_k = c.d_v = 1;
     c.dropout = 0.5;
@@ -306,6 +303,51 @@ static void check_refusal(gnn_graph_t *g, size_t m, size_t a)
     }
 }
 
+/* Draws for eight heads are kept for a piece of rows at a time; pieces with too many columns draw head by head. */
+typedef enum { COMPLETE, CAUSAL, WINDOW, BIPARTITE } runs_t;
+typedef struct long_runs {
+    runs_t kind;
+    int64_t segments, n_dst, n_src, heads, kv_heads; /* WINDOW: n_src to either side */
+} long_runs_t;
+
+static gnn_graph_t *graph_of_runs(const long_runs_t *c)
+{
+    gnn_graph_t *g = NULL;
+    const int64_t dst[] = {c->n_dst, c->n_dst, c->n_dst}, src[] = {c->n_src, c->n_src, c->n_src};
+    switch (c->kind) {
+    case COMPLETE: ck_ok(gnn_graph_complete(&g, c->segments, dst)); break;
+    case CAUSAL: ck_ok(gnn_graph_causal(&g, c->segments, dst)); break;
+    case WINDOW: ck_ok(gnn_graph_window(&g, c->segments, dst, c->n_src, 1, GNN_OFF)); break;
+    case BIPARTITE: ck_ok(gnn_graph_bipartite(&g, c->segments, dst, src)); break;
+    }
+    return g;
+}
+
+START_TEST(dropout_of_long_runs_is_that_of_their_pairs)
+{
+    static const long_runs_t cases[] = {
+        {WINDOW, 2, 40, 30, 8, 8},       {COMPLETE, 2, 210, 0, 4, 4},
+        {CAUSAL, 1, 430, 0, 12, 12},     {WINDOW, 1, 700, 70, 8, 8},
+        {COMPLETE, 1, 390, 0, 12, 2},    {COMPLETE, 3, 150, 0, 8, 8},
+        {BIPARTITE, 1, 250, 2600, 4, 4}, {BIPARTITE, 1, 100, 6000, 3, 3},
+        {CAUSAL, 1, 1000, 0, 8, 8}};
+    const size_t count = contract_small() ? 1 : sizeof cases / sizeof *cases;
+    contract_open(1);
+    for (size_t k = 0; k < count; k++) {
+        contract_case_t c =
+            contract_case_of("dot", graph_of_runs(&cases[k]), "long runs", contract_seed() + 3 * k);
+        c.heads = cases[k].heads;
+        c.kv_heads = cases[k].kv_heads;
+        c.d_k = c.d_v = 3;
+        c.dropout = 0.3;
+        contract_check(&c);
+        gnn_graph_free(c.graph);
+    }
+    contract_close();
+    contract_assert("dropout of long runs");
+}
+END_TEST
+
 START_TEST(spans_refuse_edge_inputs)
 {
     gnn_graph_t *spans = NULL, *both = NULL, *edges = contract_random_edges(9, 9, 20, 4);
@@ -331,6 +373,7 @@ TCase *contract_invariance_tests(void)
     tcase_add_test(t, renumbering_nodes_renumbers_the_answer);
     tcase_add_test(t, dropout_is_keyed_by_what_it_is_for);
     tcase_add_test(t, two_aggregations_of_one_program_draw_apart);
+    tcase_add_test(t, dropout_of_long_runs_is_that_of_their_pairs);
     tcase_add_test(t, spans_refuse_edge_inputs);
     return t;
 }

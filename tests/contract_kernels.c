@@ -167,14 +167,6 @@ START_TEST(same_bits_with_one_two_and_four_threads)
 }
 END_TEST
 
-static contract_case_t case_of(const char *aggregator, gnn_graph_t *g, const char *name, uint64_t seed)
-{
-    size_t a = 0;
-    while (strcmp(gnn_aggregator_at(a)->name, aggregator) != 0)
-        a++;
-    return contract_case(0, a, g, name, seed);
-}
-
 /* Rows of one head may be read where they are: with few edges, more than a block of them, in several parts. */
 static gnn_graph_t *narrow_graph(size_t turn, uint64_t seed)
 {
@@ -201,7 +193,7 @@ START_TEST(one_head_of_a_few_numbers)
     static const int64_t widths[] = {1, 2, 3, 7, 8, 15, 16, 17};
     for (size_t turn = 0; turn < 96; turn++) {
         const uint64_t seed = contract_seed() + 7 * turn;
-        contract_case_t c = case_of("additive", narrow_graph(turn, seed), "narrow", seed);
+        contract_case_t c = contract_case_of("additive", narrow_graph(turn, seed), "narrow", seed);
         c.values = (values_t)(turn / 6 % 3);
         c.d_v = widths[turn / 3 % 8];
         c.heads = c.kv_heads = 1;
@@ -231,7 +223,7 @@ START_TEST(small_heads_that_share_registers)
                                         {4, 4}, {4, 2}, {2, 8}, {7, 8}};
     for (size_t turn = 0; turn < 80; turn++) {
         const uint64_t seed = contract_seed() + 7 * turn;
-        contract_case_t c = case_of("additive", shared_graph(turn, seed), "shared", seed);
+        contract_case_t c = contract_case_of("additive", shared_graph(turn, seed), "shared", seed);
         c.heads = c.kv_heads = shapes[turn / 5 % 8][0];
         c.d_v = shapes[turn / 5 % 8][1];
         c.dropout = turn % 2 ? 0.3 : 0;
@@ -250,8 +242,8 @@ START_TEST(scores_of_rows_in_every_layout)
                                         {1, 2, 17}, {8, 8, 8}, {4, 8, 8}, {8, 8, 2},   {7, 8, 8}};
     for (size_t turn = 0; turn < 200; turn++) {
         const uint64_t seed = contract_seed() + 7 * turn;
-        contract_case_t c =
-            case_of(turn % 2 ? "dot" : "additive_v2", shared_graph(turn / 2, seed), "rows", seed);
+        contract_case_t c = contract_case_of(turn % 2 ? "dot" : "additive_v2",
+                                             shared_graph(turn / 2, seed), "rows", seed);
         c.heads = c.kv_heads = shapes[turn / 20][0];
         c.d_k = shapes[turn / 20][1];
         c.d_v = shapes[turn / 20][2];
@@ -274,7 +266,7 @@ static void check_bf16(gnn_precision_t level, size_t turn)
     const size_t kind = turn % contract_graph_count();
     const int64_t n = sizes[turn % 6];
     contract_case_t c =
-        case_of("dot", contract_graph(kind, n, seed), contract_graph_name(kind), seed);
+        contract_case_of("dot", contract_graph(kind, n, seed), contract_graph_name(kind), seed);
     c.d_v = widths[turn % 7];
     c.d_k = turn % 3 ? c.d_v : widths[turn % 4];
     c.heads = 1 << turn % 3;
@@ -305,7 +297,7 @@ START_TEST(bf16_is_used_where_the_processor_has_it)
     contract_run_t *runs[2];
     ck_ok(gnn_graph_complete(&g, 1, (const int64_t[]){130}));
     ck_ok(gnn_graph_prepare(g, &(gnn_view_t){.backward = GNN_ON}));
-    const contract_case_t c = case_of("dot", g, "complete", 5);
+    const contract_case_t c = contract_case_of("dot", g, "complete", 5);
     for (int k = 0; k < 2; k++) {
         open_threads(1, k ? level : GNN_PRECISION_HIGHEST);
         runs[k] = contract_run_new(&c);
@@ -387,7 +379,7 @@ START_TEST(inference_on_long_rows_gives_the_bits_of_training)
     contract_open(2);
     for (size_t turn = 0; turn < 42; turn++) {
         const uint64_t seed = contract_seed() + 7 * turn;
-        contract_case_t c = case_of("additive", narrow_graph(1, seed), "long rows", seed);
+        contract_case_t c = contract_case_of("additive", narrow_graph(1, seed), "long rows", seed);
         c.heads = c.kv_heads = shapes[turn % 7][0];
         c.d_v = shapes[turn % 7][1];
         c.values = (values_t)(turn / 7 % 3);
@@ -436,7 +428,8 @@ START_TEST(each_gradient_of_many_pairs_alone)
     contract_open(2);
     for (size_t turn = 0; turn < 16; turn++) {
         const uint64_t seed = contract_seed() + 7 * turn;
-        contract_case_t c = case_of("additive_v2", narrow_graph(1, seed), "many pairs", seed);
+        contract_case_t c =
+            contract_case_of("additive_v2", narrow_graph(1, seed), "many pairs", seed);
         c.heads = c.kv_heads = shapes[turn % 4][0];
         c.d_k = c.d_v = shapes[turn % 4][1];
         c.dropout = turn / 4 % 2 ? 0.3 : 0;

@@ -107,6 +107,14 @@ static int64_t tile_memory(const gnn__plan_t *plan, gnn__attention_t a, gnn__pas
     return most;
 }
 
+/* One part leaves sums and maxima of its rows to nobody, but to backward. */
+static bool leaves_sums(const gnn__plan_t *plan)
+{
+    gnn__attention_t a = gnn__attention_describe(plan);
+    gnn__attention_part(plan, 0, GNN__FORWARD, &a);
+    return plan->view->n_parts > 1 || !in_tiles(&a);
+}
+
 static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attention_run_t *run,
                   size_t *bytes)
 {
@@ -127,8 +135,9 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attenti
             gnn__carve(&carve, plan->has[GNN_AGGREGATE_PARAMETERS] ? sums : 0, sizeof *run->d_a);
         run->tiles = gnn__carve(&carve, tile_memory(plan, a, GNN__SEND), sizeof *run->tiles);
     } else {
-        run->sum = gnn__carve(&carve, states, sizeof *run->sum);
-        run->largest = gnn__carve(&carve, plan->recording ? 0 : states, sizeof *run->largest);
+        const bool leaves = leaves_sums(plan), apart = leaves && !plan->recording;
+        run->sum = leaves ? gnn__carve(&carve, states, sizeof *run->sum) : NULL;
+        run->largest = apart ? gnn__carve(&carve, states, sizeof *run->largest) : NULL;
         run->tiles = gnn__carve(&carve, tile_memory(plan, a, GNN__FORWARD), sizeof *run->tiles);
     }
     return gnn__carved(&carve, bytes);

@@ -6,22 +6,44 @@
 
 #include <omp.h>
 
-/* Heads in a unit of work: one, but more in many short sentences, where one head would be too little, and where eight share their draws of dropout. */
-static int64_t heads_per_unit(const gnn__attention_t *a, int64_t heads, int64_t blocks)
-{
-    int64_t heard = 0;
-    for (int64_t r = 0; r < a->pairs.n_rows; r++)
-        heard += a->pairs.hi[r] - a->pairs.lo[r];
-    const int64_t most = heads * blocks / 16, drawn = 128;
-    if (a->dropout && heads == a->heads && heard <= drawn * a->pairs.n_rows &&
-        blocks * ((heads + 7) / 8) >= 6)
-        return 8;
-    return heard > 64 * a->pairs.n_rows || most < 1 ? 1 : most < heads ? most : heads;
-}
-
 static int64_t least(int64_t x, int64_t y)
 {
     return x < y ? x : y;
+}
+
+/* Heads that one draw of dropout serves. */
+enum { DRAWN_HEADS = 8 };
+
+/* Most rows of a piece whose draws are kept for eight heads; 0: there are none, or so few rows that packing their tiles would cost more. */
+static int64_t rows_drawn(const gnn__attention_t *a)
+{
+    enum { FEWEST = 96, STRIP = 48 };
+    const gnn__pairs_t *p = &a->pairs;
+    int64_t run = 0;
+    if (!a->dropout || p->n_rows == 0)
+        return 0;
+    for (int64_t r = 0; r < p->n_rows; r++)
+        run = p->hi[r] - p->lo[r] > run ? p->hi[r] - p->lo[r] : run;
+    const int64_t columns = least(run + GNN__TILE_ROWS, p->hi[p->n_rows - 1] - p->lo[0]),
+                  rows = GNN__TILE_DRAWN / gnn__tile_width(columns + 1) / STRIP * STRIP;
+    return rows < FEWEST ? 0 : least(rows, GNN__TILE_ROWS);
+}
+
+/* Heads in a unit of work: one in long runs; more in short ones, where one is too little, or what the next one reads had better come beforehand; up to eight where they
+ * share their draws of dropout. */
+static int64_t heads_per_unit(const gnn__attention_t *a, int64_t heads, int64_t blocks)
+{
+    enum { FEW = 64, SOME = 256, AHEAD = 3 };
+    const int64_t rows = a->pairs.n_rows;
+    int64_t heard = 0;
+    for (int64_t r = 0; r < rows; r++)
+        heard += a->pairs.hi[r] - a->pairs.lo[r];
+    const bool drawn = rows_drawn(a) > 0 && heads == a->heads;
+    const int64_t most = heads * blocks / (drawn ? 6 : 16);
+    int64_t wanted = heard > SOME * rows ? 1 : heard > FEW * rows ? AHEAD : heads;
+    if (drawn)
+        wanted = DRAWN_HEADS;
+    return most < 1 ? 1 : least(most, least(wanted, heads));
 }
 
 /* ---- forward ---- */
@@ -29,8 +51,10 @@ static int64_t least(int64_t x, int64_t y)
 /* Large blocks share the packing of a tile; small ones keep threads busy. */
 static int64_t rows_per_block(const gnn__attention_t *a)
 {
-    int64_t rows = GNN__TILE_ROWS;
-    while (rows > 96 && a->pairs.n_rows * a->heads < 16 * rows)
+    const int64_t drawn = rows_drawn(a),
+                  units = drawn > 0 ? (a->heads + DRAWN_HEADS - 1) / DRAWN_HEADS : a->heads;
+    int64_t rows = drawn > 0 ? drawn : GNN__TILE_ROWS;
+    while (rows > 96 && a->pairs.n_rows * units < 16 * rows)
         rows /= 2;
     return rows;
 }
@@ -159,16 +183,19 @@ static void receive_sums(const gnn__attention_t *a, const chunks_t *c, const gnn
     write_nothing(a, done, c1);
 }
 
-void gnn__tiles_backward(const gnn__attention_t *a, gnn_real_t *lanes, int64_t lane_size,
+void gnn__tiles_backward(const gnn__attention_t *of, gnn_real_t *lanes, int64_t lane_size,
                          gnn_real_t *sums, int threads)
 {
     const gnn__attention_tiles_grad_t *kernels = gnn__attention_tiles_grad();
+    gnn__attention_t copy = *of, *a = &copy;
     chunks_t c;
     cut_senders(a, &c);
     const int64_t width = gnn__tile_row(a, a->d_k), group = a->heads / a->kv_heads, per = 256,
                   heard = c.count > 0 ? a->pairs.hi[a->pairs.n_rows - 1] : 0,
                   end = a->writes_q > heard ? a->writes_q : heard, blocks = (end + per - 1) / per,
-                  heads = heads_per_unit(a, a->kv_heads, c.count);
+                  heads = heads_per_unit(a, a->kv_heads, c.count),
+                  drawn = heads * group > 1 ? rows_drawn(a) : 0;
+    a->rows = drawn > 0 ? drawn : GNN__TILE_ROWS;
     gnn__deal_t deal = gnn__deal((a->kv_heads + heads - 1) / heads * c.count, threads);
 #pragma omp parallel num_threads(threads)
     {

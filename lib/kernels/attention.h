@@ -44,13 +44,14 @@ typedef struct gnn__attention {
     int64_t biases, bias_cols, weights;
     const gnn_real_t *dst_scale, *src_scale; /* per node, times the weight; NULL: 1 */
     const gnn__dropout_t *dropout;           /* NULL: off */
-    /* forward; n_dst x heads. With heads in lanes NULL where there is one part and, `largest`, nothing is recorded: nobody asks for them. */
+    /* forward; n_dst x heads. In tiles and with heads in lanes NULL where there is one part and, `largest`, nothing is recorded: nobody asks for them. */
     gnn_real_t *largest, *sum;
     gnn_real_t *packed; /* tiles of senders, by head; NULL: whoever needs a tile packs it */
     bool first, last;
     /* backward; at NULL: not wanted. All are added to, but for those that tiles write: d_q for so many receivers, d_k_rows, d_v_rows. */
     int64_t writes_q;
     bool writes_k, writes_v;
+    int64_t rows; /* in tiles: so many senders, at most, share a tile of receivers */
     const gnn_real_t *lse, *delta; /* n_dst x heads: log-sum-exp and dY . Y */
     gnn__matrix_t dy, d_q, d_k_rows, d_v_rows, d_bias, d_weight;
 } gnn__attention_t;
@@ -75,8 +76,8 @@ const gnn__attention_rows_t *gnn__attention_rows(void);
 /* Numbers of scratch per thread. */
 int64_t gnn__attention_rows_scratch(const gnn__attention_t *a);
 
-/* The most rows of a forward call; backward, the most that share a packed tile. */
-enum { GNN__TILE_COLUMNS = 64, GNN__TILE_ROWS = 384, GNN__TILE_DRAWN = 32768 };
+/* The most rows of a forward call; backward, the most that share a packed tile; bytes of a thread's draws of dropout. */
+enum { GNN__TILE_COLUMNS = 64, GNN__TILE_ROWS = 384, GNN__TILE_DRAWN = 512 << 10 };
 
 typedef struct gnn__attention_tiles {
     /* Rows row0 .. row1 - 1, heads head0 .. head1 - 1. */

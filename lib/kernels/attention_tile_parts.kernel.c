@@ -228,13 +228,16 @@ static ONE_COPY void draw_row(const gnn__attention_t *a, int64_t row, int64_t at
 
 void draw_piece(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t head, drawn_t *drawn)
 {
+    enum { WHOLE = 32 }; /* registers, as lanes_from has them */
     const int64_t at = a->pairs.lo[row0], n = a->pairs.hi[row1 - 1] - at,
                   ld = gnn__tile_width(n > 0 ? n : 0);
     drawn->row0 = row0;
     drawn->column0 = at;
     drawn->ld = (row1 - row0) * ld <= GNN__TILE_DRAWN ? ld : 0;
-    for (int64_t row = row0; drawn->ld > 0 && row < row1; row++)
-        draw_row(a, row, at, n, head, drawn->bits + (row - row0) * ld);
+    for (int64_t row = row0; drawn->ld > 0 && row < row1; row++) {
+        const int64_t from = (a->pairs.lo[row] - at) / WHOLE * WHOLE, to = a->pairs.hi[row] - at;
+        draw_row(a, row, at + from, to - from, head, drawn->bits + (row - row0) * ld + from);
+    }
 }
 
 #if defined(__AVX512BW__) && !GNN_DOUBLE

@@ -68,7 +68,10 @@ static void forward_end(const gnn__attention_t *a, const forward_state_t *s, int
                                  : sum == 0 ? 0
                                             : 1 / sum;
         put_scaled(s->y + r * s->ldv, a->d_v, scale, false, y);
-        a->sum[at] = sum;
+        if (a->sum)
+            a->sum[at] = sum;
+        if (!a->largest)
+            continue;
         a->largest[at] = a->last && sum == 0 ? -INFINITY : s->largest[r] * ln_2;
         if (a->last && sum != 0)
             a->largest[at] += (gnn_real_t)log((double)sum);

@@ -240,7 +240,7 @@ static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t 
     if (HALVES && a->amx)
         amx_begin();
     for (int64_t end; row0 < row1; row0 = end) {
-        end = piece_end(a, row0, row0 + ROWS < row1 ? row0 + ROWS : row1);
+        end = piece_end(a, row0, row0 + a->rows < row1 ? row0 + a->rows : row1);
         const int64_t rows = end - row0;
         open_sums(a, &s, row0, end, (kv1 - kv0) * group, &sums);
         d_q = sums.at + (a->pairs.lo[row0] - sums.first) * s.ldk;
