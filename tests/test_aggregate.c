@@ -14,11 +14,15 @@ static void run_on(run_t *r, job_t *job, const gnn_graph_t *g, gnn_context_t *co
     run_backward(r, job);
 }
 
+/* With edge inputs, with edge inputs and dropout, without edge inputs, and so with a NaN. */
 static void check_kernels(gnn_graph_t *g, const char *aggregator, sizes_t s, gnn_context_t *context)
 {
-    for (int training = 0; training < 2; training++) {
-        job_t job = job_new(g, "linear", aggregator, s, !has_spans(g));
+    for (int turn = 0; turn < 4; turn++) {
+        job_t job = job_new(g, "linear", aggregator, s, turn < 2 && !has_spans(g));
+        const int training = turn == 1;
         job.how.dropout = (gnn_real_t)0.4;
+        if (turn == 3 && !(job.row.flags & GNN_AGGREGATOR_SCORED))
+            job.in[GNN_AGGREGATE_SRC_MESSAGE].data[s.d_v - 1] = (gnn_real_t)NAN;
         run_t own, generic;
         run_on(&own, &job, g, context, false, training);
         run_on(&generic, &job, g, context, true, training);
@@ -271,10 +275,10 @@ END_TEST
 START_TEST(gradients_add_up)
 {
     gnn_context_t *context = context_new(1);
-    const gnn_aggregator_t *row = gnn_aggregator_at((size_t)_i);
+    const gnn_aggregator_t *row = gnn_aggregator_at((size_t)_i / 2);
     gnn_graph_t *g = graph_at(0, 30);
     prepare(g);
-    job_t job = job_new(g, "linear", row->name, (sizes_t){2, 2, 4, 4, 0}, true);
+    job_t job = job_new(g, "linear", row->name, (sizes_t){2, 2, 4, 4, 0}, _i % 2);
     run_t once;
     run_on(&once, &job, g, context, false, false);
     const gnn_operand_t *in = once.call.in;
@@ -430,7 +434,7 @@ int main(void)
     tcase_add_loop_test(kernels, nan_stays_in_its_window, 0, 6);
     tcase_add_test(kernels, gradients_may_share_memory);
     tcase_add_test(kernels, keys_may_be_values);
-    tcase_add_loop_test(kernels, gradients_add_up, 0, (int)gnn_aggregator_count());
+    tcase_add_loop_test(kernels, gradients_add_up, 0, 2 * (int)gnn_aggregator_count());
     tcase_add_test(kernels, infinite_bias_is_a_mask);
     suite_add_tcase(suite, kernels);
     TCase *inputs = tcase_create("inputs");

@@ -1,4 +1,4 @@
-/* What the glue of sum.c and attention.c shares. */
+/* What the glue of sum.c, extreme.c and attention.c shares. */
 #ifndef GNN_AGGREGATE_OWN_H
 #define GNN_AGGREGATE_OWN_H
 

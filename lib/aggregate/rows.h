@@ -12,8 +12,8 @@
 #include <lib/aggregate/aggregators.def>
 #undef GNN_AGGREGATOR
 
-/* Own kernels that rows name: sum.c and attention.c. */
-extern const struct gnn__aggregator_kernels gnn__sum_kernels, gnn__mean_kernels, gnn__dot_kernels,
-    gnn__additive_kernels, gnn__additive_v2_kernels;
+/* Own kernels that rows name: sum.c, extreme.c and attention.c. */
+extern const struct gnn__aggregator_kernels gnn__sum_kernels, gnn__mean_kernels, gnn__max_kernels,
+    gnn__min_kernels, gnn__dot_kernels, gnn__additive_kernels, gnn__additive_v2_kernels;
 
 #endif

@@ -36,24 +36,40 @@ GNN__INLINE gnn__vec_t gnn__vec_all(gnn_real_t x)
 }
 
 /* The first `count` lanes, fewer than all: what lies behind is neither read nor written; lanes without a number hold 0. */
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
 #include <immintrin.h>
-#if GNN_DOUBLE
+#if defined(__AVX512F__) && GNN_DOUBLE
 #define GNN__MASK(count) ((__mmask8)((1u << (count)) - 1))
 #define GNN__MASKED(op) _mm512_##op##_pd
-#else
+#elif defined(__AVX512F__)
 #define GNN__MASK(count) ((__mmask16)((1u << (count)) - 1))
 #define GNN__MASKED(op) _mm512_##op##_ps
+#elif GNN_DOUBLE
+#define GNN__MASK(count) \
+    _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3))
+#define GNN__MASKED(op) _mm256_##op##_pd
+#else
+#define GNN__MASK(count) \
+    _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
+#define GNN__MASKED(op) _mm256_##op##_ps
 #endif
 
 GNN__INLINE gnn__vec_t gnn__vec_load_part(const gnn_real_t *at, int count)
 {
+#if defined(__AVX512F__)
     return (gnn__vec_t)GNN__MASKED(maskz_loadu)(GNN__MASK(count), at);
+#else
+    return (gnn__vec_t)GNN__MASKED(maskload)(at, GNN__MASK(count));
+#endif
 }
 
 GNN__INLINE void gnn__vec_store_part(gnn_real_t *at, gnn__vec_t x, int count)
 {
+#if defined(__AVX512F__)
     GNN__MASKED(mask_storeu)(at, GNN__MASK(count), x);
+#else
+    GNN__MASKED(maskstore)(at, GNN__MASK(count), x);
+#endif
 }
 #else
 GNN__INLINE gnn__vec_t gnn__vec_load_part(const gnn_real_t *at, int count)
