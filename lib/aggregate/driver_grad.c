@@ -145,16 +145,21 @@ static void bias_grad(const gnn__plan_t *plan, const gnn__run_t *run, const gnn_
             d[a * plan->how->distance_buckets + gnn__bucket(plan, pair->distance)] += d_bias[a];
 }
 
+/* What a row without scores was told was the message times its weight. */
+static void weigh_message(const gnn__plan_t *plan, const gnn__lane_t *lane, const gnn__pair_t *pair)
+{
+    for (int64_t c = 0; !plan->scored && pair->weight != 1 && c < plan->message_width; c++)
+        lane->d_message[c] *= pair->weight;
+}
+
 /* The message's gradient goes on to receiver and edge; for rows without scores the weight's comes from here too. */
 static void message_grad(const gnn__plan_t *plan, const gnn__run_t *run, const wanted_t *w,
                          const gnn__lane_t *lane, const gnn__pair_t *pair, gnn_real_t *d_weight,
                          gnn_real_t *sums)
 {
-    if (!plan->scored)
-        for (int64_t c = 0; c < plan->message_width; c++) {
-            *d_weight += lane->d_message[c] * pair->message[c];
-            lane->d_message[c] *= pair->weight;
-        }
+    for (int64_t c = 0; !plan->scored && w->weight && c < plan->message_width; c++)
+        *d_weight += lane->d_message[c] * pair->message[c];
+    weigh_message(plan, lane, pair);
     gnn_real_t *d_dst = gnn__wants(plan, GNN_AGGREGATE_DST_MESSAGE)
                             ? gnn__row(&plan->d[GNN_AGGREGATE_DST_MESSAGE], pair->i)
                             : NULL;
@@ -251,8 +256,7 @@ static void send_pair(const gnn__plan_t *plan, const gnn__run_t *run, const gnn_
     plan->row->accumulate_grad(&plan->shape, gnn__state(run, pair->i), &pair->edge, &grad);
     if (!wants_message)
         return;
-    for (int64_t c = 0; !plan->scored && c < plan->message_width; c++)
-        lane->d_message[c] *= pair->weight;
+    weigh_message(plan, lane, pair);
     plan->message->message_grad(plan->message_width, pair->dst, pair->src, pair->projected,
                                 lane->d_message, NULL,
                                 gnn__row(&plan->d[GNN_AGGREGATE_SRC_MESSAGE], pair->j), NULL);

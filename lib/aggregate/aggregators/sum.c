@@ -1,4 +1,5 @@
 #include <lib/aggregate/rows.h>
+#include <lib/kernels/elementwise.h>
 #include <string.h>
 
 static size_t state(const gnn_aggregate_shape_t *shape)
@@ -8,8 +9,7 @@ static size_t state(const gnn_aggregate_shape_t *shape)
 
 static void accumulate(const gnn_aggregate_shape_t *shape, gnn_real_t *sum, const gnn_edge_t *edge)
 {
-    for (int64_t c = 0; c < shape->width; c++)
-        sum[c] += edge->message[c];
+    gnn__elementwise_kernels()->scale(shape->width, 1, edge->message, true, sum);
 }
 
 static void finish(const gnn_aggregate_shape_t *shape, gnn_real_t *sum, gnn_real_t *out)
@@ -29,8 +29,8 @@ static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t
                             const gnn_edge_t *edge, gnn_edge_grad_t *grad)
 {
     (void)edge;
-    for (int64_t c = 0; grad->message && c < shape->width; c++)
-        grad->message[c] += d_out[c];
+    if (grad->message)
+        gnn__elementwise_kernels()->scale(shape->width, 1, d_out, true, grad->message);
 }
 
 const gnn_aggregator_t gnn__aggregator_sum = {
