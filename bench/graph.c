@@ -1,7 +1,7 @@
 /* One training step, or one forward pass, of a graph network on a whole graph: the networks of bench/peers/graph.py.
  *
- *     graph --model gcn|sage|gin|gat|gatv2 --data cora|pubmed|tolokers|coauthor_cs|rmat|FILE.npz --mode train|infer [--plain]
- *           [--order renumbered|file]
+ *     graph --model gcn|sage|gin|gat|gatv2|resgated --data cora|pubmed|tolokers|coauthor_cs|rmat|FILE.npz --mode train|infer [--plain]
+ *           [--aggregator mean|max|...] [--order renumbered|file]
  *
  * --plain: no dropout. GCN, SAGE, GIN: hidden 16 on Planetoid's sets, 256 elsewhere; GAT, GATv2: 8 heads x 8, 4 x 64 on rmat; 2 layers, 3 on rmat. */
 #include "graph_data.h"
@@ -12,7 +12,7 @@
 enum { MOST_LAYERS = 16 };
 
 typedef struct {
-    const char *model, *data, *mode, *order;
+    const char *model, *data, *mode, *order, *aggregator; /* NULL: the model's own */
     bool plain;
     int64_t layers, hidden, heads; /* 0: as above */
 } settings_t;
@@ -44,7 +44,8 @@ static int build(bench_program_t *t, const settings_t *s, gnn_context_t *context
     gnn_layer_config_t layers[MOST_LAYERS];
     gnn_preset_t preset = gnn_preset_find(s->model);
     bool attends = strncmp(s->model, "gat", 3) == 0;
-    if (preset == GNN_PRESET_NONE)
+    const gnn_aggregator_t *aggregator = s->aggregator ? gnn_aggregator_find(s->aggregator) : NULL;
+    if (preset == GNN_PRESET_NONE || (s->aggregator && !aggregator))
         return GNN_ENOTFOUND;
     for (int64_t k = 0; k < s->layers; k++) {
         bool last = k == s->layers - 1;
@@ -52,6 +53,7 @@ static int build(bench_program_t *t, const settings_t *s, gnn_context_t *context
                                          .in = k == 0 ? d->features : s->hidden * s->heads,
                                          .out = last ? d->classes : s->hidden,
                                          .hidden = s->hidden,
+                                         .aggregator = aggregator,
                                          .heads = last ? 1 : s->heads,
                                          .activation = last      ? GNN_IDENTITY
                                                        : attends ? GNN_ELU
@@ -87,6 +89,8 @@ static void print(const bench_t *b, const settings_t *s, const bench_program_t *
     bench_text("data", s->data);
     bench_text("mode", s->mode);
     bench_flag("plain", s->plain);
+    if (s->aggregator)
+        bench_text("aggregator", s->aggregator);
     bench_text("order", d->order);
     bench_whole("layers", s->layers);
     bench_whole("heads", s->heads);
@@ -111,6 +115,7 @@ int main(int argc, char **argv)
                                   {"mode", BENCH_TEXT, &s.mode},
                                   {"plain", BENCH_FLAG, &s.plain},
                                   {"order", BENCH_TEXT, &s.order},
+                                  {"aggregator", BENCH_TEXT, &s.aggregator},
                                   {"layers", BENCH_NUMBER, &s.layers},
                                   {"hidden", BENCH_NUMBER, &s.hidden},
                                   {"heads", BENCH_NUMBER, &s.heads},

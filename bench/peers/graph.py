@@ -1,15 +1,16 @@
 """One training step, or one forward pass, of a graph network in PyG or DGL.
 
-    python graph.py --library pyg|dgl --model gcn|gat|gatv2|sage|gin --data cora|pubmed|tolokers|coauthor_cs|rmat \
-        --mode train|infer [--compile] [--plain] [--adjacency auto|csr|edge_index] [--threads 2]
+    python graph.py --library pyg|dgl --model gcn|gat|gatv2|sage|gin|resgated --data cora|pubmed|tolokers|coauthor_cs|rmat \
+        --mode train|infer [--compile] [--plain] [--aggregator mean|max|...] [--adjacency auto|csr|edge_index] [--threads 2]
 
+--aggregator: of SAGE; it and resgated are PyG's only here.
 --plain: no dropout anywhere (dropout over densified features is a large share of the peers' time on Cora, Pubmed and coauthor_cs).
 Models: gcn/sage/gin hidden 16 on Planetoid and 256 elsewhere; gat and gatv2 8 heads x 8 (4 x 64 on rmat); 2 layers, 3 on rmat.
 """
 import os
 from common import load, options, report, rss_mb, timed
 
-o = options(library="pyg", model="gat", data="cora", mode="train", compile=False, plain=False, adjacency="auto", layers=0, hidden=0, heads=0)
+o = options(library="pyg", model="gat", data="cora", mode="train", compile=False, plain=False, adjacency="auto", aggregator="mean", layers=0, hidden=0, heads=0)
 os.environ["OMP_NUM_THREADS"] = str(o.threads)
 import numpy as np
 import torch
@@ -36,12 +37,13 @@ if o.library == "pyg":
 
     def conv(i, a, b, last):
         if o.model == "gcn": return G.GCNConv(a, b, cached=True)
-        if o.model == "sage": return G.SAGEConv(a, b)
+        if o.model == "sage": return G.SAGEConv(a, b, aggr=o.aggregator)
+        if o.model == "resgated": return G.ResGatedGraphConv(a, b)
         if o.model == "gin": return G.GINConv(torch.nn.Sequential(torch.nn.Linear(a, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, b)))
         cls = G.GATConv if o.model == "gat" else G.GATv2Conv
         return cls(a, b if last else hidden, heads=1 if last else heads, dropout=drop)
     # auto: the fastest documented path, a CSR adjacency (torch.sparse.mm) where the layer can use one.
-    csr = o.adjacency == "csr" or (o.adjacency == "auto" and not attention)
+    csr = o.adjacency == "csr" or (o.adjacency == "auto" and not attention and o.model != "resgated")
     graph = to_torch_csr_tensor(edge, size=(n, n)) if csr else edge
 else:
     import dgl
