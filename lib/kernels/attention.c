@@ -1,6 +1,7 @@
 #include <lib/kernels/attention_lanes.h>
 #include <lib/kernels/isa.h>
 
+GNN__DISPATCH_WIDE(gnn__attention_lanes_t, attention_lanes)
 GNN__DISPATCH(gnn__attention_rows_t, attention_rows)
 GNN__DISPATCH(gnn__attention_tiles_t, attention_tiles)
 GNN__DISPATCH(gnn__attention_tiles_grad_t, attention_tiles_grad)
@@ -23,21 +24,6 @@ gnn_precision_t gnn__attention_level(const gnn_context_t *context)
         return GNN_PRECISION_HIGHEST;
     const bool on_amd = used == GNN_PRECISION_MEDIUM && gnn__cpu_is_amd();
     return context->forced || on_amd || gnn__amx_granted() ? used : GNN_PRECISION_HIGHEST;
-}
-
-#if defined(__x86_64__)
-extern const gnn__attention_lanes_t gnn__attention_lanes_v3, gnn__attention_lanes_v4;
-#endif
-
-const gnn__attention_lanes_t *gnn__attention_lanes(void)
-{
-#if defined(__x86_64__)
-    if (gnn__isa() >= GNN__ISA_V4)
-        return &gnn__attention_lanes_v4;
-    if (gnn__isa() == GNN__ISA_V3)
-        return &gnn__attention_lanes_v3;
-#endif
-    return NULL;
 }
 
 /* Lists of nodes of a block and of what is drawn; three arrays of pairs x width, and what is drawn; two rows of values and two of keys; numbers of a block's pairs. */

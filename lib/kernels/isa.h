@@ -3,6 +3,8 @@
  *
  *     in foo.kernel.c:   const gnn__foo_kernels_t GNN__KERNEL(foo_kernels) = { ... };
  *     in foo.c:          GNN__DISPATCH(gnn__foo_kernels_t, foo_kernels)      defines  const gnn__foo_kernels_t *gnn__foo_kernels(void)
+ *
+ * GNN__DISPATCH_WIDE is for kernels that the baseline does without: NULL where there are none.
  */
 #ifndef GNN_KERNELS_ISA_H
 #define GNN_KERNELS_ISA_H
@@ -27,12 +29,25 @@
         default: return &gnn__##name##_v4;                                        \
         }                                                                         \
     }
+#define GNN__DISPATCH_WIDE(type, name)                         \
+    extern const type gnn__##name##_v3, gnn__##name##_v4;      \
+    const type *gnn__##name(void)                              \
+    {                                                          \
+        return gnn__isa() >= GNN__ISA_V4   ? &gnn__##name##_v4 \
+               : gnn__isa() == GNN__ISA_V3 ? &gnn__##name##_v3 \
+                                           : NULL;             \
+    }
 #else
 #define GNN__DISPATCH(type, name)             \
     extern const type gnn__##name##_baseline; \
     const type *gnn__##name(void)             \
     {                                         \
         return &gnn__##name##_baseline;       \
+    }
+#define GNN__DISPATCH_WIDE(type, name) \
+    const type *gnn__##name(void)      \
+    {                                  \
+        return NULL;                   \
     }
 #endif
 
