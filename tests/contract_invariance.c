@@ -282,27 +282,6 @@ START_TEST(two_aggregations_of_one_program_draw_apart)
 }
 END_TEST
 
-/* ---- refusals ---- */
-
-static void check_refusal(gnn_graph_t *g, size_t m, size_t a)
-{
-    for (int which = 0; which < 3; which++) {
-        contract_case_t c = contract_case(m, a, g, "spans", 3);
-        c.weight = which == 0;
-        c.bias = which == 1 && contract_scored(&c) ? BIAS_SHARED : BIAS_NONE;
-        c.features = which == 2 && (contract_scored(&c) || c.message->edge_parts);
-        if (!c.weight && c.bias == BIAS_NONE && !c.features)
-            continue;
-        gnn_var_t vars[GNN_AGGREGATE_INPUTS];
-        contract_run_t *r = contract_run_new(&c);
-        contract_record(r, vars);
-        ck_fails(gnn_tape_status(contract_tape()), GNN_EUNSUPPORTED, "spans");
-        ck_assert_msg(strstr(gnn_error_message(), "part 1") != NULL,
-                      "the message does not name the part: %s", gnn_error_message());
-        contract_run_free(r);
-    }
-}
-
 /* Draws for eight heads are kept for a piece of rows at a time; pieces with too many columns draw head by head. */
 typedef enum { COMPLETE, CAUSAL, WINDOW, BIPARTITE } runs_t;
 typedef struct long_runs {
@@ -347,6 +326,27 @@ START_TEST(dropout_of_long_runs_is_that_of_their_pairs)
     contract_assert("dropout of long runs");
 }
 END_TEST
+
+/* ---- refusals ---- */
+
+static void check_refusal(gnn_graph_t *g, size_t m, size_t a)
+{
+    for (int which = 0; which < 3; which++) {
+        contract_case_t c = contract_case(m, a, g, "spans", 3);
+        c.weight = which == 0;
+        c.bias = which == 1 && contract_scored(&c) ? BIAS_SHARED : BIAS_NONE;
+        c.features = which == 2 && (contract_scored(&c) || c.message->edge_parts);
+        if (!c.weight && c.bias == BIAS_NONE && !c.features)
+            continue;
+        gnn_var_t vars[GNN_AGGREGATE_INPUTS];
+        contract_run_t *r = contract_run_new(&c);
+        contract_record(r, vars);
+        ck_fails(gnn_tape_status(contract_tape()), GNN_EUNSUPPORTED, "spans");
+        ck_assert_msg(strstr(gnn_error_message(), "part 1") != NULL,
+                      "the message does not name the part: %s", gnn_error_message());
+        contract_run_free(r);
+    }
+}
 
 START_TEST(spans_refuse_edge_inputs)
 {

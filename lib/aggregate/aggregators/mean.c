@@ -1,5 +1,6 @@
 /* State: how many were heard, then their sum. */
 #include <lib/aggregate/rows.h>
+#include <lib/kernels/elementwise.h>
 
 static size_t state(const gnn_aggregate_shape_t *shape)
 {
@@ -9,8 +10,7 @@ static size_t state(const gnn_aggregate_shape_t *shape)
 static void accumulate(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const gnn_edge_t *edge)
 {
     s[0] += 1;
-    for (int64_t c = 0; c < shape->width; c++)
-        s[1 + c] += edge->message[c];
+    gnn__elementwise_kernels()->scale(shape->width, 1, edge->message, true, s + 1);
 }
 
 static void finish(const gnn_aggregate_shape_t *shape, gnn_real_t *s, gnn_real_t *out)
@@ -32,8 +32,8 @@ static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t
                             const gnn_edge_t *edge, gnn_edge_grad_t *grad)
 {
     (void)edge;
-    for (int64_t c = 0; grad->message && c < shape->width; c++)
-        grad->message[c] += s[1 + c];
+    if (grad->message)
+        gnn__elementwise_kernels()->scale(shape->width, 1, s + 1, true, grad->message);
 }
 
 const gnn_aggregator_t gnn__aggregator_mean = {

@@ -17,8 +17,9 @@ static const gnn_real_t *open_gates(const gnn__elementwise_kernels_t *k, int64_t
     }
     if (n >= FEW)
         k->activate(GNN_SIGMOID, 0, n, gate, gate);
-    for (int64_t x = 0; n < FEW && x < n; x++)
-        gate[x] = gnn__sigmoid(gate[x]);
+    else
+        for (int64_t x = 0; x < n; x++)
+            gate[x] = gnn__sigmoid(gate[x]);
     return edge ? sums : src + width + c;
 }
 
