@@ -17,11 +17,6 @@ int64_t draw_below(draw_t *d, int64_t n);
 /* True once in `n`. */
 bool draw_once_in(draw_t *d, int64_t n);
 
-/* $GNN_TEST_SEED, or a fixed number. Printed once. */
-uint64_t contract_seed(void);
-/* GNN_TEST_SMALL=1: the small product for valgrind. */
-bool contract_small(void);
-
 /* ---- graphs (contract_graphs.c) ---- */
 
 /* Every row of topologies.def, then random edges, random spans, merges of one to four mixed

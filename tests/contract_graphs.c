@@ -23,24 +23,6 @@ bool draw_once_in(draw_t *d, int64_t n)
     return draw_below(d, n) == 0;
 }
 
-uint64_t contract_seed(void)
-{
-    static uint64_t seed;
-    if (!seed) {
-        const char *text = getenv("GNN_TEST_SEED");
-        seed = text && *text ? strtoull(text, NULL, 0) : 20170612;
-        printf("contract: GNN_TEST_SEED=%llu\n", (unsigned long long)seed);
-        fflush(stdout);
-    }
-    return seed;
-}
-
-bool contract_small(void)
-{
-    const char *text = getenv("GNN_TEST_SMALL");
-    return text && strcmp(text, "1") == 0;
-}
-
 /* ---- random graphs ---- */
 
 gnn_graph_t *contract_random_edges(int64_t n_dst, int64_t n_src, int64_t m, uint64_t seed)

@@ -64,8 +64,7 @@ static void infect_at(gnn_precision_t level)
     contract_open_at(1, level);
     for (size_t kind = 0; kind < gnn_topology_count(); kind++)
         for (size_t a = 0; a < gnn_aggregator_count(); a++)
-            for (int64_t scale = 1; scale <= (contract_small() ? 2 : 22);
-                 scale += scale > 3 ? 18 : 1) {
+            for (int64_t scale = 1; scale <= (test_small() ? 2 : 22); scale += scale > 3 ? 18 : 1) {
                 gnn_graph_t *g = sentences(kind, scale);
                 check_infection(contract_case(0, a, g, contract_graph_name(kind), 7 + kind));
                 gnn_graph_free(g);
@@ -79,8 +78,7 @@ START_TEST(nan_sentence_leaves_its_neighbours_bits_alone)
     for (size_t m = 0; m < gnn_message_count(); m++)
         for (size_t a = 0; a < gnn_aggregator_count(); a++)
             for (size_t kind = 0; kind < gnn_topology_count(); kind++)
-                for (int64_t scale = 1; scale <= (contract_small() ? m == 0 ? 21 : 1 : 41);
-                     scale += 20) {
+                for (int64_t scale = 1; scale <= (test_small() ? m == 0 ? 21 : 1 : 41); scale += 20) {
                     gnn_graph_t *g = sentences(kind, scale);
                     contract_case_t c = contract_case(m, a, g, contract_graph_name(kind), 7 + kind);
                     c.d_v = scale == 21 ? 8 : 3;
@@ -175,9 +173,9 @@ START_TEST(renumbering_nodes_renumbers_the_answer)
     for (size_t m = 0; m < gnn_message_count(); m++)
         for (size_t a = 0; a < gnn_aggregator_count(); a++)
             for (uint64_t variant = 0; variant < 4; variant++) {
-                gnn_graph_t *g = contract_random_edges(n, n, 40, contract_seed() + variant);
+                gnn_graph_t *g = contract_random_edges(n, n, 40, test_seed() + variant);
                 contract_case_t c =
-                    contract_case(m, a, g, "renumbered", contract_seed() + 9 * m + a + variant);
+                    contract_case(m, a, g, "renumbered", test_seed() + 9 * m + a + variant);
                 c.features = c.weight = variant % 2;
                 c.bias = variant % 2 && contract_scored(&c) ? BIAS_PER_HEAD : BIAS_NONE;
                 c.gate = true;
@@ -310,11 +308,11 @@ START_TEST(dropout_of_long_runs_is_that_of_their_pairs)
         {COMPLETE, 1, 390, 0, 12, 2},    {COMPLETE, 3, 150, 0, 8, 8},
         {BIPARTITE, 1, 250, 2600, 4, 4}, {BIPARTITE, 1, 100, 6000, 3, 3},
         {CAUSAL, 1, 1000, 0, 8, 8}};
-    const size_t count = contract_small() ? 1 : sizeof cases / sizeof *cases;
+    const size_t count = test_small() ? 1 : sizeof cases / sizeof *cases;
     contract_open(1);
     for (size_t k = 0; k < count; k++) {
         contract_case_t c =
-            contract_case_of("dot", graph_of_runs(&cases[k]), "long runs", contract_seed() + 3 * k);
+            contract_case_of("dot", graph_of_runs(&cases[k]), "long runs", test_seed() + 3 * k);
         c.heads = cases[k].heads;
         c.kv_heads = cases[k].kv_heads;
         c.d_k = c.d_v = 3;

@@ -20,9 +20,9 @@ START_TEST(kernels_at_every_size_and_width)
     contract_open(2);
     for (size_t a = 0; a < gnn_aggregator_count(); a++)
         for (size_t k = 0; has_kernels(gnn_aggregator_at(a)) && k < 35; k++, turn++) {
-            uint64_t seed = contract_seed() + 1000 * a + k;
+            uint64_t seed = test_seed() + 1000 * a + k;
             int64_t n = sizes[k % 7];
-            if (contract_small() && (turn % 4 != 0 || n > 65))
+            if (test_small() && (turn % 4 != 0 || n > 65))
                 continue;
             size_t kind = turn % contract_graph_count();
             contract_case_t c = contract_case(k % 2, a, contract_graph(kind, n, seed),
@@ -71,7 +71,7 @@ static gnn_graph_t *long_graph(int which, uint64_t seed)
 /* The causal graph, of 800,000 pairs, is for the sliding sums and for one attention. */
 static void check_long(int which, size_t m, size_t a)
 {
-    uint64_t seed = contract_seed() + 10 * a + (uint64_t)which;
+    uint64_t seed = test_seed() + 10 * a + (uint64_t)which;
     contract_case_t c = contract_case(m, a, long_graph(which, seed), "long", seed);
     c.d_v = c.d_k = which == 3 ? 1 : 3;
     if (which == 3)
@@ -85,7 +85,7 @@ static void check_long(int which, size_t m, size_t a)
 START_TEST(chunks_meet)
 {
     contract_open(2);
-    for (int which = 0; which < (contract_small() ? 0 : 5); which++)
+    for (int which = 0; which < (test_small() ? 0 : 5); which++)
         for (size_t a = 0; a < gnn_aggregator_count(); a++) {
             if (which != 3 || a < 2 || strcmp(gnn_aggregator_at(a)->name, "dot") == 0)
                 check_long(which, a % 2, a);
@@ -93,7 +93,7 @@ START_TEST(chunks_meet)
                 check_long(which, 2 + (a + (size_t)which) % (gnn_message_count() - 2), a);
         }
     contract_close();
-    if (!contract_small())
+    if (!test_small())
         contract_assert("graphs of many chunks");
 }
 END_TEST
@@ -139,7 +139,7 @@ static void check_threads(contract_case_t c, gnn_precision_t level)
 
 static gnn_graph_t *threads_graph(uint64_t variant, uint64_t seed)
 {
-    const int64_t n = contract_small() ? 20 : 300, long_ones[] = {4 * n, 3 * n};
+    const int64_t n = test_small() ? 20 : 300, long_ones[] = {4 * n, 3 * n};
     gnn_graph_t *g = NULL;
     switch (variant) {
     case 0: return contract_random_edges(n, n, 12 * n, seed);
@@ -154,7 +154,7 @@ START_TEST(same_bits_with_one_two_and_four_threads)
     for (size_t m = 0; m < gnn_message_count(); m++)
         for (size_t a = 0; a < gnn_aggregator_count(); a++)
             for (uint64_t variant = 0; variant < 4; variant++) {
-                uint64_t seed = contract_seed() + 21 * m + a + 1000 * variant;
+                uint64_t seed = test_seed() + 21 * m + a + 1000 * variant;
                 gnn_graph_t *g = threads_graph(variant, seed);
                 contract_case_t c = contract_case(m, a, g, "threads", seed);
                 c.d_v = c.d_k = variant == 2 ? 16 : 5;
@@ -170,7 +170,7 @@ END_TEST
 /* Rows of one head may be read where they are: with few edges, more than a block of them, in several parts. */
 static gnn_graph_t *narrow_graph(size_t turn, uint64_t seed)
 {
-    const int64_t n = contract_small() ? 9 : 60;
+    const int64_t n = test_small() ? 9 : 60;
     switch (turn % 3) {
     case 0: return contract_random_edges(n, n + 7, 3 * n, seed);
     case 1: return contract_random_edges(n / 2, n, 90 * n, seed);
@@ -192,7 +192,7 @@ START_TEST(one_head_of_a_few_numbers)
 {
     static const int64_t widths[] = {1, 2, 3, 7, 8, 15, 16, 17};
     for (size_t turn = 0; turn < 96; turn++) {
-        const uint64_t seed = contract_seed() + 7 * turn;
+        const uint64_t seed = test_seed() + 7 * turn;
         contract_case_t c = contract_case_of("additive", narrow_graph(turn, seed), "narrow", seed);
         c.values = (values_t)(turn / 6 % 3);
         c.d_v = widths[turn / 3 % 8];
@@ -209,7 +209,7 @@ END_TEST
  * block of others. */
 static gnn_graph_t *shared_graph(size_t turn, uint64_t seed)
 {
-    const int64_t n = contract_small() ? 9 : 60;
+    const int64_t n = test_small() ? 9 : 60;
     switch (turn % 5) {
     case 2: return contract_random_edges(3, 3 * n, 11 * n, seed);
     case 3: return contract_random_edges(3 * n, 3, 11 * n, seed);
@@ -222,7 +222,7 @@ START_TEST(small_heads_that_share_registers)
     static const int64_t shapes[][2] = {{8, 8}, {4, 8}, {8, 4}, {8, 2},
                                         {4, 4}, {4, 2}, {2, 8}, {7, 8}};
     for (size_t turn = 0; turn < 80; turn++) {
-        const uint64_t seed = contract_seed() + 7 * turn;
+        const uint64_t seed = test_seed() + 7 * turn;
         contract_case_t c = contract_case_of("additive", shared_graph(turn, seed), "shared", seed);
         c.heads = c.kv_heads = shapes[turn / 5 % 8][0];
         c.d_v = shapes[turn / 5 % 8][1];
@@ -241,7 +241,7 @@ START_TEST(scores_of_rows_in_every_layout)
     static const int64_t shapes[][3] = {{1, 2, 2},  {1, 1, 1}, {1, 3, 7}, {1, 16, 16}, {1, 17, 2},
                                         {1, 2, 17}, {8, 8, 8}, {4, 8, 8}, {8, 8, 2},   {7, 8, 8}};
     for (size_t turn = 0; turn < 200; turn++) {
-        const uint64_t seed = contract_seed() + 7 * turn;
+        const uint64_t seed = test_seed() + 7 * turn;
         contract_case_t c = contract_case_of(turn % 2 ? "dot" : "additive_v2",
                                              shared_graph(turn / 2, seed), "rows", seed);
         c.heads = c.kv_heads = shapes[turn / 20][0];
@@ -262,7 +262,7 @@ static void check_bf16(gnn_precision_t level, size_t turn)
 {
     static const int64_t sizes[] = {49, 65, 127, 200, 257, 400},
                          widths[] = {1, 48, 7, 32, 64, 16, 80};
-    const uint64_t seed = contract_seed() + turn;
+    const uint64_t seed = test_seed() + turn;
     const size_t kind = turn % contract_graph_count();
     const int64_t n = sizes[turn % 6];
     contract_case_t c =
@@ -282,7 +282,7 @@ static void check_bf16(gnn_precision_t level, size_t turn)
 
 START_TEST(bf16_is_near_the_oracle_and_the_same_on_all_threads)
 {
-    for (size_t turn = 0; turn < (contract_small() ? 4 : 90); turn++)
+    for (size_t turn = 0; turn < (test_small() ? 4 : 90); turn++)
         check_bf16((gnn_precision_t)_i, turn);
     contract_assert(_i == GNN_PRECISION_HIGH ? "attention at high" : "attention at medium");
 }
@@ -333,7 +333,7 @@ static contract_run_t *run_partly(const contract_case_t *c, int recording, int t
 
 static contract_case_t drawn_case(size_t m, size_t a, uint64_t variant)
 {
-    uint64_t seed = contract_seed() + 13 * m + 101 * a + 1009 * variant;
+    uint64_t seed = test_seed() + 13 * m + 101 * a + 1009 * variant;
     size_t kind = (size_t)(seed % contract_graph_count());
     contract_case_t c =
         contract_case(m, a, contract_graph(kind, 16, seed), contract_graph_name(kind), seed);
@@ -378,7 +378,7 @@ START_TEST(inference_on_long_rows_gives_the_bits_of_training)
     static const int64_t shapes[][2] = {{8, 8}, {1, 2}, {1, 5}, {1, 14}, {1, 1}, {8, 3}, {7, 8}};
     contract_open(2);
     for (size_t turn = 0; turn < 42; turn++) {
-        const uint64_t seed = contract_seed() + 7 * turn;
+        const uint64_t seed = test_seed() + 7 * turn;
         contract_case_t c = contract_case_of("additive", narrow_graph(1, seed), "long rows", seed);
         c.heads = c.kv_heads = shapes[turn % 7][0];
         c.d_v = shapes[turn % 7][1];
@@ -427,7 +427,7 @@ START_TEST(each_gradient_of_many_pairs_alone)
     static const int64_t shapes[][2] = {{8, 8}, {7, 8}, {1, 2}, {1, 16}};
     contract_open(2);
     for (size_t turn = 0; turn < 16; turn++) {
-        const uint64_t seed = contract_seed() + 7 * turn;
+        const uint64_t seed = test_seed() + 7 * turn;
         contract_case_t c =
             contract_case_of("additive_v2", narrow_graph(1, seed), "many pairs", seed);
         c.heads = c.kv_heads = shapes[turn % 4][0];

@@ -43,7 +43,7 @@ static gnn_graph_t *of_lengths(int (*build)(gnn_graph_t **, int64_t, const int64
 
 static void check_ties(size_t m, size_t a)
 {
-    uint64_t seed = contract_seed() + 31 * m + 7 * a;
+    uint64_t seed = test_seed() + 31 * m + 7 * a;
     for (size_t kind = 0; kind < contract_graph_count(); kind++) {
         contract_case_t c = contract_case(m, a, contract_graph(kind, 12, seed + kind),
                                           contract_graph_name(kind), seed + kind);
@@ -71,9 +71,9 @@ static void check_wide(size_t m, size_t a)
     int (*const builds[])(gnn_graph_t **, int64_t, const int64_t *) = {gnn_graph_complete,
                                                                        gnn_graph_causal};
     for (int k = 0; k < 4 && (gnn_aggregator_at(a)->flags & GNN_AGGREGATOR_SCORED); k++) {
-        int64_t n = k < 2 ? 17 : contract_small() && m > 0 ? 9 : 70;
+        int64_t n = k < 2 ? 17 : test_small() && m > 0 ? 9 : 70;
         contract_case_t c = contract_case(m, a, of_lengths(builds[k % 2], n, 0), "one sentence",
-                                          contract_seed() + 3 * m + a + (uint64_t)k);
+                                          test_seed() + 3 * m + a + (uint64_t)k);
         c.values = VALUES_WIDE;
         check_both_forms(c);
     }
@@ -234,7 +234,7 @@ END_TEST
 static void check_masked(size_t m, size_t a)
 {
     for (uint64_t variant = 0; variant < 4; variant++) {
-        uint64_t seed = contract_seed() + 3 * m + 41 * a + variant;
+        uint64_t seed = test_seed() + 3 * m + 41 * a + variant;
         gnn_graph_t *g = contract_random_edges(9, 9, 40, seed);
         contract_case_t c = contract_case(m, a, g, "masked edges", seed);
         if (!contract_scored(&c)) {
@@ -286,8 +286,8 @@ static gnn_graph_t *heavy_graph(int64_t n)
 static void check_heavy(size_t m, size_t a)
 {
     for (int variant = 0; variant < 3; variant++) {
-        uint64_t seed = contract_seed() + m + 11 * a + 1000 * (uint64_t)variant;
-        int64_t n = variant < 2 ? 9 : contract_small() ? 40 : 700;
+        uint64_t seed = test_seed() + m + 11 * a + 1000 * (uint64_t)variant;
+        int64_t n = variant < 2 ? 9 : test_small() ? 40 : 700;
         contract_case_t c = contract_case(m, a, heavy_graph(n), "heavy receiver", seed);
         contract_draw_switches(&c, variant > 0);
         c.dropout = contract_scored(&c) ? 0.5 : 0;
@@ -308,9 +308,9 @@ END_TEST
 /* Numbers from -2 to 2 make scores that are 0, wide ones are out of the range of what kernels may keep of e^x. */
 static void check_long_rows(size_t m, size_t a)
 {
-    const int64_t n = contract_small() ? 3 : 12;
+    const int64_t n = test_small() ? 3 : 12;
     for (int k = 0; k < 12 && (gnn_aggregator_at(a)->flags & GNN_AGGREGATOR_SCORED); k++) {
-        uint64_t seed = contract_seed() + 5 * m + 17 * a + 100 * (uint64_t)k;
+        uint64_t seed = test_seed() + 5 * m + 17 * a + 100 * (uint64_t)k;
         contract_case_t c =
             contract_case(m, a, contract_random_edges(n, n, 150 * n + k, seed), "many edges", seed);
         c.heads = c.kv_heads = 8 - k % 2;
@@ -397,7 +397,7 @@ static void check_weights(size_t m, size_t a)
          kind < contract_graph_count() && (gnn_aggregator_at(a)->flags & GNN_AGGREGATOR_SCORED);
          kind++)
         for (uint64_t variant = 0; variant < 2; variant++) {
-            uint64_t seed = contract_seed() + 5 * m + 17 * a + 100 * kind + variant;
+            uint64_t seed = test_seed() + 5 * m + 17 * a + 100 * kind + variant;
             gnn_graph_t *g = contract_graph(kind, variant ? 14 : 6, seed),
                         *edges = contract_edges_of(g);
             contract_case_t c = contract_case(m, a, g, contract_graph_name(kind), seed);

@@ -59,9 +59,8 @@ static void each_case(void (*check)(const contract_case_t *c))
     for (size_t m = 0; m < gnn_message_count(); m++)
         for (size_t a = 0; a < gnn_aggregator_count(); a++)
             for (int which = 0; which < 3; which++)
-                for (uint64_t variant = 0; variant < (contract_small() ? 1 : 4); variant++) {
-                    uint64_t seed =
-                        contract_seed() + 1000 * m + 100 * a + 10 * (uint64_t)which + variant;
+                for (uint64_t variant = 0; variant < (test_small() ? 1 : 4); variant++) {
+                    uint64_t seed = test_seed() + 1000 * m + 100 * a + 10 * (uint64_t)which + variant;
                     gnn_graph_t *g = small_graph(which, seed);
                     contract_case_t c = contract_case(m, a, g, "small", seed);
                     if (contract_scored(&c))

@@ -66,6 +66,18 @@ bool test_small(void)
     return small && *small && strcmp(small, "0") != 0;
 }
 
+uint64_t test_seed(void)
+{
+    static uint64_t seed;
+    if (!seed) {
+        const char *text = getenv("GNN_TEST_SEED");
+        seed = text && *text ? strtoull(text, NULL, 0) : 20170612;
+        printf("GNN_TEST_SEED=%llu\n", (unsigned long long)seed);
+        fflush(stdout);
+    }
+    return seed;
+}
+
 int test_main(Suite *suite)
 {
     setenv("GNN_GRAIN", "2000", 0); /* small cases reach every parallel loop */

@@ -42,6 +42,8 @@ const char *test_golden(const char *file);
 void test_skip(const char *name, const char *why);
 /* Under GNN_TEST_SMALL=1 large products are cut down: valgrind is some thirty times slower. */
 bool test_small(void);
+/* $GNN_TEST_SEED, or a fixed number: what random tests draw from. Printed once. */
+uint64_t test_seed(void);
 /* Runs a suite: exit status for main. Prints "CHECKS name passed failed" for tests/run.sh. Suites run without fork under valgrind and sanitizers
  * (CK_FORK=no). */
 int test_main(Suite *suite);

@@ -42,13 +42,13 @@ static void check_rows(size_t kind, int64_t n, int64_t width, uint64_t seed)
         for (size_t a = 0; a < gnn_aggregator_count(); a++) {
             contract_case_t c =
                 contract_case(m, a, g, contract_graph_name(kind), seed + 64 * m + 1024 * a);
-            size_t variants = !contract_scored(&c) || contract_small()
+            size_t variants = !contract_scored(&c) || test_small()
                                   ? 1
                                   : sizeof head_variants / sizeof *head_variants;
             for (size_t h = 0; h < variants; h++) {
                 c.d_v = width;
                 if (contract_scored(&c))
-                    set_heads(&c, head_variants[(h + (contract_small() ? m + a : 0)) % 5]);
+                    set_heads(&c, head_variants[(h + (test_small() ? m + a : 0)) % 5]);
                 c.seed++;
                 check_forms(c);
             }
@@ -63,9 +63,9 @@ START_TEST(every_row_on_every_topology)
     contract_open(1);
     for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++)
         for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
-            if (!contract_small() || (n + w + kind) % 3 == 0)
-                check_rows(kind, contract_small() && sizes[n] > 2 ? sizes[n] / 2 : sizes[n],
-                           widths[w], contract_seed() + 1000000 * kind + 100000 * n + 10000 * w);
+            if (!test_small() || (n + w + kind) % 3 == 0)
+                check_rows(kind, test_small() && sizes[n] > 2 ? sizes[n] / 2 : sizes[n],
+                           widths[w], test_seed() + 1000000 * kind + 100000 * n + 10000 * w);
     contract_close();
     contract_assert(contract_graph_name(kind));
 }
@@ -139,16 +139,16 @@ static void check_setting(const int64_t at[FACTORS], uint64_t seed)
 START_TEST(larger_sizes_drawn_pairwise)
 {
     static plan_t plan;
-    draw_t d = draw_from(contract_seed());
+    draw_t d = draw_from(test_seed());
     int64_t best[FACTORS];
-    uint64_t seed = contract_seed();
+    uint64_t seed = test_seed();
     contract_open(2);
-    for (int round = 0; round < (contract_small() ? 1 : 3); round++) {
+    for (int round = 0; round < (test_small() ? 1 : 3); round++) {
         plan = (plan_t){.levels = {(int64_t)gnn_message_count(), (int64_t)gnn_aggregator_count(),
                                    (int64_t)contract_graph_count(), 7, 5, 5}};
         for (int f = 0; f < FACTORS; f++)
             ck_assert_int_le(plan.levels[f], LEVELS);
-        for (int k = 0; next_setting(&plan, &d, best) > 0 && !(contract_small() && k == 6); k++)
+        for (int k = 0; next_setting(&plan, &d, best) > 0 && !(test_small() && k == 6); k++)
             check_setting(best, seed += 7919);
     }
     contract_close();

@@ -317,6 +317,90 @@ START_TEST(a_profile_counts_what_ran)
 }
 END_TEST
 
+START_TEST(a_half_of_an_input_that_nobody_reached_has_gradient_0)
+{
+    enum { ROWS = 5, COLS = 4 };
+    gnn_real_t *memory = test_reals(ROWS * 2 * COLS, 4);
+    const gnn_tensor_t x = gnn_tensor(memory, ROWS, 2 * COLS);
+    fixture_t f = set_up();
+    gnn_tape_reset(f.tape, 1, 0);
+    const gnn_var_t in = gnn_tape_input(f.tape, &x, 1),
+                    left = gnn_tape_view(f.tape, in, 0, ROWS, 0, COLS),
+                    right = gnn_tape_view(f.tape, in, 0, ROWS, COLS, COLS),
+                    y = gnn_tape_add(f.tape, left, left, 2);
+    gnn_tape_activation(f.tape, right, GNN_TANH, 0);
+    ck_ok(gnn_tape_forward(f.tape));
+    memset(f.tape->arena.base, 0xff, f.tape->arena.used);
+    ck_ok(gnn_tape_forward(f.tape));
+    ck_ok(gnn_tape_backward(f.tape, y, NULL));
+    const gnn_tensor_t d = gnn_tape_gradient(f.tape, in);
+    for (int64_t r = 0; r < ROWS; r++)
+        for (int64_t c = 0; c < 2 * COLS; c++)
+            ck_assert_double_eq((double)gnn__row(&d, r)[c], c < COLS ? 3 : 0);
+    tear_down(&f);
+    free(memory);
+}
+END_TEST
+
+enum { WORDS = 200, SOME = 8 };
+
+/* Attention whose keys are the last SOME columns of the values x, or k. Returns the gradient of x, to be freed; that of k in `d_k`. */
+static gnn_real_t *attend(const gnn_graph_t *sentence, const gnn_tensor_t *q, const gnn_tensor_t *x,
+                          const gnn_tensor_t *k, gnn_real_t *d_k)
+{
+    fixture_t f = set_up();
+    gnn_var_t in[GNN_AGGREGATE_INPUTS];
+    for (int i = 0; i < GNN_AGGREGATE_INPUTS; i++)
+        in[i] = GNN_NONE;
+    gnn_tape_reset(f.tape, 1, 0);
+    const gnn_var_t values = gnn_tape_input(f.tape, x, 1),
+                    keys = k ? gnn_tape_input(f.tape, k, 1)
+                             : gnn_tape_view(f.tape, values, 0, WORDS, SOME, SOME);
+    in[GNN_AGGREGATE_QUERY] = gnn_tape_input(f.tape, q, 1);
+    in[GNN_AGGREGATE_KEY] = keys;
+    in[GNN_AGGREGATE_SRC_MESSAGE] = values;
+    const gnn_aggregate_t how = {.aggregator = gnn_aggregator_find("dot"),
+                                 .message = gnn_message_find("none"),
+                                 .graph = sentence,
+                                 .shape = {.heads = 4}};
+    const gnn_var_t y = gnn_tape_aggregate(f.tape, &how, in);
+    ck_ok(gnn_tape_forward(f.tape));
+    ck_ok(gnn_tape_backward(f.tape, y, NULL));
+    gnn_real_t *d = malloc(sizeof *d * WORDS * 2 * SOME);
+    memcpy(d, gnn_tape_gradient(f.tape, values).data, sizeof *d * WORDS * 2 * SOME);
+    if (k)
+        memcpy(d_k, gnn_tape_gradient(f.tape, keys).data, sizeof *d_k * WORDS * SOME);
+    tear_down(&f);
+    return d;
+}
+
+/* Two heads, on two threads, add to the same numbers. */
+START_TEST(parts_that_overlap_add_up_their_gradients)
+{
+    gnn_real_t *memory = test_reals(WORDS * 3 * SOME, 4), keys[WORDS * SOME], d_k[WORDS * SOME];
+    const gnn_tensor_t q = gnn_tensor(memory, WORDS, SOME),
+                       x = gnn_tensor(memory + WORDS * SOME, WORDS, 2 * SOME),
+                       k = gnn_tensor(keys, WORDS, SOME);
+    gnn_graph_t *sentence = NULL;
+    ck_ok(gnn_graph_complete(&sentence, 1, (const int64_t[]){WORDS}));
+    ck_ok(gnn_graph_prepare(sentence, &(gnn_view_t){.backward = GNN_ON}));
+    for (int64_t r = 0; r < WORDS; r++)
+        memcpy(gnn__row(&k, r), gnn__row(&x, r) + SOME, sizeof *keys * SOME);
+    gnn_real_t *expected = attend(sentence, &q, &x, &k, d_k);
+    for (int64_t r = 0; r < WORDS; r++)
+        for (int64_t c = 0; c < SOME; c++)
+            expected[(2 * r + 1) * SOME + c] += d_k[r * SOME + c];
+    for (int again = 0; again < (test_small() ? 2 : 100); again++) {
+        gnn_real_t *d = attend(sentence, &q, &x, NULL, NULL);
+        ck_assert_double_lt(test_error(d, expected, WORDS * 2 * SOME), TOLERANCE_GRAD);
+        free(d);
+    }
+    gnn_graph_free(sentence);
+    free(expected);
+    free(memory);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tape");
@@ -330,6 +414,8 @@ int main(void)
     tcase_add_test(c, a_failing_allocation_leaves_a_usable_tape);
     tcase_add_test(c, a_profile_counts_what_ran);
     tcase_add_test(c, a_bias_and_its_activation_are_one_op);
+    tcase_add_test(c, a_half_of_an_input_that_nobody_reached_has_gradient_0);
+    tcase_add_test(c, parts_that_overlap_add_up_their_gradients);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -5,6 +5,12 @@
 
 /* ---- pass 1: uses ---- */
 
+bool gnn__tape_overlap(const gnn__value_t *v, const gnn__value_t *w)
+{
+    return v->base == w->base && w->row < v->row + v->rows && v->row < w->row + w->rows &&
+           w->col < v->col + v->cols && v->col < w->col + w->cols;
+}
+
 /* Views that cover their base exactly, without overlap, are written in backward like values of their own; otherwise the base starts at 0. */
 static bool views_tile(const gnn_tape_t *tape, gnn_var_t base)
 {
@@ -17,9 +23,7 @@ static bool views_tile(const gnn_tape_t *tape, gnn_var_t base)
         covered += v->rows * v->cols;
         for (gnn_var_t y = x + 1; y < tape->n_values; y++) {
             const gnn__value_t *w = &tape->values[y];
-            if (w->kind == GNN__VALUE_VIEW && w->base == base && w->consumed &&
-                w->row < v->row + v->rows && v->row < w->row + w->rows &&
-                w->col < v->col + v->cols && v->col < w->col + w->cols)
+            if (w->kind == GNN__VALUE_VIEW && w->consumed && gnn__tape_overlap(v, w))
                 return false;
         }
     }

@@ -71,29 +71,45 @@ static void bind_gradient(gnn_tape_t *tape, gnn__value_t *v, gnn_operand_t *in)
     target->written = b->written = true;
 }
 
-/* Parts of an output's gradient that nobody wrote are 0. False if nobody wrote any of the node's outputs. */
+/* Parts of a gradient that nobody wrote are 0. */
+static void complete_gradient(gnn_tape_t *tape, gnn_var_t base)
+{
+    const gnn__value_t *b = &tape->values[base];
+    if (!b->written)
+        zero(&b->grad);
+    for (gnn_var_t x = base + 1; b->written && b->tiled && x < tape->n_values; x++) {
+        const gnn__value_t *v = &tape->values[x];
+        if (v->kind == GNN__VALUE_VIEW && v->base == base && v->consumed && !v->written)
+            zero(&v->grad);
+    }
+}
+
+/* False if nobody wrote the gradient of any of the node's outputs. */
 static bool complete_outputs(gnn_tape_t *tape, const gnn__node_t *node)
 {
     bool any = false;
     for (int i = 0; i < node->call.n_out; i++)
         any |= tape->values[node->result + i].written;
-    for (int i = 0; any && i < node->call.n_out; i++) {
-        gnn__value_t *b = &tape->values[node->result + i];
-        if (!b->written)
-            zero(&b->grad);
-        for (gnn_var_t x = node->result + 1; b->written && b->tiled && x < tape->n_values; x++) {
-            gnn__value_t *v = &tape->values[x];
-            if (v->kind == GNN__VALUE_VIEW && v->base == node->result + i && v->consumed &&
-                !v->written)
-                zero(&v->grad);
-        }
-    }
+    for (int i = 0; any && i < node->call.n_out; i++)
+        complete_gradient(tape, node->result + i);
     return any;
+}
+
+/* Does an op read two parts of one value that overlap? Two of its threads could then add to one number of a gradient. */
+static bool reads_twice(const gnn_tape_t *tape, const gnn__node_t *node)
+{
+    bool twice = false;
+    for (int i = 0; i < node->n_own; i++)
+        for (int j = 0; j < i; j++)
+            twice |= node->in[i] != node->in[j] && node->in[i] >= 0 && node->in[j] >= 0 &&
+                     gnn__tape_overlap(&tape->values[node->in[i]], &tape->values[node->in[j]]);
+    return twice;
 }
 
 static int backward_node(gnn_tape_t *tape, gnn__node_t *node, void *scratch)
 {
     gnn_op_call_t *call = &node->call;
+    int *threads = &tape->context->threads, all = *threads;
     if (!node->backward || node->folded || !complete_outputs(tape, node))
         return GNN_OK;
     for (int i = 0; i < call->n_out; i++)
@@ -107,7 +123,10 @@ static int backward_node(gnn_tape_t *tape, gnn__node_t *node, void *scratch)
             bind_gradient(tape, v, &call->in[i]);
     }
     call->scratch = scratch;
-    return run_node(tape, node, true);
+    *threads = reads_twice(tape, node) ? 1 : all;
+    const int rc = run_node(tape, node, true);
+    *threads = all;
+    return rc;
 }
 
 static int seed(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_root)
@@ -148,8 +167,8 @@ static int run_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_
     const gnn_parameters_t *settled = NULL;
     for (gnn_var_t x = 0; x < tape->n_values; x++) {
         gnn__value_t *v = &tape->values[x];
-        if (v->leaf_grad && !v->written)
-            zero(&v->grad);
+        if (v->leaf_grad)
+            complete_gradient(tape, x);
         if (v->kind == GNN__VALUE_PARAMETER && v->parameters != settled)
             gnn__gradients_settle(settled = v->parameters);
     }

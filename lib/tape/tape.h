@@ -91,6 +91,8 @@ int gnn__tape_fold(gnn_tape_t *tape);
 int gnn__tape_separate(gnn_tape_t *tape);
 /* Lets summands have their sum's gradient for their own where they are read by that sum alone. */
 void gnn__tape_share_gradients(gnn_tape_t *tape);
+/* Are some numbers in both? Of a value and its views. */
+bool gnn__tape_overlap(const gnn__value_t *v, const gnn__value_t *w);
 /* Works out lifetimes and offsets, reserves memory, binds pointers. */
 int gnn__tape_plan(gnn_tape_t *tape);
 /* The random numbers that the op behind a value draws from. */
