@@ -95,15 +95,20 @@ static bool complete_outputs(gnn_tape_t *tape, const gnn__node_t *node)
     return any;
 }
 
-/* Does an op read two parts of one value that overlap? Two of its threads could then add to one number of a gradient. */
-static bool reads_twice(const gnn_tape_t *tape, const gnn__node_t *node)
+/* Do two inputs overlap that do not begin together? Two threads could then add to one number of the gradient: an op shares out rows and heads, each input's alike. */
+static bool are_crossed(const gnn__value_t *v, const gnn__value_t *w)
 {
-    bool twice = false;
+    return gnn__tape_overlap(v, w) && (v->row != w->row || v->col != w->col || v->cols != w->cols);
+}
+
+static bool crosses(const gnn_tape_t *tape, const gnn__node_t *node)
+{
+    bool crossed = false;
     for (int i = 0; i < node->n_own; i++)
         for (int j = 0; j < i; j++)
-            twice |= node->in[i] != node->in[j] && node->in[i] >= 0 && node->in[j] >= 0 &&
-                     gnn__tape_overlap(&tape->values[node->in[i]], &tape->values[node->in[j]]);
-    return twice;
+            crossed |= node->in[i] >= 0 && node->in[j] >= 0 &&
+                       are_crossed(&tape->values[node->in[i]], &tape->values[node->in[j]]);
+    return crossed;
 }
 
 static int backward_node(gnn_tape_t *tape, gnn__node_t *node, void *scratch)
@@ -123,7 +128,7 @@ static int backward_node(gnn_tape_t *tape, gnn__node_t *node, void *scratch)
             bind_gradient(tape, v, &call->in[i]);
     }
     call->scratch = scratch;
-    *threads = reads_twice(tape, node) ? 1 : all;
+    *threads = crosses(tape, node) ? 1 : all;
     const int rc = run_node(tape, node, true);
     *threads = all;
     return rc;
