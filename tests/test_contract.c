@@ -64,8 +64,8 @@ START_TEST(every_row_on_every_topology)
     for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++)
         for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
             if (!test_small() || (n + w + kind) % 3 == 0)
-                check_rows(kind, test_small() && sizes[n] > 2 ? sizes[n] / 2 : sizes[n],
-                           widths[w], test_seed() + 1000000 * kind + 100000 * n + 10000 * w);
+                check_rows(kind, test_small() && sizes[n] > 2 ? sizes[n] / 2 : sizes[n], widths[w],
+                           test_seed() + 1000000 * kind + 100000 * n + 10000 * w);
     contract_close();
     contract_assert(contract_graph_name(kind));
 }

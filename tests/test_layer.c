@@ -1,5 +1,5 @@
 /* The layer: spans and edges agree for every preset, sparse and dense features agree, halves make the whole, threads change no bit. */
-#include "support.h"
+#include "layer_run.h"
 
 static gnn_context_t *context;
 
@@ -31,45 +31,16 @@ static gnn_layer_config_t config_of(gnn_preset_t preset)
     return c;
 }
 
-typedef struct {
-    gnn_real_t *y, *dx, *parameters;
-    int64_t n_parameters;
-} result_t;
-
-static void free_result(result_t *r)
-{
-    free(r->y);
-    free(r->dx);
-    free(r->parameters);
-}
-
 /* Forward and backward with dropout on. */
 static result_t run(const gnn_layer_t *layer, gnn_context_t *with, const gnn_graph_t *graph,
                     gnn_real_t *features, int64_t n)
 {
     gnn_tape_t *tape;
-    result_t r;
-    gnn_tensor_t x = gnn_tensor(features, n, 12);
-    gnn_real_t *seed = test_reals(n * 12, 9), *block;
-    gnn_tensor_t d = gnn_tensor(seed, n, 12);
+    const gnn_tensor_t x = gnn_tensor(features, n, 12);
     ck_ok(gnn_tape_new(&tape, with));
-    gnn_tape_reset(tape, 1, 1);
-    gnn_tape_set_step(tape, 3);
-    gnn_parameters_zero_gradients(gnn_layer_parameters(layer));
-    gnn_var_t input = gnn_tape_input(tape, &x, 1);
-    gnn_var_t y = gnn_layer_record(
-        layer, tape, graph, &(gnn_layer_vars_t){GNN_NONE, input, GNN_NONE, GNN_NONE, GNN_NONE});
-    ck_ok(gnn_tape_forward(tape));
-    ck_ok(gnn_tape_backward(tape, y, &d));
-    block = gnn_parameters_block(gnn_layer_parameters(layer), 1, &r.n_parameters);
-    r.y = malloc(sizeof *r.y * (size_t)(n * 12));
-    r.dx = malloc(sizeof *r.dx * (size_t)(n * 12));
-    r.parameters = malloc(sizeof *r.parameters * (size_t)r.n_parameters);
-    memcpy(r.y, gnn_tape_value(tape, y).data, sizeof *r.y * (size_t)(n * 12));
-    memcpy(r.dx, gnn_tape_gradient(tape, input).data, sizeof *r.dx * (size_t)(n * 12));
-    memcpy(r.parameters, block, sizeof *r.parameters * (size_t)r.n_parameters);
+    result_t r = run_layer(layer, tape, graph, &(features_t){.x = &x, .training = 1});
+    ck_ok(gnn_tape_status(tape));
     gnn_tape_free(tape);
-    free(seed);
     return r;
 }
 
@@ -269,6 +240,78 @@ START_TEST(two_halves_make_the_whole)
 }
 END_TEST
 
+/* Receivers' rows hold what the senders' weights make of them, and gates of their own. */
+START_TEST(halves_share_weights_beside_gates)
+{
+    const int64_t n = 11;
+    gnn_real_t *memory = test_reals(n * 12, 6), a[11 * 12], b[11 * 12];
+    const gnn_tensor_t x = gnn_tensor(memory, n, 12), ya = gnn_tensor(a, n, 12),
+                       yb = gnn_tensor(b, n, 12);
+    gnn_graph_t *graph;
+    ck_ok(gnn_graph_complete(&graph, 1, &n));
+    for (int scored = 0; scored < 2; scored++) {
+        gnn_layer_t *layer;
+        gnn_projection_t *projection;
+        ck_ok(gnn_layer_new(
+            &layer, context,
+            &(gnn_layer_config_t){.in = 12,
+                                  .message = gnn_message_find("gate"),
+                                  .aggregator = gnn_aggregator_find(scored ? "additive" : "sum"),
+                                  .share_weights = GNN_ON}));
+        ck_ok(gnn_layer_prepare(layer, graph, GNN_OFF));
+        ck_ok(gnn_layer_forward(layer, context, graph, &(gnn_inputs_t){.x_src = &x}, &ya));
+        ck_ok(gnn_projection_new(&projection, layer, n));
+        ck_ok(gnn_layer_project(layer, context, &x, GNN_SIDE_BOTH, 0, projection));
+        ck_ok(gnn_layer_aggregate(layer, context, graph, &(gnn_inputs_t){.x_src = &x}, projection,
+                                  projection, &yb));
+        ck_assert_double_lt(test_error(b, a, n * 12), TOLERANCE_OUT);
+        gnn_projection_free(projection);
+        gnn_layer_free(layer);
+    }
+    gnn_graph_free(graph);
+    free(memory);
+}
+END_TEST
+
+/* Before the layer a norm is of `in` numbers, inside it of `out`: what both saw comes back in inference. */
+START_TEST(batch_norms_have_widths_of_their_own)
+{
+    const int64_t n = 40;
+    gnn_real_t *memory = test_reals(n * 5, 6), *y = test_reals(n * 12, 1);
+    const gnn_tensor_t x = gnn_tensor(memory, n, 5), out = gnn_tensor(y, n, 12);
+    gnn_graph_t *graph;
+    gnn_layer_t *layer;
+    gnn_tape_t *tape;
+    ck_ok(gnn_graph_window(&graph, 1, &n, 1, 1, GNN_OFF));
+    ck_ok(gnn_layer_new(&layer, context,
+                        &(gnn_layer_config_t){.in = 5,
+                                              .out = 12,
+                                              .update = GNN_UPDATE_FEED_FORWARD,
+                                              .norm = GNN_NORM_BATCH,
+                                              .norm_position = GNN_NORM_BEFORE}));
+    ck_ok(gnn_layer_prepare(layer, graph, GNN_ON));
+    ck_ok(gnn_tape_new(&tape, context));
+    gnn_real_t *seen = NULL;
+    for (int step = 0; step < 200; step++) { /* running statistics move a tenth of the way */
+        free(seen);
+        result_t r = run_layer(layer, tape, graph, &(features_t){.x = &x, .training = 1});
+        ck_ok(gnn_tape_status(tape));
+        seen = r.y;
+        r.y = NULL;
+        free_result(&r);
+    }
+    ck_ok(gnn_layer_forward(layer, context, graph, &(gnn_inputs_t){.x_src = &x}, &out));
+    /* Variances are of n - 1 in inference. */
+    ck_assert_double_lt(test_error(y, seen, n * 12), 0.05);
+    gnn_tape_free(tape);
+    gnn_layer_free(layer);
+    gnn_graph_free(graph);
+    free(seen);
+    free(memory);
+    free(y);
+}
+END_TEST
+
 START_TEST(receivers_may_be_the_first_senders)
 {
     /* five receivers among nine senders: the same as giving the five rows apart */
@@ -389,6 +432,8 @@ int main(void)
     tcase_add_test(c, sparse_features_equal_dense_ones);
     tcase_add_test(c, a_moved_linear_map_changes_nothing);
     tcase_add_test(c, two_halves_make_the_whole);
+    tcase_add_test(c, halves_share_weights_beside_gates);
+    tcase_add_test(c, batch_norms_have_widths_of_their_own);
     tcase_add_test(c, receivers_may_be_the_first_senders);
     tcase_add_test(c, attention_weights_add_up_to_one);
     tcase_add_test(c, attention_finishes_its_rows);

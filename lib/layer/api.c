@@ -19,19 +19,22 @@ gnn_parameters_t *gnn_layer_parameters(const gnn_layer_t *layer)
     return layer->parameters;
 }
 
-/* Running mean 0 and variance 1 for each norm of a batch-norm layer: (2 x width) each. */
+/* Running mean 0 and variance 1 for each norm of a batch-norm layer. The first one may be of what comes in, the second is of what goes out. */
 static int make_running(gnn_layer_t *layer)
 {
     const gnn_layer_config_t *c = &layer->config;
-    int64_t width = c->norm_position == GNN_NORM_BEFORE ? c->in_dst : gnn_layer_width(layer),
-            norms = c->update == GNN_UPDATE_FEED_FORWARD ? 2 : 1;
+    const int64_t out = gnn_layer_width(layer),
+                  first = c->norm_position == GNN_NORM_BEFORE ? c->in_dst : out,
+                  second = c->update == GNN_UPDATE_FEED_FORWARD ? out : 0;
     if (c->norm != GNN_NORM_BATCH)
         return GNN_OK;
-    GNN_TRY(
-        gnn__new(&layer->running, 2 * norms * width, sizeof *layer->running, "running statistics"));
-    for (int64_t k = 0; k < norms; k++)
-        for (int64_t i = 0; i < width; i++)
-            layer->running[(2 * k + 1) * width + i] = 1;
+    GNN_TRY(gnn__new(&layer->running, 2 * (first + second), sizeof *layer->running,
+                     "running statistics"));
+    layer->running2 = layer->running + 2 * first;
+    for (int64_t i = 0; i < first; i++)
+        layer->running[first + i] = 1;
+    for (int64_t i = 0; i < second; i++)
+        layer->running2[second + i] = 1;
     return GNN_OK;
 }
 
@@ -199,18 +202,15 @@ int gnn_projection_new(gnn_projection_t **projection, const gnn_layer_t *layer, 
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a projection"));
     made->capacity = capacity;
     made->source_cols = gnn__layer_source_cols(layer);
-    made->target_cols =
-        layer->config.share_weights == GNN_ON ? made->source_cols : gnn__layer_target_cols(layer);
+    made->shared_cols = gnn__layer_shares(layer) ? made->source_cols : 0;
+    made->target_cols = made->shared_cols + gnn__layer_target_cols(layer);
     rc = GNN_EOVERFLOW;
-    if (!gnn__mul(capacity, made->source_cols, &count) ||
-        !gnn__mul(capacity, made->target_cols, &count)) {
+    if (!gnn__mul(capacity, made->source_cols + made->target_cols, &count)) {
         gnn__set_message("a projection of %lld rows does not fit", (long long)capacity);
         goto done;
     }
-    GNN_CHECK(gnn__new(&made->source, capacity * made->source_cols, sizeof *made->source,
-                       "a projection of senders"));
-    GNN_CHECK(gnn__new(&made->target, capacity * made->target_cols, sizeof *made->target,
-                       "a projection of receivers"));
+    GNN_CHECK(gnn__new(&made->source, count, sizeof *made->source, "a projection's rows"));
+    made->target = made->source + capacity * made->source_cols;
     *projection = made;
     return GNN_OK;
 done:
@@ -223,14 +223,13 @@ void gnn_projection_free(gnn_projection_t *projection)
     if (!projection)
         return;
     gnn_free(projection->source);
-    gnn_free(projection->target);
     gnn_free(projection);
 }
 
-static void bind_rows(gnn_tape_t *tape, gnn_var_t x, gnn_real_t *memory, int64_t at, int64_t rows,
-                      int64_t cols)
+/* Columns from `col` on of the rows that are projected. */
+static void bind_rows(gnn_tape_t *tape, gnn_var_t x, gnn_real_t *rows, int64_t cols, int64_t col)
 {
-    gnn_tensor_t place = gnn_tensor(memory + at * cols, rows, cols);
+    gnn_tensor_t place = {rows + col, gnn_tape_rows(tape, x), gnn_tape_cols(tape, x), cols};
     if (x != GNN_NONE)
         gnn_tape_bind(tape, x, &place);
 }
@@ -239,8 +238,7 @@ int gnn_layer_project(const gnn_layer_t *layer, gnn_context_t *context, const gn
                       gnn_sides_t sides, int64_t at, gnn_projection_t *p)
 {
     gnn_tape_t *tape;
-    bool receivers = sides & GNN_SIDE_RECEIVERS, senders = sides & GNN_SIDE_SENDERS,
-         shares = layer->config.share_weights == GNN_ON;
+    bool receivers = sides & GNN_SIDE_RECEIVERS, senders = sides & GNN_SIDE_SENDERS;
     GNN_TRY(check_width("input features", receivers ? layer->config.in_dst : layer->config.in,
                         x->cols));
     if (at < 0 || x->rows > p->capacity || at > p->capacity - x->rows)
@@ -251,14 +249,16 @@ int gnn_layer_project(const gnn_layer_t *layer, gnn_context_t *context, const gn
     if (receivers) /* alone, senders are another side's features: no norm */
         v = gnn__layer_prenorm(layer, tape, v);
     if (senders) {
-        bind_rows(tape, gnn__layer_project_source(layer, tape, v), p->source, at, x->rows,
-                  p->source_cols);
+        bind_rows(tape, gnn__layer_project_source(layer, tape, v), p->source + at * p->source_cols,
+                  p->source_cols, 0);
         p->n_src = at + x->rows;
     }
     if (receivers) {
-        gnn_var_t target = shares ? gnn__layer_project_source(layer, tape, v)
-                                  : gnn__layer_project_target(layer, tape, v);
-        bind_rows(tape, target, p->target, at, x->rows, p->target_cols);
+        gnn_real_t *rows = p->target + at * p->target_cols;
+        if (p->shared_cols > 0)
+            bind_rows(tape, gnn__layer_project_source(layer, tape, v), rows, p->target_cols, 0);
+        bind_rows(tape, gnn__layer_project_target(layer, tape, v), rows, p->target_cols,
+                  p->shared_cols);
         p->n_dst = at + x->rows;
     }
     return gnn_tape_forward(tape);

@@ -42,9 +42,8 @@ static gnn_var_t norm(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x, g
 {
     const gnn_layer_config_t *c = &layer->config;
     int64_t width = gnn_tape_cols(tape, x);
-    gnn_tensor_t running = {
-        layer->running ? layer->running + (gain == GNN__NORM2_GAIN ? 2 * width : 0) : NULL, 2,
-        width, width};
+    gnn_tensor_t running = {gain == GNN__NORM2_GAIN ? layer->running2 : layer->running, 2, width,
+                            width};
     return gnn_tape_norm(tape, c->norm, x, parameter(layer, tape, gain),
                          parameter(layer, tape, gain + 1), c->norm_eps,
                          layer->running ? &running : NULL, (gnn_real_t)0.1);
@@ -155,7 +154,7 @@ static void project(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_
     s->projected.source = s->late ? GNN_NONE : gnn__layer_project_source(layer, tape, s->normed_src);
     s->projected.target = gnn__layer_project_target(layer, tape, s->normed_dst);
     s->shared = GNN_NONE;
-    if (c->share_weights == GNN_ON && gnn__scored(c))
+    if (gnn__layer_shares(layer))
         s->shared =
             both ? s->projected.source : gnn__layer_project_source(layer, tape, s->normed_dst);
     if (narrow && s->projected.target != GNN_NONE)
@@ -417,7 +416,10 @@ gnn_var_t gnn__layer_finish(const gnn_layer_t *layer, gnn_tape_t *tape, const gn
     s.x_dst = both ? head_rows(tape, vars->x_src, n) : vars->x_dst;
     s.normed_src = both ? gnn__layer_prenorm(layer, tape, vars->x_src) : vars->x_src;
     s.normed_dst = both ? head_rows(tape, s.normed_src, n) : gnn__layer_prenorm(layer, tape, s.x_dst);
-    if (layer->config.share_weights == GNN_ON && gnn__scored(&layer->config))
-        s.shared = projected.target;
+    if (gnn__layer_shares(layer)) {
+        const int64_t shared = gnn__layer_source_cols(layer), own = gnn__layer_target_cols(layer);
+        s.shared = columns(tape, projected.target, 0, shared);
+        s.projected.target = columns(tape, projected.target, shared, own);
+    }
     return aggregate_and_update(layer, tape, graph, vars, &s, weights);
 }

@@ -70,13 +70,15 @@ struct gnn_layer {
     int32_t id[GNN__SLOTS]; /* -1: this layer has none */
     gnn__field_t fields[GNN__MAX_FIELDS];
     int64_t n_fields;
-    gnn_real_t *running; /* batch norm: (2 x width) for each of the two norms, or NULL */
+    gnn_real_t *running;  /* of the first batch norm (2 x its width), then of the second; or NULL */
+    gnn_real_t *running2; /* the second one's, in the same block */
 };
 
+/* A receiver's row begins with what the senders' weights make of it, where the layer shares them. */
 struct gnn_projection {
     int64_t capacity, n_dst, n_src;
-    int64_t target_cols, source_cols;
-    gnn_real_t *target, *source; /* capacity rows each */
+    int64_t target_cols, source_cols, shared_cols;
+    gnn_real_t *target, *source; /* capacity rows each; one block */
 };
 
 /* Preset row behind a config. */
@@ -123,6 +125,8 @@ gnn_var_t gnn__layer_prenorm(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var
 gnn_var_t gnn__layer_finish(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
                             const gnn_layer_vars_t *vars, gnn__projected_t projected,
                             const gnn__attention_out_t *weights);
+/* Are receivers projected by the senders' weights? */
+bool gnn__layer_shares(const gnn_layer_t *layer);
 int64_t gnn__layer_target_cols(const gnn_layer_t *layer);
 int64_t gnn__layer_source_cols(const gnn_layer_t *layer);
 /* The context's own tape for inference, reset. */

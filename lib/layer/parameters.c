@@ -17,6 +17,11 @@ const char *gnn__slot_name(gnn__slot_t slot)
     return slot_names[slot];
 }
 
+bool gnn__layer_shares(const gnn_layer_t *layer)
+{
+    return layer->config.share_weights == GNN_ON && gnn__scored(&layer->config);
+}
+
 int64_t gnn__layer_target_cols(const gnn_layer_t *layer)
 {
     return layer->width.own_query + layer->width.target_message;

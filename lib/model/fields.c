@@ -59,10 +59,15 @@ static int name_buffers(gnn_model_t *model, int64_t k)
         GNN_TRY(add_buffer(model, k, "running", s->running, s->step.in));
     if (!s->layer || !s->layer->running)
         return GNN_OK;
-    int64_t width = gnn_parameters_value(model->parameters, s->layer->id[GNN__NORM_GAIN]).cols;
-    GNN_TRY(add_buffer(model, k, "norm.running", s->layer->running, width));
-    if (s->layer->id[GNN__NORM2_GAIN] >= 0)
-        GNN_TRY(add_buffer(model, k, "norm2.running", s->layer->running + 2 * width, width));
+    const struct {
+        const char *name;
+        gnn__slot_t gain;
+        gnn_real_t *values;
+    } norms[] = {{"norm.running", GNN__NORM_GAIN, s->layer->running},
+                 {"norm2.running", GNN__NORM2_GAIN, s->layer->running2}};
+    for (int i = 0; i < 2 && s->layer->id[norms[i].gain] >= 0; i++)
+        GNN_TRY(add_buffer(model, k, norms[i].name, norms[i].values,
+                           gnn_parameters_value(model->parameters, s->layer->id[norms[i].gain]).cols));
     return GNN_OK;
 }
 

@@ -1,0 +1,292 @@
+/* Random configs of the layer: both forms of a graph, recorded or not, whole or in halves, dense features or sparse, receivers given or not, one thread or two: all give the same.
+ * GNN_TEST_SEED draws others. */
+#include "layer_run.h"
+
+enum { NODES = 31, GLOBALS = 3 };
+
+/* ---- drawing ---- */
+
+static int64_t draw(uint64_t *seed, int64_t n)
+{
+    return (int64_t)((test_uniform(seed) + 1) / 2 * (double)n);
+}
+
+static gnn_flag_t draw_flag(uint64_t *seed)
+{
+    return draw(seed, 2) ? GNN_ON : GNN_OFF;
+}
+
+static gnn_real_t draw_rate(uint64_t *seed)
+{
+    return (gnn_real_t)(draw(seed, 2) ? 0 : 0.3);
+}
+
+static void draw_heads(gnn_layer_config_t *c, uint64_t *seed)
+{
+    const int64_t heads[] = {1, 2, 3, 6};
+    c->heads = heads[draw(seed, 4)];
+    c->combine = draw(seed, 2) ? GNN_HEADS_AVERAGE : GNN_HEADS_CONCAT;
+    c->share_weights = draw_flag(seed);
+    if (draw(seed, 3) == 0)
+        c->kv_heads = heads[draw(seed, 4)];
+    if (draw(seed, 3) == 0)
+        c->d_k = 1 + draw(seed, 9);
+    if (draw(seed, 4) == 0)
+        c->d_v = 1 + draw(seed, 9);
+    if (draw(seed, 3) == 0) {
+        c->distance = (gnn_distance_bias_t)draw(seed, GNN_DISTANCE_TABLE + 1);
+        c->distance_buckets = 5;
+    }
+}
+
+/* Most fields at random; many such configs are refused. */
+static gnn_layer_config_t draw_config(uint64_t *seed)
+{
+    const int64_t widths[] = {5, 6, 12};
+    gnn_layer_config_t c = {.in = widths[draw(seed, 3)], .out = widths[draw(seed, 3)]};
+    c.message = gnn_message_at((size_t)draw(seed, (int64_t)gnn_message_count()));
+    c.aggregator = gnn_aggregator_at((size_t)draw(seed, (int64_t)gnn_aggregator_count()));
+    c.update = (gnn_update_t)(GNN_UPDATE_NONE + draw(seed, 5));
+    if (c.aggregator->flags & GNN_AGGREGATOR_SCORED)
+        draw_heads(&c, seed);
+    c.hidden = draw(seed, 2) ? 4 : 0;
+    c.feed_forward = draw(seed, 2) ? 9 : 0;
+    c.self_loops = draw_flag(seed);
+    c.graph_norm = (gnn_graph_norm_t)draw(seed, GNN_GRAPH_NORM_ROW + 1);
+    c.self_term = draw_flag(seed);
+    c.learn_eps = draw_flag(seed);
+    c.bias_project = draw_flag(seed);
+    c.bias_out = draw_flag(seed);
+    c.bias_update = draw_flag(seed);
+    c.activation = (gnn_activation_t)draw(seed, GNN_SOFTPLUS + 1);
+    c.hidden_activation = (gnn_activation_t)draw(seed, GNN_SOFTPLUS + 1);
+    c.residual = draw(seed, 3) ? GNN_OFF : GNN_ON;
+    c.norm = (gnn_norm_t)(draw(seed, 2) ? GNN_NORM_NONE : GNN_NORM_NONE + draw(seed, 4));
+    c.norm_position = draw(seed, 2) ? GNN_NORM_BEFORE : GNN_NORM_AFTER;
+    c.norm_eps = (gnn_real_t)0.01;
+    c.dropout_in = draw_rate(seed);
+    c.dropout_attention = draw_rate(seed);
+    c.dropout_message = draw_rate(seed);
+    c.dropout_out = draw_rate(seed);
+    return c;
+}
+
+static gnn_graph_t *draw_spans(uint64_t *seed)
+{
+    const int64_t lengths[] = {5, 0, 9, 1, 16}, globals[GLOBALS] = {2, 14, 20};
+    gnn_graph_t *g = NULL;
+    switch (draw(seed, 4)) {
+    case 0: ck_ok(gnn_graph_complete(&g, 5, lengths)); break;
+    case 1: ck_ok(gnn_graph_causal(&g, 5, lengths)); break;
+    case 2: ck_ok(gnn_graph_window(&g, 5, lengths, 2, 1, GNN_OFF)); break;
+    default: ck_ok(gnn_graph_window_global(&g, 5, lengths, 2, GLOBALS, globals));
+    }
+    return g;
+}
+
+/* ---- comparing ---- */
+
+typedef struct {
+    gnn_context_t *context, *alone; /* two threads, one */
+    gnn_tape_t *tape, *tape_alone;
+    gnn_layer_t *layer;
+    gnn_graph_t *spans, *edges;
+    gnn_tensor_t x;
+    gnn_real_t *spare; /* n x width */
+    int number;
+} trial_t;
+
+static void describe(const trial_t *t)
+{
+    const gnn_layer_config_t *c = gnn_layer_config(t->layer);
+    printf("config %d: in %lld out %lld, %s, %s, update %d, heads %lld of %lld, d_k %lld d_v %lld, combine %d, share %d, loops %d, norm of edges %d, self %d, "
+           "activations %d %d, residual %d, norm %d %d, dropout %g %g %g %g, distance %d\n",
+           t->number, (long long)c->in, (long long)c->out, c->message->name, c->aggregator->name,
+           (int)c->update, (long long)c->kv_heads, (long long)c->heads, (long long)c->d_k,
+           (long long)c->d_v, (int)c->combine, (int)c->share_weights, (int)c->self_loops,
+           (int)c->graph_norm, (int)c->self_term, (int)c->activation, (int)c->hidden_activation,
+           (int)c->residual, (int)c->norm, (int)c->norm_position, (double)c->dropout_in,
+           (double)c->dropout_attention, (double)c->dropout_message, (double)c->dropout_out,
+           (int)c->distance);
+}
+
+static void judge(const trial_t *t, const char *what, const gnn_real_t *a, const gnn_real_t *b,
+                  int64_t n)
+{
+    const double error = test_error(a, b, n);
+    if (error <= (GNN_DOUBLE ? 1e-9 : 2e-3))
+        return;
+    describe(t);
+    ck_abort_msg("config %d: %s differ by %g", t->number, what, error);
+}
+
+static void judge_results(const trial_t *t, const char *what, const result_t *a, const result_t *b)
+{
+    judge(t, what, a->y, b->y, a->n_y);
+    if (a->dx && b->dx)
+        judge(t, what, a->dx, b->dx, a->n_x);
+    judge(t, what, a->parameters, b->parameters, a->n_parameters);
+}
+
+/* A tape that takes the config takes it on every graph. */
+static bool compare_forms(const trial_t *t)
+{
+    const features_t dense = {.x = &t->x, .training = 1};
+    result_t a = run_layer(t->layer, t->tape, t->spans, &dense);
+    if (!a.y) {
+        ck_assert_msg(*gnn_error_message(), "config %d: refused without a word", t->number);
+        return false;
+    }
+    result_t b = run_layer(t->layer, t->tape, t->edges, &dense);
+    judge_results(t, "spans and edges", &a, &b);
+    free_result(&b);
+    b = run_layer(t->layer, t->tape_alone, t->spans, &dense);
+    const bool same = memcmp(a.y, b.y, sizeof *a.y * (size_t)a.n_y) == 0 &&
+                      memcmp(a.dx, b.dx, sizeof *a.dx * (size_t)a.n_x) == 0 &&
+                      memcmp(a.parameters, b.parameters, sizeof *a.y * (size_t)a.n_parameters) == 0;
+    if (!same)
+        describe(t);
+    ck_assert_msg(same, "config %d: threads change bits", t->number);
+    free_result(&a);
+    free_result(&b);
+    return true;
+}
+
+/* Rows of x as a sparse matrix; a third of them are 0. */
+static void sparse_of(const gnn_tensor_t *x, gnn_sparse_t *sparse, int64_t *indptr,
+                      int32_t *indices, gnn_real_t *values)
+{
+    *sparse = (gnn_sparse_t){x->rows, x->cols, indptr, indices, values};
+    indptr[0] = 0;
+    for (int64_t r = 0; r < x->rows; r++) {
+        indptr[r + 1] = indptr[r];
+        for (int64_t c = 0; c < x->cols; c++)
+            if (gnn__row(x, r)[c] != 0) {
+                values[indptr[r + 1]] = gnn__row(x, r)[c];
+                indices[indptr[r + 1]++] = (int32_t)c;
+            }
+    }
+}
+
+/* Without dropout: that of sparse features is another's. */
+static void compare_features(const trial_t *t)
+{
+    int64_t indptr[NODES + 1];
+    int32_t indices[NODES * 12];
+    gnn_real_t values[NODES * 12];
+    gnn_sparse_t sparse;
+    sparse_of(&t->x, &sparse, indptr, indices, values);
+    result_t a = run_layer(t->layer, t->tape, t->edges, &(features_t){.sparse = &sparse});
+    if (!a.y)
+        return; /* norms before the layer, and raw messages, take no sparse features */
+    result_t b = run_layer(t->layer, t->tape, t->edges, &(features_t){.x = &t->x});
+    judge_results(t, "sparse and dense features", &a, &b);
+    free_result(&a);
+    free_result(&b);
+}
+
+static bool normed_before(const gnn_layer_t *layer)
+{
+    const gnn_layer_config_t *c = gnn_layer_config(layer);
+    return c->norm != GNN_NORM_NONE && c->norm_position == GNN_NORM_BEFORE;
+}
+
+static void compare_calls(const trial_t *t)
+{
+    const int64_t width = gnn_layer_width(t->layer), n = NODES * width;
+    gnn_real_t *memory = t->spare;
+    const gnn_tensor_t y = gnn_tensor(memory, NODES, width),
+                       z = gnn_tensor(memory + n, NODES, width),
+                       head = gnn_tensor(t->x.data, 7, t->x.cols),
+                       tail = gnn_tensor(gnn__row(&t->x, 7), NODES - 7, t->x.cols);
+    gnn_projection_t *projection;
+    result_t recorded = run_layer(t->layer, t->tape, t->spans, &(features_t){.x = &t->x});
+    /* Batch norm in inference goes by what it saw: nothing that a recorded run could be held against. */
+    ck_ok(gnn_layer_forward(t->layer, t->context, t->spans, &(gnn_inputs_t){.x_src = &t->x}, &y));
+    if (gnn_layer_config(t->layer)->norm != GNN_NORM_BATCH)
+        judge(t, "inference and recording", y.data, recorded.y, n);
+    ck_ok(gnn_layer_forward(t->layer, t->context, t->edges,
+                            &(gnn_inputs_t){.x_src = &t->x, .x_dst = &t->x}, &z));
+    /* A norm before the layer is of x_i: where senders are others, they come as they are. */
+    if (!normed_before(t->layer))
+        judge(t, "receivers given and taken", z.data, y.data, n);
+    ck_ok(gnn_projection_new(&projection, t->layer, NODES));
+    ck_ok(gnn_layer_project(t->layer, t->context, &head, GNN_SIDE_BOTH, 0, projection));
+    ck_ok(gnn_layer_project(t->layer, t->context, &tail, GNN_SIDE_BOTH, 7, projection));
+    ck_ok(gnn_layer_aggregate(t->layer, t->context, t->spans, &(gnn_inputs_t){.x_src = &t->x},
+                              projection, projection, &z));
+    judge(t, "halves and the whole", z.data, y.data, n);
+    gnn_projection_free(projection);
+    free_result(&recorded);
+}
+
+/* Parameters in [-1, 1): those that start at 0 count too. */
+static void draw_parameters(gnn_layer_t *layer, uint64_t *seed)
+{
+    for (int32_t p = 0; p < gnn_parameters_count(gnn_layer_parameters(layer)); p++) {
+        const gnn_tensor_t v = gnn_parameters_value(gnn_layer_parameters(layer), p);
+        for (int64_t k = 0; k < v.rows * v.cols; k++)
+            v.data[k] = (gnn_real_t)test_uniform(seed);
+    }
+}
+
+START_TEST(a_config_gives_the_same_every_way)
+{
+    const int wanted = test_small() ? 30 : 600;
+    uint64_t seed = test_seed();
+    int refused = 0, unsupported = 0;
+    trial_t t = {0};
+    ck_ok(gnn_context_new(
+        &t.context, &(gnn_context_config_t){.threads = 2, .deterministic = GNN_ON, .seed = 11}));
+    ck_ok(gnn_context_new(
+        &t.alone, &(gnn_context_config_t){.threads = 1, .deterministic = GNN_ON, .seed = 11}));
+    ck_ok(gnn_tape_new(&t.tape, t.context));
+    ck_ok(gnn_tape_new(&t.tape_alone, t.alone));
+    for (int taken = 0; taken < wanted; t.number++) {
+        const gnn_layer_config_t config = draw_config(&seed);
+        const int rc = gnn_layer_new(&t.layer, t.context, &config);
+        if (rc != GNN_OK) {
+            ck_assert_msg(rc == GNN_EINVALID || rc == GNN_ESHAPE || rc == GNN_EUNSUPPORTED,
+                          "config %d: %d, %s", t.number, rc, gnn_error_message());
+            refused++;
+            continue;
+        }
+        draw_parameters(t.layer, &seed);
+        t.spans = draw_spans(&seed);
+        ck_ok(gnn_graph_to_edges(&t.edges, t.spans));
+        ck_ok(gnn_layer_prepare(t.layer, t.spans, GNN_ON));
+        ck_ok(gnn_layer_prepare(t.layer, t.edges, GNN_ON));
+        t.x = gnn_tensor(test_reals(NODES * config.in, seed), NODES, config.in);
+        t.spare = malloc(sizeof *t.spare * (size_t)(2 * NODES * gnn_layer_width(t.layer)));
+        for (int64_t k = 0; k < NODES * config.in; k += 3)
+            t.x.data[k] = 0;
+        if (compare_forms(&t)) {
+            compare_features(&t);
+            compare_calls(&t);
+            taken++;
+        } else {
+            unsupported++;
+        }
+        free(t.x.data);
+        free(t.spare);
+        gnn_graph_free(t.spans);
+        gnn_graph_free(t.edges);
+        gnn_layer_free(t.layer);
+    }
+    gnn_tape_free(t.tape);
+    gnn_tape_free(t.tape_alone);
+    gnn_context_free(t.context);
+    gnn_context_free(t.alone);
+    printf("configs: %d taken, %d refused, %d unsupported\n", wanted, refused, unsupported);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("configs");
+    TCase *c = tcase_create("configs");
+    tcase_set_timeout(c, 600);
+    tcase_add_test(c, a_config_gives_the_same_every_way);
+    suite_add_tcase(suite, c);
+    return test_main(suite);
+}
