@@ -4,15 +4,19 @@
 
 #include "support.h"
 
+enum { EDGE_FEATURES, EDGE_WEIGHT, EDGE_BIAS, EDGE_INPUTS };
+
 typedef struct {
     gnn_real_t *y, *dx, *parameters; /* dx: NULL for sparse features */
-    int64_t n_y, n_x, n_parameters;
+    gnn_real_t *d_edge[EDGE_INPUTS];
+    int64_t n_y, n_x, n_parameters, n_edge[EDGE_INPUTS];
 } result_t;
 
 typedef struct {
-    const gnn_tensor_t *x;      /* or */
-    const gnn_sparse_t *sparse; /* features */
-    int training;               /* dropout is on */
+    const gnn_tensor_t *x;                 /* or */
+    const gnn_sparse_t *sparse;            /* features */
+    const gnn_tensor_t *edge[EDGE_INPUTS]; /* or NULL */
+    int training;                          /* dropout is on */
 } features_t;
 
 static inline void free_result(result_t *r)
@@ -20,6 +24,8 @@ static inline void free_result(result_t *r)
     free(r->y);
     free(r->dx);
     free(r->parameters);
+    for (int k = 0; k < EDGE_INPUTS; k++)
+        free(r->d_edge[k]);
 }
 
 static inline gnn_real_t *copy_of(const gnn_real_t *from, int64_t n)
@@ -40,11 +46,14 @@ static inline result_t run_layer(const gnn_layer_t *layer, gnn_tape_t *tape,
     gnn_tape_reset(tape, 1, of->training);
     gnn_tape_set_step(tape, 3);
     gnn_parameters_zero_gradients(gnn_layer_parameters(layer));
-    const gnn_var_t in = of->sparse ? gnn_tape_sparse(tape, of->sparse)
-                                    : gnn_tape_input(tape, of->x, 1),
-                    y = gnn_layer_record(
-                        layer, tape, graph,
-                        &(gnn_layer_vars_t){GNN_NONE, in, GNN_NONE, GNN_NONE, GNN_NONE});
+    const gnn_var_t in =
+        of->sparse ? gnn_tape_sparse(tape, of->sparse) : gnn_tape_input(tape, of->x, 1);
+    gnn_var_t edge[EDGE_INPUTS];
+    for (int k = 0; k < EDGE_INPUTS; k++)
+        edge[k] = of->edge[k] ? gnn_tape_input(tape, of->edge[k], 1) : GNN_NONE;
+    const gnn_layer_vars_t vars = {GNN_NONE, in, edge[EDGE_FEATURES], edge[EDGE_WEIGHT],
+                                   edge[EDGE_BIAS]};
+    const gnn_var_t y = gnn_layer_record(layer, tape, graph, &vars);
     if (gnn_tape_status(tape) == GNN_OK) {
         ck_ok(gnn_tape_forward(tape));
         ck_ok(gnn_tape_backward(tape, y, &d));
@@ -54,6 +63,11 @@ static inline result_t run_layer(const gnn_layer_t *layer, gnn_tape_t *tape,
         r.y = copy_of(gnn_tape_value(tape, y).data, r.n_y);
         r.parameters = copy_of(block, r.n_parameters);
         r.n_x = of->sparse ? 0 : of->x->rows * of->x->cols;
+        for (int k = 0; k < EDGE_INPUTS; k++)
+            if (of->edge[k]) {
+                r.n_edge[k] = of->edge[k]->rows * of->edge[k]->cols;
+                r.d_edge[k] = copy_of(gnn_tape_gradient(tape, edge[k]).data, r.n_edge[k]);
+            }
         r.dx = of->sparse ? NULL : copy_of(gnn_tape_gradient(tape, in).data, r.n_x);
     }
     free(seed);

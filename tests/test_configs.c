@@ -99,15 +99,15 @@ typedef struct {
 static void describe(const trial_t *t)
 {
     const gnn_layer_config_t *c = gnn_layer_config(t->layer);
-    printf("config %d: in %lld out %lld, %s, %s, update %d, heads %lld of %lld, d_k %lld d_v %lld, combine %d, share %d, loops %d, norm of edges %d, self %d, "
+    printf("config %d: edge_dim %lld, in %lld out %lld, %s, %s, update %d, heads %lld of %lld, d_k %lld d_v %lld, combine %d, share %d, loops %d, norm of edges %d, self %d, "
            "activations %d %d, residual %d, norm %d %d, dropout %g %g %g %g, distance %d\n",
-           t->number, (long long)c->in, (long long)c->out, c->message->name, c->aggregator->name,
-           (int)c->update, (long long)c->kv_heads, (long long)c->heads, (long long)c->d_k,
-           (long long)c->d_v, (int)c->combine, (int)c->share_weights, (int)c->self_loops,
-           (int)c->graph_norm, (int)c->self_term, (int)c->activation, (int)c->hidden_activation,
-           (int)c->residual, (int)c->norm, (int)c->norm_position, (double)c->dropout_in,
-           (double)c->dropout_attention, (double)c->dropout_message, (double)c->dropout_out,
-           (int)c->distance);
+           t->number, (long long)c->edge_dim, (long long)c->in, (long long)c->out, c->message->name,
+           c->aggregator->name, (int)c->update, (long long)c->kv_heads, (long long)c->heads,
+           (long long)c->d_k, (long long)c->d_v, (int)c->combine, (int)c->share_weights,
+           (int)c->self_loops, (int)c->graph_norm, (int)c->self_term, (int)c->activation,
+           (int)c->hidden_activation, (int)c->residual, (int)c->norm, (int)c->norm_position,
+           (double)c->dropout_in, (double)c->dropout_attention, (double)c->dropout_message,
+           (double)c->dropout_out, (int)c->distance);
 }
 
 static void judge(const trial_t *t, const char *what, const gnn_real_t *a, const gnn_real_t *b,
@@ -126,6 +126,20 @@ static void judge_results(const trial_t *t, const char *what, const result_t *a,
     if (a->dx && b->dx)
         judge(t, what, a->dx, b->dx, a->n_x);
     judge(t, what, a->parameters, b->parameters, a->n_parameters);
+    for (int k = 0; k < EDGE_INPUTS; k++)
+        if (a->d_edge[k])
+            judge(t, what, a->d_edge[k], b->d_edge[k], a->n_edge[k]);
+}
+
+/* A tape refuses what no op can do, with its words, and nothing else. */
+static bool is_taken(const trial_t *t, const result_t *r)
+{
+    const int rc = gnn_tape_status(t->tape);
+    if (rc != GNN_OK && rc != GNN_EUNSUPPORTED)
+        describe(t);
+    ck_assert_msg(rc == GNN_OK || rc == GNN_EUNSUPPORTED, "config %d: %d, %s", t->number, rc,
+                  gnn_error_message());
+    return r->y != NULL;
 }
 
 /* A tape that takes the config takes it on every graph. */
@@ -133,10 +147,8 @@ static bool compare_forms(const trial_t *t)
 {
     const features_t dense = {.x = &t->x, .training = 1};
     result_t a = run_layer(t->layer, t->tape, t->spans, &dense);
-    if (!a.y) {
-        ck_assert_msg(*gnn_error_message(), "config %d: refused without a word", t->number);
+    if (!is_taken(t, &a))
         return false;
-    }
     result_t b = run_layer(t->layer, t->tape, t->edges, &dense);
     judge_results(t, "spans and edges", &a, &b);
     free_result(&b);
@@ -177,7 +189,7 @@ static void compare_features(const trial_t *t)
     gnn_sparse_t sparse;
     sparse_of(&t->x, &sparse, indptr, indices, values);
     result_t a = run_layer(t->layer, t->tape, t->edges, &(features_t){.sparse = &sparse});
-    if (!a.y)
+    if (!is_taken(t, &a))
         return; /* norms before the layer, and raw messages, take no sparse features */
     result_t b = run_layer(t->layer, t->tape, t->edges, &(features_t){.x = &t->x});
     judge_results(t, "sparse and dense features", &a, &b);
@@ -230,54 +242,173 @@ static void draw_parameters(gnn_layer_t *layer, uint64_t *seed)
     }
 }
 
-START_TEST(a_config_gives_the_same_every_way)
+/* ---- the trials ---- */
+
+static trial_t trial_new(void)
 {
-    const int wanted = test_small() ? 30 : 600;
-    uint64_t seed = test_seed();
-    int refused = 0, unsupported = 0;
     trial_t t = {0};
-    ck_ok(gnn_context_new(
-        &t.context, &(gnn_context_config_t){.threads = 2, .deterministic = GNN_ON, .seed = 11}));
-    ck_ok(gnn_context_new(
-        &t.alone, &(gnn_context_config_t){.threads = 1, .deterministic = GNN_ON, .seed = 11}));
+    gnn_context_config_t how = {.threads = 2, .deterministic = GNN_ON, .seed = 11};
+    ck_ok(gnn_context_new(&t.context, &how));
+    how.threads = 1;
+    ck_ok(gnn_context_new(&t.alone, &how));
     ck_ok(gnn_tape_new(&t.tape, t.context));
     ck_ok(gnn_tape_new(&t.tape_alone, t.alone));
-    for (int taken = 0; taken < wanted; t.number++) {
+    return t;
+}
+
+static void trial_free(trial_t *t)
+{
+    gnn_tape_free(t->tape);
+    gnn_tape_free(t->tape_alone);
+    gnn_context_free(t->context);
+    gnn_context_free(t->alone);
+}
+
+/* A layer, features for it and room; false if its config was refused. */
+static bool draw_layer(trial_t *t, uint64_t *seed, const gnn_layer_config_t *config)
+{
+    t->number++;
+    const int rc = gnn_layer_new(&t->layer, t->context, config);
+    ck_assert_msg(rc == GNN_OK || rc == GNN_EINVALID || rc == GNN_ESHAPE || rc == GNN_EUNSUPPORTED,
+                  "config %d: %d, %s", t->number, rc, gnn_error_message());
+    if (rc != GNN_OK)
+        return false;
+    draw_parameters(t->layer, seed);
+    t->x = gnn_tensor(test_reals(NODES * config->in, *seed), NODES, config->in);
+    t->spare = malloc(sizeof *t->spare * (size_t)(2 * NODES * gnn_layer_width(t->layer)));
+    for (int64_t k = 0; k < NODES * config->in; k += 3)
+        t->x.data[k] = 0;
+    return true;
+}
+
+static void release_layer(trial_t *t)
+{
+    free(t->x.data);
+    free(t->spare);
+    gnn_layer_free(t->layer);
+}
+
+START_TEST(a_config_gives_the_same_every_way)
+{
+    uint64_t seed = test_seed();
+    int wanted = test_small() ? 30 : 600;
+    trial_t t = trial_new();
+    while (wanted > 0) {
         const gnn_layer_config_t config = draw_config(&seed);
-        const int rc = gnn_layer_new(&t.layer, t.context, &config);
-        if (rc != GNN_OK) {
-            ck_assert_msg(rc == GNN_EINVALID || rc == GNN_ESHAPE || rc == GNN_EUNSUPPORTED,
-                          "config %d: %d, %s", t.number, rc, gnn_error_message());
-            refused++;
+        if (!draw_layer(&t, &seed, &config))
             continue;
-        }
-        draw_parameters(t.layer, &seed);
         t.spans = draw_spans(&seed);
         ck_ok(gnn_graph_to_edges(&t.edges, t.spans));
         ck_ok(gnn_layer_prepare(t.layer, t.spans, GNN_ON));
         ck_ok(gnn_layer_prepare(t.layer, t.edges, GNN_ON));
-        t.x = gnn_tensor(test_reals(NODES * config.in, seed), NODES, config.in);
-        t.spare = malloc(sizeof *t.spare * (size_t)(2 * NODES * gnn_layer_width(t.layer)));
-        for (int64_t k = 0; k < NODES * config.in; k += 3)
-            t.x.data[k] = 0;
         if (compare_forms(&t)) {
             compare_features(&t);
             compare_calls(&t);
-            taken++;
-        } else {
-            unsupported++;
+            wanted--;
         }
-        free(t.x.data);
-        free(t.spare);
         gnn_graph_free(t.spans);
         gnn_graph_free(t.edges);
-        gnn_layer_free(t.layer);
+        release_layer(&t);
     }
-    gnn_tape_free(t.tape);
-    gnn_tape_free(t.tape_alone);
-    gnn_context_free(t.context);
-    gnn_context_free(t.alone);
-    printf("configs: %d taken, %d refused, %d unsupported\n", wanted, refused, unsupported);
+    trial_free(&t);
+}
+END_TEST
+
+/* ---- one list of edges, or two ---- */
+
+enum { EDGES = 90 };
+
+/* The same edges under the same numbers. */
+static void draw_edges(uint64_t *seed, int64_t n_dst, gnn_graph_t **whole, gnn_graph_t **halves)
+{
+    int64_t src[EDGES], dst[EDGES], half = EDGES / 3;
+    gnn_graph_t *parts[2];
+    for (int k = 0; k < EDGES; k++) {
+        src[k] = draw(seed, NODES);
+        dst[k] = draw(seed, n_dst);
+    }
+    ck_ok(gnn_graph_from_edges(whole, n_dst, NODES, EDGES, src, dst));
+    ck_ok(gnn_graph_from_edges(&parts[0], n_dst, NODES, half, src, dst));
+    ck_ok(gnn_graph_from_edges(&parts[1], n_dst, NODES, EDGES - half, src + half, dst + half));
+    ck_ok(gnn_graph_merge(halves, 2, (const gnn_graph_t *const *)parts));
+    gnn_graph_free(parts[0]);
+    gnn_graph_free(parts[1]);
+}
+
+static void compare_receivers(const trial_t *t, const gnn_tensor_t *const *edge, int64_t n_dst)
+{
+    const int64_t width = gnn_layer_width(t->layer), n = n_dst * width;
+    const gnn_tensor_t y = gnn_tensor(t->spare, n_dst, width),
+                       z = gnn_tensor(t->spare + n, n_dst, width),
+                       first = gnn_tensor(t->x.data, n_dst, t->x.cols);
+    gnn_inputs_t in = {.x_src = &t->x,
+                       .edge_features = edge[EDGE_FEATURES],
+                       .edge_weight = edge[EDGE_WEIGHT],
+                       .edge_bias = edge[EDGE_BIAS]};
+    result_t recorded = run_layer(t->layer, t->tape, t->edges,
+                                  &(features_t){.x = &t->x, .edge = {edge[0], edge[1], edge[2]}});
+    ck_ok(gnn_layer_forward(t->layer, t->context, t->edges, &in, &y));
+    if (gnn_layer_config(t->layer)->norm != GNN_NORM_BATCH)
+        judge(t, "inference and recording", y.data, recorded.y, n);
+    in.x_dst = &first;
+    ck_ok(gnn_layer_forward(t->layer, t->context, t->edges, &in, &z));
+    if (!normed_before(t->layer))
+        judge(t, "receivers given and taken", z.data, y.data, n);
+    free_result(&recorded);
+}
+
+/* Weights are positive, as norms want them. */
+static void draw_edge_inputs(const trial_t *t, uint64_t *seed, gnn_tensor_t *inputs,
+                             const gnn_tensor_t **given)
+{
+    const gnn_layer_config_t *c = gnn_layer_config(t->layer);
+    const int64_t cols[EDGE_INPUTS] = {c->edge_dim, draw(seed, 2),
+                                       !(c->aggregator->flags & GNN_AGGREGATOR_SCORED) ? 0
+                                       : draw(seed, 2)                                 ? c->heads
+                                                       : draw(seed, 2)};
+    for (int k = 0; k < EDGE_INPUTS; k++) {
+        inputs[k] = gnn_tensor(test_reals(EDGES * cols[k], *seed + (uint64_t)k), EDGES, cols[k]);
+        given[k] = cols[k] > 0 ? &inputs[k] : NULL;
+    }
+    for (int64_t e = 0; e < EDGES * cols[EDGE_WEIGHT]; e++)
+        inputs[EDGE_WEIGHT].data[e] = (gnn_real_t)1.5 + inputs[EDGE_WEIGHT].data[e];
+}
+
+START_TEST(two_lists_of_edges_give_what_one_does)
+{
+    uint64_t seed = test_seed();
+    int wanted = test_small() ? 30 : 600;
+    trial_t t = trial_new();
+    while (wanted > 0) {
+        gnn_layer_config_t config = draw_config(&seed);
+        config.edge_dim = draw(&seed, 2) ? 3 : 0;
+        if (!draw_layer(&t, &seed, &config))
+            continue;
+        const int64_t n_dst = draw(&seed, 2) ? NODES : 20;
+        gnn_tensor_t inputs[EDGE_INPUTS];
+        features_t of = {.x = &t.x, .training = 1};
+        draw_edges(&seed, n_dst, &t.edges, &t.spans);
+        draw_edge_inputs(&t, &seed, inputs, of.edge);
+        if (gnn_layer_prepare(t.layer, t.edges, GNN_ON) ==
+            GNN_OK) { /* no loops, no norm where receivers are others */
+            ck_ok(gnn_layer_prepare(t.layer, t.spans, GNN_ON));
+            result_t a = run_layer(t.layer, t.tape, t.edges, &of);
+            if (is_taken(&t, &a)) {
+                result_t b = run_layer(t.layer, t.tape, t.spans, &of);
+                judge_results(&t, "one list of edges and two", &a, &b);
+                free_result(&b);
+                compare_receivers(&t, of.edge, n_dst);
+                wanted--;
+            }
+            free_result(&a);
+        }
+        for (int k = 0; k < EDGE_INPUTS; k++)
+            free(inputs[k].data);
+        gnn_graph_free(t.spans);
+        gnn_graph_free(t.edges);
+        release_layer(&t);
+    }
+    trial_free(&t);
 }
 END_TEST
 
@@ -287,6 +418,7 @@ int main(void)
     TCase *c = tcase_create("configs");
     tcase_set_timeout(c, 600);
     tcase_add_test(c, a_config_gives_the_same_every_way);
+    tcase_add_test(c, two_lists_of_edges_give_what_one_does);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

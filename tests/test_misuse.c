@@ -181,6 +181,14 @@ START_TEST(unknown_options)
              ".edge_dim = 2");
     ck_fails(gnn_layer_new(&layer, context, &GNN_GCN(.in = 4, .out = 8, .residual = GNN_ON)),
              GNN_ESHAPE, "a residual adds x_i (4 features) to 8");
+    ck_fails(gnn_layer_new(&layer, context,
+                           &GNN_TRANSFORMER_CONV(.in = 4, .heads = 4, .kv_heads = 2,
+                                                 .share_weights = GNN_ON)),
+             GNN_ESHAPE, "shared weights need a key for each of 4 heads, got .kv_heads = 2");
+    ck_fails(
+        gnn_layer_new(&layer, context,
+                      &GNN_TRANSFORMER_CONV(.in = 4, .heads = 2, .d_k = 3, .d_v = 5, .edge_dim = 2)),
+        GNN_ESHAPE, "one product of edge features serves messages (10 numbers) and keys (6)");
     ck_fails(gnn_layer_new(&layer, context, &GNN_GATED_GRAPH(.in = 4, .out = 8)), GNN_ESHAPE,
              "update gru keeps its state's width");
 }

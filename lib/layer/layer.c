@@ -190,9 +190,9 @@ static void score_inputs(const gnn_layer_t *layer, gnn_tape_t *tape, const sides
     const gnn_layer_config_t *c = &layer->config;
     const gnn__widths_t *w = &layer->width;
     bool from_message = gnn__layer_key_is_message(c);
-    int64_t col = from_message ? w->own_key : 0, cols = from_message ? w->message : w->own_key;
-    gnn_var_t key = columns(tape, s->projected.source, col, cols);
-    gnn_var_t query = s->shared != GNN_NONE ? columns(tape, s->shared, col, cols)
+    const int64_t cols = from_message ? w->message : w->own_key;
+    gnn_var_t key = columns(tape, s->projected.source, 0, cols);
+    gnn_var_t query = s->shared != GNN_NONE ? columns(tape, s->shared, 0, cols)
                                             : columns(tape, s->projected.target, 0, w->own_query);
     if (c->aggregator->score == GNN_SCORE_PER_HEAD)
         head_dots(layer, tape, &key, &query);
