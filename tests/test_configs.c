@@ -1,6 +1,8 @@
-/* Random configs of the layer: both forms of a graph, recorded or not, whole or in halves, dense features or sparse, receivers given or not, one thread or two: all give the same.
- * GNN_TEST_SEED draws others. */
+/* Random configs of the layer: both forms of a graph, recorded or not, whole or in halves, dense features or sparse, receivers given or not, one thread or two, one list of
+ * edges or two, from a file: all give the same. GNN_TEST_SEED draws others. */
 #include "layer_run.h"
+
+#include <unistd.h>
 
 enum { NODES = 31, GLOBALS = 3 };
 
@@ -197,6 +199,41 @@ static void compare_features(const trial_t *t)
     free_result(&b);
 }
 
+/* Parameters in [-1, 1): those that start at 0 count too. */
+static void draw_parameters(gnn_parameters_t *of, uint64_t *seed)
+{
+    for (int32_t p = 0; p < gnn_parameters_count(of); p++) {
+        const gnn_tensor_t v = gnn_parameters_value(of, p);
+        for (int64_t k = 0; k < v.rows * v.cols; k++)
+            v.data[k] = (gnn_real_t)test_uniform(seed);
+    }
+}
+
+/* As a model of one step, from a file, which holds its config. */
+static void compare_saved(const trial_t *t)
+{
+    char path[64];
+    gnn_model_t *model, *loaded;
+    const int64_t width = gnn_layer_width(t->layer);
+    const gnn_tensor_t y = gnn_tensor(t->spare, NODES, width),
+                       z = gnn_tensor(t->spare + NODES * width, NODES, width);
+    uint64_t seed = (uint64_t)t->number;
+    snprintf(path, sizeof path, "/tmp/gnn-configs-%d.safetensors", (int)getpid());
+    ck_ok(gnn_model_new(&model, t->context, 1, gnn_layer_config(t->layer)));
+    draw_parameters(gnn_model_parameters(model), &seed);
+    ck_ok(gnn_model_predict(model, t->context, t->edges, &t->x, NULL, &y));
+    ck_ok(gnn_model_save(model, path));
+    ck_ok(gnn_model_load(&loaded, t->context, path));
+    ck_ok(gnn_model_predict(loaded, t->context, t->edges, &t->x, NULL, &z));
+    if (memcmp(y.data, z.data, sizeof *y.data * (size_t)(NODES * width)) != 0) {
+        describe(t);
+        ck_abort_msg("config %d: not the same from a file", t->number);
+    }
+    remove(path);
+    gnn_model_free(model);
+    gnn_model_free(loaded);
+}
+
 static bool normed_before(const gnn_layer_t *layer)
 {
     const gnn_layer_config_t *c = gnn_layer_config(layer);
@@ -232,16 +269,6 @@ static void compare_calls(const trial_t *t)
     free_result(&recorded);
 }
 
-/* Parameters in [-1, 1): those that start at 0 count too. */
-static void draw_parameters(gnn_layer_t *layer, uint64_t *seed)
-{
-    for (int32_t p = 0; p < gnn_parameters_count(gnn_layer_parameters(layer)); p++) {
-        const gnn_tensor_t v = gnn_parameters_value(gnn_layer_parameters(layer), p);
-        for (int64_t k = 0; k < v.rows * v.cols; k++)
-            v.data[k] = (gnn_real_t)test_uniform(seed);
-    }
-}
-
 /* ---- the trials ---- */
 
 static trial_t trial_new(void)
@@ -273,7 +300,7 @@ static bool draw_layer(trial_t *t, uint64_t *seed, const gnn_layer_config_t *con
                   "config %d: %d, %s", t->number, rc, gnn_error_message());
     if (rc != GNN_OK)
         return false;
-    draw_parameters(t->layer, seed);
+    draw_parameters(gnn_layer_parameters(t->layer), seed);
     t->x = gnn_tensor(test_reals(NODES * config->in, *seed), NODES, config->in);
     t->spare = malloc(sizeof *t->spare * (size_t)(2 * NODES * gnn_layer_width(t->layer)));
     for (int64_t k = 0; k < NODES * config->in; k += 3)
@@ -304,6 +331,7 @@ START_TEST(a_config_gives_the_same_every_way)
         if (compare_forms(&t)) {
             compare_features(&t);
             compare_calls(&t);
+            compare_saved(&t);
             wanted--;
         }
         gnn_graph_free(t.spans);
