@@ -269,6 +269,38 @@ static void compare_calls(const trial_t *t)
     free_result(&recorded);
 }
 
+/* Attention by edges and by sentences: the same numbers; with loops of the view, the sentence's matrix has them and what else a node says to itself in one place. */
+static void compare_attention(const trial_t *t)
+{
+    const int64_t heads = gnn_layer_config(t->layer)->heads, m = gnn_graph_n_edges(t->edges),
+                  *segments = gnn_graph_dst_segments(t->spans);
+    const bool loops = gnn_layer_config(t->layer)->self_loops == GNN_ON;
+    int64_t src[NODES * NODES], dst[NODES * NODES], size = 0;
+    gnn_real_t *by_edge = test_reals(m * heads, 1),
+               *by_segment = test_reals(NODES * NODES * heads, 2),
+               *picked = test_reals(m * heads, 3);
+    const gnn_tensor_t per_edge = gnn_tensor(by_edge, m, heads);
+    const gnn_inputs_t in = {.x_src = &t->x};
+    ck_ok(gnn_layer_attention(t->layer, t->context, t->edges, &in, &per_edge, NULL));
+    ck_ok(gnn_layer_attention(t->layer, t->context, t->spans, &in, NULL, by_segment));
+    ck_ok(gnn_graph_pairs(t->edges, src, dst, NULL));
+    for (int64_t s = 0; s < gnn_graph_n_segments(t->spans); s++) {
+        const int64_t length = segments[s + 1] - segments[s];
+        for (int64_t e = 0; e < m; e++)
+            for (int64_t h = 0; h < heads && dst[e] >= segments[s] && dst[e] < segments[s + 1]; h++)
+                picked[e * heads + h] =
+                    loops && src[e] == dst[e]
+                        ? by_edge[e * heads + h]
+                        : by_segment[size + (h * length + dst[e] - segments[s]) * length + src[e] -
+                                     segments[s]];
+        size += heads * length * length;
+    }
+    judge(t, "attention by edges and by sentences", picked, by_edge, m * heads);
+    free(by_edge);
+    free(by_segment);
+    free(picked);
+}
+
 /* ---- the trials ---- */
 
 static trial_t trial_new(void)
@@ -332,6 +364,8 @@ START_TEST(a_config_gives_the_same_every_way)
             compare_features(&t);
             compare_calls(&t);
             compare_saved(&t);
+            if (config.aggregator->flags & GNN_AGGREGATOR_SCORED)
+                compare_attention(&t);
             wanted--;
         }
         gnn_graph_free(t.spans);
