@@ -94,7 +94,8 @@ static int check_widths(const gnn__steps_t *steps, int64_t most)
 {
     for (int64_t k = 0; k < steps->count; k++) {
         const gnn_step_t *s = &steps->list[k];
-        gnn_layer_config_t config = {.norm = s->norm, .in_dst = s->in};
+        gnn_layer_config_t config = {.norm = s->kind == GNN_STEP_NORM ? s->norm : GNN_NORM_NONE,
+                                     .in_dst = s->in};
         gnn__widths_t width = {0};
         if (s->kind == GNN_STEP_LAYER) {
             int rc = gnn_layer_config_resolve(&config, &s->layer);

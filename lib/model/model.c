@@ -103,9 +103,9 @@ static int check_op(const gnn__model_step_t *s)
     bool sized = t->kind == GNN_STEP_LINEAR || t->kind == GNN_STEP_NORM || t->kind == GNN_STEP_EMBED;
     if (t->kind < GNN_STEP_LAYER || t->kind > GNN_STEP_EMBED)
         return gnn__error(GNN_EINVALID, "%s: unknown kind %d", s->where, (int)t->kind);
-    if (sized && (t->in < 1 || (t->kind != GNN_STEP_NORM && t->out < 1)))
-        return gnn__error(GNN_EINVALID, "%s: .in = %lld and .out = %lld must be at least 1",
-                          s->where, (long long)t->in, (long long)t->out);
+    if (t->in < sized || t->out < (sized && t->kind != GNN_STEP_NORM))
+        return gnn__error(GNN_EINVALID, "%s: .in = %lld and .out = %lld must be at least %d",
+                          s->where, (long long)t->in, (long long)t->out, sized);
     if (t->kind == GNN_STEP_NORM && (t->norm <= GNN_NORM_NONE || t->norm > GNN_NORM_RMS))
         return gnn__error(GNN_EINVALID, "%s: a norm step needs .norm", s->where);
     if (t->kind == GNN_STEP_DROPOUT && !(t->rate >= 0 && t->rate < 1))

@@ -75,8 +75,10 @@ static bool is_sum(const gnn__node_t *node)
 static bool is_apart(const gnn_tape_t *tape, gnn_var_t y)
 {
     const gnn__value_t *v = &tape->values[y];
+    if (!v->bound)
+        return true;
     const gnn_real_t *end = v->external.data + v->external.stride * v->rows;
-    for (gnn_var_t x = 0; v->bound && x < tape->n_values; x++) {
+    for (gnn_var_t x = 0; x < tape->n_values; x++) {
         const gnn_tensor_t *t = &tape->values[x].external;
         if (tape->values[x].kind == GNN__VALUE_INPUT && t->data && t->data < end &&
             v->external.data < t->data + t->stride * t->rows)

@@ -1,0 +1,231 @@
+/* libFuzzer: any bytes as the choices in a model's steps. A model that is made runs back and forth, and comes back from a file with the same bits; one that is not leaves words. */
+#include "fuzz.h"
+
+#include <gnn/gnn.h>
+
+enum { NODES = 7, EDGES = 15, WIDTH = 4, IN_EDGES = 2, STEPS = 5 };
+
+typedef struct {
+    const uint8_t *at;
+    size_t left;
+} bytes_t;
+
+/* 0 .. n - 1; 0 where there are no more bytes. */
+static int draw(bytes_t *b, int n)
+{
+    if (b->left == 0)
+        return 0;
+    b->left--;
+    return *b->at++ % n;
+}
+
+static int64_t draw_width(bytes_t *b)
+{
+    static const int64_t widths[] = {0, WIDTH, 1, 3, 8, WIDTH, 2 * WIDTH, -1};
+    return widths[draw(b, 8)];
+}
+
+static gnn_real_t draw_rate(bytes_t *b)
+{
+    static const gnn_real_t rates[] = {0, (gnn_real_t)0.5, (gnn_real_t)0.1, 1};
+    return rates[draw(b, 4)];
+}
+
+static gnn_flag_t draw_flag(bytes_t *b)
+{
+    return (gnn_flag_t)draw(b, 3);
+}
+
+/* Names of inputs, of steps, of nobody. */
+static const char *draw_name(bytes_t *b)
+{
+    static const char *const names[] = {NULL, "x",   "0", "1", "2", NULL,
+                                        "3",  "ids", "e", "w", "y", "z"};
+    return names[draw(b, 12)];
+}
+
+static gnn_layer_config_t draw_layer(bytes_t *b)
+{
+    gnn_layer_config_t c = {.preset = (gnn_preset_t)draw(b, GNN_PRESET_COUNT)};
+    c.in = draw(b, 4) ? WIDTH : draw_width(b);
+    c.out = draw_width(b);
+    c.heads = draw(b, 4);
+    if (draw(b, 2))
+        return c;
+    const int message = draw(b, (int)gnn_message_count() + 1),
+              aggregator = draw(b, (int)gnn_aggregator_count() + 1);
+    c.message = message ? gnn_message_at((size_t)message - 1) : NULL;
+    c.aggregator = aggregator ? gnn_aggregator_at((size_t)aggregator - 1) : NULL;
+    c.update = (gnn_update_t)draw(b, GNN_UPDATE_GRU + 2);
+    c.in_dst = draw(b, 3) ? 0 : draw_width(b);
+    c.kv_heads = draw(b, 4);
+    c.d_k = draw_width(b);
+    c.d_v = draw_width(b);
+    c.edge_dim = draw(b, 3) ? 0 : IN_EDGES;
+    c.hidden = draw_width(b);
+    c.feed_forward = draw_width(b);
+    c.self_loops = draw_flag(b);
+    c.graph_norm = (gnn_graph_norm_t)draw(b, GNN_GRAPH_NORM_ROW + 1);
+    c.combine = (gnn_heads_t)draw(b, 3);
+    c.share_weights = draw_flag(b);
+    c.self_term = draw_flag(b);
+    c.learn_eps = draw_flag(b);
+    c.bias_project = draw_flag(b);
+    c.bias_out = draw_flag(b);
+    c.bias_update = draw_flag(b);
+    c.activation = (gnn_activation_t)draw(b, GNN_SOFTPLUS + 2);
+    c.hidden_activation = (gnn_activation_t)draw(b, GNN_SOFTPLUS + 1);
+    c.distance = (gnn_distance_bias_t)draw(b, GNN_DISTANCE_TABLE + 1);
+    c.distance_buckets = draw(b, 4);
+    c.residual = draw_flag(b);
+    c.norm = (gnn_norm_t)draw(b, GNN_NORM_RMS + 2);
+    c.norm_position = (gnn_norm_position_t)draw(b, 3);
+    c.dropout = draw_rate(b);
+    c.dropout_message = draw_rate(b);
+    return c;
+}
+
+static gnn_step_t draw_step(bytes_t *b)
+{
+    static const char *const fields[] = {NULL, "value", "norm", "out", "mlp.0", "none"};
+    gnn_step_t s = {
+        .kind = (gnn_step_kind_t)(draw(b, 2) ? GNN_STEP_LAYER : draw(b, GNN_STEP_EMBED + 2))};
+    s.input = draw_name(b);
+    s.graph = draw(b, 3);
+    if (s.kind == GNN_STEP_LAYER) {
+        s.layer = draw_layer(b);
+        s.receivers = draw(b, 4) ? NULL : draw_name(b);
+        s.edge_features = s.layer.edge_dim > 0 ? "e" : NULL;
+        s.edge_weight = draw(b, 3) ? NULL : "w";
+        s.edge_bias = draw(b, 3) ? NULL : "w";
+        s.share = draw(b, 3) ? NULL : draw_name(b);
+        s.share_fields = fields[draw(b, 6)];
+        return s;
+    }
+    s.second = draw_name(b);
+    s.third = draw_name(b);
+    s.in = draw(b, 2) ? WIDTH : draw_width(b);
+    s.out = draw(b, 2) ? WIDTH : draw_width(b);
+    s.activation = (gnn_activation_t)draw(b, GNN_SOFTPLUS + 2);
+    s.norm = (gnn_norm_t)draw(b, GNN_NORM_RMS + 2);
+    s.rate = draw_rate(b);
+    return s;
+}
+
+/* ---- what every model runs on ---- */
+
+typedef struct {
+    gnn_context_t *context;
+    gnn_tape_t *tape;
+    gnn_graph_t *graphs[3]; /* edges, a sentence, edges to fewer receivers */
+    gnn_real_t numbers[NODES * WIDTH + EDGES * IN_EDGES + EDGES];
+    int32_t ids[NODES];
+    gnn_tensor_t x, e, w;
+    gnn_named_t values[4];
+} world_t;
+
+static void must(int rc)
+{
+    if (rc == GNN_OK)
+        return;
+    fprintf(stderr, "%s\n", gnn_error_message());
+    abort();
+}
+
+static world_t *world(void)
+{
+    static world_t w;
+    if (w.context)
+        return &w;
+    int64_t src[EDGES], dst[EDGES], few[EDGES], length = NODES;
+    must(gnn_context_new(&w.context, &(gnn_context_config_t){.threads = 1, .seed = 1}));
+    must(gnn_tape_new(&w.tape, w.context));
+    for (int k = 0; k < EDGES; k++) {
+        src[k] = k * 5 % NODES;
+        dst[k] = k * 3 % (NODES - 1);
+        few[k] = k % 3;
+    }
+    must(gnn_graph_from_edges(&w.graphs[0], NODES, NODES, EDGES, src, dst));
+    must(gnn_graph_causal(&w.graphs[1], 1, &length));
+    must(gnn_graph_from_edges(&w.graphs[2], 3, NODES, EDGES, src, few));
+    for (int k = 0; k < NODES * WIDTH + EDGES * IN_EDGES + EDGES; k++)
+        w.numbers[k] = (gnn_real_t)(k * 37 % 101 + 1) / 50;
+    for (int k = 0; k < NODES; k++)
+        w.ids[k] = k * 5 % WIDTH - 1;
+    w.x = gnn_tensor(w.numbers, NODES, WIDTH);
+    w.e = gnn_tensor(w.numbers + NODES * WIDTH, EDGES, IN_EDGES);
+    w.w = gnn_tensor(w.numbers + NODES * WIDTH + EDGES * IN_EDGES, EDGES, 1);
+    w.values[0] = (gnn_named_t){.name = "x", .dense = &w.x, .wants_grad = 1};
+    w.values[1] = (gnn_named_t){.name = "e", .dense = &w.e};
+    w.values[2] = (gnn_named_t){.name = "w", .dense = &w.w, .wants_grad = 1};
+    w.values[3] = (gnn_named_t){.name = "ids", .ids = w.ids, .count = NODES};
+    return &w;
+}
+
+/* ---- running one ---- */
+
+static void check_words(int rc)
+{
+    if (rc != GNN_OK && !*gnn_error_message())
+        abort();
+}
+
+/* From a file the same bits come out, or the same refusal. */
+static void reload(world_t *w, const gnn_model_t *model, const gnn_model_inputs_t *inputs,
+                   int64_t rows, int64_t cols)
+{
+    gnn_model_t *loaded = NULL;
+    const char *path = fuzz_file("model.safetensors", NULL, 0);
+    gnn_real_t *memory = calloc((size_t)(2 * rows * cols) + 1, sizeof *memory);
+    const gnn_tensor_t a = gnn_tensor(memory, rows, cols),
+                       b = gnn_tensor(memory + rows * cols, rows, cols);
+    const int rc = gnn_model_forward(model, w->context, inputs, &a);
+    check_words(rc);
+    if (gnn_model_save(model, path) == GNN_OK) {
+        must(gnn_model_load(&loaded, w->context, path));
+        if (gnn_model_forward(loaded, w->context, inputs, &b) != rc ||
+            memcmp(a.data, b.data, sizeof *a.data * (size_t)(rows * cols)) != 0)
+            abort();
+        gnn_model_free(loaded);
+    }
+    free(memory);
+}
+
+static void run(world_t *w, const gnn_model_t *model)
+{
+    const gnn_graph_t *graphs[] = {w->graphs[0], w->graphs[1], w->graphs[2]};
+    const gnn_model_inputs_t inputs = {graphs, 3, w->values, 4};
+    for (int slot = 0; slot < 3; slot++)
+        check_words(gnn_model_prepare(model, slot, w->graphs[slot], GNN_ON));
+    gnn_tape_reset(w->tape, 1, 1);
+    const gnn_var_t y = gnn_model_record(model, w->tape, &inputs, NULL);
+    const int64_t rows = gnn_tape_rows(w->tape, y), cols = gnn_tape_cols(w->tape, y);
+    int rc = gnn_tape_status(w->tape);
+    check_words(rc);
+    if (rc != GNN_OK)
+        return;
+    gnn_tape_keep(w->tape, y);
+    check_words(gnn_tape_forward(w->tape));
+    if (gnn_tape_status(w->tape) == GNN_OK)
+        check_words(gnn_tape_backward(w->tape, y, NULL));
+    reload(w, model, &inputs, rows, cols);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    bytes_t bytes = {data, size};
+    world_t *w = world();
+    gnn_step_t steps[STEPS];
+    gnn_model_t *model = NULL;
+    const int count = 1 + draw(&bytes, STEPS);
+    for (int k = 0; k < count; k++)
+        steps[k] = draw_step(&bytes);
+    const int rc = gnn_model_from_steps(&model, w->context, count, steps);
+    check_words(rc);
+    if ((rc == GNN_OK) != (model != NULL))
+        abort();
+    if (model)
+        run(w, model);
+    gnn_model_free(model);
+    return 0;
+}
