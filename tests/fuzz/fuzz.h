@@ -59,6 +59,30 @@ static inline size_t fuzz_part(const uint8_t **part, const uint8_t **data, size_
     return length;
 }
 
+/* The input as choices. */
+typedef struct {
+    const uint8_t *at;
+    size_t left;
+} fuzz_bytes_t;
+
+/* 0 .. n - 1; 0 where there are no more bytes. */
+static inline int fuzz_draw(fuzz_bytes_t *b, int n)
+{
+    if (b->left == 0)
+        return 0;
+    b->left--;
+    return *b->at++ % n;
+}
+
+/* What cannot fail. */
+static inline void fuzz_must(int rc)
+{
+    if (rc == GNN_OK)
+        return;
+    fprintf(stderr, "%s\n", gnn_error_message());
+    abort();
+}
+
 /* A set that was read holds together; an error hands out nothing and has words. */
 static inline void fuzz_set(int rc, gnn_data_t *set)
 {

@@ -5,109 +5,95 @@
 
 enum { NODES = 7, EDGES = 15, WIDTH = 4, IN_EDGES = 2, STEPS = 5 };
 
-typedef struct {
-    const uint8_t *at;
-    size_t left;
-} bytes_t;
-
-/* 0 .. n - 1; 0 where there are no more bytes. */
-static int draw(bytes_t *b, int n)
-{
-    if (b->left == 0)
-        return 0;
-    b->left--;
-    return *b->at++ % n;
-}
-
-static int64_t draw_width(bytes_t *b)
+static int64_t draw_width(fuzz_bytes_t *b)
 {
     static const int64_t widths[] = {0, WIDTH, 1, 3, 8, WIDTH, 2 * WIDTH, -1};
-    return widths[draw(b, 8)];
+    return widths[fuzz_draw(b, 8)];
 }
 
-static gnn_real_t draw_rate(bytes_t *b)
+static gnn_real_t draw_rate(fuzz_bytes_t *b)
 {
     static const gnn_real_t rates[] = {0, (gnn_real_t)0.5, (gnn_real_t)0.1, 1};
-    return rates[draw(b, 4)];
+    return rates[fuzz_draw(b, 4)];
 }
 
-static gnn_flag_t draw_flag(bytes_t *b)
+static gnn_flag_t draw_flag(fuzz_bytes_t *b)
 {
-    return (gnn_flag_t)draw(b, 3);
+    return (gnn_flag_t)fuzz_draw(b, 3);
 }
 
 /* Names of inputs, of steps, of nobody. */
-static const char *draw_name(bytes_t *b)
+static const char *draw_name(fuzz_bytes_t *b)
 {
     static const char *const names[] = {NULL, "x",   "0", "1", "2", NULL,
                                         "3",  "ids", "e", "w", "y", "z"};
-    return names[draw(b, 12)];
+    return names[fuzz_draw(b, 12)];
 }
 
-static gnn_layer_config_t draw_layer(bytes_t *b)
+static gnn_layer_config_t draw_layer(fuzz_bytes_t *b)
 {
-    gnn_layer_config_t c = {.preset = (gnn_preset_t)draw(b, GNN_PRESET_COUNT)};
-    c.in = draw(b, 4) ? WIDTH : draw_width(b);
+    gnn_layer_config_t c = {.preset = (gnn_preset_t)fuzz_draw(b, GNN_PRESET_COUNT)};
+    c.in = fuzz_draw(b, 4) ? WIDTH : draw_width(b);
     c.out = draw_width(b);
-    c.heads = draw(b, 4);
-    if (draw(b, 2))
+    c.heads = fuzz_draw(b, 4);
+    if (fuzz_draw(b, 2))
         return c;
-    const int message = draw(b, (int)gnn_message_count() + 1),
-              aggregator = draw(b, (int)gnn_aggregator_count() + 1);
+    const int message = fuzz_draw(b, (int)gnn_message_count() + 1),
+              aggregator = fuzz_draw(b, (int)gnn_aggregator_count() + 1);
     c.message = message ? gnn_message_at((size_t)message - 1) : NULL;
     c.aggregator = aggregator ? gnn_aggregator_at((size_t)aggregator - 1) : NULL;
-    c.update = (gnn_update_t)draw(b, GNN_UPDATE_GRU + 2);
-    c.in_dst = draw(b, 3) ? 0 : draw_width(b);
-    c.kv_heads = draw(b, 4);
+    c.update = (gnn_update_t)fuzz_draw(b, GNN_UPDATE_GRU + 2);
+    c.in_dst = fuzz_draw(b, 3) ? 0 : draw_width(b);
+    c.kv_heads = fuzz_draw(b, 4);
     c.d_k = draw_width(b);
     c.d_v = draw_width(b);
-    c.edge_dim = draw(b, 3) ? 0 : IN_EDGES;
+    c.edge_dim = fuzz_draw(b, 3) ? 0 : IN_EDGES;
     c.hidden = draw_width(b);
     c.feed_forward = draw_width(b);
     c.self_loops = draw_flag(b);
-    c.graph_norm = (gnn_graph_norm_t)draw(b, GNN_GRAPH_NORM_ROW + 1);
-    c.combine = (gnn_heads_t)draw(b, 3);
+    c.graph_norm = (gnn_graph_norm_t)fuzz_draw(b, GNN_GRAPH_NORM_ROW + 1);
+    c.combine = (gnn_heads_t)fuzz_draw(b, 3);
     c.share_weights = draw_flag(b);
     c.self_term = draw_flag(b);
     c.learn_eps = draw_flag(b);
     c.bias_project = draw_flag(b);
     c.bias_out = draw_flag(b);
     c.bias_update = draw_flag(b);
-    c.activation = (gnn_activation_t)draw(b, GNN_SOFTPLUS + 2);
-    c.hidden_activation = (gnn_activation_t)draw(b, GNN_SOFTPLUS + 1);
-    c.distance = (gnn_distance_bias_t)draw(b, GNN_DISTANCE_TABLE + 1);
-    c.distance_buckets = draw(b, 4);
+    c.activation = (gnn_activation_t)fuzz_draw(b, GNN_SOFTPLUS + 2);
+    c.hidden_activation = (gnn_activation_t)fuzz_draw(b, GNN_SOFTPLUS + 1);
+    c.distance = (gnn_distance_bias_t)fuzz_draw(b, GNN_DISTANCE_TABLE + 1);
+    c.distance_buckets = fuzz_draw(b, 4);
     c.residual = draw_flag(b);
-    c.norm = (gnn_norm_t)draw(b, GNN_NORM_RMS + 2);
-    c.norm_position = (gnn_norm_position_t)draw(b, 3);
+    c.norm = (gnn_norm_t)fuzz_draw(b, GNN_NORM_RMS + 2);
+    c.norm_position = (gnn_norm_position_t)fuzz_draw(b, 3);
     c.dropout = draw_rate(b);
     c.dropout_message = draw_rate(b);
     return c;
 }
 
-static gnn_step_t draw_step(bytes_t *b)
+static gnn_step_t draw_step(fuzz_bytes_t *b)
 {
     static const char *const fields[] = {NULL, "value", "norm", "out", "mlp.0", "none"};
-    gnn_step_t s = {
-        .kind = (gnn_step_kind_t)(draw(b, 2) ? GNN_STEP_LAYER : draw(b, GNN_STEP_EMBED + 2))};
+    gnn_step_t s = {.kind = (gnn_step_kind_t)(fuzz_draw(b, 2) ? GNN_STEP_LAYER
+                                                              : fuzz_draw(b, GNN_STEP_EMBED + 2))};
     s.input = draw_name(b);
-    s.graph = draw(b, 3);
+    s.graph = fuzz_draw(b, 3);
     if (s.kind == GNN_STEP_LAYER) {
         s.layer = draw_layer(b);
-        s.receivers = draw(b, 4) ? NULL : draw_name(b);
+        s.receivers = fuzz_draw(b, 4) ? NULL : draw_name(b);
         s.edge_features = s.layer.edge_dim > 0 ? "e" : NULL;
-        s.edge_weight = draw(b, 3) ? NULL : "w";
-        s.edge_bias = draw(b, 3) ? NULL : "w";
-        s.share = draw(b, 3) ? NULL : draw_name(b);
-        s.share_fields = fields[draw(b, 6)];
+        s.edge_weight = fuzz_draw(b, 3) ? NULL : "w";
+        s.edge_bias = fuzz_draw(b, 3) ? NULL : "w";
+        s.share = fuzz_draw(b, 3) ? NULL : draw_name(b);
+        s.share_fields = fields[fuzz_draw(b, 6)];
         return s;
     }
     s.second = draw_name(b);
     s.third = draw_name(b);
-    s.in = draw(b, 2) ? WIDTH : draw_width(b);
-    s.out = draw(b, 2) ? WIDTH : draw_width(b);
-    s.activation = (gnn_activation_t)draw(b, GNN_SOFTPLUS + 2);
-    s.norm = (gnn_norm_t)draw(b, GNN_NORM_RMS + 2);
+    s.in = fuzz_draw(b, 2) ? WIDTH : draw_width(b);
+    s.out = fuzz_draw(b, 2) ? WIDTH : draw_width(b);
+    s.activation = (gnn_activation_t)fuzz_draw(b, GNN_SOFTPLUS + 2);
+    s.norm = (gnn_norm_t)fuzz_draw(b, GNN_NORM_RMS + 2);
     s.rate = draw_rate(b);
     return s;
 }
@@ -124,30 +110,22 @@ typedef struct {
     gnn_named_t values[4];
 } world_t;
 
-static void must(int rc)
-{
-    if (rc == GNN_OK)
-        return;
-    fprintf(stderr, "%s\n", gnn_error_message());
-    abort();
-}
-
 static world_t *world(void)
 {
     static world_t w;
     if (w.context)
         return &w;
     int64_t src[EDGES], dst[EDGES], few[EDGES], length = NODES;
-    must(gnn_context_new(&w.context, &(gnn_context_config_t){.threads = 1, .seed = 1}));
-    must(gnn_tape_new(&w.tape, w.context));
+    fuzz_must(gnn_context_new(&w.context, &(gnn_context_config_t){.threads = 1, .seed = 1}));
+    fuzz_must(gnn_tape_new(&w.tape, w.context));
     for (int k = 0; k < EDGES; k++) {
         src[k] = k * 5 % NODES;
         dst[k] = k * 3 % (NODES - 1);
         few[k] = k % 3;
     }
-    must(gnn_graph_from_edges(&w.graphs[0], NODES, NODES, EDGES, src, dst));
-    must(gnn_graph_causal(&w.graphs[1], 1, &length));
-    must(gnn_graph_from_edges(&w.graphs[2], 3, NODES, EDGES, src, few));
+    fuzz_must(gnn_graph_from_edges(&w.graphs[0], NODES, NODES, EDGES, src, dst));
+    fuzz_must(gnn_graph_causal(&w.graphs[1], 1, &length));
+    fuzz_must(gnn_graph_from_edges(&w.graphs[2], 3, NODES, EDGES, src, few));
     for (int k = 0; k < NODES * WIDTH + EDGES * IN_EDGES + EDGES; k++)
         w.numbers[k] = (gnn_real_t)(k * 37 % 101 + 1) / 50;
     for (int k = 0; k < NODES; k++)
@@ -182,7 +160,7 @@ static void reload(world_t *w, const gnn_model_t *model, const gnn_model_inputs_
     const int rc = gnn_model_forward(model, w->context, inputs, &a);
     check_words(rc);
     if (gnn_model_save(model, path) == GNN_OK) {
-        must(gnn_model_load(&loaded, w->context, path));
+        fuzz_must(gnn_model_load(&loaded, w->context, path));
         if (gnn_model_forward(loaded, w->context, inputs, &b) != rc ||
             memcmp(a.data, b.data, sizeof *a.data * (size_t)(rows * cols)) != 0)
             abort();
@@ -213,11 +191,11 @@ static void run(world_t *w, const gnn_model_t *model)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    bytes_t bytes = {data, size};
+    fuzz_bytes_t bytes = {data, size};
     world_t *w = world();
     gnn_step_t steps[STEPS];
     gnn_model_t *model = NULL;
-    const int count = 1 + draw(&bytes, STEPS);
+    const int count = 1 + fuzz_draw(&bytes, STEPS);
     for (int k = 0; k < count; k++)
         steps[k] = draw_step(&bytes);
     const int rc = gnn_model_from_steps(&model, w->context, count, steps);
