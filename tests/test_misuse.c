@@ -73,7 +73,7 @@ START_TEST(steps_that_do_not_fit)
     gnn_graph_t *g = triangle();
     const gnn_graph_t *graphs[] = {g};
     gnn_real_t x[3 * 4] = {0}, y[3 * 4];
-    gnn_tensor_t in = gnn_tensor(x, 3, 4), out = gnn_tensor(y, 3, 4);
+    gnn_tensor_t in = gnn_tensor(x, 3, 4), out = gnn_tensor(y, 3, 4), t;
     gnn_named_t value = {.name = "x", .dense = &in};
     gnn_model_inputs_t inputs = {graphs, 1, &value, 1};
     ck_fails(gnn_model_from_steps(&model, context, 2,
@@ -83,6 +83,19 @@ START_TEST(steps_that_do_not_fit)
     ck_fails(gnn_model_from_steps(&model, context, 1,
                                   (gnn_step_t[]){{.kind = GNN_STEP_LINEAR, .name = "top", .in = 4}}),
              GNN_EINVALID, "step top: .in = 4 and .out = 0");
+    gnn_step_t twice[] = {
+        {.name = "a", .layer = GNN_TRANSFORMER_CONV(.in = 4)},
+        {.layer = GNN_TRANSFORMER_CONV(.in = 4), .share = "a", .share_fields = "value"}};
+    ck_fails(gnn_model_from_steps(&model, context, 2, twice), GNN_EUNSUPPORTED,
+             "\"value\" would share a part of source.weight");
+    twice[1].share_fields = "vlaue";
+    ck_fails(gnn_model_from_steps(&model, context, 2, twice), GNN_ENOTFOUND,
+             "no field to share begins with \"vlaue\"");
+    twice[1].share_fields = "query";
+    ck_ok(gnn_model_from_steps(&model, context, 2, twice));
+    ck_fails(gnn_model_field(model, "1.query.weight", &t, NULL), GNN_ENOTFOUND, "1.query.weight");
+    ck_ok(gnn_model_field(model, "1.value.weight", &t, NULL));
+    gnn_model_free(model);
     ck_fails(gnn_model_from_steps(&model, context, 1,
                                   (gnn_step_t[]){{.layer = GNN_GCN(.in = 4), .share = "nobody"}}),
              GNN_ENOTFOUND, "no earlier layer step nobody");
@@ -184,11 +197,11 @@ START_TEST(unknown_options)
     ck_fails(gnn_layer_new(&layer, context,
                            &GNN_TRANSFORMER_CONV(.in = 4, .heads = 4, .kv_heads = 2,
                                                  .share_weights = GNN_ON)),
-             GNN_ESHAPE, "shared weights need a key for each of 4 heads, got .kv_heads = 2");
+             GNN_ESHAPE, "shared weights need 4 keys, got .kv_heads = 2");
     ck_fails(
         gnn_layer_new(&layer, context,
                       &GNN_TRANSFORMER_CONV(.in = 4, .heads = 2, .d_k = 3, .d_v = 5, .edge_dim = 2)),
-        GNN_ESHAPE, "one product of edge features serves messages (10 numbers) and keys (6)");
+        GNN_ESHAPE, "edge features serve messages (10 numbers) and keys (6) alike");
     ck_fails(gnn_layer_new(&layer, context, &GNN_GATED_GRAPH(.in = 4, .out = 8)), GNN_ESHAPE,
              "update gru keeps its state's width");
 }

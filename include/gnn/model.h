@@ -34,7 +34,7 @@ typedef struct gnn_step {
     const char *second, *third; /**< more inputs of add and concat */
     const char *edge_features, *edge_weight, *edge_bias;
     const char *share; /**< this step's parameters whose field begins with `share_fields` are those of the step of this name */
-    const char *share_fields; /**< NULL: all of them */
+    const char *share_fields; /**< NULL: all of them; fields that lie side by side in one matrix (docs/parameters.md) only together */
     int64_t in, out;
     gnn_activation_t activation;
     gnn_norm_t norm;

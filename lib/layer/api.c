@@ -209,7 +209,7 @@ int gnn_projection_new(gnn_projection_t **projection, const gnn_layer_t *layer, 
         gnn__set_message("a projection of %lld rows does not fit", (long long)capacity);
         goto done;
     }
-    GNN_CHECK(gnn__new(&made->source, count, sizeof *made->source, "a projection's rows"));
+    GNN_CHECK(gnn__new(&made->source, count, sizeof *made->source, "a projection"));
     made->target = made->source + capacity * made->source_cols;
     *projection = made;
     return GNN_OK;

@@ -224,13 +224,12 @@ static int check_combination(const gnn_layer_config_t *c)
             "shared weights need equal widths: receivers have %lld features, senders %lld",
             (long long)c->in_dst, (long long)c->in);
     if (c->share_weights == GNN_ON && c->kv_heads != c->heads)
-        return gnn__error(GNN_ESHAPE,
-                          "shared weights need a key for each of %lld heads, got .kv_heads = %lld",
+        return gnn__error(GNN_ESHAPE, "shared weights need %lld keys, got .kv_heads = %lld",
                           (long long)c->heads, (long long)c->kv_heads);
     if (c->edge_dim > 0 && gnn__scored(c) && w.edge != c->kv_heads * c->d_k)
-        return gnn__error(
-            GNN_ESHAPE, "one product of edge features serves messages (%lld numbers) and keys (%lld)",
-            (long long)w.edge, (long long)(c->kv_heads * c->d_k));
+        return gnn__error(GNN_ESHAPE,
+                          "edge features serve messages (%lld numbers) and keys (%lld) alike",
+                          (long long)w.edge, (long long)(c->kv_heads * c->d_k));
     if (c->update == GNN_UPDATE_NONE && !c->message->projects && !gnn__scored(c) && c->out != c->in)
         return gnn__error(GNN_ESHAPE, "message %s and no update keep %lld features, but .out = %lld",
                           c->message->name, (long long)c->in, (long long)c->out);

@@ -39,14 +39,29 @@ typedef struct {
     const char *prefix;
     const gnn_layer_t *share;
     const char *share_fields;
+    bool found; /* some field to share */
     int rc;
 } declare_t;
 
-static bool shared(const declare_t *d, gnn__slot_t slot)
+static bool begins(const declare_t *d, const char *name)
 {
-    const char *name = slot_names[slot];
-    return d->share &&
-           (!d->share_fields || strncmp(name, d->share_fields, strlen(d->share_fields)) == 0);
+    return !d->share_fields || strncmp(name, d->share_fields, strlen(d->share_fields)) == 0;
+}
+
+/* Are the fields of this parameter to be shared? They stand side by side in one matrix: all of them or none. */
+static bool shared(declare_t *d, gnn__slot_t slot)
+{
+    int64_t fields = 0, wanted = 0;
+    for (int64_t k = 0; d->share && k < d->share->n_fields; k++)
+        if (d->share->fields[k].slot == slot) {
+            fields++;
+            wanted += begins(d, d->share->fields[k].name);
+        }
+    if (wanted > 0 && wanted < fields)
+        d->rc = gnn__error(GNN_EUNSUPPORTED, "\"%s\" would share a part of %s, which is shared whole",
+                           d->share_fields, slot_names[slot]);
+    d->found |= wanted > 0;
+    return wanted > 0 || (d->share && fields == 0 && begins(d, slot_names[slot]));
 }
 
 static int share(const declare_t *d, gnn__slot_t slot, int64_t rows, int64_t cols)
@@ -71,7 +86,10 @@ static void add(declare_t *d, gnn__slot_t slot, int64_t rows, int64_t cols, gnn_
     char *name = NULL;
     if (d->rc != GNN_OK || rows == 0 || cols == 0)
         return;
-    if (shared(d, slot)) {
+    const bool is_shared = shared(d, slot);
+    if (d->rc != GNN_OK)
+        return;
+    if (is_shared) {
         d->rc = share(d, slot, rows, cols);
         return;
     }
@@ -200,12 +218,15 @@ static void name_fields(gnn_layer_t *layer)
 int gnn__layer_declare(gnn_layer_t *layer, gnn_parameters_t *parameters, const char *prefix,
                        const gnn_layer_t *share_with, const char *share_fields)
 {
-    declare_t d = {layer, parameters, prefix, share_with, share_fields, GNN_OK};
+    declare_t d = {
+        layer, parameters, prefix, share_with, share_fields, !share_with || !share_fields, GNN_OK};
     layer->parameters = parameters;
     for (gnn__slot_t slot = 0; slot < GNN__SLOTS; slot++)
         layer->id[slot] = -1;
     declare_projection(&d);
     declare_update(&d);
+    if (d.rc == GNN_OK && !d.found)
+        d.rc = gnn__error(GNN_ENOTFOUND, "no field to share begins with \"%s\"", share_fields);
     if (d.rc == GNN_OK)
         name_fields(layer);
     return d.rc;
