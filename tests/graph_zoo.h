@@ -6,11 +6,6 @@
 
 #include <graphs/graph.h>
 
-static inline int64_t below(uint64_t *seed, int64_t n)
-{
-    return (int64_t)((test_uniform(seed) + 1) / 2 * (double)n);
-}
-
 static inline void *zeros(int64_t n, size_t element)
 {
     return calloc((size_t)(n > 0 ? n : 1), element);
@@ -77,18 +72,19 @@ static inline int random_spans(gnn_graph_t **g, int64_t n_dst, int64_t n_src, ui
     for (int64_t r = 0; r < n_dst; r++) {
         int32_t *runs[2] = {lo, hi};
         for (int side = 0; side < 2; side++) {
-            int64_t before = r ? runs[side][r - 1] : 0, step = below(&seed, 2) ? below(&seed, 5) : 0;
+            int64_t before = r ? runs[side][r - 1] : 0,
+                    step = test_below(&seed, 2) ? test_below(&seed, 5) : 0;
             runs[side][r] = (int32_t)(before + step > n_src ? n_src : before + step);
         }
         lo[r] = lo[r] > hi[r] ? hi[r] : lo[r];
     }
     for (int64_t r = 0; r < n_dst; r++) {
-        int64_t other = below(&seed, r + 1);
+        int64_t other = test_below(&seed, r + 1);
         rows[r] = rows[other];
         rows[other] = (int32_t)r;
     }
     for (int64_t r = 0; r < n_src; r++) {
-        int64_t other = below(&seed, r + 1);
+        int64_t other = test_below(&seed, r + 1);
         cols[r] = cols[other];
         cols[other] = (int32_t)r;
     }

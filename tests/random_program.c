@@ -16,7 +16,8 @@ static int pick(const program_t *p, uint64_t *seed, int64_t rows, int64_t cols)
             found[count++] = k;
     if (count == 0)
         return -1;
-    return found[draw(seed, 4) && count > 1 ? count - 1 - draw(seed, 2) : draw(seed, count)];
+    return found[test_below(seed, 4) && count > 1 ? count - 1 - test_below(seed, 2)
+                                                  : test_below(seed, count)];
 }
 
 /* What plans look for comes more often: something behind an aggregation, halves, products beside one another, and their sums. */
@@ -24,15 +25,16 @@ static kind_t draw_kind(const program_t *p, uint64_t *seed)
 {
     static const kind_t behind[] = {ADD, ADD_ROW, BIASED, DROP};
     const kind_t last = p->lines[p->count - 1].kind, before = p->lines[p->count - 2].kind;
-    if (draw(seed, 2))
-        return (kind_t)(1 + draw(seed, KINDS - 1));
+    if (test_below(seed, 2))
+        return (kind_t)(1 + test_below(seed, KINDS - 1));
     if (last == WINDOW)
         return before == WINDOW ? ADD : WINDOW;
-    if (p->lines[p->count - 1].cols == TWICE && draw(seed, 2))
+    if (p->lines[p->count - 1].cols == TWICE && test_below(seed, 2))
         return WINDOW;
     if (last == LINEAR)
         return before == LINEAR ? ADD : LINEAR;
-    return last == AGGREGATE || last == ADD || last == BIASED ? behind[draw(seed, 4)] : AGGREGATE;
+    return last == AGGREGATE || last == ADD || last == BIASED ? behind[test_below(seed, 4)]
+                                                              : AGGREGATE;
 }
 
 static line_t line_of(kind_t kind, int64_t rows, int64_t cols, int n_in, int a, int b, int c)
@@ -43,22 +45,24 @@ static line_t line_of(kind_t kind, int64_t rows, int64_t cols, int n_in, int a, 
 /* Operands and shape; an operand that is needed and not there leaves in[0] at -1. */
 static line_t draw_operands(const program_t *p, uint64_t *seed, kind_t kind)
 {
-    const int64_t cols = draw(seed, 2) ? WIDTH : TWICE;
+    const int64_t cols = test_below(seed, 2) ? WIDTH : TWICE;
     const int x = pick(p, seed, NODES, cols), z = pick(p, seed, NODES, cols),
-              row = pick(p, seed, 1, cols), other = draw(seed, 2) ? pick(p, seed, 1, cols) : -1;
+              row = pick(p, seed, 1, cols),
+              other = test_below(seed, 2) ? pick(p, seed, 1, cols) : -1;
     const int wide = pick(p, seed, NODES, TWICE), narrow = pick(p, seed, NODES, WIDTH),
               narrow_too = pick(p, seed, NODES, WIDTH), a = pick(p, seed, 1, WIDTH);
-    const int64_t keys = draw(seed, 2) ? HEADS : WIDTH;
+    const int64_t keys = test_below(seed, 2) ? HEADS : WIDTH;
     const int query = pick(p, seed, NODES, keys), key = pick(p, seed, NODES, keys);
     switch (kind) {
     case LINEAR:
         if (cols == TWICE)
-            return line_of(kind, NODES, WIDTH, 3, x, NARROW, draw(seed, 2) ? a : -1);
-        return draw(seed, 2) ? line_of(kind, NODES, WIDTH, 3, x, SQUARE, draw(seed, 2) ? a : -1)
-                             : line_of(kind, NODES, TWICE, 3, x, WIDEN, -1);
+            return line_of(kind, NODES, WIDTH, 3, x, NARROW, test_below(seed, 2) ? a : -1);
+        return test_below(seed, 2)
+                   ? line_of(kind, NODES, WIDTH, 3, x, SQUARE, test_below(seed, 2) ? a : -1)
+                   : line_of(kind, NODES, TWICE, 3, x, WIDEN, -1);
     case WINDOW:
-        return draw(seed, 4) ? line_of(kind, NODES, WIDTH, 1, wide, -1, -1)
-                             : line_of(kind, 1, WIDTH, 1, pick(p, seed, 1, TWICE), -1, -1);
+        return test_below(seed, 4) ? line_of(kind, NODES, WIDTH, 1, wide, -1, -1)
+                                   : line_of(kind, 1, WIDTH, 1, pick(p, seed, 1, TWICE), -1, -1);
     case ROW: return line_of(kind, 1, cols, 1, x, -1, -1);
     case ADD: return line_of(kind, NODES, cols, 2, x, z, -1);
     case ADD_ROW:
@@ -79,7 +83,7 @@ static line_t draw_operands(const program_t *p, uint64_t *seed, kind_t kind)
 /* x = the last line + the one before it, or the other way round. */
 static bool draw_sum_of_last(const program_t *p, uint64_t *seed, line_t *line)
 {
-    const int last = p->count - 1, swapped = (int)draw(seed, 2);
+    const int last = p->count - 1, swapped = (int)test_below(seed, 2);
     const line_t *x = &p->lines[last], *z = x - 1;
     if (x->rows != NODES || x->rows != z->rows || x->cols != z->cols)
         return false;
@@ -106,16 +110,16 @@ static bool draw_line(program_t *p, uint64_t *seed)
         line = draw_operands(p, seed, kind);
     if (line.in[0] < 0)
         return false;
-    line.choice = (int)draw(seed, 60);
-    if (kind == WINDOW && draw(seed, 4))
+    line.choice = (int)test_below(seed, 60);
+    if (kind == WINDOW && test_below(seed, 4))
         take_other_half(p, &line);
     for (int i = 0; i < line.n_in; i++)
         line.wants |= line.in[i] >= 0 && p->lines[line.in[i]].wants;
-    line.graph = (int)draw(seed, 2);
-    line.alpha = kind == ADD || kind == ADD_ROW ? (gnn_real_t)(draw(seed, 4) ? 1 : 0.5)
-                                                : (gnn_real_t)(draw(seed, 2) ? 0.3 : 0);
-    line.kept = draw(seed, 6) == 0;
-    line.bound = !is_part(&line) && draw(seed, 10) == 0;
+    line.graph = (int)test_below(seed, 2);
+    line.alpha = kind == ADD || kind == ADD_ROW ? (gnn_real_t)(test_below(seed, 4) ? 1 : 0.5)
+                                                : (gnn_real_t)(test_below(seed, 2) ? 0.3 : 0);
+    line.kept = test_below(seed, 6) == 0;
+    line.bound = !is_part(&line) && test_below(seed, 10) == 0;
     p->lines[p->count++] = line;
     return true;
 }
@@ -127,7 +131,7 @@ program_t random_program(uint64_t seed)
         p.lines[k] = line_of(LEAF, leaf_shapes[k].rows, leaf_shapes[k].cols, 0, -1, -1, -1);
         p.lines[k].wants = leaf_shapes[k].wants;
     }
-    const int length = LEAVES + 3 + (int)draw(&seed, MOST - LEAVES - 8);
+    const int length = LEAVES + 3 + (int)test_below(&seed, MOST - LEAVES - 8);
     const line_t *last = p.lines;
     while (p.count < length || !last->wants || is_part(last)) {
         p.count -= p.count == MOST;

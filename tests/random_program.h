@@ -52,12 +52,6 @@ typedef struct {
 } leaf_t;
 extern const leaf_t leaf_shapes[LEAVES];
 
-/* 0 .. n - 1 */
-static inline int64_t draw(uint64_t *seed, int64_t n)
-{
-    return (int64_t)((test_uniform(seed) + 1) / 2 * (double)n);
-}
-
 /* Its numbers are part of another line's. */
 static inline bool is_part(const line_t *line)
 {

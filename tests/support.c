@@ -8,6 +8,11 @@ double test_uniform(uint64_t *state)
     return (double)(int32_t)(*state >> 32) * 0x1p-31;
 }
 
+int64_t test_below(uint64_t *state, int64_t n)
+{
+    return (int64_t)((test_uniform(state) + 1) / 2 * (double)n);
+}
+
 gnn_real_t *test_reals(int64_t n, uint64_t seed)
 {
     gnn_real_t *x = malloc(sizeof *x * (size_t)(n > 0 ? n : 1));

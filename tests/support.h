@@ -31,6 +31,8 @@
 
 /* A reproducible uniform number in [-1, 1). */
 double test_uniform(uint64_t *state);
+/* 0 .. n - 1 */
+int64_t test_below(uint64_t *state, int64_t n);
 /* n reals in [-1, 1), malloc'd. */
 gnn_real_t *test_reals(int64_t n, uint64_t seed);
 /* max|a - b| / max|b| over n numbers (0/0 counts as 0; NaN on either side alone gives infinity). */

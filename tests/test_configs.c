@@ -1,90 +1,10 @@
 /* Random configs of the layer: both forms of a graph, recorded or not, whole or in halves, dense features or sparse, receivers given or not, one thread or two, one list of
  * edges or two, from a file: all give the same. GNN_TEST_SEED draws others. */
+#include "layer_oracle.h"
 #include "layer_run.h"
+#include "random_config.h"
 
 #include <unistd.h>
-
-enum { NODES = 31, GLOBALS = 3 };
-
-/* ---- drawing ---- */
-
-static int64_t draw(uint64_t *seed, int64_t n)
-{
-    return (int64_t)((test_uniform(seed) + 1) / 2 * (double)n);
-}
-
-static gnn_flag_t draw_flag(uint64_t *seed)
-{
-    return draw(seed, 2) ? GNN_ON : GNN_OFF;
-}
-
-static gnn_real_t draw_rate(uint64_t *seed)
-{
-    return (gnn_real_t)(draw(seed, 2) ? 0 : 0.3);
-}
-
-static void draw_heads(gnn_layer_config_t *c, uint64_t *seed)
-{
-    const int64_t heads[] = {1, 2, 3, 6};
-    c->heads = heads[draw(seed, 4)];
-    c->combine = draw(seed, 2) ? GNN_HEADS_AVERAGE : GNN_HEADS_CONCAT;
-    c->share_weights = draw_flag(seed);
-    if (draw(seed, 3) == 0)
-        c->kv_heads = heads[draw(seed, 4)];
-    if (draw(seed, 3) == 0)
-        c->d_k = 1 + draw(seed, 9);
-    if (draw(seed, 4) == 0)
-        c->d_v = 1 + draw(seed, 9);
-    if (draw(seed, 3) == 0) {
-        c->distance = (gnn_distance_bias_t)draw(seed, GNN_DISTANCE_TABLE + 1);
-        c->distance_buckets = 5;
-    }
-}
-
-/* Most fields at random; many such configs are refused. */
-static gnn_layer_config_t draw_config(uint64_t *seed)
-{
-    const int64_t widths[] = {5, 6, 12};
-    gnn_layer_config_t c = {.in = widths[draw(seed, 3)], .out = widths[draw(seed, 3)]};
-    c.message = gnn_message_at((size_t)draw(seed, (int64_t)gnn_message_count()));
-    c.aggregator = gnn_aggregator_at((size_t)draw(seed, (int64_t)gnn_aggregator_count()));
-    c.update = (gnn_update_t)(GNN_UPDATE_NONE + draw(seed, 5));
-    if (c.aggregator->flags & GNN_AGGREGATOR_SCORED)
-        draw_heads(&c, seed);
-    c.hidden = draw(seed, 2) ? 4 : 0;
-    c.feed_forward = draw(seed, 2) ? 9 : 0;
-    c.self_loops = draw_flag(seed);
-    c.graph_norm = (gnn_graph_norm_t)draw(seed, GNN_GRAPH_NORM_ROW + 1);
-    c.self_term = draw_flag(seed);
-    c.learn_eps = draw_flag(seed);
-    c.bias_project = draw_flag(seed);
-    c.bias_out = draw_flag(seed);
-    c.bias_update = draw_flag(seed);
-    c.activation = (gnn_activation_t)draw(seed, GNN_SOFTPLUS + 1);
-    c.hidden_activation = (gnn_activation_t)draw(seed, GNN_SOFTPLUS + 1);
-    c.residual = draw(seed, 3) ? GNN_OFF : GNN_ON;
-    c.norm = (gnn_norm_t)(draw(seed, 2) ? GNN_NORM_NONE : GNN_NORM_NONE + draw(seed, 4));
-    c.norm_position = draw(seed, 2) ? GNN_NORM_BEFORE : GNN_NORM_AFTER;
-    c.norm_eps = (gnn_real_t)0.01;
-    c.dropout_in = draw_rate(seed);
-    c.dropout_attention = draw_rate(seed);
-    c.dropout_message = draw_rate(seed);
-    c.dropout_out = draw_rate(seed);
-    return c;
-}
-
-static gnn_graph_t *draw_spans(uint64_t *seed)
-{
-    const int64_t lengths[] = {5, 0, 9, 1, 16}, globals[GLOBALS] = {2, 14, 20};
-    gnn_graph_t *g = NULL;
-    switch (draw(seed, 4)) {
-    case 0: ck_ok(gnn_graph_complete(&g, 5, lengths)); break;
-    case 1: ck_ok(gnn_graph_causal(&g, 5, lengths)); break;
-    case 2: ck_ok(gnn_graph_window(&g, 5, lengths, 2, 1, GNN_OFF)); break;
-    default: ck_ok(gnn_graph_window_global(&g, 5, lengths, 2, GLOBALS, globals));
-    }
-    return g;
-}
 
 /* ---- comparing ---- */
 
@@ -234,6 +154,17 @@ static void compare_saved(const trial_t *t)
     gnn_model_free(loaded);
 }
 
+/* Before anything is trained: batch norms have seen nothing. */
+static void compare_formulas(const trial_t *t, const gnn_graph_t *graph, const gnn_inputs_t *in)
+{
+    const int64_t n = gnn_graph_n_dst(graph), width = gnn_layer_width(t->layer);
+    const gnn_tensor_t y = gnn_tensor(t->spare, n, width);
+    if (gnn_layer_forward(t->layer, t->context, graph, in, &y) != GNN_OK)
+        return; /* is_taken will say why */
+    layer_oracle(t->layer, graph, in, t->spare + n * width);
+    judge(t, "layer and formulas", y.data, t->spare + n * width, n * width);
+}
+
 static bool normed_before(const gnn_layer_t *layer)
 {
     const gnn_layer_config_t *c = gnn_layer_config(layer);
@@ -353,13 +284,14 @@ START_TEST(a_config_gives_the_same_every_way)
     int wanted = test_small() ? 30 : 600;
     trial_t t = trial_new();
     while (wanted > 0) {
-        const gnn_layer_config_t config = draw_config(&seed);
+        const gnn_layer_config_t config = random_config(&seed);
         if (!draw_layer(&t, &seed, &config))
             continue;
-        t.spans = draw_spans(&seed);
+        t.spans = random_sentences(&seed);
         ck_ok(gnn_graph_to_edges(&t.edges, t.spans));
         ck_ok(gnn_layer_prepare(t.layer, t.spans, GNN_ON));
         ck_ok(gnn_layer_prepare(t.layer, t.edges, GNN_ON));
+        compare_formulas(&t, t.spans, &(gnn_inputs_t){.x_src = &t.x});
         if (compare_forms(&t)) {
             compare_features(&t);
             compare_calls(&t);
@@ -386,8 +318,8 @@ static void draw_edges(uint64_t *seed, int64_t n_dst, gnn_graph_t **whole, gnn_g
     int64_t src[EDGES], dst[EDGES], half = EDGES / 3;
     gnn_graph_t *parts[2];
     for (int k = 0; k < EDGES; k++) {
-        src[k] = draw(seed, NODES);
-        dst[k] = draw(seed, n_dst);
+        src[k] = test_below(seed, NODES);
+        dst[k] = test_below(seed, n_dst);
     }
     ck_ok(gnn_graph_from_edges(whole, n_dst, NODES, EDGES, src, dst));
     ck_ok(gnn_graph_from_edges(&parts[0], n_dst, NODES, half, src, dst));
@@ -424,10 +356,10 @@ static void draw_edge_inputs(const trial_t *t, uint64_t *seed, gnn_tensor_t *inp
                              const gnn_tensor_t **given)
 {
     const gnn_layer_config_t *c = gnn_layer_config(t->layer);
-    const int64_t cols[EDGE_INPUTS] = {c->edge_dim, draw(seed, 2),
+    const int64_t cols[EDGE_INPUTS] = {c->edge_dim, test_below(seed, 2),
                                        !(c->aggregator->flags & GNN_AGGREGATOR_SCORED) ? 0
-                                       : draw(seed, 2)                                 ? c->heads
-                                                       : draw(seed, 2)};
+                                       : test_below(seed, 2)                           ? c->heads
+                                                             : test_below(seed, 2)};
     for (int k = 0; k < EDGE_INPUTS; k++) {
         inputs[k] = gnn_tensor(test_reals(EDGES * cols[k], *seed + (uint64_t)k), EDGES, cols[k]);
         given[k] = cols[k] > 0 ? &inputs[k] : NULL;
@@ -442,11 +374,11 @@ START_TEST(two_lists_of_edges_give_what_one_does)
     int wanted = test_small() ? 30 : 600;
     trial_t t = trial_new();
     while (wanted > 0) {
-        gnn_layer_config_t config = draw_config(&seed);
-        config.edge_dim = draw(&seed, 2) ? 3 : 0;
+        gnn_layer_config_t config = random_config(&seed);
+        config.edge_dim = test_below(&seed, 2) ? 3 : 0;
         if (!draw_layer(&t, &seed, &config))
             continue;
-        const int64_t n_dst = draw(&seed, 2) ? NODES : 20;
+        const int64_t n_dst = test_below(&seed, 2) ? NODES : 20;
         gnn_tensor_t inputs[EDGE_INPUTS];
         features_t of = {.x = &t.x, .training = 1};
         draw_edges(&seed, n_dst, &t.edges, &t.spans);
@@ -454,6 +386,11 @@ START_TEST(two_lists_of_edges_give_what_one_does)
         if (gnn_layer_prepare(t.layer, t.edges, GNN_ON) ==
             GNN_OK) { /* no loops, no norm where receivers are others */
             ck_ok(gnn_layer_prepare(t.layer, t.spans, GNN_ON));
+            compare_formulas(&t, t.edges,
+                             &(gnn_inputs_t){.x_src = &t.x,
+                                             .edge_features = of.edge[EDGE_FEATURES],
+                                             .edge_weight = of.edge[EDGE_WEIGHT],
+                                             .edge_bias = of.edge[EDGE_BIAS]});
             result_t a = run_layer(t.layer, t.tape, t.edges, &of);
             if (is_taken(&t, &a)) {
                 result_t b = run_layer(t.layer, t.tape, t.spans, &of);

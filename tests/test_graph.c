@@ -323,7 +323,7 @@ START_TEST(transpose_of_random_monotone_spans_equals_brute_force)
     for (int round = 0; round < 400; round++) {
         gnn_graph_t *g;
         const gnn_view_t key = {.backward = GNN_ON};
-        ck_ok(random_spans(&g, below(&seed, 20), below(&seed, 20), (uint64_t)round * 7919));
+        ck_ok(random_spans(&g, test_below(&seed, 20), test_below(&seed, 20), (uint64_t)round * 7919));
         ck_ok(gnn_graph_prepare(g, &key));
         const gnn__view_t *v = gnn__graph_view(g, &key);
         check_view(g, v);

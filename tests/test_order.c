@@ -10,7 +10,7 @@ enum { N = 9 };
 static void draw_order(int64_t n, uint64_t seed, int64_t *order, int64_t *rank)
 {
     for (int64_t r = 0; r < n; r++) {
-        int64_t other = below(&seed, r + 1);
+        int64_t other = test_below(&seed, r + 1);
         order[r] = order[other];
         order[other] = r;
     }
@@ -26,8 +26,8 @@ static int make_parts(gnn_graph_t **g)
     uint64_t seed = 7;
     *g = NULL;
     for (int k = 0; k < 30; k++) {
-        src[k] = below(&seed, k % 3 ? N : 2);
-        dst[k] = below(&seed, N);
+        src[k] = test_below(&seed, k % 3 ? N : 2);
+        dst[k] = test_below(&seed, N);
     }
     int rc = gnn_graph_from_edges(&parts[0], N, N, 30, src, dst);
     rc = rc ? rc : make_spans(&parts[1]);
@@ -240,8 +240,8 @@ START_TEST(layers_give_the_same_rows)
     int64_t src[35], dst[35];
     uint64_t seed = 9;
     for (int k = 0; k < 35; k++) {
-        src[k] = below(&seed, N);
-        dst[k] = below(&seed, N);
+        src[k] = test_below(&seed, N);
+        dst[k] = test_below(&seed, N);
     }
     ck_ok(gnn_graph_from_edges(&explicit, N, N, 35, src, dst));
     compare_layer(context, &edges[0], explicit);

@@ -270,8 +270,8 @@ static gnn_graph_t *edges(uint64_t seed)
     int64_t src[EDGES], dst[EDGES];
     gnn_graph_t *g = NULL;
     for (int k = 0; k < EDGES; k++) { /* the last node hears nobody */
-        src[k] = draw(&seed, NODES);
-        dst[k] = draw(&seed, NODES - 1);
+        src[k] = test_below(&seed, NODES);
+        dst[k] = test_below(&seed, NODES - 1);
     }
     ck_ok(gnn_graph_from_edges(&g, NODES, NODES, EDGES, src, dst));
     return g;
@@ -285,7 +285,7 @@ static world_t world_new(uint64_t seed)
     for (int g = 0; g < 2; g++)
         ck_ok(gnn_graph_prepare(world.graphs[g], &(gnn_view_t){.backward = GNN_ON}));
     for (int k = 0; k < NODES; k++)
-        world.ids[k] = (int32_t)draw(&seed, NODES + 1) - 1;
+        world.ids[k] = (int32_t)test_below(&seed, NODES + 1) - 1;
     for (int k = 0; k < LEAVES; k++) {
         const int64_t rows = leaf_shapes[k].rows, cols = leaf_shapes[k].cols;
         char name[] = "leaf 0";
