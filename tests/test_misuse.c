@@ -207,6 +207,31 @@ START_TEST(unknown_options)
 }
 END_TEST
 
+/* Nobody's parameter, and operands that are not there. */
+START_TEST(operands_that_are_none)
+{
+    gnn_tape_t *tape;
+    gnn_layer_t *layer;
+    ck_ok(gnn_tape_new(&tape, context));
+    ck_ok(gnn_layer_new(&layer, context, &GNN_GCN(.in = 4)));
+    gnn_parameters_t *parameters = gnn_layer_parameters(layer);
+    ck_assert_ptr_null(gnn_parameters_name(parameters, -1));
+    ck_assert_ptr_null(gnn_parameters_value(parameters, 99).data);
+    ck_assert_ptr_null(gnn_parameters_gradient(parameters, 99).data);
+    gnn_tape_reset(tape, 0, 0);
+    gnn_tape_parameter(tape, parameters, gnn_parameters_find(parameters, "nobody"));
+    ck_fails(gnn_tape_status(tape), GNN_EINVALID, "there is no parameter -1");
+    gnn_tape_reset(tape, 0, 0);
+    gnn_tape_add(tape, gnn_tape_parameter(tape, parameters, 0), GNN_NONE, 1);
+    ck_fails(gnn_tape_status(tape), GNN_EINVALID, "add: input 1 is missing");
+    gnn_tape_reset(tape, 0, 0);
+    gnn_tape_concat(tape, NULL, 0);
+    ck_assert_int_ne(gnn_tape_status(tape), GNN_OK);
+    gnn_tape_free(tape);
+    gnn_layer_free(layer);
+}
+END_TEST
+
 START_TEST(graphs_that_are_none)
 {
     gnn_graph_t *g;
@@ -282,6 +307,7 @@ int main(void)
     tcase_add_test(c, training_needs_the_transpose);
     tcase_add_test(c, heads_that_do_not_divide);
     tcase_add_test(c, unknown_options);
+    tcase_add_test(c, operands_that_are_none);
     tcase_add_test(c, graphs_that_are_none);
     tcase_add_test(c, edge_inputs_on_spans);
     tcase_add_test(c, features_that_are_not_numbers);

@@ -46,6 +46,7 @@ GNN_API int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, i
                                int64_t fan_out, int32_t *id);
 /** Allocates values and gradients (zero) and draws initial values from the context's seed, each parameter by its own name. */
 GNN_API int gnn_parameters_allocate(gnn_parameters_t *parameters, gnn_context_t *context);
+/* Numbers are 0 .. count - 1; of any other the name is NULL, value and gradient are 0 x 0 and NULL, and a tape refuses it. */
 GNN_API int32_t gnn_parameters_count(const gnn_parameters_t *parameters);
 GNN_API const char *gnn_parameters_name(const gnn_parameters_t *parameters, int32_t id);
 /** -1 if there is none of that name. */

@@ -15,7 +15,7 @@ static gnn__activation_t settings(const gnn_op_call_t *call)
 static int activation_shape(gnn_op_call_t *call)
 {
     const gnn__activation_t how = settings(call);
-    GNN_TRY(gnn__op_dense(call, "activation", 0, 0));
+    GNN_TRY(gnn__op_dense(call, "activation", 0, 0, 1));
     if (how.kind < GNN_ACTIVATION_DEFAULT || how.kind > GNN_SOFTPLUS)
         return gnn__op_error(call, GNN_EINVALID, "there is no activation %d", (int)how.kind);
     gnn__op_output(call, call->in[0].rows, call->in[0].cols);

@@ -24,7 +24,7 @@ static bool is_one_row(const gnn_op_call_t *call)
 static int add_shape(gnn_op_call_t *call)
 {
     const gnn_operand_t *x = &call->in[0], *z = &call->in[1];
-    GNN_TRY(gnn__op_dense(call, "add", 0, 1));
+    GNN_TRY(gnn__op_dense(call, "add", 0, 1, 2));
     if (!(z->rows == 1 && z->cols == x->cols))
         GNN_TRY(same_shape(call, "add"));
     gnn__op_output(call, x->rows, x->cols);
@@ -74,7 +74,7 @@ const gnn_op_t gnn__op_add = {
 static int add_scaled_shape(gnn_op_call_t *call)
 {
     const gnn_operand_t *x = &call->in[0], *eps = &call->in[2];
-    GNN_TRY(gnn__op_dense(call, "add_scaled", 0, 2));
+    GNN_TRY(gnn__op_dense(call, "add_scaled", 0, 2, 3));
     GNN_TRY(same_shape(call, "add_scaled"));
     if (eps->rows != 1 || eps->cols != 1)
         return gnn__op_error(call, GNN_ESHAPE, "add_scaled expects one number eps, got %lld x %lld",

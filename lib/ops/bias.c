@@ -35,7 +35,7 @@ static int bias_shape(gnn_op_call_t *call)
 {
     const gnn_operand_t *x = &call->in[0], *b = &call->in[1];
     size_t sums, blocks;
-    GNN_TRY(gnn__op_dense(call, "bias", 0, 1));
+    GNN_TRY(gnn__op_dense(call, "bias", 0, 1, 2));
     if (b->rows != 1 || b->cols != x->cols)
         return gnn__op_error(call, GNN_ESHAPE, "bias expects a row of %lld, got %lld x %lld",
                              (long long)x->cols, (long long)b->rows, (long long)b->cols);

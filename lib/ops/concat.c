@@ -4,7 +4,7 @@
 static int concat_shape(gnn_op_call_t *call)
 {
     int64_t cols = 0;
-    GNN_TRY(gnn__op_dense(call, "concat", 0, call->n_in - 1));
+    GNN_TRY(gnn__op_dense(call, "concat", 0, call->n_in - 1, call->n_in));
     if (call->n_in < 1)
         return gnn__op_error(call, GNN_ESHAPE, "concat expects at least one tensor");
     for (int k = 0; k < call->n_in; k++) {

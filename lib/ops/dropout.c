@@ -9,7 +9,7 @@ static gnn_real_t rate_of(const gnn_op_call_t *call)
 
 static int dropout_shape(gnn_op_call_t *call)
 {
-    GNN_TRY(gnn__op_dense(call, "dropout", 0, 0));
+    GNN_TRY(gnn__op_dense(call, "dropout", 0, 0, 1));
     if (!(rate_of(call) >= 0 && rate_of(call) < 1))
         return gnn__op_error(call, GNN_EINVALID, "dropout takes a rate in [0, 1), got %g",
                              (double)rate_of(call));

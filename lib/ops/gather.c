@@ -4,7 +4,7 @@
 
 static int gather_shape(gnn_op_call_t *call)
 {
-    GNN_TRY(gnn__op_dense(call, "gather", 0, 0));
+    GNN_TRY(gnn__op_dense(call, "gather", 0, 0, 2));
     if (!call->in[1].ids && call->in[1].rows > 0)
         return gnn__op_error(call, GNN_EUNSUPPORTED,
                              "gather takes a list of row numbers as its second input");

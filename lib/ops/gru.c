@@ -9,7 +9,7 @@ static int gru_shape(gnn_op_call_t *call)
 {
     const gnn_operand_t *h = &call->in[2];
     int64_t three;
-    GNN_TRY(gnn__op_dense(call, "gru", 0, 2));
+    GNN_TRY(gnn__op_dense(call, "gru", 0, 2, 3));
     if (!gnn__mul(h->cols, 3, &three))
         return gnn__op_error(call, GNN_EOVERFLOW, "gru: %lld columns do not fit", (long long)h->cols);
     for (int k = 0; k < 2; k++)

@@ -28,7 +28,7 @@ static int64_t vectors_of(const gnn_op_call_t *call)
 static int head_dot_shape(gnn_op_call_t *call)
 {
     const gnn_operand_t *x = &call->in[0], *a = &call->in[1];
-    GNN_TRY(gnn__op_dense(call, "head_dot", 0, (int)vectors_of(call)));
+    GNN_TRY(gnn__op_dense(call, "head_dot", 0, (int)vectors_of(call), 1 + (int)vectors_of(call)));
     GNN_TRY(check_heads(call, "head_dot"));
     gnn__op_output(call, x->rows * vectors_of(call), heads_of(call));
     for (int64_t v = 0; v < vectors_of(call); v++, a++) {
@@ -125,7 +125,7 @@ const gnn_op_t gnn__op_head_dot = {.name = "head_dot",
 
 static int head_mean_shape(gnn_op_call_t *call)
 {
-    GNN_TRY(gnn__op_dense(call, "head_mean", 0, 0));
+    GNN_TRY(gnn__op_dense(call, "head_mean", 0, 0, 1));
     GNN_TRY(check_heads(call, "head_mean"));
     gnn__op_output(call, call->in[0].rows, call->in[0].cols / heads_of(call));
     return GNN_OK;

@@ -7,7 +7,7 @@ static int linear_shape(gnn_op_call_t *call)
 {
     const gnn_operand_t *x = &call->in[0], *w = &call->in[1], *b = &call->in[2];
     const bool bias = gnn__has_input(call, 2);
-    GNN_TRY(gnn__op_dense(call, "linear", 1, 2));
+    GNN_TRY(gnn__op_dense(call, "linear", 1, 2, 2));
     if (x->ids)
         return gnn__op_error(call, GNN_EUNSUPPORTED,
                              "linear takes a matrix; input 0 is a list of ids");

@@ -68,7 +68,7 @@ static int64_t pieces_of(const gnn_op_call_t *call)
 static int loss_shape(gnn_op_call_t *call)
 {
     size_t sums, rows = 0;
-    GNN_TRY(gnn__op_dense(call, "loss", 0, 0));
+    GNN_TRY(gnn__op_dense(call, "loss", 0, 0, 1));
     GNN_TRY(check_settings(call));
     gnn__op_output(call, 1, 1);
     GNN_TRY(gnn__op_bytes(call, pieces_of(call), 1, sizeof(double), &sums));

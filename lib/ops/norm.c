@@ -59,7 +59,7 @@ static int norm_shape(gnn_op_call_t *call)
     static const char *const roles[] = {"", "gain", "shift"};
     const gnn_norm_t kind = kind_of(call);
     const int64_t cols = call->in[0].cols;
-    GNN_TRY(gnn__op_dense(call, "norm", 0, 3));
+    GNN_TRY(gnn__op_dense(call, "norm", 0, 3, 1));
     if (kind != GNN_NORM_LAYER && kind != GNN_NORM_RMS && kind != GNN_NORM_BATCH)
         return gnn__op_error(call, GNN_EINVALID, "there is no norm of kind %d (%s)", (int)kind,
                              gnn__norm_name(kind));

@@ -24,8 +24,11 @@ void gnn__op_output(gnn_op_call_t *call, int64_t rows, int64_t cols)
     call->keep_in = call->keep_out = 0;
 }
 
-int gnn__op_dense(const gnn_op_call_t *call, const char *name, int first, int last)
+int gnn__op_dense(const gnn_op_call_t *call, const char *name, int first, int last, int needed)
 {
+    for (int k = 0; k < needed; k++)
+        if (k >= call->n_in || !call->in[k].present)
+            return gnn__op_error(call, GNN_EINVALID, "%s: input %d is missing", name, k);
     for (int k = first; k <= last && k < call->n_in; k++)
         if (call->in[k].present && (call->in[k].sparse || call->in[k].ids))
             return gnn__op_error(call, GNN_EUNSUPPORTED, "%s takes dense tensors; input %d is %s",

@@ -23,8 +23,8 @@ static inline bool gnn__wants(const gnn_op_call_t *call, int k)
 
 /* One output of this shape; nothing kept, nothing saved. */
 void gnn__op_output(gnn_op_call_t *call, int64_t rows, int64_t cols);
-/* GNN_EUNSUPPORTED unless inputs first..last are dense. */
-int gnn__op_dense(const gnn_op_call_t *call, const char *name, int first, int last);
+/* GNN_EINVALID unless the first `needed` inputs are there, GNN_EUNSUPPORTED unless inputs first..last are dense. */
+int gnn__op_dense(const gnn_op_call_t *call, const char *name, int first, int last, int needed);
 /* Bytes of rows x cols elements; GNN_EOVERFLOW if they do not fit. */
 int gnn__op_bytes(const gnn_op_call_t *call, int64_t rows, int64_t cols, size_t element,
                   size_t *bytes);

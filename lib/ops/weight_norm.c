@@ -54,7 +54,7 @@ static int check_graph(const gnn_op_call_t *call)
 
 static int weight_norm_shape(gnn_op_call_t *call)
 {
-    GNN_TRY(gnn__op_dense(call, "weight_norm", 0, 0));
+    GNN_TRY(gnn__op_dense(call, "weight_norm", 0, 0, 1));
     GNN_TRY(check_graph(call));
     const gnn_graph_t *graph = settings(call)->graph;
     const gnn__view_t *view = view_of(call);

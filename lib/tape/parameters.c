@@ -111,6 +111,12 @@ int gnn_parameters_allocate(gnn_parameters_t *parameters, gnn_context_t *context
     return GNN_OK;
 }
 
+static const parameter_t *at(const gnn_parameters_t *parameters, int32_t id)
+{
+    static const parameter_t none; /* of numbers that are nobody's: 0 x 0, without a name */
+    return id >= 0 && id < parameters->count ? &parameters->list[id] : &none;
+}
+
 int32_t gnn_parameters_count(const gnn_parameters_t *parameters)
 {
     return parameters->count;
@@ -118,7 +124,7 @@ int32_t gnn_parameters_count(const gnn_parameters_t *parameters)
 
 const char *gnn_parameters_name(const gnn_parameters_t *parameters, int32_t id)
 {
-    return parameters->list[id].name;
+    return at(parameters, id)->name;
 }
 
 int32_t gnn_parameters_find(const gnn_parameters_t *parameters, const char *name)
@@ -131,8 +137,8 @@ int32_t gnn_parameters_find(const gnn_parameters_t *parameters, const char *name
 
 static gnn_tensor_t tensor(const gnn_parameters_t *parameters, int32_t id, gnn_real_t *block)
 {
-    const parameter_t *p = &parameters->list[id];
-    return gnn_tensor(block ? block + p->offset : NULL, p->rows, p->cols);
+    const parameter_t *p = at(parameters, id);
+    return gnn_tensor(block && p->name ? block + p->offset : NULL, p->rows, p->cols);
 }
 
 gnn_tensor_t gnn_parameters_value(const gnn_parameters_t *parameters, int32_t id)
@@ -147,7 +153,7 @@ gnn_tensor_t gnn__gradient_memory(const gnn_parameters_t *parameters, int32_t id
 
 bool gnn__gradient_is_new(const gnn_parameters_t *parameters, int32_t id)
 {
-    if (!parameters->list[id].zero)
+    if (!at(parameters, id)->zero)
         return false; /* nothing is written: many threads may read parameters */
     parameters->list[id].zero = false;
     return true;
@@ -155,7 +161,7 @@ bool gnn__gradient_is_new(const gnn_parameters_t *parameters, int32_t id)
 
 void gnn__gradient_settle(const gnn_parameters_t *parameters, int32_t id)
 {
-    const parameter_t *p = &parameters->list[id];
+    const parameter_t *p = at(parameters, id);
     if (gnn__gradient_is_new(parameters, id))
         memset(parameters->gradients + p->offset, 0,
                sizeof(gnn_real_t) * (size_t)(p->rows * p->cols));
@@ -184,7 +190,7 @@ gnn_real_t *gnn_parameters_block(const gnn_parameters_t *parameters, int gradien
 
 int64_t gnn_parameters_offset(const gnn_parameters_t *parameters, int32_t id)
 {
-    return parameters->list[id].offset;
+    return at(parameters, id)->offset;
 }
 
 void gnn_parameters_zero_gradients(gnn_parameters_t *parameters)

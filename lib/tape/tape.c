@@ -144,6 +144,8 @@ gnn_var_t gnn_tape_ids(gnn_tape_t *tape, const int32_t *ids, int64_t count)
 gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int32_t id)
 {
     gnn_tensor_t value = gnn_parameters_value(parameters, id);
+    if (!gnn_parameters_name(parameters, id))
+        gnn_tape_fail(tape, gnn__error(GNN_EINVALID, "there is no parameter %d", id));
     gnn__value_t *v = append(tape, GNN__VALUE_PARAMETER, value.rows, value.cols);
     if (!v)
         return GNN_NONE;
