@@ -83,6 +83,20 @@ static inline void fuzz_must(int rc)
     abort();
 }
 
+/* m <= 32 edges between n nodes, a sentence of n words, and the edges' senders heard by two alone. */
+static inline void fuzz_graphs(gnn_graph_t *graphs[3], int n, int m)
+{
+    int64_t src[32], dst[32], few[32], length = n;
+    for (int k = 0; k < m; k++) {
+        src[k] = k * 3 % n;
+        dst[k] = k * 2 % (n - 1);
+        few[k] = k % 2;
+    }
+    fuzz_must(gnn_graph_from_edges(&graphs[0], n, n, m, src, dst));
+    fuzz_must(gnn_graph_causal(&graphs[1], 1, &length));
+    fuzz_must(gnn_graph_from_edges(&graphs[2], 2, n, m, src, few));
+}
+
 /* A set that was read holds together; an error hands out nothing and has words. */
 static inline void fuzz_set(int rc, gnn_data_t *set)
 {

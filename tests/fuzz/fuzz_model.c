@@ -103,7 +103,7 @@ static gnn_step_t draw_step(fuzz_bytes_t *b)
 typedef struct {
     gnn_context_t *context;
     gnn_tape_t *tape;
-    gnn_graph_t *graphs[3]; /* edges, a sentence, edges to fewer receivers */
+    gnn_graph_t *graphs[3]; /* see fuzz_graphs */
     gnn_real_t numbers[NODES * WIDTH + EDGES * IN_EDGES + EDGES];
     int32_t ids[NODES];
     gnn_tensor_t x, e, w;
@@ -115,17 +115,9 @@ static world_t *world(void)
     static world_t w;
     if (w.context)
         return &w;
-    int64_t src[EDGES], dst[EDGES], few[EDGES], length = NODES;
     fuzz_must(gnn_context_new(&w.context, &(gnn_context_config_t){.threads = 1, .seed = 1}));
     fuzz_must(gnn_tape_new(&w.tape, w.context));
-    for (int k = 0; k < EDGES; k++) {
-        src[k] = k * 5 % NODES;
-        dst[k] = k * 3 % (NODES - 1);
-        few[k] = k % 3;
-    }
-    fuzz_must(gnn_graph_from_edges(&w.graphs[0], NODES, NODES, EDGES, src, dst));
-    fuzz_must(gnn_graph_causal(&w.graphs[1], 1, &length));
-    fuzz_must(gnn_graph_from_edges(&w.graphs[2], 3, NODES, EDGES, src, few));
+    fuzz_graphs(w.graphs, NODES, EDGES);
     for (int k = 0; k < NODES * WIDTH + EDGES * IN_EDGES + EDGES; k++)
         w.numbers[k] = (gnn_real_t)(k * 37 % 101 + 1) / 50;
     for (int k = 0; k < NODES; k++)

@@ -11,7 +11,7 @@ typedef struct {
     gnn_context_t *context;
     gnn_tape_t *tape;
     gnn_parameters_t *parameters;
-    gnn_graph_t *graphs[3]; /* edges, a sentence, edges to fewer receivers */
+    gnn_graph_t *graphs[3]; /* see fuzz_graphs */
     gnn_real_t numbers[NODES * 3 * WIDTH], memory[BOUND][NODES * 3 * WIDTH], running[2 * WIDTH];
     int32_t ids[NODES], indices[NODES];
     int64_t indptr[NODES + 1];
@@ -25,7 +25,6 @@ static world_t *world(void)
     static world_t w;
     if (w.context)
         return &w;
-    int64_t src[EDGES], dst[EDGES], few[EDGES], length = NODES;
     int32_t id;
     fuzz_must(gnn_context_new(&w.context, &(gnn_context_config_t){.threads = 1, .seed = 1}));
     fuzz_must(gnn_tape_new(&w.tape, w.context));
@@ -36,14 +35,7 @@ static world_t *world(void)
     fuzz_must(gnn_parameters_add(w.parameters, "row", 1, WIDTH, GNN_INIT_NORMAL, 1, 0, 0, &id));
     fuzz_must(gnn_parameters_add(w.parameters, "one", 1, 1, GNN_INIT_NORMAL, 1, 0, 0, &id));
     fuzz_must(gnn_parameters_allocate(w.parameters, w.context));
-    for (int k = 0; k < EDGES; k++) {
-        src[k] = k * 3 % NODES;
-        dst[k] = k * 2 % (NODES - 1);
-        few[k] = k % 2;
-    }
-    fuzz_must(gnn_graph_from_edges(&w.graphs[0], NODES, NODES, EDGES, src, dst));
-    fuzz_must(gnn_graph_causal(&w.graphs[1], 1, &length));
-    fuzz_must(gnn_graph_from_edges(&w.graphs[2], 2, NODES, EDGES, src, few));
+    fuzz_graphs(w.graphs, NODES, EDGES);
     for (int g = 0; g < 3; g++)
         fuzz_must(gnn_graph_prepare(w.graphs[g], &(gnn_view_t){.backward = GNN_ON}));
     for (int k = 0; k < NODES * 3 * WIDTH; k++)
