@@ -331,6 +331,8 @@ START_TEST(a_plan_changes_no_number)
     world_free(&world);
     printf("programs: %d, ops done by others %d, folded %d, products added %d, written over %d, gradients lent %d\n",
            programs, joins.done, joins.folded, joins.added, joins.written_over, joins.lent);
+    if (test_small())
+        return; /* too few for every kind */
     ck_assert_int_gt(joins.done, 0);
     ck_assert_int_gt(joins.folded, 0);
     ck_assert_int_gt(joins.added, 0);
