@@ -173,6 +173,41 @@ START_TEST(heads_that_do_not_divide)
 }
 END_TEST
 
+/* Of no columns every number of heads is a divisor: none may be looped over. */
+START_TEST(heads_without_columns)
+{
+    gnn_tape_t *tape;
+    gnn_graph_t *g = triangle();
+    gnn_real_t none[1];
+    const gnn_tensor_t empty = gnn_tensor(none, 3, 0);
+    gnn_aggregate_t how = {.aggregator = gnn_aggregator_find("dot"),
+                           .message = gnn_message_find("linear"),
+                           .graph = g,
+                           .shape = {.heads = INT32_MAX, .kv_heads = 1}};
+    gnn_var_t in[GNN_AGGREGATE_INPUTS];
+    ck_ok(gnn_tape_new(&tape, context));
+    gnn_tape_reset(tape, 0, 0);
+    gnn_tape_head_mean(tape, gnn_tape_input(tape, &empty, 0), INT64_MAX);
+    ck_fails(gnn_tape_status(tape), GNN_ESHAPE, "head_mean: 0 columns do not divide");
+    gnn_tape_reset(tape, 0, 0);
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        in[k] = GNN_NONE;
+    in[GNN_AGGREGATE_SRC_MESSAGE] = in[GNN_AGGREGATE_QUERY] = in[GNN_AGGREGATE_KEY] =
+        gnn_tape_input(tape, &empty, 0);
+    gnn_tape_aggregate(tape, &how, in);
+    ck_fails(gnn_tape_status(tape), GNN_ESHAPE,
+             "messages of width 0 cannot be split into 2147483647 heads");
+    gnn_tape_reset(tape, 0, 0);
+    how.shape = (gnn_aggregate_shape_t){.d_k = INT64_MAX};
+    in[GNN_AGGREGATE_SRC_MESSAGE] = in[GNN_AGGREGATE_QUERY] = in[GNN_AGGREGATE_KEY] =
+        gnn_tape_input(tape, &empty, 0);
+    gnn_tape_aggregate(tape, &how, in);
+    ck_fails(gnn_tape_status(tape), GNN_EINVALID, "heads and widths lie in 0..2147483647");
+    gnn_tape_free(tape);
+    gnn_graph_free(g);
+}
+END_TEST
+
 START_TEST(unknown_options)
 {
     gnn_layer_t *layer;
@@ -306,6 +341,7 @@ int main(void)
     tcase_add_test(c, unprepared_graphs);
     tcase_add_test(c, training_needs_the_transpose);
     tcase_add_test(c, heads_that_do_not_divide);
+    tcase_add_test(c, heads_without_columns);
     tcase_add_test(c, unknown_options);
     tcase_add_test(c, operands_that_are_none);
     tcase_add_test(c, graphs_that_are_none);

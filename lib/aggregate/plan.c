@@ -49,9 +49,14 @@ static int find_message_width(gnn__plan_t *plan, int64_t *width)
 static int resolve_heads(gnn__plan_t *plan)
 {
     gnn_aggregate_shape_t *s = &plan->shape;
+    const int64_t given[] = {s->heads, s->kv_heads, s->d_k, s->d_v};
+    for (size_t k = 0; k < sizeof given / sizeof *given; k++)
+        if (given[k] < 0 || given[k] > INT32_MAX)
+            return gnn__error(GNN_EINVALID, "aggregate: heads and widths lie in 0..%d, got %lld",
+                              INT32_MAX, (long long)given[k]);
     s->heads = s->heads ? s->heads : 1;
     s->kv_heads = s->kv_heads ? s->kv_heads : s->heads;
-    if (s->heads < 1 || s->kv_heads < 1 || s->heads % s->kv_heads != 0)
+    if (s->heads % s->kv_heads != 0)
         return gnn__error(GNN_EINVALID, "aggregate: %lld key heads do not divide %lld heads",
                           (long long)s->kv_heads, (long long)s->heads);
     if (!plan->scored && s->heads != 1)
@@ -67,10 +72,10 @@ static int resolve_widths(gnn__plan_t *plan)
     GNN_TRY(resolve_heads(plan));
     GNN_TRY(find_message_width(plan, &width));
     plan->message_width = width;
-    if (width % s->kv_heads != 0)
+    if (!gnn__splits(width, s->kv_heads) || (width == 0 && s->heads > 1))
         return gnn__error(GNN_ESHAPE,
                           "aggregate: messages of width %lld cannot be split into %lld heads",
-                          (long long)width, (long long)s->kv_heads);
+                          (long long)width, (long long)(width > 0 ? s->kv_heads : s->heads));
     int64_t d_v = width / s->kv_heads;
     if (s->d_v != 0 && s->d_v != d_v)
         return gnn__error(

@@ -32,6 +32,11 @@ bool gnn__mul(int64_t a, int64_t b, int64_t *out);
 bool gnn__add(int64_t a, int64_t b, int64_t *out);
 /* Rounds up to a multiple of `to` (a power of two). */
 bool gnn__pad(int64_t a, int64_t to, int64_t *out);
+/* Do so many columns divide into so many parts? None divide into one, not into any number: parts are looped over. */
+static inline bool gnn__splits(int64_t cols, int64_t parts)
+{
+    return parts >= 1 && cols % parts == 0 && (cols > 0 || parts == 1);
+}
 /* Bytes of a count of elements; GNN_EOVERFLOW with the name of what was to be allocated. */
 int gnn__bytes(int64_t count, size_t element, const char *what, size_t *bytes);
 

@@ -12,9 +12,10 @@ static int64_t heads_of(const gnn_op_call_t *call)
 
 static int check_heads(const gnn_op_call_t *call, const char *name)
 {
-    if (heads_of(call) < 1 || call->in[0].cols % heads_of(call) != 0)
+    const int64_t heads = heads_of(call), cols = call->in[0].cols;
+    if (!gnn__splits(cols, heads))
         return gnn__op_error(call, GNN_ESHAPE, "%s: %lld columns do not divide into %lld heads",
-                             name, (long long)call->in[0].cols, (long long)heads_of(call));
+                             name, (long long)cols, (long long)heads);
     return GNN_OK;
 }
 

@@ -37,6 +37,8 @@ static int left_of(const gnn_op_call_t *call, void *memory, left_t *left)
     GNN_TRY(gnn__op_bytes(call, stored, 1, sizeof(int32_t), &indices));
     GNN_TRY(gnn__op_bytes(call, x->rows, 1, sizeof(int32_t), &counts));
     left->bytes = values + indices + counts;
+    if (!memory) /* only the size is asked */
+        return GNN_OK;
     left->values = memory;
     left->indices = (int32_t *)(left->values + stored);
     left->counts = left->indices + stored;

@@ -5,7 +5,7 @@
 #include <gnn/gnn.h>
 #include <math.h>
 
-enum { POOL = 5, FEW = 7, NODES = 60, PAIRS = 3000, WIDTH = 3 };
+enum { POOL = 5, FEW = 7, NODES = 60, MOST_PARTS = 64, PAIRS = 3000, WIDTH = 3 };
 
 /* Mostly 0 .. n, once in a while outside. */
 static int draw_number(fuzz_bytes_t *b, int n)
@@ -115,7 +115,7 @@ static int make(gnn_graph_t **g, gnn_graph_t *const *pool, fuzz_bytes_t *b)
     case 3: return make_sentences(g, b);
     default: break;
     }
-    if (!one || !two)
+    if (!one || !two || gnn_graph_n_parts(one) + gnn_graph_n_parts(two) > MOST_PARTS)
         return make_sentences(g, b);
     const gnn_view_t view = {(gnn_flag_t)fuzz_draw(b, 3),
                              (gnn_graph_norm_t)fuzz_draw(b, GNN_GRAPH_NORM_ROW + 1),
