@@ -66,7 +66,7 @@ static int gru_backward(gnn_op_call_t *call)
     const gnn_tensor_t *h = &call->in[2].value, *dy = &call->out[0].grad;
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const gnn_real_t *saved = call->saved[0];
-    const int64_t d = dy->cols, pieces = d > 0 ? (dy->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE : 0;
+    const int64_t d = dy->cols, pieces = (dy->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
     const int threads = gnn__threads(call->context, 12 * dy->rows * d);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < pieces; k++) {

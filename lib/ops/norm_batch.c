@@ -50,7 +50,7 @@ static batch_t workspace(const gnn_op_call_t *call)
     b.p = (gnn_real_t *)(b.second + b.cols);
     b.q = b.p + b.cols;
     b.r = b.q + b.cols;
-    b.mean = call->recording && b.cols > 0 ? call->saved[0] : b.r + b.cols;
+    b.mean = call->recording ? call->saved[0] : b.r + b.cols;
     b.rstd = b.mean + b.cols;
     return b;
 }

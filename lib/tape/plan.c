@@ -294,8 +294,11 @@ static void bind_node(gnn_tape_t *tape, gnn__node_t *node, char *base)
             call->in[i].value = tape->values[node->in[i]].data;
     for (int i = 0; i < call->n_out; i++)
         call->out[i].value = tape->values[node->result + i].data;
+    /* The first is somewhere in training even if it is empty: an op without rows or columns need not ask before it adds to it. */
     for (int i = 0; i < GNN_OP_SAVED; i++)
-        call->saved[i] = call->saved_bytes[i] ? base + node->saved_offset[i] : NULL;
+        call->saved[i] = call->saved_bytes[i] || (i == 0 && tape->recording)
+                             ? base + node->saved_offset[i]
+                             : NULL;
 }
 
 int gnn__tape_plan(gnn_tape_t *tape)
