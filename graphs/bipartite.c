@@ -11,7 +11,7 @@ int gnn_graph_bipartite(gnn_graph_t **graph, int64_t segments, const int64_t *ds
     int rc;
     gnn_graph_t *g = NULL;
     GNN_CHECK(gnn__graph_new_segments(&g, segments, dst_lengths, src_lengths, 1));
-    GNN_CHECK(gnn__spans_whole_segments(g, &g->base.parts[0]));
+    GNN_CHECK(gnn__spans_whole_segments(g, &g->base.parts[0].pairs));
 done:
     return gnn__graph_deliver(graph, g, rc);
 }

@@ -30,8 +30,8 @@ int gnn__graph_own_copy(gnn_graph_t *graph, void *out, const void *from, int64_t
 /* Frees what was owned since graph->n_owned was `mark`. */
 void gnn__graph_forget(gnn_graph_t *graph, int64_t mark);
 
-/* Adds the pairs of a part to degree[i] of the nodes that hear them. */
-void gnn__part_count_degrees(const gnn__part_t *part, int64_t *degree);
+/* Adds pairs to degree[i] of the nodes that hear them. */
+void gnn__pairs_count_degrees(const gnn__pairs_t *pairs, int64_t *degree);
 
 /* ---- edges.c, spans.c, transpose.c, pairs.c ---- */
 
@@ -39,21 +39,21 @@ void gnn__part_count_degrees(const gnn__part_t *part, int64_t *degree);
 int gnn__check_csr(int64_t n_dst, int64_t n_src, const int64_t *indptr, const int32_t *indices);
 int gnn__check_spans(int64_t n_dst, int64_t n_src, const int32_t *dst_order,
                      const int32_t *src_order, const int32_t *lo, const int32_t *hi);
-/* Makes `part` the spans part in which every receiver of a segment hears all its senders. */
-int gnn__spans_whole_segments(gnn_graph_t *graph, gnn__part_t *part);
-/* Makes `part` a spans part of runs given in the receivers' own order, where silent receivers (lo
+/* Makes `pairs` the spans in which every receiver of a segment hears all its senders. */
+int gnn__spans_whole_segments(gnn_graph_t *graph, gnn__pairs_t *pairs);
+/* Makes `pairs` the spans of runs given in the receivers' own order, where silent receivers (lo
  * == hi) may stand anywhere: a silent receiver keeps its place if lo and hi can stay monotone, else
  * it moves to the end of the permutation with lo = hi = n_cols. Both arrays are the graph's. */
-int gnn__spans_settle(gnn_graph_t *graph, gnn__part_t *part, int32_t *lo, int32_t *hi);
-/* Sums the lengths of runs into part->pairs. */
-void gnn__spans_count(gnn__part_t *part);
+int gnn__spans_settle(gnn_graph_t *graph, gnn__pairs_t *pairs, int32_t *lo, int32_t *hi);
+/* Runs given in the order of the rows; pairs->count becomes the sum of their lengths. */
+void gnn__spans_set(gnn__pairs_t *pairs, const int32_t *lo, const int32_t *hi);
 
 /* The part with receivers and senders swapped, scales included; arrays owned by the graph. */
 int gnn__part_transpose(gnn_graph_t *graph, const gnn__part_t *part, gnn__part_t *out);
 
 /* starts[i] .. starts[i + 1]: places of receiver i's pairs when they are listed receiver by
  * receiver (n_rows + 1 numbers). */
-void gnn__part_starts(const gnn__part_t *part, int64_t *starts);
+void gnn__pairs_starts(const gnn__pairs_t *pairs, int64_t *starts);
 
 /* ---- renumber.c ---- */
 
@@ -65,7 +65,8 @@ int gnn__order_invert(int64_t n, const int64_t *order, int64_t **rank);
 /* "self-loops, symmetric norm and transpose" into text. */
 void gnn__view_name(const gnn_view_t *key, char *text, size_t size);
 /* The `count` nodes that do not hear themselves: (*missing)[i] is 1. The caller frees `missing`. */
-int gnn__view_missing_loops(const gnn__view_t *view, int64_t n, uint8_t **missing, int64_t *count);
+int gnn__view_missing_loops(const gnn__built_view_t *view, int64_t n, uint8_t **missing,
+                            int64_t *count);
 /* The factor that a degree gives under a norm: degree^-1/2 or 1/degree, 0 for degree 0. */
 gnn_real_t gnn__norm_factor(gnn_graph_norm_t norm, int64_t degree);
 

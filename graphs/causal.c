@@ -5,7 +5,7 @@
 int gnn__topology_causal(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
                          const char *options);
 
-static int fill(gnn_graph_t *g, gnn__part_t *part)
+static int fill(gnn_graph_t *g, gnn__pairs_t *pairs)
 {
     int32_t *lo, *hi;
     GNN_TRY(gnn__graph_own(g, &lo, g->n_dst, sizeof *lo, "spans"));
@@ -15,10 +15,7 @@ static int fill(gnn_graph_t *g, gnn__part_t *part)
             lo[p] = (int32_t)g->src_segments[s];
             hi[p] = (int32_t)(p + 1);
         }
-    part->form = GNN__SPANS;
-    part->lo = lo;
-    part->hi = hi;
-    gnn__spans_count(part);
+    gnn__spans_set(pairs, lo, hi);
     return GNN_OK;
 }
 
@@ -27,7 +24,7 @@ int gnn_graph_causal(gnn_graph_t **graph, int64_t segments, const int64_t *lengt
     int rc;
     gnn_graph_t *g = NULL;
     GNN_CHECK(gnn__graph_new_segments(&g, segments, lengths, lengths, 1));
-    GNN_CHECK(fill(g, &g->base.parts[0]));
+    GNN_CHECK(fill(g, &g->base.parts[0].pairs));
 done:
     return gnn__graph_deliver(graph, g, rc);
 }

@@ -9,7 +9,7 @@ static const double WORTH = 0.6;
 
 /* Units move as wholes: nodes at first, then the groups of the level before. Every array has a number for each node. */
 typedef struct {
-    const gnn__view_t *view;
+    const gnn__built_view_t *view;
     int64_t n, pairs, units, n_met;
     int64_t *unit;           /* of a node */
     int64_t *member, *start; /* nodes of unit u: member[start[u]] .. member[start[u + 1] - 1] */
@@ -61,9 +61,9 @@ static void begin(towns_t *t)
 static void meet(towns_t *t, int64_t u, int64_t i)
 {
     for (int64_t p = 0; p < t->view->n_parts; p++) {
-        const gnn__part_t *part = &t->view->parts[p];
-        for (int64_t k = part->indptr[i]; k < part->indptr[i + 1]; k++) {
-            const int64_t other = t->unit[part->indices[k]], g = t->group[other];
+        const gnn__pairs_t *pairs = &t->view->parts[p].pairs;
+        for (int64_t k = pairs->indptr[i]; k < pairs->indptr[i + 1]; k++) {
+            const int64_t other = t->unit[pairs->indices[k]], g = t->group[other];
             if (other != u && t->links[g]++ == 0)
                 t->met[t->n_met++] = g;
         }
@@ -137,9 +137,9 @@ static double modularity(towns_t *t)
     begin(t);
     for (int64_t i = 0; i < t->n; i++)
         for (int64_t p = 0; p < t->view->n_parts; p++) {
-            const gnn__part_t *part = &t->view->parts[p];
-            for (int64_t k = part->indptr[i]; k < part->indptr[i + 1]; k++)
-                within += t->unit[part->indices[k]] == t->unit[i];
+            const gnn__pairs_t *pairs = &t->view->parts[p].pairs;
+            for (int64_t k = pairs->indptr[i]; k < pairs->indptr[i + 1]; k++)
+                within += t->unit[pairs->indices[k]] == t->unit[i];
         }
     for (int64_t u = 0; u < t->units; u++)
         chance += (double)t->weight[u] / (double)t->pairs * (double)t->weight[u];
@@ -181,7 +181,7 @@ int gnn_graph_community_order(const gnn_graph_t *graph, int64_t *order)
     towns_t towns;
     GNN_TRY(gnn_graph_degree_order(graph, order));
     for (int64_t p = 0; p < graph->base.n_parts; p++)
-        if (graph->base.parts[p].form != GNN__EDGES)
+        if (gnn__pairs_form(&graph->base.parts[p].pairs) != GNN__EDGES)
             return GNN_OK;
     GNN_TRY(towns_new(&towns, graph));
     if (towns.pairs > 0)

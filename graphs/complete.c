@@ -10,7 +10,7 @@ int gnn_graph_complete(gnn_graph_t **graph, int64_t segments, const int64_t *len
     int rc;
     gnn_graph_t *g = NULL;
     GNN_CHECK(gnn__graph_new_segments(&g, segments, lengths, lengths, 1));
-    GNN_CHECK(gnn__spans_whole_segments(g, &g->base.parts[0]));
+    GNN_CHECK(gnn__spans_whole_segments(g, &g->base.parts[0].pairs));
 done:
     return gnn__graph_deliver(graph, g, rc);
 }

@@ -38,16 +38,15 @@ int gnn_graph_from_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, const 
     gnn_graph_t *g = NULL;
     GNN_CHECK(gnn__check_csr(n_dst, n_src, indptr, indices));
     GNN_CHECK(gnn__graph_new(&g, n_dst, n_src, 1));
-    gnn__part_t *part = &g->base.parts[0];
-    part->form = GNN__EDGES;
-    part->pairs = g->n_edges = indptr[n_dst];
+    gnn__pairs_t *pairs = &g->base.parts[0].pairs;
+    pairs->count = g->n_edges = indptr[n_dst];
     GNN_CHECK(
-        gnn__graph_own_copy(g, &part->indptr, indptr, n_dst + 1, sizeof *indptr, "row pointers"));
-    if (part->pairs > 0)
-        GNN_CHECK(
-            gnn__graph_own_copy(g, &part->indices, indices, part->pairs, sizeof *indices, "edges"));
+        gnn__graph_own_copy(g, &pairs->indptr, indptr, n_dst + 1, sizeof *indptr, "row pointers"));
+    if (pairs->count > 0)
+        GNN_CHECK(gnn__graph_own_copy(g, &pairs->indices, indices, pairs->count, sizeof *indices,
+                                      "edges"));
     else
-        GNN_CHECK(gnn__graph_own(g, &part->indices, 0, sizeof *indices, "edges"));
+        GNN_CHECK(gnn__graph_own(g, &pairs->indices, 0, sizeof *indices, "edges"));
 done:
     return gnn__graph_deliver(graph, g, rc);
 }
@@ -114,12 +113,11 @@ int gnn_graph_from_edges(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, int6
     if (!sorted)
         GNN_CHECK(gnn__graph_own(g, &edge, m, sizeof *edge, "edge numbers"));
     sort_by_receiver(n_dst, m, src, dst, indptr, indices, edge);
-    gnn__part_t *part = &g->base.parts[0];
-    part->form = GNN__EDGES;
-    part->pairs = g->n_edges = m;
-    part->indptr = indptr;
-    part->indices = indices;
-    part->edge = edge;
+    gnn__pairs_t *pairs = &g->base.parts[0].pairs;
+    pairs->count = g->n_edges = m;
+    pairs->indptr = indptr;
+    pairs->indices = indices;
+    pairs->edge = edge;
 done:
     return gnn__graph_deliver(graph, g, rc);
 }

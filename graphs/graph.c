@@ -58,7 +58,7 @@ int gnn__graph_new(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, int64_t n_
     GNN_CHECK(gnn__graph_own(g, &g->base.parts, n_parts, sizeof *g->base.parts, "parts of a graph"));
     g->base.n_parts = n_parts;
     for (int64_t p = 0; p < n_parts; p++)
-        g->base.parts[p] = (gnn__part_t){.n_rows = n_dst, .n_cols = n_src};
+        g->base.parts[p].pairs = (gnn__pairs_t){.n_rows = n_dst, .n_cols = n_src};
     *graph = g;
     return GNN_OK;
 done:
@@ -144,12 +144,10 @@ done:
     return rc;
 }
 
-void gnn__part_count_degrees(const gnn__part_t *part, int64_t *degree)
+void gnn__pairs_count_degrees(const gnn__pairs_t *pairs, int64_t *degree)
 {
-    for (int64_t r = 0; r < part->n_rows; r++) {
-        gnn__walk_t w = gnn__walk_row(part, r);
-        degree[w.node] += w.end - w.at;
-    }
+    for (int64_t r = 0; r < pairs->n_rows; r++)
+        degree[gnn__pairs_node(pairs, r)] += gnn__pairs_to(pairs, r) - gnn__pairs_from(pairs, r);
 }
 
 int gnn__graph_deliver(gnn_graph_t **graph, gnn_graph_t *built, int rc)
@@ -160,7 +158,7 @@ int gnn__graph_deliver(gnn_graph_t **graph, gnn_graph_t *built, int rc)
     GNN_CHECK(rc);
     GNN_CHECK(gnn__graph_own(built, &degree, built->n_dst, sizeof *degree, "degrees"));
     for (int64_t p = 0; p < built->base.n_parts; p++)
-        gnn__part_count_degrees(&built->base.parts[p], degree);
+        gnn__pairs_count_degrees(&built->base.parts[p].pairs, degree);
     built->base.degree = degree;
     *graph = built;
     return GNN_OK;
@@ -190,7 +188,7 @@ int64_t gnn_graph_n_pairs(const gnn_graph_t *graph)
 {
     int64_t pairs = 0;
     for (int64_t p = 0; p < graph->base.n_parts; p++)
-        pairs += graph->base.parts[p].pairs;
+        pairs += graph->base.parts[p].pairs.count;
     return pairs;
 }
 
@@ -201,7 +199,8 @@ int64_t gnn_graph_n_parts(const gnn_graph_t *graph)
 
 int gnn_graph_part_is_spans(const gnn_graph_t *graph, int64_t p)
 {
-    return p >= 0 && p < graph->base.n_parts && graph->base.parts[p].form == GNN__SPANS;
+    return p >= 0 && p < graph->base.n_parts &&
+           gnn__pairs_form(&graph->base.parts[p].pairs) == GNN__SPANS;
 }
 
 int64_t gnn_graph_n_segments(const gnn_graph_t *graph)
@@ -273,18 +272,18 @@ int64_t gnn__graph_distance(const gnn_graph_t *graph, int64_t i, int64_t j)
            (i - graph->dst_segments[a] + graph->dst_start[a]);
 }
 
-int64_t gnn__part_max_chunks(const gnn__part_t *part, int64_t per)
+int64_t gnn__pairs_max_chunks(const gnn__pairs_t *p, int64_t per)
 {
-    return part->n_rows == 0 ? 0 : (part->pairs + part->n_rows) / (per > 0 ? per : 1) + 1;
+    return p->n_rows == 0 ? 0 : (p->count + p->n_rows) / (per > 0 ? per : 1) + 1;
 }
 
 /* The first row after `from` where rows and edges since then are at least `per`. */
-static int64_t chunk_end(const gnn__part_t *part, int64_t from, int64_t per)
+static int64_t chunk_end(const gnn__pairs_t *p, int64_t from, int64_t per)
 {
-    int64_t low = from + 1, high = part->n_rows;
+    int64_t low = from + 1, high = p->n_rows;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
-        if (part->indptr[middle] - part->indptr[from] + middle - from >= per)
+        if (p->indptr[middle] - p->indptr[from] + middle - from >= per)
             high = middle;
         else
             low = middle + 1;
@@ -293,22 +292,21 @@ static int64_t chunk_end(const gnn__part_t *part, int64_t from, int64_t per)
 }
 
 /* A chunk closes as soon as it holds `per`, so all but the last hold at least that:
- * gnn__part_max_chunks is enough. */
-int64_t gnn__part_chunks(const gnn__part_t *part, int64_t per, int64_t *bounds)
+ * gnn__pairs_max_chunks is enough. */
+int64_t gnn__pairs_chunks(const gnn__pairs_t *p, int64_t per, int64_t *bounds)
 {
     int64_t chunks = 0, held = 0;
     bounds[0] = 0;
-    if (part->form == GNN__EDGES) {
-        while (bounds[chunks] < part->n_rows) {
-            bounds[chunks + 1] = chunk_end(part, bounds[chunks], per);
+    if (gnn__pairs_form(p) == GNN__EDGES) {
+        while (bounds[chunks] < p->n_rows) {
+            bounds[chunks + 1] = chunk_end(p, bounds[chunks], per);
             chunks++;
         }
         return chunks;
     }
-    for (int64_t r = 0; r < part->n_rows; r++) {
-        gnn__walk_t w = gnn__walk_row(part, r);
-        held += w.end - w.at + 1;
-        if (held >= per || r + 1 == part->n_rows) {
+    for (int64_t r = 0; r < p->n_rows; r++) {
+        held += p->hi[r] - p->lo[r] + 1;
+        if (held >= per || r + 1 == p->n_rows) {
             bounds[++chunks] = r + 1;
             held = 0;
         }

@@ -17,10 +17,10 @@ static int check_graphs(int64_t count, const gnn_graph_t *const *graphs)
 
 /* ---- merge ---- */
 
-static int copy_part(gnn_graph_t *graph, const gnn__part_t *from, int64_t shift, gnn__part_t *to)
+static int copy_pairs(gnn_graph_t *graph, const gnn__pairs_t *from, int64_t shift, gnn__pairs_t *to)
 {
     *to = *from;
-    if (from->form == GNN__SPANS) {
+    if (gnn__pairs_form(from) == GNN__SPANS) {
         GNN_TRY(gnn__graph_own_copy(graph, &to->row_order, from->row_order, from->n_rows,
                                     sizeof(int32_t), "order of receivers"));
         GNN_TRY(gnn__graph_own_copy(graph, &to->col_order, from->col_order, from->n_cols,
@@ -32,11 +32,11 @@ static int copy_part(gnn_graph_t *graph, const gnn__part_t *from, int64_t shift,
     to->edge_base = from->edge_base + shift;
     GNN_TRY(gnn__graph_own_copy(graph, &to->indptr, from->indptr, from->n_rows + 1, sizeof(int64_t),
                                 "row pointers"));
-    GNN_TRY(gnn__graph_own_copy(graph, &to->indices, from->indices, from->pairs, sizeof(int32_t),
+    GNN_TRY(gnn__graph_own_copy(graph, &to->indices, from->indices, from->count, sizeof(int32_t),
                                 "edges"));
-    GNN_TRY(gnn__graph_own_copy(graph, &edge, from->edge, from->pairs, sizeof(int64_t),
+    GNN_TRY(gnn__graph_own_copy(graph, &edge, from->edge, from->count, sizeof(int64_t),
                                 "edge numbers"));
-    for (int64_t k = 0; edge && k < from->pairs; k++)
+    for (int64_t k = 0; edge && k < from->count; k++)
         edge[k] += shift;
     to->edge = edge;
     return GNN_OK;
@@ -46,8 +46,8 @@ static int merge_parts(gnn_graph_t *graph, int64_t count, const gnn_graph_t *con
 {
     for (int64_t k = 0, to = 0; k < count; k++) {
         for (int64_t p = 0; p < graphs[k]->base.n_parts; p++)
-            GNN_TRY(copy_part(graph, &graphs[k]->base.parts[p], graph->n_edges,
-                              &graph->base.parts[to++]));
+            GNN_TRY(copy_pairs(graph, &graphs[k]->base.parts[p].pairs, graph->n_edges,
+                               &graph->base.parts[to++].pairs));
         graph->n_edges += graphs[k]->n_edges;
     }
     return GNN_OK;
@@ -94,7 +94,7 @@ typedef struct layout {
     const gnn_graph_t *const *graphs;
     int64_t *dst, *src, *edge, *part; /* count + 1 offsets each */
     int64_t *slot;
-    gnn__part_t *slots; /* form and parameter set */
+    gnn__form_t *form; /* of each slot */
 } layout_t;
 
 static void layout_free(layout_t *l)
@@ -104,7 +104,7 @@ static void layout_free(layout_t *l)
     gnn_free(l->edge);
     gnn_free(l->part);
     gnn_free(l->slot);
-    gnn_free(l->slots);
+    gnn_free(l->form);
 }
 
 static int layout_offsets(layout_t *l)
@@ -125,25 +125,21 @@ static int layout_offsets(layout_t *l)
     return GNN_OK;
 }
 
-/* A part joins the first part of the batch of its form and parameter set that its own graph has not
- * joined yet. */
+/* A part joins the first part of the batch of its form that its own graph has not joined yet. */
 static int layout_slots(layout_t *l)
 {
     int64_t *last; /* of each slot: the last graph that joined, + 1 */
     GNN_TRY(gnn__new(&l->slot, l->part[l->count], sizeof *l->slot, "parts of a batch"));
-    GNN_TRY(gnn__new(&l->slots, l->part[l->count], sizeof *l->slots, "parts of a batch"));
+    GNN_TRY(gnn__new(&l->form, l->part[l->count], sizeof *l->form, "parts of a batch"));
     GNN_TRY(gnn__new(&last, l->part[l->count], sizeof *last, "parts of a batch"));
     for (int64_t g = 0; g < l->count; g++)
         for (int64_t p = 0; p < l->graphs[g]->base.n_parts; p++) {
-            const gnn__part_t *part = &l->graphs[g]->base.parts[p];
+            const gnn__form_t form = gnn__pairs_form(&l->graphs[g]->base.parts[p].pairs);
             int64_t s = 0;
-            while (s < l->n_slots &&
-                   (l->slots[s].form != part->form ||
-                    l->slots[s].parameter_set != part->parameter_set || last[s] == g + 1))
+            while (s < l->n_slots && (l->form[s] != form || last[s] == g + 1))
                 s++;
             l->n_slots += s == l->n_slots;
-            l->slots[s].form = part->form;
-            l->slots[s].parameter_set = part->parameter_set;
+            l->form[s] = form;
             l->slot[l->part[g] + p] = s;
             last[s] = g + 1;
         }
@@ -152,11 +148,11 @@ static int layout_slots(layout_t *l)
 }
 
 /* The part of graph g that joined slot s, or NULL. */
-static const gnn__part_t *joined(const layout_t *l, int64_t g, int64_t s)
+static const gnn__pairs_t *joined(const layout_t *l, int64_t g, int64_t s)
 {
     for (int64_t p = 0; p < l->graphs[g]->base.n_parts; p++)
         if (l->slot[l->part[g] + p] == s)
-            return &l->graphs[g]->base.parts[p];
+            return &l->graphs[g]->base.parts[p].pairs;
     return NULL;
 }
 
@@ -167,14 +163,14 @@ static bool consecutive(const layout_t *l, int64_t s, int64_t *base)
     int64_t at = 0;
     *base = 0;
     for (int64_t g = 0; g < l->count; g++) {
-        const gnn__part_t *part = joined(l, g, s);
-        if (!part || part->pairs == 0)
+        const gnn__pairs_t *pairs = joined(l, g, s);
+        if (!pairs || pairs->count == 0)
             continue;
-        int64_t first = l->edge[g] + part->edge_base - at;
-        if (part->edge || (at > 0 && first != *base))
+        int64_t first = l->edge[g] + pairs->edge_base - at;
+        if (pairs->edge || (at > 0 && first != *base))
             return false;
         *base = first;
-        at += part->pairs;
+        at += pairs->count;
     }
     return true;
 }
@@ -183,30 +179,31 @@ static void join_rows(const layout_t *l, int64_t s, int64_t *indptr, int32_t *in
 {
     int64_t at = 0;
     for (int64_t g = 0; g < l->count; g++) {
-        const gnn__part_t *part = joined(l, g, s);
+        const gnn__pairs_t *pairs = joined(l, g, s);
         for (int64_t i = 0; i < l->graphs[g]->n_dst; i++) {
-            for (int64_t k = part ? part->indptr[i] : 0; part && k < part->indptr[i + 1]; k++, at++) {
-                indices[at] = (int32_t)(l->src[g] + part->indices[k]);
+            for (int64_t k = pairs ? pairs->indptr[i] : 0; pairs && k < pairs->indptr[i + 1];
+                 k++, at++) {
+                indices[at] = (int32_t)(l->src[g] + pairs->indices[k]);
                 if (edge)
-                    edge[at] = l->edge[g] + (part->edge ? part->edge[k] : part->edge_base + k);
+                    edge[at] = l->edge[g] + gnn__pairs_edge(pairs, k);
             }
             indptr[l->dst[g] + i + 1] = at;
         }
     }
 }
 
-static int join_edges(gnn_graph_t *graph, const layout_t *l, int64_t s, gnn__part_t *out)
+static int join_edges(gnn_graph_t *graph, const layout_t *l, int64_t s, gnn__pairs_t *out)
 {
     int64_t *indptr, *edge = NULL;
     int32_t *indices;
     for (int64_t g = 0; g < l->count; g++) {
-        const gnn__part_t *part = joined(l, g, s);
-        out->pairs += part ? part->pairs : 0;
+        const gnn__pairs_t *pairs = joined(l, g, s);
+        out->count += pairs ? pairs->count : 0;
     }
     GNN_TRY(gnn__graph_own(graph, &indptr, out->n_rows + 1, sizeof *indptr, "row pointers"));
-    GNN_TRY(gnn__graph_own(graph, &indices, out->pairs, sizeof *indices, "edges"));
+    GNN_TRY(gnn__graph_own(graph, &indices, out->count, sizeof *indices, "edges"));
     if (!consecutive(l, s, &out->edge_base)) {
-        GNN_TRY(gnn__graph_own(graph, &edge, out->pairs, sizeof *edge, "edge numbers"));
+        GNN_TRY(gnn__graph_own(graph, &edge, out->count, sizeof *edge, "edge numbers"));
         out->edge_base = 0;
     }
     join_rows(l, s, indptr, indices, edge);
@@ -224,15 +221,15 @@ static int join_orders(gnn_graph_t *graph, const layout_t *l, int64_t s, bool ro
     bool needed = false;
     int32_t *order;
     for (int64_t g = 0; g < l->count; g++) {
-        const gnn__part_t *part = joined(l, g, s);
-        needed = needed || (part && (rows ? part->row_order : part->col_order));
+        const gnn__pairs_t *pairs = joined(l, g, s);
+        needed = needed || (pairs && (rows ? pairs->row_order : pairs->col_order));
     }
     if (!needed)
         return GNN_OK;
     GNN_TRY(gnn__graph_own(graph, &order, offset[l->count], sizeof *order, "order of a batch"));
     for (int64_t g = 0; g < l->count; g++) {
-        const gnn__part_t *part = joined(l, g, s);
-        const int32_t *from = !part ? NULL : rows ? part->row_order : part->col_order;
+        const gnn__pairs_t *pairs = joined(l, g, s);
+        const int32_t *from = !pairs ? NULL : rows ? pairs->row_order : pairs->col_order;
         for (int64_t r = offset[g]; r < offset[g + 1]; r++)
             order[r] = (int32_t)(offset[g] + (from ? from[r - offset[g]] : r - offset[g]));
     }
@@ -242,7 +239,7 @@ static int join_orders(gnn_graph_t *graph, const layout_t *l, int64_t s, bool ro
 
 /* Runs stay monotone from one graph to the next, since each uses its own senders only; a graph
  * without the part is silent in it. */
-static int join_spans(gnn_graph_t *graph, const layout_t *l, int64_t s, gnn__part_t *out)
+static int join_spans(gnn_graph_t *graph, const layout_t *l, int64_t s, gnn__pairs_t *out)
 {
     int32_t *lo, *hi;
     GNN_TRY(join_orders(graph, l, s, true, &out->row_order));
@@ -250,15 +247,13 @@ static int join_spans(gnn_graph_t *graph, const layout_t *l, int64_t s, gnn__par
     GNN_TRY(gnn__graph_own(graph, &lo, out->n_rows, sizeof *lo, "spans"));
     GNN_TRY(gnn__graph_own(graph, &hi, out->n_rows, sizeof *hi, "spans"));
     for (int64_t g = 0; g < l->count; g++) {
-        const gnn__part_t *part = joined(l, g, s);
+        const gnn__pairs_t *pairs = joined(l, g, s);
         for (int64_t r = l->dst[g]; r < l->dst[g + 1]; r++) {
-            lo[r] = (int32_t)(l->src[g] + (part ? part->lo[r - l->dst[g]] : 0));
-            hi[r] = (int32_t)(l->src[g] + (part ? part->hi[r - l->dst[g]] : 0));
+            lo[r] = (int32_t)(l->src[g] + (pairs ? pairs->lo[r - l->dst[g]] : 0));
+            hi[r] = (int32_t)(l->src[g] + (pairs ? pairs->hi[r - l->dst[g]] : 0));
         }
     }
-    out->lo = lo;
-    out->hi = hi;
-    gnn__spans_count(out);
+    gnn__spans_set(out, lo, hi);
     return GNN_OK;
 }
 
@@ -299,10 +294,9 @@ int gnn_graph_batch(gnn_graph_t **graph, int64_t count, const gnn_graph_t *const
     GNN_CHECK(join_segments(b, &l));
     b->n_edges = l.edge[count];
     for (int64_t s = 0; s < l.n_slots; s++) {
-        gnn__part_t *part = &b->base.parts[s];
-        part->form = l.slots[s].form;
-        part->parameter_set = l.slots[s].parameter_set;
-        GNN_CHECK(part->form == GNN__EDGES ? join_edges(b, &l, s, part) : join_spans(b, &l, s, part));
+        gnn__pairs_t *pairs = &b->base.parts[s].pairs;
+        GNN_CHECK(l.form[s] == GNN__EDGES ? join_edges(b, &l, s, pairs)
+                                          : join_spans(b, &l, s, pairs));
     }
 done:
     layout_free(&l);

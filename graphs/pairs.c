@@ -2,27 +2,26 @@
  * and receiver after receiver, by node number. */
 #include <graphs/build.h>
 
-void gnn__part_starts(const gnn__part_t *part, int64_t *starts)
+void gnn__pairs_starts(const gnn__pairs_t *pairs, int64_t *starts)
 {
-    memset(starts, 0, (size_t)(part->n_rows + 1) * sizeof *starts);
-    gnn__part_count_degrees(part, starts + 1);
-    for (int64_t i = 0; i < part->n_rows; i++)
+    memset(starts, 0, (size_t)(pairs->n_rows + 1) * sizeof *starts);
+    gnn__pairs_count_degrees(pairs, starts + 1);
+    for (int64_t i = 0; i < pairs->n_rows; i++)
         starts[i + 1] += starts[i];
 }
 
-static void write_pairs(const gnn__part_t *part, const int64_t *starts, int64_t *src, int64_t *dst,
-                        int64_t *edge)
+static void write_pairs(const gnn__pairs_t *pairs, const int64_t *starts, int64_t *src,
+                        int64_t *dst, int64_t *edge)
 {
-    for (int64_t r = 0; r < part->n_rows; r++) {
-        gnn__walk_t w = gnn__walk_row(part, r);
-        int64_t j, e, at = starts[w.node];
-        for (; gnn__walk_next(&w, &j, &e); at++) {
+    for (int64_t r = 0; r < pairs->n_rows; r++) {
+        const int64_t i = gnn__pairs_node(pairs, r), to = gnn__pairs_to(pairs, r);
+        for (int64_t k = gnn__pairs_from(pairs, r), at = starts[i]; k < to; k++, at++) {
             if (src)
-                src[at] = j;
+                src[at] = gnn__pairs_col(pairs, k);
             if (dst)
-                dst[at] = w.node;
+                dst[at] = i;
             if (edge)
-                edge[at] = e;
+                edge[at] = gnn__pairs_edge(pairs, k);
         }
     }
 }
@@ -34,50 +33,47 @@ int gnn_graph_pairs(const gnn_graph_t *graph, int64_t *src, int64_t *dst, int64_
     int64_t *starts, at = 0;
     GNN_TRY(gnn__new(&starts, graph->n_dst + 1, sizeof *starts, "offsets of pairs"));
     for (int64_t p = 0; p < graph->base.n_parts; p++) {
-        const gnn__part_t *part = &graph->base.parts[p];
-        gnn__part_starts(part, starts);
-        write_pairs(part, starts, src ? src + at : NULL, dst ? dst + at : NULL,
+        const gnn__pairs_t *pairs = &graph->base.parts[p].pairs;
+        gnn__pairs_starts(pairs, starts);
+        write_pairs(pairs, starts, src ? src + at : NULL, dst ? dst + at : NULL,
                     edge ? edge + at : NULL);
-        at += part->pairs;
+        at += pairs->count;
     }
     gnn_free(starts);
     return GNN_OK;
 }
 
-static int copy_edges(gnn_graph_t *graph, const gnn__part_t *from, gnn__part_t *to)
+static int copy_edges(gnn_graph_t *graph, const gnn__pairs_t *from, gnn__pairs_t *to)
 {
     *to = *from;
     GNN_TRY(gnn__graph_own_copy(graph, &to->indptr, from->indptr, from->n_rows + 1,
                                 sizeof *from->indptr, "row pointers"));
-    GNN_TRY(gnn__graph_own_copy(graph, &to->indices, from->indices, from->pairs,
+    GNN_TRY(gnn__graph_own_copy(graph, &to->indices, from->indices, from->count,
                                 sizeof *from->indices, "edges"));
-    return gnn__graph_own_copy(graph, &to->edge, from->edge, from->pairs, sizeof *from->edge,
+    return gnn__graph_own_copy(graph, &to->edge, from->edge, from->count, sizeof *from->edge,
                                "edge numbers");
 }
 
-static int expand_spans(gnn_graph_t *graph, const gnn__part_t *from, int64_t edge_base,
-                        gnn__part_t *to)
+static int expand_spans(gnn_graph_t *graph, const gnn__pairs_t *from, int64_t edge_base,
+                        gnn__pairs_t *to)
 {
     int64_t *indptr;
     int32_t *indices;
     GNN_TRY(gnn__graph_own(graph, &indptr, from->n_rows + 1, sizeof *indptr, "row pointers"));
-    GNN_TRY(gnn__graph_own(graph, &indices, from->pairs, sizeof *indices,
+    GNN_TRY(gnn__graph_own(graph, &indices, from->count, sizeof *indices,
                            "edges of a graph that was stored as spans"));
-    gnn__part_starts(from, indptr);
+    gnn__pairs_starts(from, indptr);
     for (int64_t r = 0; r < from->n_rows; r++) {
-        gnn__walk_t w = gnn__walk_row(from, r);
-        int64_t j, e, at = indptr[w.node];
-        while (gnn__walk_next(&w, &j, &e))
-            indices[at++] = (int32_t)j;
+        int64_t at = indptr[gnn__pairs_node(from, r)];
+        for (int64_t k = from->lo[r]; k < from->hi[r]; k++)
+            indices[at++] = (int32_t)gnn__pairs_col(from, k);
     }
-    *to = (gnn__part_t){.form = GNN__EDGES,
-                        .n_rows = from->n_rows,
-                        .n_cols = from->n_cols,
-                        .pairs = from->pairs,
-                        .indptr = indptr,
-                        .indices = indices,
-                        .edge_base = edge_base,
-                        .parameter_set = from->parameter_set};
+    *to = (gnn__pairs_t){.n_rows = from->n_rows,
+                         .n_cols = from->n_cols,
+                         .count = from->count,
+                         .indptr = indptr,
+                         .indices = indices,
+                         .edge_base = edge_base};
     return GNN_OK;
 }
 
@@ -92,13 +88,13 @@ int gnn_graph_to_edges(gnn_graph_t **graph, const gnn_graph_t *of)
     GNN_CHECK(gnn__graph_copy_segments(g, of));
     g->n_edges = of->n_edges;
     for (int64_t p = 0; p < of->base.n_parts; p++) {
-        const gnn__part_t *from = &of->base.parts[p];
-        if (from->form == GNN__EDGES) {
-            GNN_CHECK(copy_edges(g, from, &g->base.parts[p]));
+        const gnn__pairs_t *from = &of->base.parts[p].pairs;
+        if (gnn__pairs_form(from) == GNN__EDGES) {
+            GNN_CHECK(copy_edges(g, from, &g->base.parts[p].pairs));
             continue;
         }
-        GNN_CHECK(expand_spans(g, from, g->n_edges, &g->base.parts[p]));
-        g->n_edges += from->pairs;
+        GNN_CHECK(expand_spans(g, from, g->n_edges, &g->base.parts[p].pairs));
+        g->n_edges += from->count;
     }
 done:
     return gnn__graph_deliver(graph, g, rc);

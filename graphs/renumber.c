@@ -54,18 +54,19 @@ int gnn__order_invert(int64_t n, const int64_t *order, int64_t **rank)
 }
 
 /* Rows and columns under their new numbers, the columns of a row in the order they had. */
-static int relabel(gnn_graph_t *graph, const gnn__part_t *from, const int64_t *order,
-                   const int64_t *rank, gnn__part_t *to)
+static int relabel(gnn_graph_t *graph, const gnn__pairs_t *from, const int64_t *order,
+                   const int64_t *rank, gnn__pairs_t *to)
 {
     int64_t *indptr, *edge, at = 0;
     int32_t *indices;
     GNN_TRY(gnn__graph_own(graph, &indptr, from->n_rows + 1, sizeof *indptr, "row pointers"));
-    GNN_TRY(gnn__graph_own(graph, &indices, from->pairs, sizeof *indices, "edges"));
-    GNN_TRY(gnn__graph_own(graph, &edge, from->pairs, sizeof *edge, "edge numbers"));
+    GNN_TRY(gnn__graph_own(graph, &indices, from->count, sizeof *indices, "edges"));
+    GNN_TRY(gnn__graph_own(graph, &edge, from->count, sizeof *edge, "edge numbers"));
     for (int64_t r = 0; r < from->n_rows; r++) {
-        gnn__walk_t w = gnn__walk_row(from, order[r]);
-        for (int64_t j; gnn__walk_next(&w, &j, &edge[at]); at++)
-            indices[at] = (int32_t)rank[j];
+        for (int64_t k = from->indptr[order[r]]; k < from->indptr[order[r] + 1]; k++, at++) {
+            indices[at] = (int32_t)rank[from->indices[k]];
+            edge[at] = gnn__pairs_edge(from, k);
+        }
         indptr[r + 1] = at;
     }
     *to = *from;
@@ -80,10 +81,10 @@ static int renumber_edges(gnn_graph_t *graph, const gnn__part_t *from, const int
                           const int64_t *rank, gnn__part_t *to)
 {
     gnn_graph_t *rest;
-    gnn__part_t mixed, by_sender;
+    gnn__part_t mixed = {0}, by_sender;
     int rc;
     GNN_TRY(gnn__graph_new(&rest, 0, 0, 0));
-    GNN_CHECK(relabel(rest, from, order, rank, &mixed));
+    GNN_CHECK(relabel(rest, &from->pairs, order, rank, &mixed.pairs));
     GNN_CHECK(gnn__part_transpose(rest, &mixed, &by_sender));
     GNN_CHECK(gnn__part_transpose(graph, &by_sender, to));
 done:
@@ -103,8 +104,8 @@ static int renumber_nodes(gnn_graph_t *graph, const int32_t *from, int64_t n, co
 }
 
 /* Rows stay where they stand; only their names change. */
-static int renumber_spans(gnn_graph_t *graph, const gnn__part_t *from, const int64_t *rank,
-                          gnn__part_t *to)
+static int renumber_spans(gnn_graph_t *graph, const gnn__pairs_t *from, const int64_t *rank,
+                          gnn__pairs_t *to)
 {
     const int64_t n = from->n_rows;
     *to = *from;
@@ -127,8 +128,10 @@ int gnn_graph_renumber(gnn_graph_t **graph, const gnn_graph_t *of, const int64_t
     g->n_edges = of->n_edges;
     for (int64_t p = 0; p < of->base.n_parts; p++) {
         const gnn__part_t *from = &of->base.parts[p];
-        GNN_CHECK(from->form == GNN__EDGES ? renumber_edges(g, from, order, rank, &g->base.parts[p])
-                                           : renumber_spans(g, from, rank, &g->base.parts[p]));
+        gnn__part_t *to = &g->base.parts[p];
+        GNN_CHECK(gnn__pairs_form(&from->pairs) == GNN__EDGES
+                      ? renumber_edges(g, from, order, rank, to)
+                      : renumber_spans(g, &from->pairs, rank, &to->pairs));
     }
 done:
     gnn_free(rank);

@@ -2,14 +2,16 @@
  * ever decreases; the transpose then is spans too. */
 #include <graphs/build.h>
 
-void gnn__spans_count(gnn__part_t *part)
+void gnn__spans_set(gnn__pairs_t *pairs, const int32_t *lo, const int32_t *hi)
 {
-    part->pairs = 0;
-    for (int64_t r = 0; r < part->n_rows; r++)
-        part->pairs += part->hi[r] - part->lo[r];
+    pairs->lo = lo;
+    pairs->hi = hi;
+    pairs->count = 0;
+    for (int64_t r = 0; r < pairs->n_rows; r++)
+        pairs->count += hi[r] - lo[r];
 }
 
-int gnn__spans_whole_segments(gnn_graph_t *graph, gnn__part_t *part)
+int gnn__spans_whole_segments(gnn_graph_t *graph, gnn__pairs_t *pairs)
 {
     int32_t *lo, *hi;
     GNN_TRY(gnn__graph_own(graph, &lo, graph->n_dst, sizeof *lo, "spans"));
@@ -19,10 +21,7 @@ int gnn__spans_whole_segments(gnn_graph_t *graph, gnn__part_t *part)
             lo[i] = (int32_t)graph->src_segments[s];
             hi[i] = (int32_t)graph->src_segments[s + 1];
         }
-    part->form = GNN__SPANS;
-    part->lo = lo;
-    part->hi = hi;
-    gnn__spans_count(part);
+    gnn__spans_set(pairs, lo, hi);
     return GNN_OK;
 }
 
@@ -63,20 +62,17 @@ static void move_marked_rows(int64_t n, int64_t marked, int32_t n_cols, int32_t 
         lo[r] = hi[r] = n_cols;
 }
 
-int gnn__spans_settle(gnn_graph_t *graph, gnn__part_t *part, int32_t *lo, int32_t *hi)
+int gnn__spans_settle(gnn_graph_t *graph, gnn__pairs_t *pairs, int32_t *lo, int32_t *hi)
 {
-    int64_t n = part->n_rows;
-    int32_t n_cols = (int32_t)part->n_cols, *order = NULL;
+    int64_t n = pairs->n_rows;
+    int32_t n_cols = (int32_t)pairs->n_cols, *order = NULL;
     int64_t marked = place_silent_rows(n, n_cols, lo, hi);
     if (marked > 0) {
         GNN_TRY(gnn__graph_own(graph, &order, n, sizeof *order, "order of receivers"));
         move_marked_rows(n, marked, n_cols, lo, hi, order);
     }
-    part->form = GNN__SPANS;
-    part->row_order = order;
-    part->lo = lo;
-    part->hi = hi;
-    gnn__spans_count(part);
+    pairs->row_order = order;
+    gnn__spans_set(pairs, lo, hi);
     return GNN_OK;
 }
 
@@ -144,11 +140,10 @@ int gnn_graph_from_spans(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, cons
     int32_t *lo_copy, *hi_copy;
     GNN_CHECK(gnn__check_spans(n_dst, n_src, dst_order, src_order, lo, hi));
     GNN_CHECK(gnn__graph_new(&g, n_dst, n_src, 1));
-    gnn__part_t *part = &g->base.parts[0];
-    part->form = GNN__SPANS;
-    GNN_CHECK(gnn__graph_own_copy(g, &part->row_order, dst_order, n_dst, sizeof(int32_t),
+    gnn__pairs_t *pairs = &g->base.parts[0].pairs;
+    GNN_CHECK(gnn__graph_own_copy(g, &pairs->row_order, dst_order, n_dst, sizeof(int32_t),
                                   "order of receivers"));
-    GNN_CHECK(gnn__graph_own_copy(g, &part->col_order, src_order, n_src, sizeof(int32_t),
+    GNN_CHECK(gnn__graph_own_copy(g, &pairs->col_order, src_order, n_src, sizeof(int32_t),
                                   "order of senders"));
     GNN_CHECK(gnn__graph_own(g, &lo_copy, n_dst, sizeof(int32_t), "spans"));
     GNN_CHECK(gnn__graph_own(g, &hi_copy, n_dst, sizeof(int32_t), "spans"));
@@ -156,9 +151,7 @@ int gnn_graph_from_spans(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, cons
         memcpy(lo_copy, lo, (size_t)n_dst * sizeof *lo);
         memcpy(hi_copy, hi, (size_t)n_dst * sizeof *hi);
     }
-    part->lo = lo_copy;
-    part->hi = hi_copy;
-    gnn__spans_count(part);
+    gnn__spans_set(pairs, lo_copy, hi_copy);
 done:
     return gnn__graph_deliver(graph, g, rc);
 }

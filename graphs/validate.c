@@ -18,31 +18,30 @@ static int check_offsets(const char *name, int64_t segments, const int64_t *offs
     return GNN_OK;
 }
 
-static int check_part(const gnn__part_t *part, int64_t n_rows, int64_t n_cols)
+static int check_pairs(const gnn__pairs_t *p, int64_t n_rows, int64_t n_cols)
 {
-    int64_t pairs = 0;
-    if (part->n_rows != n_rows || part->n_cols != n_cols)
+    int64_t count = 0;
+    if (p->n_rows != n_rows || p->n_cols != n_cols)
         return gnn__error(
             GNN_ETOPOLOGY, "%lld rows and %lld columns, but the graph has %lld and %lld",
-            (long long)part->n_rows, (long long)part->n_cols, (long long)n_rows, (long long)n_cols);
-    if (part->form == GNN__EDGES) {
-        GNN_TRY(gnn__check_csr(n_rows, n_cols, part->indptr, part->indices));
-        pairs = part->indptr[n_rows];
+            (long long)p->n_rows, (long long)p->n_cols, (long long)n_rows, (long long)n_cols);
+    if (gnn__pairs_form(p) == GNN__EDGES) {
+        GNN_TRY(gnn__check_csr(n_rows, n_cols, p->indptr, p->indices));
+        count = p->indptr[n_rows];
     } else {
-        GNN_TRY(
-            gnn__check_spans(n_rows, n_cols, part->row_order, part->col_order, part->lo, part->hi));
+        GNN_TRY(gnn__check_spans(n_rows, n_cols, p->row_order, p->col_order, p->lo, p->hi));
         for (int64_t r = 0; r < n_rows; r++)
-            pairs += part->hi[r] - part->lo[r];
+            count += p->hi[r] - p->lo[r];
     }
-    if (pairs != part->pairs)
-        return gnn__error(GNN_ETOPOLOGY, "it says %lld pairs, but has %lld", (long long)part->pairs,
-                          (long long)pairs);
+    if (count != p->count)
+        return gnn__error(GNN_ETOPOLOGY, "it says %lld pairs, but has %lld", (long long)p->count,
+                          (long long)count);
     return GNN_OK;
 }
 
 /* One edge's number: the user's, each once, or a self-loop's. */
-static int check_number(const gnn_graph_t *graph, const gnn__view_t *view, int64_t i, int64_t j,
-                        int64_t e, uint8_t *seen)
+static int check_number(const gnn_graph_t *graph, const gnn__built_view_t *view, int64_t i,
+                        int64_t j, int64_t e, uint8_t *seen)
 {
     int64_t end = graph->n_edges + view->n_loops;
     if (e < 0 || e >= end)
@@ -58,23 +57,22 @@ static int check_number(const gnn_graph_t *graph, const gnn__view_t *view, int64
     return GNN_OK;
 }
 
-static int check_part_numbers(const gnn_graph_t *graph, const gnn__view_t *view,
-                              const gnn__part_t *part, uint8_t *seen)
+static int check_pair_numbers(const gnn_graph_t *graph, const gnn__built_view_t *view,
+                              const gnn__pairs_t *pairs, uint8_t *seen)
 {
-    int64_t j, e;
-    for (int64_t i = 0; part->form == GNN__EDGES && i < part->n_rows; i++)
-        for (gnn__walk_t w = gnn__walk_row(part, i); gnn__walk_next(&w, &j, &e);)
-            GNN_TRY(check_number(graph, view, i, j, e, seen));
+    for (int64_t i = 0; gnn__pairs_form(pairs) == GNN__EDGES && i < pairs->n_rows; i++)
+        for (int64_t k = pairs->indptr[i]; k < pairs->indptr[i + 1]; k++)
+            GNN_TRY(check_number(graph, view, i, pairs->indices[k], gnn__pairs_edge(pairs, k), seen));
     return GNN_OK;
 }
 
-static int check_numbers(const gnn_graph_t *graph, const gnn__view_t *view)
+static int check_numbers(const gnn_graph_t *graph, const gnn__built_view_t *view)
 {
     int rc = GNN_OK;
     uint8_t *seen;
     GNN_TRY(gnn__new(&seen, graph->n_edges + view->n_loops, 1, "check of edge numbers"));
     for (int64_t p = 0; p < view->n_parts && rc == GNN_OK; p++) {
-        rc = check_part_numbers(graph, view, &view->parts[p], seen);
+        rc = check_pair_numbers(graph, view, &view->parts[p].pairs, seen);
         if (rc != GNN_OK)
             gnn__error_prefix(rc, "part %lld", (long long)p);
     }
@@ -85,13 +83,13 @@ static int check_numbers(const gnn_graph_t *graph, const gnn__view_t *view)
     return rc;
 }
 
-static int check_degrees(const gnn_graph_t *graph, const gnn__view_t *view)
+static int check_degrees(const gnn_graph_t *graph, const gnn__built_view_t *view)
 {
     int rc = GNN_OK;
     int64_t *degree;
     GNN_TRY(gnn__new(&degree, graph->n_dst, sizeof *degree, "check of degrees"));
     for (int64_t p = 0; p < view->n_parts; p++)
-        gnn__part_count_degrees(&view->parts[p], degree);
+        gnn__pairs_count_degrees(&view->parts[p].pairs, degree);
     for (int64_t i = 0; i < graph->n_dst && rc == GNN_OK; i++)
         if (degree[i] != view->degree[i])
             rc = gnn__error(GNN_ETOPOLOGY, "degree[%lld] = %lld, but the receiver hears %lld",
@@ -100,7 +98,7 @@ static int check_degrees(const gnn_graph_t *graph, const gnn__view_t *view)
     return rc;
 }
 
-static int check_loops(const gnn_graph_t *graph, const gnn__view_t *view)
+static int check_loops(const gnn_graph_t *graph, const gnn__built_view_t *view)
 {
     int rc = GNN_OK;
     uint8_t *missing;
@@ -130,8 +128,8 @@ static int check_scale(const char *name, const gnn_real_t *scale, gnn_graph_norm
     return GNN_OK;
 }
 
-static int check_scales(const gnn_graph_t *graph, const gnn__view_t *view, const gnn__part_t *part,
-                        bool transposed)
+static int check_scales(const gnn_graph_t *graph, const gnn__built_view_t *view,
+                        const gnn__part_t *part, bool transposed)
 {
     gnn_graph_norm_t norm = view->key.norm,
                      senders = norm == GNN_GRAPH_NORM_SYMMETRIC ? norm : GNN_GRAPH_NORM_NONE;
@@ -151,15 +149,15 @@ static int check_same_order(const char *name, int64_t n, const int32_t *a, const
     return GNN_OK;
 }
 
-static int check_transposed_spans(const gnn__part_t *part, const gnn__part_t *t)
+static int check_transposed_spans(const gnn__pairs_t *p, const gnn__pairs_t *t)
 {
     int64_t ended = 0, started = 0;
-    GNN_TRY(check_same_order("senders", part->n_cols, t->row_order, part->col_order));
-    GNN_TRY(check_same_order("receivers", part->n_rows, t->col_order, part->row_order));
-    for (int64_t j = 0; j < part->n_cols; j++) {
-        for (; ended < part->n_rows && part->hi[ended] <= j;)
+    GNN_TRY(check_same_order("senders", p->n_cols, t->row_order, p->col_order));
+    GNN_TRY(check_same_order("receivers", p->n_rows, t->col_order, p->row_order));
+    for (int64_t j = 0; j < p->n_cols; j++) {
+        for (; ended < p->n_rows && p->hi[ended] <= j;)
             ended++;
-        for (; started < part->n_rows && part->lo[started] <= j;)
+        for (; started < p->n_rows && p->lo[started] <= j;)
             started++;
         if (t->lo[j] != ended || t->hi[j] != started)
             return gnn__error(GNN_ETOPOLOGY,
@@ -171,53 +169,50 @@ static int check_transposed_spans(const gnn__part_t *part, const gnn__part_t *t)
 
 /* Walking by receiver, the k-th edge of a sender must be the k-th of its row in the transpose.
  * `next` starts as the transpose's indptr. */
-static int check_transposed_row(const gnn__part_t *part, const gnn__part_t *t, int64_t i,
-                                int64_t *next)
+static int check_transposed_row(const gnn__pairs_t *p, const gnn__pairs_t *t, int64_t i, int64_t *next)
 {
-    int64_t j, e;
-    for (gnn__walk_t w = gnn__walk_row(part, i); gnn__walk_next(&w, &j, &e);) {
-        int64_t k = next[j]++;
-        if (k >= t->indptr[j + 1] || t->indices[k] != i ||
-            (t->edge ? t->edge[k] : t->edge_base + k) != e)
+    for (int64_t at = p->indptr[i]; at < p->indptr[i + 1]; at++) {
+        const int64_t j = p->indices[at], e = gnn__pairs_edge(p, at), k = next[j]++;
+        if (k >= t->indptr[j + 1] || t->indices[k] != i || gnn__pairs_edge(t, k) != e)
             return gnn__error(GNN_ETOPOLOGY, "edge %lld from %lld to %lld is not where it should be",
                               (long long)e, (long long)j, (long long)i);
     }
     return GNN_OK;
 }
 
-static int check_transposed_edges(const gnn__part_t *part, const gnn__part_t *t)
+static int check_transposed_edges(const gnn__pairs_t *p, const gnn__pairs_t *t)
 {
     int rc = GNN_OK;
     int64_t *next;
-    GNN_TRY(gnn__new(&next, part->n_cols + 1, sizeof *next, "check of a transpose"));
-    memcpy(next, t->indptr, (size_t)(part->n_cols + 1) * sizeof *next);
-    for (int64_t i = 0; i < part->n_rows && rc == GNN_OK; i++)
-        rc = check_transposed_row(part, t, i, next);
+    GNN_TRY(gnn__new(&next, p->n_cols + 1, sizeof *next, "check of a transpose"));
+    memcpy(next, t->indptr, (size_t)(p->n_cols + 1) * sizeof *next);
+    for (int64_t i = 0; i < p->n_rows && rc == GNN_OK; i++)
+        rc = check_transposed_row(p, t, i, next);
     gnn_free(next);
     return rc;
 }
 
-static int check_transposed(const gnn__part_t *part, const gnn__part_t *t)
+static int check_transposed(const gnn__pairs_t *p, const gnn__pairs_t *t)
 {
-    GNN_TRY(check_part(t, part->n_cols, part->n_rows));
-    if (t->form != part->form || t->pairs != part->pairs)
+    GNN_TRY(check_pairs(t, p->n_cols, p->n_rows));
+    if (gnn__pairs_form(t) != gnn__pairs_form(p) || t->count != p->count)
         return gnn__error(GNN_ETOPOLOGY, "%lld pairs, but the forward part has %lld",
-                          (long long)t->pairs, (long long)part->pairs);
-    return part->form == GNN__EDGES ? check_transposed_edges(part, t)
-                                    : check_transposed_spans(part, t);
+                          (long long)t->count, (long long)p->count);
+    return gnn__pairs_form(p) == GNN__EDGES ? check_transposed_edges(p, t)
+                                            : check_transposed_spans(p, t);
 }
 
-static int check_parts(const gnn_graph_t *graph, const gnn__view_t *view)
+static int check_parts(const gnn_graph_t *graph, const gnn__built_view_t *view)
 {
     int rc = GNN_OK;
     for (int64_t p = 0; p < view->n_parts && rc == GNN_OK; p++) {
-        rc = check_part(&view->parts[p], graph->n_dst, graph->n_src);
+        rc = check_pairs(&view->parts[p].pairs, graph->n_dst, graph->n_src);
         if (rc == GNN_OK)
             rc = check_scales(graph, view, &view->parts[p], false);
         if (rc != GNN_OK)
             return gnn__error_prefix(rc, "part %lld", (long long)p);
         if (view->key.backward == GNN_ON)
-            rc = check_transposed(&view->parts[p], &view->transposed[p]);
+            rc = check_transposed(&view->parts[p].pairs, &view->transposed[p].pairs);
         if (view->key.backward == GNN_ON && rc == GNN_OK)
             rc = check_scales(graph, view, &view->transposed[p], true);
         if (rc != GNN_OK)
@@ -226,7 +221,7 @@ static int check_parts(const gnn_graph_t *graph, const gnn__view_t *view)
     return GNN_OK;
 }
 
-static int check_view(const gnn_graph_t *graph, const gnn__view_t *view)
+static int check_view(const gnn_graph_t *graph, const gnn__built_view_t *view)
 {
     char name[64];
     int rc;

@@ -36,13 +36,13 @@ void gnn__view_name(const gnn_view_t *key, char *text, size_t size)
                                  words[k]);
 }
 
-static bool serves(const gnn__view_t *view, const gnn_view_t *key)
+static bool serves(const gnn__built_view_t *view, const gnn_view_t *key)
 {
     return view->key.self_loops == key->self_loops && view->key.norm == key->norm &&
            (view->key.backward == GNN_ON || key->backward == GNN_OFF);
 }
 
-static const gnn__view_t *find(const gnn_graph_t *graph, const gnn_view_t *key)
+static const gnn__built_view_t *find(const gnn_graph_t *graph, const gnn_view_t *key)
 {
     if (serves(&graph->base, key))
         return &graph->base;
@@ -52,10 +52,10 @@ static const gnn__view_t *find(const gnn_graph_t *graph, const gnn_view_t *key)
     return NULL;
 }
 
-const gnn__view_t *gnn__graph_view(const gnn_graph_t *graph, const gnn_view_t *wanted)
+const gnn__built_view_t *gnn__graph_view(const gnn_graph_t *graph, const gnn_view_t *wanted)
 {
     gnn_view_t key = normalise(wanted);
-    const gnn__view_t *view = find(graph, &key);
+    const gnn__built_view_t *view = find(graph, &key);
     char name[64];
     if (view)
         return view;
@@ -69,23 +69,26 @@ const gnn__view_t *gnn__graph_view(const gnn_graph_t *graph, const gnn_view_t *w
 
 /* ---- self-loops ---- */
 
-/* Clears missing[i] where part holds i -> i. `rank` is room for n_cols numbers: rank[j] is where
- * sender j stands in the part's order. */
-static void find_loops(const gnn__part_t *part, int32_t *rank, uint8_t *missing)
+/* Clears missing[i] where i -> i is there. `rank` is room for n_cols numbers: rank[j] is where
+ * sender j stands in the order of columns. */
+static void find_loops(const gnn__pairs_t *pairs, int32_t *rank, uint8_t *missing)
 {
-    for (int64_t c = 0; part->form == GNN__SPANS && c < part->n_cols; c++)
-        rank[part->col_order ? part->col_order[c] : c] = (int32_t)c;
-    for (int64_t r = 0; r < part->n_rows; r++) {
-        gnn__walk_t w = gnn__walk_row(part, r);
-        if (part->form == GNN__SPANS && w.at <= rank[w.node] && rank[w.node] < w.end)
-            missing[w.node] = 0;
-        for (int64_t k = w.at; part->form == GNN__EDGES && k < w.end; k++)
-            if (part->indices[k] == w.node)
-                missing[w.node] = 0;
+    const bool spans = gnn__pairs_form(pairs) == GNN__SPANS;
+    for (int64_t c = 0; spans && c < pairs->n_cols; c++)
+        rank[gnn__pairs_col(pairs, c)] = (int32_t)c;
+    for (int64_t r = 0; r < pairs->n_rows; r++) {
+        const int64_t i = gnn__pairs_node(pairs, r), from = gnn__pairs_from(pairs, r),
+                      to = gnn__pairs_to(pairs, r);
+        if (spans && from <= rank[i] && rank[i] < to)
+            missing[i] = 0;
+        for (int64_t k = from; !spans && k < to; k++)
+            if (pairs->indices[k] == i)
+                missing[i] = 0;
     }
 }
 
-int gnn__view_missing_loops(const gnn__view_t *view, int64_t n, uint8_t **missing, int64_t *count)
+int gnn__view_missing_loops(const gnn__built_view_t *view, int64_t n, uint8_t **missing,
+                            int64_t *count)
 {
     int32_t *rank;
     *missing = NULL;
@@ -95,7 +98,7 @@ int gnn__view_missing_loops(const gnn__view_t *view, int64_t n, uint8_t **missin
     if (rc == GNN_OK) {
         memset(*missing, 1, (size_t)n);
         for (int64_t p = 0; p < view->n_parts; p++)
-            find_loops(&view->parts[p], rank, *missing);
+            find_loops(&view->parts[p].pairs, rank, *missing);
         for (int64_t i = 0; i < n; i++)
             *count += (*missing)[i];
     }
@@ -104,20 +107,20 @@ int gnn__view_missing_loops(const gnn__view_t *view, int64_t n, uint8_t **missin
 }
 
 /* The edges of `from` (NULL: none), each row followed by its missing loop. */
-static int insert_loops(gnn_graph_t *graph, const gnn__part_t *from, const uint8_t *missing,
-                        int64_t count, gnn__part_t *out)
+static int insert_loops(gnn_graph_t *graph, const gnn__pairs_t *from, const uint8_t *missing,
+                        int64_t count, gnn__pairs_t *out)
 {
     int64_t n = graph->n_dst, at = 0, *indptr, *edge;
     int32_t *indices;
-    *out = from ? *from : (gnn__part_t){.form = GNN__EDGES, .n_rows = n, .n_cols = n};
-    out->pairs += count;
+    *out = from ? *from : (gnn__pairs_t){.n_rows = n, .n_cols = n};
+    out->count += count;
     GNN_TRY(gnn__graph_own(graph, &indptr, n + 1, sizeof *indptr, "row pointers with self-loops"));
-    GNN_TRY(gnn__graph_own(graph, &indices, out->pairs, sizeof *indices, "edges with self-loops"));
-    GNN_TRY(gnn__graph_own(graph, &edge, out->pairs, sizeof *edge, "edge numbers with self-loops"));
+    GNN_TRY(gnn__graph_own(graph, &indices, out->count, sizeof *indices, "edges with self-loops"));
+    GNN_TRY(gnn__graph_own(graph, &edge, out->count, sizeof *edge, "edge numbers with self-loops"));
     for (int64_t i = 0; i < n; i++) {
         for (int64_t k = from ? from->indptr[i] : 0; from && k < from->indptr[i + 1]; k++, at++) {
             indices[at] = from->indices[k];
-            edge[at] = from->edge ? from->edge[k] : from->edge_base + k;
+            edge[at] = gnn__pairs_edge(from, k);
         }
         if (missing[i]) {
             indices[at] = (int32_t)i;
@@ -132,10 +135,11 @@ static int insert_loops(gnn_graph_t *graph, const gnn__part_t *from, const uint8
 }
 
 /* Parts of the base, and the missing loops: inside a single edges part, else as one more part. */
-static int build_loops(gnn_graph_t *graph, gnn__view_t *view, const uint8_t *missing, int64_t count)
+static int build_loops(gnn_graph_t *graph, gnn__built_view_t *view, const uint8_t *missing,
+                       int64_t count)
 {
-    const gnn__view_t *base = &graph->base;
-    bool inside = base->n_parts == 1 && base->parts[0].form == GNN__EDGES;
+    const gnn__built_view_t *base = &graph->base;
+    bool inside = base->n_parts == 1 && gnn__pairs_form(&base->parts[0].pairs) == GNN__EDGES;
     int64_t *degree;
     view->n_parts = base->n_parts + (inside ? 0 : 1);
     view->n_loops = graph->n_dst;
@@ -147,14 +151,14 @@ static int build_loops(gnn_graph_t *graph, gnn__view_t *view, const uint8_t *mis
         degree[i] += missing[i];
     view->degree = degree;
     memcpy(view->parts, base->parts, (size_t)base->n_parts * sizeof *base->parts);
-    return insert_loops(graph, inside ? &base->parts[0] : NULL, missing, count,
-                        &view->parts[view->n_parts - 1]);
+    return insert_loops(graph, inside ? &base->parts[0].pairs : NULL, missing, count,
+                        &view->parts[view->n_parts - 1].pairs);
 }
 
 /* ---- parts, transposes, norms ---- */
 
 /* A view with the same pairs, if there is one. */
-static const gnn__view_t *find_same_pairs(const gnn_graph_t *graph, gnn_flag_t self_loops)
+static const gnn__built_view_t *find_same_pairs(const gnn_graph_t *graph, gnn_flag_t self_loops)
 {
     if (self_loops == GNN_OFF)
         return &graph->base;
@@ -164,7 +168,7 @@ static const gnn__view_t *find_same_pairs(const gnn_graph_t *graph, gnn_flag_t s
     return NULL;
 }
 
-static int share_parts(gnn_graph_t *graph, gnn__view_t *view, const gnn__view_t *from)
+static int share_parts(gnn_graph_t *graph, gnn__built_view_t *view, const gnn__built_view_t *from)
 {
     view->n_parts = from->n_parts;
     view->n_loops = from->n_loops;
@@ -176,9 +180,9 @@ static int share_parts(gnn_graph_t *graph, gnn__view_t *view, const gnn__view_t 
     return GNN_OK;
 }
 
-static int build_parts(gnn_graph_t *graph, gnn__view_t *view)
+static int build_parts(gnn_graph_t *graph, gnn__built_view_t *view)
 {
-    const gnn__view_t *same = find_same_pairs(graph, view->key.self_loops);
+    const gnn__built_view_t *same = find_same_pairs(graph, view->key.self_loops);
     uint8_t *missing;
     int64_t count;
     if (same)
@@ -191,24 +195,23 @@ static int build_parts(gnn_graph_t *graph, gnn__view_t *view)
     return rc;
 }
 
-static bool same_arrays(const gnn__part_t *a, const gnn__part_t *b)
+static bool same_arrays(const gnn__pairs_t *a, const gnn__pairs_t *b)
 {
-    return a->form == b->form && a->indptr == b->indptr && a->indices == b->indices &&
-           a->edge == b->edge && a->edge_base == b->edge_base && a->row_order == b->row_order &&
-           a->col_order == b->col_order && a->lo == b->lo && a->hi == b->hi &&
-           a->parameter_set == b->parameter_set;
+    return a->indptr == b->indptr && a->indices == b->indices && a->edge == b->edge &&
+           a->edge_base == b->edge_base && a->row_order == b->row_order &&
+           a->col_order == b->col_order && a->lo == b->lo && a->hi == b->hi;
 }
 
 static const gnn__part_t *find_transposed(const gnn_graph_t *graph, const gnn__part_t *part)
 {
     for (int64_t v = 0; v < graph->n_views; v++)
         for (int64_t p = 0; graph->views[v]->transposed && p < graph->views[v]->n_parts; p++)
-            if (same_arrays(&graph->views[v]->parts[p], part))
+            if (same_arrays(&graph->views[v]->parts[p].pairs, &part->pairs))
                 return &graph->views[v]->transposed[p];
     return NULL;
 }
 
-static int build_transposed(gnn_graph_t *graph, gnn__view_t *view)
+static int build_transposed(gnn_graph_t *graph, gnn__built_view_t *view)
 {
     if (view->key.backward == GNN_OFF)
         return GNN_OK;
@@ -234,7 +237,7 @@ gnn_real_t gnn__norm_factor(gnn_graph_norm_t norm, int64_t degree)
                                                          : 1 / (double)degree);
 }
 
-static int build_norm(gnn_graph_t *graph, gnn__view_t *view)
+static int build_norm(gnn_graph_t *graph, gnn__built_view_t *view)
 {
     gnn_real_t *factor;
     if (view->key.norm == GNN_GRAPH_NORM_NONE)
@@ -276,7 +279,7 @@ int gnn_graph_prepare(gnn_graph_t *graph, const gnn_view_t *view)
     int rc;
     GNN_TRY(check_view(graph, view));
     gnn_view_t key = normalise(view);
-    gnn__view_t *built;
+    gnn__built_view_t *built;
     if (find(graph, &key))
         return GNN_OK;
     int64_t mark = graph->n_owned;

@@ -33,7 +33,7 @@ static int64_t fill_class(const window_t *w, int64_t first, int64_t end, int64_t
     return length;
 }
 
-static int fill(gnn_graph_t *g, gnn__part_t *part, window_t *w)
+static int fill(gnn_graph_t *g, gnn__pairs_t *pairs, window_t *w)
 {
     if (w->dilation > 1)
         GNN_TRY(gnn__graph_own(g, &w->order, g->n_dst, sizeof(int32_t), "order of receivers"));
@@ -44,11 +44,8 @@ static int fill(gnn_graph_t *g, gnn__part_t *part, window_t *w)
         for (int64_t residue = 0; residue < w->dilation && start + residue < end; residue++)
             rank += fill_class(w, start + residue, end, rank);
     }
-    part->form = GNN__SPANS;
-    part->row_order = part->col_order = w->order;
-    part->lo = w->lo;
-    part->hi = w->hi;
-    gnn__spans_count(part);
+    pairs->row_order = pairs->col_order = w->order;
+    gnn__spans_set(pairs, w->lo, w->hi);
     return GNN_OK;
 }
 
@@ -66,7 +63,7 @@ int gnn_graph_window(gnn_graph_t **graph, int64_t segments, const int64_t *lengt
     if (causal != GNN_FLAG_DEFAULT && causal != GNN_ON && causal != GNN_OFF)
         GNN_CHECK(gnn__error(GNN_EINVALID, "causal = %d is no flag", (int)causal));
     GNN_CHECK(gnn__graph_new_segments(&g, segments, lengths, lengths, 1));
-    GNN_CHECK(fill(g, &g->base.parts[0], &w));
+    GNN_CHECK(fill(g, &g->base.parts[0].pairs, &w));
 done:
     return gnn__graph_deliver(graph, g, rc);
 }

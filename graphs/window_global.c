@@ -76,15 +76,15 @@ static void find_run(const pattern_t *pattern, int which, int64_t p, int64_t sta
 
 static int fill(gnn_graph_t *g, const pattern_t *pattern, int which, const int32_t *order)
 {
-    gnn__part_t *part = &g->base.parts[which];
+    gnn__pairs_t *pairs = &g->base.parts[which].pairs;
     int32_t *lo, *hi;
     GNN_TRY(gnn__graph_own(g, &lo, g->n_dst, sizeof *lo, "spans"));
     GNN_TRY(gnn__graph_own(g, &hi, g->n_dst, sizeof *hi, "spans"));
     for (int64_t s = 0; s < g->n_segments; s++)
         for (int64_t p = g->dst_segments[s]; p < g->dst_segments[s + 1]; p++)
             find_run(pattern, which, p, g->dst_segments[s], g->dst_segments[s + 1], &lo[p], &hi[p]);
-    part->col_order = order;
-    return gnn__spans_settle(g, part, lo, hi);
+    pairs->col_order = order;
+    return gnn__spans_settle(g, pairs, lo, hi);
 }
 
 int gnn_graph_window_global(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,

@@ -11,6 +11,7 @@
 
 typedef struct run {
     gnn_op_call_t call;
+    gnn_operand_t in[GNN_AGGREGATE_INPUTS];
     gnn_real_t *grads[GNN_AGGREGATE_INPUTS];
     gnn_real_t *memory[GNN_OP_SAVED + 3];
 } run_t;
@@ -38,6 +39,7 @@ static int run_op(run_t *r, job_t *job, gnn_context_t *context, bool recording, 
     *c = (gnn_op_call_t){.context = context,
                          .attributes = &job->how,
                          .n_in = GNN_AGGREGATE_INPUTS,
+                         .in = r->in,
                          .rng = {.seed = 7, .step = 3, .stream = 11},
                          .training = training,
                          .recording = recording,
@@ -70,14 +72,14 @@ static void run_backward(run_t *r, job_t *job)
     c->out[0].grad =
         gnn_tensor(r->memory[GNN_OP_SAVED + 2] = test_reals(c->out[0].rows * c->out[0].cols, 99),
                    c->out[0].rows, c->out[0].cols);
-    if (!(c->keep_out & 1))
+    if (!c->out[0].keep)
         c->out[0].value.data = NULL;
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
         if (!job->present[k])
             continue;
         r->grads[k] = block(sizeof(gnn_real_t) * (size_t)(job->in[k].rows * job->in[k].cols));
         c->in[k].grad = gnn_tensor(r->grads[k], job->in[k].rows, job->in[k].cols);
-        if (!(c->keep_in >> k & 1))
+        if (!c->in[k].keep)
             c->in[k].value.data = NULL;
     }
     ck_ok(gnn__op_aggregate.backward(c));
@@ -157,7 +159,7 @@ static job_t job_new(const gnn_graph_t *g, const char *message, const char *aggr
     if (!scored)
         s.heads = s.kv_heads = 1;
     const int64_t width = s.kv_heads * s.d_v,
-                  key = job.row.score == GNN_SCORE_PER_KEY ? s.kv_heads * s.d_k : s.heads;
+                  key = job.row.score_width == GNN_SCORE_PER_KEY ? s.kv_heads * s.d_k : s.heads;
     job.how = (gnn_aggregate_t){
         .message = m, .graph = g, .shape = {.heads = s.heads, .kv_heads = s.kv_heads}};
     give(&job, GNN_AGGREGATE_SRC_MESSAGE, n_src, m->src_parts * width);
@@ -165,7 +167,7 @@ static job_t job_new(const gnn_graph_t *g, const char *message, const char *aggr
         give(&job, GNN_AGGREGATE_DST_MESSAGE, n_dst, m->dst_parts * width);
     if (scored) {
         give(&job, GNN_AGGREGATE_QUERY, n_dst,
-             job.row.score == GNN_SCORE_PER_KEY ? s.heads * s.d_k : s.heads);
+             job.row.score_width == GNN_SCORE_PER_KEY ? s.heads * s.d_k : s.heads);
         give(&job, GNN_AGGREGATE_KEY, n_src, key);
     }
     if (job.row.parameters_per_key)

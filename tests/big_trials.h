@@ -32,13 +32,14 @@ static void sparse_free(gnn_sparse_t *x)
 /* One big trial of the k-th op; false if there is no such op. */
 static bool big_trial(int k, gnn_context_t *c, trial_t *t, const gnn_sparse_t *x, const int32_t *ids)
 {
-    static const gnn__norm_t layer = {.kind = GNN_NORM_LAYER}, batch = {.kind = GNN_NORM_BATCH};
-    static const gnn__activation_t gelu = {.kind = GNN_GELU};
-    static const gnn__activation_t relu = {.kind = GNN_RELU};
-    static const gnn__rate_t rate = {(gnn_real_t)0.5};
-    static const gnn__heads_t heads = {8};
-    static const gnn__linear_t sparse = {.sparse_dropout = (gnn_real_t)0.5};
-    static const gnn__add_t one = {1};
+    static const gnn__norm_settings_t layer = {.kind = GNN_NORM_LAYER},
+                                      batch = {.kind = GNN_NORM_BATCH};
+    static const gnn__activation_settings_t gelu = {.kind = GNN_GELU};
+    static const gnn__activation_settings_t relu = {.kind = GNN_RELU};
+    static const gnn__dropout_settings_t rate = {(gnn_real_t)0.5};
+    static const gnn__heads_settings_t heads = {8};
+    static const gnn__linear_settings_t sparse = {.sparse_dropout = (gnn_real_t)0.5};
+    static const gnn__add_settings_t one = {1};
     const gnn_loss_t loss = {.labels = ids};
     static const struct {
         const gnn_op_t *op;

@@ -141,7 +141,7 @@ static void sender_extents(const contract_case_t *c, extent_t *x)
     x[GNN_AGGREGATE_GATE] = (extent_t){n_dst, c->gate ? c->heads : 0};
     if (!contract_scored(c))
         return;
-    bool per_head = c->aggregator->score == GNN_SCORE_PER_HEAD;
+    bool per_head = c->aggregator->score_width == GNN_SCORE_PER_HEAD;
     x[GNN_AGGREGATE_QUERY] = (extent_t){n_dst, per_head ? c->heads : c->heads * c->d_k};
     x[GNN_AGGREGATE_KEY] = (extent_t){n_src, per_head ? c->heads : c->kv_heads * c->d_k};
     x[GNN_AGGREGATE_PARAMETERS] =
@@ -206,7 +206,7 @@ static void widen(contract_run_t *r, draw_t *d)
 {
     const gnn_tensor_t *q = &r->in[GNN_AGGREGATE_QUERY], *k = &r->in[GNN_AGGREGATE_KEY],
                        *p = &r->in[GNN_AGGREGATE_PARAMETERS];
-    int64_t per_head = r->c.aggregator->score == GNN_SCORE_PER_HEAD ? 1 : r->c.d_k;
+    int64_t per_head = r->c.aggregator->score_width == GNN_SCORE_PER_HEAD ? 1 : r->c.d_k;
     bool dot = strcmp(r->c.aggregator->name, "dot") == 0;
     bool complete = gnn_graph_n_pairs(r->c.graph) == q->rows * k->rows;
     int64_t dominant = complete ? k->rows - 1 : 0;

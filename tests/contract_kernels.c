@@ -2,11 +2,11 @@
  * need not compute everything. */
 #include "contract.h"
 
-#include <lib/kernels/attention.h>
+#include <lib/kernels/attention/attention.h>
 
 static bool has_kernels(const gnn_aggregator_t *row)
 {
-    return row->kernels != NULL;
+    return row->fast != 0;
 }
 
 /* ---- sizes around tiles ---- */

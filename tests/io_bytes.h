@@ -5,7 +5,7 @@
 #include "support.h"
 
 #include <dirent.h>
-#include <lib/io/arrays.h>
+#include <lib/io/arrays/arrays.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -265,7 +265,7 @@ static inline void check_sample(const gnn_arrays_t *got, const gnn_array_t *want
         ck_assert_int_eq(a->count, want[k].count);
         ck_assert_uint_eq((uintptr_t)a->data % 8, 0);
         if (a->count)
-            ck_assert_mem_eq(a->data, want[k].data, (size_t)a->count * gnn__dtype(a->dtype)->size);
+            ck_assert_mem_eq(a->data, want[k].data, (size_t)a->count * gnn__element(a->dtype)->size);
     }
     ck_assert_ptr_null(gnn_arrays_find(got, "nothing"));
     ck_assert_ptr_null(gnn_arrays_at(got, count));

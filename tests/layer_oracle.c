@@ -198,7 +198,7 @@ static matrix_t keys(oracle_call_t *o, matrix_t x)
 
 static void score_inputs(oracle_call_t *o, matrix_t dst, matrix_t src, matrix_t *in)
 {
-    const bool per_head = o->c->aggregator->score == GNN_SCORE_PER_HEAD;
+    const bool per_head = o->c->aggregator->score_width == GNN_SCORE_PER_HEAD;
     matrix_t key = keys(o, src), edge = field(o, "edge.weight"),
              query = o->c->share_weights == GNN_ON ? keys(o, dst)
                                                    : linear(o, dst, "query.weight", "query.bias");

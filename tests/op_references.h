@@ -22,7 +22,7 @@ static void reference_linear(const trial_t *t, double *const in[], double *out)
 
 static void reference_add(const trial_t *t, double *const in[], double *out)
 {
-    const double alpha = (double)((const gnn__add_t *)t->call.attributes)->alpha;
+    const double alpha = (double)((const gnn__add_settings_t *)t->call.attributes)->alpha;
     for (int64_t e = 0; e < ROWS * COLS; e++)
         out[e] = in[0][e] + alpha * in[1][t->call.in[1].rows == 1 ? e % COLS : e];
 }
@@ -52,24 +52,16 @@ static double activation(gnn_activation_t kind, double slope, double x)
 
 static void reference_activation(const trial_t *t, double *const in[], double *out)
 {
-    const gnn__activation_t *how = t->call.attributes;
+    const gnn__activation_settings_t *how = t->call.attributes;
     for (int64_t e = 0; e < ROWS * COLS; e++)
         out[e] = activation(how->kind, how->slope == 0 ? 0.2 : (double)how->slope, in[0][e]);
 }
 
 static void reference_bias(const trial_t *t, double *const in[], double *out)
 {
-    const gnn__activation_t *how = t->call.attributes;
+    const gnn__activation_settings_t *how = t->call.attributes;
     for (int64_t e = 0; e < ROWS * COLS; e++)
         out[e] = activation(how->kind, (double)how->slope, in[0][e] + in[1][e % COLS]);
-}
-
-static double multiplier(const trial_t *t, gnn_real_t rate, int64_t r, int64_t c)
-{
-    gnn_real_t keep[8];
-    gnn__dropout_t d = gnn__dropout(t->call.rng, rate);
-    gnn__dropout_draw(&d, (uint32_t)r, (uint32_t)(c / 8), 0, keep);
-    return (double)keep[c % 8];
 }
 
 /* The mask of a sparse matrix is that of its rows' stored numbers, counted from 0. */
@@ -83,7 +75,7 @@ static void drop_dense(const trial_t *t, const gnn_sparse_t *x, gnn_real_t rate)
 
 static void reference_dropout(const trial_t *t, double *const in[], double *out)
 {
-    const gnn_real_t rate = ((const gnn__rate_t *)t->call.attributes)->rate;
+    const gnn_real_t rate = ((const gnn__dropout_settings_t *)t->call.attributes)->rate;
     for (int64_t e = 0; e < ROWS * COLS; e++)
         out[e] = in[0][e] * (t->call.training ? multiplier(t, rate, e / COLS, e % COLS) : 1);
 }
@@ -102,7 +94,7 @@ static void normalise(const double *x, int64_t count, int64_t step, bool rms, do
 
 static void reference_norm(const trial_t *t, double *const in[], double *out)
 {
-    const gnn__norm_t *how = t->call.attributes;
+    const gnn__norm_settings_t *how = t->call.attributes;
     const double eps = how->eps == 0 ? 1e-5 : (double)how->eps;
     double *x = malloc(sizeof(double) * (size_t)(ROWS * COLS + 1));
     for (int64_t e = 0; e < ROWS * COLS; e++)
@@ -141,7 +133,8 @@ static void reference_gather(const trial_t *t, double *const in[], double *out)
 
 static void reference_head_dot(const trial_t *t, double *const in[], double *out)
 {
-    const int64_t heads = ((const gnn__heads_t *)t->call.attributes)->heads, d = COLS / heads;
+    const int64_t heads = ((const gnn__heads_settings_t *)t->call.attributes)->heads,
+                  d = COLS / heads;
     const int64_t one = ROWS * heads;
     for (int64_t k = 0; k < (t->call.n_in - 1) * one; k++) {
         const double *x = in[0] + k % one * d, *a = in[1 + k / one] + k % heads * d;
@@ -153,7 +146,8 @@ static void reference_head_dot(const trial_t *t, double *const in[], double *out
 
 static void reference_head_mean(const trial_t *t, double *const in[], double *out)
 {
-    const int64_t heads = ((const gnn__heads_t *)t->call.attributes)->heads, d = COLS / heads;
+    const int64_t heads = ((const gnn__heads_settings_t *)t->call.attributes)->heads,
+                  d = COLS / heads;
     for (int64_t e = 0; e < ROWS * d; e++) {
         out[e] = 0;
         for (int64_t h = 0; h < heads; h++)
@@ -177,7 +171,7 @@ enum { NODES = 4, EDGES = 6 };
 
 static void reference_weight_norm(const trial_t *t, double *const in[], double *out)
 {
-    const gnn__weight_norm_t *how = t->call.attributes;
+    const gnn__weight_norm_settings_t *how = t->call.attributes;
     double degree[NODES] = {0};
     bool loop[NODES] = {how->self_loops == GNN_ON, false, how->self_loops == GNN_ON,
                         how->self_loops == GNN_ON};
@@ -227,20 +221,6 @@ static void reference_loss(const trial_t *t, double *const in[], double *out)
             total += weight;
         }
     out[0] = total > 0 ? sum / total : 0;
-}
-
-/* Of so many inputs of these shapes, whose rows follow one another or lie apart. */
-enum { PAD = 3 };
-
-static void check_shapes(const gnn_op_t *op, reference_t reference, gnn_context_t *context,
-                         const void *attributes, int count, const int64_t shapes[][2])
-{
-    for (int64_t pad = 0; pad <= PAD; pad += PAD) {
-        trial_t t = trial_new(op, reference, context, attributes, pad);
-        for (int k = 0; k < count; k++)
-            trial_input(&t, shapes[k][0], shapes[k][1]);
-        check_trial(&t);
-    }
 }
 
 #endif

@@ -26,11 +26,12 @@ static void same_checkpoints(const char *one, const char *other)
         bool numbers = strcmp(x->name, "numbers") == 0;
         for (int64_t i = 0; i < x->count; i++)
             if (!numbers || (i != 2 && i != 9))
-                ck_assert_msg(memcmp((const char *)x->data + i * (int64_t)gnn__dtype(x->dtype)->size,
-                                     (const char *)y->data + i * (int64_t)gnn__dtype(x->dtype)->size,
-                                     gnn__dtype(x->dtype)->size) == 0,
-                              "\"%s\", number %lld: %.17g and %.17g", x->name, (long long)i,
-                              gnn_array_get(x, i), gnn_array_get(y, i));
+                ck_assert_msg(
+                    memcmp((const char *)x->data + i * (int64_t)gnn__element(x->dtype)->size,
+                           (const char *)y->data + i * (int64_t)gnn__element(x->dtype)->size,
+                           gnn__element(x->dtype)->size) == 0,
+                    "\"%s\", number %lld: %.17g and %.17g", x->name, (long long)i,
+                    gnn_array_get(x, i), gnn_array_get(y, i));
     }
     gnn_arrays_free(a);
     gnn_arrays_free(b);

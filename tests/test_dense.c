@@ -1,8 +1,8 @@
 /* Dense products by either provider: against plain loops in double, biases, levels of precision, primitives that are kept. */
 #include "support.h"
 
-#include <lib/kernels/bf16.h>
-#include <lib/kernels/dense.h>
+#include <lib/kernels/dense/bf16.h>
+#include <lib/kernels/dense/dense.h>
 #include <lib/kernels/isa.h>
 
 /* A product with operands of its own, rows apart, NaN in C where it is overwritten. */
@@ -36,8 +36,8 @@ static void trial_new(trial_t *t, int64_t m, int64_t n, int64_t k, int kind, gnn
             if (beta == 0)
                 t->c[r * ldc + c] = (gnn_real_t)NAN;
         }
-    t->p = (gnn__product_t){ta,  tb,    m,    n,    k,    lda,  ldb,
-                            ldc, alpha, beta, t->a, t->b, t->c, bias ? t->bias : NULL};
+    t->p = (gnn__product_t){
+        ta, tb, m, n, k, lda, ldb, ldc, alpha, beta, t->a, t->b, t->c, bias ? t->bias : NULL, 0};
 }
 
 static void trial_free(trial_t *t)
@@ -232,7 +232,9 @@ START_TEST(shapes_come_and_go)
         for (int s = 0; s < SHAPES; s++) {
             gnn_real_t *to = round ? c : first + s * 200 * N;
             const int64_t m = 100 + s;
-            ck_ok(gnn__gemm(context, false, false, m, N, K, 1, a, K, b, N, 0, to, N));
+            const gnn__product_t p = {
+                .m = m, .n = N, .k = K, .lda = K, .ldb = N, .ldc = N, .alpha = 1, .a = a, .b = b, .c = to};
+            ck_ok(gnn__dense(context, &p));
             if (round)
                 ck_assert_mem_eq(c, first + s * 200 * N, (size_t)(m * N) * sizeof *c);
         }

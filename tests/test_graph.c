@@ -90,13 +90,15 @@ START_TEST(silent_receivers_move_only_where_they_must)
     const int64_t length = 5;
     ck_ok(gnn_graph_window_global(&g, 1, &length, 1, 1, (int64_t[]){0}));
     for (int p = 0; p < 3; p++)
-        ck_assert_ptr_null(g->base.parts[p].row_order);
+        ck_assert_ptr_null(g->base.parts[p].pairs.row_order);
     gnn_graph_free(g);
     ck_ok(gnn_graph_window_global(&g, 1, &length, 1, 1, (int64_t[]){2}));
     const gnn__part_t *to_others = &g->base.parts[1];
-    ck_assert_ptr_null(g->base.parts[0].row_order); /* 2 stands between the runs of 1 and 3 */
-    ck_assert(memcmp(to_others->row_order, (int32_t[]){0, 1, 3, 4, 2}, 5 * sizeof(int32_t)) == 0);
-    ck_assert(to_others->lo[4] == 5 && to_others->hi[4] == 5 && to_others->hi[3] == 5);
+    ck_assert_ptr_null(g->base.parts[0].pairs.row_order); /* 2 stands between the runs of 1 and 3 */
+    ck_assert(memcmp(to_others->pairs.row_order, (int32_t[]){0, 1, 3, 4, 2}, 5 * sizeof(int32_t)) ==
+              0);
+    ck_assert(to_others->pairs.lo[4] == 5 && to_others->pairs.hi[4] == 5 &&
+              to_others->pairs.hi[3] == 5);
     gnn_graph_free(g);
 }
 END_TEST
@@ -169,7 +171,7 @@ START_TEST(edges_are_sorted_stably_and_keep_their_numbers)
     ck_assert(memcmp(edge, (int64_t[]){2, 5, 6, 1, 0, 3, 4}, sizeof edge) == 0);
     gnn_graph_free(g);
     ck_ok(gnn_graph_from_edges(&g, 3, 3, 3, (int64_t[]){2, 1, 0}, (int64_t[]){0, 0, 2}));
-    ck_assert_ptr_null(g->base.parts[0].edge);
+    ck_assert_ptr_null(g->base.parts[0].pairs.edge);
     ck_ok(gnn_graph_validate(g));
     gnn_graph_free(g);
 }
@@ -207,10 +209,12 @@ static int *view_table(const gnn_graph_t *g, const gnn__part_t *parts, int64_t n
 {
     int *count = zeros(g->n_dst * g->n_src, sizeof *count);
     for (int64_t p = 0; p < n_parts; p++)
-        for (int64_t r = 0; r < parts[p].n_rows; r++) {
-            gnn__walk_t w = gnn__walk_row(&parts[p], r);
-            for (int64_t c, e; gnn__walk_next(&w, &c, &e);) {
-                int64_t i = swapped ? c : w.node, j = swapped ? w.node : c;
+        for (int64_t r = 0; r < parts[p].pairs.n_rows; r++) {
+            const gnn__pairs_t *pairs = &parts[p].pairs;
+            const int64_t node = gnn__pairs_node(pairs, r);
+            for (int64_t at = gnn__pairs_from(pairs, r); at < gnn__pairs_to(pairs, r); at++) {
+                const int64_t c = gnn__pairs_col(pairs, at), e = gnn__pairs_edge(pairs, at),
+                              i = swapped ? c : node, j = swapped ? node : c;
                 count[i * g->n_src + j]++;
                 bool loop = e >= g->n_edges,
                      right = loop ? i == j && e == g->n_edges + i
@@ -241,7 +245,7 @@ static double scale(const gnn_real_t *s, int64_t node)
     return s ? (double)s[node] : 1;
 }
 
-static void check_factors(const gnn_graph_t *g, const gnn__view_t *v, const int64_t *degree)
+static void check_factors(const gnn_graph_t *g, const gnn__built_view_t *v, const int64_t *degree)
 {
     for (int64_t p = 0; p < v->n_parts; p++)
         for (int64_t i = 0; i < g->n_dst; i++)
@@ -262,7 +266,7 @@ static void check_factors(const gnn_graph_t *g, const gnn__view_t *v, const int6
 }
 
 /* Everything about one view, from the base graph's table alone. */
-static void check_view(const gnn_graph_t *g, const gnn__view_t *v)
+static void check_view(const gnn_graph_t *g, const gnn__built_view_t *v)
 {
     int64_t *ends = edge_ends(g), *degree = zeros(g->n_dst, sizeof *degree);
     int *expected = table(g), *forward = view_table(g, v->parts, v->n_parts, false, ends);
@@ -303,7 +307,7 @@ START_TEST(views_equal_brute_force)
                     (key.self_loops == GNN_ON || key.norm == GNN_GRAPH_NORM_SYMMETRIC))
                     continue;
                 ck_ok(gnn_graph_prepare(g, &key));
-                const gnn__view_t *v = gnn__graph_view(g, &key);
+                const gnn__built_view_t *v = gnn__graph_view(g, &key);
                 ck_assert_ptr_nonnull(v);
                 check_view(g, v);
             }
@@ -325,14 +329,14 @@ START_TEST(transpose_of_random_monotone_spans_equals_brute_force)
         const gnn_view_t key = {.backward = GNN_ON};
         ck_ok(random_spans(&g, test_below(&seed, 20), test_below(&seed, 20), (uint64_t)round * 7919));
         ck_ok(gnn_graph_prepare(g, &key));
-        const gnn__view_t *v = gnn__graph_view(g, &key);
+        const gnn__built_view_t *v = gnn__graph_view(g, &key);
         check_view(g, v);
         ck_ok(gnn_graph_validate(g));
-        ck_assert(v->transposed[0].form == GNN__SPANS);
+        ck_assert(gnn__pairs_form(&v->transposed[0].pairs) == GNN__SPANS);
         for (int64_t i = 0; i < g->n_dst; i++)
-            silent_rows += v->parts[0].lo[i] == v->parts[0].hi[i];
+            silent_rows += v->parts[0].pairs.lo[i] == v->parts[0].pairs.hi[i];
         for (int64_t j = 0; j < g->n_src; j++)
-            silent_cols += v->transposed[0].lo[j] == v->transposed[0].hi[j];
+            silent_cols += v->transposed[0].pairs.lo[j] == v->transposed[0].pairs.hi[j];
         gnn_graph_free(g);
     }
     ck_assert(silent_rows > 100 && silent_cols > 100);
@@ -345,9 +349,9 @@ START_TEST(prepare_adds_only_missing_loops)
     const gnn_view_t loops = {.self_loops = GNN_ON};
     ck_ok(make_csr(&g)); /* 1 and 3 do not hear themselves, 4 does twice */
     ck_ok(gnn_graph_prepare(g, &loops));
-    const gnn__view_t *v = gnn__graph_view(g, &loops);
-    ck_assert(v->n_parts == 1 && v->parts[0].pairs == 9 + 2 && v->n_loops == 5);
-    ck_assert(v->parts[0].edge[3] == 9 + 1 && v->parts[0].indices[3] == 1);
+    const gnn__built_view_t *v = gnn__graph_view(g, &loops);
+    ck_assert(v->n_parts == 1 && v->parts[0].pairs.count == 9 + 2 && v->n_loops == 5);
+    ck_assert(v->parts[0].pairs.edge[3] == 9 + 1 && v->parts[0].pairs.indices[3] == 1);
     gnn_graph_free(g);
 
     const maker_t complete[] = {make_causal, make_window, make_window_global};
@@ -356,15 +360,15 @@ START_TEST(prepare_adds_only_missing_loops)
         ck_ok(gnn_graph_prepare(g, &loops));
         v = gnn__graph_view(g, &loops);
         ck_assert(v->n_loops == 0 && v->n_parts == g->base.n_parts &&
-                  v->parts[0].lo == g->base.parts[0].lo && v->degree == g->base.degree);
+                  v->parts[0].pairs.lo == g->base.parts[0].pairs.lo && v->degree == g->base.degree);
         gnn_graph_free(g);
     }
 
     ck_ok(gnn_graph_from_spans(&g, 3, 3, NULL, NULL, (int32_t[]){0, 2, 2}, (int32_t[]){1, 2, 3}));
     ck_ok(gnn_graph_prepare(g, &loops));
     v = gnn__graph_view(g, &loops);
-    ck_assert(v->n_parts == 2 && v->parts[1].pairs == 1 && v->parts[1].edge[0] == 1 &&
-              v->parts[0].lo == g->base.parts[0].lo);
+    ck_assert(v->n_parts == 2 && v->parts[1].pairs.count == 1 && v->parts[1].pairs.edge[0] == 1 &&
+              v->parts[0].pairs.lo == g->base.parts[0].pairs.lo);
     gnn_graph_free(g);
 }
 END_TEST
@@ -376,12 +380,12 @@ START_TEST(a_view_with_backward_serves_without_and_pointers_stay)
                      backward = {.norm = GNN_GRAPH_NORM_ROW, .backward = GNN_ON};
     ck_ok(make_edges(&g));
     ck_ok(gnn_graph_prepare(g, &forward));
-    const gnn__view_t *first = gnn__graph_view(g, &forward);
+    const gnn__built_view_t *first = gnn__graph_view(g, &forward);
     ck_ok(gnn_graph_prepare(g, &backward));
     ck_ok(gnn_graph_prepare(g, &(gnn_view_t){.norm = GNN_GRAPH_NORM_SYMMETRIC, .backward = GNN_ON}));
     ck_assert_ptr_eq(gnn__graph_view(g, &forward), first);
-    ck_assert(first->parts[0].indptr == g->base.parts[0].indptr &&
-              g->views[1]->transposed[0].indptr == g->views[2]->transposed[0].indptr);
+    ck_assert(first->parts[0].pairs.indptr == g->base.parts[0].pairs.indptr &&
+              g->views[1]->transposed[0].pairs.indptr == g->views[2]->transposed[0].pairs.indptr);
     gnn_graph_free(g);
 
     ck_ok(make_edges(&g));

@@ -65,7 +65,7 @@ START_TEST(batch_of_one_kind_has_one_part)
 {
     gnn_graph_t *batch, *whole;
     ck_ok(make_batch_of_edges(&batch));
-    ck_assert(gnn_graph_n_parts(batch) == 1 && !batch->base.parts[0].edge &&
+    ck_assert(gnn_graph_n_parts(batch) == 1 && !batch->base.parts[0].pairs.edge &&
               gnn_graph_n_edges(batch) == 18 && gnn_graph_n_segments(batch) == 3);
     gnn_graph_free(batch);
     ck_ok(join(&batch, gnn_graph_batch, 2, (const maker_t[]){make_causal, make_causal}));
@@ -103,7 +103,7 @@ START_TEST(merge_numbers_edges_part_after_part)
     ck_ok(gnn_graph_merge(&merged, 3, (const gnn_graph_t *[]){b, a, b}));
     ck_assert(gnn_graph_n_parts(merged) == 3 && gnn_graph_n_segments(merged) == 2 &&
               gnn_graph_n_pairs(merged) == 15);
-    ck_assert(merged->base.parts[2].edge_base == 1 && merged->src_start[1] == -2 &&
+    ck_assert(merged->base.parts[2].pairs.edge_base == 1 && merged->src_start[1] == -2 &&
               gnn_graph_part_is_spans(merged, 1));
     ck_ok(gnn_graph_validate(merged));
     gnn_graph_free(merged);
@@ -148,15 +148,15 @@ START_TEST(chunks_cover_all_rows_and_are_full)
             gnn_graph_t *g;
             ck_ok(zoo[k](&g));
             for (int64_t p = 0; p < gnn_graph_n_parts(g); p++) {
-                const gnn__part_t *part = &g->base.parts[p];
-                int64_t most = gnn__part_max_chunks(part, sizes[s]),
+                const gnn__pairs_t *pairs = &g->base.parts[p].pairs;
+                int64_t most = gnn__pairs_max_chunks(pairs, sizes[s]),
                         *bounds = zeros(most + 1, sizeof *bounds);
-                int64_t chunks = gnn__part_chunks(part, sizes[s], bounds);
-                ck_assert(chunks <= most && bounds[0] == 0 && bounds[chunks] == part->n_rows);
+                int64_t chunks = gnn__pairs_chunks(pairs, sizes[s], bounds);
+                ck_assert(chunks <= most && bounds[0] == 0 && bounds[chunks] == pairs->n_rows);
                 for (int64_t c = 0; c < chunks; c++) {
                     int64_t held = 0;
                     for (int64_t r = bounds[c]; r < bounds[c + 1]; r++)
-                        held += 1 + gnn__walk_row(part, r).end - gnn__walk_row(part, r).at;
+                        held += 1 + gnn__pairs_to(pairs, r) - gnn__pairs_from(pairs, r);
                     ck_assert(bounds[c] < bounds[c + 1] && (held >= sizes[s] || c + 1 == chunks));
                 }
                 free(bounds);
@@ -296,19 +296,19 @@ START_TEST(validate_finds_what_is_broken)
     ck_ok(gnn_graph_merge(&g, 2, (const gnn_graph_t *[]){a, b}));
     ck_ok(gnn_graph_prepare(g, &(gnn_view_t){GNN_ON, GNN_GRAPH_NORM_SYMMETRIC, GNN_ON}));
     ck_ok(gnn_graph_validate(g));
-    gnn__view_t *v = g->views[0];
-    int64_t *edge = (int64_t *)g->base.parts[0].edge, *degree = (int64_t *)g->base.degree;
-    int32_t *indices = (int32_t *)g->base.parts[0].indices, *lo = (int32_t *)g->base.parts[1].lo,
-            *back = (int32_t *)v->transposed[1].hi;
-    int32_t *from = (int32_t *)v->transposed[0].indices,
-            *order = (int32_t *)g->base.parts[1].col_order;
+    gnn__built_view_t *v = g->views[0];
+    int64_t *edge = (int64_t *)g->base.parts[0].pairs.edge, *degree = (int64_t *)g->base.degree;
+    int32_t *indices = (int32_t *)g->base.parts[0].pairs.indices,
+            *lo = (int32_t *)g->base.parts[1].pairs.lo, *back = (int32_t *)v->transposed[1].pairs.hi;
+    int32_t *from = (int32_t *)v->transposed[0].pairs.indices,
+            *order = (int32_t *)g->base.parts[1].pairs.col_order;
     gnn_real_t *factor = (gnn_real_t *)v->parts[0].scale_row;
     BREAK(edge[1], 2, "part 0: edge 2 of receiver 0 was there before");
     BREAK(edge[1], 70, "part 0: edge 70 of receiver 0, but numbers end at 7");
     BREAK(indices[3], 4, "part 0: indices[3] = 4 of receiver 1, but there are 4 senders");
     BREAK(lo[2], 0, "part 1: lo[2] = 0 is below lo[1] = 1");
     BREAK(order[0], 0, "part 1: src_order[1] = 0 was there before");
-    BREAK(g->base.parts[1].pairs, 9, "part 1: it says 9 pairs, but has 6");
+    BREAK(g->base.parts[1].pairs.count, 9, "part 1: it says 9 pairs, but has 6");
     BREAK(degree[2], 9, "degree[2] = 9, but the receiver hears 4");
     BREAK(back[1], 2, "view with self-loops, symmetric norm and transpose: transposed part 1: ");
     BREAK(from[0], 3, "transposed part 0: edge");

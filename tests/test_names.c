@@ -2,7 +2,7 @@
  * copied. (That the numbers mean the same is for the golden files to say.) */
 #include "support.h"
 
-#include <lib/io/arrays.h>
+#include <lib/io/arrays/arrays.h>
 
 static gnn_context_t *context;
 
@@ -40,7 +40,7 @@ static void put(gnn_arrays_t *arrays, const char *name, gnn_dtype_t dtype, int n
     void *data = NULL;
     for (int k = 0; k < ndim; k++)
         like.count *= like.shape[k] = shape[k];
-    int64_t bytes = like.count * (int64_t)gnn__dtype(dtype)->size;
+    int64_t bytes = like.count * (int64_t)gnn__element(dtype)->size;
     ck_ok(gnn__new(&data, bytes, 1, "an array"));
     memcpy(data, numbers, (size_t)bytes);
     ck_ok(gnn__arrays_add(arrays, name, strlen(name), &like, data));

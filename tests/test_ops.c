@@ -3,7 +3,9 @@
 #include "big_trials.h"
 #include "op_references.h"
 
-#include <lib/kernels/elementwise.h>
+#include <lib/kernels/rowwise/dropout_mask.h>
+#include <lib/kernels/rowwise/elementwise.h>
+#include <lib/kernels/rowwise/row_norm.h>
 
 /* ---- every op ---- */
 
@@ -19,28 +21,29 @@ START_TEST(products_and_sums)
                  (int64_t[][2]){{5, 0}, {0, 3}, {1, 3}});
     check_shapes(&gnn__op_linear, reference_linear, c, NULL, 3,
                  (int64_t[][2]){{5, 2}, {2, 0}, {1, 0}});
-    check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){(gnn_real_t)-0.5}, 2,
+    check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_settings_t){(gnn_real_t)-0.5}, 2,
                  (int64_t[][2]){{4, 5}, {4, 5}});
-    check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){2}, 2,
+    check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_settings_t){2}, 2,
                  (int64_t[][2]){{40, 5}, {1, 5}});
-    check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){2}, 2, (int64_t[][2]){{0, 5}, {1, 5}});
-    check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_t){2}, 2,
+    check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_settings_t){2}, 2,
+                 (int64_t[][2]){{0, 5}, {1, 5}});
+    check_shapes(&gnn__op_add, reference_add, c, &(gnn__add_settings_t){2}, 2,
                  (int64_t[][2]){{1300, 2}, {1, 2}}); /* sums in several chunks */
-    check_shapes(&gnn__op_bias, reference_bias, c, &(gnn__activation_t){.kind = GNN_TANH}, 2,
-                 (int64_t[][2]){{70, 9}, {1, 9}});
-    check_shapes(&gnn__op_bias, reference_bias, c, &(gnn__activation_t){.kind = GNN_SIGMOID}, 2,
+    check_shapes(&gnn__op_bias, reference_bias, c, &(gnn__activation_settings_t){.kind = GNN_TANH},
+                 2, (int64_t[][2]){{70, 9}, {1, 9}});
+    check_shapes(&gnn__op_bias, reference_bias, c, &(gnn__activation_settings_t){.kind = GNN_SIGMOID},
+                 2, (int64_t[][2]){{1300, 2}, {1, 2}});
+    check_shapes(&gnn__op_bias, reference_bias, c, &(gnn__activation_settings_t){.kind = GNN_SIGMOID},
+                 2, (int64_t[][2]){{0, 2}, {1, 2}});
+    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_settings_t){2}, 2,
                  (int64_t[][2]){{1300, 2}, {1, 2}});
-    check_shapes(&gnn__op_bias, reference_bias, c, &(gnn__activation_t){.kind = GNN_SIGMOID}, 2,
-                 (int64_t[][2]){{0, 2}, {1, 2}});
-    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){2}, 2,
-                 (int64_t[][2]){{1300, 2}, {1, 2}});
-    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){3}, 2,
+    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_settings_t){3}, 2,
                  (int64_t[][2]){{70, 24}, {1, 24}});
-    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){2}, 2,
+    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_settings_t){2}, 2,
                  (int64_t[][2]){{3, 140}, {1, 140}});
-    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){8}, 2,
+    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_settings_t){8}, 2,
                  (int64_t[][2]){{67, 64}, {1, 64}});
-    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){3}, 3,
+    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_settings_t){3}, 3,
                  (int64_t[][2]){{70, 24}, {1, 24}, {1, 24}});
     check_shapes(&gnn__op_add_scaled, reference_add_scaled, c, NULL, 3,
                  (int64_t[][2]){{4, 5}, {4, 5}, {1, 1}});
@@ -48,11 +51,11 @@ START_TEST(products_and_sums)
                  (int64_t[][2]){{0, 5}, {0, 5}, {1, 1}});
     check_shapes(&gnn__op_concat, reference_concat, c, NULL, 3,
                  (int64_t[][2]){{4, 5}, {4, 0}, {4, 2}});
-    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){3}, 2,
+    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_settings_t){3}, 2,
                  (int64_t[][2]){{40, 12}, {1, 12}});
-    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_t){3}, 2,
+    check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_settings_t){3}, 2,
                  (int64_t[][2]){{0, 12}, {1, 12}});
-    check_shapes(&gnn__op_head_mean, reference_head_mean, c, &(gnn__heads_t){3}, 1,
+    check_shapes(&gnn__op_head_mean, reference_head_mean, c, &(gnn__heads_settings_t){3}, 1,
                  (int64_t[][2]){{5, 12}});
     check_shapes(&gnn__op_gru, reference_gru, c, NULL, 3,
                  (int64_t[][2]){{35, 15}, {35, 15}, {35, 5}});
@@ -66,7 +69,7 @@ START_TEST(every_activation)
     gnn_context_t *c = context_new(2, false);
     for (gnn_activation_t kind = GNN_IDENTITY; kind <= GNN_SOFTPLUS; kind++)
         for (int slope = -1; slope < 2; slope++) {
-            gnn__activation_t how = {.kind = kind, .slope = (gnn_real_t)slope / 4};
+            gnn__activation_settings_t how = {.kind = kind, .slope = (gnn_real_t)slope / 4};
             check_shapes(&gnn__op_activation, reference_activation, c, &how, 1,
                          (int64_t[][2]){{5, 21}});
             check_shapes(&gnn__op_activation, reference_activation, c, &how, 1,
@@ -110,7 +113,7 @@ START_TEST(norms)
         statistics[k] = (gnn_real_t)(1.5 + test_uniform(&seed));
     for (gnn_norm_t kind = GNN_NORM_LAYER; kind <= GNN_NORM_RMS; kind++)
         for (int inputs = 1; inputs <= 3; inputs += 2) {
-            gnn__norm_t how = {.kind = kind, .eps = (gnn_real_t)0.01};
+            gnn__norm_settings_t how = {.kind = kind, .eps = (gnn_real_t)0.01};
             check_shapes(&gnn__op_norm, reference_norm, c, &how, inputs,
                          (int64_t[][2]){{40, 13}, {1, 13}, {1, 13}});
             check_shapes(&gnn__op_norm, reference_norm, c, &how, inputs,
@@ -122,13 +125,13 @@ START_TEST(norms)
         }
     for (gnn_norm_t kind = GNN_NORM_LAYER; kind <= GNN_NORM_RMS;
          kind += GNN_NORM_RMS - GNN_NORM_LAYER) {
-        gnn__norm_t with = {.kind = kind, .eps = (gnn_real_t)0.01};
+        gnn__norm_settings_t with = {.kind = kind, .eps = (gnn_real_t)0.01};
         check_shapes(&gnn__op_norm, reference_norm, c, &with, 4,
                      (int64_t[][2]){{40, 13}, {1, 13}, {1, 13}, {40, 13}});
         check_shapes(&gnn__op_norm, reference_norm, c, &with, 4,
                      (int64_t[][2]){{0, 13}, {1, 13}, {1, 13}, {0, 13}});
     }
-    gnn__norm_t how = {.kind = GNN_NORM_BATCH, .running = gnn_tensor(statistics, 2, 13)};
+    gnn__norm_settings_t how = {.kind = GNN_NORM_BATCH, .running = gnn_tensor(statistics, 2, 13)};
     trial_t t = trial_new(&gnn__op_norm, reference_norm, c, &how, 0);
     t.call.training = 0;
     for (int k = 0; k < 3; k++)
@@ -143,7 +146,8 @@ START_TEST(both_parts_of_a_normed_sum_get_its_gradient)
 {
     gnn_context_t *c = context_new(2, false);
     for (int how = 0; how < 16; how++) {
-        trial_t t = trial_new(&gnn__op_norm, NULL, c, &(gnn__norm_t){.kind = GNN_NORM_LAYER}, 0);
+        trial_t t =
+            trial_new(&gnn__op_norm, NULL, c, &(gnn__norm_settings_t){.kind = GNN_NORM_LAYER}, 0);
         const int64_t shapes[][2] = {{40, 13}, {1, 13}, {1, 13}, {40, 13}};
         for (int k = 0; k < 4; k++)
             trial_input(&t, shapes[k][0], shapes[k][1]);
@@ -180,7 +184,7 @@ START_TEST(batch_norm_moves_running_statistics)
 {
     gnn_context_t *c = context_new(1, false);
     gnn_real_t statistics[] = {1, 2, 3, 4};
-    gnn__norm_t how = {.kind = GNN_NORM_BATCH, .running = gnn_tensor(statistics, 2, 2)};
+    gnn__norm_settings_t how = {.kind = GNN_NORM_BATCH, .running = gnn_tensor(statistics, 2, 2)};
     trial_t t = trial_new(&gnn__op_norm, NULL, c, &how, 0);
     gnn_operand_t *x = trial_input(&t, 3, 2);
     const gnn_real_t values[] = {1, 10, 2, 10, 6, 10};
@@ -197,15 +201,16 @@ END_TEST
 START_TEST(dropout)
 {
     gnn_context_t *c = context_new(2, false);
-    check_shapes(&gnn__op_dropout, reference_dropout, c, &(gnn__rate_t){(gnn_real_t)0.4}, 1,
-                 (int64_t[][2]){{70, 21}});
-    check_shapes(&gnn__op_dropout, reference_dropout, c, &(gnn__rate_t){(gnn_real_t)0.4}, 1,
-                 (int64_t[][2]){{3, 200}});
-    check_shapes(&gnn__op_dropout, reference_dropout, c, &(gnn__rate_t){(gnn_real_t)0.4}, 1,
-                 (int64_t[][2]){{3, 0}});
-    check_shapes(&gnn__op_dropout, reference_dropout, c, &(gnn__rate_t){0}, 1,
+    check_shapes(&gnn__op_dropout, reference_dropout, c,
+                 &(gnn__dropout_settings_t){(gnn_real_t)0.4}, 1, (int64_t[][2]){{70, 21}});
+    check_shapes(&gnn__op_dropout, reference_dropout, c,
+                 &(gnn__dropout_settings_t){(gnn_real_t)0.4}, 1, (int64_t[][2]){{3, 200}});
+    check_shapes(&gnn__op_dropout, reference_dropout, c,
+                 &(gnn__dropout_settings_t){(gnn_real_t)0.4}, 1, (int64_t[][2]){{3, 0}});
+    check_shapes(&gnn__op_dropout, reference_dropout, c, &(gnn__dropout_settings_t){0}, 1,
                  (int64_t[][2]){{3, 20}});
-    trial_t t = trial_new(&gnn__op_dropout, reference_dropout, c, &(gnn__rate_t){(gnn_real_t)0.4}, 0);
+    trial_t t = trial_new(&gnn__op_dropout, reference_dropout, c,
+                          &(gnn__dropout_settings_t){(gnn_real_t)0.4}, 0);
     t.call.training = 0;
     trial_input(&t, 6, 6);
     check_trial(&t);
@@ -245,7 +250,7 @@ START_TEST(weight_norms)
             &(gnn_view_t){.self_loops = loops, .norm = GNN_GRAPH_NORM_NONE, .backward = GNN_ON}));
     for (gnn_flag_t loops = GNN_ON; loops <= GNN_OFF; loops++)
         for (gnn_graph_norm_t kind = GNN_GRAPH_NORM_SYMMETRIC; kind <= GNN_GRAPH_NORM_ROW; kind++) {
-            gnn__weight_norm_t how = {graph, loops, kind};
+            gnn__weight_norm_settings_t how = {graph, loops, kind};
             trial_t t = trial_new(&gnn__op_weight_norm, reference_weight_norm, c, &how, 0);
             gnn_operand_t *w = trial_input(&t, EDGES, 1);
             for (int e = 0; e < EDGES; e++)
@@ -255,7 +260,7 @@ START_TEST(weight_norms)
     gnn_graph_free(graph);
     ck_ok(gnn_graph_complete(&graph, 1, (int64_t[]){3}));
     trial_t t = trial_new(&gnn__op_weight_norm, NULL, c,
-                          &(gnn__weight_norm_t){graph, GNN_OFF, GNN_GRAPH_NORM_ROW}, 0);
+                          &(gnn__weight_norm_settings_t){graph, GNN_OFF, GNN_GRAPH_NORM_ROW}, 0);
     trial_input(&t, 0, 1);
     ck_fails(trial_forward(&t), GNN_EUNSUPPORTED, "part 0");
     trial_free(&t);
@@ -310,7 +315,7 @@ END_TEST
 static void check_sparse(gnn_context_t *c, const gnn_sparse_t *x, int64_t out, gnn_real_t rate,
                          int recording)
 {
-    gnn__linear_t how = {.sparse_dropout = rate};
+    gnn__linear_settings_t how = {.sparse_dropout = rate};
     trial_t sparse = trial_new(&gnn__op_linear, NULL, c, &how, 0),
             dense = trial_new(&gnn__op_linear, NULL, c, NULL, 0);
     sparse.call.in[sparse.call.n_in++] =

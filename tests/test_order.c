@@ -67,10 +67,10 @@ static void check_renumbered(const gnn_graph_t *old, const gnn_graph_t *new, con
     ck_assert_int_eq(gnn_graph_n_parts(new), gnn_graph_n_parts(old));
     for (int64_t p = 0; p < gnn_graph_n_parts(old); p++) {
         const gnn__part_t *part = &new->base.parts[p];
-        ck_assert_int_eq(part->form, old->base.parts[p].form);
-        for (int64_t i = 0; part->form == GNN__EDGES && i < n; i++)
-            for (int64_t k = part->indptr[i] + 1; k < part->indptr[i + 1]; k++)
-                ck_assert_int_le(part->indices[k - 1], part->indices[k]);
+        ck_assert_int_eq(gnn__pairs_form(&part->pairs), gnn__pairs_form(&old->base.parts[p].pairs));
+        for (int64_t i = 0; gnn__pairs_form(&part->pairs) == GNN__EDGES && i < n; i++)
+            for (int64_t k = part->pairs.indptr[i] + 1; k < part->pairs.indptr[i + 1]; k++)
+                ck_assert_int_le(part->pairs.indices[k - 1], part->pairs.indices[k]);
     }
     free(before);
     free(after);

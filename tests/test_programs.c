@@ -13,7 +13,7 @@ typedef struct {
 
 /* What plans were seen to do. */
 typedef struct {
-    int done, folded, added, written_over, lent;
+    int joined, absorbed, added, written_over, lent;
 } joins_t;
 
 /* ---- one line, on any tape ---- */
@@ -46,7 +46,8 @@ static gnn_var_t record_norm(gnn_tape_t *t, const line_t *line, const gnn_var_t 
     const gnn_real_t eps = (gnn_real_t)0.01;
     if (line->kind == NORM)
         return gnn_tape_norm(t, kinds[line->choice % 3], in[0], in[1], in[2], eps, NULL, 0);
-    const gnn__norm_t how = {.kind = kinds[line->choice % 2], .eps = eps, .rate = line->alpha};
+    const gnn__norm_settings_t how = {
+        .kind = kinds[line->choice % 2], .eps = eps, .rate = line->alpha};
     return gnn__tape_add_norm(t, &how, in[0], in[1], in[2], GNN_NONE);
 }
 
@@ -161,10 +162,10 @@ static numbers_t run_one_by_one(const world_t *world, const program_t *p)
 static void count_joins(const gnn_tape_t *t, joins_t *joins)
 {
     for (int32_t k = 0; k < t->n_nodes; k++) {
-        joins->done += t->nodes[k]->done;
-        joins->folded += t->nodes[k]->folded;
+        joins->joined += t->nodes[k]->joined;
+        joins->absorbed += t->nodes[k]->absorbed;
         joins->added += t->nodes[k]->op == &gnn__op_linear &&
-                        ((const gnn__linear_t *)t->nodes[k]->call.attributes)->adds;
+                        ((const gnn__linear_settings_t *)t->nodes[k]->call.attributes)->adds;
     }
     for (gnn_var_t x = 0; x < t->n_values; x++) {
         joins->written_over += t->values[x].data_of != GNN_NONE;
@@ -329,12 +330,12 @@ START_TEST(a_plan_changes_no_number)
         free(expected.memory);
     }
     world_free(&world);
-    printf("programs: %d, ops done by others %d, folded %d, products added %d, written over %d, gradients lent %d\n",
-           programs, joins.done, joins.folded, joins.added, joins.written_over, joins.lent);
+    printf("programs: %d, forwards joined %d, dropouts absorbed %d, products added %d, written over %d, gradients lent %d\n",
+           programs, joins.joined, joins.absorbed, joins.added, joins.written_over, joins.lent);
     if (test_small())
         return; /* too few for every kind */
-    ck_assert_int_gt(joins.done, 0);
-    ck_assert_int_gt(joins.folded, 0);
+    ck_assert_int_gt(joins.joined, 0);
+    ck_assert_int_gt(joins.absorbed, 0);
     ck_assert_int_gt(joins.added, 0);
     ck_assert_int_gt(joins.written_over, 0);
     ck_assert_int_gt(joins.lent, 0);

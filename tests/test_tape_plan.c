@@ -2,7 +2,7 @@
 #include "tape_fixture.h"
 
 #include <lib/aggregate/aggregate.h>
-#include <lib/kernels/attention_lanes.h>
+#include <lib/kernels/attention/by_lane/by_lane.h>
 
 /* What ends in a dropout: the norm of z + x dropped; f(x + b) dropped, b a row; f(x) dropped. */
 typedef struct {
@@ -14,7 +14,7 @@ typedef struct {
 static gnn_var_t dropping(gnn_tape_t *t, gnn_var_t x, gnn_var_t z, const dropping_t *how, bool joined)
 {
     const gnn_real_t rate = (gnn_real_t)0.3, eps = (gnn_real_t)1e-5;
-    const gnn__norm_t norm = {.kind = GNN_NORM_LAYER, .eps = eps, .rate = rate};
+    const gnn__norm_settings_t norm = {.kind = GNN_NORM_LAYER, .eps = eps, .rate = rate};
     gnn_var_t y;
     if (how->f == GNN_ACTIVATION_DEFAULT && joined) {
         y = gnn__tape_add_norm(t, &norm, z, x, GNN_NONE, GNN_NONE);
@@ -249,7 +249,7 @@ static int64_t run_finishing(const finishing_t *how, const gnn_graph_t *graph, b
     }
     int done = 0;
     for (int32_t k = 0; k < f.tape->n_nodes; k++)
-        done += f.tape->nodes[k]->done;
+        done += f.tape->nodes[k]->joined;
     ck_assert_int_eq(done, joined ? how->summand + how->biased : 0);
     tear_down(&f);
     return at - out;
@@ -293,7 +293,7 @@ START_TEST(one_receiver_is_finished_too)
                     sum = gnn_tape_add(f.tape, heard(f.tape, "sum", graph, rows), bias, 1),
                     y = gnn__tape_activate(f.tape, sum, GNN_RELU, 0);
     ck_ok(gnn_tape_forward(f.tape));
-    ck_assert(f.tape->nodes[1]->done);
+    ck_assert(f.tape->nodes[1]->joined);
     for (int c = 0; c < WIDE; c++) {
         double expected = (double)b.data[c];
         for (int r = 0; r < SENDERS; r++)
@@ -358,7 +358,7 @@ static void attend(const gnn_graph_t *graph, const attending_t *how, bool joined
     ck_ok(gnn_tape_forward(f.tape));
     int done = 0;
     for (int32_t n = 0; n < f.tape->n_nodes; n++)
-        done += f.tape->nodes[n]->done;
+        done += f.tape->nodes[n]->joined;
     ck_assert_int_eq(done, joined && gnn__attention_lanes() ? 1 : 0);
     tear_down(&f);
 }
@@ -414,7 +414,7 @@ START_TEST(a_sum_of_two_products_is_made_in_one_place)
                         y = gnn_tape_activation(f.tape, sum, GNN_TANH, 0);
         ck_ok(gnn_tape_forward(f.tape));
         ck_ok(gnn_tape_backward(f.tape, y, NULL));
-        ck_assert_int_eq(f.tape->nodes[f.tape->values[sum].node]->done, joined);
+        ck_assert_int_eq(f.tape->nodes[f.tape->values[sum].node]->joined, joined);
         ck_assert_int_eq(gnn_tape_value(f.tape, sum).data == NULL, true);
         memcpy(results[joined], gnn_tape_value(f.tape, y).data, sizeof(gnn_real_t) * NODES * 6);
         memcpy(results[joined] + NODES * 6, gnn_tape_gradient(f.tape, in).data,
@@ -444,7 +444,7 @@ START_TEST(a_result_may_take_an_inputs_place)
                         y = gnn_tape_add(f.tape, heard(f.tape, "sum", graph, rows), rows, 1);
         gnn_tape_bind(f.tape, y, &out);
         ck_ok(gnn_tape_forward(f.tape));
-        ck_assert_int_eq(f.tape->nodes[1]->done, !own);
+        ck_assert_int_eq(f.tape->nodes[1]->joined, !own);
         tear_down(&f);
     }
     ck_assert_double_lt(test_error(memory, expected, NODES * WIDE), TOLERANCE_OUT);

@@ -1,7 +1,7 @@
 /* Weights files: what is saved comes back bit for bit; a file that is wrong in any way is refused in words, and leaves nothing behind. */
 #include "support.h"
 
-#include <lib/io/arrays.h>
+#include <lib/io/arrays/arrays.h>
 #include <unistd.h>
 
 static gnn_context_t *context;

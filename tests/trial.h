@@ -76,6 +76,7 @@ static trial_t trial_new(const gnn_op_t *op, reference_t reference, gnn_context_
 {
     trial_t t = {.op = op, .reference = reference, .pad = pad};
     t.call.context = context;
+    t.call.in = calloc(MAX_INPUTS, sizeof *t.call.in);
     t.call.attributes = attributes;
     t.call.training = t.call.recording = 1;
     t.call.rng = (gnn_rng_t){.seed = 42, .step = 3, .stream = 7};
@@ -103,6 +104,15 @@ static gnn_operand_t *trial_ids(trial_t *t, const int32_t *ids, int64_t count)
     return in;
 }
 
+/* What dropout multiplies an element of the call's output by. */
+static double multiplier(const trial_t *t, gnn_real_t rate, int64_t r, int64_t c)
+{
+    gnn_real_t keep[8];
+    gnn__dropout_t d = gnn__dropout(t->call.rng, rate);
+    gnn__dropout_draw(&d, (uint32_t)r, (uint32_t)(c / 8), 0, keep);
+    return (double)keep[c % 8];
+}
+
 static void *poison(size_t bytes)
 {
     void *memory = aligned_alloc(64, (bytes + 127) / 64 * 64);
@@ -112,15 +122,16 @@ static void *poison(size_t bytes)
 
 static int trial_shape(trial_t *t)
 {
-    gnn_op_call_t call = t->call;
-    for (int k = 0; k < call.n_in; k++)
-        call.in[k].value.data = call.in[k].grad.data = NULL;
-    int rc = t->op->shape(&call);
-    for (int k = 0; k < call.n_in; k++) {
-        call.in[k].value = t->call.in[k].value;
-        call.in[k].grad = t->call.in[k].grad;
+    gnn_operand_t whole[MAX_INPUTS];
+    gnn_op_call_t *call = &t->call;
+    memcpy(whole, call->in, sizeof whole);
+    for (int k = 0; k < call->n_in; k++)
+        call->in[k].value.data = call->in[k].grad.data = NULL;
+    int rc = t->op->shape(call);
+    for (int k = 0; k < call->n_in; k++) {
+        call->in[k].value = whole[k].value;
+        call->in[k].grad = whole[k].grad;
     }
-    t->call = call;
     return rc;
 }
 
@@ -151,15 +162,17 @@ static gnn_tensor_t visible(const gnn_tensor_t *value, bool kept)
 static int trial_backward(trial_t *t, int accumulate)
 {
     gnn_op_call_t call = t->call;
+    gnn_operand_t in[MAX_INPUTS];
+    call.in = memcpy(in, t->call.in, sizeof in);
     for (int k = 0; k < call.n_in; k++)
         if (t->dense[k]) {
             call.in[k].accumulate = accumulate;
-            call.in[k].value = visible(&t->call.in[k].value, t->call.keep_in >> k & 1);
+            call.in[k].value = visible(&t->call.in[k].value, t->call.in[k].keep);
             for (int64_t r = 0; r < call.in[k].rows; r++)
                 for (int64_t c = 0; c < call.in[k].cols; c++)
                     gnn__row(&call.in[k].grad, r)[c] = (gnn_real_t)(accumulate ? 1 : NAN);
         }
-    call.out[0].value = visible(&t->call.out[0].value, t->call.keep_out & 1);
+    call.out[0].value = visible(&t->call.out[0].value, t->call.out[0].keep);
     call.scratch = poison(call.backward_scratch);
     int rc = t->op->backward(&call);
     free(call.scratch);
@@ -181,6 +194,7 @@ static void trial_free(trial_t *t)
     free(t->call.out[0].grad.data);
     for (int k = 0; k < GNN_OP_SAVED; k++)
         free(t->call.saved[k]);
+    free(t->call.in);
 }
 
 /* ---- the check itself ---- */
@@ -243,6 +257,20 @@ static void check_trial(trial_t *t)
         free(in[k]);
     free(out);
     trial_free(t);
+}
+
+/* Of so many inputs of these shapes, whose rows follow one another or lie apart. */
+enum { PAD = 3 };
+
+static void check_shapes(const gnn_op_t *op, reference_t reference, gnn_context_t *context,
+                         const void *attributes, int count, const int64_t shapes[][2])
+{
+    for (int64_t pad = 0; pad <= PAD; pad += PAD) {
+        trial_t t = trial_new(op, reference, context, attributes, pad);
+        for (int k = 0; k < count; k++)
+            trial_input(&t, shapes[k][0], shapes[k][1]);
+        check_trial(&t);
+    }
 }
 
 static gnn_context_t *context_new(int threads, bool deterministic)

@@ -64,7 +64,7 @@ typedef enum { GNN_SCORE_NONE = 0, GNN_SCORE_PER_HEAD, GNN_SCORE_PER_KEY } gnn_s
 typedef struct gnn_aggregator {
     const char *name, *paper, *help;
     unsigned flags;
-    gnn_score_width_t score; /**< PER_HEAD: query and key rows have `heads` numbers; PER_KEY: heads * d_k */
+    gnn_score_width_t score_width; /**< PER_HEAD: query and key rows have `heads` numbers; PER_KEY: heads * d_k */
     int parameters_per_key; /**< 1: the row owns heads * d_k parameters */
     const gnn_option_t *options;
     size_t n_options;
@@ -80,8 +80,8 @@ typedef struct gnn_aggregator {
     /** Derivatives of one edge, from the finished state alone: the driver may walk by receiver or by sender. */
     void (*accumulate_grad)(const gnn_aggregate_shape_t *shape, const gnn_real_t *state,
                             const gnn_edge_t *edge, gnn_edge_grad_t *grad);
-    /** Fast kernels inside the library; NULL elsewhere. */
-    const struct gnn__aggregator_kernels *kernels;
+    /** What the library's fast kernels know the row as; 0 for rows of your own. A copy of a row whose functions are changed sets it to 0. */
+    int fast;
 } gnn_aggregator_t;
 
 GNN_API size_t gnn_aggregator_count(void);

@@ -159,7 +159,7 @@ GNN_API int gnn_graph_write_graphml(const gnn_graph_t *graph, const char *const 
 GNN_API int gnn_model_save(const gnn_model_t *model, const char *path);
 GNN_API int gnn_model_load(gnn_model_t **model, gnn_context_t *context, const char *path);
 
-/** Naming conventions of other libraries (lib/io/names.def): PyG's and PyTorch's modules; arrays per head, numbered by layer. */
+/** Naming conventions of other libraries (lib/io/weights/names.def): PyG's and PyTorch's modules; arrays per head, numbered by layer. */
 typedef enum {
     GNN_NAMES_OWN = 0,
     GNN_NAMES_PYG,

@@ -152,7 +152,6 @@ GNN_API int gnn_layer_forward(const gnn_layer_t *layer, gnn_context_t *context,
 
 /* The same in two halves: projections of senders may be kept and used again (a key/value cache). */
 typedef struct gnn_projection gnn_projection_t;
-typedef enum { GNN_SIDE_RECEIVERS = 1, GNN_SIDE_SENDERS = 2, GNN_SIDE_BOTH = 3 } gnn_sides_t;
 GNN_API int gnn_projection_new(gnn_projection_t **projection, const gnn_layer_t *layer,
                                int64_t capacity);
 GNN_API void gnn_projection_free(gnn_projection_t *projection);

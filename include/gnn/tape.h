@@ -85,7 +85,25 @@ GNN_API gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *paramet
 /** A window of a dense value: no copy, gradients flow into the same place. */
 GNN_API gnn_var_t gnn_tape_view(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows,
                                 int64_t col, int64_t cols);
-/** Puts any op on the tape: `inputs` may hold GNN_NONE; attributes are copied. Returns output 0; others are the numbers after it. */
+/**
+ * The value without its gradient: readers of the result pass nothing back to x. No copy is made.
+ *
+ * @return x itself where no gradient would flow anyway (the tape does not record, x depends on
+ *         nothing that wants one, or is sparse); a view of x otherwise, and GNN_NONE after an error
+ */
+GNN_API gnn_var_t gnn_tape_detach(gnn_tape_t *tape, gnn_var_t x);
+/**
+ * Puts any op on the tape.
+ *
+ * @param[in] inputs      n_inputs values, 0 to 4096; GNN_NONE where an optional one is absent
+ * @param[in] attributes  `bytes` bytes that the op's functions read as call->attributes, copied;
+ *                        NULL if there are none
+ * @return output 0; the others are the numbers after it. GNN_NONE after an error: the op's own,
+ *         GNN_EINVALID (too many inputs, a number that is no value's), GNN_EUNSUPPORTED (a sparse
+ *         input that the op does not take), GNN_EMEMORY
+ *
+ * Cost: nothing is computed; memory for the op is used again after gnn_tape_reset.
+ */
 GNN_API gnn_var_t gnn_tape_op(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs,
                               int n_inputs, const void *attributes, size_t bytes);
 /** Makes a value land in the caller's memory (same shape) and stay there. */
@@ -107,7 +125,12 @@ GNN_API gnn_tensor_t gnn_tape_gradient(const gnn_tape_t *tape, gnn_var_t x);
 /** Bytes of the activation arena. */
 GNN_API size_t gnn_tape_bytes(const gnn_tape_t *tape);
 
-/* ---- ops ---- */
+/* ---- ops ----
+ *
+ * A builder checks shapes and returns the number of its result, or GNN_NONE after an error, which
+ * gnn_tape_status then returns with its message: GNN_ESHAPE for shapes that do not agree,
+ * GNN_EINVALID for settings out of their range, GNN_EUNSUPPORTED for sparse values and lists of ids
+ * where dense ones are read. Nothing is computed before gnn_tape_forward. */
 
 typedef enum {
     GNN_ACTIVATION_DEFAULT = 0,
@@ -139,10 +162,61 @@ typedef enum {
 
 /** y = x W + b; x (n x in) dense or sparse, W (in x out), b (1 x out) or GNN_NONE. */
 GNN_API gnn_var_t gnn_tape_linear(gnn_tape_t *tape, gnn_var_t x, gnn_var_t w, gnn_var_t b);
+/**
+ * y = x W' + b with a transposed weight, as where outputs are compared with a table of embeddings;
+ * the table gets gradients from here and from gnn_tape_gather, added up.
+ *
+ * @param[in] x  (n x in), dense
+ * @param[in] w  (out x in)
+ * @param[in] b  (1 x out), or GNN_NONE
+ * @return y (n x out)
+ *
+ * Cost: that of gnn_tape_linear. Paper: Press and Wolf 2017 (tied embeddings).
+ */
+GNN_API gnn_var_t gnn_tape_linear_transposed(gnn_tape_t *tape, gnn_var_t x, gnn_var_t w, gnn_var_t b);
 /** y = x + alpha z; same shapes, or z (1 x cols) added to every row. */
 GNN_API gnn_var_t gnn_tape_add(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z, gnn_real_t alpha);
 /** y = (1 + eps) x + z with a learned number eps (1 x 1). GIN: Xu et al. 2019, eq. 4.1. */
 GNN_API gnn_var_t gnn_tape_add_scaled(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z, gnn_var_t eps);
+/**
+ * y = alpha x.
+ *
+ * @param[in] alpha  a constant; 1 returns x itself
+ * @return y, of x's shape
+ */
+GNN_API gnn_var_t gnn_tape_scale(gnn_tape_t *tape, gnn_var_t x, gnn_real_t alpha);
+/**
+ * y = x z, element by element.
+ *
+ * @param[in] x  (n x cols)
+ * @param[in] z  (n x cols), or spread over x: (1 x cols) a factor for each column, (n x 1) one for
+ *               each row, (1 x 1) one for all. May be x itself
+ * @return y (n x cols)
+ *
+ * Cost: O(n cols). Backward keeps x and z. Gradients of what was spread are added up in double, in
+ * an order that depends on the shape alone.
+ */
+GNN_API gnn_var_t gnn_tape_multiply(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z);
+/**
+ * y_rhk = g_rh x_rhk: each head's columns times a factor of the head's, as gates of attention.
+ *
+ * @param[in] x  (n x h*d), head by head
+ * @param[in] g  (n x h), or (1 x h) for all rows; its columns say how many heads there are
+ * @return y (n x h*d); GNN_ESHAPE if g's columns do not divide x's
+ *
+ * Cost: O(n h d). Backward keeps x and g.
+ */
+GNN_API gnn_var_t gnn_tape_scale_heads(gnn_tape_t *tape, gnn_var_t x, gnn_var_t g);
+/**
+ * y = max(x_0, x_1, ...), element by element. Those that share the largest number share its gradient
+ * equally, as neighbours do in the aggregator max; NaN wins, and then no gradient passes.
+ *
+ * @param[in] x  `count` values of one shape, 1 to 4096
+ * @return y, of that shape
+ *
+ * Cost: O(count) passes in each direction. Backward keeps all x.
+ */
+GNN_API gnn_var_t gnn_tape_maximum(gnn_tape_t *tape, const gnn_var_t *x, int count);
 /** `slope`: of leaky relu (0: 0.2), alpha of elu is 1. */
 GNN_API gnn_var_t gnn_tape_activation(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind,
                                       gnn_real_t slope);
@@ -153,10 +227,46 @@ GNN_API gnn_var_t gnn_tape_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rat
 GNN_API gnn_var_t gnn_tape_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_t gain,
                                 gnn_var_t shift, gnn_real_t eps, const gnn_tensor_t *running,
                                 gnn_real_t momentum);
-/** Columns side by side; up to GNN_OP_INPUTS values. */
+/** Columns side by side; 1 to 4096 values. */
 GNN_API gnn_var_t gnn_tape_concat(gnn_tape_t *tape, const gnn_var_t *x, int count);
+/**
+ * Rows one under another.
+ *
+ * @param[in] x  `count` values of as many columns, 1 to 4096; any may have no rows
+ * @return all rows, those of x[0] first
+ */
+GNN_API gnn_var_t gnn_tape_stack(gnn_tape_t *tape, const gnn_var_t *x, int count);
+/**
+ * All rows of x, again and again: row r of the result is row r mod k of x. So k learned rows (seeds of
+ * a Set Transformer, a row that stands for the sentence) come to stand in each of `times` segments.
+ *
+ * @param[in] x      (k x cols)
+ * @param[in] times  0 or more
+ * @return (times*k x cols)
+ *
+ * Cost: O(times k cols). The gradient of a row is the sum over its repetitions, in double, in an order
+ * that depends on the shape alone. Paper: Lee et al. 2019 (Set Transformer).
+ */
+GNN_API gnn_var_t gnn_tape_repeat_rows(gnn_tape_t *tape, gnn_var_t x, int64_t times);
 /** Row ids[r] of `table` as row r: embeddings and gathers. An id of -1 gives zeros. */
 GNN_API gnn_var_t gnn_tape_gather(gnn_tape_t *tape, gnn_var_t table, gnn_var_t ids);
+/** The ends of an edge, or what is made for them. */
+typedef enum { GNN_SIDE_RECEIVERS = 1, GNN_SIDE_SENDERS = 2, GNN_SIDE_BOTH = 3 } gnn_sides_t;
+/**
+ * Values on edges: row e of the result is the row of x of the receiver, or of the sender, of edge e.
+ *
+ * @param[in] x      (n_dst x d) for receivers, (n_src x d) for senders
+ * @param[in] graph  borrowed until the last run; stores edges, no spans. Rows of senders that want a
+ *                   gradient need its plain view with .backward (gnn_graph_prepare)
+ * @param[in] side   GNN_SIDE_RECEIVERS or GNN_SIDE_SENDERS
+ * @return (m x d), by the user's edge numbers. GNN_EUNPREPARED: the view is missing;
+ *         GNN_EUNSUPPORTED: a part of the graph stores spans (gnn_graph_to_edges)
+ *
+ * Cost: O(m d) time and memory. Backward adds up each node's edges in the order of the graph, or of its
+ * transpose: every row has one owner, so the bits do not depend on the number of threads.
+ */
+GNN_API gnn_var_t gnn_tape_edge_rows(gnn_tape_t *tape, gnn_var_t x, const gnn_graph_t *graph,
+                                     gnn_sides_t side);
 /** (n x heads*d) with (1 x heads*d) -> (n x heads): one dot product per head. */
 GNN_API gnn_var_t gnn_tape_head_dot(gnn_tape_t *tape, gnn_var_t x, gnn_var_t a, int64_t heads);
 /** (n x heads*d) -> (n x d): the mean over heads. */

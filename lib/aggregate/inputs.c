@@ -40,15 +40,16 @@ static int check_forms(const gnn__plan_t *plan)
 {
     static const int edge_inputs[] = {GNN_AGGREGATE_EDGE_FEATURES, GNN_AGGREGATE_EDGE_WEIGHT,
                                       GNN_AGGREGATE_EDGE_BIAS};
-    for (int64_t p = 0; p < plan->view->n_parts; p++)
-        for (size_t e = 0;
-             plan->view->parts[p].form == GNN__SPANS && e < sizeof edge_inputs / sizeof *edge_inputs;
-             e++)
+    for (int64_t p = 0; p < plan->view->n_parts; p++) {
+        if (gnn__pairs_form(&plan->view->parts[p].pairs) == GNN__EDGES)
+            continue;
+        for (size_t e = 0; e < sizeof edge_inputs / sizeof *edge_inputs; e++)
             if (plan->has[edge_inputs[e]])
                 return gnn__error(
                     GNN_EUNSUPPORTED,
                     "aggregate: part %lld of the graph stores spans, which take no %s: see gnn_graph_to_edges",
                     (long long)p, names[edge_inputs[e]]);
+    }
     return GNN_OK;
 }
 
@@ -75,10 +76,10 @@ static int check_scored(const gnn__plan_t *plan)
     if (plan->scored)
         return GNN_OK;
     for (size_t k = 0; k < sizeof score_inputs / sizeof *score_inputs; k++)
-        GNN_TRY(refuse(plan, score_inputs[k], GNN_EUNSUPPORTED, plan->row->name));
+        GNN_TRY(refuse(plan, score_inputs[k], GNN_EUNSUPPORTED, plan->aggregator->name));
     if (plan->how->edge_weights_out || plan->how->segment_weights_out)
         return gnn__error(GNN_EUNSUPPORTED, "aggregate: %s has no attention weights to give out",
-                          plan->row->name);
+                          plan->aggregator->name);
     return GNN_OK;
 }
 
@@ -122,10 +123,10 @@ static int check_tables(const gnn__plan_t *plan)
 {
     const gnn_aggregate_t *how = plan->how;
     const int64_t heads = plan->shape.heads;
-    if (plan->row->parameters_per_key)
-        GNN_TRY(need(plan, GNN_AGGREGATE_PARAMETERS, plan->row->name));
+    if (plan->aggregator->parameters_per_key)
+        GNN_TRY(need(plan, GNN_AGGREGATE_PARAMETERS, plan->aggregator->name));
     else
-        GNN_TRY(refuse(plan, GNN_AGGREGATE_PARAMETERS, GNN_EINVALID, plan->row->name));
+        GNN_TRY(refuse(plan, GNN_AGGREGATE_PARAMETERS, GNN_EINVALID, plan->aggregator->name));
     GNN_TRY(expect(plan, GNN_AGGREGATE_PARAMETERS, 1, heads * plan->shape.d_k));
     if (how->distance == GNN_DISTANCE_NONE)
         return refuse(plan, GNN_AGGREGATE_DISTANCE, GNN_EINVALID,
@@ -133,7 +134,7 @@ static int check_tables(const gnn__plan_t *plan)
     if (!plan->scored)
         return gnn__error(GNN_EUNSUPPORTED,
                           "aggregate: %s has no scores, so it takes no distance bias",
-                          plan->row->name);
+                          plan->aggregator->name);
     GNN_TRY(need(plan, GNN_AGGREGATE_DISTANCE, "a distance bias"));
     if (how->distance == GNN_DISTANCE_SLOPE)
         return expect(plan, GNN_AGGREGATE_DISTANCE, 1, heads);

@@ -1,5 +1,5 @@
 /* Looking rows up in the two tables. */
-#include <lib/aggregate/rows.h>
+#include <lib/aggregate/tables.h>
 #include <string.h>
 
 static const gnn_message_t *const messages[] = {

@@ -27,15 +27,47 @@ int gnn__error_prefix(int code, const char *format, ...) __attribute__((format(p
 
 /* ---- checked size arithmetic: everything whose size comes from outside goes through these and nothing else ---- */
 
-/* Both return false on overflow (or negative operands). *out may alias an operand's storage. */
-bool gnn__mul(int64_t a, int64_t b, int64_t *out);
-bool gnn__add(int64_t a, int64_t b, int64_t *out);
+/* They return false on overflow (or negative operands). *out may alias an operand's storage. */
+static inline bool gnn__mul(int64_t a, int64_t b, int64_t *out)
+{
+    return a >= 0 && b >= 0 && !__builtin_mul_overflow(a, b, out);
+}
+static inline bool gnn__add(int64_t a, int64_t b, int64_t *out)
+{
+    return a >= 0 && b >= 0 && !__builtin_add_overflow(a, b, out);
+}
 /* Rounds up to a multiple of `to` (a power of two). */
-bool gnn__pad(int64_t a, int64_t to, int64_t *out);
+static inline bool gnn__pad(int64_t a, int64_t to, int64_t *out)
+{
+    int64_t sum;
+    if (!gnn__add(a, to - 1, &sum))
+        return false;
+    *out = sum & ~(to - 1);
+    return true;
+}
 /* Do so many columns divide into so many parts? None divide into one, not into any number: parts are looped over. */
 static inline bool gnn__splits(int64_t cols, int64_t parts)
 {
     return parts >= 1 && cols % parts == 0 && (cols > 0 || parts == 1);
+}
+/* The same of sizes that are known to fit. */
+static inline int64_t gnn__round_up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+static inline int64_t gnn__min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static inline int64_t gnn__max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+/* A setting of the caller's: 0 means the default, GNN_ZERO means 0. */
+static inline double gnn__setting(gnn_real_t value, double initial)
+{
+    const double v = (double)value;
+    return v == 0 ? initial : v > -1e-30 && v < 1e-30 ? 0 : v;
 }
 /* Bytes of a count of elements; GNN_EOVERFLOW with the name of what was to be allocated. */
 int gnn__bytes(int64_t count, size_t element, const char *what, size_t *bytes);
@@ -52,6 +84,9 @@ int gnn__grow(void *inout, int64_t old, int64_t count, size_t element, const cha
 int gnn__strdup(char **out, const char *text);
 int gnn__asprintf(char **out, const char *format, ...)
     __attribute__((format(printf, 2, 3), nonnull(2)));
+/* snprintf with a decimal point, whatever the program's locale: words that are compared must not depend on it. GNN_EMEMORY. */
+int gnn__snprintf_c(char *out, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Tests: the n-th allocation from now (1, 2, ...) on this thread fails; 0: none. Returns how many were made since the last call. Every allocation of the
  * library on this thread counts, arenas included. */
@@ -72,6 +107,25 @@ int gnn__arena_reserve(gnn__arena_t *arena, size_t bytes, const char *what);
 void *gnn__arena_take(gnn__arena_t *arena, size_t bytes);
 void gnn__arena_reset(gnn__arena_t *arena);
 void gnn__arena_free(gnn__arena_t *arena);
+
+/* Lays a block out, piece by piece on lines of the cache: the same function does it first without a base, to learn the size,
+ * then for real. */
+typedef struct gnn__carve {
+    char *base;
+    int64_t used;
+    bool overflow;
+} gnn__carve_t;
+
+static inline void *gnn__carve(gnn__carve_t *c, int64_t count, size_t element)
+{
+    int64_t bytes, at = c->used;
+    if (!gnn__mul(count, (int64_t)element, &bytes) || !gnn__pad(bytes, 64, &bytes) ||
+        !gnn__add(at, bytes, &c->used)) {
+        c->overflow = true;
+        c->used = at;
+    }
+    return c->base ? c->base + at : NULL;
+}
 
 /* ---- random numbers: Philox 4x32, Salmon et al. 2011 ---- */
 
@@ -117,6 +171,19 @@ struct gnn_context {
 /* Threads worth using for `work` elementary operations (multiply-adds, exps): 1 below some microseconds in all. */
 int gnn__threads(const gnn_context_t *context, int64_t work);
 
+/* The most that something may use that is allowed `limit` threads; 0: as many as the context has. */
+static inline int gnn__most_threads(const gnn_context_t *context, int limit)
+{
+    return limit > 0 && limit < context->threads ? limit : context->threads;
+}
+
+/* As gnn__threads, within such a limit. */
+static inline int gnn__threads_within(const gnn_context_t *context, int limit, int64_t work)
+{
+    const int useful = gnn__threads(context, work), most = gnn__most_threads(context, limit);
+    return useful < most ? useful : most;
+}
+
 /* Contiguous share of 0..n for thread t of `threads`. */
 static inline int64_t gnn__share(int64_t n, int t, int threads)
 {
@@ -138,15 +205,18 @@ gnn__deal_t gnn__deal(int64_t n, int threads);
 /* A chunk for the calling thread; -1: none is left. */
 int64_t gnn__deal_next(gnn__deal_t *deal);
 
+/* Runs the statement behind it for chunks c = 0 .. chunks - 1, dealt to a team of threads; omp_get_thread_num() is the thread's
+ * number there. */
+#define GNN__EACH_CHUNK(c, chunks, threads)                                                         \
+    for (gnn__deal_t gnn__dealt = gnn__deal(chunks, threads); gnn__dealt.n >= 0; gnn__dealt.n = -1) \
+        GNN__PRAGMA(omp parallel num_threads(threads))                                              \
+    for (int64_t c; (c = gnn__deal_next(&gnn__dealt)) >= 0;)
+#define GNN__PRAGMA(text) _Pragma(#text)
+
 /* ---- profiles: collected by whoever does the work, written by lib/report ---- */
 
-/* Operations (a multiply-add is two) and bytes; 0: not known. */
 typedef struct {
-    double flops, bytes;
-} gnn__work_t;
-
-typedef struct {
-    char name[24], where[24];
+    char name[48], where[24];
     bool backward;
     int64_t calls;
     double seconds, flops, bytes;
@@ -156,15 +226,16 @@ typedef struct gnn__profile {
     gnn__profile_row_t *rows;
     int64_t count, room;
     double start;
+    char detail[32]; /* set by an op as it runs, where it has several ways to: names the row of this call; "" afterwards */
 } gnn__profile_t;
 
 double gnn__seconds(void);
 /* NULL unless GNN_PROFILE is set (and not 0). */
 int gnn__profile_new(gnn__profile_t **profile);
 void gnn__profile_free(gnn__profile_t *profile);
-/* Adds one call; without memory for a new row it is not counted. */
+/* Adds one call, to the row "name" or, where there is a detail, "name[detail]"; without memory for a new row it is not counted. */
 void gnn__profile_add(gnn__profile_t *profile, const char *name, const char *where, bool backward,
-                      double seconds, gnn__work_t work);
+                      double seconds, gnn_op_work_t work);
 
 /* ---- CPU ---- */
 typedef enum { GNN__ISA_BASELINE, GNN__ISA_V3, GNN__ISA_V4, GNN__ISA_AMX } gnn__isa_t;

@@ -1,30 +1,9 @@
-/* Error codes in words, and the message of the last failure, kept per thread. */
-#include <gnn/error.h>
+/* The message of the last failure, kept per thread. */
 #include <lib/base/base.h>
 
 #include <stdarg.h>
 
 static _Thread_local char message[1024];
-
-/* Named by graphs/igraph where it is built in; 0 otherwise. */
-const char *gnn__igraph_strerror(int code) __attribute__((weak));
-
-static const char *igraph_words(int code)
-{
-    const char *words = gnn__igraph_strerror ? gnn__igraph_strerror(code) : NULL;
-    return words ? words : "an error of igraph";
-}
-
-const char *gnn_error_string(int code)
-{
-#define CASE(name, value, text) \
-    case value: return text;
-    switch (code) {
-        GNN_ERROR_CODES(CASE)
-    default: return code > 0 && code < 1000 ? igraph_words(code) : "unknown error";
-    }
-#undef CASE
-}
 
 const char *gnn_error_message(void)
 {

@@ -21,25 +21,6 @@ bool gnn__allocation_fails(void)
     return fail_at != 0 && made == fail_at;
 }
 
-bool gnn__mul(int64_t a, int64_t b, int64_t *out)
-{
-    return a >= 0 && b >= 0 && !__builtin_mul_overflow(a, b, out);
-}
-
-bool gnn__add(int64_t a, int64_t b, int64_t *out)
-{
-    return a >= 0 && b >= 0 && !__builtin_add_overflow(a, b, out);
-}
-
-bool gnn__pad(int64_t a, int64_t to, int64_t *out)
-{
-    int64_t sum;
-    if (!gnn__add(a, to - 1, &sum))
-        return false;
-    *out = sum & ~(to - 1);
-    return true;
-}
-
 int gnn__bytes(int64_t count, size_t element, const char *what, size_t *bytes)
 {
     int64_t product;

@@ -32,7 +32,7 @@ void gnn__profile_free(gnn__profile_t *profile)
 
 static bool same(const gnn__profile_row_t *row, const char *name, const char *where, bool backward)
 {
-    return row->backward == backward && strncmp(row->name, name, sizeof row->name - 1) == 0 &&
+    return row->backward == backward && strcmp(row->name, name) == 0 &&
            strncmp(row->where, where, sizeof row->where - 1) == 0;
 }
 
@@ -58,9 +58,13 @@ static gnn__profile_row_t *find(gnn__profile_t *profile, const char *name, const
 }
 
 void gnn__profile_add(gnn__profile_t *profile, const char *name, const char *where, bool backward,
-                      double seconds, gnn__work_t work)
+                      double seconds, gnn_op_work_t work)
 {
-    gnn__profile_row_t *row = find(profile, name, where ? where : "", backward);
+    char full[sizeof profile->rows->name];
+    const char *detail = profile->detail;
+    snprintf(full, sizeof full, *detail ? "%s[%s]" : "%s", name, detail);
+    profile->detail[0] = '\0';
+    gnn__profile_row_t *row = find(profile, full, where ? where : "", backward);
     if (!row)
         return;
     row->calls++;

@@ -1,14 +1,6 @@
 /* What a program calls of a layer: making one, preparing graphs for it, running it whole or in halves, asking for its attention. */
 #include <lib/layer/layer.h>
 
-int64_t gnn_layer_width(const gnn_layer_t *layer)
-{
-    const gnn_layer_config_t *c = &layer->config;
-    bool product =
-        gnn__has_out_product(c) || c->update == GNN_UPDATE_MLP || c->update == GNN_UPDATE_GRU;
-    return product ? c->out : layer->width.aggregate;
-}
-
 const gnn_layer_config_t *gnn_layer_config(const gnn_layer_t *layer)
 {
     return &layer->config;

@@ -88,7 +88,7 @@ static void fill_rows(gnn_layer_config_t *c, const gnn__preset_t *p)
     if (!c->aggregator)
         c->aggregator = gnn_aggregator_find(p->aggregator);
     /* TransformerConv adds projected edge features to keys and values alike. */
-    if (c->edge_dim > 0 && gnn__scored(c) && c->aggregator->score == GNN_SCORE_PER_KEY &&
+    if (c->edge_dim > 0 && gnn__scored(c) && c->aggregator->score_width == GNN_SCORE_PER_KEY &&
         !c->aggregator->parameters_per_key && strcmp(c->message->name, "linear") == 0)
         c->message = gnn_message_find("linear_edge");
     for (size_t k = 0; k < 4 && k < c->aggregator->n_options; k++)
@@ -165,12 +165,11 @@ static int fill_heads(gnn_layer_config_t *c)
                           "%lld heads cannot share %lld key/value heads: %lld does not divide %lld",
                           (long long)c->heads, (long long)c->kv_heads, (long long)c->kv_heads,
                           (long long)c->heads);
-    if (c->kv_heads != c->heads && c->aggregator->score == GNN_SCORE_PER_HEAD)
+    if (c->kv_heads != c->heads && c->aggregator->score_width == GNN_SCORE_PER_HEAD)
         return gnn__error(GNN_EUNSUPPORTED,
                           "%s scores have one key per head: .kv_heads = %lld must equal .heads = %lld",
                           c->aggregator->name, (long long)c->kv_heads, (long long)c->heads);
-    bool mixed =
-        gnn__has_out_product(c) || c->update == GNN_UPDATE_GRU || c->update == GNN_UPDATE_MLP;
+    const bool mixed = gnn__update_sets_width(c);
     if (mixed && (!c->d_k || !c->d_v) && c->out % c->heads)
         return gnn__error(GNN_ESHAPE, "%lld heads do not divide %lld output features",
                           (long long)c->heads, (long long)c->out);
@@ -241,9 +240,7 @@ static int check_combination(const gnn_layer_config_t *c)
             GNN_ESHAPE,
             "update gru keeps its state's width: .out = %lld, receivers have %lld features",
             (long long)c->out, (long long)c->in_dst);
-    int64_t out = gnn__has_out_product(c) || c->update == GNN_UPDATE_MLP || c->update == GNN_UPDATE_GRU
-                      ? c->out
-                      : w.aggregate;
+    const int64_t out = gnn__update_sets_width(c) ? c->out : w.aggregate;
     if (c->residual == GNN_ON && out != c->in_dst)
         return gnn__error(GNN_ESHAPE, "a residual adds x_i (%lld features) to %lld output features",
                           (long long)c->in_dst, (long long)out);
@@ -255,6 +252,11 @@ static int check_combination(const gnn_layer_config_t *c)
         return gnn__error(GNN_EINVALID, "a distance table needs .distance_buckets >= 1, got %lld",
                           (long long)c->distance_buckets);
     return GNN_OK;
+}
+
+int64_t gnn_layer_width(const gnn_layer_t *layer)
+{
+    return gnn__update_sets_width(&layer->config) ? layer->config.out : layer->width.aggregate;
 }
 
 int gnn_layer_config_resolve(gnn_layer_config_t *resolved, const gnn_layer_config_t *config)
@@ -275,12 +277,12 @@ int gnn_layer_config_resolve(gnn_layer_config_t *resolved, const gnn_layer_confi
 bool gnn__layer_key_is_message(const gnn_layer_config_t *c)
 {
     return c->message->projects && c->message->src_parts == 1 && c->d_k == c->d_v &&
-           (c->aggregator->score == GNN_SCORE_PER_HEAD || c->aggregator->parameters_per_key);
+           (c->aggregator->score_width == GNN_SCORE_PER_HEAD || c->aggregator->parameters_per_key);
 }
 
 void gnn__layer_widths(const gnn_layer_config_t *c, gnn__widths_t *w)
 {
-    bool scored = gnn__scored(c), per_head = c->aggregator->score == GNN_SCORE_PER_HEAD;
+    bool scored = gnn__scored(c), per_head = c->aggregator->score_width == GNN_SCORE_PER_HEAD;
     bool from_message = scored && gnn__layer_key_is_message(c);
     memset(w, 0, sizeof *w);
     w->message = scored                 ? c->kv_heads * c->d_v

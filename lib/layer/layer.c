@@ -57,8 +57,9 @@ static gnn_var_t residual_norm(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_v
     bool after = c->norm != GNN_NORM_NONE && c->norm_position == GNN_NORM_AFTER;
     if (c->residual == GNN_ON && after && c->norm != GNN_NORM_BATCH)
         return gnn__tape_add_norm(
-            tape, &(gnn__norm_t){.kind = c->norm, .eps = c->norm_eps, .rate = c->dropout_out}, x, u,
-            parameter(layer, tape, gain), parameter(layer, tape, gain + 1));
+            tape,
+            &(gnn__norm_settings_t){.kind = c->norm, .eps = c->norm_eps, .rate = c->dropout_out}, x,
+            u, parameter(layer, tape, gain), parameter(layer, tape, gain + 1));
     u = gnn_tape_dropout(tape, u, c->dropout_out);
     if (c->residual == GNN_ON)
         u = gnn_tape_add(tape, x, u, 1);
@@ -174,7 +175,7 @@ static void head_dots(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t *key
     if (*key == *query) {
         const gnn_var_t both =
             gnn_tape_op(tape, &gnn__op_head_dot, (gnn_var_t[]){*key, sender, receiver}, 3,
-                        &(gnn__heads_t){heads}, sizeof(gnn__heads_t));
+                        &(gnn__heads_settings_t){heads}, sizeof(gnn__heads_settings_t));
         const int64_t n = gnn_tape_rows(tape, *key);
         *key = gnn_tape_view(tape, both, 0, n, 0, heads);
         *query = gnn_tape_view(tape, both, n, n, 0, heads);
@@ -194,7 +195,7 @@ static void score_inputs(const gnn_layer_t *layer, gnn_tape_t *tape, const sides
     gnn_var_t key = columns(tape, s->projected.source, 0, cols);
     gnn_var_t query = s->shared != GNN_NONE ? columns(tape, s->shared, 0, cols)
                                             : columns(tape, s->projected.target, 0, w->own_query);
-    if (c->aggregator->score == GNN_SCORE_PER_HEAD)
+    if (c->aggregator->score_width == GNN_SCORE_PER_HEAD)
         head_dots(layer, tape, &key, &query);
     in[GNN_AGGREGATE_KEY] = key;
     in[GNN_AGGREGATE_QUERY] = query;
@@ -236,7 +237,7 @@ static void edge_inputs(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_gr
     }
     if (gnn__scored(c)) /* additive: e . (W a) per head, so that d_e x heads numbers do what d_e x heads*d_k would */
         in[GNN_AGGREGATE_EDGE_KEY_WEIGHT] =
-            c->aggregator->score == GNN_SCORE_PER_HEAD
+            c->aggregator->score_width == GNN_SCORE_PER_HEAD
                 ? gnn_tape_head_dot(tape, weight, parameter(layer, tape, GNN__ATTENTION_EDGE),
                                     c->heads)
                 : weight;

@@ -100,6 +100,11 @@ static inline bool gnn__has_out_product(const gnn_layer_config_t *c)
 {
     return c->update == GNN_UPDATE_LINEAR || c->update == GNN_UPDATE_FEED_FORWARD;
 }
+/* Does a product of the update decide how many features go out? Otherwise they are those of the aggregate. */
+static inline bool gnn__update_sets_width(const gnn_layer_config_t *c)
+{
+    return gnn__has_out_product(c) || c->update == GNN_UPDATE_MLP || c->update == GNN_UPDATE_GRU;
+}
 
 /* Declares a layer's parameters as PREFIX + slot name. Slots whose name begins with `share_fields` (all if NULL) are taken from `share` if that is given. */
 int gnn__layer_declare(gnn_layer_t *layer, gnn_parameters_t *parameters, const char *prefix,

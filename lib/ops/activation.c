@@ -1,12 +1,15 @@
 /* Activations, and dropout behind them where they take it over. Those whose derivative follows from y keep y (0 where it was dropped: no gradient passes there), the
  * others x. */
+#include <lib/kernels/rowwise/dropout_mask.h>
+#include <lib/kernels/rowwise/row_norm.h>
 #include <lib/ops/support.h>
+#include <lib/ops/traits.h>
 
 #include <omp.h>
 
-static gnn__activation_t settings(const gnn_op_call_t *call)
+static gnn__activation_settings_t settings(const gnn_op_call_t *call)
 {
-    gnn__activation_t how = *(const gnn__activation_t *)call->attributes;
+    gnn__activation_settings_t how = *(const gnn__activation_settings_t *)call->attributes;
     if (how.kind == GNN_LEAKY_RELU && how.slope == 0)
         how.slope = (gnn_real_t)0.2;
     return how;
@@ -14,35 +17,38 @@ static gnn__activation_t settings(const gnn_op_call_t *call)
 
 static int activation_shape(gnn_op_call_t *call)
 {
-    const gnn__activation_t how = settings(call);
+    const gnn__activation_settings_t how = settings(call);
     GNN_TRY(gnn__op_dense(call, "activation", 0, 0, 1));
     if (how.kind < GNN_ACTIVATION_DEFAULT || how.kind > GNN_SOFTPLUS)
-        return gnn__op_error(call, GNN_EINVALID, "there is no activation %d", (int)how.kind);
+        return gnn_op_fail(call, GNN_EINVALID, "there is no activation %d", (int)how.kind);
     gnn__op_output(call, call->in[0].rows, call->in[0].cols);
     if (!call->in[0].wants_grad || how.kind <= GNN_IDENTITY)
         return GNN_OK;
     if (gnn__activation_from_output(how.kind, how.slope))
-        call->keep_out = 1u;
+        call->out[0].keep = 1;
     else
-        call->keep_in = 1u;
+        call->in[0].keep = 1;
     if (how.rate > 0)
-        return gnn__op_bytes(call, 2 * call->context->threads * gnn__rows_at_once(call->in[0].cols),
+        return gnn__op_bytes(call,
+                             2 * gnn__most_threads(call->context, call->threads) *
+                                 gnn__rows_at_once(call->in[0].cols),
                              call->in[0].cols, sizeof(gnn_real_t), &call->backward_scratch);
     return GNN_OK;
 }
 
 /* An exp costs some eight multiply-adds. */
-static int threads_for(const gnn_op_call_t *call, const gnn__activation_t *how, int64_t elements)
+static int threads_for(const gnn_op_call_t *call, const gnn__activation_settings_t *how,
+                       int64_t elements)
 {
-    return gnn__threads(call->context, how->kind <= GNN_LEAKY_RELU ? elements : 8 * elements);
+    return gnn__op_threads(call, how->kind <= GNN_LEAKY_RELU ? elements : 8 * elements);
 }
 
-static void activate_and_drop(const gnn_op_call_t *call, const gnn__activation_t *how)
+static void activate_and_drop(const gnn_op_call_t *call, const gnn__activation_settings_t *how)
 {
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
     const gnn__dropout_t d = gnn__dropout(call->rng, how->rate);
     const int64_t step = gnn__rows_at_once(x->cols);
-    const int threads = gnn__threads(call->context, 8 * x->rows * x->cols);
+    const int threads = gnn__op_threads(call, 8 * x->rows * x->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t from = 0; from < x->rows; from += step) {
         const int64_t rows = gnn__rows_left(x, from, step);
@@ -55,14 +61,14 @@ static void activate_and_drop(const gnn_op_call_t *call, const gnn__activation_t
 }
 
 /* dy is dropped where dx will stand, or in a thread's own block where dx is added to. */
-static void activate_and_drop_grad(const gnn_op_call_t *call, const gnn__activation_t *how)
+static void activate_and_drop_grad(const gnn_op_call_t *call, const gnn__activation_settings_t *how)
 {
     const gnn_operand_t *x = &call->in[0];
     const gnn_tensor_t *dy = &call->out[0].grad, *dx = &x->grad;
     const gnn__dropout_t d = gnn__dropout(call->rng, how->rate);
     const int64_t step = gnn__rows_at_once(dy->cols);
     const bool output = gnn__activation_from_output(how->kind, how->slope);
-    const int threads = gnn__threads(call->context, 8 * dy->rows * dy->cols);
+    const int threads = gnn__op_threads(call, 8 * dy->rows * dy->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t from = 0; from < dy->rows; from += step) {
         const int64_t rows = gnn__rows_left(dy, from, step),
@@ -83,7 +89,7 @@ static void activate_and_drop_grad(const gnn_op_call_t *call, const gnn__activat
 
 static int activation_forward(gnn_op_call_t *call)
 {
-    const gnn__activation_t how = settings(call);
+    const gnn__activation_settings_t how = settings(call);
     if (how.rate > 0) {
         activate_and_drop(call, &how);
         return GNN_OK;
@@ -100,12 +106,12 @@ static int activation_forward(gnn_op_call_t *call)
 }
 
 /* y alone tells what f and dropout made of x: nothing is drawn again. */
-static bool left_grad(const gnn_op_call_t *call, const gnn__activation_t *how)
+static bool left_grad(const gnn_op_call_t *call, const gnn__activation_settings_t *how)
 {
     const gnn_operand_t *x = &call->in[0], *y = &call->out[0];
     const gnn__dropout_t dropout = gnn__dropout(call->rng, how->rate);
-    gnn__left_t left;
-    if (x->accumulate || !gnn__left(how, &dropout, &left))
+    gnn__grad_from_output_t left;
+    if (x->accumulate || !gnn__grad_from_output(how, &dropout, &left))
         return false;
     const gnn__lines_t lines = gnn__lines(&x->grad, &y->grad, &y->value, NULL);
     const int threads = threads_for(call, how, lines.total);
@@ -120,7 +126,7 @@ static bool left_grad(const gnn_op_call_t *call, const gnn__activation_t *how)
 
 static int activation_backward(gnn_op_call_t *call)
 {
-    const gnn__activation_t how = settings(call);
+    const gnn__activation_settings_t how = settings(call);
     const gnn_operand_t *x = &call->in[0], *y = &call->out[0];
     if (!gnn__wants(call, 0))
         return GNN_OK;
@@ -145,10 +151,18 @@ static int activation_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static gnn_real_t *rate(void *attributes)
+{
+    return &((gnn__activation_settings_t *)attributes)->rate;
+}
+
+static const gnn__op_traits_t traits = {.rate = rate};
 const gnn_op_t gnn__op_activation = {.name = "activation",
                                      .shape = activation_shape,
                                      .forward = activation_forward,
-                                     .backward = activation_backward};
+                                     .backward = activation_backward,
+                                     .flags = GNN_OP_ELEMENTWISE,
+                                     .traits = &traits};
 
 const char *gnn__activation_name(gnn_activation_t kind)
 {

@@ -1,11 +1,14 @@
 /* y = dropout(f(x + b)), b one row: a layer's last two ops, and the next one's first, in one sweep. An f whose derivative needs x is for inference only: the layer then
  * records add and activation. Backward has y, or 0 where it was dropped: no gradient passes there. */
+#include <lib/kernels/rowwise/dropout_mask.h>
+#include <lib/kernels/rowwise/row_norm.h>
 #include <lib/ops/support.h>
+#include <lib/ops/traits.h>
 
 /* Of a block in backward. */
 enum { ROWS_AT_ONCE = 32 };
 
-static const gnn__activation_t *settings(const gnn_op_call_t *call)
+static const gnn__activation_settings_t *settings(const gnn_op_call_t *call)
 {
     return call->attributes;
 }
@@ -37,15 +40,15 @@ static int bias_shape(gnn_op_call_t *call)
     size_t sums, blocks;
     GNN_TRY(gnn__op_dense(call, "bias", 0, 1, 2));
     if (b->rows != 1 || b->cols != x->cols)
-        return gnn__op_error(call, GNN_ESHAPE, "bias expects a row of %lld, got %lld x %lld",
-                             (long long)x->cols, (long long)b->rows, (long long)b->cols);
+        return gnn_op_fail(call, GNN_ESHAPE, "bias expects a row of %lld, got %lld x %lld",
+                           (long long)x->cols, (long long)b->rows, (long long)b->cols);
     gnn__op_output(call, x->rows, x->cols);
     if (!x->wants_grad && !b->wants_grad)
         return GNN_OK;
     if (!gnn__activation_from_output(settings(call)->kind, settings(call)->slope))
-        return gnn__op_error(call, GNN_EUNSUPPORTED, "bias: %s has no derivative from its value",
-                             gnn__activation_name(settings(call)->kind));
-    call->keep_out = 1u;
+        return gnn_op_fail(call, GNN_EUNSUPPORTED, "bias: %s has no derivative from its value",
+                           gnn__activation_name(settings(call)->kind));
+    call->out[0].keep = 1;
     GNN_TRY(chunk_bytes(call, &sums, &blocks));
     call->backward_scratch = sums + blocks;
     return GNN_OK;
@@ -57,7 +60,7 @@ static bool flat(const gnn_tensor_t *x)
     return gnn__stride(x) == x->cols;
 }
 
-void gnn__bias_rows(const gnn__activation_t *f, const gnn__dropout_t *dropout,
+void gnn__bias_rows(const gnn__activation_settings_t *f, const gnn__dropout_t *dropout,
                     const gnn_tensor_t *x, const gnn_real_t *b, int64_t from, const gnn_tensor_t *y)
 {
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
@@ -72,13 +75,13 @@ void gnn__bias_rows(const gnn__activation_t *f, const gnn__dropout_t *dropout,
 
 static int bias_forward(gnn_op_call_t *call)
 {
-    const gnn__activation_t *how = settings(call);
+    const gnn__activation_settings_t *how = settings(call);
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
     const gnn__dropout_t d = gnn__dropout(call->rng, how->rate);
     const int64_t step = gnn__rows_at_once(x->cols), work = how->kind > GNN_LEAKY_RELU ? 8
                                                             : how->rate > 0            ? 4
                                                                                        : 1;
-    const int threads = gnn__threads(call->context, work * x->rows * x->cols);
+    const int threads = gnn__op_threads(call, work * x->rows * x->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t from = 0; from < x->rows; from += step) {
         const int64_t rows = gnn__rows_left(x, from, step);
@@ -92,7 +95,7 @@ static int bias_forward(gnn_op_call_t *call)
 static void block_grad(const gnn_op_call_t *call, const gnn__dropout_t *dropout, int64_t from,
                        int64_t end, const chunk_t *c)
 {
-    const gnn__activation_t *how = settings(call);
+    const gnn__activation_settings_t *how = settings(call);
     const gnn_operand_t *x = &call->in[0], *y = &call->out[0];
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const bool own = gnn__wants(call, 0) && !x->accumulate;
@@ -123,8 +126,9 @@ static bool left_grad(const gnn_op_call_t *call, const gnn__dropout_t *dropout, 
                       int64_t end, const chunk_t *c)
 {
     const gnn_operand_t *x = &call->in[0], *y = &call->out[0];
-    gnn__left_t left;
-    if (!gnn__wants(call, 0) || x->accumulate || !gnn__left(settings(call), dropout, &left))
+    gnn__grad_from_output_t left;
+    if (!gnn__wants(call, 0) || x->accumulate ||
+        !gnn__grad_from_output(settings(call), dropout, &left))
         return false;
     gnn__row_kernels()->left_grad(&left, end - from, x->cols, gnn__row(&y->value, from),
                                   gnn__stride(&y->value), gnn__row(&y->grad, from),
@@ -139,7 +143,7 @@ static int bias_backward(gnn_op_call_t *call)
     const gnn__dropout_t dropout = gnn__dropout(call->rng, settings(call)->rate);
     const int64_t chunks = gnn__column_chunks(dy->rows);
     const int threads =
-        gnn__threads(call->context, (settings(call)->rate > 0 ? 6 : 2) * dy->rows * dy->cols);
+        gnn__op_threads(call, (settings(call)->rate > 0 ? 6 : 2) * dy->rows * dy->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < chunks; k++) {
         const chunk_t c = chunk_at(call, k);
@@ -160,5 +164,20 @@ static int bias_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_bias = {
-    .name = "bias", .shape = bias_shape, .forward = bias_forward, .backward = bias_backward};
+static gnn_real_t *rate(void *attributes)
+{
+    return &((gnn__activation_settings_t *)attributes)->rate;
+}
+
+static const gnn__activation_settings_t *f(const void *attributes)
+{
+    return attributes;
+}
+
+static const gnn__op_traits_t traits = {.rate = rate, .f = f};
+const gnn_op_t gnn__op_bias = {.name = "bias",
+                               .shape = bias_shape,
+                               .forward = bias_forward,
+                               .backward = bias_backward,
+                               .flags = GNN_OP_ELEMENTWISE,
+                               .traits = &traits};

@@ -1,18 +1,20 @@
 /* Inverted dropout, keyed by (row, column): the mask is drawn again in backward, never stored. The
  * identity unless training. */
+#include <lib/kernels/rowwise/dropout_mask.h>
 #include <lib/ops/support.h>
+#include <lib/ops/traits.h>
 
 static gnn_real_t rate_of(const gnn_op_call_t *call)
 {
-    return ((const gnn__rate_t *)call->attributes)->rate;
+    return ((const gnn__dropout_settings_t *)call->attributes)->rate;
 }
 
 static int dropout_shape(gnn_op_call_t *call)
 {
     GNN_TRY(gnn__op_dense(call, "dropout", 0, 0, 1));
     if (!(rate_of(call) >= 0 && rate_of(call) < 1))
-        return gnn__op_error(call, GNN_EINVALID, "dropout takes a rate in [0, 1), got %g",
-                             (double)rate_of(call));
+        return gnn_op_fail(call, GNN_EINVALID, "dropout takes a rate in [0, 1), got %g",
+                           (double)rate_of(call));
     gnn__op_output(call, call->in[0].rows, call->in[0].cols);
     return GNN_OK;
 }
@@ -26,7 +28,7 @@ static void drop(const gnn_op_call_t *call, const gnn_tensor_t *x, bool add, con
     }
     const gnn__dropout_t d = gnn__dropout(call->rng, rate_of(call));
     const gnn__dropout_kernels_t *kernels = gnn__dropout_kernels();
-    const int threads = gnn__threads(call->context, 4 * x->rows * x->cols);
+    const int threads = gnn__op_threads(call, 4 * x->rows * x->cols);
     const int64_t pieces = (x->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < pieces; k++) {
@@ -50,7 +52,15 @@ static int dropout_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static gnn_real_t *rate(void *attributes)
+{
+    return &((gnn__dropout_settings_t *)attributes)->rate;
+}
+
+static const gnn__op_traits_t traits = {.rate = rate, .is_dropout = true};
 const gnn_op_t gnn__op_dropout = {.name = "dropout",
                                   .shape = dropout_shape,
                                   .forward = dropout_forward,
-                                  .backward = dropout_backward};
+                                  .backward = dropout_backward,
+                                  .flags = GNN_OP_ELEMENTWISE,
+                                  .traits = &traits};

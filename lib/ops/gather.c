@@ -6,8 +6,8 @@ static int gather_shape(gnn_op_call_t *call)
 {
     GNN_TRY(gnn__op_dense(call, "gather", 0, 0, 2));
     if (!call->in[1].ids && call->in[1].rows > 0)
-        return gnn__op_error(call, GNN_EUNSUPPORTED,
-                             "gather takes a list of row numbers as its second input");
+        return gnn_op_fail(call, GNN_EUNSUPPORTED,
+                           "gather takes a list of row numbers as its second input");
     gnn__op_output(call, call->in[1].rows, call->in[0].cols);
     return GNN_OK;
 }
@@ -17,9 +17,9 @@ static int check_ids(const gnn_op_call_t *call)
     const int32_t *ids = call->in[1].ids;
     for (int64_t r = 0; r < call->in[1].rows; r++)
         if (ids[r] < -1 || ids[r] >= call->in[0].rows)
-            return gnn__op_error(call, GNN_EINVALID,
-                                 "gather: row %lld asks for id %lld, the table has %lld rows",
-                                 (long long)r, (long long)ids[r], (long long)call->in[0].rows);
+            return gnn_op_fail(call, GNN_EINVALID,
+                               "gather: row %lld asks for id %lld, the table has %lld rows",
+                               (long long)r, (long long)ids[r], (long long)call->in[0].rows);
     return GNN_OK;
 }
 
@@ -29,7 +29,7 @@ static int gather_forward(gnn_op_call_t *call)
     const gnn_tensor_t *table = &call->in[0].value, *y = &call->out[0].value;
     GNN_TRY(check_ids(call));
     const size_t bytes = (size_t)y->cols * sizeof(gnn_real_t);
-    const int threads = gnn__threads(call->context, bytes ? y->rows * y->cols : 0);
+    const int threads = gnn__op_threads(call, bytes ? y->rows * y->cols : 0);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < y->rows; r++) {
         if (bytes && ids[r] >= 0)
@@ -58,8 +58,8 @@ static int gather_backward(gnn_op_call_t *call)
     if (!gnn__wants(call, 0))
         return GNN_OK;
     const int threads =
-        gnn__threads(call->context, (call->in[0].accumulate ? 0 : table->rows * table->cols) +
-                                        call->in[1].rows * table->cols);
+        gnn__op_threads(call, (call->in[0].accumulate ? 0 : table->rows * table->cols) +
+                                  call->in[1].rows * table->cols);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int share = 0; share < threads; share++) {
         gnn__block_t block = gnn__scatter_share(table->rows, table->cols, share, threads);

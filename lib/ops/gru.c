@@ -11,10 +11,10 @@ static int gru_shape(gnn_op_call_t *call)
     int64_t three;
     GNN_TRY(gnn__op_dense(call, "gru", 0, 2, 3));
     if (!gnn__mul(h->cols, 3, &three))
-        return gnn__op_error(call, GNN_EOVERFLOW, "gru: %lld columns do not fit", (long long)h->cols);
+        return gnn_op_fail(call, GNN_EOVERFLOW, "gru: %lld columns do not fit", (long long)h->cols);
     for (int k = 0; k < 2; k++)
         if (call->in[k].rows != h->rows || call->in[k].cols != three)
-            return gnn__op_error(
+            return gnn_op_fail(
                 call, GNN_ESHAPE,
                 "gru expects gates of %lld x %lld for a state of %lld x %lld, got %lld x %lld",
                 (long long)h->rows, (long long)three, (long long)h->rows, (long long)h->cols,
@@ -22,7 +22,7 @@ static int gru_shape(gnn_op_call_t *call)
     gnn__op_output(call, h->rows, h->cols);
     if (!call->recording)
         return GNN_OK;
-    call->keep_in = 4u;
+    call->in[2].keep = 1;
     size_t row;
     GNN_TRY(gnn__op_bytes(call, 5, h->cols, sizeof(gnn_real_t), &row));
     GNN_TRY(gnn__op_bytes(call, h->rows, 4 * h->cols, sizeof(gnn_real_t), &call->saved_bytes[0]));
@@ -37,7 +37,7 @@ static int gru_forward(gnn_op_call_t *call)
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     gnn_real_t *saved = call->recording ? call->saved[0] : NULL;
     const int64_t d = h->cols;
-    const int threads = gnn__threads(call->context, 24 * h->rows * d);
+    const int threads = gnn__op_threads(call, 24 * h->rows * d);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < h->rows; r++)
         kernels->gru(d, gnn__row(xg, r), gnn__row(hg, r), gnn__row(h, r), gnn__row(y, r),
@@ -67,7 +67,7 @@ static int gru_backward(gnn_op_call_t *call)
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const gnn_real_t *saved = call->saved[0];
     const int64_t d = dy->cols, pieces = (dy->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
-    const int threads = gnn__threads(call->context, 12 * dy->rows * d);
+    const int threads = gnn__op_threads(call, 12 * dy->rows * d);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < pieces; k++) {
         gnn_real_t *inner = (gnn_real_t *)call->scratch + 5 * d * k;

@@ -1,21 +1,21 @@
 /* Values laid out head by head, (n x heads*d): one dot product per head, and the mean over heads.
  * */
-#include <lib/kernels/heads.h>
+#include <lib/kernels/rowwise/head_dot.h>
 #include <lib/ops/support.h>
 
 enum { ROWS_AT_ONCE = 64 };
 
 static int64_t heads_of(const gnn_op_call_t *call)
 {
-    return ((const gnn__heads_t *)call->attributes)->heads;
+    return ((const gnn__heads_settings_t *)call->attributes)->heads;
 }
 
 static int check_heads(const gnn_op_call_t *call, const char *name)
 {
     const int64_t heads = heads_of(call), cols = call->in[0].cols;
     if (!gnn__splits(cols, heads))
-        return gnn__op_error(call, GNN_ESHAPE, "%s: %lld columns do not divide into %lld heads",
-                             name, (long long)cols, (long long)heads);
+        return gnn_op_fail(call, GNN_ESHAPE, "%s: %lld columns do not divide into %lld heads", name,
+                           (long long)cols, (long long)heads);
     return GNN_OK;
 }
 
@@ -34,11 +34,11 @@ static int head_dot_shape(gnn_op_call_t *call)
     gnn__op_output(call, x->rows * vectors_of(call), heads_of(call));
     for (int64_t v = 0; v < vectors_of(call); v++, a++) {
         if (a->rows != 1 || a->cols != x->cols)
-            return gnn__op_error(call, GNN_ESHAPE,
-                                 "head_dot expects a vector of 1 x %lld, got %lld x %lld",
-                                 (long long)x->cols, (long long)a->rows, (long long)a->cols);
-        call->keep_in |= a->wants_grad ? 1u : 0;
-        call->keep_in |= x->wants_grad ? 2u << v : 0;
+            return gnn_op_fail(call, GNN_ESHAPE,
+                               "head_dot expects a vector of 1 x %lld, got %lld x %lld",
+                               (long long)x->cols, (long long)a->rows, (long long)a->cols);
+        call->in[0].keep |= a->wants_grad;
+        call->in[1 + v].keep = x->wants_grad;
     }
     return gnn__op_bytes(call, vectors_of(call) * gnn__column_chunks(x->rows), x->cols,
                          sizeof(double), &call->backward_scratch);
@@ -67,7 +67,7 @@ static gnn__heads_block_t block_of(const gnn_op_call_t *call, int64_t v, int64_t
 static int head_dot_forward(gnn_op_call_t *call)
 {
     const gnn_tensor_t *x = &call->in[0].value;
-    const int threads = gnn__threads(call->context, x->rows * x->cols);
+    const int threads = gnn__op_threads(call, x->rows * x->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t from = 0; from < x->rows; from += ROWS_AT_ONCE)
         for (int64_t v = 0; v < vectors_of(call); v += GNN__HEAD_VECTORS) {
@@ -102,7 +102,7 @@ static int head_dot_backward(gnn_op_call_t *call)
 {
     const int64_t rows = call->in[0].rows, cols = call->in[0].cols, vectors = vectors_of(call),
                   chunks = gnn__column_chunks(rows);
-    const int threads = gnn__threads(call->context, rows * cols);
+    const int threads = gnn__op_threads(call, rows * cols);
     double *sums = call->scratch;
     memset(sums, 0, sizeof *sums * (size_t)(vectors * chunks * cols));
 #pragma omp parallel for num_threads(threads) schedule(static)
@@ -138,7 +138,7 @@ static int head_mean_forward(gnn_op_call_t *call)
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const int64_t heads = heads_of(call), d = y->cols;
     const gnn_real_t share = 1 / (gnn_real_t)heads;
-    const int threads = gnn__threads(call->context, x->rows * x->cols);
+    const int threads = gnn__op_threads(call, x->rows * x->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < x->rows; r++)
         for (int64_t h = 0; h < heads; h++)
@@ -153,7 +153,7 @@ static int head_mean_backward(gnn_op_call_t *call)
     const int64_t heads = heads_of(call), d = dy->cols;
     const gnn_real_t share = 1 / (gnn_real_t)heads;
     const bool add = call->in[0].accumulate;
-    const int threads = gnn__threads(call->context, dy->rows * heads * d);
+    const int threads = gnn__op_threads(call, dy->rows * heads * d);
     if (!gnn__wants(call, 0))
         return GNN_OK;
 #pragma omp parallel for num_threads(threads) schedule(static)

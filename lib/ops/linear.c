@@ -1,60 +1,85 @@
 /* y = x W + b. The gradients: dx = dy W', dW = x' dy, db = column sums of dy. A sparse x is never
- * made dense: see linear_sparse.c. */
-#include <lib/kernels/dense.h>
+ * made dense: see linear_sparse.c. With a transposed weight, y = x W' + b: dx = dy W, dW = dy' x. */
+#include <lib/kernels/dense/dense.h>
 #include <lib/ops/linear.h>
+#include <lib/ops/traits.h>
+
+static bool is_transposed(const gnn_op_call_t *call)
+{
+    const gnn__linear_settings_t *how = call->attributes;
+    return how && how->transposed;
+}
+
+static int check_shapes(const gnn_op_call_t *call)
+{
+    const gnn_operand_t *x = &call->in[0], *w = &call->in[1], *b = &call->in[2];
+    const bool turned = is_transposed(call);
+    const int64_t in = turned ? w->cols : w->rows, out = turned ? w->rows : w->cols;
+    if (x->ids)
+        return gnn_op_fail(call, GNN_EUNSUPPORTED, "linear takes a matrix; input 0 is a list of ids");
+    if (x->sparse && turned)
+        return gnn_op_fail(call, GNN_EUNSUPPORTED,
+                           "linear takes no sparse tensor with a transposed weight");
+    if (x->cols != in)
+        return gnn_op_fail(call, GNN_ESHAPE,
+                           "linear expects %lld input features, the tensor has %lld", (long long)in,
+                           (long long)x->cols);
+    if (gnn__has_input(call, 2) && (b->rows != 1 || b->cols != out))
+        return gnn_op_fail(call, GNN_ESHAPE, "linear expects a bias of 1 x %lld, got %lld x %lld",
+                           (long long)out, (long long)b->rows, (long long)b->cols);
+    return GNN_OK;
+}
 
 static int linear_shape(gnn_op_call_t *call)
 {
-    const gnn_operand_t *x = &call->in[0], *w = &call->in[1], *b = &call->in[2];
-    const bool bias = gnn__has_input(call, 2);
+    const gnn_operand_t *x = &call->in[0], *w = &call->in[1];
     GNN_TRY(gnn__op_dense(call, "linear", 1, 2, 2));
-    if (x->ids)
-        return gnn__op_error(call, GNN_EUNSUPPORTED,
-                             "linear takes a matrix; input 0 is a list of ids");
-    if (x->cols != w->rows)
-        return gnn__op_error(call, GNN_ESHAPE,
-                             "linear expects %lld input features, the tensor has %lld",
-                             (long long)w->rows, (long long)x->cols);
-    if (bias && (b->rows != 1 || b->cols != w->cols))
-        return gnn__op_error(call, GNN_ESHAPE, "linear expects a bias of 1 x %lld, got %lld x %lld",
-                             (long long)w->cols, (long long)b->rows, (long long)b->cols);
-    gnn__op_output(call, x->rows, w->cols);
+    GNN_TRY(check_shapes(call));
+    gnn__op_output(call, x->rows, is_transposed(call) ? w->rows : w->cols);
+    call->in[0].keep = !x->sparse && w->wants_grad;
+    call->in[1].keep = !x->sparse && x->wants_grad;
     if (x->sparse)
         GNN_TRY(gnn__linear_sparse_shape(call));
-    else if (x->wants_grad)
-        call->keep_in |= 2u;
-    if (!x->sparse && w->wants_grad)
-        call->keep_in |= 1u;
     if (gnn__linear_is_thin(call))
         GNN_TRY(gnn__linear_thin_shape(call));
-    if (bias && b->wants_grad) {
+    if (gnn__has_input(call, 2) && call->in[2].wants_grad) {
         size_t sums;
-        GNN_TRY(gnn__column_bytes(call, x->rows, w->cols, &sums));
+        GNN_TRY(gnn__column_bytes(call, x->rows, call->out[0].cols, &sums));
         call->backward_scratch = call->backward_scratch > sums ? call->backward_scratch : sums;
     }
     return GNN_OK;
 }
 
+/* c = op(a) op(b) + bias, added to what c holds if `add`; op transposes where its flag is set. */
+static int multiply(const gnn_op_call_t *call, const gnn_tensor_t *a, bool transpose_a,
+                    const gnn_tensor_t *b, bool transpose_b, const gnn_tensor_t *c, bool add,
+                    const gnn_real_t *bias)
+{
+    return gnn__dense(call->context, &(gnn__product_t){.transpose_a = transpose_a,
+                                                       .transpose_b = transpose_b,
+                                                       .m = c->rows,
+                                                       .n = c->cols,
+                                                       .k = transpose_a ? a->rows : a->cols,
+                                                       .lda = gnn__stride(a),
+                                                       .ldb = gnn__stride(b),
+                                                       .ldc = gnn__stride(c),
+                                                       .alpha = 1,
+                                                       .beta = add ? 1 : 0,
+                                                       .a = a->data,
+                                                       .b = b->data,
+                                                       .c = c->data,
+                                                       .bias = bias,
+                                                       .threads = call->threads});
+}
+
 static int linear_forward(gnn_op_call_t *call)
 {
-    const gnn_tensor_t *x = &call->in[0].value, *w = &call->in[1].value, *y = &call->out[0].value;
-    const gnn__linear_t *how = call->attributes;
+    const gnn__linear_settings_t *how = call->attributes;
     if (call->in[0].sparse)
         return gnn__linear_sparse_forward(call);
-    return gnn__dense(
-        call->context,
-        &(gnn__product_t){.m = x->rows,
-                          .n = w->cols,
-                          .k = x->cols,
-                          .alpha = 1,
-                          .beta = how && how->adds ? 1 : 0,
-                          .a = x->data,
-                          .lda = gnn__stride(x),
-                          .b = w->data,
-                          .ldb = gnn__stride(w),
-                          .c = y->data,
-                          .ldc = gnn__stride(y),
-                          .bias = gnn__has_input(call, 2) ? call->in[2].value.data : NULL});
+    return multiply(call, &call->in[0].value, false, &call->in[1].value, is_transposed(call),
+                    &call->out[0].value, how && how->adds,
+                    gnn__has_input(call, 2) ? call->in[2].value.data : NULL);
 }
 
 static int product_grads(const gnn_op_call_t *call)
@@ -64,16 +89,15 @@ static int product_grads(const gnn_op_call_t *call)
     if (gnn__linear_is_thin(call))
         return gnn__linear_thin_grad(call);
     if (!x->sparse && x->grad.data)
-        GNN_TRY(gnn__gemm(call->context, false, true, dy->rows, x->cols, dy->cols, 1, dy->data,
-                          gnn__stride(dy), w->value.data, gnn__stride(&w->value),
-                          x->accumulate ? 1 : 0, x->grad.data, gnn__stride(&x->grad)));
-    if (w->grad.data && x->sparse)
-        GNN_TRY(gnn__linear_sparse_grad(call));
-    else if (w->grad.data)
-        GNN_TRY(gnn__gemm(call->context, true, false, w->rows, w->cols, dy->rows, 1, x->value.data,
-                          gnn__stride(&x->value), dy->data, gnn__stride(dy), w->accumulate ? 1 : 0,
-                          w->grad.data, gnn__stride(&w->grad)));
-    return GNN_OK;
+        GNN_TRY(multiply(call, dy, false, &w->value, !is_transposed(call), &x->grad, x->accumulate,
+                         NULL));
+    if (!w->grad.data)
+        return GNN_OK;
+    if (x->sparse)
+        return gnn__linear_sparse_grad(call);
+    return is_transposed(call)
+               ? multiply(call, dy, true, &x->value, false, &w->grad, w->accumulate, NULL)
+               : multiply(call, &x->value, true, dy, false, &w->grad, w->accumulate, NULL);
 }
 
 static int linear_backward(gnn_op_call_t *call)
@@ -84,5 +108,34 @@ static int linear_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_linear = {
-    .name = "linear", .shape = linear_shape, .forward = linear_forward, .backward = linear_backward};
+/* Backward is two products where x wants a gradient too. */
+static void linear_work(const gnn_op_call_t *call, int backward, gnn_op_work_t *work)
+{
+    const gnn_operand_t *x = &call->in[0];
+    const double pairs =
+        x->sparse ? (double)x->sparse->indptr[x->rows] : (double)x->rows * (double)x->cols;
+    const bool both = backward && !x->sparse && x->wants_grad;
+    work->flops = 2 * pairs * (double)call->out[0].cols * (both ? 2 : 1);
+}
+
+/* A bias takes the place of what the output holds. */
+static gnn__product_kind_t product(const gnn_op_call_t *call)
+{
+    return call->in[0].sparse        ? GNN__PRODUCT_NONE
+           : gnn__has_input(call, 2) ? GNN__PRODUCT_WRITES
+                                     : GNN__PRODUCT_ADDS;
+}
+
+static bool *adds(void *attributes)
+{
+    return &((gnn__linear_settings_t *)attributes)->adds;
+}
+
+static const gnn__op_traits_t traits = {.product = product, .adds = adds, .drops_sparse = true};
+const gnn_op_t gnn__op_linear = {.name = "linear",
+                                 .shape = linear_shape,
+                                 .forward = linear_forward,
+                                 .backward = linear_backward,
+                                 .sparse_inputs = 1u,
+                                 .work = linear_work,
+                                 .traits = &traits};

@@ -4,7 +4,8 @@
  *
  * Backward adds rows of dy to rows of dW, which should stay in the cache: a wide dW is divided by
  * columns; a small one is made several times, of fixed shares of the rows, and added up in order. */
-#include <lib/kernels/sparse.h>
+#include <lib/kernels/dense/csr.h>
+#include <lib/kernels/rowwise/dropout_mask.h>
 #include <lib/ops/linear.h>
 
 enum {
@@ -17,7 +18,7 @@ enum {
 
 static gnn_real_t dropout_rate(const gnn_op_call_t *call)
 {
-    const gnn__linear_t *how = call->attributes;
+    const gnn__linear_settings_t *how = call->attributes;
     return call->training && how ? how->sparse_dropout : 0;
 }
 
@@ -57,11 +58,11 @@ static int copies_of(const gnn_op_call_t *call)
 
 int gnn__linear_sparse_shape(gnn_op_call_t *call)
 {
-    const gnn__linear_t *how = call->attributes;
+    const gnn__linear_settings_t *how = call->attributes;
     left_t left;
     if (how && !(how->sparse_dropout >= 0 && how->sparse_dropout < 1))
-        return gnn__op_error(call, GNN_EINVALID, "dropout takes a rate in [0, 1), got %g",
-                             (double)how->sparse_dropout);
+        return gnn_op_fail(call, GNN_EINVALID, "dropout takes a rate in [0, 1), got %g",
+                           (double)how->sparse_dropout);
     if (dropout_rate(call) > 0) {
         GNN_TRY(left_of(call, NULL, &left));
         *(call->recording ? &call->saved_bytes[0] : &call->forward_scratch) = left.bytes;
@@ -73,10 +74,10 @@ int gnn__linear_sparse_shape(gnn_op_call_t *call)
 }
 
 /* The product with x as it stands, or with what is left of it. */
-static gnn__sparse_product_t product_of(const gnn_op_call_t *call, const left_t *left)
+static gnn__csr_product_t product_of(const gnn_op_call_t *call, const left_t *left)
 {
     const gnn_sparse_t *x = call->in[0].sparse;
-    gnn__sparse_product_t p = {.indptr = x->indptr, .indices = x->indices, .values = x->values};
+    gnn__csr_product_t p = {.indptr = x->indptr, .indices = x->indices, .values = x->values};
     if (left->bytes > 0) {
         p.indices = left->indices;
         p.values = left->values;
@@ -89,20 +90,20 @@ int gnn__linear_sparse_forward(gnn_op_call_t *call)
 {
     const gnn_sparse_t *x = call->in[0].sparse;
     const gnn_tensor_t *w = &call->in[1].value, *y = &call->out[0].value;
-    const gnn__sparse_kernels_t *kernels = gnn__sparse_kernels();
+    const gnn__csr_kernels_t *kernels = gnn__csr_kernels();
     const gnn__dropout_kernels_t *dropout = gnn__dropout_kernels();
     const gnn__dropout_t d = gnn__dropout(call->rng, dropout_rate(call));
     left_t left = {0};
     if (dropout_rate(call) > 0)
         GNN_TRY(left_of(call, call->recording ? call->saved[0] : call->scratch, &left));
-    gnn__sparse_product_t p = product_of(call, &left);
+    gnn__csr_product_t p = product_of(call, &left);
     p.x = w->data;
     p.ldx = gnn__stride(w);
     p.y = y->data;
     p.ldy = gnn__stride(y);
     p.bias = gnn__has_input(call, 2) ? call->in[2].value.data : NULL;
     const int64_t pieces = (x->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
-    const int threads = gnn__threads(call->context, x->indptr[x->rows] * y->cols);
+    const int threads = gnn__op_threads(call, x->indptr[x->rows] * y->cols);
     gnn__deal_t deal = gnn__deal(pieces, threads);
 #pragma omp parallel num_threads(threads)
     for (int64_t k; (k = gnn__deal_next(&deal)) >= 0;) {
@@ -116,10 +117,10 @@ int gnn__linear_sparse_forward(gnn_op_call_t *call)
 }
 
 /* dW is wide, or too big for copies: threads own columns. */
-static void divide_columns(const gnn_op_call_t *call, const gnn__sparse_product_t *p, int threads)
+static void divide_columns(const gnn_op_call_t *call, const gnn__csr_product_t *p, int threads)
 {
     const gnn_tensor_t *dw = &call->in[1].grad;
-    const gnn__sparse_kernels_t *kernels = gnn__sparse_kernels();
+    const gnn__csr_kernels_t *kernels = gnn__csr_kernels();
     const int64_t units = (dw->cols + UNIT - 1) / UNIT;
     const int shares = threads < units ? threads : (int)units;
 #pragma omp parallel for num_threads(shares) schedule(static, 1)
@@ -153,22 +154,22 @@ static void add_copies(const gnn_op_call_t *call, int copies, int threads)
     }
 }
 
-static void divide_rows(const gnn_op_call_t *call, const gnn__sparse_product_t *p, int copies,
+static void divide_rows(const gnn_op_call_t *call, const gnn__csr_product_t *p, int copies,
                         int threads)
 {
     const gnn_tensor_t *dw = &call->in[1].grad;
-    const gnn__sparse_kernels_t *kernels = gnn__sparse_kernels();
+    const gnn__csr_kernels_t *kernels = gnn__csr_kernels();
     const int64_t rows = call->in[0].rows, size = dw->rows * dw->cols;
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int copy = 0; copy < copies; copy++) {
-        gnn__sparse_product_t own = *p;
+        gnn__csr_product_t own = *p;
         own.y = (gnn_real_t *)call->scratch + copy * size;
         own.ldy = dw->cols;
         memset(own.y, 0, (size_t)size * sizeof *own.y);
         kernels->scatter(&own, gnn__share(rows, copy, copies), gnn__share(rows, copy + 1, copies),
                          0, dw->cols);
     }
-    add_copies(call, copies, gnn__threads(call->context, copies * size));
+    add_copies(call, copies, gnn__op_threads(call, copies * size));
 }
 
 int gnn__linear_sparse_grad(const gnn_op_call_t *call)
@@ -178,12 +179,12 @@ int gnn__linear_sparse_grad(const gnn_op_call_t *call)
     left_t left = {0};
     if (dropout_rate(call) > 0)
         GNN_TRY(left_of(call, call->saved[0], &left));
-    gnn__sparse_product_t p = product_of(call, &left);
+    gnn__csr_product_t p = product_of(call, &left);
     p.x = dy->data;
     p.ldx = gnn__stride(dy);
     p.y = dw->data;
     p.ldy = gnn__stride(dw);
-    const int threads = gnn__threads(call->context, x->indptr[x->rows] * dw->cols),
+    const int threads = gnn__op_threads(call, x->indptr[x->rows] * dw->cols),
               copies = copies_of(call);
     if (copies > 1)
         divide_rows(call, &p, copies, threads);

@@ -1,6 +1,6 @@
-/* Backward of a linear map of many rows to a few numbers, as last layers have: both gradients in one sweep (lib/kernels/thin.h). Chunks of rows that depend on the shape
+/* Backward of a linear map of many rows to a few numbers, as last layers have: both gradients in one sweep (lib/kernels/dense/thin.h). Chunks of rows that depend on the shape
  * alone add up in double, in order, so the bits do not depend on threads. */
-#include <lib/kernels/thin.h>
+#include <lib/kernels/dense/thin.h>
 #include <lib/ops/linear.h>
 
 /* From so many rows on; at most so many columns of dy, and of x. */
@@ -9,8 +9,10 @@ enum { MANY = 1024, MOST = 2 * GNN__THIN, WIDEST = 1024, ROWS_AT_ONCE = 32 };
 bool gnn__linear_is_thin(const gnn_op_call_t *call)
 {
     const gnn_operand_t *x = &call->in[0], *w = &call->in[1];
-    return w->wants_grad && !x->sparse && x->rows >= MANY && w->cols <= MOST && w->rows <= WIDEST &&
-           w->rows % GNN__THIN_UNIT == 0;
+    const gnn__linear_settings_t *how = call->attributes;
+    if (!w->wants_grad || x->sparse || (how && how->transposed))
+        return false;
+    return x->rows >= MANY && w->cols <= MOST && w->rows <= WIDEST && w->rows % GNN__THIN_UNIT == 0;
 }
 
 typedef struct {
@@ -103,7 +105,7 @@ int gnn__linear_thin_grad(const gnn_op_call_t *call)
     thin_t t;
     size_t bytes;
     GNN_TRY(layout(call, call->scratch, &t, &bytes));
-    const int threads = gnn__threads(call->context, 4 * call->in[0].rows * call->in[0].cols);
+    const int threads = gnn__op_threads(call, 4 * call->in[0].rows * call->in[0].cols);
     if (gnn__wants(call, 0))
         turn_weights(&call->in[1].value, &t);
 #pragma omp parallel for num_threads(threads) schedule(static)

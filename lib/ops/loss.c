@@ -37,26 +37,26 @@ static int check_settings(const gnn_op_call_t *call)
     const gnn_loss_t *how = settings(call);
     const gnn_operand_t *x = &call->in[0];
     if (how->kind < GNN_LOSS_CROSS_ENTROPY || how->kind > GNN_LOSS_MEAN_SQUARED)
-        return gnn__op_error(call, GNN_EINVALID, "there is no loss %d", (int)how->kind);
+        return gnn_op_fail(call, GNN_EINVALID, "there is no loss %d", (int)how->kind);
     if (how->kind == GNN_LOSS_CROSS_ENTROPY) {
         if (!how->labels && x->rows > 0)
-            return gnn__op_error(call, GNN_EINVALID, "cross-entropy needs labels");
+            return gnn_op_fail(call, GNN_EINVALID, "cross-entropy needs labels");
         if (!(how->label_smoothing >= 0 && how->label_smoothing < 1))
-            return gnn__op_error(call, GNN_EINVALID, "label smoothing is in [0, 1), got %g",
-                                 (double)how->label_smoothing);
+            return gnn_op_fail(call, GNN_EINVALID, "label smoothing is in [0, 1), got %g",
+                               (double)how->label_smoothing);
         return GNN_OK;
     }
     if (how->label_smoothing != 0 || how->class_weight)
-        return gnn__op_error(call, GNN_EUNSUPPORTED,
-                             "label smoothing and class weights belong to cross-entropy");
+        return gnn_op_fail(call, GNN_EUNSUPPORTED,
+                           "label smoothing and class weights belong to cross-entropy");
     if (!how->targets)
-        return gnn__op_error(call, GNN_EINVALID, "this loss needs targets of %lld x %lld",
-                             (long long)x->rows, (long long)x->cols);
+        return gnn_op_fail(call, GNN_EINVALID, "this loss needs targets of %lld x %lld",
+                           (long long)x->rows, (long long)x->cols);
     if (how->targets->rows != x->rows || how->targets->cols != x->cols)
-        return gnn__op_error(call, GNN_ESHAPE,
-                             "the loss expects targets of %lld x %lld, got %lld x %lld",
-                             (long long)x->rows, (long long)x->cols, (long long)how->targets->rows,
-                             (long long)how->targets->cols);
+        return gnn_op_fail(call, GNN_ESHAPE,
+                           "the loss expects targets of %lld x %lld, got %lld x %lld",
+                           (long long)x->rows, (long long)x->cols, (long long)how->targets->rows,
+                           (long long)how->targets->cols);
     return GNN_OK;
 }
 
@@ -95,9 +95,8 @@ static int denominator(const gnn_op_call_t *call, double *total)
         }
         const int32_t label = how->labels[r];
         if (label < 0 || label >= classes)
-            return gnn__op_error(call, GNN_EINVALID,
-                                 "row %lld has label %lld, there are %lld classes", (long long)r,
-                                 (long long)label, (long long)classes);
+            return gnn_op_fail(call, GNN_EINVALID, "row %lld has label %lld, there are %lld classes",
+                               (long long)r, (long long)label, (long long)classes);
         *total += how->class_weight ? (double)how->class_weight[label] : 1;
     }
     return GNN_OK;
@@ -187,7 +186,7 @@ static int loss_forward(gnn_op_call_t *call)
     double *sums = call->scratch, total, sum = 0;
     gnn_real_t *spare = (gnn_real_t *)(sums + pieces);
     GNN_TRY(denominator(call, &total));
-    const int threads = gnn__threads(call->context, 16 * call->in[0].rows * c);
+    const int threads = gnn__op_threads(call, 16 * call->in[0].rows * c);
     /* In turn: the rows that count, those of a part, often stand together. */
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int64_t k = 0; k < pieces; k++)

@@ -1,6 +1,8 @@
 /* Norms: y = gain (x - mean) / sqrt(variance + eps) + shift. Layer norm and rms norm (mean 0; Zhang
  * and Sennrich 2019) along rows are here, batch norm along columns in norm_batch.c. With a residual z,
  * dropped first where the attributes say so, x + z takes the place of x: the sum never leaves the cache in inference, and is kept in training. */
+#include <lib/kernels/rowwise/dropout_mask.h>
+#include <lib/kernels/rowwise/row_norm.h>
 #include <lib/ops/norm.h>
 
 const char *gnn__norm_name(gnn_norm_t kind)
@@ -11,13 +13,13 @@ const char *gnn__norm_name(gnn_norm_t kind)
 
 static gnn_norm_t kind_of(const gnn_op_call_t *call)
 {
-    gnn_norm_t kind = ((const gnn__norm_t *)call->attributes)->kind;
+    gnn_norm_t kind = ((const gnn__norm_settings_t *)call->attributes)->kind;
     return kind == GNN_NORM_DEFAULT ? GNN_NORM_LAYER : kind;
 }
 
 static gnn_real_t rate_of(const gnn_op_call_t *call)
 {
-    return ((const gnn__norm_t *)call->attributes)->rate;
+    return ((const gnn__norm_settings_t *)call->attributes)->rate;
 }
 
 static int rows_shape(gnn_op_call_t *call)
@@ -33,9 +35,9 @@ static int rows_shape(gnn_op_call_t *call)
         GNN_TRY(gnn__op_bytes(call, call->in[0].rows, call->in[0].cols, sizeof(gnn_real_t),
                               &call->saved_bytes[1]));
     else if (wants || gain_wants)
-        call->keep_in |= 1u;
+        call->in[0].keep = 1;
     if (wants && gain)
-        call->keep_in |= 2u;
+        call->in[1].keep = 1;
     if (wants || gain_wants || shift_wants)
         GNN_TRY(gnn__column_bytes(call, call->in[0].rows, 3 * call->in[0].cols,
                                   &call->backward_scratch));
@@ -46,9 +48,9 @@ static int residual_shape(const gnn_op_call_t *call, gnn_norm_t kind)
 {
     const gnn_operand_t *x = &call->in[0], *z = &call->in[3];
     if (kind == GNN_NORM_BATCH)
-        return gnn__op_error(call, GNN_EUNSUPPORTED, "batch norm takes no residual");
+        return gnn_op_fail(call, GNN_EUNSUPPORTED, "batch norm takes no residual");
     if (x->rows != z->rows || x->cols != z->cols)
-        return gnn__op_error(
+        return gnn_op_fail(
             call, GNN_ESHAPE, "norm expects a residual of %lld x %lld, got %lld x %lld",
             (long long)x->rows, (long long)x->cols, (long long)z->rows, (long long)z->cols);
     return GNN_OK;
@@ -61,14 +63,13 @@ static int norm_shape(gnn_op_call_t *call)
     const int64_t cols = call->in[0].cols;
     GNN_TRY(gnn__op_dense(call, "norm", 0, 3, 1));
     if (kind != GNN_NORM_LAYER && kind != GNN_NORM_RMS && kind != GNN_NORM_BATCH)
-        return gnn__op_error(call, GNN_EINVALID, "there is no norm of kind %d (%s)", (int)kind,
-                             gnn__norm_name(kind));
+        return gnn_op_fail(call, GNN_EINVALID, "there is no norm of kind %d (%s)", (int)kind,
+                           gnn__norm_name(kind));
     for (int k = 1; k <= 2; k++)
         if (gnn__has_input(call, k) && (call->in[k].rows != 1 || call->in[k].cols != cols))
-            return gnn__op_error(call, GNN_ESHAPE,
-                                 "%s norm expects a %s of 1 x %lld, got %lld x %lld",
-                                 gnn__norm_name(kind), roles[k], (long long)cols,
-                                 (long long)call->in[k].rows, (long long)call->in[k].cols);
+            return gnn_op_fail(call, GNN_ESHAPE, "%s norm expects a %s of 1 x %lld, got %lld x %lld",
+                               gnn__norm_name(kind), roles[k], (long long)cols,
+                               (long long)call->in[k].rows, (long long)call->in[k].cols);
     if (gnn__has_input(call, 3))
         GNN_TRY(residual_shape(call, kind));
     gnn__op_output(call, call->in[0].rows, cols);
@@ -112,7 +113,7 @@ static int norm_forward(gnn_op_call_t *call)
     gnn_real_t *stats = call->recording ? call->saved[0] : call->scratch;
     const gnn_tensor_t sums = call->recording ? read_by_backward(call) : *y;
     const gnn__dropout_t d = gnn__dropout(call->rng, rate_of(call));
-    const int threads = gnn__threads(call->context, 4 * x->rows * x->cols);
+    const int threads = gnn__op_threads(call, 4 * x->rows * x->cols);
     const int64_t step = gnn__rows_at_once(x->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t from = 0; from < x->rows; from += step) {
@@ -177,7 +178,7 @@ static int norm_backward(gnn_op_call_t *call)
         return gnn__batch_norm_backward(call);
     const gnn_tensor_t *dy = &call->out[0].grad;
     const int64_t chunks = gnn__column_chunks(dy->rows), cols = dy->cols;
-    const int threads = gnn__threads(call->context, 4 * dy->rows * cols);
+    const int threads = gnn__op_threads(call, 4 * dy->rows * cols);
     double *sums[3] = {call->scratch}; /* of the gain, of the shift; and a row */
     for (int k = 1; k < 3; k++)
         sums[k] = sums[k - 1] + chunks * cols;

@@ -6,7 +6,7 @@
 
 static inline gnn_real_t gnn__norm_eps(const gnn_op_call_t *call)
 {
-    const gnn__norm_t *how = call->attributes;
+    const gnn__norm_settings_t *how = call->attributes;
     return how->eps == 0 ? (gnn_real_t)1e-5 : how->eps;
 }
 

@@ -1,6 +1,7 @@
 /* Batch norm over rows, Ioffe and Szegedy 2015, as PyTorch's: the batch's mean and biased variance
  * when training (or where there are no running statistics), the running ones otherwise; the
  * unbiased variance moves the running one. */
+#include <lib/kernels/rowwise/row_norm.h>
 #include <lib/ops/norm.h>
 
 #include <math.h>
@@ -16,18 +17,18 @@ typedef struct {
 
 static bool uses_batch(const gnn_op_call_t *call)
 {
-    return call->training || !((const gnn__norm_t *)call->attributes)->running.data;
+    return call->training || !((const gnn__norm_settings_t *)call->attributes)->running.data;
 }
 
 int gnn__batch_norm_shape(gnn_op_call_t *call)
 {
-    const gnn_tensor_t *running = &((const gnn__norm_t *)call->attributes)->running;
+    const gnn_tensor_t *running = &((const gnn__norm_settings_t *)call->attributes)->running;
     const int64_t cols = call->in[0].cols;
     size_t doubles, reals, saved;
     if (running->data && (running->rows != 2 || running->cols != cols))
-        return gnn__op_error(call, GNN_ESHAPE,
-                             "batch norm expects running statistics of 2 x %lld, got %lld x %lld",
-                             (long long)cols, (long long)running->rows, (long long)running->cols);
+        return gnn_op_fail(call, GNN_ESHAPE,
+                           "batch norm expects running statistics of 2 x %lld, got %lld x %lld",
+                           (long long)cols, (long long)running->rows, (long long)running->cols);
     GNN_TRY(gnn__op_bytes(call, gnn__column_chunks(call->in[0].rows) + 1, cols, sizeof(double),
                           &doubles));
     GNN_TRY(gnn__op_bytes(call, 3, cols, sizeof(gnn_real_t), &reals));
@@ -36,7 +37,9 @@ int gnn__batch_norm_shape(gnn_op_call_t *call)
     if (call->recording) {
         call->saved_bytes[0] = saved;
         call->backward_scratch = doubles + reals;
-        call->keep_in = 1u | (gnn__has_input(call, 1) && call->in[0].wants_grad ? 2u : 0);
+        call->in[0].keep = 1;
+        if (gnn__has_input(call, 1))
+            call->in[1].keep = call->in[0].wants_grad;
     }
     return GNN_OK;
 }
@@ -62,7 +65,7 @@ static void sums(const gnn_op_call_t *call, const batch_t *b, what_t what, const
                  const gnn_tensor_t *dy)
 {
     const gnn__row_kernels_t *kernels = gnn__row_kernels();
-    const int threads = gnn__threads(call->context, b->rows * b->cols);
+    const int threads = gnn__op_threads(call, b->rows * b->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < b->chunks; k++) {
         const int64_t from = gnn__share(b->rows, (int)k, (int)b->chunks),
@@ -81,7 +84,7 @@ static void sums(const gnn_op_call_t *call, const batch_t *b, what_t what, const
 
 static void move_running(const gnn_op_call_t *call, const batch_t *b, const double *variance)
 {
-    const gnn__norm_t *how = call->attributes;
+    const gnn__norm_settings_t *how = call->attributes;
     const double m = how->momentum == 0 ? 0.1 : (double)how->momentum;
     gnn_real_t *mean = how->running.data, *spread = gnn__row(&how->running, 1);
     const double unbiased = b->rows > 1 ? (double)b->rows / (double)(b->rows - 1) : 1;
@@ -104,13 +107,14 @@ static void batch_statistics(const gnn_op_call_t *call, const batch_t *b)
         b->parts[c] /= n;
         b->rstd[c] = (gnn_real_t)(1 / sqrt(b->parts[c] + eps));
     }
-    if (call->training && b->rows > 0 && ((const gnn__norm_t *)call->attributes)->running.data)
+    if (call->training && b->rows > 0 &&
+        ((const gnn__norm_settings_t *)call->attributes)->running.data)
         move_running(call, b, b->parts);
 }
 
 static void running_statistics(const gnn_op_call_t *call, const batch_t *b)
 {
-    const gnn_tensor_t *running = &((const gnn__norm_t *)call->attributes)->running;
+    const gnn_tensor_t *running = &((const gnn__norm_settings_t *)call->attributes)->running;
     const double eps = (double)gnn__norm_eps(call);
     const gnn_real_t *variance = gnn__row(running, 1);
     for (int64_t c = 0; c < b->cols; c++) {
@@ -134,7 +138,7 @@ int gnn__batch_norm_forward(gnn_op_call_t *call)
         b.p[c] = b.rstd[c] * (gain ? gain[c] : 1);
         b.q[c] = (shift ? shift[c] : 0) - b.mean[c] * b.p[c];
     }
-    const int threads = gnn__threads(call->context, b.rows * b.cols);
+    const int threads = gnn__op_threads(call, b.rows * b.cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < b.rows; r++)
         kernels->affine(b.cols, gnn__row(x, r), b.p, b.q, gnn__row(y, r));
@@ -178,7 +182,7 @@ int gnn__batch_norm_backward(gnn_op_call_t *call)
         gnn__column_send(b.second, 1, &call->in[2]);
     if (!gnn__wants(call, 0))
         return GNN_OK;
-    const int threads = gnn__threads(call->context, b.rows * b.cols);
+    const int threads = gnn__op_threads(call, b.rows * b.cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < b.rows; r++)
         kernels->affine_grad(b.cols, gnn__row(dy, r), gnn__row(x, r), b.mean, b.p, b.q, b.r, add,

@@ -1,9 +1,10 @@
+#include <lib/kernels/rowwise/row_norm.h>
 #include <lib/ops/support.h>
 
 #include <math.h>
 #include <stdarg.h>
 
-int gnn__op_error(const gnn_op_call_t *call, int code, const char *format, ...)
+int gnn_op_fail(const gnn_op_call_t *call, int code, const char *format, ...)
 {
     char text[512];
     va_list arguments;
@@ -21,18 +22,20 @@ void gnn__op_output(gnn_op_call_t *call, int64_t rows, int64_t cols)
     call->out[0].cols = cols;
     memset(call->saved_bytes, 0, sizeof call->saved_bytes);
     call->forward_scratch = call->backward_scratch = 0;
-    call->keep_in = call->keep_out = 0;
+    call->out[0].keep = 0;
+    for (int k = 0; k < call->n_in; k++)
+        call->in[k].keep = 0;
 }
 
 int gnn__op_dense(const gnn_op_call_t *call, const char *name, int first, int last, int needed)
 {
     for (int k = 0; k < needed; k++)
         if (k >= call->n_in || !call->in[k].present)
-            return gnn__op_error(call, GNN_EINVALID, "%s: input %d is missing", name, k);
+            return gnn_op_fail(call, GNN_EINVALID, "%s: input %d is missing", name, k);
     for (int k = first; k <= last && k < call->n_in; k++)
         if (call->in[k].present && (call->in[k].sparse || call->in[k].ids))
-            return gnn__op_error(call, GNN_EUNSUPPORTED, "%s takes dense tensors; input %d is %s",
-                                 name, k, call->in[k].sparse ? "sparse" : "a list of ids");
+            return gnn_op_fail(call, GNN_EUNSUPPORTED, "%s takes dense tensors; input %d is %s",
+                               name, k, call->in[k].sparse ? "sparse" : "a list of ids");
     return GNN_OK;
 }
 
@@ -40,21 +43,28 @@ int gnn__op_bytes(const gnn_op_call_t *call, int64_t rows, int64_t cols, size_t 
 {
     int64_t count;
     if (!gnn__mul(rows, cols, &count))
-        return gnn__op_error(call, GNN_EOVERFLOW, "%lld x %lld numbers do not fit", (long long)rows,
-                             (long long)cols);
+        return gnn_op_fail(call, GNN_EOVERFLOW, "%lld x %lld numbers do not fit", (long long)rows,
+                           (long long)cols);
     return gnn__bytes(count, element, "an op's workspace", bytes);
+}
+
+void gnn__lines_with(gnn__lines_t *lines, const gnn_tensor_t *t)
+{
+    if (gnn__stride(t) == t->cols || t->rows <= 1)
+        return;
+    lines->flat = false;
+    lines->count = t->rows;
 }
 
 gnn__lines_t gnn__lines(const gnn_tensor_t *first, ...)
 {
-    gnn__lines_t lines = {first->rows, first->cols, first->rows * first->cols, true};
+    const int64_t total = first->rows * first->cols;
+    gnn__lines_t lines = {(total + GNN__LINE - 1) / GNN__LINE, first->cols, total, true};
     va_list list;
     va_start(list, first);
     for (const gnn_tensor_t *t = first; t; t = va_arg(list, const gnn_tensor_t *))
-        lines.flat = lines.flat && (gnn__stride(t) == t->cols || t->rows <= 1);
+        gnn__lines_with(&lines, t);
     va_end(list);
-    if (lines.flat)
-        lines.count = (lines.total + GNN__LINE - 1) / GNN__LINE;
     return lines;
 }
 
@@ -65,14 +75,14 @@ void gnn__op_send(const gnn_op_call_t *call, gnn_real_t alpha, const gnn_tensor_
     const gnn__lines_t lines = gnn__lines(source, target, NULL);
     if (source->data == target->data && alpha == 1 && !add)
         return; /* a tape may let both be one */
-    const int threads = gnn__threads(call->context, lines.total);
+    const int threads = gnn__op_threads(call, lines.total);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < lines.count; k++)
         kernels->scale(gnn__line_length(&lines, k), alpha, gnn__line(&lines, source, k), add,
                        gnn__line(&lines, target, k));
 }
 
-gnn_tensor_t gnn__undropped(const gnn_tensor_t *y, const gnn__activation_t *f,
+gnn_tensor_t gnn__undropped(const gnn_tensor_t *y, const gnn__activation_settings_t *f,
                             const gnn__dropout_t *dropout, int64_t from, int64_t rows,
                             gnn_real_t *block)
 {
@@ -85,17 +95,18 @@ gnn_tensor_t gnn__undropped(const gnn_tensor_t *y, const gnn__activation_t *f,
     return gnn_tensor(block, rows, y->cols);
 }
 
-bool gnn__left(const gnn__activation_t *f, const gnn__dropout_t *dropout, gnn__left_t *left)
+bool gnn__grad_from_output(const gnn__activation_settings_t *f, const gnn__dropout_t *dropout,
+                           gnn__grad_from_output_t *left)
 {
     const gnn_real_t scale = f->rate > 0 ? dropout->scale : 1;
     if (f->kind > GNN_ELU || !gnn__activation_from_output(f->kind, f->slope))
         return false;
-    *left = (gnn__left_t){.above = scale,
-                          .below = f->kind == GNN_ELU          ? scale
-                                   : f->kind == GNN_LEAKY_RELU ? f->slope * scale
-                                                               : 0,
-                          .curved = f->kind == GNN_ELU,
-                          .dropped = f->rate > 0 ? (gnn_real_t)-0.0 : (gnn_real_t)NAN};
+    *left = (gnn__grad_from_output_t){.above = scale,
+                                      .below = f->kind == GNN_ELU          ? scale
+                                               : f->kind == GNN_LEAKY_RELU ? f->slope * scale
+                                                                           : 0,
+                                      .curved = f->kind == GNN_ELU,
+                                      .dropped = f->rate > 0 ? (gnn_real_t)-0.0 : (gnn_real_t)NAN};
     return true;
 }
 
@@ -145,7 +156,7 @@ void gnn__column_sum(const gnn_op_call_t *call, const gnn_tensor_t *x, double al
 {
     const gnn__row_kernels_t *kernels = gnn__row_kernels();
     const int64_t chunks = gnn__column_chunks(x->rows), cols = x->cols;
-    const int threads = gnn__threads(call->context, x->rows * cols);
+    const int threads = gnn__op_threads(call, x->rows * cols);
     double *parts = scratch;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < chunks; k++) {

@@ -4,12 +4,9 @@
 #define GNN_OPS_SUPPORT_H
 
 #include <lib/base/base.h>
-#include <lib/kernels/elementwise.h>
+#include <lib/kernels/rowwise/elementwise.h>
+#include <lib/kernels/rowwise/row_norm.h>
 #include <lib/ops/ops.h>
-
-/* gnn__error with "layer 2: " in front, if the call says where it stands. */
-int gnn__op_error(const gnn_op_call_t *call, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
 static inline bool gnn__has_input(const gnn_op_call_t *call, int k)
 {
@@ -21,10 +18,14 @@ static inline bool gnn__wants(const gnn_op_call_t *call, int k)
     return k < call->n_in && call->in[k].present && call->in[k].grad.data;
 }
 
-/* One output of this shape; nothing kept, nothing saved. */
-void gnn__op_output(gnn_op_call_t *call, int64_t rows, int64_t cols);
 /* GNN_EINVALID unless the first `needed` inputs are there, GNN_EUNSUPPORTED unless inputs first..last are dense. */
 int gnn__op_dense(const gnn_op_call_t *call, const char *name, int first, int last, int needed);
+/* Threads worth using for `work` elementary operations, of those that the call may use. */
+static inline int gnn__op_threads(const gnn_op_call_t *call, int64_t work)
+{
+    return gnn__threads_within(call->context, call->threads, work);
+}
+
 /* Bytes of rows x cols elements; GNN_EOVERFLOW if they do not fit. */
 int gnn__op_bytes(const gnn_op_call_t *call, int64_t rows, int64_t cols, size_t element,
                   size_t *bytes);
@@ -49,6 +50,8 @@ typedef struct {
 enum { GNN__LINE = 4096 };
 /* Of same-shaped tensors; the list ends with NULL. */
 gnn__lines_t gnn__lines(const gnn_tensor_t *first, ...) __attribute__((sentinel));
+/* The same lines of one tensor more. */
+void gnn__lines_with(gnn__lines_t *lines, const gnn_tensor_t *t);
 
 static inline gnn_real_t *gnn__line(const gnn__lines_t *lines, const gnn_tensor_t *t, int64_t k)
 {
@@ -76,12 +79,13 @@ static inline gnn_tensor_t gnn__rows(const gnn_tensor_t *t, int64_t from, int64_
 
 /* What the derivative of f follows from where y = dropout(f(x)) is what was kept: rows of y as they were before dropout made them larger, in `block`; where f is made of
  * straight lines y itself, since signs are all that counts. */
-gnn_tensor_t gnn__undropped(const gnn_tensor_t *y, const gnn__activation_t *f,
+gnn_tensor_t gnn__undropped(const gnn_tensor_t *y, const gnn__activation_settings_t *f,
                             const gnn__dropout_t *dropout, int64_t from, int64_t rows,
                             gnn_real_t *block);
 
 /* What y = dropout(f(x)) tells of f'. False: it does not, or not without being taken apart. `dropout`: that of f's rate, where it has one. */
-bool gnn__left(const gnn__activation_t *f, const gnn__dropout_t *dropout, gnn__left_t *left);
+bool gnn__grad_from_output(const gnn__activation_settings_t *f, const gnn__dropout_t *dropout,
+                           gnn__grad_from_output_t *left);
 
 /* Sums down columns in chunks of rows that depend on the shape alone: chunk k covers the rows from
  * gnn__share(rows, k, chunks) on and fills its own `cols` doubles; the chunks are then added in

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-static const gnn__weight_norm_t *settings(const gnn_op_call_t *call)
+static const gnn__weight_norm_settings_t *settings(const gnn_op_call_t *call)
 {
     return call->attributes;
 }
@@ -24,7 +24,7 @@ static bool needs_transpose(const gnn_op_call_t *call)
     return call->recording && call->in[0].wants_grad && symmetric(call);
 }
 
-static const gnn__view_t *view_of(const gnn_op_call_t *call)
+static const gnn__built_view_t *view_of(const gnn_op_call_t *call)
 {
     const gnn_view_t wanted = {.self_loops = settings(call)->self_loops == GNN_ON ? GNN_ON : GNN_OFF,
                                .norm = GNN_GRAPH_NORM_NONE,
@@ -38,15 +38,15 @@ static int check_graph(const gnn_op_call_t *call)
     const gnn_graph_norm_t kind = settings(call)->kind;
     if (kind != GNN_GRAPH_NORM_DEFAULT && kind != GNN_GRAPH_NORM_SYMMETRIC &&
         kind != GNN_GRAPH_NORM_ROW)
-        return gnn__op_error(call, GNN_EINVALID, "weight_norm is symmetric or by rows, got kind %d",
-                             (int)kind);
+        return gnn_op_fail(call, GNN_EINVALID, "weight_norm is symmetric or by rows, got kind %d",
+                           (int)kind);
     if (symmetric(call) && graph->n_dst != graph->n_src)
-        return gnn__op_error(
+        return gnn_op_fail(
             call, GNN_ETOPOLOGY,
             "symmetric weight_norm needs receivers that are the senders, got %lld and %lld",
             (long long)graph->n_dst, (long long)graph->n_src);
     if (call->in[0].rows != graph->n_edges || call->in[0].cols != 1)
-        return gnn__op_error(
+        return gnn_op_fail(
             call, GNN_ESHAPE, "weight_norm expects %lld x 1 edge weights, got %lld x %lld",
             (long long)graph->n_edges, (long long)call->in[0].rows, (long long)call->in[0].cols);
     return GNN_OK;
@@ -57,25 +57,25 @@ static int weight_norm_shape(gnn_op_call_t *call)
     GNN_TRY(gnn__op_dense(call, "weight_norm", 0, 0, 1));
     GNN_TRY(check_graph(call));
     const gnn_graph_t *graph = settings(call)->graph;
-    const gnn__view_t *view = view_of(call);
+    const gnn__built_view_t *view = view_of(call);
     int64_t rows;
     if (!view)
         return gnn__error_prefix(GNN_EUNPREPARED, "%s",
                                  call->where && *call->where ? call->where : "weight_norm");
     for (int64_t p = 0; p < view->n_parts; p++)
-        if (view->parts[p].form != GNN__EDGES && view->parts[p].pairs > 0)
-            return gnn__op_error(
+        if (gnn__pairs_form(&view->parts[p].pairs) != GNN__EDGES && view->parts[p].pairs.count > 0)
+            return gnn_op_fail(
                 call, GNN_EUNSUPPORTED,
                 "weight_norm: part %lld of the graph stores spans, which have no edge weights",
                 (long long)p);
     if (!gnn__add(graph->n_edges, graph->n_dst, &rows))
-        return gnn__op_error(call, GNN_EOVERFLOW, "weight_norm: %lld edges and %lld nodes do not fit",
-                             (long long)graph->n_edges, (long long)graph->n_dst);
+        return gnn_op_fail(call, GNN_EOVERFLOW, "weight_norm: %lld edges and %lld nodes do not fit",
+                           (long long)graph->n_edges, (long long)graph->n_dst);
     gnn__op_output(call, rows, 1);
     GNN_TRY(gnn__op_bytes(call, graph->n_dst, 2, sizeof(gnn_real_t),
                           call->recording ? &call->saved_bytes[0] : &call->forward_scratch));
     if (call->recording && call->in[0].wants_grad)
-        call->keep_in = 1u;
+        call->in[0].keep = 1;
     return GNN_OK;
 }
 
@@ -85,7 +85,7 @@ static gnn_real_t weight_of(const gnn_tensor_t *w, int64_t edge)
 }
 
 /* degree and a = d^-1/2 or 1/d, per node. */
-static void degrees(const gnn_op_call_t *call, const gnn__view_t *view, gnn_real_t *degree,
+static void degrees(const gnn_op_call_t *call, const gnn__built_view_t *view, gnn_real_t *degree,
                     gnn_real_t *a, int threads)
 {
     const gnn_tensor_t *w = &call->in[0].value;
@@ -93,11 +93,11 @@ static void degrees(const gnn_op_call_t *call, const gnn__view_t *view, gnn_real
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < n; i++) {
         double sum = 0;
-        int64_t j, edge;
-        for (int64_t p = 0; p < view->n_parts; p++)
-            for (gnn__walk_t walk = gnn__walk_row(&view->parts[p], i);
-                 gnn__walk_next(&walk, &j, &edge);)
-                sum += (double)weight_of(w, edge);
+        for (int64_t p = 0; p < view->n_parts; p++) {
+            const gnn__pairs_t *pairs = &view->parts[p].pairs;
+            for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++)
+                sum += (double)weight_of(w, gnn__pairs_edge(pairs, at));
+        }
         degree[i] = (gnn_real_t)sum;
         a[i] = sum > 0 ? (gnn_real_t)(symmetric(call) ? 1 / sqrt(sum) : 1 / sum) : 0;
     }
@@ -105,74 +105,89 @@ static void degrees(const gnn_op_call_t *call, const gnn__view_t *view, gnn_real
 
 static int weight_norm_forward(gnn_op_call_t *call)
 {
-    const gnn__view_t *view = view_of(call);
+    const gnn__built_view_t *view = view_of(call);
     const gnn_tensor_t *w = &call->in[0].value, *y = &call->out[0].value;
     const int64_t n = settings(call)->graph->n_dst;
     if (!view)
         return gnn__error_prefix(GNN_EUNPREPARED, "weight_norm");
     gnn_real_t *degree = call->recording ? call->saved[0] : call->scratch, *a = degree + n;
-    const int threads = gnn__threads(call->context, w->rows + n);
+    const int threads = gnn__op_threads(call, w->rows + n);
     degrees(call, view, degree, a, threads);
     for (int64_t i = w->rows; i < y->rows; i++)
         *gnn__row(y, i) = 0;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < n; i++) {
-        int64_t j, edge;
-        for (int64_t p = 0; p < view->n_parts; p++)
-            for (gnn__walk_t walk = gnn__walk_row(&view->parts[p], i);
-                 gnn__walk_next(&walk, &j, &edge);)
+        for (int64_t p = 0; p < view->n_parts; p++) {
+            const gnn__pairs_t *pairs = &view->parts[p].pairs;
+            for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++) {
+                const int64_t j = gnn__pairs_col(pairs, at), edge = gnn__pairs_edge(pairs, at);
                 *gnn__row(y, edge) = weight_of(w, edge) * a[i] * (symmetric(call) ? a[j] : 1);
+            }
+        }
     }
     return GNN_OK;
 }
 
-/* The gradient of node i's degree: what it normalises as a receiver, and as a sender if symmetric.
- * */
-static gnn_real_t degree_grad(const gnn_op_call_t *call, const gnn__view_t *view, int64_t i)
+/* `sum` plus dy w of row i's pairs, each times the other end's factor if it is scaled by that too. */
+static double add_row(const gnn_op_call_t *call, const gnn__pairs_t *pairs, int64_t i,
+                      bool scaled_by_other, double sum)
 {
     const gnn_tensor_t *w = &call->in[0].value, *dy = &call->out[0].grad;
+    const gnn_real_t *a = (const gnn_real_t *)call->saved[0] + settings(call)->graph->n_dst;
+    for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++) {
+        const int64_t edge = gnn__pairs_edge(pairs, at);
+        sum += (double)(*gnn__row(dy, edge) * weight_of(w, edge)) *
+               (scaled_by_other ? (double)a[gnn__pairs_col(pairs, at)] : 1);
+    }
+    return sum;
+}
+
+/* The gradient of node i's degree: what it normalises as a receiver, and as a sender if symmetric.
+ * */
+static gnn_real_t degree_grad(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i)
+{
     const gnn_real_t *degree = call->saved[0], *a = degree + settings(call)->graph->n_dst;
     const double d = (double)degree[i],
                  slope = d > 0 ? (symmetric(call) ? -0.5 * (double)a[i] / d : -(double)a[i] / d) : 0;
     double sum = 0;
-    int64_t other, edge;
     for (int64_t p = 0; p < view->n_parts; p++)
-        for (gnn__walk_t walk = gnn__walk_row(&view->parts[p], i);
-             gnn__walk_next(&walk, &other, &edge);)
-            sum += (double)(*gnn__row(dy, edge) * weight_of(w, edge)) *
-                   (symmetric(call) ? (double)a[other] : 1);
+        sum = add_row(call, &view->parts[p].pairs, i, symmetric(call), sum);
     for (int64_t p = 0; symmetric(call) && p < view->n_parts; p++)
-        for (gnn__walk_t walk = gnn__walk_row(&view->transposed[p], i);
-             gnn__walk_next(&walk, &other, &edge);)
-            sum += (double)(*gnn__row(dy, edge) * weight_of(w, edge)) * (double)a[other];
+        sum = add_row(call, &view->transposed[p].pairs, i, true, sum);
     return (gnn_real_t)(slope * sum);
+}
+
+/* Gradients of the weights of receiver i's edges. */
+static void weight_row_grad(const gnn_op_call_t *call, const gnn__pairs_t *pairs, int64_t i,
+                            gnn_real_t ddegree)
+{
+    const gnn_tensor_t *dw = &call->in[0].grad, *dy = &call->out[0].grad;
+    const gnn_real_t *a = (const gnn_real_t *)call->saved[0] + settings(call)->graph->n_dst;
+    for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++) {
+        const int64_t j = gnn__pairs_col(pairs, at), edge = gnn__pairs_edge(pairs, at);
+        if (edge >= dw->rows)
+            continue;
+        gnn_real_t *to = gnn__row(dw, edge),
+                   g = *gnn__row(dy, edge) * a[i] * (symmetric(call) ? a[j] : 1) + ddegree;
+        *to = call->in[0].accumulate ? *to + g : g;
+    }
 }
 
 static int weight_norm_backward(gnn_op_call_t *call)
 {
-    const gnn__view_t *view = view_of(call);
-    const gnn_tensor_t *dw = &call->in[0].grad, *dy = &call->out[0].grad;
+    const gnn__built_view_t *view = view_of(call);
+    const gnn_tensor_t *dy = &call->out[0].grad;
     const int64_t n = settings(call)->graph->n_dst;
-    const gnn_real_t *a = (const gnn_real_t *)call->saved[0] + n;
-    const bool add = call->in[0].accumulate;
     if (!view)
         return gnn__error_prefix(GNN_EUNPREPARED, "weight_norm");
     if (!gnn__wants(call, 0))
         return GNN_OK;
-    const int threads = gnn__threads(call->context, 2 * dy->rows);
+    const int threads = gnn__op_threads(call, 2 * dy->rows);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < n; i++) {
         const gnn_real_t ddegree = degree_grad(call, view, i);
-        int64_t j, edge;
         for (int64_t p = 0; p < view->n_parts; p++)
-            for (gnn__walk_t walk = gnn__walk_row(&view->parts[p], i);
-                 gnn__walk_next(&walk, &j, &edge);)
-                if (edge < dw->rows) {
-                    gnn_real_t *to = gnn__row(dw, edge),
-                               g = *gnn__row(dy, edge) * a[i] * (symmetric(call) ? a[j] : 1) +
-                                   ddegree;
-                    *to = add ? *to + g : g;
-                }
+            weight_row_grad(call, &view->parts[p].pairs, i, ddegree);
     }
     return GNN_OK;
 }

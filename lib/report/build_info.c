@@ -1,7 +1,7 @@
 /* What this build is and what it found: version, compiler, precision, kernels, dense provider, thread run-time, igraph. */
 #include <gnn/build.h>
 #include <lib/base/base.h>
-#include <lib/kernels/dense.h>
+#include <lib/kernels/dense/dense.h>
 
 #include <omp.h>
 

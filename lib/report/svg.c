@@ -51,3 +51,46 @@ void gnn__svg_put(gnn__svg_t *svg, const char *format, ...)
         svg->failed = errno ? errno : EIO;
     va_end(arguments);
 }
+
+uint32_t gnn__svg_code_point(const unsigned char *s, size_t left, size_t *used)
+{
+    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t length = s[0] < 0x80         ? 1
+                    : s[0] >> 5 == 0x6  ? 2
+                    : s[0] >> 4 == 0xe  ? 3
+                    : s[0] >> 3 == 0x1e ? 4
+                                        : 0;
+    *used = 1;
+    if (length == 0 || length > left)
+        return 0xfffd;
+    uint32_t c = length == 1 ? s[0] : s[0] & (0x7fu >> length);
+    for (size_t k = 1; k < length; k++) {
+        if (s[k] >> 6 != 2)
+            return 0xfffd;
+        c = c << 6 | (s[k] & 63u);
+    }
+    if (c < smallest[length] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+        return 0xfffd;
+    *used = length;
+    if (c == '\t' || c == '\n' || c == '\r')
+        return ' ';
+    bool control = c < 0x20 || (c >= 0x7f && c < 0xa0) || (c & 0xfffe) == 0xfffe;
+    return control ? 0xfffd : c;
+}
+
+void gnn__svg_escape(gnn__svg_t *svg, const char *text, size_t length)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    for (size_t k = 0, used; k < length; k += used) {
+        uint32_t c = gnn__svg_code_point(s + k, length - k, &used);
+        switch (c) {
+        case '&': gnn__svg_put(svg, "&amp;"); break;
+        case '<': gnn__svg_put(svg, "&lt;"); break;
+        case '>': gnn__svg_put(svg, "&gt;"); break;
+        case '"': gnn__svg_put(svg, "&quot;"); break;
+        case ' ': gnn__svg_put(svg, " "); break;
+        case 0xfffd: gnn__svg_put(svg, "\xef\xbf\xbd"); break;
+        default: gnn__svg_put(svg, "%.*s", (int)used, text + k); break;
+        }
+    }
+}

@@ -45,6 +45,8 @@ int gnn__svg_close(gnn__svg_t *svg);
 void gnn__svg_put(gnn__svg_t *svg, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* `length` bytes of UTF-8 as XML text; what XML cannot hold becomes U+FFFD, line breaks become spaces. */
 void gnn__svg_escape(gnn__svg_t *svg, const char *text, size_t length);
+/* Reads one code point of at most `left` bytes; *used >= 1. U+FFFD for whatever UTF-8 or XML forbids. */
+uint32_t gnn__svg_code_point(const unsigned char *s, size_t left, size_t *used);
 /* One line of text at (x, y). */
 void gnn__svg_text(gnn__svg_t *svg, const gnn__type_t *type, double x, double y, const char *text);
 

@@ -1,27 +1,34 @@
 /* The ops' builders: what a user calls to put each on a tape. */
 #include <lib/aggregate/aggregate.h>
-#include <lib/kernels/elementwise.h>
+#include <lib/kernels/rowwise/elementwise.h>
 #include <lib/ops/ops.h>
 #include <lib/tape/tape.h>
 
 gnn_var_t gnn_tape_linear(gnn_tape_t *tape, gnn_var_t x, gnn_var_t w, gnn_var_t b)
 {
-    gnn__value_t *input = gnn__tape_value(tape, x);
+    gnn__value_t *input = gnn__tape_at(tape, x);
     if (!input)
         return GNN_NONE;
     gnn_real_t rate = input->sparse_dropout;
     uint32_t stream = input->stream;
     gnn_var_t y = gnn_tape_op(tape, &gnn__op_linear, (gnn_var_t[]){x, w, b}, 3,
-                              &(gnn__linear_t){.sparse_dropout = rate}, sizeof(gnn__linear_t));
+                              &(gnn__linear_settings_t){.sparse_dropout = rate},
+                              sizeof(gnn__linear_settings_t));
     if (rate > 0)
         gnn__tape_set_stream(tape, y, stream);
     return y;
 }
 
+gnn_var_t gnn_tape_linear_transposed(gnn_tape_t *tape, gnn_var_t x, gnn_var_t w, gnn_var_t b)
+{
+    return gnn_tape_op(tape, &gnn__op_linear, (gnn_var_t[]){x, w, b}, 3,
+                       &(gnn__linear_settings_t){.transposed = true}, sizeof(gnn__linear_settings_t));
+}
+
 gnn_var_t gnn_tape_add(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z, gnn_real_t alpha)
 {
-    return gnn_tape_op(tape, &gnn__op_add, (gnn_var_t[]){x, z}, 2, &(gnn__add_t){alpha},
-                       sizeof(gnn__add_t));
+    return gnn_tape_op(tape, &gnn__op_add, (gnn_var_t[]){x, z}, 2, &(gnn__add_settings_t){alpha},
+                       sizeof(gnn__add_settings_t));
 }
 
 gnn_var_t gnn_tape_add_scaled(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z, gnn_var_t eps)
@@ -29,37 +36,63 @@ gnn_var_t gnn_tape_add_scaled(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z, gnn_va
     return gnn_tape_op(tape, &gnn__op_add_scaled, (gnn_var_t[]){x, z, eps}, 3, NULL, 0);
 }
 
+gnn_var_t gnn_tape_scale(gnn_tape_t *tape, gnn_var_t x, gnn_real_t alpha)
+{
+    if (alpha == 1)
+        return gnn__tape_at(tape, x) ? x : GNN_NONE;
+    return gnn_tape_op(tape, &gnn__op_scale, &x, 1, &(gnn__scale_settings_t){.alpha = alpha},
+                       sizeof(gnn__scale_settings_t));
+}
+
+gnn_var_t gnn_tape_multiply(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z)
+{
+    return gnn_tape_op(tape, &gnn__op_multiply, (gnn_var_t[]){x, z}, 2,
+                       &(gnn__multiply_settings_t){0}, sizeof(gnn__multiply_settings_t));
+}
+
+gnn_var_t gnn_tape_scale_heads(gnn_tape_t *tape, gnn_var_t x, gnn_var_t g)
+{
+    return gnn_tape_op(tape, &gnn__op_scale_heads, (gnn_var_t[]){x, g}, 2,
+                       &(gnn__multiply_settings_t){0}, sizeof(gnn__multiply_settings_t));
+}
+
+gnn_var_t gnn_tape_maximum(gnn_tape_t *tape, const gnn_var_t *x, int count)
+{
+    return gnn_tape_op(tape, &gnn__op_maximum, x, count, NULL, 0);
+}
+
 gnn_var_t gnn_tape_activation(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind, gnn_real_t slope)
 {
     if (kind == GNN_IDENTITY || kind == GNN_ACTIVATION_DEFAULT)
-        return gnn__tape_value(tape, x) ? x : GNN_NONE;
-    gnn__activation_t how = {kind, slope == 0 ? (gnn_real_t)0.2 : slope, 0};
+        return gnn__tape_at(tape, x) ? x : GNN_NONE;
+    gnn__activation_settings_t how = {kind, slope == 0 ? (gnn_real_t)0.2 : slope, 0};
     return gnn_tape_op(tape, &gnn__op_activation, &x, 1, &how, sizeof how);
 }
 
-/* The last node, if it is x = z + bias that may become an activation of it. */
-static gnn__node_t *fusable(const gnn_tape_t *tape, gnn_var_t x, const gnn__activation_t *how)
+/* The last node, if it is x = z + bias, bias one row, and an op can do an activation with it. */
+static gnn__node_t *fusable(const gnn_tape_t *tape, gnn_var_t x, const gnn__activation_settings_t *how)
 {
     if (tape->n_nodes == 0 || x != tape->n_values - 1)
         return NULL;
     const gnn__value_t *v = &tape->values[x];
     gnn__node_t *node = tape->nodes[tape->n_nodes - 1];
+    const gnn__op_traits_t *traits = node->op->traits;
     const gnn_operand_t *in = node->call.in;
-    if (v->node != tape->n_nodes - 1 || v->kept || node->op != &gnn__op_add ||
-        ((const gnn__add_t *)node->call.attributes)->alpha != 1 || in[1].rows != 1 || in[0].rows == 1)
+    if (v->node != tape->n_nodes - 1 || v->kept || !traits || !traits->with_activation ||
+        traits->alpha(node->attributes) != 1 || in[1].rows != 1 || in[0].rows == 1)
         return NULL;
     return !node->backward || gnn__activation_from_output(how->kind, how->slope) ? node : NULL;
 }
 
 gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind, gnn_real_t slope)
 {
-    const gnn__activation_t how = {kind, slope == 0 ? (gnn_real_t)0.2 : slope, 0};
-    if (kind == GNN_IDENTITY || kind == GNN_ACTIVATION_DEFAULT || !gnn__tape_value(tape, x))
+    const gnn__activation_settings_t how = {kind, slope == 0 ? (gnn_real_t)0.2 : slope, 0};
+    if (kind == GNN_IDENTITY || kind == GNN_ACTIVATION_DEFAULT || !gnn__tape_at(tape, x))
         return gnn_tape_activation(tape, x, kind, slope);
     gnn__node_t *node = fusable(tape, x, &how);
     if (!node)
         return gnn_tape_activation(tape, x, kind, slope);
-    node->op = &gnn__op_bias;
+    node->op = node->op->traits->with_activation;
     memcpy(node->attributes, &how, sizeof how);
     return gnn_tape_fail(tape, node->op->shape(&node->call)) == GNN_OK ? x : GNN_NONE;
 }
@@ -83,7 +116,7 @@ static gnn_var_t sparse_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rate)
 
 gnn_var_t gnn_tape_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rate)
 {
-    gnn__value_t *v = gnn__tape_value(tape, x);
+    gnn__value_t *v = gnn__tape_at(tape, x);
     if (!v)
         return GNN_NONE;
     if (!(rate >= 0 && rate < 1)) {
@@ -95,7 +128,8 @@ gnn_var_t gnn_tape_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rate)
         return x;
     if (v->sparse)
         return sparse_dropout(tape, x, rate);
-    return gnn_tape_op(tape, &gnn__op_dropout, &x, 1, &(gnn__rate_t){rate}, sizeof(gnn__rate_t));
+    return gnn_tape_op(tape, &gnn__op_dropout, &x, 1, &(gnn__dropout_settings_t){rate},
+                       sizeof(gnn__dropout_settings_t));
 }
 
 gnn_var_t gnn_tape_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_t gain,
@@ -103,15 +137,15 @@ gnn_var_t gnn_tape_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_
                         gnn_real_t momentum)
 {
     if (kind == GNN_NORM_NONE || kind == GNN_NORM_DEFAULT)
-        return gnn__tape_value(tape, x) ? x : GNN_NONE;
-    gnn__norm_t how = {kind, eps, momentum, running ? *running : (gnn_tensor_t){0}, 0};
+        return gnn__tape_at(tape, x) ? x : GNN_NONE;
+    gnn__norm_settings_t how = {kind, eps, momentum, running ? *running : (gnn_tensor_t){0}, 0};
     return gnn_tape_op(tape, &gnn__op_norm, (gnn_var_t[]){x, gain, shift}, 3, &how, sizeof how);
 }
 
-gnn_var_t gnn__tape_add_norm(gnn_tape_t *tape, const gnn__norm_t *how, gnn_var_t x,
+gnn_var_t gnn__tape_add_norm(gnn_tape_t *tape, const gnn__norm_settings_t *how, gnn_var_t x,
                              gnn_var_t residual, gnn_var_t gain, gnn_var_t shift)
 {
-    gnn__norm_t own = *how;
+    gnn__norm_settings_t own = *how;
     const bool drop = drops(tape, own.rate);
     const uint32_t stream = drop ? gnn__tape_next_stream(tape) : 0;
     if (!drop) {
@@ -130,6 +164,23 @@ gnn_var_t gnn_tape_concat(gnn_tape_t *tape, const gnn_var_t *x, int count)
     return gnn_tape_op(tape, &gnn__op_concat, x, count, NULL, 0);
 }
 
+gnn_var_t gnn_tape_stack(gnn_tape_t *tape, const gnn_var_t *x, int count)
+{
+    return gnn_tape_op(tape, &gnn__op_stack, x, count, NULL, 0);
+}
+
+gnn_var_t gnn_tape_repeat_rows(gnn_tape_t *tape, gnn_var_t x, int64_t times)
+{
+    return gnn_tape_op(tape, &gnn__op_repeat_rows, &x, 1, &(gnn__repeat_settings_t){times},
+                       sizeof(gnn__repeat_settings_t));
+}
+
+gnn_var_t gnn_tape_edge_rows(gnn_tape_t *tape, gnn_var_t x, const gnn_graph_t *graph, gnn_sides_t side)
+{
+    return gnn_tape_op(tape, &gnn__op_edge_rows, &x, 1, &(gnn__edge_rows_settings_t){graph, side},
+                       sizeof(gnn__edge_rows_settings_t));
+}
+
 gnn_var_t gnn_tape_gather(gnn_tape_t *tape, gnn_var_t table, gnn_var_t ids)
 {
     return gnn_tape_op(tape, &gnn__op_gather, (gnn_var_t[]){table, ids}, 2, NULL, 0);
@@ -137,13 +188,14 @@ gnn_var_t gnn_tape_gather(gnn_tape_t *tape, gnn_var_t table, gnn_var_t ids)
 
 gnn_var_t gnn_tape_head_dot(gnn_tape_t *tape, gnn_var_t x, gnn_var_t a, int64_t heads)
 {
-    return gnn_tape_op(tape, &gnn__op_head_dot, (gnn_var_t[]){x, a}, 2, &(gnn__heads_t){heads},
-                       sizeof(gnn__heads_t));
+    return gnn_tape_op(tape, &gnn__op_head_dot, (gnn_var_t[]){x, a}, 2,
+                       &(gnn__heads_settings_t){heads}, sizeof(gnn__heads_settings_t));
 }
 
 gnn_var_t gnn_tape_head_mean(gnn_tape_t *tape, gnn_var_t x, int64_t heads)
 {
-    return gnn_tape_op(tape, &gnn__op_head_mean, &x, 1, &(gnn__heads_t){heads}, sizeof(gnn__heads_t));
+    return gnn_tape_op(tape, &gnn__op_head_mean, &x, 1, &(gnn__heads_settings_t){heads},
+                       sizeof(gnn__heads_settings_t));
 }
 
 gnn_var_t gnn_tape_gru(gnn_tape_t *tape, gnn_var_t gates_x, gnn_var_t gates_h, gnn_var_t h)
@@ -154,7 +206,7 @@ gnn_var_t gnn_tape_gru(gnn_tape_t *tape, gnn_var_t gates_x, gnn_var_t gates_h, g
 gnn_var_t gnn_tape_weight_norm(gnn_tape_t *tape, gnn_var_t weight, const gnn_graph_t *graph,
                                gnn_flag_t self_loops, gnn_graph_norm_t kind)
 {
-    gnn__weight_norm_t how = {graph, self_loops, kind};
+    gnn__weight_norm_settings_t how = {graph, self_loops, kind};
     return gnn_tape_op(tape, &gnn__op_weight_norm, &weight, 1, &how, sizeof how);
 }
 

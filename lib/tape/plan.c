@@ -1,4 +1,4 @@
-/* Planning a tape's memory in four passes: who reads what (uses; fold.c then joins ops), until when (times), where it goes (first fit, largest first), pointers (bind). */
+/* Planning a tape's memory in four passes: who reads what (uses; fuse.c then joins ops), until when (times), where it goes (first fit, largest first), pointers (bind). */
 #include <lib/tape/tape.h>
 
 #include <stdlib.h>
@@ -55,6 +55,31 @@ static void find_uses(gnn_tape_t *tape)
             tape->values[x].tiled = views_tile(tape, x);
 }
 
+/* Do v and w overlap without the same origin and width? An op shares out rows and heads, each
+ * input's alike: two threads could then add to one number of the gradient (decision 011). */
+static bool are_crossed(const gnn__value_t *v, const gnn__value_t *w)
+{
+    return gnn__tape_overlap(v, w) && (v->row != w->row || v->col != w->col || v->cols != w->cols);
+}
+
+/* Only views overlap others. */
+static bool is_crossed(const gnn_tape_t *tape, const gnn__node_t *node)
+{
+    bool crossed = false;
+    for (int i = 0; i < node->n_own; i++) {
+        const gnn__value_t *v = node->in[i] == GNN_NONE ? NULL : &tape->values[node->in[i]];
+        for (int j = 0; v && v->kind == GNN__VALUE_VIEW && j < node->n_own; j++)
+            crossed |= node->in[j] != GNN_NONE && are_crossed(v, &tape->values[node->in[j]]);
+    }
+    return crossed;
+}
+
+static void find_crossed(gnn_tape_t *tape)
+{
+    for (int32_t k = 0; tape->recording && k < tape->n_nodes; k++)
+        tape->nodes[k]->crossed = is_crossed(tape, tape->nodes[k]);
+}
+
 /* ---- pass 2: times ---- */
 
 static void extend(gnn__value_t *v, int32_t time)
@@ -83,15 +108,15 @@ static void find_times(gnn_tape_t *tape)
     for (int32_t k = 0; k < n; k++) {
         gnn__node_t *node = tape->nodes[k];
         bool backward = tape->recording && node->backward;
-        if (node->folded)
+        if (node->absorbed)
             continue;
         for (int i = 0; i < node->call.n_in; i++)
             if (node->in[i] != GNN_NONE) {
                 gnn__value_t *b = &tape->values[tape->values[node->in[i]].base];
-                extend(b, backward && (node->call.keep_in >> i & 1) ? 2 * n - 1 - k : k);
+                extend(b, backward && node->call.in[i].keep ? 2 * n - 1 - k : k);
             }
         for (int i = 0; i < node->call.n_out; i++)
-            if (backward && (node->call.keep_out >> i & 1))
+            if (backward && node->call.out[i].keep)
                 extend(&tape->values[node->result + i], 2 * n - 1 - k);
     }
     for (gnn_var_t x = 0; x < tape->n_values; x++) {
@@ -163,7 +188,7 @@ static void find_gradient_times(gnn_tape_t *tape)
 static int collect_value(gnn_tape_t *tape, gnn__value_t *v)
 {
     int64_t bytes;
-    if ((v->kind != GNN__VALUE_OUTPUT && !v->leaf_grad) || v->folded)
+    if ((v->kind != GNN__VALUE_OUTPUT && !v->leaf_grad) || v->absent)
         return GNN_OK;
     GNN_TRY(value_bytes(v, &bytes));
     if (v->kind == GNN__VALUE_OUTPUT && !v->bound && v->data_of == GNN_NONE)
@@ -182,7 +207,7 @@ static int collect(gnn_tape_t *tape)
     for (int32_t k = 0; k < tape->n_nodes; k++) {
         gnn__node_t *node = tape->nodes[k];
         int32_t to = tape->recording && node->backward ? 2 * tape->n_nodes - 1 - k : k;
-        if (node->folded)
+        if (node->absorbed)
             continue;
         for (int i = 0; i < GNN_OP_SAVED; i++)
             GNN_TRY(add_buffer(tape, (int64_t)node->call.saved_bytes[i], k, to,
@@ -257,7 +282,7 @@ static void bind_value(gnn_tape_t *tape, gnn__value_t *v, char *base)
         v->grad = gnn__gradient_memory(v->parameters, v->parameter);
         break;
     case GNN__VALUE_OUTPUT:
-        if (v->folded)
+        if (v->absent)
             return;
         if (v->bound)
             v->data = v->external;
@@ -266,7 +291,8 @@ static void bind_value(gnn_tape_t *tape, gnn__value_t *v, char *base)
         break;
     case GNN__VALUE_VIEW:
         v->data = window(tape->values[v->base].data, v);
-        v->grad = window(tape->values[v->base].grad, v);
+        if (v->wants_grad)
+            v->grad = window(tape->values[v->base].grad, v);
         return;
     default: return;
     }
@@ -305,7 +331,8 @@ int gnn__tape_plan(gnn_tape_t *tape)
 {
     GNN_TRY(gnn__tape_separate(tape));
     find_uses(tape);
-    GNN_TRY(gnn__tape_fold(tape));
+    find_crossed(tape);
+    GNN_TRY(gnn__tape_join(tape));
     gnn__tape_share_gradients(tape);
     find_times(tape);
     find_gradient_times(tape);

@@ -17,7 +17,7 @@ static int run_node(const gnn_tape_t *tape, gnn__node_t *node, bool backward)
     const double start = gnn__seconds();
     int rc = function(&node->call);
     gnn__profile_add(tape->context->profile, node->op->name, node->call.where, backward,
-                     gnn__seconds() - start, gnn__tape_work(node, backward));
+                     gnn__seconds() - start, gnn__node_work(node, backward));
     return rc;
 }
 
@@ -31,9 +31,10 @@ static int run_forward(gnn_tape_t *tape)
         gnn_op_call_t *call = &tape->nodes[k]->call;
         call->rng.seed = tape->context->seed;
         call->rng.step = tape->step;
-        if (tape->nodes[k]->folded || tape->nodes[k]->done)
+        if (tape->nodes[k]->absorbed || tape->nodes[k]->joined)
             continue;
         call->scratch = scratch;
+        call->threads = 0;
         GNN_TRY(run_node(tape, tape->nodes[k], false));
     }
     tape->ran = true;
@@ -95,27 +96,10 @@ static bool complete_outputs(gnn_tape_t *tape, const gnn__node_t *node)
     return any;
 }
 
-/* Do two inputs overlap that do not begin together? Two threads could then add to one number of the gradient: an op shares out rows and heads, each input's alike. */
-static bool are_crossed(const gnn__value_t *v, const gnn__value_t *w)
-{
-    return gnn__tape_overlap(v, w) && (v->row != w->row || v->col != w->col || v->cols != w->cols);
-}
-
-static bool crosses(const gnn_tape_t *tape, const gnn__node_t *node)
-{
-    bool crossed = false;
-    for (int i = 0; i < node->n_own; i++)
-        for (int j = 0; j < i; j++)
-            crossed |= node->in[i] >= 0 && node->in[j] >= 0 &&
-                       are_crossed(&tape->values[node->in[i]], &tape->values[node->in[j]]);
-    return crossed;
-}
-
 static int backward_node(gnn_tape_t *tape, gnn__node_t *node, void *scratch)
 {
     gnn_op_call_t *call = &node->call;
-    int *threads = &tape->context->threads, all = *threads;
-    if (!node->backward || node->folded || !complete_outputs(tape, node))
+    if (!node->backward || node->absorbed || !complete_outputs(tape, node))
         return GNN_OK;
     for (int i = 0; i < call->n_out; i++)
         call->out[i].grad = tape->values[node->result + i].grad;
@@ -128,15 +112,13 @@ static int backward_node(gnn_tape_t *tape, gnn__node_t *node, void *scratch)
             bind_gradient(tape, v, &call->in[i]);
     }
     call->scratch = scratch;
-    *threads = crosses(tape, node) ? 1 : all;
-    const int rc = run_node(tape, node, true);
-    *threads = all;
-    return rc;
+    call->threads = node->crossed ? 1 : 0;
+    return run_node(tape, node, true);
 }
 
 static int seed(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_root)
 {
-    gnn__value_t *v = gnn__tape_value(tape, root);
+    gnn__value_t *v = gnn__tape_at(tape, root);
     if (!v)
         return tape->status;
     if (v->kind != GNN__VALUE_OUTPUT || !v->wants_grad || (v->last_use >= 0 && !v->kept))

@@ -1,5 +1,4 @@
-/* Building a tape: values and ops are appended, shapes are checked as they come, errors are sticky. */
-#include <lib/ops/ops.h>
+/* A tape and its values: inputs, parameters and views are appended; errors are sticky. Ops are in nodes.c. */
 #include <lib/tape/tape.h>
 
 #include <stdlib.h>
@@ -80,8 +79,7 @@ static int grow_values(gnn_tape_t *tape)
     return GNN_OK;
 }
 
-/* Appends an empty value; NULL after an error. */
-static gnn__value_t *append(gnn_tape_t *tape, gnn__value_kind_t kind, int64_t rows, int64_t cols)
+gnn__value_t *gnn__tape_append(gnn_tape_t *tape, gnn__value_kind_t kind, int64_t rows, int64_t cols)
 {
     if (tape->status != GNN_OK || gnn_tape_fail(tape, grow_values(tape)) != GNN_OK)
         return NULL;
@@ -93,7 +91,7 @@ static gnn__value_t *append(gnn_tape_t *tape, gnn__value_kind_t kind, int64_t ro
     return v;
 }
 
-gnn__value_t *gnn__tape_value(gnn_tape_t *tape, gnn_var_t x)
+gnn__value_t *gnn__tape_at(gnn_tape_t *tape, gnn_var_t x)
 {
     if (tape->status != GNN_OK)
         return NULL;
@@ -115,7 +113,7 @@ gnn_var_t gnn_tape_input(gnn_tape_t *tape, const gnn_tensor_t *x, int wants_grad
 {
     if (tape->status != GNN_OK || gnn_tape_fail(tape, gnn_tensor_check(x, "an input")) != GNN_OK)
         return GNN_NONE;
-    gnn__value_t *v = append(tape, GNN__VALUE_INPUT, x->rows, x->cols);
+    gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_INPUT, x->rows, x->cols);
     if (!v)
         return GNN_NONE;
     v->external = *x;
@@ -127,7 +125,7 @@ gnn_var_t gnn_tape_input(gnn_tape_t *tape, const gnn_tensor_t *x, int wants_grad
 
 gnn_var_t gnn_tape_sparse(gnn_tape_t *tape, const gnn_sparse_t *x)
 {
-    gnn__value_t *v = append(tape, GNN__VALUE_SPARSE, x->rows, x->cols);
+    gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_SPARSE, x->rows, x->cols);
     if (v)
         v->sparse = x;
     return number(tape, v);
@@ -135,7 +133,7 @@ gnn_var_t gnn_tape_sparse(gnn_tape_t *tape, const gnn_sparse_t *x)
 
 gnn_var_t gnn_tape_ids(gnn_tape_t *tape, const int32_t *ids, int64_t count)
 {
-    gnn__value_t *v = append(tape, GNN__VALUE_IDS, count, 1);
+    gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_IDS, count, 1);
     if (v)
         v->ids = ids;
     return number(tape, v);
@@ -146,7 +144,7 @@ gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int
     gnn_tensor_t value = gnn_parameters_value(parameters, id);
     if (!gnn_parameters_name(parameters, id))
         gnn_tape_fail(tape, gnn__error(GNN_EINVALID, "there is no parameter %d", id));
-    gnn__value_t *v = append(tape, GNN__VALUE_PARAMETER, value.rows, value.cols);
+    gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_PARAMETER, value.rows, value.cols);
     if (!v)
         return GNN_NONE;
     v->parameters = parameters;
@@ -155,10 +153,25 @@ gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int
     return number(tape, v);
 }
 
+/* A view of a dense value. One that wants no gradient reads the numbers alone. */
+static gnn_var_t window(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows, int64_t col,
+                        int64_t cols, bool wants_grad)
+{
+    gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_VIEW, rows, cols);
+    if (!v)
+        return GNN_NONE;
+    const gnn__value_t *of = &tape->values[x];
+    v->base = of->base;
+    v->row = of->row + row;
+    v->col = of->col + col;
+    v->wants_grad = wants_grad;
+    return number(tape, v);
+}
+
 gnn_var_t gnn_tape_view(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows, int64_t col,
                         int64_t cols)
 {
-    gnn__value_t *of = gnn__tape_value(tape, x);
+    gnn__value_t *of = gnn__tape_at(tape, x);
     if (!of)
         return GNN_NONE;
     if (of->sparse || of->ids || row < 0 || rows < 0 || col < 0 || cols < 0 ||
@@ -174,132 +187,20 @@ gnn_var_t gnn_tape_view(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows
     }
     if (row == 0 && col == 0 && rows == of->rows && cols == of->cols)
         return x;
-    gnn__value_t *v = append(tape, GNN__VALUE_VIEW, rows, cols);
-    if (!v)
+    return window(tape, x, row, rows, col, cols, of->wants_grad);
+}
+
+gnn_var_t gnn_tape_detach(gnn_tape_t *tape, gnn_var_t x)
+{
+    const gnn__value_t *of = gnn__tape_at(tape, x);
+    if (!of)
         return GNN_NONE;
-    of = &tape->values[x];
-    v->base = of->base;
-    v->row = of->row + row;
-    v->col = of->col + col;
-    v->wants_grad = of->wants_grad;
-    return number(tape, v);
-}
-
-static int grow_nodes(gnn_tape_t *tape)
-{
-    if (tape->n_nodes < tape->nodes_capacity)
-        return GNN_OK;
-    int32_t capacity = tape->nodes_capacity ? 2 * tape->nodes_capacity : 32;
-    GNN_TRY(gnn__grow(&tape->nodes, tape->nodes_capacity, capacity, sizeof *tape->nodes,
-                      "a tape's ops"));
-    /* The old capacity counts until all new nodes exist, so that a failure leaves nothing unowned. */
-    for (int32_t k = tape->nodes_capacity; k < capacity; k++) {
-        GNN_TRY(gnn__new(&tape->nodes[k], 1, sizeof *tape->nodes[k], "a tape's op"));
-        tape->nodes_capacity = k + 1;
-    }
-    return GNN_OK;
-}
-
-/* What an op may know of an input before any value exists. */
-static gnn_operand_t operand(const gnn__value_t *v)
-{
-    return (gnn_operand_t){.rows = v->rows,
-                           .cols = v->cols,
-                           .sparse = v->sparse,
-                           .ids = v->ids,
-                           .present = 1,
-                           .wants_grad = v->wants_grad,
-                           .value = {NULL, v->rows, v->cols, v->cols},
-                           .grad = {NULL, v->rows, v->cols, v->cols}};
-}
-
-uint32_t gnn__tape_next_stream(gnn_tape_t *tape)
-{
-    return (tape->model_step & 0xffff) << 8 | (tape->op_number++ & 0xff);
-}
-
-/* Fills a fresh node and lets the op check its inputs. */
-static int describe(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inputs, int n_inputs,
-                    const void *attributes, size_t bytes)
-{
-    gnn_op_call_t *call = &node->call;
-    call->context = tape->context;
-    call->n_in = node->n_own = n_inputs;
-    call->n_out = 1;
-    call->training = tape->training;
-    call->recording = tape->recording;
-    call->where = tape->where;
-    call->rng.stream = gnn__tape_next_stream(tape);
-    if (bytes)
-        memcpy(node->attributes, attributes, bytes);
-    call->attributes = node->attributes;
-    for (int k = 0; k < n_inputs; k++) {
-        node->in[k] = inputs[k];
-        if (inputs[k] == GNN_NONE)
-            continue;
-        gnn__value_t *v = gnn__tape_value(tape, inputs[k]);
-        if (!v)
-            return tape->status;
-        if (v->sparse && node->op != &gnn__op_linear)
-            return gnn__error(
-                GNN_EUNSUPPORTED,
-                "%s%sop %s takes dense values, its input %d is sparse (only linear reads sparse ones): see gnn_sparse_to_dense",
-                tape->where, *tape->where ? ": " : "", node->op->name, k);
-        call->in[k] = operand(v);
-        node->backward |= v->wants_grad;
-    }
-    GNN_TRY(node->op->shape(call));
-    node->backward &= node->op->backward != NULL;
-    return GNN_OK;
-}
-
-gnn_var_t gnn_tape_op(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs, int n_inputs,
-                      const void *attributes, size_t bytes)
-{
-    if (tape->status != GNN_OK || gnn_tape_fail(tape, grow_nodes(tape)) != GNN_OK)
-        return GNN_NONE;
-    if (n_inputs < 0 || n_inputs > GNN_OP_INPUTS || bytes > GNN__ATTRIBUTE_BYTES) {
-        gnn_tape_fail(
-            tape, gnn__error(GNN_EINVALID,
-                             "op %s: at most %d inputs and %d bytes of attributes, got %d and %zu",
-                             op->name, GNN_OP_INPUTS, GNN__ATTRIBUTE_BYTES, n_inputs, bytes));
-        return GNN_NONE;
-    }
-    gnn__node_t *node = tape->nodes[tape->n_nodes];
-    memset(node, 0, sizeof *node);
-    node->op = op;
-    if (gnn_tape_fail(tape, describe(tape, node, inputs, n_inputs, attributes, bytes)) != GNN_OK)
-        return GNN_NONE;
-    node->out = node->result = tape->n_values;
-    for (int k = 0; k < node->call.n_out; k++) {
-        gnn__value_t *v =
-            append(tape, GNN__VALUE_OUTPUT, node->call.out[k].rows, node->call.out[k].cols);
-        if (!v)
-            return GNN_NONE;
-        v->node = tape->n_nodes;
-        v->wants_grad = tape->recording && node->backward;
-    }
-    tape->n_nodes++;
-    return node->out;
-}
-
-gnn_rng_t gnn__tape_rng(const gnn_tape_t *tape, gnn_var_t x)
-{
-    gnn_rng_t rng = {tape->context->seed, tape->step, 0};
-    if (x >= 0 && x < tape->n_values && tape->values[x].node >= 0)
-        rng.stream = tape->nodes[tape->values[x].node]->call.rng.stream;
-    return rng;
-}
-
-void gnn__tape_set_stream(gnn_tape_t *tape, gnn_var_t x, uint32_t stream)
-{
-    if (tape->status == GNN_OK && x >= 0 && tape->values[x].node >= 0)
-        tape->nodes[tape->values[x].node]->call.rng.stream = stream;
+    return of->wants_grad ? window(tape, x, 0, of->rows, 0, of->cols, false) : x;
 }
 
 void gnn_tape_bind(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *memory)
 {
-    gnn__value_t *v = gnn__tape_value(tape, x);
+    gnn__value_t *v = gnn__tape_at(tape, x);
     if (!v)
         return;
     if (v->kind != GNN__VALUE_OUTPUT || memory->rows != v->rows || memory->cols != v->cols ||
@@ -323,7 +224,7 @@ void gnn_tape_bind(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *memory)
 
 void gnn_tape_keep(gnn_tape_t *tape, gnn_var_t x)
 {
-    gnn__value_t *v = gnn__tape_value(tape, x);
+    gnn__value_t *v = gnn__tape_at(tape, x);
     if (v)
         tape->values[v->base].kept = true;
     tape->planned = false;

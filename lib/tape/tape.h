@@ -4,9 +4,10 @@
 
 #include <gnn/tape.h>
 #include <lib/base/base.h>
-#include <lib/ops/ops.h>
+#include <lib/ops/traits.h>
 
-enum { GNN__ATTRIBUTE_BYTES = 512 };
+/* Operands that joining may add to those of an op: a summand and a bias. */
+enum { GNN__JOINED_INPUTS = 2 };
 
 typedef enum {
     GNN__VALUE_INPUT,
@@ -36,7 +37,7 @@ typedef struct gnn__value {
     /* while planning and running backward */
     bool consumed; /* directly, not through a view */
     bool tiled;    /* views cover it exactly: each view is written like a value of its own */
-    bool folded;   /* neither it nor its gradient comes into being: see gnn__tape_fold */
+    bool absent;   /* neither it nor its gradient comes into being: see gnn__tape_join */
     bool has_views, written;
     int32_t first_use, last_use; /* nodes that read it or one of its views */
     int32_t last_time;           /* its data is needed until then */
@@ -47,18 +48,23 @@ typedef struct gnn__value {
     int64_t offset, grad_offset;
 } gnn__value_t;
 
+/* One op. What its call points to lies behind it in a block of memory that stays when the tape is
+ * reset: operands, their numbers, attributes. */
 typedef struct gnn__node {
+    int64_t bytes; /* of the block */
     const gnn_op_t *op;
     gnn_op_call_t call;
-    gnn_var_t in[GNN_OP_INPUTS];
+    gnn_var_t *in;    /* as many as operands */
+    void *attributes; /* the call's */
     int n_own; /* inputs of its own; behind them, those of the nodes whose forward it does too */
-    gnn_var_t out;    /* the first of n_out numbers */
-    bool backward;    /* some input wants a gradient */
-    bool folded;      /* another node does its work */
-    bool done;        /* another node does its forward */
+    gnn__finish_t finish; /* the call's, where there are such */
+    gnn_var_t out;        /* the first of n_out numbers */
+    bool backward;        /* some input wants a gradient */
+    bool absorbed;        /* another node does its forward and its backward */
+    bool crossed;         /* inputs overlap so that its backward has one thread */
+    bool joined;          /* another node does its forward, not its backward */
     gnn_var_t result; /* where its outputs begin: `out`, or those of the node whose work it does too */
     int64_t saved_offset[GNN_OP_SAVED];
-    _Alignas(16) unsigned char attributes[GNN__ATTRIBUTE_BYTES];
 } gnn__node_t;
 
 /* A buffer to place: alive in [from, to]. */
@@ -77,7 +83,7 @@ struct gnn_tape {
     const char *where;
     gnn__value_t *values;
     int32_t n_values, values_capacity;
-    gnn__node_t **nodes; /* allocated once each: calls point into their attributes */
+    gnn__node_t **nodes; /* NULL until an op takes the place */
     int32_t n_nodes, nodes_capacity;
     gnn__buffer_t *buffers, **placed;
     int64_t n_buffers, buffers_capacity;
@@ -86,7 +92,7 @@ struct gnn_tape {
 };
 
 /* Lets ops do what the next ones would do, or write where those will, where nobody else reads what lies between; after uses are known, anew with every plan. */
-int gnn__tape_fold(gnn_tape_t *tape);
+int gnn__tape_join(gnn_tape_t *tape);
 /* Takes back what an earlier plan joined. */
 int gnn__tape_separate(gnn_tape_t *tape);
 /* Lets summands have their sum's gradient for their own where they are read by that sum alone. */
@@ -100,11 +106,13 @@ gnn_rng_t gnn__tape_rng(const gnn_tape_t *tape, gnn_var_t x);
 /* The op behind a value reads this stream instead of its own: several products of one dropped input see one mask. */
 void gnn__tape_set_stream(gnn_tape_t *tape, gnn_var_t x, uint32_t stream);
 /* Layer or rms norm of x + dropout(residual) in one op. */
-gnn_var_t gnn__tape_add_norm(gnn_tape_t *tape, const gnn__norm_t *how, gnn_var_t x,
+gnn_var_t gnn__tape_add_norm(gnn_tape_t *tape, const gnn__norm_settings_t *how, gnn_var_t x,
                              gnn_var_t residual, gnn_var_t gain, gnn_var_t shift);
 uint32_t gnn__tape_next_stream(gnn_tape_t *tape);
 /* As gnn_tape_activation, of a value that nobody else will read: where it is a sum with a bias made just before, that op takes the activation over. */
 gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind, gnn_real_t slope);
+/* Appends an empty value; NULL after an error. */
+gnn__value_t *gnn__tape_append(gnn_tape_t *tape, gnn__value_kind_t kind, int64_t rows, int64_t cols);
 /* Where a gradient lies, whatever stands there. */
 gnn_tensor_t gnn__gradient_memory(const gnn_parameters_t *parameters, int32_t id);
 /* Is a gradient 0, whatever its memory holds? From now on it is what its memory holds: the caller writes all of it. */
@@ -113,9 +121,8 @@ bool gnn__gradient_is_new(const gnn_parameters_t *parameters, int32_t id);
 void gnn__gradient_settle(const gnn_parameters_t *parameters, int32_t id);
 void gnn__gradients_settle(const gnn_parameters_t *parameters);
 /* What a node does at least, for profiles. */
-gnn__work_t gnn__tape_work(const gnn__node_t *node, bool backward);
+gnn_op_work_t gnn__node_work(const gnn__node_t *node, bool backward);
 /* A value, or NULL with a sticky error if the number is not one. */
-gnn__value_t *gnn__tape_value(gnn_tape_t *tape, gnn_var_t x);
-int gnn__tape_error(gnn_tape_t *tape, int code);
+gnn__value_t *gnn__tape_at(gnn_tape_t *tape, gnn_var_t x);
 
 #endif

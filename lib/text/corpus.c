@@ -1,5 +1,5 @@
 /* Corpora: labels become numbers, everything moves under one owner. */
-#include <lib/io/text.h>
+#include <lib/io/arrays/text_file.h>
 #include <lib/text/corpus.h>
 
 #include <stdlib.h>
@@ -143,8 +143,8 @@ static int find_labels(corpus_t *c, const gnn__slice_t *labels, int64_t *at_faul
         if (c->labels[k] < 0) {
             *at_fault = k;
             return gnn__error(GNN_EFORMAT, "the label %s is none of the %lld that are known",
-                              gnn__field_shown(&(gnn__field_t){.at = (char *)(uintptr_t)labels[k].at,
-                                                               .length = labels[k].length}),
+                              gnn__field_shown(&(gnn__text_field_t){
+                                  .at = (char *)(uintptr_t)labels[k].at, .length = labels[k].length}),
                               (long long)c->public.n_labels);
         }
     }

@@ -41,7 +41,7 @@ struct gnn_vocabulary {
     char *block; /* behind all of them */
 };
 
-int32_t gnn__vocabulary_find(const gnn_vocabulary_t *vocabulary, gnn__slice_t word);
+int32_t gnn__vocabulary_word_number(const gnn_vocabulary_t *vocabulary, gnn__slice_t word);
 /* `words` (without the unknown one) and labels are copied. GNN_EFORMAT if two words, or two labels, are the same: *at_fault is one of them, counted from 0
  * through labels and then words. */
 int gnn__vocabulary_make(gnn_vocabulary_t **vocabulary, int64_t n_labels, const gnn__slice_t *labels,

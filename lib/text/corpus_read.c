@@ -1,5 +1,5 @@
 /* Files of one labelled sentence a line. */
-#include <lib/io/text.h>
+#include <lib/io/arrays/text_file.h>
 #include <lib/text/corpus.h>
 
 /* What is kept of a file while it is read. */
@@ -44,7 +44,7 @@ static int split_line(const gnn__text_t *text, lines_t *l)
             return gnn__text_error(
                 text, NULL, GNN_EFORMAT,
                 "\"label<TAB>sentence\", \"0 sentence\" or \"1 sentence\" is expected, %s came",
-                gnn__field_shown(&(gnn__field_t){.at = text->cursor, .length = end - at}));
+                gnn__field_shown(&(gnn__text_field_t){.at = text->cursor, .length = end - at}));
     }
     l->labels[l->count] = trim(at, tab);
     l->sentences[l->count] = trim(tab, end);

@@ -1,5 +1,5 @@
 /* Packs: sentences one after another, as rows of one graph. */
-#include <lib/io/data.h>
+#include <lib/io/data/data.h>
 #include <lib/text/corpus.h>
 
 /* All packs share arrays; a pack is a window of them. */
@@ -45,7 +45,7 @@ static int64_t write_sentence(packs_t *p, int64_t row, const char *sentence,
     int64_t position = 0;
     for (gnn__slice_t word;
          position < max_words && (word = gnn__word_next(&cursor, end)).length > 0; position++) {
-        p->ids[row + position] = gnn__vocabulary_find(vocabulary, word);
+        p->ids[row + position] = gnn__vocabulary_word_number(vocabulary, word);
         p->positions[row + position] = (int32_t)position;
     }
     return position;

@@ -193,7 +193,7 @@ const char *gnn_vocabulary_label(const gnn_vocabulary_t *vocabulary, int64_t lab
     return label >= 0 && label < vocabulary->n_labels ? vocabulary->labels[label] : NULL;
 }
 
-int32_t gnn__vocabulary_find(const gnn_vocabulary_t *v, gnn__slice_t word)
+int32_t gnn__vocabulary_word_number(const gnn_vocabulary_t *v, gnn__slice_t word)
 {
     int64_t low = 0, high = v->n_words - 1;
     while (low < high) {
@@ -212,5 +212,5 @@ int32_t gnn__vocabulary_find(const gnn_vocabulary_t *v, gnn__slice_t word)
 
 int32_t gnn_vocabulary_find(const gnn_vocabulary_t *vocabulary, const char *word)
 {
-    return gnn__vocabulary_find(vocabulary, (gnn__slice_t){word, (int64_t)strlen(word)});
+    return gnn__vocabulary_word_number(vocabulary, (gnn__slice_t){word, (int64_t)strlen(word)});
 }

@@ -1,5 +1,5 @@
 /* Vocabularies as text: "gnn-vocabulary 1 LABELS WORDS", then the labels and the words but for the unknown one, each on its line. */
-#include <lib/io/text.h>
+#include <lib/io/arrays/text_file.h>
 #include <lib/text/corpus.h>
 
 static int write_line(gnn__output_t *output, const char *line)
@@ -35,7 +35,7 @@ int gnn_vocabulary_save(const gnn_vocabulary_t *vocabulary, const char *path)
 
 static int read_head(gnn__text_t *text, int64_t count[2])
 {
-    gnn__field_t field;
+    gnn__text_field_t field;
     int64_t version = 0;
     bool line = gnn__text_line(text);
     if (line)

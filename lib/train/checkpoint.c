@@ -160,7 +160,7 @@ static int check_array(const gnn_array_t *array, const gnn_array_t *like)
     if (array->dtype != like->dtype)
         return gnn__error(floats && like->dtype == REAL ? GNN_EUNSUPPORTED : GNN_EFORMAT,
                           "array \"%s\" holds %s, this library computes in %s", like->name,
-                          gnn__dtype(array->dtype)->name, gnn__dtype(like->dtype)->name);
+                          gnn__element(array->dtype)->name, gnn__element(like->dtype)->name);
     if (array->ndim != 1 || array->count != like->count)
         return gnn__error(GNN_ESHAPE, "array \"%s\" is %s, %lld numbers are expected", like->name,
                           gnn__shape_words(array->ndim, array->shape), (long long)like->count);
@@ -207,7 +207,7 @@ static void take(const gnn_arrays_t *file, body_t *b, gnn_checkpoint_t *state)
     int n_integers = FIRST_INTEGER, n_numbers = 0;
     for (int64_t k = 0; k < b->count; k++)
         memcpy((void *)b->arrays[k].data, gnn_arrays_find(file, b->arrays[k].name)->data,
-               gnn__dtype(b->arrays[k].dtype)->size * (size_t)b->arrays[k].count);
+               gnn__element(b->arrays[k].dtype)->size * (size_t)b->arrays[k].count);
     copy_buffers(b, false);
     gnn__optimizer_set_steps(b->optimizer, b->integers[0]);
     memcpy(&state->seed, &b->integers[1], sizeof state->seed);

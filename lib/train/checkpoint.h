@@ -2,7 +2,7 @@
 #ifndef GNN_TRAIN_CHECKPOINT_H
 #define GNN_TRAIN_CHECKPOINT_H
 
-#include <lib/io/arrays.h>
+#include <lib/io/arrays/arrays.h>
 #include <lib/train/train.h>
 
 #define GNN__CHECKSUM_KEY "gnn.checksum"

@@ -1,12 +1,10 @@
 /* Whose checkpoint it is, whether it is whole, and what killed writers left beside it. */
 #include <lib/train/checkpoint.h>
 
-#include <lib/io/config_json.h>
+#include <lib/io/weights/config_json.h>
 
 #include <dirent.h>
 #include <errno.h>
-#include <locale.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -98,21 +96,6 @@ int gnn__identity_check(const gnn__identity_t *identity, const char *settings,
     return GNN_OK;
 }
 
-int gnn__words(char *out, size_t size, const char *format, ...)
-{
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (c == (locale_t)0)
-        return gnn__error(GNN_EMEMORY, "no memory for the C locale");
-    locale_t before = uselocale(c);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(out, size, format, arguments);
-    va_end(arguments);
-    uselocale(before);
-    freelocale(c);
-    return GNN_OK;
-}
-
 /* ---- checksum ---- */
 
 /* FNV-1a over words of 8 bytes, the last filled with zeros; the shift brings high bits down. Each step is one to one, so a changed word never
@@ -139,7 +122,7 @@ uint64_t gnn__checksum(int64_t n_arrays, const gnn_array_t *arrays, int64_t n_me
     uint64_t sum = 0;
     for (int64_t k = 0; k < n_arrays; k++) {
         const gnn_array_t *a = &arrays[k];
-        const gnn__dtype_t *type = gnn__dtype(a->dtype);
+        const gnn__element_t *type = gnn__element(a->dtype);
         uint64_t h = hash(start, a->name, strlen(a->name));
         h = hash(h, type->name, strlen(type->name));
         h = hash(h, a->shape, sizeof *a->shape * (size_t)a->ndim);

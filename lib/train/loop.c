@@ -246,7 +246,7 @@ static int write_settings(loop_t *l)
 {
     const gnn_train_config_t *c = &l->config;
     const gnn_schedule_t *s = &c->schedule;
-    return gnn__words(
+    return gnn__snprintf_c(
         l->settings, sizeof l->settings,
         "watch %d metric %d loss %d smoothing %.9g split %lld batches %lld and %lld schedule %d warmup %lld period %lld gamma %.17g width %.17g",
         (int)c->watch, (int)c->metric, (int)c->loss, (double)c->label_smoothing, (long long)c->split,

@@ -1,5 +1,5 @@
 /* Optimisers: one sweep over the flat block of parameters, by PyTorch's formulas. Groups are resolved once, into ranges of the block. */
-#include <lib/kernels/optimizer.h>
+#include <lib/kernels/rowwise/optimizer_sweep.h>
 #include <lib/train/train.h>
 
 /* Elements of one task; fixed, so that a number's bits never depend on the threads. */
@@ -195,7 +195,7 @@ int gnn__optimizer_describe(char **text, const gnn_optimizer_t *o)
 {
     static const char *const names[] = {"?", "SGD", "Adam", "AdamW"};
     char piece[400], *longer;
-    GNN_TRY(gnn__words(
+    GNN_TRY(gnn__snprintf_c(
         piece, sizeof piece,
         "%s lr %.17g momentum %.17g%s beta %.17g %.17g eps %.17g weight decay %.17g clip %.17g",
         names[o->kind], o->lr, o->momentum, o->nesterov ? " nesterov" : "", o->beta1, o->beta2,
@@ -203,9 +203,9 @@ int gnn__optimizer_describe(char **text, const gnn_optimizer_t *o)
     GNN_TRY(gnn__strdup(text, piece));
     for (int64_t r = 0; r < o->n_ranges; r++) {
         const range_t *range = &o->ranges[r];
-        int rc = gnn__words(piece, sizeof piece, ", %lld-%lld lr x %.17g decay %.17g",
-                            (long long)range->begin, (long long)range->end, range->lr_scale,
-                            range->weight_decay);
+        int rc = gnn__snprintf_c(piece, sizeof piece, ", %lld-%lld lr x %.17g decay %.17g",
+                                 (long long)range->begin, (long long)range->end, range->lr_scale,
+                                 range->weight_decay);
         rc = rc == GNN_OK ? gnn__asprintf(&longer, "%s%s", *text, piece) : rc;
         gnn_free(*text);
         *text = NULL;
@@ -335,7 +335,7 @@ int gnn_optimizer_step(gnn_optimizer_t *optimizer, double lr_factor)
     o->steps++;
     if (o->context->profile)
         gnn__profile_add(o->context->profile, "optimizer", "", false, gnn__seconds() - start,
-                         (gnn__work_t){.bytes = 7.0 * (double)o->length * sizeof(gnn_real_t)});
+                         (gnn_op_work_t){.bytes = 7.0 * (double)o->length * sizeof(gnn_real_t)});
     return GNN_OK;
 }
 

@@ -6,13 +6,6 @@
 #include <lib/base/base.h>
 #include <math.h>
 
-/* 0 means the default, GNN_ZERO means 0. */
-static inline double gnn__setting(gnn_real_t value, double initial)
-{
-    double v = (double)value;
-    return v == 0 ? initial : fabs(v) < 1e-30 ? 0 : v;
-}
-
 /* Number of the first parameter whose values (gradients 0) or gradients (1) are not all finite, with the place and what stands there; -1: all are. */
 int32_t gnn__first_not_finite(const gnn_parameters_t *parameters, int gradients, int64_t *row,
                               int64_t *col, double *value);
@@ -78,8 +71,6 @@ void gnn__optimizer_set_steps(gnn_optimizer_t *optimizer, int64_t steps);
 /* Every setting in words, groups included; released with gnn_free. */
 int gnn__optimizer_describe(char **text, const gnn_optimizer_t *optimizer);
 double gnn__optimizer_lr(const gnn_optimizer_t *optimizer);
-/* snprintf with a decimal point, whatever the program's locale: words that are compared must not depend on it. GNN_EMEMORY. */
-int gnn__words(char *out, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Removes what writers of `path` left behind that were killed. */
 void gnn__checkpoint_sweep(const char *path);
 

@@ -1,7 +1,7 @@
 /* libFuzzer: the header of a .npy alone, without the checksum of a zip in the way. */
 #include "fuzz.h"
 
-#include <lib/io/arrays.h>
+#include <lib/io/arrays/arrays.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (gnn__npy_parse(&npy, text, (int64_t)size) == GNN_OK && !npy.left_out) {
         int64_t count;
         if (!gnn__shape_count(npy.like.ndim, npy.like.shape, &count) || count != npy.like.count ||
-            npy.bytes != count * (int64_t)gnn__dtype(npy.like.dtype)->size)
+            npy.bytes != count * (int64_t)gnn__element(npy.like.dtype)->size)
             abort();
     }
     free(text);

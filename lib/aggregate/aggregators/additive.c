@@ -2,7 +2,7 @@
 
 static inline gnn_real_t score(const gnn_aggregate_shape_t *shape, const gnn_edge_t *edge, int64_t a)
 {
-    return leaky(edge->query[a] + edge->key[a], shape->slope);
+    return gnn__leaky(edge->query[a] + edge->key[a], shape->slope);
 }
 
 static inline void score_grad(const gnn_aggregate_shape_t *shape, const gnn_edge_t *edge, int64_t a,
@@ -22,11 +22,11 @@ const gnn_aggregator_t gnn__aggregator_additive = {
     .paper = "Velickovic et al. 2018 (GAT)",
     .help = "attention; the score is leaky_relu(q_i + k_j), one number per head on either side",
     .flags = GNN_AGGREGATOR_SCORED,
-    .score = GNN_SCORE_PER_HEAD,
+    .score_width = GNN_SCORE_PER_HEAD,
     .state = softmax_state,
     .accumulate = accumulate,
     .finish = softmax_finish,
     .finish_grad = softmax_finish_grad,
     .accumulate_grad = accumulate_grad,
-    .kernels = &gnn__additive_kernels,
+    .fast = GNN__FAST_ADDITIVE,
 };

@@ -7,7 +7,7 @@ static inline gnn_real_t score(const gnn_aggregate_shape_t *shape, const gnn_edg
                      *weight = shape->parameters + a * shape->d_k;
     gnn_real_t sum = 0;
     for (int64_t c = 0; c < shape->d_k; c++)
-        sum += weight[c] * leaky(q[c] + k[c], shape->slope);
+        sum += weight[c] * gnn__leaky(q[c] + k[c], shape->slope);
     return sum;
 }
 
@@ -23,7 +23,7 @@ static inline void score_grad(const gnn_aggregate_shape_t *shape, const gnn_edge
         if (grad->key)
             grad->key[at_k + c] += d;
         if (grad->parameters)
-            grad->parameters[at_q + c] += d_score * leaky(x, shape->slope);
+            grad->parameters[at_q + c] += d_score * gnn__leaky(x, shape->slope);
     }
 }
 
@@ -34,12 +34,12 @@ const gnn_aggregator_t gnn__aggregator_additive_v2 = {
     .paper = "Brody, Alon, Yahav 2022 (GATv2)",
     .help = "attention; the score is a . leaky_relu(q_i + k_j) with a vector a per head",
     .flags = GNN_AGGREGATOR_SCORED,
-    .score = GNN_SCORE_PER_KEY,
+    .score_width = GNN_SCORE_PER_KEY,
     .parameters_per_key = 1,
     .state = softmax_state,
     .accumulate = accumulate,
     .finish = softmax_finish,
     .finish_grad = softmax_finish_grad,
     .accumulate_grad = accumulate_grad,
-    .kernels = &gnn__additive_v2_kernels,
+    .fast = GNN__FAST_ADDITIVE_V2,
 };

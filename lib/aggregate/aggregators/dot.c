@@ -27,11 +27,11 @@ const gnn_aggregator_t gnn__aggregator_dot = {
     .paper = "Vaswani et al. 2017, eq. 1",
     .help = "attention; the score is scale * q_i . k_j",
     .flags = GNN_AGGREGATOR_SCORED,
-    .score = GNN_SCORE_PER_KEY,
+    .score_width = GNN_SCORE_PER_KEY,
     .state = softmax_state,
     .accumulate = accumulate,
     .finish = softmax_finish,
     .finish_grad = softmax_finish_grad,
     .accumulate_grad = accumulate_grad,
-    .kernels = &gnn__dot_kernels,
+    .fast = GNN__FAST_DOT,
 };

@@ -3,7 +3,7 @@
 #ifndef GNN_AGGREGATE_AGGREGATORS_EXTREME_H
 #define GNN_AGGREGATE_AGGREGATORS_EXTREME_H
 
-#include <lib/aggregate/rows.h>
+#include <lib/aggregate/tables.h>
 #include <stdbool.h>
 #include <string.h>
 

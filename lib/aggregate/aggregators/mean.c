@@ -1,6 +1,6 @@
 /* State: how many were heard, then their sum. */
-#include <lib/aggregate/rows.h>
-#include <lib/kernels/elementwise.h>
+#include <lib/aggregate/tables.h>
+#include <lib/kernels/rowwise/elementwise.h>
 
 static size_t state(const gnn_aggregate_shape_t *shape)
 {
@@ -47,5 +47,5 @@ const gnn_aggregator_t gnn__aggregator_mean = {
     .finish = finish,
     .finish_grad = finish_grad,
     .accumulate_grad = accumulate_grad,
-    .kernels = &gnn__mean_kernels,
+    .fast = GNN__FAST_MEAN,
 };

@@ -14,5 +14,5 @@ const gnn_aggregator_t gnn__aggregator_min = {
     .finish = extreme_finish,
     .finish_grad = extreme_finish_grad,
     .accumulate_grad = extreme_accumulate_grad,
-    .kernels = &gnn__min_kernels,
+    .fast = GNN__FAST_MIN,
 };

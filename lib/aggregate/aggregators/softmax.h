@@ -5,8 +5,8 @@
 #ifndef GNN_AGGREGATE_AGGREGATORS_SOFTMAX_H
 #define GNN_AGGREGATE_AGGREGATORS_SOFTMAX_H
 
-#include <lib/aggregate/rows.h>
-#include <lib/kernels/real_math.h>
+#include <lib/aggregate/tables.h>
+#include <lib/kernels/simd/real_math.h>
 #include <string.h>
 
 /* Score of head a without bias, and its derivative times d_score, added to grad. */
@@ -117,11 +117,6 @@ static inline void softmax_accumulate_grad(const gnn_aggregate_shape_t *shape,
             grad->bias[a] += d_score;
         score_grad(shape, edge, a, d_score, grad);
     }
-}
-
-static inline gnn_real_t leaky(gnn_real_t x, gnn_real_t slope)
-{
-    return x > 0 ? x : slope * x;
 }
 
 /* The two functions of a row that take a score. */

@@ -1,7 +1,7 @@
 /* Standard deviation over what is heard, by Welford's recurrence. State: count, then means, then sums of squared differences.
  *
  * As in PyG, a population variance of at most 1e-5 counts as none: output and gradient are 0. */
-#include <lib/aggregate/rows.h>
+#include <lib/aggregate/tables.h>
 #include <math.h>
 
 static const double least = 1e-5;

@@ -1,5 +1,5 @@
-#include <lib/aggregate/rows.h>
-#include <lib/kernels/elementwise.h>
+#include <lib/aggregate/tables.h>
+#include <lib/kernels/rowwise/elementwise.h>
 #include <string.h>
 
 static size_t state(const gnn_aggregate_shape_t *shape)
@@ -43,5 +43,5 @@ const gnn_aggregator_t gnn__aggregator_sum = {
     .finish = finish,
     .finish_grad = finish_grad,
     .accumulate_grad = accumulate_grad,
-    .kernels = &gnn__sum_kernels,
+    .fast = GNN__FAST_SUM,
 };

@@ -1,6 +1,6 @@
-#include <lib/aggregate/rows.h>
-#include <lib/kernels/elementwise.h>
-#include <lib/kernels/real_math.h>
+#include <lib/aggregate/tables.h>
+#include <lib/kernels/rowwise/elementwise.h>
+#include <lib/kernels/simd/real_math.h>
 
 /* Numbers at a time, and those that are sooner done one by one. */
 enum { BLOCK = 64, FEW = 8 };

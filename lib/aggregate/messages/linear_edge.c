@@ -1,4 +1,4 @@
-#include <lib/aggregate/rows.h>
+#include <lib/aggregate/tables.h>
 
 static void message(int64_t width, const gnn_real_t *dst, const gnn_real_t *src,
                     const gnn_real_t *edge, gnn_real_t *m)

@@ -2,7 +2,7 @@
 #ifndef GNN_AGGREGATE_MESSAGES_SENDER_H
 #define GNN_AGGREGATE_MESSAGES_SENDER_H
 
-#include <lib/aggregate/rows.h>
+#include <lib/aggregate/tables.h>
 #include <string.h>
 
 static inline void sender_message(int64_t width, const gnn_real_t *dst, const gnn_real_t *src,

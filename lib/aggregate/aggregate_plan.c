@@ -1,0 +1,188 @@
+/* The plan of one aggregation: defaults of the shape, the view of the graph, and the way that runs it. */
+#include <lib/aggregate/ways.h>
+
+#include <math.h>
+
+static gnn_tensor_t window(gnn_tensor_t t, int64_t rows, int64_t cols)
+{
+    t.rows = rows;
+    t.cols = cols;
+    t.stride = t.stride ? t.stride : cols;
+    return t;
+}
+
+static int read_operands(gnn__plan_t *plan, const gnn_op_call_t *call)
+{
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS && k < call->n_in; k++) {
+        const gnn_operand_t *operand = &call->in[k];
+        if (!operand->present)
+            continue;
+        if (operand->sparse || operand->ids)
+            return gnn__error(GNN_EUNSUPPORTED, "aggregate: input %d must be dense", k);
+        plan->has[k] = true;
+        plan->in[k] = window(operand->value, operand->rows, operand->cols);
+        plan->d[k] = window(operand->grad, operand->rows, operand->cols);
+        plan->d_added[k] = operand->accumulate != 0;
+    }
+    plan->out = window(call->out[0].value, call->out[0].rows, call->out[0].cols);
+    plan->d_out = window(call->out[0].grad, call->out[0].rows, call->out[0].cols);
+    return GNN_OK;
+}
+
+/* Numbers in one message, read from the first input that has them. */
+static int find_message_width(gnn__plan_t *plan, int64_t *width)
+{
+    const gnn_message_t *m = plan->message;
+    int k = m->src_parts ? GNN_AGGREGATE_SRC_MESSAGE : GNN_AGGREGATE_DST_MESSAGE;
+    int parts = m->src_parts ? m->src_parts : m->dst_parts;
+    if (parts == 0 || !plan->has[k])
+        return gnn__error(GNN_EINVALID, "aggregate: message %s needs %s", m->name,
+                          k == GNN_AGGREGATE_SRC_MESSAGE ? "src_message" : "dst_message");
+    if (plan->in[k].cols % parts != 0)
+        return gnn__error(GNN_ESHAPE,
+                          "aggregate: message %s expects %d equal parts per row, got %lld columns",
+                          m->name, parts, (long long)plan->in[k].cols);
+    *width = plan->in[k].cols / parts;
+    return GNN_OK;
+}
+
+static int resolve_heads(gnn__plan_t *plan)
+{
+    gnn_aggregate_shape_t *s = &plan->shape;
+    const int64_t given[] = {s->heads, s->kv_heads, s->d_k, s->d_v};
+    for (size_t k = 0; k < sizeof given / sizeof *given; k++)
+        if (given[k] < 0 || given[k] > INT32_MAX)
+            return gnn__error(GNN_EINVALID, "aggregate: heads and widths lie in 0..%d, got %lld",
+                              INT32_MAX, (long long)given[k]);
+    s->heads = s->heads ? s->heads : 1;
+    s->kv_heads = s->kv_heads ? s->kv_heads : s->heads;
+    if (s->heads % s->kv_heads != 0)
+        return gnn__error(GNN_EINVALID, "aggregate: %lld key heads do not divide %lld heads",
+                          (long long)s->kv_heads, (long long)s->heads);
+    if (!plan->scored && s->heads != 1)
+        return gnn__error(GNN_EINVALID, "aggregate: %s has no scores, so heads must be 1, got %lld",
+                          plan->aggregator->name, (long long)s->heads);
+    return GNN_OK;
+}
+
+static int resolve_widths(gnn__plan_t *plan)
+{
+    gnn_aggregate_shape_t *s = &plan->shape;
+    int64_t width = 0;
+    GNN_TRY(resolve_heads(plan));
+    GNN_TRY(find_message_width(plan, &width));
+    plan->message_width = width;
+    if (!gnn__splits(width, s->kv_heads) || (width == 0 && s->heads > 1))
+        return gnn__error(GNN_ESHAPE,
+                          "aggregate: messages of width %lld cannot be split into %lld heads",
+                          (long long)width, (long long)(width > 0 ? s->kv_heads : s->heads));
+    int64_t d_v = width / s->kv_heads;
+    if (s->d_v != 0 && s->d_v != d_v)
+        return gnn__error(
+            GNN_ESHAPE,
+            "aggregate: d_v is %lld, but messages of width %lld with %lld heads give %lld",
+            (long long)s->d_v, (long long)width, (long long)s->kv_heads, (long long)d_v);
+    s->d_v = d_v;
+    if (!gnn__mul(s->heads, d_v, &plan->out_width))
+        return gnn__error(GNN_EOVERFLOW, "aggregate: %lld heads of width %lld do not fit",
+                          (long long)s->heads, (long long)d_v);
+    if (s->width != 0 && s->width != plan->out_width)
+        return gnn__error(GNN_ESHAPE, "aggregate: width is %lld, the inputs give %lld",
+                          (long long)s->width, (long long)plan->out_width);
+    s->width = plan->out_width;
+    return GNN_OK;
+}
+
+static int resolve_scores(gnn__plan_t *plan)
+{
+    gnn_aggregate_shape_t *s = &plan->shape;
+    plan->query_width = plan->key_width = 0;
+    if (!plan->scored) {
+        s->d_k = s->d_k ? s->d_k : s->d_v;
+        return GNN_OK;
+    }
+    for (int k = GNN_AGGREGATE_QUERY; k <= GNN_AGGREGATE_KEY; k++)
+        if (!plan->has[k])
+            return gnn__error(GNN_EINVALID, "aggregate: aggregator %s needs %s",
+                              plan->aggregator->name, k == GNN_AGGREGATE_QUERY ? "query" : "key");
+    int64_t cols = plan->in[GNN_AGGREGATE_QUERY].cols;
+    if (plan->aggregator->score_width == GNN_SCORE_PER_KEY) {
+        if (cols % s->heads != 0 || (s->d_k != 0 && s->d_k != cols / s->heads))
+            return gnn__error(GNN_ESHAPE,
+                              "aggregate: query has %lld columns, expected %lld heads of width %lld",
+                              (long long)cols, (long long)s->heads, (long long)s->d_k);
+        s->d_k = cols / s->heads;
+        plan->query_width = cols;
+        plan->key_width = s->kv_heads * s->d_k;
+    } else {
+        s->d_k = s->d_k ? s->d_k : s->d_v;
+        plan->query_width = plan->key_width = s->heads;
+    }
+    s->scale = (gnn_real_t)gnn__setting(s->scale, s->d_k > 0 ? 1 / sqrt((double)s->d_k) : 1);
+    s->slope = (gnn_real_t)gnn__setting(s->slope, 0.2);
+    return GNN_OK;
+}
+
+static void take_finish(gnn__plan_t *plan, const gnn_op_call_t *call)
+{
+    const gnn__finish_t *finish = call->finish;
+    const gnn_rng_t rng = {call->rng.seed, call->rng.step, finish->stream};
+    if (finish->summand)
+        plan->summand = window(finish->summand->value, call->out[0].rows, call->out[0].cols);
+    plan->finishes = finish->bias != NULL;
+    plan->bias = finish->bias ? finish->bias->value.data : NULL;
+    plan->f = finish->f;
+    if (plan->f.rate > 0)
+        plan->last_dropout = gnn__dropout(rng, plan->f.rate);
+}
+
+int gnn__plan(gnn__plan_t *plan, const gnn_op_call_t *call)
+{
+    const gnn_aggregate_t *how = call->attributes;
+    memset(plan, 0, sizeof *plan);
+    if (!how || !how->aggregator || !how->message || !how->graph)
+        return gnn__error(GNN_EINVALID, "aggregate: needs an aggregator, a message and a graph");
+    plan->how = how;
+    plan->aggregator = how->aggregator;
+    plan->message = how->message;
+    plan->graph = how->graph;
+    plan->shape = how->shape;
+    plan->scored = (plan->aggregator->flags & GNN_AGGREGATOR_SCORED) != 0;
+    plan->context = call->context;
+    plan->threads = gnn__most_threads(call->context, call->threads);
+    plan->recording = call->recording != 0;
+    GNN_TRY(read_operands(plan, call));
+
+    gnn_view_t wanted = how->view;
+    if (call->recording)
+        wanted.backward = GNN_ON;
+    plan->view = gnn__graph_view(plan->graph, &wanted);
+    if (!plan->view)
+        return GNN_EUNPREPARED;
+    GNN_TRY(resolve_widths(plan));
+    GNN_TRY(resolve_scores(plan));
+    GNN_TRY(gnn__plan_inputs(plan));
+    plan->shape.parameters = plan->in[GNN_AGGREGATE_PARAMETERS].data;
+
+    if (!(how->dropout >= 0 && how->dropout < 1))
+        return gnn__error(GNN_EINVALID, "aggregate: dropout must be in [0, 1), got %g",
+                          (double)how->dropout);
+    if (call->finish)
+        take_finish(plan, call);
+    plan->dropping = call->training && plan->scored && how->dropout > 0;
+    if (plan->dropping)
+        plan->dropout = gnn__dropout(call->rng, how->dropout);
+    plan->way = gnn__way_of(plan);
+    return GNN_OK;
+}
+
+int64_t gnn__most_chunks(const gnn__built_view_t *view)
+{
+    int64_t most = 0;
+    for (int64_t p = 0; p < view->n_parts; p++)
+        for (int side = 0; side < (view->transposed ? 2 : 1); side++) {
+            const gnn__pairs_t *pairs = side ? &view->transposed[p].pairs : &view->parts[p].pairs;
+            most = gnn__max(most, gnn__pairs_max_chunks(pairs, gnn__per_chunk(pairs)));
+        }
+    return most;
+}

@@ -1,0 +1,90 @@
+/* A call of attention as its kernels see it. */
+#include <lib/aggregate/fast/attention_call.h>
+#include <lib/aggregate/fast/fast.h>
+
+/* Scores that kernels know; false: the row has others, or none. */
+static bool find_score(const gnn_aggregator_t *row, gnn__score_t *score)
+{
+    switch (row->fast) {
+    case GNN__FAST_DOT: *score = GNN__SCORE_DOT; return true;
+    case GNN__FAST_ADDITIVE: *score = GNN__SCORE_ADDITIVE; return true;
+    case GNN__FAST_ADDITIVE_V2: *score = GNN__SCORE_ADDITIVE_V2; return true;
+    default: return false;
+    }
+}
+
+bool gnn__attention_is_fast(const gnn__plan_t *plan)
+{
+    gnn__score_t score;
+    return find_score(plan->aggregator, &score) && gnn__is_plain(plan) && plan->view->n_parts > 0 &&
+           plan->shape.d_k > 0 && plan->shape.d_v > 0;
+}
+
+static gnn__matrix_t matrix(const gnn_tensor_t *t)
+{
+    return (gnn__matrix_t){t->data, t->stride};
+}
+
+gnn__attention_t gnn__attention_describe(const gnn__plan_t *plan)
+{
+    gnn__attention_t a = {.heads = plan->shape.heads,
+                          .kv_heads = plan->shape.kv_heads,
+                          .d_k = plan->shape.d_k,
+                          .d_v = plan->shape.d_v};
+    find_score(plan->aggregator, &a.score);
+    a.scale = plan->shape.scale;
+    a.level = gnn__attention_level(plan->context);
+    a.amx = a.level != GNN_PRECISION_HIGHEST && gnn__amx_granted();
+    a.slope = plan->shape.slope;
+    a.a = plan->shape.parameters;
+    a.q = matrix(&plan->in[GNN_AGGREGATE_QUERY]);
+    a.k = matrix(&plan->in[GNN_AGGREGATE_KEY]);
+    a.v = matrix(&plan->in[GNN_AGGREGATE_SRC_MESSAGE]);
+    a.y = matrix(&plan->out);
+    a.bias = matrix(&plan->in[GNN_AGGREGATE_EDGE_BIAS]);
+    a.biases = plan->in[GNN_AGGREGATE_EDGE_BIAS].rows;
+    a.bias_cols = plan->in[GNN_AGGREGATE_EDGE_BIAS].cols;
+    a.weight = matrix(&plan->in[GNN_AGGREGATE_EDGE_WEIGHT]);
+    a.weights = plan->in[GNN_AGGREGATE_EDGE_WEIGHT].rows;
+    a.dropout = plan->dropping ? &plan->dropout : NULL;
+    return a;
+}
+
+void gnn__attention_part(const gnn__plan_t *plan, int64_t p, gnn__pass_t pass, gnn__attention_t *a)
+{
+    const bool transposed = pass == GNN__SEND;
+    const gnn__part_t *part = gnn__part_of(plan, p, transposed);
+    a->pairs = part->pairs;
+    a->transposed = transposed;
+    a->dst_scale = gnn__dst_scale(part, transposed);
+    a->src_scale = gnn__src_scale(part, transposed);
+    a->first = p == 0;
+    a->last = p + 1 == plan->view->n_parts;
+}
+
+void gnn__attention_gradients(const gnn__plan_t *plan, const gnn_op_call_t *call, gnn__attention_t *a)
+{
+    a->grad.lse = call->saved[0];
+    a->grad.y = matrix(&plan->d_out);
+    a->grad.q = matrix(&plan->d[GNN_AGGREGATE_QUERY]);
+    a->grad.k = matrix(&plan->d[GNN_AGGREGATE_KEY]);
+    a->grad.v = matrix(&plan->d[GNN_AGGREGATE_SRC_MESSAGE]);
+    a->grad.bias = matrix(&plan->d[GNN_AGGREGATE_EDGE_BIAS]);
+    a->grad.weight = matrix(&plan->d[GNN_AGGREGATE_EDGE_WEIGHT]);
+}
+
+void gnn__attention_keep(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        call->in[k].keep = plan->has[k];
+    call->out[0].keep = 1;
+}
+
+int64_t gnn__attention_work(const gnn__plan_t *plan)
+{
+    const int64_t most = (int64_t)1 << 40;
+    int64_t pairs = 0;
+    for (int64_t p = 0; p < plan->view->n_parts; p++)
+        pairs += plan->view->parts[p].pairs.count + plan->view->parts[p].pairs.n_rows;
+    return gnn__min(pairs, most) * (plan->out_width + plan->query_width + 8 * plan->shape.heads);
+}

@@ -1,0 +1,17 @@
+/* Attention in tiles: units of work, and what each thread owns. */
+#ifndef GNN_AGGREGATE_TILE_UNITS_H
+#define GNN_AGGREGATE_TILE_UNITS_H
+
+#include <lib/kernels/attention/attention.h>
+
+/* `packed` holds gnn__tiles_packed(a) numbers. */
+void gnn__tiles_forward(const gnn__attention_t *a, gnn_real_t *scratch, int64_t scratch_size,
+                        gnn_real_t *packed, int threads);
+int64_t gnn__tiles_packed(const gnn__attention_t *a);
+
+/* The transposed part; `sums` holds gnn__tiles_sums(a) numbers. */
+void gnn__tiles_backward(const gnn__attention_t *a, gnn_real_t *scratch, int64_t scratch_size,
+                         gnn_real_t *sums, int threads);
+int64_t gnn__tiles_sums(const gnn__attention_t *a);
+
+#endif

@@ -1,0 +1,205 @@
+/* The way of attention by its own kernels, part by part: in tiles where the scores are dot products on spans, else row by row.
+ * Saved for backward: the output and one log-sum-exp per receiver and head; a part's backward gets those of all parts together. */
+#include <lib/aggregate/fast/attention_call.h>
+#include <lib/aggregate/fast/tile_units.h>
+#include <lib/aggregate/ways.h>
+#include <lib/kernels/attention/by_row/by_row.h>
+#include <lib/kernels/attention/by_tile/by_tile.h>
+
+#include <omp.h>
+
+typedef struct attention_run {
+    int64_t *bounds;
+    gnn_real_t *scratch; /* scratch_size numbers per thread */
+    int64_t scratch_size;
+    gnn_real_t *largest, *sum; /* n_dst x heads */
+    gnn_real_t *delta;         /* n_dst x heads, backward */
+    gnn_real_t *d_a;           /* chunks x heads * d_k, backward */
+    gnn_real_t *tiles;         /* forward: packed tiles; backward: their sums of d_q */
+} attention_run_t;
+
+/* Tiles know no weights: a normalised view of spans goes row by row. */
+static bool in_tiles(const gnn__attention_t *a)
+{
+    return a->score == GNN__SCORE_DOT && gnn__pairs_form(&a->pairs) == GNN__SPANS &&
+           !a->dst_scale && !a->src_scale;
+}
+
+/* The most that any part's tiles need for all threads. */
+static int64_t tile_memory(const gnn__plan_t *plan, gnn__attention_t a, gnn__pass_t pass)
+{
+    int64_t most = 0;
+    for (int64_t p = 0; (pass == GNN__FORWARD || plan->view->transposed) && p < plan->view->n_parts;
+         p++) {
+        gnn__attention_part(plan, p, pass, &a);
+        const int64_t numbers = !in_tiles(&a)          ? 0
+                                : pass == GNN__FORWARD ? gnn__tiles_packed(&a)
+                                                       : gnn__tiles_sums(&a);
+        most = gnn__max(most, numbers);
+    }
+    return most;
+}
+
+/* Are sums and maxima needed after a part is done? Those of a single part in tiles are not, but by backward. */
+static bool leaves_sums(const gnn__plan_t *plan)
+{
+    gnn__attention_t a = gnn__attention_describe(plan);
+    gnn__attention_part(plan, 0, GNN__FORWARD, &a);
+    return plan->view->n_parts > 1 || !in_tiles(&a);
+}
+
+static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attention_run_t *run,
+                  size_t *bytes)
+{
+    gnn__carve_t carve = {.base = scratch};
+    const gnn__attention_t a = gnn__attention_describe(plan);
+    const int64_t most = gnn__most_chunks(plan->view), rows = gnn__attention_rows_scratch(&a),
+                  tiles = gnn__attention_tiles_scratch(&a);
+    int64_t scratch_all = 0, states = 0, sums = 0;
+    run->scratch_size = gnn__round_up(gnn__max(rows, tiles), 16);
+    carve.overflow |= !gnn__mul(run->scratch_size, plan->threads, &scratch_all) ||
+                      !gnn__mul(plan->graph->n_dst, a.heads, &states) ||
+                      !gnn__mul(most, a.heads * a.d_k, &sums);
+    run->bounds = gnn__carve(&carve, most + 1, sizeof *run->bounds);
+    run->scratch = gnn__carve(&carve, scratch_all, sizeof *run->scratch);
+    if (backward) {
+        run->delta = gnn__carve(&carve, states, sizeof *run->delta);
+        run->d_a =
+            gnn__carve(&carve, plan->has[GNN_AGGREGATE_PARAMETERS] ? sums : 0, sizeof *run->d_a);
+        run->tiles = gnn__carve(&carve, tile_memory(plan, a, GNN__SEND), sizeof *run->tiles);
+    } else {
+        const bool leaves = leaves_sums(plan), apart = leaves && !plan->recording;
+        run->sum = leaves ? gnn__carve(&carve, states, sizeof *run->sum) : NULL;
+        run->largest = apart ? gnn__carve(&carve, states, sizeof *run->largest) : NULL;
+        run->tiles = gnn__carve(&carve, tile_memory(plan, a, GNN__FORWARD), sizeof *run->tiles);
+    }
+    return gnn__carved(&carve, bytes);
+}
+
+static int sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    attention_run_t run;
+    GNN_TRY(memory(plan, NULL, false, &run, &call->forward_scratch));
+    if (!plan->recording)
+        return GNN_OK;
+    GNN_TRY(memory(plan, NULL, true, &run, &call->backward_scratch));
+    gnn__carve_t saved = {0};
+    gnn__carve(&saved, plan->graph->n_dst * plan->shape.heads, sizeof(gnn_real_t));
+    gnn__attention_keep(plan, call);
+    return gnn__carved(&saved, &call->saved_bytes[0]);
+}
+
+/* ---- one part, in fixed chunks ---- */
+
+static void run_rows(const gnn__plan_t *plan, const attention_run_t *run, const gnn__attention_t *a,
+                     gnn__pass_t pass, int threads)
+{
+    const gnn__attention_rows_t *kernels = gnn__attention_rows();
+    const int64_t chunks = gnn__chunks(&a->pairs, run->bounds), width = a->heads * a->d_k;
+    const bool parameters =
+        pass == GNN__RECEIVE && gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS);
+    GNN__EACH_CHUNK (c, chunks, threads) {
+        gnn_real_t *scratch = run->scratch + omp_get_thread_num() * run->scratch_size,
+                   *d_a = parameters ? run->d_a + c * width : NULL;
+        if (d_a)
+            memset(d_a, 0, sizeof *d_a * (size_t)width);
+        if (pass == GNN__FORWARD)
+            kernels->forward(a, run->bounds[c], run->bounds[c + 1], scratch);
+        else if (pass == GNN__RECEIVE)
+            kernels->receive(a, run->bounds[c], run->bounds[c + 1], scratch, d_a);
+        else
+            kernels->send(a, run->bounds[c], run->bounds[c + 1], scratch);
+    }
+    if (parameters)
+        gnn__add_partials(&plan->d[GNN_AGGREGATE_PARAMETERS], run->d_a, chunks, width);
+}
+
+/* Tiles do both passes of backward in one, by sender. */
+static void run_part(const gnn__plan_t *plan, const attention_run_t *run, gnn__attention_t *a,
+                     int64_t p, gnn__pass_t pass, int threads)
+{
+    gnn__attention_part(plan, p, pass, a);
+    if (in_tiles(a) && pass == GNN__FORWARD)
+        gnn__tiles_forward(a, run->scratch, run->scratch_size, run->tiles, threads);
+    else if (in_tiles(a) && pass == GNN__SEND)
+        gnn__tiles_backward(a, run->scratch, run->scratch_size, run->tiles, threads);
+    else if (!in_tiles(a) && (pass != GNN__SEND || a->grad.k.at || a->grad.v.at))
+        run_rows(plan, run, a, pass, threads);
+}
+
+/* ---- forward and backward ---- */
+
+static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    attention_run_t run;
+    size_t bytes;
+    GNN_TRY(memory(plan, call->scratch, false, &run, &bytes));
+    gnn__attention_t a = gnn__attention_describe(plan);
+    a.state.largest = plan->recording ? call->saved[0] : run.largest;
+    a.state.sum = run.sum;
+    const int threads = gnn__plan_threads(plan, gnn__attention_work(plan));
+    for (int64_t p = 0; p < plan->view->n_parts; p++)
+        run_part(plan, &run, &a, p, GNN__FORWARD, threads);
+    return GNN_OK;
+}
+
+static void compute_delta(const gnn__plan_t *plan, const attention_run_t *run,
+                          const gnn__attention_t *a, int threads)
+{
+    const gnn__attention_rows_t *kernels = gnn__attention_rows();
+    const int64_t n = plan->graph->n_dst, per = 256, blocks = (n + per - 1) / per;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t b = 0; b < blocks; b++)
+        kernels->delta(a, b * per, gnn__min(b * per + per, n), run->delta);
+}
+
+/* Gradients that tiles write, and that are not zeroed before. */
+static unsigned written_by_tiles(const gnn__plan_t *plan, gnn__attention_t *a)
+{
+    const unsigned written = gnn__written_gradients(plan, GNN__SPANS);
+    if (written == 0)
+        return 0;
+    gnn__attention_part(plan, 0, GNN__SEND, a);
+    if (!in_tiles(a))
+        return 0;
+    a->grad.writes_q = written >> GNN_AGGREGATE_QUERY & 1 ? plan->graph->n_dst : 0;
+    a->grad.writes_k = written >> GNN_AGGREGATE_KEY & 1;
+    a->grad.writes_v = written >> GNN_AGGREGATE_SRC_MESSAGE & 1;
+    return written;
+}
+
+static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    attention_run_t run;
+    size_t bytes;
+    GNN_TRY(memory(plan, call->scratch, true, &run, &bytes));
+    gnn__attention_t a = gnn__attention_describe(plan);
+    gnn__attention_gradients(plan, call, &a);
+    a.grad.delta = run.delta;
+    gnn__zero_gradients(plan, written_by_tiles(plan, &a));
+    const int threads = gnn__gradient_threads(plan, gnn__attention_work(plan));
+    compute_delta(plan, &run, &a, threads);
+    const bool by_receiver = a.grad.q.at || a.grad.bias.at || a.grad.weight.at ||
+                             gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS);
+    for (int64_t p = 0; by_receiver && p < plan->view->n_parts; p++)
+        run_part(plan, &run, &a, p, GNN__RECEIVE, threads);
+    for (int64_t p = 0; (a.grad.q.at || a.grad.k.at || a.grad.v.at) && p < plan->view->n_parts; p++)
+        run_part(plan, &run, &a, p, GNN__SEND, threads);
+    return GNN_OK;
+}
+
+static void describe(const gnn__plan_t *plan, char *text, size_t size)
+{
+    gnn__attention_t a = gnn__attention_describe(plan);
+    bool tiles = false, rows = false;
+    for (int64_t p = 0; p < plan->view->n_parts; p++) {
+        gnn__attention_part(plan, p, GNN__FORWARD, &a);
+        tiles |= in_tiles(&a);
+        rows |= !in_tiles(&a);
+    }
+    snprintf(text, size, "%s%s%s", tiles ? "by_tile" : "", tiles && rows ? "+" : "",
+             rows ? "by_row" : "");
+}
+
+const gnn__way_t gnn__way_attention = {
+    gnn__attention_is_fast, sizes, forward, backward, NULL, describe};

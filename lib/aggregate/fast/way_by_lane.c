@@ -1,0 +1,425 @@
+/* The way of attention on edges with few heads, by the kernels that keep heads in lanes (lib/kernels/attention/by_lane/by_lane.h):
+ * copies with heads fastest where rows do not lie right already, then one pass by receiver; backward one pass over receivers without
+ * edges, one by receiver unless scores are additive, and one by sender unless receivers have done its work. */
+#include <lib/aggregate/fast/attention_call.h>
+#include <lib/aggregate/fast/fast.h>
+#include <lib/kernels/attention/by_lane/by_lane.h>
+
+#include <omp.h>
+
+/* Dot scores on spans go in tiles. */
+static bool takes(const gnn__plan_t *plan)
+{
+    const gnn_aggregate_shape_t *s = &plan->shape;
+    if (!gnn__attention_is_fast(plan) || !gnn__attention_lanes() || s->heads > GNN__LANES_HEADS ||
+        s->kv_heads != s->heads || !(s->slope >= 0 && s->slope <= 1) ||
+        plan->has[GNN_AGGREGATE_EDGE_BIAS] || plan->has[GNN_AGGREGATE_EDGE_WEIGHT])
+        return false;
+    const bool dot = plan->aggregator->fast == GNN__FAST_DOT;
+    for (int64_t p = 0; p < plan->view->n_parts; p++) {
+        const gnn__part_t *part = &plan->view->parts[p];
+        if (part->scale_row || part->scale_col ||
+            (dot && gnn__pairs_form(&part->pairs) != GNN__EDGES))
+            return false;
+    }
+    return true;
+}
+
+/* ---- choices: what follows from the plan and the processor alone ---- */
+
+/* Mean pairs per node from which something pays (docs/decisions/006-heads-in-lanes.md). */
+enum {
+    COPY_FROM =
+        64, /* packed copies beat permuting both weights of a pair in place, in training; so do groups' matrices */
+    FACTORS_FROM = 8, /* most pairs lie in rows that are long enough for factors */
+    FILL_FROM = 16    /* pairs fill registers */
+};
+
+/* How one call runs. */
+typedef struct choice {
+    gnn__score_t score;
+    int width; /* of a pattern of heads */
+    gnn__layout_t layout;
+    int64_t value_numbers, key_numbers; /* in a row of values, of keys */
+    bool one_matrix;                    /* keys are values */
+    bool copies_keys, copies_values;    /* with heads fastest; `copies_values`: of dY too */
+    int factors; /* of a sender, that forward makes weights of: 4, 8, 16; 0: it makes them of scores */
+    int64_t groups; /* of receivers, each with a matrix for what senders gain; 0: receivers and senders have a pass each */
+} choice_t;
+
+static int64_t pairs_per_node(const gnn__plan_t *plan)
+{
+    const int64_t nodes = (plan->graph->n_dst + plan->graph->n_src) / 2;
+    int64_t pairs = 0;
+    for (int64_t p = 0; p < plan->view->n_parts; p++)
+        pairs += plan->view->parts[p].pairs.count;
+    return nodes > 0 ? pairs / nodes : 0;
+}
+
+/* The first that serves. The kernels of GNN__NARROW and GNN__SHARED are for additive scores, those of GNN__COLUMNS for the others. */
+static gnn__layout_t choose_layout(const gnn__plan_t *plan, const choice_t *c)
+{
+    const gnn_aggregate_shape_t *s = &plan->shape;
+    const bool additive = c->score == GNN__SCORE_ADDITIVE;
+    const int64_t in_place = additive ? gnn__attention_lanes()->in_place : 0, row = s->heads * s->d_v;
+    if (!additive && s->heads == 1 && s->d_k <= GNN__LANES_COLUMNS &&
+        s->d_v <= GNN__LANES_COLUMNS && pairs_per_node(plan) >= FILL_FROM)
+        return GNN__COLUMNS;
+    if (s->d_v % 16 == 0 &&
+        (additive ? s->heads == 1 || s->d_v % 64 == 0 : s->heads == 1 && s->d_k % 16 == 0))
+        return GNN__WHOLE;
+    if (s->heads == 1 && s->d_v < in_place)
+        return GNN__NARROW;
+    if (s->heads == c->width && in_place && row % in_place == 0 &&
+        (s->d_v == 2 || s->d_v == 4 || s->d_v == 8) &&
+        !(plan->recording && pairs_per_node(plan) >= COPY_FROM))
+        return GNN__SHARED;
+    return GNN__PACKED;
+}
+
+static int choose_factors(const gnn__plan_t *plan, const choice_t *c)
+{
+    const int64_t of_one = 2 + plan->shape.d_v;
+    const bool narrow = c->layout == GNN__NARROW && of_one <= 16;
+    if (c->score != GNN__SCORE_ADDITIVE || !(narrow || plan->shape.heads == 8) ||
+        !gnn__attention_lanes()->factors || pairs_per_node(plan) < FACTORS_FROM)
+        return 0;
+    return !narrow || of_one > 8 ? 16 : of_one > 4 ? 8 : 4;
+}
+
+/* Where keys are values, backward goes through pairs once for both their ends. Receivers form groups, each with a matrix of its own
+ * for what senders gain, which no two threads write; in the end they are added up. What that takes, in time and memory, are some
+ * numbers a pair: eight heads of eight need many pairs to be worth it. */
+static int64_t choose_groups(const gnn__plan_t *plan, const choice_t *c)
+{
+    enum { FEWEST = 8, MOST = 32, OF_A_PAIR = 4 };
+    const gnn_aggregate_shape_t *s = &plan->shape;
+    const int64_t pairs = pairs_per_node(plan);
+    if (c->score != GNN__SCORE_ADDITIVE_V2 || plan->view->n_parts != 1 || s->d_k != s->d_v)
+        return 0;
+    if (c->layout != GNN__COLUMNS && (!gnn__attention_lanes()->in_place || c->layout != GNN__PACKED ||
+                                      c->width != 8 || s->d_k != 8 || pairs < COPY_FROM))
+        return 0;
+    return gnn__max(FEWEST, gnn__min(OF_A_PAIR * pairs / (s->heads * s->d_k), MOST));
+}
+
+/* Numbers of a row whose heads are d wide: whole registers. */
+static int64_t numbers_of(const choice_t *c, int64_t heads, int64_t d)
+{
+    return c->layout == GNN__COLUMNS
+               ? 16 * d
+               : gnn__round_up(d * (c->layout == GNN__PACKED ? c->width : heads), 16);
+}
+
+static choice_t choose(const gnn__plan_t *plan, const gnn__attention_t *a)
+{
+    const gnn_aggregate_shape_t *s = &plan->shape;
+    const bool additive = a->score == GNN__SCORE_ADDITIVE;
+    choice_t c = {.score = a->score, .width = s->heads == 1 ? 1 : s->heads <= 4 ? 4 : 8};
+    c.layout = choose_layout(plan, &c);
+    c.value_numbers = numbers_of(&c, s->heads, s->d_v);
+    c.key_numbers = additive ? c.width : numbers_of(&c, s->heads, s->d_k);
+    c.one_matrix = gnn__keys_are_values(a);
+    c.copies_values = c.layout == GNN__PACKED;
+    c.copies_keys = additive ? s->heads != c.width : c.copies_values;
+    c.factors = choose_factors(plan, &c);
+    c.groups = choose_groups(plan, &c);
+    return c;
+}
+
+static void describe(const gnn__plan_t *plan, char *text, size_t size)
+{
+    static const char *const layouts[] = {[GNN__WHOLE] = "whole",
+                                          [GNN__PACKED] = "packed",
+                                          [GNN__NARROW] = "narrow",
+                                          [GNN__SHARED] = "shared",
+                                          [GNN__COLUMNS] = "columns"};
+    const gnn__attention_t a = gnn__attention_describe(plan);
+    const choice_t c = choose(plan, &a);
+    snprintf(text, size, "by_lane/%s%s%s", layouts[c.layout], c.factors > 0 ? "+factors" : "",
+             plan->recording && c.one_matrix && c.groups > 0 ? "+groups" : "");
+}
+
+/* ---- memory ---- */
+
+typedef struct lane_run {
+    gnn__attention_t a;
+    gnn__lanes_t l;
+    choice_t choice;
+    int64_t *bounds;
+    gnn_real_t *scratch; /* scratch_size numbers per thread */
+    int64_t scratch_size;
+    gnn_real_t *q, *k, *v, *dy, *weights; /* copies; NULL: none is needed */
+    gnn_real_t *d_a;                      /* chunks x heads * d_k */
+} lane_run_t;
+
+/* Everything that needs no memory. */
+static void begin(const gnn__plan_t *plan, lane_run_t *run)
+{
+    memset(run, 0, sizeof *run);
+    run->a = gnn__attention_describe(plan);
+    run->choice = choose(plan, &run->a);
+    run->l = (gnn__lanes_t){.a = &run->a,
+                            .width = run->choice.width,
+                            .layout = run->choice.layout,
+                            .value_numbers = run->choice.value_numbers,
+                            .key_numbers = run->choice.key_numbers,
+                            .slope = run->choice.score == GNN__SCORE_ADDITIVE ? plan->shape.slope : 1,
+                            .q = run->a.q,
+                            .k = run->a.k,
+                            .v = run->a.v,
+                            .n_src = plan->graph->n_src};
+    run->scratch_size = gnn__attention_lanes_scratch(&run->l);
+}
+
+/* NULL where it is not needed. */
+static gnn_real_t *matrix(gnn__carve_t *carve, bool needed, int64_t rows, int64_t cols)
+{
+    int64_t count = 0;
+    carve->overflow |= !gnn__mul(rows, cols, &count);
+    return needed ? gnn__carve(carve, count, sizeof(gnn_real_t)) : NULL;
+}
+
+static void carve_both(const gnn__plan_t *plan, gnn__carve_t *carve, lane_run_t *run)
+{
+    const choice_t *c = &run->choice;
+    const int64_t n_dst = plan->graph->n_dst, n_src = plan->graph->n_src;
+    run->bounds = gnn__carve(carve, gnn__most_chunks(plan->view) + 1, sizeof *run->bounds);
+    run->scratch = matrix(carve, true, run->scratch_size, plan->threads);
+    run->q = matrix(carve, c->copies_keys, n_dst, c->key_numbers);
+    run->k = matrix(carve, c->copies_keys, n_src, c->key_numbers);
+    run->v = matrix(carve, c->copies_values && !c->one_matrix, n_src, c->value_numbers);
+    run->weights = matrix(carve, plan->has[GNN_AGGREGATE_PARAMETERS], 1, c->key_numbers);
+}
+
+static void carve_forward(const gnn__plan_t *plan, gnn__carve_t *carve, lane_run_t *run)
+{
+    const bool parts = plan->view->n_parts > 1; /* one leaves nothing to another */
+    const int64_t n_dst = plan->graph->n_dst, heads = plan->shape.heads;
+    run->l.factors = run->choice.factors;
+    run->l.key_factors = matrix(carve, run->l.factors > 0, plan->graph->n_src, run->l.factors);
+    run->a.state.sum = matrix(carve, parts, n_dst, heads);
+    run->a.state.largest = matrix(carve, parts && !plan->recording, n_dst, heads);
+}
+
+static void carve_backward(const gnn__plan_t *plan, gnn__carve_t *carve, lane_run_t *run)
+{
+    const choice_t *c = &run->choice;
+    const gnn_aggregate_shape_t *s = &plan->shape;
+    const int64_t n_dst = plan->graph->n_dst, n_src = plan->graph->n_src;
+    const bool columns = c->layout == GNN__COLUMNS;
+    gnn__lanes_t *l = &run->l;
+    run->dy = matrix(carve, c->copies_values, n_dst, c->value_numbers);
+    l->records.stride =
+        (c->score == GNN__SCORE_ADDITIVE ? 3 : 2) * c->width + (columns ? s->d_k + s->d_v : 0);
+    l->records.at = matrix(carve, true, n_dst, l->records.stride);
+    run->d_a = matrix(carve, plan->has[GNN_AGGREGATE_PARAMETERS], gnn__most_chunks(plan->view),
+                      s->heads * s->d_k);
+    l->groups = c->groups;
+    l->sender_numbers = columns ? s->d_k : c->key_numbers;
+    l->d_senders = matrix(carve, l->groups > 0, l->groups * n_src, l->sender_numbers);
+}
+
+static int memory(const gnn__plan_t *plan, void *scratch, bool backward, lane_run_t *run,
+                  size_t *bytes)
+{
+    gnn__carve_t carve = {.base = scratch};
+    begin(plan, run);
+    carve_both(plan, &carve, run);
+    if (backward)
+        carve_backward(plan, &carve, run);
+    else
+        carve_forward(plan, &carve, run);
+    return gnn__carved(&carve, bytes);
+}
+
+static int sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    lane_run_t run;
+    GNN_TRY(memory(plan, NULL, false, &run, &call->forward_scratch));
+    if (!plan->recording)
+        return GNN_OK;
+    GNN_TRY(memory(plan, NULL, true, &run, &call->backward_scratch));
+    const int64_t per_receiver[] = {run.a.heads, run.l.value_numbers, run.l.width};
+    for (int k = 0; k < (run.choice.score == GNN__SCORE_ADDITIVE ? 3 : 1); k++) {
+        gnn__carve_t saved = {0};
+        matrix(&saved, true, plan->graph->n_dst, per_receiver[k]);
+        GNN_TRY(gnn__carved(&saved, &call->saved_bytes[k]));
+    }
+    gnn__attention_keep(plan, call);
+    return GNN_OK;
+}
+
+/* ---- passes ---- */
+
+enum { ROWS_AT_ONCE = 256 };
+
+/* Copies `from`, heads of width d, where a copy is wanted, and lets `to` stand for it. */
+static void pack(const gnn__matrix_t *from, int64_t rows, int64_t d, int64_t cols,
+                 const lane_run_t *run, gnn_real_t *copy, gnn__matrix_t *to, int threads)
+{
+    const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
+    const int64_t pieces = (rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
+    if (!copy)
+        return;
+    *to = (gnn__matrix_t){copy, cols};
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < pieces; k++) {
+        const int64_t i0 = k * ROWS_AT_ONCE, i1 = i0 + ROWS_AT_ONCE;
+        kernels->pack(from, i0, gnn__min(i1, rows), run->a.heads, d, run->l.width, to, cols);
+    }
+}
+
+/* A kernel's sweep over rows of nodes. */
+static void sweep(const lane_run_t *run, int64_t rows, int threads,
+                  void (*kernel)(const gnn__lanes_t *, int64_t, int64_t, gnn_real_t *))
+{
+    const int64_t pieces = (rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < pieces; k++) {
+        const int64_t i0 = k * ROWS_AT_ONCE, i1 = i0 + ROWS_AT_ONCE;
+        kernel(&run->l, i0, gnn__min(i1, rows),
+               run->scratch + omp_get_thread_num() * run->scratch_size);
+    }
+}
+
+static void pack_inputs(const gnn__plan_t *plan, lane_run_t *run, int threads)
+{
+    const int64_t n_dst = plan->graph->n_dst, n_src = plan->graph->n_src;
+    const int64_t d_k = run->choice.score == GNN__SCORE_ADDITIVE ? 1 : run->a.d_k;
+    pack(&run->a.q, n_dst, d_k, run->l.key_numbers, run, run->q, &run->l.q, threads);
+    pack(&run->a.k, n_src, d_k, run->l.key_numbers, run, run->k, &run->l.k, threads);
+    pack(&run->a.v, n_src, run->a.d_v, run->l.value_numbers, run, run->v, &run->l.v, threads);
+    if (run->choice.copies_values && run->choice.one_matrix)
+        run->l.v = run->l.k;
+    if (run->l.key_factors)
+        sweep(run, n_src, threads, gnn__attention_lanes()->factors);
+    if (run->weights) {
+        const gnn_tensor_t *a = &plan->in[GNN_AGGREGATE_PARAMETERS];
+        const gnn__matrix_t flat = {a->data, a->rows * a->cols};
+        gnn__matrix_t to;
+        pack(&flat, 1, d_k, run->l.key_numbers, run, run->weights, &to, 1);
+        run->l.weights = run->weights;
+    }
+}
+
+/* Pairs of a group: at least those of a chunk. */
+static int64_t per_group(const gnn__pairs_t *pairs, int64_t groups)
+{
+    return gnn__max(gnn__per_chunk(pairs), (pairs->count + pairs->n_rows) / groups + 1);
+}
+
+static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__pass_t pass,
+                     int threads)
+{
+    const bool transposed = pass == GNN__SEND, both = pass == GNN__RECEIVE && run->l.d_senders,
+               parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS) &&
+                            (pass == GNN__RECEIVE || (transposed && !run->l.d_senders));
+    const int64_t width = run->a.heads * run->a.d_k,
+                  of_a_group = run->l.n_src * run->l.sender_numbers;
+    const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
+    gnn__attention_part(plan, p, pass, &run->a);
+    const gnn__pairs_t *pairs = &run->a.pairs;
+    const int64_t per = both ? per_group(pairs, run->l.groups) : gnn__per_chunk(pairs),
+                  chunks = gnn__pairs_chunks(pairs, per, run->bounds);
+    GNN__EACH_CHUNK (c, chunks, threads) {
+        const int64_t row0 = run->bounds[c], row1 = run->bounds[c + 1];
+        gnn_real_t *scratch = run->scratch + omp_get_thread_num() * run->scratch_size,
+                   *d_a = parameters ? run->d_a + c * width : NULL,
+                   *d_senders = both ? run->l.d_senders + c * of_a_group : NULL;
+        if (both)
+            memset(d_senders, 0, sizeof *d_senders * (size_t)of_a_group);
+        if (pass == GNN__FORWARD)
+            kernels->forward(&run->l, row0, row1, scratch);
+        else if (transposed)
+            kernels->send(&run->l, row0, row1, scratch, d_a);
+        else
+            kernels->receive(&run->l, row0, row1, scratch, d_a, d_senders);
+    }
+    if (both)
+        run->l.groups = chunks; /* as many as there are */
+    if (parameters)
+        gnn__add_partials(&plan->d[GNN_AGGREGATE_PARAMETERS], run->d_a, chunks, width);
+}
+
+/* f(y + bias). */
+static void finish(const void *how, gnn_real_t *y, int64_t rows, int64_t stride)
+{
+    const gnn__plan_t *plan = how;
+    const gnn_tensor_t sums = {y, rows, plan->out_width, stride};
+    gnn__bias_rows(&plan->f, &plan->last_dropout, &sums, plan->bias, 0, &sums);
+}
+
+static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    lane_run_t run;
+    size_t bytes;
+    GNN_TRY(memory(plan, call->scratch, false, &run, &bytes));
+    if (plan->recording)
+        run.a.state.largest = call->saved[0];
+    if (plan->recording && run.choice.score == GNN__SCORE_ADDITIVE) {
+        run.l.p_sums = call->saved[1];
+        run.l.a_sums = call->saved[2];
+    }
+    run.l.finish = plan->bias ? finish : NULL;
+    run.l.how = plan;
+    run.l.at_once = gnn__rows_at_once(plan->out_width);
+    const int threads = gnn__plan_threads(plan, gnn__attention_work(plan));
+    pack_inputs(plan, &run, threads);
+    for (int64_t p = 0; p < plan->view->n_parts; p++)
+        run_part(plan, &run, p, GNN__FORWARD, threads);
+    return GNN_OK;
+}
+
+/* Where gradients go, and which of them are written. */
+static void bind_gradients(const gnn__plan_t *plan, const gnn_op_call_t *call, lane_run_t *run)
+{
+    gnn__attention_t *a = &run->a;
+    gnn__lanes_t *l = &run->l;
+    const bool additive = run->choice.score == GNN__SCORE_ADDITIVE;
+    gnn__attention_gradients(plan, call, a);
+    l->p_sums = additive ? call->saved[1] : NULL;
+    l->a_sums = additive ? call->saved[2] : NULL;
+    l->dy = run->dy ? (gnn__matrix_t){run->dy, l->value_numbers} : a->grad.y;
+    const unsigned written = additive ? gnn__written_gradients(plan, GNN__EDGES) : 0;
+    l->writes_q = written >> GNN_AGGREGATE_QUERY & 1;
+    l->writes_k = written >> GNN_AGGREGATE_KEY & 1;
+    l->writes_v = written >> GNN_AGGREGATE_SRC_MESSAGE & 1;
+    l->same_gradient = run->choice.one_matrix && a->grad.k.at && a->grad.k.at == a->grad.v.at;
+    if (!run->choice.one_matrix)
+        l->d_senders = NULL;
+    gnn__zero_gradients(plan, written);
+}
+
+static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    lane_run_t run;
+    size_t bytes;
+    GNN_TRY(memory(plan, call->scratch, true, &run, &bytes));
+    bind_gradients(plan, call, &run);
+    const gnn__attention_grads_t *grad = &run.a.grad;
+    const int threads = gnn__gradient_threads(plan, gnn__attention_work(plan));
+    pack_inputs(plan, &run, threads);
+    sweep(&run, plan->graph->n_dst, threads, gnn__attention_lanes()->prepare);
+    const bool additive = run.choice.score == GNN__SCORE_ADDITIVE, once = run.l.d_senders != NULL,
+               collects = once && run.l.same_gradient,
+               parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS),
+               rows = grad->k.at || grad->v.at,
+               by_receiver = !additive && (grad->q.at || parameters || collects),
+               by_sender = once ? rows && !collects : rows || parameters;
+    for (int64_t p = 0; by_receiver && p < plan->view->n_parts; p++)
+        run_part(plan, &run, p, GNN__RECEIVE, threads);
+    if (collects)
+        sweep(&run, plan->graph->n_src, threads, gnn__attention_lanes()->collect);
+    for (int64_t p = 0; by_sender && p < plan->view->n_parts; p++)
+        run_part(plan, &run, p, GNN__SEND, threads);
+    return GNN_OK;
+}
+
+/* Rows that are done after one part, and that backward will not ask for. */
+static unsigned finishes(const gnn__plan_t *plan)
+{
+    return !plan->recording && plan->view->n_parts == 1 ? GNN__FINISH_BIAS : 0;
+}
+
+const gnn__way_t gnn__way_by_lane = {takes, sizes, forward, backward, finishes, describe};

@@ -1,0 +1,139 @@
+/* The way of max and min, on one list of edges without weights. Saved for backward: the output, and how many messages share each of
+ * its numbers. */
+#include <lib/aggregate/fast/fast.h>
+#include <lib/kernels/neighbours/neighbour_extreme.h>
+
+static bool takes(const gnn__plan_t *plan)
+{
+    const gnn__part_t *part = plan->view->parts;
+    const int fast = plan->aggregator->fast;
+    return (fast == GNN__FAST_MAX || fast == GNN__FAST_MIN) && gnn__is_plain(plan) &&
+           gnn__neighbour_extreme_kernels() && !plan->has[GNN_AGGREGATE_EDGE_WEIGHT] &&
+           plan->view->n_parts == 1 && gnn__pairs_form(&part->pairs) == GNN__EDGES &&
+           part->pairs.n_rows == plan->graph->n_dst && part->pairs.n_cols == plan->graph->n_src &&
+           !part->scale_row && !part->scale_col;
+}
+
+typedef struct extreme_run {
+    int64_t *bounds;
+    gnn_real_t *gain; /* n_dst x width: what each of those who share a number gets of its gradient; forward: one row of ones */
+} extreme_run_t;
+
+static int memory(const gnn__plan_t *plan, void *scratch, bool backward, extreme_run_t *run,
+                  size_t *bytes)
+{
+    gnn__carve_t carve = {.base = scratch};
+    int64_t count = 0;
+    carve.overflow = !gnn__mul(backward ? plan->graph->n_dst : 1, plan->out_width, &count);
+    run->bounds = gnn__carve(&carve, gnn__most_chunks(plan->view) + 1, sizeof *run->bounds);
+    run->gain = gnn__carve(&carve, count, sizeof *run->gain);
+    return gnn__carved(&carve, bytes);
+}
+
+static int sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    extreme_run_t run;
+    GNN_TRY(memory(plan, NULL, false, &run, &call->forward_scratch));
+    if (!plan->recording)
+        return GNN_OK;
+    GNN_TRY(memory(plan, NULL, true, &run, &call->backward_scratch));
+    call->saved_bytes[0] = call->backward_scratch; /* n_dst x width too, and some more */
+    call->in[GNN_AGGREGATE_SRC_MESSAGE].keep = 1;
+    call->out[0].keep = 1;
+    return GNN_OK;
+}
+
+/* Messages by receiver, whose matches are those that share an extreme. */
+static gnn__neighbour_extreme_t extreme_of(const gnn__plan_t *plan, const extreme_run_t *run,
+                                           gnn_real_t *ties)
+{
+    const gnn_tensor_t *x = &plan->in[GNN_AGGREGATE_SRC_MESSAGE];
+    return (gnn__neighbour_extreme_t){.pairs = plan->view->parts->pairs,
+                                      .width = plan->out_width,
+                                      .sign = plan->aggregator->fast == GNN__FAST_MIN ? -1 : 1,
+                                      .other = x->data,
+                                      .ldother = x->stride,
+                                      .own = plan->out.data,
+                                      .ldown = plan->out.stride,
+                                      .gain = run->gain,
+                                      .to = ties,
+                                      .ldto = plan->out_width};
+}
+
+static int64_t work(const gnn__plan_t *plan)
+{
+    return (plan->view->parts->pairs.count + plan->graph->n_dst) * plan->out_width;
+}
+
+static void run_rows(const extreme_run_t *run, const gnn__neighbour_extreme_t *e, bool receives,
+                     int threads)
+{
+    const gnn__neighbour_extreme_kernels_t *kernels = gnn__neighbour_extreme_kernels();
+    const int64_t chunks = gnn__chunks(&e->pairs, run->bounds);
+    GNN__EACH_CHUNK (c, chunks, threads)
+        for (int64_t r = run->bounds[c]; r < run->bounds[c + 1]; r++) {
+            if (receives)
+                kernels->receive(e, r, r + 1);
+            if (e->to) /* while what was heard is near */
+                kernels->match(e, r, r + 1);
+        }
+}
+
+static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    extreme_run_t run;
+    size_t bytes;
+    GNN_TRY(memory(plan, call->scratch, false, &run, &bytes));
+    for (int64_t c = 0; c < plan->out_width; c++)
+        run.gain[c] = 1;
+    const gnn__neighbour_extreme_t e =
+        extreme_of(plan, &run, plan->recording ? call->saved[0] : NULL);
+    run_rows(&run, &e, true, gnn__plan_threads(plan, work(plan)));
+    return GNN_OK;
+}
+
+/* Those who share a number get equal parts of its gradient. */
+static void split_gradients(const gnn__plan_t *plan, const gnn_real_t *ties, gnn_real_t *gain,
+                            int threads)
+{
+    const int64_t rows = plan->graph->n_dst, width = plan->out_width;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < width; c++) {
+            const gnn_real_t n = ties[r * width + c];
+            gain[r * width + c] = gnn__row(&plan->d_out, r)[c] / (n > 0 ? n : 1);
+        }
+}
+
+static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    extreme_run_t run;
+    size_t bytes;
+    const gnn_tensor_t *dx = &plan->d[GNN_AGGREGATE_SRC_MESSAGE];
+    GNN_TRY(memory(plan, call->scratch, true, &run, &bytes));
+    const unsigned written = gnn__written_gradients(plan, GNN__EDGES);
+    gnn__zero_gradients(plan, written);
+    if (!dx->data)
+        return GNN_OK;
+    const int threads = gnn__gradient_threads(plan, work(plan));
+    split_gradients(plan, call->saved[0], run.gain, threads);
+    gnn__neighbour_extreme_t e = extreme_of(plan, &run, dx->data);
+    e.pairs = plan->view->transposed->pairs;
+    e.other = plan->out.data;
+    e.ldother = plan->out.stride;
+    e.own = plan->in[GNN_AGGREGATE_SRC_MESSAGE].data;
+    e.ldown = plan->in[GNN_AGGREGATE_SRC_MESSAGE].stride;
+    e.ldgain = plan->out_width;
+    e.ldto = dx->stride;
+    e.add = !(written >> GNN_AGGREGATE_SRC_MESSAGE & 1);
+    run_rows(&run, &e, false, threads);
+    return GNN_OK;
+}
+
+static void describe(const gnn__plan_t *plan, char *text, size_t size)
+{
+    (void)plan;
+    snprintf(text, size, "extreme");
+}
+
+const gnn__way_t gnn__way_extreme = {takes, sizes, forward, backward, NULL, describe};

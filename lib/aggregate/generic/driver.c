@@ -1,0 +1,59 @@
+/* The generic driver, forward: state, accumulate part after part, finish. Every thread owns receivers; a receiver takes its senders
+ * in the order of its part, so the number of threads changes nothing. */
+#include <lib/aggregate/generic/driver.h>
+
+int gnn__driver_forward_memory(const gnn__plan_t *plan, void *scratch, gnn__driver_run_t *run,
+                               size_t *bytes)
+{
+    gnn__carve_t carve = {.base = scratch};
+    int64_t states = 0;
+    gnn__driver_common_memory(plan, &carve, run);
+    carve.overflow |= !gnn__mul(plan->graph->n_dst, run->state_size, &states);
+    if (!plan->recording)
+        run->states = gnn__carve(&carve, states, sizeof *run->states);
+    return gnn__carved(&carve, bytes);
+}
+
+static void hear_pair(const gnn__plan_t *plan, const gnn__driver_run_t *run,
+                      const gnn__pair_scratch_t *scratch, const gnn__pair_t *pair, gnn_real_t *sums)
+{
+    (void)scratch, (void)sums;
+    plan->aggregator->accumulate(&plan->shape, gnn__driver_state(run, pair->i), &pair->edge);
+}
+
+static void finish_row(const gnn__plan_t *plan, const gnn__driver_run_t *run, int64_t i)
+{
+    gnn_real_t *out = gnn__row(&plan->out, i), *raw = run->raw ? run->raw + i * plan->out_width : out;
+    if (plan->view->degree[i] == 0)
+        memset(raw, 0, sizeof *raw * (size_t)plan->out_width);
+    else
+        plan->aggregator->finish(&plan->shape, gnn__driver_state(run, i), raw);
+    if (!plan->has[GNN_AGGREGATE_GATE])
+        return;
+    const gnn_real_t *gate = gnn__row(&plan->in[GNN_AGGREGATE_GATE], i);
+    for (int64_t c = 0; c < plan->out_width; c++)
+        out[c] = gate[c / plan->shape.d_v] * raw[c];
+}
+
+int gnn__driver_forward(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    gnn__driver_run_t run = {0};
+    size_t bytes;
+    GNN_TRY(gnn__driver_forward_memory(plan, call->scratch, &run, &bytes));
+    const int64_t n = plan->graph->n_dst;
+    if (plan->recording) {
+        run.states = call->saved[0];
+        run.raw = plan->has[GNN_AGGREGATE_GATE] ? call->saved[1] : NULL;
+    }
+    if (n * run.state_size > 0)
+        memset(run.states, 0, sizeof *run.states * (size_t)(n * run.state_size));
+    gnn__fill_positions(plan, run.positions);
+    const int threads = gnn__plan_threads(plan, gnn__driver_work(plan));
+    for (int64_t p = 0; p < plan->view->n_parts; p++)
+        gnn__driver_visit(plan, &run, p, false, threads, hear_pair);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < n; i++)
+        finish_row(plan, &run, i);
+    gnn__attention_weights(plan, &run);
+    return GNN_OK;
+}

@@ -1,0 +1,97 @@
+/* Gradients of inputs: who starts at zero, who may be written by several threads, and partial sums of what all edges share. */
+#include <lib/aggregate/aggregate.h>
+
+void gnn__zero_gradients(const gnn__plan_t *plan, unsigned but)
+{
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
+        const bool zero = gnn__wants_gradient(plan, k) && !plan->d_added[k] && !(but >> k & 1);
+        const int64_t rows = zero ? plan->in[k].rows : 0, cols = plan->in[k].cols;
+        const int threads = gnn__plan_threads(plan, rows * cols / 4);
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int64_t r = 0; r < rows; r++)
+            memset(gnn__row(&plan->d[k], r), 0, sizeof(gnn_real_t) * (size_t)cols);
+    }
+}
+
+/* Windows side by side in the rows of one matrix are apart too. */
+static bool apart(const gnn_tensor_t *a, const gnn_tensor_t *b)
+{
+    if (a->data && b->data && a->stride == b->stride && a->stride > 0) {
+        const int64_t shift = (b->data - a->data) % a->stride,
+                      at = shift < 0 ? shift + a->stride : shift;
+        if (at >= a->cols && at + b->cols <= a->stride)
+            return true;
+    }
+    return !a->data || !b->data || a->rows == 0 || b->rows == 0 ||
+           a->data + (a->rows - 1) * a->stride + a->cols <= b->data ||
+           b->data + (b->rows - 1) * b->stride + b->cols <= a->data;
+}
+
+unsigned gnn__written_gradients(const gnn__plan_t *plan, gnn__form_t form)
+{
+    static const int rows_of_nodes[] = {GNN_AGGREGATE_SRC_MESSAGE, GNN_AGGREGATE_KEY,
+                                        GNN_AGGREGATE_QUERY};
+    const gnn__pairs_t *pairs = &plan->view->parts->pairs;
+    unsigned written = 0;
+    if (plan->view->n_parts != 1 || gnn__pairs_form(pairs) != form ||
+        pairs->n_rows != plan->graph->n_dst || pairs->n_cols != plan->graph->n_src)
+        return 0;
+    for (int n = 0; n < 3; n++) {
+        const int k = rows_of_nodes[n];
+        bool alone = gnn__wants_gradient(plan, k) && !plan->d_added[k];
+        for (int other = 0; alone && other < GNN_AGGREGATE_INPUTS; other++)
+            alone = other == k || !gnn__wants_gradient(plan, other) ||
+                    apart(&plan->d[k], &plan->d[other]);
+        written |= alone ? 1u << k : 0;
+    }
+    return written;
+}
+
+/* Gradients that the same pass writes: rows of senders, of receivers, of edges. 0: only written outside of parallel loops. */
+static int pass_of(int input)
+{
+    switch (input) {
+    case GNN_AGGREGATE_SRC_MESSAGE:
+    case GNN_AGGREGATE_KEY: return 1;
+    case GNN_AGGREGATE_DST_MESSAGE:
+    case GNN_AGGREGATE_QUERY:
+    case GNN_AGGREGATE_GATE:
+    case GNN_AGGREGATE_EDGE_FEATURES:
+    case GNN_AGGREGATE_EDGE_WEIGHT:
+    case GNN_AGGREGATE_EDGE_BIAS: return 2;
+    default: return 0;
+    }
+}
+
+/* Two windows of the same memory where row r of one touches row s of the other, r != s: then a row has two owners. */
+static bool rows_cross(const gnn_tensor_t *a, const gnn_tensor_t *b)
+{
+    if (!a->data || !b->data || a->rows == 0 || b->rows == 0)
+        return false;
+    const gnn_real_t *a_end = a->data + (a->rows - 1) * a->stride + a->cols,
+                     *b_end = b->data + (b->rows - 1) * b->stride + b->cols;
+    if (a->data >= b_end || b->data >= a_end)
+        return false;
+    if (a->stride != b->stride)
+        return true;
+    int64_t shift = b->data - a->data;
+    return shift >= 0 ? shift + b->cols > a->stride : a->cols - shift > a->stride;
+}
+
+int gnn__gradient_threads(const gnn__plan_t *plan, int64_t work)
+{
+    for (int a = 0; a < GNN_AGGREGATE_INPUTS; a++)
+        for (int b = a + 1; b < GNN_AGGREGATE_INPUTS; b++)
+            if (pass_of(a) != 0 && pass_of(a) == pass_of(b) && rows_cross(&plan->d[a], &plan->d[b]))
+                return 1;
+    return gnn__plan_threads(plan, work);
+}
+
+void gnn__add_partials(const gnn_tensor_t *target, const gnn_real_t *partials, int64_t chunks,
+                       int64_t stride)
+{
+    for (int64_t c = 0; target->data && c < chunks; c++)
+        for (int64_t r = 0; r < target->rows; r++)
+            for (int64_t x = 0; x < target->cols; x++)
+                gnn__row(target, r)[x] += partials[c * stride + r * target->cols + x];
+}

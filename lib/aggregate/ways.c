@@ -1,0 +1,19 @@
+/* The list of ways, best first. A new way goes before the first that is slower than it; the last takes every call. Attention's are
+ * explained at the top of lib/kernels/attention/attention.h. */
+#include <lib/aggregate/ways.h>
+
+static const gnn__way_t *const ways[] = {
+    &gnn__way_sum,       /* sum and mean of senders' rows */
+    &gnn__way_extreme,   /* max and min of senders' rows on one list of edges */
+    &gnn__way_by_lane,   /* attention with few heads on edges */
+    &gnn__way_attention, /* attention by tiles and by rows */
+    &gnn__way_generic,   /* everything */
+};
+
+const gnn__way_t *gnn__way_of(const gnn__plan_t *plan)
+{
+    size_t k = 0;
+    while (!ways[k]->takes(plan))
+        k++;
+    return ways[k];
+}

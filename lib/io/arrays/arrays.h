@@ -1,0 +1,116 @@
+/* What readers and writers share: the container of arrays, their types, files that are read by position and written by rename. */
+#ifndef GNN_LIB_IO_ARRAYS_H
+#define GNN_LIB_IO_ARRAYS_H
+
+#include <gnn/io.h>
+#include <lib/base/base.h>
+
+#define GNN__MAX_DIMENSIONS 8
+
+/* ---- types ---- */
+
+typedef struct gnn__element {
+    const char *name, *npy,
+        *safetensors; /* "int32", "<i4", "I32"; NULL: the format has no such type */
+    size_t size;
+    bool integer; /* bool counts as one */
+} gnn__element_t;
+/* NULL if `dtype` is none of the enum. */
+const gnn__element_t *gnn__element(gnn_dtype_t dtype);
+int gnn__element_types(void);
+
+/* Product of a shape; a shape whose non-zero dimensions already overflow is refused, wherever the zero stands. */
+bool gnn__shape_count(int ndim, const int64_t *shape, int64_t *count);
+/* "2708 x 1433", "" for a single number; static storage per thread. */
+const char *gnn__shape_words(int ndim, const int64_t *shape);
+/* Element k of an integer array; an unsigned one past INT64_MAX gives INT64_MAX. */
+int64_t gnn__array_int(const gnn_array_t *array, int64_t k);
+/* An array that a caller hands to a writer: name, type, shape and count agree, data is there. */
+int gnn__array_check(const gnn_array_t *array, int64_t *bytes);
+int gnn__arrays_check(int64_t count, const gnn_array_t *arrays);
+
+/* ---- the container ---- */
+
+typedef struct gnn__left_out {
+    char *name, *type;
+} gnn__left_out_t;
+
+struct gnn_arrays {
+    gnn_array_t *items;
+    int64_t count, capacity;
+    const gnn_array_t **by_name;
+    gnn__left_out_t *left_out; /* arrays of the file that are no numbers */
+    int64_t n_left_out, left_out_capacity;
+    char *(*metadata)[2];
+    int64_t n_metadata;
+};
+
+int gnn__arrays_new(gnn_arrays_t **arrays);
+/* Takes `data` over on success; type, ndim, shape and count are those of `like`. The first `length` bytes of `name` are copied. */
+int gnn__arrays_add(gnn_arrays_t *arrays, const char *name, size_t length, const gnn_array_t *like,
+                    void *data);
+int gnn__arrays_leave_out(gnn_arrays_t *arrays, const char *name, size_t length, const char *type);
+/* Once all are in: makes gnn_arrays_find work; GNN_EFORMAT if two have one name. */
+int gnn__arrays_seal(gnn_arrays_t *arrays);
+/* The type of an array that was left out, as its file calls it; NULL if none of that name was. */
+const char *gnn__arrays_left_out(const gnn_arrays_t *arrays, const char *name);
+
+/* The user's limits with defaults filled in. */
+gnn_limits_t gnn__limits_or_defaults(const gnn_limits_t *limits);
+
+/* Room for one more in a list that doubles. */
+int gnn__room(void *list, int64_t count, int64_t *capacity, size_t element, const char *what);
+
+/* ---- files ---- */
+
+typedef struct gnn__file {
+    int fd; /* -1: closed */
+    int64_t size;
+    const char *name; /* without folders, for messages */
+} gnn__file_t;
+
+/* Opens a regular file that is not empty; anything else is GNN_EIO in words. Nothing here ever blocks on a FIFO. */
+int gnn__file_open(gnn__file_t *file, const char *path);
+/* Exactly `bytes` bytes from position `at`. */
+int gnn__file_read(const gnn__file_t *file, int64_t at, void *out, int64_t bytes);
+void gnn__file_close(gnn__file_t *file);
+/* The part of a path after its last '/'. */
+const char *gnn__file_name(const char *path);
+
+/* A file that appears under its name complete or not at all: written beside it, synced, renamed. */
+typedef struct gnn__output {
+    const char *path;
+    char *temporary; /* NULL: nothing to clean up */
+    int fd;
+} gnn__output_t;
+
+int gnn__output_open(gnn__output_t *output, const char *path);
+int gnn__output_write(gnn__output_t *output, const void *data, int64_t bytes);
+/* Syncs, renames, syncs the folder. */
+int gnn__output_commit(gnn__output_t *output);
+/* Removes what is left of an output that was not committed; after a commit it does nothing. */
+void gnn__output_close(gnn__output_t *output);
+
+/* ---- .npy ---- */
+
+#define GNN__NPY_PREFIX 12 /* bytes that gnn__npy_prefix may look at */
+#define GNN__NPY_MAX_HEADER 10000
+
+typedef struct gnn__npy {
+    bool left_out; /* no plain numbers: objects, text, structures, dates, complex */
+    char type[24]; /* as the file says it, cut */
+    bool fortran;
+    gnn_array_t like; /* dtype, ndim, shape, count */
+    int64_t bytes;
+} gnn__npy_t;
+
+/* From the first 12 bytes: where the header starts and how long it is. */
+int gnn__npy_prefix(const unsigned char prefix[GNN__NPY_PREFIX], int64_t *start, int64_t *length);
+/* The header's text: a Python dictionary of three keys and nothing else. */
+int gnn__npy_parse(gnn__npy_t *npy, const char *text, int64_t length);
+/* Fortran order into C order. */
+void gnn__npy_transpose(const gnn_array_t *like, const void *fortran, void *c);
+/* Magic, version and header of an array, padded to 64 bytes; released with gnn_free. */
+int gnn__npy_header(char **header, int64_t *length, const gnn_array_t *array);
+
+#endif

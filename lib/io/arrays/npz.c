@@ -1,0 +1,247 @@
+/* Reading .npz: a zip archive of .npy files. Sizes come from the central directory and are checked against the file, the limits and each array's own
+ * header before memory is taken for them; what is unpacked is counted here, whatever the archive declares. */
+#include <lib/io/arrays/arrays.h>
+
+#include <zip.h>
+
+typedef struct reader {
+    zip_t *zip;
+    gnn__file_t file;
+    gnn_limits_t limits;
+    gnn_arrays_t *arrays;
+    uint64_t packed, unpacked; /* of the entries so far */
+} reader_t;
+
+typedef struct entry {
+    zip_file_t *stream;
+    const char *name;
+    int64_t size; /* unpacked, from the central directory */
+} entry_t;
+
+/* ---- libzip's errors in our words ---- */
+
+static int failed(int why, const char *words)
+{
+    switch (why) {
+    case ZIP_ER_MEMORY: return gnn__error(GNN_EMEMORY, "no memory for the archive");
+    case ZIP_ER_NOZIP: return gnn__error(GNN_EFORMAT, "is not a .npz: there is no zip directory");
+    case ZIP_ER_INCONS: return gnn__error(GNN_EFORMAT, "the zip directory is inconsistent");
+    case ZIP_ER_EXISTS: return gnn__error(GNN_EFORMAT, "two entries have the same name");
+    case ZIP_ER_CRC:
+        return gnn__error(GNN_EFORMAT, "the data does not match its checksum (bad CRC)");
+    case ZIP_ER_EOF: return gnn__error(GNN_EFORMAT, "the file ends too early");
+    case ZIP_ER_ZLIB:
+    case ZIP_ER_COMPRESSED_DATA: return gnn__error(GNN_EFORMAT, "the compressed data is damaged");
+    case ZIP_ER_READ:
+    case ZIP_ER_SEEK:
+    case ZIP_ER_TELL: return gnn__error(GNN_EIO, "reading failed (%s)", words);
+    default: return gnn__error(GNN_EFORMAT, "the archive cannot be read (%s)", words);
+    }
+}
+
+static int open_archive(reader_t *r)
+{
+    int why = 0;
+    r->zip = zip_fdopen(r->file.fd, ZIP_CHECKCONS | ZIP_RDONLY, &why);
+    if (!r->zip) {
+        zip_error_t error;
+        zip_error_init_with_code(&error, why);
+        int rc = failed(why, zip_error_strerror(&error));
+        zip_error_fini(&error);
+        return rc;
+    }
+    r->file.fd = -1; /* libzip has duplicated and closed it */
+    return GNN_OK;
+}
+
+/* ---- one entry ---- */
+
+static int check_entry(reader_t *r, const zip_stat_t *s)
+{
+    const zip_uint64_t needed =
+        ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+    if ((s->valid & needed) != needed || s->size > INT64_MAX || s->comp_size > INT64_MAX)
+        return gnn__error(GNN_EFORMAT, "the zip directory says nothing usable about its size");
+    if (s->encryption_method != ZIP_EM_NONE)
+        return gnn__error(GNN_EFORMAT, "is encrypted");
+    if (s->comp_method != ZIP_CM_STORE && s->comp_method != ZIP_CM_DEFLATE)
+        return gnn__error(
+            GNN_EFORMAT,
+            "compression method %u is not known, only stored (0) and deflate (8) are read",
+            (unsigned)s->comp_method);
+    if (s->comp_method == ZIP_CM_STORE && s->size != s->comp_size)
+        return gnn__error(GNN_EFORMAT, "is stored as it is, yet declares %llu bytes of %llu",
+                          (unsigned long long)s->size, (unsigned long long)s->comp_size);
+    /* Entries that share bytes make bombs of any ratio: together they cannot be larger than the file. */
+    if (s->comp_size > (uint64_t)r->file.size - r->packed)
+        return gnn__error(GNN_EFORMAT,
+                          "declares %llu packed bytes, the file of %lld bytes has room for %llu",
+                          (unsigned long long)s->comp_size, (long long)r->file.size,
+                          (unsigned long long)((uint64_t)r->file.size - r->packed));
+    if (s->size / r->limits.max_ratio > s->comp_size || (s->size > 0 && s->comp_size == 0))
+        return gnn__error(GNN_EFORMAT,
+                          "declares %llu bytes from %llu packed ones, the limit is %llu to one",
+                          (unsigned long long)s->size, (unsigned long long)s->comp_size,
+                          (unsigned long long)r->limits.max_ratio);
+    if (s->size > r->limits.max_bytes - r->unpacked)
+        return gnn__error(GNN_EFORMAT,
+                          "declares %llu bytes, of the limit of %llu for all arrays %llu are left",
+                          (unsigned long long)s->size, (unsigned long long)r->limits.max_bytes,
+                          (unsigned long long)(r->limits.max_bytes - r->unpacked));
+    r->packed += s->comp_size;
+    r->unpacked += s->size;
+    return GNN_OK;
+}
+
+/* Up to `bytes` bytes; *got is less only at the end of the entry. */
+static int read_some(const entry_t *e, void *out, int64_t bytes, int64_t *got)
+{
+    for (*got = 0; *got < bytes;) {
+        zip_int64_t n = zip_fread(e->stream, (char *)out + *got, (zip_uint64_t)(bytes - *got));
+        if (n < 0) {
+            zip_error_t *error = zip_file_get_error(e->stream);
+            return failed(zip_error_code_zip(error), zip_error_strerror(error));
+        }
+        if (n == 0)
+            break;
+        *got += n;
+    }
+    return GNN_OK;
+}
+
+static int read_exactly(const entry_t *e, void *out, int64_t bytes, const char *what)
+{
+    int64_t got;
+    GNN_TRY(read_some(e, out, bytes, &got));
+    if (got < bytes)
+        return gnn__error(GNN_EFORMAT, "%s: %lld bytes were expected, the archive holds %lld", what,
+                          (long long)bytes, (long long)got);
+    return GNN_OK;
+}
+
+/* Reading up to the end makes libzip compare the checksum, and shows entries that unpack to more than they declare. */
+static int expect_end(const entry_t *e)
+{
+    char more;
+    int64_t got;
+    GNN_TRY(read_some(e, &more, 1, &got));
+    return got ? gnn__error(GNN_EFORMAT, "unpacks to more than the %lld bytes it declares",
+                            (long long)e->size)
+               : GNN_OK;
+}
+
+static int read_header(const entry_t *e, gnn__npy_t *npy, int64_t *data_at)
+{
+    unsigned char prefix[GNN__NPY_PREFIX];
+    char text[GNN__NPY_MAX_HEADER];
+    int64_t start, length, got;
+    GNN_TRY(read_some(e, prefix, GNN__NPY_PREFIX, &got));
+    if (got < GNN__NPY_PREFIX)
+        return gnn__error(GNN_EFORMAT, "%lld bytes are no .npy array", (long long)got);
+    GNN_TRY(gnn__npy_prefix(prefix, &start, &length));
+    if (length > e->size - start)
+        return gnn__error(GNN_EFORMAT, "declares a header of %lld bytes, the archive holds %lld",
+                          (long long)length, (long long)(e->size - start));
+    /* A version 1 prefix is 10 bytes long: two of the header are read already. */
+    int64_t early = GNN__NPY_PREFIX - start < length ? GNN__NPY_PREFIX - start : length;
+    memcpy(text, prefix + start, (size_t)early);
+    GNN_TRY(read_exactly(e, text + early, length - early, "header"));
+    *data_at = start + length;
+    return gnn__npy_parse(npy, text, length);
+}
+
+static int read_data(reader_t *r, const entry_t *e, const gnn__npy_t *npy, int64_t data_at)
+{
+    const gnn_array_t *like = &npy->like;
+    void *data = NULL, *turned = NULL;
+    int rc = GNN_OK;
+    if (npy->bytes != e->size - data_at)
+        return gnn__error(GNN_EFORMAT, "declares %lld %s (%lld bytes), the archive holds %lld",
+                          (long long)like->count, gnn__element(like->dtype)->name,
+                          (long long)npy->bytes, (long long)(e->size - data_at));
+    GNN_CHECK(gnn__new(&data, npy->bytes, 1, "an array"));
+    GNN_CHECK(read_exactly(e, data, npy->bytes, "data"));
+    GNN_CHECK(expect_end(e));
+    if (npy->fortran && like->ndim > 1) {
+        GNN_CHECK(gnn__new(&turned, npy->bytes, 1, "an array in C order"));
+        gnn__npy_transpose(like, data, turned);
+        gnn_free(data);
+        data = turned;
+    }
+    GNN_CHECK(gnn__arrays_add(r->arrays, e->name, strlen(e->name) - 4, like, data));
+    data = NULL;
+done:
+    gnn_free(data);
+    return rc;
+}
+
+static int read_array(reader_t *r, zip_uint64_t index, entry_t *e)
+{
+    gnn__npy_t npy;
+    int64_t data_at;
+    e->stream = zip_fopen_index(r->zip, index, 0);
+    if (!e->stream) {
+        zip_error_t *error = zip_get_error(r->zip);
+        return failed(zip_error_code_zip(error), zip_error_strerror(error));
+    }
+    int rc = read_header(e, &npy, &data_at);
+    if (rc == GNN_OK && npy.left_out)
+        rc = gnn__arrays_leave_out(r->arrays, e->name, strlen(e->name) - 4, npy.type);
+    else if (rc == GNN_OK)
+        rc = read_data(r, e, &npy, data_at);
+    zip_fclose(e->stream);
+    return rc;
+}
+
+static int read_entry(reader_t *r, zip_uint64_t index)
+{
+    zip_stat_t s;
+    zip_stat_init(&s);
+    if (zip_stat_index(r->zip, index, ZIP_FL_ENC_RAW, &s) != 0 || !(s.valid & ZIP_STAT_NAME)) {
+        zip_error_t *error = zip_get_error(r->zip);
+        return gnn__error_prefix(failed(zip_error_code_zip(error), zip_error_strerror(error)),
+                                 "entry %llu", (unsigned long long)index);
+    }
+    size_t length = strlen(s.name);
+    if (length < 4 || strcmp(s.name + length - 4, ".npy") != 0)
+        return GNN_OK; /* a folder, a note: nobody's array */
+    entry_t e = {.name = s.name, .size = (int64_t)s.size};
+    int rc = check_entry(r, &s);
+    if (rc == GNN_OK)
+        rc = read_array(r, index, &e);
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%.80s", s.name);
+}
+
+/* ---- the archive ---- */
+
+static int read_archive(reader_t *r)
+{
+    GNN_TRY(open_archive(r));
+    GNN_TRY(gnn__arrays_new(&r->arrays));
+    zip_int64_t entries = zip_get_num_entries(r->zip, 0);
+    if (entries > r->limits.max_entries)
+        return gnn__error(GNN_EFORMAT, "%lld entries, the limit is %lld", (long long)entries,
+                          (long long)r->limits.max_entries);
+    for (zip_int64_t k = 0; k < entries; k++)
+        GNN_TRY(read_entry(r, (zip_uint64_t)k));
+    return gnn__arrays_seal(r->arrays);
+}
+
+int gnn_npz_read(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits)
+{
+    reader_t r = {.limits = gnn__limits_or_defaults(limits)};
+    if (!arrays)
+        return gnn__error(GNN_EINVALID, "no place for the arrays");
+    *arrays = NULL;
+    GNN_TRY(gnn__file_open(&r.file, path));
+    int rc = read_archive(&r);
+    if (r.zip)
+        zip_discard(r.zip);
+    gnn__file_close(&r.file);
+    if (rc != GNN_OK) {
+        gnn_arrays_free(r.arrays);
+        return gnn__error_prefix(rc, "%s", r.file.name);
+    }
+    *arrays = r.arrays;
+    return GNN_OK;
+}

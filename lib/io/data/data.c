@@ -1,0 +1,167 @@
+/* Data sets as a whole: freed, normalised, described. */
+#include <lib/io/data/data.h>
+
+#include <gnn/graph.h>
+#include <math.h>
+#include <stdarg.h>
+
+void gnn__data_free_rows(gnn_data_t *data)
+{
+    gnn_graph_free(data->graph);
+    gnn_free(data->x.data);
+    gnn_free((void *)data->sparse.indptr);
+    gnn_free((void *)data->sparse.indices);
+    gnn_free((void *)data->sparse.values);
+    gnn_free(data->labels);
+    for (int k = 0; k < 3; k++) {
+        if (data->masks[k])
+            gnn_free(data->masks[k][0]); /* one block holds all splits */
+        gnn_free(data->masks[k]);
+    }
+}
+
+void gnn_data_free(gnn_data_t *data)
+{
+    if (!data)
+        return;
+    gnn__data_free_rows(data);
+    gnn_free(data->order);
+    gnn__data_free_class_names(data);
+    gnn_free(data->name);
+    gnn_free(data);
+}
+
+int gnn__data_masks(gnn_data_t *data, int64_t splits)
+{
+    for (int k = 0; k < 3; k++) {
+        int64_t bytes;
+        uint8_t *block;
+        if (!gnn__mul(splits, data->n, &bytes))
+            return gnn__error(GNN_EOVERFLOW, "%lld splits of %lld nodes do not fit",
+                              (long long)splits, (long long)data->n);
+        GNN_TRY(gnn__new(&data->masks[k], splits, sizeof *data->masks[k], "masks"));
+        GNN_TRY(gnn__new(&block, bytes, 1, "masks"));
+        for (int64_t s = 0; s < splits; s++)
+            data->masks[k][s] = block + s * data->n;
+    }
+    data->n_splits = splits;
+    return GNN_OK;
+}
+
+int gnn__data_bare(gnn_data_t *data, int64_t n, int64_t m, const int32_t *a, const int32_t *b)
+{
+    gnn_real_t *nothing;
+    GNN_TRY(gnn__data_graph(&data->graph, n, m, a, b));
+    data->n = n;
+    GNN_TRY(gnn__new(&nothing, 0, sizeof *nothing, "features"));
+    data->x = gnn_tensor(nothing, n, 0);
+    GNN_TRY(gnn__new(&data->labels, n, sizeof *data->labels, "labels"));
+    for (int64_t i = 0; i < n; i++)
+        data->labels[i] = -1;
+    return gnn__data_masks(data, 1);
+}
+
+/* ---- row normalisation ---- */
+
+static int normalise(gnn_real_t *values, int64_t n, int64_t node)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < n; k++)
+        sum += (double)values[k];
+    if (!isfinite(sum))
+        return gnn__error(GNN_ENUMERIC, "the features of node %lld add up to %g", (long long)node,
+                          sum);
+    for (int64_t k = 0; k < n && sum != 0; k++)
+        values[k] = (gnn_real_t)((double)values[k] / sum);
+    return GNN_OK;
+}
+
+int gnn_data_row_normalise(gnn_data_t *data)
+{
+    if (!data)
+        return gnn__error(GNN_EINVALID, "no data set");
+    const gnn_sparse_t *s = &data->sparse;
+    for (int64_t r = 0; r < data->n; r++) {
+        const int64_t node = data->order ? data->order[r] : r;
+        if (s->indptr) /* a data set always stores the values, and they are its own */
+            GNN_TRY(normalise((gnn_real_t *)s->values + s->indptr[r],
+                              s->indptr[r + 1] - s->indptr[r], node));
+        else
+            GNN_TRY(normalise(gnn__row(&data->x, r), data->x.cols, node));
+    }
+    return GNN_OK;
+}
+
+/* ---- in words ---- */
+
+typedef struct words {
+    char *text;
+    size_t size, at;
+} words_t;
+
+static void say(words_t *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(words_t *w, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int n = w->at < w->size ? vsnprintf(w->text + w->at, w->size - w->at, format, arguments) : 0;
+    va_end(arguments);
+    w->at += n > 0 ? (size_t)n : 0;
+}
+
+/* 10556 -> 10,556 */
+static void say_number(words_t *w, int64_t number)
+{
+    int64_t power = 1;
+    while (number / power >= 1000)
+        power *= 1000;
+    say(w, "%lld", (long long)(number / power));
+    for (power /= 1000; power > 0; power /= 1000)
+        say(w, ",%03lld", (long long)(number / power % 1000));
+}
+
+static void say_count(words_t *w, int64_t number, const char *one, const char *many)
+{
+    say_number(w, number);
+    say(w, " %s", number == 1 ? one : many);
+}
+
+static int64_t count_mask(const gnn_data_t *data, int kind)
+{
+    int64_t marked = 0;
+    for (int64_t i = 0; i < data->n; i++)
+        marked += data->masks[kind][0][i] != 0;
+    return marked;
+}
+
+void gnn_data_describe(const gnn_data_t *data, char *text, size_t size)
+{
+    words_t w = {text, size, 0};
+    if (!text || size == 0)
+        return;
+    text[0] = '\0';
+    if (!data)
+        return;
+    say(&w, "%s: ", data->name);
+    say_count(&w, data->n, "node, ", "nodes, ");
+    say_count(&w, gnn_graph_n_pairs(data->graph), "message, ", "messages, ");
+    say_number(&w, data->features);
+    if (data->sparse.indptr) {
+        say(&w, " sparse feature%s (", data->features == 1 ? "" : "s");
+        say_number(&w, data->sparse.indptr[data->n]);
+        say(&w, " stored), ");
+    } else {
+        say(&w, " dense feature%s, ", data->features == 1 ? "" : "s");
+    }
+    say_count(&w, data->classes, "class; ", "classes; ");
+    say_count(&w, data->n_splits, "split: ", "splits, the first: ");
+    say_count(&w, count_mask(data, GNN_TRAIN), "train, ", "train, ");
+    say_count(&w, count_mask(data, GNN_VALIDATION), "validation, ", "validation, ");
+    say_count(&w, count_mask(data, GNN_TEST), "test", "test");
+    if (data->skipped > 0) {
+        say(&w, "; ");
+        say_count(&w, data->skipped, "link to an unknown node was left out",
+                  "links to unknown nodes were left out");
+    }
+}

@@ -1,0 +1,173 @@
+/* Names of classes: from words that stand for labels, and as arrays of a .npz. */
+#include <lib/io/data/data.h>
+
+#include <lib/io/arrays/arrays.h>
+#include <stdlib.h>
+
+void gnn__data_free_class_names(gnn_data_t *data)
+{
+    if (data->class_names)
+        gnn_free(data->class_names[0]); /* one block holds all names */
+    gnn_free(data->class_names);
+    data->class_names = NULL;
+}
+
+/* Text that can be shown in a terminal and written as JSON. */
+static bool is_name(const char *name, int64_t length)
+{
+    for (int64_t k = 0; k < length;) {
+        int64_t step = gnn__utf8_length((const unsigned char *)name + k, length - k);
+        if (step == 0 || (unsigned char)name[k] < 32 || name[k] == 127)
+            return false;
+        k += step;
+    }
+    return length > 0;
+}
+
+static int new_names(gnn_data_t *data, int64_t count, int64_t bytes, char **block)
+{
+    int64_t all;
+    if (!gnn__add(bytes, count, &all))
+        return gnn__error(GNN_EOVERFLOW, "%lld class names do not fit", (long long)count);
+    GNN_TRY(gnn__new(&data->class_names, count, sizeof *data->class_names, "class names"));
+    GNN_TRY(gnn__new(block, all, 1, "class names"));
+    data->class_names[0] = *block;
+    return GNN_OK;
+}
+
+/* ---- words ---- */
+
+typedef struct word {
+    const gnn__text_field_t *field;
+    int64_t row;
+} word_t;
+
+static int compare_text(const gnn__text_field_t *a, const gnn__text_field_t *b)
+{
+    int64_t shorter = a->length < b->length ? a->length : b->length;
+    int order = memcmp(a->at, b->at, (size_t)shorter);
+    return order ? order : (a->length > b->length) - (a->length < b->length);
+}
+
+static int compare_words(const void *a, const void *b)
+{
+    const word_t *left = a, *right = b;
+    int order = compare_text(left->field, right->field);
+    return order ? order : (left->row > right->row) - (left->row < right->row);
+}
+
+static bool is_new(const word_t *order, int64_t k)
+{
+    return k == 0 || compare_text(order[k - 1].field, order[k].field) != 0;
+}
+
+static int name_classes(gnn_data_t *data, const word_t *order, int64_t used, int32_t *labels)
+{
+    int64_t bytes = 0, classes = 0;
+    char *at;
+    for (int64_t k = 0; k < used; k++)
+        if (is_new(order, k)) {
+            bytes += order[k].field->length;
+            classes++;
+        }
+    GNN_TRY(new_names(data, classes, bytes, &at));
+    data->classes = 0;
+    for (int64_t k = 0; k < used; k++) {
+        if (is_new(order, k)) {
+            data->class_names[data->classes++] = at;
+            memcpy(at, order[k].field->at, (size_t)order[k].field->length);
+            at += order[k].field->length + 1;
+        }
+        labels[order[k].row] = (int32_t)(data->classes - 1);
+    }
+    return GNN_OK;
+}
+
+int gnn__data_class_words(gnn_data_t *data, const gnn__text_t *text, const gnn__text_field_t *words,
+                          int64_t count, int32_t *labels)
+{
+    word_t *order;
+    int64_t used = 0;
+    int rc;
+    GNN_TRY(gnn__new(&order, count, sizeof *order, "classes"));
+    for (int64_t k = 0; k < count; k++) {
+        labels[k] = -1;
+        if (words[k].length == 0)
+            continue;
+        if (gnn__field_kind(&words[k]) == GNN__NOT_FINITE)
+            GNN_CHECK(gnn__text_error(text, &words[k], GNN_ENUMERIC,
+                                      "a class is expected, %s is not finite",
+                                      gnn__field_shown(&words[k])));
+        if (!is_name(words[k].at, words[k].length))
+            GNN_CHECK(gnn__text_error(text, &words[k], GNN_EFORMAT,
+                                      "a class in UTF-8 is expected, %s came",
+                                      gnn__field_shown(&words[k])));
+        order[used++] = (word_t){&words[k], k};
+    }
+    if (used == 0)
+        GNN_CHECK(gnn__error(GNN_EFORMAT, "%s: no node has a class, all are empty", text->name));
+    qsort(order, (size_t)used, sizeof *order, compare_words);
+    rc = name_classes(data, order, used, labels);
+done:
+    gnn_free(order);
+    return rc;
+}
+
+/* ---- arrays ---- */
+
+static int check_arrays(const gnn_array_t *names, const gnn_array_t *offsets)
+{
+    if (!offsets)
+        return gnn__error(GNN_EFORMAT, "class_names: the array class_name_offsets is missing");
+    if (names->dtype != GNN_DTYPE_UINT8 || names->ndim != 1)
+        return gnn__error(GNN_EFORMAT, "class_names: %s in %d dimensions, uint8 in 1 is expected",
+                          gnn__element(names->dtype)->name, names->ndim);
+    if (!gnn__element(offsets->dtype)->integer || offsets->ndim != 1 || offsets->count < 1)
+        return gnn__error(
+            GNN_EFORMAT,
+            "class_name_offsets: %s, shape %s, whole numbers in 1 dimension are expected",
+            gnn__element(offsets->dtype)->name, gnn__shape_words(offsets->ndim, offsets->shape));
+    return GNN_OK;
+}
+
+static int copy_name(char **to, const gnn_array_t *names, const gnn_array_t *offsets, int64_t c)
+{
+    int64_t from = gnn__array_int(offsets, c), end = gnn__array_int(offsets, c + 1);
+    if (from < 0 || end < from || end > names->count)
+        return gnn__error(GNN_EFORMAT,
+                          "class_name_offsets: class %lld from %lld to %lld, class_names holds %lld",
+                          (long long)c, (long long)from, (long long)end, (long long)names->count);
+    const char *name = (const char *)names->data + from;
+    if (!is_name(name, end - from))
+        return gnn__error(GNN_EFORMAT, "class_names: the name of class %lld is no text in UTF-8",
+                          (long long)c);
+    memcpy(*to, name, (size_t)(end - from));
+    *to += end - from + 1;
+    return GNN_OK;
+}
+
+int gnn__data_class_names(gnn_data_t *data, const gnn_arrays_t *arrays)
+{
+    const gnn_array_t *names = gnn_arrays_find(arrays, "class_names");
+    const gnn_array_t *offsets = gnn_arrays_find(arrays, "class_name_offsets");
+    char *at;
+    if (!names)
+        return GNN_OK;
+    GNN_TRY(check_arrays(names, offsets));
+    int64_t count = offsets->count - 1;
+    if (count < data->classes)
+        return gnn__error(GNN_EFORMAT,
+                          "class_name_offsets: %lld names, the labels go up to class %lld",
+                          (long long)count, (long long)data->classes - 1);
+    if (gnn__array_int(offsets, 0) != 0 || gnn__array_int(offsets, count) != names->count)
+        return gnn__error(GNN_EFORMAT, "class_name_offsets: from %lld to %lld, expected 0 to %lld",
+                          (long long)gnn__array_int(offsets, 0),
+                          (long long)gnn__array_int(offsets, count), (long long)names->count);
+    GNN_TRY(new_names(data, count, names->count, &at));
+    for (int64_t c = 0; c < count; c++) {
+        data->class_names[c] = at;
+        GNN_TRY(copy_name(&at, names, offsets, c));
+    }
+    data->classes = count;
+    return GNN_OK;
+}

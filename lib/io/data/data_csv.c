@@ -1,0 +1,252 @@
+/* Features and labels as CSV, a line a node. What is read goes into a set of its own, and into the caller's once nothing can fail. */
+#include <lib/io/data/data.h>
+
+#include <gnn/graph.h>
+
+/* ---- features ---- */
+
+static int read_features(gnn_data_t *made, const char *path)
+{
+    gnn__text_t text;
+    gnn_real_t *values;
+    int64_t rows, cols;
+    GNN_TRY(gnn__text_open(&text, path));
+    int rc = gnn__text_matrix(&text, true, &values, &rows, &cols);
+    if (rc == GNN_OK && rows > INT32_MAX)
+        rc = gnn__error(GNN_EFORMAT, "%s: %lld lines, at most %d nodes are possible", text.name,
+                        (long long)rows, INT32_MAX);
+    gnn__text_free(&text);
+    if (rc != GNN_OK) {
+        gnn_free(values);
+        return rc;
+    }
+    made->n = rows;
+    made->features = cols;
+    made->x = gnn_tensor(values, rows, cols);
+    return GNN_OK;
+}
+
+/* ---- labels ---- */
+
+typedef struct lines {
+    gnn__text_field_t *fields;
+    int64_t count;
+} lines_t;
+
+static int read_lines(lines_t *lines, gnn__text_t *text)
+{
+    gnn__text_field_t more;
+    GNN_TRY(gnn__new(&lines->fields, gnn__text_count_lines(text), sizeof *lines->fields, "labels"));
+    while (gnn__text_line(text)) {
+        gnn__text_field_t *field = &lines->fields[lines->count];
+        if (lines->count == 0)
+            gnn__text_guess_delimiter(text, "\t;,", ',');
+        else if (text->blank)
+            return gnn__error(GNN_EFORMAT,
+                              "%s: line %lld is blank, a class is expected (\"\" for none)",
+                              text->name, (long long)(text->line - 1));
+        GNN_TRY(gnn__text_field(text, field));
+        GNN_TRY(gnn__text_field(text, &more));
+        if (more.at)
+            return gnn__text_error(text, &more, GNN_EFORMAT,
+                                   "one class a line is expected, %s came too",
+                                   gnn__field_shown(&more));
+        gnn__field_unquote(field);
+        lines->count++;
+    }
+    return lines->count > 0 ? GNN_OK
+                            : gnn__error(GNN_EFORMAT, "%s: no line holds a class", text->name);
+}
+
+static bool all_numbers(const gnn__text_field_t *fields, int64_t count)
+{
+    bool number = count > 0;
+    for (int64_t k = 0; k < count && number; k++) {
+        gnn__field_kind_t kind = gnn__field_kind(&fields[k]);
+        number = kind == GNN__INTEGER || kind == GNN__NOTHING;
+    }
+    return number;
+}
+
+static int read_numbers(gnn_data_t *made, const gnn__text_t *text, const gnn__text_field_t *fields)
+{
+    int64_t most = made->n > GNN__MOST_CLASSES ? made->n : GNN__MOST_CLASSES;
+    for (int64_t i = 0; i < made->n; i++) {
+        int64_t label = -1;
+        if (fields[i].length > 0)
+            GNN_TRY(gnn__text_integer(text, &fields[i], "a class", &label));
+        if (label >= most)
+            return gnn__text_error(text, &fields[i], GNN_EFORMAT,
+                                   "class %lld, less than %lld is expected", (long long)label,
+                                   (long long)most);
+        made->labels[i] = label < 0 ? -1 : (int32_t)label;
+        if (label >= made->classes)
+            made->classes = label + 1;
+    }
+    return made->classes > 0 ? GNN_OK
+                             : gnn__error(GNN_EFORMAT, "%s: no node has a class", text->name);
+}
+
+/* The first line is a header if it is a word above numbers, or one line more than there are nodes (`n`; -1: not known). */
+static bool has_header(const lines_t *lines, int64_t n)
+{
+    return gnn__field_kind(&lines->fields[0]) == GNN__WORD &&
+           (lines->count == n + 1 || all_numbers(lines->fields + 1, lines->count - 1));
+}
+
+static int take_lines(gnn_data_t *made, const gnn__text_t *text, const lines_t *lines, int64_t n)
+{
+    int64_t skip = has_header(lines, n);
+    const gnn__text_field_t *fields = lines->fields + skip;
+    int64_t count = lines->count - skip;
+    if (count > INT32_MAX || (made->n > 0 && count != made->n))
+        return gnn__error(GNN_ESHAPE, "%s: classes of %lld nodes, the features have %lld",
+                          text->name, (long long)count, (long long)made->n);
+    made->n = count;
+    GNN_TRY(gnn__new(&made->labels, count, sizeof *made->labels, "labels"));
+    return all_numbers(fields, count)
+               ? read_numbers(made, text, fields)
+               : gnn__data_class_words(made, text, fields, count, made->labels);
+}
+
+static int read_labels(gnn_data_t *made, const char *path, int64_t n)
+{
+    gnn__text_t text;
+    lines_t lines = {0};
+    GNN_TRY(gnn__text_open(&text, path));
+    int rc = read_lines(&lines, &text);
+    if (rc == GNN_OK)
+        rc = take_lines(made, &text, &lines, n);
+    gnn_free(lines.fields);
+    gnn__text_free(&text);
+    return rc;
+}
+
+/* ---- into the set ---- */
+
+#define SWAP(type, a, b) \
+    do {                 \
+        type swap = (a); \
+        (a) = (b);       \
+        (b) = swap;      \
+    } while (0)
+
+/* The same links among more nodes, all by the numbers of the file. */
+static int grow(gnn_data_t *made, const gnn_data_t *data)
+{
+    int64_t m = gnn_graph_n_pairs(data->graph), *src = NULL, *dst = NULL;
+    int32_t *a = NULL, *b = NULL;
+    int rc;
+    GNN_CHECK(gnn__new(&src, m, sizeof *src, "links"));
+    GNN_CHECK(gnn__new(&dst, m, sizeof *dst, "links"));
+    GNN_CHECK(gnn__new(&a, m, sizeof *a, "links"));
+    GNN_CHECK(gnn__new(&b, m, sizeof *b, "links"));
+    GNN_CHECK(gnn_graph_pairs(data->graph, src, dst, NULL));
+    for (int64_t k = 0; k < m; k++) {
+        a[k] = (int32_t)(data->order ? data->order[src[k]] : src[k]);
+        b[k] = (int32_t)(data->order ? data->order[dst[k]] : dst[k]);
+    }
+    /* Labels that were read stay; the rest of a bare set is made anew. */
+    int32_t *labels = made->labels;
+    int64_t n = made->n;
+    gnn_tensor_t x = made->x;
+    made->labels = NULL;
+    made->x = (gnn_tensor_t){0};
+    rc = gnn__data_bare(made, n, m, a, b);
+    if (labels) {
+        gnn_free(made->labels);
+        made->labels = labels;
+    }
+    if (x.data) {
+        gnn_free(made->x.data);
+        made->x = x;
+    }
+done:
+    gnn_free(src);
+    gnn_free(dst);
+    gnn_free(a);
+    gnn_free(b);
+    return rc;
+}
+
+/* Lines stand in the order of the file's nodes: what was read follows the set's own. Nodes that came with them have no links, and stand last in
+ * both. */
+static int follow(gnn_data_t *made, const gnn_data_t *data)
+{
+    gnn_data_t arranged;
+    GNN_TRY(gnn__new(&made->order, made->n, sizeof *made->order, "an order of nodes"));
+    for (int64_t r = 0; r < made->n; r++)
+        made->order[r] = r < data->n ? data->order[r] : r;
+    int rc = gnn__data_arrange(&arranged, made, made->order);
+    if (rc == GNN_OK)
+        SWAP(gnn_data_t, arranged, *made);
+    gnn__data_free_rows(&arranged);
+    return rc;
+}
+
+static void free_masks(gnn_data_t *data)
+{
+    for (int k = 0; k < 3; k++) {
+        if (data->masks[k])
+            gnn_free(data->masks[k][0]);
+        gnn_free(data->masks[k]);
+        data->masks[k] = NULL;
+    }
+}
+
+static int read_made(gnn_data_t *made, const gnn_data_t *data, const char *features,
+                     const char *labels)
+{
+    bool bare = data->features == 0 && data->classes == 0;
+    if (features)
+        GNN_TRY(read_features(made, features));
+    if (labels)
+        GNN_TRY(read_labels(made, labels, features ? made->n : bare ? -1 : data->n));
+    if (made->n != data->n && (!bare || made->n < data->n))
+        return gnn__error(GNN_ESHAPE, "%s: %lld nodes, %s has %lld",
+                          gnn__file_name(features ? features : labels), (long long)made->n,
+                          data->name ? data->name : "the set", (long long)data->n);
+    if (made->n != data->n)
+        GNN_TRY(grow(made, data));
+    if (labels) {
+        free_masks(made);
+        GNN_TRY(gnn__data_split(made, 0));
+    }
+    return data->order ? follow(made, data) : GNN_OK;
+}
+
+/* What was made goes into the set, what it replaces into `made`, to be freed. */
+static void commit(gnn_data_t *data, gnn_data_t *made)
+{
+    if (made->graph)
+        SWAP(gnn_graph_t *, data->graph, made->graph);
+    if (made->order)
+        SWAP(int64_t *, data->order, made->order);
+    if (made->x.data) {
+        SWAP(gnn_tensor_t, data->x, made->x);
+        SWAP(gnn_sparse_t, data->sparse, made->sparse);
+        data->features = made->features;
+    }
+    if (made->labels) {
+        SWAP(int32_t *, data->labels, made->labels);
+        SWAP(char **, data->class_names, made->class_names);
+        data->classes = made->classes;
+        for (int k = 0; k < 3; k++)
+            SWAP(uint8_t **, data->masks[k], made->masks[k]);
+        data->n_splits = made->n_splits;
+    }
+    data->n = made->n;
+}
+
+int gnn_data_add_csv(gnn_data_t *data, const char *features, const char *labels)
+{
+    gnn_data_t *made;
+    if (!data || (!features && !labels))
+        return gnn__error(GNN_EINVALID, "no %s", data ? "path" : "data set");
+    GNN_TRY(gnn__new(&made, 1, sizeof *made, "a data set"));
+    int rc = read_made(made, data, features, labels);
+    if (rc == GNN_OK)
+        commit(data, made);
+    gnn_data_free(made);
+    return rc;
+}

@@ -1,0 +1,86 @@
+/* A set's nodes in another order: whatever has a row for each node follows. */
+#include <lib/io/data/data.h>
+
+#include <gnn/graph.h>
+
+/* Rows of `bytes`: row r of `to` is row order[r] of `from`. */
+static void gather(void *to, const void *from, int64_t n, size_t bytes, const int64_t *order)
+{
+    for (int64_t r = 0; r < n; r++)
+        memcpy((char *)to + (size_t)r * bytes, (const char *)from + (size_t)order[r] * bytes, bytes);
+}
+
+static int arrange_sparse(gnn_sparse_t *to, const gnn_sparse_t *from, const int64_t *order)
+{
+    int64_t *indptr, at = 0;
+    int32_t *indices;
+    gnn_real_t *values;
+    GNN_TRY(gnn__new(&indptr, from->rows + 1, sizeof *indptr, "features"));
+    to->indptr = indptr;
+    GNN_TRY(gnn__new(&indices, from->indptr[from->rows], sizeof *indices, "features"));
+    to->indices = indices;
+    GNN_TRY(gnn__new(&values, from->indptr[from->rows], sizeof *values, "features"));
+    to->values = values;
+    for (int64_t r = 0; r < from->rows; r++) {
+        for (int64_t k = from->indptr[order[r]]; k < from->indptr[order[r] + 1]; k++, at++) {
+            indices[at] = from->indices[k];
+            values[at] = from->values[k];
+        }
+        indptr[r + 1] = at;
+    }
+    return GNN_OK;
+}
+
+int gnn__data_arrange(gnn_data_t *to, const gnn_data_t *from, const int64_t *order)
+{
+    const int64_t n = from->n;
+    *to = *from;
+    to->graph = NULL;
+    to->x.data = NULL;
+    to->sparse.indptr = NULL;
+    to->sparse.indices = NULL;
+    to->sparse.values = NULL;
+    to->labels = NULL;
+    memset(to->masks, 0, sizeof to->masks);
+    if (from->graph)
+        GNN_TRY(gnn_graph_renumber(&to->graph, from->graph, order));
+    if (from->x.data) {
+        GNN_TRY(gnn__new(&to->x.data, n * from->features, sizeof *to->x.data, "features"));
+        gather(to->x.data, from->x.data, n, (size_t)from->features * sizeof *to->x.data, order);
+    }
+    if (from->sparse.indptr)
+        GNN_TRY(arrange_sparse(&to->sparse, &from->sparse, order));
+    if (from->labels) {
+        GNN_TRY(gnn__new(&to->labels, n, sizeof *to->labels, "labels"));
+        gather(to->labels, from->labels, n, sizeof *to->labels, order);
+    }
+    if (from->masks[0])
+        GNN_TRY(gnn__data_masks(to, from->n_splits));
+    for (int k = 0; k < 3; k++)
+        for (int64_t s = 0; to->masks[k] && s < from->n_splits; s++)
+            gather(to->masks[k][s], from->masks[k][s], n, 1, order);
+    return GNN_OK;
+}
+
+int gnn_data_reorder(gnn_data_t *data)
+{
+    int64_t *order;
+    gnn_data_t made = {0}, before;
+    int rc;
+    if (!data)
+        return gnn__error(GNN_EINVALID, "no data set");
+    if (data->order) /* CSV files that came since brought nodes that hear nobody, behind the others */
+        return GNN_OK;
+    GNN_TRY(gnn__new(&order, data->n, sizeof *order, "an order of nodes"));
+    GNN_CHECK(gnn_graph_community_order(data->graph, order));
+    GNN_CHECK(gnn__data_arrange(&made, data, order));
+    before = *data;
+    *data = made;
+    made = before;
+    data->order = order;
+    order = NULL;
+done:
+    gnn__data_free_rows(&made);
+    gnn_free(order);
+    return rc;
+}

@@ -1,0 +1,71 @@
+/* Columns of dense features to mean 0 and variance 1. */
+#include <lib/io/data/data.h>
+
+#include <math.h>
+
+typedef struct columns {
+    double *mean, *spread; /* standard deviation; 1 for a constant column */
+} columns_t;
+
+static void add_means(const gnn_data_t *data, const uint8_t *mask, int64_t rows, double *mean)
+{
+    for (int64_t r = 0; r < data->n; r++)
+        for (int64_t c = 0; c < data->features && (!mask || mask[r]); c++)
+            mean[c] += (double)gnn__row(&data->x, r)[c] / (double)rows;
+}
+
+static int add_spreads(const gnn_data_t *data, const uint8_t *mask, int64_t rows, const columns_t *k)
+{
+    for (int64_t r = 0; r < data->n; r++)
+        for (int64_t c = 0; c < data->features && (!mask || mask[r]); c++) {
+            double off = (double)gnn__row(&data->x, r)[c] - k->mean[c];
+            k->spread[c] += off * off / (double)rows;
+        }
+    for (int64_t c = 0; c < data->features; c++) {
+        if (!isfinite(k->spread[c]))
+            return gnn__error(GNN_ENUMERIC, "the variance of feature %lld is %g", (long long)c,
+                              k->spread[c]);
+        double deviation = sqrt(k->spread[c]);
+        /* Rounding leaves a constant column a spread of its own. */
+        k->spread[c] = deviation > 1e-12 * fabs(k->mean[c]) ? deviation : 1;
+    }
+    return GNN_OK;
+}
+
+static int measure(const gnn_data_t *data, const uint8_t *mask, const columns_t *columns)
+{
+    int64_t rows = 0;
+    for (int64_t r = 0; r < data->n; r++)
+        rows += !mask || mask[r];
+    if (rows == 0)
+        return gnn__error(GNN_EINVALID, "the split has no training nodes to measure");
+    add_means(data, mask, rows, columns->mean);
+    return add_spreads(data, mask, rows, columns);
+}
+
+int gnn_data_standardise(gnn_data_t *data, int64_t split)
+{
+    columns_t columns = {NULL, NULL};
+    int rc;
+    if (!data)
+        return gnn__error(GNN_EINVALID, "no data set");
+    if (data->sparse.indptr)
+        return gnn__error(
+            GNN_EUNSUPPORTED,
+            "the features are sparse and would not stay so (gnn_data_row_normalise keeps them)");
+    if (split < -1 || split >= data->n_splits)
+        return gnn__error(GNN_EINVALID, "split %lld, there are %lld, and -1 for all nodes",
+                          (long long)split, (long long)data->n_splits);
+    GNN_CHECK(gnn__new(&columns.mean, data->features, sizeof *columns.mean, "means"));
+    GNN_CHECK(gnn__new(&columns.spread, data->features, sizeof *columns.spread, "deviations"));
+    GNN_CHECK(measure(data, split < 0 ? NULL : data->masks[GNN_TRAIN][split], &columns));
+    for (int64_t r = 0; r < data->n; r++)
+        for (int64_t c = 0; c < data->features; c++) {
+            gnn_real_t *x = &gnn__row(&data->x, r)[c];
+            *x = (gnn_real_t)(((double)*x - columns.mean[c]) / columns.spread[c]);
+        }
+done:
+    gnn_free(columns.mean);
+    gnn_free(columns.spread);
+    return rc;
+}

@@ -1,0 +1,64 @@
+/* The split of a data set that came without one. */
+#include <lib/io/data/data.h>
+
+enum { TRAIN_A_CLASS = 20, VALIDATION = 500, TEST = 1000 };
+
+void gnn__data_shuffle(int32_t *order, int64_t n, uint64_t seed)
+{
+    uint64_t stream = gnn__hash_string("split");
+    for (int64_t k = 0; k < n; k++)
+        order[k] = (int32_t)k;
+    for (int64_t k = n - 1; k > 0; k--) {
+        int64_t other = (int64_t)(gnn__uniform(seed, stream, (uint64_t)k) * (double)(k + 1));
+        int32_t swap = order[k];
+        order[k] = order[other];
+        order[other] = swap;
+    }
+}
+
+/* Marks training nodes; order keeps the other labelled ones, whose number is returned. room[c]: how many more class c gives. */
+static int64_t mark_train(const gnn_data_t *data, int32_t *order, int64_t *room)
+{
+    int64_t rest = 0;
+    for (int64_t i = 0; i < data->n; i++)
+        if (data->labels[i] >= 0)
+            room[data->labels[i]]++;
+    for (int64_t c = 0; c < data->classes; c++) {
+        int64_t half = (room[c] + 1) / 2;
+        room[c] = half < TRAIN_A_CLASS ? half : TRAIN_A_CLASS;
+    }
+    for (int64_t k = 0; k < data->n; k++) {
+        int32_t i = order[k], label = data->labels[i];
+        if (label < 0)
+            continue;
+        if (room[label] > 0) {
+            room[label]--;
+            data->masks[GNN_TRAIN][0][i] = 1;
+        } else {
+            order[rest++] = i;
+        }
+    }
+    return rest;
+}
+
+int gnn__data_split(gnn_data_t *data, uint64_t seed)
+{
+    int64_t *room = NULL;
+    int32_t *order = NULL;
+    int rc = GNN_OK;
+    GNN_CHECK(gnn__data_masks(data, 1));
+    GNN_CHECK(gnn__new(&order, data->n, sizeof *order, "an order of nodes"));
+    GNN_CHECK(gnn__new(&room, data->classes, sizeof *room, "class sizes"));
+    gnn__data_shuffle(order, data->n, seed);
+    int64_t rest = mark_train(data, order, room);
+    int64_t validation = rest >= VALIDATION + TEST ? VALIDATION : rest / 3;
+    int64_t test = rest - validation < TEST ? rest - validation : TEST;
+    for (int64_t k = 0; k < validation; k++)
+        data->masks[GNN_VALIDATION][0][order[k]] = 1;
+    for (int64_t k = validation; k < validation + test; k++)
+        data->masks[GNN_TEST][0][order[k]] = 1;
+done:
+    gnn_free(order);
+    gnn_free(room);
+    return rc;
+}

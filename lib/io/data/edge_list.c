@@ -1,0 +1,83 @@
+/* Edge lists: two node numbers a line, from 0, and perhaps a weight. Read here and not by igraph, which knows neither comments nor weights, and takes
+ * memory for whatever node a line names. */
+#include <lib/io/data/data.h>
+
+/* Numbers with gaps are common, so nodes may outnumber links; memory stays bounded by the file. */
+enum { FREE_NODES = 1024 };
+
+typedef struct links {
+    int64_t n, m, most; /* nodes named, links, nodes that a file of this size may name */
+    int64_t room_a, room_b;
+    int32_t *a, *b;
+} links_t;
+
+static int node(const gnn__text_t *text, const gnn__text_field_t *field, const links_t *links,
+                int32_t *out)
+{
+    int64_t number;
+    GNN_TRY(gnn__text_integer(text, field, "a node's number", &number));
+    if (number < 0)
+        return gnn__text_error(text, field, GNN_EFORMAT, "node %lld, node numbers start at 0",
+                               (long long)number);
+    if (number >= links->most)
+        return gnn__text_error(text, field, GNN_EFORMAT,
+                               "node %lld, a file of %lld bytes may name nodes below %lld",
+                               (long long)number, (long long)text->size, (long long)links->most);
+    *out = (int32_t)number;
+    return GNN_OK;
+}
+
+static int read_link(links_t *links, gnn__text_t *text)
+{
+    gnn__text_field_t field[4];
+    int fields = 0;
+    gnn_real_t weight;
+    int32_t a, b;
+    for (; fields < 4; fields++) {
+        GNN_TRY(gnn__text_field(text, &field[fields]));
+        if (!field[fields].at)
+            break;
+    }
+    if (fields < 2 || fields > 3)
+        return gnn__text_error(text, NULL, GNN_EFORMAT,
+                               "two node numbers and perhaps a weight are expected, %s came",
+                               fields < 2 ? "one field" : "four fields or more");
+    GNN_TRY(node(text, &field[0], links, &a));
+    GNN_TRY(node(text, &field[1], links, &b));
+    if (fields == 3)
+        GNN_TRY(gnn__text_real(text, &field[2], "a weight", &weight));
+    GNN_TRY(gnn__room(&links->a, links->m, &links->room_a, sizeof *links->a, "links"));
+    GNN_TRY(gnn__room(&links->b, links->m, &links->room_b, sizeof *links->b, "links"));
+    links->a[links->m] = a;
+    links->b[links->m++] = b;
+    int32_t larger = a > b ? a : b;
+    if (larger >= links->n)
+        links->n = (int64_t)larger + 1;
+    return GNN_OK;
+}
+
+static int read_links(links_t *links, gnn__text_t *text)
+{
+    text->comments = "#%";
+    links->most = text->size + FREE_NODES < INT32_MAX ? text->size + FREE_NODES : INT32_MAX;
+    while (gnn__text_line(text)) {
+        if (links->m == 0)
+            gnn__text_guess_delimiter(text, ";,", ' ');
+        GNN_TRY(read_link(links, text));
+    }
+    return links->m > 0 ? GNN_OK : gnn__error(GNN_EFORMAT, "%s: no line holds a link", text->name);
+}
+
+int gnn__data_read_edge_list(gnn_data_t *data, const char *path)
+{
+    gnn__text_t text;
+    links_t links = {0};
+    GNN_TRY(gnn__text_open(&text, path));
+    int rc = read_links(&links, &text);
+    if (rc == GNN_OK)
+        rc = gnn__data_bare(data, links.n, links.m, links.a, links.b);
+    gnn__text_free(&text);
+    gnn_free(links.a);
+    gnn_free(links.b);
+    return rc;
+}

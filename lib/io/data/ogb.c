@@ -1,0 +1,268 @@
+/* A node prediction set of the Open Graph Benchmark as its zip unpacks (Hu et al. 2020): raw/{edge,node-feat,node-label,num-node-list}.csv.gz and
+ * split/SCHEME/{train,valid,test}.csv.gz, lines of numbers without headers. */
+#include <lib/io/data/data.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* FOLDER/PART.csv.gz, or unpacked if only that is there. */
+static int open_part(gnn__text_t *text, const char *folder, const char *part)
+{
+    char *path;
+    GNN_TRY(gnn__asprintf(&path, "%s/%s.csv.gz", folder, part));
+    if (access(path, F_OK) != 0) {
+        path[strlen(path) - 3] = '\0';
+        if (access(path, F_OK) != 0)
+            path[strlen(path)] = '.';
+    }
+    int rc = gnn__text_open(text, path);
+    text->delimiter = ',';
+    text->name = gnn__file_name(part); /* the path goes, its literal stays; messages name the part */
+    gnn_free(path);
+    return rc;
+}
+
+/* The only field of the current line. */
+static int only_field(gnn__text_t *text, gnn__text_field_t *field)
+{
+    gnn__text_field_t next;
+    GNN_TRY(gnn__text_field(text, field));
+    GNN_TRY(gnn__text_field(text, &next));
+    return next.at ? gnn__text_error(text, &next, GNN_EFORMAT,
+                                     "one number a line is expected, %s came too",
+                                     gnn__field_shown(&next))
+                   : GNN_OK;
+}
+
+static int index_of_node(const gnn__text_t *text, const gnn__text_field_t *field, int64_t n,
+                         int32_t *out)
+{
+    int64_t node;
+    GNN_TRY(gnn__text_integer(text, field, "a node's number", &node));
+    if (node < 0 || node >= n)
+        return gnn__text_error(text, field, GNN_EFORMAT, "node %lld, there are %lld nodes",
+                               (long long)node, (long long)n);
+    *out = (int32_t)node;
+    return GNN_OK;
+}
+
+/* ---- labels: they are what says how many nodes there are ---- */
+
+/* A class, written as a whole number or (as numpy does once a label is missing) as a real one; nan: none. */
+static int read_label(const gnn__text_t *text, const gnn__text_field_t *field, int64_t most,
+                      int32_t *out)
+{
+    gnn_real_t label;
+    *out = -1;
+    if (gnn__field_kind(field) == GNN__NOT_FINITE)
+        return GNN_OK;
+    GNN_TRY(gnn__text_real(text, field, "a class", &label));
+    if (label < 0)
+        return GNN_OK;
+    if ((double)label >= (double)most || label != (gnn_real_t)(int64_t)label)
+        return gnn__text_error(text, field, GNN_EFORMAT,
+                               "a class is a whole number less than %lld, %s came", (long long)most,
+                               gnn__field_shown(field));
+    *out = (int32_t)label;
+    return GNN_OK;
+}
+
+static int read_labels(gnn_data_t *data, gnn__text_t *text)
+{
+    int64_t lines = gnn__text_count_lines(text);
+    int64_t most = lines > GNN__MOST_CLASSES ? lines : GNN__MOST_CLASSES;
+    gnn__text_field_t field;
+    if (lines > INT32_MAX)
+        return gnn__error(GNN_EFORMAT, "%s: %lld lines, at most %d nodes are possible", text->name,
+                          (long long)lines, INT32_MAX);
+    if (most > 1 << 24)
+        most = 1 << 24; /* up to here a float holds every whole number */
+    GNN_TRY(gnn__new(&data->labels, lines, sizeof *data->labels, "labels"));
+    while (gnn__text_line(text)) {
+        GNN_TRY(only_field(text, &field));
+        GNN_TRY(read_label(text, &field, most, &data->labels[data->n]));
+        if (data->labels[data->n] >= data->classes)
+            data->classes = (int64_t)data->labels[data->n] + 1;
+        data->n++;
+    }
+    return data->classes > 0 ? GNN_OK
+                             : gnn__error(GNN_EFORMAT, "%s: no node has a class", text->name);
+}
+
+static int read_count(gnn_data_t *data, gnn__text_t *text)
+{
+    gnn__text_field_t field;
+    int64_t n;
+    if (!gnn__text_line(text))
+        return gnn__error(GNN_EFORMAT, "%s: no line holds a number of nodes", text->name);
+    GNN_TRY(only_field(text, &field));
+    GNN_TRY(gnn__text_integer(text, &field, "a number of nodes", &n));
+    if (n != data->n)
+        return gnn__text_error(text, &field, GNN_EFORMAT, "%lld nodes, node-label has %lld lines",
+                               (long long)n, (long long)data->n);
+    if (gnn__text_line(text))
+        return gnn__text_error(text, NULL, GNN_EUNSUPPORTED,
+                               "a second graph, sets of one graph are read");
+    return GNN_OK;
+}
+
+/* ---- links, features ---- */
+
+static int fill_links(const gnn_data_t *data, gnn__text_t *text, int32_t *a, int32_t *b, int64_t *m)
+{
+    gnn__text_field_t field[3];
+    while (gnn__text_line(text)) {
+        for (int k = 0; k < 3; k++)
+            GNN_TRY(gnn__text_field(text, &field[k]));
+        if (!field[1].at || field[2].at)
+            return gnn__text_error(text, NULL, GNN_EFORMAT, "two node numbers are expected, %s came",
+                                   field[2].at ? "more" : "one");
+        GNN_TRY(index_of_node(text, &field[0], data->n, &a[*m]));
+        GNN_TRY(index_of_node(text, &field[1], data->n, &b[*m]));
+        (*m)++;
+    }
+    return GNN_OK;
+}
+
+static int read_links(gnn_data_t *data, gnn__text_t *text)
+{
+    int64_t m = 0, lines = gnn__text_count_lines(text);
+    int32_t *a = NULL, *b = NULL;
+    int rc;
+    GNN_CHECK(gnn__new(&a, lines, sizeof *a, "links"));
+    GNN_CHECK(gnn__new(&b, lines, sizeof *b, "links"));
+    GNN_CHECK(fill_links(data, text, a, b, &m));
+    GNN_CHECK(gnn__data_graph(&data->graph, data->n, m, a, b));
+done:
+    gnn_free(a);
+    gnn_free(b);
+    return rc;
+}
+
+static int read_features(gnn_data_t *data, gnn__text_t *text)
+{
+    int64_t rows, cols;
+    gnn_real_t *values;
+    int rc = gnn__text_matrix(text, false, &values, &rows, &cols);
+    if (rc == GNN_OK && rows != data->n)
+        rc = gnn__error(GNN_EFORMAT, "%s: %lld lines, node-label has %lld", text->name,
+                        (long long)rows, (long long)data->n);
+    if (rc != GNN_OK) {
+        gnn_free(values);
+        return rc;
+    }
+    data->features = cols;
+    data->x = gnn_tensor(values, rows, cols);
+    return GNN_OK;
+}
+
+/* ---- splits ---- */
+
+typedef struct schemes {
+    char **names;
+    int64_t count, room;
+} schemes_t;
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int list_schemes(schemes_t *schemes, const char *folder)
+{
+    int rc = GNN_OK;
+    DIR *opened = opendir(folder);
+    if (!opened)
+        return errno == ENOENT ? GNN_OK : gnn__error(GNN_EIO, "%s: %s", folder, strerror(errno));
+    for (struct dirent *d; rc == GNN_OK && (d = readdir(opened)) != NULL;) {
+        if (d->d_name[0] == '.')
+            continue;
+        rc = gnn__room(&schemes->names, schemes->count, &schemes->room, sizeof *schemes->names,
+                       "splits");
+        if (rc == GNN_OK)
+            rc = gnn__asprintf(&schemes->names[schemes->count], "%s/%s", folder, d->d_name);
+        schemes->count += rc == GNN_OK;
+    }
+    closedir(opened);
+    if (rc == GNN_OK && schemes->count > 1)
+        qsort(schemes->names, (size_t)schemes->count, sizeof *schemes->names, compare_names);
+    return rc;
+}
+
+static int mark(gnn_data_t *data, gnn__text_t *text, uint8_t *mask)
+{
+    gnn__text_field_t field;
+    int32_t node;
+    while (gnn__text_line(text)) {
+        GNN_TRY(only_field(text, &field));
+        GNN_TRY(index_of_node(text, &field, data->n, &node));
+        if (data->labels[node] < 0)
+            return gnn__text_error(text, &field, GNN_EFORMAT, "node %d has no class", (int)node);
+        mask[node] = 1;
+    }
+    return GNN_OK;
+}
+
+static int read_scheme(gnn_data_t *data, const char *folder, int64_t split)
+{
+    static const char *const names[] = {
+        [GNN_TRAIN] = "train", [GNN_VALIDATION] = "valid", [GNN_TEST] = "test"};
+    for (int k = 0; k < 3; k++) {
+        gnn__text_t text;
+        GNN_TRY(open_part(&text, folder, names[k]));
+        int rc = mark(data, &text, data->masks[k][split]);
+        gnn__text_free(&text);
+        GNN_TRY(rc);
+    }
+    return GNN_OK;
+}
+
+static int read_splits(gnn_data_t *data, const char *folder)
+{
+    schemes_t schemes = {0};
+    char *path;
+    GNN_TRY(gnn__asprintf(&path, "%s/split", folder));
+    int rc = list_schemes(&schemes, path);
+    if (rc == GNN_OK)
+        rc = schemes.count > 0 ? gnn__data_masks(data, schemes.count) : gnn__data_split(data, 0);
+    for (int64_t s = 0; s < schemes.count; s++) {
+        if (rc == GNN_OK)
+            rc = read_scheme(data, schemes.names[s], s);
+        gnn_free(schemes.names[s]);
+    }
+    gnn_free(schemes.names);
+    gnn_free(path);
+    return rc;
+}
+
+/* ---- the set ---- */
+
+static int read_part(gnn_data_t *data, const char *folder, const char *part,
+                     int (*read)(gnn_data_t *, gnn__text_t *))
+{
+    gnn__text_t text;
+    GNN_TRY(open_part(&text, folder, part));
+    int rc = read(data, &text);
+    gnn__text_free(&text);
+    return rc;
+}
+
+int gnn__data_read_ogb(gnn_data_t *data, const char *path)
+{
+    char *raw;
+    GNN_TRY(gnn__asprintf(&raw, "%s/raw", path));
+    bool there = access(raw, F_OK) == 0;
+    gnn_free(raw);
+    if (!there)
+        return gnn__error(
+            GNN_EIO,
+            "%s: is a folder, a regular file or OGB's folder with raw/edge.csv.gz is expected", path);
+    GNN_TRY(read_part(data, path, "raw/node-label", read_labels));
+    GNN_TRY(read_part(data, path, "raw/num-node-list", read_count));
+    GNN_TRY(read_part(data, path, "raw/edge", read_links));
+    GNN_TRY(read_part(data, path, "raw/node-feat", read_features));
+    return read_splits(data, path);
+}

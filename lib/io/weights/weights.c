@@ -1,0 +1,204 @@
+/* A model as one safetensors file: a matrix for each field, "STEP.FIELD", and the steps as JSON in the metadata, so that the file alone makes the model.
+ * A file is not trusted: nothing is allocated that its own numbers do not fill. */
+#include <lib/io/weights/config_json.h>
+
+#include <gnn/io.h>
+#include <lib/io/arrays/arrays.h>
+#include <lib/model/model.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define STEPS_KEY "gnn.model"
+#define VERSION_KEY "gnn.version"
+
+/* Fields, then buffers. */
+static int64_t tensor_count(const gnn_model_t *model)
+{
+    return gnn_model_field_count(model) + gnn_model_buffer_count(model);
+}
+
+static const char *tensor_at(const gnn_model_t *model, int64_t k, gnn_tensor_t *tensor)
+{
+    int64_t fields = gnn_model_field_count(model);
+    const char *name =
+        k < fields ? gnn_model_field_name(model, k) : gnn_model_buffer_name(model, k - fields);
+    int rc = k < fields ? gnn_model_field(model, name, tensor, NULL)
+                        : gnn_model_buffer(model, name, tensor);
+    return rc == GNN_OK ? name : NULL;
+}
+
+/* ---- saving ---- */
+
+/* The tensor without its stride, at `to`; returns where the next one goes. */
+static gnn_real_t *pack(gnn_array_t *array, const char *name, const gnn_tensor_t *t, gnn_real_t *to)
+{
+    *array = (gnn_array_t){.name = name,
+                           .dtype = GNN_DOUBLE ? GNN_DTYPE_FLOAT64 : GNN_DTYPE_FLOAT32,
+                           .ndim = 2,
+                           .shape = {t->rows, t->cols},
+                           .count = t->rows * t->cols,
+                           .data = to};
+    for (int64_t r = 0; r < t->rows; r++, to += t->cols)
+        memcpy(to, gnn__row(t, r), (size_t)t->cols * sizeof *to);
+    return to;
+}
+
+static int pack_all(const gnn_model_t *model, gnn_array_t **arrays, gnn_real_t **numbers)
+{
+    int64_t count = tensor_count(model), total = 0;
+    gnn_tensor_t t = {0};
+    for (int64_t k = 0; k < count; k++) {
+        const char *name = tensor_at(model, k, &t);
+        GNN_TRY(gnn_tensor_check_finite(&t, name));
+        total += t.rows * t.cols;
+    }
+    GNN_TRY(gnn__new(arrays, count, sizeof **arrays, "a list of tensors"));
+    GNN_TRY(gnn__new(numbers, total, sizeof **numbers, "a copy of the weights"));
+    gnn_real_t *to = *numbers;
+    for (int64_t k = 0; k < count; k++) {
+        const char *name = tensor_at(model, k, &t);
+        to = pack(&(*arrays)[k], name, &t, to);
+    }
+    return GNN_OK;
+}
+
+int gnn_model_save(const gnn_model_t *model, const char *path)
+{
+    gnn_array_t *arrays = NULL;
+    gnn_real_t *numbers = NULL;
+    char *steps = NULL;
+    int rc;
+    GNN_CHECK(gnn__steps_write(&steps, model));
+    GNN_CHECK(pack_all(model, &arrays, &numbers));
+    const char *const metadata[][2] = {{STEPS_KEY, steps}, {VERSION_KEY, GNN_VERSION}};
+    GNN_CHECK(gnn_safetensors_write(path, tensor_count(model), arrays, 2, metadata));
+done:
+    free(steps);
+    gnn_free(arrays);
+    gnn_free(numbers);
+    return rc;
+}
+
+/* ---- loading ---- */
+
+static int64_t stored_numbers(const gnn_arrays_t *arrays)
+{
+    int64_t total = 0;
+    for (int64_t k = 0; k < gnn_arrays_count(arrays); k++)
+        total += gnn_arrays_at(arrays, k)->count;
+    return total;
+}
+
+/* Running statistics are allocated with the layer: their width must be one that the file could fill. */
+static int check_widths(const gnn__steps_t *steps, int64_t most)
+{
+    for (int64_t k = 0; k < steps->count; k++) {
+        const gnn_step_t *s = &steps->list[k];
+        gnn_layer_config_t config = {.norm = s->kind == GNN_STEP_NORM ? s->norm : GNN_NORM_NONE,
+                                     .in_dst = s->in};
+        gnn__widths_t width = {0};
+        if (s->kind == GNN_STEP_LAYER) {
+            int rc = gnn_layer_config_resolve(&config, &s->layer);
+            if (rc != GNN_OK)
+                return gnn__error_prefix(rc, "step %lld", (long long)k);
+            gnn__layer_widths(&config, &width);
+        }
+        if (config.norm == GNN_NORM_BATCH &&
+            (config.in_dst > most || config.out > most || width.aggregate > most))
+            return gnn__error(
+                GNN_ESHAPE,
+                "step %lld: %lld input, %lld output features, the file holds %lld numbers",
+                (long long)k, (long long)config.in_dst, (long long)config.out, (long long)most);
+    }
+    return GNN_OK;
+}
+
+static int make_model(gnn_model_t **model, gnn_context_t *context, const gnn_arrays_t *arrays)
+{
+    gnn__steps_t steps;
+    const char *text = gnn_arrays_metadata(arrays, STEPS_KEY);
+    int64_t most = stored_numbers(arrays);
+    if (!text)
+        return gnn__error(GNN_EFORMAT, "no metadata \"" STEPS_KEY
+                                       "\": not saved by gnn_model_save (see gnn_model_import)");
+    int rc = gnn__steps_read(&steps, text);
+    if (rc != GNN_OK)
+        return gnn__error_prefix(rc, "metadata \"" STEPS_KEY "\"");
+    rc = check_widths(&steps, most);
+    if (rc == GNN_OK)
+        rc = gnn__model_make(model, context, steps.count, steps.list, true, most);
+    gnn__steps_free(&steps);
+    return rc;
+}
+
+static int check_array(const gnn_array_t *array, const char *name, const gnn_tensor_t *t)
+{
+    if (!array)
+        return gnn__error(GNN_ENOTFOUND, "no array %s", name);
+    if (array->dtype != GNN_DTYPE_FLOAT32 && array->dtype != GNN_DTYPE_FLOAT64)
+        return gnn__error(GNN_EFORMAT, "array %s holds %s, float32 or float64 are expected", name,
+                          gnn__element(array->dtype)->name);
+    if (array->ndim != 2 || array->shape[0] != t->rows || array->shape[1] != t->cols)
+        return gnn__error(GNN_ESHAPE, "array %s is %s, the model expects %lld x %lld", name,
+                          gnn__shape_words(array->ndim, array->shape), (long long)t->rows,
+                          (long long)t->cols);
+    for (int64_t k = 0; k < array->count; k++)
+        if (!isfinite((gnn_real_t)gnn_array_get(array, k)))
+            return gnn__error(GNN_ENUMERIC, "array %s: row %lld, column %lld is %g", name,
+                              (long long)(k / t->cols), (long long)(k % t->cols),
+                              gnn_array_get(array, k));
+    return GNN_OK;
+}
+
+/* All names are there; if the counts differ, some array is nobody's. */
+static int check_extra(const gnn_model_t *model, const gnn_arrays_t *arrays)
+{
+    gnn_tensor_t t;
+    if (gnn_arrays_count(arrays) == tensor_count(model))
+        return GNN_OK;
+    for (int64_t k = 0; k < gnn_arrays_count(arrays); k++) {
+        const char *name = gnn_arrays_at(arrays, k)->name;
+        if (gnn_model_field(model, name, &t, NULL) != GNN_OK &&
+            gnn_model_buffer(model, name, &t) != GNN_OK)
+            return gnn__error(GNN_EFORMAT, "array %s belongs to no field of the model", name);
+    }
+    return gnn__error(GNN_EFORMAT, "%lld arrays, the model has %lld",
+                      (long long)gnn_arrays_count(arrays), (long long)tensor_count(model));
+}
+
+static int fill(const gnn_model_t *model, const gnn_arrays_t *arrays)
+{
+    gnn_tensor_t t = {0};
+    for (int64_t k = 0; k < tensor_count(model); k++) {
+        const char *name = tensor_at(model, k, &t);
+        const gnn_array_t *array = gnn_arrays_find(arrays, name);
+        GNN_TRY(check_array(array, name, &t));
+        for (int64_t i = 0; i < array->count; i++)
+            gnn__row(&t, i / t.cols)[i % t.cols] = (gnn_real_t)gnn_array_get(array, i);
+    }
+    return check_extra(model, arrays);
+}
+
+static int load(gnn_model_t **model, gnn_context_t *context, const gnn_arrays_t *arrays)
+{
+    gnn_model_t *made = NULL;
+    GNN_TRY(make_model(&made, context, arrays));
+    int rc = fill(made, arrays);
+    if (rc != GNN_OK) {
+        gnn_model_free(made);
+        return rc;
+    }
+    *model = made;
+    return GNN_OK;
+}
+
+int gnn_model_load(gnn_model_t **model, gnn_context_t *context, const char *path)
+{
+    gnn_arrays_t *arrays = NULL;
+    const gnn_limits_t limits = {.max_bytes = INT64_MAX,
+                                 .max_entries = INT32_MAX}; /* the file's size bounds both */
+    GNN_TRY(gnn_safetensors_read(&arrays, path, &limits));
+    int rc = load(model, context, arrays);
+    gnn_arrays_free(arrays);
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", gnn__file_name(path));
+}

@@ -1,0 +1,97 @@
+/* Attention on one part of a graph: y_i = sum over j of alpha_ij v_j for each head, alpha = softmax over j of
+ * score(q_i, k_j) + bias_ij. Four ways run it; the first that takes a call does (lib/aggregate/ways.c).
+ *
+ *   way      scores             graph           heads             edge weight, bias, scales  instruction set    per pair
+ *   by_lane  additive, v2, dot  edges*          <= 8, kv = heads  no                         AVX2, AVX-512      nothing
+ *   by_tile  dot                spans           any               no                         any; bf16, AMX     nothing
+ *   by_row   all three          edges or spans  any               yes                        any (reference)    nothing
+ *   generic  any row of         edges or spans  any               yes, and edge features,    any                nothing
+ *            the table                                            distances, gates, weights
+ *                                                                 that are asked for
+ *   * additive and v2 also on spans
+ *
+ * by_lane takes a graph as a whole. by_tile and by_row are one way (lib/aggregate/fast/way_attention.c): each part goes by
+ * tiles where it can, else row by row. generic walks pair by pair (lib/aggregate/generic) and keeps a state per receiver.
+ *
+ * Inside by_lane a layout says how a row of values lies (by_lane.h):
+ *
+ *   narrow   one head of fewer numbers than a register, in place; additive scores, AVX-512
+ *   shared   heads of 2, 4 or 8 numbers, several to a register, in place; additive scores, AVX-512
+ *   whole    every head fills registers, in place
+ *   columns  one head of at most 16 numbers, in place; dot and v2 scores: pairs stand in the lanes
+ *   packed   anything else: a copy with heads fastest
+ *
+ * and it does three things row by row where they pay: short rows by the handful, exponentials as products of factors
+ * (+factors), both ends of a pair in one pass of backward (+groups). With GNN_PROFILE=1 the profile says which of all
+ * this ran: "aggregate[by_lane/shared+factors]".
+ *
+ * Head a reads key and value head a / (heads / kv_heads). Rows lie head by head: q has heads * d_k numbers (additive:
+ * heads), k has kv_heads * d_k (additive: heads), v has kv_heads * d_v, y has heads * d_v.
+ *
+ * Forward runs over the parts one after another. In between the state holds each receiver's largest score and the sum of
+ * exp(score - largest), and y the weighted sum that goes with them; the last part divides and leaves the log-sum-exp in
+ * `largest`. Nothing per pair is kept: backward computes alpha again from the log-sum-exp, once by receiver (d_q, edge
+ * gradients) and once by sender over the transposed part (d_k, d_v). A receiver that hears no sender, or only scores of
+ * minus infinity, has the sum 0, y = 0 and the log-sum-exp minus infinity. */
+#ifndef GNN_KERNELS_ATTENTION_H
+#define GNN_KERNELS_ATTENTION_H
+
+#include <lib/kernels/neighbours/pairs.h>
+
+typedef enum { GNN__SCORE_DOT, GNN__SCORE_ADDITIVE, GNN__SCORE_ADDITIVE_V2 } gnn__score_t;
+
+/* A matrix as a pointer and a stride. */
+typedef struct gnn__matrix {
+    gnn_real_t *at;
+    int64_t stride;
+} gnn__matrix_t;
+
+static inline gnn_real_t *gnn__matrix_row(const gnn__matrix_t *m, int64_t row)
+{
+    return m->at + row * m->stride;
+}
+
+/* Forward state (n_dst x heads): largest score, and sum of exp(score - largest). Carried from part to part; `largest` also
+ * becomes the log-sum-exp for backward. by_tile and by_lane accept NULL where a part is the only one and, of `largest`,
+ * nothing is recorded. */
+typedef struct gnn__attention_state {
+    gnn_real_t *largest, *sum;
+} gnn__attention_state_t;
+
+/* Backward: what comes in, and where gradients go (at NULL: not wanted). They are added to, except that tiles overwrite
+ * those of q of the first `writes_q` receivers, and those of k, v if `writes_k`, `writes_v`. */
+typedef struct gnn__attention_grads {
+    const gnn_real_t *lse, *delta; /* n_dst x heads: log-sum-exp and dY . Y */
+    gnn__matrix_t y;
+    gnn__matrix_t q, k, v, bias, weight;
+    int64_t writes_q;
+    bool writes_k, writes_v;
+} gnn__attention_grads_t;
+
+typedef struct gnn__attention {
+    gnn__score_t score;
+    int64_t heads, kv_heads, d_k, d_v;
+    gnn_real_t scale;      /* dot */
+    gnn_precision_t level; /* dot: of products inside tiles */
+    bool amx;              /* and whether the tiles of AMX multiply where they fit */
+    gnn_real_t slope;      /* of the leaky relu in additive scores */
+    const gnn_real_t *a;   /* additive_v2: heads * d_k */
+    gnn__matrix_t q, k, v, y;
+    gnn__pairs_t pairs;
+    bool transposed; /* rows are senders */
+    /* Edge inputs; at NULL: none. Edge numbers beyond the rows of `bias` have bias 0, beyond those of `weight` weight 1. */
+    gnn__matrix_t bias, weight;
+    int64_t biases, bias_cols, weights;
+    const gnn_real_t *dst_scale, *src_scale; /* per node, times the weight; NULL: 1 */
+    const gnn__dropout_t *dropout;           /* NULL: off */
+    bool first, last;                        /* part */
+    gnn__attention_state_t state;
+    gnn__attention_grads_t grad;
+    gnn_real_t *packed; /* by_tile, forward: tiles of senders by head; NULL: they are packed as they are met */
+    int64_t rows; /* by_tile, backward: at most so many senders share a tile of receivers */
+} gnn__attention_t;
+
+/* The level that products inside of tiles run at in this context. */
+gnn_precision_t gnn__attention_level(const gnn_context_t *context);
+
+#endif

@@ -1,0 +1,320 @@
+/* Backward of dot and additive-v2 attention with heads in lanes, once by receiver and once by sender, or by receiver for both; attention_lanes.h has the layout.
+ *
+ *     alpha = exp(score - lse_i)     g = alpha (f dY_i . v_j - S_i)     f: dropout
+ *     dot            d_q_i = scale sum of g k_j        d_k_j = scale sum of g q_i
+ *     additive-v2    d_q_i = a D_i                     d_k_j = a D_j         D = slope (sum of g) + (1 - slope) (sum of g where q_i + k_j > 0)
+ *                    d_a = sum over i of q_i D_i + sum over j of k_j D_j     because gnn__vec_leaky(z) = z gnn__vec_leaky'(z)
+ *     both           d_v_j = sum of alpha f dY_i */
+#include <lib/kernels/attention/by_lane/backward_product.h>
+#include <lib/kernels/attention/by_lane/gather.h>
+#include <lib/kernels/attention/by_lane/columns.h>
+#include <lib/kernels/attention/by_lane/scores.h>
+
+/* Both ends of a pair as the pass sees them: the row's own and the other ones. */
+typedef struct ends {
+    gnn__matrix_t own_key, other_key, own_value, other_value;
+    gnn__matrix_t d_key; /* where the gradient of the own key goes; at NULL: not wanted */
+} ends_t;
+
+static ends_t ends_of(const gnn__lanes_t *l)
+{
+    if (l->a->transposed)
+        return (ends_t){l->k, l->q, l->v, l->dy, l->a->grad.k};
+    return (ends_t){l->q, l->k, l->dy, l->v, l->a->grad.q};
+}
+
+/* Numbers of the other ends, from their records. */
+GNN__INLINE gnn__vec_t others(const gnn__lanes_t *l, const lane_block_t *b, const gnn__matrix_t *m,
+                              int column, int x, const int width)
+{
+    return width == 1 && in_columns(l) ? gnn__vec_load(b->columns + column * BLOCK_PAIRS + x)
+                                       : rows_at(m, b->other, x, width);
+}
+
+/* Scores become alpha f in `weight` and g in `second`, which holds dY . v before; adds up g. */
+GNN__INLINE void weigh_pairs(const gnn__lanes_t *l, const lane_block_t *block, int64_t node,
+                             gnn__vec_t *sum, const int width)
+{
+    const lane_block_t b = *block; /* what is stored might else be the block itself */
+    const bool by_sender = l->a->transposed;
+    const gnn__matrix_t lse = l->records, s = {lse.at + width, lse.stride};
+    const gnn_real_t factor = l->a->score == GNN__SCORE_DOT ? l->a->scale : 1;
+    const int n = b.n * width;
+    gnn__vec_t own_lse[PATTERN], own_s[PATTERN], all[PATTERN];
+    read_pattern(gnn__matrix_row(&lse, by_sender ? 0 : node), own_lse, width);
+    read_pattern(gnn__matrix_row(&s, by_sender ? 0 : node), own_s, width);
+    fill(all, 0);
+    for (int x = 0; x < padded(n); x += LANES) {
+        const int u = x / LANES % pattern_registers(width);
+        const gnn__vec_t shift = !by_sender ? own_lse[u] : others(l, &b, &lse, 0, x, width),
+                         delta = !by_sender ? own_s[u] : others(l, &b, &s, 1, x, width);
+        const gnn__vec_t alpha = gnn__vec_exp(gnn__vec_load(b.score + x) - shift);
+        gnn__vec_t g = drop(&b, x, gnn__vec_load(b.second + x));
+        gnn__vec_store(b.weight + x, drop(&b, x, alpha));
+        g = factor * alpha * (g - delta);
+        if (x + LANES > n)
+            g = gnn__vec_where(first_lanes(n - x), g);
+        gnn__vec_store(b.second + x, g);
+        all[u] += g;
+    }
+    for (int u = 0; u < pattern_registers(width); u++)
+        sum[u] += all[u];
+}
+
+#define WEIGH_PAIRS(width)                                                               \
+    MADE weigh_pairs_##width(const gnn__lanes_t *l, const lane_block_t *b, int64_t node, \
+                             gnn__vec_t *sum)                                            \
+    {                                                                                    \
+        weigh_pairs(l, b, node, sum, width);                                             \
+    }
+FOR_WIDTHS(WEIGH_PAIRS)
+
+/* y += g where own + x > 0, which is where x > -own, over a block; `registers` registers from number `from` on. */
+GNN__INLINE void above_section(const lane_block_t *b, const gnn_real_t *own, const gnn__matrix_t *m,
+                               int64_t from, const int width, const int registers)
+{
+    gnn__vec_t sum[4], least[4];
+    for (int v = 0; v < registers; v++) {
+        sum[v] = gnn__vec_load(b->y + from + v * LANES);
+        least[v] = -gnn__vec_load(own + from + v * LANES);
+    }
+#pragma GCC unroll 1
+    for (int e = 0; e < b->n; e++) {
+        const gnn_real_t *x = gnn__matrix_row(m, b->other[e]) + from;
+        for (int v = 0; v < registers; v++) {
+            const gnn__vec_t g =
+                gnn__vec_pattern(b->second + e * width, width, (int)(from / LANES) + v);
+            sum[v] = gnn__vec_add_above(sum[v], gnn__vec_load(x + v * LANES), least[v], g);
+        }
+    }
+    for (int v = 0; v < registers; v++)
+        gnn__vec_store(b->y + from + v * LANES, sum[v]);
+}
+
+#define ABOVE(width)                                                                         \
+    MADE above_##width(const lane_block_t *b, const gnn_real_t *own, const gnn__matrix_t *m, \
+                       int64_t row)                                                          \
+    {                                                                                        \
+        int64_t from = 0;                                                                    \
+        for (; from + 4 * LANES <= row; from += 4 * LANES)                                   \
+            above_section(b, own, m, from, width, 4);                                        \
+        for (; from < row; from += LANES)                                                    \
+            above_section(b, own, m, from, width, 1);                                        \
+    }
+FOR_WIDTHS(ABOVE)
+
+/* The gradient of the row's own key from what a block gives; the sum is in y. */
+static __attribute__((noinline)) void key_block(const gnn__lanes_t *l, lane_block_t *b,
+                                                const ends_t *ends, int64_t node, bool fresh)
+{
+    const int width = l->width;
+    const gnn_real_t *own = gnn__matrix_row(&ends->own_key, node);
+    const bool dot = l->a->score == GNN__SCORE_DOT;
+    if (fresh && !dot)
+        memset(b->y, 0, sizeof *b->y * (size_t)l->key_numbers);
+    if (dot && in_columns(l)) {
+        column_gather(l, b, b->second, true, fresh, b->y);
+    } else if (dot) {
+        lane_block_t g = *b;
+        g.weight = b->second;
+        gather(l, &g, &ends->other_key, l->key_numbers, fresh, false);
+    } else if (in_columns(l)) {
+        column_above(l, b, own);
+    } else {
+        BY_WIDTH(width, above, b, own, &ends->other_key, l->key_numbers);
+    }
+}
+
+/* `sum`: of g; p gains own . D. */
+static void key_row_done(const gnn__lanes_t *l, const lane_block_t *b, const ends_t *ends,
+                         int64_t node, gnn__vec_t *sum)
+{
+    const gnn_real_t *own = gnn__matrix_row(&ends->own_key, node), slope = l->a->slope;
+    const int parts = pattern_registers(l->width);
+    int64_t row = l->key_numbers;
+    gnn_real_t copy[GNN__LANES_COLUMNS] = {0};
+    if (in_columns(l)) {
+        column_reduce(b->y, l->a->d_k);
+        row = GNN__LANES_COLUMNS;
+        own = memcpy(copy, own, sizeof *own * (size_t)l->a->d_k);
+    }
+    for (int u = 0; u < parts; u++)
+        sum[u] = slope * reduce(sum[u], l->width, false);
+    for (int64_t x = 0; l->a->score != GNN__SCORE_DOT && x < row; x += LANES) {
+        const gnn__vec_t d = sum[x / LANES % parts] + (1 - slope) * gnn__vec_load(b->y + x);
+        gnn__vec_store(b->p + x, gnn__vec_load(b->p + x) + d * gnn__vec_load(own + x));
+        gnn__vec_store(b->y + x, d * gnn__vec_load(l->weights + x));
+    }
+    if (ends->d_key.at)
+        unpack_row(l, b->y, gnn__matrix_row(&ends->d_key, node), l->a->d_k, true, l->width);
+}
+
+/* A row of gradients that will be added to when its pairs are done. */
+static __attribute__((noinline)) void await_row(const gnn__matrix_t *m, int64_t node, int64_t numbers)
+{
+    for (int64_t x = 0; m->at && x < numbers; x += 64 / (int64_t)sizeof *m->at)
+        __builtin_prefetch(gnn__matrix_row(m, node) + x);
+}
+
+/* A row's scores, dY . v and weights for one block; adds up g. */
+static __attribute__((noinline)) void load_block(const gnn__lanes_t *l, lane_block_t *b,
+                                                 const ends_t *ends, int64_t row, int64_t node,
+                                                 int64_t at, int64_t to, gnn__vec_t *sum)
+{
+    const int width = l->width;
+    lane_block_load(l, b, row, at, to);
+    pair_scores(l, b, gnn__matrix_row(&ends->own_key, node), &ends->other_key,
+                gnn__matrix_row(&ends->own_value, node), &ends->other_value);
+    BY_WIDTH(width, weigh_pairs, l, b, node, sum);
+}
+
+/* What rows of this call add to d_a. */
+static void give_parameters(const gnn__lanes_t *l, const gnn_real_t *p, gnn_real_t *d_a)
+{
+    if (!d_a)
+        return;
+    memset(d_a, 0, sizeof *d_a * (size_t)(l->a->heads * l->a->d_k));
+    unpack_row(l, p, d_a, l->a->d_k, true, l->width);
+}
+
+/* What the pairs of a block give to both their ends, where keys are values: the sum of D in y, to the senders' rows alpha f dY + a g (1 or slope), and to p what d_a has by
+ * way of them. */
+#if !GNN_DOUBLE && defined(__AVX512F__)
+static __attribute__((noinline)) void four_both(const gnn__lanes_t *l, const lane_block_t *block,
+                                                const gnn_real_t *own, const gnn_real_t *dy,
+                                                gnn_real_t *d_senders)
+{
+    const lane_block_t b = *block;
+    const gnn__matrix_t keys = l->k, senders = {d_senders, l->sender_numbers};
+    const gnn_real_t slope = l->a->slope;
+    gnn__vec_t least[4], a[4], grad[4], d[4], p[4];
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; v++) {
+        least[v] = -gnn__vec_load(own + v * LANES);
+        a[v] = gnn__vec_load(l->weights + v * LANES);
+        grad[v] = gnn__vec_load(dy + v * LANES);
+        d[v] = gnn__vec_load(b.y + v * LANES);
+        p[v] = gnn__vec_load(b.p + v * LANES);
+    }
+#pragma GCC unroll 1
+    for (int e = 0; e < b.n; e++) {
+        const gnn_real_t *k = gnn__matrix_row(&keys, b.other[e]);
+        gnn_real_t *to = gnn__matrix_row(&senders, b.other[e]);
+        const gnn__vec_t w = gnn__vec_pattern(b.weight + e * HEADS, HEADS, 0),
+                         g = gnn__vec_pattern(b.second + e * HEADS, HEADS, 0), bent = slope * g;
+        prefetch_four(gnn__matrix_row(&senders, b.other[e + AHEAD]));
+        for (int v = 0; v < 4; v++) {
+            const gnn__vec_t x = gnn__vec_load(k + v * LANES);
+            const __mmask16 above = _mm512_cmp_ps_mask((__m512)x, (__m512)least[v], _CMP_GT_OQ);
+            const gnn__vec_t z = (gnn__vec_t)_mm512_mask_blend_ps(above, (__m512)bent, (__m512)g);
+            d[v] = (gnn__vec_t)_mm512_mask_add_ps((__m512)d[v], above, (__m512)d[v], (__m512)g);
+            p[v] += z * x;
+            gnn__vec_store(to + v * LANES, gnn__vec_load(to + v * LANES) + w * grad[v] + z * a[v]);
+        }
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; v++) {
+        gnn__vec_store(b.y + v * LANES, d[v]);
+        gnn__vec_store(b.p + v * LANES, p[v]);
+    }
+}
+#else
+static void four_both(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own,
+                      const gnn_real_t *dy, gnn_real_t *d_senders)
+{
+    (void)l, (void)b, (void)own, (void)dy, (void)d_senders;
+}
+#endif
+
+static __attribute__((noinline)) void both_ends(const gnn__lanes_t *l, const lane_block_t *b,
+                                                int64_t node, bool fresh, gnn_real_t *d_senders)
+{
+    const gnn_real_t *own = gnn__matrix_row(&l->q, node), *dy = gnn__matrix_row(&l->dy, node);
+    if (fresh)
+        memset(b->y, 0, sizeof *b->y * (size_t)l->key_numbers);
+    if (in_columns(l))
+        column_both(l, b, own, dy, d_senders);
+    else
+        four_both(l, b, own, dy, d_senders);
+}
+
+void collect_senders(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch)
+{
+    const int64_t row = l->sender_numbers, rows = l->n_src;
+    for (int64_t j = j0; j < j1; j++) {
+        memcpy(scratch, l->d_senders + j * row, sizeof *scratch * (size_t)row);
+        for (int64_t c = 1; c < l->groups; c++)
+            for (int64_t x = 0; x < row; x++)
+                scratch[x] += l->d_senders[(c * rows + j) * row + x];
+        unpack_row(l, scratch, gnn__matrix_row(&l->a->grad.k, j), l->a->d_k, true, l->width);
+    }
+}
+
+void receive_pairs(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
+                   gnn_real_t *d_a, gnn_real_t *d_senders)
+{
+    const gnn__pairs_t *pairs = &l->a->pairs;
+    const ends_t ends = ends_of(l);
+    lane_block_t b = lane_block_at(l, row1, scratch);
+    memset(b.p, 0, sizeof *b.p * (size_t)l->key_numbers);
+    for (int64_t row = row0; row < row1; row++) {
+        const int64_t i = gnn__pairs_node(pairs, row), from = gnn__pairs_from(pairs, row),
+                      to = gnn__pairs_to(pairs, row);
+        gnn__vec_t sum[PATTERN];
+        fill(sum, 0);
+        await_row(&ends.d_key, i, l->a->heads * l->a->d_k);
+        for (int64_t at = from; at < to; at += BLOCK_PAIRS) {
+            load_block(l, &b, &ends, row, i, at, to, sum);
+            if (d_senders)
+                both_ends(l, &b, i, at == from, d_senders);
+            else
+                key_block(l, &b, &ends, i, at == from);
+        }
+        if (from < to)
+            key_row_done(l, &b, &ends, i, sum);
+    }
+    give_parameters(l, b.p, d_a);
+}
+
+void send_pairs(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
+                gnn_real_t *d_a)
+{
+    const gnn__attention_t *a = l->a;
+    const bool keys_too = a->grad.k.at || d_a;
+    ends_t ends = ends_of(l);
+    lane_block_t b = lane_block_at(l, row1, scratch), keys = b;
+    if (l->same_gradient)
+        ends.d_key.at = NULL;
+    keys.y = b.y + l->value_numbers;
+    memset(keys.p, 0, sizeof *keys.p * (size_t)l->key_numbers);
+    for (int64_t row = row0; row < row1; row++) {
+        const int64_t j = gnn__pairs_node(&a->pairs, row), from = gnn__pairs_from(&a->pairs, row),
+                      to = gnn__pairs_to(&a->pairs, row);
+        gnn__vec_t sum[PATTERN];
+        fill(sum, 0);
+        await_row(&ends.d_key, j, a->heads * a->d_k);
+        await_row(&a->grad.v, j, a->heads * a->d_v);
+        for (int64_t at = from; at < to; at += BLOCK_PAIRS) {
+            load_block(l, &b, &ends, row, j, at, to, sum);
+            keys.n = b.n;
+            keys.other = b.other;
+            if (a->grad.v.at && in_columns(l))
+                column_gather(l, &b, b.weight, false, at == from, b.y);
+            else if (a->grad.v.at)
+                gather(l, &b, &l->dy, l->value_numbers, at == from, false);
+            if (keys_too)
+                key_block(l, &keys, &ends, j, at == from);
+        }
+        if (from >= to)
+            continue;
+        if (in_columns(l) && a->grad.v.at)
+            column_reduce(b.y, a->d_v);
+        if (keys_too)
+            key_row_done(l, &keys, &ends, j, sum);
+        for (int64_t x = 0; l->same_gradient && x < l->key_numbers; x += LANES)
+            gnn__vec_store(b.y + x, gnn__vec_load(b.y + x) + gnn__vec_load(keys.y + x));
+        if (a->grad.v.at)
+            unpack_row(l, b.y, gnn__matrix_row(&a->grad.v, j), a->d_v, true, l->width);
+    }
+    give_parameters(l, keys.p, d_a);
+}

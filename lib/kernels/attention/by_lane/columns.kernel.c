@@ -1,0 +1,215 @@
+/* Attention with one head of in_columns numbers: pairs stand in the lanes of a register, as many at once as it has. What is needed of their other ends is written into columns
+ * first, one for each number:
+ *
+ *     0, 1: log-sum-exp and S (rows are senders)     2 ..: keys, or queries     2 + d_k ..: values, or dY; where values are keys there is one copy of both */
+#include <lib/kernels/attention/by_lane/columns.h>
+
+static const gnn_real_t *columns_of(const gnn__lanes_t *l, const lane_block_t *b, bool keys)
+{
+    const bool second = !keys && (l->a->transposed || !gnn__keys_are_values(l->a));
+    return b->columns + (2 + (second ? l->a->d_k : 0)) * BLOCK_PAIRS;
+}
+
+#if !GNN_DOUBLE && defined(__AVX2__)
+enum { COLUMNS = 4 };
+
+#if defined(__AVX512F__)
+#define WIDE_OP(op) _mm512_##op##_ps
+typedef __m512 wide_t;
+#else
+#define WIDE_OP(op) _mm256_##op##_ps
+typedef __m256 wide_t;
+#endif
+
+/* The first numbers of rows nodes[0], nodes[4] and so on, four places for each. */
+GNN__INLINE wide_t every_fourth(const uint32_t *nodes, const float *x, int64_t stride, int64_t count)
+{
+    __m128 row[LANES / COLUMNS];
+    for (int q = 0; q < LANES / COLUMNS; q++) {
+        const float *at = x + nodes[COLUMNS * q] * stride;
+#if defined(__AVX512F__)
+        row[q] = _mm_maskz_loadu_ps((__mmask8)((1 << count) - 1), at);
+#else
+        const __m128i number = _mm_setr_epi32(0, 1, 2, 3);
+        row[q] = _mm_maskload_ps(at, _mm_cmplt_epi32(number, _mm_set1_epi32((int)count)));
+#endif
+    }
+    const __m256 low = _mm256_insertf128_ps(_mm256_castps128_ps256(row[0]), row[1], 1);
+#if defined(__AVX512F__)
+    const __m256 high = _mm256_insertf128_ps(_mm256_castps128_ps256(row[2]), row[3], 1);
+    return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+#else
+    return low;
+#endif
+}
+
+/* At most four numbers of each pair: rows of as many pairs as a register has lanes are transposed, four by four. */
+static __attribute__((noinline)) void collect(const uint32_t *nodes, int n, const float *x,
+                                              int64_t stride, float *to, int64_t count)
+{
+    count = count < COLUMNS ? count : COLUMNS;
+#pragma GCC unroll 1
+    for (int e = 0; e < n; e += LANES, nodes += LANES, to += LANES) {
+        wide_t row[COLUMNS];
+        for (int k = 0; k < COLUMNS; k++)
+            row[k] = every_fourth(nodes + k, x, stride, count);
+        const wide_t a = WIDE_OP(unpacklo)(row[0], row[1]), b = WIDE_OP(unpacklo)(row[2], row[3]),
+                     c = WIDE_OP(unpackhi)(row[0], row[1]), d = WIDE_OP(unpackhi)(row[2], row[3]);
+        WIDE_OP(storeu)(to, WIDE_OP(shuffle)(a, b, 0x44));
+        if (count > 1)
+            WIDE_OP(storeu)(to + BLOCK_PAIRS, WIDE_OP(shuffle)(a, b, 0xee));
+        if (count > 2)
+            WIDE_OP(storeu)(to + 2 * BLOCK_PAIRS, WIDE_OP(shuffle)(c, d, 0x44));
+        if (count > 3)
+            WIDE_OP(storeu)(to + 3 * BLOCK_PAIRS, WIDE_OP(shuffle)(c, d, 0xee));
+    }
+}
+#else
+enum { COLUMNS = 1 };
+
+static void collect(const uint32_t *nodes, int n, const gnn_real_t *x, int64_t stride,
+                    gnn_real_t *to, int64_t count)
+{
+    (void)count;
+    for (int e = 0; e < n; e++)
+        to[e] = x[nodes[e] * stride];
+}
+#endif
+
+/* `count` numbers of each pair; what a register has behind the last pair is the last one's too, and of no weight. */
+static __attribute__((noinline)) void collect_all(const lane_block_t *b, const gnn__matrix_t *m,
+                                                  int64_t count, gnn_real_t *to)
+{
+    const int n = padded(b->n);
+    const gnn_real_t *x = m->at;
+    uint32_t nodes[BLOCK_PAIRS + LANES];
+    memcpy(nodes, b->other, sizeof *nodes * (size_t)b->n);
+    for (int e = b->n; e < n; e++)
+        nodes[e] = nodes[b->n - 1];
+    for (; count > 0; count -= COLUMNS, x += COLUMNS, to += COLUMNS * BLOCK_PAIRS)
+        collect(nodes, n, x, m->stride, to, count);
+}
+
+static void load_columns(const gnn__lanes_t *l, const lane_block_t *b)
+{
+    const int64_t d_k = l->a->d_k, d_v = l->a->d_v;
+    if (l->a->transposed) {
+        collect_all(b, &l->records, 2 + d_k + d_v, b->columns);
+        return;
+    }
+    collect_all(b, &l->k, d_k, b->columns + 2 * BLOCK_PAIRS);
+    if (!gnn__keys_are_values(l->a))
+        collect_all(b, &l->v, d_v, b->columns + (2 + d_k) * BLOCK_PAIRS);
+}
+
+/* out = scale times own . x; with a: a . gnn__vec_leaky(own + x). */
+static __attribute__((noinline)) void products(const lane_block_t *b, const gnn_real_t *own,
+                                               const gnn_real_t *columns, int64_t d,
+                                               gnn_real_t scale, const gnn_real_t *a,
+                                               gnn_real_t slope, gnn_real_t *out)
+{
+#pragma GCC unroll 1
+    for (int x = 0; x < padded(b->n); x += LANES) {
+        gnn__vec_t sum = gnn__vec_all(0);
+#pragma GCC unroll 1
+        for (int64_t c = 0; c < d; c++) {
+            const gnn__vec_t theirs = gnn__vec_load(columns + c * BLOCK_PAIRS + x);
+            sum += a ? a[c] * gnn__vec_leaky(own[c] + theirs, slope) : own[c] * theirs;
+        }
+        gnn__vec_store(out + x, scale * sum);
+    }
+}
+
+void column_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own_key,
+                   const gnn_real_t *own_value)
+{
+    const bool dot = l->a->score == GNN__SCORE_DOT;
+    load_columns(l, b);
+    products(b, own_key, columns_of(l, b, true), l->a->d_k, dot ? l->a->scale : 1,
+             dot ? NULL : l->weights, l->a->slope, b->score);
+    if (own_value)
+        products(b, own_value, columns_of(l, b, false), l->a->d_v, 1, NULL, 0, b->second);
+}
+
+void column_gather(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *weight,
+                   bool keys, bool fresh, gnn_real_t *y)
+{
+    const gnn_real_t *columns = columns_of(l, b, keys);
+    const int64_t d = keys ? l->a->d_k : l->a->d_v;
+    for (int64_t c = 0; c < d; c++, columns += BLOCK_PAIRS, y += 16) {
+        gnn__vec_t sum = fresh ? gnn__vec_all(0) : gnn__vec_load(y);
+#pragma GCC unroll 1
+        for (int x = 0; x < padded(b->n); x += LANES)
+            sum += gnn__vec_load(weight + x) * gnn__vec_load(columns + x);
+        gnn__vec_store(y, sum);
+    }
+}
+
+void column_above(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own)
+{
+    const gnn_real_t *columns = columns_of(l, b, true);
+    for (int64_t c = 0; c < l->a->d_k; c++, columns += BLOCK_PAIRS) {
+        const gnn__vec_t least = gnn__vec_all(-own[c]);
+        gnn__vec_t sum = gnn__vec_load(b->y + c * 16);
+#pragma GCC unroll 1
+        for (int x = 0; x < padded(b->n); x += LANES)
+            sum = gnn__vec_add_above(sum, gnn__vec_load(columns + x), least,
+                                     gnn__vec_load(b->second + x));
+        gnn__vec_store(b->y + c * 16, sum);
+    }
+}
+
+void column_both(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own,
+                 const gnn_real_t *dy, gnn_real_t *d_senders)
+{
+    const int64_t d = l->a->d_k;
+    gnn_real_t gains[BLOCK_PAIRS];
+    for (int64_t c = 0; c < d; c++) {
+        const gnn_real_t *column = columns_of(l, b, true) + c * BLOCK_PAIRS;
+        const gnn__vec_t least = gnn__vec_all(-own[c]);
+        gnn__vec_t sum = gnn__vec_load(b->y + c * 16), p = gnn__vec_all(0);
+#pragma GCC unroll 1
+        for (int x = 0; x < padded(b->n); x += LANES) {
+            const gnn__vec_t k = gnn__vec_load(column + x), g = gnn__vec_load(b->second + x),
+                             z = gnn__vec_select(k > least, g, l->a->slope * g);
+            sum = gnn__vec_add_above(sum, k, least, g);
+            p += z * k;
+            gnn__vec_store(gains + x, dy[c] * gnn__vec_load(b->weight + x) + l->weights[c] * z);
+        }
+        gnn__vec_store(b->y + c * 16, sum);
+        b->p[c] += reduce_any(p, 1, false)[0];
+#pragma GCC unroll 1
+        for (int e = 0; e < b->n; e++)
+            d_senders[b->other[e] * d + c] += gains[e];
+    }
+}
+
+void column_reduce(gnn_real_t *y, int64_t n)
+{
+    for (int64_t c = 0; c < n; c++)
+        y[c] = gnn__vec_reduce(gnn__vec_load(y + c * 16), 1, false)[0];
+}
+
+void column_spread(gnn_real_t *y, int64_t n)
+{
+    for (int64_t c = n; c-- > 0;)
+        gnn__vec_store(y + c * 16, gnn__vec_where(first_lanes(1), gnn__vec_all(y[c])));
+}
+
+void column_prepare(const gnn__lanes_t *l, int64_t i0, int64_t i1)
+{
+    const gnn__attention_t *a = l->a;
+    const int64_t d_k = a->d_k, d_v = a->d_v;
+    for (int64_t i = i0; i < i1; i++) {
+        const gnn_real_t *y = gnn__matrix_row(&a->y, i), *dy = gnn__matrix_row(&a->grad.y, i),
+                         lse = a->grad.lse[i];
+        gnn_real_t *to = gnn__matrix_row(&l->records, i), sum = 0;
+#pragma GCC unroll 1
+        for (int64_t c = 0; c < d_v; c++)
+            sum += dy[c] * y[c];
+        to[0] = lse == -INFINITY ? INFINITY : lse;
+        to[1] = sum;
+        memcpy(to + 2, gnn__matrix_row(&l->q, i), sizeof *to * (size_t)d_k);
+        memcpy(to + 2 + d_k, dy, sizeof *to * (size_t)d_v);
+    }
+}

@@ -1,0 +1,16 @@
+/* Scores of the pairs of a block. Included by kernels only. */
+#ifndef GNN_KERNELS_SCORES_H
+#define GNN_KERNELS_SCORES_H
+
+#include <lib/kernels/attention/by_lane/lane_block.h>
+
+/* score = q + k of additive scores, q being the pattern of the row's own numbers; lanes behind the last pair become minus infinity. */
+#define additive_scores GNN__KERNEL(lanes_additive_scores)
+void additive_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn__vec_t *q);
+
+/* Scores of a block's pairs from rows of keys and queries, behind the last pair minus infinity; where there are values, dY . v into `second` too. */
+#define pair_scores GNN__KERNEL(lanes_pair_scores)
+void pair_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own_key,
+                 const gnn__matrix_t *keys, const gnn_real_t *own_value, const gnn__matrix_t *values);
+
+#endif

@@ -1,0 +1,165 @@
+/* Scores of a block: sums of two numbers (additive), or products of rows (dot, additive-v2). */
+#include <lib/kernels/attention/by_lane/lane_row.h>
+#include <lib/kernels/attention/by_lane/columns.h>
+#include <lib/kernels/attention/by_lane/scores.h>
+
+#include <math.h>
+
+/* ---- additive ---- */
+
+GNN__INLINE void scores_additive(const gnn__matrix_t *k, const lane_block_t *b, const gnn__vec_t *q,
+                                 const int width)
+{
+    const int n = b->n * width;
+    for (int x = 0; x < padded(n); x += LANES)
+        gnn__vec_store(b->score + x,
+                       rows_at(k, b->other, x, width) + q[x / LANES % pattern_registers(width)]);
+    for (int x = n; x < padded(n); x++)
+        b->score[x] = -INFINITY;
+}
+
+#define SCORES(width)                                                                                \
+    MADE scores_additive_##width(const gnn__matrix_t *k, const lane_block_t *b, const gnn__vec_t *q) \
+    {                                                                                                \
+        scores_additive(k, b, q, width);                                                             \
+    }
+FOR_WIDTHS(SCORES)
+
+void additive_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn__vec_t *q)
+{
+    BY_WIDTH(l->width, scores_additive, &l->k, b, q);
+}
+
+/* ---- products of the row's own numbers with the pairs' ---- */
+
+/* Eight heads of eight numbers, as most have, and what else takes four registers, two pairs filling one: what a row needs stays in them. */
+GNN__INLINE bool in_four_registers(const int width, int64_t row)
+{
+    return IN_PLACE > 0 && 2 * width == LANES && row == 4 * LANES; /* where there are enough of them */
+}
+
+/* What a row's own numbers give with the other ends'. */
+typedef struct four {
+    gnn__vec_t own[4], above[4], below[4];
+} four_t;
+
+GNN__INLINE four_t four_of(const gnn_real_t *own, const gnn_real_t *a, gnn_real_t slope)
+{
+    four_t f;
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; v++) {
+        f.own[v] = gnn__vec_load(own + v * LANES);
+        f.above[v] = gnn__vec_load(a + v * LANES);
+        f.below[v] = slope * f.above[v];
+    }
+    return f;
+}
+
+/* `bent`: a . gnn__vec_leaky(own + x), else own . x. */
+GNN__INLINE gnn__vec_t four_product(const four_t *f, const gnn_real_t *x, bool bent)
+{
+    gnn__vec_t sum = gnn__vec_all(0);
+    if (bent)
+        for (int v = 0; v < 4; v++)
+            sum = gnn__vec_add_bent(sum, f->own[v] + gnn__vec_load(x + v * LANES), f->above[v],
+                                    f->below[v]);
+    else
+        for (int v = 0; v < 4; v++)
+            sum += f->own[v] * gnn__vec_load(x + v * LANES);
+    return sum;
+}
+
+/* out = scale times own . x of each head, for every pair; with a: a . gnn__vec_leaky(own + x). */
+GNN__INLINE void pair_products(const lane_block_t *b, const gnn_real_t *own, const gnn__matrix_t *m,
+                               int64_t row, gnn_real_t scale, const gnn_real_t *a, gnn_real_t slope,
+                               gnn_real_t *out, const int width)
+{
+#pragma GCC unroll 1
+    for (int e = 0; e < b->n; e++) {
+        const gnn_real_t *x = gnn__matrix_row(m, b->other[e]),
+                         *next = gnn__matrix_row(m, b->other[e + AHEAD]);
+        gnn__vec_t sum[PATTERN];
+        for (int u = 0; u < pattern_registers(width); u++)
+            sum[u] = gnn__vec_all(0);
+        for (int64_t c = 0; c < row; c += LANES) {
+            const gnn__vec_t mine = gnn__vec_load(own + c), theirs = gnn__vec_load(x + c);
+            __builtin_prefetch(next + c);
+            sum[c / LANES % pattern_registers(width)] +=
+                a ? gnn__vec_load(a + c) * gnn__vec_leaky(mine + theirs, slope) : mine * theirs;
+        }
+        for (int u = 0; u < pattern_registers(width); u++)
+            gnn__vec_put(out + e * width, scale * gnn__vec_reduce(sum[u], width, false), width, u);
+    }
+}
+
+/* Of rows of four registers, keys' and values' as long; pairs are taken two by two. `two`: products too. */
+GNN__INLINE void four_pairs(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own_key,
+                            gnn__matrix_t keys, const gnn_real_t *own_value, gnn__matrix_t values,
+                            const bool two)
+{
+    const bool bent = l->a->score != GNN__SCORE_DOT, apart = two && keys.at != values.at,
+               records = two && l->a->transposed;
+    const gnn__matrix_t record = l->records;
+    const gnn_real_t scale = bent ? 1 : l->a->scale;
+    const four_t key = four_of(own_key, bent ? l->weights : own_key, l->a->slope),
+                 value = four_of(two ? own_value : own_key, own_key, 0);
+    const uint32_t *others = b->other;
+    gnn_real_t *scores = b->score, *products = b->second;
+    const int n = b->n;
+#pragma GCC unroll 1
+    for (int e = 0; e < n; e += 2, scores += LANES, products += LANES) {
+        gnn__vec_t score[2], product[2];
+        for (int pair = 0; pair < 2; pair++) {
+            const uint32_t other = others[e + pair], next = others[e + pair + AHEAD];
+            prefetch_four(gnn__matrix_row(&keys, next));
+            if (apart)
+                prefetch_four(gnn__matrix_row(&values, next));
+            if (records)
+                __builtin_prefetch(gnn__matrix_row(&record, next));
+            score[pair] = four_product(&key, gnn__matrix_row(&keys, other), bent);
+            product[pair] =
+                two ? four_product(&value, gnn__matrix_row(&values, other), false) : score[pair];
+        }
+        gnn__vec_store(scores, scale * gnn__vec_reduce_two(score[0], score[1]));
+        if (two)
+            gnn__vec_store(products, gnn__vec_reduce_two(product[0], product[1]));
+    }
+}
+
+#define ROW_PRODUCTS(width)                                                           \
+    MADE row_products_##width(const lane_block_t *b, const gnn_real_t *own,           \
+                              const gnn__matrix_t *m, int64_t row, gnn_real_t scale,  \
+                              const gnn_real_t *a, gnn_real_t slope, gnn_real_t *out) \
+    {                                                                                 \
+        if (a)                                                                        \
+            pair_products(b, own, m, row, scale, a, slope, out, width);               \
+        else                                                                          \
+            pair_products(b, own, m, row, scale, NULL, 0, out, width);                \
+    }
+FOR_WIDTHS(ROW_PRODUCTS)
+
+static void any_pairs(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own_key,
+                      const gnn__matrix_t *keys, const gnn_real_t *own_value,
+                      const gnn__matrix_t *values)
+{
+    const bool dot = l->a->score == GNN__SCORE_DOT;
+    BY_WIDTH(l->width, row_products, b, own_key, keys, l->key_numbers, dot ? l->a->scale : 1,
+             dot ? NULL : l->weights, l->a->slope, b->score);
+    if (own_value)
+        BY_WIDTH(l->width, row_products, b, own_value, values, l->value_numbers, 1, NULL, 0,
+                 b->second);
+}
+
+void pair_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own_key,
+                 const gnn__matrix_t *keys, const gnn_real_t *own_value, const gnn__matrix_t *values)
+{
+    if (in_columns(l))
+        column_scores(l, b, own_key, own_value);
+    else if (in_four_registers(l->width, l->key_numbers) && l->value_numbers == l->key_numbers)
+        own_value ? four_pairs(l, b, own_key, *keys, own_value, *values, true)
+                  : four_pairs(l, b, own_key, *keys, NULL, *values, false);
+    else
+        any_pairs(l, b, own_key, keys, own_value, values);
+    for (int x = b->n * l->width; x < padded(b->n * l->width); x++)
+        b->score[x] = -INFINITY;
+}

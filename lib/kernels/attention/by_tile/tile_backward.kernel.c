@@ -1,0 +1,288 @@
+/* Dot-product attention on spans, backward: alpha is computed again tile by tile, with senders as rows. A call owns its senders' gradients; the receivers' (d_q)
+ * are summed up in memory of its own, which the caller adds up in a fixed order.
+ *
+ *     alpha = exp(scale q.k - lse_i)     d_alpha = dY_i . v_j     d_score = scale alpha (keep d_alpha - delta_i)
+ *     d_q_i += sum_j d_score k_j         d_k_j += sum_i d_score q_i         d_v_j += sum_i keep alpha dY_i
+ *
+ * Keys are packed times scale and log2 e, so scores come in units of log2; the scale of d_score is applied to the sums. */
+#include <lib/kernels/attention/by_tile/product_amx.h>
+#include <lib/kernels/attention/by_tile/product_bf16.h>
+#include <lib/kernels/attention/by_tile/tile.h>
+#include <lib/kernels/attention/by_tile/tile_backward.h>
+#include <lib/kernels/attention/by_tile/tile_dropout.h>
+
+enum { ROWS = GNN__TILE_ROWS };
+
+typedef struct grad_state {
+    /* senders: keys and values, their gradients */
+    gnn_real_t *k, *v, *d_k, *d_v;
+    gnn_real_t *k_rows; /* keys as rows of a product's right side, which differ in bf16 */
+    bool keys_finite;
+    uint32_t node[ROWS];
+    /* the tile of receivers, packed both ways */
+    gnn_real_t *q_rows, *q_t, *dy_rows, *dy_t, *lse, *delta;
+    panel_t q, dy;
+    bool where_they_are, fresh; /* fresh: nobody has added to the tile's d_q yet */
+    /* STRIP x 64: keep alpha, d_score */
+    gnn_real_t *p, *d, *d_rows; /* d_rows: as k_rows */
+    gnn_precision_t level; /* below highest what is multiplied becomes bf16 once it is packed */
+    int64_t ldk, ldv;
+    drawn_t drawn;
+} grad_state_t;
+
+static void grad_scratch(const gnn__attention_t *a, grad_state_t *s, gnn_real_t *scratch)
+{
+    gnn__carve_t c = {.base = (char *)scratch};
+    s->ldk = gnn__tile_row(a, a->d_k);
+    s->ldv = gnn__tile_row(a, a->d_v);
+    s->q_rows = numbers(&c, COLUMNS * s->ldk);
+    s->q_t = numbers(&c, COLUMNS * s->ldk);
+    s->dy_rows = numbers(&c, COLUMNS * s->ldv);
+    s->dy_t = numbers(&c, COLUMNS * s->ldv);
+    s->lse = numbers(&c, COLUMNS);
+    s->delta = numbers(&c, COLUMNS);
+    s->p = numbers(&c, STRIP * COLUMNS);
+    s->d = numbers(&c, STRIP * COLUMNS);
+    s->d_rows = IN_BF16(a->level) ? numbers(&c, room_of(a->level, STRIP) * COLUMNS) : s->d;
+    s->k = numbers(&c, ROWS * s->ldk);
+    s->d_k = numbers(&c, ROWS * s->ldk);
+    s->v = numbers(&c, ROWS * s->ldv);
+    s->d_v = numbers(&c, ROWS * s->ldv);
+    s->k_rows = IN_BF16(a->level) ? numbers(&c, room_of(a->level, ROWS) * s->ldk) : s->k;
+    s->drawn.bits = gnn__carve(&c, 0, 1);
+}
+
+static void begin_senders(const gnn__attention_t *a, grad_state_t *s, int64_t row0, int64_t rows,
+                          int64_t kv)
+{
+    const int groups = (int)((rows + GROUP - 1) / GROUP * GROUP);
+    for (int64_t r = 0; r < rows; r++)
+        s->node[r] = (uint32_t)gnn__pairs_node(&a->pairs, row0 + r);
+    s->keys_finite = pack_rows(&a->k, s->node, (int)rows, groups, kv * a->d_k, a->d_k, s->ldk,
+                               a->scale * log2_e, s->k);
+    pack_rows(&a->v, s->node, (int)rows, groups, kv * a->d_v, a->d_v, s->ldv, 1, s->v);
+    if (IN_BF16(s->level)) {
+        pair(s->k, rows, s->ldk, s->k_rows, SPLIT(s->level));
+        halve(s->k, groups * s->ldk, SPLIT(s->level));
+        halve(s->v, groups * s->ldv, SPLIT(s->level));
+    }
+    clear(s->d_k, groups * s->ldk);
+    clear(s->d_v, groups * s->ldv);
+}
+
+/* One head of a gradient (+)= factor * the rows' sums. */
+static void put_rows(const grad_state_t *s, int64_t rows, gnn_real_t factor, const gnn_real_t *sums,
+                     int64_t ld, bool add, const gnn__matrix_t *d, int64_t first, int64_t count)
+{
+    for (int64_t r = 0; d->at && r < rows; r++)
+        put_scaled(sums + r * ld, count, factor, add, gnn__matrix_row(d, s->node[r]) + first);
+}
+
+static void pack_receivers(const gnn__attention_t *a, grad_state_t *s, const tile_t *t, int64_t head)
+{
+    const int whole = (int)gnn__tile_width(t->count);
+    s->q = panel_of(a, &a->q, t, head * a->d_k, a->d_k, s->where_they_are, s->q_rows);
+    s->dy = panel_of(a, &a->grad.y, t, head * a->d_v, a->d_v, s->where_they_are, s->dy_rows);
+    transpose(&s->q, t->count, s->ldk, s->q_t);
+    transpose(&s->dy, t->count, s->ldv, s->dy_t);
+    if (IN_BF16(s->level)) {
+        pair(s->q_t, s->ldk, COLUMNS, s->q_t, SPLIT(s->level));
+        pair(s->dy_t, s->ldv, COLUMNS, s->dy_t, SPLIT(s->level));
+        pair(s->q_rows, t->count, s->ldk, s->q_rows, SPLIT(s->level));
+        pair(s->dy_rows, t->count, s->ldv, s->dy_rows, SPLIT(s->level));
+    }
+    for (int c = 0; c < whole; c++) {
+        const int64_t at = t->node[c] * a->heads + head;
+        /* nobody was heard: every alpha is 0 */
+        const bool silent = c >= t->count || a->grad.lse[at] == -INFINITY;
+        s->lse[c] = silent ? INFINITY : a->grad.lse[at] * log2_e;
+        s->delta[c] = c < t->count ? a->grad.delta[at] : 0;
+    }
+}
+
+/* One row's scores and d_alpha become keep alpha and d_score, both 0 outside of from .. to - 1. */
+GNN__INLINE void weigh_row(const grad_state_t *s, gnn_real_t *p, gnn_real_t *d, int c0, int c1,
+                           const keep_t *keep, bool masked, int from, int to)
+{
+    for (int c = c0; c < c1; c += LANES) {
+        gnn__vec_t alpha = exp2_of(gnn__vec_load(p + c) - gnn__vec_load(s->lse + c)),
+                   d_alpha = gnn__vec_load(d + c), kept = alpha;
+        if (keep) {
+            kept = kept_of(keep, c, kept);
+            d_alpha = kept_of(keep, c, d_alpha);
+        }
+        gnn__vec_t d_score = alpha * (d_alpha - gnn__vec_load(s->delta + c));
+        if (masked) {
+            const lanes_t there = columns_inside(c, from, to);
+            kept = choose(there, kept, 0);
+            d_score = choose(there, d_score, 0);
+        }
+        gnn__vec_store(p + c, kept);
+        gnn__vec_store(d + c, d_score);
+    }
+}
+
+static void weigh(const gnn__attention_t *a, const grad_state_t *s, const tile_t *t,
+                  const heard_t *h, const strip_t *strip, int64_t head)
+{
+    const int c0 = lanes_from(h, h->all_first), c1 = lanes_to(h->all_end);
+    const int64_t row0 = strip->row0 + strip_first(strip);
+    for (int r = 0; r < h->rows; r++) {
+        gnn_real_t *p = s->p + r * COLUMNS, *d = s->d + r * COLUMNS;
+        keep_t row, *keep = a->dropout ? &row : NULL;
+        if (keep)
+            keep_row(a, &s->drawn, row0 + r, t->at, h->from[r], h->to[r], head, keep);
+        if (h->from[r] == c0 && h->to[r] == c1)
+            weigh_row(s, p, d, c0, c1, keep, false, 0, 0);
+        else
+            weigh_row(s, p, d, c0, c1, keep, true, h->from[r], h->to[r]);
+    }
+}
+
+/* d_q of the tile's receivers += d_score^T k; receivers that do not hear all of the strip one by one where a key is not finite. */
+static void add_queries(const grad_state_t *s, const heard_t *h, int64_t r0, gnn_real_t *d_q)
+{
+    const bool add = !s->fresh || r0 > 0;
+    const int64_t step = next_row(s->level, COLUMNS), ldk = next_row(s->level, s->ldk);
+    const bool in_bf16 = IN_BF16(s->level);
+    const gnn_real_t *k = (in_bf16 ? s->k_rows : s->k) + room_of(s->level, r0) * s->ldk,
+                     *d = in_bf16 ? s->d_rows : s->d;
+    if (!h->cut || s->keys_finite) {
+        h->multiply(d + h->all_first, 1, step, h->all_end - h->all_first, k, ldk,
+                    words_of(s->level, h->rows), d_q + h->all_first * s->ldk, s->ldk, s->ldk, add);
+        return;
+    }
+    for (int c = h->all_first; c < h->all_end; c++) {
+        int first = 0, end = h->rows;
+        while (first < end && h->to[first] <= c)
+            first++;
+        while (end > first && h->from[end - 1] > c)
+            end--;
+        row_product(h, d + c, step, k, s->ldk, first, end, d_q + c * s->ldk, s->ldk);
+    }
+}
+
+/* A strip of senders against the tile; d_q belongs to the tile's first receiver. */
+static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t *t,
+                       const strip_t *strip, int64_t head, bool more, gnn_real_t *d_q)
+{
+    heard_t h;
+    const int64_t r0 = strip_first(strip);
+    const int64_t ldk = room_of(s->level, s->ldk), ldv = room_of(s->level, s->ldv);
+    hear(a, t, strip->row0 + r0, strip_rows(strip), s->level, &h);
+    prefetch_next(a, t, strip, &a->q, head * a->d_k, a->d_k);
+    if (last_tile(a, t, strip)) {
+        const int64_t kv = head / (a->heads / a->kv_heads);
+        prefetch_rows(strip, s->node, &a->grad.k, kv * a->d_k, a->d_k, true);
+        prefetch_rows(strip, s->node, &a->grad.v, kv * a->d_v, a->d_v, true);
+    }
+    if (more && last_tile(a, t, strip)) {
+        prefetch_rows(strip, s->node, &a->k, (head + 1) * a->d_k, a->d_k, false);
+        prefetch_rows(strip, s->node, &a->v, (head + 1) * a->d_v, a->d_v, false);
+        prefetch_first(a, strip, &a->q, (head + 1) * a->d_k, a->d_k);
+        prefetch_first(a, strip, &a->grad.y, (head + 1) * a->d_v, a->d_v);
+    }
+    if (h.all_end <= h.all_first)
+        return;
+    score_product(&h, s->k + r0 * ldk, ldk, a->d_k, s->q_t, s->p);
+    prefetch_next(a, t, strip, &a->grad.y, head * a->d_v, a->d_v);
+    score_product(&h, s->v + r0 * ldv, ldv, a->d_v, s->dy_t, s->d);
+    weigh(a, s, t, &h, strip, head);
+    if (IN_BF16(s->level)) {
+        pair(s->d, h.rows, COLUMNS, s->d_rows, SPLIT(s->level));
+        halve(s->d, h.rows * COLUMNS, SPLIT(s->level));
+        halve(s->p, h.rows * COLUMNS, SPLIT(s->level));
+    }
+    if (a->grad.v.at)
+        heard_product(&h, s->p, &s->dy, s->d_v + r0 * s->ldv, s->ldv);
+    if (a->grad.k.at)
+        heard_product(&h, s->d, &s->q, s->d_k + r0 * s->ldk, s->ldk);
+    if (a->grad.q.at)
+        add_queries(s, &h, r0, d_q);
+}
+
+/* Sums of d_q: rows of ldk numbers, `columns` for each head. */
+typedef struct sums {
+    gnn_real_t *at;
+    int64_t first, columns, clean; /* columns below `clean` hold sums, or 0 */
+} sums_t;
+
+/* A piece of senders and one head that hears their keys. */
+static void send_piece(const gnn__attention_t *a, grad_state_t *s, int64_t row0, int64_t row1,
+                       int64_t head, bool more, gnn_real_t *d_q)
+{
+    tile_t t;
+    for (bool first = true; next_tile(a, &t, row0, row1, first); first = false) {
+        pack_receivers(a, s, &t, head);
+        for (strip_t k = first_strip(row0, row1); k.index < k.count; k.index++)
+            send_strip(a, s, &t, &k, head, more, d_q + (t.at - a->pairs.lo[row0]) * s->ldk);
+    }
+}
+
+/* Columns that the piece meets first are set to 0, or stored by its one tile if that is read where it is. */
+static void open_sums(const gnn__attention_t *a, grad_state_t *s, int64_t row0, int64_t row1,
+                      int64_t heads, sums_t *sums)
+{
+    const int64_t lo = a->pairs.lo[row0], hi = a->pairs.hi[row1 - 1];
+    s->where_they_are = in_place(a, row0, row1);
+    s->level = s->where_they_are ? GNN_PRECISION_HIGHEST : a->level;
+    s->fresh = s->where_they_are && lo >= sums->clean;
+    const int64_t end = s->fresh ? lo : hi;
+    for (int64_t h = 0; end > sums->clean && h < heads; h++)
+        clear(sums->at + (h * sums->columns + sums->clean - sums->first) * s->ldk,
+              (end - sums->clean) * s->ldk);
+    sums->clean = hi > sums->clean ? hi : sums->clean;
+}
+
+static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t kv0, int64_t kv1,
+                 gnn_real_t *d_q, gnn_real_t *scratch)
+{
+    grad_state_t s;
+    const int64_t group = a->heads / a->kv_heads, column0 = a->pairs.lo[row0];
+    sums_t sums = {d_q, column0, a->pairs.hi[row1 - 1] - column0, column0};
+    grad_scratch(a, &s, scratch);
+    if (HALVES && a->amx)
+        amx_begin();
+    for (int64_t end; row0 < row1; row0 = end) {
+        end = piece_end(a, row0, row0 + a->rows < row1 ? row0 + a->rows : row1);
+        const int64_t rows = end - row0;
+        open_sums(a, &s, row0, end, (kv1 - kv0) * group, &sums);
+        d_q = sums.at + (a->pairs.lo[row0] - sums.first) * s.ldk;
+        for (int64_t kv = kv0; kv < kv1; kv++) {
+            begin_senders(a, &s, row0, rows, kv);
+            for (int64_t h = 0; h < group; h++, d_q += sums.columns * s.ldk) {
+                const int64_t head = kv * group + h;
+                if (a->dropout && (head == kv0 * group || head % 8 == 0))
+                    draw_piece(a, row0, end, head, &s.drawn);
+                send_piece(a, &s, row0, end, head, group == 1 && kv + 1 < kv1, d_q);
+            }
+            put_rows(&s, rows, a->scale, s.d_k, s.ldk, !a->grad.writes_k, &a->grad.k, kv * a->d_k,
+                     a->d_k);
+            put_rows(&s, rows, 1, s.d_v, s.ldv, !a->grad.writes_v, &a->grad.v, kv * a->d_v, a->d_v);
+        }
+    }
+    if (HALVES && a->amx)
+        amx_end();
+}
+
+/* Receivers are the columns c0 .. c1 - 1; their sums start at d_q. */
+enum { AHEAD = 8 };
+
+static void receive(const gnn__attention_t *a, int64_t c0, int64_t c1, int64_t head, bool add,
+                    const gnn_real_t *d_q)
+{
+    const int64_t ldk = gnn__tile_row(a, a->d_k);
+    for (int64_t c = c0; c < c1; c++, d_q += ldk) {
+        if (c + AHEAD < c1) {
+            const gnn_real_t *x =
+                gnn__matrix_row(&a->grad.q, gnn__pairs_col(&a->pairs, c + AHEAD)) + head * a->d_k;
+            for (int64_t i = 0; i < a->d_k; i += 64 / (int64_t)sizeof *x)
+                __builtin_prefetch(x + i, 1);
+        }
+        gnn_real_t *row = gnn__matrix_row(&a->grad.q, gnn__pairs_col(&a->pairs, c)) + head * a->d_k;
+        put_scaled(d_q, a->d_k, ln_2, add, row);
+    }
+}
+
+extern const gnn__attention_tiles_grad_t GNN__KERNEL(attention_tiles_grad);
+const gnn__attention_tiles_grad_t GNN__KERNEL(attention_tiles_grad) = {send, receive};

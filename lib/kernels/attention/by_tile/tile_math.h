@@ -1,0 +1,197 @@
+/* Registers of gnn_real_t inside the tiles of attention: powers of two, masks, the largest, a square transposed. Included by kernels only. */
+#ifndef GNN_KERNELS_TILE_MATH_H
+#define GNN_KERNELS_TILE_MATH_H
+
+#include <lib/kernels/simd/vec.h>
+#include <math.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+enum { LANES = GNN__VEC_LANES };
+
+#if GNN_DOUBLE
+typedef int64_t lane_int_t;
+#define AVX512(name) _mm512_##name##_pd
+#define AVX512_MASK(name) _mm512_##name##_pd_mask
+#else
+typedef int32_t lane_int_t;
+#define AVX512(name) _mm512_##name##_ps
+#define AVX512_MASK(name) _mm512_##name##_ps_mask
+#endif
+typedef lane_int_t lanes_t __attribute__((vector_size(GNN__VEC_BYTES)));
+
+GNN__INLINE lanes_t lane_numbers(void)
+{
+    static const lane_int_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    lanes_t l;
+    memcpy(&l, numbers, sizeof l);
+    return l;
+}
+
+/* Scores are kept in units of log2, so that a power of two turns them into weights. */
+static const gnn_real_t log2_e = (gnn_real_t)1.4426950408889634,
+                        ln_2 = (gnn_real_t)0.6931471805599453;
+
+/* 2^r, highest power first. Double: Taylor's series for |r| <= 1/2. Float: for 0 <= r < 1 a fit to 8e-8 where scalef brings the whole part along, else Cephes' for
+ * |r| <= 1/2. */
+#if GNN_DOUBLE
+static const gnn_real_t powers[] = {1.3691488853904124e-12, 2.567843599348819e-11,
+                                    4.445538271870811e-10,  7.054911620801122e-09,
+                                    1.0178086009239699e-07, 1.321548679014431e-06,
+                                    1.5252733804059838e-05, 0.00015403530393381606,
+                                    0.0013333558146428441,  0.009618129107628477,
+                                    0.055504108664821576,   0.24022650695910069,
+                                    0.6931471805599453,     1};
+#elif defined(__AVX512DQ__)
+static const gnn_real_t powers[] = {0x1.ec320ap-10f, 0x1.26900ep-7f, 0x1.c95446p-5f,
+                                    0x1.ebd5a8p-3f,  0x1.62e4f6p-1f, 0x1.fffffep-1f};
+#else
+static const gnn_real_t powers[] = {1.535336188319500e-4f,
+                                    1.339887440266574e-3f,
+                                    9.618437357674640e-3f,
+                                    5.550332471162809e-2f,
+                                    2.402264791363012e-1f,
+                                    6.931472028550421e-1f,
+                                    1};
+#endif
+
+GNN__INLINE gnn__vec_t power_of_fraction(gnn__vec_t r)
+{
+    gnn__vec_t p = gnn__vec_all(powers[0]);
+    for (size_t k = 1; k < sizeof powers / sizeof *powers; k++)
+        p = p * r + powers[k];
+    return p;
+}
+
+/* 2^x for x up to some 100, about 1e-7 (2e-16) relative; 0 for what falls below the normal numbers, NaN for NaN. */
+#if defined(__AVX512DQ__) && GNN_DOUBLE
+GNN__INLINE gnn__vec_t exp2_of(gnn__vec_t x)
+{
+    return _mm512_scalef_pd(power_of_fraction(_mm512_reduce_pd(x, _MM_FROUND_TO_NEAREST_INT)),
+                            _mm512_roundscale_pd(x, _MM_FROUND_TO_NEAREST_INT));
+}
+#elif defined(__AVX512DQ__)
+GNN__INLINE gnn__vec_t exp2_of(gnn__vec_t x)
+{
+    return _mm512_scalef_ps(power_of_fraction(_mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF)), x);
+}
+#else
+GNN__INLINE gnn__vec_t exp2_of(gnn__vec_t x)
+{
+    enum { MANTISSA = GNN_DOUBLE ? 52 : 23, BIAS = GNN_DOUBLE ? 1023 : 127 };
+    const gnn_real_t magic = (gnn_real_t)(3 * ((int64_t)1 << (MANTISSA - 1))); /* adding it rounds */
+    const gnn__vec_t rounded = x + magic;
+    const lanes_t power = (lanes_t)((lanes_t)rounded - (lanes_t)gnn__vec_all(magic) + BIAS)
+                          << MANTISSA,
+                  least = x < (gnn_real_t)(1 - BIAS);
+    const gnn__vec_t y = power_of_fraction(x - (rounded - magic)) * (gnn__vec_t)power;
+    return (gnn__vec_t)((lanes_t)y & ~least);
+}
+#endif
+
+/* The larger of both; `best` where x is NaN. */
+GNN__INLINE gnn__vec_t larger(gnn__vec_t x, gnn__vec_t best)
+{
+#if defined(__AVX512F__)
+    return AVX512(max)(x, best);
+#else
+    const lanes_t more = x > best;
+    return (gnn__vec_t)(((lanes_t)x & more) | ((lanes_t)best & ~more));
+#endif
+}
+
+GNN__INLINE bool any(lanes_t mask)
+{
+    lane_int_t some = 0;
+    for (int l = 0; l < LANES; l++)
+        some |= mask[l];
+    return some != 0;
+}
+
+GNN__INLINE bool any_above(gnn__vec_t x, gnn__vec_t y)
+{
+#if defined(__AVX512F__)
+    return AVX512_MASK(cmp)(x, y, _CMP_GT_OQ) != 0;
+#else
+    return any(x > y);
+#endif
+}
+
+/* False for NaN. */
+GNN__INLINE bool all_zero(gnn__vec_t x)
+{
+    return !any(~(x == (gnn__vec_t){0}));
+}
+
+GNN__INLINE gnn_real_t largest_lane(gnn__vec_t x)
+{
+#if defined(__AVX512F__)
+    return AVX512(reduce_max)(x);
+#else
+    gnn_real_t best = x[0];
+    for (int l = 1; l < LANES; l++)
+        best = x[l] > best ? x[l] : best;
+    return best;
+#endif
+}
+
+GNN__INLINE gnn_real_t sum_of_lanes(gnn__vec_t x)
+{
+#if defined(__AVX512F__)
+    return AVX512(reduce_add)(x);
+#else
+    gnn_real_t sum = 0;
+    for (int l = 0; l < LANES; l++)
+        sum += x[l];
+    return sum;
+#endif
+}
+
+/* All ones in lanes whose column is from .. to - 1; the register starts at column c. */
+GNN__INLINE lanes_t columns_inside(int c, int from, int to)
+{
+    const lanes_t column = lane_numbers() + c;
+    return (column >= from) & (column < to);
+}
+
+GNN__INLINE gnn__vec_t choose(lanes_t mask, gnn__vec_t x, gnn_real_t other)
+{
+    return (gnn__vec_t)(((lanes_t)x & mask) | ((lanes_t)gnn__vec_all(other) & ~mask));
+}
+
+/* y[c][r] = rows[r][at + c], LANES x LANES numbers. */
+#if defined(__AVX512F__)
+/* Step s exchanges the off-diagonal s x s blocks of every 2s x 2s block. */
+GNN__INLINE void transpose_square(const gnn_real_t *const *rows, int64_t at, gnn_real_t *y,
+                                  int64_t ldy)
+{
+    gnn__vec_t row[LANES];
+    for (int r = 0; r < LANES; r++)
+        row[r] = gnn__vec_load(rows[r] + at);
+#pragma GCC unroll 4
+    for (int s = 1; s < LANES; s *= 2) {
+        const lanes_t l = lane_numbers(), odd = (l & s) != 0, low = l + (odd & (LANES - s)),
+                      high = l + ((odd & LANES) | (~odd & s)); /* LANES + l: lane l of the other */
+#pragma GCC unroll 16
+        for (int r = 0; r < LANES; r++)
+            if (!(r & s)) {
+                const gnn__vec_t a = row[r], b = row[r + s];
+                row[r] = AVX512(permutex2var)(a, (__m512i)low, b);
+                row[r + s] = AVX512(permutex2var)(a, (__m512i)high, b);
+            }
+    }
+    for (int r = 0; r < LANES; r++)
+        gnn__vec_store(y + r * ldy, row[r]);
+}
+#else
+GNN__INLINE void transpose_square(const gnn_real_t *const *rows, int64_t at, gnn_real_t *y,
+                                  int64_t ldy)
+{
+    for (int r = 0; r < LANES; r++)
+        for (int c = 0; c < LANES; c++)
+            y[c * ldy + r] = rows[r][at + c];
+}
+#endif
+
+#endif

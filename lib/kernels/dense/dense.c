@@ -1,0 +1,187 @@
+/* Dense products by OpenBLAS, and who gets which product. OpenBLAS's threads are OpenMP's in Debian's openmp build, its own in the pthread build: asked once. */
+#include <lib/kernels/dense/dense.h>
+
+#include <cblas.h>
+#include <limits.h>
+#include <omp.h>
+
+/* What openblas_get_parallel says. */
+enum { SERIAL_BUILD = 0, PTHREAD_BUILD = 1, OPENMP_BUILD = 2 };
+
+/* Blocks of a deterministic product; multiply-adds below which one thread is faster; the least rows of a thin product, and the most numbers of its B. */
+enum {
+    BLOCK_ROWS = 64,
+    BLOCK_COLS = 512,
+    SMALL_PRODUCT = 1000000,
+    THIN_ROWS = 1024,
+    THIN_PRODUCT = 1024
+};
+
+/* libomp beside OpenBLAS's libgomp: two run-times that must not both start threads (clang cannot
+ * generate code for libgomp). */
+#if defined(__clang__)
+enum { SHARED_RUNTIME = 0 };
+#else
+enum { SHARED_RUNTIME = 1 };
+#endif
+
+static void call(const gnn__product_t *p)
+{
+    const CBLAS_TRANSPOSE ta = p->transpose_a ? CblasTrans : CblasNoTrans,
+                          tb = p->transpose_b ? CblasTrans : CblasNoTrans;
+    int m = (int)p->m, n = (int)p->n, k = (int)p->k, lda = (int)p->lda, ldb = (int)p->ldb,
+        ldc = (int)p->ldc;
+#if GNN_DOUBLE
+    cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, p->alpha, p->a, lda, p->b, ldb, p->beta, p->c, ldc);
+#else
+    cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, p->alpha, p->a, lda, p->b, ldb, p->beta, p->c, ldc);
+#endif
+}
+
+/* Rows r.. and columns c.. of the product, at most one block of them. */
+static gnn__product_t block_of(const gnn__product_t *whole, int64_t r, int64_t c)
+{
+    gnn__product_t p = *whole;
+    p.m = whole->m - r < BLOCK_ROWS ? whole->m - r : BLOCK_ROWS;
+    p.n = whole->n - c < BLOCK_COLS ? whole->n - c : BLOCK_COLS;
+    p.a += whole->transpose_a ? r : r * p.lda;
+    p.b += whole->transpose_b ? c * p.ldb : c;
+    p.c += r * p.ldc + c;
+    return p;
+}
+
+/* Inside a parallel region OpenBLAS's OpenMP build is serial; other builds are never called from
+ * one. */
+static void call_blocks(const gnn__product_t *whole, int threads)
+{
+    int64_t across = (whole->n + BLOCK_COLS - 1) / BLOCK_COLS,
+            blocks = (whole->m + BLOCK_ROWS - 1) / BLOCK_ROWS * across;
+    gnn__deal_t deal = gnn__deal(blocks, threads);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    for (int64_t k; (k = gnn__deal_next(&deal)) >= 0;) {
+        gnn__product_t p = block_of(whole, k / across * BLOCK_ROWS, k % across * BLOCK_COLS);
+        call(&p);
+    }
+}
+
+/* Runs the product with so many threads of the provider. Only the calling thread's OpenMP setting
+ * is touched, and put back. */
+static void run(const gnn__product_t *p, int threads, bool split)
+{
+    const int build = openblas_get_parallel();
+    const bool inside = SHARED_RUNTIME && build == OPENMP_BUILD;
+    const int before = omp_get_max_threads(),
+              provider = inside || build == SERIAL_BUILD ? 0 : openblas_get_num_threads();
+    const int wanted = split || !SHARED_RUNTIME ? 1 : threads;
+    omp_set_num_threads(wanted);
+    if (provider && provider != wanted)
+        openblas_set_num_threads(wanted);
+    if (split)
+        call_blocks(p, inside ? threads : 1);
+    else
+        call(p);
+    if (provider && provider != wanted)
+        openblas_set_num_threads(provider);
+    omp_set_num_threads(before);
+}
+
+static void scale_only(const gnn__product_t *p)
+{
+    for (int64_t r = 0; r < p->m; r++)
+        for (int64_t c = 0; c < p->n; c++)
+            p->c[r * p->ldc + c] = p->beta == 0 ? 0 : p->beta * p->c[r * p->ldc + c];
+}
+
+/* Rows of C become the bias, for a product that adds to them. */
+static void spread_bias(const gnn_context_t *context, gnn__product_t *p)
+{
+    const int threads = gnn__threads_within(context, p->threads, p->m * p->n);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t r = 0; r < p->m; r++)
+        memcpy(p->c + r * p->ldc, p->bias, (size_t)p->n * sizeof(gnn_real_t));
+    p->beta = 1;
+}
+
+/* Many rows by few numbers: bound by the rows, which should be met where they lie. */
+static bool thin(const gnn__product_t *p)
+{
+    return !p->transpose_a && p->m >= THIN_ROWS && p->n * p->k <= THIN_PRODUCT;
+}
+
+static int openblas(const gnn_context_t *context, const gnn__product_t *product, int threads)
+{
+    gnn__product_t p = *product;
+    if (p.bias)
+        spread_bias(context, &p);
+    if (p.k == 0 || p.alpha == 0) {
+        scale_only(&p);
+        return GNN_OK;
+    }
+    if (p.m > INT_MAX || p.n > INT_MAX || p.k > INT_MAX || p.lda > INT_MAX || p.ldb > INT_MAX ||
+        p.ldc > INT_MAX)
+        return gnn__error(GNN_EOVERFLOW,
+                          "a product of %lld x %lld x %lld does not fit OpenBLAS's 32-bit sizes",
+                          (long long)p.m, (long long)p.n, (long long)p.k);
+    run(&p, threads, (context->deterministic || thin(&p)) && SHARED_RUNTIME);
+    return GNN_OK;
+}
+
+int gnn__dense(gnn_context_t *context, const gnn__product_t *p)
+{
+    if (p->m == 0 || p->n == 0)
+        return GNN_OK;
+    const double work = (double)p->m * (double)p->n * (double)p->k;
+    const int threads = thin(p) ? gnn__threads_within(context, p->threads, p->m * p->n * p->k / 8)
+                        : work < SMALL_PRODUCT ? 1
+                                               : gnn__most_threads(context, p->threads);
+    gnn__product_t rest = *p;
+    int rc = GNN_EUNSUPPORTED;
+    if (work >= SMALL_PRODUCT && !thin(p) && p->alpha == 1 && !context->deterministic)
+        rc = gnn__onednn(context, &rest, gnn_context_precision_used(context), threads);
+    return rc == GNN_EUNSUPPORTED ? openblas(context, &rest, threads) : rc;
+}
+
+gnn_precision_t gnn_context_precision_used(const gnn_context_t *context)
+{
+    const gnn_precision_t wanted = context->precision;
+    const bool used = !context->deterministic &&
+                      (context->forced ? gnn__onednn_has(wanted) : gnn__onednn_gains(wanted));
+    return used ? wanted : GNN_PRECISION_HIGHEST;
+}
+
+void gnn__dense_info(char *text, size_t size)
+{
+    static const char *const builds[] = {"serial", "pthreads", "OpenMP"};
+    const char *config = openblas_get_config(); /* "OpenBLAS 0.3.21 DYNAMIC_ARCH ..." */
+    const char *space = strchr(config, ' ');
+    const char *end = space ? strchr(space + 1, ' ') : NULL;
+    int build = openblas_get_parallel();
+    snprintf(text, size, "%.*s, core %s, %s", (int)(end ? end - config : (ptrdiff_t)strlen(config)),
+             config, openblas_get_corename(),
+             build >= SERIAL_BUILD && build <= OPENMP_BUILD ? builds[build] : "unknown threads");
+    const size_t used = strlen(text);
+    gnn__onednn_info(text + used, size - used);
+}
+
+/* Every core that OpenBLAS 0.3 names for AVX2 or AVX-512 processors; the others are older. */
+static gnn__isa_t core_isa(const char *core)
+{
+    static const char *const v4[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
+    static const char *const v3[] = {"Haswell", "Zen", "Excavator"};
+    for (size_t i = 0; i < sizeof v4 / sizeof *v4; i++)
+        if (strcasecmp(core, v4[i]) == 0)
+            return GNN__ISA_AMX; /* nothing is missed: its fp32 products have no use for tiles */
+    for (size_t i = 0; i < sizeof v3 / sizeof *v3; i++)
+        if (strcasecmp(core, v3[i]) == 0)
+            return GNN__ISA_V3;
+    return GNN__ISA_BASELINE;
+}
+
+bool gnn__dense_core_is_old(void)
+{
+#if defined(__x86_64__)
+    return core_isa(openblas_get_corename()) < gnn__isa();
+#else
+    return false;
+#endif
+}

@@ -1,0 +1,380 @@
+/* Functions of single elements: activations and their derivatives, sums, products, the GRU cell. */
+#include <lib/kernels/rowwise/elementwise.h>
+#include <lib/kernels/simd/gelu_table.h>
+#include <lib/kernels/isa.h>
+#include <lib/kernels/simd/vec_math.h>
+
+#define R GNN__REAL
+
+#define SIMD _Pragma("omp simd")
+/* tanh, erf and log are calls of libm in double (real_math.h). */
+#if GNN_DOUBLE
+#define SIMD_IN_FLOAT
+#else
+#define SIMD_IN_FLOAT SIMD
+#endif
+
+/* y[k] = the formula in v = x[k]. */
+#define MAP(how, formula)                   \
+    do {                                    \
+        how for (int64_t k = 0; k < n; k++) \
+        {                                   \
+            const gnn_real_t v = x[k];      \
+            y[k] = (formula);               \
+        }                                   \
+    } while (0)
+
+static void scale_row(int64_t n, gnn_real_t alpha, const gnn_real_t *x, bool add, gnn_real_t *y)
+{
+    if (!add) {
+        MAP(SIMD, alpha * v);
+        return;
+    }
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++)
+        y[k] += alpha * x[k];
+}
+
+/* Formulas work on pieces of a fixed size: a loop of known length has no rest, and there are many
+ * loops. The last piece is filled up in a buffer. */
+enum { PIECE = 64 };
+
+static void elu(const gnn_real_t *x, gnn_real_t *y)
+{
+    enum { n = PIECE };
+#ifdef GNN__VEC_EXPM1
+    for (int k = 0; k < n; k += GNN__VEC_LANES) {
+        const gnn__vec_t v = gnn__vec_load(x + k);
+        gnn__vec_store(y + k, gnn__vec_select(v > 0, v, gnn__vec_expm1(v)));
+    }
+#else
+    MAP(SIMD, v > 0 ? v : gnn__expm1_negative(v));
+#endif
+}
+
+#if GNN__GELU_TABLE
+static void gelu_values(const float *x, float *y)
+{
+    for (int k = 0; k < PIECE; k += 16) {
+        const __m512 v = _mm512_loadu_ps(x + k);
+        _mm512_storeu_ps(y + k, v * gnn__gelu_factor(gnn__gelu_value, v));
+    }
+}
+
+static void gelu_slopes(const float *x, float *y)
+{
+    for (int k = 0; k < PIECE; k += 16)
+        _mm512_storeu_ps(y + k, gnn__gelu_factor(gnn__gelu_slope, _mm512_loadu_ps(x + k)));
+}
+#else
+static inline gnn_real_t gelu_slope(gnn_real_t v)
+{
+    gnn_real_t density = R(0.3989422804014327) * gnn__exp(R(-0.5) * v * v);
+    return R(0.5) * (1 + gnn__erf(v * R(0.70710678118654752))) + v * density;
+}
+
+static void gelu_values(const gnn_real_t *x, gnn_real_t *y)
+{
+    enum { n = PIECE };
+    MAP(SIMD_IN_FLOAT, R(0.5) * v * (1 + gnn__erf(v * R(0.70710678118654752))));
+}
+
+static void gelu_slopes(const gnn_real_t *x, gnn_real_t *y)
+{
+    enum { n = PIECE };
+    MAP(SIMD_IN_FLOAT, gelu_slope(v));
+}
+#endif
+
+static void values(gnn_activation_t kind, gnn_real_t slope, const gnn_real_t *x, gnn_real_t *y)
+{
+    enum { n = PIECE };
+    switch (kind) {
+    case GNN_RELU: MAP(SIMD, v <= 0 ? 0 : v); break;
+    case GNN_LEAKY_RELU: MAP(SIMD, v > 0 ? v : v * slope); break;
+    case GNN_ELU: elu(x, y); break;
+    case GNN_GELU: gelu_values(x, y); break;
+    case GNN_GELU_TANH:
+        MAP(SIMD_IN_FLOAT,
+            R(0.5) * v * (1 + gnn__tanh(R(0.79788456080286536) * (v + R(0.044715) * v * v * v))));
+        break;
+    case GNN_SILU: MAP(SIMD, v * gnn__sigmoid(v)); break;
+    case GNN_TANH: MAP(SIMD_IN_FLOAT, gnn__tanh(v)); break;
+    case GNN_SIGMOID: MAP(SIMD, gnn__sigmoid(v)); break;
+    case GNN_SOFTPLUS:
+        MAP(SIMD_IN_FLOAT, v > 20 ? v : (v > 0 ? v : 0) + gnn__softplus_negative(v > 0 ? -v : v));
+        break;
+    default: MAP(SIMD, v); break;
+    }
+}
+
+static void activate(gnn_activation_t kind, gnn_real_t slope, int64_t n, const gnn_real_t *x,
+                     gnn_real_t *y)
+{
+    gnn_real_t rest[PIECE] = {0};
+    int64_t k = 0;
+    for (; n - k >= PIECE; k += PIECE)
+        values(kind, slope, x + k, y + k);
+    if (k < n) {
+        memcpy(rest, x + k, (size_t)(n - k) * sizeof *x);
+        values(kind, slope, rest, rest);
+        memcpy(y + k, rest, (size_t)(n - k) * sizeof *x);
+    }
+}
+
+static inline gnn_real_t gelu_tanh_slope(gnn_real_t v)
+{
+    const gnn_real_t c = R(0.79788456080286536), cubic = R(0.044715);
+    gnn_real_t t = gnn__tanh(c * (v + cubic * v * v * v));
+    return R(0.5) * (1 + t) + R(0.5) * v * (1 - t * t) * c * (1 + 3 * cubic * v * v);
+}
+
+static inline gnn_real_t silu_slope(gnn_real_t v)
+{
+    gnn_real_t s = gnn__sigmoid(v);
+    return s * (1 + v * (1 - s));
+}
+
+static void multiply_row(int64_t n, const gnn_real_t *x, const gnn_real_t *z, bool add, gnn_real_t *y)
+{
+    if (!add) {
+        MAP(SIMD, v * z[k]);
+        return;
+    }
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++)
+        y[k] += x[k] * z[k];
+}
+
+static void maximum(int64_t n, const gnn_real_t *x, const gnn_real_t *z, gnn_real_t *y)
+{
+    MAP(SIMD, v > z[k] || v != v ? v : z[k]);
+}
+
+static void count_ties(int64_t n, const gnn_real_t *x, const gnn_real_t *most, gnn_real_t *ties)
+{
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++)
+        ties[k] += x[k] == most[k] ? R(1) : R(0);
+}
+
+static void maximum_grad(int64_t n, const gnn_real_t *x, const gnn_real_t *most,
+                         const gnn_real_t *ties, const gnn_real_t *dy, bool add, gnn_real_t *dx)
+{
+    if (!add) {
+#pragma omp simd
+        for (int64_t k = 0; k < n; k++)
+            dx[k] = x[k] == most[k] ? dy[k] / ties[k] : 0;
+        return;
+    }
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++)
+        dx[k] += x[k] == most[k] ? dy[k] / ties[k] : 0;
+}
+
+/* y = f'(t): see activate_grad. */
+static void slopes(gnn_activation_t kind, gnn_real_t slope, const gnn_real_t *x, gnn_real_t *y)
+{
+    enum { n = PIECE };
+    switch (kind) {
+    case GNN_RELU: MAP(SIMD, v <= 0 ? R(0) : R(1)); break;
+    case GNN_LEAKY_RELU: MAP(SIMD, v > 0 ? R(1) : slope); break;
+    case GNN_ELU: MAP(SIMD, v > 0 ? R(1) : v + 1); break;
+    case GNN_GELU: gelu_slopes(x, y); break;
+    case GNN_GELU_TANH: MAP(SIMD_IN_FLOAT, gelu_tanh_slope(v)); break;
+    case GNN_SILU: MAP(SIMD, silu_slope(v)); break;
+    case GNN_TANH: MAP(SIMD, 1 - v * v); break;
+    case GNN_SIGMOID: MAP(SIMD, v * (1 - v)); break;
+    default: MAP(SIMD, v > 20 ? R(1) : gnn__sigmoid(v)); break;
+    }
+}
+
+static void activate_grad(gnn_activation_t kind, gnn_real_t slope, int64_t n, const gnn_real_t *t,
+                          const gnn_real_t *dy, bool add, gnn_real_t *dx)
+{
+    gnn_real_t by[PIECE], rest[PIECE] = {0};
+    if (kind <= GNN_IDENTITY) {
+        scale_row(n, 1, dy, add, dx);
+        return;
+    }
+    int64_t k = 0;
+    for (; n - k >= PIECE; k += PIECE) {
+        slopes(kind, slope, t + k, by);
+        multiply_row(PIECE, dy + k, by, add, dx + k);
+    }
+    if (k < n) {
+        memcpy(rest, t + k, (size_t)(n - k) * sizeof *t);
+        slopes(kind, slope, rest, by);
+        multiply_row(n - k, dy + k, by, add, dx + k);
+    }
+}
+
+static void exp_row(int64_t n, const gnn_real_t *x, gnn_real_t *y)
+{
+    MAP(SIMD, gnn__exp(v));
+}
+
+static double exp_sum(int64_t n, const gnn_real_t *x, gnn_real_t shift, gnn_real_t *y)
+{
+    gnn_real_t sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t k = 0; k < n; k++) {
+        gnn_real_t e = gnn__exp(x[k] - shift);
+        y[k] = e;
+        sum += e;
+    }
+    return (double)sum;
+}
+
+/* The largest of n numbers, in lanes that compilers turn into vectors by themselves. */
+static gnn_real_t max_row(int64_t n, const gnn_real_t *x)
+{
+    enum { WIDTH = 16 };
+    gnn_real_t most[WIDTH], result = x[0];
+    for (int l = 0; l < WIDTH; l++)
+        most[l] = x[0];
+    int64_t k = 0;
+    for (; n - k >= WIDTH; k += WIDTH)
+        for (int l = 0; l < WIDTH; l++)
+            most[l] = x[k + l] > most[l] ? x[k + l] : most[l];
+    for (; k < n; k++)
+        result = x[k] > result ? x[k] : result;
+    for (int l = 0; l < WIDTH; l++)
+        result = most[l] > result ? most[l] : result;
+    return result;
+}
+
+/* Long sums go through double every so often, so that their error does not grow with n. */
+enum { SUM_BLOCK = 1024 };
+
+static double sum_row(int64_t n, const gnn_real_t *x)
+{
+    double total = 0;
+    for (int64_t from = 0; from < n; from += SUM_BLOCK) {
+        int64_t to = n < from + SUM_BLOCK ? n : from + SUM_BLOCK;
+        gnn_real_t sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (int64_t k = from; k < to; k++)
+            sum += x[k];
+        total += (double)sum;
+    }
+    return total;
+}
+
+static double dot_row(int64_t n, const gnn_real_t *x, const gnn_real_t *y)
+{
+    double total = 0;
+    for (int64_t from = 0; from < n; from += SUM_BLOCK) {
+        int64_t to = n < from + SUM_BLOCK ? n : from + SUM_BLOCK;
+        gnn_real_t sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (int64_t k = from; k < to; k++)
+            sum += x[k] * y[k];
+        total += (double)sum;
+    }
+    return total;
+}
+
+static void mix_row(int64_t n, gnn_real_t alpha, const gnn_real_t *x, gnn_real_t beta,
+                    const gnn_real_t *z, gnn_real_t *y)
+{
+    MAP(SIMD, alpha * v + beta * z[k]);
+}
+
+/* Piece by piece, so that the formulas of the activations serve. */
+static double binary_cross_entropy(int64_t n, const gnn_real_t *x, const gnn_real_t *t,
+                                   gnn_real_t scale, gnn_real_t *g)
+{
+    gnn_real_t part[PIECE] = {0}, sum = 0;
+    for (int64_t from = 0; from < n; from += PIECE, x += PIECE, t += PIECE) {
+        const int64_t count = n - from < PIECE ? n - from : PIECE;
+        SIMD for (int64_t k = 0; k < count; k++) part[k] = x[k] > 0 ? -x[k] : x[k];
+        activate(GNN_SOFTPLUS, 0, count, part, part);
+#pragma omp simd reduction(+ : sum)
+        for (int64_t k = 0; k < count; k++)
+            sum += (x[k] > 0 ? x[k] : 0) - x[k] * t[k] + part[k];
+        if (!g)
+            continue;
+        activate(GNN_SIGMOID, 0, count, x, part);
+        SIMD for (int64_t k = 0; k < count; k++) g[from + k] = (part[k] - t[k]) * scale;
+    }
+    return (double)sum;
+}
+
+static double squared(int64_t n, const gnn_real_t *x, const gnn_real_t *t, gnn_real_t scale,
+                      gnn_real_t *g)
+{
+    gnn_real_t sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t k = 0; k < n; k++)
+        sum += (x[k] - t[k]) * (x[k] - t[k]);
+    if (g) {
+        SIMD for (int64_t k = 0; k < n; k++) g[k] = 2 * (x[k] - t[k]) * scale;
+    }
+    return (double)sum;
+}
+
+static void gru_piece(int64_t count, int64_t d, const gnn_real_t *xg, const gnn_real_t *hg,
+                      const gnn_real_t *h, gnn_real_t *y, gnn_real_t *keep)
+{
+    gnn_real_t r[PIECE] = {0}, z[PIECE] = {0}, n[PIECE] = {0};
+    SIMD for (int64_t k = 0; k < count; k++)
+    {
+        r[k] = xg[k] + hg[k];
+        z[k] = xg[d + k] + hg[d + k];
+    }
+    activate(GNN_SIGMOID, 0, count, r, r);
+    activate(GNN_SIGMOID, 0, count, z, z);
+    SIMD for (int64_t k = 0; k < count; k++) n[k] = xg[2 * d + k] + r[k] * hg[2 * d + k];
+    activate(GNN_TANH, 0, count, n, n);
+    if (keep) {
+        memcpy(keep, r, sizeof *r * (size_t)count);
+        memcpy(keep + d, z, sizeof *r * (size_t)count);
+        memcpy(keep + 2 * d, n, sizeof *r * (size_t)count);
+        memcpy(keep + 3 * d, hg + 2 * d, sizeof *r * (size_t)count);
+    }
+    SIMD for (int64_t k = 0; k < count; k++) y[k] = (1 - z[k]) * n[k] + z[k] * h[k];
+}
+
+static void gru(int64_t d, const gnn_real_t *xg, const gnn_real_t *hg, const gnn_real_t *h,
+                gnn_real_t *y, gnn_real_t *keep)
+{
+    for (int64_t k = 0; k < d; k += PIECE)
+        gru_piece(d - k < PIECE ? d - k : PIECE, d, xg + k, hg + k, h + k, y + k,
+                  keep ? keep + k : NULL);
+}
+
+static void gru_grad(int64_t d, const gnn_real_t *keep, const gnn_real_t *h, const gnn_real_t *dy,
+                     gnn_real_t *inner, gnn_real_t *dh_share)
+{
+#pragma omp simd
+    for (int64_t k = 0; k < d; k++) {
+        gnn_real_t r = keep[k], z = keep[d + k], n = keep[2 * d + k], g = dy[k];
+        gnn_real_t dn = g * (1 - z) * (1 - n * n);
+        inner[k] = dn * keep[3 * d + k] * r * (1 - r);
+        inner[d + k] = g * (h[k] - n) * z * (1 - z);
+        inner[2 * d + k] = dn;
+        inner[3 * d + k] = dn * r;
+        dh_share[k] = g * z;
+    }
+}
+
+const gnn__elementwise_kernels_t GNN__KERNEL(elementwise_kernels) = {
+    .exp = exp_row,
+    .exp_sum = exp_sum,
+    .max = max_row,
+    .sum = sum_row,
+    .dot = dot_row,
+    .scale = scale_row,
+    .mix = mix_row,
+    .multiply = multiply_row,
+    .maximum = maximum,
+    .count_ties = count_ties,
+    .maximum_grad = maximum_grad,
+    .activate = activate,
+    .activate_grad = activate_grad,
+    .binary_cross_entropy = binary_cross_entropy,
+    .squared = squared,
+    .gru = gru,
+    .gru_grad = gru_grad,
+};

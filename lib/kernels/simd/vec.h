@@ -1,0 +1,123 @@
+/* One register of gnn_real_t at the width of the instruction set that a kernel is compiled for: gcc's and clang's vector extension, no intrinsics. */
+#ifndef GNN_KERNELS_VEC_H
+#define GNN_KERNELS_VEC_H
+
+#include <lib/base/base.h>
+
+#if defined(__AVX512F__)
+#define GNN__VEC_BYTES 64
+#elif defined(__AVX2__)
+#define GNN__VEC_BYTES 32
+#else
+#define GNN__VEC_BYTES 16
+#endif
+
+typedef gnn_real_t gnn__vec_t __attribute__((vector_size(GNN__VEC_BYTES)));
+typedef gnn_real_t gnn__vec_anywhere_t
+    __attribute__((vector_size(GNN__VEC_BYTES), aligned(sizeof(gnn_real_t)), may_alias));
+
+enum { GNN__VEC_LANES = (int)(GNN__VEC_BYTES / sizeof(gnn_real_t)) };
+
+#define GNN__INLINE static inline __attribute__((always_inline))
+
+GNN__INLINE gnn__vec_t gnn__vec_load(const gnn_real_t *at)
+{
+    return *(const gnn__vec_anywhere_t *)at;
+}
+
+GNN__INLINE void gnn__vec_store(gnn_real_t *at, gnn__vec_t x)
+{
+    *(gnn__vec_anywhere_t *)at = x;
+}
+
+GNN__INLINE gnn__vec_t gnn__vec_all(gnn_real_t x)
+{
+    return x - (gnn__vec_t){0};
+}
+
+/* The first `count` lanes, fewer than all: what lies behind is neither read nor written; lanes without a number hold 0. */
+#if defined(__AVX2__)
+#include <immintrin.h>
+#if defined(__AVX512F__) && GNN_DOUBLE
+#define GNN__MASK(count) ((__mmask8)((1u << (count)) - 1))
+#define GNN__MASKED(op) _mm512_##op##_pd
+#elif defined(__AVX512F__)
+#define GNN__MASK(count) ((__mmask16)((1u << (count)) - 1))
+#define GNN__MASKED(op) _mm512_##op##_ps
+#elif GNN_DOUBLE
+#define GNN__MASK(count) \
+    _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3))
+#define GNN__MASKED(op) _mm256_##op##_pd
+#else
+#define GNN__MASK(count) \
+    _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
+#define GNN__MASKED(op) _mm256_##op##_ps
+#endif
+
+GNN__INLINE gnn__vec_t gnn__vec_load_first(const gnn_real_t *at, int count)
+{
+#if defined(__AVX512F__)
+    return (gnn__vec_t)GNN__MASKED(maskz_loadu)(GNN__MASK(count), at);
+#else
+    return (gnn__vec_t)GNN__MASKED(maskload)(at, GNN__MASK(count));
+#endif
+}
+
+GNN__INLINE void gnn__vec_store_first(gnn_real_t *at, gnn__vec_t x, int count)
+{
+#if defined(__AVX512F__)
+    GNN__MASKED(mask_storeu)(at, GNN__MASK(count), x);
+#else
+    GNN__MASKED(maskstore)(at, GNN__MASK(count), x);
+#endif
+}
+#else
+GNN__INLINE gnn__vec_t gnn__vec_load_first(const gnn_real_t *at, int count)
+{
+    gnn__vec_t x = {0};
+    for (int l = 0; l < count; l++)
+        x[l] = at[l];
+    return x;
+}
+
+GNN__INLINE void gnn__vec_store_first(gnn_real_t *at, gnn__vec_t x, int count)
+{
+    for (int l = 0; l < count; l++)
+        at[l] = x[l];
+}
+#endif
+
+/* Results that no cache will hold until they are read again go past the caches: a line that is written as a whole need not be read before. `y`: whole registers of
+ * a matrix of so many numbers. */
+GNN__INLINE bool gnn__vec_passes(const gnn_real_t *y, int64_t numbers)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    return numbers > 8 << 20 && (uintptr_t)y % GNN__VEC_BYTES == 0;
+#else
+    (void)y;
+    (void)numbers;
+    return false;
+#endif
+}
+
+GNN__INLINE void gnn__vec_put_by(gnn_real_t *y, gnn__vec_t x, bool pass)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    if (pass) {
+        _mm512_stream_ps(y, (__m512)x);
+        return;
+    }
+#endif
+    (void)pass;
+    gnn__vec_store(y, x);
+}
+
+/* Before others read them. */
+GNN__INLINE void gnn__vec_all_passed(void)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    _mm_sfence();
+#endif
+}
+
+#endif

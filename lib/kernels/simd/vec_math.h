@@ -1,0 +1,146 @@
+/* What the vector extension does not spell: maximum, selection, exp, log. Included by kernels only. */
+#ifndef GNN_KERNELS_VEC_MATH_H
+#define GNN_KERNELS_VEC_MATH_H
+
+#include <lib/kernels/simd/real_math.h>
+#include <lib/kernels/simd/vec.h>
+
+#if !GNN_DOUBLE && (defined(__AVX512F__) || defined(__AVX2__))
+#include <immintrin.h>
+#endif
+
+#if GNN_DOUBLE
+typedef int64_t gnn__vec_bits_t __attribute__((vector_size(GNN__VEC_BYTES)));
+#else
+typedef int32_t gnn__vec_bits_t __attribute__((vector_size(GNN__VEC_BYTES)));
+#endif
+
+/* Lanes of `mask` (all ones or all zeros) take x, the others 0. */
+GNN__INLINE gnn__vec_t gnn__vec_where(gnn__vec_bits_t mask, gnn__vec_t x)
+{
+    return (gnn__vec_t)(mask & (gnn__vec_bits_t)x);
+}
+
+GNN__INLINE gnn__vec_t gnn__vec_select(gnn__vec_bits_t mask, gnn__vec_t x, gnn__vec_t otherwise)
+{
+    return (gnn__vec_t)((mask & (gnn__vec_bits_t)x) | (~mask & (gnn__vec_bits_t)otherwise));
+}
+
+/* The larger; `kept` where x is NaN. */
+GNN__INLINE gnn__vec_t gnn__vec_max(gnn__vec_t x, gnn__vec_t kept)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    return (gnn__vec_t)_mm512_max_ps((__m512)x, (__m512)kept);
+#elif !GNN_DOUBLE && defined(__AVX2__)
+    return (gnn__vec_t)_mm256_max_ps((__m256)x, (__m256)kept);
+#else
+    return gnn__vec_select(x > kept, x, kept);
+#endif
+}
+
+/* gnn__leaky of slopes from 0 to 1; 0 times infinity is passed over. */
+GNN__INLINE gnn__vec_t gnn__vec_leaky(gnn__vec_t x, gnn_real_t slope)
+{
+    return gnn__vec_max(slope * x, x);
+}
+
+#if !GNN_DOUBLE && defined(__AVX512F__)
+/* x = n ln 2 + r; e^r - 1. */
+GNN__INLINE __m512 gnn__vec_exp_tail(gnn__vec_t x, __m512 *n)
+{
+    const __m512 y = _mm512_max_ps(_mm512_set1_ps(GNN__EXP_LEAST), (__m512)x);
+    *n = _mm512_roundscale_ps(y * 1.44269504f, _MM_FROUND_TO_NEAREST_INT);
+    __m512 r = _mm512_fnmadd_ps(*n, _mm512_set1_ps(GNN__LN2_HIGH), y);
+    r = _mm512_fnmadd_ps(*n, _mm512_set1_ps(GNN__LN2_LOW), r);
+    __m512 q = r * 1.392632562e-03f + 8.363292753e-03f;
+    q = q * r + 4.166655376e-02f;
+    q = q * r + 1.666657631e-01f;
+    q = q * r + 5.000000000e-01f;
+    return r * r * q + r;
+}
+#endif
+
+/* e^x, as gnn__exp lane by lane. */
+GNN__INLINE gnn__vec_t gnn__vec_exp(gnn__vec_t x)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    __m512 n;
+    const __m512 tail = gnn__vec_exp_tail(x, &n);
+    return (gnn__vec_t)_mm512_scalef_ps(tail + 1.0f, n);
+#elif !GNN_DOUBLE
+    const gnn__vec_t magic = gnn__vec_all(0x1.8p23f); /* adding it rounds to whole numbers */
+    gnn__vec_t y = gnn__vec_max(gnn__vec_all(GNN__EXP_LEAST), x);
+    y = gnn__vec_select(y > GNN__EXP_MOST, gnn__vec_all(GNN__EXP_MOST), y);
+    const gnn__vec_t rounded = y * 1.44269504f + magic, n = rounded - magic;
+    const gnn__vec_t r = y - n * GNN__LN2_HIGH - n * GNN__LN2_LOW;
+    gnn__vec_t q = r * 1.392632562e-03f + 8.363292753e-03f;
+    q = q * r + 4.166655376e-02f;
+    q = q * r + 1.666657631e-01f;
+    q = q * r + 5.000000000e-01f;
+    const gnn__vec_bits_t e = (gnn__vec_bits_t)rounded - (gnn__vec_bits_t)magic + 2 * GNN__BIAS,
+                          high = e >> 1;
+    return (r * r * q + r + 1.0f) * (gnn__vec_t)(high << GNN__MANTISSA) *
+           (gnn__vec_t)((e - high) << GNN__MANTISSA);
+#else
+    gnn__vec_t y = {0};
+    for (int l = 0; l < GNN__VEC_LANES; l++)
+        y[l] = gnn__exp(x[l]);
+    return y;
+#endif
+}
+
+#if !GNN_DOUBLE && defined(__AVX512F__)
+#define GNN__VEC_EXPM1 1
+/* e^x - 1 of x <= 0, exact near 0. */
+GNN__INLINE gnn__vec_t gnn__vec_expm1(gnn__vec_t x)
+{
+    __m512 n;
+    const __m512 tail = gnn__vec_exp_tail(x, &n), scale = _mm512_scalef_ps(_mm512_set1_ps(1), n);
+    return (gnn__vec_t)(scale * tail + (scale - 1.0f));
+}
+#endif
+
+/* Natural logarithm of positive normal numbers: x = 2^n m with m in [sqrt(1/2), sqrt 2), log m = 2 atanh((m - 1) / (m + 1)). */
+GNN__INLINE gnn__vec_t gnn__vec_log(gnn__vec_t x)
+{
+#if GNN_DOUBLE
+    gnn__vec_t y = {0};
+    for (int l = 0; l < GNN__VEC_LANES; l++)
+        y[l] = log(x[l]);
+    return y;
+#else
+    const gnn__vec_bits_t bits = (gnn__vec_bits_t)x - 0x3f3504f3;
+    const gnn__vec_t n = __builtin_convertvector(bits >> GNN__MANTISSA, gnn__vec_t),
+                     m = (gnn__vec_t)((bits & 0x007fffff) + 0x3f3504f3);
+    const gnn__vec_t s = (m - 1) / (m + 1), z = s * s;
+    gnn__vec_t q = z * (2.0f / 9) + 2.0f / 7;
+    q = q * z + 2.0f / 5;
+    q = q * z + 2.0f / 3;
+    return n * GNN__LN2_HIGH + (n * GNN__LN2_LOW + (2 * s + s * z * q));
+#endif
+}
+
+/* sum + z times `above` in the lanes where z > 0, times `below` in the others. */
+GNN__INLINE gnn__vec_t gnn__vec_add_bent(gnn__vec_t sum, gnn__vec_t z, gnn__vec_t above,
+                                         gnn__vec_t below)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    const __mmask16 up = _mm512_cmp_ps_mask((__m512)z, _mm512_setzero_ps(), _CMP_GT_OQ);
+    return sum + z * (gnn__vec_t)_mm512_mask_blend_ps(up, (__m512)below, (__m512)above);
+#else
+    return sum + z * gnn__vec_select(z > 0, above, below);
+#endif
+}
+
+/* sum + x in the lanes where z > least. */
+GNN__INLINE gnn__vec_t gnn__vec_add_above(gnn__vec_t sum, gnn__vec_t z, gnn__vec_t least, gnn__vec_t x)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    const __mmask16 above = _mm512_cmp_ps_mask((__m512)z, (__m512)least, _CMP_GT_OQ);
+    return (gnn__vec_t)_mm512_mask_add_ps((__m512)sum, above, (__m512)sum, (__m512)x);
+#else
+    return sum + gnn__vec_where(z > least, x);
+#endif
+}
+
+#endif

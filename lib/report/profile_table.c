@@ -1,0 +1,97 @@
+/* A context's profile as a table: time per op and place, beside what the machine can do at most. */
+#include <gnn/report.h>
+#include <lib/base/base.h>
+#include <lib/kernels/rowwise/peak.h>
+
+#include <stdlib.h>
+
+enum { ROUNDS = 400000, NUMBERS = 8 << 20, REPEAT = 3 };
+
+/* Operations in a second, all threads together. */
+static double measure_operations(int threads)
+{
+    const gnn__peak_kernels_t *kernels = gnn__peak_kernels();
+    double best = 0;
+    for (int k = 0; k < REPEAT; k++) {
+        double start = gnn__seconds(), all = 0;
+#pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(+ : all)
+        for (int t = 0; t < threads; t++) {
+            double operations;
+            const gnn_real_t result = kernels->multiply_add(ROUNDS, (gnn_real_t)1e-3, &operations);
+            all += result == 0 ? 0 : operations * ROUNDS;
+        }
+        const double rate = all / (gnn__seconds() - start);
+        best = rate > best ? rate : best;
+    }
+    return best;
+}
+
+/* Bytes read in a second from memory that no cache holds; 0 where there is no room for it. */
+static double measure_reads(int threads)
+{
+    const gnn__peak_kernels_t *kernels = gnn__peak_kernels();
+    gnn_real_t *x, all = 0;
+    double best = 0;
+    const int64_t share = NUMBERS;
+    if (gnn__new(&x, share * threads, sizeof *x, "numbers to read") != GNN_OK)
+        return 0;
+    for (int k = 0; k <= REPEAT; k++) {
+        const double start = gnn__seconds();
+#pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(+ : all)
+        for (int t = 0; t < threads; t++)
+            all += kernels->read(share, x + t * share);
+        const double rate =
+            (double)(share * threads) * sizeof *x / (gnn__seconds() - start) + (double)all;
+        best = rate > best ? rate : best;
+    }
+    gnn_free(x);
+    return best;
+}
+
+static int slower_first(const void *a, const void *b)
+{
+    const gnn__profile_row_t *x = a, *y = b;
+    return (x->seconds < y->seconds) - (x->seconds > y->seconds);
+}
+
+/* Rates of ops without known work are left out. */
+static void write_rate(FILE *file, double work, double seconds, const char *end)
+{
+    if (work > 0 && seconds > 0)
+        fprintf(file, " %8.2f%s", 1e-9 * work / seconds, end);
+    else
+        fprintf(file, " %8s%s", "-", end);
+}
+
+static void write_row(FILE *file, const gnn__profile_row_t *row, double total)
+{
+    fprintf(file, "%-14s %-14s %-8s %8lld %10.2f %10.4f %5.1f%%", row->name, row->where,
+            row->backward ? "backward" : "forward", (long long)row->calls, 1e3 * row->seconds,
+            1e3 * row->seconds / (double)row->calls, total > 0 ? 100 * row->seconds / total : 0);
+    write_rate(file, row->flops, row->seconds, "");
+    write_rate(file, row->bytes, row->seconds, "\n");
+}
+
+int gnn_profile_write(gnn_context_t *context, FILE *file)
+{
+    gnn__profile_t *profile = context->profile;
+    double total = 0;
+    if (!profile)
+        return GNN_OK;
+    const double wall = gnn__seconds() - profile->start;
+    if (profile->count > 1)
+        qsort(profile->rows, (size_t)profile->count, sizeof *profile->rows, slower_first);
+    for (int64_t k = 0; k < profile->count; k++)
+        total += profile->rows[k].seconds;
+    fprintf(file, "%-14s %-14s %-8s %8s %10s %10s %6s %8s %8s\n", "op", "where", "pass", "calls",
+            "ms", "ms/call", "share", "GF/s", "GB/s");
+    for (int64_t k = 0; k < profile->count; k++)
+        write_row(file, &profile->rows[k], total);
+    fprintf(file, "%-14s %-14s %-8s %8s %10.2f %10s of %.2f ms since the context was made\n", "all",
+            "", "", "", 1e3 * total, "", 1e3 * wall);
+    fprintf(file, "%-14s %-14s %-8s %8s %10s %10s %6s", "the machine", "at most", "", "", "", "", "");
+    write_rate(file, measure_operations(context->threads), 1, "");
+    write_rate(file, measure_reads(context->threads), 1, "");
+    fprintf(file, "   kernels %s, threads %d\n", gnn__isa_name(gnn__isa()), context->threads);
+    return ferror(file) ? gnn__error(GNN_EIO, "the profile could not be written") : GNN_OK;
+}

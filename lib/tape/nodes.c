@@ -1,0 +1,182 @@
+/* Ops on a tape: each has a block of memory that its call points into, and is checked as it comes. */
+#include <lib/tape/tape.h>
+
+/* An op takes up to so many inputs. Its block has room for attributes of so many bytes at least, so
+ * that another op may take its place (gnn__tape_activate). */
+enum { MOST_INPUTS = 4096, LEAST_ATTRIBUTES = 64 };
+_Static_assert(sizeof(gnn__activation_settings_t) <= LEAST_ATTRIBUTES,
+               "a sum has room for the settings of the activation that it takes over");
+
+static int grow_nodes(gnn_tape_t *tape)
+{
+    if (tape->n_nodes < tape->nodes_capacity)
+        return GNN_OK;
+    int32_t capacity = tape->nodes_capacity ? 2 * tape->nodes_capacity : 32;
+    GNN_TRY(gnn__grow(&tape->nodes, tape->nodes_capacity, capacity, sizeof *tape->nodes,
+                      "a tape's ops"));
+    tape->nodes_capacity = capacity;
+    return GNN_OK;
+}
+
+/* Where the parts of a node's block begin. */
+typedef struct {
+    int64_t operands, numbers, attributes, bytes;
+} layout_t;
+
+/* From 16-byte boundaries on. False: it does not fit an address. */
+static bool lay_out(int64_t n_inputs, size_t attribute_bytes, layout_t *l)
+{
+    const int64_t slots = n_inputs + GNN__JOINED_INPUTS,
+                  attributes = attribute_bytes < LEAST_ATTRIBUTES ? LEAST_ATTRIBUTES
+                               : attribute_bytes > INT64_MAX      ? -1
+                                                                  : (int64_t)attribute_bytes;
+    return gnn__pad((int64_t)sizeof(gnn__node_t), 16, &l->operands) &&
+           gnn__pad(l->operands + slots * (int64_t)sizeof(gnn_operand_t), 16, &l->numbers) &&
+           gnn__pad(l->numbers + slots * (int64_t)sizeof(gnn_var_t), 16, &l->attributes) &&
+           gnn__add(l->attributes, attributes, &l->bytes);
+}
+
+/* The next node, empty; its block is the one that stood here before the last reset if that is large
+ * enough. */
+static int take_node(gnn_tape_t *tape, const gnn_op_t *op, int n_inputs, size_t bytes,
+                     gnn__node_t **node)
+{
+    layout_t l;
+    GNN_TRY(grow_nodes(tape));
+    if (n_inputs < 0 || n_inputs > MOST_INPUTS)
+        return gnn__error(GNN_EINVALID, "%s%sop %s: an op takes 0 to %d inputs, got %d",
+                          tape->where, *tape->where ? ": " : "", op->name, MOST_INPUTS, n_inputs);
+    if (!lay_out(n_inputs, bytes, &l))
+        return gnn__error(GNN_EOVERFLOW, "%s%sop %s: %zu bytes of attributes do not fit",
+                          tape->where, *tape->where ? ": " : "", op->name, bytes);
+    gnn__node_t **at = &tape->nodes[tape->n_nodes];
+    if (!*at || (*at)->bytes < l.bytes) {
+        gnn_free(*at);
+        *at = NULL;
+        GNN_TRY(gnn__new(at, l.bytes, 1, "a tape's op"));
+        (*at)->bytes = l.bytes;
+    }
+    const int64_t room = (*at)->bytes;
+    char *block = (char *)*at;
+    memset(block, 0, (size_t)l.attributes);
+    *node = *at;
+    **node = (gnn__node_t){.bytes = room,
+                           .op = op,
+                           .in = (gnn_var_t *)(void *)(block + l.numbers),
+                           .attributes = block + l.attributes};
+    (*node)->call.in = (gnn_operand_t *)(void *)(block + l.operands);
+    return GNN_OK;
+}
+
+/* What an op may know of an input before any value exists. */
+static gnn_operand_t operand(const gnn__value_t *v)
+{
+    return (gnn_operand_t){.rows = v->rows,
+                           .cols = v->cols,
+                           .sparse = v->sparse,
+                           .ids = v->ids,
+                           .present = 1,
+                           .wants_grad = v->wants_grad,
+                           .value = {NULL, v->rows, v->cols, v->cols},
+                           .grad = {NULL, v->rows, v->cols, v->cols}};
+}
+
+uint32_t gnn__tape_next_stream(gnn_tape_t *tape)
+{
+    return (tape->model_step & 0xffff) << 8 | (tape->op_number++ & 0xff);
+}
+
+/* An op takes no sparse input that it does not say it takes, and none that would have to be dropped. */
+static int check_sparse(const gnn__node_t *node, const gnn__value_t *v, int k)
+{
+    const bool drops = node->op->traits && node->op->traits->drops_sparse;
+    if (k >= 32 || !(node->op->sparse_inputs >> k & 1))
+        return gnn_op_fail(
+            &node->call, GNN_EUNSUPPORTED,
+            "op %s takes a dense value as input %d, it is sparse (linear reads sparse ones): see gnn_sparse_to_dense",
+            node->op->name, k);
+    if (v->sparse_dropout > 0 && !drops)
+        return gnn_op_fail(&node->call, GNN_EUNSUPPORTED,
+                           "op %s: input %d is a sparse value after dropout, which only linear reads",
+                           node->op->name, k);
+    return GNN_OK;
+}
+
+static int take_inputs(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inputs)
+{
+    for (int k = 0; k < node->n_own; k++) {
+        node->in[k] = inputs[k];
+        if (inputs[k] == GNN_NONE)
+            continue;
+        gnn__value_t *v = gnn__tape_at(tape, inputs[k]);
+        if (!v)
+            return tape->status;
+        if (v->sparse)
+            GNN_TRY(check_sparse(node, v, k));
+        node->call.in[k] = operand(v);
+        node->backward |= v->wants_grad;
+    }
+    return GNN_OK;
+}
+
+/* Fills a fresh node and lets the op check its inputs. */
+static int describe(gnn_tape_t *tape, gnn__node_t *node, const gnn_var_t *inputs, int n_inputs,
+                    const void *attributes, size_t bytes)
+{
+    gnn_op_call_t *call = &node->call;
+    call->context = tape->context;
+    call->n_in = node->n_own = n_inputs;
+    call->n_out = 1;
+    call->training = tape->training;
+    call->recording = tape->recording;
+    call->where = tape->where;
+    call->rng.stream = gnn__tape_next_stream(tape);
+    if (bytes)
+        memcpy(node->attributes, attributes, bytes);
+    call->attributes = node->attributes;
+    GNN_TRY(take_inputs(tape, node, inputs));
+    GNN_TRY(node->op->shape(call));
+    node->backward &= node->op->backward != NULL;
+    return GNN_OK;
+}
+
+static int put_node(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs, int n_inputs,
+                    const void *attributes, size_t bytes, gnn__node_t **node)
+{
+    GNN_TRY(take_node(tape, op, n_inputs, bytes, node));
+    return describe(tape, *node, inputs, n_inputs, attributes, bytes);
+}
+
+gnn_var_t gnn_tape_op(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs, int n_inputs,
+                      const void *attributes, size_t bytes)
+{
+    gnn__node_t *node = NULL;
+    if (tape->status != GNN_OK ||
+        gnn_tape_fail(tape, put_node(tape, op, inputs, n_inputs, attributes, bytes, &node)) != GNN_OK)
+        return GNN_NONE;
+    node->out = node->result = tape->n_values;
+    for (int k = 0; k < node->call.n_out; k++) {
+        gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_OUTPUT, node->call.out[k].rows,
+                                           node->call.out[k].cols);
+        if (!v)
+            return GNN_NONE;
+        v->node = tape->n_nodes;
+        v->wants_grad = tape->recording && node->backward;
+    }
+    tape->n_nodes++;
+    return node->out;
+}
+
+gnn_rng_t gnn__tape_rng(const gnn_tape_t *tape, gnn_var_t x)
+{
+    gnn_rng_t rng = {tape->context->seed, tape->step, 0};
+    if (x >= 0 && x < tape->n_values && tape->values[x].node >= 0)
+        rng.stream = tape->nodes[tape->values[x].node]->call.rng.stream;
+    return rng;
+}
+
+void gnn__tape_set_stream(gnn_tape_t *tape, gnn_var_t x, uint32_t stream)
+{
+    if (tape->status == GNN_OK && x >= 0 && tape->values[x].node >= 0)
+        tape->nodes[tape->values[x].node]->call.rng.stream = stream;
+}
