@@ -10,10 +10,14 @@
 static gnn__isa_t processor(void)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") ? GNN__ISA_AMX : GNN__ISA_V4;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
+        return __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16")
+                   ? GNN__ISA_AMX
+                   : GNN__ISA_V4;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+        __builtin_cpu_supports("bmi2"))
         return GNN__ISA_V3;
 #endif
     return GNN__ISA_BASELINE;
