@@ -46,10 +46,9 @@ static gnn_var_t input(const task_t *t, gnn_real_t *x)
 
 static int prepare(task_t *t, bench_t *bench, const settings_t *s)
 {
-    gnn_aggregate_t how = {
-        .aggregator = gnn_aggregator_find("dot"),
-        .message = gnn_message_find("none"),
-        .shape = {.heads = s->heads, .kv_heads = s->heads, .d_k = s->width, .d_v = s->width}};
+    gnn_aggregate_t how = {.aggregator = gnn_aggregator_find("dot"),
+                           .message = gnn_message_find("none"),
+                           .shape = {.heads = s->heads, .d_k = s->width, .d_v = s->width}};
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = GNN_NONE;

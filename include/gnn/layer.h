@@ -45,6 +45,9 @@ typedef enum {
     GNN_PRESET_COUNT
 } gnn_preset_t;
 
+/** Score bias by distance: a slope per head (gnn_prior_slope), or a table of heads x buckets (gnn_prior_table). */
+typedef enum { GNN_DISTANCE_NONE = 0, GNN_DISTANCE_SLOPE, GNN_DISTANCE_TABLE } gnn_distance_bias_t;
+
 /** Zero in a field means the preset's choice, or the value in brackets where there is no preset. */
 typedef struct gnn_layer_config {
     gnn_preset_t preset;

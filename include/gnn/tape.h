@@ -28,15 +28,6 @@ typedef int32_t gnn_var_t;
 
 typedef struct gnn_parameters gnn_parameters_t;
 
-typedef enum {
-    GNN_INIT_ZEROS,
-    GNN_INIT_ONES,
-    GNN_INIT_GLOROT,
-    GNN_INIT_UNIFORM_FAN_IN,
-    GNN_INIT_NORMAL,
-    GNN_INIT_CONSTANT
-} gnn_init_t;
-
 GNN_API int gnn_parameters_new(gnn_parameters_t **parameters);
 GNN_API void gnn_parameters_free(gnn_parameters_t *parameters);
 /** Declares a (rows x cols) parameter; *id numbers it. Only before gnn_parameters_allocate.

@@ -132,7 +132,7 @@ static void declare_projection(declare_t *d)
         add(d, GNN__ATTENTION_RECEIVER, 1, head, GNN_INIT_GLOROT, 0, c->heads, c->d_k);
         add(d, GNN__ATTENTION_SENDER, 1, head, GNN_INIT_GLOROT, 0, c->heads, c->d_k);
     }
-    if (gnn__scored(c) && c->aggregator->parameters_per_key)
+    if (gnn__scored(c) && c->aggregator->declare)
         add(d, GNN__ATTENTION_VECTOR, 1, head, GNN_INIT_GLOROT, 0, c->heads, c->d_k);
     if (c->edge_dim > 0) {
         add(d, GNN__EDGE_WEIGHT, c->edge_dim, w->edge, GNN_INIT_GLOROT, 0, 0, 0);

@@ -200,7 +200,7 @@ static void score_inputs(const gnn_layer_t *layer, gnn_tape_t *tape, const sides
     in[GNN_AGGREGATE_KEY] = key;
     in[GNN_AGGREGATE_QUERY] = query;
     in[GNN_AGGREGATE_PARAMETERS] = parameter(layer, tape, GNN__ATTENTION_VECTOR);
-    in[GNN_AGGREGATE_DISTANCE] = parameter(layer, tape, GNN__DISTANCE);
+    in[GNN_AGGREGATE_PRIOR_0] = parameter(layer, tape, GNN__DISTANCE);
 }
 
 static void message_inputs(const gnn_layer_t *layer, gnn_tape_t *tape, const sides_t *s, gnn_var_t *in)
@@ -243,6 +243,12 @@ static void edge_inputs(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_gr
                 : weight;
 }
 
+static gnn_prior_use_t distance_prior(const gnn_layer_config_t *c)
+{
+    static const gnn_prior_t *const rows[] = {NULL, &gnn_prior_slope, &gnn_prior_table};
+    return (gnn_prior_use_t){.row = rows[c->distance], .options = {(double)c->distance_buckets}};
+}
+
 static gnn_var_t aggregate(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
                            const gnn_layer_vars_t *vars, const sides_t *s,
                            const gnn__attention_out_t *weights)
@@ -250,17 +256,17 @@ static gnn_var_t aggregate(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn
     const gnn_layer_config_t *c = &layer->config;
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     gnn_aggregate_t how = {.aggregator = c->aggregator,
-                           .message = s->late ? gnn_message_find("none") : c->message,
+                           .message = s->late ? &gnn_message_none : c->message,
                            .graph = graph,
                            .dropout = c->dropout_attention,
-                           .distance = c->distance,
-                           .distance_buckets = c->distance_buckets,
+                           .priors = {distance_prior(c)},
                            .view = {.self_loops = c->self_loops, .norm = c->graph_norm},
                            .edge_weights_out = weights ? weights->per_edge : NULL,
                            .segment_weights_out = weights ? weights->per_segment : NULL};
     if (gnn__scored(c))
         how.shape = (gnn_aggregate_shape_t){.heads = c->heads,
-                                            .kv_heads = c->kv_heads,
+                                            .key_heads = c->kv_heads,
+                                            .value_heads = c->kv_heads,
                                             .d_k = c->d_k,
                                             .d_v = c->d_v,
                                             .scale = c->scale,

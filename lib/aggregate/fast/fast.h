@@ -5,12 +5,15 @@
 #include <lib/aggregate/tables.h>
 #include <lib/aggregate/ways.h>
 
-/* Kernels read messages in place; projected edges, gates, distances and weights that are asked for are the generic driver's. */
+/* Kernels read messages in place; projected edges, gates, priors, caps, other weighers than softmax, keys and values of different numbers of heads, and weights that are
+ * asked for are the generic driver's. */
 static inline bool gnn__is_plain(const gnn__plan_t *plan)
 {
     return plan->message->is_sender && plan->has[GNN_AGGREGATE_SRC_MESSAGE] &&
            plan->edge_width == 0 && !plan->edge_key && !plan->has[GNN_AGGREGATE_GATE] &&
-           !plan->has[GNN_AGGREGATE_DISTANCE] && !plan->how->edge_weights_out &&
+           !plan->has_priors && plan->shape.softcap == 0 &&
+           plan->weigher->fast == GNN__FAST_SOFTMAX &&
+           plan->shape.key_heads == plan->shape.value_heads && !plan->how->edge_weights_out &&
            !plan->how->segment_weights_out;
 }
 
