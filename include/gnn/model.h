@@ -89,6 +89,68 @@ GNN_API int gnn_model_from_steps(gnn_model_t **model, gnn_context_t *context, in
                                  const gnn_step_t *steps);
 GNN_API void gnn_model_free(gnn_model_t *model);
 
+/* ---- lists of steps, and blocks: steps that go together ---- */
+
+/**
+ * A list of steps that grows. The first error stays, as on a tape: later calls do nothing, and gnn_model_build returns it.
+ *
+ *     gnn_steps_new(&steps);
+ *     gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_LINEAR, .in = 16, .out = 64});
+ *     gnn_steps_block(steps, "gps", &(gnn_block_t){.name = "gps.0", .layer = GNN_GIN(.in = 64), .heads = 4});
+ *     gnn_model_build(&model, context, steps);
+ */
+typedef struct gnn_steps gnn_steps_t;
+GNN_API int gnn_steps_new(gnn_steps_t **steps);
+GNN_API void gnn_steps_free(gnn_steps_t *steps);
+/** Appends a step; its strings are copied. */
+GNN_API int gnn_steps_add(gnn_steps_t *steps, const gnn_step_t *step);
+GNN_API int64_t gnn_steps_count(const gnn_steps_t *steps);
+/** The steps, owned by the list, until it grows. */
+GNN_API const gnn_step_t *gnn_steps_list(const gnn_steps_t *steps);
+/** gnn_model_from_steps; the list stays the caller's. */
+GNN_API int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const gnn_steps_t *steps);
+
+/**
+ * Settings of a block. Its steps are called NAME.something, the last one NAME unless said otherwise. The graph slots that a block
+ * runs on are `graph`, and graphs[0], graphs[1], ...: graph + 1, graph + 2, ... where they are 0.
+ *
+ *     decoder_layer      layer (a Transformer's config), input, memory; `graph` is causal, graphs[0] from memory to input. Two layers,
+ *                        NAME and NAME:cross, the second with the feed-forward block          Vaswani et al. 2017
+ *     appnp              width, hops, factor [0.1]: z = (1 - factor) A z + factor input, on symmetrically normalised `graph`
+ *                                                                                             Gasteiger et al. 2019
+ *     gps                layer on `graph`, beside attention with `heads` on graphs[0]; each with its residual (and layer.norm), added;
+ *                        an mlp of inner width `hidden` [2 width]; dropout                    Rampasek et al. 2022
+ *     jumping_knowledge  `hops` layers of config `layer`; their outputs side by side, or with .maximum the largest of each
+ *                        element; at most 8                                                   Xu et al. 2018
+ *     mab                input hears memory over `graph`: width (of both), heads              Lee et al. 2019
+ *     sab                mab of input with itself
+ *     isab               `rows` learned rows hear input over `graph`, input hears them over graphs[0]
+ *     pma                `rows` learned rows hear relu(linear(input)) over `graph`
+ *     squeeze_excite     input * sigmoid(mlp(mean of the segment)): width, hidden [width / 4]; `graph` from rows to one row a segment,
+ *                        graphs[0] back                                                       Hu et al. 2018
+ *     graph_network      input (width), edges (edge_width), globals (global_width): NAME.edges, NAME.nodes, NAME (globals); `graph` of
+ *                        edges between nodes, graphs[0] from edges to their receivers, graphs[1] from globals to their nodes, graphs[2]
+ *                        from nodes and graphs[3] from edges to their globals                 Battaglia et al. 2018
+ */
+typedef struct gnn_block {
+    const char *name;  /**< needed */
+    const char *input; /**< NULL: the step before */
+    const char *memory, *edges, *globals;
+    int graph, graphs[4];
+    int64_t width, edge_width, global_width;
+    int64_t heads, hidden, rows, hops; /**< [1], as told, [1], [1] */
+    gnn_real_t factor, dropout;
+    gnn_flag_t maximum;
+    gnn_layer_config_t layer;
+} gnn_block_t;
+/** Appends a block. GNN_ENOTFOUND with the names there are; GNN_EINVALID names a field. */
+GNN_API int gnn_steps_block(gnn_steps_t *steps, const char *block, const gnn_block_t *settings);
+GNN_API size_t gnn_block_count(void);
+/** NULL past the last. */
+GNN_API const char *gnn_block_name(size_t index);
+
+/* ---- looking at a model ---- */
+
 GNN_API int64_t gnn_model_step_count(const gnn_model_t *model);
 GNN_API const gnn_step_t *gnn_model_step(const gnn_model_t *model, int64_t index);
 /** The layer behind a step, NULL for ops. */

@@ -1,60 +1,21 @@
 /* Making a model: steps are copied, layers created, parameters declared in one block and drawn. */
-#include <lib/model/steps.h>
-
-static int copy_string(const char **string)
-{
-    char *copy = NULL;
-    if (!*string)
-        return GNN_OK;
-    int rc = gnn__strdup(&copy, *string);
-    *string = copy;
-    return rc;
-}
-
-/* Where the strings of a step are. */
-static const size_t strings[] = {
-#define GNN_STEP_TEXT(field) offsetof(gnn_step_t, field),
-#define GNN_STEP_NUMBER(kind, field)
-#define GNN_STEP_WORD(words, field)
-#define GNN_STEP_OTHER(kind, field)
-#include <lib/model/step_fields.def>
-#undef GNN_STEP_TEXT
-#undef GNN_STEP_NUMBER
-#undef GNN_STEP_WORD
-#undef GNN_STEP_OTHER
-};
-
-enum { STRINGS = sizeof strings / sizeof *strings };
-
-static const char **string_at(gnn_step_t *s, int k)
-{
-    return (const char **)((char *)s + strings[k]);
-}
+#include <lib/model/blocks.h>
 
 static int copy_step(gnn__model_step_t *to, const gnn_step_t *from, int64_t index, bool named)
 {
-    int rc = GNN_OK;
     to->step = *from;
     to->step.name = NULL;
-    /* Every borrowed pointer is replaced or cleared, so that freeing after a failure touches only copies. */
-    for (int k = 0; k < STRINGS; k++)
-        if (rc == GNN_OK)
-            rc = copy_string(string_at(&to->step, k));
-        else
-            *string_at(&to->step, k) = NULL;
-    if (rc == GNN_OK)
-        rc = from->name ? gnn__strdup(&to->name, from->name)
-                        : gnn__asprintf(&to->name, "%lld", (long long)index);
-    if (rc == GNN_OK)
-        rc = gnn__asprintf(&to->where, "%s %s", named ? "step" : "layer", to->name);
-    return rc;
+    GNN_TRY(gnn__step_copy_strings(&to->step));
+    GNN_TRY(from->name ? gnn__strdup(&to->name, from->name)
+                       : gnn__asprintf(&to->name, "%lld", (long long)index));
+    to->step.name = to->name;
+    return gnn__asprintf(&to->where, "%s %s", named ? "step" : "layer", to->name);
 }
 
 static void free_step(gnn__model_step_t *s)
 {
-    s->step.name = NULL; /* the step's own name */
-    for (int k = 0; k < STRINGS; k++)
-        gnn_free((void *)(uintptr_t)*string_at(&s->step, k));
+    s->step.name = NULL; /* the same as `name` */
+    gnn__step_free_strings(&s->step);
     gnn_layer_free(s->layer);
     gnn_free(s->running);
     gnn_free(s->name);
@@ -132,7 +93,6 @@ static int build(gnn_model_t *model, gnn_context_t *context, int64_t count, cons
     model->n_steps = count;
     for (int64_t k = 0; k < count; k++) {
         GNN_TRY(copy_step(&model->steps[k], &steps[k], k, named));
-        model->steps[k].step.name = model->steps[k].name;
         GNN_TRY(make_step(model, &model->steps[k]));
         model->n_made = k + 1;
     }
