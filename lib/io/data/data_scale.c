@@ -56,6 +56,7 @@ int gnn_data_standardise(gnn_data_t *data, int64_t split)
     if (split < -1 || split >= data->n_splits)
         return gnn__error(GNN_EINVALID, "split %lld, there are %lld, and -1 for all nodes",
                           (long long)split, (long long)data->n_splits);
+    GNN_CHECK(gnn__data_own_features(data));
     GNN_CHECK(gnn__new(&columns.mean, data->features, sizeof *columns.mean, "means"));
     GNN_CHECK(gnn__new(&columns.spread, data->features, sizeof *columns.spread, "deviations"));
     GNN_CHECK(measure(data, split < 0 ? NULL : data->masks[GNN_TRAIN][split], &columns));
