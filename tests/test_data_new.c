@@ -153,7 +153,7 @@ START_TEST(arrays_have_names_and_places)
     const double pair[M * 2] = {1, 2, 3, 4, 5, 6, 7, 8};
     gnn_array_t years = {"year", GNN_DTYPE_INT32, 1, {N}, N, year};
     gnn_array_t pairs = {"features", GNN_DTYPE_FLOAT64, 2, {M, 2}, 2 * M, pair};
-    gnn_place_t place = GNN_ON_GRAPHS;
+    gnn_data_place_t place = GNN_ON_GRAPHS;
     ck_ok(gnn_data_array_set(data, GNN_ON_NODES, &years));
     ck_ok(gnn_data_array_set(data, GNN_ON_EDGES, &pairs));
     ck_ok(gnn_data_array_set(data, GNN_ON_EDGES, &pairs)); /* replaces */

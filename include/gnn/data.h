@@ -48,7 +48,7 @@ GNN_API int64_t gnn_data_skipped(const gnn_data_t *data);
 
 /* ---- arrays by name: what else is known of nodes, edges and graphs ---- */
 
-typedef enum { GNN_ON_NODES, GNN_ON_EDGES, GNN_ON_GRAPHS } gnn_place_t;
+typedef enum { GNN_ON_NODES, GNN_ON_EDGES, GNN_ON_GRAPHS } gnn_data_place_t;
 
 /**
  * Adds a copy of an array, in place of one that has its name there. Numbers of a floating type are kept as gnn_real_t, others in their type.
@@ -59,16 +59,16 @@ typedef enum { GNN_ON_NODES, GNN_ON_EDGES, GNN_ON_GRAPHS } gnn_place_t;
  * @return GNN_OK; GNN_EINVALID (a NULL, a name, no such place); GNN_ESHAPE with both numbers of rows; GNN_ENUMERIC (a number is not finite);
  *         GNN_EMEMORY. On failure nothing is changed.
  */
-GNN_API int gnn_data_array_set(gnn_data_t *data, gnn_place_t place, const gnn_array_t *array);
+GNN_API int gnn_data_array_set(gnn_data_t *data, gnn_data_place_t place, const gnn_array_t *array);
 /** NULL if there is none of that name on that place. */
-GNN_API const gnn_array_t *gnn_data_array_find(const gnn_data_t *data, gnn_place_t place,
+GNN_API const gnn_array_t *gnn_data_array_find(const gnn_data_t *data, gnn_data_place_t place,
                                                const char *name);
 /** How many arrays there are, and the one at an index, NULL past the end; `*place` (may be NULL) says where it is. */
 GNN_API int64_t gnn_data_array_count(const gnn_data_t *data);
 GNN_API const gnn_array_t *gnn_data_array_at(const gnn_data_t *data, int64_t index,
-                                             gnn_place_t *place);
+                                             gnn_data_place_t *place);
 /** The array as rows of real numbers, all dimensions behind the first in one; NULL if there is none, or its numbers are whole. */
-GNN_API const gnn_tensor_t *gnn_data_rows(const gnn_data_t *data, gnn_place_t place,
+GNN_API const gnn_tensor_t *gnn_data_rows(const gnn_data_t *data, gnn_data_place_t place,
                                           const char *name);
 
 /* ---- sets from arrays of the program's own ---- */

@@ -41,7 +41,7 @@ static int inputs_of(nodes_t *nodes, const gnn_model_t *model, const gnn_data_t 
     nodes->values[nodes->n_values++] =
         (gnn_named_t){.name = "x", .dense = gnn_data_x(data), .sparse = gnn_data_sparse(data)};
     for (int64_t k = 0; k < n; k++) {
-        gnn_place_t place;
+        gnn_data_place_t place;
         const char *name = gnn_data_array_at(data, k, &place)->name;
         const gnn_tensor_t *rows = gnn_data_rows(data, place, name);
         if (rows)

@@ -1,8 +1,7 @@
-/* Data sets as a whole: freed, normalised, described. */
+/* Data sets as a whole: freed, completed, described. */
 #include <lib/io/data/data.h>
 
 #include <gnn/graph.h>
-#include <math.h>
 #include <stdarg.h>
 
 void gnn__data_free_rows(gnn_data_t *data)
@@ -74,38 +73,6 @@ int gnn__data_bare(gnn_data_t *data, int64_t n, int64_t m, const int32_t *a, con
     GNN_TRY(gnn__data_links(&data->graph, n, m, a, b));
     data->n = n;
     return gnn__data_fill_rest(data);
-}
-
-/* ---- row normalisation ---- */
-
-static int normalise(gnn_real_t *values, int64_t n, int64_t node)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < n; k++)
-        sum += (double)values[k];
-    if (!isfinite(sum))
-        return gnn__error(GNN_ENUMERIC, "the features of node %lld add up to %g", (long long)node,
-                          sum);
-    for (int64_t k = 0; k < n && sum != 0; k++)
-        values[k] = (gnn_real_t)((double)values[k] / sum);
-    return GNN_OK;
-}
-
-int gnn_data_row_normalise(gnn_data_t *data)
-{
-    if (!data)
-        return gnn__error(GNN_EINVALID, "no data set");
-    GNN_TRY(gnn__data_own_features(data));
-    const gnn_sparse_t *s = &data->sparse;
-    for (int64_t r = 0; r < data->n; r++) {
-        const int64_t node = data->order ? data->order[r] : r;
-        if (s->indptr) /* a data set always stores the values, and they are its own */
-            GNN_TRY(normalise((gnn_real_t *)s->values + s->indptr[r],
-                              s->indptr[r + 1] - s->indptr[r], node));
-        else
-            GNN_TRY(normalise(gnn__row(&data->x, r), data->x.cols, node));
-    }
-    return GNN_OK;
 }
 
 /* ---- in words ---- */

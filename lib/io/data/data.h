@@ -8,7 +8,7 @@
 
 /* An array by name. */
 typedef struct gnn__data_array {
-    gnn_place_t place;
+    gnn_data_place_t place;
     gnn_array_t array; /* name and data are its own */
     gnn_tensor_t rows; /* the same numbers; data NULL if they are whole */
 } gnn__data_array_t;
@@ -75,7 +75,7 @@ int gnn__data_own_features(gnn_data_t *data);
 /* Frees graph, features, labels, masks and arrays. */
 void gnn__data_free_rows(gnn_data_t *data);
 /* Rows of a place: its arrays have so many. */
-int64_t gnn__data_rows_on(const gnn_data_t *data, gnn_place_t place);
+int64_t gnn__data_rows_on(const gnn_data_t *data, gnn_data_place_t place);
 void gnn__data_free_arrays(gnn_data_t *data);
 /* Sets the edge array `name` of `cols` reals an edge, from values in the order of the graph's edges. */
 int gnn__data_edge_reals(gnn_data_t *data, const char *name, int64_t cols, const gnn_real_t *values);

@@ -8,7 +8,7 @@
 static const char *const places[] = {
     [GNN_ON_NODES] = "nodes", [GNN_ON_EDGES] = "edges", [GNN_ON_GRAPHS] = "graphs"};
 
-int64_t gnn__data_rows_on(const gnn_data_t *data, gnn_place_t place)
+int64_t gnn__data_rows_on(const gnn_data_t *data, gnn_data_place_t place)
 {
     if (place == GNN_ON_NODES)
         return data->n;
@@ -32,7 +32,7 @@ void gnn__data_free_arrays(gnn_data_t *data)
     data->n_arrays = data->arrays_room = 0;
 }
 
-static gnn__data_array_t *find(const gnn_data_t *data, gnn_place_t place, const char *name)
+static gnn__data_array_t *find(const gnn_data_t *data, gnn_data_place_t place, const char *name)
 {
     for (int64_t k = 0; name && k < data->n_arrays; k++)
         if (data->arrays[k].place == place && strcmp(data->arrays[k].array.name, name) == 0)
@@ -40,13 +40,14 @@ static gnn__data_array_t *find(const gnn_data_t *data, gnn_place_t place, const 
     return NULL;
 }
 
-const gnn_array_t *gnn_data_array_find(const gnn_data_t *data, gnn_place_t place, const char *name)
+const gnn_array_t *gnn_data_array_find(const gnn_data_t *data, gnn_data_place_t place,
+                                       const char *name)
 {
     const gnn__data_array_t *found = find(data, place, name);
     return found ? &found->array : NULL;
 }
 
-const gnn_tensor_t *gnn_data_rows(const gnn_data_t *data, gnn_place_t place, const char *name)
+const gnn_tensor_t *gnn_data_rows(const gnn_data_t *data, gnn_data_place_t place, const char *name)
 {
     const gnn__data_array_t *found = find(data, place, name);
     return found && found->rows.data ? &found->rows : NULL;
@@ -57,7 +58,7 @@ int64_t gnn_data_array_count(const gnn_data_t *data)
     return data->n_arrays;
 }
 
-const gnn_array_t *gnn_data_array_at(const gnn_data_t *data, int64_t index, gnn_place_t *place)
+const gnn_array_t *gnn_data_array_at(const gnn_data_t *data, int64_t index, gnn_data_place_t *place)
 {
     if (index < 0 || index >= data->n_arrays)
         return NULL;
@@ -68,7 +69,7 @@ const gnn_array_t *gnn_data_array_at(const gnn_data_t *data, int64_t index, gnn_
 
 /* ---- adding ---- */
 
-static int check(const gnn_data_t *data, gnn_place_t place, const gnn_array_t *array)
+static int check(const gnn_data_t *data, gnn_data_place_t place, const gnn_array_t *array)
 {
     int64_t bytes;
     if (!data || !array)
@@ -120,7 +121,7 @@ static int copy_array(gnn__data_array_t *to, const gnn_array_t *from)
     return GNN_OK;
 }
 
-int gnn_data_array_set(gnn_data_t *data, gnn_place_t place, const gnn_array_t *array)
+int gnn_data_array_set(gnn_data_t *data, gnn_data_place_t place, const gnn_array_t *array)
 {
     gnn__data_array_t made = {.place = place};
     GNN_TRY(check(data, place, array));
