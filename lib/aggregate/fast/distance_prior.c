@@ -83,10 +83,9 @@ bool gnn__distances_are_straight(const gnn__plan_t *plan, int64_t p)
 {
     const gnn_graph_t *g = plan->graph;
     const gnn__pairs_t *pairs = &plan->view->parts[p].pairs;
-    return !has_prior(plan) ||
-           (!pairs->row_order && !pairs->col_order &&
-            runs_in_segments(pairs, g->n_segments, g->src_segments) &&
-            segments_apart(pairs, g->n_segments, g->dst_segments));
+    return !has_prior(plan) || (!pairs->row_order && !pairs->col_order &&
+                                runs_in_segments(pairs, g->n_segments, g->src_segments) &&
+                                segments_apart(pairs, g->n_segments, g->dst_segments));
 }
 
 static void fill_positions(int64_t n, int64_t segments, const int64_t *offsets,
@@ -146,8 +145,8 @@ void gnn__distance_prior_carve(const gnn__plan_t *plan, gnn__carve_t *carve, boo
     if (!has_prior(plan))
         return;
     find_range(plan, prior);
-    carve->overflow |= !gnn__mul(prior->stride, plan->shape.heads, &all) ||
-                       !gnn__mul(all, chunks, &sums);
+    carve->overflow |=
+        !gnn__mul(prior->stride, plan->shape.heads, &all) || !gnn__mul(all, chunks, &sums);
     prior->positions = gnn__carve(carve, g->n_dst + g->n_src, sizeof *prior->positions);
     prior->shift = gnn__carve(carve, gnn__max(g->n_dst, g->n_src), sizeof *prior->shift);
     prior->up = gnn__carve(carve, all, sizeof *prior->up);
@@ -171,8 +170,7 @@ void gnn__distance_prior_fill(const gnn__plan_t *plan, bool backward, gnn__dista
                    prior->positions + g->n_dst);
     memset(prior->up, 0, sizeof *prior->up * (size_t)all);
     for (int64_t a = 0; a < plan->shape.heads; a++)
-        fill_head(plan, a, prior->first, prior->count,
-                  prior->up + a * stride + GNN__PRIOR_MARGIN);
+        fill_head(plan, a, prior->first, prior->count, prior->up + a * stride + GNN__PRIOR_MARGIN);
     for (int64_t a = 0; backward && a < plan->shape.heads; a++)
         for (int64_t x = 0; x < stride; x++)
             prior->down[a * stride + x] = prior->up[(a + 1) * stride - 1 - x];
@@ -191,8 +189,7 @@ static void fill_shift(const gnn__distance_prior_t *prior, const gnn__attention_
     const int64_t at_zero = GNN__PRIOR_MARGIN - prior->first,
                   origin = a->transposed ? prior->stride - 1 - at_zero : at_zero;
     for (int64_t r = 0; r < p->n_rows; r++)
-        prior->shift[r] =
-            p->lo[r] < p->hi[r] ? columns[p->lo[r]] - p->lo[r] - rows[r] + origin : 0;
+        prior->shift[r] = p->lo[r] < p->hi[r] ? columns[p->lo[r]] - p->lo[r] - rows[r] + origin : 0;
 }
 
 void gnn__distance_prior_part(const gnn__distance_prior_t *prior, bool tiles, gnn__attention_t *a)

@@ -8,11 +8,11 @@
 /* Distances first .. first + count - 1; a head has `stride` numbers, GNN__PRIOR_MARGIN of them before the first. */
 typedef struct gnn__distance_prior {
     int64_t first, count, stride;
-    int64_t *positions; /* of receivers, then of senders */
-    int64_t *shift;     /* of the rows of the part at hand */
-    gnn_real_t *up;     /* heads x stride */
-    gnn_real_t *down;   /* the same, the longest distance first; backward */
-    gnn_real_t *sums;   /* as `up`: gradients; backward, NULL: they are not wanted */
+    int64_t *positions;   /* of receivers, then of senders */
+    int64_t *shift;       /* of the rows of the part at hand */
+    gnn_real_t *up;       /* heads x stride */
+    gnn_real_t *down;     /* the same, the longest distance first; backward */
+    gnn_real_t *sums;     /* as `up`: gradients; backward, NULL: they are not wanted */
     gnn_real_t *partials; /* sums of the chunks of one part; backward */
 } gnn__distance_prior_t;
 

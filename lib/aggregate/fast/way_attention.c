@@ -237,5 +237,4 @@ static void describe(const gnn__plan_t *plan, char *text, size_t size)
              rows ? "by_row" : "");
 }
 
-const gnn__way_t gnn__way_attention = {
-    takes, sizes, forward, backward, NULL, describe};
+const gnn__way_t gnn__way_attention = {takes, sizes, forward, backward, NULL, describe};

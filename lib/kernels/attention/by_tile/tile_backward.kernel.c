@@ -104,8 +104,7 @@ static void pack_receivers(const gnn__attention_t *a, grad_state_t *s, const til
 
 /* One row's scores and d_alpha become keep alpha and d_score, both 0 outside of from .. to - 1. */
 GNN__INLINE void weigh_row(const grad_state_t *s, gnn_real_t *p, gnn_real_t *d, int c0, int c1,
-                           const keep_t *keep, const gnn_real_t *prior, bool masked, int from,
-                           int to)
+                           const keep_t *keep, const gnn_real_t *prior, bool masked, int from, int to)
 {
     for (int c = c0; c < c1; c += LANES) {
         gnn__vec_t score = gnn__vec_load(p + c);
