@@ -6,21 +6,47 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
+#if defined(__x86_64__) && __has_include(<sys/platform/x86.h>)
+#include <sys/platform/x86.h>
+#define GNN__GLIBC_X86
+#endif
+
+/* Compilers before gcc 11 and clang 15 do not know AMX by name; glibc does. Other C libraries go without. */
+static bool has_amx(void)
+{
+#ifdef GNN__GLIBC_X86
+    return x86_cpu_active(x86_cpu_AMX_TILE) && x86_cpu_active(x86_cpu_AMX_BF16);
+#else
+    return false;
+#endif
+}
+
+static bool has_v4(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
+#else
+    return false;
+#endif
+}
+
+static bool has_v3(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("bmi2");
+#else
+    return false;
+#endif
+}
 
 static gnn__isa_t processor(void)
 {
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
-        return __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16")
-                   ? GNN__ISA_AMX
-                   : GNN__ISA_V4;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-        __builtin_cpu_supports("bmi2"))
-        return GNN__ISA_V3;
-#endif
-    return GNN__ISA_BASELINE;
+    if (has_v4())
+        return has_amx() ? GNN__ISA_AMX : GNN__ISA_V4;
+    return has_v3() ? GNN__ISA_V3 : GNN__ISA_BASELINE;
 }
 
 bool gnn__cpu_has_bf16(void)
