@@ -205,7 +205,7 @@ typedef struct {
 } extent_t;
 
 /* What the rows of the tables own. */
-static extent_t declared(gnn_declare_t *declare, const contract_case_t *c, const double *options)
+static extent_t declared(gnn_row_declare_t *declare, const contract_case_t *c, const double *options)
 {
     gnn_aggregate_shape_t shape = {.heads = c->heads, .d_k = c->d_k, .d_v = c->d_v};
     gnn_piece_t pieces[GNN_ROW_PIECES] = {{0}};

@@ -45,7 +45,7 @@ typedef struct gnn_aggregator {
     gnn_score_width_t score_width; /**< PER_HEAD: query and key rows have `heads` numbers; PER_KEY: heads * d_k and key_heads * d_k */
     const gnn_option_t *options;
     size_t n_options;
-    gnn_declare_t *declare; /**< NULL: the row owns no parameters */
+    gnn_row_declare_t *declare; /**< NULL: the row owns no parameters */
     /** Numbers of state per receiver. The driver zeroes the state and carries it across parts; a receiver that hears no sender gets 0. */
     size_t (*state)(const gnn_aggregate_shape_t *shape);
     /** Takes one edge in. */
@@ -91,7 +91,7 @@ typedef struct gnn_message {
     int is_sender; /**< 1: the message is the sender's row itself (fast kernels read it in place) */
     const gnn_option_t *options;
     size_t n_options;
-    gnn_declare_t *declare; /**< NULL: the row owns no parameters */
+    gnn_row_declare_t *declare; /**< NULL: the row owns no parameters */
     void (*message)(const gnn_aggregate_shape_t *shape, const gnn_message_rows_t *rows,
                     gnn_real_t *message);
     void (*message_grad)(const gnn_aggregate_shape_t *shape, const gnn_message_rows_t *rows,

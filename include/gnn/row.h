@@ -63,7 +63,8 @@ typedef struct gnn_aggregate_shape {
 } gnn_aggregate_shape_t;
 
 /** Lists the pieces that a row owns for these sizes and options; returns how many there are. */
-typedef size_t gnn_declare_t(const gnn_aggregate_shape_t *shape, gnn_piece_t pieces[GNN_ROW_PIECES]);
+typedef size_t gnn_row_declare_t(const gnn_aggregate_shape_t *shape,
+                                 gnn_piece_t pieces[GNN_ROW_PIECES]);
 
 #ifdef __cplusplus
 }

@@ -73,7 +73,7 @@ typedef struct gnn_prior {
     const gnn_option_t *options;
     size_t n_options;
     /** Exactly one piece; of the rows per node only the columns count. */
-    gnn_declare_t *declare;
+    gnn_row_declare_t *declare;
     /** scores (heads) += what the prior says of this pair. */
     void (*score)(const gnn_aggregate_shape_t *shape, const gnn_prior_pair_t *pair,
                   gnn_real_t *scores);
@@ -118,7 +118,7 @@ typedef struct gnn_weigher {
     const char *name, *paper, *help;
     const gnn_option_t *options;
     size_t n_options;
-    gnn_declare_t *declare; /**< NULL: the row owns no parameters */
+    gnn_row_declare_t *declare; /**< NULL: the row owns no parameters */
     int64_t state; /**< numbers per receiver and head, 0 .. GNN_WEIGHER_STATE; they start at 0 */
     /** Takes one score in. NULL: a weight follows from its score alone. */
     void (*enter)(const gnn_aggregate_shape_t *shape, int64_t head, gnn_real_t *state,

@@ -139,7 +139,7 @@ static int check_edges(const gnn__plan_t *plan)
 }
 
 /* What a row says that it owns is there, and nothing else is. */
-static int check_owned(const gnn__plan_t *plan, const char *row, gnn_declare_t *declare,
+static int check_owned(const gnn__plan_t *plan, const char *row, gnn_row_declare_t *declare,
                        const gnn_aggregate_shape_t *shape, int input)
 {
     int64_t rows, cols;

@@ -92,8 +92,8 @@ int gnn__resolve_options(const char *row, const gnn_option_t *options, size_t n_
     return GNN_OK;
 }
 
-int gnn__declared_size(gnn_declare_t *declare, const gnn_aggregate_shape_t *shape, int64_t *rows,
-                       int64_t *cols)
+int gnn__declared_size(gnn_row_declare_t *declare, const gnn_aggregate_shape_t *shape,
+                       int64_t *rows, int64_t *cols)
 {
     gnn_piece_t pieces[GNN_ROW_PIECES] = {{0}};
     const size_t n = declare ? declare(shape, pieces) : 0;

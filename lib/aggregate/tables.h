@@ -33,7 +33,7 @@ int gnn__resolve_options(const char *row, const gnn_option_t *options, size_t n_
                          const double given[GNN_ROW_OPTIONS], double resolved[GNN_ROW_OPTIONS]);
 
 /* Rows and columns of what a row with these sizes and options owns; 0 x 0 if it owns nothing. GNN_EOVERFLOW. */
-int gnn__declared_size(gnn_declare_t *declare, const gnn_aggregate_shape_t *shape, int64_t *rows,
-                       int64_t *cols);
+int gnn__declared_size(gnn_row_declare_t *declare, const gnn_aggregate_shape_t *shape,
+                       int64_t *rows, int64_t *cols);
 
 #endif

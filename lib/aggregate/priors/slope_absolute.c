@@ -16,9 +16,11 @@ static void strip(const gnn_aggregate_shape_t *shape, int64_t head, int64_t firs
 static void strip_grad(const gnn_aggregate_shape_t *shape, int64_t head, int64_t first,
                        int64_t count, const gnn_real_t *d_strip, const gnn_tensor_t *d_parameters)
 {
+    double sum = 0;
     (void)shape;
     for (int64_t c = 0; c < count; c++)
-        d_parameters->data[head] -= d_strip[c] * (gnn_real_t)length(first + c);
+        sum += (double)d_strip[c] * (double)length(first + c);
+    d_parameters->data[head] -= (gnn_real_t)sum;
 }
 
 const gnn_prior_t gnn_prior_slope_absolute = {
