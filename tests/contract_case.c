@@ -113,6 +113,14 @@ static void draw_map(contract_case_t *c, draw_t *d)
     c->map_options[3] = (double)draw_below(d, 2);
 }
 
+static void draw_message(contract_case_t *c, draw_t *d)
+{
+    c->message_options[0] = (double)(4 + draw_below(d, 4));
+    c->message_options[1] = (double)draw_below(d, GNN_BUCKETS);
+    c->message_options[2] = (double)(6 + draw_below(d, 20));
+    c->message_options[3] = (double)draw_below(d, 2);
+}
+
 /* A map stays in the fast kernels; the rest is the generic driver's. */
 static void draw_scores(contract_case_t *c, draw_t *d, bool plain)
 {
@@ -158,6 +166,7 @@ contract_case_t contract_case(size_t message, size_t aggregator, gnn_graph_t *gr
                          .kv_heads = 1,
                          .d_k = 4,
                          .d_v = 3,
+                         .message_options = {5},
                          .view = {GNN_OFF, GNN_GRAPH_NORM_NONE, GNN_ON}};
     if (contract_scored(&c))
         c.heads = c.kv_heads = 2;
@@ -183,6 +192,8 @@ void contract_draw_switches(contract_case_t *c, bool edge_inputs)
     c->gate = !plain && draw_once_in(&d, 2);
     if (contract_scored(c))
         draw_scores(c, &d, plain);
+    if (c->message->declare)
+        draw_message(c, &d);
     c->dropout = !contract_scored(c) || draw_once_in(&d, 3) ? 0 : draw_once_in(&d, 2) ? 0.25 : 0.6;
     c->scale = draw_once_in(&d, 2) ? 0 : 0.7;
     c->shared = draw_once_in(&d, 3);
@@ -207,7 +218,9 @@ typedef struct {
 /* What the rows of the tables own. */
 static extent_t declared(gnn_row_declare_t *declare, const contract_case_t *c, const double *options)
 {
-    gnn_aggregate_shape_t shape = {.heads = c->heads, .d_k = c->d_k, .d_v = c->d_v};
+    const int64_t value_heads = contract_scored(c) ? contract_value_heads(c) : 1;
+    gnn_aggregate_shape_t shape = {
+        .heads = c->heads, .d_k = c->d_k, .d_v = c->d_v, .message_width = value_heads * c->d_v};
     gnn_piece_t pieces[GNN_ROW_PIECES] = {{0}};
     memcpy(shape.options, options, sizeof shape.options);
     if (declare)
@@ -218,6 +231,7 @@ static extent_t declared(gnn_row_declare_t *declare, const contract_case_t *c, c
 static void row_extents(const contract_case_t *c, extent_t *x)
 {
     const double none[GNN_ROW_OPTIONS] = {0};
+    x[GNN_AGGREGATE_MESSAGE_PARAMETERS] = declared(c->message->declare, c, c->message_options);
     x[GNN_AGGREGATE_PARAMETERS] = declared(c->aggregator->declare, c, none);
     x[GNN_AGGREGATE_WEIGHER_PARAMETERS] =
         declared(c->weigher ? c->weigher->declare : NULL, c, c->weigher_options);
@@ -243,12 +257,12 @@ static void sender_extents(const contract_case_t *c, extent_t *x)
     x[GNN_AGGREGATE_SRC_MESSAGE] = (extent_t){n_src, c->message->src_parts * w};
     x[GNN_AGGREGATE_DST_MESSAGE] = (extent_t){n_dst, c->message->dst_parts * w};
     x[GNN_AGGREGATE_GATE] = (extent_t){n_dst, c->gate ? c->heads : 0};
+    row_extents(c, x);
     if (!contract_scored(c))
         return;
     bool per_head = c->aggregator->score_width == GNN_SCORE_PER_HEAD;
     x[GNN_AGGREGATE_QUERY] = (extent_t){n_dst, per_head ? c->heads : c->heads * c->d_k};
     x[GNN_AGGREGATE_KEY] = (extent_t){n_src, per_head ? c->heads : c->kv_heads * c->d_k};
-    row_extents(c, x);
 }
 
 static void edge_extents(const contract_case_t *c, extent_t *x)
@@ -347,6 +361,7 @@ static void settings(contract_run_t *r)
                                .dropout = (gnn_real_t)c->dropout,
                                .map = c->map,
                                .weigher = c->weigher};
+    memcpy(r->how.message_options, c->message_options, sizeof c->message_options);
     memcpy(r->how.map_options, c->map_options, sizeof c->map_options);
     memcpy(r->how.priors, c->priors, sizeof c->priors);
     memcpy(r->how.weigher_options, c->weigher_options, sizeof c->weigher_options);

@@ -35,6 +35,8 @@ gnn_layer_config_t random_config(uint64_t *seed)
     const int64_t widths[] = {5, 6, 12};
     gnn_layer_config_t c = {.in = widths[test_below(seed, 3)], .out = widths[test_below(seed, 3)]};
     c.message = gnn_message_at((size_t)test_below(seed, (int64_t)gnn_message_count()));
+    if (c.message->declare)
+        c.message = &gnn_message_linear;
     c.aggregator = gnn_aggregator_at((size_t)test_below(seed, (int64_t)gnn_aggregator_count()));
     c.update = gnn_update_at((size_t)test_below(seed, (int64_t)gnn_update_count()));
     if (c.aggregator->flags & GNN_AGGREGATOR_SCORED)
