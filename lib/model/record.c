@@ -1,5 +1,6 @@
 /* Running a model: what steps need goes onto a tape, one after another. */
 #include <lib/model/steps.h>
+#include <lib/tape/tape.h>
 
 static gnn_var_t record_input(gnn_tape_t *tape, const gnn_named_t *v)
 {
@@ -130,13 +131,22 @@ int gnn_model_prepare(const gnn_model_t *model, int slot, gnn_graph_t *graph, gn
     return GNN_OK;
 }
 
+/* Runs the tape so that x lands in `out`: views, inputs and parameters, which live elsewhere, are copied. */
+static int run_into(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *out)
+{
+    const gnn__value_t *v = x == GNN_NONE ? NULL : gnn__tape_at(tape, x);
+    if (v && v->kind != GNN__VALUE_OUTPUT)
+        x = gnn_tape_concat(tape, &x, 1);
+    gnn_tape_bind(tape, x, out);
+    return gnn_tape_forward(tape);
+}
+
 int gnn_model_forward(const gnn_model_t *model, gnn_context_t *context,
                       const gnn_model_inputs_t *inputs, const gnn_tensor_t *out)
 {
     gnn_tape_t *tape;
     GNN_TRY(gnn__context_tape(context, &tape));
-    gnn_tape_bind(tape, gnn_model_record(model, tape, inputs, NULL), out);
-    return gnn_tape_forward(tape);
+    return run_into(tape, gnn_model_record(model, tape, inputs, NULL), out);
 }
 
 int gnn_model_value(const gnn_model_t *model, gnn_context_t *context,
@@ -147,8 +157,7 @@ int gnn_model_value(const gnn_model_t *model, gnn_context_t *context,
     if (step < 0)
         return gnn__error(GNN_ENOTFOUND, "the model has no step \"%s\"", name);
     GNN_TRY(gnn__context_tape(context, &tape));
-    gnn_tape_bind(tape, gnn__model_record(model, tape, inputs, NULL, NULL, step, false, NULL), out);
-    return gnn_tape_forward(tape);
+    return run_into(tape, gnn__model_record(model, tape, inputs, NULL, NULL, step, false, NULL), out);
 }
 
 int gnn_model_predict(const gnn_model_t *model, gnn_context_t *context, const gnn_graph_t *graph,
