@@ -167,9 +167,9 @@ START_TEST(every_kind_comes_back_from_a_file)
     ck_assert_mem_eq(before, after, sizeof before);
     ck_assert_int_eq(gnn_model_field_count(loaded), gnn_model_field_count(model));
     gnn_model_free(loaded);
-    ck_fails(gnn_model_load(&loaded, context, path), GNN_EFORMAT, "unknown aggregator \"my_sum\"");
+    ck_fails(gnn_model_load(&loaded, context, path), GNN_EFORMAT, "\"my_sum\"");
     ck_fails(gnn_model_load_with(&loaded, context, path, &(gnn_rows_t){1, rows}), GNN_EFORMAT,
-             "unknown aggregator \"my_sum\"");
+             "\"my_sum\"");
     ck_fails(gnn_model_load_with(&loaded, context, path, &(gnn_rows_t){1, rows + 1}), GNN_EFORMAT,
              "step 13: field op: unknown op \"shift\"");
     gnn_model_free(model);
@@ -411,8 +411,8 @@ START_TEST(a_decoder_layer_is_two_layers)
     ck_assert_int_eq(gnn_model_graph_count(model), 2);
     ck_assert_str_eq(gnn_model_step(model, 1)->name, "b:cross");
     ck_assert_str_eq(gnn_model_step(model, 1)->receivers, "b");
-    ck_assert_int_eq(gnn_layer_config(gnn_model_layer(model, 0))->update, GNN_UPDATE_LINEAR);
-    ck_assert_int_eq(gnn_layer_config(gnn_model_layer(model, 1))->update, GNN_UPDATE_FEED_FORWARD);
+    ck_assert_ptr_eq(gnn_layer_config(gnn_model_layer(model, 0))->update, GNN_UPDATE_LINEAR);
+    ck_assert_ptr_eq(gnn_layer_config(gnn_model_layer(model, 1))->update, GNN_UPDATE_FEED_FORWARD);
     gnn_model_free(model);
 }
 END_TEST

@@ -21,6 +21,7 @@ typedef enum {
     OPTIONS,
     MESSAGE,
     AGGREGATOR,
+    UPDATE,
     OPERATION,
     TEXT
 } kind_t;
@@ -41,8 +42,6 @@ static const char *const preset_words[] = {
 #include <lib/layer/presets.def>
 #undef GNN_PRESET
 };
-static const char *const update_words[] = {"default", "none",         "linear",
-                                           "mlp",     "feed_forward", "gru"};
 static const char *const flag_words[] = {"default", "on", "off"};
 static const char *const graph_norm_words[] = {"default", "none", "symmetric", "row"};
 static const char *const combine_words[] = {"default", "concat", "average"};
@@ -87,7 +86,7 @@ static const field_t config_fields[] = {
     CONFIG(COUNT, feed_forward),
     CONFIG(MESSAGE, message),
     CONFIG(AGGREGATOR, aggregator),
-    CONFIG_WORD(update, update_words),
+    CONFIG(UPDATE, update),
     CONFIG(OPTIONS, options),
     CONFIG_WORD(self_loops, flag_words),
     CONFIG_WORD(graph_norm, graph_norm_words),
@@ -144,12 +143,18 @@ static const void *find_aggregator(const char *name)
     return gnn_aggregator_find(name);
 }
 
+static const void *find_update(const char *name)
+{
+    return gnn_update_find(name);
+}
+
 /* A row of any table begins with its name. */
 static const struct {
     const char *name;
     const void *(*find)(const char *name); /* in the library's own table; NULL: there is none */
 } tables[] = {[MESSAGE] = {"message", find_message},
               [AGGREGATOR] = {"aggregator", find_aggregator},
+              [UPDATE] = {"update", find_update},
               [OPERATION] = {"op", NULL}};
 
 static bool is_row(kind_t kind)
@@ -165,17 +170,19 @@ static const void *find_own(kind_t kind, const char *name)
 /* A row of the library, or one that the caller of gnn_model_load_with has; NULL with words. */
 static const void *find_row(kind_t kind, const char *name, const gnn_rows_t *rows)
 {
-    const void *found = find_own(kind, name);
+    char words[256];
+    gnn__set_message("unknown %s \"%.40s\"", tables[kind].name, name);
+    const void *found = find_own(kind, name); /* may have better words */
     for (int64_t k = 0; !found && rows && k < rows->count; k++) {
         const gnn_row_t *r = &rows->list[k];
         if (strcmp(r->table, tables[kind].name) == 0 &&
             strcmp(*(const char *const *)r->row, name) == 0)
             found = r->row;
     }
-    if (!found)
-        gnn__set_message("unknown %s \"%.40s\": not in the library's table, and gnn_model_load_with "
-                         "was given none of this name",
-                         tables[kind].name, name);
+    if (!found) {
+        snprintf(words, sizeof words, "%s", gnn_error_message());
+        gnn__set_message("%s; nor does gnn_model_load_with know it", words);
+    }
     return found;
 }
 
