@@ -65,7 +65,9 @@ GNN_API int gnn_context_new(gnn_context_t **context, const gnn_context_config_t 
 /** Frees the context and its workspace; NULL is fine. Models made with it must not run afterwards. */
 GNN_API void gnn_context_free(gnn_context_t *context);
 
+/** How many threads calls with this context use. */
 GNN_API int gnn_context_threads(const gnn_context_t *context);
+/** The seed that weights and dropout are drawn from. */
 GNN_API uint64_t gnn_context_seed(const gnn_context_t *context);
 /** Sets the seed of everything drawn from now on (weights of new models, dropout). */
 GNN_API void gnn_context_set_seed(gnn_context_t *context, uint64_t seed);

@@ -19,6 +19,14 @@ typedef struct gnn_heatmap {
     double low, high;
     int64_t mark_row, mark_col; /**< a cell to frame; mark with both -1: none */
 } gnn_heatmap_t;
+/**
+ * Writes a heat map as one SVG document.
+ *
+ * @param[in] file  open for writing; stays the caller's
+ * @param[in] map   borrowed; values (rows x cols). Cells that are not finite have a colour of their own
+ * @return GNN_OK; GNN_ESHAPE if the matrix is not one; GNN_EINVALID (a NULL, too many cells, the
+ *         scale or the marked cell); GNN_EIO; GNN_EMEMORY. O(rows cols) bytes are written.
+ */
 GNN_API int gnn_svg_heatmap(FILE *file, const gnn_heatmap_t *map);
 
 /** A scatter plot of points (n x 2), coloured by class with a legend; optional lines between points (a graph's edges). */
@@ -33,6 +41,14 @@ typedef struct gnn_scatter {
     int64_t n_lines;
     const char *title, *subtitle;
 } gnn_scatter_t;
+/**
+ * Writes a scatter plot, or a drawing of a graph, as one SVG document.
+ *
+ * @param[in] file     open for writing; stays the caller's
+ * @param[in] scatter  borrowed; points (n x 2), line ends below n
+ * @return GNN_OK; GNN_ESHAPE if points are not n x 2; GNN_EINVALID (a NULL, a class or a line's end
+ *         out of range); GNN_EIO; GNN_EMEMORY. O(n + lines) bytes are written.
+ */
 GNN_API int gnn_svg_scatter(FILE *file, const gnn_scatter_t *scatter);
 
 /** One line of a chart: y over x. A y that is not finite leaves a gap. */
@@ -54,6 +70,14 @@ typedef struct gnn_curves {
     double mark; /**< a place on the x axis that is marked by a line, and by a dot where a curve has it (the best epoch); 0: none */
     const char *mark_name; /**< what is written there */
 } gnn_curves_t;
+/**
+ * Writes curves as one SVG document.
+ *
+ * @param[in] file    open for writing; stays the caller's
+ * @param[in] curves  borrowed; each curve's panel below n_panels
+ * @return GNN_OK; GNN_EINVALID (a NULL, a panel out of range, an x that does not rise); GNN_EIO;
+ *         GNN_EMEMORY. O(points) bytes are written.
+ */
 GNN_API int gnn_svg_curves(FILE *file, const gnn_curves_t *curves);
 
 /**

@@ -37,7 +37,9 @@ typedef enum {
     GNN_INIT_CONSTANT
 } gnn_init_t;
 
+/** An empty block of parameters, the caller's, for gnn_parameters_free. GNN_EMEMORY. */
 GNN_API int gnn_parameters_new(gnn_parameters_t **parameters);
+/** Frees values and gradients; NULL is fine. Tapes that read them must not run afterwards. */
 GNN_API void gnn_parameters_free(gnn_parameters_t *parameters);
 /** Declares a (rows x cols) parameter; *id numbers it. Only before gnn_parameters_allocate.
  *  `init_argument`: constant, or standard deviation; fans are rows (in) and cols (out) unless fan_out is > 0. */
@@ -46,12 +48,15 @@ GNN_API int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, i
                                int64_t fan_out, int32_t *id);
 /** Allocates values and gradients (zero) and draws initial values from the context's seed, each parameter by its own name. */
 GNN_API int gnn_parameters_allocate(gnn_parameters_t *parameters, gnn_context_t *context);
-/* Numbers are 0 .. count - 1; of any other the name is NULL, value and gradient are 0 x 0 and NULL, and a tape refuses it. */
+/** How many parameters were added. Their numbers are 0 .. count - 1; a tape refuses others. */
 GNN_API int32_t gnn_parameters_count(const gnn_parameters_t *parameters);
+/** The name of a parameter, owned by the block; NULL if there is no such number. */
 GNN_API const char *gnn_parameters_name(const gnn_parameters_t *parameters, int32_t id);
 /** -1 if there is none of that name. */
 GNN_API int32_t gnn_parameters_find(const gnn_parameters_t *parameters, const char *name);
+/** A view (rows x cols) of a parameter's values; 0 x 0 and NULL if there is no such number. */
 GNN_API gnn_tensor_t gnn_parameters_value(const gnn_parameters_t *parameters, int32_t id);
+/** The same of its gradient. */
 GNN_API gnn_tensor_t gnn_parameters_gradient(const gnn_parameters_t *parameters, int32_t id);
 /** The whole block (values, or gradients): numbers between parameters are padding and stay 0. */
 GNN_API gnn_real_t *gnn_parameters_block(const gnn_parameters_t *parameters, int gradients,
@@ -64,7 +69,9 @@ GNN_API void gnn_parameters_zero_gradients(gnn_parameters_t *parameters);
 
 /* ---- the tape ---- */
 
+/** An empty tape, the caller's, for gnn_tape_free. The context must outlive it. GNN_EMEMORY. */
 GNN_API int gnn_tape_new(gnn_tape_t **tape, gnn_context_t *context);
+/** Frees the program and its memory; NULL is fine. Inputs and parameters stay. */
 GNN_API void gnn_tape_free(gnn_tape_t *tape);
 /** Forgets the program, keeps the memory. `recording` 1: backward will be called; `training` 1: dropout on. */
 GNN_API void gnn_tape_reset(gnn_tape_t *tape, int recording, int training);
@@ -72,13 +79,16 @@ GNN_API void gnn_tape_reset(gnn_tape_t *tape, int recording, int training);
 GNN_API void gnn_tape_set_step(gnn_tape_t *tape, uint32_t step);
 /** Model step that later ops belong to (keys dropout) and words for error messages ("layer 2"; borrowed until reset). */
 GNN_API void gnn_tape_set_place(gnn_tape_t *tape, uint32_t model_step, const char *where);
+/** The first error since the last reset, or GNN_OK. gnn_error_message has its words. */
 GNN_API int gnn_tape_status(const gnn_tape_t *tape);
 /** Records a failure (message already set by the caller's failed call) unless one is recorded; returns the first error. */
 GNN_API int gnn_tape_fail(gnn_tape_t *tape, int code);
 
 /** Inputs; memory is borrowed until the last run. `wants_grad` 1: gnn_tape_gradient will be asked for. */
 GNN_API gnn_var_t gnn_tape_input(gnn_tape_t *tape, const gnn_tensor_t *x, int wants_grad);
+/** A sparse input, for ops that say so: linear and dropout. The arrays are borrowed. */
 GNN_API gnn_var_t gnn_tape_sparse(gnn_tape_t *tape, const gnn_sparse_t *x);
+/** Row numbers (count x 1), for gnn_tape_gather. The array is borrowed; no gradient flows. */
 GNN_API gnn_var_t gnn_tape_ids(gnn_tape_t *tape, const int32_t *ids, int64_t count);
 /** The parameter must outlive the tape's runs; its gradient is added to the block's. */
 GNN_API gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int32_t id);
@@ -111,16 +121,24 @@ GNN_API void gnn_tape_bind(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *me
 /** Keeps a value readable after forward (others are recycled). */
 GNN_API void gnn_tape_keep(gnn_tape_t *tape, gnn_var_t x);
 
+/**
+ * Plans the program if anything changed, then runs it.
+ *
+ * @return GNN_OK; the first error of the calls that built the tape, or of an op; GNN_EMEMORY
+ */
 GNN_API int gnn_tape_forward(gnn_tape_t *tape);
 /** From d_root (NULL: ones) back to all inputs and parameters. Parameters' gradients are added to. */
 GNN_API int gnn_tape_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_root);
 
+/** Rows of a value, known as soon as it is on the tape; 0 if there is no such value. */
 GNN_API int64_t gnn_tape_rows(const gnn_tape_t *tape, gnn_var_t x);
+/** Columns of a value; 0 if there is no such value. */
 GNN_API int64_t gnn_tape_cols(const gnn_tape_t *tape, gnn_var_t x);
 /** Is this value a sparse input? */
 GNN_API int gnn_tape_is_sparse(const gnn_tape_t *tape, gnn_var_t x);
-/** Value after forward (inputs, kept and bound values, roots); gradient after backward (inputs that want one). data NULL otherwise. */
+/** A value after forward, of inputs, kept and bound values and roots; data NULL for others. */
 GNN_API gnn_tensor_t gnn_tape_value(const gnn_tape_t *tape, gnn_var_t x);
+/** A gradient after backward, of inputs that want one; data NULL for others. */
 GNN_API gnn_tensor_t gnn_tape_gradient(const gnn_tape_t *tape, gnn_var_t x);
 /** Bytes of the activation arena. */
 GNN_API size_t gnn_tape_bytes(const gnn_tape_t *tape);

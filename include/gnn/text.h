@@ -36,6 +36,7 @@ typedef struct gnn_words {
  * @return GNN_OK, of no words where there are none; GNN_EINVALID without a sentence; GNN_EMEMORY. O(bytes).
  */
 GNN_API int gnn_words_split(gnn_words_t **words, const char *sentence);
+/** NULL is fine. */
 GNN_API void gnn_words_free(gnn_words_t *words);
 
 /* ---- sentences with labels ---- */
@@ -68,6 +69,7 @@ GNN_API int gnn_corpus_read(gnn_corpus_t **corpus, const char *path, const gnn_v
 /** The same from memory: `labels` (count names, or NULL: sentences without labels) and `sentences` are copied. Errors name the sentence, from 0. */
 GNN_API int gnn_corpus_new(gnn_corpus_t **corpus, int64_t count, const char *const *labels,
                            const char *const *sentences, const gnn_vocabulary_t *like);
+/** NULL is fine. */
 GNN_API void gnn_corpus_free(gnn_corpus_t *corpus);
 
 /* ---- vocabulary: words and labels of a training corpus as numbers ---- */
@@ -75,6 +77,7 @@ GNN_API void gnn_corpus_free(gnn_corpus_t *corpus);
 /** Word 0 stands for every unknown one; then come the words that occur at least `min_count` times, frequent ones first. O(words log words). */
 GNN_API int gnn_vocabulary_new(gnn_vocabulary_t **vocabulary, const gnn_corpus_t *corpus,
                                int64_t min_count);
+/** NULL is fine. */
 GNN_API void gnn_vocabulary_free(gnn_vocabulary_t *vocabulary);
 /** Words, the unknown one included. */
 GNN_API int64_t gnn_vocabulary_size(const gnn_vocabulary_t *vocabulary);
@@ -82,7 +85,9 @@ GNN_API int64_t gnn_vocabulary_size(const gnn_vocabulary_t *vocabulary);
 GNN_API const char *gnn_vocabulary_word(const gnn_vocabulary_t *vocabulary, int64_t id);
 /** Number of a word as gnn_words_split writes it; 0 if it is unknown. O(log words). */
 GNN_API int32_t gnn_vocabulary_find(const gnn_vocabulary_t *vocabulary, const char *word);
+/** How many labels the corpus had. */
 GNN_API int64_t gnn_vocabulary_labels(const gnn_vocabulary_t *vocabulary);
+/** Name of a label, owned by the vocabulary; NULL outside. */
 GNN_API const char *gnn_vocabulary_label(const gnn_vocabulary_t *vocabulary, int64_t label);
 /** As text: a line of two counts, then labels and words, each on its line (docs/formats.md). */
 GNN_API int gnn_vocabulary_save(const gnn_vocabulary_t *vocabulary, const char *path);
@@ -122,6 +127,7 @@ typedef struct gnn_packing {
  *  @param[in] how          NULL: all defaults */
 GNN_API int gnn_packs_new(gnn_packs_t **packs, const gnn_corpus_t *corpus,
                           const gnn_vocabulary_t *vocabulary, const gnn_packing_t *how);
+/** NULL is fine. */
 GNN_API void gnn_packs_free(gnn_packs_t *packs);
 /** Word dropout: ids (rows, caller's) are the pack's with each word made unknown with probability `rate`, drawn by seed, epoch, sentence and position,
  *  whatever pack the sentence is in. Without it the unknown word's row is never trained. Paper: Iyyer et al. 2015. */

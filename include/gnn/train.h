@@ -30,12 +30,25 @@ typedef struct gnn_optimizer_config {
 } gnn_optimizer_config_t;
 
 typedef struct gnn_optimizer gnn_optimizer_t;
+/**
+ * An optimiser over all numbers of a parameter block, with moments of the block's layout.
+ *
+ * @param[out] optimizer   the caller's, for gnn_optimizer_free
+ * @param[in]  context     its threads run the steps; must outlive the optimiser
+ * @param[in]  parameters  allocated; must outlive the optimiser
+ * @param[in]  config      NULL: all defaults; groups are copied
+ * @return GNN_OK; GNN_EINVALID if a setting is out of its range; GNN_EMEMORY.
+ *
+ * Papers: Kingma and Ba 2015 (Adam), Loshchilov and Hutter 2019 (AdamW).
+ */
 GNN_API int gnn_optimizer_new(gnn_optimizer_t **optimizer, gnn_context_t *context,
                               gnn_parameters_t *parameters, const gnn_optimizer_config_t *config);
+/** NULL is fine. The parameters stay. */
 GNN_API void gnn_optimizer_free(gnn_optimizer_t *optimizer);
 /** One step from the gradients in the block, at lr times `lr_factor` (a schedule's value; 1: none). One vectorised sweep. GNN_ENUMERIC names the
  *  first parameter whose gradient is not finite; nothing has moved then. */
 GNN_API int gnn_optimizer_step(gnn_optimizer_t *optimizer, double lr_factor);
+/** Steps that were taken. */
 GNN_API int64_t gnn_optimizer_steps(const gnn_optimizer_t *optimizer);
 /** Scales the gradients to at most `max_norm` and returns the norm they had through *norm (may be NULL). As torch's clip_grad_norm_. */
 GNN_API int gnn_clip_gradients(gnn_parameters_t *parameters, gnn_real_t max_norm, double *norm);
@@ -57,6 +70,8 @@ typedef struct gnn_schedule {
 GNN_API double gnn_schedule_factor(const gnn_schedule_t *schedule, int64_t step);
 
 /* ---- metrics; rows with mask 0 or label -1 do not count; NaN if none counts ---- */
+
+/** Share of rows whose largest logit is that of their label; one column: the sign of the logit. */
 GNN_API double gnn_metric_accuracy(const gnn_tensor_t *logits, const int32_t *labels,
                                    const uint8_t *mask);
 /** Mean over classes of F1; classes that neither occur nor are predicted do not count. */
