@@ -9,6 +9,8 @@
 
 #include <lib/ops/ops.h>
 
+#include <float.h>
+
 enum { MAX_INPUTS = 4 };
 
 typedef struct trial trial_t;
@@ -58,6 +60,9 @@ static double *as_doubles(const gnn_tensor_t *t)
     return out;
 }
 
+/* Stands for an expected number that was not worked out: a gradient beside the sample. */
+#define LEFT_OUT DBL_MAX
+
 static double worst_error(const gnn_tensor_t *got, const double *expected, double offset)
 {
     double worst = 0, largest = 1e-3;
@@ -65,6 +70,8 @@ static double worst_error(const gnn_tensor_t *got, const double *expected, doubl
         for (int64_t c = 0; c < got->cols; c++) {
             double e = expected[r * got->cols + c],
                    d = fabs((double)gnn__row(got, r)[c] - offset - e);
+            if (e == LEFT_OUT)
+                continue;
             worst = d <= worst ? worst : isnan(d) ? INFINITY : d;
             largest = fabs(e) > largest ? fabs(e) : largest;
         }
@@ -210,13 +217,19 @@ static double objective(const trial_t *t, double *const in[], double *out)
     return sum;
 }
 
+/* Each element costs two runs of the reference: of many, one in so many that 150 to 300 are looked at, first and last among
+ * them. The distance is odd, so that every column of an even width has its turn. */
 static double *differences(const trial_t *t, double *const in[], double *out, int k)
 {
     const double eps = 1e-6;
     const int64_t n = t->call.in[k].rows * t->call.in[k].cols;
+    const int64_t most = test_small() ? 40 : 300, step = n > most ? n / most * 2 + 1 : 1;
     double *d = malloc(sizeof *d * (size_t)(n + 1));
     for (int64_t e = 0; e < n; e++) {
         const double x = in[k][e];
+        d[e] = LEFT_OUT;
+        if (e % step != 0 && e != n - 1)
+            continue;
         in[k][e] = x + eps;
         double above = objective(t, in, out);
         in[k][e] = x - eps;

@@ -16,15 +16,35 @@ extern "C" {
 
 typedef struct gnn_layer gnn_layer_t;
 
-/** What is made of the aggregate `a` (lib/aggregate/updates.def). */
-typedef enum {
-    GNN_UPDATE_DEFAULT = 0,
-    GNN_UPDATE_NONE, /**< a                                        (+ W_self x_i with self_term) */
-    GNN_UPDATE_LINEAR, /**< W_out a                                  (+ W_self x_i with self_term) */
-    GNN_UPDATE_MLP,    /**< mlp((1 + eps) x_i + a), two linears      GIN: Xu et al. 2019 */
-    GNN_UPDATE_FEED_FORWARD, /**< z = norm(x + W_out a), norm(z + ffn(z))  Transformer: Vaswani et al. 2017 */
-    GNN_UPDATE_GRU /**< GRU(a, x_i)                              gated graph networks: Li et al. 2016 */
+/**
+ * What is made of the aggregate `a`: a row of the table of updates (lib/layer/updates.def).
+ *
+ *     none           a                                        (+ W_self x_i with self_term)
+ *     linear         W_out a                                  (+ W_self x_i with self_term)
+ *     mlp            mlp((1 + eps) x_i + a), two products     GIN: Xu et al. 2019
+ *     feed_forward   z = norm(x + W_out a), norm(z + ffn(z))  Transformer: Vaswani et al. 2017
+ *     gru            GRU(a, x_i)                              gated graph networks: Li et al. 2016
+ */
+typedef struct gnn_update {
+    const char *name, *paper, *help;
+    const struct gnn__update_rules *rules; /**< what it does; the library's own */
 } gnn_update_t;
+
+/* Every row is a constant: &gnn_update_mlp. */
+#define GNN_UPDATE(name) GNN_API extern const gnn_update_t gnn_update_##name;
+#include <gnn/tables/updates.def>
+#undef GNN_UPDATE
+#define GNN_UPDATE_NONE (&gnn_update_none)
+#define GNN_UPDATE_LINEAR (&gnn_update_linear)
+#define GNN_UPDATE_MLP (&gnn_update_mlp)
+#define GNN_UPDATE_FEED_FORWARD (&gnn_update_feed_forward)
+#define GNN_UPDATE_GRU (&gnn_update_gru)
+
+GNN_API size_t gnn_update_count(void);
+/** Row `index`, NULL past the last. */
+GNN_API const gnn_update_t *gnn_update_at(size_t index);
+/** The row of a name. NULL if there is none, and gnn_error_message() then lists those that there are. */
+GNN_API const gnn_update_t *gnn_update_find(const char *name);
 
 typedef enum { GNN_HEADS_DEFAULT = 0, GNN_HEADS_CONCAT, GNN_HEADS_AVERAGE } gnn_heads_t;
 typedef enum { GNN_NORM_POSITION_DEFAULT = 0, GNN_NORM_AFTER, GNN_NORM_BEFORE } gnn_norm_position_t;
@@ -61,8 +81,8 @@ typedef struct gnn_layer_config {
 
     const gnn_message_t *message;
     const gnn_aggregator_t *aggregator;
-    gnn_update_t update;
-    double options[4]; /**< the aggregator's options; 0: its initial values */
+    const gnn_update_t *update; /**< [none] */
+    double options[4];          /**< the aggregator's options; 0: its initial values */
 
     gnn_flag_t self_loops;       /**< the graph's view has them [off] */
     gnn_graph_norm_t graph_norm; /**< [none] */

@@ -17,6 +17,9 @@ void gnn__set_message(const char *format, ...) __attribute__((format(printf, 1, 
 /* Puts "context: " before the current message and returns `code`. */
 int gnn__error_prefix(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* GNN_ENOTFOUND: "no WHAT is called "NAME"; there are: ...", the names that `at` gives until it gives NULL. */
+int gnn__unknown_name(const char *what, const char *name, const char *(*at)(size_t index));
+
 /* In a function with `int rc` and a label `done`: leaves on failure. */
 #define GNN_CHECK(call)   \
     do {                  \

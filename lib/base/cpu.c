@@ -6,42 +6,53 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
-
-/* glibc knows what processor and system offer together; the compiler's own table of all there is would be linked in whole, 4 kB. */
-#if defined(__x86_64__)
-#include <cpuid.h>
-#if __has_include(<sys/platform/x86.h>)
+#if defined(__x86_64__) && __has_include(<sys/platform/x86.h>)
 #include <sys/platform/x86.h>
+#define GNN__GLIBC_X86
+#endif
 
-/* What x86_cpu_active of glibc 2.36 does, which shifts an int into its sign for the last feature of a register. */
-static bool active(unsigned feature)
+/* Compilers before gcc 11 and clang 15 do not know AMX by name; glibc does. Other C libraries go without. */
+static bool has_amx(void)
 {
-    const struct cpuid_feature *leaf = __x86_get_cpuid_feature_leaf(feature / 128);
-    return leaf->active_array[feature / 32 % 4] >> feature % 32 & 1;
+#ifdef GNN__GLIBC_X86
+    return x86_cpu_active(x86_cpu_AMX_TILE) && x86_cpu_active(x86_cpu_AMX_BF16);
+#else
+    return false;
+#endif
 }
 
-#define HAS(in_glibc, in_compiler) active(x86_cpu_##in_glibc)
+static bool has_v4(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
 #else
-#define HAS(in_glibc, in_compiler) __builtin_cpu_supports(in_compiler)
+    return false;
 #endif
+}
+
+static bool has_v3(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("bmi2");
+#else
+    return false;
 #endif
+}
 
 static gnn__isa_t processor(void)
 {
-#if defined(__x86_64__)
-    if (HAS(AVX512F, "avx512f") && HAS(AVX512BW, "avx512bw") && HAS(AVX512CD, "avx512cd") &&
-        HAS(AVX512DQ, "avx512dq") && HAS(AVX512VL, "avx512vl"))
-        return HAS(AMX_TILE, "amx-tile") && HAS(AMX_BF16, "amx-bf16") ? GNN__ISA_AMX : GNN__ISA_V4;
-    if (HAS(AVX2, "avx2") && HAS(FMA, "fma") && HAS(BMI2, "bmi2"))
-        return GNN__ISA_V3;
-#endif
-    return GNN__ISA_BASELINE;
+    if (has_v4())
+        return has_amx() ? GNN__ISA_AMX : GNN__ISA_V4;
+    return has_v3() ? GNN__ISA_V3 : GNN__ISA_BASELINE;
 }
 
 bool gnn__cpu_has_bf16(void)
 {
 #if defined(__x86_64__)
-    return HAS(AVX512_BF16, "avx512bf16");
+    return __builtin_cpu_supports("avx512bf16");
 #else
     return false;
 #endif
@@ -50,15 +61,14 @@ bool gnn__cpu_has_bf16(void)
 bool gnn__cpu_is_amd(void)
 {
 #if defined(__x86_64__)
-    unsigned most, name[3];
-    return __get_cpuid(0, &most, &name[0], &name[2], &name[1]) &&
-           memcmp(name, "AuthenticAMD", sizeof name) == 0;
+    return __builtin_cpu_is("amd");
 #else
     return false;
 #endif
 }
 
-/* Linux keeps eight kilobytes of tiles for every thread that uses them, and wants to be asked first (arch_prctl's ARCH_REQ_XCOMP_PERM for XTILEDATA). */
+/* Linux keeps eight kilobytes of tiles for every thread that uses them, and wants to be asked first
+ * (arch_prctl's ARCH_REQ_XCOMP_PERM for XTILEDATA). */
 static bool ask_for_tiles(void)
 {
 #if defined(__x86_64__) && defined(__linux__)

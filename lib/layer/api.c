@@ -11,25 +11,6 @@ gnn_parameters_t *gnn_layer_parameters(const gnn_layer_t *layer)
     return layer->parameters;
 }
 
-/* Running mean 0 and variance 1 for each norm of a batch-norm layer. The first one may be of what comes in, the second is of what goes out. */
-static int make_running(gnn_layer_t *layer)
-{
-    const gnn_layer_config_t *c = &layer->config;
-    const int64_t out = gnn_layer_width(layer),
-                  first = c->norm_position == GNN_NORM_BEFORE ? c->in_dst : out,
-                  second = c->update == GNN_UPDATE_FEED_FORWARD ? out : 0;
-    if (c->norm != GNN_NORM_BATCH)
-        return GNN_OK;
-    GNN_TRY(gnn__new(&layer->running, 2 * (first + second), sizeof *layer->running,
-                     "running statistics"));
-    layer->running2 = layer->running + 2 * first;
-    for (int64_t i = 0; i < first; i++)
-        layer->running[first + i] = 1;
-    for (int64_t i = 0; i < second; i++)
-        layer->running2[second + i] = 1;
-    return GNN_OK;
-}
-
 int gnn__layer_create(gnn_layer_t **layer, const gnn_layer_config_t *config)
 {
     gnn_layer_t *made;
@@ -37,7 +18,6 @@ int gnn__layer_create(gnn_layer_t **layer, const gnn_layer_config_t *config)
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a layer"));
     GNN_CHECK(gnn_layer_config_resolve(&made->config, config));
     gnn__layer_widths(&made->config, &made->width);
-    GNN_CHECK(make_running(made));
     *layer = made;
     return GNN_OK;
 done:
@@ -69,7 +49,11 @@ void gnn_layer_free(gnn_layer_t *layer)
         return;
     if (layer->owns_parameters)
         gnn_parameters_free(layer->parameters);
-    gnn_free(layer->running);
+    for (int64_t k = 0; k < layer->n_buffers; k++)
+        gnn_free(layer->buffers[k].values);
+    gnn_free(layer->buffers);
+    gnn_free(layer->fields);
+    gnn_free(layer->matrices);
     gnn_free(layer);
 }
 

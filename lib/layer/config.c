@@ -1,7 +1,6 @@
 /* Resolving a config: preset, then defaults, then checks. Zero means "the preset's choice". */
-#include <lib/layer/layer.h>
+#include <lib/layer/update.h>
 
-#include <lib/ops/ops.h>
 #include <math.h>
 
 enum { DROP_IN = 1, DROP_ATTENTION = 2, DROP_MESSAGE = 4, DROP_OUT = 8 };
@@ -89,7 +88,7 @@ static void fill_rows(gnn_layer_config_t *c, const gnn__preset_t *p)
         c->aggregator = gnn_aggregator_find(p->aggregator);
     /* TransformerConv adds projected edge features to keys and values alike. */
     if (c->edge_dim > 0 && gnn__scored(c) && c->aggregator->score_width == GNN_SCORE_PER_KEY &&
-        !c->aggregator->parameters_per_key && strcmp(c->message->name, "linear") == 0)
+        !c->aggregator->parameters_per_key && c->message->projects && c->message->is_sender)
         c->message = gnn_message_find("linear_edge");
     for (size_t k = 0; k < 4 && k < c->aggregator->n_options; k++)
         if (c->options[k] == 0)
@@ -115,7 +114,6 @@ static int check_rate(const char *field, gnn_real_t rate)
 static int check_enums(const gnn_layer_config_t *c)
 {
     GNN_TRY(check_range("preset", c->preset, GNN_PRESET_NONE, GNN_PRESET_COUNT - 1));
-    GNN_TRY(check_range("update", c->update, 0, GNN_UPDATE_GRU));
     GNN_TRY(check_range("combine", c->combine, 0, GNN_HEADS_AVERAGE));
     GNN_TRY(check_range("activation", c->activation, 0, GNN_SOFTPLUS));
     GNN_TRY(check_range("hidden_activation", c->hidden_activation, 0, GNN_SOFTPLUS));
@@ -169,7 +167,7 @@ static int fill_heads(gnn_layer_config_t *c)
         return gnn__error(GNN_EUNSUPPORTED,
                           "%s scores have one key per head: .kv_heads = %lld must equal .heads = %lld",
                           c->aggregator->name, (long long)c->kv_heads, (long long)c->heads);
-    const bool mixed = gnn__update_sets_width(c);
+    const bool mixed = c->update->rules->mixes_heads;
     if (mixed && (!c->d_k || !c->d_v) && c->out % c->heads)
         return gnn__error(GNN_ESHAPE, "%lld heads do not divide %lld output features",
                           (long long)c->heads, (long long)c->out);
@@ -229,18 +227,9 @@ static int check_combination(const gnn_layer_config_t *c)
         return gnn__error(GNN_ESHAPE,
                           "edge features serve messages (%lld numbers) and keys (%lld) alike",
                           (long long)w.edge, (long long)(c->kv_heads * c->d_k));
-    if (c->update == GNN_UPDATE_NONE && !c->message->projects && !gnn__scored(c) && c->out != c->in)
-        return gnn__error(GNN_ESHAPE, "message %s and no update keep %lld features, but .out = %lld",
-                          c->message->name, (long long)c->in, (long long)c->out);
-    if (c->update == GNN_UPDATE_MLP && w.aggregate != c->in_dst)
-        return gnn__error(GNN_ESHAPE, "update mlp adds x_i (%lld features) to the aggregate (%lld)",
-                          (long long)c->in_dst, (long long)w.aggregate);
-    if (c->update == GNN_UPDATE_GRU && (c->out != c->in_dst))
-        return gnn__error(
-            GNN_ESHAPE,
-            "update gru keeps its state's width: .out = %lld, receivers have %lld features",
-            (long long)c->out, (long long)c->in_dst);
-    const int64_t out = gnn__update_sets_width(c) ? c->out : w.aggregate;
+    if (c->update->rules->check)
+        GNN_TRY(c->update->rules->check(c, &w));
+    const int64_t out = gnn__update_width(c, w.aggregate);
     if (c->residual == GNN_ON && out != c->in_dst)
         return gnn__error(GNN_ESHAPE, "a residual adds x_i (%lld features) to %lld output features",
                           (long long)c->in_dst, (long long)out);
@@ -256,7 +245,7 @@ static int check_combination(const gnn_layer_config_t *c)
 
 int64_t gnn_layer_width(const gnn_layer_t *layer)
 {
-    return gnn__update_sets_width(&layer->config) ? layer->config.out : layer->width.aggregate;
+    return gnn__update_width(&layer->config, layer->width.aggregate);
 }
 
 int gnn_layer_config_resolve(gnn_layer_config_t *resolved, const gnn_layer_config_t *config)

@@ -63,11 +63,29 @@ static void write_rate(FILE *file, double work, double seconds, const char *end)
         fprintf(file, " %8s%s", "-", end);
 }
 
-static void write_row(FILE *file, const gnn__profile_row_t *row, double total)
+/* The first two columns are as wide as their longest word. */
+typedef struct {
+    int name, where;
+} widths_t;
+
+static widths_t measure_widths(const gnn__profile_t *profile)
 {
-    fprintf(file, "%-14s %-14s %-8s %8lld %10.2f %10.4f %5.1f%%", row->name, row->where,
-            row->backward ? "backward" : "forward", (long long)row->calls, 1e3 * row->seconds,
-            1e3 * row->seconds / (double)row->calls, total > 0 ? 100 * row->seconds / total : 0);
+    widths_t widths = {sizeof "the machine" - 1, sizeof "at most" - 1};
+    for (int64_t k = 0; k < profile->count; k++) {
+        const int name = (int)strlen(profile->rows[k].name),
+                  where = (int)strlen(profile->rows[k].where);
+        widths.name = name > widths.name ? name : widths.name;
+        widths.where = where > widths.where ? where : widths.where;
+    }
+    return widths;
+}
+
+static void write_row(FILE *file, widths_t w, const gnn__profile_row_t *row, double total)
+{
+    fprintf(file, "%-*s %-*s %-8s %8lld %10.2f %10.4f %5.1f%%", w.name, row->name, w.where,
+            row->where, row->backward ? "backward" : "forward", (long long)row->calls,
+            1e3 * row->seconds, 1e3 * row->seconds / (double)row->calls,
+            total > 0 ? 100 * row->seconds / total : 0);
     write_rate(file, row->flops, row->seconds, "");
     write_rate(file, row->bytes, row->seconds, "\n");
 }
@@ -83,13 +101,15 @@ int gnn_profile_write(gnn_context_t *context, FILE *file)
         qsort(profile->rows, (size_t)profile->count, sizeof *profile->rows, slower_first);
     for (int64_t k = 0; k < profile->count; k++)
         total += profile->rows[k].seconds;
-    fprintf(file, "%-14s %-14s %-8s %8s %10s %10s %6s %8s %8s\n", "op", "where", "pass", "calls",
-            "ms", "ms/call", "share", "GF/s", "GB/s");
+    const widths_t w = measure_widths(profile);
+    fprintf(file, "%-*s %-*s %-8s %8s %10s %10s %6s %8s %8s\n", w.name, "op", w.where, "where",
+            "pass", "calls", "ms", "ms/call", "share", "GF/s", "GB/s");
     for (int64_t k = 0; k < profile->count; k++)
-        write_row(file, &profile->rows[k], total);
-    fprintf(file, "%-14s %-14s %-8s %8s %10.2f %10s of %.2f ms since the context was made\n", "all",
-            "", "", "", 1e3 * total, "", 1e3 * wall);
-    fprintf(file, "%-14s %-14s %-8s %8s %10s %10s %6s", "the machine", "at most", "", "", "", "", "");
+        write_row(file, w, &profile->rows[k], total);
+    fprintf(file, "%-*s %-*s %-8s %8s %10.2f %10s of %.2f ms since the context was made\n", w.name,
+            "all", w.where, "", "", "", 1e3 * total, "", 1e3 * wall);
+    fprintf(file, "%-*s %-*s %-8s %8s %10s %10s %6s", w.name, "the machine", w.where, "at most", "",
+            "", "", "", "");
     write_rate(file, measure_operations(context->threads), 1, "");
     write_rate(file, measure_reads(context->threads), 1, "");
     fprintf(file, "   kernels %s, threads %d\n", gnn__isa_name(gnn__isa()), context->threads);

@@ -12,7 +12,18 @@
 #include <math.h>
 #include <stddef.h>
 
-typedef enum { COUNT, NUMBER32, WORD, REAL, PLAIN_REAL, OPTIONS, MESSAGE, AGGREGATOR, TEXT } kind_t;
+typedef enum {
+    COUNT,
+    NUMBER32,
+    WORD,
+    REAL,
+    PLAIN_REAL,
+    OPTIONS,
+    MESSAGE,
+    AGGREGATOR,
+    UPDATE,
+    TEXT
+} kind_t;
 
 typedef struct {
     const char *name;
@@ -30,8 +41,6 @@ static const char *const preset_words[] = {
 #include <lib/layer/presets.def>
 #undef GNN_PRESET
 };
-static const char *const update_words[] = {"default", "none",         "linear",
-                                           "mlp",     "feed_forward", "gru"};
 static const char *const flag_words[] = {"default", "on", "off"};
 static const char *const graph_norm_words[] = {"default", "none", "symmetric", "row"};
 static const char *const combine_words[] = {"default", "concat", "average"};
@@ -72,7 +81,7 @@ static const field_t config_fields[] = {
     CONFIG(COUNT, feed_forward),
     CONFIG(MESSAGE, message),
     CONFIG(AGGREGATOR, aggregator),
-    CONFIG_WORD(update, update_words),
+    CONFIG(UPDATE, update),
     CONFIG(OPTIONS, options),
     CONFIG_WORD(self_loops, flag_words),
     CONFIG_WORD(graph_norm, graph_norm_words),
@@ -169,6 +178,7 @@ static int write_value(json_t **value, const field_t *f, const void *place)
 {
     const gnn_message_t *message;
     const gnn_aggregator_t *aggregator;
+    const gnn_update_t *update;
     switch (f->kind) {
     case COUNT: *value = json_integer(*(const int64_t *)place); return GNN_OK;
     case NUMBER32: *value = json_integer(*(const int *)place); return GNN_OK;
@@ -181,6 +191,9 @@ static int write_value(json_t **value, const field_t *f, const void *place)
         aggregator = *(const gnn_aggregator_t *const *)place;
         return write_row(value, "aggregator", aggregator->name,
                          gnn_aggregator_find(aggregator->name) == aggregator);
+    case UPDATE:
+        update = *(const gnn_update_t *const *)place;
+        return write_row(value, "update", update->name, gnn_update_find(update->name) == update);
     case TEXT:
         *value = *(const char *const *)place ? json_string(*(const char *const *)place) : NULL;
         return GNN_OK;
@@ -310,6 +323,8 @@ static int read_text(const field_t *f, void *place, const json_t *value)
         *(const char **)place = text;
     if (f->kind == MESSAGE && !(*(const gnn_message_t **)place = gnn_message_find(text)))
         return gnn__error(GNN_EFORMAT, "unknown message \"%.40s\"", text);
+    if (f->kind == UPDATE && !(*(const gnn_update_t **)place = gnn_update_find(text)))
+        return GNN_EFORMAT; /* the message lists the names */
     if (f->kind == AGGREGATOR && !(*(const gnn_aggregator_t **)place = gnn_aggregator_find(text)))
         return gnn__error(GNN_EFORMAT, "unknown aggregator \"%.40s\"", text);
     return GNN_OK;
