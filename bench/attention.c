@@ -1,4 +1,5 @@
-/* Attention of every word to every word (or to those before it, or to those near it), forward or with the gradients of queries, keys and values.
+/* Attention of every word to every word (or to those before it, or to those near it), forward or
+ * with the gradients of queries, keys and values.
  *
  *     attention --n 4096 --heads 4 --width 64 [--causal] [--backward] [--window 256]
  *

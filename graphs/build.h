@@ -57,7 +57,8 @@ void gnn__pairs_starts(const gnn__pairs_t *pairs, int64_t *starts);
 
 /* ---- renumber.c ---- */
 
-/* *rank[order[r]] = r, the caller's to free. GNN_EINVALID, and *rank NULL, if `order` is no permutation of n. */
+/* *rank[order[r]] = r, the caller's to free. GNN_EINVALID, and *rank NULL, if `order` is no
+ * permutation of n. */
 int gnn__order_invert(int64_t n, const int64_t *order, int64_t **rank);
 
 /* ---- view.c ---- */

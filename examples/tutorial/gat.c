@@ -1,4 +1,5 @@
-/* Tutorial 3: a GAT. The weights of the sum are learned, and the program shows those of one node. */
+/* Tutorial 3: a GAT. The weights of the sum are learned, and the program shows those of one
+ * node. */
 #include <gnn/gnn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -23,7 +23,8 @@ static int take_links(gnn__links_t *links, const igraph_t *igraph)
     return GNN_OK;
 }
 
-/* Numbers of attributes are read with a decimal point whatever the program's locale, and kept by nobody: the program's attribute handler is not for them. */
+/* Numbers of attributes are read with a decimal point whatever the program's locale, and kept by
+ * nobody: the program's attribute handler is not for them. */
 static int read_stream(igraph_t *igraph, FILE *stream)
 {
     igraph_safelocale_t locale;

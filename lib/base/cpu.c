@@ -11,7 +11,8 @@
 #define GNN__GLIBC_X86
 #endif
 
-/* Compilers before gcc 11 and clang 15 do not know AMX by name; glibc does. Other C libraries go without. */
+/* Compilers before gcc 11 and clang 15 do not know AMX by name; glibc does. Other C libraries go
+ * without. */
 static bool has_amx(void)
 {
 #ifdef GNN__GLIBC_X86

@@ -1,5 +1,5 @@
-/* The ops: descriptors (lib/ops/NAME.c, forward and backward side by side) and their attributes. The
- * builders gnn_tape_... put them on a tape.
+/* The ops: descriptors (lib/ops/NAME.c, forward and backward side by side) and their attributes.
+ * The builders gnn_tape_... put them on a tape.
  *
  * Inputs by position, as the builders in gnn/tape.h take them:
  *   linear        x (dense or sparse), w (in x out), [b]                 gnn__linear_settings_t
@@ -85,7 +85,8 @@ extern const gnn_op_t gnn__op_linear, gnn__op_add, gnn__op_add_scaled, gnn__op_s
 /* One output of this shape; nothing kept, nothing saved. */
 void gnn__op_output(gnn_op_call_t *call, int64_t rows, int64_t cols);
 
-/* Rows of `cols` numbers that an op with more than one step does at once, so that they stay in the nearest cache meanwhile. */
+/* Rows of `cols` numbers that an op with more than one step does at once, so that they stay in the
+ * nearest cache meanwhile. */
 static inline int64_t gnn__rows_at_once(int64_t cols)
 {
     enum { NUMBERS = 2048 };

@@ -1,6 +1,8 @@
-/* Parameters: named matrices in one block, so that optimisers and checkpoints are flat loops. Each starts on a 64-byte boundary.
+/* Parameters: named matrices in one block, so that optimisers and checkpoints are flat loops. Each
+ * starts on a 64-byte boundary.
  *
- * A gradient that is to be 0 is not set to 0 at once: backward's first writer overwrites it, and whoever asks for it earlier sets it to 0 then. */
+ * A gradient that is to be 0 is not set to 0 at once: backward's first writer overwrites it, and
+ * whoever asks for it earlier sets it to 0 then. */
 #include <lib/tape/tape.h>
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* Running a tape: forward in order, backward in reverse. Each value's gradient is overwritten by its first writer and added to by the others. */
+/* Running a tape: forward in order, backward in reverse. Each value's gradient is overwritten by
+ * its first writer and added to by the others. */
 #include <lib/tape/tape.h>
 
 static int reserve_scratch(gnn_tape_t *tape, void **scratch)

@@ -1,4 +1,5 @@
-/* Inside of a tape. N nodes; forward of node k runs at time k, its backward at 2N - 1 - k; plan.c packs buffers whose times do not meet into the same memory. */
+/* Inside of a tape. N nodes; forward of node k runs at time k, its backward at 2N - 1 - k; plan.c
+ * packs buffers whose times do not meet into the same memory. */
 #ifndef GNN_LIB_TAPE_TAPE_H
 #define GNN_LIB_TAPE_TAPE_H
 
@@ -63,7 +64,8 @@ typedef struct gnn__node {
     bool absorbed;        /* another node does its forward and its backward */
     bool crossed;         /* inputs overlap so that its backward has one thread */
     bool joined;          /* another node does its forward, not its backward */
-    gnn_var_t result; /* where its outputs begin: `out`, or those of the node whose work it does too */
+    /* where its outputs begin: `out`, or those of the node whose work it does too */
+    gnn_var_t result;
     int64_t saved_offset[GNN_OP_SAVED];
 } gnn__node_t;
 
@@ -91,7 +93,8 @@ struct gnn_tape {
     size_t scratch; /* largest need of any node */
 };
 
-/* Lets ops do what the next ones would do, or write where those will, where nobody else reads what lies between; after uses are known, anew with every plan. */
+/* Lets ops do what the next ones would do, or write where those will, where nobody else reads what
+ * lies between; after uses are known, anew with every plan. */
 int gnn__tape_join(gnn_tape_t *tape);
 /* Takes back what an earlier plan joined. */
 int gnn__tape_separate(gnn_tape_t *tape);
@@ -103,19 +106,22 @@ bool gnn__tape_overlap(const gnn__value_t *v, const gnn__value_t *w);
 int gnn__tape_plan(gnn_tape_t *tape);
 /* The random numbers that the op behind a value draws from. */
 gnn_rng_t gnn__tape_rng(const gnn_tape_t *tape, gnn_var_t x);
-/* The op behind a value reads this stream instead of its own: several products of one dropped input see one mask. */
+/* The op behind a value reads this stream instead of its own: several products of one dropped input
+ * see one mask. */
 void gnn__tape_set_stream(gnn_tape_t *tape, gnn_var_t x, uint32_t stream);
 /* Layer or rms norm of x + dropout(residual) in one op. */
 gnn_var_t gnn__tape_add_norm(gnn_tape_t *tape, const gnn__norm_settings_t *how, gnn_var_t x,
                              gnn_var_t residual, gnn_var_t gain, gnn_var_t shift);
 uint32_t gnn__tape_next_stream(gnn_tape_t *tape);
-/* As gnn_tape_activation, of a value that nobody else will read: where it is a sum with a bias made just before, that op takes the activation over. */
+/* As gnn_tape_activation, of a value that nobody else will read: where it is a sum with a bias made
+ * just before, that op takes the activation over. */
 gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind, gnn_real_t slope);
 /* Appends an empty value; NULL after an error. */
 gnn__value_t *gnn__tape_append(gnn_tape_t *tape, gnn__value_kind_t kind, int64_t rows, int64_t cols);
 /* Where a gradient lies, whatever stands there. */
 gnn_tensor_t gnn__gradient_memory(const gnn_parameters_t *parameters, int32_t id);
-/* Is a gradient 0, whatever its memory holds? From now on it is what its memory holds: the caller writes all of it. */
+/* Is a gradient 0, whatever its memory holds? From now on it is what its memory holds: the caller
+ * writes all of it. */
 bool gnn__gradient_is_new(const gnn_parameters_t *parameters, int32_t id);
 /* Sets it to 0, or all of them, where nobody wrote. */
 void gnn__gradient_settle(const gnn_parameters_t *parameters, int32_t id);
