@@ -45,7 +45,7 @@ static int build_mlp(gnn_model_t **model, gnn_context_t *context, const recipe_t
                        {.kind = GNN_STEP_LINEAR, .in = r->hidden, .out = data->classes}});
 }
 
-/* A Transformer's encoder layer that hears its neighbours instead of everybody: only the graph
+/* A Transformer's encoder layer that hears its neighbours instead of every node: only the graph
  * differs from sentence.c. */
 static int build_transformer(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
                              const gnn_data_t *data)

@@ -1,3 +1,4 @@
+/* What `sentence` prints and draws: accuracies by kind and distance, and who attends to whom. */
 #include "sentence.h"
 
 #include <math.h>

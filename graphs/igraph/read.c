@@ -1,4 +1,4 @@
-/* GraphML through igraph, from memory: whoever calls has looked at the bytes already. */
+/* GraphML through igraph, from memory: the caller has checked the bytes already. */
 #include <graphs/igraph/call.h>
 #include <graphs/igraph/read.h>
 
@@ -23,8 +23,8 @@ static int take_links(gnn__links_t *links, const igraph_t *igraph)
     return GNN_OK;
 }
 
-/* Numbers of attributes are read with a decimal point whatever the program's locale, and kept by
- * nobody: the program's attribute handler is not for them. */
+/* Numbers of attributes are read with a decimal point, whatever the program's locale. They are not
+ * kept: the program's attribute handler does not see them. */
 static int read_stream(igraph_t *igraph, FILE *stream)
 {
     igraph_safelocale_t locale;

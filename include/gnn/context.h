@@ -26,9 +26,9 @@ typedef enum { GNN_FLAG_DEFAULT = 0, GNN_ON = 1, GNN_OFF = 2 } gnn_flag_t;
  * outputs and sums are fp32 at every level; the error is the largest one over the largest number of
  * the result, measured against double on numbers from -1 to 1, inner widths of 64 to 1536.
  *
- *   highest  fp32 (the default)                                                                       1e-6
- *   high     each operand the sum of two bf16 numbers, three bf16 products; needs AMX to be faster    5e-6
- *   medium   both operands rounded to bf16; needs AVX-512 bf16 or AMX to be faster                  2.5e-3
+ *   highest  1e-6    fp32 (the default)
+ *   high     5e-6    each operand is the sum of two bf16 numbers, three products; faster with AMX
+ *   medium   2.5e-3  both operands are rounded to bf16; faster with AVX-512 bf16 or AMX
  *
  * Attention on spans has the same levels: `high` and `medium` with AMX, `medium` also where AVX-512
  * multiplies bf16 at twice the rate of fp32 (AMD since Zen 4); elsewhere its products are fp32.

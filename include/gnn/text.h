@@ -3,7 +3,7 @@
  * graph.
  *
  *     gnn_corpus_read(&corpus, "train.tsv", NULL);              label <TAB> sentence
- *     gnn_vocabulary_new(&vocabulary, corpus, 2);               words that occur twice or more, and an unknown one
+ *     gnn_vocabulary_new(&vocabulary, corpus, 2);               words that occur twice or more
  *     gnn_packs_new(&packs, corpus, vocabulary, NULL);          ids, positions, lengths
  *     gnn_graph_complete(&graph, packs->at[0].sentences, packs->at[0].lengths);
  *
@@ -49,7 +49,7 @@ GNN_API void gnn_words_free(gnn_words_t *words);
 
 typedef struct gnn_vocabulary gnn_vocabulary_t;
 
-/** Sentences that somebody labelled. Read-only for the caller; everything is owned by it. */
+/** Sentences and their labels. Read-only for the caller, who owns all of it through the corpus. */
 typedef struct gnn_corpus {
     int64_t count;
     const char *const *sentences;

@@ -184,7 +184,7 @@ struct gnn_context {
     /* for inference calls; owned, made on first use; freed through tape_free */
     struct gnn_tape *tape;
     void (*tape_free)(struct gnn_tape *);
-    struct gnn__profile *profile; /* NULL: nobody asked for one */
+    struct gnn__profile *profile; /* NULL: no profile is collected */
 };
 
 /* Threads worth using for `work` elementary operations (multiply-adds, exps): 1 below some
@@ -234,7 +234,7 @@ int64_t gnn__deal_next(gnn__deal_t *deal);
     for (int64_t c; (c = gnn__deal_next(&gnn__dealt)) >= 0;)
 #define GNN__PRAGMA(text) _Pragma(#text)
 
-/* ---- profiles: collected by whoever does the work, written by lib/report ---- */
+/* ---- profiles: the code that does the work collects them, lib/report writes them ---- */
 
 typedef struct {
     char name[48], where[24];

@@ -2,28 +2,28 @@
  * The builders gnn_tape_... put them on a tape.
  *
  * Inputs by position, as the builders in gnn/tape.h take them:
- *   linear        x (dense or sparse), w (in x out), [b]                 gnn__linear_settings_t
- *   add           x, z (same shape or 1 x cols)                          gnn__add_settings_t
+ *   linear        x (dense or sparse), w (in x out), [b]                gnn__linear_settings_t
+ *   add           x, z (same shape or 1 x cols)                         gnn__add_settings_t
  *   add_scaled    x, z, eps (1 x 1)
- *   scale         x                                                      gnn__scale_settings_t
- *   multiply      x, z (1 or rows x 1 or cols)                           gnn__multiply_settings_t
- *   scale_heads   x (n x h*d), g (n or 1 x h)                            gnn__multiply_settings_t
+ *   scale         x                                                     gnn__scale_settings_t
+ *   multiply      x, z (1 or rows x 1 or cols)                          gnn__multiply_settings_t
+ *   scale_heads   x (n x h*d), g (n or 1 x h)                           gnn__multiply_settings_t
  *   maximum       x0 .. xk
- *   bias          x, z (1 x cols)                                        gnn__activation_settings_t
- *   activation    x                                                      gnn__activation_settings_t
- *   dropout       x (dense; a sparse one is linear's to drop)            gnn__dropout_settings_t
- *   norm          x, [gain], [shift], [residual, added to x; not batch]  gnn__norm_settings_t
+ *   bias          x, z (1 x cols)                                       gnn__activation_settings_t
+ *   activation    x                                                     gnn__activation_settings_t
+ *   dropout       x (dense; a sparse one is linear's to drop)           gnn__dropout_settings_t
+ *   norm          x, [gain], [shift], [residual, added to x; not batch] gnn__norm_settings_t
  *   concat        x0 .. xk
  *   stack         x0 .. xk
- *   repeat_rows   x                                                      gnn__repeat_settings_t
+ *   repeat_rows   x                                                     gnn__repeat_settings_t
  *   gather        table, ids
- *   edge_rows     x (receivers or senders x d)                           gnn__edge_rows_settings_t
- *   head_dot      x (n x h*d), a (1 x h*d), [more such; rows below]      gnn__heads_settings_t
- *   head_mean     x (n x h*d)                                            gnn__heads_settings_t
+ *   edge_rows     x (receivers or senders x d)                          gnn__edge_rows_settings_t
+ *   head_dot      x (n x h*d), a (1 x h*d), [more such; rows below]     gnn__heads_settings_t
+ *   head_mean     x (n x h*d)                                           gnn__heads_settings_t
  *   gru           gates_x (n x 3d), gates_h (n x 3d), h (n x d)
- *   weight_norm   weight (m x 1)                                         gnn__weight_norm_settings_t
- *   loss          logits                                                 gnn_loss_t (gnn/tape.h)
- *   aggregate     see GNN_AGGREGATE_... in gnn/aggregate.h               gnn_aggregate_t
+ *   weight_norm   weight (m x 1)                                        gnn__weight_norm_settings_t
+ *   loss          logits                                                gnn_loss_t (gnn/tape.h)
+ *   aggregate     see GNN_AGGREGATE_... in gnn/aggregate.h              gnn_aggregate_t
  */
 #ifndef GNN_OPS_OPS_H
 #define GNN_OPS_OPS_H

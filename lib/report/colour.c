@@ -1,3 +1,4 @@
+/* Colours: a scale for numbers and a list for classes. */
 #include "svg.h"
 
 /* Every fifteenth entry of the 256 that matplotlib ships. */

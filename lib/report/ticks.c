@@ -1,3 +1,4 @@
+/* Ticks of an axis: round steps, and how many decimals tell them apart. */
 #include "svg.h"
 
 #include <math.h>

@@ -303,7 +303,7 @@ static void bind_value(gnn_tape_t *tape, gnn__value_t *v, char *base)
         v->grad = gnn_tensor((gnn_real_t *)(void *)(base + v->grad_offset), v->rows, v->cols);
 }
 
-/* From one to the next until somebody has memory: a view's is a window of it. */
+/* Follows data_of and grad_of to the value that owns the memory; a view's is a window of it. */
 static void bind_shared(const gnn_tape_t *tape, gnn_var_t x)
 {
     gnn__value_t *v = &tape->values[x];

@@ -1,5 +1,5 @@
-/* Inside of corpora and vocabularies. A slice is a piece of somebody else's text, not
- * terminated. */
+/* Inside of corpora and vocabularies. A slice is a piece of a text that another object owns; it is
+ * not terminated. */
 #ifndef GNN_LIB_TEXT_CORPUS_H
 #define GNN_LIB_TEXT_CORPUS_H
 
