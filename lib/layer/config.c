@@ -110,8 +110,7 @@ static int check_shared_heads(const char *what, int64_t heads, int64_t shared)
     if (heads % shared == 0)
         return GNN_OK;
     return gnn__error(GNN_ESHAPE, "%lld heads cannot share %lld %s heads: %lld does not divide %lld",
-                      (long long)heads, (long long)shared, what, (long long)shared,
-                      (long long)heads);
+                      (long long)heads, (long long)shared, what, (long long)shared, (long long)heads);
 }
 
 /* Widths of heads: out of one head, or out / heads where an output product mixes them. */
@@ -242,6 +241,7 @@ int gnn_layer_config_resolve_sized(gnn_layer_config_t *resolved, const gnn_layer
 bool gnn__layer_key_is_message(const gnn_layer_config_t *c)
 {
     return c->message->projects && c->message->src_parts == 1 && c->d_k == c->d_v &&
+           c->key_heads == c->value_heads &&
            (c->aggregator->flags & GNN_AGGREGATOR_KEY_IS_MESSAGE);
 }
 

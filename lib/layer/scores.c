@@ -185,15 +185,14 @@ static int check_map(const gnn_layer_config_t *c)
 /* Without scores there is nothing to weigh. */
 static int check_unscored(const gnn_layer_config_t *c)
 {
-    const char *what = c->distance != GNN_DISTANCE_NONE          ? "distance bias"
+    const char *what = c->distance != GNN_DISTANCE_NONE         ? "distance bias"
                        : c->prior_0 || c->prior_1 || c->prior_2 ? "prior"
-                       : c->map                                  ? "map"
-                       : c->weigher                              ? "weigher"
-                       : c->softcap > 0                          ? "softcap"
-                                                                 : NULL;
-    return what ? gnn__error(GNN_EUNSUPPORTED,
-                             "a %s needs an attention aggregator, %s has no scores", what,
-                             c->aggregator->name)
+                       : c->map                                 ? "map"
+                       : c->weigher                             ? "weigher"
+                       : c->softcap > 0                         ? "softcap"
+                                                                : NULL;
+    return what ? gnn__error(GNN_EUNSUPPORTED, "a %s needs an attention aggregator, %s has no scores",
+                             what, c->aggregator->name)
                 : GNN_OK;
 }
 

@@ -35,9 +35,8 @@ static int declare(gnn_model_t *model, gnn__model_step_t *s)
     gnn__owned_t owned[GNN__MOST_OWNED];
     const int n = gnn__scores_owned(c, owned);
     for (int k = 0; k < n; k++)
-        GNN_TRY(gnn__step_parameter(model, s, owned[k].name, owned[k].piece.rows,
-                                    owned[k].piece.cols, owned[k].piece.init,
-                                    owned[k].piece.init_argument, NULL));
+        GNN_TRY(gnn__step_parameter(model, s, owned[k].name, owned[k].piece.rows, owned[k].piece.cols,
+                                    owned[k].piece.init, owned[k].piece.init_argument, NULL));
     return GNN_OK;
 }
 
