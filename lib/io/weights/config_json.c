@@ -22,6 +22,9 @@ typedef enum {
     MESSAGE,
     AGGREGATOR,
     UPDATE,
+    MAP,
+    WEIGHER,
+    PRIOR,
     OPERATION,
     TEXT
 } kind_t;
@@ -113,6 +116,20 @@ static const field_t config_fields[] = {
     CONFIG(REAL, dropout_attention),
     CONFIG(REAL, dropout_message),
     CONFIG(REAL, dropout_out),
+    CONFIG(COUNT, key_heads),
+    CONFIG(COUNT, value_heads),
+    CONFIG(OPTIONS, message_options),
+    CONFIG(MAP, map),
+    CONFIG(OPTIONS, map_options),
+    CONFIG(WEIGHER, weigher),
+    CONFIG(OPTIONS, weigher_options),
+    CONFIG(PLAIN_REAL, softcap),
+    CONFIG(PRIOR, prior_0),
+    CONFIG(OPTIONS, prior_0_options),
+    CONFIG(PRIOR, prior_1),
+    CONFIG(OPTIONS, prior_1_options),
+    CONFIG(PRIOR, prior_2),
+    CONFIG(OPTIONS, prior_2_options),
 };
 
 static const field_t step_fields[] = {
@@ -148,6 +165,21 @@ static const void *find_update(const char *name)
     return gnn_update_find(name);
 }
 
+static const void *find_map(const char *name)
+{
+    return gnn_map_find(name);
+}
+
+static const void *find_weigher(const char *name)
+{
+    return gnn_weigher_find(name);
+}
+
+static const void *find_prior(const char *name)
+{
+    return gnn_prior_find(name);
+}
+
 /* A row of any table begins with its name. */
 static const struct {
     const char *name;
@@ -155,6 +187,9 @@ static const struct {
 } tables[] = {[MESSAGE] = {"message", find_message},
               [AGGREGATOR] = {"aggregator", find_aggregator},
               [UPDATE] = {"update", find_update},
+              [MAP] = {"map", find_map},
+              [WEIGHER] = {"weigher", find_weigher},
+              [PRIOR] = {"prior", find_prior},
               [OPERATION] = {"op", NULL}};
 
 static bool is_row(kind_t kind)
@@ -254,8 +289,8 @@ static int write_fields(json_t *object, const field_t *fields, size_t count, con
     for (size_t k = 0; k < count; k++) {
         const void *place = (const char *)from + fields[k].offset;
         json_t *value = NULL;
-        if (brief && is_default(&fields[k], place))
-            continue;
+        if ((brief || is_row(fields[k].kind)) && is_default(&fields[k], place))
+            continue; /* a row that is not there has no name */
         GNN_TRY(write_value(&value, &fields[k], place));
         if (!value || json_object_set_new(object, fields[k].name, value) != 0)
             return gnn__error(
