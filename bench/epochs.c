@@ -25,9 +25,10 @@ static int train(outcome_t *out, gnn_context_t *context, gnn_data_t *data, int64
     gnn_model_t *model;
     GNN_TRY(gnn_model_new(
         &model, context, 2,
-        (gnn_layer_config_t[]){GNN_GAT(.in = data->features, .out = 8, .heads = 8,
-                                       .activation = GNN_ELU, .dropout = (gnn_real_t)0.6),
-                               GNN_GAT(.in = 64, .out = data->classes, .dropout = (gnn_real_t)0.6)}));
+        (gnn_layer_config_t[]){
+            GNN_GAT(.in = gnn_data_features(data), .out = 8, .heads = 8, .activation = GNN_ELU,
+                    .dropout = (gnn_real_t)0.6),
+            GNN_GAT(.in = 64, .out = gnn_data_classes(data), .dropout = (gnn_real_t)0.6)}));
     gnn_train_config_t config = {.epochs = epochs,
                                  .patience = patience,
                                  .watch = GNN_WATCH_LOSS,

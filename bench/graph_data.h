@@ -12,9 +12,9 @@ typedef struct {
     int64_t n, features, classes;
     gnn_tensor_t x;      /* data NULL if features are sparse */
     gnn_sparse_t sparse; /* indptr NULL if they are dense */
-    int32_t *labels;
-    uint8_t *train; /* (n) */
-    void *own[8];   /* memory of what was not in the file */
+    const int32_t *labels;
+    const uint8_t *train; /* (n) */
+    void *own[8];         /* memory of what was not in the file */
     int n_own;
 } graph_data_t;
 

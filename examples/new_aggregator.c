@@ -110,26 +110,27 @@ static int check_gradient(gnn_context_t *context, gnn_data_t *data, double *erro
     gnn_layer_t *layer;
     GNN_TRY(gnn_layer_new(&layer, context,
                           &GNN_CONFIG(.in = IN, .out = OUT, .aggregator = &smooth_max)));
-    int rc = gnn_layer_prepare(layer, data->graph, GNN_ON);
-    gnn_tensor_t x = gnn_tensor(calloc((size_t)(data->n * (IN + OUT)), sizeof *x.data), data->n, IN),
+    int rc = gnn_layer_prepare(layer, gnn_data_graph(data), GNN_ON);
+    gnn_tensor_t x = gnn_tensor(calloc((size_t)(gnn_data_nodes(data) * (IN + OUT)), sizeof *x.data),
+                                gnn_data_nodes(data), IN),
                  value, gradient;
-    gnn_tensor_t weights = gnn_tensor(x.data + data->n * IN, data->n, OUT);
-    for (int64_t k = 0; k < data->n * (IN + OUT); k++)
+    gnn_tensor_t weights = gnn_tensor(x.data + gnn_data_nodes(data) * IN, gnn_data_nodes(data), OUT);
+    for (int64_t k = 0; k < gnn_data_nodes(data) * (IN + OUT); k++)
         x.data[k] = (gnn_real_t)sin(1.7 * (double)k * (double)k);
     double loss, worst = 0, largest = 0;
     if (rc == GNN_OK)
         rc = gnn_layer_field(layer, gnn_layer_field_name(layer, 0), &value, &gradient);
     if (rc == GNN_OK)
-        rc = loss_of(layer, context, data->graph, &x, &weights, 1, &loss);
+        rc = loss_of(layer, context, gnn_data_graph(data), &x, &weights, 1, &loss);
     for (int64_t k = 0; rc == GNN_OK && k < value.rows * value.cols; k++) {
         gnn_real_t *at = value.data + k / value.cols * value.stride + k % value.cols, was = *at;
         double up = 0, down = 0,
                claimed = (double)gradient.data[k / value.cols * gradient.stride + k % value.cols];
         *at = was + step;
-        rc = loss_of(layer, context, data->graph, &x, &weights, 0, &up);
+        rc = loss_of(layer, context, gnn_data_graph(data), &x, &weights, 0, &up);
         *at = was - step;
         if (rc == GNN_OK)
-            rc = loss_of(layer, context, data->graph, &x, &weights, 0, &down);
+            rc = loss_of(layer, context, gnn_data_graph(data), &x, &weights, 0, &down);
         *at = was;
         worst = fmax(worst, fabs((up - down) / (2 * (double)step) - claimed));
         largest = fmax(largest, fabs(claimed));
@@ -147,13 +148,13 @@ static int run(gnn_context_t *context, gnn_data_t **data, gnn_model_t **model)
     GNN_TRY(check_gradient(context, *data, &error));
     printf("gradient against finite differences: relative error %.1e\n", error);
     GNN_TRY(gnn_model_new(model, context, 2,
-                          (gnn_layer_config_t[]){{.in = (*data)->features,
+                          (gnn_layer_config_t[]){{.in = gnn_data_features(*data),
                                                   .out = 16,
                                                   .aggregator = &smooth_max,
                                                   .self_loops = GNN_ON,
                                                   .activation = GNN_RELU},
                                                  {.in = 16,
-                                                  .out = (*data)->classes,
+                                                  .out = gnn_data_classes(*data),
                                                   .aggregator = &smooth_max,
                                                   .self_loops = GNN_ON,
                                                   .options = {5}}}));

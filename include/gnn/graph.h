@@ -19,6 +19,12 @@ extern "C" {
 
 typedef struct gnn_graph gnn_graph_t;
 
+/** Whose memory was borrowed. `release(user)` is called once, when the borrower is freed; NULL: the memory outlives the borrower anyway. */
+typedef struct gnn_owner {
+    void (*release)(void *user);
+    void *user;
+} gnn_owner_t;
+
 /* ---- constructors: explicit edges. All arrays are borrowed and copied. ---- */
 
 /**

@@ -2,7 +2,7 @@
 #ifndef GNN_TRAIN_H
 #define GNN_TRAIN_H
 
-#include <gnn/io.h>
+#include <gnn/data.h>
 
 #ifdef __cplusplus
 extern "C" {

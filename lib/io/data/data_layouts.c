@@ -186,7 +186,7 @@ static int read_edge_list(gnn_data_t *data, const gnn_array_t *edges)
                                  (long long)node, (long long)k / 2, (long long)data->n));
         ends[k & 1][k / 2] = (int32_t)node;
     }
-    GNN_CHECK(gnn__data_graph(&data->graph, data->n, m, ends[0], ends[1]));
+    GNN_CHECK(gnn__data_links(&data->graph, data->n, m, ends[0], ends[1]));
 done:
     gnn_free(ends[0]);
     gnn_free(ends[1]);
@@ -210,7 +210,7 @@ static int read_adjacency(gnn_data_t *data, const gnn_arrays_t *arrays)
     for (int64_t r = 0; r < csr.rows; r++)
         for (int64_t k = csr.indptr[r]; k < csr.indptr[r + 1]; k++)
             rows[k] = (int32_t)r;
-    GNN_CHECK(gnn__data_graph(&data->graph, data->n, csr.nnz, rows, csr.indices));
+    GNN_CHECK(gnn__data_links(&data->graph, data->n, csr.nnz, rows, csr.indices));
 done:
     gnn_free(rows);
     gnn_free(csr.indptr);
@@ -360,7 +360,7 @@ static int read_masks(gnn_data_t *data, const gnn_arrays_t *arrays)
 int gnn__data_from_arrays(gnn_data_t *data, const gnn_arrays_t *arrays)
 {
     GNN_TRY(read_labels(data, arrays));
-    GNN_TRY(gnn__data_class_names(data, arrays));
+    GNN_TRY(gnn__data_read_class_names(data, arrays));
     GNN_TRY(read_edges(data, arrays));
     GNN_TRY(read_features(data, arrays));
     return read_masks(data, arrays);

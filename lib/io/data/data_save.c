@@ -14,8 +14,6 @@ typedef struct bundle {
     int64_t n_made;
 } bundle_t;
 
-#define REAL_TYPE (GNN_DOUBLE ? GNN_DTYPE_FLOAT64 : GNN_DTYPE_FLOAT32)
-
 static void add(bundle_t *b, const char *name, gnn_dtype_t dtype, int64_t count, const void *values)
 {
     b->arrays[b->count++] = (gnn_array_t){name, dtype, 1, {count}, count, values};
@@ -73,13 +71,13 @@ static int add_features(bundle_t *b, const gnn_data_t *data)
 {
     const gnn_sparse_t *s = &data->sparse;
     if (!s->indptr) {
-        add_matrix(b, "attr_matrix", REAL_TYPE, data->n, data->features, data->x.data);
+        add_matrix(b, "attr_matrix", GNN__REAL_DTYPE, data->n, data->features, data->x.data);
         return GNN_OK;
     }
     int64_t nnz = s->indptr[data->n];
     add(b, "attr_indptr", GNN_DTYPE_INT64, data->n + 1, s->indptr);
     add(b, "attr_indices", GNN_DTYPE_INT32, nnz, s->indices);
-    add(b, "attr_data", REAL_TYPE, nnz, s->values);
+    add(b, "attr_data", GNN__REAL_DTYPE, nnz, s->values);
     return add_shape(b, "attr_shape", data->n, data->features);
 }
 

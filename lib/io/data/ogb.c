@@ -135,7 +135,7 @@ static int read_links(gnn_data_t *data, gnn__text_t *text)
     GNN_CHECK(gnn__new(&a, lines, sizeof *a, "links"));
     GNN_CHECK(gnn__new(&b, lines, sizeof *b, "links"));
     GNN_CHECK(fill_links(data, text, a, b, &m));
-    GNN_CHECK(gnn__data_graph(&data->graph, data->n, m, a, b));
+    GNN_CHECK(gnn__data_links(&data->graph, data->n, m, a, b));
 done:
     gnn_free(a);
     gnn_free(b);

@@ -59,7 +59,7 @@ static void remove_duplicates(const csr_t *csr, int64_t n)
     }
 }
 
-int gnn__data_graph(gnn_graph_t **graph, int64_t n, int64_t m, const int32_t *a, const int32_t *b)
+int gnn__data_links(gnn_graph_t **graph, int64_t n, int64_t m, const int32_t *a, const int32_t *b)
 {
     csr_t rows = {NULL, NULL}, sorted = {NULL, NULL};
     int64_t twice;
