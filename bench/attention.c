@@ -1,9 +1,12 @@
-/* Attention of every word to every word (or to those before it, or to those near it), forward or with the gradients of queries, keys and values.
+/* Attention of every word to every word (or to those before it, or to those near it), forward or
+ * with the gradients of queries, keys and values.
  *
- *     attention --n 4096 --heads 4 --width 64 [--causal] [--backward] [--window 256] [--prior slope|table]
+ *     attention --n 4096 --heads 4 --width 64 [--causal] [--backward] [--window 256]
+ *               [--prior slope|table]
  *
- * The graph is spans: nothing is stored per pair. --window hears so many words on each side. --prior adds to scores by distance: a slope for each head, or a table
- * of 64 buckets; backward then has its gradient too. */
+ * The graph is spans: nothing is stored per pair. --window hears so many words on each side.
+ * --prior adds to scores by distance: a slope for each head, or a table of 64 buckets; backward
+ * then has its gradient too. */
 #include "bench.h"
 
 #include <stdlib.h>
