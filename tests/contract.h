@@ -126,6 +126,7 @@ TCase *contract_numeric_tests(void); /* gradients against finite differences */
 TCase *contract_named_tests(
     void); /* ties, wide scores, deviations, silent and heavy receivers, attention weights */
 TCase *contract_kernel_tests(void); /* sizes that kernels cut into tiles, blocks and chunks; threads */
+TCase *contract_prior_tests(void);      /* score priors by distance, way by way */
 TCase *contract_invariance_tests(void); /* NaN sentences, renumbering, threads, masks, refusals */
 
 #endif

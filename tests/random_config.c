@@ -36,7 +36,7 @@ gnn_layer_config_t random_config(uint64_t *seed)
     gnn_layer_config_t c = {.in = widths[test_below(seed, 3)], .out = widths[test_below(seed, 3)]};
     c.message = gnn_message_at((size_t)test_below(seed, (int64_t)gnn_message_count()));
     c.aggregator = gnn_aggregator_at((size_t)test_below(seed, (int64_t)gnn_aggregator_count()));
-    c.update = (gnn_update_t)(GNN_UPDATE_NONE + test_below(seed, 5));
+    c.update = gnn_update_at((size_t)test_below(seed, (int64_t)gnn_update_count()));
     if (c.aggregator->flags & GNN_AGGREGATOR_SCORED)
         draw_heads(&c, seed);
     c.hidden = test_below(seed, 2) ? 4 : 0;

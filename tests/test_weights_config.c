@@ -110,7 +110,7 @@ static const struct {
      GNN_EFORMAT},
     {LAYER("\"aggregator\": \"average\""), "unknown aggregator \"average\"", GNN_EFORMAT},
     {LAYER("\"message\": \"shout\""), "unknown message \"shout\"", GNN_EFORMAT},
-    {LAYER("\"update\": \"nand\""), "field update: unknown value \"nand\"", GNN_EFORMAT},
+    {LAYER("\"update\": \"nand\""), "field update: no update is called \"nand\"; there are: none, linear", GNN_EFORMAT},
     {LAYER(GCN ", \"heads\": 3"), "config field .heads = 3 needs an attention aggregator",
      GNN_EINVALID},
     {LAYER(GCN ", \"in\": 3"), "duplicate", GNN_EFORMAT},

@@ -104,6 +104,28 @@ GNN_API int gnn_graph_write_graphml(const gnn_graph_t *graph, const char *const 
 GNN_API int gnn_model_save(const gnn_model_t *model, const char *path);
 GNN_API int gnn_model_load(gnn_model_t **model, gnn_context_t *context, const char *path);
 
+/** A row of your own: the table that it would stand in ("aggregator", "message" or "op"), and its address. */
+typedef struct gnn_row {
+    const char *table;
+    const void *row;
+} gnn_row_t;
+typedef struct gnn_rows {
+    int64_t count;
+    const gnn_row_t *list;
+} gnn_rows_t;
+
+/**
+ * gnn_model_load for a model that has aggregators, messages or ops from outside the library: a file holds their names alone.
+ *
+ *     gnn_row_t mine[] = {{"aggregator", &median}, {"op", &my_op}};
+ *     gnn_model_load_with(&model, context, path, &(gnn_rows_t){2, mine});
+ *
+ * @param[in] rows  borrowed during the call; the rows themselves must live as long as the model. NULL: none
+ * @return GNN_OK; GNN_EFORMAT names a row that is neither in the library nor in the list; else as gnn_model_load
+ */
+GNN_API int gnn_model_load_with(gnn_model_t **model, gnn_context_t *context, const char *path,
+                                const gnn_rows_t *rows);
+
 /** Naming conventions of other libraries (lib/io/weights/names.def): PyG's and PyTorch's modules; arrays per head, numbered by layer. */
 typedef enum {
     GNN_NAMES_OWN = 0,

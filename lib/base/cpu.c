@@ -113,6 +113,10 @@ gnn__isa_t gnn__isa(void)
 
 const char *gnn__isa_name(gnn__isa_t isa)
 {
+#if defined(__aarch64__)
+    static const char names[][9] = {"neon", "v3", "v4", "amx"};
+#else
     static const char names[][9] = {"baseline", "v3", "v4", "amx"};
+#endif
     return names[isa];
 }

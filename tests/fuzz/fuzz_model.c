@@ -42,7 +42,7 @@ static gnn_layer_config_t draw_layer(fuzz_bytes_t *b)
               aggregator = fuzz_draw(b, (int)gnn_aggregator_count() + 1);
     c.message = message ? gnn_message_at((size_t)message - 1) : NULL;
     c.aggregator = aggregator ? gnn_aggregator_at((size_t)aggregator - 1) : NULL;
-    c.update = (gnn_update_t)fuzz_draw(b, GNN_UPDATE_GRU + 2);
+    c.update = gnn_update_at((size_t)fuzz_draw(b, (int64_t)gnn_update_count() + 1));
     c.in_dst = fuzz_draw(b, 3) ? 0 : draw_width(b);
     c.kv_heads = fuzz_draw(b, 4);
     c.d_k = draw_width(b);

@@ -3,11 +3,11 @@
  *
  *   way      scores             graph           heads             edge weight, bias, scales  instruction set    per pair
  *   by_lane  additive, v2, dot  edges*          <= 8, kv = heads  no                         AVX2, AVX-512      nothing
- *   by_tile  dot                spans           any               no                         any; bf16, AMX     nothing
- *   by_row   all three          edges or spans  any               yes                        any (reference)    nothing
+ *   by_tile  dot                spans           any               distances                  any; bf16, AMX     nothing
+ *   by_row   all three          edges or spans  any               yes, and distances         any (reference)    nothing
  *   generic  any row of         edges or spans  any               yes, and edge features,    any                nothing
- *            the table                                            distances, gates, weights
- *                                                                 that are asked for
+ *            the table                                            gates, weights that are
+ *                                                                 asked for
  *   * additive and v2 also on spans
  *
  * by_lane takes a graph as a whole. by_tile and by_row are one way (lib/aggregate/fast/way_attention.c): each part goes by
@@ -51,6 +51,20 @@ static inline gnn_real_t *gnn__matrix_row(const gnn__matrix_t *m, int64_t row)
     return m->at + row * m->stride;
 }
 
+/* What the distance from receiver to sender adds to the scores of a part: for each head a row of numbers by distance. In tiles
+ * the pair of row r and place c reads number shift[r] + c; on a transposed part the numbers stand in reverse, and a tile may
+ * read up to GNN__PRIOR_MARGIN numbers beyond what its rows hear, on either side. Row by row the number is found by the
+ * positions of the two nodes: src_position[j] - dst_position[i] + origin. */
+enum { GNN__PRIOR_MARGIN = 64 };
+
+typedef struct gnn__prior {
+    const gnn_real_t *at; /* NULL: distances add nothing */
+    int64_t stride;       /* numbers of a head */
+    const int64_t *shift;
+    const int64_t *dst_position, *src_position;
+    int64_t origin;
+} gnn__prior_t;
+
 /* Forward state (n_dst x heads): largest score, and sum of exp(score - largest). Carried from part to part; `largest` also
  * becomes the log-sum-exp for backward. by_tile and by_lane accept NULL where a part is the only one and, of `largest`,
  * nothing is recorded. */
@@ -78,6 +92,7 @@ typedef struct gnn__attention {
     const gnn_real_t *a;   /* additive_v2: heads * d_k */
     gnn__matrix_t q, k, v, y;
     gnn__pairs_t pairs;
+    gnn__prior_t prior;
     bool transposed; /* rows are senders */
     /* Edge inputs; at NULL: none. Edge numbers beyond the rows of `bias` have bias 0, beyond those of `weight` weight 1. */
     gnn__matrix_t bias, weight;
