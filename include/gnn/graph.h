@@ -42,6 +42,15 @@ typedef struct gnn_owner {
 GNN_API int gnn_graph_from_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src,
                                const int64_t *indptr, const int32_t *indices);
 
+/**
+ * The same, but the arrays stay where they are: they must not change, and `owner` (NULL: they outlive the graph) is told once, when the graph is
+ * freed; not if this call fails. They are checked here, which reads them once. Views that are prepared later take memory of their own.
+ * O(n + m) time, O(n) memory.
+ */
+GNN_API int gnn_graph_borrow_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src,
+                                 const int64_t *indptr, const int32_t *indices,
+                                 const gnn_owner_t *owner);
+
 /** From edge arrays: message k goes from src[k] to dst[k]; k is the user's edge number. Same errors
  * as above. O(n + m). */
 GNN_API int gnn_graph_from_edges(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, int64_t m,
@@ -197,6 +206,30 @@ GNN_API int gnn_graph_set_start(gnn_graph_t *graph, int64_t segment, int64_t dst
  * receiver after receiver. edge[k] is the user's edge number, or -1 for a pair of a span. Any of
  * the three may be NULL. */
 GNN_API int gnn_graph_pairs(const gnn_graph_t *graph, int64_t *src, int64_t *dst, int64_t *edge);
+
+/** Whom one receiver hears in one part: read its pairs 0 .. count - 1 by the two functions below. Pointers are the graph's. */
+typedef struct gnn_graph_row {
+    int64_t count;
+    const int32_t *senders; /**< (count); NULL: first, first + 1, ... */
+    int64_t first;
+    const int64_t *edges; /**< (count) the user's edge numbers; NULL: first_edge, first_edge + 1, ... */
+    int64_t first_edge;   /**< -1: pairs of a span, which have no edge numbers */
+} gnn_graph_row_t;
+
+/**
+ * The row of receiver i in part p, in both forms, without writing anything out. Self-loops that views add are not in it.
+ *
+ * @return GNN_OK; GNN_EINVALID (a NULL, no such part or receiver: the message has the numbers). O(1). Threads: only reads the graph.
+ */
+GNN_API int gnn_graph_row(const gnn_graph_t *graph, int64_t p, int64_t i, gnn_graph_row_t *row);
+static inline int64_t gnn_graph_row_sender(const gnn_graph_row_t *row, int64_t k)
+{
+    return row->senders ? row->senders[k] : row->first + k;
+}
+static inline int64_t gnn_graph_row_edge(const gnn_graph_row_t *row, int64_t k)
+{
+    return row->edges ? row->edges[k] : row->first_edge < 0 ? -1 : row->first_edge + k;
+}
 
 /** Checks every invariant of every part and view, transposes included. GNN_ETOPOLOGY with part and
  * place. O(n + m). */
