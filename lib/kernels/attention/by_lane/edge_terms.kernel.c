@@ -1,0 +1,171 @@
+/* What edges add to additive scores, s = q_i + k_j + e . U before the slope and a bias behind it, and the way back. With p = dY_i . v_j, alpha' behind dropout and
+ * slope or 1 by the sign of s, the gradient of a score is
+ *
+ *     g = (slope or 1) (alpha' p - alpha S_i)      d_U += e g      d_e += U g
+ *
+ * and d_bias the same without the slope. */
+#include <lib/kernels/attention/by_lane/edge_terms.h>
+
+enum { TERM_ROW = 16 };
+
+/* Does the edge at this place have a row in inputs of `rows` rows? */
+GNN__INLINE bool has_row(int64_t number, int64_t rows)
+{
+    return number >= 0 && number < rows;
+}
+
+GNN__INLINE int64_t last_place(const gnn__pairs_t *p)
+{
+    return p->indptr ? p->indptr[p->n_rows] - 1 : -1;
+}
+
+/* Features of an edge some pairs ahead: their numbers may be anywhere. */
+GNN__INLINE void prefetch_edge(const gnn__lanes_t *l, int64_t at, int64_t last)
+{
+    const gnn__attention_t *a = l->a;
+    const int64_t number = gnn__pairs_edge(&a->pairs, at + 2 * AHEAD < last ? at + 2 * AHEAD : last);
+    if (l->edge_weights && has_row(number, a->edges))
+        __builtin_prefetch(gnn__matrix_row(&a->features, number));
+    if (a->bias.at && has_row(number, a->biases))
+        __builtin_prefetch(gnn__matrix_row(&a->bias, number));
+}
+
+/* Registers of a pattern overlap the next pair's numbers, which are written after them. */
+GNN__INLINE void put_pattern(gnn_real_t *at, const gnn__vec_t *x, const int width)
+{
+    for (int u = 0; u < pattern_registers(width); u++)
+        gnn__vec_store(at + u * LANES, x[u]);
+}
+
+GNN__INLINE void terms(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, const int width)
+{
+    const gnn__attention_t *a = l->a;
+    const int64_t last = last_place(&a->pairs), d_e = l->edge_weights ? a->d_e : 0;
+    const gnn_real_t *weights = l->edge_weights;
+    for (int e = 0; e < b->n; e++) {
+        const int64_t number = gnn__pairs_edge(&a->pairs, at + e);
+        const bool has_bias = a->bias.at && has_row(number, a->biases);
+        gnn__vec_t sum[PATTERN], bias[PATTERN];
+        prefetch_edge(l, at + e, last);
+        fill(sum, 0);
+        fill(bias, has_bias && a->bias_cols == 1 ? *gnn__matrix_row(&a->bias, number) : 0);
+        if (has_bias && a->bias_cols > 1)
+            read_heads(gnn__matrix_row(&a->bias, number), a->heads, bias, 0, width);
+        if (d_e > 0 && has_row(number, a->edges)) {
+            const gnn_real_t *x = gnn__matrix_row(&a->features, number);
+            for (int64_t f = 0; f < d_e; f++)
+                for (int u = 0; u < pattern_registers(width); u++)
+                    sum[u] += x[f] * gnn__vec_load(weights + f * TERM_ROW + u * LANES);
+        }
+        put_pattern(b->edge + e * width, sum, width);
+        put_pattern(b->second + e * width, bias, width);
+    }
+    for (int x = b->n * width; x < padded(b->n * width); x++)
+        b->edge[x] = b->second[x] = 0;
+}
+
+#define TERMS(width)                                                             \
+    MADE terms_##width(const gnn__lanes_t *l, const lane_block_t *b, int64_t at) \
+    {                                                                            \
+        terms(l, b, at, width);                                                  \
+    }
+FOR_WIDTHS(TERMS)
+
+void edge_terms(const gnn__lanes_t *l, const lane_block_t *b, int64_t at)
+{
+    BY_WIDTH(l->width, terms, l, b, at);
+}
+
+/* ---- backward ---- */
+
+/* b->edge = g; `score` = the gradient of the bias. */
+static void score_grads(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own)
+{
+    const int n = b->n * l->width;
+    const gnn_real_t slope = l->a->slope;
+    for (int e = 0; e < b->n; e++) {
+        gnn__vec_t products[PATTERN];
+        row_products(l, own, gnn__matrix_row(&l->dy, b->other[e]), products, l->width);
+        for (int u = 0; u < pattern_registers(l->width); u++)
+            gnn__vec_put(b->second + e * l->width, products[u], l->width, u);
+    }
+    for (int x = n; x < padded(n); x++)
+        b->second[x] = 0;
+    for (int x = 0; x < padded(n); x += LANES) {
+        const gnn__vec_t g = gnn__vec_load(b->weight + x) * gnn__vec_load(b->second + x) -
+                             gnn__vec_load(b->score + x);
+        const gnn__vec_bits_t negative = ~(gnn__vec_load(b->edge + x) > 0);
+        gnn__vec_store(b->score + x, g);
+        gnn__vec_store(b->edge + x, gnn__vec_select(negative, slope * g, g));
+    }
+}
+
+/* d_weights += features times g, four rows at a time: what stands behind a row's heads is of no use to anybody who reads it. */
+GNN__INLINE void weight_rows(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, int64_t f,
+                             const int rows, gnn_real_t *d_weights)
+{
+    const gnn__attention_t *a = l->a;
+    for (int u = 0; u < pattern_registers(l->width); u++) {
+        gnn__vec_t sum[4];
+        gnn_real_t *to = d_weights + f * TERM_ROW + u * LANES;
+        for (int r = 0; r < rows; r++)
+            sum[r] = gnn__vec_load(to + r * TERM_ROW);
+        for (int e = 0; e < b->n; e++) {
+            const int64_t number = gnn__pairs_edge(&a->pairs, at + e);
+            if (!has_row(number, a->edges))
+                continue;
+            const gnn_real_t *x = gnn__matrix_row(&a->features, number) + f;
+            const gnn__vec_t g = gnn__vec_load(b->edge + e * l->width + u * LANES);
+            for (int r = 0; r < rows; r++)
+                sum[r] += x[r] * g;
+        }
+        for (int r = 0; r < rows; r++)
+            gnn__vec_store(to + r * TERM_ROW, sum[r]);
+    }
+}
+
+static void feature_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at)
+{
+    const gnn__attention_t *a = l->a;
+    for (int e = 0; e < b->n; e++) {
+        const int64_t number = gnn__pairs_edge(&a->pairs, at + e);
+        if (!has_row(number, a->edges))
+            continue;
+        gnn_real_t *d = gnn__matrix_row(&a->grad.features, number);
+        const gnn_real_t *g = b->edge + e * l->width;
+        for (int64_t f = 0; f < a->d_e; f++) {
+            gnn_real_t sum = 0;
+            for (int64_t h = 0; h < a->heads; h++)
+                sum += l->edge_weights[f * TERM_ROW + h] * g[h];
+            d[f] += sum;
+        }
+    }
+}
+
+static void bias_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at)
+{
+    const gnn__attention_t *a = l->a;
+    for (int e = 0; e < b->n; e++) {
+        const int64_t number = gnn__pairs_edge(&a->pairs, at + e);
+        if (!has_row(number, a->biases))
+            continue;
+        gnn_real_t *d = gnn__matrix_row(&a->grad.bias, number);
+        for (int64_t h = 0; h < a->heads; h++)
+            d[a->bias_cols == 1 ? 0 : h] += b->score[e * l->width + h];
+    }
+}
+
+void edge_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, const gnn_real_t *own,
+                gnn_real_t *d_weights)
+{
+    int64_t f = 0;
+    score_grads(l, b, own);
+    for (; d_weights && f + 4 <= l->a->d_e; f += 4)
+        weight_rows(l, b, at, f, 4, d_weights);
+    for (; d_weights && f < l->a->d_e; f++)
+        weight_rows(l, b, at, f, 1, d_weights);
+    if (l->a->grad.features.at)
+        feature_grads(l, b, at);
+    if (l->a->grad.bias.at)
+        bias_grads(l, b, at);
+}
