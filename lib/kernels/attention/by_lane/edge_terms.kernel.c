@@ -19,15 +19,14 @@ GNN__INLINE int64_t last_place(const gnn__pairs_t *p)
     return p->indptr ? p->indptr[p->n_rows] - 1 : -1;
 }
 
-/* Features of an edge some pairs ahead: their numbers may be anywhere. */
-GNN__INLINE void prefetch_edge(const gnn__lanes_t *l, int64_t at, int64_t last)
+/* How far ahead rows of edges are prefetched, whose numbers may be anywhere. */
+enum { EDGE_AHEAD = 64 };
+
+/* Rows that edges have in an input; `at` NULL: they have none. */
+GNN__INLINE void prefetch_row(const gnn__matrix_t *m, int64_t rows, int64_t number)
 {
-    const gnn__attention_t *a = l->a;
-    const int64_t number = gnn__pairs_edge(&a->pairs, at + 2 * AHEAD < last ? at + 2 * AHEAD : last);
-    if (l->edge_weights && has_row(number, a->edges))
-        __builtin_prefetch(gnn__matrix_row(&a->features, number));
-    if (a->bias.at && has_row(number, a->biases))
-        __builtin_prefetch(gnn__matrix_row(&a->bias, number));
+    if (m->at && has_row(number, rows))
+        __builtin_prefetch(gnn__matrix_row(m, number));
 }
 
 /* Registers of a pattern overlap the next pair's numbers, which are written after them. */
@@ -37,31 +36,38 @@ GNN__INLINE void put_pattern(gnn_real_t *at, const gnn__vec_t *x, const int widt
         gnn__vec_store(at + u * LANES, x[u]);
 }
 
-GNN__INLINE void terms(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, const int width)
+GNN__INLINE void terms(const gnn__lanes_t *l, const lane_block_t *block, int64_t at, const int width)
 {
     const gnn__attention_t *a = l->a;
-    const int64_t last = last_place(&a->pairs), d_e = l->edge_weights ? a->d_e : 0;
+    const lane_block_t b = *block; /* these stay in registers: what is stored might else change them */
+    const gnn__pairs_t pairs = a->pairs;
+    const gnn__matrix_t features = a->features, biases = a->bias;
+    const int64_t last = last_place(&pairs), d_e = a->d_e, edges = a->edges, rows = a->biases,
+                  cols = a->bias_cols, heads = a->heads;
     const gnn_real_t *weights = l->edge_weights;
-    for (int e = 0; e < b->n; e++) {
-        const int64_t number = gnn__pairs_edge(&a->pairs, at + e);
-        const bool has_bias = a->bias.at && has_row(number, a->biases);
+    for (int e = 0; e < b.n; e++) {
+        const int64_t number = gnn__pairs_edge(&pairs, at + e),
+                      ahead = at + e + EDGE_AHEAD < last ? at + e + EDGE_AHEAD : last,
+                      next = gnn__pairs_edge(&pairs, ahead);
+        const bool has_bias = biases.at && has_row(number, rows);
         gnn__vec_t sum[PATTERN], bias[PATTERN];
-        prefetch_edge(l, at + e, last);
+        prefetch_row(&features, edges, next);
+        prefetch_row(&biases, rows, next);
         fill(sum, 0);
-        fill(bias, has_bias && a->bias_cols == 1 ? *gnn__matrix_row(&a->bias, number) : 0);
-        if (has_bias && a->bias_cols > 1)
-            read_heads(gnn__matrix_row(&a->bias, number), a->heads, bias, 0, width);
-        if (d_e > 0 && has_row(number, a->edges)) {
-            const gnn_real_t *x = gnn__matrix_row(&a->features, number);
+        fill(bias, has_bias && cols == 1 ? *gnn__matrix_row(&biases, number) : 0);
+        if (has_bias && cols > 1)
+            read_heads(gnn__matrix_row(&biases, number), heads, bias, 0, width);
+        if (weights && has_row(number, edges)) {
+            const gnn_real_t *x = gnn__matrix_row(&features, number);
             for (int64_t f = 0; f < d_e; f++)
                 for (int u = 0; u < pattern_registers(width); u++)
                     sum[u] += x[f] * gnn__vec_load(weights + f * TERM_ROW + u * LANES);
         }
-        put_pattern(b->edge + e * width, sum, width);
-        put_pattern(b->second + e * width, bias, width);
+        put_pattern(b.edge + e * width, sum, width);
+        put_pattern(b.second + e * width, bias, width);
     }
-    for (int x = b->n * width; x < padded(b->n * width); x++)
-        b->edge[x] = b->second[x] = 0;
+    for (int x = b.n * width; x < padded(b.n * width); x++)
+        b.edge[x] = b.second[x] = 0;
 }
 
 #define TERMS(width)                                                             \
