@@ -137,23 +137,29 @@ static int train_on(gnn_context_t *context, gnn_model_t *model)
     enum { N = 5 };
     static int64_t indptr[N + 1] = {0, 1, 2, 3, 4, 5};
     static int32_t indices[N] = {0, 1, 2, 3, 4}, labels[N] = {0, 1, 0, 1, 0};
-    static uint8_t all[N] = {1, 1, 1, 1, 1}, *split[1] = {all};
-    gnn_data_t data = {.n = N,
-                       .features = 6,
-                       .classes = 2,
-                       .sparse = {N, 6, indptr, indices, NULL},
-                       .labels = labels,
-                       .n_splits = 1,
-                       .masks = {split, split, split}};
-    GNN_TRY(small_graph(&data.graph));
+    static uint8_t all[N] = {1, 1, 1, 1, 1};
+    const gnn_sparse_t x = {N, 6, indptr, indices, NULL};
+    gnn_graph_t *graph;
+    gnn_data_t *data;
+    GNN_TRY(small_graph(&graph));
+    int rc = gnn_data_new(&data, &(gnn_data_config_t){.graph = graph,
+                                                      .sparse = &x,
+                                                      .labels = labels,
+                                                      .train = all,
+                                                      .validation = all,
+                                                      .test = all});
+    if (rc != GNN_OK) {
+        gnn_graph_free(graph);
+        return rc;
+    }
     gnn_parameter_group_t group = {"1.", 0, GNN_ZERO};
     gnn_train_config_t config = {
         .epochs = 3, .patience = 2, .optimizer = {.groups = &group, .n_groups = 1, .clip_norm = 1}};
-    int rc = gnn_train(model, context, &data, &config, NULL);
+    rc = gnn_train(model, context, data, &config, NULL);
     double value;
     if (rc == GNN_OK)
-        rc = gnn_evaluate(model, context, &data, 0, GNN_TEST, GNN_METRIC_MACRO_F1, &value);
-    gnn_graph_free(data.graph);
+        rc = gnn_evaluate(model, context, data, 0, GNN_TEST, GNN_METRIC_MACRO_F1, &value);
+    gnn_data_free(data);
     return rc;
 }
 

@@ -7,8 +7,8 @@ static int train(gnn_context_t *context, gnn_data_t *data, const gnn_aggregator_
     gnn_model_t *model;
     double accuracy;
     gnn_layer_config_t layers[] = {
-        {.in = data->features, .out = 16, .activation = GNN_RELU},
-        {.in = 16, .out = data->classes},
+        {.in = gnn_data_features(data), .out = 16, .activation = GNN_RELU},
+        {.in = 16, .out = gnn_data_classes(data)},
     };
     for (int k = 0; k < 2; k++) {
         layers[k].aggregator = aggregator;

@@ -20,8 +20,8 @@
  *         GNN_TRY(gnn_context_new(&context, NULL));
  *         GNN_TRY(gnn_data_karate(&data));
  *         GNN_TRY(gnn_model_new(&gat, context, 2, (gnn_layer_config_t[]){
- *             GNN_GAT(.in = data->features, .out = 8, .heads = 8, .activation = GNN_ELU),
- *             GNN_GAT(.in = 64, .out = data->classes)}));
+ *             GNN_GAT(.in = gnn_data_features(data), .out = 8, .heads = 8, .activation = GNN_ELU),
+ *             GNN_GAT(.in = 64, .out = gnn_data_classes(data))}));
  *         GNN_TRY(gnn_train(gat, context, data, &(gnn_train_config_t){.lr = 0.005f}, NULL));
  *         return gnn_evaluate(gat, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, accuracy);
  *     }
@@ -37,7 +37,7 @@
  *     }
  *
  * Read next: layer.h (the layer), graph.h (who hears whom), aggregate.h (messages and aggregators),
- * model.h, train.h, io.h, text.h, report.h; tape.h and op.h for new maths.
+ * model.h, io.h, data.h, train.h, text.h, report.h; tape.h and op.h for new maths.
  */
 #ifndef GNN_GNN_H
 #define GNN_GNN_H
@@ -48,11 +48,14 @@
 #include <gnn/tensor.h>
 #include <gnn/graph.h>
 #include <gnn/op.h>
+#include <gnn/row.h>
+#include <gnn/score.h>
 #include <gnn/aggregate.h>
 #include <gnn/tape.h>
 #include <gnn/layer.h>
 #include <gnn/model.h>
 #include <gnn/io.h>
+#include <gnn/data.h>
 #include <gnn/train.h>
 #include <gnn/text.h>
 #include <gnn/report.h>

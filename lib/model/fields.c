@@ -28,15 +28,10 @@ static int name_step(gnn_model_t *model, int64_t k)
         if (!seen(model, k, layer->fields[i].id))
             GNN_TRY(add_field(model, &(gnn__model_field_t){NULL, k, layer->fields[i].name, -1},
                               layer->fields[i].name));
-    bool norm = s->step.kind == GNN_STEP_NORM, embed = s->step.kind == GNN_STEP_EMBED;
-    if (s->weight >= 0)
-        GNN_TRY(add_field(model, &(gnn__model_field_t){NULL, k, NULL, s->weight},
-                          norm    ? "gain"
-                          : embed ? "table"
-                                  : "weight"));
-    if (s->bias >= 0)
-        GNN_TRY(add_field(model, &(gnn__model_field_t){NULL, k, NULL, s->bias},
-                          norm ? "shift" : "bias"));
+    for (int i = 0; i < s->n_own; i++)
+        if (!s->own[i].shared)
+            GNN_TRY(add_field(model, &(gnn__model_field_t){NULL, k, NULL, s->own[i].id},
+                              s->own[i].field));
     return GNN_OK;
 }
 
@@ -65,7 +60,7 @@ int gnn__model_name_fields(gnn_model_t *model)
 {
     int64_t most = 0, most_buffers = 0;
     for (int64_t k = 0; k < model->n_steps; k++) {
-        most += model->steps[k].layer ? model->steps[k].layer->n_fields : 2;
+        most += model->steps[k].layer ? model->steps[k].layer->n_fields : model->steps[k].n_own;
         most_buffers += model->steps[k].layer ? model->steps[k].layer->n_buffers : 1;
     }
     GNN_TRY(gnn__new(&model->fields, most, sizeof *model->fields, "a model's fields"));

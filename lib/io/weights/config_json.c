@@ -7,7 +7,7 @@
 #include <lib/io/weights/config_json.h>
 
 #include <lib/base/base.h>
-#include <lib/layer/layer.h>
+#include <lib/model/steps.h>
 #include <limits.h>
 #include <math.h>
 #include <stddef.h>
@@ -22,6 +22,7 @@ typedef enum {
     MESSAGE,
     AGGREGATOR,
     UPDATE,
+    OPERATION,
     TEXT
 } kind_t;
 
@@ -50,8 +51,12 @@ static const char *const activation_words[] = {"default", "identity", "relu",   
 static const char *const distance_words[] = {"none", "slope", "table"};
 static const char *const norm_words[] = {"default", "none", "layer", "batch", "rms"};
 static const char *const position_words[] = {"default", "after", "before"};
-static const char *const kind_words[] = {"layer",   "linear", "norm",   "activation",
-                                         "dropout", "add",    "concat", "embed"};
+static const char *const side_words[] = {"none", "receivers", "senders"};
+static const char *const kind_words[] = {
+#define GNN_STEP(id, name) #name,
+#include <lib/model/steps.def>
+#undef GNN_STEP
+};
 
 _Static_assert(sizeof(gnn_flag_t) == sizeof(int) && sizeof(gnn_step_kind_t) == sizeof(int),
                "enums are read as int");
@@ -110,37 +115,76 @@ static const field_t config_fields[] = {
     CONFIG(REAL, dropout_out),
 };
 
-#define STEP(kind, field)                                  \
-    {                                                      \
-#field, kind, offsetof(gnn_step_t, field), NULL, 0 \
-    }
-#define STEP_WORD(field, list)                                                        \
-    {                                                                                 \
-#field, WORD, offsetof(gnn_step_t, field), list, sizeof list / sizeof list[0] \
-    }
-
 static const field_t step_fields[] = {
-    STEP_WORD(kind, kind_words),
-    STEP(TEXT, name),
-    STEP(NUMBER32, graph),
-    STEP(TEXT, input),
-    STEP(TEXT, receivers),
-    STEP(TEXT, second),
-    STEP(TEXT, third),
-    STEP(TEXT, edge_features),
-    STEP(TEXT, edge_weight),
-    STEP(TEXT, edge_bias),
-    STEP(TEXT, share),
-    STEP(TEXT, share_fields),
-    STEP(COUNT, in),
-    STEP(COUNT, out),
-    STEP_WORD(activation, activation_words),
-    STEP_WORD(norm, norm_words),
-    STEP(PLAIN_REAL, eps),
-    STEP(PLAIN_REAL, rate),
+#define GNN_STEP_NUMBER(kind, field) {#field, kind, offsetof(gnn_step_t, field), NULL, 0},
+#define GNN_STEP_OTHER(kind, field) GNN_STEP_NUMBER(kind, field)
+#define GNN_STEP_TEXT(field) GNN_STEP_NUMBER(TEXT, field)
+#define GNN_STEP_WORD(words, field)                            \
+    {#field, WORD, offsetof(gnn_step_t, field), words##_words, \
+     sizeof words##_words / sizeof *words##_words},
+#include <lib/model/step_fields.def>
+#undef GNN_STEP_NUMBER
+#undef GNN_STEP_OTHER
+#undef GNN_STEP_TEXT
+#undef GNN_STEP_WORD
 };
 
 #define LENGTH(list) (sizeof(list) / sizeof(list)[0])
+
+/* ---- rows of tables, by name ---- */
+
+static const void *find_message(const char *name)
+{
+    return gnn_message_find(name);
+}
+
+static const void *find_aggregator(const char *name)
+{
+    return gnn_aggregator_find(name);
+}
+
+static const void *find_update(const char *name)
+{
+    return gnn_update_find(name);
+}
+
+/* A row of any table begins with its name. */
+static const struct {
+    const char *name;
+    const void *(*find)(const char *name); /* in the library's own table; NULL: there is none */
+} tables[] = {[MESSAGE] = {"message", find_message},
+              [AGGREGATOR] = {"aggregator", find_aggregator},
+              [UPDATE] = {"update", find_update},
+              [OPERATION] = {"op", NULL}};
+
+static bool is_row(kind_t kind)
+{
+    return kind < LENGTH(tables) && tables[kind].name;
+}
+
+static const void *find_own(kind_t kind, const char *name)
+{
+    return tables[kind].find ? tables[kind].find(name) : NULL;
+}
+
+/* A row of the library, or one that the caller of gnn_model_load_with has; NULL with words. */
+static const void *find_row(kind_t kind, const char *name, const gnn_rows_t *rows)
+{
+    char words[256];
+    gnn__set_message("unknown %s \"%.40s\"", tables[kind].name, name);
+    const void *found = find_own(kind, name); /* may have better words */
+    for (int64_t k = 0; !found && rows && k < rows->count; k++) {
+        const gnn_row_t *r = &rows->list[k];
+        if (strcmp(r->table, tables[kind].name) == 0 &&
+            strcmp(*(const char *const *)r->row, name) == 0)
+            found = r->row;
+    }
+    if (!found) {
+        snprintf(words, sizeof words, "%s", gnn_error_message());
+        gnn__set_message("%s; nor does gnn_model_load_with know it", words);
+    }
+    return found;
+}
 
 /* ---- writing ---- */
 
@@ -163,37 +207,28 @@ static int write_word(json_t **value, const field_t *f, int number)
     return GNN_OK;
 }
 
-/* Rows are found again by name: only those of the library's tables can be. */
-static int write_row(json_t **value, const char *what, const char *name, bool known)
+/* Rows are found again by name: one of the user's may not be called what a row of the library is. */
+static int write_row(json_t **value, const field_t *f, const char *const *row)
 {
-    if (!known)
+    const void *ours = row ? find_own(f->kind, *row) : NULL;
+    if (ours && ours != (const void *)row)
         return gnn__error(GNN_EUNSUPPORTED,
-                          "%s %s is not in the library's table: a file cannot name it", what, name);
-    *value = json_string(name);
+                          "%s %s is not the library's of that name: a file cannot tell them apart",
+                          tables[f->kind].name, *row);
+    *value = row ? json_string(*row) : NULL;
     return GNN_OK;
 }
 
-/* *value stays NULL for a text that is not there. */
+/* *value stays NULL for a text or a row that is not there. */
 static int write_value(json_t **value, const field_t *f, const void *place)
 {
-    const gnn_message_t *message;
-    const gnn_aggregator_t *aggregator;
-    const gnn_update_t *update;
+    if (is_row(f->kind))
+        return write_row(value, f, *(const char *const *const *)place);
     switch (f->kind) {
     case COUNT: *value = json_integer(*(const int64_t *)place); return GNN_OK;
     case NUMBER32: *value = json_integer(*(const int *)place); return GNN_OK;
     case WORD: return write_word(value, f, *(const int *)place);
     case OPTIONS: *value = write_options(place); return GNN_OK;
-    case MESSAGE:
-        message = *(const gnn_message_t *const *)place;
-        return write_row(value, "message", message->name, gnn_message_find(message->name) == message);
-    case AGGREGATOR:
-        aggregator = *(const gnn_aggregator_t *const *)place;
-        return write_row(value, "aggregator", aggregator->name,
-                         gnn_aggregator_find(aggregator->name) == aggregator);
-    case UPDATE:
-        update = *(const gnn_update_t *const *)place;
-        return write_row(value, "update", update->name, gnn_update_find(update->name) == update);
     case TEXT:
         *value = *(const char *const *)place ? json_string(*(const char *const *)place) : NULL;
         return GNN_OK;
@@ -201,14 +236,27 @@ static int write_value(json_t **value, const field_t *f, const void *place)
     }
 }
 
-static int write_fields(json_t *object, const field_t *fields, size_t count, const void *from)
+/* Is the field what it is when nobody writes it? */
+static bool is_default(const field_t *f, const void *place)
+{
+    static const char zeros[sizeof(double[4])];
+    const size_t bytes = f->kind == OPTIONS                         ? sizeof(double[4])
+                         : f->kind == WORD || f->kind == NUMBER32   ? sizeof(int)
+                         : f->kind == REAL || f->kind == PLAIN_REAL ? sizeof(gnn_real_t)
+                                                                    : sizeof(int64_t);
+    return memcmp(place, zeros, bytes) == 0;
+}
+
+/* `brief`: fields that have their defaults are left out. */
+static int write_fields(json_t *object, const field_t *fields, size_t count, const void *from,
+                        bool brief)
 {
     for (size_t k = 0; k < count; k++) {
         const void *place = (const char *)from + fields[k].offset;
         json_t *value = NULL;
-        GNN_TRY(write_value(&value, &fields[k], place));
-        if (!value && fields[k].kind == TEXT && !*(const char *const *)place)
+        if (brief && is_default(&fields[k], place))
             continue;
+        GNN_TRY(write_value(&value, &fields[k], place));
         if (!value || json_object_set_new(object, fields[k].name, value) != 0)
             return gnn__error(
                 GNN_EINVALID,
@@ -221,18 +269,19 @@ static int write_fields(json_t *object, const field_t *fields, size_t count, con
 static int write_step(json_t *list, const gnn_model_t *model, int64_t k)
 {
     json_t *object = json_object(), *config = NULL;
-    const gnn_layer_t *layer = gnn_model_layer(model, k);
+    const gnn__model_step_t *s = &model->steps[k];
     int rc = json_array_append_new(list, object) == 0
                  ? GNN_OK
                  : gnn__error(GNN_EMEMORY, "no memory for the steps");
     if (rc == GNN_OK)
-        rc = write_fields(object, step_fields, LENGTH(step_fields), gnn_model_step(model, k));
-    if (rc != GNN_OK || !layer)
+        rc = write_fields(object, step_fields, LENGTH(step_fields), &s->step, true);
+    if (rc != GNN_OK || !s->row->has_config)
         return rc;
     config = json_object();
     if (json_object_set_new(object, "layer", config) != 0)
         return gnn__error(GNN_EMEMORY, "no memory for the steps");
-    return write_fields(config, config_fields, LENGTH(config_fields), gnn_layer_config(layer));
+    return write_fields(config, config_fields, LENGTH(config_fields),
+                        s->layer ? gnn_layer_config(s->layer) : &s->step.layer, false);
 }
 
 int gnn__steps_write(char **text, const gnn_model_t *model)
@@ -312,7 +361,7 @@ static int read_options(double *out, const json_t *value)
 }
 
 /* A field of text: a word, the name of a row, or plain text, which stays the JSON's. */
-static int read_text(const field_t *f, void *place, const json_t *value)
+static int read_text(const field_t *f, void *place, const json_t *value, const gnn_rows_t *rows)
 {
     if (!json_is_string(value))
         return wrong_type("a string", value);
@@ -321,16 +370,12 @@ static int read_text(const field_t *f, void *place, const json_t *value)
         return read_word(place, f, value);
     if (f->kind == TEXT)
         *(const char **)place = text;
-    if (f->kind == MESSAGE && !(*(const gnn_message_t **)place = gnn_message_find(text)))
-        return gnn__error(GNN_EFORMAT, "unknown message \"%.40s\"", text);
-    if (f->kind == UPDATE && !(*(const gnn_update_t **)place = gnn_update_find(text)))
-        return GNN_EFORMAT; /* the message lists the names */
-    if (f->kind == AGGREGATOR && !(*(const gnn_aggregator_t **)place = gnn_aggregator_find(text)))
-        return gnn__error(GNN_EFORMAT, "unknown aggregator \"%.40s\"", text);
+    if (is_row(f->kind) && !(*(const void **)place = find_row(f->kind, text, rows)))
+        return GNN_EFORMAT;
     return GNN_OK;
 }
 
-static int read_value(const field_t *f, void *place, const json_t *value)
+static int read_value(const field_t *f, void *place, const json_t *value, const gnn_rows_t *rows)
 {
     int64_t number = 0;
     switch (f->kind) {
@@ -342,7 +387,7 @@ static int read_value(const field_t *f, void *place, const json_t *value)
     case REAL:
     case PLAIN_REAL: return read_real(place, value, f->kind == REAL);
     case OPTIONS: return read_options(place, value);
-    default: return read_text(f, place, value);
+    default: return read_text(f, place, value, rows);
     }
 }
 
@@ -356,7 +401,7 @@ static const field_t *find_field(const field_t *fields, size_t count, const char
 
 /* `inner`: a key that somebody else reads, or NULL. */
 static int read_fields(void *to, const field_t *fields, size_t count, json_t *object,
-                       const char *inner)
+                       const char *inner, const gnn_rows_t *rows)
 {
     const char *key;
     json_t *value;
@@ -369,27 +414,27 @@ static int read_fields(void *to, const field_t *fields, size_t count, json_t *ob
             continue;
         if (!f)
             return gnn__error(GNN_EFORMAT, "unknown field \"%.40s\"", key);
-        int rc = read_value(f, (char *)to + f->offset, value);
+        int rc = read_value(f, (char *)to + f->offset, value, rows);
         if (rc != GNN_OK)
             return gnn__error_prefix(rc, "field %s", key);
     }
     return GNN_OK;
 }
 
-static int read_step(gnn_step_t *step, json_t *object)
+static int read_step(gnn_step_t *step, json_t *object, const gnn_rows_t *rows)
 {
-    GNN_TRY(read_fields(step, step_fields, LENGTH(step_fields), object, "layer"));
+    GNN_TRY(read_fields(step, step_fields, LENGTH(step_fields), object, "layer", rows));
     json_t *config = json_object_get(object, "layer");
-    if ((step->kind == GNN_STEP_LAYER) != (config != NULL))
+    if (gnn__step_row(step->kind)->has_config != (config != NULL))
         return gnn__error(GNN_EFORMAT, "a step of kind %s %s a field layer", kind_words[step->kind],
                           config ? "has" : "lacks");
     if (!config)
         return GNN_OK;
-    int rc = read_fields(&step->layer, config_fields, LENGTH(config_fields), config, NULL);
+    int rc = read_fields(&step->layer, config_fields, LENGTH(config_fields), config, NULL, rows);
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "field layer");
 }
 
-static int read_root(gnn__steps_t *steps)
+static int read_root(gnn__steps_t *steps, const gnn_rows_t *rows)
 {
     json_t *list = json_object_get(steps->root, "steps"),
            *format = json_object_get(steps->root, "format");
@@ -400,21 +445,21 @@ static int read_root(gnn__steps_t *steps)
     steps->count = (int64_t)json_array_size(list);
     GNN_TRY(gnn__new(&steps->list, steps->count, sizeof *steps->list, "a model's steps"));
     for (int64_t k = 0; k < steps->count; k++) {
-        int rc = read_step(&steps->list[k], json_array_get(list, (size_t)k));
+        int rc = read_step(&steps->list[k], json_array_get(list, (size_t)k), rows);
         if (rc != GNN_OK)
             return gnn__error_prefix(rc, "step %lld", (long long)k);
     }
     return GNN_OK;
 }
 
-int gnn__steps_read(gnn__steps_t *steps, const char *text)
+int gnn__steps_read(gnn__steps_t *steps, const char *text, const gnn_rows_t *rows)
 {
     json_error_t error;
     memset(steps, 0, sizeof *steps);
     steps->root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     if (!steps->root)
         return gnn__error(GNN_EFORMAT, "byte %d: %s", error.position, error.text);
-    int rc = read_root(steps);
+    int rc = read_root(steps, rows);
     if (rc != GNN_OK)
         gnn__steps_free(steps);
     return rc;

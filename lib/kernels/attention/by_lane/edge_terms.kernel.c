@@ -36,6 +36,44 @@ GNN__INLINE void put_pattern(gnn_real_t *at, const gnn__vec_t *x, const int widt
         gnn__vec_store(at + u * LANES, x[u]);
 }
 
+/* x . weights for `known` features, the weights in registers. */
+GNN__INLINE gnn__vec_t known_terms(const gnn_real_t *x, const gnn__vec_t *weights, const int known)
+{
+    gnn__vec_t sum[2] = {{0}};
+#pragma GCC unroll 8
+    for (int f = 0; f < known; f++)
+        sum[f % 2] += x[f] * weights[f];
+    return sum[0] + sum[1];
+}
+
+/* Without biases, `known` features, in patterns of one register. */
+GNN__INLINE void plain_terms(const gnn__lanes_t *l, const lane_block_t *block, int64_t at,
+                             const int width, const int known)
+{
+    const gnn__attention_t *a = l->a;
+    const gnn__pairs_t pairs = a->pairs;
+    const gnn__matrix_t features = a->features;
+    const int64_t last = last_place(&pairs), edges = a->edges;
+    const int n = block->n;
+    gnn_real_t *edge = block->edge;
+    gnn__vec_t weights[8];
+#pragma GCC unroll 8
+    for (int f = 0; f < known; f++)
+        weights[f] = gnn__vec_load(l->edge_weights + f * TERM_ROW);
+    for (int e = 0; e < n; e++) {
+        const int64_t number = gnn__pairs_edge(&pairs, at + e),
+                      ahead = at + e + EDGE_AHEAD < last ? at + e + EDGE_AHEAD : last;
+        prefetch_row(&features, edges, gnn__pairs_edge(&pairs, ahead));
+        gnn__vec_t sum = {0};
+        if (has_row(number, edges))
+            sum = known_terms(gnn__matrix_row(&features, number), weights, known);
+        gnn__vec_store(edge + e * width, sum);
+    }
+    memset(block->second, 0, sizeof *edge * (size_t)padded(n * width));
+    for (int x = n * width; x < padded(n * width); x++)
+        edge[x] = 0;
+}
+
 GNN__INLINE void terms(const gnn__lanes_t *l, const lane_block_t *block, int64_t at, const int width)
 {
     const gnn__attention_t *a = l->a;
@@ -70,10 +108,13 @@ GNN__INLINE void terms(const gnn__lanes_t *l, const lane_block_t *block, int64_t
         b.edge[x] = b.second[x] = 0;
 }
 
-#define TERMS(width)                                                             \
-    MADE terms_##width(const gnn__lanes_t *l, const lane_block_t *b, int64_t at) \
-    {                                                                            \
-        terms(l, b, at, width);                                                  \
+#define TERMS(width)                                                                              \
+    MADE terms_##width(const gnn__lanes_t *l, const lane_block_t *b, int64_t at)                  \
+    {                                                                                             \
+        if (pattern_registers(width) == 1 && l->edge_weights && !l->a->bias.at && l->a->d_e == 8) \
+            plain_terms(l, b, at, width, 8);                                                      \
+        else                                                                                      \
+            terms(l, b, at, width);                                                               \
     }
 FOR_WIDTHS(TERMS)
 
