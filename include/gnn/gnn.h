@@ -44,6 +44,7 @@
 #include <gnn/io.h>
 #include <gnn/train.h>
 #include <gnn/text.h>
+#include <gnn/tokenizer.h>
 #include <gnn/report.h>
 
 #endif
