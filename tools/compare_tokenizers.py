@@ -248,7 +248,11 @@ def make_vocabularies(folder, data, sets):
         if not os.path.exists(sub):
             os.makedirs(sub)
             Tokenizer.from_file(out[name][0]).model.save(sub)
-        out[f"{name}-merges.txt"] = (f"{sub}/merges.txt", out[name][1])
+        with open(out[name][0]) as f:
+            whole = json.load(f)
+        for token in whole["added_tokens"]:
+            token["lstrip"] = token["content"] == "<mask>"  # as transformers has it
+        out[f"{name}-merges.txt"] = (f"{sub}/merges.txt", lambda text=json.dumps(whole): Rust(Tokenizer.from_str(text)))
     # BPE of characters with a suffix, as CLIP's, and with a prefix
     rust("suffix", model=models.BPE(unk_token="<unk>", end_of_word_suffix="</w>", fuse_unk=True), pre=pre_tokenizers.Whitespace(), decoder=decoders.BPEDecoder(suffix="</w>"),
          norm=normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents(), normalizers.Lowercase()]),

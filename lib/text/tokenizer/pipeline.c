@@ -84,9 +84,8 @@ static int read_step(gnn__pipeline_t *pipeline, const json_t *json, const char *
     if (!row)
         return gnn__error(GNN_EUNSUPPORTED, "%s: a step \"%.60s\" is not known", what, type.at);
     GNN_TRY(gnn__pipeline_add(pipeline, row, &step));
-    if (row->read && row->read(step, json) != GNN_OK)
-        return gnn__error_prefix(GNN_EFORMAT, "%s: %s", what, row->type);
-    return GNN_OK;
+    int rc = row->read ? row->read(step, json) : GNN_OK;
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s: %s", what, type.at);
 }
 
 int gnn__pipeline_read(gnn__pipeline_t *pipeline, const json_t *json, const char *list,

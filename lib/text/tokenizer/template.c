@@ -138,7 +138,8 @@ static int read_all(gnn_tokenizer_t *t, const json_t *processor)
 
 int gnn__template_read(gnn_tokenizer_t *t, const json_t *processor)
 {
-    if (processor && !json_is_null(processor) && read_all(t, processor) != GNN_OK)
-        return gnn__error_prefix(GNN_EFORMAT, "post_processor");
+    int rc = processor && !json_is_null(processor) ? read_all(t, processor) : GNN_OK;
+    if (rc != GNN_OK)
+        return gnn__error_prefix(rc, "post_processor");
     return t->single.n > 0 ? GNN_OK : gnn__template_plain(t);
 }
