@@ -16,7 +16,8 @@ int gnn__layer_create(gnn_layer_t **layer, const gnn_layer_config_t *config)
     gnn_layer_t *made;
     int rc;
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a layer"));
-    GNN_CHECK(gnn_layer_config_resolve(&made->config, config));
+    made->config = *config;
+    GNN_CHECK(gnn__config_resolve(&made->config));
     gnn__layer_widths(&made->config, &made->width);
     *layer = made;
     return GNN_OK;
@@ -25,12 +26,15 @@ done:
     return rc;
 }
 
-int gnn_layer_new(gnn_layer_t **layer, gnn_context_t *context, const gnn_layer_config_t *config)
+int gnn_layer_new_sized(gnn_layer_t **layer, gnn_context_t *context,
+                        const gnn_layer_config_t *config, size_t size)
 {
+    gnn_layer_config_t full;
     gnn_layer_t *made = NULL;
     gnn_parameters_t *parameters;
     int rc;
-    GNN_TRY(gnn__layer_create(&made, config));
+    GNN_TRY(gnn__config_take(&full, config, size));
+    GNN_TRY(gnn__layer_create(&made, &full));
     GNN_CHECK(gnn_parameters_new(&parameters));
     made->parameters = parameters;
     made->owns_parameters = true;

@@ -82,6 +82,10 @@ int gnn__layer_declare(gnn_layer_t *layer, gnn_parameters_t *parameters, const c
 int32_t gnn__layer_parameter(const gnn_layer_t *layer, const char *owner, const char *part);
 /* Is this parameter one of the layer's? */
 bool gnn__layer_has(const gnn_layer_t *layer, int32_t id);
+/* A program's config, which may be shorter or longer than this library's: what it lacks is 0. GNN_EUNSUPPORTED if it sets what this library does not know. */
+int gnn__config_take(gnn_layer_config_t *full, const gnn_layer_config_t *config, size_t size);
+/* As gnn_layer_config_resolve, in place. */
+int gnn__config_resolve(gnn_layer_config_t *config);
 /* A layer without parameters yet: config resolved, widths known. */
 int gnn__layer_create(gnn_layer_t **layer, const gnn_layer_config_t *config);
 /* Attention weights on request while recording: where they go, or NULL. */

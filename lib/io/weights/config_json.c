@@ -170,18 +170,19 @@ static const void *find_own(kind_t kind, const char *name)
 /* A row of the library, or one that the caller of gnn_model_load_with has; NULL with words. */
 static const void *find_row(kind_t kind, const char *name, const gnn_rows_t *rows)
 {
-    gnn__set_message("%s", ""); /* a table that lists its names in the message is left to speak */
-    const void *found = find_own(kind, name);
+    char words[256];
+    gnn__set_message("unknown %s \"%.40s\"", tables[kind].name, name);
+    const void *found = find_own(kind, name); /* may have better words */
     for (int64_t k = 0; !found && rows && k < rows->count; k++) {
         const gnn_row_t *r = &rows->list[k];
         if (strcmp(r->table, tables[kind].name) == 0 &&
             strcmp(*(const char *const *)r->row, name) == 0)
             found = r->row;
     }
-    if (!found && !*gnn_error_message())
-        gnn__set_message("unknown %s \"%.40s\": not in the library's table, and gnn_model_load_with "
-                         "was given none of this name",
-                         tables[kind].name, name);
+    if (!found) {
+        snprintf(words, sizeof words, "%s", gnn_error_message());
+        gnn__set_message("%s; nor does gnn_model_load_with know it", words);
+    }
     return found;
 }
 

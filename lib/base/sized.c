@@ -1,0 +1,21 @@
+/* Public structs grow at their end. A program tells the size that it was built with, so that older and newer programs run on one library. */
+#include <lib/base/base.h>
+
+bool gnn__sized_take(void *own, size_t own_size, const void *theirs, size_t size)
+{
+    const char *bytes = theirs;
+    const size_t known = size < own_size ? size : own_size;
+    memcpy(own, theirs, known);
+    memset((char *)own + known, 0, own_size - known);
+    for (size_t k = known; k < size; k++)
+        if (bytes[k])
+            return false;
+    return true;
+}
+
+void gnn__sized_give(void *theirs, size_t size, const void *own, size_t own_size)
+{
+    const size_t known = size < own_size ? size : own_size;
+    memcpy(theirs, own, known);
+    memset((char *)theirs + known, 0, size - known);
+}
