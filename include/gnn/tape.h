@@ -31,15 +31,6 @@ typedef int32_t gnn_var_t;
 
 typedef struct gnn_parameters gnn_parameters_t;
 
-typedef enum {
-    GNN_INIT_ZEROS,
-    GNN_INIT_ONES,
-    GNN_INIT_GLOROT,
-    GNN_INIT_UNIFORM_FAN_IN,
-    GNN_INIT_NORMAL,
-    GNN_INIT_CONSTANT
-} gnn_init_t;
-
 /** An empty block of parameters, the caller's, for gnn_parameters_free. GNN_EMEMORY. */
 GNN_API int gnn_parameters_new(gnn_parameters_t **parameters);
 /** Frees values and gradients; NULL is fine. Tapes that read them must not run afterwards. */
