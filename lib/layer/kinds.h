@@ -19,8 +19,13 @@ typedef struct gnn__kind {
     gnn__stored_t stored;
     bool below;                         /* a real that must lie below the upper end of its range */
     const char *(*word)(size_t number); /* of an enum's value; NULL past the last */
-    const void *(*row)(size_t index);   /* of the library's table; NULL past the last */
+    const void *(*row)(size_t index); /* of the library's table; NULL past the last. NULL: there is no table */
 } gnn__kind_t;
+
+extern const gnn__kind_t gnn__kind_count, gnn__kind_real, gnn__kind_rate, gnn__kind_options,
+    gnn__kind_flag, gnn__kind_preset, gnn__kind_graph_norm, gnn__kind_heads, gnn__kind_activation,
+    gnn__kind_distance, gnn__kind_norm, gnn__kind_norm_position, gnn__kind_message,
+    gnn__kind_aggregator, gnn__kind_update;
 
 /* A row of fields.def. */
 typedef struct gnn__config_field {
