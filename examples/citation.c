@@ -55,9 +55,7 @@ static int write_outputs(const options_t *o, gnn_context_t *context, const gnn_d
     gnn_tensor_t logits = gnn_tensor(
         calloc((size_t)(gnn_data_nodes(data) * gnn_data_classes(data)), sizeof *logits.data),
         gnn_data_nodes(data), gnn_data_classes(data));
-    int rc = logits.data ? gnn_model_predict(study->model, context, gnn_data_graph(data),
-                                             gnn_data_x(data), gnn_data_sparse(data), &logits)
-                         : GNN_EMEMORY;
+    int rc = logits.data ? gnn_predict(study->model, context, data, &logits) : GNN_EMEMORY;
     if (rc == GNN_OK && o->save)
         rc = gnn_model_save(study->model, o->save);
     if (rc == GNN_OK)

@@ -61,6 +61,18 @@ static int build_transformer(gnn_model_t **model, gnn_context_t *context, const 
                        {.kind = GNN_STEP_LINEAR, .in = r->hidden, .out = gnn_data_classes(data)}});
 }
 
+/* A GCN's sum is weighed by the set's edge weights, if it has some; the papers of the others know of none. */
+static int build_layers(gnn_model_t **model, gnn_context_t *context, const gnn_layer_config_t *two,
+                        const gnn_data_t *data)
+{
+    const char *weight = "weight";
+    if (two->preset != GNN_PRESET_GCN || !gnn_data_rows(data, GNN_ON_EDGES, weight))
+        return gnn_model_new(model, context, 2, two);
+    return gnn_model_from_steps(model, context, 2,
+                                (gnn_step_t[]){{.layer = two[0], .edge_weight = weight},
+                                               {.layer = two[1], .edge_weight = weight}});
+}
+
 int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
                  const gnn_data_t *data)
 {
@@ -70,8 +82,8 @@ int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
     if (preset == GNN_PRESET_TRANSFORMER)
         return build_transformer(model, context, r, data);
     int attends = r->heads > 1, average = attends && strcmp(gnn_data_name(data), "pubmed") == 0;
-    return gnn_model_new(
-        model, context, 2,
+    return build_layers(
+        model, context,
         (gnn_layer_config_t[]){{.preset = preset,
                                 .in = gnn_data_features(data),
                                 .out = r->hidden,
@@ -83,5 +95,6 @@ int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
                                 .out = gnn_data_classes(data),
                                 .heads = average ? 8 : 1,
                                 .combine = average ? GNN_HEADS_AVERAGE : GNN_HEADS_DEFAULT,
-                                .dropout = (gnn_real_t)r->dropout}});
+                                .dropout = (gnn_real_t)r->dropout}},
+        data);
 }

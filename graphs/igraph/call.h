@@ -19,6 +19,9 @@ void gnn__igraph_enter(gnn__igraph_call_t *call);
 /* Returns `code`; one of igraph's (1-999) gets igraph's message. */
 int gnn__igraph_leave(gnn__igraph_call_t *call, int code);
 
+/* GNN_ENOTFOUND unless the graph has a numeric edge attribute of this name; inside a call. */
+int gnn__igraph_check_numeric(const igraph_t *igraph, const char *name);
+
 /* igraph_strerror for codes that igraph knows, else NULL. */
 const char *gnn__igraph_strerror(int code);
 

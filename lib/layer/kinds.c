@@ -28,7 +28,7 @@ static const char *preset_word(size_t number)
 
 static const char *activation_word(size_t number)
 {
-    return number <= GNN_SOFTPLUS ? gnn__activation_name((gnn_activation_t)number) : NULL;
+    return number < GNN_ACTIVATION_COUNT ? gnn__activation_name((gnn_activation_t)number) : NULL;
 }
 
 _Static_assert(sizeof(gnn_flag_t) == sizeof(int), "enums are read as int");

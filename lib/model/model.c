@@ -50,6 +50,7 @@ static int check_step(const gnn_model_t *model, gnn__model_step_t *s)
         return gnn__error(GNN_EINVALID, "%s: .in = %lld and .out = %lld must be at least 0",
                           s->where, (long long)t->in, (long long)t->out);
     s->uses_graph = s->row->uses_graph;
+    s->growth = s->row->growth;
     if (s->uses_graph && (t->graph < 0 || t->graph > 1000))
         return gnn__error(GNN_EINVALID, "%s: graph slot %d lies outside 0..1000", s->where, t->graph);
     return s->row->check ? s->row->check(model, s) : GNN_OK;

@@ -12,6 +12,13 @@ enum {
     GNN__NOT_READ = -1        /* of gnn__model_step_t.in */
 };
 
+/* How a step takes rows that are appended. */
+typedef enum {
+    GNN__GROWS_NOT,    /* it cannot */
+    GNN__GROWS_BY_ROW, /* a row that goes out depends on that row of what comes in */
+    GNN__GROWS_HEARS   /* a row hears others, whose messages a state keeps */
+} gnn__growth_t;
+
 typedef struct gnn__step_parameter {
     const char *field; /* "weight": a constant of the kind's row */
     int32_t id;
@@ -25,8 +32,9 @@ typedef struct gnn__model_step {
     gnn_layer_t *layer; /* NULL for ops */
     gnn__step_parameter_t own[GNN__STEP_PARAMETERS]; /* of an op */
     int n_own;
-    bool turned;                  /* the first of them is read transposed */
-    bool uses_graph;              /* the graph of .graph must be given */
+    bool turned;     /* the first of them is read transposed */
+    bool uses_graph; /* the graph of .graph must be given */
+    gnn__growth_t growth;
     gnn_real_t *running;          /* of a batch norm op: (2 x in) */
     int64_t in[GNN__STEP_INPUTS]; /* by the row's list: the step that is read, n_steps + k for input k of the model, or GNN__NOT_READ */
     int64_t width;                /* columns that go out; -1: not known before it runs */

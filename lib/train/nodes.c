@@ -149,3 +149,17 @@ done:
     gnn_tape_free(run.tape);
     return rc;
 }
+
+int gnn_predict(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
+                const gnn_tensor_t *out)
+{
+    nodes_t nodes = {0};
+    gnn_model_inputs_t inputs;
+    if (!model || !context || !data || !out)
+        return gnn__error(GNN_EINVALID, "model, context, data and a place must be given");
+    int rc = inputs_of(&nodes, model, data, &inputs);
+    if (rc == GNN_OK)
+        rc = gnn_model_forward(model, context, &inputs, out);
+    gnn_free(nodes.values);
+    return rc;
+}

@@ -81,11 +81,16 @@ static bool step_field(size_t index, field_t *field)
 /* A row of the library, or one that the caller of gnn_model_load_with has; NULL with words. */
 static const void *find_row(const gnn__kind_t *table, const char *name, const gnn_rows_t *rows)
 {
+    char words[700];
     const void *found = gnn__kind_row(table, name);
     for (int64_t k = 0; !found && rows && k < rows->count; k++) {
         const gnn_row_t *r = &rows->list[k];
         if (strcmp(r->table, table->name) == 0 && strcmp(gnn__row_name(r->row), name) == 0)
             found = r->row;
+    }
+    if (!found) {
+        snprintf(words, sizeof words, "%s", gnn_error_message());
+        gnn__set_message("%s; nor does gnn_model_load_with know it", words);
     }
     return found;
 }

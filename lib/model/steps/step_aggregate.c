@@ -82,6 +82,15 @@ static gnn_aggregate_t settings(const gnn_layer_config_t *c, const gnn_graph_t *
     return how;
 }
 
+static void send(const gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in,
+                 gnn_var_t sent[GNN__SENT])
+{
+    (void)r;
+    (void)s;
+    sent[0] = in[MESSAGES];
+    sent[1] = in[KEY];
+}
+
 static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *given)
 {
     const gnn_layer_config_t *c = &s->step.layer;
@@ -92,10 +101,12 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
     const gnn_aggregate_t how = settings(c, graph, r->weights);
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = GNN_NONE;
-    in[GNN_AGGREGATE_SRC_MESSAGE] = gnn_tape_dropout(r->tape, given[MESSAGES], c->dropout_message);
+    const gnn_var_t messages = r->sent ? r->sent[0] : given[MESSAGES],
+                    key = r->sent ? r->sent[1] : given[KEY];
+    in[GNN_AGGREGATE_SRC_MESSAGE] = gnn_tape_dropout(r->tape, messages, c->dropout_message);
     in[GNN_AGGREGATE_DST_MESSAGE] = given[RECEIVERS];
     in[GNN_AGGREGATE_QUERY] = given[QUERY];
-    in[GNN_AGGREGATE_KEY] = given[KEY];
+    in[GNN_AGGREGATE_KEY] = key;
     in[GNN_AGGREGATE_EDGE_WEIGHT] = given[EDGE_WEIGHT];
     in[GNN_AGGREGATE_EDGE_BIAS] = given[EDGE_BIAS];
     in[GNN_AGGREGATE_GATE] = given[GATE];
@@ -122,4 +133,8 @@ const gnn__step_row_t gnn__step_kind_aggregate = {.name = "aggregate",
                                                   .declare = declare,
                                                   .width = width,
                                                   .record = record,
+                                                  .growth = GNN__GROWS_HEARS,
+                                                  .senders = 1u << MESSAGES | 1u << KEY,
+                                                  .edges = 1u << EDGE_WEIGHT | 1u << EDGE_BIAS,
+                                                  .send = send,
                                                   .prepare = prepare};

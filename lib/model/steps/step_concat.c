@@ -19,5 +19,9 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
     return gnn_tape_concat(r->tape, given, gnn__step_given(s->row, in, given));
 }
 
-const gnn__step_row_t gnn__step_kind_concat = {
-    .name = "concat", .inputs = inputs, .n_inputs = 8, .width = width, .record = record};
+const gnn__step_row_t gnn__step_kind_concat = {.name = "concat",
+                                               .inputs = inputs,
+                                               .n_inputs = 8,
+                                               .growth = GNN__GROWS_BY_ROW,
+                                               .width = width,
+                                               .record = record};

@@ -12,5 +12,6 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
 const gnn__step_row_t gnn__step_kind_maximum = {.name = "maximum",
                                                 .inputs = inputs,
                                                 .n_inputs = 8,
+                                                .growth = GNN__GROWS_BY_ROW,
                                                 .width = gnn__step_same_widths,
                                                 .record = record};
