@@ -35,7 +35,7 @@ static void draw_heads(gnn_layer_config_t *c, uint64_t *seed)
 /* Flags, words, rows and rates at random, whatever the list of fields holds. */
 static void draw_choices(gnn_layer_config_t *c, uint64_t *seed)
 {
-    const gnn__config_field_t *f;
+    const gnn__field_row_t *f;
     for (size_t k = 0; (f = gnn__config_field(k)); k++) {
         void *place = (char *)c + f->offset;
         int64_t n = 0;

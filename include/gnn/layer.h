@@ -98,7 +98,7 @@ typedef struct gnn_layer_config {
 #define GNN_TRANSFORMER(...) GNN_CONFIG(.preset = GNN_PRESET_TRANSFORMER, __VA_ARGS__)
 /* clang-format on */
 
-/** Name of a preset ("gat"), or NULL; the preset of a name, or GNN_PRESET_NONE. */
+/** Name of a preset ("gat"), or NULL; the preset of a name, or GNN_PRESET_NONE and a gnn_error_message() that lists the names. */
 GNN_API const char *gnn_preset_name(gnn_preset_t preset);
 GNN_API gnn_preset_t gnn_preset_find(const char *name);
 

@@ -97,7 +97,7 @@ const void *gnn__kind_row(const gnn__kind_t *kind, const char *name)
 
 /* ---- the fields ---- */
 
-static const gnn__config_field_t fields[] = {
+static const gnn__field_row_t fields[] = {
 #define GNN_FIELD(type, name, kind, initial, low, high, help) \
     {#name,                                                   \
      help,                                                    \
@@ -113,12 +113,12 @@ static const gnn__config_field_t fields[] = {
 
 enum { FIELDS = sizeof fields / sizeof *fields };
 
-const gnn__config_field_t *gnn__config_field(size_t index)
+const gnn__field_row_t *gnn__config_field(size_t index)
 {
     return index < FIELDS ? &fields[index] : NULL;
 }
 
-const gnn__config_field_t *gnn__config_find(const char *name)
+const gnn__field_row_t *gnn__config_find(const char *name)
 {
     for (size_t k = 0; k < FIELDS; k++)
         if (strcmp(fields[k].name, name) == 0)
@@ -135,7 +135,7 @@ static int check_whole(const char *name, int64_t value, int64_t low, int64_t hig
 }
 
 /* Written so that NaN lies outside. */
-static int check_real(const gnn__config_field_t *f, double value)
+static int check_real(const gnn__field_row_t *f, double value)
 {
     if (value >= f->low && (f->kind->below ? value < f->high : value <= f->high))
         return GNN_OK;
@@ -151,7 +151,7 @@ static int64_t last_word(const gnn__kind_t *kind)
     return words - 1;
 }
 
-int gnn__config_check(const gnn__config_field_t *f, const gnn_layer_config_t *config)
+int gnn__config_check(const gnn__field_row_t *f, const gnn_layer_config_t *config)
 {
     const void *place = gnn__field_place(f, config);
     switch (f->kind->stored) {

@@ -9,10 +9,10 @@
 enum { GNN__NAME = 48 };
 
 /* A parameter that a layer, or a row in it, has declared. */
-typedef struct gnn__matrix {
+typedef struct gnn__owned {
     char name[GNN__NAME];
     int32_t id;
-} gnn__matrix_t;
+} gnn__owned_t;
 
 /* What users know: a whole parameter, or columns of one that holds several side by side:
  * source = [key | message parts], target = [query | the receiver's message parts]. */
@@ -46,7 +46,7 @@ struct gnn_layer {
     gnn__widths_t width;
     gnn_parameters_t *parameters;
     bool owns_parameters;
-    gnn__matrix_t *matrices;
+    gnn__owned_t *matrices;
     gnn__field_t *fields;
     gnn__statistics_t *buffers;
     int64_t n_matrices, n_fields, n_buffers;

@@ -36,7 +36,7 @@ static bool config_field(size_t index, field_t *field)
                                    [GNN__STORED_WORD] = WORD,
                                    [GNN__STORED_ROW] = ROW,
                                    [GNN__STORED_LIST] = OPTIONS};
-    const gnn__config_field_t *f = gnn__config_field(index);
+    const gnn__field_row_t *f = gnn__config_field(index);
     if (f)
         *field = (field_t){f->name, kinds[f->kind->stored], f->offset, f->kind};
     return f != NULL;
