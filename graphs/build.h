@@ -63,7 +63,8 @@ int gnn__graph_continued(gnn_graph_t **graph, int64_t segments, const int64_t *b
 
 /* ---- renumber.c ---- */
 
-/* *rank[order[r]] = r, the caller's to free. GNN_EINVALID, and *rank NULL, if `order` is no permutation of n. */
+/* *rank[order[r]] = r, the caller's to free. GNN_EINVALID, and *rank NULL, if `order` is no
+ * permutation of n. */
 int gnn__order_invert(int64_t n, const int64_t *order, int64_t **rank);
 
 /* ---- view.c ---- */

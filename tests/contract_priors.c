@@ -59,7 +59,12 @@ static contract_case_t prior_case(size_t turn, gnn_graph_t *g)
 {
     static const int64_t widths[] = {1, 16, 7, 64, 8};
     contract_case_t c = contract_case_of("dot", g, "priors", test_seed() + 11 * turn);
-    c.distance = turn % 2 ? GNN_DISTANCE_TABLE : GNN_DISTANCE_SLOPE;
+    c.priors[0] = turn % 2 ? (gnn_prior_use_t){&gnn_prior_table, {7}}
+                           : (gnn_prior_use_t){&gnn_prior_slope, {0}};
+    if (turn % 5 == 3)
+        c.priors[1] = (gnn_prior_use_t){&gnn_prior_slope_absolute, {0}};
+    if (turn % 4 == 2)
+        c.priors[2] = (gnn_prior_use_t){&gnn_prior_table, {9, GNN_BUCKET_LOG, 40}};
     c.d_v = widths[turn % 5];
     c.d_k = turn % 3 ? c.d_v : widths[turn % 4];
     c.heads = 1 << turn % 3;

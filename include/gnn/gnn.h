@@ -48,6 +48,8 @@
 #include <gnn/tensor.h>
 #include <gnn/graph.h>
 #include <gnn/op.h>
+#include <gnn/row.h>
+#include <gnn/score.h>
 #include <gnn/aggregate.h>
 #include <gnn/tape.h>
 #include <gnn/layer.h>

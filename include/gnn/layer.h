@@ -61,6 +61,9 @@ typedef enum {
 /** Values of a row's options, in the row's order; 0: its initial value. */
 typedef double gnn_options_t[4];
 
+/** Score bias by distance: a slope per head (gnn_prior_slope), or a table of heads x buckets (gnn_prior_table). */
+typedef enum { GNN_DISTANCE_NONE = 0, GNN_DISTANCE_SLOPE, GNN_DISTANCE_TABLE } gnn_distance_bias_t;
+
 /**
  * What a layer is: its sizes, the rows that it is made of, and their settings. Zero in a field means the preset's choice, or the field's
  * default where there is no preset; GNN_ZERO is a number that is meant to be 0. docs/layer.md lists the fields with their defaults.

@@ -51,16 +51,13 @@ static void fill_dropouts(gnn_layer_config_t *c, unsigned which)
             *rates[k] = c->dropout;
 }
 
-static void fill_rows(gnn_layer_config_t *c, const gnn__preset_t *p)
+static void fill_rows(gnn_layer_config_t *c)
 {
-    if (!c->message)
-        c->message = gnn_message_find(p->message);
-    if (!c->aggregator)
-        c->aggregator = gnn_aggregator_find(p->aggregator);
     /* TransformerConv adds projected edge features to keys and values alike. */
     if (c->edge_dim > 0 && gnn__scored(c) && c->aggregator->score_width == GNN_SCORE_PER_KEY &&
-        !c->aggregator->parameters_per_key && c->message->projects && c->message->is_sender)
-        c->message = gnn_message_find("linear_edge");
+        !(c->aggregator->flags & GNN_AGGREGATOR_KEY_IS_MESSAGE) && c->message->projects &&
+        c->message->is_sender)
+        c->message = &gnn_message_linear_edge;
     for (size_t k = 0; k < 4 && k < c->aggregator->n_options; k++)
         if (c->options[k] == 0)
             c->options[k] = c->aggregator->options[k].initial;
@@ -195,7 +192,7 @@ int gnn__config_resolve(gnn_layer_config_t *c)
     const gnn__preset_t *p = gnn__preset(c->preset);
     fill_dropouts(c, p->dropouts);
     fill_fields(c, p);
-    fill_rows(c, p);
+    fill_rows(c);
     GNN_TRY(fill_sizes(c));
     return check_combination(c);
 }
@@ -213,7 +210,13 @@ int gnn_layer_config_resolve_sized(gnn_layer_config_t *resolved, const gnn_layer
 bool gnn__layer_key_is_message(const gnn_layer_config_t *c)
 {
     return c->message->projects && c->message->src_parts == 1 && c->d_k == c->d_v &&
-           (c->aggregator->score_width == GNN_SCORE_PER_HEAD || c->aggregator->parameters_per_key);
+           (c->aggregator->flags & GNN_AGGREGATOR_KEY_IS_MESSAGE);
+}
+
+gnn_prior_use_t gnn__layer_distance(const gnn_layer_config_t *c)
+{
+    static const gnn_prior_t *const rows[] = {NULL, &gnn_prior_slope, &gnn_prior_table};
+    return (gnn_prior_use_t){.row = rows[c->distance], .options = {(double)c->distance_buckets}};
 }
 
 void gnn__layer_widths(const gnn_layer_config_t *c, gnn__widths_t *w)

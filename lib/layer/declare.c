@@ -193,7 +193,7 @@ static void declare_scores(gnn__declare_t *d)
         if (c->edge_dim > 0)
             declare_head_vector(d, "attention.edge");
     }
-    if (c->aggregator->parameters_per_key)
+    if (c->aggregator->declare)
         declare_head_vector(d, "attention.vector");
     if (c->distance == GNN_DISTANCE_SLOPE)
         gnn__declare(d, "distance", 1, c->heads, GNN_INIT_ZEROS, 0, 0, 0);

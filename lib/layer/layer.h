@@ -61,11 +61,13 @@ struct gnn_projection {
 
 /* Preset row behind a config. */
 typedef struct gnn__preset {
-    const char *name, *paper, *message, *aggregator;
-    unsigned dropouts;
+    const char *name, *paper;
+    unsigned dropouts; /* those that .dropout sets: bits of presets.c */
     gnn_layer_config_t config;
 } gnn__preset_t;
 const gnn__preset_t *gnn__preset(gnn_preset_t preset);
+/* The config's bias by distance as a prior. */
+gnn_prior_use_t gnn__layer_distance(const gnn_layer_config_t *c);
 
 void gnn__layer_widths(const gnn_layer_config_t *config, gnn__widths_t *widths);
 /* The message under attention reads the same projection as the key. */

@@ -4,10 +4,14 @@
 enum { DROP_IN = 1, DROP_ATTENTION = 2, DROP_MESSAGE = 4, DROP_OUT = 8 };
 
 static const gnn__preset_t presets[] = {
-    [GNN_PRESET_NONE] =
-        {"none", "", "linear", "sum", DROP_IN | DROP_ATTENTION, {.update = GNN_UPDATE_NONE}},
-#define GNN_PRESET(id, name, paper, message, aggregator, dropouts, ...) \
-    [GNN_PRESET_##id] = {name, paper, message, aggregator, dropouts, {__VA_ARGS__}},
+    [GNN_PRESET_NONE] = {"none",
+                         "",
+                         DROP_IN | DROP_ATTENTION,
+                         {.message = &gnn_message_linear,
+                          .aggregator = &gnn_aggregator_sum,
+                          .update = &gnn_update_none}},
+#define GNN_PRESET(id, name, paper, dropouts, ...) \
+    [GNN_PRESET_##id] = {name, paper, dropouts, {__VA_ARGS__}},
 #include <lib/layer/presets.def>
 #undef GNN_PRESET
 };

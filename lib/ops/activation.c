@@ -1,5 +1,5 @@
-/* Activations, and dropout behind them where they take it over. Those whose derivative follows from y keep y (0 where it was dropped: no gradient passes there), the
- * others x. */
+/* Activations, and dropout behind them where they take it over. Those whose derivative follows from
+ * y keep y (0 where it was dropped: no gradient passes there), the others x. */
 #include <lib/kernels/rowwise/dropout_mask.h>
 #include <lib/kernels/rowwise/row_norm.h>
 #include <lib/ops/support.h>

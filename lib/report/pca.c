@@ -1,5 +1,6 @@
-/* Principal components by block power iteration: V becomes C V, orthonormal again, round after round, where C is the covariance, never formed. Small
- * rotations of V towards C's own directions (Rayleigh-Ritz) make the first two converge as fast as the gap behind the whole block allows. */
+/* Principal components by block power iteration: V becomes C V, orthonormal again, round after
+ * round, where C is the covariance, never formed. Small rotations of V towards C's own directions
+ * (Rayleigh-Ritz) make the first two converge as fast as the gap behind the whole block allows. */
 #include <gnn/report.h>
 #include <lib/base/base.h>
 #include <float.h>

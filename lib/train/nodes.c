@@ -1,4 +1,5 @@
-/* Node classification on one graph: a source of one batch for the loop, and evaluation on a part of a split. */
+/* Node classification on one graph: a source of one batch for the loop, and evaluation on a part of
+ * a split. */
 #include <lib/train/train.h>
 
 typedef struct {

@@ -28,7 +28,7 @@ static gnn__matrix_t matrix(const gnn_tensor_t *t)
 gnn__attention_t gnn__attention_describe(const gnn__plan_t *plan)
 {
     gnn__attention_t a = {.heads = plan->shape.heads,
-                          .kv_heads = plan->shape.kv_heads,
+                          .kv_heads = plan->shape.key_heads,
                           .d_k = plan->shape.d_k,
                           .d_v = plan->shape.d_v};
     find_score(plan->aggregator, &a.score);
@@ -36,7 +36,7 @@ gnn__attention_t gnn__attention_describe(const gnn__plan_t *plan)
     a.level = gnn__attention_level(plan->context);
     a.amx = a.level != GNN_PRECISION_HIGHEST && gnn__amx_granted();
     a.slope = plan->shape.slope;
-    a.a = plan->shape.parameters;
+    a.a = plan->shape.parameters.data;
     a.q = matrix(&plan->in[GNN_AGGREGATE_QUERY]);
     a.k = matrix(&plan->in[GNN_AGGREGATE_KEY]);
     a.v = matrix(&plan->in[GNN_AGGREGATE_SRC_MESSAGE]);
