@@ -68,7 +68,7 @@ static gnn_aggregate_shape_t sizes_of(const gnn_layer_config_t *c)
 /* Appends the pieces of one row. */
 static int append(const gnn_aggregate_shape_t *sizes, gnn_row_declare_t *declare,
                   const gnn_option_t *options, size_t n_options, const double *given, int input,
-                  const char *prefix, gnn__owned_t *owned)
+                  const char *prefix, gnn__row_piece_t *owned)
 {
     gnn_aggregate_shape_t shape = *sizes;
     gnn_piece_t pieces[GNN_ROW_PIECES] = {{0}};
@@ -76,13 +76,13 @@ static int append(const gnn_aggregate_shape_t *sizes, gnn_row_declare_t *declare
         return 0;
     const int n = (int)declare(&shape, pieces);
     for (int k = 0; k < n; k++) {
-        owned[k] = (gnn__owned_t){.input = input, .piece = pieces[k]};
+        owned[k] = (gnn__row_piece_t){.input = input, .piece = pieces[k]};
         snprintf(owned[k].name, sizeof owned[k].name, "%s%s", prefix, pieces[k].name);
     }
     return n;
 }
 
-int gnn__scores_owned(const gnn_layer_config_t *c, gnn__owned_t owned[GNN__MOST_OWNED])
+int gnn__scores_pieces(const gnn_layer_config_t *c, gnn__row_piece_t owned[GNN__MOST_PIECES])
 {
     const gnn_aggregate_shape_t sizes = sizes_of(c);
     const gnn_aggregator_t *a = c->aggregator;
@@ -110,7 +110,7 @@ int gnn__scores_owned(const gnn_layer_config_t *c, gnn__owned_t owned[GNN__MOST_
 }
 
 /* Several pieces are one row of numbers: all of the first, row by row, then all of the second. */
-static gnn_var_t one_row(gnn_tape_t *tape, const gnn__owned_t *owned, int n,
+static gnn_var_t one_row(gnn_tape_t *tape, const gnn__row_piece_t *owned, int n,
                          gnn__scores_value_t *value, const void *from)
 {
     enum { MOST = 4096 };
@@ -127,8 +127,8 @@ static gnn_var_t one_row(gnn_tape_t *tape, const gnn__owned_t *owned, int n,
 void gnn__scores_inputs(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn__scores_value_t *value,
                         const void *from, gnn_var_t in[GNN_AGGREGATE_INPUTS])
 {
-    gnn__owned_t owned[GNN__MOST_OWNED];
-    const int n = gnn__scores_owned(c, owned);
+    gnn__row_piece_t owned[GNN__MOST_PIECES];
+    const int n = gnn__scores_pieces(c, owned);
     for (int k = 0, next; k < n; k = next) {
         for (next = k + 1; next < n && owned[next].input == owned[k].input;)
             next++;

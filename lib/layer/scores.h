@@ -5,13 +5,13 @@
 #include <lib/layer/layer.h>
 
 /* A parameter that a row owns, or a piece of one. */
-typedef struct gnn__owned {
+typedef struct gnn__row_piece {
     char name[GNN__NAME]; /* "attention.vector", "prior_1.table" */
     int input;            /* of the aggregation: those of one input lie one after another */
     gnn_piece_t piece;
-} gnn__owned_t;
+} gnn__row_piece_t;
 
-enum { GNN__MOST_OWNED = (3 + GNN_PRIORS) * GNN_ROW_PIECES };
+enum { GNN__MOST_PIECES = (3 + GNN_PRIORS) * GNN_ROW_PIECES };
 
 /* Fills what is 0: heads of keys and of values. */
 void gnn__scores_fill(gnn_layer_config_t *c);
@@ -20,7 +20,7 @@ int gnn__scores_check(const gnn_layer_config_t *c);
 /* The attributes of the op, but for view and weights that are asked for. */
 gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_graph_t *graph);
 /* What the rows of this config own; returns how many there are. */
-int gnn__scores_owned(const gnn_layer_config_t *c, gnn__owned_t owned[GNN__MOST_OWNED]);
+int gnn__scores_pieces(const gnn_layer_config_t *c, gnn__row_piece_t owned[GNN__MOST_PIECES]);
 
 /* Finds a parameter as a value of the tape. */
 typedef gnn_var_t gnn__scores_value_t(const void *from, const char *name);

@@ -32,8 +32,8 @@ static int declare(gnn_model_t *model, gnn__model_step_t *s)
     if (rc != GNN_OK)
         return gnn__error_prefix(rc, "%s", s->where);
     GNN_TRY(check_rows(s, c));
-    gnn__owned_t owned[GNN__MOST_OWNED];
-    const int n = gnn__scores_owned(c, owned);
+    gnn__row_piece_t owned[GNN__MOST_PIECES];
+    const int n = gnn__scores_pieces(c, owned);
     for (int k = 0; k < n; k++)
         GNN_TRY(gnn__step_parameter(model, s, owned[k].name, owned[k].piece.rows, owned[k].piece.cols,
                                     owned[k].piece.init, owned[k].piece.init_argument, NULL));
