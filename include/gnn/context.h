@@ -50,7 +50,7 @@ typedef struct gnn_allocator {
 } gnn_allocator_t;
 
 typedef struct gnn_context_config {
-    int threads; /**< 0: as many as the process may use (OMP_NUM_THREADS is honoured) */
+    int threads; /**< 0: as many as the process may use: OMP_NUM_THREADS, but no more than the processors that it may run on (taskset, cpusets) and that its control groups' quotas grant */
     gnn_flag_t deterministic; /**< GNN_ON: the same bits with any number of threads, dense products included (default off) */
     gnn_precision_t precision; /**< of dense products; a level that this processor (or a deterministic context) cannot speed up runs at `highest` */
     uint64_t seed;             /**< of initial weights and dropout; 0 is a seed like any other */

@@ -171,6 +171,11 @@ struct gnn_context {
     struct gnn__profile *profile; /* NULL: nobody asked for one */
 };
 
+/* Processors that this process may use: those that it may run on, or fewer where its control groups grant less of their time. */
+int gnn__processors(void);
+/* What control groups grant, rounded; 0: no limit. `root` stands before /proc and /sys: "" but for tests. */
+int gnn__processors_granted(const char *root);
+
 /* Threads worth using for `work` elementary operations (multiply-adds, exps): 1 below some microseconds in all. */
 int gnn__threads(const gnn_context_t *context, int64_t work);
 
