@@ -1,9 +1,11 @@
-/* How many threads a context takes: processors, cpusets, quotas of control groups. */
+/* How many threads a context takes: processors, cpusets, quotas of control groups; forks, and no memory for threads. */
 #include "support.h"
 
 #include <ftw.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- control groups, in a folder that stands for / ---- */
@@ -123,6 +125,127 @@ START_TEST(all_threads_are_those_of_the_cpuset)
 }
 END_TEST
 
+/* ---- forks and memory ---- */
+
+enum { SIDE = 300, STOPPED = 77 };
+
+/* A product and a sum on a tape of its own; the code, and the sum in *total. */
+static int run_tape(gnn_context_t *context, gnn_real_t *x, gnn_real_t *total)
+{
+    const gnn_tensor_t at = gnn_tensor(x, SIDE, SIDE);
+    gnn_tape_t *tape;
+    GNN_TRY(gnn_tape_new(&tape, context));
+    gnn_tape_reset(tape, 0, 0);
+    const gnn_var_t in = gnn_tape_input(tape, &at, 0),
+                    y = gnn_tape_activation(tape, gnn_tape_linear(tape, in, in, GNN_NONE), GNN_TANH,
+                                            0);
+    gnn_tape_keep(tape, y);
+    const int rc = gnn_tape_forward(tape);
+    *total = 0;
+    for (int64_t k = 0; rc == GNN_OK && k < SIDE * SIDE; k++)
+        *total += gnn_tape_value(tape, y).data[k];
+    gnn_tape_free(tape);
+    return rc;
+}
+
+/* Runs in a child; its exit status. One that hangs is stopped. */
+static int in_child(void (*what)(void *user), void *user)
+{
+    int status;
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        alarm(60);
+        what(user);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : STOPPED;
+}
+
+typedef struct {
+    gnn_context_t *context;
+    gnn_real_t *x, expected;
+} forked_t;
+
+static void use_in_child(void *user)
+{
+    const forked_t *f = user;
+    gnn_context_t *own;
+    gnn_real_t total;
+    if (run_tape(f->context, f->x, &total) != GNN_OK || total != f->expected)
+        _exit(1);
+    if (gnn_context_new(&own, &(gnn_context_config_t){.threads = 2, .deterministic = GNN_ON}) !=
+            GNN_OK ||
+        run_tape(own, f->x, &total) != GNN_OK || total != f->expected)
+        _exit(2);
+    gnn_context_free(own);
+}
+
+START_TEST(a_forked_child_works)
+{
+    forked_t f = {.x = test_reals(SIDE * SIDE, 3)};
+    ck_ok(gnn_context_new(&f.context, &(gnn_context_config_t){.threads = 2, .deterministic = GNN_ON}));
+    ck_ok(run_tape(f.context, f.x, &f.expected));
+    ck_assert_int_eq(in_child(use_in_child, &f), 0);
+    gnn_real_t again; /* the parent's team is untouched */
+    ck_ok(run_tape(f.context, f.x, &again));
+    ck_assert(again == f.expected);
+    ck_assert_int_eq(gnn__team_size(f.context), 2);
+    gnn_context_free(f.context);
+    free(f.x);
+}
+END_TEST
+
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+enum { SHADOWED = true };
+#else
+enum { SHADOWED = false };
+#endif
+
+static int64_t address_space(void)
+{
+    long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file) {
+        if (fscanf(file, "%lld", &pages) != 1)
+            pages = 0;
+        fclose(file);
+    }
+    return (int64_t)pages * sysconf(_SC_PAGESIZE);
+}
+
+/* Leaves so many MB of address space; exits with 0 or with the code less 1000. */
+static void use_limited(void *user)
+{
+    const int64_t left = *(const int64_t *)user << 20, all = address_space() + left;
+    gnn_context_t *context;
+    gnn_real_t total, *x = test_reals(SIDE * SIDE, 3);
+    setrlimit(RLIMIT_AS, &(struct rlimit){(rlim_t)all, (rlim_t)all});
+    if (gnn_context_new(&context, &(gnn_context_config_t){.threads = 16, .deterministic = GNN_ON}) !=
+        GNN_OK)
+        _exit(1);
+    const int rc = run_tape(context, x, &total);
+    _exit(rc == GNN_OK ? 0 : rc - 1000);
+}
+
+START_TEST(no_memory_for_threads_is_an_error)
+{
+    if (address_space() == 0 || SHADOWED || test_small())
+        return; /* sanitizers and valgrind take address space of their own */
+    for (int64_t left = 20; left < 2000; left += 165) { /* stacks, then buffers of products */
+        const int code = in_child(use_limited, &left);
+        ck_assert_msg(code == GNN_EMEMORY - 1000, "%d MB left: %d", (int)left, code);
+    }
+    int64_t plenty = 40000;
+    ck_assert_int_eq(in_child(use_limited, &plenty), 0);
+}
+END_TEST
+
 int main(void)
 {
     /* Before libgomp is asked for anything: more threads than there are processors anywhere. */
@@ -137,6 +260,9 @@ int main(void)
     tcase_add_test(c, quotas_at_the_top_of_what_is_mounted);
     tcase_add_test(c, quotas_of_version_1);
     tcase_add_test(c, all_threads_are_those_of_the_cpuset);
+    tcase_set_timeout(c, 300);
+    tcase_add_test(c, a_forked_child_works);
+    tcase_add_test(c, no_memory_for_threads_is_an_error);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

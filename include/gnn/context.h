@@ -1,6 +1,9 @@
 /**
  * A context: threads, determinism, precision, allocator and workspace of one thread of the caller's program. There are no global
  * settings. Models, layers and graphs are read-only during inference and may be shared; a context may not: one per thread.
+ *
+ * Threads are OpenMP's. They start with the first run, which fails with GNN_EMEMORY where the system has no memory for them. A fork
+ * takes none of them along: in a child, contexts of the thread that forked work with one thread.
  */
 #ifndef GNN_CONTEXT_H
 #define GNN_CONTEXT_H

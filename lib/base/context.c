@@ -81,8 +81,9 @@ void gnn_context_set_seed(gnn_context_t *context, uint64_t seed)
 
 int gnn__threads(const gnn_context_t *context, int64_t work)
 {
-    int64_t useful = work / context->grain;
-    return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
+    const int64_t useful = work / context->grain;
+    const int all = gnn__team_size(context);
+    return useful < 1 ? 1 : useful < all ? (int)useful : all;
 }
 
 gnn__deal_t gnn__deal(int64_t n, int threads)
