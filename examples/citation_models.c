@@ -63,7 +63,8 @@ static int build_transformer(gnn_model_t **model, gnn_context_t *context, const 
                        {.kind = GNN_STEP_LINEAR, .in = r->hidden, .out = gnn_data_classes(data)}});
 }
 
-/* A GCN's sum is weighed by the set's edge weights, if it has some; the papers of the others know of none. */
+/* A GCN's sum is weighed by the set's edge weights, if it has some; the papers of the others know
+ * of none. */
 static int build_layers(gnn_model_t **model, gnn_context_t *context, const gnn_layer_config_t *two,
                         const gnn_data_t *data)
 {

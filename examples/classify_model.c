@@ -21,8 +21,8 @@ static int scale_table(const gnn_model_t *model, const char *name, int sinusoida
 static gnn_layer_config_t mean_layer(int64_t width)
 {
     return (gnn_layer_config_t){.in = width,
-                                .aggregator = gnn_aggregator_find("mean"),
-                                .message = gnn_message_find("none"),
+                                .aggregator = &gnn_aggregator_mean,
+                                .message = &gnn_message_none,
                                 .update = GNN_UPDATE_NONE};
 }
 
@@ -31,8 +31,8 @@ static gnn_layer_config_t attention_layer(int64_t width, int64_t heads)
     return (gnn_layer_config_t){.in = width,
                                 .out = width,
                                 .heads = heads,
-                                .aggregator = gnn_aggregator_find("dot"),
-                                .message = gnn_message_find("linear"),
+                                .aggregator = &gnn_aggregator_dot,
+                                .message = &gnn_message_linear,
                                 .update = GNN_UPDATE_LINEAR,
                                 .bias_project = GNN_ON};
 }

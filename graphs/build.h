@@ -57,7 +57,8 @@ void gnn__pairs_starts(const gnn__pairs_t *pairs, int64_t *starts);
 
 /* ---- continued.c ---- */
 
-/* Rows after rows: segment s has before[s] (kept in its start) and gets counts[s], senders have room for `capacity` each. */
+/* Rows after rows: segment s has before[s] (kept in its start) and gets counts[s], senders have
+ * room for `capacity` each. */
 int gnn__graph_continued(gnn_graph_t **graph, int64_t segments, const int64_t *before,
                          const int64_t *counts, int64_t capacity, int64_t window);
 

@@ -198,7 +198,8 @@ GNN_API int gnn_train_batches(gnn_model_t *model, gnn_context_t *context, const 
  * A model's output for all nodes of a set, on its graph, features and arrays.
  *
  * @param[out] out  (nodes x the model's width), caller's, overwritten
- * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EUNPREPARED (gnn_model_prepare of the set's graph; gnn_train has done so); GNN_ESHAPE; GNN_EMEMORY
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EUNPREPARED (gnn_model_prepare of the set's graph;
+ *         gnn_train has done so); GNN_ESHAPE; GNN_EMEMORY
  */
 GNN_API int gnn_predict(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
                         const gnn_tensor_t *out);

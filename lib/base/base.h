@@ -80,9 +80,11 @@ static inline double gnn__setting(gnn_real_t value, double initial)
 /* Bytes of a count of elements; GNN_EOVERFLOW with the name of what was to be allocated. */
 int gnn__bytes(int64_t count, size_t element, const char *what, size_t *bytes);
 
-/* ---- structs of programs that were built with other headers than the library: they come with their size ---- */
+/* ---- structs of programs that were built with other headers than the library: they come with
+ * their size ---- */
 
-/* Copies a program's struct into the library's; what it lacks is 0. False if it sets bytes that the library's does not have. */
+/* Copies a program's struct into the library's; what it lacks is 0. False if it sets bytes that the
+ * library's does not have. */
 bool gnn__sized_take(void *own, size_t own_size, const void *theirs, size_t size);
 /* A struct that lies in another one by value, and has a size of its own in programs. */
 typedef struct gnn__nested {

@@ -25,8 +25,9 @@ static double dot(const double *a, const double *b, int64_t n)
     return sum;
 }
 
-/* Means of the scaled columns; returns the whole variance, 0 where it is no more than the rounding of the means: the scaled
- * numbers lie in -1..1, and each difference from a mean is off by a few units in the last place. */
+/* Means of the scaled columns; returns the whole variance, 0 where it is no more than the rounding
+ * of the means: the scaled numbers lie in -1..1, and each difference from a mean is off by a few
+ * units in the last place. */
 static double centre(pca_t *p)
 {
     double largest = 0, total = 0;

