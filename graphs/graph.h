@@ -11,6 +11,7 @@
 typedef struct gnn__part {
     gnn__pairs_t pairs;
     const gnn_real_t *scale_row, *scale_col; /* per node (not per row); NULL: all 1 */
+    const int32_t *row_of; /* row of each receiver, in parts of the plain view that have a row_order; NULL: its number */
 } gnn__part_t;
 
 /* One prepared view. Edge numbers 0..n_edges-1 are the user's; numbers from n_edges on are
@@ -37,6 +38,7 @@ struct gnn_graph {
     int64_t n_views;
     void **owned; /* every array behind the parts, freed with the graph */
     int64_t n_owned;
+    gnn_owner_t owner; /* of arrays that were borrowed */
 };
 
 /* Finds the view that a computation needs, or NULL with GNN_EUNPREPARED's message that names the

@@ -80,6 +80,8 @@ void gnn__zero_gradients(const gnn__plan_t *plan, unsigned but);
 unsigned gnn__written_gradients(const gnn__plan_t *plan, gnn__form_t form);
 /* Threads for a pass that owns rows of gradients: 1 if two gradients overlap with their rows shifted against each other. */
 int gnn__gradient_threads(const gnn__plan_t *plan, int64_t work);
+/* Does a row of one gradient share memory with another row of another, whichever passes write them? */
+bool gnn__gradients_cross(const gnn__plan_t *plan);
 /* target (1 row, or a block of rows of `cols`) += partial sums of the chunks, in order. */
 void gnn__add_partials(const gnn_tensor_t *target, const gnn_real_t *partials, int64_t chunks,
                        int64_t stride);

@@ -85,6 +85,15 @@ static bool rows_cross(const gnn_tensor_t *a, const gnn_tensor_t *b)
     return shift >= 0 ? shift + b->cols > a->stride : a->cols - shift > a->stride;
 }
 
+bool gnn__gradients_cross(const gnn__plan_t *plan)
+{
+    for (int a = 0; a < GNN_AGGREGATE_INPUTS; a++)
+        for (int b = a + 1; b < GNN_AGGREGATE_INPUTS; b++)
+            if (pass_of(plan, a) != 0 && pass_of(plan, b) != 0 && rows_cross(&plan->d[a], &plan->d[b]))
+                return true;
+    return false;
+}
+
 int gnn__gradient_threads(const gnn__plan_t *plan, int64_t work)
 {
     for (int a = 0; a < GNN_AGGREGATE_INPUTS; a++)

@@ -86,6 +86,13 @@ int gnn__bytes(int64_t count, size_t element, const char *what, size_t *bytes);
 /* Copies a program's struct into the library's; what it lacks is 0. False if it sets bytes that the
  * library's does not have. */
 bool gnn__sized_take(void *own, size_t own_size, const void *theirs, size_t size);
+/* A struct that lies in another one by value, and has a size of its own in programs. */
+typedef struct gnn__nested {
+    size_t offset, own_size, size;
+} gnn__nested_t;
+/* As gnn__sized_take of the outer struct. */
+bool gnn__sized_take_around(void *own, size_t own_size, const void *theirs, size_t size,
+                            gnn__nested_t nested);
 /* Copies the library's struct into a program's, as far as that goes; what it has beyond is 0. */
 void gnn__sized_give(void *theirs, size_t size, const void *own, size_t own_size);
 

@@ -4,35 +4,6 @@
 
 #include <math.h>
 
-enum { DROP_IN = 1, DROP_ATTENTION = 2, DROP_MESSAGE = 4, DROP_OUT = 8 };
-
-static const gnn__preset_t presets[] = {
-    [GNN_PRESET_NONE] =
-        {"none", "", "linear", "sum", DROP_IN | DROP_ATTENTION, {.update = GNN_UPDATE_NONE}},
-#define GNN_PRESET(id, name, paper, message, aggregator, dropouts, ...) \
-    [GNN_PRESET_##id] = {name, paper, message, aggregator, dropouts, {__VA_ARGS__}},
-#include <lib/layer/presets.def>
-#undef GNN_PRESET
-};
-
-const gnn__preset_t *gnn__preset(gnn_preset_t preset)
-{
-    return preset >= GNN_PRESET_NONE && preset < GNN_PRESET_COUNT ? &presets[preset] : NULL;
-}
-
-const char *gnn_preset_name(gnn_preset_t preset)
-{
-    return preset > GNN_PRESET_NONE && preset < GNN_PRESET_COUNT ? presets[preset].name : NULL;
-}
-
-gnn_preset_t gnn_preset_find(const char *name)
-{
-    for (gnn_preset_t p = GNN_PRESET_NONE + 1; p < GNN_PRESET_COUNT; p++)
-        if (strcmp(name, presets[p].name) == 0)
-            return p;
-    return GNN_PRESET_NONE;
-}
-
 /* Takes the preset's value where the user left 0, else the library's default. A 0 that was meant becomes one. */
 static void fill_real(gnn_real_t *value, gnn_real_t preset, double initial)
 {
@@ -42,7 +13,7 @@ static void fill_real(gnn_real_t *value, gnn_real_t preset, double initial)
         *value = 0;
 }
 
-static void fill(const gnn__config_field_t *f, void *place, const void *preset)
+static void fill(const gnn__field_row_t *f, void *place, const void *preset)
 {
     switch (f->kind->stored) {
     case GNN__STORED_REAL: fill_real(place, *(const gnn_real_t *)preset, f->initial); return;
@@ -65,7 +36,7 @@ static void fill(const gnn__config_field_t *f, void *place, const void *preset)
 
 static void fill_fields(gnn_layer_config_t *c, const gnn__preset_t *p)
 {
-    const gnn__config_field_t *f;
+    const gnn__field_row_t *f;
     for (size_t k = 0; (f = gnn__config_field(k)); k++)
         fill(f, (char *)c + f->offset, gnn__field_place(f, &p->config));
 }
@@ -80,12 +51,8 @@ static void fill_dropouts(gnn_layer_config_t *c, unsigned which)
             *rates[k] = c->dropout;
 }
 
-static void fill_rows(gnn_layer_config_t *c, const gnn__preset_t *p)
+static void fill_rows(gnn_layer_config_t *c)
 {
-    if (!c->message)
-        c->message = gnn_message_find(p->message);
-    if (!c->aggregator)
-        c->aggregator = gnn_aggregator_find(p->aggregator);
     /* TransformerConv adds projected edge features to keys and values alike. */
     if (c->edge_dim > 0 && gnn__scored(c) && c->aggregator->score_width == GNN_SCORE_PER_KEY &&
         !(c->aggregator->flags & GNN_AGGREGATOR_KEY_IS_MESSAGE) && c->message->projects &&
@@ -98,7 +65,7 @@ static void fill_rows(gnn_layer_config_t *c, const gnn__preset_t *p)
 
 static int check_fields(const gnn_layer_config_t *c)
 {
-    const gnn__config_field_t *f;
+    const gnn__field_row_t *f;
     for (size_t k = 0; (f = gnn__config_field(k)); k++)
         GNN_TRY(gnn__config_check(f, c));
     return GNN_OK;
@@ -225,7 +192,7 @@ int gnn__config_resolve(gnn_layer_config_t *c)
     const gnn__preset_t *p = gnn__preset(c->preset);
     fill_dropouts(c, p->dropouts);
     fill_fields(c, p);
-    fill_rows(c, p);
+    fill_rows(c);
     GNN_TRY(fill_sizes(c));
     return check_combination(c);
 }

@@ -244,7 +244,7 @@ static gnn__hop_t begin(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_gr
                       .shared = GNN_NONE,
                       .self = GNN_NONE};
     hop.order = gnn__layer_order(&hop, projected);
-    hop.message = hop.order.senders_late ? gnn_message_find("none") : layer->config.message;
+    hop.message = hop.order.senders_late ? &gnn_message_none : layer->config.message;
     return hop;
 }
 

@@ -59,8 +59,8 @@ static gnn_layer_config_t draw_layer(fuzz_bytes_t *b)
     c.bias_project = draw_flag(b);
     c.bias_out = draw_flag(b);
     c.bias_update = draw_flag(b);
-    c.activation = (gnn_activation_t)fuzz_draw(b, GNN_SOFTPLUS + 2);
-    c.hidden_activation = (gnn_activation_t)fuzz_draw(b, GNN_SOFTPLUS + 1);
+    c.activation = (gnn_activation_t)fuzz_draw(b, GNN_ACTIVATION_COUNT + 1);
+    c.hidden_activation = (gnn_activation_t)fuzz_draw(b, GNN_ACTIVATION_COUNT);
     c.distance = (gnn_distance_bias_t)fuzz_draw(b, GNN_DISTANCE_TABLE + 1);
     c.distance_buckets = fuzz_draw(b, 4);
     c.residual = draw_flag(b);
@@ -113,7 +113,7 @@ static gnn_step_t draw_step(fuzz_bytes_t *b)
     s.third = draw_name(b);
     s.in = fuzz_draw(b, 2) ? WIDTH : draw_width(b);
     s.out = fuzz_draw(b, 2) ? WIDTH : draw_width(b);
-    s.activation = (gnn_activation_t)fuzz_draw(b, GNN_SOFTPLUS + 2);
+    s.activation = (gnn_activation_t)fuzz_draw(b, GNN_ACTIVATION_COUNT + 1);
     s.norm = (gnn_norm_t)fuzz_draw(b, GNN_NORM_RMS + 2);
     s.rate = draw_rate(b);
     if (s.kind > GNN_STEP_EMBED)

@@ -152,7 +152,7 @@ static gnn_var_t op(world_t *w, fuzz_bytes_t *b)
     case 1: return gnn_tape_add(t, x, y, draw_real(b));
     case 2: return gnn_tape_add_scaled(t, x, y, z);
     case 3:
-        return gnn_tape_activation(t, x, (gnn_activation_t)fuzz_draw(b, GNN_SOFTPLUS + 2),
+        return gnn_tape_activation(t, x, (gnn_activation_t)fuzz_draw(b, GNN_ACTIVATION_COUNT + 1),
                                    draw_real(b));
     case 4: return gnn_tape_dropout(t, x, draw_real(b));
     case 5:

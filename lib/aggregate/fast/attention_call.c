@@ -44,6 +44,12 @@ gnn__attention_t gnn__attention_describe(const gnn__plan_t *plan)
     a.bias = matrix(&plan->in[GNN_AGGREGATE_EDGE_BIAS]);
     a.biases = plan->in[GNN_AGGREGATE_EDGE_BIAS].rows;
     a.bias_cols = plan->in[GNN_AGGREGATE_EDGE_BIAS].cols;
+    if (plan->edge_key) {
+        a.features = matrix(&plan->in[GNN_AGGREGATE_EDGE_FEATURES]);
+        a.key_weights = matrix(&plan->in[GNN_AGGREGATE_EDGE_KEY_WEIGHT]);
+        a.edges = plan->graph->n_edges;
+        a.d_e = plan->d_e;
+    }
     a.weight = matrix(&plan->in[GNN_AGGREGATE_EDGE_WEIGHT]);
     a.weights = plan->in[GNN_AGGREGATE_EDGE_WEIGHT].rows;
     a.dropout = plan->dropping ? &plan->dropout : NULL;
@@ -71,6 +77,7 @@ void gnn__attention_gradients(const gnn__plan_t *plan, const gnn_op_call_t *call
     a->grad.v = matrix(&plan->d[GNN_AGGREGATE_SRC_MESSAGE]);
     a->grad.bias = matrix(&plan->d[GNN_AGGREGATE_EDGE_BIAS]);
     a->grad.weight = matrix(&plan->d[GNN_AGGREGATE_EDGE_WEIGHT]);
+    a->grad.features = matrix(&plan->d[GNN_AGGREGATE_EDGE_FEATURES]);
 }
 
 void gnn__attention_keep(const gnn__plan_t *plan, gnn_op_call_t *call)

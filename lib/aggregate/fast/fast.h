@@ -14,14 +14,13 @@ static inline bool gnn__priors_are_strips(const gnn__plan_t *plan)
     return strips;
 }
 
-/* Kernels read messages in place; projected edges, gates, caps, weighers other than softmax, unequal numbers of key and value
+/* Kernels read messages in place; edges projected for messages, gates, caps, weighers other than softmax, unequal numbers of key and value
  * heads, and weights that are asked for are the generic driver's. */
 static inline bool gnn__is_plain(const gnn__plan_t *plan)
 {
     return plan->message->is_sender && plan->has[GNN_AGGREGATE_SRC_MESSAGE] &&
-           plan->edge_width == 0 && !plan->edge_key && !plan->has[GNN_AGGREGATE_GATE] &&
-           gnn__priors_are_strips(plan) && plan->shape.softcap == 0 &&
-           plan->weigher->fast == GNN__FAST_SOFTMAX &&
+           plan->edge_width == 0 && !plan->has[GNN_AGGREGATE_GATE] && gnn__priors_are_strips(plan) &&
+           plan->shape.softcap == 0 && plan->weigher->fast == GNN__FAST_SOFTMAX &&
            plan->shape.key_heads == plan->shape.value_heads && !plan->how->edge_weights_out &&
            !plan->how->segment_weights_out;
 }
