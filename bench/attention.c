@@ -1,21 +1,27 @@
-/* Attention of every word to every word (or to those before it, or to those near it), forward or with the gradients of queries, keys and values.
+/* Attention of every word to every word (or to those before it, or to those near it), forward or
+ * with the gradients of queries, keys and values.
  *
  *     attention --n 4096 --heads 4 --width 64 [--causal] [--backward] [--window 256]
+ *               [--prior slope|table]
  *
- * The graph is spans: nothing is stored per pair. --window hears so many words on each side. */
+ * The graph is spans: nothing is stored per pair. --window hears so many words on each side.
+ * --prior adds to scores by distance: a slope for each head, or a table of 64 buckets; backward
+ * then has its gradient too. */
 #include "bench.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
     int64_t n, heads, width, window;
     bool causal, backward;
+    const char *prior;
 } settings_t;
 
 typedef struct {
     gnn_graph_t *graph;
     gnn_tape_t *tape;
-    gnn_real_t *q, *k, *v, *g;
+    gnn_real_t *q, *k, *v, *g, *prior;
     gnn_tensor_t d_out;
     gnn_var_t out;
     bool backward;
@@ -44,17 +50,36 @@ static gnn_var_t input(const task_t *t, gnn_real_t *x)
     return gnn_tape_input(t->tape, &rows, t->backward);
 }
 
+enum { BUCKETS = 64 };
+
+/* GNN_NONE where there is no prior. */
+static gnn_var_t prior(task_t *t, const settings_t *s, gnn_aggregate_t *how)
+{
+    const bool table = strcmp(s->prior, "table") == 0;
+    const gnn_tensor_t slopes = gnn_tensor(t->prior, 1, s->heads),
+                       rows = gnn_tensor(t->prior, s->heads, BUCKETS);
+    if (!table && strcmp(s->prior, "slope") != 0)
+        return GNN_NONE;
+    how->priors[0] = table ? (gnn_prior_use_t){&gnn_prior_table, {BUCKETS}}
+                           : (gnn_prior_use_t){&gnn_prior_slope, {0}};
+    for (int64_t a = 0; a < (table ? 0 : s->heads); a++)
+        t->prior[a] = (gnn_real_t)0x1p-8 * (gnn_real_t)(a + 1);
+    return gnn_tape_input(t->tape, table ? &rows : &slopes, t->backward);
+}
+
 static int prepare(task_t *t, bench_t *bench, const settings_t *s)
 {
-    gnn_aggregate_t how = {
-        .aggregator = gnn_aggregator_find("dot"),
-        .message = gnn_message_find("none"),
-        .shape = {.heads = s->heads, .kv_heads = s->heads, .d_k = s->width, .d_v = s->width}};
+    gnn_aggregate_t how = {.aggregator = gnn_aggregator_find("dot"),
+                           .message = gnn_message_find("none"),
+                           .shape = {.heads = s->heads, .d_k = s->width, .d_v = s->width}};
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = GNN_NONE;
     t->backward = s->backward;
     GNN_TRY(draw(t, s->n, s->heads * s->width));
+    t->prior = bench_normals(5, s->heads, BUCKETS);
+    if (!t->prior)
+        return GNN_EMEMORY;
     GNN_TRY(build_graph(&t->graph, s));
     how.graph = t->graph;
     GNN_TRY(gnn_graph_prepare(t->graph, &(gnn_view_t){.backward = s->backward ? GNN_ON : GNN_OFF}));
@@ -64,6 +89,7 @@ static int prepare(task_t *t, bench_t *bench, const settings_t *s)
     in[GNN_AGGREGATE_QUERY] = input(t, t->q);
     in[GNN_AGGREGATE_KEY] = input(t, t->k);
     in[GNN_AGGREGATE_SRC_MESSAGE] = input(t, t->v);
+    in[GNN_AGGREGATE_PRIOR_0] = prior(t, s, &how);
     t->out = gnn_tape_aggregate(t->tape, &how, in);
     gnn_tape_keep(t->tape, t->out);
     return gnn_tape_status(t->tape);
@@ -88,13 +114,14 @@ static void print(const bench_t *b, const settings_t *s)
     bench_flag("causal", s->causal);
     bench_whole("window", s->window);
     bench_flag("backward", s->backward);
+    bench_text("prior", s->prior);
     bench_number("gflops", flop / b->median_ms / 1e6);
     bench_print(b);
 }
 
 int main(int argc, char **argv)
 {
-    settings_t s = {.n = 4096, .heads = 4, .width = 64};
+    settings_t s = {.n = 4096, .heads = 4, .width = 64, .prior = "none"};
     bench_t bench;
     task_t task = {0};
     bench_open(&bench, argc, argv,
@@ -104,6 +131,7 @@ int main(int argc, char **argv)
                                   {"causal", BENCH_FLAG, &s.causal},
                                   {"backward", BENCH_FLAG, &s.backward},
                                   {"window", BENCH_NUMBER, &s.window},
+                                  {"prior", BENCH_TEXT, &s.prior},
                                   {0}});
     int rc = prepare(&task, &bench, &s);
     if (rc == GNN_OK)
@@ -112,8 +140,8 @@ int main(int argc, char **argv)
         print(&bench, &s);
     gnn_tape_free(task.tape);
     gnn_graph_free(task.graph);
-    gnn_real_t *const drawn[] = {task.q, task.k, task.v, task.g};
-    for (int k = 0; k < 4; k++)
+    gnn_real_t *const drawn[] = {task.q, task.k, task.v, task.g, task.prior};
+    for (int k = 0; k < 5; k++)
         free(drawn[k]);
     return bench_close(&bench, rc);
 }

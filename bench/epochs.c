@@ -1,5 +1,7 @@
-/* A whole training: a GAT on a data set to early stopping on the validation loss, with the settings of its paper and of `citation` but for the patience: on Cora the
- * loss that 40 more epochs do not lower is as good as the one that 100 do not. Seconds from the start of the process to the test accuracy.
+/* A whole training: a GAT on a data set to early stopping on the validation loss, with the settings
+ * of its paper and of `citation` but for the patience: on Cora the loss that 40 more epochs do not
+ * lower is as good as the one that 100 do not. Seconds from the start of the process to the test
+ * accuracy.
  *
  *     epochs --data cora [--seed 0] [--epochs 1000] [--patience 40] */
 #include "graph_data.h"
@@ -25,9 +27,10 @@ static int train(outcome_t *out, gnn_context_t *context, gnn_data_t *data, int64
     gnn_model_t *model;
     GNN_TRY(gnn_model_new(
         &model, context, 2,
-        (gnn_layer_config_t[]){GNN_GAT(.in = data->features, .out = 8, .heads = 8,
-                                       .activation = GNN_ELU, .dropout = (gnn_real_t)0.6),
-                               GNN_GAT(.in = 64, .out = data->classes, .dropout = (gnn_real_t)0.6)}));
+        (gnn_layer_config_t[]){
+            GNN_GAT(.in = gnn_data_features(data), .out = 8, .heads = 8, .activation = GNN_ELU,
+                    .dropout = (gnn_real_t)0.6),
+            GNN_GAT(.in = 64, .out = gnn_data_classes(data), .dropout = (gnn_real_t)0.6)}));
     gnn_train_config_t config = {.epochs = epochs,
                                  .patience = patience,
                                  .watch = GNN_WATCH_LOSS,

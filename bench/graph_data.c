@@ -1,5 +1,5 @@
-/* Opens a data set as the peers' load() does: rows of bags of words divided by their sums (but Pubmed's, which are weighted already), the file's first
- * training mask or one node in ten. */
+/* Opens a data set as the peers' load() does: rows of bags of words divided by their sums (but
+ * Pubmed's, which are weighted already), the file's first training mask or one node in ten. */
 #include "graph_data.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ void *graph_data_own(graph_data_t *d, size_t bytes)
 
 void graph_data_free(graph_data_t *d)
 {
-    if (d->graph && !(d->opened && d->opened->graph == d->graph))
+    if (d->graph && !(d->opened && gnn_data_graph(d->opened) == d->graph))
         gnn_graph_free(d->graph);
     gnn_data_free(d->opened);
     while (d->n_own)
@@ -80,11 +80,12 @@ static int make_sparse(graph_data_t *d)
 
 static int draw_mask(graph_data_t *d)
 {
-    d->train = graph_data_own(d, (size_t)d->n);
-    if (!d->train)
+    uint8_t *train = graph_data_own(d, (size_t)d->n);
+    d->train = train;
+    if (!train)
         return GNN_EMEMORY;
     for (int64_t i = 0; i < d->n; i++)
-        d->train[i] = d->labels[i] >= 0 && bench_uniform(SEED_TRAIN, (uint64_t)i) < 0.1;
+        train[i] = d->labels[i] >= 0 && bench_uniform(SEED_TRAIN, (uint64_t)i) < 0.1;
     return GNN_OK;
 }
 
@@ -94,22 +95,24 @@ static int open_file(graph_data_t *d, const char *path)
     GNN_TRY(gnn_data_open(&d->opened, path));
     GNN_TRY(look_inside(path, &edge_list, &masks));
     gnn_data_t *o = d->opened;
-    d->n = o->n;
+    d->n = gnn_data_nodes(o);
     if (!strcmp(d->order, "renumbered"))
         GNN_TRY(gnn_data_reorder(o));
-    if (!edge_list && strcmp(o->name, "pubmed") != 0)
+    if (!edge_list && strcmp(gnn_data_name(o), "pubmed") != 0)
         GNN_TRY(gnn_data_row_normalise(o));
-    d->graph = o->graph;
-    d->features = o->features;
-    d->classes = o->classes;
-    d->x = o->x;
-    d->sparse = o->sparse;
-    d->labels = o->labels;
+    d->graph = gnn_data_graph(o);
+    d->features = gnn_data_features(o);
+    d->classes = gnn_data_classes(o);
+    if (gnn_data_x(o))
+        d->x = *gnn_data_x(o);
+    else
+        d->sparse = *gnn_data_sparse(o);
+    d->labels = gnn_data_labels(o);
     if (d->x.data)
         GNN_TRY(make_sparse(d));
     if (!masks)
         return draw_mask(d);
-    d->train = o->masks[GNN_TRAIN][0];
+    d->train = gnn_data_mask(o, GNN_TRAIN, 0);
     return GNN_OK;
 }
 

@@ -1,5 +1,6 @@
-/* A recursive-matrix graph (Chakrabarti, Zhan, Faloutsos 2004): each edge descends log2 n times into a quarter of the adjacency matrix, with
- * probabilities .57, .19, .19, .05. Both directions, no self-loops, no duplicates. */
+/* A recursive-matrix graph (Chakrabarti, Zhan, Faloutsos 2004): each edge descends log2 n times
+ * into a quarter of the adjacency matrix, with probabilities .57, .19, .19, .05. Both directions,
+ * no self-loops, no duplicates. */
 #include "graph_data.h"
 
 #include <stdlib.h>
@@ -105,9 +106,11 @@ int graph_data_rmat(graph_data_t *d)
     if (rc != GNN_OK)
         return rc;
     gnn_real_t *x = graph_data_own(d, sizeof *x * FEATURES * NODES);
-    d->labels = graph_data_own(d, sizeof *d->labels * NODES);
-    d->train = graph_data_own(d, NODES);
-    if (!x || !d->labels || !d->train)
+    int32_t *labels = graph_data_own(d, sizeof *labels * NODES);
+    uint8_t *train = graph_data_own(d, NODES);
+    d->labels = labels;
+    d->train = train;
+    if (!x || !labels || !train)
         return GNN_EMEMORY;
     d->features = FEATURES;
     d->classes = CLASSES;
@@ -115,8 +118,8 @@ int graph_data_rmat(graph_data_t *d)
     for (uint64_t k = 0; k < (uint64_t)NODES * FEATURES; k++)
         x[k] = bench_normal(SEED_FEATURES, k);
     for (uint64_t i = 0; i < NODES; i++) {
-        d->labels[i] = (int32_t)(bench_random(SEED_LABELS, i) % CLASSES);
-        d->train[i] = bench_uniform(SEED_TRAIN, i) < 0.5;
+        labels[i] = (int32_t)(bench_random(SEED_LABELS, i) % CLASSES);
+        train[i] = bench_uniform(SEED_TRAIN, i) < 0.5;
     }
     return GNN_OK;
 }

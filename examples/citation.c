@@ -1,4 +1,5 @@
-/* Node classification on citation graphs: trains a network with several seeds, or runs a saved one. `citation --help` lists the options. */
+/* Node classification on citation graphs: trains a network with several seeds, or runs a saved one.
+ * `citation --help` lists the options. */
 #include "citation.h"
 
 #include <getopt.h>
@@ -26,10 +27,11 @@ static void on_interrupt(int signal_number)
 /* Bags of words count 0 or 1: their rows are divided by their sums, as in the papers. */
 static int normalise(gnn_data_t *data)
 {
-    if (!data->sparse.indptr)
+    const gnn_sparse_t *sparse = gnn_data_sparse(data);
+    if (!sparse)
         return GNN_OK;
-    for (int64_t k = 0; data->sparse.values && k < data->sparse.indptr[data->n]; k++)
-        if (data->sparse.values[k] != 1)
+    for (int64_t k = 0; k < sparse->indptr[sparse->rows]; k++)
+        if (sparse->values[k] != 1)
             return GNN_OK;
     return gnn_data_row_normalise(data);
 }
@@ -51,12 +53,10 @@ static int write_all(const options_t *o, const gnn_data_t *data, const study_t *
 static int write_outputs(const options_t *o, gnn_context_t *context, const gnn_data_t *data,
                          const study_t *study)
 {
-    gnn_tensor_t logits = gnn_tensor(calloc((size_t)(data->n * data->classes), sizeof *logits.data),
-                                     data->n, data->classes);
-    int rc = logits.data ? gnn_model_predict(study->model, context, data->graph,
-                                             data->x.data ? &data->x : NULL,
-                                             data->x.data ? NULL : &data->sparse, &logits)
-                         : GNN_EMEMORY;
+    gnn_tensor_t logits = gnn_tensor(
+        calloc((size_t)(gnn_data_nodes(data) * gnn_data_classes(data)), sizeof *logits.data),
+        gnn_data_nodes(data), gnn_data_classes(data));
+    int rc = logits.data ? gnn_predict(study->model, context, data, &logits) : GNN_EMEMORY;
     if (rc == GNN_OK && o->save)
         rc = gnn_model_save(study->model, o->save);
     if (rc == GNN_OK)

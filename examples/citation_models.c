@@ -1,4 +1,5 @@
-/* The networks of citation.c. Every layer is the same gnn_layer_t; the recipes differ in a preset and in numbers. */
+/* The networks of citation.c. Every layer is the same gnn_layer_t; the recipes differ in a preset
+ * and in numbers. */
 #include "citation.h"
 
 #include <string.h>
@@ -24,7 +25,7 @@ const recipe_t *recipe_find(const char *name)
 recipe_t recipe_for(const recipe_t *recipe, const gnn_data_t *data)
 {
     recipe_t r = *recipe;
-    if (strncmp(r.name, "gat", 3) == 0 && strcmp(data->name, "pubmed") == 0) {
+    if (strncmp(r.name, "gat", 3) == 0 && strcmp(gnn_data_name(data), "pubmed") == 0) {
         r.lr = 0.01; /* Velickovic et al. 2018 */
         r.weight_decay = 1e-3;
     }
@@ -38,13 +39,14 @@ static int build_mlp(gnn_model_t **model, gnn_context_t *context, const recipe_t
     return gnn_model_from_steps(
         model, context, 5,
         (gnn_step_t[]){{.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)r->dropout},
-                       {.kind = GNN_STEP_LINEAR, .in = data->features, .out = r->hidden},
+                       {.kind = GNN_STEP_LINEAR, .in = gnn_data_features(data), .out = r->hidden},
                        {.kind = GNN_STEP_ACTIVATION, .activation = GNN_RELU},
                        {.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)r->dropout},
-                       {.kind = GNN_STEP_LINEAR, .in = r->hidden, .out = data->classes}});
+                       {.kind = GNN_STEP_LINEAR, .in = r->hidden, .out = gnn_data_classes(data)}});
 }
 
-/* A Transformer's encoder layer that hears its neighbours instead of everybody: only the graph differs from sentence.c. */
+/* A Transformer's encoder layer that hears its neighbours instead of every node: only the graph
+ * differs from sentence.c. */
 static int build_transformer(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
                              const gnn_data_t *data)
 {
@@ -54,11 +56,24 @@ static int build_transformer(gnn_model_t **model, gnn_context_t *context, const 
     return gnn_model_from_steps(
         model, context, 6,
         (gnn_step_t[]){{.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)r->dropout},
-                       {.kind = GNN_STEP_LINEAR, .in = data->features, .out = r->hidden},
+                       {.kind = GNN_STEP_LINEAR, .in = gnn_data_features(data), .out = r->hidden},
                        {.kind = GNN_STEP_LAYER, .layer = encoder},
                        {.kind = GNN_STEP_LAYER, .layer = encoder},
                        {.kind = GNN_STEP_DROPOUT, .rate = (gnn_real_t)r->dropout},
-                       {.kind = GNN_STEP_LINEAR, .in = r->hidden, .out = data->classes}});
+                       {.kind = GNN_STEP_LINEAR, .in = r->hidden, .out = gnn_data_classes(data)}});
+}
+
+/* A GCN's sum is weighed by the set's edge weights, if it has some; the papers of the others know
+ * of none. */
+static int build_layers(gnn_model_t **model, gnn_context_t *context, const gnn_layer_config_t *two,
+                        const gnn_data_t *data)
+{
+    const char *weight = "weight";
+    if (two->preset != GNN_PRESET_GCN || !gnn_data_rows(data, GNN_ON_EDGES, weight))
+        return gnn_model_new(model, context, 2, two);
+    return gnn_model_from_steps(model, context, 2,
+                                (gnn_step_t[]){{.layer = two[0], .edge_weight = weight},
+                                               {.layer = two[1], .edge_weight = weight}});
 }
 
 int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
@@ -69,19 +84,20 @@ int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
         return build_mlp(model, context, r, data);
     if (preset == GNN_PRESET_TRANSFORMER)
         return build_transformer(model, context, r, data);
-    int attends = r->heads > 1, average = attends && strcmp(data->name, "pubmed") == 0;
-    return gnn_model_new(
-        model, context, 2,
+    int attends = r->heads > 1, average = attends && strcmp(gnn_data_name(data), "pubmed") == 0;
+    return build_layers(
+        model, context,
         (gnn_layer_config_t[]){{.preset = preset,
-                                .in = data->features,
+                                .in = gnn_data_features(data),
                                 .out = r->hidden,
                                 .heads = r->heads,
                                 .activation = attends ? GNN_ELU : GNN_RELU,
                                 .dropout = (gnn_real_t)r->dropout},
                                {.preset = preset,
                                 .in = r->hidden * r->heads,
-                                .out = data->classes,
+                                .out = gnn_data_classes(data),
                                 .heads = average ? 8 : 1,
                                 .combine = average ? GNN_HEADS_AVERAGE : GNN_HEADS_DEFAULT,
-                                .dropout = (gnn_real_t)r->dropout}});
+                                .dropout = (gnn_real_t)r->dropout}},
+        data);
 }

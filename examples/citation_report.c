@@ -38,8 +38,8 @@ int32_t likeliest(const gnn_tensor_t *logits, int64_t i)
 
 const char *class_name(const gnn_data_t *data, int64_t c, char room[32])
 {
-    if (data->class_names)
-        return data->class_names[c];
+    if (gnn_data_class_names(data))
+        return gnn_data_class_names(data)[c];
     snprintf(room, 32, "class %lld", (long long)c);
     return room;
 }
@@ -55,17 +55,17 @@ static double probability(const gnn_tensor_t *logits, int64_t i, int32_t class)
 
 int write_predictions(const gnn_tensor_t *logits, const gnn_data_t *data, const char *path)
 {
-    int64_t *row = calloc((size_t)data->n, sizeof *row); /* of each node of the file */
+    int64_t *row = calloc((size_t)gnn_data_nodes(data), sizeof *row); /* of each node of the file */
     FILE *file = row ? open_file(path, "w") : NULL;
     int rc = file ? GNN_OK : row ? GNN_EIO : GNN_EMEMORY;
-    for (int64_t r = 0; rc == GNN_OK && r < data->n; r++)
-        row[data->order ? data->order[r] : r] = r;
+    for (int64_t r = 0; rc == GNN_OK && r < gnn_data_nodes(data); r++)
+        row[gnn_data_order(data) ? gnn_data_order(data)[r] : r] = r;
     if (file)
         fprintf(file, "node,predicted,probability,label\n");
-    for (int64_t i = 0; rc == GNN_OK && i < data->n; i++) {
+    for (int64_t i = 0; rc == GNN_OK && i < gnn_data_nodes(data); i++) {
         int32_t class = likeliest(logits, row[i]);
         fprintf(file, "%lld,%d,%.6f,%d\n", (long long)i, class, probability(logits, row[i], class),
-                data->labels[row[i]]);
+                gnn_data_labels(data)[row[i]]);
     }
     free(row);
     return file ? close_file(file, path, rc) : rc;
@@ -100,10 +100,10 @@ static void print_table(FILE *file, const gnn_data_t *data, const gnn_class_metr
     int width = places(last);
     double sums[3] = {0}, counted = 0;
     int64_t support = 0;
-    for (int64_t c = 0; c < data->classes; c++)
+    for (int64_t c = 0; c < gnn_data_classes(data); c++)
         width = places(class_name(data, c, room)) > width ? places(class_name(data, c, room)) : width;
     fprintf(file, "%-*s  %9s  %9s  %9s  %7s\n", width, "class", "precision", "recall", "F1", "nodes");
-    for (int64_t c = 0; c < data->classes; c++) {
+    for (int64_t c = 0; c < gnn_data_classes(data); c++) {
         const double values[3] = {of[c].precision, of[c].recall, of[c].f1};
         print_row(file, width, class_name(data, c, room), values, of[c].support);
         support += of[c].support;
@@ -118,10 +118,11 @@ static void print_table(FILE *file, const gnn_data_t *data, const gnn_class_metr
 
 int print_classes(FILE *file, const gnn_tensor_t *logits, const gnn_data_t *data, int64_t split)
 {
-    gnn_class_metrics_t *of = calloc((size_t)data->classes, sizeof *of);
+    gnn_class_metrics_t *of = calloc((size_t)gnn_data_classes(data), sizeof *of);
     if (!of)
         return GNN_EMEMORY;
-    int rc = gnn_metric_per_class(logits, data->labels, data->masks[GNN_TEST][split], of, NULL);
+    int rc = gnn_metric_per_class(logits, gnn_data_labels(data),
+                                  gnn_data_mask(data, GNN_TEST, split), of, NULL);
     if (rc == GNN_OK)
         print_table(file, data, of);
     free(of);
@@ -166,10 +167,10 @@ static void print_settings(FILE *file, const options_t *o, const gnn_data_t *dat
 void print_json(FILE *file, const options_t *o, const gnn_data_t *data, const study_t *study)
 {
     fprintf(file, "{\"version\": \"%s\", \"data\": {\"name\": ", GNN_VERSION);
-    print_string(file, data->name);
+    print_string(file, gnn_data_name(data));
     fprintf(file, ", \"nodes\": %lld, \"edges\": %lld, \"features\": %lld, \"classes\": %lld}, ",
-            (long long)data->n, (long long)gnn_graph_n_edges(data->graph),
-            (long long)data->features, (long long)data->classes);
+            (long long)gnn_data_nodes(data), (long long)gnn_graph_n_edges(gnn_data_graph(data)),
+            (long long)gnn_data_features(data), (long long)gnn_data_classes(data));
     if (o->load) {
         fprintf(file, "\"loaded\": ");
         print_string(file, o->load);

@@ -90,7 +90,8 @@ static void summarise(study_t *s)
 
 int study_train(study_t *study, const options_t *o, gnn_context_t *context, gnn_data_t *data)
 {
-    int64_t splits = o->splits < 0 || o->splits > data->n_splits ? data->n_splits : o->splits,
+    int64_t splits = o->splits < 0 || o->splits > gnn_data_splits(data) ? gnn_data_splits(data)
+                                                                        : o->splits,
             first = splits ? 0 : o->split;
     int64_t runs = (splits ? splits : 1) * o->seeds;
     FILE *log = NULL;
@@ -114,7 +115,7 @@ int study_load(study_t *study, const options_t *o, gnn_context_t *context, gnn_d
         return GNN_EMEMORY;
     GNN_TRY(gnn_model_load(&study->model, context, o->load));
     if (gnn_model_graph_count(study->model) > 0)
-        GNN_TRY(gnn_model_prepare(study->model, 0, data->graph, GNN_OFF));
+        GNN_TRY(gnn_model_prepare(study->model, 0, gnn_data_graph(data), GNN_OFF));
     outcome_t *out = study->outcomes;
     out->split = o->split;
     GNN_TRY(gnn_evaluate(study->model, context, data, o->split, GNN_VALIDATION, o->metric,

@@ -68,8 +68,9 @@ static int convert(const options_t *o, gnn_data_t **data)
         GNN_TRY(gnn_data_standardise(*data, 0));
     gnn_data_describe(*data, text, sizeof text);
     puts(text);
-    for (int64_t c = 0; (*data)->class_names && c < (*data)->classes && c < CLASSES_SHOWN; c++)
-        printf("class %lld: %s\n", (long long)c, (*data)->class_names[c]);
+    for (int64_t c = 0;
+         gnn_data_class_names(*data) && c < gnn_data_classes(*data) && c < CLASSES_SHOWN; c++)
+        printf("class %lld: %s\n", (long long)c, gnn_data_class_names(*data)[c]);
     if (!o->out)
         return GNN_OK;
     GNN_TRY(gnn_data_save(*data, o->out));

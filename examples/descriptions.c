@@ -1,7 +1,9 @@
 /*
- * Sections of Debian packages from their one-line descriptions: each description is a complete graph of its words. Names, sections and the packages held
- * out for testing come from graphs/data/debian.npz, the descriptions from the package index of the machine. Where that index knows fewer than 90% of the
- * packages, the generated language of language.c takes their place: does a sentence's verb have to be "is" or "are"?
+ * Sections of Debian packages from their one-line descriptions: each description is a complete
+ * graph of its words. Names, sections and the packages held out for testing come from
+ * graphs/data/debian.npz, the descriptions from the package index of the machine. Where that index
+ * knows fewer than 90% of the packages, the generated language of language.c takes their place:
+ * does a sentence's verb have to be "is" or "are"?
  */
 #include "descriptions.h"
 
@@ -37,10 +39,11 @@ static int run(run_t *r, classify_t *o, const char *index)
     GNN_TRY(read_names(r, o->data));
     int64_t found = find_descriptions(r, index);
     printf("%lld of %lld packages have a description in %s\n", (long long)found,
-           (long long)r->data->n, index ? index : "this machine's package index");
-    if (10 * found < 9 * r->data->n)
+           (long long)gnn_data_nodes(r->data), index ? index : "this machine's package index");
+    if (10 * found < 9 * gnn_data_nodes(r->data))
         printf("fewer than 90%%: a generated language takes their place\n");
-    GNN_TRY(10 * found < 9 * r->data->n ? take_language(r, o->seed) : take_descriptions(r));
+    GNN_TRY(10 * found < 9 * gnn_data_nodes(r->data) ? take_language(r, o->seed)
+                                                     : take_descriptions(r));
     printf("%lld sentences to learn from, %lld words known, %lld classes\n",
            (long long)r->corpus[0]->count, (long long)gnn_vocabulary_size(r->vocabulary) - 1,
            (long long)gnn_vocabulary_labels(r->vocabulary));
@@ -88,7 +91,7 @@ int main(int argc, char **argv)
     if (rc != GNN_OK)
         fprintf(stderr, "descriptions: %s%s%s\n", gnn_error_string(rc),
                 *gnn_error_message() ? ": " : "", gnn_error_message());
-    for (int64_t i = 0; r.packages && i < r.data->n; i++) {
+    for (int64_t i = 0; r.packages && i < gnn_data_nodes(r.data); i++) {
         free(r.packages[i].name);
         free(r.packages[i].text);
     }

@@ -20,9 +20,9 @@ int read_names(run_t *r, const char *path)
     const gnn_array_t *names = gnn_arrays_find(arrays, "names"),
                       *offsets = gnn_arrays_find(arrays, "name_offsets");
     int good = names && offsets && names->dtype == GNN_DTYPE_UINT8 &&
-               offsets->count == r->data->n + 1 && r->data->class_names;
-    r->packages = good ? calloc((size_t)r->data->n, sizeof *r->packages) : NULL;
-    for (int64_t i = 0; r->packages && i < r->data->n; i++) {
+               offsets->count == gnn_data_nodes(r->data) + 1 && gnn_data_class_names(r->data);
+    r->packages = good ? calloc((size_t)gnn_data_nodes(r->data), sizeof *r->packages) : NULL;
+    for (int64_t i = 0; r->packages && i < gnn_data_nodes(r->data); i++) {
         int64_t from = (int64_t)gnn_array_get(offsets, i),
                 end = (int64_t)gnn_array_get(offsets, i + 1);
         if (from < 0 || end < from || end > names->count)
@@ -37,11 +37,12 @@ int read_names(run_t *r, const char *path)
         fprintf(stderr, "%s: no names of packages and sections\n", path);
         return GNN_EFORMAT;
     }
-    qsort(r->packages, (size_t)r->data->n, sizeof *r->packages, by_name);
+    qsort(r->packages, (size_t)gnn_data_nodes(r->data), sizeof *r->packages, by_name);
     return GNN_OK;
 }
 
-/* Paragraphs of "Field: value"; a name that comes again (another version) changes nothing. Returns how many packages have a description now. */
+/* Paragraphs of "Field: value"; a name that comes again (another version) changes nothing. Returns
+ * how many packages have a description now. */
 static int64_t read_index(run_t *r, FILE *index)
 {
     char *line = NULL;
@@ -52,8 +53,8 @@ static int64_t read_index(run_t *r, FILE *index)
         line[strcspn(line, "\n")] = '\0';
         char *value = strstr(line, ": ");
         if (strncmp(line, "Package: ", 9) == 0)
-            package = bsearch(&(package_t){.name = value + 2}, r->packages, (size_t)r->data->n,
-                              sizeof *package, by_name);
+            package = bsearch(&(package_t){.name = value + 2}, r->packages,
+                              (size_t)gnn_data_nodes(r->data), sizeof *package, by_name);
         else if (package && !package->text && value &&
                  (strncmp(line, "Description: ", 13) == 0 ||
                   strncmp(line, "Description-en: ", 16) == 0))
@@ -94,21 +95,22 @@ static int make_corpora(run_t *r, int64_t n, const int *part, const char *const 
     return rc;
 }
 
-/* All packages outside of the validation and test sets of the graph's public split are there to learn from. */
+/* All packages outside of the validation and test sets of the graph's public split are there to
+ * learn from. */
 int take_descriptions(run_t *r)
 {
     int64_t n = 0;
-    size_t most = (size_t)r->data->n;
+    size_t most = (size_t)gnn_data_nodes(r->data);
     int *part = malloc(most * sizeof *part);
     const char **label = malloc(2 * most * sizeof *label), **text = label + most;
-    for (int64_t k = 0; part && label && k < r->data->n; k++) {
+    for (int64_t k = 0; part && label && k < gnn_data_nodes(r->data); k++) {
         const package_t *p = &r->packages[k];
-        if (!p->text || !*p->text || r->data->labels[p->node] < 0)
+        if (!p->text || !*p->text || gnn_data_labels(r->data)[p->node] < 0)
             continue;
-        part[n] = r->data->masks[GNN_TEST][0][p->node]         ? 2
-                  : r->data->masks[GNN_VALIDATION][0][p->node] ? 1
-                                                               : 0;
-        label[n] = r->data->class_names[r->data->labels[p->node]];
+        part[n] = gnn_data_mask(r->data, GNN_TEST, 0)[p->node]         ? 2
+                  : gnn_data_mask(r->data, GNN_VALIDATION, 0)[p->node] ? 1
+                                                                       : 0;
+        label[n] = gnn_data_class_names(r->data)[gnn_data_labels(r->data)[p->node]];
         text[n++] = p->text;
     }
     int rc = part && label ? make_corpora(r, n, part, label, text) : GNN_EMEMORY;

@@ -3,15 +3,17 @@
  *
  *     y = 1/t  log( 1/n  sum over j of exp(t m_j) )
  *
- * which is the mean for t -> 0 and the maximum for t -> infinity. Four small functions make it work on every graph, forward and backward. The program
- * checks its gradient against finite differences and trains it on the karate club.
+ * which is the mean for t -> 0 and the maximum for t -> infinity. Four small functions make it work
+ * on every graph, forward and backward. The program checks its gradient against finite differences
+ * and trains it on the karate club.
  */
 #include <gnn/gnn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* State of a receiver: for each feature the largest t m so far, and the sum of exp(t m - largest); last, how many were heard. */
+/* State of a receiver: for each feature the largest t m so far, and the sum of exp(t m - largest);
+ * last, how many were heard. */
 static size_t state(const gnn_aggregate_shape_t *shape)
 {
     return (size_t)(2 * shape->width + 1);
@@ -40,7 +42,8 @@ static void finish(const gnn_aggregate_shape_t *shape, gnn_real_t *s, gnn_real_t
             (gnn_real_t)(((double)largest[k] + log((double)(sum[k] / heard))) / shape->options[0]);
 }
 
-/* dy / dm_j = exp(t m_j) / sum of exp(t m): what accumulate_grad needs of the receiver is the logarithm of that sum, and dy. */
+/* dy / dm_j = exp(t m_j) / sum of exp(t m): what accumulate_grad needs of the receiver is the
+ * logarithm of that sum, and dy. */
 static void finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const gnn_real_t *out,
                         const gnn_real_t *d_out)
 {
@@ -78,7 +81,8 @@ static const gnn_aggregator_t smooth_max = {
     .finish_grad = finish_grad,
     .accumulate_grad = accumulate_grad};
 
-/* loss = sum(y * weights); *d_loss, if wanted, receives its derivative for the first field of the layer. */
+/* loss = sum(y * weights); *d_loss, if wanted, receives its derivative for the first field of the
+ * layer. */
 static int loss_of(gnn_layer_t *layer, gnn_context_t *context, const gnn_graph_t *graph,
                    const gnn_tensor_t *x, const gnn_tensor_t *weights, int backward, double *loss)
 {
@@ -110,26 +114,27 @@ static int check_gradient(gnn_context_t *context, gnn_data_t *data, double *erro
     gnn_layer_t *layer;
     GNN_TRY(gnn_layer_new(&layer, context,
                           &GNN_CONFIG(.in = IN, .out = OUT, .aggregator = &smooth_max)));
-    int rc = gnn_layer_prepare(layer, data->graph, GNN_ON);
-    gnn_tensor_t x = gnn_tensor(calloc((size_t)(data->n * (IN + OUT)), sizeof *x.data), data->n, IN),
+    int rc = gnn_layer_prepare(layer, gnn_data_graph(data), GNN_ON);
+    gnn_tensor_t x = gnn_tensor(calloc((size_t)(gnn_data_nodes(data) * (IN + OUT)), sizeof *x.data),
+                                gnn_data_nodes(data), IN),
                  value, gradient;
-    gnn_tensor_t weights = gnn_tensor(x.data + data->n * IN, data->n, OUT);
-    for (int64_t k = 0; k < data->n * (IN + OUT); k++)
+    gnn_tensor_t weights = gnn_tensor(x.data + gnn_data_nodes(data) * IN, gnn_data_nodes(data), OUT);
+    for (int64_t k = 0; k < gnn_data_nodes(data) * (IN + OUT); k++)
         x.data[k] = (gnn_real_t)sin(1.7 * (double)k * (double)k);
     double loss, worst = 0, largest = 0;
     if (rc == GNN_OK)
         rc = gnn_layer_field(layer, gnn_layer_field_name(layer, 0), &value, &gradient);
     if (rc == GNN_OK)
-        rc = loss_of(layer, context, data->graph, &x, &weights, 1, &loss);
+        rc = loss_of(layer, context, gnn_data_graph(data), &x, &weights, 1, &loss);
     for (int64_t k = 0; rc == GNN_OK && k < value.rows * value.cols; k++) {
         gnn_real_t *at = value.data + k / value.cols * value.stride + k % value.cols, was = *at;
         double up = 0, down = 0,
                claimed = (double)gradient.data[k / value.cols * gradient.stride + k % value.cols];
         *at = was + step;
-        rc = loss_of(layer, context, data->graph, &x, &weights, 0, &up);
+        rc = loss_of(layer, context, gnn_data_graph(data), &x, &weights, 0, &up);
         *at = was - step;
         if (rc == GNN_OK)
-            rc = loss_of(layer, context, data->graph, &x, &weights, 0, &down);
+            rc = loss_of(layer, context, gnn_data_graph(data), &x, &weights, 0, &down);
         *at = was;
         worst = fmax(worst, fabs((up - down) / (2 * (double)step) - claimed));
         largest = fmax(largest, fabs(claimed));
@@ -147,13 +152,13 @@ static int run(gnn_context_t *context, gnn_data_t **data, gnn_model_t **model)
     GNN_TRY(check_gradient(context, *data, &error));
     printf("gradient against finite differences: relative error %.1e\n", error);
     GNN_TRY(gnn_model_new(model, context, 2,
-                          (gnn_layer_config_t[]){{.in = (*data)->features,
+                          (gnn_layer_config_t[]){{.in = gnn_data_features(*data),
                                                   .out = 16,
                                                   .aggregator = &smooth_max,
                                                   .self_loops = GNN_ON,
                                                   .activation = GNN_RELU},
                                                  {.in = 16,
-                                                  .out = (*data)->classes,
+                                                  .out = gnn_data_classes(*data),
                                                   .aggregator = &smooth_max,
                                                   .self_loops = GNN_ON,
                                                   .options = {5}}}));

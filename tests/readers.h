@@ -38,8 +38,8 @@ static inline gnn_data_t *opened(const char *path)
 {
     gnn_data_t *data = NULL;
     ck_ok(gnn_data_open(&data, path));
-    ck_ok(gnn_graph_validate(data->graph));
-    ck_assert_int_eq(gnn_graph_n_dst(data->graph), data->n);
+    ck_ok(gnn_graph_validate(gnn_data_graph(data)));
+    ck_assert_int_eq(gnn_graph_n_dst(gnn_data_graph(data)), gnn_data_nodes(data));
     return data;
 }
 
@@ -47,10 +47,10 @@ static inline gnn_data_t *opened(const char *path)
 static inline const char *messages(const gnn_data_t *data)
 {
     static char text[4096];
-    int64_t m = gnn_graph_n_pairs(data->graph), src[256], dst[256];
+    int64_t m = gnn_graph_n_pairs(gnn_data_graph(data)), src[256], dst[256];
     size_t at = 0;
     ck_assert_int_le(m, 256);
-    ck_ok(gnn_graph_pairs(data->graph, src, dst, NULL));
+    ck_ok(gnn_graph_pairs(gnn_data_graph(data), src, dst, NULL));
     text[0] = '\0';
     for (int64_t k = 0; k < m; k++)
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%lld<%lld", k ? " " : "",
@@ -60,20 +60,20 @@ static inline const char *messages(const gnn_data_t *data)
 
 static inline void ck_labels(const gnn_data_t *data, int64_t n, const int32_t *labels)
 {
-    ck_assert_int_eq(data->n, n);
+    ck_assert_int_eq(gnn_data_nodes(data), n);
     for (int64_t i = 0; i < n; i++)
-        ck_assert_msg(data->labels[i] == labels[i], "label of node %d: %d, expected %d", (int)i,
-                      data->labels[i], labels[i]);
+        ck_assert_msg(gnn_data_labels(data)[i] == labels[i], "label of node %d: %d, expected %d",
+                      (int)i, gnn_data_labels(data)[i], labels[i]);
 }
 
 /* Feature (i, c), stored sparsely or not. */
 static inline double feature(const gnn_data_t *data, int64_t i, int64_t c)
 {
-    const gnn_sparse_t *s = &data->sparse;
-    for (int64_t k = s->indptr ? s->indptr[i] : 0; s->indptr && k < s->indptr[i + 1]; k++)
+    const gnn_sparse_t *s = gnn_data_sparse(data);
+    for (int64_t k = s ? s->indptr[i] : 0; s && k < s->indptr[i + 1]; k++)
         if (s->indices[k] == c)
             return (double)s->values[k];
-    return s->indptr ? 0 : (double)data->x.data[i * data->features + c];
+    return s ? 0 : (double)gnn_data_x(data)->data[i * gnn_data_features(data) + c];
 }
 
 static inline void ck_same_set(const gnn_data_t *a, const gnn_data_t *b)
@@ -81,20 +81,21 @@ static inline void ck_same_set(const gnn_data_t *a, const gnn_data_t *b)
     char first[4096];
     snprintf(first, sizeof first, "%s", messages(a));
     ck_assert_str_eq(first, messages(b));
-    ck_labels(b, a->n, a->labels);
-    ck_assert_int_eq(a->features, b->features);
-    ck_assert_int_eq(a->classes, b->classes);
-    ck_assert_int_eq(a->n_splits, b->n_splits);
-    ck_assert_int_eq(a->sparse.indptr != NULL, b->sparse.indptr != NULL);
-    for (int64_t i = 0; i < a->n; i++)
-        for (int64_t c = 0; c < a->features; c++)
+    ck_labels(b, gnn_data_nodes(a), gnn_data_labels(a));
+    ck_assert_int_eq(gnn_data_features(a), gnn_data_features(b));
+    ck_assert_int_eq(gnn_data_classes(a), gnn_data_classes(b));
+    ck_assert_int_eq(gnn_data_splits(a), gnn_data_splits(b));
+    ck_assert_int_eq(gnn_data_sparse(a) != NULL, gnn_data_sparse(b) != NULL);
+    for (int64_t i = 0; i < gnn_data_nodes(a); i++)
+        for (int64_t c = 0; c < gnn_data_features(a); c++)
             ck_assert(feature(a, i, c) == feature(b, i, c));
     for (int k = 0; k < 3; k++)
-        for (int64_t s = 0; s < a->n_splits; s++)
-            ck_assert_mem_eq(a->masks[k][s], b->masks[k][s], (size_t)a->n);
-    ck_assert_int_eq(a->class_names != NULL, b->class_names != NULL);
-    for (int64_t c = 0; a->class_names && c < a->classes; c++)
-        ck_assert_str_eq(a->class_names[c], b->class_names[c]);
+        for (int64_t s = 0; s < gnn_data_splits(a); s++)
+            ck_assert_mem_eq(gnn_data_mask(a, k, s), gnn_data_mask(b, k, s),
+                             (size_t)gnn_data_nodes(a));
+    ck_assert_int_eq(gnn_data_class_names(a) != NULL, gnn_data_class_names(b) != NULL);
+    for (int64_t c = 0; gnn_data_class_names(a) && c < gnn_data_classes(a); c++)
+        ck_assert_str_eq(gnn_data_class_names(a)[c], gnn_data_class_names(b)[c]);
 }
 
 /* ---- LINQS ---- */

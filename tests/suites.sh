@@ -1,8 +1,9 @@
 #!/bin/sh
-# Runs the suites of one build folder, one after another, and adds up.
+# Runs the suites of one build folder and adds up.
 #
 #   sh tests/suites.sh [--house] FOLDER [SUITE...]     all suites if none is named; --house: the scripts in tests/house too
 #
+# GNN_TEST_JOBS suites run side by side (1); scripts always run one after another.
 # GNN_TEST_WRAPPER stands before each program ("valgrind -q"). With GNN_REQUIRE_DATA=1 a skip counts as failed. Each suite says "CHECKS passed failed" and
 # "SKIP name: why"; one that crashes or says nothing counts as one failure. Logs stay in FOLDER/test-logs/.
 set -u
@@ -16,9 +17,7 @@ build=$(CDPATH='' cd -- "$1" && pwd) || exit 2
 shift
 logs=$build/test-logs
 mkdir -p "$logs"
-passed=0 failed=0 skipped=0 skips=
-
-# run NAME COMMAND...
+# run NAME COMMAND...: prints a row, and leaves "passed failed skipped" in NAME.counts.
 run() {
     name=$1 log=$logs/$1.log began=$(date +%s)
     shift
@@ -31,7 +30,7 @@ run() {
         tail -n 60 "$log"
         echo "----"
     fi
-    passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + left_out))
+    echo "$good $bad $left_out" >"$logs/$name.counts"
 }
 
 # Reads the log: good, bad, left_out, word.
@@ -39,10 +38,7 @@ count() {
     good=$(sed -n 's/^CHECKS \([0-9][0-9]*\) [0-9][0-9]*$/\1/p' "$log" | tail -n 1)
     bad=$(sed -n 's/^CHECKS [0-9][0-9]* \([0-9][0-9]*\)$/\1/p' "$log" | tail -n 1)
     left_out=$(grep -c '^SKIP ' "$log")
-    if [ "$left_out" -gt 0 ]; then
-        skips="$skips$(sed -n "s/^SKIP /  $name, /p" "$log")
-"
-    fi
+    sed -n "s/^SKIP /  $name, /p" "$log" >"$logs/$name.skips"
     if [ -z "$good" ] || { [ "$1" -ne 0 ] && [ "$bad" -eq 0 ]; }; then
         bad=$((${bad:-0} + 1))
     fi
@@ -62,7 +58,15 @@ count() {
 }
 
 cd "$root" || exit 2
+# Threads that wait give their core away: suites and what else the machine does then cost no more than their work.
+export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 export CK_VERBOSITY="${CK_VERBOSITY:-normal}" CK_DEFAULT_TIMEOUT="${CK_DEFAULT_TIMEOUT:-900}"
+if [ "${GNN_TEST_ONE:-}" = 1 ]; then
+    # shellcheck disable=SC2086 # the wrapper is a command with arguments
+    run "$1" ${GNN_TEST_WRAPPER:-} "$build/tests/test_$1"
+    exit 0
+fi
+rm -f "$logs"/*.counts "$logs"/*.skips
 for source in tests/test_*.c; do
     suite=$(basename "$source" .c)
     suite=${suite#test_}
@@ -72,26 +76,27 @@ for source in tests/test_*.c; do
     esac
     # Some builds lack a suite (igraph is an option); the main one must know them all.
     if [ -z "$house" ] && ! grep -q "^build tests/test_$suite:" "$build/build.ninja"; then
-        echo "-      $suite is not part of this build"
+        echo "-      $suite is not part of this build" >&2
         continue
     fi
-    # shellcheck disable=SC2086 # the wrapper is a command with arguments
-    run "$suite" ${GNN_TEST_WRAPPER:-} "$build/tests/test_$suite"
-done
-for suite; do
-    [ -f "tests/test_$suite.c" ] && continue
-    echo "there is no suite $suite"
-    failed=$((failed + 1))
-done
+    echo "$suite"
+done | GNN_TEST_ONE=1 xargs -n 1 -P "${GNN_TEST_JOBS:-1}" sh tests/suites.sh "$build"
 for script in ${house:+tests/house/*.sh}; do
     run "house-$(basename "$script" .sh)" sh "$script" "$build"
 done
 
-if [ -n "$skips" ]; then
+wanted=0
+for suite; do
+    [ -f "tests/test_$suite.c" ] && continue
+    echo "there is no suite $suite"
+    wanted=$((wanted + 1))
+done
+if [ -n "$(cat "$logs"/*.skips 2>/dev/null)" ]; then
     echo
     [ "${GNN_REQUIRE_DATA:-}" = 1 ] && echo "skipped, which counts as failed under GNN_REQUIRE_DATA=1:" || echo "skipped:"
-    printf '%s' "$skips"
+    cat "$logs"/*.skips
 fi
 echo
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ]
+cat "$logs"/*.counts 2>/dev/null | awk -v failed="$wanted" '
+    { passed += $1; failed += $2; skipped += $3 }
+    END { print passed + 0 " passed, " failed + 0 " failed, " skipped + 0 " skipped"; exit failed + 0 > 0 }'

@@ -21,10 +21,10 @@ typedef struct {
 static void describe(const trial_t *t)
 {
     const gnn_layer_config_t *c = gnn_layer_config(t->layer);
-    printf("config %d: edge_dim %lld, in %lld out %lld, %s, %s, update %d, heads %lld of %lld, d_k %lld d_v %lld, combine %d, share %d, loops %d, norm of edges %d, self %d, "
+    printf("config %d: edge_dim %lld, in %lld out %lld, %s, %s, update %s, heads %lld of %lld, d_k %lld d_v %lld, combine %d, share %d, loops %d, norm of edges %d, self %d, "
            "activations %d %d, residual %d, norm %d %d, dropout %g %g %g %g, distance %d\n",
            t->number, (long long)c->edge_dim, (long long)c->in, (long long)c->out, c->message->name,
-           c->aggregator->name, (int)c->update, (long long)c->kv_heads, (long long)c->heads,
+           c->aggregator->name, c->update->name, (long long)c->kv_heads, (long long)c->heads,
            (long long)c->d_k, (long long)c->d_v, (int)c->combine, (int)c->share_weights,
            (int)c->self_loops, (int)c->graph_norm, (int)c->self_term, (int)c->activation,
            (int)c->hidden_activation, (int)c->residual, (int)c->norm, (int)c->norm_position,

@@ -7,17 +7,17 @@ static gnn_data_t *open_tiny(int count, const gnn_array_t *changes)
 {
     gnn_data_t *data = NULL;
     ck_ok(gnn_data_open(&data, write_tiny(count, changes)));
-    ck_assert_int_eq(data->n, 4);
-    ck_assert_str_eq(data->name, "tiny");
-    ck_ok(gnn_graph_validate(data->graph));
+    ck_assert_int_eq(gnn_data_nodes(data), 4);
+    ck_assert_str_eq(gnn_data_name(data), "tiny");
+    ck_ok(gnn_graph_validate(gnn_data_graph(data)));
     return data;
 }
 
 static void check_messages(const gnn_data_t *data, int count, const int64_t *src, const int64_t *dst)
 {
     int64_t s[16], d[16];
-    ck_assert_int_eq(gnn_graph_n_pairs(data->graph), count);
-    ck_ok(gnn_graph_pairs(data->graph, s, d, NULL));
+    ck_assert_int_eq(gnn_graph_n_pairs(gnn_data_graph(data)), count);
+    ck_ok(gnn_graph_pairs(gnn_data_graph(data), s, d, NULL));
     for (int k = 0; k < count; k++)
         ck_assert_msg(s[k] == src[k] && d[k] == dst[k], "message %d goes from %d to %d", k,
                       (int)s[k], (int)d[k]);
@@ -30,16 +30,17 @@ START_TEST(planetoid_layout)
     gnn_data_t *data = open_tiny(0, NULL);
     char text[300];
     check_messages(data, 6, tiny_src, tiny_dst);
-    ck_assert_int_eq(data->features, 3);
-    ck_assert_int_eq(data->classes, 3);
-    ck_assert_mem_eq(data->labels, ((const int32_t[]){0, 2, 2, -1}), 16);
-    ck_ok(gnn_sparse_validate(&data->sparse, "features"));
-    ck_assert_int_eq(data->sparse.indptr[4], 4);
-    ck_assert(data->sparse.values[1] == 3 && data->sparse.indices[1] == 2 && !data->x.data);
-    ck_assert_int_eq(data->n_splits, 1);
+    ck_assert_int_eq(gnn_data_features(data), 3);
+    ck_assert_int_eq(gnn_data_classes(data), 3);
+    ck_assert_mem_eq(gnn_data_labels(data), ((const int32_t[]){0, 2, 2, -1}), 16);
+    ck_ok(gnn_sparse_validate(gnn_data_sparse(data), "features"));
+    ck_assert_int_eq(gnn_data_sparse(data)->indptr[4], 4);
+    ck_assert(gnn_data_sparse(data)->values[1] == 3 && gnn_data_sparse(data)->indices[1] == 2 &&
+              !gnn_data_x(data));
+    ck_assert_int_eq(gnn_data_splits(data), 1);
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < 4; i++)
-            ck_assert_int_eq(data->masks[k][0][i], i == k);
+            ck_assert_int_eq(gnn_data_mask(data, k, 0)[i], i == k);
     gnn_data_describe(data, text, sizeof text);
     ck_assert_str_eq(
         text,
@@ -70,16 +71,17 @@ START_TEST(heterophilous_layout)
     ck_ok(gnn_npz_write(in_folder("few.edges.npz"), 6, arrays));
     ck_ok(gnn_data_open(&data, in_folder("few.edges.npz")));
     check_messages(data, 4, (const int64_t[]){1, 2, 0, 0}, (const int64_t[]){0, 0, 1, 2});
-    ck_assert(!data->sparse.indptr && data->x.rows == 3 && data->x.cols == 2 && data->x.data[5] == 2);
-    ck_assert(data->masks[GNN_TRAIN][1][1] == 1 && data->masks[GNN_TEST][1][0] == 1 &&
-              data->masks[GNN_TEST][0][0] == 0);
+    ck_assert(!gnn_data_sparse(data) && gnn_data_x(data)->rows == 3 &&
+              gnn_data_x(data)->cols == 2 && gnn_data_x(data)->data[5] == 2);
+    ck_assert(gnn_data_mask(data, GNN_TRAIN, 1)[1] == 1 &&
+              gnn_data_mask(data, GNN_TEST, 1)[0] == 1 && gnn_data_mask(data, GNN_TEST, 0)[0] == 0);
     gnn_data_describe(data, text, sizeof text);
     ck_assert_str_eq(
         text,
         "few.edges: 3 nodes, 4 messages, 2 dense features, 2 classes; 2 splits, the first: 1 train, 1 validation, 1 test");
     ck_ok(gnn_data_row_normalise(data));
     const gnn_real_t want[6] = {(gnn_real_t)0.25, (gnn_real_t)0.75, 0, 0, -1, 2};
-    ck_assert_mem_eq(data->x.data, want, sizeof want);
+    ck_assert_mem_eq(gnn_data_x(data)->data, want, sizeof want);
     gnn_data_free(data);
 }
 END_TEST
@@ -89,7 +91,7 @@ START_TEST(sparse_rows_are_normalised)
     gnn_data_t *data = open_tiny(0, NULL);
     ck_ok(gnn_data_row_normalise(data));
     const gnn_real_t want[4] = {(gnn_real_t)0.25, (gnn_real_t)0.75, 1, 1};
-    ck_assert_mem_eq(data->sparse.values, want, sizeof want);
+    ck_assert_mem_eq(gnn_data_sparse(data)->values, want, sizeof want);
     gnn_data_free(data);
     ck_fails(gnn_data_row_normalise(NULL), GNN_EINVALID, "no data set");
 }
@@ -100,14 +102,15 @@ START_TEST(other_names_and_types)
     const gnn_array_t no_attr[] = {{.name = "attr_indptr", .ndim = -1},
                                    MATRIX("attr_matrix", GNN_DTYPE_UINT8, uint8_t, 4, 1, 1, 2, 3, 4)};
     gnn_data_t *data = open_tiny(2, no_attr);
-    ck_assert(data->x.data && data->x.data[3] == 4);
+    ck_assert(gnn_data_x(data) && gnn_data_x(data)->data[3] == 4);
     gnn_data_free(data);
     const gnn_array_t x[] = {{.name = "attr_indptr", .ndim = -1},
                              MATRIX("x", GNN_DTYPE_FLOAT32, float, 4, 2, 1, 2, 3, 4, 5, 6, 7, 8),
                              FLOAT64("adj_data", 5, 1, 1, 1, 1, 1),
                              {"labels", GNN_DTYPE_UINT8, 1, {4}, 4, "\3\0\1\2"}};
     data = open_tiny(4, x);
-    ck_assert(data->x.data[7] == 8 && data->classes == 4 && data->labels[0] == 3);
+    ck_assert(gnn_data_x(data)->data[7] == 8 && gnn_data_classes(data) == 4 &&
+              gnn_data_labels(data)[0] == 3);
     gnn_data_free(data);
 }
 END_TEST
@@ -117,17 +120,18 @@ END_TEST
 static int64_t count_marked(const gnn_data_t *data, int kind, int label)
 {
     int64_t count = 0;
-    for (int64_t i = 0; i < data->n; i++)
-        count += data->masks[kind][0][i] && (label < 0 || data->labels[i] == label);
+    for (int64_t i = 0; i < gnn_data_nodes(data); i++)
+        count += gnn_data_mask(data, kind, 0)[i] && (label < 0 || gnn_data_labels(data)[i] == label);
     return count;
 }
 
 static void check_disjoint(const gnn_data_t *data)
 {
-    for (int64_t s = 0; s < data->n_splits; s++)
-        for (int64_t i = 0; i < data->n; i++)
-            ck_assert_int_le(data->masks[0][s][i] + data->masks[1][s][i] + data->masks[2][s][i],
-                             data->labels[i] >= 0);
+    for (int64_t s = 0; s < gnn_data_splits(data); s++)
+        for (int64_t i = 0; i < gnn_data_nodes(data); i++)
+            ck_assert_int_le(gnn_data_mask(data, 0, s)[i] + gnn_data_mask(data, 1, s)[i] +
+                                 gnn_data_mask(data, 2, s)[i],
+                             gnn_data_labels(data)[i] >= 0);
 }
 
 /* `n` nodes without edges in classes of unequal size; every tenth has no label. */
@@ -159,7 +163,7 @@ START_TEST(drawn_splits)
     ck_assert_int_eq(count_marked(data, GNN_TEST, -1), 1000);
     check_disjoint(data);
     for (int k = 0; k < 3; k++)
-        ck_assert_mem_eq(data->masks[k][0], again->masks[k][0], 3000);
+        ck_assert_mem_eq(gnn_data_mask(data, k, 0), gnn_data_mask(again, k, 0), 3000);
     gnn_data_free(data);
     gnn_data_free(again);
     data = open_unsplit(70); /* 63 with a label: 9 of class 0 */
@@ -244,16 +248,18 @@ static const struct {
 
 static void check_digests(const gnn_data_t *data, int which)
 {
-    int64_t m = gnn_graph_n_pairs(data->graph), labels = 0, messages = 0,
-            stored = data->sparse.indptr ? data->sparse.indptr[data->n] : data->n * data->features;
+    int64_t m = gnn_graph_n_pairs(gnn_data_graph(data)), labels = 0, messages = 0,
+            stored = gnn_data_sparse(data) ? gnn_data_sparse(data)->indptr[gnn_data_nodes(data)]
+                                           : gnn_data_nodes(data) * gnn_data_features(data);
     int64_t *src = malloc((size_t)m * sizeof *src), *dst = malloc((size_t)m * sizeof *dst);
-    const gnn_real_t *values = data->sparse.indptr ? data->sparse.values : data->x.data;
+    const gnn_real_t *values =
+        gnn_data_sparse(data) ? gnn_data_sparse(data)->values : gnn_data_x(data)->data;
     double sum = 0;
     for (int64_t k = 0; k < stored; k++)
         sum += (double)values[k];
-    for (int64_t i = 0; i < data->n; i++)
-        labels += data->labels[i];
-    ck_ok(gnn_graph_pairs(data->graph, src, dst, NULL));
+    for (int64_t i = 0; i < gnn_data_nodes(data); i++)
+        labels += gnn_data_labels(data)[i];
+    ck_ok(gnn_graph_pairs(gnn_data_graph(data), src, dst, NULL));
     for (int64_t k = 0; k < m; k++)
         messages += (src[k] * 31 + dst[k] * 17) % 1009;
     ck_assert_double_eq_tol(sum, real_sets[which].features, 1e-9 * real_sets[which].features);
@@ -261,9 +267,9 @@ static void check_digests(const gnn_data_t *data, int which)
     ck_assert_int_eq(messages, real_sets[which].messages);
     for (int kind = 0; kind < 3 && real_sets[which].marked[0]; kind++) {
         int64_t marked = 0;
-        for (int64_t s = 0; s < data->n_splits; s++)
-            for (int64_t i = 0; i < data->n; i++)
-                marked += data->masks[kind][s][i] ? s * data->n + i : 0;
+        for (int64_t s = 0; s < gnn_data_splits(data); s++)
+            for (int64_t i = 0; i < gnn_data_nodes(data); i++)
+                marked += gnn_data_mask(data, kind, s)[i] ? s * gnn_data_nodes(data) + i : 0;
         ck_assert_int_eq(marked, real_sets[which].marked[kind]);
     }
     free(src);
@@ -282,7 +288,7 @@ START_TEST(real_set)
     ck_ok(gnn_data_open(&data, path));
     gnn_data_describe(data, text, sizeof text);
     ck_assert_str_eq(text, real_sets[_i].words);
-    ck_ok(gnn_graph_validate(data->graph));
+    ck_ok(gnn_graph_validate(gnn_data_graph(data)));
     check_disjoint(data);
     check_digests(data, _i);
     gnn_data_free(data);
@@ -302,17 +308,17 @@ START_TEST(karate_club)
     ck_assert_str_eq(
         text,
         "karate: 34 nodes, 156 messages, 34 sparse features (34 stored), 2 classes; 1 split: 4 train, 8 validation, 22 test");
-    ck_ok(gnn_graph_validate(data->graph));
-    ck_ok(gnn_sparse_validate(&data->sparse, "features"));
+    ck_ok(gnn_graph_validate(gnn_data_graph(data)));
+    ck_ok(gnn_sparse_validate(gnn_data_sparse(data), "features"));
     check_disjoint(data);
     for (int k = 0; k < 17; k++)
-        ck_assert_int_eq(data->labels[first_club[k] - 1], 0);
+        ck_assert_int_eq(gnn_data_labels(data)[first_club[k] - 1], 0);
     ck_assert_int_eq(count_marked(data, GNN_TRAIN, 0), 2);
     for (int k = 0; k < 4; k++)
-        ck_assert_int_eq(data->masks[GNN_TRAIN][0][train[k] - 1], 1);
-    ck_ok(gnn_graph_pairs(data->graph, src, dst, NULL));
+        ck_assert_int_eq(gnn_data_mask(data, GNN_TRAIN, 0)[train[k] - 1], 1);
+    ck_ok(gnn_graph_pairs(gnn_data_graph(data), src, dst, NULL));
     for (int k = 0; k < 156; k++) {
-        between += data->labels[src[k]] != data->labels[dst[k]];
+        between += gnn_data_labels(data)[src[k]] != gnn_data_labels(data)[dst[k]];
         leader += dst[k] == 33;
     }
     ck_assert_int_eq(leader, 17);

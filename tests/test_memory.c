@@ -59,16 +59,17 @@ START_TEST(a_gat_step_on_a_million_edges_stays_under_200_mb)
     ck_ok(gnn_data_open(&data, path));
     forget_peak();
     double before = status_mb("VmHWM:");
-    ck_ok(gnn_model_new(&model, context, 2,
-                        (gnn_layer_config_t[]){
-                            GNN_GAT(.in = data->features, .out = 8, .heads = 8,
-                                    .activation = GNN_ELU, .dropout = (gnn_real_t)0.6),
-                            GNN_GAT(.in = 64, .out = data->classes, .dropout = (gnn_real_t)0.6)}));
+    ck_ok(gnn_model_new(
+        &model, context, 2,
+        (gnn_layer_config_t[]){
+            GNN_GAT(.in = gnn_data_features(data), .out = 8, .heads = 8, .activation = GNN_ELU,
+                    .dropout = (gnn_real_t)0.6),
+            GNN_GAT(.in = 64, .out = gnn_data_classes(data), .dropout = (gnn_real_t)0.6)}));
     ck_ok(gnn_train(model, context, data, &(gnn_train_config_t){.epochs = 2}, NULL));
     double growth = status_mb("VmHWM:") - before;
     printf("GAT 8x8 on %lld messages: %.0f MB over the data\n",
-           (long long)gnn_graph_n_edges(data->graph), growth);
-    ck_assert_int_eq(gnn_graph_n_edges(data->graph), 1038000);
+           (long long)gnn_graph_n_edges(gnn_data_graph(data)), growth);
+    ck_assert_int_eq(gnn_graph_n_edges(gnn_data_graph(data)), 1038000);
     ck_assert_double_lt(growth, GNN_DOUBLE ? 400 : 200);
     gnn_model_free(model);
     gnn_data_free(data);

@@ -50,13 +50,19 @@ START_TEST(a_model_names_the_layer)
     gnn_graph_t *g = triangle();
     gnn_real_t x[3 * 5] = {0}, y[3 * 2];
     gnn_tensor_t in = gnn_tensor(x, 3, 5), out = gnn_tensor(y, 3, 2);
-    ck_ok(gnn_model_new(&model, context, 3,
-                        (gnn_layer_config_t[]){GNN_SAGE(.in = 5, .out = 4),
-                                               GNN_SAGE(.in = 4, .out = 32),
-                                               GNN_SAGE(.in = 64, .out = 2)}));
+    ck_fails(gnn_model_new(&model, context, 3,
+                           (gnn_layer_config_t[]){GNN_SAGE(.in = 5, .out = 4),
+                                                  GNN_SAGE(.in = 4, .out = 32),
+                                                  GNN_SAGE(.in = 64, .out = 2)}),
+             GNN_ESHAPE, "layer 2 expects 64 input features, layer 1 puts out 32");
+    ck_fails(gnn_model_new(&model, context, 2,
+                           (gnn_layer_config_t[]){GNN_GAT(.in = 5, .out = 8, .heads = 8),
+                                                  GNN_GAT(.in = 8, .out = 2)}),
+             GNN_ESHAPE, "layer 1 expects 8 input features, layer 0 puts out 64 (8 heads of 8)");
+    ck_ok(gnn_model_new(&model, context, 1, &GNN_SAGE(.in = 6, .out = 2)));
     ck_ok(gnn_model_prepare(model, 0, g, GNN_OFF));
     ck_fails(gnn_model_predict(model, context, g, &in, NULL, &out), GNN_ESHAPE,
-             "layer 2 expects 64 input features, the tensor has 32");
+             "layer 0 expects 6 input features, the tensor has 5");
     gnn_model_free(model);
     gnn_graph_free(g);
     ck_fails(gnn_model_new(&model, context, 2,
@@ -183,7 +189,7 @@ START_TEST(heads_without_columns)
     gnn_aggregate_t how = {.aggregator = gnn_aggregator_find("dot"),
                            .message = gnn_message_find("linear"),
                            .graph = g,
-                           .shape = {.heads = INT32_MAX, .kv_heads = 1}};
+                           .shape = {.heads = INT32_MAX, .key_heads = 1, .value_heads = 1}};
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     ck_ok(gnn_tape_new(&tape, context));
     gnn_tape_reset(tape, 0, 0);

@@ -276,19 +276,19 @@ static gnn_data_t *open_star(bool sparse)
 static void check_followed(const gnn_data_t *data, const gnn_data_t *file)
 {
     int64_t rank[64];
-    ck_assert_int_eq(data->n, file->n);
-    for (int64_t r = 0; r < data->n; r++)
-        rank[data->order[r]] = r;
-    ck_ok(gnn_graph_validate(data->graph));
-    check_renumbered(file->graph, data->graph, rank);
-    for (int64_t r = 0; r < data->n; r++) {
-        int64_t i = data->order[r];
-        ck_assert_int_eq(data->labels[r], file->labels[i]);
-        for (int64_t c = 0; c < data->features; c++)
+    ck_assert_int_eq(gnn_data_nodes(data), gnn_data_nodes(file));
+    for (int64_t r = 0; r < gnn_data_nodes(data); r++)
+        rank[gnn_data_order(data)[r]] = r;
+    ck_ok(gnn_graph_validate(gnn_data_graph(data)));
+    check_renumbered(gnn_data_graph(file), gnn_data_graph(data), rank);
+    for (int64_t r = 0; r < gnn_data_nodes(data); r++) {
+        int64_t i = gnn_data_order(data)[r];
+        ck_assert_int_eq(gnn_data_labels(data)[r], gnn_data_labels(file)[i]);
+        for (int64_t c = 0; c < gnn_data_features(data); c++)
             ck_assert(feature(data, r, c) == feature(file, i, c));
         for (int k = 0; k < 3; k++)
-            for (int64_t s = 0; s < data->n_splits; s++)
-                ck_assert_int_eq(data->masks[k][s][r], file->masks[k][s][i]);
+            for (int64_t s = 0; s < gnn_data_splits(data); s++)
+                ck_assert_int_eq(gnn_data_mask(data, k, s)[r], gnn_data_mask(file, k, s)[i]);
     }
 }
 
@@ -297,7 +297,7 @@ static void check_saved(const gnn_data_t *data, const gnn_data_t *file)
 {
     ck_ok(gnn_data_save(data, in_folder("saved.npz")));
     gnn_data_t *again = opened(in_folder("saved.npz"));
-    ck_assert_ptr_null(again->order);
+    ck_assert_ptr_null(gnn_data_order(again));
     ck_same_set(file, again);
     gnn_data_free(again);
 }
@@ -305,17 +305,17 @@ static void check_saved(const gnn_data_t *data, const gnn_data_t *file)
 START_TEST(a_set_follows_and_is_saved_as_it_was)
 {
     gnn_data_t *file = open_star(_i), *data = open_star(_i);
-    ck_assert_ptr_null(data->order);
+    ck_assert_ptr_null(gnn_data_order(data));
     ck_ok(gnn_data_reorder(data));
-    ck_assert_mem_eq(data->order, star_order, sizeof star_order);
+    ck_assert_mem_eq(gnn_data_order(data), star_order, sizeof star_order);
     check_followed(data, file);
     check_saved(data, file);
-    const gnn_graph_t *graph = data->graph;
+    const gnn_graph_t *graph = gnn_data_graph(data);
     ck_ok(gnn_data_reorder(data));
-    ck_assert(data->graph == graph);
+    ck_assert(gnn_data_graph(data) == graph);
     check_followed(data, file);
-    if (data->sparse.indptr)
-        ck_ok(gnn_sparse_validate(&data->sparse, "features"));
+    if (gnn_data_sparse(data))
+        ck_ok(gnn_sparse_validate(gnn_data_sparse(data), "features"));
     ck_fails(gnn_data_reorder(NULL), GNN_EINVALID, "no data set");
     gnn_data_free(data);
     gnn_data_free(file);
@@ -331,7 +331,7 @@ START_TEST(csv_lines_are_the_files_nodes)
         ck_ok(gnn_data_add_csv(k ? data : file, NULL, in_folder("y.csv")));
     check_followed(data, file);
     check_saved(data, file);
-    ck_assert_str_eq(data->class_names[2], "c");
+    ck_assert_str_eq(gnn_data_class_names(data)[2], "c");
     write_text("x.csv", "1,-1\n2,-2\n3,-3\n4,-4\n5,-5\n6,-6\n");
     for (int k = 0; k < 2; k++)
         ck_ok(gnn_data_add_csv(k ? data : file, in_folder("x.csv"), NULL));
@@ -355,10 +355,10 @@ START_TEST(links_alone_grow_behind_the_others)
         for (int set = 0; set < 2; set++) {
             gnn_data_t *one = set ? data : file;
             ck_ok(gnn_data_add_csv(one, k ? in_folder("x.csv") : NULL, k ? NULL : in_folder("y.csv")));
-            ck_assert_int_eq(one->n, 7);
+            ck_assert_int_eq(gnn_data_nodes(one), 7);
         }
         check_followed(data, file);
-        ck_assert_mem_eq(data->order, ((const int64_t[]){4, 0, 1, 2, 3, 5, 6}), 7 * 8);
+        ck_assert_mem_eq(gnn_data_order(data), ((const int64_t[]){4, 0, 1, 2, 3, 5, 6}), 7 * 8);
         for (int set = 0; set < 2; set++)
             ck_ok(gnn_data_add_csv(set ? data : file, NULL, in_folder("y.csv")));
         check_followed(data, file);
@@ -373,7 +373,7 @@ START_TEST(wrong_rows_are_named_by_the_file)
 {
     gnn_data_t *data = open_star(false);
     ck_ok(gnn_data_reorder(data));
-    data->x.data[0] = (gnn_real_t)INFINITY;
+    gnn_data_x(data)->data[0] = (gnn_real_t)INFINITY;
     ck_fails(gnn_data_row_normalise(data), GNN_ENUMERIC, "node 4");
     gnn_data_free(data);
 }
@@ -414,8 +414,8 @@ START_TEST(a_set_survives_any_failing_allocation)
                       gnn_error_message());
         if (rc == GNN_OK)
             break;
-        ck_assert_int_eq(data->order != NULL, _i / 2 > 0);
-        if (data->order)
+        ck_assert_int_eq(gnn_data_order(data) != NULL, _i / 2 > 0);
+        if (gnn_data_order(data))
             check_followed(data, file);
         else
             ck_same_set(data, file);
@@ -442,9 +442,9 @@ START_TEST(a_training_without_dropout_is_the_same)
             ck_ok(gnn_data_reorder(data));
         gnn_context_set_seed(context, 5);
         ck_ok(gnn_model_new(&model, context, 2,
-                            (gnn_layer_config_t[]){GNN_GAT(.in = data->features, .out = 4,
+                            (gnn_layer_config_t[]){GNN_GAT(.in = gnn_data_features(data), .out = 4,
                                                            .heads = 2, .activation = GNN_ELU),
-                                                   GNN_GCN(.in = 8, .out = data->classes)}));
+                                                   GNN_GCN(.in = 8, .out = gnn_data_classes(data))}));
         ck_ok(gnn_train(model, context, data, &(gnn_train_config_t){.epochs = 10, .split = 1},
                         &result));
         loss[k] = result.train_loss + 10 * result.validation_loss;

@@ -11,17 +11,17 @@ START_TEST(linqs_by_either_file)
     write_text("tiny.content", CONTENT);
     write_text("tiny.cites", CITES);
     gnn_data_t *data = opened(in_folder(_i ? "tiny.content" : "tiny.cites"));
-    ck_assert_str_eq(data->name, "tiny");
+    ck_assert_str_eq(gnn_data_name(data), "tiny");
     ck_assert_str_eq(messages(data), "0<1 0<2 1<0 2<0");
     ck_labels(data, 4, labels);
-    ck_assert_int_eq(data->classes, 3);
-    ck_assert_str_eq(data->class_names[0], "Agents");
-    ck_assert_str_eq(data->class_names[1], "ML");
-    ck_assert_str_eq(data->class_names[2], "Theory");
-    ck_assert_int_eq(data->features, 3);
-    ck_assert_int_eq(data->sparse.indptr[4], 4);
+    ck_assert_int_eq(gnn_data_classes(data), 3);
+    ck_assert_str_eq(gnn_data_class_names(data)[0], "Agents");
+    ck_assert_str_eq(gnn_data_class_names(data)[1], "ML");
+    ck_assert_str_eq(gnn_data_class_names(data)[2], "Theory");
+    ck_assert_int_eq(gnn_data_features(data), 3);
+    ck_assert_int_eq(gnn_data_sparse(data)->indptr[4], 4);
     ck_assert(feature(data, 0, 1) == 1 && feature(data, 1, 0) == 1 && feature(data, 3, 0) == 0);
-    ck_assert_int_eq(data->skipped, 2);
+    ck_assert_int_eq(gnn_data_skipped(data), 2);
     gnn_data_describe(data, text, sizeof text);
     ck_assert_msg(strstr(text, "; 2 links to unknown nodes were left out") != NULL, "%s", text);
     gnn_data_free(data);
@@ -36,9 +36,9 @@ START_TEST(linqs_with_blanks_and_windows_ends)
     write_text("w.cites", "a b\r\n");
     gnn_data_t *data = opened(in_folder("w.cites"));
     ck_labels(data, 2, labels);
-    ck_assert_str_eq(data->class_names[0], "one");
-    ck_assert_int_eq(data->features, 2);
-    ck_assert_int_eq(data->sparse.indptr[2], 0);
+    ck_assert_str_eq(gnn_data_class_names(data)[0], "one");
+    ck_assert_int_eq(gnn_data_features(data), 2);
+    ck_assert_int_eq(gnn_data_sparse(data)->indptr[2], 0);
     gnn_data_free(data);
 }
 END_TEST
@@ -47,15 +47,15 @@ START_TEST(an_ogb_folder)
 {
     static const int32_t labels[] = {0, 2, 1, -1};
     gnn_data_t *data = opened(write_ogb(NULL, NULL));
-    ck_assert_str_eq(data->name, "tiny_ogb");
+    ck_assert_str_eq(gnn_data_name(data), "tiny_ogb");
     ck_assert_str_eq(messages(data), "0<1 0<3 1<0 1<2 2<1 3<0");
     ck_labels(data, 4, labels);
-    ck_assert_int_eq(data->features, 2);
+    ck_assert_int_eq(gnn_data_features(data), 2);
     ck_assert(feature(data, 1, 0) == (double)(gnn_real_t)1e-3 && feature(data, 3, 1) == 6);
-    ck_assert_int_eq(data->n_splits, 1);
+    ck_assert_int_eq(gnn_data_splits(data), 1);
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < 4; i++)
-            ck_assert_int_eq(data->masks[k][0][i], i == k);
+            ck_assert_int_eq(gnn_data_mask(data, k, 0)[i], i == k);
     gnn_data_free(data);
 }
 END_TEST
@@ -73,9 +73,9 @@ START_TEST(ogb_unpacked_with_slashes_and_without_splits)
     }
     ck_assert_int_eq(rmdir(in_folder("tiny_ogb/split/time")), 0);
     gnn_data_t *data = opened(slashes);
-    ck_assert_str_eq(data->name, "tiny_ogb");
+    ck_assert_str_eq(gnn_data_name(data), "tiny_ogb");
     ck_assert_str_eq(messages(data), "0<3 3<0");
-    ck_assert_int_eq(data->n_splits, 1);
+    ck_assert_int_eq(gnn_data_splits(data), 1);
     gnn_data_free(data);
 }
 END_TEST
@@ -99,11 +99,11 @@ START_TEST(edge_lists)
     };
     gnn_data_t *data = opened(write_text(cases[_i].name, cases[_i].text));
     ck_assert_str_eq(messages(data), cases[_i].messages);
-    ck_assert_int_eq(data->n, cases[_i].n);
-    ck_assert_int_eq(data->features, 0);
-    ck_assert_int_eq(data->classes, 0);
-    ck_assert_int_eq(data->labels[0], -1);
-    ck_assert_int_eq(data->masks[GNN_TRAIN][0][0], 0);
+    ck_assert_int_eq(gnn_data_nodes(data), cases[_i].n);
+    ck_assert_int_eq(gnn_data_features(data), 0);
+    ck_assert_int_eq(gnn_data_classes(data), 0);
+    ck_assert_int_eq(gnn_data_labels(data)[0], -1);
+    ck_assert_int_eq(gnn_data_mask(data, GNN_TRAIN, 0)[0], 0);
     gnn_data_free(data);
 }
 END_TEST
@@ -114,7 +114,7 @@ START_TEST(gzipped_text_in_several_members)
     size_t n = pack("0 1\n1 ", 6, packed, sizeof packed);
     n += pack("2\n", 2, packed + n, sizeof packed - n);
     gnn_data_t *data = opened(write_bytes("two.edges.gz", packed, n));
-    ck_assert_str_eq(data->name, "two");
+    ck_assert_str_eq(gnn_data_name(data), "two");
     ck_assert_str_eq(messages(data), "0<1 1<0 1<2 2<1");
     gnn_data_free(data);
 }
@@ -130,8 +130,8 @@ START_TEST(large_text_is_unpacked_whole)
         at += (size_t)snprintf(text + at, sizeof text - at, "%d %d\n", k, k + 1);
     gnn_data_t *data =
         opened(write_bytes("path.txt.gz", packed, pack(text, at, packed, sizeof packed)));
-    ck_assert_int_eq(data->n, LINES + 1);
-    ck_assert_int_eq(gnn_graph_n_pairs(data->graph), 2 * LINES);
+    ck_assert_int_eq(gnn_data_nodes(data), LINES + 1);
+    ck_assert_int_eq(gnn_graph_n_pairs(gnn_data_graph(data)), 2 * LINES);
     gnn_data_free(data);
 }
 END_TEST
@@ -142,9 +142,9 @@ START_TEST(graphml_by_ending_and_by_content)
     static const char *const names[] = {"g.graphml", "g", "g.graphml.gz"};
     gnn_data_t *data =
         opened(_i == 2 ? write_packed(names[_i], GRAPHML) : write_text(names[_i], GRAPHML));
-    ck_assert_str_eq(data->name, "g");
+    ck_assert_str_eq(gnn_data_name(data), "g");
     ck_assert_str_eq(messages(data), "0<1 1<0 1<2 2<1");
-    ck_assert_int_eq(data->n, 3);
+    ck_assert_int_eq(gnn_data_nodes(data), 3);
     gnn_data_free(data);
 }
 END_TEST
@@ -171,16 +171,16 @@ START_TEST(csv_in_all_forms)
     snprintf(features, sizeof features, "%s", write_text("x.csv", cases[_i].features));
     ck_ok(gnn_data_add_csv(data, features, write_text("y.csv", cases[_i].labels)));
     ck_labels(data, 3, labels);
-    ck_assert_int_eq(data->features, 2);
-    ck_assert_int_eq(data->classes, 2);
+    ck_assert_int_eq(gnn_data_features(data), 2);
+    ck_assert_int_eq(gnn_data_classes(data), 2);
     ck_assert(feature(data, 0, 1) == 2.5 && feature(data, 1, 0) == -3 && feature(data, 1, 1) == 4);
-    ck_assert_int_eq(data->class_names != NULL, cases[_i].named);
+    ck_assert_int_eq(gnn_data_class_names(data) != NULL, cases[_i].named);
     if (cases[_i].named) {
-        ck_assert_str_eq(data->class_names[0], "a \"b\"");
-        ck_assert_str_eq(data->class_names[1], "c, d");
+        ck_assert_str_eq(gnn_data_class_names(data)[0], "a \"b\"");
+        ck_assert_str_eq(gnn_data_class_names(data)[1], "c, d");
     }
-    ck_assert_int_eq(data->masks[GNN_TRAIN][0][0] + data->masks[GNN_TRAIN][0][2], 1);
-    ck_assert_int_eq(data->masks[GNN_TRAIN][0][1], 1);
+    ck_assert_int_eq(gnn_data_mask(data, GNN_TRAIN, 0)[0] + gnn_data_mask(data, GNN_TRAIN, 0)[2], 1);
+    ck_assert_int_eq(gnn_data_mask(data, GNN_TRAIN, 0)[1], 1);
     gnn_data_free(data);
 }
 END_TEST
@@ -190,17 +190,17 @@ START_TEST(links_alone_grow_to_the_lines_of_csv)
     gnn_data_t *data = opened(write_text("a.edges", "0 1\n"));
     ck_ok(gnn_data_add_csv(data, NULL, write_text("y.csv", "\"\"\none\ntwo\none\n")));
     ck_labels(data, 4, (const int32_t[]){-1, 0, 1, 0});
-    ck_assert_int_eq(gnn_graph_n_dst(data->graph), 4);
+    ck_assert_int_eq(gnn_graph_n_dst(gnn_data_graph(data)), 4);
     ck_assert_str_eq(messages(data), "0<1 1<0");
     ck_ok(gnn_data_add_csv(data, write_text("x.csv", "1\n2\n3\n4\n"), NULL));
-    ck_assert(data->features == 1 && feature(data, 3, 0) == 4);
+    ck_assert(gnn_data_features(data) == 1 && feature(data, 3, 0) == 4);
     ck_labels(data, 4, (const int32_t[]){-1, 0, 1, 0});
     gnn_data_free(data);
     data = opened(write_text("a.edges", "0 1\n"));
     ck_ok(gnn_data_add_csv(data, write_text("x.csv", "1\n2\n3\n4\n"), NULL));
-    ck_assert_int_eq(data->n, 4);
-    ck_assert_int_eq(data->labels[3], -1);
-    ck_assert_int_eq(data->masks[GNN_TEST][0][3], 0);
+    ck_assert_int_eq(gnn_data_nodes(data), 4);
+    ck_assert_int_eq(gnn_data_labels(data)[3], -1);
+    ck_assert_int_eq(gnn_data_mask(data, GNN_TEST, 0)[3], 0);
     ck_ok(gnn_data_add_csv(data, NULL, write_text("y.csv", "0\n-1\n1\n1\n")));
     ck_labels(data, 4, (const int32_t[]){0, -1, 1, 1});
     gnn_data_free(data);
@@ -267,13 +267,13 @@ END_TEST
 START_TEST(standardised_over_training_nodes)
 {
     gnn_data_t *data = three_columns();
-    memcpy(data->masks[GNN_TRAIN][0], (const uint8_t[]){1, 1, 0, 0}, 4);
+    memcpy((uint8_t *)gnn_data_mask(data, GNN_TRAIN, 0), (const uint8_t[]){1, 1, 0, 0}, 4);
     ck_ok(gnn_data_standardise(data, 0));
     static const double expected[4][3] = {{-1, 0, 0}, {1, 0, 0}, {3, 0, 2}, {9, 0, 0}};
     for (int64_t i = 0; i < 4; i++)
         for (int64_t c = 0; c < 3; c++)
             ck_assert(fabs(feature(data, i, c) - expected[i][c]) < 1e-5);
-    memset(data->masks[GNN_TRAIN][0], 0, 4);
+    memset((uint8_t *)gnn_data_mask(data, GNN_TRAIN, 0), 0, 4);
     ck_fails(gnn_data_standardise(data, 0), GNN_EINVALID, "no training nodes");
     ck_fails(gnn_data_standardise(data, 1), GNN_EINVALID, "split 1, there are 1");
     ck_fails(gnn_data_standardise(NULL, 0), GNN_EINVALID, "no data set");
@@ -293,7 +293,7 @@ static void saved_and_back(gnn_data_t *data)
     ck_ok(gnn_data_save(data, in_folder("saved.npz")));
     gnn_data_t *back = opened(in_folder("saved.npz"));
     ck_same_set(data, back);
-    ck_assert_str_eq(back->name, "saved");
+    ck_assert_str_eq(gnn_data_name(back), "saved");
     gnn_data_free(back);
     gnn_data_free(data);
 }
@@ -322,9 +322,9 @@ START_TEST(several_splits_are_saved)
     write_packed("tiny_ogb/split/random/valid.csv.gz", "0\n");
     write_packed("tiny_ogb/split/random/test.csv.gz", "1\n0\n");
     gnn_data_t *data = opened(in_folder("tiny_ogb"));
-    ck_assert_int_eq(data->n_splits, 2);
-    ck_assert_int_eq(data->masks[GNN_TRAIN][0][2], 1);
-    ck_assert_int_eq(data->masks[GNN_TRAIN][1][0], 1);
+    ck_assert_int_eq(gnn_data_splits(data), 2);
+    ck_assert_int_eq(gnn_data_mask(data, GNN_TRAIN, 0)[2], 1);
+    ck_assert_int_eq(gnn_data_mask(data, GNN_TRAIN, 1)[0], 1);
     saved_and_back(data);
 }
 END_TEST
@@ -332,14 +332,16 @@ END_TEST
 START_TEST(the_graph_of_packages_keeps_its_class_names)
 {
     gnn_data_t *data = opened(GNN_SOURCE_ROOT "/graphs/data/debian.npz");
-    ck_assert_int_eq(data->classes, 16);
-    ck_assert_str_eq(data->class_names[0], "database");
-    ck_assert_str_eq(data->class_names[15], "sound");
+    ck_assert_int_eq(gnn_data_classes(data), 16);
+    ck_assert_str_eq(gnn_data_class_names(data)[0], "database");
+    ck_assert_str_eq(gnn_data_class_names(data)[15], "sound");
     ck_ok(gnn_data_save(data, in_folder("again.npz")));
     gnn_data_t *back = opened(in_folder("again.npz"));
-    ck_assert_str_eq(back->class_names[8], data->class_names[8]);
-    ck_assert_mem_eq(back->labels, data->labels, (size_t)data->n * sizeof *data->labels);
-    ck_assert_int_eq(gnn_graph_n_pairs(back->graph), gnn_graph_n_pairs(data->graph));
+    ck_assert_str_eq(gnn_data_class_names(back)[8], gnn_data_class_names(data)[8]);
+    ck_assert_mem_eq(gnn_data_labels(back), gnn_data_labels(data),
+                     (size_t)gnn_data_nodes(data) * sizeof *gnn_data_labels(data));
+    ck_assert_int_eq(gnn_graph_n_pairs(gnn_data_graph(back)),
+                     gnn_graph_n_pairs(gnn_data_graph(data)));
     gnn_data_free(back);
     gnn_data_free(data);
 }
@@ -391,10 +393,10 @@ START_TEST(class_names_of_arrays)
         return;
     }
     data = opened(path);
-    ck_assert_int_eq(data->classes, changes[1].count - 1);
-    ck_assert_str_eq(data->class_names[0], "x");
-    ck_assert_str_eq(data->class_names[1], "yy");
-    ck_assert_str_eq(data->class_names[2], "z");
+    ck_assert_int_eq(gnn_data_classes(data), changes[1].count - 1);
+    ck_assert_str_eq(gnn_data_class_names(data)[0], "x");
+    ck_assert_str_eq(gnn_data_class_names(data)[1], "yy");
+    ck_assert_str_eq(gnn_data_class_names(data)[2], "z");
     gnn_data_free(data);
 }
 END_TEST

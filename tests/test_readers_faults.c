@@ -262,11 +262,11 @@ START_TEST(wrong_csv_is_named)
     ck_fails(gnn_data_add_csv(data, csv[_i].features ? features : NULL,
                               csv[_i].labels ? write_text("y.csv", csv[_i].labels) : NULL),
              csv[_i].code, csv[_i].words);
-    ck_assert_int_eq(data->n, 3);
-    ck_assert_int_eq(data->features, 0);
-    ck_assert_int_eq(data->classes, 0);
-    ck_assert_int_eq(data->labels[2], -1);
-    ck_assert_ptr_null(data->class_names);
+    ck_assert_int_eq(gnn_data_nodes(data), 3);
+    ck_assert_int_eq(gnn_data_features(data), 0);
+    ck_assert_int_eq(gnn_data_classes(data), 0);
+    ck_assert_int_eq(gnn_data_labels(data)[2], -1);
+    ck_assert_ptr_null(gnn_data_class_names(data));
     gnn_data_free(data);
 }
 END_TEST
@@ -337,7 +337,7 @@ static bool good_or_refused(const form_t *form, const char *bytes, size_t n)
                           (form->partner && strstr(gnn_error_message(), form->partner)),
                       "\"%s\" names no file", gnn_error_message());
     else
-        ck_ok(gnn_graph_validate(data->graph));
+        ck_ok(gnn_graph_validate(gnn_data_graph(data)));
     gnn_data_free(data);
     return rc == GNN_OK;
 }

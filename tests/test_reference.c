@@ -42,7 +42,7 @@ static bool open_reference(reference_t *r)
     gnn_layer_config_t layers[2] = {config(r, "w1", GNN_ELU), config(r, "w2", GNN_IDENTITY)};
     ck_ok(gnn_model_new(&r->model, r->context, 2, layers));
     ck_ok(gnn_model_import(r->model, GNN_NAMES_GAT_REFERENCE, "", r->arrays));
-    ck_ok(gnn_model_prepare(r->model, 0, r->cora->graph, GNN_OFF));
+    ck_ok(gnn_model_prepare(r->model, 0, gnn_data_graph(r->cora), GNN_OFF));
     return true;
 }
 
@@ -78,13 +78,14 @@ START_TEST(published_gat_gives_its_own_outputs)
         return;
     const gnn_data_t *d = r.cora;
     const gnn_layer_t *first = gnn_model_layer(r.model, 0);
-    const gnn_tensor_t *dense = d->x.data ? &d->x : NULL;
-    const gnn_sparse_t *sparse = dense ? NULL : &d->sparse;
-    gnn_tensor_t hidden = empty(d->n, gnn_layer_width(first)), logits = empty(d->n, d->classes);
-    ck_ok(gnn_layer_forward(first, r.context, d->graph,
+    const gnn_tensor_t *dense = gnn_data_x(d);
+    const gnn_sparse_t *sparse = gnn_data_sparse(d);
+    gnn_tensor_t hidden = empty(gnn_data_nodes(d), gnn_layer_width(first)),
+                 logits = empty(gnn_data_nodes(d), gnn_data_classes(d));
+    ck_ok(gnn_layer_forward(first, r.context, gnn_data_graph(d),
                             &(gnn_inputs_t){.x_src = dense, .x_sparse = sparse}, &hidden));
     compare(&r, "ref_hidden", &hidden, GNN_DOUBLE ? 1e-6 : 1e-5);
-    ck_ok(gnn_model_predict(r.model, r.context, d->graph, dense, sparse, &logits));
+    ck_ok(gnn_model_predict(r.model, r.context, gnn_data_graph(d), dense, sparse, &logits));
     compare(&r, "ref_logits", &logits, GNN_DOUBLE ? 1e-6 : 1e-5);
     free(hidden.data);
     free(logits.data);
@@ -119,13 +120,17 @@ START_TEST(published_gat_survives_saving)
     int fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
     const gnn_data_t *d = r.cora;
-    const gnn_tensor_t *dense = d->x.data ? &d->x : NULL;
-    gnn_tensor_t before = empty(d->n, d->classes), after = empty(d->n, d->classes);
+    const gnn_tensor_t *dense = gnn_data_x(d);
+    gnn_tensor_t before = empty(gnn_data_nodes(d), gnn_data_classes(d)),
+                 after = empty(gnn_data_nodes(d), gnn_data_classes(d));
     ck_ok(gnn_model_save(r.model, path));
     ck_ok(gnn_model_load(&loaded, r.context, path));
-    ck_ok(gnn_model_predict(r.model, r.context, d->graph, dense, dense ? NULL : &d->sparse, &before));
-    ck_ok(gnn_model_predict(loaded, r.context, d->graph, dense, dense ? NULL : &d->sparse, &after));
-    ck_assert_mem_eq(before.data, after.data, sizeof(gnn_real_t) * (size_t)(d->n * d->classes));
+    ck_ok(gnn_model_predict(r.model, r.context, gnn_data_graph(d), dense,
+                            gnn_data_sparse(d), &before));
+    ck_ok(gnn_model_predict(loaded, r.context, gnn_data_graph(d), dense,
+                            gnn_data_sparse(d), &after));
+    ck_assert_mem_eq(before.data, after.data,
+                     sizeof(gnn_real_t) * (size_t)(gnn_data_nodes(d) * gnn_data_classes(d)));
     gnn_model_free(loaded);
     free(before.data);
     free(after.data);

@@ -386,7 +386,7 @@ START_TEST(graphml_holds_names_and_weights)
     ck_ok(gnn_graph_write_graphml(graph, names, weight, in_folder("a.graphml")));
     /* Our reader sees the graph; igraph, with its own attribute handler, the names and weights. */
     gnn_data_t *data = opened(in_folder("a.graphml"));
-    ck_assert_int_eq(data->n, 3);
+    ck_assert_int_eq(gnn_data_nodes(data), 3);
     gnn_data_free(data);
     FILE *stream = fopen(in_folder("a.graphml"), "r");
     igraph_t g;

@@ -177,47 +177,39 @@ END_TEST
 /* A graph of four blocks whose nodes mostly hear their own block, large enough that kernels use all threads. */
 static gnn_data_t *blocks(int64_t n, int64_t features)
 {
-    gnn_data_t *d = calloc(1, sizeof *d);
+    gnn_data_t *d = NULL;
     uint64_t state = 23;
     int64_t m = 6 * n, *src = malloc(sizeof *src * (size_t)m), *dst = malloc(sizeof *dst * (size_t)m);
-    *d = (gnn_data_t){.n = n,
-                      .features = features,
-                      .classes = 4,
-                      .n_splits = 1,
-                      .labels = malloc(sizeof(int32_t) * (size_t)n)};
+    int32_t *labels = malloc(sizeof *labels * (size_t)n);
+    uint8_t *masks = calloc(3, (size_t)n);
+    gnn_tensor_t x = gnn_tensor(test_reals(n * features, 31), n, features);
     for (int64_t k = 0; k < m; k++) {
         dst[k] = k % n;
         src[k] = (int64_t)(fabs(test_uniform(&state)) * (double)n) % n;
         if (test_uniform(&state) < 0.4)
             src[k] = (src[k] / 4 * 4 + dst[k] % 4) % n;
     }
-    ck_ok(gnn_graph_from_edges(&d->graph, n, n, m, src, dst));
-    d->x = gnn_tensor(test_reals(n * features, 31), n, features);
-    for (int64_t i = 0; i < n; i++)
-        d->labels[i] = (int32_t)(i % 4);
-    for (int64_t i = 0; i < n; i += 3)
-        gnn__row(&d->x, i)[i % 4] += 1;
-    for (int part = 0; part < 3; part++) {
-        d->masks[part] = malloc(sizeof(uint8_t *));
-        d->masks[part][0] = calloc((size_t)n, 1);
-        for (int64_t i = 0; i < n; i++)
-            d->masks[part][0][i] = i / 4 % 3 == part;
+    for (int64_t i = 0; i < n; i++) {
+        labels[i] = (int32_t)(i % 4);
+        masks[i / 4 % 3 * n + i] = 1;
     }
+    for (int64_t i = 0; i < n; i += 3)
+        gnn__row(&x, i)[i % 4] += 1;
+    ck_ok(gnn_data_new(&d, &(gnn_data_config_t){.nodes = n,
+                                                .edges = m,
+                                                .src = src,
+                                                .dst = dst,
+                                                .x = &x,
+                                                .labels = labels,
+                                                .train = masks,
+                                                .validation = masks + n,
+                                                .test = masks + 2 * n}));
+    free(x.data);
     free(src);
     free(dst);
+    free(labels);
+    free(masks);
     return d;
-}
-
-static void blocks_free(gnn_data_t *d)
-{
-    gnn_graph_free(d->graph);
-    free(d->x.data);
-    free(d->labels);
-    for (int part = 0; part < 3; part++) {
-        free(d->masks[part][0]);
-        free(d->masks[part]);
-    }
-    free(d);
 }
 
 static gnn_model_t *new_gat(gnn_context_t *with, int64_t in, int64_t classes)
@@ -238,7 +230,7 @@ static gnn_real_t *trained(gnn_data_t *data, int threads, uint64_t seed, int64_t
     gnn_context_t *with;
     ck_ok(gnn_context_new(
         &with, &(gnn_context_config_t){.threads = threads, .seed = seed, .deterministic = GNN_ON}));
-    gnn_model_t *gat = new_gat(with, data->features, data->classes);
+    gnn_model_t *gat = new_gat(with, gnn_data_features(data), gnn_data_classes(data));
     ck_ok(gnn_train(gat, with, data,
                     &(gnn_train_config_t){.epochs = 12, .weight_decay = (gnn_real_t)5e-4}, NULL));
     ck_ok(gnn_evaluate(gat, with, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, accuracy));
@@ -266,7 +258,7 @@ START_TEST(same_seed_same_bits_on_one_two_and_four_threads)
     ck_assert_double_gt(accuracy, 0.3); /* chance is 0.25 */
     free(other);
     free(first);
-    blocks_free(data);
+    gnn_data_free(data);
 }
 END_TEST
 
@@ -284,7 +276,7 @@ START_TEST(node_training_allocates_nothing_after_the_second_epoch)
     for (int epoch = 3; epoch <= 8; epoch++)
         ck_assert_int_eq(diary.allocations[epoch], 0);
     gnn_model_free(gat);
-    blocks_free(data);
+    gnn_data_free(data);
 }
 END_TEST
 
@@ -300,18 +292,20 @@ START_TEST(evaluate_is_the_metric_of_predict)
                     &(gnn_train_config_t){
                         .epochs = 20, .optimizer = {.clip_norm = 1}, .schedule = {.warmup = 5}},
                     NULL));
-    ck_ok(gnn_model_predict(gat, context, data->graph, &data->x, NULL, &out));
+    ck_ok(gnn_model_predict(gat, context, gnn_data_graph(data), gnn_data_x(data), NULL, &out));
     ck_ok(gnn_evaluate(gat, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &value));
-    ck_assert_double_eq(value, gnn_metric_accuracy(&out, data->labels, data->masks[GNN_TEST][0]));
+    ck_assert_double_eq(
+        value, gnn_metric_accuracy(&out, gnn_data_labels(data), gnn_data_mask(data, GNN_TEST, 0)));
     ck_ok(gnn_evaluate(gat, context, data, 0, GNN_TRAIN, GNN_METRIC_MACRO_F1, &value));
-    ck_assert_double_eq(value, gnn_metric_macro_f1(&out, data->labels, data->masks[GNN_TRAIN][0]));
+    ck_assert_double_eq(
+        value, gnn_metric_macro_f1(&out, gnn_data_labels(data), gnn_data_mask(data, GNN_TRAIN, 0)));
     ck_fails(gnn_evaluate(gat, context, data, 1, GNN_TEST, GNN_METRIC_ACCURACY, &value),
              GNN_EINVALID, "split 1");
     const gnn_train_config_t c = {.split = -1};
     ck_fails(gnn_train(gat, context, data, &c, NULL), GNN_EINVALID, "split -1");
     free(out.data);
     gnn_model_free(gat);
-    blocks_free(data);
+    gnn_data_free(data);
 }
 END_TEST
 

@@ -406,7 +406,7 @@ START_TEST(what_cannot_be_loaded_is_not_saved)
     gnn_layer_config_t config = {.in = 3, .out = 2, .aggregator = &own};
     ck_ok(gnn_model_new(&model, context, 1, &config));
     ck_fails(gnn_model_save(model, path), GNN_EUNSUPPORTED,
-             "step 0: aggregator sum is not in the library's table");
+             "step 0: aggregator sum is not the library's of that name");
     gnn_model_free(model);
     model = small();
     ck_ok(gnn_model_field(model, "0.value.weight", &t, NULL));

@@ -50,6 +50,18 @@ typedef struct gnn_limits {
 
 /** Reads every plain array of a .npz; object arrays are left out and never unpickled. GNN_EIO, GNN_EFORMAT, GNN_EMEMORY. */
 GNN_API int gnn_npz_read(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits);
+/**
+ * Maps a .npy file: the header is read and checked, the numbers stay on the disk until they are looked at. The owner ends the mapping: hand it to
+ * whoever borrows the memory (gnn_graph_borrow_csr, gnn_data_new), or call owner->release(owner->user).
+ *
+ * @param[out] array  type, shape, read-only numbers aligned for their type, the file's name; valid until the release
+ * @return GNN_OK; GNN_EIO; GNN_EFORMAT (no .npy, or the file is shorter or longer than its header says); GNN_EUNSUPPORTED (objects or text, Fortran
+ *         order of a matrix, numbers that are not aligned, as numpy before 1.14 wrote some); GNN_EMEMORY. Nothing is mapped then.
+ *
+ * The file must not be cut short while it is mapped: a read beyond its end kills the program with SIGBUS, as it does with any mapped file.
+ * Cost: O(1).
+ */
+GNN_API int gnn_npy_map(gnn_array_t *array, gnn_owner_t *owner, const char *path);
 /** Writes arrays as a compressed .npz by temporary file and rename. */
 GNN_API int gnn_npz_write(const char *path, int64_t count, const gnn_array_t *arrays);
 /** safetensors (its own rules, all checked): arrays and the metadata strings. */
@@ -68,73 +80,6 @@ GNN_API const char *gnn_arrays_metadata(const gnn_arrays_t *arrays, const char *
 GNN_API double gnn_array_get(const gnn_array_t *array, int64_t k);
 /** All elements converted to reals into `out` (count of them, caller's). */
 GNN_API void gnn_array_reals(const gnn_array_t *array, gnn_real_t *out);
-
-/* ---- data sets ---- */
-
-#define GNN_TRAIN 0
-#define GNN_VALIDATION 1
-#define GNN_TEST 2
-
-/** A node classification data set. Read-only for the caller; everything is owned by it. */
-typedef struct gnn_data {
-    gnn_graph_t *graph; /**< messages both ways of each stored edge, no self-loops, no duplicates */
-    int64_t n, features, classes;
-    gnn_tensor_t x;      /**< dense features; data NULL if they are sparse */
-    gnn_sparse_t sparse; /**< sparse features; indptr NULL if they are dense */
-    int32_t *labels;     /**< (n) */
-    int64_t n_splits;
-    uint8_t **masks[3]; /**< masks[GNN_TRAIN][split][node] */
-    char *name;         /**< of the file, without folder and ending */
-    char **class_names; /**< (classes) UTF-8; NULL if the classes are numbers only */
-    int64_t *order; /**< (n) after gnn_data_reorder: row r is node order[r] of the file; NULL: nodes stand as in the file */
-    int64_t skipped; /**< links that were left out because they name a node that the set does not hold (LINQS' sets have some) */
-} gnn_data_t;
-
-/**
- * Opens whatever `path` is (docs/formats.md): a .npz in the layouts planetoid, heterophilous or plain; LINQS' NAME.content and NAME.cites, by either;
- * a folder as OGB unpacks it; an edge list; GraphML (builds with igraph). Text may be gzipped. GNN_EIO; GNN_EFORMAT and GNN_ENUMERIC name file,
- * line or array, what was expected and what came; GNN_EUNSUPPORTED. A set without masks gets one split drawn by `seed` 0: 20 a class, 500, 1000
- * (fewer where there are not enough nodes). An edge list or GraphML gives links alone: no features, no classes, labels -1, and a split that
- * holds nobody, until gnn_data_add_csv brings them.
- */
-GNN_API int gnn_data_open(gnn_data_t **data, const char *path);
-/** Zachary's karate club (from igraph), with the two clubs as labels and one-hot node numbers as features; 2 labels a club for training. */
-GNN_API int gnn_data_karate(gnn_data_t **data);
-GNN_API void gnn_data_free(gnn_data_t *data);
-/** Divides every feature row by its sum (rows that add up to 0 stay). */
-GNN_API int gnn_data_row_normalise(gnn_data_t *data);
-/** Takes each column of the features to mean 0 and variance 1, measured over the training nodes of `split`, or over all nodes if it is -1.
- *  A column that is constant there becomes 0 there (it is divided by 1). GNN_EUNSUPPORTED: the features are sparse, and would not stay so;
- *  GNN_EINVALID: no such split, or no training nodes; GNN_ENUMERIC: a column is too large to square. Nothing is changed then. */
-GNN_API int gnn_data_standardise(gnn_data_t *data, int64_t split);
-/**
- * Renumbers the nodes by communities, and by falling degree within each or where there are none (gnn_graph_community_order). Graph, features, labels and
- * the masks of every split follow, and `order` tells which node of the file a row is: what is written node by node goes to order[r]. Rows that are
- * gathered together, and those that are gathered most often, then lie together: in one core's cache where there are communities, in fewer lines where
- * the rows of a layer outgrow that cache. On two cores of an AMD EPYC (Zen 4) inference of GAT takes 7 to 18 in 100 less time, its training step 2 to 8,
- * one of GCN or SAGE 3; a small graph without communities gains nothing.
- *
- * Nothing else changes: gnn_data_save writes, and gnn_data_add_csv reads, by the file's numbers; a set that is in this order already stays as it is.
- * Dropout is drawn by node number, so a training takes other draws than in the file's order. The graph is made anew: pointers into
- * the set and views that were prepared are gone. On failure nothing is changed: GNN_EINVALID without a set; GNN_EMEMORY. Cost: O(size of the
- * set) time, and its memory a second time meanwhile.
- */
-GNN_API int gnn_data_reorder(gnn_data_t *data);
-/**
- * Replaces features and labels by those of CSV files, a line a node in the order of the file's nodes; either path may be NULL. Fields are separated by
- * tabs, semicolons or commas, whichever the first line has, and may be quoted; a first line with words in it is a header (above class
- * names: if there is a line more than nodes). Features: numbers with a decimal point, whatever the locale. Labels: one field a line: class numbers
- * (negative or "": no label) or class names ("": no label).
- * New labels draw a new split as gnn_data_open does. A set that is links alone grows to the number of lines: edge lists do not tell of nodes
- * without links at the end. GNN_EIO; GNN_EFORMAT and GNN_ENUMERIC (not finite) with line and column; GNN_ESHAPE. On failure nothing is changed.
- */
-GNN_API int gnn_data_add_csv(gnn_data_t *data, const char *features, const char *labels);
-/** Writes the set as .npz in libgnn's own layout (docs/formats.md), which gnn_data_open reads back as it was, but for `name` and `skipped`;
- *  in the file's order if the nodes were reordered.
- *  GNN_EINVALID: no node has a label. GNN_EIO. */
-GNN_API int gnn_data_save(const gnn_data_t *data, const char *path);
-/** Says in words what it holds, into `text` (always terminated). */
-GNN_API void gnn_data_describe(const gnn_data_t *data, char *text, size_t size);
 
 /* ---- graphs for other programs ---- */
 
@@ -158,6 +103,28 @@ GNN_API int gnn_graph_write_graphml(const gnn_graph_t *graph, const char *const 
 /** Saves config, parameters and buffers as safetensors; the configs are in the metadata, so that gnn_model_load needs only the file. */
 GNN_API int gnn_model_save(const gnn_model_t *model, const char *path);
 GNN_API int gnn_model_load(gnn_model_t **model, gnn_context_t *context, const char *path);
+
+/** A row of your own: the table that it would stand in ("aggregator", "message" or "op"), and its address. */
+typedef struct gnn_row {
+    const char *table;
+    const void *row;
+} gnn_row_t;
+typedef struct gnn_rows {
+    int64_t count;
+    const gnn_row_t *list;
+} gnn_rows_t;
+
+/**
+ * gnn_model_load for a model that has aggregators, messages or ops from outside the library: a file holds their names alone.
+ *
+ *     gnn_row_t mine[] = {{"aggregator", &median}, {"op", &my_op}};
+ *     gnn_model_load_with(&model, context, path, &(gnn_rows_t){2, mine});
+ *
+ * @param[in] rows  borrowed during the call; the rows themselves must live as long as the model. NULL: none
+ * @return GNN_OK; GNN_EFORMAT names a row that is neither in the library nor in the list; else as gnn_model_load
+ */
+GNN_API int gnn_model_load_with(gnn_model_t **model, gnn_context_t *context, const char *path,
+                                const gnn_rows_t *rows);
 
 /** Naming conventions of other libraries (lib/io/weights/names.def): PyG's and PyTorch's modules; arrays per head, numbered by layer. */
 typedef enum {

@@ -29,3 +29,15 @@ int gnn__error_prefix(int code, const char *format, ...)
     snprintf(message, sizeof message, "%s: %.500s", prefix, rest);
     return code;
 }
+
+int gnn__unknown_name(const char *what, const char *name, const char *(*at)(size_t index))
+{
+    char names[512] = "";
+    size_t used = 0;
+    for (size_t k = 0; at(k) && used + 1 < sizeof names; k++) {
+        snprintf(names + used, sizeof names - used, "%s%s", k ? ", " : "", at(k));
+        used += strlen(names + used);
+    }
+    return gnn__error(GNN_ENOTFOUND, "no %s is called \"%.40s\"; there are: %s", what,
+                      name ? name : "", names);
+}

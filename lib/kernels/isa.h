@@ -4,7 +4,8 @@
  *     in foo.kernel.c:   const gnn__foo_kernels_t GNN__KERNEL(foo_kernels) = { ... };
  *     in foo.c:          GNN__DISPATCH(gnn__foo_kernels_t, foo_kernels)      defines  const gnn__foo_kernels_t *gnn__foo_kernels(void)
  *
- * GNN__DISPATCH_WIDE is for kernels that the baseline does without: NULL where there are none.
+ * GNN__DISPATCH_WIDE is for kernels that the baseline of x86-64 does without: NULL where there are none. Other processors
+ * have one set, compiled for what the compiler takes for granted (NEON on 64-bit ARM), and all kernels in it.
  */
 #ifndef GNN_KERNELS_ISA_H
 #define GNN_KERNELS_ISA_H
@@ -44,11 +45,7 @@
     {                                         \
         return &gnn__##name##_baseline;       \
     }
-#define GNN__DISPATCH_WIDE(type, name) \
-    const type *gnn__##name(void)      \
-    {                                  \
-        return NULL;                   \
-    }
+#define GNN__DISPATCH_WIDE(type, name) GNN__DISPATCH(type, name)
 #endif
 
 #endif

@@ -11,33 +11,14 @@ gnn_parameters_t *gnn_layer_parameters(const gnn_layer_t *layer)
     return layer->parameters;
 }
 
-/* Running mean 0 and variance 1 for each norm of a batch-norm layer. The first one may be of what comes in, the second is of what goes out. */
-static int make_running(gnn_layer_t *layer)
-{
-    const gnn_layer_config_t *c = &layer->config;
-    const int64_t out = gnn_layer_width(layer),
-                  first = c->norm_position == GNN_NORM_BEFORE ? c->in_dst : out,
-                  second = c->update == GNN_UPDATE_FEED_FORWARD ? out : 0;
-    if (c->norm != GNN_NORM_BATCH)
-        return GNN_OK;
-    GNN_TRY(gnn__new(&layer->running, 2 * (first + second), sizeof *layer->running,
-                     "running statistics"));
-    layer->running2 = layer->running + 2 * first;
-    for (int64_t i = 0; i < first; i++)
-        layer->running[first + i] = 1;
-    for (int64_t i = 0; i < second; i++)
-        layer->running2[second + i] = 1;
-    return GNN_OK;
-}
-
 int gnn__layer_create(gnn_layer_t **layer, const gnn_layer_config_t *config)
 {
     gnn_layer_t *made;
     int rc;
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a layer"));
-    GNN_CHECK(gnn_layer_config_resolve(&made->config, config));
+    made->config = *config;
+    GNN_CHECK(gnn__config_resolve(&made->config));
     gnn__layer_widths(&made->config, &made->width);
-    GNN_CHECK(make_running(made));
     *layer = made;
     return GNN_OK;
 done:
@@ -45,12 +26,15 @@ done:
     return rc;
 }
 
-int gnn_layer_new(gnn_layer_t **layer, gnn_context_t *context, const gnn_layer_config_t *config)
+int gnn_layer_new_sized(gnn_layer_t **layer, gnn_context_t *context,
+                        const gnn_layer_config_t *config, size_t size)
 {
+    gnn_layer_config_t full;
     gnn_layer_t *made = NULL;
     gnn_parameters_t *parameters;
     int rc;
-    GNN_TRY(gnn__layer_create(&made, config));
+    GNN_TRY(gnn__config_take(&full, config, size));
+    GNN_TRY(gnn__layer_create(&made, &full));
     GNN_CHECK(gnn_parameters_new(&parameters));
     made->parameters = parameters;
     made->owns_parameters = true;
@@ -69,7 +53,11 @@ void gnn_layer_free(gnn_layer_t *layer)
         return;
     if (layer->owns_parameters)
         gnn_parameters_free(layer->parameters);
-    gnn_free(layer->running);
+    for (int64_t k = 0; k < layer->n_buffers; k++)
+        gnn_free(layer->buffers[k].values);
+    gnn_free(layer->buffers);
+    gnn_free(layer->fields);
+    gnn_free(layer->matrices);
     gnn_free(layer);
 }
 

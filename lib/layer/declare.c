@@ -1,21 +1,155 @@
-/* Which parameters a config has, how they start, and the fields they are known by. */
-#include <lib/layer/layer.h>
+/* Which parameters a layer has, how they start, and the fields they are known by. */
+#include <lib/layer/update.h>
 
-static const char *const slot_names[GNN__SLOTS] = {
-    "source.weight",      "source.bias",      "target.weight",     "target.bias",
-    "attention.receiver", "attention.sender", "attention.edge",    "attention.vector",
-    "distance",           "edge.weight",      "edge.bias",         "eps",
-    "out.weight",         "out.bias",         "self.weight",       "self.bias",
-    "mlp.0.weight",       "mlp.0.bias",       "mlp.1.weight",      "mlp.1.bias",
-    "ffn.0.weight",       "ffn.0.bias",       "ffn.1.weight",      "ffn.1.bias",
-    "gru.input.weight",   "gru.input.bias",   "gru.hidden.weight", "gru.hidden.bias",
-    "norm.gain",          "norm.shift",       "norm2.gain",        "norm2.shift",
-};
+/* ---- what has been declared ---- */
 
-const char *gnn__slot_name(gnn__slot_t slot)
+/* A name of two parts. `into` has GNN__NAME characters. */
+static int join(char *into, const char *owner, const char *part)
 {
-    return slot_names[slot];
+    const int length = snprintf(into, GNN__NAME, "%s%s", owner, part);
+    if (length < 0 || length >= GNN__NAME)
+        return gnn__error(GNN_EINVALID, "the name %s%s has more than %d characters", owner, part,
+                          GNN__NAME - 1);
+    return GNN_OK;
 }
+
+int32_t gnn__layer_parameter(const gnn_layer_t *layer, const char *owner, const char *part)
+{
+    const size_t length = strlen(owner);
+    for (int64_t k = 0; k < layer->n_matrices; k++) {
+        const gnn__owned_t *m = &layer->matrices[k];
+        if (strncmp(m->name, owner, length) == 0 && strcmp(m->name + length, part) == 0)
+            return m->id;
+    }
+    return -1;
+}
+
+bool gnn__layer_has(const gnn_layer_t *layer, int32_t id)
+{
+    for (int64_t k = 0; k < layer->n_matrices; k++)
+        if (layer->matrices[k].id == id)
+            return true;
+    return false;
+}
+
+static int append_matrix(gnn_layer_t *layer, const char *name, int32_t id)
+{
+    gnn__owned_t made = {.id = id};
+    GNN_TRY(join(made.name, name, ""));
+    GNN_TRY(gnn__grow(&layer->matrices, layer->n_matrices, layer->n_matrices + 1, sizeof made,
+                      "a layer's parameters"));
+    layer->matrices[layer->n_matrices++] = made;
+    return GNN_OK;
+}
+
+/* Running mean 0 and variance 1. */
+static int append_buffer(gnn_layer_t *layer, const char *owner, int64_t width)
+{
+    gnn__statistics_t made = {.width = width};
+    GNN_TRY(join(made.name, owner, ".running"));
+    GNN_TRY(gnn__grow(&layer->buffers, layer->n_buffers, layer->n_buffers + 1, sizeof made,
+                      "a layer's buffers"));
+    GNN_TRY(gnn__new(&made.values, 2 * width, sizeof *made.values, "running statistics"));
+    for (int64_t k = 0; k < width; k++)
+        made.values[width + k] = 1;
+    layer->buffers[layer->n_buffers++] = made;
+    return GNN_OK;
+}
+
+/* ---- parameters shared with another layer ---- */
+
+static bool begins(const gnn__declare_t *d, const char *name)
+{
+    return !d->share_fields || strncmp(name, d->share_fields, strlen(d->share_fields)) == 0;
+}
+
+/* Are the fields of this parameter to be shared? They stand side by side in one matrix: all of them or none. */
+static bool shared(gnn__declare_t *d, const char *name)
+{
+    int64_t fields = 0, wanted = 0;
+    const int32_t id = d->share ? gnn__layer_parameter(d->share, name, "") : -1;
+    for (int64_t k = 0; id >= 0 && k < d->share->n_fields; k++)
+        if (d->share->fields[k].id == id) {
+            fields++;
+            wanted += begins(d, d->share->fields[k].name);
+        }
+    if (wanted > 0 && wanted < fields)
+        d->rc = gnn__error(GNN_EUNSUPPORTED, "\"%s\" would share a part of %s, which is shared whole",
+                           d->share_fields, name);
+    d->found |= wanted > 0;
+    return wanted > 0 || (d->share && fields == 0 && begins(d, name));
+}
+
+static int share(const gnn__declare_t *d, const char *name, int64_t rows, int64_t cols)
+{
+    const int32_t id = gnn__layer_parameter(d->share, name, "");
+    if (id < 0)
+        return gnn__error(GNN_ENOTFOUND, "the step to share with has no parameter %s", name);
+    gnn_tensor_t t = gnn_parameters_value(d->parameters, id);
+    if (t.rows != rows || t.cols != cols)
+        return gnn__error(
+            GNN_ESHAPE, "parameter %s is %lld x %lld here, %lld x %lld in the step to share with",
+            name, (long long)rows, (long long)cols, (long long)t.rows, (long long)t.cols);
+    return append_matrix(d->layer, name, id);
+}
+
+/* ---- declaring ---- */
+
+static int add(gnn__declare_t *d, const char *name, int64_t rows, int64_t cols, gnn_init_t init,
+               double argument, int64_t fan_in, int64_t fan_out)
+{
+    char *full = NULL;
+    int32_t id = -1;
+    GNN_TRY(gnn__asprintf(&full, "%s%s", d->prefix, name));
+    int rc =
+        gnn_parameters_add(d->parameters, full, rows, cols, init, argument, fan_in, fan_out, &id);
+    gnn_free(full);
+    return rc == GNN_OK ? append_matrix(d->layer, name, id) : rc;
+}
+
+void gnn__declare(gnn__declare_t *d, const char *name, int64_t rows, int64_t cols, gnn_init_t init,
+                  double argument, int64_t fan_in, int64_t fan_out)
+{
+    if (d->rc != GNN_OK || rows == 0 || cols == 0)
+        return;
+    const bool is_shared = shared(d, name);
+    if (d->rc == GNN_OK)
+        d->rc = is_shared ? share(d, name, rows, cols)
+                          : add(d, name, rows, cols, init, argument, fan_in, fan_out);
+}
+
+/* NAME + PART. */
+static void declare_part(gnn__declare_t *d, const char *owner, const char *part, int64_t rows,
+                         int64_t cols, gnn_init_t init, int64_t fan_in, int64_t fan_out)
+{
+    char name[GNN__NAME];
+    if (d->rc == GNN_OK)
+        d->rc = join(name, owner, part);
+    if (d->rc == GNN_OK)
+        gnn__declare(d, name, rows, cols, init, 0, fan_in, fan_out);
+}
+
+void gnn__declare_linear(gnn__declare_t *d, const char *name, int64_t in, int64_t out,
+                         int64_t fan_out, gnn_flag_t bias)
+{
+    declare_part(d, name, ".weight", in, out, GNN_INIT_GLOROT, in, fan_out ? fan_out : out);
+    if (bias == GNN_ON && in > 0)
+        declare_part(d, name, ".bias", 1, out, GNN_INIT_ZEROS, 0, 0);
+}
+
+void gnn__declare_norm(gnn__declare_t *d, const char *name, int64_t width)
+{
+    const gnn_norm_t norm = d->layer->config.norm;
+    if (norm == GNN_NORM_NONE)
+        return;
+    declare_part(d, name, ".gain", 1, width, GNN_INIT_ONES, 0, 0);
+    if (norm != GNN_NORM_RMS)
+        declare_part(d, name, ".shift", 1, width, GNN_INIT_ZEROS, 0, 0);
+    if (norm == GNN_NORM_BATCH && d->rc == GNN_OK)
+        d->rc = append_buffer(d->layer, name, width);
+}
+
+/* ---- what a layer declares itself ---- */
 
 bool gnn__layer_shares(const gnn_layer_t *layer)
 {
@@ -32,166 +166,77 @@ int64_t gnn__layer_source_cols(const gnn_layer_t *layer)
     return layer->width.own_key + layer->width.source_message;
 }
 
-/* What a declaration needs at every step. */
-typedef struct {
-    gnn_layer_t *layer;
-    gnn_parameters_t *parameters;
-    const char *prefix;
-    const gnn_layer_t *share;
-    const char *share_fields;
-    bool found; /* some field to share */
-    int rc;
-} declare_t;
-
-static bool begins(const declare_t *d, const char *name)
+/* d_k numbers for each head, which start as if each head's stood alone. */
+static void declare_head_vector(gnn__declare_t *d, const char *name)
 {
-    return !d->share_fields || strncmp(name, d->share_fields, strlen(d->share_fields)) == 0;
+    const gnn_layer_config_t *c = &d->layer->config;
+    gnn__declare(d, name, 1, c->heads * (c->d_k ? c->d_k : 1), GNN_INIT_GLOROT, 0, c->heads, c->d_k);
 }
 
-/* Are the fields of this parameter to be shared? They stand side by side in one matrix: all of them or none. */
-static bool shared(declare_t *d, gnn__slot_t slot)
-{
-    int64_t fields = 0, wanted = 0;
-    for (int64_t k = 0; d->share && k < d->share->n_fields; k++)
-        if (d->share->fields[k].slot == slot) {
-            fields++;
-            wanted += begins(d, d->share->fields[k].name);
-        }
-    if (wanted > 0 && wanted < fields)
-        d->rc = gnn__error(GNN_EUNSUPPORTED, "\"%s\" would share a part of %s, which is shared whole",
-                           d->share_fields, slot_names[slot]);
-    d->found |= wanted > 0;
-    return wanted > 0 || (d->share && fields == 0 && begins(d, slot_names[slot]));
-}
-
-static int share(const declare_t *d, gnn__slot_t slot, int64_t rows, int64_t cols)
-{
-    int32_t id = d->share->id[slot];
-    if (id < 0)
-        return gnn__error(GNN_ENOTFOUND, "the step to share with has no parameter %s",
-                          slot_names[slot]);
-    gnn_tensor_t t = gnn_parameters_value(d->parameters, id);
-    if (t.rows != rows || t.cols != cols)
-        return gnn__error(GNN_ESHAPE,
-                          "parameter %s is %lld x %lld here, %lld x %lld in the step to share with",
-                          slot_names[slot], (long long)rows, (long long)cols, (long long)t.rows,
-                          (long long)t.cols);
-    d->layer->id[slot] = id;
-    return GNN_OK;
-}
-
-static void add(declare_t *d, gnn__slot_t slot, int64_t rows, int64_t cols, gnn_init_t init,
-                double argument, int64_t fan_in, int64_t fan_out)
-{
-    char *name = NULL;
-    if (d->rc != GNN_OK || rows == 0 || cols == 0)
-        return;
-    const bool is_shared = shared(d, slot);
-    if (d->rc != GNN_OK)
-        return;
-    if (is_shared) {
-        d->rc = share(d, slot, rows, cols);
-        return;
-    }
-    d->rc = gnn__asprintf(&name, "%s%s", d->prefix, slot_names[slot]);
-    if (d->rc == GNN_OK)
-        d->rc = gnn_parameters_add(d->parameters, name, rows, cols, init, argument, fan_in, fan_out,
-                                   &d->layer->id[slot]);
-    gnn_free(name);
-}
-
-/* A weight (Glorot) and, if wanted, its bias (zero). */
-static void add_linear(declare_t *d, gnn__slot_t weight, int64_t in, int64_t out, int64_t fan_out,
-                       gnn_flag_t bias)
-{
-    add(d, weight, in, out, GNN_INIT_GLOROT, 0, in, fan_out ? fan_out : out);
-    if (bias == GNN_ON && in > 0)
-        add(d, weight + 1, 1, out, GNN_INIT_ZEROS, 0, 0, 0);
-}
-
-static void add_norm(declare_t *d, gnn__slot_t gain, int64_t width)
-{
-    add(d, gain, 1, width, GNN_INIT_ONES, 0, 0, 0);
-    if (d->layer->config.norm != GNN_NORM_RMS)
-        add(d, gain + 1, 1, width, GNN_INIT_ZEROS, 0, 0, 0);
-}
-
-static void declare_projection(declare_t *d)
+/* One matrix a side; fields that lie side by side in it start as if each stood alone. */
+static void declare_projection(gnn__declare_t *d)
 {
     const gnn_layer_config_t *c = &d->layer->config;
     const gnn__widths_t *w = &d->layer->width;
-    int64_t head = c->heads * (c->d_k ? c->d_k : 1);
-    bool additive = gnn__scored(c) && c->aggregator->score_width == GNN_SCORE_PER_HEAD;
-    /* Side-by-side fields start as if each stood alone. */
-    int64_t field = w->own_key ? w->own_key : w->message;
-    add_linear(d, GNN__SOURCE_WEIGHT, c->in, gnn__layer_source_cols(d->layer), field,
-               c->bias_project);
-    add_linear(d, GNN__TARGET_WEIGHT, c->in_dst, gnn__layer_target_cols(d->layer),
-               w->own_query ? w->own_query : w->message, c->bias_project);
-    if (additive) {
-        add(d, GNN__ATTENTION_RECEIVER, 1, head, GNN_INIT_GLOROT, 0, c->heads, c->d_k);
-        add(d, GNN__ATTENTION_SENDER, 1, head, GNN_INIT_GLOROT, 0, c->heads, c->d_k);
-    }
-    if (gnn__scored(c) && c->aggregator->parameters_per_key)
-        add(d, GNN__ATTENTION_VECTOR, 1, head, GNN_INIT_GLOROT, 0, c->heads, c->d_k);
-    if (c->edge_dim > 0) {
-        add(d, GNN__EDGE_WEIGHT, c->edge_dim, w->edge, GNN_INIT_GLOROT, 0, 0, 0);
-        if (c->message->edge_parts > 0 && !gnn__scored(c) && c->bias_project == GNN_ON)
-            add(d, GNN__EDGE_BIAS, 1, w->edge, GNN_INIT_ZEROS, 0, 0, 0);
-        if (additive)
-            add(d, GNN__ATTENTION_EDGE, 1, head, GNN_INIT_GLOROT, 0, c->heads, c->d_k);
-    }
-    if (c->distance == GNN_DISTANCE_SLOPE)
-        add(d, GNN__DISTANCE, 1, c->heads, GNN_INIT_ZEROS, 0, 0, 0);
-    if (c->distance == GNN_DISTANCE_TABLE)
-        add(d, GNN__DISTANCE, c->heads, c->distance_buckets, GNN_INIT_ZEROS, 0, 0, 0);
+    gnn__declare_linear(d, "source", c->in, gnn__layer_source_cols(d->layer),
+                        w->own_key ? w->own_key : w->message, c->bias_project);
+    gnn__declare_linear(d, "target", c->in_dst, gnn__layer_target_cols(d->layer),
+                        w->own_query ? w->own_query : w->message, c->bias_project);
 }
 
-static void declare_update(declare_t *d)
+static void declare_scores(gnn__declare_t *d)
 {
     const gnn_layer_config_t *c = &d->layer->config;
-    int64_t aggregate = d->layer->width.aggregate, out = gnn_layer_width(d->layer);
-    if (c->learn_eps == GNN_ON)
-        add(d, GNN__EPS, 1, 1, GNN_INIT_CONSTANT, (double)c->eps, 0, 0);
-    if (gnn__has_out_product(c))
-        add(d, GNN__OUT_WEIGHT, aggregate, out, GNN_INIT_GLOROT, 0, 0, 0);
-    if (c->bias_out == GNN_ON)
-        add(d, GNN__OUT_BIAS, 1, out, GNN_INIT_ZEROS, 0, 0, 0);
-    if (c->self_term == GNN_ON)
-        add_linear(d, GNN__SELF_WEIGHT, c->in_dst, out, 0, c->bias_update);
-    if (c->update == GNN_UPDATE_MLP) {
-        add_linear(d, GNN__MLP0_WEIGHT, aggregate, c->hidden, 0, c->bias_update);
-        add_linear(d, GNN__MLP1_WEIGHT, c->hidden, out, 0, c->bias_update);
+    if (c->aggregator->score_width == GNN_SCORE_PER_HEAD) {
+        declare_head_vector(d, "attention.receiver");
+        declare_head_vector(d, "attention.sender");
+        if (c->edge_dim > 0)
+            declare_head_vector(d, "attention.edge");
     }
-    if (c->update == GNN_UPDATE_FEED_FORWARD) {
-        add_linear(d, GNN__FFN0_WEIGHT, out, c->feed_forward, 0, c->bias_update);
-        add_linear(d, GNN__FFN1_WEIGHT, c->feed_forward, out, 0, c->bias_update);
-    }
-    if (c->update == GNN_UPDATE_GRU) {
-        add_linear(d, GNN__GRU_INPUT_WEIGHT, aggregate, 3 * out, out, c->bias_update);
-        add_linear(d, GNN__GRU_HIDDEN_WEIGHT, out, 3 * out, out, c->bias_update);
-    }
-    if (c->norm != GNN_NORM_NONE) {
-        add_norm(d, GNN__NORM_GAIN, c->norm_position == GNN_NORM_BEFORE ? c->in_dst : out);
-        if (c->update == GNN_UPDATE_FEED_FORWARD)
-            add_norm(d, GNN__NORM2_GAIN, out);
-    }
+    if (c->aggregator->declare)
+        declare_head_vector(d, "attention.vector");
+    if (c->distance == GNN_DISTANCE_SLOPE)
+        gnn__declare(d, "distance", 1, c->heads, GNN_INIT_ZEROS, 0, 0, 0);
+    if (c->distance == GNN_DISTANCE_TABLE)
+        gnn__declare(d, "distance", c->heads, c->distance_buckets, GNN_INIT_ZEROS, 0, 0, 0);
 }
 
-static void add_field(gnn_layer_t *layer, const char *name, gnn__slot_t slot, int64_t col,
-                      int64_t cols)
+static void declare_edges(gnn__declare_t *d)
 {
-    if (layer->id[slot] >= 0 && cols > 0)
-        layer->fields[layer->n_fields++] = (gnn__field_t){name, slot, col, cols};
+    const gnn_layer_config_t *c = &d->layer->config;
+    const bool biased = c->message->edge_parts > 0 && !gnn__scored(c) && c->bias_project == GNN_ON;
+    gnn__declare_linear(d, "edge", c->edge_dim, d->layer->width.edge, 0, biased ? GNN_ON : GNN_OFF);
 }
 
-/* Pieces of source and target under their own names; every other parameter is a field by itself. */
+static void declare_update(gnn__declare_t *d)
+{
+    const gnn_layer_config_t *c = &d->layer->config;
+    const int64_t out = gnn__update_width(c, d->layer->width.aggregate);
+    if (c->update->rules->declare)
+        c->update->rules->declare(d);
+    if (c->bias_out == GNN_ON)
+        gnn__declare(d, "out.bias", 1, out, GNN_INIT_ZEROS, 0, 0, 0);
+    if (c->self_term == GNN_ON)
+        gnn__declare_linear(d, "self", c->in_dst, out, 0, c->bias_update);
+    gnn__declare_norm(d, "norm", c->norm_position == GNN_NORM_BEFORE ? c->in_dst : out);
+}
+
+/* ---- fields ---- */
+
+/* Columns of NAME.weight or NAME.bias under a name of their own. */
+static void add_field(gnn_layer_t *layer, const char *name, int32_t id, int64_t col, int64_t cols)
+{
+    if (id >= 0 && cols > 0)
+        layer->fields[layer->n_fields++] = (gnn__field_t){name, id, col, cols};
+}
+
+/* Pieces of source and target under their own names. */
 static void name_projection(gnn_layer_t *layer, bool bias)
 {
     const gnn__widths_t *w = &layer->width;
-    gnn__slot_t source = bias ? GNN__SOURCE_BIAS : GNN__SOURCE_WEIGHT,
-                target = bias ? GNN__TARGET_BIAS : GNN__TARGET_WEIGHT;
-    bool gate = layer->config.message->src_parts == 2;
+    const int32_t source = gnn__layer_parameter(layer, "source", bias ? ".bias" : ".weight"),
+                  target = gnn__layer_parameter(layer, "target", bias ? ".bias" : ".weight");
+    const bool gate = layer->config.message->src_parts == 2;
     add_field(layer, bias ? "query.bias" : "query.weight", target, 0, w->own_query);
     add_field(layer, bias ? "gate_receiver.bias" : "gate_receiver.weight", target, w->own_query,
               w->target_message);
@@ -204,32 +249,36 @@ static void name_projection(gnn_layer_t *layer, bool bias)
                   w->own_key + (gate ? w->message : 0), w->message);
 }
 
-static void name_fields(gnn_layer_t *layer)
+/* Every other parameter is a field by itself. */
+static int name_fields(gnn_layer_t *layer)
 {
-    layer->n_fields = 0;
+    enum { PIECES = 10 };
+    GNN_TRY(gnn__new(&layer->fields, layer->n_matrices + PIECES, sizeof *layer->fields,
+                     "a layer's fields"));
     name_projection(layer, false);
     name_projection(layer, true);
-    for (gnn__slot_t slot = GNN__ATTENTION_RECEIVER; slot < GNN__SLOTS; slot++)
-        if (layer->id[slot] >= 0)
-            add_field(layer, slot_names[slot], slot, 0,
-                      gnn_parameters_value(layer->parameters, layer->id[slot]).cols);
+    for (int64_t k = 0; k < layer->n_matrices; k++) {
+        const gnn__owned_t *m = &layer->matrices[k];
+        if (strncmp(m->name, "source.", 7) != 0 && strncmp(m->name, "target.", 7) != 0)
+            add_field(layer, m->name, m->id, 0, gnn_parameters_value(layer->parameters, m->id).cols);
+    }
+    return GNN_OK;
 }
 
 int gnn__layer_declare(gnn_layer_t *layer, gnn_parameters_t *parameters, const char *prefix,
                        const gnn_layer_t *share_with, const char *share_fields)
 {
-    declare_t d = {
+    gnn__declare_t d = {
         layer, parameters, prefix, share_with, share_fields, !share_with || !share_fields, GNN_OK};
     layer->parameters = parameters;
-    for (gnn__slot_t slot = 0; slot < GNN__SLOTS; slot++)
-        layer->id[slot] = -1;
     declare_projection(&d);
+    declare_edges(&d);
+    if (gnn__scored(&layer->config))
+        declare_scores(&d);
     declare_update(&d);
     if (d.rc == GNN_OK && !d.found)
         d.rc = gnn__error(GNN_ENOTFOUND, "no field to share begins with \"%s\"", share_fields);
-    if (d.rc == GNN_OK)
-        name_fields(layer);
-    return d.rc;
+    return d.rc == GNN_OK ? name_fields(layer) : d.rc;
 }
 
 int64_t gnn_layer_field_count(const gnn_layer_t *layer)
@@ -255,9 +304,9 @@ int gnn_layer_field(const gnn_layer_t *layer, const char *name, gnn_tensor_t *va
         if (strcmp(f->name, name) != 0)
             continue;
         if (value)
-            *value = columns(gnn_parameters_value(layer->parameters, layer->id[f->slot]), f);
+            *value = columns(gnn_parameters_value(layer->parameters, f->id), f);
         if (gradient)
-            *gradient = columns(gnn_parameters_gradient(layer->parameters, layer->id[f->slot]), f);
+            *gradient = columns(gnn_parameters_gradient(layer->parameters, f->id), f);
         return GNN_OK;
     }
     return gnn__error(GNN_ENOTFOUND, "the layer has no field %s", name);

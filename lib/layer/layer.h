@@ -1,54 +1,33 @@
-/* Inside of a layer: its resolved config, where its parameters are, and the fields that they are known by. */
+/* Inside of a layer: its resolved config, its parameters, and the fields that they are known by. */
 #ifndef GNN_LIB_LAYER_LAYER_H
 #define GNN_LIB_LAYER_LAYER_H
 
 #include <gnn/layer.h>
 #include <lib/base/base.h>
 
-/* Parameters of a layer. One matrix may hold several fields side by side: source = [key | message parts], target = [query | receiver's message parts]. */
-typedef enum {
-    GNN__SOURCE_WEIGHT,
-    GNN__SOURCE_BIAS,
-    GNN__TARGET_WEIGHT,
-    GNN__TARGET_BIAS,
-    GNN__ATTENTION_RECEIVER,
-    GNN__ATTENTION_SENDER,
-    GNN__ATTENTION_EDGE,
-    GNN__ATTENTION_VECTOR,
-    GNN__DISTANCE,
-    GNN__EDGE_WEIGHT,
-    GNN__EDGE_BIAS,
-    GNN__EPS,
-    GNN__OUT_WEIGHT,
-    GNN__OUT_BIAS,
-    GNN__SELF_WEIGHT,
-    GNN__SELF_BIAS,
-    GNN__MLP0_WEIGHT,
-    GNN__MLP0_BIAS,
-    GNN__MLP1_WEIGHT,
-    GNN__MLP1_BIAS,
-    GNN__FFN0_WEIGHT,
-    GNN__FFN0_BIAS,
-    GNN__FFN1_WEIGHT,
-    GNN__FFN1_BIAS,
-    GNN__GRU_INPUT_WEIGHT,
-    GNN__GRU_INPUT_BIAS,
-    GNN__GRU_HIDDEN_WEIGHT,
-    GNN__GRU_HIDDEN_BIAS,
-    GNN__NORM_GAIN,
-    GNN__NORM_SHIFT,
-    GNN__NORM2_GAIN,
-    GNN__NORM2_SHIFT,
-    GNN__SLOTS
-} gnn__slot_t;
+/* Length of a parameter's name inside a layer, the final 0 included. */
+enum { GNN__NAME = 48 };
 
+/* A parameter that a layer, or a row in it, has declared. */
+typedef struct gnn__owned {
+    char name[GNN__NAME];
+    int32_t id;
+} gnn__owned_t;
+
+/* What users know: a whole parameter, or columns of one that holds several side by side:
+ * source = [key | message parts], target = [query | the receiver's message parts]. */
 typedef struct gnn__field {
     const char *name;
-    gnn__slot_t slot;
-    int64_t col, cols; /* inside the parameter */
+    int32_t id;
+    int64_t col, cols;
 } gnn__field_t;
 
-enum { GNN__MAX_FIELDS = GNN__SLOTS + 4 };
+/* Numbers that move in training but are not learned: the running mean and variance of a batch norm (2 x width). */
+typedef struct gnn__statistics {
+    char name[GNN__NAME];
+    gnn_real_t *values;
+    int64_t width;
+} gnn__statistics_t;
 
 /* Widths that follow from a config. */
 typedef struct gnn__widths {
@@ -67,11 +46,10 @@ struct gnn_layer {
     gnn__widths_t width;
     gnn_parameters_t *parameters;
     bool owns_parameters;
-    int32_t id[GNN__SLOTS]; /* -1: this layer has none */
-    gnn__field_t fields[GNN__MAX_FIELDS];
-    int64_t n_fields;
-    gnn_real_t *running;  /* of the first batch norm (2 x its width), then of the second; or NULL */
-    gnn_real_t *running2; /* the second one's, in the same block */
+    gnn__owned_t *matrices;
+    gnn__field_t *fields;
+    gnn__statistics_t *buffers;
+    int64_t n_matrices, n_fields, n_buffers;
 };
 
 /* A receiver's row begins with what the senders' weights make of it, where the layer shares them. */
@@ -83,11 +61,13 @@ struct gnn_projection {
 
 /* Preset row behind a config. */
 typedef struct gnn__preset {
-    const char *name, *paper, *message, *aggregator;
-    unsigned dropouts;
+    const char *name, *paper;
+    unsigned dropouts; /* those that .dropout sets: bits of presets.c */
     gnn_layer_config_t config;
 } gnn__preset_t;
 const gnn__preset_t *gnn__preset(gnn_preset_t preset);
+/* The config's bias by distance as a prior. */
+gnn_prior_use_t gnn__layer_distance(const gnn_layer_config_t *c);
 
 void gnn__layer_widths(const gnn_layer_config_t *config, gnn__widths_t *widths);
 /* The message under attention reads the same projection as the key. */
@@ -96,20 +76,18 @@ static inline bool gnn__scored(const gnn_layer_config_t *c)
 {
     return (c->aggregator->flags & GNN_AGGREGATOR_SCORED) != 0;
 }
-static inline bool gnn__has_out_product(const gnn_layer_config_t *c)
-{
-    return c->update == GNN_UPDATE_LINEAR || c->update == GNN_UPDATE_FEED_FORWARD;
-}
-/* Does a product of the update decide how many features go out? Otherwise they are those of the aggregate. */
-static inline bool gnn__update_sets_width(const gnn_layer_config_t *c)
-{
-    return gnn__has_out_product(c) || c->update == GNN_UPDATE_MLP || c->update == GNN_UPDATE_GRU;
-}
 
-/* Declares a layer's parameters as PREFIX + slot name. Slots whose name begins with `share_fields` (all if NULL) are taken from `share` if that is given. */
+/* Declares a layer's parameters as PREFIX + name. Those whose field begins with `share_fields` (all if NULL) are taken from `share` if that is given. */
 int gnn__layer_declare(gnn_layer_t *layer, gnn_parameters_t *parameters, const char *prefix,
                        const gnn_layer_t *share, const char *share_fields);
-const char *gnn__slot_name(gnn__slot_t slot);
+/* The parameter of the name OWNER + PART ("out", ".weight"): its id, or -1. */
+int32_t gnn__layer_parameter(const gnn_layer_t *layer, const char *owner, const char *part);
+/* Is this parameter one of the layer's? */
+bool gnn__layer_has(const gnn_layer_t *layer, int32_t id);
+/* A program's config, which may be shorter or longer than this library's: what it lacks is 0. GNN_EUNSUPPORTED if it sets what this library does not know. */
+int gnn__config_take(gnn_layer_config_t *full, const gnn_layer_config_t *config, size_t size);
+/* As gnn_layer_config_resolve, in place. */
+int gnn__config_resolve(gnn_layer_config_t *config);
 /* A layer without parameters yet: config resolved, widths known. */
 int gnn__layer_create(gnn_layer_t **layer, const gnn_layer_config_t *config);
 /* Attention weights on request while recording: where they go, or NULL. */

@@ -12,13 +12,11 @@ static int add_field(gnn_model_t *model, const gnn__model_field_t *f, const char
 }
 
 /* A parameter shared with an earlier step is listed there only. */
-static bool seen(const gnn_model_t *model, int64_t step, gnn__slot_t slot)
+static bool seen(const gnn_model_t *model, int64_t step, int32_t id)
 {
-    int32_t id = model->steps[step].layer->id[slot];
     for (int64_t k = 0; k < step; k++)
-        for (int s = 0; model->steps[k].layer && s < GNN__SLOTS; s++)
-            if (model->steps[k].layer->id[s] == id)
-                return true;
+        if (model->steps[k].layer && gnn__layer_has(model->steps[k].layer, id))
+            return true;
     return false;
 }
 
@@ -27,18 +25,13 @@ static int name_step(gnn_model_t *model, int64_t k)
     const gnn__model_step_t *s = &model->steps[k];
     const gnn_layer_t *layer = s->layer;
     for (int64_t i = 0; layer && i < layer->n_fields; i++)
-        if (!seen(model, k, layer->fields[i].slot))
+        if (!seen(model, k, layer->fields[i].id))
             GNN_TRY(add_field(model, &(gnn__model_field_t){NULL, k, layer->fields[i].name, -1},
                               layer->fields[i].name));
-    bool norm = s->step.kind == GNN_STEP_NORM, embed = s->step.kind == GNN_STEP_EMBED;
-    if (s->weight >= 0)
-        GNN_TRY(add_field(model, &(gnn__model_field_t){NULL, k, NULL, s->weight},
-                          norm    ? "gain"
-                          : embed ? "table"
-                                  : "weight"));
-    if (s->bias >= 0)
-        GNN_TRY(add_field(model, &(gnn__model_field_t){NULL, k, NULL, s->bias},
-                          norm ? "shift" : "bias"));
+    for (int i = 0; i < s->n_own; i++)
+        if (!s->own[i].shared)
+            GNN_TRY(add_field(model, &(gnn__model_field_t){NULL, k, NULL, s->own[i].id},
+                              s->own[i].field));
     return GNN_OK;
 }
 
@@ -57,28 +50,21 @@ static int name_buffers(gnn_model_t *model, int64_t k)
     const gnn__model_step_t *s = &model->steps[k];
     if (s->running)
         GNN_TRY(add_buffer(model, k, "running", s->running, s->step.in));
-    if (!s->layer || !s->layer->running)
-        return GNN_OK;
-    const struct {
-        const char *name;
-        gnn__slot_t gain;
-        gnn_real_t *values;
-    } norms[] = {{"norm.running", GNN__NORM_GAIN, s->layer->running},
-                 {"norm2.running", GNN__NORM2_GAIN, s->layer->running2}};
-    for (int i = 0; i < 2 && s->layer->id[norms[i].gain] >= 0; i++)
-        GNN_TRY(add_buffer(model, k, norms[i].name, norms[i].values,
-                           gnn_parameters_value(model->parameters, s->layer->id[norms[i].gain]).cols));
+    for (int64_t b = 0; s->layer && b < s->layer->n_buffers; b++)
+        GNN_TRY(add_buffer(model, k, s->layer->buffers[b].name, s->layer->buffers[b].values,
+                           s->layer->buffers[b].width));
     return GNN_OK;
 }
 
 int gnn__model_name_fields(gnn_model_t *model)
 {
-    int64_t most = 0;
-    for (int64_t k = 0; k < model->n_steps; k++)
-        most += model->steps[k].layer ? model->steps[k].layer->n_fields : 2;
+    int64_t most = 0, most_buffers = 0;
+    for (int64_t k = 0; k < model->n_steps; k++) {
+        most += model->steps[k].layer ? model->steps[k].layer->n_fields : model->steps[k].n_own;
+        most_buffers += model->steps[k].layer ? model->steps[k].layer->n_buffers : 1;
+    }
     GNN_TRY(gnn__new(&model->fields, most, sizeof *model->fields, "a model's fields"));
-    GNN_TRY(
-        gnn__new(&model->buffers, 2 * model->n_steps, sizeof *model->buffers, "a model's buffers"));
+    GNN_TRY(gnn__new(&model->buffers, most_buffers, sizeof *model->buffers, "a model's buffers"));
     for (int64_t k = 0; k < model->n_steps; k++) {
         GNN_TRY(name_step(model, k));
         GNN_TRY(name_buffers(model, k));

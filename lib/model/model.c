@@ -1,60 +1,21 @@
 /* Making a model: steps are copied, layers created, parameters declared in one block and drawn. */
-#include <lib/model/model.h>
-
-static int copy_string(const char **string)
-{
-    char *copy = NULL;
-    if (!*string)
-        return GNN_OK;
-    int rc = gnn__strdup(&copy, *string);
-    *string = copy;
-    return rc;
-}
-
-/* The strings of a step, in one list for copying and freeing. */
-static int strings(gnn_step_t *s, const char ***list)
-{
-    int n = 0;
-    list[n++] = &s->input;
-    list[n++] = &s->receivers;
-    list[n++] = &s->second;
-    list[n++] = &s->third;
-    list[n++] = &s->edge_features;
-    list[n++] = &s->edge_weight;
-    list[n++] = &s->edge_bias;
-    list[n++] = &s->share;
-    list[n++] = &s->share_fields;
-    return n;
-}
+#include <lib/model/blocks.h>
 
 static int copy_step(gnn__model_step_t *to, const gnn_step_t *from, int64_t index, bool named)
 {
-    const char **list[16];
     to->step = *from;
-    to->weight = to->bias = -1;
-    int n = strings(&to->step, list), rc = GNN_OK;
-    /* Every borrowed pointer is replaced or cleared, so that freeing after a failure touches only copies. */
-    for (int k = 0; k < n; k++)
-        if (rc == GNN_OK)
-            rc = copy_string(list[k]);
-        else
-            *list[k] = NULL;
     to->step.name = NULL;
-    if (rc == GNN_OK)
-        rc = from->name ? gnn__strdup(&to->name, from->name)
-                        : gnn__asprintf(&to->name, "%lld", (long long)index);
-    if (rc == GNN_OK)
-        rc = gnn__asprintf(&to->where, "%s %s", named ? "step" : "layer", to->name);
+    GNN_TRY(gnn__step_copy_strings(&to->step));
+    GNN_TRY(from->name ? gnn__strdup(&to->name, from->name)
+                       : gnn__asprintf(&to->name, "%lld", (long long)index));
     to->step.name = to->name;
-    return rc;
+    return gnn__asprintf(&to->where, "%s %s", named ? "step" : "layer", to->name);
 }
 
 static void free_step(gnn__model_step_t *s)
 {
-    const char **list[16];
-    int n = strings(&s->step, list);
-    for (int k = 0; k < n; k++)
-        gnn_free((void *)(uintptr_t)*list[k]);
+    s->step.name = NULL; /* the same as `name` */
+    gnn__step_free_strings(&s->step);
     gnn_layer_free(s->layer);
     gnn_free(s->running);
     gnn_free(s->name);
@@ -72,98 +33,44 @@ void gnn_model_free(gnn_model_t *model)
     for (int64_t k = 0; k < model->n_buffers; k++)
         gnn_free(model->buffers[k].name);
     gnn_free(model->steps);
+    gnn_free(model->inputs);
     gnn_free(model->fields);
     gnn_free(model->buffers);
     gnn_parameters_free(model->parameters);
     gnn_free(model);
 }
 
-static const gnn_layer_t *find_layer(const gnn_model_t *model, const char *name, int64_t before)
-{
-    for (int64_t k = 0; k < before; k++)
-        if (strcmp(model->steps[k].name, name) == 0)
-            return model->steps[k].layer;
-    return NULL;
-}
-
-static int declare_parameter(gnn_model_t *model, const gnn__model_step_t *s, const char *field,
-                             int64_t rows, int64_t cols, gnn_init_t init, double argument,
-                             int32_t *id)
-{
-    char *name = NULL;
-    GNN_TRY(gnn__asprintf(&name, "%s.%s", s->name, field));
-    int rc = gnn_parameters_add(model->parameters, name, rows, cols, init, argument, 0, 0, id);
-    gnn_free(name);
-    return rc;
-}
-
-static int check_op(const gnn__model_step_t *s)
+static int check_step(const gnn_model_t *model, gnn__model_step_t *s)
 {
     const gnn_step_t *t = &s->step;
-    bool sized = t->kind == GNN_STEP_LINEAR || t->kind == GNN_STEP_NORM || t->kind == GNN_STEP_EMBED;
-    if (t->kind < GNN_STEP_LAYER || t->kind > GNN_STEP_EMBED)
+    s->row = gnn__step_row(t->kind);
+    if (!s->row)
         return gnn__error(GNN_EINVALID, "%s: unknown kind %d", s->where, (int)t->kind);
-    if (t->in < sized || t->out < (sized && t->kind != GNN_STEP_NORM))
-        return gnn__error(GNN_EINVALID, "%s: .in = %lld and .out = %lld must be at least %d",
-                          s->where, (long long)t->in, (long long)t->out, sized);
-    if (t->kind == GNN_STEP_NORM && (t->norm <= GNN_NORM_NONE || t->norm > GNN_NORM_RMS))
-        return gnn__error(GNN_EINVALID, "%s: a norm step needs .norm", s->where);
-    if (t->kind == GNN_STEP_DROPOUT && !(t->rate >= 0 && t->rate < 1))
-        return gnn__error(GNN_EINVALID, "%s: .rate = %g lies outside [0, 1)", s->where,
-                          (double)t->rate);
-    if ((t->kind == GNN_STEP_ADD || t->kind == GNN_STEP_CONCAT) && !t->second)
-        return gnn__error(GNN_EINVALID, "%s: needs .second", s->where);
-    return GNN_OK;
-}
-
-static int declare_norm(gnn_model_t *model, gnn__model_step_t *s)
-{
-    const gnn_step_t *t = &s->step;
-    GNN_TRY(declare_parameter(model, s, "gain", 1, t->in, GNN_INIT_ONES, 0, &s->weight));
-    if (t->norm != GNN_NORM_RMS)
-        GNN_TRY(declare_parameter(model, s, "shift", 1, t->in, GNN_INIT_ZEROS, 0, &s->bias));
-    if (t->norm != GNN_NORM_BATCH)
-        return GNN_OK;
-    GNN_TRY(gnn__new(&s->running, 2 * t->in, sizeof *s->running, "running statistics"));
-    for (int64_t k = 0; k < t->in; k++)
-        s->running[t->in + k] = 1;
-    return GNN_OK;
-}
-
-static int declare_op(gnn_model_t *model, gnn__model_step_t *s)
-{
-    const gnn_step_t *t = &s->step;
-    GNN_TRY(check_op(s));
-    switch (t->kind) {
-    case GNN_STEP_LINEAR:
-        GNN_TRY(declare_parameter(model, s, "weight", t->in, t->out, GNN_INIT_GLOROT, 0, &s->weight));
-        return declare_parameter(model, s, "bias", 1, t->out, GNN_INIT_ZEROS, 0, &s->bias);
-    case GNN_STEP_EMBED:
-        return declare_parameter(model, s, "table", t->in, t->out, GNN_INIT_NORMAL, 1, &s->weight);
-    case GNN_STEP_NORM: return declare_norm(model, s);
-    default: return GNN_OK;
-    }
-}
-
-static int declare_layer(gnn_model_t *model, gnn__model_step_t *s, int64_t index)
-{
-    const gnn_step_t *t = &s->step;
-    char *prefix = NULL;
-    const gnn_layer_t *share = t->share ? find_layer(model, t->share, index) : NULL;
-    if (t->share && !share)
-        return gnn__error(GNN_ENOTFOUND, "%s: no earlier layer step %s to share parameters with",
-                          s->where, t->share);
-    if (t->graph < 0 || t->graph > 1000)
+    if (t->in < 0 || t->out < 0)
+        return gnn__error(GNN_EINVALID, "%s: .in = %lld and .out = %lld must be at least 0",
+                          s->where, (long long)t->in, (long long)t->out);
+    if (t->in > INT32_MAX || t->out > INT32_MAX)
+        return gnn__error(GNN_EINVALID, "%s: .in = %lld and .out = %lld must be at most %d",
+                          s->where, (long long)t->in, (long long)t->out, INT32_MAX);
+    s->uses_graph = s->row->uses_graph;
+    s->growth = s->row->growth;
+    if (s->uses_graph && (t->graph < 0 || t->graph > 1000))
         return gnn__error(GNN_EINVALID, "%s: graph slot %d lies outside 0..1000", s->where, t->graph);
-    int rc = gnn__layer_create(&s->layer, &t->layer);
-    if (rc != GNN_OK)
-        return gnn__error_prefix(rc, "%s", s->where);
-    GNN_TRY(gnn__asprintf(&prefix, "%s.", s->name));
-    rc = gnn__layer_declare(s->layer, model->parameters, prefix, share, t->share_fields);
-    gnn_free(prefix);
-    if (t->graph >= model->n_graphs)
-        model->n_graphs = t->graph + 1;
-    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", s->where);
+    return s->row->check ? s->row->check(model, s) : GNN_OK;
+}
+
+static int make_step(gnn_model_t *model, gnn__model_step_t *s)
+{
+    for (int64_t j = 0; j < model->n_made; j++)
+        if (strcmp(model->steps[j].name, s->name) == 0)
+            return gnn__error(GNN_EINVALID, "two steps of the name %s", s->name);
+    GNN_TRY(check_step(model, s));
+    if (s->row->declare)
+        GNN_TRY(s->row->declare(model, s));
+    GNN_TRY(gnn__model_connect(model, s));
+    if (s->uses_graph && s->step.graph >= model->n_graphs)
+        model->n_graphs = s->step.graph + 1;
+    return GNN_OK;
 }
 
 /* A file's config must not ask for more numbers than the file holds. */
@@ -181,20 +88,19 @@ static int check_size(const gnn_parameters_t *parameters, int64_t most)
 }
 
 static int build(gnn_model_t *model, gnn_context_t *context, int64_t count, const gnn_step_t *steps,
-                 bool named, int64_t most)
+                 bool named)
 {
     GNN_TRY(gnn__new(&model->steps, count, sizeof *model->steps, "a model's steps"));
+    GNN_TRY(gnn__new(&model->inputs, count * GNN__STEP_INPUTS, sizeof *model->inputs,
+                     "a model's inputs"));
     GNN_TRY(gnn_parameters_new(&model->parameters));
+    model->n_steps = count;
     for (int64_t k = 0; k < count; k++) {
-        gnn__model_step_t *s = &model->steps[k];
-        model->n_steps = k + 1;
-        GNN_TRY(copy_step(s, &steps[k], k, named));
-        for (int64_t j = 0; j < k; j++)
-            if (strcmp(model->steps[j].name, s->name) == 0)
-                return gnn__error(GNN_EINVALID, "two steps of the name %s", s->name);
-        GNN_TRY(s->step.kind == GNN_STEP_LAYER ? declare_layer(model, s, k) : declare_op(model, s));
+        GNN_TRY(copy_step(&model->steps[k], &steps[k], k, named));
+        GNN_TRY(make_step(model, &model->steps[k]));
+        model->n_made = k + 1;
     }
-    GNN_TRY(check_size(model->parameters, most));
+    GNN_TRY(check_size(model->parameters, model->most));
     GNN_TRY(gnn_parameters_allocate(model->parameters, context));
     return gnn__model_name_fields(model);
 }
@@ -207,7 +113,8 @@ int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count,
         return gnn__error(GNN_EINVALID, "a model of %lld steps: at least 1 is needed",
                           (long long)count);
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a model"));
-    int rc = build(made, context, count, steps, named, most);
+    made->most = most;
+    int rc = build(made, context, count, steps, named);
     if (rc != GNN_OK) {
         gnn_model_free(made);
         return rc;
@@ -216,20 +123,43 @@ int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count,
     return GNN_OK;
 }
 
-int gnn_model_from_steps(gnn_model_t **model, gnn_context_t *context, int64_t count,
-                         const gnn_step_t *steps)
+int gnn__step_take(gnn_step_t *full, const gnn_step_t *step, size_t size, size_t config_size)
 {
-    return gnn__model_make(model, context, count, steps, true, -1);
+    const gnn__nested_t layer = {offsetof(gnn_step_t, layer), sizeof full->layer, config_size};
+    if (gnn__sized_take_around(full, sizeof *full, step, size, layer))
+        return GNN_OK;
+    return gnn__error(GNN_EUNSUPPORTED,
+                      "the program's step has %zu bytes and sets fields that this version of the "
+                      "library does not have",
+                      size);
 }
 
-int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int64_t count,
-                  const gnn_layer_config_t *layers)
+int gnn_model_from_steps_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                               const gnn_step_t *steps, size_t size, size_t config_size)
+{
+    gnn_step_t *full = NULL;
+    int rc = GNN_OK;
+    GNN_TRY(gnn__new(&full, count < 0 ? 0 : count, sizeof *full, "a model's steps"));
+    for (int64_t k = 0; k < count && rc == GNN_OK; k++)
+        rc = gnn__step_take(&full[k], (const void *)((const char *)steps + (size_t)k * size), size,
+                            config_size);
+    if (rc == GNN_OK)
+        rc = gnn__model_make(model, context, count, full, true, -1);
+    gnn_free(full);
+    return rc;
+}
+
+int gnn_model_new_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                        const gnn_layer_config_t *layers, size_t size)
 {
     gnn_step_t *steps = NULL;
+    int rc = GNN_OK;
     GNN_TRY(gnn__new(&steps, count < 0 ? 0 : count, sizeof *steps, "a model's steps"));
-    for (int64_t k = 0; k < count; k++)
-        steps[k].layer = layers[k];
-    int rc = gnn__model_make(model, context, count, steps, false, -1);
+    for (int64_t k = 0; k < count && rc == GNN_OK; k++)
+        rc = gnn__config_take(&steps[k].layer,
+                              (const void *)((const char *)layers + (size_t)k * size), size);
+    if (rc == GNN_OK)
+        rc = gnn__model_make(model, context, count, steps, false, -1);
     gnn_free(steps);
     return rc;
 }
@@ -247,6 +177,29 @@ const gnn_step_t *gnn_model_step(const gnn_model_t *model, int64_t index)
 gnn_layer_t *gnn_model_layer(const gnn_model_t *model, int64_t index)
 {
     return index >= 0 && index < model->n_steps ? model->steps[index].layer : NULL;
+}
+
+int64_t gnn_model_find(const gnn_model_t *model, const char *name)
+{
+    for (int64_t k = 0; k < model->n_steps; k++)
+        if (strcmp(model->steps[k].name, name) == 0)
+            return k;
+    return -1;
+}
+
+int64_t gnn_model_width(const gnn_model_t *model, int64_t index)
+{
+    return index >= 0 && index < model->n_steps ? model->steps[index].width : -1;
+}
+
+int64_t gnn_model_input_count(const gnn_model_t *model)
+{
+    return model->n_inputs;
+}
+
+const char *gnn_model_input_name(const gnn_model_t *model, int64_t index)
+{
+    return index >= 0 && index < model->n_inputs ? model->inputs[index] : NULL;
 }
 
 gnn_parameters_t *gnn_model_parameters(const gnn_model_t *model)

@@ -1,4 +1,5 @@
-/* The training loop: steps over batches, validation after each epoch, the best weights kept. After its second epoch nothing is allocated. */
+/* The training loop: steps over batches, validation after each epoch, the best weights kept. After
+ * its second epoch nothing is allocated. */
 #include <lib/train/train.h>
 #include <errno.h>
 #include <time.h>
@@ -16,7 +17,8 @@ typedef struct {
     gnn__best_t best;
     gnn__pool_t pool;
     int64_t step;
-    int64_t batch; /* how many batches of the running epoch are done, with the sums of their losses */
+    /* how many batches of the running epoch are done, with the sums of their losses */
+    int64_t batch;
     double loss_sum, loss_rows;
     double start;
     char settings[320]; /* that a checkpoint must share */
@@ -241,7 +243,8 @@ static int save_state(loop_t *l)
                : GNN_OK;
 }
 
-/* The watch may still become GNN_WATCH_LOSS when a source turns out to have no labels: that follows from the source. */
+/* The watch may still become GNN_WATCH_LOSS when a source turns out to have no labels: that follows
+ * from the source. */
 static int write_settings(loop_t *l)
 {
     const gnn_train_config_t *c = &l->config;
@@ -288,7 +291,8 @@ static int resume(loop_t *l)
     return GNN_OK;
 }
 
-/* From the running epoch to the last, or until patience ends. A checkpoint stands at the start of an epoch, or after the step that `stop` ended. */
+/* From the running epoch to the last, or until patience ends. A checkpoint stands at the start of
+ * an epoch, or after the step that `stop` ended. */
 static int run_epochs(loop_t *l)
 {
     bool stop = l->config.patience > 0 && l->best.stale >= l->config.patience;
@@ -403,7 +407,8 @@ int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source
         int saved = save_state(&l);
         rc = saved == GNN_OK ? rc : saved;
     }
-    /* After a number went bad there is only what was kept: the best epoch's weights, or those from before the first step. */
+    /* After a number went bad there is only what was kept: the best epoch's weights, or those from
+     * before the first step. */
     bool watching = l.config.watch != GNN_WATCH_NONE && l.best.any;
     if (rc == GNN_ENUMERIC || ((rc == GNN_OK || rc == GNN_ESTOPPED) && watching))
         gnn__best_restore(&l.best);

@@ -1,9 +1,11 @@
-/* Node classification on one graph: a source of one batch for the loop, and evaluation on a part of a split. */
+/* Node classification on one graph: a source of one batch for the loop, and evaluation on a part of
+ * a split. */
 #include <lib/train/train.h>
 
 typedef struct {
     gnn_batch_t batches[2]; /* training, validation */
-    gnn_named_t x;
+    gnn_named_t *values; /* the features as "x", then the set's arrays of reals, by their names */
+    int64_t n_values;
     const gnn_graph_t *graph;
     gnn_tensor_t targets; /* one-hot, for losses that want numbers instead of classes */
 } nodes_t;
@@ -20,9 +22,9 @@ static int check_data(const gnn_model_t *model, const gnn_data_t *data, int64_t 
 {
     if (!model || !data)
         return gnn__error(GNN_EINVALID, "node classification: model and data must be given");
-    if (split < 0 || split >= data->n_splits)
+    if (split < 0 || split >= gnn_data_splits(data))
         return gnn__error(GNN_EINVALID, "split %lld was asked for, the data has %lld",
-                          (long long)split, (long long)data->n_splits);
+                          (long long)split, (long long)gnn_data_splits(data));
     if (gnn_model_graph_count(model) > 1)
         return gnn__error(
             GNN_EUNSUPPORTED,
@@ -31,30 +33,41 @@ static int check_data(const gnn_model_t *model, const gnn_data_t *data, int64_t 
     return GNN_OK;
 }
 
-/* Fills `nodes` with the features and the graph; the caller's struct stays where it is. */
-static gnn_model_inputs_t inputs_of(nodes_t *nodes, const gnn_model_t *model, const gnn_data_t *data)
+/* Fills `nodes` with all that a model may name; the caller's struct stays where it is. */
+static int inputs_of(nodes_t *nodes, const gnn_model_t *model, const gnn_data_t *data,
+                     gnn_model_inputs_t *inputs)
 {
-    nodes->graph = data->graph;
-    nodes->x = (gnn_named_t){.name = "x",
-                             .dense = data->x.data ? &data->x : NULL,
-                             .sparse = data->x.data ? NULL : &data->sparse};
-    return (gnn_model_inputs_t){.graphs = &nodes->graph,
-                                .n_graphs = gnn_model_graph_count(model),
-                                .values = &nodes->x,
-                                .n_values = 1};
+    const int64_t n = gnn_data_array_count(data);
+    GNN_TRY(gnn__new(&nodes->values, n + 1, sizeof *nodes->values, "a model's inputs"));
+    nodes->values[nodes->n_values++] =
+        (gnn_named_t){.name = "x", .dense = gnn_data_x(data), .sparse = gnn_data_sparse(data)};
+    for (int64_t k = 0; k < n; k++) {
+        gnn_data_place_t place;
+        const char *name = gnn_data_array_at(data, k, &place)->name;
+        const gnn_tensor_t *rows = gnn_data_rows(data, place, name);
+        if (rows)
+            nodes->values[nodes->n_values++] = (gnn_named_t){.name = name, .dense = rows};
+    }
+    nodes->graph = gnn_data_graph(data);
+    *inputs = (gnn_model_inputs_t){.graphs = &nodes->graph,
+                                   .n_graphs = gnn_model_graph_count(model),
+                                   .values = nodes->values,
+                                   .n_values = nodes->n_values};
+    return GNN_OK;
 }
 
 static int make_targets(nodes_t *nodes, const gnn_data_t *data)
 {
+    const int32_t *labels = gnn_data_labels(data);
     int64_t count;
-    if (!gnn__mul(data->n, data->classes, &count))
+    if (!gnn__mul(gnn_data_nodes(data), gnn_data_classes(data), &count))
         return gnn__error(GNN_EOVERFLOW, "targets of %lld nodes and %lld classes do not fit",
-                          (long long)data->n, (long long)data->classes);
+                          (long long)gnn_data_nodes(data), (long long)gnn_data_classes(data));
     GNN_TRY(gnn__new(&nodes->targets.data, count, sizeof *nodes->targets.data, "one-hot targets"));
-    nodes->targets = gnn_tensor(nodes->targets.data, data->n, data->classes);
-    for (int64_t i = 0; i < data->n; i++)
-        if (data->labels[i] >= 0 && data->labels[i] < data->classes)
-            gnn__row(&nodes->targets, i)[data->labels[i]] = 1;
+    nodes->targets = gnn_tensor(nodes->targets.data, gnn_data_nodes(data), gnn_data_classes(data));
+    for (int64_t i = 0; i < gnn_data_nodes(data); i++)
+        if (labels[i] >= 0 && labels[i] < gnn_data_classes(data))
+            gnn__row(&nodes->targets, i)[labels[i]] = 1;
     return GNN_OK;
 }
 
@@ -69,16 +82,17 @@ static bool any_set(const uint8_t *mask, int64_t n)
 static int make_batches(nodes_t *nodes, const gnn_model_t *model, const gnn_data_t *data,
                         const gnn_train_config_t *config)
 {
-    gnn_model_inputs_t inputs = inputs_of(nodes, model, data);
+    gnn_model_inputs_t inputs;
+    GNN_TRY(inputs_of(nodes, model, data, &inputs));
     if (config->loss != GNN_LOSS_CROSS_ENTROPY)
         GNN_TRY(make_targets(nodes, data));
     for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++) {
         nodes->batches[part] =
             (gnn_batch_t){.inputs = inputs,
                           .loss = {.kind = config->loss,
-                                   .labels = data->labels,
+                                   .labels = gnn_data_labels(data),
                                    .targets = nodes->targets.data ? &nodes->targets : NULL,
-                                   .mask = data->masks[part][config->split],
+                                   .mask = gnn_data_mask(data, part, config->split),
                                    .label_smoothing = part == GNN_TRAIN ? config->label_smoothing : 0,
                                    .class_weight = config->class_weight}};
     }
@@ -94,18 +108,20 @@ int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
     if (!config)
         config = &initial;
     GNN_TRY(check_data(model, data, config->split));
-    if (!any_set(data->masks[GNN_TRAIN][config->split], data->n))
+    if (!any_set(gnn_data_mask(data, GNN_TRAIN, config->split), gnn_data_nodes(data)))
         return gnn__error(GNN_EINVALID, "split %lld of \"%s\" has no training nodes",
-                          (long long)config->split, data->name ? data->name : "");
+                          (long long)config->split, gnn_data_name(data));
     if (gnn_model_graph_count(model) == 1)
-        GNN_CHECK(gnn_model_prepare(model, 0, data->graph, GNN_ON));
+        GNN_CHECK(gnn_model_prepare(model, 0, gnn_data_graph(data), GNN_ON));
     GNN_CHECK(make_batches(&nodes, model, data, config));
     gnn_source_t source = {
         .get = get,
-        .count = {1, any_set(data->masks[GNN_VALIDATION][config->split], data->n), 0},
+        .count = {1, any_set(gnn_data_mask(data, GNN_VALIDATION, config->split), gnn_data_nodes(data)),
+                  0},
         .user = &nodes};
     rc = gnn__train_loop(model, context, &source, config, result, true);
 done:
+    gnn_free(nodes.values);
     gnn_free(nodes.targets.data);
     return rc;
 }
@@ -116,19 +132,35 @@ int gnn_evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_dat
     nodes_t nodes = {0};
     gnn__run_t run = {0};
     gnn__pool_t pool = {0};
+    gnn_model_inputs_t inputs;
     int rc;
     GNN_TRY(check_data(model, data, split));
     if (!value || part < GNN_TRAIN || part > GNN_TEST || (int)metric < 0 ||
         metric > GNN_METRIC_ROC_AUC)
         return gnn__error(GNN_EINVALID, "gnn_evaluate: part %d, metric %d", part, (int)metric);
-    gnn_model_inputs_t inputs = inputs_of(&nodes, model, data);
+    GNN_CHECK(inputs_of(&nodes, model, data, &inputs));
     GNN_CHECK(gnn_tape_new(&run.tape, context));
     GNN_CHECK(gnn__run_forward(&run, model, &inputs, NULL, 0, true));
     gnn_tensor_t logits = gnn_tape_value(run.tape, run.logits);
-    GNN_CHECK(gnn__pool_add(&pool, &logits, data->labels, data->masks[part][split]));
+    GNN_CHECK(gnn__pool_add(&pool, &logits, gnn_data_labels(data), gnn_data_mask(data, part, split)));
     rc = gnn__pool_metric(&pool, metric, value);
 done:
     gnn__pool_free(&pool);
+    gnn_free(nodes.values);
     gnn_tape_free(run.tape);
+    return rc;
+}
+
+int gnn_predict(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
+                const gnn_tensor_t *out)
+{
+    nodes_t nodes = {0};
+    gnn_model_inputs_t inputs;
+    if (!model || !context || !data || !out)
+        return gnn__error(GNN_EINVALID, "model, context, data and a place must be given");
+    int rc = inputs_of(&nodes, model, data, &inputs);
+    if (rc == GNN_OK)
+        rc = gnn_model_forward(model, context, &inputs, out);
+    gnn_free(nodes.values);
     return rc;
 }

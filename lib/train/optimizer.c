@@ -1,4 +1,5 @@
-/* Optimisers: one sweep over the flat block of parameters, by PyTorch's formulas. Groups are resolved once, into ranges of the block. */
+/* Optimisers: one sweep over the flat block of parameters, by PyTorch's formulas. Groups are
+ * resolved once, into ranges of the block. */
 #include <lib/kernels/rowwise/optimizer_sweep.h>
 #include <lib/train/train.h>
 
@@ -254,7 +255,8 @@ static void sweep_range(gnn_optimizer_t *o, const range_t *range, const gnn__swe
     }
 }
 
-/* Norm of all gradients, in double; not finite if one of them is not (or, in a build with doubles, if a square overflows). */
+/* Norm of all gradients, in double; not finite if one of them is not (or, in a build with doubles,
+ * if a square overflows). */
 static double gradient_norm(const gnn_parameters_t *parameters)
 {
     int64_t length;

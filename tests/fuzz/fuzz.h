@@ -3,7 +3,7 @@
 #define GNN_TESTS_FUZZ_H
 
 #include <gnn/graph.h>
-#include <gnn/io.h>
+#include <gnn/data.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,15 +105,19 @@ static inline void fuzz_set(int rc, gnn_data_t *set)
         abort();
     if (!set)
         return;
-    if (gnn_graph_validate(set->graph) != GNN_OK || gnn_graph_n_dst(set->graph) != set->n)
+    const int64_t n = gnn_data_nodes(set), classes = gnn_data_classes(set);
+    const gnn_graph_t *graph = gnn_data_graph(set);
+    const int32_t *labels = gnn_data_labels(set);
+    const char *const *names = gnn_data_class_names(set);
+    if (gnn_graph_validate(graph) != GNN_OK || gnn_graph_n_dst(graph) != n)
         abort();
-    for (int64_t i = 0; i < set->n; i++)
+    for (int64_t i = 0; i < n; i++)
         for (int k = 0; k < 3; k++)
-            if (set->labels[i] < -1 || set->labels[i] >= set->classes ||
-                (set->masks[k][0][i] && set->labels[i] < 0))
+            if (labels[i] < -1 || labels[i] >= classes ||
+                (gnn_data_mask(set, k, 0)[i] && labels[i] < 0))
                 abort();
-    for (int64_t c = 0; set->class_names && c < set->classes; c++)
-        if (!*set->class_names[c])
+    for (int64_t c = 0; names && c < classes; c++)
+        if (!*names[c])
             abort();
     if (gnn_data_row_normalise(set) != GNN_OK && !*gnn_error_message())
         abort();

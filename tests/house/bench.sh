@@ -44,6 +44,7 @@ expect "spmm" runs "width=3 edges=133452" spmm --data $data --width 3
 expect "attention" runs "n=50 heads=2 width=8 causal=false backward=false" attention --n 50 --heads 2 --width 8
 expect "attention, causal, backward" runs "causal=true backward=true" attention --n 50 --heads 2 --width 8 --causal --backward
 expect "attention, window" runs "window=5 precision=medium" attention --n 50 --heads 2 --width 8 --window 5 --backward --precision medium
+expect "dropout" runs "rows=9 width=13 rate=60" dropout --rows 9 --width 13
 expect "encoder" runs "words=12 layers=2" encoder --batch 3 --words 4 --layers 2 --d 8 --heads 2 --ffn 16
 expect "encoder, training, ragged" runs "ragged=true mode=train" encoder --mode train --ragged --batch 3 --layers 1 --d 8 --heads 2 --ffn 16
 expect "encoder, the peer's number of words" runs "words=502" encoder --ragged --layers 1 --d 8 --heads 2 --ffn 16

@@ -32,9 +32,13 @@ verdict "nothing is exported" "$([ "$(printf '%s\n' "$exported" | grep -c '^gnn_
 verdict "a library must not call" "$(printf '%s\n' "$called" | grep -Ex "$forbidden")"
 verdict "the list of what is called is empty" "$(printf '%s\n' "$called" | grep -qx 'free' || echo "free is not among it")"
 
-# Every function that a header declares is there, and the other way round.
+# Every function and every row of a table that a header declares is there, and the other way round. Headers are read as the compiler sees them, since rows
+# are declared by their list.
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
-declared=$(cat "$root"/include/gnn/*.h "$root"/include/gnn/build.h.in | tr '\n' ' ' | grep -oE 'GNN_API[^;({]*\(' | sed -E 's/ *\($//; s/.*[ *]//' | grep '^gnn_' | sort -u)
+cc=${CC:-cc}
+command -v "$cc" >/dev/null 2>&1 || cc=gcc
+declared=$(printf '#include <gnn/gnn.h>\n' | "$cc" -E -P -I"$root/include" -I"$build/include" - | tr '\n' ' ' |
+    grep -oE 'visibility\("default"\)+[^;({]*[;(]' | sed -E 's/ *[;(]$//; s/.*[ *]//' | grep '^gnn_' | sort -u)
 undeclared=$(printf '%s\n' "$exported" | sort -u | grep -vxF "$declared")
 missing=$(printf '%s\n' "$declared" | grep -vxF "$(printf '%s\n' "$exported")")
 verdict "exported, but in no header" "$undeclared"

@@ -150,6 +150,13 @@ int64_t gnn__tiles_sums(const gnn__attention_t *a)
     return c.count > 0 ? c.before[c.count] * a->heads * gnn__tile_row(a, a->d_k) : 0;
 }
 
+int64_t gnn__tiles_chunks(const gnn__attention_t *a)
+{
+    chunks_t c;
+    cut_senders(a, &c);
+    return c.count;
+}
+
 /* Receivers that no chunk met. */
 static void write_nothing(const gnn__attention_t *a, int64_t c0, int64_t c1)
 {
@@ -182,7 +189,7 @@ static void receive_sums(const gnn__attention_t *a, const chunks_t *c, const gnn
 }
 
 void gnn__tiles_backward(const gnn__attention_t *of, gnn_real_t *scratch, int64_t scratch_size,
-                         gnn_real_t *sums, int threads)
+                         gnn_real_t *sums, gnn_real_t *d_prior, int threads)
 {
     const gnn__attention_tiles_grad_t *kernels = gnn__attention_tiles_grad();
     gnn__attention_t copy = *of, *a = &copy;
@@ -202,6 +209,7 @@ void gnn__tiles_backward(const gnn__attention_t *of, gnn_real_t *scratch, int64_
             kernels->send(a, c.begin[k], c.begin[k + 1], kv, gnn__min(kv + heads, a->kv_heads),
                           sums + (c.before[k] * a->heads + kv * group * chunk_columns(a, &c, k)) *
                                      width,
+                          d_prior ? d_prior + (k * a->heads + kv * group) * a->prior.stride : NULL,
                           scratch + omp_get_thread_num() * scratch_size);
         }
 #pragma omp barrier

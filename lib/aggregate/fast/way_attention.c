@@ -1,6 +1,7 @@
 /* The way of attention by its own kernels, part by part: in tiles where the scores are dot products on spans, else row by row.
  * Saved for backward: the output and one log-sum-exp per receiver and head; a part's backward gets those of all parts together. */
 #include <lib/aggregate/fast/attention_call.h>
+#include <lib/aggregate/fast/distance_prior.h>
 #include <lib/aggregate/fast/tile_units.h>
 #include <lib/aggregate/ways.h>
 #include <lib/kernels/attention/by_row/by_row.h>
@@ -16,13 +17,19 @@ typedef struct attention_run {
     gnn_real_t *delta;         /* n_dst x heads, backward */
     gnn_real_t *d_a;           /* chunks x heads * d_k, backward */
     gnn_real_t *tiles;         /* forward: packed tiles; backward: their sums of d_q */
+    gnn__distance_prior_t prior;
 } attention_run_t;
 
-/* Tiles know no weights: a normalised view of spans goes row by row. */
-static bool in_tiles(const gnn__attention_t *a)
+static bool takes(const gnn__plan_t *plan)
+{
+    return gnn__attention_is_fast(plan) && !plan->edge_key && gnn__distance_prior_fits(plan);
+}
+
+/* Does part p, which `a` describes, go in tiles? They know no weights: a normalised view of spans goes row by row. */
+static bool in_tiles(const gnn__plan_t *plan, int64_t p, const gnn__attention_t *a)
 {
     return a->score == GNN__SCORE_DOT && gnn__pairs_form(&a->pairs) == GNN__SPANS &&
-           !a->dst_scale && !a->src_scale;
+           !a->dst_scale && !a->src_scale && gnn__distances_are_straight(plan, p);
 }
 
 /* The most that any part's tiles need for all threads. */
@@ -32,7 +39,7 @@ static int64_t tile_memory(const gnn__plan_t *plan, gnn__attention_t a, gnn__pas
     for (int64_t p = 0; (pass == GNN__FORWARD || plan->view->transposed) && p < plan->view->n_parts;
          p++) {
         gnn__attention_part(plan, p, pass, &a);
-        const int64_t numbers = !in_tiles(&a)          ? 0
+        const int64_t numbers = !in_tiles(plan, p, &a) ? 0
                                 : pass == GNN__FORWARD ? gnn__tiles_packed(&a)
                                                        : gnn__tiles_sums(&a);
         most = gnn__max(most, numbers);
@@ -45,7 +52,20 @@ static bool leaves_sums(const gnn__plan_t *plan)
 {
     gnn__attention_t a = gnn__attention_describe(plan);
     gnn__attention_part(plan, 0, GNN__FORWARD, &a);
-    return plan->view->n_parts > 1 || !in_tiles(&a);
+    return plan->view->n_parts > 1 || !in_tiles(plan, 0, &a);
+}
+
+/* The most chunks of any part that have sums of their own by distance. */
+static int64_t most_prior_chunks(const gnn__plan_t *plan)
+{
+    gnn__attention_t a = gnn__attention_describe(plan);
+    int64_t most = gnn__most_chunks(plan->view);
+    for (int64_t p = 0; plan->view->transposed && p < plan->view->n_parts; p++) {
+        gnn__attention_part(plan, p, GNN__SEND, &a);
+        if (in_tiles(plan, p, &a))
+            most = gnn__max(most, gnn__tiles_chunks(&a));
+    }
+    return most;
 }
 
 static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attention_run_t *run,
@@ -62,6 +82,7 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attenti
                       !gnn__mul(most, a.heads * a.d_k, &sums);
     run->bounds = gnn__carve(&carve, most + 1, sizeof *run->bounds);
     run->scratch = gnn__carve(&carve, scratch_all, sizeof *run->scratch);
+    gnn__distance_prior_carve(plan, &carve, backward, most_prior_chunks(plan), &run->prior);
     if (backward) {
         run->delta = gnn__carve(&carve, states, sizeof *run->delta);
         run->d_a =
@@ -98,20 +119,26 @@ static void run_rows(const gnn__plan_t *plan, const attention_run_t *run, const 
     const int64_t chunks = gnn__chunks(&a->pairs, run->bounds), width = a->heads * a->d_k;
     const bool parameters =
         pass == GNN__RECEIVE && gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS);
+    const int64_t sums = pass == GNN__RECEIVE && run->prior.sums ? a->heads * run->prior.stride : 0;
     GNN__EACH_CHUNK (c, chunks, threads) {
         gnn_real_t *scratch = run->scratch + omp_get_thread_num() * run->scratch_size,
-                   *d_a = parameters ? run->d_a + c * width : NULL;
+                   *d_a = parameters ? run->d_a + c * width : NULL,
+                   *d_prior = sums ? run->prior.partials + c * sums : NULL;
         if (d_a)
             memset(d_a, 0, sizeof *d_a * (size_t)width);
+        if (d_prior)
+            memset(d_prior, 0, sizeof *d_prior * (size_t)sums);
         if (pass == GNN__FORWARD)
             kernels->forward(a, run->bounds[c], run->bounds[c + 1], scratch);
         else if (pass == GNN__RECEIVE)
-            kernels->receive(a, run->bounds[c], run->bounds[c + 1], scratch, d_a);
+            kernels->receive(a, run->bounds[c], run->bounds[c + 1], scratch, d_a, d_prior);
         else
             kernels->send(a, run->bounds[c], run->bounds[c + 1], scratch);
     }
     if (parameters)
         gnn__add_partials(&plan->d[GNN_AGGREGATE_PARAMETERS], run->d_a, chunks, width);
+    if (sums)
+        gnn__distance_prior_add(plan, &run->prior, chunks, false);
 }
 
 /* Tiles do both passes of backward in one, by sender. */
@@ -119,12 +146,17 @@ static void run_part(const gnn__plan_t *plan, const attention_run_t *run, gnn__a
                      int64_t p, gnn__pass_t pass, int threads)
 {
     gnn__attention_part(plan, p, pass, a);
-    if (in_tiles(a) && pass == GNN__FORWARD)
+    const bool tiles = in_tiles(plan, p, a);
+    gnn__distance_prior_part(&run->prior, tiles, a);
+    if (tiles && pass == GNN__FORWARD) {
         gnn__tiles_forward(a, run->scratch, run->scratch_size, run->tiles, threads);
-    else if (in_tiles(a) && pass == GNN__SEND)
-        gnn__tiles_backward(a, run->scratch, run->scratch_size, run->tiles, threads);
-    else if (!in_tiles(a) && (pass != GNN__SEND || a->grad.k.at || a->grad.v.at))
+    } else if (tiles && pass == GNN__SEND) {
+        gnn__tiles_backward(a, run->scratch, run->scratch_size, run->tiles, run->prior.partials,
+                            threads);
+        gnn__distance_prior_add(plan, &run->prior, gnn__tiles_chunks(a), true);
+    } else if (!tiles && (pass != GNN__SEND || a->grad.k.at || a->grad.v.at)) {
         run_rows(plan, run, a, pass, threads);
+    }
 }
 
 /* ---- forward and backward ---- */
@@ -137,6 +169,7 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
     gnn__attention_t a = gnn__attention_describe(plan);
     a.state.largest = plan->recording ? call->saved[0] : run.largest;
     a.state.sum = run.sum;
+    gnn__distance_prior_fill(plan, false, &run.prior);
     const int threads = gnn__plan_threads(plan, gnn__attention_work(plan));
     for (int64_t p = 0; p < plan->view->n_parts; p++)
         run_part(plan, &run, &a, p, GNN__FORWARD, threads);
@@ -160,7 +193,7 @@ static unsigned written_by_tiles(const gnn__plan_t *plan, gnn__attention_t *a)
     if (written == 0)
         return 0;
     gnn__attention_part(plan, 0, GNN__SEND, a);
-    if (!in_tiles(a))
+    if (!in_tiles(plan, 0, a))
         return 0;
     a->grad.writes_q = written >> GNN_AGGREGATE_QUERY & 1 ? plan->graph->n_dst : 0;
     a->grad.writes_k = written >> GNN_AGGREGATE_KEY & 1;
@@ -177,14 +210,17 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     gnn__attention_gradients(plan, call, &a);
     a.grad.delta = run.delta;
     gnn__zero_gradients(plan, written_by_tiles(plan, &a));
+    gnn__distance_prior_fill(plan, true, &run.prior);
     const int threads = gnn__gradient_threads(plan, gnn__attention_work(plan));
     compute_delta(plan, &run, &a, threads);
-    const bool by_receiver = a.grad.q.at || a.grad.bias.at || a.grad.weight.at ||
+    const bool by_sender = a.grad.q.at || a.grad.k.at || a.grad.v.at || run.prior.sums,
+               by_receiver = a.grad.q.at || a.grad.bias.at || a.grad.weight.at || run.prior.sums ||
                              gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS);
     for (int64_t p = 0; by_receiver && p < plan->view->n_parts; p++)
         run_part(plan, &run, &a, p, GNN__RECEIVE, threads);
-    for (int64_t p = 0; (a.grad.q.at || a.grad.k.at || a.grad.v.at) && p < plan->view->n_parts; p++)
+    for (int64_t p = 0; by_sender && p < plan->view->n_parts; p++)
         run_part(plan, &run, &a, p, GNN__SEND, threads);
+    gnn__distance_prior_grad(plan, &run.prior);
     return GNN_OK;
 }
 
@@ -194,12 +230,11 @@ static void describe(const gnn__plan_t *plan, char *text, size_t size)
     bool tiles = false, rows = false;
     for (int64_t p = 0; p < plan->view->n_parts; p++) {
         gnn__attention_part(plan, p, GNN__FORWARD, &a);
-        tiles |= in_tiles(&a);
-        rows |= !in_tiles(&a);
+        tiles |= in_tiles(plan, p, &a);
+        rows |= !in_tiles(plan, p, &a);
     }
     snprintf(text, size, "%s%s%s", tiles ? "by_tile" : "", tiles && rows ? "+" : "",
              rows ? "by_row" : "");
 }
 
-const gnn__way_t gnn__way_attention = {
-    gnn__attention_is_fast, sizes, forward, backward, NULL, describe};
+const gnn__way_t gnn__way_attention = {takes, sizes, forward, backward, NULL, describe};

@@ -144,7 +144,7 @@ double gnn_array_get(const gnn_array_t *array, int64_t k)
 
 void gnn_array_reals(const gnn_array_t *array, gnn_real_t *out)
 {
-    if (array->count > 0 && array->dtype == (GNN_DOUBLE ? GNN_DTYPE_FLOAT64 : GNN_DTYPE_FLOAT32)) {
+    if (array->count > 0 && array->dtype == GNN__REAL_DTYPE) {
         memcpy(out, array->data, (size_t)array->count * sizeof *out);
         return;
     }

@@ -6,6 +6,8 @@
 #include <lib/base/base.h>
 
 #define GNN__MAX_DIMENSIONS 8
+/* The type of gnn_real_t. */
+#define GNN__REAL_DTYPE (GNN_DOUBLE ? GNN_DTYPE_FLOAT64 : GNN_DTYPE_FLOAT32)
 
 /* ---- types ---- */
 

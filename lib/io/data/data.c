@@ -1,23 +1,26 @@
-/* Data sets as a whole: freed, normalised, described. */
+/* Data sets as a whole: freed, completed, described. */
 #include <lib/io/data/data.h>
 
 #include <gnn/graph.h>
-#include <math.h>
 #include <stdarg.h>
 
 void gnn__data_free_rows(gnn_data_t *data)
 {
     gnn_graph_free(data->graph);
-    gnn_free(data->x.data);
-    gnn_free((void *)data->sparse.indptr);
-    gnn_free((void *)data->sparse.indices);
-    gnn_free((void *)data->sparse.values);
-    gnn_free(data->labels);
+    if (!data->borrowed_x) {
+        gnn_free(data->x.data);
+        gnn_free((void *)data->sparse.indptr);
+        gnn_free((void *)data->sparse.indices);
+        gnn_free((void *)data->sparse.values);
+    }
+    if (!data->borrowed_labels)
+        gnn_free(data->labels);
     for (int k = 0; k < 3; k++) {
-        if (data->masks[k])
+        if (data->masks[k] && !data->borrowed_masks)
             gnn_free(data->masks[k][0]); /* one block holds all splits */
         gnn_free(data->masks[k]);
     }
+    gnn__data_free_arrays(data);
 }
 
 void gnn_data_free(gnn_data_t *data)
@@ -28,6 +31,8 @@ void gnn_data_free(gnn_data_t *data)
     gnn_free(data->order);
     gnn__data_free_class_names(data);
     gnn_free(data->name);
+    if (data->owner.release)
+        data->owner.release(data->owner.user);
     gnn_free(data);
 }
 
@@ -48,48 +53,26 @@ int gnn__data_masks(gnn_data_t *data, int64_t splits)
     return GNN_OK;
 }
 
-int gnn__data_bare(gnn_data_t *data, int64_t n, int64_t m, const int32_t *a, const int32_t *b)
+int gnn__data_fill_rest(gnn_data_t *data)
 {
     gnn_real_t *nothing;
-    GNN_TRY(gnn__data_graph(&data->graph, n, m, a, b));
-    data->n = n;
-    GNN_TRY(gnn__new(&nothing, 0, sizeof *nothing, "features"));
-    data->x = gnn_tensor(nothing, n, 0);
-    GNN_TRY(gnn__new(&data->labels, n, sizeof *data->labels, "labels"));
-    for (int64_t i = 0; i < n; i++)
-        data->labels[i] = -1;
+    if (!data->x.data && !data->sparse.indptr) {
+        GNN_TRY(gnn__new(&nothing, 0, sizeof *nothing, "features"));
+        data->x = gnn_tensor(nothing, data->n, 0);
+    }
+    if (!data->labels) {
+        GNN_TRY(gnn__new(&data->labels, data->n, sizeof *data->labels, "labels"));
+        for (int64_t i = 0; i < data->n; i++)
+            data->labels[i] = -1;
+    }
     return gnn__data_masks(data, 1);
 }
 
-/* ---- row normalisation ---- */
-
-static int normalise(gnn_real_t *values, int64_t n, int64_t node)
+int gnn__data_bare(gnn_data_t *data, const gnn__data_links_t *links)
 {
-    double sum = 0;
-    for (int64_t k = 0; k < n; k++)
-        sum += (double)values[k];
-    if (!isfinite(sum))
-        return gnn__error(GNN_ENUMERIC, "the features of node %lld add up to %g", (long long)node,
-                          sum);
-    for (int64_t k = 0; k < n && sum != 0; k++)
-        values[k] = (gnn_real_t)((double)values[k] / sum);
-    return GNN_OK;
-}
-
-int gnn_data_row_normalise(gnn_data_t *data)
-{
-    if (!data)
-        return gnn__error(GNN_EINVALID, "no data set");
-    const gnn_sparse_t *s = &data->sparse;
-    for (int64_t r = 0; r < data->n; r++) {
-        const int64_t node = data->order ? data->order[r] : r;
-        if (s->indptr) /* a data set always stores the values, and they are its own */
-            GNN_TRY(normalise((gnn_real_t *)s->values + s->indptr[r],
-                              s->indptr[r + 1] - s->indptr[r], node));
-        else
-            GNN_TRY(normalise(gnn__row(&data->x, r), data->x.cols, node));
-    }
-    return GNN_OK;
+    data->n = links->n;
+    GNN_TRY(gnn__data_links(data, links));
+    return gnn__data_fill_rest(data);
 }
 
 /* ---- in words ---- */
@@ -135,6 +118,9 @@ static int64_t count_mask(const gnn_data_t *data, int kind)
     return marked;
 }
 
+static const char *const places[] = {
+    [GNN_ON_NODES] = "nodes", [GNN_ON_EDGES] = "edges", [GNN_ON_GRAPHS] = "graphs"};
+
 void gnn_data_describe(const gnn_data_t *data, char *text, size_t size)
 {
     words_t w = {text, size, 0};
@@ -159,6 +145,8 @@ void gnn_data_describe(const gnn_data_t *data, char *text, size_t size)
     say_count(&w, count_mask(data, GNN_TRAIN), "train, ", "train, ");
     say_count(&w, count_mask(data, GNN_VALIDATION), "validation, ", "validation, ");
     say_count(&w, count_mask(data, GNN_TEST), "test", "test");
+    for (int64_t k = 0; k < data->n_arrays; k++)
+        say(&w, "; %s on %s", data->arrays[k].array.name, places[data->arrays[k].place]);
     if (data->skipped > 0) {
         say(&w, "; ");
         say_count(&w, data->skipped, "link to an unknown node was left out",

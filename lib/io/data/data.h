@@ -2,9 +2,50 @@
 #ifndef GNN_LIB_IO_DATA_H
 #define GNN_LIB_IO_DATA_H
 
-#include <gnn/io.h>
+#include <gnn/data.h>
 #include <lib/base/base.h>
 #include <lib/io/arrays/text_file.h>
+
+/* An array by name. */
+typedef struct gnn__data_array {
+    gnn_data_place_t place;
+    gnn_array_t array; /* name and data are its own */
+    gnn_tensor_t rows; /* the same numbers; data NULL if they are whole */
+} gnn__data_array_t;
+
+/* Arrays of n rows are in the order of the graph's nodes. */
+struct gnn_data {
+    gnn_graph_t *graph;
+    int64_t n, features, classes;
+    gnn_tensor_t x;      /* dense features; data NULL if they are sparse */
+    gnn_sparse_t sparse; /* sparse features; indptr NULL if they are dense */
+    int32_t *labels;     /* (n) */
+    int64_t n_splits;
+    uint8_t **masks[3]; /* masks[GNN_TRAIN][split][node]; one block holds all splits of a kind */
+    char *name;         /* of the file, without folder and ending */
+    char **class_names; /* (classes) UTF-8; NULL if the classes are numbers only */
+    int64_t *order; /* (n) after gnn_data_reorder: row r is node order[r] of the file; NULL: as in the file */
+    int64_t skipped; /* links that name a node that the set does not hold */
+    gnn__data_array_t *arrays;
+    int64_t n_arrays, arrays_room;
+    bool borrowed_x, borrowed_labels, borrowed_masks; /* the owner's: neither freed nor written */
+    gnn_owner_t owner;
+};
+
+/* ---- links ---- */
+
+/* Links of a file: a[k] sends to b[k] if the file tells apart, and what else it says of each, an array with m rows. */
+typedef struct gnn__data_links {
+    int64_t n, m; /* nodes, links */
+    const int32_t *a, *b;
+    int64_t n_arrays;
+    const gnn_array_t *arrays;
+} gnn__data_links_t;
+/* Makes the set's graph of both directions of each link, without self-loops and duplicates, senders ascending, and its edge arrays. O(n + m). */
+int gnn__data_links(gnn_data_t *data, const gnn__data_links_t *links);
+/* m weights as the array "weight". Weights that are all 1 say nothing, and are not kept. */
+gnn_array_t gnn__data_weights(const gnn_real_t *weight, int64_t m);
+bool gnn__data_all_one(const gnn_real_t *weight, int64_t m);
 
 /* ---- from files: each fills a zeroed data set but for its name; on failure the caller frees it, and the message names the file ---- */
 
@@ -16,8 +57,10 @@ int gnn__data_read_ogb(gnn_data_t *data, const char *path);
 int gnn__data_read_edge_list(gnn_data_t *data, const char *path);
 int gnn__data_read_graphml(gnn_data_t *data, const char *path);
 
+/* What a set of a graph alone lacks: no features, no labels, one split that holds no node. */
+int gnn__data_fill_rest(gnn_data_t *data);
 /* A set that is its links alone: no features, no labels, one split that holds nobody. */
-int gnn__data_bare(gnn_data_t *data, int64_t n, int64_t m, const int32_t *a, const int32_t *b);
+int gnn__data_bare(gnn_data_t *data, const gnn__data_links_t *links);
 /* A class is a number below this, or below the number of nodes: labels are counted, and a file of a few bytes must not ask for gigabytes. */
 #define GNN__MOST_CLASSES 65536
 
@@ -26,7 +69,9 @@ int gnn__data_bare(gnn_data_t *data, int64_t n, int64_t m, const int32_t *a, con
 int gnn__data_class_words(gnn_data_t *data, const gnn__text_t *text, const gnn__text_field_t *words,
                           int64_t count, int32_t *labels);
 /* The optional arrays class_names and class_name_offsets. */
-int gnn__data_class_names(gnn_data_t *data, const gnn_arrays_t *arrays);
+int gnn__data_read_class_names(gnn_data_t *data, const gnn_arrays_t *arrays);
+/* From `classes` strings. */
+int gnn__data_copy_class_names(gnn_data_t *data, const char *const *names);
 void gnn__data_free_class_names(gnn_data_t *data);
 
 /* ---- parts ---- */
@@ -34,14 +79,18 @@ void gnn__data_free_class_names(gnn_data_t *data);
 /* Fills a zeroed data set from the arrays of a file, in whichever layout they are (docs/formats.md). On failure the caller frees it. */
 int gnn__data_from_arrays(gnn_data_t *data, const gnn_arrays_t *arrays);
 
-/* The graph of m pairs (a[k], b[k]): both directions of each, without self-loops and duplicates, senders ascending. O(n + m). */
-int gnn__data_graph(gnn_graph_t **graph, int64_t n, int64_t m, const int32_t *a, const int32_t *b);
-
 /* Fills `to` with `from` in another order: row r is row order[r], in the graph, if there is one, and in features, labels and masks; the rest is
  * copied as it stands. On failure, and in the end, the caller frees the rows. */
 int gnn__data_arrange(gnn_data_t *to, const gnn_data_t *from, const int64_t *order);
-/* Frees graph, features, labels and masks. */
+/* Makes borrowed features the set's own, before they are written. */
+int gnn__data_own_features(gnn_data_t *data);
+/* Frees graph, features, labels, masks and arrays. */
 void gnn__data_free_rows(gnn_data_t *data);
+/* Rows of a place: its arrays have so many. */
+int64_t gnn__data_rows_on(const gnn_data_t *data, gnn_data_place_t place);
+void gnn__data_free_arrays(gnn_data_t *data);
+/* Sets the edge array `name` of `cols` reals an edge, from values in the order of the graph's edges. */
+int gnn__data_edge_reals(gnn_data_t *data, const char *name, int64_t cols, const gnn_real_t *values);
 /* Makes `splits` empty masks of each kind. */
 int gnn__data_masks(gnn_data_t *data, int64_t splits);
 /* Draws the one split of a set that came without: train 20 a class but no more than half of it, then 500 for validation and 1000 for testing, a third

@@ -113,6 +113,31 @@ done:
     return rc;
 }
 
+/* ---- strings ---- */
+
+int gnn__data_copy_class_names(gnn_data_t *data, const char *const *names)
+{
+    int64_t bytes = 0;
+    char *at;
+    for (int64_t c = 0; c < data->classes; c++) {
+        int64_t length = names[c] ? (int64_t)strlen(names[c]) : 0;
+        if (!is_name(names[c], length))
+            return gnn__error(GNN_EINVALID,
+                              ".class_names: the name of class %lld is no text in UTF-8",
+                              (long long)c);
+        bytes += length;
+    }
+    if (data->classes == 0)
+        return GNN_OK;
+    GNN_TRY(new_names(data, data->classes, bytes, &at));
+    for (int64_t c = 0; c < data->classes; c++) {
+        data->class_names[c] = at;
+        memcpy(at, names[c], strlen(names[c]));
+        at += strlen(names[c]) + 1;
+    }
+    return GNN_OK;
+}
+
 /* ---- arrays ---- */
 
 static int check_arrays(const gnn_array_t *names, const gnn_array_t *offsets)
@@ -146,7 +171,7 @@ static int copy_name(char **to, const gnn_array_t *names, const gnn_array_t *off
     return GNN_OK;
 }
 
-int gnn__data_class_names(gnn_data_t *data, const gnn_arrays_t *arrays)
+int gnn__data_read_class_names(gnn_data_t *data, const gnn_arrays_t *arrays)
 {
     const gnn_array_t *names = gnn_arrays_find(arrays, "class_names");
     const gnn_array_t *offsets = gnn_arrays_find(arrays, "class_name_offsets");

@@ -131,42 +131,39 @@ static int read_labels(gnn_data_t *made, const char *path, int64_t n)
         (b) = swap;      \
     } while (0)
 
-/* The same links among more nodes, all by the numbers of the file. */
-static int grow(gnn_data_t *made, const gnn_data_t *data)
+/* The same edges with their numbers among more nodes, by the nodes' numbers in the file. */
+static int grow_graph(gnn_graph_t **graph, const gnn_data_t *data, int64_t n)
 {
-    int64_t m = gnn_graph_n_pairs(data->graph), *src = NULL, *dst = NULL;
-    int32_t *a = NULL, *b = NULL;
+    int64_t m = gnn_graph_n_edges(data->graph), *pairs = NULL, *src = NULL, *dst = NULL;
     int rc;
+    GNN_CHECK(gnn__new(&pairs, m, 3 * sizeof *pairs, "links"));
     GNN_CHECK(gnn__new(&src, m, sizeof *src, "links"));
     GNN_CHECK(gnn__new(&dst, m, sizeof *dst, "links"));
-    GNN_CHECK(gnn__new(&a, m, sizeof *a, "links"));
-    GNN_CHECK(gnn__new(&b, m, sizeof *b, "links"));
-    GNN_CHECK(gnn_graph_pairs(data->graph, src, dst, NULL));
+    GNN_CHECK(gnn_graph_pairs(data->graph, pairs, pairs + m, pairs + 2 * m));
     for (int64_t k = 0; k < m; k++) {
-        a[k] = (int32_t)(data->order ? data->order[src[k]] : src[k]);
-        b[k] = (int32_t)(data->order ? data->order[dst[k]] : dst[k]);
+        int64_t from = pairs[k], to = pairs[m + k], edge = pairs[2 * m + k];
+        src[edge] = data->order ? data->order[from] : from;
+        dst[edge] = data->order ? data->order[to] : to;
     }
-    /* Labels that were read stay; the rest of a bare set is made anew. */
-    int32_t *labels = made->labels;
-    int64_t n = made->n;
-    gnn_tensor_t x = made->x;
-    made->labels = NULL;
-    made->x = (gnn_tensor_t){0};
-    rc = gnn__data_bare(made, n, m, a, b);
-    if (labels) {
-        gnn_free(made->labels);
-        made->labels = labels;
-    }
-    if (x.data) {
-        gnn_free(made->x.data);
-        made->x = x;
-    }
+    GNN_CHECK(gnn_graph_from_edges(graph, n, n, m, src, dst));
 done:
+    gnn_free(pairs);
     gnn_free(src);
     gnn_free(dst);
-    gnn_free(a);
-    gnn_free(b);
     return rc;
+}
+
+static int grow(gnn_data_t *made, const gnn_data_t *data)
+{
+    if (gnn_graph_n_edges(data->graph) != gnn_graph_n_pairs(data->graph))
+        return gnn__error(GNN_EUNSUPPORTED, "a graph with spans does not grow to %lld nodes",
+                          (long long)made->n);
+    for (int64_t k = 0; k < data->n_arrays; k++)
+        if (data->arrays[k].place == GNN_ON_NODES)
+            return gnn__error(GNN_ESHAPE, "array %.80s has %lld nodes, %lld are read",
+                              data->arrays[k].array.name, (long long)data->n, (long long)made->n);
+    GNN_TRY(grow_graph(&made->graph, data, made->n));
+    return gnn__data_fill_rest(made);
 }
 
 /* Lines stand in the order of the file's nodes: what was read follows the set's own. Nodes that came with them have no links, and stand last in
@@ -225,10 +222,13 @@ static void commit(gnn_data_t *data, gnn_data_t *made)
     if (made->x.data) {
         SWAP(gnn_tensor_t, data->x, made->x);
         SWAP(gnn_sparse_t, data->sparse, made->sparse);
+        SWAP(bool, data->borrowed_x, made->borrowed_x);
         data->features = made->features;
     }
     if (made->labels) {
         SWAP(int32_t *, data->labels, made->labels);
+        SWAP(bool, data->borrowed_labels, made->borrowed_labels);
+        SWAP(bool, data->borrowed_masks, made->borrowed_masks);
         SWAP(char **, data->class_names, made->class_names);
         data->classes = made->classes;
         for (int k = 0; k < 3; k++)

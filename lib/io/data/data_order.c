@@ -2,6 +2,7 @@
 #include <lib/io/data/data.h>
 
 #include <gnn/graph.h>
+#include <lib/io/arrays/arrays.h>
 
 /* Rows of `bytes`: row r of `to` is row order[r] of `from`. */
 static void gather(void *to, const void *from, int64_t n, size_t bytes, const int64_t *order)
@@ -31,6 +32,19 @@ static int arrange_sparse(gnn_sparse_t *to, const gnn_sparse_t *from, const int6
     return GNN_OK;
 }
 
+/* Edges and graphs keep their numbers. */
+static int arrange_arrays(gnn_data_t *to, const gnn_data_t *from, const int64_t *order)
+{
+    for (int64_t k = 0; k < from->n_arrays && to->graph; k++) {
+        const gnn__data_array_t *a = &from->arrays[k];
+        GNN_TRY(gnn_data_array_set(to, a->place, &a->array));
+        if (a->place == GNN_ON_NODES)
+            gather((void *)to->arrays[to->n_arrays - 1].array.data, a->array.data, from->n,
+                   (size_t)(a->array.count / from->n) * gnn__element(a->array.dtype)->size, order);
+    }
+    return GNN_OK;
+}
+
 int gnn__data_arrange(gnn_data_t *to, const gnn_data_t *from, const int64_t *order)
 {
     const int64_t n = from->n;
@@ -42,6 +56,9 @@ int gnn__data_arrange(gnn_data_t *to, const gnn_data_t *from, const int64_t *ord
     to->sparse.values = NULL;
     to->labels = NULL;
     memset(to->masks, 0, sizeof to->masks);
+    to->borrowed_x = to->borrowed_labels = to->borrowed_masks = false;
+    to->arrays = NULL;
+    to->n_arrays = to->arrays_room = 0;
     if (from->graph)
         GNN_TRY(gnn_graph_renumber(&to->graph, from->graph, order));
     if (from->x.data) {
@@ -59,7 +76,7 @@ int gnn__data_arrange(gnn_data_t *to, const gnn_data_t *from, const int64_t *ord
     for (int k = 0; k < 3; k++)
         for (int64_t s = 0; to->masks[k] && s < from->n_splits; s++)
             gather(to->masks[k][s], from->masks[k][s], n, 1, order);
-    return GNN_OK;
+    return arrange_arrays(to, from, order);
 }
 
 int gnn_data_reorder(gnn_data_t *data)

@@ -1,7 +1,41 @@
-/* Columns of dense features to mean 0 and variance 1. */
+/* Features to another scale: rows that add up to 1, columns of mean 0 and variance 1. */
 #include <lib/io/data/data.h>
 
 #include <math.h>
+
+/* ---- row normalisation ---- */
+
+static int normalise(gnn_real_t *values, int64_t n, int64_t node)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < n; k++)
+        sum += (double)values[k];
+    if (!isfinite(sum))
+        return gnn__error(GNN_ENUMERIC, "the features of node %lld add up to %g", (long long)node,
+                          sum);
+    for (int64_t k = 0; k < n && sum != 0; k++)
+        values[k] = (gnn_real_t)((double)values[k] / sum);
+    return GNN_OK;
+}
+
+int gnn_data_row_normalise(gnn_data_t *data)
+{
+    if (!data)
+        return gnn__error(GNN_EINVALID, "no data set");
+    GNN_TRY(gnn__data_own_features(data));
+    const gnn_sparse_t *s = &data->sparse;
+    for (int64_t r = 0; r < data->n; r++) {
+        const int64_t node = data->order ? data->order[r] : r;
+        if (s->indptr) /* a data set always stores the values, and they are its own */
+            GNN_TRY(normalise((gnn_real_t *)s->values + s->indptr[r],
+                              s->indptr[r + 1] - s->indptr[r], node));
+        else
+            GNN_TRY(normalise(gnn__row(&data->x, r), data->x.cols, node));
+    }
+    return GNN_OK;
+}
+
+/* ---- columns ---- */
 
 typedef struct columns {
     double *mean, *spread; /* standard deviation; 1 for a constant column */
@@ -56,6 +90,7 @@ int gnn_data_standardise(gnn_data_t *data, int64_t split)
     if (split < -1 || split >= data->n_splits)
         return gnn__error(GNN_EINVALID, "split %lld, there are %lld, and -1 for all nodes",
                           (long long)split, (long long)data->n_splits);
+    GNN_CHECK(gnn__data_own_features(data));
     GNN_CHECK(gnn__new(&columns.mean, data->features, sizeof *columns.mean, "means"));
     GNN_CHECK(gnn__new(&columns.spread, data->features, sizeof *columns.spread, "deviations"));
     GNN_CHECK(measure(data, split < 0 ? NULL : data->masks[GNN_TRAIN][split], &columns));

@@ -58,7 +58,7 @@ static int count_elements(const gnn__text_t *text, elements_t *e)
 static int check(const gnn__text_t *text)
 {
     elements_t e = {0};
-    int64_t places, most = 64 * text->size + (1 << 20);
+    int64_t places, most = 4 * text->size + (1 << 20);
     GNN_TRY(check_encoding(text));
     GNN_TRY(count_elements(text, &e));
     /* A link may name two nodes that have no element of their own. */
@@ -71,6 +71,18 @@ static int check(const gnn__text_t *text)
     return GNN_OK;
 }
 
+static int take(gnn_data_t *data, const gnn__links_t *links)
+{
+    const gnn_array_t weight = gnn__data_weights(links->weight, links->m);
+    const bool weighted = links->weight && !gnn__data_all_one(links->weight, links->m);
+    return gnn__data_bare(data, &(gnn__data_links_t){.n = links->n,
+                                                     .m = links->m,
+                                                     .a = links->a,
+                                                     .b = links->b,
+                                                     .n_arrays = weighted,
+                                                     .arrays = &weight});
+}
+
 static int read(gnn_data_t *data, const gnn__text_t *text)
 {
     gnn__links_t links = {0};
@@ -81,7 +93,7 @@ static int read(gnn_data_t *data, const gnn__text_t *text)
     if (rc == GNN_OK && links.n == 0)
         rc = gnn__error(GNN_EFORMAT, "no node");
     if (rc == GNN_OK)
-        rc = gnn__data_bare(data, links.n, links.m, links.a, links.b);
+        rc = take(data, &links);
     gnn__links_free(&links);
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", text->name);
 }

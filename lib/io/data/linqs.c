@@ -156,7 +156,7 @@ static int read_links(gnn_data_t *data, const content_t *c, gnn__text_t *text)
     if (m == 0 && data->skipped > 0)
         GNN_CHECK(gnn__error(GNN_EFORMAT, "%s: none of its %lld links is between two nodes of %s",
                              text->name, (long long)data->skipped, c->text.name));
-    GNN_CHECK(gnn__data_graph(&data->graph, c->n, m, a, b));
+    GNN_CHECK(gnn__data_links(data, &(gnn__data_links_t){.n = c->n, .m = m, .a = a, .b = b}));
 done:
     gnn_free(a);
     gnn_free(b);

@@ -28,11 +28,6 @@ static const char *const conventions[] = {[GNN_NAMES_OWN] = "libgnn",
                                           [GNN_NAMES_GAT_REFERENCE] = "the GAT reference",
                                           [GNN_NAMES_PYTORCH_DECODER_CROSS] = "PyTorch"};
 
-/* Fields of ops, for our own names. */
-static const char *const op_fields[] = {"weight", "bias", "gain", "shift", "table"};
-
-enum { OP_FIELDS = sizeof op_fields / sizeof op_fields[0] };
-
 static int find_module(const gnn__binding_t *b)
 {
     const gnn_layer_config_t *c = b->layer ? &b->layer->config : NULL;
@@ -90,23 +85,17 @@ bool gnn__names_row(const gnn__binding_t *b, int64_t k, gnn__name_row_t *row)
 static bool op_field(const gnn__binding_t *b, const char *field, int gradients, gnn_tensor_t *tensor)
 {
     const gnn__model_step_t *s = b->step;
-    bool weight = strcmp(field, "weight") == 0, gain = strcmp(field, "gain") == 0,
-         table = strcmp(field, "table") == 0;
-    bool bias = strcmp(field, "bias") == 0, shift = strcmp(field, "shift") == 0;
-    int64_t row = strcmp(field, "running.variance") == 0;
-    bool running = row == 1 || strcmp(field, "running.mean") == 0;
-    gnn_step_kind_t kind = s->step.kind;
-    bool fits = (kind == GNN_STEP_NORM && (gain || shift)) ||
-                (kind == GNN_STEP_LINEAR && (weight || bias)) || (kind == GNN_STEP_EMBED && table);
-    int32_t id = bias || shift ? s->bias : s->weight;
+    const gnn__step_parameter_t *own = gnn__step_own(s, field);
+    const bool variance = strcmp(field, "running.variance") == 0,
+               running = variance || strcmp(field, "running.mean") == 0;
     if (running && s->running && !gradients) {
-        *tensor = gnn_tensor(s->running + row * s->step.in, 1, s->step.in);
+        *tensor = gnn_tensor(s->running + (variance ? s->step.in : 0), 1, s->step.in);
         return true;
     }
-    if (!fits || id < 0)
+    if (!own)
         return false;
-    *tensor = gradients ? gnn_parameters_gradient(b->parameters, id)
-                        : gnn_parameters_value(b->parameters, id);
+    *tensor = gradients ? gnn_parameters_gradient(b->parameters, own->id)
+                        : gnn_parameters_value(b->parameters, own->id);
     return true;
 }
 
@@ -120,13 +109,9 @@ bool gnn__names_field(const gnn__binding_t *b, const char *field, int gradients,
 
 const char *gnn__names_own_field(const gnn__binding_t *b, int64_t k)
 {
-    gnn_tensor_t tensor;
     if (b->layer)
         return gnn_layer_field_name(b->layer, k);
-    for (int64_t f = 0; f < OP_FIELDS; f++)
-        if (op_field(b, op_fields[f], 0, &tensor) && k-- == 0)
-            return op_fields[f];
-    return NULL;
+    return k < b->step->n_own ? b->step->own[k].field : NULL;
 }
 
 /* A bias over averaged heads has no heads left. */

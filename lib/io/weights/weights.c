@@ -89,31 +89,8 @@ static int64_t stored_numbers(const gnn_arrays_t *arrays)
     return total;
 }
 
-/* Running statistics are allocated with the layer: their width must be one that the file could fill. */
-static int check_widths(const gnn__steps_t *steps, int64_t most)
-{
-    for (int64_t k = 0; k < steps->count; k++) {
-        const gnn_step_t *s = &steps->list[k];
-        gnn_layer_config_t config = {.norm = s->kind == GNN_STEP_NORM ? s->norm : GNN_NORM_NONE,
-                                     .in_dst = s->in};
-        gnn__widths_t width = {0};
-        if (s->kind == GNN_STEP_LAYER) {
-            int rc = gnn_layer_config_resolve(&config, &s->layer);
-            if (rc != GNN_OK)
-                return gnn__error_prefix(rc, "step %lld", (long long)k);
-            gnn__layer_widths(&config, &width);
-        }
-        if (config.norm == GNN_NORM_BATCH &&
-            (config.in_dst > most || config.out > most || width.aggregate > most))
-            return gnn__error(
-                GNN_ESHAPE,
-                "step %lld: %lld input, %lld output features, the file holds %lld numbers",
-                (long long)k, (long long)config.in_dst, (long long)config.out, (long long)most);
-    }
-    return GNN_OK;
-}
-
-static int make_model(gnn_model_t **model, gnn_context_t *context, const gnn_arrays_t *arrays)
+static int make_model(gnn_model_t **model, gnn_context_t *context, const gnn_arrays_t *arrays,
+                      const gnn_rows_t *rows)
 {
     gnn__steps_t steps;
     const char *text = gnn_arrays_metadata(arrays, STEPS_KEY);
@@ -121,12 +98,10 @@ static int make_model(gnn_model_t **model, gnn_context_t *context, const gnn_arr
     if (!text)
         return gnn__error(GNN_EFORMAT, "no metadata \"" STEPS_KEY
                                        "\": not saved by gnn_model_save (see gnn_model_import)");
-    int rc = gnn__steps_read(&steps, text);
+    int rc = gnn__steps_read(&steps, text, rows);
     if (rc != GNN_OK)
         return gnn__error_prefix(rc, "metadata \"" STEPS_KEY "\"");
-    rc = check_widths(&steps, most);
-    if (rc == GNN_OK)
-        rc = gnn__model_make(model, context, steps.count, steps.list, true, most);
+    rc = gnn__model_make(model, context, steps.count, steps.list, true, most);
     gnn__steps_free(&steps);
     return rc;
 }
@@ -179,10 +154,11 @@ static int fill(const gnn_model_t *model, const gnn_arrays_t *arrays)
     return check_extra(model, arrays);
 }
 
-static int load(gnn_model_t **model, gnn_context_t *context, const gnn_arrays_t *arrays)
+static int load(gnn_model_t **model, gnn_context_t *context, const gnn_arrays_t *arrays,
+                const gnn_rows_t *rows)
 {
     gnn_model_t *made = NULL;
-    GNN_TRY(make_model(&made, context, arrays));
+    GNN_TRY(make_model(&made, context, arrays, rows));
     int rc = fill(made, arrays);
     if (rc != GNN_OK) {
         gnn_model_free(made);
@@ -192,13 +168,19 @@ static int load(gnn_model_t **model, gnn_context_t *context, const gnn_arrays_t 
     return GNN_OK;
 }
 
-int gnn_model_load(gnn_model_t **model, gnn_context_t *context, const char *path)
+int gnn_model_load_with(gnn_model_t **model, gnn_context_t *context, const char *path,
+                        const gnn_rows_t *rows)
 {
     gnn_arrays_t *arrays = NULL;
     const gnn_limits_t limits = {.max_bytes = INT64_MAX,
                                  .max_entries = INT32_MAX}; /* the file's size bounds both */
     GNN_TRY(gnn_safetensors_read(&arrays, path, &limits));
-    int rc = load(model, context, arrays);
+    int rc = load(model, context, arrays, rows);
     gnn_arrays_free(arrays);
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", gnn__file_name(path));
+}
+
+int gnn_model_load(gnn_model_t **model, gnn_context_t *context, const char *path)
+{
+    return gnn_model_load_with(model, context, path, NULL);
 }

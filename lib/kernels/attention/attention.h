@@ -2,12 +2,12 @@
  * score(q_i, k_j) + bias_ij. Four ways run it; the first that takes a call does (lib/aggregate/ways.c).
  *
  *   way      scores             graph           heads             edge weight, bias, scales  instruction set    per pair
- *   by_lane  additive, v2, dot  edges*          <= 8, kv = heads  no                         AVX2, AVX-512      nothing
- *   by_tile  dot                spans           any               no                         any; bf16, AMX     nothing
- *   by_row   all three          edges or spans  any               yes                        any (reference)    nothing
+ *   by_lane  additive, v2, dot  edges*          <= 8, kv = heads  additive: bias, features   AVX2, AVX-512      nothing
+ *   by_tile  dot                spans           any               distances                  any; bf16, AMX     nothing
+ *   by_row   all three          edges or spans  any               yes, and distances         any (reference)    nothing
  *   generic  any row of         edges or spans  any               yes, and edge features,    any                nothing
- *            the table                                            distances, gates, weights
- *                                                                 that are asked for
+ *            the table                                            gates, weights that are
+ *                                                                 asked for
  *   * additive and v2 also on spans
  *
  * by_lane takes a graph as a whole. by_tile and by_row are one way (lib/aggregate/fast/way_attention.c): each part goes by
@@ -51,6 +51,20 @@ static inline gnn_real_t *gnn__matrix_row(const gnn__matrix_t *m, int64_t row)
     return m->at + row * m->stride;
 }
 
+/* What the distance from receiver to sender adds to the scores of a part: for each head a row of numbers by distance. In tiles
+ * the pair of row r and place c reads number shift[r] + c; on a transposed part the numbers stand in reverse, and a tile may
+ * read up to GNN__PRIOR_MARGIN numbers beyond what its rows hear, on either side. Row by row the number is found by the
+ * positions of the two nodes: src_position[j] - dst_position[i] + origin. */
+enum { GNN__PRIOR_MARGIN = 64 };
+
+typedef struct gnn__prior {
+    const gnn_real_t *at; /* NULL: distances add nothing */
+    int64_t stride;       /* numbers of a head */
+    const int64_t *shift;
+    const int64_t *dst_position, *src_position;
+    int64_t origin;
+} gnn__prior_t;
+
 /* Forward state (n_dst x heads): largest score, and sum of exp(score - largest). Carried from part to part; `largest` also
  * becomes the log-sum-exp for backward. by_tile and by_lane accept NULL where a part is the only one and, of `largest`,
  * nothing is recorded. */
@@ -63,7 +77,7 @@ typedef struct gnn__attention_state {
 typedef struct gnn__attention_grads {
     const gnn_real_t *lse, *delta; /* n_dst x heads: log-sum-exp and dY . Y */
     gnn__matrix_t y;
-    gnn__matrix_t q, k, v, bias, weight;
+    gnn__matrix_t q, k, v, bias, weight, features;
     int64_t writes_q;
     bool writes_k, writes_v;
 } gnn__attention_grads_t;
@@ -78,10 +92,14 @@ typedef struct gnn__attention {
     const gnn_real_t *a;   /* additive_v2: heads * d_k */
     gnn__matrix_t q, k, v, y;
     gnn__pairs_t pairs;
+    gnn__prior_t prior;
     bool transposed; /* rows are senders */
     /* Edge inputs; at NULL: none. Edge numbers beyond the rows of `bias` have bias 0, beyond those of `weight` weight 1. */
     gnn__matrix_t bias, weight;
     int64_t biases, bias_cols, weights;
+    gnn__matrix_t features,
+        key_weights; /* edges x d_e, and d_e x what a row of keys has; at NULL: features have no say in scores */
+    int64_t edges, d_e;
     const gnn_real_t *dst_scale, *src_scale; /* per node, times the weight; NULL: 1 */
     const gnn__dropout_t *dropout;           /* NULL: off */
     bool first, last;                        /* part */

@@ -177,11 +177,8 @@ static gnn__isa_t core_isa(const char *core)
     return GNN__ISA_BASELINE;
 }
 
+/* On other processors the baseline is all there is, and no core is older. */
 bool gnn__dense_core_is_old(void)
 {
-#if defined(__x86_64__)
     return core_isa(openblas_get_corename()) < gnn__isa();
-#else
-    return false;
-#endif
 }

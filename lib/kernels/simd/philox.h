@@ -5,159 +5,187 @@
 
 #include <lib/kernels/simd/vec.h>
 
-#if defined(__AVX512F__)
+#if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
 /* Whether multipliers stay bits, the masks of products, or are numbers. */
-#if !GNN_DOUBLE && defined(__AVX512F__)
+#if !GNN_DOUBLE && defined(__AVX2__)
 #define GNN__KEEPS_BITS 1
 #else
 #define GNN__KEEPS_BITS 0
 #endif
 
-/* Counters of gnn__keep_bits, and of the most registers that turn together. */
-enum { GNN__PHILOX_LANES = 16, GNN__PHILOX_REGISTERS = 4 };
+/* Counters that are always drawn together; those that one register holds; registers of twice as many counters; how many of them turn together, because a round waits for the one
+ * before: as many as there are registers for. */
+enum {
+    GNN__PHILOX_LANES = 16,
+    GNN__PHILOX_AT_ONCE = (int)(GNN__VEC_BYTES / sizeof(uint64_t)),
+    GNN__PHILOX_REGISTERS = 2 * GNN__PHILOX_LANES / GNN__PHILOX_AT_ONCE,
+    GNN__PHILOX_TOGETHER = GNN__VEC_BYTES == 64 ? 4 : 2
+};
 
+/* ---- words ---- */
+
+typedef uint64_t gnn__words_t __attribute__((vector_size(GNN__VEC_BYTES)));
+
+GNN__INLINE gnn__words_t gnn__words_all(uint64_t x)
+{
+    return x - (gnn__words_t){0};
+}
+
+/* The lower 32 bits of each lane times m, all 64 bits of it. */
+GNN__INLINE gnn__words_t gnn__words_product(gnn__words_t x, uint32_t m)
+{
 #if defined(__AVX512F__)
+    return (gnn__words_t)_mm512_mul_epu32((__m512i)x, _mm512_set1_epi64(m));
+#elif defined(__AVX2__)
+    return (gnn__words_t)_mm256_mul_epu32((__m256i)x, _mm256_set1_epi64x(m));
+#elif defined(__x86_64__)
+    return (gnn__words_t)_mm_mul_epu32((__m128i)x, _mm_set1_epi64x(m));
+#else
+    return (x & 0xffffffffu) * m;
+#endif
+}
+
+GNN__INLINE gnn__words_t gnn__words_xor(gnn__words_t x, gnn__words_t y, gnn__words_t z)
+{
+#if defined(__AVX512F__)
+    return (gnn__words_t)_mm512_ternarylogic_epi64((__m512i)x, (__m512i)y, (__m512i)z, 0x96);
+#else
+    return x ^ y ^ z;
+#endif
+}
+
+GNN__INLINE gnn__words_t gnn__words_from(const uint32_t *at)
+{
+#if defined(__AVX512F__)
+    return (gnn__words_t)_mm512_cvtepu32_epi64(_mm256_loadu_si256((const void *)at));
+#elif defined(__AVX2__)
+    return (gnn__words_t)_mm256_cvtepu32_epi64(_mm_loadu_si128((const void *)at));
+#else
+    gnn__words_t words;
+    for (int l = 0; l < GNN__PHILOX_AT_ONCE; l++)
+        words[l] = at[l];
+    return words;
+#endif
+}
+
+/* ---- Philox ---- */
+
 /* Each word of Philox lies in 64 bits of its own, so that a product needs no shuffles: what stands above the lower 32 bits is never read. */
 typedef struct gnn__philox_words {
-    __m512i c0, c1, c2, c3;
+    gnn__words_t c0, c1, c2, c3;
 } gnn__philox_words_t;
 
-GNN__INLINE gnn__philox_words_t gnn__philox_turn(gnn__philox_words_t s, __m512i k0, __m512i k1)
+GNN__INLINE gnn__philox_words_t gnn__philox_turn(gnn__philox_words_t s, gnn__words_t k0,
+                                                 gnn__words_t k1)
 {
-    const __m512i p0 = _mm512_mul_epu32(s.c0, _mm512_set1_epi64(0xD2511F53)),
-                  p1 = _mm512_mul_epu32(s.c2, _mm512_set1_epi64(0xCD9E8D57));
-    return (gnn__philox_words_t){
-        _mm512_ternarylogic_epi64(_mm512_srli_epi64(p1, 32), s.c1, k0, 0x96), p1,
-        _mm512_ternarylogic_epi64(_mm512_srli_epi64(p0, 32), s.c3, k1, 0x96), p0};
+    const gnn__words_t p0 = gnn__words_product(s.c0, 0xD2511F53u),
+                       p1 = gnn__words_product(s.c2, 0xCD9E8D57u);
+    return (gnn__philox_words_t){gnn__words_xor(p1 >> 32, s.c1, k0), p1,
+                                 gnn__words_xor(p0 >> 32, s.c3, k1), p0};
 }
 
-/* One byte for each of eight counters. */
-GNN__INLINE uint64_t gnn__philox_kept(gnn__philox_words_t s, __m512i most)
+/* One byte for each counter: which of its eight draws are at most `most`. */
+GNN__INLINE void gnn__philox_kept(gnn__philox_words_t s, uint16_t most, uint8_t *bits)
 {
-    const __m512i low = _mm512_mask_blend_epi32(0xAAAA, s.c0, _mm512_slli_epi64(s.c1, 32)),
-                  high = _mm512_mask_blend_epi32(0xAAAA, s.c2, _mm512_slli_epi64(s.c3, 32));
-    const uint64_t even = _mm512_cmple_epu16_mask(_mm512_unpacklo_epi64(low, high), most),
-                   odd = _mm512_cmple_epu16_mask(_mm512_unpackhi_epi64(low, high), most);
-    return _pdep_u64(even, 0x00ff00ff00ff00ff) | _pdep_u64(odd, 0xff00ff00ff00ff00);
+#if defined(__AVX512F__)
+    const __m512i all = _mm512_set1_epi16((short)most),
+                  low = _mm512_mask_blend_epi32(0xAAAA, (__m512i)s.c0, (__m512i)(s.c1 << 32)),
+                  high = _mm512_mask_blend_epi32(0xAAAA, (__m512i)s.c2, (__m512i)(s.c3 << 32));
+    const uint64_t even = _mm512_cmple_epu16_mask(_mm512_unpacklo_epi64(low, high), all),
+                   odd = _mm512_cmple_epu16_mask(_mm512_unpackhi_epi64(low, high), all),
+                   kept = _pdep_u64(even, 0x00ff00ff00ff00ff) | _pdep_u64(odd, 0xff00ff00ff00ff00);
+    memcpy(bits, &kept, sizeof kept);
+#elif defined(__AVX2__)
+    const __m256i all = _mm256_set1_epi16((short)most), none = _mm256_setzero_si256(),
+                  low = _mm256_blend_epi32((__m256i)s.c0, (__m256i)(s.c1 << 32), 0xAA),
+                  high = _mm256_blend_epi32((__m256i)s.c2, (__m256i)(s.c3 << 32), 0xAA),
+                  even = _mm256_subs_epu16(_mm256_unpacklo_epi64(low, high), all),
+                  odd = _mm256_subs_epu16(_mm256_unpackhi_epi64(low, high), all);
+    const int kept = _mm256_movemask_epi8(
+        _mm256_packs_epi16(_mm256_cmpeq_epi16(even, none), _mm256_cmpeq_epi16(odd, none)));
+    memcpy(bits, &kept, sizeof kept);
+#elif defined(__x86_64__)
+    const __m128i all = _mm_set1_epi16((short)most), none = _mm_setzero_si128(),
+                  low = (__m128i)((s.c0 & 0xffffffffu) | s.c1 << 32),
+                  high = (__m128i)((s.c2 & 0xffffffffu) | s.c3 << 32),
+                  first = _mm_subs_epu16(_mm_unpacklo_epi64(low, high), all),
+                  second = _mm_subs_epu16(_mm_unpackhi_epi64(low, high), all);
+    const uint16_t kept = (uint16_t)_mm_movemask_epi8(
+        _mm_packs_epi16(_mm_cmpeq_epi16(first, none), _mm_cmpeq_epi16(second, none)));
+    memcpy(bits, &kept, sizeof kept);
+#else
+    for (int l = 0; l < GNN__PHILOX_AT_ONCE; l++) {
+        const uint64_t words[4] = {s.c0[l], s.c1[l], s.c2[l], s.c3[l]};
+        unsigned byte = 0;
+        for (int w = 0; w < 4; w++)
+            byte |=
+                (((words[w] & 0xffff) <= most ? 1u : 0) | ((words[w] >> 16 & 0xffff) <= most ? 2u : 0))
+                << 2 * w;
+        bits[l] = (uint8_t)byte;
+    }
+#endif
 }
 
-/* For the counters (a, b, step, stream << 8 | block) of `registers` registers, which turn together because a round waits for the one before. */
-GNN__INLINE void gnn__philox_registers(const gnn__dropout_t *d, uint32_t block, const __m512i *a,
-                                       const __m512i *b, uint64_t *kept, const int registers)
+/* For the counters (a, b, step, stream << 8 | block) of `together` registers. */
+GNN__INLINE void gnn__philox_together(const gnn__dropout_t *d, uint32_t block, const gnn__words_t *a,
+                                      const gnn__words_t *b, uint8_t *bits, const int together)
 {
-    gnn__philox_words_t s[GNN__PHILOX_REGISTERS];
-    const __m512i most = _mm512_set1_epi16((short)(d->threshold - 1)),
-                  step = _mm512_set1_epi64(d->step),
-                  stream = _mm512_set1_epi64(d->stream << 8 | block);
+    gnn__philox_words_t s[GNN__PHILOX_TOGETHER];
     uint32_t k0 = d->key[0], k1 = d->key[1];
 #pragma GCC unroll 4
-    for (int r = 0; r < registers; r++)
-        s[r] = (gnn__philox_words_t){a[r], b[r], step, stream};
+    for (int r = 0; r < together; r++)
+        s[r] = (gnn__philox_words_t){a[r], b[r], gnn__words_all(d->step),
+                                     gnn__words_all(d->stream << 8 | block)};
 #pragma GCC unroll 1
     for (int round = 0; round < GNN__DROPOUT_ROUNDS; round++) {
-        const __m512i key0 = _mm512_set1_epi64(k0), key1 = _mm512_set1_epi64(k1);
+        const gnn__words_t key0 = gnn__words_all(k0), key1 = gnn__words_all(k1);
 #pragma GCC unroll 4
-        for (int r = 0; r < registers; r++)
+        for (int r = 0; r < together; r++)
             s[r] = gnn__philox_turn(s[r], key0, key1);
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
 #pragma GCC unroll 4
-    for (int r = 0; r < registers; r++)
-        kept[r] = gnn__philox_kept(s[r], most);
+    for (int r = 0; r < together; r++)
+        gnn__philox_kept(s[r], (uint16_t)(d->threshold - 1), bits + r * GNN__PHILOX_AT_ONCE);
 }
 
-static __attribute__((noinline, unused)) void gnn__kept_in_four(const gnn__dropout_t *d,
-                                                                uint32_t block, const __m512i *a,
-                                                                const __m512i *b, uint64_t *kept)
+/* Of 32 and of 16 counters: one byte each. */
+static __attribute__((noinline, unused)) void gnn__keep_32(const gnn__dropout_t *d, uint32_t block,
+                                                           const gnn__words_t *a,
+                                                           const gnn__words_t *b, uint8_t *bits)
 {
-    gnn__philox_registers(d, block, a, b, kept, 4);
-}
-
-static __attribute__((noinline, unused)) void gnn__kept_in_two(const gnn__dropout_t *d,
-                                                               uint32_t block, const __m512i *a,
-                                                               const __m512i *b, uint64_t *kept)
-{
-    gnn__philox_registers(d, block, a, b, kept, 2);
-}
-
-GNN__INLINE __m512i gnn__philox_numbers(const uint32_t *at)
-{
-    return _mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)(const void *)at));
-}
-
-/* Sixteen pairs, eight heads: bit h of a pair's byte says whether head 8 block + h is kept. */
-static inline void gnn__keep_bits(const gnn__dropout_t *d, const uint32_t *i, const uint32_t *j,
-                                  uint32_t block, uint8_t bits[GNN__PHILOX_LANES])
-{
-    const __m512i a[2] = {gnn__philox_numbers(i), gnn__philox_numbers(i + 8)},
-                  b[2] = {gnn__philox_numbers(j), gnn__philox_numbers(j + 8)};
-    uint64_t kept[2];
-    gnn__kept_in_two(d, block, a, b, kept);
-    memcpy(bits, kept, sizeof kept);
-}
-#else
-static inline void gnn__keep_bits(const gnn__dropout_t *d, const uint32_t *i, const uint32_t *j,
-                                  uint32_t block, uint8_t bits[GNN__PHILOX_LANES])
-{
-    uint32_t c0[GNN__PHILOX_LANES], c1[GNN__PHILOX_LANES], c2[GNN__PHILOX_LANES],
-        c3[GNN__PHILOX_LANES], k0 = d->key[0], k1 = d->key[1];
-    for (int l = 0; l < GNN__PHILOX_LANES; l++) {
-        c0[l] = i[l];
-        c1[l] = j[l];
-        c2[l] = d->step;
-        c3[l] = d->stream << 8 | block;
-    }
 #pragma GCC unroll 1
-    for (int round = 0; round < GNN__DROPOUT_ROUNDS; round++) {
-#pragma omp simd
-        for (int l = 0; l < GNN__PHILOX_LANES; l++) {
-            uint64_t p0 = (uint64_t)0xD2511F53u * c0[l], p1 = (uint64_t)0xCD9E8D57u * c2[l];
-            uint32_t next0 = (uint32_t)(p1 >> 32) ^ c1[l] ^ k0,
-                     next2 = (uint32_t)(p0 >> 32) ^ c3[l] ^ k1;
-            c1[l] = (uint32_t)p1;
-            c3[l] = (uint32_t)p0;
-            c0[l] = next0;
-            c2[l] = next2;
-        }
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    const uint32_t *words[4] = {c0, c1, c2, c3};
-    uint32_t byte[GNN__PHILOX_LANES] = {0};
-    for (int w = 0; w < 4; w++)
-#pragma omp simd
-        for (int l = 0; l < GNN__PHILOX_LANES; l++)
-            byte[l] |= ((words[w][l] & 0xffff) < d->threshold ? 1u : 0) << 2 * w |
-                       ((words[w][l] >> 16) < d->threshold ? 2u : 0) << 2 * w;
-    for (int l = 0; l < GNN__PHILOX_LANES; l++)
-        bits[l] = (uint8_t)byte[l];
+    for (int r = 0; r < GNN__PHILOX_REGISTERS; r += GNN__PHILOX_TOGETHER)
+        gnn__philox_together(d, block, a + r, b + r, bits + r * GNN__PHILOX_AT_ONCE,
+                             GNN__PHILOX_TOGETHER);
 }
-#endif
 
-/* As gnn__keep_bits for n pairs, at most twice as many; i and j hold that many, and `bits` a multiple of GNN__PHILOX_LANES. */
+static __attribute__((noinline, unused)) void gnn__keep_16(const gnn__dropout_t *d, uint32_t block,
+                                                           const gnn__words_t *a,
+                                                           const gnn__words_t *b, uint8_t *bits)
+{
+#pragma GCC unroll 1
+    for (int r = 0; r < GNN__PHILOX_REGISTERS / 2; r += 2)
+        gnn__philox_together(d, block, a + r, b + r, bits + r * GNN__PHILOX_AT_ONCE, 2);
+}
+
+/* ---- pairs ---- */
+
+/* n pairs, at most 32, eight heads: bit h of a pair's byte says whether head 8 block + h is kept. i, j and `bits` have room for a multiple of GNN__PHILOX_LANES pairs. */
 static inline void gnn__keep_bytes(const gnn__dropout_t *d, int n, const uint32_t *i,
                                    const uint32_t *j, uint32_t block, uint8_t *bits)
 {
-#if defined(__AVX512F__)
-    __m512i a[GNN__PHILOX_REGISTERS], b[GNN__PHILOX_REGISTERS];
-    uint64_t kept[GNN__PHILOX_REGISTERS];
-    for (int r = 0; r < GNN__PHILOX_REGISTERS; r++) {
-        a[r] = gnn__philox_numbers(i + 8 * r);
-        b[r] = gnn__philox_numbers(j + 8 * r);
+    const int registers = n > GNN__PHILOX_LANES ? GNN__PHILOX_REGISTERS : GNN__PHILOX_REGISTERS / 2;
+    gnn__words_t a[GNN__PHILOX_REGISTERS], b[GNN__PHILOX_REGISTERS];
+    for (int r = 0; r < registers; r++) {
+        a[r] = gnn__words_from(i + r * GNN__PHILOX_AT_ONCE);
+        b[r] = gnn__words_from(j + r * GNN__PHILOX_AT_ONCE);
     }
-    if (n > GNN__PHILOX_LANES)
-        gnn__kept_in_four(d, block, a, b, kept);
-    else
-        gnn__kept_in_two(d, block, a, b, kept);
-    memcpy(bits, kept, n > GNN__PHILOX_LANES ? sizeof kept : sizeof kept / 2);
-#else
-    for (int e = 0; e < n; e += GNN__PHILOX_LANES)
-        gnn__keep_bits(d, i + e, j + e, block, bits + e);
-#endif
+    (n > GNN__PHILOX_LANES ? gnn__keep_32 : gnn__keep_16)(d, block, a, b, bits);
 }
 
 /* keep[e * heads + h] for n pairs. i and j must be readable up to the next multiple of GNN__PHILOX_LANES. */
@@ -167,7 +195,7 @@ static inline void gnn__keep_pairs(const gnn__dropout_t *d, int n, const uint32_
     uint8_t bits[GNN__PHILOX_LANES];
     for (int e = 0; e < n; e += GNN__PHILOX_LANES)
         for (int64_t h = 0; h < heads; h += 8) {
-            gnn__keep_bits(d, i + e, j + e, (uint32_t)(h / 8), bits);
+            gnn__keep_bytes(d, GNN__PHILOX_LANES, i + e, j + e, (uint32_t)(h / 8), bits);
             for (int l = 0; l < GNN__PHILOX_LANES && e + l < n; l++)
                 for (int64_t a = h; a < heads && a < h + 8; a++)
                     keep[(e + l) * heads + a] = bits[l] >> (a - h) & 1 ? d->scale : 0;
@@ -177,24 +205,37 @@ static inline void gnn__keep_pairs(const gnn__dropout_t *d, int n, const uint32_
 /* Dropout's multipliers of pairs x width numbers, width 1, 4 or 8: one bit for each or one gnn_real_t. gnn__keep_patterns draws those of n pairs;
  * i, j and keep have room for a multiple of GNN__PHILOX_LANES pairs. gnn__kept multiplies a register by those from number x on, of which any may be the first. */
 #if GNN__KEEPS_BITS
+/* The lowest `width` bits of eight bytes, one behind another. */
+GNN__INLINE uint64_t gnn__low_bits(uint64_t bytes, int width)
+{
+#if defined(__AVX512F__)
+    return _pext_u64(bytes, (width == 1 ? 1u : width == 4 ? 0xfu : 0xffu) * 0x0101010101010101u);
+#else /* several processors of AVX2 take hundreds of cycles for a pext */
+    if (width == 8)
+        return bytes;
+    if (width == 1)
+        return (bytes & 0x0101010101010101u) * 0x0102040810204080u >> 56;
+    bytes = (bytes & 0x000f000f000f000fu) | (bytes >> 4 & 0x00f000f000f000f0u);
+    bytes = (bytes & 0x000000ff000000ffu) | (bytes >> 8 & 0x0000ff000000ff00u);
+    return (bytes & 0xffffu) | (bytes >> 16 & 0xffff0000u);
+#endif
+}
+
 static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint32_t *i,
                                       const uint32_t *j, void *keep, int width)
 {
-    const uint64_t heads = (width == 1 ? 1u : width == 4 ? 0xfu : 0xffu) * 0x0101010101010101u;
-    __m512i a[GNN__PHILOX_REGISTERS], b[GNN__PHILOX_REGISTERS];
-    uint64_t kept[GNN__PHILOX_REGISTERS];
     uint8_t *to = keep;
-    for (int e = 0, registers; e < n; e += 8 * registers) {
-        registers = n - e > 16 ? 4 : 2;
-        for (int r = 0; r < registers; r++) {
-            a[r] = gnn__philox_numbers(i + e + 8 * r);
-            b[r] = gnn__philox_numbers(j + e + 8 * r);
-        }
-        (registers == 4 ? gnn__kept_in_four : gnn__kept_in_two)(d, 0, a, b, kept);
-        for (int r = 0; r < registers; r++, to += width) {
-            const uint64_t bits = _pext_u64(kept[r], heads);
+    for (int e = 0; e < n;) {
+        uint8_t drawn[2 * GNN__PHILOX_LANES];
+        const int all = n - e > GNN__PHILOX_LANES ? 2 * GNN__PHILOX_LANES : GNN__PHILOX_LANES;
+        gnn__keep_bytes(d, n - e, i + e, j + e, 0, drawn);
+        for (int k = 0; k < all; k += 8, to += width) {
+            uint64_t bits;
+            memcpy(&bits, drawn + k, sizeof bits);
+            bits = gnn__low_bits(bits, width);
             memcpy(to, &bits, sizeof bits); /* the next ones overwrite what is too many */
         }
+        e += all;
     }
 }
 
@@ -202,10 +243,18 @@ GNN__INLINE gnn__vec_t gnn__kept(gnn_real_t scale, const void *keep, int64_t x, 
 {
     uint32_t bits;
     memcpy(&bits, (const uint8_t *)keep + (x >> 3), sizeof bits);
-    return (gnn__vec_t)_mm512_maskz_mul_ps((__mmask16)(bits >> (x & 7)), (__m512)w,
-                                           _mm512_set1_ps(scale));
+    bits >>= x & 7;
+#if defined(__AVX512F__)
+    return (gnn__vec_t)_mm512_maskz_mul_ps((__mmask16)bits, (__m512)w, _mm512_set1_ps(scale));
+#else
+    const __m256i place = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128),
+                  kept = _mm256_and_si256(_mm256_set1_epi32((int)bits), place);
+    return (gnn__vec_t)_mm256_and_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(kept, place)),
+                                     (__m256)(w * scale));
+#endif
 }
 
+#if defined(__AVX512F__)
 /* Of width 1, but each number in `width` lanes; scale 0: nothing is dropped. */
 GNN__INLINE gnn__vec_t gnn__kept_wide(gnn_real_t scale, const void *keep, int64_t x, gnn__vec_t w,
                                       const int width)
@@ -218,6 +267,7 @@ GNN__INLINE gnn__vec_t gnn__kept_wide(gnn_real_t scale, const void *keep, int64_
     return (gnn__vec_t)_mm512_maskz_mul_ps((__mmask16)(bits * ((1u << width) - 1)), (__m512)w,
                                            _mm512_set1_ps(scale));
 }
+#endif
 #else
 static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint32_t *i,
                                       const uint32_t *j, void *keep, int width)
@@ -225,7 +275,7 @@ static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint
     uint8_t bits[GNN__PHILOX_LANES];
     gnn_real_t *to = keep;
     for (int e = 0; e < n; e += GNN__PHILOX_LANES) {
-        gnn__keep_bits(d, i + e, j + e, 0, bits);
+        gnn__keep_bytes(d, GNN__PHILOX_LANES, i + e, j + e, 0, bits);
         for (int l = 0; l < GNN__PHILOX_LANES; l++)
             for (int h = 0; h < width; h++)
                 to[(e + l) * width + h] = bits[l] >> h & 1 ? d->scale : 0;

@@ -179,6 +179,15 @@ static void bias_grads(const gnn__attention_t *a, const row_block_t *b)
     }
 }
 
+static void prior_grads(const gnn__attention_t *a, const row_block_t *b, gnn_real_t *d)
+{
+    for (int e = 0; d && e < b->n; e++) {
+        gnn_real_t *sums = d + row_block_distance(a, b, e);
+        for (int64_t h = 0; h < a->heads; h++)
+            sums[h * a->prior.stride] += b->grad[e * a->heads + h];
+    }
+}
+
 /* ---- the scores' derivatives: by the receiver's row, or by the sender's, and by the row's own parameters ---- */
 
 static void additive_grads(const gnn__attention_t *a, const row_block_t *b, gnn_real_t *d)
@@ -244,7 +253,7 @@ static void row_block_grads(const gnn__attention_t *a, const row_block_t *b, gnn
 /* ---- the two passes ---- */
 
 static void receive(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch,
-                    gnn_real_t *d_a)
+                    gnn_real_t *d_a, gnn_real_t *d_prior)
 {
     row_block_t b = row_block_at(a, scratch);
     gnn_real_t *unwanted = b.grad + ROW_PAIRS * a->heads; /* d_q, where only d_a is asked for */
@@ -259,6 +268,7 @@ static void receive(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_r
             weight_grads(a, &b);
             score_grads(a, &b);
             bias_grads(a, &b);
+            prior_grads(a, &b, d_prior);
             if (d_q)
                 row_block_grads(a, &b, d_q, d_a);
         }

@@ -16,7 +16,7 @@ typedef struct block {
     uint32_t *i, *j;    /* receiver, sender */
     int64_t *number;    /* of the edge */
     gnn_real_t *weight; /* of the edge with its scales */
-    gnn_real_t *score;  /* pairs x heads, bias included */
+    gnn_real_t *score;  /* pairs x heads, bias and prior included */
     gnn_real_t *shift;  /* pairs x heads: what is subtracted before exp */
     gnn_real_t *alpha;  /* pairs x heads */
     gnn_real_t *keep;   /* pairs x heads: dropout's multipliers */
@@ -109,6 +109,12 @@ static void scores_additive_v2(const gnn__attention_t *a, const row_block_t *b, 
     }
 }
 
+/* Place of pair e among the numbers of the prior. */
+GNN__INLINE int64_t row_block_distance(const gnn__attention_t *a, const row_block_t *b, int e)
+{
+    return a->prior.src_position[b->j[e]] - a->prior.dst_position[b->i[e]] + a->prior.origin;
+}
+
 static void row_block_scores(const gnn__attention_t *a, const row_block_t *b)
 {
     if (a->score == GNN__SCORE_ADDITIVE)
@@ -123,6 +129,11 @@ static void row_block_scores(const gnn__attention_t *a, const row_block_t *b)
         const gnn_real_t *bias = gnn__matrix_row(&a->bias, b->number[e]);
         for (int64_t h = 0; h < a->heads; h++)
             b->score[e * a->heads + h] += bias[a->bias_cols == 1 ? 0 : h];
+    }
+    for (int e = 0; a->prior.at && e < b->n; e++) {
+        const gnn_real_t *prior = a->prior.at + row_block_distance(a, b, e);
+        for (int64_t h = 0; h < a->heads; h++)
+            b->score[e * a->heads + h] += prior[h * a->prior.stride];
     }
 }
 

@@ -62,6 +62,13 @@ static inline int lanes_to(int column)
     return (column + LANES - 1) / LANES * LANES;
 }
 
+/* What distances add to the scores of a row that hears some of the tile: number c is that of column c. */
+GNN__INLINE const gnn_real_t *prior_of(const gnn__attention_t *a, const tile_t *t, int64_t row,
+                                       int64_t head)
+{
+    return a->prior.at + head * a->prior.stride + a->prior.shift[row] + t->at;
+}
+
 #define hear GNN__KERNEL(tile_hear)
 #define score_product GNN__KERNEL(tile_score_product)
 #define heard_product GNN__KERNEL(tile_heard_product)

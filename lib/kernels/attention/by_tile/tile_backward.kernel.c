@@ -3,6 +3,7 @@
  *
  *     alpha = exp(scale q.k - lse_i)     d_alpha = dY_i . v_j     d_score = scale alpha (keep d_alpha - delta_i)
  *     d_q_i += sum_j d_score k_j         d_k_j += sum_i d_score q_i         d_v_j += sum_i keep alpha dY_i
+ *     d_prior of a distance += sum of d_score over the pairs that are so far apart, before the scale
  *
  * Keys are packed times scale and log2 e, so scores come in units of log2; the scale of d_score is applied to the sums. */
 #include <lib/kernels/attention/by_tile/product_amx.h>
@@ -27,6 +28,7 @@ typedef struct grad_state {
     gnn_real_t *p, *d, *d_rows; /* d_rows: as k_rows */
     gnn_precision_t level; /* below highest what is multiplied becomes bf16 once it is packed */
     int64_t ldk, ldv;
+    gnn_real_t *d_prior; /* of the head at hand; NULL: not wanted */
     drawn_t drawn;
 } grad_state_t;
 
@@ -102,10 +104,13 @@ static void pack_receivers(const gnn__attention_t *a, grad_state_t *s, const til
 
 /* One row's scores and d_alpha become keep alpha and d_score, both 0 outside of from .. to - 1. */
 GNN__INLINE void weigh_row(const grad_state_t *s, gnn_real_t *p, gnn_real_t *d, int c0, int c1,
-                           const keep_t *keep, bool masked, int from, int to)
+                           const keep_t *keep, const gnn_real_t *prior, bool masked, int from, int to)
 {
     for (int c = c0; c < c1; c += LANES) {
-        gnn__vec_t alpha = exp2_of(gnn__vec_load(p + c) - gnn__vec_load(s->lse + c)),
+        gnn__vec_t score = gnn__vec_load(p + c);
+        if (prior)
+            score += log2_e * gnn__vec_load(prior + c);
+        gnn__vec_t alpha = exp2_of(score - gnn__vec_load(s->lse + c)),
                    d_alpha = gnn__vec_load(d + c), kept = alpha;
         if (keep) {
             kept = kept_of(keep, c, kept);
@@ -132,11 +137,31 @@ static void weigh(const gnn__attention_t *a, const grad_state_t *s, const tile_t
         keep_t row, *keep = a->dropout ? &row : NULL;
         if (keep)
             keep_row(a, &s->drawn, row0 + r, t->at, h->from[r], h->to[r], head, keep);
-        if (h->from[r] == c0 && h->to[r] == c1)
-            weigh_row(s, p, d, c0, c1, keep, false, 0, 0);
+        if (a->prior.at && h->from[r] < h->to[r])
+            weigh_row(s, p, d, c0, c1, keep, prior_of(a, t, row0 + r, head), true, h->from[r],
+                      h->to[r]);
+        else if (h->from[r] == c0 && h->to[r] == c1)
+            weigh_row(s, p, d, c0, c1, keep, NULL, false, 0, 0);
         else
-            weigh_row(s, p, d, c0, c1, keep, true, h->from[r], h->to[r]);
+            weigh_row(s, p, d, c0, c1, keep, NULL, true, h->from[r], h->to[r]);
     }
+}
+
+/* Sums of d_score along the diagonals of the strip. Rows that lie a register apart store to the same places as the row before,
+ * or to none of them, so that no load waits for a store that it overlaps in part. */
+static void add_diagonals(const gnn__attention_t *a, const grad_state_t *s, const tile_t *t,
+                          const heard_t *h, int64_t row0)
+{
+    const int c0 = lanes_from(h, h->all_first), c1 = lanes_to(h->all_end);
+    for (int first = 0; first < LANES; first++)
+        for (int r = first; r < h->rows; r += LANES) {
+            const gnn_real_t *d = s->d + r * COLUMNS;
+            if (h->from[r] >= h->to[r])
+                continue;
+            gnn_real_t *sums = s->d_prior + a->prior.shift[row0 + r] + t->at;
+            for (int c = c0; c < c1; c += LANES)
+                gnn__vec_store(sums + c, gnn__vec_load(sums + c) + gnn__vec_load(d + c));
+        }
 }
 
 /* d_q of the tile's receivers += d_score^T k; receivers that do not hear all of the strip one by one where a key is not finite. */
@@ -188,6 +213,8 @@ static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t 
     prefetch_next(a, t, strip, &a->grad.y, head * a->d_v, a->d_v);
     score_product(&h, s->v + r0 * ldv, ldv, a->d_v, s->dy_t, s->d);
     weigh(a, s, t, &h, strip, head);
+    if (s->d_prior)
+        add_diagonals(a, s, t, &h, strip->row0 + r0);
     if (IN_BF16(s->level)) {
         pair(s->d, h.rows, COLUMNS, s->d_rows, SPLIT(s->level));
         halve(s->d, h.rows * COLUMNS, SPLIT(s->level));
@@ -235,12 +262,14 @@ static void open_sums(const gnn__attention_t *a, grad_state_t *s, int64_t row0, 
 }
 
 static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t kv0, int64_t kv1,
-                 gnn_real_t *d_q, gnn_real_t *scratch)
+                 gnn_real_t *d_q, gnn_real_t *d_prior, gnn_real_t *scratch)
 {
     grad_state_t s;
     const int64_t group = a->heads / a->kv_heads, column0 = a->pairs.lo[row0];
     sums_t sums = {d_q, column0, a->pairs.hi[row1 - 1] - column0, column0};
     grad_scratch(a, &s, scratch);
+    if (d_prior)
+        clear(d_prior, (kv1 - kv0) * group * a->prior.stride);
     if (HALVES && a->amx)
         amx_begin();
     for (int64_t end; row0 < row1; row0 = end) {
@@ -252,6 +281,7 @@ static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t 
             begin_senders(a, &s, row0, rows, kv);
             for (int64_t h = 0; h < group; h++, d_q += sums.columns * s.ldk) {
                 const int64_t head = kv * group + h;
+                s.d_prior = d_prior ? d_prior + (head - kv0 * group) * a->prior.stride : NULL;
                 if (a->dropout && (head == kv0 * group || head % 8 == 0))
                     draw_piece(a, row0, end, head, &s.drawn);
                 send_piece(a, &s, row0, end, head, group == 1 && kv + 1 < kv1, d_q);

@@ -101,14 +101,17 @@ static void raise_largest(forward_state_t *s, int64_t r, gnn__vec_t best)
         gnn__vec_store(y + c, shrink * gnn__vec_load(y + c));
 }
 
-/* Scores of row r of the block in columns c0 .. c1 - 1 (whole registers) become 2^(score - largest); those outside from .. to - 1 become 0. */
+/* Scores of row r of the block in columns c0 .. c1 - 1 (whole registers), with what the prior adds where it is not NULL, become
+ * 2^(score - largest); those outside from .. to - 1 become 0. */
 GNN__INLINE void softmax_row(forward_state_t *s, int64_t r, gnn_real_t *p, int c0, int c1,
-                             bool masked, int from, int to)
+                             const gnn_real_t *prior, bool masked, int from, int to)
 {
     const gnn__vec_t most = gnn__vec_all(s->largest[r]);
     gnn__vec_t best = most, sum;
     for (int c = c0; c < c1; c += LANES) {
         gnn__vec_t x = gnn__vec_load(p + c);
+        if (prior)
+            x += log2_e * gnn__vec_load(prior + c);
         if (masked) {
             x = choose(columns_inside(c, from, to), x, -INFINITY);
             gnn__vec_store(p + c, x);
@@ -127,15 +130,20 @@ GNN__INLINE void softmax_row(forward_state_t *s, int64_t r, gnn_real_t *p, int c
     gnn__vec_store(s->sum + r * LANES, sum);
 }
 
-static void softmax(forward_state_t *s, const heard_t *h, int64_t r0)
+static void softmax(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
+                    const heard_t *h, const strip_t *strip, int64_t head)
 {
+    const int64_t r0 = strip_first(strip);
     for (int r = 0; r < h->rows; r++) {
         const int g = r / GROUP, c0 = lanes_from(h, h->first[g]), c1 = lanes_to(h->end[g]);
         gnn_real_t *p = s->p + r * COLUMNS;
-        if (h->from[r] == c0 && h->to[r] == c1)
-            softmax_row(s, r0 + r, p, c0, c1, false, 0, 0);
+        if (a->prior.at && h->from[r] < h->to[r])
+            softmax_row(s, r0 + r, p, c0, c1, prior_of(a, t, strip->row0 + r0 + r, head), true,
+                        h->from[r], h->to[r]);
+        else if (h->from[r] == c0 && h->to[r] == c1)
+            softmax_row(s, r0 + r, p, c0, c1, NULL, false, 0, 0);
         else
-            softmax_row(s, r0 + r, p, c0, c1, true, h->from[r], h->to[r]);
+            softmax_row(s, r0 + r, p, c0, c1, NULL, true, h->from[r], h->to[r]);
     }
 }
 
@@ -218,7 +226,7 @@ static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const t
     score_product(&h, s->q + r0 * ldq, ldq, a->d_k, s->k, s->p);
     if (!s->packed)
         prefetch_next(a, t, strip, &a->v, kv * a->d_v, a->d_v);
-    softmax(s, &h, r0);
+    softmax(a, s, t, &h, strip, head);
     if (a->dropout)
         drop(a, s, t, &h, strip, head);
     if (IN_BF16(s->level))

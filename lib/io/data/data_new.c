@@ -1,0 +1,283 @@
+/* A data set of arrays that a program has. */
+#include <lib/io/data/data.h>
+
+#include <gnn/graph.h>
+
+/* ---- the graph ---- */
+
+static int doubled(const gnn_data_config_t *c, int64_t m, gnn_graph_t **graph)
+{
+    int64_t *src = NULL, *dst = NULL;
+    int rc;
+    GNN_CHECK(gnn__new(&src, m, sizeof *src, "links"));
+    GNN_CHECK(gnn__new(&dst, m, sizeof *dst, "links"));
+    for (int64_t k = 0; k < c->edges; k++) {
+        src[k] = dst[c->edges + k] = c->src[k];
+        dst[k] = src[c->edges + k] = c->dst[k];
+    }
+    GNN_CHECK(gnn_graph_from_edges(graph, c->nodes, c->nodes, m, src, dst));
+done:
+    gnn_free(src);
+    gnn_free(dst);
+    return rc;
+}
+
+static int make_graph(gnn_data_t *data, const gnn_data_config_t *c)
+{
+    int64_t m;
+    if (c->nodes < 1)
+        return gnn__error(GNN_EINVALID, "neither a graph nor nodes: .nodes is %lld",
+                          (long long)c->nodes);
+    data->n = c->nodes;
+    if (c->both_ways != GNN_ON)
+        return gnn_graph_from_edges(&data->graph, c->nodes, c->nodes, c->edges, c->src, c->dst);
+    if (c->edges < 0 || (c->edges > 0 && (!c->src || !c->dst)))
+        return gnn__error(GNN_EINVALID, "%lld edges, .src and .dst must be given",
+                          (long long)c->edges);
+    if (!gnn__add(c->edges, c->edges, &m))
+        return gnn__error(GNN_EOVERFLOW, "%lld edges both ways do not fit", (long long)c->edges);
+    return doubled(c, m, &data->graph);
+}
+
+static int take_graph(gnn_data_t *data, const gnn_data_config_t *c)
+{
+    if (!c->graph)
+        return make_graph(data, c);
+    data->n = gnn_graph_n_dst(c->graph);
+    if (gnn_graph_n_src(c->graph) != data->n || data->n < 1)
+        return gnn__error(GNN_ETOPOLOGY,
+                          "a set's nodes hear and are heard, the graph has %lld and %lld",
+                          (long long)data->n, (long long)gnn_graph_n_src(c->graph));
+    if (c->src || c->dst || c->both_ways == GNN_ON || (c->nodes && c->nodes != data->n))
+        return gnn__error(GNN_EINVALID, "a graph of %lld nodes and edges beside it: one is expected",
+                          (long long)data->n);
+    data->graph = c->graph;
+    return GNN_OK;
+}
+
+static int take_weight(gnn_data_t *data, const gnn_data_config_t *c)
+{
+    const int64_t m = gnn_graph_n_edges(data->graph), half = c->both_ways == GNN_ON ? m / 2 : m;
+    gnn_real_t *values;
+    if (!c->weight)
+        return GNN_OK;
+    GNN_TRY(gnn__new(&values, m, sizeof *values, "weights"));
+    for (int64_t k = 0; k < m; k++)
+        values[k] = c->weight[k < half ? k : k - half];
+    int rc = gnn__data_edge_reals(data, "weight", 1, values);
+    gnn_free(values);
+    return rc;
+}
+
+/* ---- features ---- */
+
+static int copy(void *out, const void *from, int64_t count, size_t element, const char *what)
+{
+    void *made;
+    GNN_TRY(gnn__new(&made, count, element, what));
+    if (count > 0)
+        memcpy(made, from, (size_t)count * element);
+    *(void **)out = made;
+    return GNN_OK;
+}
+
+static int copy_dense(gnn_data_t *data, const gnn_tensor_t *x)
+{
+    gnn_real_t *values;
+    int64_t count;
+    if (!gnn__mul(x->rows, x->cols, &count))
+        return gnn__error(GNN_EOVERFLOW, "%lld x %lld features do not fit", (long long)x->rows,
+                          (long long)x->cols);
+    GNN_TRY(gnn__new(&values, count, sizeof *values, "features"));
+    data->x = gnn_tensor(values, x->rows, x->cols);
+    for (int64_t r = 0; r < x->rows && x->cols > 0; r++)
+        memcpy(gnn__row(&data->x, r), gnn__row(x, r), (size_t)x->cols * sizeof *values);
+    return GNN_OK;
+}
+
+static int take_dense(gnn_data_t *data, const gnn_tensor_t *x, bool borrow)
+{
+    GNN_TRY(gnn_tensor_check(x, ".x"));
+    GNN_TRY(gnn_tensor_check_finite(x, ".x"));
+    data->features = x->cols;
+    if (!borrow || (x->stride && x->stride != x->cols))
+        return copy_dense(data, x);
+    data->x = *x;
+    data->borrowed_x = true;
+    return GNN_OK;
+}
+
+static int copy_sparse(gnn_data_t *data, const gnn_sparse_t *s)
+{
+    const int64_t nnz = s->indptr[s->rows];
+    gnn_real_t *values;
+    data->sparse.rows = s->rows;
+    data->sparse.cols = s->cols;
+    GNN_TRY(copy(&data->sparse.indptr, s->indptr, s->rows + 1, sizeof *s->indptr, "features"));
+    GNN_TRY(copy(&data->sparse.indices, s->indices, nnz, sizeof *s->indices, "features"));
+    if (s->values)
+        return copy(&data->sparse.values, s->values, nnz, sizeof *values, "features");
+    GNN_TRY(gnn__new(&values, nnz, sizeof *values, "features"));
+    data->sparse.values = values;
+    for (int64_t k = 0; k < nnz; k++)
+        values[k] = 1;
+    return GNN_OK;
+}
+
+static int take_sparse(gnn_data_t *data, const gnn_sparse_t *s, bool borrow)
+{
+    GNN_TRY(gnn_sparse_validate(s, ".sparse"));
+    data->features = s->cols;
+    if (!borrow || !s->values)
+        return copy_sparse(data, s);
+    data->sparse = *s;
+    data->borrowed_x = true;
+    return GNN_OK;
+}
+
+int gnn__data_own_features(gnn_data_t *data)
+{
+    const gnn_tensor_t x = data->x;
+    const gnn_sparse_t s = data->sparse;
+    gnn_data_t made = {.n = data->n};
+    if (!data->borrowed_x)
+        return GNN_OK;
+    int rc = s.indptr ? copy_sparse(&made, &s) : copy_dense(&made, &x);
+    if (rc != GNN_OK) {
+        gnn__data_free_rows(&made);
+        return rc;
+    }
+    data->x = made.x;
+    data->sparse = made.sparse;
+    data->borrowed_x = false;
+    return GNN_OK;
+}
+
+static int take_features(gnn_data_t *data, const gnn_data_config_t *c)
+{
+    gnn_tensor_t nothing = {NULL, data->n, 0, 0};
+    if (c->x && c->sparse)
+        return gnn__error(GNN_EINVALID, ".x and .sparse are both given, at most one is expected");
+    if (!c->x && !c->sparse)
+        return copy_dense(data, &nothing);
+    int64_t rows = c->x ? c->x->rows : c->sparse->rows;
+    if (rows != data->n)
+        return gnn__error(GNN_ESHAPE, "the features have %lld rows, the graph has %lld nodes",
+                          (long long)rows, (long long)data->n);
+    return c->x ? take_dense(data, c->x, c->owner) : take_sparse(data, c->sparse, c->owner);
+}
+
+/* ---- labels and splits ---- */
+
+static int count_classes(gnn_data_t *data, const gnn_data_config_t *c)
+{
+    int64_t most = c->classes                    ? c->classes
+                   : data->n > GNN__MOST_CLASSES ? data->n
+                                                 : GNN__MOST_CLASSES;
+    if (c->classes < 0 || c->classes > INT32_MAX)
+        return gnn__error(GNN_EINVALID, ".classes is %lld", (long long)c->classes);
+    data->classes = c->classes;
+    for (int64_t i = 0; c->labels && i < data->n; i++) {
+        if (c->labels[i] >= most)
+            return gnn__error(GNN_EINVALID,
+                              ".labels: class %d at node %lld, less than %lld is expected",
+                              c->labels[i], (long long)i, (long long)most);
+        if (c->labels[i] >= data->classes)
+            data->classes = (int64_t)c->labels[i] + 1;
+    }
+    return GNN_OK;
+}
+
+static int take_labels(gnn_data_t *data, const gnn_data_config_t *c)
+{
+    GNN_TRY(count_classes(data, c));
+    if (c->labels && c->owner) {
+        data->labels = (int32_t *)c->labels; /* only read while it is borrowed */
+        data->borrowed_labels = true;
+        return GNN_OK;
+    }
+    GNN_TRY(gnn__new(&data->labels, data->n, sizeof *data->labels, "labels"));
+    for (int64_t i = 0; i < data->n; i++)
+        data->labels[i] = c->labels && c->labels[i] >= 0 ? c->labels[i] : -1;
+    return GNN_OK;
+}
+
+static int check_mask(const gnn_data_t *data, const char *name, const uint8_t *mask, int64_t splits)
+{
+    for (int64_t s = 0; s < splits; s++)
+        for (int64_t i = 0; i < data->n; i++)
+            if (mask[s * data->n + i] && data->labels[i] < 0)
+                return gnn__error(GNN_EINVALID, ".%s: split %lld takes node %lld, which has no label",
+                                  name, (long long)s, (long long)i);
+    return GNN_OK;
+}
+
+/* Masks of the caller's, row after row. */
+static int borrow_masks(gnn_data_t *data, const uint8_t *const masks[3], int64_t splits)
+{
+    data->borrowed_masks = true;
+    for (int k = 0; k < 3; k++) {
+        GNN_TRY(gnn__new(&data->masks[k], splits, sizeof *data->masks[k], "masks"));
+        for (int64_t s = 0; s < splits; s++)
+            data->masks[k][s] = (uint8_t *)masks[k] + s * data->n; /* only read */
+    }
+    data->n_splits = splits;
+    return GNN_OK;
+}
+
+static int take_masks(gnn_data_t *data, const gnn_data_config_t *c)
+{
+    static const char *const names[] = {"train", "validation", "test"};
+    const uint8_t *const masks[] = {c->train, c->validation, c->test};
+    const int64_t splits = c->splits ? c->splits : 1;
+    if (!c->train && !c->validation && !c->test)
+        return c->labels ? gnn__data_split(data, 0) : gnn__data_masks(data, 1);
+    if (splits < 0)
+        return gnn__error(GNN_EINVALID, ".splits is %lld", (long long)splits);
+    for (int k = 0; k < 3 && c->labels; k++)
+        if (masks[k])
+            GNN_TRY(check_mask(data, names[k], masks[k], splits));
+    if (c->owner && c->train && c->validation && c->test)
+        return borrow_masks(data, masks, splits);
+    GNN_TRY(gnn__data_masks(data, splits));
+    for (int k = 0; k < 3; k++)
+        for (int64_t i = 0; masks[k] && i < splits * data->n; i++)
+            data->masks[k][0][i] = masks[k][i] != 0;
+    return GNN_OK;
+}
+
+/* ---- the set ---- */
+
+static int fill(gnn_data_t *data, const gnn_data_config_t *c)
+{
+    GNN_TRY(gnn__strdup(&data->name, c->name ? c->name : "data"));
+    GNN_TRY(take_graph(data, c));
+    GNN_TRY(take_weight(data, c));
+    GNN_TRY(take_features(data, c));
+    GNN_TRY(take_labels(data, c));
+    if (c->class_names)
+        GNN_TRY(gnn__data_copy_class_names(data, c->class_names));
+    return take_masks(data, c);
+}
+
+int gnn_data_new(gnn_data_t **data, const gnn_data_config_t *config)
+{
+    gnn_data_t *d;
+    if (!data)
+        return gnn__error(GNN_EINVALID, "no place for the data set");
+    *data = NULL;
+    if (!config)
+        return gnn__error(GNN_EINVALID, "no config of the data set");
+    GNN_TRY(gnn__new(&d, 1, sizeof *d, "a data set"));
+    int rc = fill(d, config);
+    if (rc == GNN_OK) {
+        if (config->owner)
+            d->owner = *config->owner;
+        *data = d;
+        return GNN_OK;
+    }
+    if (config->graph)
+        d->graph = NULL; /* stays the caller's */
+    gnn_data_free(d);
+    return rc;
+}

@@ -1,0 +1,207 @@
+/* Lists of steps that grow, and the table of blocks. */
+#include <lib/model/blocks.h>
+
+/* ---- the strings of a step ---- */
+
+static int copy_string(const char **string)
+{
+    char *copy = NULL;
+    if (!*string)
+        return GNN_OK;
+    int rc = gnn__strdup(&copy, *string);
+    *string = copy;
+    return rc;
+}
+
+/* Where the strings of a step are. */
+static const size_t strings[] = {
+#define GNN_STEP_TEXT(field) offsetof(gnn_step_t, field),
+#define GNN_STEP_NUMBER(kind, field)
+#define GNN_STEP_WORD(words, field)
+#define GNN_STEP_ROW(kind, field)
+#include <lib/model/step_fields.def>
+#undef GNN_STEP_TEXT
+#undef GNN_STEP_NUMBER
+#undef GNN_STEP_WORD
+#undef GNN_STEP_ROW
+};
+
+enum { STRINGS = sizeof strings / sizeof *strings };
+
+static const char **string_at(gnn_step_t *s, int k)
+{
+    return (const char **)((char *)s + strings[k]);
+}
+
+/* Every borrowed pointer is replaced or cleared, so that freeing after a failure touches only copies. */
+int gnn__step_copy_strings(gnn_step_t *step)
+{
+    int rc = GNN_OK;
+    for (int k = 0; k < STRINGS; k++)
+        if (rc == GNN_OK)
+            rc = copy_string(string_at(step, k));
+        else
+            *string_at(step, k) = NULL;
+    return rc;
+}
+
+void gnn__step_free_strings(gnn_step_t *step)
+{
+    for (int k = 0; k < STRINGS; k++)
+        gnn_free((void *)(uintptr_t)*string_at(step, k));
+}
+
+/* ---- lists ---- */
+
+int gnn_steps_new(gnn_steps_t **steps)
+{
+    return gnn__new(steps, 1, sizeof **steps, "a list of steps");
+}
+
+void gnn_steps_free(gnn_steps_t *steps)
+{
+    if (!steps)
+        return;
+    for (int64_t k = 0; k < steps->count; k++)
+        gnn__step_free_strings(&steps->list[k]);
+    gnn_free(steps->list);
+    gnn_free(steps);
+}
+
+int64_t gnn_steps_count(const gnn_steps_t *steps)
+{
+    return steps->count;
+}
+
+const gnn_step_t *gnn_steps_list(const gnn_steps_t *steps)
+{
+    return steps->list;
+}
+
+/* Keeps the first error and its words. */
+static int fail(gnn_steps_t *steps, int rc)
+{
+    if (rc != GNN_OK && steps->status == GNN_OK) {
+        steps->status = rc;
+        snprintf(steps->message, sizeof steps->message, "%s", gnn_error_message());
+    }
+    return rc;
+}
+
+static int append(gnn_steps_t *steps, const gnn_step_t *step)
+{
+    const int64_t room = steps->count < steps->room ? steps->room : 2 * steps->room + 8;
+    GNN_TRY(gnn__grow(&steps->list, steps->room, room, sizeof *steps->list, "a list of steps"));
+    steps->room = room;
+    gnn_step_t *copy = &steps->list[steps->count++];
+    *copy = *step;
+    GNN_TRY(gnn__step_copy_strings(copy));
+    if (copy->name)
+        return GNN_OK;
+    char *number = NULL;
+    GNN_TRY(gnn__asprintf(&number, "%lld", (long long)steps->count - 1));
+    copy->name = number;
+    return GNN_OK;
+}
+
+int gnn_steps_add_sized(gnn_steps_t *steps, const gnn_step_t *step, size_t size, size_t config_size)
+{
+    gnn_step_t full;
+    if (steps->status != GNN_OK)
+        return gnn__error(steps->status, "%s", steps->message);
+    int rc = gnn__step_take(&full, step, size, config_size);
+    return fail(steps, rc == GNN_OK ? append(steps, &full) : rc);
+}
+
+int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const gnn_steps_t *steps)
+{
+    if (steps->status != GNN_OK)
+        return gnn__error(steps->status, "%s", steps->message);
+    return gnn_model_from_steps(model, context, steps->count, steps->list);
+}
+
+/* ---- for blocks ---- */
+
+const char *gnn__block_add(gnn_steps_t *steps, const gnn_block_t *b, const char *part, gnn_step_t step)
+{
+    char *name = NULL;
+    const char *dot = *part && *part != ':' ? "." : "";
+    if (steps->status != GNN_OK)
+        return "";
+    int rc = fail(steps, gnn__asprintf(&name, "%s%s%s", b->name, dot, part));
+    step.name = name;
+    if (rc == GNN_OK)
+        rc = gnn_steps_add(steps, &step);
+    gnn_free(name);
+    return rc == GNN_OK ? steps->list[steps->count - 1].name : "";
+}
+
+const char *gnn__block_input(gnn_steps_t *steps, const gnn_block_t *b)
+{
+    return b->input ? b->input : steps->count > 0 ? steps->list[steps->count - 1].name : "x";
+}
+
+int gnn__block_graph(const gnn_block_t *b, int k)
+{
+    return b->graphs[k] ? b->graphs[k] : b->graph + 1 + k;
+}
+
+void gnn__block_need(gnn_steps_t *steps, const gnn_block_t *b, const char *field, bool given)
+{
+    if (!given && steps->status == GNN_OK)
+        fail(steps, gnn__error(GNN_EINVALID, "block %s needs .%s", b->name, field));
+}
+
+/* ---- the table ---- */
+
+static const struct {
+    const char *name;
+    void (*append)(gnn_steps_t *steps, const gnn_block_t *b);
+} blocks[] = {
+#define GNN_BLOCK(name) {#name, gnn__block_##name},
+#include <lib/model/blocks.def>
+#undef GNN_BLOCK
+};
+
+enum { BLOCKS = sizeof blocks / sizeof *blocks };
+
+size_t gnn_block_count(void)
+{
+    return BLOCKS;
+}
+
+const char *gnn_block_name(size_t index)
+{
+    return index < BLOCKS ? blocks[index].name : NULL;
+}
+
+static int unknown(const char *name)
+{
+    char list[256] = "";
+    for (size_t k = 0; k < BLOCKS; k++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", k ? ", " : "",
+                 blocks[k].name);
+    return gnn__error(GNN_ENOTFOUND, "there is no block \"%.40s\"; there are %s", name, list);
+}
+
+int gnn_steps_block_sized(gnn_steps_t *steps, const char *block, const gnn_block_t *settings,
+                          size_t size, size_t config_size)
+{
+    gnn_block_t full;
+    const gnn__nested_t layer = {offsetof(gnn_block_t, layer), sizeof full.layer, config_size};
+    if (steps->status != GNN_OK)
+        return gnn__error(steps->status, "%s", steps->message);
+    if (!gnn__sized_take_around(&full, sizeof full, settings, size, layer))
+        return fail(steps, gnn__error(GNN_EUNSUPPORTED,
+                                      "block %s: the program sets fields that this version of the "
+                                      "library does not have",
+                                      block));
+    for (size_t k = 0; k < BLOCKS; k++)
+        if (strcmp(blocks[k].name, block) == 0) {
+            if (!full.name)
+                return fail(steps, gnn__error(GNN_EINVALID, "block %s needs .name", block));
+            blocks[k].append(steps, &full);
+            return steps->status;
+        }
+    return fail(steps, unknown(block));
+}

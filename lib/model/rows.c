@@ -1,0 +1,122 @@
+/* The rows of steps.def, and what they share. */
+#include <lib/model/steps.h>
+
+static const gnn__step_row_t *const kinds[] = {
+#define GNN_STEP(id, name) &gnn__step_kind_##name,
+#include <lib/model/steps.def>
+#undef GNN_STEP
+};
+
+const gnn__step_row_t *gnn__step_row(gnn_step_kind_t kind)
+{
+    return (int)kind >= 0 && kind < GNN_STEP_COUNT ? kinds[kind] : NULL;
+}
+
+const char *gnn_step_kind_name(gnn_step_kind_t kind)
+{
+    const gnn__step_row_t *row = gnn__step_row(kind);
+    return row ? row->name : NULL;
+}
+
+const gnn__step_parameter_t *gnn__step_own(const gnn__model_step_t *s, const char *field)
+{
+    for (int k = 0; k < s->n_own; k++)
+        if (strcmp(s->own[k].field, field) == 0)
+            return &s->own[k];
+    return NULL;
+}
+
+gnn_var_t gnn__step_value(const gnn__recording_t *r, const gnn__model_step_t *s, const char *field)
+{
+    const gnn__step_parameter_t *own = gnn__step_own(s, field);
+    return own ? gnn_tape_parameter(r->tape, r->model->parameters, own->id) : GNN_NONE;
+}
+
+int gnn__step_given(const gnn__step_row_t *row, const gnn_var_t *in, gnn_var_t *given)
+{
+    int count = 0;
+    for (int k = 0; k < row->n_inputs; k++)
+        if (in[k] != GNN_NONE)
+            given[count++] = in[k];
+    return count;
+}
+
+int gnn__step_check_running(const gnn_model_t *model, const gnn__model_step_t *s, int64_t width)
+{
+    if (model->most >= 0 && width > model->most)
+        return gnn__error(GNN_ESHAPE,
+                          "%s: running statistics of %lld features, the file holds %lld numbers",
+                          s->where, (long long)width, (long long)model->most);
+    return GNN_OK;
+}
+
+/* ---- parameters of ops ---- */
+
+static bool shares(const gnn_step_t *t, const char *field)
+{
+    return t->share &&
+           (!t->share_fields || strncmp(field, t->share_fields, strlen(t->share_fields)) == 0);
+}
+
+/* Whose parameter it is to be: NULL with GNN_OK where the step of that name has none of this field. */
+static int find_shared(const gnn_model_t *model, const gnn__model_step_t *s, const char *field,
+                       const gnn__step_parameter_t **found)
+{
+    for (int64_t k = 0; k < model->n_made; k++) {
+        const gnn__model_step_t *other = &model->steps[k];
+        if (strcmp(other->name, s->step.share) != 0)
+            continue;
+        *found = gnn__step_own(other, field);
+        if (!*found && s->n_own == 0 && other->n_own > 0)
+            *found = &other->own[0];
+        if (!*found && s->n_own == 0)
+            return gnn__error(GNN_ENOTFOUND, "%s: step %s has no parameter to share with an op",
+                              s->where, s->step.share);
+        return GNN_OK;
+    }
+    return gnn__error(GNN_ENOTFOUND, "%s: no earlier step %s to share parameters with", s->where,
+                      s->step.share);
+}
+
+static int take(const gnn_model_t *model, gnn__model_step_t *s, const char *field,
+                const gnn__step_parameter_t *from, int64_t rows, int64_t cols, bool *turned)
+{
+    const gnn_tensor_t t = gnn_parameters_value(model->parameters, from->id);
+    const bool straight = t.rows == rows && t.cols == cols && !(turned && *turned);
+    if (!straight && !(turned && *turned && t.rows == cols && t.cols == rows))
+        return gnn__error(GNN_ESHAPE, "%s: %s is %lld x %lld%s, %s of step %s is %lld x %lld",
+                          s->where, field, (long long)rows, (long long)cols,
+                          turned && *turned ? ", read transposed" : "", from->field, s->step.share,
+                          (long long)t.rows, (long long)t.cols);
+    s->own[s->n_own++] = (gnn__step_parameter_t){field, from->id, true};
+    return GNN_OK;
+}
+
+/* A matrix whose rows are things (words, learned rows) is multiplied by transposed: one logit a row. */
+static void decide_turn(const gnn_step_t *t, const gnn__step_parameter_t *from, bool *turned)
+{
+    if (t->transposed == GNN_FLAG_DEFAULT)
+        *turned = strcmp(from->field, "table") == 0 || strcmp(from->field, "rows") == 0;
+    else
+        *turned = t->transposed == GNN_ON;
+}
+
+int gnn__step_parameter(gnn_model_t *model, gnn__model_step_t *s, const char *field, int64_t rows,
+                        int64_t cols, gnn_init_t init, double argument, bool *turned)
+{
+    const gnn__step_parameter_t *from = NULL;
+    char *name = NULL;
+    int32_t id = -1;
+    if (shares(&s->step, field))
+        GNN_TRY(find_shared(model, s, field, &from));
+    if (from && turned)
+        decide_turn(&s->step, from, turned);
+    if (from)
+        return take(model, s, field, from, rows, cols, turned);
+    GNN_TRY(gnn__asprintf(&name, "%s.%s", s->name, field));
+    const int rc = gnn_parameters_add(model->parameters, name, rows, cols, init, argument, 0, 0, &id);
+    gnn_free(name);
+    if (rc == GNN_OK)
+        s->own[s->n_own++] = (gnn__step_parameter_t){field, id, false};
+    return rc;
+}

@@ -1,0 +1,140 @@
+/* A step of kind `aggregate`: y_i = sum over j of w_ij m_j on rows that other steps have made, without a layer's projections and
+ * update around it. Of `.layer` it reads what says how to aggregate; .layer.in is the width of a message, and the message is the
+ * sender's row itself unless another is named. */
+#include <lib/model/steps.h>
+
+enum { MESSAGES, RECEIVERS, QUERY, KEY, EDGE_WEIGHT, EDGE_BIAS, GATE };
+
+static const gnn__step_input_t inputs[] = {
+    GNN__INPUT(input),       GNN__INPUT(receivers), GNN__INPUT(query), GNN__INPUT(key),
+    GNN__INPUT(edge_weight), GNN__INPUT(edge_bias), GNN__INPUT(gate)};
+
+static int check_rows(const gnn__model_step_t *s, const gnn_layer_config_t *c)
+{
+    if (gnn__scored(c) != (s->step.query && s->step.key))
+        return gnn__error(GNN_EINVALID, "%s: aggregator %s %s .query and .key", s->where,
+                          c->aggregator->name, gnn__scored(c) ? "needs" : "has no scores: no");
+    if (c->update != GNN_UPDATE_NONE)
+        return gnn__error(GNN_EUNSUPPORTED, "%s: an aggregation has no update", s->where);
+    if (c->edge_dim > 0)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "%s: an aggregation on given rows takes no edge features", s->where);
+    return GNN_OK;
+}
+
+static int declare(gnn_model_t *model, gnn__model_step_t *s)
+{
+    gnn_layer_config_t *c = &s->step.layer;
+    if (!c->message && c->preset == GNN_PRESET_NONE)
+        c->message = &gnn_message_none;
+    int rc = gnn_layer_config_resolve(c, c);
+    if (rc != GNN_OK)
+        return gnn__error_prefix(rc, "%s", s->where);
+    GNN_TRY(check_rows(s, c));
+    if (gnn__scored(c) && c->aggregator->declare)
+        GNN_TRY(gnn__step_parameter(model, s, "attention.vector", 1, c->heads * c->d_k,
+                                    GNN_INIT_GLOROT, 0, NULL));
+    if (c->distance == GNN_DISTANCE_NONE)
+        return GNN_OK;
+    const bool slope = c->distance == GNN_DISTANCE_SLOPE;
+    return gnn__step_parameter(model, s, "distance", slope ? 1 : c->heads,
+                               slope ? c->heads : c->distance_buckets, GNN_INIT_ZEROS, 0, NULL);
+}
+
+static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *in)
+{
+    const gnn_layer_config_t *c = &s->step.layer;
+    const bool scored = gnn__scored(c), per_head = c->aggregator->score_width == GNN_SCORE_PER_HEAD;
+    const int64_t message = scored ? c->kv_heads * c->d_v : c->in;
+    if (c->message->src_parts > 0)
+        GNN_TRY(gnn__step_expect(model, s, in, MESSAGES, c->message->src_parts * message,
+                                 "columns of messages"));
+    if (scored)
+        GNN_TRY(gnn__step_expect(model, s, in, QUERY, per_head ? c->heads : c->heads * c->d_k,
+                                 "columns in .query"));
+    if (scored)
+        GNN_TRY(gnn__step_expect(model, s, in, KEY, per_head ? c->heads : c->kv_heads * c->d_k,
+                                 "columns in .key"));
+    s->width = !scored ? c->in : c->combine == GNN_HEADS_AVERAGE ? c->d_v : c->heads * c->d_v;
+    return GNN_OK;
+}
+
+static gnn_aggregate_t settings(const gnn_layer_config_t *c, const gnn_graph_t *graph,
+                                const gnn__attention_out_t *weights)
+{
+    gnn_aggregate_t how = {.aggregator = c->aggregator,
+                           .message = c->message,
+                           .graph = graph,
+                           .dropout = c->dropout_attention,
+                           .priors = {gnn__layer_distance(c)},
+                           .view = {.self_loops = c->self_loops, .norm = c->graph_norm},
+                           .edge_weights_out = weights ? weights->per_edge : NULL,
+                           .segment_weights_out = weights ? weights->per_segment : NULL};
+    if (gnn__scored(c))
+        how.shape = (gnn_aggregate_shape_t){.heads = c->heads,
+                                            .key_heads = c->kv_heads,
+                                            .value_heads = c->kv_heads,
+                                            .d_k = c->d_k,
+                                            .d_v = c->d_v,
+                                            .scale = c->scale,
+                                            .slope = c->slope};
+    memcpy(how.shape.options, c->options, sizeof how.shape.options);
+    return how;
+}
+
+static void send(const gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in,
+                 gnn_var_t sent[GNN__SENT])
+{
+    (void)r;
+    (void)s;
+    sent[0] = in[MESSAGES];
+    sent[1] = in[KEY];
+}
+
+static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *given)
+{
+    const gnn_layer_config_t *c = &s->step.layer;
+    const gnn_graph_t *graph = gnn__step_graph(r, s);
+    gnn_var_t in[GNN_AGGREGATE_INPUTS];
+    if (!graph)
+        return GNN_NONE;
+    const gnn_aggregate_t how = settings(c, graph, r->weights);
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        in[k] = GNN_NONE;
+    const gnn_var_t messages = r->sent ? r->sent[0] : given[MESSAGES],
+                    key = r->sent ? r->sent[1] : given[KEY];
+    in[GNN_AGGREGATE_SRC_MESSAGE] = gnn_tape_dropout(r->tape, messages, c->dropout_message);
+    in[GNN_AGGREGATE_DST_MESSAGE] = given[RECEIVERS];
+    in[GNN_AGGREGATE_QUERY] = given[QUERY];
+    in[GNN_AGGREGATE_KEY] = key;
+    in[GNN_AGGREGATE_EDGE_WEIGHT] = given[EDGE_WEIGHT];
+    in[GNN_AGGREGATE_EDGE_BIAS] = given[EDGE_BIAS];
+    in[GNN_AGGREGATE_GATE] = given[GATE];
+    in[GNN_AGGREGATE_PARAMETERS] = gnn__step_value(r, s, "attention.vector");
+    in[GNN_AGGREGATE_PRIOR_0] = gnn__step_value(r, s, "distance");
+    const gnn_var_t y = gnn_tape_aggregate(r->tape, &how, in);
+    return gnn__scored(c) && c->combine == GNN_HEADS_AVERAGE && c->heads > 1
+               ? gnn_tape_head_mean(r->tape, y, c->heads)
+               : y;
+}
+
+static int prepare(const gnn__model_step_t *s, gnn_graph_t *graph, gnn_flag_t backward)
+{
+    const gnn_layer_config_t *c = &s->step.layer;
+    return gnn_graph_prepare(graph, &(gnn_view_t){c->self_loops, c->graph_norm, backward});
+}
+
+const gnn__step_row_t gnn__step_kind_aggregate = {.name = "aggregate",
+                                                  .inputs = inputs,
+                                                  .n_inputs = 7,
+                                                  .uses_graph = true,
+                                                  .has_config = true,
+                                                  .attends = true,
+                                                  .declare = declare,
+                                                  .width = width,
+                                                  .record = record,
+                                                  .growth = GNN__GROWS_HEARS,
+                                                  .senders = 1u << MESSAGES | 1u << KEY,
+                                                  .edges = 1u << EDGE_WEIGHT | 1u << EDGE_BIAS,
+                                                  .send = send,
+                                                  .prepare = prepare};

@@ -1,0 +1,48 @@
+/* A step of kind `linear`: input W + b. With .share, W is another step's matrix; a table of rows (embeddings, learned rows) is read
+ * transposed, which gives a logit for each of its rows. Paper: Press and Wolf 2017 (tied embeddings). */
+#include <lib/model/steps.h>
+
+static const gnn__step_input_t inputs[] = {GNN__INPUT(input)};
+
+static int check(const gnn_model_t *model, const gnn__model_step_t *s)
+{
+    const gnn_step_t *t = &s->step;
+    (void)model;
+    if (t->in < 1 || t->out < 1)
+        return gnn__error(GNN_EINVALID, "%s: .in = %lld and .out = %lld must be at least 1",
+                          s->where, (long long)t->in, (long long)t->out);
+    if (t->transposed == GNN_ON && !t->share)
+        return gnn__error(GNN_EINVALID, "%s: .transposed is for a matrix that is shared", s->where);
+    return GNN_OK;
+}
+
+static int declare(gnn_model_t *model, gnn__model_step_t *s)
+{
+    const gnn_step_t *t = &s->step;
+    GNN_TRY(gnn__step_parameter(model, s, "weight", t->in, t->out, GNN_INIT_GLOROT, 0, &s->turned));
+    if (t->bias == GNN_OFF)
+        return GNN_OK;
+    return gnn__step_parameter(model, s, "bias", 1, t->out, GNN_INIT_ZEROS, 0, NULL);
+}
+
+static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *in)
+{
+    s->width = s->step.out;
+    return gnn__step_expect(model, s, in, 0, s->step.in, "input features");
+}
+
+static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in)
+{
+    const gnn_var_t weight = gnn__step_value(r, s, "weight"), bias = gnn__step_value(r, s, "bias");
+    return s->turned ? gnn_tape_linear_transposed(r->tape, in[0], weight, bias)
+                     : gnn_tape_linear(r->tape, in[0], weight, bias);
+}
+
+const gnn__step_row_t gnn__step_kind_linear = {.name = "linear",
+                                               .inputs = inputs,
+                                               .n_inputs = 1,
+                                               .growth = GNN__GROWS_BY_ROW,
+                                               .check = check,
+                                               .declare = declare,
+                                               .width = width,
+                                               .record = record};

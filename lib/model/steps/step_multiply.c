@@ -1,0 +1,24 @@
+/* A step of kind `multiply`: input times second, element by element; second may be one row, one column or one number. */
+#include <lib/model/steps.h>
+
+static const gnn__step_input_t inputs[] = {GNN__INPUT(input), GNN__NEEDED(second)};
+
+static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *in)
+{
+    s->width = in[0];
+    return in[0] < 0 || in[1] == 1 ? GNN_OK
+                                   : gnn__step_expect(model, s, in, 1, in[0], "columns in .second");
+}
+
+static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in)
+{
+    (void)s;
+    return gnn_tape_multiply(r->tape, in[0], in[1]);
+}
+
+const gnn__step_row_t gnn__step_kind_multiply = {.name = "multiply",
+                                                 .inputs = inputs,
+                                                 .n_inputs = 2,
+                                                 .growth = GNN__GROWS_BY_ROW,
+                                                 .width = width,
+                                                 .record = record};

@@ -1,0 +1,48 @@
+/* A step of kind `parameter`: learned rows that hear nobody, as a Set Transformer's queries or a row that stands for the sentence.
+ * With .each_segment they come again for each segment of the graph. Paper: Lee et al. 2019. */
+#include <lib/model/steps.h>
+
+static int check(const gnn_model_t *model, const gnn__model_step_t *s)
+{
+    (void)model;
+    if (s->step.rows < 1 || s->step.out < 1)
+        return gnn__error(GNN_EINVALID, "%s: .rows = %lld and .out = %lld must be at least 1",
+                          s->where, (long long)s->step.rows, (long long)s->step.out);
+    return GNN_OK;
+}
+
+static int declare(gnn_model_t *model, gnn__model_step_t *s)
+{
+    s->uses_graph = s->step.each_segment == GNN_ON;
+    return gnn__step_parameter(model, s, "rows", s->step.rows, s->step.out, GNN_INIT_GLOROT, 0, NULL);
+}
+
+static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *in)
+{
+    (void)model;
+    (void)in;
+    s->width = s->step.out;
+    return GNN_OK;
+}
+
+/* A graph without segments is one. */
+static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in)
+{
+    const gnn_var_t rows = gnn__step_value(r, s, "rows");
+    (void)in;
+    if (s->step.each_segment != GNN_ON)
+        return rows;
+    const gnn_graph_t *graph = gnn__step_graph(r, s);
+    if (!graph)
+        return GNN_NONE;
+    const int64_t segments = gnn_graph_n_segments(graph);
+    return gnn_tape_repeat_rows(r->tape, rows, segments > 0 ? segments : 1);
+}
+
+const gnn__step_row_t gnn__step_kind_parameter = {.name = "parameter",
+                                                  .inputs = NULL,
+                                                  .uses_graph = true,
+                                                  .check = check,
+                                                  .declare = declare,
+                                                  .width = width,
+                                                  .record = record};

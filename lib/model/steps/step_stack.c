@@ -1,0 +1,13 @@
+/* A step of kind `stack`: its inputs one under another. */
+#include <lib/model/steps.h>
+
+static const gnn__step_input_t inputs[] = {GNN__MANY_NEEDED};
+
+static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in)
+{
+    gnn_var_t given[GNN__STEP_INPUTS];
+    return gnn_tape_stack(r->tape, given, gnn__step_given(s->row, in, given));
+}
+
+const gnn__step_row_t gnn__step_kind_stack = {
+    .name = "stack", .inputs = inputs, .n_inputs = 8, .width = gnn__step_same_widths, .record = record};

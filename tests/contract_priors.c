@@ -1,0 +1,179 @@
+/* What is added to scores, through the kernels that take it: by distance in tiles on spans, row by row on edges and where distances do not run straight, at every
+ * precision; by edge in lanes. The way that ran is the one that was meant. */
+#include "contract.h"
+
+#include <lib/kernels/attention/by_lane/by_lane.h>
+#include <lib/tape/tape.h>
+
+/* ---- which way ran ---- */
+
+/* Is there a row of the profile whose name says `way`? */
+static bool profile_says(const char *way)
+{
+    const gnn__profile_t *profile = contract_tape()->context->profile;
+    for (int64_t k = 0; profile && k < profile->count; k++)
+        if (strstr(profile->rows[k].name, way))
+            return true;
+    return false;
+}
+
+static void check_way(const contract_case_t *c, const char *way)
+{
+    setenv("GNN_PROFILE", "1", 1);
+    contract_open(2);
+    contract_check(c);
+    if (!profile_says(way))
+        contract_failure(c, "the profile has no %s", way);
+    contract_close();
+    unsetenv("GNN_PROFILE");
+}
+
+/* ---- cases ---- */
+
+/* Distances run straight in the first four; not where senders stand in steps, nor for random runs over two segments. */
+enum { STRAIGHT = 4, GRAPHS = 6 };
+
+static gnn_graph_t *prior_graph(size_t kind, int64_t n)
+{
+    const int64_t lengths[] = {n, 0, n / 3, 1}, others[] = {n / 2, 3, n, 2};
+    gnn_graph_t *g = NULL, *parts[2] = {NULL};
+    switch (kind) {
+    case 0: ck_ok(gnn_graph_causal(&g, 4, lengths)); break;
+    case 1: ck_ok(gnn_graph_complete(&g, 1, lengths)); break;
+    case 2: ck_ok(gnn_graph_window(&g, 4, lengths, 7, 1, GNN_OFF)); break;
+    case 3: ck_ok(gnn_graph_bipartite(&g, 4, lengths, others)); break;
+    case 4: ck_ok(gnn_graph_window(&g, 1, lengths, 3, 2, GNN_OFF)); return g;
+    default:
+        ck_ok(gnn_graph_window(&parts[0], 1, lengths, 5, 1, GNN_ON));
+        parts[1] = contract_random_edges(n, n, 3 * n, 17);
+        ck_ok(gnn_graph_merge(&g, 2, (const gnn_graph_t *const *)parts));
+        gnn_graph_free(parts[0]);
+        gnn_graph_free(parts[1]);
+        return g;
+    }
+    for (int64_t s = 0; s < gnn_graph_n_segments(g); s++)
+        ck_ok(gnn_graph_set_start(g, s, 2 * s, 5 * s + 1));
+    return g;
+}
+
+static contract_case_t prior_case(size_t turn, gnn_graph_t *g)
+{
+    static const int64_t widths[] = {1, 16, 7, 64, 8};
+    contract_case_t c = contract_case_of("dot", g, "priors", test_seed() + 11 * turn);
+    c.priors[0] = turn % 2 ? (gnn_prior_use_t){&gnn_prior_table, {7}}
+                           : (gnn_prior_use_t){&gnn_prior_slope, {0}};
+    if (turn % 5 == 3)
+        c.priors[1] = (gnn_prior_use_t){&gnn_prior_slope_absolute, {0}};
+    if (turn % 4 == 2)
+        c.priors[2] = (gnn_prior_use_t){&gnn_prior_table, {9, GNN_BUCKET_LOG, 40}};
+    c.d_v = widths[turn % 5];
+    c.d_k = turn % 3 ? c.d_v : widths[turn % 4];
+    c.heads = 1 << turn % 3;
+    c.kv_heads = turn / 4 % 2 ? (c.heads + 1) / 2 : c.heads;
+    c.dropout = turn / 2 % 2 ? 0.3 : 0;
+    c.strided = turn % 7 == 0;
+    ck_ok(gnn_graph_prepare(g, &c.view));
+    return c;
+}
+
+/* ---- tests ---- */
+
+static const char *way_of_kind(size_t kind)
+{
+    return kind < STRAIGHT ? "[by_tile]" : kind == 4 ? "[by_row]" : "[by_tile+by_row]";
+}
+
+START_TEST(priors_in_tiles_and_rows)
+{
+    static const int64_t sizes[] = {5, 63, 64, 65, 130, 257};
+    for (size_t turn = 0; turn < (test_small() ? 6 : 72); turn++) {
+        const size_t kind = turn % GRAPHS;
+        gnn_graph_t *g = prior_graph(kind, sizes[turn / GRAPHS % 6]), *edges = contract_edges_of(g);
+        contract_case_t c = prior_case(turn, g);
+        check_way(&c, way_of_kind(kind));
+        c.graph = edges;
+        c.weight = turn % 2;
+        c.bias = (edge_bias_t)(turn % 3);
+        c.aggregator = gnn_aggregator_find(turn % 4 ? "dot" : "additive");
+        ck_ok(gnn_graph_prepare(edges, &c.view));
+        check_way(&c, "[by_row]");
+        gnn_graph_free(edges);
+        gnn_graph_free(g);
+    }
+    contract_assert("priors in tiles and rows");
+}
+END_TEST
+
+START_TEST(priors_in_bf16)
+{
+    for (size_t turn = 0; turn < (test_small() ? 2 : 16); turn++) {
+        gnn_graph_t *g = prior_graph(turn % STRAIGHT, 100 + 70 * (int64_t)(turn % 3));
+        const contract_case_t c = prior_case(turn, g);
+        contract_open_at(2, (gnn_precision_t)_i);
+        contract_check(&c);
+        contract_close();
+        gnn_graph_free(g);
+    }
+    contract_assert(_i == GNN_PRECISION_HIGH ? "priors at high" : "priors at medium");
+}
+END_TEST
+
+/* Starts so far apart that the numbers of all distances would need more memory than the graph are left to the generic driver. */
+START_TEST(distances_too_many_to_write_down)
+{
+    const int64_t lengths[] = {9, 6};
+    gnn_graph_t *g = NULL;
+    ck_ok(gnn_graph_causal(&g, 2, lengths));
+    ck_ok(gnn_graph_set_start(g, 1, 1 << 29, 1 << 29));
+    const contract_case_t c = prior_case(1, g);
+    check_way(&c, "[generic]");
+    gnn_graph_free(g);
+    contract_assert("distances too many to write down");
+}
+END_TEST
+
+/* ---- what edges add ---- */
+
+/* Few pairs a receiver, many, and as many as fill several blocks. */
+static gnn_graph_t *edge_graph(size_t turn, uint64_t seed)
+{
+    switch (turn % 3) {
+    case 0: return contract_random_edges(50, 40, 90, seed);
+    case 1: return contract_random_edges(20, 30, 500, seed);
+    default: return contract_random_edges(5, 7, 1500, seed);
+    }
+}
+
+/* Additive scores with edge features, a bias, or both, for every layout of values. */
+START_TEST(edge_terms_in_lanes)
+{
+    static const int64_t shapes[][2] = {{8, 8}, {1, 5}, {4, 16}, {8, 3}, {3, 8}, {1, 16}, {2, 64}};
+    for (size_t turn = 0; turn < (test_small() ? 6 : 63); turn++) {
+        const uint64_t seed = test_seed() + 5 * turn;
+        gnn_graph_t *g = edge_graph(turn / 3, seed);
+        contract_case_t c = contract_case_of("additive", g, "edge terms", seed);
+        c.heads = c.kv_heads = shapes[turn % 7][0];
+        c.d_v = shapes[turn % 7][1];
+        c.features = turn % 3 != 1;
+        c.bias = turn % 3 == 0 ? BIAS_NONE : turn % 2 ? BIAS_SHARED : BIAS_PER_HEAD;
+        c.dropout = turn % 4 == 1 ? 0.3 : 0;
+        c.strided = turn % 5 == 0;
+        c.view.self_loops = gnn_graph_n_dst(g) == gnn_graph_n_src(g) ? GNN_ON : GNN_OFF;
+        ck_ok(gnn_graph_prepare(g, &c.view));
+        check_way(&c, gnn__attention_lanes() ? "[by_lane/" : c.features ? "[generic]" : "[by_row]");
+        gnn_graph_free(g);
+    }
+    contract_assert("edge terms in lanes");
+}
+END_TEST
+
+TCase *contract_prior_tests(void)
+{
+    TCase *t = tcase_create("priors");
+    tcase_set_timeout(t, 600);
+    tcase_add_test(t, priors_in_tiles_and_rows);
+    tcase_add_loop_test(t, priors_in_bf16, GNN_PRECISION_HIGH, GNN_PRECISION_MEDIUM + 1);
+    tcase_add_test(t, distances_too_many_to_write_down);
+    tcase_add_test(t, edge_terms_in_lanes);
+    return t;
+}

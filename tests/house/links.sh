@@ -1,0 +1,87 @@
+#!/bin/sh
+# Paths that comments and pages name exist, and so do the targets of links between pages, with their headings.
+set -u
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+cd "$root" || exit 2
+
+# Paths that are named and do not exist yet. This list may only become shorter.
+absent=' lib/aggregate/updates.def '
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Prints "FILE PATH" for each path of the tree that a file names in full: folder, slash, name, ending.
+paths_in() {
+    LC_ALL=C.UTF-8 grep -oHE '(^|[^A-Za-z0-9_./<-])(lib|include|graphs|examples|tests|docs|tools|bench|cmake)/[A-Za-z0-9_./-]*[A-Za-z0-9_]\.(c|h|def|md|sh|py|svg|build|npz|json)\b' \
+        "$@" | sed -E 's/^([^:]*):[^A-Za-z]?/\1 /'
+}
+
+# Prints "FILE TARGET" for each link of a Markdown page to another page or picture.
+links_in() {
+    grep -oHE '\]\([^)]+\)' "$@" | sed -E 's/^([^:]*):\]\(/\1 /; s/\)$//' | grep -vE ' (https?:|mailto:)'
+}
+
+# The headings of a page as GitHub names them.
+anchors() {
+    sed -nE 's/^#+ +//p' "$1" | tr 'A-Z' 'a-z' | sed -E 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
+
+# Reads "FILE PATH" lines, prints those whose path is missing. NAME stands for any name.
+missing_paths() {
+    while read -r file path; do
+        case " $path $absent" in *NAME* | *" $path "*" $path "*) continue ;; esac
+        [ -e "$path" ] || [ -e "build/$path" ] || echo "$file names $path, which does not exist"
+    done
+}
+
+missing_links() {
+    while read -r file target; do
+        page=${target%%#*} anchor=
+        case $target in *'#'*) anchor=${target#*#} ;; esac
+        path=$file
+        [ -z "$page" ] || path=$(dirname "$file")/$page
+        if ! [ -e "$path" ]; then
+            echo "$file links to $target, which does not exist"
+        elif [ -n "$anchor" ] && ! anchors "$path" | grep -qxF "$anchor"; then
+            echo "$file links to $target: no such heading"
+        fi
+    done
+}
+
+passed=0 failed=0
+none() { # none WHAT: $work/faults has what is wrong
+    if [ -s "$work/faults" ]; then
+        echo "$1:"
+        sort -u "$work/faults" | sed 's/^/  /'
+        failed=$((failed + 1))
+    else
+        passed=$((passed + 1))
+    fi
+}
+
+# The checks themselves must see what they are for.
+mkdir "$work/docs"
+printf '# One heading\n[a](b.md) [c](a.md#one-heading) [d](a.md#none) and lib/nowhere/a.c, docs/none.md\n' >"$work/docs/a.md"
+if [ "$(links_in "$work/docs/a.md" | missing_links | wc -l)" -eq 2 ] && [ "$(paths_in "$work/docs/a.md" | missing_paths | wc -l)" -eq 2 ]; then
+    passed=$((passed + 1))
+else
+    echo "the check does not see four planted faults"
+    failed=$((failed + 1))
+fi
+
+files=$(git ls-files --cached --others --exclude-standard 2>/dev/null | grep -E '\.(c|h|def|md|sh|py|build)$|^packages\.txt$' | grep -vE '^tests/house/(links|names|comments|include_order)\.sh$')
+[ -n "$files" ] || files=$(find README.md CONTRIBUTING.md include lib graphs examples tests docs tools bench -name '*.[ch]' -o -name '*.def' -o -name '*.md')
+pages=$(printf '%s\n' "$files" | grep '\.md$')
+# The changelog may name what is gone.
+# shellcheck disable=SC2046,SC2086 # names without blanks
+paths_in $(printf '%s\n' $files | grep -v '^CHANGELOG\.md$') >"$work/paths"
+missing_paths <"$work/paths" >"$work/faults"
+none "paths that are named and missing"
+# shellcheck disable=SC2086
+links_in $pages >"$work/links"
+missing_links <"$work/links" >"$work/faults"
+none "links that lead nowhere"
+
+echo "$(wc -l <"$work/paths") paths, $(wc -l <"$work/links") links"
+echo "CHECKS $passed $failed"
+[ "$failed" -eq 0 ]

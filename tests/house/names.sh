@@ -1,0 +1,87 @@
+#!/bin/sh
+# Names mean one thing: a file's name is unique in lib/, no internal name is a public one with a second underscore, and headers of the library do
+# not define a type or an inline function twice.
+set -u
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+cd "$root" || exit 2
+
+# What collides today. These lists may only become shorter.
+shared_files='gather linear nodes none positions scores sender'
+shared_stems='prior_t config_field_t words_t block_t steps_free steps_t layer_record model_buffer model_field model_record model_step option option_t preset_t'
+shared_types='gnn__matrix_t'
+shared_inlines='gnn__lower'
+
+# Prints "NAME: FOLDERS" for names of files, without endings, that stand in two folders; reads paths.
+files_twice() {
+    sed -E 's|^(.*)/([^/.]+)\.[^/]*$|\2 \1|' | sort -u |
+        awk '{ count[$1]++; where[$1] = where[$1] " " $2 } END { for (k in count) if (count[k] > 1) print k ":" where[k] }'
+}
+
+# Prints the stems that both lists of names hold; $1 has gnn__ names, $2 gnn_ names.
+stems_twice() {
+    sed 's/^gnn__//' "$1" | sort -u >"$work/internal"
+    sed 's/^gnn_//' "$2" | sort -u >"$work/public"
+    comm -12 "$work/internal" "$work/public"
+}
+
+# Prints "NAME: FILES" for what two headers define; reads "NAME FILE" lines.
+defined_twice() {
+    sort -u | awk '{ count[$1]++; where[$1] = where[$1] " " $2 } END { for (k in count) if (count[k] > 1) print k ":" where[k] }'
+}
+
+types() {
+    grep -rHoE '^(\} [a-z_0-9]+_t;|typedef (struct|enum|union) [a-z_0-9]+ [a-z_0-9]+_t;)' lib graphs --include='*.h' |
+        sed -E 's/^([^:]*):(\} |typedef (struct|enum|union) [a-z_0-9]+ )([a-z_0-9]+);$/\4 \1/'
+}
+
+inlines() {
+    grep -rHE '^static inline [^(;]*[ *][a-z_0-9]+\(' lib graphs --include='*.h' | sed -E 's/^([^:]*):[^(]*[ *]([a-z_0-9]+)\(.*/\2 \1/'
+}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+# none WHAT ALLOWED: $work/found has the faults; those whose first word (without a colon) is allowed do not count.
+none() {
+    awk -v allowed="$2" 'BEGIN { n = split(allowed, list, " "); for (k = 1; k <= n; k++) fine[list[k]] = 1 }
+        { name = $1; sub(/:$/, "", name) } !(name in fine)' "$work/found" >"$work/faults"
+    if [ -s "$work/faults" ]; then
+        echo "$1:"
+        sort "$work/faults" | sed 's/^/  /'
+        failed=$((failed + 1))
+    else
+        passed=$((passed + 1))
+    fi
+}
+
+# sees WHAT EXPECTED ACTUAL: the check itself must see what it is for.
+sees() {
+    if [ "$2" = "$3" ]; then
+        passed=$((passed + 1))
+    else
+        echo "the check for $1 answers \"$3\", expected \"$2\""
+        failed=$((failed + 1))
+    fi
+}
+
+sees "file names" "a: lib/x lib/y" "$(printf '%s\n' lib/x/a.c lib/x/a.h lib/y/a.kernel.c lib/y/b.c | files_twice)"
+printf '%s\n' gnn__run gnn__walk >"$work/one"
+printf '%s\n' gnn_run gnn_talk >"$work/two"
+sees "twins" "run" "$(stems_twice "$work/one" "$work/two")"
+sees "definitions" "f_t: a.h b.h" "$(printf '%s\n' 'f_t a.h' 'f_t b.h' 'g_t a.h' | defined_twice)"
+
+find lib -name '*.[ch]' | files_twice >"$work/found"
+none "a file's name stands in two folders of lib/" "$shared_files"
+grep -rhoE '\bgnn__[a-z0-9_]+' lib graphs >"$work/gnn__"
+grep -rhoE '\bgnn_[a-z0-9]+(_[a-z0-9]+)*\(|\bgnn_[a-z0-9_]+_t\b' include | sed 's/($//' >"$work/gnn_"
+stems_twice "$work/gnn__" "$work/gnn_" >"$work/found"
+none "gnn__NAME inside and gnn_NAME outside" "$shared_stems"
+types | defined_twice >"$work/found"
+none "a type that two headers define" "$shared_types"
+inlines | defined_twice >"$work/found"
+none "an inline function that two headers define" "$shared_inlines"
+
+echo "$(find lib -name '*.[ch]' | wc -l) files, $(sort -u "$work/gnn__" | wc -l) internal names, $(types | wc -l) types, $(inlines | wc -l) inline functions"
+echo "CHECKS $passed $failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,54 @@
+#!/bin/sh
+# Builds for 64-bit ARM on another machine and runs the suites under qemu, small. On a bare Debian 12 it installs what it needs
+# (as root): the cross compiler, qemu, and a folder of arm64 libraries made by mmdebstrap.
+#
+#   sh tools/arm64.sh [SUITE...]     all suites if none is named; GNN_ARM64_ROOT: where the folder of libraries is kept
+#
+# The last line is "N passed, N failed, N skipped".
+set -eu
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+. "$root/tools/setup.sh"
+libraries=${GNN_ARM64_ROOT:-$root/build-arm64-root}
+build=$root/build-arm64
+
+packages="libigraph-dev libopenblas-openmp-dev libdnnl-dev libzip-dev zlib1g-dev libjansson-dev check libc6-dev libgomp1"
+install_packages crossbuild-essential-arm64 qemu-user-static mmdebstrap arch-test
+if [ ! -e "$libraries/usr/lib/aarch64-linux-gnu/libigraph.so" ]; then
+    say "Fetching arm64 libraries into $libraries"
+    mmdebstrap --quiet --arch=arm64 --variant=extract --mode=root --include="$(echo $packages | tr ' ' ',')" \
+        "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$libraries"
+fi
+
+# What update-alternatives would link.
+links=$libraries/usr/lib/aarch64-linux-gnu
+for name in libopenblas.so libopenblas.so.0 libblas.so.3 liblapack.so.3; do
+    [ ! -e "$links/openblas-openmp/$name" ] || ln -sfn "openblas-openmp/$name" "$links/$name"
+done
+
+mkdir -p "$build"
+cat >"$build/arm64.cross" <<END
+[binaries]
+c = [$(command -v ccache >/dev/null && printf "'ccache', ")'aarch64-linux-gnu-gcc']
+ar = 'aarch64-linux-gnu-ar'
+strip = 'aarch64-linux-gnu-strip'
+pkgconfig = 'pkg-config'
+exe_wrapper = ['qemu-aarch64-static', '-L', '$libraries']
+
+[properties]
+sys_root = '$libraries'
+pkg_config_libdir = '$links/pkgconfig:$links/openblas-openmp/pkgconfig:$libraries/usr/share/pkgconfig'
+
+[built-in options]
+c_args = ['--sysroot=$libraries']
+c_link_args = ['--sysroot=$libraries', '-Wl,-rpath-link,$links', '-L$links']
+
+[host_machine]
+system = 'linux'
+cpu_family = 'aarch64'
+cpu = 'armv8-a'
+endian = 'little'
+END
+build "$build" --cross-file "$build/arm64.cross" -Dwerror=true -Dbuildtype=debugoptimized -Db_ndebug=true
+export GNN_TEST_WRAPPER="qemu-aarch64-static -L $libraries" GNN_TEST_RUNNER="qemu-aarch64-static -L $libraries" GNN_TEST_SMALL=1 CK_FORK=no CK_DEFAULT_TIMEOUT=0
+export GNN_TEST_JOBS="${GNN_TEST_JOBS:-$(nproc)}" OMP_NUM_THREADS="${OMP_NUM_THREADS:-2}"
+exec sh "$root/tests/suites.sh" "$build" "$@"
