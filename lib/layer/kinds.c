@@ -108,8 +108,10 @@ const void *gnn__kind_row(const gnn__kind_t *kind, const char *name)
             return row;
         snprintf(names + used, sizeof names - used, "%s%s", k ? ", " : "", gnn__row_name(row));
     }
-    gnn__set_message("no %s is called \"%.40s\"; there are: %s", kind->name, name,
-                     *names ? names : "none");
+    if (kind->row)
+        gnn__set_message("no %s is called \"%.40s\"; there are: %s", kind->name, name, names);
+    else
+        gnn__set_message("unknown %s \"%.40s\"", kind->name, name);
     return NULL;
 }
 
