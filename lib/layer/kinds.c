@@ -50,6 +50,21 @@ static const void *update_row(size_t index)
     return gnn_update_at(index);
 }
 
+static const void *map_row(size_t index)
+{
+    return gnn_map_at(index);
+}
+
+static const void *weigher_row(size_t index)
+{
+    return gnn_weigher_at(index);
+}
+
+static const void *prior_row(size_t index)
+{
+    return gnn_prior_at(index);
+}
+
 /* ---- the kinds ---- */
 
 const gnn__field_values_t
@@ -67,7 +82,10 @@ const gnn__field_values_t
     gnn__kind_norm_position = {"word", .stored = GNN__STORED_WORD, .word = norm_position_word},
     gnn__kind_message = {"message", .stored = GNN__STORED_ROW, .row = message_row},
     gnn__kind_aggregator = {"aggregator", .stored = GNN__STORED_ROW, .row = aggregator_row},
-    gnn__kind_update = {"update", .stored = GNN__STORED_ROW, .row = update_row};
+    gnn__kind_update = {"update", .stored = GNN__STORED_ROW, .row = update_row},
+    gnn__kind_map = {"map", .stored = GNN__STORED_ROW, .row = map_row},
+    gnn__kind_weigher = {"weigher", .stored = GNN__STORED_ROW, .row = weigher_row},
+    gnn__kind_prior = {"prior", .stored = GNN__STORED_ROW, .row = prior_row};
 
 int gnn__kind_word(const gnn__field_values_t *kind, const char *word)
 {
