@@ -17,13 +17,17 @@ static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *
     return GNN_OK;
 }
 
-static int check_data(const gnn_model_t *model, const gnn_data_t *data, int64_t split)
+static int check_data(const gnn_model_t *model, const gnn_data_t *data, int64_t split,
+                      gnn_metric_t metric)
 {
     if (!model || !data)
         return gnn__error(GNN_EINVALID, "node classification: model and data must be given");
     if (split < 0 || split >= gnn_data_splits(data))
         return gnn__error(GNN_EINVALID, "split %lld was asked for, the data has %lld",
                           (long long)split, (long long)gnn_data_splits(data));
+    if (metric == GNN_METRIC_ROC_AUC && gnn_data_classes(data) != 2)
+        return gnn__error(GNN_EINVALID, "ROC AUC tells two classes apart, the set has %lld",
+                          (long long)gnn_data_classes(data));
     if (gnn_model_graph_count(model) > 1)
         return gnn__error(
             GNN_EUNSUPPORTED,
@@ -106,7 +110,7 @@ int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
     int rc;
     if (!config)
         config = &initial;
-    GNN_TRY(check_data(model, data, config->split));
+    GNN_TRY(check_data(model, data, config->split, config->metric));
     if (!any_set(gnn_data_mask(data, GNN_TRAIN, config->split), gnn_data_nodes(data)))
         return gnn__error(GNN_EINVALID, "split %lld of \"%s\" has no training nodes",
                           (long long)config->split, gnn_data_name(data));
@@ -133,7 +137,7 @@ int gnn_evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_dat
     gnn__pool_t pool = {0};
     gnn_model_inputs_t inputs;
     int rc;
-    GNN_TRY(check_data(model, data, split));
+    GNN_TRY(check_data(model, data, split, metric));
     if (!value || part < GNN_TRAIN || part > GNN_TEST || (int)metric < 0 ||
         metric > GNN_METRIC_ROC_AUC)
         return gnn__error(GNN_EINVALID, "gnn_evaluate: part %d, metric %d", part, (int)metric);
