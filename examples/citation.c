@@ -1,4 +1,5 @@
-/* Node classification on citation graphs: trains a network with several seeds, or runs a saved one. `citation --help` lists the options. */
+/* Node classification on citation graphs: trains a network with several seeds, or runs a saved one.
+ * `citation --help` lists the options. */
 #include "citation.h"
 #include "program.h"
 

@@ -1,4 +1,5 @@
-/* The networks of citation.c. Every layer is the same gnn_layer_t; the recipes differ in a preset and in numbers. */
+/* The networks of citation.c. Every layer is the same gnn_layer_t; the recipes differ in a preset
+ * and in numbers. */
 #include "citation.h"
 
 #include <string.h>
@@ -53,7 +54,8 @@ static int build_mlp(gnn_model_t **model, gnn_context_t *context, const recipe_t
                        {.kind = GNN_STEP_LINEAR, .in = r->hidden, .out = gnn_data_classes(data)}});
 }
 
-/* A Transformer's encoder layer that hears its neighbours instead of everybody: only the graph differs from sentence.c. */
+/* A Transformer's encoder layer that hears its neighbours instead of every node: only the graph
+ * differs from sentence.c. */
 static int build_transformer(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
                              const gnn_data_t *data)
 {
@@ -70,7 +72,8 @@ static int build_transformer(gnn_model_t **model, gnn_context_t *context, const 
                        {.kind = GNN_STEP_LINEAR, .in = r->hidden, .out = gnn_data_classes(data)}});
 }
 
-/* A GCN's sum is weighed by the set's edge weights, if it has some; the papers of the others know of none. */
+/* A GCN's sum is weighed by the set's edge weights, if it has some; the papers of the others know
+ * of none. */
 static int build_layers(gnn_model_t **model, gnn_context_t *context, const gnn_layer_config_t *two,
                         const gnn_data_t *data)
 {

@@ -1,6 +1,8 @@
 /*
- * sentence --data FILE: learns the class of sentences that people wrote. FILE has label<TAB>sentence on each line, or is one of the files stsa.binary.* of
- * the Stanford Sentiment Treebank. The model is the one layer three times over: words hear each other, then one node for each sentence hears its words.
+ * sentence --data FILE: learns the class of sentences that people wrote. FILE has
+ * label<TAB>sentence on each line, or is one of the files stsa.binary.* of the Stanford Sentiment
+ * Treebank. The model is the one layer three times over: words hear each other, then one node for
+ * each sentence hears its words.
  */
 #include "classify.h"
 #include "program.h"

@@ -1,7 +1,8 @@
-/* A graph attention network on arrays of one's own. As PyG's Data(x, edge_index, y, train_mask): plain C arrays become a data set in one call, and
- * whatever trains on a file trains on them.
+/* A graph attention network on arrays of one's own. As PyG's Data(x, edge_index, y, train_mask):
+ * plain C arrays become a data set in one call, and whatever trains on a file trains on them.
  *
- * The arrays here are drawn: 300 people in three groups, who mostly know people of their own group, and whose features say little about it. */
+ * The arrays here are drawn: 300 people in three groups, who mostly know people of their own group,
+ * and whose features say little about it. */
 #include "program.h"
 
 #include <gnn/gnn.h>

@@ -1,6 +1,7 @@
-/* The graph of rows that come after others: segment s has before[s] rows already and counts[s] new ones, which hear themselves and what
- * came earlier, at most `window` rows of it (0: all). Senders are segments of `capacity` rows each, of which those that are not there
- * yet are heard by nobody. */
+/* The graph of rows that come after others: segment s has before[s] rows already and counts[s] new
+ * ones, which hear themselves and what came earlier, at most `window` rows of it (0: all). Senders
+ * are segments of `capacity` rows each, of which those that are not there yet are heard by no
+ * row. */
 #include <graphs/build.h>
 
 static void fill_segment(const gnn_graph_t *g, int64_t s, int64_t window, int32_t *lo, int32_t *hi)

@@ -256,7 +256,7 @@ int gnn_graph_set_start(gnn_graph_t *graph, int64_t segment, int64_t dst_start, 
     return GNN_OK;
 }
 
-/* The segment s with offsets[s] <= at < offsets[s + 1]; empty segments hold nobody. */
+/* The segment s with offsets[s] <= at < offsets[s + 1]; empty segments hold no node. */
 static int64_t find_segment(const int64_t *offsets, int64_t segments, int64_t at)
 {
     if (segments == 0)

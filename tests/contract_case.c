@@ -50,7 +50,12 @@ const char *contract_input_name(int k)
                                                                 "edge_weight",
                                                                 "edge_bias",
                                                                 "parameters",
-                                                                "distance",
+                                                                "message_parameters",
+                                                                "weigher_parameters",
+                                                                "prior_0",
+                                                                "prior_1",
+                                                                "prior_2",
+                                                                "prior_query",
                                                                 "gate",
                                                                 "output"};
     return names[k];
@@ -61,6 +66,72 @@ const char *contract_input_name(int k)
 bool contract_scored(const contract_case_t *c)
 {
     return (c->aggregator->flags & GNN_AGGREGATOR_SCORED) != 0;
+}
+
+int64_t contract_value_heads(const contract_case_t *c)
+{
+    return c->value_heads ? c->value_heads : c->kv_heads;
+}
+
+/* ---- what weights are made of ---- */
+
+static void forget_scores(contract_case_t *c)
+{
+    memset(c->priors, 0, sizeof c->priors);
+    memset(c->map_options, 0, sizeof c->map_options);
+    memset(c->weigher_options, 0, sizeof c->weigher_options);
+    c->map = NULL;
+    c->weigher = NULL;
+    c->prior_query = false;
+    c->softcap = 0;
+    c->value_heads = 0;
+}
+
+static gnn_prior_use_t draw_prior(draw_t *d)
+{
+    gnn_prior_use_t use = {.row = gnn_prior_at((size_t)draw_below(d, (int64_t)gnn_prior_count()))};
+    if (use.row->n_options >= 3) {
+        use.options[0] = (double)(4 + draw_below(d, 4));
+        use.options[1] = (double)draw_below(d, GNN_BUCKETS);
+        use.options[2] = (double)(6 + draw_below(d, 20));
+    }
+    if (use.row->n_options > 3)
+        use.options[3] = (double)draw_below(d, 2);
+    return use;
+}
+
+/* Turns all that can be turned of a head's numbers, or two of them. */
+static void draw_map(contract_case_t *c, draw_t *d)
+{
+    int64_t even = c->d_k / 2 * 2;
+    if (c->aggregator->score_width != GNN_SCORE_PER_KEY || even == 0 || !draw_once_in(d, 3))
+        return;
+    c->map = &gnn_map_rope;
+    c->map_options[0] = draw_once_in(d, 2) ? 100 : 0;
+    c->map_options[1] = (double)(draw_once_in(d, 3) ? 2 : even);
+    c->map_options[2] = draw_once_in(d, 2) ? 2.5 : 0;
+    c->map_options[3] = (double)draw_below(d, 2);
+}
+
+/* A map stays in the fast kernels; the rest is the generic driver's. */
+static void draw_scores(contract_case_t *c, draw_t *d, bool plain)
+{
+    draw_map(c, d);
+    for (int p = 0; !plain && p < GNN_PRIORS; p++)
+        if (draw_once_in(d, 2))
+            c->priors[p] = draw_prior(d);
+    for (int p = 0; p < GNN_PRIORS; p++)
+        if (c->priors[p].row && (c->priors[p].row->flags & GNN_PRIOR_READS_QUERY))
+            c->prior_query |= c->aggregator->score_width == GNN_SCORE_PER_HEAD || draw_once_in(d, 2);
+    if (plain)
+        return;
+    if (draw_once_in(d, 2))
+        c->weigher = gnn_weigher_at((size_t)draw_below(d, (int64_t)gnn_weigher_count()));
+    if (c->weigher && c->weigher->n_options > 0)
+        c->weigher_options[0] = (double)draw_below(d, 2);
+    c->softcap = draw_once_in(d, 3) ? 0.8 : 0;
+    if (draw_once_in(d, 3) && c->heads % 2 == 0)
+        c->value_heads = c->heads / 2;
 }
 
 static void draw_view(contract_case_t *c, draw_t *d)
@@ -105,12 +176,13 @@ contract_case_t contract_case_of(const char *aggregator, gnn_graph_t *g, const c
 void contract_draw_switches(contract_case_t *c, bool edge_inputs)
 {
     draw_t d = draw_from(c->seed ^ 0x7377u);
+    forget_scores(c);
     bool may = edge_inputs && !contract_has_spans(c->graph);
     bool plain = draw_once_in(&d, 2); /* what the fast kernels take */
     draw_view(c, &d);
     c->gate = !plain && draw_once_in(&d, 2);
-    c->distance =
-        contract_scored(c) && !plain ? (gnn_distance_bias_t)draw_below(&d, 3) : GNN_DISTANCE_NONE;
+    if (contract_scored(c))
+        draw_scores(c, &d, plain);
     c->dropout = !contract_scored(c) || draw_once_in(&d, 3) ? 0 : draw_once_in(&d, 2) ? 0.25 : 0.6;
     c->scale = draw_once_in(&d, 2) ? 0 : 0.7;
     c->shared = draw_once_in(&d, 3);
@@ -126,16 +198,48 @@ void contract_draw_switches(contract_case_t *c, bool edge_inputs)
 
 /* ---- inputs ---- */
 
-enum { EDGE_DIM = 3, BUCKETS = 7 };
+enum { EDGE_DIM = 3 };
 
 typedef struct {
     int64_t rows, cols;
 } extent_t;
 
+/* What the rows of the tables own. */
+static extent_t declared(gnn_row_declare_t *declare, const contract_case_t *c, const double *options)
+{
+    gnn_aggregate_shape_t shape = {.heads = c->heads, .d_k = c->d_k, .d_v = c->d_v};
+    gnn_piece_t pieces[GNN_ROW_PIECES] = {{0}};
+    memcpy(shape.options, options, sizeof shape.options);
+    if (declare)
+        ck_assert_uint_eq(declare(&shape, pieces), 1);
+    return (extent_t){pieces[0].rows, pieces[0].cols};
+}
+
+static void row_extents(const contract_case_t *c, extent_t *x)
+{
+    const double none[GNN_ROW_OPTIONS] = {0};
+    x[GNN_AGGREGATE_PARAMETERS] = declared(c->aggregator->declare, c, none);
+    x[GNN_AGGREGATE_WEIGHER_PARAMETERS] =
+        declared(c->weigher ? c->weigher->declare : NULL, c, c->weigher_options);
+    for (int p = 0; p < GNN_PRIORS; p++) {
+        const gnn_prior_t *row = c->priors[p].row;
+        if (!row)
+            continue;
+        extent_t *e = &x[GNN_AGGREGATE_PRIOR_0 + p];
+        *e = declared(row->declare, c, c->priors[p].options);
+        if (row->numbers == GNN_PRIOR_PER_RECEIVER)
+            e->rows = gnn_graph_n_dst(c->graph);
+        if (row->numbers == GNN_PRIOR_PER_SENDER)
+            e->rows = gnn_graph_n_src(c->graph);
+    }
+    if (c->prior_query)
+        x[GNN_AGGREGATE_PRIOR_QUERY] = (extent_t){gnn_graph_n_dst(c->graph), c->heads * c->d_k};
+}
+
 static void sender_extents(const contract_case_t *c, extent_t *x)
 {
     int64_t n_dst = gnn_graph_n_dst(c->graph), n_src = gnn_graph_n_src(c->graph);
-    int64_t w = contract_scored(c) ? c->kv_heads * c->d_v : c->d_v;
+    int64_t w = contract_scored(c) ? contract_value_heads(c) * c->d_v : c->d_v;
     x[GNN_AGGREGATE_SRC_MESSAGE] = (extent_t){n_src, c->message->src_parts * w};
     x[GNN_AGGREGATE_DST_MESSAGE] = (extent_t){n_dst, c->message->dst_parts * w};
     x[GNN_AGGREGATE_GATE] = (extent_t){n_dst, c->gate ? c->heads : 0};
@@ -144,17 +248,13 @@ static void sender_extents(const contract_case_t *c, extent_t *x)
     bool per_head = c->aggregator->score_width == GNN_SCORE_PER_HEAD;
     x[GNN_AGGREGATE_QUERY] = (extent_t){n_dst, per_head ? c->heads : c->heads * c->d_k};
     x[GNN_AGGREGATE_KEY] = (extent_t){n_src, per_head ? c->heads : c->kv_heads * c->d_k};
-    x[GNN_AGGREGATE_PARAMETERS] =
-        (extent_t){1, c->aggregator->parameters_per_key ? c->heads * c->d_k : 0};
-    if (c->distance == GNN_DISTANCE_SLOPE)
-        x[GNN_AGGREGATE_DISTANCE] = (extent_t){1, c->heads};
-    if (c->distance == GNN_DISTANCE_TABLE)
-        x[GNN_AGGREGATE_DISTANCE] = (extent_t){c->heads, BUCKETS};
+    row_extents(c, x);
 }
 
 static void edge_extents(const contract_case_t *c, extent_t *x)
 {
-    int64_t m = gnn_graph_n_edges(c->graph), w = contract_scored(c) ? c->kv_heads * c->d_v : c->d_v;
+    int64_t m = gnn_graph_n_edges(c->graph),
+            w = contract_scored(c) ? contract_value_heads(c) * c->d_v : c->d_v;
     if (c->features && (c->message->edge_parts || contract_scored(c))) {
         x[GNN_AGGREGATE_EDGE_FEATURES] = (extent_t){m, EDGE_DIM};
         x[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT] = (extent_t){EDGE_DIM, c->message->edge_parts * w};
@@ -227,10 +327,14 @@ static void widen(contract_run_t *r, draw_t *d)
  * would be worth their rounding alone. */
 static void flatten_slopes(contract_run_t *r)
 {
-    gnn_tensor_t *slopes = &r->in[GNN_AGGREGATE_DISTANCE];
     int64_t n = gnn_graph_n_src(r->c.graph) + gnn_graph_n_dst(r->c.graph);
-    for (int64_t a = 0; r->c.distance == GNN_DISTANCE_SLOPE && n > 16 && a < slopes->cols; a++)
-        slopes->data[a] *= (gnn_real_t)(16 / (double)n);
+    for (int p = 0; p < GNN_PRIORS; p++) {
+        const gnn_prior_t *row = r->c.priors[p].row;
+        gnn_tensor_t *slopes = &r->in[GNN_AGGREGATE_PRIOR_0 + p];
+        bool is_slope = row == &gnn_prior_slope || row == &gnn_prior_slope_absolute;
+        for (int64_t a = 0; is_slope && n > 16 && a < slopes->cols; a++)
+            slopes->data[a] *= (gnn_real_t)(16 / (double)n);
+    }
 }
 
 static void settings(contract_run_t *r)
@@ -241,13 +345,20 @@ static void settings(contract_run_t *r)
                                .graph = c->graph,
                                .view = c->view,
                                .dropout = (gnn_real_t)c->dropout,
-                               .distance = c->distance,
-                               .distance_buckets = c->distance == GNN_DISTANCE_TABLE ? BUCKETS : 0};
+                               .map = c->map,
+                               .weigher = c->weigher};
+    memcpy(r->how.map_options, c->map_options, sizeof c->map_options);
+    memcpy(r->how.priors, c->priors, sizeof c->priors);
+    memcpy(r->how.weigher_options, c->weigher_options, sizeof c->weigher_options);
     r->how.view.backward = GNN_FLAG_DEFAULT;
     r->how.shape.width = contract_scored(c) ? c->heads * c->d_v : c->d_v;
     if (contract_scored(c)) {
         r->how.shape.heads = c->heads;
-        r->how.shape.kv_heads = c->kv_heads;
+        r->how.shape.key_heads = c->kv_heads;
+        r->how.shape.value_heads = c->value_heads;
+        if (c->value_heads == 0)
+            r->how.shape.value_heads = c->kv_heads;
+        r->how.shape.softcap = (gnn_real_t)c->softcap;
         r->how.shape.d_k = c->d_k;
         r->how.shape.d_v = c->d_v;
         r->how.shape.scale = (gnn_real_t)(c->values == VALUES_WIDE ? 1 : c->scale);

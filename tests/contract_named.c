@@ -214,7 +214,8 @@ static void check_silence(size_t m, size_t a)
         c.gate = variant < 3;
         c.dropout = contract_scored(&c) ? 0.3 : 0;
         c.view.norm = which == 1 ? GNN_GRAPH_NORM_ROW : GNN_GRAPH_NORM_NONE;
-        c.distance = contract_scored(&c) && c.gate ? GNN_DISTANCE_TABLE : GNN_DISTANCE_NONE;
+        if (contract_scored(&c) && c.gate)
+            c.priors[0] = (gnn_prior_use_t){&gnn_prior_table, {7}};
         c.features = which == 1 && c.gate;
         c.weight = which == 1;
         contract_run_t *r = contract_run(&c);

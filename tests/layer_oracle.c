@@ -211,7 +211,7 @@ static void score_inputs(oracle_call_t *o, matrix_t dst, matrix_t src, matrix_t 
     in[GNN_AGGREGATE_QUERY] = query;
     in[GNN_AGGREGATE_EDGE_KEY_WEIGHT] = edge;
     in[GNN_AGGREGATE_PARAMETERS] = field(o, "attention.vector");
-    in[GNN_AGGREGATE_DISTANCE] = field(o, "distance");
+    in[GNN_AGGREGATE_PRIOR_0] = field(o, "distance");
     in[GNN_AGGREGATE_EDGE_BIAS] = from_tensor(o, o->inputs->edge_bias);
 }
 
@@ -226,8 +226,10 @@ static matrix_t aggregate(oracle_call_t *o, matrix_t dst, matrix_t src)
                            .message = c->message,
                            .graph = o->graph,
                            .view = {.self_loops = c->self_loops, .norm = c->graph_norm},
-                           .distance = c->distance,
-                           .distance_buckets = c->distance_buckets};
+                           .priors = {{.options = {(double)c->distance_buckets}}}};
+    how.priors[0].row = c->distance == GNN_DISTANCE_SLOPE   ? &gnn_prior_slope
+                        : c->distance == GNN_DISTANCE_TABLE ? &gnn_prior_table
+                                                            : NULL;
     memcpy(how.shape.options, c->options, sizeof how.shape.options);
     in[GNN_AGGREGATE_SRC_MESSAGE] = value.cols == 0 ? src
                                     : gates.cols    ? side_by_side(o, gates, value)
@@ -235,7 +237,8 @@ static matrix_t aggregate(oracle_call_t *o, matrix_t dst, matrix_t src)
     in[GNN_AGGREGATE_DST_MESSAGE] = linear(o, dst, "gate_receiver.weight", "gate_receiver.bias");
     if (scored) {
         how.shape = (gnn_aggregate_shape_t){.heads = c->heads,
-                                            .kv_heads = c->kv_heads,
+                                            .key_heads = c->kv_heads,
+                                            .value_heads = c->kv_heads,
                                             .d_k = c->d_k,
                                             .d_v = c->d_v,
                                             .scale = c->scale,

@@ -1,5 +1,7 @@
 #include "random_config.h"
 
+#include <lib/layer/kinds.h>
+
 enum { GLOBALS = 3 };
 
 static gnn_flag_t draw_flag(uint64_t *seed)
@@ -30,35 +32,46 @@ static void draw_heads(gnn_layer_config_t *c, uint64_t *seed)
     }
 }
 
+/* Flags, words, rows and rates at random, whatever the list of fields holds. */
+static void draw_choices(gnn_layer_config_t *c, uint64_t *seed)
+{
+    const gnn__field_row_t *f;
+    for (size_t k = 0; (f = gnn__config_field(k)); k++) {
+        void *place = (char *)c + f->offset;
+        int64_t n = 0;
+        if (f->kind == &gnn__kind_rate)
+            *(gnn_real_t *)place = draw_rate(seed);
+        if (f->kind->stored == GNN__STORED_WORD) {
+            while (f->kind->word((size_t)n))
+                n++;
+            *(int *)place = (int)test_below(seed, n);
+        }
+        if (f->kind->stored == GNN__STORED_ROW) {
+            while (f->kind->row((size_t)n))
+                n++;
+            *(const void **)place = f->kind->row((size_t)test_below(seed, n));
+        }
+    }
+}
+
+/* Sizes fit one another, and what only attention has is there with attention alone. */
 gnn_layer_config_t random_config(uint64_t *seed)
 {
     const int64_t widths[] = {5, 6, 12};
-    gnn_layer_config_t c = {.in = widths[test_below(seed, 3)], .out = widths[test_below(seed, 3)]};
-    c.message = gnn_message_at((size_t)test_below(seed, (int64_t)gnn_message_count()));
-    c.aggregator = gnn_aggregator_at((size_t)test_below(seed, (int64_t)gnn_aggregator_count()));
-    c.update = gnn_update_at((size_t)test_below(seed, (int64_t)gnn_update_count()));
+    gnn_layer_config_t c = {0};
+    draw_choices(&c, seed);
+    c.preset = GNN_PRESET_NONE;
+    c.dropout = 0;
+    c.distance = GNN_DISTANCE_NONE;
+    c.share_weights = GNN_OFF;
+    c.in = widths[test_below(seed, 3)];
+    c.out = widths[test_below(seed, 3)];
     if (c.aggregator->flags & GNN_AGGREGATOR_SCORED)
         draw_heads(&c, seed);
     c.hidden = test_below(seed, 2) ? 4 : 0;
     c.feed_forward = test_below(seed, 2) ? 9 : 0;
-    c.self_loops = draw_flag(seed);
-    c.graph_norm = (gnn_graph_norm_t)test_below(seed, GNN_GRAPH_NORM_ROW + 1);
-    c.self_term = draw_flag(seed);
-    c.learn_eps = draw_flag(seed);
     c.eps = (gnn_real_t)(test_below(seed, 2) ? 0.4 : 0);
-    c.bias_project = draw_flag(seed);
-    c.bias_out = draw_flag(seed);
-    c.bias_update = draw_flag(seed);
-    c.activation = (gnn_activation_t)test_below(seed, GNN_SOFTPLUS + 1);
-    c.hidden_activation = (gnn_activation_t)test_below(seed, GNN_SOFTPLUS + 1);
-    c.residual = test_below(seed, 3) ? GNN_OFF : GNN_ON;
-    c.norm = (gnn_norm_t)(test_below(seed, 2) ? GNN_NORM_NONE : GNN_NORM_NONE + test_below(seed, 4));
-    c.norm_position = test_below(seed, 2) ? GNN_NORM_BEFORE : GNN_NORM_AFTER;
     c.norm_eps = (gnn_real_t)0.01;
-    c.dropout_in = draw_rate(seed);
-    c.dropout_attention = draw_rate(seed);
-    c.dropout_message = draw_rate(seed);
-    c.dropout_out = draw_rate(seed);
     return c;
 }
 

@@ -189,7 +189,7 @@ START_TEST(heads_without_columns)
     gnn_aggregate_t how = {.aggregator = gnn_aggregator_find("dot"),
                            .message = gnn_message_find("linear"),
                            .graph = g,
-                           .shape = {.heads = INT32_MAX, .kv_heads = 1}};
+                           .shape = {.heads = INT32_MAX, .key_heads = 1, .value_heads = 1}};
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     ck_ok(gnn_tape_new(&tape, context));
     gnn_tape_reset(tape, 0, 0);

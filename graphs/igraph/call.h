@@ -28,7 +28,8 @@ const char *gnn__igraph_strerror(int code);
 /* To be called between enter and leave. */
 int gnn__igraph_to_graph(gnn_graph_t **graph, const igraph_t *igraph, int64_t **igraph_edge);
 int gnn__igraph_from_graph(const gnn_graph_t *graph, igraph_t *igraph);
-/* The numeric edge attribute "weight", one number an edge; inside a call, too. Returns igraph's code. */
+/* The numeric edge attribute "weight", one number an edge; inside a call, too. Returns igraph's
+ * code. */
 int gnn__igraph_weigh_edges(igraph_t *igraph, const gnn_real_t *weight);
 
 #endif

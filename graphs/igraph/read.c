@@ -1,4 +1,4 @@
-/* GraphML through igraph, from memory: whoever calls has looked at the bytes already. */
+/* GraphML through igraph, from memory: the caller has checked the bytes already. */
 #include <graphs/igraph/call.h>
 #include <graphs/igraph/read.h>
 #include <math.h>
@@ -41,7 +41,8 @@ static int take_links(gnn__links_t *links, const igraph_t *igraph)
     return GNN_OK;
 }
 
-/* Numbers of attributes are read with a decimal point whatever the program's locale, and kept by igraph's own attribute handler, not the program's. */
+/* Numbers of attributes are read with a decimal point, whatever the program's locale. They are kept
+ * by igraph's own attribute handler, not by the program's. */
 static int read_graphml(gnn__links_t *links, FILE *stream)
 {
     igraph_t igraph;

@@ -48,6 +48,8 @@
 #include <gnn/tensor.h>
 #include <gnn/graph.h>
 #include <gnn/op.h>
+#include <gnn/row.h>
+#include <gnn/score.h>
 #include <gnn/aggregate.h>
 #include <gnn/tape.h>
 #include <gnn/layer.h>
@@ -56,6 +58,7 @@
 #include <gnn/data.h>
 #include <gnn/train.h>
 #include <gnn/text.h>
+#include <gnn/tokenizer.h>
 #include <gnn/report.h>
 
 #endif

@@ -49,24 +49,20 @@ GNN_API const gnn_update_t *gnn_update_find(const char *name);
 typedef enum { GNN_HEADS_DEFAULT = 0, GNN_HEADS_CONCAT, GNN_HEADS_AVERAGE } gnn_heads_t;
 typedef enum { GNN_NORM_POSITION_DEFAULT = 0, GNN_NORM_AFTER, GNN_NORM_BEFORE } gnn_norm_position_t;
 
-/** Rows of lib/layer/presets.def. */
+/** GNN_PRESET_GCN, GNN_PRESET_SAGE, ...: rows of lib/layer/presets.def. */
 typedef enum {
     GNN_PRESET_NONE = 0,
-    GNN_PRESET_GCN,
-    GNN_PRESET_SAGE,
-    GNN_PRESET_GIN,
-    GNN_PRESET_GINE,
-    GNN_PRESET_GAT,
-    GNN_PRESET_GATV2,
-    GNN_PRESET_TRANSFORMER_CONV,
-    GNN_PRESET_RESGATED,
-    GNN_PRESET_GATED_GRAPH,
-    GNN_PRESET_TRANSFORMER,
+#define GNN_PRESET(id, ...) GNN_PRESET_##id,
+#include <gnn/tables/presets.def>
+#undef GNN_PRESET
     GNN_PRESET_COUNT
 } gnn_preset_t;
 
 /** Values of a row's options, in the row's order; 0: its initial value. */
 typedef double gnn_options_t[4];
+
+/** Score bias by distance: a slope per head (gnn_prior_slope), or a table of heads x buckets (gnn_prior_table). */
+typedef enum { GNN_DISTANCE_NONE = 0, GNN_DISTANCE_SLOPE, GNN_DISTANCE_TABLE } gnn_distance_bias_t;
 
 /**
  * What a layer is: its sizes, the rows that it is made of, and their settings. Zero in a field means the preset's choice, or the field's
@@ -78,9 +74,11 @@ typedef struct gnn_layer_config {
 #undef GNN_FIELD
 } gnn_layer_config_t;
 
-/* Presets as config literals: GNN_GAT(.in = 64, .out = 7). Each sets only .preset and what is written. */
+/* Presets as config literals: GNN_GAT(.in = 64, .out = 7), or of any row GNN_PRESET_CONFIG(GAT, .in = 64, .out = 7). Each sets only .preset
+ * and what is written. */
 /* clang-format off */
 #define GNN_CONFIG(...) ((gnn_layer_config_t){__VA_ARGS__})
+#define GNN_PRESET_CONFIG(id, ...) GNN_CONFIG(.preset = GNN_PRESET_##id, __VA_ARGS__)
 /** Kipf & Welling 2017 */
 #define GNN_GCN(...) GNN_CONFIG(.preset = GNN_PRESET_GCN, __VA_ARGS__)
 /** Hamilton et al. 2017 */
@@ -103,7 +101,7 @@ typedef struct gnn_layer_config {
 #define GNN_TRANSFORMER(...) GNN_CONFIG(.preset = GNN_PRESET_TRANSFORMER, __VA_ARGS__)
 /* clang-format on */
 
-/** Name of a preset ("gat"), or NULL; the preset of a name, or GNN_PRESET_NONE. */
+/** Name of a preset ("gat"), or NULL; the preset of a name, or GNN_PRESET_NONE and a gnn_error_message() that lists the names. */
 GNN_API const char *gnn_preset_name(gnn_preset_t preset);
 GNN_API gnn_preset_t gnn_preset_find(const char *name);
 

@@ -81,12 +81,23 @@ typedef struct gnn_step {
 /** Word for a kind ("linear"), or NULL. */
 GNN_API const char *gnn_step_kind_name(gnn_step_kind_t kind);
 
-/** A model of `count` layers one after another, all on graph slot 0. */
-GNN_API int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int64_t count,
-                          const gnn_layer_config_t *layers);
-/** A model of steps; the last step's output is the model's. Errors name the step and the field. */
-GNN_API int gnn_model_from_steps(gnn_model_t **model, gnn_context_t *context, int64_t count,
-                                 const gnn_step_t *steps);
+GNN_API int gnn_model_new_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                                const gnn_layer_config_t *layers, size_t size);
+/** A model of `count` layers one after another, all on graph slot 0. Inline: it passes the size of the program's struct on. */
+static inline int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                                const gnn_layer_config_t *layers)
+{
+    return gnn_model_new_sized(model, context, count, layers, sizeof *layers);
+}
+GNN_API int gnn_model_from_steps_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                                       const gnn_step_t *steps, size_t size, size_t config_size);
+/** A model of steps; the last step's output is the model's. Errors name the step and the field. Inline. */
+static inline int gnn_model_from_steps(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                                       const gnn_step_t *steps)
+{
+    return gnn_model_from_steps_sized(model, context, count, steps, sizeof *steps,
+                                      sizeof(gnn_layer_config_t));
+}
 GNN_API void gnn_model_free(gnn_model_t *model);
 
 /* ---- lists of steps, and blocks: steps that go together ---- */
@@ -102,8 +113,13 @@ GNN_API void gnn_model_free(gnn_model_t *model);
 typedef struct gnn_steps gnn_steps_t;
 GNN_API int gnn_steps_new(gnn_steps_t **steps);
 GNN_API void gnn_steps_free(gnn_steps_t *steps);
-/** Appends a step; its strings are copied. */
-GNN_API int gnn_steps_add(gnn_steps_t *steps, const gnn_step_t *step);
+GNN_API int gnn_steps_add_sized(gnn_steps_t *steps, const gnn_step_t *step, size_t size,
+                                size_t config_size);
+/** Appends a step; its strings are copied. Inline. */
+static inline int gnn_steps_add(gnn_steps_t *steps, const gnn_step_t *step)
+{
+    return gnn_steps_add_sized(steps, step, sizeof *step, sizeof(gnn_layer_config_t));
+}
 GNN_API int64_t gnn_steps_count(const gnn_steps_t *steps);
 /** The steps, owned by the list, until it grows. */
 GNN_API const gnn_step_t *gnn_steps_list(const gnn_steps_t *steps);
@@ -143,8 +159,14 @@ typedef struct gnn_block {
     gnn_flag_t maximum;
     gnn_layer_config_t layer;
 } gnn_block_t;
-/** Appends a block. GNN_ENOTFOUND with the names there are; GNN_EINVALID names a field. */
-GNN_API int gnn_steps_block(gnn_steps_t *steps, const char *block, const gnn_block_t *settings);
+GNN_API int gnn_steps_block_sized(gnn_steps_t *steps, const char *block,
+                                  const gnn_block_t *settings, size_t size, size_t config_size);
+/** Appends a block. GNN_ENOTFOUND with the names there are; GNN_EINVALID names a field. Inline. */
+static inline int gnn_steps_block(gnn_steps_t *steps, const char *block, const gnn_block_t *settings)
+{
+    return gnn_steps_block_sized(steps, block, settings, sizeof *settings,
+                                 sizeof(gnn_layer_config_t));
+}
 GNN_API size_t gnn_block_count(void);
 /** NULL past the last. */
 GNN_API const char *gnn_block_name(size_t index);

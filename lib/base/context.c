@@ -2,6 +2,8 @@
 #include <lib/base/base.h>
 
 #include <omp.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 
 enum { MAX_THREADS = 1024, GRAIN = 6000 };
@@ -12,13 +14,33 @@ static int count_threads(int wanted)
     return threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
 }
 
-/* Work that is worth a thread: less than a microsecond, as a region costs. That is little, but rows that lie in the caches of several cores are dearer to bring together
- * than to work on where they are. GNN_GRAIN makes it smaller, so that tests reach every loop with several threads. */
+/* Work that is worth a thread: less than a microsecond, as a region costs. That is little, but rows
+ * that lie in the caches of several cores are dearer to bring together than to work on where they
+ * are. GNN_GRAIN makes it smaller, so that tests reach every loop with several threads. */
 static int64_t work_per_thread(void)
 {
     const char *wish = getenv("GNN_GRAIN");
     long long grain = wish ? strtoll(wish, NULL, 10) : 0;
     return grain > 0 ? grain : GRAIN;
+}
+
+/* A child of fork() has no threads but its own, and the run-time, which believes that it still has them, would wait for ever. */
+static volatile sig_atomic_t forked;
+
+static void after_fork(void)
+{
+    forked = 1;
+    omp_set_num_threads(1); /* for the dense products' own regions */
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, after_fork);
+}
+
+bool gnn__forked(void)
+{
+    return forked != 0;
 }
 
 int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config)
@@ -33,7 +55,9 @@ int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config)
         return gnn__error(GNN_EINVALID, "unknown precision level %d", (int)c.precision);
     if (!c.allocator.allocate != !c.allocator.release)
         return gnn__error(GNN_EINVALID, "an allocator needs both allocate and release");
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     gnn_context_t *made;
+    pthread_once(&once, watch_forks);
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a context"));
     made->threads = count_threads(c.threads);
     made->grain = work_per_thread();
@@ -65,7 +89,7 @@ void gnn_context_free(gnn_context_t *context)
 
 int gnn_context_threads(const gnn_context_t *context)
 {
-    return context->threads;
+    return gnn__most_threads(context, 0);
 }
 
 uint64_t gnn_context_seed(const gnn_context_t *context)
@@ -81,7 +105,8 @@ void gnn_context_set_seed(gnn_context_t *context, uint64_t seed)
 int gnn__threads(const gnn_context_t *context, int64_t work)
 {
     int64_t useful = work / context->grain;
-    return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
+    const int most = gnn__most_threads(context, 0);
+    return useful < 1 ? 1 : useful < most ? (int)useful : most;
 }
 
 gnn__deal_t gnn__deal(int64_t n, int threads)

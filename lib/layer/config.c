@@ -4,35 +4,6 @@
 
 #include <math.h>
 
-enum { DROP_IN = 1, DROP_ATTENTION = 2, DROP_MESSAGE = 4, DROP_OUT = 8 };
-
-static const gnn__preset_t presets[] = {
-    [GNN_PRESET_NONE] =
-        {"none", "", "linear", "sum", DROP_IN | DROP_ATTENTION, {.update = GNN_UPDATE_NONE}},
-#define GNN_PRESET(id, name, paper, message, aggregator, dropouts, ...) \
-    [GNN_PRESET_##id] = {name, paper, message, aggregator, dropouts, {__VA_ARGS__}},
-#include <lib/layer/presets.def>
-#undef GNN_PRESET
-};
-
-const gnn__preset_t *gnn__preset(gnn_preset_t preset)
-{
-    return preset >= GNN_PRESET_NONE && preset < GNN_PRESET_COUNT ? &presets[preset] : NULL;
-}
-
-const char *gnn_preset_name(gnn_preset_t preset)
-{
-    return preset > GNN_PRESET_NONE && preset < GNN_PRESET_COUNT ? presets[preset].name : NULL;
-}
-
-gnn_preset_t gnn_preset_find(const char *name)
-{
-    for (gnn_preset_t p = GNN_PRESET_NONE + 1; p < GNN_PRESET_COUNT; p++)
-        if (strcmp(name, presets[p].name) == 0)
-            return p;
-    return GNN_PRESET_NONE;
-}
-
 /* Takes the preset's value where the user left 0, else the library's default. A 0 that was meant becomes one. */
 static void fill_real(gnn_real_t *value, gnn_real_t preset, double initial)
 {
@@ -42,7 +13,7 @@ static void fill_real(gnn_real_t *value, gnn_real_t preset, double initial)
         *value = 0;
 }
 
-static void fill(const gnn__config_field_t *f, void *place, const void *preset)
+static void fill(const gnn__field_row_t *f, void *place, const void *preset)
 {
     switch (f->kind->stored) {
     case GNN__STORED_REAL: fill_real(place, *(const gnn_real_t *)preset, f->initial); return;
@@ -65,7 +36,7 @@ static void fill(const gnn__config_field_t *f, void *place, const void *preset)
 
 static void fill_fields(gnn_layer_config_t *c, const gnn__preset_t *p)
 {
-    const gnn__config_field_t *f;
+    const gnn__field_row_t *f;
     for (size_t k = 0; (f = gnn__config_field(k)); k++)
         fill(f, (char *)c + f->offset, gnn__field_place(f, &p->config));
 }
@@ -80,16 +51,13 @@ static void fill_dropouts(gnn_layer_config_t *c, unsigned which)
             *rates[k] = c->dropout;
 }
 
-static void fill_rows(gnn_layer_config_t *c, const gnn__preset_t *p)
+static void fill_rows(gnn_layer_config_t *c)
 {
-    if (!c->message)
-        c->message = gnn_message_find(p->message);
-    if (!c->aggregator)
-        c->aggregator = gnn_aggregator_find(p->aggregator);
     /* TransformerConv adds projected edge features to keys and values alike. */
     if (c->edge_dim > 0 && gnn__scored(c) && c->aggregator->score_width == GNN_SCORE_PER_KEY &&
-        !c->aggregator->parameters_per_key && c->message->projects && c->message->is_sender)
-        c->message = gnn_message_find("linear_edge");
+        !(c->aggregator->flags & GNN_AGGREGATOR_KEY_IS_MESSAGE) && c->message->projects &&
+        c->message->is_sender)
+        c->message = &gnn_message_linear_edge;
     for (size_t k = 0; k < 4 && k < c->aggregator->n_options; k++)
         if (c->options[k] == 0)
             c->options[k] = c->aggregator->options[k].initial;
@@ -97,7 +65,7 @@ static void fill_rows(gnn_layer_config_t *c, const gnn__preset_t *p)
 
 static int check_fields(const gnn_layer_config_t *c)
 {
-    const gnn__config_field_t *f;
+    const gnn__field_row_t *f;
     for (size_t k = 0; (f = gnn__config_field(k)); k++)
         GNN_TRY(gnn__config_check(f, c));
     return GNN_OK;
@@ -224,7 +192,7 @@ int gnn__config_resolve(gnn_layer_config_t *c)
     const gnn__preset_t *p = gnn__preset(c->preset);
     fill_dropouts(c, p->dropouts);
     fill_fields(c, p);
-    fill_rows(c, p);
+    fill_rows(c);
     GNN_TRY(fill_sizes(c));
     return check_combination(c);
 }
@@ -242,7 +210,13 @@ int gnn_layer_config_resolve_sized(gnn_layer_config_t *resolved, const gnn_layer
 bool gnn__layer_key_is_message(const gnn_layer_config_t *c)
 {
     return c->message->projects && c->message->src_parts == 1 && c->d_k == c->d_v &&
-           (c->aggregator->score_width == GNN_SCORE_PER_HEAD || c->aggregator->parameters_per_key);
+           (c->aggregator->flags & GNN_AGGREGATOR_KEY_IS_MESSAGE);
+}
+
+gnn_prior_use_t gnn__layer_distance(const gnn_layer_config_t *c)
+{
+    static const gnn_prior_t *const rows[] = {NULL, &gnn_prior_slope, &gnn_prior_table};
+    return (gnn_prior_use_t){.row = rows[c->distance], .options = {(double)c->distance_buckets}};
 }
 
 void gnn__layer_widths(const gnn_layer_config_t *c, gnn__widths_t *w)

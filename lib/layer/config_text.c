@@ -18,7 +18,7 @@ size_t gnn_layer_config_field_count(void)
 
 int gnn_layer_config_field_sized(size_t index, gnn_config_field_t *field, size_t size)
 {
-    const gnn__config_field_t *f = gnn__config_field(index);
+    const gnn__field_row_t *f = gnn__config_field(index);
     if (!f)
         return gnn__error(GNN_ENOTFOUND, "a layer's config has %zu fields, none of number %zu",
                           gnn_layer_config_field_count(), index);
@@ -34,7 +34,7 @@ int gnn_layer_config_field_sized(size_t index, gnn_config_field_t *field, size_t
 
 const char *gnn_layer_config_choice(const char *field, size_t index)
 {
-    const gnn__config_field_t *f = gnn__config_find(field);
+    const gnn__field_row_t *f = gnn__config_find(field);
     if (!f)
         return NULL;
     if (f->kind->word)
@@ -45,11 +45,11 @@ const char *gnn_layer_config_choice(const char *field, size_t index)
 
 static const char *name_at(size_t index)
 {
-    const gnn__config_field_t *f = gnn__config_field(index);
+    const gnn__field_row_t *f = gnn__config_field(index);
     return f ? f->name : NULL;
 }
 
-static int find(const gnn__config_field_t **field, const char *name)
+static int find(const gnn__field_row_t **field, const char *name)
 {
     *field = gnn__config_find(name);
     return *field ? GNN_OK : gnn__unknown_name("config field", name, name_at);
@@ -57,13 +57,13 @@ static int find(const gnn__config_field_t **field, const char *name)
 
 /* ---- setting ---- */
 
-static int wrong(const gnn__config_field_t *f, const char *value)
+static int wrong(const gnn__field_row_t *f, const char *value)
 {
     return gnn__error(GNN_EINVALID, "config field .%s = \"%.40s\": a %s is expected", f->name,
                       value, f->kind->name);
 }
 
-static int set_count(const gnn__config_field_t *f, int64_t *place, const char *value)
+static int set_count(const gnn__field_row_t *f, int64_t *place, const char *value)
 {
     char *end;
     errno = 0;
@@ -75,7 +75,7 @@ static int set_count(const gnn__config_field_t *f, int64_t *place, const char *v
 }
 
 /* One number in the C locale's spelling, up to `end`, which may be a comma. */
-static int read_number(const gnn__config_field_t *f, double *number, const char *value, char **end)
+static int read_number(const gnn__field_row_t *f, double *number, const char *value, char **end)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (c == (locale_t)0)
@@ -86,7 +86,7 @@ static int read_number(const gnn__config_field_t *f, double *number, const char 
 }
 
 /* A 0 that somebody writes is meant. */
-static int set_real(const gnn__config_field_t *f, gnn_real_t *place, const char *value)
+static int set_real(const gnn__field_row_t *f, gnn_real_t *place, const char *value)
 {
     char *end;
     double number;
@@ -97,7 +97,7 @@ static int set_real(const gnn__config_field_t *f, gnn_real_t *place, const char 
     return GNN_OK;
 }
 
-static int set_list(const gnn__config_field_t *f, double *place, const char *value)
+static int set_list(const gnn__field_row_t *f, double *place, const char *value)
 {
     const size_t length = sizeof(gnn_options_t) / sizeof *place;
     char *end = NULL;
@@ -110,19 +110,19 @@ static int set_list(const gnn__config_field_t *f, double *place, const char *val
     return *end ? wrong(f, value) : GNN_OK;
 }
 
-static int set_word(const gnn__config_field_t *f, int *place, const char *value)
+static int set_word(const gnn__field_row_t *f, int *place, const char *value)
 {
     *place = gnn__kind_word(f->kind, value);
     return *place < 0 ? gnn__unknown_name(f->name, value, f->kind->word) : GNN_OK;
 }
 
-static int set_row(const gnn__config_field_t *f, const void **place, const char *value)
+static int set_row(const gnn__field_row_t *f, const void **place, const char *value)
 {
     *place = gnn__kind_row(f->kind, value);
     return *place ? GNN_OK : GNN_ENOTFOUND;
 }
 
-static int set(const gnn__config_field_t *f, void *place, const char *value)
+static int set(const gnn__field_row_t *f, void *place, const char *value)
 {
     memset(place, 0, f->size);
     if (strcmp(value, "default") == 0)
@@ -140,7 +140,7 @@ static int set(const gnn__config_field_t *f, void *place, const char *value)
 int gnn_layer_config_set_sized(gnn_layer_config_t *config, size_t size, const char *name,
                                const char *value)
 {
-    const gnn__config_field_t *f;
+    const gnn__field_row_t *f;
     gnn_layer_config_t changed;
     GNN_TRY(gnn__config_take(&changed, config, size));
     GNN_TRY(find(&f, name));
@@ -174,7 +174,7 @@ static int write_real(char *text, size_t size, double value)
                            fabs(value) < 1e-30 ? 0 : value);
 }
 
-static int get(const gnn__config_field_t *f, const void *place, char *text, size_t size)
+static int get(const gnn__field_row_t *f, const void *place, char *text, size_t size)
 {
     const void *row;
     switch (f->kind->stored) {
@@ -194,7 +194,7 @@ static int get(const gnn__config_field_t *f, const void *place, char *text, size
 int gnn_layer_config_get_sized(const gnn_layer_config_t *config, size_t size, const char *name,
                                char *value, size_t length)
 {
-    const gnn__config_field_t *f;
+    const gnn__field_row_t *f;
     gnn_layer_config_t full;
     char text[256];
     GNN_TRY(gnn__config_take(&full, config, size));

@@ -17,7 +17,7 @@ int32_t gnn__layer_parameter(const gnn_layer_t *layer, const char *owner, const 
 {
     const size_t length = strlen(owner);
     for (int64_t k = 0; k < layer->n_matrices; k++) {
-        const gnn__matrix_t *m = &layer->matrices[k];
+        const gnn__owned_t *m = &layer->matrices[k];
         if (strncmp(m->name, owner, length) == 0 && strcmp(m->name + length, part) == 0)
             return m->id;
     }
@@ -34,7 +34,7 @@ bool gnn__layer_has(const gnn_layer_t *layer, int32_t id)
 
 static int append_matrix(gnn_layer_t *layer, const char *name, int32_t id)
 {
-    gnn__matrix_t made = {.id = id};
+    gnn__owned_t made = {.id = id};
     GNN_TRY(join(made.name, name, ""));
     GNN_TRY(gnn__grow(&layer->matrices, layer->n_matrices, layer->n_matrices + 1, sizeof made,
                       "a layer's parameters"));
@@ -193,7 +193,7 @@ static void declare_scores(gnn__declare_t *d)
         if (c->edge_dim > 0)
             declare_head_vector(d, "attention.edge");
     }
-    if (c->aggregator->parameters_per_key)
+    if (c->aggregator->declare)
         declare_head_vector(d, "attention.vector");
     if (c->distance == GNN_DISTANCE_SLOPE)
         gnn__declare(d, "distance", 1, c->heads, GNN_INIT_ZEROS, 0, 0, 0);
@@ -211,7 +211,7 @@ static void declare_edges(gnn__declare_t *d)
 static void declare_update(gnn__declare_t *d)
 {
     const gnn_layer_config_t *c = &d->layer->config;
-    const int64_t out = gnn_layer_width(d->layer);
+    const int64_t out = gnn__update_width(c, d->layer->width.aggregate);
     if (c->update->rules->declare)
         c->update->rules->declare(d);
     if (c->bias_out == GNN_ON)
@@ -258,7 +258,7 @@ static int name_fields(gnn_layer_t *layer)
     name_projection(layer, false);
     name_projection(layer, true);
     for (int64_t k = 0; k < layer->n_matrices; k++) {
-        const gnn__matrix_t *m = &layer->matrices[k];
+        const gnn__owned_t *m = &layer->matrices[k];
         if (strncmp(m->name, "source.", 7) != 0 && strncmp(m->name, "target.", 7) != 0)
             add_field(layer, m->name, m->id, 0, gnn_parameters_value(layer->parameters, m->id).cols);
     }

@@ -1,4 +1,4 @@
-/* Kinds of config fields: what the values of a field may be, and what they are called. Every KIND in fields.def is a row here. */
+/* Kinds of config fields: what the values of a field may be, and what they are called. */
 #include <lib/layer/kinds.h>
 
 #include <lib/ops/ops.h>
@@ -28,7 +28,7 @@ static const char *preset_word(size_t number)
 
 static const char *activation_word(size_t number)
 {
-    return number <= GNN_SOFTPLUS ? gnn__activation_name((gnn_activation_t)number) : NULL;
+    return number < GNN_ACTIVATION_COUNT ? gnn__activation_name((gnn_activation_t)number) : NULL;
 }
 
 _Static_assert(sizeof(gnn_flag_t) == sizeof(int), "enums are read as int");
@@ -52,41 +52,25 @@ static const void *update_row(size_t index)
 
 /* ---- the kinds ---- */
 
-enum {
-    COUNT,
-    REAL,
-    RATE,
-    OPTIONS,
-    FLAG,
-    PRESET,
-    GRAPH_NORM,
-    HEADS,
-    ACTIVATION,
-    DISTANCE,
-    NORM,
-    NORM_POSITION,
-    MESSAGE,
-    AGGREGATOR,
-    UPDATE
-};
-
-static const gnn__kind_t kinds[] = {
-    [COUNT] = {"whole number", GNN__STORED_COUNT},
-    [REAL] = {"number", GNN__STORED_REAL},
-    [RATE] = {"rate", GNN__STORED_REAL, .below = true},
-    [OPTIONS] = {"numbers", GNN__STORED_LIST},
-    [FLAG] = {"flag", GNN__STORED_WORD, .word = flag_word},
-    [PRESET] = {"preset", GNN__STORED_WORD, .word = preset_word},
-    [GRAPH_NORM] = {"word", GNN__STORED_WORD, .word = graph_norm_word},
-    [HEADS] = {"word", GNN__STORED_WORD, .word = heads_word},
-    [ACTIVATION] = {"activation", GNN__STORED_WORD, .word = activation_word},
-    [DISTANCE] = {"word", GNN__STORED_WORD, .word = distance_word},
-    [NORM] = {"word", GNN__STORED_WORD, .word = norm_word},
-    [NORM_POSITION] = {"word", GNN__STORED_WORD, .word = norm_position_word},
-    [MESSAGE] = {"message", GNN__STORED_ROW, .row = message_row},
-    [AGGREGATOR] = {"aggregator", GNN__STORED_ROW, .row = aggregator_row},
-    [UPDATE] = {"update", GNN__STORED_ROW, .row = update_row},
-};
+const gnn__kind_t gnn__kind_count = {"whole number", .stored = GNN__STORED_COUNT},
+                  gnn__kind_real = {"number", .stored = GNN__STORED_REAL},
+                  gnn__kind_rate = {"rate", .stored = GNN__STORED_REAL, .below = true},
+                  gnn__kind_options = {"numbers", .stored = GNN__STORED_LIST},
+                  gnn__kind_flag = {"flag", .stored = GNN__STORED_WORD, .word = flag_word},
+                  gnn__kind_preset = {"preset", .stored = GNN__STORED_WORD, .word = preset_word},
+                  gnn__kind_graph_norm = {"word", .stored = GNN__STORED_WORD,
+                                          .word = graph_norm_word},
+                  gnn__kind_heads = {"word", .stored = GNN__STORED_WORD, .word = heads_word},
+                  gnn__kind_activation = {"activation", .stored = GNN__STORED_WORD,
+                                          .word = activation_word},
+                  gnn__kind_distance = {"word", .stored = GNN__STORED_WORD, .word = distance_word},
+                  gnn__kind_norm = {"word", .stored = GNN__STORED_WORD, .word = norm_word},
+                  gnn__kind_norm_position = {"word", .stored = GNN__STORED_WORD,
+                                             .word = norm_position_word},
+                  gnn__kind_message = {"message", .stored = GNN__STORED_ROW, .row = message_row},
+                  gnn__kind_aggregator = {"aggregator", .stored = GNN__STORED_ROW,
+                                          .row = aggregator_row},
+                  gnn__kind_update = {"update", .stored = GNN__STORED_ROW, .row = update_row};
 
 int gnn__kind_word(const gnn__kind_t *kind, const char *word)
 {
@@ -96,33 +80,28 @@ int gnn__kind_word(const gnn__kind_t *kind, const char *word)
     return -1;
 }
 
-static void list_rows(const gnn__kind_t *kind, const char *name)
-{
-    char names[512] = "";
-    for (size_t k = 0; kind->row(k); k++) {
-        const size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", k ? ", " : "",
-                 gnn__row_name(kind->row(k)));
-    }
-    gnn__set_message("no %s is called \"%.40s\"; there are: %s", kind->name, name, names);
-}
-
 const void *gnn__kind_row(const gnn__kind_t *kind, const char *name)
 {
-    for (size_t k = 0; kind->row(k); k++)
-        if (strcmp(gnn__row_name(kind->row(k)), name) == 0)
-            return kind->row(k);
-    list_rows(kind, name);
+    char names[512] = "";
+    const void *row;
+    for (size_t k = 0; kind->row && (row = kind->row(k)); k++) {
+        const size_t used = strlen(names);
+        if (strcmp(gnn__row_name(row), name) == 0)
+            return row;
+        snprintf(names + used, sizeof names - used, "%s%s", k ? ", " : "", gnn__row_name(row));
+    }
+    gnn__set_message("no %s is called \"%.40s\"; there are: %s", kind->name, name,
+                     *names ? names : "none");
     return NULL;
 }
 
 /* ---- the fields ---- */
 
-static const gnn__config_field_t fields[] = {
+static const gnn__field_row_t fields[] = {
 #define GNN_FIELD(type, name, kind, initial, low, high, help) \
     {#name,                                                   \
      help,                                                    \
-     &kinds[kind],                                            \
+     &gnn__kind_##kind,                                       \
      offsetof(gnn_layer_config_t, name),                      \
      sizeof((gnn_layer_config_t *)NULL)->name,                \
      initial,                                                 \
@@ -134,12 +113,12 @@ static const gnn__config_field_t fields[] = {
 
 enum { FIELDS = sizeof fields / sizeof *fields };
 
-const gnn__config_field_t *gnn__config_field(size_t index)
+const gnn__field_row_t *gnn__config_field(size_t index)
 {
     return index < FIELDS ? &fields[index] : NULL;
 }
 
-const gnn__config_field_t *gnn__config_find(const char *name)
+const gnn__field_row_t *gnn__config_find(const char *name)
 {
     for (size_t k = 0; k < FIELDS; k++)
         if (strcmp(fields[k].name, name) == 0)
@@ -156,7 +135,7 @@ static int check_whole(const char *name, int64_t value, int64_t low, int64_t hig
 }
 
 /* Written so that NaN lies outside. */
-static int check_real(const gnn__config_field_t *f, double value)
+static int check_real(const gnn__field_row_t *f, double value)
 {
     if (value >= f->low && (f->kind->below ? value < f->high : value <= f->high))
         return GNN_OK;
@@ -172,7 +151,7 @@ static int64_t last_word(const gnn__kind_t *kind)
     return words - 1;
 }
 
-int gnn__config_check(const gnn__config_field_t *f, const gnn_layer_config_t *config)
+int gnn__config_check(const gnn__field_row_t *f, const gnn_layer_config_t *config)
 {
     const void *place = gnn__field_place(f, config);
     switch (f->kind->stored) {

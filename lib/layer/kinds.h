@@ -19,33 +19,38 @@ typedef struct gnn__kind {
     gnn__stored_t stored;
     bool below;                         /* a real that must lie below the upper end of its range */
     const char *(*word)(size_t number); /* of an enum's value; NULL past the last */
-    const void *(*row)(size_t index);   /* of the library's table; NULL past the last */
+    const void *(*row)(size_t index); /* of the library's table; NULL past the last. NULL: there is no table */
 } gnn__kind_t;
 
+extern const gnn__kind_t gnn__kind_count, gnn__kind_real, gnn__kind_rate, gnn__kind_options,
+    gnn__kind_flag, gnn__kind_preset, gnn__kind_graph_norm, gnn__kind_heads, gnn__kind_activation,
+    gnn__kind_distance, gnn__kind_norm, gnn__kind_norm_position, gnn__kind_message,
+    gnn__kind_aggregator, gnn__kind_update;
+
 /* A row of fields.def. */
-typedef struct gnn__config_field {
+typedef struct gnn__field_row {
     const char *name, *help;
     const gnn__kind_t *kind;
     size_t offset, size;
     double initial, low, high;
-} gnn__config_field_t;
+} gnn__field_row_t;
 
 /* Field `index`; NULL past the last. */
-const gnn__config_field_t *gnn__config_field(size_t index);
+const gnn__field_row_t *gnn__config_field(size_t index);
 /* The field of a name, or NULL. */
-const gnn__config_field_t *gnn__config_find(const char *name);
+const gnn__field_row_t *gnn__config_find(const char *name);
 /* The number of an enum's word, -1 if there is none. */
 int gnn__kind_word(const gnn__kind_t *kind, const char *word);
 /* The row of a name in the kind's table; NULL with a message that lists the names. */
 const void *gnn__kind_row(const gnn__kind_t *kind, const char *name);
 /* GNN_OK, or GNN_EINVALID with the field's name, value and range. */
-int gnn__config_check(const gnn__config_field_t *field, const gnn_layer_config_t *config);
+int gnn__config_check(const gnn__field_row_t *field, const gnn_layer_config_t *config);
 
 static inline const char *gnn__row_name(const void *row)
 {
     return *(const char *const *)row;
 }
-static inline const void *gnn__field_place(const gnn__config_field_t *field,
+static inline const void *gnn__field_place(const gnn__field_row_t *field,
                                            const gnn_layer_config_t *config)
 {
     return (const char *)config + field->offset;

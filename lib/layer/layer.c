@@ -128,7 +128,7 @@ static void score_inputs(const gnn__hop_t *hop, gnn_var_t *in)
     in[GNN_AGGREGATE_KEY] = key;
     in[GNN_AGGREGATE_QUERY] = query;
     in[GNN_AGGREGATE_PARAMETERS] = gnn__hop_parameter(hop, "attention.vector");
-    in[GNN_AGGREGATE_DISTANCE] = gnn__hop_parameter(hop, "distance");
+    in[GNN_AGGREGATE_PRIOR_0] = gnn__hop_parameter(hop, "distance");
 }
 
 /* Edge features are projected for messages, for keys or for both. Additive scores read e . (W a) per head: d_e x heads numbers do what d_e x heads d_k would. */
@@ -171,14 +171,14 @@ static gnn_aggregate_t settings(const gnn__hop_t *hop)
                            .message = hop->message,
                            .graph = hop->graph,
                            .dropout = c->dropout_attention,
-                           .distance = c->distance,
-                           .distance_buckets = c->distance_buckets,
+                           .priors = {gnn__layer_distance(c)},
                            .view = {.self_loops = c->self_loops, .norm = c->graph_norm},
                            .edge_weights_out = hop->weights ? hop->weights->per_edge : NULL,
                            .segment_weights_out = hop->weights ? hop->weights->per_segment : NULL};
     if (gnn__scored(c))
         how.shape = (gnn_aggregate_shape_t){.heads = c->heads,
-                                            .kv_heads = c->kv_heads,
+                                            .key_heads = c->kv_heads,
+                                            .value_heads = c->kv_heads,
                                             .d_k = c->d_k,
                                             .d_v = c->d_v,
                                             .scale = c->scale,
@@ -244,7 +244,7 @@ static gnn__hop_t begin(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_gr
                       .shared = GNN_NONE,
                       .self = GNN_NONE};
     hop.order = gnn__layer_order(&hop, projected);
-    hop.message = hop.order.senders_late ? gnn_message_find("none") : layer->config.message;
+    hop.message = hop.order.senders_late ? &gnn_message_none : layer->config.message;
     return hop;
 }
 

@@ -9,10 +9,10 @@
 enum { GNN__NAME = 48 };
 
 /* A parameter that a layer, or a row in it, has declared. */
-typedef struct gnn__matrix {
+typedef struct gnn__owned {
     char name[GNN__NAME];
     int32_t id;
-} gnn__matrix_t;
+} gnn__owned_t;
 
 /* What users know: a whole parameter, or columns of one that holds several side by side:
  * source = [key | message parts], target = [query | the receiver's message parts]. */
@@ -46,7 +46,7 @@ struct gnn_layer {
     gnn__widths_t width;
     gnn_parameters_t *parameters;
     bool owns_parameters;
-    gnn__matrix_t *matrices;
+    gnn__owned_t *matrices;
     gnn__field_t *fields;
     gnn__statistics_t *buffers;
     int64_t n_matrices, n_fields, n_buffers;
@@ -61,11 +61,13 @@ struct gnn_projection {
 
 /* Preset row behind a config. */
 typedef struct gnn__preset {
-    const char *name, *paper, *message, *aggregator;
-    unsigned dropouts;
+    const char *name, *paper;
+    unsigned dropouts; /* those that .dropout sets: bits of presets.c */
     gnn_layer_config_t config;
 } gnn__preset_t;
 const gnn__preset_t *gnn__preset(gnn_preset_t preset);
+/* The config's bias by distance as a prior. */
+gnn_prior_use_t gnn__layer_distance(const gnn_layer_config_t *c);
 
 void gnn__layer_widths(const gnn_layer_config_t *config, gnn__widths_t *widths);
 /* The message under attention reads the same projection as the key. */

@@ -18,12 +18,12 @@ static const size_t strings[] = {
 #define GNN_STEP_TEXT(field) offsetof(gnn_step_t, field),
 #define GNN_STEP_NUMBER(kind, field)
 #define GNN_STEP_WORD(words, field)
-#define GNN_STEP_OTHER(kind, field)
+#define GNN_STEP_ROW(kind, field)
 #include <lib/model/step_fields.def>
 #undef GNN_STEP_TEXT
 #undef GNN_STEP_NUMBER
 #undef GNN_STEP_WORD
-#undef GNN_STEP_OTHER
+#undef GNN_STEP_ROW
 };
 
 enum { STRINGS = sizeof strings / sizeof *strings };
@@ -104,11 +104,13 @@ static int append(gnn_steps_t *steps, const gnn_step_t *step)
     return GNN_OK;
 }
 
-int gnn_steps_add(gnn_steps_t *steps, const gnn_step_t *step)
+int gnn_steps_add_sized(gnn_steps_t *steps, const gnn_step_t *step, size_t size, size_t config_size)
 {
+    gnn_step_t full;
     if (steps->status != GNN_OK)
         return gnn__error(steps->status, "%s", steps->message);
-    return fail(steps, append(steps, step));
+    int rc = gnn__step_take(&full, step, size, config_size);
+    return fail(steps, rc == GNN_OK ? append(steps, &full) : rc);
 }
 
 int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const gnn_steps_t *steps)
@@ -182,15 +184,23 @@ static int unknown(const char *name)
     return gnn__error(GNN_ENOTFOUND, "there is no block \"%.40s\"; there are %s", name, list);
 }
 
-int gnn_steps_block(gnn_steps_t *steps, const char *block, const gnn_block_t *settings)
+int gnn_steps_block_sized(gnn_steps_t *steps, const char *block, const gnn_block_t *settings,
+                          size_t size, size_t config_size)
 {
+    gnn_block_t full;
+    const gnn__nested_t layer = {offsetof(gnn_block_t, layer), sizeof full.layer, config_size};
     if (steps->status != GNN_OK)
         return gnn__error(steps->status, "%s", steps->message);
+    if (!gnn__sized_take_around(&full, sizeof full, settings, size, layer))
+        return fail(steps, gnn__error(GNN_EUNSUPPORTED,
+                                      "block %s: the program sets fields that this version of the "
+                                      "library does not have",
+                                      block));
     for (size_t k = 0; k < BLOCKS; k++)
         if (strcmp(blocks[k].name, block) == 0) {
-            if (!settings->name)
+            if (!full.name)
                 return fail(steps, gnn__error(GNN_EINVALID, "block %s needs .name", block));
-            blocks[k].append(steps, settings);
+            blocks[k].append(steps, &full);
             return steps->status;
         }
     return fail(steps, unknown(block));

@@ -72,6 +72,8 @@ gnn_var_t gnn__model_record(const gnn_model_t *model, gnn_tape_t *tape,
                             const gnn_model_inputs_t *inputs, gnn_var_t *vars, gnn_var_t *outputs,
                             int64_t last, bool all, const gnn__attention_out_t *weights);
 int gnn__model_name_fields(gnn_model_t *model);
+/* A program's step, whose struct and config may be shorter or longer than this library's. GNN_EUNSUPPORTED if it sets what the library does not know. */
+int gnn__step_take(gnn_step_t *full, const gnn_step_t *step, size_t size, size_t config_size);
 /* gnn_model_from_steps, or with `named` false gnn_model_new; GNN_ESHAPE before anything large is allocated if there are over `most` parameters (-1: any). */
 int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count,
                     const gnn_step_t *steps, bool named, int64_t most);

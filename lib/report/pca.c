@@ -1,5 +1,6 @@
-/* Principal components by block power iteration: V becomes C V, orthonormal again, round after round, where C is the covariance, never formed. Small
- * rotations of V towards C's own directions (Rayleigh-Ritz) make the first two converge as fast as the gap behind the whole block allows. */
+/* Principal components by block power iteration: V becomes C V, orthonormal again, round after
+ * round, where C is the covariance, never formed. Small rotations of V towards C's own directions
+ * (Rayleigh-Ritz) make the first two converge as fast as the gap behind the whole block allows. */
 #include <gnn/report.h>
 #include <lib/base/base.h>
 #include <float.h>
@@ -24,8 +25,9 @@ static double dot(const double *a, const double *b, int64_t n)
     return sum;
 }
 
-/* Means of the scaled columns; returns the whole variance, 0 where it is no more than the rounding of the means: the scaled
- * numbers lie in -1..1, and each difference from a mean is off by a few units in the last place. */
+/* Means of the scaled columns; returns the whole variance, 0 where it is no more than the rounding
+ * of the means: the scaled numbers lie in -1..1, and each difference from a mean is off by a few
+ * units in the last place. */
 static double centre(pca_t *p)
 {
     double largest = 0, total = 0;

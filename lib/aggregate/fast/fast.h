@@ -5,12 +5,24 @@
 #include <lib/aggregate/tables.h>
 #include <lib/aggregate/ways.h>
 
-/* Kernels read messages in place; projected edges, gates and weights that are asked for are the generic driver's. */
+/* Kernels add priors by distance as strips; other priors are the generic driver's. */
+static inline bool gnn__priors_are_strips(const gnn__plan_t *plan)
+{
+    bool strips = true;
+    for (int p = 0; p < GNN_PRIORS; p++)
+        strips &= !plan->prior[p] || plan->prior[p]->strip;
+    return strips;
+}
+
+/* Kernels read messages in place; edges projected for messages, gates, caps, weighers other than softmax, unequal numbers of key and value
+ * heads, and weights that are asked for are the generic driver's. */
 static inline bool gnn__is_plain(const gnn__plan_t *plan)
 {
     return plan->message->is_sender && plan->has[GNN_AGGREGATE_SRC_MESSAGE] &&
-           plan->edge_width == 0 && !plan->edge_key && !plan->has[GNN_AGGREGATE_GATE] &&
-           !plan->how->edge_weights_out && !plan->how->segment_weights_out;
+           plan->edge_width == 0 && !plan->has[GNN_AGGREGATE_GATE] && gnn__priors_are_strips(plan) &&
+           plan->shape.softcap == 0 && plan->weigher->fast == GNN__FAST_SOFTMAX &&
+           plan->shape.key_heads == plan->shape.value_heads && !plan->how->edge_weights_out &&
+           !plan->how->segment_weights_out;
 }
 
 #endif

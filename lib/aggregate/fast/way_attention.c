@@ -22,7 +22,7 @@ typedef struct attention_run {
 
 static bool takes(const gnn__plan_t *plan)
 {
-    return gnn__attention_is_fast(plan) && gnn__distance_prior_fits(plan);
+    return gnn__attention_is_fast(plan) && !plan->edge_key && gnn__distance_prior_fits(plan);
 }
 
 /* Does part p, which `a` describes, go in tiles? They know no weights: a normalised view of spans goes row by row. */

@@ -26,12 +26,12 @@ static int declare(gnn_model_t *model, gnn__model_step_t *s)
 {
     gnn_layer_config_t *c = &s->step.layer;
     if (!c->message && c->preset == GNN_PRESET_NONE)
-        c->message = gnn_message_find("none");
+        c->message = &gnn_message_none;
     int rc = gnn_layer_config_resolve(c, c);
     if (rc != GNN_OK)
         return gnn__error_prefix(rc, "%s", s->where);
     GNN_TRY(check_rows(s, c));
-    if (gnn__scored(c) && c->aggregator->parameters_per_key)
+    if (gnn__scored(c) && c->aggregator->declare)
         GNN_TRY(gnn__step_parameter(model, s, "attention.vector", 1, c->heads * c->d_k,
                                     GNN_INIT_GLOROT, 0, NULL));
     if (c->distance == GNN_DISTANCE_NONE)
@@ -66,14 +66,14 @@ static gnn_aggregate_t settings(const gnn_layer_config_t *c, const gnn_graph_t *
                            .message = c->message,
                            .graph = graph,
                            .dropout = c->dropout_attention,
-                           .distance = c->distance,
-                           .distance_buckets = c->distance_buckets,
+                           .priors = {gnn__layer_distance(c)},
                            .view = {.self_loops = c->self_loops, .norm = c->graph_norm},
                            .edge_weights_out = weights ? weights->per_edge : NULL,
                            .segment_weights_out = weights ? weights->per_segment : NULL};
     if (gnn__scored(c))
         how.shape = (gnn_aggregate_shape_t){.heads = c->heads,
-                                            .kv_heads = c->kv_heads,
+                                            .key_heads = c->kv_heads,
+                                            .value_heads = c->kv_heads,
                                             .d_k = c->d_k,
                                             .d_v = c->d_v,
                                             .scale = c->scale,
@@ -111,7 +111,7 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
     in[GNN_AGGREGATE_EDGE_BIAS] = given[EDGE_BIAS];
     in[GNN_AGGREGATE_GATE] = given[GATE];
     in[GNN_AGGREGATE_PARAMETERS] = gnn__step_value(r, s, "attention.vector");
-    in[GNN_AGGREGATE_DISTANCE] = gnn__step_value(r, s, "distance");
+    in[GNN_AGGREGATE_PRIOR_0] = gnn__step_value(r, s, "distance");
     const gnn_var_t y = gnn_tape_aggregate(r->tape, &how, in);
     return gnn__scored(c) && c->combine == GNN_HEADS_AVERAGE && c->heads > 1
                ? gnn_tape_head_mean(r->tape, y, c->heads)

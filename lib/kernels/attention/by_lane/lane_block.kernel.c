@@ -41,6 +41,7 @@ lane_block_t lane_block_at(const gnn__lanes_t *l, int64_t row1, gnn_real_t *scra
     b.score = gnn__carve(&c, pairs, sizeof *b.score);
     b.weight = gnn__carve(&c, pairs, sizeof *b.weight);
     b.second = gnn__carve(&c, pairs, sizeof *b.second);
+    b.edge = gnn__carve(&c, pairs, sizeof *b.edge);
     b.drawn = gnn__carve(&c, DRAWN * l->width + 16, sizeof(gnn_real_t));
     if (l->a->dropout) /* behind the last pair stands something, whatever it is: its weight is 0 */
         memset(b.drawn, 0,

@@ -1,4 +1,5 @@
 /* Attention with heads in lanes, forward, for all scores: scores, running softmax and weighted sums, block by block; by_lane.h has the formulas. */
+#include <lib/kernels/attention/by_lane/edge_terms.h>
 #include <lib/kernels/attention/by_lane/factors.h>
 #include <lib/kernels/attention/by_lane/gather.h>
 #include <lib/kernels/attention/by_lane/lane_forward.h>
@@ -45,12 +46,12 @@ static __attribute__((noinline)) void weigh(const gnn__lanes_t *l, const lane_bl
     const lane_block_t b = *block; /* these stay in registers: what is stored might else change them */
     lane_state_t s = *state;
     const bool records = l->p_sums != NULL;
-    const gnn_real_t slope = l->slope;
+    const gnn_real_t slope = l->slope, *signs = has_edge_terms(l) ? b.edge : b.score;
     for (int x = 0; x < padded(b.n * width); x += LANES) {
         const int u = x / LANES % pattern_registers(width);
         const gnn__vec_t score = gnn__vec_load(b.score + x);
         take_weights(&b, records, x, gnn__vec_exp(gnn__vec_leaky(score, slope) - base[u]),
-                     ~(score > 0), &s.sum[u], &s.a_sum[u]);
+                     ~(gnn__vec_load(signs + x) > 0), &s.sum[u], &s.a_sum[u]);
     }
     *state = s;
 }
@@ -145,7 +146,7 @@ static void forward_row(const gnn__lanes_t *l, lane_block_t *b, int64_t row)
     for (int64_t at = gnn__pairs_from(&a->pairs, row); at < to; at += BLOCK_PAIRS, fresh = false) {
         lane_block_load(l, b, row, at, to);
         if (additive)
-            additive_scores(l, b, q);
+            additive_scores(l, b, q, at);
         else
             pair_scores(l, b, gnn__matrix_row(&l->q, i), &l->k, NULL, &l->v);
         raise(l, b, &s, base, fresh, width);
@@ -163,7 +164,7 @@ static void forward_row(const gnn__lanes_t *l, lane_block_t *b, int64_t row)
 void lanes_forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)
 {
     const gnn__pairs_t *p = &l->a->pairs;
-    const bool handfuls = l->a->score == GNN__SCORE_ADDITIVE && l->a->first,
+    const bool handfuls = l->a->score == GNN__SCORE_ADDITIVE && l->a->first && !has_edge_terms(l),
                later = finishes_later(l);
     lane_block_t b = lane_block_at(l, row1, scratch);
     int64_t finished = row0;

@@ -1,0 +1,24 @@
+/* What edges add to additive scores: their features times a weight per head, and a bias. Included by kernels only. */
+#ifndef GNN_KERNELS_EDGE_TERMS_H
+#define GNN_KERNELS_EDGE_TERMS_H
+
+#include <lib/kernels/attention/by_lane/lane_row.h>
+
+/* Does an edge add anything? */
+static inline bool has_edge_terms(const gnn__lanes_t *l)
+{
+    return l->edge_weights || l->a->bias.at;
+}
+
+/* b->edge = what features of the edges at places at .. add to the scores of the block before the slope, b->second = the bias behind
+ * it; 0 for edges that have no row in the inputs, and behind the last pair. */
+#define edge_terms GNN__KERNEL(lanes_edge_terms)
+void edge_terms(const gnn__lanes_t *l, const lane_block_t *b, int64_t at);
+
+/* A block of a sender's row, weighed: `weight` is alpha behind dropout, `score` alpha S_i, `edge` the score before
+ * the slope, `own` the sender's row of values; all but `weight` are lost. Gradients of the terms go to features and bias, and are added to d_weights (d_e rows of 16 numbers), if not NULL. */
+#define edge_grads GNN__KERNEL(lanes_edge_grads)
+void edge_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, const gnn_real_t *own,
+                gnn_real_t *d_weights);
+
+#endif
