@@ -345,6 +345,27 @@ static int read_step(gnn_step_t *step, json_t *object, const gnn_rows_t *rows)
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "field layer");
 }
 
+/* Each step's names are compared with those before it; and jansson descends by recursion, which a thread's small stack must bear. */
+enum { MOST_STEPS = 10000, MOST_LEVELS = 16 };
+
+static int check_depth(const char *text)
+{
+    int64_t depth = 0;
+    bool quoted = false;
+    for (const char *c = text; *c; c++) {
+        if (quoted && *c == '\\' && c[1])
+            c++;
+        else if (*c == '"')
+            quoted = !quoted;
+        else if (!quoted && (*c == '[' || *c == '{') && ++depth > MOST_LEVELS)
+            return gnn__error(GNN_EFORMAT, "byte %lld: more than %d levels deep",
+                              (long long)(c - text), MOST_LEVELS);
+        else if (!quoted && (*c == ']' || *c == '}'))
+            depth--;
+    }
+    return GNN_OK;
+}
+
 static int read_root(gnn__steps_t *steps, const gnn_rows_t *rows)
 {
     json_t *list = json_object_get(steps->root, "steps"),
@@ -354,6 +375,9 @@ static int read_root(gnn__steps_t *steps, const gnn_rows_t *rows)
     if (!json_is_integer(format) || json_integer_value(format) != 1)
         return gnn__error(GNN_EFORMAT, "format 1 is expected");
     steps->count = (int64_t)json_array_size(list);
+    if (steps->count > MOST_STEPS)
+        return gnn__error(GNN_EFORMAT, "%lld steps, at most %d are read", (long long)steps->count,
+                          MOST_STEPS);
     GNN_TRY(gnn__new(&steps->list, steps->count, sizeof *steps->list, "a model's steps"));
     for (int64_t k = 0; k < steps->count; k++) {
         int rc = read_step(&steps->list[k], json_array_get(list, (size_t)k), rows);
@@ -367,6 +391,7 @@ int gnn__steps_read(gnn__steps_t *steps, const char *text, const gnn_rows_t *row
 {
     json_error_t error;
     memset(steps, 0, sizeof *steps);
+    GNN_TRY(check_depth(text));
     steps->root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     if (!steps->root)
         return gnn__error(GNN_EFORMAT, "byte %d: %s", error.position, error.text);
