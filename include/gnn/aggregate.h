@@ -89,6 +89,7 @@ typedef struct gnn_message {
     int projects; /**< 1: the layer multiplies the sender's features by a weight first; 0: raw features */
     int src_parts, dst_parts, edge_parts;
     int is_sender; /**< 1: the message is the sender's row itself (fast kernels read it in place) */
+    int adds_edge; /**< 1: the message is the sender's row plus the edge's (fast kernels sum both apart) */
     const gnn_option_t *options;
     size_t n_options;
     gnn_row_declare_t *declare; /**< NULL: the row owns no parameters */

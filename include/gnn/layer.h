@@ -59,7 +59,7 @@ typedef enum {
 } gnn_preset_t;
 
 /** Values of a row's options, in the row's order; 0: its initial value. */
-typedef double gnn_options_t[4];
+typedef double gnn_options_t[GNN_ROW_OPTIONS];
 
 /** Score bias by distance: a slope per head (gnn_prior_slope), or a table of heads x buckets (gnn_prior_table). */
 typedef enum { GNN_DISTANCE_NONE = 0, GNN_DISTANCE_SLOPE, GNN_DISTANCE_TABLE } gnn_distance_bias_t;

@@ -50,6 +50,21 @@ static const void *update_row(size_t index)
     return gnn_update_at(index);
 }
 
+static const void *map_row(size_t index)
+{
+    return gnn_map_at(index);
+}
+
+static const void *weigher_row(size_t index)
+{
+    return gnn_weigher_at(index);
+}
+
+static const void *prior_row(size_t index)
+{
+    return gnn_prior_at(index);
+}
+
 /* ---- the kinds ---- */
 
 const gnn__kind_t gnn__kind_count = {"whole number", .stored = GNN__STORED_COUNT},
@@ -70,7 +85,10 @@ const gnn__kind_t gnn__kind_count = {"whole number", .stored = GNN__STORED_COUNT
                   gnn__kind_message = {"message", .stored = GNN__STORED_ROW, .row = message_row},
                   gnn__kind_aggregator = {"aggregator", .stored = GNN__STORED_ROW,
                                           .row = aggregator_row},
-                  gnn__kind_update = {"update", .stored = GNN__STORED_ROW, .row = update_row};
+                  gnn__kind_update = {"update", .stored = GNN__STORED_ROW, .row = update_row},
+                  gnn__kind_map = {"map", .stored = GNN__STORED_ROW, .row = map_row},
+                  gnn__kind_weigher = {"weigher", .stored = GNN__STORED_ROW, .row = weigher_row},
+                  gnn__kind_prior = {"prior", .stored = GNN__STORED_ROW, .row = prior_row};
 
 int gnn__kind_word(const gnn__kind_t *kind, const char *word)
 {
@@ -90,8 +108,10 @@ const void *gnn__kind_row(const gnn__kind_t *kind, const char *name)
             return row;
         snprintf(names + used, sizeof names - used, "%s%s", k ? ", " : "", gnn__row_name(row));
     }
-    gnn__set_message("no %s is called \"%.40s\"; there are: %s", kind->name, name,
-                     *names ? names : "none");
+    if (kind->row)
+        gnn__set_message("no %s is called \"%.40s\"; there are: %s", kind->name, name, names);
+    else
+        gnn__set_message("unknown %s \"%.40s\"", kind->name, name);
     return NULL;
 }
 

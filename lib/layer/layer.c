@@ -12,6 +12,7 @@
  *
  * Where to go from here: updates/ has one file for each update; declare.c lists the parameters; config.c fills in what a config leaves
  * open; reorder.c moves a product to the other side of the sum where that is cheaper; api.c is what programs call. */
+#include <lib/layer/scores.h>
 #include <lib/layer/update.h>
 
 /* ---- project ---- */
@@ -127,8 +128,6 @@ static void score_inputs(const gnn__hop_t *hop, gnn_var_t *in)
         head_dots(hop, &key, &query);
     in[GNN_AGGREGATE_KEY] = key;
     in[GNN_AGGREGATE_QUERY] = query;
-    in[GNN_AGGREGATE_PARAMETERS] = gnn__hop_parameter(hop, "attention.vector");
-    in[GNN_AGGREGATE_PRIOR_0] = gnn__hop_parameter(hop, "distance");
 }
 
 /* Edge features are projected for messages, for keys or for both. Additive scores read e . (W a) per head: d_e x heads numbers do what d_e x heads d_k would. */
@@ -167,24 +166,17 @@ static void edge_inputs(const gnn__hop_t *hop, gnn_var_t *in, gnn_view_t *view)
 static gnn_aggregate_t settings(const gnn__hop_t *hop)
 {
     const gnn_layer_config_t *c = &hop->layer->config;
-    gnn_aggregate_t how = {.aggregator = c->aggregator,
-                           .message = hop->message,
-                           .graph = hop->graph,
-                           .dropout = c->dropout_attention,
-                           .priors = {gnn__layer_distance(c)},
-                           .view = {.self_loops = c->self_loops, .norm = c->graph_norm},
-                           .edge_weights_out = hop->weights ? hop->weights->per_edge : NULL,
-                           .segment_weights_out = hop->weights ? hop->weights->per_segment : NULL};
-    if (gnn__scored(c))
-        how.shape = (gnn_aggregate_shape_t){.heads = c->heads,
-                                            .key_heads = c->kv_heads,
-                                            .value_heads = c->kv_heads,
-                                            .d_k = c->d_k,
-                                            .d_v = c->d_v,
-                                            .scale = c->scale,
-                                            .slope = c->slope};
-    memcpy(how.shape.options, c->options, sizeof how.shape.options);
+    gnn_aggregate_t how = gnn__scores_settings(c, hop->graph);
+    how.message = hop->message;
+    how.view = (gnn_view_t){.self_loops = c->self_loops, .norm = c->graph_norm};
+    how.edge_weights_out = hop->weights ? hop->weights->per_edge : NULL;
+    how.segment_weights_out = hop->weights ? hop->weights->per_segment : NULL;
     return how;
+}
+
+static gnn_var_t owned_value(const void *hop, const char *name)
+{
+    return gnn__hop_parameter(hop, name);
 }
 
 static gnn_var_t aggregate(const gnn__hop_t *hop)
@@ -198,6 +190,7 @@ static gnn_var_t aggregate(const gnn__hop_t *hop)
     if (gnn__scored(c))
         score_inputs(hop, in);
     edge_inputs(hop, in, &how.view);
+    gnn__scores_inputs(c, hop->tape, owned_value, hop, in);
     const gnn_var_t a = gnn__hop_map_late(hop, gnn_tape_aggregate(hop->tape, &how, in));
     return gnn__scored(c) && c->combine == GNN_HEADS_AVERAGE && c->heads > 1
                ? gnn_tape_head_mean(hop->tape, a, c->heads)

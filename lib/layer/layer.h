@@ -31,8 +31,8 @@ typedef struct gnn__statistics {
 
 /* Widths that follow from a config. */
 typedef struct gnn__widths {
-    int64_t message;   /* of one message: kv_heads * d_v under attention */
-    int64_t key;       /* of a key row: kv_heads * d_k, heads (additive), 0 (not scored) */
+    int64_t message;   /* of one message: value_heads * d_v under attention */
+    int64_t key;       /* of a key row: key_heads * d_k, heads (additive), 0 (not scored) */
     int64_t query;     /* heads * d_k, heads, 0 */
     int64_t own_key;   /* key columns of `source` that are not the message itself */
     int64_t own_query; /* query columns of `target` */
@@ -66,8 +66,6 @@ typedef struct gnn__preset {
     gnn_layer_config_t config;
 } gnn__preset_t;
 const gnn__preset_t *gnn__preset(gnn_preset_t preset);
-/* The config's bias by distance as a prior. */
-gnn_prior_use_t gnn__layer_distance(const gnn_layer_config_t *c);
 
 void gnn__layer_widths(const gnn_layer_config_t *config, gnn__widths_t *widths);
 /* The message under attention reads the same projection as the key. */

@@ -18,6 +18,7 @@ static void free_step(gnn__model_step_t *s)
     gnn__step_free_strings(&s->step);
     gnn_layer_free(s->layer);
     gnn_free(s->running);
+    gnn_free(s->own);
     gnn_free(s->name);
     gnn_free(s->where);
 }

@@ -7,9 +7,8 @@
 #include <lib/layer/layer.h>
 
 enum {
-    GNN__STEP_INPUTS = 12,    /* that a kind of step may have */
-    GNN__STEP_PARAMETERS = 4, /* that an op may own */
-    GNN__NOT_READ = -1        /* of gnn__model_step_t.in */
+    GNN__STEP_INPUTS = 12, /* that a kind of step may have */
+    GNN__NOT_READ = -1     /* of gnn__model_step_t.in */
 };
 
 /* How a step takes rows that are appended. */
@@ -20,7 +19,7 @@ typedef enum {
 } gnn__growth_t;
 
 typedef struct gnn__step_parameter {
-    const char *field; /* "weight": a constant of the kind's row */
+    char field[GNN__NAME]; /* "weight" */
     int32_t id;
     bool shared; /* with an earlier step, which lists it */
 } gnn__step_parameter_t;
@@ -28,9 +27,9 @@ typedef struct gnn__step_parameter {
 typedef struct gnn__model_step {
     gnn_step_t step; /* strings are the model's own */
     const struct gnn__step_row *row;
-    char *name, *where; /* "0" or the user's; "layer 0" or "step decoder" for messages */
-    gnn_layer_t *layer; /* NULL for ops */
-    gnn__step_parameter_t own[GNN__STEP_PARAMETERS]; /* of an op */
+    char *name, *where;         /* "0" or the user's; "layer 0" or "step decoder" for messages */
+    gnn_layer_t *layer;         /* NULL for ops */
+    gnn__step_parameter_t *own; /* of an op */
     int n_own;
     bool turned;     /* the first of them is read transposed */
     bool uses_graph; /* the graph of .graph must be given */

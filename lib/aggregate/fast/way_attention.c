@@ -2,6 +2,7 @@
  * Saved for backward: the output and one log-sum-exp per receiver and head; a part's backward gets those of all parts together. */
 #include <lib/aggregate/fast/attention_call.h>
 #include <lib/aggregate/fast/distance_prior.h>
+#include <lib/aggregate/fast/fast.h>
 #include <lib/aggregate/fast/tile_units.h>
 #include <lib/aggregate/ways.h>
 #include <lib/kernels/attention/by_row/by_row.h>
@@ -22,7 +23,7 @@ typedef struct attention_run {
 
 static bool takes(const gnn__plan_t *plan)
 {
-    return gnn__attention_is_fast(plan) && !plan->edge_key && gnn__distance_prior_fits(plan);
+    return gnn__attention_is_fast(plan) && gnn__is_plain(plan) && gnn__distance_prior_fits(plan);
 }
 
 /* Does part p, which `a` describes, go in tiles? They know no weights: a normalised view of spans goes row by row. */
