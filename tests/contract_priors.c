@@ -62,6 +62,8 @@ static contract_case_t prior_case(size_t turn, gnn_graph_t *g)
     contract_case_t c = contract_case_of("dot", g, "priors", test_seed() + 11 * turn);
     c.priors[0] = turn % 2 ? (gnn_prior_use_t){&gnn_prior_table, {7}}
                            : (gnn_prior_use_t){&gnn_prior_slope, {0}};
+    if (turn % 2)
+        c.weigher = &gnn_weigher_softmax_sink;
     if (turn % 5 == 3)
         c.priors[1] = (gnn_prior_use_t){&gnn_prior_slope_absolute, {0}};
     if (turn % 4 == 2)

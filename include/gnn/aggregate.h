@@ -1,7 +1,9 @@
 /**
- * The three tables: messages (what j says to i), aggregators (how what is heard is combined), updates (what is made of it).
+ * Two tables: messages (what j says to i) and aggregators (how what is heard is combined).
  *
  *     h_i' = update( h_i , aggregate over j in N(i) of message(h_i, h_j, e_ij) )
+ *
+ * Updates, what is made of it, are the layer's (layer.h). What attention weights are made of is in score.h.
  *
  * A row is a const struct. An aggregator needs four small functions to work on every graph, forward and backward; write one of your own
  * outside the library and put its address into a layer's config (examples/new_aggregator.c).

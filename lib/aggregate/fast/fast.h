@@ -21,7 +21,8 @@ static inline bool gnn__reads_rows(const gnn__plan_t *plan)
     return (plan->message->is_sender || plan->message->adds_edge) &&
            plan->has[GNN_AGGREGATE_SRC_MESSAGE] && !plan->has[GNN_AGGREGATE_GATE] &&
            gnn__priors_are_strips(plan) && plan->shape.softcap == 0 &&
-           plan->weigher->fast == GNN__FAST_SOFTMAX &&
+           (plan->weigher->fast == GNN__FAST_SOFTMAX ||
+            plan->weigher->fast == GNN__FAST_SOFTMAX_SINK) &&
            plan->shape.key_heads == plan->shape.value_heads && !plan->how->edge_weights_out &&
            !plan->how->segment_weights_out;
 }
