@@ -1,9 +1,11 @@
-/* A small language model: a causal Transformer learns a text letter by letter, then goes on writing, two texts at once.
+/* A small language model: a causal Transformer learns a text letter by letter, then goes on
+ * writing, two texts at once.
  *
- *     decode [FILE]      a text to learn from; a rhyme of its own without one
+ * decode [FILE]      a text to learn from; a rhyme of its own without one
  *
- * Training runs the model on the whole text as one sequence of WINDOW letters after another; writing appends one letter at a time to a
- * gnn_state_t, in which the layers keep the keys and values of what was written before. */
+ * Training runs the model on the whole text as one sequence of WINDOW letters after another;
+ * writing appends one letter at a time to a gnn_state_t, in which the layers keep the keys and
+ * values of what was written before. */
 #include <gnn/gnn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +34,8 @@ static int make_model(gnn_model_t **model, gnn_context_t *context)
 
 /* ---- learning ---- */
 
-/* What one step of training reads: SEQUENCES pieces of the text, and for each letter the one that follows. */
+/* What one step of training reads: SEQUENCES pieces of the text, and for each letter the one that
+ * follows. */
 typedef struct {
     int32_t letters[SEQUENCES * WINDOW], places[SEQUENCES * WINDOW], next[SEQUENCES * WINDOW];
 } batch_t;

@@ -11,7 +11,8 @@
 typedef struct gnn__part {
     gnn__pairs_t pairs;
     const gnn_real_t *scale_row, *scale_col; /* per node (not per row); NULL: all 1 */
-    const int32_t *row_of; /* row of each receiver, in parts of the plain view that have a row_order; NULL: its number */
+    /* row of each receiver, in parts of the plain view that have a row_order; NULL: its number */
+    const int32_t *row_of;
 } gnn__part_t;
 
 /* One prepared view. Edge numbers 0..n_edges-1 are the user's; numbers from n_edges on are

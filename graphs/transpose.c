@@ -1,5 +1,5 @@
-/* The same pairs by sender. Explicit, so that the backward pass owns its rows and needs no atomics.
- */
+/* The same pairs by sender. Explicit, so that the backward pass owns its rows and needs no
+ * atomics. */
 #include <graphs/build.h>
 
 /* Stable counting sort by column: a sender's edges keep the order of the forward part. */

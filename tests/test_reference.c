@@ -125,10 +125,9 @@ START_TEST(published_gat_survives_saving)
                  after = empty(gnn_data_nodes(d), gnn_data_classes(d));
     ck_ok(gnn_model_save(r.model, path));
     ck_ok(gnn_model_load(&loaded, r.context, path));
-    ck_ok(gnn_model_predict(r.model, r.context, gnn_data_graph(d), dense,
-                            gnn_data_sparse(d), &before));
-    ck_ok(gnn_model_predict(loaded, r.context, gnn_data_graph(d), dense,
-                            gnn_data_sparse(d), &after));
+    ck_ok(gnn_model_predict(r.model, r.context, gnn_data_graph(d), dense, gnn_data_sparse(d),
+                            &before));
+    ck_ok(gnn_model_predict(loaded, r.context, gnn_data_graph(d), dense, gnn_data_sparse(d), &after));
     ck_assert_mem_eq(before.data, after.data,
                      sizeof(gnn_real_t) * (size_t)(gnn_data_nodes(d) * gnn_data_classes(d)));
     gnn_model_free(loaded);

@@ -1,4 +1,5 @@
-/* Some eigenvectors of a large sparse matrix: implicitly restarted Lanczos iterations by ARPACK, through igraph. Lehoucq, Sorensen and Yang 1998. */
+/* Some eigenvectors of a large sparse matrix: implicitly restarted Lanczos iterations by ARPACK,
+ * through igraph. Lehoucq, Sorensen and Yang 1998. */
 #include <graphs/igraph/call.h>
 #include <graphs/positions.h>
 

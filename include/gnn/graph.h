@@ -43,9 +43,10 @@ GNN_API int gnn_graph_from_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src
                                const int64_t *indptr, const int32_t *indices);
 
 /**
- * The same, but the arrays stay where they are: they must not change, and `owner` (NULL: they outlive the graph) is told once, when the graph is
- * freed; not if this call fails. They are checked here, which reads them once. Views that are prepared later take memory of their own.
- * O(n + m) time, O(n) memory.
+ * The same, but the arrays stay where they are: they must not change, and `owner` (NULL: they
+ * outlive the graph) is told once, when the graph is freed; not if this call fails. They are
+ * checked here, which reads them once. Views that are prepared later take memory of their own. O(n
+ * + m) time, O(n) memory.
  */
 GNN_API int gnn_graph_borrow_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src,
                                  const int64_t *indptr, const int32_t *indices,
@@ -207,25 +208,31 @@ GNN_API int gnn_graph_set_start(gnn_graph_t *graph, int64_t segment, int64_t dst
  * the three may be NULL. */
 GNN_API int gnn_graph_pairs(const gnn_graph_t *graph, int64_t *src, int64_t *dst, int64_t *edge);
 
-/** Whom one receiver hears in one part: read its pairs 0 .. count - 1 by the two functions below. Pointers are the graph's. */
+/** Whom one receiver hears in one part: read its pairs 0 .. count - 1 by the two functions below.
+ * Pointers are the graph's. */
 typedef struct gnn_graph_row {
     int64_t count;
     const int32_t *senders; /**< (count); NULL: first, first + 1, ... */
     int64_t first;
-    const int64_t *edges; /**< (count) the user's edge numbers; NULL: first_edge, first_edge + 1, ... */
-    int64_t first_edge;   /**< -1: pairs of a span, which have no edge numbers */
+    /** (count) the user's edge numbers; NULL: first_edge, first_edge + 1, ... */
+    const int64_t *edges;
+    int64_t first_edge; /**< -1: pairs of a span, which have no edge numbers */
 } gnn_graph_row_t;
 
 /**
- * The row of receiver i in part p, in both forms, without writing anything out. Self-loops that views add are not in it.
+ * The row of receiver i in part p, in both forms, without writing anything out. Self-loops that
+ * views add are not in it.
  *
- * @return GNN_OK; GNN_EINVALID (a NULL, no such part or receiver: the message has the numbers). O(1). Threads: only reads the graph.
+ * @return GNN_OK; GNN_EINVALID (a NULL, no such part or receiver: the message has the numbers).
+ *         O(1). Threads: only reads the graph.
  */
 GNN_API int gnn_graph_row(const gnn_graph_t *graph, int64_t p, int64_t i, gnn_graph_row_t *row);
+/** The k-th sender that the receiver of this row hears, 0 <= k < count. */
 static inline int64_t gnn_graph_row_sender(const gnn_graph_row_t *row, int64_t k)
 {
     return row->senders ? row->senders[k] : row->first + k;
 }
+/** The user's number of the k-th edge of this row, or -1 for a pair of a span. */
 static inline int64_t gnn_graph_row_edge(const gnn_graph_row_t *row, int64_t k)
 {
     return row->edges ? row->edges[k] : row->first_edge < 0 ? -1 : row->first_edge + k;
@@ -275,27 +282,34 @@ GNN_API int gnn_graph_layout(const gnn_graph_t *graph, uint64_t seed, const gnn_
 #endif
 
 /**
- * Positions of nodes from the graph alone: column c is the eigenvector of the Laplacian I - D^-1/2 A D^-1/2 with the (c + 2)-smallest eigenvalue; the first one,
- * which says nothing but degrees, is left out. A counts messages in both directions, so that a graph of both directions of each edge is itself; messages
- * i -> i do not count. A graph of several components has as many eigenvalues 0, and any basis of their vectors may come.
+ * Positions of nodes from the graph alone: column c is the eigenvector of the Laplacian I - D^-1/2
+ * A D^-1/2 with the (c + 2)-smallest eigenvalue; the first one, which says nothing but degrees, is
+ * left out. A counts messages in both directions, so that a graph of both directions of each edge
+ * is itself; messages i -> i do not count. A graph of several components has as many eigenvalues 0,
+ * and any basis of their vectors may come.
  *
- * Sign: the entry of the largest size is positive (of several the first). Vectors have length 1. A graph of n nodes has n - 1 such vectors; further columns are 0.
+ * Sign: the entry of the largest size is positive (of several the first). Vectors have length 1. A
+ * graph of n nodes has n - 1 such vectors; further columns are 0.
  *
  * @param[in]  graph      one kind of nodes
  * @param[out] positions  (n x k), caller's
  * @param[out] values     (k) eigenvalues, from 0 to 2; NULL: not wanted
- * @return GNN_OK; GNN_EINVALID; GNN_ETOPOLOGY; GNN_ESHAPE; GNN_ENUMERIC: the iterations did not end; GNN_EUNSUPPORTED: over 20,000 nodes without igraph; GNN_EMEMORY.
+ * @return GNN_OK; GNN_EINVALID; GNN_ETOPOLOGY; GNN_ESHAPE; GNN_ENUMERIC: the iterations did not
+ *         end; GNN_EUNSUPPORTED: over 20,000 nodes without igraph; GNN_EMEMORY.
  *
- * Cost: O(n^3) up to 400 nodes or where k is more than n / 4, by LAPACK; else O(iterations (m + n k)), by ARPACK. Paper: Dwivedi and Bresson 2021.
+ * Cost: O(n^3) up to 400 nodes or where k is more than n / 4, by LAPACK; else O(iterations (m + n
+ * k)), by ARPACK. Paper: Dwivedi and Bresson 2021.
  */
 GNN_API int gnn_graph_laplacian_positions(const gnn_graph_t *graph, const gnn_tensor_t *positions,
                                           gnn_real_t *values);
 /**
- * Column c is the probability that a walk of c + 1 steps, which goes to any receiver of its node's messages alike, ends where it began: the diagonals of powers of D^-1 A.
- * A walk ends at a node that sends nothing.
+ * Column c is the probability that a walk of c + 1 steps, which goes to any receiver of its node's
+ * messages alike, ends where it began: the diagonals of powers of D^-1 A. A walk ends at a node
+ * that sends nothing.
  *
  * @param[out] positions  (n x k), caller's
- * @return GNN_OK; GNN_EINVALID; GNN_ETOPOLOGY; GNN_ESHAPE; GNN_EMEMORY. O(n m k) time, O(n + m) memory. Paper: Dwivedi et al. 2022.
+ * @return GNN_OK; GNN_EINVALID; GNN_ETOPOLOGY; GNN_ESHAPE; GNN_EMEMORY. O(n m k) time, O(n + m)
+ *         memory. Paper: Dwivedi et al. 2022.
  */
 GNN_API int gnn_graph_walk_positions(const gnn_graph_t *graph, const gnn_tensor_t *positions);
 

@@ -212,10 +212,11 @@ int gnn__processors(void);
  * tests. */
 int gnn__processors_granted(const char *root);
 
-/* Threads that the context has: 1 in a child of a fork whose parent had a team, which is not there. */
+/* Threads that the context has: 1 in a child of a fork whose parent had a team, which is not
+ * there. */
 int gnn__team_size(const gnn_context_t *context);
-/* Starts them, once: GNN_EMEMORY where the system cannot, since OpenMP would end the program. Before
- * the first region. */
+/* Starts them, once: GNN_EMEMORY where the system cannot, since OpenMP would end the program.
+ * Before the first region. */
 int gnn__team_start(gnn_context_t *context);
 /* Is there less address space than the processor has (ulimit -v)? */
 bool gnn__memory_is_limited(void);

@@ -6,7 +6,8 @@
 
 enum { MAX_THREADS = 1024, GRAIN = 6000 };
 
-/* As many as the caller wants, processors or not; else what OpenMP would take, but no more than there are processors for: threads that share one wait for each other. */
+/* As many as the caller wants, processors or not; else what OpenMP would take, but no more than
+ * there are processors for: threads that share one wait for each other. */
 static int count_threads(int wanted)
 {
     const int threads = wanted ? wanted : (int)gnn__min(omp_get_max_threads(), gnn__processors());

