@@ -213,7 +213,7 @@ typedef struct gnn_graph_row {
     const int32_t *senders; /**< (count); NULL: first, first + 1, ... */
     int64_t first;
     const int64_t *edges; /**< (count) the user's edge numbers; NULL: first_edge, first_edge + 1, ... */
-    int64_t first_edge;   /**< -1: pairs of a span, which have no edge numbers */
+    int64_t first_edge; /**< -1: pairs of a span, which have no edge numbers */
 } gnn_graph_row_t;
 
 /**
@@ -275,27 +275,35 @@ GNN_API int gnn_graph_layout(const gnn_graph_t *graph, uint64_t seed, const gnn_
 #endif
 
 /**
- * Positions of nodes from the graph alone: column c is the eigenvector of the Laplacian I - D^-1/2 A D^-1/2 with the (c + 2)-smallest eigenvalue; the first one,
- * which says nothing but degrees, is left out. A counts messages in both directions, so that a graph of both directions of each edge is itself; messages
- * i -> i do not count. A graph of several components has as many eigenvalues 0, and any basis of their vectors may come.
+ * Positions of nodes from the graph alone: column c is the eigenvector of the Laplacian
+ * I - D^-1/2 A D^-1/2 with the (c + 2)-smallest eigenvalue; the first one, which says nothing but
+ * degrees, is left out. A counts messages in both directions, so that a graph of both directions
+ * of each edge is itself; messages i -> i do not count. A graph of several components has as many
+ * eigenvalues 0, and any basis of their vectors may come.
  *
- * Sign: the entry of the largest size is positive (of several the first). Vectors have length 1. A graph of n nodes has n - 1 such vectors; further columns are 0.
+ * Sign: the entry of the largest size is positive (of several the first). Vectors have length 1.
+ * A graph of n nodes has n - 1 such vectors; further columns are 0.
  *
  * @param[in]  graph      one kind of nodes
  * @param[out] positions  (n x k), caller's
  * @param[out] values     (k) eigenvalues, from 0 to 2; NULL: not wanted
- * @return GNN_OK; GNN_EINVALID; GNN_ETOPOLOGY; GNN_ESHAPE; GNN_ENUMERIC: the iterations did not end; GNN_EUNSUPPORTED: over 20,000 nodes without igraph; GNN_EMEMORY.
+ * @return GNN_OK; GNN_EINVALID; GNN_ETOPOLOGY; GNN_ESHAPE; GNN_ENUMERIC: the iterations did not
+ *         end; GNN_EUNSUPPORTED: over 20,000 nodes without igraph; GNN_EMEMORY.
  *
- * Cost: O(n^3) up to 400 nodes or where k is more than n / 4, by LAPACK; else O(iterations (m + n k)), by ARPACK. Paper: Dwivedi and Bresson 2021.
+ * Cost: O(n^3) up to 400 nodes or where k is more than n / 4, by LAPACK; else
+ * O(iterations (m + n k)), by ARPACK. Paper: Dwivedi and Bresson 2021.
  */
 GNN_API int gnn_graph_laplacian_positions(const gnn_graph_t *graph, const gnn_tensor_t *positions,
                                           gnn_real_t *values);
 /**
- * Column c is the probability that a walk of c + 1 steps, which goes to any receiver of its node's messages alike, ends where it began: the diagonals of powers of D^-1 A.
- * A walk ends at a node that sends nothing.
+ * Column c is the probability that a walk of c + 1 steps, which goes to any receiver of its node's
+ * messages alike, ends where it began: the diagonals of powers of D^-1 A. A walk ends at a node
+ * that sends nothing.
  *
  * @param[out] positions  (n x k), caller's
- * @return GNN_OK; GNN_EINVALID; GNN_ETOPOLOGY; GNN_ESHAPE; GNN_EMEMORY. O(n m k) time, O(n + m) memory. Paper: Dwivedi et al. 2022.
+ * @return GNN_OK; GNN_EINVALID; GNN_ETOPOLOGY; GNN_ESHAPE; GNN_EMEMORY.
+ *
+ * Cost: O(n m k) time, O(n + m) memory. Paper: Dwivedi et al. 2022.
  */
 GNN_API int gnn_graph_walk_positions(const gnn_graph_t *graph, const gnn_tensor_t *positions);
 

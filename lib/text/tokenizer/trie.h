@@ -1,4 +1,5 @@
-/* A tree of strings by their bytes: finds a string, or all strings that another one begins with, without comparing any. */
+/* A tree of strings by their bytes: finds a string, or all strings that another one begins with,
+ * without comparing any. */
 #ifndef GNN_LIB_TEXT_TRIE_H
 #define GNN_LIB_TEXT_TRIE_H
 

@@ -1,6 +1,7 @@
-/* Positions of the nodes of any graph: eigenvectors of its Laplacian, and how soon a random walk comes back. */
+/* Positions of the nodes of any graph: eigenvectors of its Laplacian, and how soon a random walk
+ * comes back. */
 #include <graphs/build.h>
-#include <graphs/positions.h>
+#include <graphs/node_positions.h>
 
 #include <math.h>
 
@@ -166,7 +167,8 @@ static int check(const gnn_graph_t *graph, const gnn_tensor_t *positions)
     return GNN_OK;
 }
 
-/* 1 or -1, so that the entry of the largest size becomes positive; of several within rounding the first. */
+/* 1 or -1, so that the entry of the largest size becomes positive; of several within rounding the
+ * first. */
 static double sign_of(const double *vector, int64_t n)
 {
     double most = 0;
@@ -215,7 +217,8 @@ int gnn_graph_laplacian_positions(const gnn_graph_t *graph, const gnn_tensor_t *
 
 /* ---- random walks ---- */
 
-/* One step of walks from STARTS nodes: `next` is where they are. Rows of `a` are senders, so that each hands on what it has. */
+/* One step of walks from STARTS nodes: `next` is where they are. Rows of `a` are senders, so that
+ * each hands on what it has. */
 static void step(const gnn__adjacency_t *a, const double *at, double *next)
 {
     memset(next, 0, (size_t)(a->n * STARTS) * sizeof *next);
