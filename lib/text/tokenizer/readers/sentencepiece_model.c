@@ -252,7 +252,7 @@ static int set_rules(gnn_tokenizer_t *t, const model_t *model)
     r->unknown = model->unknown;
     r->byte_fallback = model->byte_fallback;
     r->fuse_unknown = r->join_unknown = !model->byte_fallback;
-    r->single = false;
+    r->single = true;
     r->never_cached = model->kind == UNIGRAM;
     r->unknown_score = (double)(model->least - 10);
     r->most = (double)model->most;
