@@ -1,4 +1,5 @@
-/* Positions of nodes: eigenvectors against a golden case, by residual and orthogonality, dense and sparse; walks against powers of a matrix. */
+/* Positions of nodes: eigenvectors against a golden case, by residual and orthogonality, dense and
+ * sparse; walks against powers of a matrix. */
 #include "support.h"
 
 #include <graphs/graph.h>
@@ -80,7 +81,8 @@ START_TEST(eigenvectors_are_some)
 }
 END_TEST
 
-/* A directed graph and self-loops make no difference to both directions; a complete graph is a graph as any other. */
+/* A directed graph and self-loops make no difference to both directions; a complete graph is a
+ * graph as any other. */
 START_TEST(directions_and_forms_make_no_difference)
 {
     static const int64_t src[] = {0, 1, 2, 3, 1, 2}, dst[] = {1, 2, 3, 4, 1, 0}, both = 12, five = 5;

@@ -1,5 +1,6 @@
-/* Tokenizers: ids, places and texts as the published programs give them; expected numbers come from the Python packages tokenizers 0.23 and sentencepiece 0.2
- * (tools/compare_tokenizers.py compares whole corpora). */
+/* Tokenizers: ids, places and texts as the published programs give them; expected numbers come from
+ * the Python packages tokenizers 0.23 and sentencepiece 0.2 (tools/compare_tokenizers.py compares
+ * whole corpora). */
 #include "tokenizer_make.h"
 
 #include <time.h>
@@ -226,7 +227,8 @@ START_TEST(bytes_wait_until_they_are_characters)
 }
 END_TEST
 
-/* A word of a megabyte takes about a hundred times as long as one of ten kilobytes, not ten thousand times. */
+/* A word of a megabyte takes about a hundred times as long as one of ten kilobytes, not ten
+ * thousand times. */
 START_TEST(long_words_take_no_square_of_time)
 {
     enum { N = 1 << 20 };
@@ -346,7 +348,8 @@ END_TEST
 
 /* ---- learning ---- */
 
-/* By hand: "low" 3 times and "lot" twice give lo (5), then low (3) and lot (2) behind a blank or not. */
+/* By hand: "low" 3 times and "lot" twice give lo (5), then low (3) and lot (2) behind a blank or
+ * not. */
 START_TEST(learned_merges_and_a_saved_copy)
 {
     static const char *const texts[] = {"low low low", "lot lot"}, *const special[] = {"<end>"};

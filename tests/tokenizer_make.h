@@ -1,4 +1,5 @@
-/* What the suites of tokenizers share: small tokenizers made on the spot, and lists of ids as text. */
+/* What the suites of tokenizers share: small tokenizers made on the spot, and lists of ids as text.
+ */
 #ifndef GNN_TESTS_TOKENIZER_MAKE_H
 #define GNN_TESTS_TOKENIZER_MAKE_H
 

@@ -11,7 +11,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 libraries=${GNN_ARM64_ROOT:-$root/build-arm64-root}
 build=$root/build-arm64
 
-packages="libigraph-dev libopenblas-openmp-dev libdnnl-dev libzip-dev zlib1g-dev libjansson-dev check libc6-dev libgomp1"
+packages="libigraph-dev libopenblas-openmp-dev libdnnl-dev libzip-dev zlib1g-dev libjansson-dev libutf8proc-dev check libc6-dev libgomp1"
 install_packages crossbuild-essential-arm64 qemu-user-static mmdebstrap arch-test
 if [ ! -e "$libraries/usr/lib/aarch64-linux-gnu/libigraph.so" ]; then
     say "Fetching arm64 libraries into $libraries"

@@ -1,7 +1,7 @@
 /* Some eigenvectors of a large sparse matrix: implicitly restarted Lanczos iterations by ARPACK,
  * through igraph. Lehoucq, Sorensen and Yang 1998. */
 #include <graphs/igraph/call.h>
-#include <graphs/positions.h>
+#include <graphs/node_positions.h>
 
 /* y = (A + I) x: its largest eigenvalues are the smallest of I - A, and all are positive. */
 static igraph_error_t multiply(igraph_real_t *to, const igraph_real_t *from, int n, void *extra)

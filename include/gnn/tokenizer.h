@@ -1,15 +1,17 @@
 /**
- * Tokenizers: text becomes numbers of tokens, and numbers become text again, as the published models expect it.
+ * Tokenizers: text becomes numbers of tokens, and numbers become text again, as the published
+ * models expect it.
  *
- *     gnn_tokenizer_open(&t, "tokenizer.json");                       or vocab.txt, merges.txt beside vocab.json, a SentencePiece .model
- *     gnn_tokenizer_encode(t, &(gnn_texts_t){2, texts}, NULL, NULL, &tokens);
- *     gnn_graph_complete(&graph, tokens->sentences, tokens->lengths);
- *     gnn_tokenizer_decode(t, tokens->rows, tokens->ids, GNN_OFF, &text, NULL);
+ *    gnn_tokenizer_open(&t, "tokenizer.json");   or vocab.txt, merges.txt, a SentencePiece .model
+ *    gnn_tokenizer_encode(t, &(gnn_texts_t){2, texts}, NULL, NULL, &tokens);
+ *    gnn_graph_complete(&graph, tokens->sentences, tokens->lengths);
+ *    gnn_tokenizer_decode(t, tokens->rows, tokens->ids, GNN_OFF, &text, NULL);
  *
- * A batch is no padded matrix: the sentences' rows stand one after another, and the lengths make the graph that keeps them apart.
+ * A batch is no padded matrix: the sentences' rows stand one after another, and the lengths make
+ * the graph that keeps them apart.
  *
- * All text is UTF-8. What is none is read as U+FFFD, one for each maximal part of a character (Unicode's "substitution of maximal
- * subparts", which is what Python's errors="replace" does).
+ * All text is UTF-8. What is none is read as U+FFFD, one for each maximal part of a character
+ * (Unicode's "substitution of maximal subparts", which is what Python's errors="replace" does).
  */
 #ifndef GNN_TOKENIZER_H
 #define GNN_TOKENIZER_H
@@ -28,19 +30,23 @@ typedef struct gnn_tokenizer gnn_tokenizer_t;
 /**
  * Reads a tokenizer. The contents decide, not the name:
  *
- * - tokenizer.json: the models WordPiece, BPE, Unigram and WordLevel with what docs/text.md lists of the steps around them;
- * - vocab.txt: BERT's WordPiece, a token a line; lower-case unless the vocabulary has tokens with capitals outside of brackets;
+ * - tokenizer.json: the models WordPiece, BPE, Unigram and WordLevel with what docs/text.md lists
+ *   of the steps around them;
+ * - vocab.txt: BERT's WordPiece, a token a line; lower-case unless the vocabulary has tokens with
+ *   capitals outside of brackets;
  * - merges.txt: byte-level BPE as GPT-2 has it; the ids are in vocab.json beside it;
  * - a SentencePiece model: unigram, BPE, word or char;
  * - llama2.c's tokenizer.bin: scores and pieces.
  *
  * @param[out] tokenizer  the caller's, for gnn_tokenizer_free
  * @param[in] path        a file of at most 256 MB
- * @return GNN_OK; GNN_EIO; GNN_EFORMAT with the file and the place in it; GNN_EUNSUPPORTED: a step that is not known, named; GNN_EMEMORY.
+ * @return GNN_OK; GNN_EIO; GNN_EFORMAT with the file and the place in it; GNN_EUNSUPPORTED: a step
+ *   that is not known, named; GNN_EMEMORY.
  *
  * Cost: O(bytes of the file) time and memory.
  */
 GNN_API int gnn_tokenizer_open(gnn_tokenizer_t **tokenizer, const char *path);
+/** Releases a tokenizer; NULL is none. */
 GNN_API void gnn_tokenizer_free(gnn_tokenizer_t *tokenizer);
 
 /** Texts of the caller's. */
@@ -59,14 +65,17 @@ typedef struct gnn_learning {
 } gnn_learning_t;
 
 /**
- * Learns byte-level BPE, with GPT-2's rules for words, from texts: the most frequent pair of tokens becomes one, again and again. Of pairs that are met equally
- * often the one of the smaller numbers goes first, so that the same texts give the same tokenizer.
+ * Learns byte-level BPE, with GPT-2's rules for words, from texts: the most frequent pair of tokens
+ * becomes one, again and again. Of pairs that are met equally often the one of the smaller numbers
+ * goes first, so that the same texts give the same tokenizer.
  *
- * @return GNN_OK; GNN_EINVALID; GNN_EFORMAT: a text is not UTF-8; GNN_EOVERFLOW; GNN_EMEMORY. Paper: Sennrich et al. 2016.
+ * @return GNN_OK; GNN_EINVALID; GNN_EFORMAT: a text is not UTF-8; GNN_EOVERFLOW; GNN_EMEMORY.
+ *   Paper: Sennrich et al. 2016.
  */
 GNN_API int gnn_tokenizer_learn(gnn_tokenizer_t **tokenizer, const gnn_texts_t *texts,
                                 const gnn_learning_t *how);
-/** As tokenizer.json, which gnn_tokenizer_open and the Python package tokenizers read. GNN_EUNSUPPORTED for models of SentencePiece and llama2.c; GNN_EIO. */
+/** As tokenizer.json, which gnn_tokenizer_open and the Python package tokenizers read.
+ *  GNN_EUNSUPPORTED for models of SentencePiece and llama2.c; GNN_EIO. */
 GNN_API int gnn_tokenizer_save(const gnn_tokenizer_t *tokenizer, const char *path);
 
 /* ---- its vocabulary ---- */
@@ -84,9 +93,9 @@ GNN_API int32_t gnn_tokenizer_find(const gnn_tokenizer_t *tokenizer, const char 
 
 /** Zero means the default in brackets. */
 typedef struct gnn_encoding {
-    gnn_flag_t special; /**< adds what the model wants around a text, such as [CLS] and [SEP] [on] */
+    gnn_flag_t special; /**< adds what stands around a text, such as [CLS] and [SEP] [on] */
     gnn_flag_t places;  /**< says where in its text each token stands [off] */
-    int64_t max_length; /**< tokens of a sentence, special ones included; what is longer is cut at the end [0: any] */
+    int64_t max_length; /**< tokens of a sentence, special ones included; the end is cut [any] */
 } gnn_encoding_t;
 
 /** Tokens of some sentences, one sentence after another. */
@@ -94,10 +103,10 @@ typedef struct gnn_tokens {
     int64_t sentences, rows;
     const int64_t *lengths; /**< (sentences) tokens of each, for the graph; they add up to `rows` */
     const int32_t *ids;     /**< (rows) */
-    const int32_t *types; /**< (rows) 1 in the second text of a pair where the model tells the two apart, else 0 */
+    const int32_t *types; /**< (rows) 1 in the second text of a pair, if the model tells it apart */
     const int32_t *positions; /**< (rows) 0, 1, ... in each sentence */
     const int64_t *begin;     /**< (rows) first byte in its text; NULL unless asked for */
-    const int64_t *end; /**< (rows) behind the last one; a token that stands for no text has begin = end = 0 */
+    const int64_t *end; /**< (rows) behind the last byte; a token of no text has begin = end = 0 */
 } gnn_tokens_t;
 
 /**
@@ -105,7 +114,8 @@ typedef struct gnn_tokens {
  *
  * @param[in] first    a sentence each
  * @param[in] second   as many: the other half of each pair; NULL: there are no pairs
- * @param[in] how      NULL: all defaults. Pairs that are too long lose tokens of the longer text first
+ * @param[in] how      NULL: all defaults. Pairs that are too long lose tokens of the longer text
+ *   first
  * @param[out] tokens  the caller's, for gnn_tokens_free; holds nothing of the texts
  * @return GNN_OK; GNN_EINVALID; GNN_EOVERFLOW: a text of more than 1 GB; GNN_EMEMORY.
  *
@@ -114,6 +124,7 @@ typedef struct gnn_tokens {
 GNN_API int gnn_tokenizer_encode(const gnn_tokenizer_t *tokenizer, const gnn_texts_t *first,
                                  const gnn_texts_t *second, const gnn_encoding_t *how,
                                  gnn_tokens_t **tokens);
+/** Releases tokens; NULL are none. */
 GNN_API void gnn_tokens_free(gnn_tokens_t *tokens);
 
 /* ---- tokens to text ---- */
@@ -135,11 +146,15 @@ typedef struct gnn_decoder gnn_decoder_t;
 /** The tokenizer stays the caller's and outlives the decoder. */
 GNN_API int gnn_decoder_new(gnn_decoder_t **decoder, const gnn_tokenizer_t *tokenizer,
                             gnn_flag_t special);
-/** The text that one more token adds, whole characters only: bytes of a character that is not complete wait for the next token. *text is the decoder's until
- *  the next call, *bytes (NULL: not wanted) its length. All texts and that of gnn_decoder_finish, one after another, are what gnn_tokenizer_decode gives. */
+/** The text that one more token adds, whole characters only: bytes of a character that is not
+ *  complete wait for the next token. *text is the decoder's until the next call, *bytes (NULL: not
+ *  wanted) its length. All texts and that of gnn_decoder_finish, one after another, are what
+ *  gnn_tokenizer_decode gives. */
 GNN_API int gnn_decoder_push(gnn_decoder_t *decoder, int32_t id, const char **text, int64_t *bytes);
-/** What still waited, as U+FFFD where it is no character. The decoder may be used again from the start. */
+/** What still waited, as U+FFFD where it is no character. The decoder may be used again from the
+ *  start. */
 GNN_API int gnn_decoder_finish(gnn_decoder_t *decoder, const char **text, int64_t *bytes);
+/** Releases a decoder; NULL is none. */
 GNN_API void gnn_decoder_free(gnn_decoder_t *decoder);
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
-/* Tokens that were added to a vocabulary: they are cut out of a text before anything else happens to it, or after its normalisers. */
+/* Tokens that were added to a vocabulary: they are cut out of a text before anything else happens
+ * to it, or after its normalisers. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 int gnn__added_add(gnn_tokenizer_t *t, gnn__added_t token)

@@ -1,8 +1,8 @@
 /* A tokenizer from JSON, part by part. */
 #include <lib/text/tokenizer/tokenizer.h>
 
-static const gnn__kind_t *const kinds[] = {
-#define GNN_TOKENIZER(name) &gnn__kind_##name,
+static const gnn__token_kind_t *const kinds[] = {
+#define GNN_TOKENIZER(name) &gnn__token_kind_##name,
 #include <lib/text/tokenizer/kinds.def>
 #undef GNN_TOKENIZER
 };
@@ -34,7 +34,7 @@ static int read_model(gnn_tokenizer_t *t)
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "model");
 }
 
-static bool has_step(const gnn__pipeline_t *p, const gnn__step_row_t *row)
+static bool has_step(const gnn__pipeline_t *p, const gnn__text_step_row_t *row)
 {
     bool has = false;
     for (int64_t k = 0; k < p->n; k++)
@@ -51,7 +51,7 @@ int gnn__tokenizer_build(gnn_tokenizer_t *t)
                                "normalizer"));
     GNN_TRY(gnn__pipeline_read(&t->splitters, json_object_get(root, "pre_tokenizer"),
                                "pretokenizers", "pre_tokenizer"));
-    t->rules.bytewise = has_step(&t->splitters, &gnn__step_byte_level);
+    t->rules.bytewise = has_step(&t->splitters, &gnn__text_step_byte_level);
     GNN_TRY(read_model(t));
     GNN_TRY(gnn__added_read(t, json_object_get(root, "added_tokens")));
     GNN_TRY(gnn__added_prepare(t));

@@ -1,5 +1,6 @@
-/* SentencePiece's precompiled table of characters: four bytes of size, a tree of that size, strings that each end with a zero byte. Every
- * unit of the tree is four bytes: a label, the distance to the units below, or a value (Yata's Darts-clone). */
+/* SentencePiece's precompiled table of characters: four bytes of size, a tree of that size, strings
+ * that each end with a zero byte. Every unit of the tree is four bytes: a label, the distance to
+ * the units below, or a value (Yata's Darts-clone). */
 #include <lib/text/tokenizer/tokenizer.h>
 
 static uint32_t word_at(const unsigned char *at)

@@ -51,7 +51,8 @@ static int say_replaced(gnn_decoder_t *d, int64_t times)
     return GNN_OK;
 }
 
-/* Says the whole characters that are held back, U+FFFD for what is none; `last`: and for what is not whole. */
+/* Says the whole characters that are held back, U+FFFD for what is none; `last`: and for what is
+ * not whole. */
 static int say_bytes(gnn_decoder_t *d, bool last)
 {
     int64_t k = 0;

@@ -1,5 +1,6 @@
-/* Learning merges: the most frequent pair of neighbours becomes a token, again and again. Of pairs met equally often the one of the smaller numbers comes first, as the
- * library "tokenizers" has it. Sennrich et al. 2016. */
+/* Learning merges: the most frequent pair of neighbours becomes a token, again and again. Of pairs
+ * met equally often the one of the smaller numbers comes first, as the library "tokenizers" has it.
+ * Sennrich et al. 2016. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 enum { MOST_SIZE = 1 << 22 };
@@ -261,7 +262,8 @@ static json_t *outline(json_t *tokens, json_t *merges, json_t *added)
         "end_of_word_suffix", "fuse_unk", 0, "byte_fallback", 0, "vocab", tokens, "merges", merges);
 }
 
-/* Special tokens first, then the 256 bytes in the order of the characters that stand for them; byte_ids gets their numbers. */
+/* Special tokens first, then the 256 bytes in the order of the characters that stand for them;
+ * byte_ids gets their numbers. */
 static int start_vocabulary(vocabulary_t *v, const gnn_learning_t *how, int32_t byte_ids[256])
 {
     json_t *added = json_array();

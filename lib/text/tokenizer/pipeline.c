@@ -1,10 +1,11 @@
 /* Steps one after another: each rewrites or splits every span of the text. */
 #include <lib/text/tokenizer/tokenizer.h>
 
-int gnn__pipeline_add(gnn__pipeline_t *pipeline, const gnn__step_row_t *row, gnn__step_t **step)
+int gnn__pipeline_add(gnn__pipeline_t *pipeline, const gnn__text_step_row_t *row,
+                      gnn__text_step_t **step)
 {
     GNN_TRY(gnn__grow(&pipeline->at, pipeline->n, pipeline->n + 1, sizeof *pipeline->at, "steps"));
-    pipeline->at[pipeline->n] = (gnn__step_t){.row = row};
+    pipeline->at[pipeline->n] = (gnn__text_step_t){.row = row};
     *step = &pipeline->at[pipeline->n++];
     return GNN_OK;
 }
@@ -23,7 +24,7 @@ static void swap_spans(gnn__work_t *work)
     work->spans = made;
 }
 
-static void rewrite(const gnn__step_t *step, gnn__work_t *work)
+static void rewrite(const gnn__text_step_t *step, gnn__work_t *work)
 {
     work->next.n = 0;
     work->next_spans.n = 0;
@@ -38,7 +39,7 @@ static void rewrite(const gnn__step_t *step, gnn__work_t *work)
     work->text = made;
 }
 
-static void split(const gnn__step_t *step, gnn__work_t *work)
+static void split(const gnn__text_step_t *step, gnn__work_t *work)
 {
     work->next_spans.n = 0;
     for (int64_t k = 0; k < work->spans.n && work->rc == GNN_OK; k++)
@@ -58,13 +59,13 @@ void gnn__pipeline_run(const gnn__pipeline_t *pipeline, gnn__work_t *work)
 
 /* ---- reading ---- */
 
-static const gnn__step_row_t *const rows[] = {
-#define GNN_STEP(name) &gnn__step_##name,
+static const gnn__text_step_row_t *const rows[] = {
+#define GNN_TEXT_STEP(name) &gnn__text_step_##name,
 #include <lib/text/tokenizer/steps.def>
-#undef GNN_STEP
+#undef GNN_TEXT_STEP
 };
 
-static bool is_named(const gnn__step_row_t *row, const char *type)
+static bool is_named(const gnn__text_step_row_t *row, const char *type)
 {
     bool named = strcmp(row->type, type) == 0;
     for (size_t k = 0; k < sizeof row->also / sizeof row->also[0]; k++)
@@ -74,8 +75,8 @@ static bool is_named(const gnn__step_row_t *row, const char *type)
 
 static int read_step(gnn__pipeline_t *pipeline, const json_t *json, const char *what)
 {
-    const gnn__step_row_t *row = NULL;
-    gnn__step_t *step;
+    const gnn__text_step_row_t *row = NULL;
+    gnn__text_step_t *step;
     gnn__string_t type;
     GNN_TRY(gnn__json_string(json, "type", true, &type));
     for (size_t k = 0; k < sizeof rows / sizeof rows[0] && !row; k++)

@@ -1,4 +1,5 @@
-/* Merges by scores, as SentencePiece and llama2.c have them: of all neighbours that make a token together, those with the largest score become it. */
+/* Merges by scores, as SentencePiece and llama2.c have them: of all neighbours that make a token
+ * together, those with the largest score become it. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 #include <stdlib.h>
@@ -70,12 +71,12 @@ static bool goes_across(gnn__string_t text, const char *blank)
 
 int gnn__split_at_blanks(gnn_tokenizer_t *t, const char *blank)
 {
-    gnn__step_t *step;
+    gnn__text_step_t *step;
     for (int32_t id = 0; id < t->size; id++)
         if (goes_across(t->tokens[id], blank) &&
             gnn__trie_find(&t->pieces, t->tokens[id].at, t->tokens[id].length) == id)
             return GNN_OK;
-    GNN_TRY(gnn__pipeline_add(&t->splitters, &gnn__step_blank_runs, &step));
+    GNN_TRY(gnn__pipeline_add(&t->splitters, &gnn__text_step_blank_runs, &step));
     GNN_TRY(gnn__new(&step->options, 1, sizeof(gnn__string_t), "a step"));
     *(gnn__string_t *)step->options = (gnn__string_t){blank, (int64_t)strlen(blank)};
     return GNN_OK;

@@ -1,4 +1,5 @@
-/* A text becomes tokens: added ones are cut out of it, the rest goes through the steps and the model. */
+/* A text becomes tokens: added ones are cut out of it, the rest goes through the steps and the
+ * model. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 /* ---- words ---- */
@@ -96,7 +97,8 @@ static gnn__span_t with_blanks(const gnn__added_t *token, const gnn__flow_t *tex
     return match;
 }
 
-/* The next added token from *at on: its number, -1 if there is none. Text from `start` on is not taken yet. */
+/* The next added token from *at on: its number, -1 if there is none. Text from `start` on is not
+ * taken yet. */
 static int32_t next_added(const gnn__work_t *work, const gnn__trie_t *trie, const gnn__flow_t *text,
                           int64_t *at, int64_t start, gnn__span_t *match)
 {
@@ -203,7 +205,8 @@ static void load(gnn__work_t *work, const char *text, int64_t bytes)
     work->raw = made;
 }
 
-/* Blanks at the ends of tokens are none of their places; the one that was added at the start of the text stands nowhere. */
+/* Blanks at the ends of tokens are none of their places; the one that was added at the start of the
+ * text stands nowhere. */
 static void trim(gnn__work_t *work, int64_t first)
 {
     static const char blank[] = "\xc4\xa0"; /* how GPT-2 writes one */

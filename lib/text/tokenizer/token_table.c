@@ -89,7 +89,8 @@ int gnn__unknown_read(gnn_tokenizer_t *t, const json_t *model, const char *initi
 
 /* ---- bytes ---- */
 
-/* Printable characters of Latin-1 stand for themselves; the 68 other bytes, in their order, are written as U+0100 and on. */
+/* Printable characters of Latin-1 stand for themselves; the 68 other bytes, in their order, are
+ * written as U+0100 and on. */
 static bool is_printable(int c)
 {
     return (c >= '!' && c <= '~') || (c >= 0xa1 && c <= 0xac) || (c >= 0xae && c <= 0xff);

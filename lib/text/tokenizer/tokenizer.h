@@ -1,8 +1,9 @@
 /* Inside of tokenizers. A text goes through
  *
- *     bytes -> added tokens cut out -> normalisers -> splitters -> a model that makes words tokens -> a template around a sentence
+ *    bytes -> added tokens cut out -> normalisers -> splitters -> model -> template
  *
- * Normalisers and splitters are steps, rows of steps.def; models are rows of kinds.def. Both are named as tokenizer.json names them. */
+ * Normalisers and splitters are steps, rows of steps.def; models are rows of kinds.def. Both are
+ * named as tokenizer.json names them. */
 #ifndef GNN_LIB_TEXT_TOKENIZER_H
 #define GNN_LIB_TEXT_TOKENIZER_H
 
@@ -46,14 +47,14 @@ typedef struct gnn__token_list {
 
 struct gnn__cache;
 
-/* What one call of encode needs. Functions that take it keep its first error and do nothing after one. */
+/* What one call of encode needs. Functions that take it keep its first error and do nothing after
+ * one. */
 typedef struct gnn__work {
     const gnn_tokenizer_t *tokenizer;
     int rc;
     bool places;
-    bool first; /* the text begins with this segment */
-    gnn__flow_t raw,
-        held; /* the whole text as UTF-8; a segment after its normalisers, where added tokens are looked for in it */
+    bool first;            /* the text begins with this segment */
+    gnn__flow_t raw, held; /* the whole text; a segment behind its normalisers, as it is searched */
     gnn__flow_t text, next; /* the present text and the one that a step makes of it */
     gnn__spans_t spans, next_spans;
     gnn__token_list_t tokens;
@@ -103,32 +104,35 @@ void gnn__add_token(gnn__work_t *work, int32_t id, int64_t begin, int64_t end);
 
 /* ---- steps ---- */
 
-typedef struct gnn__step gnn__step_t;
-typedef struct gnn__step_row {
+typedef struct gnn__text_step gnn__text_step_t;
+typedef struct gnn__text_step_row {
     const char *type, *also[3]; /* names in tokenizer.json */
     /* Reads options into step->options, which gnn_free releases; NULL: there are none. */
-    int (*read)(gnn__step_t *step, const json_t *json);
-    /* One of the two, or both in this order: `rewrite` puts what becomes of a span of the present text, `split` adds the spans that a span falls into. Either is NULL
-     * where no step of this row does it. */
-    void (*rewrite)(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span);
-    void (*split)(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span);
-} gnn__step_row_t;
-struct gnn__step {
-    const gnn__step_row_t *row;
+    int (*read)(gnn__text_step_t *step, const json_t *json);
+    /* One of the two, or both in this order: `rewrite` puts what becomes of a span of the present
+     * text, `split` adds the spans that a span falls into. Either is NULL where no step of this row
+     * does it. */
+    void (*rewrite)(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span);
+    void (*split)(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span);
+} gnn__text_step_row_t;
+struct gnn__text_step {
+    const gnn__text_step_row_t *row;
     void *options;
     bool keeps_text, keeps_spans; /* these options rewrite, or split, nothing */
 };
-typedef struct gnn__steps_list {
-    gnn__step_t *at;
+typedef struct gnn__pipeline {
+    gnn__text_step_t *at;
     int64_t n;
 } gnn__pipeline_t;
 
-#define GNN_STEP(name) extern const gnn__step_row_t gnn__step_##name;
+#define GNN_TEXT_STEP(name) extern const gnn__text_step_row_t gnn__text_step_##name;
 #include <lib/text/tokenizer/steps.def>
-#undef GNN_STEP
+#undef GNN_TEXT_STEP
 
-int gnn__pipeline_add(gnn__pipeline_t *pipeline, const gnn__step_row_t *row, gnn__step_t **step);
-/* A step, or a "Sequence" of them under the key `list`; null: none. `what` names them in messages. */
+int gnn__pipeline_add(gnn__pipeline_t *pipeline, const gnn__text_step_row_t *row,
+                      gnn__text_step_t **step);
+/* A step, or a "Sequence" of them under the key `list`; null: none. `what` names them in messages.
+ */
 int gnn__pipeline_read(gnn__pipeline_t *pipeline, const json_t *json, const char *list,
                        const char *what);
 void gnn__pipeline_free(gnn__pipeline_t *pipeline);
@@ -144,7 +148,8 @@ extern const gnn__word_rules_t gnn__gpt2_words;
 /* Where the word ends that begins at k < end. */
 int64_t gnn__word_end(const gnn__word_rules_t *rules, const char *at, int64_t k, int64_t end);
 
-/* SentencePiece's table of characters and what becomes of them: a tree in the form of Darts, and strings. */
+/* SentencePiece's table of characters and what becomes of them: a tree in the form of Darts, and
+ * strings. */
 typedef struct gnn__charsmap {
     const unsigned char *units;
     int64_t n_units;
@@ -169,14 +174,14 @@ typedef struct gnn__sentencepiece_options {
 
 /* ---- models ---- */
 
-typedef struct gnn__kind {
+typedef struct gnn__token_kind {
     const char *name, *paper;
     int (*read)(gnn_tokenizer_t *tokenizer, const json_t *model);
     /* Adds the tokens of a word, whose bytes they stand for. */
     void (*encode)(const gnn_tokenizer_t *tokenizer, gnn__work_t *work, const char *word, int64_t n);
-} gnn__kind_t;
+} gnn__token_kind_t;
 
-#define GNN_TOKENIZER(name) extern const gnn__kind_t gnn__kind_##name;
+#define GNN_TOKENIZER(name) extern const gnn__token_kind_t gnn__token_kind_##name;
 #include <lib/text/tokenizer/kinds.def>
 #undef GNN_TOKENIZER
 
@@ -198,9 +203,9 @@ typedef struct gnn__rules {
 /* ---- back to text ---- */
 
 typedef struct gnn__speech {
-    bool spaced;   /* a blank between tokens */
-    bool bytewise; /* characters of a token stand for bytes, as GPT-2 writes them */
-    bool byte_tokens; /* <0x0A> is a byte; of a run of them every byte that belongs to no character is U+FFFD */
+    bool spaced;         /* a blank between tokens */
+    bool bytewise;       /* characters of a token stand for bytes, as GPT-2 writes them */
+    bool byte_tokens;    /* <0x0A> is a byte; one of no character is U+FFFD */
     bool whole_runs;     /* all bytes of a run are, unless all are characters */
     bool bare_first;     /* blanks of the first token fall away */
     bool tidy;           /* blanks before punctuation fall away */
@@ -231,7 +236,7 @@ typedef struct gnn__template {
 enum { GNN__TOKEN_SPECIAL = 1, GNN__TOKEN_BYTE = 2, GNN__TOKEN_KEPT = 4 };
 
 struct gnn_tokenizer {
-    const gnn__kind_t *kind;
+    const gnn__token_kind_t *kind;
     json_t *root;          /* owns most strings; NULL where the file is none of JSON */
     char *block, *more;    /* own the others */
     gnn__string_t *tokens; /* (room) as the file writes them; at NULL: no token */
@@ -256,7 +261,8 @@ int gnn__token_add(gnn_tokenizer_t *tokenizer, int64_t id, gnn__string_t text);
 /* The bytes of a character that GPT-2's table writes for a byte; -1: it stands for none. */
 int gnn__byte_of(int32_t c);
 int32_t gnn__character_of(int byte);
-/* Bytes that a token of GPT-2's writing stands for, in `to` (length bytes at most); -1: a character is none of the table's. */
+/* Bytes that a token of GPT-2's writing stands for, in `to` (length bytes at most); -1: a character
+ * is none of the table's. */
 int64_t gnn__token_bytes(gnn__string_t token, char *to);
 /* "<0x0A>" is 10; -1: no such token. */
 int gnn__byte_token(gnn__string_t token);
@@ -268,7 +274,8 @@ int gnn__vocabulary_of(gnn_tokenizer_t *tokenizer, const json_t *model);
 int gnn__unknown_read(gnn_tokenizer_t *tokenizer, const json_t *model, const char *initial);
 /* "<0x00>" to "<0xFF>" among the tokens, into rules.bytes. */
 void gnn__byte_tokens_find(gnn_tokenizer_t *tokenizer);
-/* Tokens of what no piece stands for: of its bytes, where there are such; else the unknown one, which a run of them shares if rules.fuse_unknown says so. */
+/* Tokens of what no piece stands for: of its bytes, where there are such; else the unknown one,
+ * which a run of them shares if rules.fuse_unknown says so. */
 void gnn__add_unknown(gnn__work_t *work, const char *word, int64_t begin, int64_t end);
 
 /* Adds the tokens of a whole text, in places of the text. */
@@ -278,7 +285,8 @@ void gnn__cache_put(gnn__work_t *work, const char *word, int64_t n, int64_t firs
 
 /* ---- reading ---- */
 
-/* Objects of JSON: "what.key" is named where it is missing or of another type. Absent ones leave *out as it is, if `needed` is false. */
+/* Objects of JSON: "what.key" is named where it is missing or of another type. Absent ones leave
+ * *out as it is, if `needed` is false. */
 int gnn__json_string(const json_t *object, const char *key, bool needed, gnn__string_t *out);
 int gnn__json_bool(const json_t *object, const char *key, bool *out);
 int gnn__json_number(const json_t *object, const char *key, bool needed, int64_t *out);
@@ -294,12 +302,14 @@ int gnn__template_add(gnn__template_t *list, gnn__item_t item);
 int gnn__template_plain(gnn_tokenizer_t *tokenizer);
 int gnn__speech_read(gnn__speech_t *speech, const json_t *decoder);
 
-/* From tokenizer->root; tokens that are there already need no "vocab". Every message says where in the JSON the fault is. */
+/* From tokenizer->root; tokens that are there already need no "vocab". Every message says where in
+ * the JSON the fault is. */
 int gnn__tokenizer_build(gnn_tokenizer_t *tokenizer);
 /* Takes over the reference to `root`. */
 int gnn__tokenizer_of_root(gnn_tokenizer_t **tokenizer, json_t *root);
 
-/* Files of one format each: rows of readers.def. `data` has a zero byte behind its end, and the tokenizer may keep pointers into it. */
+/* Files of one format each: rows of readers.def. `data` has a zero byte behind its end, and the
+ * tokenizer may keep pointers into it. */
 typedef struct gnn__tokenizer_file {
     const char *path;
     char *data;
@@ -313,8 +323,8 @@ typedef struct gnn__reader {
 #include <lib/text/tokenizer/readers.def>
 #undef GNN_READER
 
-/* From rules.scores: every way to make a token of two is a merge, and larger scores come first. Then words may begin at blanks, if no token goes across them;
- * `blank` stays the caller's. */
+/* From rules.scores: every way to make a token of two is a merge, and larger scores come first.
+ * Then words may begin at blanks, if no token goes across them; `blank` stays the caller's. */
 int gnn__merges_of_scores(gnn_tokenizer_t *tokenizer);
 int gnn__split_at_blanks(gnn_tokenizer_t *tokenizer, const char *blank);
 

@@ -64,7 +64,11 @@ int gnn__trie_add(gnn__trie_t *trie, const char *at, int64_t length, int32_t val
         if (next < 0) {
             GNN_TRY(add_node(trie));
             next = (int32_t)(trie->nodes - 1);
-            GNN_TRY(gnn__pair_add(&trie->edges, (uint64_t)node << 8 | (unsigned char)at[k], next, 0));
+            if (node == 0)
+                trie->first[(unsigned char)at[k]] = next;
+            else
+                GNN_TRY(gnn__pair_add(&trie->edges, (uint64_t)node << 8 | (unsigned char)at[k],
+                                      next, 0));
         }
         node = next;
     }

@@ -1,4 +1,5 @@
-/* A tree of strings by their bytes: finds a string, or all strings that another one begins with, without comparing any. */
+/* A tree of strings by their bytes: finds a string, or all strings that another one begins with,
+ * without comparing any. */
 #ifndef GNN_LIB_TEXT_TRIE_H
 #define GNN_LIB_TEXT_TRIE_H
 
@@ -42,6 +43,7 @@ typedef struct gnn__trie {
     gnn__pair_table_t edges; /* first: the node below; second: unused */
     int32_t *value;          /* (room) of each node, -1: no string ends there */
     int64_t nodes, room;
+    int32_t first[256]; /* the nodes below the root, 0: none; most steps are from there */
 } gnn__trie_t;
 
 /* A string that is there gets the new value. */
@@ -51,6 +53,8 @@ void gnn__trie_free(gnn__trie_t *trie);
 /* The node below, -1 if there is none. */
 static inline int32_t gnn__trie_step(const gnn__trie_t *trie, int32_t node, char byte)
 {
+    if (node == 0)
+        return trie->first[(unsigned char)byte] > 0 ? trie->first[(unsigned char)byte] : -1;
     const gnn__pair_entry_t *edge =
         gnn__pair_find(&trie->edges, (uint64_t)node << 8 | (unsigned char)byte);
     return edge ? edge->first : -1;

@@ -3,7 +3,8 @@
 
 #include <utf8proc.h>
 
-/* First bytes tell the length and bound the second byte (RFC 3629, table 3-7 of the Unicode standard). */
+/* First bytes tell the length and bound the second byte (RFC 3629, table 3-7 of the Unicode
+ * standard). */
 static int64_t expected_length(unsigned char c, unsigned char *low, unsigned char *high)
 {
     *low = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;

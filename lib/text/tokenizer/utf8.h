@@ -62,8 +62,9 @@ static inline int gnn__utf8_put(char *to, int32_t c)
     return 4;
 }
 
-/* Of n > 0 bytes that may be anything: how many at the start are one character, or the longest part of one that a U+FFFD stands for; *whole says which. *open:
- * the part goes up to the end, and more bytes could make it a character. */
+/* Of n > 0 bytes that may be anything: how many at the start are one character, or the longest part
+ * of one that a U+FFFD stands for; *whole says which. *open: the part goes up to the end, and more
+ * bytes could make it a character. */
 int64_t gnn__utf8_part(const unsigned char *c, int64_t n, bool *whole, bool *open);
 
 bool gnn__is_space(int32_t c);  /* White_Space */
@@ -72,10 +73,11 @@ bool gnn__is_number(int32_t c); /* N */
 bool gnn__is_mark(int32_t c);   /* M */
 bool gnn__is_mark_nonspacing(int32_t c);
 bool gnn__is_other(int32_t c); /* Cc, Cf, Co, Cs */
-bool gnn__is_punctuation(
-    int32_t c); /* P, and all of ASCII's that are neither letters, digits, blanks nor control characters */
+/* P, and ASCII's that are neither letters, digits, blanks nor control characters. */
+bool gnn__is_punctuation(int32_t c);
 bool gnn__is_word(int32_t c); /* \w of regular expressions */
-/* Characters of Chinese writing, as BERT sets them apart: CJK ideographs without kana and hangul. */
+/* Characters of Chinese writing, as BERT sets them apart: CJK ideographs without kana and hangul.
+ */
 bool gnn__is_ideograph(int32_t c);
 
 /* Lower-case of a character, 1 or 2 of them. */

@@ -1,12 +1,13 @@
-/* Words as GPT-2 and its followers cut them, written out instead of a regular expression. All of them know four kinds of characters: blanks, letters, numbers, others. */
+/* Words as GPT-2 and its followers cut them, written out instead of a regular expression. All of
+ * them know four kinds of characters: blanks, letters, numbers, others. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 struct gnn__word_rules {
     const char *regex;
-    bool any_case; /* 'S ends a word as 's does */
-    bool any_lead; /* any one character but a number or an end of a line may begin a word of letters; else a blank may */
-    int64_t digits; /* numbers of so many digits at most, without a blank before; 0: any, also with one */
-    bool newlines; /* ends of lines belong to the marks before them, or stand with the blanks before them */
+    bool any_case;  /* 'S ends a word as 's does */
+    bool any_lead;  /* any mark may stand before letters, else a blank may */
+    int64_t digits; /* at most in a number, without a blank before; 0: any, also with one */
+    bool newlines;  /* ends of lines stand with the marks or blanks before them */
 };
 
 #define ENDINGS "'s|'t|'re|'ve|'m|'ll|'d"
@@ -74,7 +75,8 @@ static int64_t ending(const gnn__word_rules_t *r, const char *at, int64_t k, int
     return k;
 }
 
-/* Blanks up to the last end of a line among them; else all of them but the last, which belongs to what follows. */
+/* Blanks up to the last end of a line among them; else all of them but the last, which belongs to
+ * what follows. */
 static int64_t blanks(const gnn__word_rules_t *r, const char *at, int64_t k, int64_t end)
 {
     int64_t last = k, line = k, e = k;

@@ -18,6 +18,8 @@ static void flow_free(gnn__flow_t *flow)
 
 void gnn__work_free(gnn__work_t *work)
 {
+    flow_free(&work->raw);
+    flow_free(&work->held);
     flow_free(&work->text);
     flow_free(&work->next);
     gnn_free(work->spans.at);

@@ -1,5 +1,6 @@
-/* Byte-pair encoding: a word's characters, or bytes, merge in pairs, the pair of the smallest rank first and of two such the left one. Sennrich et al.
- * 2016; SentencePiece's scores are ranks too. A heap holds the pairs, so that a word of n bytes takes O(n log n). */
+/* Byte-pair encoding: a word's characters, or bytes, merge in pairs, the pair of the smallest rank
+ * first and of two such the left one. Sennrich et al. 2016; SentencePiece's scores are ranks too. A
+ * heap holds the pairs, so that a word of n bytes takes O(n log n). */
 #include <lib/text/tokenizer/tokenizer.h>
 
 typedef struct symbol {
@@ -243,7 +244,7 @@ static int read(gnn_tokenizer_t *t, const json_t *model)
     return read_merges(t, model);
 }
 
-const gnn__kind_t gnn__kind_byte_pairs = {
+const gnn__token_kind_t gnn__token_kind_byte_pairs = {
     .name = "BPE",
     .paper = "Sennrich et al. 2016, Neural machine translation of rare words with subword units",
     .read = read,

@@ -1,4 +1,5 @@
-/* Unigram: of all ways to cut a text into pieces, the one with the largest sum of scores (Viterbi). Kudo 2018. */
+/* Unigram: of all ways to cut a text into pieces, the one with the largest sum of scores (Viterbi).
+ * Kudo 2018. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 #include <math.h>
@@ -40,7 +41,8 @@ static void offer_pieces(const gnn_tokenizer_t *t, place_t *places, const char *
         offer(t, &places[next], places[k].score + t->rules.unknown_score, k, UNKNOWN);
 }
 
-/* Turns the chain of pieces, which leads from the end to the start, around: begin becomes the place where the next piece ends. */
+/* Turns the chain of pieces, which leads from the end to the start, around: begin becomes the place
+ * where the next piece ends. */
 static void turn(place_t *places, int64_t n)
 {
     for (int64_t k = n, next = -1; k >= 0;) {
@@ -109,5 +111,5 @@ static int read(gnn_tokenizer_t *t, const json_t *model)
     return gnn__json_bool(model, "byte_fallback", &t->rules.byte_fallback);
 }
 
-const gnn__kind_t gnn__kind_unigram = {
+const gnn__token_kind_t gnn__token_kind_unigram = {
     .name = "Unigram", .paper = "Kudo 2018, Subword regularization", .read = read, .encode = encode};

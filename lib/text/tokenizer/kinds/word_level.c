@@ -16,4 +16,5 @@ static void encode(const gnn_tokenizer_t *t, gnn__work_t *work, const char *word
         gnn__add_unknown(work, word, 0, n);
 }
 
-const gnn__kind_t gnn__kind_word_level = {.name = "WordLevel", .read = read, .encode = encode};
+const gnn__token_kind_t gnn__token_kind_word_level = {
+    .name = "WordLevel", .read = read, .encode = encode};

@@ -1,4 +1,5 @@
-/* WordPiece: at each place the longest token, those inside of a word with a prefix; a word that has none somewhere is unknown as a whole. Wu et al. 2016. */
+/* WordPiece: at each place the longest token, those inside of a word with a prefix; a word that has
+ * none somewhere is unknown as a whole. Wu et al. 2016. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 static int read(gnn_tokenizer_t *t, const json_t *model)
@@ -55,7 +56,7 @@ static void encode(const gnn_tokenizer_t *t, gnn__work_t *work, const char *word
     gnn__add_token(work, t->rules.unknown, 0, n);
 }
 
-const gnn__kind_t gnn__kind_wordpiece = {
+const gnn__token_kind_t gnn__token_kind_wordpiece = {
     .name = "WordPiece",
     .paper = "Wu et al. 2016, Google's neural machine translation system",
     .read = read,

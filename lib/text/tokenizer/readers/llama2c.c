@@ -1,5 +1,6 @@
-/* llama2.c's tokenizer.bin: int32 the longest token's bytes; for each token float32 score, int32 bytes, the bytes. Tokens 0 to 2 are <unk>, <s> and </s>,
- * then come 256 single bytes. All numbers are little-endian. */
+/* llama2.c's tokenizer.bin: int32 the longest token's bytes; for each token float32 score, int32
+ * bytes, the bytes. Tokens 0 to 2 are <unk>, <s> and </s>, then come 256 single bytes. All numbers
+ * are little-endian. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 enum { LONGEST = 4096, FIRST_BYTE = 3, FIRST_PIECE = FIRST_BYTE + 256 };
@@ -35,7 +36,8 @@ static bool is_utf8(const char *at, int64_t n)
     return whole;
 }
 
-/* Token `id` at byte k; *next is behind it. Its text gets a zero byte, where the next token's score, which is read before, begins. */
+/* Token `id` at byte k; *next is behind it. Its text gets a zero byte, where the next token's
+ * score, which is read before, begins. */
 static int read_token(gnn_tokenizer_t *t, const gnn__tokenizer_file_t *file, int64_t id, int64_t k,
                       uint32_t score, int64_t *next)
 {
@@ -77,8 +79,8 @@ static int read_tokens(gnn_tokenizer_t *t, const gnn__tokenizer_file_t *file)
 
 static int add_steps(gnn_tokenizer_t *t)
 {
-    gnn__step_t *step;
-    GNN_TRY(gnn__pipeline_add(&t->normalisers, &gnn__step_sentencepiece, &step));
+    gnn__text_step_t *step;
+    GNN_TRY(gnn__pipeline_add(&t->normalisers, &gnn__text_step_sentencepiece, &step));
     GNN_TRY(gnn__new(&step->options, 1, sizeof(gnn__sentencepiece_options_t), "a step"));
     *(gnn__sentencepiece_options_t *)step->options =
         (gnn__sentencepiece_options_t){.prefix = true, .kept = &t->kept};
@@ -88,7 +90,7 @@ static int add_steps(gnn_tokenizer_t *t)
 static int read(gnn_tokenizer_t *t, const gnn__tokenizer_file_t *file)
 {
     GNN_TRY(read_tokens(t, file));
-    t->kind = &gnn__kind_byte_pairs;
+    t->kind = &gnn__token_kind_byte_pairs;
     t->rules.unknown = 0;
     t->rules.byte_fallback = true;
     for (int b = 0; b < 256; b++)

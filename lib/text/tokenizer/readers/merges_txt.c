@@ -1,5 +1,6 @@
-/* merges.txt: byte-pair encoding of bytes as GPT-2 has it, two tokens a line; vocab.json beside it has the numbers. A vocabulary with <s>, </s> and
- * <mask> is RoBERTa's, which puts the first two around a text. */
+/* merges.txt: byte-pair encoding of bytes as GPT-2 has it, two tokens a line; vocab.json beside it
+ * has the numbers. A vocabulary with <s>, </s> and <mask> is RoBERTa's, which puts the first two
+ * around a text. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 /* The first line that is no comment: does it have two parts? */

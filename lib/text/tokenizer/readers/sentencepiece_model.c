@@ -1,4 +1,5 @@
-/* SentencePiece's .model: a protocol buffer of pieces, the trainer's settings and the normaliser's. Kudo and Richardson 2018. */
+/* SentencePiece's .model: a protocol buffer of pieces, the trainer's settings and the normaliser's.
+ * Kudo and Richardson 2018. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 #include <math.h>
@@ -57,7 +58,8 @@ static bool read_bytes(message_t *m, message_t *bytes)
     return true;
 }
 
-/* The next field; GNN_EFORMAT if the message breaks off. To be called while there are bytes left. */
+/* The next field; GNN_EFORMAT if the message breaks off. To be called while there are bytes left.
+ */
 static int next_field(message_t *m, field_t *f)
 {
     const int64_t place = m->at - m->start;
@@ -232,8 +234,8 @@ static int read_pieces(gnn_tokenizer_t *t, model_t *model, message_t m)
 
 static int add_normaliser(gnn_tokenizer_t *t, const model_t *model)
 {
-    gnn__step_t *step;
-    GNN_TRY(gnn__pipeline_add(&t->normalisers, &gnn__step_sentencepiece, &step));
+    gnn__text_step_t *step;
+    GNN_TRY(gnn__pipeline_add(&t->normalisers, &gnn__text_step_sentencepiece, &step));
     GNN_TRY(gnn__new(&step->options, 1, sizeof(gnn__sentencepiece_options_t), "a step"));
     gnn__sentencepiece_options_t *o = step->options;
     *o = model->blanks;
@@ -244,9 +246,9 @@ static int add_normaliser(gnn_tokenizer_t *t, const model_t *model)
 static int set_rules(gnn_tokenizer_t *t, const model_t *model)
 {
     gnn__rules_t *r = &t->rules;
-    t->kind = model->kind == UNIGRAM ? &gnn__kind_unigram
-              : model->kind == WORD  ? &gnn__kind_word_level
-                                     : &gnn__kind_byte_pairs;
+    t->kind = model->kind == UNIGRAM ? &gnn__token_kind_unigram
+              : model->kind == WORD  ? &gnn__token_kind_word_level
+                                     : &gnn__token_kind_byte_pairs;
     r->unknown = model->unknown;
     r->byte_fallback = model->byte_fallback;
     r->fuse_unknown = r->join_unknown = !model->byte_fallback;

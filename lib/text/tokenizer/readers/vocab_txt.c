@@ -1,4 +1,5 @@
-/* vocab.txt: WordPiece as BERT has it, a token a line; the number of a token is that of its line, from 0. */
+/* vocab.txt: WordPiece as BERT has it, a token a line; the number of a token is that of its line,
+ * from 0. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 static bool is(const gnn__tokenizer_file_t *file)

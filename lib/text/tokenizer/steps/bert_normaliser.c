@@ -1,4 +1,5 @@
-/* BERT's cleaning: control characters go, blanks become one kind, ideographs stand apart, accents and capitals fall away. Devlin et al. 2019. */
+/* BERT's cleaning: control characters go, blanks become one kind, ideographs stand apart, accents
+ * and capitals fall away. Devlin et al. 2019. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 typedef struct options {
@@ -14,7 +15,7 @@ static signed char ascii_becomes(const options_t *o, int c)
     return (signed char)(o->lower && c >= 'A' && c <= 'Z' ? c + 32 : c);
 }
 
-static int read(gnn__step_t *step, const json_t *json)
+static int read(gnn__text_step_t *step, const json_t *json)
 {
     options_t *o;
     GNN_TRY(gnn__new(&step->options, 1, sizeof *o, "a step"));
@@ -63,7 +64,7 @@ static void put_other(const options_t *o, gnn__work_t *work, int32_t c, gnn__spa
         gnn__put_byte(work, ' ', origin);
 }
 
-static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     const options_t *o = step->options;
     for (int64_t k = span.begin; k < span.end;) {
@@ -79,5 +80,5 @@ static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span
     }
 }
 
-const gnn__step_row_t gnn__step_bert_normaliser = {
+const gnn__text_step_row_t gnn__text_step_bert_normaliser = {
     .type = "BertNormalizer", .read = read, .rewrite = rewrite};

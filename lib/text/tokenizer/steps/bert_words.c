@@ -1,7 +1,7 @@
 /* BERT's words: between blanks, and every punctuation mark is one. */
 #include <lib/text/tokenizer/tokenizer.h>
 
-static void split(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+static void split(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     int64_t begin = span.begin;
     (void)step;
@@ -19,4 +19,4 @@ static void split(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
     gnn__add_span(work, begin, span.end);
 }
 
-const gnn__step_row_t gnn__step_bert_words = {.type = "BertPreTokenizer", .split = split};
+const gnn__text_step_row_t gnn__text_step_bert_words = {.type = "BertPreTokenizer", .split = split};

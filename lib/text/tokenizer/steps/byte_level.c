@@ -1,7 +1,8 @@
-/* GPT-2's words; a blank before the text if asked for. Its way to write bytes as letters is undone when a vocabulary is read. Radford et al. 2019. */
+/* GPT-2's words; a blank before the text if asked for. Its way to write bytes as letters is undone
+ * when a vocabulary is read. Radford et al. 2019. */
 #include <lib/text/tokenizer/tokenizer.h>
 
-static int read(gnn__step_t *step, const json_t *json)
+static int read(gnn__text_step_t *step, const json_t *json)
 {
     bool prefix = true, regex = true;
     GNN_TRY(gnn__json_bool(json, "add_prefix_space", &prefix));
@@ -11,7 +12,7 @@ static int read(gnn__step_t *step, const json_t *json)
     return GNN_OK;
 }
 
-static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     (void)step;
     if (work->text.at[span.begin] != ' ')
@@ -20,7 +21,7 @@ static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span
         gnn__put_byte(work, work->text.at[k], gnn__origin(work, k));
 }
 
-static void split(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+static void split(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     (void)step;
     for (int64_t k = span.begin, end; k < span.end; k = end) {
@@ -29,5 +30,5 @@ static void split(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
     }
 }
 
-const gnn__step_row_t gnn__step_byte_level = {
+const gnn__text_step_row_t gnn__text_step_byte_level = {
     .type = "ByteLevel", .read = read, .rewrite = rewrite, .split = split};

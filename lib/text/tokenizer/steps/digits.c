@@ -1,13 +1,13 @@
 /* Numbers stand apart, all digits together or each alone. */
 #include <lib/text/tokenizer/tokenizer.h>
 
-static int read(gnn__step_t *step, const json_t *json)
+static int read(gnn__text_step_t *step, const json_t *json)
 {
     GNN_TRY(gnn__new(&step->options, 1, sizeof(bool), "a step"));
     return gnn__json_bool(json, "individual_digits", step->options);
 }
 
-static void split(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+static void split(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     const bool alone = *(bool *)step->options;
     bool before = false;
@@ -24,4 +24,4 @@ static void split(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
     gnn__add_span(work, begin, span.end);
 }
 
-const gnn__step_row_t gnn__step_digits = {.type = "Digits", .read = read, .split = split};
+const gnn__text_step_row_t gnn__text_step_digits = {.type = "Digits", .read = read, .split = split};

@@ -1,7 +1,7 @@
 /* Lower-case, character by character. */
 #include <lib/text/tokenizer/tokenizer.h>
 
-static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     (void)step;
     for (int64_t k = span.begin; k < span.end;) {
@@ -13,4 +13,4 @@ static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span
     }
 }
 
-const gnn__step_row_t gnn__step_lower = {.type = "Lowercase", .rewrite = rewrite};
+const gnn__text_step_row_t gnn__text_step_lower = {.type = "Lowercase", .rewrite = rewrite};

@@ -23,7 +23,7 @@ static int read_scheme(options_t *o, const json_t *json)
     return GNN_OK;
 }
 
-static int read(gnn__step_t *step, const json_t *json)
+static int read(gnn__text_step_t *step, const json_t *json)
 {
     bool splits = true;
     GNN_TRY(gnn__new(&step->options, 1, sizeof(options_t), "a step"));
@@ -41,7 +41,7 @@ static bool is_blank(const options_t *o, const gnn__work_t *work, int64_t k, int
            memcmp(work->text.at + k, o->blank.at, (size_t)o->blank.length) == 0;
 }
 
-static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     const options_t *o = step->options;
     const bool has = work->text.at[span.begin] == ' ' || is_blank(o, work, span.begin, span.end);
@@ -54,7 +54,7 @@ static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span
             gnn__put_byte(work, work->text.at[k], gnn__origin(work, k));
 }
 
-static void split(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+static void split(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     int64_t begin = span.begin;
     for (int64_t k = span.begin; k < span.end; k++)
@@ -65,5 +65,5 @@ static void split(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
     gnn__add_span(work, begin, span.end);
 }
 
-const gnn__step_row_t gnn__step_metaspace = {
+const gnn__text_step_row_t gnn__text_step_metaspace = {
     .type = "Metaspace", .read = read, .rewrite = rewrite, .split = split};

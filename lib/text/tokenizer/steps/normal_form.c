@@ -1,4 +1,5 @@
-/* Unicode's four normal forms (Unicode Standard Annex 15): decompose, order the marks, compose again. */
+/* Unicode's four normal forms (Unicode Standard Annex 15): decompose, order the marks, compose
+ * again. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 enum {
@@ -7,14 +8,14 @@ enum {
 
 typedef struct letter {
     int32_t c, order;
-    int32_t adds; /* 1: the character before it in the text became more than one; -1 and less: others of the text are in it */
+    int32_t adds; /* 1: one more of a decomposed character; -1 and less: others are in it */
 } letter_t;
 
 typedef struct options {
     bool compose, compatible;
 } options_t;
 
-static int read(gnn__step_t *step, const json_t *json)
+static int read(gnn__text_step_t *step, const json_t *json)
 {
     gnn__string_t type;
     GNN_TRY(gnn__json_string(json, "type", true, &type));
@@ -35,7 +36,8 @@ static void order_marks(letter_t *at, int n)
     }
 }
 
-/* Each letter joins the starter before it unless another one of its class, or of a higher one, stands between. */
+/* Each letter joins the starter before it unless another one of its class, or of a higher one,
+ * stands between. */
 static int compose(letter_t *at, int n)
 {
     int made = 0, starter = -1;
@@ -55,7 +57,8 @@ static int compose(letter_t *at, int n)
     return made;
 }
 
-/* Places follow the order of the text, whatever the order of the marks has become: a letter takes the next character's unless it is one more of the last. */
+/* Places follow the order of the text, whatever the order of the marks has become: a letter takes
+ * the next character's unless it is one more of the last. */
 static void put_letters(const options_t *o, gnn__work_t *work, letter_t *at, int n, int64_t begin,
                         int64_t end)
 {
@@ -77,7 +80,7 @@ static bool joins(int32_t c)
     return (c >= 0x1161 && c <= 0x11c2) || gnn__is_mark(c);
 }
 
-static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     const options_t *o = step->options;
     letter_t *at = gnn__work_scratch(work, MOST + 18, sizeof *at);
@@ -99,5 +102,5 @@ static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span
         put_letters(o, work, at, n, begin, span.end);
 }
 
-const gnn__step_row_t gnn__step_normal_form = {
+const gnn__text_step_row_t gnn__text_step_normal_form = {
     .type = "NFC", .also = {"NFD", "NFKC", "NFKD"}, .read = read, .rewrite = rewrite};

@@ -37,7 +37,7 @@ static int read_regex(options_t *o, gnn__string_t regex, bool invert)
                       "the pattern's matches are words: behavior Isolated is expected");
 }
 
-static int read(gnn__step_t *step, const json_t *json)
+static int read(gnn__text_step_t *step, const json_t *json)
 {
     bool invert = false;
     gnn__string_t regex = {0};
@@ -78,7 +78,7 @@ static int64_t runs_on(const options_t *o, const char *at, int64_t k, int64_t en
     return next;
 }
 
-static void split(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+static void split(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     const options_t *o = step->options;
     const behavior_t b = o->behavior;
@@ -98,4 +98,4 @@ static void split(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
     gnn__add_span(work, begin, span.end);
 }
 
-const gnn__step_row_t gnn__step_pattern = {.type = "Split", .read = read, .split = split};
+const gnn__text_step_row_t gnn__text_step_pattern = {.type = "Split", .read = read, .split = split};

@@ -1,5 +1,5 @@
-/* SentencePiece's table as the library "tokenizers" applies it: to whole graphemes of less than 6 bytes, else to single characters, and always the shortest
- * entry. The table comes in base64. */
+/* SentencePiece's table as the library "tokenizers" applies it: to whole graphemes of less than 6
+ * bytes, else to single characters, and always the shortest entry. The table comes in base64. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 static int sextet(char c)
@@ -34,7 +34,7 @@ static int64_t from_base64(gnn__string_t text, char *to)
 }
 
 /* The options are the table's head and its bytes. */
-static int read(gnn__step_t *step, const json_t *json)
+static int read(gnn__text_step_t *step, const json_t *json)
 {
     gnn__string_t text = {0};
     gnn__charsmap_t *map;
@@ -75,7 +75,7 @@ static bool put_replaced(const gnn__charsmap_t *map, gnn__work_t *work, int64_t 
     return true;
 }
 
-static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     const char *at = work->text.at;
     for (int64_t k = span.begin; k < span.end;) {
@@ -92,5 +92,5 @@ static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span
     }
 }
 
-const gnn__step_row_t gnn__step_precompiled = {
+const gnn__text_step_row_t gnn__text_step_precompiled = {
     .type = "Precompiled", .read = read, .rewrite = rewrite};

@@ -1,13 +1,13 @@
 /* A string before every text that is not empty. */
 #include <lib/text/tokenizer/tokenizer.h>
 
-static int read(gnn__step_t *step, const json_t *json)
+static int read(gnn__text_step_t *step, const json_t *json)
 {
     GNN_TRY(gnn__new(&step->options, 1, sizeof(gnn__string_t), "a step"));
     return gnn__json_string(json, "prepend", true, step->options);
 }
 
-static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     const gnn__string_t *prefix = step->options;
     gnn__put_bytes(work, prefix->at, prefix->length, gnn__origin(work, span.begin));
@@ -15,4 +15,5 @@ static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span
         gnn__put_byte(work, work->text.at[k], gnn__origin(work, k));
 }
 
-const gnn__step_row_t gnn__step_prepend = {.type = "Prepend", .read = read, .rewrite = rewrite};
+const gnn__text_step_row_t gnn__text_step_prepend = {
+    .type = "Prepend", .read = read, .rewrite = rewrite};

@@ -1,7 +1,7 @@
 /* Every punctuation mark stands apart. */
 #include <lib/text/tokenizer/tokenizer.h>
 
-static int read(gnn__step_t *step, const json_t *json)
+static int read(gnn__text_step_t *step, const json_t *json)
 {
     gnn__string_t behavior = {"Isolated", 8};
     (void)step;
@@ -12,7 +12,7 @@ static int read(gnn__step_t *step, const json_t *json)
                             behavior.at);
 }
 
-static void split(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+static void split(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     int64_t begin = span.begin;
     (void)step;
@@ -27,4 +27,5 @@ static void split(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
     gnn__add_span(work, begin, span.end);
 }
 
-const gnn__step_row_t gnn__step_punctuation = {.type = "Punctuation", .read = read, .split = split};
+const gnn__text_step_row_t gnn__text_step_punctuation = {
+    .type = "Punctuation", .read = read, .split = split};

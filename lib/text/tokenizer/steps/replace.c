@@ -18,7 +18,7 @@ static int read_pattern(options_t *o, const json_t *json)
                      : gnn__error(GNN_EUNSUPPORTED, "the pattern \"%.60s\" is not known", regex.at);
 }
 
-static int read(gnn__step_t *step, const json_t *json)
+static int read(gnn__text_step_t *step, const json_t *json)
 {
     GNN_TRY(gnn__new(&step->options, 1, sizeof(options_t), "a step"));
     options_t *o = step->options;
@@ -40,7 +40,7 @@ static int64_t match(const options_t *o, const gnn__flow_t *text, int64_t k, int
     return run - k >= o->blanks ? run - k : 0;
 }
 
-static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     const options_t *o = step->options;
     for (int64_t k = span.begin; k < span.end;) {
@@ -56,4 +56,5 @@ static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span
     }
 }
 
-const gnn__step_row_t gnn__step_replace = {.type = "Replace", .read = read, .rewrite = rewrite};
+const gnn__text_step_row_t gnn__text_step_replace = {
+    .type = "Replace", .read = read, .rewrite = rewrite};

@@ -1,4 +1,5 @@
-/* SentencePiece's normaliser: the longest entry of its table at every place, then blanks. Kudo and Richardson 2018. */
+/* SentencePiece's normaliser: the longest entry of its table at every place, then blanks. Kudo and
+ * Richardson 2018. */
 #include <lib/text/tokenizer/tokenizer.h>
 
 /* What becomes of the characters at k: returns how many bytes they have. */
@@ -62,7 +63,7 @@ static int64_t skip_blanks(const gnn__sentencepiece_options_t *o, const gnn__wor
     return k;
 }
 
-static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     const gnn__sentencepiece_options_t *o = step->options;
     const int64_t begin = work->next.n;
@@ -84,4 +85,5 @@ static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span
         drop_blanks(o, work, begin);
 }
 
-const gnn__step_row_t gnn__step_sentencepiece = {.type = "SentencePiece", .rewrite = rewrite};
+const gnn__text_step_row_t gnn__text_step_sentencepiece = {.type = "SentencePiece",
+                                                           .rewrite = rewrite};

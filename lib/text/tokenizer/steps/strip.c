@@ -5,7 +5,7 @@ typedef struct options {
     bool left, right;
 } options_t;
 
-static int read(gnn__step_t *step, const json_t *json)
+static int read(gnn__text_step_t *step, const json_t *json)
 {
     GNN_TRY(gnn__new(&step->options, 1, sizeof(options_t), "a step"));
     options_t *o = step->options;
@@ -14,7 +14,7 @@ static int read(gnn__step_t *step, const json_t *json)
     return gnn__json_bool(json, "strip_right", &o->right);
 }
 
-static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     const options_t *o = step->options;
     int64_t begin = span.end, end = span.begin;
@@ -31,4 +31,4 @@ static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span
         gnn__put_byte(work, work->text.at[k], gnn__origin(work, k));
 }
 
-const gnn__step_row_t gnn__step_strip = {.type = "Strip", .read = read, .rewrite = rewrite};
+const gnn__text_step_row_t gnn__text_step_strip = {.type = "Strip", .read = read, .rewrite = rewrite};

@@ -1,7 +1,8 @@
-/* Marks that take no room of their own fall away; a decomposing step before this one sets accents apart. */
+/* Marks that take no room of their own fall away; a decomposing step before this one sets accents
+ * apart. */
 #include <lib/text/tokenizer/tokenizer.h>
 
-static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     (void)step;
     for (int64_t k = span.begin; k < span.end;) {
@@ -12,4 +13,5 @@ static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span
     }
 }
 
-const gnn__step_row_t gnn__step_strip_accents = {.type = "StripAccents", .rewrite = rewrite};
+const gnn__text_step_row_t gnn__text_step_strip_accents = {.type = "StripAccents",
+                                                           .rewrite = rewrite};

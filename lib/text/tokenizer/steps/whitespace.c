@@ -1,7 +1,8 @@
-/* Runs of letters, digits and marks, and runs of everything else that is no blank: the pattern \w+|[^\w\s]+. */
+/* Runs of letters, digits and marks, and runs of everything else that is no blank: the pattern
+ * \w+|[^\w\s]+. */
 #include <lib/text/tokenizer/tokenizer.h>
 
-static void split(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+static void split(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     enum { BLANK, WORD, MARKS } before = BLANK;
     int64_t begin = span.begin;
@@ -21,4 +22,4 @@ static void split(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
         gnn__add_span(work, begin, span.end);
 }
 
-const gnn__step_row_t gnn__step_whitespace = {.type = "Whitespace", .split = split};
+const gnn__text_step_row_t gnn__text_step_whitespace = {.type = "Whitespace", .split = split};

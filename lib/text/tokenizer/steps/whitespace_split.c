@@ -1,7 +1,7 @@
 /* What stands between blanks. */
 #include <lib/text/tokenizer/tokenizer.h>
 
-static void split(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+static void split(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t span)
 {
     int64_t begin = span.begin;
     (void)step;
@@ -15,4 +15,5 @@ static void split(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
     gnn__add_span(work, begin, span.end);
 }
 
-const gnn__step_row_t gnn__step_whitespace_split = {.type = "WhitespaceSplit", .split = split};
+const gnn__text_step_row_t gnn__text_step_whitespace_split = {.type = "WhitespaceSplit",
+                                                              .split = split};

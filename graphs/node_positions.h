@@ -1,6 +1,6 @@
 /* A graph as a sparse matrix, for its spectrum. */
-#ifndef GNN_GRAPHS_POSITIONS_H
-#define GNN_GRAPHS_POSITIONS_H
+#ifndef GNN_GRAPHS_NODE_POSITIONS_H
+#define GNN_GRAPHS_NODE_POSITIONS_H
 
 #include <lib/base/base.h>
 

@@ -1,7 +1,7 @@
 /* Positions of the nodes of any graph: eigenvectors of its Laplacian, and how soon a random walk
  * comes back. */
 #include <graphs/build.h>
-#include <graphs/positions.h>
+#include <graphs/node_positions.h>
 
 #include <math.h>
 
