@@ -67,7 +67,7 @@ void gnn_context_free(gnn_context_t *context)
 
 int gnn_context_threads(const gnn_context_t *context)
 {
-    return context->threads;
+    return gnn__most_threads(context, 0);
 }
 
 uint64_t gnn_context_seed(const gnn_context_t *context)

@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-/* Takes the preset's value where the user left 0, else the library's default. A 0 that was meant becomes one. */
+/* Takes the preset's value where the user left 0, else the library's default. A 0 that was meant
+ * becomes one. */
 static void fill_real(gnn_real_t *value, gnn_real_t preset, double initial)
 {
     if (*value == 0)

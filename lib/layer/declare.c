@@ -14,14 +14,20 @@ static int join(char *into, const char *owner, const char *part)
     return GNN_OK;
 }
 
+/* Is `name` OWNER + PART? Most names differ in their first letter, and recording asks often. */
+static bool is_named(const char *name, const char *owner, const char *part)
+{
+    for (; *owner; owner++, name++)
+        if (*owner != *name)
+            return false;
+    return strcmp(name, part) == 0;
+}
+
 int32_t gnn__layer_parameter(const gnn_layer_t *layer, const char *owner, const char *part)
 {
-    const size_t length = strlen(owner);
-    for (int64_t k = 0; k < layer->n_matrices; k++) {
-        const gnn__owned_t *m = &layer->matrices[k];
-        if (strncmp(m->name, owner, length) == 0 && strcmp(m->name + length, part) == 0)
-            return m->id;
-    }
+    for (int64_t k = 0; k < layer->n_matrices; k++)
+        if (is_named(layer->matrices[k].name, owner, part))
+            return layer->matrices[k].id;
     return -1;
 }
 
@@ -64,7 +70,8 @@ static bool begins(const gnn__declare_t *d, const char *name)
     return !d->share_fields || strncmp(name, d->share_fields, strlen(d->share_fields)) == 0;
 }
 
-/* Are the fields of this parameter to be shared? They stand side by side in one matrix: all of them or none. */
+/* Are the fields of this parameter to be shared? They stand side by side in one matrix: all of them
+ * or none. */
 static bool shared(gnn__declare_t *d, const char *name)
 {
     int64_t fields = 0, wanted = 0;

@@ -4,14 +4,18 @@
  *
  * It is recorded on a tape in three steps, once for training and inference alike:
  *
- *   project     one product for the senders' rows [key | message parts] and one for the receivers' [query | message parts]
- *   aggregate   one op over the graph, whatever the graph's form: the rows of messages.def and aggregators.def (lib/aggregate)
+ *   project     one product for the senders' rows [key | message parts], and one for the receivers'
+ *               [query | message parts]
+ *   aggregate   one op over the graph, whatever the graph's form: rows of messages.def and
+ *               aggregators.def (lib/aggregate)
  *   update      the row of updates.def, self term, residual, norm, activation
  *
- * gnn__layer_record, at the end of this file, is the three of them in a row. What a config does not ask for puts nothing on the tape.
+ * gnn__layer_record, at the end of this file, is the three of them in a row. What a config does not
+ * ask for puts nothing on the tape.
  *
- * Where to go from here: updates/ has one file for each update; declare.c lists the parameters; config.c fills in what a config leaves
- * open; reorder.c moves a product to the other side of the sum where that is cheaper; api.c is what programs call. */
+ * Where to go from here: updates/ has one file for each update; declare.c lists the parameters;
+ * config.c fills in what a config leaves open; reorder.c moves a product to the other side of the
+ * sum where that is cheaper; api.c is what programs call. */
 #include <lib/layer/scores.h>
 #include <lib/layer/update.h>
 
@@ -44,7 +48,8 @@ gnn_var_t gnn__layer_project_source(const gnn_layer_t *layer, gnn_tape_t *tape, 
     return project_side(layer, tape, "source", x);
 }
 
-/* Receivers and senders before their products. Receivers that are the first senders go through dropout and norm as senders. */
+/* Receivers and senders before their products. Receivers that are the first senders go through
+ * dropout and norm as senders. */
 static void take_features(gnn__hop_t *hop)
 {
     const gnn_real_t rate = hop->layer->config.dropout_in;
@@ -55,7 +60,8 @@ static void take_features(gnn__hop_t *hop)
     hop->normed_dst = both ? hop->normed_src : gnn__layer_prenorm(hop->layer, hop->tape, hop->x_dst);
 }
 
-/* The first n of them, where receivers are fewer than the senders that they stand among. Sparse rows are cut after their product. */
+/* The first n of them, where receivers are fewer than the senders that they stand among. Sparse
+ * rows are cut after their product. */
 static gnn_var_t receivers(const gnn__hop_t *hop, gnn_var_t x)
 {
     const bool fewer =
@@ -96,7 +102,8 @@ static void message_inputs(const gnn__hop_t *hop, gnn_var_t *in)
             gnn__hop_columns(hop, hop->target, w->own_query, w->target_message);
 }
 
-/* Additive scores read one number per head of senders and receivers; where both are the same rows, one op reads them once. */
+/* Additive scores read one number per head of senders and receivers; where both are the same rows,
+ * one op reads them once. */
 static void head_dots(const gnn__hop_t *hop, gnn_var_t *key, gnn_var_t *query)
 {
     const int64_t heads = hop->layer->config.heads;
@@ -130,7 +137,8 @@ static void score_inputs(const gnn__hop_t *hop, gnn_var_t *in)
     in[GNN_AGGREGATE_QUERY] = query;
 }
 
-/* Edge features are projected for messages, for keys or for both. Additive scores read e . (W a) per head: d_e x heads numbers do what d_e x heads d_k would. */
+/* Edge features are projected for messages, for keys or for both. Additive scores read e . (W a)
+ * per head: d_e x heads numbers do what d_e x heads d_k would. */
 static void edge_features(const gnn__hop_t *hop, gnn_var_t *in)
 {
     const gnn_layer_config_t *c = &hop->layer->config;
@@ -148,7 +156,8 @@ static void edge_features(const gnn__hop_t *hop, gnn_var_t *in)
                 : weight;
 }
 
-/* Edge weights are normalised on the tape, since they may be learned: the view is then the one without norm. */
+/* Edge weights are normalised on the tape, since they may be learned: the view is then the one
+ * without norm. */
 static void edge_inputs(const gnn__hop_t *hop, gnn_var_t *in, gnn_view_t *view)
 {
     const gnn_layer_config_t *c = &hop->layer->config;
@@ -199,7 +208,8 @@ static gnn_var_t aggregate(const gnn__hop_t *hop)
 
 /* ---- update ---- */
 
-/* W_self x_i. Sparse receivers among the senders are multiplied with them, and cut out afterwards. */
+/* W_self x_i. Sparse receivers among the senders are multiplied with them, and cut out afterwards.
+ */
 static gnn_var_t self_term(const gnn__hop_t *hop)
 {
     return gnn__hop_first_rows(hop, gnn__hop_linear(hop, "self", hop->normed_dst),
@@ -256,7 +266,8 @@ gnn_var_t gnn__layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gn
     return aggregate_and_update(&hop);
 }
 
-/* The same from rows that were projected earlier. A receiver's row begins with what the senders' weights make of it, where they are shared. */
+/* The same from rows that were projected earlier. A receiver's row begins with what the senders'
+ * weights make of it, where they are shared. */
 gnn_var_t gnn__layer_finish(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
                             const gnn_layer_vars_t *vars, gnn__projected_t projected,
                             const gnn__attention_out_t *weights)

@@ -1,4 +1,5 @@
-/* The part of a config that is about scores: from its fields to the settings of the op, and to what its rows own. */
+/* The part of a config that is about scores: from its fields to the settings of the op, and to what
+ * its rows own. */
 #include <lib/layer/scores.h>
 
 #include <lib/aggregate/tables.h>

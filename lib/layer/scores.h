@@ -1,4 +1,5 @@
-/* What of a config says how pairs are weighed: the settings of an aggregation, and the parameters that its rows own. */
+/* What of a config says how pairs are weighed: the settings of an aggregation, and the parameters
+ * that its rows own. */
 #ifndef GNN_LIB_LAYER_SCORES_H
 #define GNN_LIB_LAYER_SCORES_H
 

@@ -47,6 +47,9 @@ int gnn__step_check_running(const gnn_model_t *model, const gnn__model_step_t *s
         return gnn__error(GNN_ESHAPE,
                           "%s: running statistics of %lld features, the file holds %lld numbers",
                           s->where, (long long)width, (long long)model->most);
+    if (width > INT64_MAX / 4)
+        return gnn__error(GNN_EOVERFLOW, "%s: running statistics of %lld features do not fit",
+                          s->where, (long long)width);
     return GNN_OK;
 }
 

@@ -1,6 +1,7 @@
-/* A step of kind `aggregate`: y_i = sum over j of w_ij m_j on rows that other steps have made, without a layer's projections and
- * update around it. Of `.layer` it reads what says how to aggregate; .layer.in is the width of a message, and the message is the
- * sender's row itself unless another is named. */
+/* A step of kind `aggregate`: y_i = sum over j of w_ij m_j on rows that other steps have made,
+ * without a layer's projections and update around it. Of `.layer` it reads what says how to
+ * aggregate; .layer.in is the width of a message, and the message is the sender's row itself unless
+ * another is named. */
 #include <lib/layer/scores.h>
 #include <lib/model/steps.h>
 

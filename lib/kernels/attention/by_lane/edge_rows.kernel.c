@@ -8,63 +8,106 @@
  *     d_e = (W' q_i) g + (W' dY_i) alpha' */
 #include <lib/kernels/attention/by_lane/edge_rows.h>
 
-/* b->edge = features times the projections of the row's node, or of each pair's other end. */
+/* Projections that features are multiplied by: those of the row's node, or where it is NULL of each pair's other end. */
+typedef struct projections {
+    gnn__matrix_t rows;
+    const gnn_real_t *own;
+} projections_t;
+
+static projections_t projections_of(const gnn__lanes_t *l, const gnn__matrix_t *rows, int64_t node)
+{
+    return (projections_t){*rows, l->a->transposed ? NULL : gnn__matrix_row(rows, node)};
+}
+
+/* The pair's projections; those of a later pair are on their way. */
+GNN__INLINE const gnn_real_t *projections_at(const projections_t *p, const lane_block_t *b, int e,
+                                             int64_t numbers)
+{
+    if (p->own)
+        return p->own;
+    for (int64_t x = 0; x < numbers; x += 64 / (int64_t)sizeof *p->own)
+        __builtin_prefetch(gnn__matrix_row(&p->rows, b->other[e + AHEAD]) + x);
+    return gnn__matrix_row(&p->rows, b->other[e]);
+}
+
+GNN__INLINE void put_products(const gnn_real_t *x, const gnn_real_t *weights, int64_t d_e,
+                              gnn_real_t *out, const int width)
+{
+    gnn__vec_t sum[PATTERN];
+    fill(sum, 0);
+#pragma GCC unroll 8
+    for (int64_t f = 0; x && f < d_e; f++)
+        for (int u = 0; u < pattern_registers(width); u++)
+            sum[u] += x[f] * gnn__vec_load(weights + f * width + u * LANES);
+    for (int u = 0; u < pattern_registers(width); u++)
+        gnn__vec_store(out + u * LANES, sum[u]);
+}
+
+/* b->edge = features times the projections, and with `two` b->weight = features times others. `known`: so many features; 0: any. */
 GNN__INLINE void edge_products(const gnn__lanes_t *l, const lane_block_t *block, int64_t at,
-                               const gnn__matrix_t projections, const gnn_real_t *own,
-                               const int width)
+                               const projections_t *one, const projections_t *other,
+                               const int width, const bool two, const int known)
 {
     const gnn__attention_t *a = l->a;
     const lane_block_t b = *block;
+    const projections_t first = *one, second = *other;
     const gnn__pairs_t pairs = a->pairs;
     const gnn__matrix_t features = a->features;
-    const int64_t last = last_place(&pairs), edges = a->edges, d_e = a->d_e;
+    const int64_t last = last_place(&pairs), edges = a->edges, d_e = known ? known : a->d_e;
     for (int e = 0; e < b.n; e++) {
         const int64_t number = gnn__pairs_edge(&pairs, at + e),
                       ahead = at + e + EDGE_AHEAD < last ? at + e + EDGE_AHEAD : last;
-        const gnn_real_t *weights = own ? own : gnn__matrix_row(&projections, b.other[e]);
-        gnn__vec_t sum[PATTERN];
+        const gnn_real_t *x = has_row(number, edges) ? gnn__matrix_row(&features, number) : NULL;
         prefetch_row(&features, edges, gnn__pairs_edge(&pairs, ahead));
-        for (int64_t x = 0; !own && x < d_e * width; x += 64 / (int64_t)sizeof *weights)
-            __builtin_prefetch(gnn__matrix_row(&projections, b.other[e + AHEAD]) + x);
-        fill(sum, 0);
-        if (has_row(number, edges)) {
-            const gnn_real_t *x = gnn__matrix_row(&features, number);
-            for (int64_t f = 0; f < d_e; f++)
-                for (int u = 0; u < pattern_registers(width); u++)
-                    sum[u] += x[f] * gnn__vec_load(weights + f * width + u * LANES);
-        }
-        for (int u = 0; u < pattern_registers(width); u++)
-            gnn__vec_store(b.edge + e * width + u * LANES, sum[u]);
+        put_products(x, projections_at(&first, &b, e, d_e * width), d_e, b.edge + e * width, width);
+        if (two)
+            put_products(x, projections_at(&second, &b, e, d_e * width), d_e, b.weight + e * width,
+                         width);
     }
     for (int x = b.n * width; x < padded(b.n * width); x++)
-        b.edge[x] = 0;
+        b.edge[x] = b.weight[x] = 0;
 }
 
 #define EDGE_PRODUCTS(width)                                                             \
     MADE edge_products_##width(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, \
-                               gnn__matrix_t projections, const gnn_real_t *own)         \
+                               const projections_t *one, const projections_t *other)     \
     {                                                                                    \
-        edge_products(l, b, at, projections, own, width);                                \
+        const bool eight = l->a->d_e == 8;                                               \
+        if (other && eight)                                                              \
+            edge_products(l, b, at, one, other, width, true, 8);                         \
+        else if (other)                                                                  \
+            edge_products(l, b, at, one, other, width, true, 0);                         \
+        else if (eight)                                                                  \
+            edge_products(l, b, at, one, one, width, false, 8);                          \
+        else                                                                             \
+            edge_products(l, b, at, one, one, width, false, 0);                          \
     }
 FOR_WIDTHS(EDGE_PRODUCTS)
 
-/* to += factor * what the edges give. */
-static void add_products(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, int64_t node,
-                         const gnn__matrix_t *projections, gnn_real_t factor, gnn_real_t *to)
+/* to += factor * x. */
+static void add_scaled(const gnn__lanes_t *l, const lane_block_t *b, gnn_real_t factor,
+                       const gnn_real_t *x, gnn_real_t *to)
 {
-    const gnn_real_t *own = l->a->transposed ? NULL : gnn__matrix_row(projections, node);
-    BY_WIDTH(l->width, edge_products, l, b, at, *projections, own);
-    for (int x = 0; x < padded(b->n * l->width); x += LANES)
-        gnn__vec_store(to + x, gnn__vec_load(to + x) + factor * gnn__vec_load(b->edge + x));
+    for (int k = 0; k < padded(b->n * l->width); k += LANES)
+        gnn__vec_store(to + k, gnn__vec_load(to + k) + factor * gnn__vec_load(x + k));
 }
 
 void add_edge_rows(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, int64_t node,
                    bool backward)
 {
-    if (l->key_rows)
-        add_products(l, b, at, node, &l->edge_queries, l->a->scale, b->score);
-    if (backward && l->value_rows)
-        add_products(l, b, at, node, &l->edge_outputs, 1, b->second);
+    const bool keys = l->key_rows != NULL, values = backward && l->value_rows;
+    projections_t of_keys, of_values;
+    if (keys)
+        of_keys = projections_of(l, &l->edge_queries, node);
+    if (values)
+        of_values = projections_of(l, &l->edge_outputs, node);
+    if (keys || values)
+        BY_WIDTH(l->width, edge_products, l, b, at, keys ? &of_keys : &of_values,
+                 keys && values ? &of_values : NULL);
+    if (keys)
+        add_scaled(l, b, l->a->scale, b->edge, b->score);
+    if (values)
+        add_scaled(l, b, 1, keys ? b->weight : b->edge, b->second);
 }
 
 void spread_sums(const gnn__lanes_t *l, const gnn_real_t *sums, const gnn_real_t *rows,
