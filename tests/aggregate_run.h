@@ -23,7 +23,7 @@ typedef struct job {
     gnn_aggregator_t row; /* a copy, so that its kernels can be taken away */
 } job_t;
 
-static void *block(size_t bytes)
+static inline void *block(size_t bytes)
 {
     /* Garbage on purpose: whoever reads before writing gets NaN. */
     void *memory = aligned_alloc(64, (bytes + 127) / 64 * 64);
@@ -31,7 +31,7 @@ static void *block(size_t bytes)
     return memory;
 }
 
-static int run_op(run_t *r, job_t *job, gnn_context_t *context, bool recording, bool training)
+static inline int run_op(run_t *r, job_t *job, gnn_context_t *context, bool recording, bool training)
 {
     gnn_op_call_t *c = &r->call;
     memset(r, 0, sizeof *r);
@@ -63,7 +63,7 @@ static int run_op(run_t *r, job_t *job, gnn_context_t *context, bool recording, 
 }
 
 /* Values that backward did not ask for are taken away. */
-static void run_backward(run_t *r, job_t *job)
+static inline void run_backward(run_t *r, job_t *job)
 {
     gnn_op_call_t *c = &r->call;
     size_t scratch =
@@ -86,7 +86,7 @@ static void run_backward(run_t *r, job_t *job)
     c->out[0].value.data = r->memory[0];
 }
 
-static void run_free(run_t *r)
+static inline void run_free(run_t *r)
 {
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         free(r->grads[k]);
@@ -95,7 +95,7 @@ static void run_free(run_t *r)
 }
 
 /* As test_error, but the largest number counts as 0.1 at least: a softmax over one sender has the gradient 0 up to rounding. */
-static double error_of(const gnn_real_t *a, const gnn_real_t *b, int64_t n)
+static inline double error_of(const gnn_real_t *a, const gnn_real_t *b, int64_t n)
 {
     double largest = 0.1, worst = 0;
     for (int64_t k = 0; k < n; k++) {
@@ -108,8 +108,8 @@ static double error_of(const gnn_real_t *a, const gnn_real_t *b, int64_t n)
     return worst / largest;
 }
 
-static void compare(const run_t *a, const run_t *b, const job_t *job, const char *what, double out,
-                    double grad)
+static inline void compare(const run_t *a, const run_t *b, const job_t *job, const char *what,
+                           double out, double grad)
 {
     static const char *const names[] = {"src_message",
                                         "dst_message",
@@ -146,15 +146,15 @@ typedef struct sizes {
     int64_t heads, kv_heads, d_k, d_v, d_e;
 } sizes_t;
 
-static void give(job_t *job, int k, int64_t rows, int64_t cols)
+static inline void give(job_t *job, int k, int64_t rows, int64_t cols)
 {
     job->present[k] = true;
     job->in[k] = gnn_tensor(test_reals(rows * cols, (uint64_t)(1000 + k)), rows, cols);
 }
 
 /* Every input that the pair of rows can take, edge inputs only if asked for. */
-static job_t job_new(const gnn_graph_t *g, const char *message, const char *aggregator, sizes_t s,
-                     bool edges)
+static inline job_t job_new(const gnn_graph_t *g, const char *message, const char *aggregator,
+                            sizes_t s, bool edges)
 {
     job_t job = {.row = *gnn_aggregator_find(aggregator)};
     const gnn_message_t *m = gnn_message_find(message);
@@ -196,7 +196,7 @@ static job_t job_new(const gnn_graph_t *g, const char *message, const char *aggr
     return job;
 }
 
-static void job_free(job_t *job)
+static inline void job_free(job_t *job)
 {
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         free(job->in[k].data);
@@ -204,20 +204,20 @@ static void job_free(job_t *job)
 
 /* ---- graphs ---- */
 
-static gnn_context_t *context_new(int threads)
+static inline gnn_context_t *context_new(int threads)
 {
     gnn_context_t *c;
     ck_ok(gnn_context_new(&c, &(gnn_context_config_t){.threads = threads, .deterministic = GNN_ON}));
     return c;
 }
 
-static void prepare(gnn_graph_t *g)
+static inline void prepare(gnn_graph_t *g)
 {
     ck_ok(gnn_graph_prepare(g, &(gnn_view_t){.backward = GNN_ON}));
 }
 
 /* Random edges; some nodes hear nobody, some pairs occur twice. */
-static gnn_graph_t *random_edges(int64_t n_dst, int64_t n_src, int64_t m, uint64_t seed)
+static inline gnn_graph_t *random_edges(int64_t n_dst, int64_t n_src, int64_t m, uint64_t seed)
 {
     gnn_graph_t *g;
     int64_t *src = malloc(sizeof *src * (size_t)(m + 1)),
@@ -233,7 +233,7 @@ static gnn_graph_t *random_edges(int64_t n_dst, int64_t n_src, int64_t m, uint64
 }
 
 /* Random monotone runs, empty ones included, with both sides shuffled. */
-static gnn_graph_t *random_spans(int64_t n_dst, int64_t n_src, uint64_t seed)
+static inline gnn_graph_t *random_spans(int64_t n_dst, int64_t n_src, uint64_t seed)
 {
     gnn_graph_t *g;
     int32_t *lo = malloc(sizeof *lo * (size_t)n_dst), *hi = malloc(sizeof *hi * (size_t)n_dst),
@@ -269,7 +269,7 @@ static gnn_graph_t *random_spans(int64_t n_dst, int64_t n_src, uint64_t seed)
 enum { GRAPHS = 7 };
 
 /* Graphs without edge numbers in their spans; `n` scales them. */
-static gnn_graph_t *graph_at(int which, int64_t n)
+static inline gnn_graph_t *graph_at(int which, int64_t n)
 {
     gnn_graph_t *g = NULL, *parts[3];
     const int64_t lengths[] = {n, 1, n / 2, 0, 3};
@@ -291,7 +291,7 @@ static gnn_graph_t *graph_at(int which, int64_t n)
     }
 }
 
-static bool has_spans(const gnn_graph_t *g)
+static inline bool has_spans(const gnn_graph_t *g)
 {
     for (int64_t p = 0; p < gnn_graph_n_parts(g); p++)
         if (gnn_graph_part_is_spans(g, p))

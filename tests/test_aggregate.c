@@ -1,4 +1,4 @@
-/* The op `aggregate` from inside: own kernels against the generic driver, spans against edges, any number of threads, shared gradients, and refusals. What the
+/* The op `aggregate` from inside: own kernels against the generic driver, spans against edges, any number of threads, and shared gradients. What the
  * numbers should be is the contract test's business (test_contract.c). */
 #include "aggregate_run.h"
 
@@ -336,106 +336,6 @@ START_TEST(infinite_bias_is_a_mask)
 }
 END_TEST
 
-/* ---- refusals ---- */
-
-typedef struct refusal {
-    const char *aggregator, *message;
-    int input; /* given a shape of rows x cols */
-    int64_t rows, cols;
-    int code;
-    const char *words;
-} refusal_t;
-
-static const refusal_t refusals[] = {
-    {"sum", "linear", GNN_AGGREGATE_SRC_MESSAGE, 9, 4, GNN_ESHAPE,
-     "src_message is 9 x 4, expected 13 x 4"},
-    {"dot", "linear", GNN_AGGREGATE_QUERY, 10, 7, GNN_ESHAPE, "query has 7 columns"},
-    {"dot", "linear", GNN_AGGREGATE_KEY, 13, 10, GNN_ESHAPE, "key is 13 x 10, expected 13 x 8"},
-    {"dot", "linear", GNN_AGGREGATE_SRC_MESSAGE, 13, 7, GNN_ESHAPE,
-     "width 7 cannot be split into 2 heads"},
-    {"additive", "linear", GNN_AGGREGATE_QUERY, 10, 3, GNN_ESHAPE, "query is 10 x 3, expected 10 x 2"},
-    {"additive_v2", "linear", GNN_AGGREGATE_PARAMETERS, 1, 9, GNN_ESHAPE,
-     "parameters is 1 x 9, expected 1 x 8"},
-    {"sum", "linear", GNN_AGGREGATE_QUERY, 10, 4, GNN_EUNSUPPORTED, "sum takes no query"},
-    {"sum", "linear", GNN_AGGREGATE_EDGE_BIAS, 50, 1, GNN_EUNSUPPORTED, "sum takes no edge_bias"},
-    {"dot", "linear", GNN_AGGREGATE_EDGE_BIAS, 50, 3, GNN_ESHAPE, "edge_bias is 50 x 3"},
-    {"max", "linear", GNN_AGGREGATE_EDGE_WEIGHT, 49, 1, GNN_ESHAPE,
-     "edge_weight is 49 x 1, expected 50 x 1"},
-    {"sum", "linear", GNN_AGGREGATE_EDGE_FEATURES, 50, 3, GNN_EINVALID, "edge_features need"},
-    {"sum", "linear_edge", GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, 3, 4, GNN_EINVALID,
-     "needs edge_features"},
-    {"sum", "linear", GNN_AGGREGATE_DST_MESSAGE, 10, 4, GNN_EINVALID, "linear takes no dst_message"},
-    {"dot", "linear", GNN_AGGREGATE_PRIOR_0, 1, 2, GNN_EINVALID,
-     "an aggregation without this prior takes no prior_0"},
-    {"dot", "linear", GNN_AGGREGATE_PRIOR_QUERY, 10, 8, GNN_EINVALID,
-     "without a prior that reads queries takes no prior_query"},
-    {"dot", "linear", GNN_AGGREGATE_WEIGHER_PARAMETERS, 1, 2, GNN_EINVALID,
-     "softmax takes no weigher_parameters"},
-    {"sum", "linear", GNN_AGGREGATE_PRIOR_0, 1, 2, GNN_EUNSUPPORTED, "sum takes no prior_0"},
-    {"dot", "linear", GNN_AGGREGATE_GATE, 10, 3, GNN_ESHAPE, "gate is 10 x 3, expected 10 x 2"},
-};
-
-START_TEST(wrong_inputs_are_named)
-{
-    const refusal_t *f = &refusals[_i];
-    gnn_context_t *context = context_new(1);
-    gnn_graph_t *g = random_edges(10, 13, 50, 1);
-    job_t job = job_new(g, f->message, f->aggregator, (sizes_t){2, 2, 4, 4, 0}, false);
-    free(job.in[f->input].data);
-    give(&job, f->input, f->rows, f->cols);
-    run_t r;
-    ck_fails(run_op(&r, &job, context, false, false), f->code, f->words);
-    run_free(&r);
-    job_free(&job);
-    gnn_graph_free(g);
-    gnn_context_free(context);
-}
-END_TEST
-
-START_TEST(spans_refuse_edge_inputs)
-{
-    static const int inputs[] = {GNN_AGGREGATE_EDGE_WEIGHT, GNN_AGGREGATE_EDGE_BIAS,
-                                 GNN_AGGREGATE_EDGE_FEATURES};
-    static const char *const words[] = {"part 0 of the graph stores spans, which take no edge_weight",
-                                        "no edge_bias", "no edge_features"};
-    gnn_context_t *context = context_new(1);
-    gnn_graph_t *g = graph_at(2, 9);
-    job_t job = job_new(g, "linear", "dot", (sizes_t){2, 2, 4, 4, 0}, false);
-    give(&job, inputs[_i], gnn_graph_n_edges(g), 1);
-    run_t r;
-    ck_fails(run_op(&r, &job, context, false, false), GNN_EUNSUPPORTED, words[_i]);
-    run_free(&r);
-    ck_fails((job.present[inputs[_i]] = false, run_op(&r, &job, context, true, false)),
-             GNN_EUNPREPARED, "gnn_graph_prepare");
-    run_free(&r);
-    job_free(&job);
-    gnn_graph_free(g);
-    gnn_context_free(context);
-}
-END_TEST
-
-START_TEST(tables_find_their_rows)
-{
-    for (size_t k = 0; k < gnn_aggregator_count(); k++)
-        ck_assert_ptr_eq(gnn_aggregator_find(gnn_aggregator_at(k)->name), gnn_aggregator_at(k));
-    for (size_t k = 0; k < gnn_message_count(); k++)
-        ck_assert_ptr_eq(gnn_message_find(gnn_message_at(k)->name), gnn_message_at(k));
-    for (size_t k = 0; k < gnn_prior_count(); k++)
-        ck_assert_ptr_eq(gnn_prior_find(gnn_prior_at(k)->name), gnn_prior_at(k));
-    for (size_t k = 0; k < gnn_weigher_count(); k++)
-        ck_assert_ptr_eq(gnn_weigher_find(gnn_weigher_at(k)->name), gnn_weigher_at(k));
-    for (size_t k = 0; k < gnn_map_count(); k++)
-        ck_assert_ptr_eq(gnn_map_find(gnn_map_at(k)->name), gnn_map_at(k));
-    ck_assert_ptr_eq(gnn_aggregator_find("max"), &gnn_aggregator_max);
-    ck_assert_ptr_null(gnn_aggregator_find("median"));
-    ck_assert_ptr_nonnull(
-        strstr(gnn_error_message(), "no aggregator is called \"median\"; expected sum, mean, max"));
-    ck_assert_ptr_null(gnn_message_find(NULL));
-    ck_assert_ptr_null(gnn_aggregator_at(gnn_aggregator_count()));
-    ck_assert_ptr_null(gnn_message_at(gnn_message_count()));
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("aggregate");
@@ -451,10 +351,5 @@ int main(void)
     tcase_add_loop_test(kernels, gradients_add_up, 0, 2 * (int)gnn_aggregator_count());
     tcase_add_test(kernels, infinite_bias_is_a_mask);
     suite_add_tcase(suite, kernels);
-    TCase *inputs = tcase_create("inputs");
-    tcase_add_loop_test(inputs, wrong_inputs_are_named, 0, sizeof refusals / sizeof *refusals);
-    tcase_add_loop_test(inputs, spans_refuse_edge_inputs, 0, 3);
-    tcase_add_test(inputs, tables_find_their_rows);
-    suite_add_tcase(suite, inputs);
     return test_main(suite);
 }
