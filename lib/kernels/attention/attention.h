@@ -2,7 +2,8 @@
  * score(q_i, k_j) + bias_ij. Four ways run it; the first that takes a call does (lib/aggregate/ways.c).
  *
  *   way      scores             graph           heads             edge weight, bias, scales  instruction set    per pair
- *   by_lane  additive, v2, dot  edges*          <= 8, kv = heads  additive: bias, features   AVX2, AVX-512      nothing
+ *   by_lane  additive, v2, dot  edges*          <= 8, kv = heads  features, not in v2; bias  AVX2, AVX-512      nothing
+ *                                                                 in additive scores
  *   by_tile  dot                spans           any               distances                  any; bf16, AMX     nothing
  *   by_row   all three          edges or spans  any               yes, and distances         any (reference)    nothing
  *   generic  any row of         edges or spans  any               yes, and edge features,    any                nothing

@@ -32,7 +32,9 @@
  * Edges may add to additive scores: features times a weight for each head, and a bias (edge_terms.kernel.c). The formulas above hold as they are, and the
  * gradients of what is added ask for a product dY_i . v_j per pair, where they are wanted.
  *
- * All take dropout and up to eight heads, but no edge weights, and biases and features only so, and slopes between 0 and 1: everything else goes row by row (attention_rows.kernel.c). */
+ * Features may be in the keys and values of dot scores too, never multiplied out per edge (edge_rows.kernel.c).
+ *
+ * All take dropout and up to eight heads and slopes between 0 and 1, but no edge weights. What lanes do not take goes row by row (by_row.kernel.c). */
 #ifndef GNN_KERNELS_ATTENTION_LANES_H
 #define GNN_KERNELS_ATTENTION_LANES_H
 
