@@ -132,9 +132,9 @@ static const struct {
     {STEPS("{\"kind\": \"norm\", \"norm\": \"batch\", \"in\": 2000000000}"),
      "the file holds 8 numbers", GNN_ESHAPE},
     {STEPS("{\"kind\": \"norm\", \"norm\": \"batch\", \"in\": 2000000000000}"),
-     "must be at most 2147483647", GNN_EINVALID},
-    {STEPS("{\"kind\": \"linear\", \"in\": 3037000500, \"out\": 3037000500}"),
-     "must be at most 2147483647", GNN_EINVALID},
+     "the file holds 8 numbers", GNN_ESHAPE},
+    {STEPS("{\"kind\": \"linear\", \"in\": 3037000500, \"out\": 3037000500}"), "does not fit",
+     GNN_EOVERFLOW},
     {STEPS("{\"kind\": \"linear\", \"in\": 2000000000, \"out\": 2000000000}"),
      "the file holds 8 numbers", GNN_ESHAPE},
 };

@@ -50,7 +50,7 @@ gnn_var_t gnn__hop_columns(const gnn__hop_t *hop, gnn_var_t x, int64_t col, int6
 /* Decides where products stand. Reads layer, tape, graph and vars. `projected`: W_source has been
  * multiplied already. */
 gnn__order_t gnn__layer_order(const gnn__hop_t *hop, bool projected);
-/* Records those of the update that stand before the sum. */
+/* Records those of the update that stand before the sum, and says what the update reads as x_i. */
 void gnn__hop_map_early(gnn__hop_t *hop);
 /* Records W_source where it stands after the sum. */
 gnn_var_t gnn__hop_map_late(const gnn__hop_t *hop, gnn_var_t a);

@@ -188,13 +188,15 @@ static gnn_var_t owned_value(const void *hop, const char *name)
     return gnn__hop_parameter(hop, name);
 }
 
-static gnn_var_t aggregate(const gnn__hop_t *hop)
+/* Where a product of the update comes first (reorder.c), this sums what it has made of the rows. */
+static gnn_var_t aggregate(gnn__hop_t *hop)
 {
     const gnn_layer_config_t *c = &hop->layer->config;
     gnn_aggregate_t how = settings(hop);
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = GNN_NONE;
+    gnn__hop_map_early(hop);
     message_inputs(hop, in);
     if (gnn__scored(c))
         score_inputs(hop, in);
@@ -208,8 +210,7 @@ static gnn_var_t aggregate(const gnn__hop_t *hop)
 
 /* ---- update ---- */
 
-/* W_self x_i. Sparse receivers among the senders are multiplied with them, and cut out afterwards.
- */
+/* W_self x_i. Sparse receivers among the senders are multiplied with them and cut out later. */
 static gnn_var_t self_term(const gnn__hop_t *hop)
 {
     return gnn__hop_first_rows(hop, gnn__hop_linear(hop, "self", hop->normed_dst),
@@ -251,19 +252,13 @@ static gnn__hop_t begin(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_gr
     return hop;
 }
 
-static gnn_var_t aggregate_and_update(gnn__hop_t *hop)
-{
-    hop->x_i = hop->x_dst;
-    gnn__hop_map_early(hop);
-    return update(hop, aggregate(hop));
-}
-
 gnn_var_t gnn__layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
                             const gnn_layer_vars_t *vars, const gnn__attention_out_t *weights)
 {
     gnn__hop_t hop = begin(layer, tape, graph, vars, weights, false);
     project(&hop);
-    return aggregate_and_update(&hop);
+    const gnn_var_t a = aggregate(&hop);
+    return update(&hop, a);
 }
 
 /* The same from rows that were projected earlier. A receiver's row begins with what the senders'
@@ -287,5 +282,6 @@ gnn_var_t gnn__layer_finish(const gnn_layer_t *layer, gnn_tape_t *tape, const gn
         hop.shared = gnn__hop_columns(&hop, projected.target, 0, shared);
         hop.target = gnn__hop_columns(&hop, projected.target, shared, own);
     }
-    return aggregate_and_update(&hop);
+    const gnn_var_t a = aggregate(&hop);
+    return update(&hop, a);
 }

@@ -71,6 +71,7 @@ static gnn_var_t weight_of(const gnn__hop_t *hop, const char *owner)
 void gnn__hop_map_early(gnn__hop_t *hop)
 {
     const struct gnn__update_rules *rules = hop->layer->config.update->rules;
+    hop->x_i = hop->x_dst;
     if (!hop->order.update_early)
         return;
     gnn_var_t weight = weight_of(hop, rules->first);
