@@ -88,7 +88,8 @@ struct gnn_tape {
     gnn__buffer_t *buffers, **placed;
     int64_t n_buffers, buffers_capacity;
     gnn__arena_t arena;
-    size_t scratch; /* largest need of any node */
+    size_t scratch;      /* largest need of any node */
+    gnn__pace_t pace[2]; /* of forward and backward runs of this program */
 };
 
 /* Lets ops do what the next ones would do, or write where those will, where nobody else reads what lies between; after uses are known, anew with every plan. */

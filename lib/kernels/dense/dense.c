@@ -173,14 +173,23 @@ static int openblas(gnn_context_t *context, const gnn__product_t *product, int t
     return GNN_OK;
 }
 
+/* Products whose bits may depend on how many threads the provider has always get the same number; others as many as are of use just now. */
+static int threads_of(const gnn_context_t *context, const gnn__product_t *p, double work)
+{
+    if (thin(p))
+        return gnn__threads_within(context, p->threads, p->m * p->n * p->k / 8);
+    if (work < SMALL_PRODUCT)
+        return 1;
+    return context->deterministic ? gnn__threads_within(context, p->threads, INT64_MAX)
+                                  : gnn__most_threads(context, p->threads);
+}
+
 int gnn__dense(gnn_context_t *context, const gnn__product_t *p)
 {
     if (p->m == 0 || p->n == 0)
         return GNN_OK;
     const double work = (double)p->m * (double)p->n * (double)p->k;
-    const int threads = thin(p) ? gnn__threads_within(context, p->threads, p->m * p->n * p->k / 8)
-                        : work < SMALL_PRODUCT ? 1
-                                               : gnn__most_threads(context, p->threads);
+    const int threads = threads_of(context, p, work);
     gnn__product_t rest = *p;
     int rc = GNN_EUNSUPPORTED;
     if (work >= SMALL_PRODUCT && !thin(p) && p->alpha == 1 && !context->deterministic)
