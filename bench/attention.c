@@ -1,9 +1,12 @@
-/* Attention of every word to every word (or to those before it, or to those near it), forward or with the gradients of queries, keys and values.
+/* Attention of every word to every word (or to those before it, or to those near it), forward or
+ * with the gradients of queries, keys and values.
  *
- *     attention --n 4096 --heads 4 --width 64 [--causal] [--backward] [--window 256] [--prior slope|table]
+ *     attention --n 4096 --heads 4 --width 64 [--causal] [--backward] [--window 256]
+ *               [--prior slope|table]
  *
- * The graph is spans: nothing is stored per pair. --window hears so many words on each side. --prior adds to scores by distance: a slope for each head, or a table
- * of 64 buckets; backward then has its gradient too. */
+ * The graph is spans: nothing is stored per pair. --window hears so many words on each side.
+ * --prior adds to scores by distance: a slope for each head, or a table of 64 buckets; backward
+ * then has its gradient too. */
 #include "bench.h"
 
 #include <stdlib.h>
@@ -57,8 +60,8 @@ static gnn_var_t prior(task_t *t, const settings_t *s, gnn_aggregate_t *how)
                        rows = gnn_tensor(t->prior, s->heads, BUCKETS);
     if (!table && strcmp(s->prior, "slope") != 0)
         return GNN_NONE;
-    how->distance = table ? GNN_DISTANCE_TABLE : GNN_DISTANCE_SLOPE;
-    how->distance_buckets = BUCKETS;
+    how->priors[0] = table ? (gnn_prior_use_t){&gnn_prior_table, {BUCKETS}}
+                           : (gnn_prior_use_t){&gnn_prior_slope, {0}};
     for (int64_t a = 0; a < (table ? 0 : s->heads); a++)
         t->prior[a] = (gnn_real_t)0x1p-8 * (gnn_real_t)(a + 1);
     return gnn_tape_input(t->tape, table ? &rows : &slopes, t->backward);
@@ -66,10 +69,9 @@ static gnn_var_t prior(task_t *t, const settings_t *s, gnn_aggregate_t *how)
 
 static int prepare(task_t *t, bench_t *bench, const settings_t *s)
 {
-    gnn_aggregate_t how = {
-        .aggregator = gnn_aggregator_find("dot"),
-        .message = gnn_message_find("none"),
-        .shape = {.heads = s->heads, .kv_heads = s->heads, .d_k = s->width, .d_v = s->width}};
+    gnn_aggregate_t how = {.aggregator = gnn_aggregator_find("dot"),
+                           .message = gnn_message_find("none"),
+                           .shape = {.heads = s->heads, .d_k = s->width, .d_v = s->width}};
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = GNN_NONE;
@@ -87,7 +89,7 @@ static int prepare(task_t *t, bench_t *bench, const settings_t *s)
     in[GNN_AGGREGATE_QUERY] = input(t, t->q);
     in[GNN_AGGREGATE_KEY] = input(t, t->k);
     in[GNN_AGGREGATE_SRC_MESSAGE] = input(t, t->v);
-    in[GNN_AGGREGATE_DISTANCE] = prior(t, s, &how);
+    in[GNN_AGGREGATE_PRIOR_0] = prior(t, s, &how);
     t->out = gnn_tape_aggregate(t->tape, &how, in);
     gnn_tape_keep(t->tape, t->out);
     return gnn_tape_status(t->tape);

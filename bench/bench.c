@@ -121,7 +121,8 @@ static double status_mb(const char *name)
 
 void bench_begin(bench_t *b)
 {
-    /* What reading the data took is not the task's: freed pages go back, and the most memory so far is forgotten. */
+    /* What reading the data took is not the task's: freed pages go back, and the most memory so far
+     * is forgotten. */
     malloc_trim(0);
     FILE *file = fopen("/proc/self/clear_refs", "w");
     if (file) {

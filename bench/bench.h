@@ -1,15 +1,18 @@
-/* What the benchmarks share: options, timing, memory, and the one line of JSON that each prints, with the field names of bench/peers. */
+/* What the benchmarks share: options, timing, memory, and the one line of JSON that each prints,
+ * with the field names of bench/peers. */
 #ifndef BENCH_H
 #define BENCH_H
 
 #include <gnn/gnn.h>
 #include <stdbool.h>
 
-/* ---- options: those of one program, beside --threads, --repeat, --warm, --precision and --help of all ---- */
+/* ---- options: those of one program, beside --threads, --repeat, --warm, --precision and --help of
+ * all ---- */
 
 typedef enum { BENCH_FLAG, BENCH_NUMBER, BENCH_TEXT } bench_kind_t;
 
-/* "--name", or "--name VALUE"; the target is a bool, an int64_t or a const char *. A list that ends with a NULL name. */
+/* "--name", or "--name VALUE"; the target is a bool, an int64_t or a const char *. A list that ends
+ * with a NULL name. */
 typedef struct {
     const char *name;
     bench_kind_t kind;
@@ -25,7 +28,8 @@ typedef struct {
     double median_ms, min_ms;
 } bench_t;
 
-/* Reads the options and makes the context; ends the program if there is something wrong with them, or after --help. */
+/* Reads the options and makes the context; ends the program if there is something wrong with them,
+ * or after --help. */
 void bench_open(bench_t *bench, int argc, char **argv, const bench_option_t *options);
 /* For main: says what went wrong, if anything, and gives the exit status. */
 int bench_close(bench_t *bench, int rc);
@@ -37,10 +41,12 @@ double bench_seconds(void);
 void bench_begin(bench_t *bench);
 /* Notes the most memory since then; bench_time does it by itself. */
 void bench_peak(bench_t *bench);
-/* Runs `step` `warm` times (or --warm), then `repeat` times with a clock; the first error ends it. */
+/* Runs `step` `warm` times (or --warm), then `repeat` times with a clock; the first error ends
+ * it. */
 int bench_time(bench_t *bench, int64_t warm, int (*step)(void *user), void *user);
 
-/* ---- a model's program on a tape: a training step if it has an optimiser, else a forward pass ---- */
+/* ---- a model's program on a tape: a training step if it has an optimiser, else a forward pass
+ * ---- */
 
 typedef struct {
     gnn_model_t *model;
@@ -51,7 +57,8 @@ typedef struct {
     uint32_t steps;
 } bench_program_t;
 
-/* Records the model, and with `loss` (NULL: inference) the loss and an optimiser. The model stands and is prepared; memory is watched from here on. */
+/* Records the model, and with `loss` (NULL: inference) the loss and an optimiser. The model stands
+ * and is prepared; memory is watched from here on. */
 int bench_program(bench_program_t *program, bench_t *bench, const gnn_model_inputs_t *inputs,
                   const gnn_loss_t *loss, const gnn_optimizer_config_t *optimizer);
 /* bench_time of its step. */
@@ -64,7 +71,8 @@ void bench_text(const char *name, const char *value);
 void bench_whole(const char *name, int64_t value);
 void bench_number(const char *name, double value);
 void bench_flag(const char *name, bool value);
-/* The task's own fields stand before; threads, times, memory, precision, kernels and processor follow, and the line ends. */
+/* The task's own fields stand before; threads, times, memory, precision, kernels and processor
+ * follow, and the line ends. */
 void bench_print(const bench_t *bench);
 
 /* ---- numbers by chance: a function of seed and place alone ---- */

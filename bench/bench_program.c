@@ -1,3 +1,4 @@
+/* A model on a tape, run again and again: inference or a training step. */
 #include "bench.h"
 
 int bench_program(bench_program_t *p, bench_t *bench, const gnn_model_inputs_t *inputs,

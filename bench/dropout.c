@@ -1,5 +1,6 @@
-/* Dropout on its own: one draw for every number of a matrix, by the op on a tape, in nanoseconds a number. By default the matrix stays in a core's cache, so that what
- * is measured is drawing. GNN_ISA=v3 and the like choose the instruction set.
+/* Dropout on its own: one draw for every number of a matrix, by the op on a tape, in nanoseconds a
+ * number. By default the matrix stays in a core's cache, so that what is measured is drawing.
+ * GNN_ISA=v3 and the like choose the instruction set.
  *
  *     dropout [--rows 1000] [--width 64] [--rate 60] (in hundredths; 0: a copy) */
 #include "bench.h"

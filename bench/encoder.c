@@ -1,9 +1,12 @@
-/* A stack of Transformer layers (norm behind, gelu, as nn.TransformerEncoderLayer) on a batch of sentences: forward, or a training step that ends in the
- * mean square of the output, with dropout .1 and Adam.
+/* A stack of Transformer layers (norm behind, gelu, as nn.TransformerEncoderLayer) on a batch of
+ * sentences: forward, or a training step that ends in the mean square of the output, with dropout
+ * .1 and Adam.
  *
- *     encoder --mode train|infer [--ragged] [--batch 32 --words 128 --layers 6 --d 384 --heads 12 --ffn 1536]
+ *     encoder --mode train|infer [--ragged] [--batch 32 --words 128 --layers 6]
+ *             [--d 384 --heads 12 --ffn 1536]
  *
- * --ragged: lengths of 8 to 25 words and one of 40, as bench/peers/encoder.py draws them. Sentences lie one behind another: there is no padding. */
+ * --ragged: lengths of 8 to 25 words and one of 40, as bench/peers/encoder.py draws them. Sentences
+ * lie one behind another: there is no padding. */
 #include "bench.h"
 
 #include <stdlib.h>

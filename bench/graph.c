@@ -1,9 +1,12 @@
-/* One training step, or one forward pass, of a graph network on a whole graph: the networks of bench/peers/graph.py.
+/* One training step, or one forward pass, of a graph network on a whole graph: the networks of
+ * bench/peers/graph.py.
  *
- *     graph --model gcn|sage|gin|gat|gatv2|resgated --data cora|pubmed|tolokers|coauthor_cs|rmat|FILE.npz --mode train|infer [--plain]
+ *     graph --model gcn|sage|gin|gat|gatv2|resgated --mode train|infer [--plain]
+ *           --data cora|pubmed|tolokers|coauthor_cs|rmat|FILE.npz
  *           [--aggregator mean|max|...] [--order renumbered|file]
  *
- * --plain: no dropout. GCN, SAGE, GIN: hidden 16 on Planetoid's sets, 256 elsewhere; GAT, GATv2: 8 heads x 8, 4 x 64 on rmat; 2 layers, 3 on rmat. */
+ * --plain: no dropout. GCN, SAGE, GIN: hidden 16 on Planetoid's sets, 256 elsewhere; GAT, GATv2: 8
+ * heads x 8, 4 x 64 on rmat; 2 layers, 3 on rmat. */
 #include "graph_data.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Opens a data set as the peers' load() does: rows of bags of words divided by their sums (but Pubmed's, which are weighted already), the file's first
- * training mask or one node in ten. */
+/* Opens a data set as the peers' load() does: rows of bags of words divided by their sums (but
+ * Pubmed's, which are weighted already), the file's first training mask or one node in ten. */
 #include "graph_data.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* A recursive-matrix graph (Chakrabarti, Zhan, Faloutsos 2004): each edge descends log2 n times into a quarter of the adjacency matrix, with
- * probabilities .57, .19, .19, .05. Both directions, no self-loops, no duplicates. */
+/* A recursive-matrix graph (Chakrabarti, Zhan, Faloutsos 2004): each edge descends log2 n times
+ * into a quarter of the adjacency matrix, with probabilities .57, .19, .19, .05. Both directions,
+ * no self-loops, no duplicates. */
 #include "graph_data.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* What the files of citation share: citation.c (options), citation_models.c (the networks), citation_train.c
- * (training over seeds and splits), citation_watch.c (progress and log), citation_report.c (words, JSON,
- * CSV) and citation_pictures.c. */
+/* What the files of citation share: citation.c (options), citation_models.c (the networks),
+ * citation_train.c (training over seeds and splits), citation_watch.c (progress and log),
+ * citation_report.c (words, JSON, CSV) and citation_pictures.c. */
 #ifndef CITATION_H
 #define CITATION_H
 
@@ -20,6 +20,8 @@ typedef struct {
 } recipe_t;
 
 const recipe_t *recipe_find(const char *name);
+/* "gcn, sage, ..." */
+const char *recipe_names(void);
 /* Fits a recipe to a data set whose paper used other settings. */
 recipe_t recipe_for(const recipe_t *recipe, const gnn_data_t *data);
 int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *recipe,
@@ -33,7 +35,7 @@ typedef struct {
     int64_t seeds, epochs, split,
         splits; /* splits 0: `split` alone; otherwise the first so many, -1: all */
     gnn_metric_t metric;
-    int threads, json, report, resume;
+    int threads, json, report, resume, overwrite;
     FILE *say; /* where words go: stdout, or stderr if JSON goes there */
 } options_t;
 
@@ -46,13 +48,15 @@ typedef struct {
     gnn_train_result_t result;
 } outcome_t;
 
-/* What each epoch of a training gave, in columns: epoch, training loss, validation loss, validation metric. */
+/* What each epoch of a training gave, in columns: epoch, training loss, validation loss, validation
+ * metric. */
 typedef struct {
     double *columns[4];
     int64_t count, room;
 } history_t;
 
-/* All trainings: their outcomes, and model and history of the one with the best validation metric. */
+/* All trainings: their outcomes, and model and history of the one with the best validation
+ * metric. */
 typedef struct {
     outcome_t *outcomes;
     int64_t count, best;
@@ -94,14 +98,15 @@ int close_file(FILE *file, const char *path, int rc);
 int32_t likeliest(const gnn_tensor_t *logits, int64_t i);
 const char *class_name(const gnn_data_t *data, int64_t c, char room[32]);
 
-/* A row for each node, in the order of the file: number, predicted class, its probability, label. */
+/* A row for each node, in the order of the file: number, predicted class, its probability,
+ * label. */
 int write_predictions(const gnn_tensor_t *logits, const gnn_data_t *data, const char *path);
 /* Precision, recall, F1 and number of test nodes of each class. */
 int print_classes(FILE *file, const gnn_tensor_t *logits, const gnn_data_t *data, int64_t split);
 void print_json(FILE *file, const options_t *options, const gnn_data_t *data, const study_t *study);
 
-/* The nodes in the plane, coloured by predicted class: the karate club by igraph's layout, others by the two main directions of the logits,
- * which are changed. */
+/* The nodes in the plane, coloured by predicted class: the karate club by igraph's layout, others
+ * by the two main directions of the logits, which are changed. */
 int write_plot(gnn_tensor_t *logits, const gnn_data_t *data, int64_t split, const char *path);
 /* Losses and metric over the epochs, the best one marked. */
 int write_curve(const study_t *study, const options_t *options, const gnn_data_t *data,

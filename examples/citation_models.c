@@ -1,4 +1,5 @@
-/* The networks of citation.c. Every layer is the same gnn_layer_t; the recipes differ in a preset and in numbers. */
+/* The networks of citation.c. Every layer is the same gnn_layer_t; the recipes differ in a preset
+ * and in numbers. */
 #include "citation.h"
 
 #include <string.h>
@@ -19,6 +20,15 @@ const recipe_t *recipe_find(const char *name)
         if (strcmp(recipes[k].name, name) == 0)
             return &recipes[k];
     return NULL;
+}
+
+const char *recipe_names(void)
+{
+    static char names[128];
+    size_t at = 0;
+    for (size_t k = 0; k < sizeof recipes / sizeof *recipes; k++)
+        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", k ? ", " : "", recipes[k].name);
+    return names;
 }
 
 recipe_t recipe_for(const recipe_t *recipe, const gnn_data_t *data)
@@ -44,7 +54,8 @@ static int build_mlp(gnn_model_t **model, gnn_context_t *context, const recipe_t
                        {.kind = GNN_STEP_LINEAR, .in = r->hidden, .out = gnn_data_classes(data)}});
 }
 
-/* A Transformer's encoder layer that hears its neighbours instead of everybody: only the graph differs from sentence.c. */
+/* A Transformer's encoder layer that hears its neighbours instead of every node: only the graph
+ * differs from sentence.c. */
 static int build_transformer(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
                              const gnn_data_t *data)
 {
@@ -61,6 +72,19 @@ static int build_transformer(gnn_model_t **model, gnn_context_t *context, const 
                        {.kind = GNN_STEP_LINEAR, .in = r->hidden, .out = gnn_data_classes(data)}});
 }
 
+/* A GCN's sum is weighed by the set's edge weights, if it has some; the papers of the others know
+ * of none. */
+static int build_layers(gnn_model_t **model, gnn_context_t *context, const gnn_layer_config_t *two,
+                        const gnn_data_t *data)
+{
+    const char *weight = "weight";
+    if (two->preset != GNN_PRESET_GCN || !gnn_data_rows(data, GNN_ON_EDGES, weight))
+        return gnn_model_new(model, context, 2, two);
+    return gnn_model_from_steps(model, context, 2,
+                                (gnn_step_t[]){{.layer = two[0], .edge_weight = weight},
+                                               {.layer = two[1], .edge_weight = weight}});
+}
+
 int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
                  const gnn_data_t *data)
 {
@@ -70,8 +94,8 @@ int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
     if (preset == GNN_PRESET_TRANSFORMER)
         return build_transformer(model, context, r, data);
     int attends = r->heads > 1, average = attends && strcmp(gnn_data_name(data), "pubmed") == 0;
-    return gnn_model_new(
-        model, context, 2,
+    return build_layers(
+        model, context,
         (gnn_layer_config_t[]){{.preset = preset,
                                 .in = gnn_data_features(data),
                                 .out = r->hidden,
@@ -83,5 +107,6 @@ int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
                                 .out = gnn_data_classes(data),
                                 .heads = average ? 8 : 1,
                                 .combine = average ? GNN_HEADS_AVERAGE : GNN_HEADS_DEFAULT,
-                                .dropout = (gnn_real_t)r->dropout}});
+                                .dropout = (gnn_real_t)r->dropout}},
+        data);
 }

@@ -40,7 +40,8 @@ static int draw_plane(FILE *file, const gnn_data_t *data, int64_t split, const g
     return rc;
 }
 
-/* A node's output as a direction: sure nodes, whose logits are large, would else stretch the picture until nobody else can be told apart. */
+/* A node's output as a direction: sure nodes, whose logits are large, would else stretch the
+ * picture until the other nodes cannot be told apart. */
 static void directions(gnn_tensor_t *logits)
 {
     for (int64_t i = 0; i < logits->rows; i++) {

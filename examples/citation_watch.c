@@ -1,4 +1,5 @@
-/* What can be seen of a training while it runs: a bar or lines, the log, and the history that becomes a curve. */
+/* What can be seen of a training while it runs: a bar or lines, the log, and the history that
+ * becomes a curve. */
 #include "citation.h"
 
 #include <stdlib.h>
@@ -29,7 +30,8 @@ static int remember(history_t *h, const gnn_progress_t *now)
     return 1;
 }
 
-/* A bar on a terminal; elsewhere a line every five seconds, so that a log shows that something happens. */
+/* A bar on a terminal; elsewhere a line every five seconds, so that a log shows that something
+ * happens. */
 static void show(watcher_t *w, const gnn_progress_t *now)
 {
     const int64_t width = 30, filled = width * now->epoch / now->epochs;

@@ -1,4 +1,5 @@
-/* A classifier of sentences: words + positions, Transformer layers, one readout for each sentence. Shared by sentence.c (--data) and descriptions.c. */
+/* A classifier of sentences: words + positions, Transformer layers, one readout for each sentence.
+ * Shared by sentence.c (--data) and descriptions.c. */
 #ifndef CLASSIFY_H
 #define CLASSIFY_H
 
@@ -7,7 +8,8 @@
 
 typedef struct {
     const char *data, *dev, *test, *save, *load, *sentence, *plot, *graphml;
-    const char *topology; /* a row of graphs/topologies.def, window=N, or edges: the complete graph stored edge by edge */
+    /* a row of graphs/topologies.def, window=N, or edges: the complete graph stored edge by edge */
+    const char *topology;
     int node, sinusoidal; /* readout by a node that attends; positions that are not learned */
     int64_t layers, width, heads, epochs, patience, max_words, min_count;
     double dropout, word_dropout, lr, weight_decay;
@@ -20,7 +22,8 @@ typedef struct {
     .max_words = 128, .min_count = 2, .dropout = 0.4, .word_dropout = 0.2, .lr = 0.003,       \
     .weight_decay = 0.01, .seed = 1
 
-/* A pack of sentences with its two graphs: who hears whom (slot 0), and readout -> words of its sentence (slot 1). */
+/* A pack of sentences with its two graphs: who hears whom (slot 0), and readout -> words of its
+ * sentence (slot 1). */
 typedef struct {
     const gnn_pack_t *pack;
     gnn_graph_t *graphs[2];
@@ -43,8 +46,8 @@ int classifier_new(gnn_model_t **model, gnn_context_t *context, const classify_t
                    const gnn_vocabulary_t *vocabulary);
 int classifier_train(gnn_model_t *model, gnn_context_t *context, const classify_t *options,
                      const batches_t *train, const batches_t *dev);
-/* Accuracy in percent. With `edges`, also: predictions whose two best logits are more than 1e-4 apart [0], and how many of them are others when both
- * graphs are stored edge by edge [1]. */
+/* Accuracy in percent. With `edges`, also: predictions whose two best logits are more than 1e-4
+ * apart [0], and how many of them are others when both graphs are stored edge by edge [1]. */
 int classifier_test(const gnn_model_t *model, gnn_context_t *context, const batches_t *test,
                     double *accuracy, int64_t edges[2]);
 /* The step of this name, -1 if there is none. */

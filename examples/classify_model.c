@@ -5,7 +5,8 @@
 
 enum { MOST_LAYERS = 8 };
 
-/* Tables are drawn with deviation 1; smaller ones are sooner what they learn than what was drawn. */
+/* Tables are drawn with deviation 1; smaller ones are sooner what they learn than what was
+ * drawn. */
 static int scale_table(const gnn_model_t *model, const char *name, int sinusoidal)
 {
     gnn_tensor_t table;
@@ -20,8 +21,8 @@ static int scale_table(const gnn_model_t *model, const char *name, int sinusoida
 static gnn_layer_config_t mean_layer(int64_t width)
 {
     return (gnn_layer_config_t){.in = width,
-                                .aggregator = gnn_aggregator_find("mean"),
-                                .message = gnn_message_find("none"),
+                                .aggregator = &gnn_aggregator_mean,
+                                .message = &gnn_message_none,
                                 .update = GNN_UPDATE_NONE};
 }
 
@@ -30,13 +31,14 @@ static gnn_layer_config_t attention_layer(int64_t width, int64_t heads)
     return (gnn_layer_config_t){.in = width,
                                 .out = width,
                                 .heads = heads,
-                                .aggregator = gnn_aggregator_find("dot"),
-                                .message = gnn_message_find("linear"),
+                                .aggregator = &gnn_aggregator_dot,
+                                .message = &gnn_message_linear,
                                 .update = GNN_UPDATE_LINEAR,
                                 .bias_project = GNN_ON};
 }
 
-/* No layers: words -> mean over the words -> relu -> classes, which is an MLP with one hidden layer on bags of words. */
+/* No layers: words -> mean over the words -> relu -> classes, which is an MLP with one hidden layer
+ * on bags of words. */
 static int new_bag(gnn_model_t **model, gnn_context_t *context, const classify_t *o,
                    const gnn_vocabulary_t *vocabulary)
 {
@@ -57,7 +59,8 @@ static int new_bag(gnn_model_t **model, gnn_context_t *context, const classify_t
     return scale_table(*model, "word.table", 0);
 }
 
-/* Words + positions -> Transformer layers -> mean over the words, or attention of one more node whose query is learned -> classes. */
+/* Words + positions -> Transformer layers -> mean over the words, or attention of one more node
+ * whose query is learned -> classes. */
 int classifier_new(gnn_model_t **model, gnn_context_t *context, const classify_t *o,
                    const gnn_vocabulary_t *vocabulary)
 {

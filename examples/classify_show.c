@@ -24,7 +24,8 @@ static int print_class(const gnn_model_t *model, gnn_context_t *context, const b
     return GNN_OK;
 }
 
-/* Mean over the heads of what a step's receivers hear: (receivers x n), caller's to free; NULL on failure. */
+/* Mean over the heads of what a step's receivers hear: (receivers x n), caller's to free; NULL on
+ * failure. */
 static gnn_real_t *attention(const gnn_model_t *model, gnn_context_t *context, const batch_t *b,
                              const char *step, int64_t receivers, int *rc)
 {

@@ -1,9 +1,12 @@
 /*
- * Sections of Debian packages from their one-line descriptions: each description is a complete graph of its words. Names, sections and the packages held
- * out for testing come from graphs/data/debian.npz, the descriptions from the package index of the machine. Where that index knows fewer than 90% of the
- * packages, the generated language of language.c takes their place: does a sentence's verb have to be "is" or "are"?
+ * Sections of Debian packages from their one-line descriptions: each description is a complete
+ * graph of its words. Names, sections and the packages held out for testing come from
+ * graphs/data/debian.npz, the descriptions from the package index of the machine. Where that index
+ * knows fewer than 90% of the packages, the generated language of language.c takes their place:
+ * does a sentence's verb have to be "is" or "are"?
  */
 #include "descriptions.h"
+#include "program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,5 +102,5 @@ int main(int argc, char **argv)
     gnn_vocabulary_free(r.vocabulary);
     gnn_data_free(r.data);
     gnn_context_free(r.context);
-    return rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return program_ends("descriptions", rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE);
 }

@@ -1,4 +1,5 @@
-/* What descriptions.c (the models) and descriptions_data.c (packages, their descriptions, corpora) share. */
+/* What descriptions.c (the models) and descriptions_data.c (packages, their descriptions, corpora)
+ * share. */
 #ifndef DESCRIPTIONS_H
 #define DESCRIPTIONS_H
 

@@ -1,3 +1,4 @@
+/* The generated language of `sentence`: a masked verb agrees with its subject. */
 #include "language.h"
 
 static const char *const words[] = {

@@ -6,8 +6,9 @@
 
 enum { MAX_WORDS = 40 };
 
-/* A sentence with its verb masked. The verb must agree with `subject`, the first noun; every noun after it stands in a prepositional phrase and
- * may have either number. Half of the sentences are questions, where the verb comes before the subject. */
+/* A sentence with its verb masked. The verb must agree with `subject`, the first noun; every noun
+ * after it stands in a prepositional phrase and may have either number. Half of the sentences are
+ * questions, where the verb comes before the subject. */
 typedef struct {
     int32_t words[MAX_WORDS];
     int length, verb, subject; /* places */

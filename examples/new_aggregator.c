@@ -3,15 +3,19 @@
  *
  *     y = 1/t  log( 1/n  sum over j of exp(t m_j) )
  *
- * which is the mean for t -> 0 and the maximum for t -> infinity. Four small functions make it work on every graph, forward and backward. The program
- * checks its gradient against finite differences and trains it on the karate club.
+ * which is the mean for t -> 0 and the maximum for t -> infinity. Four small functions make it work
+ * on every graph, forward and backward. The program checks its gradient against finite differences
+ * and trains it on the karate club.
  */
+#include "program.h"
+
 #include <gnn/gnn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* State of a receiver: for each feature the largest t m so far, and the sum of exp(t m - largest); last, how many were heard. */
+/* State of a receiver: for each feature the largest t m so far, and the sum of exp(t m - largest);
+ * last, how many were heard. */
 static size_t state(const gnn_aggregate_shape_t *shape)
 {
     return (size_t)(2 * shape->width + 1);
@@ -40,7 +44,8 @@ static void finish(const gnn_aggregate_shape_t *shape, gnn_real_t *s, gnn_real_t
             (gnn_real_t)(((double)largest[k] + log((double)(sum[k] / heard))) / shape->options[0]);
 }
 
-/* dy / dm_j = exp(t m_j) / sum of exp(t m): what accumulate_grad needs of the receiver is the logarithm of that sum, and dy. */
+/* dy / dm_j = exp(t m_j) / sum of exp(t m): what accumulate_grad needs of the receiver is the
+ * logarithm of that sum, and dy. */
 static void finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const gnn_real_t *out,
                         const gnn_real_t *d_out)
 {
@@ -78,7 +83,8 @@ static const gnn_aggregator_t smooth_max = {
     .finish_grad = finish_grad,
     .accumulate_grad = accumulate_grad};
 
-/* loss = sum(y * weights); *d_loss, if wanted, receives its derivative for the first field of the layer. */
+/* loss = sum(y * weights); *d_loss, if wanted, receives its derivative for the first field of the
+ * layer. */
 static int loss_of(gnn_layer_t *layer, gnn_context_t *context, const gnn_graph_t *graph,
                    const gnn_tensor_t *x, const gnn_tensor_t *weights, int backward, double *loss)
 {
@@ -181,5 +187,5 @@ int main(void)
     gnn_model_free(model);
     gnn_data_free(data);
     gnn_context_free(context);
-    return rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return program_ends("new_aggregator", rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE);
 }

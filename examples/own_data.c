@@ -1,7 +1,10 @@
-/* A graph attention network on arrays of one's own. As PyG's Data(x, edge_index, y, train_mask): plain C arrays become a data set in one call, and
- * whatever trains on a file trains on them.
+/* A graph attention network on arrays of one's own. As PyG's Data(x, edge_index, y, train_mask):
+ * plain C arrays become a data set in one call, and whatever trains on a file trains on them.
  *
- * The arrays here are drawn: 300 people in three groups, who mostly know people of their own group, and whose features say little about it. */
+ * The arrays here are drawn: 300 people in three groups, who mostly know people of their own group,
+ * and whose features say little about it. */
+#include "program.h"
+
 #include <gnn/gnn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,5 +94,5 @@ int main(void)
     gnn_model_free(gat);
     gnn_data_free(data);
     gnn_context_free(context);
-    return rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return program_ends("own_data", rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE);
 }

@@ -1,3 +1,4 @@
+/* What `sentence` prints and draws: accuracies by kind and distance, and who attends to whom. */
 #include "sentence.h"
 
 #include <math.h>
@@ -10,12 +11,15 @@ static const char *const kinds[] = {"statements (subject before the verb)",
                                     "questions (subject after the verb)"};
 static const char *const distances[] = {"1-2", "3-4", "5-8", "9-16", "17+"};
 
-/* Right answers and how many there were, by kind and by words between verb and subject; attention of each head on the subject. */
+/* Right answers and how many there were, by kind and by words between verb and subject; attention
+ * of each head on the subject. */
 typedef struct {
     int64_t right[2][BUCKETS], count[2][BUCKETS], sentences;
     double on_subject[HEADS];
     int64_t far,
-        differ; /* against the complete graph: predictions with a margin above 1e-4, and those that differ */
+        /* against the complete graph: predictions with a margin above 1e-4, and those that
+         * differ */
+        differ;
 } tally_t;
 
 static int bucket(const sentence_t *s)
@@ -86,7 +90,8 @@ static int test(const gnn_model_t *model, gnn_context_t *context, const options_
                                       : GNN_OK;
 }
 
-/* The last sentence in `attention` that is long enough to be worth a look, as a picture: receivers down, senders across, mean over heads. */
+/* The last sentence in `attention` that is long enough to be worth a look, as a picture: receivers
+ * down, senders across, mean over heads. */
 static int draw(const options_t *options, const pack_t *p, const gnn_real_t *attention)
 {
     int chosen = 0;

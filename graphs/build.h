@@ -55,9 +55,17 @@ int gnn__part_transpose(gnn_graph_t *graph, const gnn__part_t *part, gnn__part_t
  * receiver (n_rows + 1 numbers). */
 void gnn__pairs_starts(const gnn__pairs_t *pairs, int64_t *starts);
 
+/* ---- continued.c ---- */
+
+/* Rows after rows: segment s has before[s] (kept in its start) and gets counts[s], senders have
+ * room for `capacity` each. */
+int gnn__graph_continued(gnn_graph_t **graph, int64_t segments, const int64_t *before,
+                         const int64_t *counts, int64_t capacity, int64_t window);
+
 /* ---- renumber.c ---- */
 
-/* *rank[order[r]] = r, the caller's to free. GNN_EINVALID, and *rank NULL, if `order` is no permutation of n. */
+/* *rank[order[r]] = r, the caller's to free. GNN_EINVALID, and *rank NULL, if `order` is no
+ * permutation of n. */
 int gnn__order_invert(int64_t n, const int64_t *order, int64_t **rank);
 
 /* ---- view.c ---- */

@@ -1,5 +1,6 @@
-/* An order of nodes by communities. Which nodes belong together is found as Louvain does (Blondel et al. 2008): each joins the group that it has more links to than chance
- * would give it, then whole groups do, until none gains. What is drawn by chance there goes by node numbers here. */
+/* An order of nodes by communities. Which nodes belong together is found as Louvain does (Blondel
+ * et al. 2008): each joins the group that it has more links to than chance would give it, then
+ * whole groups do, until none gains. What is drawn by chance there goes by node numbers here. */
 #include <graphs/build.h>
 
 enum { SWEEPS = 4, LEVELS = 3 };
@@ -7,7 +8,8 @@ enum { SWEEPS = 4, LEVELS = 3 };
 /* The gain over chance, from 0 to 1, below which a graph does not fall into parts. */
 static const double WORTH = 0.6;
 
-/* Units move as wholes: nodes at first, then the groups of the level before. Every array has a number for each node. */
+/* Units move as wholes: nodes at first, then the groups of the level before. Every array has a
+ * number for each node. */
 typedef struct {
     const gnn__built_view_t *view;
     int64_t n, pairs, units, n_met;
@@ -15,7 +17,8 @@ typedef struct {
     int64_t *member, *start; /* nodes of unit u: member[start[u]] .. member[start[u + 1] - 1] */
     int64_t *weight, *total; /* pairs that a unit, a group hears */
     int64_t *group;          /* of a unit */
-    int64_t *links, *met; /* of the unit at hand: pairs from each group, 0 but for the groups it met */
+    /* of the unit at hand: pairs from each group, 0 but for the groups it met */
+    int64_t *links, *met;
 } towns_t;
 
 static int towns_new(towns_t *t, const gnn_graph_t *graph)
@@ -146,8 +149,9 @@ static double modularity(towns_t *t)
     return ((double)within - chance) / (double)t->pairs;
 }
 
-/* Where each unit begins. Taken in the order of their first nodes, from the front while those before hear less than their share of the pairs, else from the back:
- * equal numbers of rows are then nearly equal work, however many threads divide them. */
+/* Where each unit begins. Taken in the order of their first nodes, from the front while those
+ * before hear less than their share of the pairs, else from the back: equal numbers of rows are
+ * then nearly equal work, however many threads divide them. */
 static void place_units(towns_t *t, const int64_t *order)
 {
     int64_t *list = t->group, units = 0, at = 0, heard = 0;

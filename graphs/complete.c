@@ -1,4 +1,4 @@
-/* Everybody hears everybody of the same segment: the graph of an encoder's self-attention (Vaswani
+/* Every node hears every node of its segment: the graph of an encoder's self-attention (Vaswani
  * et al. 2017). */
 #include <graphs/build.h>
 

@@ -31,6 +31,23 @@ int gnn__check_csr(int64_t n_dst, int64_t n_src, const int64_t *indptr, const in
     return GNN_OK;
 }
 
+/* Arrays of the caller's that are copied, or borrowed. */
+static int take_csr(gnn_graph_t *g, const int64_t *indptr, const int32_t *indices, bool borrow)
+{
+    gnn__pairs_t *pairs = &g->base.parts[0].pairs;
+    const int64_t m = pairs->count = g->n_edges = indptr[g->n_dst];
+    pairs->indptr = indptr;
+    pairs->indices = indices;
+    if (m == 0)
+        GNN_TRY(gnn__graph_own(g, &pairs->indices, 0, sizeof *indices, "edges"));
+    if (borrow)
+        return GNN_OK;
+    GNN_TRY(gnn__graph_own_copy(g, &pairs->indptr, indptr, g->n_dst + 1, sizeof *indptr,
+                                "row pointers"));
+    return m == 0 ? GNN_OK
+                  : gnn__graph_own_copy(g, &pairs->indices, indices, m, sizeof *indices, "edges");
+}
+
 int gnn_graph_from_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, const int64_t *indptr,
                        const int32_t *indices)
 {
@@ -38,17 +55,24 @@ int gnn_graph_from_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, const 
     gnn_graph_t *g = NULL;
     GNN_CHECK(gnn__check_csr(n_dst, n_src, indptr, indices));
     GNN_CHECK(gnn__graph_new(&g, n_dst, n_src, 1));
-    gnn__pairs_t *pairs = &g->base.parts[0].pairs;
-    pairs->count = g->n_edges = indptr[n_dst];
-    GNN_CHECK(
-        gnn__graph_own_copy(g, &pairs->indptr, indptr, n_dst + 1, sizeof *indptr, "row pointers"));
-    if (pairs->count > 0)
-        GNN_CHECK(gnn__graph_own_copy(g, &pairs->indices, indices, pairs->count, sizeof *indices,
-                                      "edges"));
-    else
-        GNN_CHECK(gnn__graph_own(g, &pairs->indices, 0, sizeof *indices, "edges"));
+    GNN_CHECK(take_csr(g, indptr, indices, false));
 done:
     return gnn__graph_deliver(graph, g, rc);
+}
+
+int gnn_graph_borrow_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, const int64_t *indptr,
+                         const int32_t *indices, const gnn_owner_t *owner)
+{
+    int rc;
+    gnn_graph_t *g = NULL;
+    GNN_CHECK(gnn__check_csr(n_dst, n_src, indptr, indices));
+    GNN_CHECK(gnn__graph_new(&g, n_dst, n_src, 1));
+    GNN_CHECK(take_csr(g, indptr, indices, true));
+done:
+    rc = gnn__graph_deliver(graph, g, rc);
+    if (rc == GNN_OK && owner)
+        g->owner = *owner;
+    return rc;
 }
 
 static int check_edge(const char *array, int64_t k, int64_t node, int64_t n, const char *side)

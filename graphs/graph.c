@@ -73,6 +73,8 @@ void gnn_graph_free(gnn_graph_t *graph)
     gnn__graph_forget(graph, 0);
     gnn_free(graph->owned);
     gnn_free(graph->views);
+    if (graph->owner.release)
+        graph->owner.release(graph->owner.user);
     gnn_free(graph);
 }
 
@@ -150,6 +152,21 @@ void gnn__pairs_count_degrees(const gnn__pairs_t *pairs, int64_t *degree)
         degree[gnn__pairs_node(pairs, r)] += gnn__pairs_to(pairs, r) - gnn__pairs_from(pairs, r);
 }
 
+/* Where gnn_graph_row finds a receiver whose part has an order of its own. */
+static int index_rows(gnn_graph_t *graph, gnn__part_t *part)
+{
+    const gnn__pairs_t *pairs = &part->pairs;
+    int32_t *row_of;
+    part->row_of = NULL; /* of another graph, if the part was copied */
+    if (!pairs->row_order)
+        return GNN_OK;
+    GNN_TRY(gnn__graph_own(graph, &row_of, pairs->n_rows, sizeof *row_of, "places of receivers"));
+    for (int64_t r = 0; r < pairs->n_rows; r++)
+        row_of[pairs->row_order[r]] = (int32_t)r;
+    part->row_of = row_of;
+    return GNN_OK;
+}
+
 int gnn__graph_deliver(gnn_graph_t **graph, gnn_graph_t *built, int rc)
 {
     int64_t *degree;
@@ -160,6 +177,8 @@ int gnn__graph_deliver(gnn_graph_t **graph, gnn_graph_t *built, int rc)
     for (int64_t p = 0; p < built->base.n_parts; p++)
         gnn__pairs_count_degrees(&built->base.parts[p].pairs, degree);
     built->base.degree = degree;
+    for (int64_t p = 0; p < built->base.n_parts; p++)
+        GNN_CHECK(index_rows(built, &built->base.parts[p]));
     *graph = built;
     return GNN_OK;
 done:
@@ -237,7 +256,7 @@ int gnn_graph_set_start(gnn_graph_t *graph, int64_t segment, int64_t dst_start, 
     return GNN_OK;
 }
 
-/* The segment s with offsets[s] <= at < offsets[s + 1]; empty segments hold nobody. */
+/* The segment s with offsets[s] <= at < offsets[s + 1]; empty segments hold no node. */
 static int64_t find_segment(const int64_t *offsets, int64_t segments, int64_t at)
 {
     if (segments == 0)

@@ -43,6 +43,26 @@ int gnn_graph_pairs(const gnn_graph_t *graph, int64_t *src, int64_t *dst, int64_
     return GNN_OK;
 }
 
+int gnn_graph_row(const gnn_graph_t *graph, int64_t p, int64_t i, gnn_graph_row_t *row)
+{
+    if (!graph || !row)
+        return gnn__error(GNN_EINVALID, "the %s is NULL", graph ? "row" : "graph");
+    if (p < 0 || p >= graph->base.n_parts || i < 0 || i >= graph->n_dst)
+        return gnn__error(GNN_EINVALID, "receiver %lld of part %lld, there are %lld and %lld",
+                          (long long)i, (long long)p, (long long)graph->n_dst,
+                          (long long)graph->base.n_parts);
+    const gnn__part_t *part = &graph->base.parts[p];
+    const gnn__pairs_t *pairs = &part->pairs;
+    const int64_t r = part->row_of ? part->row_of[i] : i, from = gnn__pairs_from(pairs, r);
+    const int32_t *senders = pairs->indptr ? pairs->indices : pairs->col_order;
+    *row = (gnn_graph_row_t){.count = gnn__pairs_to(pairs, r) - from,
+                             .senders = senders ? senders + from : NULL,
+                             .first = senders ? 0 : from,
+                             .edges = pairs->edge ? pairs->edge + from : NULL,
+                             .first_edge = pairs->indptr ? pairs->edge_base + from : -1};
+    return GNN_OK;
+}
+
 static int copy_edges(gnn_graph_t *graph, const gnn__pairs_t *from, gnn__pairs_t *to)
 {
     *to = *from;

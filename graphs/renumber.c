@@ -1,5 +1,6 @@
-/* The same graph under other node numbers. With many-heard nodes first, the rows that are read most often lie together and rows of
- * like length follow one another. communities.c has the order that puts neighbours together as well. */
+/* The same graph under other node numbers. With many-heard nodes first, the rows that are read most
+ * often lie together and rows of like length follow one another. communities.c has the order that
+ * puts neighbours together as well. */
 #include <graphs/build.h>
 
 static int check_graph(const gnn_graph_t *graph, const int64_t *order)
@@ -76,7 +77,8 @@ static int relabel(gnn_graph_t *graph, const gnn__pairs_t *from, const int64_t *
     return GNN_OK;
 }
 
-/* Two transposes sort the senders of every receiver. What stands in between belongs to a graph that is thrown away. */
+/* Two transposes sort the senders of every receiver. What stands in between belongs to a graph that
+ * is thrown away. */
 static int renumber_edges(gnn_graph_t *graph, const gnn__part_t *from, const int64_t *order,
                           const int64_t *rank, gnn__part_t *to)
 {

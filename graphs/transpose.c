@@ -62,7 +62,7 @@ static int transpose_spans(gnn_graph_t *graph, const gnn__pairs_t *pairs, gnn__p
 int gnn__part_transpose(gnn_graph_t *graph, const gnn__part_t *part, gnn__part_t *out)
 {
     const gnn__pairs_t *pairs = &part->pairs;
-    *out = (gnn__part_t){*pairs, part->scale_col, part->scale_row};
+    *out = (gnn__part_t){.pairs = *pairs, .scale_row = part->scale_col, .scale_col = part->scale_row};
     out->pairs.n_rows = pairs->n_cols;
     out->pairs.n_cols = pairs->n_rows;
     return gnn__pairs_form(pairs) == GNN__EDGES ? transpose_edges(graph, pairs, &out->pairs)

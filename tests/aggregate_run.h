@@ -122,7 +122,12 @@ static void compare(const run_t *a, const run_t *b, const job_t *job, const char
                                         "edge_weight",
                                         "edge_bias",
                                         "parameters",
-                                        "distance",
+                                        "message_parameters",
+                                        "weigher_parameters",
+                                        "prior_0",
+                                        "prior_1",
+                                        "prior_2",
+                                        "prior_query",
                                         "gate"};
     double e = error_of(a->memory[0], b->memory[0], a->call.out[0].rows * a->call.out[0].cols);
     ck_assert_msg(e <= out, "%s %s: outputs differ by %g", what, job->row.name, e);
@@ -161,8 +166,12 @@ static job_t job_new(const gnn_graph_t *g, const char *message, const char *aggr
     const int64_t width = s.kv_heads * s.d_v,
                   key = job.row.score_width == GNN_SCORE_PER_KEY ? s.kv_heads * s.d_k : s.heads;
     job.how = (gnn_aggregate_t){
-        .message = m, .graph = g, .shape = {.heads = s.heads, .kv_heads = s.kv_heads}};
+        .message = m,
+        .graph = g,
+        .shape = {.heads = s.heads, .key_heads = s.kv_heads, .value_heads = s.kv_heads}};
     give(&job, GNN_AGGREGATE_SRC_MESSAGE, n_src, m->src_parts * width);
+    if (m->declare)
+        give(&job, GNN_AGGREGATE_MESSAGE_PARAMETERS, 32, width);
     if (m->dst_parts)
         give(&job, GNN_AGGREGATE_DST_MESSAGE, n_dst, m->dst_parts * width);
     if (scored) {
@@ -170,7 +179,7 @@ static job_t job_new(const gnn_graph_t *g, const char *message, const char *aggr
              job.row.score_width == GNN_SCORE_PER_KEY ? s.heads * s.d_k : s.heads);
         give(&job, GNN_AGGREGATE_KEY, n_src, key);
     }
-    if (job.row.parameters_per_key)
+    if (job.row.declare)
         give(&job, GNN_AGGREGATE_PARAMETERS, 1, s.heads * s.d_k);
     if (edges)
         give(&job, GNN_AGGREGATE_EDGE_WEIGHT, n_edges, 1);

@@ -45,11 +45,19 @@ typedef struct contract_case {
     const gnn_aggregator_t *aggregator;
     gnn_graph_t *graph;
     const char *graph_name;
-    int64_t heads, kv_heads, d_k, d_v; /* d_v: head width; the message width of rows without scores */
+    int64_t heads, kv_heads, d_k,
+        d_v; /* kv_heads: of keys; d_v: head width; the message width of rows without scores */
     bool features, weight, loop_weights, message_bias;
     edge_bias_t bias;
     bool gate, shared, strided;
-    gnn_distance_bias_t distance;
+    int64_t value_heads; /* 0: kv_heads */
+    double message_options[GNN_ROW_OPTIONS];
+    const gnn_map_t *map;
+    double map_options[GNN_ROW_OPTIONS];
+    gnn_prior_use_t priors[GNN_PRIORS];
+    bool prior_query;
+    const gnn_weigher_t *weigher;
+    double weigher_options[GNN_ROW_OPTIONS], softcap;
     gnn_view_t view;
     double dropout, scale;
     values_t values;
@@ -58,6 +66,7 @@ typedef struct contract_case {
 } contract_case_t;
 
 bool contract_scored(const contract_case_t *c);
+int64_t contract_value_heads(const contract_case_t *c);
 /* A plain case: no edge inputs, no dropout, two heads where there are heads. */
 contract_case_t contract_case(size_t message, size_t aggregator, gnn_graph_t *graph,
                               const char *name, uint64_t seed);

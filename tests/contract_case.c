@@ -50,111 +50,79 @@ const char *contract_input_name(int k)
                                                                 "edge_weight",
                                                                 "edge_bias",
                                                                 "parameters",
-                                                                "distance",
+                                                                "message_parameters",
+                                                                "weigher_parameters",
+                                                                "prior_0",
+                                                                "prior_1",
+                                                                "prior_2",
+                                                                "prior_query",
                                                                 "gate",
                                                                 "output"};
     return names[k];
 }
 
-/* ---- switches ---- */
-
-bool contract_scored(const contract_case_t *c)
-{
-    return (c->aggregator->flags & GNN_AGGREGATOR_SCORED) != 0;
-}
-
-static void draw_view(contract_case_t *c, draw_t *d)
-{
-    bool square = gnn_graph_n_dst(c->graph) == gnn_graph_n_src(c->graph);
-    c->view = (gnn_view_t){.self_loops = GNN_OFF, .norm = GNN_GRAPH_NORM_NONE, .backward = GNN_ON};
-    if (!draw_once_in(d, 3))
-        return;
-    c->view.norm = draw_once_in(d, 3)              ? GNN_GRAPH_NORM_ROW
-                   : square && !draw_once_in(d, 3) ? GNN_GRAPH_NORM_SYMMETRIC
-                                                   : GNN_GRAPH_NORM_NONE;
-    c->view.self_loops = square && draw_once_in(d, 2) ? GNN_ON : GNN_OFF;
-}
-
-contract_case_t contract_case(size_t message, size_t aggregator, gnn_graph_t *graph,
-                              const char *name, uint64_t seed)
-{
-    contract_case_t c = {.message = gnn_message_at(message),
-                         .aggregator = gnn_aggregator_at(aggregator),
-                         .graph = graph,
-                         .graph_name = name,
-                         .seed = seed,
-                         .heads = 1,
-                         .kv_heads = 1,
-                         .d_k = 4,
-                         .d_v = 3,
-                         .view = {GNN_OFF, GNN_GRAPH_NORM_NONE, GNN_ON}};
-    if (contract_scored(&c))
-        c.heads = c.kv_heads = 2;
-    return c;
-}
-
-contract_case_t contract_case_of(const char *aggregator, gnn_graph_t *g, const char *name,
-                                 uint64_t seed)
-{
-    size_t a = 0;
-    while (strcmp(gnn_aggregator_at(a)->name, aggregator) != 0)
-        a++;
-    return contract_case(0, a, g, name, seed);
-}
-
-void contract_draw_switches(contract_case_t *c, bool edge_inputs)
-{
-    draw_t d = draw_from(c->seed ^ 0x7377u);
-    bool may = edge_inputs && !contract_has_spans(c->graph);
-    bool plain = draw_once_in(&d, 2); /* what the fast kernels take */
-    draw_view(c, &d);
-    c->gate = !plain && draw_once_in(&d, 2);
-    c->distance =
-        contract_scored(c) && !plain ? (gnn_distance_bias_t)draw_below(&d, 3) : GNN_DISTANCE_NONE;
-    c->dropout = !contract_scored(c) || draw_once_in(&d, 3) ? 0 : draw_once_in(&d, 2) ? 0.25 : 0.6;
-    c->scale = draw_once_in(&d, 2) ? 0 : 0.7;
-    c->shared = draw_once_in(&d, 3);
-    c->strided = draw_once_in(&d, 3);
-    c->step = (uint32_t)draw_below(&d, 1000);
-    c->model_step = (uint32_t)draw_below(&d, 5);
-    c->features = may && !plain && !draw_once_in(&d, 3);
-    c->message_bias = c->features && draw_once_in(&d, 2);
-    c->weight = may && !draw_once_in(&d, 3);
-    c->loop_weights = c->weight && c->view.self_loops == GNN_ON && draw_once_in(&d, 2);
-    c->bias = may && contract_scored(c) ? (edge_bias_t)draw_below(&d, 3) : BIAS_NONE;
-}
-
 /* ---- inputs ---- */
 
-enum { EDGE_DIM = 3, BUCKETS = 7 };
+enum { EDGE_DIM = 3 };
 
 typedef struct {
     int64_t rows, cols;
 } extent_t;
 
+/* What the rows of the tables own. */
+static extent_t declared(gnn_row_declare_t *declare, const contract_case_t *c, const double *options)
+{
+    const int64_t value_heads = contract_scored(c) ? contract_value_heads(c) : 1;
+    gnn_aggregate_shape_t shape = {
+        .heads = c->heads, .d_k = c->d_k, .d_v = c->d_v, .message_width = value_heads * c->d_v};
+    gnn_piece_t pieces[GNN_ROW_PIECES] = {{0}};
+    memcpy(shape.options, options, sizeof shape.options);
+    if (declare)
+        ck_assert_uint_eq(declare(&shape, pieces), 1);
+    return (extent_t){pieces[0].rows, pieces[0].cols};
+}
+
+static void row_extents(const contract_case_t *c, extent_t *x)
+{
+    const double none[GNN_ROW_OPTIONS] = {0};
+    x[GNN_AGGREGATE_MESSAGE_PARAMETERS] = declared(c->message->declare, c, c->message_options);
+    x[GNN_AGGREGATE_PARAMETERS] = declared(c->aggregator->declare, c, none);
+    x[GNN_AGGREGATE_WEIGHER_PARAMETERS] =
+        declared(c->weigher ? c->weigher->declare : NULL, c, c->weigher_options);
+    for (int p = 0; p < GNN_PRIORS; p++) {
+        const gnn_prior_t *row = c->priors[p].row;
+        if (!row)
+            continue;
+        extent_t *e = &x[GNN_AGGREGATE_PRIOR_0 + p];
+        *e = declared(row->declare, c, c->priors[p].options);
+        if (row->numbers == GNN_PRIOR_PER_RECEIVER)
+            e->rows = gnn_graph_n_dst(c->graph);
+        if (row->numbers == GNN_PRIOR_PER_SENDER)
+            e->rows = gnn_graph_n_src(c->graph);
+    }
+    if (c->prior_query)
+        x[GNN_AGGREGATE_PRIOR_QUERY] = (extent_t){gnn_graph_n_dst(c->graph), c->heads * c->d_k};
+}
+
 static void sender_extents(const contract_case_t *c, extent_t *x)
 {
     int64_t n_dst = gnn_graph_n_dst(c->graph), n_src = gnn_graph_n_src(c->graph);
-    int64_t w = contract_scored(c) ? c->kv_heads * c->d_v : c->d_v;
+    int64_t w = contract_scored(c) ? contract_value_heads(c) * c->d_v : c->d_v;
     x[GNN_AGGREGATE_SRC_MESSAGE] = (extent_t){n_src, c->message->src_parts * w};
     x[GNN_AGGREGATE_DST_MESSAGE] = (extent_t){n_dst, c->message->dst_parts * w};
     x[GNN_AGGREGATE_GATE] = (extent_t){n_dst, c->gate ? c->heads : 0};
+    row_extents(c, x);
     if (!contract_scored(c))
         return;
     bool per_head = c->aggregator->score_width == GNN_SCORE_PER_HEAD;
     x[GNN_AGGREGATE_QUERY] = (extent_t){n_dst, per_head ? c->heads : c->heads * c->d_k};
     x[GNN_AGGREGATE_KEY] = (extent_t){n_src, per_head ? c->heads : c->kv_heads * c->d_k};
-    x[GNN_AGGREGATE_PARAMETERS] =
-        (extent_t){1, c->aggregator->parameters_per_key ? c->heads * c->d_k : 0};
-    if (c->distance == GNN_DISTANCE_SLOPE)
-        x[GNN_AGGREGATE_DISTANCE] = (extent_t){1, c->heads};
-    if (c->distance == GNN_DISTANCE_TABLE)
-        x[GNN_AGGREGATE_DISTANCE] = (extent_t){c->heads, BUCKETS};
 }
 
 static void edge_extents(const contract_case_t *c, extent_t *x)
 {
-    int64_t m = gnn_graph_n_edges(c->graph), w = contract_scored(c) ? c->kv_heads * c->d_v : c->d_v;
+    int64_t m = gnn_graph_n_edges(c->graph),
+            w = contract_scored(c) ? contract_value_heads(c) * c->d_v : c->d_v;
     if (c->features && (c->message->edge_parts || contract_scored(c))) {
         x[GNN_AGGREGATE_EDGE_FEATURES] = (extent_t){m, EDGE_DIM};
         x[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT] = (extent_t){EDGE_DIM, c->message->edge_parts * w};
@@ -227,10 +195,14 @@ static void widen(contract_run_t *r, draw_t *d)
  * would be worth their rounding alone. */
 static void flatten_slopes(contract_run_t *r)
 {
-    gnn_tensor_t *slopes = &r->in[GNN_AGGREGATE_DISTANCE];
     int64_t n = gnn_graph_n_src(r->c.graph) + gnn_graph_n_dst(r->c.graph);
-    for (int64_t a = 0; r->c.distance == GNN_DISTANCE_SLOPE && n > 16 && a < slopes->cols; a++)
-        slopes->data[a] *= (gnn_real_t)(16 / (double)n);
+    for (int p = 0; p < GNN_PRIORS; p++) {
+        const gnn_prior_t *row = r->c.priors[p].row;
+        gnn_tensor_t *slopes = &r->in[GNN_AGGREGATE_PRIOR_0 + p];
+        bool is_slope = row == &gnn_prior_slope || row == &gnn_prior_slope_absolute;
+        for (int64_t a = 0; is_slope && n > 16 && a < slopes->cols; a++)
+            slopes->data[a] *= (gnn_real_t)(16 / (double)n);
+    }
 }
 
 static void settings(contract_run_t *r)
@@ -241,13 +213,21 @@ static void settings(contract_run_t *r)
                                .graph = c->graph,
                                .view = c->view,
                                .dropout = (gnn_real_t)c->dropout,
-                               .distance = c->distance,
-                               .distance_buckets = c->distance == GNN_DISTANCE_TABLE ? BUCKETS : 0};
+                               .map = c->map,
+                               .weigher = c->weigher};
+    memcpy(r->how.message_options, c->message_options, sizeof c->message_options);
+    memcpy(r->how.map_options, c->map_options, sizeof c->map_options);
+    memcpy(r->how.priors, c->priors, sizeof c->priors);
+    memcpy(r->how.weigher_options, c->weigher_options, sizeof c->weigher_options);
     r->how.view.backward = GNN_FLAG_DEFAULT;
     r->how.shape.width = contract_scored(c) ? c->heads * c->d_v : c->d_v;
     if (contract_scored(c)) {
         r->how.shape.heads = c->heads;
-        r->how.shape.kv_heads = c->kv_heads;
+        r->how.shape.key_heads = c->kv_heads;
+        r->how.shape.value_heads = c->value_heads;
+        if (c->value_heads == 0)
+            r->how.shape.value_heads = c->kv_heads;
+        r->how.shape.softcap = (gnn_real_t)c->softcap;
         r->how.shape.d_k = c->d_k;
         r->how.shape.d_v = c->d_v;
         r->how.shape.scale = (gnn_real_t)(c->values == VALUES_WIDE ? 1 : c->scale);

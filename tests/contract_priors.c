@@ -1,7 +1,8 @@
-/* Score priors by distance through the kernels that take them: in tiles on spans, row by row on edges and where distances do not
- * run straight; at every precision, with several threads, and the way that ran is the one that was meant. */
+/* What is added to scores, through the kernels that take it: by distance in tiles on spans, row by row on edges and where distances do not run straight, at every
+ * precision; by edge in lanes. The way that ran is the one that was meant. */
 #include "contract.h"
 
+#include <lib/kernels/attention/by_lane/by_lane.h>
 #include <lib/tape/tape.h>
 
 /* ---- which way ran ---- */
@@ -59,7 +60,14 @@ static contract_case_t prior_case(size_t turn, gnn_graph_t *g)
 {
     static const int64_t widths[] = {1, 16, 7, 64, 8};
     contract_case_t c = contract_case_of("dot", g, "priors", test_seed() + 11 * turn);
-    c.distance = turn % 2 ? GNN_DISTANCE_TABLE : GNN_DISTANCE_SLOPE;
+    c.priors[0] = turn % 2 ? (gnn_prior_use_t){&gnn_prior_table, {7}}
+                           : (gnn_prior_use_t){&gnn_prior_slope, {0}};
+    if (turn % 2)
+        c.weigher = &gnn_weigher_softmax_sink;
+    if (turn % 5 == 3)
+        c.priors[1] = (gnn_prior_use_t){&gnn_prior_slope_absolute, {0}};
+    if (turn % 4 == 2)
+        c.priors[2] = (gnn_prior_use_t){&gnn_prior_table, {9, GNN_BUCKET_LOG, 40}};
     c.d_v = widths[turn % 5];
     c.d_k = turn % 3 ? c.d_v : widths[turn % 4];
     c.heads = 1 << turn % 3;
@@ -126,6 +134,66 @@ START_TEST(distances_too_many_to_write_down)
 }
 END_TEST
 
+/* ---- what edges add ---- */
+
+/* Few pairs a receiver, many, and as many as fill several blocks. */
+static gnn_graph_t *edge_graph(size_t turn, uint64_t seed)
+{
+    switch (turn % 3) {
+    case 0: return contract_random_edges(50, 40, 90, seed);
+    case 1: return contract_random_edges(20, 30, 500, seed);
+    default: return contract_random_edges(5, 7, 1500, seed);
+    }
+}
+
+/* Additive scores with edge features, a bias, or both, for every layout of values. */
+START_TEST(edge_terms_in_lanes)
+{
+    static const int64_t shapes[][2] = {{8, 8}, {1, 5}, {4, 16}, {8, 3}, {3, 8}, {1, 16}, {2, 64}};
+    for (size_t turn = 0; turn < (test_small() ? 6 : 63); turn++) {
+        const uint64_t seed = test_seed() + 5 * turn;
+        gnn_graph_t *g = edge_graph(turn / 3, seed);
+        contract_case_t c = contract_case_of("additive", g, "edge terms", seed);
+        c.heads = c.kv_heads = shapes[turn % 7][0];
+        c.d_v = shapes[turn % 7][1];
+        c.features = turn % 3 != 1;
+        c.bias = turn % 3 == 0 ? BIAS_NONE : turn % 2 ? BIAS_SHARED : BIAS_PER_HEAD;
+        c.dropout = turn % 4 == 1 ? 0.3 : 0;
+        c.strided = turn % 5 == 0;
+        c.view.self_loops = gnn_graph_n_dst(g) == gnn_graph_n_src(g) ? GNN_ON : GNN_OFF;
+        ck_ok(gnn_graph_prepare(g, &c.view));
+        check_way(&c, gnn__attention_lanes() ? "[by_lane/" : c.features ? "[generic]" : "[by_row]");
+        gnn_graph_free(g);
+    }
+    contract_assert("edge terms in lanes");
+}
+END_TEST
+
+/* Dot scores whose keys and values have edge features in them, as TransformerConv's do; also in keys alone. */
+START_TEST(edge_rows_in_lanes)
+{
+    static const int64_t shapes[][3] = {{8, 8, 8},   {1, 5, 5},  {4, 16, 16}, {8, 3, 3}, {3, 8, 5},
+                                        {1, 16, 16}, {1, 2, 32}, {2, 7, 64},  {8, 8, 2}};
+    for (size_t turn = 0; turn < (test_small() ? 6 : 72); turn++) {
+        const uint64_t seed = test_seed() + 5 * turn;
+        gnn_graph_t *g = edge_graph(turn / 3, seed);
+        contract_case_t c = contract_case_of("dot", g, "edge rows", seed);
+        c.message = gnn_message_find(turn % 4 == 3 ? "linear" : "linear_edge");
+        c.heads = c.kv_heads = shapes[turn % 9][0];
+        c.d_k = shapes[turn % 9][1];
+        c.d_v = shapes[turn % 9][2];
+        c.features = true;
+        c.shared = turn % 3 == 0;
+        c.dropout = turn % 4 == 1 ? 0.3 : 0;
+        c.strided = turn % 5 == 0;
+        ck_ok(gnn_graph_prepare(g, &c.view));
+        check_way(&c, gnn__attention_lanes() ? "[by_lane/" : "[generic]");
+        gnn_graph_free(g);
+    }
+    contract_assert("edge rows in lanes");
+}
+END_TEST
+
 TCase *contract_prior_tests(void)
 {
     TCase *t = tcase_create("priors");
@@ -133,5 +201,7 @@ TCase *contract_prior_tests(void)
     tcase_add_test(t, priors_in_tiles_and_rows);
     tcase_add_loop_test(t, priors_in_bf16, GNN_PRECISION_HIGH, GNN_PRECISION_MEDIUM + 1);
     tcase_add_test(t, distances_too_many_to_write_down);
+    tcase_add_test(t, edge_terms_in_lanes);
+    tcase_add_test(t, edge_rows_in_lanes);
     return t;
 }

@@ -5,10 +5,15 @@
 
 #include <graphs/graph.h>
 
-static const char *const message_names[ORACLE_MESSAGES] = {"none", "linear", "linear_edge",
-                                                           "relu_sum", "gate"};
+static const char *const message_names[ORACLE_MESSAGES] = {"none",     "linear", "linear_edge",
+                                                           "relu_sum", "gate",   "by_distance"};
 static const char *const aggregator_names[ORACLE_AGGREGATORS] = {
     "sum", "mean", "max", "min", "std", "dot", "additive", "additive_v2"};
+static const char *const weigher_names[ORACLE_WEIGHERS] = {"softmax", "softmax_sink", "linear",
+                                                           "sigmoid"};
+static const char *const prior_names[ORACLE_PRIORS] = {"slope", "slope_absolute", "table",
+                                                       "keys",  "receiver",       "sender"};
+static const char *const map_names[] = {"none", "rope"};
 
 static int find(const char *name, const char *const *names, int n)
 {
@@ -37,15 +42,24 @@ static void sizes(oracle_t *o)
     o->aggregator =
         (oracle_aggregator_t)find(o->how.aggregator->name, aggregator_names, ORACLE_AGGREGATORS);
     o->scored = o->aggregator >= ORACLE_DOT;
+    o->weigher = o->how.weigher
+                     ? (oracle_weigher_t)find(o->how.weigher->name, weigher_names, ORACLE_WEIGHERS)
+                     : ORACLE_SOFTMAX;
+    o->turns = o->how.map && find(o->how.map->name, map_names, 2) == 1;
+    for (int p = 0; p < GNN_PRIORS; p++)
+        if (o->how.priors[p].row)
+            o->prior[p] =
+                (oracle_prior_t)find(o->how.priors[p].row->name, prior_names, ORACLE_PRIORS);
     o->heads = s->heads ? s->heads : 1;
-    o->kv_heads = s->kv_heads ? s->kv_heads : o->heads;
+    o->key_heads = s->key_heads ? s->key_heads : o->heads;
+    o->value_heads = s->value_heads ? s->value_heads : o->heads;
     o->d_k = s->d_k ? s->d_k : s->width / o->heads;
     o->d_v = s->d_v ? s->d_v : s->width / o->heads;
-    o->width = o->scored ? o->kv_heads * o->d_v : s->width;
+    o->width = o->scored ? o->value_heads * o->d_v : s->width;
     o->out_width = o->scored ? o->heads * o->d_v : s->width;
     bool per_head = o->aggregator == ORACLE_ADDITIVE;
     o->query_width = !o->scored ? 0 : per_head ? o->heads : o->heads * o->d_k;
-    o->key_width = !o->scored ? 0 : per_head ? o->heads : o->kv_heads * o->d_k;
+    o->key_width = !o->scored ? 0 : per_head ? o->heads : o->key_heads * o->d_k;
     o->scale = or_else((double)s->scale, 1 / sqrt((double)(o->d_k > 0 ? o->d_k : 1)));
     o->slope = or_else((double)s->slope, (double)(gnn_real_t)0.2);
     o->edge_parts = o->message == ORACLE_GATE                                           ? 2
@@ -82,9 +96,11 @@ static int64_t list_pairs(oracle_t *o, oracle_pair_t *list)
     for (int64_t i = 0; o->how.view.self_loops == GNN_ON && i < o->n_dst; i++)
         if (!has_loop[i])
             list[m++] = (oracle_pair_t){.i = i, .j = i, .edge = o->n_edges + i};
-    for (int64_t k = 0; k < m; k++)
-        list[k].distance = position(gnn_graph_src_segments(g), g->src_start, segments, list[k].j) -
-                           position(gnn_graph_dst_segments(g), g->dst_start, segments, list[k].i);
+    for (int64_t k = 0; k < m; k++) {
+        list[k].at_j = position(gnn_graph_src_segments(g), g->src_start, segments, list[k].j);
+        list[k].at_i = position(gnn_graph_dst_segments(g), g->dst_start, segments, list[k].i);
+        list[k].distance = list[k].at_j - list[k].at_i;
+    }
     free(src);
     free(dst);
     free(edge);
@@ -147,6 +163,10 @@ static void make_rows(oracle_t *o)
     o->row_d_key = array(n * o->key_width, sizeof(term_t));
     o->row_score = array(n * o->heads, sizeof(term_t));
     o->row_d_score = array(n * o->heads, sizeof(term_t));
+    o->row_capped = array(n * o->heads, sizeof(term_t));
+    o->query = array(o->query_width, sizeof(term_t));
+    o->d_query = array(o->query_width, sizeof(term_t));
+    o->sink = array(o->heads, sizeof(double));
     o->row_keep = array(n * o->heads, sizeof(double));
     o->row_factor = array(n, sizeof(term_t));
     o->row_d_factor = array(n, sizeof(term_t));
@@ -199,6 +219,7 @@ void oracle_free(oracle_t *o)
                            o->weights,     o->margin,     o->row_message,    o->row_d_message,
                            o->row_edge,    o->row_key,    o->row_d_key,      o->row_score,
                            o->row_d_score, o->row_factor, o->row_d_factor,   o->row_keep,
+                           o->row_capped,  o->query,      o->d_query,        o->sink,
                            o->row_y,       o->row_d_y,    o->margin_message, o->margin_score};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         free(owned[k]);

@@ -53,8 +53,25 @@ typedef enum {
     ORACLE_LINEAR_EDGE,
     ORACLE_RELU_SUM,
     ORACLE_GATE,
+    ORACLE_BY_DISTANCE,
     ORACLE_MESSAGES
 } oracle_message_t;
+typedef enum {
+    ORACLE_SOFTMAX,
+    ORACLE_SOFTMAX_SINK,
+    ORACLE_LINEAR_WEIGHTS,
+    ORACLE_SIGMOID,
+    ORACLE_WEIGHERS
+} oracle_weigher_t;
+typedef enum {
+    ORACLE_SLOPE,
+    ORACLE_SLOPE_ABSOLUTE,
+    ORACLE_TABLE,
+    ORACLE_KEYS,
+    ORACLE_RECEIVER,
+    ORACLE_SENDER,
+    ORACLE_PRIORS
+} oracle_prior_t;
 typedef enum {
     ORACLE_SUM,
     ORACLE_MEAN,
@@ -80,15 +97,19 @@ typedef struct oracle_pair {
     int64_t i, j, edge;
     double scale;    /* of the view's norm */
     double distance; /* position of j minus position of i */
+    double at_i, at_j;
 } oracle_pair_t;
 
 typedef struct oracle {
     gnn_aggregate_t how;
     oracle_message_t message;
     oracle_aggregator_t aggregator;
+    oracle_weigher_t weigher;
+    oracle_prior_t prior[GNN_PRIORS]; /* where how.priors has a row */
+    bool turns;                       /* the map is rope */
     bool scored;
     int64_t n_dst, n_src, n_edges;
-    int64_t heads, kv_heads, d_k, d_v, width, out_width, key_width, query_width;
+    int64_t heads, key_heads, value_heads, d_k, d_v, width, out_width, key_width, query_width;
     double scale, slope;
     int edge_parts;
     /* pairs sorted by receiver: those of i are first[i] .. first[i + 1] - 1 */
@@ -107,10 +128,14 @@ typedef struct oracle {
     /* of the receiver at hand: one row per pair ... */
     term_t *row_message, *row_d_message, *row_edge, *row_key, *row_d_key, *row_score, *row_d_score,
         *row_factor, *row_d_factor;
+    term_t *row_capped;
     double *row_keep;
     /* ... and the output before the gate, its gradient, and margins per message column and per
      * head */
     term_t *row_y, *row_d_y;
+    /* the mapped query and its gradient, and the sink's share of every head */
+    term_t *query, *d_query;
+    double *sink;
     double *margin_message, *margin_score;
 } oracle_t;
 
@@ -134,11 +159,16 @@ double *oracle_segment_weights(const oracle_t *o, int64_t *n);
  * receiver i from them. */
 void oracle__row_forward(oracle_t *o, int64_t i);
 void oracle__row_backward(oracle_t *o, int64_t i);
-/* Which column of the distance table a pair reads. */
-static inline int64_t oracle__bucket(const oracle_t *o, const oracle_pair_t *p)
+/* An option's value, where 0 means the initial one. */
+static inline double oracle__option(double given, double initial)
 {
-    int64_t buckets = o->how.distance_buckets, at = (int64_t)p->distance + buckets / 2;
-    return at < 0 ? 0 : at >= buckets ? buckets - 1 : at;
+    return given != 0 ? given : initial;
 }
+/* Which row of its table of n a prior by distance reads: the rules by their papers. */
+int64_t oracle__bucket(const double *options, double distance);
+/* Of a message by distance: where its table has what is added to number c. */
+int64_t oracle__message_place(const oracle_t *o, double distance, int64_t c);
+/* rope: number c of a row of heads of d_k numbers, turned by `sign` times the position's angle. */
+term_t oracle__turned(const oracle_t *o, const term_t *row, int64_t c, double position, int sign);
 
 #endif

@@ -67,6 +67,9 @@ static void message(oracle_t *o, const oracle_pair_t *p, const term_t *e, term_t
             lower(&o->margin_message[c], off_zero(m[c]));
             m[c] = m[c].v > 0 ? m[c] : term(0);
         }
+        if (o->message == ORACLE_BY_DISTANCE)
+            add_to(&m[c], term(o->in[GNN_AGGREGATE_MESSAGE_PARAMETERS]
+                                   .value[oracle__message_place(o, p->distance, c)]));
         if (o->message == ORACLE_GATE)
             m[c] = times(term(sigmoid(g[c] + x[c] + e[c].v)), plus(term(x[w + c]), e[w + c]));
     }
@@ -89,28 +92,83 @@ static term_t leaky(oracle_t *o, int64_t a, term_t x)
     return x.v > 0 ? x : scaled(o->slope, x);
 }
 
+/* Features of the edge join the key after the map. */
 static void keys(const oracle_t *o, const oracle_pair_t *p, term_t *key)
 {
     const oracle_array_t *k = &o->in[GNN_AGGREGATE_KEY],
                          *weight = &o->in[GNN_AGGREGATE_EDGE_KEY_WEIGHT];
+    term_t row[o->key_width + 1];
+    for (int64_t c = 0; c < o->key_width; c++)
+        row[c] = term(k->value[p->j * k->cols + c]);
     for (int64_t c = 0; c < o->key_width; c++) {
-        key[c] = term(k->value[p->j * k->cols + c]);
+        key[c] = oracle__turned(o, row, c, p->at_j, 1);
         if (weight->cols)
             add_to(&key[c], project_features(o, p, weight, c));
     }
 }
 
-/* dot: scale q.k     additive: leaky(q + k)     additive_v2: a . leaky(q + k) */
-static term_t raw_score(oracle_t *o, const oracle_pair_t *p, const term_t *key, int64_t a)
+/* RoFormer, eq. 34: pair t turns by position / factor * base^(-2t / width). */
+term_t oracle__turned(const oracle_t *o, const term_t *row, int64_t c, double position, int sign)
 {
-    const double *q = o->in[GNN_AGGREGATE_QUERY].value + p->i * o->query_width;
+    const double *options = o->how.map_options;
+    int64_t width = (int64_t)oracle__option(options[1], (double)o->d_k), at = c % o->d_k, t;
+    const term_t *head = row + c - at;
+    if (!o->turns || at >= width)
+        return row[c];
+    bool adjacent = options[3] > 0, second = adjacent ? at % 2 == 1 : at >= width / 2;
+    t = adjacent ? at / 2 : at % (width / 2);
+    double angle = sign * position / oracle__option(options[2], 1) *
+                   pow(oracle__option(options[0], 10000), -2 * (double)t / (double)width);
+    term_t x = head[adjacent ? 2 * t : t], y = head[adjacent ? 2 * t + 1 : t + width / 2];
+    return second ? plus(scaled(sin(angle), x), scaled(cos(angle), y))
+                  : plus(scaled(cos(angle), x), scaled(-sin(angle), y));
+}
+
+/* Raffel et al. 2020: half of the n buckets for 0, 1, ..., the rest up to `reach` by the logarithm. */
+static int64_t log_bucket(int64_t n, double reach, double distance)
+{
+    int64_t exact = n / 2;
+    if (n < 2)
+        return 0;
+    if (distance < (double)exact)
+        return (int64_t)distance;
+    if (distance >= reach)
+        return n - 1;
+    double at = (double)exact + floor(log(distance / (double)exact) / log(reach / (double)exact) *
+                                      (double)(n - exact));
+    return (int64_t)fmin(at, (double)(n - 1));
+}
+
+int64_t oracle__message_place(const oracle_t *o, double distance, int64_t c)
+{
+    int64_t cols = o->in[GNN_AGGREGATE_MESSAGE_PARAMETERS].cols;
+    return oracle__bucket(o->how.message_options, distance) * cols + c % cols;
+}
+
+int64_t oracle__bucket(const double *options, double distance)
+{
+    int64_t n = (int64_t)oracle__option(options[0], 32), rule = (int64_t)options[1];
+    double reach = oracle__option(options[2], 128), last = (double)(n - 1);
+    if (rule == GNN_BUCKET_CLIP)
+        return (int64_t)fmax(0, fmin(distance + (double)(n / 2), last));
+    if (rule == GNN_BUCKET_CLIP_CAUSAL)
+        return (int64_t)fmax(0, fmin(distance + last, last));
+    if (rule == GNN_BUCKET_LOG_CAUSAL)
+        return log_bucket(n, reach, fmax(-distance, 0));
+    return (distance > 0 ? n / 2 : 0) + log_bucket(n / 2, reach, fabs(distance));
+}
+
+/* dot: scale q.k     additive: leaky(q + k)     additive_v2: a . leaky(q + k) */
+static term_t raw_score(oracle_t *o, const term_t *key, int64_t a)
+{
+    const term_t *q = o->query;
     const double *parameters = o->in[GNN_AGGREGATE_PARAMETERS].value;
     if (o->aggregator == ORACLE_ADDITIVE)
-        return leaky(o, a, plus(term(q[a]), key[a]));
-    int64_t kv = a / (o->heads / o->kv_heads);
+        return leaky(o, a, plus(q[a], key[a]));
+    int64_t kv = a / (o->heads / o->key_heads);
     term_t sum = term(0);
     for (int64_t c = 0; c < o->d_k; c++) {
-        term_t qc = term(q[a * o->d_k + c]), kc = key[kv * o->d_k + c];
+        term_t qc = q[a * o->d_k + c], kc = key[kv * o->d_k + c];
         if (o->aggregator == ORACLE_DOT)
             add_to(&sum, scaled(o->scale, times(qc, kc)));
         else
@@ -119,24 +177,54 @@ static term_t raw_score(oracle_t *o, const oracle_pair_t *p, const term_t *key, 
     return sum;
 }
 
-static term_t biases(const oracle_t *o, const oracle_pair_t *p, int64_t a)
+static term_t prior(const oracle_t *o, const oracle_pair_t *p, int which, int64_t a)
 {
-    const oracle_array_t *bias = &o->in[GNN_AGGREGATE_EDGE_BIAS],
-                         *distance = &o->in[GNN_AGGREGATE_DISTANCE];
+    const oracle_array_t *x = &o->in[GNN_AGGREGATE_PRIOR_0 + which],
+                         *other = &o->in[GNN_AGGREGATE_PRIOR_QUERY];
+    const double *options = o->how.priors[which].options;
     term_t sum = term(0);
-    if (bias->cols && users_edge(o, p))
-        add_to(&sum, term(bias->value[p->edge * bias->cols + (bias->cols == 1 ? 0 : a)]));
-    if (o->how.distance == GNN_DISTANCE_SLOPE)
-        add_to(&sum, term(distance->value[a] * p->distance));
-    if (o->how.distance == GNN_DISTANCE_TABLE)
-        add_to(&sum, term(distance->value[a * distance->cols + oracle__bucket(o, p)]));
+    switch (o->prior[which]) {
+    case ORACLE_SLOPE: return term(x->value[a] * p->distance);
+    case ORACLE_SLOPE_ABSOLUTE: return term(-x->value[a] * fabs(p->distance));
+    case ORACLE_TABLE: return term(x->value[a * x->cols + oracle__bucket(options, p->distance)]);
+    case ORACLE_RECEIVER: return term(x->value[p->i * x->cols + a]);
+    case ORACLE_SENDER: return term(x->value[p->j * x->cols + a]);
+    default: break;
+    }
+    for (int64_t c = 0; c < o->d_k; c++) {
+        term_t q = other->cols ? term(other->value[p->i * other->cols + a * o->d_k + c])
+                               : o->query[a * o->d_k + c];
+        int64_t at = (options[3] > 0 ? 0 : a * o->d_k) + c;
+        add_to(&sum,
+               scaled(o->scale * x->value[oracle__bucket(options, p->distance) * x->cols + at], q));
+    }
     return sum;
 }
 
-/* Where all scores are minus infinity nobody is heard. */
+static term_t biases(const oracle_t *o, const oracle_pair_t *p, int64_t a)
+{
+    const oracle_array_t *bias = &o->in[GNN_AGGREGATE_EDGE_BIAS];
+    term_t sum = term(0);
+    if (bias->cols && users_edge(o, p))
+        add_to(&sum, term(bias->value[p->edge * bias->cols + (bias->cols == 1 ? 0 : a)]));
+    for (int k = 0; k < GNN_PRIORS; k++)
+        if (o->how.priors[k].row)
+            add_to(&sum, prior(o, p, k, a));
+    return sum;
+}
+
+static term_t capped(const oracle_t *o, term_t score)
+{
+    double c = (double)o->how.shape.softcap;
+    return c > 0 ? (term_t){c * tanh(score.v / c), score.b} : score;
+}
+
+/* Where all scores are minus infinity nobody is heard. The sink is one score more. */
 static void softmax(const oracle_t *o, int64_t n, int64_t a)
 {
-    double largest = -INFINITY, sum = 0;
+    bool has_sink = o->weigher == ORACLE_SOFTMAX_SINK;
+    double of_sink = has_sink ? o->in[GNN_AGGREGATE_WEIGHER_PARAMETERS].value[a] : -INFINITY,
+           largest = of_sink, sum = 0;
     for (int64_t k = 0; k < n; k++)
         largest = fmax(largest, o->row_score[k * o->heads + a].v);
     for (int64_t k = 0; k < n; k++) {
@@ -144,8 +232,22 @@ static void softmax(const oracle_t *o, int64_t n, int64_t a)
         *score = term(largest == -INFINITY ? 0 : exp(score->v - largest));
         sum += score->v;
     }
+    sum += has_sink ? exp(of_sink - largest) : 0;
     for (int64_t k = 0; k < n && sum > 0; k++)
         o->row_score[k * o->heads + a] = scaled(1 / sum, o->row_score[k * o->heads + a]);
+    o->sink[a] = has_sink ? exp(of_sink - largest) / sum : 0;
+}
+
+/* Scores become weights. */
+static void weigh(const oracle_t *o, int64_t n, int64_t a)
+{
+    double off = o->how.weigher_options[0] > 0 && n > 0 ? log((double)n) : 0;
+    if (o->weigher == ORACLE_SOFTMAX || o->weigher == ORACLE_SOFTMAX_SINK)
+        softmax(o, n, a);
+    for (int64_t k = 0; o->weigher == ORACLE_SIGMOID && k < n; k++) {
+        term_t *score = &o->row_score[k * o->heads + a];
+        *score = term(sigmoid(score->v - off));
+    }
 }
 
 /* ---- aggregators ---- */
@@ -220,7 +322,7 @@ static void attend(oracle_t *o, int64_t n)
     for (int64_t a = 0; a < o->heads; a++)
         for (int64_t c = 0; c < o->d_v; c++) {
             term_t sum = term(0);
-            int64_t kv = a / (o->heads / o->kv_heads);
+            int64_t kv = a / (o->heads / o->value_heads);
             for (int64_t k = 0; k < n; k++) {
                 term_t m = times(o->row_factor[k], o->row_message[k * o->width + kv * o->d_v + c]);
                 add_to(&sum, scaled(o->row_keep[k * o->heads + a],
@@ -230,9 +332,21 @@ static void attend(oracle_t *o, int64_t n)
         }
 }
 
+static void make_query(oracle_t *o, const oracle_pair_t *p)
+{
+    term_t row[o->query_width + 1];
+    for (int64_t c = 0; c < o->query_width; c++)
+        row[c] = term(o->in[GNN_AGGREGATE_QUERY].value[p->i * o->query_width + c]);
+    for (int64_t c = 0; c < o->query_width; c++) {
+        o->query[c] = oracle__turned(o, row, c, p->at_i, 1);
+        o->d_query[c] = term(0);
+    }
+}
+
 static void score_row(oracle_t *o, const oracle_pair_t *p, int64_t n)
 {
     gnn__dropout_t dropout = gnn__dropout(o->rng, o->how.dropout);
+    make_query(o, p);
     for (int64_t k = 0; k < n; k++) {
         keys(o, &p[k], &o->row_key[k * o->key_width]);
         for (int64_t a = 0; a < o->heads; a++) {
@@ -243,12 +357,13 @@ static void score_row(oracle_t *o, const oracle_pair_t *p, int64_t n)
             o->row_keep[k * o->heads + a] = !o->dropping       ? 1
                                             : keep[a % 8] != 0 ? 65536.0 / dropout.threshold
                                                                : 0;
-            o->row_score[k * o->heads + a] =
-                plus(raw_score(o, &p[k], &o->row_key[k * o->key_width], a), biases(o, &p[k], a));
+            term_t score = capped(o, raw_score(o, &o->row_key[k * o->key_width], a));
+            o->row_capped[k * o->heads + a] = score;
+            o->row_score[k * o->heads + a] = plus(score, biases(o, &p[k], a));
         }
     }
     for (int64_t a = 0; a < o->heads; a++)
-        softmax(o, n, a);
+        weigh(o, n, a);
     int64_t at = (p - o->pairs) * o->heads;
     for (int64_t k = 0; k < n * o->heads; k++)
         o->weights[at + k] = o->row_score[k].v;
@@ -265,7 +380,7 @@ static void gate(oracle_t *o, int64_t i)
         double *margin = &o->margin[i * o->out_width + c];
         *margin = o->scored ? o->margin_score[a] : 1;
         lower(margin,
-              o->margin_message[o->scored ? a / (o->heads / o->kv_heads) * o->d_v + c % o->d_v : c]);
+              o->margin_message[o->scored ? a / (o->heads / o->value_heads) * o->d_v + c % o->d_v : c]);
     }
 }
 

@@ -58,6 +58,9 @@ static void message_grad(oracle_t *o, const oracle_pair_t *p, const term_t *e, c
             gate_grad(o, p, e, c, d_m[c]);
         } else if (o->message != ORACLE_RELU_SUM || m[c].v > 0) {
             give(src, p->j, c, d_m[c]);
+            if (o->message == ORACLE_BY_DISTANCE)
+                give(&o->in[GNN_AGGREGATE_MESSAGE_PARAMETERS], 0,
+                     oracle__message_place(o, p->distance, c), d_m[c]);
             if (o->edge_parts)
                 edge_part_grad(o, p, c, d_m[c]);
         }
@@ -71,50 +74,83 @@ static double leaky_slope(const oracle_t *o, double x)
     return x > 0 ? 1 : o->slope;
 }
 
-static void raw_score_grad(oracle_t *o, const oracle_pair_t *p, const term_t *key, term_t *d_key,
-                           int64_t a, term_t d)
+static void raw_score_grad(oracle_t *o, const term_t *key, term_t *d_key, int64_t a, term_t d)
 {
-    oracle_array_t *q = &o->in[GNN_AGGREGATE_QUERY], *parameters = &o->in[GNN_AGGREGATE_PARAMETERS];
+    const term_t *q = o->query;
+    oracle_array_t *parameters = &o->in[GNN_AGGREGATE_PARAMETERS];
     if (o->aggregator == ORACLE_ADDITIVE) {
-        term_t both = scaled(leaky_slope(o, q->value[p->i * q->cols + a] + key[a].v), d);
-        give(q, p->i, a, both);
+        term_t both = scaled(leaky_slope(o, q[a].v + key[a].v), d);
+        add_to(&o->d_query[a], both);
         add_to(&d_key[a], both);
         return;
     }
-    int64_t kv = a / (o->heads / o->kv_heads);
+    int64_t kv = a / (o->heads / o->key_heads);
     for (int64_t c = 0; c < o->d_k; c++) {
         int64_t at = a * o->d_k + c, of = kv * o->d_k + c;
-        term_t qc = term(q->value[p->i * q->cols + at]);
+        term_t qc = q[at];
         if (o->aggregator == ORACLE_DOT) {
-            give(q, p->i, at, scaled(o->scale, times(d, key[of])));
+            add_to(&o->d_query[at], scaled(o->scale, times(d, key[of])));
             add_to(&d_key[of], scaled(o->scale, times(d, qc)));
         } else {
             term_t sum = plus(qc, key[of]);
             double slope = leaky_slope(o, sum.v);
             term_t both = scaled(slope, times(d, term(parameters->value[at])));
-            give(q, p->i, at, both);
+            add_to(&o->d_query[at], both);
             add_to(&d_key[of], both);
             give(parameters, 0, at, scaled(slope, times(d, sum)));
         }
     }
 }
 
+static void prior_grad(oracle_t *o, const oracle_pair_t *p, int which, int64_t a, term_t d)
+{
+    oracle_array_t *x = &o->in[GNN_AGGREGATE_PRIOR_0 + which],
+                   *other = &o->in[GNN_AGGREGATE_PRIOR_QUERY];
+    const double *options = o->how.priors[which].options;
+    if (o->prior[which] == ORACLE_SLOPE)
+        give(x, 0, a, scaled(p->distance, d));
+    if (o->prior[which] == ORACLE_SLOPE_ABSOLUTE)
+        give(x, 0, a, scaled(-fabs(p->distance), d));
+    if (o->prior[which] == ORACLE_TABLE)
+        give(x, a, oracle__bucket(options, p->distance), d);
+    if (o->prior[which] == ORACLE_RECEIVER)
+        give(x, p->i, a, d);
+    if (o->prior[which] == ORACLE_SENDER)
+        give(x, p->j, a, d);
+    for (int64_t c = 0; o->prior[which] == ORACLE_KEYS && c < o->d_k; c++) {
+        int64_t at_q = a * o->d_k + c, at = (options[3] > 0 ? 0 : a * o->d_k) + c,
+                bucket = oracle__bucket(options, p->distance);
+        term_t d_q = scaled(o->scale * x->value[bucket * x->cols + at], d),
+               q = other->cols ? term(other->value[p->i * other->cols + at_q]) : o->query[at_q];
+        give(x, bucket, at, scaled(o->scale, times(d, q)));
+        if (other->cols)
+            give(other, p->i, at_q, d_q);
+        else
+            add_to(&o->d_query[at_q], d_q);
+    }
+}
+
 static void bias_grad(oracle_t *o, const oracle_pair_t *p, int64_t a, term_t d)
 {
-    oracle_array_t *bias = &o->in[GNN_AGGREGATE_EDGE_BIAS],
-                   *distance = &o->in[GNN_AGGREGATE_DISTANCE];
+    oracle_array_t *bias = &o->in[GNN_AGGREGATE_EDGE_BIAS];
     if (p->edge >= 0 && p->edge < o->n_edges)
         give(bias, p->edge, bias->cols == 1 ? 0 : a, d);
-    if (o->how.distance == GNN_DISTANCE_SLOPE)
-        give(distance, 0, a, scaled(p->distance, d));
-    if (o->how.distance == GNN_DISTANCE_TABLE)
-        give(distance, a, oracle__bucket(o, p), d);
+    for (int k = 0; k < GNN_PRIORS; k++)
+        if (o->how.priors[k].row)
+            prior_grad(o, p, k, a, d);
+}
+
+/* d cap(s) / d s = 1 - tanh^2 */
+static term_t uncapped(const oracle_t *o, int64_t k, int64_t a, term_t d)
+{
+    double c = (double)o->how.shape.softcap, t = o->row_capped[k * o->heads + a].v / c;
+    return c > 0 ? scaled(1 - t * t, d) : d;
 }
 
 static void key_grad(oracle_t *o, const oracle_pair_t *p, const term_t *d_key)
 {
     for (int64_t c = 0; c < o->key_width; c++) {
-        give(&o->in[GNN_AGGREGATE_KEY], p->j, c, d_key[c]);
+        give(&o->in[GNN_AGGREGATE_KEY], p->j, c, oracle__turned(o, d_key, c, p->at_j, -1));
         features_grad(o, p, &o->in[GNN_AGGREGATE_EDGE_KEY_WEIGHT], c, d_key[c]);
     }
 }
@@ -124,7 +160,7 @@ static void key_grad(oracle_t *o, const oracle_pair_t *p, const term_t *d_key)
  * . m_k). */
 static void attend_grad(oracle_t *o, int64_t n, int64_t a)
 {
-    int64_t kv = a / (o->heads / o->kv_heads);
+    int64_t kv = a / (o->heads / o->value_heads);
     term_t centre = term(0);
     for (int64_t k = 0; k < n; k++) {
         term_t alpha = o->row_score[k * o->heads + a], dot = term(0);
@@ -140,9 +176,13 @@ static void attend_grad(oracle_t *o, int64_t n, int64_t a)
         add_to(&centre, times(alpha, o->row_d_score[k * o->heads + a]));
     }
     for (int64_t k = 0; k < n; k++) {
-        term_t *d = &o->row_d_score[k * o->heads + a];
-        *d = times(o->row_score[k * o->heads + a], minus(*d, centre));
+        term_t *d = &o->row_d_score[k * o->heads + a], w = o->row_score[k * o->heads + a];
+        if (o->weigher == ORACLE_SIGMOID)
+            *d = times(times(w, minus(term(1), w)), *d);
+        else if (o->weigher != ORACLE_LINEAR_WEIGHTS)
+            *d = times(w, minus(*d, centre));
     }
+    give(&o->in[GNN_AGGREGATE_WEIGHER_PARAMETERS], 0, a, scaled(-o->sink[a], centre));
 }
 
 static void scored_grad(oracle_t *o, const oracle_pair_t *p, int64_t n)
@@ -156,11 +196,13 @@ static void scored_grad(oracle_t *o, const oracle_pair_t *p, int64_t n)
             d_key[c] = term(0);
         for (int64_t a = 0; a < o->heads; a++) {
             term_t d = o->row_d_score[k * o->heads + a];
-            raw_score_grad(o, &p[k], key, d_key, a, d);
             bias_grad(o, &p[k], a, d);
+            raw_score_grad(o, key, d_key, a, uncapped(o, k, a, d));
         }
         key_grad(o, &p[k], d_key);
     }
+    for (int64_t c = 0; n > 0 && c < o->query_width; c++)
+        give(&o->in[GNN_AGGREGATE_QUERY], p->i, c, oracle__turned(o, o->d_query, c, p->at_i, -1));
 }
 
 /* ---- aggregators ---- */

@@ -1,5 +1,7 @@
 #include "random_config.h"
 
+#include <lib/layer/kinds.h>
+
 enum { GLOBALS = 3 };
 
 static gnn_flag_t draw_flag(uint64_t *seed)
@@ -30,35 +32,79 @@ static void draw_heads(gnn_layer_config_t *c, uint64_t *seed)
     }
 }
 
+/* Flags, words, rows and rates at random, whatever the list of fields holds. */
+static void draw_choices(gnn_layer_config_t *c, uint64_t *seed)
+{
+    const gnn__field_row_t *f;
+    for (size_t k = 0; (f = gnn__config_field(k)); k++) {
+        void *place = (char *)c + f->offset;
+        int64_t n = 0;
+        if (f->kind == &gnn__kind_rate)
+            *(gnn_real_t *)place = draw_rate(seed);
+        if (f->kind->stored == GNN__STORED_WORD) {
+            while (f->kind->word((size_t)n))
+                n++;
+            *(int *)place = (int)test_below(seed, n);
+        }
+        if (f->kind->stored == GNN__STORED_ROW) {
+            while (f->kind->row((size_t)n))
+                n++;
+            *(const void **)place = f->kind->row((size_t)test_below(seed, n));
+        }
+    }
+}
+
+/* Rows that a layer has the inputs for. */
+static const gnn_prior_t *draw_prior(const gnn_layer_config_t *c, uint64_t *seed)
+{
+    const gnn_prior_t *row = gnn_prior_at((size_t)test_below(seed, (int64_t)gnn_prior_count()));
+    const bool has_query = c->aggregator->score_width == GNN_SCORE_PER_KEY;
+    const bool fits =
+        row->numbers == GNN_PRIOR_SHARED && (has_query || !(row->flags & GNN_PRIOR_READS_QUERY));
+    return fits ? row : NULL;
+}
+
+static void draw_scores(gnn_layer_config_t *c, uint64_t *seed)
+{
+    if (c->distance == GNN_DISTANCE_NONE && test_below(seed, 2))
+        c->prior_0 = draw_prior(c, seed);
+    c->prior_2 = draw_prior(c, seed);
+    c->prior_0_options[0] = c->prior_0 && c->prior_0->n_options ? 4 : 0;
+    c->prior_2_options[1] =
+        c->prior_2 && c->prior_2->n_options ? (double)test_below(seed, GNN_BUCKETS) : 0;
+    c->weigher = gnn_weigher_at((size_t)test_below(seed, 2 * (int64_t)gnn_weigher_count()));
+    c->softcap = test_below(seed, 2) ? (gnn_real_t)0.9 : 0;
+    if (c->aggregator->score_width == GNN_SCORE_PER_KEY && c->d_k % 2 == 0 && c->d_k > 0) {
+        c->map = &gnn_map_rope;
+        c->map_options[3] = (double)test_below(seed, 2);
+    }
+    if (c->heads % 2 == 0 && test_below(seed, 2))
+        c->value_heads = c->heads / 2;
+}
+
+/* Sizes fit one another, and what only attention has is there with attention alone. */
 gnn_layer_config_t random_config(uint64_t *seed)
 {
     const int64_t widths[] = {5, 6, 12};
-    gnn_layer_config_t c = {.in = widths[test_below(seed, 3)], .out = widths[test_below(seed, 3)]};
-    c.message = gnn_message_at((size_t)test_below(seed, (int64_t)gnn_message_count()));
-    c.aggregator = gnn_aggregator_at((size_t)test_below(seed, (int64_t)gnn_aggregator_count()));
-    c.update = gnn_update_at((size_t)test_below(seed, (int64_t)gnn_update_count()));
+    gnn_layer_config_t c = {0};
+    draw_choices(&c, seed);
+    c.preset = GNN_PRESET_NONE;
+    c.dropout = 0;
+    c.distance = GNN_DISTANCE_NONE;
+    c.share_weights = GNN_OFF;
+    c.map = NULL;
+    c.weigher = NULL;
+    c.prior_0 = c.prior_1 = c.prior_2 = NULL;
+    c.in = widths[test_below(seed, 3)];
+    c.out = widths[test_below(seed, 3)];
     if (c.aggregator->flags & GNN_AGGREGATOR_SCORED)
         draw_heads(&c, seed);
+    if ((c.aggregator->flags & GNN_AGGREGATOR_SCORED) && test_below(seed, 3) == 0)
+        draw_scores(&c, seed);
     c.hidden = test_below(seed, 2) ? 4 : 0;
     c.feed_forward = test_below(seed, 2) ? 9 : 0;
-    c.self_loops = draw_flag(seed);
-    c.graph_norm = (gnn_graph_norm_t)test_below(seed, GNN_GRAPH_NORM_ROW + 1);
-    c.self_term = draw_flag(seed);
-    c.learn_eps = draw_flag(seed);
     c.eps = (gnn_real_t)(test_below(seed, 2) ? 0.4 : 0);
-    c.bias_project = draw_flag(seed);
-    c.bias_out = draw_flag(seed);
-    c.bias_update = draw_flag(seed);
-    c.activation = (gnn_activation_t)test_below(seed, GNN_SOFTPLUS + 1);
-    c.hidden_activation = (gnn_activation_t)test_below(seed, GNN_SOFTPLUS + 1);
-    c.residual = test_below(seed, 3) ? GNN_OFF : GNN_ON;
-    c.norm = (gnn_norm_t)(test_below(seed, 2) ? GNN_NORM_NONE : GNN_NORM_NONE + test_below(seed, 4));
-    c.norm_position = test_below(seed, 2) ? GNN_NORM_BEFORE : GNN_NORM_AFTER;
     c.norm_eps = (gnn_real_t)0.01;
-    c.dropout_in = draw_rate(seed);
-    c.dropout_attention = draw_rate(seed);
-    c.dropout_message = draw_rate(seed);
-    c.dropout_out = draw_rate(seed);
     return c;
 }
 

@@ -365,8 +365,13 @@ static const refusal_t refusals[] = {
     {"sum", "linear_edge", GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, 3, 4, GNN_EINVALID,
      "needs edge_features"},
     {"sum", "linear", GNN_AGGREGATE_DST_MESSAGE, 10, 4, GNN_EINVALID, "linear takes no dst_message"},
-    {"dot", "linear", GNN_AGGREGATE_DISTANCE, 1, 2, GNN_EINVALID,
-     "without a distance bias takes no distance"},
+    {"dot", "linear", GNN_AGGREGATE_PRIOR_0, 1, 2, GNN_EINVALID,
+     "an aggregation without this prior takes no prior_0"},
+    {"dot", "linear", GNN_AGGREGATE_PRIOR_QUERY, 10, 8, GNN_EINVALID,
+     "without a prior that reads queries takes no prior_query"},
+    {"dot", "linear", GNN_AGGREGATE_WEIGHER_PARAMETERS, 1, 2, GNN_EINVALID,
+     "softmax takes no weigher_parameters"},
+    {"sum", "linear", GNN_AGGREGATE_PRIOR_0, 1, 2, GNN_EUNSUPPORTED, "sum takes no prior_0"},
     {"dot", "linear", GNN_AGGREGATE_GATE, 10, 3, GNN_ESHAPE, "gate is 10 x 3, expected 10 x 2"},
 };
 
@@ -415,7 +420,16 @@ START_TEST(tables_find_their_rows)
         ck_assert_ptr_eq(gnn_aggregator_find(gnn_aggregator_at(k)->name), gnn_aggregator_at(k));
     for (size_t k = 0; k < gnn_message_count(); k++)
         ck_assert_ptr_eq(gnn_message_find(gnn_message_at(k)->name), gnn_message_at(k));
+    for (size_t k = 0; k < gnn_prior_count(); k++)
+        ck_assert_ptr_eq(gnn_prior_find(gnn_prior_at(k)->name), gnn_prior_at(k));
+    for (size_t k = 0; k < gnn_weigher_count(); k++)
+        ck_assert_ptr_eq(gnn_weigher_find(gnn_weigher_at(k)->name), gnn_weigher_at(k));
+    for (size_t k = 0; k < gnn_map_count(); k++)
+        ck_assert_ptr_eq(gnn_map_find(gnn_map_at(k)->name), gnn_map_at(k));
+    ck_assert_ptr_eq(gnn_aggregator_find("max"), &gnn_aggregator_max);
     ck_assert_ptr_null(gnn_aggregator_find("median"));
+    ck_assert_ptr_nonnull(
+        strstr(gnn_error_message(), "no aggregator is called \"median\"; expected sum, mean, max"));
     ck_assert_ptr_null(gnn_message_find(NULL));
     ck_assert_ptr_null(gnn_aggregator_at(gnn_aggregator_count()));
     ck_assert_ptr_null(gnn_message_at(gnn_message_count()));

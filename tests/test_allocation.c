@@ -241,6 +241,59 @@ START_TEST(steps_saving_and_loading)
 }
 END_TEST
 
+/* A list of steps with a block, a state with an encoder behind it, two words. */
+static int go_on_body(gnn_context_t *context)
+{
+    static const int32_t ids[2] = {2, 1};
+    const int64_t two[] = {2, 2};
+    gnn_real_t numbers[4 * 4] = {1, 2, 3}, y[2 * 4];
+    gnn_tensor_t out = gnn_tensor(y, 2, 4), rows = gnn_tensor(numbers, 4, 4);
+    const gnn_named_t word = {.name = "word", .ids = ids, .count = 2},
+                      source = {.name = "source", .dense = &rows};
+    const gnn_layer_config_t layer = GNN_TRANSFORMER(.in = 4, .heads = 2);
+    gnn_steps_t *steps = NULL;
+    gnn_model_t *model = NULL;
+    gnn_state_t *state = NULL;
+    gnn_graph_t *graphs[3] = {NULL, NULL, NULL};
+    int rc = gnn_steps_new(&steps);
+    if (rc == GNN_OK) {
+        gnn_steps_add(steps, &(gnn_step_t){.name = "memory", .input = "source", .layer = layer});
+        gnn_steps_add(steps,
+                      &(gnn_step_t){.kind = GNN_STEP_EMBED, .input = "word", .in = 3, .out = 4});
+        gnn_steps_block(steps, "decoder_layer",
+                        &(gnn_block_t){.name = "y", .memory = "memory", .graph = 1, .layer = layer});
+        rc = gnn_model_build(&model, context, steps);
+    }
+    gnn_steps_free(steps);
+    if (rc == GNN_OK)
+        rc = gnn_graph_complete(&graphs[0], 2, two);
+    if (rc == GNN_OK)
+        rc = gnn_graph_bipartite(&graphs[2], 2, two, two);
+    const gnn_model_inputs_t fixed = {(const gnn_graph_t *const *)graphs, 3, &source, 1};
+    if (rc == GNN_OK)
+        rc = gnn_state_new(&state, model, context,
+                           &(gnn_state_config_t){.segments = 2, .capacity = 3, .fixed = &fixed});
+    for (int k = 0; rc == GNN_OK && k < 2; k++)
+        rc = gnn_model_advance(model, context, state, NULL,
+                               &(gnn_model_inputs_t){.values = &word, .n_values = 1}, &out);
+    gnn_state_free(state);
+    gnn_model_free(model);
+    gnn_graph_free(graphs[0]);
+    gnn_graph_free(graphs[2]);
+    return rc;
+}
+
+static int go_on_scenario(void)
+{
+    return in_context(go_on_body);
+}
+
+START_TEST(blocks_and_states)
+{
+    ck_assert_int_gt(brutal("going on", go_on_scenario), 80);
+}
+END_TEST
+
 static int karate_scenario(void)
 {
     gnn_data_t *data = NULL;
@@ -266,6 +319,7 @@ int main(void)
     tcase_add_test(c, projections_and_attention);
     tcase_add_test(c, models_and_training);
     tcase_add_test(c, steps_saving_and_loading);
+    tcase_add_test(c, blocks_and_states);
     tcase_add_test(c, data_sets);
     suite_add_tcase(suite, c);
     return test_main(suite);

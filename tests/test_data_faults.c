@@ -30,7 +30,7 @@ static const struct {
     {INT64("adj_shape", 1, 4), GNN_EFORMAT, "adj_shape: 1 numbers, expected 2"},
     {INT64("adj_shape", 2, 4, (int64_t)1 << 40), GNN_EFORMAT, "adj_shape: 1099511627776 columns"},
     {INT64("adj_shape", 2, -4, 4), GNN_EFORMAT, "adj_shape: -4 rows"},
-    {FLOAT32("adj_data", 4, 1, 1, 1, 1), GNN_EFORMAT, "adj_data: 4 weights, adj_indices holds 5"},
+    {FLOAT32("adj_data", 4, 1, 1, 1, 1), GNN_EFORMAT, "adj_data: 4 numbers, adj_indices holds 5"},
     {INT64("attr_indptr", 5, 0, 2, 3, 2, 4), GNN_EFORMAT, "attr_indptr: falls from 3 to 2 at row 2"},
     {INT32("attr_indices", 4, 0, 3, 1, 0), GNN_EFORMAT,
      "attr_indices: column 3 at position 1 (row 0), there are 3 columns"},

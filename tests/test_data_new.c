@@ -1,4 +1,5 @@
 /* Data sets of a program's own arrays, arrays by name, borrowed memory. */
+#include "data_tiny.h"
 #include "readers.h"
 
 #include <lib/io/arrays/arrays.h>
@@ -188,6 +189,89 @@ START_TEST(arrays_on_nodes_follow_a_new_order)
 }
 END_TEST
 
+/* ---- mapped files ---- */
+
+typedef struct two {
+    gnn_owner_t owners[2];
+    int count;
+} two_t;
+
+static void release_two(void *user)
+{
+    two_t *t = user;
+    for (int k = 0; k < 2; k++)
+        t->owners[k].release(t->owners[k].user);
+    t->count++;
+}
+
+/* A .npy as numpy writes it. */
+static const char *write_npy(const char *name, const gnn_array_t *array, int64_t cut)
+{
+    static unsigned char bytes[4096];
+    char *header;
+    int64_t length, size;
+    ck_ok(gnn__npy_header(&header, &length, array));
+    ck_ok(gnn__array_check(array, &size));
+    memcpy(bytes, header, (size_t)length);
+    memcpy(bytes + length, array->data, (size_t)size);
+    gnn_free(header);
+    return write_bytes(name, bytes, (size_t)(length + size - cut));
+}
+
+START_TEST(a_graph_of_mapped_files)
+{
+    const gnn_array_t indptr = INT64("indptr", 4, 0, 2, 2, 3), indices = INT32("indices", 3, 2, 0, 1);
+    gnn_array_t arrays[2];
+    two_t files = {.count = 0};
+    const gnn_owner_t both = {release_two, &files};
+    gnn_graph_t *graph;
+    gnn_graph_row_t row;
+    ck_ok(gnn_npy_map(&arrays[0], &files.owners[0], write_npy("indptr.npy", &indptr, 0)));
+    ck_ok(gnn_npy_map(&arrays[1], &files.owners[1], write_npy("indices.npy", &indices, 0)));
+    ck_assert_str_eq(arrays[0].name, "indptr.npy");
+    ck_assert(arrays[0].dtype == GNN_DTYPE_INT64 && arrays[0].ndim == 1 && arrays[0].shape[0] == 4);
+    ck_ok(gnn_graph_borrow_csr(&graph, 3, 3, arrays[0].data, arrays[1].data, &both));
+    ck_ok(gnn_graph_row(graph, 0, 2, &row));
+    ck_assert_int_eq(gnn_graph_row_sender(&row, 0), 1);
+    gnn_graph_free(graph);
+    ck_assert_int_eq(files.count, 1);
+}
+END_TEST
+
+START_TEST(files_that_cannot_be_mapped)
+{
+    const gnn_array_t numbers4 = INT64("numbers", 4, 0, 2, 2, 3);
+    gnn_array_t array;
+    gnn_owner_t owner;
+    ck_fails(gnn_npy_map(&array, &owner, write_npy("a.npy", &numbers4, 8)), GNN_EFORMAT,
+             "a.npy: declares 4 int64 (32 bytes), the file holds 24");
+    ck_assert(!owner.release && !array.data);
+    ck_fails(gnn_npy_map(&array, &owner, write_text("a.npy", "x")), GNN_EFORMAT,
+             "1 bytes are no .npy");
+    ck_fails(gnn_npy_map(&array, &owner, write_text("a.npy", "not a numpy array")), GNN_EFORMAT,
+             "magic");
+    ck_fails(gnn_npy_map(&array, &owner, in_folder("nothing.npy")), GNN_EIO, "nothing.npy");
+    ck_fails(gnn_npy_map(&array, NULL, "a"), GNN_EINVALID, "no place for the owner");
+#define HEADED(text) "\x93NUMPY\1\0" text
+    ck_fails(
+        gnn_npy_map(
+            &array, &owner,
+            write_bytes(
+                "a.npy",
+                HEADED("\x46\0{'descr': '<i8', 'fortran_order': True, 'shape': (2, 2), }           \n") "12345678123456781234567812345678",
+                80 + 32)),
+        GNN_EUNSUPPORTED, "Fortran order");
+    for (int n = 1, rc = GNN_EMEMORY; rc != GNN_OK; n++) {
+        const char *path = write_npy("a.npy", &numbers4, 0);
+        gnn__fail_allocation(n);
+        rc = gnn_npy_map(&array, &owner, path);
+        gnn__fail_allocation(0);
+        ck_assert(rc == GNN_OK || (rc == GNN_EMEMORY && !owner.release));
+    }
+    owner.release(owner.user);
+}
+END_TEST
+
 /* ---- training ---- */
 
 static double loss_of(gnn_data_t *data, const char *edge_weight)
@@ -218,6 +302,31 @@ START_TEST(training_reads_arrays_that_steps_name)
     data = made(config);
     ck_assert_double_eq_tol(loss_of(data, "weight"), without, 1e-6);
     gnn_data_free(data);
+}
+END_TEST
+
+START_TEST(arrays_are_saved_and_opened)
+{
+    gnn_data_config_t config = plain;
+    const int32_t year[N] = {1990, 1991, 1992, 1993, 1994};
+    for (int both = 0; both < 2; both++) {
+        config.both_ways = both ? GNN_ON : GNN_OFF;
+        gnn_data_t *data = made(config);
+        ck_ok(gnn_data_array_set(data, GNN_ON_NODES,
+                                 &(gnn_array_t){"year", GNN_DTYPE_INT32, 1, {N}, N, year}));
+        ck_ok(gnn_data_save(data, in_folder("saved.npz")));
+        gnn_data_t *again = opened(in_folder("saved.npz"));
+        const gnn_array_t *years = gnn_data_array_find(again, GNN_ON_NODES, "year");
+        ck_assert_str_eq(messages(again), both ? messages(data) : "1<0 2<1 2<2 4<3");
+        ck_same_set(data, again);
+        ck_assert(years && years->dtype == GNN_DTYPE_INT32);
+        ck_assert_mem_eq(years->data, year, sizeof year);
+        ck_assert_mem_eq(gnn_data_rows(again, GNN_ON_EDGES, "weight")->data,
+                         gnn_data_rows(data, GNN_ON_EDGES, "weight")->data,
+                         (size_t)gnn_graph_n_edges(gnn_data_graph(data)) * sizeof(gnn_real_t));
+        gnn_data_free(again);
+        gnn_data_free(data);
+    }
 }
 END_TEST
 
@@ -259,6 +368,7 @@ int main(void)
 {
     Suite *suite = suite_create("data_new");
     TCase *tests = tcase_create("data_new");
+    tcase_add_checked_fixture(tests, make_folder, remove_tree);
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, edges_stay_as_they_are_given);
     tcase_add_test(tests, links_are_heard_at_both_ends);
@@ -268,6 +378,9 @@ int main(void)
     tcase_add_test(tests, arrays_have_names_and_places);
     tcase_add_test(tests, arrays_on_nodes_follow_a_new_order);
     tcase_add_test(tests, training_reads_arrays_that_steps_name);
+    tcase_add_test(tests, a_graph_of_mapped_files);
+    tcase_add_test(tests, files_that_cannot_be_mapped);
+    tcase_add_test(tests, arrays_are_saved_and_opened);
     tcase_add_test(tests, every_allocation_of_a_set_fails_once);
     tcase_add_test(tests, the_example_runs);
     suite_add_tcase(suite, tests);

@@ -171,7 +171,7 @@ START_TEST(heads_that_do_not_divide)
     ck_fails(gnn_layer_new(&layer, context, &GNN_TRANSFORMER(.in = 64, .heads = 12)), GNN_ESHAPE,
              "12 heads do not divide 64 output features");
     ck_fails(gnn_layer_new(&layer, context, &GNN_TRANSFORMER(.in = 64, .heads = 8, .kv_heads = 3)),
-             GNN_ESHAPE, "8 heads cannot share 3 key/value heads");
+             GNN_ESHAPE, "8 heads cannot share 3 key heads");
     ck_fails(gnn_layer_new(&layer, context, &GNN_GCN(.in = 64, .heads = 2)), GNN_EINVALID,
              ".heads = 2 needs an attention aggregator; sum has no heads");
     ck_fails(gnn_layer_new(&layer, context, &GNN_GAT(.in = 64, .heads = 4, .kv_heads = 2)),
@@ -189,7 +189,7 @@ START_TEST(heads_without_columns)
     gnn_aggregate_t how = {.aggregator = gnn_aggregator_find("dot"),
                            .message = gnn_message_find("linear"),
                            .graph = g,
-                           .shape = {.heads = INT32_MAX, .kv_heads = 1}};
+                           .shape = {.heads = INT32_MAX, .key_heads = 1, .value_heads = 1}};
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     ck_ok(gnn_tape_new(&tape, context));
     gnn_tape_reset(tape, 0, 0);

@@ -1,190 +1,9 @@
 /* Golden files of the zoo: systems that are lists of steps, and blocks. Outputs and all gradients. */
-#include "golden.h"
+#include "zoo_case.h"
 
 #include <math.h>
 
-/* ---- one case: a model of steps, its inputs and graphs, and which array is which field ---- */
-
-/* How a field lies in its array: the same way, transposed (a PyTorch linear), or (heads x rows x width). */
-typedef enum { SAME, TURNED, BY_HEAD } layout_t;
-
-typedef struct {
-    const char *field, *array; /* the array without "w." */
-    layout_t layout;
-    int part; /* of a packed array: the field is its piece of this number */
-} place_t;
-
-enum { GRAPHS = 5, VALUES = 3, STEPS = 40 };
-
-typedef struct {
-    golden_t g;
-    gnn_steps_t *steps;
-    gnn_model_t *model;
-    gnn_tape_t *tape;
-    gnn_graph_t *graphs[GRAPHS];
-    int n_graphs;
-    gnn_named_t values[VALUES];
-    gnn_tensor_t tensors[VALUES];
-    gnn_var_t vars[VALUES], outputs[STEPS];
-    int n_values;
-} zoo_t;
-
-static bool zoo_open(zoo_t *z, const char *name)
-{
-    char file[80];
-    memset(z, 0, sizeof *z);
-    snprintf(file, sizeof file, "zoo/%s", name);
-    if (!golden_open(&z->g, file))
-        return false;
-    ck_ok(gnn_steps_new(&z->steps));
-    return true;
-}
-
-static void zoo_close(zoo_t *z)
-{
-    gnn_tape_free(z->tape);
-    gnn_model_free(z->model);
-    gnn_steps_free(z->steps);
-    for (int k = 0; k < z->n_graphs; k++)
-        gnn_graph_free(z->graphs[k]);
-    golden_close(&z->g);
-}
-
-static void zoo_input(zoo_t *z, const char *name)
-{
-    z->tensors[z->n_values] = golden_tensor(&z->g, name);
-    z->values[z->n_values] =
-        (gnn_named_t){.name = name, .dense = &z->tensors[z->n_values], .wants_grad = 1};
-    z->n_values++;
-}
-
-static int64_t zoo_number(zoo_t *z, const char *name)
-{
-    return golden_integers(&z->g, name, NULL)[0];
-}
-
-static int64_t zoo_cols(zoo_t *z, const char *name)
-{
-    const gnn_array_t *a = golden_array(&z->g, name);
-    return a->shape[a->ndim - 1];
-}
-
-static double real(zoo_t *z, const char *name)
-{
-    return gnn_array_get(golden_array(&z->g, name), 0);
-}
-
-/* The same number in each of as many segments as `lengths` has. */
-static int64_t *each(zoo_t *z, const char *lengths, int64_t number)
-{
-    int64_t count, *l = golden_integers(&z->g, lengths, &count);
-    for (int64_t k = 0; k < count; k++)
-        l[k] = number;
-    return l;
-}
-
-static void zoo_between(zoo_t *z, int64_t segments, const int64_t *dst, const int64_t *src)
-{
-    ck_ok(gnn_graph_bipartite(&z->graphs[z->n_graphs++], segments, dst, src));
-}
-
-static void zoo_lengths(zoo_t *z, const char *dst, const char *src)
-{
-    int64_t n, *a = golden_integers(&z->g, dst, &n), *b = golden_integers(&z->g, src, NULL);
-    zoo_between(z, n, a, b);
-}
-
-/* ---- weights and gradients ---- */
-
-/* Where element (r, c) of a field of `rows` x `cols` lies in its array. */
-static int64_t at(const gnn_array_t *a, layout_t layout, int part, const gnn_tensor_t *t, int64_t r,
-                  int64_t c)
-{
-    const int64_t d = layout == BY_HEAD ? a->shape[2] : 1, from = part * t->rows * t->cols;
-    return layout == SAME     ? from + r * t->cols + c
-           : layout == TURNED ? from + c * t->rows + r
-                              : (c / d * t->rows + r) * d + c % d;
-}
-
-static void fill(zoo_t *z, const place_t *places, int count)
-{
-    char name[96];
-    gnn_tensor_t t;
-    ck_assert_int_eq(count, (int)gnn_model_field_count(z->model));
-    for (int k = 0; k < count; k++) {
-        snprintf(name, sizeof name, "w.%s", places[k].array);
-        const gnn_array_t *a = golden_array(&z->g, name);
-        ck_ok(gnn_model_field(z->model, places[k].field, &t, NULL));
-        ck_assert_int_eq(a->count % (t.rows * t.cols), 0);
-        for (int64_t r = 0; r < t.rows; r++)
-            for (int64_t c = 0; c < t.cols; c++)
-                gnn__row(&t, r)[c] =
-                    (gnn_real_t)gnn_array_get(a, at(a, places[k].layout, places[k].part, &t, r, c));
-    }
-}
-
-static void same_gradients(zoo_t *z, const place_t *places, int count)
-{
-    char name[96];
-    gnn_tensor_t t, turned = {0};
-    for (int k = 0; k < z->n_values; k++) {
-        snprintf(name, sizeof name, "d%s", z->values[k].name);
-        t = gnn_tape_gradient(z->tape, z->vars[k]);
-        if (z->values[k].wants_grad)
-            golden_same(&z->g, name, &t, GOLDEN_GRAD);
-    }
-    for (int k = 0; k < count; k++) {
-        snprintf(name, sizeof name, "dw.%s", places[k].array);
-        const gnn_array_t *a = golden_array(&z->g, name);
-        ck_ok(gnn_model_field(z->model, places[k].field, NULL, &t));
-        if (places[k].part == 0)
-            turned = gnn_tensor(golden_reals(&z->g, a->count), 1, a->count);
-        for (int64_t r = 0; r < t.rows; r++)
-            for (int64_t c = 0; c < t.cols; c++)
-                turned.data[at(a, places[k].layout, places[k].part, &t, r, c)] = gnn__row(&t, r)[c];
-        /* The last piece completes an array. */
-        if (k + 1 == count || places[k + 1].part == 0)
-            golden_same(&z->g, name, &turned, GOLDEN_GRAD);
-    }
-}
-
-/* ---- running a case ---- */
-
-static void zoo_record(zoo_t *z, const place_t *places, int count)
-{
-    gnn_model_inputs_t inputs = {(const gnn_graph_t *const *)z->graphs, z->n_graphs, z->values,
-                                 z->n_values};
-    ck_ok(gnn_model_build(&z->model, z->g.context, z->steps));
-    ck_assert_int_le(gnn_model_step_count(z->model), STEPS);
-    fill(z, places, count);
-    for (int k = 0; k < z->n_graphs; k++)
-        ck_ok(gnn_model_prepare(z->model, k, z->graphs[k], GNN_ON));
-    ck_ok(gnn_tape_new(&z->tape, z->g.context));
-    gnn_tape_reset(z->tape, 1, 0);
-    gnn_model_record_all(z->model, z->tape, &inputs, z->vars, z->outputs);
-    ck_ok(gnn_tape_status(z->tape));
-}
-
-static void zoo_run(zoo_t *z, const place_t *places, int count)
-{
-    zoo_record(z, places, count);
-    const gnn_var_t y = z->outputs[gnn_model_step_count(z->model) - 1];
-    const gnn_tensor_t gy = golden_tensor(&z->g, "gy");
-    gnn_tape_keep(z->tape, y);
-    ck_ok(gnn_tape_forward(z->tape));
-    const gnn_tensor_t value = gnn_tape_value(z->tape, y);
-    golden_same(&z->g, "y", &value, GOLDEN_OUT);
-    ck_ok(gnn_tape_backward(z->tape, y, &gy));
-    same_gradients(z, places, count);
-    zoo_close(z);
-}
-
 #define RUN(z, places) zoo_run(z, places, sizeof(places) / sizeof *(places))
-
-static void add(zoo_t *z, gnn_step_t step)
-{
-    ck_ok(gnn_steps_add(z->steps, &step));
-}
 
 /* ---- aggregation on given rows ---- */
 
@@ -209,12 +28,12 @@ START_TEST(luong)
     gnn_step_t attention = hears(&z, _i ? "score" : "x", "mem");
     attention.layer.scale = 1;
     if (_i)
-        add(&z, (gnn_step_t){.kind = GNN_STEP_LINEAR,
-                             .name = "score",
-                             .in = zoo_cols(&z, "x"),
-                             .out = zoo_cols(&z, "mem"),
-                             .bias = GNN_OFF});
-    add(&z, attention);
+        zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_LINEAR,
+                                 .name = "score",
+                                 .in = zoo_cols(&z, "x"),
+                                 .out = zoo_cols(&z, "mem"),
+                                 .bias = GNN_OFF});
+    zoo_add(&z, attention);
     zoo_run(&z, general, _i);
 }
 END_TEST
@@ -231,8 +50,8 @@ START_TEST(luong_weights)
     gnn_step_t attention = hears(&z, "x", "mem");
     attention.layer.scale = 1;
     attention.name = "heard";
-    add(&z, attention);
-    add(&z, (gnn_step_t){.kind = GNN_STEP_VIEW, .columns = 2});
+    zoo_add(&z, attention);
+    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_VIEW, .columns = 2});
     ck_ok(gnn_model_build(&z.model, z.g.context, z.steps));
     gnn_model_inputs_t inputs = {(const gnn_graph_t *const *)z.graphs, 1, z.values, 2};
     const gnn_array_t *y = golden_array(&z.g, "y"), *w = golden_array(&z.g, "weights");
@@ -286,28 +105,31 @@ START_TEST(external_global_rows)
     const int64_t d = zoo_cols(&z, "x"), rows = zoo_number(&z, "p.rows");
     zoo_input(&z, "x");
     add_external_graph(&z, rows, zoo_number(&z, "p.w"));
-    add(&z, (gnn_step_t){.kind = GNN_STEP_PARAMETER,
-                         .name = "rows",
-                         .rows = rows,
-                         .out = d,
-                         .each_segment = GNN_ON,
-                         .graph = 1});
-    add(&z, (gnn_step_t){.kind = GNN_STEP_STACK, .name = "both", .input = "x", .second = "rows"});
-    add(&z, (gnn_step_t){.name = "y",
-                         .layer = {.in = d,
-                                   .heads = zoo_number(&z, "p.heads"),
-                                   .aggregator = gnn_aggregator_find("dot"),
-                                   .update = GNN_UPDATE_LINEAR,
-                                   .bias_out = GNN_OFF}});
+    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_PARAMETER,
+                             .name = "rows",
+                             .rows = rows,
+                             .out = d,
+                             .each_segment = GNN_ON,
+                             .graph = 1});
+    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_STACK, .name = "both", .input = "x", .second = "rows"});
+    zoo_add(&z, (gnn_step_t){.name = "y",
+                             .layer = {.in = d,
+                                       .heads = zoo_number(&z, "p.heads"),
+                                       .aggregator = gnn_aggregator_find("dot"),
+                                       .update = GNN_UPDATE_LINEAR,
+                                       .bias_out = GNN_OFF}});
     RUN(&z, places);
 }
 END_TEST
 
 static void add_product(zoo_t *z, const char *name, const char *input, int64_t d)
 {
-    add(z,
-        (gnn_step_t){
-            .kind = GNN_STEP_LINEAR, .name = name, .input = input, .in = d, .out = d, .bias = GNN_OFF});
+    zoo_add(z, (gnn_step_t){.kind = GNN_STEP_LINEAR,
+                            .name = name,
+                            .input = input,
+                            .in = d,
+                            .out = d,
+                            .bias = GNN_OFF});
 }
 
 /* Learned keys and values stand behind all words; each sentence's words hear those up to theirs, and all learned ones. */
@@ -351,21 +173,22 @@ START_TEST(all_attention)
     add_product(&z, "q", "x", d);
     add_product(&z, "k", "x", d);
     add_product(&z, "v", "x", d);
-    add(&z, (gnn_step_t){.kind = GNN_STEP_PARAMETER, .name = "mk", .rows = rows, .out = d});
-    add(&z, (gnn_step_t){.kind = GNN_STEP_PARAMETER, .name = "mv", .rows = rows, .out = d});
-    add(&z, (gnn_step_t){.kind = GNN_STEP_STACK, .name = "keys", .input = "k", .second = "mk"});
-    add(&z, (gnn_step_t){.kind = GNN_STEP_STACK, .name = "messages", .input = "v", .second = "mv"});
+    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_PARAMETER, .name = "mk", .rows = rows, .out = d});
+    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_PARAMETER, .name = "mv", .rows = rows, .out = d});
+    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_STACK, .name = "keys", .input = "k", .second = "mk"});
+    zoo_add(&z,
+            (gnn_step_t){.kind = GNN_STEP_STACK, .name = "messages", .input = "v", .second = "mv"});
     gnn_step_t attention = hears(&z, "q", "keys");
     attention.input = "messages";
     attention.layer.heads = zoo_number(&z, "p.heads");
-    add(&z, attention);
+    zoo_add(&z, attention);
     add_product(&z, "o", NULL, d);
-    add(&z, (gnn_step_t){.kind = GNN_STEP_ADD, .second = "x"});
-    add(&z, (gnn_step_t){.kind = GNN_STEP_NORM,
-                         .name = "y",
-                         .norm = GNN_NORM_LAYER,
-                         .in = d,
-                         .eps = (gnn_real_t)real(&z, "p.eps")});
+    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_ADD, .second = "x"});
+    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_NORM,
+                             .name = "y",
+                             .norm = GNN_NORM_LAYER,
+                             .in = d,
+                             .eps = (gnn_real_t)zoo_real(&z, "p.eps")});
     RUN(&z, places);
 }
 END_TEST
@@ -400,21 +223,21 @@ START_TEST(tied_embedding)
         small[k] = (int32_t)ids[k];
     z.values[z.n_values++] = (gnn_named_t){.name = "ids", .ids = small, .count = n};
     ck_ok(gnn_graph_complete(&z.graphs[z.n_graphs++], segments, lengths));
-    add(&z,
-        (gnn_step_t){.kind = GNN_STEP_EMBED, .name = "word", .input = "ids", .in = words, .out = d});
-    add(&z, (gnn_step_t){.kind = GNN_STEP_SCALE, .factor = (gnn_real_t)sqrt((double)d)});
-    add(&z, (gnn_step_t){.name = "layer",
-                         .layer = GNN_TRANSFORMER(.in = d, .heads = zoo_number(&z, "p.heads"),
-                                                  .feed_forward = zoo_cols(&z, "w.b1"),
-                                                  .norm_position = GNN_NORM_BEFORE,
-                                                  .norm_eps = (gnn_real_t)real(&z, "p.eps"),
-                                                  .bias_project = GNN_OFF, .bias_out = GNN_OFF)});
-    add(&z, (gnn_step_t){.kind = GNN_STEP_LINEAR,
-                         .name = "logits",
-                         .in = d,
-                         .out = words,
-                         .bias = GNN_OFF,
-                         .share = "word"});
+    zoo_add(&z, (gnn_step_t){
+                    .kind = GNN_STEP_EMBED, .name = "word", .input = "ids", .in = words, .out = d});
+    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_SCALE, .factor = (gnn_real_t)sqrt((double)d)});
+    zoo_add(&z, (gnn_step_t){.name = "layer",
+                             .layer = GNN_TRANSFORMER(.in = d, .heads = zoo_number(&z, "p.heads"),
+                                                      .feed_forward = zoo_cols(&z, "w.b1"),
+                                                      .norm_position = GNN_NORM_BEFORE,
+                                                      .norm_eps = (gnn_real_t)zoo_real(&z, "p.eps"),
+                                                      .bias_project = GNN_OFF, .bias_out = GNN_OFF)});
+    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_LINEAR,
+                             .name = "logits",
+                             .in = d,
+                             .out = words,
+                             .bias = GNN_OFF,
+                             .share = "word"});
     RUN(&z, places);
 }
 END_TEST
@@ -477,7 +300,8 @@ START_TEST(isab)
         return;
     gnn_block_t b = set_block(&z);
     b.rows = zoo_number(&z, "p.points");
-    int64_t n, *lengths = golden_integers(&z.g, "lengths", &n), *rows = each(&z, "lengths", b.rows);
+    int64_t n, *lengths = golden_integers(&z.g, "lengths", &n),
+               *rows = zoo_each(&z, "lengths", b.rows);
     zoo_input(&z, "x");
     zoo_between(&z, n, rows, lengths);
     zoo_between(&z, n, lengths, rows);
@@ -499,7 +323,7 @@ START_TEST(pma)
     b.rows = zoo_number(&z, "p.seeds");
     int64_t n, *lengths = golden_integers(&z.g, "lengths", &n);
     zoo_input(&z, "x");
-    zoo_between(&z, n, each(&z, "lengths", b.rows), lengths);
+    zoo_between(&z, n, zoo_each(&z, "lengths", b.rows), lengths);
     ck_ok(gnn_steps_block(z.steps, "pma", &b));
     RUN(&z, places);
 }
@@ -516,7 +340,7 @@ START_TEST(squeeze_excite)
     zoo_t z;
     if (!zoo_open(&z, "squeeze_excite"))
         return;
-    int64_t n, *lengths = golden_integers(&z.g, "lengths", &n), *one = each(&z, "lengths", 1);
+    int64_t n, *lengths = golden_integers(&z.g, "lengths", &n), *one = zoo_each(&z, "lengths", 1);
     zoo_input(&z, "x");
     zoo_between(&z, n, one, lengths);
     zoo_between(&z, n, lengths, one);
@@ -645,7 +469,7 @@ START_TEST(graph_network)
     }
     golden_same(&z.g, "y", &flat, GOLDEN_OUT);
     ck_ok(gnn_tape_backward(z.tape, all, NULL));
-    same_gradients(&z, places, 6);
+    zoo_same_gradients(&z, places, 6);
     zoo_close(&z);
 }
 END_TEST

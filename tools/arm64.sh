@@ -26,7 +26,7 @@ for name in libopenblas.so libopenblas.so.0 libblas.so.3 liblapack.so.3; do
 done
 
 mkdir -p "$build"
-cat >"$build.cross" <<END
+cat >"$build/arm64.cross" <<END
 [binaries]
 c = [$(command -v ccache >/dev/null && printf "'ccache', ")'aarch64-linux-gnu-gcc']
 ar = 'aarch64-linux-gnu-ar'
@@ -48,7 +48,7 @@ cpu_family = 'aarch64'
 cpu = 'armv8-a'
 endian = 'little'
 END
-build "$build" --cross-file "$build.cross" -Dwerror=true -Dbuildtype=debugoptimized -Db_ndebug=true
-export GNN_TEST_WRAPPER="qemu-aarch64-static -L $libraries" GNN_TEST_SMALL=1 CK_FORK=no CK_DEFAULT_TIMEOUT=0
+build "$build" --cross-file "$build/arm64.cross" -Dwerror=true -Dbuildtype=debugoptimized -Db_ndebug=true
+export GNN_TEST_WRAPPER="qemu-aarch64-static -L $libraries" GNN_TEST_RUNNER="qemu-aarch64-static -L $libraries" GNN_TEST_SMALL=1 CK_FORK=no CK_DEFAULT_TIMEOUT=0
 export GNN_TEST_JOBS="${GNN_TEST_JOBS:-$(nproc)}" OMP_NUM_THREADS="${OMP_NUM_THREADS:-2}"
 exec sh "$root/tests/suites.sh" "$build" "$@"

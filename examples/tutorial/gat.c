@@ -1,4 +1,5 @@
-/* Tutorial 3: a GAT. The weights of the sum are learned, and the program shows those of one node. */
+/* Tutorial 3: a GAT. The weights of the sum are learned, and the program shows those of one
+ * node. */
 #include <gnn/gnn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +13,7 @@ static int show(const gnn_model_t *model, gnn_context_t *context, const gnn_data
     gnn_tensor_t weights = gnn_tensor(malloc((size_t)(m * HEADS) * sizeof(gnn_real_t)), m, HEADS);
     /* Pairs are listed by receiver; edge[k] is the row that pair k has in arrays of edges. */
     int64_t *src = malloc(3 * (size_t)m * sizeof *src), *dst = src + m, *edge = dst + m;
-    const gnn_named_t x = {
-        .name = "x",
-        .dense = gnn_data_x(data),
-        .sparse = gnn_data_sparse(data),
-    };
+    const gnn_named_t x = {.name = "x", .dense = gnn_data_x(data), .sparse = gnn_data_sparse(data)};
     const gnn_graph_t *graph = gnn_data_graph(data);
     int code = weights.data && src ? GNN_OK : GNN_EMEMORY;
     if (code == GNN_OK)
@@ -63,5 +60,5 @@ int main(void)
     gnn_model_free(model);
     gnn_data_free(data);
     gnn_context_free(context);
-    return code != GNN_OK;
+    return code != GNN_OK || fflush(stdout) != 0;
 }

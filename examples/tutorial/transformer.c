@@ -5,7 +5,7 @@
 static int run(gnn_context_t *context)
 {
     const gnn_layer_config_t mean = {
-        .in = 32, .out = 32, .aggregator = gnn_aggregator_find("mean"), .activation = GNN_RELU};
+        .in = 32, .out = 32, .aggregator = &gnn_aggregator_mean, .activation = GNN_RELU};
     const gnn_layer_config_t transformer = GNN_TRANSFORMER(.in = 32, .heads = 4);
     double accuracy;
     GNN_TRY(sentences_train(context, &mean, "complete", NULL, &accuracy));
@@ -24,5 +24,5 @@ int main(void)
     if (code != GNN_OK)
         fprintf(stderr, "transformer: %s\n", gnn_error_message());
     gnn_context_free(context);
-    return code != GNN_OK;
+    return code != GNN_OK || fflush(stdout) != 0;
 }

@@ -19,13 +19,17 @@ void gnn__igraph_enter(gnn__igraph_call_t *call);
 /* Returns `code`; one of igraph's (1-999) gets igraph's message. */
 int gnn__igraph_leave(gnn__igraph_call_t *call, int code);
 
+/* GNN_ENOTFOUND unless the graph has a numeric edge attribute of this name; inside a call. */
+int gnn__igraph_check_numeric(const igraph_t *igraph, const char *name);
+
 /* igraph_strerror for codes that igraph knows, else NULL. */
 const char *gnn__igraph_strerror(int code);
 
 /* To be called between enter and leave. */
 int gnn__igraph_to_graph(gnn_graph_t **graph, const igraph_t *igraph, int64_t **igraph_edge);
 int gnn__igraph_from_graph(const gnn_graph_t *graph, igraph_t *igraph);
-/* The numeric edge attribute "weight", one number an edge; inside a call, too. Returns igraph's code. */
+/* The numeric edge attribute "weight", one number an edge; inside a call, too. Returns igraph's
+ * code. */
 int gnn__igraph_weigh_edges(igraph_t *igraph, const gnn_real_t *weight);
 
 #endif

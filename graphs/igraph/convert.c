@@ -103,7 +103,7 @@ static int check_handler(void)
         "before the graph is made");
 }
 
-static int check_numeric(const igraph_t *igraph, const char *name)
+int gnn__igraph_check_numeric(const igraph_t *igraph, const char *name)
 {
     igraph_strvector_t names;
     igraph_vector_int_t types;
@@ -150,7 +150,7 @@ static int read_attribute(const igraph_t *igraph, const char *name, const int64_
             GNN_ENOTFOUND,
             "the igraph has no numeric edge attribute \"%s\": it was made without an attribute handler",
             name);
-    GNN_TRY(check_numeric(igraph, name));
+    GNN_TRY(gnn__igraph_check_numeric(igraph, name));
     int rc = igraph_vector_init(&all, 0);
     if (rc != IGRAPH_SUCCESS)
         return rc;

@@ -1,12 +1,30 @@
-/* GraphML through igraph, from memory: whoever calls has looked at the bytes already. */
+/* GraphML through igraph, from memory: the caller has checked the bytes already. */
 #include <graphs/igraph/call.h>
 #include <graphs/igraph/read.h>
+#include <math.h>
 
 void gnn__links_free(gnn__links_t *links)
 {
     gnn_free(links->a);
     gnn_free(links->b);
+    gnn_free(links->weight);
     *links = (gnn__links_t){.a = NULL};
+}
+
+/* The edge attribute "weight", if the document declares one. */
+static int take_weights(gnn__links_t *links, const igraph_t *igraph)
+{
+    if (!igraph_cattribute_has_attr(igraph, IGRAPH_ATTRIBUTE_EDGE, "weight"))
+        return GNN_OK;
+    GNN_TRY(gnn__igraph_check_numeric(igraph, "weight"));
+    GNN_TRY(gnn__new(&links->weight, links->m, sizeof *links->weight, "weights"));
+    for (int64_t e = 0; e < links->m; e++) {
+        links->weight[e] = (gnn_real_t)EAN(igraph, "weight", e);
+        if (!isfinite(links->weight[e]))
+            return gnn__error(GNN_ENUMERIC, "weight: %g at link %lld, %s", (double)links->weight[e],
+                              (long long)e, "a finite number is expected");
+    }
+    return GNN_OK;
 }
 
 static int take_links(gnn__links_t *links, const igraph_t *igraph)
@@ -23,26 +41,25 @@ static int take_links(gnn__links_t *links, const igraph_t *igraph)
     return GNN_OK;
 }
 
-/* Numbers of attributes are read with a decimal point whatever the program's locale, and kept by nobody: the program's attribute handler is not for them. */
-static int read_stream(igraph_t *igraph, FILE *stream)
+/* Numbers of attributes are read with a decimal point, whatever the program's locale. They are kept
+ * by igraph's own attribute handler, not by the program's. */
+static int read_graphml(gnn__links_t *links, FILE *stream)
 {
+    igraph_t igraph;
     igraph_safelocale_t locale;
     int rc = igraph_enter_safelocale(&locale);
     if (rc != IGRAPH_SUCCESS)
         return rc;
-    const igraph_attribute_table_t *before = igraph_set_attribute_table(NULL);
-    rc = igraph_read_graph_graphml(igraph, stream, 0);
+    const igraph_attribute_table_t *before = igraph_set_attribute_table(&igraph_cattribute_table);
+    rc = igraph_read_graph_graphml(&igraph, stream, 0);
+    if (rc == IGRAPH_SUCCESS) {
+        rc = take_links(links, &igraph);
+        if (rc == GNN_OK)
+            rc = take_weights(links, &igraph);
+        igraph_destroy(&igraph);
+    }
     igraph_set_attribute_table(before);
     igraph_exit_safelocale(&locale);
-    return rc;
-}
-
-static int read_graphml(gnn__links_t *links, FILE *stream)
-{
-    igraph_t igraph;
-    GNN_TRY(read_stream(&igraph, stream));
-    int rc = take_links(links, &igraph);
-    igraph_destroy(&igraph);
     return rc;
 }
 

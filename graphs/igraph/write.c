@@ -1,4 +1,4 @@
-/* GraphML through igraph, into memory: whoever calls knows how files are written. */
+/* GraphML through igraph, into memory: the caller writes the file. */
 #include <graphs/igraph/call.h>
 #include <graphs/igraph/write.h>
 

@@ -4,7 +4,8 @@
 
 #include <gnn/graph.h>
 
-/* A graph as GraphML: node attribute "name" and edge attribute "weight" where given. *text is released with free. */
+/* A graph as GraphML: node attribute "name" and edge attribute "weight" where given. *text is
+ * released with free. */
 int gnn__igraph_write_graphml(const gnn_graph_t *graph, const char *const *names,
                               const gnn_real_t *weight, char **text, size_t *size);
 

@@ -1,6 +1,7 @@
 /**
- * Errors: every call that can fail returns an `int`; 0 is success, 1-999 are igraph's codes unchanged, 1000 and up are
- * libgnn's own. The message is kept per thread and names what was expected and what came.
+ * Errors: every call that can fail returns an `int`; 0 is success, 1-999 are igraph's codes
+ * unchanged, 1000 and up are libgnn's own. The message is kept per thread and names what was
+ * expected and what came.
  */
 #ifndef GNN_ERROR_H
 #define GNN_ERROR_H
@@ -31,10 +32,12 @@ extern "C" {
 enum gnn_error { GNN_ERROR_CODES(GNN_ERROR_ENUM) GNN_ERROR_END };
 #undef GNN_ERROR_ENUM
 
-/** What a code means, in words; never NULL. igraph's codes are named by igraph where it is built in. */
+/** What a code means, in words; never NULL. igraph's codes are named by igraph where it is built
+ * in. */
 GNN_API const char *gnn_error_string(int code);
 
-/** The message of this thread's last failed call, e.g. "layer 2 expects 64 input features, the tensor has 32"; "" before any. */
+/** The message of this thread's last failed call, e.g. "layer 2 expects 64 input features, the
+ * tensor has 32"; "" before any. */
 GNN_API const char *gnn_error_message(void);
 
 /** Returns from the calling function (which returns int) when `call` fails. */

@@ -33,7 +33,7 @@
  *             fprintf(stderr, "minimal: %s\n", gnn_error_message());
  *             return 1;
  *         }
- *         printf("test accuracy %.1f\n", 100 * accuracy);
+ *         return printf("test accuracy %.1f\n", 100 * accuracy) < 0 || fflush(stdout) != 0;
  *     }
  *
  * Read next: layer.h (the layer), graph.h (who hears whom), aggregate.h (messages and aggregators),
@@ -48,6 +48,8 @@
 #include <gnn/tensor.h>
 #include <gnn/graph.h>
 #include <gnn/op.h>
+#include <gnn/row.h>
+#include <gnn/score.h>
 #include <gnn/aggregate.h>
 #include <gnn/tape.h>
 #include <gnn/layer.h>
@@ -56,6 +58,7 @@
 #include <gnn/data.h>
 #include <gnn/train.h>
 #include <gnn/text.h>
+#include <gnn/tokenizer.h>
 #include <gnn/report.h>
 
 #endif

@@ -1,11 +1,16 @@
 /**
- * Graphs: who hears whom. A graph is a list of parts over the same n_dst receivers and n_src senders; a part stores either edges
- * (CSR by receiver) or spans (for each receiver one run of senders, nothing per edge). A complete graph over n words is O(n) memory.
+ * Graphs: who hears whom. A graph is a list of parts over the same n_dst receivers and n_src
+ * senders; a part stores either edges (CSR by receiver) or spans (for each receiver one run of
+ * senders, nothing per edge). A complete graph over n words is O(n) memory.
  *
- *       receivers i          senders j                 edges: indptr[i]..indptr[i+1] lists the j that i hears
- *          0  <------------  0 1 2                     spans: i hears src_order[lo[i]] .. src_order[hi[i]-1]
+ *       receivers i          senders j
+ *          0  <------------  0 1 2
  *
- * Graphs are immutable once built, except for the views that gnn_graph_prepare adds; a graph may then be read by many threads.
+ *     edges: i hears indices[indptr[i]] .. indices[indptr[i + 1] - 1]
+ *     spans: i hears src_order[lo[i]] .. src_order[hi[i] - 1]
+ *
+ * Graphs are immutable once built, except for the views that gnn_graph_prepare adds; a graph may
+ * then be read by many threads.
  */
 #ifndef GNN_GRAPH_H
 #define GNN_GRAPH_H
@@ -19,7 +24,8 @@ extern "C" {
 
 typedef struct gnn_graph gnn_graph_t;
 
-/** Whose memory was borrowed. `release(user)` is called once, when the borrower is freed; NULL: the memory outlives the borrower anyway. */
+/** Whose memory was borrowed. `release(user)` is called once, when the borrower is freed; NULL: the
+ * memory outlives the borrower anyway. */
 typedef struct gnn_owner {
     void (*release)(void *user);
     void *user;
@@ -28,95 +34,124 @@ typedef struct gnn_owner {
 /* ---- constructors: explicit edges. All arrays are borrowed and copied. ---- */
 
 /**
- * From CSR by receiver: receiver i hears indices[indptr[i]] .. indices[indptr[i+1] - 1]. Edge k of the user is position k.
- * Parallel edges are legal. Errors: GNN_ETOPOLOGY (indptr not monotone or not starting at 0, index out of range: the message names
- * the place), GNN_EINVALID (negative sizes), GNN_EMEMORY. O(n + m).
+ * From CSR by receiver: receiver i hears indices[indptr[i]] .. indices[indptr[i+1] - 1]. Edge k of
+ * the user is position k. Parallel edges are legal. Errors: GNN_ETOPOLOGY (indptr not monotone or
+ * not starting at 0, index out of range: the message names the place), GNN_EINVALID (negative
+ * sizes), GNN_EMEMORY. O(n + m).
  */
 GNN_API int gnn_graph_from_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src,
                                const int64_t *indptr, const int32_t *indices);
 
-/** From edge arrays: message k goes from src[k] to dst[k]; k is the user's edge number. Same errors as above. O(n + m). */
+/**
+ * The same, but the arrays stay where they are: they must not change, and `owner` (NULL: they outlive the graph) is told once, when the graph is
+ * freed; not if this call fails. They are checked here, which reads them once. Views that are prepared later take memory of their own.
+ * O(n + m) time, O(n) memory.
+ */
+GNN_API int gnn_graph_borrow_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src,
+                                 const int64_t *indptr, const int32_t *indices,
+                                 const gnn_owner_t *owner);
+
+/** From edge arrays: message k goes from src[k] to dst[k]; k is the user's edge number. Same errors
+ * as above. O(n + m). */
 GNN_API int gnn_graph_from_edges(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, int64_t m,
                                  const int64_t *src, const int64_t *dst);
 
 /**
- * From spans: receiver dst_order[r] (r if NULL) hears senders src_order[lo[r]] .. src_order[hi[r] - 1] (identity if NULL).
- * lo <= hi, and neither may decrease from one r to the next; an empty run is legal wherever that holds. GNN_ETOPOLOGY otherwise.
+ * From spans: receiver dst_order[r] (r if NULL) hears senders src_order[lo[r]] .. src_order[hi[r] -
+ * 1] (identity if NULL). lo <= hi, and neither may decrease from one r to the next; an empty run is
+ * legal wherever that holds. GNN_ETOPOLOGY otherwise.
  */
 GNN_API int gnn_graph_from_spans(gnn_graph_t **graph, int64_t n_dst, int64_t n_src,
                                  const int32_t *dst_order, const int32_t *src_order,
                                  const int32_t *lo, const int32_t *hi);
 
-/* ---- constructors: topologies over lists of segments (a batch of sentences is one graph; rows are packed one after another) ---- */
+/* ---- constructors: topologies over lists of segments (a batch of sentences is one graph; rows are
+ * packed one after another) ---- */
 
-/** Everybody hears everybody of the same segment. `lengths` has `segments` numbers, each >= 0. O(n) time and memory. */
+/** Every node hears every node of its segment. `lengths` has `segments` numbers, each >= 0. O(n)
+ * time and memory. */
 GNN_API int gnn_graph_complete(gnn_graph_t **graph, int64_t segments, const int64_t *lengths);
 /** Position p hears positions 0..p of its segment. */
 GNN_API int gnn_graph_causal(gnn_graph_t **graph, int64_t segments, const int64_t *lengths);
-/** Position p hears p + k*dilation for k in -width..width (-width..0 if causal) inside its segment. width >= 0, dilation >= 1. */
+/** Position p hears p + k*dilation for k in -width..width (-width..0 if causal) inside its segment.
+ * width >= 0, dilation >= 1. */
 GNN_API int gnn_graph_window(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
                              int64_t width, int64_t dilation, gnn_flag_t causal);
-/** Every receiver of segment s (dst_lengths[s] of them) hears every sender of segment s (src_lengths[s]): cross-attention, readouts. */
+/** Every receiver of segment s (dst_lengths[s] of them) hears every sender of segment s
+ * (src_lengths[s]): cross-attention, readouts. */
 GNN_API int gnn_graph_bipartite(gnn_graph_t **graph, int64_t segments, const int64_t *dst_lengths,
                                 const int64_t *src_lengths);
-/** Longformer's pattern: a window, and `globals` (m node numbers, distinct) that hear and are heard by their whole segment. Three
- *  parts that do not overlap. Paper: Beltagy et al. 2020. */
+/** Longformer's pattern: a window, and `globals` (m node numbers, distinct) that hear and are heard
+ * by their whole segment. Three parts that do not overlap. Paper: Beltagy et al. 2020. */
 GNN_API int gnn_graph_window_global(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
                                     int64_t width, int64_t m, const int64_t *globals);
 
 /* ---- joining ---- */
 
-/** Disjoint graphs side by side: nodes and edges are numbered one graph after another. The inputs stay the caller's. */
+/** Disjoint graphs side by side: nodes and edges are numbered one graph after another. The inputs
+ * stay the caller's. */
 GNN_API int gnn_graph_batch(gnn_graph_t **graph, int64_t count, const gnn_graph_t *const *graphs);
-/** Parts over the same nodes: all graphs must have the same n_dst and n_src. Edges are numbered parts one after another. */
+/** Parts over the same nodes: all graphs must have the same n_dst and n_src. Edges are numbered
+ * parts one after another. */
 GNN_API int gnn_graph_merge(gnn_graph_t **graph, int64_t count, const gnn_graph_t *const *graphs);
-/** The same edges, stored explicitly (every span becomes edges, numbered receiver by receiver in each part). O(m) memory. */
+/** The same edges, stored explicitly (every span becomes edges, numbered receiver by receiver in
+ * each part). O(m) memory. */
 GNN_API int gnn_graph_to_edges(gnn_graph_t **graph, const gnn_graph_t *of);
 
 /* ---- renumbering ---- */
 
 /**
- * Node numbers by falling degree: order[r] is the node that hears the r-th most pairs, over all parts and before any view; of equals
- * the one with the lower number comes first. (What a node sends is not counted: on a symmetric graph that is the same.)
+ * Node numbers by falling degree: order[r] is the node that hears the r-th most pairs, over all
+ * parts and before any view; of equals the one with the lower number comes first. (What a node
+ * sends is not counted: on a symmetric graph that is the same.)
  *
  * @param[in] graph   n nodes that both hear and are heard
  * @param[out] order  (n), caller's
- * @return GNN_OK; GNN_EINVALID (a NULL); GNN_ETOPOLOGY (n_dst != n_src); GNN_EMEMORY. Cost: O(n + largest degree) time and memory.
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_ETOPOLOGY (n_dst != n_src); GNN_EMEMORY. Cost: O(n +
+ *         largest degree) time and memory.
  */
 GNN_API int gnn_graph_degree_order(const gnn_graph_t *graph, int64_t *order);
 /**
- * Node numbers by communities, nodes of one by falling degree: those that hear one another stand together, so that threads, each of which works on a
- * share of the rows, find their neighbours' rows in their own cache. The community of the node that hears the most comes first; communities that hear
- * much and little then take turns, so that equal numbers of rows are nearly equal work. Where a graph does not fall into communities (modularity up to
- * 0.6), or has spans, the order is gnn_graph_degree_order's.
+ * Node numbers by communities, nodes of one by falling degree: those that hear one another stand
+ * together, so that threads, each of which works on a share of the rows, find their neighbours'
+ * rows in their own cache. The community of the node that hears the most comes first; communities
+ * that hear much and little then take turns, so that equal numbers of rows are nearly equal work.
+ * Where a graph does not fall into communities (modularity up to 0.6), or has spans, the order is
+ * gnn_graph_degree_order's.
  *
  * @param[in] graph   n nodes that both hear and are heard
  * @param[out] order  (n), caller's
- * @return GNN_OK; GNN_EINVALID (a NULL); GNN_ETOPOLOGY (n_dst != n_src); GNN_EMEMORY. Cost: O(n) memory, at most 13 passes over the edges:
- *         14 ms for 88,648, 0.3 s for 2.3 million. Deterministic: yes, but by the numbers that nodes have.
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_ETOPOLOGY (n_dst != n_src); GNN_EMEMORY. Cost: O(n)
+ *         memory, at most 13 passes over the edges: 14 ms for 88,648, 0.3 s for 2.3 million.
+ *         Deterministic: yes, but by the numbers that nodes have.
  * Paper: Blondel et al. 2008 (Louvain).
  */
 GNN_API int gnn_graph_community_order(const gnn_graph_t *graph, int64_t *order);
 /**
- * The same graph under other numbers: node order[r] becomes node r. A layer's output is the same rows in the new order, but for rounding; dropout is
- * drawn by the new numbers, and distances between nodes are those of the new numbers.
+ * The same graph under other numbers: node order[r] becomes node r. A layer's output is the same
+ * rows in the new order, but for rounding; dropout is drawn by the new numbers, and distances
+ * between nodes are those of the new numbers.
  *
- * Edges keep the user's numbers, so that edge inputs fit as they are; the senders of a receiver stand in ascending order. Spans stay spans, with
- * both permutations written out. Views are not taken over.
+ * Edges keep the user's numbers, so that edge inputs fit as they are; the senders of a receiver
+ * stand in ascending order. Spans stay spans, with both permutations written out. Views are not
+ * taken over.
  *
  * @param[out] graph  the new graph; `of` stays the caller's
  * @param[in] of      n nodes that both hear and are heard, without segments
  * @param[in] order   (n) every node once, borrowed
- * @return GNN_OK; GNN_EINVALID (a NULL; no permutation: the message names the place); GNN_ETOPOLOGY (n_dst != n_src); GNN_EUNSUPPORTED (the graph has
- *         segments: their nodes stand together, and a node's position in one is told by its number); GNN_EMEMORY. Cost: O(n + m).
+ * @return GNN_OK; GNN_EINVALID (a NULL; no permutation: the message names the place); GNN_ETOPOLOGY
+ *         (n_dst != n_src); GNN_EUNSUPPORTED (the graph has segments: their nodes stand together,
+ *         and a node's position in one is told by its number); GNN_EMEMORY. Cost: O(n + m).
  */
 GNN_API int gnn_graph_renumber(gnn_graph_t **graph, const gnn_graph_t *of, const int64_t *order);
 
+/** Frees a graph with its views; NULL is fine. */
 GNN_API void gnn_graph_free(gnn_graph_t *graph);
 
 /* ---- views ---- */
 
-/** How messages are scaled by degrees: not, by D^-1/2 (A) D^-1/2 with in-degrees (GCN), or by D^-1 (rows add up to 1). */
+/** How messages are scaled by degrees: not, by D^-1/2 (A) D^-1/2 with in-degrees (GCN), or by D^-1
+ * (rows add up to 1). */
 typedef enum {
     GNN_GRAPH_NORM_DEFAULT = 0,
     GNN_GRAPH_NORM_NONE,
@@ -125,74 +160,144 @@ typedef enum {
 } gnn_graph_norm_t;
 
 typedef struct gnn_view {
-    gnn_flag_t self_loops; /**< ON: i -> i is added where it is missing (weight 1, features and bias 0); needs n_dst == n_src */
+    /** ON: i -> i is added where it is missing (weight 1, features and bias 0); needs n_dst ==
+     * n_src */
+    gnn_flag_t self_loops;
     gnn_graph_norm_t norm;
     gnn_flag_t backward; /**< ON: with the transpose that gradients need */
 } gnn_view_t;
 
 /**
- * Builds one view of a graph and keeps it inside; asking again for the same view does nothing, and a view with `backward` serves
- * those without. Not thread-safe on the same graph. Errors: GNN_ETOPOLOGY (self-loops or symmetric norm on n_dst != n_src), GNN_EMEMORY.
+ * Builds one view of a graph and keeps it inside; asking again for the same view does nothing, and
+ * a view with `backward` serves those without. Not thread-safe on the same graph. Errors:
+ * GNN_ETOPOLOGY (self-loops or symmetric norm on n_dst != n_src), GNN_EMEMORY.
  */
 GNN_API int gnn_graph_prepare(gnn_graph_t *graph, const gnn_view_t *view);
 
 /* ---- looking at a graph ---- */
 
+/** How many receivers. */
 GNN_API int64_t gnn_graph_n_dst(const gnn_graph_t *graph);
+/** How many senders. */
 GNN_API int64_t gnn_graph_n_src(const gnn_graph_t *graph);
-/** Rows that edge inputs must have: the number of explicit edges over all edges parts (spans have none). */
+/** Rows that edge inputs must have: the number of explicit edges over all edges parts (spans have
+ * none). */
 GNN_API int64_t gnn_graph_n_edges(const gnn_graph_t *graph);
 /** Pairs (i, j) over all parts, spans included. */
 GNN_API int64_t gnn_graph_n_pairs(const gnn_graph_t *graph);
+/** How many parts, before any view. */
 GNN_API int64_t gnn_graph_n_parts(const gnn_graph_t *graph);
 /** 1 if part p stores spans, 0 if edges. */
 GNN_API int gnn_graph_part_is_spans(const gnn_graph_t *graph, int64_t p);
+/** How many segments (sentences, graphs of a batch); 0 if the graph has none. */
 GNN_API int64_t gnn_graph_n_segments(const gnn_graph_t *graph);
-/** segments + 1 offsets into receivers / senders, owned by the graph. NULL if the graph has no segments. */
+/** segments + 1 offsets into receivers / senders, owned by the graph. NULL if the graph has no
+ * segments. */
 GNN_API const int64_t *gnn_graph_dst_segments(const gnn_graph_t *graph);
+/** The same into senders. */
 GNN_API const int64_t *gnn_graph_src_segments(const gnn_graph_t *graph);
 
-/** Start position of a segment's receivers and senders (0 by default): distances are sender's position minus receiver's. */
+/** Start position of a segment's receivers and senders (0 by default): distances are sender's
+ * position minus receiver's. */
 GNN_API int gnn_graph_set_start(gnn_graph_t *graph, int64_t segment, int64_t dst_start,
                                 int64_t src_start);
 
-/** Writes all pairs as edge arrays (m = gnn_graph_n_pairs each, caller's), part after part, receiver after receiver.
- *  edge[k] is the user's edge number, or -1 for a pair of a span. Any of the three may be NULL. */
+/** Writes all pairs as edge arrays (m = gnn_graph_n_pairs each, caller's), part after part,
+ * receiver after receiver. edge[k] is the user's edge number, or -1 for a pair of a span. Any of
+ * the three may be NULL. */
 GNN_API int gnn_graph_pairs(const gnn_graph_t *graph, int64_t *src, int64_t *dst, int64_t *edge);
 
-/** Checks every invariant of every part and view, transposes included. GNN_ETOPOLOGY with part and place. O(n + m). */
+/** Whom one receiver hears in one part: read its pairs 0 .. count - 1 by the two functions below. Pointers are the graph's. */
+typedef struct gnn_graph_row {
+    int64_t count;
+    const int32_t *senders; /**< (count); NULL: first, first + 1, ... */
+    int64_t first;
+    const int64_t *edges; /**< (count) the user's edge numbers; NULL: first_edge, first_edge + 1, ... */
+    int64_t first_edge;   /**< -1: pairs of a span, which have no edge numbers */
+} gnn_graph_row_t;
+
+/**
+ * The row of receiver i in part p, in both forms, without writing anything out. Self-loops that views add are not in it.
+ *
+ * @return GNN_OK; GNN_EINVALID (a NULL, no such part or receiver: the message has the numbers). O(1). Threads: only reads the graph.
+ */
+GNN_API int gnn_graph_row(const gnn_graph_t *graph, int64_t p, int64_t i, gnn_graph_row_t *row);
+static inline int64_t gnn_graph_row_sender(const gnn_graph_row_t *row, int64_t k)
+{
+    return row->senders ? row->senders[k] : row->first + k;
+}
+static inline int64_t gnn_graph_row_edge(const gnn_graph_row_t *row, int64_t k)
+{
+    return row->edges ? row->edges[k] : row->first_edge < 0 ? -1 : row->first_edge + k;
+}
+
+/** Checks every invariant of every part and view, transposes included. GNN_ETOPOLOGY with part and
+ * place. O(n + m). */
 GNN_API int gnn_graph_validate(const gnn_graph_t *graph);
 
 /* ---- the table of topologies (graphs/topologies.def): for option parsers and tests ---- */
 
 typedef struct gnn_topology {
     const char *name, *help;
-    /** Builds the topology over segments from "name=value" options (NULL: defaults), e.g. "width=4,dilation=2". */
+    /** Builds the topology over segments from "name=value" options (NULL: defaults), e.g.
+     * "width=4,dilation=2". */
     int (*build)(gnn_graph_t **graph, int64_t segments, const int64_t *lengths, const char *options);
 } gnn_topology_t;
 
+/** How many topologies the table has. */
 GNN_API size_t gnn_topology_count(void);
+/** Row `index` of the table; NULL outside. */
 GNN_API const gnn_topology_t *gnn_topology_at(size_t index);
 /** NULL if there is none of that name. */
 GNN_API const gnn_topology_t *gnn_topology_find(const char *name);
 
 #if GNN_HAS_IGRAPH
-/* igraph, both ways. The caller includes <igraph/igraph.h> itself and passes igraph_t *. One process-wide lock guards these calls. */
+/* igraph, both ways. The caller includes <igraph/igraph.h> itself and passes igraph_t *. One
+ * process-wide lock guards these calls. */
 
-/** An undirected igraph edge becomes two messages. `igraph_edge` (NULL, or receives a malloc'd array of gnn_graph_n_edges numbers,
- *  released with gnn_free) maps the graph's edge numbers to igraph's edge ids. */
+/** An undirected igraph edge becomes two messages. `igraph_edge` (NULL, or receives a malloc'd
+ * array of gnn_graph_n_edges numbers, released with gnn_free) maps the graph's edge numbers to
+ * igraph's edge ids. */
 GNN_API int gnn_graph_from_igraph(gnn_graph_t **graph, const void *igraph, int64_t **igraph_edge);
-/** A numeric edge attribute of igraph as one number per edge of `graph` (caller's, gnn_graph_n_edges), by the map from above. */
+/** A numeric edge attribute of igraph as one number per edge of `graph` (caller's,
+ * gnn_graph_n_edges), by the map from above. */
 GNN_API int gnn_igraph_edge_attribute(const void *igraph, const char *name,
                                       const int64_t *igraph_edge, int64_t m, gnn_real_t *values);
-/** Into an uninitialised igraph_t: directed sender -> receiver, edge k = pair k of gnn_graph_pairs; n_dst == n_src needed. If `weight` is not
- *  NULL it becomes the numeric edge attribute "weight" (needs igraph's C attribute handler). Destroy with igraph_destroy. */
+/** Into an uninitialised igraph_t: directed sender -> receiver, edge k = pair k of gnn_graph_pairs;
+ * n_dst == n_src needed. If `weight` is not NULL it becomes the numeric edge attribute "weight"
+ * (needs igraph's C attribute handler). Destroy with igraph_destroy. */
 GNN_API int gnn_graph_to_igraph(const gnn_graph_t *graph, const gnn_real_t *weight, void *igraph);
 /** One of igraph's named graphs ("Zachary"), with both directions of each edge. */
 GNN_API int gnn_graph_famous(gnn_graph_t **graph, const char *name);
-/** Positions of nodes in the plane by igraph's Fruchterman-Reingold layout from a seed: (n x 2), caller's. */
+/** Positions of nodes in the plane by igraph's Fruchterman-Reingold layout from a seed: (n x 2),
+ * caller's. */
 GNN_API int gnn_graph_layout(const gnn_graph_t *graph, uint64_t seed, const gnn_tensor_t *positions);
 #endif
+
+/**
+ * Positions of nodes from the graph alone: column c is the eigenvector of the Laplacian I - D^-1/2 A D^-1/2 with the (c + 2)-smallest eigenvalue; the first one,
+ * which says nothing but degrees, is left out. A counts messages in both directions, so that a graph of both directions of each edge is itself; messages
+ * i -> i do not count. A graph of several components has as many eigenvalues 0, and any basis of their vectors may come.
+ *
+ * Sign: the entry of the largest size is positive (of several the first). Vectors have length 1. A graph of n nodes has n - 1 such vectors; further columns are 0.
+ *
+ * @param[in]  graph      one kind of nodes
+ * @param[out] positions  (n x k), caller's
+ * @param[out] values     (k) eigenvalues, from 0 to 2; NULL: not wanted
+ * @return GNN_OK; GNN_EINVALID; GNN_ETOPOLOGY; GNN_ESHAPE; GNN_ENUMERIC: the iterations did not end; GNN_EUNSUPPORTED: over 20,000 nodes without igraph; GNN_EMEMORY.
+ *
+ * Cost: O(n^3) up to 400 nodes or where k is more than n / 4, by LAPACK; else O(iterations (m + n k)), by ARPACK. Paper: Dwivedi and Bresson 2021.
+ */
+GNN_API int gnn_graph_laplacian_positions(const gnn_graph_t *graph, const gnn_tensor_t *positions,
+                                          gnn_real_t *values);
+/**
+ * Column c is the probability that a walk of c + 1 steps, which goes to any receiver of its node's messages alike, ends where it began: the diagonals of powers of D^-1 A.
+ * A walk ends at a node that sends nothing.
+ *
+ * @param[out] positions  (n x k), caller's
+ * @return GNN_OK; GNN_EINVALID; GNN_ETOPOLOGY; GNN_ESHAPE; GNN_EMEMORY. O(n m k) time, O(n + m) memory. Paper: Dwivedi et al. 2022.
+ */
+GNN_API int gnn_graph_walk_positions(const gnn_graph_t *graph, const gnn_tensor_t *positions);
 
 /** Releases an array that libgnn handed out. */
 GNN_API void gnn_free(void *memory);

@@ -46,10 +46,23 @@ typedef struct gnn_limits {
     uint64_t max_bytes;  /**< unpacked, all arrays together [8 GiB] */
     int64_t max_entries; /**< [4096] */
     uint64_t max_ratio; /**< unpacked over packed size of one entry [1100, what deflate can reach] */
+    uint64_t max_growth; /**< unpacked over packed size of a whole file, beyond the first 64 MiB of a .npz and 8 MiB of a gzipped text [200] */
 } gnn_limits_t;
 
 /** Reads every plain array of a .npz; object arrays are left out and never unpickled. GNN_EIO, GNN_EFORMAT, GNN_EMEMORY. */
 GNN_API int gnn_npz_read(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits);
+/**
+ * Maps a .npy file: the header is read and checked, the numbers stay on the disk until they are looked at. The owner ends the mapping: hand it to
+ * whoever borrows the memory (gnn_graph_borrow_csr, gnn_data_new), or call owner->release(owner->user).
+ *
+ * @param[out] array  type, shape, read-only numbers aligned for their type, the file's name; valid until the release
+ * @return GNN_OK; GNN_EIO; GNN_EFORMAT (no .npy, or the file is shorter or longer than its header says); GNN_EUNSUPPORTED (objects or text, Fortran
+ *         order of a matrix, numbers that are not aligned, as numpy before 1.14 wrote some); GNN_EMEMORY. Nothing is mapped then.
+ *
+ * The file must not be cut short while it is mapped: a read beyond its end kills the program with SIGBUS, as it does with any mapped file.
+ * Cost: O(1).
+ */
+GNN_API int gnn_npy_map(gnn_array_t *array, gnn_owner_t *owner, const char *path);
 /** Writes arrays as a compressed .npz by temporary file and rename. */
 GNN_API int gnn_npz_write(const char *path, int64_t count, const gnn_array_t *arrays);
 /** safetensors (its own rules, all checked): arrays and the metadata strings. */

@@ -35,7 +35,7 @@ typedef enum {
  *     EMBED         row ids[r] of a table                                in: rows of the table, out, share
  *     INPUT         the model's input of this name                       out: its width [any]
  *     AGGREGATE     sum over j of w_ij m_j, on rows that are given: input (messages), query, key, receivers (the receivers' part of
- *                   a message), gate, edge_features, edge_weight, edge_bias; `layer` says how     layer, graph
+ *                   a message), gate, edge_weight, edge_bias; `layer` says how     layer, of which .in is a message's width, graph
  *     PARAMETER     learned rows that hear nobody                        rows, out, each_segment and graph, share
  *     STACK         input, second, ... eighth one under another
  *     VIEW          a block of the input                                 row, rows, column, columns
@@ -81,12 +81,23 @@ typedef struct gnn_step {
 /** Word for a kind ("linear"), or NULL. */
 GNN_API const char *gnn_step_kind_name(gnn_step_kind_t kind);
 
-/** A model of `count` layers one after another, all on graph slot 0. */
-GNN_API int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int64_t count,
-                          const gnn_layer_config_t *layers);
-/** A model of steps; the last step's output is the model's. Errors name the step and the field. */
-GNN_API int gnn_model_from_steps(gnn_model_t **model, gnn_context_t *context, int64_t count,
-                                 const gnn_step_t *steps);
+GNN_API int gnn_model_new_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                                const gnn_layer_config_t *layers, size_t size);
+/** A model of `count` layers one after another, all on graph slot 0. Inline: it passes the size of the program's struct on. */
+static inline int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                                const gnn_layer_config_t *layers)
+{
+    return gnn_model_new_sized(model, context, count, layers, sizeof *layers);
+}
+GNN_API int gnn_model_from_steps_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                                       const gnn_step_t *steps, size_t size, size_t config_size);
+/** A model of steps; the last step's output is the model's. Errors name the step and the field. Inline. */
+static inline int gnn_model_from_steps(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                                       const gnn_step_t *steps)
+{
+    return gnn_model_from_steps_sized(model, context, count, steps, sizeof *steps,
+                                      sizeof(gnn_layer_config_t));
+}
 GNN_API void gnn_model_free(gnn_model_t *model);
 
 /* ---- lists of steps, and blocks: steps that go together ---- */
@@ -102,8 +113,13 @@ GNN_API void gnn_model_free(gnn_model_t *model);
 typedef struct gnn_steps gnn_steps_t;
 GNN_API int gnn_steps_new(gnn_steps_t **steps);
 GNN_API void gnn_steps_free(gnn_steps_t *steps);
-/** Appends a step; its strings are copied. */
-GNN_API int gnn_steps_add(gnn_steps_t *steps, const gnn_step_t *step);
+GNN_API int gnn_steps_add_sized(gnn_steps_t *steps, const gnn_step_t *step, size_t size,
+                                size_t config_size);
+/** Appends a step; its strings are copied. Inline. */
+static inline int gnn_steps_add(gnn_steps_t *steps, const gnn_step_t *step)
+{
+    return gnn_steps_add_sized(steps, step, sizeof *step, sizeof(gnn_layer_config_t));
+}
 GNN_API int64_t gnn_steps_count(const gnn_steps_t *steps);
 /** The steps, owned by the list, until it grows. */
 GNN_API const gnn_step_t *gnn_steps_list(const gnn_steps_t *steps);
@@ -143,8 +159,14 @@ typedef struct gnn_block {
     gnn_flag_t maximum;
     gnn_layer_config_t layer;
 } gnn_block_t;
-/** Appends a block. GNN_ENOTFOUND with the names there are; GNN_EINVALID names a field. */
-GNN_API int gnn_steps_block(gnn_steps_t *steps, const char *block, const gnn_block_t *settings);
+GNN_API int gnn_steps_block_sized(gnn_steps_t *steps, const char *block,
+                                  const gnn_block_t *settings, size_t size, size_t config_size);
+/** Appends a block. GNN_ENOTFOUND with the names there are; GNN_EINVALID names a field. Inline. */
+static inline int gnn_steps_block(gnn_steps_t *steps, const char *block, const gnn_block_t *settings)
+{
+    return gnn_steps_block_sized(steps, block, settings, sizeof *settings,
+                                 sizeof(gnn_layer_config_t));
+}
 GNN_API size_t gnn_block_count(void);
 /** NULL past the last. */
 GNN_API const char *gnn_block_name(size_t index);
@@ -227,6 +249,63 @@ GNN_API gnn_var_t gnn_model_record_all(const gnn_model_t *model, gnn_tape_t *tap
 GNN_API int gnn_model_attention(const gnn_model_t *model, gnn_context_t *context,
                                 const gnn_model_inputs_t *inputs, int64_t step,
                                 const gnn_tensor_t *per_edge, gnn_real_t *per_segment);
+
+/* ---- going on: rows that are appended (decoding with a key/value cache) ---- */
+
+/** What a model keeps of the rows that it has seen: for each layer what they have sent, in the layer's own projected form. */
+typedef struct gnn_state gnn_state_t;
+
+typedef struct gnn_state_config {
+    int64_t segments; /**< sequences that go on side by side [1] */
+    int64_t capacity; /**< rows that each of them may come to have; needed */
+    const int64_t *windows; /**< by graph slot: a row hears itself and so many rows before it, 0: all of them; NULL: all */
+    int64_t n_windows;
+    const gnn_model_inputs_t *fixed; /**< inputs that do not grow (an encoder's words), and the graphs of what depends on them alone; NULL: none */
+} gnn_state_config_t;
+
+GNN_API int gnn_state_new_sized(gnn_state_t **state, const gnn_model_t *model, gnn_context_t *context,
+                                const gnn_state_config_t *config, size_t size);
+/**
+ * A state without rows. Inputs that `fixed` does not have are those that grow. Steps that read fixed inputs alone (an encoder) are run
+ * here, once, and so are the senders' projections of layers whose senders are fixed (a decoder's attention to the encoder).
+ *
+ * Graph slots: of a layer whose rows grow, the slot's graph is made by the state: a row hears the rows of its sequence up to itself, or
+ * up to `windows` before. Of a layer that hears fixed rows, `fixed` gives the slot's graph, with a segment for each sequence (its
+ * receivers may be any): a row hears all senders of its segment. Of a step that is fixed itself, the graph is used as it is.
+ *
+ * @param[in] model   borrowed until gnn_state_free; its parameters must not change in between
+ * @param[in] config  borrowed during the call
+ * @return GNN_OK; GNN_EINVALID; GNN_EUNSUPPORTED names a step that cannot go on row by row (stacked rows, edge inputs, self-loops or a
+ *         norm that a graph's view adds); GNN_EMEMORY; else as gnn_model_forward
+ *
+ * Memory: segments * capacity rows of what each layer's senders send, made at the first gnn_model_advance. Inline.
+ */
+static inline int gnn_state_new(gnn_state_t **state, const gnn_model_t *model,
+                                gnn_context_t *context, const gnn_state_config_t *config)
+{
+    return gnn_state_new_sized(state, model, context, config, sizeof *config);
+}
+GNN_API void gnn_state_free(gnn_state_t *state);
+/** Rows that a sequence has so far. */
+GNN_API int64_t gnn_state_length(const gnn_state_t *state, int64_t segment);
+/** Forgets the rows of a sequence from `length` on. GNN_EINVALID: it has fewer. O(1). */
+GNN_API int gnn_state_truncate(gnn_state_t *state, int64_t segment, int64_t length);
+/**
+ * Appends rows to the sequences and puts out the model's output for them: the same numbers, up to rounding, as the rows of a forward
+ * pass over the whole sequences on causal graphs, at the cost of the new rows alone.
+ *
+ * @param[in]  counts  (segments) new rows of each sequence, 0 or more; NULL: one of each
+ * @param[in]  inputs  the values that grow: the new rows of all sequences one after another; graphs are not read
+ * @param[out] out     (new rows x width of the last step), caller's; overwritten
+ * @return GNN_OK; GNN_ESHAPE: a sequence would have more than `capacity` rows, or a tensor does not fit; after an error the state is as
+ *         before
+ *
+ * Cost: that of the steps on the new rows; attention of a new row is O(length). Threads: a state belongs to one thread at a time.
+ * Paper: Vaswani et al. 2017, section 3.2.3.   See also: gnn_layer_project
+ */
+GNN_API int gnn_model_advance(const gnn_model_t *model, gnn_context_t *context, gnn_state_t *state,
+                              const int64_t *counts, const gnn_model_inputs_t *inputs,
+                              const gnn_tensor_t *out);
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,8 @@
 /**
- * An op: one piece of differentiable maths, described once (shape, forward, backward) and used by the tape for training
- * and inference. Write a descriptor of your own to add new maths; gnn_tape_op puts it on a tape. What the descriptor says
- * of the op (it is elementwise, an input may be sparse, so much work it does) the tape makes use of, for ops of yours as
- * for the library's.
+ * An op: one piece of differentiable maths, described once (shape, forward, backward) and used by
+ * the tape for training and inference. Write a descriptor of your own to add new maths; gnn_tape_op
+ * puts it on a tape. What the descriptor says of the op (it is elementwise, an input may be sparse,
+ * so much work it does) the tape makes use of, for ops of yours as for the library's.
  */
 #ifndef GNN_OP_H
 #define GNN_OP_H
@@ -14,7 +14,8 @@
 extern "C" {
 #endif
 
-/** The compiler checks arguments from number `arguments` on against the format, argument `format`. */
+/** The compiler checks arguments from number `arguments` on against the format, argument
+ * `format`. */
 #if defined(__GNUC__)
 #define GNN_PRINTF(format, arguments) __attribute__((__format__(__printf__, format, arguments)))
 #else
@@ -34,10 +35,12 @@ typedef struct gnn_rng {
 /** One input or output of an op as its functions see it. */
 typedef struct gnn_operand {
     int64_t rows, cols;
-    gnn_tensor_t value; /**< dense value; data NULL while shapes are being worked out, and for absent or sparse inputs */
+    /** dense value; data NULL while shapes are being worked out, and for absent or sparse inputs */
+    gnn_tensor_t value;
     const gnn_sparse_t *sparse; /**< a sparse input, or NULL */
     const int32_t *ids;         /**< an input of row numbers (rows x 1), or NULL */
-    gnn_tensor_t grad; /**< outputs: gradient that comes in. Inputs: where it goes; data NULL if it is not wanted */
+    /** outputs: gradient that comes in. Inputs: where it goes; data NULL if it is not wanted */
+    gnn_tensor_t grad;
     int accumulate; /**< inputs in backward: 1 add to grad, 0 overwrite all of it */
     int present;    /**< 0: this optional input was not given */
     int wants_grad;
@@ -65,38 +68,43 @@ typedef struct gnn_op_call {
     size_t forward_scratch, backward_scratch;
 } gnn_op_call_t;
 
-/** What a call does at least: operations (a multiply-add is two), and bytes that it reads and writes. */
+/** What a call does at least: operations (a multiply-add is two), and bytes that it reads and
+ * writes. */
 typedef struct gnn_op_work {
     double flops, bytes;
 } gnn_op_work_t;
 
 /**
- * gnn_op_t.flags: output 0 has the shape of input 0, and forward writes an element of it after it has read what it makes
- * it of, element (r, c) of input 0 and of every other input of that shape. Then a tape may give both the same memory: it
- * does so where no other op and no backward pass reads input 0.
+ * gnn_op_t.flags: output 0 has the shape of input 0, and forward writes an element of it after it
+ * has read what it makes it of, element (r, c) of input 0 and of every other input of that shape.
+ * Then a tape may give both the same memory: it does so where no other op and no backward pass
+ * reads input 0.
  */
 #define GNN_OP_ELEMENTWISE 1u
 
 typedef struct gnn_op {
     const char *name;
-    /** Checks inputs' shapes, sets out[].rows/cols, saved_bytes, scratch and `keep` of operands. No values may be read.
-     *  May be called again for the same call. */
+    /** Checks inputs' shapes, sets out[].rows/cols, saved_bytes, scratch and `keep` of operands. No
+     * values may be read. May be called again for the same call. */
     int (*shape)(gnn_op_call_t *call);
     /** Fills out[].value. */
     int (*forward)(gnn_op_call_t *call);
-    /** Reads out[].grad, writes every in[].grad whose data is not NULL. NULL: not differentiable. */
+    /** Reads out[].grad, writes every in[].grad whose data is not NULL. NULL: not
+     * differentiable. */
     int (*backward)(gnn_op_call_t *call);
-    unsigned flags;         /**< GNN_OP_...; 0: none */
-    unsigned sparse_inputs; /**< bit k: input k may be sparse; the tape refuses other sparse inputs */
-    /** For profiles: adjusts what one pass does. `work` comes with no flops and the bytes of all operands, passed once in
-     *  forward and twice in backward. NULL: that is all that is known. */
+    unsigned flags; /**< GNN_OP_...; 0: none */
+    /** bit k: input k may be sparse; the tape refuses other sparse inputs */
+    unsigned sparse_inputs;
+    /** For profiles: adjusts what one pass does. `work` comes with no flops and the bytes of all
+     * operands, passed once in forward and twice in backward. NULL: that is all that is known. */
     void (*work)(const gnn_op_call_t *call, int backward, gnn_op_work_t *work);
     /** What plans may join to ops of the library; NULL elsewhere. */
     const struct gnn__op_traits *traits;
 } gnn_op_t;
 
 /**
- * Fails with words, for the functions of an op: the message is "WHERE: " (if the call has one) and the formatted text.
+ * Fails with words, for the functions of an op: the message is "WHERE: " (if the call has one) and
+ * the formatted text.
  *
  * @param[in] code    GNN_ESHAPE, GNN_EINVALID ...
  * @param[in] format  as printf's, what was expected and what came

@@ -1,14 +1,16 @@
 /**
- * The tape: a short program of coarse ops that is planned once and run forward and backward. Building it computes nothing; shapes are
- * checked as ops are added. Errors are sticky: once a call fails, later ones do nothing and gnn_tape_status returns the first error.
+ * The tape: a short program of coarse ops that is planned once and run forward and backward.
+ * Building it computes nothing; shapes are checked as ops are added. Errors are sticky: once a call
+ * fails, later ones do nothing and gnn_tape_status returns the first error.
  *
  *     gnn_var_t x = gnn_tape_input(tape, &features);
  *     gnn_var_t y = gnn_tape_linear(tape, x, weight, bias);
  *     GNN_TRY(gnn_tape_forward(tape));               plans memory if anything changed, then runs
  *     GNN_TRY(gnn_tape_backward(tape, y, &d_y));     only if recording
  *
- * Memory: values live in one arena that only grows; what backward needs is kept, the rest is recycled. After the first run of a program
- * of the same size nothing is allocated. A tape belongs to one thread.
+ * Memory: values live in one arena that only grows; what backward needs is kept, the rest is
+ * recycled. After the first run of a program of the same size nothing is allocated. A tape belongs
+ * to one thread.
  */
 #ifndef GNN_TAPE_H
 #define GNN_TAPE_H
@@ -20,7 +22,8 @@ extern "C" {
 #endif
 
 typedef struct gnn_tape gnn_tape_t;
-/** A value on a tape. GNN_NONE stands for an optional input that is not given, and for the result of a failed call. */
+/** A value on a tape. GNN_NONE stands for an optional input that is not given, and for the result
+ * of a failed call. */
 typedef int32_t gnn_var_t;
 #define GNN_NONE ((gnn_var_t)-1)
 
@@ -28,57 +31,65 @@ typedef int32_t gnn_var_t;
 
 typedef struct gnn_parameters gnn_parameters_t;
 
-typedef enum {
-    GNN_INIT_ZEROS,
-    GNN_INIT_ONES,
-    GNN_INIT_GLOROT,
-    GNN_INIT_UNIFORM_FAN_IN,
-    GNN_INIT_NORMAL,
-    GNN_INIT_CONSTANT
-} gnn_init_t;
-
+/** An empty block of parameters, the caller's, for gnn_parameters_free. GNN_EMEMORY. */
 GNN_API int gnn_parameters_new(gnn_parameters_t **parameters);
+/** Frees values and gradients; NULL is fine. Tapes that read them must not run afterwards. */
 GNN_API void gnn_parameters_free(gnn_parameters_t *parameters);
 /** Declares a (rows x cols) parameter; *id numbers it. Only before gnn_parameters_allocate.
- *  `init_argument`: constant, or standard deviation; fans are rows (in) and cols (out) unless fan_out is > 0. */
+ * `init_argument`: constant, or standard deviation; fans are rows (in) and cols (out) unless
+ * fan_out is > 0. */
 GNN_API int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t rows,
                                int64_t cols, gnn_init_t init, double init_argument, int64_t fan_in,
                                int64_t fan_out, int32_t *id);
-/** Allocates values and gradients (zero) and draws initial values from the context's seed, each parameter by its own name. */
+/** Allocates values and gradients (zero) and draws initial values from the context's seed, each
+ * parameter by its own name. */
 GNN_API int gnn_parameters_allocate(gnn_parameters_t *parameters, gnn_context_t *context);
-/* Numbers are 0 .. count - 1; of any other the name is NULL, value and gradient are 0 x 0 and NULL, and a tape refuses it. */
+/** How many parameters were added. Their numbers are 0 .. count - 1; a tape refuses others. */
 GNN_API int32_t gnn_parameters_count(const gnn_parameters_t *parameters);
+/** The name of a parameter, owned by the block; NULL if there is no such number. */
 GNN_API const char *gnn_parameters_name(const gnn_parameters_t *parameters, int32_t id);
 /** -1 if there is none of that name. */
 GNN_API int32_t gnn_parameters_find(const gnn_parameters_t *parameters, const char *name);
+/** A view (rows x cols) of a parameter's values; 0 x 0 and NULL if there is no such number. */
 GNN_API gnn_tensor_t gnn_parameters_value(const gnn_parameters_t *parameters, int32_t id);
+/** The same of its gradient. */
 GNN_API gnn_tensor_t gnn_parameters_gradient(const gnn_parameters_t *parameters, int32_t id);
 /** The whole block (values, or gradients): numbers between parameters are padding and stay 0. */
 GNN_API gnn_real_t *gnn_parameters_block(const gnn_parameters_t *parameters, int gradients,
                                          int64_t *length);
 /** Offset of a parameter in the block. */
 GNN_API int64_t gnn_parameters_offset(const gnn_parameters_t *parameters, int32_t id);
-/** All gradients become 0: those that gnn_parameters_gradient and gnn_parameters_block return from now on, and what the next backward pass adds to. Memory that was asked
- *  for before may hold old numbers until one of these has been called. */
+/** All gradients become 0: those that gnn_parameters_gradient and gnn_parameters_block return from
+ * now on, and what the next backward pass adds to. Memory that was asked for before may hold old
+ * numbers until one of these has been called. */
 GNN_API void gnn_parameters_zero_gradients(gnn_parameters_t *parameters);
 
 /* ---- the tape ---- */
 
+/** An empty tape, the caller's, for gnn_tape_free. The context must outlive it. GNN_EMEMORY. */
 GNN_API int gnn_tape_new(gnn_tape_t **tape, gnn_context_t *context);
+/** Frees the program and its memory; NULL is fine. Inputs and parameters stay. */
 GNN_API void gnn_tape_free(gnn_tape_t *tape);
-/** Forgets the program, keeps the memory. `recording` 1: backward will be called; `training` 1: dropout on. */
+/** Forgets the program, keeps the memory. `recording` 1: backward will be called; `training` 1:
+ * dropout on. */
 GNN_API void gnn_tape_reset(gnn_tape_t *tape, int recording, int training);
 /** The training step that dropout is keyed by; may be changed between runs of one program. */
 GNN_API void gnn_tape_set_step(gnn_tape_t *tape, uint32_t step);
-/** Model step that later ops belong to (keys dropout) and words for error messages ("layer 2"; borrowed until reset). */
+/** Model step that later ops belong to (keys dropout) and words for error messages ("layer 2";
+ * borrowed until reset). */
 GNN_API void gnn_tape_set_place(gnn_tape_t *tape, uint32_t model_step, const char *where);
+/** The first error since the last reset, or GNN_OK. gnn_error_message has its words. */
 GNN_API int gnn_tape_status(const gnn_tape_t *tape);
-/** Records a failure (message already set by the caller's failed call) unless one is recorded; returns the first error. */
+/** Records a failure (message already set by the caller's failed call) unless one is recorded;
+ * returns the first error. */
 GNN_API int gnn_tape_fail(gnn_tape_t *tape, int code);
 
-/** Inputs; memory is borrowed until the last run. `wants_grad` 1: gnn_tape_gradient will be asked for. */
+/** Inputs; memory is borrowed until the last run. `wants_grad` 1: gnn_tape_gradient will be asked
+ * for. */
 GNN_API gnn_var_t gnn_tape_input(gnn_tape_t *tape, const gnn_tensor_t *x, int wants_grad);
+/** A sparse input, for ops that say so: linear and dropout. The arrays are borrowed. */
 GNN_API gnn_var_t gnn_tape_sparse(gnn_tape_t *tape, const gnn_sparse_t *x);
+/** Row numbers (count x 1), for gnn_tape_gather. The array is borrowed; no gradient flows. */
 GNN_API gnn_var_t gnn_tape_ids(gnn_tape_t *tape, const int32_t *ids, int64_t count);
 /** The parameter must outlive the tape's runs; its gradient is added to the block's. */
 GNN_API gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int32_t id);
@@ -111,16 +122,25 @@ GNN_API void gnn_tape_bind(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *me
 /** Keeps a value readable after forward (others are recycled). */
 GNN_API void gnn_tape_keep(gnn_tape_t *tape, gnn_var_t x);
 
+/**
+ * Plans the program if anything changed, then runs it.
+ *
+ * @return GNN_OK; the first error of the calls that built the tape, or of an op; GNN_EMEMORY
+ */
 GNN_API int gnn_tape_forward(gnn_tape_t *tape);
-/** From d_root (NULL: ones) back to all inputs and parameters. Parameters' gradients are added to. */
+/** From d_root (NULL: ones) back to all inputs and parameters. Parameters' gradients are added
+ * to. */
 GNN_API int gnn_tape_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_root);
 
+/** Rows of a value, known as soon as it is on the tape; 0 if there is no such value. */
 GNN_API int64_t gnn_tape_rows(const gnn_tape_t *tape, gnn_var_t x);
+/** Columns of a value; 0 if there is no such value. */
 GNN_API int64_t gnn_tape_cols(const gnn_tape_t *tape, gnn_var_t x);
 /** Is this value a sparse input? */
 GNN_API int gnn_tape_is_sparse(const gnn_tape_t *tape, gnn_var_t x);
-/** Value after forward (inputs, kept and bound values, roots); gradient after backward (inputs that want one). data NULL otherwise. */
+/** A value after forward, of inputs, kept and bound values and roots; data NULL for others. */
 GNN_API gnn_tensor_t gnn_tape_value(const gnn_tape_t *tape, gnn_var_t x);
+/** A gradient after backward, of inputs that want one; data NULL for others. */
 GNN_API gnn_tensor_t gnn_tape_gradient(const gnn_tape_t *tape, gnn_var_t x);
 /** Bytes of the activation arena. */
 GNN_API size_t gnn_tape_bytes(const gnn_tape_t *tape);
@@ -132,18 +152,14 @@ GNN_API size_t gnn_tape_bytes(const gnn_tape_t *tape);
  * GNN_EINVALID for settings out of their range, GNN_EUNSUPPORTED for sparse values and lists of ids
  * where dense ones are read. Nothing is computed before gnn_tape_forward. */
 
+/** GNN_IDENTITY, GNN_RELU, GNN_LEAKY_RELU, GNN_ELU, GNN_GELU, GNN_GELU_TANH, GNN_SILU, GNN_TANH,
+ * GNN_SIGMOID, GNN_SOFTPLUS. */
 typedef enum {
     GNN_ACTIVATION_DEFAULT = 0,
-    GNN_IDENTITY,
-    GNN_RELU,
-    GNN_LEAKY_RELU,
-    GNN_ELU,
-    GNN_GELU,
-    GNN_GELU_TANH,
-    GNN_SILU,
-    GNN_TANH,
-    GNN_SIGMOID,
-    GNN_SOFTPLUS
+#define GNN_ACTIVATION(id, name, from_output) GNN_##id,
+#include <gnn/tables/activations.def>
+#undef GNN_ACTIVATION
+    GNN_ACTIVATION_COUNT
 } gnn_activation_t;
 
 typedef enum {
@@ -208,8 +224,8 @@ GNN_API gnn_var_t gnn_tape_multiply(gnn_tape_t *tape, gnn_var_t x, gnn_var_t z);
  */
 GNN_API gnn_var_t gnn_tape_scale_heads(gnn_tape_t *tape, gnn_var_t x, gnn_var_t g);
 /**
- * y = max(x_0, x_1, ...), element by element. Those that share the largest number share its gradient
- * equally, as neighbours do in the aggregator max; NaN wins, and then no gradient passes.
+ * y = max(x_0, x_1, ...), element by element. Those that share the largest number share its
+ * gradient equally, as neighbours do in the aggregator max; NaN wins, and then no gradient passes.
  *
  * @param[in] x  `count` values of one shape, 1 to 4096
  * @return y, of that shape
@@ -220,10 +236,12 @@ GNN_API gnn_var_t gnn_tape_maximum(gnn_tape_t *tape, const gnn_var_t *x, int cou
 /** `slope`: of leaky relu (0: 0.2), alpha of elu is 1. */
 GNN_API gnn_var_t gnn_tape_activation(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind,
                                       gnn_real_t slope);
-/** Inverted dropout, off unless the tape is training; sparse x: on its stored numbers, giving a sparse value for linear. rate in [0, 1). */
+/** Inverted dropout, off unless the tape is training; sparse x: on its stored numbers, giving a
+ * sparse value for linear. rate in [0, 1). */
 GNN_API gnn_var_t gnn_tape_dropout(gnn_tape_t *tape, gnn_var_t x, gnn_real_t rate);
-/** Row norms (layer, rms) or batch norm over rows; gain, shift (1 x cols), GNN_NONE: none. `running` (2 x cols mean, variance; caller's) for batch
- *  norm: moved by `momentum` when training, used otherwise. */
+/** Row norms (layer, rms) or batch norm over rows; gain, shift (1 x cols), GNN_NONE: none.
+ * `running` (2 x cols mean, variance; caller's) for batch norm: moved by `momentum` when training,
+ * used otherwise. */
 GNN_API gnn_var_t gnn_tape_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_t gain,
                                 gnn_var_t shift, gnn_real_t eps, const gnn_tensor_t *running,
                                 gnn_real_t momentum);
@@ -237,15 +255,16 @@ GNN_API gnn_var_t gnn_tape_concat(gnn_tape_t *tape, const gnn_var_t *x, int coun
  */
 GNN_API gnn_var_t gnn_tape_stack(gnn_tape_t *tape, const gnn_var_t *x, int count);
 /**
- * All rows of x, again and again: row r of the result is row r mod k of x. So k learned rows (seeds of
- * a Set Transformer, a row that stands for the sentence) come to stand in each of `times` segments.
+ * All rows of x, again and again: row r of the result is row r mod k of x. So k learned rows (seeds
+ * of a Set Transformer, a row that stands for the sentence) come to stand in each of `times`
+ * segments.
  *
  * @param[in] x      (k x cols)
  * @param[in] times  0 or more
  * @return (times*k x cols)
  *
- * Cost: O(times k cols). The gradient of a row is the sum over its repetitions, in double, in an order
- * that depends on the shape alone. Paper: Lee et al. 2019 (Set Transformer).
+ * Cost: O(times k cols). The gradient of a row is the sum over its repetitions, in double, in an
+ * order that depends on the shape alone. Paper: Lee et al. 2019 (Set Transformer).
  */
 GNN_API gnn_var_t gnn_tape_repeat_rows(gnn_tape_t *tape, gnn_var_t x, int64_t times);
 /** Row ids[r] of `table` as row r: embeddings and gathers. An id of -1 gives zeros. */
@@ -253,17 +272,18 @@ GNN_API gnn_var_t gnn_tape_gather(gnn_tape_t *tape, gnn_var_t table, gnn_var_t i
 /** The ends of an edge, or what is made for them. */
 typedef enum { GNN_SIDE_RECEIVERS = 1, GNN_SIDE_SENDERS = 2, GNN_SIDE_BOTH = 3 } gnn_sides_t;
 /**
- * Values on edges: row e of the result is the row of x of the receiver, or of the sender, of edge e.
+ * Values on edges: row e of the result is the row of x of the receiver, or of the sender, of edge
+ * e.
  *
  * @param[in] x      (n_dst x d) for receivers, (n_src x d) for senders
- * @param[in] graph  borrowed until the last run; stores edges, no spans. Rows of senders that want a
- *                   gradient need its plain view with .backward (gnn_graph_prepare)
+ * @param[in] graph  borrowed until the last run; stores edges, no spans. Rows of senders that want
+ *                   a gradient need its plain view with .backward (gnn_graph_prepare)
  * @param[in] side   GNN_SIDE_RECEIVERS or GNN_SIDE_SENDERS
  * @return (m x d), by the user's edge numbers. GNN_EUNPREPARED: the view is missing;
  *         GNN_EUNSUPPORTED: a part of the graph stores spans (gnn_graph_to_edges)
  *
- * Cost: O(m d) time and memory. Backward adds up each node's edges in the order of the graph, or of its
- * transpose: every row has one owner, so the bits do not depend on the number of threads.
+ * Cost: O(m d) time and memory. Backward adds up each node's edges in the order of the graph, or of
+ * its transpose: every row has one owner, so the bits do not depend on the number of threads.
  */
 GNN_API gnn_var_t gnn_tape_edge_rows(gnn_tape_t *tape, gnn_var_t x, const gnn_graph_t *graph,
                                      gnn_sides_t side);
@@ -271,10 +291,12 @@ GNN_API gnn_var_t gnn_tape_edge_rows(gnn_tape_t *tape, gnn_var_t x, const gnn_gr
 GNN_API gnn_var_t gnn_tape_head_dot(gnn_tape_t *tape, gnn_var_t x, gnn_var_t a, int64_t heads);
 /** (n x heads*d) -> (n x d): the mean over heads. */
 GNN_API gnn_var_t gnn_tape_head_mean(gnn_tape_t *tape, gnn_var_t x, int64_t heads);
-/** GRU cell (Cho et al. 2014; PyTorch's form): gates_x (n x 3d) = x W_ih + b_ih, gates_h (n x 3d) = h W_hh + b_hh in the order r, z, n. */
+/** GRU cell (Cho et al. 2014; PyTorch's form): gates_x (n x 3d) = x W_ih + b_ih, gates_h (n x 3d) =
+ * h W_hh + b_hh in the order r, z, n. */
 GNN_API gnn_var_t gnn_tape_gru(gnn_tape_t *tape, gnn_var_t gates_x, gnn_var_t gates_h, gnn_var_t h);
-/** Differentiable GCN normalisation by edge weights: (m x 1) -> (m + n x 1): w_ij / sqrt(deg_i deg_j) for edges and, where the view adds
- *  self-loops, 1 / deg_i at m + i. kind: symmetric or row. Feed it to aggregate as edge weight on a view without norm. */
+/** Differentiable GCN normalisation by edge weights: (m x 1) -> (m + n x 1): w_ij / sqrt(deg_i
+ * deg_j) for edges and, where the view adds self-loops, 1 / deg_i at m + i. kind: symmetric or row.
+ * Feed it to aggregate as edge weight on a view without norm. */
 GNN_API gnn_var_t gnn_tape_weight_norm(gnn_tape_t *tape, gnn_var_t weight, const gnn_graph_t *graph,
                                        gnn_flag_t self_loops, gnn_graph_norm_t kind);
 /** See gnn_aggregate_t and GNN_AGGREGATE_...: `inputs` has GNN_AGGREGATE_INPUTS entries. */
@@ -287,9 +309,11 @@ typedef struct gnn_loss {
     const gnn_tensor_t *targets; /**< (n x c) for binary cross-entropy and mean squared */
     const uint8_t *mask;         /**< (n) rows that count; NULL: all */
     gnn_real_t label_smoothing;  /**< in [0, 1) */
-    const gnn_real_t *class_weight; /**< (c), or NULL; the mean is then over the weights, as PyTorch's */
+    /** (c), or NULL; the mean is then over the weights, as PyTorch's */
+    const gnn_real_t *class_weight;
 } gnn_loss_t;
-/** Mean loss over the rows that count -> (1 x 1). Pointers in `loss` are borrowed. No row counts: 0 and zero gradient. */
+/** Mean loss over the rows that count -> (1 x 1). Pointers in `loss` are borrowed. No row counts: 0
+ * and zero gradient. */
 GNN_API gnn_var_t gnn_tape_loss(gnn_tape_t *tape, gnn_var_t logits, const gnn_loss_t *loss);
 
 #ifdef __cplusplus

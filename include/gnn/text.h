@@ -1,12 +1,14 @@
 /**
- * Text: sentences with labels, their words, a vocabulary, and packs of sentences: the rows of one graph.
+ * Text: sentences with labels, their words, a vocabulary, and packs of sentences: the rows of one
+ * graph.
  *
  *     gnn_corpus_read(&corpus, "train.tsv", NULL);              label <TAB> sentence
- *     gnn_vocabulary_new(&vocabulary, corpus, 2);               words that occur twice or more, and an unknown one
+ *     gnn_vocabulary_new(&vocabulary, corpus, 2);               words that occur twice or more
  *     gnn_packs_new(&packs, corpus, vocabulary, NULL);          ids, positions, lengths
  *     gnn_graph_complete(&graph, packs->at[0].sentences, packs->at[0].lengths);
  *
- * All text is UTF-8. A pack is no padded matrix: its sentences stand one after another, and the graph's segments keep them apart.
+ * All text is UTF-8. A pack is no padded matrix: its sentences stand one after another, and the
+ * graph's segments keep them apart.
  */
 #ifndef GNN_TEXT_H
 #define GNN_TEXT_H
@@ -26,23 +28,28 @@ typedef struct gnn_words {
 } gnn_words_t;
 
 /**
- * Splits a sentence into words. The rules, for text that was split before (as SST is) and text that was not:
+ * Splits a sentence into words. The rules, for text that was split before (as SST is) and text that
+ * was not:
  *
  * - A to Z become lower-case. Blanks and control characters separate words and belong to none.
- * - Letters, digits and every character beyond ASCII make up words; so does a hyphen between two of them ("k-19").
- * - An apostrophe before a letter begins a word ("it's" is "it" "'s"), but "n't" is one at the end of a word ("don't" is "do" "n't").
+ * - Letters, digits and every character beyond ASCII make up words; so does a hyphen between two of
+ *   them ("k-19").
+ * - An apostrophe before a letter begins a word ("it's" is "it" "'s"), but "n't" is one at the end
+ *   of a word ("don't" is "do" "n't").
  * - Every other character is a word of its own.
  *
- * @return GNN_OK, of no words where there are none; GNN_EINVALID without a sentence; GNN_EMEMORY. O(bytes).
+ * @return GNN_OK, of no words where there are none; GNN_EINVALID without a sentence; GNN_EMEMORY.
+ *         O(bytes).
  */
 GNN_API int gnn_words_split(gnn_words_t **words, const char *sentence);
+/** NULL is fine. */
 GNN_API void gnn_words_free(gnn_words_t *words);
 
 /* ---- sentences with labels ---- */
 
 typedef struct gnn_vocabulary gnn_vocabulary_t;
 
-/** Sentences that somebody labelled. Read-only for the caller; everything is owned by it. */
+/** Sentences and their labels. Read-only for the caller, who owns all of it through the corpus. */
 typedef struct gnn_corpus {
     int64_t count;
     const char *const *sentences;
@@ -53,28 +60,34 @@ typedef struct gnn_corpus {
 } gnn_corpus_t;
 
 /**
- * Reads a file of one sentence a line, gzipped or not: "label<TAB>sentence" throughout, or "0 sentence" and "1 sentence" throughout, as the files of
- * the Stanford Sentiment Treebank go around; the first line decides. Blank lines are passed over.
+ * Reads a file of one sentence a line, gzipped or not: "label<TAB>sentence" throughout, or "0
+ * sentence" and "1 sentence" throughout, as the files of the Stanford Sentiment Treebank go around;
+ * the first line decides. Blank lines are passed over.
  *
  * @param[out] corpus  the caller's, for gnn_corpus_free
  * @param[in] path     the file
  * @param[in] like     the labels that the file may have, NULL: any, 1000 at most
- * @return GNN_OK; GNN_EIO; GNN_EFORMAT, with file and line: it is empty, a zero byte, no UTF-8, a line over 1,000,000 bytes, no label or another than the
- *         ones there are, a sentence without words; GNN_EMEMORY.
+ * @return GNN_OK; GNN_EIO; GNN_EFORMAT, with file and line: it is empty, a zero byte, no UTF-8, a
+ *         line over 1,000,000 bytes, no label or another than the ones there are, a sentence
+ *         without words; GNN_EMEMORY.
  *
  * Cost: O(bytes log labels) time, memory a small multiple of the file's size.
  */
 GNN_API int gnn_corpus_read(gnn_corpus_t **corpus, const char *path, const gnn_vocabulary_t *like);
-/** The same from memory: `labels` (count names, or NULL: sentences without labels) and `sentences` are copied. Errors name the sentence, from 0. */
+/** The same from memory: `labels` (count names, or NULL: sentences without labels) and `sentences`
+ * are copied. Errors name the sentence, from 0. */
 GNN_API int gnn_corpus_new(gnn_corpus_t **corpus, int64_t count, const char *const *labels,
                            const char *const *sentences, const gnn_vocabulary_t *like);
+/** NULL is fine. */
 GNN_API void gnn_corpus_free(gnn_corpus_t *corpus);
 
 /* ---- vocabulary: words and labels of a training corpus as numbers ---- */
 
-/** Word 0 stands for every unknown one; then come the words that occur at least `min_count` times, frequent ones first. O(words log words). */
+/** Word 0 stands for every unknown one; then come the words that occur at least `min_count` times,
+ * frequent ones first. O(words log words). */
 GNN_API int gnn_vocabulary_new(gnn_vocabulary_t **vocabulary, const gnn_corpus_t *corpus,
                                int64_t min_count);
+/** NULL is fine. */
 GNN_API void gnn_vocabulary_free(gnn_vocabulary_t *vocabulary);
 /** Words, the unknown one included. */
 GNN_API int64_t gnn_vocabulary_size(const gnn_vocabulary_t *vocabulary);
@@ -82,7 +95,9 @@ GNN_API int64_t gnn_vocabulary_size(const gnn_vocabulary_t *vocabulary);
 GNN_API const char *gnn_vocabulary_word(const gnn_vocabulary_t *vocabulary, int64_t id);
 /** Number of a word as gnn_words_split writes it; 0 if it is unknown. O(log words). */
 GNN_API int32_t gnn_vocabulary_find(const gnn_vocabulary_t *vocabulary, const char *word);
+/** How many labels the corpus had. */
 GNN_API int64_t gnn_vocabulary_labels(const gnn_vocabulary_t *vocabulary);
+/** Name of a label, owned by the vocabulary; NULL outside. */
 GNN_API const char *gnn_vocabulary_label(const gnn_vocabulary_t *vocabulary, int64_t label);
 /** As text: a line of two counts, then labels and words, each on its line (docs/formats.md). */
 GNN_API int gnn_vocabulary_save(const gnn_vocabulary_t *vocabulary, const char *path);
@@ -122,15 +137,18 @@ typedef struct gnn_packing {
  *  @param[in] how          NULL: all defaults */
 GNN_API int gnn_packs_new(gnn_packs_t **packs, const gnn_corpus_t *corpus,
                           const gnn_vocabulary_t *vocabulary, const gnn_packing_t *how);
+/** NULL is fine. */
 GNN_API void gnn_packs_free(gnn_packs_t *packs);
-/** Word dropout: ids (rows, caller's) are the pack's with each word made unknown with probability `rate`, drawn by seed, epoch, sentence and position,
- *  whatever pack the sentence is in. Without it the unknown word's row is never trained. Paper: Iyyer et al. 2015. */
+/** Word dropout: ids (rows, caller's) are the pack's with each word made unknown with probability
+ * `rate`, drawn by seed, epoch, sentence and position, whatever pack the sentence is in. Without it
+ * the unknown word's row is never trained. Paper: Iyyer et al. 2015. */
 GNN_API void gnn_pack_drop_words(const gnn_pack_t *pack, double rate, uint64_t seed, int64_t epoch,
                                  int32_t *ids);
 
 /* ---- positions ---- */
 
-/** Fills a table (positions x width) with sin(p / 10000^(2k / width)) in column 2k and cos of the same in column 2k + 1. Vaswani et al. 2017, 3.5. */
+/** Fills a table (positions x width) with sin(p / 10000^(2k / width)) in column 2k and cos of the
+ * same in column 2k + 1. Vaswani et al. 2017, 3.5. */
 GNN_API int gnn_positions_sinusoidal(const gnn_tensor_t *table);
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
-/** Training: optimisers over the flat parameter block, schedules, metrics, and one loop with early stopping, a callback and a stop flag. */
+/** Training: optimisers over the flat parameter block, schedules, metrics, and one loop with early
+ * stopping, a callback and a stop flag. */
 #ifndef GNN_TRAIN_H
 #define GNN_TRAIN_H
 
@@ -10,7 +11,8 @@ extern "C" {
 
 typedef enum { GNN_OPTIMIZER_DEFAULT = 0, GNN_SGD, GNN_ADAM, GNN_ADAMW } gnn_optimizer_kind_t;
 
-/** Parameters whose name begins with `prefix` get these instead (the last match wins). "0." is step 0 of a model. */
+/** Parameters whose name begins with `prefix` get these instead (the last match wins). "0." is step
+ * 0 of a model. */
 typedef struct gnn_parameter_group {
     const char *prefix;
     gnn_real_t lr_scale;     /**< 0: 1; GNN_ZERO freezes */
@@ -23,21 +25,37 @@ typedef struct gnn_optimizer_config {
     gnn_real_t momentum;          /**< SGD [0] */
     gnn_flag_t nesterov;          /**< SGD [off] */
     gnn_real_t beta1, beta2, eps; /**< Adam [0.9, 0.999, 1e-8] */
-    gnn_real_t weight_decay; /**< [0] L2 added to the gradient (SGD, Adam), decoupled in AdamW: as PyTorch's */
+    /** [0] L2 added to the gradient (SGD, Adam), decoupled in AdamW: as PyTorch's */
+    gnn_real_t weight_decay;
     gnn_real_t clip_norm; /**< [0: off] gradients are scaled so that their norm is at most this */
     const gnn_parameter_group_t *groups;
     int64_t n_groups;
 } gnn_optimizer_config_t;
 
 typedef struct gnn_optimizer gnn_optimizer_t;
+/**
+ * An optimiser over all numbers of a parameter block, with moments of the block's layout.
+ *
+ * @param[out] optimizer   the caller's, for gnn_optimizer_free
+ * @param[in]  context     its threads run the steps; must outlive the optimiser
+ * @param[in]  parameters  allocated; must outlive the optimiser
+ * @param[in]  config      NULL: all defaults; groups are copied
+ * @return GNN_OK; GNN_EINVALID if a setting is out of its range; GNN_EMEMORY.
+ *
+ * Papers: Kingma and Ba 2015 (Adam), Loshchilov and Hutter 2019 (AdamW).
+ */
 GNN_API int gnn_optimizer_new(gnn_optimizer_t **optimizer, gnn_context_t *context,
                               gnn_parameters_t *parameters, const gnn_optimizer_config_t *config);
+/** NULL is fine. The parameters stay. */
 GNN_API void gnn_optimizer_free(gnn_optimizer_t *optimizer);
-/** One step from the gradients in the block, at lr times `lr_factor` (a schedule's value; 1: none). One vectorised sweep. GNN_ENUMERIC names the
- *  first parameter whose gradient is not finite; nothing has moved then. */
+/** One step from the gradients in the block, at lr times `lr_factor` (a schedule's value; 1: none).
+ * One vectorised sweep. GNN_ENUMERIC names the first parameter whose gradient is not finite;
+ * nothing has moved then. */
 GNN_API int gnn_optimizer_step(gnn_optimizer_t *optimizer, double lr_factor);
+/** Steps that were taken. */
 GNN_API int64_t gnn_optimizer_steps(const gnn_optimizer_t *optimizer);
-/** Scales the gradients to at most `max_norm` and returns the norm they had through *norm (may be NULL). As torch's clip_grad_norm_. */
+/** Scales the gradients to at most `max_norm` and returns the norm they had through *norm (may be
+ * NULL). As torch's clip_grad_norm_. */
 GNN_API int gnn_clip_gradients(gnn_parameters_t *parameters, gnn_real_t max_norm, double *norm);
 
 typedef enum {
@@ -48,28 +66,37 @@ typedef enum {
 } gnn_schedule_kind_t;
 typedef struct gnn_schedule {
     gnn_schedule_kind_t kind;
-    int64_t warmup; /**< steps; linear to 1 first, for every kind. WARMUP: the paper's min(s^-.5, s warmup^-1.5), times width^-.5 */
-    int64_t period; /**< STEP: multiply by `gamma` every `period` steps; COSINE: reaches `gamma` after this many */
+    /** steps; linear to 1 first, for every kind. WARMUP: the paper's min(s^-.5, s warmup^-1.5),
+     * times width^-.5 */
+    int64_t warmup;
+    /** STEP: multiply by `gamma` every `period` steps; COSINE: reaches `gamma` after this many */
+    int64_t period;
     double gamma; /**< [STEP 0.1, COSINE 0] */
     double width; /**< WARMUP: d_model */
 } gnn_schedule_t;
-/** Factor on the learning rate at step s = 1, 2, ... "Attention is all you need", eq. 3; Loshchilov & Hutter 2017 (cosine). */
+/** Factor on the learning rate at step s = 1, 2, ... "Attention is all you need", eq. 3; Loshchilov
+ * & Hutter 2017 (cosine). */
 GNN_API double gnn_schedule_factor(const gnn_schedule_t *schedule, int64_t step);
 
 /* ---- metrics; rows with mask 0 or label -1 do not count; NaN if none counts ---- */
+
+/** Share of rows whose largest logit is that of their label; one column: the sign of the logit. */
 GNN_API double gnn_metric_accuracy(const gnn_tensor_t *logits, const int32_t *labels,
                                    const uint8_t *mask);
 /** Mean over classes of F1; classes that neither occur nor are predicted do not count. */
 GNN_API double gnn_metric_macro_f1(const gnn_tensor_t *logits, const int32_t *labels,
                                    const uint8_t *mask);
-/** Area under the ROC curve of two classes by the score of class 1 (logit difference), ties counted half. */
+/** Area under the ROC curve of two classes by the score of class 1 (logit difference), ties counted
+ * half. */
 GNN_API double gnn_metric_roc_auc(const gnn_tensor_t *logits, const int32_t *labels,
                                   const uint8_t *mask);
 
 /** How one class was told from the others. */
 typedef struct gnn_class_metrics {
     double precision, recall,
-        f1; /**< 0 where nothing was predicted or nothing was there, as scikit-learn's; NaN where neither */
+        /** 0 where nothing was predicted or nothing was there, as scikit-learn's; NaN where
+         * neither */
+        f1;
     int64_t support, predicted, hits; /**< rows of the class, rows taken for it, both at once */
 } gnn_class_metrics_t;
 /**
@@ -79,8 +106,10 @@ typedef struct gnn_class_metrics {
  * @param[in] labels      (n), below `classes`; -1: does not count
  * @param[in] mask        (n), the rows that count; NULL: all
  * @param[out] per_class  (classes) or NULL. `classes` is the number of logits, 2 if there is one.
- * @param[out] confusion  (classes x classes) or NULL: rows of label `row` that were taken for `column`; overwritten
- * @return GNN_OK; GNN_EINVALID without logits or labels, or if a label is not below `classes`; GNN_ESHAPE if `confusion` has another shape; GNN_EMEMORY.
+ * @param[out] confusion  (classes x classes) or NULL: rows of label `row` that were taken for
+ *                        `column`; overwritten
+ * @return GNN_OK; GNN_EINVALID without logits or labels, or if a label is not below `classes`;
+ *         GNN_ESHAPE if `confusion` has another shape; GNN_EMEMORY.
  */
 GNN_API int gnn_metric_per_class(const gnn_tensor_t *logits, const int32_t *labels,
                                  const uint8_t *mask, gnn_class_metrics_t *per_class,
@@ -102,17 +131,20 @@ typedef struct gnn_batch {
     gnn_loss_t loss;
 } gnn_batch_t;
 
-/** Where batches come from. `get` fills `batch` for index 0 .. count-1 of a part (GNN_TRAIN, GNN_VALIDATION); pointers stay valid until the
- *  next get. Graphs must be prepared for the model (backward for training). */
+/** Where batches come from. `get` fills `batch` for index 0 .. count-1 of a part (GNN_TRAIN,
+ * GNN_VALIDATION); pointers stay valid until the next get. Graphs must be prepared for the model
+ * (backward for training). */
 typedef struct gnn_source {
     int (*get)(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch);
     int64_t count[3];
     void *user;
+    uint64_t identity; /**< of the data, whatever number tells them from others: a checkpoint of another one is not resumed. 0: not told apart */
 } gnn_source_t;
 
 typedef enum { GNN_METRIC_ACCURACY = 0, GNN_METRIC_MACRO_F1, GNN_METRIC_ROC_AUC } gnn_metric_t;
 
-/** What is watched for early stopping and the best weights. LOSS_OR_METRIC: patience starts anew when either improves (the GAT paper's). */
+/** What is watched for early stopping and the best weights. LOSS_OR_METRIC: patience starts anew
+ * when either improves (the GAT paper's). */
 typedef enum {
     GNN_WATCH_DEFAULT = 0,
     GNN_WATCH_LOSS,
@@ -136,13 +168,18 @@ typedef struct gnn_train_config {
     /** Called after each epoch; non-zero stops (the loop returns GNN_OK and the best weights). */
     int (*callback)(void *user, const gnn_progress_t *progress);
     void *user;
-    /** Becomes non-zero to stop after the running step, e.g. from a signal handler of the program: GNN_ESTOPPED. NULL: none. */
+    /** Becomes non-zero to stop after the running step, e.g. from a signal handler of the program:
+     * GNN_ESTOPPED. NULL: none. */
     volatile int *stop;
-    const char *checkpoint; /**< a file that always holds the last complete state of the training (gnn_checkpoint_save); NULL: none. Written every
-                                  *   `checkpoint_every` epochs, when training ends, and after the step that `stop` ended */
+    /** a file that always holds the last complete state of the training (gnn_checkpoint_save);
+     * NULL: none. Written every `checkpoint_every` epochs, when training ends, and after the step
+     * that `stop` ended */
+    const char *checkpoint;
     int64_t checkpoint_every; /**< [10] */
-    gnn_flag_t resume; /**< GNN_ON: goes on where `checkpoint` stands, with the same bits as if it had never stopped; starts anew if there is no
-                                  *   such file. `epochs`, `patience` and what observes may differ from the run before, other settings may not */
+    /** GNN_ON: goes on where `checkpoint` stands, with the same bits as if it had never stopped;
+     * starts anew if there is no such file. `epochs`, `patience` and what observes may differ from
+     * the run before, other settings may not */
+    gnn_flag_t resume;
 } gnn_train_config_t;
 
 typedef struct gnn_train_result {
@@ -150,46 +187,67 @@ typedef struct gnn_train_result {
     double train_loss, validation_loss, validation_metric, seconds;
 } gnn_train_result_t;
 
-/** Full-batch node classification. Prepares the graph. A loss that is not finite stops with GNN_ENUMERIC naming the first tensor that went bad. */
+/** Full-batch node classification. Prepares the graph. A loss that is not finite stops with
+ * GNN_ENUMERIC naming the first tensor that went bad. */
 GNN_API int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                       const gnn_train_config_t *config, gnn_train_result_t *result);
 /** The same loop over batches. */
 GNN_API int gnn_train_batches(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
                               const gnn_train_config_t *config, gnn_train_result_t *result);
 
+/**
+ * A model's output for all nodes of a set, on its graph, features and arrays.
+ *
+ * @param[out] out  (nodes x the model's width), caller's, overwritten
+ * @return GNN_OK; GNN_EINVALID (a NULL); GNN_EUNPREPARED (gnn_model_prepare of the set's graph;
+ *         gnn_train has done so); GNN_ESHAPE; GNN_EMEMORY
+ */
+GNN_API int gnn_predict(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
+                        const gnn_tensor_t *out);
+
 /* ---- checkpoints ---- */
 
-/** Where a training stands, beside weights, buffers and the optimiser's moments. The loop keeps it by itself; this is for loops of one's own. */
+/** Where a training stands, beside weights, buffers and the optimiser's moments. The loop keeps it
+ * by itself; this is for loops of one's own. */
 typedef struct gnn_checkpoint {
     int64_t epoch;              /**< the running one, from 1 */
     int64_t batch;              /**< how many of its batches are done */
     double loss_sum, loss_rows; /**< of these */
-    int64_t step; /**< steps so far: the place in the schedule, and with `seed` the whole random state (dropout is keyed by both) */
+    /** steps so far: the place in the schedule, and with `seed` the whole random state (dropout is
+     * keyed by both) */
+    int64_t step;
     uint64_t seed;
     double seconds;
     int any_best;  /**< `best` is an epoch's */
     int64_t stale; /**< epochs since the last improvement */
     double best_loss, best_metric, tie_loss;
     gnn_train_result_t kept; /**< of the best epoch */
-    gnn_real_t *best; /**< (n_best) the best weights: block, then buffers; NULL: none are kept. Caller's, filled by load */
+    /** (n_best) the best weights: block, then buffers; NULL: none are kept. Caller's, filled by
+     * load */
+    gnn_real_t *best;
     int64_t n_best;
     const char *settings; /**< words that must be the same when loading (NULL: not asked) */
 } gnn_checkpoint_t;
 
 /**
- * Writes model, optimiser and state as one safetensors file with a checksum: beside `path`, synced and renamed, so that `path` always holds
- * one complete checkpoint, whenever the process or the machine stops. docs/formats.md has the names.
+ * Writes model, optimiser and state as one safetensors file with a checksum: beside `path`, synced
+ * and renamed, so that `path` always holds one complete checkpoint, whenever the process or the
+ * machine stops. docs/formats.md has the names.
  *
- * @return GNN_OK; GNN_EINVALID if something is missing; GNN_ENUMERIC if a weight is not finite; GNN_EIO; GNN_EMEMORY.
+ * @return GNN_OK; GNN_EINVALID if something is missing; GNN_ENUMERIC if a weight is not finite;
+ *         GNN_EIO; GNN_EMEMORY.
  */
 GNN_API int gnn_checkpoint_save(const char *path, const gnn_model_t *model,
                                 const gnn_optimizer_t *optimizer, const gnn_checkpoint_t *state);
 /**
- * Reads one back into a model and an optimiser made as those that were saved. Nothing changes unless everything fits.
+ * Reads one back into a model and an optimiser made as those that were saved. Nothing changes
+ * unless everything fits.
  *
- * @return GNN_OK; GNN_EIO if the file cannot be read; GNN_EFORMAT if it is no checkpoint, cut short or its checksum is wrong; GNN_ESHAPE if it is of
- *         another model; GNN_EINVALID if it is of another optimiser, or other settings; GNN_EUNSUPPORTED if written with another gnn_real_t;
- *         GNN_ENUMERIC if a weight is not finite; GNN_EMEMORY. The message says which, and what was expected.
+ * @return GNN_OK; GNN_EIO if the file cannot be read; GNN_EFORMAT if it is no checkpoint, cut short
+ *         or its checksum is wrong; GNN_ESHAPE if it is of another model; GNN_EINVALID if it is of
+ *         another optimiser, or other settings; GNN_EUNSUPPORTED if written with another
+ *         gnn_real_t; GNN_ENUMERIC if a weight is not finite; GNN_EMEMORY. The message says which,
+ *         and what was expected.
  */
 GNN_API int gnn_checkpoint_load(const char *path, gnn_model_t *model, gnn_optimizer_t *optimizer,
                                 gnn_checkpoint_t *state);

@@ -1,13 +1,20 @@
 /* The op `aggregate`: y_i = aggregate over j in N(i) of message(x_i, x_j, e_ij). What depends on the row of the table or on the
  * graph is behind the plan: aggregate_plan.c makes it, ways.c picks the way that carries it out. */
+#include <lib/aggregate/map_rows.h>
 #include <lib/aggregate/ways.h>
 
 static int shape(gnn_op_call_t *call)
 {
     gnn__plan_t plan;
+    size_t forward, backward;
     GNN_TRY(gnn__plan(&plan, call));
     gnn__op_output(call, plan.graph->n_dst, plan.out_width);
-    return plan.way->sizes(&plan, call);
+    GNN_TRY(plan.way->sizes(&plan, call));
+    GNN_TRY(gnn__map_scratch(&plan, false, &forward));
+    GNN_TRY(gnn__map_scratch(&plan, true, &backward));
+    call->forward_scratch += forward;
+    call->backward_scratch += backward;
+    return GNN_OK;
 }
 
 /* A profile's rows are by the way that ran. */
@@ -18,12 +25,43 @@ static void tell_profile(const gnn__plan_t *plan)
         plan->way->describe(plan, profile->detail, sizeof profile->detail);
 }
 
+/* Maps the rows and moves the call's scratch to what is left for the way; *bytes is how far. */
+static int take_map(gnn__plan_t *plan, gnn_op_call_t *call, bool backward, gnn__map_run_t *run,
+                    size_t *bytes)
+{
+    GNN_TRY(gnn__map_scratch(plan, backward, bytes));
+    if (plan->map)
+        GNN_TRY(gnn__map_rows(plan, call->scratch, backward, run));
+    call->scratch = (char *)call->scratch + *bytes;
+    return GNN_OK;
+}
+
 static int forward(gnn_op_call_t *call)
 {
     gnn__plan_t plan;
+    gnn__map_run_t run;
+    size_t bytes;
     GNN_TRY(gnn__plan(&plan, call));
     tell_profile(&plan);
-    return plan.way->forward(&plan, call);
+    GNN_TRY(take_map(&plan, call, false, &run, &bytes));
+    const int rc = plan.way->forward(&plan, call);
+    call->scratch = (char *)call->scratch - bytes;
+    return rc;
+}
+
+/* With a map, what the way calls the gradients of queries and keys are those of the mapped rows. */
+static int mapped_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    gnn__plan_t mapped = *plan;
+    gnn__map_run_t run;
+    size_t bytes;
+    gnn__zero_gradients(plan, ~(1u << GNN_AGGREGATE_QUERY | 1u << GNN_AGGREGATE_KEY));
+    GNN_TRY(take_map(&mapped, call, true, &run, &bytes));
+    const int rc = plan->way->backward(&mapped, call);
+    call->scratch = (char *)call->scratch - bytes;
+    if (rc == GNN_OK)
+        gnn__map_rows_grad(plan, &mapped, &run);
+    return rc;
 }
 
 static int backward(gnn_op_call_t *call)
@@ -31,7 +69,7 @@ static int backward(gnn_op_call_t *call)
     gnn__plan_t plan;
     GNN_TRY(gnn__plan(&plan, call));
     tell_profile(&plan);
-    return plan.way->backward(&plan, call);
+    return plan.map ? mapped_backward(&plan, call) : plan.way->backward(&plan, call);
 }
 
 static unsigned finishes(const gnn_op_call_t *call)

@@ -14,12 +14,18 @@ typedef struct gnn__plan {
     const gnn_aggregate_t *how;
     const gnn_aggregator_t *aggregator;
     const gnn_message_t *message;
+    const gnn_weigher_t *weigher;
     const gnn_graph_t *graph;
     const gnn__built_view_t *view;
-    const struct gnn__way *way;  /* that runs it */
-    gnn_aggregate_shape_t shape; /* defaults filled in */
+    const struct gnn__way *way; /* that runs it */
+    /* The same sizes, with defaults filled in, and each row's own options and parameters. */
+    gnn_aggregate_shape_t shape, message_shape, weigher_shape, map_shape, prior_shape[GNN_PRIORS];
+    const gnn_map_t *map;                 /* NULL: rows of queries and keys stay as they are */
+    const gnn_prior_t *prior[GNN_PRIORS]; /* NULL: none */
+    bool has_priors;
+    bool by_distance; /* some row reads the distances of pairs */
     bool scored;
-    int64_t message_width;          /* numbers in a message: kv_heads * d_v, or width */
+    int64_t message_width;          /* numbers in a message: value_heads * d_v, or width */
     int64_t out_width;              /* heads * d_v, or width */
     int64_t query_width, key_width; /* 0 for rows without scores */
     int64_t edge_width; /* edge_parts * message_width where edges have a say in the message, else 0 */
@@ -74,6 +80,8 @@ void gnn__zero_gradients(const gnn__plan_t *plan, unsigned but);
 unsigned gnn__written_gradients(const gnn__plan_t *plan, gnn__form_t form);
 /* Threads for a pass that owns rows of gradients: 1 if two gradients overlap with their rows shifted against each other. */
 int gnn__gradient_threads(const gnn__plan_t *plan, int64_t work);
+/* Does a row of one gradient share memory with another row of another, whichever passes write them? */
+bool gnn__gradients_cross(const gnn__plan_t *plan);
 /* target (1 row, or a block of rows of `cols`) += partial sums of the chunks, in order. */
 void gnn__add_partials(const gnn_tensor_t *target, const gnn_real_t *partials, int64_t chunks,
                        int64_t stride);
@@ -82,6 +90,13 @@ void gnn__add_partials(const gnn_tensor_t *target, const gnn_real_t *partials, i
 static inline bool gnn__wants_gradient(const gnn__plan_t *plan, int input)
 {
     return plan->d[input].data != NULL;
+}
+
+/* Whose numbers the prior of this input has; GNN_PRIOR_SHARED for other inputs. */
+static inline gnn_prior_numbers_t gnn__prior_numbers(const gnn__plan_t *plan, int input)
+{
+    const int p = input - GNN_AGGREGATE_PRIOR_0;
+    return p >= 0 && p < GNN_PRIORS && plan->prior[p] ? plan->prior[p]->numbers : GNN_PRIOR_SHARED;
 }
 
 /* ---- chunks: fixed, whatever the number of threads ---- */

@@ -1,4 +1,5 @@
 /* The plan of one aggregation: defaults of the shape, the view of the graph, and the way that runs it. */
+#include <lib/aggregate/tables.h>
 #include <lib/aggregate/ways.h>
 
 #include <math.h>
@@ -46,19 +47,27 @@ static int find_message_width(gnn__plan_t *plan, int64_t *width)
     return GNN_OK;
 }
 
+/* Heads of keys or values divide those of queries. */
+static int resolve_shared_heads(const char *what, int64_t heads, int64_t *shared)
+{
+    *shared = *shared ? *shared : heads;
+    return heads % *shared == 0
+               ? GNN_OK
+               : gnn__error(GNN_EINVALID, "aggregate: %lld %s heads do not divide %lld heads",
+                            (long long)*shared, what, (long long)heads);
+}
+
 static int resolve_heads(gnn__plan_t *plan)
 {
     gnn_aggregate_shape_t *s = &plan->shape;
-    const int64_t given[] = {s->heads, s->kv_heads, s->d_k, s->d_v};
+    const int64_t given[] = {s->heads, s->key_heads, s->value_heads, s->d_k, s->d_v};
     for (size_t k = 0; k < sizeof given / sizeof *given; k++)
         if (given[k] < 0 || given[k] > INT32_MAX)
             return gnn__error(GNN_EINVALID, "aggregate: heads and widths lie in 0..%d, got %lld",
                               INT32_MAX, (long long)given[k]);
     s->heads = s->heads ? s->heads : 1;
-    s->kv_heads = s->kv_heads ? s->kv_heads : s->heads;
-    if (s->heads % s->kv_heads != 0)
-        return gnn__error(GNN_EINVALID, "aggregate: %lld key heads do not divide %lld heads",
-                          (long long)s->kv_heads, (long long)s->heads);
+    GNN_TRY(resolve_shared_heads("key", s->heads, &s->key_heads));
+    GNN_TRY(resolve_shared_heads("value", s->heads, &s->value_heads));
     if (!plan->scored && s->heads != 1)
         return gnn__error(GNN_EINVALID, "aggregate: %s has no scores, so heads must be 1, got %lld",
                           plan->aggregator->name, (long long)s->heads);
@@ -71,17 +80,17 @@ static int resolve_widths(gnn__plan_t *plan)
     int64_t width = 0;
     GNN_TRY(resolve_heads(plan));
     GNN_TRY(find_message_width(plan, &width));
-    plan->message_width = width;
-    if (!gnn__splits(width, s->kv_heads) || (width == 0 && s->heads > 1))
+    plan->message_width = s->message_width = width;
+    if (!gnn__splits(width, s->value_heads) || (width == 0 && s->heads > 1))
         return gnn__error(GNN_ESHAPE,
                           "aggregate: messages of width %lld cannot be split into %lld heads",
-                          (long long)width, (long long)(width > 0 ? s->kv_heads : s->heads));
-    int64_t d_v = width / s->kv_heads;
+                          (long long)width, (long long)(width > 0 ? s->value_heads : s->heads));
+    int64_t d_v = width / s->value_heads;
     if (s->d_v != 0 && s->d_v != d_v)
         return gnn__error(
             GNN_ESHAPE,
             "aggregate: d_v is %lld, but messages of width %lld with %lld heads give %lld",
-            (long long)s->d_v, (long long)width, (long long)s->kv_heads, (long long)d_v);
+            (long long)s->d_v, (long long)width, (long long)s->value_heads, (long long)d_v);
     s->d_v = d_v;
     if (!gnn__mul(s->heads, d_v, &plan->out_width))
         return gnn__error(GNN_EOVERFLOW, "aggregate: %lld heads of width %lld do not fit",
@@ -113,7 +122,7 @@ static int resolve_scores(gnn__plan_t *plan)
                               (long long)cols, (long long)s->heads, (long long)s->d_k);
         s->d_k = cols / s->heads;
         plan->query_width = cols;
-        plan->key_width = s->kv_heads * s->d_k;
+        plan->key_width = s->key_heads * s->d_k;
     } else {
         s->d_k = s->d_k ? s->d_k : s->d_v;
         plan->query_width = plan->key_width = s->heads;
@@ -121,6 +130,63 @@ static int resolve_scores(gnn__plan_t *plan)
     s->scale = (gnn_real_t)gnn__setting(s->scale, s->d_k > 0 ? 1 / sqrt((double)s->d_k) : 1);
     s->slope = (gnn_real_t)gnn__setting(s->slope, 0.2);
     return GNN_OK;
+}
+
+/* Settings that stand behind the aggregator's scores: what they are worth, and what is added. */
+static int resolve_rows(gnn__plan_t *plan)
+{
+    const gnn_aggregate_t *how = plan->how;
+    plan->weigher = how->weigher ? how->weigher : &gnn_weigher_softmax;
+    plan->map = how->map && how->map->apply ? how->map : NULL;
+    plan->by_distance = (plan->message->flags & GNN_MESSAGE_READS_DISTANCE) != 0;
+    for (int p = 0; p < GNN_PRIORS; p++) {
+        plan->prior[p] = how->priors[p].row;
+        plan->has_priors |= plan->prior[p] != NULL;
+        plan->by_distance |= plan->prior[p] && (plan->prior[p]->flags & GNN_PRIOR_READS_DISTANCE);
+    }
+    if (plan->scored && (!plan->aggregator->scores || !plan->aggregator->scores_grad))
+        return gnn__error(GNN_EINVALID, "aggregate: aggregator %s has flag SCORED and no scores",
+                          plan->aggregator->name);
+    if (!(plan->shape.softcap >= 0 && isfinite((double)plan->shape.softcap)))
+        return gnn__error(GNN_EINVALID, "aggregate: softcap must be 0 or above, got %g",
+                          (double)plan->shape.softcap);
+    return GNN_OK;
+}
+
+/* Sizes for one row, with its own options and parameters. */
+static int resolve_shape(const gnn__plan_t *plan, const char *name, const gnn_option_t *options,
+                         size_t n_options, const double *given, int input,
+                         gnn_aggregate_shape_t *shape)
+{
+    double resolved[GNN_ROW_OPTIONS];
+    GNN_TRY(gnn__resolve_options(name, options, n_options, given, resolved));
+    *shape = plan->shape;
+    memcpy(shape->options, resolved, sizeof resolved);
+    shape->parameters = input < 0 ? (gnn_tensor_t){0} : plan->in[input];
+    return GNN_OK;
+}
+
+/* The aggregator's own comes last: the others are copies of it. */
+static int resolve_shapes(gnn__plan_t *plan)
+{
+    const gnn_aggregate_t *how = plan->how;
+    const gnn_message_t *m = plan->message;
+    const gnn_weigher_t *w = plan->weigher;
+    const gnn_aggregator_t *a = plan->aggregator;
+    GNN_TRY(resolve_shape(plan, m->name, m->options, m->n_options, how->message_options,
+                          GNN_AGGREGATE_MESSAGE_PARAMETERS, &plan->message_shape));
+    GNN_TRY(resolve_shape(plan, w->name, w->options, w->n_options, how->weigher_options,
+                          GNN_AGGREGATE_WEIGHER_PARAMETERS, &plan->weigher_shape));
+    if (plan->map)
+        GNN_TRY(resolve_shape(plan, plan->map->name, plan->map->options, plan->map->n_options,
+                              how->map_options, -1, &plan->map_shape));
+    for (int p = 0; p < GNN_PRIORS; p++)
+        if (plan->prior[p])
+            GNN_TRY(resolve_shape(plan, plan->prior[p]->name, plan->prior[p]->options,
+                                  plan->prior[p]->n_options, how->priors[p].options,
+                                  GNN_AGGREGATE_PRIOR_0 + p, &plan->prior_shape[p]));
+    return resolve_shape(plan, a->name, a->options, a->n_options, how->shape.options,
+                         GNN_AGGREGATE_PARAMETERS, &plan->shape);
 }
 
 static void take_finish(gnn__plan_t *plan, const gnn_op_call_t *call)
@@ -161,8 +227,9 @@ int gnn__plan(gnn__plan_t *plan, const gnn_op_call_t *call)
         return GNN_EUNPREPARED;
     GNN_TRY(resolve_widths(plan));
     GNN_TRY(resolve_scores(plan));
+    GNN_TRY(resolve_rows(plan));
+    GNN_TRY(resolve_shapes(plan));
     GNN_TRY(gnn__plan_inputs(plan));
-    plan->shape.parameters = plan->in[GNN_AGGREGATE_PARAMETERS].data;
 
     if (!(how->dropout >= 0 && how->dropout < 1))
         return gnn__error(GNN_EINVALID, "aggregate: dropout must be in [0, 1), got %g",

@@ -48,17 +48,24 @@ unsigned gnn__written_gradients(const gnn__plan_t *plan, gnn__form_t form)
 }
 
 /* Gradients that the same pass writes: rows of senders, of receivers, of edges. 0: only written outside of parallel loops. */
-static int pass_of(int input)
+static int pass_of(const gnn__plan_t *plan, int input)
 {
     switch (input) {
     case GNN_AGGREGATE_SRC_MESSAGE:
     case GNN_AGGREGATE_KEY: return 1;
     case GNN_AGGREGATE_DST_MESSAGE:
     case GNN_AGGREGATE_QUERY:
+    case GNN_AGGREGATE_PRIOR_QUERY:
     case GNN_AGGREGATE_GATE:
     case GNN_AGGREGATE_EDGE_FEATURES:
     case GNN_AGGREGATE_EDGE_WEIGHT:
     case GNN_AGGREGATE_EDGE_BIAS: return 2;
+    case GNN_AGGREGATE_PRIOR_0:
+    case GNN_AGGREGATE_PRIOR_1:
+    case GNN_AGGREGATE_PRIOR_2: {
+        const gnn_prior_numbers_t numbers = gnn__prior_numbers(plan, input);
+        return numbers == GNN_PRIOR_PER_SENDER ? 1 : numbers == GNN_PRIOR_PER_RECEIVER ? 2 : 0;
+    }
     default: return 0;
     }
 }
@@ -78,11 +85,21 @@ static bool rows_cross(const gnn_tensor_t *a, const gnn_tensor_t *b)
     return shift >= 0 ? shift + b->cols > a->stride : a->cols - shift > a->stride;
 }
 
+bool gnn__gradients_cross(const gnn__plan_t *plan)
+{
+    for (int a = 0; a < GNN_AGGREGATE_INPUTS; a++)
+        for (int b = a + 1; b < GNN_AGGREGATE_INPUTS; b++)
+            if (pass_of(plan, a) != 0 && pass_of(plan, b) != 0 && rows_cross(&plan->d[a], &plan->d[b]))
+                return true;
+    return false;
+}
+
 int gnn__gradient_threads(const gnn__plan_t *plan, int64_t work)
 {
     for (int a = 0; a < GNN_AGGREGATE_INPUTS; a++)
         for (int b = a + 1; b < GNN_AGGREGATE_INPUTS; b++)
-            if (pass_of(a) != 0 && pass_of(a) == pass_of(b) && rows_cross(&plan->d[a], &plan->d[b]))
+            if (pass_of(plan, a) != 0 && pass_of(plan, a) == pass_of(plan, b) &&
+                rows_cross(&plan->d[a], &plan->d[b]))
                 return 1;
     return gnn__plan_threads(plan, work);
 }

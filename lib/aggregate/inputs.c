@@ -1,5 +1,6 @@
 /* Checks of the inputs of `aggregate`: against the graph, the row and each other. Messages name the input and the numbers. */
 #include <lib/aggregate/aggregate.h>
+#include <lib/aggregate/tables.h>
 
 static const char *const names[GNN_AGGREGATE_INPUTS] = {"src_message",
                                                         "dst_message",
@@ -12,7 +13,12 @@ static const char *const names[GNN_AGGREGATE_INPUTS] = {"src_message",
                                                         "edge_weight",
                                                         "edge_bias",
                                                         "parameters",
-                                                        "distance",
+                                                        "message_parameters",
+                                                        "weigher_parameters",
+                                                        "prior_0",
+                                                        "prior_1",
+                                                        "prior_2",
+                                                        "prior_query",
                                                         "gate"};
 
 /* If the input is there it must have this shape. */
@@ -67,19 +73,32 @@ static int check_nodes(const gnn__plan_t *plan)
     return expect(plan, GNN_AGGREGATE_GATE, n_dst, plan->shape.heads);
 }
 
-/* Inputs that only a softmax has a place for. */
+/* Inputs and settings that only scores have a place for. */
 static int check_scored(const gnn__plan_t *plan)
 {
-    static const int score_inputs[] = {GNN_AGGREGATE_QUERY, GNN_AGGREGATE_KEY,
-                                       GNN_AGGREGATE_EDGE_KEY_WEIGHT, GNN_AGGREGATE_EDGE_BIAS,
-                                       GNN_AGGREGATE_DISTANCE};
+    static const int score_inputs[] = {GNN_AGGREGATE_QUERY,
+                                       GNN_AGGREGATE_KEY,
+                                       GNN_AGGREGATE_EDGE_KEY_WEIGHT,
+                                       GNN_AGGREGATE_EDGE_BIAS,
+                                       GNN_AGGREGATE_WEIGHER_PARAMETERS,
+                                       GNN_AGGREGATE_PRIOR_0,
+                                       GNN_AGGREGATE_PRIOR_1,
+                                       GNN_AGGREGATE_PRIOR_2,
+                                       GNN_AGGREGATE_PRIOR_QUERY};
+    const char *const name = plan->aggregator->name;
     if (plan->scored)
         return GNN_OK;
     for (size_t k = 0; k < sizeof score_inputs / sizeof *score_inputs; k++)
-        GNN_TRY(refuse(plan, score_inputs[k], GNN_EUNSUPPORTED, plan->aggregator->name));
+        GNN_TRY(refuse(plan, score_inputs[k], GNN_EUNSUPPORTED, name));
     if (plan->how->edge_weights_out || plan->how->segment_weights_out)
         return gnn__error(GNN_EUNSUPPORTED, "aggregate: %s has no attention weights to give out",
-                          plan->aggregator->name);
+                          name);
+    if (plan->has_priors || plan->map || plan->how->weigher || plan->shape.softcap > 0)
+        return gnn__error(GNN_EUNSUPPORTED, "aggregate: %s has no scores, so it takes no %s", name,
+                          plan->has_priors     ? "prior"
+                          : plan->map          ? "map"
+                          : plan->how->weigher ? "weigher"
+                                               : "softcap");
     return GNN_OK;
 }
 
@@ -119,30 +138,76 @@ static int check_edges(const gnn__plan_t *plan)
     return expect(plan, GNN_AGGREGATE_EDGE_BIAS, m, plan->in[GNN_AGGREGATE_EDGE_BIAS].cols);
 }
 
-static int check_tables(const gnn__plan_t *plan)
+/* What a row says that it owns is there, and nothing else is. */
+static int check_owned(const gnn__plan_t *plan, const char *row, gnn_row_declare_t *declare,
+                       const gnn_aggregate_shape_t *shape, int input)
 {
-    const gnn_aggregate_t *how = plan->how;
-    const int64_t heads = plan->shape.heads;
-    if (plan->aggregator->parameters_per_key)
-        GNN_TRY(need(plan, GNN_AGGREGATE_PARAMETERS, plan->aggregator->name));
-    else
-        GNN_TRY(refuse(plan, GNN_AGGREGATE_PARAMETERS, GNN_EINVALID, plan->aggregator->name));
-    GNN_TRY(expect(plan, GNN_AGGREGATE_PARAMETERS, 1, heads * plan->shape.d_k));
-    if (how->distance == GNN_DISTANCE_NONE)
-        return refuse(plan, GNN_AGGREGATE_DISTANCE, GNN_EINVALID,
-                      "an aggregation without a distance bias");
-    if (!plan->scored)
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "aggregate: %s has no scores, so it takes no distance bias",
-                          plan->aggregator->name);
-    GNN_TRY(need(plan, GNN_AGGREGATE_DISTANCE, "a distance bias"));
-    if (how->distance == GNN_DISTANCE_SLOPE)
-        return expect(plan, GNN_AGGREGATE_DISTANCE, 1, heads);
-    if (how->distance_buckets < 1)
+    int64_t rows, cols;
+    GNN_TRY(gnn__declared_size(declare, shape, &rows, &cols));
+    if (!declare)
+        return refuse(plan, input, GNN_EINVALID, row);
+    GNN_TRY(need(plan, input, row));
+    return expect(plan, input, rows, cols);
+}
+
+static int check_prior(const gnn__plan_t *plan, int p)
+{
+    const gnn_prior_t *row = plan->prior[p];
+    const int input = GNN_AGGREGATE_PRIOR_0 + p;
+    int64_t rows, cols;
+    if (!row)
+        return refuse(plan, input, GNN_EINVALID, "an aggregation without this prior");
+    if (!row->declare || !(row->strip ? row->strip_grad != NULL : row->score && row->score_grad))
         return gnn__error(GNN_EINVALID,
-                          "aggregate: a distance table needs at least 1 bucket, got %lld",
-                          (long long)how->distance_buckets);
-    return expect(plan, GNN_AGGREGATE_DISTANCE, heads, how->distance_buckets);
+                          "aggregate: prior %s needs declare, and score or strip with its gradient",
+                          row->name);
+    if ((row->flags & GNN_PRIOR_READS_QUERY) && !plan->has[GNN_AGGREGATE_PRIOR_QUERY] &&
+        plan->aggregator->score_width != GNN_SCORE_PER_KEY)
+        return gnn__error(GNN_EINVALID,
+                          "aggregate: prior %s needs prior_query: queries of %s have one number a head",
+                          row->name, plan->aggregator->name);
+    GNN_TRY(gnn__declared_size(row->declare, &plan->prior_shape[p], &rows, &cols));
+    GNN_TRY(need(plan, input, row->name));
+    if (row->numbers != GNN_PRIOR_SHARED)
+        rows = row->numbers == GNN_PRIOR_PER_RECEIVER ? plan->graph->n_dst : plan->graph->n_src;
+    return expect(plan, input, rows, cols);
+}
+
+static int check_rows(const gnn__plan_t *plan)
+{
+    bool reads = false;
+    GNN_TRY(check_owned(plan, plan->aggregator->name, plan->aggregator->declare, &plan->shape,
+                        GNN_AGGREGATE_PARAMETERS));
+    GNN_TRY(check_owned(plan, plan->message->name, plan->message->declare, &plan->message_shape,
+                        GNN_AGGREGATE_MESSAGE_PARAMETERS));
+    if (plan->scored)
+        GNN_TRY(check_owned(plan, plan->weigher->name, plan->weigher->declare, &plan->weigher_shape,
+                            GNN_AGGREGATE_WEIGHER_PARAMETERS));
+    for (int p = 0; p < GNN_PRIORS; p++) {
+        GNN_TRY(check_prior(plan, p));
+        reads |= plan->prior[p] && (plan->prior[p]->flags & GNN_PRIOR_READS_QUERY);
+    }
+    if (!reads)
+        return refuse(plan, GNN_AGGREGATE_PRIOR_QUERY, GNN_EINVALID,
+                      "an aggregation without a prior that reads queries");
+    return expect(plan, GNN_AGGREGATE_PRIOR_QUERY, plan->graph->n_dst,
+                  plan->shape.heads * plan->shape.d_k);
+}
+
+static int check_map(const gnn__plan_t *plan)
+{
+    const char *wrong = NULL;
+    if (!plan->map)
+        return GNN_OK;
+    if (plan->aggregator->score_width != GNN_SCORE_PER_KEY)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "aggregate: map %s needs queries and keys of d_k numbers a head, %s has one",
+                          plan->map->name, plan->aggregator->name);
+    if (plan->map->wrong)
+        wrong = plan->map->wrong(&plan->map_shape);
+    return wrong ? gnn__error(GNN_EINVALID, "aggregate: map %s: %s (d_k is %lld)", plan->map->name,
+                              wrong, (long long)plan->shape.d_k)
+                 : GNN_OK;
 }
 
 static int check_weights_out(const gnn__plan_t *plan)
@@ -166,6 +231,7 @@ int gnn__plan_inputs(gnn__plan_t *plan)
     GNN_TRY(check_nodes(plan));
     GNN_TRY(check_projections(plan));
     GNN_TRY(check_edges(plan));
-    GNN_TRY(check_tables(plan));
+    GNN_TRY(check_rows(plan));
+    GNN_TRY(check_map(plan));
     return check_weights_out(plan);
 }

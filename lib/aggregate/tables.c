@@ -1,56 +1,110 @@
-/* Looking rows up in the two tables. */
+/* Looking rows up in the tables, and what they declare. */
 #include <lib/aggregate/tables.h>
+#include <lib/base/base.h>
+#include <math.h>
 #include <string.h>
 
+#define GNN_MESSAGE(name) &gnn_message_##name,
+#define GNN_AGGREGATOR(name) &gnn_aggregator_##name,
+#define GNN_MAP(name) &gnn_map_##name,
+#define GNN_PRIOR(name) &gnn_prior_##name,
+#define GNN_WEIGHER(name) &gnn_weigher_##name,
 static const gnn_message_t *const messages[] = {
-#define GNN_MESSAGE(name) &gnn__message_##name,
 #include <lib/aggregate/messages.def>
-#undef GNN_MESSAGE
 };
-
 static const gnn_aggregator_t *const aggregators[] = {
-#define GNN_AGGREGATOR(name) &gnn__aggregator_##name,
 #include <lib/aggregate/aggregators.def>
-#undef GNN_AGGREGATOR
+};
+static const gnn_map_t *const maps[] = {
+#include <lib/aggregate/maps.def>
+};
+static const gnn_prior_t *const priors[] = {
+#include <lib/aggregate/priors.def>
+};
+static const gnn_weigher_t *const weighers[] = {
+#include <lib/aggregate/weighers.def>
 };
 
-enum {
-    MESSAGES = sizeof messages / sizeof *messages,
-    AGGREGATORS = sizeof aggregators / sizeof *aggregators
-};
-
-size_t gnn_message_count(void)
+/* Appends as much of `word` as fits. */
+static void append(char *text, size_t size, const char *word)
 {
-    return MESSAGES;
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s", word);
 }
 
-const gnn_message_t *gnn_message_at(size_t index)
+/* The error of a name that a table does not have. */
+static void not_found(const char *kind, const char *name, size_t count,
+                      const char *(*name_at)(size_t index))
 {
-    return index < MESSAGES ? messages[index] : NULL;
+    char names[512] = "";
+    for (size_t k = 0; k < count; k++) {
+        append(names, sizeof names, k == 0 ? "" : k + 1 == count ? " or " : ", ");
+        append(names, sizeof names, name_at(k));
+    }
+    (void)gnn__error(GNN_ENOTFOUND, "no %s is called \"%s\"; expected %s", kind, name ? name : "",
+                     names);
 }
 
-const gnn_message_t *gnn_message_find(const char *name)
+/* The three public functions of one table. */
+#define TABLE(kind, rows)                                          \
+    size_t gnn_##kind##_count(void)                                \
+    {                                                              \
+        return sizeof rows / sizeof *rows;                         \
+    }                                                              \
+    const gnn_##kind##_t *gnn_##kind##_at(size_t index)            \
+    {                                                              \
+        return index < gnn_##kind##_count() ? rows[index] : NULL;  \
+    }                                                              \
+    static const char *kind##_name(size_t index)                   \
+    {                                                              \
+        return rows[index]->name;                                  \
+    }                                                              \
+    const gnn_##kind##_t *gnn_##kind##_find(const char *name)      \
+    {                                                              \
+        for (size_t k = 0; name && k < gnn_##kind##_count(); k++)  \
+            if (strcmp(rows[k]->name, name) == 0)                  \
+                return rows[k];                                    \
+        not_found(#kind, name, gnn_##kind##_count(), kind##_name); \
+        return NULL;                                               \
+    }
+
+TABLE(message, messages)
+TABLE(aggregator, aggregators)
+TABLE(map, maps)
+TABLE(prior, priors)
+TABLE(weigher, weighers)
+
+int gnn__resolve_options(const char *row, const gnn_option_t *options, size_t n_options,
+                         const double given[GNN_ROW_OPTIONS], double resolved[GNN_ROW_OPTIONS])
 {
-    for (size_t k = 0; name && k < MESSAGES; k++)
-        if (strcmp(messages[k]->name, name) == 0)
-            return messages[k];
-    return NULL;
+    for (size_t k = 0; k < GNN_ROW_OPTIONS; k++) {
+        resolved[k] = given[k];
+        if (k >= n_options)
+            continue;
+        if (given[k] == 0)
+            resolved[k] = options[k].initial;
+        else if (fabs(given[k]) < 1e-30)
+            resolved[k] = 0;
+        if (!(resolved[k] >= options[k].min && resolved[k] <= options[k].max))
+            return gnn__error(GNN_EINVALID, "%s: option %s is %g, expected %g to %g", row,
+                              options[k].name, resolved[k], options[k].min, options[k].max);
+    }
+    return GNN_OK;
 }
 
-size_t gnn_aggregator_count(void)
+int gnn__declared_size(gnn_row_declare_t *declare, const gnn_aggregate_shape_t *shape,
+                       int64_t *rows, int64_t *cols)
 {
-    return AGGREGATORS;
-}
-
-const gnn_aggregator_t *gnn_aggregator_at(size_t index)
-{
-    return index < AGGREGATORS ? aggregators[index] : NULL;
-}
-
-const gnn_aggregator_t *gnn_aggregator_find(const char *name)
-{
-    for (size_t k = 0; name && k < AGGREGATORS; k++)
-        if (strcmp(aggregators[k]->name, name) == 0)
-            return aggregators[k];
-    return NULL;
+    gnn_piece_t pieces[GNN_ROW_PIECES] = {{0}};
+    const size_t n = declare ? declare(shape, pieces) : 0;
+    int64_t sum = 0;
+    *rows = n == 1 ? pieces[0].rows : n > 0;
+    *cols = n == 1 ? pieces[0].cols : 0;
+    for (size_t k = 0; n > 1 && k < n; k++) {
+        int64_t count = 0;
+        if (!gnn__mul(pieces[k].rows, pieces[k].cols, &count) || !gnn__add(sum, count, &sum))
+            return gnn__error(GNN_EOVERFLOW, "the parameters of a row do not fit");
+        *cols = sum;
+    }
+    return GNN_OK;
 }

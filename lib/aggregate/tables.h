@@ -1,16 +1,8 @@
-/* The rows of messages.def and aggregators.def. */
+/* What the rows of the tables and their users inside the library share. */
 #ifndef GNN_AGGREGATE_TABLES_H
 #define GNN_AGGREGATE_TABLES_H
 
 #include <gnn/aggregate.h>
-
-#define GNN_MESSAGE(name) extern const gnn_message_t gnn__message_##name;
-#include <lib/aggregate/messages.def>
-#undef GNN_MESSAGE
-
-#define GNN_AGGREGATOR(name) extern const gnn_aggregator_t gnn__aggregator_##name;
-#include <lib/aggregate/aggregators.def>
-#undef GNN_AGGREGATOR
 
 /* What a row is to the ways of lib/aggregate/fast: the value of its field `fast`. */
 typedef enum {
@@ -21,7 +13,28 @@ typedef enum {
     GNN__FAST_MIN,
     GNN__FAST_DOT,
     GNN__FAST_ADDITIVE,
-    GNN__FAST_ADDITIVE_V2
+    GNN__FAST_ADDITIVE_V2,
+    GNN__FAST_SOFTMAX,
+    GNN__FAST_SOFTMAX_SINK
 } gnn__fast_t;
+
+/* The key head that head a reads, and the value head that it hears. */
+static inline int64_t gnn__key_head(const gnn_aggregate_shape_t *shape, int64_t a)
+{
+    return a / (shape->heads / shape->key_heads);
+}
+
+static inline int64_t gnn__value_head(const gnn_aggregate_shape_t *shape, int64_t a)
+{
+    return a / (shape->heads / shape->value_heads);
+}
+
+/* Options as they count: initial values where 0 was given. GNN_EINVALID for one that is out of range, or not finite. */
+int gnn__resolve_options(const char *row, const gnn_option_t *options, size_t n_options,
+                         const double given[GNN_ROW_OPTIONS], double resolved[GNN_ROW_OPTIONS]);
+
+/* Rows and columns of what a row with these sizes and options owns; 0 x 0 if it owns nothing. GNN_EOVERFLOW. */
+int gnn__declared_size(gnn_row_declare_t *declare, const gnn_aggregate_shape_t *shape,
+                       int64_t *rows, int64_t *cols);
 
 #endif

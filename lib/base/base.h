@@ -1,4 +1,5 @@
-/* The foundation: errors, memory, checked sizes, arenas, random numbers, threads. Included by everything, includes nothing of ours but public headers. */
+/* The foundation: errors, memory, checked sizes, arenas, random numbers, threads. Included by
+ * everything, includes nothing of ours but public headers. */
 #ifndef GNN_LIB_BASE_H
 #define GNN_LIB_BASE_H
 
@@ -11,13 +12,15 @@
 
 /* ---- errors ---- */
 
-/* Sets this thread's message and is `code` (a macro, so that the compiler sees that it is not 0). */
+/* Sets this thread's message and is `code` (a macro, so that the compiler sees that it is not
+ * 0). */
 #define gnn__error(code, ...) (gnn__set_message(__VA_ARGS__), (code))
 void gnn__set_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Puts "context: " before the current message and returns `code`. */
 int gnn__error_prefix(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* GNN_ENOTFOUND: "no WHAT is called "NAME"; there are: ...", the names that `at` gives until it gives NULL. */
+/* GNN_ENOTFOUND: "no WHAT is called "NAME"; there are: ...", the names that `at` gives until it
+ * gives NULL. */
 int gnn__unknown_name(const char *what, const char *name, const char *(*at)(size_t index));
 
 /* In a function with `int rc` and a label `done`: leaves on failure. */
@@ -28,7 +31,8 @@ int gnn__unknown_name(const char *what, const char *name, const char *(*at)(size
             goto done;    \
     } while (0)
 
-/* ---- checked size arithmetic: everything whose size comes from outside goes through these and nothing else ---- */
+/* ---- checked size arithmetic: everything whose size comes from outside goes through these and
+ * nothing else ---- */
 
 /* They return false on overflow (or negative operands). *out may alias an operand's storage. */
 static inline bool gnn__mul(int64_t a, int64_t b, int64_t *out)
@@ -48,7 +52,8 @@ static inline bool gnn__pad(int64_t a, int64_t to, int64_t *out)
     *out = sum & ~(to - 1);
     return true;
 }
-/* Do so many columns divide into so many parts? None divide into one, not into any number: parts are looped over. */
+/* Do so many columns divide into so many parts? None divide into one, not into any number: parts
+ * are looped over. */
 static inline bool gnn__splits(int64_t cols, int64_t parts)
 {
     return parts >= 1 && cols % parts == 0 && (cols > 0 || parts == 1);
@@ -75,31 +80,54 @@ static inline double gnn__setting(gnn_real_t value, double initial)
 /* Bytes of a count of elements; GNN_EOVERFLOW with the name of what was to be allocated. */
 int gnn__bytes(int64_t count, size_t element, const char *what, size_t *bytes);
 
+/* ---- structs of programs that were built with other headers than the library: they come with
+ * their size ---- */
+
+/* Copies a program's struct into the library's; what it lacks is 0. False if it sets bytes that the
+ * library's does not have. */
+bool gnn__sized_take(void *own, size_t own_size, const void *theirs, size_t size);
+/* A struct that lies in another one by value, and has a size of its own in programs. */
+typedef struct gnn__nested {
+    size_t offset, own_size, size;
+} gnn__nested_t;
+/* As gnn__sized_take of the outer struct. */
+bool gnn__sized_take_around(void *own, size_t own_size, const void *theirs, size_t size,
+                            gnn__nested_t nested);
+/* Copies the library's struct into a program's, as far as that goes; what it has beyond is 0. */
+void gnn__sized_give(void *theirs, size_t size, const void *own, size_t own_size);
+
 /* ---- memory outside of arenas: graphs, descriptors, readers ---- */
 
-/* *out = count elements, zeroed, 64-byte aligned where count * element >= 64; count 0 gives a valid pointer. GNN_EMEMORY / GNN_EOVERFLOW, naming `what`.
- * Released by gnn_free. These are the calls that the failing-allocator tests count. */
+/* *out = count elements, zeroed, 64-byte aligned where count * element >= 64; count 0 gives a valid
+ * pointer. GNN_EMEMORY / GNN_EOVERFLOW, naming `what`. Released by gnn_free. These are the calls
+ * that the failing-allocator tests count. */
 int gnn__new(void *out, int64_t count, size_t element, const char *what);
-/* Not zeroed; on lines of the cache, so that rows of vectors never straddle one, and from 2 MB up on pages of that size. NULL without memory. */
+/* Not zeroed; on lines of the cache, so that rows of vectors never straddle one, and from 2 MB up
+ * on pages of that size. NULL without memory. */
 void *gnn__aligned(size_t bytes);
-/* *inout grows to `count` elements, old contents kept, new ones zeroed. `old` is the present count. On failure *inout is untouched. */
+/* *inout grows to `count` elements, old contents kept, new ones zeroed. `old` is the present count.
+ * On failure *inout is untouched. */
 int gnn__grow(void *inout, int64_t old, int64_t count, size_t element, const char *what);
 int gnn__strdup(char **out, const char *text);
 int gnn__asprintf(char **out, const char *format, ...)
     __attribute__((format(printf, 2, 3), nonnull(2)));
-/* snprintf with a decimal point, whatever the program's locale: words that are compared must not depend on it. GNN_EMEMORY. */
+/* snprintf with a decimal point, whatever the program's locale: words that are compared must not
+ * depend on it. GNN_EMEMORY. */
 int gnn__snprintf_c(char *out, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Tests: the n-th allocation from now (1, 2, ...) on this thread fails; 0: none. Returns how many were made since the last call. Every allocation of the
- * library on this thread counts, arenas included. */
+/* Tests: the n-th allocation from now (1, 2, ...) on this thread fails; 0: none. Returns how many
+ * were made since the last call. Every allocation of the library on this thread counts, arenas
+ * included. */
 int64_t gnn__fail_allocation(int64_t n);
-/* Counts one allocation; true when the test asked for it to fail. For wrappers around other allocators only. */
+/* Counts one allocation; true when the test asked for it to fail. For wrappers around other
+ * allocators only. */
 bool gnn__allocation_fails(void);
 
 /* ---- arenas ---- */
 
-/* A 64-byte aligned block that only grows. Growing loses the contents. Unused bytes are poisoned under AddressSanitizer. */
+/* A 64-byte aligned block that only grows. Growing loses the contents. Unused bytes are poisoned
+ * under AddressSanitizer. */
 typedef struct gnn__arena {
     char *base;
     size_t capacity, used;
@@ -111,8 +139,8 @@ void *gnn__arena_take(gnn__arena_t *arena, size_t bytes);
 void gnn__arena_reset(gnn__arena_t *arena);
 void gnn__arena_free(gnn__arena_t *arena);
 
-/* Lays a block out, piece by piece on lines of the cache: the same function does it first without a base, to learn the size,
- * then for real. */
+/* Lays a block out, piece by piece on lines of the cache: the same function does it first without a
+ * base, to learn the size, then for real. */
 typedef struct gnn__carve {
     char *base;
     int64_t used;
@@ -132,7 +160,8 @@ static inline void *gnn__carve(gnn__carve_t *c, int64_t count, size_t element)
 
 /* ---- random numbers: Philox 4x32, Salmon et al. 2011 ---- */
 
-/* Ten rounds for weights and samples; seven, the fewest that passed all of BigCrush there, for dropout, which draws for every number and pair. */
+/* Ten rounds for weights and samples; seven, the fewest that passed all of BigCrush there, for
+ * dropout, which draws for every number and pair. */
 enum { GNN__PHILOX_ROUNDS = 10, GNN__DROPOUT_ROUNDS = 7 };
 void gnn__philox(const uint32_t counter[4], const uint32_t key[2], int rounds, uint32_t out[4]);
 /* Uniform in [0, 1) and normal, from a seed and a counter of the caller's. */
@@ -140,16 +169,17 @@ double gnn__uniform(uint64_t seed, uint64_t stream, uint64_t counter);
 double gnn__normal(uint64_t seed, uint64_t stream, uint64_t counter);
 uint64_t gnn__hash_string(const char *text); /* FNV-1a, for streams keyed by names */
 
-/* Dropout by 16-bit draws. The counter is (a, b, step, stream << 8 | block): a, b say what is dropped (row and column block; receiver and sender). A
- * draw keeps when it is below `threshold`; the scale uses the rounded rate. */
+/* Dropout by 16-bit draws. The counter is (a, b, step, stream << 8 | block): a, b say what is
+ * dropped (row and column block; receiver and sender). A draw keeps when it is below `threshold`;
+ * the scale uses the rounded rate. */
 typedef struct gnn__dropout {
     uint32_t key[2], step, stream;
     uint32_t threshold; /* 0..65536; 65536: dropout is off */
     gnn_real_t scale;   /* 65536 / threshold */
 } gnn__dropout_t;
 gnn__dropout_t gnn__dropout(gnn_rng_t rng, gnn_real_t rate);
-/* Eight multipliers (0 or scale) for (a, b, block). Attention: a = receiver, b = sender, block = head / 8, lane = head % 8. Matrices: a = row,
- * b = column / 8, block = 0, lane = column % 8. */
+/* Eight multipliers (0 or scale) for (a, b, block). Attention: a = receiver, b = sender, block =
+ * head / 8, lane = head % 8. Matrices: a = row, b = column / 8, block = 0, lane = column % 8. */
 void gnn__dropout_draw(const gnn__dropout_t *d, uint32_t a, uint32_t b, uint32_t block,
                        gnn_real_t keep[8]);
 
@@ -167,24 +197,30 @@ struct gnn_context {
     bool forced; /* tests: `precision` holds even where it is no faster */
     uint64_t seed;
     gnn_allocator_t allocator;
-    struct gnn__primitives *primitives; /* of dense products; made by the first one that wants them */
+    /* of dense products; made by the first one that wants them */
+    struct gnn__primitives *primitives;
     void (*primitives_free)(struct gnn__primitives *);
     gnn__arena_t scratch; /* of the running op; see gnn__scratch */
-    struct gnn_tape *tape; /* for inference calls; owned, made on first use; freed through tape_free */
+    /* for inference calls; owned, made on first use; freed through tape_free */
+    struct gnn_tape *tape;
     void (*tape_free)(struct gnn_tape *);
-    struct gnn__profile *profile; /* NULL: nobody asked for one */
+    struct gnn__profile *profile; /* NULL: no profile is collected */
 };
 
-/* Processors that this process may use: those that it may run on, or fewer where its control groups grant less of their time. */
+/* Processors that this process may use: those that it may run on, or fewer where its control groups
+ * grant less of their time. */
 int gnn__processors(void);
-/* What control groups grant, rounded; 0: no limit. `root` stands before /proc and /sys: "" but for tests. */
+/* What control groups grant, rounded; 0: no limit. `root` stands before /proc and /sys: "" but for
+ * tests. */
 int gnn__processors_granted(const char *root);
 
 /* Threads that the context has: 1 in a child of a fork whose parent had a team, which is not there. */
 int gnn__team_size(const gnn_context_t *context);
-/* Starts them, once: GNN_EMEMORY where the system cannot, since OpenMP would end the program. Before the first region. */
+/* Starts them, once: GNN_EMEMORY where the system cannot, since OpenMP would end the program. Before
+ * the first region. */
 int gnn__team_start(gnn_context_t *context);
-/* What was learnt of a program that runs again and again about how many threads it should have; all 0 to begin with. */
+/* What was learnt of a program that runs again and again about how many threads it should have; all
+ * 0 to begin with. */
 typedef struct {
     int runs;        /* the first few are counted */
     double fewer;    /* about the least seconds that it took with fewer threads; 0: not known */
@@ -201,13 +237,15 @@ void gnn__pace_note(gnn__pace_t *pace, bool by_all, double seconds);
 /* Is there less address space than the processor has (ulimit -v)? */
 bool gnn__memory_is_limited(void);
 
-/* Threads worth using for `work` elementary operations (multiply-adds, exps): 1 below some microseconds in all. */
+/* Threads worth using for `work` elementary operations (multiply-adds, exps): 1 below some
+ * microseconds in all. */
 int gnn__threads(const gnn_context_t *context, int64_t work);
 
 /* As gnn__threads, for what follows a program's run. */
 int gnn__threads_after(const gnn_context_t *context, int64_t work);
 
-/* The most that something may use that is allowed `limit` threads; 0: as many as the context has. */
+/* The most that something may use that is allowed `limit` threads; 0: as many as the context
+ * has. */
 static inline int gnn__most_threads(const gnn_context_t *context, int limit)
 {
     const int all = gnn__team_size(context);
@@ -227,8 +265,8 @@ static inline int64_t gnn__share(int64_t n, int t, int threads)
     return n / threads * t + (n % threads) * t / threads;
 }
 
-/* Chunks 0 .. n - 1 that the threads of a region take one by one. Each begins with a share that is its own at every call, because what it wrote before lies near it, and
- * then helps the others. */
+/* Chunks 0 .. n - 1 that the threads of a region take one by one. Each begins with a share that is
+ * its own at every call, because what it wrote before lies near it, and then helps the others. */
 enum { GNN__DEALT = 16 };
 typedef struct {
     int64_t n;
@@ -242,15 +280,15 @@ gnn__deal_t gnn__deal(int64_t n, int threads);
 /* A chunk for the calling thread; -1: none is left. */
 int64_t gnn__deal_next(gnn__deal_t *deal);
 
-/* Runs the statement behind it for chunks c = 0 .. chunks - 1, dealt to a team of threads; omp_get_thread_num() is the thread's
- * number there. */
+/* Runs the statement behind it for chunks c = 0 .. chunks - 1, dealt to a team of threads;
+ * omp_get_thread_num() is the thread's number there. */
 #define GNN__EACH_CHUNK(c, chunks, threads)                                                         \
     for (gnn__deal_t gnn__dealt = gnn__deal(chunks, threads); gnn__dealt.n >= 0; gnn__dealt.n = -1) \
         GNN__PRAGMA(omp parallel num_threads(threads))                                              \
     for (int64_t c; (c = gnn__deal_next(&gnn__dealt)) >= 0;)
 #define GNN__PRAGMA(text) _Pragma(#text)
 
-/* ---- profiles: collected by whoever does the work, written by lib/report ---- */
+/* ---- profiles: the code that does the work collects them, lib/report writes them ---- */
 
 typedef struct {
     char name[48], where[24];
@@ -263,22 +301,27 @@ typedef struct gnn__profile {
     gnn__profile_row_t *rows;
     int64_t count, room;
     double start;
-    char detail[32]; /* set by an op as it runs, where it has several ways to: names the row of this call; "" afterwards */
+    /* set by an op as it runs, where it has several ways to: names the row of this call; ""
+     * afterwards */
+    char detail[32];
 } gnn__profile_t;
 
 double gnn__seconds(void);
 /* NULL unless GNN_PROFILE is set (and not 0). */
 int gnn__profile_new(gnn__profile_t **profile);
 void gnn__profile_free(gnn__profile_t *profile);
-/* Adds one call, to the row "name" or, where there is a detail, "name[detail]"; without memory for a new row it is not counted. */
+/* Adds one call, to the row "name" or, where there is a detail, "name[detail]"; without memory for
+ * a new row it is not counted. */
 void gnn__profile_add(gnn__profile_t *profile, const char *name, const char *where, bool backward,
                       double seconds, gnn_op_work_t work);
 
 /* ---- CPU ---- */
 typedef enum { GNN__ISA_BASELINE, GNN__ISA_V3, GNN__ISA_V4, GNN__ISA_AMX } gnn__isa_t;
-/* What kernels run with: the processor's best, or less if GNN_ISA=baseline|v3|v4 says so. With AMX they are those of v4, but for products in bf16. */
+/* What kernels run with: the processor's best, or less if GNN_ISA=baseline|v3|v4 says so. With AMX
+ * they are those of v4, but for products in bf16. */
 gnn__isa_t gnn__isa(void);
-/* May this process use the tiles of AMX? Asks the system once, and only where gnn__isa() has them. */
+/* May this process use the tiles of AMX? Asks the system once, and only where gnn__isa() has
+ * them. */
 bool gnn__amx_granted(void);
 const char *gnn__isa_name(gnn__isa_t isa);
 /* What the system lets programs use; false elsewhere. */

@@ -13,8 +13,9 @@ static int count_threads(int wanted)
     return threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
 }
 
-/* Work that is worth a thread: less than a microsecond, as a region costs. That is little, but rows that lie in the caches of several cores are dearer to bring together
- * than to work on where they are. GNN_GRAIN makes it smaller, so that tests reach every loop with several threads. */
+/* Work that is worth a thread: less than a microsecond, as a region costs. That is little, but rows
+ * that lie in the caches of several cores are dearer to bring together than to work on where they
+ * are. GNN_GRAIN makes it smaller, so that tests reach every loop with several threads. */
 static int64_t work_per_thread(void)
 {
     const char *wish = getenv("GNN_GRAIN");
@@ -66,7 +67,7 @@ void gnn_context_free(gnn_context_t *context)
 
 int gnn_context_threads(const gnn_context_t *context)
 {
-    return context->threads;
+    return gnn__most_threads(context, 0);
 }
 
 uint64_t gnn_context_seed(const gnn_context_t *context)

@@ -11,7 +11,8 @@
 #define GNN__GLIBC_X86
 #endif
 
-/* Compilers before gcc 11 and clang 15 do not know AMX by name; glibc does. Other C libraries go without. */
+/* Compilers before gcc 11 and clang 15 do not know AMX by name; glibc does. Other C libraries go
+ * without. */
 static bool has_amx(void)
 {
 #ifdef GNN__GLIBC_X86
@@ -81,7 +82,7 @@ static bool ask_for_tiles(void)
 bool gnn__amx_granted(void)
 {
     enum { UNKNOWN, NO, YES };
-    static int granted; /* the same value whoever writes it */
+    static int granted; /* every thread would write the same value */
     int answer = __atomic_load_n(&granted, __ATOMIC_RELAXED);
     if (answer == UNKNOWN) {
         answer = ask_for_tiles() ? YES : NO;
@@ -102,7 +103,7 @@ static gnn__isa_t choose(void)
 
 gnn__isa_t gnn__isa(void)
 {
-    static int chosen = -1; /* the same value whoever writes it */
+    static int chosen = -1; /* every thread would write the same value */
     int isa = __atomic_load_n(&chosen, __ATOMIC_RELAXED);
     if (isa < 0) {
         isa = (int)choose();

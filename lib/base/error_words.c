@@ -1,4 +1,5 @@
-/* Error codes in words. Those of igraph are named by graphs/igraph, which itself sets messages by error.c. */
+/* Error codes in words. Those of igraph are named by graphs/igraph, which itself sets messages by
+ * error.c. */
 #include <lib/base/base.h>
 
 /* 0 where the library is built without igraph. */

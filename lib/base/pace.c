@@ -1,18 +1,22 @@
-/* How many threads a program that runs again and again is given, beside others who use the machine too.
+/* How many threads a program that runs again and again is given, beside others who use the machine
+ * too.
  *
- * A team waits at the end of every loop for its last thread. Where that one's processor is busy with somebody else's work, a step of two threads takes longer than one of
- * one thread, under a lower priority many times as long. Nobody tells a program so; it shows in the time that runs take. So the second run is done by fewer
- * threads, and whenever a run by all takes longer than those, the next ones are done by fewer, for a multiple of the time that it took; then all try again. The
- * multiple grows with every try that fails, so that what trying costs stays small beside what it may gain. Results do not depend on it: who works on what
- * never changes bits. */
+ * A team waits at the end of every loop for its last thread. Where that one's processor is busy
+ * with another program's work, a step of two threads takes longer than one of one thread, under a
+ * lower priority many times as long. This shows only in the time that runs
+ * take. So the second run is done by fewer threads, and whenever a run by all takes longer than
+ * those, the next ones are done by fewer, for a multiple of the time that it took; then all try
+ * again. The multiple grows with every try that fails, so that what trying costs stays small
+ * beside what it may gain. Results do not depend on it: who works on what never changes bits. */
 #include <lib/base/base.h>
 
 enum { LEARN_AT = 1, LEAST_REST = 4, MOST_REST = 64, CALM = 50 };
 
-/* Runs by all may take so much longer than the least that fewer took; below so many seconds threads are of no weight. */
+/* Runs by all may take so much longer than the least that fewer took; below so many seconds
+ * threads are of no weight. */
 static const double longer = 1.05, short_run = 30e-6, slow_rise = 0.05;
 
-/* One thread fewer for each eight: with two or three busy processors among many the next failures take away more. */
+/* One thread fewer for each eight. */
 static int fewer_than(int all)
 {
     return all - (all + 7) / 8;

@@ -1,4 +1,5 @@
-/* Philox 4x32: a counter and a key in, four random words out, no state. Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3". */
+/* Philox 4x32: a counter and a key in, four random words out, no state. Salmon, Moraes, Dror, Shaw
+ * 2011, "Parallel random numbers: as easy as 1, 2, 3". */
 #include <lib/base/base.h>
 
 #include <math.h>

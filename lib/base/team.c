@@ -12,6 +12,8 @@ static _Thread_local bool has_team, lost_team;
 static void in_child(void)
 {
     lost_team |= has_team;
+    if (lost_team)
+        omp_set_num_threads(1); /* for the regions of dense products */
 }
 
 static void watch_forks(void)

@@ -1,4 +1,5 @@
-/* What a program calls of a layer: making one, preparing graphs for it, running it whole or in halves, asking for its attention. */
+/* What a program calls of a layer: making one, preparing graphs for it, running it whole or in
+ * halves, asking for its attention. */
 #include <lib/layer/layer.h>
 
 const gnn_layer_config_t *gnn_layer_config(const gnn_layer_t *layer)
@@ -16,7 +17,8 @@ int gnn__layer_create(gnn_layer_t **layer, const gnn_layer_config_t *config)
     gnn_layer_t *made;
     int rc;
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a layer"));
-    GNN_CHECK(gnn_layer_config_resolve(&made->config, config));
+    made->config = *config;
+    GNN_CHECK(gnn__config_resolve(&made->config));
     gnn__layer_widths(&made->config, &made->width);
     *layer = made;
     return GNN_OK;
@@ -25,12 +27,15 @@ done:
     return rc;
 }
 
-int gnn_layer_new(gnn_layer_t **layer, gnn_context_t *context, const gnn_layer_config_t *config)
+int gnn_layer_new_sized(gnn_layer_t **layer, gnn_context_t *context,
+                        const gnn_layer_config_t *config, size_t size)
 {
+    gnn_layer_config_t full;
     gnn_layer_t *made = NULL;
     gnn_parameters_t *parameters;
     int rc;
-    GNN_TRY(gnn__layer_create(&made, config));
+    GNN_TRY(gnn__config_take(&full, config, size));
+    GNN_TRY(gnn__layer_create(&made, &full));
     GNN_CHECK(gnn_parameters_new(&parameters));
     made->parameters = parameters;
     made->owns_parameters = true;
@@ -57,7 +62,8 @@ void gnn_layer_free(gnn_layer_t *layer)
     gnn_free(layer);
 }
 
-/* With edge weights the norm is computed from them on the tape, over the same view without norm: that one is prepared too. */
+/* With edge weights the norm is computed from them on the tape, over the same view without norm:
+ * that one is prepared too. */
 int gnn_layer_prepare(const gnn_layer_t *layer, gnn_graph_t *graph, gnn_flag_t backward)
 {
     const gnn_layer_config_t *c = &layer->config;

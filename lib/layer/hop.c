@@ -1,5 +1,5 @@
 /* The pieces of a hop that layer.c, reorder.c and the updates put together. */
-#include <lib/layer/hop.h>
+#include <lib/layer/update.h>
 
 /* The parameter of the name OWNER + PART. */
 static gnn_var_t part(const gnn__hop_t *hop, const char *owner, const char *part_name)
@@ -69,4 +69,10 @@ gnn_var_t gnn__hop_columns(const gnn__hop_t *hop, gnn_var_t x, int64_t col, int6
 {
     return cols == 0 ? GNN_NONE
                      : gnn_tape_view(hop->tape, x, 0, gnn_tape_rows(hop->tape, x), col, cols);
+}
+
+gnn_var_t gnn__update_first(const gnn__hop_t *hop, gnn_var_t z)
+{
+    const char *name = hop->layer->config.update->rules->first;
+    return hop->order.update_early ? gnn__hop_bias(hop, name, z) : gnn__hop_linear(hop, name, z);
 }

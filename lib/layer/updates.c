@@ -40,9 +40,3 @@ int64_t gnn__update_width(const gnn_layer_config_t *config, int64_t aggregate)
            : rules->mixes_heads ? config->out
                                 : aggregate;
 }
-
-gnn_var_t gnn__update_first(const gnn__hop_t *hop, gnn_var_t z)
-{
-    const char *name = hop->layer->config.update->rules->first;
-    return hop->order.update_early ? gnn__hop_bias(hop, name, z) : gnn__hop_linear(hop, name, z);
-}

@@ -1,56 +1,6 @@
 /* Lists of steps that grow, and the table of blocks. */
 #include <lib/model/blocks.h>
 
-/* ---- the strings of a step ---- */
-
-static int copy_string(const char **string)
-{
-    char *copy = NULL;
-    if (!*string)
-        return GNN_OK;
-    int rc = gnn__strdup(&copy, *string);
-    *string = copy;
-    return rc;
-}
-
-/* Where the strings of a step are. */
-static const size_t strings[] = {
-#define GNN_STEP_TEXT(field) offsetof(gnn_step_t, field),
-#define GNN_STEP_NUMBER(kind, field)
-#define GNN_STEP_WORD(words, field)
-#define GNN_STEP_OTHER(kind, field)
-#include <lib/model/step_fields.def>
-#undef GNN_STEP_TEXT
-#undef GNN_STEP_NUMBER
-#undef GNN_STEP_WORD
-#undef GNN_STEP_OTHER
-};
-
-enum { STRINGS = sizeof strings / sizeof *strings };
-
-static const char **string_at(gnn_step_t *s, int k)
-{
-    return (const char **)((char *)s + strings[k]);
-}
-
-/* Every borrowed pointer is replaced or cleared, so that freeing after a failure touches only copies. */
-int gnn__step_copy_strings(gnn_step_t *step)
-{
-    int rc = GNN_OK;
-    for (int k = 0; k < STRINGS; k++)
-        if (rc == GNN_OK)
-            rc = copy_string(string_at(step, k));
-        else
-            *string_at(step, k) = NULL;
-    return rc;
-}
-
-void gnn__step_free_strings(gnn_step_t *step)
-{
-    for (int k = 0; k < STRINGS; k++)
-        gnn_free((void *)(uintptr_t)*string_at(step, k));
-}
-
 /* ---- lists ---- */
 
 int gnn_steps_new(gnn_steps_t **steps)
@@ -104,11 +54,13 @@ static int append(gnn_steps_t *steps, const gnn_step_t *step)
     return GNN_OK;
 }
 
-int gnn_steps_add(gnn_steps_t *steps, const gnn_step_t *step)
+int gnn_steps_add_sized(gnn_steps_t *steps, const gnn_step_t *step, size_t size, size_t config_size)
 {
+    gnn_step_t full;
     if (steps->status != GNN_OK)
         return gnn__error(steps->status, "%s", steps->message);
-    return fail(steps, append(steps, step));
+    int rc = gnn__step_take(&full, step, size, config_size);
+    return fail(steps, rc == GNN_OK ? append(steps, &full) : rc);
 }
 
 int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const gnn_steps_t *steps)
@@ -182,15 +134,23 @@ static int unknown(const char *name)
     return gnn__error(GNN_ENOTFOUND, "there is no block \"%.40s\"; there are %s", name, list);
 }
 
-int gnn_steps_block(gnn_steps_t *steps, const char *block, const gnn_block_t *settings)
+int gnn_steps_block_sized(gnn_steps_t *steps, const char *block, const gnn_block_t *settings,
+                          size_t size, size_t config_size)
 {
+    gnn_block_t full;
+    const gnn__nested_t layer = {offsetof(gnn_block_t, layer), sizeof full.layer, config_size};
     if (steps->status != GNN_OK)
         return gnn__error(steps->status, "%s", steps->message);
+    if (!gnn__sized_take_around(&full, sizeof full, settings, size, layer))
+        return fail(steps, gnn__error(GNN_EUNSUPPORTED,
+                                      "block %s: the program sets fields that this version of the "
+                                      "library does not have",
+                                      block));
     for (size_t k = 0; k < BLOCKS; k++)
         if (strcmp(blocks[k].name, block) == 0) {
-            if (!settings->name)
+            if (!full.name)
                 return fail(steps, gnn__error(GNN_EINVALID, "block %s needs .name", block));
-            blocks[k].append(steps, settings);
+            blocks[k].append(steps, &full);
             return steps->status;
         }
     return fail(steps, unknown(block));

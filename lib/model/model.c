@@ -18,6 +18,7 @@ static void free_step(gnn__model_step_t *s)
     gnn__step_free_strings(&s->step);
     gnn_layer_free(s->layer);
     gnn_free(s->running);
+    gnn_free(s->own);
     gnn_free(s->name);
     gnn_free(s->where);
 }
@@ -50,6 +51,7 @@ static int check_step(const gnn_model_t *model, gnn__model_step_t *s)
         return gnn__error(GNN_EINVALID, "%s: .in = %lld and .out = %lld must be at least 0",
                           s->where, (long long)t->in, (long long)t->out);
     s->uses_graph = s->row->uses_graph;
+    s->growth = s->row->growth;
     if (s->uses_graph && (t->graph < 0 || t->graph > 1000))
         return gnn__error(GNN_EINVALID, "%s: graph slot %d lies outside 0..1000", s->where, t->graph);
     return s->row->check ? s->row->check(model, s) : GNN_OK;
@@ -119,20 +121,43 @@ int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count,
     return GNN_OK;
 }
 
-int gnn_model_from_steps(gnn_model_t **model, gnn_context_t *context, int64_t count,
-                         const gnn_step_t *steps)
+int gnn__step_take(gnn_step_t *full, const gnn_step_t *step, size_t size, size_t config_size)
 {
-    return gnn__model_make(model, context, count, steps, true, -1);
+    const gnn__nested_t layer = {offsetof(gnn_step_t, layer), sizeof full->layer, config_size};
+    if (gnn__sized_take_around(full, sizeof *full, step, size, layer))
+        return GNN_OK;
+    return gnn__error(GNN_EUNSUPPORTED,
+                      "the program's step has %zu bytes and sets fields that this version of the "
+                      "library does not have",
+                      size);
 }
 
-int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int64_t count,
-                  const gnn_layer_config_t *layers)
+int gnn_model_from_steps_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                               const gnn_step_t *steps, size_t size, size_t config_size)
+{
+    gnn_step_t *full = NULL;
+    int rc = GNN_OK;
+    GNN_TRY(gnn__new(&full, count < 0 ? 0 : count, sizeof *full, "a model's steps"));
+    for (int64_t k = 0; k < count && rc == GNN_OK; k++)
+        rc = gnn__step_take(&full[k], (const void *)((const char *)steps + (size_t)k * size), size,
+                            config_size);
+    if (rc == GNN_OK)
+        rc = gnn__model_make(model, context, count, full, true, -1);
+    gnn_free(full);
+    return rc;
+}
+
+int gnn_model_new_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
+                        const gnn_layer_config_t *layers, size_t size)
 {
     gnn_step_t *steps = NULL;
+    int rc = GNN_OK;
     GNN_TRY(gnn__new(&steps, count < 0 ? 0 : count, sizeof *steps, "a model's steps"));
-    for (int64_t k = 0; k < count; k++)
-        steps[k].layer = layers[k];
-    int rc = gnn__model_make(model, context, count, steps, false, -1);
+    for (int64_t k = 0; k < count && rc == GNN_OK; k++)
+        rc = gnn__config_take(&steps[k].layer,
+                              (const void *)((const char *)layers + (size_t)k * size), size);
+    if (rc == GNN_OK)
+        rc = gnn__model_make(model, context, count, steps, false, -1);
     gnn_free(steps);
     return rc;
 }

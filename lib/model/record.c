@@ -1,5 +1,6 @@
 /* Running a model: what steps need goes onto a tape, one after another. */
 #include <lib/model/steps.h>
+#include <lib/tape/tape.h>
 
 static gnn_var_t record_input(gnn_tape_t *tape, const gnn_named_t *v)
 {
@@ -16,7 +17,7 @@ static gnn_var_t record_input(gnn_tape_t *tape, const gnn_named_t *v)
                        : gnn_tape_ids(tape, v->ids, v->count);
 }
 
-static gnn_var_t read_input(const gnn__recording_t *r, const gnn__model_step_t *s, const char *name)
+gnn_var_t gnn__record_named(const gnn__recording_t *r, const gnn__model_step_t *s, const char *name)
 {
     for (int64_t k = 0; k < r->inputs->n_values; k++)
         if (strcmp(r->inputs->values[k].name, name) == 0)
@@ -40,17 +41,29 @@ const gnn_graph_t *gnn__step_graph(const gnn__recording_t *r, const gnn__model_s
     return NULL;
 }
 
+void gnn__record_inputs(const gnn__recording_t *r)
+{
+    for (int64_t k = 0; k < r->inputs->n_values; k++)
+        r->vars[k] = record_input(r->tape, &r->inputs->values[k]);
+}
+
+gnn_var_t gnn__record_step(gnn__recording_t *r, int64_t k, const gnn_var_t *in)
+{
+    const gnn__model_step_t *s = &r->model->steps[k];
+    gnn_tape_set_place(r->tape, (uint32_t)k + 1, s->where);
+    return gnn_tape_status(r->tape) == GNN_OK ? s->row->record(r, s, in) : GNN_NONE;
+}
+
 static gnn_var_t record_step(gnn__recording_t *r, int64_t k)
 {
     const gnn__model_step_t *s = &r->model->steps[k];
+    const int64_t steps = r->model->n_steps;
     gnn_var_t in[GNN__STEP_INPUTS];
-    gnn_tape_set_place(r->tape, (uint32_t)k + 1, s->where);
     for (int i = 0; i < s->row->n_inputs; i++)
         in[i] = s->in[i] == GNN__NOT_READ ? GNN_NONE
-                : s->in[i] < r->model->n_steps
-                    ? r->outputs[s->in[i]]
-                    : read_input(r, s, r->model->inputs[s->in[i] - r->model->n_steps]);
-    return gnn_tape_status(r->tape) == GNN_OK ? s->row->record(r, s, in) : GNN_NONE;
+                : s->in[i] < steps        ? r->outputs[s->in[i]]
+                                   : gnn__record_named(r, s, r->model->inputs[s->in[i] - steps]);
+    return gnn__record_step(r, k, in);
 }
 
 /* Marks the steps that step `last` needs. */
@@ -66,8 +79,7 @@ static void mark(const gnn_model_t *model, int64_t last, bool *needed)
 static void record_steps(gnn__recording_t *r, int64_t last, const bool *needed,
                          const gnn__attention_out_t *weights)
 {
-    for (int64_t k = 0; k < r->inputs->n_values; k++)
-        r->vars[k] = record_input(r->tape, &r->inputs->values[k]);
+    gnn__record_inputs(r);
     for (int64_t k = 0; k <= last; k++) {
         r->weights = k == last ? weights : NULL;
         r->outputs[k] = needed[k] ? record_step(r, k) : GNN_NONE;
@@ -130,12 +142,20 @@ int gnn_model_prepare(const gnn_model_t *model, int slot, gnn_graph_t *graph, gn
     return GNN_OK;
 }
 
+void gnn__record_into(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *out)
+{
+    const gnn__value_t *v = x == GNN_NONE ? NULL : gnn__tape_at(tape, x);
+    if (v && (v->kind != GNN__VALUE_OUTPUT || v->bound))
+        x = gnn_tape_concat(tape, &x, 1);
+    gnn_tape_bind(tape, x, out);
+}
+
 int gnn_model_forward(const gnn_model_t *model, gnn_context_t *context,
                       const gnn_model_inputs_t *inputs, const gnn_tensor_t *out)
 {
     gnn_tape_t *tape;
     GNN_TRY(gnn__context_tape(context, &tape));
-    gnn_tape_bind(tape, gnn_model_record(model, tape, inputs, NULL), out);
+    gnn__record_into(tape, gnn_model_record(model, tape, inputs, NULL), out);
     return gnn_tape_forward(tape);
 }
 
@@ -147,7 +167,8 @@ int gnn_model_value(const gnn_model_t *model, gnn_context_t *context,
     if (step < 0)
         return gnn__error(GNN_ENOTFOUND, "the model has no step \"%s\"", name);
     GNN_TRY(gnn__context_tape(context, &tape));
-    gnn_tape_bind(tape, gnn__model_record(model, tape, inputs, NULL, NULL, step, false, NULL), out);
+    gnn__record_into(tape, gnn__model_record(model, tape, inputs, NULL, NULL, step, false, NULL),
+                     out);
     return gnn_tape_forward(tape);
 }
 

@@ -1,5 +1,5 @@
-/* Activations, and dropout behind them where they take it over. Those whose derivative follows from y keep y (0 where it was dropped: no gradient passes there), the
- * others x. */
+/* Activations, and dropout behind them where they take it over. Those whose derivative follows from
+ * y keep y (0 where it was dropped: no gradient passes there), the others x. */
 #include <lib/kernels/rowwise/dropout_mask.h>
 #include <lib/kernels/rowwise/row_norm.h>
 #include <lib/ops/support.h>
@@ -19,7 +19,7 @@ static int activation_shape(gnn_op_call_t *call)
 {
     const gnn__activation_settings_t how = settings(call);
     GNN_TRY(gnn__op_dense(call, "activation", 0, 0, 1));
-    if (how.kind < GNN_ACTIVATION_DEFAULT || how.kind > GNN_SOFTPLUS)
+    if (how.kind < GNN_ACTIVATION_DEFAULT || how.kind >= GNN_ACTIVATION_COUNT)
         return gnn_op_fail(call, GNN_EINVALID, "there is no activation %d", (int)how.kind);
     gnn__op_output(call, call->in[0].rows, call->in[0].cols);
     if (!call->in[0].wants_grad || how.kind <= GNN_IDENTITY)
@@ -166,8 +166,11 @@ const gnn_op_t gnn__op_activation = {.name = "activation",
 
 const char *gnn__activation_name(gnn_activation_t kind)
 {
-    static const char *const names[] = {"default", "identity", "relu",      "leaky_relu",
-                                        "elu",     "gelu",     "gelu_tanh", "silu",
-                                        "tanh",    "sigmoid",  "softplus"};
+    static const char *const names[] = {
+        "default",
+#define GNN_ACTIVATION(id, name, from_output) #name,
+#include <lib/kernels/rowwise/activations.def>
+#undef GNN_ACTIVATION
+    };
     return kind >= 0 && (size_t)kind < sizeof names / sizeof *names ? names[kind] : "unknown";
 }

@@ -1,5 +1,6 @@
-/* y = dropout(f(x + b)), b one row: a layer's last two ops, and the next one's first, in one sweep. An f whose derivative needs x is for inference only: the layer then
- * records add and activation. Backward has y, or 0 where it was dropped: no gradient passes there. */
+/* y = dropout(f(x + b)), b one row: a layer's last two ops, and the next one's first, in one sweep.
+ * An f whose derivative needs x is for inference only: the layer then records add and activation.
+ * Backward has y, or 0 where it was dropped: no gradient passes there. */
 #include <lib/kernels/rowwise/dropout_mask.h>
 #include <lib/kernels/rowwise/row_norm.h>
 #include <lib/ops/support.h>
@@ -13,7 +14,8 @@ static const gnn__activation_settings_t *settings(const gnn_op_call_t *call)
     return call->attributes;
 }
 
-/* Of one chunk of rows: sums of all its rows and of the running block, that block, and y as it was before dropout. */
+/* Of one chunk of rows: sums of all its rows and of the running block, that block, and y as it was
+ * before dropout. */
 typedef struct {
     double *sums, *block_sums;
     gnn_real_t *block, *y;
@@ -91,7 +93,8 @@ static int bias_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* Rows from..end - 1 of dy f'(x), into x's gradient, or beside it where it is not the first to write there; their sums into `c`. */
+/* Rows from..end - 1 of dy f'(x), into x's gradient, or beside it where it is not the first to
+ * write there; their sums into `c`. */
 static void block_grad(const gnn_op_call_t *call, const gnn__dropout_t *dropout, int64_t from,
                        int64_t end, const chunk_t *c)
 {

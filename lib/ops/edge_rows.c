@@ -1,6 +1,6 @@
 /* Values on edges: the row of an edge's receiver, or of its sender, by the user's edge numbers. In
- * backward every node adds up the rows of its own edges: along the graph, or along its transpose for
- * senders, so that each row has one owner and its sum one order. */
+ * backward every node adds up the rows of its own edges: along the graph, or along its transpose
+ * for senders, so that each row has one owner and its sum one order. */
 #include <graphs/graph.h>
 #include <lib/ops/support.h>
 

@@ -19,7 +19,8 @@ static int check_heads(const gnn_op_call_t *call, const char *name)
     return GNN_OK;
 }
 
-/* ---- y_vrh = sum over k of x_rhk a_vhk, the rows of one vector a_v below those of the one before ---- */
+/* ---- y_vrh = sum over k of x_rhk a_vhk, the rows of one vector a_v below those of the one before
+ * ---- */
 
 static int64_t vectors_of(const gnn_op_call_t *call)
 {
@@ -77,7 +78,8 @@ static int head_dot_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* Rows from .. end - 1 of chunk k, all vectors' shares while they are in the cache; sums of a vector's chunks follow one another. */
+/* Rows from .. end - 1 of chunk k, all vectors' shares while they are in the cache; sums of a
+ * vector's chunks follow one another. */
 static void chunk_grad(const gnn_op_call_t *call, int64_t from, int64_t end, double *sums,
                        int64_t chunks)
 {

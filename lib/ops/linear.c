@@ -1,5 +1,6 @@
 /* y = x W + b. The gradients: dx = dy W', dW = x' dy, db = column sums of dy. A sparse x is never
- * made dense: see linear_sparse.c. With a transposed weight, y = x W' + b: dx = dy W, dW = dy' x. */
+ * made dense: see linear_sparse.c. With a transposed weight, y = x W' + b: dx = dy W, dW = dy'
+ * x. */
 #include <lib/kernels/dense/dense.h>
 #include <lib/ops/linear.h>
 #include <lib/ops/traits.h>

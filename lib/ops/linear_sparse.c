@@ -3,7 +3,8 @@
  * each row's stored numbers is listed once and kept for backward.
  *
  * Backward adds rows of dy to rows of dW, which should stay in the cache: a wide dW is divided by
- * columns; a small one is made several times, of fixed shares of the rows, and added up in order. */
+ * columns; a small one is made several times, of fixed shares of the rows, and added up in
+ * order. */
 #include <lib/kernels/dense/csr.h>
 #include <lib/kernels/rowwise/dropout_mask.h>
 #include <lib/ops/linear.h>

@@ -1,5 +1,6 @@
-/* Backward of a linear map of many rows to a few numbers, as last layers have: both gradients in one sweep (lib/kernels/dense/thin.h). Chunks of rows that depend on the shape
- * alone add up in double, in order, so the bits do not depend on threads. */
+/* Backward of a linear map of many rows to a few numbers, as last layers have: both gradients in
+ * one sweep (lib/kernels/dense/thin.h). Chunks of rows that depend on the shape alone add up in
+ * double, in order, so the bits do not depend on threads. */
 #include <lib/kernels/dense/thin.h>
 #include <lib/ops/linear.h>
 

@@ -22,7 +22,8 @@ static bool counts(const gnn_loss_t *how, int64_t r)
            (how->kind != GNN_LOSS_CROSS_ENTROPY || how->labels[r] != -1);
 }
 
-/* The first row from r on that counts, or `end`. Eight at a time are passed over where the mask has none of them: few nodes of a graph have labels to train on. */
+/* The first row from r on that counts, or `end`. Eight at a time are passed over where the mask has
+ * none of them: few nodes of a graph have labels to train on. */
 static int64_t next_row(const gnn_loss_t *how, int64_t r, int64_t end)
 {
     static const uint8_t none[8] = {0};
@@ -104,7 +105,8 @@ static int denominator(const gnn_op_call_t *call, double *total)
 
 enum { FEW = 64, LANES = 64 / sizeof(gnn_real_t) };
 
-/* Exps of a row less its largest number, and their sum. Few classes are filled up to whole vectors: rests of loops would cost more than the loops. */
+/* Exps of a row less its largest number, and their sum. Few classes are filled up to whole vectors:
+ * rests of loops would cost more than the loops. */
 static double exps(int64_t c, const gnn_real_t *x, gnn_real_t *most, gnn_real_t *g)
 {
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();

@@ -1,5 +1,5 @@
-/* The largest of several values, element by element. Those that share it share its gradient equally,
- * as neighbours do in a maximum over them; NaN wins, and then no gradient passes. */
+/* The largest of several values, element by element. Those that share it share its gradient
+ * equally, as neighbours do in a maximum over them; NaN wins, and then no gradient passes. */
 #include <lib/ops/support.h>
 
 /* Numbers at once, so that they stay in the nearest cache while the inputs pass. */

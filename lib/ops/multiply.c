@@ -1,6 +1,7 @@
-/* y = x z, element by element, and dropout behind it where a plan lets it do so. z may be spread over
- * x: it has x's rows or one for all, and x's columns or one number for each of several equal blocks of
- * them (one block: a number a row; heads: a number a head). Backward sums what was spread. */
+/* y = x z, element by element, and dropout behind it where a plan lets it do so. z may be spread
+ * over x: it has x's rows or one for all, and x's columns or one number for each of several equal
+ * blocks of them (one block: a number a row; heads: a number a head). Backward sums what was
+ * spread. */
 #include <lib/kernels/rowwise/dropout_mask.h>
 #include <lib/ops/support.h>
 #include <lib/ops/traits.h>
@@ -23,7 +24,8 @@ static int64_t block_width(const gnn_tensor_t *x, const gnn_tensor_t *z)
     return z->cols > 0 ? x->cols / z->cols : 1;
 }
 
-/* Numbers of a chunk's scratch: sums of a row of z, those of a few rows, and the dropped dy of these. */
+/* Numbers of a chunk's scratch: sums of a row of z, those of a few rows, and the dropped dy of
+ * these. */
 typedef struct {
     double *sums, *few;
     gnn_real_t *dy;

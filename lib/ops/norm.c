@@ -1,6 +1,7 @@
 /* Norms: y = gain (x - mean) / sqrt(variance + eps) + shift. Layer norm and rms norm (mean 0; Zhang
- * and Sennrich 2019) along rows are here, batch norm along columns in norm_batch.c. With a residual z,
- * dropped first where the attributes say so, x + z takes the place of x: the sum never leaves the cache in inference, and is kept in training. */
+ * and Sennrich 2019) along rows are here, batch norm along columns in norm_batch.c. With a residual
+ * z, dropped first where the attributes say so, x + z takes the place of x: the sum never leaves
+ * the cache in inference, and is kept in training. */
 #include <lib/kernels/rowwise/dropout_mask.h>
 #include <lib/kernels/rowwise/row_norm.h>
 #include <lib/ops/norm.h>
@@ -127,7 +128,8 @@ static int norm_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* The gradient of the sum in rows from..end - 1, and from there into both its parts; `row` has room for one where x's own gradient is added to. */
+/* The gradient of the sum in rows from..end - 1, and from there into both its parts; `row` has room
+ * for one where x's own gradient is added to. */
 static void sum_grad(const gnn_op_call_t *call, int64_t from, int64_t end, gnn_real_t *row)
 {
     const gnn_tensor_t x = read_by_backward(call), *dy = &call->out[0].grad;

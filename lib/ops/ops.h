@@ -1,29 +1,29 @@
-/* The ops: descriptors (lib/ops/NAME.c, forward and backward side by side) and their attributes. The
- * builders gnn_tape_... put them on a tape.
+/* The ops: descriptors (lib/ops/NAME.c, forward and backward side by side) and their attributes.
+ * The builders gnn_tape_... put them on a tape.
  *
  * Inputs by position, as the builders in gnn/tape.h take them:
- *   linear        x (dense or sparse), w (in x out), [b]                 gnn__linear_settings_t
- *   add           x, z (same shape or 1 x cols)                          gnn__add_settings_t
+ *   linear        x (dense or sparse), w (in x out), [b]                gnn__linear_settings_t
+ *   add           x, z (same shape or 1 x cols)                         gnn__add_settings_t
  *   add_scaled    x, z, eps (1 x 1)
- *   scale         x                                                      gnn__scale_settings_t
- *   multiply      x, z (1 or rows x 1 or cols)                           gnn__multiply_settings_t
- *   scale_heads   x (n x h*d), g (n or 1 x h)                            gnn__multiply_settings_t
+ *   scale         x                                                     gnn__scale_settings_t
+ *   multiply      x, z (1 or rows x 1 or cols)                          gnn__multiply_settings_t
+ *   scale_heads   x (n x h*d), g (n or 1 x h)                           gnn__multiply_settings_t
  *   maximum       x0 .. xk
- *   bias          x, z (1 x cols)                                        gnn__activation_settings_t
- *   activation    x                                                      gnn__activation_settings_t
- *   dropout       x (dense; a sparse one is linear's to drop)            gnn__dropout_settings_t
- *   norm          x, [gain], [shift], [residual, added to x; not batch]  gnn__norm_settings_t
+ *   bias          x, z (1 x cols)                                       gnn__activation_settings_t
+ *   activation    x                                                     gnn__activation_settings_t
+ *   dropout       x (dense; a sparse one is linear's to drop)           gnn__dropout_settings_t
+ *   norm          x, [gain], [shift], [residual, added to x; not batch] gnn__norm_settings_t
  *   concat        x0 .. xk
  *   stack         x0 .. xk
- *   repeat_rows   x                                                      gnn__repeat_settings_t
+ *   repeat_rows   x                                                     gnn__repeat_settings_t
  *   gather        table, ids
- *   edge_rows     x (receivers or senders x d)                           gnn__edge_rows_settings_t
- *   head_dot      x (n x h*d), a (1 x h*d), [more such; rows below]      gnn__heads_settings_t
- *   head_mean     x (n x h*d)                                            gnn__heads_settings_t
+ *   edge_rows     x (receivers or senders x d)                          gnn__edge_rows_settings_t
+ *   head_dot      x (n x h*d), a (1 x h*d), [more such; rows below]     gnn__heads_settings_t
+ *   head_mean     x (n x h*d)                                           gnn__heads_settings_t
  *   gru           gates_x (n x 3d), gates_h (n x 3d), h (n x d)
- *   weight_norm   weight (m x 1)                                         gnn__weight_norm_settings_t
- *   loss          logits                                                 gnn_loss_t (gnn/tape.h)
- *   aggregate     see GNN_AGGREGATE_... in gnn/aggregate.h               gnn_aggregate_t
+ *   weight_norm   weight (m x 1)                                        gnn__weight_norm_settings_t
+ *   loss          logits                                                gnn_loss_t (gnn/tape.h)
+ *   aggregate     see GNN_AGGREGATE_... in gnn/aggregate.h              gnn_aggregate_t
  */
 #ifndef GNN_OPS_OPS_H
 #define GNN_OPS_OPS_H
@@ -85,7 +85,8 @@ extern const gnn_op_t gnn__op_linear, gnn__op_add, gnn__op_add_scaled, gnn__op_s
 /* One output of this shape; nothing kept, nothing saved. */
 void gnn__op_output(gnn_op_call_t *call, int64_t rows, int64_t cols);
 
-/* Rows of `cols` numbers that an op with more than one step does at once, so that they stay in the nearest cache meanwhile. */
+/* Rows of `cols` numbers that an op with more than one step does at once, so that they stay in the
+ * nearest cache meanwhile. */
 static inline int64_t gnn__rows_at_once(int64_t cols)
 {
     enum { NUMBERS = 2048 };

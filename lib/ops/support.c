@@ -1,3 +1,4 @@
+/* What several ops share: messages, shapes, blocks of rows, sums over rows, derivatives. */
 #include <lib/kernels/rowwise/row_norm.h>
 #include <lib/ops/support.h>
 

@@ -18,7 +18,8 @@ static inline bool gnn__wants(const gnn_op_call_t *call, int k)
     return k < call->n_in && call->in[k].present && call->in[k].grad.data;
 }
 
-/* GNN_EINVALID unless the first `needed` inputs are there, GNN_EUNSUPPORTED unless inputs first..last are dense. */
+/* GNN_EINVALID unless the first `needed` inputs are there, GNN_EUNSUPPORTED unless inputs
+ * first..last are dense. */
 int gnn__op_dense(const gnn_op_call_t *call, const char *name, int first, int last, int needed);
 /* Threads worth using for `work` elementary operations, of those that the call may use. */
 static inline int gnn__op_threads(const gnn_op_call_t *call, int64_t work)
@@ -77,13 +78,14 @@ static inline gnn_tensor_t gnn__rows(const gnn_tensor_t *t, int64_t from, int64_
     return (gnn_tensor_t){gnn__row(t, from), rows, t->cols, gnn__stride(t)};
 }
 
-/* What the derivative of f follows from where y = dropout(f(x)) is what was kept: rows of y as they were before dropout made them larger, in `block`; where f is made of
- * straight lines y itself, since signs are all that counts. */
+/* What f' is computed from when only y = dropout(f(x)) was kept: y itself for piecewise-linear f,
+ * where signs suffice; else rows of y without dropout's scale, written to `block`. */
 gnn_tensor_t gnn__undropped(const gnn_tensor_t *y, const gnn__activation_settings_t *f,
                             const gnn__dropout_t *dropout, int64_t from, int64_t rows,
                             gnn_real_t *block);
 
-/* What y = dropout(f(x)) tells of f'. False: it does not, or not without being taken apart. `dropout`: that of f's rate, where it has one. */
+/* Fills *left if f' follows from y = dropout(f(x)) alone; false otherwise. `dropout` is that of f's
+ * rate, where it has one. */
 bool gnn__grad_from_output(const gnn__activation_settings_t *f, const gnn__dropout_t *dropout,
                            gnn__grad_from_output_t *left);
 

@@ -34,8 +34,8 @@ typedef struct gnn__op_traits {
     const gnn__activation_settings_t *(*f)(const void *attributes);
     /* Of y = x + z: the op that makes f(x + z) of a row z and has gnn__activation_settings_t. */
     const gnn_op_t *with_activation;
-    /* Reads the call: what kind of product it is. With it goes `adds`: the flag that tells it to add
-     * to what its output holds. */
+    /* Reads the call: what kind of product it is. With it goes `adds`: the flag that tells it to
+     * add to what its output holds. */
     gnn__product_kind_t (*product)(const gnn_op_call_t *call);
     bool *(*adds)(void *attributes);
     /* Reads the call, shapes and attributes: a set of GNN__FINISH_... */

@@ -128,7 +128,8 @@ static int weight_norm_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* `sum` plus dy w of row i's pairs, each times the other end's factor if it is scaled by that too. */
+/* `sum` plus dy w of row i's pairs, each times the other end's factor if it is scaled by that
+ * too. */
 static double add_row(const gnn_op_call_t *call, const gnn__pairs_t *pairs, int64_t i,
                       bool scaled_by_other, double sum)
 {

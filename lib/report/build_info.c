@@ -1,4 +1,5 @@
-/* What this build is and what it found: version, compiler, precision, kernels, dense provider, thread run-time, igraph. */
+/* What this build is and what it found: version, compiler, precision, kernels, dense provider,
+ * thread run-time, igraph. */
 #include <gnn/build.h>
 #include <lib/base/base.h>
 #include <lib/kernels/dense/dense.h>

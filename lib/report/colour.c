@@ -1,3 +1,4 @@
+/* Colours: a scale for numbers and a list for classes. */
 #include "svg.h"
 
 /* Every fifteenth entry of the 256 that matplotlib ships. */
@@ -5,7 +6,8 @@ static const uint32_t viridis[] = {0x440154, 0x481769, 0x472a7a, 0x433d84, 0x3d4
                                    0x2e6d8e, 0x297b8e, 0x23898e, 0x1f978b, 0x21a585, 0x2eb37c,
                                    0x46c06f, 0x65cb5e, 0x89d548, 0xb0dd2f, 0xd8e219, 0xfde725};
 
-/* Okabe & Ito 2008, the most distinct pair first; their black is a dark grey here, so that it is not taken for text. */
+/* Okabe & Ito 2008, the most distinct pair first; their black is a dark grey here, so that it is
+ * not taken for text. */
 static const uint32_t okabe_ito[GNN__CLASS_COLOURS] = {0x0072b2, 0xe69f00, 0x009e73, 0xcc79a7,
                                                        0x56b4e9, 0xd55e00, 0xf0e442, 0x4d4d4d};
 

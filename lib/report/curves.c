@@ -1,4 +1,5 @@
-/* Line charts: panels one below the other over one x axis, each with its own y scale, grid and legend. */
+/* Line charts: panels one below the other over one x axis, each with its own y scale, grid and
+ * legend. */
 #include "svg.h"
 
 #include <float.h>
@@ -198,7 +199,8 @@ static void draw_panel(gnn__svg_t *svg, const page_t *page, int64_t p)
         gnn__svg_text(svg, &turned, MARGIN + 8, panel->top + panel->height / 2, name);
 }
 
-/* Points that would fall onto the one before are left out: a page does not grow with the number of epochs. */
+/* Points that would fall onto the one before are left out: a page does not grow with the number of
+ * epochs. */
 static void draw_curve(gnn__svg_t *svg, const page_t *page, int64_t index)
 {
     const gnn_curve_t *c = &page->chart->curves[index];

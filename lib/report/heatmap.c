@@ -119,7 +119,8 @@ static double tick_room(const page_t *page)
     return room;
 }
 
-/* Turned labels reach down and to the left; `left` grows where the first columns' would leave the page. */
+/* Turned labels reach down and to the left; `left` grows where the first columns' would leave the
+ * page. */
 static void place_column_labels(page_t *page)
 {
     const gnn_heatmap_t *map = page->map;

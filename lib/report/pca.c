@@ -1,7 +1,9 @@
-/* Principal components by block power iteration: V becomes C V, orthonormal again, round after round, where C is the covariance, never formed. Small
- * rotations of V towards C's own directions (Rayleigh-Ritz) make the first two converge as fast as the gap behind the whole block allows. */
+/* Principal components by block power iteration: V becomes C V, orthonormal again, round after
+ * round, where C is the covariance, never formed. Small rotations of V towards C's own directions
+ * (Rayleigh-Ritz) make the first two converge as fast as the gap behind the whole block allows. */
 #include <gnn/report.h>
 #include <lib/base/base.h>
+#include <float.h>
 #include <math.h>
 
 enum { BLOCK = 4, MOST_ROUNDS = 500 };
@@ -23,7 +25,9 @@ static double dot(const double *a, const double *b, int64_t n)
     return sum;
 }
 
-/* Means of the scaled columns; returns the whole variance. */
+/* Means of the scaled columns; returns the whole variance, 0 where it is no more than the rounding
+ * of the means: the scaled numbers lie in -1..1, and each difference from a mean is off by a few
+ * units in the last place. */
 static double centre(pca_t *p)
 {
     double largest = 0, total = 0;
@@ -44,7 +48,8 @@ static double centre(pca_t *p)
             double centred = (double)gnn__row(x, i)[c] * p->scale - p->mean[c];
             total += centred * centred;
         }
-    return total;
+    const double rounding = 8 * DBL_EPSILON;
+    return total > rounding * rounding * (double)(x->rows * p->d) ? total : 0;
 }
 
 /* Where row i lies along direction `v`, whose product with the mean is `offset`. */
@@ -163,7 +168,7 @@ static void fill(pca_t *p, const gnn_tensor_t *points, double total, double shar
 {
     for (int64_t a = 0; a < 2; a++) {
         double *v = p->v + a * p->d, largest = 0;
-        bool any = a < p->block && p->values[a] > total * 1e-14;
+        bool any = a < p->block && total > 0 && p->values[a] > total * 1e-14;
         for (int64_t c = 0; any && c < p->d; c++)
             largest = fabs(v[c]) > fabs(largest) ? v[c] : largest;
         for (int64_t c = 0; any && largest < 0 && c < p->d; c++)

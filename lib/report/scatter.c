@@ -1,4 +1,5 @@
-/* A scatter plot. With lines it is a drawing of a graph: one scale for both axes and no ticks; without, each axis has its own scale and ticks. */
+/* A scatter plot. With lines it is a drawing of a graph: one scale for both axes and no ticks;
+ * without, each axis has its own scale and ticks. */
 #include "svg.h"
 
 #include <float.h>
@@ -81,7 +82,8 @@ static void extent(const gnn_scatter_t *plot, int axis, double *low, double *hig
     }
 }
 
-/* Data to pixels, y upwards. Computed in halves: the span of two huge coordinates may not be finite. */
+/* Data to pixels, y upwards. Computed in halves: the span of two huge coordinates may not be
+ * finite. */
 static double pixel(const page_t *page, double value, int axis)
 {
     return page->at[axis] + (value / 2 - page->low[axis] / 2) * page->scale[axis];

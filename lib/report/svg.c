@@ -1,3 +1,4 @@
+/* Writing SVG: numbers in the C locale, escaped text, and the first error that writing gave. */
 #include "svg.h"
 
 #include <errno.h>

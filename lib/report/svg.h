@@ -1,4 +1,5 @@
-/* Writing SVG: numbers that do not depend on the locale, escaped text, ticks, colours. Every call after a failed write does nothing. */
+/* Writing SVG: numbers that do not depend on the locale, escaped text, ticks, colours. Every call
+ * after a failed write does nothing. */
 #ifndef GNN_LIB_REPORT_SVG_H
 #define GNN_LIB_REPORT_SVG_H
 
@@ -41,27 +42,34 @@ typedef struct gnn__type {
 int gnn__svg_open(gnn__svg_t *svg, FILE *file, double width, double height, const char *title);
 /* Ends the page and flushes. GNN_EIO if anything was not written. */
 int gnn__svg_close(gnn__svg_t *svg);
-/* printf with "%.2f" always written with a point. Text of the caller's goes through gnn__svg_text instead. */
+/* printf with "%.2f" always written with a point. Text of the caller's goes through gnn__svg_text
+ * instead. */
 void gnn__svg_put(gnn__svg_t *svg, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* `length` bytes of UTF-8 as XML text; what XML cannot hold becomes U+FFFD, line breaks become spaces. */
+/* `length` bytes of UTF-8 as XML text; what XML cannot hold becomes U+FFFD, line breaks become
+ * spaces. */
 void gnn__svg_escape(gnn__svg_t *svg, const char *text, size_t length);
-/* Reads one code point of at most `left` bytes; *used >= 1. U+FFFD for whatever UTF-8 or XML forbids. */
+/* Reads one code point of at most `left` bytes; *used >= 1. U+FFFD for whatever UTF-8 or XML
+ * forbids. */
 uint32_t gnn__svg_code_point(const unsigned char *s, size_t left, size_t *used);
 /* One line of text at (x, y). */
 void gnn__svg_text(gnn__svg_t *svg, const gnn__type_t *type, double x, double y, const char *text);
 
-/* Width of a line in pixels, estimated for a wide sans-serif font: the viewer's font is not known. */
+/* Width of a line in pixels, estimated for a wide sans-serif font: the viewer's font is not
+ * known. */
 double gnn__text_width(const char *text, double size);
-/* Breaks text at spaces so that lines fit into `room`; with `svg` draws them below (x, y). Returns the number of lines. */
+/* Breaks text at spaces so that lines fit into `room`; with `svg` draws them below (x, y). Returns
+ * the number of lines. */
 int gnn__text_block(gnn__svg_t *svg, const gnn__type_t *type, double x, double y, double room,
                     const char *text);
 
 #define GNN__TICKS 12
-/* Round numbers in [low, high], about `want` of them: returns how many, *decimals is what they need (negative: so many digits with an exponent). */
+/* Round numbers in [low, high], about `want` of them: returns how many, *decimals is what they need
+ * (negative: so many digits with an exponent). */
 int gnn__ticks(double low, double high, int want, double ticks[GNN__TICKS], int *decimals);
 void gnn__tick_label(char label[32], double value, int decimals);
 
-/* Viridis for t in [0, 1] (Smith & van der Walt 2015); the Okabe-Ito palette, repeated after GNN__CLASS_COLOURS. */
+/* Viridis for t in [0, 1] (Smith & van der Walt 2015); the Okabe-Ito palette, repeated after
+ * GNN__CLASS_COLOURS. */
 #define GNN__CLASS_COLOURS 8
 gnn__colour_t gnn__viridis(double t);
 gnn__colour_t gnn__class_colour(int64_t k);

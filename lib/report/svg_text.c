@@ -1,3 +1,4 @@
+/* Text in pictures: widths of words, lines that are broken or cut to fit. */
 #include "svg.h"
 
 /* Em widths of DejaVu Sans, wider than most, in three classes. */

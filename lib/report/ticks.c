@@ -1,3 +1,4 @@
+/* Ticks of an axis: round steps, and how many decimals tell them apart. */
 #include "svg.h"
 
 #include <math.h>
@@ -9,7 +10,8 @@ static double round_step(double span, int want)
     return power * (f < 1.5 ? 1 : f < 3.5 ? 2 : f < 7.5 ? 5 : 10);
 }
 
-/* Decimals that tell multiples of `step` apart, or minus the digits where an exponent is shorter. */
+/* Decimals that tell multiples of `step` apart, or minus the digits where an exponent is
+ * shorter. */
 static int precision(double step, double largest)
 {
     double decimals = -floor(log10(step) + 1e-9), digits = 1 - floor(-log10(largest / step));

@@ -97,7 +97,8 @@ gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kin
     return gnn_tape_fail(tape, node->op->shape(&node->call)) == GNN_OK ? x : GNN_NONE;
 }
 
-/* Is there anything to drop, and may an op take it over? Rates that are none are for gnn_tape_dropout to name. */
+/* Is there anything to drop, and may an op take it over? Rates that are none are for
+ * gnn_tape_dropout to name. */
 static bool drops(const gnn_tape_t *tape, gnn_real_t rate)
 {
     return tape->training && rate >= (gnn_real_t)1e-30 && rate < 1;

@@ -1,5 +1,5 @@
-/* What an op does at least, for profiles: every operand passes once, in backward twice, and what the
- * op says of itself beyond that. */
+/* What an op does at least, for profiles: every operand passes once, in backward twice, and what
+ * the op says of itself beyond that. */
 #include <lib/tape/tape.h>
 
 static double stored(const gnn_operand_t *x)

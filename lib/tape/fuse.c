@@ -1,5 +1,5 @@
-/* Joining ops while a tape is planned. Only then is it known who reads a value; one that a single op
- * reads, and that is not kept, is a value in between:
+/* Joining ops while a tape is planned. Only then is it known who reads a value; one that a single
+ * op reads, and that is not kept, is a value in between:
  *
  *   dropout                    is done by the op that makes what it drops, forward and backward
  *   sum, biased activation     behind an op that can finish its rows: its forward does them too
@@ -64,8 +64,8 @@ static bool is_sum(const gnn__node_t *node)
     return traits(node)->alpha && traits(node)->alpha(node->attributes) == 1;
 }
 
-/* May an op write to the value's memory while others still read inputs? Not where the caller's memory
- * for it is an input's too. */
+/* May an op write to the value's memory while others still read inputs? Not where the caller's
+ * memory for it is an input's too. */
 static bool is_apart(const gnn_tape_t *tape, gnn_var_t y)
 {
     const gnn__value_t *v = &tape->values[y];
@@ -161,7 +161,8 @@ static bool has_place(const gnn__finish_t *finish, unsigned parts)
     return !finish || (!finish->bias && !(finish->summand && parts == GNN__FINISH_SUMMAND));
 }
 
-/* Where node k adds a matrix or a row to what an op makes that can finish its rows, that op does it. */
+/* Where node k adds a matrix or a row to what an op makes that can finish its rows, that op does
+ * it. */
 static int join_rows(gnn_tape_t *tape, int32_t k)
 {
     gnn__node_t *node = tape->nodes[k];
@@ -234,8 +235,8 @@ static bool is_elementwise(const gnn__node_t *node)
            node->call.out[0].cols == node->call.in[0].cols;
 }
 
-/* Node k writes over its input where neither its own backward nor that of the input's maker asks for
- * it. */
+/* Node k writes over its input where neither its own backward nor that of the input's maker asks
+ * for it. */
 static void write_over(gnn_tape_t *tape, int32_t k)
 {
     const gnn__node_t *node = tape->nodes[k];
@@ -299,8 +300,8 @@ static void share(gnn_tape_t *tape, const gnn__node_t *sum)
     }
 }
 
-/* A view among the summands lends its place in the whole to the sum; summands of their own borrow the
- * sum's. */
+/* A view among the summands lends its place in the whole to the sum; summands of their own borrow
+ * the sum's. */
 void gnn__tape_share_gradients(gnn_tape_t *tape)
 {
     for (gnn_var_t x = 0; x < tape->n_values; x++)

@@ -1,4 +1,5 @@
-/* Ops on a tape: each has a block of memory that its call points into, and is checked as it comes. */
+/* Ops on a tape: each has a block of memory that its call points into, and is checked as it
+ * comes. */
 #include <lib/tape/tape.h>
 
 /* An op takes up to so many inputs. Its block has room for attributes of so many bytes at least, so
@@ -86,7 +87,8 @@ uint32_t gnn__tape_next_stream(gnn_tape_t *tape)
     return (tape->model_step & 0xffff) << 8 | (tape->op_number++ & 0xff);
 }
 
-/* An op takes no sparse input that it does not say it takes, and none that would have to be dropped. */
+/* An op takes no sparse input that it does not say it takes, and none that would have to be
+ * dropped. */
 static int check_sparse(const gnn__node_t *node, const gnn__value_t *v, int k)
 {
     const bool drops = node->op->traits && node->op->traits->drops_sparse;

@@ -1,6 +1,8 @@
-/* Parameters: named matrices in one block, so that optimisers and checkpoints are flat loops. Each starts on a 64-byte boundary.
+/* Parameters: named matrices in one block, so that optimisers and checkpoints are flat loops. Each
+ * starts on a 64-byte boundary.
  *
- * A gradient that is to be 0 is not set to 0 at once: backward's first writer overwrites it, and whoever asks for it earlier sets it to 0 then. */
+ * A gradient that is to be 0 is not set to 0 at once: backward's first writer overwrites it, and a
+ * call that asks for it earlier sets it to 0 then. */
 #include <lib/tape/tape.h>
 
 #include <math.h>
@@ -113,7 +115,7 @@ int gnn_parameters_allocate(gnn_parameters_t *parameters, gnn_context_t *context
 
 static const parameter_t *at(const gnn_parameters_t *parameters, int32_t id)
 {
-    static const parameter_t none; /* of numbers that are nobody's: 0 x 0, without a name */
+    static const parameter_t none; /* for numbers that no parameter has: 0 x 0, without a name */
     return id >= 0 && id < parameters->count ? &parameters->list[id] : &none;
 }
 

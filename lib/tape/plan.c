@@ -1,4 +1,5 @@
-/* Planning a tape's memory in four passes: who reads what (uses; fuse.c then joins ops), until when (times), where it goes (first fit, largest first), pointers (bind). */
+/* Planning a tape's memory in four passes: who reads what (uses; fuse.c then joins ops), until when
+ * (times), where it goes (first fit, largest first), pointers (bind). */
 #include <lib/tape/tape.h>
 
 #include <stdlib.h>
@@ -11,7 +12,8 @@ bool gnn__tape_overlap(const gnn__value_t *v, const gnn__value_t *w)
            w->col < v->col + v->cols && v->col < w->col + w->cols;
 }
 
-/* Views that cover their base exactly, without overlap, are written in backward like values of their own; otherwise the base starts at 0. */
+/* Views that cover their base exactly, without overlap, are written in backward like values of
+ * their own; otherwise the base starts at 0. */
 static bool views_tile(const gnn_tape_t *tape, gnn_var_t base)
 {
     const gnn__value_t *b = &tape->values[base];
@@ -166,7 +168,8 @@ static gnn__value_t *holder(gnn_tape_t *tape, gnn__value_t *v)
     return v;
 }
 
-/* A gradient lives from the backward of its last reader (or the seed) to the backward of its maker; one that others share, as long as theirs. */
+/* A gradient lives from the backward of its last reader (or the seed) to the backward of its maker;
+ * one that others share, as long as theirs. */
 static void find_gradient_times(gnn_tape_t *tape)
 {
     const int32_t n = tape->n_nodes;
@@ -300,7 +303,7 @@ static void bind_value(gnn_tape_t *tape, gnn__value_t *v, char *base)
         v->grad = gnn_tensor((gnn_real_t *)(void *)(base + v->grad_offset), v->rows, v->cols);
 }
 
-/* From one to the next until somebody has memory: a view's is a window of it. */
+/* Follows data_of and grad_of to the value that owns the memory; a view's is a window of it. */
 static void bind_shared(const gnn_tape_t *tape, gnn_var_t x)
 {
     gnn__value_t *v = &tape->values[x];
@@ -320,7 +323,8 @@ static void bind_node(gnn_tape_t *tape, gnn__node_t *node, char *base)
             call->in[i].value = tape->values[node->in[i]].data;
     for (int i = 0; i < call->n_out; i++)
         call->out[i].value = tape->values[node->result + i].data;
-    /* The first is somewhere in training even if it is empty: an op without rows or columns need not ask before it adds to it. */
+    /* The first is somewhere in training even if it is empty: an op without rows or columns need
+     * not ask before it adds to it. */
     for (int i = 0; i < GNN_OP_SAVED; i++)
         call->saved[i] = call->saved_bytes[i] || (i == 0 && tape->recording)
                              ? base + node->saved_offset[i]

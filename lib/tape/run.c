@@ -1,4 +1,5 @@
-/* Running a tape: forward in order, backward in reverse. Each value's gradient is overwritten by its first writer and added to by the others. */
+/* Running a tape: forward in order, backward in reverse. Each value's gradient is overwritten by
+ * its first writer and added to by the others. */
 #include <lib/tape/tape.h>
 
 static int reserve_scratch(gnn_tape_t *tape, void **scratch)
@@ -98,7 +99,7 @@ static void bind_gradient(gnn_tape_t *tape, gnn__value_t *v, gnn_operand_t *in)
     target->written = b->written = true;
 }
 
-/* Parts of a gradient that nobody wrote are 0. */
+/* Parts of a gradient that no op wrote become 0. */
 static void complete_gradient(gnn_tape_t *tape, gnn_var_t base)
 {
     const gnn__value_t *b = &tape->values[base];
@@ -111,7 +112,7 @@ static void complete_gradient(gnn_tape_t *tape, gnn_var_t base)
     }
 }
 
-/* False if nobody wrote the gradient of any of the node's outputs. */
+/* False if no op wrote the gradient of any of the node's outputs. */
 static bool complete_outputs(gnn_tape_t *tape, const gnn__node_t *node)
 {
     bool any = false;

@@ -1,4 +1,5 @@
-/* A tape and its values: inputs, parameters and views are appended; errors are sticky. Ops are in nodes.c. */
+/* A tape and its values: inputs, parameters and views are appended; errors are sticky. Ops are in
+ * nodes.c. */
 #include <lib/tape/tape.h>
 
 #include <stdlib.h>

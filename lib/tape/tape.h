@@ -1,4 +1,5 @@
-/* Inside of a tape. N nodes; forward of node k runs at time k, its backward at 2N - 1 - k; plan.c packs buffers whose times do not meet into the same memory. */
+/* Inside of a tape. N nodes; forward of node k runs at time k, its backward at 2N - 1 - k; plan.c
+ * packs buffers whose times do not meet into the same memory. */
 #ifndef GNN_LIB_TAPE_TAPE_H
 #define GNN_LIB_TAPE_TAPE_H
 
@@ -63,7 +64,8 @@ typedef struct gnn__node {
     bool absorbed;        /* another node does its forward and its backward */
     bool crossed;         /* inputs overlap so that its backward has one thread */
     bool joined;          /* another node does its forward, not its backward */
-    gnn_var_t result; /* where its outputs begin: `out`, or those of the node whose work it does too */
+    /* where its outputs begin: `out`, or those of the node whose work it does too */
+    gnn_var_t result;
     int64_t saved_offset[GNN_OP_SAVED];
 } gnn__node_t;
 
@@ -92,11 +94,12 @@ struct gnn_tape {
     gnn__pace_t pace[2]; /* of forward and backward runs of this program */
 };
 
-/* Lets ops do what the next ones would do, or write where those will, where nobody else reads what lies between; after uses are known, anew with every plan. */
+/* Fuses neighbouring ops whose intermediate value has a single reader, and lets ops write in place.
+ * Runs once per plan, after it is known who reads each value. */
 int gnn__tape_join(gnn_tape_t *tape);
 /* Takes back what an earlier plan joined. */
 int gnn__tape_separate(gnn_tape_t *tape);
-/* Lets summands have their sum's gradient for their own where they are read by that sum alone. */
+/* If x is read only by y = x + z, then d_x equals d_y: both use one buffer. */
 void gnn__tape_share_gradients(gnn_tape_t *tape);
 /* Are some numbers in both? Of a value and its views. */
 bool gnn__tape_overlap(const gnn__value_t *v, const gnn__value_t *w);
@@ -104,24 +107,27 @@ bool gnn__tape_overlap(const gnn__value_t *v, const gnn__value_t *w);
 int gnn__tape_plan(gnn_tape_t *tape);
 /* The random numbers that the op behind a value draws from. */
 gnn_rng_t gnn__tape_rng(const gnn_tape_t *tape, gnn_var_t x);
-/* The op behind a value reads this stream instead of its own: several products of one dropped input see one mask. */
+/* The op behind a value reads this stream instead of its own: several products of one dropped input
+ * see one mask. */
 void gnn__tape_set_stream(gnn_tape_t *tape, gnn_var_t x, uint32_t stream);
 /* Layer or rms norm of x + dropout(residual) in one op. */
 gnn_var_t gnn__tape_add_norm(gnn_tape_t *tape, const gnn__norm_settings_t *how, gnn_var_t x,
                              gnn_var_t residual, gnn_var_t gain, gnn_var_t shift);
 uint32_t gnn__tape_next_stream(gnn_tape_t *tape);
-/* As gnn_tape_activation, of a value that nobody else will read: where it is a sum with a bias made just before, that op takes the activation over. */
+/* As gnn_tape_activation, of a value that has no other reader: where it is a sum with a bias made
+ * just before, that op takes the activation over. */
 gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind, gnn_real_t slope);
 /* Appends an empty value; NULL after an error. */
 gnn__value_t *gnn__tape_append(gnn_tape_t *tape, gnn__value_kind_t kind, int64_t rows, int64_t cols);
-/* Where a gradient lies, whatever stands there. */
+/* The memory of a gradient. It may hold old numbers: see gnn__gradient_is_new. */
 gnn_tensor_t gnn__gradient_memory(const gnn_parameters_t *parameters, int32_t id);
-/* Is a gradient 0, whatever its memory holds? From now on it is what its memory holds: the caller writes all of it. */
+/* Is a gradient 0, whatever its memory holds? From now on it is what its memory holds: the caller
+ * writes all of it. */
 bool gnn__gradient_is_new(const gnn_parameters_t *parameters, int32_t id);
-/* Sets it to 0, or all of them, where nobody wrote. */
+/* Sets one gradient, or all of them, to 0 where no op has written it. */
 void gnn__gradient_settle(const gnn_parameters_t *parameters, int32_t id);
 void gnn__gradients_settle(const gnn_parameters_t *parameters);
-/* What a node does at least, for profiles. */
+/* The least work of a node's pass, for profiles. */
 gnn_op_work_t gnn__node_work(const gnn__node_t *node, bool backward);
 /* A value, or NULL with a sticky error if the number is not one. */
 gnn__value_t *gnn__tape_at(gnn_tape_t *tape, gnn_var_t x);

@@ -1,4 +1,5 @@
-/* Vocabularies as text: "gnn-vocabulary 1 LABELS WORDS", then the labels and the words but for the unknown one, each on its line. */
+/* Vocabularies as text: "gnn-vocabulary 1 LABELS WORDS", then the labels and the words but for the
+ * unknown one, each on its line. */
 #include <lib/io/arrays/text_file.h>
 #include <lib/text/corpus.h>
 

@@ -22,7 +22,8 @@ static bool is_not(const char *c, const char *end)
            (end - c == 3 || !makes_words(c[3]));
 }
 
-/* From the first character of a word to behind its last. A "n't" ends the word before it, unless it is all of it. */
+/* From the first character of a word to behind its last. A "n't" ends the word before it, unless it
+ * is all of it. */
 static const char *word_end(const char *begin, const char *end)
 {
     const char *c = begin;

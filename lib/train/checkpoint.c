@@ -1,5 +1,6 @@
-/* Checkpoints: everything that a training needs to go on with the same bits, as one safetensors file. The writer's temporary file and rename make it
- * complete or absent; the checksum says whether the disk gave back what was written. */
+/* Checkpoints: everything that a training needs to go on with the same bits, as one safetensors
+ * file. The writer's temporary file and rename make it complete or absent; the checksum says
+ * whether the disk gave back what was written. */
 #include <lib/train/checkpoint.h>
 
 /* The numbers of the state, in the order of the file. */
@@ -14,7 +15,8 @@
 enum { FIRST_INTEGER = 3, MOST_ARRAYS = 7, MOST_NUMBERS = 16 };
 #define REAL (GNN_DOUBLE ? GNN_DTYPE_FLOAT64 : GNN_DTYPE_FLOAT32)
 
-/* The arrays of one checkpoint: what they are called, how many numbers, and where these are in the running program. */
+/* The arrays of one checkpoint: what they are called, how many numbers, and where these are in the
+ * running program. */
 typedef struct {
     const gnn_model_t *model;
     gnn_optimizer_t *optimizer;

@@ -1,4 +1,5 @@
-/* What checkpoint.c (files in and out) and checkpoint_check.c (whose file it is, and whether it is whole) share. */
+/* What checkpoint.c (files in and out) and checkpoint_check.c (whose file it is, and whether it is
+ * whole) share. */
 #ifndef GNN_TRAIN_CHECKPOINT_H
 #define GNN_TRAIN_CHECKPOINT_H
 
@@ -10,7 +11,8 @@
 /* What a checkpoint was made for, in words that are compared. */
 typedef struct gnn__identity {
     char *parameters; /* a line for each parameter and buffer: name and shape */
-    char *steps; /* the model's steps as JSON; NULL if they hold something of the caller's that has no name */
+    /* the model's steps as JSON; NULL if they hold something of the caller's that has no name */
+    char *steps;
     char *optimizer;
 } gnn__identity_t;
 
@@ -21,7 +23,8 @@ void gnn__identity_close(gnn__identity_t *identity);
 int gnn__identity_check(const gnn__identity_t *identity, const char *settings,
                         const gnn_arrays_t *file);
 
-/* Over every array (name, type, shape, bytes) and every string of the metadata but the checksum itself, in any order. */
+/* Over every array (name, type, shape, bytes) and every string of the metadata but the checksum
+ * itself, in any order. */
 uint64_t gnn__checksum(int64_t n_arrays, const gnn_array_t *arrays, int64_t n_metadata,
                        const char *const (*metadata)[2]);
 int gnn__checksum_check(const gnn_arrays_t *file);

@@ -98,8 +98,8 @@ int gnn__identity_check(const gnn__identity_t *identity, const char *settings,
 
 /* ---- checksum ---- */
 
-/* FNV-1a over words of 8 bytes, the last filled with zeros; the shift brings high bits down. Each step is one to one, so a changed word never
- * goes unnoticed. */
+/* FNV-1a over words of 8 bytes, the last filled with zeros; the shift brings high bits down. Each
+ * step is one to one, so a changed word never goes unnoticed. */
 static uint64_t hash(uint64_t h, const void *data, size_t bytes)
 {
     const unsigned char *at = data;

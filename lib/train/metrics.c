@@ -1,7 +1,9 @@
-/* Metrics in double. A row counts if its mask is not 0 and its label not -1; a row of NaN predicts nothing and is wrong. */
+/* Metrics in double. A row counts if its mask is not 0 and its label not -1; a row of NaN predicts
+ * nothing and is wrong. */
 #include <lib/train/train.h>
 
-/* The largest logit's column; one column is the logit of class 1. -1 where a row holds nothing but NaN. */
+/* The largest logit's column; one column is the logit of class 1. -1 where a row holds nothing but
+ * NaN. */
 int64_t gnn__predicted(const gnn_tensor_t *logits, int64_t r)
 {
     const gnn_real_t *row = gnn__row(logits, r);
@@ -26,7 +28,8 @@ double gnn_metric_accuracy(const gnn_tensor_t *logits, const int32_t *labels, co
     return counted ? (double)right / (double)counted : NAN;
 }
 
-/* Sums 2 tp / (2 tp + fp + fn) over classes that occur or are predicted; `tally` is (classes x 2): hits, and rows of either kind. */
+/* Sums 2 tp / (2 tp + fp + fn) over classes that occur or are predicted; `tally` is (classes x 2):
+ * hits, and rows of either kind. */
 static double f1_of(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask,
                     int64_t classes, int64_t *tally)
 {

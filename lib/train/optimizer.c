@@ -1,4 +1,5 @@
-/* Optimisers: one sweep over the flat block of parameters, by PyTorch's formulas. Groups are resolved once, into ranges of the block. */
+/* Optimisers: one sweep over the flat block of parameters, by PyTorch's formulas. Groups are
+ * resolved once, into ranges of the block. */
 #include <lib/kernels/rowwise/optimizer_sweep.h>
 #include <lib/train/train.h>
 
@@ -39,7 +40,7 @@ static int check(const gnn_optimizer_t *o)
         return gnn__error(GNN_EINVALID,
                           "optimizer: beta1 and beta2 are %g and %g, expected numbers in [0, 1)",
                           o->beta1, o->beta2);
-    if (!(o->eps > 0))
+    if (!(o->eps > 0) || !isfinite(o->eps))
         return gnn__error(GNN_EINVALID, "optimizer: eps is %g, expected a number > 0", o->eps);
     if (!(o->weight_decay >= 0) || isinf(o->weight_decay))
         return gnn__error(GNN_EINVALID,
@@ -254,7 +255,8 @@ static void sweep_range(gnn_optimizer_t *o, const range_t *range, const gnn__swe
     }
 }
 
-/* Norm of all gradients, in double; not finite if one of them is not (or, in a build with doubles, if a square overflows). */
+/* Norm of all gradients, in double; not finite if one of them is not (or, in a build with doubles,
+ * if a square overflows). */
 static double gradient_norm(const gnn_parameters_t *parameters)
 {
     int64_t length;

@@ -1,3 +1,4 @@
+/* Learning rate schedules: a factor for each step. */
 #include <lib/train/train.h>
 
 /* "Attention is all you need", eq. 3. */

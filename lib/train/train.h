@@ -1,4 +1,5 @@
-/* Inside of training: what the loop, its optimiser, its metrics and its memory of the best weights share. */
+/* Inside of training: what the loop, its optimiser, its metrics and its memory of the best weights
+ * share. */
 #ifndef GNN_TRAIN_TRAIN_H
 #define GNN_TRAIN_TRAIN_H
 
@@ -6,7 +7,8 @@
 #include <lib/base/base.h>
 #include <math.h>
 
-/* Number of the first parameter whose values (gradients 0) or gradients (1) are not all finite, with the place and what stands there; -1: all are. */
+/* Number of the first parameter whose values (gradients 0) or gradients (1) are not all finite,
+ * with the place and what stands there; -1: all are. */
 int32_t gnn__first_not_finite(const gnn_parameters_t *parameters, int gradients, int64_t *row,
                               int64_t *col, double *value);
 
@@ -27,7 +29,8 @@ void gnn__pool_reset(gnn__pool_t *pool);
 int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *labels,
                   const uint8_t *mask);
 int gnn__pool_metric(gnn__pool_t *pool, gnn_metric_t metric, double *value);
-/* Area under the curve; `sort` has room for `rows` numbers. NaN without both classes, or if a score is NaN. */
+/* Area under the curve; `sort` has room for `rows` numbers. NaN without both classes, or if a score
+ * is NaN. */
 double gnn__roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask,
                     double *sort);
 /* Does row r count? */
@@ -36,7 +39,8 @@ static inline bool gnn__counts(const int32_t *labels, const uint8_t *mask, int64
     return (!mask || mask[r]) && (!labels || labels[r] >= 0);
 }
 
-/* The largest logit's column; one column is the logit of class 1. -1 where a row holds nothing but NaN. */
+/* The largest logit's column; one column is the logit of class 1. -1 where a row holds nothing but
+ * NaN. */
 int64_t gnn__predicted(const gnn_tensor_t *logits, int64_t r);
 
 /* ---- the best weights so far, running statistics included ---- */
@@ -76,8 +80,9 @@ void gnn__checkpoint_sweep(const char *path);
 
 /* ---- the loop ---- */
 
-/* As gnn_train_batches; `fixed` says that the source gives the same batch again each time it is asked for a part, so that its program on the tape
- * stands. A pointer that comes again is no proof of that: a graph freed and built anew may get the old address. */
+/* As gnn_train_batches; `fixed` says that the source gives the same batch again each time it is
+ * asked for a part, so that its program on the tape stands. A pointer that comes again is no proof
+ * of that: a graph freed and built anew may get the old address. */
 int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
                     const gnn_train_config_t *config, gnn_train_result_t *result, bool fixed);
 
@@ -89,7 +94,8 @@ typedef struct gnn__run {
     gnn_var_t logits, loss;
 } gnn__run_t;
 
-/* Puts model and loss on the tape unless they stand there and `fixed`, and runs forward. `loss` NULL: no loss is wanted. */
+/* Puts model and loss on the tape unless they stand there and `fixed`, and runs forward. `loss`
+ * NULL: no loss is wanted. */
 int gnn__run_forward(gnn__run_t *run, const gnn_model_t *model, const gnn_model_inputs_t *inputs,
                      const gnn_loss_t *loss, uint32_t step, bool fixed);
 

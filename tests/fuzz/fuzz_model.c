@@ -59,8 +59,8 @@ static gnn_layer_config_t draw_layer(fuzz_bytes_t *b)
     c.bias_project = draw_flag(b);
     c.bias_out = draw_flag(b);
     c.bias_update = draw_flag(b);
-    c.activation = (gnn_activation_t)fuzz_draw(b, GNN_SOFTPLUS + 2);
-    c.hidden_activation = (gnn_activation_t)fuzz_draw(b, GNN_SOFTPLUS + 1);
+    c.activation = (gnn_activation_t)fuzz_draw(b, GNN_ACTIVATION_COUNT + 1);
+    c.hidden_activation = (gnn_activation_t)fuzz_draw(b, GNN_ACTIVATION_COUNT);
     c.distance = (gnn_distance_bias_t)fuzz_draw(b, GNN_DISTANCE_TABLE + 1);
     c.distance_buckets = fuzz_draw(b, 4);
     c.residual = draw_flag(b);
@@ -71,15 +71,36 @@ static gnn_layer_config_t draw_layer(fuzz_bytes_t *b)
     return c;
 }
 
+/* What the kinds after the first eight read. */
+static void draw_more(fuzz_bytes_t *b, gnn_step_t *s)
+{
+    const int scored = (int)fuzz_draw(b, 2);
+    s->name = fuzz_draw(b, 3) ? NULL : draw_name(b);
+    s->receivers = fuzz_draw(b, 4) ? NULL : draw_name(b);
+    s->query = scored ? draw_name(b) : NULL;
+    s->key = scored ? draw_name(b) : NULL;
+    s->gate = fuzz_draw(b, 4) ? NULL : draw_name(b);
+    s->fourth = fuzz_draw(b, 2) ? NULL : draw_name(b);
+    s->edge_weight = fuzz_draw(b, 4) ? NULL : "w";
+    s->each_segment = draw_flag(b);
+    s->side = (gnn_sides_t)fuzz_draw(b, 4);
+    s->factor = draw_rate(b);
+    s->row = fuzz_draw(b, 3);
+    s->rows = fuzz_draw(b, 4);
+    s->column = fuzz_draw(b, 3);
+    s->columns = fuzz_draw(b, 4);
+}
+
 static gnn_step_t draw_step(fuzz_bytes_t *b)
 {
     static const char *const fields[] = {NULL, "value", "norm", "out", "mlp.0", "none"};
     gnn_step_t s = {.kind = (gnn_step_kind_t)(fuzz_draw(b, 2) ? GNN_STEP_LAYER
-                                                              : fuzz_draw(b, GNN_STEP_EMBED + 2))};
+                                                              : fuzz_draw(b, GNN_STEP_COUNT + 1))};
     s.input = draw_name(b);
     s.graph = fuzz_draw(b, 3);
-    if (s.kind == GNN_STEP_LAYER) {
+    if (s.kind == GNN_STEP_LAYER || s.kind == GNN_STEP_AGGREGATE)
         s.layer = draw_layer(b);
+    if (s.kind == GNN_STEP_LAYER) {
         s.receivers = fuzz_draw(b, 4) ? NULL : draw_name(b);
         s.edge_features = s.layer.edge_dim > 0 ? "e" : NULL;
         s.edge_weight = fuzz_draw(b, 3) ? NULL : "w";
@@ -92,9 +113,14 @@ static gnn_step_t draw_step(fuzz_bytes_t *b)
     s.third = draw_name(b);
     s.in = fuzz_draw(b, 2) ? WIDTH : draw_width(b);
     s.out = fuzz_draw(b, 2) ? WIDTH : draw_width(b);
-    s.activation = (gnn_activation_t)fuzz_draw(b, GNN_SOFTPLUS + 2);
+    s.activation = (gnn_activation_t)fuzz_draw(b, GNN_ACTIVATION_COUNT + 1);
     s.norm = (gnn_norm_t)fuzz_draw(b, GNN_NORM_RMS + 2);
     s.rate = draw_rate(b);
+    if (s.kind > GNN_STEP_EMBED)
+        draw_more(b, &s);
+    s.share = fuzz_draw(b, 3) ? NULL : draw_name(b);
+    s.transposed = draw_flag(b);
+    s.bias = draw_flag(b);
     return s;
 }
 
@@ -181,6 +207,33 @@ static void run(world_t *w, const gnn_model_t *model)
     reload(w, model, &inputs, rows, cols);
 }
 
+/* Rows one after another, where the model can: never another answer than numbers or words. */
+static void go_on(world_t *w, const gnn_model_t *model)
+{
+    const gnn_graph_t *graphs[] = {w->graphs[0], w->graphs[1], w->graphs[2]};
+    const gnn_model_inputs_t fixed = {graphs, 3, w->values + 1, 3};
+    const gnn_tensor_t row = gnn_tensor(w->numbers, 1, WIDTH);
+    const gnn_named_t value = {.name = "x", .dense = &row};
+    const int64_t width = gnn_model_width(model, gnn_model_step_count(model) - 1);
+    gnn_state_t *state = NULL;
+    if (width < 0 || width > 1 << 16)
+        return;
+    gnn_real_t *memory = calloc((size_t)width + 1, sizeof *memory);
+    const gnn_tensor_t y = gnn_tensor(memory, 1, width);
+    int rc = gnn_state_new(&state, model, w->context,
+                           &(gnn_state_config_t){.capacity = 3, .fixed = &fixed});
+    check_words(rc);
+    for (int k = 0; rc == GNN_OK && k < 4; k++) {
+        rc = gnn_model_advance(model, w->context, state, NULL,
+                               &(gnn_model_inputs_t){.values = &value, .n_values = 1}, &y);
+        check_words(rc);
+        if (gnn_state_length(state, 0) != k + (rc == GNN_OK))
+            abort();
+    }
+    gnn_state_free(state);
+    free(memory);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz_bytes_t bytes = {data, size};
@@ -194,8 +247,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_words(rc);
     if ((rc == GNN_OK) != (model != NULL))
         abort();
-    if (model)
+    if (model) {
         run(w, model);
+        go_on(w, model);
+    }
     gnn_model_free(model);
     return 0;
 }

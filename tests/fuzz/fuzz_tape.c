@@ -96,20 +96,25 @@ static gnn_var_t input(world_t *w, fuzz_bytes_t *b)
 static gnn_var_t aggregate(world_t *w, fuzz_bytes_t *b)
 {
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
-    const gnn_aggregate_t how = {
+    gnn_aggregate_t how = {
         .aggregator = gnn_aggregator_at((size_t)fuzz_draw(b, (int)gnn_aggregator_count())),
         .message = gnn_message_at((size_t)fuzz_draw(b, (int)gnn_message_count())),
         .graph = w->graphs[fuzz_draw(b, 3)],
         .view = {.self_loops = fuzz_draw(b, 8) ? GNN_OFF : GNN_ON,
                  .norm = (gnn_graph_norm_t)(fuzz_draw(b, 8) ? 0 : fuzz_draw(b, 4))},
         .shape = {.heads = draw_size(b),
-                  .kv_heads = draw_size(b),
+                  .key_heads = draw_size(b),
+                  .value_heads = draw_size(b),
                   .d_k = fuzz_draw(b, 2) ? 0 : draw_size(b),
                   .d_v = fuzz_draw(b, 2) ? 0 : draw_size(b),
                   .scale = fuzz_draw(b, 2) ? 0 : draw_real(b)},
         .dropout = fuzz_draw(b, 2) ? 0 : draw_real(b),
-        .distance = (gnn_distance_bias_t)fuzz_draw(b, 3),
-        .distance_buckets = fuzz_draw(b, 4)};
+        .priors = {{.options = {fuzz_draw(b, 4), fuzz_draw(b, 5)}}},
+        .weigher_options = {fuzz_draw(b, 3)},
+        .map_options = {0, fuzz_draw(b, 4)}};
+    how.priors[0].row = gnn_prior_at((size_t)fuzz_draw(b, 2 * (int)gnn_prior_count()));
+    how.weigher = gnn_weigher_at((size_t)fuzz_draw(b, 2 * (int)gnn_weigher_count()));
+    how.map = gnn_map_at((size_t)fuzz_draw(b, 2 * (int)gnn_map_count()));
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = fuzz_draw(b, 3) ? GNN_NONE : draw_var(w, b);
     in[GNN_AGGREGATE_SRC_MESSAGE] = draw_var(w, b);
@@ -147,7 +152,7 @@ static gnn_var_t op(world_t *w, fuzz_bytes_t *b)
     case 1: return gnn_tape_add(t, x, y, draw_real(b));
     case 2: return gnn_tape_add_scaled(t, x, y, z);
     case 3:
-        return gnn_tape_activation(t, x, (gnn_activation_t)fuzz_draw(b, GNN_SOFTPLUS + 2),
+        return gnn_tape_activation(t, x, (gnn_activation_t)fuzz_draw(b, GNN_ACTIVATION_COUNT + 1),
                                    draw_real(b));
     case 4: return gnn_tape_dropout(t, x, draw_real(b));
     case 5:

@@ -5,9 +5,11 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$root" || exit 2
 
 # Where each rule does not hold yet. These lists may only become shorter.
-wide='include graphs lib bench examples tests'
-vague='include graphs lib examples tests'
-headless='lib bench examples tests'
+wide='include/gnn/aggregate.h include/gnn/data.h include/gnn/io.h include/gnn/model.h
+    include/gnn/score.h include/gnn/row.h lib/aggregate lib/io lib/kernels lib/model tests'
+vague='include/gnn/aggregate.h include/gnn/data.h include/gnn/io.h include/gnn/model.h
+    include/gnn/score.h include/gnn/row.h lib/aggregate lib/io lib/kernels lib/model tests'
+headless='lib/aggregate lib/io lib/kernels lib/model tests'
 
 places='include graphs lib bench tools examples tests'
 # Whoever reads these words has to guess who is meant: "no caller", "every receiver", "another thread" say it.
@@ -17,9 +19,9 @@ sources() {
     find "$@" -type f \( -name '*.[ch]' -o -name '*.def' \) | sort
 }
 
-# Prints FILE:LINE of lines wider than 100 columns. (Strings may be: no comment on the line.)
+# Prints FILE:LINE of comments wider than 100 columns. (Code is as wide as clang-format makes it.)
 wide_lines() {
-    LC_ALL=C.UTF-8 awk 'length($0) > 100 && (/\/\*|\*\/|^ *\*|\/\// || !/"/) { print FILENAME ":" FNR }' "$@"
+    LC_ALL=C.UTF-8 awk 'length($0) > 100 && /\/\*|\*\/|^ *\* / { print FILENAME ":" FNR }' "$@"
 }
 
 vague_words() {
@@ -44,8 +46,9 @@ passed=0 failed=0
 rule() {
     # shellcheck disable=SC2046,SC2086 # names without blanks
     $3 $(sources $places | grep -E "$4") >"$work/all"
-    pattern=$(printf '%s' "$2" | sed 's/  */|/g')
-    grep -vE "^($pattern)/" "$work/all" >"$work/faults"
+    # shellcheck disable=SC2086 # a list of words
+    pattern=$(printf '%s|' $2)
+    grep -vE "^(${pattern%|})([/:]|$)" "$work/all" >"$work/faults"
     echo "$1: $(wc -l <"$work/all") in all"
     if [ -s "$work/faults" ]; then
         head -n 40 "$work/faults" | sed 's/^/  /'
@@ -74,7 +77,7 @@ else
     failed=$((failed + 1))
 fi
 
-rule "lines over 100 columns" "$wide" wide_lines .
+rule "comments over 100 columns" "$wide" wide_lines .
 rule "$words" "$vague" vague_words .
 rule "C files that do not begin with a comment" "$headless" headless_files '\.c$'
 

@@ -19,8 +19,8 @@ package() {
 }
 
 sources_minimal=minimal.c
-sources_citation='citation*.c'
-sources_sentence='sentence*.c classify*.c language.c'
+sources_citation='citation*.c program.c'
+sources_sentence='sentence*.c classify*.c language.c program.c'
 # compile NAME FOLDER ARGUMENTS...: FOLDER/NAME from the copies of the examples.
 compile() (
     cd "$work/examples" || exit
@@ -156,6 +156,6 @@ if [ $docs = enabled ]; then
     expect "functions were found" test "$(printf '%s\n' "$names" | wc -l)" -gt 50
     expect "every function has a man page" sh -c "cd '$prefix/share/man/man3' && for n in $(printf '%s ' $names); do [ -s \$n.3 ] || { echo \$n; bad=1; }; done; [ -z \"\${bad:-}\" ]"
     expect "man pages have no other names" sh -c "! ls '$prefix/share/man/man3' | grep -vE '^(gnn[_.]|GNN_).*3$'"
-    expect "the front page" grep -q 'message passing' "$prefix/share/doc/gnn/html/index.html"
+    expect "the front page" grep -q 'as one layer\|as <b>one layer' "$prefix/share/doc/gnn/html/index.html"
 fi
 finish

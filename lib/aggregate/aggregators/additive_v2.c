@@ -1,45 +1,55 @@
-#include <lib/aggregate/aggregators/softmax.h>
+#include <lib/aggregate/tables.h>
+#include <lib/kernels/simd/real_math.h>
 
-static inline gnn_real_t score(const gnn_aggregate_shape_t *shape, const gnn_edge_t *edge, int64_t a)
+static size_t declare(const gnn_aggregate_shape_t *shape, gnn_piece_t *pieces)
 {
-    const gnn_real_t *q = edge->query + a * shape->d_k,
-                     *k = edge->key + kv_head(shape, a) * shape->d_k,
-                     *weight = shape->parameters + a * shape->d_k;
-    gnn_real_t sum = 0;
-    for (int64_t c = 0; c < shape->d_k; c++)
-        sum += weight[c] * gnn__leaky(q[c] + k[c], shape->slope);
-    return sum;
+    pieces[0] = (gnn_piece_t){.name = "attention.vector",
+                              .rows = 1,
+                              .cols = shape->heads * shape->d_k,
+                              .init = GNN_INIT_GLOROT,
+                              .fan_in = shape->heads,
+                              .fan_out = shape->d_k};
+    return 1;
 }
 
-static inline void score_grad(const gnn_aggregate_shape_t *shape, const gnn_edge_t *edge, int64_t a,
-                              gnn_real_t d_score, gnn_edge_grad_t *grad)
+static void scores(const gnn_aggregate_shape_t *shape, const gnn_edge_t *edge, gnn_real_t *s)
 {
-    const int64_t at_q = a * shape->d_k, at_k = kv_head(shape, a) * shape->d_k;
-    for (int64_t c = 0; c < shape->d_k; c++) {
-        gnn_real_t x = edge->query[at_q + c] + edge->key[at_k + c];
-        gnn_real_t d = d_score * shape->parameters[at_q + c] * (x > 0 ? 1 : shape->slope);
-        if (grad->query)
-            grad->query[at_q + c] += d;
-        if (grad->key)
-            grad->key[at_k + c] += d;
-        if (grad->parameters)
-            grad->parameters[at_q + c] += d_score * gnn__leaky(x, shape->slope);
+    const int64_t d_k = shape->d_k;
+    for (int64_t a = 0; a < shape->heads; a++) {
+        const gnn_real_t *q = edge->query + a * d_k, *k = edge->key + gnn__key_head(shape, a) * d_k,
+                         *weight = shape->parameters.data + a * d_k;
+        gnn_real_t sum = 0;
+        for (int64_t c = 0; c < d_k; c++)
+            sum += weight[c] * gnn__leaky(q[c] + k[c], shape->slope);
+        s[a] = sum;
     }
 }
 
-SOFTMAX_ROW(score, score_grad)
+static void scores_grad(const gnn_aggregate_shape_t *shape, const gnn_edge_t *edge,
+                        const gnn_real_t *d_scores, gnn_edge_grad_t *grad)
+{
+    const int64_t d_k = shape->d_k;
+    for (int64_t at = 0; at < shape->heads * d_k; at++) {
+        const int64_t a = at / d_k, at_k = gnn__key_head(shape, a) * d_k + at % d_k;
+        const gnn_real_t x = edge->query[at] + edge->key[at_k],
+                         d = d_scores[a] * shape->parameters.data[at] * (x > 0 ? 1 : shape->slope);
+        if (grad->query)
+            grad->query[at] += d;
+        if (grad->key)
+            grad->key[at_k] += d;
+        if (grad->parameters.data)
+            grad->parameters.data[at] += d_scores[a] * gnn__leaky(x, shape->slope);
+    }
+}
 
-const gnn_aggregator_t gnn__aggregator_additive_v2 = {
+const gnn_aggregator_t gnn_aggregator_additive_v2 = {
     .name = "additive_v2",
     .paper = "Brody, Alon, Yahav 2022 (GATv2)",
     .help = "attention; the score is a . leaky_relu(q_i + k_j) with a vector a per head",
-    .flags = GNN_AGGREGATOR_SCORED,
+    .flags = GNN_AGGREGATOR_SCORED | GNN_AGGREGATOR_KEY_IS_MESSAGE,
     .score_width = GNN_SCORE_PER_KEY,
-    .parameters_per_key = 1,
-    .state = softmax_state,
-    .accumulate = accumulate,
-    .finish = softmax_finish,
-    .finish_grad = softmax_finish_grad,
-    .accumulate_grad = accumulate_grad,
+    .declare = declare,
+    .scores = scores,
+    .scores_grad = scores_grad,
     .fast = GNN__FAST_ADDITIVE_V2,
 };

@@ -5,7 +5,7 @@ static void accumulate(const gnn_aggregate_shape_t *shape, gnn_real_t *state, co
     extreme_accumulate(shape, state, edge->message, true);
 }
 
-const gnn_aggregator_t gnn__aggregator_max = {
+const gnn_aggregator_t gnn_aggregator_max = {
     .name = "max",
     .paper = "Hamilton, Ying, Leskovec 2017 (GraphSAGE)",
     .help = "the largest number heard in every column; ties share the gradient equally",

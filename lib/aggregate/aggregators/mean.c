@@ -36,7 +36,7 @@ static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t
         gnn__elementwise_kernels()->scale(shape->width, 1, s + 1, true, grad->message);
 }
 
-const gnn_aggregator_t gnn__aggregator_mean = {
+const gnn_aggregator_t gnn_aggregator_mean = {
     .name = "mean",
     .paper = "Hamilton, Ying, Leskovec 2017 (GraphSAGE)",
     .help =

@@ -54,7 +54,7 @@ static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t
         grad->message[c] += factor[c] * (edge->message[c] - mean[c]);
 }
 
-const gnn_aggregator_t gnn__aggregator_std = {
+const gnn_aggregator_t gnn_aggregator_std = {
     .name = "std",
     .paper = "Corso et al. 2020 (PNA)",
     .help = "population standard deviation of every column; 0 where the variance is at most 1e-5",

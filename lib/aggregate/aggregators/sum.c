@@ -33,7 +33,7 @@ static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t
         gnn__elementwise_kernels()->scale(shape->width, 1, d_out, true, grad->message);
 }
 
-const gnn_aggregator_t gnn__aggregator_sum = {
+const gnn_aggregator_t gnn_aggregator_sum = {
     .name = "sum",
     .paper = "Xu et al. 2019 (GIN)",
     .help = "sum over everything heard",

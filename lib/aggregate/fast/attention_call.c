@@ -16,8 +16,8 @@ static bool find_score(const gnn_aggregator_t *row, gnn__score_t *score)
 bool gnn__attention_is_fast(const gnn__plan_t *plan)
 {
     gnn__score_t score;
-    return find_score(plan->aggregator, &score) && gnn__is_plain(plan) && plan->view->n_parts > 0 &&
-           plan->shape.d_k > 0 && plan->shape.d_v > 0;
+    return find_score(plan->aggregator, &score) && gnn__reads_rows(plan) &&
+           plan->view->n_parts > 0 && plan->shape.d_k > 0 && plan->shape.d_v > 0;
 }
 
 static gnn__matrix_t matrix(const gnn_tensor_t *t)
@@ -28,7 +28,7 @@ static gnn__matrix_t matrix(const gnn_tensor_t *t)
 gnn__attention_t gnn__attention_describe(const gnn__plan_t *plan)
 {
     gnn__attention_t a = {.heads = plan->shape.heads,
-                          .kv_heads = plan->shape.kv_heads,
+                          .kv_heads = plan->shape.key_heads,
                           .d_k = plan->shape.d_k,
                           .d_v = plan->shape.d_v};
     find_score(plan->aggregator, &a.score);
@@ -36,7 +36,7 @@ gnn__attention_t gnn__attention_describe(const gnn__plan_t *plan)
     a.level = gnn__attention_level(plan->context);
     a.amx = a.level != GNN_PRECISION_HIGHEST && gnn__amx_granted();
     a.slope = plan->shape.slope;
-    a.a = plan->shape.parameters;
+    a.a = plan->shape.parameters.data;
     a.q = matrix(&plan->in[GNN_AGGREGATE_QUERY]);
     a.k = matrix(&plan->in[GNN_AGGREGATE_KEY]);
     a.v = matrix(&plan->in[GNN_AGGREGATE_SRC_MESSAGE]);
@@ -44,6 +44,9 @@ gnn__attention_t gnn__attention_describe(const gnn__plan_t *plan)
     a.bias = matrix(&plan->in[GNN_AGGREGATE_EDGE_BIAS]);
     a.biases = plan->in[GNN_AGGREGATE_EDGE_BIAS].rows;
     a.bias_cols = plan->in[GNN_AGGREGATE_EDGE_BIAS].cols;
+    a.features = matrix(&plan->in[GNN_AGGREGATE_EDGE_FEATURES]);
+    a.edges = plan->graph->n_edges;
+    a.d_e = plan->d_e;
     a.weight = matrix(&plan->in[GNN_AGGREGATE_EDGE_WEIGHT]);
     a.weights = plan->in[GNN_AGGREGATE_EDGE_WEIGHT].rows;
     a.dropout = plan->dropping ? &plan->dropout : NULL;
@@ -71,6 +74,7 @@ void gnn__attention_gradients(const gnn__plan_t *plan, const gnn_op_call_t *call
     a->grad.v = matrix(&plan->d[GNN_AGGREGATE_SRC_MESSAGE]);
     a->grad.bias = matrix(&plan->d[GNN_AGGREGATE_EDGE_BIAS]);
     a->grad.weight = matrix(&plan->d[GNN_AGGREGATE_EDGE_WEIGHT]);
+    a->grad.features = matrix(&plan->d[GNN_AGGREGATE_EDGE_FEATURES]);
 }
 
 void gnn__attention_keep(const gnn__plan_t *plan, gnn_op_call_t *call)

@@ -1,11 +1,12 @@
 /* What distances add to scores, for the kernels of attention: numbers by distance, and the way back from their gradients. */
 #include <lib/aggregate/fast/distance_prior.h>
+#include <lib/aggregate/positions.h>
 
 #include <limits.h>
 
 static bool has_prior(const gnn__plan_t *plan)
 {
-    return plan->how->distance != GNN_DISTANCE_NONE;
+    return plan->has_priors;
 }
 
 /* ---- distances ---- */
@@ -88,50 +89,32 @@ bool gnn__distances_are_straight(const gnn__plan_t *plan, int64_t p)
                                 segments_apart(pairs, g->n_segments, g->dst_segments));
 }
 
-static void fill_positions(int64_t n, int64_t segments, const int64_t *offsets,
-                           const int64_t *starts, int64_t *positions)
-{
-    for (int64_t k = 0; k < n; k++)
-        positions[k] = k;
-    for (int64_t s = 0; s < segments; s++)
-        for (int64_t k = offsets[s]; k < offsets[s + 1]; k++)
-            positions[k] = k - offsets[s] + starts[s];
-}
-
 /* ---- numbers by distance ---- */
 
-static int64_t bucket_of(const gnn__plan_t *plan, int64_t distance)
-{
-    const int64_t buckets = plan->how->distance_buckets, at = distance + buckets / 2;
-    return at < 0 ? 0 : at >= buckets ? buckets - 1 : at;
-}
-
-/* What head a gets at distances first .. first + count - 1. */
+/* What all priors together say of head a at distances first .. first + count - 1. */
 static void fill_head(const gnn__plan_t *plan, int64_t a, int64_t first, int64_t count,
                       gnn_real_t *out)
 {
-    const gnn_tensor_t *values = &plan->in[GNN_AGGREGATE_DISTANCE];
-    if (plan->how->distance == GNN_DISTANCE_SLOPE)
-        for (int64_t x = 0; x < count; x++)
-            out[x] = values->data[a] * (gnn_real_t)(first + x);
-    else
-        for (int64_t x = 0; x < count; x++)
-            out[x] = gnn__row(values, a)[bucket_of(plan, first + x)];
+    for (int p = 0; p < GNN_PRIORS; p++)
+        if (plan->prior[p])
+            plan->prior[p]->strip(&plan->prior_shape[p], a, first, count, out);
 }
 
 static void fold_head(const gnn__plan_t *plan, int64_t a, int64_t first, int64_t count,
                       const gnn_real_t *d)
 {
-    const gnn_tensor_t *target = &plan->d[GNN_AGGREGATE_DISTANCE];
-    double slope = 0;
-    if (plan->how->distance == GNN_DISTANCE_SLOPE) {
-        for (int64_t x = 0; x < count; x++)
-            slope += (double)d[x] * (double)(first + x);
-        target->data[a] += (gnn_real_t)slope;
-        return;
-    }
-    for (int64_t x = 0; x < count; x++)
-        gnn__row(target, a)[bucket_of(plan, first + x)] += d[x];
+    for (int p = 0; p < GNN_PRIORS; p++)
+        if (gnn__wants_gradient(plan, GNN_AGGREGATE_PRIOR_0 + p))
+            plan->prior[p]->strip_grad(&plan->prior_shape[p], a, first, count, d,
+                                       &plan->d[GNN_AGGREGATE_PRIOR_0 + p]);
+}
+
+static bool wants_gradients(const gnn__plan_t *plan)
+{
+    bool wants = false;
+    for (int p = 0; p < GNN_PRIORS; p++)
+        wants |= gnn__wants_gradient(plan, GNN_AGGREGATE_PRIOR_0 + p);
+    return wants;
 }
 
 /* ---- memory ---- */
@@ -155,7 +138,7 @@ void gnn__distance_prior_carve(const gnn__plan_t *plan, gnn__carve_t *carve, boo
     prior->down = gnn__carve(carve, all, sizeof *prior->down);
     prior->sums = gnn__carve(carve, all, sizeof *prior->sums);
     prior->partials = gnn__carve(carve, sums, sizeof *prior->partials);
-    if (!gnn__wants_gradient(plan, GNN_AGGREGATE_DISTANCE))
+    if (!wants_gradients(plan))
         prior->sums = prior->partials = NULL;
 }
 
@@ -165,9 +148,8 @@ void gnn__distance_prior_fill(const gnn__plan_t *plan, bool backward, gnn__dista
     const int64_t stride = prior->stride, all = stride * plan->shape.heads;
     if (!has_prior(plan))
         return;
-    fill_positions(g->n_dst, g->n_segments, g->dst_segments, g->dst_start, prior->positions);
-    fill_positions(g->n_src, g->n_segments, g->src_segments, g->src_start,
-                   prior->positions + g->n_dst);
+    gnn__positions(g, true, prior->positions);
+    gnn__positions(g, false, prior->positions + g->n_dst);
     memset(prior->up, 0, sizeof *prior->up * (size_t)all);
     for (int64_t a = 0; a < plan->shape.heads; a++)
         fill_head(plan, a, prior->first, prior->count, prior->up + a * stride + GNN__PRIOR_MARGIN);

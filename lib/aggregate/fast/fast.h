@@ -5,12 +5,32 @@
 #include <lib/aggregate/tables.h>
 #include <lib/aggregate/ways.h>
 
-/* Kernels read messages in place; projected edges, gates and weights that are asked for are the generic driver's. */
+/* Kernels add priors by distance as strips; other priors are the generic driver's. */
+static inline bool gnn__priors_are_strips(const gnn__plan_t *plan)
+{
+    bool strips = true;
+    for (int p = 0; p < GNN_PRIORS; p++)
+        strips &= !plan->prior[p] || plan->prior[p]->strip;
+    return strips;
+}
+
+/* Kernels read senders' rows in place, and may sum edges' rows apart; gates, caps, weighers other than softmax, unequal numbers of
+ * key and value heads, and weights that are asked for are the generic driver's. */
+static inline bool gnn__reads_rows(const gnn__plan_t *plan)
+{
+    return (plan->message->is_sender || plan->message->adds_edge) &&
+           plan->has[GNN_AGGREGATE_SRC_MESSAGE] && !plan->has[GNN_AGGREGATE_GATE] &&
+           gnn__priors_are_strips(plan) && plan->shape.softcap == 0 &&
+           (plan->weigher->fast == GNN__FAST_SOFTMAX ||
+            plan->weigher->fast == GNN__FAST_SOFTMAX_SINK) &&
+           plan->shape.key_heads == plan->shape.value_heads && !plan->how->edge_weights_out &&
+           !plan->how->segment_weights_out;
+}
+
+/* The same where edges add nothing to messages and keys. */
 static inline bool gnn__is_plain(const gnn__plan_t *plan)
 {
-    return plan->message->is_sender && plan->has[GNN_AGGREGATE_SRC_MESSAGE] &&
-           plan->edge_width == 0 && !plan->edge_key && !plan->has[GNN_AGGREGATE_GATE] &&
-           !plan->how->edge_weights_out && !plan->how->segment_weights_out;
+    return gnn__reads_rows(plan) && plan->edge_width == 0 && !plan->edge_key;
 }
 
 #endif

@@ -3,6 +3,7 @@
  * edges, one by receiver unless scores are additive, and one by sender unless receivers have done its work. */
 #include <lib/aggregate/fast/attention_call.h>
 #include <lib/aggregate/fast/fast.h>
+#include <lib/aggregate/fast/lane_edges.h>
 #include <lib/kernels/attention/by_lane/by_lane.h>
 
 #include <omp.h>
@@ -12,9 +13,9 @@ static bool takes(const gnn__plan_t *plan)
 {
     const gnn_aggregate_shape_t *s = &plan->shape;
     if (!gnn__attention_is_fast(plan) || !gnn__attention_lanes() || s->heads > GNN__LANES_HEADS ||
-        s->kv_heads != s->heads || !(s->slope >= 0 && s->slope <= 1) ||
-        plan->has[GNN_AGGREGATE_EDGE_BIAS] || plan->has[GNN_AGGREGATE_EDGE_WEIGHT] ||
-        plan->has[GNN_AGGREGATE_DISTANCE])
+        s->key_heads != s->heads || !(s->slope >= 0 && s->slope <= 1) ||
+        plan->has[GNN_AGGREGATE_EDGE_WEIGHT] || plan->has_priors ||
+        plan->weigher->fast != GNN__FAST_SOFTMAX || !gnn__lane_edges_taken(plan))
         return false;
     const bool dot = plan->aggregator->fast == GNN__FAST_DOT;
     for (int64_t p = 0; p < plan->view->n_parts; p++) {
@@ -63,7 +64,7 @@ static gnn__layout_t choose_layout(const gnn__plan_t *plan, const choice_t *c)
     const gnn_aggregate_shape_t *s = &plan->shape;
     const bool additive = c->score == GNN__SCORE_ADDITIVE;
     const int64_t in_place = additive ? gnn__attention_lanes()->in_place : 0, row = s->heads * s->d_v;
-    if (!additive && s->heads == 1 && s->d_k <= GNN__LANES_COLUMNS &&
+    if (!additive && !gnn__lane_edge_rows(plan) && s->heads == 1 && s->d_k <= GNN__LANES_COLUMNS &&
         s->d_v <= GNN__LANES_COLUMNS && pairs_per_node(plan) >= FILL_FROM)
         return GNN__COLUMNS;
     if (s->d_v % 16 == 0 &&
@@ -83,7 +84,8 @@ static int choose_factors(const gnn__plan_t *plan, const choice_t *c)
     const int64_t of_one = 2 + plan->shape.d_v;
     const bool narrow = c->layout == GNN__NARROW && of_one <= 16;
     if (c->score != GNN__SCORE_ADDITIVE || !(narrow || plan->shape.heads == 8) ||
-        !gnn__attention_lanes()->factors || pairs_per_node(plan) < FACTORS_FROM)
+        !gnn__attention_lanes()->factors || pairs_per_node(plan) < FACTORS_FROM ||
+        gnn__lane_edge_terms(plan))
         return 0;
     return !narrow || of_one > 8 ? 16 : of_one > 4 ? 8 : 4;
 }
@@ -152,6 +154,7 @@ typedef struct lane_run {
     int64_t scratch_size;
     gnn_real_t *q, *k, *v, *dy, *weights; /* copies; NULL: none is needed */
     gnn_real_t *d_a;                      /* chunks x heads * d_k */
+    gnn__lane_edges_t edges;
 } lane_run_t;
 
 /* Everything that needs no memory. */
@@ -165,7 +168,10 @@ static void begin(const gnn__plan_t *plan, lane_run_t *run)
                             .layout = run->choice.layout,
                             .value_numbers = run->choice.value_numbers,
                             .key_numbers = run->choice.key_numbers,
-                            .slope = run->choice.score == GNN__SCORE_ADDITIVE ? plan->shape.slope : 1,
+                            .slope = run->choice.score == GNN__SCORE_ADDITIVE &&
+                                             !gnn__lane_edge_terms(plan)
+                                         ? plan->shape.slope
+                                         : 1,
                             .q = run->a.q,
                             .k = run->a.k,
                             .v = run->a.v,
@@ -231,6 +237,7 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, lane_ru
         carve_backward(plan, &carve, run);
     else
         carve_forward(plan, &carve, run);
+    gnn__lane_edges_carve(plan, &carve, &run->l, backward, &run->edges);
     return gnn__carved(&carve, bytes);
 }
 
@@ -293,6 +300,7 @@ static void pack_inputs(const gnn__plan_t *plan, lane_run_t *run, int threads)
     pack(&run->a.v, n_src, run->a.d_v, run->l.value_numbers, run, run->v, &run->l.v, threads);
     if (run->choice.copies_values && run->choice.one_matrix)
         run->l.v = run->l.k;
+    gnn__lane_edges_fill(plan, run->l.records.at != NULL, threads, &run->edges, &run->l);
     if (run->l.key_factors)
         sweep(run, n_src, threads, gnn__attention_lanes()->factors);
     if (run->weights) {
@@ -315,7 +323,9 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
 {
     const bool transposed = pass == GNN__SEND, both = pass == GNN__RECEIVE && run->l.d_senders,
                parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS) &&
-                            (pass == GNN__RECEIVE || (transposed && !run->l.d_senders));
+                            (pass == GNN__RECEIVE || (transposed && !run->l.d_senders)),
+               edges = gnn__lane_edge_weights_wanted(plan) &&
+                       pass == (gnn__lane_edge_rows(plan) ? GNN__RECEIVE : GNN__SEND);
     const int64_t width = run->a.heads * run->a.d_k,
                   of_a_group = run->l.n_src * run->l.sender_numbers;
     const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
@@ -327,20 +337,25 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
         const int64_t row0 = run->bounds[c], row1 = run->bounds[c + 1];
         gnn_real_t *scratch = run->scratch + omp_get_thread_num() * run->scratch_size,
                    *d_a = parameters ? run->d_a + c * width : NULL,
+                   *d_edge = edges ? run->edges.partials + c * run->edges.size : d_a,
                    *d_senders = both ? run->l.d_senders + c * of_a_group : NULL;
         if (both)
             memset(d_senders, 0, sizeof *d_senders * (size_t)of_a_group);
+        if (edges)
+            memset(d_edge, 0, sizeof *d_edge * (size_t)run->edges.size);
         if (pass == GNN__FORWARD)
             kernels->forward(&run->l, row0, row1, scratch);
         else if (transposed)
-            kernels->send(&run->l, row0, row1, scratch, d_a);
+            kernels->send(&run->l, row0, row1, scratch, d_edge);
         else
-            kernels->receive(&run->l, row0, row1, scratch, d_a, d_senders);
+            kernels->receive(&run->l, row0, row1, scratch, d_edge, d_senders);
     }
     if (both)
         run->l.groups = chunks; /* as many as there are */
     if (parameters)
         gnn__add_partials(&plan->d[GNN_AGGREGATE_PARAMETERS], run->d_a, chunks, width);
+    if (edges)
+        gnn__lane_edges_add(plan, &run->edges, &run->l, chunks);
 }
 
 /* f(y + bias). */
@@ -389,6 +404,7 @@ static void bind_gradients(const gnn__plan_t *plan, const gnn_op_call_t *call, l
     l->same_gradient = run->choice.one_matrix && a->grad.k.at && a->grad.k.at == a->grad.v.at;
     if (!run->choice.one_matrix)
         l->d_senders = NULL;
+    l->term_grads = gnn__lane_edge_terms(plan) && gnn__lane_edges_wanted(plan);
     gnn__zero_gradients(plan, written);
 }
 
@@ -399,15 +415,19 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     GNN_TRY(memory(plan, call->scratch, true, &run, &bytes));
     bind_gradients(plan, call, &run);
     const gnn__attention_grads_t *grad = &run.a.grad;
-    const int threads = gnn__gradient_threads(plan, gnn__attention_work(plan));
+    const bool terms = run.l.term_grads,
+               edge_rows = gnn__lane_edge_rows(plan) && gnn__lane_edges_wanted(plan);
+    const int threads = (terms || edge_rows) && gnn__gradients_cross(plan)
+                            ? 1
+                            : gnn__gradient_threads(plan, gnn__attention_work(plan));
     pack_inputs(plan, &run, threads);
     sweep(&run, plan->graph->n_dst, threads, gnn__attention_lanes()->prepare);
     const bool additive = run.choice.score == GNN__SCORE_ADDITIVE, once = run.l.d_senders != NULL,
                collects = once && run.l.same_gradient,
                parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS),
                rows = grad->k.at || grad->v.at,
-               by_receiver = !additive && (grad->q.at || parameters || collects),
-               by_sender = once ? rows && !collects : rows || parameters;
+               by_receiver = !additive && (grad->q.at || parameters || collects || edge_rows),
+               by_sender = once ? rows && !collects : rows || parameters || terms;
     for (int64_t p = 0; by_receiver && p < plan->view->n_parts; p++)
         run_part(plan, &run, p, GNN__RECEIVE, threads);
     if (collects)

@@ -1,5 +1,4 @@
-/* Attention weights on request. A weight is the derivative of the output by the message (without edge weight and dropout), so the four small functions of any
- * scored row give it: send ones into one number of every head, and read the message's gradient. */
+/* Attention weights on request: what the weigher says of every pair, before dropout and edge weights. */
 #include <lib/aggregate/generic/driver.h>
 
 /* Where the matrix of each segment starts is found by walking; receivers and senders of other segments have no place in it. */
@@ -49,30 +48,21 @@ static void write_pair(const gnn__plan_t *plan, const sheet_t *sheet, const gnn_
         sheet->base[(a * sheet->n_dst + i) * sheet->n_src + j] += weight;
 }
 
-/* Heads that share a value head are read one after another: `round` is their place in the group. */
-static void read_row(const gnn__listener_t *listener, const gnn__driver_run_t *run,
-                     const gnn__pair_scratch_t *scratch, const sheet_t *sheet, int64_t row,
-                     int64_t round)
+static void write_row(const gnn__listener_t *listener, const gnn__driver_run_t *run,
+                      const gnn__pair_scratch_t *scratch, const sheet_t *sheet, int64_t row)
 {
     const gnn__plan_t *plan = listener->plan;
-    const int64_t group = plan->shape.heads / plan->shape.kv_heads, d_v = plan->shape.d_v;
-    const int64_t i = gnn__pairs_node(listener->pairs, row), to = gnn__pairs_to(listener->pairs, row);
-    const gnn_real_t *out = run->raw ? run->raw + i * plan->out_width : gnn__row(&plan->out, i);
-    memset(scratch->d_out, 0, sizeof(gnn_real_t) * (size_t)plan->out_width);
-    for (int64_t kv = 0; kv < plan->shape.kv_heads; kv++)
-        scratch->d_out[(kv * group + round) * d_v] = 1;
-    memcpy(scratch->state, gnn__driver_state(run, i), sizeof(gnn_real_t) * (size_t)run->state_size);
-    plan->aggregator->finish_grad(&plan->shape, scratch->state, out, scratch->d_out);
+    const gnn_weigher_t *w = plan->weigher;
+    const int64_t node = gnn__pairs_node(listener->pairs, row),
+                  to = gnn__pairs_to(listener->pairs, row);
     gnn__pair_t pair;
     for (int64_t at = gnn__pairs_from(listener->pairs, row); at < to; at++) {
-        gnn__pair_load(listener, i, at, scratch, &pair);
-        pair.edge.weight = 1;
-        pair.edge.keep = NULL;
-        memset(scratch->d_message, 0, sizeof(gnn_real_t) * (size_t)plan->message_width);
-        plan->aggregator->accumulate_grad(&plan->shape, scratch->state, &pair.edge,
-                                          &(gnn_edge_grad_t){.message = scratch->d_message});
-        for (int64_t kv = 0; kv < plan->shape.kv_heads; kv++)
-            write_pair(plan, sheet, &pair, kv * group + round, scratch->d_message[kv * d_v]);
+        gnn__pair_meet(listener, node, at, &pair);
+        gnn__pair_scores(plan, scratch, &pair);
+        for (int64_t a = 0; a < plan->shape.heads; a++)
+            write_pair(plan, sheet, &pair, a,
+                       w->weight(&plan->weigher_shape, a,
+                                 gnn__driver_state(run, node) + a * w->state, scratch->scores[a]));
     }
 }
 
@@ -83,7 +73,7 @@ void gnn__attention_weights(const gnn__plan_t *plan, const gnn__driver_run_t *ru
     clear(plan);
     const gnn__pair_scratch_t scratch = gnn__pair_scratch(plan, run->scratch);
     sheet_t sheet = {.base = plan->how->segment_weights_out, .segment = -1};
-    for (int64_t p = 0; plan->shape.d_v > 0 && p < plan->view->n_parts; p++) {
+    for (int64_t p = 0; p < plan->view->n_parts; p++) {
         const gnn__listener_t listener = gnn__listener(plan, p, false, run->positions);
         const gnn__pairs_t *pairs = listener.pairs;
         for (int64_t r = 0; r < pairs->n_rows; r++) {
@@ -91,8 +81,7 @@ void gnn__attention_weights(const gnn__plan_t *plan, const gnn__driver_run_t *ru
                 continue;
             if (plan->how->segment_weights_out)
                 turn_to(plan, &sheet, gnn__graph_dst_segment(plan->graph, gnn__pairs_node(pairs, r)));
-            for (int64_t round = 0; round < plan->shape.heads / plan->shape.kv_heads; round++)
-                read_row(&listener, run, &scratch, &sheet, r, round);
+            write_row(&listener, run, &scratch, &sheet, r);
         }
     }
 }

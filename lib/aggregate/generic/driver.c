@@ -14,25 +14,49 @@ int gnn__driver_forward_memory(const gnn__plan_t *plan, void *scratch, gnn__driv
     return gnn__carved(&carve, bytes);
 }
 
-static void hear_pair(const gnn__plan_t *plan, const gnn__driver_run_t *run,
-                      const gnn__pair_scratch_t *scratch, const gnn__pair_t *pair, gnn_real_t *sums)
+static void hear_row(const gnn__listener_t *listener, const gnn__driver_run_t *run,
+                     const gnn__pair_scratch_t *scratch, int64_t row, gnn_real_t *sums)
 {
-    (void)scratch, (void)sums;
-    plan->aggregator->accumulate(&plan->shape, gnn__driver_state(run, pair->i), &pair->edge);
+    const gnn__plan_t *plan = listener->plan;
+    const int64_t node = gnn__pairs_node(listener->pairs, row),
+                  to = gnn__pairs_to(listener->pairs, row);
+    gnn__pair_t pair;
+    (void)sums;
+    for (int64_t at = gnn__pairs_from(listener->pairs, row); at < to; at++) {
+        gnn__pair_meet(listener, node, at, &pair);
+        gnn__pair_load(listener, scratch, &pair);
+        plan->aggregator->accumulate(&plan->shape, gnn__driver_state(run, node), &pair.edge);
+    }
 }
 
 static void finish_row(const gnn__plan_t *plan, const gnn__driver_run_t *run, int64_t i)
 {
-    gnn_real_t *out = gnn__row(&plan->out, i), *raw = run->raw ? run->raw + i * plan->out_width : out;
+    gnn_real_t *raw = gnn__driver_raw(plan, run, i);
     if (plan->view->degree[i] == 0)
         memset(raw, 0, sizeof *raw * (size_t)plan->out_width);
     else
         plan->aggregator->finish(&plan->shape, gnn__driver_state(run, i), raw);
-    if (!plan->has[GNN_AGGREGATE_GATE])
-        return;
-    const gnn_real_t *gate = gnn__row(&plan->in[GNN_AGGREGATE_GATE], i);
-    for (int64_t c = 0; c < plan->out_width; c++)
-        out[c] = gate[c / plan->shape.d_v] * raw[c];
+}
+
+static void aggregate(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads)
+{
+    for (int64_t p = 0; p < plan->view->n_parts; p++)
+        gnn__driver_visit(plan, run, p, false, threads, hear_row);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < plan->graph->n_dst; i++)
+        finish_row(plan, run, i);
+}
+
+static void gate_rows(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads)
+{
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < plan->graph->n_dst; i++) {
+        const gnn_real_t *gate = gnn__row(&plan->in[GNN_AGGREGATE_GATE], i),
+                         *raw = gnn__driver_raw(plan, run, i);
+        gnn_real_t *out = gnn__row(&plan->out, i);
+        for (int64_t c = 0; c < plan->out_width; c++)
+            out[c] = gate[c / plan->shape.d_v] * raw[c];
+    }
 }
 
 int gnn__driver_forward(const gnn__plan_t *plan, gnn_op_call_t *call)
@@ -47,13 +71,14 @@ int gnn__driver_forward(const gnn__plan_t *plan, gnn_op_call_t *call)
     }
     if (n * run.state_size > 0)
         memset(run.states, 0, sizeof *run.states * (size_t)(n * run.state_size));
-    gnn__fill_positions(plan, run.positions);
+    gnn__driver_positions(plan, &run);
     const int threads = gnn__plan_threads(plan, gnn__driver_work(plan));
-    for (int64_t p = 0; p < plan->view->n_parts; p++)
-        gnn__driver_visit(plan, &run, p, false, threads, hear_pair);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < n; i++)
-        finish_row(plan, &run, i);
+    if (plan->scored)
+        gnn__driver_attend(plan, &run, threads);
+    else
+        aggregate(plan, &run, threads);
+    if (plan->has[GNN_AGGREGATE_GATE])
+        gate_rows(plan, &run, threads);
     gnn__attention_weights(plan, &run);
     return GNN_OK;
 }

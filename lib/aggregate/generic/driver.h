@@ -1,31 +1,29 @@
-/* Between the files of the generic driver: the memory of one run, and the walk over pairs. */
+/* Between the files of the generic driver: the memory of one run, and the walk over pairs. Aggregators without scores keep a
+ * state of their own per receiver; those with scores keep what the weigher needs. */
 #ifndef GNN_AGGREGATE_DRIVER_H
 #define GNN_AGGREGATE_DRIVER_H
 
 #include <lib/aggregate/generic/pair.h>
 
-/* Where the sums of a chunk stand for what all edges share; -1 stands for nothing. Offsets into one block per chunk. */
-typedef struct gnn__shared_grads {
-    int64_t parameters, message_weight, message_bias, key_weight, distance;
-    int64_t size;
-} gnn__shared_grads_t;
-
 /* Which derivatives the pass by receiver has to compute. */
 typedef struct gnn__wanted {
-    bool message, edge, key, weight, bias;
+    bool message, edge, key, weight, score;
 } gnn__wanted_t;
 
 typedef struct gnn__driver_run {
-    int64_t *bounds; /* chunks of the part at hand */
-    int64_t *positions;
-    char *scratch; /* scratch_bytes per thread */
+    int64_t *bounds;    /* chunks of the part at hand */
+    int64_t *positions; /* of receivers, then of senders; NULL where no row reads distances */
+    char *scratch;      /* scratch_bytes per thread */
     int64_t scratch_bytes;
     gnn_real_t *states; /* n_dst x state_size */
     int64_t state_size;
     gnn_real_t *raw; /* output before the gate (n_dst x out_width), only with a gate in a recorded run */
     /* backward */
-    gnn_real_t *partials; /* chunks x shared.size */
-    gnn__shared_grads_t shared;
+    gnn_real_t *d_raw;    /* its gradient, with a gate */
+    gnn_real_t *delta;    /* n_dst x heads: dY . Y, of scored rows */
+    gnn_real_t *partials; /* chunks x shared_size */
+    /* Where the sums of a chunk stand for an input that all pairs share; -1: it is not one. */
+    int64_t shared[GNN_AGGREGATE_INPUTS], shared_size;
     gnn__wanted_t wanted;
 } gnn__driver_run_t;
 
@@ -33,23 +31,37 @@ typedef struct gnn__driver_run {
 
 /* Arrays that forward and backward both need. */
 void gnn__driver_common_memory(const gnn__plan_t *plan, gnn__carve_t *carve, gnn__driver_run_t *run);
+void gnn__driver_positions(const gnn__plan_t *plan, const gnn__driver_run_t *run);
 /* Multiply-adds over all parts, roughly. */
 int64_t gnn__driver_work(const gnn__plan_t *plan);
 /* This thread's scratch, inside of a region. */
 gnn__pair_scratch_t gnn__driver_scratch(const gnn__plan_t *plan, const gnn__driver_run_t *run);
 
-/* What is done with one pair. `sums`: those of its chunk, for what all edges share. */
-typedef void gnn__visit_t(const gnn__plan_t *plan, const gnn__driver_run_t *run,
-                          const gnn__pair_scratch_t *scratch, const gnn__pair_t *pair,
-                          gnn_real_t *sums);
-/* Visits the pairs of part p, row by row, in fixed chunks that threads own; by receiver, or by sender. In backward by receiver the
- * sums of each chunk start at 0. Returns how many chunks there were. */
+/* What is done with one row of a part. `sums`: those of its chunk, for what all pairs share. */
+typedef void gnn__visit_t(const gnn__listener_t *listener, const gnn__driver_run_t *run,
+                          const gnn__pair_scratch_t *scratch, int64_t row, gnn_real_t *sums);
+/* Visits the rows of part p in fixed chunks that threads own; by receiver, or by sender. In backward by receiver the sums of
+ * each chunk start at 0. Returns how many chunks there were. */
 int64_t gnn__driver_visit(const gnn__plan_t *plan, const gnn__driver_run_t *run, int64_t p,
                           bool transposed, int threads, gnn__visit_t *visit);
 
 static inline gnn_real_t *gnn__driver_state(const gnn__driver_run_t *run, int64_t i)
 {
     return run->states + i * run->state_size;
+}
+
+/* The output row before the gate. */
+static inline gnn_real_t *gnn__driver_raw(const gnn__plan_t *plan, const gnn__driver_run_t *run,
+                                          int64_t i)
+{
+    return run->raw ? run->raw + i * plan->out_width : gnn__row(&plan->out, i);
+}
+
+/* Its gradient. */
+static inline const gnn_real_t *gnn__driver_d_raw(const gnn__plan_t *plan,
+                                                  const gnn__driver_run_t *run, int64_t i)
+{
+    return run->d_raw ? run->d_raw + i * plan->out_width : gnn__row(&plan->d_out, i);
 }
 
 /* ---- driver.c, driver_grad.c ---- */
@@ -61,9 +73,40 @@ int gnn__driver_backward(const gnn__plan_t *plan, gnn_op_call_t *call);
 int gnn__driver_backward_memory(const gnn__plan_t *plan, void *scratch, gnn__driver_run_t *run,
                                 size_t *bytes);
 
+/* The message's gradient in scratch->d_message goes on to receiver, edge, and what all pairs share; *d_weight gets that of the
+ * edge's weight where the row has no scores. */
+void gnn__driver_message_grad(const gnn__plan_t *plan, const gnn__driver_run_t *run,
+                              const gnn__pair_scratch_t *scratch, const gnn__pair_t *pair,
+                              gnn_real_t *d_weight, gnn_real_t *sums);
+/* The same to the sender. */
+void gnn__driver_send_message_grad(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
+                                   const gnn__pair_t *pair);
+/* d_projected (cols) goes to the features' row and to the sums of the weight, input `input`. */
+void gnn__driver_project_grad(const gnn__plan_t *plan, const gnn__driver_run_t *run, int input,
+                              int64_t number, const gnn_real_t *d_projected, int64_t cols,
+                              gnn_real_t *sums);
+
+/* The sums of a chunk for an input, in its shape; data NULL where its gradient is not wanted. */
+static inline gnn_tensor_t gnn__driver_sums(const gnn__plan_t *plan, const gnn__driver_run_t *run,
+                                            int input, gnn_real_t *sums)
+{
+    const bool wanted = run->shared[input] >= 0 && gnn__wants_gradient(plan, input);
+    return (gnn_tensor_t){wanted ? sums + run->shared[input] : NULL, plan->in[input].rows,
+                          plan->in[input].cols, plan->in[input].cols};
+}
+
+/* ---- driver_scored.c, driver_scored_grad.c ---- */
+
+/* Scores enter the weigher, then weights times messages are added up into the output. */
+void gnn__driver_attend(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads);
+/* dY . Y of every receiver and head, and what receivers give to the weigher's parameters. */
+void gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t *run);
+/* Derivatives of a row of pairs: by receiver, or by sender over a transposed part. */
+gnn__visit_t gnn__driver_attend_grad;
+
 /* ---- attention_weights.c ---- */
 
-/* Fills edge_weights_out and segment_weights_out from the finished states. */
+/* Fills edge_weights_out and segment_weights_out from the settled states. */
 void gnn__attention_weights(const gnn__plan_t *plan, const gnn__driver_run_t *run);
 
 #endif

@@ -1,5 +1,6 @@
-/* What forward and backward of the generic driver share: memory of a run, and the walk over a part's pairs. */
+/* What forward and backward of the generic driver share: memory of a run, and the walk over a part's rows. */
 #include <lib/aggregate/generic/driver.h>
+#include <lib/aggregate/positions.h>
 
 #include <omp.h>
 
@@ -15,16 +16,24 @@ int64_t gnn__driver_work(const gnn__plan_t *plan)
 
 void gnn__driver_common_memory(const gnn__plan_t *plan, gnn__carve_t *carve, gnn__driver_run_t *run)
 {
-    const int64_t positions = gnn__positions_size(plan);
     int64_t scratch = 0;
     run->bounds = gnn__carve(carve, gnn__most_chunks(plan->view) + 1, sizeof *run->bounds);
-    run->positions = gnn__carve(carve, positions, sizeof *run->positions);
-    if (positions == 0)
-        run->positions = NULL;
+    if (plan->by_distance)
+        run->positions =
+            gnn__carve(carve, plan->graph->n_dst + plan->graph->n_src, sizeof *run->positions);
     run->scratch_bytes = gnn__pair_scratch_bytes(plan, carve);
-    run->state_size = (int64_t)plan->aggregator->state(&plan->shape);
+    run->state_size = plan->scored ? plan->shape.heads * plan->weigher->state
+                                   : (int64_t)plan->aggregator->state(&plan->shape);
     carve->overflow |= !gnn__mul(run->scratch_bytes, plan->threads, &scratch);
     run->scratch = gnn__carve(carve, scratch, 1);
+}
+
+void gnn__driver_positions(const gnn__plan_t *plan, const gnn__driver_run_t *run)
+{
+    if (!plan->by_distance)
+        return;
+    gnn__positions(plan->graph, true, run->positions);
+    gnn__positions(plan->graph, false, run->positions + plan->graph->n_dst);
 }
 
 gnn__pair_scratch_t gnn__driver_scratch(const gnn__plan_t *plan, const gnn__driver_run_t *run)
@@ -36,22 +45,15 @@ int64_t gnn__driver_visit(const gnn__plan_t *plan, const gnn__driver_run_t *run,
                           bool transposed, int threads, gnn__visit_t *visit)
 {
     const gnn__listener_t listener = gnn__listener(plan, p, transposed, run->positions);
-    const gnn__pairs_t *pairs = listener.pairs;
-    const int64_t chunks = gnn__chunks(pairs, run->bounds);
+    const int64_t chunks = gnn__chunks(listener.pairs, run->bounds);
     const bool sums = run->partials && !transposed;
     GNN__EACH_CHUNK (c, chunks, threads) {
         const gnn__pair_scratch_t scratch = gnn__driver_scratch(plan, run);
-        gnn_real_t *partial = sums ? run->partials + c * run->shared.size : NULL;
-        gnn__pair_t pair;
+        gnn_real_t *partial = sums ? run->partials + c * run->shared_size : NULL;
         if (partial)
-            memset(partial, 0, sizeof *partial * (size_t)run->shared.size);
-        for (int64_t r = run->bounds[c]; r < run->bounds[c + 1]; r++) {
-            const int64_t node = gnn__pairs_node(pairs, r), to = gnn__pairs_to(pairs, r);
-            for (int64_t at = gnn__pairs_from(pairs, r); at < to; at++) {
-                gnn__pair_load(&listener, node, at, &scratch, &pair);
-                visit(plan, run, &scratch, &pair, partial);
-            }
-        }
+            memset(partial, 0, sizeof *partial * (size_t)run->shared_size);
+        for (int64_t r = run->bounds[c]; r < run->bounds[c + 1]; r++)
+            visit(&listener, run, &scratch, r, partial);
     }
     return chunks;
 }

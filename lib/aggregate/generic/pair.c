@@ -1,4 +1,4 @@
-/* Making a pair ready: its message, weight, key, bias and dropout, from whatever inputs there are. */
+/* Making a pair ready: its distance, message, weight and dropout, from whatever inputs there are. */
 #include <lib/aggregate/generic/pair.h>
 
 static gnn_real_t *numbers(gnn__carve_t *c, int64_t count)
@@ -17,11 +17,12 @@ static gnn__pair_scratch_t lay_out(const gnn__plan_t *plan, gnn__carve_t *c)
     s.message = numbers(c, plan->message_width);
     s.weighted = numbers(c, plan->message_width);
     s.d_message = numbers(c, plan->message_width);
-    s.bias = numbers(c, heads);
-    s.d_bias = numbers(c, heads);
+    s.scores = numbers(c, plan->scored ? heads : 0);
+    s.d_scores = numbers(c, plan->scored ? heads : 0);
+    s.capped = numbers(c, plan->scored ? heads : 0);
     s.keep = numbers(c, gnn__round_up(heads, 8));
     s.d_out = numbers(c, plan->out_width);
-    s.state = numbers(c, (int64_t)plan->aggregator->state(&plan->shape));
+    s.kept = numbers(c, plan->scored ? GNN__KEPT_SCORES : 0);
     return s;
 }
 
@@ -51,32 +52,6 @@ gnn__listener_t gnn__listener(const gnn__plan_t *plan, int64_t p, bool transpose
                              .src_position = positions ? positions + plan->graph->n_dst : NULL};
 }
 
-/* ---- positions ---- */
-
-int64_t gnn__positions_size(const gnn__plan_t *plan)
-{
-    return plan->how->distance == GNN_DISTANCE_NONE ? 0 : plan->graph->n_dst + plan->graph->n_src;
-}
-
-static void fill_side(int64_t n, int64_t segments, const int64_t *offsets, const int64_t *starts,
-                      int64_t *positions)
-{
-    for (int64_t k = 0; k < n; k++)
-        positions[k] = k;
-    for (int64_t s = 0; s < segments; s++)
-        for (int64_t k = offsets[s]; k < offsets[s + 1]; k++)
-            positions[k] = k - offsets[s] + starts[s];
-}
-
-void gnn__fill_positions(const gnn__plan_t *plan, int64_t *positions)
-{
-    const gnn_graph_t *g = plan->graph;
-    if (gnn__positions_size(plan) == 0)
-        return;
-    fill_side(g->n_dst, g->n_segments, g->dst_segments, g->dst_start, positions);
-    fill_side(g->n_src, g->n_segments, g->src_segments, g->src_start, positions + g->n_dst);
-}
-
 /* ---- one pair ---- */
 
 /* out += row f of the features times weight (d_e x cols). */
@@ -92,14 +67,11 @@ static void project(const gnn_real_t *f, int64_t d_e, const gnn_tensor_t *weight
 static void load_message(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
                          gnn__pair_t *pair)
 {
-    const int64_t width = plan->message_width;
-    pair->src = plan->has[GNN_AGGREGATE_SRC_MESSAGE]
-                    ? gnn__row(&plan->in[GNN_AGGREGATE_SRC_MESSAGE], pair->j)
-                    : NULL;
-    pair->dst = plan->has[GNN_AGGREGATE_DST_MESSAGE]
-                    ? gnn__row(&plan->in[GNN_AGGREGATE_DST_MESSAGE], pair->i)
-                    : NULL;
-    pair->projected = NULL;
+    pair->rows = (gnn_message_rows_t){.distance = pair->distance};
+    if (plan->has[GNN_AGGREGATE_SRC_MESSAGE])
+        pair->rows.src = gnn__row(&plan->in[GNN_AGGREGATE_SRC_MESSAGE], pair->j);
+    if (plan->has[GNN_AGGREGATE_DST_MESSAGE])
+        pair->rows.dst = gnn__row(&plan->in[GNN_AGGREGATE_DST_MESSAGE], pair->i);
     if (plan->edge_width) {
         if (plan->has[GNN_AGGREGATE_EDGE_MESSAGE_BIAS])
             memcpy(scratch->edge, plan->in[GNN_AGGREGATE_EDGE_MESSAGE_BIAS].data,
@@ -109,13 +81,13 @@ static void load_message(const gnn__plan_t *plan, const gnn__pair_scratch_t *scr
         if (plan->edge_message && gnn__users_edge(plan, pair->number))
             project(gnn__row(&plan->in[GNN_AGGREGATE_EDGE_FEATURES], pair->number), plan->d_e,
                     &plan->in[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT], scratch->edge);
-        pair->projected = scratch->edge;
+        pair->rows.edge = scratch->edge;
     }
     if (plan->message->is_sender) {
-        pair->message = pair->src;
+        pair->message = pair->rows.src;
         return;
     }
-    plan->message->message(width, pair->dst, pair->src, pair->projected, scratch->message);
+    plan->message->message(&plan->message_shape, &pair->rows, scratch->message);
     pair->message = scratch->message;
 }
 
@@ -130,60 +102,21 @@ static void load_weight(const gnn__listener_t *l, gnn__pair_t *pair)
         pair->weight = *gnn__row(w, pair->number) * pair->scale;
 }
 
-static void load_key(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch, gnn__pair_t *pair)
+static void load_keep(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch, gnn__pair_t *pair)
 {
-    pair->edge.query = gnn__row(&plan->in[GNN_AGGREGATE_QUERY], pair->i);
-    pair->edge.key = gnn__row(&plan->in[GNN_AGGREGATE_KEY], pair->j);
-    if (!plan->edge_key || !gnn__users_edge(plan, pair->number))
-        return;
-    memcpy(scratch->key, pair->edge.key, sizeof(gnn_real_t) * (size_t)plan->key_width);
-    project(gnn__row(&plan->in[GNN_AGGREGATE_EDGE_FEATURES], pair->number), plan->d_e,
-            &plan->in[GNN_AGGREGATE_EDGE_KEY_WEIGHT], scratch->key);
-    pair->edge.key = scratch->key;
-}
-
-static void load_bias(const gnn__listener_t *l, const gnn__pair_scratch_t *scratch, gnn__pair_t *pair)
-{
-    const gnn__plan_t *plan = l->plan;
-    const gnn_tensor_t *bias = &plan->in[GNN_AGGREGATE_EDGE_BIAS],
-                       *distance = &plan->in[GNN_AGGREGATE_DISTANCE];
-    const bool has_bias = plan->has[GNN_AGGREGATE_EDGE_BIAS] && gnn__users_edge(plan, pair->number);
-    pair->edge.bias = NULL;
-    if (!has_bias && !l->dst_position)
-        return;
-    for (int64_t a = 0; a < plan->shape.heads; a++)
-        scratch->bias[a] = has_bias ? gnn__row(bias, pair->number)[bias->cols == 1 ? 0 : a] : 0;
-    pair->edge.bias = scratch->bias;
-    if (!l->dst_position)
-        return;
-    pair->distance = l->src_position[pair->j] - l->dst_position[pair->i];
-    for (int64_t a = 0; a < plan->shape.heads; a++)
-        scratch->bias[a] += plan->how->distance == GNN_DISTANCE_SLOPE
-                                ? distance->data[a] * (gnn_real_t)pair->distance
-                                : gnn__row(distance, a)[gnn__bucket(plan, pair->distance)];
-}
-
-static void load_scored(const gnn__listener_t *l, const gnn__pair_scratch_t *scratch,
-                        gnn__pair_t *pair)
-{
-    const gnn__plan_t *plan = l->plan;
-    load_key(plan, scratch, pair);
-    load_bias(l, scratch, pair);
-    pair->edge.message = pair->message;
-    pair->edge.weight = pair->weight;
-    pair->edge.keep = NULL;
+    pair->keep = NULL;
     if (!plan->dropping)
         return;
     for (int64_t a = 0; a < plan->shape.heads; a += 8)
         gnn__dropout_draw(&plan->dropout, (uint32_t)pair->i, (uint32_t)pair->j, (uint32_t)(a / 8),
                           scratch->keep + a);
-    pair->edge.keep = scratch->keep;
+    pair->keep = scratch->keep;
 }
 
 static void load_unscored(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
                           gnn__pair_t *pair)
 {
-    pair->edge = (gnn_edge_t){.message = pair->message, .weight = 1};
+    pair->edge = (gnn_edge_t){.message = pair->message};
     if (pair->weight == 1)
         return;
     for (int64_t c = 0; c < plan->message_width; c++)
@@ -191,17 +124,21 @@ static void load_unscored(const gnn__plan_t *plan, const gnn__pair_scratch_t *sc
     pair->edge.message = scratch->weighted;
 }
 
-void gnn__pair_load(const gnn__listener_t *l, int64_t node, int64_t at,
-                    const gnn__pair_scratch_t *scratch, gnn__pair_t *pair)
+void gnn__pair_meet(const gnn__listener_t *l, int64_t node, int64_t at, gnn__pair_t *pair)
 {
     const int64_t other = gnn__pairs_col(l->pairs, at);
     pair->number = gnn__pairs_edge(l->pairs, at);
     pair->i = l->transposed ? other : node;
     pair->j = l->transposed ? node : other;
+    pair->distance = l->dst_position ? l->src_position[pair->j] - l->dst_position[pair->i] : 0;
+}
+
+void gnn__pair_load(const gnn__listener_t *l, const gnn__pair_scratch_t *scratch, gnn__pair_t *pair)
+{
     load_message(l->plan, scratch, pair);
     load_weight(l, pair);
     if (l->plan->scored)
-        load_scored(l, scratch, pair);
+        load_keep(l->plan, scratch, pair);
     else
         load_unscored(l->plan, scratch, pair);
 }

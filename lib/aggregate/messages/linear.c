@@ -1,6 +1,6 @@
 #include <lib/aggregate/messages/sender.h>
 
-const gnn_message_t gnn__message_linear = {
+const gnn_message_t gnn_message_linear = {
     .name = "linear",
     .paper = "Kipf, Welling 2017 (GCN)",
     .help = "W x_j: the sender's features after a linear map",

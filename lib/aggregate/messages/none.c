@@ -1,6 +1,6 @@
 #include <lib/aggregate/messages/sender.h>
 
-const gnn_message_t gnn__message_none = {
+const gnn_message_t gnn_message_none = {
     .name = "none",
     .paper = "Hamilton, Ying, Leskovec 2017 (GraphSAGE)",
     .help = "x_j: the sender's features as they are",

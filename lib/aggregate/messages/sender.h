@@ -5,25 +5,19 @@
 #include <lib/aggregate/tables.h>
 #include <string.h>
 
-static inline void sender_message(int64_t width, const gnn_real_t *dst, const gnn_real_t *src,
-                                  const gnn_real_t *edge, gnn_real_t *message)
+static inline void sender_message(const gnn_aggregate_shape_t *shape,
+                                  const gnn_message_rows_t *rows, gnn_real_t *message)
 {
-    (void)dst;
-    (void)edge;
-    memcpy(message, src, sizeof *message * (size_t)width);
+    memcpy(message, rows->src, sizeof *message * (size_t)shape->message_width);
 }
 
-static inline void sender_message_grad(int64_t width, const gnn_real_t *dst, const gnn_real_t *src,
-                                       const gnn_real_t *edge, const gnn_real_t *d_message,
-                                       gnn_real_t *d_dst, gnn_real_t *d_src, gnn_real_t *d_edge)
+static inline void sender_message_grad(const gnn_aggregate_shape_t *shape,
+                                       const gnn_message_rows_t *rows, const gnn_real_t *d_message,
+                                       gnn_message_grad_t *grad)
 {
-    (void)dst;
-    (void)src;
-    (void)edge;
-    (void)d_dst;
-    (void)d_edge;
-    for (int64_t c = 0; d_src && c < width; c++)
-        d_src[c] += d_message[c];
+    (void)rows;
+    for (int64_t c = 0; grad->src && c < shape->message_width; c++)
+        grad->src[c] += d_message[c];
 }
 
 #endif

@@ -68,10 +68,10 @@ int gnn__data_fill_rest(gnn_data_t *data)
     return gnn__data_masks(data, 1);
 }
 
-int gnn__data_bare(gnn_data_t *data, int64_t n, int64_t m, const int32_t *a, const int32_t *b)
+int gnn__data_bare(gnn_data_t *data, const gnn__data_links_t *links)
 {
-    GNN_TRY(gnn__data_links(&data->graph, n, m, a, b));
-    data->n = n;
+    data->n = links->n;
+    GNN_TRY(gnn__data_links(data, links));
     return gnn__data_fill_rest(data);
 }
 
@@ -118,6 +118,9 @@ static int64_t count_mask(const gnn_data_t *data, int kind)
     return marked;
 }
 
+static const char *const places[] = {
+    [GNN_ON_NODES] = "nodes", [GNN_ON_EDGES] = "edges", [GNN_ON_GRAPHS] = "graphs"};
+
 void gnn_data_describe(const gnn_data_t *data, char *text, size_t size)
 {
     words_t w = {text, size, 0};
@@ -142,6 +145,8 @@ void gnn_data_describe(const gnn_data_t *data, char *text, size_t size)
     say_count(&w, count_mask(data, GNN_TRAIN), "train, ", "train, ");
     say_count(&w, count_mask(data, GNN_VALIDATION), "validation, ", "validation, ");
     say_count(&w, count_mask(data, GNN_TEST), "test", "test");
+    for (int64_t k = 0; k < data->n_arrays; k++)
+        say(&w, "; %s on %s", data->arrays[k].array.name, places[data->arrays[k].place]);
     if (data->skipped > 0) {
         say(&w, "; ");
         say_count(&w, data->skipped, "link to an unknown node was left out",

@@ -30,7 +30,23 @@ struct gnn_data {
     int64_t n_arrays, arrays_room;
     bool borrowed_x, borrowed_labels, borrowed_masks; /* the owner's: neither freed nor written */
     gnn_owner_t owner;
+    const gnn_limits_t *limits; /* while it is opened; NULL: the defaults */
 };
+
+/* ---- links ---- */
+
+/* Links of a file: a[k] sends to b[k] if the file tells apart, and what else it says of each, an array with m rows. */
+typedef struct gnn__data_links {
+    int64_t n, m; /* nodes, links */
+    const int32_t *a, *b;
+    int64_t n_arrays;
+    const gnn_array_t *arrays;
+} gnn__data_links_t;
+/* Makes the set's graph of both directions of each link, without self-loops and duplicates, senders ascending, and its edge arrays. O(n + m). */
+int gnn__data_links(gnn_data_t *data, const gnn__data_links_t *links);
+/* m weights as the array "weight". Weights that are all 1 say nothing, and are not kept. */
+gnn_array_t gnn__data_weights(const gnn_real_t *weight, int64_t m);
+bool gnn__data_all_one(const gnn_real_t *weight, int64_t m);
 
 /* ---- from files: each fills a zeroed data set but for its name; on failure the caller frees it, and the message names the file ---- */
 
@@ -45,7 +61,7 @@ int gnn__data_read_graphml(gnn_data_t *data, const char *path);
 /* What a set of a graph alone lacks: no features, no labels, one split that holds no node. */
 int gnn__data_fill_rest(gnn_data_t *data);
 /* A set that is its links alone: no features, no labels, one split that holds nobody. */
-int gnn__data_bare(gnn_data_t *data, int64_t n, int64_t m, const int32_t *a, const int32_t *b);
+int gnn__data_bare(gnn_data_t *data, const gnn__data_links_t *links);
 /* A class is a number below this, or below the number of nodes: labels are counted, and a file of a few bytes must not ask for gigabytes. */
 #define GNN__MOST_CLASSES 65536
 
@@ -63,9 +79,6 @@ void gnn__data_free_class_names(gnn_data_t *data);
 
 /* Fills a zeroed data set from the arrays of a file, in whichever layout they are (docs/formats.md). On failure the caller frees it. */
 int gnn__data_from_arrays(gnn_data_t *data, const gnn_arrays_t *arrays);
-
-/* The graph of m pairs (a[k], b[k]): both directions of each, without self-loops and duplicates, senders ascending. O(n + m). */
-int gnn__data_links(gnn_graph_t **graph, int64_t n, int64_t m, const int32_t *a, const int32_t *b);
 
 /* Fills `to` with `from` in another order: row r is row order[r], in the graph, if there is one, and in features, labels and masks; the rest is
  * copied as it stands. On failure, and in the end, the caller frees the rows. */

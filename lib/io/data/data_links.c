@@ -1,26 +1,41 @@
-/* Stored edges into a simple undirected graph: counting sorts only, so the order is the same whatever the file's was. */
+/* Stored links into a simple undirected graph: counting sorts only, so the order is the same whatever the file's was. What a file says of its links
+ * follows them. */
 #include <lib/io/data/data.h>
 
 #include <gnn/graph.h>
+#include <lib/io/arrays/arrays.h>
 
+/* `stored` is 2 k where link k is stored in this direction, 2 k + 1 where only its reverse is; NULL if nothing is known of links but their ends. */
 typedef struct csr {
     int64_t *indptr;
     int32_t *indices;
+    int64_t *stored;
 } csr_t;
 
 static void free_csr(csr_t *csr)
 {
     gnn_free(csr->indptr);
     gnn_free(csr->indices);
+    gnn_free(csr->stored);
 }
 
-static int new_csr(csr_t *csr, int64_t n, int64_t m)
+static int new_csr(csr_t *csr, int64_t n, int64_t m, bool stored)
 {
     GNN_TRY(gnn__new(&csr->indptr, n + 2, sizeof *csr->indptr, "rows of edges"));
+    if (stored)
+        GNN_TRY(gnn__new(&csr->stored, m, sizeof *csr->stored, "edges"));
     return gnn__new(&csr->indices, m, sizeof *csr->indices, "edges");
 }
 
-/* Rows in the order of the file. indptr[r + 2] counts, becomes where row r + 1 is written next, and ends as where it ends. */
+static void put(const csr_t *csr, int32_t row, int32_t column, int64_t stored)
+{
+    int64_t at = csr->indptr[row + 1]++;
+    csr->indices[at] = column;
+    if (csr->stored)
+        csr->stored[at] = stored;
+}
+
+/* Rows are senders, in the order of the file. indptr[r + 2] counts, becomes where row r + 1 is written next, and ends as where it ends. */
 static void both_ways(const csr_t *csr, int64_t n, int64_t m, const int32_t *a, const int32_t *b)
 {
     for (int64_t k = 0; k < m; k++)
@@ -32,48 +47,88 @@ static void both_ways(const csr_t *csr, int64_t n, int64_t m, const int32_t *a, 
         csr->indptr[r + 2] += csr->indptr[r + 1];
     for (int64_t k = 0; k < m; k++)
         if (a[k] != b[k]) {
-            csr->indices[csr->indptr[a[k] + 1]++] = b[k];
-            csr->indices[csr->indptr[b[k] + 1]++] = a[k];
+            put(csr, a[k], b[k], 2 * k);
+            put(csr, b[k], a[k], 2 * k + 1);
         }
 }
 
-/* The transpose of a symmetric matrix is itself, with its columns ascending. */
+/* Rows become receivers, with their senders ascending; as many as before, since each link goes both ways. */
 static void transpose(const csr_t *to, const csr_t *from, int64_t n)
 {
     memcpy(to->indptr + 1, from->indptr, (size_t)(n + 1) * sizeof *to->indptr);
     for (int64_t r = 0; r < n; r++)
         for (int64_t k = from->indptr[r]; k < from->indptr[r + 1]; k++)
-            to->indices[to->indptr[from->indices[k] + 1]++] = (int32_t)r;
+            put(to, from->indices[k], (int32_t)r, from->stored ? from->stored[k] : 0);
 }
 
+/* The first link in this direction counts, or the first in the other if there is none. */
 static void remove_duplicates(const csr_t *csr, int64_t n)
 {
     int64_t kept = 0, begin = 0;
     for (int64_t r = 0; r < n; r++) {
         int64_t end = csr->indptr[r + 1], first = kept;
-        for (int64_t k = begin; k < end; k++)
-            if (kept == first || csr->indices[kept - 1] != csr->indices[k])
-                csr->indices[kept++] = csr->indices[k];
+        for (int64_t k = begin; k < end; k++) {
+            bool again = kept > first && csr->indices[kept - 1] == csr->indices[k];
+            int64_t place = again ? kept - 1 : kept++;
+            csr->indices[place] = csr->indices[k];
+            if (csr->stored && (!again || (csr->stored[place] % 2 && csr->stored[k] % 2 == 0)))
+                csr->stored[place] = csr->stored[k];
+        }
         begin = end;
         csr->indptr[r + 1] = kept;
     }
 }
 
-int gnn__data_links(gnn_graph_t **graph, int64_t n, int64_t m, const int32_t *a, const int32_t *b)
+/* One array of the file's links, by the graph's edges. */
+static int take_array(gnn_data_t *data, const gnn_array_t *array, int64_t links, const int64_t *stored)
 {
-    csr_t rows = {NULL, NULL}, sorted = {NULL, NULL};
+    const int64_t edges = gnn_graph_n_edges(data->graph), cols = links ? array->count / links : 0;
+    const size_t bytes = (size_t)cols * gnn__element(array->dtype)->size;
+    gnn_array_t made = *array;
+    char *rows;
+    GNN_TRY(gnn__new(&rows, edges, bytes, array->name));
+    for (int64_t e = 0; e < edges; e++)
+        memcpy(rows + (size_t)e * bytes,
+               (const char *)array->data + (size_t)(stored[e] / 2) * bytes, bytes);
+    made.shape[0] = edges;
+    made.count = edges * cols;
+    made.data = rows;
+    int rc = gnn_data_array_set(data, GNN_ON_EDGES, &made);
+    gnn_free(rows);
+    return rc;
+}
+
+int gnn__data_links(gnn_data_t *data, const gnn__data_links_t *links)
+{
+    csr_t rows = {0}, sorted = {0};
+    const int64_t n = links->n, m = links->m;
     int64_t twice;
     int rc = GNN_OK;
     if (!gnn__add(m, m, &twice))
         return gnn__error(GNN_EOVERFLOW, "%lld edges do not fit", (long long)m);
-    GNN_CHECK(new_csr(&rows, n, twice));
-    GNN_CHECK(new_csr(&sorted, n, twice));
-    both_ways(&rows, n, m, a, b);
+    GNN_CHECK(new_csr(&rows, n, twice, links->n_arrays > 0));
+    GNN_CHECK(new_csr(&sorted, n, twice, links->n_arrays > 0));
+    both_ways(&rows, n, m, links->a, links->b);
     transpose(&sorted, &rows, n);
     remove_duplicates(&sorted, n);
-    GNN_CHECK(gnn_graph_from_csr(graph, n, n, sorted.indptr, sorted.indices));
+    GNN_CHECK(gnn_graph_from_csr(&data->graph, n, n, sorted.indptr, sorted.indices));
+    for (int64_t k = 0; k < links->n_arrays; k++)
+        GNN_CHECK(take_array(data, &links->arrays[k], m, sorted.stored));
 done:
     free_csr(&rows);
     free_csr(&sorted);
     return rc;
+}
+
+gnn_array_t gnn__data_weights(const gnn_real_t *weight, int64_t m)
+{
+    return (gnn_array_t){"weight", GNN__REAL_DTYPE, 1, {m}, m, weight};
+}
+
+bool gnn__data_all_one(const gnn_real_t *weight, int64_t m)
+{
+    for (int64_t k = 0; k < m; k++)
+        if (weight[k] != 1)
+            return false;
+    return true;
 }

@@ -1,16 +1,16 @@
-/* A data set as .npz in libgnn's own layout: planetoid's arrays and the names of the classes. */
+/* A data set as .npz in libgnn's own layout: planetoid's arrays, the names of the classes, arrays by name. */
 #include <lib/io/data/data.h>
 
 #include <graphs/build.h>
 #include <lib/io/arrays/arrays.h>
 
-enum { MOST_ARRAYS = 16 };
+enum { SET_ARRAYS = 16 }; /* beside those that have names of their own */
 
 /* Arrays to be written; what was made for them is freed at the end. */
 typedef struct bundle {
-    gnn_array_t arrays[MOST_ARRAYS];
+    gnn_array_t *arrays;
     int64_t count;
-    void *made[MOST_ARRAYS];
+    void **made;
     int64_t n_made;
 } bundle_t;
 
@@ -44,27 +44,111 @@ static int add_shape(bundle_t *b, const char *name, int64_t rows, int64_t cols)
     return GNN_OK;
 }
 
+typedef struct pairs {
+    int64_t m, *src, *dst, *edge;
+} pairs_t;
+
 /* Pairs come receiver after receiver, senders in the order of the graph. */
+static int list_pairs(bundle_t *b, const gnn_graph_t *graph, pairs_t *p)
+{
+    p->m = gnn_graph_n_pairs(graph);
+    if (p->m != gnn_graph_n_edges(graph))
+        return gnn__error(GNN_EUNSUPPORTED, "a graph with spans, one of edges is expected");
+    GNN_TRY(make(b, &p->src, p->m, sizeof *p->src, "links"));
+    GNN_TRY(make(b, &p->dst, p->m, sizeof *p->dst, "links"));
+    GNN_TRY(make(b, &p->edge, p->m, sizeof *p->edge, "links"));
+    return gnn_graph_pairs(graph, p->src, p->dst, p->edge);
+}
+
+static bool hears(const pairs_t *p, const int64_t *indptr, int64_t i, int64_t j)
+{
+    int64_t low = indptr[i], high = indptr[i + 1];
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (p->src[middle] == j)
+            return true;
+        if (p->src[middle] < j)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+/* Are the edges what a reader makes of links: numbered receiver by receiver, each with its reverse, none twice, none to itself? */
+static bool are_links(const pairs_t *p, const int64_t *indptr)
+{
+    for (int64_t k = 0; k < p->m; k++) {
+        bool next = k == 0 || p->dst[k] > p->dst[k - 1] ||
+                    (p->dst[k] == p->dst[k - 1] && p->src[k] > p->src[k - 1]);
+        if (!next || p->edge[k] != k || p->src[k] == p->dst[k])
+            return false;
+    }
+    for (int64_t k = 0; k < p->m; k++)
+        if (!hears(p, indptr, p->src[k], p->dst[k]))
+            return false;
+    return true;
+}
+
+/* Edges that are no links: sender and receiver of each, by its number. */
+static int add_messages(bundle_t *b, const pairs_t *p)
+{
+    int64_t *ends;
+    GNN_TRY(make(b, &ends, p->m, 2 * sizeof *ends, "edges"));
+    for (int64_t k = 0; k < p->m; k++) {
+        ends[2 * p->edge[k]] = p->src[k];
+        ends[2 * p->edge[k] + 1] = p->dst[k];
+    }
+    add_matrix(b, "messages", GNN_DTYPE_INT64, p->m, 2, ends);
+    return GNN_OK;
+}
+
+static int add_links(bundle_t *b, const gnn_data_t *data, const pairs_t *p, const int64_t *indptr)
+{
+    const gnn_tensor_t *weight = gnn_data_rows(data, GNN_ON_EDGES, "weight");
+    int32_t *indices;
+    GNN_TRY(make(b, &indices, p->m, sizeof *indices, "links"));
+    for (int64_t k = 0; k < p->m; k++)
+        indices[k] = (int32_t)p->src[k];
+    add(b, "adj_indptr", GNN_DTYPE_INT64, data->n + 1, indptr);
+    add(b, "adj_indices", GNN_DTYPE_INT32, p->m, indices);
+    if (weight && weight->cols == 1)
+        add(b, "adj_data", GNN__REAL_DTYPE, p->m, weight->data);
+    return add_shape(b, "adj_shape", data->n, data->n);
+}
+
 static int add_graph(bundle_t *b, const gnn_data_t *data)
 {
-    int64_t m = gnn_graph_n_pairs(data->graph), *src, *dst, *indptr;
-    int32_t *indices;
-    GNN_TRY(make(b, &src, m, sizeof *src, "links"));
-    GNN_TRY(make(b, &dst, m, sizeof *dst, "links"));
-    GNN_TRY(make(b, &indices, m, sizeof *indices, "links"));
+    pairs_t p;
+    int64_t *indptr;
+    GNN_TRY(list_pairs(b, data->graph, &p));
     GNN_TRY(make(b, &indptr, data->n + 1, sizeof *indptr, "links"));
-    GNN_TRY(gnn_graph_pairs(data->graph, src, dst, NULL));
-    for (int64_t k = 0; k < m; k++) {
-        if (k > 0 && dst[k] < dst[k - 1])
-            return gnn__error(GNN_EUNSUPPORTED, "a graph of several parts, one is expected");
-        indices[k] = (int32_t)src[k];
-        indptr[dst[k] + 1]++;
-    }
+    for (int64_t k = 0; k < p.m; k++)
+        indptr[p.dst[k] + 1]++;
     for (int64_t i = 0; i < data->n; i++)
         indptr[i + 1] += indptr[i];
-    add(b, "adj_indptr", GNN_DTYPE_INT64, data->n + 1, indptr);
-    add(b, "adj_indices", GNN_DTYPE_INT32, m, indices);
-    return add_shape(b, "adj_shape", data->n, data->n);
+    return are_links(&p, indptr) ? add_links(b, data, &p, indptr) : add_messages(b, &p);
+}
+
+/* Arrays by name, but for weights that stand in adj_data already. */
+static int add_arrays(bundle_t *b, const gnn_data_t *data)
+{
+    static const char *const places[] = {
+        [GNN_ON_NODES] = "node", [GNN_ON_EDGES] = "edge", [GNN_ON_GRAPHS] = "graph"};
+    bool weighted = false;
+    for (int64_t k = 0; k < b->count; k++)
+        weighted = weighted || strcmp(b->arrays[k].name, "adj_data") == 0;
+    for (int64_t k = 0; k < data->n_arrays; k++) {
+        const gnn__data_array_t *a = &data->arrays[k];
+        char *name;
+        if (weighted && a->place == GNN_ON_EDGES && strcmp(a->array.name, "weight") == 0)
+            continue;
+        GNN_TRY(gnn__asprintf(&name, "%s.%s", places[a->place], a->array.name));
+        b->made[b->n_made++] = name;
+        b->arrays[b->count] = a->array;
+        b->arrays[b->count++].name = name;
+    }
+    return GNN_OK;
 }
 
 static int add_features(bundle_t *b, const gnn_data_t *data)
@@ -115,15 +199,20 @@ static int save(const gnn_data_t *data, const char *path)
 {
     bundle_t bundle = {.count = 0};
     int rc;
+    GNN_CHECK(gnn__new(&bundle.arrays, SET_ARRAYS + data->n_arrays, sizeof *bundle.arrays, "arrays"));
+    GNN_CHECK(gnn__new(&bundle.made, SET_ARRAYS + data->n_arrays, sizeof *bundle.made, "arrays"));
     GNN_CHECK(add_graph(&bundle, data));
     GNN_CHECK(add_features(&bundle, data));
     add(&bundle, "labels", GNN_DTYPE_INT32, data->n, data->labels);
     add_masks(&bundle, data);
     GNN_CHECK(add_class_names(&bundle, data));
+    GNN_CHECK(add_arrays(&bundle, data));
     GNN_CHECK(gnn_npz_write(path, bundle.count, bundle.arrays));
 done:
     for (int64_t k = 0; k < bundle.n_made; k++)
         gnn_free(bundle.made[k]);
+    gnn_free(bundle.made);
+    gnn_free(bundle.arrays);
     return rc;
 }
 

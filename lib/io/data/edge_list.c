@@ -7,8 +7,9 @@ enum { FREE_NODES = 1024 };
 
 typedef struct links {
     int64_t n, m, most; /* nodes named, links, nodes that a file of this size may name */
-    int64_t room_a, room_b;
+    int64_t room_a, room_b, room_weight;
     int32_t *a, *b;
+    gnn_real_t *weight; /* 1 where a line has none */
 } links_t;
 
 static int node(const gnn__text_t *text, const gnn__text_field_t *field, const links_t *links,
@@ -31,7 +32,7 @@ static int read_link(links_t *links, gnn__text_t *text)
 {
     gnn__text_field_t field[4];
     int fields = 0;
-    gnn_real_t weight;
+    gnn_real_t weight = 1;
     int32_t a, b;
     for (; fields < 4; fields++) {
         GNN_TRY(gnn__text_field(text, &field[fields]));
@@ -48,6 +49,8 @@ static int read_link(links_t *links, gnn__text_t *text)
         GNN_TRY(gnn__text_real(text, &field[2], "a weight", &weight));
     GNN_TRY(gnn__room(&links->a, links->m, &links->room_a, sizeof *links->a, "links"));
     GNN_TRY(gnn__room(&links->b, links->m, &links->room_b, sizeof *links->b, "links"));
+    GNN_TRY(gnn__room(&links->weight, links->m, &links->room_weight, sizeof weight, "weights"));
+    links->weight[links->m] = weight;
     links->a[links->m] = a;
     links->b[links->m++] = b;
     int32_t larger = a > b ? a : b;
@@ -72,12 +75,21 @@ int gnn__data_read_edge_list(gnn_data_t *data, const char *path)
 {
     gnn__text_t text;
     links_t links = {0};
-    GNN_TRY(gnn__text_open(&text, path));
+    GNN_TRY(gnn__text_open_limits(&text, path, data->limits));
     int rc = read_links(&links, &text);
-    if (rc == GNN_OK)
-        rc = gnn__data_bare(data, links.n, links.m, links.a, links.b);
+    if (rc == GNN_OK) {
+        const gnn_array_t weight = gnn__data_weights(links.weight, links.m);
+        rc = gnn__data_bare(
+            data, &(gnn__data_links_t){.n = links.n,
+                                       .m = links.m,
+                                       .a = links.a,
+                                       .b = links.b,
+                                       .n_arrays = !gnn__data_all_one(links.weight, links.m),
+                                       .arrays = &weight});
+    }
     gnn__text_free(&text);
     gnn_free(links.a);
     gnn_free(links.b);
+    gnn_free(links.weight);
     return rc;
 }

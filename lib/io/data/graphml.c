@@ -6,7 +6,7 @@
 #if GNN_HAS_IGRAPH
 
 typedef struct elements {
-    int64_t keys, nodes, links;
+    int64_t keys, nodes, links, graphs;
 } elements_t;
 
 static bool is_element(const char *at, const char *name)
@@ -29,6 +29,9 @@ static int check_encoding(const gnn__text_t *text)
     static const char *const known[] = {"utf-8", "UTF-8", "us-ascii",   "US-ASCII",
                                         "ASCII", "ascii", "ISO-8859-1", "iso-8859-1"};
     const char *begin = text->data + text->start;
+    const char *first = begin + strspn(begin, " \t\r\n");
+    if (*first != '<') /* EBCDIC and others, which an XML parser tells by the first bytes */
+        return refuse(text, first, "'<' is expected");
     const char *end = strncmp(begin, "<?xml", 5) == 0 ? strstr(begin, "?>") : NULL;
     const char *at = end ? strstr(begin, "encoding") : NULL;
     if (!at || at > end)
@@ -51,6 +54,10 @@ static int count_elements(const gnn__text_t *text, elements_t *e)
         e->keys += is_element(name, "key");
         e->nodes += is_element(name, "node");
         e->links += is_element(name, "edge");
+        if (is_element(name, "graph") && ++e->graphs > 1) {
+            refuse(text, c, "a second graph, documents of one graph are read");
+            return GNN_EUNSUPPORTED;
+        }
     }
     return GNN_OK;
 }
@@ -58,7 +65,7 @@ static int count_elements(const gnn__text_t *text, elements_t *e)
 static int check(const gnn__text_t *text)
 {
     elements_t e = {0};
-    int64_t places, most = 64 * text->size + (1 << 20);
+    int64_t places, most = 4 * text->size + (1 << 20);
     GNN_TRY(check_encoding(text));
     GNN_TRY(count_elements(text, &e));
     /* A link may name two nodes that have no element of their own. */
@@ -71,6 +78,18 @@ static int check(const gnn__text_t *text)
     return GNN_OK;
 }
 
+static int take(gnn_data_t *data, const gnn__links_t *links)
+{
+    const gnn_array_t weight = gnn__data_weights(links->weight, links->m);
+    const bool weighted = links->weight && !gnn__data_all_one(links->weight, links->m);
+    return gnn__data_bare(data, &(gnn__data_links_t){.n = links->n,
+                                                     .m = links->m,
+                                                     .a = links->a,
+                                                     .b = links->b,
+                                                     .n_arrays = weighted,
+                                                     .arrays = &weight});
+}
+
 static int read(gnn_data_t *data, const gnn__text_t *text)
 {
     gnn__links_t links = {0};
@@ -81,7 +100,7 @@ static int read(gnn_data_t *data, const gnn__text_t *text)
     if (rc == GNN_OK && links.n == 0)
         rc = gnn__error(GNN_EFORMAT, "no node");
     if (rc == GNN_OK)
-        rc = gnn__data_bare(data, links.n, links.m, links.a, links.b);
+        rc = take(data, &links);
     gnn__links_free(&links);
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", text->name);
 }
@@ -89,7 +108,7 @@ static int read(gnn_data_t *data, const gnn__text_t *text)
 int gnn__data_read_graphml(gnn_data_t *data, const char *path)
 {
     gnn__text_t text;
-    GNN_TRY(gnn__text_open(&text, path));
+    GNN_TRY(gnn__text_open_limits(&text, path, data->limits));
     int rc = read(data, &text);
     gnn__text_free(&text);
     return rc;

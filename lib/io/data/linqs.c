@@ -95,9 +95,9 @@ static int sort_nodes(content_t *c)
     return GNN_OK;
 }
 
-static int read_content(content_t *c, const char *path)
+static int read_content(content_t *c, const char *path, const gnn_limits_t *limits)
 {
-    GNN_TRY(gnn__text_open(&c->text, path));
+    GNN_TRY(gnn__text_open_limits(&c->text, path, limits));
     int64_t lines = gnn__text_count_lines(&c->text);
     GNN_TRY(gnn__new(&c->nodes, lines, sizeof *c->nodes, "nodes"));
     GNN_TRY(gnn__new(&c->classes, lines, sizeof *c->classes, "classes"));
@@ -156,7 +156,7 @@ static int read_links(gnn_data_t *data, const content_t *c, gnn__text_t *text)
     if (m == 0 && data->skipped > 0)
         GNN_CHECK(gnn__error(GNN_EFORMAT, "%s: none of its %lld links is between two nodes of %s",
                              text->name, (long long)data->skipped, c->text.name));
-    GNN_CHECK(gnn__data_links(&data->graph, c->n, m, a, b));
+    GNN_CHECK(gnn__data_links(data, &(gnn__data_links_t){.n = c->n, .m = m, .a = a, .b = b}));
 done:
     gnn_free(a);
     gnn_free(b);
@@ -178,12 +178,12 @@ static void take_features(gnn_data_t *data, content_t *c)
 static int fill(gnn_data_t *data, content_t *c, const char *content, const char *cites)
 {
     gnn__text_t text;
-    GNN_TRY(read_content(c, content));
+    GNN_TRY(read_content(c, content, data->limits));
     if (!c->indices) { /* all words are 0; sparse features always have their arrays */
         GNN_TRY(gnn__new(&c->indices, 0, sizeof *c->indices, "features"));
         GNN_TRY(gnn__new(&c->values, 0, sizeof *c->values, "features"));
     }
-    GNN_TRY(gnn__text_open(&text, cites));
+    GNN_TRY(gnn__text_open_limits(&text, cites, data->limits));
     int rc = read_links(data, c, &text);
     gnn__text_free(&text);
     GNN_TRY(rc);

@@ -2,14 +2,29 @@
  * split/SCHEME/{train,valid,test}.csv.gz, lines of numbers without headers. */
 #include <lib/io/data/data.h>
 
+#include <lib/io/arrays/arrays.h>
+
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+static int has_part(const char *folder, const char *part, bool *there)
+{
+    char *path;
+    GNN_TRY(gnn__asprintf(&path, "%s/%s.csv.gz", folder, part));
+    *there = access(path, F_OK) == 0;
+    path[strlen(path) - 3] = '\0';
+    *there = *there || access(path, F_OK) == 0;
+    gnn_free(path);
+    return GNN_OK;
+}
+
 /* FOLDER/PART.csv.gz, or unpacked if only that is there. */
-static int open_part(gnn__text_t *text, const char *folder, const char *part)
+static int open_part(gnn__text_t *text, const char *folder, const char *part,
+                     const gnn_limits_t *limits)
 {
     char *path;
     GNN_TRY(gnn__asprintf(&path, "%s/%s.csv.gz", folder, part));
@@ -18,7 +33,7 @@ static int open_part(gnn__text_t *text, const char *folder, const char *part)
         if (access(path, F_OK) != 0)
             path[strlen(path)] = '.';
     }
-    int rc = gnn__text_open(text, path);
+    int rc = gnn__text_open_limits(text, path, limits);
     text->delimiter = ',';
     text->name = gnn__file_name(part); /* the path goes, its literal stays; messages name the part */
     gnn_free(path);
@@ -70,8 +85,9 @@ static int read_label(const gnn__text_t *text, const gnn__text_field_t *field, i
     return GNN_OK;
 }
 
-static int read_labels(gnn_data_t *data, gnn__text_t *text)
+static int read_labels(gnn_data_t *data, const char *folder, gnn__text_t *text)
 {
+    (void)folder;
     int64_t lines = gnn__text_count_lines(text);
     int64_t most = lines > GNN__MOST_CLASSES ? lines : GNN__MOST_CLASSES;
     gnn__text_field_t field;
@@ -92,8 +108,9 @@ static int read_labels(gnn_data_t *data, gnn__text_t *text)
                              : gnn__error(GNN_EFORMAT, "%s: no node has a class", text->name);
 }
 
-static int read_count(gnn_data_t *data, gnn__text_t *text)
+static int read_count(gnn_data_t *data, const char *folder, gnn__text_t *text)
 {
+    (void)folder;
     gnn__text_field_t field;
     int64_t n;
     if (!gnn__text_line(text))
@@ -127,7 +144,76 @@ static int fill_links(const gnn_data_t *data, gnn__text_t *text, int32_t *a, int
     return GNN_OK;
 }
 
-static int read_links(gnn_data_t *data, gnn__text_t *text)
+/* What OGB's sets say of nodes and links in files of their own; those that a set has become arrays of these names. */
+static const struct {
+    const char *part, *name;
+    gnn_data_place_t place;
+} others[] = {
+    {"raw/edge-feat", "features", GNN_ON_EDGES}, {"raw/edge_weight", "weight", GNN_ON_EDGES},
+    {"raw/edge_year", "year", GNN_ON_EDGES},     {"raw/edge_reltype", "reltype", GNN_ON_EDGES},
+    {"raw/node_year", "year", GNN_ON_NODES},     {"raw/node_species", "species", GNN_ON_NODES},
+};
+enum { OTHERS = sizeof others / sizeof others[0] };
+
+/* Numbers, `rows` lines of them. On failure *values is NULL. */
+static int read_matrix(gnn__text_t *text, const char *lines_of, int64_t rows, gnn_real_t **values,
+                       int64_t *cols)
+{
+    int64_t found;
+    int rc = gnn__text_matrix(text, false, values, &found, cols);
+    if (rc == GNN_OK && found != rows)
+        rc = gnn__error(GNN_EFORMAT, "%s: %lld lines, %s has %lld", text->name, (long long)found,
+                        lines_of, (long long)rows);
+    if (rc != GNN_OK) {
+        gnn_free(*values);
+        *values = NULL;
+    }
+    return rc;
+}
+
+/* One of the others, of `rows` lines; array->data stays NULL if the set has no such file. */
+static int read_other(const char *folder, const gnn_limits_t *limits, int which, int64_t rows,
+                      gnn_array_t *array)
+{
+    gnn__text_t text;
+    gnn_real_t *values;
+    int64_t cols;
+    bool there;
+    *array = (gnn_array_t){.name = others[which].name, .dtype = GNN__REAL_DTYPE};
+    GNN_TRY(has_part(folder, others[which].part, &there));
+    if (!there)
+        return GNN_OK;
+    GNN_TRY(open_part(&text, folder, others[which].part, limits));
+    int rc = read_matrix(&text, others[which].place == GNN_ON_EDGES ? "edge" : "node-label", rows,
+                         &values, &cols);
+    gnn__text_free(&text);
+    GNN_TRY(rc);
+    array->ndim = cols == 1 ? 1 : 2;
+    array->shape[0] = rows;
+    array->shape[1] = cols == 1 ? 0 : cols;
+    array->count = rows * cols;
+    array->data = values;
+    return GNN_OK;
+}
+
+static int take_links(gnn_data_t *data, const char *folder, gnn__data_links_t *links)
+{
+    gnn_array_t arrays[OTHERS];
+    int rc = GNN_OK;
+    links->arrays = arrays;
+    for (int k = 0; k < OTHERS && rc == GNN_OK; k++)
+        if (others[k].place == GNN_ON_EDGES) {
+            rc = read_other(folder, data->limits, k, links->m, &arrays[links->n_arrays]);
+            links->n_arrays += rc == GNN_OK && arrays[links->n_arrays].data;
+        }
+    if (rc == GNN_OK)
+        rc = gnn__data_links(data, links);
+    for (int64_t k = 0; k < links->n_arrays; k++)
+        gnn_free((void *)arrays[k].data);
+    return rc;
+}
+
+static int read_links(gnn_data_t *data, const char *folder, gnn__text_t *text)
 {
     int64_t m = 0, lines = gnn__text_count_lines(text);
     int32_t *a = NULL, *b = NULL;
@@ -135,27 +221,33 @@ static int read_links(gnn_data_t *data, gnn__text_t *text)
     GNN_CHECK(gnn__new(&a, lines, sizeof *a, "links"));
     GNN_CHECK(gnn__new(&b, lines, sizeof *b, "links"));
     GNN_CHECK(fill_links(data, text, a, b, &m));
-    GNN_CHECK(gnn__data_links(&data->graph, data->n, m, a, b));
+    GNN_CHECK(take_links(data, folder, &(gnn__data_links_t){.n = data->n, .m = m, .a = a, .b = b}));
 done:
     gnn_free(a);
     gnn_free(b);
     return rc;
 }
 
-static int read_features(gnn_data_t *data, gnn__text_t *text)
+static int read_features(gnn_data_t *data, const char *folder, gnn__text_t *text)
 {
-    int64_t rows, cols;
     gnn_real_t *values;
-    int rc = gnn__text_matrix(text, false, &values, &rows, &cols);
-    if (rc == GNN_OK && rows != data->n)
-        rc = gnn__error(GNN_EFORMAT, "%s: %lld lines, node-label has %lld", text->name,
-                        (long long)rows, (long long)data->n);
-    if (rc != GNN_OK) {
-        gnn_free(values);
-        return rc;
+    (void)folder;
+    GNN_TRY(read_matrix(text, "node-label", data->n, &values, &data->features));
+    data->x = gnn_tensor(values, data->n, data->features);
+    return GNN_OK;
+}
+
+static int read_node_arrays(gnn_data_t *data, const char *folder)
+{
+    for (int k = 0; k < OTHERS; k++) {
+        gnn_array_t array;
+        if (others[k].place != GNN_ON_NODES)
+            continue;
+        GNN_TRY(read_other(folder, data->limits, k, data->n, &array));
+        int rc = array.data ? gnn_data_array_set(data, GNN_ON_NODES, &array) : GNN_OK;
+        gnn_free((void *)array.data);
+        GNN_TRY(rc);
     }
-    data->features = cols;
-    data->x = gnn_tensor(values, rows, cols);
     return GNN_OK;
 }
 
@@ -171,6 +263,15 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Masks are made for all splits at once: a folder of a thousand empty ones must not ask for gigabytes. */
+enum { MOST_SPLITS = 100 };
+
+static bool is_folder(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
 static int list_schemes(schemes_t *schemes, const char *folder)
 {
     int rc = GNN_OK;
@@ -180,10 +281,19 @@ static int list_schemes(schemes_t *schemes, const char *folder)
     for (struct dirent *d; rc == GNN_OK && (d = readdir(opened)) != NULL;) {
         if (d->d_name[0] == '.')
             continue;
+        if (schemes->count == MOST_SPLITS) {
+            rc = gnn__error(GNN_EFORMAT, "%s: more than %d splits", folder, MOST_SPLITS);
+            break;
+        }
         rc = gnn__room(&schemes->names, schemes->count, &schemes->room, sizeof *schemes->names,
                        "splits");
         if (rc == GNN_OK)
             rc = gnn__asprintf(&schemes->names[schemes->count], "%s/%s", folder, d->d_name);
+        if (rc == GNN_OK && !is_folder(schemes->names[schemes->count])) {
+            gnn_free(schemes->names[schemes->count]);
+            schemes->names[schemes->count] = NULL;
+            continue;
+        }
         schemes->count += rc == GNN_OK;
     }
     closedir(opened);
@@ -212,7 +322,7 @@ static int read_scheme(gnn_data_t *data, const char *folder, int64_t split)
         [GNN_TRAIN] = "train", [GNN_VALIDATION] = "valid", [GNN_TEST] = "test"};
     for (int k = 0; k < 3; k++) {
         gnn__text_t text;
-        GNN_TRY(open_part(&text, folder, names[k]));
+        GNN_TRY(open_part(&text, folder, names[k], data->limits));
         int rc = mark(data, &text, data->masks[k][split]);
         gnn__text_free(&text);
         GNN_TRY(rc);
@@ -241,11 +351,11 @@ static int read_splits(gnn_data_t *data, const char *folder)
 /* ---- the set ---- */
 
 static int read_part(gnn_data_t *data, const char *folder, const char *part,
-                     int (*read)(gnn_data_t *, gnn__text_t *))
+                     int (*read)(gnn_data_t *, const char *, gnn__text_t *))
 {
     gnn__text_t text;
-    GNN_TRY(open_part(&text, folder, part));
-    int rc = read(data, &text);
+    GNN_TRY(open_part(&text, folder, part, data->limits));
+    int rc = read(data, folder, &text);
     gnn__text_free(&text);
     return rc;
 }
@@ -264,5 +374,6 @@ int gnn__data_read_ogb(gnn_data_t *data, const char *path)
     GNN_TRY(read_part(data, path, "raw/num-node-list", read_count));
     GNN_TRY(read_part(data, path, "raw/edge", read_links));
     GNN_TRY(read_part(data, path, "raw/node-feat", read_features));
+    GNN_TRY(read_node_arrays(data, path));
     return read_splits(data, path);
 }

@@ -7,181 +7,92 @@
 #include <lib/io/weights/config_json.h>
 
 #include <lib/base/base.h>
+#include <lib/layer/kinds.h>
 #include <lib/model/steps.h>
 #include <limits.h>
 #include <math.h>
 #include <stddef.h>
 
-typedef enum {
-    COUNT,
-    NUMBER32,
-    WORD,
-    REAL,
-    PLAIN_REAL,
-    OPTIONS,
-    MESSAGE,
-    AGGREGATOR,
-    UPDATE,
-    OPERATION,
-    TEXT
-} kind_t;
+/* How a field is stored and written. */
+typedef enum { COUNT, NUMBER32, WORD, REAL, PLAIN_REAL, OPTIONS, ROW, TEXT } kind_t;
 
+/* A field of a step, or of a layer's config. */
 typedef struct {
     const char *name;
     kind_t kind;
     size_t offset;
-    const char *const *words; /* of a WORD, by value */
-    int n_words;
+    const gnn__field_values_t *values; /* of a WORD or a ROW */
 } field_t;
 
-/* ---- words of enums, by value ---- */
-
-static const char *const preset_words[] = {
-    [GNN_PRESET_NONE] = "none",
-#define GNN_PRESET(id, name, ...) [GNN_PRESET_##id] = name,
-#include <lib/layer/presets.def>
-#undef GNN_PRESET
-};
-static const char *const flag_words[] = {"default", "on", "off"};
-static const char *const graph_norm_words[] = {"default", "none", "symmetric", "row"};
-static const char *const combine_words[] = {"default", "concat", "average"};
-static const char *const activation_words[] = {"default", "identity", "relu",      "leaky_relu",
-                                               "elu",     "gelu",     "gelu_tanh", "silu",
-                                               "tanh",    "sigmoid",  "softplus"};
-static const char *const distance_words[] = {"none", "slope", "table"};
-static const char *const norm_words[] = {"default", "none", "layer", "batch", "rms"};
-static const char *const position_words[] = {"default", "after", "before"};
-static const char *const side_words[] = {"none", "receivers", "senders"};
-static const char *const kind_words[] = {
-#define GNN_STEP(id, name) #name,
-#include <lib/model/steps.def>
-#undef GNN_STEP
-};
-
-_Static_assert(sizeof(gnn_flag_t) == sizeof(int) && sizeof(gnn_step_kind_t) == sizeof(int),
-               "enums are read as int");
+/* A list of fields: the field of an index; false past the last. */
+typedef bool (*fields_t)(size_t index, field_t *field);
 
 /* ---- the fields ---- */
 
-#define CONFIG(kind, field)                                        \
-    {                                                              \
-#field, kind, offsetof(gnn_layer_config_t, field), NULL, 0 \
-    }
-#define CONFIG_WORD(field, list)                                                              \
-    {                                                                                         \
-#field, WORD, offsetof(gnn_layer_config_t, field), list, sizeof list / sizeof list[0] \
-    }
+static bool config_field(size_t index, field_t *field)
+{
+    static const kind_t kinds[] = {[GNN__STORED_COUNT] = COUNT,
+                                   [GNN__STORED_REAL] = REAL,
+                                   [GNN__STORED_WORD] = WORD,
+                                   [GNN__STORED_ROW] = ROW,
+                                   [GNN__STORED_LIST] = OPTIONS};
+    const gnn__field_row_t *f = gnn__config_field(index);
+    if (f)
+        *field = (field_t){f->name, kinds[f->kind->stored], f->offset, f->kind};
+    return f != NULL;
+}
 
-static const field_t config_fields[] = {
-    CONFIG_WORD(preset, preset_words),
-    CONFIG(COUNT, in),
-    CONFIG(COUNT, in_dst),
-    CONFIG(COUNT, out),
-    CONFIG(COUNT, heads),
-    CONFIG(COUNT, kv_heads),
-    CONFIG(COUNT, d_k),
-    CONFIG(COUNT, d_v),
-    CONFIG(COUNT, edge_dim),
-    CONFIG(COUNT, hidden),
-    CONFIG(COUNT, feed_forward),
-    CONFIG(MESSAGE, message),
-    CONFIG(AGGREGATOR, aggregator),
-    CONFIG(UPDATE, update),
-    CONFIG(OPTIONS, options),
-    CONFIG_WORD(self_loops, flag_words),
-    CONFIG_WORD(graph_norm, graph_norm_words),
-    CONFIG_WORD(combine, combine_words),
-    CONFIG_WORD(share_weights, flag_words),
-    CONFIG_WORD(self_term, flag_words),
-    CONFIG_WORD(learn_eps, flag_words),
-    CONFIG(REAL, eps),
-    CONFIG_WORD(bias_project, flag_words),
-    CONFIG_WORD(bias_out, flag_words),
-    CONFIG_WORD(bias_update, flag_words),
-    CONFIG_WORD(activation, activation_words),
-    CONFIG_WORD(hidden_activation, activation_words),
-    CONFIG(REAL, slope),
-    CONFIG(REAL, scale),
-    CONFIG_WORD(distance, distance_words),
-    CONFIG(COUNT, distance_buckets),
-    CONFIG_WORD(residual, flag_words),
-    CONFIG_WORD(norm, norm_words),
-    CONFIG_WORD(norm_position, position_words),
-    CONFIG(REAL, norm_eps),
-    CONFIG(PLAIN_REAL, dropout),
-    CONFIG(REAL, dropout_in),
-    CONFIG(REAL, dropout_attention),
-    CONFIG(REAL, dropout_message),
-    CONFIG(REAL, dropout_out),
-};
+static const char *side_word(size_t number)
+{
+    static const char *const words[] = {"none", "receivers", "senders"};
+    return number < 3 ? words[number] : NULL;
+}
+
+static const char *step_word(size_t number)
+{
+    return gnn_step_kind_name((gnn_step_kind_t)number);
+}
+
+static const gnn__field_values_t gnn__kind_side = {"side", .stored = GNN__STORED_WORD,
+                                                   .word = side_word},
+                                 gnn__kind_kind = {"kind of step", .stored = GNN__STORED_WORD,
+                                                   .word = step_word},
+                                 gnn__kind_op = {"op", .stored = GNN__STORED_ROW};
 
 static const field_t step_fields[] = {
-#define GNN_STEP_NUMBER(kind, field) {#field, kind, offsetof(gnn_step_t, field), NULL, 0},
-#define GNN_STEP_OTHER(kind, field) GNN_STEP_NUMBER(kind, field)
+#define GNN_STEP_NUMBER(kind, field) {#field, kind, offsetof(gnn_step_t, field), NULL},
 #define GNN_STEP_TEXT(field) GNN_STEP_NUMBER(TEXT, field)
-#define GNN_STEP_WORD(words, field)                            \
-    {#field, WORD, offsetof(gnn_step_t, field), words##_words, \
-     sizeof words##_words / sizeof *words##_words},
+#define GNN_STEP_WORD(words, field) {#field, WORD, offsetof(gnn_step_t, field), &gnn__kind_##words},
+#define GNN_STEP_ROW(table, field) {#field, ROW, offsetof(gnn_step_t, field), &gnn__kind_##table},
 #include <lib/model/step_fields.def>
 #undef GNN_STEP_NUMBER
-#undef GNN_STEP_OTHER
 #undef GNN_STEP_TEXT
 #undef GNN_STEP_WORD
+#undef GNN_STEP_ROW
 };
 
-#define LENGTH(list) (sizeof(list) / sizeof(list)[0])
-
-/* ---- rows of tables, by name ---- */
-
-static const void *find_message(const char *name)
+static bool step_field(size_t index, field_t *field)
 {
-    return gnn_message_find(name);
-}
-
-static const void *find_aggregator(const char *name)
-{
-    return gnn_aggregator_find(name);
-}
-
-static const void *find_update(const char *name)
-{
-    return gnn_update_find(name);
-}
-
-/* A row of any table begins with its name. */
-static const struct {
-    const char *name;
-    const void *(*find)(const char *name); /* in the library's own table; NULL: there is none */
-} tables[] = {[MESSAGE] = {"message", find_message},
-              [AGGREGATOR] = {"aggregator", find_aggregator},
-              [UPDATE] = {"update", find_update},
-              [OPERATION] = {"op", NULL}};
-
-static bool is_row(kind_t kind)
-{
-    return kind < LENGTH(tables) && tables[kind].name;
-}
-
-static const void *find_own(kind_t kind, const char *name)
-{
-    return tables[kind].find ? tables[kind].find(name) : NULL;
+    const bool there = index < sizeof step_fields / sizeof *step_fields;
+    if (there)
+        *field = step_fields[index];
+    return there;
 }
 
 /* A row of the library, or one that the caller of gnn_model_load_with has; NULL with words. */
-static const void *find_row(kind_t kind, const char *name, const gnn_rows_t *rows)
+static const void *find_row(const gnn__field_values_t *table, const char *name, const gnn_rows_t *rows)
 {
-    gnn__set_message("%s", ""); /* a table that lists its names in the message is left to speak */
-    const void *found = find_own(kind, name);
+    char words[700];
+    const void *found = gnn__kind_row(table, name);
     for (int64_t k = 0; !found && rows && k < rows->count; k++) {
         const gnn_row_t *r = &rows->list[k];
-        if (strcmp(r->table, tables[kind].name) == 0 &&
-            strcmp(*(const char *const *)r->row, name) == 0)
+        if (strcmp(r->table, table->name) == 0 && strcmp(gnn__row_name(r->row), name) == 0)
             found = r->row;
     }
-    if (!found && !*gnn_error_message())
-        gnn__set_message("unknown %s \"%.40s\": not in the library's table, and gnn_model_load_with "
-                         "was given none of this name",
-                         tables[kind].name, name);
+    if (!found) {
+        snprintf(words, sizeof words, "%s", gnn_error_message());
+        gnn__set_message("%s; nor does gnn_model_load_with know it", words);
+    }
     return found;
 }
 
@@ -200,34 +111,34 @@ static json_t *write_options(const double *options)
 
 static int write_word(json_t **value, const field_t *f, int number)
 {
-    if (number < 0 || number >= f->n_words)
+    const char *word = number < 0 ? NULL : f->values->word((size_t)number);
+    if (!word)
         return gnn__error(GNN_EINVALID, "field .%s = %d has no name", f->name, number);
-    *value = json_string(f->words[number]);
+    *value = json_string(word);
     return GNN_OK;
 }
 
 /* Rows are found again by name: one of the user's may not be called what a row of the library is. */
-static int write_row(json_t **value, const field_t *f, const char *const *row)
+static int write_row(json_t **value, const field_t *f, const void *row)
 {
-    const void *ours = row ? find_own(f->kind, *row) : NULL;
-    if (ours && ours != (const void *)row)
+    const void *ours = row ? gnn__kind_row(f->values, gnn__row_name(row)) : NULL;
+    if (ours && ours != row)
         return gnn__error(GNN_EUNSUPPORTED,
                           "%s %s is not the library's of that name: a file cannot tell them apart",
-                          tables[f->kind].name, *row);
-    *value = row ? json_string(*row) : NULL;
+                          f->values->name, gnn__row_name(row));
+    *value = row ? json_string(gnn__row_name(row)) : NULL;
     return GNN_OK;
 }
 
 /* *value stays NULL for a text or a row that is not there. */
 static int write_value(json_t **value, const field_t *f, const void *place)
 {
-    if (is_row(f->kind))
-        return write_row(value, f, *(const char *const *const *)place);
     switch (f->kind) {
     case COUNT: *value = json_integer(*(const int64_t *)place); return GNN_OK;
     case NUMBER32: *value = json_integer(*(const int *)place); return GNN_OK;
     case WORD: return write_word(value, f, *(const int *)place);
     case OPTIONS: *value = write_options(place); return GNN_OK;
+    case ROW: return write_row(value, f, *(const void *const *)place);
     case TEXT:
         *value = *(const char *const *)place ? json_string(*(const char *const *)place) : NULL;
         return GNN_OK;
@@ -246,21 +157,21 @@ static bool is_default(const field_t *f, const void *place)
     return memcmp(place, zeros, bytes) == 0;
 }
 
-/* `brief`: fields that have their defaults are left out. */
-static int write_fields(json_t *object, const field_t *fields, size_t count, const void *from,
-                        bool brief)
+/* `brief`: fields that have their defaults are left out. Texts and rows that are not there always are. */
+static int write_fields(json_t *object, fields_t fields, const void *from, bool brief)
 {
-    for (size_t k = 0; k < count; k++) {
-        const void *place = (const char *)from + fields[k].offset;
+    field_t f;
+    for (size_t k = 0; fields(k, &f); k++) {
+        const void *place = (const char *)from + f.offset;
         json_t *value = NULL;
-        if (brief && is_default(&fields[k], place))
+        if ((brief || f.kind == ROW || f.kind == TEXT) && is_default(&f, place))
             continue;
-        GNN_TRY(write_value(&value, &fields[k], place));
-        if (!value || json_object_set_new(object, fields[k].name, value) != 0)
+        GNN_TRY(write_value(&value, &f, place));
+        if (!value || json_object_set_new(object, f.name, value) != 0)
             return gnn__error(
                 GNN_EINVALID,
                 "field .%s cannot be written: it is not finite or not UTF-8, or memory ran out",
-                fields[k].name);
+                f.name);
     }
     return GNN_OK;
 }
@@ -273,13 +184,13 @@ static int write_step(json_t *list, const gnn_model_t *model, int64_t k)
                  ? GNN_OK
                  : gnn__error(GNN_EMEMORY, "no memory for the steps");
     if (rc == GNN_OK)
-        rc = write_fields(object, step_fields, LENGTH(step_fields), &s->step, true);
+        rc = write_fields(object, step_field, &s->step, true);
     if (rc != GNN_OK || !s->row->has_config)
         return rc;
     config = json_object();
     if (json_object_set_new(object, "layer", config) != 0)
         return gnn__error(GNN_EMEMORY, "no memory for the steps");
-    return write_fields(config, config_fields, LENGTH(config_fields),
+    return write_fields(config, config_field,
                         s->layer ? gnn_layer_config(s->layer) : &s->step.layer, false);
 }
 
@@ -337,14 +248,15 @@ static int read_real(gnn_real_t *out, const json_t *value, bool zero_is_meant)
     return GNN_OK;
 }
 
-static int read_word(int *out, const field_t *f, const json_t *value)
+static int read_word(int *out, const field_t *f, const char *text)
 {
-    for (int k = 0; k < f->n_words; k++)
-        if (strcmp(f->words[k], json_string_value(value)) == 0) {
-            *out = k;
-            return GNN_OK;
-        }
-    return gnn__error(GNN_EFORMAT, "unknown value \"%.40s\"", json_string_value(value));
+    const int number = gnn__kind_word(f->values, text);
+    if (number < 0) {
+        gnn__unknown_name(f->values->name, text, f->values->word);
+        return GNN_EFORMAT;
+    }
+    *out = number;
+    return GNN_OK;
 }
 
 static int read_options(double *out, const json_t *value)
@@ -366,10 +278,10 @@ static int read_text(const field_t *f, void *place, const json_t *value, const g
         return wrong_type("a string", value);
     const char *text = json_string_value(value);
     if (f->kind == WORD)
-        return read_word(place, f, value);
+        return read_word(place, f, text);
     if (f->kind == TEXT)
         *(const char **)place = text;
-    if (is_row(f->kind) && !(*(const void **)place = find_row(f->kind, text, rows)))
+    if (f->kind == ROW && !(*(const void **)place = find_row(f->values, text, rows)))
         return GNN_EFORMAT;
     return GNN_OK;
 }
@@ -390,30 +302,30 @@ static int read_value(const field_t *f, void *place, const json_t *value, const 
     }
 }
 
-static const field_t *find_field(const field_t *fields, size_t count, const char *name)
+static bool find_field(field_t *field, fields_t fields, const char *name)
 {
-    for (size_t k = 0; k < count; k++)
-        if (strcmp(fields[k].name, name) == 0)
-            return &fields[k];
-    return NULL;
+    for (size_t k = 0; fields(k, field); k++)
+        if (strcmp(field->name, name) == 0)
+            return true;
+    return false;
 }
 
-/* `inner`: a key that somebody else reads, or NULL. */
-static int read_fields(void *to, const field_t *fields, size_t count, json_t *object,
-                       const char *inner, const gnn_rows_t *rows)
+/* `inner`: a key that is read elsewhere, or NULL. */
+static int read_fields(void *to, fields_t fields, json_t *object, const char *inner,
+                       const gnn_rows_t *rows)
 {
     const char *key;
     json_t *value;
+    field_t f;
     if (!json_is_object(object))
         return wrong_type("an object", object);
     json_object_foreach(object, key, value)
     {
-        const field_t *f = find_field(fields, count, key);
         if (inner && strcmp(key, inner) == 0)
             continue;
-        if (!f)
+        if (!find_field(&f, fields, key))
             return gnn__error(GNN_EFORMAT, "unknown field \"%.40s\"", key);
-        int rc = read_value(f, (char *)to + f->offset, value, rows);
+        int rc = read_value(&f, (char *)to + f.offset, value, rows);
         if (rc != GNN_OK)
             return gnn__error_prefix(rc, "field %s", key);
     }
@@ -422,15 +334,36 @@ static int read_fields(void *to, const field_t *fields, size_t count, json_t *ob
 
 static int read_step(gnn_step_t *step, json_t *object, const gnn_rows_t *rows)
 {
-    GNN_TRY(read_fields(step, step_fields, LENGTH(step_fields), object, "layer", rows));
+    GNN_TRY(read_fields(step, step_field, object, "layer", rows));
     json_t *config = json_object_get(object, "layer");
     if (gnn__step_row(step->kind)->has_config != (config != NULL))
-        return gnn__error(GNN_EFORMAT, "a step of kind %s %s a field layer", kind_words[step->kind],
-                          config ? "has" : "lacks");
+        return gnn__error(GNN_EFORMAT, "a step of kind %s %s a field layer",
+                          gnn_step_kind_name(step->kind), config ? "has" : "lacks");
     if (!config)
         return GNN_OK;
-    int rc = read_fields(&step->layer, config_fields, LENGTH(config_fields), config, NULL, rows);
+    int rc = read_fields(&step->layer, config_field, config, NULL, rows);
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "field layer");
+}
+
+/* Each step's names are compared with those before it; and jansson descends by recursion, which a thread's small stack must bear. */
+enum { MOST_STEPS = 10000, MOST_LEVELS = 16 };
+
+static int check_depth(const char *text)
+{
+    int64_t depth = 0;
+    bool quoted = false;
+    for (const char *c = text; *c; c++) {
+        if (quoted && *c == '\\' && c[1])
+            c++;
+        else if (*c == '"')
+            quoted = !quoted;
+        else if (!quoted && (*c == '[' || *c == '{') && ++depth > MOST_LEVELS)
+            return gnn__error(GNN_EFORMAT, "byte %lld: more than %d levels deep",
+                              (long long)(c - text), MOST_LEVELS);
+        else if (!quoted && (*c == ']' || *c == '}'))
+            depth--;
+    }
+    return GNN_OK;
 }
 
 static int read_root(gnn__steps_t *steps, const gnn_rows_t *rows)
@@ -442,6 +375,9 @@ static int read_root(gnn__steps_t *steps, const gnn_rows_t *rows)
     if (!json_is_integer(format) || json_integer_value(format) != 1)
         return gnn__error(GNN_EFORMAT, "format 1 is expected");
     steps->count = (int64_t)json_array_size(list);
+    if (steps->count > MOST_STEPS)
+        return gnn__error(GNN_EFORMAT, "%lld steps, at most %d are read", (long long)steps->count,
+                          MOST_STEPS);
     GNN_TRY(gnn__new(&steps->list, steps->count, sizeof *steps->list, "a model's steps"));
     for (int64_t k = 0; k < steps->count; k++) {
         int rc = read_step(&steps->list[k], json_array_get(list, (size_t)k), rows);
@@ -455,6 +391,7 @@ int gnn__steps_read(gnn__steps_t *steps, const char *text, const gnn_rows_t *row
 {
     json_error_t error;
     memset(steps, 0, sizeof *steps);
+    GNN_TRY(check_depth(text));
     steps->root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     if (!steps->root)
         return gnn__error(GNN_EFORMAT, "byte %d: %s", error.position, error.text);

@@ -2,7 +2,7 @@
  * score(q_i, k_j) + bias_ij. Four ways run it; the first that takes a call does (lib/aggregate/ways.c).
  *
  *   way      scores             graph           heads             edge weight, bias, scales  instruction set    per pair
- *   by_lane  additive, v2, dot  edges*          <= 8, kv = heads  no                         AVX2, AVX-512      nothing
+ *   by_lane  additive, v2, dot  edges*          <= 8, kv = heads  additive: bias, features   AVX2, AVX-512      nothing
  *   by_tile  dot                spans           any               distances                  any; bf16, AMX     nothing
  *   by_row   all three          edges or spans  any               yes, and distances         any (reference)    nothing
  *   generic  any row of         edges or spans  any               yes, and edge features,    any                nothing
@@ -77,7 +77,7 @@ typedef struct gnn__attention_state {
 typedef struct gnn__attention_grads {
     const gnn_real_t *lse, *delta; /* n_dst x heads: log-sum-exp and dY . Y */
     gnn__matrix_t y;
-    gnn__matrix_t q, k, v, bias, weight;
+    gnn__matrix_t q, k, v, bias, weight, features;
     int64_t writes_q;
     bool writes_k, writes_v;
 } gnn__attention_grads_t;
@@ -97,6 +97,8 @@ typedef struct gnn__attention {
     /* Edge inputs; at NULL: none. Edge numbers beyond the rows of `bias` have bias 0, beyond those of `weight` weight 1. */
     gnn__matrix_t bias, weight;
     int64_t biases, bias_cols, weights;
+    gnn__matrix_t features; /* edges x d_e; which say they have depends on the kernels */
+    int64_t edges, d_e;
     const gnn_real_t *dst_scale, *src_scale; /* per node, times the weight; NULL: 1 */
     const gnn__dropout_t *dropout;           /* NULL: off */
     bool first, last;                        /* part */

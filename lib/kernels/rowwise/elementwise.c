@@ -4,11 +4,11 @@
 bool gnn__activation_from_output(gnn_activation_t kind, gnn_real_t slope)
 {
     switch (kind) {
-    case GNN_RELU:
-    case GNN_ELU:
-    case GNN_TANH:
-    case GNN_SIGMOID: return true;
-    case GNN_LEAKY_RELU: return slope > 0; /* y then has the sign of x */
+#define GNN_ACTIVATION(id, name, from_output) \
+    case GNN_##id:                            \
+        return from_output;
+#include <lib/kernels/rowwise/activations.def>
+#undef GNN_ACTIVATION
     default: return false;
     }
 }

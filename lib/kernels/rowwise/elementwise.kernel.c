@@ -39,9 +39,33 @@ static void scale_row(int64_t n, gnn_real_t alpha, const gnn_real_t *x, bool add
  * loops. The last piece is filled up in a buffer. */
 enum { PIECE = 64 };
 
-static void elu(const gnn_real_t *x, gnn_real_t *y)
+/* ---- activations: NAME_values is y = f(x); NAME_slopes is y = f'(t), where t is f(x) if activations.def says so, else x ---- */
+
+/* The formulas in v = x[k] of an activation, and how their loops are vectorised. */
+#define FORMULAS(name, how, value, derivative)                                             \
+    static inline void name##_values(gnn_real_t slope, const gnn_real_t *x, gnn_real_t *y) \
+    {                                                                                      \
+        enum { n = PIECE };                                                                \
+        (void)slope;                                                                       \
+        MAP(how, value);                                                                   \
+    }                                                                                      \
+    static inline void name##_slopes(gnn_real_t slope, const gnn_real_t *x, gnn_real_t *y) \
+    {                                                                                      \
+        enum { n = PIECE };                                                                \
+        (void)slope;                                                                       \
+        MAP(how, derivative);                                                              \
+    }
+
+FORMULAS(identity, SIMD, v, 0 * v + 1)
+FORMULAS(relu, SIMD, v <= 0 ? 0 : v, v <= 0 ? R(0) : R(1))
+FORMULAS(leaky_relu, SIMD, v > 0 ? v : v * slope, v > 0 ? R(1) : slope)
+FORMULAS(sigmoid, SIMD, gnn__sigmoid(v), v *(1 - v))
+FORMULAS(tanh, SIMD_IN_FLOAT, gnn__tanh(v), 1 - v * v)
+
+static void elu_values(gnn_real_t slope, const gnn_real_t *x, gnn_real_t *y)
 {
     enum { n = PIECE };
+    (void)slope;
 #ifdef GNN__VEC_EXPM1
     for (int k = 0; k < n; k += GNN__VEC_LANES) {
         const gnn__vec_t v = gnn__vec_load(x + k);
@@ -52,17 +76,26 @@ static void elu(const gnn_real_t *x, gnn_real_t *y)
 #endif
 }
 
-#if GNN__GELU_TABLE
-static void gelu_values(const float *x, float *y)
+static void elu_slopes(gnn_real_t slope, const gnn_real_t *x, gnn_real_t *y)
 {
+    enum { n = PIECE };
+    (void)slope;
+    MAP(SIMD, v > 0 ? R(1) : v + 1);
+}
+
+#if GNN__GELU_TABLE
+static void gelu_values(float slope, const float *x, float *y)
+{
+    (void)slope;
     for (int k = 0; k < PIECE; k += 16) {
         const __m512 v = _mm512_loadu_ps(x + k);
         _mm512_storeu_ps(y + k, v * gnn__gelu_factor(gnn__gelu_value, v));
     }
 }
 
-static void gelu_slopes(const float *x, float *y)
+static void gelu_slopes(float slope, const float *x, float *y)
 {
+    (void)slope;
     for (int k = 0; k < PIECE; k += 16)
         _mm512_storeu_ps(y + k, gnn__gelu_factor(gnn__gelu_slope, _mm512_loadu_ps(x + k)));
 }
@@ -73,38 +106,59 @@ static inline gnn_real_t gelu_slope(gnn_real_t v)
     return R(0.5) * (1 + gnn__erf(v * R(0.70710678118654752))) + v * density;
 }
 
-static void gelu_values(const gnn_real_t *x, gnn_real_t *y)
+FORMULAS(gelu, SIMD_IN_FLOAT, R(0.5) * v * (1 + gnn__erf(v * R(0.70710678118654752))), gelu_slope(v))
+#endif
+
+static inline gnn_real_t gelu_tanh_value(gnn_real_t v)
 {
-    enum { n = PIECE };
-    MAP(SIMD_IN_FLOAT, R(0.5) * v * (1 + gnn__erf(v * R(0.70710678118654752))));
+    return R(0.5) * v * (1 + gnn__tanh(R(0.79788456080286536) * (v + R(0.044715) * v * v * v)));
 }
 
-static void gelu_slopes(const gnn_real_t *x, gnn_real_t *y)
+static inline gnn_real_t gelu_tanh_slope(gnn_real_t v)
+{
+    const gnn_real_t c = R(0.79788456080286536), cubic = R(0.044715);
+    gnn_real_t t = gnn__tanh(c * (v + cubic * v * v * v));
+    return R(0.5) * (1 + t) + R(0.5) * v * (1 - t * t) * c * (1 + 3 * cubic * v * v);
+}
+
+static inline gnn_real_t silu_slope(gnn_real_t v)
+{
+    gnn_real_t s = gnn__sigmoid(v);
+    return s * (1 + v * (1 - s));
+}
+
+static inline gnn_real_t softplus(gnn_real_t v)
+{
+    return v > 20 ? v : (v > 0 ? v : 0) + gnn__softplus_negative(v > 0 ? -v : v);
+}
+
+FORMULAS(gelu_tanh, SIMD_IN_FLOAT, gelu_tanh_value(v), gelu_tanh_slope(v))
+FORMULAS(silu, SIMD, v *gnn__sigmoid(v), silu_slope(v))
+
+static inline void softplus_values(gnn_real_t slope, const gnn_real_t *x, gnn_real_t *y)
 {
     enum { n = PIECE };
-    MAP(SIMD_IN_FLOAT, gelu_slope(v));
+    (void)slope;
+    MAP(SIMD_IN_FLOAT, softplus(v));
 }
-#endif
+
+static inline void softplus_slopes(gnn_real_t slope, const gnn_real_t *x, gnn_real_t *y)
+{
+    enum { n = PIECE };
+    (void)slope;
+    MAP(SIMD, v > 20 ? R(1) : gnn__sigmoid(v));
+}
 
 static void values(gnn_activation_t kind, gnn_real_t slope, const gnn_real_t *x, gnn_real_t *y)
 {
-    enum { n = PIECE };
     switch (kind) {
-    case GNN_RELU: MAP(SIMD, v <= 0 ? 0 : v); break;
-    case GNN_LEAKY_RELU: MAP(SIMD, v > 0 ? v : v * slope); break;
-    case GNN_ELU: elu(x, y); break;
-    case GNN_GELU: gelu_values(x, y); break;
-    case GNN_GELU_TANH:
-        MAP(SIMD_IN_FLOAT,
-            R(0.5) * v * (1 + gnn__tanh(R(0.79788456080286536) * (v + R(0.044715) * v * v * v))));
-        break;
-    case GNN_SILU: MAP(SIMD, v * gnn__sigmoid(v)); break;
-    case GNN_TANH: MAP(SIMD_IN_FLOAT, gnn__tanh(v)); break;
-    case GNN_SIGMOID: MAP(SIMD, gnn__sigmoid(v)); break;
-    case GNN_SOFTPLUS:
-        MAP(SIMD_IN_FLOAT, v > 20 ? v : (v > 0 ? v : 0) + gnn__softplus_negative(v > 0 ? -v : v));
-        break;
-    default: MAP(SIMD, v); break;
+#define GNN_ACTIVATION(id, name, from_output) \
+    case GNN_##id:                            \
+        name##_values(slope, x, y);           \
+        return;
+#include <lib/kernels/rowwise/activations.def>
+#undef GNN_ACTIVATION
+    default: identity_values(slope, x, y);
     }
 }
 
@@ -120,19 +174,6 @@ static void activate(gnn_activation_t kind, gnn_real_t slope, int64_t n, const g
         values(kind, slope, rest, rest);
         memcpy(y + k, rest, (size_t)(n - k) * sizeof *x);
     }
-}
-
-static inline gnn_real_t gelu_tanh_slope(gnn_real_t v)
-{
-    const gnn_real_t c = R(0.79788456080286536), cubic = R(0.044715);
-    gnn_real_t t = gnn__tanh(c * (v + cubic * v * v * v));
-    return R(0.5) * (1 + t) + R(0.5) * v * (1 - t * t) * c * (1 + 3 * cubic * v * v);
-}
-
-static inline gnn_real_t silu_slope(gnn_real_t v)
-{
-    gnn_real_t s = gnn__sigmoid(v);
-    return s * (1 + v * (1 - s));
 }
 
 static void multiply_row(int64_t n, const gnn_real_t *x, const gnn_real_t *z, bool add, gnn_real_t *y)
@@ -172,20 +213,16 @@ static void maximum_grad(int64_t n, const gnn_real_t *x, const gnn_real_t *most,
         dx[k] += x[k] == most[k] ? dy[k] / ties[k] : 0;
 }
 
-/* y = f'(t): see activate_grad. */
 static void slopes(gnn_activation_t kind, gnn_real_t slope, const gnn_real_t *x, gnn_real_t *y)
 {
-    enum { n = PIECE };
     switch (kind) {
-    case GNN_RELU: MAP(SIMD, v <= 0 ? R(0) : R(1)); break;
-    case GNN_LEAKY_RELU: MAP(SIMD, v > 0 ? R(1) : slope); break;
-    case GNN_ELU: MAP(SIMD, v > 0 ? R(1) : v + 1); break;
-    case GNN_GELU: gelu_slopes(x, y); break;
-    case GNN_GELU_TANH: MAP(SIMD_IN_FLOAT, gelu_tanh_slope(v)); break;
-    case GNN_SILU: MAP(SIMD, silu_slope(v)); break;
-    case GNN_TANH: MAP(SIMD, 1 - v * v); break;
-    case GNN_SIGMOID: MAP(SIMD, v * (1 - v)); break;
-    default: MAP(SIMD, v > 20 ? R(1) : gnn__sigmoid(v)); break;
+#define GNN_ACTIVATION(id, name, from_output) \
+    case GNN_##id:                            \
+        name##_slopes(slope, x, y);           \
+        return;
+#include <lib/kernels/rowwise/activations.def>
+#undef GNN_ACTIVATION
+    default: identity_slopes(slope, x, y);
     }
 }
 

@@ -14,5 +14,9 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
     return gnn_tape_add(r->tape, in[0], in[1], s->step.factor == 0 ? 1 : s->step.factor);
 }
 
-const gnn__step_row_t gnn__step_kind_add = {
-    .name = "add", .inputs = inputs, .n_inputs = 2, .width = width, .record = record};
+const gnn__step_row_t gnn__step_kind_add = {.name = "add",
+                                            .inputs = inputs,
+                                            .n_inputs = 2,
+                                            .growth = GNN__GROWS_BY_ROW,
+                                            .width = width,
+                                            .record = record};

@@ -17,5 +17,9 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
     return gnn_tape_dropout(r->tape, in[0], s->step.rate);
 }
 
-const gnn__step_row_t gnn__step_kind_dropout = {
-    .name = "dropout", .inputs = inputs, .n_inputs = 1, .check = check, .record = record};
+const gnn__step_row_t gnn__step_kind_dropout = {.name = "dropout",
+                                                .inputs = inputs,
+                                                .n_inputs = 1,
+                                                .growth = GNN__GROWS_BY_ROW,
+                                                .check = check,
+                                                .record = record};

@@ -1,4 +1,5 @@
-/* A step of kind `input`: declares an input of the model and its width, so that widths and names are checked when the model is made. */
+/* A step of kind `input`: declares an input of the model and its width, so that widths and names
+ * are checked when the model is made. */
 #include <lib/model/steps.h>
 
 static const gnn__step_input_t inputs[] = {
@@ -23,5 +24,9 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
     return GNN_NONE;
 }
 
-const gnn__step_row_t gnn__step_kind_input = {
-    .name = "input", .inputs = inputs, .n_inputs = 1, .width = width, .record = record};
+const gnn__step_row_t gnn__step_kind_input = {.name = "input",
+                                              .inputs = inputs,
+                                              .n_inputs = 1,
+                                              .growth = GNN__GROWS_BY_ROW,
+                                              .width = width,
+                                              .record = record};

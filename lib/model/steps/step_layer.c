@@ -91,6 +91,37 @@ static int check_rows(const gnn__model_step_t *s, const gnn_tape_t *tape, const 
     return GNN_OK;
 }
 
+/* What a state keeps of each sender: its projection, and where the message is its features, those.
+ * A norm before applies to both sides where they are the same rows. */
+static void send(const gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in,
+                 gnn_var_t sent[GNN__SENT])
+{
+    const bool both = s->in[RECEIVERS] == GNN__NOT_READ;
+    const gnn_var_t x = both ? gnn__layer_prenorm(s->layer, r->tape, in[SENDERS]) : in[SENDERS];
+    sent[0] = gnn__layer_project_source(s->layer, r->tape, x);
+    sent[1] = s->layer->config.message->projects ? GNN_NONE : x;
+}
+
+/* The receivers' half, where the senders' is kept. */
+static gnn_var_t record_continued(const gnn__recording_t *r, const gnn__model_step_t *s,
+                                  const gnn_graph_t *graph, const gnn_layer_vars_t *vars)
+{
+    const gnn_var_t x = vars->x_dst != GNN_NONE ? vars->x_dst : vars->x_src,
+                    normed = gnn__layer_prenorm(s->layer, r->tape, x);
+    gnn_var_t target[2] = {GNN_NONE, gnn__layer_project_target(s->layer, r->tape, normed)};
+    if (gnn__layer_shares(s->layer)) {
+        target[0] = gnn__layer_project_source(s->layer, r->tape, normed);
+        target[1] = target[1] == GNN_NONE ? target[0] : gnn_tape_concat(r->tape, target, 2);
+    }
+    const gnn__projected_t projected = {.target = target[1], .source = r->sent[0]};
+    const gnn_layer_vars_t own = {.x_dst = x,
+                                  .x_src = r->sent[1] != GNN_NONE ? r->sent[1] : x,
+                                  .edge_features = GNN_NONE,
+                                  .edge_weight = GNN_NONE,
+                                  .edge_bias = GNN_NONE};
+    return gnn__layer_finish(s->layer, r->tape, graph, &own, projected, NULL);
+}
+
 static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in)
 {
     const gnn_layer_vars_t vars = {.x_dst = in[RECEIVERS],
@@ -99,6 +130,8 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
                                    .edge_weight = in[EDGE_WEIGHT],
                                    .edge_bias = in[EDGE_BIAS]};
     const gnn_graph_t *graph = gnn__step_graph(r, s);
+    if (graph && r->sent)
+        return record_continued(r, s, graph, &vars);
     if (!graph || gnn_tape_fail(r->tape, check_rows(s, r->tape, graph, &vars)) != GNN_OK)
         return GNN_NONE;
     return gnn__layer_record(s->layer, r->tape, graph, &vars, r->weights);
@@ -119,4 +152,9 @@ const gnn__step_row_t gnn__step_kind_layer = {.name = "layer",
                                               .declare = declare,
                                               .width = width,
                                               .record = record,
+                                              .growth = GNN__GROWS_HEARS,
+                                              .senders = 1u << SENDERS,
+                                              .edges = 1u << EDGE_FEATURES | 1u << EDGE_WEIGHT |
+                                                       1u << EDGE_BIAS,
+                                              .send = send,
                                               .prepare = prepare};

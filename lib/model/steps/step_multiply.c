@@ -1,4 +1,5 @@
-/* A step of kind `multiply`: input times second, element by element; second may be one row, one column or one number. */
+/* A step of kind `multiply`: input times second, element by element; second may be one row, one
+ * column or one number. */
 #include <lib/model/steps.h>
 
 static const gnn__step_input_t inputs[] = {GNN__INPUT(input), GNN__NEEDED(second)};
@@ -16,5 +17,9 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
     return gnn_tape_multiply(r->tape, in[0], in[1]);
 }
 
-const gnn__step_row_t gnn__step_kind_multiply = {
-    .name = "multiply", .inputs = inputs, .n_inputs = 2, .width = width, .record = record};
+const gnn__step_row_t gnn__step_kind_multiply = {.name = "multiply",
+                                                 .inputs = inputs,
+                                                 .n_inputs = 2,
+                                                 .growth = GNN__GROWS_BY_ROW,
+                                                 .width = width,
+                                                 .record = record};

@@ -1,4 +1,5 @@
-/* A step of kind `op`: an op of the user's own. Its attributes are the four numbers of .options, so that files can hold them. */
+/* A step of kind `op`: an op of the user's own. Its attributes are the four numbers of .options,
+ * so that files can hold them. */
 #include <lib/model/steps.h>
 
 static const gnn__step_input_t inputs[] = {GNN__MANY_INPUTS};
@@ -8,6 +9,14 @@ static int check(const gnn_model_t *model, const gnn__model_step_t *s)
     (void)model;
     if (!s->step.op)
         return gnn__error(GNN_EINVALID, "%s: a step of kind op needs .op", s->where);
+    return GNN_OK;
+}
+
+/* Of a user's op it is known that it goes row by row if it is elementwise. */
+static int declare(gnn_model_t *model, gnn__model_step_t *s)
+{
+    (void)model;
+    s->growth = s->step.op->flags & GNN_OP_ELEMENTWISE ? GNN__GROWS_BY_ROW : GNN__GROWS_NOT;
     return GNN_OK;
 }
 
@@ -26,5 +35,10 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
     return gnn_tape_op(r->tape, s->step.op, given, count, s->step.options, sizeof s->step.options);
 }
 
-const gnn__step_row_t gnn__step_kind_op = {
-    .name = "op", .inputs = inputs, .n_inputs = 8, .check = check, .width = width, .record = record};
+const gnn__step_row_t gnn__step_kind_op = {.name = "op",
+                                           .inputs = inputs,
+                                           .n_inputs = 8,
+                                           .check = check,
+                                           .declare = declare,
+                                           .width = width,
+                                           .record = record};

@@ -24,6 +24,13 @@ static int check(const gnn_model_t *model, const gnn__model_step_t *s)
     return GNN_OK;
 }
 
+static int declare(gnn_model_t *model, gnn__model_step_t *s)
+{
+    (void)model;
+    s->growth = s->step.row == 0 && s->step.rows == 0 ? GNN__GROWS_BY_ROW : GNN__GROWS_NOT;
+    return GNN_OK;
+}
+
 static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in)
 {
     const gnn_step_t *t = &s->step;
@@ -39,5 +46,10 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
                          t->columns > 0 ? t->columns : cols - t->column);
 }
 
-const gnn__step_row_t gnn__step_kind_view = {
-    .name = "view", .inputs = inputs, .n_inputs = 1, .check = check, .width = width, .record = record};
+const gnn__step_row_t gnn__step_kind_view = {.name = "view",
+                                             .inputs = inputs,
+                                             .n_inputs = 1,
+                                             .check = check,
+                                             .declare = declare,
+                                             .width = width,
+                                             .record = record};

@@ -29,7 +29,10 @@
  * Rows of four registers, 8 heads of 8, keep what is their own in them; two pairs share the sums across lanes. One head of at most 16 numbers has pairs in the
  * lanes instead: what a block needs of its pairs' other ends is written into columns first (lanes_few.kernel.c).
  *
- * All take dropout and up to eight heads, but neither edge weights nor biases, and slopes between 0 and 1: everything else goes row by row (attention_rows.kernel.c). */
+ * Edges may add to additive scores: features times a weight for each head, and a bias (edge_terms.kernel.c). The formulas above hold as they are, and the
+ * gradients of what is added ask for a product dY_i . v_j per pair, where they are wanted.
+ *
+ * All take dropout and up to eight heads, but no edge weights, and biases and features only so, and slopes between 0 and 1: everything else goes row by row (attention_rows.kernel.c). */
 #ifndef GNN_KERNELS_ATTENTION_LANES_H
 #define GNN_KERNELS_ATTENTION_LANES_H
 
@@ -59,9 +62,15 @@ typedef struct gnn__lanes {
     gnn__layout_t layout;
     int64_t value_numbers; /* in a row of values, whole registers; GNN__COLUMNS: in their sums, 16 for each */
     int64_t key_numbers; /* in a row of keys or queries; additive: width */
-    gnn_real_t slope;    /* of scores when they are weighed: additive; 1: they are final */
+    gnn_real_t slope; /* of scores when they are weighed: additive, where edges add nothing; 1: they are final */
     gnn__matrix_t q, k, v;
-    const gnn_real_t *weights;   /* additive-v2: a, as a row of keys */
+    const gnn_real_t *weights;      /* additive-v2: a, as a row of keys */
+    const gnn_real_t *edge_weights; /* additive: d_e rows of 16 numbers, a->key_weights with 0 behind the heads; NULL: features have no say */
+    /* Dot: features in keys and values. e . edge_queries_i is added to q_i . k_j, e . edge_outputs_i to dY_i . v_j: rows of d_e x `width` numbers, the projections of q_i
+     * and dY_i. key_rows, value_rows: their weights, d_e rows of keys and of values. At NULL: they have no say. */
+    gnn__matrix_t edge_queries, edge_outputs;
+    const gnn_real_t *key_rows, *value_rows;
+    bool term_grads; /* additive: `send` makes the gradients of what edges add to scores */
     gnn_real_t *p_sums, *a_sums; /* P: n_dst x value_numbers; A: n_dst x width; NULL: not wanted */
     gnn__matrix_t dy;            /* as v */
     bool writes_q, writes_k, writes_v; /* additive: these gradients are written, not added to */
@@ -96,12 +105,14 @@ typedef struct gnn__attention_lanes {
     void (*forward)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch);
     /* Of receivers i0 .. i1 - 1, all parts at once: a copy of dY where there is one, S, their records, and with additive scores d_q. */
     void (*prepare)(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch);
-    /* d_q; not with additive scores. d_a (heads * d_k), if not NULL: what these rows add to it, here and in `send`. d_senders, if not NULL: n_src x
+    /* d_q; not with additive scores. d_a (heads * d_k), if not NULL: what these rows add to it, here and in `send`; dot: what they add to the gradients of key_rows, then
+     * of value_rows. d_senders, if not NULL: n_src x
      * sender_numbers that gain what these receivers give to the gradient of keys that are values; d_a is whole then, and there is nothing to send. */
     void (*receive)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
                     gnn_real_t *d_a, gnn_real_t *d_senders);
     /* d_k_rows j0 .. j1 - 1 gain what l->d_senders hold. */
     void (*collect)(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch);
+    /* Additive scores: d_a is d_e rows of 16 numbers, which gain what these rows give to the gradient of edge_weights. */
     void (*send)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
                  gnn_real_t *d_a);
     int in_place; /* a register's numbers, where it takes GNN__NARROW and GNN__SHARED; 0: it does not */

@@ -19,7 +19,7 @@ static void send(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *
     if (l->a->score != GNN__SCORE_ADDITIVE)
         send_pairs(l, row0, row1, scratch, d_a);
     else
-        send_additive(l, row0, row1, scratch);
+        send_additive(l, row0, row1, scratch, d_a);
 }
 
 extern const gnn__attention_lanes_t GNN__KERNEL(attention_lanes);

@@ -1,6 +1,7 @@
 /* Scores of a block: sums of two numbers (additive), or products of rows (dot, additive-v2). */
 #include <lib/kernels/attention/by_lane/lane_row.h>
 #include <lib/kernels/attention/by_lane/columns.h>
+#include <lib/kernels/attention/by_lane/edge_terms.h>
 #include <lib/kernels/attention/by_lane/scores.h>
 
 #include <math.h>
@@ -25,9 +26,20 @@ GNN__INLINE void scores_additive(const gnn__matrix_t *k, const lane_block_t *b, 
     }
 FOR_WIDTHS(SCORES)
 
-void additive_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn__vec_t *q)
+void additive_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn__vec_t *q, int64_t at)
 {
     BY_WIDTH(l->width, scores_additive, &l->k, b, q);
+    if (!has_edge_terms(l))
+        return;
+    edge_terms(l, b, at);
+    for (int x = 0; x < padded(b->n * l->width); x += LANES) {
+        const gnn__vec_t score = gnn__vec_load(b->score + x) + gnn__vec_load(b->edge + x);
+        gnn__vec_store(b->edge + x, score);
+        gnn__vec_store(b->score + x,
+                       gnn__vec_leaky(score, l->a->slope) + gnn__vec_load(b->second + x));
+    }
+    for (int x = b->n * l->width; x < padded(b->n * l->width); x++)
+        b->score[x] = -INFINITY;
 }
 
 /* ---- products of the row's own numbers with the pairs' ---- */

@@ -1,0 +1,262 @@
+/* Positions of the nodes of any graph: eigenvectors of its Laplacian, and how soon a random walk comes back. */
+#include <graphs/build.h>
+#include <graphs/positions.h>
+
+#include <math.h>
+
+enum { DENSE = 400, MOST_DENSE = 20000, STARTS = 16 };
+
+/* ---- the graph as a matrix ---- */
+
+void gnn__adjacency_free(gnn__adjacency_t *a)
+{
+    gnn_free(a->indptr);
+    gnn_free(a->indices);
+    gnn_free(a->weight);
+}
+
+/* Rows by `row`, entries in the order of the pairs. */
+static int fill_rows(gnn__adjacency_t *a, const int64_t *row, const int64_t *col, int64_t m)
+{
+    GNN_TRY(gnn__new(&a->indptr, a->n + 2, sizeof *a->indptr, "rows of a graph"));
+    GNN_TRY(gnn__new(&a->indices, m, sizeof *a->indices, "columns of a graph"));
+    GNN_TRY(gnn__new(&a->weight, m, sizeof *a->weight, "weights of a graph"));
+    for (int64_t k = 0; k < m; k++)
+        a->indptr[row[k] + 2]++;
+    for (int64_t i = 0; i <= a->n; i++)
+        a->indptr[i + 1] += a->indptr[i];
+    for (int64_t k = 0; k < m; k++) {
+        a->indices[a->indptr[row[k] + 1]] = (int32_t)col[k];
+        a->weight[a->indptr[row[k] + 1]++] = 1;
+    }
+    return GNN_OK;
+}
+
+/* Both directions of every pair but i -> i. Returns how many there are. */
+static int64_t both_directions(int64_t *row, int64_t *col, int64_t m)
+{
+    int64_t kept = 0;
+    for (int64_t k = 0; k < m; k++)
+        if (row[k] != col[k]) {
+            row[kept] = row[k];
+            col[kept++] = col[k];
+        }
+    memcpy(row + kept, col, (size_t)kept * sizeof *row);
+    memcpy(col + kept, row, (size_t)kept * sizeof *row);
+    return 2 * kept;
+}
+
+static int read_pairs(const gnn_graph_t *graph, gnn__adjacency_t *a, bool symmetric)
+{
+    const int64_t m = gnn_graph_n_pairs(graph);
+    int64_t both, *pairs = NULL;
+    *a = (gnn__adjacency_t){.n = graph->n_dst};
+    if (!gnn__mul(4, m, &both))
+        return gnn__error(GNN_EOVERFLOW, "%lld pairs do not fit", (long long)m);
+    GNN_TRY(gnn__new(&pairs, both, sizeof *pairs, "pairs of a graph"));
+    int rc = gnn_graph_pairs(graph, pairs, pairs + 2 * m, NULL);
+    if (rc == GNN_OK)
+        rc = fill_rows(a, pairs, pairs + 2 * m,
+                       symmetric ? both_directions(pairs, pairs + 2 * m, m) : m);
+    gnn_free(pairs);
+    if (rc != GNN_OK)
+        gnn__adjacency_free(a);
+    return rc;
+}
+
+/* D^-1/2 A D^-1/2. */
+static int normalise(gnn__adjacency_t *a)
+{
+    double *scale;
+    GNN_TRY(gnn__new(&scale, a->n, sizeof *scale, "degrees"));
+    for (int64_t i = 0; i < a->n; i++)
+        scale[i] = 1 / sqrt((double)gnn__max(a->indptr[i + 1] - a->indptr[i], 1));
+    for (int64_t i = 0; i < a->n; i++)
+        for (int64_t k = a->indptr[i]; k < a->indptr[i + 1]; k++)
+            a->weight[k] = scale[i] * scale[a->indices[k]];
+    gnn_free(scale);
+    return GNN_OK;
+}
+
+/* ---- small graphs: all of the matrix, by LAPACK's dsyevr ---- */
+
+void dsyevr_(const char *job, const char *range, const char *uplo, const int *n, double *a,
+             const int *lda, const double *vl, const double *vu, const int *il, const int *iu,
+             const double *tolerance, int *found, double *w, double *z, const int *ldz,
+             int *support, double *work, const int *lwork, int *iwork, const int *liwork, int *info,
+             size_t, size_t, size_t);
+
+typedef struct dense {
+    double *matrix, *work;
+    int *support, *integers;
+} dense_t;
+
+static void dense_free(dense_t *d)
+{
+    gnn_free(d->matrix);
+    gnn_free(d->work);
+    gnn_free(d->support);
+    gnn_free(d->integers);
+}
+
+static int dense_new(dense_t *d, const gnn__adjacency_t *a, int64_t count)
+{
+    GNN_TRY(gnn__new(&d->matrix, a->n * a->n, sizeof *d->matrix, "a Laplacian"));
+    GNN_TRY(gnn__new(&d->work, 64 * a->n, sizeof *d->work, "scratch of eigenvectors"));
+    GNN_TRY(gnn__new(&d->support, 2 * count, sizeof *d->support, "scratch of eigenvectors"));
+    GNN_TRY(gnn__new(&d->integers, 16 * a->n, sizeof *d->integers, "scratch of eigenvectors"));
+    for (int64_t i = 0; i < a->n; i++) {
+        d->matrix[i * a->n + i] = 1;
+        for (int64_t k = a->indptr[i]; k < a->indptr[i + 1]; k++)
+            d->matrix[i * a->n + a->indices[k]] -= a->weight[k];
+    }
+    return GNN_OK;
+}
+
+static int solve_dense(const gnn__adjacency_t *a, int64_t count, double *values, double *vectors)
+{
+    dense_t d = {0};
+    const int n = (int)a->n, first = 1, last = (int)count, lwork = 64 * n, liwork = 16 * n;
+    const double none = 0;
+    int found = 0, info = 0, rc = dense_new(&d, a, count);
+    if (rc == GNN_OK)
+        dsyevr_("V", "I", "U", &n, d.matrix, &n, &none, &none, &first, &last, &none, &found, values,
+                vectors, &n, d.support, d.work, &lwork, d.integers, &liwork, &info, 1, 1, 1);
+    dense_free(&d);
+    if (rc == GNN_OK && (info != 0 || found != last))
+        rc = gnn__error(GNN_ENUMERIC, "LAPACK found %d of %d eigenvectors (dsyevr %d)", found, last,
+                        info);
+    return rc;
+}
+
+static int solve(const gnn__adjacency_t *a, int64_t count, double *values, double *vectors)
+{
+#if GNN_HAS_IGRAPH
+    if (a->n > DENSE && 4 * count < a->n)
+        return gnn__spectrum(a, count, values, vectors);
+#endif
+    if (a->n > MOST_DENSE)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "%lld eigenvectors of %lld nodes: more than %d nodes need igraph, and fewer "
+                          "vectors than a quarter of them",
+                          (long long)count, (long long)a->n, MOST_DENSE);
+    return solve_dense(a, count, values, vectors);
+}
+
+/* ---- what the user calls ---- */
+
+static int check(const gnn_graph_t *graph, const gnn_tensor_t *positions)
+{
+    if (!graph || !positions)
+        return gnn__error(GNN_EINVALID, "the %s is NULL", graph ? "tensor of positions" : "graph");
+    if (graph->n_dst != graph->n_src)
+        return gnn__error(
+            GNN_ETOPOLOGY,
+            "positions need one kind of nodes, but the graph has %lld receivers and %lld senders",
+            (long long)graph->n_dst, (long long)graph->n_src);
+    if (positions->rows != graph->n_dst || positions->cols < 1)
+        return gnn__error(
+            GNN_ESHAPE,
+            "positions are %lld x %lld, but %lld nodes need as many rows and a column at least",
+            (long long)positions->rows, (long long)positions->cols, (long long)graph->n_dst);
+    if (positions->rows > 0 &&
+        (!positions->data || (positions->stride != 0 && positions->stride < positions->cols)))
+        return gnn__error(GNN_ESHAPE, "positions have %s",
+                          positions->data ? "rows that overlap" : "no data");
+    return GNN_OK;
+}
+
+/* 1 or -1, so that the entry of the largest size becomes positive; of several within rounding the first. */
+static double sign_of(const double *vector, int64_t n)
+{
+    double most = 0;
+    int64_t at = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = fmax(most, fabs(vector[i]));
+    while (at < n - 1 && fabs(vector[at]) < most * (1 - 1e-6))
+        at++;
+    return n > 0 && vector[at] < 0 ? -1 : 1;
+}
+
+static void put_vectors(const gnn_tensor_t *positions, int64_t found, const double *vectors)
+{
+    const int64_t n = positions->rows;
+    for (int64_t c = 0; c < positions->cols; c++) {
+        const double *vector = vectors + (c + 1) * n, sign = c < found ? sign_of(vector, n) : 0;
+        for (int64_t i = 0; i < n; i++)
+            gnn__row(positions, i)[c] = sign == 0 ? 0 : (gnn_real_t)(sign * vector[i]);
+    }
+}
+
+int gnn_graph_laplacian_positions(const gnn_graph_t *graph, const gnn_tensor_t *positions,
+                                  gnn_real_t *values)
+{
+    gnn__adjacency_t a;
+    double *all = NULL;
+    GNN_TRY(check(graph, positions));
+    const int64_t n = graph->n_dst, found = gnn__max(gnn__min(positions->cols, n - 1), 0);
+    if (n == 0)
+        return GNN_OK;
+    GNN_TRY(read_pairs(graph, &a, true));
+    int rc = normalise(&a);
+    if (rc == GNN_OK)
+        rc = gnn__new(&all, (found + 1) * n + n, sizeof *all, "eigenvectors");
+    if (rc == GNN_OK)
+        rc = solve(&a, found + 1, all, all + n);
+    if (rc == GNN_OK) {
+        put_vectors(positions, found, all + n);
+        for (int64_t c = 0; c < positions->cols && values; c++)
+            values[c] = c < found ? (gnn_real_t)all[c + 1] : 0;
+    }
+    gnn_free(all);
+    gnn__adjacency_free(&a);
+    return rc;
+}
+
+/* ---- random walks ---- */
+
+/* One step of walks from STARTS nodes: `next` is where they are. Rows of `a` are senders, so that each hands on what it has. */
+static void step(const gnn__adjacency_t *a, const double *at, double *next)
+{
+    memset(next, 0, (size_t)(a->n * STARTS) * sizeof *next);
+    for (int64_t j = 0; j < a->n; j++) {
+        const double share = 1 / (double)gnn__max(a->indptr[j + 1] - a->indptr[j], 1);
+        for (int64_t k = a->indptr[j]; k < a->indptr[j + 1]; k++)
+            for (int s = 0; s < STARTS; s++)
+                next[(int64_t)a->indices[k] * STARTS + s] += share * at[j * STARTS + s];
+    }
+}
+
+static void walk_from(const gnn__adjacency_t *a, int64_t first, double *at, double *next,
+                      const gnn_tensor_t *positions)
+{
+    const int64_t starts = gnn__min(STARTS, a->n - first);
+    memset(at, 0, (size_t)(a->n * STARTS) * sizeof *at);
+    for (int64_t s = 0; s < starts; s++)
+        at[(first + s) * STARTS + s] = 1;
+    for (int64_t c = 0; c < positions->cols; c++) {
+        step(a, at, next);
+        for (int64_t s = 0; s < starts; s++)
+            gnn__row(positions, first + s)[c] = (gnn_real_t)next[(first + s) * STARTS + s];
+        double *before = at;
+        at = next;
+        next = before;
+    }
+}
+
+int gnn_graph_walk_positions(const gnn_graph_t *graph, const gnn_tensor_t *positions)
+{
+    gnn__adjacency_t a;
+    double *both = NULL;
+    int64_t room;
+    GNN_TRY(check(graph, positions));
+    if (!gnn__mul(2 * STARTS, graph->n_dst, &room))
+        return gnn__error(GNN_EOVERFLOW, "walks of %lld nodes do not fit", (long long)graph->n_dst);
+    GNN_TRY(read_pairs(graph, &a, false));
+    int rc = gnn__new(&both, room, sizeof *both, "random walks");
+    for (int64_t first = 0; rc == GNN_OK && first < a.n; first += STARTS)
+        walk_from(&a, first, both, both + a.n * STARTS, positions);
+    gnn_free(both);
+    gnn__adjacency_free(&a);
+    return rc;
+}

@@ -1,0 +1,72 @@
+/**
+ * What the rows of all tables have in common. A row is a const struct with a name, a paper and a few functions; it says
+ * which options it has, and declares the parameters that it owns. Tables are lists of rows (gnn/tables/NAME.def), and
+ * every row is a symbol of the library: `&gnn_aggregator_max`.
+ */
+#ifndef GNN_ROW_H
+#define GNN_ROW_H
+
+#include <gnn/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Most options of a row, and most pieces of its parameters. */
+#define GNN_ROW_OPTIONS 4
+#define GNN_ROW_PIECES 8
+
+/** A named setting of a row. Where a config or an attribute has 0, the initial value counts. */
+typedef struct gnn_option {
+    const char *name;
+    double initial, min, max;
+    const char *help;
+} gnn_option_t;
+
+/** How a parameter starts. */
+typedef enum {
+    GNN_INIT_ZEROS,
+    GNN_INIT_ONES,
+    GNN_INIT_GLOROT,
+    GNN_INIT_UNIFORM_FAN_IN,
+    GNN_INIT_NORMAL,
+    GNN_INIT_CONSTANT
+} gnn_init_t;
+
+/** One named piece of the parameters that a row owns. */
+typedef struct gnn_piece {
+    const char *name; /**< what the layer calls it: "attention.vector" */
+    int64_t rows, cols;
+    gnn_init_t init;
+    double init_argument;    /**< constant, or standard deviation */
+    int64_t fan_in, fan_out; /**< of GNN_INIT_GLOROT; 0: rows, cols */
+} gnn_piece_t;
+
+/**
+ * Sizes and settings that the functions of every row get. The sizes are those of the whole aggregation; `options` and
+ * `parameters` are the row's own.
+ */
+typedef struct gnn_aggregate_shape {
+    int64_t width;         /**< of an output row: heads * d_v for attention, else as a message */
+    int64_t message_width; /**< of a message: value_heads * d_v for attention */
+    int64_t heads;         /**< 1 where the aggregator has no scores */
+    int64_t key_heads;     /**< divides heads: head a reads key head a / (heads / key_heads) */
+    int64_t value_heads;   /**< divides heads: head a hears value head a / (heads / value_heads) */
+    int64_t d_k, d_v;      /**< width of one head's key, and of its value */
+    gnn_real_t scale;      /**< dot scores are multiplied by it */
+    gnn_real_t slope;      /**< of the leaky ReLU in additive scores */
+    gnn_real_t softcap; /**< c: scores become c tanh(score / c) before priors are added; 0: they stay */
+    double options[GNN_ROW_OPTIONS]; /**< values of the row's options, in its order */
+    /** What the row owns. One piece: its rows x cols. Several: 1 x their sum, one after another, each row by row. `data`
+     *  is NULL where there is none, and while shapes are worked out. */
+    gnn_tensor_t parameters;
+} gnn_aggregate_shape_t;
+
+/** Lists the pieces that a row owns for these sizes and options; returns how many there are. */
+typedef size_t gnn_row_declare_t(const gnn_aggregate_shape_t *shape,
+                                 gnn_piece_t pieces[GNN_ROW_PIECES]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,150 @@
+/* The generic driver of aggregators with scores, backward, from the settled states: with w the weight of a pair, f its edge
+ * weight times its dropout and dY the gradient of the output,
+ *
+ *     dm = w f dY      dw = f dY . m      ds = weigher's gradient of (dw, delta), delta = sum over j of w dw = dY . Y */
+#include <lib/aggregate/generic/driver.h>
+#include <lib/aggregate/tables.h>
+
+void gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t *run)
+{
+    const gnn_weigher_t *w = plan->weigher;
+    const int64_t heads = plan->shape.heads, d_v = plan->shape.d_v;
+    const gnn_tensor_t *d_parameters = &plan->d[GNN_AGGREGATE_WEIGHER_PARAMETERS];
+    for (int64_t i = 0; i < plan->graph->n_dst; i++) {
+        const gnn_real_t *out = gnn__driver_raw(plan, run, i),
+                         *d_out = gnn__driver_d_raw(plan, run, i);
+        for (int64_t a = 0; a < heads; a++) {
+            gnn_real_t delta = 0;
+            for (int64_t c = a * d_v; c < (a + 1) * d_v; c++)
+                delta += out[c] * d_out[c];
+            run->delta[i * heads + a] = delta;
+            if (d_parameters->data && w->settle_grad)
+                w->settle_grad(&plan->weigher_shape, a, gnn__driver_state(run, i) + a * w->state,
+                               delta, d_parameters);
+        }
+    }
+}
+
+static gnn_real_t *zeroed(gnn_real_t *row, int64_t count, bool wanted)
+{
+    if (wanted)
+        memset(row, 0, sizeof *row * (size_t)count);
+    return wanted ? row : NULL;
+}
+
+/* Fills scratch->d_scores; adds to d_message (message_width) and d_weight, unless they are NULL. 0 x NaN is NaN: messages
+ * that weigh nothing are not read. */
+static void weights_grad(const gnn__plan_t *plan, const gnn__driver_run_t *run,
+                         const gnn__pair_scratch_t *scratch, const gnn__pair_t *pair,
+                         gnn_real_t *d_message, gnn_real_t *d_weight)
+{
+    const gnn_weigher_t *row = plan->weigher;
+    const int64_t heads = plan->shape.heads, d_v = plan->shape.d_v;
+    const gnn_real_t *d_out = gnn__driver_d_raw(plan, run, pair->i);
+    for (int64_t a = 0; a < heads; a++, d_out += d_v) {
+        const gnn_real_t *state = gnn__driver_state(run, pair->i) + a * row->state,
+                         keep = pair->keep ? pair->keep[a] : 1, factor = pair->weight * keep;
+        const int64_t at = gnn__value_head(&plan->shape, a) * d_v;
+        const gnn_real_t w = row->weight(&plan->weigher_shape, a, state, scratch->scores[a]);
+        gnn_real_t dot = 0;
+        for (int64_t c = 0; (factor != 0 || d_weight) && c < d_v; c++)
+            dot += d_out[c] * pair->message[at + c];
+        for (int64_t c = 0; d_message && w != 0 && factor != 0 && c < d_v; c++)
+            d_message[at + c] += w * factor * d_out[c];
+        if (d_weight && w != 0 && keep != 0)
+            *d_weight += w * keep * dot;
+        scratch->d_scores[a] =
+            row->weight_grad(&plan->weigher_shape, a, state, scratch->scores[a], w,
+                             factor != 0 ? factor * dot : 0, run->delta[pair->i * heads + a]);
+    }
+}
+
+/* Gradients that belong to receivers. */
+static gnn_real_t *own_row(const gnn__plan_t *plan, int input, int64_t row)
+{
+    return gnn__wants_gradient(plan, input) ? gnn__row(&plan->d[input], row) : NULL;
+}
+
+/* Where a prior's derivatives go in the pass by receiver. */
+static gnn_prior_grad_t prior_grad(const gnn__plan_t *plan, const gnn__driver_run_t *run, int p,
+                                   int64_t i, gnn_real_t *sums)
+{
+    const int input = GNN_AGGREGATE_PRIOR_0 + p, query = plan->has[GNN_AGGREGATE_PRIOR_QUERY]
+                                                             ? GNN_AGGREGATE_PRIOR_QUERY
+                                                             : GNN_AGGREGATE_QUERY;
+    gnn_prior_grad_t grad = {.query = own_row(plan, query, i)};
+    if (gnn__prior_numbers(plan, input) == GNN_PRIOR_SHARED)
+        grad.parameters = gnn__driver_sums(plan, run, input, sums);
+    else if (gnn__prior_numbers(plan, input) == GNN_PRIOR_PER_RECEIVER)
+        grad.parameters = plan->d[input];
+    return grad;
+}
+
+static void receive_pair(const gnn__plan_t *plan, const gnn__driver_run_t *run,
+                         const gnn__pair_scratch_t *scratch, const gnn__pair_t *pair,
+                         gnn_real_t *sums)
+{
+    const gnn__wanted_t *wanted = &run->wanted;
+    gnn_real_t d_weight = 0;
+    weights_grad(plan, run, scratch, pair,
+                 zeroed(scratch->d_message, plan->message_width, wanted->message),
+                 wanted->weight ? &d_weight : NULL);
+    if (wanted->message)
+        gnn__driver_message_grad(plan, run, scratch, pair, NULL, sums);
+    if (wanted->score) {
+        gnn__scores_grad_t grad = {.edge.query = own_row(plan, GNN_AGGREGATE_QUERY, pair->i),
+                                   .edge.key = zeroed(scratch->d_key, plan->key_width, wanted->key),
+                                   .edge.parameters =
+                                       gnn__driver_sums(plan, run, GNN_AGGREGATE_PARAMETERS, sums),
+                                   .bias = gnn__users_edge(plan, pair->number)
+                                               ? own_row(plan, GNN_AGGREGATE_EDGE_BIAS, pair->number)
+                                               : NULL};
+        for (int p = 0; p < GNN_PRIORS; p++)
+            grad.prior[p] = prior_grad(plan, run, p, pair->i, sums);
+        gnn__pair_scores_grad(plan, scratch, pair, &grad);
+    }
+    if (wanted->key)
+        gnn__driver_project_grad(plan, run, GNN_AGGREGATE_EDGE_KEY_WEIGHT, pair->number,
+                                 scratch->d_key, plan->key_width, sums);
+    if (wanted->weight && pair->number < plan->in[GNN_AGGREGATE_EDGE_WEIGHT].rows)
+        *gnn__row(&plan->d[GNN_AGGREGATE_EDGE_WEIGHT], pair->number) += d_weight * pair->scale;
+}
+
+static void send_pair(const gnn__plan_t *plan, const gnn__driver_run_t *run,
+                      const gnn__pair_scratch_t *scratch, const gnn__pair_t *pair)
+{
+    const bool message = gnn__wants_gradient(plan, GNN_AGGREGATE_SRC_MESSAGE);
+    gnn__scores_grad_t grad = {.edge.key = own_row(plan, GNN_AGGREGATE_KEY, pair->j)};
+    bool scores = grad.edge.key != NULL;
+    for (int p = 0; p < GNN_PRIORS; p++)
+        if (gnn__prior_numbers(plan, GNN_AGGREGATE_PRIOR_0 + p) == GNN_PRIOR_PER_SENDER) {
+            grad.prior[p].parameters = plan->d[GNN_AGGREGATE_PRIOR_0 + p];
+            scores |= grad.prior[p].parameters.data != NULL;
+        }
+    weights_grad(plan, run, scratch, pair, zeroed(scratch->d_message, plan->message_width, message),
+                 NULL);
+    if (message)
+        gnn__driver_send_message_grad(plan, scratch, pair);
+    if (scores)
+        gnn__pair_scores_grad(plan, scratch, pair, &grad);
+}
+
+/* ---- rows ---- */
+
+void gnn__driver_attend_grad(const gnn__listener_t *listener, const gnn__driver_run_t *run,
+                             const gnn__pair_scratch_t *scratch, int64_t row, gnn_real_t *sums)
+{
+    const gnn__plan_t *plan = listener->plan;
+    const int64_t node = gnn__pairs_node(listener->pairs, row),
+                  to = gnn__pairs_to(listener->pairs, row);
+    gnn__pair_t pair;
+    for (int64_t at = gnn__pairs_from(listener->pairs, row); at < to; at++) {
+        gnn__pair_meet(listener, node, at, &pair);
+        gnn__pair_scores(plan, scratch, &pair);
+        gnn__pair_load(listener, scratch, &pair);
+        if (listener->transposed)
+            send_pair(plan, run, scratch, &pair);
+        else
+            receive_pair(plan, run, scratch, &pair, sums);
+    }
+}

@@ -1,0 +1,108 @@
+/* The score of a pair: cap(the aggregator's) + edge bias + priors; and its derivatives. */
+#include <lib/aggregate/generic/pair.h>
+#include <lib/kernels/simd/real_math.h>
+
+/* ---- forward ---- */
+
+/* out += row f of the features times weight (d_e x cols). */
+static void add_projected(const gnn__plan_t *plan, int64_t number, gnn_real_t *out)
+{
+    const gnn_tensor_t *weight = &plan->in[GNN_AGGREGATE_EDGE_KEY_WEIGHT];
+    const gnn_real_t *f = gnn__row(&plan->in[GNN_AGGREGATE_EDGE_FEATURES], number);
+    for (int64_t e = 0; e < plan->d_e; e++) {
+        const gnn_real_t *w = gnn__row(weight, e);
+        for (int64_t c = 0; c < weight->cols; c++)
+            out[c] += f[e] * w[c];
+    }
+}
+
+static void load_rows(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch, gnn__pair_t *pair)
+{
+    pair->edge.query = gnn__row(&plan->in[GNN_AGGREGATE_QUERY], pair->i);
+    pair->edge.key = gnn__row(&plan->in[GNN_AGGREGATE_KEY], pair->j);
+    if (!plan->edge_key || !gnn__users_edge(plan, pair->number))
+        return;
+    memcpy(scratch->key, pair->edge.key, sizeof(gnn_real_t) * (size_t)plan->key_width);
+    add_projected(plan, pair->number, scratch->key);
+    pair->edge.key = scratch->key;
+}
+
+static void cap(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch)
+{
+    const gnn_real_t most = plan->shape.softcap;
+    for (int64_t a = 0; a < plan->shape.heads; a++)
+        scratch->capped[a] = scratch->scores[a] = most * gnn__tanh(scratch->scores[a] / most);
+}
+
+static gnn_prior_pair_t prior_pair(const gnn__plan_t *plan, const gnn__pair_t *pair)
+{
+    const gnn_real_t *query = plan->has[GNN_AGGREGATE_PRIOR_QUERY]
+                                  ? gnn__row(&plan->in[GNN_AGGREGATE_PRIOR_QUERY], pair->i)
+                                  : pair->edge.query;
+    return (gnn_prior_pair_t){pair->i, pair->j, pair->distance, query};
+}
+
+static void add_prior(const gnn_prior_t *row, const gnn_aggregate_shape_t *shape,
+                      const gnn_prior_pair_t *pair, gnn_real_t *scores)
+{
+    if (!row->strip) {
+        row->score(shape, pair, scores);
+        return;
+    }
+    for (int64_t a = 0; a < shape->heads; a++)
+        row->strip(shape, a, pair->distance, 1, &scores[a]);
+}
+
+void gnn__pair_scores(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch, gnn__pair_t *pair)
+{
+    const gnn_tensor_t *bias = &plan->in[GNN_AGGREGATE_EDGE_BIAS];
+    load_rows(plan, scratch, pair);
+    plan->aggregator->scores(&plan->shape, &pair->edge, scratch->scores);
+    if (plan->shape.softcap > 0)
+        cap(plan, scratch);
+    if (plan->has[GNN_AGGREGATE_EDGE_BIAS] && gnn__users_edge(plan, pair->number))
+        for (int64_t a = 0; a < plan->shape.heads; a++)
+            scratch->scores[a] += gnn__row(bias, pair->number)[bias->cols == 1 ? 0 : a];
+    if (!plan->has_priors)
+        return;
+    const gnn_prior_pair_t seen = prior_pair(plan, pair);
+    for (int p = 0; p < GNN_PRIORS; p++)
+        if (plan->prior[p])
+            add_prior(plan->prior[p], &plan->prior_shape[p], &seen, scratch->scores);
+}
+
+/* ---- backward ---- */
+
+static void prior_grad(const gnn_prior_t *row, const gnn_aggregate_shape_t *shape,
+                       const gnn_prior_pair_t *pair, const gnn_real_t *d_scores,
+                       gnn_prior_grad_t *grad)
+{
+    if (!row->strip_grad) {
+        row->score_grad(shape, pair, d_scores, grad);
+        return;
+    }
+    for (int64_t a = 0; grad->parameters.data && a < shape->heads; a++)
+        row->strip_grad(shape, a, pair->distance, 1, &d_scores[a], &grad->parameters);
+}
+
+void gnn__pair_scores_grad(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
+                           const gnn__pair_t *pair, gnn__scores_grad_t *grad)
+{
+    const gnn_tensor_t *bias = &plan->in[GNN_AGGREGATE_EDGE_BIAS];
+    gnn_real_t *d = scratch->d_scores;
+    if (grad->bias)
+        for (int64_t a = 0; a < plan->shape.heads; a++)
+            grad->bias[bias->cols == 1 ? 0 : a] += d[a];
+    if (plan->has_priors) {
+        const gnn_prior_pair_t seen = prior_pair(plan, pair);
+        for (int p = 0; p < GNN_PRIORS; p++)
+            if (plan->prior[p])
+                prior_grad(plan->prior[p], &plan->prior_shape[p], &seen, d, &grad->prior[p]);
+    }
+    if (plan->shape.softcap > 0)
+        for (int64_t a = 0; a < plan->shape.heads; a++) {
+            const gnn_real_t t = scratch->capped[a] / plan->shape.softcap;
+            d[a] *= 1 - t * t;
+        }
+    plan->aggregator->scores_grad(&plan->shape, &pair->edge, d, &grad->edge);
+}

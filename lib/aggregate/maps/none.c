@@ -1,0 +1,3 @@
+#include <lib/aggregate/tables.h>
+
+const gnn_map_t gnn_map_none = {.name = "none", .help = "rows stay as they are"};

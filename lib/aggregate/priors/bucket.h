@@ -1,0 +1,20 @@
+/* Which row of a table a distance reads. */
+#ifndef GNN_AGGREGATE_PRIORS_BUCKET_H
+#define GNN_AGGREGATE_PRIORS_BUCKET_H
+
+#include <lib/aggregate/tables.h>
+
+/* The options that every table by distance has, in this order. */
+enum { BUCKETS, RULE, REACH };
+
+/* clang-format off */
+#define GNN__BUCKET_OPTIONS \
+    {"buckets", 32, 1, 1 << 24, "rows of the table"}, \
+    {"rule", GNN_BUCKET_CLIP, GNN_BUCKET_CLIP, GNN_BUCKETS - 1, "how a distance finds its row: a gnn_bucket_t"}, \
+    {"reach", 128, 1, 1 << 30, "logarithmic rules: from this distance on there is one row"}
+/* clang-format on */
+
+/* priors/bucket.c */
+int64_t gnn__bucket(const double *options, int64_t distance);
+
+#endif

@@ -1,0 +1,203 @@
+/* Edges of a .npz: CSR or a list of pairs, their weights, features and other arrays. */
+#include <lib/io/data/layouts.h>
+
+#include <gnn/graph.h>
+#include <math.h>
+
+/* ---- edges ---- */
+
+/* Weights that are no finite numbers are named by their place in the file; those that are all 1 say nothing, and are not taken. */
+static int take_weights(gnn_array_t *to, int64_t *count, const gnn_array_t *from, int64_t m)
+{
+    bool ones = true;
+    GNN_TRY(gnn__layout_rank(from, 1));
+    if (from->count != m)
+        return gnn__error(GNN_EFORMAT, "%s: %lld weights of %lld edges", from->name,
+                          (long long)from->count, (long long)m);
+    for (int64_t k = 0; k < m; k++) {
+        double weight = gnn_array_get(from, k);
+        if (!isfinite((gnn_real_t)weight))
+            return gnn__error(GNN_ENUMERIC, "%s: %g at edge %lld", from->name, weight, (long long)k);
+        ones = ones && weight == 1;
+    }
+    if (ones)
+        return GNN_OK;
+    to[*count] = *from;
+    to[(*count)++].name = "weight";
+    return GNN_OK;
+}
+
+/* Whole numbers as weights are reals in the set. On failure the caller frees, too. */
+static int as_reals(gnn_array_t *array, gnn_real_t **values)
+{
+    GNN_TRY(gnn__new(values, array->count, sizeof **values, array->name));
+    gnn_array_reals(array, *values);
+    array->data = *values;
+    array->dtype = GNN__REAL_DTYPE;
+    return GNN_OK;
+}
+
+enum { MOST_EDGE_ARRAYS = 32 };
+static const char edge_prefix[] = "edge.", node_prefix[] = "node.", graph_prefix[] = "graph.";
+
+/* What the file says of its m edges: their weights, which are `weight`, and "edge.NAME" as NAME. */
+static int edge_arrays(const gnn_arrays_t *arrays, const gnn_array_t *weight, int64_t m,
+                       gnn_array_t *to, int64_t *count, gnn_real_t **reals)
+{
+    static const char *const features[] = {"edge_attr", "edge_features", NULL};
+    const gnn_array_t *of = gnn__layout_find(arrays, features);
+    if (weight)
+        GNN_TRY(take_weights(to, count, weight, m));
+    if (*count > 0)
+        GNN_TRY(as_reals(&to[0], reals));
+    if (of) {
+        to[*count] = *of;
+        to[(*count)++].name = "features";
+    }
+    for (int64_t k = 0; k < gnn_arrays_count(arrays) && *count < MOST_EDGE_ARRAYS; k++) {
+        const gnn_array_t *a = gnn_arrays_at(arrays, k);
+        if (strncmp(a->name, edge_prefix, sizeof edge_prefix - 1) != 0)
+            continue;
+        to[*count] = *a;
+        to[(*count)++].name = a->name + sizeof edge_prefix - 1;
+    }
+    for (int64_t k = 0; k < *count; k++)
+        if (to[k].ndim < 1 || to[k].shape[0] != m)
+            return gnn__error(GNN_EFORMAT, "%s of edges: its shape is %s, there are %lld edges",
+                              to[k].name, gnn__shape_words(to[k].ndim, to[k].shape), (long long)m);
+    return GNN_OK;
+}
+
+static int take_links(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *weight,
+                      gnn__data_links_t links)
+{
+    gnn_array_t of_edges[MOST_EDGE_ARRAYS];
+    gnn_real_t *reals = NULL;
+    links.n = data->n;
+    links.arrays = of_edges;
+    int rc = edge_arrays(arrays, weight, links.m, of_edges, &links.n_arrays, &reals);
+    if (rc == GNN_OK)
+        rc = gnn__data_links(data, &links);
+    gnn_free(reals);
+    return rc;
+}
+
+/* m x 2 node numbers, apart. */
+static int read_ends(const gnn_data_t *data, const gnn_array_t *edges, int32_t *ends[2])
+{
+    GNN_TRY(gnn__layout_rank(edges, 2));
+    GNN_TRY(gnn__layout_integer(edges));
+    if (edges->shape[1] != 2)
+        return gnn__error(GNN_EFORMAT, "%s: its shape is %s, expected m x 2", edges->name,
+                          gnn__shape_words(2, edges->shape));
+    int64_t m = edges->shape[0];
+    for (int side = 0; side < 2; side++)
+        GNN_TRY(gnn__new(&ends[side], m, sizeof *ends[side], "edges"));
+    for (int64_t k = 0; k < 2 * m; k++) {
+        int64_t node = gnn__array_int(edges, k);
+        if (node < 0 || node >= data->n)
+            return gnn__error(GNN_EFORMAT, "%s: node %lld in row %lld, there are %lld nodes",
+                              edges->name, (long long)node, (long long)k / 2, (long long)data->n);
+        ends[k & 1][k / 2] = (int32_t)node;
+    }
+    return GNN_OK;
+}
+
+static int read_edge_list(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *edges)
+{
+    static const char *const weights[] = {"edge_weight", "edge_weights", NULL};
+    int32_t *ends[2] = {NULL, NULL};
+    int rc = read_ends(data, edges, ends);
+    if (rc == GNN_OK)
+        rc = take_links(data, arrays, gnn__layout_find(arrays, weights),
+                        (gnn__data_links_t){.m = edges->shape[0], .a = ends[0], .b = ends[1]});
+    gnn_free(ends[0]);
+    gnn_free(ends[1]);
+    return rc;
+}
+
+/* Row i of the matrix is what node i hears, as in A x. */
+static int read_adjacency(gnn_data_t *data, const gnn_arrays_t *arrays)
+{
+    gnn__layout_csr_t csr = {0};
+    int32_t *rows = NULL;
+    const gnn_array_t *weights;
+    int rc;
+    GNN_CHECK(gnn__layout_csr(&csr, &weights, arrays, "adj", data->n));
+    if (csr.rows != csr.cols)
+        GNN_CHECK(gnn__error(GNN_EFORMAT, "adj_shape: %lld x %lld is no square",
+                             (long long)csr.rows, (long long)csr.cols));
+    GNN_CHECK(gnn__new(&rows, csr.nnz, sizeof *rows, "edges"));
+    for (int64_t r = 0; r < csr.rows; r++)
+        for (int64_t k = csr.indptr[r]; k < csr.indptr[r + 1]; k++)
+            rows[k] = (int32_t)r;
+    GNN_CHECK(take_links(data, arrays, weights,
+                         (gnn__data_links_t){.m = csr.nnz, .a = csr.indices, .b = rows}));
+done:
+    gnn_free(rows);
+    gnn_free(csr.indptr);
+    gnn_free(csr.indices);
+    return rc;
+}
+
+/* Edges that are no undirected links, as they are: row k of `messages` is edge k. */
+static int read_messages(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *messages)
+{
+    gnn_array_t of_edges[MOST_EDGE_ARRAYS];
+    int32_t *ends[2] = {NULL, NULL};
+    int64_t *wide = NULL, count = 0;
+    int rc;
+    GNN_CHECK(read_ends(data, messages, ends));
+    const int64_t m = messages->shape[0];
+    GNN_CHECK(gnn__new(&wide, 2 * m, sizeof *wide, "edges"));
+    for (int64_t k = 0; k < m; k++) {
+        wide[k] = ends[0][k];
+        wide[m + k] = ends[1][k];
+    }
+    GNN_CHECK(gnn_graph_from_edges(&data->graph, data->n, data->n, m, wide, wide + m));
+    GNN_CHECK(edge_arrays(arrays, NULL, m, of_edges, &count, NULL));
+    for (int64_t k = 0; k < count; k++)
+        GNN_CHECK(gnn_data_array_set(data, GNN_ON_EDGES, &of_edges[k]));
+done:
+    gnn_free(ends[0]);
+    gnn_free(ends[1]);
+    gnn_free(wide);
+    return rc;
+}
+
+int gnn__layout_edges(gnn_data_t *data, const gnn_arrays_t *arrays)
+{
+    const gnn_array_t *messages = gnn_arrays_find(arrays, "messages");
+    const gnn_array_t *edges = gnn_arrays_find(arrays, "edges");
+    if (messages)
+        return read_messages(data, arrays, messages);
+    if (edges)
+        return read_edge_list(data, arrays, edges);
+    if (!gnn__layout_spelling(arrays, "adj"))
+        return gnn__error(
+            GNN_EFORMAT,
+            "there are neither adj_indptr, adj_indices and adj_shape nor edges (docs/formats.md)");
+    return read_adjacency(data, arrays);
+}
+
+/* "node.NAME" and "graph.NAME" as arrays NAME. */
+static int read_named(gnn_data_t *data, const gnn_arrays_t *arrays, const char *prefix,
+                      gnn_data_place_t place)
+{
+    for (int64_t k = 0; k < gnn_arrays_count(arrays); k++) {
+        gnn_array_t array = *gnn_arrays_at(arrays, k);
+        if (strncmp(array.name, prefix, strlen(prefix)) != 0)
+            continue;
+        array.name += strlen(prefix);
+        int rc = gnn_data_array_set(data, place, &array);
+        if (rc != GNN_OK)
+            return rc == GNN_EMEMORY || rc == GNN_ENUMERIC ? rc : GNN_EFORMAT;
+    }
+    return GNN_OK;
+}
+
+int gnn__layout_arrays(gnn_data_t *data, const gnn_arrays_t *arrays)
+{
+    GNN_TRY(read_named(data, arrays, node_prefix, GNN_ON_NODES));
+    return read_named(data, arrays, graph_prefix, GNN_ON_GRAPHS);
+}

@@ -1,0 +1,59 @@
+/* Kinds of config fields, and the fields of a layer's config as a table. */
+#ifndef GNN_LIB_LAYER_KINDS_H
+#define GNN_LIB_LAYER_KINDS_H
+
+#include <lib/layer/layer.h>
+
+/* How a field's value is stored. */
+typedef enum {
+    GNN__STORED_COUNT, /* int64_t */
+    GNN__STORED_REAL,  /* gnn_real_t; GNN_ZERO is a 0 that is meant */
+    GNN__STORED_WORD,  /* an enum; 0 is the default, or the first word */
+    GNN__STORED_ROW,   /* a pointer to a row, which begins with its name */
+    GNN__STORED_LIST   /* gnn_options_t */
+} gnn__stored_t;
+
+/* A row of kinds.c. */
+typedef struct gnn__field_values {
+    const char *name; /* in the table of docs/layer.md */
+    gnn__stored_t stored;
+    bool below;                         /* a real that must lie below the upper end of its range */
+    const char *(*word)(size_t number); /* of an enum's value; NULL past the last */
+    const void *(*row)(size_t index);   /* of a table; NULL past the last. NULL: no table */
+} gnn__field_values_t;
+
+extern const gnn__field_values_t gnn__kind_count, gnn__kind_real, gnn__kind_rate, gnn__kind_options,
+    gnn__kind_flag, gnn__kind_preset, gnn__kind_graph_norm, gnn__kind_heads, gnn__kind_activation,
+    gnn__kind_distance, gnn__kind_norm, gnn__kind_norm_position, gnn__kind_message,
+    gnn__kind_aggregator, gnn__kind_update, gnn__kind_map, gnn__kind_weigher, gnn__kind_prior;
+
+/* A row of fields.def. */
+typedef struct gnn__field_row {
+    const char *name, *help;
+    const gnn__field_values_t *kind;
+    size_t offset, size;
+    double initial, low, high;
+} gnn__field_row_t;
+
+/* Field `index`; NULL past the last. */
+const gnn__field_row_t *gnn__config_field(size_t index);
+/* The field of a name, or NULL. */
+const gnn__field_row_t *gnn__config_find(const char *name);
+/* The number of an enum's word, -1 if there is none. */
+int gnn__kind_word(const gnn__field_values_t *kind, const char *word);
+/* The row of a name in the kind's table; NULL with a message that lists the names. */
+const void *gnn__kind_row(const gnn__field_values_t *kind, const char *name);
+/* GNN_OK, or GNN_EINVALID with the field's name, value and range. */
+int gnn__config_check(const gnn__field_row_t *field, const gnn_layer_config_t *config);
+
+static inline const char *gnn__row_name(const void *row)
+{
+    return *(const char *const *)row;
+}
+static inline const void *gnn__field_place(const gnn__field_row_t *field,
+                                           const gnn_layer_config_t *config)
+{
+    return (const char *)config + field->offset;
+}
+
+#endif

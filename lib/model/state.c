@@ -1,0 +1,182 @@
+/* Making a state: what does not grow is run once, and kept where growing steps read it. */
+#include <lib/model/state.h>
+
+int gnn__state_tensor(gnn_tensor_t *tensor, int64_t rows, int64_t cols)
+{
+    int64_t count;
+    gnn_real_t *data = NULL;
+    if (!gnn__mul(rows, cols, &count))
+        return gnn__error(GNN_EOVERFLOW, "a state of %lld x %lld numbers does not fit",
+                          (long long)rows, (long long)cols);
+    GNN_TRY(gnn__new(&data, count, sizeof *data, "a state"));
+    *tensor = gnn_tensor(data, rows, cols);
+    return GNN_OK;
+}
+
+void gnn_state_free(gnn_state_t *state)
+{
+    if (!state)
+        return;
+    const gnn_model_t *m = state->model;
+    for (int64_t k = 0; state->saved && k < m->n_steps + m->n_inputs; k++)
+        gnn_free(state->saved[k].data);
+    for (int64_t k = 0; state->sent && k < m->n_steps; k++)
+        for (int w = 0; w < GNN__SENT; w++)
+            gnn_free(state->sent[k][w].data);
+    for (int k = 0; state->slots && k < m->n_graphs; k++)
+        gnn_free(state->slots[k].lengths);
+    gnn_free(state->lengths);
+    gnn_free(state->slots);
+    gnn_free(state->grows);
+    gnn_free(state->saved);
+    gnn_free(state->sent);
+    gnn_free(state->graphs);
+    gnn_free(state);
+}
+
+/* ---- what is fixed ---- */
+
+/* When the tape runs, x is copied into a tensor of the state. */
+static int keep(gnn_tape_t *tape, gnn_var_t x, gnn_tensor_t *tensor)
+{
+    if (x == GNN_NONE || gnn_tape_status(tape) != GNN_OK)
+        return gnn_tape_status(tape);
+    GNN_TRY(gnn__state_tensor(tensor, gnn_tape_rows(tape, x), gnn_tape_cols(tape, x)));
+    gnn__record_into(tape, x, tensor);
+    return GNN_OK;
+}
+
+static gnn_var_t fixed_value(const gnn__recording_t *r, const gnn__model_step_t *s, int64_t value)
+{
+    const int64_t steps = r->model->n_steps;
+    return value < steps ? r->outputs[value]
+                         : gnn__record_named(r, s, r->model->inputs[value - steps]);
+}
+
+/* The inputs of a step that are there before anything grows. */
+static void fixed_inputs(const gnn__recording_t *r, const gnn_state_t *state,
+                         const gnn__model_step_t *s, gnn_var_t *in)
+{
+    for (int i = 0; i < s->row->n_inputs; i++)
+        in[i] = s->in[i] == GNN__NOT_READ || state->grows[s->in[i]] ? GNN_NONE
+                                                                    : fixed_value(r, s, s->in[i]);
+}
+
+static int keep_for(gnn__recording_t *r, gnn_state_t *state, int64_t k, const gnn_var_t *in)
+{
+    const gnn__model_step_t *s = &state->model->steps[k];
+    const bool hears = s->growth == GNN__GROWS_HEARS;
+    gnn_var_t sent[GNN__SENT];
+    if (hears && !gnn__state_senders_grow(state, s)) {
+        s->row->send(r, s, in, sent);
+        for (int w = 0; w < GNN__SENT; w++)
+            GNN_TRY(keep(r->tape, sent[w], &state->sent[k][w]));
+    }
+    for (int i = 0; i < s->row->n_inputs; i++)
+        if (in[i] != GNN_NONE && !(hears && (s->row->senders >> i & 1)) &&
+            !state->saved[s->in[i]].data)
+            GNN_TRY(keep(r->tape, in[i], &state->saved[s->in[i]]));
+    return GNN_OK;
+}
+
+static int record_fixed(gnn__recording_t *r, gnn_state_t *state)
+{
+    gnn_var_t in[GNN__STEP_INPUTS];
+    gnn__record_inputs(r);
+    for (int64_t k = 0; k < state->model->n_steps; k++) {
+        fixed_inputs(r, state, &state->model->steps[k], in);
+        if (!state->grows[k])
+            r->outputs[k] = gnn__record_step(r, k, in);
+        else
+            GNN_TRY(keep_for(r, state, k, in));
+        GNN_TRY(gnn_tape_status(r->tape));
+    }
+    return GNN_OK;
+}
+
+static int run_fixed(gnn_state_t *state, gnn_context_t *context, const gnn_model_inputs_t *fixed)
+{
+    const gnn_model_inputs_t none = {0};
+    const gnn_model_t *m = state->model;
+    gnn_var_t *vars = NULL;
+    gnn_tape_t *tape;
+    int rc;
+    fixed = fixed ? fixed : &none;
+    GNN_TRY(gnn__context_tape(context, &tape));
+    GNN_TRY(gnn__new(&vars, m->n_steps + fixed->n_values, sizeof *vars, "a model's recording"));
+    gnn__recording_t r = {
+        .model = m, .tape = tape, .inputs = fixed, .vars = vars + m->n_steps, .outputs = vars};
+    GNN_CHECK(record_fixed(&r, state));
+    GNN_CHECK(gnn_tape_forward(tape));
+done:
+    gnn_free(vars);
+    return rc;
+}
+
+/* ---- the state ---- */
+
+static int build(gnn_state_t *state, gnn_context_t *context, const gnn_state_config_t *config)
+{
+    const gnn_model_t *m = state->model;
+    const int64_t values = m->n_steps + m->n_inputs;
+    GNN_TRY(gnn__new(&state->lengths, state->segments, sizeof *state->lengths, "a state"));
+    GNN_TRY(gnn__new(&state->slots, m->n_graphs, sizeof *state->slots, "a state"));
+    GNN_TRY(gnn__new(&state->graphs, m->n_graphs, sizeof *state->graphs, "a state"));
+    GNN_TRY(gnn__new(&state->grows, values, sizeof *state->grows, "a state"));
+    GNN_TRY(gnn__new(&state->saved, values, sizeof *state->saved, "a state"));
+    GNN_TRY(gnn__new(&state->sent, m->n_steps, sizeof *state->sent, "a state"));
+    for (int k = 0; k < m->n_graphs && k < config->n_windows; k++)
+        state->slots[k].window = config->windows[k];
+    GNN_TRY(gnn__state_classify(state, config));
+    return run_fixed(state, context, config->fixed);
+}
+
+static int check_config(const gnn_state_config_t *c)
+{
+    if (c->segments < 0 || c->capacity < 1)
+        return gnn__error(GNN_EINVALID,
+                          "a state of .segments = %lld and .capacity = %lld: at least 1 is needed",
+                          (long long)c->segments, (long long)c->capacity);
+    for (int64_t k = 0; k < c->n_windows; k++)
+        if (c->windows[k] < 0)
+            return gnn__error(GNN_EINVALID, ".windows[%lld] = %lld is negative", (long long)k,
+                              (long long)c->windows[k]);
+    return GNN_OK;
+}
+
+int gnn_state_new_sized(gnn_state_t **state, const gnn_model_t *model, gnn_context_t *context,
+                        const gnn_state_config_t *config, size_t size)
+{
+    gnn_state_config_t full;
+    gnn_state_t *made;
+    if (!gnn__sized_take(&full, sizeof full, config, size))
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "the state's config has %zu bytes and sets fields that "
+                          "this version of the library does not have",
+                          size);
+    GNN_TRY(check_config(&full));
+    GNN_TRY(gnn__new(&made, 1, sizeof *made, "a state"));
+    *made = (gnn_state_t){
+        .model = model, .segments = full.segments ? full.segments : 1, .capacity = full.capacity};
+    const int rc = build(made, context, &full);
+    if (rc != GNN_OK) {
+        gnn_state_free(made);
+        return rc;
+    }
+    *state = made;
+    return GNN_OK;
+}
+
+int64_t gnn_state_length(const gnn_state_t *state, int64_t segment)
+{
+    return segment >= 0 && segment < state->segments ? state->lengths[segment] : 0;
+}
+
+int gnn_state_truncate(gnn_state_t *state, int64_t segment, int64_t length)
+{
+    if (segment < 0 || segment >= state->segments || length < 0 || length > state->lengths[segment])
+        return gnn__error(GNN_EINVALID, "sequence %lld of %lld cannot be cut to %lld rows",
+                          (long long)segment, (long long)state->segments, (long long)length);
+    state->lengths[segment] = length;
+    return GNN_OK;
+}

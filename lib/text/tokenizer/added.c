@@ -1,0 +1,77 @@
+/* Tokens that were added to a vocabulary: they are cut out of a text before anything else happens to it, or after its normalisers. */
+#include <lib/text/tokenizer/tokenizer.h>
+
+int gnn__added_add(gnn_tokenizer_t *t, gnn__added_t token)
+{
+    GNN_TRY(gnn__token_add(t, token.id, token.text));
+    if (token.special)
+        t->flags[token.id] |= GNN__TOKEN_SPECIAL;
+    GNN_TRY(gnn__grow(&t->added, t->n_added, t->n_added + 1, sizeof *t->added, "added tokens"));
+    t->added[t->n_added++] = token;
+    return GNN_OK;
+}
+
+static int read_one(gnn_tokenizer_t *t, const json_t *json)
+{
+    gnn__added_t token = {0};
+    int64_t id = 0;
+    GNN_TRY(gnn__json_string(json, "content", true, &token.text));
+    GNN_TRY(gnn__json_number(json, "id", true, &id));
+    GNN_TRY(gnn__json_bool(json, "special", &token.special));
+    token.normalised = !token.special;
+    GNN_TRY(gnn__json_bool(json, "normalized", &token.normalised));
+    GNN_TRY(gnn__json_bool(json, "single_word", &token.single_word));
+    GNN_TRY(gnn__json_bool(json, "lstrip", &token.strip_left));
+    GNN_TRY(gnn__json_bool(json, "rstrip", &token.strip_right));
+    token.id = (int32_t)gnn__min(id, INT32_MAX);
+    return token.text.length > 0 ? gnn__added_add(t, token) : GNN_OK;
+}
+
+int gnn__added_read(gnn_tokenizer_t *t, const json_t *list)
+{
+    if (!list || json_is_null(list))
+        return GNN_OK;
+    if (!json_is_array(list))
+        return gnn__error(GNN_EFORMAT, "\"added_tokens\" is %s, a list is expected",
+                          gnn__json_type(list));
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        int rc = read_one(t, json_array_get(list, k));
+        if (rc != GNN_OK)
+            return gnn__error_prefix(rc, "added token %lld", (long long)k);
+    }
+    return GNN_OK;
+}
+
+/* A token that is looked for behind the normalisers goes through them too. */
+static int normalise(gnn_tokenizer_t *t, int32_t which)
+{
+    gnn__work_t work;
+    const gnn__string_t text = t->added[which].text;
+    GNN_TRY(gnn__work_new(&work, t, false));
+    gnn__put_bytes(&work, text.at, text.length, (gnn__span_t){0, 0});
+    gnn__add_span(&work, 0, work.next.n);
+    const gnn__flow_t made = work.next;
+    work.next = work.text;
+    work.text = made;
+    const gnn__spans_t spans = work.next_spans;
+    work.next_spans = work.spans;
+    work.spans = spans;
+    gnn__pipeline_run(&t->normalisers, &work);
+    int rc = work.rc;
+    if (rc == GNN_OK && work.text.n > 0)
+        rc = gnn__trie_add(&t->normalised_added, work.text.at, work.text.n, which);
+    gnn__work_free(&work);
+    return rc;
+}
+
+int gnn__added_prepare(gnn_tokenizer_t *t)
+{
+    for (int32_t k = 0; k < t->n_added; k++) {
+        const gnn__added_t *token = &t->added[k];
+        if (token->normalised)
+            GNN_TRY(normalise(t, k));
+        else
+            GNN_TRY(gnn__trie_add(&t->raw_added, token->text.at, token->text.length, k));
+    }
+    return GNN_OK;
+}

@@ -1,0 +1,199 @@
+/* Batches of texts: tokens in templates, cut to length, packed sentence after sentence. */
+#include <lib/text/tokenizer/tokenizer.h>
+
+enum { MOST_BYTES = 1 << 30 };
+
+typedef struct batch {
+    gnn_tokens_t public;
+    gnn__token_list_t rows;
+    int64_t *lengths, *begin, *end;
+    int32_t *ids, *types, *positions;
+} batch_t;
+
+void gnn_tokens_free(gnn_tokens_t *tokens)
+{
+    batch_t *b = (batch_t *)tokens;
+    if (!b)
+        return;
+    gnn_free(b->rows.at);
+    gnn_free(b->lengths);
+    gnn_free(b->begin);
+    gnn_free(b->end);
+    gnn_free(b->ids);
+    gnn_free(b->types);
+    gnn_free(b->positions);
+    gnn_free(b);
+}
+
+/* ---- lengths ---- */
+
+/* Tokens that stay of two texts: the longer one is cut first, then both alike. */
+static void cut_pair(int64_t n[2], int64_t most)
+{
+    const int longer = n[0] > n[1] ? 0 : 1;
+    int64_t few = n[1 - longer], many = n[longer];
+    if (few + many <= most)
+        return;
+    many = few > most ? few : gnn__max(few, most - few);
+    if (few + many > most) {
+        few = most / 2;
+        many = few + most % 2;
+    }
+    n[1 - longer] = gnn__min(n[1 - longer], few);
+    n[longer] = gnn__min(n[longer], many);
+}
+
+static int64_t count_special(const gnn__template_t *list)
+{
+    int64_t count = 0;
+    for (int64_t k = 0; k < list->n; k++)
+        count += list->at[k].id >= 0;
+    return count;
+}
+
+/* ---- a sentence ---- */
+
+static int add_row(batch_t *b, gnn__token_t token)
+{
+    gnn__token_list_t *rows = &b->rows;
+    if (rows->n == rows->room) {
+        const int64_t room = gnn__max(256, 2 * rows->room);
+        GNN_TRY(gnn__grow(&rows->at, rows->room, room, sizeof *rows->at, "tokens"));
+        rows->room = room;
+    }
+    rows->at[rows->n++] = token;
+    return GNN_OK;
+}
+
+static int add_item(batch_t *b, const gnn__work_t *work, gnn__item_t item, const int64_t first[2],
+                    const int64_t n[2], bool special)
+{
+    if (item.id >= 0)
+        return special ? add_row(b, (gnn__token_t){item.id, item.type, 0, 0}) : GNN_OK;
+    for (int64_t k = 0; k < n[item.which]; k++) {
+        gnn__token_t token = work->tokens.at[first[item.which] + k];
+        token.type = item.type;
+        GNN_TRY(add_row(b, token));
+    }
+    return GNN_OK;
+}
+
+static int64_t bytes_of(const gnn_texts_t *texts, int64_t k)
+{
+    return texts->bytes ? texts->bytes[k] : (int64_t)strlen(texts->at[k]);
+}
+
+static int encode_one(batch_t *b, gnn__work_t *work, const gnn_texts_t *const texts[2], int64_t k,
+                      const gnn_encoding_t *how)
+{
+    const gnn_tokenizer_t *t = work->tokenizer;
+    const gnn__template_t *list = texts[1] ? &t->pair : &t->single;
+    const bool special = how->special != GNN_OFF;
+    const int64_t before = b->rows.n, around = special ? count_special(list) : 0;
+    int64_t first[2] = {0}, n[2] = {0};
+    work->tokens.n = 0;
+    for (int side = 0; side < 2 && texts[side]; side++) {
+        first[side] = work->tokens.n;
+        gnn__encode_text(work, texts[side]->at[k], bytes_of(texts[side], k));
+        n[side] = work->tokens.n - first[side];
+    }
+    GNN_TRY(work->rc);
+    if (how->max_length > 0)
+        cut_pair(n, gnn__max(how->max_length - around, 0));
+    for (int64_t i = 0; i < list->n; i++)
+        GNN_TRY(add_item(b, work, list->at[i], first, n, special));
+    b->lengths[k] = b->rows.n - before;
+    return GNN_OK;
+}
+
+/* ---- the batch ---- */
+
+static int fill(batch_t *b, int64_t sentences, bool places)
+{
+    const int64_t n = b->rows.n;
+    GNN_TRY(gnn__new(&b->ids, n, sizeof *b->ids, "tokens"));
+    GNN_TRY(gnn__new(&b->types, n, sizeof *b->types, "types of tokens"));
+    GNN_TRY(gnn__new(&b->positions, n, sizeof *b->positions, "positions of tokens"));
+    if (places) {
+        GNN_TRY(gnn__new(&b->begin, n, sizeof *b->begin, "places of tokens"));
+        GNN_TRY(gnn__new(&b->end, n, sizeof *b->end, "places of tokens"));
+    }
+    for (int64_t s = 0, k = 0; s < sentences; s++)
+        for (int64_t p = 0; p < b->lengths[s]; p++, k++) {
+            b->ids[k] = b->rows.at[k].id;
+            b->types[k] = b->rows.at[k].type;
+            b->positions[k] = (int32_t)p;
+            if (places) {
+                b->begin[k] = b->rows.at[k].begin;
+                b->end[k] = b->rows.at[k].end;
+            }
+        }
+    gnn_free(b->rows.at);
+    b->rows = (gnn__token_list_t){0};
+    b->public =
+        (gnn_tokens_t){sentences, n, b->lengths, b->ids, b->types, b->positions, b->begin, b->end};
+    return GNN_OK;
+}
+
+static int check_texts(const gnn_texts_t *texts, const char *which)
+{
+    if (texts->count < 0 || (texts->count > 0 && !texts->at))
+        return gnn__error(GNN_EINVALID, "%s texts: %lld of them, and %s", which,
+                          (long long)texts->count, texts->at ? "a list" : "the list is NULL");
+    for (int64_t k = 0; k < texts->count; k++) {
+        if (!texts->at[k] && (!texts->bytes || texts->bytes[k] != 0))
+            return gnn__error(GNN_EINVALID, "%s text %lld is NULL", which, (long long)k);
+        const int64_t n = texts->at[k] ? bytes_of(texts, k) : 0;
+        if (n < 0 || n > MOST_BYTES)
+            return gnn__error(n < 0 ? GNN_EINVALID : GNN_EOVERFLOW,
+                              "%s text %lld has %lld bytes, 0 to %d are expected", which,
+                              (long long)k, (long long)n, MOST_BYTES);
+    }
+    return GNN_OK;
+}
+
+static int check(const gnn_tokenizer_t *tokenizer, const gnn_texts_t *first,
+                 const gnn_texts_t *second, const gnn_encoding_t *how)
+{
+    if (!tokenizer || !first)
+        return gnn__error(GNN_EINVALID, "encoding: the %s is NULL",
+                          tokenizer ? "texts" : "tokenizer");
+    if (how->max_length < 0)
+        return gnn__error(GNN_EINVALID, "max_length is %lld, negative", (long long)how->max_length);
+    GNN_TRY(check_texts(first, "first"));
+    if (!second)
+        return GNN_OK;
+    GNN_TRY(check_texts(second, "second"));
+    return first->count == second->count
+               ? GNN_OK
+               : gnn__error(GNN_EINVALID, "%lld first texts and %lld second ones make no pairs",
+                            (long long)first->count, (long long)second->count);
+}
+
+int gnn_tokenizer_encode(const gnn_tokenizer_t *tokenizer, const gnn_texts_t *first,
+                         const gnn_texts_t *second, const gnn_encoding_t *how, gnn_tokens_t **tokens)
+{
+    const gnn_encoding_t plain = {0};
+    const gnn_texts_t *const texts[2] = {first, second};
+    gnn__work_t work;
+    batch_t *b = NULL;
+    how = how ? how : &plain;
+    if (tokens)
+        *tokens = NULL;
+    else
+        return gnn__error(GNN_EINVALID, "encoding: the place for the tokens is NULL");
+    GNN_TRY(check(tokenizer, first, second, how));
+    GNN_TRY(gnn__new(&b, 1, sizeof *b, "tokens"));
+    GNN_TRY(gnn__work_new(&work, tokenizer, how->places == GNN_ON));
+    int rc = gnn__new(&b->lengths, first->count, sizeof *b->lengths, "lengths of sentences");
+    for (int64_t k = 0; k < first->count && rc == GNN_OK; k++)
+        rc = encode_one(b, &work, texts, k, how);
+    if (rc == GNN_OK)
+        rc = fill(b, first->count, work.places);
+    gnn__work_free(&work);
+    if (rc == GNN_OK)
+        *tokens = &b->public;
+    else
+        gnn_tokens_free(&b->public);
+    return rc;
+}

@@ -1,0 +1,250 @@
+/* Byte-pair encoding: a word's characters, or bytes, merge in pairs, the pair of the smallest rank first and of two such the left one. Sennrich et al.
+ * 2016; SentencePiece's scores are ranks too. A heap holds the pairs, so that a word of n bytes takes O(n log n). */
+#include <lib/text/tokenizer/tokenizer.h>
+
+typedef struct symbol {
+    int32_t id, before, after; /* neighbours, -1: none; id -2: it was merged away */
+    int32_t begin, end;
+} symbol_t;
+
+typedef struct candidate {
+    int32_t rank, at, id; /* the left of the two symbols, and the token that they would become */
+} candidate_t;
+
+enum { UNKNOWN = -1, GONE = -2 };
+
+typedef struct word {
+    const gnn_tokenizer_t *t;
+    symbol_t *symbols; /* (n) */
+    candidate_t *heap; /* (3 n) */
+    int32_t n, waiting;
+} word_t;
+
+/* ---- the heap ---- */
+
+static bool is_before(candidate_t a, candidate_t b)
+{
+    return a.rank < b.rank || (a.rank == b.rank && a.at < b.at);
+}
+
+static void heap_push(word_t *w, candidate_t c)
+{
+    int32_t k = w->waiting++;
+    for (; k > 0 && is_before(c, w->heap[(k - 1) / 2]); k = (k - 1) / 2)
+        w->heap[k] = w->heap[(k - 1) / 2];
+    w->heap[k] = c;
+}
+
+static candidate_t heap_pop(word_t *w)
+{
+    const candidate_t top = w->heap[0], last = w->heap[--w->waiting];
+    int32_t k = 0;
+    for (int32_t child; (child = 2 * k + 1) < w->waiting; k = child) {
+        if (child + 1 < w->waiting && is_before(w->heap[child + 1], w->heap[child]))
+            child++;
+        if (!is_before(w->heap[child], last))
+            break;
+        w->heap[k] = w->heap[child];
+    }
+    w->heap[k] = last;
+    return top;
+}
+
+/* ---- merging ---- */
+
+static const gnn__pair_entry_t *pair_at(const word_t *w, int32_t left)
+{
+    const symbol_t *l = &w->symbols[left];
+    if (l->after < 0 || l->id < 0 || w->symbols[l->after].id < 0)
+        return NULL;
+    return gnn__pair_find(&w->t->rules.merges,
+                          (uint64_t)l->id << 32 | (uint32_t)w->symbols[l->after].id);
+}
+
+static void propose(word_t *w, int32_t left)
+{
+    const gnn__pair_entry_t *pair = left >= 0 ? pair_at(w, left) : NULL;
+    if (pair)
+        heap_push(w, (candidate_t){pair->first, left, pair->second});
+}
+
+static void merge(word_t *w, int32_t left, int32_t id)
+{
+    symbol_t *l = &w->symbols[left], *r = &w->symbols[l->after];
+    l->id = id;
+    l->end = r->end;
+    l->after = r->after;
+    r->id = GONE;
+    if (r->after >= 0)
+        w->symbols[r->after].before = left;
+    propose(w, l->before);
+    propose(w, left);
+}
+
+/* A candidate may be about symbols that have changed since. */
+static void merge_all(word_t *w)
+{
+    for (int32_t k = 0; k + 1 < w->n; k++)
+        propose(w, k);
+    while (w->waiting > 0) {
+        const candidate_t c = heap_pop(w);
+        const gnn__pair_entry_t *pair = pair_at(w, c.at);
+        if (pair && pair->second == c.id)
+            merge(w, c.at, c.id);
+    }
+}
+
+/* ---- symbols ---- */
+
+static int32_t walk(const gnn_tokenizer_t *t, int32_t node, const char *at, int64_t n)
+{
+    for (int64_t k = 0; k < n && node >= 0; k++)
+        node = gnn__trie_step(&t->pieces, node, at[k]);
+    return node;
+}
+
+/* The token of one character, which inside of a word has a prefix and at its end a suffix. */
+static int32_t token_of(const gnn_tokenizer_t *t, const char *word, int64_t k, int64_t end, int64_t n)
+{
+    const gnn__rules_t *r = &t->rules;
+    int32_t node = k > 0 ? walk(t, 0, r->prefix, (int64_t)strlen(r->prefix)) : 0;
+    node = walk(t, node, word + k, end - k);
+    if (end == n)
+        node = walk(t, node, r->suffix, (int64_t)strlen(r->suffix));
+    return node < 0 ? UNKNOWN : t->pieces.value[node];
+}
+
+static int64_t symbol_end(const gnn_tokenizer_t *t, const char *word, int64_t k, int64_t n)
+{
+    int64_t kept = 0;
+    if (t->rules.bytewise)
+        return k + 1;
+    if (t->kept.nodes > 0 && gnn__trie_longest(&t->kept, word + k, n - k, &kept) >= 0)
+        return k + kept;
+    gnn__utf8_next(word, &k);
+    return k;
+}
+
+static void find_symbols(word_t *w, const char *word, int64_t n)
+{
+    for (int64_t k = 0, end; k < n; k = end) {
+        end = symbol_end(w->t, word, k, n);
+        const int32_t id = w->t->rules.bytewise ? w->t->rules.bytes[(unsigned char)word[k]]
+                                                : token_of(w->t, word, k, end, n);
+        w->symbols[w->n] = (symbol_t){id, w->n - 1, w->n + 1, (int32_t)k, (int32_t)end};
+        w->n++;
+    }
+    w->symbols[w->n - 1].after = -1;
+}
+
+static void encode(const gnn_tokenizer_t *t, gnn__work_t *work, const char *word, int64_t n)
+{
+    const int32_t whole = t->rules.ignore_merges ? gnn__trie_find(&t->pieces, word, n) : -1;
+    if (whole >= 0) {
+        gnn__add_token(work, whole, 0, n);
+        return;
+    }
+    word_t w = {.t = t,
+                .symbols = gnn__work_scratch(work, n, sizeof(symbol_t) + 3 * sizeof(candidate_t))};
+    if (!w.symbols)
+        return;
+    w.heap = (candidate_t *)(w.symbols + n);
+    find_symbols(&w, word, n);
+    merge_all(&w);
+    for (int32_t k = 0; k < w.n; k++) {
+        const symbol_t *s = &w.symbols[k];
+        if (s->id >= 0)
+            gnn__add_token(work, s->id, s->begin, s->end);
+        else if (s->id == UNKNOWN)
+            gnn__add_unknown(work, word, s->begin, s->end);
+    }
+}
+
+/* ---- reading ---- */
+
+static int read_sides(const json_t *merge, gnn__string_t side[2])
+{
+    if (json_is_array(merge) && json_array_size(merge) == 2) {
+        for (size_t k = 0; k < 2; k++) {
+            const json_t *s = json_array_get(merge, k);
+            if (!json_is_string(s))
+                return gnn__error(GNN_EFORMAT, "two strings are expected");
+            side[k] = (gnn__string_t){json_string_value(s), (int64_t)json_string_length(s)};
+        }
+        return GNN_OK;
+    }
+    const char *text = json_string_value(merge), *blank = text ? strchr(text, ' ') : NULL;
+    if (!blank || strchr(blank + 1, ' '))
+        return gnn__error(GNN_EFORMAT, "%s%.60s: two tokens with a blank between are expected",
+                          text ? "" : gnn__json_type(merge), text ? text : "");
+    side[0] = (gnn__string_t){text, blank - text};
+    side[1] = (gnn__string_t){blank + 1, (int64_t)strlen(blank + 1)};
+    return GNN_OK;
+}
+
+/* The token that the two make together, the second without its prefix. */
+static int32_t joined(const gnn_tokenizer_t *t, const gnn__string_t side[2])
+{
+    const int64_t cut = gnn__min((int64_t)strlen(t->rules.prefix), side[1].length);
+    int32_t node = 0;
+    for (int64_t k = 0; k < side[0].length && node >= 0; k++)
+        node = gnn__trie_step(&t->names, node, side[0].at[k]);
+    for (int64_t k = cut; k < side[1].length && node >= 0; k++)
+        node = gnn__trie_step(&t->names, node, side[1].at[k]);
+    return node < 0 ? -1 : t->names.value[node];
+}
+
+static int add_merge(gnn_tokenizer_t *t, const gnn__string_t side[2], int32_t rank)
+{
+    int32_t ids[3] = {gnn__trie_find(&t->names, side[0].at, side[0].length),
+                      gnn__trie_find(&t->names, side[1].at, side[1].length), joined(t, side)};
+    static const char *const which[] = {"left token", "right token", "two together"};
+    for (int k = 0; k < 3; k++)
+        if (ids[k] < 0)
+            return gnn__error(GNN_EFORMAT, "the %s of \"%.*s %.*s\" are none of the vocabulary's",
+                              which[k], (int)gnn__min(side[0].length, 60), side[0].at,
+                              (int)gnn__min(side[1].length, 60), side[1].at);
+    return gnn__pair_add(&t->rules.merges, (uint64_t)ids[0] << 32 | (uint32_t)ids[1], rank, ids[2]);
+}
+
+static int read_merges(gnn_tokenizer_t *t, const json_t *model)
+{
+    const json_t *merges = json_object_get(model, "merges");
+    if (!json_is_array(merges))
+        return gnn__error(GNN_EFORMAT, "\"merges\" is %s, a list is expected",
+                          gnn__json_type(merges));
+    for (size_t k = 0; k < json_array_size(merges); k++) {
+        gnn__string_t side[2];
+        int rc = read_sides(json_array_get(merges, k), side);
+        if (rc == GNN_OK)
+            rc = add_merge(t, side, (int32_t)k);
+        if (rc != GNN_OK)
+            return gnn__error_prefix(rc, "merge %lld", (long long)k);
+    }
+    return GNN_OK;
+}
+
+static int read(gnn_tokenizer_t *t, const json_t *model)
+{
+    gnn__rules_t *r = &t->rules;
+    gnn__string_t prefix = {"", 0}, suffix = {"", 0};
+    GNN_TRY(gnn__json_string(model, "continuing_subword_prefix", false, &prefix));
+    GNN_TRY(gnn__json_string(model, "end_of_word_suffix", false, &suffix));
+    GNN_TRY(gnn__json_bool(model, "fuse_unk", &r->fuse_unknown));
+    GNN_TRY(gnn__json_bool(model, "byte_fallback", &r->byte_fallback));
+    GNN_TRY(gnn__json_bool(model, "ignore_merges", &r->ignore_merges));
+    r->prefix = prefix.at;
+    r->suffix = suffix.at;
+    GNN_TRY(gnn__vocabulary_of(t, model));
+    GNN_TRY(gnn__unknown_read(t, model, NULL));
+    gnn__byte_tokens_find(t);
+    for (int b = 0; b < 256 && r->bytewise; b++)
+        r->bytes[b] = gnn__trie_find(&t->pieces, &(char){(char)b}, 1);
+    return read_merges(t, model);
+}
+
+const gnn__kind_t gnn__kind_byte_pairs = {
+    .name = "BPE",
+    .paper = "Sennrich et al. 2016, Neural machine translation of rare words with subword units",
+    .read = read,
+    .encode = encode};

@@ -1,0 +1,113 @@
+/* Unigram: of all ways to cut a text into pieces, the one with the largest sum of scores (Viterbi). Kudo 2018. */
+#include <lib/text/tokenizer/tokenizer.h>
+
+#include <math.h>
+
+typedef struct place {
+    double score;
+    int32_t begin,
+        id; /* of the piece that ends here; -1: an unknown character, -2: nothing ends here */
+} place_t;
+
+enum { UNKNOWN = -1, NOTHING = -2 };
+
+static void offer(const gnn_tokenizer_t *t, place_t *to, double score, int64_t begin, int32_t id)
+{
+    score = t->rules.single ? (double)(float)score : score;
+    if (to->id == NOTHING || score > to->score)
+        *to = (place_t){score, (int32_t)begin, id};
+}
+
+/* All pieces that begin at k, and the character as an unknown one if no piece is just that. */
+static void offer_pieces(const gnn_tokenizer_t *t, place_t *places, const char *word, int64_t k,
+                         int64_t next, int64_t n)
+{
+    bool alone = false;
+    int32_t node = 0;
+    for (int64_t end = k; end < n;) {
+        node = gnn__trie_step(&t->pieces, node, word[end++]);
+        if (node < 0)
+            break;
+        const int32_t id = t->pieces.value[node];
+        if (id < 0)
+            continue;
+        const double kept = (double)(end - k) * t->rules.most - 0.1;
+        const double score = t->flags[id] & GNN__TOKEN_KEPT ? kept : t->rules.scores[id];
+        offer(t, &places[end], places[k].score + score, k, id);
+        alone = alone || end == next;
+    }
+    if (!alone)
+        offer(t, &places[next], places[k].score + t->rules.unknown_score, k, UNKNOWN);
+}
+
+/* Turns the chain of pieces, which leads from the end to the start, around: begin becomes the place where the next piece ends. */
+static void turn(place_t *places, int64_t n)
+{
+    for (int64_t k = n, next = -1; k >= 0;) {
+        const int64_t before = k > 0 ? places[k].begin : -1;
+        places[k].begin = (int32_t)next;
+        next = k;
+        k = before;
+    }
+}
+
+static void encode(const gnn_tokenizer_t *t, gnn__work_t *work, const char *word, int64_t n)
+{
+    place_t *places = gnn__work_scratch(work, n + 1, sizeof *places);
+    if (!places || t->pieces.nodes == 0)
+        return;
+    for (int64_t k = 0; k <= n; k++)
+        places[k] = (place_t){0, 0, k ? NOTHING : 0};
+    for (int64_t k = 0, next = 0; k < n; k = next) {
+        gnn__utf8_next(word, &next);
+        offer_pieces(t, places, word, k, next, n);
+    }
+    turn(places, n);
+    for (int64_t k = 0; k < n; k = places[k].begin) {
+        const int64_t end = places[k].begin;
+        if (places[end].id >= 0)
+            gnn__add_token(work, places[end].id, k, end);
+        else
+            gnn__add_unknown(work, word, k, end);
+    }
+}
+
+/* ---- reading ---- */
+
+static int read_piece(gnn_tokenizer_t *t, const json_t *piece, int64_t id)
+{
+    const json_t *text = json_array_get(piece, 0), *score = json_array_get(piece, 1);
+    if (!json_is_string(text) || !json_is_number(score))
+        return gnn__error(GNN_EFORMAT, "piece %lld: a string and a number are expected",
+                          (long long)id);
+    const double value = json_number_value(score);
+    t->rules.scores[id] = value;
+    t->rules.unknown_score = id == 0 ? value - 10 : fmin(t->rules.unknown_score, value - 10);
+    GNN_TRY(gnn__token_add(
+        t, id, (gnn__string_t){json_string_value(text), (int64_t)json_string_length(text)}));
+    return json_string_length(text) > 0 ? gnn__piece_add(t, (int32_t)id) : GNN_OK;
+}
+
+static int read(gnn_tokenizer_t *t, const json_t *model)
+{
+    const json_t *pieces = json_object_get(model, "vocab");
+    int64_t unknown = -1;
+    if (!json_is_array(pieces) || json_array_size(pieces) == 0)
+        return gnn__error(GNN_EFORMAT, "\"vocab\" is %s, a list of pieces is expected",
+                          json_is_array(pieces) ? "empty" : gnn__json_type(pieces));
+    const int64_t count = (int64_t)json_array_size(pieces);
+    GNN_TRY(gnn__new(&t->rules.scores, count, sizeof *t->rules.scores, "scores"));
+    for (int64_t k = 0; k < count; k++)
+        GNN_TRY(read_piece(t, json_array_get(pieces, (size_t)k), k));
+    GNN_TRY(gnn__json_number(model, "unk_id", false, &unknown));
+    if (unknown >= count)
+        return gnn__error(GNN_EFORMAT, "\"unk_id\" is %lld, but there are %lld pieces",
+                          (long long)unknown, (long long)count);
+    t->rules.unknown = (int32_t)unknown;
+    t->rules.fuse_unknown = true;
+    gnn__byte_tokens_find(t);
+    return gnn__json_bool(model, "byte_fallback", &t->rules.byte_fallback);
+}
+
+const gnn__kind_t gnn__kind_unigram = {
+    .name = "Unigram", .paper = "Kudo 2018, Subword regularization", .read = read, .encode = encode};

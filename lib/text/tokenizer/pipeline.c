@@ -1,0 +1,106 @@
+/* Steps one after another: each rewrites or splits every span of the text. */
+#include <lib/text/tokenizer/tokenizer.h>
+
+int gnn__pipeline_add(gnn__pipeline_t *pipeline, const gnn__step_row_t *row, gnn__step_t **step)
+{
+    GNN_TRY(gnn__grow(&pipeline->at, pipeline->n, pipeline->n + 1, sizeof *pipeline->at, "steps"));
+    pipeline->at[pipeline->n] = (gnn__step_t){.row = row};
+    *step = &pipeline->at[pipeline->n++];
+    return GNN_OK;
+}
+
+void gnn__pipeline_free(gnn__pipeline_t *pipeline)
+{
+    for (int64_t k = 0; k < pipeline->n; k++)
+        gnn_free(pipeline->at[k].options);
+    gnn_free(pipeline->at);
+}
+
+static void swap_spans(gnn__work_t *work)
+{
+    const gnn__spans_t made = work->next_spans;
+    work->next_spans = work->spans;
+    work->spans = made;
+}
+
+static void rewrite(const gnn__step_t *step, gnn__work_t *work)
+{
+    work->next.n = 0;
+    work->next_spans.n = 0;
+    for (int64_t k = 0; k < work->spans.n && work->rc == GNN_OK; k++) {
+        const int64_t begin = work->next.n;
+        step->row->rewrite(step, work, work->spans.at[k]);
+        gnn__add_span(work, begin, work->next.n);
+    }
+    swap_spans(work);
+    const gnn__flow_t made = work->next;
+    work->next = work->text;
+    work->text = made;
+}
+
+static void split(const gnn__step_t *step, gnn__work_t *work)
+{
+    work->next_spans.n = 0;
+    for (int64_t k = 0; k < work->spans.n && work->rc == GNN_OK; k++)
+        step->row->split(step, work, work->spans.at[k]);
+    swap_spans(work);
+}
+
+void gnn__pipeline_run(const gnn__pipeline_t *pipeline, gnn__work_t *work)
+{
+    for (int64_t k = 0; k < pipeline->n && work->rc == GNN_OK; k++) {
+        if (pipeline->at[k].row->rewrite && !pipeline->at[k].keeps_text)
+            rewrite(&pipeline->at[k], work);
+        if (pipeline->at[k].row->split && !pipeline->at[k].keeps_spans)
+            split(&pipeline->at[k], work);
+    }
+}
+
+/* ---- reading ---- */
+
+static const gnn__step_row_t *const rows[] = {
+#define GNN_STEP(name) &gnn__step_##name,
+#include <lib/text/tokenizer/steps.def>
+#undef GNN_STEP
+};
+
+static bool is_named(const gnn__step_row_t *row, const char *type)
+{
+    bool named = strcmp(row->type, type) == 0;
+    for (size_t k = 0; k < sizeof row->also / sizeof row->also[0]; k++)
+        named = named || (row->also[k] && strcmp(row->also[k], type) == 0);
+    return named;
+}
+
+static int read_step(gnn__pipeline_t *pipeline, const json_t *json, const char *what)
+{
+    const gnn__step_row_t *row = NULL;
+    gnn__step_t *step;
+    gnn__string_t type;
+    GNN_TRY(gnn__json_string(json, "type", true, &type));
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0] && !row; k++)
+        if (is_named(rows[k], type.at))
+            row = rows[k];
+    if (!row)
+        return gnn__error(GNN_EUNSUPPORTED, "%s: a step \"%.60s\" is not known", what, type.at);
+    GNN_TRY(gnn__pipeline_add(pipeline, row, &step));
+    int rc = row->read ? row->read(step, json) : GNN_OK;
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s: %s", what, type.at);
+}
+
+int gnn__pipeline_read(gnn__pipeline_t *pipeline, const json_t *json, const char *list,
+                       const char *what)
+{
+    if (!json || json_is_null(json))
+        return GNN_OK;
+    const json_t *type = json_object_get(json, "type");
+    if (!json_is_string(type) || strcmp(json_string_value(type), "Sequence") != 0)
+        return read_step(pipeline, json, what);
+    const json_t *steps = json_object_get(json, list);
+    if (!json_is_array(steps))
+        return gnn__error(GNN_EFORMAT, "%s: a Sequence has its steps in a list \"%s\", not in %s",
+                          what, list, gnn__json_type(steps));
+    for (size_t k = 0; k < json_array_size(steps); k++)
+        GNN_TRY(read_step(pipeline, json_array_get(steps, k), what));
+    return GNN_OK;
+}

@@ -1,0 +1,239 @@
+/* A text becomes tokens: added ones are cut out of it, the rest goes through the steps and the model. */
+#include <lib/text/tokenizer/tokenizer.h>
+
+/* ---- words ---- */
+
+/* From bytes of the word to bytes of the input. */
+static void set_places(gnn__work_t *work, int64_t first, gnn__span_t span)
+{
+    for (int64_t k = first; work->places && k < work->tokens.n; k++) {
+        gnn__token_t *t = &work->tokens.at[k];
+        const int64_t begin = span.begin + t->begin,
+                      last = span.begin + gnn__max(t->end, t->begin + 1) - 1;
+        t->begin = work->text.from[begin];
+        t->end = work->text.to[last];
+    }
+}
+
+/* An unknown token and one at the end of the word before are one. */
+static void join_unknown(gnn__work_t *work, int64_t first)
+{
+    gnn__token_list_t *t = &work->tokens;
+    const int32_t unknown = work->tokenizer->rules.unknown;
+    if (first == 0 || first >= t->n || t->at[first].id != unknown || t->at[first - 1].id != unknown)
+        return;
+    t->at[first - 1].end = t->at[first].end;
+    t->n--;
+    memmove(&t->at[first], &t->at[first + 1], (size_t)(t->n - first) * sizeof *t->at);
+}
+
+static void encode_word(gnn__work_t *work, gnn__span_t span)
+{
+    const gnn_tokenizer_t *t = work->tokenizer;
+    const char *word = work->text.at + span.begin;
+    const int64_t first = work->tokens.n, n = span.end - span.begin;
+    if (t->rules.never_cached || !gnn__cache_get(work, word, n)) {
+        t->kind->encode(t, work, word, n);
+        if (!t->rules.never_cached)
+            gnn__cache_put(work, word, n, first);
+    }
+    set_places(work, first, span);
+    if (t->rules.join_unknown)
+        join_unknown(work, first);
+}
+
+/* ---- segments ---- */
+
+static void put_range(gnn__work_t *work, const gnn__flow_t *from, gnn__span_t range)
+{
+    work->next.n = 0;
+    work->spans.n = work->next_spans.n = 0;
+    gnn__put_bytes(work, from->at + range.begin, range.end - range.begin, (gnn__span_t){0, 0});
+    if (work->rc != GNN_OK)
+        return;
+    const size_t bytes = (size_t)(range.end - range.begin) * sizeof(int64_t);
+    if (work->places) {
+        memcpy(work->next.from, from->from + range.begin, bytes);
+        memcpy(work->next.to, from->to + range.begin, bytes);
+    }
+    gnn__add_span(work, 0, work->next.n);
+    const gnn__flow_t made = work->next;
+    work->next = work->text;
+    work->text = made;
+    const gnn__spans_t spans = work->next_spans;
+    work->next_spans = work->spans;
+    work->spans = spans;
+}
+
+static void encode_plain(gnn__work_t *work)
+{
+    gnn__pipeline_run(&work->tokenizer->splitters, work);
+    for (int64_t k = 0; k < work->spans.n && work->rc == GNN_OK; k++)
+        encode_word(work, work->spans.at[k]);
+}
+
+/* ---- added tokens ---- */
+
+static bool stands_alone(const gnn__flow_t *text, gnn__span_t match)
+{
+    int64_t behind = match.end;
+    const bool before = match.begin > 0 && gnn__is_word(gnn__utf8_before(text->at, match.begin));
+    return !before && (match.end == text->n || !gnn__is_word(gnn__utf8_next(text->at, &behind)));
+}
+
+static gnn__span_t with_blanks(const gnn__added_t *token, const gnn__flow_t *text,
+                               gnn__span_t match, int64_t start)
+{
+    while (token->strip_left && match.begin > start &&
+           gnn__is_space(gnn__utf8_before(text->at, match.begin))) {
+        do
+            match.begin--;
+        while (match.begin > start && ((unsigned char)text->at[match.begin] & 0xc0) == 0x80);
+    }
+    for (int64_t next = match.end; token->strip_right && next < text->n; match.end = next)
+        if (!gnn__is_space(gnn__utf8_next(text->at, &next)))
+            break;
+    return match;
+}
+
+/* The next added token from *at on: its number, -1 if there is none. Text from `start` on is not taken yet. */
+static int32_t next_added(const gnn__work_t *work, const gnn__trie_t *trie, const gnn__flow_t *text,
+                          int64_t *at, int64_t start, gnn__span_t *match)
+{
+    for (int64_t k = *at, length; k < text->n && trie->nodes > 0; k++) {
+        const int32_t found = gnn__trie_longest(trie, text->at + k, text->n - k, &length);
+        if (found < 0)
+            continue;
+        const gnn__added_t *token = &work->tokenizer->added[found];
+        *match = (gnn__span_t){k, k + length};
+        *at = k + length;
+        if (!token->single_word || stands_alone(text, *match)) {
+            *match = with_blanks(token, text, *match, start);
+            return found;
+        }
+        k += length - 1;
+    }
+    return -1;
+}
+
+static void add_added(gnn__work_t *work, const gnn__flow_t *text, int32_t which, gnn__span_t match)
+{
+    const gnn_tokenizer_t *t = work->tokenizer;
+    while (t->trims && match.begin < match.end && gnn__is_space(text->at[match.begin]))
+        match.begin++;
+    while (t->trims && match.begin < match.end && gnn__is_space(text->at[match.end - 1]))
+        match.end--;
+    const int64_t begin = work->places ? text->from[match.begin] : 0,
+                  end = work->places ? text->to[match.end - 1] : 0;
+    gnn__add_token(work, t->added[which].id, begin, end);
+}
+
+/* Calls `plain` for each range between the added tokens of a text. */
+static void cut(gnn__work_t *work, const gnn__trie_t *trie, const gnn__flow_t *text,
+                void (*plain)(gnn__work_t *work, gnn__span_t range))
+{
+    int64_t start = 0, at = 0;
+    while (work->rc == GNN_OK) {
+        gnn__span_t match = {text->n, text->n};
+        const int32_t found = next_added(work, trie, text, &at, start, &match);
+        if (start < match.begin)
+            plain(work, (gnn__span_t){start, match.begin});
+        if (found < 0)
+            return;
+        add_added(work, text, found, match);
+        start = match.end;
+        at = gnn__max(at, start);
+    }
+}
+
+static void encode_held(gnn__work_t *work, gnn__span_t range)
+{
+    const bool first = work->first;
+    work->first = first && range.begin == 0;
+    put_range(work, &work->held, range);
+    encode_plain(work);
+    work->first = first;
+}
+
+static void encode_raw(gnn__work_t *work, gnn__span_t range)
+{
+    const gnn_tokenizer_t *t = work->tokenizer;
+    work->first = range.begin == 0;
+    put_range(work, &work->raw, range);
+    gnn__pipeline_run(&t->normalisers, work);
+    if (t->normalised_added.nodes == 0) {
+        encode_plain(work);
+        return;
+    }
+    const gnn__flow_t held = work->text;
+    work->text = work->held;
+    work->held = held;
+    cut(work, &t->normalised_added, &work->held, encode_held);
+}
+
+/* ---- the whole text ---- */
+
+static void load(gnn__work_t *work, const char *text, int64_t bytes)
+{
+    work->next.n = 0;
+    for (int64_t k = 0, plain = 0; k < bytes || plain < k;) {
+        bool whole = true, open;
+        const bool ascii = k < bytes && (unsigned char)text[k] < 0x80;
+        int64_t n = 0;
+        if (ascii && !work->places) {
+            k++;
+            continue;
+        }
+        if (k < bytes)
+            n = ascii ? 1 : gnn__utf8_part((const unsigned char *)text + k, bytes - k, &whole, &open);
+        if (whole && n > 0 && !work->places) {
+            k += n;
+            continue;
+        }
+        gnn__put_bytes(work, text + plain, k - plain, (gnn__span_t){plain, k});
+        if (n > 0 && whole)
+            gnn__put_bytes(work, text + k, n, (gnn__span_t){k, k + n});
+        else if (n > 0)
+            gnn__put(work, GNN__REPLACEMENT, (gnn__span_t){k, k + n});
+        k += n;
+        plain = k;
+    }
+    const gnn__flow_t made = work->next;
+    work->next = work->raw;
+    work->raw = made;
+}
+
+/* Blanks at the ends of tokens are none of their places; the one that was added at the start of the text stands nowhere. */
+static void trim(gnn__work_t *work, int64_t first)
+{
+    static const char blank[] = "\xc4\xa0"; /* how GPT-2 writes one */
+    const gnn_tokenizer_t *t = work->tokenizer;
+    for (int64_t k = first; k < work->tokens.n; k++) {
+        gnn__token_t *token = &work->tokens.at[k];
+        const gnn__string_t text = t->tokens[token->id];
+        int64_t before = 0, behind = 0;
+        while (2 * before + 2 <= text.length && memcmp(text.at + 2 * before, blank, 2) == 0)
+            before++;
+        while (2 * behind + 2 <= text.length &&
+               memcmp(text.at + text.length - 2 * behind - 2, blank, 2) == 0)
+            behind++;
+        if (before > 0 && t->trims_prefix && (k == first || token->begin == 0))
+            before--;
+        token->begin = gnn__min(token->begin + before, token->end);
+        if (2 * behind == text.length && behind > 0 && t->trims_prefix && token->begin == 0)
+            token->end = 0;
+        else if (token->end >= behind)
+            token->end = gnn__max(token->end - behind, token->begin);
+    }
+}
+
+void gnn__encode_text(gnn__work_t *work, const char *text, int64_t bytes)
+{
+    const int64_t first = work->tokens.n;
+    load(work, text, bytes);
+    if (work->rc != GNN_OK)
+        return;
+    cut(work, &work->tokenizer->raw_added, &work->raw, encode_raw);
+    if (work->rc == GNN_OK && work->places && work->tokenizer->trims)
+        trim(work, first);
+}

@@ -1,0 +1,22 @@
+/* BERT's words: between blanks, and every punctuation mark is one. */
+#include <lib/text/tokenizer/tokenizer.h>
+
+static void split(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+{
+    int64_t begin = span.begin;
+    (void)step;
+    for (int64_t k = span.begin; k < span.end;) {
+        const int64_t at = k;
+        const int32_t c = gnn__utf8_next(work->text.at, &k);
+        const bool blank = gnn__is_space(c), mark = !blank && gnn__is_punctuation(c);
+        if (!blank && !mark)
+            continue;
+        gnn__add_span(work, begin, at);
+        if (mark)
+            gnn__add_span(work, at, k);
+        begin = k;
+    }
+    gnn__add_span(work, begin, span.end);
+}
+
+const gnn__step_row_t gnn__step_bert_words = {.type = "BertPreTokenizer", .split = split};

@@ -1,0 +1,33 @@
+/* GPT-2's words; a blank before the text if asked for. Its way to write bytes as letters is undone when a vocabulary is read. Radford et al. 2019. */
+#include <lib/text/tokenizer/tokenizer.h>
+
+static int read(gnn__step_t *step, const json_t *json)
+{
+    bool prefix = true, regex = true;
+    GNN_TRY(gnn__json_bool(json, "add_prefix_space", &prefix));
+    GNN_TRY(gnn__json_bool(json, "use_regex", &regex));
+    step->keeps_text = !prefix;
+    step->keeps_spans = !regex;
+    return GNN_OK;
+}
+
+static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+{
+    (void)step;
+    if (work->text.at[span.begin] != ' ')
+        gnn__put_byte(work, ' ', gnn__origin(work, span.begin));
+    for (int64_t k = span.begin; k < span.end; k++)
+        gnn__put_byte(work, work->text.at[k], gnn__origin(work, k));
+}
+
+static void split(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+{
+    (void)step;
+    for (int64_t k = span.begin, end; k < span.end; k = end) {
+        end = gnn__word_end(&gnn__gpt2_words, work->text.at, k, span.end);
+        gnn__add_span(work, k, end);
+    }
+}
+
+const gnn__step_row_t gnn__step_byte_level = {
+    .type = "ByteLevel", .read = read, .rewrite = rewrite, .split = split};

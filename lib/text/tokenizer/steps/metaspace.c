@@ -1,0 +1,69 @@
+/* SentencePiece's blanks: U+2581 for each, one before the text, and words begin at them. */
+#include <lib/text/tokenizer/tokenizer.h>
+
+typedef struct options {
+    gnn__string_t blank;
+    bool always, first;
+} options_t;
+
+static int read_scheme(options_t *o, const json_t *json)
+{
+    gnn__string_t scheme = {0};
+    bool prefix = true;
+    GNN_TRY(gnn__json_string(json, "prepend_scheme", false, &scheme));
+    GNN_TRY(gnn__json_bool(json, "add_prefix_space", &prefix));
+    if (!scheme.at)
+        scheme.at = prefix ? "always" : "never";
+    o->always = strcmp(scheme.at, "always") == 0;
+    o->first = strcmp(scheme.at, "first") == 0;
+    if (!o->always && !o->first && strcmp(scheme.at, "never") != 0)
+        return gnn__error(GNN_EFORMAT,
+                          "\"prepend_scheme\" is \"%.20s\": always, first and never are known",
+                          scheme.at);
+    return GNN_OK;
+}
+
+static int read(gnn__step_t *step, const json_t *json)
+{
+    bool splits = true;
+    GNN_TRY(gnn__new(&step->options, 1, sizeof(options_t), "a step"));
+    options_t *o = step->options;
+    o->blank = (gnn__string_t){GNN__BLANK, 3};
+    GNN_TRY(gnn__json_string(json, "replacement", false, &o->blank));
+    GNN_TRY(gnn__json_bool(json, "split", &splits));
+    step->keeps_spans = !splits;
+    return read_scheme(o, json);
+}
+
+static bool is_blank(const options_t *o, const gnn__work_t *work, int64_t k, int64_t end)
+{
+    return o->blank.length > 0 && o->blank.length <= end - k &&
+           memcmp(work->text.at + k, o->blank.at, (size_t)o->blank.length) == 0;
+}
+
+static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+{
+    const options_t *o = step->options;
+    const bool has = work->text.at[span.begin] == ' ' || is_blank(o, work, span.begin, span.end);
+    if (!has && (o->always || (o->first && work->first && span.begin == 0)))
+        gnn__put_bytes(work, o->blank.at, o->blank.length, gnn__origin(work, span.begin));
+    for (int64_t k = span.begin; k < span.end; k++)
+        if (work->text.at[k] == ' ')
+            gnn__put_bytes(work, o->blank.at, o->blank.length, gnn__origin(work, k));
+        else
+            gnn__put_byte(work, work->text.at[k], gnn__origin(work, k));
+}
+
+static void split(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+{
+    int64_t begin = span.begin;
+    for (int64_t k = span.begin; k < span.end; k++)
+        if (is_blank(step->options, work, k, span.end)) {
+            gnn__add_span(work, begin, k);
+            begin = k;
+        }
+    gnn__add_span(work, begin, span.end);
+}
+
+const gnn__step_row_t gnn__step_metaspace = {
+    .type = "Metaspace", .read = read, .rewrite = rewrite, .split = split};

@@ -1,0 +1,96 @@
+/* SentencePiece's table as the library "tokenizers" applies it: to whole graphemes of less than 6 bytes, else to single characters, and always the shortest
+ * entry. The table comes in base64. */
+#include <lib/text/tokenizer/tokenizer.h>
+
+static int sextet(char c)
+{
+    return c >= 'A' && c <= 'Z'   ? c - 'A'
+           : c >= 'a' && c <= 'z' ? c - 'a' + 26
+           : c >= '0' && c <= '9' ? c - '0' + 52
+           : c == '+'             ? 62
+           : c == '/'             ? 63
+                                  : -1;
+}
+
+/* Bytes written to `to`, -1: it is no base64. */
+static int64_t from_base64(gnn__string_t text, char *to)
+{
+    uint32_t bits = 0;
+    int64_t made = 0, n = text.length, held = 0;
+    for (int k = 0; k < 2 && n > 0 && text.at[n - 1] == '='; k++)
+        n--;
+    for (int64_t k = 0; k < n; k++) {
+        const int six = sextet(text.at[k]);
+        if (six < 0)
+            return -1;
+        bits = bits << 6 | (uint32_t)six;
+        held += 6;
+        if (held >= 8) {
+            held -= 8;
+            to[made++] = (char)(bits >> held & 0xff);
+        }
+    }
+    return made;
+}
+
+/* The options are the table's head and its bytes. */
+static int read(gnn__step_t *step, const json_t *json)
+{
+    gnn__string_t text = {0};
+    gnn__charsmap_t *map;
+    GNN_TRY(gnn__json_string(json, "precompiled_charsmap", false, &text));
+    GNN_TRY(gnn__new(&step->options, (int64_t)sizeof *map + text.length, 1, "a table of characters"));
+    map = step->options;
+    const int64_t n = from_base64(text, (char *)(map + 1));
+    if (n < 0)
+        return gnn__error(GNN_EFORMAT, "\"precompiled_charsmap\" is no base64");
+    return gnn__charsmap_read(map, (const char *)(map + 1), n);
+}
+
+static int64_t grapheme_end(const char *at, int64_t k, int64_t end)
+{
+    int32_t state = 0, before = gnn__utf8_next(at, &k);
+    for (int64_t next = k; next < end; k = next) {
+        const int32_t c = gnn__utf8_next(at, &next);
+        if (gnn__grapheme_break(before, c, &state))
+            break;
+        before = c;
+    }
+    return k;
+}
+
+static bool put_replaced(const gnn__charsmap_t *map, gnn__work_t *work, int64_t k, int64_t end)
+{
+    gnn__string_t to;
+    if (gnn__charsmap_find(map, work->text.at + k, end - k, false, &to) == 0)
+        return false;
+    /* One character for another; those that are more than there were stand for the last. */
+    for (int64_t i = 0, at = k; i < to.length;) {
+        const gnn__span_t origin = gnn__origin(work, at);
+        int64_t next = at;
+        gnn__put(work, gnn__utf8_next(to.at, &i), origin);
+        gnn__utf8_next(work->text.at, &next);
+        at = next < end ? next : at;
+    }
+    return true;
+}
+
+static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+{
+    const char *at = work->text.at;
+    for (int64_t k = span.begin; k < span.end;) {
+        const int64_t end = grapheme_end(at, k, span.end);
+        if (end - k < 6 && put_replaced(step->options, work, k, end))
+            k = end;
+        while (k < end) {
+            int64_t next = k;
+            const int32_t c = gnn__utf8_next(at, &next);
+            if (!put_replaced(step->options, work, k, next))
+                gnn__put(work, c, gnn__origin(work, k));
+            k = next;
+        }
+    }
+}
+
+const gnn__step_row_t gnn__step_precompiled = {
+    .type = "Precompiled", .read = read, .rewrite = rewrite};

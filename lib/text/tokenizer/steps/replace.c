@@ -1,0 +1,59 @@
+/* A string, or a run of blanks, becomes another string. */
+#include <lib/text/tokenizer/tokenizer.h>
+
+typedef struct options {
+    gnn__string_t from, to;
+    int64_t blanks; /* > 0: from so many blanks on, as the patterns " {2,}" and " +" say */
+} options_t;
+
+static int read_pattern(options_t *o, const json_t *json)
+{
+    const json_t *pattern = json_object_get(json, "pattern");
+    gnn__string_t regex = {0};
+    GNN_TRY(gnn__json_string(pattern, "Regex", false, &regex));
+    if (!regex.at)
+        return gnn__json_string(pattern, "String", true, &o->from);
+    o->blanks = strcmp(regex.at, " {2,}") == 0 ? 2 : strcmp(regex.at, " +") == 0 ? 1 : 0;
+    return o->blanks ? GNN_OK
+                     : gnn__error(GNN_EUNSUPPORTED, "the pattern \"%.60s\" is not known", regex.at);
+}
+
+static int read(gnn__step_t *step, const json_t *json)
+{
+    GNN_TRY(gnn__new(&step->options, 1, sizeof(options_t), "a step"));
+    options_t *o = step->options;
+    GNN_TRY(read_pattern(o, json));
+    return gnn__json_string(json, "content", true, &o->to);
+}
+
+/* Bytes at k that are replaced; 0: none. */
+static int64_t match(const options_t *o, const gnn__flow_t *text, int64_t k, int64_t end)
+{
+    if (o->blanks == 0)
+        return o->from.length > 0 && o->from.length <= end - k &&
+                       memcmp(text->at + k, o->from.at, (size_t)o->from.length) == 0
+                   ? o->from.length
+                   : 0;
+    int64_t run = k;
+    while (run < end && text->at[run] == ' ')
+        run++;
+    return run - k >= o->blanks ? run - k : 0;
+}
+
+static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+{
+    const options_t *o = step->options;
+    for (int64_t k = span.begin; k < span.end;) {
+        const int64_t found = match(o, &work->text, k, span.end);
+        gnn__span_t origin = gnn__origin(work, k);
+        if (found == 0) {
+            gnn__put_byte(work, work->text.at[k++], origin);
+            continue;
+        }
+        origin = gnn__origin(work, k + found - 1);
+        gnn__put_bytes(work, o->to.at, o->to.length, origin);
+        k += found;
+    }
+}
+
+const gnn__step_row_t gnn__step_replace = {.type = "Replace", .read = read, .rewrite = rewrite};

@@ -1,0 +1,87 @@
+/* SentencePiece's normaliser: the longest entry of its table at every place, then blanks. Kudo and Richardson 2018. */
+#include <lib/text/tokenizer/tokenizer.h>
+
+/* What becomes of the characters at k: returns how many bytes they have. */
+static int64_t next_part(const gnn__sentencepiece_options_t *o, const gnn__work_t *work, int64_t k,
+                         int64_t end, gnn__string_t *part)
+{
+    const char *at = work->text.at + k;
+    int64_t length = 0;
+    if (gnn__trie_longest(o->kept, at, end - k, &length) < 0) {
+        length = gnn__charsmap_find(&o->map, at, end - k, true, part);
+        if (length > 0)
+            return length;
+        gnn__utf8_next(at, &length);
+    }
+    *part = (gnn__string_t){at, length};
+    return length;
+}
+
+static void put_blank(const gnn__sentencepiece_options_t *o, gnn__work_t *work, gnn__span_t origin)
+{
+    const char *blank = o->escape ? GNN__BLANK : " ";
+    gnn__put_bytes(work, blank, (int64_t)strlen(blank), origin);
+}
+
+/* Puts a part; *blank: the last thing put was one, and another would be squeezed away. */
+static void put_part(const gnn__sentencepiece_options_t *o, gnn__work_t *work, gnn__string_t part,
+                     gnn__span_t origin, bool *blank)
+{
+    int64_t k = 0;
+    while (*blank && k < part.length && part.at[k] == ' ')
+        k++;
+    for (; k < part.length; k++) {
+        if (part.at[k] == ' ')
+            put_blank(o, work, origin);
+        else
+            gnn__put_byte(work, part.at[k], origin);
+        *blank = o->squeeze && part.at[k] == ' ';
+    }
+}
+
+static void drop_blanks(const gnn__sentencepiece_options_t *o, gnn__work_t *work, int64_t begin)
+{
+    const char *blank = o->escape ? GNN__BLANK : " ";
+    const int64_t n = (int64_t)strlen(blank);
+    while (work->next.n - begin >= n &&
+           memcmp(work->next.at + work->next.n - n, blank, (size_t)n) == 0)
+        work->next.n -= n;
+}
+
+static int64_t skip_blanks(const gnn__sentencepiece_options_t *o, const gnn__work_t *work,
+                           gnn__span_t span)
+{
+    gnn__string_t part;
+    int64_t k = span.begin;
+    while (o->squeeze && k < span.end) {
+        const int64_t taken = next_part(o, work, k, span.end, &part);
+        if (part.length != 1 || part.at[0] != ' ')
+            break;
+        k += taken;
+    }
+    return k;
+}
+
+static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+{
+    const gnn__sentencepiece_options_t *o = step->options;
+    const int64_t begin = work->next.n;
+    bool blank = o->squeeze;
+    int64_t k = skip_blanks(o, work, span);
+    if (k == span.end)
+        return;
+    if (o->prefix)
+        put_blank(o, work, (gnn__span_t){gnn__origin(work, k).begin, gnn__origin(work, k).begin});
+    while (k < span.end) {
+        gnn__string_t part;
+        gnn__span_t origin = gnn__origin(work, k);
+        const int64_t taken = next_part(o, work, k, span.end, &part);
+        origin.end = gnn__origin(work, k + taken - 1).end;
+        put_part(o, work, part, origin, &blank);
+        k += taken;
+    }
+    if (o->squeeze)
+        drop_blanks(o, work, begin);
+}
+
+const gnn__step_row_t gnn__step_sentencepiece = {.type = "SentencePiece", .rewrite = rewrite};

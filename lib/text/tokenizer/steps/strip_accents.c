@@ -1,0 +1,15 @@
+/* Marks that take no room of their own fall away; a decomposing step before this one sets accents apart. */
+#include <lib/text/tokenizer/tokenizer.h>
+
+static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
+{
+    (void)step;
+    for (int64_t k = span.begin; k < span.end;) {
+        const gnn__span_t origin = gnn__origin(work, k);
+        const int32_t c = gnn__utf8_next(work->text.at, &k);
+        if (!gnn__is_mark(c))
+            gnn__put(work, c, origin);
+    }
+}
+
+const gnn__step_row_t gnn__step_strip_accents = {.type = "StripAccents", .rewrite = rewrite};

@@ -1,0 +1,86 @@
+/* Tokenizers: making one of a file, and its vocabulary. */
+#include <lib/text/tokenizer/tokenizer.h>
+
+void gnn_tokenizer_free(gnn_tokenizer_t *t)
+{
+    if (!t)
+        return;
+    gnn__pipeline_free(&t->normalisers);
+    gnn__pipeline_free(&t->splitters);
+    gnn__pair_free(&t->rules.merges);
+    gnn__trie_free(&t->names);
+    gnn__trie_free(&t->kept);
+    gnn__trie_free(&t->pieces);
+    gnn__trie_free(&t->raw_added);
+    gnn__trie_free(&t->normalised_added);
+    gnn_free(t->rules.scores);
+    gnn_free(t->single.at);
+    gnn_free(t->pair.at);
+    gnn_free(t->added);
+    gnn_free(t->tokens);
+    gnn_free(t->flags);
+    gnn_free(t->block);
+    gnn_free(t->more);
+    json_decref(t->root);
+    gnn_free(t);
+}
+
+static int new_tokenizer(gnn_tokenizer_t **tokenizer)
+{
+    GNN_TRY(gnn__new(tokenizer, 1, sizeof **tokenizer, "a tokenizer"));
+    (*tokenizer)->rules.unknown = -1;
+    (*tokenizer)->rules.prefix = (*tokenizer)->rules.suffix = "";
+    return GNN_OK;
+}
+
+static int hand_out(gnn_tokenizer_t **tokenizer, gnn_tokenizer_t *t, int rc)
+{
+    if (rc == GNN_OK)
+        *tokenizer = t;
+    else
+        gnn_tokenizer_free(t);
+    return rc;
+}
+
+int gnn_tokenizer_open(gnn_tokenizer_t **tokenizer, const char *path)
+{
+    gnn_tokenizer_t *t;
+    if (!tokenizer || !path)
+        return gnn__error(GNN_EINVALID, "the %s is NULL",
+                          tokenizer ? "path" : "place for the tokenizer");
+    *tokenizer = NULL;
+    GNN_TRY(new_tokenizer(&t));
+    return hand_out(tokenizer, t, gnn__tokenizer_read(t, path));
+}
+
+int gnn__tokenizer_of_root(gnn_tokenizer_t **tokenizer, json_t *root)
+{
+    gnn_tokenizer_t *t;
+    int rc = new_tokenizer(&t);
+    if (rc != GNN_OK) {
+        json_decref(root);
+        return rc;
+    }
+    t->root = root;
+    return hand_out(tokenizer, t, gnn__tokenizer_build(t));
+}
+
+const char *gnn_tokenizer_kind(const gnn_tokenizer_t *tokenizer)
+{
+    return tokenizer ? tokenizer->kind->name : "";
+}
+
+int64_t gnn_tokenizer_size(const gnn_tokenizer_t *tokenizer)
+{
+    return tokenizer ? tokenizer->size : 0;
+}
+
+const char *gnn_tokenizer_token(const gnn_tokenizer_t *tokenizer, int64_t id)
+{
+    return tokenizer && id >= 0 && id < tokenizer->size ? tokenizer->tokens[id].at : NULL;
+}
+
+int32_t gnn_tokenizer_find(const gnn_tokenizer_t *tokenizer, const char *token)
+{
+    return tokenizer && token ? gnn__trie_find(&tokenizer->names, token, (int64_t)strlen(token)) : -1;
+}

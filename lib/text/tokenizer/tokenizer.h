@@ -1,0 +1,328 @@
+/* Inside of tokenizers. A text goes through
+ *
+ *     bytes -> added tokens cut out -> normalisers -> splitters -> a model that makes words tokens -> a template around a sentence
+ *
+ * Normalisers and splitters are steps, rows of steps.def; models are rows of kinds.def. Both are named as tokenizer.json names them. */
+#ifndef GNN_LIB_TEXT_TOKENIZER_H
+#define GNN_LIB_TEXT_TOKENIZER_H
+
+#include <gnn/tokenizer.h>
+#include <jansson.h>
+#include <lib/text/corpus.h>
+#include <lib/text/tokenizer/trie.h>
+#include <lib/text/tokenizer/utf8.h>
+
+/* Bytes of the caller's, with a zero byte behind them where they come from JSON. */
+typedef gnn__slice_t gnn__string_t;
+
+/* ---- a text on its way ---- */
+
+typedef struct gnn__flow {
+    char *at; /* UTF-8 */
+    int64_t n, room;
+    int64_t *from,
+        *to; /* (room) the input's bytes that each byte stands for; NULL: places are not kept */
+} gnn__flow_t;
+
+typedef struct gnn__span {
+    int64_t begin, end;
+} gnn__span_t;
+
+typedef struct gnn__spans {
+    gnn__span_t *at;
+    int64_t n, room;
+} gnn__spans_t;
+
+/* A token and what it stands for: bytes of the word while the model works, of the input then. */
+typedef struct gnn__token {
+    int32_t id, type;
+    int64_t begin, end;
+} gnn__token_t;
+
+typedef struct gnn__token_list {
+    gnn__token_t *at;
+    int64_t n, room;
+} gnn__token_list_t;
+
+struct gnn__cache;
+
+/* What one call of encode needs. Functions that take it keep its first error and do nothing after one. */
+typedef struct gnn__work {
+    const gnn_tokenizer_t *tokenizer;
+    int rc;
+    bool places;
+    bool first; /* the text begins with this segment */
+    gnn__flow_t raw,
+        held; /* the whole text as UTF-8; a segment after its normalisers, where added tokens are looked for in it */
+    gnn__flow_t text, next; /* the present text and the one that a step makes of it */
+    gnn__spans_t spans, next_spans;
+    gnn__token_list_t tokens;
+    struct gnn__cache *cache; /* words met before */
+    void *model;              /* (model_bytes) scratch of the kind's */
+    size_t model_bytes;
+} gnn__work_t;
+
+int gnn__work_new(gnn__work_t *work, const gnn_tokenizer_t *tokenizer, bool places);
+void gnn__work_free(gnn__work_t *work);
+/* At least so many bytes of the model's scratch, contents lost; NULL after an error. */
+void *gnn__work_scratch(gnn__work_t *work, int64_t count, size_t element);
+
+/* Appends to the text that is being made what stands for the bytes from .. to of the input. */
+void gnn__put_bytes(gnn__work_t *work, const char *at, int64_t n, gnn__span_t origin);
+void gnn__put_grow(gnn__work_t *work, int64_t bytes);
+/* Where a byte of the present text came from. */
+static inline gnn__span_t gnn__origin(const gnn__work_t *work, int64_t k)
+{
+    return work->places ? (gnn__span_t){work->text.from[k], work->text.to[k]} : (gnn__span_t){0, 0};
+}
+static inline void gnn__put_byte(gnn__work_t *work, char c, gnn__span_t origin)
+{
+    gnn__flow_t *f = &work->next;
+    if (f->n == f->room)
+        gnn__put_grow(work, 1);
+    if (work->rc != GNN_OK)
+        return;
+    f->at[f->n] = c;
+    if (work->places) {
+        f->from[f->n] = origin.begin;
+        f->to[f->n] = origin.end;
+    }
+    f->n++;
+}
+static inline void gnn__put(gnn__work_t *work, int32_t c, gnn__span_t origin)
+{
+    char bytes[4];
+    if (c < 0x80)
+        gnn__put_byte(work, (char)c, origin);
+    else
+        gnn__put_bytes(work, bytes, gnn__utf8_put(bytes, c), origin);
+}
+/* Appends a span of the present text that is made; an empty one is dropped. */
+void gnn__add_span(gnn__work_t *work, int64_t begin, int64_t end);
+void gnn__add_token(gnn__work_t *work, int32_t id, int64_t begin, int64_t end);
+
+/* ---- steps ---- */
+
+typedef struct gnn__step gnn__step_t;
+typedef struct gnn__step_row {
+    const char *type, *also[3]; /* names in tokenizer.json */
+    /* Reads options into step->options, which gnn_free releases; NULL: there are none. */
+    int (*read)(gnn__step_t *step, const json_t *json);
+    /* One of the two, or both in this order: `rewrite` puts what becomes of a span of the present text, `split` adds the spans that a span falls into. Either is NULL
+     * where no step of this row does it. */
+    void (*rewrite)(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span);
+    void (*split)(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span);
+} gnn__step_row_t;
+struct gnn__step {
+    const gnn__step_row_t *row;
+    void *options;
+    bool keeps_text, keeps_spans; /* these options rewrite, or split, nothing */
+};
+typedef struct gnn__steps_list {
+    gnn__step_t *at;
+    int64_t n;
+} gnn__pipeline_t;
+
+#define GNN_STEP(name) extern const gnn__step_row_t gnn__step_##name;
+#include <lib/text/tokenizer/steps.def>
+#undef GNN_STEP
+
+int gnn__pipeline_add(gnn__pipeline_t *pipeline, const gnn__step_row_t *row, gnn__step_t **step);
+/* A step, or a "Sequence" of them under the key `list`; null: none. `what` names them in messages. */
+int gnn__pipeline_read(gnn__pipeline_t *pipeline, const json_t *json, const char *list,
+                       const char *what);
+void gnn__pipeline_free(gnn__pipeline_t *pipeline);
+void gnn__pipeline_run(const gnn__pipeline_t *pipeline, gnn__work_t *work);
+
+/* ---- what steps share ---- */
+
+/* How a pattern of words reads: GPT-2's, Llama 3's, Qwen 2's. */
+typedef struct gnn__word_rules gnn__word_rules_t;
+/* By the regular expression that says the same; NULL: it is not known. */
+const gnn__word_rules_t *gnn__word_rules_find(const char *regex);
+extern const gnn__word_rules_t gnn__gpt2_words;
+/* Where the word ends that begins at k < end. */
+int64_t gnn__word_end(const gnn__word_rules_t *rules, const char *at, int64_t k, int64_t end);
+
+/* SentencePiece's table of characters and what becomes of them: a tree in the form of Darts, and strings. */
+typedef struct gnn__charsmap {
+    const unsigned char *units;
+    int64_t n_units;
+    const char *strings;
+    int64_t n_strings;
+} gnn__charsmap_t;
+/* Borrows the bytes; none make an empty table. GNN_EFORMAT. */
+int gnn__charsmap_read(gnn__charsmap_t *map, const char *bytes, int64_t n);
+/* Bytes at the start of `at` that the table replaces by *to, the fewest or the most; 0: none. */
+int64_t gnn__charsmap_find(const gnn__charsmap_t *map, const char *at, int64_t n, bool longest,
+                           gnn__string_t *to);
+
+/* SentencePiece's own normaliser, for steps made without JSON. */
+typedef struct gnn__sentencepiece_options {
+    gnn__charsmap_t map;
+    bool prefix, squeeze,
+        escape; /* a blank at the start; single blanks only, none at the ends; blanks are U+2581 */
+    const gnn__trie_t *kept; /* strings that stay as they are */
+} gnn__sentencepiece_options_t;
+
+#define GNN__BLANK "\xe2\x96\x81" /* U+2581 */
+
+/* ---- models ---- */
+
+typedef struct gnn__kind {
+    const char *name, *paper;
+    int (*read)(gnn_tokenizer_t *tokenizer, const json_t *model);
+    /* Adds the tokens of a word, whose bytes they stand for. */
+    void (*encode)(const gnn_tokenizer_t *tokenizer, gnn__work_t *work, const char *word, int64_t n);
+} gnn__kind_t;
+
+#define GNN_TOKENIZER(name) extern const gnn__kind_t gnn__kind_##name;
+#include <lib/text/tokenizer/kinds.def>
+#undef GNN_TOKENIZER
+
+/* What the models need, each some of it. */
+typedef struct gnn__rules {
+    int32_t unknown;             /* token of what is not known; -1: none */
+    int32_t bytes[256];          /* tokens of single bytes; -1: none */
+    gnn__pair_table_t merges;    /* two neighbours: rank and the token that they become */
+    double *scores;              /* of each token */
+    double unknown_score, most;  /* what an unknown character costs; the largest score */
+    const char *prefix, *suffix; /* of parts that continue a word, and of its last part; "": none */
+    int64_t longest_word;        /* in characters; a longer one is unknown */
+    bool fuse_unknown, ignore_merges, byte_fallback, bytewise;
+    bool single;       /* sums of scores are rounded to float, as SentencePiece has them */
+    bool never_cached; /* words are whole texts */
+    bool join_unknown; /* unknown tokens of words that follow on each other are one */
+} gnn__rules_t;
+
+/* ---- back to text ---- */
+
+typedef struct gnn__speech {
+    bool spaced;   /* a blank between tokens */
+    bool bytewise; /* characters of a token stand for bytes, as GPT-2 writes them */
+    bool byte_tokens; /* <0x0A> is a byte; of a run of them every byte that belongs to no character is U+FFFD */
+    bool whole_runs;     /* all bytes of a run are, unless all are characters */
+    bool bare_first;     /* blanks of the first token fall away */
+    bool tidy;           /* blanks before punctuation fall away */
+    int64_t strip_left;  /* blanks that fall away at the start of the text */
+    const char *blank;   /* what stands for a blank; "": nothing */
+    const char *prefix;  /* of a token that continues a word; "": none */
+    const char *suffix;  /* of a token that ends a word; "": none */
+    const char *unknown; /* how the unknown token is said; NULL: as it is */
+} gnn__speech_t;
+
+/* ---- the whole ---- */
+
+typedef struct gnn__added {
+    gnn__string_t text;
+    int32_t id;
+    bool special, normalised, single_word, strip_left, strip_right;
+} gnn__added_t;
+
+/* A token of a template; id -1: all tokens of text `which`. */
+typedef struct gnn__item {
+    int32_t id, type, which;
+} gnn__item_t;
+typedef struct gnn__template {
+    gnn__item_t *at;
+    int64_t n;
+} gnn__template_t;
+
+enum { GNN__TOKEN_SPECIAL = 1, GNN__TOKEN_BYTE = 2, GNN__TOKEN_KEPT = 4 };
+
+struct gnn_tokenizer {
+    const gnn__kind_t *kind;
+    json_t *root;          /* owns most strings; NULL where the file is none of JSON */
+    char *block, *more;    /* own the others */
+    gnn__string_t *tokens; /* (room) as the file writes them; at NULL: no token */
+    uint8_t *flags;        /* (room) */
+    int64_t size, room;
+    gnn__trie_t names;  /* tokens as the file writes them */
+    gnn__trie_t kept;   /* SentencePiece's pieces that are never taken apart */
+    gnn__trie_t pieces; /* tokens as text has them: what the model finds */
+    gnn__rules_t rules;
+    gnn__pipeline_t normalisers, splitters;
+    gnn__added_t *added;
+    int64_t n_added;
+    gnn__trie_t raw_added, normalised_added; /* numbers of added tokens by their text */
+    gnn__template_t single, pair;
+    bool trims;        /* blanks at the ends of a token are none of its place */
+    bool trims_prefix; /* but for one at the start of a text */
+    gnn__speech_t speech;
+};
+
+/* GNN_EFORMAT: two tokens have this number. */
+int gnn__token_add(gnn_tokenizer_t *tokenizer, int64_t id, gnn__string_t text);
+/* The bytes of a character that GPT-2's table writes for a byte; -1: it stands for none. */
+int gnn__byte_of(int32_t c);
+int32_t gnn__character_of(int byte);
+/* Bytes that a token of GPT-2's writing stands for, in `to` (length bytes at most); -1: a character is none of the table's. */
+int64_t gnn__token_bytes(gnn__string_t token, char *to);
+/* "<0x0A>" is 10; -1: no such token. */
+int gnn__byte_token(gnn__string_t token);
+/* Makes a token one that the model finds in text. */
+int gnn__piece_add(gnn_tokenizer_t *tokenizer, int32_t id);
+/* All tokens of model.vocab, an object of numbers. */
+int gnn__vocabulary_of(gnn_tokenizer_t *tokenizer, const json_t *model);
+/* model.unk_token, or `initial` (NULL: none) where there is no such key. */
+int gnn__unknown_read(gnn_tokenizer_t *tokenizer, const json_t *model, const char *initial);
+/* "<0x00>" to "<0xFF>" among the tokens, into rules.bytes. */
+void gnn__byte_tokens_find(gnn_tokenizer_t *tokenizer);
+/* Tokens of what no piece stands for: of its bytes, where there are such; else the unknown one, which a run of them shares if rules.fuse_unknown says so. */
+void gnn__add_unknown(gnn__work_t *work, const char *word, int64_t begin, int64_t end);
+
+/* Adds the tokens of a whole text, in places of the text. */
+void gnn__encode_text(gnn__work_t *work, const char *text, int64_t bytes);
+bool gnn__cache_get(gnn__work_t *work, const char *word, int64_t n);
+void gnn__cache_put(gnn__work_t *work, const char *word, int64_t n, int64_t first_token);
+
+/* ---- reading ---- */
+
+/* Objects of JSON: "what.key" is named where it is missing or of another type. Absent ones leave *out as it is, if `needed` is false. */
+int gnn__json_string(const json_t *object, const char *key, bool needed, gnn__string_t *out);
+int gnn__json_bool(const json_t *object, const char *key, bool *out);
+int gnn__json_number(const json_t *object, const char *key, bool needed, int64_t *out);
+const char *gnn__json_type(const json_t *value);
+
+int gnn__added_read(gnn_tokenizer_t *tokenizer, const json_t *list);
+int gnn__added_add(gnn_tokenizer_t *tokenizer, gnn__added_t token);
+/* Makes the added tokens, which are all there, ones that are found in text. */
+int gnn__added_prepare(gnn_tokenizer_t *tokenizer);
+int gnn__template_read(gnn_tokenizer_t *tokenizer, const json_t *processor);
+int gnn__template_add(gnn__template_t *list, gnn__item_t item);
+/* One text, or two, and nothing around them. */
+int gnn__template_plain(gnn_tokenizer_t *tokenizer);
+int gnn__speech_read(gnn__speech_t *speech, const json_t *decoder);
+
+/* From tokenizer->root; tokens that are there already need no "vocab". Every message says where in the JSON the fault is. */
+int gnn__tokenizer_build(gnn_tokenizer_t *tokenizer);
+/* Takes over the reference to `root`. */
+int gnn__tokenizer_of_root(gnn_tokenizer_t **tokenizer, json_t *root);
+
+/* Files of one format each: rows of readers.def. `data` has a zero byte behind its end, and the tokenizer may keep pointers into it. */
+typedef struct gnn__tokenizer_file {
+    const char *path;
+    char *data;
+    int64_t size;
+} gnn__tokenizer_file_t;
+typedef struct gnn__reader {
+    bool (*is)(const gnn__tokenizer_file_t *file);
+    int (*read)(gnn_tokenizer_t *tokenizer, const gnn__tokenizer_file_t *file);
+} gnn__reader_t;
+#define GNN_READER(name) extern const gnn__reader_t gnn__reader_##name;
+#include <lib/text/tokenizer/readers.def>
+#undef GNN_READER
+
+/* From rules.scores: every way to make a token of two is a merge, and larger scores come first. Then words may begin at blanks, if no token goes across them;
+ * `blank` stays the caller's. */
+int gnn__merges_of_scores(gnn_tokenizer_t *tokenizer);
+int gnn__split_at_blanks(gnn_tokenizer_t *tokenizer, const char *blank);
+
+/* The whole of a file; gnn_free releases *data, on failure nothing is left. */
+int gnn__bytes_of_file(const char *path, char **data, int64_t *size);
+/* tokenizer->root from a string of JSON; GNN_EFORMAT with line and column. */
+int gnn__root_of(gnn_tokenizer_t *tokenizer, const char *text, int64_t size);
+/* Finds the format, reads, builds. Messages begin with the file's name. */
+int gnn__tokenizer_read(gnn_tokenizer_t *tokenizer, const char *path);
+
+#endif

@@ -1,0 +1,71 @@
+/* A tree of strings by their bytes: finds a string, or all strings that another one begins with, without comparing any. */
+#ifndef GNN_LIB_TEXT_TRIE_H
+#define GNN_LIB_TEXT_TRIE_H
+
+#include <lib/base/base.h>
+
+/* A table of 64-bit keys, none of which is UINT64_MAX, with two numbers each. */
+typedef struct gnn__pair_entry {
+    uint64_t key;
+    int32_t first, second;
+} gnn__pair_entry_t;
+typedef struct gnn__pair_table {
+    gnn__pair_entry_t *at;
+    int64_t count, slots; /* a power of two, or 0 */
+} gnn__pair_table_t;
+
+/* A key that is there keeps its numbers. */
+int gnn__pair_add(gnn__pair_table_t *table, uint64_t key, int32_t first, int32_t second);
+void gnn__pair_free(gnn__pair_table_t *table);
+
+static inline uint64_t gnn__mix(uint64_t key)
+{
+    key *= 0x9e3779b97f4a7c15u;
+    return key ^ key >> 29;
+}
+
+static inline const gnn__pair_entry_t *gnn__pair_find(const gnn__pair_table_t *table, uint64_t key)
+{
+    const uint64_t mask = (uint64_t)table->slots - 1;
+    if (table->slots == 0)
+        return NULL;
+    for (uint64_t k = gnn__mix(key) & mask;; k = (k + 1) & mask) {
+        if (table->at[k].key == key)
+            return &table->at[k];
+        if (table->at[k].key == UINT64_MAX)
+            return NULL;
+    }
+}
+
+/* Nodes are numbered from 0, the root; an edge is a node and a byte. */
+typedef struct gnn__trie {
+    gnn__pair_table_t edges; /* first: the node below; second: unused */
+    int32_t *value;          /* (room) of each node, -1: no string ends there */
+    int64_t nodes, room;
+} gnn__trie_t;
+
+/* A string that is there gets the new value. */
+int gnn__trie_add(gnn__trie_t *trie, const char *at, int64_t length, int32_t value);
+void gnn__trie_free(gnn__trie_t *trie);
+
+/* The node below, -1 if there is none. */
+static inline int32_t gnn__trie_step(const gnn__trie_t *trie, int32_t node, char byte)
+{
+    const gnn__pair_entry_t *edge =
+        gnn__pair_find(&trie->edges, (uint64_t)node << 8 | (unsigned char)byte);
+    return edge ? edge->first : -1;
+}
+
+/* The value of a string, -1 if it is not there. */
+static inline int32_t gnn__trie_find(const gnn__trie_t *trie, const char *at, int64_t length)
+{
+    int32_t node = trie->nodes > 0 ? 0 : -1;
+    for (int64_t k = 0; k < length && node >= 0; k++)
+        node = gnn__trie_step(trie, node, at[k]);
+    return node >= 0 ? trie->value[node] : -1;
+}
+
+/* The longest string that these bytes begin with: its value, and *length; -1 if there is none. */
+int32_t gnn__trie_longest(const gnn__trie_t *trie, const char *at, int64_t n, int64_t *length);
+
+#endif

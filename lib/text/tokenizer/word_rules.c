@@ -1,0 +1,114 @@
+/* Words as GPT-2 and its followers cut them, written out instead of a regular expression. All of them know four kinds of characters: blanks, letters, numbers, others. */
+#include <lib/text/tokenizer/tokenizer.h>
+
+struct gnn__word_rules {
+    const char *regex;
+    bool any_case; /* 'S ends a word as 's does */
+    bool any_lead; /* any one character but a number or an end of a line may begin a word of letters; else a blank may */
+    int64_t digits; /* numbers of so many digits at most, without a blank before; 0: any, also with one */
+    bool newlines; /* ends of lines belong to the marks before them, or stand with the blanks before them */
+};
+
+#define ENDINGS "'s|'t|'re|'ve|'m|'ll|'d"
+#define LATER "(?i:" ENDINGS ")|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
+#define LATER_TAIL "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+
+const gnn__word_rules_t gnn__gpt2_words = {
+    .regex = ENDINGS "| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"};
+static const gnn__word_rules_t others[] = {
+    {LATER "\\p{N}{1,3}" LATER_TAIL, true, true, 3, true},
+    {LATER "\\p{N}" LATER_TAIL, true, true, 1, true},
+};
+
+const gnn__word_rules_t *gnn__word_rules_find(const char *regex)
+{
+    if (strcmp(regex, gnn__gpt2_words.regex) == 0)
+        return &gnn__gpt2_words;
+    for (size_t k = 0; k < sizeof others / sizeof others[0]; k++)
+        if (strcmp(regex, others[k].regex) == 0)
+            return &others[k];
+    return NULL;
+}
+
+typedef enum { BLANK, LETTER, NUMBER, OTHER } kind_t;
+
+static kind_t kind_of(int32_t c)
+{
+    return gnn__is_letter(c)   ? LETTER
+           : gnn__is_space(c)  ? BLANK
+           : gnn__is_number(c) ? NUMBER
+                               : OTHER;
+}
+
+static bool is_at(const char *at, int64_t k, int64_t end, kind_t kind)
+{
+    return k < end && kind_of(gnn__utf8_next(at, &k)) == kind;
+}
+
+/* Behind at most `most` characters of a kind. */
+static int64_t run(const char *at, int64_t k, int64_t end, kind_t kind, int64_t most)
+{
+    for (int64_t next = k; next < end && most > 0; k = next, most--)
+        if (kind_of(gnn__utf8_next(at, &next)) != kind)
+            break;
+    return k;
+}
+
+/* Behind 's and its like, or k. */
+static int64_t ending(const gnn__word_rules_t *r, const char *at, int64_t k, int64_t end)
+{
+    static const char *const endings[] = {"s", "t", "re", "ve", "m", "ll", "d"};
+    if (at[k] != '\'')
+        return k;
+    if (r->any_case && end - k >= 3 && memcmp(at + k + 1, "\xc5\xbf", 2) == 0) /* a long s */
+        return k + 3;
+    for (size_t e = 0; e < sizeof endings / sizeof endings[0]; e++) {
+        int64_t n = (int64_t)strlen(endings[e]), same = 0;
+        while (same < n && k + 1 + same < end &&
+               (r->any_case ? (char)gnn__lower(at[k + 1 + same]) : at[k + 1 + same]) ==
+                   endings[e][same])
+            same++;
+        if (same == n)
+            return k + 1 + n;
+    }
+    return k;
+}
+
+/* Blanks up to the last end of a line among them; else all of them but the last, which belongs to what follows. */
+static int64_t blanks(const gnn__word_rules_t *r, const char *at, int64_t k, int64_t end)
+{
+    int64_t last = k, line = k, e = k;
+    for (int64_t next = k; next < end; e = next) {
+        const int32_t c = gnn__utf8_next(at, &next);
+        if (!gnn__is_space(c))
+            break;
+        last = e;
+        if (c == '\r' || c == '\n')
+            line = next;
+    }
+    if (r->newlines && line > k)
+        return line;
+    return e == end || last == k ? e : last;
+}
+
+int64_t gnn__word_end(const gnn__word_rules_t *r, const char *at, int64_t k, int64_t end)
+{
+    int64_t next = k, e = ending(r, at, k, end);
+    if (e > k)
+        return e;
+    const int32_t c = gnn__utf8_next(at, &next);
+    const kind_t kind = kind_of(c);
+    const bool leads = r->any_lead ? kind != NUMBER && c != '\r' && c != '\n' : c == ' ';
+    if (kind == LETTER || (leads && is_at(at, next, end, LETTER)))
+        return run(at, next, end, LETTER, INT64_MAX);
+    if (kind == NUMBER)
+        return run(at, next, end, NUMBER, r->digits ? r->digits - 1 : INT64_MAX);
+    if (c == ' ' && r->digits == 0 && is_at(at, next, end, NUMBER))
+        return run(at, next, end, NUMBER, INT64_MAX);
+    if (kind != OTHER && !(c == ' ' && is_at(at, next, end, OTHER)))
+        return blanks(r, at, k, end);
+    e = run(at, next, end, OTHER, INT64_MAX);
+    while (r->newlines && e < end && (at[e] == '\r' || at[e] == '\n'))
+        e++;
+    return e;
+}

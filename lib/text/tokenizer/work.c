@@ -1,0 +1,105 @@
+/* The memory of one call of encode: the text on its way, its spans, tokens. */
+#include <lib/text/tokenizer/tokenizer.h>
+
+#include <stdlib.h>
+
+int gnn__work_new(gnn__work_t *work, const gnn_tokenizer_t *tokenizer, bool places)
+{
+    *work = (gnn__work_t){.tokenizer = tokenizer, .places = places};
+    return GNN_OK;
+}
+
+static void flow_free(gnn__flow_t *flow)
+{
+    gnn_free(flow->at);
+    gnn_free(flow->from);
+    gnn_free(flow->to);
+}
+
+void gnn__work_free(gnn__work_t *work)
+{
+    flow_free(&work->text);
+    flow_free(&work->next);
+    gnn_free(work->spans.at);
+    gnn_free(work->next_spans.at);
+    gnn_free(work->tokens.at);
+    gnn_free(work->model);
+    gnn_free(work->cache);
+}
+
+void *gnn__work_scratch(gnn__work_t *work, int64_t count, size_t element)
+{
+    size_t bytes;
+    if (work->rc == GNN_OK)
+        work->rc = gnn__bytes(count, element, "scratch of a tokenizer", &bytes);
+    if (work->rc != GNN_OK)
+        return NULL;
+    if (bytes > work->model_bytes) {
+        gnn_free(work->model);
+        work->model = NULL;
+        work->model_bytes = 0;
+        work->rc = gnn__new(&work->model, (int64_t)bytes + 4096, 1, "scratch of a tokenizer");
+        if (work->rc == GNN_OK)
+            work->model_bytes = bytes + 4096;
+    }
+    return work->rc == GNN_OK ? work->model : NULL;
+}
+
+void gnn__put_grow(gnn__work_t *work, int64_t bytes)
+{
+    gnn__flow_t *f = &work->next;
+    int64_t room = gnn__max(2 * f->room, f->n + bytes + 256);
+    if (work->rc == GNN_OK)
+        work->rc = gnn__grow(&f->at, f->room, room, 1, "text");
+    if (work->rc == GNN_OK && work->places)
+        work->rc = gnn__grow(&f->from, f->room, room, sizeof *f->from, "places of text");
+    if (work->rc == GNN_OK && work->places)
+        work->rc = gnn__grow(&f->to, f->room, room, sizeof *f->to, "places of text");
+    if (work->rc == GNN_OK)
+        f->room = room;
+}
+
+void gnn__put_bytes(gnn__work_t *work, const char *at, int64_t n, gnn__span_t origin)
+{
+    gnn__flow_t *f = &work->next;
+    if (n > f->room - f->n)
+        gnn__put_grow(work, n);
+    if (work->rc != GNN_OK || n == 0)
+        return;
+    memcpy(f->at + f->n, at, (size_t)n);
+    for (int64_t k = f->n; work->places && k < f->n + n; k++) {
+        f->from[k] = origin.begin;
+        f->to[k] = origin.end;
+    }
+    f->n += n;
+}
+
+void gnn__add_span(gnn__work_t *work, int64_t begin, int64_t end)
+{
+    gnn__spans_t *s = &work->next_spans;
+    if (begin == end || work->rc != GNN_OK)
+        return;
+    if (s->n == s->room) {
+        int64_t room = s->room ? 2 * s->room : 64;
+        work->rc = gnn__grow(&s->at, s->room, room, sizeof *s->at, "words");
+        if (work->rc != GNN_OK)
+            return;
+        s->room = room;
+    }
+    s->at[s->n++] = (gnn__span_t){begin, end};
+}
+
+void gnn__add_token(gnn__work_t *work, int32_t id, int64_t begin, int64_t end)
+{
+    gnn__token_list_t *t = &work->tokens;
+    if (work->rc != GNN_OK)
+        return;
+    if (t->n == t->room) {
+        int64_t room = t->room ? 2 * t->room : 64;
+        work->rc = gnn__grow(&t->at, t->room, room, sizeof *t->at, "tokens");
+        if (work->rc != GNN_OK)
+            return;
+        t->room = room;
+    }
+    t->at[t->n++] = (gnn__token_t){id, 0, begin, end};
+}

@@ -1,0 +1,83 @@
+#!/bin/sh
+# Each public function is documented above its declaration, stands in docs/reference.md, and is called by a test, an example or a benchmark; and docs/pyg.md
+# knows every module of lib/io/weights/names.def.
+set -u
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+cd "$root" || exit 2
+
+# Headers in which functions may still stand without a comment of their own. This list may only become shorter.
+bare='aggregate data io layer model score'
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+# Prints "HEADER NAME DOCUMENTED" for each function that headers declare, inline ones too; DOCUMENTED is 1 if a comment /** ... */ ends in the line
+# before. What an inline function gnn_NAME calls as gnn_NAME_sized is documented with it.
+functions() {
+    awk '
+        FNR == 1 { documented = 0; header = FILENAME; sub(/.*\//, "", header); sub(/\..*/, "", header) }
+        /^ *\/\*\*/ { block = 1 }
+        /\*\/ *$/ { documented = block; block = 0; next }
+        /^GNN_API extern/ { next }
+        /^GNN_API|^static inline/ {
+            line = $0
+            while (line !~ /\(/ && (getline more) > 0) line = line " " more
+            sub(/\(.*/, "", line)
+            count = split(line, word, /[ *]+/)
+            if (word[count] !~ /_sized$/) print header, word[count], documented + 0
+        }
+        !/^ *\*/ && !block { documented = 0 }' "$@"
+}
+
+# none WHAT: $work/faults has what is wrong
+none() {
+    if [ -s "$work/faults" ]; then
+        echo "$1:"
+        sort -u "$work/faults" | sed 's/^/  /'
+        failed=$((failed + 1))
+    else
+        passed=$((passed + 1))
+    fi
+}
+
+# Prints the names of $1, one a line, that none of the other files has as a word.
+missing_in() {
+    names=$1
+    shift
+    grep -ohE '\bgnn_[a-z0-9_]+' "$@" | sort -u >"$work/known"
+    sort -u "$names" | comm -23 - "$work/known"
+}
+
+# The checks themselves must see what they are for.
+printf '/** Says. */\nGNN_API int gnn_a(void);\nGNN_API int\ngnn_b(int x);\n\n/** One. */\nGNN_API const char *gnn_c(int\n  y);\n' >"$work/planted.h"
+printf '%s\n' "planted gnn_a 1" "planted gnn_b 0" "planted gnn_c 1" >"$work/expected"
+functions "$work/planted.h" | diff "$work/expected" - >"$work/faults"
+none "the check reads declarations wrongly"
+printf 'gnn_a\ngnn_b\n' >"$work/two"
+echo 'call gnn_a(gnn_bb)' >"$work/page"
+[ "$(missing_in "$work/two" "$work/page")" = gnn_b ] || echo "a missing name is not seen" >"$work/faults"
+none "the check for names"
+
+functions include/gnn/*.h include/gnn/build.h.in >"$work/functions"
+awk '{ print $2 }' "$work/functions" | sort -u >"$work/names"
+[ "$(wc -l <"$work/names")" -gt 150 ] && : >"$work/faults" || echo "only $(wc -l <"$work/names")" >"$work/faults"
+none "functions were found"
+
+awk -v bare="$bare" 'BEGIN { n = split(bare, list, " "); for (k = 1; k <= n; k++) skip[list[k]] = 1 } !$3 && !($1 in skip) { print $1 ".h: " $2 }' \
+    "$work/functions" >"$work/faults"
+none "functions without a comment of their own"
+missing_in "$work/names" docs/reference.md >"$work/faults"
+none "functions that docs/reference.md does not name"
+grep -ohE '`gnn_[a-z0-9_]+`' docs/reference.md | tr -d '`' | sort -u | grep -v '^gnn_NAME' | comm -23 - "$work/names" >"$work/faults"
+none "functions that docs/reference.md names and headers do not declare"
+# shellcheck disable=SC2046 # names without blanks
+missing_in "$work/names" $(find tests examples bench -name '*.[ch]' -o -name 'guide.sh') docs/guide.md >"$work/faults"
+none "functions that no test, example or benchmark calls"
+sed -nE 's/^GNN_MODULE\(([A-Z0-9_]+),.*/\1/p' lib/io/weights/names.def | while read -r module; do
+    grep -qF "\`$module\`" docs/pyg.md || echo "$module"
+done >"$work/faults"
+none "modules that docs/pyg.md does not name"
+
+echo "$(wc -l <"$work/names") functions, $(awk '!$3' "$work/functions" | wc -l) without a comment of their own"
+echo "CHECKS $passed $failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,147 @@
+#!/bin/sh
+# The recipes of docs/guide.md compile together and run.
+set -u
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+build=$(CDPATH='' cd -- "${1:-$root/build}" && pwd) || exit 2
+cc=${CC:-cc}
+command -v "${cc%% *}" >/dev/null 2>&1 || cc=gcc
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$root" || exit 2
+
+. "$root/tests/expect.sh"
+
+recipes=$(grep -cE '^## [0-9]+\. ' docs/guide.md)
+awk '/^```c$/ { inside = 1; next } /^```$/ { if (inside) print ""; inside = 0 } inside' docs/guide.md >"$work/guide.c"
+cat >>"$work/guide.c" <<'C'
+#include <math.h>
+#include <stdio.h>
+
+#define SAY(what, ...)                          \
+    do {                                        \
+        int said = (what);                      \
+        if (said != GNN_OK) {                   \
+            printf("%s: %s\n", #what, gnn_error_message()); \
+            return 1;                           \
+        }                                       \
+    } while (0)
+#define HOLD(what)                              \
+    do {                                        \
+        if (!(what)) {                          \
+            printf("not so: %s\n", #what);      \
+            return 1;                           \
+        }                                       \
+    } while (0)
+
+/* Two groups of eight nodes; a node hears those of its own group, and its features hint at the group. */
+enum { N = 16, M = N * 7, D = 4 };
+
+int main(int argc, char **argv)
+{
+    static int64_t src[M], dst[M];
+    static gnn_real_t features[N * D], logits[N * 2], rows[N * 64], ones[D], targets[M], grad[N * D], loss;
+    int32_t labels[N];
+    uint8_t train[N] = {0}, rest[N] = {0};
+    int64_t m = 0;
+    for (int i = 0; i < N; i++) {
+        labels[i] = i / 8;
+        (i % 8 < 3 ? train : rest)[i] = 1;
+        for (int k = 0; k < D; k++)
+            features[i * D + k] = (gnn_real_t)sin(i * D + k) + (gnn_real_t)(k == labels[i]);
+        for (int j = 0; j < N; j++)
+            if (j != i && j / 8 == labels[i]) {
+                src[m] = j;
+                dst[m++] = i;
+            }
+    }
+    gnn_context_t *context;
+    gnn_model_t *model;
+    gnn_graph_t *graph;
+    gnn_tensor_t x = gnn_tensor(features, N, D), out = gnn_tensor(logits, N, 2), wide = gnn_tensor(rows, N, 64);
+    SAY(reproducible(&context));
+    SAY(train_own(&model, context, N, M, src, dst, &x, 2, labels, train, rest));
+    SAY(gnn_graph_from_edges(&graph, N, N, M, src, dst));
+    SAY(gnn_model_prepare(model, 0, graph, GNN_OFF));
+    SAY(serve(model, graph, &x, &out));
+    HOLD(gnn_metric_accuracy(&out, labels, NULL) > 0.9);
+    SAY(embed(model, context, graph, &x, &wide));
+    HOLD(isfinite(rows[0]) && rows[0] != rows[8 * 64]);
+    gnn_model_free(model);
+
+    const int64_t lengths[] = {8, 8};
+    gnn_graph_t *readout;
+    SAY(classifier(&model, context, D, 3));
+    SAY(readout_graph(&readout, 2, lengths));
+    SAY(gnn_model_prepare(model, 0, graph, GNN_OFF));
+    SAY(gnn_model_prepare(model, 1, readout, GNN_OFF));
+    gnn_tensor_t classes = gnn_tensor(logits, 2, 3);
+    SAY(gnn_model_forward(model, context, &(gnn_model_inputs_t){(const gnn_graph_t *[]){graph, readout}, 2,
+        &(gnn_named_t){.name = "x", .dense = &x}, 1}, &classes));
+    HOLD(isfinite(logits[5]));
+    gnn_model_free(model);
+    gnn_graph_free(readout);
+
+    gnn_tape_t *tape;
+    for (int k = 0; k < D; k++)
+        ones[k] = 1;
+    for (int k = 0; k < M; k++)
+        targets[k] = 1;
+    gnn_tensor_t one = gnn_tensor(ones, 1, D), wanted = gnn_tensor(targets, M, 1), bound = gnn_tensor(&loss, 1, 1);
+    SAY(gnn_graph_prepare(graph, &(gnn_view_t){.backward = GNN_ON}));
+    SAY(gnn_tape_new(&tape, context));
+    gnn_tape_reset(tape, 1, 0);
+    gnn_var_t h = gnn_tape_input(tape, &x, 1), l = link_loss(tape, tape_square(tape, h), graph, &one, &wanted);
+    gnn_tape_bind(tape, l, &bound);
+    SAY(gnn_tape_forward(tape));
+    SAY(gnn_tape_backward(tape, l, NULL));
+    gnn_tensor_t g = gnn_tape_gradient(tape, h);
+    double before = (double)loss, slope = 0, step = GNN_DOUBLE ? 1e-6 : 1e-2;
+    for (int k = 0; k < N * D; k++) {
+        grad[k] = g.data[k / D * g.stride + k % D];
+        slope += (double)grad[k] * (double)grad[k];
+    }
+    for (int k = 0; k < N * D; k++)
+        features[k] -= (gnn_real_t)step * grad[k];
+    SAY(gnn_tape_forward(tape));
+    HOLD(fabs((before - (double)loss) / (step * slope) - 1) < 0.1);
+    gnn_tape_free(tape);
+    gnn_graph_free(graph);
+    /* The word "not" turns the label of a sentence around, wherever it stands. */
+    static char text[2][300][64];
+    const char *labels_of[2][300], *sentences[2][300];
+    unsigned state = 1;
+    for (int part = 0; part < 2; part++)
+        for (int s = 0; s < 300; s++) {
+            const char *const fill[] = {"the", "film", "was", "really", "so"};
+            const char *const moods[] = {"bad", "good"};
+            unsigned draw[5];
+            for (int k = 0; k < 5; k++)
+                draw[k] = (state = state * 1664525u + 1013904223u) >> 16;
+            int mood = draw[0] % 2, negated = draw[1] % 2;
+            snprintf(text[part][s], sizeof text[part][s], "%s %s %s %s", fill[draw[2] % 5], negated ? "not" : fill[draw[3] % 5],
+                     moods[mood], fill[draw[4] % 5]);
+            sentences[part][s] = text[part][s];
+            labels_of[part][s] = mood ^ negated ? "up" : "down";
+        }
+    gnn_corpus_t *train_corpus, *held_out;
+    double accuracy;
+    SAY(gnn_corpus_new(&train_corpus, 300, labels_of[0], sentences[0], NULL));
+    SAY(gnn_corpus_new(&held_out, 300, labels_of[1], sentences[1], NULL));
+    SAY(learn_to_read(context, train_corpus, held_out, &accuracy));
+    HOLD(accuracy > 0.95);
+    gnn_corpus_free(train_corpus);
+    gnn_corpus_free(held_out);
+    HOLD(argc == 2 && import_gcn(&model, context, argv[1]) == GNN_EIO);
+    gnn_context_free(context);
+    return 0;
+}
+C
+compile() {
+    # shellcheck disable=SC2086 # the compiler may have a wrapper before it
+    $cc -std=c17 -Wall -Wextra -Werror -Wno-missing-field-initializers -I"$root/include" -I"$build/include" "$work/guide.c" -o "$work/guide" \
+        -L"$build" -lgnn -lm -Wl,-rpath,"$build"
+}
+expect "nine recipes were found" test "$recipes" -eq 9
+expect "the recipes of docs/guide.md compile" compile || finish
+expect "the recipes of docs/guide.md run" "$work/guide" "$work/none.safetensors"
+finish

@@ -1,0 +1,170 @@
+/* Programs and files of other versions: models that version 0.1 saved, and structs that are shorter
+ * or longer than the library's. */
+#include "saved_by_0_1.h"
+#include "support.h"
+
+#include <lib/layer/layer.h>
+#include <stddef.h>
+#include <unistd.h>
+
+static gnn_context_t *context;
+
+static void set_up(void)
+{
+    ck_ok(gnn_context_new(&context, NULL));
+}
+
+static void tear_down(void)
+{
+    gnn_context_free(context);
+}
+
+/* ---- files ---- */
+
+/* The header as it was saved, and numbers of our own: the last twelve are running mean and
+ * variance. */
+static void write_saved(const char *path)
+{
+    const uint64_t length = sizeof saved_header - 1;
+    float numbers[SAVED_NUMBERS];
+    for (int k = 0; k < SAVED_NUMBERS; k++)
+        numbers[k] = k >= SAVED_NUMBERS - 12 ? 1.0f : (float)((k * 7) % 13 - 6) / 16;
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(&length, sizeof length, 1, file), 1);
+    ck_assert_uint_eq(fwrite(saved_header, length, 1, file), 1);
+    ck_assert_uint_eq(fwrite(numbers, sizeof numbers, 1, file), 1);
+    fclose(file);
+}
+
+/* What version 0.1 made of the same file. */
+START_TEST(a_model_of_version_0_1_loads_and_computes_the_same)
+{
+    static const double expected[] = {0.181768671, -0.060511142,  0.178456739, -0.0441851467,
+                                      0.175187483, -0.0275104791, 0.172026709, -0.0112322271,
+                                      0.169102892, 0.00353871286};
+    enum { N = 5, IN = 6, OUT = 2 };
+    char path[64];
+    gnn_model_t *model;
+    gnn_graph_t *graph;
+    gnn_real_t features[N * IN], out[N * OUT];
+    const gnn_tensor_t x = gnn_tensor(features, N, IN), y = gnn_tensor(out, N, OUT);
+    for (int k = 0; k < N * IN; k++)
+        features[k] = (gnn_real_t)(k % 7) / 8 - (gnn_real_t)0.25;
+    snprintf(path, sizeof path, "/tmp/gnn-compat-%d.safetensors", (int)getpid());
+    write_saved(path);
+    ck_ok(gnn_model_load(&model, context, path));
+    remove(path);
+    ck_ok(gnn_graph_causal(&graph, 1, (int64_t[]){N}));
+    ck_ok(gnn_model_prepare(model, 0, graph, GNN_OFF));
+    ck_ok(gnn_model_predict(model, context, graph, &x, NULL, &y));
+    for (int k = 0; k < N * OUT; k++)
+        ck_assert_double_eq_tol((double)out[k], expected[k], 1e-4);
+    const gnn_layer_config_t *gat = gnn_layer_config(gnn_model_layer(model, 0));
+    ck_assert(gat->preset == GNN_PRESET_GAT && gat->heads == 2 && gat->out == 4);
+    ck_assert(gat->activation == GNN_ELU && gat->dropout_attention == (gnn_real_t)0.5);
+    gnn_graph_free(graph);
+    gnn_model_free(model);
+}
+END_TEST
+
+/* ---- structs ---- */
+
+/* As if fields from dropout_out on did not exist yet: whatever stands behind the struct is not
+ * read. */
+START_TEST(a_shorter_config_has_defaults_behind_its_end)
+{
+    const size_t size = offsetof(gnn_layer_config_t, dropout_out);
+    gnn_layer_config_t config = GNN_TRANSFORMER(.in = 4, .heads = 2, .dropout = (gnn_real_t)0.5),
+                       resolved;
+    memset((char *)&config + size, 0x55, sizeof config - size);
+    memset(&resolved, 0x33, sizeof resolved);
+    ck_ok(gnn_layer_config_resolve_sized(&resolved, &config, size));
+    ck_assert_int_eq(resolved.feed_forward, 16);
+    ck_assert_int_eq(*((char *)&resolved + size), 0x33);
+    gnn_layer_t *layer;
+    ck_ok(gnn_layer_new_sized(&layer, context, &config, size));
+    ck_assert(gnn_layer_config(layer)->dropout_out == (gnn_real_t)0.5);
+    gnn_layer_free(layer);
+}
+END_TEST
+
+typedef struct {
+    gnn_layer_config_t config;
+    int64_t later;
+} newer_t;
+
+START_TEST(a_longer_config_may_set_only_what_the_library_knows)
+{
+    newer_t newer = {GNN_GCN(.in = 4), 0}, resolved;
+    memset(&resolved, 0x33, sizeof resolved);
+    ck_ok(gnn_layer_config_resolve_sized(&resolved.config, &newer.config, sizeof newer));
+    ck_assert_int_eq(resolved.config.out, 4);
+    ck_assert_int_eq(resolved.later, 0);
+    newer.later = 3;
+    ck_fails(gnn_layer_config_resolve_sized(&resolved.config, &newer.config, sizeof newer),
+             GNN_EUNSUPPORTED, "this version of the library has no fields");
+    gnn_layer_t *layer = NULL;
+    ck_fails(gnn_layer_new_sized(&layer, context, &newer.config, sizeof newer), GNN_EUNSUPPORTED,
+             "bytes");
+    ck_assert_ptr_null(layer);
+}
+END_TEST
+
+START_TEST(models_take_configs_of_other_lengths)
+{
+    const size_t size = offsetof(gnn_layer_config_t, dropout_out);
+    char configs[2 * sizeof(gnn_layer_config_t)];
+    gnn_layer_config_t config = GNN_GCN(.in = 4, .out = 5);
+    memcpy(configs, &config, size);
+    config = GNN_GCN(.in = 5, .out = 3);
+    memcpy(configs + size, &config, size);
+    gnn_model_t *model;
+    ck_ok(gnn_model_new_sized(&model, context, 2, (const gnn_layer_config_t *)(void *)configs, size));
+    ck_assert_int_eq(gnn_layer_width(gnn_model_layer(model, 1)), 3);
+    gnn_model_free(model);
+}
+END_TEST
+
+/* A step's config lies in its middle: what stands behind it moves with the config's length. */
+START_TEST(steps_take_configs_of_other_lengths)
+{
+    const size_t config_size = offsetof(gnn_layer_config_t, dropout_out),
+                 tail = offsetof(gnn_step_t, graph),
+                 size = offsetof(gnn_step_t, layer) + config_size + sizeof(gnn_step_t) - tail;
+    const gnn_step_t step = {
+        .name = "hop", .layer = GNN_GCN(.in = 4, .out = 5), .graph = 2, .input = "words"};
+    char *shorter = malloc(size);
+    gnn_model_t *model;
+    gnn_steps_t *steps;
+    memcpy(shorter, &step, offsetof(gnn_step_t, layer) + config_size);
+    memcpy(shorter + offsetof(gnn_step_t, layer) + config_size, (const char *)&step + tail,
+           sizeof step - tail);
+    const gnn_step_t *given = (const gnn_step_t *)(void *)shorter;
+    ck_ok(gnn_model_from_steps_sized(&model, context, 1, given, size, config_size));
+    ck_assert_str_eq(gnn_model_step(model, 0)->input, "words");
+    ck_assert_int_eq(gnn_model_step(model, 0)->graph, 2);
+    ck_assert_int_eq(gnn_layer_width(gnn_model_layer(model, 0)), 5);
+    gnn_model_free(model);
+    ck_ok(gnn_steps_new(&steps));
+    ck_ok(gnn_steps_add_sized(steps, given, size, config_size));
+    ck_assert_str_eq(gnn_steps_list(steps)[0].input, "words");
+    gnn_steps_free(steps);
+    free(shorter);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("compat");
+    TCase *tests = tcase_create("compat");
+    tcase_set_timeout(tests, 120);
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, a_model_of_version_0_1_loads_and_computes_the_same);
+    tcase_add_test(tests, a_shorter_config_has_defaults_behind_its_end);
+    tcase_add_test(tests, a_longer_config_may_set_only_what_the_library_knows);
+    tcase_add_test(tests, models_take_configs_of_other_lengths);
+    tcase_add_test(tests, steps_take_configs_of_other_lengths);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}

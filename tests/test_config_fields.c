@@ -1,0 +1,189 @@
+/* Fields of a layer's config: one list says what they are called, what they may be and what they
+ * are when nobody sets them. */
+#include "support.h"
+
+#include <lib/layer/kinds.h>
+#include <locale.h>
+
+static gnn_layer_config_t config;
+
+static void set_up(void)
+{
+    config = (gnn_layer_config_t){.in = 6};
+}
+
+START_TEST(every_kind_of_field_is_set_by_name)
+{
+    ck_ok(gnn_layer_config_set(&config, "preset", "gat"));
+    ck_ok(gnn_layer_config_set(&config, "heads", "8"));
+    ck_ok(gnn_layer_config_set(&config, "self_loops", "off"));
+    ck_ok(gnn_layer_config_set(&config, "activation", "gelu_tanh"));
+    ck_ok(gnn_layer_config_set(&config, "slope", "0.125"));
+    ck_ok(gnn_layer_config_set(&config, "dropout", "5e-1"));
+    ck_ok(gnn_layer_config_set(&config, "message", "relu_sum"));
+    ck_ok(gnn_layer_config_set(&config, "aggregator", "max"));
+    ck_ok(gnn_layer_config_set(&config, "update", "gru"));
+    ck_ok(gnn_layer_config_set(&config, "options", "0.5,2"));
+    ck_assert(config.preset == GNN_PRESET_GAT && config.heads == 8 && config.self_loops == GNN_OFF);
+    ck_assert(config.activation == GNN_GELU_TANH && config.slope == (gnn_real_t)0.125);
+    ck_assert(config.dropout == (gnn_real_t)0.5);
+    ck_assert_str_eq(config.message->name, "relu_sum");
+    ck_assert_str_eq(config.aggregator->name, "max");
+    ck_assert_ptr_eq(config.update, GNN_UPDATE_GRU);
+    ck_assert(config.options[0] == 0.5 && config.options[1] == 2 && config.options[2] == 0);
+    ck_ok(gnn_layer_config_set(&config, "heads", "default"));
+    ck_ok(gnn_layer_config_set(&config, "update", "default"));
+    ck_assert(config.heads == 0 && config.update == NULL);
+}
+END_TEST
+
+/* A zero that is written is meant: it is not the preset's choice. */
+START_TEST(a_written_zero_is_meant)
+{
+    gnn_layer_config_t resolved;
+    char text[32];
+    ck_ok(gnn_layer_config_set(&config, "slope", "0"));
+    ck_ok(gnn_layer_config_get(&config, "slope", text, sizeof text));
+    ck_assert_str_eq(text, "0");
+    ck_ok(gnn_layer_config_resolve(&resolved, &config));
+    ck_assert(resolved.slope == 0);
+    ck_ok(gnn_layer_config_set(&config, "slope", "default"));
+    ck_ok(gnn_layer_config_resolve(&resolved, &config));
+    ck_assert(resolved.slope == (gnn_real_t)0.2);
+}
+END_TEST
+
+static const struct {
+    const char *name, *value;
+    int code;
+    const char *words;
+} wrong[] = {
+    {"head", "8", GNN_ENOTFOUND, "no config field is called \"head\"; there are: preset, in, in_dst"},
+    {"heads", "", GNN_EINVALID, "config field .heads = \"\": a whole number is expected"},
+    {"heads", "8x", GNN_EINVALID, "a whole number is expected"},
+    {"heads", "2.5", GNN_EINVALID, "a whole number is expected"},
+    {"heads", "5000", GNN_EINVALID, "config field .heads = 5000 lies outside 0..4096"},
+    {"heads", "99999999999999999999", GNN_EINVALID, "a whole number is expected"},
+    {"in", "0", GNN_EINVALID, "config field .in = 0 lies outside 1..2147483647"},
+    {"slope", "abc", GNN_EINVALID, "config field .slope = \"abc\": a number is expected"},
+    {"slope", "1e99", GNN_EINVALID, ""},
+    {"slope", "nan", GNN_EINVALID, "a number is expected"},
+    {"slope", "0,2", GNN_EINVALID, "a number is expected"},
+    {"dropout", "1", GNN_EINVALID, "config field .dropout = 1 lies outside [0, 1)"},
+    {"dropout", "-0.1", GNN_EINVALID, "lies outside [0, 1)"},
+    {"options", "1,2,3,4,5", GNN_EINVALID, "config field .options"},
+    {"options", "1,,2", GNN_EINVALID, "config field .options"},
+    {"activation", "swish", GNN_ENOTFOUND,
+     "no activation is called \"swish\"; there are: default, identity, relu, leaky_relu"},
+    {"self_loops", "yes", GNN_ENOTFOUND,
+     "no self_loops is called \"yes\"; there are: default, on, off"},
+    {"aggregator", "maximum", GNN_ENOTFOUND,
+     "no aggregator is called \"maximum\"; there are: sum, mean, max"},
+    {"message", "shout", GNN_ENOTFOUND, "no message is called \"shout\"; there are: none, linear"},
+    {"update", "lstm", GNN_ENOTFOUND, "no update is called \"lstm\"; there are: none, linear, mlp"},
+    {"preset", "gta", GNN_ENOTFOUND, "no preset is called \"gta\"; there are: none, gcn, sage"},
+};
+
+START_TEST(wrong_values_are_refused_in_words_and_change_nothing)
+{
+    gnn_layer_config_t before;
+    config.heads = 3;
+    memcpy(&before, &config, sizeof config);
+    ck_fails(gnn_layer_config_set(&config, wrong[_i].name, wrong[_i].value), wrong[_i].code,
+             wrong[_i].words);
+    ck_assert_mem_eq(&before, &config, sizeof config);
+}
+END_TEST
+
+/* What get writes, set reads: a resolved config comes back whole, in a locale with another decimal
+ * point too. */
+START_TEST(every_field_comes_back_from_its_text)
+{
+    static const char *const locales[] = {"C", "de_DE.UTF-8", "fr_FR.UTF-8"};
+    setlocale(LC_ALL, locales[_i % 3]);
+    for (gnn_preset_t p = GNN_PRESET_NONE; p < GNN_PRESET_COUNT; p++) {
+        gnn_layer_config_t resolved, again = {.in = 1}, twice;
+        gnn_config_field_t field;
+        config = (gnn_layer_config_t){.preset = p, .in = 6, .out = 6, .dropout = (gnn_real_t)0.3};
+        config.edge_dim = p == GNN_PRESET_GINE ? 3 : 0;
+        ck_ok(gnn_layer_config_resolve(&resolved, &config));
+        for (size_t k = 0; k < gnn_layer_config_field_count(); k++) {
+            char text[128];
+            ck_ok(gnn_layer_config_field(k, &field));
+            ck_ok(gnn_layer_config_get(&resolved, field.name, text, sizeof text));
+            ck_ok(gnn_layer_config_set(&again, field.name, text));
+        }
+        ck_ok(gnn_layer_config_resolve(&twice, &again));
+        ck_assert_mem_eq(&twice, &resolved, sizeof resolved);
+    }
+    setlocale(LC_ALL, "C");
+}
+END_TEST
+
+START_TEST(a_short_place_is_refused)
+{
+    char text[4];
+    config.heads = 1234;
+    ck_fails(gnn_layer_config_get(&config, "heads", text, sizeof text), GNN_EOVERFLOW,
+             "config field .heads = 1234 does not fit into 4 characters");
+    config.heads = 123;
+    ck_ok(gnn_layer_config_get(&config, "heads", text, sizeof text));
+    ck_assert_str_eq(text, "123");
+}
+END_TEST
+
+START_TEST(the_list_is_whole)
+{
+    gnn_config_field_t field;
+    const size_t count = gnn_layer_config_field_count();
+    size_t end = 0;
+    for (size_t k = 0; k < count; k++) {
+        const gnn__field_row_t *f = gnn__config_field(k);
+        ck_ok(gnn_layer_config_field(k, &field));
+        ck_assert_msg(f->offset >= end && f->offset < end + 8, "%s overlaps or leaves a gap",
+                      f->name);
+        ck_assert_msg(strlen(field.help) > 5, "%s has no help", field.name);
+        ck_assert(field.low <= field.initial || field.initial == 0);
+        end = f->offset + f->size;
+        for (size_t other = 0; other < k; other++)
+            ck_assert_str_ne(gnn__config_field(other)->name, f->name);
+    }
+    ck_assert_uint_gt(count, 39);
+    ck_assert(end <= sizeof config && end + 8 > sizeof config);
+    ck_fails(gnn_layer_config_field(count, &field), GNN_ENOTFOUND, "none of number");
+    ck_assert_str_eq(gnn_layer_config_choice("update", 2), "mlp");
+    ck_assert_str_eq(gnn_layer_config_choice("residual", 1), "on");
+    ck_assert_ptr_null(gnn_layer_config_choice("residual", 3));
+    ck_assert_ptr_null(gnn_layer_config_choice("heads", 0));
+    ck_assert_ptr_null(gnn_layer_config_choice("nothing", 0));
+}
+END_TEST
+
+START_TEST(updates_are_found_by_name)
+{
+    for (size_t k = 0; k < gnn_update_count(); k++)
+        ck_assert_ptr_eq(gnn_update_find(gnn_update_at(k)->name), gnn_update_at(k));
+    ck_assert_ptr_null(gnn_update_at(gnn_update_count()));
+    ck_assert_ptr_null(gnn_update_find("nand"));
+    ck_assert_ptr_nonnull(
+        strstr(gnn_error_message(), "no update is called \"nand\"; there are: none"));
+    ck_assert_ptr_null(gnn_update_find(NULL));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("config_fields");
+    TCase *tests = tcase_create("config_fields");
+    tcase_add_checked_fixture(tests, set_up, NULL);
+    tcase_add_test(tests, every_kind_of_field_is_set_by_name);
+    tcase_add_test(tests, a_written_zero_is_meant);
+    tcase_add_loop_test(tests, wrong_values_are_refused_in_words_and_change_nothing, 0,
+                        sizeof wrong / sizeof *wrong);
+    tcase_add_loop_test(tests, every_field_comes_back_from_its_text, 0, 3);
+    tcase_add_test(tests, a_short_place_is_refused);
+    tcase_add_test(tests, the_list_is_whole);
+    tcase_add_test(tests, updates_are_found_by_name);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}

@@ -1,0 +1,221 @@
+/* Positions of nodes: eigenvectors against a golden case, by residual and orthogonality, dense and sparse; walks against powers of a matrix. */
+#include "support.h"
+
+#include <graphs/graph.h>
+
+enum { K = 6 };
+
+/* Both directions of a ring with chords, so that eigenvalues are apart. */
+static gnn_graph_t *ring(int64_t n)
+{
+    int64_t m = 0, *src = malloc((size_t)(8 * n) * sizeof *src), *dst = src + 4 * n;
+    gnn_graph_t *graph;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t c = 0; c < 2; c++) {
+            const int64_t j = c ? (i * i * 7 + 3) % n : (i + 1) % n;
+            if (j == i)
+                continue;
+            src[m] = i, dst[m++] = j;
+            src[m] = j, dst[m++] = i;
+        }
+    ck_ok(gnn_graph_from_edges(&graph, n, n, m, src, dst));
+    free(src);
+    return graph;
+}
+
+/* y = (I - D^-1/2 A D^-1/2) x with degrees of what was heard, for graphs of both directions. */
+static void laplacian(const gnn_graph_t *graph, const double *x, double *y)
+{
+    const int64_t n = graph->n_dst, m = gnn_graph_n_pairs(graph);
+    int64_t *src = malloc((size_t)(2 * m) * sizeof *src), *dst = src + m;
+    double *degree = calloc((size_t)n, sizeof *degree);
+    ck_ok(gnn_graph_pairs(graph, src, dst, NULL));
+    for (int64_t k = 0; k < m; k++)
+        degree[dst[k]] += src[k] != dst[k];
+    memcpy(y, x, (size_t)n * sizeof *y);
+    for (int64_t k = 0; k < m; k++)
+        if (src[k] != dst[k])
+            y[dst[k]] -= x[src[k]] / sqrt(degree[dst[k]] * degree[src[k]]);
+    free(src);
+    free(degree);
+}
+
+static void ck_spectrum(const gnn_graph_t *graph, double tolerance)
+{
+    const int64_t n = graph->n_dst;
+    gnn_real_t *data = malloc((size_t)(n * K) * sizeof *data), values[K];
+    double *x = malloc((size_t)(2 * n) * sizeof *x), *y = x + n;
+    gnn_tensor_t positions = gnn_tensor(data, n, K);
+    ck_ok(gnn_graph_laplacian_positions(graph, &positions, values));
+    for (int64_t c = 0; c < K; c++) {
+        double most = 0, worst = 0, length = 0, across = 0;
+        for (int64_t i = 0; i < n; i++) {
+            x[i] = (double)data[i * K + c];
+            length += x[i] * x[i];
+            across += c > 0 ? x[i] * (double)data[i * K + c - 1] : 0;
+            most = fabs(x[i]) > fabs(most) ? x[i] : most;
+        }
+        laplacian(graph, x, y);
+        for (int64_t i = 0; i < n; i++)
+            worst = fmax(worst, fabs(y[i] - (double)values[c] * x[i]));
+        ck_assert_msg(worst < tolerance, "vector %d: residual %g", (int)c, worst);
+        ck_assert_msg(fabs(length - 1) < tolerance && fabs(across) < tolerance && most > 0,
+                      "vector %d: length %g, along the one before %g, largest %g", (int)c, length,
+                      across, most);
+        ck_assert(c == 0 || values[c] >= values[c - 1]);
+        ck_assert((double)values[c] > 1e-4 && (double)values[c] < 2);
+    }
+    free(data);
+    free(x);
+}
+
+START_TEST(eigenvectors_are_some)
+{
+    static const int64_t sizes[] = {7, 60, 400, 401, 3000};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0] - (test_small() ? 1 : 0); k++) {
+        gnn_graph_t *graph = ring(sizes[k]);
+        ck_spectrum(graph, 2e-6);
+        gnn_graph_free(graph);
+    }
+}
+END_TEST
+
+/* A directed graph and self-loops make no difference to both directions; a complete graph is a graph as any other. */
+START_TEST(directions_and_forms_make_no_difference)
+{
+    static const int64_t src[] = {0, 1, 2, 3, 1, 2}, dst[] = {1, 2, 3, 4, 1, 0}, both = 12, five = 5;
+    int64_t s[12], d[12];
+    gnn_graph_t *one, *two, *complete;
+    gnn_real_t a[15], b[15];
+    gnn_tensor_t first = gnn_tensor(a, 5, 3), second = gnn_tensor(b, 5, 3);
+    for (int k = 0; k < 6; k++) {
+        s[k] = d[6 + k] = src[k];
+        d[k] = s[6 + k] = dst[k];
+    }
+    ck_ok(gnn_graph_from_edges(&one, 5, 5, 6, src, dst));
+    ck_ok(gnn_graph_from_edges(&two, 5, 5, both, s, d));
+    ck_ok(gnn_graph_laplacian_positions(one, &first, NULL));
+    ck_ok(gnn_graph_laplacian_positions(two, &second, NULL));
+    for (int k = 0; k < 15; k++)
+        ck_assert(fabs((double)(a[k] - b[k])) < 1e-6);
+    ck_ok(gnn_graph_complete(&complete, 1, &five));
+    gnn_real_t c[5 * 6];
+    gnn_tensor_t wide = gnn_tensor(c, 5, 6);
+    gnn_real_t all[6];
+    ck_ok(gnn_graph_laplacian_positions(complete, &wide, all));
+    for (int k = 0; k < 4; k++)
+        ck_assert(fabs((double)all[k] - 1.25) < 1e-6);
+    for (int i = 0; i < 5; i++)
+        ck_assert(c[i * 6 + 4] == 0 && c[i * 6 + 5] == 0);
+    gnn_graph_free(one);
+    gnn_graph_free(two);
+    gnn_graph_free(complete);
+}
+END_TEST
+
+START_TEST(golden_eigenvectors)
+{
+    const char *path = test_golden("zoo/laplacian_positions.npz");
+    gnn_arrays_t *arrays;
+    if (!path) {
+        test_skip("golden_eigenvectors", "no zoo");
+        return;
+    }
+    ck_ok(gnn_npz_read(&arrays, path, NULL));
+    const gnn_array_t *src = gnn_arrays_find(arrays, "src"), *dst = gnn_arrays_find(arrays, "dst"),
+                      *vectors = gnn_arrays_find(arrays, "r.vectors"),
+                      *values = gnn_arrays_find(arrays, "r.values");
+    ck_assert(src && dst && vectors && values);
+    int64_t s[64], d[64];
+    for (int64_t k = 0; k < src->count; k++) {
+        s[k] = (int64_t)gnn_array_get(src, k);
+        d[k] = (int64_t)gnn_array_get(dst, k);
+    }
+    gnn_graph_t *graph;
+    gnn_real_t got[14 * 3], value[3];
+    gnn_tensor_t positions = gnn_tensor(got, 14, 3);
+    ck_ok(gnn_graph_from_edges(&graph, 14, 14, src->count, s, d));
+    ck_ok(gnn_graph_laplacian_positions(graph, &positions, value));
+    for (int64_t k = 0; k < 42; k++)
+        ck_assert_msg(fabs((double)got[k] - gnn_array_get(vectors, k)) < 1e-6,
+                      "entry %d: %g, expected %g", (int)k, (double)got[k], gnn_array_get(vectors, k));
+    for (int64_t c = 0; c < 3; c++)
+        ck_assert(fabs((double)value[c] - gnn_array_get(values, c + 1)) < 1e-6);
+    gnn_graph_free(graph);
+    gnn_arrays_free(arrays);
+}
+END_TEST
+
+/* Powers of the matrix, written out. */
+START_TEST(walks_are_diagonals_of_powers)
+{
+    enum { N = 21 };
+    static const int64_t extra_src[] = {0, 0, 5, 20}, extra_dst[] = {0, 3, 5, 4};
+    gnn_graph_t *base = ring(N), *graph;
+    int64_t m = gnn_graph_n_pairs(base), src[400], dst[400];
+    double p[N][N] = {{0}}, power[N][N] = {{0}}, next[N][N], out[N] = {0};
+    gnn_real_t got[N * K];
+    gnn_tensor_t positions = gnn_tensor(got, N, K);
+    ck_ok(gnn_graph_pairs(base, src, dst, NULL));
+    memcpy(src + m, extra_src, sizeof extra_src);
+    memcpy(dst + m, extra_dst, sizeof extra_dst);
+    ck_ok(gnn_graph_from_edges(&graph, N, N, m + 4, src, dst));
+    for (int64_t k = 0; k < m + 4; k++)
+        out[src[k]]++;
+    for (int64_t k = 0; k < m + 4; k++)
+        p[src[k]][dst[k]] += 1 / out[src[k]];
+    ck_ok(gnn_graph_walk_positions(graph, &positions));
+    for (int i = 0; i < N; i++)
+        power[i][i] = 1;
+    for (int c = 0; c < K; c++) {
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < N; j++) {
+                next[i][j] = 0;
+                for (int k = 0; k < N; k++)
+                    next[i][j] += power[i][k] * p[k][j];
+            }
+        memcpy(power, next, sizeof power);
+        for (int i = 0; i < N; i++)
+            ck_assert_msg(fabs((double)got[i * K + c] - power[i][i]) < 1e-6,
+                          "node %d, %d steps: %g, expected %g", i, c + 1, (double)got[i * K + c],
+                          power[i][i]);
+    }
+    gnn_graph_free(base);
+    gnn_graph_free(graph);
+}
+END_TEST
+
+START_TEST(bad_arguments)
+{
+    static const int64_t src[] = {0, 1}, dst[] = {1, 2};
+    gnn_graph_t *graph, *two;
+    gnn_real_t x[8];
+    gnn_tensor_t small = gnn_tensor(x, 2, 2), good = gnn_tensor(x, 3, 2),
+                 none = {.rows = 3, .cols = 2};
+    ck_ok(gnn_graph_from_edges(&graph, 3, 3, 2, src, dst));
+    ck_ok(gnn_graph_from_edges(&two, 3, 4, 2, src, dst));
+    ck_fails(gnn_graph_laplacian_positions(NULL, &good, NULL), GNN_EINVALID, "graph is NULL");
+    ck_fails(gnn_graph_walk_positions(graph, NULL), GNN_EINVALID, "positions is NULL");
+    ck_fails(gnn_graph_walk_positions(graph, &small), GNN_ESHAPE, "2 x 2, but 3 nodes");
+    ck_fails(gnn_graph_laplacian_positions(graph, &none, NULL), GNN_ESHAPE, "no data");
+    ck_fails(gnn_graph_laplacian_positions(two, &good, NULL), GNN_ETOPOLOGY,
+             "3 receivers and 4 senders");
+    ck_ok(gnn_graph_walk_positions(graph, &good));
+    gnn_graph_free(graph);
+    gnn_graph_free(two);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("positions");
+    TCase *c = tcase_create("positions");
+    tcase_set_timeout(c, 300);
+    tcase_add_test(c, eigenvectors_are_some);
+    tcase_add_test(c, directions_and_forms_make_no_difference);
+    tcase_add_test(c, golden_eigenvectors);
+    tcase_add_test(c, walks_are_diagonals_of_powers);
+    tcase_add_test(c, bad_arguments);
+    suite_add_tcase(suite, c);
+    return test_main(suite);
+}

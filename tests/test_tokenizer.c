@@ -1,0 +1,395 @@
+/* Tokenizers: ids, places and texts as the published programs give them; expected numbers come from the Python packages tokenizers 0.23 and sentencepiece 0.2
+ * (tools/compare_tokenizers.py compares whole corpora). */
+#include "tokenizer_make.h"
+
+#include <time.h>
+
+static const gnn_encoding_t plain = {.special = GNN_OFF};
+
+/* ---- UTF-8 ---- */
+
+/* Python's errors="replace", part by part. */
+START_TEST(broken_utf8_is_replaced_as_python_does)
+{
+    static const struct {
+        const char *bytes, *expected;
+    } cases[] = {{"\xff", "?"},
+                 {"a\xc3", "a?"},
+                 {"\xe2\x82x", "?x"},
+                 {"\xf0\x9f\x98", "?"},
+                 {"\xed\xa0\x80", "???"},
+                 {"\xc0\xaf", "??"},
+                 {"\xf0\x9f\x98 \xf0\x9f", "? ?"},
+                 {"\xe0\x80\xaf\xf4\x90\x80\x80", "???????"},
+                 {"\xc3\xa9\x80z", "\xc3\xa9?z"}};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        const unsigned char *at = (const unsigned char *)cases[c].bytes;
+        char got[64] = "";
+        for (int64_t k = 0, n = (int64_t)strlen(cases[c].bytes), part; k < n; k += part) {
+            bool whole, open;
+            part = gnn__utf8_part(at + k, n - k, &whole, &open);
+            ck_assert(!open || k + part == n);
+            memcpy(got + strlen(got), whole ? cases[c].bytes + k : "?", whole ? (size_t)part : 1);
+        }
+        ck_assert_str_eq(got, cases[c].expected);
+    }
+}
+END_TEST
+
+/* ---- words ---- */
+
+static void ck_cut(const gnn__word_rules_t *rules, const char *text, const char *expected)
+{
+    char got[256] = "";
+    ck_assert_ptr_nonnull(rules);
+    for (int64_t k = 0, n = (int64_t)strlen(text), end; k < n; k = end) {
+        end = gnn__word_end(rules, text, k, n);
+        ck_assert_int_gt(end, k);
+        strncat(got, text + k, (size_t)(end - k));
+        if (end < n)
+            strcat(got, "|");
+    }
+    ck_assert_str_eq(got, expected);
+}
+
+#define TAIL "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define HEAD "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
+
+START_TEST(words_as_the_regular_expressions_cut_them)
+{
+    const gnn__word_rules_t *llama3 = gnn__word_rules_find(HEAD "\\p{N}{1,3}" TAIL),
+                            *qwen2 = gnn__word_rules_find(HEAD "\\p{N}" TAIL);
+    static const char first[] = "I'm  don'T '\xc5\xbf 12345 a1!?\n\n x\t\ty \r\n z  ",
+                      second[] = "\xe3\x80\x80\xe6\x97\xa5\xe6\x9c\xac\xe3\x80\x82"
+                                 "e\xcc\x81 \xe0\xaf\xa7\xc2\xbd  --\n-";
+    ck_cut(&gnn__gpt2_words, first,
+           "I|'m| | don|'|T| '|\xc5\xbf| 12345| a|1|!?|\n\n| x|\t|\t|y| \r\n| z|  ");
+    ck_cut(llama3, first, "I|'m| | don|'T| '|\xc5\xbf| |123|45| a|1|!?\n\n| x|\t|\ty| \r\n| z|  ");
+    ck_cut(qwen2, first, "I|'m| | don|'T| '|\xc5\xbf| |1|2|3|4|5| a|1|!?\n\n| x|\t|\ty| \r\n| z|  ");
+    ck_cut(
+        &gnn__gpt2_words, second,
+        "\xe3\x80\x80|\xe6\x97\xa5\xe6\x9c\xac|\xe3\x80\x82|e|\xcc\x81| \xe0\xaf\xa7\xc2\xbd| | --|\n|-");
+    ck_cut(llama3, second,
+           "\xe3\x80\x80\xe6\x97\xa5\xe6\x9c\xac|\xe3\x80\x82"
+           "e|\xcc\x81| |\xe0\xaf\xa7\xc2\xbd| | --\n|-");
+    ck_cut(qwen2, second,
+           "\xe3\x80\x80\xe6\x97\xa5\xe6\x9c\xac|\xe3\x80\x82"
+           "e|\xcc\x81| |\xe0\xaf\xa7|\xc2\xbd| | --\n|-");
+    ck_assert_ptr_null(gnn__word_rules_find("\\w+"));
+}
+END_TEST
+
+/* ---- WordPiece ---- */
+
+#define BERT "[UNK]\n[CLS]\n[SEP]\nwant\n##want\n##ed\nwa\nun\nrunn\n##ing\n,\n\xe4\xb8\xad\n"
+
+/* The cases of BERT's own tests. */
+START_TEST(wordpiece_of_berts_tests)
+{
+    gnn_tokenizer_t *t = open_text("vocab.txt", BERT);
+    ck_assert_str_eq(gnn_tokenizer_kind(t), "WordPiece");
+    ck_assert_int_eq(gnn_tokenizer_size(t), 12);
+    ck_assert_str_eq(ids_of(t,
+                            "UNwant\xc3\xa9"
+                            "d,running",
+                            plain),
+                     "7 4 5 10 8 9");
+    ck_assert_str_eq(ids_of(t,
+                            "UNwant\xc3\xa9"
+                            "d,running",
+                            (gnn_encoding_t){0}),
+                     "1 7 4 5 10 8 9 2");
+    ck_assert_str_eq(ids_of(t, "unwantedX running", plain), "0 8 9");
+    ck_assert_str_eq(ids_of(t, "wa\xe4\xb8\xadwa\x01\xcc\x81 [SEP]wa", plain), "6 11 6 2 6");
+    ck_assert_str_eq(ids_of(t, "", (gnn_encoding_t){0}), "1 2");
+    ck_decodes(t, "unwanted , running", "unwanted, running");
+    ck_assert_int_eq(gnn_tokenizer_find(t, "##ing"), 9);
+    ck_assert_int_eq(gnn_tokenizer_find(t, "ing"), -1);
+    ck_assert_ptr_null(gnn_tokenizer_token(t, 12));
+    gnn_tokenizer_free(t);
+}
+END_TEST
+
+START_TEST(places_pairs_and_cuts)
+{
+    gnn_tokenizer_t *t = open_text("vocab.txt", BERT);
+    const char *first[] = {" UNwant\xc3\xa9"
+                           "d,x",
+                           "wa"},
+               *second[] = {"wa wa wa wa", "running"};
+    static const int32_t ids[] = {1, 7, 4, 2, 6, 6, 2, 1, 6, 2, 8, 9, 2},
+                         types[] = {0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1};
+    gnn_tokens_t *tokens;
+    ck_ok(gnn_tokenizer_encode(t, &(gnn_texts_t){2, first, NULL}, &(gnn_texts_t){2, second, NULL},
+                               &(gnn_encoding_t){.max_length = 7, .places = GNN_ON}, &tokens));
+    ck_assert_int_eq(tokens->rows, 13);
+    ck_assert(tokens->lengths[0] == 7 && tokens->lengths[1] == 6);
+    ck_assert_mem_eq(tokens->ids, ids, sizeof ids);
+    ck_assert_mem_eq(tokens->types, types, sizeof types);
+    ck_assert(tokens->begin[2] == 3 && tokens->end[2] == 7 && tokens->end[3] == 0);
+    for (int64_t k = 0; k < 13; k++)
+        ck_assert_int_eq(tokens->positions[k], k < 7 ? k : k - 7);
+    gnn_graph_t *graph;
+    ck_ok(gnn_graph_complete(&graph, tokens->sentences, tokens->lengths));
+    ck_assert_int_eq(gnn_graph_n_dst(graph), 13);
+    gnn_graph_free(graph);
+    gnn_tokens_free(tokens);
+    tokens = encode_bytes(t,
+                          "want\xc3\xa9"
+                          "d\0,",
+                          9, (gnn_encoding_t){GNN_OFF, GNN_ON, 0});
+    ck_assert_int_eq(tokens->rows, 3);
+    ck_assert(tokens->begin[1] == 4 && tokens->end[1] == 7 && tokens->begin[2] == 8);
+    gnn_tokens_free(tokens);
+    gnn_tokenizer_free(t);
+}
+END_TEST
+
+/* The 47 texts of llama.cpp's tests with BERT's real vocabulary. */
+START_TEST(bert_vocabulary)
+{
+    const char *path = test_data("bert-vocab/vocab.txt");
+    gnn_tokenizer_t *t;
+    static char texts[1 << 13], expected[1 << 13];
+    if (!path) {
+        test_skip("bert_vocabulary", "no bert-vocab");
+        return;
+    }
+    ck_ok(gnn_tokenizer_open(&t, path));
+    FILE *in = fopen(test_data("bert-vocab/bge.inp"), "rb"),
+         *out = fopen(test_data("bert-vocab/bge.out"), "rb");
+    ck_assert(in && out && fread(texts, 1, sizeof texts - 1, in) > 0);
+    int count = 0;
+    for (char *text = texts, *end; *text && fgets(expected, sizeof expected, out);
+         text = end, count++) {
+        static const char border[] = "\n__ggml_vocab_test__\n";
+        end = strstr(text, border);
+        const char *from = expected + strspn(expected, " ");
+        expected[strcspn(expected, "\n")] = '\0';
+        for (char *e = expected + strlen(expected); e > from && e[-1] == ' ';)
+            *--e = '\0';
+        if (end)
+            *end = '\0';
+        ck_assert_str_eq(ids_of(t, text, plain), from);
+        end = end ? end + sizeof border - 1 : text + strlen(text);
+    }
+    ck_assert_int_ge(count, 46);
+    fclose(in);
+    fclose(out);
+    gnn_tokenizer_free(t);
+}
+END_TEST
+
+/* ---- byte pairs ---- */
+
+START_TEST(byte_pairs_with_added_tokens)
+{
+    gnn_tokenizer_t *t = open_text(
+        "tokenizer.json",
+        byte_pairs_json(
+            LLAMA3_SPLIT, small_merges,
+            "{\"id\": 268, \"content\": \"<|end|>\", \"special\": true}, "
+            "{\"id\": 269, \"content\": \"<x>\", \"special\": false, \"lstrip\": true, \"rstrip\": true}"));
+    static const char text[] = "the thing and  the 1234 \xf0\x9f\x98\x80<|end|>loing";
+    ck_assert_str_eq(gnn_tokenizer_kind(t), "BPE");
+    ck_assert_str_eq(ids_of(t, text, plain),
+                     "116 257 256 104 260 263 32 258 32 264 51 52 32 266 128 268 267 260");
+    ck_assert_str_eq(ids_of(t, "the  <x>  in", plain), "116 257 269 259");
+    ck_assert_str_eq(ids_of(t, "a\xff", plain), "97 239 191 189");
+    ck_decodes(t, text, text);
+    gnn_tokenizer_free(t);
+}
+END_TEST
+
+START_TEST(bytes_wait_until_they_are_characters)
+{
+    gnn_tokenizer_t *t = open_text(
+        "tokenizer.json",
+        byte_pairs_json("{\"type\": \"ByteLevel\", \"add_prefix_space\": false}", small_merges, ""));
+    static const int32_t ids[] = {104, 266, 128, 195, 105, 226, 130, 172, 240};
+    static const char *const parts[] = {"h", "", "\xf0\x9f\x98\x80", "", "\xef\xbf\xbdi",
+                                        "",  "", "\xe2\x82\xac",     ""};
+    gnn_decoder_t *d;
+    const char *text;
+    ck_ok(gnn_decoder_new(&d, t, GNN_ON));
+    for (int round = 0; round < 2; round++) {
+        for (int k = 0; k < 9; k++) {
+            ck_ok(gnn_decoder_push(d, ids[k], &text, NULL));
+            ck_assert_str_eq(text, parts[k]);
+        }
+        ck_ok(gnn_decoder_finish(d, &text, NULL));
+        ck_assert_str_eq(text, "\xef\xbf\xbd");
+    }
+    ck_fails(gnn_decoder_push(d, 5000, &text, NULL), GNN_EINVALID, "no token has the number 5000");
+    gnn_decoder_free(d);
+    gnn_tokenizer_free(t);
+}
+END_TEST
+
+/* A word of a megabyte takes about a hundred times as long as one of ten kilobytes, not ten thousand times. */
+START_TEST(long_words_take_no_square_of_time)
+{
+    enum { N = 1 << 20 };
+    gnn_tokenizer_t *pairs =
+                        open_text("tokenizer.json", byte_pairs_json(LLAMA3_SPLIT, small_merges, "")),
+                    *pieces = open_text("vocab.txt", BERT);
+    char *word = malloc(N);
+    for (int k = 0; k < N; k++)
+        word[k] = "ing"[k % 3];
+    const clock_t began = clock();
+    gnn_tokens_t *tokens = encode_bytes(pairs, word, N, plain);
+    ck_assert_int_eq(tokens->rows, N / 3 + 1);
+    gnn_tokens_free(tokens);
+    tokens = encode_bytes(pieces, word, N, plain);
+    ck_assert(tokens->rows == 1 && tokens->ids[0] == 0);
+    gnn_tokens_free(tokens);
+    ck_assert_int_lt((int)((clock() - began) / CLOCKS_PER_SEC), 20);
+    free(word);
+    gnn_tokenizer_free(pairs);
+    gnn_tokenizer_free(pieces);
+}
+END_TEST
+
+/* ---- SentencePiece ---- */
+
+#define B "\xe2\x96\x81"
+
+static gnn_tokenizer_t *pieces(int kind)
+{
+    static bytes_t b;
+    gnn_tokenizer_t *t = NULL;
+    b.n = 0;
+    put_piece(&b, "<unk>", 0, 2);
+    put_piece(&b, "<s>", 0, 3);
+    put_piece(&b, B, -3, 1);
+    put_piece(&b, "a", -4, 1);
+    put_piece(&b, "b", -4, 1);
+    put_piece(&b, "ab", -5, 1);
+    put_piece(&b, B "a", -5.5f, 1);
+    put_piece(&b, "ba", -4.5f, 1);
+    put_trainer(&b, kind);
+    ck_ok(gnn_tokenizer_open(&t, write_file("m.model", b.at, b.n)));
+    return t;
+}
+
+START_TEST(sentencepiece_unigram_and_merges)
+{
+    gnn_tokenizer_t *unigram = pieces(1), *merges = pieces(2), *character = pieces(4);
+    ck_assert_str_eq(gnn_tokenizer_kind(unigram), "Unigram");
+    ck_assert_str_eq(ids_of(unigram, " aba  xyb", plain), "6 7 2 0 4");
+    ck_assert_str_eq(ids_of(merges, "aba", plain), "6 7");
+    ck_assert_str_eq(ids_of(character, "abx", plain), "2 3 4 0");
+    ck_assert_str_eq(ids_of(unigram, "   ", plain), "");
+    ck_decodes(unigram, " aba  b", "aba b");
+    ck_decodes(unigram, "xa", " \xe2\x81\x87 a");
+    gnn_tokenizer_free(unigram);
+    gnn_tokenizer_free(merges);
+    gnn_tokenizer_free(character);
+}
+END_TEST
+
+/* The ids that llama2.c's model wrote for the text that its documentation gives. */
+START_TEST(scored_merges_of_llama2c)
+{
+    const char *path = test_data("llama-tiny/tok512.bin");
+    gnn_tokenizer_t *t;
+    int32_t ids[512];
+    static char text[1 << 12];
+    int64_t n = 0;
+    if (!path) {
+        test_skip("scored_merges_of_llama2c", "no llama-tiny");
+        return;
+    }
+    ck_ok(gnn_tokenizer_open(&t, path));
+    FILE *file = fopen(test_data("llama-tiny/stories260K.greedy.ids.txt"), "r");
+    while (n < 512 && fscanf(file, "%d", &ids[n]) == 1)
+        n++;
+    fclose(file);
+    file = fopen(test_data("llama-tiny/stories260K.greedy.txt"), "r");
+    ck_assert_uint_gt(fread(text, 1, sizeof text - 1, file), 100);
+    fclose(file);
+    char *got;
+    ck_ok(gnn_tokenizer_decode(t, n, ids, GNN_OFF, &got, NULL));
+    text[strlen(got)] = '\0';
+    ck_assert_str_eq(got, text);
+    gnn_tokens_t *tokens = encode_bytes(t, got, (int64_t)strlen(got), (gnn_encoding_t){0});
+    ck_assert_int_eq(tokens->rows, n);
+    ck_assert_mem_eq(tokens->ids, ids, (size_t)n * sizeof *ids);
+    gnn_tokens_free(tokens);
+    gnn_free(got);
+    gnn_tokenizer_free(t);
+}
+END_TEST
+
+/* ---- words and characters ---- */
+
+START_TEST(word_level_of_words_and_characters)
+{
+    gnn_tokenizer_t *t = open_text(
+        "w.json",
+        "{\"model\": {\"type\": \"WordLevel\", \"unk_token\": \"?\", \"vocab\": {\"?\": 0, \"a\": 1, "
+        "\"b!\": 2}}, \"pre_tokenizer\": {\"type\": \"WhitespaceSplit\"}, \"normalizer\": "
+        "{\"type\": \"Lowercase\"}}");
+    ck_assert_str_eq(ids_of(t, "A b!\tab", plain), "1 2 0");
+    ck_decodes(t, "a  a x", "a a ?");
+    gnn_tokenizer_free(t);
+    t = open_text(
+        "c.json",
+        "{\"model\": {\"type\": \"WordLevel\", \"unk_token\": \"?\", \"vocab\": {\"?\": 0, \"a\": 1, "
+        "\"\\n\": 2, \"\xc3\xa9\": 3}}, \"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": "
+        "{\"Regex\": \"[\\\\s\\\\S]\"}, \"behavior\": \"Isolated\", \"invert\": false}, "
+        "\"normalizer\": {\"type\": \"NFC\"}}");
+    ck_assert_str_eq(ids_of(t, "ae\xcc\x81\n.", plain), "1 3 2 0");
+    gnn_tokenizer_free(t);
+}
+END_TEST
+
+/* ---- learning ---- */
+
+/* By hand: "low" 3 times and "lot" twice give lo (5), then low (3) and lot (2) behind a blank or not. */
+START_TEST(learned_merges_and_a_saved_copy)
+{
+    static const char *const texts[] = {"low low low", "lot lot"}, *const special[] = {"<end>"};
+    gnn_tokenizer_t *t, *again;
+    ck_ok(gnn_tokenizer_learn(&t, &(gnn_texts_t){2, texts, NULL},
+                              &(gnn_learning_t){.size = 262, .special = special, .n_special = 1}));
+    ck_assert_int_eq(gnn_tokenizer_size(t), 262);
+    ck_assert_int_eq(gnn_tokenizer_find(t, "<end>"), 0);
+    ck_assert_int_eq(gnn_tokenizer_find(t, "lo"), 257);
+    ck_assert_int_eq(gnn_tokenizer_find(t, "\xc4\xa0lo"), 258);
+    ck_assert_int_eq(gnn_tokenizer_find(t, "\xc4\xa0low"), 259);
+    ck_ok(gnn_tokenizer_save(t, in_folder("learned.json")));
+    ck_ok(gnn_tokenizer_open(&again, in_folder("learned.json")));
+    char ids[64];
+    snprintf(ids, sizeof ids, "%s", ids_of(t, "low lot<end>\xf0\x9f\x98\x80", plain));
+    ck_assert_str_eq(ids_of(again, "low lot<end>\xf0\x9f\x98\x80", plain), ids);
+    ck_decodes(again, "low slot<end>\xc3\xa9", "low slot<end>\xc3\xa9");
+    gnn_tokenizer_free(again);
+    gnn_tokenizer_free(t);
+    ck_fails(gnn_tokenizer_learn(&t, &(gnn_texts_t){2, texts, NULL}, &(gnn_learning_t){.size = 100}),
+             GNN_EINVALID, "100 tokens");
+    ck_fails(gnn_tokenizer_learn(&t, NULL, NULL), GNN_EINVALID, "no texts");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tokenizer");
+    TCase *c = tcase_create("tokenizer");
+    tcase_set_timeout(c, 300);
+    tcase_add_unchecked_fixture(c, make_folder, remove_folder);
+    tcase_add_test(c, broken_utf8_is_replaced_as_python_does);
+    tcase_add_test(c, words_as_the_regular_expressions_cut_them);
+    tcase_add_test(c, wordpiece_of_berts_tests);
+    tcase_add_test(c, places_pairs_and_cuts);
+    tcase_add_test(c, bert_vocabulary);
+    tcase_add_test(c, byte_pairs_with_added_tokens);
+    tcase_add_test(c, bytes_wait_until_they_are_characters);
+    tcase_add_test(c, long_words_take_no_square_of_time);
+    tcase_add_test(c, sentencepiece_unigram_and_merges);
+    tcase_add_test(c, scored_merges_of_llama2c);
+    tcase_add_test(c, word_level_of_words_and_characters);
+    tcase_add_test(c, learned_merges_and_a_saved_copy);
+    suite_add_tcase(suite, c);
+    return test_main(suite);
+}

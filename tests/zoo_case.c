@@ -1,0 +1,156 @@
+#include "zoo_case.h"
+
+bool zoo_open(zoo_t *z, const char *name)
+{
+    char file[80];
+    memset(z, 0, sizeof *z);
+    snprintf(file, sizeof file, "zoo/%s", name);
+    if (!golden_open(&z->g, file))
+        return false;
+    ck_ok(gnn_steps_new(&z->steps));
+    return true;
+}
+
+void zoo_close(zoo_t *z)
+{
+    gnn_tape_free(z->tape);
+    gnn_model_free(z->model);
+    gnn_steps_free(z->steps);
+    for (int k = 0; k < z->n_graphs; k++)
+        gnn_graph_free(z->graphs[k]);
+    golden_close(&z->g);
+}
+
+void zoo_input(zoo_t *z, const char *name)
+{
+    z->tensors[z->n_values] = golden_tensor(&z->g, name);
+    z->values[z->n_values] =
+        (gnn_named_t){.name = name, .dense = &z->tensors[z->n_values], .wants_grad = 1};
+    z->n_values++;
+}
+
+int64_t zoo_number(zoo_t *z, const char *name)
+{
+    return golden_integers(&z->g, name, NULL)[0];
+}
+
+int64_t zoo_cols(zoo_t *z, const char *name)
+{
+    const gnn_array_t *a = golden_array(&z->g, name);
+    return a->shape[a->ndim - 1];
+}
+
+double zoo_real(zoo_t *z, const char *name)
+{
+    return gnn_array_get(golden_array(&z->g, name), 0);
+}
+
+/* The same number in each of as many segments as `lengths` has. */
+int64_t *zoo_each(zoo_t *z, const char *lengths, int64_t number)
+{
+    int64_t count, *l = golden_integers(&z->g, lengths, &count);
+    for (int64_t k = 0; k < count; k++)
+        l[k] = number;
+    return l;
+}
+
+void zoo_between(zoo_t *z, int64_t segments, const int64_t *dst, const int64_t *src)
+{
+    ck_ok(gnn_graph_bipartite(&z->graphs[z->n_graphs++], segments, dst, src));
+}
+
+void zoo_lengths(zoo_t *z, const char *dst, const char *src)
+{
+    int64_t n, *a = golden_integers(&z->g, dst, &n), *b = golden_integers(&z->g, src, NULL);
+    zoo_between(z, n, a, b);
+}
+
+/* ---- weights and gradients ---- */
+
+/* Where element (r, c) of a field of `rows` x `cols` lies in its array. */
+static int64_t at(const gnn_array_t *a, layout_t layout, int part, const gnn_tensor_t *t, int64_t r,
+                  int64_t c)
+{
+    const int64_t d = layout == BY_HEAD ? a->shape[2] : 1, from = part * t->rows * t->cols;
+    return layout == SAME     ? from + r * t->cols + c
+           : layout == TURNED ? from + c * t->rows + r
+                              : (c / d * t->rows + r) * d + c % d;
+}
+
+static void fill(zoo_t *z, const place_t *places, int count)
+{
+    char name[96];
+    gnn_tensor_t t;
+    ck_assert_int_eq(count, (int)gnn_model_field_count(z->model));
+    for (int k = 0; k < count; k++) {
+        snprintf(name, sizeof name, "w.%s", places[k].array);
+        const gnn_array_t *a = golden_array(&z->g, name);
+        ck_ok(gnn_model_field(z->model, places[k].field, &t, NULL));
+        ck_assert_int_eq(a->count % (t.rows * t.cols), 0);
+        for (int64_t r = 0; r < t.rows; r++)
+            for (int64_t c = 0; c < t.cols; c++)
+                gnn__row(&t, r)[c] =
+                    (gnn_real_t)gnn_array_get(a, at(a, places[k].layout, places[k].part, &t, r, c));
+    }
+}
+
+void zoo_same_gradients(zoo_t *z, const place_t *places, int count)
+{
+    char name[96];
+    gnn_tensor_t t, turned = {0};
+    for (int k = 0; k < z->n_values; k++) {
+        snprintf(name, sizeof name, "d%s", z->values[k].name);
+        t = gnn_tape_gradient(z->tape, z->vars[k]);
+        if (z->values[k].wants_grad)
+            golden_same(&z->g, name, &t, GOLDEN_GRAD);
+    }
+    for (int k = 0; k < count; k++) {
+        snprintf(name, sizeof name, "dw.%s", places[k].array);
+        const gnn_array_t *a = golden_array(&z->g, name);
+        ck_ok(gnn_model_field(z->model, places[k].field, NULL, &t));
+        if (places[k].part == 0)
+            turned = gnn_tensor(golden_reals(&z->g, a->count), 1, a->count);
+        for (int64_t r = 0; r < t.rows; r++)
+            for (int64_t c = 0; c < t.cols; c++)
+                turned.data[at(a, places[k].layout, places[k].part, &t, r, c)] = gnn__row(&t, r)[c];
+        /* The last piece completes an array. */
+        if (k + 1 == count || places[k + 1].part == 0)
+            golden_same(&z->g, name, &turned, GOLDEN_GRAD);
+    }
+}
+
+/* ---- running a case ---- */
+
+void zoo_record(zoo_t *z, const place_t *places, int count)
+{
+    gnn_model_inputs_t inputs = {(const gnn_graph_t *const *)z->graphs, z->n_graphs, z->values,
+                                 z->n_values};
+    ck_ok(gnn_model_build(&z->model, z->g.context, z->steps));
+    ck_assert_int_le(gnn_model_step_count(z->model), STEPS);
+    fill(z, places, count);
+    for (int k = 0; k < z->n_graphs; k++)
+        ck_ok(gnn_model_prepare(z->model, k, z->graphs[k], GNN_ON));
+    ck_ok(gnn_tape_new(&z->tape, z->g.context));
+    gnn_tape_reset(z->tape, 1, 0);
+    gnn_model_record_all(z->model, z->tape, &inputs, z->vars, z->outputs);
+    ck_ok(gnn_tape_status(z->tape));
+}
+
+void zoo_run(zoo_t *z, const place_t *places, int count)
+{
+    zoo_record(z, places, count);
+    const gnn_var_t y = z->outputs[gnn_model_step_count(z->model) - 1];
+    const gnn_tensor_t gy = golden_tensor(&z->g, "gy");
+    gnn_tape_keep(z->tape, y);
+    ck_ok(gnn_tape_forward(z->tape));
+    const gnn_tensor_t value = gnn_tape_value(z->tape, y);
+    golden_same(&z->g, "y", &value, GOLDEN_OUT);
+    ck_ok(gnn_tape_backward(z->tape, y, &gy));
+    zoo_same_gradients(z, places, count);
+    zoo_close(z);
+}
+
+void zoo_add(zoo_t *z, gnn_step_t step)
+{
+    ck_ok(gnn_steps_add(z->steps, &step));
+}

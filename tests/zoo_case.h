@@ -1,0 +1,52 @@
+/* A golden case that is a model of steps: its inputs and graphs, and which array is which field. */
+#ifndef GNN_TESTS_ZOO_CASE_H
+#define GNN_TESTS_ZOO_CASE_H
+
+#include "golden.h"
+
+/* How a field lies in its array: the same way, transposed (a PyTorch linear), or (heads x rows x width). */
+typedef enum { SAME, TURNED, BY_HEAD } layout_t;
+
+typedef struct {
+    const char *field, *array; /* the array without "w." */
+    layout_t layout;
+    int part; /* of a packed array: the field is its piece of this number */
+} place_t;
+
+enum { GRAPHS = 5, VALUES = 3, STEPS = 40 };
+
+typedef struct {
+    golden_t g;
+    gnn_steps_t *steps;
+    gnn_model_t *model;
+    gnn_tape_t *tape;
+    gnn_graph_t *graphs[GRAPHS];
+    int n_graphs;
+    gnn_named_t values[VALUES];
+    gnn_tensor_t tensors[VALUES];
+    gnn_var_t vars[VALUES], outputs[STEPS];
+    int n_values;
+} zoo_t;
+
+/* False, and skipped, where the file zoo/NAME is absent. */
+bool zoo_open(zoo_t *z, const char *name);
+void zoo_close(zoo_t *z);
+/* The array of this name is an input of the model that wants a gradient. */
+void zoo_input(zoo_t *z, const char *name);
+int64_t zoo_number(zoo_t *z, const char *name);
+double zoo_real(zoo_t *z, const char *name);
+/* Columns of an array: its last dimension. */
+int64_t zoo_cols(zoo_t *z, const char *name);
+/* The same number in each of as many segments as `lengths` has. */
+int64_t *zoo_each(zoo_t *z, const char *lengths, int64_t number);
+/* The next slot: a bipartite graph of these lengths, or of those in two arrays. */
+void zoo_between(zoo_t *z, int64_t segments, const int64_t *dst, const int64_t *src);
+void zoo_lengths(zoo_t *z, const char *dst, const char *src);
+void zoo_add(zoo_t *z, gnn_step_t step);
+/* Makes the model, fills its fields and puts it on the tape. `places` names every field. */
+void zoo_record(zoo_t *z, const place_t *places, int count);
+void zoo_same_gradients(zoo_t *z, const place_t *places, int count);
+/* Records, runs both ways, compares y and all gradients, closes. */
+void zoo_run(zoo_t *z, const place_t *places, int count);
+
+#endif
