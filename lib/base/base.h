@@ -188,8 +188,10 @@ void gnn__dropout_draw(const gnn__dropout_t *d, uint32_t a, uint32_t b, uint32_t
 struct gnn_context {
     int threads;
     int64_t grain; /* work that is worth a thread */
-    bool started;  /* the team has run once */
-    int buffers;   /* threads that dense products have their own memory for; 0: not looked at */
+    int fewer;     /* threads of the program that runs, if not all (gnn__pace_t); 0: all */
+    int after; /* the same of the last one: what follows it, an optimiser's step, does as it did */
+    bool started; /* the team has run once */
+    int buffers;  /* threads that dense products have their own memory for; 0: not looked at */
     bool deterministic;
     gnn_precision_t precision;
     bool forced; /* tests: `precision` holds even where it is no faster */
@@ -218,12 +220,30 @@ int gnn__team_size(const gnn_context_t *context);
 /* Starts them, once: GNN_EMEMORY where the system cannot, since OpenMP would end the program.
  * Before the first region. */
 int gnn__team_start(gnn_context_t *context);
+/* What was learnt of a program that runs again and again about how many threads it should have; all
+ * 0 to begin with. */
+typedef struct {
+    int runs;        /* the first few are counted */
+    double fewer;    /* about the least seconds that it took with fewer threads; 0: not known */
+    double rest;     /* seconds that it still runs with fewer before all try again */
+    double multiple; /* of a failed try's time, to rest for */
+    double calm;     /* seconds since the last failed try */
+} gnn__pace_t;
+
+/* Threads for the next run, of `all`. */
+int gnn__pace_threads(const gnn__pace_t *pace, int all);
+/* How long it took; by all threads, or by as many as gnn__pace_threads said. */
+void gnn__pace_note(gnn__pace_t *pace, bool by_all, double seconds);
+
 /* Is there less address space than the processor has (ulimit -v)? */
 bool gnn__memory_is_limited(void);
 
 /* Threads worth using for `work` elementary operations (multiply-adds, exps): 1 below some
  * microseconds in all. */
 int gnn__threads(const gnn_context_t *context, int64_t work);
+
+/* As gnn__threads, for what follows a program's run. */
+int gnn__threads_after(const gnn_context_t *context, int64_t work);
 
 /* The most that something may use that is allowed `limit` threads; 0: as many as the context
  * has. */

@@ -81,11 +81,21 @@ void gnn_context_set_seed(gnn_context_t *context, uint64_t seed)
     context->seed = seed;
 }
 
-int gnn__threads(const gnn_context_t *context, int64_t work)
+static int threads_of(const gnn_context_t *context, int fewer, int64_t work)
 {
     const int64_t useful = work / context->grain;
-    const int all = gnn__team_size(context);
+    const int team = gnn__team_size(context), all = fewer > 0 && fewer < team ? fewer : team;
     return useful < 1 ? 1 : useful < all ? (int)useful : all;
+}
+
+int gnn__threads(const gnn_context_t *context, int64_t work)
+{
+    return threads_of(context, context->fewer, work);
+}
+
+int gnn__threads_after(const gnn_context_t *context, int64_t work)
+{
+    return threads_of(context, context->after, work);
 }
 
 gnn__deal_t gnn__deal(int64_t n, int threads)

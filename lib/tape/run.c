@@ -22,13 +22,26 @@ static int run_node(const gnn_tape_t *tape, gnn__node_t *node, bool backward)
     return rc;
 }
 
-static int run_forward(gnn_tape_t *tape)
+/* Runs with as many threads as the program has fared well with. Plans are made for all. */
+static int run_paced(gnn_tape_t *tape, bool backward, int (*run)(gnn_tape_t *tape, void *scratch),
+                     void *scratch)
 {
-    void *scratch;
-    GNN_TRY(gnn__team_start(tape->context));
-    if (!tape->planned)
-        GNN_TRY(gnn__tape_plan(tape));
-    GNN_TRY(reserve_scratch(tape, &scratch));
+    gnn_context_t *context = tape->context;
+    gnn__pace_t *pace = &tape->pace[backward];
+    const int all = gnn__team_size(context), threads = gnn__pace_threads(pace, all);
+    context->after = threads < all ? threads : 0;
+    if (all == 1)
+        return run(tape, scratch);
+    const double start = gnn__seconds();
+    context->fewer = context->after;
+    int rc = run(tape, scratch);
+    context->fewer = 0;
+    gnn__pace_note(pace, threads == all, gnn__seconds() - start);
+    return rc;
+}
+
+static int run_nodes(gnn_tape_t *tape, void *scratch)
+{
     for (int32_t k = 0; k < tape->n_nodes; k++) {
         gnn_op_call_t *call = &tape->nodes[k]->call;
         call->rng.seed = tape->context->seed;
@@ -41,6 +54,18 @@ static int run_forward(gnn_tape_t *tape)
     }
     tape->ran = true;
     return GNN_OK;
+}
+
+static int run_forward(gnn_tape_t *tape)
+{
+    void *scratch;
+    GNN_TRY(gnn__team_start(tape->context));
+    if (!tape->planned) {
+        memset(tape->pace, 0, sizeof tape->pace);
+        GNN_TRY(gnn__tape_plan(tape));
+    }
+    GNN_TRY(reserve_scratch(tape, &scratch));
+    return run_paced(tape, false, run_nodes, scratch);
 }
 
 int gnn_tape_forward(gnn_tape_t *tape)
@@ -139,6 +164,13 @@ static int seed(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_root)
     return GNN_OK;
 }
 
+static int run_nodes_backward(gnn_tape_t *tape, void *scratch)
+{
+    for (int32_t k = tape->n_nodes - 1; k >= 0; k--)
+        GNN_TRY(backward_node(tape, tape->nodes[k], scratch));
+    return GNN_OK;
+}
+
 static int run_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_root)
 {
     void *scratch;
@@ -151,8 +183,7 @@ static int run_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_
     for (gnn_var_t x = 0; x < tape->n_values; x++)
         tape->values[x].written = false;
     GNN_TRY(seed(tape, root, d_root));
-    for (int32_t k = tape->n_nodes - 1; k >= 0; k--)
-        GNN_TRY(backward_node(tape, tape->nodes[k], scratch));
+    GNN_TRY(run_paced(tape, true, run_nodes_backward, scratch));
     const gnn_parameters_t *settled = NULL;
     for (gnn_var_t x = 0; x < tape->n_values; x++) {
         gnn__value_t *v = &tape->values[x];

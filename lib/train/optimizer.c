@@ -242,7 +242,7 @@ static void sweep_range(gnn_optimizer_t *o, const range_t *range, const gnn__swe
     const gnn_real_t *gradients = gnn_parameters_block(o->parameters, 1, &length);
     const gnn__optimizer_kernels_t *kernels = gnn__optimizer_kernels();
     int64_t blocks = (range->end - range->begin + BLOCK - 1) / BLOCK;
-    int threads = gnn__threads(o->context, (range->end - range->begin) * 4);
+    int threads = gnn__threads_after(o->context, (range->end - range->begin) * 4);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t block = 0; block < blocks; block++) {
         int64_t at = range->begin + block * BLOCK;
@@ -301,7 +301,7 @@ static int check_gradients(const gnn_parameters_t *parameters)
 static int check_by_threads(const gnn_optimizer_t *o)
 {
     const gnn_real_t *g = gnn_parameters_block(o->parameters, 1, NULL);
-    const int threads = gnn__threads(o->context, o->length);
+    const int threads = gnn__threads_after(o->context, o->length);
     bool finite = true;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(&& : finite)
     for (int64_t at = 0; at < o->length; at += BLOCK)

@@ -1,4 +1,5 @@
-/* Dense products by OpenBLAS, and who gets which product. OpenBLAS's threads are OpenMP's in Debian's openmp build, its own in the pthread build: asked once. */
+/* Dense products by OpenBLAS, and who gets which product. OpenBLAS's threads are OpenMP's in
+ * Debian's openmp build, its own in the pthread build: asked once. */
 #include <lib/kernels/dense/dense.h>
 
 #include <cblas.h>
@@ -9,7 +10,8 @@
 /* What openblas_get_parallel says. */
 enum { SERIAL_BUILD = 0, PTHREAD_BUILD = 1, OPENMP_BUILD = 2 };
 
-/* Blocks of a deterministic product; multiply-adds below which one thread is faster; the least rows of a thin product, and the most numbers of its B. */
+/* Blocks of a deterministic product; multiply-adds below which one thread is faster; the least
+ * rows of a thin product, and the most numbers of its B. */
 enum {
     BLOCK_ROWS = 64,
     BLOCK_COLS = 512,
@@ -88,10 +90,12 @@ static void run(const gnn__product_t *p, int threads, bool split)
 
 /* ---- memory of the provider ---- */
 
-/* What each thread's first product takes (BUFFER_SIZE of Debian's build), and a product that is not too small to take it. */
+/* What each thread's first product takes (BUFFER_SIZE of Debian's build), and a product that is
+ * not too small to take it. */
 enum { BUFFER = 128 << 20, SIDE = 192 };
 
-/* OpenBLAS waits for ever for buffers that the system does not give. Where address space is limited, they are asked for beforehand, and OpenBLAS keeps them. */
+/* OpenBLAS waits for ever for buffers that the system does not give. Where address space is
+ * limited, they are asked for beforehand, and OpenBLAS keeps them. */
 static int provide_buffers(gnn_context_t *context, int threads)
 {
     const size_t bytes = (size_t)(threads - 1) * BUFFER;
@@ -173,14 +177,24 @@ static int openblas(gnn_context_t *context, const gnn__product_t *product, int t
     return GNN_OK;
 }
 
+/* Products whose bits may depend on how many threads the provider has always get the same number;
+ * others as many as are of use just now. */
+static int threads_of(const gnn_context_t *context, const gnn__product_t *p, double work)
+{
+    if (thin(p))
+        return gnn__threads_within(context, p->threads, p->m * p->n * p->k / 8);
+    if (work < SMALL_PRODUCT)
+        return 1;
+    return context->deterministic ? gnn__threads_within(context, p->threads, INT64_MAX)
+                                  : gnn__most_threads(context, p->threads);
+}
+
 int gnn__dense(gnn_context_t *context, const gnn__product_t *p)
 {
     if (p->m == 0 || p->n == 0)
         return GNN_OK;
     const double work = (double)p->m * (double)p->n * (double)p->k;
-    const int threads = thin(p) ? gnn__threads_within(context, p->threads, p->m * p->n * p->k / 8)
-                        : work < SMALL_PRODUCT ? 1
-                                               : gnn__most_threads(context, p->threads);
+    const int threads = threads_of(context, p, work);
     gnn__product_t rest = *p;
     int rc = GNN_EUNSUPPORTED;
     if (work >= SMALL_PRODUCT && !thin(p) && p->alpha == 1 && !context->deterministic)

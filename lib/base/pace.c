@@ -1,0 +1,61 @@
+/* How many threads a program that runs again and again is given, beside others who use the machine
+ * too.
+ *
+ * A team waits at the end of every loop for its last thread. Where that one's processor is busy
+ * with another program's work, a step of two threads takes longer than one of one thread, under a
+ * lower priority many times as long. This shows only in the time that runs
+ * take. So the second run is done by fewer threads, and whenever a run by all takes longer than
+ * those, the next ones are done by fewer, for a multiple of the time that it took; then all try
+ * again. The multiple grows with every try that fails, so that what trying costs stays small
+ * beside what it may gain. Results do not depend on it: who works on what never changes bits. */
+#include <lib/base/base.h>
+
+enum { LEARN_AT = 1, LEAST_REST = 4, MOST_REST = 64, CALM = 50 };
+
+/* Runs by all may take so much longer than the least that fewer took; below so many seconds
+ * threads are of no weight. */
+static const double longer = 1.05, short_run = 30e-6, slow_rise = 0.05;
+
+/* One thread fewer for each eight. */
+static int fewer_than(int all)
+{
+    return all - (all + 7) / 8;
+}
+
+int gnn__pace_threads(const gnn__pace_t *pace, int all)
+{
+    return pace->rest > 0 || pace->runs == LEARN_AT ? fewer_than(all) : all;
+}
+
+/* Near the least of what was seen, but it rises again when everything takes longer. */
+static double learn(double known, double seconds)
+{
+    return known == 0 || seconds < known ? seconds : known + slow_rise * (seconds - known);
+}
+
+static void rest(gnn__pace_t *pace, double seconds)
+{
+    const double tries = pace->multiple * 4;
+    pace->multiple = tries < LEAST_REST ? LEAST_REST : tries > MOST_REST ? MOST_REST : tries;
+    pace->rest = pace->multiple * seconds;
+    pace->calm = 0;
+}
+
+void gnn__pace_note(gnn__pace_t *pace, bool by_all, double seconds)
+{
+    pace->runs += pace->runs <= LEARN_AT;
+    if (pace->runs == 1)
+        return; /* the first run meets cold caches and threads that are yet to start */
+    if (!by_all) {
+        pace->fewer = learn(pace->fewer, seconds);
+        pace->rest -= seconds;
+        return;
+    }
+    if (seconds > short_run && pace->fewer > 0 && seconds > longer * pace->fewer) {
+        rest(pace, seconds);
+        return;
+    }
+    pace->calm += seconds;
+    if (pace->calm > CALM * pace->multiple * pace->fewer)
+        pace->multiple = 0;
+}
