@@ -344,6 +344,34 @@ START_TEST(word_level_of_words_and_characters)
 }
 END_TEST
 
+/* ---- learning ---- */
+
+/* By hand: "low" 3 times and "lot" twice give lo (5), then low (3) and lot (2) behind a blank or not. */
+START_TEST(learned_merges_and_a_saved_copy)
+{
+    static const char *const texts[] = {"low low low", "lot lot"}, *const special[] = {"<end>"};
+    gnn_tokenizer_t *t, *again;
+    ck_ok(gnn_tokenizer_learn(&t, &(gnn_texts_t){2, texts, NULL},
+                              &(gnn_learning_t){.size = 262, .special = special, .n_special = 1}));
+    ck_assert_int_eq(gnn_tokenizer_size(t), 262);
+    ck_assert_int_eq(gnn_tokenizer_find(t, "<end>"), 0);
+    ck_assert_int_eq(gnn_tokenizer_find(t, "lo"), 257);
+    ck_assert_int_eq(gnn_tokenizer_find(t, "\xc4\xa0lo"), 258);
+    ck_assert_int_eq(gnn_tokenizer_find(t, "\xc4\xa0low"), 259);
+    ck_ok(gnn_tokenizer_save(t, in_folder("learned.json")));
+    ck_ok(gnn_tokenizer_open(&again, in_folder("learned.json")));
+    char ids[64];
+    snprintf(ids, sizeof ids, "%s", ids_of(t, "low lot<end>\xf0\x9f\x98\x80", plain));
+    ck_assert_str_eq(ids_of(again, "low lot<end>\xf0\x9f\x98\x80", plain), ids);
+    ck_decodes(again, "low slot<end>\xc3\xa9", "low slot<end>\xc3\xa9");
+    gnn_tokenizer_free(again);
+    gnn_tokenizer_free(t);
+    ck_fails(gnn_tokenizer_learn(&t, &(gnn_texts_t){2, texts, NULL}, &(gnn_learning_t){.size = 100}),
+             GNN_EINVALID, "100 tokens");
+    ck_fails(gnn_tokenizer_learn(&t, NULL, NULL), GNN_EINVALID, "no texts");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tokenizer");
@@ -361,6 +389,7 @@ int main(void)
     tcase_add_test(c, sentencepiece_unigram_and_merges);
     tcase_add_test(c, scored_merges_of_llama2c);
     tcase_add_test(c, word_level_of_words_and_characters);
+    tcase_add_test(c, learned_merges_and_a_saved_copy);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -129,10 +129,14 @@ static const struct {
      "does not fit", GNN_EOVERFLOW},
     {LAYER("\"preset\": \"gcn\", \"in\": 3, \"out\": 2000000000, \"norm\": \"batch\""),
      "the file holds 8 numbers", GNN_ESHAPE},
-    {STEPS("{\"kind\": \"norm\", \"norm\": \"batch\", \"in\": 2000000000000}"),
+    {STEPS("{\"kind\": \"norm\", \"norm\": \"batch\", \"in\": 2000000000}"),
      "the file holds 8 numbers", GNN_ESHAPE},
-    {STEPS("{\"kind\": \"linear\", \"in\": 3037000500, \"out\": 3037000500}"), "does not fit",
-     GNN_EOVERFLOW},
+    {STEPS("{\"kind\": \"norm\", \"norm\": \"batch\", \"in\": 2000000000000}"),
+     "must be at most 2147483647", GNN_EINVALID},
+    {STEPS("{\"kind\": \"linear\", \"in\": 3037000500, \"out\": 3037000500}"),
+     "must be at most 2147483647", GNN_EINVALID},
+    {STEPS("{\"kind\": \"linear\", \"in\": 2000000000, \"out\": 2000000000}"),
+     "the file holds 8 numbers", GNN_ESHAPE},
 };
 
 START_TEST(wrong_configs_are_refused)

@@ -2,6 +2,10 @@
  * A context: threads, determinism, precision, allocator and workspace of one thread of the caller's
  * program. There are no global settings. Models, layers and graphs are read-only during inference
  * and may be shared; a context may not: one per thread.
+ *
+ * Threads are OpenMP's. They start with the first run, which fails with GNN_EMEMORY where the
+ * system has no memory for them. A fork takes none of them along: in a child, contexts of the
+ * thread that forked work with one thread.
  */
 #ifndef GNN_CONTEXT_H
 #define GNN_CONTEXT_H
@@ -54,7 +58,9 @@ typedef struct gnn_allocator {
 } gnn_allocator_t;
 
 typedef struct gnn_context_config {
-    int threads; /**< 0: as many as the process may use (OMP_NUM_THREADS is honoured) */
+    /** 0: as many as the process may use: OMP_NUM_THREADS, but no more than the processors that it
+     * may run on (taskset, cpusets) and that its control groups' quotas grant */
+    int threads;
     /** GNN_ON: the same bits with any number of threads, dense products included (default off) */
     gnn_flag_t deterministic;
     /** of dense products; a level that this processor (or a deterministic context) cannot speed up

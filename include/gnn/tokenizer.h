@@ -43,6 +43,32 @@ typedef struct gnn_tokenizer gnn_tokenizer_t;
 GNN_API int gnn_tokenizer_open(gnn_tokenizer_t **tokenizer, const char *path);
 GNN_API void gnn_tokenizer_free(gnn_tokenizer_t *tokenizer);
 
+/** Texts of the caller's. */
+typedef struct gnn_texts {
+    int64_t count;
+    const char *const *at;
+    const int64_t *bytes; /**< (count) of each; NULL: each ends with a zero byte */
+} gnn_texts_t;
+
+/** Zero means the default in brackets. */
+typedef struct gnn_learning {
+    int64_t size;      /**< tokens at most, the 256 bytes and special ones included [8000] */
+    int64_t min_count; /**< a pair that is met less often becomes no token [1] */
+    const char *const *special; /**< (n_special) tokens that text never makes, numbered from 0 */
+    int64_t n_special;
+} gnn_learning_t;
+
+/**
+ * Learns byte-level BPE, with GPT-2's rules for words, from texts: the most frequent pair of tokens becomes one, again and again. Of pairs that are met equally
+ * often the one of the smaller numbers goes first, so that the same texts give the same tokenizer.
+ *
+ * @return GNN_OK; GNN_EINVALID; GNN_EFORMAT: a text is not UTF-8; GNN_EOVERFLOW; GNN_EMEMORY. Paper: Sennrich et al. 2016.
+ */
+GNN_API int gnn_tokenizer_learn(gnn_tokenizer_t **tokenizer, const gnn_texts_t *texts,
+                                const gnn_learning_t *how);
+/** As tokenizer.json, which gnn_tokenizer_open and the Python package tokenizers read. GNN_EUNSUPPORTED for models of SentencePiece and llama2.c; GNN_EIO. */
+GNN_API int gnn_tokenizer_save(const gnn_tokenizer_t *tokenizer, const char *path);
+
 /* ---- its vocabulary ---- */
 
 /** "WordPiece", "BPE", "Unigram" or "WordLevel". */
@@ -55,13 +81,6 @@ GNN_API const char *gnn_tokenizer_token(const gnn_tokenizer_t *tokenizer, int64_
 GNN_API int32_t gnn_tokenizer_find(const gnn_tokenizer_t *tokenizer, const char *token);
 
 /* ---- text to tokens ---- */
-
-/** Texts of the caller's. */
-typedef struct gnn_texts {
-    int64_t count;
-    const char *const *at;
-    const int64_t *bytes; /**< (count) of each; NULL: each ends with a zero byte */
-} gnn_texts_t;
 
 /** Zero means the default in brackets. */
 typedef struct gnn_encoding {

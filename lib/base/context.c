@@ -2,15 +2,14 @@
 #include <lib/base/base.h>
 
 #include <omp.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 enum { MAX_THREADS = 1024, GRAIN = 6000 };
 
+/* As many as the caller wants, processors or not; else what OpenMP would take, but no more than there are processors for: threads that share one wait for each other. */
 static int count_threads(int wanted)
 {
-    int threads = wanted ? wanted : omp_get_max_threads();
+    const int threads = wanted ? wanted : (int)gnn__min(omp_get_max_threads(), gnn__processors());
     return threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
 }
 
@@ -22,25 +21,6 @@ static int64_t work_per_thread(void)
     const char *wish = getenv("GNN_GRAIN");
     long long grain = wish ? strtoll(wish, NULL, 10) : 0;
     return grain > 0 ? grain : GRAIN;
-}
-
-/* A child of fork() has no threads but its own, and the run-time, which believes that it still has them, would wait for ever. */
-static volatile sig_atomic_t forked;
-
-static void after_fork(void)
-{
-    forked = 1;
-    omp_set_num_threads(1); /* for the dense products' own regions */
-}
-
-static void watch_forks(void)
-{
-    pthread_atfork(NULL, NULL, after_fork);
-}
-
-bool gnn__forked(void)
-{
-    return forked != 0;
 }
 
 int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config)
@@ -55,9 +35,7 @@ int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config)
         return gnn__error(GNN_EINVALID, "unknown precision level %d", (int)c.precision);
     if (!c.allocator.allocate != !c.allocator.release)
         return gnn__error(GNN_EINVALID, "an allocator needs both allocate and release");
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     gnn_context_t *made;
-    pthread_once(&once, watch_forks);
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a context"));
     made->threads = count_threads(c.threads);
     made->grain = work_per_thread();
@@ -104,9 +82,9 @@ void gnn_context_set_seed(gnn_context_t *context, uint64_t seed)
 
 int gnn__threads(const gnn_context_t *context, int64_t work)
 {
-    int64_t useful = work / context->grain;
-    const int most = gnn__most_threads(context, 0);
-    return useful < 1 ? 1 : useful < most ? (int)useful : most;
+    const int64_t useful = work / context->grain;
+    const int all = gnn__team_size(context);
+    return useful < 1 ? 1 : useful < all ? (int)useful : all;
 }
 
 gnn__deal_t gnn__deal(int64_t n, int threads)

@@ -7,11 +7,11 @@ build=${2:-$root/build-fuzz}
 [ -d "$build" ] || CC=clang meson setup "$build" "$root" -Dbuildtype=debugoptimized -Db_lundef=false \
     -Db_sanitize=address,undefined -Dc_args=-fsanitize=fuzzer-no-link -Dtests=disabled
 ninja -C "$build" libgnn.a
-for target in npy npz safetensors linqs edges graphml csv ogb corpus vocabulary model graph tape; do
+for target in npy npz safetensors linqs edges graphml csv ogb corpus vocabulary tokenizer model graph tape; do
     # shellcheck disable=SC2046
     clang -g -O1 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -I"$build/include" -I"$root/include" -I"$root" \
         "$root/tests/fuzz/fuzz_$target.c" "$build/libgnn.a" -o "$build/fuzz_$target" \
-        $(pkg-config --libs libzip jansson zlib igraph openblas) -fopenmp -lm
+        $(pkg-config --libs libzip jansson zlib libutf8proc igraph openblas) -fopenmp -lm
     mkdir -p "$build/corpus_$target"
     (cd "$build" && "./fuzz_$target" -max_total_time="$seconds" -max_len=8192 -rss_limit_mb=2048 -timeout=10 \
         -artifact_prefix="found_${target}_" "corpus_$target" "$root/tests/fuzz/seeds/$target")

@@ -24,7 +24,7 @@ typedef struct {
     const char *name;
     kind_t kind;
     size_t offset;
-    const gnn__kind_t *values; /* of a WORD or a ROW */
+    const gnn__field_values_t *values; /* of a WORD or a ROW */
 } field_t;
 
 /* A list of fields: the field of an index; false past the last. */
@@ -56,10 +56,11 @@ static const char *step_word(size_t number)
     return gnn_step_kind_name((gnn_step_kind_t)number);
 }
 
-static const gnn__kind_t gnn__kind_side = {"side", .stored = GNN__STORED_WORD, .word = side_word},
-                         gnn__kind_kind = {"kind of step", .stored = GNN__STORED_WORD,
-                                           .word = step_word},
-                         gnn__kind_op = {"op", .stored = GNN__STORED_ROW};
+static const gnn__field_values_t gnn__kind_side = {"side", .stored = GNN__STORED_WORD,
+                                                   .word = side_word},
+                                 gnn__kind_kind = {"kind of step", .stored = GNN__STORED_WORD,
+                                                   .word = step_word},
+                                 gnn__kind_op = {"op", .stored = GNN__STORED_ROW};
 
 static const field_t step_fields[] = {
 #define GNN_STEP_NUMBER(kind, field) {#field, kind, offsetof(gnn_step_t, field), NULL},
@@ -82,7 +83,7 @@ static bool step_field(size_t index, field_t *field)
 }
 
 /* A row of the library, or one that the caller of gnn_model_load_with has; NULL with words. */
-static const void *find_row(const gnn__kind_t *table, const char *name, const gnn_rows_t *rows)
+static const void *find_row(const gnn__field_values_t *table, const char *name, const gnn_rows_t *rows)
 {
     char words[700];
     const void *found = gnn__kind_row(table, name);

@@ -19,7 +19,12 @@ int gnn__charsmap_read(gnn__charsmap_t *map, const char *bytes, int64_t n)
                           "the table of characters has %lld bytes, and its tree %lld of them",
                           (long long)n, (long long)size);
     *map = (gnn__charsmap_t){at + 4, size / 4, bytes + 4 + size, n - 4 - size};
-    return GNN_OK;
+    bool whole = true, open;
+    for (int64_t k = 0; k < map->n_strings && whole;)
+        k += gnn__utf8_part((const unsigned char *)map->strings + k, map->n_strings - k, &whole,
+                            &open);
+    return whole ? GNN_OK
+                 : gnn__error(GNN_EFORMAT, "the strings of the table of characters are no UTF-8");
 }
 
 static bool has_leaf(uint32_t unit)
@@ -51,7 +56,7 @@ int64_t gnn__charsmap_find(const gnn__charsmap_t *map, const char *at, int64_t n
         if (!has_leaf(unit) || node >= (uint64_t)map->n_units)
             continue;
         const int64_t value = word_at(map->units + 4 * node) & 0x7fffffff;
-        if (value >= map->n_strings)
+        if (value >= map->n_strings || ((unsigned char)map->strings[value] & 0xc0) == 0x80)
             break;
         *to = (gnn__string_t){map->strings + value, (int64_t)strlen(map->strings + value)};
         found = k + 1;

@@ -118,9 +118,14 @@ static int32_t next_added(const gnn__work_t *work, const gnn__trie_t *trie, cons
 
 static void add_added(gnn__work_t *work, const gnn__flow_t *text, int32_t which, gnn__span_t match)
 {
+    const gnn_tokenizer_t *t = work->tokenizer;
+    while (t->trims && match.begin < match.end && gnn__is_space(text->at[match.begin]))
+        match.begin++;
+    while (t->trims && match.begin < match.end && gnn__is_space(text->at[match.end - 1]))
+        match.end--;
     const int64_t begin = work->places ? text->from[match.begin] : 0,
                   end = work->places ? text->to[match.end - 1] : 0;
-    gnn__add_token(work, work->tokenizer->added[which].id, begin, end);
+    gnn__add_token(work, t->added[which].id, begin, end);
 }
 
 /* Calls `plain` for each range between the added tokens of a text. */

@@ -25,6 +25,23 @@ void gnn_tokenizer_free(gnn_tokenizer_t *t)
     gnn_free(t);
 }
 
+static int new_tokenizer(gnn_tokenizer_t **tokenizer)
+{
+    GNN_TRY(gnn__new(tokenizer, 1, sizeof **tokenizer, "a tokenizer"));
+    (*tokenizer)->rules.unknown = -1;
+    (*tokenizer)->rules.prefix = (*tokenizer)->rules.suffix = "";
+    return GNN_OK;
+}
+
+static int hand_out(gnn_tokenizer_t **tokenizer, gnn_tokenizer_t *t, int rc)
+{
+    if (rc == GNN_OK)
+        *tokenizer = t;
+    else
+        gnn_tokenizer_free(t);
+    return rc;
+}
+
 int gnn_tokenizer_open(gnn_tokenizer_t **tokenizer, const char *path)
 {
     gnn_tokenizer_t *t;
@@ -32,15 +49,20 @@ int gnn_tokenizer_open(gnn_tokenizer_t **tokenizer, const char *path)
         return gnn__error(GNN_EINVALID, "the %s is NULL",
                           tokenizer ? "path" : "place for the tokenizer");
     *tokenizer = NULL;
-    GNN_TRY(gnn__new(&t, 1, sizeof *t, "a tokenizer"));
-    t->rules.unknown = -1;
-    t->rules.prefix = t->rules.suffix = "";
-    int rc = gnn__tokenizer_read(t, path);
-    if (rc == GNN_OK)
-        *tokenizer = t;
-    else
-        gnn_tokenizer_free(t);
-    return rc;
+    GNN_TRY(new_tokenizer(&t));
+    return hand_out(tokenizer, t, gnn__tokenizer_read(t, path));
+}
+
+int gnn__tokenizer_of_root(gnn_tokenizer_t **tokenizer, json_t *root)
+{
+    gnn_tokenizer_t *t;
+    int rc = new_tokenizer(&t);
+    if (rc != GNN_OK) {
+        json_decref(root);
+        return rc;
+    }
+    t->root = root;
+    return hand_out(tokenizer, t, gnn__tokenizer_build(t));
 }
 
 const char *gnn_tokenizer_kind(const gnn_tokenizer_t *tokenizer)

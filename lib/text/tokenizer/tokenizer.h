@@ -296,6 +296,8 @@ int gnn__speech_read(gnn__speech_t *speech, const json_t *decoder);
 
 /* From tokenizer->root; tokens that are there already need no "vocab". Every message says where in the JSON the fault is. */
 int gnn__tokenizer_build(gnn_tokenizer_t *tokenizer);
+/* Takes over the reference to `root`. */
+int gnn__tokenizer_of_root(gnn_tokenizer_t **tokenizer, json_t *root);
 
 /* Files of one format each: rows of readers.def. `data` has a zero byte behind its end, and the tokenizer may keep pointers into it. */
 typedef struct gnn__tokenizer_file {

@@ -13,9 +13,9 @@ enum { UNKNOWN = -1, NOTHING = -2 };
 
 static void offer(const gnn_tokenizer_t *t, place_t *to, double score, int64_t begin, int32_t id)
 {
-    if (to->id != NOTHING && score <= to->score)
-        return;
-    *to = (place_t){t->rules.single ? (double)(float)score : score, (int32_t)begin, id};
+    score = t->rules.single ? (double)(float)score : score;
+    if (to->id == NOTHING || score > to->score)
+        *to = (place_t){score, (int32_t)begin, id};
 }
 
 /* All pieces that begin at k, and the character as an unknown one if no piece is just that. */

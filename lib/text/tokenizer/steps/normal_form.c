@@ -7,7 +7,7 @@ enum {
 
 typedef struct letter {
     int32_t c, order;
-    gnn__span_t origin;
+    int32_t adds; /* 1: the character before it in the text became more than one; -1 and less: others of the text are in it */
 } letter_t;
 
 typedef struct options {
@@ -23,21 +23,15 @@ static int read(gnn__step_t *step, const json_t *json)
     return GNN_OK;
 }
 
-static void move(letter_t *to, const letter_t *from)
-{
-    to->c = from->c;
-    to->order = from->order;
-}
-
-/* Marks by their classes, those of one class as they came. Their places stay in the order of the text. */
+/* Marks by their classes, those of one class as they came. */
 static void order_marks(letter_t *at, int n)
 {
     for (int k = 1; k < n; k++) {
         const letter_t l = at[k];
         int i = k;
         for (; l.order > 0 && i > 0 && at[i - 1].order > l.order; i--)
-            move(&at[i], &at[i - 1]);
-        move(&at[i], &l);
+            at[i] = at[i - 1];
+        at[i] = l;
     }
 }
 
@@ -49,7 +43,8 @@ static int compose(letter_t *at, int n)
         const bool blocked = made - 1 > starter && at[made - 1].order >= at[k].order;
         const int32_t joined = starter >= 0 && !blocked ? gnn__compose(at[starter].c, at[k].c) : -1;
         if (joined >= 0) {
-            at[starter].c = joined; /* its place is the starter's */
+            at[starter].c = joined;
+            at[starter].adds += at[k].adds - 1;
             continue;
         }
         at[made] = at[k];
@@ -60,12 +55,20 @@ static int compose(letter_t *at, int n)
     return made;
 }
 
-static void put_letters(const options_t *o, gnn__work_t *work, letter_t *at, int n)
+/* Places follow the order of the text, whatever the order of the marks has become: a letter takes the next character's unless it is one more of the last. */
+static void put_letters(const options_t *o, gnn__work_t *work, letter_t *at, int n, int64_t begin,
+                        int64_t end)
 {
+    gnn__span_t origin = gnn__origin(work, begin);
     order_marks(at, n);
     n = o->compose ? compose(at, n) : n;
-    for (int k = 0; k < n; k++)
-        gnn__put(work, at[k].c, at[k].origin);
+    for (int k = 0; k < n; k++) {
+        if (at[k].adds <= 0 && begin < end)
+            origin = gnn__origin(work, begin);
+        for (int skip = at[k].adds; skip <= 0 && begin < end; skip++)
+            gnn__utf8_next(work->text.at, &begin);
+        gnn__put(work, at[k].c, origin);
+    }
 }
 
 /* May a character join the one before it? Marks do, and the later letters of a hangul syllable. */
@@ -76,23 +79,24 @@ static bool joins(int32_t c)
 
 static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span)
 {
+    const options_t *o = step->options;
     letter_t *at = gnn__work_scratch(work, MOST + 18, sizeof *at);
+    int64_t begin = span.begin;
     int n = 0;
     for (int64_t k = span.begin; at && k < span.end;) {
         int32_t parts[18];
-        const gnn__span_t origin = gnn__origin(work, k);
-        const int32_t c = gnn__utf8_next(work->text.at, &k);
-        const options_t *o = step->options;
-        const int count = gnn__decompose(c, o->compatible, parts);
+        const int64_t here = k;
+        const int count = gnn__decompose(gnn__utf8_next(work->text.at, &k), o->compatible, parts);
         if (n > 0 && (n >= MOST || !joins(parts[0]))) {
-            put_letters(o, work, at, n);
+            put_letters(o, work, at, n, begin, here);
             n = 0;
+            begin = here;
         }
         for (int i = 0; i < count; i++)
-            at[n++] = (letter_t){parts[i], gnn__combining_class(parts[i]), origin};
+            at[n++] = (letter_t){parts[i], gnn__combining_class(parts[i]), i > 0};
     }
     if (at)
-        put_letters(step->options, work, at, n);
+        put_letters(o, work, at, n, begin, span.end);
 }
 
 const gnn__step_row_t gnn__step_normal_form = {

@@ -27,7 +27,8 @@ static int read_behavior(options_t *o, const json_t *json)
 static int read_regex(options_t *o, gnn__string_t regex, bool invert)
 {
     o->rules = gnn__word_rules_find(regex.at);
-    o->characters = !o->rules && (strcmp(regex.at, "[\\s\\S]") == 0 || strcmp(regex.at, "(?s).") == 0);
+    o->characters =
+        !o->rules && (strcmp(regex.at, "[\\s\\S]") == 0 || strcmp(regex.at, "(?s).") == 0);
     if (!o->rules && !o->characters)
         return gnn__error(GNN_EUNSUPPORTED, "the pattern \"%.120s\" is not known", regex.at);
     if (o->behavior == (invert ? REMOVED : ISOLATED))

@@ -64,9 +64,14 @@ static bool put_replaced(const gnn__charsmap_t *map, gnn__work_t *work, int64_t 
     gnn__string_t to;
     if (gnn__charsmap_find(map, work->text.at + k, end - k, false, &to) == 0)
         return false;
-    gnn__span_t origin = gnn__origin(work, k);
-    origin.end = gnn__origin(work, end - 1).end;
-    gnn__put_bytes(work, to.at, to.length, origin);
+    /* One character for another; those that are more than there were stand for the last. */
+    for (int64_t i = 0, at = k; i < to.length;) {
+        const gnn__span_t origin = gnn__origin(work, at);
+        int64_t next = at;
+        gnn__put(work, gnn__utf8_next(to.at, &i), origin);
+        gnn__utf8_next(work->text.at, &next);
+        at = next < end ? next : at;
+    }
     return true;
 }
 

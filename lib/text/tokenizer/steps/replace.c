@@ -50,7 +50,7 @@ static void rewrite(const gnn__step_t *step, gnn__work_t *work, gnn__span_t span
             gnn__put_byte(work, work->text.at[k++], origin);
             continue;
         }
-        origin.end = gnn__origin(work, k + found - 1).end;
+        origin = gnn__origin(work, k + found - 1);
         gnn__put_bytes(work, o->to.at, o->to.length, origin);
         k += found;
     }

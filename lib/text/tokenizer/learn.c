@@ -1,0 +1,404 @@
+/* Learning merges: the most frequent pair of neighbours becomes a token, again and again. Of pairs met equally often the one of the smaller numbers comes first, as the
+ * library "tokenizers" has it. Sennrich et al. 2016. */
+#include <lib/text/tokenizer/tokenizer.h>
+
+enum { MOST_SIZE = 1 << 22 };
+
+typedef struct word {
+    int32_t *symbols; /* into `symbols` of the learner */
+    int32_t n;
+    int64_t count;
+} word_t;
+
+/* The words that a pair stands in, or stood in, perhaps some twice. */
+typedef struct places {
+    int32_t *words;
+    int64_t n, room, count;
+    int64_t stamp; /* the last merge that added to the pair */
+    uint64_t key;
+} places_t;
+
+typedef struct candidate {
+    int64_t count;
+    uint64_t key;
+} candidate_t;
+
+typedef struct learner {
+    gnn__trie_t found; /* words by their bytes */
+    word_t *words;
+    int64_t n_words, words_room;
+    int32_t *symbols;
+    gnn__pair_table_t pairs; /* numbers in `places` */
+    places_t *places;
+    int64_t n_places, places_room;
+    candidate_t *heap;
+    int64_t waiting, heap_room;
+    int64_t merges;   /* so far */
+    int32_t *touched; /* words' pairs that grew by a merge */
+    int64_t n_touched, touched_room;
+} learner_t;
+
+static void learner_free(learner_t *l)
+{
+    for (int64_t k = 0; k < l->n_places; k++)
+        gnn_free(l->places[k].words);
+    gnn__trie_free(&l->found);
+    gnn__pair_free(&l->pairs);
+    gnn_free(l->words);
+    gnn_free(l->symbols);
+    gnn_free(l->places);
+    gnn_free(l->heap);
+    gnn_free(l->touched);
+}
+
+/* Room for one more element. */
+static int room_for(void *list, int64_t n, int64_t *room, size_t element)
+{
+    if (n < *room)
+        return GNN_OK;
+    const int64_t wider = gnn__max(64, 2 * *room);
+    GNN_TRY(gnn__grow(list, *room, wider, element, "words to learn from"));
+    *room = wider;
+    return GNN_OK;
+}
+
+/* ---- words ---- */
+
+static int count_word(learner_t *l, const char *at, int64_t n)
+{
+    const int32_t found = gnn__trie_find(&l->found, at, n);
+    if (found >= 0) {
+        l->words[found].count++;
+        return GNN_OK;
+    }
+    if (l->n_words == INT32_MAX)
+        return gnn__error(GNN_EOVERFLOW, "more than %d different words", INT32_MAX);
+    GNN_TRY(room_for(&l->words, l->n_words, &l->words_room, sizeof *l->words));
+    GNN_TRY(gnn__trie_add(&l->found, at, n, (int32_t)l->n_words));
+    l->words[l->n_words++] = (word_t){NULL, (int32_t)n, 1};
+    return GNN_OK;
+}
+
+/* Where each word's bytes are becomes known by a walk through the texts again. */
+static int set_symbols(learner_t *l)
+{
+    int64_t bytes = 0;
+    for (int64_t w = 0; w < l->n_words; w++)
+        bytes += l->words[w].n;
+    GNN_TRY(gnn__new(&l->symbols, bytes, sizeof *l->symbols, "words to learn from"));
+    bytes = 0;
+    for (int64_t w = 0; w < l->n_words; w++) {
+        l->words[w].symbols = l->symbols + bytes;
+        bytes += l->words[w].n;
+    }
+    return GNN_OK;
+}
+
+/* ---- the heap: most frequent first ---- */
+
+static bool is_before(candidate_t a, candidate_t b)
+{
+    return a.count > b.count || (a.count == b.count && a.key < b.key);
+}
+
+static int heap_push(learner_t *l, candidate_t c)
+{
+    GNN_TRY(room_for(&l->heap, l->waiting, &l->heap_room, sizeof *l->heap));
+    int64_t k = l->waiting++;
+    for (; k > 0 && is_before(c, l->heap[(k - 1) / 2]); k = (k - 1) / 2)
+        l->heap[k] = l->heap[(k - 1) / 2];
+    l->heap[k] = c;
+    return GNN_OK;
+}
+
+static candidate_t heap_pop(learner_t *l)
+{
+    const candidate_t top = l->heap[0], last = l->heap[--l->waiting];
+    int64_t k = 0;
+    for (int64_t child; (child = 2 * k + 1) < l->waiting; k = child) {
+        if (child + 1 < l->waiting && is_before(l->heap[child + 1], l->heap[child]))
+            child++;
+        if (!is_before(l->heap[child], last))
+            break;
+        l->heap[k] = l->heap[child];
+    }
+    l->heap[k] = last;
+    return top;
+}
+
+/* ---- pairs ---- */
+
+static places_t *places_of(learner_t *l, uint64_t key)
+{
+    const gnn__pair_entry_t *entry = gnn__pair_find(&l->pairs, key);
+    return entry ? &l->places[entry->first] : NULL;
+}
+
+static int add_pair(learner_t *l, uint64_t key, int32_t word)
+{
+    places_t *p = places_of(l, key);
+    if (!p) {
+        GNN_TRY(room_for(&l->places, l->n_places, &l->places_room, sizeof *l->places));
+        GNN_TRY(gnn__pair_add(&l->pairs, key, (int32_t)l->n_places, 0));
+        p = &l->places[l->n_places++];
+        *p = (places_t){.key = key, .stamp = -1};
+    }
+    p->count += l->words[word].count;
+    if (p->stamp != l->merges) {
+        p->stamp = l->merges;
+        GNN_TRY(room_for(&l->touched, l->n_touched, &l->touched_room, sizeof *l->touched));
+        l->touched[l->n_touched++] = (int32_t)(p - l->places);
+    }
+    if (p->n > 0 && p->words[p->n - 1] == word)
+        return GNN_OK;
+    GNN_TRY(room_for(&p->words, p->n, &p->room, sizeof *p->words));
+    p->words[p->n++] = word;
+    return GNN_OK;
+}
+
+static uint64_t key_of(const word_t *w, int32_t k)
+{
+    return (uint64_t)w->symbols[k] << 32 | (uint32_t)w->symbols[k + 1];
+}
+
+static int add_pairs(learner_t *l, int32_t word)
+{
+    const word_t *w = &l->words[word];
+    for (int32_t k = 0; k + 1 < w->n; k++)
+        GNN_TRY(add_pair(l, key_of(w, k), word));
+    return GNN_OK;
+}
+
+static int push_touched(learner_t *l)
+{
+    for (int64_t k = 0; k < l->n_touched; k++) {
+        const places_t *p = &l->places[l->touched[k]];
+        GNN_TRY(heap_push(l, (candidate_t){p->count, p->key}));
+    }
+    l->n_touched = 0;
+    return GNN_OK;
+}
+
+/* ---- merging ---- */
+
+static int merge_in(learner_t *l, int32_t word, uint64_t key, int32_t id)
+{
+    word_t *w = &l->words[word];
+    int32_t made = 0;
+    bool has = false;
+    for (int32_t k = 0; k + 1 < w->n; k++)
+        has = has || key_of(w, k) == key;
+    if (!has)
+        return GNN_OK;
+    for (int32_t k = 0; k + 1 < w->n; k++)
+        places_of(l, key_of(w, k))->count -= w->count;
+    for (int32_t k = 0; k < w->n; k++) {
+        const bool here = k + 1 < w->n && key_of(w, k) == key;
+        w->symbols[made++] = here ? id : w->symbols[k];
+        k += here;
+    }
+    w->n = made;
+    return add_pairs(l, word);
+}
+
+static int merge(learner_t *l, uint64_t key, int32_t id)
+{
+    const int64_t which = places_of(l, key) - l->places, n = l->places[which].n;
+    l->merges++;
+    for (int64_t k = 0; k < n; k++)
+        GNN_TRY(merge_in(l, l->places[which].words[k], key, id));
+    return push_touched(l);
+}
+
+/* The most frequent pair; false: none is left. A candidate whose count has changed waits again. */
+static int next_pair(learner_t *l, int64_t min_count, candidate_t *top, bool *any)
+{
+    for (*any = false; l->waiting > 0 && !*any;) {
+        *top = heap_pop(l);
+        const int64_t count = places_of(l, top->key)->count;
+        *any = count == top->count && count >= min_count;
+        if (count < top->count && count > 0)
+            GNN_TRY(heap_push(l, (candidate_t){count, top->key}));
+    }
+    return GNN_OK;
+}
+
+/* ---- the vocabulary as JSON ---- */
+
+typedef struct vocabulary {
+    json_t *root, *tokens, *merges;
+    char **names; /* (size) of the tokens by number */
+    int64_t n, size;
+} vocabulary_t;
+
+static int name_token(vocabulary_t *v, const char *left, const char *right, int32_t *id)
+{
+    char *name;
+    GNN_TRY(gnn__asprintf(&name, "%s%s", left, right));
+    const json_t *there = json_object_get(v->tokens, name);
+    if (there) {
+        *id = (int32_t)json_integer_value(there);
+        gnn_free(name);
+        return GNN_OK;
+    }
+    *id = (int32_t)v->n;
+    v->names[v->n++] = name;
+    return json_object_set_new(v->tokens, name, json_integer(*id)) == 0
+               ? GNN_OK
+               : gnn__error(GNN_EFORMAT, "token \"%.40s\" is no UTF-8", name);
+}
+
+static json_t *outline(json_t *tokens, json_t *merges, json_t *added)
+{
+    return json_pack(
+        "{s:s, s:n, s:n, s:o, s:n, s:{s:s, s:b, s:b, s:b}, s:{s:s, s:b, s:b, s:b}, s:{s:s, s:b, s:b, s:b}, s:{s:s, s:n, s:n, s:n, s:n, "
+        "s:b, s:b, s:o, s:o}}",
+        "version", "1.0", "truncation", "padding", "added_tokens", added, "normalizer",
+        "pre_tokenizer", "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets", 1, "use_regex",
+        1, "post_processor", "type", "ByteLevel", "add_prefix_space", 1, "trim_offsets", 0,
+        "use_regex", 1, "decoder", "type", "ByteLevel", "add_prefix_space", 1, "trim_offsets", 1,
+        "use_regex", 1, "model", "type", "BPE", "dropout", "unk_token", "continuing_subword_prefix",
+        "end_of_word_suffix", "fuse_unk", 0, "byte_fallback", 0, "vocab", tokens, "merges", merges);
+}
+
+/* Special tokens first, then the 256 bytes in the order of the characters that stand for them; byte_ids gets their numbers. */
+static int start_vocabulary(vocabulary_t *v, const gnn_learning_t *how, int32_t byte_ids[256])
+{
+    json_t *added = json_array();
+    int32_t id;
+    v->tokens = json_object();
+    v->merges = json_array();
+    v->root = outline(v->tokens, v->merges, added);
+    if (!v->root)
+        return gnn__error(GNN_EMEMORY, "out of memory for a vocabulary");
+    for (int64_t k = 0; k < how->n_special; k++) {
+        GNN_TRY(name_token(v, how->special[k], "", &id));
+        json_array_append_new(added, json_pack("{s:i, s:s, s:b, s:b, s:b, s:b, s:b}", "id", id,
+                                               "content", how->special[k], "single_word", 0, "lstrip",
+                                               0, "rstrip", 0, "normalized", 0, "special", 1));
+    }
+    for (int32_t c = 0; c < 0x144; c++) {
+        char name[8] = "";
+        const int byte = gnn__byte_of(c);
+        gnn__utf8_put(name, c);
+        if (byte >= 0)
+            GNN_TRY(name_token(v, name, "", &byte_ids[byte]));
+    }
+    return GNN_OK;
+}
+
+static int add_merge(vocabulary_t *v, uint64_t key, int32_t *id)
+{
+    const char *left = v->names[key >> 32], *right = v->names[key & 0xffffffff];
+    char *both;
+    GNN_TRY(gnn__asprintf(&both, "%s %s", left, right));
+    const int failed = json_array_append_new(v->merges, json_string(both));
+    gnn_free(both);
+    return failed ? gnn__error(GNN_EMEMORY, "out of memory for a vocabulary")
+                  : name_token(v, left, right, id);
+}
+
+static void vocabulary_free(vocabulary_t *v)
+{
+    for (int64_t k = 0; k < v->n; k++)
+        gnn_free(v->names[k]);
+    gnn_free(v->names);
+    json_decref(v->root);
+}
+
+/* ---- the whole ---- */
+
+static int read_words(learner_t *l, const gnn_texts_t *texts)
+{
+    for (int64_t t = 0; t < texts->count; t++) {
+        const char *at = texts->at[t];
+        const int64_t n = texts->bytes ? texts->bytes[t] : (int64_t)strlen(at);
+        bool whole = true, open;
+        for (int64_t k = 0; k < n && whole;)
+            k += gnn__utf8_part((const unsigned char *)at + k, n - k, &whole, &open);
+        if (!whole)
+            return gnn__error(GNN_EFORMAT, "text %lld is not UTF-8", (long long)t);
+        for (int64_t k = 0, end; k < n; k = end) {
+            end = gnn__word_end(&gnn__gpt2_words, at, k, n);
+            GNN_TRY(count_word(l, at + k, end - k));
+        }
+    }
+    return set_symbols(l);
+}
+
+/* A word's bytes as tokens: the first time that it comes it stands in the texts. */
+static void fill_symbols(learner_t *l, const gnn_texts_t *texts, const int32_t byte_ids[256])
+{
+    for (int64_t t = 0, next = 0; t < texts->count && next < l->n_words; t++) {
+        const char *at = texts->at[t];
+        const int64_t n = texts->bytes ? texts->bytes[t] : (int64_t)strlen(at);
+        for (int64_t k = 0, end; k < n; k = end) {
+            end = gnn__word_end(&gnn__gpt2_words, at, k, n);
+            if (gnn__trie_find(&l->found, at + k, end - k) != next)
+                continue;
+            for (int64_t b = k; b < end; b++)
+                l->words[next].symbols[b - k] = byte_ids[(unsigned char)at[b]];
+            next++;
+        }
+    }
+}
+
+static int learn(learner_t *l, vocabulary_t *v, const gnn_texts_t *texts, const gnn_learning_t *how)
+{
+    int32_t byte_ids[256] = {0};
+    candidate_t top;
+    bool any = true;
+    GNN_TRY(gnn__new(&v->names, v->size, sizeof *v->names, "names of tokens"));
+    GNN_TRY(start_vocabulary(v, how, byte_ids));
+    GNN_TRY(read_words(l, texts));
+    fill_symbols(l, texts, byte_ids);
+    for (int32_t w = 0; w < l->n_words; w++)
+        GNN_TRY(add_pairs(l, w));
+    GNN_TRY(push_touched(l));
+    while (v->n < v->size) {
+        int32_t id;
+        GNN_TRY(next_pair(l, how->min_count, &top, &any));
+        if (!any)
+            return GNN_OK;
+        GNN_TRY(add_merge(v, top.key, &id));
+        GNN_TRY(merge(l, top.key, id));
+    }
+    return GNN_OK;
+}
+
+static int check(const gnn_texts_t *texts, const gnn_learning_t *how)
+{
+    if (!texts || texts->count < 0 || (texts->count > 0 && !texts->at))
+        return gnn__error(GNN_EINVALID, "learning a tokenizer: there are no texts");
+    for (int64_t t = 0; t < texts->count; t++)
+        if (!texts->at[t])
+            return gnn__error(GNN_EINVALID, "text %lld is NULL", (long long)t);
+    for (int64_t k = 0; k < how->n_special; k++)
+        if (!how->special || !how->special[k] || !*how->special[k])
+            return gnn__error(GNN_EINVALID, "special token %lld is NULL or empty", (long long)k);
+    if (how->n_special < 0 || how->size < 256 + how->n_special || how->size > MOST_SIZE)
+        return gnn__error(GNN_EINVALID,
+                          "%lld tokens: 256 bytes and %lld special ones to %d are expected",
+                          (long long)how->size, (long long)how->n_special, MOST_SIZE);
+    return GNN_OK;
+}
+
+int gnn_tokenizer_learn(gnn_tokenizer_t **tokenizer, const gnn_texts_t *texts,
+                        const gnn_learning_t *how)
+{
+    gnn_learning_t settings = how ? *how : (gnn_learning_t){0};
+    learner_t l = {0};
+    if (!tokenizer)
+        return gnn__error(GNN_EINVALID, "the place for the tokenizer is NULL");
+    *tokenizer = NULL;
+    settings.size = settings.size ? settings.size : 8000;
+    settings.min_count = settings.min_count ? settings.min_count : 1;
+    GNN_TRY(check(texts, &settings));
+    vocabulary_t v = {.size = settings.size};
+    int rc = learn(&l, &v, texts, &settings);
+    if (rc == GNN_OK)
+        rc = gnn__tokenizer_of_root(tokenizer, json_incref(v.root));
+    learner_free(&l);
+    vocabulary_free(&v);
+    return rc;
+}
