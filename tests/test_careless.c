@@ -1,4 +1,5 @@
-/* What a careless program does: forks, trains with weights that make no sense, resumes on other data, saves where it cannot, loads what nobody wrote. */
+/* What a careless program does: forks, trains with weights that make no sense, resumes on other
+ * data, saves where it cannot, loads what nobody wrote. */
 #include "io_bytes.h"
 
 #include <pthread.h>

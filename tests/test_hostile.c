@@ -1,4 +1,5 @@
-/* Files that ask for more than they are: bombs, counts without contents, names that steer terminals. Peak memory is that of this test's own process. */
+/* Files that ask for more than they are: bombs, counts without contents, names that steer
+ * terminals. Peak memory is that of this test's own process. */
 #include "data_tiny.h"
 #include "readers.h"
 

@@ -1,9 +1,12 @@
 /**
- * Data sets: a graph, what is known of its nodes and edges, and the splits that say who is learned from and who is judged.
+ * Data sets: a graph, what is known of its nodes and edges, and the splits that say who is learned
+ * from and who is judged.
  *
- * A set is opaque and read by the functions below; it is made from a file (gnn_data_open) or from arrays of the program's own (gnn_data_new).
- * Rows on nodes are numbered as the graph's nodes, rows on edges by the graph's edge numbers (gnn_graph_row, gnn_graph_pairs), rows on graphs by
- * segment. What a getter hands out belongs to the set, and stays valid until the set is changed or freed. Getters take a set that is there.
+ * A set is opaque and read by the functions below; it is made from a file (gnn_data_open) or from
+ * arrays of the program's own (gnn_data_new). Rows on nodes are numbered as the graph's nodes, rows
+ * on edges by the graph's edge numbers (gnn_graph_row, gnn_graph_pairs), rows on graphs by segment.
+ * What a getter hands out belongs to the set, and stays valid until the set is changed or freed.
+ * Getters take a set that is there.
  */
 #ifndef GNN_DATA_H
 #define GNN_DATA_H
@@ -24,7 +27,8 @@ typedef struct gnn_data gnn_data_t;
 
 /** Of the file, without folder and ending. */
 GNN_API const char *gnn_data_name(const gnn_data_t *data);
-/** The set's graph. From a file: messages both ways of each stored link, no self-loops, no duplicates. Preparing views of it is allowed. */
+/** The set's graph. From a file: messages both ways of each stored link, no self-loops, no
+ * duplicates. Preparing views of it is allowed. */
 GNN_API gnn_graph_t *gnn_data_graph(const gnn_data_t *data);
 GNN_API int64_t gnn_data_nodes(const gnn_data_t *data);
 /** Columns of the features, dense or sparse. */
@@ -37,7 +41,8 @@ GNN_API const gnn_tensor_t *gnn_data_x(const gnn_data_t *data);
 GNN_API const gnn_sparse_t *gnn_data_sparse(const gnn_data_t *data);
 /** (nodes) classes; -1: no label. */
 GNN_API const int32_t *gnn_data_labels(const gnn_data_t *data);
-/** (nodes) the nodes of a part (GNN_TRAIN, GNN_VALIDATION, GNN_TEST) of a split, 1 where a node is in it; NULL if there is no such part or split. */
+/** (nodes) the nodes of a part (GNN_TRAIN, GNN_VALIDATION, GNN_TEST) of a split, 1 where a node is
+ * in it; NULL if there is no such part or split. */
 GNN_API const uint8_t *gnn_data_mask(const gnn_data_t *data, int part, int64_t split);
 /** (classes) names in UTF-8; NULL if the classes are numbers only. */
 GNN_API const char *const *gnn_data_class_names(const gnn_data_t *data);
@@ -51,8 +56,9 @@ GNN_API int64_t gnn_data_skipped(const gnn_data_t *data);
 typedef enum { GNN_ON_NODES, GNN_ON_EDGES, GNN_ON_GRAPHS } gnn_data_place_t;
 
 /**
- * Adds a copy of an array, in place of one that has its name there. Numbers of a floating type are kept as gnn_real_t, others in their type.
- * A step of a model that names the array reads it in gnn_train and gnn_evaluate: `.edge_weight = "weight"`, `.edge_features = "features"`.
+ * Adds a copy of an array, in place of one that has its name there. Numbers of a floating type are
+ * kept as gnn_real_t, others in their type. A step of a model that names the array reads it in
+ * gnn_train and gnn_evaluate: `.edge_weight = "weight"`, `.edge_features = "features"`.
  *
  * @param[in] place  what a row belongs to: a node, an edge of the graph, or a graph of a set of several (a segment; else the set has one graph)
  * @param[in] array  one row for each; its name is not empty, and on nodes neither "x" nor "labels", which are the set's own
@@ -67,7 +73,8 @@ GNN_API const gnn_array_t *gnn_data_array_find(const gnn_data_t *data, gnn_data_
 GNN_API int64_t gnn_data_array_count(const gnn_data_t *data);
 GNN_API const gnn_array_t *gnn_data_array_at(const gnn_data_t *data, int64_t index,
                                              gnn_data_place_t *place);
-/** The array as rows of real numbers, all dimensions behind the first in one; NULL if there is none, or its numbers are whole. */
+/** The array as rows of real numbers, all dimensions behind the first in one; NULL if there is
+ * none, or its numbers are whole. */
 GNN_API const gnn_tensor_t *gnn_data_rows(const gnn_data_t *data, gnn_data_place_t place,
                                           const char *name);
 
@@ -75,12 +82,13 @@ GNN_API const gnn_tensor_t *gnn_data_rows(const gnn_data_t *data, gnn_data_place
 
 /** What gnn_data_new makes a set of. Zero: not there, or the default in brackets. */
 typedef struct gnn_data_config {
-    const char *name;     /**< ["data"] */
-    gnn_graph_t *graph;   /**< taken over on success; NULL: made of the five below */
-    int64_t nodes, edges; /**< how many nodes, and messages */
-    const int64_t *src,
-        *dst; /**< (edges) message k goes from src[k] to dst[k], as PyG's edge_index[0], edge_index[1]; an undirected link is two */
-    gnn_flag_t both_ways; /**< ON: each link is given once and heard at both ends: edge `edges` + k is the reverse of edge k [off] */
+    const char *name;         /**< ["data"] */
+    gnn_graph_t *graph;       /**< taken over on success; NULL: made of the five below */
+    int64_t nodes, edges;     /**< how many nodes, and messages */
+    const int64_t *src, *dst; /**< (edges) message k goes from src[k] to dst[k], as PyG's
+                                 edge_index[0], edge_index[1]; an undirected link is two */
+    gnn_flag_t both_ways; /**< ON: each link is given once and heard at both ends: edge `edges` + k
+                             is the reverse of edge k [off] */
     const gnn_real_t *weight; /**< (edges) the edge array "weight"; with `graph`: one for each of its edges */
     const gnn_tensor_t *x; /**< (nodes x features); at most one of x and sparse */
     const gnn_sparse_t *sparse;
@@ -89,16 +97,18 @@ typedef struct gnn_data_config {
     const char *const *class_names; /**< (classes) UTF-8 */
     int64_t splits; /**< [1] rows of the three masks; none of the three: one split is drawn as gnn_data_open does */
     const uint8_t *train, *validation, *test; /**< (splits x nodes), 1 where a node is in the part */
-    const gnn_owner_t *owner; /**< NULL: x, sparse, labels and masks are copied. Given: they are borrowed, must stay as they are, and the owner is
-                               *   told once, when the set is freed */
+    const gnn_owner_t *owner; /**< NULL: x, sparse, labels and masks are copied. Given: they are borrowed,
+                               * must stay as they are, and the owner is told once, when the set is freed */
 } gnn_data_config_t;
 
 /**
- * Makes a data set of arrays: what gnn_data_open makes of a file (examples/own_data.c). Edges stay as they are given, with their numbers.
+ * Makes a data set of arrays: what gnn_data_open makes of a file (examples/own_data.c). Edges stay
+ * as they are given, with their numbers.
  *
  * @return GNN_OK; GNN_EINVALID (no graph and no nodes, both kinds of features, a label or class name that cannot be, a mask that takes a node without
- *         a label); GNN_ETOPOLOGY (an end of an edge is no node); GNN_ESHAPE; GNN_ENUMERIC (a feature or weight is not finite, with its place);
- *         GNN_EMEMORY. On failure `*data` is NULL, `config->graph` stays the caller's and the owner is not told.
+ *         a label); GNN_ETOPOLOGY (an end of an edge is no node); GNN_ESHAPE; GNN_ENUMERIC (a
+ * feature or weight is not finite, with its place); GNN_EMEMORY. On failure `*data` is NULL,
+ * `config->graph` stays the caller's and the owner is not told.
  *
  * Cost: O(size of the arrays) time; memory the same, or O(nodes + edges) if they are borrowed.
  */
@@ -107,49 +117,58 @@ GNN_API int gnn_data_new(gnn_data_t **data, const gnn_data_config_t *config);
 /* ---- sets from files ---- */
 
 /**
- * Opens whatever `path` is (docs/formats.md): a .npz in the layouts planetoid, heterophilous or plain; LINQS' NAME.content and NAME.cites, by either;
- * a folder as OGB unpacks it; an edge list; GraphML (builds with igraph). Text may be gzipped. GNN_EIO; GNN_EFORMAT and GNN_ENUMERIC name file,
- * line or array, what was expected and what came; GNN_EUNSUPPORTED. A set without masks gets one split drawn by `seed` 0: 20 a class, 500, 1000
- * (fewer where there are not enough nodes). An edge list or GraphML gives links alone: no features, no classes, labels -1, and a split that
- * holds nobody, until gnn_data_add_csv brings them.
+ * Opens whatever `path` is (docs/formats.md): a .npz in the layouts planetoid, heterophilous or
+ * plain; LINQS' NAME.content and NAME.cites, by either; a folder as OGB unpacks it; an edge list;
+ * GraphML (builds with igraph). Text may be gzipped. GNN_EIO; GNN_EFORMAT and GNN_ENUMERIC name
+ * file, line or array, what was expected and what came; GNN_EUNSUPPORTED. A set without masks gets
+ * one split drawn by `seed` 0: 20 a class, 500, 1000 (fewer where there are not enough nodes). An
+ * edge list or GraphML gives links alone: no features, no classes, labels -1, and a split that holds
+ * nobody, until gnn_data_add_csv brings them.
  */
 GNN_API int gnn_data_open(gnn_data_t **data, const char *path);
 /** The same with limits of one's own on what is unpacked (NULL, and 0 in a field: the default). */
 GNN_API int gnn_data_open_limits(gnn_data_t **data, const char *path, const gnn_limits_t *limits);
-/** Zachary's karate club (from igraph), with the two clubs as labels and one-hot node numbers as features; 2 labels a club for training. */
+/** Zachary's karate club (from igraph), with the two clubs as labels and one-hot node numbers as
+ * features; 2 labels a club for training. */
 GNN_API int gnn_data_karate(gnn_data_t **data);
 GNN_API void gnn_data_free(gnn_data_t *data);
 /** Divides every feature row by its sum (rows that add up to 0 stay). */
 GNN_API int gnn_data_row_normalise(gnn_data_t *data);
-/** Takes each column of the features to mean 0 and variance 1, measured over the training nodes of `split`, or over all nodes if it is -1.
- *  A column that is constant there becomes 0 there (it is divided by 1). GNN_EUNSUPPORTED: the features are sparse, and would not stay so;
- *  GNN_EINVALID: no such split, or no training nodes; GNN_ENUMERIC: a column is too large to square. Nothing is changed then. */
+/** Takes each column of the features to mean 0 and variance 1, measured over the training nodes of
+ * `split`, or over all nodes if it is -1. A column that is constant there becomes 0 there (it is divided
+ * by 1). GNN_EUNSUPPORTED: the features are sparse, and would not stay so; GNN_EINVALID: no such split,
+ * or no training nodes; GNN_ENUMERIC: a column is too large to square. Nothing is changed then. */
 GNN_API int gnn_data_standardise(gnn_data_t *data, int64_t split);
 /**
- * Renumbers the nodes by communities, and by falling degree within each or where there are none (gnn_graph_community_order). Graph, features, labels and
- * the masks of every split follow, and `order` tells which node of the file a row is: what is written node by node goes to order[r]. Rows that are
- * gathered together, and those that are gathered most often, then lie together: in one core's cache where there are communities, in fewer lines where
- * the rows of a layer outgrow that cache. On two cores of an AMD EPYC (Zen 4) inference of GAT takes 7 to 18 in 100 less time, its training step 2 to 8,
- * one of GCN or SAGE 3; a small graph without communities gains nothing.
+ * Renumbers the nodes by communities, and by falling degree within each or where there are none
+ * (gnn_graph_community_order). Graph, features, labels and the masks of every split follow, and
+ * `order` tells which node of the file a row is: what is written node by node goes to order[r].
+ * Rows that are gathered together, and those that are gathered most often, then lie together: in
+ * one core's cache where there are communities, in fewer lines where the rows of a layer outgrow
+ * that cache. On two cores of an AMD EPYC (Zen 4) inference of GAT takes 7 to 18 in 100 less time,
+ * its training step 2 to 8, one of GCN or SAGE 3; a small graph without communities gains nothing.
  *
- * Nothing else changes: gnn_data_save writes, and gnn_data_add_csv reads, by the file's numbers; a set that is in this order already stays as it is.
- * Dropout is drawn by node number, so a training takes other draws than in the file's order. The graph is made anew: pointers into
- * the set and views that were prepared are gone. On failure nothing is changed: GNN_EINVALID without a set; GNN_EMEMORY. Cost: O(size of the
- * set) time, and its memory a second time meanwhile.
+ * Nothing else changes: gnn_data_save writes, and gnn_data_add_csv reads, by the file's numbers; a
+ * set that is in this order already stays as it is. Dropout is drawn by node number, so a training
+ * takes other draws than in the file's order. The graph is made anew: pointers into the set and
+ * views that were prepared are gone. On failure nothing is changed: GNN_EINVALID without a set;
+ * GNN_EMEMORY. Cost: O(size of the set) time, and its memory a second time meanwhile.
  */
 GNN_API int gnn_data_reorder(gnn_data_t *data);
 /**
- * Replaces features and labels by those of CSV files, a line a node in the order of the file's nodes; either path may be NULL. Fields are separated by
- * tabs, semicolons or commas, whichever the first line has, and may be quoted; a first line with words in it is a header (above class
- * names: if there is a line more than nodes). Features: numbers with a decimal point, whatever the locale. Labels: one field a line: class numbers
- * (negative or "": no label) or class names ("": no label).
- * New labels draw a new split as gnn_data_open does. A set that is links alone grows to the number of lines: edge lists do not tell of nodes
- * without links at the end. GNN_EIO; GNN_EFORMAT and GNN_ENUMERIC (not finite) with line and column; GNN_ESHAPE. On failure nothing is changed.
+ * Replaces features and labels by those of CSV files, a line a node in the order of the file's
+ * nodes; either path may be NULL. Fields are separated by tabs, semicolons or commas, whichever the
+ * first line has, and may be quoted; a first line with words in it is a header (above class names:
+ * if there is a line more than nodes). Features: numbers with a decimal point, whatever the locale.
+ * Labels: one field a line: class numbers (negative or "": no label) or class names ("": no label).
+ * New labels draw a new split as gnn_data_open does. A set that is links alone grows to the number
+ * of lines: edge lists do not tell of nodes without links at the end. GNN_EIO; GNN_EFORMAT and
+ * GNN_ENUMERIC (not finite) with line and column; GNN_ESHAPE. On failure nothing is changed.
  */
 GNN_API int gnn_data_add_csv(gnn_data_t *data, const char *features, const char *labels);
-/** Writes the set as .npz in libgnn's own layout (docs/formats.md), which gnn_data_open reads back as it was, but for `name` and `skipped`;
- *  in the file's order if the nodes were reordered.
- *  GNN_EINVALID: no node has a label. GNN_EIO. */
+/** Writes the set as .npz in libgnn's own layout (docs/formats.md), which gnn_data_open reads back
+ * as it was, but for `name` and `skipped`; in the file's order if the nodes were reordered. GNN_EINVALID:
+ * no node has a label. GNN_EIO. */
 GNN_API int gnn_data_save(const gnn_data_t *data, const char *path);
 /** Says in words what it holds, into `text` (always terminated). */
 GNN_API void gnn_data_describe(const gnn_data_t *data, char *text, size_t size);

@@ -111,7 +111,8 @@ static void hash(uint64_t *sum, const void *bytes, size_t count)
         *sum = (*sum ^ b[k]) * 0x100000001b3u; /* FNV-1a */
 }
 
-/* What a resumed training must find again: sizes, labels, masks, class weights. Not the features, which may have been scaled by another machine. */
+/* What a resumed training must find again: sizes, labels, masks, class weights. Not the features,
+ * which may have been scaled by another machine. */
 static uint64_t identify(const gnn_data_t *data, const gnn_train_config_t *config)
 {
     const int64_t n = gnn_data_nodes(data), classes = gnn_data_classes(data);

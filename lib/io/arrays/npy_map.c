@@ -1,4 +1,5 @@
-/* A .npy file as memory: the header is read and checked, the numbers are mapped, and pages come from the disk when they are looked at. */
+/* A .npy file as memory: the header is read and checked, the numbers are mapped, and pages come
+ * from the disk when they are looked at. */
 #include <lib/io/arrays/arrays.h>
 
 #include <errno.h>

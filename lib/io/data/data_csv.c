@@ -1,4 +1,5 @@
-/* Features and labels as CSV, a line a node. What is read goes into a set of its own, and into the caller's once nothing can fail. */
+/* Features and labels as CSV, a line a node. What is read goes into a set of its own, and into the
+ * caller's once nothing can fail. */
 #include <lib/io/data/data.h>
 
 #include <gnn/graph.h>
@@ -166,8 +167,8 @@ static int grow(gnn_data_t *made, const gnn_data_t *data)
     return gnn__data_fill_rest(made);
 }
 
-/* Lines stand in the order of the file's nodes: what was read follows the set's own. Nodes that came with them have no links, and stand last in
- * both. */
+/* Lines stand in the order of the file's nodes: what was read follows the set's own. Nodes that
+ * came with them have no links, and stand last in both. */
 static int follow(gnn_data_t *made, const gnn_data_t *data)
 {
     gnn_data_t arranged;

@@ -1,11 +1,12 @@
-/* Stored links into a simple undirected graph: counting sorts only, so the order is the same whatever the file's was. What a file says of its links
- * follows them. */
+/* Stored links into a simple undirected graph: counting sorts only, so the order is the same
+ * whatever the file's was. What a file says of its links follows them. */
 #include <lib/io/data/data.h>
 
 #include <gnn/graph.h>
 #include <lib/io/arrays/arrays.h>
 
-/* `stored` is 2 k where link k is stored in this direction, 2 k + 1 where only its reverse is; NULL if nothing is known of links but their ends. */
+/* `stored` is 2 k where link k is stored in this direction, 2 k + 1 where only its reverse is; NULL
+ * if nothing is known of links but their ends. */
 typedef struct csr {
     int64_t *indptr;
     int32_t *indices;
@@ -35,7 +36,8 @@ static void put(const csr_t *csr, int32_t row, int32_t column, int64_t stored)
         csr->stored[at] = stored;
 }
 
-/* Rows are senders, in the order of the file. indptr[r + 2] counts, becomes where row r + 1 is written next, and ends as where it ends. */
+/* Rows are senders, in the order of the file. indptr[r + 2] counts, becomes where row r + 1 is
+ * written next, and ends as where it ends. */
 static void both_ways(const csr_t *csr, int64_t n, int64_t m, const int32_t *a, const int32_t *b)
 {
     for (int64_t k = 0; k < m; k++)

@@ -75,7 +75,8 @@ static bool hears(const pairs_t *p, const int64_t *indptr, int64_t i, int64_t j)
     return false;
 }
 
-/* Are the edges what a reader makes of links: numbered receiver by receiver, each with its reverse, none twice, none to itself? */
+/* Are the edges what a reader makes of links: numbered receiver by receiver, each with its reverse,
+ * none twice, none to itself? */
 static bool are_links(const pairs_t *p, const int64_t *indptr)
 {
     for (int64_t k = 0; k < p->m; k++) {

@@ -1,5 +1,5 @@
-/* Edge lists: two node numbers a line, from 0, and perhaps a weight. Read here and not by igraph, which knows neither comments nor weights, and takes
- * memory for whatever node a line names. */
+/* Edge lists: two node numbers a line, from 0, and perhaps a weight. Read here and not by igraph,
+ * which knows neither comments nor weights, and takes memory for whatever node a line names. */
 #include <lib/io/data/data.h>
 
 /* Numbers with gaps are common, so nodes may outnumber links; memory stays bounded by the file. */

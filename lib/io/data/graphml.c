@@ -1,4 +1,5 @@
-/* GraphML, read by igraph. What igraph takes memory for is bounded first: it keeps a place for every attribute of every node and link. */
+/* GraphML, read by igraph. What igraph takes memory for is bounded first: it keeps a place for
+ * every attribute of every node and link. */
 #include <lib/io/data/data.h>
 
 #include <graphs/igraph/read.h>

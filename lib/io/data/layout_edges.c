@@ -6,7 +6,8 @@
 
 /* ---- edges ---- */
 
-/* Weights that are no finite numbers are named by their place in the file; those that are all 1 say nothing, and are not taken. */
+/* Weights that are no finite numbers are named by their place in the file; those that are all 1 say
+ * nothing, and are not taken. */
 static int take_weights(gnn_array_t *to, int64_t *count, const gnn_array_t *from, int64_t m)
 {
     bool ones = true;

@@ -24,7 +24,8 @@ typedef struct gnn__layout_csr {
 const char *gnn__layout_spelling(const gnn_arrays_t *arrays, const char *matrix);
 /* Is there an indptr of `matrix`? */
 bool gnn__layout_has(const gnn_arrays_t *arrays, const char *matrix);
-/* A matrix of n rows in that spelling. On failure the caller frees what `csr` holds. `data` receives the matrix's numbers, NULL if there are none. */
+/* A matrix of n rows in that spelling. On failure the caller frees what `csr` holds. `data`
+ * receives the matrix's numbers, NULL if there are none. */
 int gnn__layout_csr(gnn__layout_csr_t *csr, const gnn_array_t **data, const gnn_arrays_t *arrays,
                     const char *matrix, int64_t n);
 /* The graph and its edge arrays. */

@@ -1,5 +1,6 @@
-/* A node prediction set of the Open Graph Benchmark as its zip unpacks (Hu et al. 2020): raw/{edge,node-feat,node-label,num-node-list}.csv.gz and
- * split/SCHEME/{train,valid,test}.csv.gz, lines of numbers without headers. */
+/* A node prediction set of the Open Graph Benchmark as its zip unpacks (Hu et al. 2020):
+ * raw/{edge,node-feat,node-label,num-node-list}.csv.gz and split/SCHEME/{train,valid,test}.csv.gz,
+ * lines of numbers without headers. */
 #include <lib/io/data/data.h>
 
 #include <lib/io/arrays/arrays.h>

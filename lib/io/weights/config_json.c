@@ -1,9 +1,12 @@
-/* Steps and layer configs as JSON and back, exactly: reals are written with 17 digits, which gives back every bit of a float or a double.
+/* Steps and layer configs as JSON and back, exactly: reals are written with 17 digits, which gives
+ * back every bit of a float or a double.
  *
- *     {"format": 1, "steps": [{"kind": "layer", "name": "0", "layer": {"preset": "gat", "in": 1433, "heads": 8, ...}}, ...]}
+ *     {"format": 1, "steps": [{"kind": "layer", "name": "0", "layer": {"preset": "gat", "in": 1433,
+ * "heads": 8, ...}}, ...]}
  *
- * One table says what fields there are; an absent key is the default, an unknown one an error. Configs are written resolved, so that a file keeps its meaning
- * when a preset changes; a real that is 0 is then meant, and read as GNN_ZERO. */
+ * One table says what fields there are; an absent key is the default, an unknown one an error.
+ * Configs are written resolved, so that a file keeps its meaning when a preset changes; a real that
+ * is 0 is then meant, and read as GNN_ZERO. */
 #include <lib/io/weights/config_json.h>
 
 #include <lib/base/base.h>
@@ -345,7 +348,8 @@ static int read_step(gnn_step_t *step, json_t *object, const gnn_rows_t *rows)
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "field layer");
 }
 
-/* Each step's names are compared with those before it; and jansson descends by recursion, which a thread's small stack must bear. */
+/* Each step's names are compared with those before it; and jansson descends by recursion, which a
+ * thread's small stack must bear. */
 enum { MOST_STEPS = 10000, MOST_LEVELS = 16 };
 
 static int check_depth(const char *text)
