@@ -1,0 +1,73 @@
+/* The generic driver, backward: what rows with scores and rows without do with the gradient of a pair's message. */
+#include <lib/aggregate/generic/driver.h>
+
+static gnn_real_t *zeroed(gnn_real_t *row, int64_t count, bool wanted)
+{
+    if (wanted)
+        memset(row, 0, sizeof *row * (size_t)count);
+    return wanted ? row : NULL;
+}
+
+/* What a row without scores was told was the message times its weight. */
+static void weigh_message(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
+                          const gnn__pair_t *pair)
+{
+    for (int64_t c = 0; !plan->scored && pair->weight != 1 && c < plan->message_width; c++)
+        scratch->d_message[c] *= pair->weight;
+}
+
+void gnn__driver_project_grad(const gnn__plan_t *plan, const gnn__driver_run_t *run, int input,
+                              int64_t number, const gnn_real_t *d_projected, int64_t cols,
+                              gnn_real_t *sums)
+{
+    if (!gnn__users_edge(plan, number))
+        return;
+    const gnn_real_t *f = gnn__row(&plan->in[GNN_AGGREGATE_EDGE_FEATURES], number);
+    gnn_real_t *d_weight = sums + run->shared[input],
+               *d_f = gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_FEATURES)
+                          ? gnn__row(&plan->d[GNN_AGGREGATE_EDGE_FEATURES], number)
+                          : NULL;
+    for (int64_t e = 0; e < plan->d_e; e++) {
+        const gnn_real_t *w = gnn__row(&plan->in[input], e);
+        gnn_real_t sum = 0;
+        for (int64_t c = 0; c < cols; c++) {
+            sum += w[c] * d_projected[c];
+            d_weight[e * cols + c] += f[e] * d_projected[c];
+        }
+        if (d_f)
+            d_f[e] += sum;
+    }
+}
+
+void gnn__driver_message_grad(const gnn__plan_t *plan, const gnn__driver_run_t *run,
+                              const gnn__pair_scratch_t *scratch, const gnn__pair_t *pair,
+                              gnn_real_t *d_weight, gnn_real_t *sums)
+{
+    for (int64_t c = 0; d_weight && c < plan->message_width; c++)
+        *d_weight += scratch->d_message[c] * pair->message[c];
+    weigh_message(plan, scratch, pair);
+    gnn_message_grad_t grad = {
+        .dst = gnn__wants_gradient(plan, GNN_AGGREGATE_DST_MESSAGE)
+                   ? gnn__row(&plan->d[GNN_AGGREGATE_DST_MESSAGE], pair->i)
+                   : NULL,
+        .edge = zeroed(scratch->d_edge, plan->edge_width, run->wanted.edge),
+        .parameters = gnn__driver_sums(plan, run, GNN_AGGREGATE_MESSAGE_PARAMETERS, sums)};
+    if (grad.dst || grad.edge || grad.parameters.data)
+        plan->message->message_grad(&plan->message_shape, &pair->rows, scratch->d_message, &grad);
+    if (!grad.edge)
+        return;
+    if (plan->edge_message)
+        gnn__driver_project_grad(plan, run, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, pair->number,
+                                 grad.edge, plan->edge_width, sums);
+    const int64_t bias = run->shared[GNN_AGGREGATE_EDGE_MESSAGE_BIAS];
+    for (int64_t c = 0; bias >= 0 && c < plan->edge_width; c++)
+        sums[bias + c] += grad.edge[c];
+}
+
+void gnn__driver_send_message_grad(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
+                                   const gnn__pair_t *pair)
+{
+    gnn_message_grad_t grad = {.src = gnn__row(&plan->d[GNN_AGGREGATE_SRC_MESSAGE], pair->j)};
+    weigh_message(plan, scratch, pair);
+    plan->message->message_grad(&plan->message_shape, &pair->rows, scratch->d_message, &grad);
+}
