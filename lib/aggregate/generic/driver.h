@@ -109,4 +109,12 @@ gnn__visit_t gnn__driver_attend_grad;
 /* Fills edge_weights_out and segment_weights_out from the settled states. */
 void gnn__attention_weights(const gnn__plan_t *plan, const gnn__driver_run_t *run);
 
+/* `row` with `count` zeros where it is wanted; else NULL. */
+static inline gnn_real_t *gnn__zeroed(gnn_real_t *row, int64_t count, bool wanted)
+{
+    if (wanted)
+        memset(row, 0, sizeof *row * (size_t)count);
+    return wanted ? row : NULL;
+}
+
 #endif

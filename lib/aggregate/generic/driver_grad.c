@@ -91,9 +91,9 @@ static void receive_pair(const gnn__plan_t *plan, const gnn__driver_run_t *run,
 {
     const gnn__wanted_t *w = &run->wanted;
     gnn_real_t d_weight = 0;
-    gnn_edge_grad_t grad = {.message = zeroed(scratch->d_message, plan->message_width, w->message),
-                            .parameters =
-                                gnn__driver_sums(plan, run, GNN_AGGREGATE_PARAMETERS, sums)};
+    gnn_edge_grad_t grad = {
+        .message = gnn__zeroed(scratch->d_message, plan->message_width, w->message),
+        .parameters = gnn__driver_sums(plan, run, GNN_AGGREGATE_PARAMETERS, sums)};
     plan->aggregator->accumulate_grad(&plan->shape, gnn__driver_state(run, pair->i), &pair->edge,
                                       &grad);
     if (w->message)
@@ -105,7 +105,7 @@ static void receive_pair(const gnn__plan_t *plan, const gnn__driver_run_t *run,
 static void send_pair(const gnn__plan_t *plan, const gnn__driver_run_t *run,
                       const gnn__pair_scratch_t *scratch, const gnn__pair_t *pair)
 {
-    gnn_edge_grad_t grad = {.message = zeroed(scratch->d_message, plan->message_width, true)};
+    gnn_edge_grad_t grad = {.message = gnn__zeroed(scratch->d_message, plan->message_width, true)};
     plan->aggregator->accumulate_grad(&plan->shape, gnn__driver_state(run, pair->i), &pair->edge,
                                       &grad);
     gnn__driver_send_message_grad(plan, scratch, pair);

@@ -1,13 +1,6 @@
 /* The generic driver, backward: what rows with scores and rows without do with the gradient of a pair's message. */
 #include <lib/aggregate/generic/driver.h>
 
-static gnn_real_t *zeroed(gnn_real_t *row, int64_t count, bool wanted)
-{
-    if (wanted)
-        memset(row, 0, sizeof *row * (size_t)count);
-    return wanted ? row : NULL;
-}
-
 /* What a row without scores was told was the message times its weight. */
 static void weigh_message(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
                           const gnn__pair_t *pair)
@@ -50,7 +43,7 @@ void gnn__driver_message_grad(const gnn__plan_t *plan, const gnn__driver_run_t *
         .dst = gnn__wants_gradient(plan, GNN_AGGREGATE_DST_MESSAGE)
                    ? gnn__row(&plan->d[GNN_AGGREGATE_DST_MESSAGE], pair->i)
                    : NULL,
-        .edge = zeroed(scratch->d_edge, plan->edge_width, run->wanted.edge),
+        .edge = gnn__zeroed(scratch->d_edge, plan->edge_width, run->wanted.edge),
         .parameters = gnn__driver_sums(plan, run, GNN_AGGREGATE_MESSAGE_PARAMETERS, sums)};
     if (grad.dst || grad.edge || grad.parameters.data)
         plan->message->message_grad(&plan->message_shape, &pair->rows, scratch->d_message, &grad);
