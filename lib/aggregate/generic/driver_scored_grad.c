@@ -25,13 +25,6 @@ void gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t
     }
 }
 
-static gnn_real_t *zeroed(gnn_real_t *row, int64_t count, bool wanted)
-{
-    if (wanted)
-        memset(row, 0, sizeof *row * (size_t)count);
-    return wanted ? row : NULL;
-}
-
 /* Fills scratch->d_scores; adds to d_message (message_width) and d_weight, unless they are NULL. 0 x NaN is NaN: messages
  * that weigh nothing are not read. */
 static void weights_grad(const gnn__plan_t *plan, const gnn__driver_run_t *run,
@@ -87,18 +80,18 @@ static void receive_pair(const gnn__plan_t *plan, const gnn__driver_run_t *run,
     const gnn__wanted_t *wanted = &run->wanted;
     gnn_real_t d_weight = 0;
     weights_grad(plan, run, scratch, pair,
-                 zeroed(scratch->d_message, plan->message_width, wanted->message),
+                 gnn__zeroed(scratch->d_message, plan->message_width, wanted->message),
                  wanted->weight ? &d_weight : NULL);
     if (wanted->message)
         gnn__driver_message_grad(plan, run, scratch, pair, NULL, sums);
     if (wanted->score) {
-        gnn__scores_grad_t grad = {.edge.query = own_row(plan, GNN_AGGREGATE_QUERY, pair->i),
-                                   .edge.key = zeroed(scratch->d_key, plan->key_width, wanted->key),
-                                   .edge.parameters =
-                                       gnn__driver_sums(plan, run, GNN_AGGREGATE_PARAMETERS, sums),
-                                   .bias = gnn__users_edge(plan, pair->number)
-                                               ? own_row(plan, GNN_AGGREGATE_EDGE_BIAS, pair->number)
-                                               : NULL};
+        gnn__scores_grad_t grad = {
+            .edge.query = own_row(plan, GNN_AGGREGATE_QUERY, pair->i),
+            .edge.key = gnn__zeroed(scratch->d_key, plan->key_width, wanted->key),
+            .edge.parameters = gnn__driver_sums(plan, run, GNN_AGGREGATE_PARAMETERS, sums),
+            .bias = gnn__users_edge(plan, pair->number)
+                        ? own_row(plan, GNN_AGGREGATE_EDGE_BIAS, pair->number)
+                        : NULL};
         for (int p = 0; p < GNN_PRIORS; p++)
             grad.prior[p] = prior_grad(plan, run, p, pair->i, sums);
         gnn__pair_scores_grad(plan, scratch, pair, &grad);
@@ -121,8 +114,8 @@ static void send_pair(const gnn__plan_t *plan, const gnn__driver_run_t *run,
             grad.prior[p].parameters = plan->d[GNN_AGGREGATE_PRIOR_0 + p];
             scores |= grad.prior[p].parameters.data != NULL;
         }
-    weights_grad(plan, run, scratch, pair, zeroed(scratch->d_message, plan->message_width, message),
-                 NULL);
+    weights_grad(plan, run, scratch, pair,
+                 gnn__zeroed(scratch->d_message, plan->message_width, message), NULL);
     if (message)
         gnn__driver_send_message_grad(plan, scratch, pair);
     if (scores)
