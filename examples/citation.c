@@ -1,6 +1,7 @@
 /* Node classification on citation graphs: trains a network with several seeds, or runs a saved one.
  * `citation --help` lists the options. */
 #include "citation.h"
+#include "program.h"
 
 #include <getopt.h>
 #include <signal.h>
@@ -11,7 +12,7 @@
 static const char usage[] =
     "usage: citation [--data FILE|karate] [--model gcn|sage|gin|gat|gatv2|transformer|mlp] [--metric accuracy|f1|auc]\n"
     "                [--seeds N] [--epochs N] [--split N | --splits N|all] [--threads N]\n"
-    "                [--checkpoint FILE [--resume]] [--save FILE] [--load FILE]\n"
+    "                [--checkpoint FILE [--resume|--overwrite]] [--save FILE] [--load FILE]\n"
     "                [--report] [--json] [--log FILE.csv] [--predict FILE.csv]\n"
     "                [--plot FILE.svg] [--curve FILE.svg] [--confusion FILE.svg]\n"
     "Ctrl-C ends after the running step, leaves a checkpoint if one is wanted, and exits with 130; a second one exits at once.\n";
@@ -98,23 +99,27 @@ static int run(const options_t *o, gnn_context_t *context, gnn_data_t **data, st
 
 /* ---- options ---- */
 
-static int whole(const char *text, int64_t low, int64_t *number)
-{
-    char *end = NULL;
-    *number = strtoll(text, &end, 10);
-    return end != text && *end == 0 && *number >= low;
-}
+enum { MOST = 1000000000 };
 
 static int set_number(options_t *o, int option, const char *value)
 {
     int64_t threads = 0;
     switch (option) {
-    case 'n': return whole(value, 1, &o->seeds);
-    case 'e': return whole(value, 1, &o->epochs);
-    case 'i': return whole(value, 0, &o->split);
-    case 'I': return strcmp(value, "all") == 0 ? (o->splits = -1, 1) : whole(value, 1, &o->splits);
-    default: return whole(value, 0, &threads) && threads <= 1024 && (o->threads = (int)threads, 1);
+    case 'n': return program_whole("--seeds", value, 1, 1000000, &o->seeds);
+    case 'e': return program_whole("--epochs", value, 1, MOST, &o->epochs);
+    case 'i': return program_whole("--split", value, 0, MOST, &o->split);
+    case 'I':
+        return strcmp(value, "all") == 0 ? (o->splits = -1, 1)
+                                         : program_whole("--splits", value, 1, MOST, &o->splits);
+    default:
+        return program_whole("--threads", value, 0, 1024, &threads) && (o->threads = (int)threads, 1);
     }
+}
+
+static int none_of(const char *option, const char *value, const char *names)
+{
+    fprintf(stderr, "%s: \"%s\" is none of %s\n", option, value, names);
+    return 0;
 }
 
 static int set(options_t *o, int option, const char *value)
@@ -123,44 +128,59 @@ static int set(options_t *o, int option, const char *value)
     const char **const texts[] = {['d'] = &o->data,      ['s'] = &o->save, ['l'] = &o->load,
                                   ['p'] = &o->predict,   ['g'] = &o->plot, ['v'] = &o->curve,
                                   ['x'] = &o->confusion, ['L'] = &o->log,  ['k'] = &o->checkpoint};
-    int *const flags[] = {['j'] = &o->json, ['r'] = &o->report, ['R'] = &o->resume};
+    int *const flags[] = {
+        ['j'] = &o->json, ['r'] = &o->report, ['R'] = &o->resume, ['O'] = &o->overwrite};
     if (option == 'm')
-        return (o->recipe = recipe_find(value)) != NULL;
+        return (o->recipe = recipe_find(value)) != NULL || none_of("--model", value, recipe_names());
     if (strchr("dslpgvxLk", option))
         return *texts[option] = value, 1;
-    if (strchr("jrR", option))
+    if (strchr("jrRO", option))
         return *flags[option] = 1;
     for (int k = 0; option == 'c' && k < 3; k++)
         if (strcmp(value, metrics[k]) == 0)
             return o->metric = (gnn_metric_t)k, 1;
-    return option != 'c' && set_number(o, option, value);
+    return option == 'c' ? none_of("--metric", value, "accuracy, f1, auc")
+                         : set_number(o, option, value);
 }
 
 /* 0: go on; otherwise the program ends with *status. */
 static int read_options(options_t *o, int argc, char **argv, int *status)
 {
     static const struct option known[] = {
-        {"data", 1, 0, 'd'},      {"model", 1, 0, 'm'},   {"metric", 1, 0, 'c'},
-        {"seeds", 1, 0, 'n'},     {"epochs", 1, 0, 'e'},  {"split", 1, 0, 'i'},
-        {"splits", 1, 0, 'I'},    {"threads", 1, 0, 't'}, {"checkpoint", 1, 0, 'k'},
-        {"resume", 0, 0, 'R'},    {"save", 1, 0, 's'},    {"load", 1, 0, 'l'},
-        {"report", 0, 0, 'r'},    {"json", 0, 0, 'j'},    {"log", 1, 0, 'L'},
-        {"predict", 1, 0, 'p'},   {"plot", 1, 0, 'g'},    {"curve", 1, 0, 'v'},
-        {"confusion", 1, 0, 'x'}, {"help", 0, 0, 'h'},    {0, 0, 0, 0}};
+        {"data", 1, 0, 'd'},   {"model", 1, 0, 'm'},     {"metric", 1, 0, 'c'},
+        {"seeds", 1, 0, 'n'},  {"epochs", 1, 0, 'e'},    {"split", 1, 0, 'i'},
+        {"splits", 1, 0, 'I'}, {"threads", 1, 0, 't'},   {"checkpoint", 1, 0, 'k'},
+        {"resume", 0, 0, 'R'}, {"overwrite", 0, 0, 'O'}, {"save", 1, 0, 's'},
+        {"load", 1, 0, 'l'},   {"report", 0, 0, 'r'},    {"json", 0, 0, 'j'},
+        {"log", 1, 0, 'L'},    {"predict", 1, 0, 'p'},   {"plot", 1, 0, 'g'},
+        {"curve", 1, 0, 'v'},  {"confusion", 1, 0, 'x'}, {"help", 0, 0, 'h'},
+        {0, 0, 0, 0}};
     int bad = 0;
     for (int c; !bad && (c = getopt_long(argc, argv, "h", known, NULL)) != -1;) {
         if (c == 'h') {
             fputs(usage, stdout);
-            *status = EXIT_SUCCESS;
+            *status = program_ends("citation", EXIT_SUCCESS);
             return 1;
         }
         bad = c == '?' || !set(o, c, optarg);
     }
-    bad = bad || optind < argc || (o->resume && !o->checkpoint);
+    if (!bad && optind < argc)
+        bad = fprintf(stderr, "\"%s\" is no option\n", argv[optind]);
+    if (!bad && o->resume && !o->checkpoint)
+        bad = fprintf(stderr, "--resume: --checkpoint FILE is expected, too\n");
     if (bad)
-        fputs(usage, stderr);
+        fprintf(stderr, "citation: --help lists the options\n");
     *status = 2;
     return bad;
+}
+
+/* Before hours of training, not after them. */
+static int can_write(const options_t *o)
+{
+    return program_can_write("--save", o->save) && program_can_write("--predict", o->predict) &&
+           program_can_write("--plot", o->plot) && program_can_write("--curve", o->curve) &&
+           program_can_write("--confusion", o->confusion) && program_can_write("--log", o->log) &&
+           program_can_write("--checkpoint", o->checkpoint);
 }
 
 int main(int argc, char **argv)
@@ -173,6 +193,8 @@ int main(int argc, char **argv)
     if (read_options(&options, argc, argv, &status))
         return status;
     options.say = options.json ? stderr : stdout;
+    if (!can_write(&options))
+        return EXIT_FAILURE;
     sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
     int rc = gnn_context_new(&context, &(gnn_context_config_t){.threads = options.threads});
     if (rc == GNN_OK)
@@ -185,5 +207,7 @@ int main(int argc, char **argv)
     study_free(&study);
     gnn_data_free(data);
     gnn_context_free(context);
-    return rc == GNN_OK ? EXIT_SUCCESS : rc == GNN_ESTOPPED ? 130 : EXIT_FAILURE;
+    return program_ends("citation", rc == GNN_OK         ? EXIT_SUCCESS
+                                    : rc == GNN_ESTOPPED ? 130
+                                                         : EXIT_FAILURE);
 }

@@ -20,6 +20,8 @@ typedef struct {
 } recipe_t;
 
 const recipe_t *recipe_find(const char *name);
+/* "gcn, sage, ..." */
+const char *recipe_names(void);
 /* Fits a recipe to a data set whose paper used other settings. */
 recipe_t recipe_for(const recipe_t *recipe, const gnn_data_t *data);
 int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *recipe,
@@ -33,7 +35,7 @@ typedef struct {
     int64_t seeds, epochs, split,
         splits; /* splits 0: `split` alone; otherwise the first so many, -1: all */
     gnn_metric_t metric;
-    int threads, json, report, resume;
+    int threads, json, report, resume, overwrite;
     FILE *say; /* where words go: stdout, or stderr if JSON goes there */
 } options_t;
 

@@ -22,6 +22,15 @@ const recipe_t *recipe_find(const char *name)
     return NULL;
 }
 
+const char *recipe_names(void)
+{
+    static char names[128];
+    size_t at = 0;
+    for (size_t k = 0; k < sizeof recipes / sizeof *recipes; k++)
+        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", k ? ", " : "", recipes[k].name);
+    return names;
+}
+
 recipe_t recipe_for(const recipe_t *recipe, const gnn_data_t *data)
 {
     recipe_t r = *recipe;

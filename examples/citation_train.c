@@ -59,6 +59,12 @@ static int run_one(study_t *s, const options_t *o, gnn_context_t *context, gnn_d
     char name[4096];
     snprintf(name, sizeof name, runs > 1 ? "%s.split%lld-seed%lld" : "%s",
              o->checkpoint ? o->checkpoint : "", (long long)out->split, (long long)out->seed);
+    if (o->checkpoint && !o->resume && !o->overwrite && access(name, F_OK) == 0) {
+        fprintf(stderr,
+                "--checkpoint: %s holds a training; --resume goes on, --overwrite starts anew\n",
+                name);
+        return GNN_EINVALID;
+    }
     gnn_context_set_seed(context, (uint64_t)out->seed);
     int rc = recipe_build(&model, context, &r, data);
     if (rc == GNN_OK)

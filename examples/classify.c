@@ -5,6 +5,7 @@
  * each sentence hears its words.
  */
 #include "classify.h"
+#include "program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,12 +151,15 @@ int classify_main(int argc, char **argv)
         if (strncmp(argv[k], "--", 2) != 0 || k + 1 == argc ||
             !classify_take(&options, argv[k] + 2, argv[k + 1])) {
             classify_usage(strcmp(argv[k], "--help") == 0 ? stdout : stderr);
-            return strcmp(argv[k], "--help") == 0 ? EXIT_SUCCESS : 2;
+            return program_ends("sentence", strcmp(argv[k], "--help") == 0 ? EXIT_SUCCESS : 2);
         }
     if (!options.data == !options.load || options.layers > 8) {
         classify_usage(stderr);
         return 2;
     }
+    if (!program_can_write("--save", options.save) || !program_can_write("--plot", options.plot) ||
+        !program_can_write("--graphml", options.graphml))
+        return EXIT_FAILURE;
     setvbuf(stdout, NULL, _IOLBF, 0);
     int rc = run(&r, &options);
     if (rc == GNN_OK)
@@ -169,5 +173,5 @@ int classify_main(int argc, char **argv)
     gnn_corpus_free(r.dev);
     gnn_corpus_free(r.test);
     gnn_context_free(r.context);
-    return rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return program_ends("sentence", rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE);
 }

@@ -6,6 +6,8 @@
  *     convert graph.graphml
  *
  * Without a second path it only says what there is. */
+#include "program.h"
+
 #include <gnn/gnn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,5 +92,5 @@ int main(int count, char **arguments)
     if (rc != GNN_OK)
         fprintf(stderr, "convert: %s\n", gnn_error_message());
     gnn_data_free(data);
-    return rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return program_ends("convert", rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE);
 }

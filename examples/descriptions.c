@@ -6,6 +6,7 @@
  * does a sentence's verb have to be "is" or "are"?
  */
 #include "descriptions.h"
+#include "program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,5 +102,5 @@ int main(int argc, char **argv)
     gnn_vocabulary_free(r.vocabulary);
     gnn_data_free(r.data);
     gnn_context_free(r.context);
-    return rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return program_ends("descriptions", rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE);
 }

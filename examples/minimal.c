@@ -21,5 +21,5 @@ int main(void)
         fprintf(stderr, "minimal: %s\n", gnn_error_message());
         return 1;
     }
-    printf("test accuracy %.1f\n", 100 * accuracy);
+    return printf("test accuracy %.1f\n", 100 * accuracy) < 0 || fflush(stdout) != 0;
 }

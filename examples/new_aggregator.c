@@ -7,6 +7,8 @@
  * on every graph, forward and backward. The program checks its gradient against finite differences
  * and trains it on the karate club.
  */
+#include "program.h"
+
 #include <gnn/gnn.h>
 #include <math.h>
 #include <stdio.h>
@@ -185,5 +187,5 @@ int main(void)
     gnn_model_free(model);
     gnn_data_free(data);
     gnn_context_free(context);
-    return rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return program_ends("new_aggregator", rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE);
 }

@@ -3,6 +3,8 @@
  *
  * The arrays here are drawn: 300 people in three groups, who mostly know people of their own group,
  * and whose features say little about it. */
+#include "program.h"
+
 #include <gnn/gnn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,5 +94,5 @@ int main(void)
     gnn_model_free(gat);
     gnn_data_free(data);
     gnn_context_free(context);
-    return rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return program_ends("own_data", rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE);
 }

@@ -7,6 +7,7 @@
 #include "sentence.h"
 
 #include "classify.h"
+#include "program.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -120,11 +121,11 @@ static int set_topology(options_t *o, const char *name)
     for (int k = 0; k < 4; k++)
         if (strcmp(name, names[k]) == 0 && k != WINDOW)
             return o->topology = (topology_t)k, 1;
-    if (strncmp(name, "window=", 7) != 0 || name[7] < '0' || name[7] > '9')
-        return 0;
     o->topology = WINDOW;
-    o->window = atoll(name + 7);
-    return 1;
+    if (strncmp(name, "window=", 7) == 0)
+        return program_whole("--topology window", name + 7, 0, 1000000, &o->window);
+    fprintf(stderr, "--topology: \"%s\" is none of complete, causal, window=N, edges\n", name);
+    return 0;
 }
 
 static int parse(options_t *o, int argc, char **argv)
@@ -132,27 +133,27 @@ static int parse(options_t *o, int argc, char **argv)
     const struct option known[] = {
         {"topology", 1, 0, 't'}, {"layers", 1, 0, 'l'}, {"epochs", 1, 0, 'e'}, {"seed", 1, 0, 's'},
         {"threads", 1, 0, 'j'},  {"plot", 1, 0, 'p'},   {"help", 0, 0, 'h'},   {0, 0, 0, 0}};
+    int64_t seed = (int64_t)o->seed, threads = o->threads;
     for (int c; (c = getopt_long(argc, argv, "h", known, NULL)) != -1;) {
         if (c == 't' && !set_topology(o, optarg))
             return 0;
-        if (c == 'l')
-            o->layers = atoll(optarg);
-        if (c == 'e')
-            o->epochs = atoll(optarg);
-        if (c == 's')
-            o->seed = strtoull(optarg, NULL, 10);
-        if (c == 'j')
-            o->threads = atoi(optarg);
+        if ((c == 'l' && !program_whole("--layers", optarg, 1, 8, &o->layers)) ||
+            (c == 'e' && !program_whole("--epochs", optarg, 1, 1000000, &o->epochs)) ||
+            (c == 's' && !program_whole("--seed", optarg, 0, INT64_MAX, &seed)) ||
+            (c == 'j' && !program_whole("--threads", optarg, 0, 1024, &threads)))
+            return 0;
         if (c == 'p')
             o->picture = optarg;
         if (c == 'h') {
             usage(stdout);
-            exit(EXIT_SUCCESS);
+            exit(program_ends("sentence", EXIT_SUCCESS));
         }
         if (c == '?')
             return 0;
     }
-    return optind == argc && o->layers >= 1 && o->layers <= 8 && o->epochs >= 1;
+    o->seed = (uint64_t)seed;
+    o->threads = (int)threads;
+    return optind == argc;
 }
 
 int main(int argc, char **argv)
@@ -185,5 +186,5 @@ int main(int argc, char **argv)
     free(packs);
     gnn_model_free(model);
     gnn_context_free(context);
-    return rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return program_ends("sentence", rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE);
 }

@@ -170,6 +170,8 @@ static job_t job_new(const gnn_graph_t *g, const char *message, const char *aggr
         .graph = g,
         .shape = {.heads = s.heads, .key_heads = s.kv_heads, .value_heads = s.kv_heads}};
     give(&job, GNN_AGGREGATE_SRC_MESSAGE, n_src, m->src_parts * width);
+    if (m->declare)
+        give(&job, GNN_AGGREGATE_MESSAGE_PARAMETERS, 32, width);
     if (m->dst_parts)
         give(&job, GNN_AGGREGATE_DST_MESSAGE, n_dst, m->dst_parts * width);
     if (scored) {

@@ -51,6 +51,7 @@ typedef struct contract_case {
     edge_bias_t bias;
     bool gate, shared, strided;
     int64_t value_heads; /* 0: kv_heads */
+    double message_options[GNN_ROW_OPTIONS];
     const gnn_map_t *map;
     double map_options[GNN_ROW_OPTIONS];
     gnn_prior_use_t priors[GNN_PRIORS];

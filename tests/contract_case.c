@@ -61,141 +61,6 @@ const char *contract_input_name(int k)
     return names[k];
 }
 
-/* ---- switches ---- */
-
-bool contract_scored(const contract_case_t *c)
-{
-    return (c->aggregator->flags & GNN_AGGREGATOR_SCORED) != 0;
-}
-
-int64_t contract_value_heads(const contract_case_t *c)
-{
-    return c->value_heads ? c->value_heads : c->kv_heads;
-}
-
-/* ---- what weights are made of ---- */
-
-static void forget_scores(contract_case_t *c)
-{
-    memset(c->priors, 0, sizeof c->priors);
-    memset(c->map_options, 0, sizeof c->map_options);
-    memset(c->weigher_options, 0, sizeof c->weigher_options);
-    c->map = NULL;
-    c->weigher = NULL;
-    c->prior_query = false;
-    c->softcap = 0;
-    c->value_heads = 0;
-}
-
-static gnn_prior_use_t draw_prior(draw_t *d)
-{
-    gnn_prior_use_t use = {.row = gnn_prior_at((size_t)draw_below(d, (int64_t)gnn_prior_count()))};
-    if (use.row->n_options >= 3) {
-        use.options[0] = (double)(4 + draw_below(d, 4));
-        use.options[1] = (double)draw_below(d, GNN_BUCKETS);
-        use.options[2] = (double)(6 + draw_below(d, 20));
-    }
-    if (use.row->n_options > 3)
-        use.options[3] = (double)draw_below(d, 2);
-    return use;
-}
-
-/* Turns all that can be turned of a head's numbers, or two of them. */
-static void draw_map(contract_case_t *c, draw_t *d)
-{
-    int64_t even = c->d_k / 2 * 2;
-    if (c->aggregator->score_width != GNN_SCORE_PER_KEY || even == 0 || !draw_once_in(d, 3))
-        return;
-    c->map = &gnn_map_rope;
-    c->map_options[0] = draw_once_in(d, 2) ? 100 : 0;
-    c->map_options[1] = (double)(draw_once_in(d, 3) ? 2 : even);
-    c->map_options[2] = draw_once_in(d, 2) ? 2.5 : 0;
-    c->map_options[3] = (double)draw_below(d, 2);
-}
-
-/* A map stays in the fast kernels; the rest is the generic driver's. */
-static void draw_scores(contract_case_t *c, draw_t *d, bool plain)
-{
-    draw_map(c, d);
-    for (int p = 0; !plain && p < GNN_PRIORS; p++)
-        if (draw_once_in(d, 2))
-            c->priors[p] = draw_prior(d);
-    for (int p = 0; p < GNN_PRIORS; p++)
-        if (c->priors[p].row && (c->priors[p].row->flags & GNN_PRIOR_READS_QUERY))
-            c->prior_query |= c->aggregator->score_width == GNN_SCORE_PER_HEAD || draw_once_in(d, 2);
-    if (plain)
-        return;
-    if (draw_once_in(d, 2))
-        c->weigher = gnn_weigher_at((size_t)draw_below(d, (int64_t)gnn_weigher_count()));
-    if (c->weigher && c->weigher->n_options > 0)
-        c->weigher_options[0] = (double)draw_below(d, 2);
-    c->softcap = draw_once_in(d, 3) ? 0.8 : 0;
-    if (draw_once_in(d, 3) && c->heads % 2 == 0)
-        c->value_heads = c->heads / 2;
-}
-
-static void draw_view(contract_case_t *c, draw_t *d)
-{
-    bool square = gnn_graph_n_dst(c->graph) == gnn_graph_n_src(c->graph);
-    c->view = (gnn_view_t){.self_loops = GNN_OFF, .norm = GNN_GRAPH_NORM_NONE, .backward = GNN_ON};
-    if (!draw_once_in(d, 3))
-        return;
-    c->view.norm = draw_once_in(d, 3)              ? GNN_GRAPH_NORM_ROW
-                   : square && !draw_once_in(d, 3) ? GNN_GRAPH_NORM_SYMMETRIC
-                                                   : GNN_GRAPH_NORM_NONE;
-    c->view.self_loops = square && draw_once_in(d, 2) ? GNN_ON : GNN_OFF;
-}
-
-contract_case_t contract_case(size_t message, size_t aggregator, gnn_graph_t *graph,
-                              const char *name, uint64_t seed)
-{
-    contract_case_t c = {.message = gnn_message_at(message),
-                         .aggregator = gnn_aggregator_at(aggregator),
-                         .graph = graph,
-                         .graph_name = name,
-                         .seed = seed,
-                         .heads = 1,
-                         .kv_heads = 1,
-                         .d_k = 4,
-                         .d_v = 3,
-                         .view = {GNN_OFF, GNN_GRAPH_NORM_NONE, GNN_ON}};
-    if (contract_scored(&c))
-        c.heads = c.kv_heads = 2;
-    return c;
-}
-
-contract_case_t contract_case_of(const char *aggregator, gnn_graph_t *g, const char *name,
-                                 uint64_t seed)
-{
-    size_t a = 0;
-    while (strcmp(gnn_aggregator_at(a)->name, aggregator) != 0)
-        a++;
-    return contract_case(0, a, g, name, seed);
-}
-
-void contract_draw_switches(contract_case_t *c, bool edge_inputs)
-{
-    draw_t d = draw_from(c->seed ^ 0x7377u);
-    forget_scores(c);
-    bool may = edge_inputs && !contract_has_spans(c->graph);
-    bool plain = draw_once_in(&d, 2); /* what the fast kernels take */
-    draw_view(c, &d);
-    c->gate = !plain && draw_once_in(&d, 2);
-    if (contract_scored(c))
-        draw_scores(c, &d, plain);
-    c->dropout = !contract_scored(c) || draw_once_in(&d, 3) ? 0 : draw_once_in(&d, 2) ? 0.25 : 0.6;
-    c->scale = draw_once_in(&d, 2) ? 0 : 0.7;
-    c->shared = draw_once_in(&d, 3);
-    c->strided = draw_once_in(&d, 3);
-    c->step = (uint32_t)draw_below(&d, 1000);
-    c->model_step = (uint32_t)draw_below(&d, 5);
-    c->features = may && !plain && !draw_once_in(&d, 3);
-    c->message_bias = c->features && draw_once_in(&d, 2);
-    c->weight = may && !draw_once_in(&d, 3);
-    c->loop_weights = c->weight && c->view.self_loops == GNN_ON && draw_once_in(&d, 2);
-    c->bias = may && contract_scored(c) ? (edge_bias_t)draw_below(&d, 3) : BIAS_NONE;
-}
-
 /* ---- inputs ---- */
 
 enum { EDGE_DIM = 3 };
@@ -207,7 +72,9 @@ typedef struct {
 /* What the rows of the tables own. */
 static extent_t declared(gnn_row_declare_t *declare, const contract_case_t *c, const double *options)
 {
-    gnn_aggregate_shape_t shape = {.heads = c->heads, .d_k = c->d_k, .d_v = c->d_v};
+    const int64_t value_heads = contract_scored(c) ? contract_value_heads(c) : 1;
+    gnn_aggregate_shape_t shape = {
+        .heads = c->heads, .d_k = c->d_k, .d_v = c->d_v, .message_width = value_heads * c->d_v};
     gnn_piece_t pieces[GNN_ROW_PIECES] = {{0}};
     memcpy(shape.options, options, sizeof shape.options);
     if (declare)
@@ -218,6 +85,7 @@ static extent_t declared(gnn_row_declare_t *declare, const contract_case_t *c, c
 static void row_extents(const contract_case_t *c, extent_t *x)
 {
     const double none[GNN_ROW_OPTIONS] = {0};
+    x[GNN_AGGREGATE_MESSAGE_PARAMETERS] = declared(c->message->declare, c, c->message_options);
     x[GNN_AGGREGATE_PARAMETERS] = declared(c->aggregator->declare, c, none);
     x[GNN_AGGREGATE_WEIGHER_PARAMETERS] =
         declared(c->weigher ? c->weigher->declare : NULL, c, c->weigher_options);
@@ -243,12 +111,12 @@ static void sender_extents(const contract_case_t *c, extent_t *x)
     x[GNN_AGGREGATE_SRC_MESSAGE] = (extent_t){n_src, c->message->src_parts * w};
     x[GNN_AGGREGATE_DST_MESSAGE] = (extent_t){n_dst, c->message->dst_parts * w};
     x[GNN_AGGREGATE_GATE] = (extent_t){n_dst, c->gate ? c->heads : 0};
+    row_extents(c, x);
     if (!contract_scored(c))
         return;
     bool per_head = c->aggregator->score_width == GNN_SCORE_PER_HEAD;
     x[GNN_AGGREGATE_QUERY] = (extent_t){n_dst, per_head ? c->heads : c->heads * c->d_k};
     x[GNN_AGGREGATE_KEY] = (extent_t){n_src, per_head ? c->heads : c->kv_heads * c->d_k};
-    row_extents(c, x);
 }
 
 static void edge_extents(const contract_case_t *c, extent_t *x)
@@ -347,6 +215,7 @@ static void settings(contract_run_t *r)
                                .dropout = (gnn_real_t)c->dropout,
                                .map = c->map,
                                .weigher = c->weigher};
+    memcpy(r->how.message_options, c->message_options, sizeof c->message_options);
     memcpy(r->how.map_options, c->map_options, sizeof c->map_options);
     memcpy(r->how.priors, c->priors, sizeof c->priors);
     memcpy(r->how.weigher_options, c->weigher_options, sizeof c->weigher_options);

@@ -62,6 +62,8 @@ static contract_case_t prior_case(size_t turn, gnn_graph_t *g)
     contract_case_t c = contract_case_of("dot", g, "priors", test_seed() + 11 * turn);
     c.priors[0] = turn % 2 ? (gnn_prior_use_t){&gnn_prior_table, {7}}
                            : (gnn_prior_use_t){&gnn_prior_slope, {0}};
+    if (turn % 2)
+        c.weigher = &gnn_weigher_softmax_sink;
     if (turn % 5 == 3)
         c.priors[1] = (gnn_prior_use_t){&gnn_prior_slope_absolute, {0}};
     if (turn % 4 == 2)
@@ -167,6 +169,31 @@ START_TEST(edge_terms_in_lanes)
 }
 END_TEST
 
+/* Dot scores whose keys and values have edge features in them, as TransformerConv's do; also in keys alone. */
+START_TEST(edge_rows_in_lanes)
+{
+    static const int64_t shapes[][3] = {{8, 8, 8},   {1, 5, 5},  {4, 16, 16}, {8, 3, 3}, {3, 8, 5},
+                                        {1, 16, 16}, {1, 2, 32}, {2, 7, 64},  {8, 8, 2}};
+    for (size_t turn = 0; turn < (test_small() ? 6 : 72); turn++) {
+        const uint64_t seed = test_seed() + 5 * turn;
+        gnn_graph_t *g = edge_graph(turn / 3, seed);
+        contract_case_t c = contract_case_of("dot", g, "edge rows", seed);
+        c.message = gnn_message_find(turn % 4 == 3 ? "linear" : "linear_edge");
+        c.heads = c.kv_heads = shapes[turn % 9][0];
+        c.d_k = shapes[turn % 9][1];
+        c.d_v = shapes[turn % 9][2];
+        c.features = true;
+        c.shared = turn % 3 == 0;
+        c.dropout = turn % 4 == 1 ? 0.3 : 0;
+        c.strided = turn % 5 == 0;
+        ck_ok(gnn_graph_prepare(g, &c.view));
+        check_way(&c, gnn__attention_lanes() ? "[by_lane/" : "[generic]");
+        gnn_graph_free(g);
+    }
+    contract_assert("edge rows in lanes");
+}
+END_TEST
+
 TCase *contract_prior_tests(void)
 {
     TCase *t = tcase_create("priors");
@@ -175,5 +202,6 @@ TCase *contract_prior_tests(void)
     tcase_add_loop_test(t, priors_in_bf16, GNN_PRECISION_HIGH, GNN_PRECISION_MEDIUM + 1);
     tcase_add_test(t, distances_too_many_to_write_down);
     tcase_add_test(t, edge_terms_in_lanes);
+    tcase_add_test(t, edge_rows_in_lanes);
     return t;
 }

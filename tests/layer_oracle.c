@@ -211,7 +211,16 @@ static void score_inputs(oracle_call_t *o, matrix_t dst, matrix_t src, matrix_t 
     in[GNN_AGGREGATE_QUERY] = query;
     in[GNN_AGGREGATE_EDGE_KEY_WEIGHT] = edge;
     in[GNN_AGGREGATE_PARAMETERS] = field(o, "attention.vector");
+    in[GNN_AGGREGATE_WEIGHER_PARAMETERS] = field(o, "attention.sink");
     in[GNN_AGGREGATE_PRIOR_0] = field(o, "distance");
+    for (int p = 0; p < GNN_PRIORS; p++) {
+        static const char *const pieces[] = {"slopes", "table", "keys"};
+        for (size_t k = 0; in[GNN_AGGREGATE_PRIOR_0 + p].cols == 0 && k < 3; k++) {
+            char name[32];
+            snprintf(name, sizeof name, "prior_%d.%s", p, pieces[k]);
+            in[GNN_AGGREGATE_PRIOR_0 + p] = field(o, name);
+        }
+    }
     in[GNN_AGGREGATE_EDGE_BIAS] = from_tensor(o, o->inputs->edge_bias);
 }
 
@@ -226,19 +235,29 @@ static matrix_t aggregate(oracle_call_t *o, matrix_t dst, matrix_t src)
                            .message = c->message,
                            .graph = o->graph,
                            .view = {.self_loops = c->self_loops, .norm = c->graph_norm},
-                           .priors = {{.options = {(double)c->distance_buckets}}}};
-    how.priors[0].row = c->distance == GNN_DISTANCE_SLOPE   ? &gnn_prior_slope
-                        : c->distance == GNN_DISTANCE_TABLE ? &gnn_prior_table
-                                                            : NULL;
+                           .map = c->map,
+                           .weigher = c->weigher,
+                           .priors = {{.row = c->prior_0}, {.row = c->prior_1}, {.row = c->prior_2}}};
+    memcpy(how.message_options, c->message_options, sizeof how.message_options);
+    memcpy(how.map_options, c->map_options, sizeof how.map_options);
+    memcpy(how.weigher_options, c->weigher_options, sizeof how.weigher_options);
+    memcpy(how.priors[0].options, c->prior_0_options, sizeof how.priors[0].options);
+    memcpy(how.priors[2].options, c->prior_2_options, sizeof how.priors[2].options);
+    if (c->distance == GNN_DISTANCE_SLOPE)
+        how.priors[0] = (gnn_prior_use_t){&gnn_prior_slope, {0}};
+    if (c->distance == GNN_DISTANCE_TABLE)
+        how.priors[0] = (gnn_prior_use_t){&gnn_prior_table, {(double)c->distance_buckets}};
     memcpy(how.shape.options, c->options, sizeof how.shape.options);
     in[GNN_AGGREGATE_SRC_MESSAGE] = value.cols == 0 ? src
                                     : gates.cols    ? side_by_side(o, gates, value)
                                                     : value;
     in[GNN_AGGREGATE_DST_MESSAGE] = linear(o, dst, "gate_receiver.weight", "gate_receiver.bias");
+    in[GNN_AGGREGATE_MESSAGE_PARAMETERS] = field(o, "message.distance");
     if (scored) {
         how.shape = (gnn_aggregate_shape_t){.heads = c->heads,
-                                            .key_heads = c->kv_heads,
-                                            .value_heads = c->kv_heads,
+                                            .key_heads = c->key_heads,
+                                            .value_heads = c->value_heads,
+                                            .softcap = c->softcap,
                                             .d_k = c->d_k,
                                             .d_v = c->d_v,
                                             .scale = c->scale,

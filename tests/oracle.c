@@ -5,8 +5,8 @@
 
 #include <graphs/graph.h>
 
-static const char *const message_names[ORACLE_MESSAGES] = {"none", "linear", "linear_edge",
-                                                           "relu_sum", "gate"};
+static const char *const message_names[ORACLE_MESSAGES] = {"none",     "linear", "linear_edge",
+                                                           "relu_sum", "gate",   "by_distance"};
 static const char *const aggregator_names[ORACLE_AGGREGATORS] = {
     "sum", "mean", "max", "min", "std", "dot", "additive", "additive_v2"};
 static const char *const weigher_names[ORACLE_WEIGHERS] = {"softmax", "softmax_sink", "linear",

@@ -53,6 +53,7 @@ typedef enum {
     ORACLE_LINEAR_EDGE,
     ORACLE_RELU_SUM,
     ORACLE_GATE,
+    ORACLE_BY_DISTANCE,
     ORACLE_MESSAGES
 } oracle_message_t;
 typedef enum {
@@ -165,6 +166,8 @@ static inline double oracle__option(double given, double initial)
 }
 /* Which row of its table of n a prior by distance reads: the rules by their papers. */
 int64_t oracle__bucket(const double *options, double distance);
+/* Of a message by distance: where its table has what is added to number c. */
+int64_t oracle__message_place(const oracle_t *o, double distance, int64_t c);
 /* rope: number c of a row of heads of d_k numbers, turned by `sign` times the position's angle. */
 term_t oracle__turned(const oracle_t *o, const term_t *row, int64_t c, double position, int sign);
 

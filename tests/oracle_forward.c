@@ -67,6 +67,9 @@ static void message(oracle_t *o, const oracle_pair_t *p, const term_t *e, term_t
             lower(&o->margin_message[c], off_zero(m[c]));
             m[c] = m[c].v > 0 ? m[c] : term(0);
         }
+        if (o->message == ORACLE_BY_DISTANCE)
+            add_to(&m[c], term(o->in[GNN_AGGREGATE_MESSAGE_PARAMETERS]
+                                   .value[oracle__message_place(o, p->distance, c)]));
         if (o->message == ORACLE_GATE)
             m[c] = times(term(sigmoid(g[c] + x[c] + e[c].v)), plus(term(x[w + c]), e[w + c]));
     }
@@ -134,6 +137,12 @@ static int64_t log_bucket(int64_t n, double reach, double distance)
     double at = (double)exact + floor(log(distance / (double)exact) / log(reach / (double)exact) *
                                       (double)(n - exact));
     return (int64_t)fmin(at, (double)(n - 1));
+}
+
+int64_t oracle__message_place(const oracle_t *o, double distance, int64_t c)
+{
+    int64_t cols = o->in[GNN_AGGREGATE_MESSAGE_PARAMETERS].cols;
+    return oracle__bucket(o->how.message_options, distance) * cols + c % cols;
 }
 
 int64_t oracle__bucket(const double *options, double distance)

@@ -58,6 +58,9 @@ static void message_grad(oracle_t *o, const oracle_pair_t *p, const term_t *e, c
             gate_grad(o, p, e, c, d_m[c]);
         } else if (o->message != ORACLE_RELU_SUM || m[c].v > 0) {
             give(src, p->j, c, d_m[c]);
+            if (o->message == ORACLE_BY_DISTANCE)
+                give(&o->in[GNN_AGGREGATE_MESSAGE_PARAMETERS], 0,
+                     oracle__message_place(o, p->distance, c), d_m[c]);
             if (o->edge_parts)
                 edge_part_grad(o, p, c, d_m[c]);
         }

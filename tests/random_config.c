@@ -54,6 +54,34 @@ static void draw_choices(gnn_layer_config_t *c, uint64_t *seed)
     }
 }
 
+/* Rows that a layer has the inputs for. */
+static const gnn_prior_t *draw_prior(const gnn_layer_config_t *c, uint64_t *seed)
+{
+    const gnn_prior_t *row = gnn_prior_at((size_t)test_below(seed, (int64_t)gnn_prior_count()));
+    const bool has_query = c->aggregator->score_width == GNN_SCORE_PER_KEY;
+    const bool fits =
+        row->numbers == GNN_PRIOR_SHARED && (has_query || !(row->flags & GNN_PRIOR_READS_QUERY));
+    return fits ? row : NULL;
+}
+
+static void draw_scores(gnn_layer_config_t *c, uint64_t *seed)
+{
+    if (c->distance == GNN_DISTANCE_NONE && test_below(seed, 2))
+        c->prior_0 = draw_prior(c, seed);
+    c->prior_2 = draw_prior(c, seed);
+    c->prior_0_options[0] = c->prior_0 && c->prior_0->n_options ? 4 : 0;
+    c->prior_2_options[1] =
+        c->prior_2 && c->prior_2->n_options ? (double)test_below(seed, GNN_BUCKETS) : 0;
+    c->weigher = gnn_weigher_at((size_t)test_below(seed, 2 * (int64_t)gnn_weigher_count()));
+    c->softcap = test_below(seed, 2) ? (gnn_real_t)0.9 : 0;
+    if (c->aggregator->score_width == GNN_SCORE_PER_KEY && c->d_k % 2 == 0 && c->d_k > 0) {
+        c->map = &gnn_map_rope;
+        c->map_options[3] = (double)test_below(seed, 2);
+    }
+    if (c->heads % 2 == 0 && test_below(seed, 2))
+        c->value_heads = c->heads / 2;
+}
+
 /* Sizes fit one another, and what only attention has is there with attention alone. */
 gnn_layer_config_t random_config(uint64_t *seed)
 {
@@ -64,10 +92,15 @@ gnn_layer_config_t random_config(uint64_t *seed)
     c.dropout = 0;
     c.distance = GNN_DISTANCE_NONE;
     c.share_weights = GNN_OFF;
+    c.map = NULL;
+    c.weigher = NULL;
+    c.prior_0 = c.prior_1 = c.prior_2 = NULL;
     c.in = widths[test_below(seed, 3)];
     c.out = widths[test_below(seed, 3)];
     if (c.aggregator->flags & GNN_AGGREGATOR_SCORED)
         draw_heads(&c, seed);
+    if ((c.aggregator->flags & GNN_AGGREGATOR_SCORED) && test_below(seed, 3) == 0)
+        draw_scores(&c, seed);
     c.hidden = test_below(seed, 2) ? 4 : 0;
     c.feed_forward = test_below(seed, 2) ? 9 : 0;
     c.eps = (gnn_real_t)(test_below(seed, 2) ? 0.4 : 0);

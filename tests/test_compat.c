@@ -1,4 +1,5 @@
-/* Programs and files of other versions: models that version 0.1 saved, and structs that are shorter or longer than the library's. */
+/* Programs and files of other versions: models that version 0.1 saved, and structs that are shorter
+ * or longer than the library's. */
 #include "saved_by_0_1.h"
 #include "support.h"
 
@@ -20,7 +21,8 @@ static void tear_down(void)
 
 /* ---- files ---- */
 
-/* The header as it was saved, and numbers of our own: the last twelve are running mean and variance. */
+/* The header as it was saved, and numbers of our own: the last twelve are running mean and
+ * variance. */
 static void write_saved(const char *path)
 {
     const uint64_t length = sizeof saved_header - 1;
@@ -68,7 +70,8 @@ END_TEST
 
 /* ---- structs ---- */
 
-/* As if fields from dropout_out on did not exist yet: whatever stands behind the struct is not read. */
+/* As if fields from dropout_out on did not exist yet: whatever stands behind the struct is not
+ * read. */
 START_TEST(a_shorter_config_has_defaults_behind_its_end)
 {
     const size_t size = offsetof(gnn_layer_config_t, dropout_out);

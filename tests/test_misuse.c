@@ -171,7 +171,7 @@ START_TEST(heads_that_do_not_divide)
     ck_fails(gnn_layer_new(&layer, context, &GNN_TRANSFORMER(.in = 64, .heads = 12)), GNN_ESHAPE,
              "12 heads do not divide 64 output features");
     ck_fails(gnn_layer_new(&layer, context, &GNN_TRANSFORMER(.in = 64, .heads = 8, .kv_heads = 3)),
-             GNN_ESHAPE, "8 heads cannot share 3 key/value heads");
+             GNN_ESHAPE, "8 heads cannot share 3 key heads");
     ck_fails(gnn_layer_new(&layer, context, &GNN_GCN(.in = 64, .heads = 2)), GNN_EINVALID,
              ".heads = 2 needs an attention aggregator; sum has no heads");
     ck_fails(gnn_layer_new(&layer, context, &GNN_GAT(.in = 64, .heads = 4, .kv_heads = 2)),

@@ -130,8 +130,33 @@ static void encoder_decoder(gnn_steps_t *steps)
     }
 }
 
+/* Rotated rows, distances of two kinds, a sink, a cap: all by positions in the sequence. */
+static void scores(gnn_steps_t *steps)
+{
+    gnn_layer_config_t layer = GNN_TRANSFORMER(.in = D, .heads = 2, .norm_position = GNN_NORM_BEFORE,
+                                               .map = gnn_map_find("rope"));
+    gnn_steps_add(steps, &(gnn_step_t){.layer = layer});
+    layer.prior_0 = gnn_prior_find("keys");
+    layer.prior_0_options[0] = 5;
+    layer.prior_1 = gnn_prior_find("slope");
+    layer.weigher = gnn_weigher_find("softmax_sink");
+    layer.softcap = 3;
+    gnn_steps_add(steps, &(gnn_step_t){.graph = 1, .layer = layer});
+    gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_LINEAR, .name = "q", .in = D, .out = D});
+    gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_AGGREGATE,
+                                       .query = "q",
+                                       .key = "x",
+                                       .input = "x",
+                                       .layer = {.in = D,
+                                                 .heads = 2,
+                                                 .aggregator = gnn_aggregator_find("dot"),
+                                                 .map = gnn_map_find("rope"),
+                                                 .weigher = gnn_weigher_find("sigmoid"),
+                                                 .prior_0 = gnn_prior_find("slope")}});
+}
+
 static void (*const models[])(gnn_steps_t *) = {transformer, post_norm_with_distances, neighbours,
-                                                given_rows, encoder_decoder};
+                                                given_rows,  encoder_decoder,          scores};
 
 enum { MODELS = sizeof models / sizeof *models };
 

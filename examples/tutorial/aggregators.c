@@ -38,5 +38,5 @@ int main(void)
         fprintf(stderr, "aggregators: %s\n", gnn_error_message());
     gnn_data_free(data);
     gnn_context_free(context);
-    return code != GNN_OK;
+    return code != GNN_OK || fflush(stdout) != 0;
 }

@@ -29,5 +29,5 @@ int main(void)
     gnn_model_free(model);
     gnn_data_free(data);
     gnn_context_free(context);
-    return code != GNN_OK;
+    return code != GNN_OK || fflush(stdout) != 0;
 }

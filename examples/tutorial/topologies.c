@@ -25,5 +25,5 @@ int main(void)
     if (code != GNN_OK)
         fprintf(stderr, "topologies: %s\n", gnn_error_message());
     gnn_context_free(context);
-    return code != GNN_OK;
+    return code != GNN_OK || fflush(stdout) != 0;
 }

@@ -24,5 +24,5 @@ int main(void)
     if (code != GNN_OK)
         fprintf(stderr, "transformer: %s\n", gnn_error_message());
     gnn_context_free(context);
-    return code != GNN_OK;
+    return code != GNN_OK || fflush(stdout) != 0;
 }

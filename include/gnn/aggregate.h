@@ -1,7 +1,9 @@
 /**
- * The three tables: messages (what j says to i), aggregators (how what is heard is combined), updates (what is made of it).
+ * Two tables: messages (what j says to i) and aggregators (how what is heard is combined).
  *
  *     h_i' = update( h_i , aggregate over j in N(i) of message(h_i, h_j, e_ij) )
+ *
+ * Updates, what is made of it, are the layer's (layer.h). What attention weights are made of is in score.h.
  *
  * A row is a const struct. An aggregator needs four small functions to work on every graph, forward and backward; write one of your own
  * outside the library and put its address into a layer's config (examples/new_aggregator.c).
@@ -89,6 +91,7 @@ typedef struct gnn_message {
     int projects; /**< 1: the layer multiplies the sender's features by a weight first; 0: raw features */
     int src_parts, dst_parts, edge_parts;
     int is_sender; /**< 1: the message is the sender's row itself (fast kernels read it in place) */
+    int adds_edge; /**< 1: the message is the sender's row plus the edge's (fast kernels sum both apart) */
     const gnn_option_t *options;
     size_t n_options;
     gnn_row_declare_t *declare; /**< NULL: the row owns no parameters */

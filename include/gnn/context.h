@@ -2,6 +2,10 @@
  * A context: threads, determinism, precision, allocator and workspace of one thread of the caller's
  * program. There are no global settings. Models, layers and graphs are read-only during inference
  * and may be shared; a context may not: one per thread.
+ *
+ * Threads are OpenMP's. They start with the first run, which fails with GNN_EMEMORY where the
+ * system has no memory for them. A fork takes none of them along: in a child, contexts of the
+ * thread that forked work with one thread.
  */
 #ifndef GNN_CONTEXT_H
 #define GNN_CONTEXT_H
@@ -54,7 +58,9 @@ typedef struct gnn_allocator {
 } gnn_allocator_t;
 
 typedef struct gnn_context_config {
-    int threads; /**< 0: as many as the process may use (OMP_NUM_THREADS is honoured) */
+    /** 0: as many as the process may use: OMP_NUM_THREADS, but no more than the processors that it
+     * may run on (taskset, cpusets) and that its control groups' quotas grant */
+    int threads;
     /** GNN_ON: the same bits with any number of threads, dense products included (default off) */
     gnn_flag_t deterministic;
     /** of dense products; a level that this processor (or a deterministic context) cannot speed up
@@ -64,7 +70,8 @@ typedef struct gnn_context_config {
     gnn_allocator_t allocator; /**< zero: the C library's */
 } gnn_context_config_t;
 
-/** Makes a context. Errors: GNN_EINVALID (threads < 0 or > 1024), GNN_EMEMORY.
+/** Makes a context. A child of fork() computes with one thread in all of its contexts, since the
+ *  threads of its parent are not its own. Errors: GNN_EINVALID (threads < 0 or > 1024), GNN_EMEMORY.
  *
  *  @param[out] context  the caller's, for gnn_context_free
  *  @param[in] config    NULL: all defaults */

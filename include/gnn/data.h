@@ -114,6 +114,8 @@ GNN_API int gnn_data_new(gnn_data_t **data, const gnn_data_config_t *config);
  * holds nobody, until gnn_data_add_csv brings them.
  */
 GNN_API int gnn_data_open(gnn_data_t **data, const char *path);
+/** The same with limits of one's own on what is unpacked (NULL, and 0 in a field: the default). */
+GNN_API int gnn_data_open_limits(gnn_data_t **data, const char *path, const gnn_limits_t *limits);
 /** Zachary's karate club (from igraph), with the two clubs as labels and one-hot node numbers as features; 2 labels a club for training. */
 GNN_API int gnn_data_karate(gnn_data_t **data);
 GNN_API void gnn_data_free(gnn_data_t *data);

@@ -33,7 +33,7 @@
  *             fprintf(stderr, "minimal: %s\n", gnn_error_message());
  *             return 1;
  *         }
- *         printf("test accuracy %.1f\n", 100 * accuracy);
+ *         return printf("test accuracy %.1f\n", 100 * accuracy) < 0 || fflush(stdout) != 0;
  *     }
  *
  * Read next: layer.h (the layer), graph.h (who hears whom), aggregate.h (messages and aggregators),

@@ -46,6 +46,7 @@ typedef struct gnn_limits {
     uint64_t max_bytes;  /**< unpacked, all arrays together [8 GiB] */
     int64_t max_entries; /**< [4096] */
     uint64_t max_ratio; /**< unpacked over packed size of one entry [1100, what deflate can reach] */
+    uint64_t max_growth; /**< unpacked over packed size of a whole file, beyond the first 64 MiB of a .npz and 8 MiB of a gzipped text [200] */
 } gnn_limits_t;
 
 /** Reads every plain array of a .npz; object arrays are left out and never unpickled. GNN_EIO, GNN_EFORMAT, GNN_EMEMORY. */

@@ -1,7 +1,8 @@
 /**
- * The layer: one hop of message passing. There is one layer type; GCN, GAT and the Transformer are configs of it.
+ * The layer: one hop of message passing. There is one layer type; GCN, GAT and the Transformer are
+ * configs of it.
  *
- *     gnn_layer_new(&layer, context, &GNN_GAT(.in = 1433, .out = 8, .heads = 8, .activation = GNN_ELU));
+ *     gnn_layer_new(&layer, context, &GNN_GAT(.in = 1433, .out = 8, .heads = 8));
  *     gnn_layer_prepare(layer, graph, GNN_OFF);
  *     gnn_layer_forward(layer, context, graph, &(gnn_inputs_t){ .x_src = &x }, &out);
  */
@@ -43,7 +44,8 @@ typedef struct gnn_update {
 GNN_API size_t gnn_update_count(void);
 /** Row `index`, NULL past the last. */
 GNN_API const gnn_update_t *gnn_update_at(size_t index);
-/** The row of a name. NULL if there is none, and gnn_error_message() then lists those that there are. */
+/** The row of a name. NULL if there is none, and gnn_error_message() then lists those that there
+ * are. */
 GNN_API const gnn_update_t *gnn_update_find(const char *name);
 
 typedef enum { GNN_HEADS_DEFAULT = 0, GNN_HEADS_CONCAT, GNN_HEADS_AVERAGE } gnn_heads_t;
@@ -59,14 +61,16 @@ typedef enum {
 } gnn_preset_t;
 
 /** Values of a row's options, in the row's order; 0: its initial value. */
-typedef double gnn_options_t[4];
+typedef double gnn_options_t[GNN_ROW_OPTIONS];
 
-/** Score bias by distance: a slope per head (gnn_prior_slope), or a table of heads x buckets (gnn_prior_table). */
+/** Score bias by distance: a slope per head (gnn_prior_slope), or a table of heads x buckets
+ * (gnn_prior_table). */
 typedef enum { GNN_DISTANCE_NONE = 0, GNN_DISTANCE_SLOPE, GNN_DISTANCE_TABLE } gnn_distance_bias_t;
 
 /**
- * What a layer is: its sizes, the rows that it is made of, and their settings. Zero in a field means the preset's choice, or the field's
- * default where there is no preset; GNN_ZERO is a number that is meant to be 0. docs/layer.md lists the fields with their defaults.
+ * What a layer is: its sizes, the rows that it is made of, and their settings. Zero in a field
+ * means the preset's choice, or the field's default where there is no preset; GNN_ZERO is a number
+ * that is meant to be 0. docs/layer.md lists the fields with their defaults.
  */
 typedef struct gnn_layer_config {
 #define GNN_FIELD(type, name, kind, initial, low, high, help) type name;
@@ -74,8 +78,8 @@ typedef struct gnn_layer_config {
 #undef GNN_FIELD
 } gnn_layer_config_t;
 
-/* Presets as config literals: GNN_GAT(.in = 64, .out = 7), or of any row GNN_PRESET_CONFIG(GAT, .in = 64, .out = 7). Each sets only .preset
- * and what is written. */
+/* Presets as config literals: GNN_GAT(.in = 64, .out = 7), or for any row of the list
+ * GNN_PRESET_CONFIG(GAT, .in = 64, .out = 7). Each sets only .preset and what is written. */
 /* clang-format off */
 #define GNN_CONFIG(...) ((gnn_layer_config_t){__VA_ARGS__})
 #define GNN_PRESET_CONFIG(id, ...) GNN_CONFIG(.preset = GNN_PRESET_##id, __VA_ARGS__)
@@ -101,13 +105,15 @@ typedef struct gnn_layer_config {
 #define GNN_TRANSFORMER(...) GNN_CONFIG(.preset = GNN_PRESET_TRANSFORMER, __VA_ARGS__)
 /* clang-format on */
 
-/** Name of a preset ("gat"), or NULL; the preset of a name, or GNN_PRESET_NONE and a gnn_error_message() that lists the names. */
+/** Name of a preset ("gat"), or NULL; the preset of a name, or GNN_PRESET_NONE and a
+ * gnn_error_message() that lists the names. */
 GNN_API const char *gnn_preset_name(gnn_preset_t preset);
 GNN_API gnn_preset_t gnn_preset_find(const char *name);
 
 /* ---- configs ----
  *
- * The struct grows at its end, and the library is told how long the program's is: what is marked "inline" below passes the size on. */
+ * The struct grows at its end, and the library is told how long the program's is: what is marked
+ * "inline" below passes the size on. */
 
 /** What is known of one field of a config. */
 typedef struct gnn_config_field {
@@ -120,7 +126,8 @@ typedef struct gnn_config_field {
 
 GNN_API int gnn_layer_config_resolve_sized(gnn_layer_config_t *resolved,
                                            const gnn_layer_config_t *config, size_t size);
-/** The config with every field filled in, as the layer will use it. GNN_EINVALID / GNN_ESHAPE with the field's name and value. Inline. */
+/** The config with every field filled in, as the layer will use it. GNN_EINVALID / GNN_ESHAPE with
+ * the field's name and value. Inline. */
 static inline int gnn_layer_config_resolve(gnn_layer_config_t *resolved,
                                            const gnn_layer_config_t *config)
 {
@@ -129,22 +136,25 @@ static inline int gnn_layer_config_resolve(gnn_layer_config_t *resolved,
 
 GNN_API size_t gnn_layer_config_field_count(void);
 GNN_API int gnn_layer_config_field_sized(size_t index, gnn_config_field_t *field, size_t size);
-/** Describes field `index`, 0 to gnn_layer_config_field_count() - 1. GNN_ENOTFOUND past them. Inline. */
+/** Describes field `index`, 0 to gnn_layer_config_field_count() - 1. GNN_ENOTFOUND past them.
+ * Inline. */
 static inline int gnn_layer_config_field(size_t index, gnn_config_field_t *field)
 {
     return gnn_layer_config_field_sized(index, field, sizeof *field);
 }
-/** Word `index` that a field takes as its value ("relu"; the names of a table's rows). NULL past the last, and for numbers. */
+/** Word `index` that a field takes as its value ("relu"; the names of a table's rows). NULL past
+ * the last, and for numbers. */
 GNN_API const char *gnn_layer_config_choice(const char *field, size_t index);
 
 GNN_API int gnn_layer_config_set_sized(gnn_layer_config_t *config, size_t size, const char *name,
                                        const char *value);
 /**
- * Sets a field by name: ("heads", "8"), ("aggregator", "max"), ("activation", "elu"), ("residual", "on"), ("options", "0.5,2").
- * "default" is the preset's choice; a number that is written 0 is meant. The config is unchanged after an error. Inline.
+ * Sets a field by name: ("heads", "8"), ("aggregator", "max"), ("activation", "elu"),
+ * ("residual", "on"), ("options", "0.5,2"). "default" is the preset's choice; a number that is
+ * written 0 is meant. The config is unchanged after an error. Inline.
  *
- * @return GNN_OK; GNN_ENOTFOUND with the list of names, if no field, row or word is called so; GNN_EINVALID for what is no number or lies
- * outside the field's range.
+ * @return GNN_OK; GNN_ENOTFOUND with the list of names, if no field, row or word is called so;
+ * GNN_EINVALID for what is no number or lies outside the field's range.
  */
 static inline int gnn_layer_config_set(gnn_layer_config_t *config, const char *name, const char *value)
 {
@@ -153,7 +163,8 @@ static inline int gnn_layer_config_set(gnn_layer_config_t *config, const char *n
 
 GNN_API int gnn_layer_config_get_sized(const gnn_layer_config_t *config, size_t size,
                                        const char *name, char *value, size_t length);
-/** A field's value as gnn_layer_config_set reads it, in `value` of `length` characters. GNN_ENOTFOUND; GNN_EOVERFLOW if it is longer. Inline. */
+/** A field's value as gnn_layer_config_set reads it, in `value` of `length` characters.
+ * GNN_ENOTFOUND; GNN_EOVERFLOW if it is longer. Inline. */
 static inline int gnn_layer_config_get(const gnn_layer_config_t *config, const char *name,
                                        char *value, size_t length)
 {
@@ -173,7 +184,8 @@ typedef struct gnn_inputs {
 
 GNN_API int gnn_layer_new_sized(gnn_layer_t **layer, gnn_context_t *context,
                                 const gnn_layer_config_t *config, size_t size);
-/** A layer with parameters of its own, drawn from the context's seed. Errors: as gnn_layer_config_resolve, GNN_EMEMORY. Inline. */
+/** A layer with parameters of its own, drawn from the context's seed. Errors: as
+ * gnn_layer_config_resolve, GNN_EMEMORY. Inline. */
 static inline int gnn_layer_new(gnn_layer_t **layer, gnn_context_t *context,
                                 const gnn_layer_config_t *config)
 {
@@ -186,7 +198,8 @@ GNN_API int gnn_layer_prepare(const gnn_layer_t *layer, gnn_graph_t *graph, gnn_
 /** Features that the layer puts out. */
 GNN_API int64_t gnn_layer_width(const gnn_layer_t *layer);
 
-/** Inference (no dropout): out (n_dst x width), caller's, overwritten. Threads: many may share a layer, each with its context. */
+/** Inference (no dropout): out (n_dst x width), caller's, overwritten. Threads: many may share a
+ * layer, each with its context. */
 GNN_API int gnn_layer_forward(const gnn_layer_t *layer, gnn_context_t *context,
                               const gnn_graph_t *graph, const gnn_inputs_t *inputs,
                               const gnn_tensor_t *out);
@@ -196,17 +209,20 @@ typedef struct gnn_projection gnn_projection_t;
 GNN_API int gnn_projection_new(gnn_projection_t **projection, const gnn_layer_t *layer,
                                int64_t capacity);
 GNN_API void gnn_projection_free(gnn_projection_t *projection);
-/** Projects rows of x (dense) for one or both sides; fills the projection from row `at` on (0: from the start). */
+/** Projects rows of x (dense) for one or both sides; fills the projection from row `at` on (0: from
+ * the start). */
 GNN_API int gnn_layer_project(const gnn_layer_t *layer, gnn_context_t *context, const gnn_tensor_t *x,
                               gnn_sides_t sides, int64_t at, gnn_projection_t *projection);
-/** Aggregates and updates. `receivers` and `senders` may be the same projection. inputs->x_src (or x_dst) are still what the update reads of h_i. */
+/** Aggregates and updates. `receivers` and `senders` may be the same projection. inputs->x_src (or
+ * x_dst) are still what the update reads of h_i. */
 GNN_API int gnn_layer_aggregate(const gnn_layer_t *layer, gnn_context_t *context,
                                 const gnn_graph_t *graph, const gnn_inputs_t *inputs,
                                 const gnn_projection_t *receivers, const gnn_projection_t *senders,
                                 const gnn_tensor_t *out);
 
-/** Attention weights of this layer on these inputs, after the softmax. per_edge (m x heads) by the user's edge numbers and / or per_segment
- *  (for each segment heads x receivers x senders, one after another); NULL: not wanted. GNN_EUNSUPPORTED if the layer does not attend. */
+/** Attention weights of this layer on these inputs, after the softmax. per_edge (m x heads) by the
+ * user's edge numbers and / or per_segment (for each segment heads x receivers x senders, one after
+ * another); NULL: not wanted. GNN_EUNSUPPORTED if the layer does not attend. */
 GNN_API int gnn_layer_attention(const gnn_layer_t *layer, gnn_context_t *context,
                                 const gnn_graph_t *graph, const gnn_inputs_t *inputs,
                                 const gnn_tensor_t *per_edge, gnn_real_t *per_segment);
@@ -218,11 +234,13 @@ typedef struct gnn_layer_vars {
 GNN_API gnn_var_t gnn_layer_record(const gnn_layer_t *layer, gnn_tape_t *tape,
                                    const gnn_graph_t *graph, const gnn_layer_vars_t *vars);
 
-/* ---- parameters by field: "key.weight", "value.bias", "attention.src", ... (docs/parameters.md lists them) ---- */
+/* ---- parameters by field: "key.weight", "value.bias", "attention.src", ... (docs/parameters.md
+ * lists them) ---- */
 
 GNN_API int64_t gnn_layer_field_count(const gnn_layer_t *layer);
 GNN_API const char *gnn_layer_field_name(const gnn_layer_t *layer, int64_t index);
-/** A view (rows x cols with stride) of a field's values or gradients; weights are in x out, heads one after another. GNN_ENOTFOUND. */
+/** A view (rows x cols with stride) of a field's values or gradients; weights are in x out, heads
+ * one after another. GNN_ENOTFOUND. */
 GNN_API int gnn_layer_field(const gnn_layer_t *layer, const char *name, gnn_tensor_t *value,
                             gnn_tensor_t *gradient);
 GNN_API gnn_parameters_t *gnn_layer_parameters(const gnn_layer_t *layer);

@@ -35,7 +35,7 @@ typedef enum {
  *     EMBED         row ids[r] of a table                                in: rows of the table, out, share
  *     INPUT         the model's input of this name                       out: its width [any]
  *     AGGREGATE     sum over j of w_ij m_j, on rows that are given: input (messages), query, key, receivers (the receivers' part of
- *                   a message), gate, edge_features, edge_weight, edge_bias; `layer` says how     layer, graph
+ *                   a message), gate, edge_weight, edge_bias; `layer` says how     layer, of which .in is a message's width, graph
  *     PARAMETER     learned rows that hear nobody                        rows, out, each_segment and graph, share
  *     STACK         input, second, ... eighth one under another
  *     VIEW          a block of the input                                 row, rows, column, columns
@@ -263,6 +263,8 @@ typedef struct gnn_state_config {
     const gnn_model_inputs_t *fixed; /**< inputs that do not grow (an encoder's words), and the graphs of what depends on them alone; NULL: none */
 } gnn_state_config_t;
 
+GNN_API int gnn_state_new_sized(gnn_state_t **state, const gnn_model_t *model, gnn_context_t *context,
+                                const gnn_state_config_t *config, size_t size);
 /**
  * A state without rows. Inputs that `fixed` does not have are those that grow. Steps that read fixed inputs alone (an encoder) are run
  * here, once, and so are the senders' projections of layers whose senders are fixed (a decoder's attention to the encoder).
@@ -276,10 +278,13 @@ typedef struct gnn_state_config {
  * @return GNN_OK; GNN_EINVALID; GNN_EUNSUPPORTED names a step that cannot go on row by row (stacked rows, edge inputs, self-loops or a
  *         norm that a graph's view adds); GNN_EMEMORY; else as gnn_model_forward
  *
- * Memory: segments * capacity rows of what each layer's senders send, made at the first gnn_model_advance.
+ * Memory: segments * capacity rows of what each layer's senders send, made at the first gnn_model_advance. Inline.
  */
-GNN_API int gnn_state_new(gnn_state_t **state, const gnn_model_t *model, gnn_context_t *context,
-                          const gnn_state_config_t *config);
+static inline int gnn_state_new(gnn_state_t **state, const gnn_model_t *model,
+                                gnn_context_t *context, const gnn_state_config_t *config)
+{
+    return gnn_state_new_sized(state, model, context, config, sizeof *config);
+}
 GNN_API void gnn_state_free(gnn_state_t *state);
 /** Rows that a sequence has so far. */
 GNN_API int64_t gnn_state_length(const gnn_state_t *state, int64_t segment);

@@ -152,7 +152,8 @@ GNN_API size_t gnn_tape_bytes(const gnn_tape_t *tape);
  * GNN_EINVALID for settings out of their range, GNN_EUNSUPPORTED for sparse values and lists of ids
  * where dense ones are read. Nothing is computed before gnn_tape_forward. */
 
-/** GNN_IDENTITY, GNN_RELU, GNN_LEAKY_RELU, GNN_ELU, GNN_GELU, GNN_GELU_TANH, GNN_SILU, GNN_TANH, GNN_SIGMOID, GNN_SOFTPLUS. */
+/** GNN_IDENTITY, GNN_RELU, GNN_LEAKY_RELU, GNN_ELU, GNN_GELU, GNN_GELU_TANH, GNN_SILU, GNN_TANH,
+ * GNN_SIGMOID, GNN_SOFTPLUS. */
 typedef enum {
     GNN_ACTIVATION_DEFAULT = 0,
 #define GNN_ACTIVATION(id, name, from_output) GNN_##id,

@@ -188,6 +188,8 @@ void gnn__dropout_draw(const gnn__dropout_t *d, uint32_t a, uint32_t b, uint32_t
 struct gnn_context {
     int threads;
     int64_t grain; /* work that is worth a thread */
+    bool started;  /* the team has run once */
+    int buffers;   /* threads that dense products have their own memory for; 0: not looked at */
     bool deterministic;
     gnn_precision_t precision;
     bool forced; /* tests: `precision` holds even where it is no faster */
@@ -203,6 +205,21 @@ struct gnn_context {
     struct gnn__profile *profile; /* NULL: no profile is collected */
 };
 
+/* Processors that this process may use: those that it may run on, or fewer where its control groups
+ * grant less of their time. */
+int gnn__processors(void);
+/* What control groups grant, rounded; 0: no limit. `root` stands before /proc and /sys: "" but for
+ * tests. */
+int gnn__processors_granted(const char *root);
+
+/* Threads that the context has: 1 in a child of a fork whose parent had a team, which is not there. */
+int gnn__team_size(const gnn_context_t *context);
+/* Starts them, once: GNN_EMEMORY where the system cannot, since OpenMP would end the program. Before
+ * the first region. */
+int gnn__team_start(gnn_context_t *context);
+/* Is there less address space than the processor has (ulimit -v)? */
+bool gnn__memory_is_limited(void);
+
 /* Threads worth using for `work` elementary operations (multiply-adds, exps): 1 below some
  * microseconds in all. */
 int gnn__threads(const gnn_context_t *context, int64_t work);
@@ -211,7 +228,8 @@ int gnn__threads(const gnn_context_t *context, int64_t work);
  * has. */
 static inline int gnn__most_threads(const gnn_context_t *context, int limit)
 {
-    return limit > 0 && limit < context->threads ? limit : context->threads;
+    const int all = gnn__team_size(context);
+    return limit > 0 && limit < all ? limit : all;
 }
 
 /* As gnn__threads, within such a limit. */

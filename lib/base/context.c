@@ -6,9 +6,10 @@
 
 enum { MAX_THREADS = 1024, GRAIN = 6000 };
 
+/* As many as the caller wants, processors or not; else what OpenMP would take, but no more than there are processors for: threads that share one wait for each other. */
 static int count_threads(int wanted)
 {
-    int threads = wanted ? wanted : omp_get_max_threads();
+    const int threads = wanted ? wanted : (int)gnn__min(omp_get_max_threads(), gnn__processors());
     return threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
 }
 
@@ -66,7 +67,7 @@ void gnn_context_free(gnn_context_t *context)
 
 int gnn_context_threads(const gnn_context_t *context)
 {
-    return context->threads;
+    return gnn__most_threads(context, 0);
 }
 
 uint64_t gnn_context_seed(const gnn_context_t *context)
@@ -81,8 +82,9 @@ void gnn_context_set_seed(gnn_context_t *context, uint64_t seed)
 
 int gnn__threads(const gnn_context_t *context, int64_t work)
 {
-    int64_t useful = work / context->grain;
-    return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
+    const int64_t useful = work / context->grain;
+    const int all = gnn__team_size(context);
+    return useful < 1 ? 1 : useful < all ? (int)useful : all;
 }
 
 gnn__deal_t gnn__deal(int64_t n, int threads)

@@ -10,12 +10,24 @@ const char *gnn_error_message(void)
     return message;
 }
 
+/* Names come from files: what steers a terminal, or would look like another line of a log, becomes '?'. */
+static void clean(void)
+{
+    unsigned char *c = (unsigned char *)message;
+    for (; *c; c++)
+        if (*c < 32 || *c == 127)
+            *c = '?';
+        else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
+            *c = c[1] = '?';
+}
+
 void gnn__set_message(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
+    clean();
 }
 
 int gnn__error_prefix(int code, const char *format, ...)
@@ -27,6 +39,7 @@ int gnn__error_prefix(int code, const char *format, ...)
     va_end(arguments);
     memcpy(rest, message, sizeof rest);
     snprintf(message, sizeof message, "%s: %.500s", prefix, rest);
+    clean();
     return code;
 }
 

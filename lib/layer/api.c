@@ -1,4 +1,5 @@
-/* What a program calls of a layer: making one, preparing graphs for it, running it whole or in halves, asking for its attention. */
+/* What a program calls of a layer: making one, preparing graphs for it, running it whole or in
+ * halves, asking for its attention. */
 #include <lib/layer/layer.h>
 
 const gnn_layer_config_t *gnn_layer_config(const gnn_layer_t *layer)
@@ -61,7 +62,8 @@ void gnn_layer_free(gnn_layer_t *layer)
     gnn_free(layer);
 }
 
-/* With edge weights the norm is computed from them on the tape, over the same view without norm: that one is prepared too. */
+/* With edge weights the norm is computed from them on the tape, over the same view without norm:
+ * that one is prepared too. */
 int gnn_layer_prepare(const gnn_layer_t *layer, gnn_graph_t *graph, gnn_flag_t backward)
 {
     const gnn_layer_config_t *c = &layer->config;

@@ -1,10 +1,12 @@
 /* Resolving a config: preset, then defaults, then checks. Zero means "the preset's choice". */
+#include <lib/layer/scores.h>
 #include <lib/layer/kinds.h>
 #include <lib/layer/update.h>
 
 #include <math.h>
 
-/* Takes the preset's value where the user left 0, else the library's default. A 0 that was meant becomes one. */
+/* Takes the preset's value where the user left 0, else the library's default. A 0 that was meant
+ * becomes one. */
 static void fill_real(gnn_real_t *value, gnn_real_t preset, double initial)
 {
     if (*value == 0)
@@ -71,11 +73,18 @@ static int check_fields(const gnn_layer_config_t *c)
     return GNN_OK;
 }
 
+static int check_shared_heads(const char *what, int64_t heads, int64_t shared)
+{
+    if (heads % shared == 0)
+        return GNN_OK;
+    return gnn__error(GNN_ESHAPE, "%lld heads cannot share %lld %s heads: %lld does not divide %lld",
+                      (long long)heads, (long long)shared, what, (long long)shared, (long long)heads);
+}
+
 /* Widths of heads: out of one head, or out / heads where an output product mixes them. */
 static int fill_heads(gnn_layer_config_t *c)
 {
-    if (!c->kv_heads)
-        c->kv_heads = c->heads;
+    gnn__scores_fill(c);
     if (!gnn__scored(c)) {
         if (c->heads > 1)
             return gnn__error(
@@ -84,26 +93,23 @@ static int fill_heads(gnn_layer_config_t *c)
                 (long long)c->heads, c->aggregator->name);
         return GNN_OK;
     }
-    if (c->heads % c->kv_heads)
-        return gnn__error(GNN_ESHAPE,
-                          "%lld heads cannot share %lld key/value heads: %lld does not divide %lld",
-                          (long long)c->heads, (long long)c->kv_heads, (long long)c->kv_heads,
-                          (long long)c->heads);
-    if (c->kv_heads != c->heads && c->aggregator->score_width == GNN_SCORE_PER_HEAD)
+    GNN_TRY(check_shared_heads("key", c->heads, c->key_heads));
+    GNN_TRY(check_shared_heads("value", c->heads, c->value_heads));
+    if (c->key_heads != c->heads && c->aggregator->score_width == GNN_SCORE_PER_HEAD)
         return gnn__error(GNN_EUNSUPPORTED,
                           "%s scores have one key per head: .kv_heads = %lld must equal .heads = %lld",
-                          c->aggregator->name, (long long)c->kv_heads, (long long)c->heads);
+                          c->aggregator->name, (long long)c->key_heads, (long long)c->heads);
     const bool mixed = c->update->rules->mixes_heads;
     if (mixed && (!c->d_k || !c->d_v) && c->out % c->heads)
         return gnn__error(GNN_ESHAPE, "%lld heads do not divide %lld output features",
                           (long long)c->heads, (long long)c->out);
     int64_t head = mixed ? c->out / c->heads : c->out;
     if (!c->message->projects) {
-        if (c->in % c->kv_heads)
+        if (c->in % c->value_heads)
             return gnn__error(
                 GNN_ESHAPE, "message %s is the raw row: %lld heads do not divide %lld input features",
-                c->message->name, (long long)c->kv_heads, (long long)c->in);
-        c->d_v = c->in / c->kv_heads;
+                c->message->name, (long long)c->value_heads, (long long)c->in);
+        c->d_v = c->in / c->value_heads;
     }
     if (!c->d_v)
         c->d_v = head;
@@ -146,27 +152,20 @@ static int check_combination(const gnn_layer_config_t *c)
             GNN_ESHAPE,
             "shared weights need equal widths: receivers have %lld features, senders %lld",
             (long long)c->in_dst, (long long)c->in);
-    if (c->share_weights == GNN_ON && c->kv_heads != c->heads)
+    if (c->share_weights == GNN_ON && c->key_heads != c->heads)
         return gnn__error(GNN_ESHAPE, "shared weights need %lld keys, got .kv_heads = %lld",
-                          (long long)c->heads, (long long)c->kv_heads);
-    if (c->edge_dim > 0 && gnn__scored(c) && w.edge != c->kv_heads * c->d_k)
+                          (long long)c->heads, (long long)c->key_heads);
+    if (c->edge_dim > 0 && gnn__scored(c) && w.edge != c->key_heads * c->d_k)
         return gnn__error(GNN_ESHAPE,
                           "edge features serve messages (%lld numbers) and keys (%lld) alike",
-                          (long long)w.edge, (long long)(c->kv_heads * c->d_k));
+                          (long long)w.edge, (long long)(c->key_heads * c->d_k));
     if (c->update->rules->check)
         GNN_TRY(c->update->rules->check(c, &w));
     const int64_t out = gnn__update_width(c, w.aggregate);
     if (c->residual == GNN_ON && out != c->in_dst)
         return gnn__error(GNN_ESHAPE, "a residual adds x_i (%lld features) to %lld output features",
                           (long long)c->in_dst, (long long)out);
-    if (c->distance != GNN_DISTANCE_NONE && !gnn__scored(c))
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "a distance bias needs an attention aggregator, %s has no scores",
-                          c->aggregator->name);
-    if (c->distance == GNN_DISTANCE_TABLE && c->distance_buckets < 1)
-        return gnn__error(GNN_EINVALID, "a distance table needs .distance_buckets >= 1, got %lld",
-                          (long long)c->distance_buckets);
-    return GNN_OK;
+    return gnn__scores_check(c);
 }
 
 int64_t gnn_layer_width(const gnn_layer_t *layer)
@@ -205,38 +204,4 @@ int gnn_layer_config_resolve_sized(gnn_layer_config_t *resolved, const gnn_layer
     GNN_TRY(gnn__config_resolve(&full));
     gnn__sized_give(resolved, size, &full, sizeof full);
     return GNN_OK;
-}
-
-bool gnn__layer_key_is_message(const gnn_layer_config_t *c)
-{
-    return c->message->projects && c->message->src_parts == 1 && c->d_k == c->d_v &&
-           (c->aggregator->flags & GNN_AGGREGATOR_KEY_IS_MESSAGE);
-}
-
-gnn_prior_use_t gnn__layer_distance(const gnn_layer_config_t *c)
-{
-    static const gnn_prior_t *const rows[] = {NULL, &gnn_prior_slope, &gnn_prior_table};
-    return (gnn_prior_use_t){.row = rows[c->distance], .options = {(double)c->distance_buckets}};
-}
-
-void gnn__layer_widths(const gnn_layer_config_t *c, gnn__widths_t *w)
-{
-    bool scored = gnn__scored(c), per_head = c->aggregator->score_width == GNN_SCORE_PER_HEAD;
-    bool from_message = scored && gnn__layer_key_is_message(c);
-    memset(w, 0, sizeof *w);
-    w->message = scored                 ? c->kv_heads * c->d_v
-                 : c->message->projects ? (c->d_v ? c->d_v : c->out)
-                                        : c->in;
-    w->key = !scored ? 0 : per_head ? c->heads : c->kv_heads * c->d_k;
-    w->query = !scored ? 0 : per_head ? c->heads : c->heads * c->d_k;
-    w->own_key = !scored || from_message ? 0 : c->kv_heads * c->d_k;
-    w->own_query = !scored || c->share_weights == GNN_ON ? 0 : c->heads * c->d_k;
-    w->source_message = c->message->projects ? c->message->src_parts * w->message : 0;
-    w->target_message = c->message->projects ? c->message->dst_parts * w->message : 0;
-    w->aggregate = !scored                           ? w->message
-                   : c->combine == GNN_HEADS_AVERAGE ? c->d_v
-                                                     : c->heads * c->d_v;
-    w->edge = c->message->edge_parts > 0 ? c->message->edge_parts * w->message
-              : scored                   ? c->kv_heads * c->d_k
-                                         : 0;
 }

@@ -1,4 +1,5 @@
-/* Fields of a layer's config by name, with values as text: for options of programs, bindings and tables. */
+/* Fields of a layer's config by name, with values as text: for options of programs, bindings and
+ * tables. */
 #include <lib/layer/kinds.h>
 
 #include <errno.h>
@@ -85,7 +86,7 @@ static int read_number(const gnn__field_row_t *f, double *number, const char *va
     return *end == value || !isfinite(*number) ? wrong(f, value) : GNN_OK;
 }
 
-/* A 0 that somebody writes is meant. */
+/* A 0 that is written is meant. */
 static int set_real(const gnn__field_row_t *f, gnn_real_t *place, const char *value)
 {
     char *end;

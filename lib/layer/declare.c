@@ -1,4 +1,5 @@
 /* Which parameters a layer has, how they start, and the fields they are known by. */
+#include <lib/layer/scores.h>
 #include <lib/layer/update.h>
 
 /* ---- what has been declared ---- */
@@ -13,14 +14,20 @@ static int join(char *into, const char *owner, const char *part)
     return GNN_OK;
 }
 
+/* Is `name` OWNER + PART? Most names differ in their first letter, and recording asks often. */
+static bool is_named(const char *name, const char *owner, const char *part)
+{
+    for (; *owner; owner++, name++)
+        if (*owner != *name)
+            return false;
+    return strcmp(name, part) == 0;
+}
+
 int32_t gnn__layer_parameter(const gnn_layer_t *layer, const char *owner, const char *part)
 {
-    const size_t length = strlen(owner);
-    for (int64_t k = 0; k < layer->n_matrices; k++) {
-        const gnn__owned_t *m = &layer->matrices[k];
-        if (strncmp(m->name, owner, length) == 0 && strcmp(m->name + length, part) == 0)
-            return m->id;
-    }
+    for (int64_t k = 0; k < layer->n_matrices; k++)
+        if (is_named(layer->matrices[k].name, owner, part))
+            return layer->matrices[k].id;
     return -1;
 }
 
@@ -63,7 +70,8 @@ static bool begins(const gnn__declare_t *d, const char *name)
     return !d->share_fields || strncmp(name, d->share_fields, strlen(d->share_fields)) == 0;
 }
 
-/* Are the fields of this parameter to be shared? They stand side by side in one matrix: all of them or none. */
+/* Are the fields of this parameter to be shared? They stand side by side in one matrix: all of them
+ * or none. */
 static bool shared(gnn__declare_t *d, const char *name)
 {
     int64_t fields = 0, wanted = 0;
@@ -184,6 +192,18 @@ static void declare_projection(gnn__declare_t *d)
                         w->own_query ? w->own_query : w->message, c->bias_project);
 }
 
+/* What the rows of the config own. */
+static void declare_owned(gnn__declare_t *d)
+{
+    gnn__row_piece_t owned[GNN__MOST_PIECES];
+    const int n = gnn__scores_pieces(&d->layer->config, owned);
+    for (int k = 0; k < n; k++) {
+        const gnn_piece_t *p = &owned[k].piece;
+        gnn__declare(d, owned[k].name, p->rows, p->cols, p->init, p->init_argument, p->fan_in,
+                     p->fan_out);
+    }
+}
+
 static void declare_scores(gnn__declare_t *d)
 {
     const gnn_layer_config_t *c = &d->layer->config;
@@ -193,12 +213,6 @@ static void declare_scores(gnn__declare_t *d)
         if (c->edge_dim > 0)
             declare_head_vector(d, "attention.edge");
     }
-    if (c->aggregator->declare)
-        declare_head_vector(d, "attention.vector");
-    if (c->distance == GNN_DISTANCE_SLOPE)
-        gnn__declare(d, "distance", 1, c->heads, GNN_INIT_ZEROS, 0, 0, 0);
-    if (c->distance == GNN_DISTANCE_TABLE)
-        gnn__declare(d, "distance", c->heads, c->distance_buckets, GNN_INIT_ZEROS, 0, 0, 0);
 }
 
 static void declare_edges(gnn__declare_t *d)
@@ -275,6 +289,7 @@ int gnn__layer_declare(gnn_layer_t *layer, gnn_parameters_t *parameters, const c
     declare_edges(&d);
     if (gnn__scored(&layer->config))
         declare_scores(&d);
+    declare_owned(&d);
     declare_update(&d);
     if (d.rc == GNN_OK && !d.found)
         d.rc = gnn__error(GNN_ENOTFOUND, "no field to share begins with \"%s\"", share_fields);

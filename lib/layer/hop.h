@@ -1,4 +1,5 @@
-/* A layer while it is recorded: the values of one hop, and the pieces that layer.c, reorder.c and the updates put together. */
+/* A layer while it is recorded: the values of one hop, and the pieces that layer.c, reorder.c and
+ * the updates put together. */
 #ifndef GNN_LIB_LAYER_HOP_H
 #define GNN_LIB_LAYER_HOP_H
 
@@ -21,7 +22,7 @@ typedef struct gnn__hop {
     const gnn_layer_vars_t *vars;
     const gnn__attention_out_t *weights;
     gnn__order_t order;
-    const gnn_message_t *message; /* what the aggregation hears: the config's, or raw rows that are projected later */
+    const gnn_message_t *message; /* the config's, or raw rows that are projected later */
 
     gnn_var_t x_dst, x_src;           /* features after input dropout */
     gnn_var_t normed_dst, normed_src; /* after the norm, where that stands before */
@@ -46,7 +47,8 @@ gnn_var_t gnn__hop_first_rows(const gnn__hop_t *hop, gnn_var_t x, int64_t n);
 /* Columns of x; GNN_NONE for none. */
 gnn_var_t gnn__hop_columns(const gnn__hop_t *hop, gnn_var_t x, int64_t col, int64_t cols);
 
-/* Decides where products stand. Reads layer, tape, graph and vars. `projected`: W_source has been multiplied already. */
+/* Decides where products stand. Reads layer, tape, graph and vars. `projected`: W_source has been
+ * multiplied already. */
 gnn__order_t gnn__layer_order(const gnn__hop_t *hop, bool projected);
 /* Records those of the update that stand before the sum. */
 void gnn__hop_map_early(gnn__hop_t *hop);

@@ -50,29 +50,44 @@ static const void *update_row(size_t index)
     return gnn_update_at(index);
 }
 
+static const void *map_row(size_t index)
+{
+    return gnn_map_at(index);
+}
+
+static const void *weigher_row(size_t index)
+{
+    return gnn_weigher_at(index);
+}
+
+static const void *prior_row(size_t index)
+{
+    return gnn_prior_at(index);
+}
+
 /* ---- the kinds ---- */
 
-const gnn__kind_t gnn__kind_count = {"whole number", .stored = GNN__STORED_COUNT},
-                  gnn__kind_real = {"number", .stored = GNN__STORED_REAL},
-                  gnn__kind_rate = {"rate", .stored = GNN__STORED_REAL, .below = true},
-                  gnn__kind_options = {"numbers", .stored = GNN__STORED_LIST},
-                  gnn__kind_flag = {"flag", .stored = GNN__STORED_WORD, .word = flag_word},
-                  gnn__kind_preset = {"preset", .stored = GNN__STORED_WORD, .word = preset_word},
-                  gnn__kind_graph_norm = {"word", .stored = GNN__STORED_WORD,
-                                          .word = graph_norm_word},
-                  gnn__kind_heads = {"word", .stored = GNN__STORED_WORD, .word = heads_word},
-                  gnn__kind_activation = {"activation", .stored = GNN__STORED_WORD,
-                                          .word = activation_word},
-                  gnn__kind_distance = {"word", .stored = GNN__STORED_WORD, .word = distance_word},
-                  gnn__kind_norm = {"word", .stored = GNN__STORED_WORD, .word = norm_word},
-                  gnn__kind_norm_position = {"word", .stored = GNN__STORED_WORD,
-                                             .word = norm_position_word},
-                  gnn__kind_message = {"message", .stored = GNN__STORED_ROW, .row = message_row},
-                  gnn__kind_aggregator = {"aggregator", .stored = GNN__STORED_ROW,
-                                          .row = aggregator_row},
-                  gnn__kind_update = {"update", .stored = GNN__STORED_ROW, .row = update_row};
+const gnn__field_values_t
+    gnn__kind_count = {"whole number", .stored = GNN__STORED_COUNT},
+    gnn__kind_real = {"number", .stored = GNN__STORED_REAL},
+    gnn__kind_rate = {"rate", .stored = GNN__STORED_REAL, .below = true},
+    gnn__kind_options = {"numbers", .stored = GNN__STORED_LIST},
+    gnn__kind_flag = {"flag", .stored = GNN__STORED_WORD, .word = flag_word},
+    gnn__kind_preset = {"preset", .stored = GNN__STORED_WORD, .word = preset_word},
+    gnn__kind_graph_norm = {"word", .stored = GNN__STORED_WORD, .word = graph_norm_word},
+    gnn__kind_heads = {"word", .stored = GNN__STORED_WORD, .word = heads_word},
+    gnn__kind_activation = {"activation", .stored = GNN__STORED_WORD, .word = activation_word},
+    gnn__kind_distance = {"word", .stored = GNN__STORED_WORD, .word = distance_word},
+    gnn__kind_norm = {"word", .stored = GNN__STORED_WORD, .word = norm_word},
+    gnn__kind_norm_position = {"word", .stored = GNN__STORED_WORD, .word = norm_position_word},
+    gnn__kind_message = {"message", .stored = GNN__STORED_ROW, .row = message_row},
+    gnn__kind_aggregator = {"aggregator", .stored = GNN__STORED_ROW, .row = aggregator_row},
+    gnn__kind_update = {"update", .stored = GNN__STORED_ROW, .row = update_row},
+    gnn__kind_map = {"map", .stored = GNN__STORED_ROW, .row = map_row},
+    gnn__kind_weigher = {"weigher", .stored = GNN__STORED_ROW, .row = weigher_row},
+    gnn__kind_prior = {"prior", .stored = GNN__STORED_ROW, .row = prior_row};
 
-int gnn__kind_word(const gnn__kind_t *kind, const char *word)
+int gnn__kind_word(const gnn__field_values_t *kind, const char *word)
 {
     for (int k = 0; kind->word((size_t)k); k++)
         if (strcmp(kind->word((size_t)k), word) == 0)
@@ -80,7 +95,7 @@ int gnn__kind_word(const gnn__kind_t *kind, const char *word)
     return -1;
 }
 
-const void *gnn__kind_row(const gnn__kind_t *kind, const char *name)
+const void *gnn__kind_row(const gnn__field_values_t *kind, const char *name)
 {
     char names[512] = "";
     const void *row;
@@ -90,8 +105,10 @@ const void *gnn__kind_row(const gnn__kind_t *kind, const char *name)
             return row;
         snprintf(names + used, sizeof names - used, "%s%s", k ? ", " : "", gnn__row_name(row));
     }
-    gnn__set_message("no %s is called \"%.40s\"; there are: %s", kind->name, name,
-                     *names ? names : "none");
+    if (kind->row)
+        gnn__set_message("no %s is called \"%.40s\"; there are: %s", kind->name, name, names);
+    else
+        gnn__set_message("unknown %s \"%.40s\"", kind->name, name);
     return NULL;
 }
 
@@ -143,7 +160,7 @@ static int check_real(const gnn__field_row_t *f, double value)
                       f->low, f->high, f->kind->below ? ')' : ']');
 }
 
-static int64_t last_word(const gnn__kind_t *kind)
+static int64_t last_word(const gnn__field_values_t *kind)
 {
     int64_t words = 0;
     while (kind->word((size_t)words))

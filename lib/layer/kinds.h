@@ -14,23 +14,23 @@ typedef enum {
 } gnn__stored_t;
 
 /* A row of kinds.c. */
-typedef struct gnn__kind {
+typedef struct gnn__field_values {
     const char *name; /* in the table of docs/layer.md */
     gnn__stored_t stored;
     bool below;                         /* a real that must lie below the upper end of its range */
     const char *(*word)(size_t number); /* of an enum's value; NULL past the last */
-    const void *(*row)(size_t index); /* of the library's table; NULL past the last. NULL: there is no table */
-} gnn__kind_t;
+    const void *(*row)(size_t index);   /* of a table; NULL past the last. NULL: no table */
+} gnn__field_values_t;
 
-extern const gnn__kind_t gnn__kind_count, gnn__kind_real, gnn__kind_rate, gnn__kind_options,
+extern const gnn__field_values_t gnn__kind_count, gnn__kind_real, gnn__kind_rate, gnn__kind_options,
     gnn__kind_flag, gnn__kind_preset, gnn__kind_graph_norm, gnn__kind_heads, gnn__kind_activation,
     gnn__kind_distance, gnn__kind_norm, gnn__kind_norm_position, gnn__kind_message,
-    gnn__kind_aggregator, gnn__kind_update;
+    gnn__kind_aggregator, gnn__kind_update, gnn__kind_map, gnn__kind_weigher, gnn__kind_prior;
 
 /* A row of fields.def. */
 typedef struct gnn__field_row {
     const char *name, *help;
-    const gnn__kind_t *kind;
+    const gnn__field_values_t *kind;
     size_t offset, size;
     double initial, low, high;
 } gnn__field_row_t;
@@ -40,9 +40,9 @@ const gnn__field_row_t *gnn__config_field(size_t index);
 /* The field of a name, or NULL. */
 const gnn__field_row_t *gnn__config_find(const char *name);
 /* The number of an enum's word, -1 if there is none. */
-int gnn__kind_word(const gnn__kind_t *kind, const char *word);
+int gnn__kind_word(const gnn__field_values_t *kind, const char *word);
 /* The row of a name in the kind's table; NULL with a message that lists the names. */
-const void *gnn__kind_row(const gnn__kind_t *kind, const char *name);
+const void *gnn__kind_row(const gnn__field_values_t *kind, const char *name);
 /* GNN_OK, or GNN_EINVALID with the field's name, value and range. */
 int gnn__config_check(const gnn__field_row_t *field, const gnn_layer_config_t *config);
 

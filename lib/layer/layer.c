@@ -4,14 +4,19 @@
  *
  * It is recorded on a tape in three steps, once for training and inference alike:
  *
- *   project     one product for the senders' rows [key | message parts] and one for the receivers' [query | message parts]
- *   aggregate   one op over the graph, whatever the graph's form: the rows of messages.def and aggregators.def (lib/aggregate)
+ *   project     one product for the senders' rows [key | message parts], and one for the receivers'
+ *               [query | message parts]
+ *   aggregate   one op over the graph, whatever the graph's form: rows of messages.def and
+ *               aggregators.def (lib/aggregate)
  *   update      the row of updates.def, self term, residual, norm, activation
  *
- * gnn__layer_record, at the end of this file, is the three of them in a row. What a config does not ask for puts nothing on the tape.
+ * gnn__layer_record, at the end of this file, is the three of them in a row. What a config does not
+ * ask for puts nothing on the tape.
  *
- * Where to go from here: updates/ has one file for each update; declare.c lists the parameters; config.c fills in what a config leaves
- * open; reorder.c moves a product to the other side of the sum where that is cheaper; api.c is what programs call. */
+ * Where to go from here: updates/ has one file for each update; declare.c lists the parameters;
+ * config.c fills in what a config leaves open; reorder.c moves a product to the other side of the
+ * sum where that is cheaper; api.c is what programs call. */
+#include <lib/layer/scores.h>
 #include <lib/layer/update.h>
 
 /* ---- project ---- */
@@ -43,7 +48,8 @@ gnn_var_t gnn__layer_project_source(const gnn_layer_t *layer, gnn_tape_t *tape, 
     return project_side(layer, tape, "source", x);
 }
 
-/* Receivers and senders before their products. Receivers that are the first senders go through dropout and norm as senders. */
+/* Receivers and senders before their products. Receivers that are the first senders go through
+ * dropout and norm as senders. */
 static void take_features(gnn__hop_t *hop)
 {
     const gnn_real_t rate = hop->layer->config.dropout_in;
@@ -54,7 +60,8 @@ static void take_features(gnn__hop_t *hop)
     hop->normed_dst = both ? hop->normed_src : gnn__layer_prenorm(hop->layer, hop->tape, hop->x_dst);
 }
 
-/* The first n of them, where receivers are fewer than the senders that they stand among. Sparse rows are cut after their product. */
+/* The first n of them, where receivers are fewer than the senders that they stand among. Sparse
+ * rows are cut after their product. */
 static gnn_var_t receivers(const gnn__hop_t *hop, gnn_var_t x)
 {
     const bool fewer =
@@ -95,7 +102,8 @@ static void message_inputs(const gnn__hop_t *hop, gnn_var_t *in)
             gnn__hop_columns(hop, hop->target, w->own_query, w->target_message);
 }
 
-/* Additive scores read one number per head of senders and receivers; where both are the same rows, one op reads them once. */
+/* Additive scores read one number per head of senders and receivers; where both are the same rows,
+ * one op reads them once. */
 static void head_dots(const gnn__hop_t *hop, gnn_var_t *key, gnn_var_t *query)
 {
     const int64_t heads = hop->layer->config.heads;
@@ -127,11 +135,10 @@ static void score_inputs(const gnn__hop_t *hop, gnn_var_t *in)
         head_dots(hop, &key, &query);
     in[GNN_AGGREGATE_KEY] = key;
     in[GNN_AGGREGATE_QUERY] = query;
-    in[GNN_AGGREGATE_PARAMETERS] = gnn__hop_parameter(hop, "attention.vector");
-    in[GNN_AGGREGATE_PRIOR_0] = gnn__hop_parameter(hop, "distance");
 }
 
-/* Edge features are projected for messages, for keys or for both. Additive scores read e . (W a) per head: d_e x heads numbers do what d_e x heads d_k would. */
+/* Edge features are projected for messages, for keys or for both. Additive scores read e . (W a)
+ * per head: d_e x heads numbers do what d_e x heads d_k would. */
 static void edge_features(const gnn__hop_t *hop, gnn_var_t *in)
 {
     const gnn_layer_config_t *c = &hop->layer->config;
@@ -149,7 +156,8 @@ static void edge_features(const gnn__hop_t *hop, gnn_var_t *in)
                 : weight;
 }
 
-/* Edge weights are normalised on the tape, since they may be learned: the view is then the one without norm. */
+/* Edge weights are normalised on the tape, since they may be learned: the view is then the one
+ * without norm. */
 static void edge_inputs(const gnn__hop_t *hop, gnn_var_t *in, gnn_view_t *view)
 {
     const gnn_layer_config_t *c = &hop->layer->config;
@@ -167,24 +175,17 @@ static void edge_inputs(const gnn__hop_t *hop, gnn_var_t *in, gnn_view_t *view)
 static gnn_aggregate_t settings(const gnn__hop_t *hop)
 {
     const gnn_layer_config_t *c = &hop->layer->config;
-    gnn_aggregate_t how = {.aggregator = c->aggregator,
-                           .message = hop->message,
-                           .graph = hop->graph,
-                           .dropout = c->dropout_attention,
-                           .priors = {gnn__layer_distance(c)},
-                           .view = {.self_loops = c->self_loops, .norm = c->graph_norm},
-                           .edge_weights_out = hop->weights ? hop->weights->per_edge : NULL,
-                           .segment_weights_out = hop->weights ? hop->weights->per_segment : NULL};
-    if (gnn__scored(c))
-        how.shape = (gnn_aggregate_shape_t){.heads = c->heads,
-                                            .key_heads = c->kv_heads,
-                                            .value_heads = c->kv_heads,
-                                            .d_k = c->d_k,
-                                            .d_v = c->d_v,
-                                            .scale = c->scale,
-                                            .slope = c->slope};
-    memcpy(how.shape.options, c->options, sizeof how.shape.options);
+    gnn_aggregate_t how = gnn__scores_settings(c, hop->graph);
+    how.message = hop->message;
+    how.view = (gnn_view_t){.self_loops = c->self_loops, .norm = c->graph_norm};
+    how.edge_weights_out = hop->weights ? hop->weights->per_edge : NULL;
+    how.segment_weights_out = hop->weights ? hop->weights->per_segment : NULL;
     return how;
+}
+
+static gnn_var_t owned_value(const void *hop, const char *name)
+{
+    return gnn__hop_parameter(hop, name);
 }
 
 static gnn_var_t aggregate(const gnn__hop_t *hop)
@@ -198,6 +199,7 @@ static gnn_var_t aggregate(const gnn__hop_t *hop)
     if (gnn__scored(c))
         score_inputs(hop, in);
     edge_inputs(hop, in, &how.view);
+    gnn__scores_inputs(c, hop->tape, owned_value, hop, in);
     const gnn_var_t a = gnn__hop_map_late(hop, gnn_tape_aggregate(hop->tape, &how, in));
     return gnn__scored(c) && c->combine == GNN_HEADS_AVERAGE && c->heads > 1
                ? gnn_tape_head_mean(hop->tape, a, c->heads)
@@ -206,7 +208,8 @@ static gnn_var_t aggregate(const gnn__hop_t *hop)
 
 /* ---- update ---- */
 
-/* W_self x_i. Sparse receivers among the senders are multiplied with them, and cut out afterwards. */
+/* W_self x_i. Sparse receivers among the senders are multiplied with them, and cut out afterwards.
+ */
 static gnn_var_t self_term(const gnn__hop_t *hop)
 {
     return gnn__hop_first_rows(hop, gnn__hop_linear(hop, "self", hop->normed_dst),
@@ -263,7 +266,8 @@ gnn_var_t gnn__layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gn
     return aggregate_and_update(&hop);
 }
 
-/* The same from rows that were projected earlier. A receiver's row begins with what the senders' weights make of it, where they are shared. */
+/* The same from rows that were projected earlier. A receiver's row begins with what the senders'
+ * weights make of it, where they are shared. */
 gnn_var_t gnn__layer_finish(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
                             const gnn_layer_vars_t *vars, gnn__projected_t projected,
                             const gnn__attention_out_t *weights)

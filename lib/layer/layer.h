@@ -22,7 +22,8 @@ typedef struct gnn__field {
     int64_t col, cols;
 } gnn__field_t;
 
-/* Numbers that move in training but are not learned: the running mean and variance of a batch norm (2 x width). */
+/* Numbers that move in training but are not learned: the running mean and variance of a batch norm
+ * (2 x width). */
 typedef struct gnn__statistics {
     char name[GNN__NAME];
     gnn_real_t *values;
@@ -31,8 +32,8 @@ typedef struct gnn__statistics {
 
 /* Widths that follow from a config. */
 typedef struct gnn__widths {
-    int64_t message;   /* of one message: kv_heads * d_v under attention */
-    int64_t key;       /* of a key row: kv_heads * d_k, heads (additive), 0 (not scored) */
+    int64_t message;   /* of one message: value_heads * d_v under attention */
+    int64_t key;       /* of a key row: key_heads * d_k, heads (additive), 0 (not scored) */
     int64_t query;     /* heads * d_k, heads, 0 */
     int64_t own_key;   /* key columns of `source` that are not the message itself */
     int64_t own_query; /* query columns of `target` */
@@ -52,7 +53,8 @@ struct gnn_layer {
     int64_t n_matrices, n_fields, n_buffers;
 };
 
-/* A receiver's row begins with what the senders' weights make of it, where the layer shares them. */
+/* A receiver's row begins with what the senders' weights make of it, where the layer shares them.
+ */
 struct gnn_projection {
     int64_t capacity, n_dst, n_src;
     int64_t target_cols, source_cols, shared_cols;
@@ -66,8 +68,6 @@ typedef struct gnn__preset {
     gnn_layer_config_t config;
 } gnn__preset_t;
 const gnn__preset_t *gnn__preset(gnn_preset_t preset);
-/* The config's bias by distance as a prior. */
-gnn_prior_use_t gnn__layer_distance(const gnn_layer_config_t *c);
 
 void gnn__layer_widths(const gnn_layer_config_t *config, gnn__widths_t *widths);
 /* The message under attention reads the same projection as the key. */
@@ -77,14 +77,16 @@ static inline bool gnn__scored(const gnn_layer_config_t *c)
     return (c->aggregator->flags & GNN_AGGREGATOR_SCORED) != 0;
 }
 
-/* Declares a layer's parameters as PREFIX + name. Those whose field begins with `share_fields` (all if NULL) are taken from `share` if that is given. */
+/* Declares a layer's parameters as PREFIX + name. Those whose field begins with `share_fields` (all
+ * if NULL) are taken from `share` if that is given. */
 int gnn__layer_declare(gnn_layer_t *layer, gnn_parameters_t *parameters, const char *prefix,
                        const gnn_layer_t *share, const char *share_fields);
 /* The parameter of the name OWNER + PART ("out", ".weight"): its id, or -1. */
 int32_t gnn__layer_parameter(const gnn_layer_t *layer, const char *owner, const char *part);
 /* Is this parameter one of the layer's? */
 bool gnn__layer_has(const gnn_layer_t *layer, int32_t id);
-/* A program's config, which may be shorter or longer than this library's: what it lacks is 0. GNN_EUNSUPPORTED if it sets what this library does not know. */
+/* A program's config, which may be shorter or longer than this library's: what it lacks is 0.
+ * GNN_EUNSUPPORTED if it sets what this library does not know. */
 int gnn__config_take(gnn_layer_config_t *full, const gnn_layer_config_t *config, size_t size);
 /* As gnn_layer_config_resolve, in place. */
 int gnn__config_resolve(gnn_layer_config_t *config);

@@ -1,18 +1,20 @@
 /* Which product goes first. The formula writes
  *
- *     update( h_i , sum_j W_source x_j )        and        update( h_i , sum_j x_j ) = ... W ( sum_j x_j ) ...
+ *     update( h_i , sum_j W_source x_j )     and     update( h_i , sum_j x_j ) = .. W sum_j x_j ..
  *
- * but where an aggregation is linear, W sum_j x_j = sum_j (W x_j), and a product may stand on either side of the sum:
+ * but where an aggregation is linear, W sum_j x_j = sum_j (W x_j): a product may stand on either
+ * side of the sum:
  *
- *   W_source after the sum      where it widens rows: fewer numbers are gathered, and a first layer's backward pass then gathers nothing at
- *                               all, since no gradient of the features is wanted
- *   the update's before it      where it narrows rows, or where the features are sparse
- *   ... beside the self term's  in one product [W | W_self], which reads the rows once
+ *   W_source after the sum       where it widens rows: fewer numbers are gathered, and a first
+ *                                layer's backward pass gathers nothing: features need no gradient
+ *   the update's before it       where it narrows rows, or where the features are sparse
+ *   ... and the self term's      in one product [W | W_self], which reads the rows once
  *
  * The answer is the same up to rounding; only the time differs. */
 #include <lib/layer/update.h>
 
-/* Is the aggregate a linear function of the senders' rows, projected by one product of their own or not at all? */
+/* Is the aggregate a linear function of the senders' rows, projected by one product of their own or
+ * not at all? */
 static bool sums_rows(const gnn_layer_config_t *c)
 {
     return (c->aggregator->flags & GNN_AGGREGATOR_LINEAR) && !gnn__scored(c) &&
@@ -28,7 +30,8 @@ static bool senders_late(const gnn__hop_t *hop)
            !gnn_tape_is_sparse(hop->tape, hop->vars->x_src);
 }
 
-/* May the update's product and the self term's stand side by side? Wide products are faster than narrow ones. */
+/* May the update's product and the self term's stand side by side? Wide products are faster than
+ * narrow ones. */
 static bool pairs(const gnn__hop_t *hop)
 {
     const gnn_layer_config_t *c = &hop->layer->config;

@@ -7,11 +7,14 @@
 
 /* Every function may be NULL unless its comment says otherwise. */
 struct gnn__update_rules {
-    /* A product of the row makes config.out features of whatever width is aggregated; heads then share config.out between them. */
+    /* A product of the row makes config.out features of whatever width is aggregated; heads then
+     * share config.out between them. */
     bool mixes_heads;
-    /* Features that the row puts out; NULL: config.out where it mixes heads, else those of the aggregate. */
+    /* Features that the row puts out; NULL: config.out where it mixes heads, else those of the
+     * aggregate. */
     int64_t (*width)(const gnn_layer_config_t *config, int64_t aggregate);
-    /* GNN_OK, or an error in words for a config that the row cannot run. Called on a resolved config. */
+    /* GNN_OK, or an error in words for a config that the row cannot run. Called on a resolved
+     * config. */
     int (*check)(const gnn_layer_config_t *config, const gnn__widths_t *width);
     /* Declares the row's parameters. */
     void (*declare)(gnn__declare_t *d);
@@ -20,16 +23,18 @@ struct gnn__update_rules {
     /* Records what follows the residual and its norm. */
     gnn_var_t (*after)(const gnn__hop_t *hop, gnn_var_t z);
 
-    /* The linear map at the head of `record`, "out" for out.weight and out.bias, which gnn__update_first records. A sum of raw rows may
-     * be taken behind it instead: sum_j (W x_j) = W sum_j x_j (reorder.c). NULL: there is none. */
+    /* The linear map at the head of `record`, "out" for out.weight and out.bias, which
+     * gnn__update_first records. A sum of raw rows may be taken behind it instead: sum_j (W x_j) =
+     * W sum_j x_j (reorder.c). NULL: there is none. */
     const char *first;
     bool first_reads_receiver; /* it maps x_i + a: where it moves, x_i goes through it too */
-    bool first_is_all; /* `record` is this map and nothing else, so that another summand may join what it maps */
+    bool first_is_all;         /* `record` is this map alone: another summand may join */
 };
 
 /* Features that a layer of this config puts out. */
 int64_t gnn__update_width(const gnn_layer_config_t *config, int64_t aggregate);
-/* The row's first map of z; where the map has been moved in front of the aggregation, only its bias is left to add. */
+/* The row's first map of z; where the map has been moved in front of the aggregation, only its bias
+ * is left to add. */
 gnn_var_t gnn__update_first(const gnn__hop_t *hop, gnn_var_t z);
 
 #endif

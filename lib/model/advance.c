@@ -1,4 +1,5 @@
-/* Running a model on new rows: growing steps go onto a tape; what their senders send is appended to the state before it is heard. */
+/* Running a model on new rows: growing steps go onto a tape; what their senders send is appended to
+ * the state before it is heard. */
 #include <lib/model/state.h>
 
 #include <graphs/build.h>

@@ -1,4 +1,5 @@
-/* A block is a function that appends steps to a list: blocks/block_NAME.c and a line in blocks.def. */
+/* A block is a function that appends steps to a list: blocks/block_NAME.c and a line in
+ * blocks.def. */
 #ifndef GNN_LIB_MODEL_BLOCKS_H
 #define GNN_LIB_MODEL_BLOCKS_H
 
@@ -15,7 +16,8 @@ struct gnn_steps {
 int gnn__step_copy_strings(gnn_step_t *step);
 void gnn__step_free_strings(gnn_step_t *step);
 
-/* Appends a step of the name "NAME.part", or NAME where `part` is "", and returns its name, which the list owns; "" after an error. */
+/* Appends a step of the name "NAME.part", or NAME where `part` is "", and returns its name, which
+ * the list owns; "" after an error. */
 const char *gnn__block_add(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
                            gnn_step_t step);
 /* The name behind .input: "x" or the step before where it is NULL. */

@@ -18,6 +18,7 @@ static void free_step(gnn__model_step_t *s)
     gnn__step_free_strings(&s->step);
     gnn_layer_free(s->layer);
     gnn_free(s->running);
+    gnn_free(s->own);
     gnn_free(s->name);
     gnn_free(s->where);
 }
@@ -49,9 +50,6 @@ static int check_step(const gnn_model_t *model, gnn__model_step_t *s)
     if (t->in < 0 || t->out < 0)
         return gnn__error(GNN_EINVALID, "%s: .in = %lld and .out = %lld must be at least 0",
                           s->where, (long long)t->in, (long long)t->out);
-    if (t->in > INT32_MAX || t->out > INT32_MAX)
-        return gnn__error(GNN_EINVALID, "%s: .in = %lld and .out = %lld must be at most %d",
-                          s->where, (long long)t->in, (long long)t->out, INT32_MAX);
     s->uses_graph = s->row->uses_graph;
     s->growth = s->row->growth;
     if (s->uses_graph && (t->graph < 0 || t->graph > 1000))

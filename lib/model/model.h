@@ -1,5 +1,5 @@
-/* Inside of a model: steps with what they read, one parameter block for all, and the names that everything is known by.
- * steps.h says what a kind of step is. */
+/* Inside of a model: steps with what they read, one parameter block for all, and the names that
+ * everything is known by. steps.h says what a kind of step is. */
 #ifndef GNN_LIB_MODEL_MODEL_H
 #define GNN_LIB_MODEL_MODEL_H
 
@@ -7,9 +7,8 @@
 #include <lib/layer/layer.h>
 
 enum {
-    GNN__STEP_INPUTS = 12,    /* that a kind of step may have */
-    GNN__STEP_PARAMETERS = 4, /* that an op may own */
-    GNN__NOT_READ = -1        /* of gnn__model_step_t.in */
+    GNN__STEP_INPUTS = 12, /* that a kind of step may have */
+    GNN__NOT_READ = -1     /* of gnn__model_step_t.in */
 };
 
 /* How a step takes rows that are appended. */
@@ -20,7 +19,7 @@ typedef enum {
 } gnn__growth_t;
 
 typedef struct gnn__step_parameter {
-    const char *field; /* "weight": a constant of the kind's row */
+    char field[GNN__NAME]; /* "weight" */
     int32_t id;
     bool shared; /* with an earlier step, which lists it */
 } gnn__step_parameter_t;
@@ -28,15 +27,16 @@ typedef struct gnn__step_parameter {
 typedef struct gnn__model_step {
     gnn_step_t step; /* strings are the model's own */
     const struct gnn__step_row *row;
-    char *name, *where; /* "0" or the user's; "layer 0" or "step decoder" for messages */
-    gnn_layer_t *layer; /* NULL for ops */
-    gnn__step_parameter_t own[GNN__STEP_PARAMETERS]; /* of an op */
+    char *name, *where;         /* "0" or the user's; "layer 0" or "step decoder" for messages */
+    gnn_layer_t *layer;         /* NULL for ops */
+    gnn__step_parameter_t *own; /* of an op */
     int n_own;
     bool turned;     /* the first of them is read transposed */
     bool uses_graph; /* the graph of .graph must be given */
     gnn__growth_t growth;
     gnn_real_t *running;          /* of a batch norm op: (2 x in) */
-    int64_t in[GNN__STEP_INPUTS]; /* by the row's list: the step that is read, n_steps + k for input k of the model, or GNN__NOT_READ */
+    int64_t in[GNN__STEP_INPUTS]; /* by the row's list: the step that is read, n_steps + k for input
+                                     k of the model, or GNN__NOT_READ */
     int64_t width;                /* columns that go out; -1: not known before it runs */
 } gnn__model_step_t;
 
@@ -57,7 +57,7 @@ struct gnn_model {
     int64_t n_steps, n_made; /* n_made: steps that are there already, while a model is made */
     const char **inputs;     /* names that no step has; the strings are those of steps */
     int64_t n_inputs;
-    int64_t most; /* numbers that may be allocated for running statistics; -1: any. While a model is made */
+    int64_t most; /* numbers that running statistics may have while a model is made; -1: any */
     gnn_parameters_t *parameters;
     gnn__model_field_t *fields;
     int64_t n_fields;
@@ -66,20 +66,24 @@ struct gnn_model {
     int n_graphs;
 };
 
-/* Records the steps that `last` needs (`all`: every one up to it), and returns its value; attention of the last one goes to `weights`
- * (NULL: not wanted). `vars` (n_values) and `outputs` (n_steps; GNN_NONE where a step was not needed) may be NULL. */
+/* Records the steps that `last` needs (`all`: every one up to it), and returns its value; attention
+ * of the last one goes to `weights` (NULL: not wanted). `vars` (n_values) and `outputs` (n_steps;
+ * GNN_NONE where a step was not needed) may be NULL. */
 gnn_var_t gnn__model_record(const gnn_model_t *model, gnn_tape_t *tape,
                             const gnn_model_inputs_t *inputs, gnn_var_t *vars, gnn_var_t *outputs,
                             int64_t last, bool all, const gnn__attention_out_t *weights);
 int gnn__model_name_fields(gnn_model_t *model);
-/* A program's step, whose struct and config may be shorter or longer than this library's. GNN_EUNSUPPORTED if it sets what the library does not know. */
+/* A program's step, whose struct and config may be shorter or longer than this library's.
+ * GNN_EUNSUPPORTED if it sets what the library does not know. */
 int gnn__step_take(gnn_step_t *full, const gnn_step_t *step, size_t size, size_t config_size);
-/* gnn_model_from_steps, or with `named` false gnn_model_new; GNN_ESHAPE before anything large is allocated if there are over `most` parameters (-1: any). */
+/* gnn_model_from_steps, or with `named` false gnn_model_new; GNN_ESHAPE before anything large is
+ * allocated if there are over `most` parameters (-1: any). */
 int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count,
                     const gnn_step_t *steps, bool named, int64_t most);
 /* The step's own parameter of this field; NULL: it has none. */
 const gnn__step_parameter_t *gnn__step_own(const gnn__model_step_t *s, const char *field);
-/* Finds whom the inputs of the newest step name, and the width of what goes out; GNN_ESHAPE where widths do not fit. */
+/* Finds whom the inputs of the newest step name, and the width of what goes out; GNN_ESHAPE where
+ * widths do not fit. */
 int gnn__model_connect(gnn_model_t *model, gnn__model_step_t *s);
 
 #endif

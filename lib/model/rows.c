@@ -47,6 +47,9 @@ int gnn__step_check_running(const gnn_model_t *model, const gnn__model_step_t *s
         return gnn__error(GNN_ESHAPE,
                           "%s: running statistics of %lld features, the file holds %lld numbers",
                           s->where, (long long)width, (long long)model->most);
+    if (width > INT64_MAX / 4)
+        return gnn__error(GNN_EOVERFLOW, "%s: running statistics of %lld features do not fit",
+                          s->where, (long long)width);
     return GNN_OK;
 }
 
@@ -78,6 +81,15 @@ static int find_shared(const gnn_model_t *model, const gnn__model_step_t *s, con
                       s->step.share);
 }
 
+static int add_own(gnn__model_step_t *s, const char *field, int32_t id, bool shared)
+{
+    GNN_TRY(gnn__grow(&s->own, s->n_own, s->n_own + 1, sizeof *s->own, "a step's parameters"));
+    gnn__step_parameter_t *own = &s->own[s->n_own++];
+    *own = (gnn__step_parameter_t){.id = id, .shared = shared};
+    snprintf(own->field, sizeof own->field, "%s", field);
+    return GNN_OK;
+}
+
 static int take(const gnn_model_t *model, gnn__model_step_t *s, const char *field,
                 const gnn__step_parameter_t *from, int64_t rows, int64_t cols, bool *turned)
 {
@@ -88,8 +100,7 @@ static int take(const gnn_model_t *model, gnn__model_step_t *s, const char *fiel
                           s->where, field, (long long)rows, (long long)cols,
                           turned && *turned ? ", read transposed" : "", from->field, s->step.share,
                           (long long)t.rows, (long long)t.cols);
-    s->own[s->n_own++] = (gnn__step_parameter_t){field, from->id, true};
-    return GNN_OK;
+    return add_own(s, field, from->id, true);
 }
 
 /* A matrix whose rows are things (words, learned rows) is multiplied by transposed: one logit a row. */
@@ -116,7 +127,5 @@ int gnn__step_parameter(gnn_model_t *model, gnn__model_step_t *s, const char *fi
     GNN_TRY(gnn__asprintf(&name, "%s.%s", s->name, field));
     const int rc = gnn_parameters_add(model->parameters, name, rows, cols, init, argument, 0, 0, &id);
     gnn_free(name);
-    if (rc == GNN_OK)
-        s->own[s->n_own++] = (gnn__step_parameter_t){field, id, false};
-    return rc;
+    return rc == GNN_OK ? add_own(s, field, id, false) : rc;
 }

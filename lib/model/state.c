@@ -131,22 +131,34 @@ static int build(gnn_state_t *state, gnn_context_t *context, const gnn_state_con
     return run_fixed(state, context, config->fixed);
 }
 
-int gnn_state_new(gnn_state_t **state, const gnn_model_t *model, gnn_context_t *context,
-                  const gnn_state_config_t *config)
+static int check_config(const gnn_state_config_t *c)
 {
-    gnn_state_t *made;
-    const int64_t segments = config->segments ? config->segments : 1;
-    if (segments < 1 || config->capacity < 1)
+    if (c->segments < 0 || c->capacity < 1)
         return gnn__error(GNN_EINVALID,
                           "a state of .segments = %lld and .capacity = %lld: at least 1 is needed",
-                          (long long)segments, (long long)config->capacity);
-    for (int64_t k = 0; k < config->n_windows; k++)
-        if (config->windows[k] < 0)
+                          (long long)c->segments, (long long)c->capacity);
+    for (int64_t k = 0; k < c->n_windows; k++)
+        if (c->windows[k] < 0)
             return gnn__error(GNN_EINVALID, ".windows[%lld] = %lld is negative", (long long)k,
-                              (long long)config->windows[k]);
+                              (long long)c->windows[k]);
+    return GNN_OK;
+}
+
+int gnn_state_new_sized(gnn_state_t **state, const gnn_model_t *model, gnn_context_t *context,
+                        const gnn_state_config_t *config, size_t size)
+{
+    gnn_state_config_t full;
+    gnn_state_t *made;
+    if (!gnn__sized_take(&full, sizeof full, config, size))
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "the state's config has %zu bytes and sets fields that "
+                          "this version of the library does not have",
+                          size);
+    GNN_TRY(check_config(&full));
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a state"));
-    *made = (gnn_state_t){.model = model, .segments = segments, .capacity = config->capacity};
-    const int rc = build(made, context, config);
+    *made = (gnn_state_t){
+        .model = model, .segments = full.segments ? full.segments : 1, .capacity = full.capacity};
+    const int rc = build(made, context, &full);
     if (rc != GNN_OK) {
         gnn_state_free(made);
         return rc;

@@ -1,4 +1,5 @@
-/* What a model keeps while it goes on row by row. Values are numbered as gnn__model_step_t.in does: steps, then inputs. */
+/* What a model keeps while it goes on row by row. Values are numbered as gnn__model_step_t.in does:
+ * steps, then inputs. */
 #ifndef GNN_LIB_MODEL_STATE_H
 #define GNN_LIB_MODEL_STATE_H
 
@@ -23,9 +24,11 @@ struct gnn_state {
     int64_t segments, capacity;
     int64_t *lengths; /* (segments) rows so far */
     gnn__slot_t *slots;
-    bool *grows;         /* by value */
-    gnn_tensor_t *saved; /* by value: what is fixed and read by steps that grow; data NULL elsewhere */
-    gnn_tensor_t (*sent)[GNN__SENT]; /* by step: what its senders have sent; of growing ones segments * capacity rows */
+    bool *grows; /* by value */
+    /* By value: what is fixed and read by steps that grow; data NULL elsewhere. */
+    gnn_tensor_t *saved;
+    /* By step: what its senders have sent; of growing ones segments * capacity rows. */
+    gnn_tensor_t (*sent)[GNN__SENT];
     const gnn_graph_t **graphs; /* by slot, while it runs */
 };
 

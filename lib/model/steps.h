@@ -1,5 +1,6 @@
-/* A kind of step is one row: the inputs that it names, and what it does when a model is made, prepared and run. Adding one takes
- * steps/step_NAME.c and a line in steps.def; nothing else knows its name. */
+/* A kind of step is one row: the inputs that it names, and what it does when a model is made,
+ * prepared and run. Adding one takes steps/step_NAME.c and a line in steps.def; nothing else knows
+ * its name. */
 #ifndef GNN_LIB_MODEL_STEPS_H
 #define GNN_LIB_MODEL_STEPS_H
 
@@ -18,7 +19,8 @@ typedef struct gnn__step_input {
 #define GNN__INPUT(field) {#field, offsetof(gnn_step_t, field), false, false}
 #define GNN__NEEDED(field) {#field, offsetof(gnn_step_t, field), true, false}
 /* clang-format on */
-/* .input is always there: NULL means the step before. Lists of up to eight: any number of them, or two and more. */
+/* .input is always there: NULL means the step before. Lists of up to eight: any number of them, or
+ * two and more. */
 #define GNN__OTHERS                                                              \
     GNN__INPUT(third), GNN__INPUT(fourth), GNN__INPUT(fifth), GNN__INPUT(sixth), \
         GNN__INPUT(seventh), GNN__INPUT(eighth)
@@ -33,7 +35,8 @@ typedef struct gnn__recording {
     gnn_var_t *vars;                     /* of the inputs that the caller gave, in their order */
     gnn_var_t *outputs;                  /* of the steps so far */
     const gnn__attention_out_t *weights; /* where the running step's attention goes; NULL: not wanted */
-    const gnn_var_t *sent; /* while a state goes on: what all senders have sent to the running step, by its `send`; NULL: what they send is worked out */
+    const gnn_var_t *sent; /* while a state goes on: what all senders have sent to the running step,
+                              by its `send`; NULL: what they send is worked out */
 } gnn__recording_t;
 
 enum { GNN__SENT = 2 }; /* values that senders may send to one step */
@@ -52,7 +55,8 @@ typedef struct gnn__step_row {
     int (*check)(const gnn_model_t *model, const gnn__model_step_t *s);
     /* Declares its parameters, makes what it owns; NULL: nothing. */
     int (*declare)(gnn_model_t *model, gnn__model_step_t *s);
-    /* Columns that go out, given those that come in (-1: not known, or not given); GNN_ESHAPE in words. NULL: those of the first. */
+    /* Columns that go out, given those that come in (-1: not known, or not given); GNN_ESHAPE in
+     * words. NULL: those of the first. */
     int (*width)(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *in);
     /* Puts it on the tape; in[k] is GNN_NONE where input k is not given. */
     gnn_var_t (*record)(gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in);
@@ -76,13 +80,14 @@ gnn_var_t gnn__record_step(gnn__recording_t *r, int64_t k, const gnn_var_t *in);
 gnn_var_t gnn__record_named(const gnn__recording_t *r, const gnn__model_step_t *s, const char *name);
 /* Puts all inputs on the tape, into r->vars. */
 void gnn__record_inputs(const gnn__recording_t *r);
-/* x lands in `out` when the tape runs: views, inputs and parameters, which live elsewhere, are copied. */
+/* x lands in `out` when the tape runs; views, inputs and parameters live elsewhere and are copied. */
 void gnn__record_into(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *out);
 
 /* ---- for rows ---- */
 
-/* Declares a parameter of an op, or finds it in the step that `share` names: there a field of the same name, or for the first field of
- * this step the first one. Its rows x cols may lie the other way round where `turned` is given; *turned says so. */
+/* Declares a parameter of an op, or finds it in the step that `share` names: there a field of the
+ * same name, or for the first field of this step the first one. Its rows x cols may lie the other
+ * way round where `turned` is given; *turned says so. */
 int gnn__step_parameter(gnn_model_t *model, gnn__model_step_t *s, const char *field, int64_t rows,
                         int64_t cols, gnn_init_t init, double argument, bool *turned);
 /* Input k has `expected` columns, or it is not known yet how many. */
@@ -96,7 +101,8 @@ gnn_var_t gnn__step_value(const gnn__recording_t *r, const gnn__model_step_t *s,
 const gnn_graph_t *gnn__step_graph(const gnn__recording_t *r, const gnn__model_step_t *s);
 /* The inputs that are given, in their order, without the gaps between them; returns how many. */
 int gnn__step_given(const gnn__step_row_t *row, const gnn_var_t *in, gnn_var_t *given);
-/* `rows` running statistics of `width` columns would be more numbers than the file holds that the model comes from. */
+/* GNN_ESHAPE if running statistics of `width` columns are more numbers than the file holds that the
+ * model comes from. */
 int gnn__step_check_running(const gnn_model_t *model, const gnn__model_step_t *s, int64_t width);
 
 #endif

@@ -25,6 +25,7 @@ static int run_node(const gnn_tape_t *tape, gnn__node_t *node, bool backward)
 static int run_forward(gnn_tape_t *tape)
 {
     void *scratch;
+    GNN_TRY(gnn__team_start(tape->context));
     if (!tape->planned)
         GNN_TRY(gnn__tape_plan(tape));
     GNN_TRY(reserve_scratch(tape, &scratch));

@@ -1,5 +1,6 @@
 /* The training loop: steps over batches, validation after each epoch, the best weights kept. After
  * its second epoch nothing is allocated. */
+#include <lib/io/arrays/arrays.h>
 #include <lib/train/train.h>
 #include <errno.h>
 #include <time.h>
@@ -251,10 +252,20 @@ static int write_settings(loop_t *l)
     const gnn_schedule_t *s = &c->schedule;
     return gnn__snprintf_c(
         l->settings, sizeof l->settings,
-        "watch %d metric %d loss %d smoothing %.9g split %lld batches %lld and %lld schedule %d warmup %lld period %lld gamma %.17g width %.17g",
-        (int)c->watch, (int)c->metric, (int)c->loss, (double)c->label_smoothing, (long long)c->split,
-        (long long)l->source->count[GNN_TRAIN], (long long)l->source->count[GNN_VALIDATION],
-        (int)s->kind, (long long)s->warmup, (long long)s->period, s->gamma, s->width);
+        "data %016llx watch %d metric %d loss %d smoothing %.9g split %lld batches %lld and %lld schedule %d warmup %lld period %lld gamma %.17g width %.17g",
+        (unsigned long long)l->source->identity, (int)c->watch, (int)c->metric, (int)c->loss,
+        (double)c->label_smoothing, (long long)c->split, (long long)l->source->count[GNN_TRAIN],
+        (long long)l->source->count[GNN_VALIDATION], (int)s->kind, (long long)s->warmup,
+        (long long)s->period, s->gamma, s->width);
+}
+
+/* Can it be written? Better known before the first epoch than after the last. */
+static int try_checkpoint(const char *path)
+{
+    gnn__output_t output;
+    int rc = gnn__output_open(&output, path);
+    gnn__output_close(&output);
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "the checkpoint");
 }
 
 static int resume(loop_t *l)
@@ -267,6 +278,7 @@ static int resume(loop_t *l)
                                 "training: resume is on, but there is no checkpoint's name")
                    : GNN_OK;
     gnn__checkpoint_sweep(path);
+    GNN_TRY(try_checkpoint(path));
     if (l->config.resume != GNN_ON || (access(path, F_OK) != 0 && errno == ENOENT))
         return GNN_OK;
     GNN_TRY(gnn_checkpoint_load(path, l->model, l->optimizer, &state));
@@ -410,7 +422,8 @@ int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source
     /* After a number went bad there is only what was kept: the best epoch's weights, or those from
      * before the first step. */
     bool watching = l.config.watch != GNN_WATCH_NONE && l.best.any;
-    if (rc == GNN_ENUMERIC || ((rc == GNN_OK || rc == GNN_ESTOPPED) && watching))
+    const bool ended = rc == GNN_OK || rc == GNN_ESTOPPED || rc == GNN_EIO; /* EIO: of a checkpoint */
+    if (rc == GNN_ENUMERIC || (ended && watching))
         gnn__best_restore(&l.best);
     l.kept.seconds = seconds() - l.start;
     if (result)

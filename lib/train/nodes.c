@@ -1,6 +1,7 @@
 /* Node classification on one graph: a source of one batch for the loop, and evaluation on a part of
  * a split. */
 #include <lib/train/train.h>
+#include <math.h>
 
 typedef struct {
     gnn_batch_t batches[2]; /* training, validation */
@@ -18,13 +19,17 @@ static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *
     return GNN_OK;
 }
 
-static int check_data(const gnn_model_t *model, const gnn_data_t *data, int64_t split)
+static int check_data(const gnn_model_t *model, const gnn_data_t *data, int64_t split,
+                      gnn_metric_t metric)
 {
     if (!model || !data)
         return gnn__error(GNN_EINVALID, "node classification: model and data must be given");
     if (split < 0 || split >= gnn_data_splits(data))
         return gnn__error(GNN_EINVALID, "split %lld was asked for, the data has %lld",
                           (long long)split, (long long)gnn_data_splits(data));
+    if (metric == GNN_METRIC_ROC_AUC && gnn_data_classes(data) != 2)
+        return gnn__error(GNN_EINVALID, "ROC AUC tells two classes apart, the set has %lld",
+                          (long long)gnn_data_classes(data));
     if (gnn_model_graph_count(model) > 1)
         return gnn__error(
             GNN_EUNSUPPORTED,
@@ -99,6 +104,53 @@ static int make_batches(nodes_t *nodes, const gnn_model_t *model, const gnn_data
     return GNN_OK;
 }
 
+static void hash(uint64_t *sum, const void *bytes, size_t count)
+{
+    const unsigned char *b = bytes;
+    for (size_t k = 0; k < count; k++)
+        *sum = (*sum ^ b[k]) * 0x100000001b3u; /* FNV-1a */
+}
+
+/* What a resumed training must find again: sizes, labels, masks, class weights. Not the features, which may have been scaled by another machine. */
+static uint64_t identify(const gnn_data_t *data, const gnn_train_config_t *config)
+{
+    const int64_t n = gnn_data_nodes(data), classes = gnn_data_classes(data);
+    const int64_t sizes[] = {n, gnn_graph_n_pairs(gnn_data_graph(data)), classes,
+                             gnn_data_features(data)};
+    uint64_t sum = 0xcbf29ce484222325u;
+    hash(&sum, sizes, sizeof sizes);
+    hash(&sum, gnn_data_labels(data), (size_t)n * sizeof(int32_t));
+    for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++)
+        hash(&sum, gnn_data_mask(data, part, config->split), (size_t)n);
+    if (config->class_weight)
+        hash(&sum, config->class_weight, (size_t)classes * sizeof *config->class_weight);
+    return sum;
+}
+
+/* Weights that make no mean, and nodes to learn from that have no class. */
+static int check_targets(const gnn_data_t *data, const gnn_train_config_t *config)
+{
+    const int32_t *labels = gnn_data_labels(data);
+    const uint8_t *mask = gnn_data_mask(data, GNN_TRAIN, config->split);
+    const gnn_real_t *weight = config->class_weight;
+    double sum = 0;
+    bool labelled = false;
+    for (int64_t c = 0; weight && c < gnn_data_classes(data); c++)
+        if (!(weight[c] >= 0) || !isfinite(weight[c]))
+            return gnn__error(GNN_EINVALID, "class_weight[%lld] is %g, a number from 0 is expected",
+                              (long long)c, (double)weight[c]);
+    for (int64_t i = 0; i < gnn_data_nodes(data); i++)
+        if (mask[i] && labels[i] >= 0) {
+            labelled = true;
+            sum += weight ? (double)weight[labels[i]] : 1;
+        }
+    if (!labelled || sum <= 0)
+        return gnn__error(GNN_EINVALID, "split %lld of \"%s\" has no training nodes%s",
+                          (long long)config->split, gnn_data_name(data),
+                          labelled ? " whose class weighs anything" : " with a label");
+    return GNN_OK;
+}
+
 int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
               const gnn_train_config_t *config, gnn_train_result_t *result)
 {
@@ -107,10 +159,11 @@ int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
     int rc;
     if (!config)
         config = &initial;
-    GNN_TRY(check_data(model, data, config->split));
+    GNN_TRY(check_data(model, data, config->split, config->metric));
     if (!any_set(gnn_data_mask(data, GNN_TRAIN, config->split), gnn_data_nodes(data)))
         return gnn__error(GNN_EINVALID, "split %lld of \"%s\" has no training nodes",
                           (long long)config->split, gnn_data_name(data));
+    GNN_TRY(check_targets(data, config));
     if (gnn_model_graph_count(model) == 1)
         GNN_CHECK(gnn_model_prepare(model, 0, gnn_data_graph(data), GNN_ON));
     GNN_CHECK(make_batches(&nodes, model, data, config));
@@ -118,7 +171,8 @@ int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
         .get = get,
         .count = {1, any_set(gnn_data_mask(data, GNN_VALIDATION, config->split), gnn_data_nodes(data)),
                   0},
-        .user = &nodes};
+        .user = &nodes,
+        .identity = identify(data, config)};
     rc = gnn__train_loop(model, context, &source, config, result, true);
 done:
     gnn_free(nodes.values);
@@ -134,7 +188,7 @@ int gnn_evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_dat
     gnn__pool_t pool = {0};
     gnn_model_inputs_t inputs;
     int rc;
-    GNN_TRY(check_data(model, data, split));
+    GNN_TRY(check_data(model, data, split, metric));
     if (!value || part < GNN_TRAIN || part > GNN_TEST || (int)metric < 0 ||
         metric > GNN_METRIC_ROC_AUC)
         return gnn__error(GNN_EINVALID, "gnn_evaluate: part %d, metric %d", part, (int)metric);

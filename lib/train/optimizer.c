@@ -40,7 +40,7 @@ static int check(const gnn_optimizer_t *o)
         return gnn__error(GNN_EINVALID,
                           "optimizer: beta1 and beta2 are %g and %g, expected numbers in [0, 1)",
                           o->beta1, o->beta2);
-    if (!(o->eps > 0))
+    if (!(o->eps > 0) || !isfinite(o->eps))
         return gnn__error(GNN_EINVALID, "optimizer: eps is %g, expected a number > 0", o->eps);
     if (!(o->weight_decay >= 0) || isinf(o->weight_decay))
         return gnn__error(GNN_EINVALID,

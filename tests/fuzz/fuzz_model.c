@@ -74,7 +74,7 @@ static gnn_layer_config_t draw_layer(fuzz_bytes_t *b)
 /* What the kinds after the first eight read. */
 static void draw_more(fuzz_bytes_t *b, gnn_step_t *s)
 {
-    const bool scored = fuzz_draw(b, 2);
+    const int scored = (int)fuzz_draw(b, 2);
     s->name = fuzz_draw(b, 3) ? NULL : draw_name(b);
     s->receivers = fuzz_draw(b, 4) ? NULL : draw_name(b);
     s->query = scored ? draw_name(b) : NULL;

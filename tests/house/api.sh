@@ -71,7 +71,7 @@ none "functions that docs/reference.md does not name"
 grep -ohE '`gnn_[a-z0-9_]+`' docs/reference.md | tr -d '`' | sort -u | grep -v '^gnn_NAME' | comm -23 - "$work/names" >"$work/faults"
 none "functions that docs/reference.md names and headers do not declare"
 # shellcheck disable=SC2046 # names without blanks
-missing_in "$work/names" $(find tests examples bench -name '*.[ch]' -o -name 'guide.sh' -o -name 'fields.sh') docs/guide.md >"$work/faults"
+missing_in "$work/names" $(find tests examples bench -name '*.[ch]' -o -name 'guide.sh') docs/guide.md >"$work/faults"
 none "functions that no test, example or benchmark calls"
 sed -nE 's/^GNN_MODULE\(([A-Z0-9_]+),.*/\1/p' lib/io/weights/names.def | while read -r module; do
     grep -qF "\`$module\`" docs/pyg.md || echo "$module"

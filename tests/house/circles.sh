@@ -19,12 +19,13 @@ for isa in v4 baseline; do
     fi
 done
 
-# "FROM TO FUNCTION" for each call between two files.
+# "FROM TO FUNCTION" for each call between two files: a place in its code, not in its tables, that the linker fills in.
 for kind in $kinds; do
     for object in "$build/$kind"/*.o; do
-        nm "$object" | awk -v file="$(basename "$object" .c.o)" '
-            NF == 2 && $1 == "U" && $2 ~ /^gnn_/ { print "needs", file, $2 }
-            NF == 3 && $2 == "T" { print "has", file, $3 }'
+        nm "$object" | awk -v file="$(basename "$object" .c.o)" 'NF == 3 && $2 == "T" { print "has", file, $3 }'
+        readelf -rW "$object" | awk -v file="$(basename "$object" .c.o)" '
+            /^Relocation section/ { code = $3 ~ /\.text/ }
+            code && $5 ~ /^gnn_/ { print "needs", file, $5 }' | sort -u
     done
 done | awk '
     $1 == "has" { home[$3] = $2 }

@@ -19,8 +19,8 @@ package() {
 }
 
 sources_minimal=minimal.c
-sources_citation='citation*.c'
-sources_sentence='sentence*.c classify*.c language.c'
+sources_citation='citation*.c program.c'
+sources_sentence='sentence*.c classify*.c language.c program.c'
 # compile NAME FOLDER ARGUMENTS...: FOLDER/NAME from the copies of the examples.
 compile() (
     cd "$work/examples" || exit

@@ -21,11 +21,15 @@ cat >"$work/tables.c" <<'C'
 #include <stdio.h>
 #include <string.h>
 
-/* The words that a field takes, the default first where a number says which it is. */
+/* The words that a field takes, or its range. Rows of tables are listed by their tables. */
 static void print_choices(const gnn_config_field_t *f)
 {
     const char *word;
     int first = 1;
+    if (strcmp(f->kind, "word") && strcmp(f->kind, "flag") && gnn_layer_config_choice(f->name, 0)) {
+        printf("any %s", f->kind);
+        return;
+    }
     for (size_t k = 0; (word = gnn_layer_config_choice(f->name, k)); k++)
         if (strcmp(word, "default") != 0) {
             printf("%s`%s`", first ? "" : ", ", word);

@@ -16,8 +16,8 @@ static bool find_score(const gnn_aggregator_t *row, gnn__score_t *score)
 bool gnn__attention_is_fast(const gnn__plan_t *plan)
 {
     gnn__score_t score;
-    return find_score(plan->aggregator, &score) && gnn__is_plain(plan) && plan->view->n_parts > 0 &&
-           plan->shape.d_k > 0 && plan->shape.d_v > 0;
+    return find_score(plan->aggregator, &score) && gnn__reads_rows(plan) &&
+           plan->view->n_parts > 0 && plan->shape.d_k > 0 && plan->shape.d_v > 0;
 }
 
 static gnn__matrix_t matrix(const gnn_tensor_t *t)
@@ -44,12 +44,9 @@ gnn__attention_t gnn__attention_describe(const gnn__plan_t *plan)
     a.bias = matrix(&plan->in[GNN_AGGREGATE_EDGE_BIAS]);
     a.biases = plan->in[GNN_AGGREGATE_EDGE_BIAS].rows;
     a.bias_cols = plan->in[GNN_AGGREGATE_EDGE_BIAS].cols;
-    if (plan->edge_key) {
-        a.features = matrix(&plan->in[GNN_AGGREGATE_EDGE_FEATURES]);
-        a.key_weights = matrix(&plan->in[GNN_AGGREGATE_EDGE_KEY_WEIGHT]);
-        a.edges = plan->graph->n_edges;
-        a.d_e = plan->d_e;
-    }
+    a.features = matrix(&plan->in[GNN_AGGREGATE_EDGE_FEATURES]);
+    a.edges = plan->graph->n_edges;
+    a.d_e = plan->d_e;
     a.weight = matrix(&plan->in[GNN_AGGREGATE_EDGE_WEIGHT]);
     a.weights = plan->in[GNN_AGGREGATE_EDGE_WEIGHT].rows;
     a.dropout = plan->dropping ? &plan->dropout : NULL;

@@ -14,15 +14,23 @@ static inline bool gnn__priors_are_strips(const gnn__plan_t *plan)
     return strips;
 }
 
-/* Kernels read messages in place; edges projected for messages, gates, caps, weighers other than softmax, unequal numbers of key and value
- * heads, and weights that are asked for are the generic driver's. */
-static inline bool gnn__is_plain(const gnn__plan_t *plan)
+/* Kernels read senders' rows in place, and may sum edges' rows apart; gates, caps, weighers other than softmax, unequal numbers of
+ * key and value heads, and weights that are asked for are the generic driver's. */
+static inline bool gnn__reads_rows(const gnn__plan_t *plan)
 {
-    return plan->message->is_sender && plan->has[GNN_AGGREGATE_SRC_MESSAGE] &&
-           plan->edge_width == 0 && !plan->has[GNN_AGGREGATE_GATE] && gnn__priors_are_strips(plan) &&
-           plan->shape.softcap == 0 && plan->weigher->fast == GNN__FAST_SOFTMAX &&
+    return (plan->message->is_sender || plan->message->adds_edge) &&
+           plan->has[GNN_AGGREGATE_SRC_MESSAGE] && !plan->has[GNN_AGGREGATE_GATE] &&
+           gnn__priors_are_strips(plan) && plan->shape.softcap == 0 &&
+           (plan->weigher->fast == GNN__FAST_SOFTMAX ||
+            plan->weigher->fast == GNN__FAST_SOFTMAX_SINK) &&
            plan->shape.key_heads == plan->shape.value_heads && !plan->how->edge_weights_out &&
            !plan->how->segment_weights_out;
+}
+
+/* The same where edges add nothing to messages and keys. */
+static inline bool gnn__is_plain(const gnn__plan_t *plan)
+{
+    return gnn__reads_rows(plan) && plan->edge_width == 0 && !plan->edge_key;
 }
 
 #endif

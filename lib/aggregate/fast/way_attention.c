@@ -2,6 +2,8 @@
  * Saved for backward: the output and one log-sum-exp per receiver and head; a part's backward gets those of all parts together. */
 #include <lib/aggregate/fast/attention_call.h>
 #include <lib/aggregate/fast/distance_prior.h>
+#include <lib/aggregate/fast/fast.h>
+#include <lib/aggregate/fast/sink.h>
 #include <lib/aggregate/fast/tile_units.h>
 #include <lib/aggregate/ways.h>
 #include <lib/kernels/attention/by_row/by_row.h>
@@ -22,7 +24,7 @@ typedef struct attention_run {
 
 static bool takes(const gnn__plan_t *plan)
 {
-    return gnn__attention_is_fast(plan) && !plan->edge_key && gnn__distance_prior_fits(plan);
+    return gnn__attention_is_fast(plan) && gnn__is_plain(plan) && gnn__distance_prior_fits(plan);
 }
 
 /* Does part p, which `a` describes, go in tiles? They know no weights: a normalised view of spans goes row by row. */
@@ -91,7 +93,9 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attenti
     } else {
         const bool leaves = leaves_sums(plan), apart = leaves && !plan->recording;
         run->sum = leaves ? gnn__carve(&carve, states, sizeof *run->sum) : NULL;
-        run->largest = apart ? gnn__carve(&carve, states, sizeof *run->largest) : NULL;
+        run->largest = apart || (gnn__has_sink(plan) && !plan->recording)
+                           ? gnn__carve(&carve, states, sizeof *run->largest)
+                           : NULL;
         run->tiles = gnn__carve(&carve, tile_memory(plan, a, GNN__FORWARD), sizeof *run->tiles);
     }
     return gnn__carved(&carve, bytes);
@@ -173,6 +177,7 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
     const int threads = gnn__plan_threads(plan, gnn__attention_work(plan));
     for (int64_t p = 0; p < plan->view->n_parts; p++)
         run_part(plan, &run, &a, p, GNN__FORWARD, threads);
+    gnn__sink_rows(plan, a.state.largest, threads);
     return GNN_OK;
 }
 
@@ -213,6 +218,7 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     gnn__distance_prior_fill(plan, true, &run.prior);
     const int threads = gnn__gradient_threads(plan, gnn__attention_work(plan));
     compute_delta(plan, &run, &a, threads);
+    gnn__sink_grad(plan, a.grad.lse, run.delta);
     const bool by_sender = a.grad.q.at || a.grad.k.at || a.grad.v.at || run.prior.sums,
                by_receiver = a.grad.q.at || a.grad.bias.at || a.grad.weight.at || run.prior.sums ||
                              gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS);

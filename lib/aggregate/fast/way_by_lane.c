@@ -3,23 +3,10 @@
  * edges, one by receiver unless scores are additive, and one by sender unless receivers have done its work. */
 #include <lib/aggregate/fast/attention_call.h>
 #include <lib/aggregate/fast/fast.h>
+#include <lib/aggregate/fast/lane_edges.h>
 #include <lib/kernels/attention/by_lane/by_lane.h>
 
 #include <omp.h>
-
-/* Do edges add to scores: features, or a bias? */
-static bool has_terms(const gnn__plan_t *plan)
-{
-    return plan->edge_key || plan->has[GNN_AGGREGATE_EDGE_BIAS];
-}
-
-/* Are gradients of what edges add to scores wanted? */
-static bool wants_terms(const gnn__plan_t *plan)
-{
-    return gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT) ||
-           gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_FEATURES) ||
-           gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_BIAS);
-}
 
 /* Dot scores on spans go in tiles. */
 static bool takes(const gnn__plan_t *plan)
@@ -28,7 +15,7 @@ static bool takes(const gnn__plan_t *plan)
     if (!gnn__attention_is_fast(plan) || !gnn__attention_lanes() || s->heads > GNN__LANES_HEADS ||
         s->key_heads != s->heads || !(s->slope >= 0 && s->slope <= 1) ||
         plan->has[GNN_AGGREGATE_EDGE_WEIGHT] || plan->has_priors ||
-        (has_terms(plan) && plan->aggregator->fast != GNN__FAST_ADDITIVE))
+        plan->weigher->fast != GNN__FAST_SOFTMAX || !gnn__lane_edges_taken(plan))
         return false;
     const bool dot = plan->aggregator->fast == GNN__FAST_DOT;
     for (int64_t p = 0; p < plan->view->n_parts; p++) {
@@ -77,7 +64,7 @@ static gnn__layout_t choose_layout(const gnn__plan_t *plan, const choice_t *c)
     const gnn_aggregate_shape_t *s = &plan->shape;
     const bool additive = c->score == GNN__SCORE_ADDITIVE;
     const int64_t in_place = additive ? gnn__attention_lanes()->in_place : 0, row = s->heads * s->d_v;
-    if (!additive && s->heads == 1 && s->d_k <= GNN__LANES_COLUMNS &&
+    if (!additive && !gnn__lane_edge_rows(plan) && s->heads == 1 && s->d_k <= GNN__LANES_COLUMNS &&
         s->d_v <= GNN__LANES_COLUMNS && pairs_per_node(plan) >= FILL_FROM)
         return GNN__COLUMNS;
     if (s->d_v % 16 == 0 &&
@@ -97,7 +84,8 @@ static int choose_factors(const gnn__plan_t *plan, const choice_t *c)
     const int64_t of_one = 2 + plan->shape.d_v;
     const bool narrow = c->layout == GNN__NARROW && of_one <= 16;
     if (c->score != GNN__SCORE_ADDITIVE || !(narrow || plan->shape.heads == 8) ||
-        !gnn__attention_lanes()->factors || pairs_per_node(plan) < FACTORS_FROM || has_terms(plan))
+        !gnn__attention_lanes()->factors || pairs_per_node(plan) < FACTORS_FROM ||
+        gnn__lane_edge_terms(plan))
         return 0;
     return !narrow || of_one > 8 ? 16 : of_one > 4 ? 8 : 4;
 }
@@ -166,11 +154,8 @@ typedef struct lane_run {
     int64_t scratch_size;
     gnn_real_t *q, *k, *v, *dy, *weights; /* copies; NULL: none is needed */
     gnn_real_t *d_a;                      /* chunks x heads * d_k */
-    gnn_real_t *edge_weights, *d_edge;    /* d_e x TERM_ROW, and as much for each chunk */
+    gnn__lane_edges_t edges;
 } lane_run_t;
-
-/* Numbers in a row of edge_weights. */
-enum { TERM_ROW = 16 };
 
 /* Everything that needs no memory. */
 static void begin(const gnn__plan_t *plan, lane_run_t *run)
@@ -183,7 +168,8 @@ static void begin(const gnn__plan_t *plan, lane_run_t *run)
                             .layout = run->choice.layout,
                             .value_numbers = run->choice.value_numbers,
                             .key_numbers = run->choice.key_numbers,
-                            .slope = run->choice.score == GNN__SCORE_ADDITIVE && !has_terms(plan)
+                            .slope = run->choice.score == GNN__SCORE_ADDITIVE &&
+                                             !gnn__lane_edge_terms(plan)
                                          ? plan->shape.slope
                                          : 1,
                             .q = run->a.q,
@@ -211,7 +197,6 @@ static void carve_both(const gnn__plan_t *plan, gnn__carve_t *carve, lane_run_t 
     run->k = matrix(carve, c->copies_keys, n_src, c->key_numbers);
     run->v = matrix(carve, c->copies_values && !c->one_matrix, n_src, c->value_numbers);
     run->weights = matrix(carve, plan->has[GNN_AGGREGATE_PARAMETERS], 1, c->key_numbers);
-    run->edge_weights = matrix(carve, plan->edge_key, plan->d_e, TERM_ROW);
 }
 
 static void carve_forward(const gnn__plan_t *plan, gnn__carve_t *carve, lane_run_t *run)
@@ -237,7 +222,6 @@ static void carve_backward(const gnn__plan_t *plan, gnn__carve_t *carve, lane_ru
     l->records.at = matrix(carve, true, n_dst, l->records.stride);
     run->d_a = matrix(carve, plan->has[GNN_AGGREGATE_PARAMETERS], gnn__most_chunks(plan->view),
                       s->heads * s->d_k);
-    run->d_edge = matrix(carve, plan->edge_key, gnn__most_chunks(plan->view), plan->d_e * TERM_ROW);
     l->groups = c->groups;
     l->sender_numbers = columns ? s->d_k : c->key_numbers;
     l->d_senders = matrix(carve, l->groups > 0, l->groups * n_src, l->sender_numbers);
@@ -253,6 +237,7 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, lane_ru
         carve_backward(plan, &carve, run);
     else
         carve_forward(plan, &carve, run);
+    gnn__lane_edges_carve(plan, &carve, &run->l, backward, &run->edges);
     return gnn__carved(&carve, bytes);
 }
 
@@ -306,28 +291,6 @@ static void sweep(const lane_run_t *run, int64_t rows, int threads,
     }
 }
 
-/* Rows of the weights of features, with 0 behind the heads. */
-static void pack_edge_weights(const gnn__plan_t *plan, lane_run_t *run)
-{
-    const gnn_tensor_t *weights = &plan->in[GNN_AGGREGATE_EDGE_KEY_WEIGHT];
-    if (!run->edge_weights)
-        return;
-    memset(run->edge_weights, 0, sizeof *run->edge_weights * (size_t)(plan->d_e * TERM_ROW));
-    for (int64_t f = 0; f < plan->d_e; f++)
-        memcpy(run->edge_weights + f * TERM_ROW, gnn__row(weights, f),
-               sizeof *weights->data * (size_t)weights->cols);
-    run->l.edge_weights = run->edge_weights;
-}
-
-static void add_edge_weights(const gnn__plan_t *plan, const lane_run_t *run, int64_t chunks)
-{
-    const gnn_tensor_t *d = &plan->d[GNN_AGGREGATE_EDGE_KEY_WEIGHT];
-    const gnn_real_t *sums = run->d_edge;
-    for (int64_t r = 0; r < chunks * plan->d_e; r++, sums += TERM_ROW)
-        for (int64_t h = 0; h < d->cols; h++)
-            gnn__row(d, r % plan->d_e)[h] += sums[h];
-}
-
 static void pack_inputs(const gnn__plan_t *plan, lane_run_t *run, int threads)
 {
     const int64_t n_dst = plan->graph->n_dst, n_src = plan->graph->n_src;
@@ -337,7 +300,7 @@ static void pack_inputs(const gnn__plan_t *plan, lane_run_t *run, int threads)
     pack(&run->a.v, n_src, run->a.d_v, run->l.value_numbers, run, run->v, &run->l.v, threads);
     if (run->choice.copies_values && run->choice.one_matrix)
         run->l.v = run->l.k;
-    pack_edge_weights(plan, run);
+    gnn__lane_edges_fill(plan, run->l.records.at != NULL, threads, &run->edges, &run->l);
     if (run->l.key_factors)
         sweep(run, n_src, threads, gnn__attention_lanes()->factors);
     if (run->weights) {
@@ -361,9 +324,10 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
     const bool transposed = pass == GNN__SEND, both = pass == GNN__RECEIVE && run->l.d_senders,
                parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS) &&
                             (pass == GNN__RECEIVE || (transposed && !run->l.d_senders)),
-               edges = transposed && gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT);
+               edges = gnn__lane_edge_weights_wanted(plan) &&
+                       pass == (gnn__lane_edge_rows(plan) ? GNN__RECEIVE : GNN__SEND);
     const int64_t width = run->a.heads * run->a.d_k,
-                  of_a_group = run->l.n_src * run->l.sender_numbers, of_edges = plan->d_e * TERM_ROW;
+                  of_a_group = run->l.n_src * run->l.sender_numbers;
     const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
     gnn__attention_part(plan, p, pass, &run->a);
     const gnn__pairs_t *pairs = &run->a.pairs;
@@ -373,25 +337,25 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
         const int64_t row0 = run->bounds[c], row1 = run->bounds[c + 1];
         gnn_real_t *scratch = run->scratch + omp_get_thread_num() * run->scratch_size,
                    *d_a = parameters ? run->d_a + c * width : NULL,
-                   *d_edge = edges ? run->d_edge + c * of_edges : NULL,
+                   *d_edge = edges ? run->edges.partials + c * run->edges.size : d_a,
                    *d_senders = both ? run->l.d_senders + c * of_a_group : NULL;
         if (both)
             memset(d_senders, 0, sizeof *d_senders * (size_t)of_a_group);
         if (edges)
-            memset(d_edge, 0, sizeof *d_edge * (size_t)of_edges);
+            memset(d_edge, 0, sizeof *d_edge * (size_t)run->edges.size);
         if (pass == GNN__FORWARD)
             kernels->forward(&run->l, row0, row1, scratch);
         else if (transposed)
-            kernels->send(&run->l, row0, row1, scratch, edges ? d_edge : d_a);
+            kernels->send(&run->l, row0, row1, scratch, d_edge);
         else
-            kernels->receive(&run->l, row0, row1, scratch, d_a, d_senders);
+            kernels->receive(&run->l, row0, row1, scratch, d_edge, d_senders);
     }
     if (both)
         run->l.groups = chunks; /* as many as there are */
     if (parameters)
         gnn__add_partials(&plan->d[GNN_AGGREGATE_PARAMETERS], run->d_a, chunks, width);
     if (edges)
-        add_edge_weights(plan, run, chunks);
+        gnn__lane_edges_add(plan, &run->edges, &run->l, chunks);
 }
 
 /* f(y + bias). */
@@ -440,7 +404,7 @@ static void bind_gradients(const gnn__plan_t *plan, const gnn_op_call_t *call, l
     l->same_gradient = run->choice.one_matrix && a->grad.k.at && a->grad.k.at == a->grad.v.at;
     if (!run->choice.one_matrix)
         l->d_senders = NULL;
-    l->term_grads = has_terms(plan) && wants_terms(plan);
+    l->term_grads = gnn__lane_edge_terms(plan) && gnn__lane_edges_wanted(plan);
     gnn__zero_gradients(plan, written);
 }
 
@@ -451,8 +415,9 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     GNN_TRY(memory(plan, call->scratch, true, &run, &bytes));
     bind_gradients(plan, call, &run);
     const gnn__attention_grads_t *grad = &run.a.grad;
-    const bool terms = run.l.term_grads;
-    const int threads = terms && gnn__gradients_cross(plan)
+    const bool terms = run.l.term_grads,
+               edge_rows = gnn__lane_edge_rows(plan) && gnn__lane_edges_wanted(plan);
+    const int threads = (terms || edge_rows) && gnn__gradients_cross(plan)
                             ? 1
                             : gnn__gradient_threads(plan, gnn__attention_work(plan));
     pack_inputs(plan, &run, threads);
@@ -461,7 +426,7 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
                collects = once && run.l.same_gradient,
                parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS),
                rows = grad->k.at || grad->v.at,
-               by_receiver = !additive && (grad->q.at || parameters || collects),
+               by_receiver = !additive && (grad->q.at || parameters || collects || edge_rows),
                by_sender = once ? rows && !collects : rows || parameters || terms;
     for (int64_t p = 0; by_receiver && p < plan->view->n_parts; p++)
         run_part(plan, &run, p, GNN__RECEIVE, threads);

@@ -26,6 +26,7 @@ const gnn_message_t gnn_message_linear_edge = {
     .projects = 1,
     .src_parts = 1,
     .edge_parts = 1,
+    .adds_edge = 1,
     .message = message,
     .message_grad = message_grad,
 };

@@ -34,4 +34,5 @@ const gnn_weigher_t gnn_weigher_softmax_sink = {
     .weight = softmax_weight,
     .weight_grad = softmax_weight_grad,
     .settle_grad = settle_grad,
+    .fast = GNN__FAST_SOFTMAX_SINK,
 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 static const gnn_limits_t defaults = {
-    .max_bytes = (uint64_t)8 << 30, .max_entries = 4096, .max_ratio = 1100};
+    .max_bytes = (uint64_t)8 << 30, .max_entries = 4096, .max_ratio = 1100, .max_growth = 200};
 
 gnn_limits_t gnn__limits_or_defaults(const gnn_limits_t *limits)
 {
@@ -15,12 +15,21 @@ gnn_limits_t gnn__limits_or_defaults(const gnn_limits_t *limits)
         l.max_entries = defaults.max_entries;
     if (l.max_ratio == 0)
         l.max_ratio = defaults.max_ratio;
+    if (l.max_growth == 0)
+        l.max_growth = defaults.max_growth;
     return l;
 }
 
 int gnn__arrays_new(gnn_arrays_t **arrays)
 {
     return gnn__new(arrays, 1, sizeof **arrays, "a set of arrays");
+}
+
+uint64_t gnn__growth_room(const gnn_limits_t *limits, uint64_t free, uint64_t packed)
+{
+    const uint64_t room =
+        packed > UINT64_MAX / limits->max_growth ? UINT64_MAX : packed * limits->max_growth;
+    return room > UINT64_MAX - free ? UINT64_MAX : room + free;
 }
 
 void gnn_arrays_free(gnn_arrays_t *arrays)

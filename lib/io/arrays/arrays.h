@@ -59,6 +59,12 @@ const char *gnn__arrays_left_out(const gnn_arrays_t *arrays, const char *name);
 
 /* The user's limits with defaults filled in. */
 gnn_limits_t gnn__limits_or_defaults(const gnn_limits_t *limits);
+/* How many bytes `packed` ones may become by max_growth, if the first `free` are free. */
+uint64_t gnn__growth_room(const gnn_limits_t *limits, uint64_t free, uint64_t packed);
+/* gnn_npz_read of the arrays whose names (of `length` bytes) are wanted; the others are neither unpacked nor counted. NULL: all. */
+typedef bool (*gnn__wanted_t)(const char *name, size_t length);
+int gnn__npz_read_wanted(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits,
+                         gnn__wanted_t wanted);
 
 /* Room for one more in a list that doubles. */
 int gnn__room(void *list, int64_t count, int64_t *capacity, size_t element, const char *what);

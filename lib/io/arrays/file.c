@@ -78,8 +78,12 @@ void gnn__file_close(gnn__file_t *file)
 static int open_temporary(gnn__output_t *output)
 {
     static atomic_uint calls;
+    const int all = (int)strlen(output->path),
+              folder = (int)(gnn__file_name(output->path) - output->path);
+    bool plain = false; /* a short name, for targets whose names leave no room behind them */
     for (int attempt = 0; attempt < 100; attempt++) {
-        GNN_TRY(gnn__asprintf(&output->temporary, "%s.%ld-%u.tmp", output->path, (long)getpid(),
+        GNN_TRY(gnn__asprintf(&output->temporary, "%.*s%s.%ld-%u.tmp", plain ? folder : all,
+                              output->path, plain ? "gnn" : "", (long)getpid(),
                               atomic_fetch_add(&calls, 1)));
         output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (output->fd >= 0)
@@ -87,6 +91,10 @@ static int open_temporary(gnn__output_t *output)
         int why = errno;
         gnn_free(output->temporary);
         output->temporary = NULL;
+        if (why == ENAMETOOLONG && !plain) { /* the target's own name may fit all the same */
+            plain = true;
+            continue;
+        }
         if (why != EEXIST && why != EINTR)
             return gnn__error(GNN_EIO, "%s: %s", output->path, strerror(why));
     }

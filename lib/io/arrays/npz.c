@@ -4,11 +4,14 @@
 
 #include <zip.h>
 
+enum { FREE_MIB = 64 }; /* unpacked, whatever the file's size */
+
 typedef struct reader {
     zip_t *zip;
     gnn__file_t file;
     gnn_limits_t limits;
     gnn_arrays_t *arrays;
+    gnn__wanted_t wanted;
     uint64_t packed, unpacked; /* of the entries so far */
 } reader_t;
 
@@ -32,8 +35,9 @@ static int failed(int why, const char *words)
     case ZIP_ER_EOF: return gnn__error(GNN_EFORMAT, "the file ends too early");
     case ZIP_ER_ZLIB:
     case ZIP_ER_COMPRESSED_DATA: return gnn__error(GNN_EFORMAT, "the compressed data is damaged");
+    case ZIP_ER_SEEK: /* an offset of the directory that no file has */
+        return gnn__error(GNN_EFORMAT, "the zip directory points outside the file");
     case ZIP_ER_READ:
-    case ZIP_ER_SEEK:
     case ZIP_ER_TELL: return gnn__error(GNN_EIO, "reading failed (%s)", words);
     default: return gnn__error(GNN_EFORMAT, "the archive cannot be read (%s)", words);
     }
@@ -139,9 +143,9 @@ static int read_header(const entry_t *e, gnn__npy_t *npy, int64_t *data_at)
     if (got < GNN__NPY_PREFIX)
         return gnn__error(GNN_EFORMAT, "%lld bytes are no .npy array", (long long)got);
     GNN_TRY(gnn__npy_prefix(prefix, &start, &length));
-    if (length > e->size - start)
+    if (e->size < start + length)
         return gnn__error(GNN_EFORMAT, "declares a header of %lld bytes, the archive holds %lld",
-                          (long long)length, (long long)(e->size - start));
+                          (long long)length, (long long)(e->size > start ? e->size - start : 0));
     /* A version 1 prefix is 10 bytes long: two of the header are read already. */
     int64_t early = GNN__NPY_PREFIX - start < length ? GNN__NPY_PREFIX - start : length;
     memcpy(text, prefix + start, (size_t)early);
@@ -193,18 +197,52 @@ static int read_array(reader_t *r, zip_uint64_t index, entry_t *e)
     return rc;
 }
 
+static int stat_entry(const reader_t *r, zip_uint64_t index, zip_stat_t *s)
+{
+    zip_stat_init(s);
+    if (zip_stat_index(r->zip, index, ZIP_FL_ENC_RAW, s) == 0 && (s->valid & ZIP_STAT_NAME))
+        return GNN_OK;
+    zip_error_t *error = zip_get_error(r->zip);
+    return gnn__error_prefix(failed(zip_error_code_zip(error), zip_error_strerror(error)),
+                             "entry %llu", (unsigned long long)index);
+}
+
+/* An array, and one that is wanted: not a folder or a note. */
+static bool is_wanted(const reader_t *r, const zip_stat_t *s)
+{
+    size_t length = strlen(s->name);
+    return length >= 4 && strcmp(s->name + length - 4, ".npy") == 0 &&
+           (!r->wanted || r->wanted(s->name, length - 4));
+}
+
+/* What the directory declares is compared with the file before anything is unpacked: a few megabytes of packed zeros would become gigabytes. */
+static int check_growth(const reader_t *r, zip_uint64_t entries)
+{
+    const uint64_t most =
+        gnn__growth_room(&r->limits, (uint64_t)FREE_MIB << 20, (uint64_t)r->file.size);
+    uint64_t all = 0;
+    for (zip_uint64_t k = 0; k < entries; k++) {
+        zip_stat_t s;
+        GNN_TRY(stat_entry(r, k, &s));
+        if (!is_wanted(r, &s) || !(s.valid & ZIP_STAT_SIZE) || !(s.valid & ZIP_STAT_COMP_SIZE) ||
+            s.size / r->limits.max_ratio > s.comp_size) /* those are refused one by one */
+            continue;
+        all = s.size > UINT64_MAX - all ? UINT64_MAX : all + s.size;
+        if (all > most)
+            return gnn__error(
+                GNN_EFORMAT,
+                "declares %llu bytes and more in a file of %lld, the limit is %llu (max_growth raises it)",
+                (unsigned long long)all, (long long)r->file.size, (unsigned long long)most);
+    }
+    return GNN_OK;
+}
+
 static int read_entry(reader_t *r, zip_uint64_t index)
 {
     zip_stat_t s;
-    zip_stat_init(&s);
-    if (zip_stat_index(r->zip, index, ZIP_FL_ENC_RAW, &s) != 0 || !(s.valid & ZIP_STAT_NAME)) {
-        zip_error_t *error = zip_get_error(r->zip);
-        return gnn__error_prefix(failed(zip_error_code_zip(error), zip_error_strerror(error)),
-                                 "entry %llu", (unsigned long long)index);
-    }
-    size_t length = strlen(s.name);
-    if (length < 4 || strcmp(s.name + length - 4, ".npy") != 0)
-        return GNN_OK; /* a folder, a note: nobody's array */
+    GNN_TRY(stat_entry(r, index, &s));
+    if (!is_wanted(r, &s))
+        return GNN_OK;
     entry_t e = {.name = s.name, .size = (int64_t)s.size};
     int rc = check_entry(r, &s);
     if (rc == GNN_OK)
@@ -222,6 +260,7 @@ static int read_archive(reader_t *r)
     if (entries > r->limits.max_entries)
         return gnn__error(GNN_EFORMAT, "%lld entries, the limit is %lld", (long long)entries,
                           (long long)r->limits.max_entries);
+    GNN_TRY(check_growth(r, (zip_uint64_t)entries));
     for (zip_int64_t k = 0; k < entries; k++)
         GNN_TRY(read_entry(r, (zip_uint64_t)k));
     return gnn__arrays_seal(r->arrays);
@@ -229,7 +268,13 @@ static int read_archive(reader_t *r)
 
 int gnn_npz_read(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits)
 {
-    reader_t r = {.limits = gnn__limits_or_defaults(limits)};
+    return gnn__npz_read_wanted(arrays, path, limits, NULL);
+}
+
+int gnn__npz_read_wanted(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits,
+                         gnn__wanted_t wanted)
+{
+    reader_t r = {.limits = gnn__limits_or_defaults(limits), .wanted = wanted};
     if (!arrays)
         return gnn__error(GNN_EINVALID, "no place for the arrays");
     *arrays = NULL;

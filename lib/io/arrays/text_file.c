@@ -4,6 +4,11 @@
 #include <stdarg.h>
 #include <zlib.h>
 
+enum {
+    FREE_MIB = 8,
+    PIECE = 1 << 20
+}; /* unpacked whatever the packed size; between two looks at the limits */
+
 /* ---- unpacking ---- */
 
 static void *zlib_new(void *opaque, unsigned items, unsigned size)
@@ -35,22 +40,31 @@ static int unpack_error(const gnn__file_t *file, const z_stream *z, int64_t left
                       (long long)(file->size - left), z->msg ? z->msg : "not in gzip's format");
 }
 
-/* Room for more unpacked bytes, within the limit. One byte is kept for the NUL at the end. */
-static int unpack_room(gnn__text_t *text, const gnn__file_t *file, z_stream *z, int64_t *capacity)
+/* Room for more unpacked bytes, within the limits; `used` packed ones made those that are there. One byte is kept for the NUL at the end. */
+static int unpack_room(gnn__text_t *text, const gnn__file_t *file, uint64_t used, z_stream *z,
+                       int64_t *capacity)
 {
-    int64_t limit = (int64_t)gnn__limits_or_defaults(NULL).max_bytes;
-    if (text->size >= limit)
-        return gnn__error(GNN_EFORMAT, "%s: more than %lld bytes unpacked", file->name,
-                          (long long)limit);
+    const uint64_t limit = text->limits.max_bytes,
+                   most = gnn__growth_room(&text->limits, (uint64_t)FREE_MIB << 20, used);
+    if ((uint64_t)text->size >= limit)
+        return gnn__error(GNN_EFORMAT, "%s: more than %llu bytes unpacked", file->name,
+                          (unsigned long long)limit);
+    if ((uint64_t)text->size > most)
+        return gnn__error(
+            GNN_EFORMAT,
+            "%s: %lld bytes from %llu packed ones, the limit is %llu (max_growth raises it)",
+            file->name, (long long)text->size, (unsigned long long)used, (unsigned long long)most);
     if (text->size + 1 >= *capacity) {
         int64_t wanted = *capacity ? 2 * *capacity : 4 * file->size + 64;
-        if (wanted > limit + 1)
-            wanted = limit + 1;
+        if ((uint64_t)wanted > limit)
+            wanted = (int64_t)limit + 1;
         GNN_TRY(gnn__grow(&text->data, text->size, wanted, 1, file->name));
         *capacity = wanted;
     }
     z->next_out = (unsigned char *)text->data + text->size;
     z->avail_out = piece(*capacity - 1 - text->size);
+    if (z->avail_out > PIECE)
+        z->avail_out = PIECE;
     return GNN_OK;
 }
 
@@ -61,7 +75,7 @@ static int unpack_members(gnn__text_t *text, const gnn__file_t *file, z_stream *
     int64_t done = 0, capacity = 0;
     bool ended = false;
     while (!ended || done < file->size) {
-        GNN_TRY(unpack_room(text, file, z, &capacity));
+        GNN_TRY(unpack_room(text, file, (uint64_t)done, z, &capacity));
         unsigned in = piece(file->size - done), out = z->avail_out;
         if (ended && inflateReset(z) != Z_OK)
             return unpack_error(file, z, file->size - done, Z_DATA_ERROR);
@@ -70,6 +84,8 @@ static int unpack_members(gnn__text_t *text, const gnn__file_t *file, z_stream *
         int code = inflate(z, Z_NO_FLUSH);
         done += in - z->avail_in;
         text->size += out - z->avail_out;
+        if (memchr(text->data + text->size - (out - z->avail_out), 0, out - z->avail_out))
+            return GNN_OK; /* no text: whoever looks at it next says so, and the rest need not be unpacked */
         ended = code == Z_STREAM_END;
         if (!ended && (code != Z_OK || (done == file->size && z->avail_out > 0)))
             return unpack_error(file, z, file->size - done, code);
@@ -98,10 +114,9 @@ done:
 static int load(gnn__text_t *text, const gnn__file_t *file)
 {
     unsigned char magic[2] = {0, 0};
-    int64_t limit = (int64_t)gnn__limits_or_defaults(NULL).max_bytes;
-    if (file->size > limit)
-        return gnn__error(GNN_EFORMAT, "%s: %lld bytes, at most %lld are read", file->name,
-                          (long long)file->size, (long long)limit);
+    if ((uint64_t)file->size > text->limits.max_bytes)
+        return gnn__error(GNN_EFORMAT, "%s: %lld bytes, at most %llu are read", file->name,
+                          (long long)file->size, (unsigned long long)text->limits.max_bytes);
     GNN_TRY(gnn__file_read(file, 0, magic, file->size < 2 ? 1 : 2));
     if (magic[0] == 0x1f && magic[1] == 0x8b)
         return unpack(text, file);
@@ -127,8 +142,16 @@ static int check_text(gnn__text_t *text)
 
 int gnn__text_open(gnn__text_t *text, const char *path)
 {
+    return gnn__text_open_limits(text, path, NULL);
+}
+
+int gnn__text_open_limits(gnn__text_t *text, const char *path, const gnn_limits_t *limits)
+{
     gnn__file_t file;
-    *text = (gnn__text_t){.delimiter = ' ', .comments = ""};
+    *text =
+        (gnn__text_t){.delimiter = ' ', .comments = "", .limits = gnn__limits_or_defaults(limits)};
+    if (text->limits.max_bytes > INT64_MAX / 4)
+        text->limits.max_bytes = INT64_MAX / 4;
     GNN_TRY(gnn__file_open(&file, path));
     text->name = file.name;
     text->packed = file.size;
@@ -155,9 +178,13 @@ void gnn__text_free(gnn__text_t *text)
 
 int64_t gnn__text_count_lines(const gnn__text_t *text)
 {
-    int64_t lines = 1;
-    for (int64_t k = text->start; k < text->size; k++)
-        lines += text->data[k] == '\n';
+    int64_t lines = 0;
+    bool holds = false; /* does this line? */
+    for (int64_t k = text->start; k < text->size; k++) {
+        const char c = text->data[k];
+        holds = c != '\n' && (holds || (c != ' ' && c != '\t' && c != '\r'));
+        lines += holds && (k + 1 == text->size || text->data[k + 1] == '\n');
+    }
     return lines;
 }
 

@@ -16,6 +16,7 @@ typedef struct gnn__text {
     const char *comments; /* lines that start with one of these are passed over */
     const char *name;
     locale_t numbers;
+    gnn_limits_t limits;
 } gnn__text_t;
 
 /* A field without the quotes around it; at NULL: the line has no more. */
@@ -36,8 +37,9 @@ typedef enum {
 /* Loads a regular file of at most the default limit's bytes; a gzipped one unpacked, of at most as many. A byte order mark is passed over. GNN_EFORMAT: it
  * holds a zero byte, or is damaged gzip. On failure nothing is left to free. */
 int gnn__text_open(gnn__text_t *text, const char *path);
+int gnn__text_open_limits(gnn__text_t *text, const char *path, const gnn_limits_t *limits);
 void gnn__text_free(gnn__text_t *text);
-/* Lines at most, for sizing. */
+/* Lines that hold something, comments too: for sizing. Blank lines cost nothing, or a few packed kilobytes of them would ask for gigabytes. */
 int64_t gnn__text_count_lines(const gnn__text_t *text);
 void gnn__text_rewind(gnn__text_t *text);
 

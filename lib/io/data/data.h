@@ -30,6 +30,7 @@ struct gnn_data {
     int64_t n_arrays, arrays_room;
     bool borrowed_x, borrowed_labels, borrowed_masks; /* the owner's: neither freed nor written */
     gnn_owner_t owner;
+    const gnn_limits_t *limits; /* while it is opened; NULL: the defaults */
 };
 
 /* ---- links ---- */

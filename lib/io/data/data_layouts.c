@@ -26,8 +26,10 @@ static int read_labels(gnn_data_t *data, const gnn_arrays_t *arrays)
     for (int64_t i = 0; i < data->n; i++) {
         int64_t label = gnn__array_int(labels, i);
         if (label >= most)
-            return gnn__error(GNN_EFORMAT, "%s: class %lld at node %lld, less than %lld is expected",
-                              labels->name, (long long)label, (long long)i, (long long)most);
+            return gnn__error(
+                GNN_EFORMAT, "%s: class %s%lld at node %lld, less than %lld is expected",
+                labels->name, label == INT64_MAX && labels->dtype == GNN_DTYPE_UINT64 ? ">= " : "",
+                (long long)label, (long long)i, (long long)most);
         data->labels[i] = label < 0 ? -1 : (int32_t)label;
         if (label >= data->classes)
             data->classes = label + 1;
@@ -46,6 +48,9 @@ static int bad_value(const gnn_array_t *array, int64_t k, int64_t row, int64_t c
                       (long long)row, (long long)column, isfinite(value) ? " is too large" : "");
 }
 
+/* A model has weights for each column: a file of two kilobytes must not declare billions. */
+enum { MOST_COLUMNS = 1 << 20, MOST_COLUMNS_EACH = 64 };
+
 static int read_sparse(gnn_data_t *data, const gnn_arrays_t *arrays)
 {
     gnn__layout_csr_t csr = {0};
@@ -53,6 +58,10 @@ static int read_sparse(gnn_data_t *data, const gnn_arrays_t *arrays)
     const gnn_array_t *numbers;
     int rc;
     GNN_CHECK(gnn__layout_csr(&csr, &numbers, arrays, "attr", data->n));
+    if (csr.cols > MOST_COLUMNS && csr.cols / MOST_COLUMNS_EACH > csr.nnz)
+        GNN_CHECK(gnn__error(
+            GNN_EFORMAT, "%s: %lld columns for %lld stored numbers, at most %d or %d a number",
+            "attr_shape", (long long)csr.cols, (long long)csr.nnz, MOST_COLUMNS, MOST_COLUMNS_EACH));
     if (!numbers)
         GNN_CHECK(gnn__layout_missing(arrays, "attr_data"));
     GNN_CHECK(gnn__layout_rank(numbers, 1));
@@ -177,7 +186,7 @@ int gnn__data_from_arrays(gnn_data_t *data, const gnn_arrays_t *arrays)
 int gnn__data_read_npz(gnn_data_t *data, const char *path)
 {
     gnn_arrays_t *arrays;
-    GNN_TRY(gnn_npz_read(&arrays, path, NULL));
+    GNN_TRY(gnn__npz_read_wanted(&arrays, path, data->limits, gnn__layout_wants));
     int rc = gnn__data_from_arrays(data, arrays);
     gnn_arrays_free(arrays);
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", gnn__file_name(path));

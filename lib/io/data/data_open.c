@@ -94,6 +94,11 @@ static int set_name(gnn_data_t *data, const char *path)
 
 int gnn_data_open(gnn_data_t **data, const char *path)
 {
+    return gnn_data_open_limits(data, path, NULL);
+}
+
+int gnn_data_open_limits(gnn_data_t **data, const char *path, const gnn_limits_t *limits)
+{
     gnn_data_t *d = NULL;
     read_t read;
     int rc;
@@ -104,7 +109,9 @@ int gnn_data_open(gnn_data_t **data, const char *path)
         return gnn__error(GNN_EINVALID, "no path");
     GNN_TRY(choose(&read, path));
     GNN_CHECK(gnn__new(&d, 1, sizeof *d, "a data set"));
+    d->limits = limits;
     GNN_CHECK(read(d, path));
+    d->limits = NULL;
     GNN_CHECK(set_name(d, path));
     *data = d;
     return GNN_OK;

@@ -75,7 +75,7 @@ int gnn__data_read_edge_list(gnn_data_t *data, const char *path)
 {
     gnn__text_t text;
     links_t links = {0};
-    GNN_TRY(gnn__text_open(&text, path));
+    GNN_TRY(gnn__text_open_limits(&text, path, data->limits));
     int rc = read_links(&links, &text);
     if (rc == GNN_OK) {
         const gnn_array_t weight = gnn__data_weights(links.weight, links.m);

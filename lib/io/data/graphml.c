@@ -6,7 +6,7 @@
 #if GNN_HAS_IGRAPH
 
 typedef struct elements {
-    int64_t keys, nodes, links;
+    int64_t keys, nodes, links, graphs;
 } elements_t;
 
 static bool is_element(const char *at, const char *name)
@@ -29,6 +29,9 @@ static int check_encoding(const gnn__text_t *text)
     static const char *const known[] = {"utf-8", "UTF-8", "us-ascii",   "US-ASCII",
                                         "ASCII", "ascii", "ISO-8859-1", "iso-8859-1"};
     const char *begin = text->data + text->start;
+    const char *first = begin + strspn(begin, " \t\r\n");
+    if (*first != '<') /* EBCDIC and others, which an XML parser tells by the first bytes */
+        return refuse(text, first, "'<' is expected");
     const char *end = strncmp(begin, "<?xml", 5) == 0 ? strstr(begin, "?>") : NULL;
     const char *at = end ? strstr(begin, "encoding") : NULL;
     if (!at || at > end)
@@ -51,6 +54,10 @@ static int count_elements(const gnn__text_t *text, elements_t *e)
         e->keys += is_element(name, "key");
         e->nodes += is_element(name, "node");
         e->links += is_element(name, "edge");
+        if (is_element(name, "graph") && ++e->graphs > 1) {
+            refuse(text, c, "a second graph, documents of one graph are read");
+            return GNN_EUNSUPPORTED;
+        }
     }
     return GNN_OK;
 }
@@ -101,7 +108,7 @@ static int read(gnn_data_t *data, const gnn__text_t *text)
 int gnn__data_read_graphml(gnn_data_t *data, const char *path)
 {
     gnn__text_t text;
-    GNN_TRY(gnn__text_open(&text, path));
+    GNN_TRY(gnn__text_open_limits(&text, path, data->limits));
     int rc = read(data, &text);
     gnn__text_free(&text);
     return rc;

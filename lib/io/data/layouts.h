@@ -7,6 +7,8 @@
 
 /* The first of the names (a list that ends with NULL) that the file has, or NULL. */
 const gnn_array_t *gnn__layout_find(const gnn_arrays_t *arrays, const char *const *names);
+/* May a data set read an array of this name? */
+bool gnn__layout_wants(const char *name, size_t length);
 /* The error that says why there is no such array. */
 int gnn__layout_missing(const gnn_arrays_t *arrays, const char *name);
 int gnn__layout_rank(const gnn_array_t *array, int ndim);

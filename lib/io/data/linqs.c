@@ -95,9 +95,9 @@ static int sort_nodes(content_t *c)
     return GNN_OK;
 }
 
-static int read_content(content_t *c, const char *path)
+static int read_content(content_t *c, const char *path, const gnn_limits_t *limits)
 {
-    GNN_TRY(gnn__text_open(&c->text, path));
+    GNN_TRY(gnn__text_open_limits(&c->text, path, limits));
     int64_t lines = gnn__text_count_lines(&c->text);
     GNN_TRY(gnn__new(&c->nodes, lines, sizeof *c->nodes, "nodes"));
     GNN_TRY(gnn__new(&c->classes, lines, sizeof *c->classes, "classes"));
@@ -178,12 +178,12 @@ static void take_features(gnn_data_t *data, content_t *c)
 static int fill(gnn_data_t *data, content_t *c, const char *content, const char *cites)
 {
     gnn__text_t text;
-    GNN_TRY(read_content(c, content));
+    GNN_TRY(read_content(c, content, data->limits));
     if (!c->indices) { /* all words are 0; sparse features always have their arrays */
         GNN_TRY(gnn__new(&c->indices, 0, sizeof *c->indices, "features"));
         GNN_TRY(gnn__new(&c->values, 0, sizeof *c->values, "features"));
     }
-    GNN_TRY(gnn__text_open(&text, cites));
+    GNN_TRY(gnn__text_open_limits(&text, cites, data->limits));
     int rc = read_links(data, c, &text);
     gnn__text_free(&text);
     GNN_TRY(rc);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int has_part(const char *folder, const char *part, bool *there)
@@ -22,7 +23,8 @@ static int has_part(const char *folder, const char *part, bool *there)
 }
 
 /* FOLDER/PART.csv.gz, or unpacked if only that is there. */
-static int open_part(gnn__text_t *text, const char *folder, const char *part)
+static int open_part(gnn__text_t *text, const char *folder, const char *part,
+                     const gnn_limits_t *limits)
 {
     char *path;
     GNN_TRY(gnn__asprintf(&path, "%s/%s.csv.gz", folder, part));
@@ -31,7 +33,7 @@ static int open_part(gnn__text_t *text, const char *folder, const char *part)
         if (access(path, F_OK) != 0)
             path[strlen(path)] = '.';
     }
-    int rc = gnn__text_open(text, path);
+    int rc = gnn__text_open_limits(text, path, limits);
     text->delimiter = ',';
     text->name = gnn__file_name(part); /* the path goes, its literal stays; messages name the part */
     gnn_free(path);
@@ -170,7 +172,8 @@ static int read_matrix(gnn__text_t *text, const char *lines_of, int64_t rows, gn
 }
 
 /* One of the others, of `rows` lines; array->data stays NULL if the set has no such file. */
-static int read_other(const char *folder, int which, int64_t rows, gnn_array_t *array)
+static int read_other(const char *folder, const gnn_limits_t *limits, int which, int64_t rows,
+                      gnn_array_t *array)
 {
     gnn__text_t text;
     gnn_real_t *values;
@@ -180,7 +183,7 @@ static int read_other(const char *folder, int which, int64_t rows, gnn_array_t *
     GNN_TRY(has_part(folder, others[which].part, &there));
     if (!there)
         return GNN_OK;
-    GNN_TRY(open_part(&text, folder, others[which].part));
+    GNN_TRY(open_part(&text, folder, others[which].part, limits));
     int rc = read_matrix(&text, others[which].place == GNN_ON_EDGES ? "edge" : "node-label", rows,
                          &values, &cols);
     gnn__text_free(&text);
@@ -200,7 +203,7 @@ static int take_links(gnn_data_t *data, const char *folder, gnn__data_links_t *l
     links->arrays = arrays;
     for (int k = 0; k < OTHERS && rc == GNN_OK; k++)
         if (others[k].place == GNN_ON_EDGES) {
-            rc = read_other(folder, k, links->m, &arrays[links->n_arrays]);
+            rc = read_other(folder, data->limits, k, links->m, &arrays[links->n_arrays]);
             links->n_arrays += rc == GNN_OK && arrays[links->n_arrays].data;
         }
     if (rc == GNN_OK)
@@ -240,7 +243,7 @@ static int read_node_arrays(gnn_data_t *data, const char *folder)
         gnn_array_t array;
         if (others[k].place != GNN_ON_NODES)
             continue;
-        GNN_TRY(read_other(folder, k, data->n, &array));
+        GNN_TRY(read_other(folder, data->limits, k, data->n, &array));
         int rc = array.data ? gnn_data_array_set(data, GNN_ON_NODES, &array) : GNN_OK;
         gnn_free((void *)array.data);
         GNN_TRY(rc);
@@ -260,6 +263,15 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Masks are made for all splits at once: a folder of a thousand empty ones must not ask for gigabytes. */
+enum { MOST_SPLITS = 100 };
+
+static bool is_folder(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
 static int list_schemes(schemes_t *schemes, const char *folder)
 {
     int rc = GNN_OK;
@@ -269,10 +281,19 @@ static int list_schemes(schemes_t *schemes, const char *folder)
     for (struct dirent *d; rc == GNN_OK && (d = readdir(opened)) != NULL;) {
         if (d->d_name[0] == '.')
             continue;
+        if (schemes->count == MOST_SPLITS) {
+            rc = gnn__error(GNN_EFORMAT, "%s: more than %d splits", folder, MOST_SPLITS);
+            break;
+        }
         rc = gnn__room(&schemes->names, schemes->count, &schemes->room, sizeof *schemes->names,
                        "splits");
         if (rc == GNN_OK)
             rc = gnn__asprintf(&schemes->names[schemes->count], "%s/%s", folder, d->d_name);
+        if (rc == GNN_OK && !is_folder(schemes->names[schemes->count])) {
+            gnn_free(schemes->names[schemes->count]);
+            schemes->names[schemes->count] = NULL;
+            continue;
+        }
         schemes->count += rc == GNN_OK;
     }
     closedir(opened);
@@ -301,7 +322,7 @@ static int read_scheme(gnn_data_t *data, const char *folder, int64_t split)
         [GNN_TRAIN] = "train", [GNN_VALIDATION] = "valid", [GNN_TEST] = "test"};
     for (int k = 0; k < 3; k++) {
         gnn__text_t text;
-        GNN_TRY(open_part(&text, folder, names[k]));
+        GNN_TRY(open_part(&text, folder, names[k], data->limits));
         int rc = mark(data, &text, data->masks[k][split]);
         gnn__text_free(&text);
         GNN_TRY(rc);
@@ -333,7 +354,7 @@ static int read_part(gnn_data_t *data, const char *folder, const char *part,
                      int (*read)(gnn_data_t *, const char *, gnn__text_t *))
 {
     gnn__text_t text;
-    GNN_TRY(open_part(&text, folder, part));
+    GNN_TRY(open_part(&text, folder, part, data->limits));
     int rc = read(data, folder, &text);
     gnn__text_free(&text);
     return rc;

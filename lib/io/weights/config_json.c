@@ -21,7 +21,7 @@ typedef struct {
     const char *name;
     kind_t kind;
     size_t offset;
-    const gnn__kind_t *values; /* of a WORD or a ROW */
+    const gnn__field_values_t *values; /* of a WORD or a ROW */
 } field_t;
 
 /* A list of fields: the field of an index; false past the last. */
@@ -53,10 +53,11 @@ static const char *step_word(size_t number)
     return gnn_step_kind_name((gnn_step_kind_t)number);
 }
 
-static const gnn__kind_t gnn__kind_side = {"side", .stored = GNN__STORED_WORD, .word = side_word},
-                         gnn__kind_kind = {"kind of step", .stored = GNN__STORED_WORD,
-                                           .word = step_word},
-                         gnn__kind_op = {"op", .stored = GNN__STORED_ROW};
+static const gnn__field_values_t gnn__kind_side = {"side", .stored = GNN__STORED_WORD,
+                                                   .word = side_word},
+                                 gnn__kind_kind = {"kind of step", .stored = GNN__STORED_WORD,
+                                                   .word = step_word},
+                                 gnn__kind_op = {"op", .stored = GNN__STORED_ROW};
 
 static const field_t step_fields[] = {
 #define GNN_STEP_NUMBER(kind, field) {#field, kind, offsetof(gnn_step_t, field), NULL},
@@ -79,7 +80,7 @@ static bool step_field(size_t index, field_t *field)
 }
 
 /* A row of the library, or one that the caller of gnn_model_load_with has; NULL with words. */
-static const void *find_row(const gnn__kind_t *table, const char *name, const gnn_rows_t *rows)
+static const void *find_row(const gnn__field_values_t *table, const char *name, const gnn_rows_t *rows)
 {
     char words[700];
     const void *found = gnn__kind_row(table, name);
@@ -344,6 +345,27 @@ static int read_step(gnn_step_t *step, json_t *object, const gnn_rows_t *rows)
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "field layer");
 }
 
+/* Each step's names are compared with those before it; and jansson descends by recursion, which a thread's small stack must bear. */
+enum { MOST_STEPS = 10000, MOST_LEVELS = 16 };
+
+static int check_depth(const char *text)
+{
+    int64_t depth = 0;
+    bool quoted = false;
+    for (const char *c = text; *c; c++) {
+        if (quoted && *c == '\\' && c[1])
+            c++;
+        else if (*c == '"')
+            quoted = !quoted;
+        else if (!quoted && (*c == '[' || *c == '{') && ++depth > MOST_LEVELS)
+            return gnn__error(GNN_EFORMAT, "byte %lld: more than %d levels deep",
+                              (long long)(c - text), MOST_LEVELS);
+        else if (!quoted && (*c == ']' || *c == '}'))
+            depth--;
+    }
+    return GNN_OK;
+}
+
 static int read_root(gnn__steps_t *steps, const gnn_rows_t *rows)
 {
     json_t *list = json_object_get(steps->root, "steps"),
@@ -353,6 +375,9 @@ static int read_root(gnn__steps_t *steps, const gnn_rows_t *rows)
     if (!json_is_integer(format) || json_integer_value(format) != 1)
         return gnn__error(GNN_EFORMAT, "format 1 is expected");
     steps->count = (int64_t)json_array_size(list);
+    if (steps->count > MOST_STEPS)
+        return gnn__error(GNN_EFORMAT, "%lld steps, at most %d are read", (long long)steps->count,
+                          MOST_STEPS);
     GNN_TRY(gnn__new(&steps->list, steps->count, sizeof *steps->list, "a model's steps"));
     for (int64_t k = 0; k < steps->count; k++) {
         int rc = read_step(&steps->list[k], json_array_get(list, (size_t)k), rows);
@@ -366,6 +391,7 @@ int gnn__steps_read(gnn__steps_t *steps, const char *text, const gnn_rows_t *row
 {
     json_error_t error;
     memset(steps, 0, sizeof *steps);
+    GNN_TRY(check_depth(text));
     steps->root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     if (!steps->root)
         return gnn__error(GNN_EFORMAT, "byte %d: %s", error.position, error.text);

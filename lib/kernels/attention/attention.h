@@ -97,8 +97,7 @@ typedef struct gnn__attention {
     /* Edge inputs; at NULL: none. Edge numbers beyond the rows of `bias` have bias 0, beyond those of `weight` weight 1. */
     gnn__matrix_t bias, weight;
     int64_t biases, bias_cols, weights;
-    gnn__matrix_t features,
-        key_weights; /* edges x d_e, and d_e x what a row of keys has; at NULL: features have no say in scores */
+    gnn__matrix_t features; /* edges x d_e; which say they have depends on the kernels */
     int64_t edges, d_e;
     const gnn_real_t *dst_scale, *src_scale; /* per node, times the weight; NULL: 1 */
     const gnn__dropout_t *dropout;           /* NULL: off */

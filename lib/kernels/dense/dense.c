@@ -4,6 +4,7 @@
 #include <cblas.h>
 #include <limits.h>
 #include <omp.h>
+#include <sys/mman.h>
 
 /* What openblas_get_parallel says. */
 enum { SERIAL_BUILD = 0, PTHREAD_BUILD = 1, OPENMP_BUILD = 2 };
@@ -85,6 +86,50 @@ static void run(const gnn__product_t *p, int threads, bool split)
     omp_set_num_threads(before);
 }
 
+/* ---- memory of the provider ---- */
+
+/* What each thread's first product takes (BUFFER_SIZE of Debian's build), and a product that is not too small to take it. */
+enum { BUFFER = 128 << 20, SIDE = 192 };
+
+/* OpenBLAS waits for ever for buffers that the system does not give. Where address space is limited, they are asked for beforehand, and OpenBLAS keeps them. */
+static int provide_buffers(gnn_context_t *context, int threads)
+{
+    const size_t bytes = (size_t)(threads - 1) * BUFFER;
+    gnn_real_t *numbers;
+    if (context->buffers >= threads)
+        return GNN_OK;
+    if (gnn__memory_is_limited() && SHARED_RUNTIME) {
+        void *room = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (room == MAP_FAILED)
+            return gnn__error(
+                GNN_EMEMORY,
+                "no address space for the buffers of OpenBLAS, %d MB for each of %d threads; "
+                "a context of one thread needs none",
+                BUFFER >> 20, threads);
+        munmap(room, bytes);
+        GNN_TRY(gnn__new(&numbers, (int64_t)(threads + 1) * SIDE * SIDE, sizeof *numbers,
+                         "the first product"));
+#pragma omp parallel num_threads(threads)
+        {
+            const gnn__product_t p = {.m = SIDE,
+                                      .n = SIDE,
+                                      .k = SIDE,
+                                      .alpha = 1,
+                                      .a = numbers,
+                                      .lda = SIDE,
+                                      .b = numbers,
+                                      .ldb = SIDE,
+                                      .c = numbers + (omp_get_thread_num() + 1) * SIDE * SIDE,
+                                      .ldc = SIDE};
+#pragma omp barrier
+            call(&p);
+        }
+        gnn_free(numbers);
+    }
+    context->buffers = threads;
+    return GNN_OK;
+}
+
 static void scale_only(const gnn__product_t *p)
 {
     for (int64_t r = 0; r < p->m; r++)
@@ -108,7 +153,7 @@ static bool thin(const gnn__product_t *p)
     return !p->transpose_a && p->m >= THIN_ROWS && p->n * p->k <= THIN_PRODUCT;
 }
 
-static int openblas(const gnn_context_t *context, const gnn__product_t *product, int threads)
+static int openblas(gnn_context_t *context, const gnn__product_t *product, int threads)
 {
     gnn__product_t p = *product;
     if (p.bias)
@@ -122,6 +167,8 @@ static int openblas(const gnn_context_t *context, const gnn__product_t *product,
         return gnn__error(GNN_EOVERFLOW,
                           "a product of %lld x %lld x %lld does not fit OpenBLAS's 32-bit sizes",
                           (long long)p.m, (long long)p.n, (long long)p.k);
+    if (threads > 1)
+        GNN_TRY(provide_buffers(context, threads));
     run(&p, threads, (context->deterministic || thin(&p)) && SHARED_RUNTIME);
     return GNN_OK;
 }

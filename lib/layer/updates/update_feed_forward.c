@@ -1,5 +1,5 @@
-/* The Transformer's block: z = norm(x_i + W_out a + b), h_i' = norm2(z + W_1 f(W_0 z + b_0) + b_1). Vaswani et al. 2017, section 3.3.
- * The second norm stands before or after, like the first. */
+/* The Transformer's block: z = norm(x_i + W_out a + b), h_i' = norm2(z + W_1 f(W_0 z + b_0) + b_1).
+ * Vaswani et al. 2017, section 3.3. The second norm stands before or after, like the first. */
 #include <lib/layer/update.h>
 
 static void declare(gnn__declare_t *d)

@@ -1,4 +1,5 @@
-/* h_i' = GRU(a, x_i): the aggregate is the input, the receiver's features are the state. Li et al. 2016, equations 3-6. */
+/* h_i' = GRU(a, x_i): the aggregate is the input, the receiver's features are the state. Li et al.
+ * 2016, equations 3-6. */
 #include <lib/layer/update.h>
 
 static int check(const gnn_layer_config_t *c, const gnn__widths_t *w)

@@ -1,5 +1,5 @@
-/* Predict, then propagate: z = (1 - factor) A z + factor x, `hops` times, A = D^-1/2 (A + I) D^-1/2.
- * Paper: Gasteiger et al. 2019 (APPNP). */
+/* Predict, then propagate: z = (1 - factor) A z + factor x, `hops` times, A = D^-1/2 (A + I)
+ * D^-1/2. Paper: Gasteiger et al. 2019 (APPNP). */
 #include <lib/model/blocks.h>
 
 void gnn__block_appnp(gnn_steps_t *steps, const gnn_block_t *b)

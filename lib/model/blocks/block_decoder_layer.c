@@ -1,5 +1,5 @@
-/* A decoder's layer is two layers: attention among what was said so far, without a feed-forward block, then to the memory, with one.
- * Paper: Vaswani et al. 2017. */
+/* A decoder's layer is two layers: attention among what was said so far, without a feed-forward
+ * block, then to the memory, with one. Paper: Vaswani et al. 2017. */
 #include <lib/model/blocks.h>
 
 void gnn__block_decoder_layer(gnn_steps_t *steps, const gnn_block_t *b)

@@ -1,5 +1,5 @@
-/* A layer over the graph's edges beside attention to everybody, then an mlp; each with its residual and the layer's norm.
- * Paper: Rampasek et al. 2022 (GPS). */
+/* A layer over the graph's edges beside attention to everybody, then an mlp; each with its residual
+ * and the layer's norm. Paper: Rampasek et al. 2022 (GPS). */
 #include <lib/model/blocks.h>
 
 /* The norm that the local layer names, on a value; the value itself where it names none. */

@@ -1,5 +1,6 @@
-/* Edges, nodes and globals that all have values: e' = relu(W_e [sender, receiver, e, u]), v' = relu(W_v [v, sum of e', u]),
- * u' = relu(W_u [u, mean e', mean v']). Paper: Battaglia et al. 2018, algorithm 1. */
+/* Edges, nodes and globals that all have values: e' = relu(W_e [sender, receiver, e, u]), v' =
+ * relu(W_v [v, sum of e', u]), u' = relu(W_u [u, mean e', mean v']). Paper: Battaglia et al. 2018,
+ * algorithm 1. */
 #include <lib/model/blocks.h>
 
 /* Slots behind .graph. */

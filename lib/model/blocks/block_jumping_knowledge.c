@@ -1,5 +1,5 @@
-/* Layers one after another, whose outputs are all read at the end: side by side, or the largest of each element.
- * Paper: Xu et al. 2018 (jumping knowledge). */
+/* Layers one after another, whose outputs are all read at the end: side by side, or the largest of
+ * each element. Paper: Xu et al. 2018 (jumping knowledge). */
 #include <lib/model/blocks.h>
 
 enum { MOST = 8 };

@@ -1,4 +1,5 @@
-/* Each channel times a gate that is worked out from its mean over the segment. Paper: Hu et al. 2018. */
+/* Each channel times a gate that is worked out from its mean over the segment. Paper: Hu et al.
+ * 2018. */
 #include <lib/model/blocks.h>
 
 static gnn_step_t hear(const gnn_block_t *b, const char *aggregator, const char *input, int graph)

@@ -1,6 +1,8 @@
-/* A step of kind `aggregate`: y_i = sum over j of w_ij m_j on rows that other steps have made, without a layer's projections and
- * update around it. Of `.layer` it reads what says how to aggregate; .layer.in is the width of a message, and the message is the
- * sender's row itself unless another is named. */
+/* A step of kind `aggregate`: y_i = sum over j of w_ij m_j on rows that other steps have made,
+ * without a layer's projections and update around it. Of `.layer` it reads what says how to
+ * aggregate; .layer.in is the width of a message, and the message is the sender's row itself unless
+ * another is named. */
+#include <lib/layer/scores.h>
 #include <lib/model/steps.h>
 
 enum { MESSAGES, RECEIVERS, QUERY, KEY, EDGE_WEIGHT, EDGE_BIAS, GATE };
@@ -31,21 +33,19 @@ static int declare(gnn_model_t *model, gnn__model_step_t *s)
     if (rc != GNN_OK)
         return gnn__error_prefix(rc, "%s", s->where);
     GNN_TRY(check_rows(s, c));
-    if (gnn__scored(c) && c->aggregator->declare)
-        GNN_TRY(gnn__step_parameter(model, s, "attention.vector", 1, c->heads * c->d_k,
-                                    GNN_INIT_GLOROT, 0, NULL));
-    if (c->distance == GNN_DISTANCE_NONE)
-        return GNN_OK;
-    const bool slope = c->distance == GNN_DISTANCE_SLOPE;
-    return gnn__step_parameter(model, s, "distance", slope ? 1 : c->heads,
-                               slope ? c->heads : c->distance_buckets, GNN_INIT_ZEROS, 0, NULL);
+    gnn__row_piece_t owned[GNN__MOST_PIECES];
+    const int n = gnn__scores_pieces(c, owned);
+    for (int k = 0; k < n; k++)
+        GNN_TRY(gnn__step_parameter(model, s, owned[k].name, owned[k].piece.rows, owned[k].piece.cols,
+                                    owned[k].piece.init, owned[k].piece.init_argument, NULL));
+    return GNN_OK;
 }
 
 static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *in)
 {
     const gnn_layer_config_t *c = &s->step.layer;
     const bool scored = gnn__scored(c), per_head = c->aggregator->score_width == GNN_SCORE_PER_HEAD;
-    const int64_t message = scored ? c->kv_heads * c->d_v : c->in;
+    const int64_t message = scored ? c->value_heads * c->d_v : c->in;
     if (c->message->src_parts > 0)
         GNN_TRY(gnn__step_expect(model, s, in, MESSAGES, c->message->src_parts * message,
                                  "columns of messages"));
@@ -53,7 +53,7 @@ static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *
         GNN_TRY(gnn__step_expect(model, s, in, QUERY, per_head ? c->heads : c->heads * c->d_k,
                                  "columns in .query"));
     if (scored)
-        GNN_TRY(gnn__step_expect(model, s, in, KEY, per_head ? c->heads : c->kv_heads * c->d_k,
+        GNN_TRY(gnn__step_expect(model, s, in, KEY, per_head ? c->heads : c->key_heads * c->d_k,
                                  "columns in .key"));
     s->width = !scored ? c->in : c->combine == GNN_HEADS_AVERAGE ? c->d_v : c->heads * c->d_v;
     return GNN_OK;
@@ -62,24 +62,23 @@ static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *
 static gnn_aggregate_t settings(const gnn_layer_config_t *c, const gnn_graph_t *graph,
                                 const gnn__attention_out_t *weights)
 {
-    gnn_aggregate_t how = {.aggregator = c->aggregator,
-                           .message = c->message,
-                           .graph = graph,
-                           .dropout = c->dropout_attention,
-                           .priors = {gnn__layer_distance(c)},
-                           .view = {.self_loops = c->self_loops, .norm = c->graph_norm},
-                           .edge_weights_out = weights ? weights->per_edge : NULL,
-                           .segment_weights_out = weights ? weights->per_segment : NULL};
-    if (gnn__scored(c))
-        how.shape = (gnn_aggregate_shape_t){.heads = c->heads,
-                                            .key_heads = c->kv_heads,
-                                            .value_heads = c->kv_heads,
-                                            .d_k = c->d_k,
-                                            .d_v = c->d_v,
-                                            .scale = c->scale,
-                                            .slope = c->slope};
-    memcpy(how.shape.options, c->options, sizeof how.shape.options);
+    gnn_aggregate_t how = gnn__scores_settings(c, graph);
+    how.view = (gnn_view_t){.self_loops = c->self_loops, .norm = c->graph_norm};
+    how.edge_weights_out = weights ? weights->per_edge : NULL;
+    how.segment_weights_out = weights ? weights->per_segment : NULL;
     return how;
+}
+
+/* The step that is being recorded, where its parameters are found. */
+typedef struct place {
+    const gnn__recording_t *r;
+    const gnn__model_step_t *s;
+} place_t;
+
+static gnn_var_t owned_value(const void *from, const char *name)
+{
+    const place_t *at = from;
+    return gnn__step_value(at->r, at->s, name);
 }
 
 static void send(const gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in,
@@ -110,8 +109,7 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
     in[GNN_AGGREGATE_EDGE_WEIGHT] = given[EDGE_WEIGHT];
     in[GNN_AGGREGATE_EDGE_BIAS] = given[EDGE_BIAS];
     in[GNN_AGGREGATE_GATE] = given[GATE];
-    in[GNN_AGGREGATE_PARAMETERS] = gnn__step_value(r, s, "attention.vector");
-    in[GNN_AGGREGATE_PRIOR_0] = gnn__step_value(r, s, "distance");
+    gnn__scores_inputs(c, r->tape, owned_value, &(place_t){r, s}, in);
     const gnn_var_t y = gnn_tape_aggregate(r->tape, &how, in);
     return gnn__scored(c) && c->combine == GNN_HEADS_AVERAGE && c->heads > 1
                ? gnn_tape_head_mean(r->tape, y, c->heads)

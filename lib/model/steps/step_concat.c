@@ -5,11 +5,16 @@ static const gnn__step_input_t inputs[] = {GNN__MANY_NEEDED};
 
 static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *in)
 {
+    int64_t sum = 0;
+    bool known = true;
     (void)model;
-    s->width = 0;
     for (int k = 0; k < s->row->n_inputs; k++)
-        if (s->in[k] != GNN__NOT_READ)
-            s->width = s->width < 0 || in[k] < 0 ? -1 : s->width + in[k];
+        if (s->in[k] != GNN__NOT_READ) {
+            known = known && in[k] >= 0;
+            if (known && !gnn__add(sum, in[k], &sum))
+                return gnn__error(GNN_EOVERFLOW, "%s: so many columns do not fit", s->where);
+        }
+    s->width = known ? sum : -1;
     return GNN_OK;
 }
 

@@ -1,5 +1,6 @@
-/* A step of kind `edge_rows`: for each edge of the graph the input's row of its receiver, or of its sender. Values on edges are
- * values like others: any step may follow, and an aggregation over the graph of edges and nodes takes them back to nodes. */
+/* A step of kind `edge_rows`: for each edge of the graph the input's row of its receiver, or of its
+ * sender. Values on edges are values like others: any step may follow, and an aggregation over the
+ * graph of edges and nodes takes them back to nodes. */
 #include <lib/model/steps.h>
 
 static const gnn__step_input_t inputs[] = {GNN__INPUT(input)};

@@ -1,4 +1,5 @@
-/* A step of kind `input`: declares an input of the model and its width, so that widths and names are checked when the model is made. */
+/* A step of kind `input`: declares an input of the model and its width, so that widths and names
+ * are checked when the model is made. */
 #include <lib/model/steps.h>
 
 static const gnn__step_input_t inputs[] = {

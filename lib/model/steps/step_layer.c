@@ -91,8 +91,8 @@ static int check_rows(const gnn__model_step_t *s, const gnn_tape_t *tape, const 
     return GNN_OK;
 }
 
-/* What a state keeps of each sender: its projection, and where the message is its features, those. A norm before applies to both sides
- * where they are the same rows. */
+/* What a state keeps of each sender: its projection, and where the message is its features, those.
+ * A norm before applies to both sides where they are the same rows. */
 static void send(const gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in,
                  gnn_var_t sent[GNN__SENT])
 {

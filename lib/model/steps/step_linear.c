@@ -1,5 +1,6 @@
-/* A step of kind `linear`: input W + b. With .share, W is another step's matrix; a table of rows (embeddings, learned rows) is read
- * transposed, which gives a logit for each of its rows. Paper: Press and Wolf 2017 (tied embeddings). */
+/* A step of kind `linear`: input W + b. With .share, W is another step's matrix; a table of rows
+ * (embeddings, learned rows) is read transposed, which gives a logit for each of its rows. Paper:
+ * Press and Wolf 2017 (tied embeddings). */
 #include <lib/model/steps.h>
 
 static const gnn__step_input_t inputs[] = {GNN__INPUT(input)};

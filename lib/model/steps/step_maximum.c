@@ -1,4 +1,5 @@
-/* A step of kind `maximum`: the largest of its inputs, element by element (jumping knowledge, Xu et al. 2018). */
+/* A step of kind `maximum`: the largest of its inputs, element by element (jumping knowledge, Xu
+ * et al. 2018). */
 #include <lib/model/steps.h>
 
 static const gnn__step_input_t inputs[] = {GNN__MANY_NEEDED};

@@ -1,4 +1,5 @@
-/* A step of kind `multiply`: input times second, element by element; second may be one row, one column or one number. */
+/* A step of kind `multiply`: input times second, element by element; second may be one row, one
+ * column or one number. */
 #include <lib/model/steps.h>
 
 static const gnn__step_input_t inputs[] = {GNN__INPUT(input), GNN__NEEDED(second)};

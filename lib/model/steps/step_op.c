@@ -1,4 +1,5 @@
-/* A step of kind `op`: an op of the user's own. Its attributes are the four numbers of .options, so that files can hold them. */
+/* A step of kind `op`: an op of the user's own. Its attributes are the four numbers of .options,
+ * so that files can hold them. */
 #include <lib/model/steps.h>
 
 static const gnn__step_input_t inputs[] = {GNN__MANY_INPUTS};

@@ -1,4 +1,5 @@
-/* A step of kind `scale_heads`: each head's columns of the input times one column of second, as gates of heads. */
+/* A step of kind `scale_heads`: each head's columns of the input times one column of second, as
+ * gates of heads. */
 #include <lib/model/steps.h>
 
 static const gnn__step_input_t inputs[] = {GNN__INPUT(input), GNN__NEEDED(second)};

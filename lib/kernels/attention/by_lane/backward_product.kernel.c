@@ -8,6 +8,7 @@
 #include <lib/kernels/attention/by_lane/backward_product.h>
 #include <lib/kernels/attention/by_lane/gather.h>
 #include <lib/kernels/attention/by_lane/columns.h>
+#include <lib/kernels/attention/by_lane/edge_rows.h>
 #include <lib/kernels/attention/by_lane/scores.h>
 
 /* Both ends of a pair as the pass sees them: the row's own and the other ones. */
@@ -165,6 +166,8 @@ static __attribute__((noinline)) void load_block(const gnn__lanes_t *l, lane_blo
     lane_block_load(l, b, row, at, to);
     pair_scores(l, b, gnn__matrix_row(&ends->own_key, node), &ends->other_key,
                 gnn__matrix_row(&ends->own_value, node), &ends->other_value);
+    if (has_edge_rows(l))
+        add_edge_rows(l, b, at, node, true);
     BY_WIDTH(width, weigh_pairs, l, b, node, sum);
 }
 
@@ -238,6 +241,36 @@ static __attribute__((noinline)) void both_ends(const gnn__lanes_t *l, const lan
         four_both(l, b, own, dy, d_senders);
 }
 
+/* Sums of features over a receiver's pairs, from one block, and gradients of these features. */
+static __attribute__((noinline)) void edge_block(const gnn__lanes_t *l, const lane_block_t *b,
+                                                 int64_t i, int64_t at, bool fresh)
+{
+    const size_t bytes = sizeof *b->y * (size_t)(l->a->d_e * TERM_ROW);
+    for (int k = 0; fresh && k < 2; k++)
+        memset(b->sums[k], 0, bytes);
+    if (l->value_rows)
+        feature_sums(l, b, at, b->weight, b->sums[0]);
+    if (l->key_rows)
+        feature_sums(l, b, at, b->second, b->sums[1]);
+    if (l->a->grad.features.at)
+        edge_row_grads(l, b, at, i);
+}
+
+/* What the sums give to d_q, which is in y, and to the gradients of weights. */
+static __attribute__((noinline)) void edge_row_done(const gnn__lanes_t *l, const lane_block_t *b,
+                                                    int64_t i, gnn_real_t *d_weights)
+{
+    if (l->key_rows)
+        spread_sums(l, b->sums[1], l->key_rows, l->key_numbers, b->y);
+    if (!d_weights)
+        return;
+    if (l->key_rows)
+        add_outer(l, b->sums[1], gnn__matrix_row(&l->q, i), l->key_numbers, d_weights);
+    if (l->value_rows)
+        add_outer(l, b->sums[0], gnn__matrix_row(&l->dy, i), l->value_numbers,
+                  d_weights + l->a->d_e * l->key_numbers);
+}
+
 void collect_senders(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch)
 {
     const int64_t row = l->sender_numbers, rows = l->n_src;
@@ -269,11 +302,16 @@ void receive_pairs(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t
                 both_ends(l, &b, i, at == from, d_senders);
             else
                 key_block(l, &b, &ends, i, at == from);
+            if (has_edge_rows(l))
+                edge_block(l, &b, i, at, at == from);
         }
+        if (from < to && has_edge_rows(l))
+            edge_row_done(l, &b, i, d_a);
         if (from < to)
             key_row_done(l, &b, &ends, i, sum);
     }
-    give_parameters(l, b.p, d_a);
+    if (!has_edge_rows(l))
+        give_parameters(l, b.p, d_a);
 }
 
 void send_pairs(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,

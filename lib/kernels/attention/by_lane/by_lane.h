@@ -66,6 +66,10 @@ typedef struct gnn__lanes {
     gnn__matrix_t q, k, v;
     const gnn_real_t *weights;      /* additive-v2: a, as a row of keys */
     const gnn_real_t *edge_weights; /* additive: d_e rows of 16 numbers, a->key_weights with 0 behind the heads; NULL: features have no say */
+    /* Dot: features in keys and values. e . edge_queries_i is added to q_i . k_j, e . edge_outputs_i to dY_i . v_j: rows of d_e x `width` numbers, the projections of q_i
+     * and dY_i. key_rows, value_rows: their weights, d_e rows of keys and of values. At NULL: they have no say. */
+    gnn__matrix_t edge_queries, edge_outputs;
+    const gnn_real_t *key_rows, *value_rows;
     bool term_grads; /* additive: `send` makes the gradients of what edges add to scores */
     gnn_real_t *p_sums, *a_sums; /* P: n_dst x value_numbers; A: n_dst x width; NULL: not wanted */
     gnn__matrix_t dy;            /* as v */
@@ -101,7 +105,8 @@ typedef struct gnn__attention_lanes {
     void (*forward)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch);
     /* Of receivers i0 .. i1 - 1, all parts at once: a copy of dY where there is one, S, their records, and with additive scores d_q. */
     void (*prepare)(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch);
-    /* d_q; not with additive scores. d_a (heads * d_k), if not NULL: what these rows add to it, here and in `send`. d_senders, if not NULL: n_src x
+    /* d_q; not with additive scores. d_a (heads * d_k), if not NULL: what these rows add to it, here and in `send`; dot: what they add to the gradients of key_rows, then
+     * of value_rows. d_senders, if not NULL: n_src x
      * sender_numbers that gain what these receivers give to the gradient of keys that are values; d_a is whole then, and there is nothing to send. */
     void (*receive)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
                     gnn_real_t *d_a, gnn_real_t *d_senders);

@@ -4,6 +4,27 @@
 
 #include <lib/kernels/attention/by_lane/lane_row.h>
 
+/* Numbers of a row of weights or sums; how far ahead rows of edges are prefetched, whose numbers may be anywhere. */
+enum { TERM_ROW = 16, EDGE_AHEAD = 64 };
+
+/* Does the edge of this number have a row in inputs of `rows` rows? */
+GNN__INLINE bool has_row(int64_t number, int64_t rows)
+{
+    return number >= 0 && number < rows;
+}
+
+GNN__INLINE int64_t last_place(const gnn__pairs_t *p)
+{
+    return p->indptr ? p->indptr[p->n_rows] - 1 : -1;
+}
+
+/* Rows that edges have in an input; `at` NULL: they have none. */
+GNN__INLINE void prefetch_row(const gnn__matrix_t *m, int64_t rows, int64_t number)
+{
+    if (m->at && has_row(number, rows))
+        __builtin_prefetch(gnn__matrix_row(m, number));
+}
+
 /* Does an edge add anything? */
 static inline bool has_edge_terms(const gnn__lanes_t *l)
 {
@@ -20,5 +41,10 @@ void edge_terms(const gnn__lanes_t *l, const lane_block_t *b, int64_t at);
 #define edge_grads GNN__KERNEL(lanes_edge_grads)
 void edge_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, const gnn_real_t *own,
                 gnn_real_t *d_weights);
+
+/* sums (d_e rows of TERM_ROW numbers) += features of the edges at places at .. times what `from` has for the pairs. */
+#define feature_sums GNN__KERNEL(lanes_feature_sums)
+void feature_sums(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, const gnn_real_t *from,
+                  gnn_real_t *sums);
 
 #endif

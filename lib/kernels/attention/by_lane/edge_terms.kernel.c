@@ -6,29 +6,6 @@
  * and d_bias the same without the slope. */
 #include <lib/kernels/attention/by_lane/edge_terms.h>
 
-enum { TERM_ROW = 16 };
-
-/* Does the edge at this place have a row in inputs of `rows` rows? */
-GNN__INLINE bool has_row(int64_t number, int64_t rows)
-{
-    return number >= 0 && number < rows;
-}
-
-GNN__INLINE int64_t last_place(const gnn__pairs_t *p)
-{
-    return p->indptr ? p->indptr[p->n_rows] - 1 : -1;
-}
-
-/* How far ahead rows of edges are prefetched, whose numbers may be anywhere. */
-enum { EDGE_AHEAD = 64 };
-
-/* Rows that edges have in an input; `at` NULL: they have none. */
-GNN__INLINE void prefetch_row(const gnn__matrix_t *m, int64_t rows, int64_t number)
-{
-    if (m->at && has_row(number, rows))
-        __builtin_prefetch(gnn__matrix_row(m, number));
-}
-
 /* Registers of a pattern overlap the next pair's numbers, which are written after them. */
 GNN__INLINE void put_pattern(gnn_real_t *at, const gnn__vec_t *x, const int width)
 {
@@ -147,28 +124,42 @@ static void score_grads(const gnn__lanes_t *l, const lane_block_t *b, const gnn_
     }
 }
 
-/* d_weights += features times g, four rows at a time: what stands behind a row's heads is of no use to anybody who reads it. */
-GNN__INLINE void weight_rows(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, int64_t f,
-                             const int rows, gnn_real_t *d_weights)
+/* `rows` rows of sums: what stands behind a row's heads is of no use. */
+GNN__INLINE void sum_section(const gnn__lanes_t *l, const lane_block_t *b, int64_t at,
+                             const gnn_real_t *from, int64_t f, const int rows, gnn_real_t *sums)
 {
     const gnn__attention_t *a = l->a;
-    for (int u = 0; u < pattern_registers(l->width); u++) {
+    const gnn__pairs_t pairs = a->pairs;
+    const gnn__matrix_t features = a->features;
+    const int64_t edges = a->edges;
+    const int width = l->width, n = b->n;
+    for (int u = 0; u < pattern_registers(width); u++) {
         gnn__vec_t sum[4];
-        gnn_real_t *to = d_weights + f * TERM_ROW + u * LANES;
+        gnn_real_t *to = sums + f * TERM_ROW + u * LANES;
         for (int r = 0; r < rows; r++)
             sum[r] = gnn__vec_load(to + r * TERM_ROW);
-        for (int e = 0; e < b->n; e++) {
-            const int64_t number = gnn__pairs_edge(&a->pairs, at + e);
-            if (!has_row(number, a->edges))
+        for (int e = 0; e < n; e++) {
+            const int64_t number = gnn__pairs_edge(&pairs, at + e);
+            if (!has_row(number, edges))
                 continue;
-            const gnn_real_t *x = gnn__matrix_row(&a->features, number) + f;
-            const gnn__vec_t g = gnn__vec_load(b->edge + e * l->width + u * LANES);
+            const gnn_real_t *x = gnn__matrix_row(&features, number) + f;
+            const gnn__vec_t by = gnn__vec_load(from + e * width + u * LANES);
             for (int r = 0; r < rows; r++)
-                sum[r] += x[r] * g;
+                sum[r] += x[r] * by;
         }
         for (int r = 0; r < rows; r++)
             gnn__vec_store(to + r * TERM_ROW, sum[r]);
     }
+}
+
+void feature_sums(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, const gnn_real_t *from,
+                  gnn_real_t *sums)
+{
+    int64_t f = 0;
+    for (; f + 4 <= l->a->d_e; f += 4)
+        sum_section(l, b, at, from, f, 4, sums);
+    for (; f < l->a->d_e; f++)
+        sum_section(l, b, at, from, f, 1, sums);
 }
 
 static void feature_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at)
@@ -205,12 +196,9 @@ static void bias_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at)
 void edge_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, const gnn_real_t *own,
                 gnn_real_t *d_weights)
 {
-    int64_t f = 0;
     score_grads(l, b, own);
-    for (; d_weights && f + 4 <= l->a->d_e; f += 4)
-        weight_rows(l, b, at, f, 4, d_weights);
-    for (; d_weights && f < l->a->d_e; f++)
-        weight_rows(l, b, at, f, 1, d_weights);
+    if (d_weights)
+        feature_sums(l, b, at, b->edge, d_weights);
     if (l->a->grad.features.at)
         feature_grads(l, b, at);
     if (l->a->grad.bias.at)

@@ -32,7 +32,8 @@ typedef struct block {
     const uint32_t *other; /* the pairs' other ends and some more; in `copied` where the list is about to end */
     uint32_t *copied;
     gnn_real_t *score, *weight;
-    gnn_real_t *edge; /* what edges add to additive scores; backward: g */
+    gnn_real_t *edge;    /* what edges add to additive scores; backward: g */
+    gnn_real_t *sums[2]; /* of features, d_e rows of 16 numbers: times weights, and backward times g */
     gnn_real_t *second; /* additive scores: weights of pairs with s <= 0, else 0; products: dY . v, then g */
     /* Dropout's multipliers are drawn for the pairs of many rows at once, sixteen at a time: those at places drawn_from .. drawn_to - 1, as gnn__kept takes them; those of
      * this block begin with number `kept`. */

@@ -48,6 +48,8 @@ lane_block_t lane_block_at(const gnn__lanes_t *l, int64_t row1, gnn_real_t *scra
                sizeof(gnn_real_t) * (size_t)(DRAWN * l->width / (GNN__KEEPS_BITS ? 32 : 1) + 16));
     b.y = gnn__carve(&c, l->value_numbers + l->key_numbers, sizeof *b.y);
     b.p = gnn__carve(&c, gnn__max(l->value_numbers, l->key_numbers), sizeof *b.p);
+    for (int k = 0; k < 2; k++)
+        b.sums[k] = gnn__carve(&c, 16 * l->a->d_e, sizeof *b.sums[k]);
     b.columns = gnn__carve(&c, 0, sizeof *b.columns);
     return b;
 }

@@ -1,5 +1,5 @@
 /* Attention with heads in lanes, forward, for all scores: scores, running softmax and weighted sums, block by block; by_lane.h has the formulas. */
-#include <lib/kernels/attention/by_lane/edge_terms.h>
+#include <lib/kernels/attention/by_lane/edge_rows.h>
 #include <lib/kernels/attention/by_lane/factors.h>
 #include <lib/kernels/attention/by_lane/gather.h>
 #include <lib/kernels/attention/by_lane/lane_forward.h>
@@ -36,6 +36,9 @@ static __attribute__((noinline)) void raise(const gnn__lanes_t *l, const lane_bl
         scale_row(l, b->y, shrink, b->y, width);
         if (l->p_sums)
             scale_row(l, b->p, shrink, b->p, width);
+        for (int64_t f = 0; l->value_rows && f < l->a->d_e * TERM_ROW; f += LANES)
+            gnn__vec_store(b->sums[0] + f, shrink[f / LANES % pattern_registers(width)] *
+                                               gnn__vec_load(b->sums[0] + f));
     }
 }
 
@@ -141,6 +144,8 @@ static void forward_row(const gnn__lanes_t *l, lane_block_t *b, int64_t row)
     }
     if (!fresh)
         resume_row(l, b, i, &s, width);
+    if (l->value_rows)
+        memset(b->sums[0], 0, sizeof *b->y * (size_t)(a->d_e * TERM_ROW));
     if (additive)
         read_pattern(gnn__matrix_row(&l->q, i), q, width);
     for (int64_t at = gnn__pairs_from(&a->pairs, row); at < to; at += BLOCK_PAIRS, fresh = false) {
@@ -149,15 +154,21 @@ static void forward_row(const gnn__lanes_t *l, lane_block_t *b, int64_t row)
             additive_scores(l, b, q, at);
         else
             pair_scores(l, b, gnn__matrix_row(&l->q, i), &l->k, NULL, &l->v);
+        if (has_edge_rows(l))
+            add_edge_rows(l, b, at, i, false);
         raise(l, b, &s, base, fresh, width);
         weigh(l, b, &s, base, width);
         if (in_columns(l))
             column_gather(l, b, b->weight, false, fresh, b->y);
         else
             gather(l, b, &l->v, l->value_numbers, fresh, l->p_sums != NULL);
+        if (l->value_rows)
+            feature_sums(l, b, at, b->weight, b->sums[0]);
     }
     if (fresh)
         clear_row(l, b);
+    if (l->value_rows)
+        spread_sums(l, b->sums[0], l->value_rows, l->value_numbers, b->y);
     finish_row(l, b, i, &s, width);
 }
 

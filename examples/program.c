@@ -1,0 +1,69 @@
+/* Command lines, outputs and exit statuses of the programs. */
+#include "program.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int program_whole(const char *option, const char *text, int64_t low, int64_t high, int64_t *number)
+{
+    char *end = NULL;
+    int digits = *text == '-' || (*text >= '0' && *text <= '9');
+    errno = 0;
+    long long value = digits ? strtoll(text, &end, 10) : 0;
+    *number = value;
+    if (digits && end != text && *end == '\0' && errno == 0 && value >= low && value <= high)
+        return 1;
+    fprintf(stderr, "%s: \"%s\" is no whole number from %lld to %lld\n", option, text,
+            (long long)low, (long long)high);
+    return 0;
+}
+
+int program_real(const char *option, const char *text, double low, double high, double *number)
+{
+    char *end = NULL;
+    int digits = *text == '-' || *text == '.' || (*text >= '0' && *text <= '9');
+    *number = digits ? strtod(text, &end) : 0;
+    if (digits && end != text && *end == '\0' && isfinite(*number) && *number >= low &&
+        *number <= high)
+        return 1;
+    fprintf(stderr, "%s: \"%s\" is no number from %g to %g\n", option, text, low, high);
+    return 0;
+}
+
+int program_can_write(const char *option, const char *path)
+{
+    struct stat s;
+    char beside[4096];
+    if (!path || (stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode)))
+        return 1; /* whoever writes to a device says what is wrong with it */
+    const char *slash = strrchr(path, '/');
+    int folder = slash ? (int)(slash - path + 1) : 0;
+    int length = snprintf(beside, sizeof beside, "%.*s.gnn-%ld.tmp", folder, path, (long)getpid());
+    FILE *file = length > 0 && (size_t)length < sizeof beside ? fopen(beside, "wx") : NULL;
+    if (file && !(stat(path, &s) == 0 && S_ISDIR(s.st_mode))) {
+        fclose(file);
+        remove(beside);
+        return 1;
+    }
+    fprintf(stderr, "%s: %s: %s\n", option, path, file ? "is a folder" : strerror(errno));
+    if (file) {
+        fclose(file);
+        remove(beside);
+    }
+    return 0;
+}
+
+int program_ends(const char *program, int status)
+{
+    int failed = ferror(stdout);
+    if (fflush(stdout) != 0)
+        failed = 1;
+    if (failed)
+        fprintf(stderr, "%s: standard output was not written: %s\n", program, strerror(errno));
+    return status == EXIT_SUCCESS && failed ? EXIT_FAILURE : status;
+}

@@ -1,0 +1,16 @@
+/* What the programs share: numbers on the command line that are numbers, outputs that can be written before hours of training, and an exit status that
+ * says whether the result was. */
+#ifndef EXAMPLES_PROGRAM_H
+#define EXAMPLES_PROGRAM_H
+
+#include <stdint.h>
+
+/* The whole of `text` as a number from low to high. 0, and a line on standard error that names the option, if it is none. */
+int program_whole(const char *option, const char *text, int64_t low, int64_t high, int64_t *number);
+int program_real(const char *option, const char *text, double low, double high, double *number);
+/* Can a file be made at `path` (NULL: nothing to make)? 0 and a line on standard error if not. */
+int program_can_write(const char *option, const char *path);
+/* The end of main: `status`, or 1 and a line on standard error if standard output was not written (a full disk, a closed pipe). */
+int program_ends(const char *program, int status);
+
+#endif

@@ -1,0 +1,165 @@
+/* What edges say in attention with heads in lanes: weights packed, rows projected, gradients of weights added up. */
+#include <lib/aggregate/fast/lane_edges.h>
+#include <lib/aggregate/tables.h>
+
+/* Numbers of a row of additive weights. */
+enum { TERM_ROW = 16 };
+
+/* ---- which calls ---- */
+
+bool gnn__lane_edge_terms(const gnn__plan_t *plan)
+{
+    return plan->aggregator->fast == GNN__FAST_ADDITIVE &&
+           (plan->edge_key || plan->has[GNN_AGGREGATE_EDGE_BIAS]);
+}
+
+bool gnn__lane_edge_rows(const gnn__plan_t *plan)
+{
+    return plan->aggregator->fast == GNN__FAST_DOT && (plan->edge_key || plan->edge_message);
+}
+
+bool gnn__lane_edges_taken(const gnn__plan_t *plan)
+{
+    const bool bias = plan->has[GNN_AGGREGATE_EDGE_BIAS];
+    if (plan->aggregator->fast == GNN__FAST_ADDITIVE)
+        return plan->edge_width == 0;
+    if (plan->aggregator->fast == GNN__FAST_DOT)
+        return !bias && !plan->has[GNN_AGGREGATE_EDGE_MESSAGE_BIAS];
+    return !bias && !plan->edge_key && plan->edge_width == 0;
+}
+
+bool gnn__lane_edge_weights_wanted(const gnn__plan_t *plan)
+{
+    return gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT) ||
+           gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT);
+}
+
+bool gnn__lane_edges_wanted(const gnn__plan_t *plan)
+{
+    return gnn__lane_edge_weights_wanted(plan) ||
+           gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_FEATURES) ||
+           gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_BIAS);
+}
+
+/* ---- memory ---- */
+
+static gnn_real_t *matrix(gnn__carve_t *carve, bool needed, int64_t rows, int64_t cols)
+{
+    int64_t count = 0;
+    carve->overflow |= !gnn__mul(rows, cols, &count);
+    return needed ? gnn__carve(carve, count, sizeof(gnn_real_t)) : NULL;
+}
+
+void gnn__lane_edges_carve(const gnn__plan_t *plan, gnn__carve_t *carve, const gnn__lanes_t *l,
+                           bool backward, gnn__lane_edges_t *edges)
+{
+    const int64_t n = plan->graph->n_dst + 1, d_e = plan->d_e;
+    const bool rows = gnn__lane_edge_rows(plan), terms = gnn__lane_edge_terms(plan);
+    const bool keys = rows && plan->edge_key, values = rows && plan->edge_message;
+    edges->stride = gnn__round_up(d_e * l->width, 16);
+    edges->size = terms ? d_e * TERM_ROW : d_e * (l->key_numbers + l->value_numbers);
+    edges->weights = matrix(carve, terms && plan->edge_key, d_e, TERM_ROW);
+    edges->key_rows = matrix(carve, keys, d_e, l->key_numbers);
+    edges->value_rows = matrix(carve, values, d_e, l->value_numbers);
+    edges->queries = matrix(carve, keys, n, edges->stride);
+    edges->outputs = matrix(carve, values && backward, n, edges->stride);
+    edges->partials = matrix(carve, backward && d_e > 0, gnn__most_chunks(plan->view), edges->size);
+}
+
+/* ---- weights and projections ---- */
+
+static void pack_terms(const gnn__plan_t *plan, const gnn__lane_edges_t *edges)
+{
+    const gnn_tensor_t *weights = &plan->in[GNN_AGGREGATE_EDGE_KEY_WEIGHT];
+    if (!edges->weights)
+        return;
+    memset(edges->weights, 0, sizeof *edges->weights * (size_t)(plan->d_e * TERM_ROW));
+    for (int64_t f = 0; f < plan->d_e; f++)
+        memcpy(edges->weights + f * TERM_ROW, gnn__row(weights, f),
+               sizeof *weights->data * (size_t)weights->cols);
+}
+
+static void pack_rows(const gnn__plan_t *plan, int input, int64_t d, int64_t numbers, int width,
+                      gnn_real_t *rows)
+{
+    const gnn_tensor_t *weights = &plan->in[input];
+    const gnn__matrix_t from = {weights->data, weights->stride}, to = {rows, numbers};
+    if (rows)
+        gnn__attention_lanes()->pack(&from, 0, plan->d_e, plan->shape.heads, d, width, &to, numbers);
+}
+
+/* Number f * width + h of a row: row f of the weights times the row of x, for head h. */
+static void project_rows(const gnn__plan_t *plan, int input, const gnn_tensor_t *x, int64_t d,
+                         const gnn__lanes_t *l, int64_t stride, int threads, gnn_real_t *to)
+{
+    const gnn_tensor_t weights = plan->in[input];
+    const int64_t heads = plan->shape.heads, d_e = plan->d_e;
+    if (!to)
+        return;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i <= x->rows; i++) {
+        gnn_real_t *row = to + i * stride;
+        memset(row, 0, sizeof *row * (size_t)stride); /* one row more: registers reach beyond the last */
+        for (int64_t f = 0; i < x->rows && f < d_e; f++)
+            for (int64_t h = 0; h < heads; h++) {
+                const gnn_real_t *w = gnn__row(&weights, f) + h * d, *y = gnn__row(x, i) + h * d;
+                gnn_real_t sum = 0;
+#pragma omp simd reduction(+ : sum)
+                for (int64_t c = 0; c < d; c++)
+                    sum += w[c] * y[c];
+                row[f * l->width + h] = sum;
+            }
+    }
+}
+
+void gnn__lane_edges_fill(const gnn__plan_t *plan, bool backward, int threads,
+                          gnn__lane_edges_t *edges, gnn__lanes_t *l)
+{
+    const gnn_aggregate_shape_t *s = &plan->shape;
+    pack_terms(plan, edges);
+    pack_rows(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT, s->d_k, l->key_numbers, l->width, edges->key_rows);
+    pack_rows(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, s->d_v, l->value_numbers, l->width,
+              edges->value_rows);
+    project_rows(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT, &plan->in[GNN_AGGREGATE_QUERY], s->d_k, l,
+                 edges->stride, threads, edges->queries);
+    if (backward)
+        project_rows(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, &plan->d_out, s->d_v, l,
+                     edges->stride, threads, edges->outputs);
+    l->edge_weights = edges->weights;
+    l->key_rows = edges->key_rows;
+    l->value_rows = edges->value_rows;
+    l->edge_queries = (gnn__matrix_t){edges->queries, edges->stride};
+    l->edge_outputs = (gnn__matrix_t){edges->outputs, edges->stride};
+}
+
+/* ---- gradients of weights ---- */
+
+/* Heads of d numbers each, fastest or one after another (l->width 1), `numbers` in a row. */
+static void add_rows(const gnn__plan_t *plan, int input, const gnn_real_t *sums, int64_t d,
+                     int64_t numbers, int width)
+{
+    for (int64_t f = 0; f < plan->d_e; f++, sums += numbers) {
+        gnn_real_t *to = gnn__row(&plan->d[input], f);
+        for (int64_t h = 0; h < plan->shape.heads; h++)
+            for (int64_t c = 0; c < d; c++)
+                to[h * d + c] += sums[c * width + h];
+    }
+}
+
+void gnn__lane_edges_add(const gnn__plan_t *plan, const gnn__lane_edges_t *edges,
+                         const gnn__lanes_t *l, int64_t chunks)
+{
+    const gnn_aggregate_shape_t *s = &plan->shape;
+    const bool keys = gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT),
+               values = gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT);
+    const gnn_real_t *sums = edges->partials;
+    for (int64_t c = 0; c < chunks; c++, sums += edges->size) {
+        if (edges->weights && keys)
+            add_rows(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT, sums, 1, TERM_ROW, l->width);
+        if (edges->key_rows && keys)
+            add_rows(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT, sums, s->d_k, l->key_numbers, l->width);
+        if (edges->value_rows && values)
+            add_rows(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, sums + plan->d_e * l->key_numbers,
+                     s->d_v, l->value_numbers, l->width);
+    }
+}

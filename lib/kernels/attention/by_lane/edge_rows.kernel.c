@@ -1,0 +1,162 @@
+/* Edge features in the keys and values of dot scores, never multiplied out per edge:
+ *
+ *     q_i . (k_j + W e) = q_i . k_j + (W' q_i) . e           sum of alpha (v_j + W e) = sum of alpha v_j + W sum of alpha e
+ *
+ * and backward, with g and alpha' (behind dropout) of every pair, dY_i . (v_j + W e) alike and
+ *
+ *     d_q_i += W sum of g e       d_Wk = sum over i of q_i (sum of g e)'       d_Wv = sum over i of dY_i (sum of alpha' e)'
+ *     d_e = (W' q_i) g + (W' dY_i) alpha' */
+#include <lib/kernels/attention/by_lane/edge_rows.h>
+
+/* Projections that features are multiplied by: those of the row's node, or where it is NULL of each pair's other end. */
+typedef struct projections {
+    gnn__matrix_t rows;
+    const gnn_real_t *own;
+} projections_t;
+
+static projections_t projections_of(const gnn__lanes_t *l, const gnn__matrix_t *rows, int64_t node)
+{
+    return (projections_t){*rows, l->a->transposed ? NULL : gnn__matrix_row(rows, node)};
+}
+
+/* The pair's projections; those of a later pair are on their way. */
+GNN__INLINE const gnn_real_t *projections_at(const projections_t *p, const lane_block_t *b, int e,
+                                             int64_t numbers)
+{
+    if (p->own)
+        return p->own;
+    for (int64_t x = 0; x < numbers; x += 64 / (int64_t)sizeof *p->own)
+        __builtin_prefetch(gnn__matrix_row(&p->rows, b->other[e + AHEAD]) + x);
+    return gnn__matrix_row(&p->rows, b->other[e]);
+}
+
+GNN__INLINE void put_products(const gnn_real_t *x, const gnn_real_t *weights, int64_t d_e,
+                              gnn_real_t *out, const int width)
+{
+    gnn__vec_t sum[PATTERN];
+    fill(sum, 0);
+#pragma GCC unroll 8
+    for (int64_t f = 0; x && f < d_e; f++)
+        for (int u = 0; u < pattern_registers(width); u++)
+            sum[u] += x[f] * gnn__vec_load(weights + f * width + u * LANES);
+    for (int u = 0; u < pattern_registers(width); u++)
+        gnn__vec_store(out + u * LANES, sum[u]);
+}
+
+/* b->edge = features times the projections, and with `two` b->weight = features times others. `known`: so many features; 0: any. */
+GNN__INLINE void edge_products(const gnn__lanes_t *l, const lane_block_t *block, int64_t at,
+                               const projections_t *one, const projections_t *other,
+                               const int width, const bool two, const int known)
+{
+    const gnn__attention_t *a = l->a;
+    const lane_block_t b = *block;
+    const projections_t first = *one, second = *other;
+    const gnn__pairs_t pairs = a->pairs;
+    const gnn__matrix_t features = a->features;
+    const int64_t last = last_place(&pairs), edges = a->edges, d_e = known ? known : a->d_e;
+    for (int e = 0; e < b.n; e++) {
+        const int64_t number = gnn__pairs_edge(&pairs, at + e),
+                      ahead = at + e + EDGE_AHEAD < last ? at + e + EDGE_AHEAD : last;
+        const gnn_real_t *x = has_row(number, edges) ? gnn__matrix_row(&features, number) : NULL;
+        prefetch_row(&features, edges, gnn__pairs_edge(&pairs, ahead));
+        put_products(x, projections_at(&first, &b, e, d_e * width), d_e, b.edge + e * width, width);
+        if (two)
+            put_products(x, projections_at(&second, &b, e, d_e * width), d_e, b.weight + e * width,
+                         width);
+    }
+    for (int x = b.n * width; x < padded(b.n * width); x++)
+        b.edge[x] = b.weight[x] = 0;
+}
+
+#define EDGE_PRODUCTS(width)                                                             \
+    MADE edge_products_##width(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, \
+                               const projections_t *one, const projections_t *other)     \
+    {                                                                                    \
+        const bool eight = l->a->d_e == 8;                                               \
+        if (other && eight)                                                              \
+            edge_products(l, b, at, one, other, width, true, 8);                         \
+        else if (other)                                                                  \
+            edge_products(l, b, at, one, other, width, true, 0);                         \
+        else if (eight)                                                                  \
+            edge_products(l, b, at, one, one, width, false, 8);                          \
+        else                                                                             \
+            edge_products(l, b, at, one, one, width, false, 0);                          \
+    }
+FOR_WIDTHS(EDGE_PRODUCTS)
+
+/* to += factor * x. */
+static void add_scaled(const gnn__lanes_t *l, const lane_block_t *b, gnn_real_t factor,
+                       const gnn_real_t *x, gnn_real_t *to)
+{
+    for (int k = 0; k < padded(b->n * l->width); k += LANES)
+        gnn__vec_store(to + k, gnn__vec_load(to + k) + factor * gnn__vec_load(x + k));
+}
+
+void add_edge_rows(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, int64_t node,
+                   bool backward)
+{
+    const bool keys = l->key_rows != NULL, values = backward && l->value_rows;
+    projections_t of_keys, of_values;
+    if (keys)
+        of_keys = projections_of(l, &l->edge_queries, node);
+    if (values)
+        of_values = projections_of(l, &l->edge_outputs, node);
+    if (keys || values)
+        BY_WIDTH(l->width, edge_products, l, b, at, keys ? &of_keys : &of_values,
+                 keys && values ? &of_values : NULL);
+    if (keys)
+        add_scaled(l, b, l->a->scale, b->edge, b->score);
+    if (values)
+        add_scaled(l, b, 1, keys ? b->weight : b->edge, b->second);
+}
+
+void spread_sums(const gnn__lanes_t *l, const gnn_real_t *sums, const gnn_real_t *rows,
+                 int64_t numbers, gnn_real_t *y)
+{
+    for (int64_t f = 0; f < l->a->d_e; f++, rows += numbers, sums += TERM_ROW)
+        for (int64_t x = 0; x < numbers; x += LANES) {
+            gnn__vec_t by[PATTERN];
+            read_pattern(sums, by, l->width);
+            gnn__vec_store(y + x, gnn__vec_load(y + x) + by[x / LANES % pattern_registers(l->width)] *
+                                                             gnn__vec_load(rows + x));
+        }
+}
+
+void add_outer(const gnn__lanes_t *l, const gnn_real_t *sums, const gnn_real_t *x, int64_t numbers,
+               gnn_real_t *d)
+{
+    for (int64_t f = 0; f < l->a->d_e; f++, d += numbers, sums += TERM_ROW)
+        for (int64_t c = 0; c < numbers; c += LANES) {
+            gnn__vec_t by[PATTERN];
+            read_pattern(sums, by, l->width);
+            gnn__vec_store(d + c, gnn__vec_load(d + c) + by[c / LANES % pattern_registers(l->width)] *
+                                                             gnn__vec_load(x + c));
+        }
+}
+
+/* d += projections times the numbers of one pair, heads by heads. */
+static void add_row_grad(const gnn__lanes_t *l, const gnn_real_t *projections,
+                         const gnn_real_t *numbers, gnn_real_t *d)
+{
+    for (int64_t f = 0; f < l->a->d_e; f++) {
+        gnn_real_t sum = 0;
+        for (int64_t h = 0; h < l->a->heads; h++)
+            sum += projections[f * l->width + h] * numbers[h];
+        d[f] += sum;
+    }
+}
+
+void edge_row_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, int64_t i)
+{
+    const gnn__attention_t *a = l->a;
+    for (int e = 0; e < b->n; e++) {
+        const int64_t number = gnn__pairs_edge(&a->pairs, at + e);
+        if (!has_row(number, a->edges))
+            continue;
+        gnn_real_t *d = gnn__matrix_row(&a->grad.features, number);
+        if (l->key_rows)
+            add_row_grad(l, gnn__matrix_row(&l->edge_queries, i), b->second + e * l->width, d);
+        if (l->value_rows)
+            add_row_grad(l, gnn__matrix_row(&l->edge_outputs, i), b->weight + e * l->width, d);
+    }
+}

@@ -1,0 +1,217 @@
+/* The part of a config that is about scores: from its fields to the settings of the op, and to what
+ * its rows own. */
+#include <lib/layer/scores.h>
+
+#include <lib/aggregate/tables.h>
+
+void gnn__scores_fill(gnn_layer_config_t *c)
+{
+    c->kv_heads = c->kv_heads ? c->kv_heads : c->heads;
+    c->key_heads = c->key_heads ? c->key_heads : c->kv_heads;
+    c->value_heads = c->value_heads ? c->value_heads : c->kv_heads;
+}
+
+/* ---- the op's settings ---- */
+
+/* Prior p; `distance` is a short form of the first. */
+static gnn_prior_use_t prior_of(const gnn_layer_config_t *c, int p)
+{
+    static const gnn_prior_t *const by_distance[] = {NULL, &gnn_prior_slope, &gnn_prior_table};
+    const gnn_prior_t *const rows[GNN_PRIORS] = {c->prior_0, c->prior_1, c->prior_2};
+    const double *const options[GNN_PRIORS] = {c->prior_0_options, c->prior_1_options,
+                                               c->prior_2_options};
+    gnn_prior_use_t use = {.row = rows[p]};
+    memcpy(use.options, options[p], sizeof use.options);
+    if (p == 0 && c->distance != GNN_DISTANCE_NONE)
+        use = (gnn_prior_use_t){by_distance[c->distance], {(double)c->distance_buckets}};
+    return use;
+}
+
+gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_graph_t *graph)
+{
+    gnn_aggregate_t how = {.aggregator = c->aggregator,
+                           .message = c->message,
+                           .graph = graph,
+                           .dropout = c->dropout_attention,
+                           .map = c->map,
+                           .weigher = c->weigher};
+    if (gnn__scored(c))
+        how.shape = (gnn_aggregate_shape_t){.heads = c->heads,
+                                            .key_heads = c->key_heads,
+                                            .value_heads = c->value_heads,
+                                            .d_k = c->d_k,
+                                            .d_v = c->d_v,
+                                            .scale = c->scale,
+                                            .slope = c->slope,
+                                            .softcap = c->softcap};
+    memcpy(how.shape.options, c->options, sizeof how.shape.options);
+    memcpy(how.message_options, c->message_options, sizeof how.message_options);
+    memcpy(how.map_options, c->map_options, sizeof how.map_options);
+    memcpy(how.weigher_options, c->weigher_options, sizeof how.weigher_options);
+    for (int p = 0; p < GNN_PRIORS; p++)
+        how.priors[p] = prior_of(c, p);
+    return how;
+}
+
+/* ---- what rows own ---- */
+
+static gnn_aggregate_shape_t sizes_of(const gnn_layer_config_t *c)
+{
+    gnn__widths_t w;
+    gnn_aggregate_shape_t shape = gnn__scores_settings(c, NULL).shape;
+    gnn__layer_widths(c, &w);
+    shape.heads = shape.heads ? shape.heads : 1;
+    shape.message_width = w.message;
+    shape.d_v = shape.d_v ? shape.d_v : w.message;
+    return shape;
+}
+
+/* Appends the pieces of one row. */
+static int append(const gnn_aggregate_shape_t *sizes, gnn_row_declare_t *declare,
+                  const gnn_option_t *options, size_t n_options, const double *given, int input,
+                  const char *prefix, gnn__row_piece_t *owned)
+{
+    gnn_aggregate_shape_t shape = *sizes;
+    gnn_piece_t pieces[GNN_ROW_PIECES] = {{0}};
+    if (!declare || gnn__resolve_options("", options, n_options, given, shape.options) != GNN_OK)
+        return 0;
+    const int n = (int)declare(&shape, pieces);
+    for (int k = 0; k < n; k++) {
+        owned[k] = (gnn__row_piece_t){.input = input, .piece = pieces[k]};
+        snprintf(owned[k].name, sizeof owned[k].name, "%s%s", prefix, pieces[k].name);
+    }
+    return n;
+}
+
+int gnn__scores_pieces(const gnn_layer_config_t *c, gnn__row_piece_t owned[GNN__MOST_PIECES])
+{
+    const gnn_aggregate_shape_t sizes = sizes_of(c);
+    const gnn_aggregator_t *a = c->aggregator;
+    const gnn_message_t *m = c->message;
+    const gnn_weigher_t *w = c->weigher;
+    int n = append(&sizes, a->declare, a->options, a->n_options, c->options,
+                   GNN_AGGREGATE_PARAMETERS, "", owned);
+    n += append(&sizes, m->declare, m->options, m->n_options, c->message_options,
+                GNN_AGGREGATE_MESSAGE_PARAMETERS, "", owned + n);
+    if (w)
+        n += append(&sizes, w->declare, w->options, w->n_options, c->weigher_options,
+                    GNN_AGGREGATE_WEIGHER_PARAMETERS, "", owned + n);
+    for (int p = 0; p < GNN_PRIORS; p++) {
+        const gnn_prior_use_t use = prior_of(c, p);
+        char prefix[] = "prior_0.";
+        prefix[6] = (char)('0' + p);
+        if (!use.row)
+            continue;
+        n += append(&sizes, use.row->declare, use.row->options, use.row->n_options, use.options,
+                    GNN_AGGREGATE_PRIOR_0 + p, prefix, owned + n);
+        if (p == 0 && c->distance != GNN_DISTANCE_NONE)
+            snprintf(owned[n - 1].name, sizeof owned[n - 1].name, "distance");
+    }
+    return n;
+}
+
+/* Several pieces are one row of numbers: all of the first, row by row, then all of the second. */
+static gnn_var_t one_row(gnn_tape_t *tape, const gnn__row_piece_t *owned, int n,
+                         gnn__scores_value_t *value, const void *from)
+{
+    enum { MOST = 4096 };
+    gnn_var_t rows[MOST];
+    int count = 0;
+    for (int k = 0; k < n; k++) {
+        const gnn_var_t x = value(from, owned[k].name);
+        for (int64_t r = 0; r < owned[k].piece.rows && count < MOST; r++)
+            rows[count++] = gnn_tape_view(tape, x, r, 1, 0, owned[k].piece.cols);
+    }
+    return gnn_tape_concat(tape, rows, count);
+}
+
+void gnn__scores_inputs(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn__scores_value_t *value,
+                        const void *from, gnn_var_t in[GNN_AGGREGATE_INPUTS])
+{
+    gnn__row_piece_t owned[GNN__MOST_PIECES];
+    const int n = gnn__scores_pieces(c, owned);
+    for (int k = 0, next; k < n; k = next) {
+        for (next = k + 1; next < n && owned[next].input == owned[k].input;)
+            next++;
+        in[owned[k].input] = next == k + 1 ? value(from, owned[k].name)
+                                           : one_row(tape, owned + k, next - k, value, from);
+    }
+}
+
+/* ---- checks ---- */
+
+static int check_options(const char *row, const gnn_option_t *options, size_t n_options,
+                         const double *given)
+{
+    double resolved[GNN_ROW_OPTIONS];
+    return gnn__resolve_options(row, options, n_options, given, resolved);
+}
+
+static int check_prior(const gnn_layer_config_t *c, int p)
+{
+    const gnn_prior_use_t use = prior_of(c, p);
+    if (!use.row)
+        return GNN_OK;
+    GNN_TRY(check_options(use.row->name, use.row->options, use.row->n_options, use.options));
+    if (use.row->numbers != GNN_PRIOR_SHARED)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "prior %s reads a value with a row per node, which a layer has no input for",
+                          use.row->name);
+    if ((use.row->flags & GNN_PRIOR_READS_QUERY) && c->aggregator->score_width != GNN_SCORE_PER_KEY)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "prior %s multiplies queries of d_k numbers, %s has one number a head",
+                          use.row->name, c->aggregator->name);
+    return GNN_OK;
+}
+
+static int check_map(const gnn_layer_config_t *c)
+{
+    gnn_aggregate_shape_t shape = sizes_of(c);
+    const char *wrong = NULL;
+    if (!c->map || !c->map->apply)
+        return GNN_OK;
+    if (c->aggregator->score_width != GNN_SCORE_PER_KEY)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "map %s needs queries and keys of d_k numbers a head, %s has one",
+                          c->map->name, c->aggregator->name);
+    GNN_TRY(gnn__resolve_options(c->map->name, c->map->options, c->map->n_options, c->map_options,
+                                 shape.options));
+    if (c->map->wrong)
+        wrong = c->map->wrong(&shape);
+    return wrong ? gnn__error(GNN_EINVALID, "map %s: %s (d_k is %lld)", c->map->name, wrong,
+                              (long long)c->d_k)
+                 : GNN_OK;
+}
+
+/* Without scores there is nothing to weigh. */
+static int check_unscored(const gnn_layer_config_t *c)
+{
+    const char *what = c->distance != GNN_DISTANCE_NONE         ? "distance bias"
+                       : c->prior_0 || c->prior_1 || c->prior_2 ? "prior"
+                       : c->map                                 ? "map"
+                       : c->weigher                             ? "weigher"
+                       : c->softcap > 0                         ? "softcap"
+                                                                : NULL;
+    return what ? gnn__error(GNN_EUNSUPPORTED, "a %s needs an attention aggregator, %s has no scores",
+                             what, c->aggregator->name)
+                : GNN_OK;
+}
+
+int gnn__scores_check(const gnn_layer_config_t *c)
+{
+    GNN_TRY(check_options(c->message->name, c->message->options, c->message->n_options,
+                          c->message_options));
+    if (!gnn__scored(c))
+        return check_unscored(c);
+    if (c->distance == GNN_DISTANCE_TABLE && c->distance_buckets < 1)
+        return gnn__error(GNN_EINVALID, "a distance table needs .distance_buckets >= 1, got %lld",
+                          (long long)c->distance_buckets);
+    if (c->distance != GNN_DISTANCE_NONE && c->prior_0)
+        return gnn__error(GNN_EINVALID, ".distance is a short form of .prior_0: set one of them");
+    if (c->weigher)
+        GNN_TRY(check_options(c->weigher->name, c->weigher->options, c->weigher->n_options,
+                              c->weigher_options));
+    for (int p = 0; p < GNN_PRIORS; p++)
+        GNN_TRY(check_prior(c, p));
+    return check_map(c);
+}

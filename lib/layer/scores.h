@@ -1,0 +1,32 @@
+/* What of a config says how pairs are weighed: the settings of an aggregation, and the parameters
+ * that its rows own. */
+#ifndef GNN_LIB_LAYER_SCORES_H
+#define GNN_LIB_LAYER_SCORES_H
+
+#include <lib/layer/layer.h>
+
+/* A parameter that a row owns, or a piece of one. */
+typedef struct gnn__row_piece {
+    char name[GNN__NAME]; /* "attention.vector", "prior_1.table" */
+    int input;            /* of the aggregation: those of one input lie one after another */
+    gnn_piece_t piece;
+} gnn__row_piece_t;
+
+enum { GNN__MOST_PIECES = (3 + GNN_PRIORS) * GNN_ROW_PIECES };
+
+/* Fills what is 0: heads of keys and of values. */
+void gnn__scores_fill(gnn_layer_config_t *c);
+/* Settings that do not go together, options out of range. */
+int gnn__scores_check(const gnn_layer_config_t *c);
+/* The attributes of the op, but for view and weights that are asked for. */
+gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_graph_t *graph);
+/* What the rows of this config own; returns how many there are. */
+int gnn__scores_pieces(const gnn_layer_config_t *c, gnn__row_piece_t owned[GNN__MOST_PIECES]);
+
+/* Finds a parameter as a value of the tape. */
+typedef gnn_var_t gnn__scores_value_t(const void *from, const char *name);
+/* Puts what the rows own into the inputs of an aggregation. */
+void gnn__scores_inputs(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn__scores_value_t *value,
+                        const void *from, gnn_var_t in[GNN_AGGREGATE_INPUTS]);
+
+#endif

@@ -1,0 +1,246 @@
+/* What a careless program does: forks, trains with weights that make no sense, resumes on other data, saves where it cannot, loads what nobody wrote. */
+#include "io_bytes.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { N = 40, F = 4, M = 160 };
+
+static gnn_context_t *context_of(int threads)
+{
+    gnn_context_t *context;
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = threads, .seed = 3}));
+    return context;
+}
+
+/* Two classes that the features tell apart; `turned` swaps them. */
+static gnn_data_t *small_set(bool turned)
+{
+    gnn_data_t *data;
+    int64_t src[M], dst[M];
+    int32_t labels[N];
+    uint8_t masks[3][N] = {0};
+    gnn_real_t *numbers = test_reals(N * F, 7);
+    const gnn_tensor_t x = gnn_tensor(numbers, N, F);
+    for (int k = 0; k < M; k++) {
+        src[k] = (7 * k + k / N) % N;
+        dst[k] = k % N;
+    }
+    for (int i = 0; i < N; i++) {
+        labels[i] = (i + turned) % 2;
+        numbers[i * F] += (gnn_real_t)(i % 2);
+        masks[i % 3][i] = 1;
+    }
+    ck_ok(gnn_data_new(&data, &(gnn_data_config_t){.nodes = N,
+                                                   .edges = M,
+                                                   .src = src,
+                                                   .dst = dst,
+                                                   .x = &x,
+                                                   .labels = labels,
+                                                   .train = masks[0],
+                                                   .validation = masks[1],
+                                                   .test = masks[2]}));
+    free(numbers);
+    return data;
+}
+
+static gnn_model_t *small_gcn(gnn_context_t *context)
+{
+    gnn_model_t *model;
+    ck_ok(gnn_model_new(&model, context, 2,
+                        (gnn_layer_config_t[]){GNN_GCN(.in = F, .out = 8, .activation = GNN_RELU),
+                                               GNN_GCN(.in = 8, .out = 2)}));
+    return model;
+}
+
+START_TEST(a_child_of_fork_computes)
+{
+    setenv("GNN_GRAIN", "1", 1); /* threads even for little work */
+    gnn_context_t *context = context_of(2);
+    gnn_data_t *data = small_set(false);
+    gnn_model_t *model = small_gcn(context);
+    gnn_real_t here[N * 2], there[N * 2];
+    gnn_tensor_t out = gnn_tensor(here, N, 2);
+    int ends[2], status = -1;
+    ck_ok(gnn_model_prepare(model, 0, gnn_data_graph(data), GNN_OFF));
+    ck_ok(gnn_predict(model, context, data, &out));
+    ck_assert_int_eq(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        gnn_tensor_t mine = gnn_tensor(there, N, 2);
+        int rc = gnn_predict(model, context, data, &mine);
+        _exit(rc == GNN_OK && write(ends[1], there, sizeof there) == (ssize_t)sizeof there ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child's status is %d", status);
+    ck_assert_int_eq(read(ends[0], there, sizeof there), (ssize_t)sizeof there);
+    ck_assert_mem_eq(here, there, sizeof here);
+    gnn_model_free(model);
+    gnn_data_free(data);
+    gnn_context_free(context);
+}
+END_TEST
+
+static int train_with(gnn_data_t *data, gnn_train_config_t config)
+{
+    gnn_context_t *context = context_of(1);
+    gnn_model_t *model = small_gcn(context);
+    int rc = gnn_train(model, context, data, &config, NULL);
+    gnn_model_free(model);
+    gnn_context_free(context);
+    return rc;
+}
+
+START_TEST(class_weights_are_numbers)
+{
+    gnn_data_t *data = small_set(false);
+    const gnn_real_t nan[] = {(gnn_real_t)NAN, 1}, none[] = {0, 0}, negative[] = {-1, 1},
+                     good[] = {0, 1};
+    ck_fails(train_with(data, (gnn_train_config_t){.epochs = 1, .class_weight = nan}), GNN_EINVALID,
+             "class_weight[0] is nan");
+    ck_fails(train_with(data, (gnn_train_config_t){.epochs = 1, .class_weight = none}),
+             GNN_EINVALID, "weighs anything");
+    ck_fails(train_with(data, (gnn_train_config_t){.epochs = 1, .class_weight = negative}),
+             GNN_EINVALID, "class_weight[0] is -1");
+    ck_ok(train_with(data, (gnn_train_config_t){.epochs = 1, .class_weight = good}));
+    ck_fails(train_with(data, (gnn_train_config_t){.epochs = 1,
+                                                   .optimizer = {.eps = (gnn_real_t)INFINITY}}),
+             GNN_EINVALID, "eps is inf");
+    gnn_data_free(data);
+}
+END_TEST
+
+START_TEST(resuming_needs_the_same_data)
+{
+    gnn_data_t *data = small_set(false), *turned = small_set(true);
+    const gnn_real_t weight[] = {1, 3};
+    char path[512];
+    snprintf(path, sizeof path, "%s", in_folder("state"));
+    gnn_train_config_t config = {.epochs = 2, .checkpoint = path, .resume = GNN_ON}, other = config;
+    ck_ok(train_with(data, config));
+    ck_fails(train_with(turned, config), GNN_EINVALID, "settings");
+    other.class_weight = weight;
+    ck_fails(train_with(data, other), GNN_EINVALID, "settings");
+    config.epochs = 3;
+    ck_ok(train_with(data, config));
+    gnn_data_free(data);
+    gnn_data_free(turned);
+}
+END_TEST
+
+static int count_epochs(void *user, const gnn_progress_t *progress)
+{
+    (void)progress;
+    ++*(int *)user;
+    return 0;
+}
+
+static int drop_folder(void *user, const gnn_progress_t *progress)
+{
+    if (progress->epoch == 20)
+        rmdir(user);
+    return 0;
+}
+
+START_TEST(checkpoints_that_cannot_be_written)
+{
+    gnn_data_t *data = small_set(false);
+    char path[512], folder[512];
+    int epochs = 0;
+    snprintf(path, sizeof path, "%s", in_folder("none/state"));
+    ck_fails(train_with(data, (gnn_train_config_t){.epochs = 9,
+                                                   .checkpoint = path,
+                                                   .callback = count_epochs,
+                                                   .user = &epochs}),
+             GNN_EIO, "the checkpoint");
+    ck_assert_int_eq(epochs, 0);
+    /* A folder that goes away in between: the best weights are there all the same. */
+    snprintf(folder, sizeof folder, "%s", in_folder("gone"));
+    snprintf(path, sizeof path, "%s", in_folder("gone/state"));
+    ck_assert_int_eq(mkdir(folder, 0700), 0);
+    gnn_context_t *context = context_of(1);
+    gnn_model_t *model = small_gcn(context);
+    gnn_train_result_t result;
+    double value;
+    ck_fails(gnn_train(model, context, data,
+                       &(gnn_train_config_t){.epochs = 60,
+                                             .lr = (gnn_real_t)0.5,
+                                             .checkpoint = path,
+                                             .checkpoint_every = 1000,
+                                             .callback = drop_folder,
+                                             .user = folder},
+                       &result),
+             GNN_EIO, "gone/state");
+    ck_assert_int_lt(result.best_epoch, 60);
+    ck_ok(gnn_evaluate(model, context, data, 0, GNN_VALIDATION, GNN_METRIC_ACCURACY, &value));
+    ck_assert_double_eq(value, result.validation_metric);
+    gnn_model_free(model);
+    gnn_context_free(context);
+    gnn_data_free(data);
+}
+END_TEST
+
+/* A file with a model's metadata alone. */
+static const char *write_model(const char *steps)
+{
+    const char *const metadata[][2] = {{"gnn.model", steps}};
+    ck_ok(gnn_safetensors_write(in_folder("model.st"), 0, NULL, 1, metadata));
+    return in_folder("model.st");
+}
+
+static void *load_on_a_small_stack(void *unused)
+{
+    gnn_model_t *model;
+    gnn_context_t *context = context_of(1);
+    (void)unused;
+    ck_fails(gnn_model_load(&model, context, in_folder("model.st")), GNN_EFORMAT,
+             "more than 16 levels deep");
+    gnn_context_free(context);
+    return NULL;
+}
+
+START_TEST(models_are_flat_and_have_an_end)
+{
+    enum { DEEP = 2047, STEPS = 10001 };
+    char *text = malloc(STEPS * 32 + 64);
+    pthread_attr_t small;
+    pthread_t thread;
+    gnn_model_t *model;
+    memset(text, '[', DEEP);
+    memset(text + DEEP, ']', DEEP);
+    text[2 * DEEP] = '\0';
+    write_model(text);
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 128 << 10);
+    ck_assert_int_eq(pthread_create(&thread, &small, load_on_a_small_stack, NULL), 0);
+    pthread_join(thread, NULL);
+    size_t at = (size_t)sprintf(text, "{\"format\":1,\"steps\":[");
+    for (int k = 0; k < STEPS; k++)
+        at += (size_t)sprintf(text + at, "%s{\"kind\":\"activation\"}", k ? "," : "");
+    sprintf(text + at, "]}");
+    gnn_context_t *context = context_of(1);
+    ck_fails(gnn_model_load(&model, context, write_model(text)), GNN_EFORMAT,
+             "10001 steps, at most 10000");
+    gnn_context_free(context);
+    free(text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("careless");
+    TCase *tests = tcase_create("careless");
+    tcase_add_checked_fixture(tests, make_folder, remove_folder);
+    tcase_set_timeout(tests, 300);
+    tcase_add_test(tests, a_child_of_fork_computes);
+    tcase_add_test(tests, class_weights_are_numbers);
+    tcase_add_test(tests, resuming_needs_the_same_data);
+    tcase_add_test(tests, checkpoints_that_cannot_be_written);
+    tcase_add_test(tests, models_are_flat_and_have_an_end);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}

@@ -1,0 +1,197 @@
+/* Files that ask for more than they are: bombs, counts without contents, names that steer terminals. Peak memory is that of this test's own process. */
+#include "data_tiny.h"
+#include "readers.h"
+
+#include <sys/resource.h>
+#include <time.h>
+
+static double megabytes(void)
+{
+    struct rusage use;
+    getrusage(RUSAGE_SELF, &use);
+    return (double)use.ru_maxrss / 1024;
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool measured(void)
+{
+    const char *fork = getenv("CK_FORK");
+    return !fork ||
+           strcmp(fork, "no") !=
+               0; /* elsewhere all tests are one process, under tools that take memory and time */
+}
+
+/* `count` times the bytes of `line` behind `head`, gzipped. */
+static const char *write_repeated(const char *name, const char *head, const char *line, int count)
+{
+    static unsigned char out[1 << 20];
+    size_t n = strlen(line), at = 0;
+    char *text = malloc(n * (size_t)count + 64);
+    at = (size_t)sprintf(text, "%s", head);
+    for (int k = 0; k < count; k++, at += n)
+        memcpy(text + at, line, n);
+    const char *path = write_bytes(name, out, pack(text, at, out, sizeof out));
+    free(text);
+    return path;
+}
+
+enum { FLOATS = 40 << 20 };
+
+/* The tiny set, and 160 MB of zeros under another name. */
+static const char *write_bomb(const char *name)
+{
+    gnn_array_t zeros = {name, GNN_DTYPE_FLOAT32, 1, {FLOATS}, FLOATS, calloc(FLOATS, 4)};
+    const char *path = write_tiny(1, &zeros);
+    free((void *)zeros.data);
+    return path;
+}
+
+START_TEST(a_bomb_is_refused_by_its_directory)
+{
+    gnn_data_t *data;
+    gnn_arrays_t *arrays;
+    const char *path = write_bomb("x");
+    double before = megabytes(), started = seconds();
+    ck_fails(gnn_data_open(&data, path), GNN_EFORMAT, "max_growth raises it");
+    ck_fails(gnn_npz_read(&arrays, path, NULL), GNN_EFORMAT, "declares 1677");
+    if (measured()) {
+        ck_assert_msg(seconds() - started < 0.2, "%g seconds", seconds() - started);
+        ck_assert_msg(megabytes() - before < 50, "%g MB", megabytes() - before);
+    }
+    ck_ok(gnn_npz_read(&arrays, path, &(gnn_limits_t){.max_growth = 1100}));
+    gnn_arrays_free(arrays);
+}
+END_TEST
+
+START_TEST(arrays_that_are_not_needed_are_not_unpacked)
+{
+    const char *path = write_bomb("names");
+    double before = megabytes();
+    gnn_data_free(opened(path));
+    if (measured())
+        ck_assert_msg(megabytes() - before < 50, "%g MB", megabytes() - before);
+}
+END_TEST
+
+START_TEST(gzipped_bombs_are_refused_early)
+{
+    gnn_data_t *data;
+    unsigned char *zeros = calloc(1, 64 << 20), *packed = malloc(1 << 20);
+    write_bytes("zeros.edges.gz", packed, pack(zeros, 64 << 20, packed, 1 << 20));
+    free(zeros);
+    free(packed);
+    write_repeated("lines.edges.gz", "", "1 2\n", 16 << 20);
+    double before = megabytes(), started = seconds();
+    ck_fails(gnn_data_open(&data, in_folder("zeros.edges.gz")), GNN_EFORMAT, "a zero byte (byte 0)");
+    ck_fails(gnn_data_open(&data, in_folder("lines.edges.gz")), GNN_EFORMAT, "max_growth raises it");
+    if (measured()) {
+        ck_assert_msg(seconds() - started < 0.2, "%g seconds", seconds() - started);
+        ck_assert_msg(megabytes() - before < 50, "%g MB", megabytes() - before);
+    }
+    write_repeated("few.edges.gz", "", "1 2\n", 3 << 20);
+    ck_fails(gnn_data_open_limits(&data, in_folder("few.edges.gz"), &(gnn_limits_t){.max_growth = 1}),
+             GNN_EFORMAT, "max_growth raises it");
+    ck_fails(gnn_data_open_limits(&data, in_folder("few.edges.gz"), &(gnn_limits_t){.max_bytes = 99}),
+             GNN_EFORMAT, "at most 99 are read");
+}
+END_TEST
+
+START_TEST(blank_lines_take_no_memory)
+{
+    write_repeated("blank.content.gz", "a\t1\tx\nb\t0\ty\n", "\n", 7 << 20);
+    write_repeated("blank.cites.gz", "a\tb\n", "\n", 7 << 20);
+    double before = megabytes();
+    gnn_data_free(opened(in_folder("blank.content.gz")));
+    if (measured())
+        ck_assert_msg(megabytes() - before < 100, "%g MB", megabytes() - before);
+}
+END_TEST
+
+START_TEST(graphml_is_what_it_seems)
+{
+#if GNN_HAS_IGRAPH
+    gnn_data_t *data;
+    const unsigned char ebcdic[] = {0x4c, 0x6f, 0xa7, 0x94, 0x93, 0x40, 0xa5, 0x85, 0x99};
+    ck_fails(gnn_data_open(&data, write_bytes("a.graphml", ebcdic, sizeof ebcdic)), GNN_EFORMAT,
+             "'<' is expected");
+    ck_fails(
+        gnn_data_open(&data, write_text("a.graphml", "<graphml><graph><node id=\"a\"/></graph>\n"
+                                                     "<graph><node id=\"b\"/></graph></graphml>")),
+        GNN_EUNSUPPORTED, "line 2: a second graph");
+#endif
+}
+END_TEST
+
+START_TEST(splits_of_ogb_are_folders_and_few)
+{
+    char name[64];
+    gnn_data_t *data;
+    write_ogb(NULL, NULL);
+    write_text("tiny_ogb/split/README", "no split");
+    gnn_data_free(opened(in_folder("tiny_ogb")));
+    for (int k = 0; k < 100; k++) {
+        snprintf(name, sizeof name, "tiny_ogb/split/s%d", k);
+        mkdir(in_folder(name), 0700);
+    }
+    ck_fails(gnn_data_open(&data, in_folder("tiny_ogb")), GNN_EFORMAT, "more than 100 splits");
+}
+END_TEST
+
+START_TEST(columns_need_numbers)
+{
+    const gnn_array_t wide = INT64("attr_shape", 2, 4, 1 << 30);
+    gnn_data_t *data;
+    ck_fails(gnn_data_open(&data, write_tiny(1, &wide)), GNN_EFORMAT,
+             "1073741824 columns for 4 stored numbers");
+}
+END_TEST
+
+START_TEST(names_do_not_steer_terminals)
+{
+    gnn_arrays_t *arrays;
+    char path[256];
+    snprintf(path, sizeof path, "%s/\x1b]0;pwn\x07\n\xc2\x9b.npz", test_folder);
+    ck_assert_int_ne(gnn_npz_read(&arrays, path, NULL), GNN_OK);
+    for (const char *c = gnn_error_message(); *c; c++)
+        ck_assert((unsigned char)*c >= 32 && *c != 127);
+    ck_assert_ptr_nonnull(strstr(gnn_error_message(), "?]0;pwn????.npz"));
+}
+END_TEST
+
+START_TEST(names_may_have_255_bytes)
+{
+    const gnn_array_t array = INT64("a", 1, 7);
+    gnn_arrays_t *arrays;
+    char name[256];
+    memset(name, 'n', 255);
+    memcpy(name + 251, ".npz", 5);
+    ck_ok(gnn_npz_write(in_folder(name), 1, &array));
+    ck_ok(gnn_npz_read(&arrays, in_folder(name), NULL));
+    gnn_arrays_free(arrays);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("hostile");
+    TCase *tests = tcase_create("hostile");
+    tcase_add_checked_fixture(tests, make_folder, remove_tree);
+    tcase_set_timeout(tests, 300);
+    tcase_add_test(tests, a_bomb_is_refused_by_its_directory);
+    tcase_add_test(tests, arrays_that_are_not_needed_are_not_unpacked);
+    tcase_add_test(tests, gzipped_bombs_are_refused_early);
+    tcase_add_test(tests, blank_lines_take_no_memory);
+    tcase_add_test(tests, graphml_is_what_it_seems);
+    tcase_add_test(tests, splits_of_ogb_are_folders_and_few);
+    tcase_add_test(tests, columns_need_numbers);
+    tcase_add_test(tests, names_do_not_steer_terminals);
+    tcase_add_test(tests, names_may_have_255_bytes);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}
