@@ -26,28 +26,25 @@ from tokenizers.implementations import BertWordPieceTokenizer  # noqa: E402
 
 # ---- libgnn ----
 
-
 class Texts(ctypes.Structure):
     _fields_ = [("count", ctypes.c_int64), ("at", ctypes.POINTER(ctypes.c_char_p)), ("bytes", ctypes.POINTER(ctypes.c_int64))]
 
-
 class Encoding(ctypes.Structure):
     _fields_ = [("special", ctypes.c_int), ("places", ctypes.c_int), ("max_length", ctypes.c_int64)]
-
 
 class Tokens(ctypes.Structure):
     _fields_ = [("sentences", ctypes.c_int64), ("rows", ctypes.c_int64), ("lengths", ctypes.POINTER(ctypes.c_int64)),
                 ("ids", ctypes.POINTER(ctypes.c_int32)), ("types", ctypes.POINTER(ctypes.c_int32)), ("positions", ctypes.POINTER(ctypes.c_int32)),
                 ("begin", ctypes.POINTER(ctypes.c_int64)), ("end", ctypes.POINTER(ctypes.c_int64))]
 
-
 ON, OFF = 1, 2
 lib = None
-
 
 def array(pointer, n):
     return np.ctypeslib.as_array(pointer, (n,)).copy() if n else np.zeros(0, np.int64)
 
+class Learning(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_int64), ("min_count", ctypes.c_int64), ("special", ctypes.POINTER(ctypes.c_char_p)), ("n_special", ctypes.c_int64)]
 
 class Ours:
     def __init__(self, path):
@@ -96,9 +93,7 @@ class Ours:
         lib.gnn_decoder_free(d)
         return "".join(out)
 
-
 # ---- theirs ----
-
 
 class Rust:
     def __init__(self, tokenizer):
@@ -117,7 +112,6 @@ class Rust:
     def decode(self, ids, special=True):
         return self.t.decode(ids, skip_special_tokens=not special)
 
-
 class Piece:
     def __init__(self, path):
         self.t = sentencepiece.SentencePieceProcessor(model_file=path)
@@ -131,7 +125,6 @@ class Piece:
     def decode(self, ids, special=True):
         return self.t.decode(ids)
 
-
 # ---- corpora ----
 
 HARD = ["", " ", "   ", "\t\n\r\n \u00a0\u3000", "a", "A", "Hello, world!", "  leading and trailing  ", "two  blanks   three", "line\nline\r\nline\n\n\nend\n",
@@ -143,12 +136,10 @@ HARD = ["", " ", "   ", "\t\n\r\n \u00a0\u3000", "a", "A", "Hello, world!", "  l
         "\u2028line sep\u2029para\u0085nel", "()[]{}<>!@#$%^&*-_=+|\\;:'\",./?", "A B  C   D    E\n\n  F \n G", "foo.bar(baz)[0] == {\"k\": -1.5e-10}; // comment", "\u0e33\u0eb3 \uff21\uff22\uff11\uff12 \u3392", "ﷺ ﷽"]
 BROKEN = [b"\xff", b"a\xc3", b"\xe2\x82", b"\xe2\x82x", b"\xf0\x9f\x98", b"\xf0\x9f\x98 \xf0\x9f", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf5\x80\x80\x80", b"ok \x80\x81 ok", b"\xe0\x80\xaf\xf4\x90\x80\x80", b"caf\xe9 latin"]
 
-
 def lines_of(path):
     opener = gzip.open if path.endswith(".gz") else open
     with opener(path, "rb") as f:
         return f.read().decode().split("\n")
-
 
 def random_texts(n=3000, seed=5):
     draw, out = random.Random(seed), []
@@ -162,7 +153,6 @@ def random_texts(n=3000, seed=5):
     for _ in range(n):
         out.append("".join(draw.choice(draw.choice(pools)) for _ in range(draw.randint(0, 40))))
     return out
-
 
 def corpora(data):
     sets = {}
@@ -178,13 +168,11 @@ def corpora(data):
     sets["broken"] = BROKEN
     return sets
 
-
 # ---- vocabularies ----
 
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
-
 
 def train_rust(path, model, trainer, texts, pre=None, norm=None, decoder=None, post=None):
     t = Tokenizer(model)
@@ -198,7 +186,6 @@ def train_rust(path, model, trainer, texts, pre=None, norm=None, decoder=None, p
     if post:
         t.post_processor = post(t)
     t.save(path)
-
 
 def make_vocabularies(folder, data, sets):
     """name -> (file of ours, maker of theirs)"""
@@ -298,7 +285,6 @@ def make_vocabularies(folder, data, sets):
         out[f"llama2-{style}-json"] = (path, lambda p=path: Rust(Tokenizer.from_file(p)))
     return out
 
-
 def charsmap_of(path):
     """precompiled_charsmap of a .model: field 2 of field 3."""
     def fields(b):
@@ -326,7 +312,6 @@ def charsmap_of(path):
                 return dict(fields(value)).get(2, b"")
     return b""
 
-
 def convert_unigram(path, proto, model):
     pieces = [(proto.id_to_piece(i), proto.get_score(i)) for i in range(proto.get_piece_size())]
     t = Tokenizer(models.Unigram(pieces, proto.unk_id()))
@@ -336,7 +321,6 @@ def convert_unigram(path, proto, model):
     t.add_special_tokens(["<pad>", "</s>", "<unk>"])
     t.post_processor = processors.TemplateProcessing(single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)])
     t.save(path)
-
 
 def convert_llama(path, proto, style):
     vocab = {proto.id_to_piece(i): i for i in range(proto.get_piece_size())}
@@ -356,22 +340,17 @@ def convert_llama(path, proto, style):
     t.post_processor = processors.TemplateProcessing(single="<s> $A", pair="<s> $A <s>:1 $B:1", special_tokens=[("<s>", 1)])
     t.save(path)
 
-
 # ---- comparing ----
-
 
 def to_bytes(text):
     return text if isinstance(text, bytes) else text.encode()
 
-
 def to_text(text):
     return text.decode(errors="replace") if isinstance(text, bytes) else text
-
 
 def byte_places(text, offsets):
     at = np.concatenate([[0], np.cumsum([len(c.encode()) for c in text])]).astype(int).tolist()
     return [[at[b], at[e]] for b, e in offsets]
-
 
 def differences(ours, theirs, texts, show, check_places):
     """counts of texts whose ids, types, places, decoded texts or streams differ"""
@@ -408,7 +387,6 @@ def differences(ours, theirs, texts, show, check_places):
                 counts["stream"] += 1
     return counts
 
-
 def pairs_differ(ours, theirs, texts):
     a, b = [to_text(t) for t in texts], [to_text(t) for t in reversed(texts)]
     bad = 0
@@ -421,14 +399,12 @@ def pairs_differ(ours, theirs, texts):
     theirs.encode([""])
     return bad
 
-
 def random_ids_differ(ours, theirs, size, known):
     draw, bad = random.Random(3), 0
     for _ in range(500):
         ids = [i for i in (draw.randrange(size) for _ in range(12)) if known(i)]
         bad += theirs.decode(ids) != ours.decode(ids)
     return bad
-
 
 def speed(ours, theirs, texts):
     raw, plain = [to_bytes(t) for t in texts], [to_text(t) for t in texts]
@@ -440,6 +416,24 @@ def speed(ours, theirs, texts):
         best = [max(best[0], words / ours.seconds), max(best[1], words / theirs.seconds)]
     return best
 
+def learned_differ(texts, folder):
+    """the same merges and numbers from the same texts?"""
+    t, path = ctypes.c_void_p(), os.path.join(folder, "learned.json")
+    theirs = Tokenizer(models.BPE())
+    theirs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    how = trainers.BpeTrainer(vocab_size=4000, special_tokens=["<|endoftext|>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+    theirs.train_from_iterator(texts, how)
+    special = (ctypes.c_char_p * 1)(b"<|endoftext|>")
+    if lib.gnn_tokenizer_learn(ctypes.byref(t), ctypes.byref(Ours.texts([to_bytes(x) for x in texts])), ctypes.byref(Learning(4000, 0, special, 1))):
+        raise RuntimeError(lib.gnn_error_message().decode())
+    if lib.gnn_tokenizer_save(t, os.fsencode(path)):
+        raise RuntimeError(lib.gnn_error_message().decode())
+    lib.gnn_tokenizer_free(t)
+    with open(path) as f:
+        ours = json.load(f)["model"]
+    want = json.loads(theirs.to_str())["model"]
+    merges = [m if isinstance(m, str) else " ".join(m) for m in want["merges"]]
+    return (ours["vocab"] != want["vocab"]) + (ours["merges"] != merges)
 
 def main():
     global lib
@@ -482,8 +476,11 @@ def main():
         print(f"{name:22} {n:7} {total['ids']:4} {total['types']:5} {total['places']:6} {total['text']:5} {total['stream']:6} {pairs:5} {decode:6} {mine:14,.0f} {other:10,.0f} {mine / other:6.2f}")
         if where:
             print("    " + json.dumps(where))
+    if not args.only:
+        learned = learned_differ(sets["multi30k-de"][:6000] + sets["shakespeare"][:6000], folder)
+        print(f"learned merges: {'other ones' if learned else 'the same'}")
+        faults += learned
     return faults > 0
-
 
 if __name__ == "__main__":
     sys.exit(main())
