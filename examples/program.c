@@ -40,7 +40,7 @@ int program_can_write(const char *option, const char *path)
     struct stat s;
     char beside[4096];
     if (!path || (stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode)))
-        return 1; /* whoever writes to a device says what is wrong with it */
+        return 1; /* writing to a device says what is wrong with it */
     const char *slash = strrchr(path, '/');
     int folder = slash ? (int)(slash - path + 1) : 0;
     int length = snprintf(beside, sizeof beside, "%.*s.gnn-%ld.tmp", folder, path, (long)getpid());

@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-/* The whole of `text` as a number from low to high. 0, and a line on standard error that names the option, if it is none. */
+/* The whole of `text` as a number from low to high. 0, and a line on standard error that names the
+ * option, if it is none. */
 int program_whole(const char *option, const char *text, int64_t low, int64_t high, int64_t *number);
 int program_real(const char *option, const char *text, double low, double high, double *number);
 /* Can a file be made at `path` (NULL: nothing to make)? 0 and a line on standard error if not. */

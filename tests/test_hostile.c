@@ -34,7 +34,9 @@ static const char *write_repeated(const char *name, const char *head, const char
     static unsigned char out[1 << 20];
     size_t n = strlen(line), at = 0;
     char *text = malloc(n * (size_t)count + 64);
-    at = (size_t)sprintf(text, "%s", head);
+    ck_assert_ptr_nonnull(text);
+    at = strlen(head);
+    memcpy(text, head, at);
     for (int k = 0; k < count; k++, at += n)
         memcpy(text + at, line, n);
     const char *path = write_bytes(name, out, pack(text, at, out, sizeof out));

@@ -73,7 +73,8 @@ typedef struct gnn_context_config {
 } gnn_context_config_t;
 
 /** Makes a context. A child of fork() computes with one thread in all of its contexts, since the
- *  threads of its parent are not its own. Errors: GNN_EINVALID (threads < 0 or > 1024), GNN_EMEMORY.
+ *  threads of its parent are not its own. Errors: GNN_EINVALID (threads < 0 or > 1024),
+ *  GNN_EMEMORY.
  *
  *  @param[out] context  the caller's, for gnn_context_free
  *  @param[in] config    NULL: all defaults */

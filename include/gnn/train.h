@@ -138,7 +138,9 @@ typedef struct gnn_source {
     int (*get)(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch);
     int64_t count[3];
     void *user;
-    uint64_t identity; /**< of the data, whatever number tells them from others: a checkpoint of another one is not resumed. 0: not told apart */
+    /** of the data, any number that tells them from others: a checkpoint of another one is not
+     * resumed. 0: not told apart */
+    uint64_t identity;
 } gnn_source_t;
 
 typedef enum { GNN_METRIC_ACCURACY = 0, GNN_METRIC_MACRO_F1, GNN_METRIC_ROC_AUC } gnn_metric_t;

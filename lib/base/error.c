@@ -10,7 +10,8 @@ const char *gnn_error_message(void)
     return message;
 }
 
-/* Names come from files: what steers a terminal, or would look like another line of a log, becomes '?'. */
+/* Names come from files: what steers a terminal, or would look like another line of a log, becomes
+ * '?'. */
 static void clean(void)
 {
     unsigned char *c = (unsigned char *)message;

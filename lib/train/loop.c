@@ -422,7 +422,8 @@ int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source
     /* After a number went bad there is only what was kept: the best epoch's weights, or those from
      * before the first step. */
     bool watching = l.config.watch != GNN_WATCH_NONE && l.best.any;
-    const bool ended = rc == GNN_OK || rc == GNN_ESTOPPED || rc == GNN_EIO; /* EIO: of a checkpoint */
+    /* GNN_EIO is a checkpoint's. */
+    const bool ended = rc == GNN_OK || rc == GNN_ESTOPPED || rc == GNN_EIO;
     if (rc == GNN_ENUMERIC || (ended && watching))
         gnn__best_restore(&l.best);
     l.kept.seconds = seconds() - l.start;
