@@ -1,4 +1,5 @@
-/* What test_aggregate.c runs: the op `aggregate` called by hand, inputs for it, and graphs of every kind. */
+/* What test_aggregate.c runs: the op `aggregate` called by hand, inputs for it, and graphs of every
+ * kind. */
 #ifndef GNN_TESTS_AGGREGATE_RUN_H
 #define GNN_TESTS_AGGREGATE_RUN_H
 
@@ -94,7 +95,8 @@ static inline void run_free(run_t *r)
         free(r->memory[k]);
 }
 
-/* As test_error, but the largest number counts as 0.1 at least: a softmax over one sender has the gradient 0 up to rounding. */
+/* As test_error, but the largest number counts as 0.1 at least: a softmax over one sender has the
+ * gradient 0 up to rounding. */
 static inline double error_of(const gnn_real_t *a, const gnn_real_t *b, int64_t n)
 {
     double largest = 0.1, worst = 0;

@@ -1,7 +1,10 @@
-/* AMX for processors that have none: preloaded (LD_PRELOAD), it says that they do, and carries out the instructions on tiles that they refuse as illegal. The
- * machine code of the library is tested so, and what the processor would refuse of it ends the program: shapes that do not match, tiles before their shapes.
+/* AMX for processors that have none: preloaded (LD_PRELOAD), it says that they do, and carries out
+ * the instructions on tiles that they refuse as illegal. The machine code of the library is tested
+ * so, and what the processor would refuse of it ends the program: shapes that do not match, tiles
+ * before their shapes.
  *
- * Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapters on LDTILECFG, TILELOADD, TILESTORED, TILEZERO, TILERELEASE, TDPBF16PS. */
+ * Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapters on LDTILECFG,
+ * TILELOADD, TILESTORED, TILEZERO, TILERELEASE, TDPBF16PS. */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* A small training for the suites of checkpoints: batch norm, dropout, two batches an epoch, labels that follow the features with noise. */
+/* A small training for the suites of checkpoints: batch norm, dropout, two batches an epoch, labels
+ * that follow the features with noise. */
 #ifndef GNN_TESTS_CHECKPOINT_TRIAL_H
 #define GNN_TESTS_CHECKPOINT_TRIAL_H
 

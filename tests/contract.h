@@ -86,7 +86,8 @@ typedef struct contract_run {
     int64_t n_dst, out_width;
     gnn_real_t *d_out, *out;                /* n_dst x out_width */
     gnn_real_t *grad[GNN_AGGREGATE_INPUTS]; /* contiguous; NULL for absent inputs and aliases */
-    double largest[GNN_AGGREGATE_INPUTS + 1]; /* what errors are measured by: gradients, then the output */
+    /* what errors are measured by: gradients, then the output */
+    double largest[GNN_AGGREGATE_INPUTS + 1];
     gnn_rng_t rng;
     oracle_t *oracle;
     int recording, training; /* 1 */
@@ -134,7 +135,8 @@ const char *contract_input_name(int k);
 TCase *contract_numeric_tests(void); /* gradients against finite differences */
 TCase *contract_named_tests(
     void); /* ties, wide scores, deviations, silent and heavy receivers, attention weights */
-TCase *contract_kernel_tests(void); /* sizes that kernels cut into tiles, blocks and chunks; threads */
+/* sizes that kernels cut into tiles, blocks and chunks; threads */
+TCase *contract_kernel_tests(void);
 TCase *contract_prior_tests(void);      /* score priors by distance, way by way */
 TCase *contract_invariance_tests(void); /* NaN sentences, renumbering, threads, masks, refusals */
 

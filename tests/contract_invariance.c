@@ -281,7 +281,8 @@ START_TEST(two_aggregations_of_one_program_draw_apart)
 }
 END_TEST
 
-/* Draws for eight heads are kept for a piece of rows at a time; pieces with too many columns draw head by head. */
+/* Draws for eight heads are kept for a piece of rows at a time; pieces with too many columns draw
+ * head by head. */
 typedef enum { COMPLETE, CAUSAL, WINDOW, BIPARTITE } runs_t;
 typedef struct long_runs {
     runs_t kind;

@@ -167,7 +167,8 @@ START_TEST(same_bits_with_one_two_and_four_threads)
 }
 END_TEST
 
-/* Rows of one head may be read where they are: with few edges, more than a block of them, in several parts. */
+/* Rows of one head may be read where they are: with few edges, more than a block of them, in
+ * several parts. */
 static gnn_graph_t *narrow_graph(size_t turn, uint64_t seed)
 {
     const int64_t n = test_small() ? 9 : 60;
@@ -205,8 +206,8 @@ START_TEST(one_head_of_a_few_numbers)
 }
 END_TEST
 
-/* Small heads that fill registers together may be read where they are; shapes that almost do, and dense graphs, are not. Nodes that hear, or are heard by, more than a
- * block of others. */
+/* Small heads that fill registers together may be read where they are; shapes that almost do, and
+ * dense graphs, are not. Nodes that hear, or are heard by, more than a block of others. */
 static gnn_graph_t *shared_graph(size_t turn, uint64_t seed)
 {
     const int64_t n = test_small() ? 9 : 60;
@@ -234,8 +235,9 @@ START_TEST(small_heads_that_share_registers)
 }
 END_TEST
 
-/* Scores made of rows: one head of few numbers has pairs in the lanes of registers where nodes have many, heads that fill four registers stay in them; and shapes next to these. Keys may be
- * the values. */
+/* Scores made of rows: one head of few numbers has pairs in the lanes of registers where nodes have
+ * many, heads that fill four registers stay in them; and shapes next to these. Keys may be the
+ * values. */
 START_TEST(scores_of_rows_in_every_layout)
 {
     static const int64_t shapes[][3] = {{1, 2, 2},  {1, 1, 1}, {1, 3, 7}, {1, 16, 16}, {1, 17, 2},
@@ -372,7 +374,8 @@ START_TEST(inference_gives_the_bits_of_training_without_dropout)
 }
 END_TEST
 
-/* Where rows are long, weights are not made of scores one by one; training keeps some of them, inference none. */
+/* Where rows are long, weights are not made of scores one by one; training keeps some of them,
+ * inference none. */
 START_TEST(inference_on_long_rows_gives_the_bits_of_training)
 {
     static const int64_t shapes[][2] = {{8, 8}, {1, 2}, {1, 5}, {1, 14}, {1, 1}, {8, 3}, {7, 8}};

@@ -307,7 +307,8 @@ END_TEST
 
 /* ---- rows too long for a handful, of eight heads ---- */
 
-/* Numbers from -2 to 2 make scores that are 0, wide ones are out of the range of what kernels may keep of e^x. */
+/* Numbers from -2 to 2 make scores that are 0, wide ones are out of the range of what kernels may
+ * keep of e^x. */
 static void check_long_rows(size_t m, size_t a)
 {
     const int64_t n = test_small() ? 3 : 12;

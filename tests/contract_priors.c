@@ -1,5 +1,6 @@
-/* What is added to scores, through the kernels that take it: by distance in tiles on spans, row by row on edges and where distances do not run straight, at every
- * precision; by edge in lanes. The way that ran is the one that was meant. */
+/* What is added to scores, through the kernels that take it: by distance in tiles on spans, row by
+ * row on edges and where distances do not run straight, at every precision; by edge in lanes. The
+ * way that ran is the one that was meant. */
 #include "contract.h"
 
 #include <lib/kernels/attention/by_lane/by_lane.h>
@@ -30,7 +31,8 @@ static void check_way(const contract_case_t *c, const char *way)
 
 /* ---- cases ---- */
 
-/* Distances run straight in the first four; not where senders stand in steps, nor for random runs over two segments. */
+/* Distances run straight in the first four; not where senders stand in steps, nor for random runs
+ * over two segments. */
 enum { STRAIGHT = 4, GRAPHS = 6 };
 
 static gnn_graph_t *prior_graph(size_t kind, int64_t n)
@@ -120,7 +122,8 @@ START_TEST(priors_in_bf16)
 }
 END_TEST
 
-/* Starts so far apart that the numbers of all distances would need more memory than the graph are left to the generic driver. */
+/* Starts so far apart that the numbers of all distances would need more memory than the graph are
+ * left to the generic driver. */
 START_TEST(distances_too_many_to_write_down)
 {
     const int64_t lengths[] = {9, 6};
@@ -169,7 +172,8 @@ START_TEST(edge_terms_in_lanes)
 }
 END_TEST
 
-/* Dot scores whose keys and values have edge features in them, as TransformerConv's do; also in keys alone. */
+/* Dot scores whose keys and values have edge features in them, as TransformerConv's do; also in
+ * keys alone. */
 START_TEST(edge_rows_in_lanes)
 {
     static const int64_t shapes[][3] = {{8, 8, 8},   {1, 5, 5},  {4, 16, 16}, {8, 3, 3}, {3, 8, 5},

@@ -1,4 +1,5 @@
-/* What draws.kernel.c has for each instruction set; n pairs, at most 64, and i and j readable up to the next multiple of 16. */
+/* What draws.kernel.c has for each instruction set; n pairs, at most 64, and i and j readable up to
+ * the next multiple of 16. */
 #ifndef DRAWS_H
 #define DRAWS_H
 

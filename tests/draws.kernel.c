@@ -1,4 +1,5 @@
-/* Dropout's multipliers of pairs as kernels of attention draw them: compiled once per instruction set, compared by test_instruction_sets.c. */
+/* Dropout's multipliers of pairs as kernels of attention draw them: compiled once per instruction
+ * set, compared by test_instruction_sets.c. */
 #include "draws.h"
 
 #include <lib/kernels/isa.h>

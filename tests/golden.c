@@ -1,3 +1,4 @@
+/* Golden cases: read, run by the importer's names, compared. */
 #include "golden.h"
 
 bool golden_open(golden_t *g, const char *name)

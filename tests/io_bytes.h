@@ -1,4 +1,5 @@
-/* Files made byte by byte, for the suites of readers: a zip writer that can lie about everything, .npy and safetensors with any header. */
+/* Files made byte by byte, for the suites of readers: a zip writer that can lie about everything,
+ * .npy and safetensors with any header. */
 #ifndef GNN_TESTS_IO_BYTES_H
 #define GNN_TESTS_IO_BYTES_H
 
@@ -148,7 +149,9 @@ static inline void put_zip_header(bytes_t *b, const zip_entry_t *e, int central,
     put_number(b, e->zip64 ? 20 : 0, 2);
     if (central) {
         put_number(b, 0,
-                   8); /* comment length, disk, internal and the first half of the external attributes */
+                   /* comment length, disk, internal and the first half of the external
+                    * attributes */
+                   8);
         put_number(b, 0, 2);
         put_number(b, offset, 4);
     }

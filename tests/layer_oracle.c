@@ -1,3 +1,4 @@
+/* The formulas of the whole layer in double precision, written without the library. */
 #include "layer_oracle.h"
 #include "oracle.h"
 #include "support.h"

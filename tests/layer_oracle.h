@@ -1,11 +1,13 @@
-/* What a layer puts out in inference, from the formulas alone: every product where it is written, in double precision, the aggregation by the contract's oracle. It knows nothing
- * of products that go first, stand side by side or are shared. */
+/* What a layer puts out in inference, from the formulas alone: every product where it is written,
+ * in double precision, the aggregation by the contract's oracle. It knows nothing of products that
+ * go first, stand side by side or are shared. */
 #ifndef GNN_TESTS_LAYER_ORACLE_H
 #define GNN_TESTS_LAYER_ORACLE_H
 
 #include <gnn/layer.h>
 
-/* y: n_dst x gnn_layer_width(layer). Features are dense, receivers the first senders unless given; batch norms go by mean 0 and variance 1. */
+/* y: n_dst x gnn_layer_width(layer). Features are dense, receivers the first senders unless given;
+ * batch norms go by mean 0 and variance 1. */
 void layer_oracle(const gnn_layer_t *layer, const gnn_graph_t *graph, const gnn_inputs_t *inputs,
                   gnn_real_t *y);
 

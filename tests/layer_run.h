@@ -1,4 +1,5 @@
-/* One run of a layer on a tape, forward and back, and what came of it; for the suites about layers. */
+/* One run of a layer on a tape, forward and back, and what came of it; for the suites about
+ * layers. */
 #ifndef GNN_TESTS_LAYER_RUN_H
 #define GNN_TESTS_LAYER_RUN_H
 

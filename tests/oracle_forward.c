@@ -124,7 +124,8 @@ term_t oracle__turned(const oracle_t *o, const term_t *row, int64_t c, double po
                   : plus(scaled(cos(angle), x), scaled(-sin(angle), y));
 }
 
-/* Raffel et al. 2020: half of the n buckets for 0, 1, ..., the rest up to `reach` by the logarithm. */
+/* Raffel et al. 2020: half of the n buckets for 0, 1, ..., the rest up to `reach` by the
+ * logarithm. */
 static int64_t log_bucket(int64_t n, double reach, double distance)
 {
     int64_t exact = n / 2;

@@ -1,3 +1,4 @@
+/* Draws configs of layers, and graphs that they may run on. */
 #include "random_config.h"
 
 #include <lib/layer/kinds.h>

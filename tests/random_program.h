@@ -1,4 +1,5 @@
-/* Random programs of a tape's ops, for test_programs.c: lines that read leaves and earlier lines. */
+/* Random programs of a tape's ops, for test_programs.c: lines that read leaves and earlier
+ * lines. */
 #ifndef GNN_TESTS_RANDOM_PROGRAM_H
 #define GNN_TESTS_RANDOM_PROGRAM_H
 

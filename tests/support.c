@@ -1,3 +1,4 @@
+/* What the suites share: numbers by seed, files, errors. */
 #include "support.h"
 
 #include <unistd.h>

@@ -1,4 +1,5 @@
-/* What the suites share: assertions on codes and messages, random numbers, comparing arrays, finding data. */
+/* What the suites share: assertions on codes and messages, random numbers, comparing arrays,
+ * finding data. */
 #ifndef GNN_TESTS_SUPPORT_H
 #define GNN_TESTS_SUPPORT_H
 
@@ -37,17 +38,19 @@ int64_t test_below(uint64_t *state, int64_t n);
 gnn_real_t *test_reals(int64_t n, uint64_t seed);
 /* max|a - b| / max|b| over n numbers (0/0 counts as 0; NaN on either side alone gives infinity). */
 double test_error(const gnn_real_t *a, const gnn_real_t *b, int64_t n);
-/* A path below $GNN_DATA (else ../shared/data relative to the source tree), or NULL if the file is absent: the test then calls test_skip. Static storage. */
+/* A path below $GNN_DATA (else ../shared/data relative to the source tree), or NULL if the file is
+ * absent: the test then calls test_skip. Static storage. */
 const char *test_data(const char *file);
 const char *test_golden(const char *file);
-/* Notes that something was skipped and why: prints "SKIP name: why" to stdout, which tests/run.sh counts. Fails if GNN_REQUIRE_DATA=1. */
+/* Notes that something was skipped and why: prints "SKIP name: why" to stdout, which tests/run.sh
+ * counts. Fails if GNN_REQUIRE_DATA=1. */
 void test_skip(const char *name, const char *why);
 /* Under GNN_TEST_SMALL=1 large products are cut down: valgrind is some thirty times slower. */
 bool test_small(void);
 /* $GNN_TEST_SEED, or a fixed number: what random tests draw from. Printed once. */
 uint64_t test_seed(void);
-/* Runs a suite: exit status for main. Prints "CHECKS name passed failed" for tests/run.sh. Suites run without fork under valgrind and sanitizers
- * (CK_FORK=no). */
+/* Runs a suite: exit status for main. Prints "CHECKS name passed failed" for tests/run.sh. Suites
+ * run without fork under valgrind and sanitizers (CK_FORK=no). */
 int test_main(Suite *suite);
 
 #endif

@@ -1,4 +1,5 @@
-/* What the tests of lib/report need besides Check: well-formed XML, a stream that fails, a locale with a decimal comma. Included by one suite. */
+/* What the tests of lib/report need besides Check: well-formed XML, a stream that fails, a locale
+ * with a decimal comma. Included by one suite. */
 #ifndef GNN_TESTS_SVG_CHECK_H
 #define GNN_TESTS_SVG_CHECK_H
 
@@ -12,7 +13,8 @@
 /* Pictures as strings, released by free. */
 static inline char *heat(const gnn_heatmap_t *map)
 {
-    static char *text; /* static: gcc takes what open_memstream keeps for a pointer into this frame */
+    /* static: gcc takes what open_memstream keeps for a pointer into this frame */
+    static char *text;
     static size_t size;
     FILE *file = open_memstream(&text, &size);
     ck_ok(gnn_svg_heatmap(file, map));
@@ -22,7 +24,8 @@ static inline char *heat(const gnn_heatmap_t *map)
 
 static inline char *scatter(const gnn_scatter_t *plot)
 {
-    static char *text; /* static: gcc takes what open_memstream keeps for a pointer into this frame */
+    /* static: gcc takes what open_memstream keeps for a pointer into this frame */
+    static char *text;
     static size_t size;
     FILE *file = open_memstream(&text, &size);
     ck_ok(gnn_svg_scatter(file, plot));
@@ -109,7 +112,8 @@ static inline ssize_t short_write(void *cookie, const char *bytes, size_t size)
     return (ssize_t)size;
 }
 
-/* Compiles a locale that differs from C in one thing, the decimal comma: glibc's LC_NUMERIC is a table of six offsets. */
+/* Compiles a locale that differs from C in one thing, the decimal comma: glibc's LC_NUMERIC is a
+ * table of six offsets. */
 static inline bool comma_locale(void)
 {
     char folder[] = "/tmp/gnn-locale-XXXXXX", path[64];
@@ -122,7 +126,8 @@ static inline bool comma_locale(void)
     const uint32_t wide[2] = {',', 0};
     FILE *file = fopen(path, "wb");
     fwrite(head, sizeof head, 1, file);
-    fwrite(",\0\0\0\0\0\0\0", 8, 1, file); /* decimal point, thousands separator, grouping, padding */
+    /* decimal point, thousands separator, grouping, padding */
+    fwrite(",\0\0\0\0\0\0\0", 8, 1, file);
     fwrite(wide, sizeof wide, 1, file);
     fwrite("UTF-8", 6, 1, file);
     fclose(file);

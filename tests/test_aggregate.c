@@ -1,5 +1,6 @@
-/* The op `aggregate` from inside: own kernels against the generic driver, spans against edges, any number of threads, and shared gradients. What the
- * numbers should be is the contract test's business (test_contract.c). */
+/* The op `aggregate` from inside: own kernels against the generic driver, spans against edges, any
+ * number of threads, and shared gradients. What the numbers should be is the contract test's
+ * business (test_contract.c). */
 #include "aggregate_run.h"
 
 /* ---- tests ---- */
@@ -163,8 +164,9 @@ static void same_row(const gnn_real_t *a, const gnn_real_t *b, int64_t row, int6
                   "%s: %s of row %d changed", aggregator, what, (int)row);
 }
 
-/* NaN in one word of a long text: words that hear nothing of it keep every bit of their output and d_query, and words that nobody near it hears their other
- * gradients, though blocks of the text that a kernel multiplies at once hold both kinds. */
+/* NaN in one word of a long text: words that hear nothing of it keep every bit of their output and
+ * d_query, and words that nobody near it hears their other gradients, though blocks of the text
+ * that a kernel multiplies at once hold both kinds. */
 START_TEST(nan_stays_in_its_window)
 {
     enum { N = 500, WORD = 247 };
@@ -201,7 +203,8 @@ START_TEST(nan_stays_in_its_window)
 }
 END_TEST
 
-/* Two inputs whose gradients lie in the same memory: the second adds to the first, rows in step (GATv2) or shifted against each other. */
+/* Two inputs whose gradients lie in the same memory: the second adds to the first, rows in step
+ * (GATv2) or shifted against each other. */
 static void check_shared(const char *aggregator, bool generic, int64_t shift)
 {
     gnn_context_t *context = context_new(4);

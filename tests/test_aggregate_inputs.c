@@ -1,4 +1,5 @@
-/* Inputs and settings of the op `aggregate`: what is refused and in which words, rows found by name, rows of a program's own. */
+/* Inputs and settings of the op `aggregate`: what is refused and in which words, rows found by
+ * name, rows of a program's own. */
 #include "aggregate_run.h"
 
 /* ---- refusals ---- */
@@ -189,7 +190,8 @@ static const gnn_prior_t even_prior = {.name = "even",
                                        .strip = even,
                                        .strip_grad = even_grad};
 
-/* A weigher and a prior from outside the library: spans and edges agree, and so do the kernels that add the prior as strips. */
+/* A weigher and a prior from outside the library: spans and edges agree, and so do the kernels that
+ * add the prior as strips. */
 START_TEST(rows_of_your_own)
 {
     gnn_context_t *context = context_new(2);

@@ -1,12 +1,14 @@
-/* Failing allocations: every public call is run again and again, letting 0, 1, 2, ... allocations succeed. Each time it must answer GNN_EMEMORY with words, leak nothing
- * (the address sanitizer and valgrind watch) and work the next time. After LAGraph's LG_BRUTAL. */
+/* Failing allocations: every public call is run again and again, letting 0, 1, 2, ... allocations
+ * succeed. Each time it must answer GNN_EMEMORY with words, leak nothing (the address sanitizer and
+ * valgrind watch) and work the next time. After LAGraph's LG_BRUTAL. */
 #include "support.h"
 
 #include <unistd.h>
 
 static char path[] = "/tmp/gnn_allocation_XXXXXX";
 
-/* Runs a scenario, which cleans up after itself, until it succeeds. Returns how many failures it met. */
+/* Runs a scenario, which cleans up after itself, until it succeeds. Returns how many failures it
+ * met. */
 static int64_t brutal(const char *name, int (*scenario)(void))
 {
     for (int64_t n = 1;; n++) {

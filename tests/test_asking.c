@@ -1,4 +1,5 @@
-/* What models, lists of steps, tapes and tables say of themselves, and a few ops by their formulas. */
+/* What models, lists of steps, tapes and tables say of themselves, and a few ops by their
+ * formulas. */
 #include "support.h"
 
 #include <unistd.h>

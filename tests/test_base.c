@@ -1,4 +1,5 @@
-/* The foundation: Philox against the published vectors, checked sizes, arenas, failing allocations, contexts, errors per thread. */
+/* The foundation: Philox against the published vectors, checked sizes, arenas, failing allocations,
+ * contexts, errors per thread. */
 #include "support.h"
 
 #include <omp.h>

@@ -1,4 +1,5 @@
-/* What checkpoints promise: a training that went on has the same bits as one that never stopped, and no damaged or foreign file changes anything. */
+/* What checkpoints promise: a training that went on has the same bits as one that never stopped,
+ * and no damaged or foreign file changes anything. */
 #include "checkpoint_trial.h"
 #include "io_bytes.h"
 
@@ -276,7 +277,8 @@ START_TEST(cut_short_or_changed_anywhere_it_is_refused)
 }
 END_TEST
 
-/* Writes the checkpoint anew with one number of one array changed, and with the checksum that belongs to it unless `checksum` is given. */
+/* Writes the checkpoint anew with one number of one array changed, and with the checksum that
+ * belongs to it unless `checksum` is given. */
 static void forge(const char *array, int64_t at, double value, const char *left_out,
                   const char *checksum)
 {

@@ -1,5 +1,6 @@
-/* kill -9 at random moments: a training that was killed, went on and finished has the weights of one that was left alone, byte for byte. The program
- * runs itself as the one that trains: a process of its own, not a copy of one with threads. */
+/* kill -9 at random moments: a training that was killed, went on and finished has the weights of
+ * one that was left alone, byte for byte. The program runs itself as the one that trains: a process
+ * of its own, not a copy of one with threads. */
 #include "checkpoint_trial.h"
 #include "io_bytes.h"
 
@@ -59,7 +60,8 @@ static void wait_for(const char *path)
         pause_for(0.005);
 }
 
-/* Starts, waits, kills: true if the kill came before the end. Every fourth kill does not wait for the first checkpoint. */
+/* Starts, waits, kills: true if the kill came before the end. Every fourth kill does not wait for
+ * the first checkpoint. */
 static bool start_and_kill(const char *path, int kill_number, double moment)
 {
     int status;
@@ -95,7 +97,8 @@ static void finish(const char *path, const char *expected)
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     same_files(saved, expected);
-    gnn__checkpoint_sweep(saved); /* a kill may have met the saving of the weights, which nobody sweeps */
+    /* a kill may have met the saving of the weights, which nobody sweeps */
+    gnn__checkpoint_sweep(saved);
     unlink(saved);
     unlink(path);
 }

@@ -1,5 +1,6 @@
-/* Random configs of the layer: both forms of a graph, recorded or not, whole or in halves, dense features or sparse, receivers given or not, one thread or two, one list of
- * edges or two, from a file: all give the same. GNN_TEST_SEED draws others. */
+/* Random configs of the layer: both forms of a graph, recorded or not, whole or in halves, dense
+ * features or sparse, receivers given or not, one thread or two, one list of edges or two, from a
+ * file: all give the same. GNN_TEST_SEED draws others. */
 #include "layer_oracle.h"
 #include "layer_run.h"
 #include "random_config.h"
@@ -181,7 +182,8 @@ static void compare_calls(const trial_t *t)
                        tail = gnn_tensor(gnn__row(&t->x, 7), NODES - 7, t->x.cols);
     gnn_projection_t *projection;
     result_t recorded = run_layer(t->layer, t->tape, t->spans, &(features_t){.x = &t->x});
-    /* Batch norm in inference goes by what it saw: nothing that a recorded run could be held against. */
+    /* Batch norm in inference goes by what it saw: nothing that a recorded run could be held
+     * against. */
     ck_ok(gnn_layer_forward(t->layer, t->context, t->spans, &(gnn_inputs_t){.x_src = &t->x}, &y));
     if (gnn_layer_config(t->layer)->norm != GNN_NORM_BATCH)
         judge(t, "inference and recording", y.data, recorded.y, n);
@@ -200,7 +202,8 @@ static void compare_calls(const trial_t *t)
     free_result(&recorded);
 }
 
-/* Attention by edges and by sentences: the same numbers; with loops of the view, the sentence's matrix has them and what else a node says to itself in one place. */
+/* Attention by edges and by sentences: the same numbers; with loops of the view, the sentence's
+ * matrix has them and what else a node says to itself in one place. */
 static void compare_attention(const trial_t *t)
 {
     const int64_t heads = gnn_layer_config(t->layer)->heads, m = gnn_graph_n_edges(t->edges),

@@ -34,7 +34,8 @@ START_TEST(a_curve_goes_through_its_points)
               fabs(x[2] - x[1] - 320) < 0.02); /* half of the plot's width each */
     ck_assert(at[0] > at[2] && at[2] > at[1]);
     ck_assert(fabs(at[0] - at[2] - (at[2] - at[1])) < 0.02);
-    ck_assert(fabs(at[0] - at[1] - 420 / 1.1) < 0.1); /* the range and 5% on both sides fill the height */
+    /* the range and 5% on both sides fill the height */
+    ck_assert(fabs(at[0] - at[1] - 420 / 1.1) < 0.1);
     ck_assert_int_eq(count(text, "<circle"), 1);
     ck_assert_int_eq(count(text, ">best epoch 2</text>"), 1);
     ck_assert_int_eq(count(text, ">loss &lt;&amp;&gt;</text>"), 1);
@@ -118,7 +119,8 @@ END_TEST
 
 enum { N = 400, D = 40 };
 
-/* Rows spread by 5 along one direction, 2 along another, 0.5 along all, away from the origin. The directions are orthogonal. */
+/* Rows spread by 5 along one direction, 2 along another, 0.5 along all, away from the origin. The
+ * directions are orthogonal. */
 static gnn_real_t *cloud(double directions[2][D], double spread[2])
 {
     gnn_real_t *x = malloc(sizeof *x * N * D);
@@ -169,7 +171,8 @@ START_TEST(the_plane_has_the_two_main_directions)
 }
 END_TEST
 
-/* Independent check: the coordinates' variances are the covariance's largest eigenvalues, so no direction beats them. */
+/* Independent check: the coordinates' variances are the covariance's largest eigenvalues, so no
+ * direction beats them. */
 START_TEST(no_direction_has_more_variance)
 {
     double directions[2][D], spread[2] = {1, 1.01}, share[2], first = 0, second = 0, total = 0,

@@ -184,7 +184,8 @@ END_TEST
 
 static const struct {
     const char *file, *words;
-    /* counted by numpy: sum of all features and labels, sum of (31 src + 17 dst) mod 1009 over messages, sums of the marked nodes' positions */
+    /* counted by numpy: sum of all features and labels, sum of (31 src + 17 dst) mod 1009 over
+     * messages, sums of the marked nodes' positions */
     double features;
     int64_t labels, messages, marked[3];
 } real_sets[] = {

@@ -1,4 +1,5 @@
-/* Dense products by either provider: against plain loops in double, biases, levels of precision, primitives that are kept. */
+/* Dense products by either provider: against plain loops in double, biases, levels of precision,
+ * primitives that are kept. */
 #include "support.h"
 
 #include <lib/kernels/dense/bf16.h>
@@ -284,7 +285,8 @@ START_TEST(bf16_rounds_to_nearest)
 END_TEST
 #endif
 
-/* Many rows times few columns: backward of y + 2 y against plain loops, so that gradients are written and added to. */
+/* Many rows times few columns: backward of y + 2 y against plain loops, so that gradients are
+ * written and added to. */
 static void check_thin(gnn_context_t *context, int64_t out, bool wants)
 {
     enum { ROWS = 8300, COLS = 32 };

@@ -1,5 +1,6 @@
-/* Layers and norms against PyTorch and PyG: the same weights, inputs and output gradients give the same outputs and gradients. All names of weights come from
- * lib/io/weights/names.def; all sizes from the files, so that another set at $GNN_GOLDEN passes as well. */
+/* Layers and norms against PyTorch and PyG: the same weights, inputs and output gradients give the
+ * same outputs and gradients. All names of weights come from lib/io/weights/names.def; all sizes
+ * from the files, so that another set at $GNN_GOLDEN passes as well. */
 #include "golden.h"
 
 #include <stdarg.h>
@@ -65,7 +66,8 @@ static void add_cross(golden_case_t *c)
     add_graph(c, graph);
 }
 
-/* Sizes of a config from the shapes in the file; `prefix` stands before the names of this layer's weights. */
+/* Sizes of a config from the shapes in the file; `prefix` stands before the names of this layer's
+ * weights. */
 static gnn_layer_config_t sized(const golden_t *g, gnn_layer_config_t config, const char *prefix)
 {
     char name[128];
@@ -299,7 +301,8 @@ END_TEST
 
 enum { MEMORY_GRAPH, CAUSAL_GRAPH, CROSS_GRAPH };
 
-/* TransformerDecoderLayer: causal attention without a feed-forward block, then attention to `memory` with one. */
+/* TransformerDecoderLayer: causal attention without a feed-forward block, then attention to
+ * `memory` with one. */
 static void add_decoder(golden_case_t *c, gnn_layer_config_t config, const char *name,
                         const char *input, const char *memory)
 {

@@ -1,4 +1,5 @@
-/* Kernels of all instruction sets that the processor has: sweeps to rounding, draws of dropout bit by bit. */
+/* Kernels of all instruction sets that the processor has: sweeps to rounding, draws of dropout bit
+ * by bit. */
 #include "draws.h"
 #include "support.h"
 

@@ -1,4 +1,5 @@
-/* Readers and writers when things go wrong: every truncation, every damaged byte, every failing allocation, files that are no files. */
+/* Readers and writers when things go wrong: every truncation, every damaged byte, every failing
+ * allocation, files that are no files. */
 #include "io_bytes.h"
 
 #include <sys/stat.h>
@@ -22,7 +23,8 @@ static void small_file(int which, bytes_t *b)
     read_bytes(in_folder(files[which]), b);
 }
 
-/* Whatever the bytes are: success with arrays that can be read to the end, or an error with words and nothing handed out. */
+/* Whatever the bytes are: success with arrays that can be read to the end, or an error with words
+ * and nothing handed out. */
 static int survives(reader_t read, const bytes_t *b)
 {
     gnn_arrays_t *arrays = (gnn_arrays_t *)1;

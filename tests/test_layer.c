@@ -1,4 +1,5 @@
-/* The layer: spans and edges agree for every preset, sparse and dense features agree, halves make the whole, threads change no bit. */
+/* The layer: spans and edges agree for every preset, sparse and dense features agree, halves make
+ * the whole, threads change no bit. */
 #include "layer_run.h"
 
 static gnn_context_t *context;
@@ -168,8 +169,9 @@ END_TEST
 
 START_TEST(a_moved_linear_map_changes_nothing)
 {
-    /* W before the sum or behind it: SAGE's and GIN's products go first where they narrow (30 -> 4, 30 -> 5), GCN's goes behind where it widens (12 -> 30). dropout_message,
-     * which is off in inference, keeps each where it is written. */
+    /* W before the sum or behind it: SAGE's and GIN's products go first where they narrow (30 -> 4,
+     * 30 -> 5), GCN's goes behind where it widens (12 -> 30). dropout_message, which is off in
+     * inference, keeps each where it is written. */
     const struct {
         gnn_preset_t preset;
         int64_t in, out;
@@ -273,7 +275,8 @@ START_TEST(halves_share_weights_beside_gates)
 }
 END_TEST
 
-/* Before the layer a norm is of `in` numbers, inside it of `out`: what both saw comes back in inference. */
+/* Before the layer a norm is of `in` numbers, inside it of `out`: what both saw comes back in
+ * inference. */
 START_TEST(batch_norms_have_widths_of_their_own)
 {
     const int64_t n = 40;
@@ -387,7 +390,8 @@ static void forward_of(const gnn_layer_t *layer, const gnn_graph_t *graph, const
     gnn_tape_free(tape);
 }
 
-/* Where nothing is recorded the aggregation adds the bias and activates: short rows, long ones, one head of few numbers and several. */
+/* Where nothing is recorded the aggregation adds the bias and activates: short rows, long ones, one
+ * head of few numbers and several. */
 START_TEST(attention_finishes_its_rows)
 {
     const int64_t lengths[] = {3, 5, 200}, n = 208;

@@ -1,4 +1,5 @@
-/* Memory: growth of the process's peak after the data is loaded. Attention keeps O(n h), never anything of size edges x width or n x n. */
+/* Memory: growth of the process's peak after the data is loaded. Attention keeps O(n h), never
+ * anything of size edges x width or n x n. */
 #include "support.h"
 
 #ifndef __has_feature

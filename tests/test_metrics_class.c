@@ -1,4 +1,5 @@
-/* Precision, recall and F1 of each class against numbers counted by hand, and against the macro mean. */
+/* Precision, recall and F1 of each class against numbers counted by hand, and against the macro
+ * mean. */
 #include "support.h"
 
 enum { ROWS = 8, CLASSES = 4 };

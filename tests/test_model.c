@@ -1,4 +1,5 @@
-/* Models: kinds of steps, names, shared matrices, values by name, blocks, and models with rows of the user's own in files. */
+/* Models: kinds of steps, names, shared matrices, values by name, blocks, and models with rows of
+ * the user's own in files. */
 #include "support.h"
 
 #include <unistd.h>
@@ -75,7 +76,8 @@ static void value(const gnn_model_t *model, const char *name, int64_t rows, int6
     ck_ok(gnn_model_value(model, context, &in, name, &t));
 }
 
-/* ---- rows of the user's: y = x + options[0], with options[1] inputs; a sum under another name ---- */
+/* ---- rows of the user's: y = x + options[0], with options[1] inputs; a sum under another name
+ * ---- */
 
 static int shift_shape(gnn_op_call_t *call)
 {

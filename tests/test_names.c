@@ -1,5 +1,6 @@
-/* Weights by other libraries' names: what goes out comes in again, layouts are those of the other library, and every mismatch is refused before anything is
- * copied. (That the numbers mean the same is for the golden files to say.) */
+/* Weights by other libraries' names: what goes out comes in again, layouts are those of the other
+ * library, and every mismatch is refused before anything is copied. (That the numbers mean the same
+ * is for the golden files to say.) */
 #include "support.h"
 
 #include <lib/io/arrays/arrays.h>
@@ -114,7 +115,8 @@ START_TEST(heads_first_becomes_heads_side_by_side)
 }
 END_TEST
 
-/* Query, key and value stand one after another; both halves of a decoder layer read their own parts of one prefix. */
+/* Query, key and value stand one after another; both halves of a decoder layer read their own parts
+ * of one prefix. */
 START_TEST(stacked_projections_are_split)
 {
     gnn_layer_t *layer = layer_of(
@@ -186,7 +188,8 @@ static void export_all(const gnn_layer_t *layer, gnn_names_t names, const char *
     }
 }
 
-/* No number of the other layer is left where it was: biases start at 0 in both, so all are moved first. */
+/* No number of the other layer is left where it was: biases start at 0 in both, so all are moved
+ * first. */
 static void shift(gnn_layer_t *layer, double by)
 {
     int64_t length;
@@ -223,7 +226,8 @@ START_TEST(what_goes_out_comes_in)
 }
 END_TEST
 
-/* One module of several hops: slices of one array, one GRU. A batch norm brings its running statistics. */
+/* One module of several hops: slices of one array, one GRU. A batch norm brings its running
+ * statistics. */
 START_TEST(steps_share_arrays_of_one_prefix)
 {
     gnn_model_t *model = NULL;

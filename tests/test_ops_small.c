@@ -21,7 +21,8 @@ static void reference_scale(const trial_t *t, double *const in[], double *out)
         out[e] = (double)how->alpha * in[0][e] * dropped(t, (double)how->rate, e);
 }
 
-/* The second input has the first one's rows or one, and a number for each of equal blocks of columns. */
+/* The second input has the first one's rows or one, and a number for each of equal blocks of
+ * columns. */
 static void reference_multiply(const trial_t *t, double *const in[], double *out)
 {
     const gnn__multiply_settings_t *how = t->call.attributes;
@@ -67,8 +68,8 @@ static void reference_transposed(const trial_t *t, double *const in[], double *o
         }
 }
 
-/* Two parts over the same nodes, whose edges are numbered one after another; the last node is alone.
- * Two edges are the same. */
+/* Two parts over the same nodes, whose edges are numbered one after another; the last node is
+ * alone. Two edges are the same. */
 enum { DST = 6, SRC = 5, FIRST = 7, SECOND = 4, EDGES = FIRST + SECOND };
 static const int64_t edge_src[EDGES] = {4, 0, 2, 2, 1, 0, 3, 2, 2, 0, 4},
                      edge_dst[EDGES] = {0, 3, 1, 1, 4, 0, 2, 0, 4, 0, 1};

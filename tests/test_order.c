@@ -1,5 +1,5 @@
-/* Nodes under other numbers: graphs against their tables of pairs, layers and trainings against those in the old order, data sets against
- * their files. */
+/* Nodes under other numbers: graphs against their tables of pairs, layers and trainings against
+ * those in the old order, data sets against their files. */
 #include "data_tiny.h"
 #include "graph_zoo.h"
 #include "readers.h"
@@ -18,7 +18,8 @@ static void draw_order(int64_t n, uint64_t seed, int64_t *order, int64_t *rank)
         rank[order[r]] = r;
 }
 
-/* 9 nodes: a part of edges with parallel ones and loops, one of spans, one of edges in the order of their receivers. */
+/* 9 nodes: a part of edges with parallel ones and loops, one of spans, one of edges in the order of
+ * their receivers. */
 static int make_parts(gnn_graph_t **g)
 {
     gnn_graph_t *parts[3] = {NULL};
@@ -252,7 +253,8 @@ END_TEST
 
 /* ---- data sets ---- */
 
-/* A star around node 4, a link 1-2, node 3 alone: 4, 1, then 0, 2, 5, then 3. Two splits, features stored sparsely or not. */
+/* A star around node 4, a link 1-2, node 3 alone: 4, 1, then 0, 2, 5, then 3. Two splits, features
+ * stored sparsely or not. */
 static const int64_t star_order[6] = {4, 1, 0, 2, 5, 3};
 
 static gnn_data_t *open_star(bool sparse)

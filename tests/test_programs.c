@@ -1,5 +1,6 @@
-/* Random programs: what a plan makes of them (ops joined, memory used again and written over, gradients lent) gives the numbers of their ops run one by one, each on
- * a tape of its own, the gradients added up here. GNN_TEST_SEED draws others. */
+/* Random programs: what a plan makes of them (ops joined, memory used again and written over,
+ * gradients lent) gives the numbers of their ops run one by one, each on a tape of its own, the
+ * gradients added up here. GNN_TEST_SEED draws others. */
 #include "random_program.h"
 #include "tape_fixture.h"
 
@@ -189,7 +190,8 @@ static double largest_of(const gnn_tensor_t *x)
     return largest;
 }
 
-/* Some gradients are nothing but rounding: that of a row added before a batch norm. So what is allowed goes by the largest number of any line too. */
+/* Some gradients are nothing but rounding: that of a row added before a batch norm. So what is
+ * allowed goes by the largest number of any line too. */
 static double allowed(const program_t *p, const gnn_tensor_t *all, const gnn_tensor_t *own)
 {
     double largest = 0;

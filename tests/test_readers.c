@@ -1,4 +1,5 @@
-/* Data sets in the forms that people have them: each gives the same kind of set, and gnn_data_save keeps it. */
+/* Data sets in the forms that people have them: each gives the same kind of set, and gnn_data_save
+ * keeps it. */
 #include "data_tiny.h"
 #include "readers.h"
 
@@ -207,7 +208,8 @@ START_TEST(links_alone_grow_to_the_lines_of_csv)
 }
 END_TEST
 
-/* A locale of the test's own, made by the C library's localedef: few machines have one with a comma installed. */
+/* A locale of the test's own, made by the C library's localedef: few machines have one with a comma
+ * installed. */
 static bool enter_comma_locale(void)
 {
     char command[1200];

@@ -1,4 +1,5 @@
-/* Data sets that are wrong: each is refused with file, line, what was expected and what came; nothing is handed out, nothing leaks. */
+/* Data sets that are wrong: each is refused with file, line, what was expected and what came;
+ * nothing is handed out, nothing leaks. */
 #include "readers.h"
 
 /* Nothing is handed out, and the message starts with the file's name. */
@@ -192,7 +193,8 @@ START_TEST(wrong_graphml_is_refused)
 }
 END_TEST
 
-/* Every attribute has a place for every node in igraph: half a megabyte must not become gigabytes. */
+/* Every attribute has a place for every node in igraph: half a megabyte must not become
+ * gigabytes. */
 START_TEST(graphml_that_asks_for_more_than_it_fills)
 {
     enum { KEYS = 12000, NODES = 30000 };
@@ -298,7 +300,8 @@ static const form_t forms[] = {
 };
 #define FORMS ((int)(sizeof forms / sizeof forms[0]))
 
-/* Opens the form with these bytes, or adds them to a small set if it is CSV. *data is NULL on failure of opening. */
+/* Opens the form with these bytes, or adds them to a small set if it is CSV. *data is NULL on
+ * failure of opening. */
 static int open_form(const form_t *form, const char *path, gnn_data_t **data)
 {
     static gnn_data_t *small;

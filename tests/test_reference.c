@@ -1,4 +1,5 @@
-/* A published, trained GAT on Cora: its weights, loaded by the names of its file, give its outputs and its accuracy. */
+/* A published, trained GAT on Cora: its weights, loaded by the names of its file, give its outputs
+ * and its accuracy. */
 #include "support.h"
 
 typedef struct {

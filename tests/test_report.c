@@ -1,3 +1,4 @@
+/* Reports: what is drawn and written, and what is refused. */
 #include "svg_check.h"
 
 /* ---- heat maps ---- */
@@ -309,7 +310,8 @@ END_TEST
 
 START_TEST(lines_join_points_and_share_one_scale)
 {
-    /* A right angle: with one scale for both axes its two sides of length 10 and 1 keep their ratio. */
+    /* A right angle: with one scale for both axes its two sides of length 10 and 1 keep their
+     * ratio. */
     gnn_real_t points[] = {0, 0, 10, 0, 10, 1};
     const int64_t from[] = {0, 1, 2}, to[] = {1, 2, 2};
     gnn_scatter_t plot = {

@@ -1,7 +1,9 @@
-/* The tape: memory that is recycled never changes a result, gradients meet in views and shared values, errors stick, nothing is allocated after the first run. */
+/* The tape: memory that is recycled never changes a result, gradients meet in views and shared
+ * values, errors stick, nothing is allocated after the first run. */
 #include "tape_fixture.h"
 
-/* A program with views (tiling and not), a shared parameter, a value read three times, and a branch that leads nowhere. */
+/* A program with views (tiling and not), a shared parameter, a value read three times, and a branch
+ * that leads nowhere. */
 static gnn_var_t record(fixture_t *f, const gnn_tensor_t *x, gnn_var_t *input, bool keep_all)
 {
     gnn_tape_t *t = f->tape;
@@ -349,7 +351,8 @@ END_TEST
 
 enum { WORDS = 200, SOME = 8 };
 
-/* Attention whose keys are the last SOME columns of the values x, or k. Returns the gradient of x, to be freed; that of k in `d_k`. */
+/* Attention whose keys are the last SOME columns of the values x, or k. Returns the gradient of x,
+ * to be freed; that of k in `d_k`. */
 static gnn_real_t *attend(const gnn_graph_t *sentence, const gnn_tensor_t *q, const gnn_tensor_t *x,
                           const gnn_tensor_t *k, gnn_real_t *d_k)
 {

@@ -1,5 +1,5 @@
-/* Ops on a tape: factors take a dropout over, there may be thousands of inputs, a detached value passes
- * no gradient, a table may be read twice. */
+/* Ops on a tape: factors take a dropout over, there may be thousands of inputs, a detached value
+ * passes no gradient, a table may be read twice. */
 #include "tape_fixture.h"
 
 enum { ROWS = 30, COLS = 7, NUMBERS = ROWS * COLS };

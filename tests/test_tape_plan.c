@@ -1,4 +1,5 @@
-/* What a tape's plan joins gives the values and gradients of ops that run one by one: there somebody wants to see what lies in between. */
+/* What a tape's plan joins gives the values and gradients of ops that run one by one: there
+ * somebody wants to see what lies in between. */
 #include "tape_fixture.h"
 
 #include <lib/aggregate/aggregate.h>
@@ -10,7 +11,8 @@ typedef struct {
     bool biased, alone; /* nobody else reads x */
 } dropping_t;
 
-/* In one op or, where somebody wants to see what lies between, in two. x and z are read once more behind it, so that their gradients are added to, or z is. */
+/* In one op or, where somebody wants to see what lies between, in two. x and z are read once more
+ * behind it, so that their gradients are added to, or z is. */
 static gnn_var_t dropping(gnn_tape_t *t, gnn_var_t x, gnn_var_t z, const dropping_t *how, bool joined)
 {
     const gnn_real_t rate = (gnn_real_t)0.3, eps = (gnn_real_t)1e-5;
@@ -70,7 +72,8 @@ START_TEST(what_drops_in_passing_draws_the_same_mask)
                               {GNN_SIGMOID, true, true},
                               {GNN_TANH, true, false}};
     gnn_real_t *memory = test_reals(3 * DROPPED, 4), *out = test_reals(6 * DROPPED, 5);
-    /* A 0 that was kept has a slope, one that was dropped has none; the first two columns of z's first row are 0, so these of x stay. */
+    /* A 0 that was kept has a slope, one that was dropped has none; the first two columns of z's
+     * first row are 0, so these of x stay. */
     for (int64_t k = 0; k < DROPPED_ROWS; k++)
         memory[k * DROPPED_COLS + k % 2] = k % 4 < 2 ? 0 : (gnn_real_t)-0.0;
     memory[DROPPED] = memory[DROPPED + 1] = 0;
@@ -107,7 +110,8 @@ START_TEST(ops_are_joined_anew_with_every_plan)
 }
 END_TEST
 
-/* What is read by its sum alone has the sum's gradient for its own, and the sum's lies where a view's does; here others read it too, to no effect, if it is not `shared`. */
+/* What is read by its sum alone has the sum's gradient for its own, and the sum's lies where a
+ * view's does; here others read it too, to no effect, if it is not `shared`. */
 static gnn_var_t summing(gnn_tape_t *t, gnn_var_t x, bool shared, gnn_var_t *sum)
 {
     const int64_t half = gnn_tape_cols(t, x) / 2, rows = gnn_tape_rows(t, x);
@@ -144,7 +148,8 @@ START_TEST(a_sum_and_its_summands_share_a_gradient)
 }
 END_TEST
 
-/* ---- aggregations that finish their rows, sums of two products, ops that write over what they read ---- */
+/* ---- aggregations that finish their rows, sums of two products, ops that write over what they
+ * read ---- */
 
 enum { NODES = 70, EDGES = 400, MANY_EDGES = 1500, WIDE = 21 };
 
@@ -306,7 +311,8 @@ START_TEST(one_receiver_is_finished_too)
 }
 END_TEST
 
-/* Receivers hear senders that stand together in an order of the senders' own: nobody, four or thirty. */
+/* Receivers hear senders that stand together in an order of the senders' own: nobody, four or
+ * thirty. */
 static gnn_graph_t *spans_of(void)
 {
     int32_t dst[NODES], src[NODES], lo[NODES], hi[NODES];
@@ -329,7 +335,8 @@ typedef struct {
     gnn_activation_t f;
 } attending_t;
 
-/* f(attention + b) of numbers in `memory`, from q, k, v and b, into `out`: rows of heads * d and a gap. */
+/* f(attention + b) of numbers in `memory`, from q, k, v and b, into `out`: rows of heads * d and a
+ * gap. */
 static void attend(const gnn_graph_t *graph, const attending_t *how, bool joined,
                    gnn_real_t *memory, gnn_real_t *out)
 {
@@ -363,7 +370,8 @@ static void attend(const gnn_graph_t *graph, const attending_t *how, bool joined
     tear_down(&f);
 }
 
-/* Rows of few pairs and of many, in lists and in spans; heads that fill registers, share them, or stand in copies; rows that follow one another in memory or not. */
+/* Rows of few pairs and of many, in lists and in spans; heads that fill registers, share them, or
+ * stand in copies; rows that follow one another in memory or not. */
 START_TEST(attention_finishes_its_rows)
 {
     enum { GAP = 3, MOST = NODES * (64 + GAP) };
@@ -430,7 +438,8 @@ START_TEST(a_sum_of_two_products_is_made_in_one_place)
 }
 END_TEST
 
-/* x + the sum of x over neighbours, in x's own memory: nothing may be joined that reads x after it wrote. */
+/* x + the sum of x over neighbours, in x's own memory: nothing may be joined that reads x after it
+ * wrote. */
 START_TEST(a_result_may_take_an_inputs_place)
 {
     gnn_graph_t *graph = graph_of(EDGES);

@@ -1,4 +1,5 @@
-/* Words, corpora, vocabularies, packs, positions, and GraphML written; good files, and files made to be bad. */
+/* Words, corpora, vocabularies, packs, positions, and GraphML written; good files, and files made
+ * to be bad. */
 #include "readers.h"
 
 #include <lib/text/corpus.h>
@@ -335,7 +336,8 @@ END_TEST
 
 /* ---- memory ---- */
 
-/* Everything from file to packs, the n-th allocation failing: no leak (the sanitizer looks), nothing half built, and success in the end. */
+/* Everything from file to packs, the n-th allocation failing: no leak (the sanitizer looks),
+ * nothing half built, and success in the end. */
 START_TEST(every_allocation_may_fail)
 {
     char *words = strdup(in_folder("words")),

@@ -1,4 +1,5 @@
-/* How many threads a context takes: processors, cpusets, quotas of control groups; forks, no memory for threads, and a busy machine. */
+/* How many threads a context takes: processors, cpusets, quotas of control groups; forks, no memory
+ * for threads, and a busy machine. */
 #include "support.h"
 
 #include <ftw.h>
@@ -249,7 +250,8 @@ END_TEST
 
 /* ---- beside others ---- */
 
-/* Seconds of `runs` runs of a program that takes `all` by two threads and `fewer` by one; `all` changes to `later` at half of them. */
+/* Seconds of `runs` runs of a program that takes `all` by two threads and `fewer` by one; `all`
+ * changes to `later` at half of them. */
 static double paced(int runs, double all, double later, double fewer, int *by_all)
 {
     gnn__pace_t pace = {0};

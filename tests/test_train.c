@@ -1,4 +1,5 @@
-/* What the training loop promises: stopping, the best weights, bad numbers, memory, the same bits. */
+/* What the training loop promises: stopping, the best weights, bad numbers, memory, the same
+ * bits. */
 #include "train_small.h"
 
 START_TEST(early_stopping_restores_the_best_weights)
@@ -64,7 +65,8 @@ START_TEST(callback_stops_and_the_best_weights_stay)
 }
 END_TEST
 
-/* The flag goes up while batch 1 of epoch 3 is fetched (_i 0) or in a callback (_i 1): the running step is finished, no other begins. */
+/* The flag goes up while batch 1 of epoch 3 is fetched (_i 0) or in a callback (_i 1): the running
+ * step is finished, no other begins. */
 START_TEST(stop_flag_finishes_the_step)
 {
     small_t *s = small_new(5);
@@ -174,7 +176,8 @@ END_TEST
 
 /* ---- node classification ---- */
 
-/* A graph of four blocks whose nodes mostly hear their own block, large enough that kernels use all threads. */
+/* A graph of four blocks whose nodes mostly hear their own block, large enough that kernels use all
+ * threads. */
 static gnn_data_t *blocks(int64_t n, int64_t features)
 {
     gnn_data_t *d = NULL;

@@ -1,5 +1,5 @@
-/* What an op of a user's says of itself is all that a tape goes by: it is written in place, reads sparse
- * values, counts its work and has its settings and threads as the library's ops do. */
+/* What an op of a user's says of itself is all that a tape goes by: it is written in place, reads
+ * sparse values, counts its work and has its settings and threads as the library's ops do. */
 #include "tape_fixture.h"
 
 enum { ROWS = 30, COLS = 7, NUMBERS = ROWS * COLS };

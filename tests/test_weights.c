@@ -1,4 +1,5 @@
-/* Weights files: what is saved comes back bit for bit; a file that is wrong in any way is refused in words, and leaves nothing behind. */
+/* Weights files: what is saved comes back bit for bit; a file that is wrong in any way is refused
+ * in words, and leaves nothing behind. */
 #include "support.h"
 
 #include <lib/io/arrays/arrays.h>
@@ -157,7 +158,8 @@ static void same_model(const gnn_model_t *a, const gnn_model_t *b)
     }
 }
 
-/* Every number of a model changed, buffers too, so that nothing comes back by being drawn from the same seed. */
+/* Every number of a model changed, buffers too, so that nothing comes back by being drawn from the
+ * same seed. */
 static void disturb(gnn_model_t *model)
 {
     uint64_t state = 77;
@@ -227,7 +229,8 @@ START_TEST(predictions_are_the_same_bits)
 }
 END_TEST
 
-/* What a step does not read is no reason to refuse its file; a negative width is refused before there is one. */
+/* What a step does not read is no reason to refuse its file; a negative width is refused before
+ * there is one. */
 START_TEST(fields_of_other_kinds_come_back)
 {
     gnn_model_t *model = NULL;

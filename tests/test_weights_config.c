@@ -1,4 +1,5 @@
-/* A weights file is input like any other: whatever is wrong with its config or its bytes is refused in words before anything large is allocated. */
+/* A weights file is input like any other: whatever is wrong with its config or its bytes is refused
+ * in words before anything large is allocated. */
 #include "support.h"
 
 #include <unistd.h>

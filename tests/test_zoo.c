@@ -1,4 +1,5 @@
-/* Golden files of the zoo: what attention weights are made of. Outputs and all gradients, on spans and on the same edges. */
+/* Golden files of the zoo: what attention weights are made of. Outputs and all gradients, on spans
+ * and on the same edges. */
 #include "golden.h"
 
 #include <gnn/tape.h>
@@ -6,7 +7,8 @@
 
 /* ---- one case on a tape ---- */
 
-/* How a value lies in its array: the same way, as one row, or heads x rows x width for our rows x heads width. */
+/* How a value lies in its array: the same way, as one row, or heads x rows x width for our rows x
+ * heads width. */
 typedef enum { SAME, ONE_ROW, BY_HEAD } layout_t;
 
 typedef struct value {

@@ -1,4 +1,5 @@
-/* Golden files of the zoo: systems that are lists of steps, and blocks. Outputs and all gradients. */
+/* Golden files of the zoo: systems that are lists of steps, and blocks. Outputs and all
+ * gradients. */
 #include "zoo_case.h"
 
 #include <math.h>
@@ -74,7 +75,8 @@ END_TEST
         step ".out.weight", "o", TURNED, 0                                        \
     }
 
-/* Edges among words (n of them, then `rows` for each sentence): a window, and the rows that hear and are heard by all. */
+/* Edges among words (n of them, then `rows` for each sentence): a window, and the rows that hear
+ * and are heard by all. */
 static void add_external_graph(zoo_t *z, int64_t rows, int64_t window)
 {
     int64_t count, *lengths = golden_integers(&z->g, "lengths", &count), n = 0, m = 0, at_word = 0;
@@ -132,7 +134,8 @@ static void add_product(zoo_t *z, const char *name, const char *input, int64_t d
                             .bias = GNN_OFF});
 }
 
-/* Learned keys and values stand behind all words; each sentence's words hear those up to theirs, and all learned ones. */
+/* Learned keys and values stand behind all words; each sentence's words hear those up to theirs,
+ * and all learned ones. */
 static void add_all_attention_graph(zoo_t *z, int64_t rows)
 {
     int64_t count, *lengths = golden_integers(&z->g, "lengths", &count), n = 0, from = 0;
@@ -352,7 +355,8 @@ START_TEST(squeeze_excite)
 }
 END_TEST
 
-/* PyG's GPSConv: a GIN whose network is one linear, W(x_i + sum of x_j) + b, beside attention to all. */
+/* PyG's GPSConv: a GIN whose network is one linear, W(x_i + sum of x_j) + b, beside attention to
+ * all. */
 START_TEST(gps)
 {
     static const place_t places[] = {{"y.local.out.weight", "conv.nn.weight", TURNED, 0},

@@ -50,7 +50,8 @@ static int small_get(void *user, int part, int64_t epoch, int64_t index, gnn_bat
     return GNN_OK;
 }
 
-/* Labels follow the first features, with noise, so that validation first improves and then does not. */
+/* Labels follow the first features, with noise, so that validation first improves and then does
+ * not. */
 static small_t *small_new(uint64_t seed)
 {
     small_t *s = calloc(1, sizeof *s);

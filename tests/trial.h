@@ -217,8 +217,9 @@ static double objective(const trial_t *t, double *const in[], double *out)
     return sum;
 }
 
-/* Each element costs two runs of the reference: of many, one in so many that 150 to 300 are looked at, first and last among
- * them. The distance is odd, so that every column of an even width has its turn. */
+/* Each element costs two runs of the reference: of many, one in so many that 150 to 300 are looked
+ * at, first and last among them. The distance is odd, so that every column of an even width has its
+ * turn. */
 static double *differences(const trial_t *t, double *const in[], double *out, int k)
 {
     const double eps = 1e-6;

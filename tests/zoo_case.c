@@ -1,3 +1,4 @@
+/* Cases of the zoo: their arrays by name, compared with the library's. */
 #include "zoo_case.h"
 
 bool zoo_open(zoo_t *z, const char *name)

@@ -4,7 +4,8 @@
 
 #include "golden.h"
 
-/* How a field lies in its array: the same way, transposed (a PyTorch linear), or (heads x rows x width). */
+/* How a field lies in its array: the same way, transposed (a PyTorch linear), or (heads x rows x
+ * width). */
 typedef enum { SAME, TURNED, BY_HEAD } layout_t;
 
 typedef struct {

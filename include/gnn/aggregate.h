@@ -3,10 +3,12 @@
  *
  *     h_i' = update( h_i , aggregate over j in N(i) of message(h_i, h_j, e_ij) )
  *
- * Updates, what is made of it, are the layer's (layer.h). What attention weights are made of is in score.h.
+ * Updates, what is made of it, are the layer's (layer.h). What attention weights are made of is in
+ * score.h.
  *
- * A row is a const struct. An aggregator needs four small functions to work on every graph, forward and backward; write one of your own
- * outside the library and put its address into a layer's config (examples/new_aggregator.c).
+ * A row is a const struct. An aggregator needs four small functions to work on every graph, forward
+ * and backward; write one of your own outside the library and put its address into a layer's config
+ * (examples/new_aggregator.c).
  */
 #ifndef GNN_AGGREGATE_H
 #define GNN_AGGREGATE_H
@@ -20,9 +22,13 @@ extern "C" {
 
 /** One pair as an aggregator sees it. Pointers that a row does not use may be NULL. */
 typedef struct gnn_edge {
-    const gnn_real_t *query; /**< receiver's score row (dot, additive_v2: heads * d_k; additive: heads) */
-    const gnn_real_t *key; /**< sender's score row, edge features already added (dot, additive_v2: key_heads * d_k; additive: heads) */
-    const gnn_real_t *message; /**< rows without scores: what is heard, already multiplied by the edge's weight */
+    /** receiver's score row (dot, additive_v2: heads * d_k; additive: heads) */
+    const gnn_real_t *query;
+    /** sender's score row, edge features already added (dot, additive_v2: key_heads * d_k;
+     * additive: heads) */
+    const gnn_real_t *key;
+    /** rows without scores: what is heard, already multiplied by the edge's weight */
+    const gnn_real_t *message;
 } gnn_edge_t;
 
 /** Where derivatives of one pair go; each is ADDED to; NULL where it is not wanted. */
@@ -31,11 +37,13 @@ typedef struct gnn_edge_grad {
     gnn_tensor_t parameters; /**< like shape->parameters; data NULL: not wanted */
 } gnn_edge_grad_t;
 
-/** The row has scores, which a weigher turns into weights: it has `scores` and `scores_grad` in place of the five other functions. */
+/** The row has scores, which a weigher turns into weights: it has `scores` and `scores_grad` in
+ * place of the five other functions. */
 #define GNN_AGGREGATOR_SCORED 1u
 /** aggregate(W m) = W aggregate(m): a linear map may be moved to either side. */
 #define GNN_AGGREGATOR_LINEAR 2u
-/** The sender's one projection serves as key and as message where their widths agree (GAT, GATv2). */
+/** The sender's one projection serves as key and as message where their widths agree (GAT,
+ * GATv2). */
 #define GNN_AGGREGATOR_KEY_IS_MESSAGE 4u
 
 /** Width of the score rows of a scored aggregator. */
@@ -44,11 +52,14 @@ typedef enum { GNN_SCORE_NONE = 0, GNN_SCORE_PER_HEAD, GNN_SCORE_PER_KEY } gnn_s
 typedef struct gnn_aggregator {
     const char *name, *paper, *help;
     unsigned flags;
-    gnn_score_width_t score_width; /**< PER_HEAD: query and key rows have `heads` numbers; PER_KEY: heads * d_k and key_heads * d_k */
+    /** PER_HEAD: query and key rows have `heads` numbers; PER_KEY: heads * d_k and key_heads *
+     * d_k */
+    gnn_score_width_t score_width;
     const gnn_option_t *options;
     size_t n_options;
     gnn_row_declare_t *declare; /**< NULL: the row owns no parameters */
-    /** Numbers of state per receiver. The driver zeroes the state and carries it across parts; a receiver that hears no sender gets 0. */
+    /** Numbers of state per receiver. The driver zeroes the state and carries it across parts; a
+     * receiver that hears no sender gets 0. */
     size_t (*state)(const gnn_aggregate_shape_t *shape);
     /** Takes one edge in. */
     void (*accumulate)(const gnn_aggregate_shape_t *shape, gnn_real_t *state, const gnn_edge_t *edge);
@@ -57,14 +68,16 @@ typedef struct gnn_aggregator {
     /** Turns the kept state into what accumulate_grad needs, given the output and its gradient. */
     void (*finish_grad)(const gnn_aggregate_shape_t *shape, gnn_real_t *state,
                         const gnn_real_t *out, const gnn_real_t *d_out);
-    /** Derivatives of one edge, from the finished state alone: the driver may walk by receiver or by sender. */
+    /** Derivatives of one edge, from the finished state alone: the driver may walk by receiver or
+     * by sender. */
     void (*accumulate_grad)(const gnn_aggregate_shape_t *shape, const gnn_real_t *state,
                             const gnn_edge_t *edge, gnn_edge_grad_t *grad);
     /** Scored rows: the scores (heads) of one pair, and their derivatives. */
     void (*scores)(const gnn_aggregate_shape_t *shape, const gnn_edge_t *edge, gnn_real_t *scores);
     void (*scores_grad)(const gnn_aggregate_shape_t *shape, const gnn_edge_t *edge,
                         const gnn_real_t *d_scores, gnn_edge_grad_t *grad);
-    /** What the library's fast kernels know the row as; 0 for rows of your own. A copy of a row whose functions are changed sets it to 0. */
+    /** What the library's fast kernels know the row as; 0 for rows of your own. A copy of a row
+     * whose functions are changed sets it to 0. */
     int fast;
 } gnn_aggregator_t;
 
@@ -83,15 +96,19 @@ typedef struct gnn_message_grad {
 /** The message row reads the distance of a pair. */
 #define GNN_MESSAGE_READS_DISTANCE 1u
 
-/** What j says to i, given projected rows. A message has shape->message_width numbers, the width below; the sender's row
- *  src_parts * width, the receiver's dst_parts * width, the edge's edge_parts * width (each 0 or more parts). */
+/** What j says to i, given projected rows. A message has shape->message_width numbers, the width
+ * below; the sender's row
+ *  src_parts * width, the receiver's dst_parts * width, the edge's edge_parts * width (each 0 or
+ *  more parts). */
 typedef struct gnn_message {
     const char *name, *paper, *help;
     unsigned flags;
-    int projects; /**< 1: the layer multiplies the sender's features by a weight first; 0: raw features */
+    /** 1: the layer multiplies the sender's features by a weight first; 0: raw features */
+    int projects;
     int src_parts, dst_parts, edge_parts;
     int is_sender; /**< 1: the message is the sender's row itself (fast kernels read it in place) */
-    int adds_edge; /**< 1: the message is the sender's row plus the edge's (fast kernels sum both apart) */
+    /** 1: the message is the sender's row plus the edge's (fast kernels sum both apart) */
+    int adds_edge;
     const gnn_option_t *options;
     size_t n_options;
     gnn_row_declare_t *declare; /**< NULL: the row owns no parameters */
@@ -108,7 +125,8 @@ typedef struct gnn_message {
 #include <gnn/tables/messages.def>
 #undef GNN_MESSAGE
 
-/** Rows by number (NULL beyond the last) and by name (NULL, and a message with the names that there are). */
+/** Rows by number (NULL beyond the last) and by name (NULL, and a message with the names that there
+ * are). */
 GNN_API size_t gnn_aggregator_count(void);
 GNN_API const gnn_aggregator_t *gnn_aggregator_at(size_t index);
 GNN_API const gnn_aggregator_t *gnn_aggregator_find(const char *name);
@@ -122,7 +140,8 @@ typedef struct gnn_aggregate {
     const gnn_message_t *message;
     const gnn_graph_t *graph;
     gnn_view_t view; /**< which prepared view; .backward is added by the tape when it records */
-    /** heads, key_heads, value_heads, d_k, d_v, scale, slope, width; 0: 1, heads, heads, from the inputs, from the inputs,
+    /** heads, key_heads, value_heads, d_k, d_v, scale, slope, width; 0: 1, heads, heads, from the
+     * inputs, from the inputs,
      *  1 / sqrt(d_k), 0.2, from the inputs. Its options are the aggregator's. */
     gnn_aggregate_shape_t shape;
     double message_options[GNN_ROW_OPTIONS];
@@ -133,12 +152,17 @@ typedef struct gnn_aggregate {
     gnn_prior_use_t priors[GNN_PRIORS];
     const gnn_weigher_t *weigher; /**< NULL: softmax */
     double weigher_options[GNN_ROW_OPTIONS];
-    /* Attention weights on request, filled in forward (what the weigher says, before dropout and edge weights); NULL: not wanted. */
-    const gnn_tensor_t *edge_weights_out; /**< (gnn_graph_n_edges x heads), caller's, by the user's edge numbers */
-    gnn_real_t *segment_weights_out; /**< per segment: heads x receivers x senders, flattened one after another; caller's, overwritten */
+    /* Attention weights on request, filled in forward (what the weigher says, before dropout and
+     * edge weights); NULL: not wanted. */
+    /** (gnn_graph_n_edges x heads), caller's, by the user's edge numbers */
+    const gnn_tensor_t *edge_weights_out;
+    /** per segment: heads x receivers x senders, flattened one after another; caller's,
+     * overwritten */
+    gnn_real_t *segment_weights_out;
 } gnn_aggregate_t;
 
-/** Inputs of the op `aggregate`, by position; absent ones are GNN_NONE. The same value may stand in several places. */
+/** Inputs of the op `aggregate`, by position; absent ones are GNN_NONE. The same value may stand in
+ * several places. */
 enum {
     GNN_AGGREGATE_SRC_MESSAGE =
         0, /**< (n_src x src_parts*width) what the message row reads of the sender */
@@ -148,7 +172,8 @@ enum {
     GNN_AGGREGATE_EDGE_FEATURES,       /**< (m x d_e), by the user's edge numbers */
     GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, /**< (d_e x edge width) projects them for the message */
     GNN_AGGREGATE_EDGE_MESSAGE_BIAS,   /**< (1 x edge width) */
-    GNN_AGGREGATE_EDGE_KEY_WEIGHT, /**< (d_e x key width) projects them for the score; may be the same as for the message */
+    /** (d_e x key width) projects them for the score; may be the same as for the message */
+    GNN_AGGREGATE_EDGE_KEY_WEIGHT,
     GNN_AGGREGATE_EDGE_WEIGHT, /**< (m x 1), or (m + n loops x 1) from gcn_norm */
     GNN_AGGREGATE_EDGE_BIAS,   /**< (m x 1) or (m x heads) */
     GNN_AGGREGATE_PARAMETERS,  /**< the aggregator's own parameters (row.h says how pieces lie) */
@@ -157,8 +182,9 @@ enum {
     GNN_AGGREGATE_PRIOR_0,            /**< numbers of priors[0] */
     GNN_AGGREGATE_PRIOR_1,
     GNN_AGGREGATE_PRIOR_2,
-    GNN_AGGREGATE_PRIOR_QUERY, /**< (n_dst x heads*d_k) what priors multiply in place of the query */
-    GNN_AGGREGATE_GATE,        /**< (n_dst x heads) multiplies each head's output */
+    /** (n_dst x heads*d_k) what priors multiply in place of the query */
+    GNN_AGGREGATE_PRIOR_QUERY,
+    GNN_AGGREGATE_GATE, /**< (n_dst x heads) multiplies each head's output */
     GNN_AGGREGATE_INPUTS
 };
 

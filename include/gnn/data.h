@@ -46,9 +46,11 @@ GNN_API const int32_t *gnn_data_labels(const gnn_data_t *data);
 GNN_API const uint8_t *gnn_data_mask(const gnn_data_t *data, int part, int64_t split);
 /** (classes) names in UTF-8; NULL if the classes are numbers only. */
 GNN_API const char *const *gnn_data_class_names(const gnn_data_t *data);
-/** (nodes) after gnn_data_reorder: row r is node order[r] of the file; NULL: nodes stand as in the file. */
+/** (nodes) after gnn_data_reorder: row r is node order[r] of the file; NULL: nodes stand as in the
+ * file. */
 GNN_API const int64_t *gnn_data_order(const gnn_data_t *data);
-/** Links that were left out because they name a node that the set does not hold (LINQS' sets have some). */
+/** Links that were left out because they name a node that the set does not hold (LINQS' sets have
+ * some). */
 GNN_API int64_t gnn_data_skipped(const gnn_data_t *data);
 
 /* ---- arrays by name: what else is known of nodes, edges and graphs ---- */
@@ -60,16 +62,19 @@ typedef enum { GNN_ON_NODES, GNN_ON_EDGES, GNN_ON_GRAPHS } gnn_data_place_t;
  * kept as gnn_real_t, others in their type. A step of a model that names the array reads it in
  * gnn_train and gnn_evaluate: `.edge_weight = "weight"`, `.edge_features = "features"`.
  *
- * @param[in] place  what a row belongs to: a node, an edge of the graph, or a graph of a set of several (a segment; else the set has one graph)
- * @param[in] array  one row for each; its name is not empty, and on nodes neither "x" nor "labels", which are the set's own
- * @return GNN_OK; GNN_EINVALID (a NULL, a name, no such place); GNN_ESHAPE with both numbers of rows; GNN_ENUMERIC (a number is not finite);
- *         GNN_EMEMORY. On failure nothing is changed.
+ * @param[in] place  what a row belongs to: a node, an edge of the graph, or a graph of a set of
+ *                   several (a segment; else the set has one graph)
+ * @param[in] array  one row for each; its name is not empty, and on nodes neither "x" nor "labels",
+ *                   which are the set's own
+ * @return GNN_OK; GNN_EINVALID (a NULL, a name, no such place); GNN_ESHAPE with both numbers of
+ *         rows; GNN_ENUMERIC (a number is not finite); GNN_EMEMORY. On failure nothing is changed.
  */
 GNN_API int gnn_data_array_set(gnn_data_t *data, gnn_data_place_t place, const gnn_array_t *array);
 /** NULL if there is none of that name on that place. */
 GNN_API const gnn_array_t *gnn_data_array_find(const gnn_data_t *data, gnn_data_place_t place,
                                                const char *name);
-/** How many arrays there are, and the one at an index, NULL past the end; `*place` (may be NULL) says where it is. */
+/** How many arrays there are, and the one at an index, NULL past the end; `*place` (may be NULL)
+ * says where it is. */
 GNN_API int64_t gnn_data_array_count(const gnn_data_t *data);
 GNN_API const gnn_array_t *gnn_data_array_at(const gnn_data_t *data, int64_t index,
                                              gnn_data_place_t *place);
@@ -89,24 +94,29 @@ typedef struct gnn_data_config {
                                  edge_index[0], edge_index[1]; an undirected link is two */
     gnn_flag_t both_ways; /**< ON: each link is given once and heard at both ends: edge `edges` + k
                              is the reverse of edge k [off] */
-    const gnn_real_t *weight; /**< (edges) the edge array "weight"; with `graph`: one for each of its edges */
+    /** (edges) the edge array "weight"; with `graph`: one for each of its edges */
+    const gnn_real_t *weight;
     const gnn_tensor_t *x; /**< (nodes x features); at most one of x and sparse */
     const gnn_sparse_t *sparse;
     const int32_t *labels;          /**< (nodes) classes, negative: none; NULL: no node has one */
     int64_t classes;                /**< [the largest label and one] */
     const char *const *class_names; /**< (classes) UTF-8 */
-    int64_t splits; /**< [1] rows of the three masks; none of the three: one split is drawn as gnn_data_open does */
-    const uint8_t *train, *validation, *test; /**< (splits x nodes), 1 where a node is in the part */
-    const gnn_owner_t *owner; /**< NULL: x, sparse, labels and masks are copied. Given: they are borrowed,
-                               * must stay as they are, and the owner is told once, when the set is freed */
+    /** [1] rows of the three masks; none of the three: one split is drawn as gnn_data_open does */
+    int64_t splits;
+    /** (splits x nodes), 1 where a node is in the part */
+    const uint8_t *train, *validation, *test;
+    /** NULL: x, sparse, labels and masks are copied. Given: they are borrowed, must stay as they
+     * are, and the owner is told once, when the set is freed */
+    const gnn_owner_t *owner;
 } gnn_data_config_t;
 
 /**
  * Makes a data set of arrays: what gnn_data_open makes of a file (examples/own_data.c). Edges stay
  * as they are given, with their numbers.
  *
- * @return GNN_OK; GNN_EINVALID (no graph and no nodes, both kinds of features, a label or class name that cannot be, a mask that takes a node without
- *         a label); GNN_ETOPOLOGY (an end of an edge is no node); GNN_ESHAPE; GNN_ENUMERIC (a
+ * @return GNN_OK; GNN_EINVALID (no graph and no nodes, both kinds of features, a label or class
+ *         name that cannot be, a mask that takes a node without a label); GNN_ETOPOLOGY (an end of
+ *         an edge is no node); GNN_ESHAPE; GNN_ENUMERIC (a
  * feature or weight is not finite, with its place); GNN_EMEMORY. On failure `*data` is NULL,
  * `config->graph` stays the caller's and the owner is not told.
  *
@@ -122,8 +132,8 @@ GNN_API int gnn_data_new(gnn_data_t **data, const gnn_data_config_t *config);
  * GraphML (builds with igraph). Text may be gzipped. GNN_EIO; GNN_EFORMAT and GNN_ENUMERIC name
  * file, line or array, what was expected and what came; GNN_EUNSUPPORTED. A set without masks gets
  * one split drawn by `seed` 0: 20 a class, 500, 1000 (fewer where there are not enough nodes). An
- * edge list or GraphML gives links alone: no features, no classes, labels -1, and a split that holds
- * nobody, until gnn_data_add_csv brings them.
+ * edge list or GraphML gives links alone: no features, no classes, labels -1, and a split that
+ * holds no node, until gnn_data_add_csv brings them.
  */
 GNN_API int gnn_data_open(gnn_data_t **data, const char *path);
 /** The same with limits of one's own on what is unpacked (NULL, and 0 in a field: the default). */
@@ -135,9 +145,10 @@ GNN_API void gnn_data_free(gnn_data_t *data);
 /** Divides every feature row by its sum (rows that add up to 0 stay). */
 GNN_API int gnn_data_row_normalise(gnn_data_t *data);
 /** Takes each column of the features to mean 0 and variance 1, measured over the training nodes of
- * `split`, or over all nodes if it is -1. A column that is constant there becomes 0 there (it is divided
- * by 1). GNN_EUNSUPPORTED: the features are sparse, and would not stay so; GNN_EINVALID: no such split,
- * or no training nodes; GNN_ENUMERIC: a column is too large to square. Nothing is changed then. */
+ * `split`, or over all nodes if it is -1. A column that is constant there becomes 0 there (it is
+ * divided by 1). GNN_EUNSUPPORTED: the features are sparse, and would not stay so; GNN_EINVALID: no
+ * such split, or no training nodes; GNN_ENUMERIC: a column is too large to square. Nothing is
+ * changed then. */
 GNN_API int gnn_data_standardise(gnn_data_t *data, int64_t split);
 /**
  * Renumbers the nodes by communities, and by falling degree within each or where there are none
@@ -167,8 +178,8 @@ GNN_API int gnn_data_reorder(gnn_data_t *data);
  */
 GNN_API int gnn_data_add_csv(gnn_data_t *data, const char *features, const char *labels);
 /** Writes the set as .npz in libgnn's own layout (docs/formats.md), which gnn_data_open reads back
- * as it was, but for `name` and `skipped`; in the file's order if the nodes were reordered. GNN_EINVALID:
- * no node has a label. GNN_EIO. */
+ * as it was, but for `name` and `skipped`; in the file's order if the nodes were reordered.
+ * GNN_EINVALID: no node has a label. GNN_EIO. */
 GNN_API int gnn_data_save(const gnn_data_t *data, const char *path);
 /** Says in words what it holds, into `text` (always terminated). */
 GNN_API void gnn_data_describe(const gnn_data_t *data, char *text, size_t size);

@@ -1,5 +1,6 @@
 /**
- * Models: a list of steps over layers and a few ops, with named values and graph slots. A plain list of layers on one graph is the short form.
+ * Models: a list of steps over layers and a few ops, with named values and graph slots. A plain
+ * list of layers on one graph is the short form.
  */
 #ifndef GNN_MODEL_H
 #define GNN_MODEL_H
@@ -12,7 +13,8 @@ extern "C" {
 
 typedef struct gnn_model gnn_model_t;
 
-/** Kinds of steps: GNN_STEP_LAYER (0), GNN_STEP_LINEAR, ... What each does and reads is told below, beside the fields. */
+/** Kinds of steps: GNN_STEP_LAYER (0), GNN_STEP_LINEAR, ... What each does and reads is told below,
+ * beside the fields. */
 typedef enum {
 #define GNN_STEP(id, name) GNN_STEP_##id,
 #include <gnn/tables/steps.def>
@@ -21,43 +23,55 @@ typedef enum {
 } gnn_step_kind_t;
 
 /**
- * One step: what it is, what it reads by name, and its settings. Names are those of earlier steps, or of inputs that come with each
- * run. Zero in a field means its default. Strings are copied.
+ * One step: what it is, what it reads by name, and its settings. Names are those of earlier steps,
+ * or of inputs that come with each run. Zero in a field means its default. Strings are copied.
  *
- *     kind          puts out                                             reads besides the names
- *     LAYER         one hop                                              layer, graph, share
- *     LINEAR        input W + b; a shared table may be read transposed   in, out, bias, share, transposed
- *     NORM          norm(input)                                          in, norm, eps, share
- *     ACTIVATION    activation(input)                                    activation
- *     DROPOUT       dropout(input)                                       rate
- *     ADD           input + factor second                                factor
+ *     kind          puts out                                      reads besides the names
+ *     LAYER         one hop                                       layer, graph, share
+ *     LINEAR        input W + b; W may be another step's table,   in, out, bias, share,
+ *                   read transposed                               transposed
+ *     NORM          norm(input)                                   in, norm, eps, share
+ *     ACTIVATION    activation(input)                             activation
+ *     DROPOUT       dropout(input)                                rate
+ *     ADD           input + factor second                         factor
  *     CONCAT        input, second, ... eighth side by side
- *     EMBED         row ids[r] of a table                                in: rows of the table, out, share
- *     INPUT         the model's input of this name                       out: its width [any]
- *     AGGREGATE     sum over j of w_ij m_j, on rows that are given: input (messages), query, key, receivers (the receivers' part of
- *                   a message), gate, edge_weight, edge_bias; `layer` says how     layer, of which .in is a message's width, graph
- *     PARAMETER     learned rows that hear nobody                        rows, out, each_segment and graph, share
+ *     EMBED         row ids[r] of a table                         in: rows of the table, out, share
+ *     INPUT         the model's input of this name                out: its width [any]
+ *     AGGREGATE     sum over j of w_ij m_j on rows that are       layer: how, its .in is the width
+ *                   given: input (messages), query, key,          of a message; graph
+ *                   receivers (their part of a message), gate,
+ *                   edge_weight, edge_bias
+ *     PARAMETER     learned rows, which hear no other row         rows, out, each_segment and
+ *                                                                 graph, share
  *     STACK         input, second, ... eighth one under another
- *     VIEW          a block of the input                                 row, rows, column, columns
- *     SCALE         factor input                                         factor
- *     MULTIPLY      input second, element by element; second may be one row, one column or one number
+ *     VIEW          a block of the input                          row, rows, column, columns
+ *     SCALE         factor input                                  factor
+ *     MULTIPLY      input times second, element by element; the
+ *                   second may be one row, column or number
  *     SCALE_HEADS   the input's heads times the columns of second
  *     MAXIMUM       the largest of input, second, ... eighth
- *     EDGE_ROWS     for each edge the input's row of its receiver or sender    graph, side
+ *     EDGE_ROWS     for each edge the input's row of its          graph, side
+ *                   receiver or sender
  *     DETACH        input, through which no gradient passes
- *     OP            an op of your own on input, second, ... eighth       op, options: its attributes, four doubles
+ *     OP            an op of your own on input, second, ...       op, options: its attributes,
+ *                   eighth                                        four doubles
  */
 typedef struct gnn_step {
     gnn_step_kind_t kind;
     const char *name; /**< of its parameters and its output; NULL: its number, "0", "1", ... */
     gnn_layer_config_t layer; /**< LAYER: its config. AGGREGATE: of it what says how to aggregate */
     int graph;                /**< graph slot that the step runs on */
-    const char *input; /**< senders' features, or the op's input; NULL: the previous step's output, "x" for the first */
+    /** senders' features, or the op's input; NULL: the previous step's output, "x" for the first */
+    const char *input;
     const char *receivers;      /**< receivers' features; NULL: the first n_dst senders */
     const char *second, *third; /**< more inputs */
     const char *edge_features, *edge_weight, *edge_bias;
-    const char *share; /**< this step's parameters whose field begins with `share_fields` are those of the step of this name */
-    const char *share_fields; /**< NULL: all of them; fields that lie side by side in one matrix (docs/parameters.md) only together */
+    /** this step's parameters whose field begins with `share_fields` are those of the step of this
+     * name */
+    const char *share;
+    /** NULL: all of them; fields that lie side by side in one matrix (docs/parameters.md) only
+     * together */
+    const char *share_fields;
     int64_t in, out;
     gnn_activation_t activation;
     gnn_norm_t norm;
@@ -67,7 +81,8 @@ typedef struct gnn_step {
     const char *query, *key,
         *gate; /**< of AGGREGATE: (n_dst x heads*d_k), (n_src x kv_heads*d_k), (n_dst x heads) */
     gnn_flag_t bias; /**< of LINEAR [on] */
-    gnn_flag_t transposed; /**< LINEAR reads a shared matrix transposed [on where the matrix is a table of rows] */
+    /** LINEAR reads a shared matrix transposed [on where the matrix is a table of rows] */
+    gnn_flag_t transposed;
     gnn_flag_t each_segment; /**< PARAMETER: the rows again for each segment of the graph [off] */
     gnn_sides_t side;        /**< of EDGE_ROWS: GNN_SIDE_RECEIVERS or GNN_SIDE_SENDERS */
     gnn_real_t factor;       /**< [1] */
@@ -75,7 +90,8 @@ typedef struct gnn_step {
         rows; /**< of VIEW: the first row, and how many [all that follow]; `rows` of PARAMETER */
     int64_t column, columns; /**< of VIEW [all that follow] */
     const gnn_op_t *op;      /**< of OP; one output */
-    double options[4]; /**< of OP: what its functions read as attributes, (const double *)call->attributes */
+    /** of OP: what its functions read as attributes, (const double *)call->attributes */
+    double options[4];
 } gnn_step_t;
 
 /** Word for a kind ("linear"), or NULL. */
@@ -83,7 +99,8 @@ GNN_API const char *gnn_step_kind_name(gnn_step_kind_t kind);
 
 GNN_API int gnn_model_new_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
                                 const gnn_layer_config_t *layers, size_t size);
-/** A model of `count` layers one after another, all on graph slot 0. Inline: it passes the size of the program's struct on. */
+/** A model of `count` layers one after another, all on graph slot 0. Inline: it passes the size of
+ * the program's struct on. */
 static inline int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int64_t count,
                                 const gnn_layer_config_t *layers)
 {
@@ -91,7 +108,8 @@ static inline int gnn_model_new(gnn_model_t **model, gnn_context_t *context, int
 }
 GNN_API int gnn_model_from_steps_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
                                        const gnn_step_t *steps, size_t size, size_t config_size);
-/** A model of steps; the last step's output is the model's. Errors name the step and the field. Inline. */
+/** A model of steps; the last step's output is the model's. Errors name the step and the field.
+ * Inline. */
 static inline int gnn_model_from_steps(gnn_model_t **model, gnn_context_t *context, int64_t count,
                                        const gnn_step_t *steps)
 {
@@ -103,12 +121,13 @@ GNN_API void gnn_model_free(gnn_model_t *model);
 /* ---- lists of steps, and blocks: steps that go together ---- */
 
 /**
- * A list of steps that grows. The first error stays, as on a tape: later calls do nothing, and gnn_model_build returns it.
+ * A list of steps that grows. The first error stays, as on a tape: later calls do nothing, and
+ * gnn_model_build returns it.
  *
  *     gnn_steps_new(&steps);
  *     gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_LINEAR, .in = 16, .out = 64});
- *     gnn_steps_block(steps, "gps", &(gnn_block_t){.name = "gps.0", .layer = GNN_GIN(.in = 64), .heads = 4});
- *     gnn_model_build(&model, context, steps);
+ *     gnn_steps_block(steps, "gps", &(gnn_block_t){.name = "gps.0", .layer = GNN_GIN(.in = 64),
+ *     .heads = 4}); gnn_model_build(&model, context, steps);
  */
 typedef struct gnn_steps gnn_steps_t;
 GNN_API int gnn_steps_new(gnn_steps_t **steps);
@@ -127,26 +146,32 @@ GNN_API const gnn_step_t *gnn_steps_list(const gnn_steps_t *steps);
 GNN_API int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const gnn_steps_t *steps);
 
 /**
- * Settings of a block. Its steps are called NAME.something, the last one NAME unless said otherwise. The graph slots that a block
- * runs on are `graph`, and graphs[0], graphs[1], ...: graph + 1, graph + 2, ... where they are 0.
+ * Settings of a block. Its steps are called NAME.something, the last one NAME unless said
+ * otherwise. The graph slots that a block runs on are `graph`, and graphs[0], graphs[1], ...: graph
+ * + 1, graph + 2, ... where they are 0.
  *
- *     decoder_layer      layer (a Transformer's config), input, memory; `graph` is causal, graphs[0] from memory to input. Two layers,
- *                        NAME and NAME:cross, the second with the feed-forward block          Vaswani et al. 2017
- *     appnp              width, hops, factor [0.1]: z = (1 - factor) A z + factor input, on symmetrically normalised `graph`
- *                                                                                             Gasteiger et al. 2019
- *     gps                layer on `graph`, beside attention with `heads` on graphs[0]; each with its residual (and layer.norm), added;
- *                        an mlp of inner width `hidden` [2 width]; dropout                    Rampasek et al. 2022
- *     jumping_knowledge  `hops` layers of config `layer`; their outputs side by side, or with .maximum the largest of each
- *                        element; at most 8                                                   Xu et al. 2018
- *     mab                input hears memory over `graph`: width (of both), heads              Lee et al. 2019
+ *     decoder_layer      layer (a Transformer's config), input, memory; `graph` is causal,
+ *                        graphs[0] goes from memory to input. Two layers, NAME and NAME:cross, the
+ *                        second with the feed-forward block. Vaswani et al. 2017
+ *     appnp              width, hops, factor [0.1]: z = (1 - factor) A z + factor input, on a
+ *                        symmetrically normalised `graph`. Gasteiger et al. 2019
+ *     gps                layer on `graph`, beside attention with `heads` on graphs[0]; each with
+ *                        its residual (and layer.norm), added; an mlp of inner width `hidden`
+ *                        [2 width]; dropout. Rampasek et al. 2022
+ *     jumping_knowledge  `hops` layers of config `layer`; their outputs side by side, or with
+ *                        .maximum the largest of each element; at most 8. Xu et al. 2018
+ *     mab                input hears memory over `graph`: width (of both), heads. Lee et al. 2019
  *     sab                mab of input with itself
- *     isab               `rows` learned rows hear input over `graph`, input hears them over graphs[0]
+ *     isab               `rows` learned rows hear input over `graph`, input hears them over
+ *                        graphs[0]
  *     pma                `rows` learned rows hear relu(linear(input)) over `graph`
- *     squeeze_excite     input * sigmoid(mlp(mean of the segment)): width, hidden [width / 4]; `graph` from rows to one row a segment,
- *                        graphs[0] back                                                       Hu et al. 2018
- *     graph_network      input (width), edges (edge_width), globals (global_width): NAME.edges, NAME.nodes, NAME (globals); `graph` of
- *                        edges between nodes, graphs[0] from edges to their receivers, graphs[1] from globals to their nodes, graphs[2]
- *                        from nodes and graphs[3] from edges to their globals                 Battaglia et al. 2018
+ *     squeeze_excite     input * sigmoid(mlp(mean of the segment)): width, hidden [width / 4];
+ *                        `graph` from rows to one row a segment, graphs[0] back. Hu et al. 2018
+ *     graph_network      input (width), edges (edge_width), globals (global_width): NAME.edges,
+ *                        NAME.nodes, NAME (globals); `graph` of edges between nodes, graphs[0]
+ *                        from edges to their receivers, graphs[1] from globals to their nodes,
+ *                        graphs[2] from nodes and graphs[3] from edges to their globals.
+ *                        Battaglia et al. 2018
  */
 typedef struct gnn_block {
     const char *name;  /**< needed */
@@ -179,20 +204,24 @@ GNN_API const gnn_step_t *gnn_model_step(const gnn_model_t *model, int64_t index
 GNN_API gnn_layer_t *gnn_model_layer(const gnn_model_t *model, int64_t index);
 /** The number of the step of this name, or -1. */
 GNN_API int64_t gnn_model_find(const gnn_model_t *model, const char *name);
-/** Columns that a step puts out; -1 where they are known only when it runs (they depend on those of an input that is not declared). */
+/** Columns that a step puts out; -1 where they are known only when it runs (they depend on those of
+ * an input that is not declared). */
 GNN_API int64_t gnn_model_width(const gnn_model_t *model, int64_t index);
-/** The inputs that the model reads: names that no step has, or that GNN_STEP_INPUT declares, in the order in which they are read. */
+/** The inputs that the model reads: names that no step has, or that GNN_STEP_INPUT declares, in the
+ * order in which they are read. */
 GNN_API int64_t gnn_model_input_count(const gnn_model_t *model);
 GNN_API const char *gnn_model_input_name(const gnn_model_t *model, int64_t index);
 GNN_API gnn_parameters_t *gnn_model_parameters(const gnn_model_t *model);
 GNN_API int gnn_model_graph_count(const gnn_model_t *model);
 
-/** All fields of all steps as "STEP.FIELD" ("0.value.weight"); shared ones are listed once, under their first step. */
+/** All fields of all steps as "STEP.FIELD" ("0.value.weight"); shared ones are listed once, under
+ * their first step. */
 GNN_API int64_t gnn_model_field_count(const gnn_model_t *model);
 GNN_API const char *gnn_model_field_name(const gnn_model_t *model, int64_t index);
 GNN_API int gnn_model_field(const gnn_model_t *model, const char *name, gnn_tensor_t *value,
                             gnn_tensor_t *gradient);
-/** Numbers that move in training but are not learned (batch norm's running mean and variance), as fields too. */
+/** Numbers that move in training but are not learned (batch norm's running mean and variance), as
+ * fields too. */
 GNN_API int64_t gnn_model_buffer_count(const gnn_model_t *model);
 GNN_API const char *gnn_model_buffer_name(const gnn_model_t *model, int64_t index);
 GNN_API int gnn_model_buffer(const gnn_model_t *model, const char *name, gnn_tensor_t *value);
@@ -222,8 +251,8 @@ typedef struct gnn_model_inputs {
 GNN_API int gnn_model_forward(const gnn_model_t *model, gnn_context_t *context,
                               const gnn_model_inputs_t *inputs, const gnn_tensor_t *out);
 /**
- * What a step puts out, by its name: embeddings, a readout, any value inside the model. Only the steps that it needs are run, so only
- * their inputs and graphs must be given.
+ * What a step puts out, by its name: embeddings, a readout, any value inside the model. Only the
+ * steps that it needs are run, so only their inputs and graphs must be given.
  *
  * @param[in]  name  of a step
  * @param[out] out   (rows x gnn_model_width of the step), caller's; overwritten
@@ -238,10 +267,12 @@ GNN_API int gnn_model_value(const gnn_model_t *model, gnn_context_t *context,
 GNN_API int gnn_model_predict(const gnn_model_t *model, gnn_context_t *context,
                               const gnn_graph_t *graph, const gnn_tensor_t *x,
                               const gnn_sparse_t *sparse, const gnn_tensor_t *out);
-/** Puts the model on a tape. `vars` (n_values, or NULL) receives the variables of the inputs, in their order. */
+/** Puts the model on a tape. `vars` (n_values, or NULL) receives the variables of the inputs, in
+ * their order. */
 GNN_API gnn_var_t gnn_model_record(const gnn_model_t *model, gnn_tape_t *tape,
                                    const gnn_model_inputs_t *inputs, gnn_var_t *vars);
-/** The same, and `outputs` (gnn_model_step_count) receives the value of each step: losses may read several. */
+/** The same, and `outputs` (gnn_model_step_count) receives the value of each step: losses may read
+ * several. */
 GNN_API gnn_var_t gnn_model_record_all(const gnn_model_t *model, gnn_tape_t *tape,
                                        const gnn_model_inputs_t *inputs, gnn_var_t *vars,
                                        gnn_var_t *outputs);
@@ -252,33 +283,41 @@ GNN_API int gnn_model_attention(const gnn_model_t *model, gnn_context_t *context
 
 /* ---- going on: rows that are appended (decoding with a key/value cache) ---- */
 
-/** What a model keeps of the rows that it has seen: for each layer what they have sent, in the layer's own projected form. */
+/** What a model keeps of the rows that it has seen: for each layer what they have sent, in the
+ * layer's own projected form. */
 typedef struct gnn_state gnn_state_t;
 
 typedef struct gnn_state_config {
     int64_t segments; /**< sequences that go on side by side [1] */
     int64_t capacity; /**< rows that each of them may come to have; needed */
-    const int64_t *windows; /**< by graph slot: a row hears itself and so many rows before it, 0: all of them; NULL: all */
+    /** by graph slot: a row hears itself and so many rows before it, 0: all of them; NULL: all */
+    const int64_t *windows;
     int64_t n_windows;
-    const gnn_model_inputs_t *fixed; /**< inputs that do not grow (an encoder's words), and the graphs of what depends on them alone; NULL: none */
+    /** inputs that do not grow (an encoder's words), and the graphs of what depends on them alone;
+     * NULL: none */
+    const gnn_model_inputs_t *fixed;
 } gnn_state_config_t;
 
 GNN_API int gnn_state_new_sized(gnn_state_t **state, const gnn_model_t *model, gnn_context_t *context,
                                 const gnn_state_config_t *config, size_t size);
 /**
- * A state without rows. Inputs that `fixed` does not have are those that grow. Steps that read fixed inputs alone (an encoder) are run
- * here, once, and so are the senders' projections of layers whose senders are fixed (a decoder's attention to the encoder).
+ * A state without rows. Inputs that `fixed` does not have are those that grow. Steps that read
+ * fixed inputs alone (an encoder) are run here, once, and so are the senders' projections of layers
+ * whose senders are fixed (a decoder's attention to the encoder).
  *
- * Graph slots: of a layer whose rows grow, the slot's graph is made by the state: a row hears the rows of its sequence up to itself, or
- * up to `windows` before. Of a layer that hears fixed rows, `fixed` gives the slot's graph, with a segment for each sequence (its
- * receivers may be any): a row hears all senders of its segment. Of a step that is fixed itself, the graph is used as it is.
+ * Graph slots: of a layer whose rows grow, the slot's graph is made by the state: a row hears the
+ * rows of its sequence up to itself, or up to `windows` before. Of a layer that hears fixed rows,
+ * `fixed` gives the slot's graph, with a segment for each sequence (its receivers may be any): a
+ * row hears all senders of its segment. Of a step that is fixed itself, the graph is used as it is.
  *
  * @param[in] model   borrowed until gnn_state_free; its parameters must not change in between
  * @param[in] config  borrowed during the call
- * @return GNN_OK; GNN_EINVALID; GNN_EUNSUPPORTED names a step that cannot go on row by row (stacked rows, edge inputs, self-loops or a
- *         norm that a graph's view adds); GNN_EMEMORY; else as gnn_model_forward
+ * @return GNN_OK; GNN_EINVALID; GNN_EUNSUPPORTED names a step that cannot go on row by row (stacked
+ *         rows, edge inputs, self-loops or a norm that a graph's view adds); GNN_EMEMORY; else as
+ *         gnn_model_forward
  *
- * Memory: segments * capacity rows of what each layer's senders send, made at the first gnn_model_advance. Inline.
+ * Memory: segments * capacity rows of what each layer's senders send, made at the first
+ * gnn_model_advance. Inline.
  */
 static inline int gnn_state_new(gnn_state_t **state, const gnn_model_t *model,
                                 gnn_context_t *context, const gnn_state_config_t *config)
@@ -291,16 +330,19 @@ GNN_API int64_t gnn_state_length(const gnn_state_t *state, int64_t segment);
 /** Forgets the rows of a sequence from `length` on. GNN_EINVALID: it has fewer. O(1). */
 GNN_API int gnn_state_truncate(gnn_state_t *state, int64_t segment, int64_t length);
 /**
- * Appends rows to the sequences and puts out the model's output for them: the same numbers, up to rounding, as the rows of a forward
- * pass over the whole sequences on causal graphs, at the cost of the new rows alone.
+ * Appends rows to the sequences and puts out the model's output for them: the same numbers, up to
+ * rounding, as the rows of a forward pass over the whole sequences on causal graphs, at the cost of
+ * the new rows alone.
  *
  * @param[in]  counts  (segments) new rows of each sequence, 0 or more; NULL: one of each
- * @param[in]  inputs  the values that grow: the new rows of all sequences one after another; graphs are not read
+ * @param[in]  inputs  the values that grow: the new rows of all sequences one after another; graphs
+ *                     are not read
  * @param[out] out     (new rows x width of the last step), caller's; overwritten
- * @return GNN_OK; GNN_ESHAPE: a sequence would have more than `capacity` rows, or a tensor does not fit; after an error the state is as
- *         before
+ * @return GNN_OK; GNN_ESHAPE: a sequence would have more than `capacity` rows, or a tensor does not
+ *         fit; after an error the state is as before
  *
- * Cost: that of the steps on the new rows; attention of a new row is O(length). Threads: a state belongs to one thread at a time.
+ * Cost: that of the steps on the new rows; attention of a new row is O(length). Threads: a state
+ * belongs to one thread at a time.
  * Paper: Vaswani et al. 2017, section 3.2.3.   See also: gnn_layer_project
  */
 GNN_API int gnn_model_advance(const gnn_model_t *model, gnn_context_t *context, gnn_state_t *state,

@@ -1,7 +1,8 @@
 /**
- * What the rows of all tables have in common. A row is a const struct with a name, a paper and a few functions; it says
- * which options it has, and declares the parameters that it owns. Tables are lists of rows (gnn/tables/NAME.def), and
- * every row is a symbol of the library: `&gnn_aggregator_max`.
+ * What the rows of all tables have in common. A row is a const struct with a name, a paper and a
+ * few functions; it says which options it has, and declares the parameters that it owns. Tables are
+ * lists of rows (gnn/tables/NAME.def), and every row is a symbol of the library:
+ * `&gnn_aggregator_max`.
  */
 #ifndef GNN_ROW_H
 #define GNN_ROW_H
@@ -43,8 +44,8 @@ typedef struct gnn_piece {
 } gnn_piece_t;
 
 /**
- * Sizes and settings that the functions of every row get. The sizes are those of the whole aggregation; `options` and
- * `parameters` are the row's own.
+ * Sizes and settings that the functions of every row get. The sizes are those of the whole
+ * aggregation; `options` and `parameters` are the row's own.
  */
 typedef struct gnn_aggregate_shape {
     int64_t width;         /**< of an output row: heads * d_v for attention, else as a message */
@@ -55,9 +56,11 @@ typedef struct gnn_aggregate_shape {
     int64_t d_k, d_v;      /**< width of one head's key, and of its value */
     gnn_real_t scale;      /**< dot scores are multiplied by it */
     gnn_real_t slope;      /**< of the leaky ReLU in additive scores */
-    gnn_real_t softcap; /**< c: scores become c tanh(score / c) before priors are added; 0: they stay */
+    /** c: scores become c tanh(score / c) before priors are added; 0: they stay */
+    gnn_real_t softcap;
     double options[GNN_ROW_OPTIONS]; /**< values of the row's options, in its order */
-    /** What the row owns. One piece: its rows x cols. Several: 1 x their sum, one after another, each row by row. `data`
+    /** What the row owns. One piece: its rows x cols. Several: 1 x their sum, one after another,
+     * each row by row. `data`
      *  is NULL where there is none, and while shapes are worked out. */
     gnn_tensor_t parameters;
 } gnn_aggregate_shape_t;

@@ -1,11 +1,13 @@
 /**
  * What an attention weight is made of:
  *
- *     w_ij = weigher( cap( score(map(q_i), map(k_j)) ) + sum of priors(i, j) + edge bias )        y_i = sum over j of w_ij m_ij
+ *     w_ij = weigher( cap( score(map(q_i), map(k_j)) ) + sum of priors(i, j) + edge bias )
+ *     y_i  = sum over j of w_ij m_ij
  *
- * The score is an aggregator's (aggregate.h). This header has the other three tables. maps: what the rows of queries and
- * keys become before they meet. priors: what the places of i and j add to the score. weighers: what a score is worth.
- * A row of yours works in every graph, forward and backward, like the library's.
+ * The score is an aggregator's (aggregate.h). This header has the other three tables. maps: what
+ * the rows of queries and keys become before they meet. priors: what the places of i and j add to
+ * the score. weighers: what a score is worth. A row of yours works in every graph, forward and
+ * backward, like the library's.
  */
 #ifndef GNN_SCORE_H
 #define GNN_SCORE_H
@@ -25,7 +27,8 @@ typedef struct gnn_map {
     size_t n_options;
     /** What is wrong with these widths and options, in words, or NULL. The member may be NULL. */
     const char *(*wrong)(const gnn_aggregate_shape_t *shape);
-    /** Numbers that a position has (angles, say): all rows at one position share them. NULL: the row reads no positions. */
+    /** Numbers that a position has (angles, say): all rows at one position share them. NULL: the
+     * row reads no positions. */
     int64_t (*numbers)(const gnn_aggregate_shape_t *shape);
     void (*prepare)(const gnn_aggregate_shape_t *shape, int64_t position, gnn_real_t *numbers);
     /** x (heads * d_k) -> y. NULL: rows stay as they are. */
@@ -45,9 +48,11 @@ typedef enum {
     GNN_PRIOR_PER_SENDER    /**< a row per sender, a value (n_src x cols) */
 } gnn_prior_numbers_t;
 
-/** The row multiplies the query (n_dst x heads * d_k): the score's own, as the map leaves it, or the input prior_query. */
+/** The row multiplies the query (n_dst x heads * d_k): the score's own, as the map leaves it, or
+ * the input prior_query. */
 #define GNN_PRIOR_READS_QUERY 1u
-/** The row needs the distance of a pair: the position of the sender in its segment minus the receiver's. */
+/** The row needs the distance of a pair: the position of the sender in its segment minus the
+ * receiver's. */
 #define GNN_PRIOR_READS_DISTANCE 2u
 
 /** One pair as a prior sees it. */
@@ -56,15 +61,17 @@ typedef struct gnn_prior_pair {
     const gnn_real_t *query; /**< (heads * d_k), or NULL */
 } gnn_prior_pair_t;
 
-/** Where derivatives go: they are ADDED. `parameters` is like shape->parameters; data NULL, or NULL: not wanted. */
+/** Where derivatives go: they are ADDED. `parameters` is like shape->parameters; data NULL, or
+ * NULL: not wanted. */
 typedef struct gnn_prior_grad {
     gnn_tensor_t parameters;
     gnn_real_t *query;
 } gnn_prior_grad_t;
 
 /**
- * What the places of a pair add to its score. A row has either `score` and `score_grad`, or, if distance and head alone
- * decide, `strip` and `strip_grad`: fast kernels add strips to whole tiles of scores.
+ * What the places of a pair add to its score. A row has either `score` and `score_grad`, or, if
+ * distance and head alone decide, `strip` and `strip_grad`: fast kernels add strips to whole tiles
+ * of scores.
  */
 typedef struct gnn_prior {
     const char *name, *paper, *help;
@@ -79,7 +86,8 @@ typedef struct gnn_prior {
                   gnn_real_t *scores);
     void (*score_grad)(const gnn_aggregate_shape_t *shape, const gnn_prior_pair_t *pair,
                        const gnn_real_t *d_scores, gnn_prior_grad_t *grad);
-    /** out[c] += what the prior says of head `head` at distance first + c, for c = 0 .. count - 1. */
+    /** out[c] += what the prior says of head `head` at distance first + c, for c = 0 .. count -
+     * 1. */
     void (*strip)(const gnn_aggregate_shape_t *shape, int64_t head, int64_t first, int64_t count,
                   gnn_real_t *out);
     /** d_parameters += what the derivatives of such a strip give. */
@@ -99,9 +107,11 @@ typedef struct gnn_prior_use {
 /** How a table finds the row of a distance d among n (the option `rule`). */
 typedef enum {
     GNN_BUCKET_CLIP = 0, /**< clamp(d + n / 2, 0, n - 1) */
-    GNN_BUCKET_CLIP_CAUSAL, /**< clamp(d + n - 1, 0, n - 1): the last one is the receiver itself and all after it */
+    /** clamp(d + n - 1, 0, n - 1): the last one is the receiver itself and all after it */
+    GNN_BUCKET_CLIP_CAUSAL,
     GNN_BUCKET_LOG, /**< T5's, both directions: the later half is for senders after the receiver */
-    GNN_BUCKET_LOG_CAUSAL, /**< T5's, senders before the receiver: 0 is the receiver itself and all after it */
+    /** T5's, senders before the receiver: 0 is the receiver itself and all after it */
+    GNN_BUCKET_LOG_CAUSAL,
     GNN_BUCKETS
 } gnn_bucket_t;
 
@@ -111,8 +121,9 @@ typedef enum {
 #define GNN_WEIGHER_STATE 4
 
 /**
- * What a score is worth. Scores of a receiver enter its state one after another, whatever part of the graph they are from;
- * then the state settles, and every weight follows from it and the pair's score.
+ * What a score is worth. Scores of a receiver enter its state one after another, whatever part of
+ * the graph they are from; then the state settles, and every weight follows from it and the pair's
+ * score.
  */
 typedef struct gnn_weigher {
     const char *name, *paper, *help;
@@ -128,7 +139,8 @@ typedef struct gnn_weigher {
     /** The weight of one score, from the settled state. */
     gnn_real_t (*weight)(const gnn_aggregate_shape_t *shape, int64_t head, const gnn_real_t *state,
                          gnn_real_t score);
-    /** The derivative of the loss by one score: d_weight is that by the weight, and delta is the sum of weight * d_weight
+    /** The derivative of the loss by one score: d_weight is that by the weight, and delta is the
+     * sum of weight * d_weight
      *  over everything that the receiver hears. */
     gnn_real_t (*weight_grad)(const gnn_aggregate_shape_t *shape, int64_t head,
                               const gnn_real_t *state, gnn_real_t score, gnn_real_t weight,
@@ -154,7 +166,8 @@ typedef struct gnn_weigher {
 #undef GNN_WEIGHER
 /* clang-format on */
 
-/** Rows by number (NULL beyond the last) and by name (NULL, and a message with the names that there are). */
+/** Rows by number (NULL beyond the last) and by name (NULL, and a message with the names that there
+ * are). */
 GNN_API size_t gnn_map_count(void);
 GNN_API const gnn_map_t *gnn_map_at(size_t index);
 GNN_API const gnn_map_t *gnn_map_find(const char *name);

@@ -1,5 +1,6 @@
-/* The op `aggregate`: y_i = aggregate over j in N(i) of message(x_i, x_j, e_ij). What depends on the row of the table or on the
- * graph is behind the plan: aggregate_plan.c makes it, ways.c picks the way that carries it out. */
+/* The op `aggregate`: y_i = aggregate over j in N(i) of message(x_i, x_j, e_ij). What depends on
+ * the row of the table or on the graph is behind the plan: aggregate_plan.c makes it, ways.c picks
+ * the way that carries it out. */
 #include <lib/aggregate/map_rows.h>
 #include <lib/aggregate/ways.h>
 

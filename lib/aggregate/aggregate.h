@@ -1,5 +1,6 @@
-/* Inside of the op `aggregate`: the plan (what follows from attributes and inputs), and what the ways to carry it out share.
- * ways.h has the ways: the generic driver, which works for every row of the tables on every graph, and faster ones for what they take. */
+/* Inside of the op `aggregate`: the plan (what follows from attributes and inputs), and what the
+ * ways to carry it out share. ways.h has the ways: the generic driver, which works for every row of
+ * the tables on every graph, and faster ones for what they take. */
 #ifndef GNN_AGGREGATE_AGGREGATE_H
 #define GNN_AGGREGATE_AGGREGATE_H
 
@@ -28,12 +29,15 @@ typedef struct gnn__plan {
     int64_t message_width;          /* numbers in a message: value_heads * d_v, or width */
     int64_t out_width;              /* heads * d_v, or width */
     int64_t query_width, key_width; /* 0 for rows without scores */
-    int64_t edge_width; /* edge_parts * message_width where edges have a say in the message, else 0 */
-    int64_t d_e;        /* edge features, 0 if there are none */
+    /* edge_parts * message_width where edges have a say in the message, else 0 */
+    int64_t edge_width;
+    int64_t d_e;                 /* edge features, 0 if there are none */
     bool edge_message, edge_key; /* features enter the message, the score */
     bool has[GNN_AGGREGATE_INPUTS];
-    gnn_tensor_t in[GNN_AGGREGATE_INPUTS]; /* values: strides are never 0; data NULL where absent or while shapes are worked out */
-    gnn_tensor_t d[GNN_AGGREGATE_INPUTS]; /* where gradients go: data NULL where they are not wanted */
+    /* values: strides are never 0; data NULL where absent or while shapes are worked out */
+    gnn_tensor_t in[GNN_AGGREGATE_INPUTS];
+    /* where gradients go: data NULL where they are not wanted */
+    gnn_tensor_t d[GNN_AGGREGATE_INPUTS];
     bool d_added[GNN_AGGREGATE_INPUTS]; /* 1: gradients are added to what is there */
     gnn_tensor_t out, d_out;
     bool dropping;
@@ -71,16 +75,18 @@ static inline int gnn__carved(const gnn__carve_t *c, size_t *bytes)
 
 /* ---- gradients; gradient_memory.c ---- */
 
-/* Zeroes every gradient that is not added to, in the order of the inputs: from then on everything only adds, so inputs may
- * share memory. Those of the inputs in the set `but` are left alone. */
+/* Zeroes every gradient that is not added to, in the order of the inputs: from then on everything
+ * only adds, so inputs may share memory. Those of the inputs in the set `but` are left alone. */
 void gnn__zero_gradients(const gnn__plan_t *plan, unsigned but);
-/* The inputs among messages, keys and queries whose gradients a kernel may write rather than add to: all of the graph is one
- * part of this form, whose passes reach every row once, nothing is there to be added to, and the rows share no memory with
- * those of another input. */
+/* The inputs among messages, keys and queries whose gradients a kernel may write rather than add
+ * to: all of the graph is one part of this form, whose passes reach every row once, nothing is
+ * there to be added to, and the rows share no memory with those of another input. */
 unsigned gnn__written_gradients(const gnn__plan_t *plan, gnn__form_t form);
-/* Threads for a pass that owns rows of gradients: 1 if two gradients overlap with their rows shifted against each other. */
+/* Threads for a pass that owns rows of gradients: 1 if two gradients overlap with their rows
+ * shifted against each other. */
 int gnn__gradient_threads(const gnn__plan_t *plan, int64_t work);
-/* Does a row of one gradient share memory with another row of another, whichever passes write them? */
+/* Does a row of one gradient share memory with another row of another, whichever passes write
+ * them? */
 bool gnn__gradients_cross(const gnn__plan_t *plan);
 /* target (1 row, or a block of rows of `cols`) += partial sums of the chunks, in order. */
 void gnn__add_partials(const gnn_tensor_t *target, const gnn_real_t *partials, int64_t chunks,
@@ -107,7 +113,8 @@ static inline int64_t gnn__per_chunk(const gnn__pairs_t *pairs)
     return gnn__max((pairs->count + pairs->n_rows) / 48 + 1, 512);
 }
 
-/* Cuts rows into chunks of that size; `bounds` has room for those of gnn__most_chunks, and one more. */
+/* Cuts rows into chunks of that size; `bounds` has room for those of gnn__most_chunks, and one
+ * more. */
 static inline int64_t gnn__chunks(const gnn__pairs_t *pairs, int64_t *bounds)
 {
     return gnn__pairs_chunks(pairs, gnn__per_chunk(pairs), bounds);
@@ -122,7 +129,8 @@ static inline const gnn__part_t *gnn__part_of(const gnn__plan_t *plan, int64_t p
     return transposed ? &plan->view->transposed[p] : &plan->view->parts[p];
 }
 
-/* Scales of a view belong to nodes: which of a part's two arrays is the receivers' depends on the way it lies. */
+/* Scales of a view belong to nodes: which of a part's two arrays is the receivers' depends on the
+ * way it lies. */
 static inline const gnn_real_t *gnn__dst_scale(const gnn__part_t *part, bool transposed)
 {
     return transposed ? part->scale_col : part->scale_row;

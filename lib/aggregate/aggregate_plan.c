@@ -1,4 +1,5 @@
-/* The plan of one aggregation: defaults of the shape, the view of the graph, and the way that runs it. */
+/* The plan of one aggregation: defaults of the shape, the view of the graph, and the way that runs
+ * it. */
 #include <lib/aggregate/tables.h>
 #include <lib/aggregate/ways.h>
 

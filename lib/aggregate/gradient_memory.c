@@ -1,4 +1,5 @@
-/* Gradients of inputs: who starts at zero, who may be written by several threads, and partial sums of what all edges share. */
+/* Gradients of inputs: who starts at zero, who may be written by several threads, and partial sums
+ * of what all edges share. */
 #include <lib/aggregate/aggregate.h>
 
 void gnn__zero_gradients(const gnn__plan_t *plan, unsigned but)
@@ -47,7 +48,8 @@ unsigned gnn__written_gradients(const gnn__plan_t *plan, gnn__form_t form)
     return written;
 }
 
-/* Gradients that the same pass writes: rows of senders, of receivers, of edges. 0: only written outside of parallel loops. */
+/* Gradients that the same pass writes: rows of senders, of receivers, of edges. 0: only written
+ * outside of parallel loops. */
 static int pass_of(const gnn__plan_t *plan, int input)
 {
     switch (input) {
@@ -70,7 +72,8 @@ static int pass_of(const gnn__plan_t *plan, int input)
     }
 }
 
-/* Two windows of the same memory where row r of one touches row s of the other, r != s: then a row has two owners. */
+/* Two windows of the same memory where row r of one touches row s of the other, r != s: then a row
+ * has two owners. */
 static bool rows_cross(const gnn_tensor_t *a, const gnn_tensor_t *b)
 {
     if (!a->data || !b->data || a->rows == 0 || b->rows == 0)

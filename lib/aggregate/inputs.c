@@ -1,4 +1,5 @@
-/* Checks of the inputs of `aggregate`: against the graph, the row and each other. Messages name the input and the numbers. */
+/* Checks of the inputs of `aggregate`: against the graph, the row and each other. Messages name the
+ * input and the numbers. */
 #include <lib/aggregate/aggregate.h>
 #include <lib/aggregate/tables.h>
 

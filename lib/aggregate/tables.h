@@ -29,11 +29,13 @@ static inline int64_t gnn__value_head(const gnn_aggregate_shape_t *shape, int64_
     return a / (shape->heads / shape->value_heads);
 }
 
-/* Options as they count: initial values where 0 was given. GNN_EINVALID for one that is out of range, or not finite. */
+/* Options as they count: initial values where 0 was given. GNN_EINVALID for one that is out of
+ * range, or not finite. */
 int gnn__resolve_options(const char *row, const gnn_option_t *options, size_t n_options,
                          const double given[GNN_ROW_OPTIONS], double resolved[GNN_ROW_OPTIONS]);
 
-/* Rows and columns of what a row with these sizes and options owns; 0 x 0 if it owns nothing. GNN_EOVERFLOW. */
+/* Rows and columns of what a row with these sizes and options owns; 0 x 0 if it owns nothing.
+ * GNN_EOVERFLOW. */
 int gnn__declared_size(gnn_row_declare_t *declare, const gnn_aggregate_shape_t *shape,
                        int64_t *rows, int64_t *cols);
 

@@ -1,5 +1,5 @@
-/* The list of ways, best first. A new way goes before the first that is slower than it; the last takes every call. Attention's are
- * explained at the top of lib/kernels/attention/attention.h. */
+/* The list of ways, best first. A new way goes before the first that is slower than it; the last
+ * takes every call. Attention's are explained at the top of lib/kernels/attention/attention.h. */
 #include <lib/aggregate/ways.h>
 
 static const gnn__way_t *const ways[] = {

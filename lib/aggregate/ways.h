@@ -1,12 +1,13 @@
-/* The ways to run an aggregation. A way says by a pure function which calls it takes; the first of the list in ways.c that takes a
- * call runs it. */
+/* The ways to run an aggregation. A way says by a pure function which calls it takes; the first of
+ * the list in ways.c that takes a call runs it. */
 #ifndef GNN_AGGREGATE_WAYS_H
 #define GNN_AGGREGATE_WAYS_H
 
 #include <lib/aggregate/aggregate.h>
 
 typedef struct gnn__way {
-    /* Does it run this call? Reads the plan, and which kernels the processor has, and nothing else. Asked once a plan. */
+    /* Does it run this call? Reads the plan, and which kernels the processor has, and nothing else.
+     * Asked once a plan. */
     bool (*takes)(const gnn__plan_t *plan);
     /* Sets saved_bytes, forward_scratch, backward_scratch and what is kept, all 0 before. */
     int (*sizes)(const gnn__plan_t *plan, gnn_op_call_t *call);

@@ -1,4 +1,5 @@
-/* Every table of kernels, and how one is picked: by the processor, once per call (isa.h). Those of bf16 belong to oneDNN and stand in dense/onednn.c. */
+/* Every table of kernels, and how one is picked: by the processor, once per call (isa.h). Those of
+ * bf16 belong to oneDNN and stand in dense/onednn.c. */
 #include <lib/kernels/attention/by_lane/by_lane.h>
 #include <lib/kernels/attention/by_row/by_row.h>
 #include <lib/kernels/attention/by_tile/tile_backward.h>

@@ -1,11 +1,14 @@
-/* Kernels are plain C compiled once per instruction set (lib/kernels/meson.build); each such file defines one const table of functions under a suffixed
- * name, and the dispatcher picks a table once per call from gnn__isa().
+/* Kernels are plain C compiled once per instruction set (lib/kernels/meson.build); each such file
+ * defines one const table of functions under a suffixed name, and the dispatcher picks a table once
+ * per call from gnn__isa().
  *
  *     in foo.kernel.c:   const gnn__foo_kernels_t GNN__KERNEL(foo_kernels) = { ... };
- *     in foo.c:          GNN__DISPATCH(gnn__foo_kernels_t, foo_kernels)      defines  const gnn__foo_kernels_t *gnn__foo_kernels(void)
+ *     in foo.c:          GNN__DISPATCH(gnn__foo_kernels_t, foo_kernels), which defines
+ *                        const gnn__foo_kernels_t *gnn__foo_kernels(void)
  *
- * GNN__DISPATCH_WIDE is for kernels that the baseline of x86-64 does without: NULL where there are none. Other processors
- * have one set, compiled for what the compiler takes for granted (NEON on 64-bit ARM), and all kernels in it.
+ * GNN__DISPATCH_WIDE is for kernels that the baseline of x86-64 does without: NULL where there are
+ * none. Other processors have one set, compiled for what the compiler takes for granted (NEON on
+ * 64-bit ARM), and all kernels in it.
  */
 #ifndef GNN_KERNELS_ISA_H
 #define GNN_KERNELS_ISA_H

@@ -12,7 +12,8 @@ typedef struct {
     const int64_t *rows; /* of the store, one for each row of the input */
 } append_t;
 
-/* Nothing goes out: what was appended is read from the store, by ops that stand later on the tape. */
+/* Nothing goes out: what was appended is read from the store, by ops that stand later on the
+ * tape. */
 static int append_shape(gnn_op_call_t *call)
 {
     const append_t *how = call->attributes;

@@ -61,7 +61,8 @@ static bool shares(const gnn_step_t *t, const char *field)
            (!t->share_fields || strncmp(field, t->share_fields, strlen(t->share_fields)) == 0);
 }
 
-/* Whose parameter it is to be: NULL with GNN_OK where the step of that name has none of this field. */
+/* Whose parameter it is to be: NULL with GNN_OK where the step of that name has none of this
+ * field. */
 static int find_shared(const gnn_model_t *model, const gnn__model_step_t *s, const char *field,
                        const gnn__step_parameter_t **found)
 {
@@ -103,7 +104,8 @@ static int take(const gnn_model_t *model, gnn__model_step_t *s, const char *fiel
     return add_own(s, field, from->id, true);
 }
 
-/* A matrix whose rows are things (words, learned rows) is multiplied by transposed: one logit a row. */
+/* A matrix whose rows are things (words, learned rows) is multiplied by transposed: one logit a
+ * row. */
 static void decide_turn(const gnn_step_t *t, const gnn__step_parameter_t *from, bool *turned)
 {
     if (t->transposed == GNN_FLAG_DEFAULT)

@@ -31,7 +31,8 @@ static const char **string_at(gnn_step_t *s, int k)
     return (const char **)((char *)s + strings[k]);
 }
 
-/* Every borrowed pointer is replaced or cleared, so that freeing after a failure touches only copies. */
+/* Every borrowed pointer is replaced or cleared, so that freeing after a failure touches only
+ * copies. */
 int gnn__step_copy_strings(gnn_step_t *step)
 {
     int rc = GNN_OK;

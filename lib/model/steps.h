@@ -32,9 +32,10 @@ typedef struct gnn__recording {
     const gnn_model_t *model;
     gnn_tape_t *tape;
     const gnn_model_inputs_t *inputs;
-    gnn_var_t *vars;                     /* of the inputs that the caller gave, in their order */
-    gnn_var_t *outputs;                  /* of the steps so far */
-    const gnn__attention_out_t *weights; /* where the running step's attention goes; NULL: not wanted */
+    gnn_var_t *vars;    /* of the inputs that the caller gave, in their order */
+    gnn_var_t *outputs; /* of the steps so far */
+    /* where the running step's attention goes; NULL: not wanted */
+    const gnn__attention_out_t *weights;
     const gnn_var_t *sent; /* while a state goes on: what all senders have sent to the running step,
                               by its `send`; NULL: what they send is worked out */
 } gnn__recording_t;
@@ -51,7 +52,8 @@ typedef struct gnn__step_row {
     unsigned senders;     /* where it hears: bit k, input k is the senders' */
     unsigned edges;       /* and bit k, input k is on edges */
     bool attends;         /* can give its attention weights, where its aggregator has scores */
-    /* Checks the step's own fields, and its widths where they stand in them; NULL: nothing to check. */
+    /* Checks the step's own fields, and its widths where they stand in them; NULL: nothing to
+     * check. */
     int (*check)(const gnn_model_t *model, const gnn__model_step_t *s);
     /* Declares its parameters, makes what it owns; NULL: nothing. */
     int (*declare)(gnn_model_t *model, gnn__model_step_t *s);
@@ -60,7 +62,8 @@ typedef struct gnn__step_row {
     int (*width)(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *in);
     /* Puts it on the tape; in[k] is GNN_NONE where input k is not given. */
     gnn_var_t (*record)(gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in);
-    /* Where it hears: what its senders send, to be kept by a state; GNN_NONE where there is nothing. */
+    /* Where it hears: what its senders send, to be kept by a state; GNN_NONE where there is
+     * nothing. */
     void (*send)(const gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in,
                  gnn_var_t sent[GNN__SENT]);
     /* Builds the view of its graph that it needs; NULL: the plain one does. */
@@ -80,7 +83,8 @@ gnn_var_t gnn__record_step(gnn__recording_t *r, int64_t k, const gnn_var_t *in);
 gnn_var_t gnn__record_named(const gnn__recording_t *r, const gnn__model_step_t *s, const char *name);
 /* Puts all inputs on the tape, into r->vars. */
 void gnn__record_inputs(const gnn__recording_t *r);
-/* x lands in `out` when the tape runs; views, inputs and parameters live elsewhere and are copied. */
+/* x lands in `out` when the tape runs; views, inputs and parameters live elsewhere and are
+ * copied. */
 void gnn__record_into(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *out);
 
 /* ---- for rows ---- */

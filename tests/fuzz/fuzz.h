@@ -1,4 +1,5 @@
-/* What the fuzz targets of readers share: the input as a file without a disk, and a look at everything that was read. */
+/* What the fuzz targets of readers share: the input as a file without a disk, and a look at
+ * everything that was read. */
 #ifndef GNN_TESTS_FUZZ_H
 #define GNN_TESTS_FUZZ_H
 
@@ -26,7 +27,8 @@ static inline const char *fuzz_path(const uint8_t *data, size_t size)
     return path;
 }
 
-/* A file of this name in a folder of the process's own, removed by nobody: it is in memory where TMPDIR is. */
+/* A file of this name in a folder of the process's own, removed by nobody: it is in memory where
+ * TMPDIR is. */
 static inline const char *fuzz_file(const char *name, const uint8_t *data, size_t size)
 {
     static char folder[64], path[256];
@@ -48,7 +50,8 @@ static inline const char *fuzz_file(const char *name, const uint8_t *data, size_
     return path;
 }
 
-/* The bytes up to the next 1, which stands between the files of one input; *data and *size become what is behind it. */
+/* The bytes up to the next 1, which stands between the files of one input; *data and *size become
+ * what is behind it. */
 static inline size_t fuzz_part(const uint8_t **part, const uint8_t **data, size_t *size)
 {
     const uint8_t *one = *size > 0 ? memchr(*data, 1, *size) : NULL;
@@ -83,7 +86,8 @@ static inline void fuzz_must(int rc)
     abort();
 }
 
-/* m <= 32 edges between n nodes, a sentence of n words, and the edges' senders heard by two alone. */
+/* m <= 32 edges between n nodes, a sentence of n words, and the edges' senders heard by two
+ * alone. */
 static inline void fuzz_graphs(gnn_graph_t *graphs[3], int n, int m)
 {
     int64_t src[32], dst[32], few[32], length = n;
@@ -125,7 +129,8 @@ static inline void fuzz_set(int rc, gnn_data_t *set)
     gnn_data_free(set);
 }
 
-/* Reads every element, so that the sanitizer sees any that is not there; an error must hand out nothing. */
+/* Reads every element, so that the sanitizer sees any that is not there; an error must hand out
+ * nothing. */
 static inline void fuzz_arrays(int rc, gnn_arrays_t *arrays)
 {
     volatile double sum = 0;

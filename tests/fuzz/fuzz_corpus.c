@@ -1,4 +1,5 @@
-/* libFuzzer: any bytes as a corpus; what was read makes a vocabulary and packs that hold together. */
+/* libFuzzer: any bytes as a corpus; what was read makes a vocabulary and packs that hold
+ * together. */
 #include "fuzz.h"
 
 #include <gnn/text.h>
@@ -17,7 +18,8 @@ static void look(const gnn_corpus_t *corpus)
         sentences += p->sentences;
         words += p->rows;
         for (int64_t r = 0; r < p->rows; r++)
-            if (p->ids[r] < 1 || p->ids[r] >= gnn_vocabulary_size(vocabulary)) /* each word is known */
+            /* each word is known */
+            if (p->ids[r] < 1 || p->ids[r] >= gnn_vocabulary_size(vocabulary))
                 abort();
         for (int64_t s = 0; s < p->sentences; s++)
             if (p->labels[s] < 0 || p->labels[s] >= corpus->n_labels || p->lengths[s] < 1)

@@ -1,5 +1,6 @@
-/* libFuzzer: any bytes as a program that makes graphs of graphs. What is made holds together, says the same as its edges written out, and a layer hears the same on both; what is
- * refused leaves words. */
+/* libFuzzer: any bytes as a program that makes graphs of graphs. What is made holds together, says
+ * the same as its edges written out, and a layer hears the same on both; what is refused leaves
+ * words. */
 #include "fuzz.h"
 
 #include <gnn/gnn.h>

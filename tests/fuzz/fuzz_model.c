@@ -1,4 +1,5 @@
-/* libFuzzer: any bytes as the choices in a model's steps. A model that is made runs back and forth, and comes back from a file with the same bits; one that is not leaves words. */
+/* libFuzzer: any bytes as the choices in a model's steps. A model that is made runs back and forth,
+ * and comes back from a file with the same bits; one that is not leaves words. */
 #include "fuzz.h"
 
 #include <gnn/gnn.h>

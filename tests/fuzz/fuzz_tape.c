@@ -1,5 +1,6 @@
-/* libFuzzer: any bytes as a program on a tape: ops whose inputs, shapes and settings fit or not. What fits runs back and forth, what does not leaves words, and nothing is read or
- * written that is not there. */
+/* libFuzzer: any bytes as a program on a tape: ops whose inputs, shapes and settings fit or not.
+ * What fits runs back and forth, what does not leaves words, and nothing is read or written that is
+ * not there. */
 #include "fuzz.h"
 
 #include <gnn/gnn.h>

@@ -1,4 +1,5 @@
-/* libFuzzer: a tokenizer in any format, then a text and one byte, which says how long the text is: what was read encodes it, and decodes what came, whole and token by token. */
+/* libFuzzer: a tokenizer in any format, then a text and one byte, which says how long the text is:
+ * what was read encodes it, and decodes what came, whole and token by token. */
 #include "fuzz.h"
 
 #include <gnn/tokenizer.h>

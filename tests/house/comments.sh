@@ -5,11 +5,9 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$root" || exit 2
 
 # Where each rule does not hold yet. These lists may only become shorter.
-wide='include/gnn/aggregate.h include/gnn/data.h include/gnn/io.h include/gnn/model.h
-    include/gnn/score.h include/gnn/row.h include/gnn/tokenizer.h lib/aggregate lib/io lib/kernels lib/model lib/text/tokenizer tests'
-vague='include/gnn/aggregate.h include/gnn/data.h include/gnn/io.h include/gnn/model.h
-    include/gnn/score.h include/gnn/row.h include/gnn/tokenizer.h lib/aggregate lib/io lib/kernels lib/model lib/text/tokenizer tests'
-headless='lib/aggregate lib/io lib/kernels lib/model lib/text/tokenizer tests'
+wide=''
+vague='tests'
+headless=''
 
 places='include graphs lib bench tools examples tests'
 # Whoever reads these words has to guess who is meant: "no caller", "every receiver", "another thread" say it.

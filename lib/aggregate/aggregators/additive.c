@@ -1,3 +1,4 @@
+/* The additive score of GAT: leaky_relu(q_i + k_j), a number per head on either side. */
 #include <lib/aggregate/tables.h>
 #include <lib/kernels/simd/real_math.h>
 

@@ -1,3 +1,4 @@
+/* The additive score of GATv2: a . leaky_relu(q_i + k_j), a learned vector a per head. */
 #include <lib/aggregate/tables.h>
 #include <lib/kernels/simd/real_math.h>
 

@@ -1,3 +1,4 @@
+/* The score of the Transformer: scale q_i . k_j. */
 #include <lib/aggregate/tables.h>
 
 static void scores(const gnn_aggregate_shape_t *shape, const gnn_edge_t *edge, gnn_real_t *s)

@@ -1,5 +1,6 @@
-/* max and min. State: the extreme value of every column, then how many messages share it (0: nobody was heard). Ties share the gradient equally; NaN wins
- * and stays, and then nobody gets a gradient. */
+/* max and min. State: the extreme value of every column, then how many messages share it (0: no
+ * sender was heard). Ties share the gradient equally; NaN wins and stays, and then no sender gets a
+ * gradient. */
 #ifndef GNN_AGGREGATE_AGGREGATORS_EXTREME_H
 #define GNN_AGGREGATE_AGGREGATORS_EXTREME_H
 

@@ -1,3 +1,4 @@
+/* The smallest message in every column. */
 #include <lib/aggregate/aggregators/extreme.h>
 
 static void accumulate(const gnn_aggregate_shape_t *shape, gnn_real_t *state, const gnn_edge_t *edge)

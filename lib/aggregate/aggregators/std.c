@@ -1,4 +1,5 @@
-/* Standard deviation over what is heard, by Welford's recurrence. State: count, then means, then sums of squared differences.
+/* Standard deviation over what is heard, by Welford's recurrence. State: count, then means, then
+ * sums of squared differences.
  *
  * As in PyG, a population variance of at most 1e-5 counts as none: output and gradient are 0. */
 #include <lib/aggregate/tables.h>
@@ -34,7 +35,8 @@ static void finish(const gnn_aggregate_shape_t *shape, gnn_real_t *s, gnn_real_t
         out[c] = deviation(s[0], s[1 + shape->width + c]);
 }
 
-/* The sum of squares becomes d_out / (count * std), which times (message - mean) is the message's gradient. */
+/* The sum of squares becomes d_out / (count * std), which times (message - mean) is the message's
+ * gradient. */
 static void finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const gnn_real_t *out,
                         const gnn_real_t *d_out)
 {

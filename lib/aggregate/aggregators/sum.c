@@ -1,3 +1,4 @@
+/* The sum of all messages. */
 #include <lib/aggregate/tables.h>
 #include <lib/kernels/rowwise/elementwise.h>
 #include <string.h>

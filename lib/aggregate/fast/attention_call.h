@@ -1,15 +1,17 @@
-/* What the ways of attention share: which calls are theirs at all, the description of a call for its kernels, and what it keeps. */
+/* What the ways of attention share: which calls are theirs at all, the description of a call for
+ * its kernels, and what it keeps. */
 #ifndef GNN_AGGREGATE_ATTENTION_CALL_H
 #define GNN_AGGREGATE_ATTENTION_CALL_H
 
 #include <lib/aggregate/aggregate.h>
 #include <lib/kernels/attention/attention.h>
 
-/* FORWARD; RECEIVE: backward by receiver (d_q, edges, parameters); SEND: backward by sender, over the transposed part (d_k, d_v). */
+/* FORWARD; RECEIVE: backward by receiver (d_q, edges, parameters); SEND: backward by sender, over
+ * the transposed part (d_k, d_v). */
 typedef enum { GNN__FORWARD, GNN__RECEIVE, GNN__SEND } gnn__pass_t;
 
-/* Scores that kernels know, on inputs that they read in place. A graph without parts is the generic driver's, so are keys and
- * values of width 0. */
+/* Scores that kernels know, on inputs that they read in place. A graph without parts is the generic
+ * driver's, so are keys and values of width 0. */
 bool gnn__attention_is_fast(const gnn__plan_t *plan);
 /* Everything but the part. */
 gnn__attention_t gnn__attention_describe(const gnn__plan_t *plan);

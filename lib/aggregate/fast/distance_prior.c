@@ -1,4 +1,5 @@
-/* What distances add to scores, for the kernels of attention: numbers by distance, and the way back from their gradients. */
+/* What distances add to scores, for the kernels of attention: numbers by distance, and the way back
+ * from their gradients. */
 #include <lib/aggregate/fast/distance_prior.h>
 #include <lib/aggregate/positions.h>
 
@@ -55,7 +56,8 @@ bool gnn__distance_prior_fits(const gnn__plan_t *plan)
            sums <= MOST_SUMS;
 }
 
-/* Does every row's run of places lie in one segment? Neither ends nor segments ever move to the left. */
+/* Does every row's run of places lie in one segment? Neither ends nor segments ever move to the
+ * left. */
 static bool runs_in_segments(const gnn__pairs_t *pairs, int64_t segments, const int64_t *offsets)
 {
     for (int64_t r = 0, s = 0; r < pairs->n_rows && s < segments; r++) {
@@ -162,8 +164,8 @@ void gnn__distance_prior_fill(const gnn__plan_t *plan, bool backward, gnn__dista
 
 /* ---- parts ---- */
 
-/* The distance of row r and place c is c + a number of the row, or on a transposed part that number - c, and its place among the
- * numbers, from one end or from the other, a number of the row + c. */
+/* The distance of row r and place c is c + a number of the row, or on a transposed part that number
+ * - c, and its place among the numbers, from one end or from the other, a number of the row + c. */
 static void fill_shift(const gnn__distance_prior_t *prior, const gnn__attention_t *a,
                        const int64_t *rows, const int64_t *columns)
 {

@@ -14,8 +14,9 @@ static inline bool gnn__priors_are_strips(const gnn__plan_t *plan)
     return strips;
 }
 
-/* Kernels read senders' rows in place, and may sum edges' rows apart; gates, caps, weighers other than softmax, unequal numbers of
- * key and value heads, and weights that are asked for are the generic driver's. */
+/* Kernels read senders' rows in place, and may sum edges' rows apart; gates, caps, weighers other
+ * than softmax, unequal numbers of key and value heads, and weights that are asked for are the
+ * generic driver's. */
 static inline bool gnn__reads_rows(const gnn__plan_t *plan)
 {
     return (plan->message->is_sender || plan->message->adds_edge) &&

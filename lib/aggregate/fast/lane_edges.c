@@ -1,4 +1,5 @@
-/* What edges say in attention with heads in lanes: weights packed, rows projected, gradients of weights added up. */
+/* What edges say in attention with heads in lanes: weights packed, rows projected, gradients of
+ * weights added up. */
 #include <lib/aggregate/fast/lane_edges.h>
 #include <lib/aggregate/tables.h>
 
@@ -99,7 +100,8 @@ static void project_rows(const gnn__plan_t *plan, int input, const gnn_tensor_t 
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i <= x->rows; i++) {
         gnn_real_t *row = to + i * stride;
-        memset(row, 0, sizeof *row * (size_t)stride); /* one row more: registers reach beyond the last */
+        /* one row more: registers reach beyond the last */
+        memset(row, 0, sizeof *row * (size_t)stride);
         for (int64_t f = 0; i < x->rows && f < d_e; f++)
             for (int64_t h = 0; h < heads; h++) {
                 const gnn_real_t *w = gnn__row(&weights, f) + h * d, *y = gnn__row(x, i) + h * d;

@@ -1,5 +1,6 @@
-/* What edges say in attention with heads in lanes: features and biases in additive scores, features in the keys and values of dot
- * scores. Nothing of a feature's width is made per edge; by_lane.h has the formulas. */
+/* What edges say in attention with heads in lanes: features and biases in additive scores, features
+ * in the keys and values of dot scores. Nothing of a feature's width is made per edge; by_lane.h
+ * has the formulas. */
 #ifndef GNN_AGGREGATE_LANE_EDGES_H
 #define GNN_AGGREGATE_LANE_EDGES_H
 

@@ -1,5 +1,6 @@
-/* With l the log-sum-exp of a receiver's scores and s the sink, the weights of a softmax are exp(score - l); those with a sink are
- * exp(score - l'), l' = log(exp(l) + exp(s)): the output times exp(l - l'). */
+/* With l the log-sum-exp of a receiver's scores and s the sink, the weights of a softmax are
+ * exp(score - l); those with a sink are exp(score - l'), l' = log(exp(l) + exp(s)): the output
+ * times exp(l - l'). */
 #include <lib/aggregate/fast/sink.h>
 #include <lib/aggregate/tables.h>
 

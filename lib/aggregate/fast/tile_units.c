@@ -1,7 +1,10 @@
-/* Attention in tiles: units of work that depend on the graph and the heads alone, never on the number of threads.
+/* Attention in tiles: units of work that depend on the graph and the heads alone, never on the
+ * number of threads.
  *
- * Backward is five products instead of the seven of two passes, one by receiver and one by sender: chunks of senders own d_k and d_v and sum up d_q apart, for the
- * receivers that they meet; the sums are added in the order of the chunks. The price is memory, which bounds the number of chunks. */
+ * Backward is five products instead of the seven of two passes, one by receiver and one by sender:
+ * chunks of senders own d_k and d_v and sum up d_q apart, for the receivers that they meet; the
+ * sums are added in the order of the chunks. The price is memory, which bounds the number of
+ * chunks. */
 #include <lib/aggregate/fast/tile_units.h>
 #include <lib/kernels/attention/by_tile/tile_backward.h>
 #include <lib/kernels/attention/by_tile/tile_forward.h>
@@ -11,7 +14,8 @@
 /* Heads that one draw of dropout serves. */
 enum { DRAWN_HEADS = 8 };
 
-/* Most rows of a piece whose draws are kept for eight heads; 0: there are none, or so few rows that packing their tiles would cost more. */
+/* Most rows of a piece whose draws are kept for eight heads; 0: there are none, or so few rows that
+ * packing their tiles would cost more. */
 static int64_t rows_drawn(const gnn__attention_t *a)
 {
     enum { FEWEST = 96, STRIP = 48 };
@@ -26,8 +30,8 @@ static int64_t rows_drawn(const gnn__attention_t *a)
     return rows < FEWEST ? 0 : gnn__min(rows, GNN__TILE_ROWS);
 }
 
-/* Heads per unit of work: 1 for long runs; 3 for medium ones, so that the next head's rows are prefetched; all for short ones; up to
- * 8 where one draw of Philox serves eight heads. */
+/* Heads per unit of work: 1 for long runs; 3 for medium ones, so that the next head's rows are
+ * prefetched; all for short ones; up to 8 where one draw of Philox serves eight heads. */
 static int64_t heads_per_unit(const gnn__attention_t *a, int64_t heads, int64_t blocks)
 {
     enum { FEW = 64, SOME = 256, AHEAD = 3 };
@@ -97,7 +101,8 @@ void gnn__tiles_forward(const gnn__attention_t *of, gnn_real_t *scratch, int64_t
 
 enum { MOST_CHUNKS = 128 };
 
-/* Chunk k owns senders begin[k] .. begin[k + 1] - 1 and meets columns lo .. hi - 1 of receivers, `before` columns into the sums of one head. */
+/* Chunk k owns senders begin[k] .. begin[k + 1] - 1 and meets columns lo .. hi - 1 of receivers,
+ * `before` columns into the sums of one head. */
 typedef struct chunks {
     int64_t count, begin[MOST_CHUNKS + 1], before[MOST_CHUNKS + 1];
 } chunks_t;
@@ -108,7 +113,8 @@ static int64_t chunk_columns(const gnn__attention_t *a, const chunks_t *c, int64
     return a->pairs.hi[c->begin[chunk + 1] - 1] - a->pairs.lo[c->begin[chunk]];
 }
 
-/* The row nearest before `row`, but behind `first`, that shares no column with those before it: a sentence that is not cut is packed once. Else `row`. */
+/* The row nearest before `row`, but behind `first`, that shares no column with those before it: a
+ * sentence that is not cut is packed once. Else `row`. */
 static int64_t boundary(const gnn__attention_t *a, int64_t first, int64_t row)
 {
     for (int64_t r = row; r > first && r < a->pairs.n_rows; r--)
@@ -129,7 +135,8 @@ static void cut_every(const gnn__attention_t *a, int64_t rows, chunks_t *c)
     }
 }
 
-/* As many chunks as memory for some 8 units of work allows (every chunk of a complete graph meets all receivers), twice the receivers at least. */
+/* As many chunks as memory for some 8 units of work allows (every chunk of a complete graph meets
+ * all receivers), twice the receivers at least. */
 static void cut_senders(const gnn__attention_t *a, chunks_t *c)
 {
     const int64_t n = a->pairs.n_rows, wanted = 8 / a->kv_heads, bound = 16 / a->heads,

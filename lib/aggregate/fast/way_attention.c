@@ -1,5 +1,6 @@
-/* The way of attention by its own kernels, part by part: in tiles where the scores are dot products on spans, else row by row.
- * Saved for backward: the output and one log-sum-exp per receiver and head; a part's backward gets those of all parts together. */
+/* The way of attention by its own kernels, part by part: in tiles where the scores are dot products
+ * on spans, else row by row. Saved for backward: the output and one log-sum-exp per receiver and
+ * head; a part's backward gets those of all parts together. */
 #include <lib/aggregate/fast/attention_call.h>
 #include <lib/aggregate/fast/distance_prior.h>
 #include <lib/aggregate/fast/fast.h>
@@ -27,7 +28,8 @@ static bool takes(const gnn__plan_t *plan)
     return gnn__attention_is_fast(plan) && gnn__is_plain(plan) && gnn__distance_prior_fits(plan);
 }
 
-/* Does part p, which `a` describes, go in tiles? They know no weights: a normalised view of spans goes row by row. */
+/* Does part p, which `a` describes, go in tiles? They know no weights: a normalised view of spans
+ * goes row by row. */
 static bool in_tiles(const gnn__plan_t *plan, int64_t p, const gnn__attention_t *a)
 {
     return a->score == GNN__SCORE_DOT && gnn__pairs_form(&a->pairs) == GNN__SPANS &&
@@ -49,7 +51,8 @@ static int64_t tile_memory(const gnn__plan_t *plan, gnn__attention_t a, gnn__pas
     return most;
 }
 
-/* Are sums and maxima needed after a part is done? Those of a single part in tiles are not, but by backward. */
+/* Are sums and maxima needed after a part is done? Those of a single part in tiles are not, but by
+ * backward. */
 static bool leaves_sums(const gnn__plan_t *plan)
 {
     gnn__attention_t a = gnn__attention_describe(plan);

@@ -1,6 +1,7 @@
-/* The way of attention on edges with few heads, by the kernels that keep heads in lanes (lib/kernels/attention/by_lane/by_lane.h):
- * copies with heads fastest where rows do not lie right already, then one pass by receiver; backward one pass over receivers without
- * edges, one by receiver unless scores are additive, and one by sender unless receivers have done its work. */
+/* The way of attention on edges with few heads, by the kernels that keep heads in lanes
+ * (lib/kernels/attention/by_lane/by_lane.h): copies with heads fastest where rows do not lie right
+ * already, then one pass by receiver; backward one pass over receivers without edges, one by
+ * receiver unless scores are additive, and one by sender unless receivers have done its work. */
 #include <lib/aggregate/fast/attention_call.h>
 #include <lib/aggregate/fast/fast.h>
 #include <lib/aggregate/fast/lane_edges.h>
@@ -32,7 +33,9 @@ static bool takes(const gnn__plan_t *plan)
 /* Mean pairs per node from which something pays (docs/decisions/006-heads-in-lanes.md). */
 enum {
     COPY_FROM =
-        64, /* packed copies beat permuting both weights of a pair in place, in training; so do groups' matrices */
+        /* packed copies beat permuting both weights of a pair in place, in training; so do groups'
+         * matrices */
+    64,
     FACTORS_FROM = 8, /* most pairs lie in rows that are long enough for factors */
     FILL_FROM = 16    /* pairs fill registers */
 };
@@ -45,8 +48,11 @@ typedef struct choice {
     int64_t value_numbers, key_numbers; /* in a row of values, of keys */
     bool one_matrix;                    /* keys are values */
     bool copies_keys, copies_values;    /* with heads fastest; `copies_values`: of dY too */
-    int factors; /* of a sender, that forward makes weights of: 4, 8, 16; 0: it makes them of scores */
-    int64_t groups; /* of receivers, each with a matrix for what senders gain; 0: receivers and senders have a pass each */
+    /* of a sender, that forward makes weights of: 4, 8, 16; 0: it makes them of scores */
+    int factors;
+    /* of receivers, each with a matrix for what senders gain; 0: receivers and senders have a pass
+     * each */
+    int64_t groups;
 } choice_t;
 
 static int64_t pairs_per_node(const gnn__plan_t *plan)
@@ -58,7 +64,8 @@ static int64_t pairs_per_node(const gnn__plan_t *plan)
     return nodes > 0 ? pairs / nodes : 0;
 }
 
-/* The first that serves. The kernels of GNN__NARROW and GNN__SHARED are for additive scores, those of GNN__COLUMNS for the others. */
+/* The first that serves. The kernels of GNN__NARROW and GNN__SHARED are for additive scores, those
+ * of GNN__COLUMNS for the others. */
 static gnn__layout_t choose_layout(const gnn__plan_t *plan, const choice_t *c)
 {
     const gnn_aggregate_shape_t *s = &plan->shape;
@@ -90,9 +97,10 @@ static int choose_factors(const gnn__plan_t *plan, const choice_t *c)
     return !narrow || of_one > 8 ? 16 : of_one > 4 ? 8 : 4;
 }
 
-/* Where keys are values, backward goes through pairs once for both their ends. Receivers form groups, each with a matrix of its own
- * for what senders gain, which no two threads write; in the end they are added up. What that takes, in time and memory, are some
- * numbers a pair: eight heads of eight need many pairs to be worth it. */
+/* Where keys are values, backward goes through pairs once for both their ends. Receivers form
+ * groups, each with a matrix of its own for what senders gain, which no two threads write; in the
+ * end they are added up. What that takes, in time and memory, are some numbers a pair: eight heads
+ * of eight need many pairs to be worth it. */
 static int64_t choose_groups(const gnn__plan_t *plan, const choice_t *c)
 {
     enum { FEWEST = 8, MOST = 32, OF_A_PAIR = 4 };

@@ -1,5 +1,5 @@
-/* The way of max and min, on one list of edges without weights. Saved for backward: the output, and how many messages share each of
- * its numbers. */
+/* The way of max and min, on one list of edges without weights. Saved for backward: the output, and
+ * how many messages share each of its numbers. */
 #include <lib/aggregate/fast/fast.h>
 #include <lib/kernels/neighbours/neighbour_extreme.h>
 
@@ -16,7 +16,9 @@ static bool takes(const gnn__plan_t *plan)
 
 typedef struct extreme_run {
     int64_t *bounds;
-    gnn_real_t *gain; /* n_dst x width: what each of those who share a number gets of its gradient; forward: one row of ones */
+    /* n_dst x width: what each of those who share a number gets of its gradient; forward: one row
+     * of ones */
+    gnn_real_t *gain;
 } extreme_run_t;
 
 static int memory(const gnn__plan_t *plan, void *scratch, bool backward, extreme_run_t *run,

@@ -1,5 +1,6 @@
-/* The way of sum and mean: products of a sparse matrix on edges, sliding sums on spans. The mean is a sum whose receivers are scaled
- * by 1 / (how many they hear); the gradient is the same sum over the transposed parts with the scales' roles swapped. */
+/* The way of sum and mean: products of a sparse matrix on edges, sliding sums on spans. The mean is
+ * a sum whose receivers are scaled by 1 / (how many they hear); the gradient is the same sum over
+ * the transposed parts with the scales' roles swapped. */
 #include <lib/aggregate/fast/fast.h>
 #include <lib/kernels/neighbours/neighbour_sum.h>
 

@@ -1,7 +1,9 @@
-/* Attention weights on request: what the weigher says of every pair, before dropout and edge weights. */
+/* Attention weights on request: what the weigher says of every pair, before dropout and edge
+ * weights. */
 #include <lib/aggregate/generic/driver.h>
 
-/* Where the matrix of each segment starts is found by walking; receivers and senders of other segments have no place in it. */
+/* Where the matrix of each segment starts is found by walking; receivers and senders of other
+ * segments have no place in it. */
 typedef struct gnn__sheet {
     gnn_real_t *base;
     int64_t segment, i0, j0, n_dst, n_src;

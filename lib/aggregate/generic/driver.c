@@ -1,5 +1,6 @@
-/* The generic driver, forward: state, accumulate part after part, finish. Every thread owns receivers; a receiver takes its senders
- * in the order of its part, so the number of threads changes nothing. */
+/* The generic driver, forward: state, accumulate part after part, finish. Every thread owns
+ * receivers; a receiver takes its senders in the order of its part, so the number of threads
+ * changes nothing. */
 #include <lib/aggregate/generic/driver.h>
 
 int gnn__driver_forward_memory(const gnn__plan_t *plan, void *scratch, gnn__driver_run_t *run,

@@ -1,5 +1,6 @@
-/* Between the files of the generic driver: the memory of one run, and the walk over pairs. Aggregators without scores keep a
- * state of their own per receiver; those with scores keep what the weigher needs. */
+/* Between the files of the generic driver: the memory of one run, and the walk over pairs.
+ * Aggregators without scores keep a state of their own per receiver; those with scores keep what
+ * the weigher needs. */
 #ifndef GNN_AGGREGATE_DRIVER_H
 #define GNN_AGGREGATE_DRIVER_H
 
@@ -17,7 +18,8 @@ typedef struct gnn__driver_run {
     int64_t scratch_bytes;
     gnn_real_t *states; /* n_dst x state_size */
     int64_t state_size;
-    gnn_real_t *raw; /* output before the gate (n_dst x out_width), only with a gate in a recorded run */
+    /* output before the gate (n_dst x out_width), only with a gate in a recorded run */
+    gnn_real_t *raw;
     /* backward */
     gnn_real_t *d_raw;    /* its gradient, with a gate */
     gnn_real_t *delta;    /* n_dst x heads: dY . Y, of scored rows */
@@ -40,8 +42,8 @@ gnn__pair_scratch_t gnn__driver_scratch(const gnn__plan_t *plan, const gnn__driv
 /* What is done with one row of a part. `sums`: those of its chunk, for what all pairs share. */
 typedef void gnn__visit_t(const gnn__listener_t *listener, const gnn__driver_run_t *run,
                           const gnn__pair_scratch_t *scratch, int64_t row, gnn_real_t *sums);
-/* Visits the rows of part p in fixed chunks that threads own; by receiver, or by sender. In backward by receiver the sums of
- * each chunk start at 0. Returns how many chunks there were. */
+/* Visits the rows of part p in fixed chunks that threads own; by receiver, or by sender. In
+ * backward by receiver the sums of each chunk start at 0. Returns how many chunks there were. */
 int64_t gnn__driver_visit(const gnn__plan_t *plan, const gnn__driver_run_t *run, int64_t p,
                           bool transposed, int threads, gnn__visit_t *visit);
 
@@ -73,8 +75,8 @@ int gnn__driver_backward(const gnn__plan_t *plan, gnn_op_call_t *call);
 int gnn__driver_backward_memory(const gnn__plan_t *plan, void *scratch, gnn__driver_run_t *run,
                                 size_t *bytes);
 
-/* The message's gradient in scratch->d_message goes on to receiver, edge, and what all pairs share; *d_weight gets that of the
- * edge's weight where the row has no scores. */
+/* The message's gradient in scratch->d_message goes on to receiver, edge, and what all pairs share;
+ * *d_weight gets that of the edge's weight where the row has no scores. */
 void gnn__driver_message_grad(const gnn__plan_t *plan, const gnn__driver_run_t *run,
                               const gnn__pair_scratch_t *scratch, const gnn__pair_t *pair,
                               gnn_real_t *d_weight, gnn_real_t *sums);

@@ -1,6 +1,7 @@
-/* The generic driver, backward: one pass by receiver writes what belongs to receivers, to edges and to what all pairs share,
- * and one pass by sender over the transposed parts writes what belongs to senders. Sums over all pairs are made per fixed
- * chunk and added in order. Before, the state of a receiver becomes what its pairs need. */
+/* The generic driver, backward: one pass by receiver writes what belongs to receivers, to edges and
+ * to what all pairs share, and one pass by sender over the transposed parts writes what belongs to
+ * senders. Sums over all pairs are made per fixed chunk and added in order. Before, the state of a
+ * receiver becomes what its pairs need. */
 #include <lib/aggregate/generic/driver.h>
 
 /* ---- memory ---- */

@@ -1,4 +1,5 @@
-/* The generic driver, backward: what rows with scores and rows without do with the gradient of a pair's message. */
+/* The generic driver, backward: what rows with scores and rows without do with the gradient of a
+ * pair's message. */
 #include <lib/aggregate/generic/driver.h>
 
 /* What a row without scores was told was the message times its weight. */

@@ -1,4 +1,5 @@
-/* What forward and backward of the generic driver share: memory of a run, and the walk over a part's rows. */
+/* What forward and backward of the generic driver share: memory of a run, and the walk over a
+ * part's rows. */
 #include <lib/aggregate/generic/driver.h>
 #include <lib/aggregate/positions.h>
 

@@ -1,6 +1,7 @@
-/* The generic driver of aggregators with scores, forward, in two passes over the pairs: every score enters its receiver's
- * state, the states settle, then messages are added up by their weights. Where the graph is one part a receiver does both
- * passes at once, and keeps its scores in between if they are not too many. */
+/* The generic driver of aggregators with scores, forward, in two passes over the pairs: every score
+ * enters its receiver's state, the states settle, then messages are added up by their weights.
+ * Where the graph is one part a receiver does both passes at once, and keeps its scores in between
+ * if they are not too many. */
 #include <lib/aggregate/generic/driver.h>
 #include <lib/aggregate/tables.h>
 

@@ -1,7 +1,8 @@
-/* The generic driver of aggregators with scores, backward, from the settled states: with w the weight of a pair, f its edge
- * weight times its dropout and dY the gradient of the output,
+/* The generic driver of aggregators with scores, backward, from the settled states: with w the
+ * weight of a pair, f its edge weight times its dropout and dY the gradient of the output,
  *
- *     dm = w f dY      dw = f dY . m      ds = weigher's gradient of (dw, delta), delta = sum over j of w dw = dY . Y */
+ *     dm = w f dY      dw = f dY . m      ds = weigher's gradient of (dw, delta)
+ *     delta = sum over j of w dw = dY . Y */
 #include <lib/aggregate/generic/driver.h>
 #include <lib/aggregate/tables.h>
 
@@ -25,8 +26,8 @@ void gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t
     }
 }
 
-/* Fills scratch->d_scores; adds to d_message (message_width) and d_weight, unless they are NULL. 0 x NaN is NaN: messages
- * that weigh nothing are not read. */
+/* Fills scratch->d_scores; adds to d_message (message_width) and d_weight, unless they are NULL. 0
+ * x NaN is NaN: messages that weigh nothing are not read. */
 static void weights_grad(const gnn__plan_t *plan, const gnn__driver_run_t *run,
                          const gnn__pair_scratch_t *scratch, const gnn__pair_t *pair,
                          gnn_real_t *d_message, gnn_real_t *d_weight)

@@ -1,4 +1,5 @@
-/* Making a pair ready: its distance, message, weight and dropout, from whatever inputs there are. */
+/* Making a pair ready: its distance, message, weight and dropout, from whatever inputs there
+ * are. */
 #include <lib/aggregate/generic/pair.h>
 
 static gnn_real_t *numbers(gnn__carve_t *c, int64_t count)
@@ -91,7 +92,8 @@ static void load_message(const gnn__plan_t *plan, const gnn__pair_scratch_t *scr
     pair->message = scratch->message;
 }
 
-/* Weight of the input times the view's scales, the receiver's first: both ways of walking must agree to the bit, or ties would break. */
+/* Weight of the input times the view's scales, the receiver's first: both ways of walking must
+ * agree to the bit, or ties would break. */
 static void load_weight(const gnn__listener_t *l, gnn__pair_t *pair)
 {
     const gnn_tensor_t *w = &l->plan->in[GNN_AGGREGATE_EDGE_WEIGHT];

@@ -1,4 +1,5 @@
-/* One pair (i hears j) made ready for the functions of the rows, and one thread's scratch for it. */
+/* One pair (i hears j) made ready for the functions of the rows, and one thread's scratch for
+ * it. */
 #ifndef GNN_AGGREGATE_PAIR_H
 #define GNN_AGGREGATE_PAIR_H
 
@@ -45,7 +46,8 @@ typedef struct gnn__pair {
 
 /* The pair at place `at` of a row whose node is `node`: who it is, and how far apart. */
 void gnn__pair_meet(const gnn__listener_t *listener, int64_t node, int64_t at, gnn__pair_t *pair);
-/* Its message, weight and dropout. Pointers are into the inputs and the scratch: valid until the next call. */
+/* Its message, weight and dropout. Pointers are into the inputs and the scratch: valid until the
+ * next call. */
 void gnn__pair_load(const gnn__listener_t *listener, const gnn__pair_scratch_t *scratch,
                     gnn__pair_t *pair);
 

@@ -1,4 +1,5 @@
-/* The way that takes every call: the generic driver. It is the reference that the others are tested against. */
+/* The way that takes every call: the generic driver. It is the reference that the others are tested
+ * against. */
 #include <lib/aggregate/generic/driver.h>
 #include <lib/aggregate/ways.h>
 

@@ -1,4 +1,5 @@
-/* Pairs of numbers of every head are turned by position / factor * base^(-2t / width), t the number of the pair. */
+/* Pairs of numbers of every head are turned by position / factor * base^(-2t / width), t the number
+ * of the pair. */
 #include <lib/aggregate/tables.h>
 #include <math.h>
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* The message W x_j + b, with a learned row b per bucket of distances. */
 #include <lib/aggregate/priors/bucket.h>
 #include <lib/base/base.h>
 

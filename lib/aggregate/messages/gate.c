@@ -1,3 +1,4 @@
+/* The gated message sigmoid(A x_i + B x_j) V x_j. */
 #include <lib/aggregate/tables.h>
 #include <lib/kernels/rowwise/elementwise.h>
 #include <lib/kernels/simd/real_math.h>

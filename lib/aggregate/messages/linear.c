@@ -1,3 +1,4 @@
+/* The message W x_j. */
 #include <lib/aggregate/messages/sender.h>
 
 const gnn_message_t gnn_message_linear = {

@@ -1,3 +1,4 @@
+/* The message W x_j + E e_ij. */
 #include <lib/aggregate/tables.h>
 
 static void message(const gnn_aggregate_shape_t *shape, const gnn_message_rows_t *rows, gnn_real_t *m)

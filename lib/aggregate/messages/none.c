@@ -1,3 +1,4 @@
+/* The message x_j, as it is. */
 #include <lib/aggregate/messages/sender.h>
 
 const gnn_message_t gnn_message_none = {

@@ -3,7 +3,8 @@
 #include <lib/base/base.h>
 #include <math.h>
 
-/* Half of the n rows for the distances 0, 1, ... , the others in steps of equal ratio up to `reach`. */
+/* Half of the n rows for the distances 0, 1, ... , the others in steps of equal ratio up to
+ * `reach`. */
 static int64_t by_logarithm(int64_t n, double reach, int64_t distance)
 {
     const int64_t exact = n / 2;

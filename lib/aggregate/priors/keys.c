@@ -1,3 +1,4 @@
+/* The prior q_i . a, with a learned key a per bucket of distances. */
 #include <lib/aggregate/priors/bucket.h>
 #include <lib/base/base.h>
 

@@ -1,3 +1,4 @@
+/* The prior that is a given number per sender and head. */
 #include <lib/aggregate/priors/node.h>
 
 static void score(const gnn_aggregate_shape_t *shape, const gnn_prior_pair_t *pair, gnn_real_t *scores)

@@ -1,3 +1,4 @@
+/* The prior of ALiBi: a slope per head times the signed distance. */
 #include <lib/aggregate/priors/slope.h>
 
 static void strip(const gnn_aggregate_shape_t *shape, int64_t head, int64_t first, int64_t count,

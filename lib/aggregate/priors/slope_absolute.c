@@ -1,3 +1,4 @@
+/* The prior of ALiBi for both directions: minus a slope per head times the distance. */
 #include <lib/aggregate/priors/slope.h>
 
 static int64_t length(int64_t distance)

@@ -1,3 +1,4 @@
+/* The prior that is a learned number per head and bucket of distances. */
 #include <lib/aggregate/priors/bucket.h>
 #include <lib/base/base.h>
 

@@ -1,3 +1,4 @@
+/* The weigher whose weight is the score itself. */
 #include <lib/aggregate/tables.h>
 
 static gnn_real_t weight(const gnn_aggregate_shape_t *shape, int64_t head, const gnn_real_t *state,

@@ -1,3 +1,4 @@
+/* The weigher softmax: weights of a receiver add up to 1. */
 #include <lib/aggregate/weighers/softmax.h>
 
 const gnn_weigher_t gnn_weigher_softmax = {

@@ -1,5 +1,6 @@
-/* What softmax and softmax_sink share. State of a head: the largest score, and the sum of exp(score - largest). The sum is 0
- * where there was no score above minus infinity: then every weight is 0. */
+/* What softmax and softmax_sink share. State of a head: the largest score, and the sum of exp(score
+ * - largest). The sum is 0 where there was no score above minus infinity: then every weight is
+ *   0. */
 #ifndef GNN_AGGREGATE_WEIGHERS_SOFTMAX_H
 #define GNN_AGGREGATE_WEIGHERS_SOFTMAX_H
 

@@ -1,5 +1,5 @@
-/* One more score per head, which is learned, and whose value is nothing. State: as softmax, and the sink's own share of
- * the sum. */
+/* One more score per head, which is learned, and whose value is nothing. State: as softmax, and the
+ * sink's own share of the sum. */
 #include <lib/aggregate/weighers/softmax.h>
 
 static size_t declare(const gnn_aggregate_shape_t *shape, gnn_piece_t *pieces)

@@ -1,4 +1,5 @@
-/* What readers and writers share: the container of arrays, their types, files that are read by position and written by rename. */
+/* What readers and writers share: the container of arrays, their types, files that are read by
+ * position and written by rename. */
 #ifndef GNN_LIB_IO_ARRAYS_H
 #define GNN_LIB_IO_ARRAYS_H
 
@@ -21,7 +22,8 @@ typedef struct gnn__element {
 const gnn__element_t *gnn__element(gnn_dtype_t dtype);
 int gnn__element_types(void);
 
-/* Product of a shape; a shape whose non-zero dimensions already overflow is refused, wherever the zero stands. */
+/* Product of a shape; a shape whose non-zero dimensions already overflow is refused, wherever the
+ * zero stands. */
 bool gnn__shape_count(int ndim, const int64_t *shape, int64_t *count);
 /* "2708 x 1433", "" for a single number; static storage per thread. */
 const char *gnn__shape_words(int ndim, const int64_t *shape);
@@ -48,7 +50,8 @@ struct gnn_arrays {
 };
 
 int gnn__arrays_new(gnn_arrays_t **arrays);
-/* Takes `data` over on success; type, ndim, shape and count are those of `like`. The first `length` bytes of `name` are copied. */
+/* Takes `data` over on success; type, ndim, shape and count are those of `like`. The first `length`
+ * bytes of `name` are copied. */
 int gnn__arrays_add(gnn_arrays_t *arrays, const char *name, size_t length, const gnn_array_t *like,
                     void *data);
 int gnn__arrays_leave_out(gnn_arrays_t *arrays, const char *name, size_t length, const char *type);
@@ -61,7 +64,8 @@ const char *gnn__arrays_left_out(const gnn_arrays_t *arrays, const char *name);
 gnn_limits_t gnn__limits_or_defaults(const gnn_limits_t *limits);
 /* How many bytes `packed` ones may become by max_growth, if the first `free` are free. */
 uint64_t gnn__growth_room(const gnn_limits_t *limits, uint64_t free, uint64_t packed);
-/* gnn_npz_read of the arrays whose names (of `length` bytes) are wanted; the others are neither unpacked nor counted. NULL: all. */
+/* gnn_npz_read of the arrays whose names (of `length` bytes) are wanted; the others are neither
+ * unpacked nor counted. NULL: all. */
 typedef bool (*gnn__wanted_t)(const char *name, size_t length);
 int gnn__npz_read_wanted(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits,
                          gnn__wanted_t wanted);
@@ -77,7 +81,8 @@ typedef struct gnn__file {
     const char *name; /* without folders, for messages */
 } gnn__file_t;
 
-/* Opens a regular file that is not empty; anything else is GNN_EIO in words. Nothing here ever blocks on a FIFO. */
+/* Opens a regular file that is not empty; anything else is GNN_EIO in words. Nothing here ever
+ * blocks on a FIFO. */
 int gnn__file_open(gnn__file_t *file, const char *path);
 /* Exactly `bytes` bytes from position `at`. */
 int gnn__file_read(const gnn__file_t *file, int64_t at, void *out, int64_t bytes);

@@ -1,4 +1,5 @@
-/* Files: read by position from a regular file only, written beside their place and renamed into it. */
+/* Files: read by position from a regular file only, written beside their place and renamed into
+ * it. */
 #include <lib/io/arrays/arrays.h>
 
 #include <errno.h>
@@ -73,8 +74,8 @@ void gnn__file_close(gnn__file_t *file)
     file->fd = -1;
 }
 
-/* A name beside `path` that no other call of this or another process uses. Opened rather than made by mkstemp, so that the user's umask decides
- * who may read the result. */
+/* A name beside `path` that no other call of this or another process uses. Opened rather than made
+ * by mkstemp, so that the user's umask decides who may read the result. */
 static int open_temporary(gnn__output_t *output)
 {
     static atomic_uint calls;
@@ -128,7 +129,8 @@ int gnn__output_write(gnn__output_t *output, const void *data, int64_t bytes)
     return GNN_OK;
 }
 
-/* A rename survives a power cut once its folder is on the disk. Some file systems cannot sync folders: that is no failure of the write. */
+/* A rename survives a power cut once its folder is on the disk. Some file systems cannot sync
+ * folders: that is no failure of the write. */
 static void sync_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');

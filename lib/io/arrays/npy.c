@@ -1,5 +1,5 @@
-/* The .npy header: a Python dictionary that is read by a parser of its own, which knows strings, True, False, tuples of whole numbers and lists to
- * skip, and evaluates nothing. */
+/* The .npy header: a Python dictionary that is read by a parser of its own, which knows strings,
+ * True, False, tuples of whole numbers and lists to skip, and evaluates nothing. */
 #include <lib/io/arrays/arrays.h>
 
 enum { MAX_NESTING = 8 };
@@ -154,7 +154,8 @@ static void keep_type(gnn__npy_t *npy, const char *type, size_t n)
              (int)(n < sizeof npy->type ? n : sizeof npy->type), type);
 }
 
-/* Types that are left out: object, bytes, text, void, dates and times, complex, and floats wider than double. */
+/* Types that are left out: object, bytes, text, void, dates and times, complex, and floats wider
+ * than double. */
 static bool is_no_number(const char *type)
 {
     if (type[0] && strchr("<>|=", type[0]))
@@ -298,7 +299,8 @@ int gnn__npy_header(char **header, int64_t *length, const gnn_array_t *array)
     char *text;
     GNN_TRY(gnn__asprintf(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
                           type->npy, shape));
-    /* 10 bytes of prefix, the text, the newline: a multiple of 64, so that a mapped file has aligned data. */
+    /* 10 bytes of prefix, the text, the newline: a multiple of 64, so that a mapped file has
+     * aligned data. */
     int64_t words = (int64_t)strlen(text), total;
     int rc = gnn__pad(10 + words + 1, 64, &total) ? gnn__new(header, total, 1, "an npy header")
                                                   : GNN_EOVERFLOW;

@@ -1,5 +1,6 @@
-/* Reading .npz: a zip archive of .npy files. Sizes come from the central directory and are checked against the file, the limits and each array's own
- * header before memory is taken for them; what is unpacked is counted here, whatever the archive declares. */
+/* Reading .npz: a zip archive of .npy files. Sizes come from the central directory and are checked
+ * against the file, the limits and each array's own header before memory is taken for them; what is
+ * unpacked is counted here, whatever the archive declares. */
 #include <lib/io/arrays/arrays.h>
 
 #include <zip.h>
@@ -76,7 +77,8 @@ static int check_entry(reader_t *r, const zip_stat_t *s)
     if (s->comp_method == ZIP_CM_STORE && s->size != s->comp_size)
         return gnn__error(GNN_EFORMAT, "is stored as it is, yet declares %llu bytes of %llu",
                           (unsigned long long)s->size, (unsigned long long)s->comp_size);
-    /* Entries that share bytes make bombs of any ratio: together they cannot be larger than the file. */
+    /* Entries that share bytes make bombs of any ratio: together they cannot be larger than the
+     * file. */
     if (s->comp_size > (uint64_t)r->file.size - r->packed)
         return gnn__error(GNN_EFORMAT,
                           "declares %llu packed bytes, the file of %lld bytes has room for %llu",
@@ -123,7 +125,8 @@ static int read_exactly(const entry_t *e, void *out, int64_t bytes, const char *
     return GNN_OK;
 }
 
-/* Reading up to the end makes libzip compare the checksum, and shows entries that unpack to more than they declare. */
+/* Reading up to the end makes libzip compare the checksum, and shows entries that unpack to more
+ * than they declare. */
 static int expect_end(const entry_t *e)
 {
     char more;
@@ -215,7 +218,8 @@ static bool is_wanted(const reader_t *r, const zip_stat_t *s)
            (!r->wanted || r->wanted(s->name, length - 4));
 }
 
-/* What the directory declares is compared with the file before anything is unpacked: a few megabytes of packed zeros would become gigabytes. */
+/* What the directory declares is compared with the file before anything is unpacked: a few
+ * megabytes of packed zeros would become gigabytes. */
 static int check_growth(const reader_t *r, zip_uint64_t entries)
 {
     const uint64_t most =

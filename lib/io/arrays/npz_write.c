@@ -1,4 +1,5 @@
-/* Writing .npz: one deflated .npy an array, the same bytes for the same arrays whenever they are written. */
+/* Writing .npz: one deflated .npy an array, the same bytes for the same arrays whenever they are
+ * written. */
 #include <lib/io/arrays/arrays.h>
 
 #include <errno.h>
@@ -18,7 +19,8 @@ static int failed(zip_t *zip, const char *path)
     return gnn__error(code, "%s: %s", path, zip_error_strerror(error));
 }
 
-/* The header is kept in `header` until the archive is closed: libzip reads header and data only then, from where they lie. */
+/* The header is kept in `header` until the archive is closed: libzip reads header and data only
+ * then, from where they lie. */
 static int add(zip_t *zip, const char *path, const gnn_array_t *array, char **header)
 {
     int64_t length, bytes;
@@ -65,7 +67,8 @@ static int write_archive(gnn__output_t *output, int64_t count, const gnn_array_t
     return rc;
 }
 
-/* libzip writes a file of its own and renames it over ours: the one to sync is that one. An archive of no entries it does not write at all. */
+/* libzip writes a file of its own and renames it over ours: the one to sync is that one. An archive
+ * of no entries it does not write at all. */
 static int reopen(gnn__output_t *output, int64_t count)
 {
     static const char none[22] = "PK\5\6";

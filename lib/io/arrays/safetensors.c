@@ -1,5 +1,6 @@
-/* Reading safetensors: 8 bytes with the header's length, the header in JSON, the data. Every rule of the format is checked here; the JSON itself is
- * jansson's, kept small by a look over the raw text first. */
+/* Reading safetensors: 8 bytes with the header's length, the header in JSON, the data. Every rule
+ * of the format is checked here; the JSON itself is jansson's, kept small by a look over the raw
+ * text first. */
 #include <lib/io/arrays/arrays.h>
 
 #include <jansson.h>
@@ -49,7 +50,8 @@ static int read_text(reader_t *r, int64_t *length)
     return r->text[0] == '{' ? GNN_OK : gnn__error(GNN_EFORMAT, "the header does not start with '{'");
 }
 
-/* Before the parser makes objects of it: no deeper than the format needs, and no more values than the limit on entries explains. */
+/* Before the parser makes objects of it: no deeper than the format needs, and no more values than
+ * the limit on entries explains. */
 static int check_text(const reader_t *r, int64_t length)
 {
     int64_t depth = 0, values = 0, brackets = 0,

@@ -1,4 +1,5 @@
-/* Writing safetensors: wider types first, so that with a header padded to 8 bytes every tensor is aligned for its type. */
+/* Writing safetensors: wider types first, so that with a header padded to 8 bytes every tensor is
+ * aligned for its type. */
 #include <lib/io/arrays/arrays.h>
 
 #include <jansson.h>
@@ -33,7 +34,8 @@ static int order(slot_t **slots, int64_t count, const gnn_array_t *arrays)
     return GNN_OK;
 }
 
-/* Adds to an object; a name that is there already or is not UTF-8 is the caller's mistake. Takes `value`. */
+/* Adds to an object; a name that is there already or is not UTF-8 is the caller's mistake. Takes
+ * `value`. */
 static int put(json_t *object, const char *name, json_t *value)
 {
     if (json_object_get(object, name)) {

@@ -40,7 +40,8 @@ static int unpack_error(const gnn__file_t *file, const z_stream *z, int64_t left
                       (long long)(file->size - left), z->msg ? z->msg : "not in gzip's format");
 }
 
-/* Room for more unpacked bytes, within the limits; `used` packed ones made those that are there. One byte is kept for the NUL at the end. */
+/* Room for more unpacked bytes, within the limits; `used` packed ones made those that are there.
+ * One byte is kept for the NUL at the end. */
 static int unpack_room(gnn__text_t *text, const gnn__file_t *file, uint64_t used, z_stream *z,
                        int64_t *capacity)
 {
@@ -85,7 +86,8 @@ static int unpack_members(gnn__text_t *text, const gnn__file_t *file, z_stream *
         done += in - z->avail_in;
         text->size += out - z->avail_out;
         if (memchr(text->data + text->size - (out - z->avail_out), 0, out - z->avail_out))
-            return GNN_OK; /* no text: whoever looks at it next says so, and the rest need not be unpacked */
+            /* no text: the next reader of it says so, and the rest need not be unpacked */
+            return GNN_OK;
         ended = code == Z_STREAM_END;
         if (!ended && (code != Z_OK || (done == file->size && z->avail_out > 0)))
             return unpack_error(file, z, file->size - done, code);

@@ -1,4 +1,5 @@
-/* Text files as readers see them: loaded whole (unpacked if gzipped), given out line by line and field by field. Nothing here depends on the locale. */
+/* Text files as readers see them: loaded whole (unpacked if gzipped), given out line by line and
+ * field by field. Nothing here depends on the locale. */
 #ifndef GNN_LIB_IO_TEXT_FILE_H
 #define GNN_LIB_IO_TEXT_FILE_H
 
@@ -34,30 +35,35 @@ typedef enum {
     GNN__NOT_FINITE
 } gnn__field_kind_t;
 
-/* Loads a regular file of at most the default limit's bytes; a gzipped one unpacked, of at most as many. A byte order mark is passed over. GNN_EFORMAT: it
- * holds a zero byte, or is damaged gzip. On failure nothing is left to free. */
+/* Loads a regular file of at most the default limit's bytes; a gzipped one unpacked, of at most as
+ * many. A byte order mark is passed over. GNN_EFORMAT: it holds a zero byte, or is damaged gzip. On
+ * failure nothing is left to free. */
 int gnn__text_open(gnn__text_t *text, const char *path);
 int gnn__text_open_limits(gnn__text_t *text, const char *path, const gnn_limits_t *limits);
 void gnn__text_free(gnn__text_t *text);
-/* Lines that hold something, comments too: for sizing. Blank lines cost nothing, or a few packed kilobytes of them would ask for gigabytes. */
+/* Lines that hold something, comments too: for sizing. Blank lines cost nothing, or a few packed
+ * kilobytes of them would ask for gigabytes. */
 int64_t gnn__text_count_lines(const gnn__text_t *text);
 void gnn__text_rewind(gnn__text_t *text);
 
 /* The next line that is neither blank nor a comment; false at the end. */
 bool gnn__text_line(gnn__text_t *text);
-/* Takes the first of the characters that stands in the current line outside quotes, else `otherwise`, as delimiter. */
+/* Takes the first of the characters that stands in the current line outside quotes, else
+ * `otherwise`, as delimiter. */
 void gnn__text_guess_delimiter(gnn__text_t *text, const char *candidates, char otherwise);
 /* GNN_EFORMAT: a quote that does not end, or more behind it. */
 int gnn__text_field(gnn__text_t *text, gnn__text_field_t *field);
 /* Makes each doubled quote of a quoted field one, in place. */
 void gnn__field_unquote(gnn__text_field_t *field);
 
-/* "cora.content: line 3, column 2: ..."; no column without a field. Is `code` (a macro, so that the compiler sees that it is not 0). */
+/* "cora.content: line 3, column 2: ..."; no column without a field. Is `code` (a macro, so that the
+ * compiler sees that it is not 0). */
 #define gnn__text_error(text, field, code, ...) \
     (gnn__text_message(text, field, __VA_ARGS__), (code))
 void gnn__text_message(const gnn__text_t *text, const gnn__text_field_t *field, const char *format,
                        ...) __attribute__((format(printf, 3, 4)));
-/* A field as messages show it: cut, in quotes, unprintable bytes as '?'. Static storage per thread. */
+/* A field as messages show it: cut, in quotes, unprintable bytes as '?'. Static storage per
+ * thread. */
 const char *gnn__field_shown(const gnn__text_field_t *field);
 
 gnn__field_kind_t gnn__field_kind(const gnn__text_field_t *field);
@@ -67,8 +73,8 @@ int gnn__text_integer(const gnn__text_t *text, const gnn__text_field_t *field, c
 /* Also GNN_ENUMERIC: not finite, or too large for gnn_real_t. */
 int gnn__text_real(const gnn__text_t *text, const gnn__text_field_t *field, const char *what,
                    gnn_real_t *out);
-/* The rest of the file as numbers, as many in each line; blank lines between are refused. `header`: the first line is passed over if it holds a word. The
- * caller frees *values, on failure too. */
+/* The rest of the file as numbers, as many in each line; blank lines between are refused. `header`:
+ * the first line is passed over if it holds a word. The caller frees *values, on failure too. */
 int gnn__text_matrix(gnn__text_t *text, bool header, gnn_real_t **values, int64_t *rows,
                      int64_t *cols);
 

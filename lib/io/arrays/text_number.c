@@ -1,4 +1,5 @@
-/* Fields of text files as numbers. The syntax is checked here: the C library would take hexadecimal numbers and a locale's comma. */
+/* Fields of text files as numbers. The syntax is checked here: the C library would take hexadecimal
+ * numbers and a locale's comma. */
 #include <lib/io/arrays/text_file.h>
 
 #include <math.h>

@@ -24,7 +24,8 @@ struct gnn_data {
     uint8_t **masks[3]; /* masks[GNN_TRAIN][split][node]; one block holds all splits of a kind */
     char *name;         /* of the file, without folder and ending */
     char **class_names; /* (classes) UTF-8; NULL if the classes are numbers only */
-    int64_t *order; /* (n) after gnn_data_reorder: row r is node order[r] of the file; NULL: as in the file */
+    /* (n) after gnn_data_reorder: row r is node order[r] of the file; NULL: as in the file */
+    int64_t *order;
     int64_t skipped; /* links that name a node that the set does not hold */
     gnn__data_array_t *arrays;
     int64_t n_arrays, arrays_room;
@@ -35,7 +36,8 @@ struct gnn_data {
 
 /* ---- links ---- */
 
-/* Links of a file: a[k] sends to b[k] if the file tells apart, and what else it says of each, an array with m rows. */
+/* Links of a file: a[k] sends to b[k] if the file tells apart, and what else it says of each, an
+ * array with m rows. */
 typedef struct gnn__data_links {
     int64_t n, m; /* nodes, links */
     const int32_t *a, *b;
@@ -62,7 +64,7 @@ int gnn__data_read_graphml(gnn_data_t *data, const char *path);
 
 /* What a set of a graph alone lacks: no features, no labels, one split that holds no node. */
 int gnn__data_fill_rest(gnn_data_t *data);
-/* A set that is its links alone: no features, no labels, one split that holds nobody. */
+/* A set that is its links alone: no features, no labels, one split that holds no node. */
 int gnn__data_bare(gnn_data_t *data, const gnn__data_links_t *links);
 /* A class is a number below this, or below the number of nodes: labels are counted, and a file of a
  * few bytes must not ask for gigabytes. */
@@ -84,8 +86,9 @@ void gnn__data_free_class_names(gnn_data_t *data);
  * (docs/formats.md). On failure the caller frees it. */
 int gnn__data_from_arrays(gnn_data_t *data, const gnn_arrays_t *arrays);
 
-/* Fills `to` with `from` in another order: row r is row order[r], in the graph, if there is one, and
- * in features, labels and masks; the rest is copied as it stands. On failure, and in the end, the caller frees the rows. */
+/* Fills `to` with `from` in another order: row r is row order[r], in the graph, if there is one,
+ * and in features, labels and masks; the rest is copied as it stands. On failure, and in the end,
+ * the caller frees the rows. */
 int gnn__data_arrange(gnn_data_t *to, const gnn_data_t *from, const int64_t *order);
 /* Makes borrowed features the set's own, before they are written. */
 int gnn__data_own_features(gnn_data_t *data);
@@ -94,7 +97,8 @@ void gnn__data_free_rows(gnn_data_t *data);
 /* Rows of a place: its arrays have so many. */
 int64_t gnn__data_rows_on(const gnn_data_t *data, gnn_data_place_t place);
 void gnn__data_free_arrays(gnn_data_t *data);
-/* Sets the edge array `name` of `cols` reals an edge, from values in the order of the graph's edges. */
+/* Sets the edge array `name` of `cols` reals an edge, from values in the order of the graph's
+ * edges. */
 int gnn__data_edge_reals(gnn_data_t *data, const char *name, int64_t cols, const gnn_real_t *values);
 /* Makes `splits` empty masks of each kind. */
 int gnn__data_masks(gnn_data_t *data, int64_t splits);

@@ -88,7 +88,8 @@ static int read_numbers(gnn_data_t *made, const gnn__text_t *text, const gnn__te
                              : gnn__error(GNN_EFORMAT, "%s: no node has a class", text->name);
 }
 
-/* The first line is a header if it is a word above numbers, or one line more than there are nodes (`n`; -1: not known). */
+/* The first line is a header if it is a word above numbers, or one line more than there are nodes
+ * (`n`; -1: not known). */
 static bool has_header(const lines_t *lines, int64_t n)
 {
     return gnn__field_kind(&lines->fields[0]) == GNN__WORD &&

@@ -1,4 +1,5 @@
-/* The layouts in which people keep node classification sets in a .npz: what each part may be called, and every check that makes it safe to use. */
+/* The layouts in which people keep node classification sets in a .npz: what each part may be
+ * called, and every check that makes it safe to use. */
 #include <lib/io/data/layouts.h>
 
 #include <gnn/graph.h>

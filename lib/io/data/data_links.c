@@ -54,7 +54,8 @@ static void both_ways(const csr_t *csr, int64_t n, int64_t m, const int32_t *a, 
         }
 }
 
-/* Rows become receivers, with their senders ascending; as many as before, since each link goes both ways. */
+/* Rows become receivers, with their senders ascending; as many as before, since each link goes both
+ * ways. */
 static void transpose(const csr_t *to, const csr_t *from, int64_t n)
 {
     memcpy(to->indptr + 1, from->indptr, (size_t)(n + 1) * sizeof *to->indptr);

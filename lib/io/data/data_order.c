@@ -86,7 +86,8 @@ int gnn_data_reorder(gnn_data_t *data)
     int rc;
     if (!data)
         return gnn__error(GNN_EINVALID, "no data set");
-    if (data->order) /* CSV files that came since brought nodes that hear nobody, behind the others */
+    /* CSV files that came since brought nodes without neighbours, behind the others */
+    if (data->order)
         return GNN_OK;
     GNN_TRY(gnn__new(&order, data->n, sizeof *order, "an order of nodes"));
     GNN_CHECK(gnn_graph_community_order(data->graph, order));

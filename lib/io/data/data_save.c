@@ -1,4 +1,5 @@
-/* A data set as .npz in libgnn's own layout: planetoid's arrays, the names of the classes, arrays by name. */
+/* A data set as .npz in libgnn's own layout: planetoid's arrays, the names of the classes, arrays
+ * by name. */
 #include <lib/io/data/data.h>
 
 #include <graphs/build.h>

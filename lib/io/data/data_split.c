@@ -16,7 +16,8 @@ void gnn__data_shuffle(int32_t *order, int64_t n, uint64_t seed)
     }
 }
 
-/* Marks training nodes; order keeps the other labelled ones, whose number is returned. room[c]: how many more class c gives. */
+/* Marks training nodes; order keeps the other labelled ones, whose number is returned. room[c]: how
+ * many more class c gives. */
 static int64_t mark_train(const gnn_data_t *data, int32_t *order, int64_t *room)
 {
     int64_t rest = 0;

@@ -24,7 +24,8 @@ static int refuse(const gnn__text_t *text, const char *at, const char *what)
     return gnn__error(GNN_EFORMAT, "%s: line %lld: %s", text->name, (long long)line, what);
 }
 
-/* The declaration may name an encoding in which '<' is another byte; what is counted here must be what igraph sees. */
+/* The declaration may name an encoding in which '<' is another byte; what is counted here must be
+ * what igraph sees. */
 static int check_encoding(const gnn__text_t *text)
 {
     static const char *const known[] = {"utf-8", "UTF-8", "us-ascii",   "US-ASCII",

@@ -1,6 +1,7 @@
 /* Zachary's karate club: 34 members, 78 friendships, and the club that each joined when it split.
- * Zachary 1977, "An information flow model for conflict and fission in small groups". The friendships
- * are igraph's; the clubs are those of the paper's table, where member 9 joined the instructor's. */
+ * Zachary 1977, "An information flow model for conflict and fission in small groups". The
+ * friendships are igraph's; the clubs are those of the paper's table, where member 9 joined the
+ * instructor's. */
 #include <lib/io/data/data.h>
 
 #include <gnn/graph.h>
@@ -9,7 +10,8 @@
 
 enum { MEMBERS = 34, VALIDATION = 8 };
 
-/* Members from 1 to 34: 'i' stayed with the instructor (member 1), 'o' went with the officers (member 34). */
+/* Members from 1 to 34: 'i' stayed with the instructor (member 1), 'o' went with the officers
+ * (member 34). */
 static const char clubs[MEMBERS + 1] = "iiiiiiiiioiiiiooiioioioooooooooooo";
 
 /* Labelled for training, counted from 1: the two who led the clubs, and one well inside each (8 of

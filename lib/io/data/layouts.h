@@ -1,4 +1,5 @@
-/* What the readers of .npz layouts share: arrays found by any of their names, and sparse matrices. */
+/* What the readers of .npz layouts share: arrays found by any of their names, and sparse
+ * matrices. */
 #ifndef GNN_LIB_IO_LAYOUTS_H
 #define GNN_LIB_IO_LAYOUTS_H
 
@@ -20,7 +21,8 @@ typedef struct gnn__layout_csr {
     int32_t *indices;
 } gnn__layout_csr_t;
 
-/* What stands between `matrix` and its parts in this file ("_" in adj_indptr); NULL if it has no such matrix. */
+/* What stands between `matrix` and its parts in this file ("_" in adj_indptr); NULL if it has no
+ * such matrix. */
 const char *gnn__layout_spelling(const gnn_arrays_t *arrays, const char *matrix);
 /* Is there an indptr of `matrix`? */
 bool gnn__layout_has(const gnn_arrays_t *arrays, const char *matrix);

@@ -1,6 +1,7 @@
-/* The form in which LINQS published Cora, Citeseer and WebKB (Sen et al. 2008, "Collective classification
- * in network data"): NAME.content holds a line a node, its id, its words as numbers, its class; NAME.cites
- * a line a link, two ids. Ids are words; some links name ids that no node has. */
+/* The form in which LINQS published Cora, Citeseer and WebKB (Sen et al. 2008, "Collective
+ * classification in network data"): NAME.content holds a line a node, its id, its words as numbers,
+ * its class; NAME.cites a line a link, two ids. Ids are words; some links name ids that no node
+ * has. */
 #include <lib/io/data/data.h>
 
 #include <limits.h>

@@ -36,7 +36,8 @@ static int open_part(gnn__text_t *text, const char *folder, const char *part,
     }
     int rc = gnn__text_open_limits(text, path, limits);
     text->delimiter = ',';
-    text->name = gnn__file_name(part); /* the path goes, its literal stays; messages name the part */
+    /* the path goes, its literal stays; messages name the part */
+    text->name = gnn__file_name(part);
     gnn_free(path);
     return rc;
 }
@@ -67,7 +68,8 @@ static int index_of_node(const gnn__text_t *text, const gnn__text_field_t *field
 
 /* ---- labels: they are what says how many nodes there are ---- */
 
-/* A class, written as a whole number or (as numpy does once a label is missing) as a real one; nan: none. */
+/* A class, written as a whole number or (as numpy does once a label is missing) as a real one; nan:
+ * none. */
 static int read_label(const gnn__text_t *text, const gnn__text_field_t *field, int64_t most,
                       int32_t *out)
 {
@@ -145,7 +147,8 @@ static int fill_links(const gnn_data_t *data, gnn__text_t *text, int32_t *a, int
     return GNN_OK;
 }
 
-/* What OGB's sets say of nodes and links in files of their own; those that a set has become arrays of these names. */
+/* What OGB's sets say of nodes and links in files of their own; those that a set has become arrays
+ * of these names. */
 static const struct {
     const char *part, *name;
     gnn_data_place_t place;
@@ -264,7 +267,8 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Masks are made for all splits at once: a folder of a thousand empty ones must not ask for gigabytes. */
+/* Masks are made for all splits at once: a folder of a thousand empty ones must not ask for
+ * gigabytes. */
 enum { MOST_SPLITS = 100 };
 
 static bool is_folder(const char *path)

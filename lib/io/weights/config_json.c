@@ -121,7 +121,8 @@ static int write_word(json_t **value, const field_t *f, int number)
     return GNN_OK;
 }
 
-/* Rows are found again by name: one of the user's may not be called what a row of the library is. */
+/* Rows are found again by name: one of the user's may not be called what a row of the library
+ * is. */
 static int write_row(json_t **value, const field_t *f, const void *row)
 {
     const void *ours = row ? gnn__kind_row(f->values, gnn__row_name(row)) : NULL;
@@ -149,7 +150,7 @@ static int write_value(json_t **value, const field_t *f, const void *place)
     }
 }
 
-/* Is the field what it is when nobody writes it? */
+/* Is the field its default? */
 static bool is_default(const field_t *f, const void *place)
 {
     static const char zeros[sizeof(double[4])];
@@ -160,7 +161,8 @@ static bool is_default(const field_t *f, const void *place)
     return memcmp(place, zeros, bytes) == 0;
 }
 
-/* `brief`: fields that have their defaults are left out. Texts and rows that are not there always are. */
+/* `brief`: fields that have their defaults are left out. Texts and rows that are not there always
+ * are. */
 static int write_fields(json_t *object, fields_t fields, const void *from, bool brief)
 {
     field_t f;

@@ -12,10 +12,11 @@ typedef struct gnn__steps {
     int64_t count;
 } gnn__steps_t;
 
-/* The steps with resolved configs, released with free(). GNN_EUNSUPPORTED: a row of the user's has the name of one of the library's.
- * GNN_EINVALID: a number that is not finite. */
+/* The steps with resolved configs, released with free(). GNN_EUNSUPPORTED: a row of the user's has
+ * the name of one of the library's. GNN_EINVALID: a number that is not finite. */
 int gnn__steps_write(char **text, const gnn_model_t *model);
-/* `rows`: the user's, or NULL. GNN_EFORMAT in words, naming step and field. Whether the steps make sense is for gnn_model_from_steps to say. */
+/* `rows`: the user's, or NULL. GNN_EFORMAT in words, naming step and field. Whether the steps make
+ * sense is for gnn_model_from_steps to say. */
 int gnn__steps_read(gnn__steps_t *steps, const char *text, const gnn_rows_t *rows);
 void gnn__steps_free(gnn__steps_t *steps);
 

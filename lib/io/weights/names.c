@@ -1,4 +1,5 @@
-/* Weights by the names of other libraries, in and out. An import checks everything before it copies anything. */
+/* Weights by the names of other libraries, in and out. An import checks everything before it copies
+ * anything. */
 #include <lib/io/weights/names.h>
 
 #include <math.h>
@@ -8,7 +9,7 @@
 typedef struct {
     gnn__binding_t *list;
     int64_t count;
-    const char *fixed; /* every array whose name begins so must be somebody's */
+    const char *fixed; /* every array whose name begins so must belong to a field */
     int64_t fixed_length;
     bool alone; /* a layer by itself: its module's other halves may be elsewhere */
 } bindings_t;
@@ -168,7 +169,8 @@ static void use(const import_t *import, const gnn_array_t *array)
     import->used[array - gnn_arrays_at(import->arrays, 0)] = true;
 }
 
-/* An array whose field the layer lacks: somebody else's, no weight, or a number that the config has to agree with. */
+/* An array whose field the layer lacks: another layer's, no weight, or a number that the config has
+ * to agree with. */
 static int check_absent(const import_t *import, const gnn__binding_t *b, const gnn__name_row_t *row,
                         const gnn_array_t *array)
 {

@@ -1,4 +1,5 @@
-/* Inside of imports and exports: a step of a model, or a layer by itself, bound to a module of another library under a prefix. */
+/* Inside of imports and exports: a step of a model, or a layer by itself, bound to a module of
+ * another library under a prefix. */
 #ifndef GNN_LIB_IO_NAMES_H
 #define GNN_LIB_IO_NAMES_H
 

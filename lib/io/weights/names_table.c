@@ -1,4 +1,5 @@
-/* The table of names: which module a layer is in another library, and where the numbers of a field lie in that module's arrays. */
+/* The table of names: which module a layer is in another library, and where the numbers of a field
+ * lie in that module's arrays. */
 #include <lib/io/weights/names.h>
 
 #define ANY (-1)

@@ -1,5 +1,6 @@
-/* A model as one safetensors file: a matrix for each field, "STEP.FIELD", and the steps as JSON in the metadata, so that the file alone makes the model.
- * A file is not trusted: nothing is allocated that its own numbers do not fill. */
+/* A model as one safetensors file: a matrix for each field, "STEP.FIELD", and the steps as JSON in
+ * the metadata, so that the file alone makes the model. A file is not trusted: nothing is allocated
+ * that its own numbers do not fill. */
 #include <lib/io/weights/config_json.h>
 
 #include <gnn/io.h>
@@ -125,7 +126,7 @@ static int check_array(const gnn_array_t *array, const char *name, const gnn_ten
     return GNN_OK;
 }
 
-/* All names are there; if the counts differ, some array is nobody's. */
+/* All names are there; if the counts differ, some array belongs to no field. */
 static int check_extra(const gnn_model_t *model, const gnn_arrays_t *arrays)
 {
     gnn_tensor_t t;

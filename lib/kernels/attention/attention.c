@@ -1,8 +1,8 @@
 /* At which level the products of attention run. */
 #include <lib/kernels/attention/attention.h>
 
-/* vdpbf16ps does twice the work of an fp32 instruction on AMD's processors, no more than that on Intel's: `medium` gains by it on the former, `high` by AMX
- * alone. */
+/* vdpbf16ps does twice the work of an fp32 instruction on AMD's processors, no more than that on
+ * Intel's: `medium` gains by it on the former, `high` by AMX alone. */
 gnn_precision_t gnn__attention_level(const gnn_context_t *context)
 {
     const gnn_precision_t used = gnn_context_precision_used(context);

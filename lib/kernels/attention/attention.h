@@ -1,18 +1,25 @@
-/* Attention on one part of a graph: y_i = sum over j of alpha_ij v_j for each head, alpha = softmax over j of
- * score(q_i, k_j) + bias_ij. Four ways run it; the first that takes a call does (lib/aggregate/ways.c).
+/* Attention on one part of a graph: y_i = sum over j of alpha_ij v_j for each head, alpha = softmax
+ * over j of score(q_i, k_j) + bias_ij. Four ways run it; the first that takes a call does
+ * (lib/aggregate/ways.c).
  *
- *   way      scores             graph           heads             edge weight, bias, scales  instruction set    per pair
- *   by_lane  additive, v2, dot  edges*          <= 8, kv = heads  features, not in v2; bias  AVX2, AVX-512      nothing
- *                                                                 in additive scores
- *   by_tile  dot                spans           any               distances                  any; bf16, AMX     nothing
- *   by_row   all three          edges or spans  any               yes, and distances         any (reference)    nothing
- *   generic  any row of         edges or spans  any               yes, and edge features,    any                nothing
- *            the table                                            gates, weights that are
- *                                                                 asked for
+ *   way      scores             graph           heads             instruction set
+ *   by_lane  additive, v2, dot  edges*          <= 8, kv = heads  AVX2, AVX-512, NEON
+ *   by_tile  dot                spans           any               any; bf16, AMX
+ *   by_row   all three          edges or spans  any               any (reference)
+ *   generic  any row of tables  edges or spans  any               any
+ *
+ * and of what comes with the pairs:
+ *
+ *   by_lane  edge features, not in v2; edge bias in additive scores
+ *   by_tile  priors by distance, sinks
+ *   by_row   edge bias and weight, scales of nodes, priors by distance, sinks
+ *   generic  everything: gates, caps, keys by distance, other weighers, weights that are asked for
+ *
  *   * additive and v2 also on spans
  *
- * by_lane takes a graph as a whole. by_tile and by_row are one way (lib/aggregate/fast/way_attention.c): each part goes by
- * tiles where it can, else row by row. generic walks pair by pair (lib/aggregate/generic) and keeps a state per receiver.
+ * by_lane takes a graph as a whole. by_tile and by_row are one way
+ * (lib/aggregate/fast/way_attention.c): each part goes by tiles where it can, else row by row.
+ * generic walks pair by pair (lib/aggregate/generic) and keeps a state per receiver.
  *
  * Inside by_lane a layout says how a row of values lies (by_lane.h):
  *
@@ -22,18 +29,20 @@
  *   columns  one head of at most 16 numbers, in place; dot and v2 scores: pairs stand in the lanes
  *   packed   anything else: a copy with heads fastest
  *
- * and it does three things row by row where they pay: short rows by the handful, exponentials as products of factors
- * (+factors), both ends of a pair in one pass of backward (+groups). With GNN_PROFILE=1 the profile says which of all
- * this ran: "aggregate[by_lane/shared+factors]".
+ * and it does three things row by row where they pay: short rows by the handful, exponentials as
+ * products of factors (+factors), both ends of a pair in one pass of backward (+groups). With
+ * GNN_PROFILE=1 the profile says which of all this ran: "aggregate[by_lane/shared+factors]".
  *
- * Head a reads key and value head a / (heads / kv_heads). Rows lie head by head: q has heads * d_k numbers (additive:
- * heads), k has kv_heads * d_k (additive: heads), v has kv_heads * d_v, y has heads * d_v.
+ * Head a reads key and value head a / (heads / kv_heads). Rows lie head by head: q has heads * d_k
+ * numbers (additive: heads), k has kv_heads * d_k (additive: heads), v has kv_heads * d_v, y has
+ * heads * d_v.
  *
- * Forward runs over the parts one after another. In between the state holds each receiver's largest score and the sum of
- * exp(score - largest), and y the weighted sum that goes with them; the last part divides and leaves the log-sum-exp in
- * `largest`. Nothing per pair is kept: backward computes alpha again from the log-sum-exp, once by receiver (d_q, edge
- * gradients) and once by sender over the transposed part (d_k, d_v). A receiver that hears no sender, or only scores of
- * minus infinity, has the sum 0, y = 0 and the log-sum-exp minus infinity. */
+ * Forward runs over the parts one after another. In between the state holds each receiver's largest
+ * score and the sum of exp(score - largest), and y the weighted sum that goes with them; the last
+ * part divides and leaves the log-sum-exp in `largest`. Nothing per pair is kept: backward computes
+ * alpha again from the log-sum-exp, once by receiver (d_q, edge gradients) and once by sender over
+ * the transposed part (d_k, d_v). A receiver that hears no sender, or only scores of minus
+ * infinity, has the sum 0, y = 0 and the log-sum-exp minus infinity. */
 #ifndef GNN_KERNELS_ATTENTION_H
 #define GNN_KERNELS_ATTENTION_H
 
@@ -52,10 +61,11 @@ static inline gnn_real_t *gnn__matrix_row(const gnn__matrix_t *m, int64_t row)
     return m->at + row * m->stride;
 }
 
-/* What the distance from receiver to sender adds to the scores of a part: for each head a row of numbers by distance. In tiles
- * the pair of row r and place c reads number shift[r] + c; on a transposed part the numbers stand in reverse, and a tile may
- * read up to GNN__PRIOR_MARGIN numbers beyond what its rows hear, on either side. Row by row the number is found by the
- * positions of the two nodes: src_position[j] - dst_position[i] + origin. */
+/* What the distance from receiver to sender adds to the scores of a part: for each head a row of
+ * numbers by distance. In tiles the pair of row r and place c reads number shift[r] + c; on a
+ * transposed part the numbers stand in reverse, and a tile may read up to GNN__PRIOR_MARGIN numbers
+ * beyond what its rows hear, on either side. Row by row the number is found by the positions of the
+ * two nodes: src_position[j] - dst_position[i] + origin. */
 enum { GNN__PRIOR_MARGIN = 64 };
 
 typedef struct gnn__prior {
@@ -66,15 +76,16 @@ typedef struct gnn__prior {
     int64_t origin;
 } gnn__prior_t;
 
-/* Forward state (n_dst x heads): largest score, and sum of exp(score - largest). Carried from part to part; `largest` also
- * becomes the log-sum-exp for backward. by_tile and by_lane accept NULL where a part is the only one and, of `largest`,
- * nothing is recorded. */
+/* Forward state (n_dst x heads): largest score, and sum of exp(score - largest). Carried from part
+ * to part; `largest` also becomes the log-sum-exp for backward. by_tile and by_lane accept NULL
+ * where a part is the only one and, of `largest`, nothing is recorded. */
 typedef struct gnn__attention_state {
     gnn_real_t *largest, *sum;
 } gnn__attention_state_t;
 
-/* Backward: what comes in, and where gradients go (at NULL: not wanted). They are added to, except that tiles overwrite
- * those of q of the first `writes_q` receivers, and those of k, v if `writes_k`, `writes_v`. */
+/* Backward: what comes in, and where gradients go (at NULL: not wanted). They are added to, except
+ * that tiles overwrite those of q of the first `writes_q` receivers, and those of k, v if
+ * `writes_k`, `writes_v`. */
 typedef struct gnn__attention_grads {
     const gnn_real_t *lse, *delta; /* n_dst x heads: log-sum-exp and dY . Y */
     gnn__matrix_t y;
@@ -95,7 +106,8 @@ typedef struct gnn__attention {
     gnn__pairs_t pairs;
     gnn__prior_t prior;
     bool transposed; /* rows are senders */
-    /* Edge inputs; at NULL: none. Edge numbers beyond the rows of `bias` have bias 0, beyond those of `weight` weight 1. */
+    /* Edge inputs; at NULL: none. Edge numbers beyond the rows of `bias` have bias 0, beyond those
+     * of `weight` weight 1. */
     gnn__matrix_t bias, weight;
     int64_t biases, bias_cols, weights;
     gnn__matrix_t features; /* edges x d_e; which say they have depends on the kernels */
@@ -105,7 +117,8 @@ typedef struct gnn__attention {
     bool first, last;                        /* part */
     gnn__attention_state_t state;
     gnn__attention_grads_t grad;
-    gnn_real_t *packed; /* by_tile, forward: tiles of senders by head; NULL: they are packed as they are met */
+    /* by_tile, forward: tiles of senders by head; NULL: they are packed as they are met */
+    gnn_real_t *packed;
     int64_t rows; /* by_tile, backward: at most so many senders share a tile of receivers */
 } gnn__attention_t;
 

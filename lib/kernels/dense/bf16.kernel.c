@@ -1,3 +1,4 @@
+/* Splits floats into bf16 numbers and their rests (bf16.h). */
 #include <lib/kernels/dense/bf16.h>
 #include <lib/kernels/isa.h>
 

@@ -6,7 +6,8 @@
 
 typedef struct gnn__csr_product {
     const int64_t *indptr;
-    const int32_t *counts; /* row r holds so many numbers from indptr[r] on; NULL: up to indptr[r + 1] */
+    /* row r holds so many numbers from indptr[r] on; NULL: up to indptr[r + 1] */
+    const int32_t *counts;
     const int32_t *indices;
     const gnn_real_t *values; /* NULL: all are 1 */
     const gnn_real_t *x;

@@ -1,4 +1,5 @@
-/* Sums of weighted rows with the sums in registers, and their counterpart that adds one row to many. */
+/* Sums of weighted rows with the sums in registers, and their counterpart that adds one row to
+ * many. */
 #include <lib/kernels/isa.h>
 #include <lib/kernels/dense/csr.h>
 #include <lib/kernels/simd/vec.h>

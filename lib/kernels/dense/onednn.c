@@ -2,10 +2,12 @@
  *
  *   highest   fp32 as it comes
  *   medium    both operands rounded to bf16, sums in fp32
- *   high      each operand split into two bf16 numbers, and three of the four products: with the inner dimension laid out three times over,
- *             [A_high A_high A_low] x [B_high; B_low; B_high], that is one bf16 product
+ *   high      each operand split into two bf16 numbers, and three of the four products: with the
+ *             inner dimension laid out three times over, [A_high A_high A_low] x [B_high; B_low;
+ *             B_high], that is one bf16 product
  *
- * oneDNN threads by OpenMP (libgomp), so builds by clang, which bring libomp, leave it out. Whatever it cannot do is declined, and OpenBLAS does it. */
+ * oneDNN threads by OpenMP (libgomp), so builds by clang, which bring libomp, leave it out.
+ * Whatever it cannot do is declined, and OpenBLAS does it. */
 #include <lib/kernels/dense/bf16.h>
 #include <lib/kernels/dense/dense.h>
 #include <lib/kernels/isa.h>
@@ -42,11 +44,12 @@ typedef struct gnn__primitives {
     primitive_t list[KEPT];
 } primitives_t;
 
-/* Columns below which a product only reads A, and sizes below which turning the operands into bf16 costs more than the product gains. */
+/* Columns below which a product only reads A, and sizes below which turning the operands into bf16
+ * costs more than the product gains. */
 enum { FEW_COLUMNS = 5, FEW_FOR_BF16 = 32 };
 
-/* Rows of A from which a B of at least so many rows and columns is worth laying out as oneDNN likes it best: that costs a hundredth of the product and
- * gains 3 to 10%. */
+/* Rows of A from which a B of at least so many rows and columns is worth laying out as oneDNN likes
+ * it best: that costs a hundredth of the product and gains 3 to 10%. */
 enum { PACK_ROWS = 768, PACK_SIDE = 128, SLICE = 512, SLICE_CELLS = 100000 };
 
 /* Numbers of an A that no cache holds. */
@@ -62,8 +65,8 @@ bool gnn__onednn_has(gnn_precision_t level)
     return level == GNN_PRECISION_HIGHEST || processor_has(dnnl_cpu_isa_avx512_core);
 }
 
-/* vdpbf16ps does twice the work of an fp32 instruction, AMX sixteen times: three bf16 products for one of fp32 pay with AMX only. oneDNN asks the system
- * for leave to use AMX. */
+/* vdpbf16ps does twice the work of an fp32 instruction, AMX sixteen times: three bf16 products for
+ * one of fp32 pay with AMX only. oneDNN asks the system for leave to use AMX. */
 bool gnn__onednn_gains(gnn_precision_t level)
 {
     return level == GNN_PRECISION_HIGHEST ||
@@ -233,7 +236,8 @@ static uint64_t hash_of(const shape_t *s)
     return hash;
 }
 
-/* The primitive of a shape: a kept one, or a new one in place of the one that was not used for longest. */
+/* The primitive of a shape: a kept one, or a new one in place of the one that was not used for
+ * longest. */
 static primitive_t *primitive_of(primitives_t *all, const shape_t *s)
 {
     const uint64_t hash = hash_of(s);
@@ -402,8 +406,8 @@ static int product(gnn_context_t *context, primitives_t *all, const gnn__product
     return kept->primitive ? run(context, all, kept, p) : GNN_EUNSUPPORTED;
 }
 
-/* A transposed A in bf16: a sum over slices of its rows, whose parts of A and B stay in cache. What is done is taken off the
- * product. */
+/* A transposed A in bf16: a sum over slices of its rows, whose parts of A and B stay in cache. What
+ * is done is taken off the product. */
 static int product_by_slices(gnn_context_t *context, primitives_t *all, gnn__product_t *p,
                              gnn_precision_t level, int threads)
 {
@@ -421,7 +425,8 @@ static int product_by_slices(gnn_context_t *context, primitives_t *all, gnn__pro
     return GNN_OK;
 }
 
-/* In fp32 oneDNN's older sgemm is faster than the primitive where A is transposed (by some 10%), and where a long A streams by in narrow products (by 5 to 25%). */
+/* In fp32 oneDNN's older sgemm is faster than the primitive where A is transposed (by some 10%),
+ * and where a long A streams by in narrow products (by 5 to 25%). */
 static bool suits_sgemm(const gnn__product_t *p)
 {
     return !p->bias &&
@@ -444,7 +449,8 @@ int gnn__onednn(gnn_context_t *context, gnn__product_t *p, gnn_precision_t wante
     primitives_t *all;
     GNN_TRY(primitives_of(context, &all));
     const int before = omp_get_max_threads();
-    omp_set_num_threads(threads); /* the calling thread's own setting: oneDNN plans and runs with it */
+    /* the calling thread's own setting: oneDNN plans and runs with it */
+    omp_set_num_threads(threads);
     const gnn_precision_t level = level_of(context, p, wanted);
     const bool exact = level == GNN_PRECISION_HIGHEST;
     const int rc = exact && suits_sgemm(p)      ? product_by_sgemm(p)

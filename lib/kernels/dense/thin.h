@@ -1,4 +1,5 @@
-/* Both gradients of a linear map to a few numbers, a last layer's, in one sweep over its input: a library's two products would read or write as much twice. */
+/* Both gradients of a linear map to a few numbers, a last layer's, in one sweep over its input: a
+ * library's two products would read or write as much twice. */
 #ifndef GNN_KERNELS_THIN_H
 #define GNN_KERNELS_THIN_H
 
@@ -13,7 +14,7 @@ typedef struct gnn__thin {
     int64_t ldx;
     const gnn_real_t *dy; /* rows x GNN__THIN, without gaps */
     const gnn_real_t *w;  /* GNN__THIN x cols: columns of W as rows */
-    gnn_real_t *dx;       /* (+)= dy w; NULL: nobody wants it */
+    gnn_real_t *dx;       /* (+)= dy w; NULL: not wanted */
     int64_t lddx;
     bool add;
     gnn_real_t *sums; /* as w: += dy' x */

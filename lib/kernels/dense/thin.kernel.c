@@ -1,3 +1,4 @@
+/* Both gradients of a linear map to a few numbers, a unit of columns at a time (thin.h). */
 #include <lib/kernels/isa.h>
 #include <lib/kernels/dense/thin.h>
 #include <lib/kernels/simd/vec.h>

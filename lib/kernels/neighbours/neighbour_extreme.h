@@ -1,4 +1,5 @@
-/* The largest, or least, of what neighbours say, number by number, on edges, and its gradient. Rows are handed to one thread each and take their neighbours in order. */
+/* The largest, or least, of what neighbours say, number by number, on edges, and its gradient. Rows
+ * are handed to one thread each and take their neighbours in order. */
 #ifndef GNN_KERNELS_EXTREME_H
 #define GNN_KERNELS_EXTREME_H
 
@@ -19,10 +20,12 @@ typedef struct gnn__neighbour_extreme {
 } gnn__neighbour_extreme_t;
 
 typedef struct gnn__neighbour_extreme_kernels {
-    /* own_r = the largest other_n of the neighbours n of row r; 0 where there are none, NaN where one of them is. */
+    /* own_r = the largest other_n of the neighbours n of row r; 0 where there are none, NaN where
+     * one of them is. */
     void (*receive)(const gnn__neighbour_extreme_t *e, int64_t row0, int64_t row1);
-    /* to_r (+)= sum of gain_n, number by number, over neighbours whose other_n is own_r. How many share an extreme is such a sum, of ones, and the gradient one of shares, over
-     * the transposed part. */
+    /* to_r (+)= sum of gain_n, number by number, over neighbours whose other_n is own_r. How many
+     * share an extreme is such a sum, of ones, and the gradient one of shares, over the transposed
+     * part. */
     void (*match)(const gnn__neighbour_extreme_t *e, int64_t row0, int64_t row1);
 } gnn__neighbour_extreme_kernels_t;
 /* NULL: this processor has none. */

@@ -1,3 +1,4 @@
+/* Extremes over neighbours, forward and backward in registers (neighbour_extreme.h). */
 #include <lib/kernels/neighbours/neighbour_extreme.h>
 #include <lib/kernels/isa.h>
 #include <lib/kernels/simd/vec_math.h>

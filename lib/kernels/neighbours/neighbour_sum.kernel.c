@@ -1,3 +1,4 @@
+/* Sums over neighbours on edges and on spans (neighbour_sum.h). */
 #include <lib/kernels/isa.h>
 #include <lib/kernels/neighbours/neighbour_sum.h>
 #include <lib/kernels/simd/vec.h>
@@ -126,7 +127,8 @@ GNN__INLINE void add_place(const gnn__neighbour_sum_t *s, int64_t place, int64_t
         sum[c] += scale * x[c];
 }
 
-/* Moves places from..to - 1 over to the suffix stack: entry k - from becomes the sum of k..to - 1. */
+/* Moves places from..to - 1 over to the suffix stack: entry k - from becomes the sum of k..to -
+ * 1. */
 static void fill_suffix(const gnn__neighbour_sum_t *s, int64_t from, int64_t to, int64_t first,
                         int64_t count, gnn_real_t *suffix)
 {

@@ -1,10 +1,12 @@
-/* Who hears whom: one part of a graph as bare arrays, in one of two forms. Graphs keep their parts so, and kernels read them so.
+/* Who hears whom: one part of a graph as bare arrays, in one of two forms. Graphs keep their parts
+ * so, and kernels read them so.
  *
- * Rows are receivers and columns senders; in a transposed part it is the other way round. A row's pairs stand at the places
- * gnn__pairs_from .. gnn__pairs_to - 1:
+ * Rows are receivers and columns senders; in a transposed part it is the other way round. A row's
+ * pairs stand at the places gnn__pairs_from .. gnn__pairs_to - 1:
  *
  *     edges   place k holds column indices[k]; rows of nodes stand in the order of the nodes
- *     spans   places are columns in the order of col_order; row r is node row_order[r] and hears the run lo[r] .. hi[r] - 1 */
+ *     spans   places are columns in the order of col_order; row r is node row_order[r] and hears
+ *             the run lo[r] .. hi[r] - 1 */
 #ifndef GNN_KERNELS_PAIRS_H
 #define GNN_KERNELS_PAIRS_H
 

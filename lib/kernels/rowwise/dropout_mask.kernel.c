@@ -1,5 +1,6 @@
-/* Dropout for many places at once: the counters and keys are those of gnn__dropout_draw, many of them side by side; a block is the eight places of one counter, and
- * which of them are kept are the bits of a byte. */
+/* Dropout for many places at once: the counters and keys are those of gnn__dropout_draw, many of
+ * them side by side; a block is the eight places of one counter, and which of them are kept are the
+ * bits of a byte. */
 #include <lib/kernels/isa.h>
 #include <lib/kernels/rowwise/dropout_mask.h>
 #include <lib/kernels/simd/philox.h>
@@ -9,7 +10,8 @@ enum { BLOCKS = 2 * GNN__PHILOX_LANES, LANES = 8 };
 
 /* ---- matrices ---- */
 
-/* What is left of a register of x, numbers k .. of those that `bits` are for. A dropped element is -0 even if x is infinite or NaN, as if it had not been there. */
+/* What is left of a register of x, numbers k .. of those that `bits` are for. A dropped element is
+ * -0 even if x is infinite or NaN, as if it had not been there. */
 GNN__INLINE gnn__vec_t left_of(const uint8_t *bits, int64_t k, gnn_real_t scale, gnn__vec_t x)
 {
     const gnn__vec_t larger = x * scale + 0, dropped = gnn__vec_all((gnn_real_t)-0.0);
@@ -25,7 +27,8 @@ GNN__INLINE gnn__vec_t left_of(const uint8_t *bits, int64_t k, gnn_real_t scale,
 #endif
 }
 
-/* y (+)= what is left of n numbers that lie one behind another; `bits` is readable for a register's more. */
+/* y (+)= what is left of n numbers that lie one behind another; `bits` is readable for a register's
+ * more. */
 GNN__INLINE void apply(const uint8_t *bits, gnn_real_t scale, int64_t n, const gnn_real_t *x,
                        bool add, gnn_real_t *y)
 {
@@ -122,7 +125,8 @@ static void next_blocks(const int64_t *indptr, int64_t r, int64_t block, int64_t
         }
 }
 
-/* Appends those of at most eight numbers that are kept. May write eight places where there are eight numbers. */
+/* Appends those of at most eight numbers that are kept. May write eight places where there are
+ * eight numbers. */
 #if !GNN_DOUBLE && defined(__AVX512F__)
 GNN__INLINE int64_t squeeze(int64_t n, uint8_t kept, gnn_real_t scale, const int32_t *from_at,
                             const gnn_real_t *from_by, int32_t *at, gnn_real_t *by)
@@ -149,7 +153,8 @@ GNN__INLINE int64_t squeeze_each(int64_t n, uint8_t kept, gnn_real_t scale, cons
 }
 
 #if !GNN_DOUBLE && defined(__AVX2__)
-/* Where the set bits of a byte stand, one byte for each: those of four bits are listed, and the upper four's go behind the lower four's. */
+/* Where the set bits of a byte stand, one byte for each: those of four bits are listed, and the
+ * upper four's go behind the lower four's. */
 GNN__INLINE __m256i set_bits(uint8_t byte)
 {
     static const uint32_t of_four[16] = {0x0,   0x0,     0x1,     0x100,    0x2,   0x200,

@@ -39,7 +39,8 @@ static void scale_row(int64_t n, gnn_real_t alpha, const gnn_real_t *x, bool add
  * loops. The last piece is filled up in a buffer. */
 enum { PIECE = 64 };
 
-/* ---- activations: NAME_values is y = f(x); NAME_slopes is y = f'(t), where t is f(x) if activations.def says so, else x ---- */
+/* ---- activations: NAME_values is y = f(x); NAME_slopes is y = f'(t), where t is f(x) if
+ * activations.def says so, else x ---- */
 
 /* The formulas in v = x[k] of an activation, and how their loops are vectorised. */
 #define FORMULAS(name, how, value, derivative)                                             \

@@ -1,10 +1,12 @@
+/* Dot products per head and their gradients (head_dot.h). */
 #include <lib/kernels/isa.h>
 #include <lib/kernels/rowwise/head_dot.h>
 #include <lib/kernels/simd/vec_heads.h>
 
 enum { LANES = GNN__VEC_LANES, STRIP = 64, BLOCK = 32 };
 
-/* Eight heads of eight, as GAT papers use, have loops of their own where registers are wide enough. */
+/* Eight heads of eight, as GAT papers use, have loops of their own where registers are wide
+ * enough. */
 static bool is_eight(const gnn__heads_block_t *b)
 {
     return !GNN_DOUBLE && LANES >= 8 && b->heads == 8 && b->width == 8;
@@ -81,7 +83,8 @@ static void columns(const gnn__heads_block_t *b, int v)
     }
 }
 
-/* ---- one head that fits a register, as the last layer of a GAT has: parts of registers; worth it where loads can be masked ---- */
+/* ---- one head that fits a register, as the last layer of a GAT has: parts of registers; worth it
+ * where loads can be masked ---- */
 
 #if defined(__AVX512F__)
 static bool is_narrow(const gnn__heads_block_t *b)

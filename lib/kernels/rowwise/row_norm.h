@@ -1,11 +1,12 @@
-/* Norms of rows, sums down columns, and the derivative that follows from what an activation and dropout left: inner loops, serial, as in elementwise.h. */
+/* Norms of rows, sums down columns, and the derivative that follows from what an activation and
+ * dropout left: inner loops, serial, as in elementwise.h. */
 #ifndef GNN_KERNELS_ROW_NORM_H
 #define GNN_KERNELS_ROW_NORM_H
 
 #include <lib/base/base.h>
 
-/* f' where y = dropout(f(x)) tells it: `above` where y > 0; 0 where y was dropped, which is -0 then and never else (where nothing drops, `dropped` is
- * a NaN); else curved y + below. */
+/* f' where y = dropout(f(x)) tells it: `above` where y > 0; 0 where y was dropped, which is -0 then
+ * and never else (where nothing drops, `dropped` is a NaN); else curved y + below. */
 typedef struct gnn__grad_from_output {
     gnn_real_t above, below, curved, dropped;
 } gnn__grad_from_output_t;
@@ -28,7 +29,8 @@ typedef struct gnn__row_kernels {
     /* Sums down columns into `sums` (cols), overwritten: blocks of rows add up in gnn_real_t, the
      * blocks in double. */
     void (*column_sum)(int64_t rows, int64_t cols, const gnn_real_t *x, int64_t ldx, double *sums);
-    /* dx = dy f'(x) from y, and its sums down columns, unless NULL. dx is part of a matrix of so many numbers. */
+    /* dx = dy f'(x) from y, and its sums down columns, unless NULL. dx is part of a matrix of so
+     * many numbers. */
     void (*left_grad)(const gnn__grad_from_output_t *f, int64_t rows, int64_t cols,
                       const gnn_real_t *y, int64_t ldy, const gnn_real_t *dy, int64_t ldd,
                       gnn_real_t *dx, int64_t ldx, int64_t numbers, double *sums);

@@ -79,7 +79,8 @@ static void affine_grad(int64_t n, const gnn_real_t *dy, const gnn_real_t *x,
 
 enum { STRIP = 64, WIDE = 2048, BLOCK = 32 };
 
-/* sums[c] = the sum of the formula over r (row) and c (column), in strips of columns, wide enough for memory to be read in long runs, and blocks of rows. */
+/* sums[c] = the sum of the formula over r (row) and c (column), in strips of columns, wide enough
+ * for memory to be read in long runs, and blocks of rows. */
 #define DOWN_COLUMNS(formula)                                                                  \
     for (int64_t first = 0; first < cols; first += WIDE) {                                     \
         const int64_t last = cols < first + WIDE ? cols : first + WIDE;                        \

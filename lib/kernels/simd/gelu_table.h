@@ -1,6 +1,8 @@
-/* gelu(v) = v F(v) and gelu'(v) = F(v) + v f(v), F the normal distribution and f its density. Both factors less a half are odd in v. They are piecewise
- * polynomials here: sixteen pieces around the multiples of 0.4, one in each lane of a register, from which a permutation fetches the coefficients of sixteen
- * numbers at once: a third of the instructions of an erf. Errors: 4e-8 of F, 9e-8 of gelu', as large as what rounding leaves. Included by kernels only. */
+/* gelu(v) = v F(v) and gelu'(v) = F(v) + v f(v), F the normal distribution and f its density. Both
+ * factors less a half are odd in v. They are piecewise polynomials here: sixteen pieces around the
+ * multiples of 0.4, one in each lane of a register, from which a permutation fetches the
+ * coefficients of sixteen numbers at once: a third of the instructions of an erf. Errors: 4e-8 of
+ * F, 9e-8 of gelu', as large as what rounding leaves. Included by kernels only. */
 #ifndef GNN_KERNELS_GELU_TABLE_H
 #define GNN_KERNELS_GELU_TABLE_H
 

@@ -1,5 +1,6 @@
-/* Dropout for many places at once: counters and keys are those of gnn__dropout_draw, many of them side by side. A counter has eight draws of sixteen bits; what is kept
- * of them are the bits of a byte. Included by kernels only. */
+/* Dropout for many places at once: counters and keys are those of gnn__dropout_draw, many of them
+ * side by side. A counter has eight draws of sixteen bits; what is kept of them are the bits of a
+ * byte. Included by kernels only. */
 #ifndef GNN_KERNELS_PHILOX_LANES_H
 #define GNN_KERNELS_PHILOX_LANES_H
 
@@ -16,8 +17,9 @@
 #define GNN__KEEPS_BITS 0
 #endif
 
-/* Counters that are always drawn together; those that one register holds; registers of twice as many counters; how many of them turn together, because a round waits for the one
- * before: as many as there are registers for. */
+/* Counters that are always drawn together; those that one register holds; registers of twice as
+ * many counters; how many of them turn together, because a round waits for the one before: as many
+ * as there are registers for. */
 enum {
     GNN__PHILOX_LANES = 16,
     GNN__PHILOX_AT_ONCE = (int)(GNN__VEC_BYTES / sizeof(uint64_t)),
@@ -73,7 +75,8 @@ GNN__INLINE gnn__words_t gnn__words_from(const uint32_t *at)
 
 /* ---- Philox ---- */
 
-/* Each word of Philox lies in 64 bits of its own, so that a product needs no shuffles: what stands above the lower 32 bits is never read. */
+/* Each word of Philox lies in 64 bits of its own, so that a product needs no shuffles: what stands
+ * above the lower 32 bits is never read. */
 typedef struct gnn__philox_words {
     gnn__words_t c0, c1, c2, c3;
 } gnn__philox_words_t;
@@ -175,7 +178,8 @@ static __attribute__((noinline, unused)) void gnn__keep_16(const gnn__dropout_t 
 
 /* ---- pairs ---- */
 
-/* n pairs, at most 32, eight heads: bit h of a pair's byte says whether head 8 block + h is kept. i, j and `bits` have room for a multiple of GNN__PHILOX_LANES pairs. */
+/* n pairs, at most 32, eight heads: bit h of a pair's byte says whether head 8 block + h is kept.
+ * i, j and `bits` have room for a multiple of GNN__PHILOX_LANES pairs. */
 static inline void gnn__keep_bytes(const gnn__dropout_t *d, int n, const uint32_t *i,
                                    const uint32_t *j, uint32_t block, uint8_t *bits)
 {
@@ -188,7 +192,8 @@ static inline void gnn__keep_bytes(const gnn__dropout_t *d, int n, const uint32_
     (n > GNN__PHILOX_LANES ? gnn__keep_32 : gnn__keep_16)(d, block, a, b, bits);
 }
 
-/* keep[e * heads + h] for n pairs. i and j must be readable up to the next multiple of GNN__PHILOX_LANES. */
+/* keep[e * heads + h] for n pairs. i and j must be readable up to the next multiple of
+ * GNN__PHILOX_LANES. */
 static inline void gnn__keep_pairs(const gnn__dropout_t *d, int n, const uint32_t *i,
                                    const uint32_t *j, int64_t heads, gnn_real_t *keep)
 {
@@ -202,8 +207,10 @@ static inline void gnn__keep_pairs(const gnn__dropout_t *d, int n, const uint32_
         }
 }
 
-/* Dropout's multipliers of pairs x width numbers, width 1, 4 or 8: one bit for each or one gnn_real_t. gnn__keep_patterns draws those of n pairs;
- * i, j and keep have room for a multiple of GNN__PHILOX_LANES pairs. gnn__kept multiplies a register by those from number x on, of which any may be the first. */
+/* Dropout's multipliers of pairs x width numbers, width 1, 4 or 8: one bit for each or one
+ * gnn_real_t. gnn__keep_patterns draws those of n pairs; i, j and keep have room for a multiple of
+ * GNN__PHILOX_LANES pairs. gnn__kept multiplies a register by those from number x on, of which any
+ * may be the first. */
 #if GNN__KEEPS_BITS
 /* The lowest `width` bits of eight bytes, one behind another. */
 GNN__INLINE uint64_t gnn__low_bits(uint64_t bytes, int width)

@@ -1,4 +1,5 @@
-/* One register of gnn_real_t at the width of the instruction set that a kernel is compiled for: gcc's and clang's vector extension, no intrinsics. */
+/* One register of gnn_real_t at the width of the instruction set that a kernel is compiled for:
+ * gcc's and clang's vector extension, no intrinsics. */
 #ifndef GNN_KERNELS_VEC_H
 #define GNN_KERNELS_VEC_H
 
@@ -35,7 +36,8 @@ GNN__INLINE gnn__vec_t gnn__vec_all(gnn_real_t x)
     return x - (gnn__vec_t){0};
 }
 
-/* The first `count` lanes, fewer than all: what lies behind is neither read nor written; lanes without a number hold 0. */
+/* The first `count` lanes, fewer than all: what lies behind is neither read nor written; lanes
+ * without a number hold 0. */
 #if defined(__AVX2__)
 #include <immintrin.h>
 #if defined(__AVX512F__) && GNN_DOUBLE
@@ -87,8 +89,9 @@ GNN__INLINE void gnn__vec_store_first(gnn_real_t *at, gnn__vec_t x, int count)
 }
 #endif
 
-/* Results that no cache will hold until they are read again go past the caches: a line that is written as a whole need not be read before. `y`: whole registers of
- * a matrix of so many numbers. */
+/* Results that no cache will hold until they are read again go past the caches: a line that is
+ * written as a whole need not be read before. `y`: whole registers of a matrix of so many
+ * numbers. */
 GNN__INLINE bool gnn__vec_passes(const gnn_real_t *y, int64_t numbers)
 {
 #if !GNN_DOUBLE && defined(__AVX512F__)

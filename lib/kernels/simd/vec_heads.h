@@ -1,12 +1,14 @@
 /* Patterns of a few heads side by side in a register. Included by kernels only.
  *
- * A pattern repeats the numbers of `width` heads (1, 4 or 8) over a register; where the heads are more than the lanes, over several registers. */
+ * A pattern repeats the numbers of `width` heads (1, 4 or 8) over a register; where the heads are
+ * more than the lanes, over several registers. */
 #ifndef GNN_KERNELS_VEC_HEADS_H
 #define GNN_KERNELS_VEC_HEADS_H
 
 #include <lib/kernels/simd/vec_math.h>
 
-/* `width` numbers, 1, 4 or 8, as a pattern; `part` is the register's number modulo those that a pattern takes. */
+/* `width` numbers, 1, 4 or 8, as a pattern; `part` is the register's number modulo those that a
+ * pattern takes. */
 GNN__INLINE gnn__vec_t gnn__vec_pattern(const gnn_real_t *at, const int width, int part)
 {
     if (width == 1)
@@ -27,7 +29,8 @@ GNN__INLINE gnn__vec_t gnn__vec_pattern(const gnn_real_t *at, const int width, i
 #endif
 }
 
-/* Which head stands in each lane of register `part` of a row whose heads, 2, 4 or 8 numbers each, follow one another. */
+/* Which head stands in each lane of register `part` of a row whose heads, 2, 4 or 8 numbers each,
+ * follow one another. */
 GNN__INLINE gnn__vec_bits_t gnn__vec_heads(int d, int part)
 {
     gnn__vec_bits_t number;
@@ -103,7 +106,8 @@ GNN__INLINE gnn__vec_t gnn__vec_reduce(gnn__vec_t x, const int width, const bool
 #undef FOLD
 }
 
-/* Two patterns, each half as wide as a register, after one another: halves of x added up, then those of y. */
+/* Two patterns, each half as wide as a register, after one another: halves of x added up, then
+ * those of y. */
 GNN__INLINE gnn__vec_t gnn__vec_reduce_two(gnn__vec_t x, gnn__vec_t y)
 {
 #if !GNN_DOUBLE && defined(__AVX512F__)

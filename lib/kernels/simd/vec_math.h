@@ -1,4 +1,5 @@
-/* What the vector extension does not spell: maximum, selection, exp, log. Included by kernels only. */
+/* What the vector extension does not spell: maximum, selection, exp, log. Included by kernels
+ * only. */
 #ifndef GNN_KERNELS_VEC_MATH_H
 #define GNN_KERNELS_VEC_MATH_H
 
@@ -100,7 +101,8 @@ GNN__INLINE gnn__vec_t gnn__vec_expm1(gnn__vec_t x)
 }
 #endif
 
-/* Natural logarithm of positive normal numbers: x = 2^n m with m in [sqrt(1/2), sqrt 2), log m = 2 atanh((m - 1) / (m + 1)). */
+/* Natural logarithm of positive normal numbers: x = 2^n m with m in [sqrt(1/2), sqrt 2), log m = 2
+ * atanh((m - 1) / (m + 1)). */
 GNN__INLINE gnn__vec_t gnn__vec_log(gnn__vec_t x)
 {
 #if GNN_DOUBLE

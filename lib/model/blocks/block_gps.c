@@ -1,5 +1,5 @@
-/* A layer over the graph's edges beside attention to everybody, then an mlp; each with its residual
- * and the layer's norm. Paper: Rampasek et al. 2022 (GPS). */
+/* A layer over the graph's edges beside attention to every node, then an mlp; each with its
+ * residual and the layer's norm. Paper: Rampasek et al. 2022 (GPS). */
 #include <lib/model/blocks.h>
 
 /* The norm that the local layer names, on a value; the value itself where it names none. */
@@ -45,12 +45,12 @@ void gnn__block_gps(gnn_steps_t *steps, const gnn_block_t *b)
     const char *x = gnn__block_input(steps, b);
     const int64_t width = b->width > 0 ? b->width : b->layer.in;
     gnn_layer_config_t local = b->layer;
-    const gnn_layer_config_t everybody = {.preset = GNN_PRESET_TRANSFORMER,
-                                          .in = width,
-                                          .heads = b->heads,
-                                          .update = GNN_UPDATE_LINEAR,
-                                          .residual = GNN_OFF,
-                                          .norm = GNN_NORM_NONE};
+    const gnn_layer_config_t everyone = {.preset = GNN_PRESET_TRANSFORMER,
+                                         .in = width,
+                                         .heads = b->heads,
+                                         .update = GNN_UPDATE_LINEAR,
+                                         .residual = GNN_OFF,
+                                         .norm = GNN_NORM_NONE};
     local.norm = GNN_NORM_NONE;
     local.in = width;
     const char *heard = gnn__block_add(steps, b, "local",
@@ -59,7 +59,7 @@ void gnn__block_gps(gnn_steps_t *steps, const gnn_block_t *b)
                      heard, width);
     const char *all =
         gnn__block_add(steps, b, "attention",
-                       (gnn_step_t){.input = x, .graph = gnn__block_graph(b, 0), .layer = everybody});
+                       (gnn_step_t){.input = x, .graph = gnn__block_graph(b, 0), .layer = everyone});
     all = residual(steps, b, (const char *[]){"attention.dropout", "attention.sum", "attention.norm"},
                    x, all, width);
     const char *both = gnn__block_add(

@@ -7,7 +7,8 @@ static const gnn__step_input_t inputs[] = {GNN__INPUT(input), GNN__INPUT(receive
                                            GNN__INPUT(edge_features), GNN__INPUT(edge_weight),
                                            GNN__INPUT(edge_bias)};
 
-/* Running statistics are allocated with the layer: their width must be one that a file could fill. */
+/* Running statistics are allocated with the layer: their width must be one that a file could
+ * fill. */
 static int check(const gnn_model_t *model, const gnn__model_step_t *s)
 {
     gnn_layer_config_t c;

@@ -1,6 +1,6 @@
-/* A step of kind `parameter`: learned rows that hear nobody, as a Set Transformer's queries or a row
- * that stands for the sentence. With .each_segment they come again for each segment of the graph.
- * Paper: Lee et al. 2019. */
+/* A step of kind `parameter`: learned rows that hear no other row, as a Set Transformer's queries
+ * or a row that stands for the sentence. With .each_segment they come again for each segment of the
+ * graph. Paper: Lee et al. 2019. */
 #include <lib/model/steps.h>
 
 static int check(const gnn_model_t *model, const gnn__model_step_t *s)

@@ -1,4 +1,5 @@
-/* Backward of additive scores, and what every backward pass begins with; as gnn__attention_lanes_t describes them. Included by kernels only. */
+/* Backward of additive scores, and what every backward pass begins with; as gnn__attention_lanes_t
+ * describes them. Included by kernels only. */
 #ifndef GNN_KERNELS_BACKWARD_ADDITIVE_H
 #define GNN_KERNELS_BACKWARD_ADDITIVE_H
 

@@ -1,4 +1,5 @@
-/* Backward of additive attention with heads in lanes: receivers need no edges, senders one gather; by_lane.h has the formulas. */
+/* Backward of additive attention with heads in lanes: receivers need no edges, senders one gather;
+ * by_lane.h has the formulas. */
 #include <lib/kernels/attention/by_lane/backward_additive.h>
 #include <lib/kernels/attention/by_lane/edge_terms.h>
 #include <lib/kernels/attention/by_lane/gather.h>
@@ -61,8 +62,9 @@ void prepare_receivers(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t
 
 /* ---- by sender ---- */
 
-/* Weights of a block of receivers; adds up alpha S, times the slope where s <= 0. With terms of edges, as edge_terms leaves them, `edge` becomes the score
- * before the slope and `score` alpha S. */
+/* Weights of a block of receivers; adds up alpha S, times the slope where s <= 0. With terms of
+ * edges, as edge_terms leaves them, `edge` becomes the score before the slope and `score` alpha
+ * S. */
 GNN__INLINE void weigh_back(const gnn__lanes_t *l, const lane_block_t *block, const gnn__vec_t *k,
                             gnn__vec_t *sum, const bool edges, const int width)
 {

@@ -1,4 +1,5 @@
-/* Backward of scores that are made of rows (attention_pairs.kernel.c), as gnn__attention_lanes_t describes it. Included by kernels only. */
+/* Backward of scores that are made of rows (attention_pairs.kernel.c), as gnn__attention_lanes_t
+ * describes it. Included by kernels only. */
 #ifndef GNN_KERNELS_LANES_PAIRS_H
 #define GNN_KERNELS_LANES_PAIRS_H
 

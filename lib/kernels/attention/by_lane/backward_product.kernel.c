@@ -1,9 +1,12 @@
-/* Backward of dot and additive-v2 attention with heads in lanes, once by receiver and once by sender, or by receiver for both; attention_lanes.h has the layout.
+/* Backward of dot and additive-v2 attention with heads in lanes, once by receiver and once by
+ * sender, or by receiver for both; attention_lanes.h has the layout.
  *
  *     alpha = exp(score - lse_i)     g = alpha (f dY_i . v_j - S_i)     f: dropout
  *     dot            d_q_i = scale sum of g k_j        d_k_j = scale sum of g q_i
- *     additive-v2    d_q_i = a D_i                     d_k_j = a D_j         D = slope (sum of g) + (1 - slope) (sum of g where q_i + k_j > 0)
- *                    d_a = sum over i of q_i D_i + sum over j of k_j D_j     because gnn__vec_leaky(z) = z gnn__vec_leaky'(z)
+ *     additive-v2    d_q_i = a D_i                     d_k_j = a D_j
+ *                    D = slope (sum of g) + (1 - slope) (sum of g where q_i + k_j > 0)
+ *                    d_a = sum over i of q_i D_i + sum over j of k_j D_j, because
+ *                    gnn__vec_leaky(z) = z gnn__vec_leaky'(z)
  *     both           d_v_j = sum of alpha f dY_i */
 #include <lib/kernels/attention/by_lane/backward_product.h>
 #include <lib/kernels/attention/by_lane/gather.h>
@@ -70,7 +73,8 @@ GNN__INLINE void weigh_pairs(const gnn__lanes_t *l, const lane_block_t *block, i
     }
 FOR_WIDTHS(WEIGH_PAIRS)
 
-/* y += g where own + x > 0, which is where x > -own, over a block; `registers` registers from number `from` on. */
+/* y += g where own + x > 0, which is where x > -own, over a block; `registers` registers from
+ * number `from` on. */
 GNN__INLINE void above_section(const lane_block_t *b, const gnn_real_t *own, const gnn__matrix_t *m,
                                int64_t from, const int width, const int registers)
 {
@@ -180,8 +184,8 @@ static void give_parameters(const gnn__lanes_t *l, const gnn_real_t *p, gnn_real
     unpack_row(l, p, d_a, l->a->d_k, true, l->width);
 }
 
-/* What the pairs of a block give to both their ends, where keys are values: the sum of D in y, to the senders' rows alpha f dY + a g (1 or slope), and to p what d_a has by
- * way of them. */
+/* What the pairs of a block give to both their ends, where keys are values: the sum of D in y, to
+ * the senders' rows alpha f dY + a g (1 or slope), and to p what d_a has by way of them. */
 #if !GNN_DOUBLE && defined(__AVX512F__)
 static __attribute__((noinline)) void four_both(const gnn__lanes_t *l, const lane_block_t *block,
                                                 const gnn_real_t *own, const gnn_real_t *dy,

@@ -1,8 +1,8 @@
 /* Memory of attention with heads in lanes. */
 #include <lib/kernels/attention/by_lane/by_lane.h>
 
-/* Lists of nodes of a block and of what is drawn; four arrays of pairs x width, and what is drawn; two rows of values and two of keys; numbers of a block's pairs;
- * sums of features. */
+/* Lists of nodes of a block and of what is drawn; four arrays of pairs x width, and what is drawn;
+ * two rows of values and two of keys; numbers of a block's pairs; sums of features. */
 int64_t gnn__attention_lanes_scratch(const gnn__lanes_t *l)
 {
     return GNN__LANES_PAIRS + 2 * GNN__LANES_DRAWN + 4 * 32 +

@@ -1,4 +1,5 @@
-/* One head of in_columns numbers with dot or additive-v2 scores (lanes_few.kernel.c). Included by kernels only. */
+/* One head of in_columns numbers with dot or additive-v2 scores (lanes_few.kernel.c). Included by
+ * kernels only. */
 #ifndef GNN_KERNELS_LANES_FEW_H
 #define GNN_KERNELS_LANES_FEW_H
 
@@ -17,15 +18,17 @@ GNN__INLINE bool in_columns(const gnn__lanes_t *l)
     return l->layout == GNN__COLUMNS;
 }
 
-/* Scores of own_key and the pairs' keys (receivers: queries); where there is one, own_value . values (receivers: dY) into `second`. What is needed of the other ends
- * is in the block's columns then. */
+/* Scores of own_key and the pairs' keys (receivers: queries); where there is one, own_value .
+ * values (receivers: dY) into `second`. What is needed of the other ends is in the block's columns
+ * then. */
 void column_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own_key,
                    const gnn_real_t *own_value);
 /* Lanes' sums: y (+)= weight x for the numbers x of keys or values, y += g where own + key > 0. */
 void column_gather(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *weight,
                    bool keys, bool fresh, gnn_real_t *y);
 void column_above(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own);
-/* What a block's pairs give to both their ends (attention_pairs.kernel.c): lanes' sums in y, numbers in p. */
+/* What a block's pairs give to both their ends (attention_pairs.kernel.c): lanes' sums in y,
+ * numbers in p. */
 void column_both(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own,
                  const gnn_real_t *dy, gnn_real_t *d_senders);
 /* Lanes' sums become a row of n numbers, and the other way round. */

@@ -1,7 +1,10 @@
-/* Attention with one head of in_columns numbers: pairs stand in the lanes of a register, as many at once as it has. What is needed of their other ends is written into columns
- * first, one for each number:
+/* Attention with one head of in_columns numbers: pairs stand in the lanes of a register, as many at
+ * once as it has. What is needed of their other ends is written into columns first, one for each
+ * number:
  *
- *     0, 1: log-sum-exp and S (rows are senders)     2 ..: keys, or queries     2 + d_k ..: values, or dY; where values are keys there is one copy of both */
+ *     0, 1        log-sum-exp and S (rows are senders)
+ *     2 ..        keys, or queries
+ *     2 + d_k ..  values, or dY; where values are keys there is one copy of both */
 #include <lib/kernels/attention/by_lane/columns.h>
 
 static const gnn_real_t *columns_of(const gnn__lanes_t *l, const lane_block_t *b, bool keys)
@@ -43,7 +46,8 @@ GNN__INLINE wide_t every_fourth(const uint32_t *nodes, const float *x, int64_t s
 #endif
 }
 
-/* At most four numbers of each pair: rows of as many pairs as a register has lanes are transposed, four by four. */
+/* At most four numbers of each pair: rows of as many pairs as a register has lanes are transposed,
+ * four by four. */
 static __attribute__((noinline)) void collect(const uint32_t *nodes, int n, const float *x,
                                               int64_t stride, float *to, int64_t count)
 {
@@ -76,7 +80,8 @@ static void collect(const uint32_t *nodes, int n, const gnn_real_t *x, int64_t s
 }
 #endif
 
-/* `count` numbers of each pair; what a register has behind the last pair is the last one's too, and of no weight. */
+/* `count` numbers of each pair; what a register has behind the last pair is the last one's too, and
+ * of no weight. */
 static __attribute__((noinline)) void collect_all(const lane_block_t *b, const gnn__matrix_t *m,
                                                   int64_t count, gnn_real_t *to)
 {

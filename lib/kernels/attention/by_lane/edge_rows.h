@@ -10,7 +10,8 @@ static inline bool has_edge_rows(const gnn__lanes_t *l)
     return l->key_rows || l->value_rows;
 }
 
-/* `score` of the edges at places at .. gains what features do to keys, and `second` in backward what they do to values. `node` is the row's. */
+/* `score` of the edges at places at .. gains what features do to keys, and `second` in backward
+ * what they do to values. `node` is the row's. */
 #define add_edge_rows GNN__KERNEL(lanes_add_edge_rows)
 void add_edge_rows(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, int64_t node,
                    bool backward);
@@ -20,7 +21,8 @@ void add_edge_rows(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, int
 void spread_sums(const gnn__lanes_t *l, const gnn_real_t *sums, const gnn_real_t *rows,
                  int64_t numbers, gnn_real_t *y);
 
-/* A block of receiver i, weighed as backward_product leaves it: gradients of the features of its edges. */
+/* A block of receiver i, weighed as backward_product leaves it: gradients of the features of its
+ * edges. */
 #define edge_row_grads GNN__KERNEL(lanes_edge_row_grads)
 void edge_row_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, int64_t i);
 

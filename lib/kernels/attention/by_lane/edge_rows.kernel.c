@@ -1,14 +1,17 @@
 /* Edge features in the keys and values of dot scores, never multiplied out per edge:
  *
- *     q_i . (k_j + W e) = q_i . k_j + (W' q_i) . e           sum of alpha (v_j + W e) = sum of alpha v_j + W sum of alpha e
+ *     q_i . (k_j + W e) = q_i . k_j + (W' q_i) . e
+ *     sum of alpha (v_j + W e) = sum of alpha v_j + W sum of alpha e
  *
  * and backward, with g and alpha' (behind dropout) of every pair, dY_i . (v_j + W e) alike and
  *
- *     d_q_i += W sum of g e       d_Wk = sum over i of q_i (sum of g e)'       d_Wv = sum over i of dY_i (sum of alpha' e)'
+ *     d_q_i += W sum of g e
+ *     d_Wk = sum over i of q_i (sum of g e)'       d_Wv = sum over i of dY_i (sum of alpha' e)'
  *     d_e = (W' q_i) g + (W' dY_i) alpha' */
 #include <lib/kernels/attention/by_lane/edge_rows.h>
 
-/* Projections that features are multiplied by: those of the row's node, or where it is NULL of each pair's other end. */
+/* Projections that features are multiplied by: those of the row's node, or where it is NULL of each
+ * pair's other end. */
 typedef struct projections {
     gnn__matrix_t rows;
     const gnn_real_t *own;
@@ -43,7 +46,8 @@ GNN__INLINE void put_products(const gnn_real_t *x, const gnn_real_t *weights, in
         gnn__vec_store(out + u * LANES, sum[u]);
 }
 
-/* b->edge = features times the projections, and with `two` b->weight = features times others. `known`: so many features; 0: any. */
+/* b->edge = features times the projections, and with `two` b->weight = features times others.
+ * `known`: so many features; 0: any. */
 GNN__INLINE void edge_products(const gnn__lanes_t *l, const lane_block_t *block, int64_t at,
                                const projections_t *one, const projections_t *other,
                                const int width, const bool two, const int known)

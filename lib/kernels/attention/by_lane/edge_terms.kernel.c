@@ -1,5 +1,6 @@
-/* What edges add to additive scores, s = q_i + k_j + e . U before the slope and a bias behind it, and the way back. With p = dY_i . v_j, alpha' behind dropout and
- * slope or 1 by the sign of s, the gradient of a score is
+/* What edges add to additive scores, s = q_i + k_j + e . U before the slope and a bias behind it,
+ * and the way back. With p = dY_i . v_j, alpha' behind dropout and slope or 1 by the sign of s, the
+ * gradient of a score is
  *
  *     g = (slope or 1) (alpha' p - alpha S_i)      d_U += e g      d_e += U g
  *
@@ -54,7 +55,8 @@ GNN__INLINE void plain_terms(const gnn__lanes_t *l, const lane_block_t *block, i
 GNN__INLINE void terms(const gnn__lanes_t *l, const lane_block_t *block, int64_t at, const int width)
 {
     const gnn__attention_t *a = l->a;
-    const lane_block_t b = *block; /* these stay in registers: what is stored might else change them */
+    /* these stay in registers: what is stored might else change them */
+    const lane_block_t b = *block;
     const gnn__pairs_t pairs = a->pairs;
     const gnn__matrix_t features = a->features, biases = a->bias;
     const int64_t last = last_place(&pairs), d_e = a->d_e, edges = a->edges, rows = a->biases,

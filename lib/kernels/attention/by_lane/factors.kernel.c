@@ -1,17 +1,21 @@
-/* Weights of additive scores as products of numbers of both ends. With e(x) = e^x and slopes from 0 to 1,
+/* Weights of additive scores as products of numbers of both ends. With e(x) = e^x and slopes from 0
+ * to 1,
  *
  *     e(gnn__vec_leaky(q_i + k_j)) = the larger of e(q_i) e(k_j) and e(slope q_i) e(slope k_j)
  *
- * so exp runs per node, not per pair. Factors of a node are e(x) and e(slope x): of eight heads sixteen numbers, of one narrow_width head two, with the node's values behind
- * them. Those of numbers beyond RANGE are NaN, and so is every sum that meets them: a row is given up by itself, whatever other rows hold, and done again from its scores. */
+ * so exp runs per node, not per pair. Factors of a node are e(x) and e(slope x): of eight heads
+ * sixteen numbers, of one narrow_width head two, with the node's values behind them. Those of
+ * numbers beyond RANGE are NaN, and so is every sum that meets them: a row is given up by itself,
+ * whatever other rows hold, and done again from its scores. */
 #include <lib/kernels/attention/by_lane/factors.h>
 #include <lib/kernels/attention/by_lane/gather.h>
 
 #if !GNN_DOUBLE && defined(__AVX512F__)
 #include <math.h>
 
-/* e^(2 RANGE) and its inverse, times values and the number of pairs, stay far from the ends of a float's range; products that differ by less than NEAR units in the
- * last place may be those of equal numbers. */
+/* e^(2 RANGE) and its inverse, times values and the number of pairs, stay far from the ends of a
+ * float's range; products that differ by less than NEAR units in the last place may be those of
+ * equal numbers. */
 enum { RANGE = 20, NEAR = 32 };
 
 /* e(x) in the first lanes, `whole` of them, e(slope x) in the others. */
@@ -40,7 +44,8 @@ void make_factors(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scr
     }
 }
 
-/* The factors of a row's own numbers, which are made for several rows at once: exp takes longer to arrive than it keeps anything busy. */
+/* The factors of a row's own numbers, which are made for several rows at once: exp takes longer to
+ * arrive than it keeps anything busy. */
 static gnn__vec_t own_factors(const gnn__lanes_t *l, lane_block_t *b, int64_t row)
 {
     if (row - b->own_from >= OWN) {
@@ -56,7 +61,8 @@ static gnn__vec_t own_factors(const gnn__lanes_t *l, lane_block_t *b, int64_t ro
     return gnn__vec_load(b->columns + (row - b->own_from) * LANES);
 }
 
-/* Which weights are those of s <= 0; returned are those whose products are too near one another to tell: their scores may be 0. */
+/* Which weights are those of s <= 0; returned are those whose products are too near one another to
+ * tell: their scores may be 0. */
 GNN__INLINE __mmask16 signs_of_products(gnn__vec_t whole, gnn__vec_t sloped, gnn__vec_bits_t *negative)
 {
     const gnn__vec_bits_t apart = (gnn__vec_bits_t)whole - (gnn__vec_bits_t)sloped;
@@ -66,7 +72,8 @@ GNN__INLINE __mmask16 signs_of_products(gnn__vec_t whole, gnn__vec_t sloped, gnn
 
 /* ---- one narrow_width head ---- */
 
-/* What a row of one narrow_width head has gathered, records in all lanes: weights, those of pairs with s <= 0, and both times records. */
+/* What a row of one narrow_width head has gathered, records in all lanes: weights, those of pairs
+ * with s <= 0, and both times records. */
 typedef struct sums {
     gnn__vec_t weight, negative, y, p;
 } sums_t;
@@ -83,7 +90,8 @@ static __attribute__((noinline)) gnn__vec_bits_t signs_of_pairs(const gnn__lanes
     return ~(gnn__vec_load(score) > 0);
 }
 
-/* The pairs of a block: a record is its factors and its values, and all its lanes have the same weight. */
+/* The pairs of a block: a record is its factors and its values, and all its lanes have the same
+ * weight. */
 GNN__INLINE void add_records(const gnn__lanes_t *l, const lane_block_t *block, gnn_real_t q,
                              gnn__vec_t factors, sums_t *sums, const int width)
 {
@@ -155,7 +163,8 @@ static __attribute__((noinline)) gnn__vec_bits_t signs_of_scores(const gnn__matr
     return ~(rows_at(others, nodes, 0, HEADS) + gnn__vec_pattern(numbers, HEADS, 0) > 0);
 }
 
-/* Weights of two pairs: `own` are the row's factors, the others' stand in rows. Where `numbers`, the row's own, are given, *negative is where s <= 0. */
+/* Weights of two pairs: `own` are the row's factors, the others' stand in rows. Where `numbers`,
+ * the row's own, are given, *negative is where s <= 0. */
 GNN__INLINE gnn__vec_t factor_weights(const gnn__matrix_t *factors, const uint32_t *nodes,
                                       gnn__vec_t own, const gnn__matrix_t *others,
                                       const gnn_real_t *numbers, gnn__vec_bits_t *negative)
@@ -189,7 +198,8 @@ static __attribute__((noinline)) void weigh_by_factors(const gnn__lanes_t *l,
     s->a_sum[0] = a;
 }
 
-/* Both in one sweep, where weights are needed once and sums stay in four registers; the bits are the same. */
+/* Both in one sweep, where weights are needed once and sums stay in four registers; the bits are
+ * the same. */
 static __attribute__((noinline)) void gather_at_once(const gnn__lanes_t *l, const lane_block_t *block,
                                                      gnn__vec_t own, bool fresh, gnn__vec_t *sum)
 {

@@ -4,7 +4,8 @@
 
 #include <lib/kernels/attention/by_lane/lane_row.h>
 
-/* sum += weight x over pairs from .. to - 1 of a block, `registers` registers of a row, and sum_p likewise with `second` where `two`. */
+/* sum += weight x over pairs from .. to - 1 of a block, `registers` registers of a row, and sum_p
+ * likewise with `second` where `two`. */
 GNN__INLINE void shared_sums(const lane_block_t *b, const gnn__matrix_t *m, int from, int to,
                              int width, const gnn__vec_bits_t *head, gnn__vec_t *sum,
                              gnn__vec_t *sum_p, const int registers, const bool two)
@@ -24,8 +25,8 @@ GNN__INLINE void shared_sums(const lane_block_t *b, const gnn__matrix_t *m, int 
     }
 }
 
-/* Sum of weight x over pairs from .. to - 1 of a block, and *p likewise with `second` where `two`. Even and odd pairs have sums of their own: no addition waits for
- * the last. */
+/* Sum of weight x over pairs from .. to - 1 of a block, and *p likewise with `second` where `two`.
+ * Even and odd pairs have sums of their own: no addition waits for the last. */
 GNN__INLINE gnn__vec_t narrow_sum(const lane_block_t *b, const gnn__matrix_t *m, int count,
                                   int from, int to, gnn__vec_t *p, const bool two)
 {
@@ -43,7 +44,8 @@ GNN__INLINE gnn__vec_t narrow_sum(const lane_block_t *b, const gnn__matrix_t *m,
     return sum[0] + sum[1];
 }
 
-/* y (+)= weight x over the pairs of a block, rows of `row` numbers, and p likewise with `second` where `two`. */
+/* y (+)= weight x over the pairs of a block, rows of `row` numbers, and p likewise with `second`
+ * where `two`. */
 #define gather GNN__KERNEL(lanes_gather)
 void gather(const gnn__lanes_t *l, const lane_block_t *b, const gnn__matrix_t *m, int64_t row,
             bool fresh, bool two);

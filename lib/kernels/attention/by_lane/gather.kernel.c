@@ -1,7 +1,8 @@
 /* Weighted sums of rows, for each way that rows lie. */
 #include <lib/kernels/attention/by_lane/gather.h>
 
-/* `registers` registers of y (and p) from `x` on, `per_head` for each weight; `stride` numbers lie between the weights of two pairs. */
+/* `registers` registers of y (and p) from `x` on, `per_head` for each weight; `stride` numbers lie
+ * between the weights of two pairs. */
 GNN__INLINE void section(const lane_block_t *b, const gnn_real_t *x, int64_t ld,
                          const gnn_real_t *w, const gnn_real_t *second, int64_t stride,
                          gnn_real_t *y, gnn_real_t *p, int part, bool fresh, const int width,
@@ -32,7 +33,8 @@ GNN__INLINE void section(const lane_block_t *b, const gnn_real_t *x, int64_t ld,
     }
 }
 
-/* Most registers of one section: sums, their second ones and what is read must fit the register file. */
+/* Most registers of one section: sums, their second ones and what is read must fit the register
+ * file. */
 #if defined(__AVX512F__)
 enum { WIDEST = 8 };
 #else
@@ -69,7 +71,8 @@ GNN__INLINE void sections(const lane_block_t *b, const gnn__matrix_t *m, const g
 GATHER(4)
 GATHER(8)
 
-/* Two heads at once where one would fill half a section: more is read of a row at a time. Returns how many heads are done. */
+/* Two heads at once where one would fill half a section: more is read of a row at a time. Returns
+ * how many heads are done. */
 GNN__INLINE int64_t head_pairs(const gnn__lanes_t *l, const lane_block_t *b, const gnn__matrix_t *m,
                                int64_t heads, bool fresh, const bool two)
 {

@@ -1,4 +1,5 @@
-/* Between the kernels of attention with heads in lanes: a block of pairs of one row, and patterns of heads. Included by kernels only. */
+/* Between the kernels of attention with heads in lanes: a block of pairs of one row, and patterns
+ * of heads. Included by kernels only. */
 #ifndef GNN_KERNELS_LANES_BLOCK_H
 #define GNN_KERNELS_LANES_BLOCK_H
 
@@ -7,7 +8,8 @@
 #include <lib/kernels/simd/philox.h>
 #include <lib/kernels/simd/vec_heads.h>
 
-/* Pairs of a block, pairs that are drawn at once; how far ahead rows are prefetched; registers that a pattern takes. */
+/* Pairs of a block, pairs that are drawn at once; how far ahead rows are prefetched; registers that
+ * a pattern takes. */
 enum {
     BLOCK_PAIRS = GNN__LANES_PAIRS,
     DRAWN = GNN__LANES_DRAWN,
@@ -20,7 +22,8 @@ enum {
     ROOM = HEADS > LANES ? HEADS : LANES /* for a pattern in memory */
 };
 
-/* Loops over pairs know the width of patterns as a constant: f_1, f_4 and f_8 are made from one inline function; what runs once a row takes any. */
+/* Loops over pairs know the width of patterns as a constant: f_1, f_4 and f_8 are made from one
+ * inline function; what runs once a row takes any. */
 #define FOR_WIDTHS(define) define(1) define(4) define(8)
 #define BY_WIDTH(width, f, ...) \
     ((width) == 1 ? f##_1(__VA_ARGS__) : (width) == 4 ? f##_4(__VA_ARGS__) : f##_8(__VA_ARGS__))
@@ -29,21 +32,27 @@ enum {
 /* Arrays of pairs x width have the heads of one pair side by side and room for whole registers. */
 typedef struct block {
     int n;
-    const uint32_t *other; /* the pairs' other ends and some more; in `copied` where the list is about to end */
+    /* the pairs' other ends and some more; in `copied` where the list is about to end */
+    const uint32_t *other;
     uint32_t *copied;
     gnn_real_t *score, *weight;
-    gnn_real_t *edge;    /* what edges add to additive scores; backward: g */
-    gnn_real_t *sums[2]; /* of features, d_e rows of 16 numbers: times weights, and backward times g */
-    gnn_real_t *second; /* additive scores: weights of pairs with s <= 0, else 0; products: dY . v, then g */
-    /* Dropout's multipliers are drawn for the pairs of many rows at once, sixteen at a time: those at places drawn_from .. drawn_to - 1, as gnn__kept takes them; those of
-     * this block begin with number `kept`. */
+    gnn_real_t *edge; /* what edges add to additive scores; backward: g */
+    /* of features, d_e rows of 16 numbers: times weights, and backward times g */
+    gnn_real_t *sums[2];
+    /* additive scores: weights of pairs with s <= 0, else 0; products: dY . v, then g */
+    gnn_real_t *second;
+    /* Dropout's multipliers are drawn for the pairs of many rows at once, sixteen at a time: those
+     * at places drawn_from .. drawn_to - 1, as gnn__kept takes them; those of this block begin with
+     * number `kept`. */
     void *drawn;
     int64_t drawn_from, drawn_to, kept;
-    gnn_real_t scale;    /* of what dropout leaves; 0: it drops nothing */
-    uint32_t *ends[2];   /* of the drawn pairs: the rows' nodes, and the other ones */
-    int64_t row1;        /* where the rows of this call end */
-    gnn_real_t *y, *p;   /* rows; y has room for a row of keys behind a row of values */
-    gnn_real_t *columns; /* GNN__COLUMNS: number c of pair e at c * BLOCK_PAIRS + e; see lanes_few.kernel.c. By factors: those of rows own_from .., a register each */
+    gnn_real_t scale;  /* of what dropout leaves; 0: it drops nothing */
+    uint32_t *ends[2]; /* of the drawn pairs: the rows' nodes, and the other ones */
+    int64_t row1;      /* where the rows of this call end */
+    gnn_real_t *y, *p; /* rows; y has room for a row of keys behind a row of values */
+    /* GNN__COLUMNS: number c of pair e at c * BLOCK_PAIRS + e; see lanes_few.kernel.c. By factors:
+     * those of rows own_from .., a register each */
+    gnn_real_t *columns;
     int64_t own_from;
 } lane_block_t;
 
@@ -105,7 +114,8 @@ GNN__INLINE void read_pattern(const gnn_real_t *at, gnn__vec_t *x, int width)
         x[u] = gnn__vec_pattern(at, width, u);
 }
 
-/* `heads` numbers of a pattern, those of its padding left out; read, they are `none`. lanes_parts.kernel.c */
+/* `heads` numbers of a pattern, those of its padding left out; read, they are `none`.
+ * lanes_parts.kernel.c */
 #define read_some GNN__KERNEL(lanes_read_some)
 #define write_some GNN__KERNEL(lanes_write_some)
 void read_some(const gnn_real_t *at, int64_t heads, gnn__vec_t *x, gnn_real_t none, int width);
@@ -165,7 +175,8 @@ GNN__INLINE gnn__vec_t drop(const lane_block_t *b, int x, gnn__vec_t w)
     return b->scale > 0 ? gnn__kept(b->scale, b->drawn, b->kept + x, w) : w;
 }
 
-/* The pairs at places at .. of a row; nodes of the next rows behind them, for the prefetch. lanes_parts.kernel.c */
+/* The pairs at places at .. of a row; nodes of the next rows behind them, for the prefetch.
+ * lanes_parts.kernel.c */
 #define lane_block_load GNN__KERNEL(lanes_load)
 void lane_block_load(const gnn__lanes_t *l, lane_block_t *b, int64_t row, int64_t at, int64_t to);
 

@@ -54,7 +54,8 @@ lane_block_t lane_block_at(const gnn__lanes_t *l, int64_t row1, gnn_real_t *scra
     return b;
 }
 
-/* Draws for the pairs from place `at` of `row` on: a window over this and the next rows; on spans, whose places are not their own, for this row. */
+/* Draws for the pairs from place `at` of `row` on: a window over this and the next rows; on spans,
+ * whose places are not their own, for this row. */
 static void draw(const gnn__lanes_t *l, lane_block_t *b, int64_t row, int64_t at, int64_t to)
 {
     const gnn__pairs_t *p = &l->a->pairs;

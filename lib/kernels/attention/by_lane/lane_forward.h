@@ -1,4 +1,5 @@
-/* Forward of attention with heads in lanes, as gnn__attention_lanes_t describes it. Included by kernels only. */
+/* Forward of attention with heads in lanes, as gnn__attention_lanes_t describes it. Included by
+ * kernels only. */
 #ifndef GNN_KERNELS_LANE_FORWARD_H
 #define GNN_KERNELS_LANE_FORWARD_H
 

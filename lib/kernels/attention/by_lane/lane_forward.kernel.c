@@ -1,4 +1,5 @@
-/* Attention with heads in lanes, forward, for all scores: scores, running softmax and weighted sums, block by block; by_lane.h has the formulas. */
+/* Attention with heads in lanes, forward, for all scores: scores, running softmax and weighted
+ * sums, block by block; by_lane.h has the formulas. */
 #include <lib/kernels/attention/by_lane/edge_rows.h>
 #include <lib/kernels/attention/by_lane/factors.h>
 #include <lib/kernels/attention/by_lane/gather.h>
@@ -7,7 +8,8 @@
 #include <lib/kernels/attention/by_lane/scores.h>
 #include <lib/kernels/attention/by_lane/short_rows.h>
 
-/* The largest score of the block joins; what was gathered is rescaled to it. Returns what is subtracted before exp. */
+/* The largest score of the block joins; what was gathered is rescaled to it. Returns what is
+ * subtracted before exp. */
 static __attribute__((noinline)) void raise(const gnn__lanes_t *l, const lane_block_t *b,
                                             lane_state_t *s, gnn__vec_t *base, bool fresh, int width)
 {
@@ -46,7 +48,8 @@ static __attribute__((noinline)) void raise(const gnn__lanes_t *l, const lane_bl
 static __attribute__((noinline)) void weigh(const gnn__lanes_t *l, const lane_block_t *block,
                                             lane_state_t *state, const gnn__vec_t *base, int width)
 {
-    const lane_block_t b = *block; /* these stay in registers: what is stored might else change them */
+    /* these stay in registers: what is stored might else change them */
+    const lane_block_t b = *block;
     lane_state_t s = *state;
     const bool records = l->p_sums != NULL;
     const gnn_real_t slope = l->slope, *signs = has_edge_terms(l) ? b.edge : b.score;
@@ -187,7 +190,8 @@ void lanes_forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t
             forward_row(l, &b, row);
             done = 1;
         }
-        /* Some rows together: one by one each would wait for the last, all at once they would be far away. */
+        /* Some rows together: one by one each would wait for the last, all at once they would be
+         * far away. */
         if (later && (row + done - finished >= l->at_once || row + done == row1)) {
             finish_rows(l, finished, row + done);
             finished = row + done;

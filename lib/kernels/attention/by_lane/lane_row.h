@@ -1,4 +1,5 @@
-/* Between the kernels of attention with heads in lanes: rows of values, as copies or in place, and their weighted sums. Included by kernels only. */
+/* Between the kernels of attention with heads in lanes: rows of values, as copies or in place, and
+ * their weighted sums. Included by kernels only. */
 #ifndef GNN_KERNELS_LANES_ROWS_H
 #define GNN_KERNELS_LANES_ROWS_H
 
@@ -12,7 +13,8 @@ enum { IN_PLACE = LANES };
 enum { IN_PLACE = 0 };
 #endif
 
-/* Numbers of the one head that does not fill a register, or of each of several that share them; 0: the layout is another. */
+/* Numbers of the one head that does not fill a register, or of each of several that share them; 0:
+ * the layout is another. */
 GNN__INLINE int narrow_width(const gnn__lanes_t *l)
 {
     return IN_PLACE > 0 && l->layout == GNN__NARROW ? (int)l->a->d_v : 0;
@@ -31,7 +33,8 @@ GNN__INLINE bool as_given(const gnn__lanes_t *l)
 
 /* ---- copies: number c of head h is at c * width + h ---- */
 
-/* A copy of x, and the way back to heads of d numbers one after another; `add`: onto what is there. lanes_rows.kernel.c */
+/* A copy of x, and the way back to heads of d numbers one after another; `add`: onto what is there.
+ * lanes_rows.kernel.c */
 #define pack_row GNN__KERNEL(lanes_pack_row)
 #define unpack_row GNN__KERNEL(lanes_unpack_row)
 void pack_row(const gnn_real_t *x, int64_t heads, int64_t d, int width, gnn_real_t *y, int64_t row);
@@ -54,7 +57,8 @@ GNN__INLINE void clear_row(const gnn__lanes_t *l, const lane_block_t *b)
 
 /* ---- small heads read where they are ---- */
 
-/* Sums over the lanes of each head that shares x[0 .. registers - 1], as a pattern: neighbours are added until one lane holds a head's. x is lost. */
+/* Sums over the lanes of each head that shares x[0 .. registers - 1], as a pattern: neighbours are
+ * added until one lane holds a head's. x is lost. */
 GNN__INLINE gnn__vec_t shared_reduce(gnn__vec_t *x, int d, const int registers)
 {
     for (int n = registers; n > 1; n /= 2, d /= 2)
@@ -85,7 +89,8 @@ GNN__INLINE bool passes(const gnn__lanes_t *l, const gnn_real_t *y)
 void scale_row(const gnn__lanes_t *l, const gnn_real_t *x, const gnn__vec_t *by, gnn_real_t *y,
                int width);
 
-/* Rows of y are finished when some of them are done; where the whole is too large for any cache each is before it passes by them. */
+/* Rows of y are finished when some of them are done; where the whole is too large for any cache
+ * each is before it passes by them. */
 GNN__INLINE bool finishes_later(const gnn__lanes_t *l)
 {
     return l->finish && !(passes(l, l->a->y.at) && l->a->y.stride % LANES == 0);

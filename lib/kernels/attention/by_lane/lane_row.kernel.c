@@ -1,4 +1,5 @@
-/* What attention with heads in lanes does with a row: copies with heads fastest and the way back, products and scaling head by head. */
+/* What attention with heads in lanes does with a row: copies with heads fastest and the way back,
+ * products and scaling head by head. */
 #include <lib/kernels/attention/by_lane/lane_row.h>
 
 #if !GNN_DOUBLE && defined(__AVX512F__)

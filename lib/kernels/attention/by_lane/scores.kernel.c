@@ -44,10 +44,12 @@ void additive_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn__ve
 
 /* ---- products of the row's own numbers with the pairs' ---- */
 
-/* Eight heads of eight numbers, as most have, and what else takes four registers, two pairs filling one: what a row needs stays in them. */
+/* Eight heads of eight numbers, as most have, and what else takes four registers, two pairs filling
+ * one: what a row needs stays in them. */
 GNN__INLINE bool in_four_registers(const int width, int64_t row)
 {
-    return IN_PLACE > 0 && 2 * width == LANES && row == 4 * LANES; /* where there are enough of them */
+    /* where there are enough of them */
+    return IN_PLACE > 0 && 2 * width == LANES && row == 4 * LANES;
 }
 
 /* What a row's own numbers give with the other ends'. */
@@ -104,7 +106,8 @@ GNN__INLINE void pair_products(const lane_block_t *b, const gnn_real_t *own, con
     }
 }
 
-/* Of rows of four registers, keys' and values' as long; pairs are taken two by two. `two`: products too. */
+/* Of rows of four registers, keys' and values' as long; pairs are taken two by two. `two`: products
+ * too. */
 GNN__INLINE void four_pairs(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own_key,
                             gnn__matrix_t keys, const gnn_real_t *own_value, gnn__matrix_t values,
                             const bool two)

@@ -7,7 +7,8 @@
 #define forward_short GNN__KERNEL(lanes_forward_short)
 #define send_short GNN__KERNEL(lanes_send_short)
 
-/* Handle as many rows from `row` on as fit one block, at least two; 0: none was touched. Forward: of the first part. */
+/* Handle as many rows from `row` on as fit one block, at least two; 0: none was touched. Forward:
+ * of the first part. */
 int64_t forward_short(const gnn__lanes_t *l, lane_block_t *b, int64_t row);
 int64_t send_short(const gnn__lanes_t *l, lane_block_t *b, int64_t row);
 

@@ -1,12 +1,14 @@
-/* Additive attention for short rows: a handful of receivers, or senders, at once. Their pairs follow one another in the lists, so that what is done per pair (scores, exp,
- * dropout) runs over all of them in whole registers; only maxima, sums and gathers go row by row. */
+/* Additive attention for short rows: a handful of receivers, or senders, at once. Their pairs
+ * follow one another in the lists, so that what is done per pair (scores, exp, dropout) runs over
+ * all of them in whole registers; only maxima, sums and gathers go row by row. */
 #include <lib/kernels/attention/by_lane/gather.h>
 #include <lib/kernels/attention/by_lane/sender.h>
 #include <lib/kernels/attention/by_lane/short_rows.h>
 
 enum { HANDFUL = 32 };
 
-/* Rows row .. row + rows - 1; pairs start[r] .. start[r + 1] - 1 of the block are row r's. Arrays of rows x width. */
+/* Rows row .. row + rows - 1; pairs start[r] .. start[r + 1] - 1 of the block are row r's. Arrays
+ * of rows x width. */
 typedef struct handful {
     int64_t row;
     int rows, start[HANDFUL + 1];
@@ -35,7 +37,8 @@ static bool take(const gnn__lanes_t *l, lane_block_t *b, int64_t row, handful_t 
     return true;
 }
 
-/* Every pair gets a copy of its row's numbers. Whole registers: what they write behind a row is the next row's to write again, or padding. */
+/* Every pair gets a copy of its row's numbers. Whole registers: what they write behind a row is the
+ * next row's to write again, or padding. */
 GNN__INLINE void spread(const handful_t *f, const gnn_real_t *numbers, int64_t stride,
                         gnn_real_t *out, const int width)
 {
@@ -72,7 +75,8 @@ GNN__INLINE void find_largest(const gnn__lanes_t *l, const lane_block_t *b, hand
     spread(f, base, width, b->weight, width);
 }
 
-/* Scores become weights, and in `score` weights before dropout; where backward will ask, negative ones for pairs with s <= 0. */
+/* Scores become weights, and in `score` weights before dropout; where backward will ask, negative
+ * ones for pairs with s <= 0. */
 static void weigh_short(const gnn__lanes_t *l, const lane_block_t *block, int numbers)
 {
     const lane_block_t b = *block;
@@ -206,7 +210,8 @@ GNN__INLINE void forward_narrow(const gnn__lanes_t *l, const lane_block_t *b, co
     }
 }
 
-/* Rows of four registers that small heads share, as most GATs have, get their sums in these registers too. */
+/* Rows of four registers that small heads share, as most GATs have, get their sums in these
+ * registers too. */
 GNN__INLINE bool in_four(const gnn__lanes_t *l, const gnn_real_t *y)
 {
     return shared_width(l) && l->value_numbers == 4 * LANES && !passes(l, y);

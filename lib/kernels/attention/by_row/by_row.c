@@ -1,7 +1,8 @@
 /* Memory of attention row by row. */
 #include <lib/kernels/attention/by_row/by_row.h>
 
-/* Blocks of 64 pairs: numbers of nodes and edges, weights, five arrays of pairs x heads; and one row of queries. Each starts a cache line. */
+/* Blocks of 64 pairs: numbers of nodes and edges, weights, five arrays of pairs x heads; and one
+ * row of queries. Each starts a cache line. */
 int64_t gnn__attention_rows_scratch(const gnn__attention_t *a)
 {
     const int64_t pairs = 64, head_arrays = 5 * pairs * a->heads,

@@ -1,4 +1,5 @@
-/* Attention row by row, for any scores, edge inputs and form: one fused pass per receiver in forward, one per receiver and one per sender in backward. */
+/* Attention row by row, for any scores, edge inputs and form: one fused pass per receiver in
+ * forward, one per receiver and one per sender in backward. */
 #include <lib/kernels/attention/by_row/by_row.h>
 #include <lib/kernels/attention/by_row/row_block.h>
 #include <lib/kernels/isa.h>
@@ -31,7 +32,8 @@ GNN__INLINE void prefetch(const gnn__matrix_t *m, const uint32_t *rows, int e, i
 
 /* ---- forward ---- */
 
-/* Rescales what was gathered so far to the largest score of old and new pairs; leaves it in shift. */
+/* Rescales what was gathered so far to the largest score of old and new pairs; leaves it in
+ * shift. */
 static void rescale(const gnn__attention_t *a, const row_block_t *b, gnn_real_t *largest,
                     gnn_real_t *sum, gnn_real_t *y)
 {
@@ -188,7 +190,8 @@ static void prior_grads(const gnn__attention_t *a, const row_block_t *b, gnn_rea
     }
 }
 
-/* ---- the scores' derivatives: by the receiver's row, or by the sender's, and by the row's own parameters ---- */
+/* ---- the scores' derivatives: by the receiver's row, or by the sender's, and by the row's own
+ * parameters ---- */
 
 static void additive_grads(const gnn__attention_t *a, const row_block_t *b, gnn_real_t *d)
 {

@@ -1,4 +1,5 @@
-/* Between the row kernels of attention: a block of pairs of one row, its scores, weights and dropout. Included by kernels only. */
+/* Between the row kernels of attention: a block of pairs of one row, its scores, weights and
+ * dropout. Included by kernels only. */
 #ifndef GNN_KERNELS_ROW_BLOCK_H
 #define GNN_KERNELS_ROW_BLOCK_H
 

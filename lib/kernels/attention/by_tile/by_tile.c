@@ -1,8 +1,9 @@
 /* Memory of attention in tiles. */
 #include <lib/kernels/attention/by_tile/by_tile.h>
 
-/* Backward, which needs more: a tile, both ways; rows and their sums; two strips of scores; numbers of the tile's columns; in bf16 the keys and a strip once more.
- * Forward has sums and maxima of rows. */
+/* Backward, which needs more: a tile, both ways; rows and their sums; two strips of scores; numbers
+ * of the tile's columns; in bf16 the keys and a strip once more. Forward has sums and maxima of
+ * rows. */
 int64_t gnn__attention_tiles_scratch(const gnn__attention_t *a)
 {
     const int64_t keys = gnn__tile_row(a, a->d_k), both = keys + gnn__tile_row(a, a->d_v);

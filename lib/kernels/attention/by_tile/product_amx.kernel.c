@@ -1,4 +1,5 @@
-/* Products of tiles by AMX, where sixteen rows of bf16 words meet sixteen columns in one instruction. What fills no such block is multiplied by vdpbf16ps. */
+/* Products of tiles by AMX, where sixteen rows of bf16 words meet sixteen columns in one
+ * instruction. What fills no such block is multiplied by vdpbf16ps. */
 #include <lib/kernels/attention/by_tile/product_amx.h>
 #include <lib/kernels/attention/by_tile/product_bf16.h>
 #include <lib/kernels/attention/by_tile/tile_pack.h>
@@ -6,10 +7,12 @@
 #if HALVES
 #define TARGET __attribute__((target("amx-tile,amx-bf16,avx512bf16")))
 
-/* Sums of sixteen rows and up to four times sixteen columns are tiles 0 to 3; 4 and 5 are a block of each factor, 6 and 7 half a block. */
+/* Sums of sixteen rows and up to four times sixteen columns are tiles 0 to 3; 4 and 5 are a block
+ * of each factor, 6 and 7 half a block. */
 enum { SUMS = 4, SIDE = 16 };
 
-/* Compilers do not know that instructions on tiles read memory: `what` and all that pointers reach is read here. */
+/* Compilers do not know that instructions on tiles read memory: `what` and all that pointers reach
+ * is read here. */
 GNN__INLINE void written(const void *what)
 {
     __asm__ volatile("" : : "r"(what) : "memory");
@@ -89,7 +92,8 @@ TARGET static void group(const gnn_real_t *a, int64_t row, const gnn_real_t *b, 
     EACH_SUM(STORE);
 }
 
-/* Words whose rows lie side by side, at most COLUMNS rows and columns of them, as rows one after another. What is read behind the last row is not used. */
+/* Words whose rows lie side by side, at most COLUMNS rows and columns of them, as rows one after
+ * another. What is read behind the last row is not used. */
 static void turn(const gnn_real_t *a, int64_t step, int64_t rows, int64_t n, bool split,
                  gnn_real_t *to)
 {
@@ -101,7 +105,8 @@ static void turn(const gnn_real_t *a, int64_t step, int64_t rows, int64_t n, boo
         }
 }
 
-/* Rows have their words one after another (step 1); those side by side, as d_score has them for the receivers, are turned first. */
+/* Rows have their words one after another (step 1); those side by side, as d_score has them for the
+ * receivers, are turned first. */
 static void multiply(const gnn_real_t *a, int64_t row, int64_t step, int64_t rows,
                      const gnn_real_t *b, int64_t ldb, int64_t n, gnn_real_t *out, int64_t ldo,
                      int64_t width, bool add, bool split)

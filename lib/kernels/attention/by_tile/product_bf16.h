@@ -1,4 +1,5 @@
-/* Products of tiles in bf16 by vdpbf16ps, and what makes words of numbers. Included by kernels only. */
+/* Products of tiles in bf16 by vdpbf16ps, and what makes words of numbers. Included by kernels
+ * only. */
 #ifndef GNN_KERNELS_PRODUCT_BF16_H
 #define GNN_KERNELS_PRODUCT_BF16_H
 

@@ -1,5 +1,6 @@
-/* Tiles of attention in bf16, two numbers to a word, sums in fp32: at twice the rate of fp32 where vdpbf16ps runs as fast as an fp32 instruction. At `high` three
- * of the four products of rounded numbers and rests, which leaves out the product of both rests. */
+/* Tiles of attention in bf16, two numbers to a word, sums in fp32: at twice the rate of fp32 where
+ * vdpbf16ps runs as fast as an fp32 instruction. At `high` three of the four products of rounded
+ * numbers and rests, which leaves out the product of both rests. */
 #include <lib/kernels/attention/by_tile/product_bf16.h>
 
 #if HALVES
@@ -65,7 +66,8 @@ TARGET GNN__INLINE __m512i round_both(gnn__vec_t first, gnn__vec_t second)
     return (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
 }
 
-/* The rest of x, whose rounded number stands in the low half of each lane of `near`; 0 where that is infinite, for there is no more to say. */
+/* The rest of x, whose rounded number stands in the low half of each lane of `near`; 0 where that
+ * is infinite, for there is no more to say. */
 TARGET GNN__INLINE gnn__vec_t rest_of(gnn__vec_t x, __m256i near)
 {
     const lanes_t bits = (lanes_t)_mm512_cvtepu16_epi32(near) << 16;

@@ -1,7 +1,8 @@
-/* Products of tiles for one kind of numbers. The including kernel defines MULTIPLY_ADD(w, x, sum) on registers, and TARGET for what that needs of the compiler. */
+/* Products of tiles for one kind of numbers. The including kernel defines MULTIPLY_ADD(w, x, sum)
+ * on registers, and TARGET for what that needs of the compiler. */
 
-/* out[r] (+)= sum over k < n of a[r * row + k * step] b[k] for a group, `panel` registers wide. Of fewer rows than a group the last is done again and again, to the
- * same end. */
+/* out[r] (+)= sum over k < n of a[r * row + k * step] b[k] for a group, `panel` registers wide. Of
+ * fewer rows than a group the last is done again and again, to the same end. */
 TARGET GNN__INLINE void panel_product(const gnn_real_t *a, int64_t row, int64_t step, int64_t rows,
                                       const gnn_real_t *b, int64_t ldb, int64_t n, gnn_real_t *out,
                                       int64_t ldo, bool add, const int panel)

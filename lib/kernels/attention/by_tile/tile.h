@@ -1,4 +1,5 @@
-/* Between the tile kernels of attention: tiles, who hears what of them, and strips of rows that meet them. Included by kernels only. */
+/* Between the tile kernels of attention: tiles, who hears what of them, and strips of rows that
+ * meet them. Included by kernels only. */
 #ifndef GNN_KERNELS_TILE_H
 #define GNN_KERNELS_TILE_H
 
@@ -13,7 +14,8 @@ typedef struct tile {
     uint32_t node[COLUMNS];
 } tile_t;
 
-/* The next tile of the columns that rows row0 .. row1 - 1 hear; false when there are no more. One that was packed for all rows may reach further. */
+/* The next tile of the columns that rows row0 .. row1 - 1 hear; false when there are no more. One
+ * that was packed for all rows may reach further. */
 GNN__INLINE bool next_tile(const gnn__attention_t *a, tile_t *t, int64_t row0, int64_t row1,
                            bool first)
 {
@@ -30,7 +32,8 @@ GNN__INLINE bool next_tile(const gnn__attention_t *a, tile_t *t, int64_t row0, i
     return true;
 }
 
-/* Short pieces whose rows all hear the whole of it are read where they are; nothing is then multiplied by 0. */
+/* Short pieces whose rows all hear the whole of it are read where they are; nothing is then
+ * multiplied by 0. */
 GNN__INLINE bool in_place(const gnn__attention_t *a, int64_t row0, int64_t row1)
 {
     const int32_t *lo = a->pairs.lo, *hi = a->pairs.hi;
@@ -40,10 +43,11 @@ GNN__INLINE bool in_place(const gnn__attention_t *a, int64_t row0, int64_t row1)
 
 /* ---- who hears what of a tile ---- */
 
-/* Row r of a strip hears columns from[r] .. to[r] - 1 of the tile; all rows of group g together first[g] .. end[g] - 1. */
+/* Row r of a strip hears columns from[r] .. to[r] - 1 of the tile; all rows of group g together
+ * first[g] .. end[g] - 1. */
 typedef struct heard {
     int rows, groups;
-    bool cut; /* somebody does not hear the whole tile */
+    bool cut; /* some row does not hear the whole tile */
     gnn_precision_t level;
     product_t *multiply;
     int from[STRIP], to[STRIP], first[GROUPS], end[GROUPS];
@@ -62,7 +66,8 @@ static inline int lanes_to(int column)
     return (column + LANES - 1) / LANES * LANES;
 }
 
-/* What distances add to the scores of a row that hears some of the tile: number c is that of column c. */
+/* What distances add to the scores of a row that hears some of the tile: number c is that of column
+ * c. */
 GNN__INLINE const gnn_real_t *prior_of(const gnn__attention_t *a, const tile_t *t, int64_t row,
                                        int64_t head)
 {
@@ -82,8 +87,9 @@ void hear(const gnn__attention_t *a, const tile_t *t, int64_t row, int rows, gnn
 void score_product(const heard_t *h, const gnn_real_t *a, int64_t lda, int64_t n,
                    const gnn_real_t *b, gnn_real_t *out);
 
-/* out[r] += sum over what row r hears of p[r][c] b[c]. p is 0 where a row of a group hears nothing, which is safe to multiply if b is finite; else row by row, in
- * the same order, since 0 x NaN is NaN. */
+/* out[r] += sum over what row r hears of p[r][c] b[c]. p is 0 where a row of a group hears nothing,
+ * which is safe to multiply if b is finite; else row by row, in the same order, since 0 x NaN is
+ * NaN. */
 void heard_product(const heard_t *h, const gnn_real_t *p, const panel_t *b, gnn_real_t *out,
                    int64_t width);
 
@@ -140,7 +146,8 @@ GNN__INLINE void prefetch_next(const gnn__attention_t *a, const tile_t *t, const
     }
 }
 
-/* While the last tile is worked on: what the next head will read of the piece's first tile, or of the strip's own rows, and the rows that will be written. */
+/* While the last tile is worked on: what the next head will read of the piece's first tile, or of
+ * the strip's own rows, and the rows that will be written. */
 GNN__INLINE bool last_tile(const gnn__attention_t *a, const tile_t *t, const strip_t *s)
 {
     return t->at + COLUMNS >= a->pairs.hi[s->row1 - 1];
@@ -154,8 +161,8 @@ void prefetch_first(const gnn__attention_t *a, const strip_t *s, const gnn__matr
 void prefetch_rows(const strip_t *s, const uint32_t *node, const gnn__matrix_t *m, int64_t first,
                    int64_t count, bool write);
 
-/* The first row from row0 on that shares no column with those before it, at most row1: short sentences become tiles of their own. Less than a register of columns
- * is not worth a tile. */
+/* The first row from row0 on that shares no column with those before it, at most row1: short
+ * sentences become tiles of their own. Less than a register of columns is not worth a tile. */
 static inline int64_t piece_end(const gnn__attention_t *a, int64_t row0, int64_t row1)
 {
     const int32_t *lo = a->pairs.lo, *hi = a->pairs.hi;

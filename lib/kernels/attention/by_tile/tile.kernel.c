@@ -1,4 +1,5 @@
-/* What forward and backward share of attention in tiles: who hears what, products of what is heard, prefetching. */
+/* What forward and backward share of attention in tiles: who hears what, products of what is heard,
+ * prefetching. */
 #include <lib/kernels/attention/by_tile/product_amx.h>
 #include <lib/kernels/attention/by_tile/product_bf16.h>
 #include <lib/kernels/attention/by_tile/tile.h>

@@ -1,11 +1,16 @@
-/* Dot-product attention on spans, backward: alpha is computed again tile by tile, with senders as rows. A call owns its senders' gradients; the receivers' (d_q)
- * are summed up in memory of its own, which the caller adds up in a fixed order.
+/* Dot-product attention on spans, backward: alpha is computed again tile by tile, with senders as
+ * rows. A call owns its senders' gradients; the receivers' (d_q) are summed up in memory of its
+ * own, which the caller adds up in a fixed order.
  *
- *     alpha = exp(scale q.k - lse_i)     d_alpha = dY_i . v_j     d_score = scale alpha (keep d_alpha - delta_i)
- *     d_q_i += sum_j d_score k_j         d_k_j += sum_i d_score q_i         d_v_j += sum_i keep alpha dY_i
- *     d_prior of a distance += sum of d_score over the pairs that are so far apart, before the scale
+ *     alpha = exp(scale q.k - lse_i)   d_alpha = dY_i . v_j
+ *     d_score = scale alpha (keep d_alpha - delta_i)
+ *     d_q_i += sum_j d_score k_j       d_k_j += sum_i d_score q_i
+ *     d_v_j += sum_i keep alpha dY_i
+ *     d_prior of a distance += sum of d_score over the pairs that are so far apart, before the
+ *     scale
  *
- * Keys are packed times scale and log2 e, so scores come in units of log2; the scale of d_score is applied to the sums. */
+ * Keys are packed times scale and log2 e, so scores come in units of log2; the scale of d_score is
+ * applied to the sums. */
 #include <lib/kernels/attention/by_tile/product_amx.h>
 #include <lib/kernels/attention/by_tile/product_bf16.h>
 #include <lib/kernels/attention/by_tile/tile.h>
@@ -23,7 +28,7 @@ typedef struct grad_state {
     /* the tile of receivers, packed both ways */
     gnn_real_t *q_rows, *q_t, *dy_rows, *dy_t, *lse, *delta;
     panel_t q, dy;
-    bool where_they_are, fresh; /* fresh: nobody has added to the tile's d_q yet */
+    bool where_they_are, fresh; /* fresh: nothing was added to the tile's d_q yet */
     /* STRIP x 64: keep alpha, d_score */
     gnn_real_t *p, *d, *d_rows; /* d_rows: as k_rows */
     gnn_precision_t level; /* below highest what is multiplied becomes bf16 once it is packed */
@@ -95,7 +100,7 @@ static void pack_receivers(const gnn__attention_t *a, grad_state_t *s, const til
     }
     for (int c = 0; c < whole; c++) {
         const int64_t at = t->node[c] * a->heads + head;
-        /* nobody was heard: every alpha is 0 */
+        /* no sender was heard: every alpha is 0 */
         const bool silent = c >= t->count || a->grad.lse[at] == -INFINITY;
         s->lse[c] = silent ? INFINITY : a->grad.lse[at] * log2_e;
         s->delta[c] = c < t->count ? a->grad.delta[at] : 0;
@@ -147,8 +152,9 @@ static void weigh(const gnn__attention_t *a, const grad_state_t *s, const tile_t
     }
 }
 
-/* Sums of d_score along the diagonals of the strip. Rows that lie a register apart store to the same places as the row before,
- * or to none of them, so that no load waits for a store that it overlaps in part. */
+/* Sums of d_score along the diagonals of the strip. Rows that lie a register apart store to the
+ * same places as the row before, or to none of them, so that no load waits for a store that it
+ * overlaps in part. */
 static void add_diagonals(const gnn__attention_t *a, const grad_state_t *s, const tile_t *t,
                           const heard_t *h, int64_t row0)
 {
@@ -164,7 +170,8 @@ static void add_diagonals(const gnn__attention_t *a, const grad_state_t *s, cons
         }
 }
 
-/* d_q of the tile's receivers += d_score^T k; receivers that do not hear all of the strip one by one where a key is not finite. */
+/* d_q of the tile's receivers += d_score^T k; receivers that do not hear all of the strip one by
+ * one where a key is not finite. */
 static void add_queries(const grad_state_t *s, const heard_t *h, int64_t r0, gnn_real_t *d_q)
 {
     const bool add = !s->fresh || r0 > 0;
@@ -246,7 +253,8 @@ static void send_piece(const gnn__attention_t *a, grad_state_t *s, int64_t row0,
     }
 }
 
-/* Columns that the piece meets first are set to 0, or stored by its one tile if that is read where it is. */
+/* Columns that the piece meets first are set to 0, or stored by its one tile if that is read where
+ * it is. */
 static void open_sums(const gnn__attention_t *a, grad_state_t *s, int64_t row0, int64_t row1,
                       int64_t heads, sums_t *sums)
 {

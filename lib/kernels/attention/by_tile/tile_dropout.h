@@ -7,8 +7,9 @@
 #define draw_piece GNN__KERNEL(tile_draw_piece)
 #define keep_row GNN__KERNEL(tile_keep_row)
 
-/* Dropout of one piece, eight heads at once: a byte for each of its rows and columns, row0 and column0 being the first, rows `ld` apart; ld 0: the piece is too
- * large, and every head draws for itself, row by row. */
+/* Dropout of one piece, eight heads at once: a byte for each of its rows and columns, row0 and
+ * column0 being the first, rows `ld` apart; ld 0: the piece is too large, and every head draws for
+ * itself, row by row. */
 typedef struct drawn {
     uint8_t *bits;
     int64_t row0, column0, ld;
@@ -41,7 +42,8 @@ GNN__INLINE gnn__vec_t kept_of(const keep_t *keep, int c, gnn__vec_t x)
 }
 #endif
 
-/* Those of columns from .. to - 1 of one row of the tile that begins at column `at`, and of as many around them as make whole registers. */
+/* Those of columns from .. to - 1 of one row of the tile that begins at column `at`, and of as many
+ * around them as make whole registers. */
 void keep_row(const gnn__attention_t *a, const drawn_t *drawn, int64_t row, int64_t at, int from,
               int to, int64_t head, keep_t *keep);
 

@@ -1,5 +1,6 @@
-/* Dot-product attention on spans, forward: up to GNN__TILE_ROWS receivers against tiles of senders with a running softmax. A tile is packed once for all of them;
- * the scores of a strip stay in L1. */
+/* Dot-product attention on spans, forward: up to GNN__TILE_ROWS receivers against tiles of senders
+ * with a running softmax. A tile is packed once for all of them; the scores of a strip stay in
+ * L1. */
 #include <lib/kernels/attention/by_tile/product_amx.h>
 #include <lib/kernels/attention/by_tile/product_bf16.h>
 #include <lib/kernels/attention/by_tile/tile.h>
@@ -16,7 +17,8 @@ typedef struct forward_state {
     gnn_real_t *sum;   /* a register for each row */
     gnn_real_t *largest;
     int64_t ldk, ldv;
-    gnn_precision_t level; /* below highest q, keys_t, values and p become bf16 once they are packed */
+    /* below highest q, keys_t, values and p become bf16 once they are packed */
+    gnn_precision_t level;
     drawn_t drawn;
     uint32_t node[GNN__TILE_ROWS];
 } forward_state_t;
@@ -82,7 +84,8 @@ static void forward_end(const gnn__attention_t *a, const forward_state_t *s, int
     }
 }
 
-/* Weights may grow to 2^RAISE before the largest score is put right: most rows then meet their base in their first tile. */
+/* Weights may grow to 2^RAISE before the largest score is put right: most rows then meet their base
+ * in their first tile. */
 enum { RAISE = 8 };
 
 /* A larger score was found: what was summed up so far shrinks. */
@@ -101,8 +104,8 @@ static void raise_largest(forward_state_t *s, int64_t r, gnn__vec_t best)
         gnn__vec_store(y + c, shrink * gnn__vec_load(y + c));
 }
 
-/* Scores of row r of the block in columns c0 .. c1 - 1 (whole registers), with what the prior adds where it is not NULL, become
- * 2^(score - largest); those outside from .. to - 1 become 0. */
+/* Scores of row r of the block in columns c0 .. c1 - 1 (whole registers), with what the prior adds
+ * where it is not NULL, become 2^(score - largest); those outside from .. to - 1 become 0. */
 GNN__INLINE void softmax_row(forward_state_t *s, int64_t r, gnn_real_t *p, int c0, int c1,
                              const gnn_real_t *prior, bool masked, int from, int to)
 {

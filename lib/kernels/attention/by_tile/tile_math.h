@@ -1,4 +1,5 @@
-/* Registers of gnn_real_t inside the tiles of attention: powers of two, masks, the largest, a square transposed. Included by kernels only. */
+/* Registers of gnn_real_t inside the tiles of attention: powers of two, masks, the largest, a
+ * square transposed. Included by kernels only. */
 #ifndef GNN_KERNELS_TILE_MATH_H
 #define GNN_KERNELS_TILE_MATH_H
 
@@ -33,7 +34,8 @@ GNN__INLINE lanes_t lane_numbers(void)
 static const gnn_real_t log2_e = (gnn_real_t)1.4426950408889634,
                         ln_2 = (gnn_real_t)0.6931471805599453;
 
-/* 2^r, highest power first. Double: Taylor's series for |r| <= 1/2. Float: for 0 <= r < 1 a fit to 8e-8 where scalef brings the whole part along, else Cephes' for
+/* 2^r, highest power first. Double: Taylor's series for |r| <= 1/2. Float: for 0 <= r < 1 a fit to
+ * 8e-8 where scalef brings the whole part along, else Cephes' for
  * |r| <= 1/2. */
 #if GNN_DOUBLE
 static const gnn_real_t powers[] = {1.3691488853904124e-12, 2.567843599348819e-11,
@@ -64,7 +66,8 @@ GNN__INLINE gnn__vec_t power_of_fraction(gnn__vec_t r)
     return p;
 }
 
-/* 2^x for x up to some 100, about 1e-7 (2e-16) relative; 0 for what falls below the normal numbers, NaN for NaN. */
+/* 2^x for x up to some 100, about 1e-7 (2e-16) relative; 0 for what falls below the normal numbers,
+ * NaN for NaN. */
 #if defined(__AVX512DQ__) && GNN_DOUBLE
 GNN__INLINE gnn__vec_t exp2_of(gnn__vec_t x)
 {
@@ -80,7 +83,8 @@ GNN__INLINE gnn__vec_t exp2_of(gnn__vec_t x)
 GNN__INLINE gnn__vec_t exp2_of(gnn__vec_t x)
 {
     enum { MANTISSA = GNN_DOUBLE ? 52 : 23, BIAS = GNN_DOUBLE ? 1023 : 127 };
-    const gnn_real_t magic = (gnn_real_t)(3 * ((int64_t)1 << (MANTISSA - 1))); /* adding it rounds */
+    /* adding it rounds */
+    const gnn_real_t magic = (gnn_real_t)(3 * ((int64_t)1 << (MANTISSA - 1)));
     const gnn__vec_t rounded = x + magic;
     const lanes_t power = (lanes_t)((lanes_t)rounded - (lanes_t)gnn__vec_all(magic) + BIAS)
                           << MANTISSA,

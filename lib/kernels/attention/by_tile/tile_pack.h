@@ -26,12 +26,13 @@ typedef struct panel {
 #define transpose GNN__KERNEL(tile_transpose)
 #define put_scaled GNN__KERNEL(tile_put_scaled)
 
-/* rows[r] = factor * numbers first .. first + count - 1 of node[r]'s row of m, filled up to ld with 0, as are the rows from n to `whole`. True if all are finite:
- * then 0 times any of them is 0. */
+/* rows[r] = factor * numbers first .. first + count - 1 of node[r]'s row of m, filled up to ld with
+ * 0, as are the rows from n to `whole`. True if all are finite: then 0 times any of them is 0. */
 bool pack_rows(const gnn__matrix_t *m, const uint32_t *node, int n, int whole, int64_t first,
                int64_t count, int64_t ld, gnn_real_t factor, gnn_real_t *rows);
 
-/* columns[x][c] = rows[c][x] for c < count, rows of columns being COLUMNS long; the last register of each is filled up with the last row. */
+/* columns[x][c] = rows[c][x] for c < count, rows of columns being COLUMNS long; the last register
+ * of each is filled up with the last row. */
 void transpose(const panel_t *p, int count, int64_t width, gnn_real_t *columns);
 
 /* y (+)= factor * x, n numbers. */

@@ -1,4 +1,5 @@
-/* Products of tiles: how their factors lie, and the product of fp32 numbers. Included by kernels only. */
+/* Products of tiles: how their factors lie, and the product of fp32 numbers. Included by kernels
+ * only. */
 #ifndef GNN_KERNELS_TILE_PRODUCT_H
 #define GNN_KERNELS_TILE_PRODUCT_H
 
@@ -6,8 +7,8 @@
 #include <lib/kernels/attention/by_tile/tile_math.h>
 #include <lib/kernels/isa.h>
 
-/* A tile has COLUMNS columns and is met by STRIP rows at a time, so that a factor and the strip's scores stay in L1; a group of GROUP rows times PANEL registers
- * of sums fits the register file. */
+/* A tile has COLUMNS columns and is met by STRIP rows at a time, so that a factor and the strip's
+ * scores stay in L1; a group of GROUP rows times PANEL registers of sums fits the register file. */
 #if defined(__AVX2__)
 enum { GROUP = 6 };
 #else
@@ -31,7 +32,8 @@ enum { COLUMNS = GNN__TILE_COLUMNS, STRIP = 48, GROUPS = STRIP / GROUP };
 #define ONE_COPY __attribute__((noinline, noclone))
 #endif
 
-/* out[r] (+)= sum over k < n of a[r * row + k * step] b[k] for `rows` rows, `width` (whole registers) columns; rows of b and out are ldb and ldo numbers apart. */
+/* out[r] (+)= sum over k < n of a[r * row + k * step] b[k] for `rows` rows, `width` (whole
+ * registers) columns; rows of b and out are ldb and ldo numbers apart. */
 typedef void product_t(const gnn_real_t *a, int64_t row, int64_t step, int64_t rows,
                        const gnn_real_t *b, int64_t ldb, int64_t n, gnn_real_t *out, int64_t ldo,
                        int64_t width, bool add);
@@ -41,10 +43,13 @@ product_t product;
 
 /* ---- bf16: a word holds two numbers, the first in its low half ----
  *
- * At `medium` numbers are rounded. At `high` a number is the sum of two, itself rounded and the rest, rounded too; both have words of their own.
+ * At `medium` numbers are rounded. At `high` a number is the sum of two, itself rounded and the
+ * rest, rounded too; both have words of their own.
  *
- * Rows of a      words one after another; at `high` by blocks of 16, each followed by the block of their rests
- * Rows of b      words of rows 2k and 2k + 1 of one column each; at `high` followed by a row of their rests
+ * Rows of a      words one after another; at `high` by blocks of 16, each followed by the block of
+ *                their rests
+ * Rows of b      words of rows 2k and 2k + 1 of one column each; at `high` followed by a row of
+ *                their rests
  *
  * What is b may be an a whose rows lie side by side. */
 
@@ -56,7 +61,8 @@ static inline int64_t words_of(gnn_precision_t level, int64_t n)
     return IN_BF16(level) ? (n + 1) / 2 : n;
 }
 
-/* What a row of n numbers takes as a row of a, n rows as rows of b; and how far apart two rows of b are, ld numbers each. */
+/* What a row of n numbers takes as a row of a, n rows as rows of b; and how far apart two rows of b
+ * are, ld numbers each. */
 static inline int64_t room_of(gnn_precision_t level, int64_t n)
 {
     return IN_BF16(level) ? gnn__tile_room(level, n) : n;
