@@ -63,6 +63,7 @@ static gnn_aggregate_shape_t sizes_of(const gnn_layer_config_t *c)
     shape.heads = shape.heads ? shape.heads : 1;
     shape.message_width = w.message;
     shape.d_v = shape.d_v ? shape.d_v : w.message;
+    shape.width = gnn__scored(c) ? shape.heads * shape.d_v : w.message;
     return shape;
 }
 
