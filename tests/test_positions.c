@@ -54,7 +54,8 @@ static void ck_spectrum(const gnn_graph_t *graph, double tolerance)
             x[i] = (double)data[i * K + c];
             length += x[i] * x[i];
             across += c > 0 ? x[i] * (double)data[i * K + c - 1] : 0;
-            most = fabs(x[i]) > fabs(most) ? x[i] : most;
+            /* of several within rounding the first */
+            most = fabs(x[i]) > fabs(most) * (1 + 1e-5) ? x[i] : most;
         }
         laplacian(graph, x, y);
         for (int64_t i = 0; i < n; i++)
