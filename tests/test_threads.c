@@ -202,8 +202,8 @@ END_TEST
 #ifndef __has_feature
 #define __has_feature(x) 0
 #endif
-/* Sanitizers reserve address space of their own; libomp, which clang builds use, takes memory for its
- * threads beyond their stacks, and ends the program where there is none. */
+/* Sanitizers reserve address space of their own; libomp, which clang builds use, takes memory for
+ * its threads beyond their stacks, and ends the program where there is none. */
 #if defined(__clang__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
     __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 enum { SHADOWED = true };
