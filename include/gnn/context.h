@@ -4,10 +4,8 @@
  * and may be shared; a context may not: one per thread.
  *
  * Threads are OpenMP's. They start with the first run, which fails with GNN_EMEMORY where the
- * system has no memory for them (builds by gcc; clang's libomp may end the program). A fork takes none of them along: in a child, contexts of the
- * thread that forked work with one thread.
- * Where other programs keep processors busy, programs on tapes may run with fewer threads for a
- * while; that changes no bits.
+ * system has no memory for them (builds by gcc; clang's libomp may end the program). A fork takes
+ * none of them along: in a child, contexts of the thread that forked work with one thread.
  */
 #ifndef GNN_CONTEXT_H
 #define GNN_CONTEXT_H
