@@ -13,13 +13,6 @@ static double megabytes(void)
     return (double)use.ru_maxrss / 1024;
 }
 
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static bool measured(void)
 {
     const char *fork = getenv("CK_FORK");
@@ -60,13 +53,11 @@ START_TEST(a_bomb_is_refused_by_its_directory)
     gnn_data_t *data;
     gnn_arrays_t *arrays;
     const char *path = write_bomb("x");
-    double before = megabytes(), started = seconds();
+    double before = megabytes();
     ck_fails(gnn_data_open(&data, path), GNN_EFORMAT, "max_growth raises it");
     ck_fails(gnn_npz_read(&arrays, path, NULL), GNN_EFORMAT, "declares 1677");
-    if (measured()) {
-        ck_assert_msg(seconds() - started < 0.2, "%g seconds", seconds() - started);
+    if (measured())
         ck_assert_msg(megabytes() - before < 50, "%g MB", megabytes() - before);
-    }
     ck_ok(gnn_npz_read(&arrays, path, &(gnn_limits_t){.max_growth = 1100}));
     gnn_arrays_free(arrays);
 }
@@ -90,13 +81,11 @@ START_TEST(gzipped_bombs_are_refused_early)
     free(zeros);
     free(packed);
     write_repeated("lines.edges.gz", "", "1 2\n", 16 << 20);
-    double before = megabytes(), started = seconds();
+    double before = megabytes();
     ck_fails(gnn_data_open(&data, in_folder("zeros.edges.gz")), GNN_EFORMAT, "a zero byte (byte 0)");
     ck_fails(gnn_data_open(&data, in_folder("lines.edges.gz")), GNN_EFORMAT, "max_growth raises it");
-    if (measured()) {
-        ck_assert_msg(seconds() - started < 0.2, "%g seconds", seconds() - started);
+    if (measured())
         ck_assert_msg(megabytes() - before < 50, "%g MB", megabytes() - before);
-    }
     write_repeated("few.edges.gz", "", "1 2\n", 3 << 20);
     ck_fails(gnn_data_open_limits(&data, in_folder("few.edges.gz"), &(gnn_limits_t){.max_growth = 1}),
              GNN_EFORMAT, "max_growth raises it");
