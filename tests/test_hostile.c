@@ -4,7 +4,6 @@
 #include "readers.h"
 
 #include <sys/resource.h>
-#include <time.h>
 
 static double megabytes(void)
 {
