@@ -4,13 +4,11 @@
 static int unknown_option(const char *topology, const char *text, size_t length, int64_t count,
                           const gnn__option_t *options)
 {
-    char known[256] = "no options";
-    size_t used = 0;
-    for (int64_t k = 0; k < count && used < sizeof known; k++)
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", k ? ", " : "",
-                                 options[k].name);
+    char known[256] = "";
+    for (int64_t k = 0; k < count; k++)
+        gnn__append_name(known, sizeof known, ", ", options[k].name);
     return gnn__error(GNN_EINVALID, "topology %s has no option \"%.*s\"; it has %s", topology,
-                      (int)(length < 80 ? length : 80), text, known);
+                      (int)(length < 80 ? length : 80), text, *known ? known : "no options");
 }
 
 /* A decimal number that takes the whole of `text`; anything else fails. */

@@ -25,22 +25,13 @@ static const gnn_weigher_t *const weighers[] = {
 #include <lib/aggregate/weighers.def>
 };
 
-/* Appends as much of `word` as fits. */
-static void append(char *text, size_t size, const char *word)
-{
-    const size_t used = strlen(text);
-    snprintf(text + used, size - used, "%s", word);
-}
-
 /* The error of a name that a table does not have. */
 static void not_found(const char *kind, const char *name, size_t count,
                       const char *(*name_at)(size_t index))
 {
     char names[512] = "";
-    for (size_t k = 0; k < count; k++) {
-        append(names, sizeof names, k == 0 ? "" : k + 1 == count ? " or " : ", ");
-        append(names, sizeof names, name_at(k));
-    }
+    for (size_t k = 0; k < count; k++)
+        gnn__append_name(names, sizeof names, k + 1 == count ? " or " : ", ", name_at(k));
     (void)gnn__error(GNN_ENOTFOUND, "no %s is called \"%s\"; expected %s", kind, name ? name : "",
                      names);
 }

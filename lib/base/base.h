@@ -19,6 +19,8 @@ void gnn__set_message(const char *format, ...) __attribute__((format(printf, 1, 
 /* Puts "context: " before the current message and returns `code`. */
 int gnn__error_prefix(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Appends `name` to a list in `text`, after `between` if it is not the first; as much as fits. */
+void gnn__append_name(char *text, size_t size, const char *between, const char *name);
 /* GNN_ENOTFOUND: "no WHAT is called "NAME"; there are: ...", the names that `at` gives until it
  * gives NULL. */
 int gnn__unknown_name(const char *what, const char *name, const char *(*at)(size_t index));

@@ -44,14 +44,17 @@ int gnn__error_prefix(int code, const char *format, ...)
     return code;
 }
 
+void gnn__append_name(char *text, size_t size, const char *between, const char *name)
+{
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%s", used ? between : "", name);
+}
+
 int gnn__unknown_name(const char *what, const char *name, const char *(*at)(size_t index))
 {
     char names[512] = "";
-    size_t used = 0;
-    for (size_t k = 0; at(k) && used + 1 < sizeof names; k++) {
-        snprintf(names + used, sizeof names - used, "%s%s", k ? ", " : "", at(k));
-        used += strlen(names + used);
-    }
+    for (size_t k = 0; at(k); k++)
+        gnn__append_name(names, sizeof names, ", ", at(k));
     return gnn__error(GNN_ENOTFOUND, "no %s is called \"%.40s\"; there are: %s", what,
                       name ? name : "", names);
 }

@@ -100,10 +100,9 @@ const void *gnn__kind_row(const gnn__field_values_t *kind, const char *name)
     char names[512] = "";
     const void *row;
     for (size_t k = 0; kind->row && (row = kind->row(k)); k++) {
-        const size_t used = strlen(names);
         if (strcmp(gnn__row_name(row), name) == 0)
             return row;
-        snprintf(names + used, sizeof names - used, "%s%s", k ? ", " : "", gnn__row_name(row));
+        gnn__append_name(names, sizeof names, ", ", gnn__row_name(row));
     }
     if (kind->row)
         gnn__set_message("no %s is called \"%.40s\"; there are: %s", kind->name, name, names);

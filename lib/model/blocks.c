@@ -129,8 +129,7 @@ static int unknown(const char *name)
 {
     char list[256] = "";
     for (size_t k = 0; k < BLOCKS; k++)
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", k ? ", " : "",
-                 blocks[k].name);
+        gnn__append_name(list, sizeof list, ", ", blocks[k].name);
     return gnn__error(GNN_ENOTFOUND, "there is no block \"%.40s\"; there are %s", name, list);
 }
 
