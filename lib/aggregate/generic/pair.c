@@ -55,10 +55,13 @@ gnn__listener_t gnn__listener(const gnn__plan_t *plan, int64_t p, bool transpose
 
 /* ---- one pair ---- */
 
-/* out += row f of the features times weight (d_e x cols). */
-static void project(const gnn_real_t *f, int64_t d_e, const gnn_tensor_t *weight, gnn_real_t *out)
+void gnn__pair_project(const gnn__plan_t *plan, int64_t number, int input, gnn_real_t *out)
 {
-    for (int64_t e = 0; e < d_e; e++) {
+    const gnn_tensor_t *weight = &plan->in[input];
+    if (!gnn__users_edge(plan, number))
+        return;
+    const gnn_real_t *f = gnn__row(&plan->in[GNN_AGGREGATE_EDGE_FEATURES], number);
+    for (int64_t e = 0; e < plan->d_e; e++) {
         const gnn_real_t *w = gnn__row(weight, e);
         for (int64_t c = 0; c < weight->cols; c++)
             out[c] += f[e] * w[c];
@@ -79,9 +82,8 @@ static void load_message(const gnn__plan_t *plan, const gnn__pair_scratch_t *scr
                    sizeof(gnn_real_t) * (size_t)plan->edge_width);
         else
             memset(scratch->edge, 0, sizeof(gnn_real_t) * (size_t)plan->edge_width);
-        if (plan->edge_message && gnn__users_edge(plan, pair->number))
-            project(gnn__row(&plan->in[GNN_AGGREGATE_EDGE_FEATURES], pair->number), plan->d_e,
-                    &plan->in[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT], scratch->edge);
+        if (plan->edge_message)
+            gnn__pair_project(plan, pair->number, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, scratch->edge);
         pair->rows.edge = scratch->edge;
     }
     if (plan->message->is_sender) {

@@ -53,6 +53,9 @@ void gnn__pair_load(const gnn__listener_t *listener, const gnn__pair_scratch_t *
 
 /* ---- scores.c ---- */
 
+/* out += the features of the user's edge `number` times input `input` (d_e x columns of `out`);
+ * nothing for an edge that the library added. */
+void gnn__pair_project(const gnn__plan_t *plan, int64_t number, int input, gnn_real_t *out);
 /* scratch->scores: of every head, with cap, edge bias and priors. */
 void gnn__pair_scores(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch, gnn__pair_t *pair);
 

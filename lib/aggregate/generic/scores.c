@@ -4,18 +4,6 @@
 
 /* ---- forward ---- */
 
-/* out += row f of the features times weight (d_e x cols). */
-static void add_projected(const gnn__plan_t *plan, int64_t number, gnn_real_t *out)
-{
-    const gnn_tensor_t *weight = &plan->in[GNN_AGGREGATE_EDGE_KEY_WEIGHT];
-    const gnn_real_t *f = gnn__row(&plan->in[GNN_AGGREGATE_EDGE_FEATURES], number);
-    for (int64_t e = 0; e < plan->d_e; e++) {
-        const gnn_real_t *w = gnn__row(weight, e);
-        for (int64_t c = 0; c < weight->cols; c++)
-            out[c] += f[e] * w[c];
-    }
-}
-
 static void load_rows(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch, gnn__pair_t *pair)
 {
     pair->edge.query = gnn__row(&plan->in[GNN_AGGREGATE_QUERY], pair->i);
@@ -23,7 +11,7 @@ static void load_rows(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratc
     if (!plan->edge_key || !gnn__users_edge(plan, pair->number))
         return;
     memcpy(scratch->key, pair->edge.key, sizeof(gnn_real_t) * (size_t)plan->key_width);
-    add_projected(plan, pair->number, scratch->key);
+    gnn__pair_project(plan, pair->number, GNN_AGGREGATE_EDGE_KEY_WEIGHT, scratch->key);
     pair->edge.key = scratch->key;
 }
 
