@@ -5,11 +5,6 @@
 
 #include <limits.h>
 
-static bool has_prior(const gnn__plan_t *plan)
-{
-    return plan->has_priors;
-}
-
 /* ---- distances ---- */
 
 /* Positions of one side: the smallest and the largest. No nodes: 1 and 0. */
@@ -48,7 +43,7 @@ bool gnn__distance_prior_fits(const gnn__plan_t *plan)
     enum { SPARE = 1 << 14, MOST_SUMS = 1 << 25 };
     gnn__distance_prior_t prior;
     int64_t sums = 0;
-    if (!has_prior(plan))
+    if (!plan->has_priors)
         return true;
     find_range(plan, &prior);
     return prior.count <= 4 * (plan->graph->n_dst + plan->graph->n_src) + SPARE &&
@@ -86,9 +81,9 @@ bool gnn__distances_are_straight(const gnn__plan_t *plan, int64_t p)
 {
     const gnn_graph_t *g = plan->graph;
     const gnn__pairs_t *pairs = &plan->view->parts[p].pairs;
-    return !has_prior(plan) || (!pairs->row_order && !pairs->col_order &&
-                                runs_in_segments(pairs, g->n_segments, g->src_segments) &&
-                                segments_apart(pairs, g->n_segments, g->dst_segments));
+    return !plan->has_priors || (!pairs->row_order && !pairs->col_order &&
+                                 runs_in_segments(pairs, g->n_segments, g->src_segments) &&
+                                 segments_apart(pairs, g->n_segments, g->dst_segments));
 }
 
 /* ---- numbers by distance ---- */
@@ -127,7 +122,7 @@ void gnn__distance_prior_carve(const gnn__plan_t *plan, gnn__carve_t *carve, boo
     const gnn_graph_t *g = plan->graph;
     int64_t all = 0, sums = 0;
     memset(prior, 0, sizeof *prior);
-    if (!has_prior(plan))
+    if (!plan->has_priors)
         return;
     find_range(plan, prior);
     carve->overflow |=
@@ -148,7 +143,7 @@ void gnn__distance_prior_fill(const gnn__plan_t *plan, bool backward, gnn__dista
 {
     const gnn_graph_t *g = plan->graph;
     const int64_t stride = prior->stride, all = stride * plan->shape.heads;
-    if (!has_prior(plan))
+    if (!plan->has_priors)
         return;
     gnn__positions(g, true, prior->positions);
     gnn__positions(g, false, prior->positions + g->n_dst);

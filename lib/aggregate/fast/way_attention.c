@@ -60,12 +60,11 @@ static bool leaves_sums(const gnn__plan_t *plan)
     return plan->view->n_parts > 1 || !in_tiles(plan, 0, &a);
 }
 
-/* The most chunks of any part that have sums of their own by distance. */
-static int64_t most_prior_chunks(const gnn__plan_t *plan)
+/* The most chunks of any part that have sums of their own by distance: `most` of those that go row
+ * by row. */
+static int64_t most_prior_chunks(const gnn__plan_t *plan, gnn__attention_t a, int64_t most)
 {
-    gnn__attention_t a = gnn__attention_describe(plan);
-    int64_t most = gnn__most_chunks(plan->view);
-    for (int64_t p = 0; plan->view->transposed && p < plan->view->n_parts; p++) {
+    for (int64_t p = 0; plan->has_priors && plan->view->transposed && p < plan->view->n_parts; p++) {
         gnn__attention_part(plan, p, GNN__SEND, &a);
         if (in_tiles(plan, p, &a))
             most = gnn__max(most, gnn__tiles_chunks(&a));
@@ -87,7 +86,7 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attenti
                       !gnn__mul(most, a.heads * a.d_k, &sums);
     run->bounds = gnn__carve(&carve, most + 1, sizeof *run->bounds);
     run->scratch = gnn__carve(&carve, scratch_all, sizeof *run->scratch);
-    gnn__distance_prior_carve(plan, &carve, backward, most_prior_chunks(plan), &run->prior);
+    gnn__distance_prior_carve(plan, &carve, backward, most_prior_chunks(plan, a, most), &run->prior);
     if (backward) {
         run->delta = gnn__carve(&carve, states, sizeof *run->delta);
         run->d_a =
