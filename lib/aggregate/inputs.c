@@ -197,18 +197,8 @@ static int check_rows(const gnn__plan_t *plan)
 
 static int check_map(const gnn__plan_t *plan)
 {
-    const char *wrong = NULL;
-    if (!plan->map)
-        return GNN_OK;
-    if (plan->aggregator->score_width != GNN_SCORE_PER_KEY)
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "aggregate: map %s needs queries and keys of d_k numbers a head, %s has one",
-                          plan->map->name, plan->aggregator->name);
-    if (plan->map->wrong)
-        wrong = plan->map->wrong(&plan->map_shape);
-    return wrong ? gnn__error(GNN_EINVALID, "aggregate: map %s: %s (d_k is %lld)", plan->map->name,
-                              wrong, (long long)plan->shape.d_k)
-                 : GNN_OK;
+    const int rc = gnn__check_map(plan->map, plan->aggregator, &plan->map_shape);
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "aggregate");
 }
 
 static int check_weights_out(const gnn__plan_t *plan)

@@ -83,6 +83,21 @@ int gnn__resolve_options(const char *row, const gnn_option_t *options, size_t n_
     return GNN_OK;
 }
 
+int gnn__check_map(const gnn_map_t *map, const gnn_aggregator_t *aggregator,
+                   const gnn_aggregate_shape_t *shape)
+{
+    if (!map || !map->apply)
+        return GNN_OK;
+    if (aggregator->score_width != GNN_SCORE_PER_KEY)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "map %s needs queries and keys of d_k numbers a head, %s has one",
+                          map->name, aggregator->name);
+    const char *wrong = map->wrong ? map->wrong(shape) : NULL;
+    return wrong ? gnn__error(GNN_EINVALID, "map %s: %s (d_k is %lld)", map->name, wrong,
+                              (long long)shape->d_k)
+                 : GNN_OK;
+}
+
 int gnn__declared_size(gnn_row_declare_t *declare, const gnn_aggregate_shape_t *shape,
                        int64_t *rows, int64_t *cols)
 {

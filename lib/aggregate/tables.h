@@ -34,6 +34,11 @@ static inline int64_t gnn__value_head(const gnn_aggregate_shape_t *shape, int64_
 int gnn__resolve_options(const char *row, const gnn_option_t *options, size_t n_options,
                          const double given[GNN_ROW_OPTIONS], double resolved[GNN_ROW_OPTIONS]);
 
+/* GNN_EUNSUPPORTED: the aggregator's scores have no rows for the map; GNN_EINVALID: it says itself
+ * what is wrong with these sizes and options. A map that changes nothing fits everything. */
+int gnn__check_map(const gnn_map_t *map, const gnn_aggregator_t *aggregator,
+                   const gnn_aggregate_shape_t *shape);
+
 /* Rows and columns of what a row with these sizes and options owns; 0 x 0 if it owns nothing.
  * GNN_EOVERFLOW. */
 int gnn__declared_size(gnn_row_declare_t *declare, const gnn_aggregate_shape_t *shape,

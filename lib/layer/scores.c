@@ -168,20 +168,10 @@ static int check_prior(const gnn_layer_config_t *c, int p)
 static int check_map(const gnn_layer_config_t *c)
 {
     gnn_aggregate_shape_t shape = sizes_of(c);
-    const char *wrong = NULL;
-    if (!c->map || !c->map->apply)
-        return GNN_OK;
-    if (c->aggregator->score_width != GNN_SCORE_PER_KEY)
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "map %s needs queries and keys of d_k numbers a head, %s has one",
-                          c->map->name, c->aggregator->name);
-    GNN_TRY(gnn__resolve_options(c->map->name, c->map->options, c->map->n_options, c->map_options,
-                                 shape.options));
-    if (c->map->wrong)
-        wrong = c->map->wrong(&shape);
-    return wrong ? gnn__error(GNN_EINVALID, "map %s: %s (d_k is %lld)", c->map->name, wrong,
-                              (long long)c->d_k)
-                 : GNN_OK;
+    if (c->map && c->map->apply && c->aggregator->score_width == GNN_SCORE_PER_KEY)
+        GNN_TRY(gnn__resolve_options(c->map->name, c->map->options, c->map->n_options,
+                                     c->map_options, shape.options));
+    return gnn__check_map(c->map, c->aggregator, &shape);
 }
 
 /* Without scores there is nothing to weigh. */
