@@ -156,33 +156,6 @@ static void edge_features(const gnn__hop_t *hop, gnn_var_t *in)
                 : weight;
 }
 
-/* Edge weights are normalised on the tape, since they may be learned: the view is then the one
- * without norm. */
-static void edge_inputs(const gnn__hop_t *hop, gnn_var_t *in, gnn_view_t *view)
-{
-    const gnn_layer_config_t *c = &hop->layer->config;
-    in[GNN_AGGREGATE_EDGE_BIAS] = hop->vars->edge_bias;
-    in[GNN_AGGREGATE_EDGE_WEIGHT] = hop->vars->edge_weight;
-    if (hop->vars->edge_weight != GNN_NONE && c->graph_norm != GNN_GRAPH_NORM_NONE) {
-        in[GNN_AGGREGATE_EDGE_WEIGHT] = gnn_tape_weight_norm(
-            hop->tape, hop->vars->edge_weight, hop->graph, c->self_loops, c->graph_norm);
-        view->norm = GNN_GRAPH_NORM_NONE;
-    }
-    if (c->edge_dim > 0)
-        edge_features(hop, in);
-}
-
-static gnn_aggregate_t settings(const gnn__hop_t *hop)
-{
-    const gnn_layer_config_t *c = &hop->layer->config;
-    gnn_aggregate_t how = gnn__scores_settings(c, hop->graph);
-    how.message = hop->message;
-    how.view = (gnn_view_t){.self_loops = c->self_loops, .norm = c->graph_norm};
-    how.edge_weights_out = hop->weights ? hop->weights->per_edge : NULL;
-    how.segment_weights_out = hop->weights ? hop->weights->per_segment : NULL;
-    return how;
-}
-
 static gnn_var_t owned_value(const void *hop, const char *name)
 {
     return gnn__hop_parameter(hop, name);
@@ -192,20 +165,21 @@ static gnn_var_t owned_value(const void *hop, const char *name)
 static gnn_var_t aggregate(gnn__hop_t *hop)
 {
     const gnn_layer_config_t *c = &hop->layer->config;
-    gnn_aggregate_t how = settings(hop);
+    gnn_aggregate_t how = gnn__scores_settings(c, hop->graph, hop->weights);
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = GNN_NONE;
     gnn__hop_map_early(hop);
+    how.message = hop->message;
     message_inputs(hop, in);
     if (gnn__scored(c))
         score_inputs(hop, in);
-    edge_inputs(hop, in, &how.view);
+    in[GNN_AGGREGATE_EDGE_BIAS] = hop->vars->edge_bias;
+    in[GNN_AGGREGATE_EDGE_WEIGHT] = hop->vars->edge_weight;
+    if (c->edge_dim > 0)
+        edge_features(hop, in);
     gnn__scores_inputs(c, hop->tape, owned_value, hop, in);
-    const gnn_var_t a = gnn__hop_map_late(hop, gnn_tape_aggregate(hop->tape, &how, in));
-    return gnn__scored(c) && c->combine == GNN_HEADS_AVERAGE && c->heads > 1
-               ? gnn_tape_head_mean(hop->tape, a, c->heads)
-               : a;
+    return gnn__hop_map_late(hop, gnn__scores_record(c, hop->tape, &how, in));
 }
 
 /* ---- update ---- */

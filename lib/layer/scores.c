@@ -27,11 +27,15 @@ static gnn_prior_use_t prior_of(const gnn_layer_config_t *c, int p)
     return use;
 }
 
-gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_graph_t *graph)
+gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_graph_t *graph,
+                                     const gnn__attention_out_t *weights)
 {
     gnn_aggregate_t how = {.aggregator = c->aggregator,
                            .message = c->message,
                            .graph = graph,
+                           .view = {.self_loops = c->self_loops, .norm = c->graph_norm},
+                           .edge_weights_out = weights ? weights->per_edge : NULL,
+                           .segment_weights_out = weights ? weights->per_segment : NULL,
                            .dropout = c->dropout_attention,
                            .map = c->map,
                            .weigher = c->weigher};
@@ -58,7 +62,7 @@ gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_grap
 static gnn_aggregate_shape_t sizes_of(const gnn_layer_config_t *c)
 {
     gnn__widths_t w;
-    gnn_aggregate_shape_t shape = gnn__scores_settings(c, NULL).shape;
+    gnn_aggregate_shape_t shape = gnn__scores_settings(c, NULL, NULL).shape;
     gnn__layer_widths(c, &w);
     shape.heads = shape.heads ? shape.heads : 1;
     shape.message_width = w.message;
@@ -115,13 +119,18 @@ int gnn__scores_pieces(const gnn_layer_config_t *c, gnn__row_piece_t owned[GNN__
 static gnn_var_t one_row(gnn_tape_t *tape, const gnn__row_piece_t *owned, int n,
                          gnn__scores_value_t *value, const void *from)
 {
-    enum { MOST = 4096 };
+    enum { MOST = 256 };
     gnn_var_t rows[MOST];
     int count = 0;
     for (int k = 0; k < n; k++) {
         const gnn_var_t x = value(from, owned[k].name);
-        for (int64_t r = 0; r < owned[k].piece.rows && count < MOST; r++)
+        for (int64_t r = 0; r < owned[k].piece.rows; r++) {
+            if (count == MOST) {
+                rows[0] = gnn_tape_concat(tape, rows, count);
+                count = 1;
+            }
             rows[count++] = gnn_tape_view(tape, x, r, 1, 0, owned[k].piece.cols);
+        }
     }
     return gnn_tape_concat(tape, rows, count);
 }
@@ -137,6 +146,24 @@ void gnn__scores_inputs(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn__scor
         in[owned[k].input] = next == k + 1 ? value(from, owned[k].name)
                                            : one_row(tape, owned + k, next - k, value, from);
     }
+}
+
+/* ---- the op ---- */
+
+gnn_var_t gnn__scores_record(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn_aggregate_t *how,
+                             gnn_var_t in[GNN_AGGREGATE_INPUTS])
+{
+    gnn_var_t *weight = &in[GNN_AGGREGATE_EDGE_WEIGHT];
+    /* Edge weights are normalised on the tape, since they may be learned: the view is then the one
+     * without norm. */
+    if (*weight != GNN_NONE && c->graph_norm != GNN_GRAPH_NORM_NONE) {
+        *weight = gnn_tape_weight_norm(tape, *weight, how->graph, c->self_loops, c->graph_norm);
+        how->view.norm = GNN_GRAPH_NORM_NONE;
+    }
+    const gnn_var_t y = gnn_tape_aggregate(tape, how, in);
+    return gnn__scored(c) && c->combine == GNN_HEADS_AVERAGE && c->heads > 1
+               ? gnn_tape_head_mean(tape, y, c->heads)
+               : y;
 }
 
 /* ---- checks ---- */

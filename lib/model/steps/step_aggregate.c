@@ -59,16 +59,6 @@ static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *
     return GNN_OK;
 }
 
-static gnn_aggregate_t settings(const gnn_layer_config_t *c, const gnn_graph_t *graph,
-                                const gnn__attention_out_t *weights)
-{
-    gnn_aggregate_t how = gnn__scores_settings(c, graph);
-    how.view = (gnn_view_t){.self_loops = c->self_loops, .norm = c->graph_norm};
-    how.edge_weights_out = weights ? weights->per_edge : NULL;
-    how.segment_weights_out = weights ? weights->per_segment : NULL;
-    return how;
-}
-
 /* The step that is being recorded, where its parameters are found. */
 typedef struct place {
     const gnn__recording_t *r;
@@ -97,7 +87,7 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     if (!graph)
         return GNN_NONE;
-    const gnn_aggregate_t how = settings(c, graph, r->weights);
+    gnn_aggregate_t how = gnn__scores_settings(c, graph, r->weights);
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = GNN_NONE;
     const gnn_var_t messages = r->sent ? r->sent[0] : given[MESSAGES],
@@ -110,10 +100,7 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
     in[GNN_AGGREGATE_EDGE_BIAS] = given[EDGE_BIAS];
     in[GNN_AGGREGATE_GATE] = given[GATE];
     gnn__scores_inputs(c, r->tape, owned_value, &(place_t){r, s}, in);
-    const gnn_var_t y = gnn_tape_aggregate(r->tape, &how, in);
-    return gnn__scored(c) && c->combine == GNN_HEADS_AVERAGE && c->heads > 1
-               ? gnn_tape_head_mean(r->tape, y, c->heads)
-               : y;
+    return gnn__scores_record(c, r->tape, &how, in);
 }
 
 static int prepare(const gnn__model_step_t *s, gnn_graph_t *graph, gnn_flag_t backward)
