@@ -131,3 +131,11 @@ int gnn__step_parameter(gnn_model_t *model, gnn__model_step_t *s, const char *fi
     gnn_free(name);
     return rc == GNN_OK ? add_own(s, field, id, false) : rc;
 }
+
+int gnn__step_check_sides(const gnn__model_step_t *s)
+{
+    return s->step.in >= 1 && s->step.out >= 1
+               ? GNN_OK
+               : gnn__error(GNN_EINVALID, "%s: .in = %lld and .out = %lld must be at least 1",
+                            s->where, (long long)s->step.in, (long long)s->step.out);
+}

@@ -94,6 +94,8 @@ void gnn__record_into(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *out);
  * way round where `turned` is given; *turned says so. */
 int gnn__step_parameter(gnn_model_t *model, gnn__model_step_t *s, const char *field, int64_t rows,
                         int64_t cols, gnn_init_t init, double argument, bool *turned);
+/* A `check` of steps with a matrix of .in x .out. */
+int gnn__step_check_sides(const gnn__model_step_t *s);
 /* Input k has `expected` columns, or it is not known yet how many. */
 int gnn__step_expect(const gnn_model_t *model, const gnn__model_step_t *s, const int64_t *in, int k,
                      int64_t expected, const char *what);
