@@ -179,6 +179,7 @@ static gnn_var_t aggregate(gnn__hop_t *hop)
     if (c->edge_dim > 0)
         edge_features(hop, in);
     gnn__scores_inputs(c, hop->tape, owned_value, hop, in);
+    gnn__scores_given(hop->scores, in);
     return gnn__hop_map_late(hop, gnn__scores_record(c, hop->tape, &how, in));
 }
 
@@ -209,13 +210,14 @@ static gnn_var_t update(const gnn__hop_t *hop, gnn_var_t a)
 /* ---- the whole ---- */
 
 static gnn__hop_t begin(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
-                        const gnn_layer_vars_t *vars, const gnn__attention_out_t *weights,
-                        bool projected)
+                        const gnn_layer_vars_t *vars, const gnn_score_vars_t *scores,
+                        const gnn__attention_out_t *weights, bool projected)
 {
     gnn__hop_t hop = {.layer = layer,
                       .tape = tape,
                       .graph = graph,
                       .vars = vars,
+                      .scores = scores,
                       .weights = weights,
                       .target = GNN_NONE,
                       .source = GNN_NONE,
@@ -227,9 +229,10 @@ static gnn__hop_t begin(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_gr
 }
 
 gnn_var_t gnn__layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
-                            const gnn_layer_vars_t *vars, const gnn__attention_out_t *weights)
+                            const gnn_layer_vars_t *vars, const gnn_score_vars_t *scores,
+                            const gnn__attention_out_t *weights)
 {
-    gnn__hop_t hop = begin(layer, tape, graph, vars, weights, false);
+    gnn__hop_t hop = begin(layer, tape, graph, vars, scores, weights, false);
     project(&hop);
     const gnn_var_t a = aggregate(&hop);
     return update(&hop, a);
@@ -238,12 +241,12 @@ gnn_var_t gnn__layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gn
 /* The same from rows that were projected earlier. A receiver's row begins with what the senders'
  * weights make of it, where they are shared. */
 gnn_var_t gnn__layer_finish(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
-                            const gnn_layer_vars_t *vars, gnn__projected_t projected,
-                            const gnn__attention_out_t *weights)
+                            const gnn_layer_vars_t *vars, const gnn_score_vars_t *scores,
+                            gnn__projected_t projected, const gnn__attention_out_t *weights)
 {
     const bool both = vars->x_dst == GNN_NONE;
     const int64_t n = gnn_graph_n_dst(graph);
-    gnn__hop_t hop = begin(layer, tape, graph, vars, weights, true);
+    gnn__hop_t hop = begin(layer, tape, graph, vars, scores, weights, true);
     hop.x_src = vars->x_src;
     hop.x_dst = both ? gnn__hop_first_rows(&hop, vars->x_src, n) : vars->x_dst;
     hop.normed_src = both ? gnn__layer_prenorm(layer, tape, vars->x_src) : vars->x_src;

@@ -13,8 +13,8 @@ void gnn__scores_fill(gnn_layer_config_t *c)
 
 /* ---- the op's settings ---- */
 
-/* Prior p; `distance` is a short form of the first. */
-static gnn_prior_use_t prior_of(const gnn_layer_config_t *c, int p)
+/* `distance` is a short form of the first. */
+gnn_prior_use_t gnn__scores_prior(const gnn_layer_config_t *c, int p)
 {
     static const gnn_prior_t *const by_distance[] = {NULL, &gnn_prior_slope, &gnn_prior_table};
     const gnn_prior_t *const rows[GNN_PRIORS] = {c->prior_0, c->prior_1, c->prior_2};
@@ -53,11 +53,17 @@ gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_grap
     memcpy(how.map_options, c->map_options, sizeof how.map_options);
     memcpy(how.weigher_options, c->weigher_options, sizeof how.weigher_options);
     for (int p = 0; p < GNN_PRIORS; p++)
-        how.priors[p] = prior_of(c, p);
+        how.priors[p] = gnn__scores_prior(c, p);
     return how;
 }
 
 /* ---- what rows own ---- */
+
+static bool is_given(const gnn_layer_config_t *c, int p)
+{
+    const gnn_flag_t given[GNN_PRIORS] = {c->prior_0_given, c->prior_1_given, c->prior_2_given};
+    return given[p] == GNN_ON;
+}
 
 static gnn_aggregate_shape_t sizes_of(const gnn_layer_config_t *c)
 {
@@ -102,10 +108,10 @@ int gnn__scores_pieces(const gnn_layer_config_t *c, gnn__row_piece_t owned[GNN__
         n += append(&sizes, w->declare, w->options, w->n_options, c->weigher_options,
                     GNN_AGGREGATE_WEIGHER_PARAMETERS, "", owned + n);
     for (int p = 0; p < GNN_PRIORS; p++) {
-        const gnn_prior_use_t use = prior_of(c, p);
+        const gnn_prior_use_t use = gnn__scores_prior(c, p);
         char prefix[] = "prior_0.";
         prefix[6] = (char)('0' + p);
-        if (!use.row)
+        if (!use.row || is_given(c, p))
             continue;
         n += append(&sizes, use.row->declare, use.row->options, use.row->n_options, use.options,
                     GNN_AGGREGATE_PRIOR_0 + p, prefix, owned + n);
@@ -148,7 +154,30 @@ void gnn__scores_inputs(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn__scor
     }
 }
 
+void gnn__scores_given(const gnn_score_vars_t *given, gnn_var_t in[GNN_AGGREGATE_INPUTS])
+{
+    if (!given)
+        return;
+    in[GNN_AGGREGATE_GATE] = given->gate;
+    in[GNN_AGGREGATE_PRIOR_QUERY] = given->prior_query;
+    for (int p = 0; p < GNN_PRIORS; p++)
+        if (given->prior[p] != GNN_NONE)
+            in[GNN_AGGREGATE_PRIOR_0 + p] = given->prior[p];
+}
+
 /* ---- the op ---- */
+
+/* With edge weights the norm is computed from them on the tape, over the same view without norm:
+ * that one is prepared too. */
+int gnn__scores_prepare(const gnn_layer_config_t *c, gnn_graph_t *graph, gnn_flag_t backward)
+{
+    gnn_view_t view = {c->self_loops, c->graph_norm, backward};
+    GNN_TRY(gnn_graph_prepare(graph, &view));
+    if (c->graph_norm == GNN_GRAPH_NORM_NONE || gnn_graph_n_edges(graph) == 0)
+        return GNN_OK;
+    view.norm = GNN_GRAPH_NORM_NONE;
+    return gnn_graph_prepare(graph, &view);
+}
 
 gnn_var_t gnn__scores_record(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn_aggregate_t *how,
                              gnn_var_t in[GNN_AGGREGATE_INPUTS])
@@ -177,14 +206,15 @@ static int check_options(const char *row, const gnn_option_t *options, size_t n_
 
 static int check_prior(const gnn_layer_config_t *c, int p)
 {
-    const gnn_prior_use_t use = prior_of(c, p);
+    const gnn_prior_use_t use = gnn__scores_prior(c, p);
     if (!use.row)
         return GNN_OK;
     GNN_TRY(check_options(use.row->name, use.row->options, use.row->n_options, use.options));
-    if (use.row->numbers != GNN_PRIOR_SHARED)
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "prior %s reads a value with a row per node, which a layer has no input for",
-                          use.row->name);
+    if (use.row->numbers != GNN_PRIOR_SHARED && !is_given(c, p))
+        return gnn__error(GNN_EINVALID,
+                          "prior %s reads a value with a row per node, which must be given: "
+                          ".prior_%d_given, or .prior_%d of a step",
+                          use.row->name, p, p);
     if ((use.row->flags & GNN_PRIOR_READS_QUERY) && c->aggregator->score_width != GNN_SCORE_PER_KEY)
         return gnn__error(GNN_EUNSUPPORTED,
                           "prior %s multiplies queries of d_k numbers, %s has one number a head",
