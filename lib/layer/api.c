@@ -69,7 +69,8 @@ int gnn_layer_prepare(const gnn_layer_t *layer, gnn_graph_t *graph, gnn_flag_t b
     const gnn_layer_config_t *c = &layer->config;
     gnn_view_t view = {c->self_loops, c->graph_norm, backward};
     GNN_TRY(gnn_graph_prepare(graph, &view));
-    if (c->graph_norm == GNN_GRAPH_NORM_NONE || gnn_graph_n_edges(graph) == 0)
+    if (c->graph_norm == GNN_GRAPH_NORM_NONE ||
+        (gnn_graph_n_edges(graph) == 0 && !gnn__weighs_loops(c)))
         return GNN_OK;
     view.norm = GNN_GRAPH_NORM_NONE;
     return gnn_graph_prepare(graph, &view);

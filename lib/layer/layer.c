@@ -144,6 +144,10 @@ static void edge_features(const gnn__hop_t *hop, gnn_var_t *in)
     const gnn_layer_config_t *c = &hop->layer->config;
     const gnn_var_t weight = gnn__hop_parameter(hop, "edge.weight");
     in[GNN_AGGREGATE_EDGE_FEATURES] = hop->vars->edge_features;
+    if (c->self_loops == GNN_ON && c->loop_features == GNN_ON)
+        in[GNN_AGGREGATE_EDGE_FEATURES] =
+            gnn_tape_op(hop->tape, &gnn__op_loop_rows, &hop->vars->edge_features, 1,
+                        &(gnn__loop_rows_settings_t){hop->graph}, sizeof(gnn__loop_rows_settings_t));
     if (c->message->edge_parts > 0) {
         in[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT] = weight;
         in[GNN_AGGREGATE_EDGE_MESSAGE_BIAS] = gnn__hop_parameter(hop, "edge.bias");
@@ -156,16 +160,18 @@ static void edge_features(const gnn__hop_t *hop, gnn_var_t *in)
                 : weight;
 }
 
-/* Edge weights are normalised on the tape, since they may be learned: the view is then the one
- * without norm. */
+/* Edge weights are normalised on the tape, since they may be learned, and so are self-loops of
+ * another weight: the view is then the one without norm. */
 static void edge_inputs(const gnn__hop_t *hop, gnn_var_t *in, gnn_view_t *view)
 {
     const gnn_layer_config_t *c = &hop->layer->config;
     in[GNN_AGGREGATE_EDGE_BIAS] = hop->vars->edge_bias;
     in[GNN_AGGREGATE_EDGE_WEIGHT] = hop->vars->edge_weight;
-    if (hop->vars->edge_weight != GNN_NONE && c->graph_norm != GNN_GRAPH_NORM_NONE) {
-        in[GNN_AGGREGATE_EDGE_WEIGHT] = gnn_tape_weight_norm(
-            hop->tape, hop->vars->edge_weight, hop->graph, c->self_loops, c->graph_norm);
+    if (c->graph_norm != GNN_GRAPH_NORM_NONE &&
+        (hop->vars->edge_weight != GNN_NONE || gnn__weighs_loops(c))) {
+        in[GNN_AGGREGATE_EDGE_WEIGHT] =
+            gnn__tape_weight_norm(hop->tape, hop->vars->edge_weight, hop->graph, c->self_loops,
+                                  c->graph_norm, c->loop_weight);
         view->norm = GNN_GRAPH_NORM_NONE;
     }
     if (c->edge_dim > 0)
@@ -210,13 +216,6 @@ static gnn_var_t aggregate(gnn__hop_t *hop)
 
 /* ---- update ---- */
 
-/* W_self x_i. Sparse receivers among the senders are multiplied with them and cut out later. */
-static gnn_var_t self_term(const gnn__hop_t *hop)
-{
-    return gnn__hop_first_rows(hop, gnn__hop_linear(hop, "self", hop->normed_dst),
-                               gnn_graph_n_dst(hop->graph));
-}
-
 static gnn_var_t update(const gnn__hop_t *hop, gnn_var_t a)
 {
     const gnn_layer_config_t *c = &hop->layer->config;
@@ -224,8 +223,8 @@ static gnn_var_t update(const gnn__hop_t *hop, gnn_var_t a)
     if (hop->order.paired)
         a = gnn_tape_add(hop->tape, a, hop->self, 1);
     gnn_var_t u = rules->record(hop, hop->x_i, a);
-    if (c->self_term == GNN_ON && !hop->order.paired)
-        u = gnn_tape_add(hop->tape, u, self_term(hop), 1);
+    if (c->self_term == GNN_ON && !hop->order.paired && !rules->takes_self)
+        u = gnn_tape_add(hop->tape, u, gnn__hop_self_term(hop), 1);
     u = gnn__hop_residual_norm(hop, "norm", hop->x_dst, u);
     if (rules->after)
         u = rules->after(hop, u);
