@@ -24,14 +24,14 @@ static bool users_edge(const oracle_t *o, const oracle_pair_t *p)
     return p->edge >= 0 && p->edge < o->n_edges;
 }
 
-/* Row `features of p` times column c of a weight (d_e x cols). An added self-loop has features
- * 0. */
+/* Row `features of p` times column c of a weight (d_e x cols). An added self-loop has features 0
+ * unless they are given. */
 static term_t project_features(const oracle_t *o, const oracle_pair_t *p,
                                const oracle_array_t *weight, int64_t c)
 {
     const oracle_array_t *f = &o->in[GNN_AGGREGATE_EDGE_FEATURES];
     term_t sum = term(0);
-    for (int64_t e = 0; users_edge(o, p) && e < f->cols; e++)
+    for (int64_t e = 0; p->edge >= 0 && p->edge < f->rows && e < f->cols; e++)
         add_to(&sum, times(term(f->value[p->edge * f->cols + e]),
                            term(weight->value[e * weight->cols + c])));
     return sum;

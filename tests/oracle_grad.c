@@ -18,7 +18,7 @@ static void features_grad(oracle_t *o, const oracle_pair_t *p, oracle_array_t *w
                           term_t d)
 {
     oracle_array_t *f = &o->in[GNN_AGGREGATE_EDGE_FEATURES];
-    if (p->edge < 0 || p->edge >= o->n_edges || !weight->cols)
+    if (p->edge < 0 || p->edge >= f->rows || !weight->cols)
         return;
     for (int64_t e = 0; e < f->cols; e++) {
         give(f, p->edge, e, times(d, term(weight->value[e * weight->cols + c])));

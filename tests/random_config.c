@@ -107,6 +107,7 @@ gnn_layer_config_t random_config(uint64_t *seed)
     c.feed_forward = test_below(seed, 2) ? 9 : 0;
     c.eps = (gnn_real_t)(test_below(seed, 2) ? 0.4 : 0);
     c.norm_eps = (gnn_real_t)0.01;
+    c.loop_weight = test_below(seed, 3) == 0 && c.graph_norm > GNN_GRAPH_NORM_NONE ? 2 : 0;
     return c;
 }
 

@@ -178,6 +178,7 @@ GNN_API int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const g
  *                        from edges to their receivers, graphs[1] from globals to their nodes,
  *                        graphs[2] from nodes and graphs[3] from edges to their globals.
  *                        Battaglia et al. 2018
+ *     sage_project       layer on `graph` whose senders pass relu(linear) first. Hamilton et al. 2017
  */
 typedef struct gnn_block {
     const char *name;  /**< needed */

@@ -43,6 +43,8 @@ gnn_var_t gnn__hop_bias(const gnn__hop_t *hop, const char *name, gnn_var_t x);
 gnn_var_t gnn__hop_norm(const gnn__hop_t *hop, const char *name, gnn_var_t x);
 /* norm(x + dropout(u)), without what the config does not ask for. */
 gnn_var_t gnn__hop_residual_norm(const gnn__hop_t *hop, const char *name, gnn_var_t x, gnn_var_t u);
+/* W_self x_i. Sparse receivers among the senders are multiplied with them and cut out later. */
+gnn_var_t gnn__hop_self_term(const gnn__hop_t *hop);
 /* The first n rows: receivers among the senders. */
 gnn_var_t gnn__hop_first_rows(const gnn__hop_t *hop, gnn_var_t x, int64_t n);
 /* Columns of x; GNN_NONE for none. */

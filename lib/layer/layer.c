@@ -144,6 +144,10 @@ static void edge_features(const gnn__hop_t *hop, gnn_var_t *in)
     const gnn_layer_config_t *c = &hop->layer->config;
     const gnn_var_t weight = gnn__hop_parameter(hop, "edge.weight");
     in[GNN_AGGREGATE_EDGE_FEATURES] = hop->vars->edge_features;
+    if (c->self_loops == GNN_ON && c->loop_features == GNN_ON)
+        in[GNN_AGGREGATE_EDGE_FEATURES] =
+            gnn_tape_op(hop->tape, &gnn__op_loop_rows, &hop->vars->edge_features, 1,
+                        &(gnn__loop_rows_settings_t){hop->graph}, sizeof(gnn__loop_rows_settings_t));
     if (c->message->edge_parts > 0) {
         in[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT] = weight;
         in[GNN_AGGREGATE_EDGE_MESSAGE_BIAS] = gnn__hop_parameter(hop, "edge.bias");
@@ -185,13 +189,6 @@ static gnn_var_t aggregate(gnn__hop_t *hop)
 
 /* ---- update ---- */
 
-/* W_self x_i. Sparse receivers among the senders are multiplied with them and cut out later. */
-static gnn_var_t self_term(const gnn__hop_t *hop)
-{
-    return gnn__hop_first_rows(hop, gnn__hop_linear(hop, "self", hop->normed_dst),
-                               gnn_graph_n_dst(hop->graph));
-}
-
 static gnn_var_t update(const gnn__hop_t *hop, gnn_var_t a)
 {
     const gnn_layer_config_t *c = &hop->layer->config;
@@ -199,8 +196,8 @@ static gnn_var_t update(const gnn__hop_t *hop, gnn_var_t a)
     if (hop->order.paired)
         a = gnn_tape_add(hop->tape, a, hop->self, 1);
     gnn_var_t u = rules->record(hop, hop->x_i, a);
-    if (c->self_term == GNN_ON && !hop->order.paired)
-        u = gnn_tape_add(hop->tape, u, self_term(hop), 1);
+    if (c->self_term == GNN_ON && !hop->order.paired && !rules->takes_self)
+        u = gnn_tape_add(hop->tape, u, gnn__hop_self_term(hop), 1);
     u = gnn__hop_residual_norm(hop, "norm", hop->x_dst, u);
     if (rules->after)
         u = rules->after(hop, u);

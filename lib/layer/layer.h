@@ -77,6 +77,12 @@ static inline bool gnn__scored(const gnn_layer_config_t *c)
     return (c->aggregator->flags & GNN_AGGREGATOR_SCORED) != 0;
 }
 
+/* Does the weight of the self-loops that the view adds change anything? */
+static inline bool gnn__weighs_loops(const gnn_layer_config_t *c)
+{
+    return c->self_loops == GNN_ON && c->loop_weight != 1;
+}
+
 /* Declares a layer's parameters as PREFIX + name. Those whose field begins with `share_fields` (all
  * if NULL) are taken from `share` if that is given. */
 int gnn__layer_declare(gnn_layer_t *layer, gnn_parameters_t *parameters, const char *prefix,

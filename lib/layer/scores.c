@@ -3,6 +3,7 @@
 #include <lib/layer/scores.h>
 
 #include <lib/aggregate/tables.h>
+#include <lib/tape/tape.h>
 
 void gnn__scores_fill(gnn_layer_config_t *c)
 {
@@ -173,7 +174,8 @@ int gnn__scores_prepare(const gnn_layer_config_t *c, gnn_graph_t *graph, gnn_fla
 {
     gnn_view_t view = {c->self_loops, c->graph_norm, backward};
     GNN_TRY(gnn_graph_prepare(graph, &view));
-    if (c->graph_norm == GNN_GRAPH_NORM_NONE || gnn_graph_n_edges(graph) == 0)
+    if (c->graph_norm == GNN_GRAPH_NORM_NONE ||
+        (gnn_graph_n_edges(graph) == 0 && !gnn__weighs_loops(c)))
         return GNN_OK;
     view.norm = GNN_GRAPH_NORM_NONE;
     return gnn_graph_prepare(graph, &view);
@@ -183,10 +185,11 @@ gnn_var_t gnn__scores_record(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn_
                              gnn_var_t in[GNN_AGGREGATE_INPUTS])
 {
     gnn_var_t *weight = &in[GNN_AGGREGATE_EDGE_WEIGHT];
-    /* Edge weights are normalised on the tape, since they may be learned: the view is then the one
-     * without norm. */
-    if (*weight != GNN_NONE && c->graph_norm != GNN_GRAPH_NORM_NONE) {
-        *weight = gnn_tape_weight_norm(tape, *weight, how->graph, c->self_loops, c->graph_norm);
+    /* Edge weights are normalised on the tape, since they may be learned, and so are self-loops of
+     * another weight: the view is then the one without norm. */
+    if (c->graph_norm != GNN_GRAPH_NORM_NONE && (*weight != GNN_NONE || gnn__weighs_loops(c))) {
+        *weight = gnn__tape_weight_norm(tape, *weight, how->graph, c->self_loops, c->graph_norm,
+                                        c->loop_weight);
         how->view.norm = GNN_GRAPH_NORM_NONE;
     }
     const gnn_var_t y = gnn_tape_aggregate(tape, how, in);

@@ -347,6 +347,9 @@ static int read_step(gnn_step_t *step, json_t *object, const gnn_rows_t *rows)
     if (!config)
         return GNN_OK;
     int rc = read_fields(&step->layer, config_field, config, NULL, rows);
+    /* A config that version 0.1 wrote: its self-loops had features of 0. */
+    if (json_object_get(config, "self_loops") && !json_object_get(config, "loop_features"))
+        step->layer.loop_features = GNN_OFF;
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "field layer");
 }
 
