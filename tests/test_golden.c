@@ -238,7 +238,8 @@ static const layer_case_t layers[] = {
     {"sage_normalize", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_SAGE, .norm = GNN_NORM_L2}},
     {"transformer_conv_beta", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_TRANSFORMER_CONV, .update = GNN_UPDATE_BETA}},
     {"transformer_conv_average", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_TRANSFORMER_CONV, .combine = GNN_HEADS_AVERAGE}},
-    {"gcn_improved", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_GCN}}, /* without edge weights PyG 2.8.1 takes no notice of `improved` */
+    /* Without edge weights PyG 2.8.1 takes no notice of `improved`. */
+    {"gcn_improved", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_GCN}},
     {"resgated", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_RESGATED}},
     {"gated_graph", GNN_NAMES_PYG, EDGES, 3, {.preset = GNN_PRESET_GATED_GRAPH}},
     {"graphconv", GNN_NAMES_PYG, EDGES, 0, {.update = GNN_UPDATE_LINEAR, .self_term = GNN_ON, .bias_update = GNN_OFF}},
