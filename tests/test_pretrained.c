@@ -157,7 +157,8 @@ static void ck_attention(trial_t *t, const char *layer)
     ck_assert_msg(error <= GOLDEN_BOUND, "%s: attention differs by %g", t->folder, error);
 }
 
-static const char *const checkpoints[] = {"checkpoints/bert"};
+static const char *const checkpoints[] = {"checkpoints/bert", "checkpoints/roberta", "checkpoints/distilbert",
+                                         "checkpoints/mpnet"};
 
 START_TEST(same_as_transformers)
 {
