@@ -317,7 +317,8 @@ static matrix_t update(oracle_call_t *o, matrix_t x, matrix_t a)
     const gnn_layer_config_t *c = o->c;
     const matrix_t eps = field(o, "eps");
     matrix_t y = a;
-    if (c->update == GNN_UPDATE_LINEAR || c->update == GNN_UPDATE_FEED_FORWARD)
+    if (c->update == GNN_UPDATE_LINEAR || c->update == GNN_UPDATE_FEED_FORWARD ||
+        c->update == GNN_UPDATE_GATED)
         return linear(o, a, "out.weight", "out.bias");
     if (c->update == GNN_UPDATE_MLP) {
         y = sum(o, 1 + (eps.cols ? eps.at[0] : (double)c->eps), x, a);
@@ -329,12 +330,25 @@ static matrix_t update(oracle_call_t *o, matrix_t x, matrix_t a)
     return sum(o, 1, y, field(o, "out.bias"));
 }
 
+/* f(g) * u, number by number. */
+static matrix_t gate(oracle_call_t *o, matrix_t g, matrix_t u)
+{
+    matrix_t y = matrix(o, u.rows, u.cols);
+    for (int64_t k = 0; k < u.rows * u.cols; k++)
+        y.at[k] = activation(o->c->hidden_activation, g.at[k]) * u.at[k];
+    return y;
+}
+
 static matrix_t feed_forward(oracle_call_t *o, matrix_t z)
 {
     const gnn_layer_config_t *c = o->c;
     const bool normed = c->norm != GNN_NORM_NONE, before = c->norm_position == GNN_NORM_BEFORE;
     matrix_t u = normed && before ? norm(o, z, "norm2.gain", "norm2.shift") : z;
-    u = activate(o, c->hidden_activation, linear(o, u, "ffn.0.weight", "ffn.0.bias"));
+    if (c->update == GNN_UPDATE_GATED)
+        u = gate(o, linear(o, u, "ffn.gate.weight", "ffn.gate.bias"),
+                 linear(o, u, "ffn.0.weight", "ffn.0.bias"));
+    else
+        u = activate(o, c->hidden_activation, linear(o, u, "ffn.0.weight", "ffn.0.bias"));
     u = linear(o, u, "ffn.1.weight", "ffn.1.bias");
     if (c->residual == GNN_ON)
         u = sum(o, 1, z, u);
@@ -360,7 +374,7 @@ void layer_oracle(const gnn_layer_t *layer, const gnn_graph_t *graph, const gnn_
         u = sum(&o, 1, dst, u);
     if (normed && !before)
         u = norm(&o, u, "norm.gain", "norm.shift");
-    if (o.c->update == GNN_UPDATE_FEED_FORWARD)
+    if (o.c->update == GNN_UPDATE_FEED_FORWARD || o.c->update == GNN_UPDATE_GATED)
         u = feed_forward(&o, u);
     u = activate(&o, o.c->activation, u);
     ck_assert(u.rows == n && u.cols == gnn_layer_width(layer));

@@ -126,6 +126,7 @@ static void ck_value(trial_t *t, const char *name, const char *expected)
     gnn_array_reals(a, theirs);
     ck_ok(gnn_model_value(model, t->context, gnn_batch_inputs(t->batch), name, &out));
     const double error = test_error(ours, theirs, a->count);
+    printf("%s %s %g\n", t->folder, name, error);
     ck_assert_msg(error <= GOLDEN_BOUND, "%s: %s differs by %g", t->folder, name, error);
 }
 
@@ -157,8 +158,10 @@ static void ck_attention(trial_t *t, const char *layer)
     ck_assert_msg(error <= GOLDEN_BOUND, "%s: attention differs by %g", t->folder, error);
 }
 
-static const char *const checkpoints[] = {"checkpoints/bert", "checkpoints/roberta", "checkpoints/distilbert",
-                                         "checkpoints/mpnet"};
+static const char *const checkpoints[] = {
+    "checkpoints/bert",   "checkpoints/roberta", "checkpoints/distilbert", "checkpoints/mpnet",
+    "checkpoints/gpt2",   "checkpoints/llama",   "checkpoints/vit",        "checkpoints/t5",
+    "checkpoints/marian", "zoo/models/mistral",  "zoo/models/t5_gated"};
 
 START_TEST(same_as_transformers)
 {

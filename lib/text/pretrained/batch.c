@@ -151,11 +151,11 @@ static int take_images(gnn_batch_t *b, const gnn_sequences_t *s)
         return gnn__error(GNN_EINVALID, "the model takes no images");
     GNN_TRY(gnn_tensor_check(s->pixels, "pixels"));
     if (s->pixels->rows != b->count || s->pixels->cols != channels * size * size)
-        return gnn__error(GNN_ESHAPE, "pixels are %lld x %lld, %lld images of %lld x %lld x %lld are "
-                                      "expected",
+        return gnn__error(GNN_ESHAPE,
+                          "pixels are %lld x %lld, %lld images of %lld x %lld x %lld are "
+                          "expected",
                           (long long)s->pixels->rows, (long long)s->pixels->cols,
-                          (long long)b->count, (long long)channels, (long long)size,
-                          (long long)size);
+                          (long long)b->count, (long long)channels, (long long)size, (long long)size);
     GNN_TRY(gnn__new(&b->lengths, b->count, sizeof *b->lengths, "lengths"));
     for (int64_t k = 0; k < b->count; k++)
         b->lengths[k] = 1 + size / patch * (size / patch);

@@ -21,7 +21,8 @@ static int run(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_toke
                                              .lengths = tokens->lengths + first,
                                              .ids = tokens->ids + row,
                                              .types = tokens->types + row}));
-    const int rc = gnn_model_value(p->made.model, context, gnn_batch_inputs(batch), "embedding", &rows);
+    const int rc =
+        gnn_model_value(p->made.model, context, gnn_batch_inputs(batch), "embedding", &rows);
     gnn_batch_free(batch);
     return rc;
 }
@@ -62,7 +63,9 @@ int gnn_pretrained_embed(const gnn_pretrained_t *pretrained, gnn_context_t *cont
     gnn_tokens_t *tokens = NULL;
     if (!pretrained || !context || !texts)
         return gnn__error(GNN_EINVALID, "no %s",
-                          !pretrained ? "pretrained model" : context ? "texts" : "context");
+                          !pretrained ? "pretrained model"
+                          : context   ? "texts"
+                                      : "context");
     GNN_TRY(check(pretrained, texts, out));
     GNN_TRY(gnn_tokenizer_encode(pretrained->tokenizer, texts, NULL,
                                  &(gnn_encoding_t){.max_length = pretrained->max_length}, &tokens));

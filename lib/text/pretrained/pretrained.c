@@ -34,8 +34,8 @@ static int add_part(parts_t *parts, const gnn__arch_t *arch, json_t *config, con
         return gnn__error(GNN_EUNSUPPORTED, "modules.json: more than %d modules",
                           (int)GNN__ARCH_PARTS - 2);
     }
-    parts->list[parts->count++] =
-        (gnn__arch_part_t){.arch = arch, .config = config, .config_name = name, .weights = {.prefix = ""}};
+    parts->list[parts->count++] = (gnn__arch_part_t){
+        .arch = arch, .config = config, .config_name = name, .weights = {.prefix = ""}};
     return config ? GNN_OK : gnn__error(GNN_EMEMORY, "no memory for a config");
 }
 
@@ -118,8 +118,9 @@ static int open_parts(parts_t *parts, const char *folder)
 
 static int open_tokenizer(gnn_pretrained_t *p, const char *folder)
 {
-    static const char *const names[] = {"tokenizer.json", "vocab.txt", "merges.txt", "spiece.model",
-                                        "sentencepiece.bpe.model", "tokenizer.model", "source.spm"};
+    static const char *const names[] = {
+        "tokenizer.json",          "vocab.txt",       "merges.txt", "spiece.model",
+        "sentencepiece.bpe.model", "tokenizer.model", "source.spm"};
     char *path = NULL;
     size_t k = 0;
     while (k < sizeof names / sizeof *names && !gnn__folder_has(folder, names[k]))
@@ -161,8 +162,7 @@ static const json_t *label(const gnn_pretrained_t *p, int64_t index)
     return json_object_get(json_object_get(p->config, "id2label"), key);
 }
 
-static int open_folder(gnn_pretrained_t *p, gnn_context_t *context, parts_t *parts,
-                       const char *folder)
+static int open_folder(gnn_pretrained_t *p, gnn_context_t *context, parts_t *parts, const char *folder)
 {
     GNN_TRY(open_parts(parts, folder));
     GNN_TRY(gnn__arch_open(&p->made, context, parts->list, parts->count));
@@ -233,7 +233,6 @@ int64_t gnn_pretrained_label_count(const gnn_pretrained_t *pretrained)
 
 const char *gnn_pretrained_label(const gnn_pretrained_t *pretrained, int64_t index)
 {
-    return index >= 0 && index < pretrained->n_labels
-               ? json_string_value(label(pretrained, index))
-               : NULL;
+    return index >= 0 && index < pretrained->n_labels ? json_string_value(label(pretrained, index))
+                                                      : NULL;
 }

@@ -177,8 +177,8 @@ static int steps_of(gnn__arch_model_t *made, gnn_steps_t *steps, gnn__scope_t *s
 }
 
 /* Every field has its numbers, and every array has been read. */
-static int check_complete(const gnn_model_t *model, const bool *filled, const gnn__arch_part_t *parts,
-                          int n_parts)
+static int check_complete(const gnn_model_t *model, const bool *filled,
+                          const gnn__arch_part_t *parts, int n_parts)
 {
     for (int64_t k = 0; k < gnn_model_field_count(model); k++)
         if (!filled[k])

@@ -11,8 +11,7 @@ static void sinusoidal_halves(const gnn_tensor_t *field)
     for (int64_t p = 0; p < field->rows; p++)
         for (int64_t c = 0; c < field->cols; c++) {
             const int64_t wave = c < half ? c : c - half;
-            const double angle =
-                (double)p * pow(10000, -2 * (double)wave / (double)field->cols);
+            const double angle = (double)p * pow(10000, -2 * (double)wave / (double)field->cols);
             gnn__row(field, p)[c] = (gnn_real_t)(c < half ? sin(angle) : cos(angle));
         }
 }

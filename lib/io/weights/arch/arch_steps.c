@@ -48,14 +48,17 @@ static int add_graph(gnn__arch_model_t *made, const gnn__arch_row_t *row, const 
     return gnn__formula_count(scope, row->third, 0, INT32_MAX, &g->width);
 }
 
-static int graph_slot(const gnn__arch_model_t *made, const char *name, json_t **json)
+static int graph_slot(const gnn__arch_model_t *made, const gnn__scope_t *scope, const char *value,
+                      json_t **json)
 {
+    gnn__formula_value_t name;
+    GNN_TRY(evaluate(scope, value, &name));
     for (int k = 0; k < made->n_graphs; k++)
-        if (strcmp(made->graphs[k].name, name) == 0) {
+        if (strcmp(made->graphs[k].name, name.text) == 0) {
             *json = json_integer(k);
-            return GNN_OK;
+            return *json ? GNN_OK : no_memory();
         }
-    return gnn__error(GNN_EINVALID, "there is no graph %s", name);
+    return gnn__error(GNN_EINVALID, "there is no graph %s", name.text);
 }
 
 /* ---- fields ---- */
@@ -106,7 +109,7 @@ static int add_field(const builder_t *b, const gnn__scope_t *scope, const gnn__s
     json_t *json = NULL;
     snprintf(key, sizeof key, "%.*s", s->key_length, s->key);
     snprintf(value, sizeof value, "%.*s", s->value_length, s->value);
-    int rc = strcmp(key, "graph") == 0 ? graph_slot(b->made, value, &json)
+    int rc = strcmp(key, "graph") == 0 ? graph_slot(b->made, scope, value, &json)
              : value[0] == '['         ? list_value(scope, value, &json)
                                        : field_value(scope, value, &json);
     if (rc != GNN_OK) {

@@ -27,7 +27,10 @@ static const struct {
     const char *name;
     size_t offset;
 } place_fields[] = {
-#define PLACE(name) {#name, offsetof(place_t, name)}
+#define PLACE(name)                    \
+    {                                  \
+#name, offsetof(place_t, name) \
+    }
     PLACE(first), PLACE(group), PLACE(stride), PLACE(total), PLACE(at),
     PLACE(rows),  PLACE(add),   PLACE(plus),   PLACE(times)};
 
@@ -213,7 +216,7 @@ static bool find_field(const filler_t *f, const char *name, gnn_tensor_t *to)
 
 /* The array NAME + PART, or NAME + OLD, as TensorFlow's norms call theirs. */
 static gnn__checkpoint_array_t *find_array(const filler_t *f, const char *name, const char *part,
-                                 const char *old)
+                                           const char *old)
 {
     char full[MOST_NAME + 16];
     snprintf(full, sizeof full, "%s%s", name, part);
@@ -281,8 +284,7 @@ static void ignore(const filler_t *f, const char *array)
     for (int64_t k = 0; k < c->n_arrays; k++) {
         const char *name = c->arrays[k].name;
         const bool with = prefix > 0 && strncmp(name, c->prefix, prefix) == 0;
-        if (strncmp(name, array, length) == 0 ||
-            (with && strncmp(name + prefix, array, length) == 0))
+        if (strncmp(name, array, length) == 0 || (with && strncmp(name + prefix, array, length) == 0))
             c->arrays[k].used = true;
     }
 }

@@ -21,8 +21,8 @@ bool gnn__folder_has(const char *folder, const char *name)
 {
     char *path = NULL;
     gnn__file_t file = {.fd = -1};
-    const bool there = gnn__folder_path(&path, folder, name) == GNN_OK &&
-                       gnn__file_open(&file, path) == GNN_OK;
+    const bool there =
+        gnn__folder_path(&path, folder, name) == GNN_OK && gnn__file_open(&file, path) == GNN_OK;
     gnn__file_close(&file);
     gnn_free(path);
     return there;
@@ -91,7 +91,8 @@ done:
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const gnn__checkpoint_array_t *)a)->name, ((const gnn__checkpoint_array_t *)b)->name);
+    return strcmp(((const gnn__checkpoint_array_t *)a)->name,
+                  ((const gnn__checkpoint_array_t *)b)->name);
 }
 
 static int take_one_file(gnn__checkpoint_t *c, const char *folder)

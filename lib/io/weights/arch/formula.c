@@ -375,8 +375,9 @@ int gnn__scope_expand(const gnn__scope_t *scope, const char *text, size_t length
 {
     size_t at = 0;
     for (size_t k = 0; k < length && at < size; k++)
-        at += text[k] == '#' ? (size_t)snprintf(out + at, size - at, "%lld", (long long)scope->number)
-                             : (size_t)snprintf(out + at, size - at, "%c", text[k]);
+        at += text[k] == '#'
+                  ? (size_t)snprintf(out + at, size - at, "%lld", (long long)scope->number)
+                  : (size_t)snprintf(out + at, size - at, "%c", text[k]);
     if (length == 0)
         out[0] = '\0';
     return at < size ? GNN_OK
