@@ -178,6 +178,22 @@ static int take_lengths(gnn_batch_t *b, const gnn_sequences_t *s)
 
 /* ---- the whole ---- */
 
+/* An id is a row of every table that reads this input. */
+static int check_ids(const gnn_model_t *model, const gnn_named_t *value)
+{
+    int64_t rows = INT32_MAX;
+    for (int64_t k = 0; k < gnn_model_step_count(model); k++) {
+        const gnn_step_t *step = gnn_model_step(model, k);
+        if (step->kind == GNN_STEP_EMBED && step->input && strcmp(step->input, value->name) == 0)
+            rows = gnn__min(rows, step->in);
+    }
+    for (int64_t k = 0; k < value->count; k++)
+        if (value->ids[k] < 0 || value->ids[k] >= rows)
+            return gnn__error(GNN_ESHAPE, "%s: row %lld is id %d, the model's table has %lld rows",
+                              value->name, (long long)k, (int)value->ids[k], (long long)rows);
+    return GNN_OK;
+}
+
 static bool reads(const gnn_model_t *model, const char *input)
 {
     for (int64_t k = 0; k < gnn_model_input_count(model); k++)
@@ -190,7 +206,7 @@ static bool reads(const gnn_model_t *model, const char *input)
 static int check_given(const gnn_batch_t *b, const gnn_sequences_t *s)
 {
     const gnn_model_t *model = b->of->made.model;
-    if (reads(model, "decoder_ids") && !b->decoder_lengths && b->count > 0)
+    if (reads(model, "decoder_ids") && !s->decoder_lengths && s->count > 0)
         return gnn__error(GNN_EINVALID, "the model is an encoder-decoder: it reads decoder_ids and "
                                         "decoder_lengths, which are not given");
     if (reads(model, "patches") != (s->pixels != NULL))
@@ -215,12 +231,14 @@ static int make_graphs(gnn_batch_t *b)
 static int fill(gnn_batch_t *b, const gnn_sequences_t *s)
 {
     const gnn_model_t *model = b->of->made.model;
-    GNN_TRY(take_lengths(b, s));
     GNN_TRY(check_given(b, s));
+    GNN_TRY(take_lengths(b, s));
     GNN_TRY(make_graphs(b));
     b->inputs.values = b->values;
     for (int64_t k = 0; k < gnn_model_input_count(model); k++)
         GNN_TRY(take_input(b, gnn_model_input_name(model, k), s));
+    for (int64_t k = 0; k < b->inputs.n_values; k++)
+        GNN_TRY(check_ids(model, &b->values[k]));
     return GNN_OK;
 }
 

@@ -77,7 +77,7 @@ static int set_name(gnn__scope_t *scope, const gnn__arch_row_t *row)
     GNN_TRY(gnn__formula(scope, row->second, &v));
     json_t *json = v.kind == GNN__NUMBER ? json_real(v.number)
                    : v.kind == GNN__TEXT ? json_string(v.text)
-                                         : json_null();
+                                         : json_pack("{ss}", GNN__ABSENT, v.text);
     if (json_object_set_new(scope->names, row->name, json) != 0)
         return gnn__error(GNN_EMEMORY, "no memory for a name");
     return GNN_OK;
@@ -171,7 +171,7 @@ static int steps_of(gnn__arch_model_t *made, gnn_steps_t *steps, gnn__scope_t *s
     for (int k = 0; k < n_parts; k++) {
         const int rc = gnn__arch_steps(made, steps, &parts[k], scope);
         if (rc != GNN_OK)
-            return gnn__error_prefix(rc, "%s", parts[k].arch->name);
+            return gnn__error_prefix(rc, "%s: %s", parts[k].config_name, parts[k].arch->name);
     }
     return GNN_OK;
 }

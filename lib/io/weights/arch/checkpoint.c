@@ -19,12 +19,11 @@ int gnn__folder_path(char **path, const char *folder, const char *name)
 
 bool gnn__folder_has(const char *folder, const char *name)
 {
-    char *path = NULL;
+    char path[4096];
     gnn__file_t file = {.fd = -1};
-    const bool there =
-        gnn__folder_path(&path, folder, name) == GNN_OK && gnn__file_open(&file, path) == GNN_OK;
+    const int length = snprintf(path, sizeof path, "%s/%s", folder, name);
+    const bool there = length < (int)sizeof path && gnn__file_open(&file, path) == GNN_OK;
     gnn__file_close(&file);
-    gnn_free(path);
     return there;
 }
 

@@ -53,8 +53,9 @@ static value_t text(reader_t *r, const char *name, const char *words)
 /* Lists and objects are only looked into; by themselves they are a text that says so. */
 static value_t of_json(reader_t *r, const char *name, const json_t *json)
 {
-    if (!json || json_is_null(json))
-        return nothing(name);
+    const json_t *absent = json_object_get(json, GNN__ABSENT);
+    if (!json || json_is_null(json) || absent)
+        return nothing(absent ? json_string_value(absent) : name);
     if (json_is_number(json))
         return number(json_number_value(json));
     if (json_is_boolean(json))

@@ -23,6 +23,9 @@ typedef struct gnn__formula_value {
     char text[GNN__FORMULA_TEXT]; /* of NOTHING: the name that is absent */
 } gnn__formula_value_t;
 
+/* A name that SET has given to nothing: an object that says by this key what is absent. */
+#define GNN__ABSENT "absent"
+
 /* What a formula is about. */
 typedef struct gnn__scope {
     const char *config_name; /* "config.json", for messages */
