@@ -1,6 +1,6 @@
 /* Keys by distance for the kernels of attention, and the way back from their gradients. */
 #include <lib/aggregate/fast/distance_keys.h>
-#include <lib/kernels/attention/by_tile/by_tile.h>
+#include <lib/kernels/attention/by_tile/tile_forward.h>
 
 /* ---- what there is ---- */
 
@@ -50,7 +50,7 @@ bool gnn__distance_keys_fit(const gnn__plan_t *plan, gnn__key_chunks_t chunks)
         return true;
     const int64_t stride = gnn__distance_places(plan, &first, &count), width = width_of(plan);
     if (!gnn__mul(stride, plan->shape.heads * width, &numbers) ||
-        !gnn__mul(numbers, chunks.tiles + 1, &numbers) ||
+        !gnn__mul(numbers, chunks.tiles, &numbers) ||
         !gnn__mul(plan->graph->n_dst + plan->graph->n_src, plan->shape.heads * width, &nodes))
         return false;
     return numbers <= FEW || numbers / TIMES_ROWS <= nodes;
@@ -64,11 +64,10 @@ static void carve_sums(gnn__carve_t *carve, gnn__key_chunks_t chunks, int64_t al
     int64_t tiles = 0, rows = 0;
     carve->overflow |=
         !gnn__mul(all, chunks.tiles, &tiles) || !gnn__mul(keys->parameters, chunks.rows, &rows);
-    keys->sums = gnn__carve(carve, chunks.tiles > 0 ? all : 0, sizeof *keys->sums);
     keys->partials = gnn__carve(carve, tiles, sizeof *keys->partials);
     keys->row_partials = gnn__carve(carve, rows, sizeof *keys->row_partials);
     if (chunks.tiles == 0)
-        keys->sums = keys->partials = NULL;
+        keys->partials = NULL;
     if (chunks.rows == 0)
         keys->row_partials = NULL;
 }
@@ -98,7 +97,7 @@ void gnn__distance_keys_carve(const gnn__plan_t *plan, gnn__carve_t *carve, bool
     if (backward)
         carve_sums(carve, chunks, all, keys);
     if (!wants_gradients(plan))
-        keys->sums = keys->partials = keys->row_partials = NULL;
+        keys->partials = keys->row_partials = NULL;
 }
 
 /* ---- which keys ---- */
@@ -152,6 +151,32 @@ static void find_tables(const gnn__plan_t *plan, const gnn__distance_keys_t *key
     }
 }
 
+static bool share_key(const gnn__keys_t *k, int64_t x, int64_t y)
+{
+    bool share = true;
+    for (int64_t t = 0; t < k->count; t++)
+        share &= k->table[t].row[x] == k->table[t].row[y];
+    return share;
+}
+
+/* How far the keys of the first place reach, and from where on those of the last do. */
+static void find_ends(gnn__keys_t *k)
+{
+    enum { BLOCK = GNN__KEY_BLOCK };
+    k->near = k->low;
+    k->far = k->high;
+    while (k->near < k->high && share_key(k, k->near + 1, k->low))
+        k->near++;
+    while (k->far - 1 > k->near && share_key(k, k->far - 1, k->high))
+        k->far--;
+    if ((k->near + 1) / BLOCK * BLOCK - BLOCK < k->low)
+        k->near = k->low - 1;
+    if ((k->far + BLOCK - 1) / BLOCK * BLOCK + BLOCK > k->high + 1)
+        k->far = k->high + 1;
+    k->first = gnn__max(k->low, k->near);
+    k->last = gnn__min(k->high, k->far);
+}
+
 /* ---- laying them out ---- */
 
 /* The rows of one block of one head; false: some number is not finite. */
@@ -176,38 +201,24 @@ static bool fill_rows(const gnn__attention_t *a, int64_t h, int64_t block, gnn_r
     return nothing == 0;
 }
 
-static void fill_block(const gnn_real_t *rows, int64_t width, gnn_real_t *block)
-{
-    for (int64_t c = 0; c < width; c++)
-        for (int64_t l = 0; l < GNN__KEY_BLOCK; l++)
-            block[c * GNN__KEY_BLOCK + l] = rows[l * width + c];
-}
-
-/* A block more on either side of the reach: kernels multiply whole groups of rows. */
+/* A block more on either side of the places that differ: kernels multiply whole groups of rows. */
 static void lay_out(const gnn__distance_keys_t *keys, gnn_real_t factor, int threads,
                     gnn__attention_t *a)
 {
     const int64_t size = GNN__KEY_BLOCK * a->keys.width,
-                  from = gnn__max(a->keys.low / GNN__KEY_BLOCK - 1, 0),
-                  to = gnn__min(a->keys.high / GNN__KEY_BLOCK + 2, keys->stride / GNN__KEY_BLOCK),
+                  from = gnn__max((a->keys.first + 1) / GNN__KEY_BLOCK - 1, 0),
+                  to = gnn__min(a->keys.last / GNN__KEY_BLOCK + 2, keys->stride / GNN__KEY_BLOCK),
                   heads = a->keys.head_rows > 0 ? a->heads : 1;
+    const gnn__attention_tiles_t *kernels = gnn__attention_tiles();
     int broken = 0;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(| : broken) collapse(2)
     for (int64_t h = 0; h < heads; h++)
         for (int64_t b = from; b < to; b++) {
             const int64_t at = h * a->keys.head_rows * a->keys.width + b * size;
             broken |= !fill_rows(a, h, b, factor, keys->rows + at);
-            fill_block(keys->rows + at, a->keys.width, keys->blocks + at);
+            kernels->pack_keys(keys->rows + at, a->keys.width, keys->blocks + at);
         }
     a->keys.finite = !broken;
-}
-
-static void clear_sums(const gnn__distance_keys_t *keys, const gnn__attention_t *a)
-{
-    const int64_t width = a->keys.width, count = a->keys.high + 1 - a->keys.low;
-    for (int64_t h = 0; keys->sums && count > 0 && h < a->heads; h++)
-        memset(keys->sums + (h * keys->stride + a->keys.low) * width, 0,
-               sizeof *keys->sums * (size_t)(count * width));
 }
 
 void gnn__distance_keys_fill(const gnn__plan_t *plan, bool backward,
@@ -230,43 +241,12 @@ void gnn__distance_keys_fill(const gnn__plan_t *plan, bool backward,
     a->keys.head_rows = heads_share(plan) ? 0 : keys->stride;
     a->keys.rows = keys->rows;
     a->keys.blocks = keys->blocks;
+    find_ends(&a->keys);
     if (keys->rows)
         lay_out(keys, backward ? (gnn_real_t)(log2_e * (double)a->scale) : 1, threads, a);
-    clear_sums(keys, a);
 }
 
 /* ---- gradients ---- */
-
-static void add_tiles(const gnn__distance_keys_t *keys, const gnn__attention_t *a, int64_t chunks,
-                      int threads)
-{
-    enum { PER = 64 };
-    const int64_t width = a->keys.width, low = a->keys.low, end = a->keys.high + 1,
-                  pieces = end > low ? (end - low + PER - 1) / PER : 0;
-#pragma omp parallel for num_threads(threads) schedule(static) collapse(2)
-    for (int64_t h = 0; h < a->heads; h++)
-        for (int64_t piece = 0; piece < pieces; piece++) {
-            const int64_t from = low + piece * PER, to = gnn__min(from + PER, end);
-            gnn_real_t *sums = keys->sums + h * keys->stride * width;
-            for (int64_t c = 0; c < chunks; c++) {
-                const gnn_real_t *of = keys->partials + (c * a->heads + h) * keys->stride * width;
-                for (int64_t x = from * width; x < to * width; x++)
-                    sums[x] += of[x];
-            }
-        }
-}
-
-void gnn__distance_keys_add(const gnn__plan_t *plan, const gnn__distance_keys_t *keys,
-                            const gnn__attention_t *a, int64_t chunks, bool tiles, int threads)
-{
-    int64_t t = 0;
-    if (tiles && keys->partials)
-        add_tiles(keys, a, chunks, threads);
-    for (int p = 0; !tiles && keys->row_partials && p < GNN_PRIORS; p++)
-        if (is_keys(plan, p))
-            gnn__add_partials(&plan->d[GNN_AGGREGATE_PRIOR_0 + p],
-                              keys->row_partials + a->keys.table[t++].sums, chunks, keys->parameters);
-}
 
 /* Does every head have columns of its own? */
 static bool columns_apart(const gnn__distance_keys_t *keys, int p, int64_t heads, int64_t d_k)
@@ -277,29 +257,43 @@ static bool columns_apart(const gnn__distance_keys_t *keys, int p, int64_t heads
     return apart;
 }
 
-/* One head's sums go to the table of prior p. */
+/* The sums of one head go to the table of prior p. */
 static void fold_head(const gnn__plan_t *plan, const gnn__distance_keys_t *keys,
-                      const gnn__attention_t *a, int p, int64_t h)
+                      const gnn__attention_t *a, int p, int64_t h, int64_t chunks)
 {
-    const gnn_tensor_t *d = &plan->d[GNN_AGGREGATE_PRIOR_0 + p];
-    const int64_t width = a->keys.width, d_k = a->d_k;
-    for (int64_t x = a->keys.low; x <= a->keys.high; x++) {
-        gnn_real_t *to = gnn__row(d, keys->row[p][x]) + keys->column[p][h];
-        const gnn_real_t *from = keys->sums + (h * keys->stride + x) * width;
-        for (int64_t c = 0; c < d_k; c++)
-            to[c] += a->scale * from[c];
+    const int64_t width = a->keys.width, d_k = a->d_k, stride = keys->stride;
+    for (int64_t x = a->keys.first; x <= a->keys.last; x++) {
+        gnn_real_t *to =
+            gnn__row(&plan->d[GNN_AGGREGATE_PRIOR_0 + p], keys->row[p][x]) + keys->column[p][h];
+        for (int64_t c = 0; c < chunks; c++) {
+            const gnn_real_t *from = keys->partials + ((c * a->heads + h) * stride + x) * width;
+            for (int64_t k = 0; k < d_k; k++)
+                to[k] += a->scale * from[k];
+        }
     }
 }
 
-void gnn__distance_keys_grad(const gnn__plan_t *plan, const gnn__distance_keys_t *keys,
-                             const gnn__attention_t *a, int threads)
+static void fold_tiles(const gnn__plan_t *plan, const gnn__distance_keys_t *keys,
+                       const gnn__attention_t *a, int p, int64_t chunks, int threads)
 {
-    for (int p = 0; keys->sums && p < GNN_PRIORS; p++) {
-        if (!is_keys(plan, p) || !gnn__wants_gradient(plan, GNN_AGGREGATE_PRIOR_0 + p))
-            continue;
-        const int together = columns_apart(keys, p, a->heads, a->d_k) ? threads : 1;
+    const int together = columns_apart(keys, p, a->heads, a->d_k) ? threads : 1;
 #pragma omp parallel for num_threads(together) schedule(static)
-        for (int64_t h = 0; h < a->heads; h++)
-            fold_head(plan, keys, a, p, h);
+    for (int64_t h = 0; h < a->heads; h++)
+        fold_head(plan, keys, a, p, h, chunks);
+}
+
+void gnn__distance_keys_grad(const gnn__plan_t *plan, const gnn__distance_keys_t *keys,
+                             const gnn__attention_t *a, int64_t chunks, bool tiles, int threads)
+{
+    int64_t t = 0;
+    for (int p = 0; p < GNN_PRIORS; p++) {
+        if (!is_keys(plan, p))
+            continue;
+        const int64_t at = a->keys.table[t++].sums;
+        if (tiles && keys->partials && gnn__wants_gradient(plan, GNN_AGGREGATE_PRIOR_0 + p))
+            fold_tiles(plan, keys, a, p, chunks, threads);
+        else if (!tiles && keys->row_partials)
+            gnn__add_partials(&plan->d[GNN_AGGREGATE_PRIOR_0 + p], keys->row_partials + at, chunks,
+                              keys->parameters);
     }
 }

@@ -11,9 +11,9 @@ typedef struct gnn__distance_keys {
     int32_t *row[GNN_PRIORS];     /* of each place, in the table of a prior */
     int64_t *column[GNN_PRIORS];  /* of each head */
     gnn_real_t *rows, *blocks; /* in tiles: heads x stride x width, or once if heads share them */
-    /* Backward; NULL: not wanted. Gradients by place (heads x stride x width), and those of the
-     * chunks of one part; of rows, the tables' gradients by chunk. */
-    gnn_real_t *sums, *partials, *row_partials;
+    /* Backward, sums of the chunks of one part; NULL: not wanted. In tiles by place, chunks x heads
+     * x stride x width; row by row of the tables. */
+    gnn_real_t *partials, *row_partials;
     int64_t parameters; /* numbers of all tables */
 } gnn__distance_keys_t;
 
@@ -29,15 +29,12 @@ bool gnn__distance_keys_fit(const gnn__plan_t *plan, gnn__key_chunks_t chunks);
 /* Memory; without keys none, and all of what follows does nothing. */
 void gnn__distance_keys_carve(const gnn__plan_t *plan, gnn__carve_t *carve, bool backward,
                               gnn__key_chunks_t chunks, gnn__distance_keys_t *keys);
-/* Lays the keys out and sets a->keys; in backward sums become 0. After gnn__distance_prior_fill. */
+/* Lays the keys out and sets a->keys. After gnn__distance_prior_fill. */
 void gnn__distance_keys_fill(const gnn__plan_t *plan, bool backward,
                              const gnn__distance_prior_t *prior, const gnn__distance_keys_t *keys,
                              int threads, gnn__attention_t *a);
-/* What the chunks of a part have summed up is added, in order. */
-void gnn__distance_keys_add(const gnn__plan_t *plan, const gnn__distance_keys_t *keys,
-                            const gnn__attention_t *a, int64_t chunks, bool tiles, int threads);
-/* The gradients of the tables += what the sums give. */
+/* The gradients of the tables += what the chunks of a part have summed up, in order. */
 void gnn__distance_keys_grad(const gnn__plan_t *plan, const gnn__distance_keys_t *keys,
-                             const gnn__attention_t *a, int threads);
+                             const gnn__attention_t *a, int64_t chunks, bool tiles, int threads);
 
 #endif

@@ -172,7 +172,7 @@ static void run_rows(const gnn__plan_t *plan, const attention_run_t *run, const 
     if (sums)
         gnn__distance_prior_add(plan, &run->prior, chunks, false);
     if (keys)
-        gnn__distance_keys_add(plan, &run->keys, a, chunks, false, threads);
+        gnn__distance_keys_grad(plan, &run->keys, a, chunks, false, threads);
 }
 
 /* Tiles do both passes of backward in one, by sender. */
@@ -188,7 +188,7 @@ static void run_part(const gnn__plan_t *plan, const attention_run_t *run, gnn__a
         gnn__tiles_backward(a, run->scratch, run->scratch_size, run->tiles, run->prior.partials,
                             run->keys.partials, threads);
         gnn__distance_prior_add(plan, &run->prior, gnn__tiles_chunks(a), true);
-        gnn__distance_keys_add(plan, &run->keys, a, gnn__tiles_chunks(a), true, threads);
+        gnn__distance_keys_grad(plan, &run->keys, a, gnn__tiles_chunks(a), true, threads);
     } else if (!tiles && (pass != GNN__SEND || a->grad.k.at || a->grad.v.at)) {
         run_rows(plan, run, a, pass, threads);
     }
@@ -253,7 +253,7 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     compute_delta(plan, &run, &a, threads);
     gnn__sink_grad(plan, a.grad.lse, run.delta);
     const bool by_distance =
-                   run.prior.sums || run.keys.sums || run.keys.row_partials || a.keys.d_q.at,
+                   run.prior.sums || run.keys.partials || run.keys.row_partials || a.keys.d_q.at,
                by_sender = a.grad.q.at || a.grad.k.at || a.grad.v.at || by_distance,
                by_receiver = a.grad.q.at || a.grad.bias.at || a.grad.weight.at || by_distance ||
                              gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS);
@@ -262,7 +262,6 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     for (int64_t p = 0; by_sender && p < plan->view->n_parts; p++)
         run_part(plan, &run, &a, p, GNN__SEND, threads);
     gnn__distance_prior_grad(plan, &run.prior);
-    gnn__distance_keys_grad(plan, &run.keys, &a, threads);
     return GNN_OK;
 }
 

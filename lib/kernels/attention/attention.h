@@ -97,7 +97,11 @@ typedef struct gnn__keys {
     gnn__matrix_t q, d_q; /* what keys multiply; d_q.at NULL: its gradient is not wanted */
     bool apart;           /* which is something else than the queries */
     /* by_tile */
-    int64_t low, high; /* places that pairs have */
+    /* Places that pairs have are low .. high. All up to `near` share a key, and all from `far` on,
+     * if they fill a block at least: else near is low - 1, far is high + 1. Then only blocks from
+     * that of `near` to that of `far` are laid out. Sums of gradients are those of places first ..
+     * last. */
+    int64_t low, high, near, far, first, last;
     int64_t width;     /* numbers of a row */
     int64_t head_rows; /* rows from one head to the next; 0: heads share them */
     const gnn_real_t *rows, *blocks; /* backward: times scale and log2 e */

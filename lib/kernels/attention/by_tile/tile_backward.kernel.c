@@ -40,6 +40,7 @@ typedef struct grad_state {
      * transposed, d_score of all senders, queries in the numbers of the library */
     band_t band;
     int64_t done[BAND_GROUPS];
+    uint8_t known[BAND_GROUPS];
     gnn_real_t *band_strip, *all_d, *key_q_rows;
     panel_t key_q;
     drawn_t drawn;
@@ -60,7 +61,8 @@ static void grad_scratch(const gnn__attention_t *a, grad_state_t *s, gnn_real_t 
     s->delta = numbers(&c, COLUMNS);
     s->p = numbers(&c, STRIP * COLUMNS);
     if (a->keys.count > 0) {
-        s->band = (band_t){numbers(&c, COLUMNS * BAND_ROW) + BAND_SLACK, BAND_ROW, 0, s->done};
+        s->band = (band_t){numbers(&c, COLUMNS * BAND_ROW) + BAND_SLACK, BAND_ROW, 0, s->done,
+                           numbers(&c, 2 * (COLUMNS + GROUP)),           s->known};
         s->band_strip = numbers(&c, STRIP * COLUMNS);
         s->all_d = numbers(&c, (ROWS + 2 * BAND_GUARD) * COLUMNS) + BAND_GUARD * COLUMNS;
         s->key_q_rows = numbers(&c, COLUMNS * s->ldk);
@@ -115,7 +117,9 @@ static void pack_receivers(const gnn__attention_t *a, grad_state_t *s, const til
         pair(s->q_rows, t->count, s->ldk, s->q_rows, SPLIT(s->level));
         pair(s->dy_rows, t->count, s->ldv, s->dy_rows, SPLIT(s->level));
     }
-    if (a->keys.count > 0)
+    if (a->keys.count > 0 && !a->keys.apart && !IN_BF16(s->level))
+        s->key_q = s->q;
+    else if (a->keys.count > 0)
         s->key_q = panel_of(a, &a->keys.q, t, head * a->d_k, a->d_k, false, s->key_q_rows);
     for (int c = 0; c < whole; c++) {
         const int64_t at = t->node[c] * a->heads + head;
@@ -335,6 +339,7 @@ static void send_piece(const gnn__attention_t *a, grad_state_t *s, int64_t row0,
         if (a->keys.count > 0) {
             s->band.x0 = a->prior.stride - 1 - a->prior.shift[row0] - t.at;
             memset(s->done, 0, sizeof s->done);
+            memset(s->known, 0, sizeof s->known);
         }
         for (strip_t k = first_strip(row0, row1); k.index < k.count; k.index++)
             send_strip(a, s, &t, &k, head, more, d_q + at);
@@ -369,8 +374,8 @@ static void open_distances(const gnn__attention_t *a, const gnn__tile_sums_t *of
     if (of->d_prior)
         clear(of->d_prior, heads * a->prior.stride);
     for (int64_t h = 0; of->d_keys && h < heads; h++)
-        clear(of->d_keys + (h * a->prior.stride + a->keys.low) * width,
-              (a->keys.high + 1 - a->keys.low) * width);
+        clear(of->d_keys + (h * a->prior.stride + a->keys.first) * width,
+              (a->keys.last + 1 - a->keys.first) * width);
 }
 
 /* Sums by distance of a head, the index-th of those at hand. */

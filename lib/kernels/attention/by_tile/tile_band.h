@@ -27,11 +27,19 @@ typedef struct band {
     int64_t ld;
     int64_t x0;    /* place of row 0 and column 0 */
     int64_t *done; /* for each group of rows: blocks before this one are there */
+    /* The products of each row with the keys of the places up to `near`, and of those from `far`
+     * on, which are all the same; bits of a group: they are known. */
+    gnn_real_t *ends;
+    uint8_t *known;
 } band_t;
 
+#define band_pack GNN__KERNEL(tile_band_pack)
 #define band_fill GNN__KERNEL(tile_band_fill)
 #define band_transpose GNN__KERNEL(tile_band_transpose)
 #define band_grads GNN__KERNEL(tile_band_grads)
+
+/* Rows of keys become a block. */
+void band_pack(const gnn_real_t *rows, int64_t width, gnn_real_t *block);
 
 /* Products of `rows` queries of a head with keys. Group g of rows needs columns first[g] .. end[g]
  * - 1; blocks that are there already are left alone. */

@@ -24,7 +24,9 @@ typedef struct forward_state {
      * that the next tile will need */
     const gnn_real_t *key_q;
     gnn_real_t *own_q, *band, *spill;
+    gnn_real_t *ends;
     int64_t done[GNN__TILE_ROWS / GROUP];
+    uint8_t known[GNN__TILE_ROWS / GROUP];
     drawn_t drawn;
     uint32_t node[GNN__TILE_ROWS];
 } forward_state_t;
@@ -48,6 +50,7 @@ static ONE_COPY void forward_scratch(const gnn__attention_t *a, forward_state_t 
     if (a->keys.count > 0) {
         s->band = numbers(&c, STRIP * BAND_ROW);
         s->spill = numbers(&c, GNN__TILE_ROWS * BAND_SLACK);
+        s->ends = numbers(&c, 2 * GNN__TILE_ROWS);
         s->own_q = numbers(&c, GNN__TILE_ROWS * s->ldk);
     }
     s->drawn.bits = gnn__carve(&c, 0, 1);
@@ -58,6 +61,7 @@ static void begin_keys(const gnn__attention_t *a, forward_state_t *s, int64_t ro
                        int64_t head)
 {
     memset(s->done, 0, sizeof s->done);
+    memset(s->known, 0, sizeof s->known);
     s->key_q = s->q;
     if (!IN_BF16(s->level) && !a->keys.apart)
         return;
@@ -248,8 +252,9 @@ static void multiply_keys(const gnn__attention_t *a, forward_state_t *s, const t
                           const heard_t *h, const strip_t *strip, int64_t head)
 {
     const int64_t r0 = strip_first(strip);
-    const band_t band = {s->band + BAND_SLACK, BAND_ROW, a->prior.shift[strip->row0 + r0] + t->at,
-                         s->done + r0 / GROUP};
+    const band_t band = {
+        s->band + BAND_SLACK, BAND_ROW,         a->prior.shift[strip->row0 + r0] + t->at,
+        s->done + r0 / GROUP, s->ends + 2 * r0, s->known + r0 / GROUP};
     gnn_real_t *spill = s->spill + r0 * BAND_SLACK, *row = band.at;
     const size_t bytes = sizeof *spill * BAND_SLACK;
     for (int r = 0; r < h->rows; r++)
@@ -350,4 +355,4 @@ static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, int64
 }
 
 extern const gnn__attention_tiles_t GNN__KERNEL(attention_tiles);
-const gnn__attention_tiles_t GNN__KERNEL(attention_tiles) = {forward, pack};
+const gnn__attention_tiles_t GNN__KERNEL(attention_tiles) = {forward, pack, band_pack};
