@@ -68,7 +68,7 @@ static int bind_model(bindings_t *b, const gnn_model_t *model, gnn_names_t names
     b->fixed_length = (int64_t)strcspn(pattern, "%");
     for (int64_t k = 0; k < model->n_steps; k++) {
         const gnn__model_step_t *s = &model->steps[k];
-        if (!s->layer && s->n_own == 0)
+        if (s->layer ? s->layer->n_fields == 0 : s->n_own == 0)
             continue;
         gnn__binding_t *made = &b->list[b->count];
         *made = (gnn__binding_t){.layer = s->layer,
