@@ -85,7 +85,7 @@ typedef struct gnn_step {
     gnn_flag_t transposed;
     gnn_flag_t each_segment; /**< PARAMETER: the rows again for each segment of the graph [off] */
     gnn_sides_t side;        /**< of EDGE_ROWS: GNN_SIDE_RECEIVERS or GNN_SIDE_SENDERS */
-    gnn_real_t factor;       /**< [1] */
+    gnn_real_t factor; /**< [1]; of PARAMETER: what all its numbers start at [drawn, by Glorot] */
     int64_t row,
         rows; /**< of VIEW: the first row, and how many [all that follow]; `rows` of PARAMETER */
     int64_t column, columns; /**< of VIEW [all that follow] */

@@ -10,7 +10,7 @@ void gnn__block_agnn(gnn_steps_t *steps, const gnn_block_t *b)
                    steps, b, "unit",
                    (gnn_step_t){
                        .kind = GNN_STEP_NORM, .input = x, .in = b->width, .norm = GNN_NORM_L2}),
-               *beta = gnn__piece_rows(steps, b, "beta", 1, 1),
+               *beta = gnn__piece_constant(steps, b, "beta", 1, 1),
                *query = gnn__piece_multiply(steps, b, "query", unit, beta);
     gnn__block_add(steps, b, "",
                    (gnn_step_t){.kind = GNN_STEP_AGGREGATE,

@@ -22,6 +22,5 @@ void gnn__block_gmm(gnn_steps_t *steps, const gnn_block_t *b)
     z = gnn__piece_heard(steps, b, "heard", z, &gnn_aggregator_mean, gnn__block_graph(b, 0), out);
     x = gnn__piece_linear(steps, b, "root", x, in, out, GNN_OFF);
     z = gnn__piece_add(steps, b, "sum", z, x, 1);
-    x = gnn__piece_rows(steps, b, "bias", 1, out);
-    gnn__piece_add(steps, b, "", z, x, 1);
+    gnn__piece_bias(steps, b, "", z, out);
 }

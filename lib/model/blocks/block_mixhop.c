@@ -16,7 +16,6 @@ void gnn__block_mixhop(gnn_steps_t *steps, const gnn_block_t *b)
         parts[k] = gnn__piece_linear(steps, b, gnn__numbered("lins.", k, "").text, x, b->width, out,
                                      GNN_OFF);
     }
-    const char *all = gnn__piece_concat(steps, b, "all", parts),
-               *bias = gnn__piece_rows(steps, b, "bias", 1, (hops + 1) * out);
-    gnn__piece_add(steps, b, "", all, bias, 1);
+    const char *all = gnn__piece_concat(steps, b, "all", parts);
+    gnn__piece_bias(steps, b, "", all, (hops + 1) * out);
 }

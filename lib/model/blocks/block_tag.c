@@ -14,6 +14,5 @@ void gnn__block_tag(gnn_steps_t *steps, const gnn_block_t *b)
                                           out, GNN_OFF);
         sum = sum ? gnn__piece_add(steps, b, gnn__numbered("sum.", k, "").text, sum, y, 1) : y;
     }
-    const char *bias = gnn__piece_rows(steps, b, "bias", 1, out);
-    gnn__piece_add(steps, b, "", sum, bias, 1);
+    gnn__piece_bias(steps, b, "", sum, out);
 }

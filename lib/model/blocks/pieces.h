@@ -96,6 +96,23 @@ static inline const char *gnn__piece_rows(gnn_steps_t *steps, const gnn_block_t 
                           (gnn_step_t){.kind = GNN_STEP_PARAMETER, .rows = rows, .out = cols});
 }
 
+/* Learned numbers that start at a value. */
+static inline const char *gnn__piece_constant(gnn_steps_t *steps, const gnn_block_t *b,
+                                              const char *part, int64_t cols, gnn_real_t start)
+{
+    return gnn__block_add(
+        steps, b, part,
+        (gnn_step_t){.kind = GNN_STEP_PARAMETER, .rows = 1, .out = cols, .factor = start});
+}
+
+/* x + a learned row. */
+static inline const char *gnn__piece_bias(gnn_steps_t *steps, const gnn_block_t *b,
+                                          const char *last, const char *x, int64_t cols)
+{
+    const char *bias = gnn__piece_constant(steps, b, "bias", cols, GNN_ZERO);
+    return gnn__piece_add(steps, b, last, x, bias, 1);
+}
+
 /* The row of each edge's receiver or sender on the block's graph. */
 static inline const char *gnn__piece_ends(gnn_steps_t *steps, const gnn_block_t *b,
                                           const char *part, const char *input, gnn_sides_t side)
