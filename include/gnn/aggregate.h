@@ -189,6 +189,10 @@ enum {
     GNN_AGGREGATE_INPUTS
 };
 
+/** The name of an input as messages give it, such as "src_message"; NULL where there is none.
+ * Constant memory. */
+GNN_API const char *gnn_aggregate_input_name(int input);
+
 #ifdef __cplusplus
 }
 #endif

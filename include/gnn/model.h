@@ -92,6 +92,12 @@ typedef struct gnn_step {
     const gnn_op_t *op;      /**< of OP; one output */
     /** of OP: what its functions read as attributes, (const double *)call->attributes */
     double options[4];
+
+    /** LAYER, AGGREGATE: (n_dst x heads*d_k) what priors multiply in place of the query */
+    const char *prior_query;
+    /** LAYER, AGGREGATE: the numbers of a prior as a value, which turns prior_K_given on: a table,
+     * or a row for each receiver or sender, as the prior's row says */
+    const char *prior_0, *prior_1, *prior_2;
 } gnn_step_t;
 
 /** Word for a kind ("linear"), or NULL. */

@@ -22,6 +22,11 @@ static const char *const names[GNN_AGGREGATE_INPUTS] = {"src_message",
                                                         "prior_query",
                                                         "gate"};
 
+const char *gnn_aggregate_input_name(int input)
+{
+    return input >= 0 && input < GNN_AGGREGATE_INPUTS ? names[input] : NULL;
+}
+
 /* If the input is there it must have this shape. */
 static int expect(const gnn__plan_t *plan, int k, int64_t rows, int64_t cols)
 {

@@ -160,35 +160,6 @@ static void edge_features(const gnn__hop_t *hop, gnn_var_t *in)
                 : weight;
 }
 
-/* Edge weights are normalised on the tape, since they may be learned, and so are self-loops of
- * another weight: the view is then the one without norm. */
-static void edge_inputs(const gnn__hop_t *hop, gnn_var_t *in, gnn_view_t *view)
-{
-    const gnn_layer_config_t *c = &hop->layer->config;
-    in[GNN_AGGREGATE_EDGE_BIAS] = hop->vars->edge_bias;
-    in[GNN_AGGREGATE_EDGE_WEIGHT] = hop->vars->edge_weight;
-    if (c->graph_norm != GNN_GRAPH_NORM_NONE &&
-        (hop->vars->edge_weight != GNN_NONE || gnn__weighs_loops(c))) {
-        in[GNN_AGGREGATE_EDGE_WEIGHT] =
-            gnn__tape_weight_norm(hop->tape, hop->vars->edge_weight, hop->graph, c->self_loops,
-                                  c->graph_norm, c->loop_weight);
-        view->norm = GNN_GRAPH_NORM_NONE;
-    }
-    if (c->edge_dim > 0)
-        edge_features(hop, in);
-}
-
-static gnn_aggregate_t settings(const gnn__hop_t *hop)
-{
-    const gnn_layer_config_t *c = &hop->layer->config;
-    gnn_aggregate_t how = gnn__scores_settings(c, hop->graph);
-    how.message = hop->message;
-    how.view = (gnn_view_t){.self_loops = c->self_loops, .norm = c->graph_norm};
-    how.edge_weights_out = hop->weights ? hop->weights->per_edge : NULL;
-    how.segment_weights_out = hop->weights ? hop->weights->per_segment : NULL;
-    return how;
-}
-
 static gnn_var_t owned_value(const void *hop, const char *name)
 {
     return gnn__hop_parameter(hop, name);
@@ -198,20 +169,22 @@ static gnn_var_t owned_value(const void *hop, const char *name)
 static gnn_var_t aggregate(gnn__hop_t *hop)
 {
     const gnn_layer_config_t *c = &hop->layer->config;
-    gnn_aggregate_t how = settings(hop);
+    gnn_aggregate_t how = gnn__scores_settings(c, hop->graph, hop->weights);
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = GNN_NONE;
     gnn__hop_map_early(hop);
+    how.message = hop->message;
     message_inputs(hop, in);
     if (gnn__scored(c))
         score_inputs(hop, in);
-    edge_inputs(hop, in, &how.view);
+    in[GNN_AGGREGATE_EDGE_BIAS] = hop->vars->edge_bias;
+    in[GNN_AGGREGATE_EDGE_WEIGHT] = hop->vars->edge_weight;
+    if (c->edge_dim > 0)
+        edge_features(hop, in);
     gnn__scores_inputs(c, hop->tape, owned_value, hop, in);
-    const gnn_var_t a = gnn__hop_map_late(hop, gnn_tape_aggregate(hop->tape, &how, in));
-    return gnn__scored(c) && c->combine == GNN_HEADS_AVERAGE && c->heads > 1
-               ? gnn_tape_head_mean(hop->tape, a, c->heads)
-               : a;
+    gnn__scores_given(hop->scores, in);
+    return gnn__hop_map_late(hop, gnn__scores_record(c, hop->tape, &how, in));
 }
 
 /* ---- update ---- */
@@ -234,13 +207,14 @@ static gnn_var_t update(const gnn__hop_t *hop, gnn_var_t a)
 /* ---- the whole ---- */
 
 static gnn__hop_t begin(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
-                        const gnn_layer_vars_t *vars, const gnn__attention_out_t *weights,
-                        bool projected)
+                        const gnn_layer_vars_t *vars, const gnn_score_vars_t *scores,
+                        const gnn__attention_out_t *weights, bool projected)
 {
     gnn__hop_t hop = {.layer = layer,
                       .tape = tape,
                       .graph = graph,
                       .vars = vars,
+                      .scores = scores,
                       .weights = weights,
                       .target = GNN_NONE,
                       .source = GNN_NONE,
@@ -252,9 +226,10 @@ static gnn__hop_t begin(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_gr
 }
 
 gnn_var_t gnn__layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
-                            const gnn_layer_vars_t *vars, const gnn__attention_out_t *weights)
+                            const gnn_layer_vars_t *vars, const gnn_score_vars_t *scores,
+                            const gnn__attention_out_t *weights)
 {
-    gnn__hop_t hop = begin(layer, tape, graph, vars, weights, false);
+    gnn__hop_t hop = begin(layer, tape, graph, vars, scores, weights, false);
     project(&hop);
     const gnn_var_t a = aggregate(&hop);
     return update(&hop, a);
@@ -263,12 +238,12 @@ gnn_var_t gnn__layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gn
 /* The same from rows that were projected earlier. A receiver's row begins with what the senders'
  * weights make of it, where they are shared. */
 gnn_var_t gnn__layer_finish(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
-                            const gnn_layer_vars_t *vars, gnn__projected_t projected,
-                            const gnn__attention_out_t *weights)
+                            const gnn_layer_vars_t *vars, const gnn_score_vars_t *scores,
+                            gnn__projected_t projected, const gnn__attention_out_t *weights)
 {
     const bool both = vars->x_dst == GNN_NONE;
     const int64_t n = gnn_graph_n_dst(graph);
-    gnn__hop_t hop = begin(layer, tape, graph, vars, weights, true);
+    gnn__hop_t hop = begin(layer, tape, graph, vars, scores, weights, true);
     hop.x_src = vars->x_src;
     hop.x_dst = both ? gnn__hop_first_rows(&hop, vars->x_src, n) : vars->x_dst;
     hop.normed_src = both ? gnn__layer_prenorm(layer, tape, vars->x_src) : vars->x_src;
