@@ -164,7 +164,7 @@ static inline job_t job_new(const gnn_graph_t *g, const char *message, const cha
         give(&job, GNN_AGGREGATE_KEY, n_src, key);
     }
     if (job.row.declare)
-        give(&job, GNN_AGGREGATE_PARAMETERS, 1, s.heads * s.d_k);
+        give(&job, GNN_AGGREGATE_PARAMETERS, 1, scored ? s.heads * s.d_k : 1);
     if (edges)
         give(&job, GNN_AGGREGATE_EDGE_WEIGHT, n_edges, 1);
     if (edges && scored)

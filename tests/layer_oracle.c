@@ -310,6 +310,7 @@ static matrix_t aggregate(oracle_call_t *o, matrix_t dst, matrix_t src)
         score_inputs(o, dst, src, in);
     } else {
         how.shape.width = value.cols ? value.cols : src.cols;
+        in[GNN_AGGREGATE_PARAMETERS] = field(o, "temperature");
     }
     in[GNN_AGGREGATE_EDGE_FEATURES] = from_tensor(o, o->inputs->edge_features);
     if (in[GNN_AGGREGATE_EDGE_FEATURES].cols && c->self_loops == GNN_ON && c->loop_features == GNN_ON)

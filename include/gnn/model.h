@@ -53,8 +53,8 @@ typedef enum {
  *     EDGE_ROWS     for each edge the input's row of its          graph, side
  *                   receiver or sender
  *     DETACH        input, through which no gradient passes
- *     OP            an op of your own on input, second, ...       op, options: its attributes,
- *                   eighth                                        four doubles
+ *     OP            a named op (gnn/op.h), or one of your own,    op, options: its attributes;
+ *                   on input, second, ... eighth                  graph, where the op reads one
  */
 typedef struct gnn_step {
     gnn_step_kind_t kind;
@@ -85,7 +85,7 @@ typedef struct gnn_step {
     gnn_flag_t transposed;
     gnn_flag_t each_segment; /**< PARAMETER: the rows again for each segment of the graph [off] */
     gnn_sides_t side;        /**< of EDGE_ROWS: GNN_SIDE_RECEIVERS or GNN_SIDE_SENDERS */
-    gnn_real_t factor;       /**< [1] */
+    gnn_real_t factor; /**< [1]; of PARAMETER: what all its numbers start at [drawn, by Glorot] */
     int64_t row,
         rows; /**< of VIEW: the first row, and how many [all that follow]; `rows` of PARAMETER */
     int64_t column, columns; /**< of VIEW [all that follow] */
@@ -190,6 +190,10 @@ typedef struct gnn_block {
     gnn_real_t factor, dropout;
     gnn_flag_t maximum;
     gnn_layer_config_t layer;
+    int64_t out;             /**< [width] */
+    const char *edge_weight; /**< of blocks that propagate: the input with them; NULL: none */
+    gnn_real_t theta;        /**< as told */
+    const gnn_aggregator_t *aggregators[4]; /**< as told */
 } gnn_block_t;
 GNN_API int gnn_steps_block_sized(gnn_steps_t *steps, const char *block,
                                   const gnn_block_t *settings, size_t size, size_t config_size);

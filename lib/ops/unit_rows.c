@@ -1,6 +1,6 @@
 /* y = x / max(|x|, 1e-12), for each head's part of a row by itself: rows of length 1. With u = 1 /
  * max(|x|, 1e-12), dx = u (dy - y (y . dy)), and u dy where the length is below the bound. */
-#include <lib/ops/support.h>
+#include <lib/ops/unit_rows.h>
 
 #include <math.h>
 
@@ -11,12 +11,11 @@ static int64_t heads_of(const gnn_op_call_t *call)
     return ((const gnn__heads_settings_t *)call->attributes)->heads;
 }
 
-static int unit_rows_shape(gnn_op_call_t *call)
+int gnn__unit_shape(gnn_op_call_t *call, const char *name, int64_t heads)
 {
-    const int64_t heads = heads_of(call);
-    GNN_TRY(gnn__op_dense(call, "unit_rows", 0, 0, 1));
+    GNN_TRY(gnn__op_dense(call, name, 0, 0, 1));
     if (heads < 1 || call->in[0].cols % heads != 0)
-        return gnn_op_fail(call, GNN_ESHAPE, "unit_rows: %lld columns do not divide into %lld heads",
+        return gnn_op_fail(call, GNN_ESHAPE, "%s: %lld columns do not divide into %lld heads", name,
                            (long long)call->in[0].cols, (long long)heads);
     gnn__op_output(call, call->in[0].rows, call->in[0].cols);
     call->in[0].keep = call->in[0].wants_grad;
@@ -31,10 +30,10 @@ static double length_of(const gnn_real_t *x, int64_t d)
     return sqrt(sum);
 }
 
-static int unit_rows_forward(gnn_op_call_t *call)
+int gnn__unit_forward(gnn_op_call_t *call, int64_t heads)
 {
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
-    const int64_t heads = heads_of(call), d = x->cols / heads;
+    const int64_t d = x->cols / heads;
     const int threads = gnn__op_threads(call, 3 * x->rows * x->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < x->rows; r++)
@@ -59,11 +58,11 @@ static void head_grad(const gnn_real_t *x, const gnn_real_t *dy, int64_t d, bool
             (gnn_real_t)((add ? (double)dx[c] : 0) + u * ((double)dy[c] - (double)x[c] * u * along));
 }
 
-static int unit_rows_backward(gnn_op_call_t *call)
+int gnn__unit_backward(gnn_op_call_t *call, int64_t heads)
 {
     const gnn_operand_t *x = &call->in[0];
     const gnn_tensor_t *dy = &call->out[0].grad;
-    const int64_t heads = heads_of(call), d = dy->cols / heads;
+    const int64_t d = dy->cols / heads;
     if (!gnn__wants(call, 0))
         return GNN_OK;
     const int threads = gnn__op_threads(call, 5 * dy->rows * dy->cols);
@@ -73,6 +72,21 @@ static int unit_rows_backward(gnn_op_call_t *call)
             head_grad(gnn__row(&x->value, r) + h * d, gnn__row(dy, r) + h * d, d,
                       x->accumulate != 0, gnn__row(&x->grad, r) + h * d);
     return GNN_OK;
+}
+
+static int unit_rows_shape(gnn_op_call_t *call)
+{
+    return gnn__unit_shape(call, "unit_rows", heads_of(call));
+}
+
+static int unit_rows_forward(gnn_op_call_t *call)
+{
+    return gnn__unit_forward(call, heads_of(call));
+}
+
+static int unit_rows_backward(gnn_op_call_t *call)
+{
+    return gnn__unit_backward(call, heads_of(call));
 }
 
 const gnn_op_t gnn__op_unit_rows = {.name = "unit_rows",

@@ -56,11 +56,16 @@ static const char *step_word(size_t number)
     return gnn_step_kind_name((gnn_step_kind_t)number);
 }
 
+static const void *op_row(size_t index)
+{
+    return gnn_op_at(index);
+}
+
 static const gnn__field_values_t gnn__kind_side = {"side", .stored = GNN__STORED_WORD,
                                                    .word = side_word},
                                  gnn__kind_kind = {"kind of step", .stored = GNN__STORED_WORD,
                                                    .word = step_word},
-                                 gnn__kind_op = {"op", .stored = GNN__STORED_ROW};
+                                 gnn__kind_op = {"op", .stored = GNN__STORED_ROW, .row = op_row};
 
 static const field_t step_fields[] = {
 #define GNN_STEP_NUMBER(kind, field) {#field, kind, offsetof(gnn_step_t, field), NULL},
