@@ -1,5 +1,5 @@
 /* Which parameters a layer has, how they start, and the fields they are known by. */
-#include <lib/layer/scores.h>
+#include <lib/layer/score_config.h>
 #include <lib/layer/update.h>
 
 /* ---- what has been declared ---- */

@@ -10,13 +10,13 @@
  *               aggregators.def (lib/aggregate)
  *   update      the row of updates.def, self term, residual, norm, activation
  *
- * gnn__layer_record, at the end of this file, is the three of them in a row. What a config does not
+ * gnn__layer_record_hop, at the end of this file, is the three of them in a row. What a config does not
  * ask for puts nothing on the tape.
  *
  * Where to go from here: updates/ has one file for each update; declare.c lists the parameters;
  * config.c fills in what a config leaves open; reorder.c moves a product to the other side of the
  * sum where that is cheaper; api.c is what programs call. */
-#include <lib/layer/scores.h>
+#include <lib/layer/score_config.h>
 #include <lib/layer/update.h>
 
 /* ---- project ---- */
@@ -225,9 +225,9 @@ static gnn__hop_t begin(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_gr
     return hop;
 }
 
-gnn_var_t gnn__layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
-                            const gnn_layer_vars_t *vars, const gnn_score_vars_t *scores,
-                            const gnn__attention_out_t *weights)
+gnn_var_t gnn__layer_record_hop(const gnn_layer_t *layer, gnn_tape_t *tape,
+                                const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
+                                const gnn_score_vars_t *scores, const gnn__attention_out_t *weights)
 {
     gnn__hop_t hop = begin(layer, tape, graph, vars, scores, weights, false);
     project(&hop);
