@@ -249,12 +249,17 @@ static value_t product(reader_t *r)
 {
     value_t v = unary(r);
     for (;;) {
-        const bool times = take(r, "*");
-        if (!times && !take(r, "/"))
+        const char *const sign = take(r, "*")   ? "*"
+                                 : take(r, "/") ? "/"
+                                 : take(r, "%") ? "%"
+                                                : NULL;
+        if (!sign)
             return v;
         const value_t w = unary(r);
         if (numbers(r, &v, &w))
-            v.number = times ? v.number * w.number : v.number / w.number;
+            v.number = *sign == '*'   ? v.number * w.number
+                       : *sign == '/' ? v.number / w.number
+                                      : fmod(v.number, w.number);
     }
 }
 

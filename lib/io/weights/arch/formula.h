@@ -3,7 +3,7 @@
  *     $name $name.inner $name[2]   what SET has named, else a key of config.json
  *     #                            the number of the repetition, from 0
  *     1.5e-3  'text'               in a text, # is replaced
- *     ?? * / + - < > <= >= == != ! && || ?:   and brackets, as in C; a ?? b is b where a is nothing
+ *     ?? * / % + - < > <= >= == != ! && || ?:   and brackets, as in C; a ?? b is b where a is nothing
  *     sqrt(x)  word('gelu_new')  has('array')
  *
  * What is absent or null is nothing, and so is what is made of it: it is an error only where it is
