@@ -160,7 +160,8 @@ static void ck_attention(trial_t *t, const char *layer)
 static const char *const checkpoints[] = {
     "checkpoints/bert",   "checkpoints/roberta", "checkpoints/distilbert", "checkpoints/mpnet",
     "checkpoints/gpt2",   "checkpoints/llama",   "checkpoints/vit",        "checkpoints/t5",
-    "checkpoints/marian", "zoo/models/mistral",  "zoo/models/t5_gated",    "zoo/models/gpt_neox"};
+    "checkpoints/marian", "zoo/models/mistral",  "zoo/models/t5_gated",    "zoo/models/gpt_neox",
+    "zoo/models/gpt_neo"};
 
 START_TEST(same_as_transformers)
 {
