@@ -161,7 +161,8 @@ static const char *const checkpoints[] = {
     "checkpoints/bert",   "checkpoints/roberta", "checkpoints/distilbert", "checkpoints/mpnet",
     "checkpoints/gpt2",   "checkpoints/llama",   "checkpoints/vit",        "checkpoints/t5",
     "checkpoints/marian", "zoo/models/mistral",  "zoo/models/t5_gated",    "zoo/models/gpt_neox",
-    "zoo/models/gpt_neo", "zoo/models/gptj",     "zoo/models/bloom",       "zoo/models/falcon"};
+    "zoo/models/gpt_neo", "zoo/models/gptj",     "zoo/models/bloom",       "zoo/models/falcon",
+    "zoo/models/mpt"};
 
 START_TEST(same_as_transformers)
 {
