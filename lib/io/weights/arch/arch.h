@@ -23,6 +23,8 @@
  *   GNN_MADE("maker", "field")              numbers that no file has: makers.def
  *   GNN_IGNORE("array")                     an array that the model does not need
  *
+ * In names, # is the number of the repetition and {name} a word that GNN_SET has named.
+ *
  * "place" says where in the array the field's numbers lie, along the array's axis of outputs (rows
  * in GNN_ROWS): "first = 0, group = d, stride = 3 * d, total = n": groups of `group` numbers, one
  * every `stride`. "at" and "rows" are rows of the field, where it is filled in pieces; "add = 1"

@@ -43,7 +43,8 @@ int gnn__formula_number(const gnn__scope_t *scope, const char *formula, double *
 /* The same, where a count from `low` to `high` is needed. */
 int gnn__formula_count(const gnn__scope_t *scope, const char *formula, int64_t low, int64_t high,
                        int64_t *count);
-/* Copies `length` characters of a text and replaces each # by the scope's number. GNN_EOVERFLOW. */
+/* Copies `length` characters of a text; # becomes the scope's number, {name} a text that SET has
+ * named. GNN_EOVERFLOW; GNN_EINVALID. */
 int gnn__scope_expand(const gnn__scope_t *scope, const char *text, size_t length, char *out,
                       size_t size);
 
