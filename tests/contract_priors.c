@@ -139,6 +139,7 @@ static contract_case_t key_case(size_t turn, gnn_graph_t *g)
         c.priors[2] =
             (gnn_prior_use_t){&gnn_prior_keys, {5, GNN_BUCKET_CLIP, 50, (double)(turn % 2)}};
     c.prior_query = turn / 3 % 2;
+    c.softcap = turn % 4 == 3 ? 0.8 : 0;
     return c;
 }
 
@@ -163,6 +164,31 @@ START_TEST(keys_in_tiles_and_rows)
         gnn_graph_free(g);
     }
     contract_assert("keys in tiles and rows");
+}
+END_TEST
+
+/* Scores that are capped before priors are added, alone and with numbers by distance. */
+START_TEST(caps_in_tiles_and_rows)
+{
+    static const int64_t sizes[] = {5, 63, 64, 65, 130, 257};
+    for (size_t turn = 0; turn < (test_small() ? 6 : 48); turn++) {
+        const size_t kind = turn % GRAPHS;
+        gnn_graph_t *g = prior_graph(kind, sizes[turn / GRAPHS % 6]), *edges = contract_edges_of(g);
+        contract_case_t c = prior_case(turn, g);
+        c.softcap = turn % 2 ? 0.8 : 3;
+        if (kind == 0 || kind == 2)
+            memset(c.priors, 0, sizeof c.priors);
+        check_way(&c, way_of_kind(kind));
+        c.graph = edges;
+        c.aggregator = gnn_aggregator_find(turn % 3 == 0   ? "additive"
+                                           : turn % 3 == 1 ? "additive_v2"
+                                                           : "dot");
+        ck_ok(gnn_graph_prepare(edges, &c.view));
+        check_way(&c, "[by_row]");
+        gnn_graph_free(edges);
+        gnn_graph_free(g);
+    }
+    contract_assert("caps in tiles and rows");
 }
 END_TEST
 
@@ -289,6 +315,7 @@ TCase *contract_prior_tests(void)
     tcase_add_test(t, priors_in_tiles_and_rows);
     tcase_add_loop_test(t, priors_in_bf16, GNN_PRECISION_HIGH, GNN_PRECISION_MEDIUM + 1);
     tcase_add_test(t, keys_in_tiles_and_rows);
+    tcase_add_test(t, caps_in_tiles_and_rows);
     tcase_add_loop_test(t, keys_in_bf16, GNN_PRECISION_HIGH, GNN_PRECISION_MEDIUM + 1);
     tcase_add_test(t, keys_of_distances_that_no_pair_has);
     tcase_add_test(t, distances_too_many_to_write_down);

@@ -292,6 +292,8 @@ static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const t
     score_product(&h, s->q + r0 * ldq, ldq, a->d_k, s->k, s->p);
     if (!s->packed)
         prefetch_next(a, t, strip, &a->v, kv * a->d_v, a->d_v);
+    if (a->softcap > 0)
+        cap_strip(a, &h, s->p, NULL);
     softmax(a, s, t, &h, strip, head);
     if (a->dropout)
         drop(a, s, t, &h, strip, head);
