@@ -22,6 +22,11 @@ static const char *const names[GNN_AGGREGATE_INPUTS] = {"src_message",
                                                         "prior_query",
                                                         "gate"};
 
+const char *gnn_aggregate_input_name(int input)
+{
+    return input >= 0 && input < GNN_AGGREGATE_INPUTS ? names[input] : NULL;
+}
+
 /* If the input is there it must have this shape. */
 static int expect(const gnn__plan_t *plan, int k, int64_t rows, int64_t cols)
 {
@@ -114,7 +119,8 @@ static int check_projections(gnn__plan_t *plan)
         if (k != GNN_AGGREGATE_EDGE_KEY_WEIGHT && plan->message->edge_parts == 0)
             GNN_TRY(refuse(plan, k, GNN_EINVALID, plan->message->name));
     }
-    GNN_TRY(expect(plan, GNN_AGGREGATE_EDGE_FEATURES, plan->graph->n_edges, plan->d_e));
+    if (!gnn__has_loop_features(plan))
+        GNN_TRY(expect(plan, GNN_AGGREGATE_EDGE_FEATURES, plan->graph->n_edges, plan->d_e));
     GNN_TRY(expect(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, plan->d_e, edge_width));
     GNN_TRY(expect(plan, GNN_AGGREGATE_EDGE_MESSAGE_BIAS, 1, edge_width));
     GNN_TRY(expect(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT, plan->d_e, plan->key_width));

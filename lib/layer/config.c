@@ -159,6 +159,10 @@ static int check_combination(const gnn_layer_config_t *c)
         return gnn__error(GNN_ESHAPE,
                           "edge features serve messages (%lld numbers) and keys (%lld) alike",
                           (long long)w.edge, (long long)(c->key_heads * c->d_k));
+    if (gnn__weighs_loops(c) && c->graph_norm == GNN_GRAPH_NORM_NONE)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "config field .loop_weight = %g needs a norm of the graph by degrees",
+                          (double)c->loop_weight);
     if (c->update->rules->check)
         GNN_TRY(c->update->rules->check(c, &w));
     const int64_t out = gnn__update_width(c, w.aggregate);

@@ -17,7 +17,7 @@ WORDS(flag_word, "default", "on", "off")
 WORDS(graph_norm_word, "default", "none", "symmetric", "row")
 WORDS(heads_word, "default", "concat", "average")
 WORDS(distance_word, "none", "slope", "table")
-WORDS(norm_word, "default", "none", "layer", "batch", "rms")
+WORDS(norm_word, "default", "none", "layer", "batch", "rms", "l2")
 WORDS(norm_position_word, "default", "after", "before")
 
 static const char *preset_word(size_t number)

@@ -76,4 +76,10 @@ static inline bool gnn__users_edge(const gnn__plan_t *plan, int64_t number)
     return number >= 0 && number < plan->graph->n_edges;
 }
 
+/* Does it have features? Those of self-loops may be given after those of the user's edges. */
+static inline bool gnn__has_features(const gnn__plan_t *plan, int64_t number)
+{
+    return number >= 0 && number < plan->in[GNN_AGGREGATE_EDGE_FEATURES].rows;
+}
+
 #endif

@@ -8,7 +8,7 @@ static void load_rows(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratc
 {
     pair->edge.query = gnn__row(&plan->in[GNN_AGGREGATE_QUERY], pair->i);
     pair->edge.key = gnn__row(&plan->in[GNN_AGGREGATE_KEY], pair->j);
-    if (!plan->edge_key || !gnn__users_edge(plan, pair->number))
+    if (!plan->edge_key || !gnn__has_features(plan, pair->number))
         return;
     memcpy(scratch->key, pair->edge.key, sizeof(gnn_real_t) * (size_t)plan->key_width);
     gnn__pair_project(plan, pair->number, GNN_AGGREGATE_EDGE_KEY_WEIGHT, scratch->key);

@@ -19,5 +19,10 @@ int gnn__steps_write(char **text, const gnn_model_t *model);
  * sense is for gnn_model_from_steps to say. */
 int gnn__steps_read(gnn__steps_t *steps, const char *text, const gnn_rows_t *rows);
 void gnn__steps_free(gnn__steps_t *steps);
+/* One step from an object of its fields; its strings are the object's. */
+int gnn__step_read(gnn_step_t *step, json_t *object, const gnn_rows_t *rows);
+/* GNN_EFORMAT if a text of JSON is nested so deep that jansson's recursion would need a large
+ * stack. */
+int gnn__json_check_depth(const char *text);
 
 #endif
