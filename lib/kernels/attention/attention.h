@@ -13,7 +13,7 @@
  *   by_lane  edge features, not in v2; edge bias in additive scores
  *   by_tile  caps, priors by distance (numbers and keys), sinks
  *   by_row   the same, edge bias and weight, scales of nodes
- *   generic  everything: gates, other weighers, weights that are asked for
+ *   generic  everything: other weighers, weights that are asked for
  *
  *   * additive and v2 also on spans
  *
