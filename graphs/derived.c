@@ -1,5 +1,5 @@
-/* Graphs that are made from others, or from values: edges to their receivers, one part alone, nearest
- * rows. */
+/* Graphs that are made from others, or from values: edges to their receivers, one part alone,
+ * nearest rows. */
 #include <graphs/build.h>
 
 /* ---- pairs of a graph as arrays ---- */

@@ -140,7 +140,8 @@ START_TEST(exphormer)
     b.hops = more;
     block(&z, "exphormer", &b);
     zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_VIEW, .input = "w", .rows = n});
-    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_OP, .op = &gnn_op_power}); /* a copy: y is no window */
+    /* A copy: a gradient enters no window. */
+    zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_OP, .op = &gnn_op_power});
     RUN(&z, places);
 }
 END_TEST

@@ -1,7 +1,7 @@
-/* One softmax over pairs of several kinds: a graph's edges, an expander's, and those to and from `hops` learned rows
- * that follow the nodes; keys are multiplied by a learned row of the pair's kind (edges: an input of ids, edge_width
- * kinds). Rows of nodes and of the learned ones go out. `graph` of all pairs, and graphs[0] from them to their
- * receivers. Paper: Shirzad et al. 2023. */
+/* One softmax over pairs of several kinds: a graph's edges, an expander's, and those to and from
+ * `hops` learned rows that follow the nodes; keys are multiplied by a learned row of the pair's
+ * kind (edges: an input of ids, edge_width kinds). Rows of nodes and of the learned ones go out.
+ * `graph` of all pairs, and graphs[0] from them to their receivers. Paper: Shirzad et al. 2023. */
 #include <lib/model/blocks/pieces.h>
 #include <math.h>
 

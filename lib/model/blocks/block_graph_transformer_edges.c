@@ -1,6 +1,7 @@
-/* Attention in which edges have a say: scores are sums over a head's channels of q_i k_j / sqrt(d) E e_ij; a softmax
- * over neighbours. NAME.edges = O_e (the products before the sum), NAME = O (what is heard). Edge features: edges,
- * edge_width. `graph`, and graphs[0] from its edges to their receivers. Paper: Dwivedi and Bresson 2021, eq. 9-15. */
+/* Attention in which edges have a say: scores are sums over a head's channels of q_i k_j / sqrt(d)
+ * E e_ij; a softmax over neighbours. NAME.edges = O_e (the products before the sum), NAME = O
+ * (what is heard). Edge features: edges, edge_width. `graph`, and graphs[0] from its edges to
+ * their receivers. Paper: Dwivedi and Bresson 2021, eq. 9-15. */
 #include <lib/model/blocks/pieces.h>
 #include <math.h>
 

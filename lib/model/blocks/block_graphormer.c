@@ -1,6 +1,7 @@
-/* Attention to all nodes with a learned number for the hops between two, after a learned row for each degree is
- * added: memory, an input of degrees (ids below `rows`), edges, an input of hops on the edges of `graph` (ids below
- * edge_width), which has all pairs. Paper: Ying et al. 2021, eq. 5 and 6. */
+/* Attention to all nodes with a learned number for the hops between two, after a learned row for
+ * each degree is added: memory, an input of degrees (ids below `rows`), edges, an input of hops on
+ * the edges of `graph` (ids below edge_width), which has all pairs. Paper: Ying et al. 2021, eq. 5
+ * and 6. */
 #include <lib/model/blocks/pieces.h>
 
 /* Attention with a bias on pairs, and its output product; no biases of projections. */

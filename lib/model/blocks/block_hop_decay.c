@@ -1,6 +1,6 @@
-/* Attention to all nodes that decays with the hops between them: softmax(s_ij + hops_ij log gamma_h), gamma learned
- * for each head. edges: a column of hops on the edges of `graph`, which has all pairs. After Liu et al. 2024
- * (Gradformer). */
+/* Attention to all nodes that decays with the hops between them: softmax(s_ij + hops_ij log
+ * gamma_h), gamma learned for each head. edges: a column of hops on the edges of `graph`, which
+ * has all pairs. After Liu et al. 2024 (Gradformer). */
 #include <lib/model/blocks/pieces.h>
 
 /* Attention with a bias on pairs, and its output product; no biases of projections. */

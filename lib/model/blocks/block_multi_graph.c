@@ -1,5 +1,6 @@
-/* Attention whose heads look at different graphs: `hops` groups of heads, at most 8, on the slots `graph`, graph + 1,
- * ...; side by side, and a product. Paper: Xu et al. 2021 (Multi-Graph Transformer). */
+/* Attention whose heads look at different graphs: `hops` groups of heads, at most 8, on the slots
+ * `graph`, graph + 1, ...; side by side, and a product. Paper: Xu et al. 2021 (Multi-Graph
+ * Transformer). */
 #include <lib/model/blocks/pieces.h>
 
 enum { MOST = 8 };

@@ -1,5 +1,6 @@
-/* What is heard by importance, beside the node's own row: n_i = sum over j of a_ij relu(Q x_j + q) / sum of a_ij,
- * relu(W [x_i, n_i] + w) at length 1; a: edge_weight; `hidden` numbers in a message. Paper: Ying et al. 2018. */
+/* What is heard by importance, beside the node's own row: n_i = sum over j of a_ij relu(Q x_j + q)
+ * / sum of a_ij, relu(W [x_i, n_i] + w) at length 1; a: edge_weight; `hidden` numbers in a
+ * message. Paper: Ying et al. 2018. */
 #include <lib/model/blocks/pieces.h>
 
 void gnn__block_pinsage(gnn_steps_t *steps, const gnn_block_t *b)

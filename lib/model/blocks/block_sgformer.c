@@ -1,6 +1,7 @@
-/* Linear attention over all nodes with the node itself n times: y_i = (v_i + mean over j of (q_i . k_j) v_j) / (1 +
- * mean over j of q_i . k_j), rows of q and k of length 1 in each head; the mean over heads. `graph` is complete.
- * Paper: Wu et al. 2023 (SGFormer), with the lengths that PyG's SGFormerAttention takes. */
+/* Linear attention over all nodes with the node itself n times: y_i = (v_i + mean over j of (q_i .
+ * k_j) v_j) / (1 + mean over j of q_i . k_j), rows of q and k of length 1 in each head; the mean
+ * over heads. `graph` is complete. Paper: Wu et al. 2023 (SGFormer), with the lengths that PyG's
+ * SGFormerAttention takes. */
 #include <lib/model/blocks/pieces.h>
 
 void gnn__block_sgformer(gnn_steps_t *steps, const gnn_block_t *b)

@@ -134,9 +134,9 @@ static inline const char *gnn__piece_heard(gnn_steps_t *steps, const gnn_block_t
                                        .layer = {.in = width, .aggregator = aggregator}});
 }
 
-/* Values on edges weighed by a softmax of scores on edges (m x heads), over graphs[0], from edges to
- * their receivers. A number that all scores of a receiver share changes no weight: their mean is the
- * query. */
+/* Values on edges weighed by a softmax of scores on edges (m x heads), over graphs[0], from edges
+ * to their receivers. A number that all scores of a receiver share changes no weight: their mean is
+ * the query. */
 static inline const char *gnn__piece_weigh(gnn_steps_t *steps, const gnn_block_t *b,
                                            const char *part, const char *scores, const char *values,
                                            int64_t heads, int64_t width)
