@@ -52,7 +52,7 @@ static __attribute__((noinline)) void weigh(const gnn__lanes_t *l, const lane_bl
     const lane_block_t b = *block;
     lane_state_t s = *state;
     const bool records = l->p_sums != NULL;
-    const gnn_real_t slope = l->slope, *signs = has_edge_terms(l) ? b.edge : b.score;
+    const gnn_real_t slope = l->slope, *signs = l->a->bias.at ? b.edge : b.score;
     for (int x = 0; x < padded(b.n * width); x += LANES) {
         const int u = x / LANES % pattern_registers(width);
         const gnn__vec_t score = gnn__vec_load(b.score + x);
@@ -166,7 +166,7 @@ static void forward_row(const gnn__lanes_t *l, lane_block_t *b, int64_t row)
         else
             gather(l, b, &l->v, l->value_numbers, fresh, l->p_sums != NULL);
         if (l->value_rows)
-            feature_sums(l, b, at, b->weight, b->sums[0]);
+            feature_sums(l, &(edges_t){&a->pairs, at, b->n}, b->weight, b->sums[0]);
     }
     if (fresh)
         clear_row(l, b);
@@ -178,7 +178,7 @@ static void forward_row(const gnn__lanes_t *l, lane_block_t *b, int64_t row)
 void lanes_forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)
 {
     const gnn__pairs_t *p = &l->a->pairs;
-    const bool handfuls = l->a->score == GNN__SCORE_ADDITIVE && l->a->first && !has_edge_terms(l),
+    const bool handfuls = l->a->score == GNN__SCORE_ADDITIVE && l->a->first && !l->a->bias.at,
                later = finishes_later(l);
     lane_block_t b = lane_block_at(l, row1, scratch);
     int64_t finished = row0;
