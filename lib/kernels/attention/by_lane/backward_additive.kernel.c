@@ -73,13 +73,14 @@ GNN__INLINE void weigh_back(const gnn__lanes_t *l, const lane_block_t *block, co
     const gnn_real_t slope = l->a->slope;
     gnn__vec_t all[PATTERN];
     const gnn__matrix_t lse = l->records, s = {lse.at + width, lse.stride},
-                        q = {lse.at + 2 * width, lse.stride};
+                        q = {lse.at + 2 * width, lse.stride}, logits = l->edge_logits;
     fill(all, 0);
     for (int x = 0; x < padded(b.n * width); x += LANES) {
         const int u = x / LANES % pattern_registers(width);
         gnn__vec_t score = rows_at(&q, b.other, x, width) + k[u];
         if (edges) {
             score += gnn__vec_load(b.edge + x);
+            prefetch_pairs(&logits, &b, x, width);
             gnn__vec_store(b.edge + x, score);
         }
         const gnn__vec_t products = rows_at(&s, b.other, x, width);

@@ -7,6 +7,15 @@
 #include <lib/kernels/attention/by_lane/edge_logits.h>
 #include <lib/kernels/attention/by_lane/edge_terms.h>
 
+/* Rows of features that lie in small pages are fetched page by page by the processor; these lines are asked for ahead. */
+GNN__INLINE void prefetch_features(const gnn__matrix_t *features, int64_t e, int64_t count)
+{
+    const char *from = (const char *)gnn__matrix_row(features, e),
+               *to = (const char *)gnn__matrix_row(features, e + count);
+    for (; from < to; from += 64)
+        __builtin_prefetch(from);
+}
+
 /* ---- e . U ---- */
 
 /* Of edges e0 .. e1 - 1, any number of features. */
@@ -40,6 +49,7 @@ GNN__INLINE void known_logits(const gnn__lanes_t *l, int64_t e0, int64_t e1, con
     for (int64_t e = e0; e < e1; e++) {
         const gnn_real_t *x = gnn__matrix_row(&features, e);
         gnn__vec_t sum[2] = {{0}};
+        __builtin_prefetch(gnn__matrix_row(&features, e + EDGE_AHEAD));
 #pragma GCC unroll 8
         for (int f = 0; f < KNOWN; f++)
             sum[f % 2] += x[f] * weights[f];
@@ -57,6 +67,7 @@ static int64_t narrow_logits(const gnn__lanes_t *l, int64_t e0, int64_t e1)
     int64_t e = e0;
     for (; l->a->features.stride == KNOWN && e + LANES <= e1; e += LANES) {
         const gnn_real_t *x = gnn__matrix_row(&l->a->features, e);
+        prefetch_features(&l->a->features, e + EDGE_AHEAD, LANES);
         gnn__vec_t products[KNOWN];
 #pragma GCC unroll 8
         for (int v = 0; v < KNOWN; v++)
@@ -93,6 +104,7 @@ void spend_edge_logits(const gnn__lanes_t *l, int64_t e0, int64_t e1, gnn_real_t
     for (int64_t e = e0; e < e1; e += BLOCK_PAIRS) {
         const edges_t edges = {&every, e, (int)(e1 - e < BLOCK_PAIRS ? e1 - e : BLOCK_PAIRS)};
         const gnn_real_t *g = gnn__matrix_row(&l->edge_logits, e);
+        prefetch_features(&l->a->features, e + BLOCK_PAIRS, BLOCK_PAIRS);
         if (d_weights)
             feature_sums(l, &edges, g, d_weights);
         if (l->a->grad.features.at)

@@ -27,6 +27,16 @@ GNN__INLINE void prefetch_row(const gnn__matrix_t *m, int64_t rows, int64_t numb
         __builtin_prefetch(gnn__matrix_row(m, number));
 }
 
+/* Logits of the pairs that stand a block behind those of numbers x .. x + LANES - 1: what is
+ * prefetched in between comes while there is something else to do. */
+GNN__INLINE void prefetch_pairs(const gnn__matrix_t *logits, const lane_block_t *b, int x, int width)
+{
+    const int e = x / width, pairs = (LANES + width - 1) / width;
+    for (int k = 0; k < pairs; k++)
+        if (x % width == 0 && e + k < b->coming)
+            __builtin_prefetch(gnn__matrix_row(logits, b->numbers[e + k]));
+}
+
 /* Does an edge add anything? */
 static inline bool has_edge_terms(const gnn__lanes_t *l)
 {
@@ -37,7 +47,7 @@ static inline bool has_edge_terms(const gnn__lanes_t *l)
  * where there are biases, b->second = the bias behind it; 0 for edges that have no row in the
  * inputs, and behind the last pair. */
 #define edge_terms GNN__KERNEL(lanes_edge_terms)
-void edge_terms(const gnn__lanes_t *l, const lane_block_t *b, int64_t at);
+void edge_terms(const gnn__lanes_t *l, lane_block_t *b, int64_t at);
 
 /* A block of pairs of senders, weighed: `weight` is alpha behind dropout, `second` dY . v, `edge` the
  * score before the slope, `score` alpha S_i, where there is no bias times the slope where s <= 0.

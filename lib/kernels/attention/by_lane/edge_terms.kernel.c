@@ -8,11 +8,10 @@
 #include <lib/kernels/attention/by_lane/edge_terms.h>
 
 /* Every edge of a list has a row, the loops that a view adds too. */
-GNN__INLINE void take_logits(const gnn__lanes_t *l, const lane_block_t *block, int64_t at,
-                             const int width)
+GNN__INLINE void take_logits(const gnn__lanes_t *l, lane_block_t *block, int64_t at, const int width)
 {
     const gnn__pairs_t *pairs = &l->a->pairs;
-    const int64_t *edge = pairs->edge ? pairs->edge + at : NULL, last = last_place(pairs) - at;
+    const int64_t *edge = pairs->edge ? pairs->edge + at : NULL;
     const gnn__matrix_t logits = l->edge_logits;
     gnn_real_t *to = block->edge;
     const int n = block->n;
@@ -22,11 +21,12 @@ GNN__INLINE void take_logits(const gnn__lanes_t *l, const lane_block_t *block, i
     else if (!edge)
         memcpy(to, gnn__matrix_row(&logits, pairs->edge_base + at), size * (size_t)n);
     else
-        for (int e = 0; e < n; e++) {
-            const int64_t ahead = e + EDGE_AHEAD < last ? e + EDGE_AHEAD : last;
-            __builtin_prefetch(gnn__matrix_row(&logits, edge[ahead]));
+        for (int e = 0; e < n; e++)
             memcpy(to + e * width, gnn__matrix_row(&logits, edge[e]), size);
-        }
+    if (edge) {
+        block->numbers = edge + BLOCK_PAIRS;
+        block->coming = last_place(pairs) + 1 - at - BLOCK_PAIRS;
+    }
 }
 
 GNN__INLINE void take_biases(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, const int width)
@@ -44,19 +44,19 @@ GNN__INLINE void take_biases(const gnn__lanes_t *l, const lane_block_t *b, int64
     }
 }
 
-#define TAKE_TERMS(width)                                                             \
-    MADE take_terms_##width(const gnn__lanes_t *l, const lane_block_t *b, int64_t at) \
-    {                                                                                 \
-        if (l->edge_logits.at)                                                        \
-            take_logits(l, b, at, width);                                             \
-        else                                                                          \
-            memset(b->edge, 0, sizeof *b->edge *(size_t)(b->n * width));              \
-        if (l->a->bias.at)                                                            \
-            take_biases(l, b, at, width);                                             \
+#define TAKE_TERMS(width)                                                       \
+    MADE take_terms_##width(const gnn__lanes_t *l, lane_block_t *b, int64_t at) \
+    {                                                                           \
+        if (l->edge_logits.at)                                                  \
+            take_logits(l, b, at, width);                                       \
+        else                                                                    \
+            memset(b->edge, 0, sizeof *b->edge *(size_t)(b->n * width));        \
+        if (l->a->bias.at)                                                      \
+            take_biases(l, b, at, width);                                       \
     }
 FOR_WIDTHS(TAKE_TERMS)
 
-void edge_terms(const gnn__lanes_t *l, const lane_block_t *b, int64_t at)
+void edge_terms(const gnn__lanes_t *l, lane_block_t *b, int64_t at)
 {
     const int n = b->n * l->width;
     BY_WIDTH(l->width, take_terms, l, b, at);

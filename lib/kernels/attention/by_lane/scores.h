@@ -8,7 +8,7 @@
  * edges at places at .. add; lanes behind the last pair become minus infinity. Where edges have
  * biases scores are final, and `edge` is what they were before the slope. */
 #define additive_scores GNN__KERNEL(lanes_additive_scores)
-void additive_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn__vec_t *q, int64_t at);
+void additive_scores(const gnn__lanes_t *l, lane_block_t *b, const gnn__vec_t *q, int64_t at);
 
 /* Scores of a block's pairs from rows of keys and queries, behind the last pair minus infinity;
  * where there are values, dY . v into `second` too. */

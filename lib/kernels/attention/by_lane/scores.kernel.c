@@ -35,7 +35,7 @@ GNN__INLINE void scores_additive(const gnn__matrix_t *k, const lane_block_t *blo
     }
 FOR_WIDTHS(SCORES)
 
-void additive_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn__vec_t *q, int64_t at)
+void additive_scores(const gnn__lanes_t *l, lane_block_t *b, const gnn__vec_t *q, int64_t at)
 {
     const bool edges = has_edge_terms(l);
     if (edges)

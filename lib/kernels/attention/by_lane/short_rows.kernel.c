@@ -136,6 +136,8 @@ GNN__INLINE void scores_short(const gnn__lanes_t *l, const lane_block_t *b, hand
     spread(f, gnn__matrix_row(&l->q, f->row), l->q.stride, b->weight, width);
     for (int x = 0; x < padded(n); x += LANES) {
         const gnn__vec_t s = rows_at(&l->k, b->other, x, width) + gnn__vec_load(b->weight + x);
+        if (edges)
+            prefetch_pairs(&l->edge_logits, b, x, width);
         gnn__vec_store(b->score + x, edges ? s + gnn__vec_load(b->edge + x) : s);
     }
     for (int x = n; x < padded(n); x++)
@@ -294,6 +296,7 @@ GNN__INLINE void back_short(const gnn__lanes_t *l, const lane_block_t *b, handfu
     for (int x = 0; x < padded(b->n * width); x += LANES) {
         gnn__vec_t score = rows_at(&q, b->other, x, width) + gnn__vec_load(b->weight + x);
         if (edges) {
+            prefetch_pairs(&l->edge_logits, b, x, width);
             score += gnn__vec_load(b->edge + x);
             gnn__vec_store(b->edge + x, score);
         }
