@@ -53,6 +53,15 @@ START_TEST(products_and_sums)
                  (int64_t[][2]){{40, 12}, {1, 12}});
     check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_settings_t){3}, 2,
                  (int64_t[][2]){{0, 12}, {1, 12}});
+    check_shapes(&gnn__op_head_norm, reference_head_norm, c,
+                 &(gnn__head_norm_settings_t){3, (gnn_real_t)0.01}, 2,
+                 (int64_t[][2]){{40, 12}, {1, 4}});
+    check_shapes(&gnn__op_head_norm, reference_head_norm, c,
+                 &(gnn__head_norm_settings_t){1, (gnn_real_t)0.01}, 2,
+                 (int64_t[][2]){{700, 5}, {1, 5}}); /* sums in several chunks */
+    check_shapes(&gnn__op_head_norm, reference_head_norm, c,
+                 &(gnn__head_norm_settings_t){2, (gnn_real_t)0.01}, 2,
+                 (int64_t[][2]){{0, 12}, {1, 6}});
     check_shapes(&gnn__op_head_mean, reference_head_mean, c, &(gnn__heads_settings_t){3}, 1,
                  (int64_t[][2]){{5, 12}});
     check_shapes(&gnn__op_gru, reference_gru, c, NULL, 3,
@@ -248,7 +257,7 @@ START_TEST(weight_norms)
             &(gnn_view_t){.self_loops = loops, .norm = GNN_GRAPH_NORM_NONE, .backward = GNN_ON}));
     for (gnn_flag_t loops = GNN_ON; loops <= GNN_OFF; loops++)
         for (gnn_graph_norm_t kind = GNN_GRAPH_NORM_SYMMETRIC; kind <= GNN_GRAPH_NORM_ROW; kind++) {
-            gnn__weight_norm_settings_t how = {graph, loops, kind};
+            gnn__weight_norm_settings_t how = {graph, loops, kind, 1};
             trial_t t = trial_new(&gnn__op_weight_norm, reference_weight_norm, c, &how, 0);
             gnn_operand_t *w = trial_input(&t, EDGES, 1);
             for (int e = 0; e < EDGES; e++)
@@ -258,7 +267,7 @@ START_TEST(weight_norms)
     gnn_graph_free(graph);
     ck_ok(gnn_graph_complete(&graph, 1, (int64_t[]){3}));
     trial_t t = trial_new(&gnn__op_weight_norm, NULL, c,
-                          &(gnn__weight_norm_settings_t){graph, GNN_OFF, GNN_GRAPH_NORM_ROW}, 0);
+                          &(gnn__weight_norm_settings_t){graph, GNN_OFF, GNN_GRAPH_NORM_ROW, 1}, 0);
     trial_input(&t, 0, 1);
     ck_fails(trial_forward(&t), GNN_EUNSUPPORTED, "part 0");
     trial_free(&t);

@@ -53,8 +53,8 @@ typedef enum {
  *     EDGE_ROWS     for each edge the input's row of its          graph, side
  *                   receiver or sender
  *     DETACH        input, through which no gradient passes
- *     OP            an op of your own on input, second, ...       op, options: its attributes,
- *                   eighth                                        four doubles
+ *     OP            a named op (gnn/op.h), or one of your own,    op, options: its attributes;
+ *                   on input, second, ... eighth                  graph, where the op reads one
  */
 typedef struct gnn_step {
     gnn_step_kind_t kind;
@@ -85,13 +85,19 @@ typedef struct gnn_step {
     gnn_flag_t transposed;
     gnn_flag_t each_segment; /**< PARAMETER: the rows again for each segment of the graph [off] */
     gnn_sides_t side;        /**< of EDGE_ROWS: GNN_SIDE_RECEIVERS or GNN_SIDE_SENDERS */
-    gnn_real_t factor;       /**< [1] */
+    gnn_real_t factor; /**< [1]; of PARAMETER: what all its numbers start at [drawn, by Glorot] */
     int64_t row,
         rows; /**< of VIEW: the first row, and how many [all that follow]; `rows` of PARAMETER */
     int64_t column, columns; /**< of VIEW [all that follow] */
     const gnn_op_t *op;      /**< of OP; one output */
     /** of OP: what its functions read as attributes, (const double *)call->attributes */
     double options[4];
+
+    /** LAYER, AGGREGATE: (n_dst x heads*d_k) what priors multiply in place of the query */
+    const char *prior_query;
+    /** LAYER, AGGREGATE: the numbers of a prior as a value, which turns prior_K_given on: a table,
+     * or a row for each receiver or sender, as the prior's row says */
+    const char *prior_0, *prior_1, *prior_2;
 } gnn_step_t;
 
 /** Word for a kind ("linear"), or NULL. */
@@ -172,6 +178,7 @@ GNN_API int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const g
  *                        from edges to their receivers, graphs[1] from globals to their nodes,
  *                        graphs[2] from nodes and graphs[3] from edges to their globals.
  *                        Battaglia et al. 2018
+ *     sage_project       layer on `graph` whose senders pass relu(linear) first. Hamilton et al. 2017
  */
 typedef struct gnn_block {
     const char *name;  /**< needed */
@@ -183,6 +190,10 @@ typedef struct gnn_block {
     gnn_real_t factor, dropout;
     gnn_flag_t maximum;
     gnn_layer_config_t layer;
+    int64_t out;             /**< [width] */
+    const char *edge_weight; /**< of blocks that propagate: the input with them; NULL: none */
+    gnn_real_t theta;        /**< as told */
+    const gnn_aggregator_t *aggregators[4]; /**< as told */
 } gnn_block_t;
 GNN_API int gnn_steps_block_sized(gnn_steps_t *steps, const char *block,
                                   const gnn_block_t *settings, size_t size, size_t config_size);

@@ -116,6 +116,29 @@ GNN__INLINE int64_t row_block_distance(const gnn__attention_t *a, const row_bloc
     return a->prior.src_position[b->j[e]] - a->prior.dst_position[b->i[e]] + a->prior.origin;
 }
 
+/* The key of head h at a place. */
+GNN__INLINE const gnn_real_t *row_block_key(const gnn__key_table_t *t, int64_t place, int64_t h)
+{
+    return t->at + t->row[place] * t->stride + t->column[h];
+}
+
+static void add_key_products(const gnn__attention_t *a, const row_block_t *b,
+                             const gnn__key_table_t *t, const int64_t d_k)
+{
+    for (int e = 0; e < b->n; e++) {
+        const gnn_real_t *q = gnn__matrix_row(&a->keys.q, b->i[e]);
+        const int64_t place = row_block_distance(a, b, e);
+        for (int64_t h = 0; h < a->heads; h++, q += d_k) {
+            const gnn_real_t *key = row_block_key(t, place, h);
+            gnn_real_t sum = 0;
+#pragma omp simd reduction(+ : sum)
+            for (int64_t c = 0; c < d_k; c++)
+                sum += q[c] * key[c];
+            b->score[e * a->heads + h] += a->scale * sum;
+        }
+    }
+}
+
 static void row_block_scores(const gnn__attention_t *a, const row_block_t *b)
 {
     if (a->score == GNN__SCORE_ADDITIVE)
@@ -136,6 +159,8 @@ static void row_block_scores(const gnn__attention_t *a, const row_block_t *b)
         for (int64_t h = 0; h < a->heads; h++)
             b->score[e * a->heads + h] += prior[h * a->prior.stride];
     }
+    for (int64_t t = 0; t < a->keys.count; t++)
+        add_key_products(a, b, &a->keys.table[t], a->d_k);
 }
 
 /* alpha = exp(score - shift), all heads of all pairs in one sweep. */

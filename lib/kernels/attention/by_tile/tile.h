@@ -37,8 +37,8 @@ GNN__INLINE bool next_tile(const gnn__attention_t *a, tile_t *t, int64_t row0, i
 GNN__INLINE bool in_place(const gnn__attention_t *a, int64_t row0, int64_t row1)
 {
     const int32_t *lo = a->pairs.lo, *hi = a->pairs.hi;
-    return !a->pairs.col_order && lo[row0] == lo[row1 - 1] && hi[row0] == hi[row1 - 1] &&
-           hi[row0] - lo[row0] <= STRIP;
+    return !a->pairs.col_order && a->keys.count == 0 && lo[row0] == lo[row1 - 1] &&
+           hi[row0] == hi[row1 - 1] && hi[row0] - lo[row0] <= STRIP;
 }
 
 /* ---- who hears what of a tile ---- */
@@ -162,12 +162,14 @@ void prefetch_rows(const strip_t *s, const uint32_t *node, const gnn__matrix_t *
                    int64_t count, bool write);
 
 /* The first row from row0 on that shares no column with those before it, at most row1: short
- * sentences become tiles of their own. Less than a register of columns is not worth a tile. */
+ * sentences become tiles of their own. Less than a register of columns is not worth a tile; but
+ * keys by distance need rows whose distances run on. */
 static inline int64_t piece_end(const gnn__attention_t *a, int64_t row0, int64_t row1)
 {
     const int32_t *lo = a->pairs.lo, *hi = a->pairs.hi;
     int64_t row = row0 + 1;
-    while (row < row1 && (lo[row] < hi[row - 1] || hi[row - 1] - lo[row0] < 16))
+    while (row < row1 && (lo[row] < hi[row - 1] || hi[row - 1] - lo[row0] < 16) &&
+           (a->keys.count == 0 || a->prior.shift[row] == a->prior.shift[row - 1] - 1))
         row++;
     return row;
 }
