@@ -27,6 +27,7 @@ enum { ALIGN = 64 / sizeof(gnn_real_t) };
 
 int gnn_parameters_new(gnn_parameters_t **parameters)
 {
+    GNN__NEED(parameters);
     return gnn__new(parameters, 1, sizeof **parameters, "parameters");
 }
 
@@ -46,6 +47,8 @@ int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t r
                        gnn_init_t init, double init_argument, int64_t fan_in, int64_t fan_out,
                        int32_t *id)
 {
+    GNN__NEED(parameters);
+    GNN__NEED(name);
     parameter_t p = {NULL,
                      rows,
                      cols,
