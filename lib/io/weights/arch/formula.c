@@ -158,7 +158,7 @@ static value_t call_word(reader_t *r, const value_t *x)
 
 static value_t call_has(reader_t *r, const value_t *x)
 {
-    return number(r->scope->weights && gnn__checkpoint_find(r->scope->weights, x->text));
+    return number(r->scope->weights && gnn__folder_find(r->scope->weights, x->text));
 }
 
 static value_t call(reader_t *r)
@@ -376,8 +376,8 @@ int gnn__formula_count(const gnn__scope_t *scope, const char *formula, int64_t l
     return GNN_OK;
 }
 
-/* What stands for the characters at `at`: # is the number, {name} a text that SET has named; *used is
- * how many characters it stands for. */
+/* What stands for the characters at `at`: # is the number, {name} a text that SET has named. *used
+ * is how many characters it stands for. */
 static int expansion(const gnn__scope_t *scope, const char *at, size_t length, char *out, size_t *used)
 {
     const char *end = *at == '{' ? memchr(at, '}', length) : NULL;
