@@ -16,6 +16,12 @@ import suites
 UNSET = ("OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "GNN_ISA", "GNN_PROFILE", "OMP_PROC_BIND", "OMP_WAIT_POLICY")
 
 
+# --isa v3: what holds our programs, and the libraries of the peers, to AVX2.
+OURS_AS = {"v3": {"GNN_ISA": "v3", "ONEDNN_MAX_CPU_ISA": "AVX2", "OPENBLAS_CORETYPE": "Haswell"}}
+PEERS_AS = {"v3": {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2",
+                   "MKL_ENABLE_INSTRUCTIONS": "AVX2", "OPENBLAS_CORETYPE": "Haswell"}}
+
+
 def options():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--build", default=os.path.join(HERE, "..", "build"), help="folder of an optimised build")
@@ -33,6 +39,7 @@ def options():
     p.add_argument("--ways", default="", help="another file of bench/results: a peer goes the way that was its fastest there, instead of trying all again")
     p.add_argument("--ours-only", action="store_true")
     p.add_argument("--timeout", type=float, default=900, help="seconds for one run")
+    p.add_argument("--isa", default="", choices=["", *OURS_AS], help="ours and the peers are held to this instruction set: v3 is AVX2")
     p.add_argument("--name", default="", help="of the file in bench/results; default: the processor's")
     p.add_argument("--resume", action="store_true", help="go on where the last comparison in this file stopped")
     p.add_argument("--show", action="store_true", help="print the table of what the file holds, run nothing")
@@ -62,6 +69,7 @@ def git(*words):
 
 def results_path(o, name=""):
     slug = name or o.name or "".join(c if c.isalnum() else "-" for c in processor().split("(")[0].strip().lower()).strip("-")
+    slug += "-" + o.isa if o.isa and not (name or o.name) else ""
     return os.path.join(HERE, "results", slug + ".jsonl")
 
 
@@ -81,7 +89,7 @@ class Log:
         before = read_results(self.path)
         self.run = before[-1]["run"] if before and (o.resume or o.show) else datetime.datetime.now().strftime("%Y-%m-%dT%H:%M:%S")
         self.rows = [r for r in before if r["run"] == self.run]
-        self.fixed = dict(run=self.run, processor=processor(), processors=os.cpu_count(), commit=git("rev-parse", "--short", "HEAD"), changed=bool(git("status", "--porcelain", "--untracked-files=no", "--", ":/lib", ":/graphs", ":/include", ":/bench/*.c")))
+        self.fixed = dict(run=self.run, processor=processor(), processors=os.cpu_count(), isa=o.isa, commit=git("rev-parse", "--short", "HEAD"), changed=bool(git("status", "--porcelain", "--untracked-files=no", "--", ":/lib", ":/graphs", ":/include", ":/bench/*.c")))
 
     def add(self, key, line):
         row = dict(key, **self.fixed, date=datetime.datetime.now().strftime("%Y-%m-%d"), **{k: v for k, v in line.items() if k not in key})
@@ -96,10 +104,11 @@ class Log:
 
 # ---- running ----
 
-def run(command, threads, timeout):
-    """-> (the program's line of JSON, None) or (None, why not)."""
+def run(command, threads, timeout, settings={}):
+    """-> (the program's line of JSON, None) or (None, why not). `settings` are added to the environment."""
     env = {k: v for k, v in os.environ.items() if k not in UNSET}
     env["OMP_NUM_THREADS"] = str(threads)
+    env.update(settings)
     try:
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -141,7 +150,7 @@ class Comparison:
         else:
             tried = []
             for v in variants:
-                line, why = run(self.command(task, v, environment, threads, 1 if task.slow else 3, 1 if task.slow else 2), threads, self.o.timeout)
+                line, why = run(self.command(task, v, environment, threads, 1 if task.slow else 3, 1 if task.slow else 2), threads, self.o.timeout, PEERS_AS.get(self.o.isa, {}))
                 say(f"    {peer} {' '.join(v) or 'eager'}: {line['min_ms']:.2f} ms" if line else f"    {peer} {' '.join(v) or 'eager'}: {why}")
                 if line:
                     tried.append((line["min_ms"], v))
@@ -159,7 +168,7 @@ class Comparison:
             if variant is None:
                 return
         warm = 1 if task.slow else None
-        line, why = run(self.command(task, variant, environment, threads, repeat, warm), threads, self.o.timeout)
+        line, why = run(self.command(task, variant, environment, threads, repeat, warm), threads, self.o.timeout, (OURS_AS if who == "libgnn" else PEERS_AS).get(self.o.isa, {}))
         if line is None:
             say(f"    {who}: {why}")
             if who != "libgnn":

@@ -113,24 +113,6 @@ static inline double error_of(const gnn_real_t *a, const gnn_real_t *b, int64_t 
 static inline void compare(const run_t *a, const run_t *b, const job_t *job, const char *what,
                            double out, double grad)
 {
-    static const char *const names[] = {"src_message",
-                                        "dst_message",
-                                        "query",
-                                        "key",
-                                        "edge_features",
-                                        "edge_message_weight",
-                                        "edge_message_bias",
-                                        "edge_key_weight",
-                                        "edge_weight",
-                                        "edge_bias",
-                                        "parameters",
-                                        "message_parameters",
-                                        "weigher_parameters",
-                                        "prior_0",
-                                        "prior_1",
-                                        "prior_2",
-                                        "prior_query",
-                                        "gate"};
     double e = error_of(a->memory[0], b->memory[0], a->call.out[0].rows * a->call.out[0].cols);
     ck_assert_msg(e <= out, "%s %s: outputs differ by %g", what, job->row.name, e);
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {
@@ -138,7 +120,7 @@ static inline void compare(const run_t *a, const run_t *b, const job_t *job, con
             continue;
         e = error_of(a->grads[k], b->grads[k], job->in[k].rows * job->in[k].cols);
         ck_assert_msg(e <= grad, "%s %s: gradients of %s differ by %g", what, job->row.name,
-                      names[k], e);
+                      gnn_aggregate_input_name(k), e);
     }
 }
 
@@ -182,7 +164,7 @@ static inline job_t job_new(const gnn_graph_t *g, const char *message, const cha
         give(&job, GNN_AGGREGATE_KEY, n_src, key);
     }
     if (job.row.declare)
-        give(&job, GNN_AGGREGATE_PARAMETERS, 1, s.heads * s.d_k);
+        give(&job, GNN_AGGREGATE_PARAMETERS, 1, scored ? s.heads * s.d_k : 1);
     if (edges)
         give(&job, GNN_AGGREGATE_EDGE_WEIGHT, n_edges, 1);
     if (edges && scored)

@@ -39,26 +39,7 @@ gnn_tape_t *contract_tape(void)
 
 const char *contract_input_name(int k)
 {
-    static const char *const names[GNN_AGGREGATE_INPUTS + 1] = {"src_message",
-                                                                "dst_message",
-                                                                "query",
-                                                                "key",
-                                                                "edge_features",
-                                                                "edge_message_weight",
-                                                                "edge_message_bias",
-                                                                "edge_key_weight",
-                                                                "edge_weight",
-                                                                "edge_bias",
-                                                                "parameters",
-                                                                "message_parameters",
-                                                                "weigher_parameters",
-                                                                "prior_0",
-                                                                "prior_1",
-                                                                "prior_2",
-                                                                "prior_query",
-                                                                "gate",
-                                                                "output"};
-    return names[k];
+    return k < GNN_AGGREGATE_INPUTS ? gnn_aggregate_input_name(k) : "output";
 }
 
 /* ---- inputs ---- */

@@ -141,10 +141,25 @@ static matrix_t activate(oracle_call_t *o, gnn_activation_t f, matrix_t x)
     return y;
 }
 
+static matrix_t unit_rows(oracle_call_t *o, matrix_t x)
+{
+    matrix_t y = matrix(o, x.rows, x.cols);
+    for (int64_t k = 0; k < x.rows * x.cols; k++) {
+        const double *row = x.at + k / x.cols * x.cols;
+        double square = 0;
+        for (int64_t c = 0; c < x.cols; c++)
+            square += row[c] * row[c];
+        y.at[k] = x.at[k] / fmax(sqrt(square), 1e-12);
+    }
+    return y;
+}
+
 static matrix_t norm(oracle_call_t *o, matrix_t x, const char *gain_name, const char *shift_name)
 {
     const matrix_t gain = field(o, gain_name), shift = field(o, shift_name);
     matrix_t y = matrix(o, x.rows, x.cols);
+    if (o->c->norm == GNN_NORM_L2)
+        return unit_rows(o, x);
     for (int64_t r = 0; r < x.rows; r++) {
         const double *row = x.at + r * x.cols;
         double mean = 0, square = o->c->norm == GNN_NORM_BATCH ? 1 : 0;
@@ -162,12 +177,13 @@ static matrix_t norm(oracle_call_t *o, matrix_t x, const char *gain_name, const 
 
 /* ---- what is heard ---- */
 
-/* w_ij over what receivers, or both ends, hear in weights; loops that the view adds weigh 1. */
+/* w_ij over what receivers, or both ends, hear in weights. */
 static matrix_t normed_weights(oracle_call_t *o, matrix_t w)
 {
     const int64_t m = w.rows, n = gnn_graph_n_dst(o->graph),
                   most = n > gnn_graph_n_src(o->graph) ? n : gnn_graph_n_src(o->graph);
     const bool loops = o->c->self_loops == GNN_ON;
+    const double loop = (double)o->c->loop_weight;
     matrix_t y = matrix(o, loops ? m + n : m, 1), degree = matrix(o, most, 1);
     int64_t *src = take(o, m, sizeof *src), *dst = take(o, m, sizeof *dst),
             *edge = take(o, m, sizeof *edge);
@@ -178,7 +194,7 @@ static matrix_t normed_weights(oracle_call_t *o, matrix_t w)
         has_loop[dst[k]] |= src[k] == dst[k];
     }
     for (int64_t i = 0; loops && i < n; i++)
-        degree.at[i] += has_loop[i] ? 0 : 1;
+        degree.at[i] += has_loop[i] ? 0 : loop;
     for (int64_t k = 0; k < m; k++) {
         const double i = degree.at[dst[k]], j = degree.at[src[k]];
         y.at[edge[k]] = o->c->graph_norm == GNN_GRAPH_NORM_ROW ? (i > 0 ? w.at[edge[k]] / i : 0)
@@ -186,7 +202,35 @@ static matrix_t normed_weights(oracle_call_t *o, matrix_t w)
                                                                : 0;
     }
     for (int64_t i = 0; loops && i < n; i++)
-        y.at[m + i] = degree.at[i] > 0 ? 1 / degree.at[i] : 0;
+        y.at[m + i] = degree.at[i] > 0 ? loop / degree.at[i] : 0;
+    return y;
+}
+
+static matrix_t ones(oracle_call_t *o, int64_t rows)
+{
+    matrix_t y = matrix(o, rows, 1);
+    for (int64_t k = 0; k < rows; k++)
+        y.at[k] = 1;
+    return y;
+}
+
+/* A loop that is added has the mean of what its node hears. */
+static matrix_t with_loops(oracle_call_t *o, matrix_t e)
+{
+    const int64_t m = e.rows, n = gnn_graph_n_dst(o->graph), d = e.cols;
+    matrix_t y = matrix(o, m + n, d);
+    int64_t *src = take(o, m, sizeof *src), *dst = take(o, m, sizeof *dst),
+            *edge = take(o, m, sizeof *edge);
+    double *heard = take(o, n, sizeof *heard);
+    ck_ok(gnn_graph_pairs(o->graph, src, dst, edge));
+    memcpy(y.at, e.at, sizeof *y.at * (size_t)(m * d));
+    for (int64_t k = 0; k < m; k++) {
+        heard[dst[k]] += 1;
+        for (int64_t c = 0; c < d; c++)
+            y.at[(m + dst[k]) * d + c] += e.at[edge[k] * d + c];
+    }
+    for (int64_t k = m * d; k < (m + n) * d; k++)
+        y.at[k] /= fmax(heard[k / d - m], 1);
     return y;
 }
 
@@ -284,14 +328,20 @@ static matrix_t aggregate(oracle_call_t *o, matrix_t dst, matrix_t src)
         score_inputs(o, dst, src, in);
     } else {
         how.shape.width = value.cols ? value.cols : src.cols;
+        in[GNN_AGGREGATE_PARAMETERS] = field(o, "temperature");
     }
     in[GNN_AGGREGATE_EDGE_FEATURES] = from_tensor(o, o->inputs->edge_features);
+    if (in[GNN_AGGREGATE_EDGE_FEATURES].cols && c->self_loops == GNN_ON && c->loop_features == GNN_ON)
+        in[GNN_AGGREGATE_EDGE_FEATURES] = with_loops(o, in[GNN_AGGREGATE_EDGE_FEATURES]);
     if (c->message->edge_parts > 0) {
         in[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT] = field(o, "edge.weight");
         in[GNN_AGGREGATE_EDGE_MESSAGE_BIAS] = field(o, "edge.bias");
     }
     in[GNN_AGGREGATE_EDGE_WEIGHT] = from_tensor(o, o->inputs->edge_weight);
-    if (o->inputs->edge_weight && c->graph_norm != GNN_GRAPH_NORM_NONE) {
+    const bool weighs = c->self_loops == GNN_ON && c->loop_weight != 1;
+    if (!o->inputs->edge_weight && weighs && c->graph_norm != GNN_GRAPH_NORM_NONE)
+        in[GNN_AGGREGATE_EDGE_WEIGHT] = ones(o, gnn_graph_n_edges(o->graph));
+    if (in[GNN_AGGREGATE_EDGE_WEIGHT].cols && c->graph_norm != GNN_GRAPH_NORM_NONE) {
         in[GNN_AGGREGATE_EDGE_WEIGHT] = normed_weights(o, in[GNN_AGGREGATE_EDGE_WEIGHT]);
         how.view.norm = GNN_GRAPH_NORM_NONE;
     }
@@ -330,13 +380,26 @@ static matrix_t gru(oracle_call_t *o, matrix_t a, matrix_t h)
     return y;
 }
 
-static matrix_t update(oracle_call_t *o, matrix_t x, matrix_t a)
+/* b r + (1 - b) a, b = sigmoid(W [a, r, a - r]) */
+static matrix_t beta(oracle_call_t *o, matrix_t a, matrix_t r)
+{
+    const matrix_t both = side_by_side(o, a, r), less = sum(o, -1, r, a),
+                   b = linear(o, side_by_side(o, both, less), "beta.weight", "beta.bias");
+    matrix_t y = matrix(o, a.rows, a.cols);
+    for (int64_t k = 0; k < a.rows * a.cols; k++) {
+        const double s = activation(GNN_SIGMOID, b.at[k / a.cols]);
+        y.at[k] = s * r.at[k] + (1 - s) * a.at[k];
+    }
+    return y;
+}
+
+static matrix_t update(oracle_call_t *o, matrix_t x, matrix_t normed, matrix_t a)
 {
     const gnn_layer_config_t *c = o->c;
     const matrix_t eps = field(o, "eps");
     matrix_t y = a;
     if (c->update == GNN_UPDATE_LINEAR || c->update == GNN_UPDATE_FEED_FORWARD ||
-        c->update == GNN_UPDATE_GATED)
+        c->update == &gnn_update_gated)
         return linear(o, a, "out.weight", "out.bias");
     if (c->update == GNN_UPDATE_MLP) {
         y = sum(o, 1 + (eps.cols ? eps.at[0] : (double)c->eps), x, a);
@@ -345,6 +408,8 @@ static matrix_t update(oracle_call_t *o, matrix_t x, matrix_t a)
     }
     if (c->update == GNN_UPDATE_GRU)
         y = gru(o, a, x);
+    if (c->update == &gnn_update_beta)
+        y = beta(o, a, linear(o, normed, "self.weight", "self.bias"));
     return sum(o, 1, y, field(o, "out.bias"));
 }
 
@@ -362,7 +427,7 @@ static matrix_t feed_forward(oracle_call_t *o, matrix_t z)
     const gnn_layer_config_t *c = o->c;
     const bool normed = c->norm != GNN_NORM_NONE, before = c->norm_position == GNN_NORM_BEFORE;
     matrix_t u = normed && before ? norm(o, z, "norm2.gain", "norm2.shift") : z;
-    if (c->update == GNN_UPDATE_GATED)
+    if (c->update == &gnn_update_gated)
         u = gate(o, linear(o, u, "ffn.gate.weight", "ffn.gate.bias"),
                  linear(o, u, "ffn.0.weight", "ffn.0.bias"));
     else
@@ -385,14 +450,14 @@ void layer_oracle(const gnn_layer_t *layer, const gnn_graph_t *graph, const gnn_
                    normed_src =
                        normed && before && !given ? norm(&o, src, "norm.gain", "norm.shift") : src,
                    normed_dst = normed && before ? norm(&o, dst, "norm.gain", "norm.shift") : dst;
-    matrix_t u = update(&o, dst, aggregate(&o, normed_dst, normed_src));
-    if (o.c->self_term == GNN_ON)
+    matrix_t u = update(&o, dst, normed_dst, aggregate(&o, normed_dst, normed_src));
+    if (o.c->self_term == GNN_ON && o.c->update != &gnn_update_beta)
         u = sum(&o, 1, u, linear(&o, normed_dst, "self.weight", "self.bias"));
     if (o.c->residual == GNN_ON)
         u = sum(&o, 1, dst, u);
     if (normed && !before)
         u = norm(&o, u, "norm.gain", "norm.shift");
-    if (o.c->update == GNN_UPDATE_FEED_FORWARD || o.c->update == GNN_UPDATE_GATED)
+    if (o.c->update == GNN_UPDATE_FEED_FORWARD || o.c->update == &gnn_update_gated)
         u = feed_forward(&o, u);
     u = activate(&o, o.c->activation, u);
     ck_assert(u.rows == n && u.cols == gnn_layer_width(layer));

@@ -8,7 +8,7 @@
 static const char *const message_names[ORACLE_MESSAGES] = {"none",     "linear", "linear_edge",
                                                            "relu_sum", "gate",   "by_distance"};
 static const char *const aggregator_names[ORACLE_AGGREGATORS] = {
-    "sum", "mean", "max", "min", "std", "dot", "additive", "additive_v2"};
+    "sum", "mean", "max", "min", "std", "dot", "additive", "additive_v2", "var", "softmax_mean"};
 static const char *const weigher_names[ORACLE_WEIGHERS] = {"softmax", "softmax_sink", "linear",
                                                            "sigmoid"};
 static const char *const prior_names[ORACLE_PRIORS] = {"slope", "slope_absolute", "table",
@@ -41,7 +41,7 @@ static void sizes(oracle_t *o)
     o->message = (oracle_message_t)find(o->how.message->name, message_names, ORACLE_MESSAGES);
     o->aggregator =
         (oracle_aggregator_t)find(o->how.aggregator->name, aggregator_names, ORACLE_AGGREGATORS);
-    o->scored = o->aggregator >= ORACLE_DOT;
+    o->scored = (o->how.aggregator->flags & GNN_AGGREGATOR_SCORED) != 0;
     o->weigher = o->how.weigher
                      ? (oracle_weigher_t)find(o->how.weigher->name, weigher_names, ORACLE_WEIGHERS)
                      : ORACLE_SOFTMAX;

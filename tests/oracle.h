@@ -81,6 +81,8 @@ typedef enum {
     ORACLE_DOT,
     ORACLE_ADDITIVE,
     ORACLE_ADDITIVE_V2,
+    ORACLE_VAR,
+    ORACLE_SOFTMAX_MEAN,
     ORACLE_AGGREGATORS
 } oracle_aggregator_t;
 

@@ -24,14 +24,14 @@ static bool users_edge(const oracle_t *o, const oracle_pair_t *p)
     return p->edge >= 0 && p->edge < o->n_edges;
 }
 
-/* Row `features of p` times column c of a weight (d_e x cols). An added self-loop has features
- * 0. */
+/* Row `features of p` times column c of a weight (d_e x cols). An added self-loop has features 0
+ * unless they are given. */
 static term_t project_features(const oracle_t *o, const oracle_pair_t *p,
                                const oracle_array_t *weight, int64_t c)
 {
     const oracle_array_t *f = &o->in[GNN_AGGREGATE_EDGE_FEATURES];
     term_t sum = term(0);
-    for (int64_t e = 0; users_edge(o, p) && e < f->cols; e++)
+    for (int64_t e = 0; p->edge >= 0 && p->edge < f->rows && e < f->cols; e++)
         add_to(&sum, times(term(f->value[p->edge * f->cols + e]),
                            term(weight->value[e * weight->cols + c])));
     return sum;
@@ -303,6 +303,22 @@ static term_t deviation(oracle_t *o, int64_t n, int64_t c)
     return variance.v <= 1e-5 ? term(0) : (term_t){sqrt(variance.v), sqrt(variance.b)};
 }
 
+/* sum of w_k x_k, w = softmax(t x) */
+static term_t softmax_mean(const oracle_t *o, int64_t n, int64_t c)
+{
+    const double t = o->in[GNN_AGGREGATE_PARAMETERS].value[0];
+    double most = -INFINITY, total = 0;
+    term_t sum = term(0);
+    for (int64_t k = 0; k < n; k++)
+        most = fmax(most, t * heard(o, k, c).v);
+    for (int64_t k = 0; k < n; k++) {
+        const double w = exp(t * heard(o, k, c).v - most);
+        total += w;
+        add_to(&sum, scaled(w, heard(o, k, c)));
+    }
+    return scaled(1 / total, sum);
+}
+
 static void unscored(oracle_t *o, int64_t n)
 {
     for (int64_t c = 0; c < o->width; c++) {
@@ -312,6 +328,10 @@ static void unscored(oracle_t *o, int64_t n)
             o->row_y[c] = mean_of(o, n, c);
         else if (o->aggregator == ORACLE_STD)
             o->row_y[c] = deviation(o, n, c);
+        else if (o->aggregator == ORACLE_VAR)
+            o->row_y[c] = variance_of(o, n, c);
+        else if (o->aggregator == ORACLE_SOFTMAX_MEAN)
+            o->row_y[c] = softmax_mean(o, n, c);
         else
             o->row_y[c] = extreme(o, n, c);
     }

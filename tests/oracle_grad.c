@@ -18,7 +18,7 @@ static void features_grad(oracle_t *o, const oracle_pair_t *p, oracle_array_t *w
                           term_t d)
 {
     oracle_array_t *f = &o->in[GNN_AGGREGATE_EDGE_FEATURES];
-    if (p->edge < 0 || p->edge >= o->n_edges || !weight->cols)
+    if (p->edge < 0 || p->edge >= f->rows || !weight->cols)
         return;
     for (int64_t e = 0; e < f->cols; e++) {
         give(f, p->edge, e, times(d, term(weight->value[e * weight->cols + c])));
@@ -220,6 +220,16 @@ static int64_t ties(const oracle_t *o, int64_t n, int64_t c)
     return count;
 }
 
+/* w_k of the softmax aggregator. */
+static double share_of(const oracle_t *o, int64_t n, int64_t k, int64_t c)
+{
+    const double t = o->in[GNN_AGGREGATE_PARAMETERS].value[0];
+    double total = 0;
+    for (int64_t j = 0; j < n; j++)
+        total += exp(t * (heard(o, j, c).v - heard(o, k, c).v));
+    return 1 / total;
+}
+
 /* d y_c / d heard_k */
 static term_t unscored_slope(const oracle_t *o, int64_t n, int64_t k, int64_t c, int64_t tied,
                              term_t mean)
@@ -228,6 +238,12 @@ static term_t unscored_slope(const oracle_t *o, int64_t n, int64_t k, int64_t c,
         return term(1);
     if (o->aggregator == ORACLE_MEAN)
         return term(1 / (double)n);
+    if (o->aggregator == ORACLE_VAR)
+        return scaled(2 / (double)n, minus(heard(o, k, c), mean));
+    if (o->aggregator == ORACLE_SOFTMAX_MEAN)
+        return scaled(share_of(o, n, k, c),
+                      plus(term(1), scaled(o->in[GNN_AGGREGATE_PARAMETERS].value[0],
+                                           minus(heard(o, k, c), o->row_y[c]))));
     if (o->aggregator != ORACLE_STD)
         return heard(o, k, c).v == o->row_y[c].v ? term(1 / (double)tied) : term(0);
     if (o->row_y[c].v == 0)
@@ -246,6 +262,11 @@ static void unscored_grad(oracle_t *o, int64_t n)
             term_t d = times(o->row_d_y[c], unscored_slope(o, n, k, c, tied, mean));
             add_to(&o->row_d_message[k * o->width + c], times(d, o->row_factor[k]));
             add_to(&o->row_d_factor[k], times(d, o->row_message[k * o->width + c]));
+            if (o->aggregator == ORACLE_SOFTMAX_MEAN)
+                give(&o->in[GNN_AGGREGATE_PARAMETERS], 0, 0,
+                     scaled(share_of(o, n, k, c),
+                            times(o->row_d_y[c],
+                                  times(heard(o, k, c), minus(heard(o, k, c), o->row_y[c])))));
         }
     }
 }

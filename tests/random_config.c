@@ -96,6 +96,7 @@ gnn_layer_config_t random_config(uint64_t *seed)
     c.map = NULL;
     c.weigher = NULL;
     c.prior_0 = c.prior_1 = c.prior_2 = NULL;
+    c.prior_0_given = c.prior_1_given = c.prior_2_given = GNN_OFF;
     c.in = widths[test_below(seed, 3)];
     c.out = widths[test_below(seed, 3)];
     if (c.aggregator->flags & GNN_AGGREGATOR_SCORED)
@@ -106,6 +107,7 @@ gnn_layer_config_t random_config(uint64_t *seed)
     c.feed_forward = test_below(seed, 2) ? 9 : 0;
     c.eps = (gnn_real_t)(test_below(seed, 2) ? 0.4 : 0);
     c.norm_eps = (gnn_real_t)0.01;
+    c.loop_weight = test_below(seed, 3) == 0 && c.graph_norm > GNN_GRAPH_NORM_NONE ? 2 : 0;
     return c;
 }
 

@@ -215,6 +215,7 @@ typedef struct {
     .preset = GNN_PRESET_TRANSFORMER, .norm_position = GNN_NORM_##position, \
     .hidden_activation = GNN_##act
 
+/* PyG 2.8.1 heeds GCNConv's `improved` with edge weights alone. */
 /* clang-format off */
 static const layer_case_t layers[] = {
     {"gcn", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_GCN}},
@@ -232,6 +233,13 @@ static const layer_case_t layers[] = {
     {"gatv2_shared", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_GATV2, .share_weights = GNN_ON}},
     {"transformer_conv", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_TRANSFORMER_CONV}},
     {"transformer_conv_edge", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_TRANSFORMER_CONV}},
+    {"gat_edge_loops", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_GAT}},
+    {"gatv2_edge_loops", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_GATV2}},
+    {"gat_residual", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_GAT, .self_term = GNN_ON, .bias_update = GNN_OFF}},
+    {"sage_normalize", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_SAGE, .norm = GNN_NORM_L2}},
+    {"transformer_conv_beta", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_TRANSFORMER_CONV, .update = &gnn_update_beta}},
+    {"transformer_conv_average", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_TRANSFORMER_CONV, .combine = GNN_HEADS_AVERAGE}},
+    {"gcn_improved", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_GCN}},
     {"resgated", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_RESGATED}},
     {"gated_graph", GNN_NAMES_PYG, EDGES, 3, {.preset = GNN_PRESET_GATED_GRAPH}},
     {"graphconv", GNN_NAMES_PYG, EDGES, 0, {.update = GNN_UPDATE_LINEAR, .self_term = GNN_ON, .bias_update = GNN_OFF}},
@@ -251,6 +259,8 @@ enum { LAYERS = sizeof layers / sizeof layers[0] };
 static gnn_layer_config_t with_rows(gnn_layer_config_t config, const char *file)
 {
     const char *aggregator = strncmp(file, "sage_", 5) == 0 ? file + 5 : NULL;
+    if (config.norm == GNN_NORM_L2)
+        aggregator = "mean";
     if (strcmp(file, "graphconv") == 0) {
         config.message = gnn_message_find("none");
         aggregator = "sum";

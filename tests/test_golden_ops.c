@@ -116,6 +116,7 @@ static const struct {
     {"optim_nesterov",
      {.kind = GNN_SGD, .lr = (gnn_real_t)0.1, .momentum = (gnn_real_t)0.9, .nesterov = GNN_ON}},
     {"optim_adam", {.kind = GNN_ADAM, .lr = (gnn_real_t)0.05, .weight_decay = (gnn_real_t)5e-4}},
+    {"optim_rmsprop", {.kind = GNN_RMSPROP, .lr = (gnn_real_t)0.01}},
     {"optim_adamw",
      {.kind = GNN_ADAMW,
       .lr = (gnn_real_t)0.05,

@@ -257,7 +257,7 @@ START_TEST(weight_norms)
             &(gnn_view_t){.self_loops = loops, .norm = GNN_GRAPH_NORM_NONE, .backward = GNN_ON}));
     for (gnn_flag_t loops = GNN_ON; loops <= GNN_OFF; loops++)
         for (gnn_graph_norm_t kind = GNN_GRAPH_NORM_SYMMETRIC; kind <= GNN_GRAPH_NORM_ROW; kind++) {
-            gnn__weight_norm_settings_t how = {graph, loops, kind};
+            gnn__weight_norm_settings_t how = {graph, loops, kind, 1};
             trial_t t = trial_new(&gnn__op_weight_norm, reference_weight_norm, c, &how, 0);
             gnn_operand_t *w = trial_input(&t, EDGES, 1);
             for (int e = 0; e < EDGES; e++)
@@ -267,7 +267,7 @@ START_TEST(weight_norms)
     gnn_graph_free(graph);
     ck_ok(gnn_graph_complete(&graph, 1, (int64_t[]){3}));
     trial_t t = trial_new(&gnn__op_weight_norm, NULL, c,
-                          &(gnn__weight_norm_settings_t){graph, GNN_OFF, GNN_GRAPH_NORM_ROW}, 0);
+                          &(gnn__weight_norm_settings_t){graph, GNN_OFF, GNN_GRAPH_NORM_ROW, 1}, 0);
     trial_input(&t, 0, 1);
     ck_fails(trial_forward(&t), GNN_EUNSUPPORTED, "part 0");
     trial_free(&t);

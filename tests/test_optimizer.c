@@ -134,6 +134,11 @@ static void reference_step(reference_t *r, const gnn_real_t *gradients, double f
             r->p[k] -= lr * (r->nesterov ? g + r->momentum * r->m[k] : r->m[k]);
             continue;
         }
+        if (r->kind == GNN_RMSPROP) {
+            r->v[k] = r->beta2 * r->v[k] + (1 - r->beta2) * g * g;
+            r->p[k] -= lr * g / (sqrt(r->v[k]) + r->eps);
+            continue;
+        }
         r->m[k] = r->beta1 * r->m[k] + (1 - r->beta1) * g;
         r->v[k] = r->beta2 * r->v[k] + (1 - r->beta2) * g * g;
         double m = r->m[k] / (1 - pow(r->beta1, r->t)), v = r->v[k] / (1 - pow(r->beta2, r->t));
@@ -154,6 +159,8 @@ static const gnn_optimizer_config_t optimizers[] = {
     {.kind = GNN_ADAM, .lr = 0.02f, .weight_decay = 0.1f, .beta1 = 0.8f, .beta2 = 0.95f, .eps = 1e-6f},
     {.kind = GNN_ADAMW, .lr = 0.03f, .weight_decay = 0.3f, .clip_norm = 1},
     {.weight_decay = 0.05f, .clip_norm = 1000},
+    {.kind = GNN_RMSPROP, .weight_decay = 0.05f},
+    {.kind = GNN_RMSPROP, .lr = 0.03f, .beta2 = 0.9f, .eps = 1e-6f, .clip_norm = 0.7f},
 };
 
 START_TEST(optimizers_follow_their_formulas)
@@ -170,7 +177,9 @@ START_TEST(optimizers_follow_their_formulas)
                      .decay = (double)c.weight_decay,
                      .clip = (double)c.clip_norm,
                      .beta1 = c.beta1 != 0 ? (double)c.beta1 : 0.9,
-                     .beta2 = c.beta2 != 0 ? (double)c.beta2 : 0.999,
+                     .beta2 = c.beta2 != 0            ? (double)c.beta2
+                              : c.kind == GNN_RMSPROP ? 0.99
+                                                      : 0.999,
                      .eps = c.eps != 0 ? (double)c.eps : 1e-8,
                      .nesterov = c.nesterov == GNN_ON,
                      .groups = _i % 2};

@@ -1,15 +1,22 @@
 /* Cases of the zoo: their arrays by name, compared with the library's. */
 #include "zoo_case.h"
 
-bool zoo_open(zoo_t *z, const char *name)
+#include <lib/io/arrays/arrays.h>
+
+bool zoo_open_base(zoo_t *z, const char *name)
 {
-    char file[80];
     memset(z, 0, sizeof *z);
-    snprintf(file, sizeof file, "zoo/%s", name);
-    if (!golden_open(&z->g, file))
+    if (!golden_open(&z->g, name))
         return false;
     ck_ok(gnn_steps_new(&z->steps));
     return true;
+}
+
+bool zoo_open(zoo_t *z, const char *name)
+{
+    char file[80];
+    snprintf(file, sizeof file, "zoo/%s", name);
+    return zoo_open_base(z, file);
 }
 
 void zoo_close(zoo_t *z)
@@ -58,6 +65,38 @@ int64_t *zoo_each(zoo_t *z, const char *lengths, int64_t number)
 void zoo_between(zoo_t *z, int64_t segments, const int64_t *dst, const int64_t *src)
 {
     ck_ok(gnn_graph_bipartite(&z->graphs[z->n_graphs++], segments, dst, src));
+}
+
+void zoo_graph(zoo_t *z)
+{
+    z->graphs[z->n_graphs++] = golden_graph(&z->g, golden_array(&z->g, "x")->shape[0]);
+}
+
+void zoo_edges_to_nodes(zoo_t *z)
+{
+    int64_t m, *dst = golden_integers(&z->g, "dst", &m), *own = golden_integers(&z->g, "dst", NULL);
+    for (int64_t e = 0; e < m; e++)
+        own[e] = e;
+    ck_ok(gnn_graph_from_edges(&z->graphs[z->n_graphs++], golden_array(&z->g, "x")->shape[0], m, m,
+                               own, dst));
+}
+
+void zoo_readout(zoo_t *z)
+{
+    int64_t n, *batch = golden_integers(&z->g, "batch", &n),
+               *lengths = golden_integers(&z->g, "batch", NULL),
+               *ones = golden_integers(&z->g, "batch", NULL), graphs = 0;
+    memset(lengths, 0, sizeof *lengths * (size_t)n);
+    for (int64_t k = 0; k < n; k++) {
+        ck_assert(k == 0 || batch[k] >= batch[k - 1]);
+        ck_assert_int_lt(batch[k], n);
+        graphs = batch[k] + 1;
+        lengths[batch[k]]++;
+        ones[k] = 1;
+    }
+    /* Graphs without nodes at the end: y of a readout has rows for them. */
+    const int64_t rows = golden_array(&z->g, "y")->shape[0];
+    zoo_between(z, rows < n && rows > graphs ? rows : graphs, ones, lengths);
 }
 
 void zoo_lengths(zoo_t *z, const char *dst, const char *src)
@@ -122,13 +161,16 @@ void zoo_same_gradients(zoo_t *z, const place_t *places, int count)
 
 /* ---- running a case ---- */
 
-void zoo_record(zoo_t *z, const place_t *places, int count)
+static void make(zoo_t *z)
+{
+    ck_ok(gnn_model_build(&z->model, z->g.context, z->steps));
+    ck_assert_int_le(gnn_model_step_count(z->model), STEPS);
+}
+
+static void record(zoo_t *z)
 {
     gnn_model_inputs_t inputs = {(const gnn_graph_t *const *)z->graphs, z->n_graphs, z->values,
                                  z->n_values};
-    ck_ok(gnn_model_build(&z->model, z->g.context, z->steps));
-    ck_assert_int_le(gnn_model_step_count(z->model), STEPS);
-    fill(z, places, count);
     for (int k = 0; k < z->n_graphs; k++)
         ck_ok(gnn_model_prepare(z->model, k, z->graphs[k], GNN_ON));
     ck_ok(gnn_tape_new(&z->tape, z->g.context));
@@ -137,9 +179,16 @@ void zoo_record(zoo_t *z, const place_t *places, int count)
     ck_ok(gnn_tape_status(z->tape));
 }
 
-void zoo_run(zoo_t *z, const place_t *places, int count)
+void zoo_record(zoo_t *z, const place_t *places, int count)
 {
-    zoo_record(z, places, count);
+    make(z);
+    fill(z, places, count);
+    record(z);
+}
+
+/* Both ways, y and the gradients of the inputs. */
+static void run(zoo_t *z, const place_t *places, int count)
+{
     const gnn_var_t y = z->outputs[gnn_model_step_count(z->model) - 1];
     const gnn_tensor_t gy = golden_tensor(&z->g, "gy");
     gnn_tape_keep(z->tape, y);
@@ -148,6 +197,55 @@ void zoo_run(zoo_t *z, const place_t *places, int count)
     golden_same(&z->g, "y", &value, GOLDEN_OUT);
     ck_ok(gnn_tape_backward(z->tape, y, &gy));
     zoo_same_gradients(z, places, count);
+}
+
+void zoo_run(zoo_t *z, const place_t *places, int count)
+{
+    zoo_record(z, places, count);
+    run(z, places, count);
+    zoo_close(z);
+}
+
+/* The weights of the file without its other arrays: an import must use all that it is given. */
+static gnn_arrays_t *weights_of(zoo_t *z)
+{
+    gnn_arrays_t *weights = NULL;
+    ck_ok(gnn__arrays_new(&weights));
+    for (int64_t k = 0; k < gnn_arrays_count(z->g.arrays); k++) {
+        const gnn_array_t *a = gnn_arrays_at(z->g.arrays, k);
+        const size_t bytes = gnn__element(a->dtype)->size * (size_t)a->count;
+        char *data = NULL;
+        if (strncmp(a->name, "w.", 2) != 0)
+            continue;
+        ck_ok(gnn__new(&data, (int64_t)bytes, 1, "a copy"));
+        memcpy(data, a->data, bytes);
+        ck_ok(gnn__arrays_add(weights, a->name, strlen(a->name), a, data));
+    }
+    ck_ok(gnn__arrays_seal(weights));
+    return weights;
+}
+
+void zoo_run_imported(zoo_t *z, gnn_names_t names, const char *prefix)
+{
+    char name[160];
+    int64_t compared = 0;
+    make(z);
+    gnn_arrays_t *weights = weights_of(z);
+    ck_ok(gnn_model_import(z->model, names, prefix, weights));
+    gnn_arrays_free(weights);
+    record(z);
+    run(z, NULL, 0);
+    for (int64_t k = 0; k < gnn_arrays_count(z->g.arrays); k++) {
+        const gnn_array_t *a = gnn_arrays_at(z->g.arrays, k);
+        if (strncmp(a->name, "w.", 2) != 0)
+            continue;
+        gnn_tensor_t ours = gnn_tensor(golden_reals(&z->g, a->count), 1, a->count);
+        ck_ok(gnn_model_export(z->model, names, prefix, a->name, 1, ours.data, a->count));
+        snprintf(name, sizeof name, "d%s", a->name);
+        golden_same(&z->g, name, &ours, GOLDEN_GRAD);
+        compared++;
+    }
+    ck_assert_int_gt(compared, 0);
     zoo_close(z);
 }
 

@@ -14,7 +14,7 @@ typedef struct {
     int part; /* of a packed array: the field is its piece of this number */
 } place_t;
 
-enum { GRAPHS = 5, VALUES = 3, STEPS = 40 };
+enum { GRAPHS = 8, VALUES = 5, STEPS = 160 };
 
 typedef struct {
     golden_t g;
@@ -31,6 +31,8 @@ typedef struct {
 
 /* False, and skipped, where the file zoo/NAME is absent. */
 bool zoo_open(zoo_t *z, const char *name);
+/* The same for NAME beside the folder zoo. */
+bool zoo_open_base(zoo_t *z, const char *name);
 void zoo_close(zoo_t *z);
 /* The array of this name is an input of the model that wants a gradient. */
 void zoo_input(zoo_t *z, const char *name);
@@ -42,11 +44,19 @@ int64_t zoo_cols(zoo_t *z, const char *name);
 int64_t *zoo_each(zoo_t *z, const char *lengths, int64_t number);
 /* The next slot: a bipartite graph of these lengths, or of those in two arrays. */
 void zoo_between(zoo_t *z, int64_t segments, const int64_t *dst, const int64_t *src);
+/* The next slot: the graph of `src` and `dst` over the rows of x; from its edges to their
+ * receivers; from nodes to the one receiver of their number in `batch`. */
+void zoo_graph(zoo_t *z);
+void zoo_edges_to_nodes(zoo_t *z);
+void zoo_readout(zoo_t *z);
 void zoo_lengths(zoo_t *z, const char *dst, const char *src);
 void zoo_add(zoo_t *z, gnn_step_t step);
 /* Makes the model, fills its fields and puts it on the tape. `places` names every field. */
 void zoo_record(zoo_t *z, const place_t *places, int count);
 void zoo_same_gradients(zoo_t *z, const place_t *places, int count);
+/* The same of weights that `places` does not list: all of the file are imported, and their
+ * gradients compared, by the names of another library. */
+void zoo_run_imported(zoo_t *z, gnn_names_t names, const char *prefix);
 /* Records, runs both ways, compares y and all gradients, closes. */
 void zoo_run(zoo_t *z, const place_t *places, int count);
 

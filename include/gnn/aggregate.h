@@ -169,7 +169,8 @@ enum {
     GNN_AGGREGATE_DST_MESSAGE,         /**< (n_dst x dst_parts*width) */
     GNN_AGGREGATE_QUERY,               /**< (n_dst x heads*d_k, or heads) */
     GNN_AGGREGATE_KEY,                 /**< (n_src x key_heads*d_k, or heads) */
-    GNN_AGGREGATE_EDGE_FEATURES,       /**< (m x d_e), by the user's edge numbers */
+    /** (m x d_e), by the user's edge numbers, or (m + n_dst x d_e): those of self-loops too */
+    GNN_AGGREGATE_EDGE_FEATURES,
     GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, /**< (d_e x edge width) projects them for the message */
     GNN_AGGREGATE_EDGE_MESSAGE_BIAS,   /**< (1 x edge width) */
     /** (d_e x key width) projects them for the score; may be the same as for the message */
@@ -187,6 +188,10 @@ enum {
     GNN_AGGREGATE_GATE, /**< (n_dst x heads) multiplies each head's output */
     GNN_AGGREGATE_INPUTS
 };
+
+/** The name of an input as messages give it, such as "src_message"; NULL where there is none.
+ * Constant memory. */
+GNN_API const char *gnn_aggregate_input_name(int input);
 
 #ifdef __cplusplus
 }

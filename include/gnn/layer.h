@@ -26,6 +26,8 @@ typedef struct gnn_layer gnn_layer_t;
  *     feed_forward   z = norm(x + W_out a), norm(z + ffn(z))  Transformer: Vaswani et al. 2017
  *     gated          as feed_forward, ffn(z) = W_1 (f(W_g z) * (W_0 z))      Shazeer 2020
  *     gru            GRU(a, x_i)                              gated graph networks: Li et al. 2016
+ *     beta           b r + (1 - b) a, r = W_self x_i,         Graph Transformer: Shi et al. 2021
+ *                    b = sigmoid(W_beta [a, r, a - r])
  */
 typedef struct gnn_update {
     const char *name, *paper, *help;
@@ -41,7 +43,6 @@ typedef struct gnn_update {
 #define GNN_UPDATE_MLP (&gnn_update_mlp)
 #define GNN_UPDATE_FEED_FORWARD (&gnn_update_feed_forward)
 #define GNN_UPDATE_GRU (&gnn_update_gru)
-#define GNN_UPDATE_GATED (&gnn_update_gated)
 
 GNN_API size_t gnn_update_count(void);
 /** Row `index`, NULL past the last. */
@@ -235,6 +236,20 @@ typedef struct gnn_layer_vars {
 } gnn_layer_vars_t;
 GNN_API gnn_var_t gnn_layer_record(const gnn_layer_t *layer, gnn_tape_t *tape,
                                    const gnn_graph_t *graph, const gnn_layer_vars_t *vars);
+
+/** What the scores of an attention layer read beside the rows that the layer projects; GNN_NONE
+ * where absent. */
+typedef struct gnn_score_vars {
+    gnn_var_t gate;        /**< (n_dst x heads) multiplies the output of each head */
+    gnn_var_t prior_query; /**< (n_dst x heads*d_k) what priors multiply in place of the query */
+    /** the numbers of a prior whose field prior_K_given is on: as many as the row declares, or a
+     * row for each receiver or sender (gnn_prior_t.numbers) */
+    gnn_var_t prior[GNN_PRIORS];
+} gnn_score_vars_t;
+/** As gnn_layer_record, with what scores read beside; NULL: nothing. */
+GNN_API gnn_var_t gnn_layer_record_scored(const gnn_layer_t *layer, gnn_tape_t *tape,
+                                          const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
+                                          const gnn_score_vars_t *scores);
 
 /* ---- parameters by field: "key.weight", "value.bias", "attention.src", ... (docs/parameters.md
  * lists them) ---- */

@@ -53,8 +53,8 @@ typedef enum {
  *     EDGE_ROWS     for each edge the input's row of its          graph, side
  *                   receiver or sender
  *     DETACH        input, through which no gradient passes
- *     OP            an op of your own on input, second, ...       op, options: its attributes,
- *                   eighth                                        four doubles
+ *     OP            a named op (gnn/op.h), or one of your own,    op, options: its attributes;
+ *                   on input, second, ... eighth                  graph, where the op reads one
  */
 typedef struct gnn_step {
     gnn_step_kind_t kind;
@@ -85,13 +85,19 @@ typedef struct gnn_step {
     gnn_flag_t transposed;
     gnn_flag_t each_segment; /**< PARAMETER: the rows again for each segment of the graph [off] */
     gnn_sides_t side;        /**< of EDGE_ROWS: GNN_SIDE_RECEIVERS or GNN_SIDE_SENDERS */
-    gnn_real_t factor;       /**< [1] */
+    gnn_real_t factor; /**< [1]; of PARAMETER: what all its numbers start at [drawn, by Glorot] */
     int64_t row,
         rows; /**< of VIEW: the first row, and how many [all that follow]; `rows` of PARAMETER */
     int64_t column, columns; /**< of VIEW [all that follow] */
     const gnn_op_t *op;      /**< of OP; one output */
     /** of OP: what its functions read as attributes, (const double *)call->attributes */
     double options[4];
+
+    /** LAYER, AGGREGATE: (n_dst x heads*d_k) what priors multiply in place of the query */
+    const char *prior_query;
+    /** LAYER, AGGREGATE: the numbers of a prior as a value, which turns prior_K_given on: a table,
+     * or a row for each receiver or sender, as the prior's row says */
+    const char *prior_0, *prior_1, *prior_2;
 } gnn_step_t;
 
 /** Word for a kind ("linear"), or NULL. */
@@ -172,6 +178,34 @@ GNN_API int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const g
  *                        from edges to their receivers, graphs[1] from globals to their nodes,
  *                        graphs[2] from nodes and graphs[3] from edges to their globals.
  *                        Battaglia et al. 2018
+ *
+ * Layers of more than one step; docs/blocks.md has their formulas, and says which module of PyG each
+ * is. All read width [of the input] and out [width].
+ *
+ *     sage_project                       layer, whose senders pass relu(linear) first
+ *     sgc tag cheb arma mixhop           hops; arma: rows stacks; edge_weight
+ *     gcn2                               memory (the first features), factor [0.1], theta
+ *     agnn gen                           gen: hidden, layer.aggregator [softmax_mean]
+ *     mf                                 hops: the largest degree that has weights of its own
+ *     rgcn                               hops relations on slots graph, graph + 1, ...; rows bases
+ *     pinsage                            hidden, edge_weight
+ *   on `graph` and graphs[0], from its edges to their receivers (gnn_graph_incidence):
+ *     edgeconv film cg gmm nnconv pna    edges, edge_width; hidden; gmm: rows kernels; pna:
+ *                                        aggregators, theta, the mean of log(degree + 1)
+ *     graph_transformer_edges exphormer  heads, edges, edge_width; exphormer: hops learned rows
+ *   on a graph of all pairs:
+ *     sgformer hop_decay graphormer      heads; edges (hops), memory (degrees), edge_width, rows
+ *     multi_graph                        heads, hops groups of them on slots graph, graph + 1, ...
+ *   on `graph`, from nodes to one row a segment:
+ *     attentional set2set power_mean     set2set: hops
+ *     lstm_readout set_transformer       set_transformer: heads, rows; `graph` complete, graphs[0]
+ *                                        from nodes to its rows, graphs[1] complete among these
+ *     graph_norm instance_norm           rows of nodes, normalised over each segment
+ *   on rows, or labels:
+ *     message_norm jumping_lstm          memory (messages); hops layers side by side, hidden
+ *     label_propagation                  factor, hops
+ *     correct_and_smooth                 memory (labels), globals (known), factor, hops, theta,
+ *                                        rows
  */
 typedef struct gnn_block {
     const char *name;  /**< needed */
@@ -183,6 +217,10 @@ typedef struct gnn_block {
     gnn_real_t factor, dropout;
     gnn_flag_t maximum;
     gnn_layer_config_t layer;
+    int64_t out;             /**< [width] */
+    const char *edge_weight; /**< of blocks that propagate: the value with them; NULL: none */
+    gnn_real_t theta;        /**< as told */
+    const gnn_aggregator_t *aggregators[4]; /**< as told */
 } gnn_block_t;
 GNN_API int gnn_steps_block_sized(gnn_steps_t *steps, const char *block,
                                   const gnn_block_t *settings, size_t size, size_t config_size);

@@ -81,6 +81,17 @@ typedef struct gnn_op_work {
  * reads input 0.
  */
 #define GNN_OP_ELEMENTWISE 1u
+/**
+ * gnn_op_t.flags: the op runs over a graph. Its attributes are gnn_op_options_t, and a step of kind
+ * `op` gives it the graph of its slot, as the user made it: without self-loops and norm.
+ */
+#define GNN_OP_READS_GRAPH 2u
+
+/** What the library's named ops, and those of steps that read a graph, have as attributes. */
+typedef struct gnn_op_options {
+    double options[4];        /**< the step's; 0: as the op says */
+    const gnn_graph_t *graph; /**< with GNN_OP_READS_GRAPH; borrowed until the last run */
+} gnn_op_options_t;
 
 typedef struct gnn_op {
     const char *name;
@@ -101,6 +112,22 @@ typedef struct gnn_op {
     /** What plans may join to ops of the library; NULL elsewhere. */
     const struct gnn__op_traits *traits;
 } gnn_op_t;
+
+/* ---- the library's named ops: rows of lib/ops/ops.def, for steps and for gnn_tape_op ---- */
+
+/* clang-format off */
+#define GNN_OP(name) GNN_API extern const gnn_op_t gnn_op_##name;
+#include <gnn/tables/ops.def>
+#undef GNN_OP
+/* clang-format on */
+
+/** How many named ops there are. */
+GNN_API size_t gnn_op_count(void);
+/** Row `index`, NULL past the last. */
+GNN_API const gnn_op_t *gnn_op_at(size_t index);
+/** The row of a name. NULL if there is none, and gnn_error_message() then lists those that there
+ * are. */
+GNN_API const gnn_op_t *gnn_op_find(const char *name);
 
 /**
  * Fails with words, for the functions of an op: the message is "WHERE: " (if the call has one) and

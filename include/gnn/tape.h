@@ -167,7 +167,8 @@ typedef enum {
     GNN_NORM_NONE,
     GNN_NORM_LAYER,
     GNN_NORM_BATCH,
-    GNN_NORM_RMS
+    GNN_NORM_RMS,
+    GNN_NORM_L2 /**< each row divided by its length, at least 1e-12; no gain, no shift */
 } gnn_norm_t;
 
 typedef enum {

@@ -9,7 +9,13 @@
 extern "C" {
 #endif
 
-typedef enum { GNN_OPTIMIZER_DEFAULT = 0, GNN_SGD, GNN_ADAM, GNN_ADAMW } gnn_optimizer_kind_t;
+typedef enum {
+    GNN_OPTIMIZER_DEFAULT = 0,
+    GNN_SGD,
+    GNN_ADAM,
+    GNN_ADAMW,
+    GNN_RMSPROP /**< PyTorch's, without momentum: beta2 is its alpha */
+} gnn_optimizer_kind_t;
 
 /** Parameters whose name begins with `prefix` get these instead (the last match wins). "0." is step
  * 0 of a model. */
@@ -24,7 +30,7 @@ typedef struct gnn_optimizer_config {
     gnn_real_t lr;                /**< [0.01] */
     gnn_real_t momentum;          /**< SGD [0] */
     gnn_flag_t nesterov;          /**< SGD [off] */
-    gnn_real_t beta1, beta2, eps; /**< Adam [0.9, 0.999, 1e-8] */
+    gnn_real_t beta1, beta2, eps; /**< Adam [0.9, 0.999, 1e-8]; RMSprop: beta2 [0.99] */
     /** [0] L2 added to the gradient (SGD, Adam), decoupled in AdamW: as PyTorch's */
     gnn_real_t weight_decay;
     gnn_real_t clip_norm; /**< [0: off] gradients are scaled so that their norm is at most this */
@@ -42,7 +48,8 @@ typedef struct gnn_optimizer gnn_optimizer_t;
  * @param[in]  config      NULL: all defaults; groups are copied
  * @return GNN_OK; GNN_EINVALID if a setting is out of its range; GNN_EMEMORY.
  *
- * Papers: Kingma and Ba 2015 (Adam), Loshchilov and Hutter 2019 (AdamW).
+ * Papers: Kingma and Ba 2015 (Adam), Loshchilov and Hutter 2019 (AdamW), Tieleman and Hinton 2012
+ * (RMSprop).
  */
 GNN_API int gnn_optimizer_new(gnn_optimizer_t **optimizer, gnn_context_t *context,
                               gnn_parameters_t *parameters, const gnn_optimizer_config_t *config);

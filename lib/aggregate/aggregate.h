@@ -53,6 +53,13 @@ typedef struct gnn__plan {
     bool recording;
 } gnn__plan_t;
 
+/* Features of self-loops follow those of the user's edges. */
+static inline bool gnn__has_loop_features(const gnn__plan_t *plan)
+{
+    const int64_t more = plan->in[GNN_AGGREGATE_EDGE_FEATURES].rows - plan->graph->n_edges;
+    return plan->has[GNN_AGGREGATE_EDGE_FEATURES] && more > 0 && more == plan->graph->n_dst;
+}
+
 /* Fills the plan and checks every input; nothing is allocated. aggregate_plan.c, inputs.c */
 int gnn__plan(gnn__plan_t *plan, const gnn_op_call_t *call);
 int gnn__plan_inputs(gnn__plan_t *plan);

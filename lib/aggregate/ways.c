@@ -10,9 +10,10 @@ static const gnn__way_t *const ways[] = {
     &gnn__way_generic,   /* everything */
 };
 
+/* Features of self-loops only the last way reads. */
 const gnn__way_t *gnn__way_of(const gnn__plan_t *plan)
 {
-    size_t k = 0;
+    size_t k = gnn__has_loop_features(plan) ? sizeof ways / sizeof *ways - 1 : 0;
     while (!ways[k]->takes(plan))
         k++;
     return ways[k];

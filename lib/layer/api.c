@@ -1,6 +1,6 @@
 /* What a program calls of a layer: making one, preparing graphs for it, running it whole or in
  * halves, asking for its attention. */
-#include <lib/layer/layer.h>
+#include <lib/layer/score_config.h>
 
 const gnn_layer_config_t *gnn_layer_config(const gnn_layer_t *layer)
 {
@@ -62,23 +62,22 @@ void gnn_layer_free(gnn_layer_t *layer)
     gnn_free(layer);
 }
 
-/* With edge weights the norm is computed from them on the tape, over the same view without norm:
- * that one is prepared too. */
 int gnn_layer_prepare(const gnn_layer_t *layer, gnn_graph_t *graph, gnn_flag_t backward)
 {
-    const gnn_layer_config_t *c = &layer->config;
-    gnn_view_t view = {c->self_loops, c->graph_norm, backward};
-    GNN_TRY(gnn_graph_prepare(graph, &view));
-    if (c->graph_norm == GNN_GRAPH_NORM_NONE || gnn_graph_n_edges(graph) == 0)
-        return GNN_OK;
-    view.norm = GNN_GRAPH_NORM_NONE;
-    return gnn_graph_prepare(graph, &view);
+    return gnn__scores_prepare(&layer->config, graph, backward);
 }
 
 gnn_var_t gnn_layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
                            const gnn_layer_vars_t *vars)
 {
-    return gnn__layer_record(layer, tape, graph, vars, NULL);
+    return gnn__layer_record_hop(layer, tape, graph, vars, NULL, NULL);
+}
+
+gnn_var_t gnn_layer_record_scored(const gnn_layer_t *layer, gnn_tape_t *tape,
+                                  const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
+                                  const gnn_score_vars_t *scores)
+{
+    return gnn__layer_record_hop(layer, tape, graph, vars, scores, NULL);
 }
 
 /* ---- inference ---- */
@@ -152,7 +151,7 @@ int gnn_layer_forward(const gnn_layer_t *layer, gnn_context_t *context, const gn
     GNN_TRY(check_inputs(layer, graph, inputs));
     GNN_TRY(gnn__context_tape(context, &tape));
     gnn_layer_vars_t vars = variables(tape, inputs);
-    gnn_tape_bind(tape, gnn__layer_record(layer, tape, graph, &vars, NULL), out);
+    gnn_tape_bind(tape, gnn__layer_record_hop(layer, tape, graph, &vars, NULL, NULL), out);
     return gnn_tape_forward(tape);
 }
 
@@ -168,7 +167,8 @@ int gnn_layer_attention(const gnn_layer_t *layer, gnn_context_t *context, const 
     GNN_TRY(check_inputs(layer, graph, inputs));
     GNN_TRY(gnn__context_tape(context, &tape));
     gnn_layer_vars_t vars = variables(tape, inputs);
-    gnn__layer_record(layer, tape, graph, &vars, &(gnn__attention_out_t){per_edge, per_segment});
+    gnn__layer_record_hop(layer, tape, graph, &vars, NULL,
+                          &(gnn__attention_out_t){per_edge, per_segment});
     return gnn_tape_forward(tape);
 }
 
@@ -265,6 +265,6 @@ int gnn_layer_aggregate(const gnn_layer_t *layer, gnn_context_t *context, const 
                  source = gnn_tensor(senders->source, n_src, senders->source_cols);
     gnn__projected_t projected = {target.cols ? gnn_tape_input(tape, &target, 0) : GNN_NONE,
                                   source.cols ? gnn_tape_input(tape, &source, 0) : GNN_NONE};
-    gnn_tape_bind(tape, gnn__layer_finish(layer, tape, graph, &vars, projected, NULL), out);
+    gnn_tape_bind(tape, gnn__layer_finish(layer, tape, graph, &vars, NULL, projected, NULL), out);
     return gnn_tape_forward(tape);
 }

@@ -1,5 +1,5 @@
 /* Which parameters a layer has, how they start, and the fields they are known by. */
-#include <lib/layer/scores.h>
+#include <lib/layer/score_config.h>
 #include <lib/layer/update.h>
 
 /* ---- what has been declared ---- */
@@ -148,7 +148,7 @@ void gnn__declare_linear(gnn__declare_t *d, const char *name, int64_t in, int64_
 void gnn__declare_norm(gnn__declare_t *d, const char *name, int64_t width)
 {
     const gnn_norm_t norm = d->layer->config.norm;
-    if (norm == GNN_NORM_NONE)
+    if (norm == GNN_NORM_NONE || norm == GNN_NORM_L2)
         return;
     declare_part(d, name, ".gain", 1, width, GNN_INIT_ONES, 0, 0);
     if (norm != GNN_NORM_RMS)

@@ -49,7 +49,7 @@ gnn_var_t gnn__hop_residual_norm(const gnn__hop_t *hop, const char *name, gnn_va
 {
     const gnn_layer_config_t *c = &hop->layer->config;
     const bool after = c->norm != GNN_NORM_NONE && c->norm_position == GNN_NORM_AFTER;
-    if (c->residual == GNN_ON && after && c->norm != GNN_NORM_BATCH)
+    if (c->residual == GNN_ON && after && (c->norm == GNN_NORM_LAYER || c->norm == GNN_NORM_RMS))
         return gnn__tape_add_norm(
             hop->tape,
             &(gnn__norm_settings_t){.kind = c->norm, .eps = c->norm_eps, .rate = c->dropout_out}, x,
@@ -69,6 +69,12 @@ gnn_var_t gnn__hop_columns(const gnn__hop_t *hop, gnn_var_t x, int64_t col, int6
 {
     return cols == 0 ? GNN_NONE
                      : gnn_tape_view(hop->tape, x, 0, gnn_tape_rows(hop->tape, x), col, cols);
+}
+
+gnn_var_t gnn__hop_self_term(const gnn__hop_t *hop)
+{
+    return gnn__hop_first_rows(hop, gnn__hop_linear(hop, "self", hop->normed_dst),
+                               gnn_graph_n_dst(hop->graph));
 }
 
 gnn_var_t gnn__update_first(const gnn__hop_t *hop, gnn_var_t z)

@@ -20,6 +20,7 @@ typedef struct gnn__hop {
     gnn_tape_t *tape;
     const gnn_graph_t *graph;
     const gnn_layer_vars_t *vars;
+    const gnn_score_vars_t *scores; /* NULL: nothing beside */
     const gnn__attention_out_t *weights;
     gnn__order_t order;
     const gnn_message_t *message; /* the config's, or raw rows that are projected later */
@@ -42,6 +43,8 @@ gnn_var_t gnn__hop_bias(const gnn__hop_t *hop, const char *name, gnn_var_t x);
 gnn_var_t gnn__hop_norm(const gnn__hop_t *hop, const char *name, gnn_var_t x);
 /* norm(x + dropout(u)), without what the config does not ask for. */
 gnn_var_t gnn__hop_residual_norm(const gnn__hop_t *hop, const char *name, gnn_var_t x, gnn_var_t u);
+/* W_self x_i. Sparse receivers among the senders are multiplied with them and cut out later. */
+gnn_var_t gnn__hop_self_term(const gnn__hop_t *hop);
 /* The first n rows: receivers among the senders. */
 gnn_var_t gnn__hop_first_rows(const gnn__hop_t *hop, gnn_var_t x, int64_t n);
 /* Columns of x; GNN_NONE for none. */

@@ -17,12 +17,12 @@ WORDS(flag_word, "default", "on", "off")
 WORDS(graph_norm_word, "default", "none", "symmetric", "row")
 WORDS(heads_word, "default", "concat", "average")
 WORDS(distance_word, "none", "slope", "table")
-WORDS(norm_word, "default", "none", "layer", "batch", "rms")
+WORDS(norm_word, "default", "none", "layer", "batch", "rms", "l2")
 WORDS(norm_position_word, "default", "after", "before")
 
 static const char *preset_word(size_t number)
 {
-    const gnn__preset_t *preset = gnn__preset((gnn_preset_t)number);
+    const gnn__preset_row_t *preset = gnn__preset_row((gnn_preset_t)number);
     return preset ? preset->name : NULL;
 }
 

@@ -10,13 +10,13 @@
  *               aggregators.def (lib/aggregate)
  *   update      the row of updates.def, self term, residual, norm, activation
  *
- * gnn__layer_record, at the end of this file, is the three of them in a row. What a config does not
+ * gnn__layer_record_hop, at the end of this file, is the three of them in a row. What a config does not
  * ask for puts nothing on the tape.
  *
  * Where to go from here: updates/ has one file for each update; declare.c lists the parameters;
  * config.c fills in what a config leaves open; reorder.c moves a product to the other side of the
  * sum where that is cheaper; api.c is what programs call. */
-#include <lib/layer/scores.h>
+#include <lib/layer/score_config.h>
 #include <lib/layer/update.h>
 
 /* ---- project ---- */
@@ -158,6 +158,10 @@ static void edge_features(const gnn__hop_t *hop, gnn_var_t *in)
     const gnn_layer_config_t *c = &hop->layer->config;
     const gnn_var_t weight = gnn__hop_parameter(hop, "edge.weight");
     in[GNN_AGGREGATE_EDGE_FEATURES] = hop->vars->edge_features;
+    if (c->self_loops == GNN_ON && c->loop_features == GNN_ON)
+        in[GNN_AGGREGATE_EDGE_FEATURES] =
+            gnn_tape_op(hop->tape, &gnn__op_loop_rows, &hop->vars->edge_features, 1,
+                        &(gnn__loop_rows_settings_t){hop->graph}, sizeof(gnn__loop_rows_settings_t));
     if (c->message->edge_parts > 0) {
         in[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT] = weight;
         in[GNN_AGGREGATE_EDGE_MESSAGE_BIAS] = gnn__hop_parameter(hop, "edge.bias");
@@ -170,33 +174,6 @@ static void edge_features(const gnn__hop_t *hop, gnn_var_t *in)
                 : weight;
 }
 
-/* Edge weights are normalised on the tape, since they may be learned: the view is then the one
- * without norm. */
-static void edge_inputs(const gnn__hop_t *hop, gnn_var_t *in, gnn_view_t *view)
-{
-    const gnn_layer_config_t *c = &hop->layer->config;
-    in[GNN_AGGREGATE_EDGE_BIAS] = hop->vars->edge_bias;
-    in[GNN_AGGREGATE_EDGE_WEIGHT] = hop->vars->edge_weight;
-    if (hop->vars->edge_weight != GNN_NONE && c->graph_norm != GNN_GRAPH_NORM_NONE) {
-        in[GNN_AGGREGATE_EDGE_WEIGHT] = gnn_tape_weight_norm(
-            hop->tape, hop->vars->edge_weight, hop->graph, c->self_loops, c->graph_norm);
-        view->norm = GNN_GRAPH_NORM_NONE;
-    }
-    if (c->edge_dim > 0)
-        edge_features(hop, in);
-}
-
-static gnn_aggregate_t settings(const gnn__hop_t *hop)
-{
-    const gnn_layer_config_t *c = &hop->layer->config;
-    gnn_aggregate_t how = gnn__scores_settings(c, hop->graph);
-    how.message = hop->message;
-    how.view = (gnn_view_t){.self_loops = c->self_loops, .norm = c->graph_norm};
-    how.edge_weights_out = hop->weights ? hop->weights->per_edge : NULL;
-    how.segment_weights_out = hop->weights ? hop->weights->per_segment : NULL;
-    return how;
-}
-
 static gnn_var_t owned_value(const void *hop, const char *name)
 {
     return gnn__hop_parameter(hop, name);
@@ -206,30 +183,25 @@ static gnn_var_t owned_value(const void *hop, const char *name)
 static gnn_var_t aggregate(gnn__hop_t *hop)
 {
     const gnn_layer_config_t *c = &hop->layer->config;
-    gnn_aggregate_t how = settings(hop);
+    gnn_aggregate_t how = gnn__scores_settings(c, hop->graph, hop->weights);
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = GNN_NONE;
     gnn__hop_map_early(hop);
+    how.message = hop->message;
     message_inputs(hop, in);
     if (gnn__scored(c))
         score_inputs(hop, in);
-    edge_inputs(hop, in, &how.view);
+    in[GNN_AGGREGATE_EDGE_BIAS] = hop->vars->edge_bias;
+    in[GNN_AGGREGATE_EDGE_WEIGHT] = hop->vars->edge_weight;
+    if (c->edge_dim > 0)
+        edge_features(hop, in);
     gnn__scores_inputs(c, hop->tape, owned_value, hop, in);
-    const gnn_var_t a = gnn__hop_map_late(hop, gnn_tape_aggregate(hop->tape, &how, in));
-    return gnn__scored(c) && c->combine == GNN_HEADS_AVERAGE && c->heads > 1
-               ? gnn_tape_head_mean(hop->tape, a, c->heads)
-               : a;
+    gnn__scores_given(hop->scores, in);
+    return gnn__hop_map_late(hop, gnn__scores_record(c, hop->tape, &how, in));
 }
 
 /* ---- update ---- */
-
-/* W_self x_i. Sparse receivers among the senders are multiplied with them and cut out later. */
-static gnn_var_t self_term(const gnn__hop_t *hop)
-{
-    return gnn__hop_first_rows(hop, gnn__hop_linear(hop, "self", hop->normed_dst),
-                               gnn_graph_n_dst(hop->graph));
-}
 
 static gnn_var_t update(const gnn__hop_t *hop, gnn_var_t a)
 {
@@ -238,8 +210,8 @@ static gnn_var_t update(const gnn__hop_t *hop, gnn_var_t a)
     if (hop->order.paired)
         a = gnn_tape_add(hop->tape, a, hop->self, 1);
     gnn_var_t u = rules->record(hop, hop->x_i, a);
-    if (c->self_term == GNN_ON && !hop->order.paired)
-        u = gnn_tape_add(hop->tape, u, self_term(hop), 1);
+    if (c->self_term == GNN_ON && !hop->order.paired && !rules->takes_self)
+        u = gnn_tape_add(hop->tape, u, gnn__hop_self_term(hop), 1);
     u = gnn__hop_residual_norm(hop, "norm", hop->x_dst, u);
     if (rules->after)
         u = rules->after(hop, u);
@@ -249,13 +221,14 @@ static gnn_var_t update(const gnn__hop_t *hop, gnn_var_t a)
 /* ---- the whole ---- */
 
 static gnn__hop_t begin(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
-                        const gnn_layer_vars_t *vars, const gnn__attention_out_t *weights,
-                        bool projected)
+                        const gnn_layer_vars_t *vars, const gnn_score_vars_t *scores,
+                        const gnn__attention_out_t *weights, bool projected)
 {
     gnn__hop_t hop = {.layer = layer,
                       .tape = tape,
                       .graph = graph,
                       .vars = vars,
+                      .scores = scores,
                       .weights = weights,
                       .target = GNN_NONE,
                       .source = GNN_NONE,
@@ -266,10 +239,11 @@ static gnn__hop_t begin(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_gr
     return hop;
 }
 
-gnn_var_t gnn__layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
-                            const gnn_layer_vars_t *vars, const gnn__attention_out_t *weights)
+gnn_var_t gnn__layer_record_hop(const gnn_layer_t *layer, gnn_tape_t *tape,
+                                const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
+                                const gnn_score_vars_t *scores, const gnn__attention_out_t *weights)
 {
-    gnn__hop_t hop = begin(layer, tape, graph, vars, weights, false);
+    gnn__hop_t hop = begin(layer, tape, graph, vars, scores, weights, false);
     project(&hop);
     const gnn_var_t a = aggregate(&hop);
     return update(&hop, a);
@@ -278,12 +252,12 @@ gnn_var_t gnn__layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gn
 /* The same from rows that were projected earlier. A receiver's row begins with what the senders'
  * weights make of it, where they are shared. */
 gnn_var_t gnn__layer_finish(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
-                            const gnn_layer_vars_t *vars, gnn__projected_t projected,
-                            const gnn__attention_out_t *weights)
+                            const gnn_layer_vars_t *vars, const gnn_score_vars_t *scores,
+                            gnn__projected_t projected, const gnn__attention_out_t *weights)
 {
     const bool both = vars->x_dst == GNN_NONE;
     const int64_t n = gnn_graph_n_dst(graph);
-    gnn__hop_t hop = begin(layer, tape, graph, vars, weights, true);
+    gnn__hop_t hop = begin(layer, tape, graph, vars, scores, weights, true);
     hop.x_src = vars->x_src;
     hop.x_dst = both ? gnn__hop_first_rows(&hop, vars->x_src, n) : vars->x_dst;
     hop.normed_src = both ? gnn__layer_prenorm(layer, tape, vars->x_src) : vars->x_src;

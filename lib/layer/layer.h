@@ -62,12 +62,12 @@ struct gnn_projection {
 };
 
 /* Preset row behind a config. */
-typedef struct gnn__preset {
+typedef struct gnn__preset_row {
     const char *name, *paper;
     unsigned dropouts; /* those that .dropout sets: bits of presets.c */
     gnn_layer_config_t config;
-} gnn__preset_t;
-const gnn__preset_t *gnn__preset(gnn_preset_t preset);
+} gnn__preset_row_t;
+const gnn__preset_row_t *gnn__preset_row(gnn_preset_t preset);
 
 void gnn__layer_widths(const gnn_layer_config_t *config, gnn__widths_t *widths);
 /* The message under attention reads the same projection as the key. */
@@ -75,6 +75,12 @@ bool gnn__layer_key_is_message(const gnn_layer_config_t *config);
 static inline bool gnn__scored(const gnn_layer_config_t *c)
 {
     return (c->aggregator->flags & GNN_AGGREGATOR_SCORED) != 0;
+}
+
+/* Does the weight of the self-loops that the view adds change anything? */
+static inline bool gnn__weighs_loops(const gnn_layer_config_t *c)
+{
+    return c->self_loops == GNN_ON && c->loop_weight != 1;
 }
 
 /* Declares a layer's parameters as PREFIX + name. Those whose field begins with `share_fields` (all
@@ -97,8 +103,9 @@ typedef struct gnn__attention_out {
     const gnn_tensor_t *per_edge;
     gnn_real_t *per_segment;
 } gnn__attention_out_t;
-gnn_var_t gnn__layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
-                            const gnn_layer_vars_t *vars, const gnn__attention_out_t *weights);
+gnn_var_t gnn__layer_record_hop(const gnn_layer_t *layer, gnn_tape_t *tape,
+                                const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
+                                const gnn_score_vars_t *scores, const gnn__attention_out_t *weights);
 
 /* The two halves, for projections that are kept. Either side may be GNN_NONE. */
 typedef struct gnn__projected {
@@ -108,8 +115,8 @@ gnn_var_t gnn__layer_project_target(const gnn_layer_t *layer, gnn_tape_t *tape, 
 gnn_var_t gnn__layer_project_source(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x);
 gnn_var_t gnn__layer_prenorm(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x);
 gnn_var_t gnn__layer_finish(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
-                            const gnn_layer_vars_t *vars, gnn__projected_t projected,
-                            const gnn__attention_out_t *weights);
+                            const gnn_layer_vars_t *vars, const gnn_score_vars_t *scores,
+                            gnn__projected_t projected, const gnn__attention_out_t *weights);
 /* Are receivers projected by the senders' weights? */
 bool gnn__layer_shares(const gnn_layer_t *layer);
 int64_t gnn__layer_target_cols(const gnn_layer_t *layer);

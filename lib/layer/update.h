@@ -29,6 +29,7 @@ struct gnn__update_rules {
     const char *first;
     bool first_reads_receiver; /* it maps x_i + a: where it moves, x_i goes through it too */
     bool first_is_all;         /* `record` is this map alone: another summand may join */
+    bool takes_self;           /* `record` has W_self x_i in it: it is not added once more */
 };
 
 /* Features that a layer of this config puts out. */

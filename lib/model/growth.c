@@ -1,4 +1,5 @@
 /* Which steps of a model grow when rows are appended, and whether they can. */
+#include <lib/layer/score_config.h>
 #include <lib/model/state.h>
 
 static bool is_fixed(const gnn_model_inputs_t *fixed, const char *name)
@@ -28,6 +29,15 @@ bool gnn__state_senders_grow(const gnn_state_t *state, const gnn__model_step_t *
     return false;
 }
 
+/* The numbers of a prior that is shared by all pairs are a table, whose rows stay as they are. */
+static bool is_table(const gnn__model_step_t *s, int i)
+{
+    const gnn_layer_config_t *c = s->layer ? &s->layer->config : &s->step.layer;
+    const int p = i - s->row->priors;
+    return s->row->priors > 0 && p >= 0 && p < GNN_PRIORS && gnn__scores_prior(c, p).row &&
+           gnn__scores_prior(c, p).row->numbers == GNN_PRIOR_SHARED;
+}
+
 /* Senders are all fixed or all growing; receivers grow; nothing lies on edges. */
 static int check_inputs(const gnn_state_t *state, const gnn__model_step_t *s)
 {
@@ -39,7 +49,8 @@ static int check_inputs(const gnn_state_t *state, const gnn__model_step_t *s)
         if (s->row->edges >> i & 1)
             return gnn__error(GNN_EUNSUPPORTED, "%s: .%s has rows on edges, which do not grow",
                               s->where, name);
-        if (state->grows[s->in[i]] != ((s->row->senders >> i & 1) ? senders : true))
+        if (is_table(s, i) ? state->grows[s->in[i]]
+                           : state->grows[s->in[i]] != ((s->row->senders >> i & 1) ? senders : true))
             return gnn__error(GNN_EUNSUPPORTED, "%s: its rows grow, but .%s does not", s->where,
                               name);
     }
@@ -53,6 +64,13 @@ static int check_config(const gnn__model_step_t *s)
         return gnn__error(GNN_EUNSUPPORTED,
                           "%s: self-loops and norms that a view adds do not grow with the rows",
                           s->where);
+    for (int p = 0; p < GNN_PRIORS; p++) {
+        const gnn_prior_t *row = gnn__scores_prior(c, p).row;
+        if (row && row->numbers == GNN_PRIOR_PER_SENDER)
+            return gnn__error(GNN_EUNSUPPORTED,
+                              "%s: numbers per sender (prior %s) are not kept as the rows grow",
+                              s->where, row->name);
+    }
     return GNN_OK;
 }
 

@@ -41,6 +41,22 @@ void gnn_model_free(gnn_model_t *model)
     gnn_free(model);
 }
 
+/* A prior whose numbers a step names is given them; one that shall be given them must name them. */
+static int take_priors(gnn__model_step_t *s)
+{
+    gnn_layer_config_t *c = &s->step.layer;
+    const char *const names[GNN_PRIORS] = {s->step.prior_0, s->step.prior_1, s->step.prior_2};
+    gnn_flag_t *const given[GNN_PRIORS] = {&c->prior_0_given, &c->prior_1_given, &c->prior_2_given};
+    for (int p = 0; p < GNN_PRIORS; p++) {
+        if (*given[p] == GNN_ON && !names[p])
+            return gnn__error(GNN_EINVALID, "%s: prior_%d_given is on, but .prior_%d names no value",
+                              s->where, p, p);
+        if (names[p])
+            *given[p] = GNN_ON;
+    }
+    return GNN_OK;
+}
+
 static int check_step(const gnn_model_t *model, gnn__model_step_t *s)
 {
     const gnn_step_t *t = &s->step;
@@ -50,6 +66,8 @@ static int check_step(const gnn_model_t *model, gnn__model_step_t *s)
     if (t->in < 0 || t->out < 0)
         return gnn__error(GNN_EINVALID, "%s: .in = %lld and .out = %lld must be at least 0",
                           s->where, (long long)t->in, (long long)t->out);
+    if (s->row->has_config)
+        GNN_TRY(take_priors(s));
     s->uses_graph = s->row->uses_graph;
     s->growth = s->row->growth;
     if (s->uses_graph && (t->graph < 0 || t->graph > 1000))

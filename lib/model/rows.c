@@ -131,3 +131,18 @@ int gnn__step_parameter(gnn_model_t *model, gnn__model_step_t *s, const char *fi
     gnn_free(name);
     return rc == GNN_OK ? add_own(s, field, id, false) : rc;
 }
+
+gnn_score_vars_t gnn__step_score_vars(const gnn_var_t *in)
+{
+    gnn_score_vars_t vars = {.gate = in[0], .prior_query = in[1]};
+    memcpy(vars.prior, in + 2, sizeof vars.prior);
+    return vars;
+}
+
+int gnn__step_check_sides(const gnn__model_step_t *s)
+{
+    return s->step.in >= 1 && s->step.out >= 1
+               ? GNN_OK
+               : gnn__error(GNN_EINVALID, "%s: .in = %lld and .out = %lld must be at least 1",
+                            s->where, (long long)s->step.in, (long long)s->step.out);
+}

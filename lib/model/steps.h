@@ -27,6 +27,13 @@ typedef struct gnn__step_input {
 #define GNN__MANY_INPUTS GNN__INPUT(input), GNN__INPUT(second), GNN__OTHERS
 #define GNN__MANY_NEEDED GNN__INPUT(input), GNN__NEEDED(second), GNN__OTHERS
 
+/* What scores read beside the rows that a step projects or is given: the last inputs of steps that
+ * attend. */
+#define GNN__SCORE_INPUTS                                                                \
+    GNN__INPUT(gate), GNN__INPUT(prior_query), GNN__INPUT(prior_0), GNN__INPUT(prior_1), \
+        GNN__INPUT(prior_2)
+enum { GNN__N_SCORE_INPUTS = 2 + GNN_PRIORS };
+
 /* What one run of a model onto a tape knows. */
 typedef struct gnn__recording {
     const gnn_model_t *model;
@@ -51,7 +58,8 @@ typedef struct gnn__step_row {
     gnn__growth_t growth; /* `declare` may say otherwise */
     unsigned senders;     /* where it hears: bit k, input k is the senders' */
     unsigned edges;       /* and bit k, input k is on edges */
-    bool attends;         /* can give its attention weights, where its aggregator has scores */
+    int priors;   /* the input that is .prior_0, which the others follow; 0: there is none */
+    bool attends; /* can give its attention weights, where its aggregator has scores */
     /* Checks the step's own fields, and its widths where they stand in them; NULL: nothing to
      * check. */
     int (*check)(const gnn_model_t *model, const gnn__model_step_t *s);
@@ -94,6 +102,8 @@ void gnn__record_into(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *out);
  * way round where `turned` is given; *turned says so. */
 int gnn__step_parameter(gnn_model_t *model, gnn__model_step_t *s, const char *field, int64_t rows,
                         int64_t cols, gnn_init_t init, double argument, bool *turned);
+/* A `check` of steps with a matrix of .in x .out. */
+int gnn__step_check_sides(const gnn__model_step_t *s);
 /* Input k has `expected` columns, or it is not known yet how many. */
 int gnn__step_expect(const gnn_model_t *model, const gnn__model_step_t *s, const int64_t *in, int k,
                      int64_t expected, const char *what);
@@ -103,6 +113,8 @@ int gnn__step_same_widths(const gnn_model_t *model, gnn__model_step_t *s, const 
 gnn_var_t gnn__step_value(const gnn__recording_t *r, const gnn__model_step_t *s, const char *field);
 /* The graph of the step's slot; NULL after gnn_tape_fail. */
 const gnn_graph_t *gnn__step_graph(const gnn__recording_t *r, const gnn__model_step_t *s);
+/* The step's score inputs, from the first of them on. */
+gnn_score_vars_t gnn__step_score_vars(const gnn_var_t *in);
 /* The inputs that are given, in their order, without the gaps between them; returns how many. */
 int gnn__step_given(const gnn__step_row_t *row, const gnn_var_t *in, gnn_var_t *given);
 /* GNN_ESHAPE if running statistics of `width` columns are more numbers than the file holds that the

@@ -8,7 +8,7 @@
 
 const char *gnn__norm_name(gnn_norm_t kind)
 {
-    static const char *const names[] = {"default", "none", "layer", "batch", "rms"};
+    static const char *const names[] = {"default", "none", "layer", "batch", "rms", "l2"};
     return kind >= 0 && (size_t)kind < sizeof names / sizeof *names ? names[kind] : "unknown";
 }
 

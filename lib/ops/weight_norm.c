@@ -1,9 +1,9 @@
-/* Normalisation by edge weights, as an op: y_ij = w_ij / sqrt(d_i d_j) (GCN, Kipf and Welling 2017)
- * or w_ij / d_i, where d_i adds up the weights that i hears. (m x 1) -> (m + n x 1): the self-loops
- * that the view adds weigh 1 and come at m + i. A degree <= 0 gives 0. Both are y_e = w_e a_i b_j
- * with a, b powers of the degree (row: b = 1), so with g = dy dw_e = g_e a_i b_j + dd_i,   dd_i =
- * a'(d_i) sum over e into i of g_e w_e b_j  +  b'(d_i) sum over e out of i of g_e w_e a_receiver.
- * */
+/* Normalisation by edge weights, as an op: y_ij = w_ij / sqrt(d_i d_j) (GCN, Kipf and Welling
+ * 2017) or w_ij / d_i, where d_i adds up the weights that i hears. (m x 1) -> (m + n x 1); without
+ * weights edges weigh 1. The self-loops that the view adds come at m + i and weigh what the
+ * settings say. A degree <= 0 gives 0. Both are y_e = w_e a_i b_j with a, b powers of the degree
+ * (row: b = 1), so with g = dy dw_e = g_e a_i b_j + dd_i,   dd_i = a'(d_i) sum over e into i of
+ * g_e w_e b_j  +  b'(d_i) sum over e out of i of g_e w_e a_receiver. */
 #include <graphs/graph.h>
 #include <lib/ops/support.h>
 
@@ -45,7 +45,7 @@ static int check_graph(const gnn_op_call_t *call)
             call, GNN_ETOPOLOGY,
             "symmetric weight_norm needs receivers that are the senders, got %lld and %lld",
             (long long)graph->n_dst, (long long)graph->n_src);
-    if (call->in[0].rows != graph->n_edges || call->in[0].cols != 1)
+    if (gnn__has_input(call, 0) && (call->in[0].rows != graph->n_edges || call->in[0].cols != 1))
         return gnn_op_fail(
             call, GNN_ESHAPE, "weight_norm expects %lld x 1 edge weights, got %lld x %lld",
             (long long)graph->n_edges, (long long)call->in[0].rows, (long long)call->in[0].cols);
@@ -54,7 +54,7 @@ static int check_graph(const gnn_op_call_t *call)
 
 static int weight_norm_shape(gnn_op_call_t *call)
 {
-    GNN_TRY(gnn__op_dense(call, "weight_norm", 0, 0, 1));
+    GNN_TRY(gnn__op_dense(call, "weight_norm", 0, 0, 0));
     GNN_TRY(check_graph(call));
     const gnn_graph_t *graph = settings(call)->graph;
     const gnn__built_view_t *view = view_of(call);
@@ -79,16 +79,17 @@ static int weight_norm_shape(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-static gnn_real_t weight_of(const gnn_tensor_t *w, int64_t edge)
+static gnn_real_t weight_of(const gnn_op_call_t *call, int64_t edge)
 {
-    return edge < w->rows ? *gnn__row(w, edge) : 1;
+    if (edge >= settings(call)->graph->n_edges)
+        return settings(call)->loop_weight;
+    return gnn__has_input(call, 0) ? *gnn__row(&call->in[0].value, edge) : 1;
 }
 
 /* degree and a = d^-1/2 or 1/d, per node. */
 static void degrees(const gnn_op_call_t *call, const gnn__built_view_t *view, gnn_real_t *degree,
                     gnn_real_t *a, int threads)
 {
-    const gnn_tensor_t *w = &call->in[0].value;
     const int64_t n = settings(call)->graph->n_dst;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < n; i++) {
@@ -96,7 +97,7 @@ static void degrees(const gnn_op_call_t *call, const gnn__built_view_t *view, gn
         for (int64_t p = 0; p < view->n_parts; p++) {
             const gnn__pairs_t *pairs = &view->parts[p].pairs;
             for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++)
-                sum += (double)weight_of(w, gnn__pairs_edge(pairs, at));
+                sum += (double)weight_of(call, gnn__pairs_edge(pairs, at));
         }
         degree[i] = (gnn_real_t)sum;
         a[i] = sum > 0 ? (gnn_real_t)(symmetric(call) ? 1 / sqrt(sum) : 1 / sum) : 0;
@@ -106,14 +107,14 @@ static void degrees(const gnn_op_call_t *call, const gnn__built_view_t *view, gn
 static int weight_norm_forward(gnn_op_call_t *call)
 {
     const gnn__built_view_t *view = view_of(call);
-    const gnn_tensor_t *w = &call->in[0].value, *y = &call->out[0].value;
-    const int64_t n = settings(call)->graph->n_dst;
+    const gnn_tensor_t *y = &call->out[0].value;
+    const int64_t n = settings(call)->graph->n_dst, m = settings(call)->graph->n_edges;
     if (!view)
         return gnn__error_prefix(GNN_EUNPREPARED, "weight_norm");
     gnn_real_t *degree = call->recording ? call->saved[0] : call->scratch, *a = degree + n;
-    const int threads = gnn__op_threads(call, w->rows + n);
+    const int threads = gnn__op_threads(call, m + n);
     degrees(call, view, degree, a, threads);
-    for (int64_t i = w->rows; i < y->rows; i++)
+    for (int64_t i = m; i < y->rows; i++)
         *gnn__row(y, i) = 0;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < n; i++) {
@@ -121,7 +122,7 @@ static int weight_norm_forward(gnn_op_call_t *call)
             const gnn__pairs_t *pairs = &view->parts[p].pairs;
             for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++) {
                 const int64_t j = gnn__pairs_col(pairs, at), edge = gnn__pairs_edge(pairs, at);
-                *gnn__row(y, edge) = weight_of(w, edge) * a[i] * (symmetric(call) ? a[j] : 1);
+                *gnn__row(y, edge) = weight_of(call, edge) * a[i] * (symmetric(call) ? a[j] : 1);
             }
         }
     }
@@ -133,11 +134,11 @@ static int weight_norm_forward(gnn_op_call_t *call)
 static double add_row(const gnn_op_call_t *call, const gnn__pairs_t *pairs, int64_t i,
                       bool scaled_by_other, double sum)
 {
-    const gnn_tensor_t *w = &call->in[0].value, *dy = &call->out[0].grad;
+    const gnn_tensor_t *dy = &call->out[0].grad;
     const gnn_real_t *a = (const gnn_real_t *)call->saved[0] + settings(call)->graph->n_dst;
     for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++) {
         const int64_t edge = gnn__pairs_edge(pairs, at);
-        sum += (double)(*gnn__row(dy, edge) * weight_of(w, edge)) *
+        sum += (double)(*gnn__row(dy, edge) * weight_of(call, edge)) *
                (scaled_by_other ? (double)a[gnn__pairs_col(pairs, at)] : 1);
     }
     return sum;

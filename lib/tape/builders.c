@@ -139,6 +139,9 @@ gnn_var_t gnn_tape_norm(gnn_tape_t *tape, gnn_norm_t kind, gnn_var_t x, gnn_var_
 {
     if (kind == GNN_NORM_NONE || kind == GNN_NORM_DEFAULT)
         return gnn__tape_at(tape, x) ? x : GNN_NONE;
+    if (kind == GNN_NORM_L2)
+        return gnn_tape_op(tape, &gnn__op_unit_rows, &x, 1, &(gnn__heads_settings_t){1},
+                           sizeof(gnn__heads_settings_t));
     gnn__norm_settings_t how = {kind, eps, momentum, running ? *running : (gnn_tensor_t){0}, 0};
     return gnn_tape_op(tape, &gnn__op_norm, (gnn_var_t[]){x, gain, shift}, 3, &how, sizeof how);
 }
@@ -207,7 +210,13 @@ gnn_var_t gnn_tape_gru(gnn_tape_t *tape, gnn_var_t gates_x, gnn_var_t gates_h, g
 gnn_var_t gnn_tape_weight_norm(gnn_tape_t *tape, gnn_var_t weight, const gnn_graph_t *graph,
                                gnn_flag_t self_loops, gnn_graph_norm_t kind)
 {
-    gnn__weight_norm_settings_t how = {graph, self_loops, kind};
+    return gnn__tape_weigh_edges(tape, weight, graph, self_loops, kind, 1);
+}
+
+gnn_var_t gnn__tape_weigh_edges(gnn_tape_t *tape, gnn_var_t weight, const gnn_graph_t *graph,
+                                gnn_flag_t self_loops, gnn_graph_norm_t kind, gnn_real_t loop_weight)
+{
+    gnn__weight_norm_settings_t how = {graph, self_loops, kind, loop_weight};
     return gnn_tape_op(tape, &gnn__op_weight_norm, &weight, 1, &how, sizeof how);
 }
 

@@ -25,14 +25,17 @@ struct gnn_optimizer {
 
 static int check(const gnn_optimizer_t *o)
 {
-    if (o->kind > GNN_ADAMW || (int)o->kind < 0)
+    if (o->kind > GNN_RMSPROP || (int)o->kind < 0)
         return gnn__error(GNN_EINVALID,
-                          "optimizer: kind is %d, expected GNN_SGD, GNN_ADAM or GNN_ADAMW",
+                          "optimizer: kind is %d, expected GNN_SGD, GNN_ADAM, GNN_ADAMW or GNN_RMSPROP",
                           (int)o->kind);
     if (!(o->lr >= 0) || isinf(o->lr))
         return gnn__error(GNN_EINVALID, "optimizer: lr is %g, expected a finite number >= 0", o->lr);
     if (!(o->momentum >= 0) || isinf(o->momentum))
         return gnn__error(GNN_EINVALID, "optimizer: momentum is %g, expected a finite number >= 0",
+                          o->momentum);
+    if (o->kind == GNN_RMSPROP && o->momentum > 0)
+        return gnn__error(GNN_EUNSUPPORTED, "optimizer: RMSprop takes no momentum, got %g",
                           o->momentum);
     if (o->nesterov && o->momentum == 0)
         return gnn__error(GNN_EINVALID, "optimizer: nesterov needs a momentum > 0");
@@ -59,7 +62,7 @@ static void settings(gnn_optimizer_t *o, const gnn_optimizer_config_t *config)
     o->momentum = gnn__setting(config->momentum, 0);
     o->nesterov = config->nesterov == GNN_ON;
     o->beta1 = gnn__setting(config->beta1, 0.9);
-    o->beta2 = gnn__setting(config->beta2, 0.999);
+    o->beta2 = gnn__setting(config->beta2, o->kind == GNN_RMSPROP ? 0.99 : 0.999);
     o->eps = gnn__setting(config->eps, 1e-8);
     o->weight_decay = gnn__setting(config->weight_decay, 0);
     o->clip_norm = gnn__setting(config->clip_norm, 0);
@@ -194,7 +197,7 @@ double gnn__optimizer_lr(const gnn_optimizer_t *optimizer)
 
 int gnn__optimizer_describe(char **text, const gnn_optimizer_t *o)
 {
-    static const char *const names[] = {"?", "SGD", "Adam", "AdamW"};
+    static const char *const names[] = {"?", "SGD", "Adam", "AdamW", "RMSprop"};
     char piece[400], *longer;
     GNN_TRY(gnn__snprintf_c(
         piece, sizeof piece,
@@ -221,16 +224,19 @@ static gnn__sweep_t sweep_settings(const gnn_optimizer_t *o, const range_t *rang
 {
     double lr = o->lr * lr_factor * range->lr_scale, t = (double)(o->steps + 1);
     bool decoupled = o->kind == GNN_ADAMW;
-    double correction1 = o->kind == GNN_SGD ? 1 : 1 - pow(o->beta1, t);
+    const bool plain = o->kind == GNN_SGD || o->kind == GNN_RMSPROP;
+    const double correction1 = plain ? 1 : 1 - pow(o->beta1, t),
+                 correction2 = plain ? 1 : 1 - pow(o->beta2, t),
+                 one_beta1 = o->kind == GNN_RMSPROP ? 1 : 1 - o->beta1;
     return (gnn__sweep_t){.lr = (gnn_real_t)(lr / correction1),
                           .scale = (gnn_real_t)scale,
                           .l2 = (gnn_real_t)(decoupled ? 0 : range->weight_decay),
                           .shrink = (gnn_real_t)(decoupled ? 1 - lr * range->weight_decay : 1),
                           .momentum = (gnn_real_t)o->momentum,
-                          .one_beta1 = (gnn_real_t)(1 - o->beta1),
+                          .one_beta1 = (gnn_real_t)one_beta1,
                           .beta2 = (gnn_real_t)o->beta2,
                           .one_beta2 = (gnn_real_t)(1 - o->beta2),
-                          .root_correction2 = (gnn_real_t)sqrt(1 - pow(o->beta2, t)),
+                          .root_correction2 = (gnn_real_t)sqrt(correction2),
                           .eps = (gnn_real_t)o->eps,
                           .nesterov = o->nesterov};
 }

@@ -14,7 +14,7 @@ void gnn__driver_project_grad(const gnn__plan_t *plan, const gnn__driver_run_t *
                               int64_t number, const gnn_real_t *d_projected, int64_t cols,
                               gnn_real_t *sums)
 {
-    if (!gnn__users_edge(plan, number))
+    if (!gnn__has_features(plan, number))
         return;
     const gnn_real_t *f = gnn__row(&plan->in[GNN_AGGREGATE_EDGE_FEATURES], number);
     gnn_real_t *d_weight = sums + run->shared[input],

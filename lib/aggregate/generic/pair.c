@@ -58,7 +58,7 @@ gnn__listener_t gnn__listener(const gnn__plan_t *plan, int64_t p, bool transpose
 void gnn__pair_project(const gnn__plan_t *plan, int64_t number, int input, gnn_real_t *out)
 {
     const gnn_tensor_t *weight = &plan->in[input];
-    if (!gnn__users_edge(plan, number))
+    if (!gnn__has_features(plan, number))
         return;
     const gnn_real_t *f = gnn__row(&plan->in[GNN_AGGREGATE_EDGE_FEATURES], number);
     for (int64_t e = 0; e < plan->d_e; e++) {

@@ -51,7 +51,7 @@ void gnn__pair_meet(const gnn__listener_t *listener, int64_t node, int64_t at, g
 void gnn__pair_load(const gnn__listener_t *listener, const gnn__pair_scratch_t *scratch,
                     gnn__pair_t *pair);
 
-/* ---- scores.c ---- */
+/* ---- pair_scores.c ---- */
 
 /* out += the features of the user's edge `number` times input `input` (d_e x columns of `out`);
  * nothing for an edge that the library added. */
@@ -74,6 +74,12 @@ void gnn__pair_scores_grad(const gnn__plan_t *plan, const gnn__pair_scratch_t *s
 static inline bool gnn__users_edge(const gnn__plan_t *plan, int64_t number)
 {
     return number >= 0 && number < plan->graph->n_edges;
+}
+
+/* Does it have features? Those of self-loops may be given after those of the user's edges. */
+static inline bool gnn__has_features(const gnn__plan_t *plan, int64_t number)
+{
+    return number >= 0 && number < plan->in[GNN_AGGREGATE_EDGE_FEATURES].rows;
 }
 
 #endif

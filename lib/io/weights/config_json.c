@@ -56,11 +56,16 @@ static const char *step_word(size_t number)
     return gnn_step_kind_name((gnn_step_kind_t)number);
 }
 
+static const void *op_row(size_t index)
+{
+    return gnn_op_at(index);
+}
+
 static const gnn__field_values_t gnn__kind_side = {"side", .stored = GNN__STORED_WORD,
                                                    .word = side_word},
                                  gnn__kind_kind = {"kind of step", .stored = GNN__STORED_WORD,
                                                    .word = step_word},
-                                 gnn__kind_op = {"op", .stored = GNN__STORED_ROW};
+                                 gnn__kind_op = {"op", .stored = GNN__STORED_ROW, .row = op_row};
 
 static const field_t step_fields[] = {
 #define GNN_STEP_NUMBER(kind, field) {#field, kind, offsetof(gnn_step_t, field), NULL},
@@ -347,6 +352,9 @@ int gnn__step_read(gnn_step_t *step, json_t *object, const gnn_rows_t *rows)
     if (!config)
         return GNN_OK;
     int rc = read_fields(&step->layer, config_field, config, NULL, rows);
+    /* A config that version 0.1 wrote: its self-loops had features of 0. */
+    if (json_object_get(config, "self_loops") && !json_object_get(config, "loop_features"))
+        step->layer.loop_features = GNN_OFF;
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "field layer");
 }
 
@@ -372,7 +380,7 @@ int gnn__json_check_depth(const char *text)
     return GNN_OK;
 }
 
-static int read_root(gnn__steps_t *steps, const gnn_rows_t *rows)
+static int read_root(gnn__file_steps_t *steps, const gnn_rows_t *rows)
 {
     json_t *list = json_object_get(steps->root, "steps"),
            *format = json_object_get(steps->root, "format");
@@ -393,7 +401,7 @@ static int read_root(gnn__steps_t *steps, const gnn_rows_t *rows)
     return GNN_OK;
 }
 
-int gnn__steps_read(gnn__steps_t *steps, const char *text, const gnn_rows_t *rows)
+int gnn__steps_read(gnn__file_steps_t *steps, const char *text, const gnn_rows_t *rows)
 {
     json_error_t error;
     memset(steps, 0, sizeof *steps);
@@ -403,11 +411,11 @@ int gnn__steps_read(gnn__steps_t *steps, const char *text, const gnn_rows_t *row
         return gnn__error(GNN_EFORMAT, "byte %d: %s", error.position, error.text);
     int rc = read_root(steps, rows);
     if (rc != GNN_OK)
-        gnn__steps_free(steps);
+        gnn__file_steps_free(steps);
     return rc;
 }
 
-void gnn__steps_free(gnn__steps_t *steps)
+void gnn__file_steps_free(gnn__file_steps_t *steps)
 {
     json_decref(steps->root);
     gnn_free(steps->list);

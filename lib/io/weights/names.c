@@ -68,7 +68,7 @@ static int bind_model(bindings_t *b, const gnn_model_t *model, gnn_names_t names
     b->fixed_length = (int64_t)strcspn(pattern, "%");
     for (int64_t k = 0; k < model->n_steps; k++) {
         const gnn__model_step_t *s = &model->steps[k];
-        if (!s->layer && s->n_own == 0)
+        if (s->layer ? s->layer->n_fields == 0 : s->n_own == 0)
             continue;
         gnn__binding_t *made = &b->list[b->count];
         *made = (gnn__binding_t){.layer = s->layer,
@@ -123,7 +123,11 @@ static int check_shape(const gnn_array_t *array, const gnn__place_t *place)
 {
     int64_t shape[3] = {0, 0, 0};
     int ndim = gnn__names_shape(place, shape);
-    bool number = place->layout == GNN__EPSILON && array->ndim == 0, equal = array->ndim == ndim;
+    /* Learned rows may have more axes of 1 before them. */
+    const bool rows =
+        place->layout == GNN__ROWS && array->count == place->field.rows * place->field.cols;
+    bool number = rows || (place->layout == GNN__EPSILON && array->ndim == 0),
+         equal = array->ndim == ndim;
     char expected[128];
     for (int k = 0; equal && k < ndim; k++)
         equal = array->shape[k] == shape[k];

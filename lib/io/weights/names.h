@@ -18,7 +18,8 @@ typedef enum {
     GNN__STACK,
     GNN__EPSILON,
     GNN__ELSEWHERE,
-    GNN__IGNORED
+    GNN__IGNORED,
+    GNN__ROWS
 } gnn__array_layout_t;
 
 /* A row of names.def. */

@@ -156,6 +156,9 @@ int gnn__names_shape(const gnn__place_t *p, int64_t shape[3])
     case GNN__ONE_HEADS: shape[0] = 1, shape[1] = p->heads, shape[2] = d; return 3;
     case GNN__HEAD_IN_OUT: shape[0] = p->heads, shape[1] = rows_in, shape[2] = d; return 3;
     case GNN__STACK: shape[0] = p->slices, shape[1] = rows_in, shape[2] = cols; return 3;
+    case GNN__ROWS:
+        shape[0] = rows_in > 1 ? rows_in : cols, shape[1] = cols;
+        return rows_in > 1 ? 2 : 1;
     default: shape[0] = cols; return 1;
     }
 }
@@ -165,6 +168,7 @@ int64_t gnn__names_index(const gnn__place_t *p, int64_t r, int64_t c)
     int64_t rows_in = p->field.rows, cols = p->field.cols, d = cols / p->heads;
     switch (p->layout) {
     case GNN__LINEAR: return (p->offset + c) * rows_in + r;
+    case GNN__ROWS:
     case GNN__MATRIX: return r * p->total + p->offset + c;
     case GNN__HEAD_IN_OUT: return (c / d * rows_in + r) * d + c % d;
     case GNN__STACK: return (p->slice * rows_in + r) * cols + c;
@@ -175,8 +179,10 @@ int64_t gnn__names_index(const gnn__place_t *p, int64_t r, int64_t c)
 int gnn__names_full(char **full, const gnn__binding_t *b, const char *array)
 {
     const char *mark = strchr(array, '#');
+    const int length = (int)strlen(b->prefix),
+              dot = !*array && length > 0 && b->prefix[length - 1] == '.';
     if (!mark)
-        return gnn__asprintf(full, "%s%s", b->prefix, array);
+        return gnn__asprintf(full, "%.*s%s", length - dot, b->prefix, array);
     return gnn__asprintf(full, "%s%.*s%lld%s", b->prefix, (int)(mark - array), array,
                          (long long)b->number, mark + 1);
 }

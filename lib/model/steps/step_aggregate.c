@@ -2,14 +2,14 @@
  * without a layer's projections and update around it. Of `.layer` it reads what says how to
  * aggregate; .layer.in is the width of a message, and the message is the sender's row itself unless
  * another is named. */
-#include <lib/layer/scores.h>
+#include <lib/layer/score_config.h>
 #include <lib/model/steps.h>
 
-enum { MESSAGES, RECEIVERS, QUERY, KEY, EDGE_WEIGHT, EDGE_BIAS, GATE };
+enum { MESSAGES, RECEIVERS, QUERY, KEY, EDGE_WEIGHT, EDGE_BIAS, SCORES };
 
 static const gnn__step_input_t inputs[] = {
     GNN__INPUT(input),       GNN__INPUT(receivers), GNN__INPUT(query), GNN__INPUT(key),
-    GNN__INPUT(edge_weight), GNN__INPUT(edge_bias), GNN__INPUT(gate)};
+    GNN__INPUT(edge_weight), GNN__INPUT(edge_bias), GNN__SCORE_INPUTS};
 
 static int check_rows(const gnn__model_step_t *s, const gnn_layer_config_t *c)
 {
@@ -59,16 +59,6 @@ static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *
     return GNN_OK;
 }
 
-static gnn_aggregate_t settings(const gnn_layer_config_t *c, const gnn_graph_t *graph,
-                                const gnn__attention_out_t *weights)
-{
-    gnn_aggregate_t how = gnn__scores_settings(c, graph);
-    how.view = (gnn_view_t){.self_loops = c->self_loops, .norm = c->graph_norm};
-    how.edge_weights_out = weights ? weights->per_edge : NULL;
-    how.segment_weights_out = weights ? weights->per_segment : NULL;
-    return how;
-}
-
 /* The step that is being recorded, where its parameters are found. */
 typedef struct place {
     const gnn__recording_t *r;
@@ -97,7 +87,7 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     if (!graph)
         return GNN_NONE;
-    const gnn_aggregate_t how = settings(c, graph, r->weights);
+    gnn_aggregate_t how = gnn__scores_settings(c, graph, r->weights);
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = GNN_NONE;
     const gnn_var_t messages = r->sent ? r->sent[0] : given[MESSAGES],
@@ -108,23 +98,20 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
     in[GNN_AGGREGATE_KEY] = key;
     in[GNN_AGGREGATE_EDGE_WEIGHT] = given[EDGE_WEIGHT];
     in[GNN_AGGREGATE_EDGE_BIAS] = given[EDGE_BIAS];
-    in[GNN_AGGREGATE_GATE] = given[GATE];
     gnn__scores_inputs(c, r->tape, owned_value, &(place_t){r, s}, in);
-    const gnn_var_t y = gnn_tape_aggregate(r->tape, &how, in);
-    return gnn__scored(c) && c->combine == GNN_HEADS_AVERAGE && c->heads > 1
-               ? gnn_tape_head_mean(r->tape, y, c->heads)
-               : y;
+    const gnn_score_vars_t scores = gnn__step_score_vars(given + SCORES);
+    gnn__scores_given(&scores, in);
+    return gnn__scores_record(c, r->tape, &how, in);
 }
 
 static int prepare(const gnn__model_step_t *s, gnn_graph_t *graph, gnn_flag_t backward)
 {
-    const gnn_layer_config_t *c = &s->step.layer;
-    return gnn_graph_prepare(graph, &(gnn_view_t){c->self_loops, c->graph_norm, backward});
+    return gnn__scores_prepare(&s->step.layer, graph, backward);
 }
 
 const gnn__step_row_t gnn__step_kind_aggregate = {.name = "aggregate",
                                                   .inputs = inputs,
-                                                  .n_inputs = 7,
+                                                  .n_inputs = SCORES + GNN__N_SCORE_INPUTS,
                                                   .uses_graph = true,
                                                   .has_config = true,
                                                   .attends = true,
@@ -134,5 +121,6 @@ const gnn__step_row_t gnn__step_kind_aggregate = {.name = "aggregate",
                                                   .growth = GNN__GROWS_HEARS,
                                                   .senders = 1u << MESSAGES | 1u << KEY,
                                                   .edges = 1u << EDGE_WEIGHT | 1u << EDGE_BIAS,
+                                                  .priors = SCORES + 2,
                                                   .send = send,
                                                   .prepare = prepare};

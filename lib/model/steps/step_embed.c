@@ -5,12 +5,8 @@ static const gnn__step_input_t inputs[] = {GNN__INPUT(input)};
 
 static int check(const gnn_model_t *model, const gnn__model_step_t *s)
 {
-    const gnn_step_t *t = &s->step;
     (void)model;
-    if (t->in < 1 || t->out < 1)
-        return gnn__error(GNN_EINVALID, "%s: .in = %lld and .out = %lld must be at least 1",
-                          s->where, (long long)t->in, (long long)t->out);
-    return GNN_OK;
+    return gnn__step_check_sides(s);
 }
 
 static int declare(gnn_model_t *model, gnn__model_step_t *s)

@@ -1,11 +1,11 @@
 /* A step of kind `layer`: one hop over the graph of its slot. */
 #include <lib/model/steps.h>
 
-enum { SENDERS, RECEIVERS, EDGE_FEATURES, EDGE_WEIGHT, EDGE_BIAS };
+enum { SENDERS, RECEIVERS, EDGE_FEATURES, EDGE_WEIGHT, EDGE_BIAS, SCORES };
 
-static const gnn__step_input_t inputs[] = {GNN__INPUT(input), GNN__INPUT(receivers),
+static const gnn__step_input_t inputs[] = {GNN__INPUT(input),         GNN__INPUT(receivers),
                                            GNN__INPUT(edge_features), GNN__INPUT(edge_weight),
-                                           GNN__INPUT(edge_bias)};
+                                           GNN__INPUT(edge_bias),     GNN__SCORE_INPUTS};
 
 /* Running statistics are allocated with the layer: their width must be one that a file could
  * fill. */
@@ -105,7 +105,8 @@ static void send(const gnn__recording_t *r, const gnn__model_step_t *s, const gn
 
 /* The receivers' half, where the senders' is kept. */
 static gnn_var_t record_continued(const gnn__recording_t *r, const gnn__model_step_t *s,
-                                  const gnn_graph_t *graph, const gnn_layer_vars_t *vars)
+                                  const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
+                                  const gnn_score_vars_t *scores)
 {
     const gnn_var_t x = vars->x_dst != GNN_NONE ? vars->x_dst : vars->x_src,
                     normed = gnn__layer_prenorm(s->layer, r->tape, x);
@@ -120,7 +121,7 @@ static gnn_var_t record_continued(const gnn__recording_t *r, const gnn__model_st
                                   .edge_features = GNN_NONE,
                                   .edge_weight = GNN_NONE,
                                   .edge_bias = GNN_NONE};
-    return gnn__layer_finish(s->layer, r->tape, graph, &own, projected, NULL);
+    return gnn__layer_finish(s->layer, r->tape, graph, &own, scores, projected, NULL);
 }
 
 static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in)
@@ -130,12 +131,13 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
                                    .edge_features = in[EDGE_FEATURES],
                                    .edge_weight = in[EDGE_WEIGHT],
                                    .edge_bias = in[EDGE_BIAS]};
+    const gnn_score_vars_t scores = gnn__step_score_vars(in + SCORES);
     const gnn_graph_t *graph = gnn__step_graph(r, s);
     if (graph && r->sent)
-        return record_continued(r, s, graph, &vars);
+        return record_continued(r, s, graph, &vars, &scores);
     if (!graph || gnn_tape_fail(r->tape, check_rows(s, r->tape, graph, &vars)) != GNN_OK)
         return GNN_NONE;
-    return gnn__layer_record(s->layer, r->tape, graph, &vars, r->weights);
+    return gnn__layer_record_hop(s->layer, r->tape, graph, &vars, &scores, r->weights);
 }
 
 static int prepare(const gnn__model_step_t *s, gnn_graph_t *graph, gnn_flag_t backward)
@@ -145,7 +147,7 @@ static int prepare(const gnn__model_step_t *s, gnn_graph_t *graph, gnn_flag_t ba
 
 const gnn__step_row_t gnn__step_kind_layer = {.name = "layer",
                                               .inputs = inputs,
-                                              .n_inputs = 5,
+                                              .n_inputs = SCORES + GNN__N_SCORE_INPUTS,
                                               .uses_graph = true,
                                               .has_config = true,
                                               .attends = true,
@@ -157,5 +159,6 @@ const gnn__step_row_t gnn__step_kind_layer = {.name = "layer",
                                               .senders = 1u << SENDERS,
                                               .edges = 1u << EDGE_FEATURES | 1u << EDGE_WEIGHT |
                                                        1u << EDGE_BIAS,
+                                              .priors = SCORES + 2,
                                               .send = send,
                                               .prepare = prepare};

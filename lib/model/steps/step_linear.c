@@ -7,12 +7,9 @@ static const gnn__step_input_t inputs[] = {GNN__INPUT(input)};
 
 static int check(const gnn_model_t *model, const gnn__model_step_t *s)
 {
-    const gnn_step_t *t = &s->step;
     (void)model;
-    if (t->in < 1 || t->out < 1)
-        return gnn__error(GNN_EINVALID, "%s: .in = %lld and .out = %lld must be at least 1",
-                          s->where, (long long)t->in, (long long)t->out);
-    if (t->transposed == GNN_ON && !t->share)
+    GNN_TRY(gnn__step_check_sides(s));
+    if (s->step.transposed == GNN_ON && !s->step.share)
         return gnn__error(GNN_EINVALID, "%s: .transposed is for a matrix that is shared", s->where);
     return GNN_OK;
 }

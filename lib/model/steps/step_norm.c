@@ -1,4 +1,4 @@
-/* A step of kind `norm`: layer, rms or batch norm of its input. */
+/* A step of kind `norm`: layer, rms, batch or l2 norm of its input. */
 #include <lib/model/steps.h>
 
 static const gnn__step_input_t inputs[] = {GNN__INPUT(input)};
@@ -9,7 +9,7 @@ static int check(const gnn_model_t *model, const gnn__model_step_t *s)
     if (t->in < 1)
         return gnn__error(GNN_EINVALID, "%s: .in = %lld must be at least 1", s->where,
                           (long long)t->in);
-    if (t->norm <= GNN_NORM_NONE || t->norm > GNN_NORM_RMS)
+    if (t->norm <= GNN_NORM_NONE || t->norm > GNN_NORM_L2)
         return gnn__error(GNN_EINVALID, "%s: a norm step needs .norm", s->where);
     return t->norm == GNN_NORM_BATCH ? gnn__step_check_running(model, s, t->in) : GNN_OK;
 }
@@ -17,6 +17,8 @@ static int check(const gnn_model_t *model, const gnn__model_step_t *s)
 static int declare(gnn_model_t *model, gnn__model_step_t *s)
 {
     const gnn_step_t *t = &s->step;
+    if (t->norm == GNN_NORM_L2)
+        return GNN_OK;
     GNN_TRY(gnn__step_parameter(model, s, "gain", 1, t->in, GNN_INIT_ONES, 0, NULL));
     if (t->norm != GNN_NORM_RMS)
         GNN_TRY(gnn__step_parameter(model, s, "shift", 1, t->in, GNN_INIT_ZEROS, 0, NULL));

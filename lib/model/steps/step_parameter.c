@@ -2,6 +2,7 @@
  * or a row that stands for the sentence. With .each_segment they come again for each segment of the
  * graph. Paper: Lee et al. 2019. */
 #include <lib/model/steps.h>
+#include <math.h>
 
 static int check(const gnn_model_t *model, const gnn__model_step_t *s)
 {
@@ -15,7 +16,10 @@ static int check(const gnn_model_t *model, const gnn__model_step_t *s)
 static int declare(gnn_model_t *model, gnn__model_step_t *s)
 {
     s->uses_graph = s->step.each_segment == GNN_ON;
-    return gnn__step_parameter(model, s, "rows", s->step.rows, s->step.out, GNN_INIT_GLOROT, 0, NULL);
+    const double start = (double)s->step.factor;
+    return gnn__step_parameter(model, s, "rows", s->step.rows, s->step.out,
+                               start != 0 ? GNN_INIT_CONSTANT : GNN_INIT_GLOROT,
+                               fabs(start) < 1e-30 ? 0 : start, NULL);
 }
 
 static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *in)

@@ -1,7 +1,7 @@
 /* What of a config says how pairs are weighed: the settings of an aggregation, and the parameters
  * that its rows own. */
-#ifndef GNN_LIB_LAYER_SCORES_H
-#define GNN_LIB_LAYER_SCORES_H
+#ifndef GNN_LIB_LAYER_SCORE_CONFIG_H
+#define GNN_LIB_LAYER_SCORE_CONFIG_H
 
 #include <lib/layer/layer.h>
 
@@ -18,15 +18,27 @@ enum { GNN__MOST_PIECES = (3 + GNN_PRIORS) * GNN_ROW_PIECES };
 void gnn__scores_fill(gnn_layer_config_t *c);
 /* Settings that do not go together, options out of range. */
 int gnn__scores_check(const gnn_layer_config_t *c);
-/* The attributes of the op, but for view and weights that are asked for. */
-gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_graph_t *graph);
+/* The attributes of the op; `weights` is NULL or says where attention weights go. */
+gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_graph_t *graph,
+                                     const gnn__attention_out_t *weights);
 /* What the rows of this config own; returns how many there are. */
 int gnn__scores_pieces(const gnn_layer_config_t *c, gnn__row_piece_t owned[GNN__MOST_PIECES]);
+
+/* Prior p of the config; its row is NULL where there is none. */
+gnn_prior_use_t gnn__scores_prior(const gnn_layer_config_t *c, int p);
+/* Builds the views of the graph that the op reads. */
+int gnn__scores_prepare(const gnn_layer_config_t *c, gnn_graph_t *graph, gnn_flag_t backward);
 
 /* Finds a parameter as a value of the tape. */
 typedef gnn_var_t gnn__scores_value_t(const void *from, const char *name);
 /* Puts what the rows own into the inputs of an aggregation. */
 void gnn__scores_inputs(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn__scores_value_t *value,
                         const void *from, gnn_var_t in[GNN_AGGREGATE_INPUTS]);
+/* What scores are given beside, into the inputs; NULL: nothing. */
+void gnn__scores_given(const gnn_score_vars_t *given, gnn_var_t in[GNN_AGGREGATE_INPUTS]);
+/* Records the op: weights of edges are normalised before it, heads that are averaged come together
+ * after it. */
+gnn_var_t gnn__scores_record(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn_aggregate_t *how,
+                             gnn_var_t in[GNN_AGGREGATE_INPUTS]);
 
 #endif

@@ -1,8 +1,9 @@
 /* The part of a config that is about scores: from its fields to the settings of the op, and to what
  * its rows own. */
-#include <lib/layer/scores.h>
+#include <lib/layer/score_config.h>
 
 #include <lib/aggregate/tables.h>
+#include <lib/tape/tape.h>
 
 void gnn__scores_fill(gnn_layer_config_t *c)
 {
@@ -13,8 +14,8 @@ void gnn__scores_fill(gnn_layer_config_t *c)
 
 /* ---- the op's settings ---- */
 
-/* Prior p; `distance` is a short form of the first. */
-static gnn_prior_use_t prior_of(const gnn_layer_config_t *c, int p)
+/* `distance` is a short form of the first. */
+gnn_prior_use_t gnn__scores_prior(const gnn_layer_config_t *c, int p)
 {
     static const gnn_prior_t *const by_distance[] = {NULL, &gnn_prior_slope, &gnn_prior_table};
     const gnn_prior_t *const rows[GNN_PRIORS] = {c->prior_0, c->prior_1, c->prior_2};
@@ -27,11 +28,15 @@ static gnn_prior_use_t prior_of(const gnn_layer_config_t *c, int p)
     return use;
 }
 
-gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_graph_t *graph)
+gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_graph_t *graph,
+                                     const gnn__attention_out_t *weights)
 {
     gnn_aggregate_t how = {.aggregator = c->aggregator,
                            .message = c->message,
                            .graph = graph,
+                           .view = {.self_loops = c->self_loops, .norm = c->graph_norm},
+                           .edge_weights_out = weights ? weights->per_edge : NULL,
+                           .segment_weights_out = weights ? weights->per_segment : NULL,
                            .dropout = c->dropout_attention,
                            .map = c->map,
                            .weigher = c->weigher};
@@ -49,16 +54,22 @@ gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_grap
     memcpy(how.map_options, c->map_options, sizeof how.map_options);
     memcpy(how.weigher_options, c->weigher_options, sizeof how.weigher_options);
     for (int p = 0; p < GNN_PRIORS; p++)
-        how.priors[p] = prior_of(c, p);
+        how.priors[p] = gnn__scores_prior(c, p);
     return how;
 }
 
 /* ---- what rows own ---- */
 
+static bool is_given(const gnn_layer_config_t *c, int p)
+{
+    const gnn_flag_t given[GNN_PRIORS] = {c->prior_0_given, c->prior_1_given, c->prior_2_given};
+    return given[p] == GNN_ON;
+}
+
 static gnn_aggregate_shape_t sizes_of(const gnn_layer_config_t *c)
 {
     gnn__widths_t w;
-    gnn_aggregate_shape_t shape = gnn__scores_settings(c, NULL).shape;
+    gnn_aggregate_shape_t shape = gnn__scores_settings(c, NULL, NULL).shape;
     gnn__layer_widths(c, &w);
     shape.heads = shape.heads ? shape.heads : 1;
     shape.message_width = w.message;
@@ -98,10 +109,10 @@ int gnn__scores_pieces(const gnn_layer_config_t *c, gnn__row_piece_t owned[GNN__
         n += append(&sizes, w->declare, w->options, w->n_options, c->weigher_options,
                     GNN_AGGREGATE_WEIGHER_PARAMETERS, "", owned + n);
     for (int p = 0; p < GNN_PRIORS; p++) {
-        const gnn_prior_use_t use = prior_of(c, p);
+        const gnn_prior_use_t use = gnn__scores_prior(c, p);
         char prefix[] = "prior_0.";
         prefix[6] = (char)('0' + p);
-        if (!use.row)
+        if (!use.row || is_given(c, p))
             continue;
         n += append(&sizes, use.row->declare, use.row->options, use.row->n_options, use.options,
                     GNN_AGGREGATE_PRIOR_0 + p, prefix, owned + n);
@@ -115,13 +126,18 @@ int gnn__scores_pieces(const gnn_layer_config_t *c, gnn__row_piece_t owned[GNN__
 static gnn_var_t one_row(gnn_tape_t *tape, const gnn__row_piece_t *owned, int n,
                          gnn__scores_value_t *value, const void *from)
 {
-    enum { MOST = 4096 };
+    enum { MOST = 256 };
     gnn_var_t rows[MOST];
     int count = 0;
     for (int k = 0; k < n; k++) {
         const gnn_var_t x = value(from, owned[k].name);
-        for (int64_t r = 0; r < owned[k].piece.rows && count < MOST; r++)
+        for (int64_t r = 0; r < owned[k].piece.rows; r++) {
+            if (count == MOST) {
+                rows[0] = gnn_tape_concat(tape, rows, count);
+                count = 1;
+            }
             rows[count++] = gnn_tape_view(tape, x, r, 1, 0, owned[k].piece.cols);
+        }
     }
     return gnn_tape_concat(tape, rows, count);
 }
@@ -139,6 +155,49 @@ void gnn__scores_inputs(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn__scor
     }
 }
 
+void gnn__scores_given(const gnn_score_vars_t *given, gnn_var_t in[GNN_AGGREGATE_INPUTS])
+{
+    if (!given)
+        return;
+    in[GNN_AGGREGATE_GATE] = given->gate;
+    in[GNN_AGGREGATE_PRIOR_QUERY] = given->prior_query;
+    for (int p = 0; p < GNN_PRIORS; p++)
+        if (given->prior[p] != GNN_NONE)
+            in[GNN_AGGREGATE_PRIOR_0 + p] = given->prior[p];
+}
+
+/* ---- the op ---- */
+
+/* With edge weights the norm is computed from them on the tape, over the same view without norm:
+ * that one is prepared too. */
+int gnn__scores_prepare(const gnn_layer_config_t *c, gnn_graph_t *graph, gnn_flag_t backward)
+{
+    gnn_view_t view = {c->self_loops, c->graph_norm, backward};
+    GNN_TRY(gnn_graph_prepare(graph, &view));
+    if (c->graph_norm == GNN_GRAPH_NORM_NONE ||
+        (gnn_graph_n_edges(graph) == 0 && !gnn__weighs_loops(c)))
+        return GNN_OK;
+    view.norm = GNN_GRAPH_NORM_NONE;
+    return gnn_graph_prepare(graph, &view);
+}
+
+gnn_var_t gnn__scores_record(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn_aggregate_t *how,
+                             gnn_var_t in[GNN_AGGREGATE_INPUTS])
+{
+    gnn_var_t *weight = &in[GNN_AGGREGATE_EDGE_WEIGHT];
+    /* Edge weights are normalised on the tape, since they may be learned, and so are self-loops of
+     * another weight: the view is then the one without norm. */
+    if (c->graph_norm != GNN_GRAPH_NORM_NONE && (*weight != GNN_NONE || gnn__weighs_loops(c))) {
+        *weight = gnn__tape_weigh_edges(tape, *weight, how->graph, c->self_loops, c->graph_norm,
+                                        c->loop_weight);
+        how->view.norm = GNN_GRAPH_NORM_NONE;
+    }
+    const gnn_var_t y = gnn_tape_aggregate(tape, how, in);
+    return gnn__scored(c) && c->combine == GNN_HEADS_AVERAGE && c->heads > 1
+               ? gnn_tape_head_mean(tape, y, c->heads)
+               : y;
+}
+
 /* ---- checks ---- */
 
 static int check_options(const char *row, const gnn_option_t *options, size_t n_options,
@@ -150,14 +209,15 @@ static int check_options(const char *row, const gnn_option_t *options, size_t n_
 
 static int check_prior(const gnn_layer_config_t *c, int p)
 {
-    const gnn_prior_use_t use = prior_of(c, p);
+    const gnn_prior_use_t use = gnn__scores_prior(c, p);
     if (!use.row)
         return GNN_OK;
     GNN_TRY(check_options(use.row->name, use.row->options, use.row->n_options, use.options));
-    if (use.row->numbers != GNN_PRIOR_SHARED)
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "prior %s reads a value with a row per node, which a layer has no input for",
-                          use.row->name);
+    if (use.row->numbers != GNN_PRIOR_SHARED && !is_given(c, p))
+        return gnn__error(GNN_EINVALID,
+                          "prior %s reads a value with a row per node, which must be given: "
+                          ".prior_%d_given, or .prior_%d of a step",
+                          use.row->name, p, p);
     if ((use.row->flags & GNN_PRIOR_READS_QUERY) && c->aggregator->score_width != GNN_SCORE_PER_KEY)
         return gnn__error(GNN_EUNSUPPORTED,
                           "prior %s multiplies queries of d_k numbers, %s has one number a head",

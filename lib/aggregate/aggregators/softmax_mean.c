@@ -1,0 +1,84 @@
+/* A softmax of every column over what is heard, with a learned temperature t: y = sum of w_j m_j,
+ * w_j = exp(t m_j) / sum of exp(t m). State: of every column the largest t m, the sum of exp(t m -
+ * largest), and the sum of m times that, which becomes y; then d_out. */
+#include <lib/aggregate/tables.h>
+#include <math.h>
+
+static size_t declare(const gnn_aggregate_shape_t *shape, gnn_piece_t *pieces)
+{
+    (void)shape;
+    pieces[0] = (gnn_piece_t){
+        .name = "temperature", .rows = 1, .cols = 1, .init = GNN_INIT_CONSTANT, .init_argument = 1};
+    return 1;
+}
+
+static size_t state(const gnn_aggregate_shape_t *shape)
+{
+    return 4 * (size_t)shape->width;
+}
+
+static inline gnn_real_t exponential(gnn_real_t x)
+{
+    return (gnn_real_t)exp((double)x);
+}
+
+static void accumulate(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const gnn_edge_t *edge)
+{
+    gnn_real_t *most = s, *sum = s + shape->width, *heard = sum + shape->width;
+    for (int64_t c = 0; c < shape->width; c++) {
+        const gnn_real_t m = edge->message[c], x = shape->parameters.data[0] * m;
+        if (sum[c] == 0 || x > most[c]) {
+            const gnn_real_t less = sum[c] == 0 ? 0 : exponential(most[c] - x);
+            sum[c] *= less;
+            heard[c] *= less;
+            most[c] = x;
+        }
+        const gnn_real_t w = exponential(x - most[c]);
+        sum[c] += w;
+        heard[c] += w * m;
+    }
+}
+
+static void finish(const gnn_aggregate_shape_t *shape, gnn_real_t *s, gnn_real_t *out)
+{
+    const gnn_real_t *sum = s + shape->width;
+    gnn_real_t *heard = s + 2 * shape->width;
+    for (int64_t c = 0; c < shape->width; c++)
+        out[c] = heard[c] = sum[c] != 0 ? heard[c] / sum[c] : 0;
+}
+
+static void finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const gnn_real_t *out,
+                        const gnn_real_t *d_out)
+{
+    (void)out;
+    for (int64_t c = 0; c < shape->width; c++)
+        s[3 * shape->width + c] = d_out[c];
+}
+
+/* dm_j = d_out w_j (1 + t (m_j - y)), dt = sum of d_out w_j m_j (m_j - y) */
+static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t *s,
+                            const gnn_edge_t *edge, gnn_edge_grad_t *grad)
+{
+    const int64_t width = shape->width;
+    const gnn_real_t t = shape->parameters.data[0];
+    for (int64_t c = 0; c < width; c++) {
+        const gnn_real_t m = edge->message[c], off = m - s[2 * width + c],
+                         d = s[3 * width + c] * exponential(t * m - s[c]) / s[width + c];
+        if (grad->message)
+            grad->message[c] += d * (1 + t * off);
+        if (grad->parameters.data)
+            grad->parameters.data[0] += d * m * off;
+    }
+}
+
+const gnn_aggregator_t gnn_aggregator_softmax_mean = {
+    .name = "softmax_mean",
+    .paper = "Li et al. 2020 (GENConv)",
+    .help = "a mean of every column, weighed by a softmax of its numbers with a learned temperature",
+    .declare = declare,
+    .state = state,
+    .accumulate = accumulate,
+    .finish = finish,
+    .finish_grad = finish_grad,
+    .accumulate_grad = accumulate_grad,
+};

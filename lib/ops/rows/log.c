@@ -1,0 +1,29 @@
+/* y = log(x + plus), element by element; option: plus. */
+#include <lib/ops/rows/named_ops.h>
+
+static double value(const double *options, double x)
+{
+    return log(x + options[0]);
+}
+
+static double slope(const double *options, double x)
+{
+    return 1 / (x + options[0]);
+}
+
+static int shape(gnn_op_call_t *call)
+{
+    return gnn__map_shape(call, "log");
+}
+
+static int forward(gnn_op_call_t *call)
+{
+    return gnn__map_forward(call, value);
+}
+
+static int backward(gnn_op_call_t *call)
+{
+    return gnn__map_backward(call, slope);
+}
+
+const gnn_op_t gnn_op_log = {.name = "log", .shape = shape, .forward = forward, .backward = backward};

@@ -1,0 +1,140 @@
+/* What the rows of ops.def share. */
+#include <lib/ops/rows/named_ops.h>
+
+/* ---- the table ---- */
+
+static const gnn_op_t *const ops[] = {
+#define GNN_OP(name) &gnn_op_##name,
+#include <lib/ops/ops.def>
+#undef GNN_OP
+};
+
+enum { OPS = sizeof ops / sizeof *ops };
+
+size_t gnn_op_count(void)
+{
+    return OPS;
+}
+
+const gnn_op_t *gnn_op_at(size_t index)
+{
+    return index < OPS ? ops[index] : NULL;
+}
+
+static const char *name_at(size_t index)
+{
+    return index < OPS ? ops[index]->name : NULL;
+}
+
+const gnn_op_t *gnn_op_find(const char *name)
+{
+    for (size_t k = 0; name && k < OPS; k++)
+        if (strcmp(ops[k]->name, name) == 0)
+            return ops[k];
+    gnn__unknown_name("op", name, name_at);
+    return NULL;
+}
+
+/* ---- checks ---- */
+
+int gnn__op_whole(const gnn_op_call_t *call, const char *name, int k, int64_t most, int64_t *value)
+{
+    const double given = gnn__op_option(call, k, 1);
+    if (!(given >= 1 && given <= (double)most) || given != floor(given))
+        return gnn_op_fail(call, GNN_EINVALID,
+                           "%s: option %d is %g, a whole number in 1..%lld is expected", name, k,
+                           given, (long long)most);
+    *value = (int64_t)given;
+    return GNN_OK;
+}
+
+int gnn__op_expect(const gnn_op_call_t *call, const char *name, int k, int64_t rows, int64_t cols)
+{
+    const gnn_operand_t *x = &call->in[k];
+    if (x->rows == rows && x->cols == cols)
+        return GNN_OK;
+    return gnn_op_fail(call, GNN_ESHAPE, "%s expects input %d of %lld x %lld, got %lld x %lld", name,
+                       k, (long long)rows, (long long)cols, (long long)x->rows, (long long)x->cols);
+}
+
+const gnn__pairs_t *gnn__op_pairs(const gnn_op_call_t *call, const char *name)
+{
+    const gnn_graph_t *graph = gnn__op_options(call)->graph;
+    if (!graph) {
+        gnn_op_fail(call, GNN_EINVALID, "%s needs a graph", name);
+        return NULL;
+    }
+    if (graph->base.n_parts == 1)
+        return &graph->base.parts[0].pairs;
+    gnn_op_fail(call, GNN_EUNSUPPORTED, "%s runs on graphs of one part, this one has %lld", name,
+                (long long)graph->base.n_parts);
+    return NULL;
+}
+
+int gnn__op_senders(const gnn_op_call_t *call, const char *name, const gnn__pairs_t **pairs)
+{
+    *pairs = gnn__op_pairs(call, name);
+    if (!*pairs)
+        return GNN_EUNSUPPORTED;
+    return gnn__op_expect(call, name, 0, gnn__op_options(call)->graph->n_src, call->in[0].cols);
+}
+
+/* ---- gradients ---- */
+
+void gnn__op_begin(const gnn_op_call_t *call, int k)
+{
+    const gnn_operand_t *x = &call->in[k];
+    if (!gnn__wants(call, k) || x->accumulate)
+        return;
+    for (int64_t r = 0; r < x->rows; r++)
+        memset(gnn__row(&x->grad, r), 0, sizeof(gnn_real_t) * (size_t)x->cols);
+}
+
+void gnn__op_add_numbers(const gnn_operand_t *to, const double *numbers)
+{
+    for (int64_t r = 0; r < to->rows; r++)
+        for (int64_t c = 0; c < to->cols; c++) {
+            gnn_real_t *at = gnn__row(&to->grad, r) + c;
+            *at = (gnn_real_t)((double)*at + numbers[r * to->cols + c]);
+        }
+}
+
+/* ---- element by element ---- */
+
+int gnn__map_shape(gnn_op_call_t *call, const char *name)
+{
+    GNN_TRY(gnn__op_dense(call, name, 0, 0, 1));
+    gnn__op_output(call, call->in[0].rows, call->in[0].cols);
+    call->in[0].keep = call->in[0].wants_grad;
+    return GNN_OK;
+}
+
+int gnn__map_forward(gnn_op_call_t *call, gnn__element_map_t *f)
+{
+    const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
+    const double *options = gnn__op_options(call)->options;
+    const int threads = gnn__op_threads(call, 20 * x->rows * x->cols);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t r = 0; r < x->rows; r++)
+        for (int64_t c = 0; c < x->cols; c++)
+            gnn__row(y, r)[c] = (gnn_real_t)f(options, (double)gnn__row(x, r)[c]);
+    return GNN_OK;
+}
+
+int gnn__map_backward(gnn_op_call_t *call, gnn__element_map_t *slope)
+{
+    const gnn_operand_t *x = &call->in[0];
+    const gnn_tensor_t *dy = &call->out[0].grad;
+    const double *options = gnn__op_options(call)->options;
+    if (!gnn__wants(call, 0))
+        return GNN_OK;
+    gnn__op_begin(call, 0);
+    const int threads = gnn__op_threads(call, 20 * dy->rows * dy->cols);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t r = 0; r < dy->rows; r++)
+        for (int64_t c = 0; c < dy->cols; c++)
+            gnn__row(&x->grad, r)[c] +=
+                (gnn_real_t)((double)gnn__row(dy, r)[c] *
+                             slope(options, (double)gnn__row(&x->value, r)[c]));
+    return GNN_OK;
+}
