@@ -66,6 +66,142 @@ START_TEST(names_with_prefix_and_old_norms)
 }
 END_TEST
 
+/* ---- heads ---- */
+
+/* A step's value for the sentences of the suite; rows x cols numbers. */
+static void value_of(const char *name, int64_t rows, int64_t cols, gnn_real_t *out)
+{
+    gnn_context_t *context;
+    gnn_pretrained_t *p;
+    gnn_batch_t *batch;
+    const gnn_tensor_t y = gnn_tensor(out, rows, cols);
+    ck_ok(gnn_context_new(&context, NULL));
+    ck_ok(gnn_pretrained_open(&p, context, test_folder));
+    ck_ok(gnn_batch_new(&batch, p, &(gnn_sequences_t){.count = 4, .lengths = lengths, .ids = ids}));
+    ck_ok(gnn_model_value(gnn_pretrained_model(p), context, gnn_batch_inputs(batch), name, &y));
+    gnn_batch_free(batch);
+    gnn_pretrained_free(p);
+    gnn_context_free(context);
+}
+
+/* y = x W' + b by the arrays NAME.weight and NAME.bias. */
+static void dense(const char *name, int64_t rows, int64_t in, int64_t out, const double *x, double *y)
+{
+    char full[128];
+    snprintf(full, sizeof full, "%s.weight", name);
+    const float *w = bert.numbers[find(full)];
+    snprintf(full, sizeof full, "%s.bias", name);
+    const float *b = bert.numbers[find(full)];
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t o = 0; o < out; o++) {
+            y[r * out + o] = (double)b[o];
+            for (int64_t k = 0; k < in; k++)
+                y[r * out + o] += x[r * in + k] * (double)w[o * in + k];
+        }
+}
+
+static void ck_close(const gnn_real_t *got, const double *expected, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++)
+        ck_assert_msg(fabs((double)got[k] - expected[k]) < 1e-5, "number %d is %g, not %g", (int)k,
+                      (double)got[k], expected[k]);
+}
+
+/* BERT's heads, and RoBERTa's, which have the same formulas. */
+typedef struct heads {
+    const char *type, *pooler, *classifier, *prefix, *norm, *bias;
+} heads_t;
+static const heads_t heads[] = {{"\"bert\"", "pooler.dense", "classifier",
+                                 "cls.predictions.transform.", "LayerNorm", "cls.predictions.bias"},
+                                {"\"roberta\", \"pad_token_id\": 0", "classifier.dense",
+                                 "classifier.out_proj", "lm_head.", "layer_norm", "lm_head.bias"}};
+
+static const heads_t *write_heads(int k)
+{
+    char config[1024];
+    write_all();
+    snprintf(config, sizeof config, "{\"model_type\": %s%s", heads[k].type,
+             strchr(CONFIG_BUT("", "8", "2", "2"), ','));
+    write_text("config.json", config);
+    return &heads[k];
+}
+
+/* The pooler takes the first row of each sentence; the one that is empty has a row of zeros. */
+START_TEST(classes_of_a_sentence)
+{
+    enum { CLASSES = 3 };
+    gnn_real_t hidden[ROWS * WIDTH], logits[4 * CLASSES], pooled[4 * WIDTH];
+    double x[4 * WIDTH] = {0}, y[4 * WIDTH], z[4 * CLASSES];
+    static const int first[] = {0, 4, -1, 5};
+    const heads_t *h = write_heads(_i);
+    add_both("", h->pooler, WIDTH, WIDTH);
+    add_both("", h->classifier, CLASSES, WIDTH);
+    write_weights();
+    value_of("hidden", ROWS, WIDTH, hidden);
+    for (int s = 0; s < 4; s++)
+        for (int k = 0; first[s] >= 0 && k < WIDTH; k++)
+            x[s * WIDTH + k] = (double)hidden[first[s] * WIDTH + k];
+    dense(h->pooler, 4, WIDTH, WIDTH, x, y);
+    for (int k = 0; k < 4 * WIDTH; k++)
+        y[k] = tanh(y[k]);
+    dense(h->classifier, 4, WIDTH, CLASSES, y, z);
+    value_of(_i ? "classifier.activation" : "pooled", 4, WIDTH, pooled);
+    ck_close(pooled, y, 4 * WIDTH);
+    value_of("logits", 4, CLASSES, logits);
+    ck_close(logits, z, 4 * CLASSES);
+}
+END_TEST
+
+static void norm_rows(int64_t rows, const char *name, double *x)
+{
+    char full[128];
+    snprintf(full, sizeof full, "%s.weight", name);
+    const float *gain = bert.numbers[find(full)];
+    snprintf(full, sizeof full, "%s.bias", name);
+    const float *shift = bert.numbers[find(full)];
+    for (double *row = x; row < x + rows * WIDTH; row += WIDTH) {
+        double mean = 0, square = 0;
+        for (int k = 0; k < WIDTH; k++)
+            mean += row[k] / WIDTH;
+        for (int k = 0; k < WIDTH; k++)
+            square += (row[k] - mean) * (row[k] - mean) / WIDTH;
+        for (int k = 0; k < WIDTH; k++)
+            row[k] = (row[k] - mean) / sqrt(square + 1e-12) * (double)gain[k] + (double)shift[k];
+    }
+}
+
+START_TEST(masked_words)
+{
+    gnn_real_t hidden[ROWS * WIDTH], logits[ROWS * WORDS];
+    double x[ROWS * WIDTH], y[ROWS * WIDTH], z[ROWS * WORDS];
+    char name[96];
+    const heads_t *h = write_heads(_i);
+    add_both(h->prefix, "dense", WIDTH, WIDTH);
+    add_both(h->prefix, h->norm, WIDTH, 0);
+    add(h->bias, WORDS, 0);
+    write_weights();
+    value_of("hidden", ROWS, WIDTH, hidden);
+    for (int k = 0; k < ROWS * WIDTH; k++)
+        x[k] = (double)hidden[k];
+    snprintf(name, sizeof name, "%sdense", h->prefix);
+    dense(name, ROWS, WIDTH, WIDTH, x, y);
+    for (int k = 0; k < ROWS * WIDTH; k++)
+        y[k] *= 0.5 * (1 + erf(y[k] / sqrt(2)));
+    snprintf(name, sizeof name, "%s%s", h->prefix, h->norm);
+    norm_rows(ROWS, name, y);
+    const float *table = bert.numbers[find("embeddings.word_embeddings.weight")],
+                *bias = bert.numbers[find(h->bias)];
+    for (int r = 0; r < ROWS; r++)
+        for (int w = 0; w < WORDS; w++) {
+            z[r * WORDS + w] = (double)bias[w];
+            for (int k = 0; k < WIDTH; k++)
+                z[r * WORDS + w] += y[r * WIDTH + k] * (double)table[w * WIDTH + k];
+        }
+    value_of("logits", ROWS, WORDS, logits);
+    ck_close(logits, z, ROWS * WORDS);
+}
+END_TEST
+
 /* ---- relatives that are BERT where their sizes say so ---- */
 
 static void ck_near(const gnn_real_t *expected)
@@ -204,6 +340,8 @@ int main(void)
     tcase_add_unchecked_fixture(c, make_folder, NULL);
     tcase_add_test(c, weights_of_16_bits_are_the_same_numbers);
     tcase_add_test(c, names_with_prefix_and_old_norms);
+    tcase_add_loop_test(c, classes_of_a_sentence, 0, 2);
+    tcase_add_loop_test(c, masked_words, 0, 2);
     tcase_add_test(c, electra_is_bert_where_words_are_as_wide_as_layers);
     tcase_add_test(c, albert_is_bert_where_all_layers_are_equal);
     tcase_add_test(c, bad_batches);

@@ -161,6 +161,15 @@ static value_t call_has(reader_t *r, const value_t *x)
     return number(r->scope->weights && gnn__folder_find(r->scope->weights, x->text));
 }
 
+/* The first dimension of an array: how many classes a file has weights for. */
+static value_t call_rows(reader_t *r, const value_t *x)
+{
+    const gnn__folder_array_t *found =
+        r->scope->weights ? gnn__folder_find(r->scope->weights, x->text) : NULL;
+    return found && found->array->ndim > 0 ? number((double)found->array->shape[0])
+                                           : nothing(x->text);
+}
+
 static value_t call(reader_t *r)
 {
     static const struct {
@@ -169,7 +178,8 @@ static value_t call(reader_t *r)
         value_t (*call)(reader_t *r, const value_t *x);
     } functions[] = {{"sqrt", GNN__NUMBER, call_sqrt},
                      {"word", GNN__TEXT, call_word},
-                     {"has", GNN__TEXT, call_has}};
+                     {"has", GNN__TEXT, call_has},
+                     {"rows", GNN__TEXT, call_rows}};
     char name[GNN__FORMULA_TEXT];
     take_name(r, name);
     need(r, "(");
