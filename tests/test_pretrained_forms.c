@@ -66,6 +66,25 @@ START_TEST(names_with_prefix_and_old_norms)
 }
 END_TEST
 
+/* A blank at the end of the header moves all numbers to odd addresses: they cannot be mapped. */
+START_TEST(numbers_at_odd_addresses)
+{
+    static bytes_t b;
+    gnn_real_t whole[ROWS * WIDTH];
+    write_all();
+    ck_ok(run(whole));
+    read_bytes(in_folder("model.safetensors"), &b);
+    const size_t header = 8 + (size_t)b.at[0] + ((size_t)b.at[1] << 8);
+    memmove(b.at + header + 1, b.at + header, b.n - header);
+    b.at[header] = ' ';
+    b.n++;
+    b.at[1] = (unsigned char)((header - 7) >> 8);
+    b.at[0] = (unsigned char)(header - 7);
+    write_bytes("model.safetensors", b.at, b.n);
+    ck_same(whole);
+}
+END_TEST
+
 /* ---- heads ---- */
 
 /* A step's value for the sentences of the suite; rows x cols numbers. */
@@ -339,6 +358,7 @@ int main(void)
     TCase *c = tcase_create("pretrained_forms");
     tcase_add_unchecked_fixture(c, make_folder, NULL);
     tcase_add_test(c, weights_of_16_bits_are_the_same_numbers);
+    tcase_add_test(c, numbers_at_odd_addresses);
     tcase_add_test(c, names_with_prefix_and_old_norms);
     tcase_add_loop_test(c, classes_of_a_sentence, 0, 2);
     tcase_add_loop_test(c, masked_words, 0, 2);

@@ -78,7 +78,7 @@ static int open_file(gnn__folder_t *c, const char *folder, const char *name)
     int rc;
     GNN_CHECK(gnn__grow(&c->files, c->n_files, c->n_files + 1, sizeof *c->files, "a list of files"));
     GNN_CHECK(gnn__folder_path(&path, folder, name));
-    rc = gnn_safetensors_read(&c->files[c->n_files], path, &limits);
+    rc = gnn__safetensors_map(&c->files[c->n_files], path, &limits);
     if (rc != GNN_OK)
         gnn__error_prefix(rc, "%s", name);
     else
