@@ -1,5 +1,6 @@
 /* Making a model: steps are copied, layers created, parameters declared in one block and drawn. */
 #include <lib/model/blocks.h>
+#include <lib/tape/tape.h>
 
 static int copy_step(gnn__model_step_t *to, const gnn_step_t *from, int64_t index, bool named)
 {
@@ -117,7 +118,7 @@ static int build(gnn_model_t *model, gnn_context_t *context, int64_t count, cons
         model->n_made = k + 1;
     }
     GNN_TRY(check_size(model->parameters, model->most));
-    GNN_TRY(gnn_parameters_allocate(model->parameters, context));
+    GNN_TRY(gnn__parameters_allocate(model->parameters, context, model->most < 0));
     return gnn__model_name_fields(model);
 }
 
