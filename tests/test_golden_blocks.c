@@ -144,7 +144,6 @@ END_TEST
 
 START_TEST(gcn2)
 {
-    static const place_t places[] = {{"w.weight1.weight", "weight1", SAME, 0}};
     zoo_t z;
     if (!open_nodes(&z, "gcn2"))
         return;
@@ -155,7 +154,7 @@ START_TEST(gcn2)
     b.factor = (gnn_real_t)0.1;
     b.theta = (gnn_real_t)log(0.5 / 2 + 1);
     block(&z, "gcn2", b);
-    zoo_run(&z, places, 1);
+    zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
 
@@ -173,15 +172,11 @@ END_TEST
 
 START_TEST(gen)
 {
-    static const place_t places[] = {{"w.lin_src.weight", "lin_src.weight", TURNED, 0},
-                                     {"w.lin_dst.weight", "lin_dst.weight", TURNED, 0},
-                                     {"w.aggr_module.temperature", "aggr_module.t", SAME, 0},
-                                     {"w.mlp.0.weight", "mlp.0.weight", TURNED, 0}};
     zoo_t z;
     if (!open_nodes(&z, "gen"))
         return;
     block(&z, "gen", sized(&z));
-    zoo_run(&z, places, 4);
+    zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
 
@@ -273,18 +268,13 @@ END_TEST
 
 START_TEST(gmm)
 {
-    static const place_t places[] = {{"w.mu.rows", "mu", SAME, 0},
-                                     {"w.sigma.rows", "sigma", SAME, 0},
-                                     {"w.g.weight", "g", SAME, 0},
-                                     {"w.root.weight", "root.weight", TURNED, 0},
-                                     {"w.bias.rows", "bias", SAME, 0}};
     zoo_t z;
     if (!open_nodes(&z, "gmm"))
         return;
     gnn_block_t b = edge_sized(&z);
     b.rows = golden_array(&z.g, "w.mu")->shape[0];
     block(&z, "gmm", b);
-    zoo_run(&z, places, 5);
+    zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
 
@@ -321,10 +311,6 @@ static void add_relations(zoo_t *z, int64_t relations)
 
 START_TEST(rgcn)
 {
-    static const place_t places[] = {{"w.comp.rows", "comp", SAME, 0},
-                                     {"w.weight.weight", "weight", SAME, 0},
-                                     {"w.root.weight", "root", SAME, 0},
-                                     {"w.bias.rows", "bias", SAME, 0}};
     zoo_t z;
     if (!zoo_open_base(&z, "rgcn"))
         return;
@@ -334,7 +320,7 @@ START_TEST(rgcn)
     b.rows = golden_array(&z.g, "w.comp")->shape[1];
     add_relations(&z, b.hops);
     block(&z, "rgcn", b);
-    zoo_run(&z, places, 4);
+    zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
 

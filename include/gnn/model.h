@@ -179,8 +179,8 @@ GNN_API int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const g
  *                        graphs[2] from nodes and graphs[3] from edges to their globals.
  *                        Battaglia et al. 2018
  *
- * Layers of more than one step; docs/blocks.md has their formulas, and says which module of PyG each
- * is. All read width [of the input] and out [width].
+ * Layers of more than one step; docs/blocks.md has their formulas, and says which module of PyG
+ * each is. All read width and out [width].
  *
  *     sage_project                       layer, whose senders pass relu(linear) first
  *     sgc tag cheb arma mixhop           hops; arma: rows stacks; edge_weight
