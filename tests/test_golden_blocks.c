@@ -324,6 +324,71 @@ START_TEST(rgcn)
 }
 END_TEST
 
+/* ---- cases of the project's own: tests/pyg/make.py ---- */
+
+START_TEST(ssg)
+{
+    zoo_t z;
+    if (!open_nodes(&z, "pyg/ssg"))
+        return;
+    gnn_block_t b = sized(&z);
+    b.hops = 3;
+    b.factor = (gnn_real_t)0.2;
+    block(&z, "ssg", b);
+    zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
+}
+END_TEST
+
+START_TEST(lg)
+{
+    zoo_t z;
+    if (!open_nodes(&z, "pyg/lg"))
+        return;
+    gnn_block_t b = sized(&z);
+    b.hops = 3;
+    block(&z, "lg", b);
+    zoo_run(&z, NULL, 0);
+}
+END_TEST
+
+START_TEST(le)
+{
+    zoo_t z;
+    if (!open_nodes(&z, "pyg/le"))
+        return;
+    block(&z, "le", sized(&z));
+    zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
+}
+END_TEST
+
+START_TEST(deep_gcn)
+{
+    zoo_t z;
+    if (!open_nodes(&z, "pyg/deep_gcn"))
+        return;
+    gnn_block_t b = sized(&z);
+    b.hidden = golden_array(&z.g, "w.conv.mlp.0.weight")->shape[0];
+    block(&z, "deep_gcn", b);
+    zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
+}
+END_TEST
+
+/* More relations than a list of steps has inputs. */
+START_TEST(rgcn_of_blocks)
+{
+    zoo_t z;
+    if (!zoo_open_base(&z, "pyg/rgcn_blocks"))
+        return;
+    zoo_input(&z, "x");
+    gnn_block_t b = sized(&z);
+    b.hops = golden_array(&z.g, "w.weight")->shape[0];
+    b.heads = golden_array(&z.g, "w.weight")->shape[1];
+    add_relations(&z, b.hops);
+    block(&z, "rgcn", b);
+    zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
+}
+END_TEST
+
 START_TEST(gps)
 {
     static const place_t places[] = {{"w.local.value.weight", "conv.lin.weight", TURNED, 0},
@@ -372,6 +437,11 @@ int main(void)
     tcase_add_test(c, rgcn);
     tcase_add_loop_test(c, powers_of_the_adjacency, 0, 3);
     tcase_add_test(c, gps);
+    tcase_add_test(c, ssg);
+    tcase_add_test(c, lg);
+    tcase_add_test(c, le);
+    tcase_add_test(c, deep_gcn);
+    tcase_add_test(c, rgcn_of_blocks);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }
