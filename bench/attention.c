@@ -2,19 +2,20 @@
  * with the gradients of queries, keys and values.
  *
  *     attention --n 4096 --heads 4 --width 64 [--causal] [--backward] [--window 256]
- *               [--prior slope|table]
+ *               [--prior slope|table|keys] [--buckets 64] [--softcap]
  *
  * The graph is spans: nothing is stored per pair. --window hears so many words on each side.
- * --prior adds to scores by distance: a slope for each head, or a table of 64 buckets; backward
- * then has its gradient too. */
+ * --prior adds to scores by distance: a slope for each head, a table of 64 buckets, or keys that
+ * queries are multiplied with; backward then has its gradient too. With as many buckets as words
+ * every distance has a number, or a key, of its own. --softcap caps scores at +-50. */
 #include "bench.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct {
-    int64_t n, heads, width, window;
-    bool causal, backward;
+    int64_t n, heads, width, window, buckets;
+    bool causal, backward, softcap;
     const char *prior;
 } settings_t;
 
@@ -50,34 +51,36 @@ static gnn_var_t input(const task_t *t, gnn_real_t *x)
     return gnn_tape_input(t->tape, &rows, t->backward);
 }
 
-enum { BUCKETS = 64 };
-
 /* GNN_NONE where there is no prior. */
 static gnn_var_t prior(task_t *t, const settings_t *s, gnn_aggregate_t *how)
 {
-    const bool table = strcmp(s->prior, "table") == 0;
-    const gnn_tensor_t slopes = gnn_tensor(t->prior, 1, s->heads),
-                       rows = gnn_tensor(t->prior, s->heads, BUCKETS);
-    if (!table && strcmp(s->prior, "slope") != 0)
+    const gnn_prior_t *row = strcmp(s->prior, "none") == 0 ? NULL : gnn_prior_find(s->prior);
+    const double buckets = (double)s->buckets, rule = s->causal ? GNN_BUCKET_CLIP_CAUSAL : 0;
+    const gnn_tensor_t shapes[] = {gnn_tensor(t->prior, 1, s->heads),
+                                   gnn_tensor(t->prior, s->heads, s->buckets),
+                                   gnn_tensor(t->prior, s->buckets, s->heads * s->width)};
+    if (!row)
         return GNN_NONE;
-    how->priors[0] = table ? (gnn_prior_use_t){&gnn_prior_table, {BUCKETS}}
-                           : (gnn_prior_use_t){&gnn_prior_slope, {0}};
-    for (int64_t a = 0; a < (table ? 0 : s->heads); a++)
+    const bool slope = row->n_options == 0;
+    how->priors[0] = slope ? (gnn_prior_use_t){row, {0}} : (gnn_prior_use_t){row, {buckets, rule}};
+    for (int64_t a = 0; a < (slope ? s->heads : 0); a++)
         t->prior[a] = (gnn_real_t)0x1p-8 * (gnn_real_t)(a + 1);
-    return gnn_tape_input(t->tape, table ? &rows : &slopes, t->backward);
+    return gnn_tape_input(t->tape, &shapes[slope ? 0 : row->key_row ? 2 : 1], t->backward);
 }
 
 static int prepare(task_t *t, bench_t *bench, const settings_t *s)
 {
-    gnn_aggregate_t how = {.aggregator = gnn_aggregator_find("dot"),
-                           .message = gnn_message_find("none"),
-                           .shape = {.heads = s->heads, .d_k = s->width, .d_v = s->width}};
+    gnn_aggregate_t how = {
+        .aggregator = gnn_aggregator_find("dot"),
+        .message = gnn_message_find("none"),
+        .shape = {
+            .heads = s->heads, .d_k = s->width, .d_v = s->width, .softcap = s->softcap ? 50 : 0}};
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = GNN_NONE;
     t->backward = s->backward;
     GNN_TRY(draw(t, s->n, s->heads * s->width));
-    t->prior = bench_normals(5, s->heads, BUCKETS);
+    t->prior = bench_normals(5, s->heads * s->width, s->buckets);
     if (!t->prior)
         return GNN_EMEMORY;
     GNN_TRY(build_graph(&t->graph, s));
@@ -115,13 +118,15 @@ static void print(const bench_t *b, const settings_t *s)
     bench_whole("window", s->window);
     bench_flag("backward", s->backward);
     bench_text("prior", s->prior);
+    bench_whole("buckets", s->buckets);
+    bench_flag("softcap", s->softcap);
     bench_number("gflops", flop / b->median_ms / 1e6);
     bench_print(b);
 }
 
 int main(int argc, char **argv)
 {
-    settings_t s = {.n = 4096, .heads = 4, .width = 64, .prior = "none"};
+    settings_t s = {.n = 4096, .heads = 4, .width = 64, .buckets = 64, .prior = "none"};
     bench_t bench;
     task_t task = {0};
     bench_open(&bench, argc, argv,
@@ -132,6 +137,8 @@ int main(int argc, char **argv)
                                   {"backward", BENCH_FLAG, &s.backward},
                                   {"window", BENCH_NUMBER, &s.window},
                                   {"prior", BENCH_TEXT, &s.prior},
+                                  {"softcap", BENCH_FLAG, &s.softcap},
+                                  {"buckets", BENCH_NUMBER, &s.buckets},
                                   {0}});
     int rc = prepare(&task, &bench, &s);
     if (rc == GNN_OK)

@@ -1,21 +1,15 @@
 /* Node classification on citation graphs: trains a network with several seeds, or runs a saved one.
  * `citation --help` lists the options. */
 #include "citation.h"
+#include "options.h"
 #include "program.h"
 
-#include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static const char usage[] =
-    "usage: citation [--data FILE|karate] [--model gcn|sage|gin|gat|gatv2|transformer|mlp] [--metric accuracy|f1|auc]\n"
-    "                [--seeds N] [--epochs N] [--split N | --splits N|all] [--threads N]\n"
-    "                [--checkpoint FILE [--resume|--overwrite]] [--save FILE] [--load FILE]\n"
-    "                [--report] [--json] [--log FILE.csv] [--predict FILE.csv]\n"
-    "                [--plot FILE.svg] [--curve FILE.svg] [--confusion FILE.svg]\n"
-    "Ctrl-C ends after the running step, leaves a checkpoint if one is wanted, and exits with 130; a second one exits at once.\n";
+enum { MOST = 1000000000 };
 
 static void on_interrupt(int signal_number)
 {
@@ -99,104 +93,97 @@ static int run(const options_t *o, gnn_context_t *context, gnn_data_t **data, st
 
 /* ---- options ---- */
 
-enum { MOST = 1000000000 };
-
-static int set_number(options_t *o, int option, const char *value)
+static int take_model(const char *value, void *to)
 {
-    int64_t threads = 0;
-    switch (option) {
-    case 'n': return program_whole("--seeds", value, 1, 1000000, &o->seeds);
-    case 'e': return program_whole("--epochs", value, 1, MOST, &o->epochs);
-    case 'i': return program_whole("--split", value, 0, MOST, &o->split);
-    case 'I':
-        return strcmp(value, "all") == 0 ? (o->splits = -1, 1)
-                                         : program_whole("--splits", value, 1, MOST, &o->splits);
-    default:
-        return program_whole("--threads", value, 0, 1024, &threads) && (o->threads = (int)threads, 1);
-    }
+    const recipe_t **recipe = to;
+    *recipe = recipe_find(value);
+    if (!*recipe)
+        fprintf(stderr, "--model: \"%s\" is none of %s\n", value, recipe_names());
+    return *recipe != NULL;
 }
 
-static int none_of(const char *option, const char *value, const char *names)
+static int take_splits(const char *value, void *to)
 {
-    fprintf(stderr, "%s: \"%s\" is none of %s\n", option, value, names);
-    return 0;
+    int64_t *splits = to;
+    return strcmp(value, "all") == 0 ? (*splits = -1, 1)
+                                     : program_whole("--splits", value, 1, MOST, splits);
 }
 
-static int set(options_t *o, int option, const char *value)
-{
-    static const char *const metrics[] = {"accuracy", "f1", "auc"};
-    const char **const texts[] = {['d'] = &o->data,      ['s'] = &o->save, ['l'] = &o->load,
-                                  ['p'] = &o->predict,   ['g'] = &o->plot, ['v'] = &o->curve,
-                                  ['x'] = &o->confusion, ['L'] = &o->log,  ['k'] = &o->checkpoint};
-    int *const flags[] = {
-        ['j'] = &o->json, ['r'] = &o->report, ['R'] = &o->resume, ['O'] = &o->overwrite};
-    if (option == 'm')
-        return (o->recipe = recipe_find(value)) != NULL || none_of("--model", value, recipe_names());
-    if (strchr("dslpgvxLk", option))
-        return *texts[option] = value, 1;
-    if (strchr("jrRO", option))
-        return *flags[option] = 1;
-    for (int k = 0; option == 'c' && k < 3; k++)
-        if (strcmp(value, metrics[k]) == 0)
-            return o->metric = (gnn_metric_t)k, 1;
-    return option == 'c' ? none_of("--metric", value, "accuracy, f1, auc")
-                         : set_number(o, option, value);
-}
-
-/* 0: go on; otherwise the program ends with *status. */
+/* What a recipe leaves open is -1 or 0 here. */
 static int read_options(options_t *o, int argc, char **argv, int *status)
 {
-    static const struct option known[] = {
-        {"data", 1, 0, 'd'},   {"model", 1, 0, 'm'},     {"metric", 1, 0, 'c'},
-        {"seeds", 1, 0, 'n'},  {"epochs", 1, 0, 'e'},    {"split", 1, 0, 'i'},
-        {"splits", 1, 0, 'I'}, {"threads", 1, 0, 't'},   {"checkpoint", 1, 0, 'k'},
-        {"resume", 0, 0, 'R'}, {"overwrite", 0, 0, 'O'}, {"save", 1, 0, 's'},
-        {"load", 1, 0, 'l'},   {"report", 0, 0, 'r'},    {"json", 0, 0, 'j'},
-        {"log", 1, 0, 'L'},    {"predict", 1, 0, 'p'},   {"plot", 1, 0, 'g'},
-        {"curve", 1, 0, 'v'},  {"confusion", 1, 0, 'x'}, {"help", 0, 0, 'h'},
-        {0, 0, 0, 0}};
-    int bad = 0;
-    for (int c; !bad && (c = getopt_long(argc, argv, "h", known, NULL)) != -1;) {
-        if (c == 'h') {
-            fputs(usage, stdout);
-            *status = program_ends("citation", EXIT_SUCCESS);
-            return 1;
-        }
-        bad = c == '?' || !set(o, c, optarg);
-    }
-    if (!bad && optind < argc)
-        bad = fprintf(stderr, "\"%s\" is no option\n", argv[optind]);
-    if (!bad && o->resume && !o->checkpoint)
-        bad = fprintf(stderr, "--resume: --checkpoint FILE is expected, too\n");
-    if (bad)
-        fprintf(stderr, "citation: --help lists the options\n");
+    own_settings_t *own = &o->own;
+    const option_t rows[] = {
+        HEADING("Data and network"),
+        TEXT("data", &o->data,
+             "a .npz, LINQS' files, OGB's folder, an edge list, GraphML (docs/formats.md), or Zachary's karate club",
+             "FILE|karate"),
+        TAKE("model", &o->recipe,
+             "gcn, sage, gin, gat, gatv2, transformer or mlp, each with the settings of its paper [gat]",
+             "NAME", take_model),
+        TEXT("load", &o->load, "runs a saved model instead of training one", "FILE"),
+        HEADING("Training"),
+        WHOLE("seeds", &o->seeds, "trainings, each with weights and dropout of its own", 1, 1000000),
+        WHOLE("split", &o->split, "the file's split of nodes that is used, from 0 [0]", 0, MOST),
+        TAKE("splits", &o->splits, "trains on each of the first N splits, or on all of them",
+             "N|all", take_splits),
+        WHOLE("epochs", &o->epochs, "at most so many steps [by model]", 1, MOST),
+        WHOLE("patience", &own->patience,
+              "ends after so many epochs without a better validation figure; 0: never [by model]",
+              0, MOST),
+        WHOLE("hidden", &own->hidden, "width of the hidden layer, of one head [by model]", 1, 65536),
+        WHOLE("heads", &own->heads, "heads of the hidden layer [by model]", 1, 1024),
+        REAL("dropout", &own->dropout, "rate of dropout [by model]", 0, 0.99),
+        REAL("lr", &own->lr, "learning rate of Adam [by model]", 0, 1000),
+        REAL("weight-decay", &own->weight_decay, "added to gradients [by model]", 0, 1000),
+        CHOICE("metric", &o->metric, "what validation and test measure", "accuracy|f1|auc"),
+        WHOLE("threads", &o->threads, "0: all processors that the process may use [0]", 0, 1024),
+        OUTPUT("checkpoint", &o->checkpoint, "keeps the state of the training here", "FILE"),
+        FLAG("resume", &o->resume, "goes on from the checkpoint"),
+        FLAG("overwrite", &o->overwrite, "begins anew though a checkpoint is there"),
+        HEADING("Results"),
+        OUTPUT("save", &o->save, "the best model, for --load", "FILE"),
+        FLAG("report", &o->report, "precision, recall and F1 of each class"),
+        FLAG("json", &o->json, "one JSON object on standard output, words on standard error"),
+        OUTPUT("predict", &o->predict, "class and probability of each node", "FILE.csv"),
+        OUTPUT("log", &o->log, "losses and validation figure of each epoch", "FILE.csv"),
+        OUTPUT("plot", &o->plot, "the nodes in the plane of their logits", "FILE.svg"),
+        OUTPUT("curve", &o->curve, "losses over epochs", "FILE.svg"),
+        OUTPUT("confusion", &o->confusion, "predicted classes against true ones", "FILE.svg"),
+    };
+    const program_t program = {
+        .name = "citation",
+        .usage = "[OPTION]...",
+        .summary =
+            "Classifies the nodes of a graph: trains a network with several seeds, or runs a saved one.",
+        .notes =
+            "Ctrl-C ends after the running step, leaves a checkpoint if one is wanted, and exits with 130; a\n"
+            "second one exits at once.",
+        .options = rows,
+        .n_options = (int)(sizeof rows / sizeof *rows)};
+    if (!options_read(&program, argc, argv, status))
+        return 0;
     *status = 2;
-    return bad;
-}
-
-/* Before hours of training, not after them. */
-static int can_write(const options_t *o)
-{
-    return program_can_write("--save", o->save) && program_can_write("--predict", o->predict) &&
-           program_can_write("--plot", o->plot) && program_can_write("--curve", o->curve) &&
-           program_can_write("--confusion", o->confusion) && program_can_write("--log", o->log) &&
-           program_can_write("--checkpoint", o->checkpoint);
+    if (o->resume && !o->checkpoint)
+        fprintf(stderr, "--resume: --checkpoint FILE is expected, too\n");
+    return !o->resume || o->checkpoint;
 }
 
 int main(int argc, char **argv)
 {
-    options_t options = {.recipe = recipe_find("gat"), .data = "karate", .seeds = 1};
+    options_t options = {.recipe = recipe_find("gat"),
+                         .data = "karate",
+                         .seeds = 1,
+                         .own = {.patience = -1, .dropout = -1, .lr = -1, .weight_decay = -1}};
     gnn_context_t *context = NULL;
     gnn_data_t *data = NULL;
     study_t study = {0};
     int status;
-    if (read_options(&options, argc, argv, &status))
+    if (!read_options(&options, argc, argv, &status))
         return status;
     options.say = options.json ? stderr : stdout;
-    if (!can_write(&options))
-        return EXIT_FAILURE;
     sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
-    int rc = gnn_context_new(&context, &(gnn_context_config_t){.threads = options.threads});
+    int rc = gnn_context_new(&context, &(gnn_context_config_t){.threads = (int)options.threads});
     if (rc == GNN_OK)
         rc = run(&options, context, &data, &study);
     if (rc != GNN_OK && rc != GNN_ESTOPPED)

@@ -22,24 +22,33 @@ typedef struct {
 const recipe_t *recipe_find(const char *name);
 /* "gcn, sage, ..." */
 const char *recipe_names(void);
-/* Fits a recipe to a data set whose paper used other settings. */
-recipe_t recipe_for(const recipe_t *recipe, const gnn_data_t *data);
 int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *recipe,
                  const gnn_data_t *data);
 
 /* ---- training ---- */
 
+/* Settings in place of the recipe's; 0, and of those that may be 0 what is below it: the recipe's. */
+typedef struct {
+    int64_t hidden, heads, patience;
+    double dropout, lr, weight_decay;
+} own_settings_t;
+
 typedef struct {
     const recipe_t *recipe;
+    own_settings_t own;
     const char *data, *save, *load, *predict, *plot, *curve, *confusion, *log, *checkpoint;
     int64_t seeds, epochs, split,
         splits; /* splits 0: `split` alone; otherwise the first so many, -1: all */
-    gnn_metric_t metric;
-    int threads, json, report, resume, overwrite;
+    int metric; /* gnn_metric_t */
+    int64_t threads;
+    int json, report, resume, overwrite;
     FILE *say; /* where words go: stdout, or stderr if JSON goes there */
 } options_t;
 
 extern const char *const metric_names[3];
+
+/* The recipe with what a set's paper, and then the caller, sets otherwise. */
+recipe_t recipe_for(const options_t *options, const gnn_data_t *data);
 
 /* One training. */
 typedef struct {

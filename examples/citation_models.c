@@ -31,13 +31,25 @@ const char *recipe_names(void)
     return names;
 }
 
-recipe_t recipe_for(const recipe_t *recipe, const gnn_data_t *data)
+/* What the caller sets. */
+static void take_own(recipe_t *r, const own_settings_t *own)
 {
-    recipe_t r = *recipe;
+    r->hidden = own->hidden ? own->hidden : r->hidden;
+    r->heads = own->heads ? own->heads : r->heads;
+    r->patience = own->patience >= 0 ? own->patience : r->patience;
+    r->dropout = own->dropout >= 0 ? own->dropout : r->dropout;
+    r->lr = own->lr >= 0 ? own->lr : r->lr;
+    r->weight_decay = own->weight_decay >= 0 ? own->weight_decay : r->weight_decay;
+}
+
+recipe_t recipe_for(const options_t *options, const gnn_data_t *data)
+{
+    recipe_t r = *options->recipe;
     if (strncmp(r.name, "gat", 3) == 0 && strcmp(gnn_data_name(data), "pubmed") == 0) {
         r.lr = 0.01; /* Velickovic et al. 2018 */
         r.weight_decay = 1e-3;
     }
+    take_own(&r, &options->own);
     return r;
 }
 

@@ -155,7 +155,7 @@ static void print_number(FILE *file, const char *key, double value)
 
 static void print_settings(FILE *file, const options_t *o, const gnn_data_t *data)
 {
-    const recipe_t r = recipe_for(o->recipe, data);
+    const recipe_t r = recipe_for(o, data);
     fprintf(
         file,
         "\"model\": \"%s\", \"settings\": {\"hidden\": %lld, \"heads\": %lld, \"dropout\": %g, \"lr\": %g, \"weight_decay\": %g, ",

@@ -12,7 +12,7 @@ static int train_one(gnn_model_t *model, watcher_t *w, outcome_t *out, gnn_conte
                      gnn_data_t *data, const char *checkpoint)
 {
     const options_t *o = w->options;
-    const recipe_t r = recipe_for(o->recipe, data);
+    const recipe_t r = recipe_for(o, data);
     const gnn_parameter_group_t second = {.prefix = "1.", .weight_decay = GNN_ZERO};
     gnn_train_config_t config = {.epochs = o->epochs ? o->epochs : r.epochs,
                                  .patience = r.patience,
@@ -54,7 +54,7 @@ static int run_one(study_t *s, const options_t *o, gnn_context_t *context, gnn_d
 {
     outcome_t *out = &s->outcomes[s->count];
     watcher_t w = {.options = o, .outcome = out, .log = log, .terminal = isatty(STDERR_FILENO)};
-    const recipe_t r = recipe_for(o->recipe, data);
+    const recipe_t r = recipe_for(o, data);
     gnn_model_t *model = NULL;
     char name[4096];
     snprintf(name, sizeof name, runs > 1 ? "%s.split%lld-seed%lld" : "%s",

@@ -128,8 +128,8 @@ static int test(run_t *r, const classify_t *o)
 
 static int run(run_t *r, classify_t *o)
 {
-    GNN_TRY(gnn_context_new(&r->context,
-                            &(gnn_context_config_t){.seed = o->seed, .threads = o->threads}));
+    GNN_TRY(gnn_context_new(&r->context, &(gnn_context_config_t){.seed = (uint64_t)o->seed,
+                                                                 .threads = (int)o->threads}));
     if (o->load) {
         GNN_TRY(store(r, o->load, 1));
         GNN_TRY(fit_options(r, o));
@@ -143,25 +143,11 @@ static int run(run_t *r, classify_t *o)
     return o->sentence ? show_sentence(r->model, r->context, o, r->vocabulary) : GNN_OK;
 }
 
-int classify_main(int argc, char **argv)
+int classify(classify_t *options)
 {
-    classify_t options = {CLASSIFY_DEFAULTS};
     run_t r = {0};
-    for (int k = 1; k < argc; k += 2)
-        if (strncmp(argv[k], "--", 2) != 0 || k + 1 == argc ||
-            !classify_take(&options, argv[k] + 2, argv[k + 1])) {
-            classify_usage(strcmp(argv[k], "--help") == 0 ? stdout : stderr);
-            return program_ends("sentence", strcmp(argv[k], "--help") == 0 ? EXIT_SUCCESS : 2);
-        }
-    if (!options.data == !options.load || options.layers > 8) {
-        classify_usage(stderr);
-        return 2;
-    }
-    if (!program_can_write("--save", options.save) || !program_can_write("--plot", options.plot) ||
-        !program_can_write("--graphml", options.graphml))
-        return EXIT_FAILURE;
     setvbuf(stdout, NULL, _IOLBF, 0);
-    int rc = run(&r, &options);
+    int rc = run(&r, options);
     if (rc == GNN_OK)
         rc = gnn_profile_write(r.context, stderr);
     if (rc != GNN_OK)
@@ -173,5 +159,5 @@ int classify_main(int argc, char **argv)
     gnn_corpus_free(r.dev);
     gnn_corpus_free(r.test);
     gnn_context_free(r.context);
-    return program_ends("sentence", rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE);
+    return rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

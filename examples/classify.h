@@ -13,8 +13,7 @@ typedef struct {
     int node, sinusoidal; /* readout by a node that attends; positions that are not learned */
     int64_t layers, width, heads, epochs, patience, max_words, min_count;
     double dropout, word_dropout, lr, weight_decay;
-    uint64_t seed;
-    int threads;
+    int64_t seed, threads;
 } classify_t;
 
 #define CLASSIFY_DEFAULTS                                                                     \
@@ -57,10 +56,7 @@ int64_t classifier_step(const gnn_model_t *model, const char *name);
 int show_sentence(const gnn_model_t *model, gnn_context_t *context, const classify_t *options,
                   const gnn_vocabulary_t *vocabulary);
 
-/* One option and its value; 0 if there is no such option or it cannot have this value. */
-int classify_take(classify_t *options, const char *name, const char *value);
-void classify_usage(FILE *to);
-/* sentence --data ... and --load ...: a program of its own. */
-int classify_main(int argc, char **argv);
+/* sentence --data ... and --load ...; returns the exit status. */
+int classify(classify_t *options);
 
 #endif

@@ -6,12 +6,12 @@
  *     convert graph.graphml
  *
  * Without a second path it only says what there is. */
+#include "options.h"
 #include "program.h"
 
 #include <gnn/gnn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { CLASSES_SHOWN = 100 };
 
@@ -20,42 +20,35 @@ typedef struct options {
     int normalise, standardise;
 } options_t;
 
-static int usage(const char *what, const char *argument)
+static int read_options(options_t *o, int argc, char **argv, int *status)
 {
-    fprintf(stderr, "convert: %s%s\n", what, argument);
-    fprintf(
-        stderr,
-        "usage: convert IN [OUT.npz] [--features X.csv] [--labels Y.csv] [--row-normalise] [--standardise]\n"
-        "IN: .npz, LINQS' NAME.content or NAME.cites, OGB's folder, an edge list, GraphML (docs/formats.md)\n"
-        "--standardise measures the training nodes of the first split\n");
-    return 2;
-}
-
-static int parse(options_t *o, int count, char **arguments)
-{
-    for (int k = 1; k < count; k++) {
-        const char *a = arguments[k];
-        const char **path = strcmp(a, "--features") == 0 ? &o->features
-                            : strcmp(a, "--labels") == 0 ? &o->labels
-                                                         : NULL;
-        if (path && k + 1 == count)
-            return usage("a path is expected behind ", a);
-        if (path)
-            *path = arguments[++k];
-        else if (strcmp(a, "--row-normalise") == 0)
-            o->normalise = 1;
-        else if (strcmp(a, "--standardise") == 0)
-            o->standardise = 1;
-        else if (strncmp(a, "--", 2) == 0)
-            return usage("unknown option ", a);
-        else if (!o->in)
-            o->in = a;
-        else if (!o->out)
-            o->out = a;
-        else
-            return usage("a third path: ", a);
-    }
-    return o->in ? 0 : usage("no path", "");
+    const char *paths[2] = {NULL, NULL};
+    const option_t rows[] = {
+        TEXT("features", &o->features, "a row of numbers for each node", "FILE.csv"),
+        TEXT("labels", &o->labels, "a class for each node", "FILE.csv"),
+        FLAG("row-normalise", &o->normalise, "divides each row of features by its sum"),
+        FLAG("standardise", &o->standardise,
+             "mean 0 and deviation 1 for each feature, measured on the training nodes of the first split"),
+    };
+    const program_t program = {
+        .name = "convert",
+        .usage = "IN [OUT.npz] [OPTION]...",
+        .summary =
+            "Turns a data set of any form that libgnn reads into one .npz, and says what it holds.",
+        .notes = "IN: .npz, LINQS' NAME.content or NAME.cites, OGB's folder, an edge list, GraphML\n"
+                 "(docs/formats.md). Without OUT.npz the program only says what there is.",
+        .options = rows,
+        .n_options = (int)(sizeof rows / sizeof *rows),
+        .operands = paths,
+        .n_operands = 2};
+    if (!options_read(&program, argc, argv, status))
+        return 0;
+    o->in = paths[0];
+    o->out = paths[1];
+    *status = 2;
+    if (!o->in)
+        fprintf(stderr, "convert: a path is expected: --help says of what\n");
+    return o->in && program_can_write("convert", o->out);
 }
 
 static int convert(const options_t *o, gnn_data_t **data)
@@ -84,10 +77,9 @@ int main(int count, char **arguments)
 {
     options_t options = {0};
     gnn_data_t *data = NULL;
-    if (count == 2 && strcmp(arguments[1], "--help") == 0)
-        return usage("turns data sets into .npz", "") ? EXIT_SUCCESS : EXIT_FAILURE;
-    if (parse(&options, count, arguments) != 0)
-        return 2;
+    int status;
+    if (!read_options(&options, count, arguments, &status))
+        return status;
     int rc = convert(&options, &data);
     if (rc != GNN_OK)
         fprintf(stderr, "convert: %s\n", gnn_error_message());

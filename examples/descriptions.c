@@ -6,6 +6,7 @@
  * does a sentence's verb have to be "is" or "are"?
  */
 #include "descriptions.h"
+#include "options.h"
 #include "program.h"
 
 #include <stdio.h>
@@ -48,8 +49,8 @@ static int run(run_t *r, classify_t *o, const char *index)
     printf("%lld sentences to learn from, %lld words known, %lld classes\n",
            (long long)r->corpus[0]->count, (long long)gnn_vocabulary_size(r->vocabulary) - 1,
            (long long)gnn_vocabulary_labels(r->vocabulary));
-    GNN_TRY(gnn_context_new(&r->context,
-                            &(gnn_context_config_t){.seed = o->seed, .threads = o->threads}));
+    GNN_TRY(gnn_context_new(&r->context, &(gnn_context_config_t){.seed = (uint64_t)o->seed,
+                                                                 .threads = (int)o->threads}));
     classify_t bag = *o;
     bag.layers = 0;
     bag.epochs = 20; /* it learns more slowly and stops when it is through */
@@ -65,27 +66,26 @@ int main(int argc, char **argv)
     classify_t o = {CLASSIFY_DEFAULTS};
     run_t r = {0};
     const char *index = NULL;
-    const struct {
-        const char *name, **to;
-    } known[] = {{"--data", &o.data},
-                 {"--index", &index},
-                 {"--sentence", &o.sentence},
-                 {"--plot", &o.plot},
-                 {"--graphml", &o.graphml}};
+    int status;
+    const option_t rows[] = {
+        TEXT("data", &o.data, "packages as a graph, their sections as classes", "FILE.npz"),
+        TEXT("index", &index, "Debian's list of packages [beside the data]", "FILE"),
+        TEXT("sentence", &o.sentence, "classifies this description too", "\"...\""),
+        OUTPUT("plot", &o.plot, "attention as a heat map", "FILE.svg"),
+        OUTPUT("graphml", &o.graphml, "the sentence as a graph, its edges weighed by attention",
+               "FILE")};
+    const program_t program = {
+        .name = "descriptions",
+        .usage = "--data debian.npz [OPTION]...",
+        .summary =
+            "Learns the sections of Debian's packages from their one-line descriptions: a Transformer beside\n"
+            "an MLP on bags of words.",
+        .options = rows,
+        .n_options = (int)(sizeof rows / sizeof *rows)};
     o.epochs = 6;
     setvbuf(stdout, NULL, _IOLBF, 0);
-    for (int k = 1; k < argc; k += 2) {
-        size_t row = 0;
-        while (row < sizeof known / sizeof *known && strcmp(argv[k], known[row].name) != 0)
-            row++;
-        if (row == sizeof known / sizeof *known || k + 1 == argc) {
-            fprintf(
-                stderr,
-                "usage: descriptions --data debian.npz [--index Packages] [--sentence \"...\"] [--plot FILE.svg] [--graphml FILE]\n");
-            return 2;
-        }
-        *known[row].to = argv[k + 1];
-    }
+    if (!options_read(&program, argc, argv, &status))
+        return status;
     int rc = run(&r, &o, index);
     if (rc == GNN_OK)
         rc = gnn_profile_write(r.context, stderr);

@@ -7,9 +7,9 @@
 #include "sentence.h"
 
 #include "classify.h"
+#include "options.h"
 #include "program.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,14 +106,6 @@ static int run(const options_t *options, gnn_context_t *context, gnn_model_t **m
     return report(*model, context, options, packs + TRAINING, HELD_OUT);
 }
 
-static void usage(FILE *to)
-{
-    fprintf(
-        to,
-        "usage: sentence [--topology complete|causal|window=N|edges] [--layers N] [--epochs N] [--seed N] [--threads N] [--plot FILE.svg]\n"
-        "       sentence --data FILE ...: sentences that people wrote; sentence --data FILE --help has more\n");
-}
-
 static int set_topology(options_t *o, const char *name)
 {
     const char *const names[] = {"complete", "causal", "window", "edges"};
@@ -128,54 +120,80 @@ static int set_topology(options_t *o, const char *name)
     return 0;
 }
 
-static int parse(options_t *o, int argc, char **argv)
+/* ---- options ---- */
+
+/* Those that only sentences of the user's own have, from this one on. */
+static const char first_of_text[] = "data";
+
+static int read_options(options_t *o, classify_t *c, int argc, char **argv, int *status)
 {
-    const struct option known[] = {
-        {"topology", 1, 0, 't'}, {"layers", 1, 0, 'l'}, {"epochs", 1, 0, 'e'}, {"seed", 1, 0, 's'},
-        {"threads", 1, 0, 'j'},  {"plot", 1, 0, 'p'},   {"help", 0, 0, 'h'},   {0, 0, 0, 0}};
-    int64_t seed = (int64_t)o->seed, threads = o->threads;
-    for (int c; (c = getopt_long(argc, argv, "h", known, NULL)) != -1;) {
-        if (c == 't' && !set_topology(o, optarg))
-            return 0;
-        if ((c == 'l' && !program_whole("--layers", optarg, 1, 8, &o->layers)) ||
-            (c == 'e' && !program_whole("--epochs", optarg, 1, 1000000, &o->epochs)) ||
-            (c == 's' && !program_whole("--seed", optarg, 0, INT64_MAX, &seed)) ||
-            (c == 'j' && !program_whole("--threads", optarg, 0, 1024, &threads)))
-            return 0;
-        if (c == 'p')
-            o->picture = optarg;
-        if (c == 'h') {
-            usage(stdout);
-            exit(program_ends("sentence", EXIT_SUCCESS));
-        }
-        if (c == '?')
-            return 0;
-    }
-    o->seed = (uint64_t)seed;
-    o->threads = (int)threads;
-    return optind == argc;
+    const option_t rows[] = {
+        HEADING("Both tasks"),
+        TEXT("topology", &c->topology,
+             "who hears whom: every word all words, those before it, N on either side, or all of them stored edge by edge",
+             "complete|causal|window=N|edges"),
+        WHOLE("layers", &c->layers, "Transformer layers", 1, 8),
+        WHOLE("epochs", &o->epochs, "passes over the sentences [10; 8 with --data]", 1, 1000000),
+        WHOLE("seed", &c->seed, "of weights, dropout and the generated sentences", 0, 1e18),
+        WHOLE("threads", &c->threads, "0: all processors that the process may use [0]", 0, 1024),
+        OUTPUT("plot", &c->plot, "attention as a heat map", "FILE.svg"),
+        HEADING("Sentences that people wrote"),
+        TEXT(first_of_text, &c->data, "trains on a class, a tab and a sentence in each line", "FILE"),
+        TEXT("load", &c->load, "runs a saved model instead; its words are in FILE.words", "FILE"),
+        TEXT("dev", &c->dev, "sentences that choose the best epoch [a tenth of --data]", "FILE"),
+        TEXT("test", &c->test, "sentences that the accuracy at the end is of", "FILE"),
+        OUTPUT("save", &c->save, "the best model, and its words beside it in FILE.words", "FILE"),
+        TEXT("sentence", &c->sentence, "classifies this one and shows what it attends to", "\"...\""),
+        OUTPUT("graphml", &c->graphml, "that sentence as a graph, its edges weighed by attention",
+               "FILE"),
+        CHOICE("readout", &c->node, "the words' mean, or a node that attends to them", "mean|node"),
+        CHOICE("positions", &c->sinusoidal, "what is added to words for their places",
+               "learned|sinusoidal"),
+        WHOLE("width", &c->width, "of a word's vector", 1, 65536),
+        WHOLE("heads", &c->heads, "of attention", 1, 4096),
+        WHOLE("patience", &c->patience, "ends after so many epochs without a better one", 1, 1000000),
+        WHOLE("max-words", &c->max_words, "longer sentences are cut", 1, 1000000),
+        WHOLE("min-count", &c->min_count, "words that are rarer are unknown", 1, 1e9),
+        REAL("dropout", &c->dropout, "rate of dropout", 0, 0.99),
+        REAL("word-dropout", &c->word_dropout, "share of words that become unknown in training", 0,
+             0.99),
+        REAL("lr", &c->lr, "learning rate of AdamW", 0, 1000),
+        REAL("weight-decay", &c->weight_decay, "of AdamW", 0, 1000),
+    };
+    const program_t program = {
+        .name = "sentence",
+        .usage = "[OPTION]...",
+        .summary =
+            "Trains a Transformer whose graph is a sentence: on a generated language in which the word to attend\n"
+            "to is known, or, with --data or --load, on sentences that people wrote.",
+        .options = rows,
+        .n_options = (int)(sizeof rows / sizeof *rows)};
+    if (!options_read(&program, argc, argv, status))
+        return 0;
+    int text = 0, last = program.n_options;
+    while (--last >= 0 && rows[last].name != first_of_text)
+        if (rows[last].name && options_gave(rows[last].name))
+            text = last;
+    *status = 2;
+    if (c->data && c->load)
+        fprintf(stderr, "sentence: --data and --load: one of the two is expected\n");
+    else if (text && !c->data && !c->load)
+        fprintf(stderr, "--%s: --data or --load is expected, too\n", rows[text].name);
+    return !(c->data && c->load) && (!text || c->data || c->load);
 }
 
-int main(int argc, char **argv)
+/* ---- the generated language ---- */
+
+static int run_generated(const options_t *options)
 {
-    options_t options = {
-        .topology = COMPLETE, .layers = 1, .epochs = 10, .seed = 1, .name = "complete"};
     gnn_context_t *context = NULL;
     gnn_model_t *model = NULL;
-    for (int k = 1; k < argc; k++)
-        if (strcmp(argv[k], "--data") == 0 || strcmp(argv[k], "--load") == 0)
-            return classify_main(argc, argv);
     pack_t *packs = calloc(TRAINING + HELD_OUT, sizeof *packs);
-    if (!parse(&options, argc, argv)) {
-        usage(stderr);
-        free(packs);
-        return 2;
-    }
-    int rc = packs ? gnn_context_new(&context, &(gnn_context_config_t){.seed = options.seed,
-                                                                       .threads = options.threads})
+    int rc = packs ? gnn_context_new(&context, &(gnn_context_config_t){.seed = options->seed,
+                                                                       .threads = options->threads})
                    : GNN_EMEMORY;
     if (rc == GNN_OK)
-        rc = run(&options, context, &model, packs);
+        rc = run(options, context, &model, packs);
     if (rc == GNN_OK)
         rc = gnn_profile_write(context, stderr);
     if (rc != GNN_OK)
@@ -186,5 +204,26 @@ int main(int argc, char **argv)
     free(packs);
     gnn_model_free(model);
     gnn_context_free(context);
-    return program_ends("sentence", rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE);
+    return rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    options_t options = {0};
+    classify_t text = {CLASSIFY_DEFAULTS};
+    int status = 2;
+    if (!read_options(&options, &text, argc, argv, &status))
+        return status;
+    if (options.epochs)
+        text.epochs = options.epochs;
+    if (text.data || text.load)
+        return program_ends("sentence", classify(&text));
+    options.epochs = options.epochs ? options.epochs : 10;
+    options.layers = text.layers;
+    options.seed = (uint64_t)text.seed;
+    options.threads = (int)text.threads;
+    options.picture = text.plot;
+    if (!set_topology(&options, text.topology))
+        return 2;
+    return program_ends("sentence", run_generated(&options));
 }

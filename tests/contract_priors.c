@@ -4,6 +4,7 @@
 #include "contract.h"
 
 #include <lib/kernels/attention/by_lane/by_lane.h>
+#include <lib/kernels/neighbours/neighbour_extreme.h>
 #include <lib/tape/tape.h>
 
 /* ---- which way ran ---- */
@@ -122,6 +123,151 @@ START_TEST(priors_in_bf16)
 }
 END_TEST
 
+/* ---- keys by distance ---- */
+
+/* Keys that all distances beyond some share, keys of every distance, keys that heads share, several
+ * tables, with and without queries of their own. */
+static contract_case_t key_case(size_t turn, gnn_graph_t *g)
+{
+    contract_case_t c = prior_case(turn, g);
+    const double buckets = turn % 2 ? 600 : (double)(1 + turn % 7 * 4),
+                 rule = (double)(turn / 2 % GNN_BUCKETS), shared = turn % 3 == 1;
+    c.priors[0] = (gnn_prior_use_t){&gnn_prior_keys, {buckets, rule, 50, shared}};
+    c.priors[1] = (gnn_prior_use_t){NULL, {0}};
+    if (turn % 3 == 2)
+        c.priors[1] = (gnn_prior_use_t){&gnn_prior_table, {9}};
+    if (turn % 5 == 4)
+        c.priors[2] =
+            (gnn_prior_use_t){&gnn_prior_keys, {5, GNN_BUCKET_CLIP, 50, (double)(turn % 2)}};
+    c.prior_query = turn / 3 % 2;
+    c.softcap = turn % 4 == 3 ? 0.8 : 0;
+    return c;
+}
+
+START_TEST(keys_in_tiles_and_rows)
+{
+    static const int64_t sizes[] = {5, 63, 64, 65, 130, 257, 500};
+    for (size_t turn = 0; turn < (test_small() ? 6 : 84); turn++) {
+        const size_t kind = turn % GRAPHS;
+        gnn_graph_t *g = prior_graph(kind, sizes[turn / GRAPHS % 7]), *edges = contract_edges_of(g);
+        contract_case_t c = key_case(turn, g);
+        check_way(&c, way_of_kind(kind));
+        c.graph = edges;
+        c.weight = turn % 2;
+        c.bias = (edge_bias_t)(turn % 3);
+        if (turn % 4 == 0) {
+            c.aggregator = gnn_aggregator_find("additive");
+            c.prior_query = true;
+        }
+        ck_ok(gnn_graph_prepare(edges, &c.view));
+        check_way(&c, "[by_row]");
+        gnn_graph_free(edges);
+        gnn_graph_free(g);
+    }
+    contract_assert("keys in tiles and rows");
+}
+END_TEST
+
+/* Scores that are capped before priors are added, alone and with numbers by distance. */
+START_TEST(caps_in_tiles_and_rows)
+{
+    static const int64_t sizes[] = {5, 63, 64, 65, 130, 257};
+    for (size_t turn = 0; turn < (test_small() ? 6 : 48); turn++) {
+        const size_t kind = turn % GRAPHS;
+        gnn_graph_t *g = prior_graph(kind, sizes[turn / GRAPHS % 6]), *edges = contract_edges_of(g);
+        contract_case_t c = prior_case(turn, g);
+        c.softcap = turn % 2 ? 0.8 : 3;
+        if (kind == 0 || kind == 2)
+            memset(c.priors, 0, sizeof c.priors);
+        check_way(&c, way_of_kind(kind));
+        c.graph = edges;
+        c.aggregator = gnn_aggregator_find(turn % 3 == 0   ? "additive"
+                                           : turn % 3 == 1 ? "additive_v2"
+                                                           : "dot");
+        ck_ok(gnn_graph_prepare(edges, &c.view));
+        check_way(&c, "[by_row]");
+        gnn_graph_free(edges);
+        gnn_graph_free(g);
+    }
+    contract_assert("caps in tiles and rows");
+}
+END_TEST
+
+/* ---- gates ---- */
+
+/* A gate multiplies what any way has made. */
+START_TEST(gates_behind_every_way)
+{
+    static const struct {
+        const char *aggregator, *way;
+        bool spans;
+    } ways[] = {{"dot", "[by_tile]", true},       {"dot", "[by_row]", false},
+                {"additive", "[by_lane/", false}, {"additive_v2", "[by_lane/", false},
+                {"sum", "[sum", false},           {"mean", "[sum", true},
+                {"max", "[extreme", false},       {"std", "[generic]", true}};
+    for (size_t turn = 0; turn < 4 * sizeof ways / sizeof *ways; turn++) {
+        const size_t k = turn / 4;
+        const uint64_t seed = test_seed() + turn;
+        gnn_graph_t *g = ways[k].spans ? prior_graph(turn % STRAIGHT, 70)
+                                       : contract_random_edges(30, 30, 200, seed);
+        contract_case_t c = contract_case_of(ways[k].aggregator, g, "gates", seed);
+        c.gate = true;
+        c.strided = turn % 2;
+        c.weight = strcmp(ways[k].way, "[by_row]") == 0;
+        c.map =
+            turn % 4 == 3 && c.aggregator->score_width == GNN_SCORE_PER_KEY ? &gnn_map_rope : NULL;
+        ck_ok(gnn_graph_prepare(g, &c.view));
+        const bool lanes = strstr(ways[k].way, "lane") != NULL,
+                   extreme = strstr(ways[k].way, "extreme") != NULL;
+        check_way(&c, lanes && !gnn__attention_lanes()               ? "[by_row]"
+                      : extreme && !gnn__neighbour_extreme_kernels() ? "[generic]"
+                                                                     : ways[k].way);
+        gnn_graph_free(g);
+    }
+    contract_assert("gates behind every way");
+}
+END_TEST
+
+START_TEST(keys_in_bf16)
+{
+    for (size_t turn = 0; turn < (test_small() ? 2 : 16); turn++) {
+        gnn_graph_t *g = prior_graph(turn % STRAIGHT, 100 + 70 * (int64_t)(turn % 3));
+        const contract_case_t c = key_case(turn, g);
+        contract_open_at(2, (gnn_precision_t)_i);
+        contract_check(&c);
+        contract_close();
+        gnn_graph_free(g);
+    }
+    contract_assert(_i == GNN_PRECISION_HIGH ? "keys at high" : "keys at medium");
+}
+END_TEST
+
+/* Keys of distances that no pair has may be anything, and so may queries that hear nothing of a
+ * tile. */
+START_TEST(keys_of_distances_that_no_pair_has)
+{
+    const int64_t n = 150, reach = 40;
+    gnn_graph_t *g = NULL;
+    ck_ok(gnn_graph_window(&g, 1, &n, reach, 1, GNN_ON));
+    contract_case_t c = contract_case_of("dot", g, "unheard keys", test_seed());
+    c.priors[0] = (gnn_prior_use_t){&gnn_prior_keys, {2 * (double)n, GNN_BUCKET_CLIP}};
+    ck_ok(gnn_graph_prepare(g, &c.view));
+    contract_open(2);
+    contract_run_t *r = contract_run_new(&c);
+    const gnn_tensor_t *keys = &r->in[GNN_AGGREGATE_PRIOR_0];
+    for (int64_t row = 0; row < keys->rows; row++)
+        for (int64_t x = 0; (row > n || row < n - reach) && x < keys->cols; x++)
+            gnn__row(keys, row)[x] = (gnn_real_t)NAN;
+    contract_oracle(r, 1e-6);
+    contract_library(r);
+    contract_compare(r);
+    contract_run_free(r);
+    contract_close();
+    gnn_graph_free(g);
+    contract_assert("keys of distances that no pair has");
+}
+END_TEST
+
 /* Starts so far apart that the numbers of all distances would need more memory than the graph are
  * left to the generic driver. */
 START_TEST(distances_too_many_to_write_down)
@@ -204,6 +350,11 @@ TCase *contract_prior_tests(void)
     tcase_set_timeout(t, 600);
     tcase_add_test(t, priors_in_tiles_and_rows);
     tcase_add_loop_test(t, priors_in_bf16, GNN_PRECISION_HIGH, GNN_PRECISION_MEDIUM + 1);
+    tcase_add_test(t, keys_in_tiles_and_rows);
+    tcase_add_test(t, caps_in_tiles_and_rows);
+    tcase_add_test(t, gates_behind_every_way);
+    tcase_add_loop_test(t, keys_in_bf16, GNN_PRECISION_HIGH, GNN_PRECISION_MEDIUM + 1);
+    tcase_add_test(t, keys_of_distances_that_no_pair_has);
     tcase_add_test(t, distances_too_many_to_write_down);
     tcase_add_test(t, edge_terms_in_lanes);
     tcase_add_test(t, edge_rows_in_lanes);

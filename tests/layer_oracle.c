@@ -241,12 +241,30 @@ static matrix_t keys(oracle_call_t *o, matrix_t x)
     return own.cols ? own : linear(o, x, "value.weight", "value.bias");
 }
 
+/* Parts of rows, as wide as the gain, each divided by its root mean square. */
+static matrix_t head_norms(oracle_call_t *o, matrix_t x, matrix_t gain)
+{
+    matrix_t y = matrix(o, x.rows, x.cols);
+    if (gain.cols == 0)
+        return x;
+    for (int64_t at = 0; at < x.rows * x.cols; at += gain.cols) {
+        double square = 0;
+        for (int64_t k = 0; k < gain.cols; k++)
+            square += x.at[at + k] * x.at[at + k] / (double)gain.cols;
+        for (int64_t k = 0; k < gain.cols; k++)
+            y.at[at + k] = gain.at[k] * x.at[at + k] / sqrt(square + (double)o->c->norm_eps);
+    }
+    return y;
+}
+
 static void score_inputs(oracle_call_t *o, matrix_t dst, matrix_t src, matrix_t *in)
 {
     const bool per_head = o->c->aggregator->score_width == GNN_SCORE_PER_HEAD;
     matrix_t key = keys(o, src), edge = field(o, "edge.weight"),
              query = o->c->share_weights == GNN_ON ? keys(o, dst)
                                                    : linear(o, dst, "query.weight", "query.bias");
+    key = head_norms(o, key, field(o, "key_norm.gain"));
+    query = head_norms(o, query, field(o, "query_norm.gain"));
     if (per_head) {
         key = head_dots(o, key, field(o, "attention.sender"));
         query = head_dots(o, query, field(o, "attention.receiver"));
@@ -380,7 +398,8 @@ static matrix_t update(oracle_call_t *o, matrix_t x, matrix_t normed, matrix_t a
     const gnn_layer_config_t *c = o->c;
     const matrix_t eps = field(o, "eps");
     matrix_t y = a;
-    if (c->update == GNN_UPDATE_LINEAR || c->update == GNN_UPDATE_FEED_FORWARD)
+    if (c->update == GNN_UPDATE_LINEAR || c->update == GNN_UPDATE_FEED_FORWARD ||
+        c->update == &gnn_update_gated)
         return linear(o, a, "out.weight", "out.bias");
     if (c->update == GNN_UPDATE_MLP) {
         y = sum(o, 1 + (eps.cols ? eps.at[0] : (double)c->eps), x, a);
@@ -389,9 +408,18 @@ static matrix_t update(oracle_call_t *o, matrix_t x, matrix_t normed, matrix_t a
     }
     if (c->update == GNN_UPDATE_GRU)
         y = gru(o, a, x);
-    if (c->update == GNN_UPDATE_BETA)
+    if (c->update == &gnn_update_beta)
         y = beta(o, a, linear(o, normed, "self.weight", "self.bias"));
     return sum(o, 1, y, field(o, "out.bias"));
+}
+
+/* f(g) * u, number by number. */
+static matrix_t gate(oracle_call_t *o, matrix_t g, matrix_t u)
+{
+    matrix_t y = matrix(o, u.rows, u.cols);
+    for (int64_t k = 0; k < u.rows * u.cols; k++)
+        y.at[k] = activation(o->c->hidden_activation, g.at[k]) * u.at[k];
+    return y;
 }
 
 static matrix_t feed_forward(oracle_call_t *o, matrix_t z)
@@ -399,7 +427,11 @@ static matrix_t feed_forward(oracle_call_t *o, matrix_t z)
     const gnn_layer_config_t *c = o->c;
     const bool normed = c->norm != GNN_NORM_NONE, before = c->norm_position == GNN_NORM_BEFORE;
     matrix_t u = normed && before ? norm(o, z, "norm2.gain", "norm2.shift") : z;
-    u = activate(o, c->hidden_activation, linear(o, u, "ffn.0.weight", "ffn.0.bias"));
+    if (c->update == &gnn_update_gated)
+        u = gate(o, linear(o, u, "ffn.gate.weight", "ffn.gate.bias"),
+                 linear(o, u, "ffn.0.weight", "ffn.0.bias"));
+    else
+        u = activate(o, c->hidden_activation, linear(o, u, "ffn.0.weight", "ffn.0.bias"));
     u = linear(o, u, "ffn.1.weight", "ffn.1.bias");
     if (c->residual == GNN_ON)
         u = sum(o, 1, z, u);
@@ -419,13 +451,13 @@ void layer_oracle(const gnn_layer_t *layer, const gnn_graph_t *graph, const gnn_
                        normed && before && !given ? norm(&o, src, "norm.gain", "norm.shift") : src,
                    normed_dst = normed && before ? norm(&o, dst, "norm.gain", "norm.shift") : dst;
     matrix_t u = update(&o, dst, normed_dst, aggregate(&o, normed_dst, normed_src));
-    if (o.c->self_term == GNN_ON && o.c->update != GNN_UPDATE_BETA)
+    if (o.c->self_term == GNN_ON && o.c->update != &gnn_update_beta)
         u = sum(&o, 1, u, linear(&o, normed_dst, "self.weight", "self.bias"));
     if (o.c->residual == GNN_ON)
         u = sum(&o, 1, dst, u);
     if (normed && !before)
         u = norm(&o, u, "norm.gain", "norm.shift");
-    if (o.c->update == GNN_UPDATE_FEED_FORWARD)
+    if (o.c->update == GNN_UPDATE_FEED_FORWARD || o.c->update == &gnn_update_gated)
         u = feed_forward(&o, u);
     u = activate(&o, o.c->activation, u);
     ck_assert(u.rows == n && u.cols == gnn_layer_width(layer));

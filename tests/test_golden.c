@@ -237,7 +237,7 @@ static const layer_case_t layers[] = {
     {"gatv2_edge_loops", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_GATV2}},
     {"gat_residual", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_GAT, .self_term = GNN_ON, .bias_update = GNN_OFF}},
     {"sage_normalize", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_SAGE, .norm = GNN_NORM_L2}},
-    {"transformer_conv_beta", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_TRANSFORMER_CONV, .update = GNN_UPDATE_BETA}},
+    {"transformer_conv_beta", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_TRANSFORMER_CONV, .update = &gnn_update_beta}},
     {"transformer_conv_average", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_TRANSFORMER_CONV, .combine = GNN_HEADS_AVERAGE}},
     {"gcn_improved", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_GCN}},
     {"resgated", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_RESGATED}},

@@ -58,6 +58,7 @@
 #include <gnn/data.h>
 #include <gnn/train.h>
 #include <gnn/text.h>
+#include <gnn/pretrained.h>
 #include <gnn/tokenizer.h>
 #include <gnn/report.h>
 

@@ -24,6 +24,7 @@ typedef struct gnn_layer gnn_layer_t;
  *     linear         W_out a                                  (+ W_self x_i with self_term)
  *     mlp            mlp((1 + eps) x_i + a), two products     GIN: Xu et al. 2019
  *     feed_forward   z = norm(x + W_out a), norm(z + ffn(z))  Transformer: Vaswani et al. 2017
+ *     gated          as feed_forward, ffn(z) = W_1 (f(W_g z) * (W_0 z))      Shazeer 2020
  *     gru            GRU(a, x_i)                              gated graph networks: Li et al. 2016
  *     beta           b r + (1 - b) a, r = W_self x_i,         Graph Transformer: Shi et al. 2021
  *                    b = sigmoid(W_beta [a, r, a - r])
@@ -42,7 +43,6 @@ typedef struct gnn_update {
 #define GNN_UPDATE_MLP (&gnn_update_mlp)
 #define GNN_UPDATE_FEED_FORWARD (&gnn_update_feed_forward)
 #define GNN_UPDATE_GRU (&gnn_update_gru)
-#define GNN_UPDATE_BETA (&gnn_update_beta)
 
 GNN_API size_t gnn_update_count(void);
 /** Row `index`, NULL past the last. */

@@ -70,8 +70,9 @@ typedef struct gnn_prior_grad {
 
 /**
  * What the places of a pair add to its score. A row has either `score` and `score_grad`, or, if
- * distance and head alone decide, `strip` and `strip_grad`: fast kernels add strips to whole tiles
- * of scores.
+ * distance and head alone decide, `strip` and `strip_grad`, or, if the query times a key of the
+ * distance does, `key_row` and `key_column`: fast kernels add strips to whole tiles of scores, and
+ * multiply whole tiles of queries with the keys.
  */
 typedef struct gnn_prior {
     const char *name, *paper, *help;
@@ -93,6 +94,11 @@ typedef struct gnn_prior {
     /** d_parameters += what the derivatives of such a strip give. */
     void (*strip_grad)(const gnn_aggregate_shape_t *shape, int64_t head, int64_t first,
                        int64_t count, const gnn_real_t *d_strip, const gnn_tensor_t *d_parameters);
+    /** The prior is shape->scale * query . key, both of shape->d_k numbers: the row of the
+     * parameters that holds the keys of a distance, and the column where a head's key begins. Such
+     * a row has the flags READS_QUERY and READS_DISTANCE, and its numbers are SHARED. */
+    int64_t (*key_row)(const gnn_aggregate_shape_t *shape, int64_t distance);
+    int64_t (*key_column)(const gnn_aggregate_shape_t *shape, int64_t head);
 } gnn_prior_t;
 
 /** A prior at work: a row and the values of its options (0: initial ones). Row NULL: none. */

@@ -157,6 +157,15 @@ static int check_owned(const gnn__plan_t *plan, const char *row, gnn_row_declare
     return expect(plan, input, rows, cols);
 }
 
+/* Does the row have all functions of one of the three kinds? Keys need both flags. */
+static bool has_scores(const gnn_prior_t *row)
+{
+    const unsigned needed = GNN_PRIOR_READS_QUERY | GNN_PRIOR_READS_DISTANCE;
+    if (row->key_row)
+        return row->key_column && (row->flags & needed) == needed && row->numbers == GNN_PRIOR_SHARED;
+    return row->strip ? row->strip_grad != NULL : row->score && row->score_grad;
+}
+
 static int check_prior(const gnn__plan_t *plan, int p)
 {
     const gnn_prior_t *row = plan->prior[p];
@@ -164,9 +173,10 @@ static int check_prior(const gnn__plan_t *plan, int p)
     int64_t rows, cols;
     if (!row)
         return refuse(plan, input, GNN_EINVALID, "an aggregation without this prior");
-    if (!row->declare || !(row->strip ? row->strip_grad != NULL : row->score && row->score_grad))
+    if (!row->declare || !has_scores(row))
         return gnn__error(GNN_EINVALID,
-                          "aggregate: prior %s needs declare, and score or strip with its gradient",
+                          "aggregate: prior %s needs declare, and score or strip with its gradient, "
+                          "or key_row and key_column",
                           row->name);
     if ((row->flags & GNN_PRIOR_READS_QUERY) && !plan->has[GNN_AGGREGATE_PRIOR_QUERY] &&
         plan->aggregator->score_width != GNN_SCORE_PER_KEY)

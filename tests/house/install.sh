@@ -19,8 +19,8 @@ package() {
 }
 
 sources_minimal=minimal.c
-sources_citation='citation*.c program.c'
-sources_sentence='sentence*.c classify*.c language.c program.c'
+sources_citation='citation*.c program.c options.c'
+sources_sentence='sentence*.c classify*.c language.c program.c options.c'
 # compile NAME FOLDER ARGUMENTS...: FOLDER/NAME from the copies of the examples.
 compile() (
     cd "$work/examples" || exit
@@ -97,8 +97,8 @@ if(gnn_FOUND)
 endif()
 find_package(gnn ${WANTED} EXACT REQUIRED COMPONENTS shared static)
 find_package(gnn 0.1 REQUIRED)
-file(GLOB citation citation*.c program.c)
-file(GLOB sentence sentence*.c classify*.c language.c program.c)
+file(GLOB citation citation*.c program.c options.c)
+file(GLOB sentence sentence*.c classify*.c language.c program.c options.c)
 add_executable(minimal minimal.c)
 add_executable(citation ${citation})
 add_executable(sentence ${sentence})
@@ -135,7 +135,7 @@ expect "configured without igraph" env CC="$cc" meson setup "$work/build" "$root
     finish
 # The libraries alone; the programs are built outside.
 targets=$(cd "$work/build" && ninja -t targets all | sed -nE 's/^(libgnn\.(a|so[.0-9]*|[.0-9]*dylib)): .*/\1/p')
-[ $docs = disabled ] || targets="$targets docs/man3"
+[ $docs = disabled ] || targets="$targets docs/man3 $(cd "$work/build" && ninja -t targets all | sed -nE 's/^(examples\/gnn-[a-z]+\.1): .*/\1/p')"
 # shellcheck disable=SC2086 # a list
 expect "built without igraph" ninja -C "$work/build" -j "${GNN_BUILD_JOBS:-2}" $targets || finish
 mv "$work/said" "$work/built"
@@ -156,6 +156,11 @@ if [ $docs = enabled ]; then
     expect "functions were found" test "$(printf '%s\n' "$names" | wc -l)" -gt 50
     expect "every function has a man page" sh -c "cd '$prefix/share/man/man3' && for n in $(printf '%s ' $names); do [ -s \$n.3 ] || { echo \$n; bad=1; }; done; [ -z \"\${bad:-}\" ]"
     expect "man pages have no other names" sh -c "! ls '$prefix/share/man/man3' | grep -vE '^(gnn[_.]|GNN_).*3$'"
+    if command -v help2man >/dev/null 2>&1; then
+        expect "citation has a man page" grep -q 'weight.*decay' "$prefix/share/man/man1/gnn-citation.1"
+    else
+        echo "SKIP install_man_pages: no help2man"
+    fi
     expect "the front page" grep -q 'as one layer\|as <b>one layer' "$prefix/share/doc/gnn/html/index.html"
 fi
 finish

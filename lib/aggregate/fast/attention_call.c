@@ -34,6 +34,7 @@ gnn__attention_t gnn__attention_describe(const gnn__plan_t *plan)
     find_score(plan->aggregator, &a.score);
     a.scale = plan->shape.scale;
     a.level = gnn__attention_level(plan->context);
+    a.softcap = plan->shape.softcap;
     a.amx = a.level != GNN_PRECISION_HIGHEST && gnn__amx_granted();
     a.slope = plan->shape.slope;
     a.a = plan->shape.parameters.data;
@@ -49,6 +50,11 @@ gnn__attention_t gnn__attention_describe(const gnn__plan_t *plan)
     a.d_e = plan->d_e;
     a.weight = matrix(&plan->in[GNN_AGGREGATE_EDGE_WEIGHT]);
     a.weights = plan->in[GNN_AGGREGATE_EDGE_WEIGHT].rows;
+    for (int p = 0; p < GNN_PRIORS; p++)
+        a.keys.count += plan->prior[p] && plan->prior[p]->key_row;
+    a.keys.apart = plan->has[GNN_AGGREGATE_PRIOR_QUERY];
+    a.keys.q =
+        plan->has[GNN_AGGREGATE_PRIOR_QUERY] ? matrix(&plan->in[GNN_AGGREGATE_PRIOR_QUERY]) : a.q;
     a.dropout = plan->dropping ? &plan->dropout : NULL;
     return a;
 }
@@ -70,6 +76,10 @@ void gnn__attention_gradients(const gnn__plan_t *plan, const gnn_op_call_t *call
     a->grad.lse = call->saved[0];
     a->grad.y = matrix(&plan->d_out);
     a->grad.q = matrix(&plan->d[GNN_AGGREGATE_QUERY]);
+    if (a->keys.count > 0)
+        a->keys.d_q = plan->has[GNN_AGGREGATE_PRIOR_QUERY]
+                          ? matrix(&plan->d[GNN_AGGREGATE_PRIOR_QUERY])
+                          : a->grad.q;
     a->grad.k = matrix(&plan->d[GNN_AGGREGATE_KEY]);
     a->grad.v = matrix(&plan->d[GNN_AGGREGATE_SRC_MESSAGE]);
     a->grad.bias = matrix(&plan->d[GNN_AGGREGATE_EDGE_BIAS]);

@@ -35,7 +35,16 @@ static void find_range(const gnn__plan_t *plan, gnn__distance_prior_t *prior)
                    src = positions_of(g->n_src, g->n_segments, g->src_segments, g->src_start);
     prior->first = src.least - dst.most;
     prior->count = gnn__max(src.most - dst.least - prior->first + 1, 0);
-    prior->stride = gnn__round_up(prior->count + 2 * GNN__PRIOR_MARGIN, 16);
+    prior->stride = gnn__round_up(prior->count + 2 * GNN__PRIOR_MARGIN, GNN__KEY_BLOCK);
+}
+
+int64_t gnn__distance_places(const gnn__plan_t *plan, int64_t *first, int64_t *count)
+{
+    gnn__distance_prior_t prior;
+    find_range(plan, &prior);
+    *first = prior.first;
+    *count = prior.count;
+    return prior.stride;
 }
 
 bool gnn__distance_prior_fits(const gnn__plan_t *plan)
@@ -88,12 +97,26 @@ bool gnn__distances_are_straight(const gnn__plan_t *plan, int64_t p)
 
 /* ---- numbers by distance ---- */
 
+/* Does prior p have numbers by distance, rather than keys? */
+static bool is_strip(const gnn__plan_t *plan, int p)
+{
+    return plan->prior[p] && plan->prior[p]->strip;
+}
+
+static bool has_strips(const gnn__plan_t *plan)
+{
+    bool has = false;
+    for (int p = 0; p < GNN_PRIORS; p++)
+        has |= is_strip(plan, p);
+    return has;
+}
+
 /* What all priors together say of head a at distances first .. first + count - 1. */
 static void fill_head(const gnn__plan_t *plan, int64_t a, int64_t first, int64_t count,
                       gnn_real_t *out)
 {
     for (int p = 0; p < GNN_PRIORS; p++)
-        if (plan->prior[p])
+        if (is_strip(plan, p))
             plan->prior[p]->strip(&plan->prior_shape[p], a, first, count, out);
 }
 
@@ -101,7 +124,7 @@ static void fold_head(const gnn__plan_t *plan, int64_t a, int64_t first, int64_t
                       const gnn_real_t *d)
 {
     for (int p = 0; p < GNN_PRIORS; p++)
-        if (gnn__wants_gradient(plan, GNN_AGGREGATE_PRIOR_0 + p))
+        if (is_strip(plan, p) && gnn__wants_gradient(plan, GNN_AGGREGATE_PRIOR_0 + p))
             plan->prior[p]->strip_grad(&plan->prior_shape[p], a, first, count, d,
                                        &plan->d[GNN_AGGREGATE_PRIOR_0 + p]);
 }
@@ -110,7 +133,7 @@ static bool wants_gradients(const gnn__plan_t *plan)
 {
     bool wants = false;
     for (int p = 0; p < GNN_PRIORS; p++)
-        wants |= gnn__wants_gradient(plan, GNN_AGGREGATE_PRIOR_0 + p);
+        wants |= is_strip(plan, p) && gnn__wants_gradient(plan, GNN_AGGREGATE_PRIOR_0 + p);
     return wants;
 }
 
@@ -129,6 +152,8 @@ void gnn__distance_prior_carve(const gnn__plan_t *plan, gnn__carve_t *carve, boo
         !gnn__mul(prior->stride, plan->shape.heads, &all) || !gnn__mul(all, chunks, &sums);
     prior->positions = gnn__carve(carve, g->n_dst + g->n_src, sizeof *prior->positions);
     prior->shift = gnn__carve(carve, gnn__max(g->n_dst, g->n_src), sizeof *prior->shift);
+    if (!has_strips(plan))
+        return;
     prior->up = gnn__carve(carve, all, sizeof *prior->up);
     if (!backward)
         return;
@@ -147,6 +172,8 @@ void gnn__distance_prior_fill(const gnn__plan_t *plan, bool backward, gnn__dista
         return;
     gnn__positions(g, true, prior->positions);
     gnn__positions(g, false, prior->positions + g->n_dst);
+    if (!has_strips(plan))
+        return;
     memset(prior->up, 0, sizeof *prior->up * (size_t)all);
     for (int64_t a = 0; a < plan->shape.heads; a++)
         fill_head(plan, a, prior->first, prior->count, prior->up + a * stride + GNN__PRIOR_MARGIN);
@@ -159,7 +186,9 @@ void gnn__distance_prior_fill(const gnn__plan_t *plan, bool backward, gnn__dista
 
 /* ---- parts ---- */
 
-/* The distance of row r and place c is c + a number of the row, or on a transposed part that number
+/* Rows that hear nothing go on as the row before.
+ *
+ * The distance of row r and place c is c + a number of the row, or on a transposed part that number
  * - c, and its place among the numbers, from one end or from the other, a number of the row + c. */
 static void fill_shift(const gnn__distance_prior_t *prior, const gnn__attention_t *a,
                        const int64_t *rows, const int64_t *columns)
@@ -168,7 +197,9 @@ static void fill_shift(const gnn__distance_prior_t *prior, const gnn__attention_
     const int64_t at_zero = GNN__PRIOR_MARGIN - prior->first,
                   origin = a->transposed ? prior->stride - 1 - at_zero : at_zero;
     for (int64_t r = 0; r < p->n_rows; r++)
-        prior->shift[r] = p->lo[r] < p->hi[r] ? columns[p->lo[r]] - p->lo[r] - rows[r] + origin : 0;
+        prior->shift[r] = p->lo[r] < p->hi[r] ? columns[p->lo[r]] - p->lo[r] - rows[r] + origin
+                          : r > 0             ? prior->shift[r - 1] - 1
+                                              : 0;
 }
 
 void gnn__distance_prior_part(const gnn__distance_prior_t *prior, bool tiles, gnn__attention_t *a)
@@ -177,11 +208,11 @@ void gnn__distance_prior_part(const gnn__distance_prior_t *prior, bool tiles, gn
         return;
     const int64_t n_dst = a->transposed ? a->pairs.n_cols : a->pairs.n_rows;
     const int64_t *dst = prior->positions, *src = dst + n_dst;
-    a->prior = (gnn__prior_t){.at = tiles && a->transposed ? prior->down : prior->up,
-                              .stride = prior->stride,
-                              .dst_position = dst,
-                              .src_position = src,
-                              .origin = GNN__PRIOR_MARGIN - prior->first};
+    a->prior = (gnn__prior_strips_t){.at = tiles && a->transposed ? prior->down : prior->up,
+                                     .stride = prior->stride,
+                                     .dst_position = dst,
+                                     .src_position = src,
+                                     .origin = GNN__PRIOR_MARGIN - prior->first};
     if (tiles) {
         fill_shift(prior, a, a->transposed ? src : dst, a->transposed ? dst : src);
         a->prior.shift = prior->shift;

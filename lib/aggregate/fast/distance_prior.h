@@ -24,6 +24,9 @@ bool gnn__distance_prior_fits(const gnn__plan_t *plan);
 /* Is the distance a number of the row plus the place, by receiver and by sender? Where nodes stand
  * in an order of their own, or a run crosses the border of a segment, it is not. */
 bool gnn__distances_are_straight(const gnn__plan_t *plan, int64_t p);
+/* Places for all distances, those of a head, whether it has numbers or keys; first: as in
+ * gnn__distance_prior_t. */
+int64_t gnn__distance_places(const gnn__plan_t *plan, int64_t *first, int64_t *count);
 
 /* Memory; where distances add nothing none, and all of what follows does nothing. `chunks`: the
  * most of any part. */

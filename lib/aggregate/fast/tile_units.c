@@ -150,11 +150,22 @@ static void cut_senders(const gnn__attention_t *a, chunks_t *c)
     }
 }
 
+/* Do keys by distance multiply something else than the queries? */
+static bool keys_apart(const gnn__attention_t *a)
+{
+    return a->keys.count > 0 && a->keys.apart;
+}
+
+static int64_t sums_of_queries(const gnn__attention_t *a, const chunks_t *c)
+{
+    return c->count > 0 ? c->before[c->count] * a->heads * gnn__tile_row(a, a->d_k) : 0;
+}
+
 int64_t gnn__tiles_sums(const gnn__attention_t *a)
 {
     chunks_t c;
     cut_senders(a, &c);
-    return c.count > 0 ? c.before[c.count] * a->heads * gnn__tile_row(a, a->d_k) : 0;
+    return sums_of_queries(a, &c) * (keys_apart(a) ? 2 : 1);
 }
 
 int64_t gnn__tiles_chunks(const gnn__attention_t *a)
@@ -195,14 +206,41 @@ static void receive_sums(const gnn__attention_t *a, const chunks_t *c, const gnn
     write_nothing(a, done, c1);
 }
 
+/* Where chunk k and the heads from `head` on sum up what is not theirs. */
+static gnn__tile_sums_t sums_of_unit(const gnn__attention_t *a, const chunks_t *c,
+                                     const gnn__tile_sums_t *all, int64_t k, int64_t head)
+{
+    const int64_t at = (c->before[k] * a->heads + head * chunk_columns(a, c, k)) *
+                       gnn__tile_row(a, a->d_k),
+                  place = (k * a->heads + head) * a->prior.stride;
+    return (gnn__tile_sums_t){all->d_q + at, all->d_key_q ? all->d_key_q + at : NULL,
+                              all->d_prior ? all->d_prior + place : NULL,
+                              all->d_keys ? all->d_keys + place * a->keys.width : NULL};
+}
+
+/* What keys multiply has a gradient of its own, which is added to, or that of the queries. */
+static gnn__attention_t apart_of(const gnn__attention_t *a)
+{
+    gnn__attention_t apart = *a;
+    apart.grad.q = a->keys.d_q;
+    apart.grad.writes_q = 0;
+    return apart;
+}
+
 void gnn__tiles_backward(const gnn__attention_t *of, gnn_real_t *scratch, int64_t scratch_size,
-                         gnn_real_t *sums, gnn_real_t *d_prior, int threads)
+                         gnn_real_t *sums, gnn_real_t *d_prior, gnn_real_t *d_keys, int threads)
 {
     const gnn__attention_tiles_grad_t *kernels = gnn__attention_tiles_grad();
-    gnn__attention_t copy = *of, *a = &copy;
+    gnn__attention_t copy = *of, *a = &copy, other = apart_of(of);
     chunks_t c;
     cut_senders(a, &c);
-    const int64_t width = gnn__tile_row(a, a->d_k), group = a->heads / a->kv_heads, per = 256,
+    const bool apart = keys_apart(a) && a->keys.d_q.at;
+    const gnn__tile_sums_t all = {sums,
+                                  apart            ? sums + sums_of_queries(a, &c)
+                                  : a->keys.d_q.at ? sums
+                                                   : NULL,
+                                  d_prior, d_keys};
+    const int64_t group = a->heads / a->kv_heads, per = 256,
                   heard = c.count > 0 ? a->pairs.hi[a->pairs.n_rows - 1] : 0,
                   end = gnn__max(a->grad.writes_q, heard), blocks = (end + per - 1) / per,
                   heads = heads_per_unit(a, a->kv_heads, c.count),
@@ -213,15 +251,18 @@ void gnn__tiles_backward(const gnn__attention_t *of, gnn_real_t *scratch, int64_
     {
         for (int64_t u; (u = gnn__deal_next(&deal)) >= 0;) {
             const int64_t kv = u / c.count * heads, k = u % c.count;
+            const gnn__tile_sums_t own = sums_of_unit(a, &c, &all, k, kv * group);
             kernels->send(a, c.begin[k], c.begin[k + 1], kv, gnn__min(kv + heads, a->kv_heads),
-                          sums + (c.before[k] * a->heads + kv * group * chunk_columns(a, &c, k)) *
-                                     width,
-                          d_prior ? d_prior + (k * a->heads + kv * group) * a->prior.stride : NULL,
-                          scratch + omp_get_thread_num() * scratch_size);
+                          &own, scratch + omp_get_thread_num() * scratch_size);
         }
 #pragma omp barrier
 #pragma omp for schedule(static)
-        for (int64_t b = 0; b < (a->grad.q.at ? blocks : 0); b++)
-            receive_sums(a, &c, sums, b * per, gnn__min(b * per + per, end));
+        for (int64_t b = 0; b < blocks; b++) {
+            const int64_t c0 = b * per, c1 = gnn__min(c0 + per, end);
+            if (a->grad.q.at)
+                receive_sums(a, &c, sums, c0, c1);
+            if (apart)
+                receive_sums(&other, &c, all.d_key_q, c0, c1);
+        }
     }
 }

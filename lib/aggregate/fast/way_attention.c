@@ -2,7 +2,7 @@
  * on spans, else row by row. Saved for backward: the output and one log-sum-exp per receiver and
  * head; a part's backward gets those of all parts together. */
 #include <lib/aggregate/fast/attention_call.h>
-#include <lib/aggregate/fast/distance_prior.h>
+#include <lib/aggregate/fast/distance_keys.h>
 #include <lib/aggregate/fast/fast.h>
 #include <lib/aggregate/fast/sink.h>
 #include <lib/aggregate/fast/tile_units.h>
@@ -21,12 +21,8 @@ typedef struct attention_run {
     gnn_real_t *d_a;           /* chunks x heads * d_k, backward */
     gnn_real_t *tiles;         /* forward: packed tiles; backward: their sums of d_q */
     gnn__distance_prior_t prior;
+    gnn__distance_keys_t keys;
 } attention_run_t;
-
-static bool takes(const gnn__plan_t *plan)
-{
-    return gnn__attention_is_fast(plan) && gnn__is_plain(plan) && gnn__distance_prior_fits(plan);
-}
 
 /* Does part p, which `a` describes, go in tiles? They know no weights: a normalised view of spans
  * goes row by row. */
@@ -72,6 +68,30 @@ static int64_t most_prior_chunks(const gnn__plan_t *plan, gnn__attention_t a, in
     return most;
 }
 
+/* Chunks that have sums of their own of keys; forward has one, which counts as any in tiles. */
+static gnn__key_chunks_t key_chunks(const gnn__plan_t *plan, gnn__attention_t a)
+{
+    gnn__key_chunks_t chunks = {0, 0};
+    if (!gnn__has_keys(plan))
+        return chunks;
+    for (int64_t p = 0; p < plan->view->n_parts; p++) {
+        gnn__attention_part(plan, p, GNN__FORWARD, &a);
+        if (in_tiles(plan, p, &a))
+            chunks.tiles = 1;
+        else
+            chunks.rows = gnn__most_chunks(plan->view);
+    }
+    if (chunks.tiles > 0)
+        chunks.tiles = most_prior_chunks(plan, a, chunks.tiles);
+    return chunks;
+}
+
+static bool takes(const gnn__plan_t *plan)
+{
+    return gnn__attention_is_fast(plan) && gnn__is_plain(plan) && gnn__distance_prior_fits(plan) &&
+           gnn__distance_keys_fit(plan, key_chunks(plan, gnn__attention_describe(plan)));
+}
+
 static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attention_run_t *run,
                   size_t *bytes)
 {
@@ -87,6 +107,7 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attenti
     run->bounds = gnn__carve(&carve, most + 1, sizeof *run->bounds);
     run->scratch = gnn__carve(&carve, scratch_all, sizeof *run->scratch);
     gnn__distance_prior_carve(plan, &carve, backward, most_prior_chunks(plan, a, most), &run->prior);
+    gnn__distance_keys_carve(plan, &carve, backward, key_chunks(plan, a), &run->keys);
     if (backward) {
         run->delta = gnn__carve(&carve, states, sizeof *run->delta);
         run->d_a =
@@ -118,6 +139,13 @@ static int sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
 
 /* ---- one part, in fixed chunks ---- */
 
+static gnn_real_t *zeroed(gnn_real_t *sums, int64_t count)
+{
+    if (sums)
+        memset(sums, 0, sizeof *sums * (size_t)count);
+    return sums;
+}
+
 static void run_rows(const gnn__plan_t *plan, const attention_run_t *run, const gnn__attention_t *a,
                      gnn__pass_t pass, int threads)
 {
@@ -125,19 +153,17 @@ static void run_rows(const gnn__plan_t *plan, const attention_run_t *run, const 
     const int64_t chunks = gnn__chunks(&a->pairs, run->bounds), width = a->heads * a->d_k;
     const bool parameters =
         pass == GNN__RECEIVE && gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS);
-    const int64_t sums = pass == GNN__RECEIVE && run->prior.sums ? a->heads * run->prior.stride : 0;
+    const int64_t sums = pass == GNN__RECEIVE && run->prior.sums ? a->heads * run->prior.stride : 0,
+                  keys = pass == GNN__RECEIVE && run->keys.row_partials ? run->keys.parameters : 0;
     GNN__EACH_CHUNK (c, chunks, threads) {
-        gnn_real_t *scratch = run->scratch + omp_get_thread_num() * run->scratch_size,
-                   *d_a = parameters ? run->d_a + c * width : NULL,
-                   *d_prior = sums ? run->prior.partials + c * sums : NULL;
-        if (d_a)
-            memset(d_a, 0, sizeof *d_a * (size_t)width);
-        if (d_prior)
-            memset(d_prior, 0, sizeof *d_prior * (size_t)sums);
+        gnn_real_t *scratch = run->scratch + omp_get_thread_num() * run->scratch_size;
+        const gnn__row_sums_t own = {zeroed(parameters ? run->d_a + c * width : NULL, width),
+                                     zeroed(sums ? run->prior.partials + c * sums : NULL, sums),
+                                     zeroed(keys ? run->keys.row_partials + c * keys : NULL, keys)};
         if (pass == GNN__FORWARD)
             kernels->forward(a, run->bounds[c], run->bounds[c + 1], scratch);
         else if (pass == GNN__RECEIVE)
-            kernels->receive(a, run->bounds[c], run->bounds[c + 1], scratch, d_a, d_prior);
+            kernels->receive(a, run->bounds[c], run->bounds[c + 1], scratch, &own);
         else
             kernels->send(a, run->bounds[c], run->bounds[c + 1], scratch);
     }
@@ -145,6 +171,8 @@ static void run_rows(const gnn__plan_t *plan, const attention_run_t *run, const 
         gnn__add_partials(&plan->d[GNN_AGGREGATE_PARAMETERS], run->d_a, chunks, width);
     if (sums)
         gnn__distance_prior_add(plan, &run->prior, chunks, false);
+    if (keys)
+        gnn__distance_keys_grad(plan, &run->keys, a, chunks, false, threads);
 }
 
 /* Tiles do both passes of backward in one, by sender. */
@@ -158,8 +186,9 @@ static void run_part(const gnn__plan_t *plan, const attention_run_t *run, gnn__a
         gnn__tiles_forward(a, run->scratch, run->scratch_size, run->tiles, threads);
     } else if (tiles && pass == GNN__SEND) {
         gnn__tiles_backward(a, run->scratch, run->scratch_size, run->tiles, run->prior.partials,
-                            threads);
+                            run->keys.partials, threads);
         gnn__distance_prior_add(plan, &run->prior, gnn__tiles_chunks(a), true);
+        gnn__distance_keys_grad(plan, &run->keys, a, gnn__tiles_chunks(a), true, threads);
     } else if (!tiles && (pass != GNN__SEND || a->grad.k.at || a->grad.v.at)) {
         run_rows(plan, run, a, pass, threads);
     }
@@ -177,6 +206,7 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
     a.state.sum = run.sum;
     gnn__distance_prior_fill(plan, false, &run.prior);
     const int threads = gnn__plan_threads(plan, gnn__attention_work(plan));
+    gnn__distance_keys_fill(plan, false, &run.prior, &run.keys, threads, &a);
     for (int64_t p = 0; p < plan->view->n_parts; p++)
         run_part(plan, &run, &a, p, GNN__FORWARD, threads);
     gnn__sink_rows(plan, a.state.largest, threads);
@@ -219,10 +249,13 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     gnn__zero_gradients(plan, written_by_tiles(plan, &a));
     gnn__distance_prior_fill(plan, true, &run.prior);
     const int threads = gnn__gradient_threads(plan, gnn__attention_work(plan));
+    gnn__distance_keys_fill(plan, true, &run.prior, &run.keys, threads, &a);
     compute_delta(plan, &run, &a, threads);
     gnn__sink_grad(plan, a.grad.lse, run.delta);
-    const bool by_sender = a.grad.q.at || a.grad.k.at || a.grad.v.at || run.prior.sums,
-               by_receiver = a.grad.q.at || a.grad.bias.at || a.grad.weight.at || run.prior.sums ||
+    const bool by_distance =
+                   run.prior.sums || run.keys.partials || run.keys.row_partials || a.keys.d_q.at,
+               by_sender = a.grad.q.at || a.grad.k.at || a.grad.v.at || by_distance,
+               by_receiver = a.grad.q.at || a.grad.bias.at || a.grad.weight.at || by_distance ||
                              gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS);
     for (int64_t p = 0; by_receiver && p < plan->view->n_parts; p++)
         run_part(plan, &run, &a, p, GNN__RECEIVE, threads);

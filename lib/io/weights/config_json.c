@@ -342,7 +342,7 @@ static int read_fields(void *to, fields_t fields, json_t *object, const char *in
     return GNN_OK;
 }
 
-static int read_step(gnn_step_t *step, json_t *object, const gnn_rows_t *rows)
+int gnn__step_read(gnn_step_t *step, json_t *object, const gnn_rows_t *rows)
 {
     GNN_TRY(read_fields(step, step_field, object, "layer", rows));
     json_t *config = json_object_get(object, "layer");
@@ -362,7 +362,7 @@ static int read_step(gnn_step_t *step, json_t *object, const gnn_rows_t *rows)
  * thread's small stack must bear. */
 enum { MOST_STEPS = 10000, MOST_LEVELS = 16 };
 
-static int check_depth(const char *text)
+int gnn__json_check_depth(const char *text)
 {
     int64_t depth = 0;
     bool quoted = false;
@@ -380,7 +380,7 @@ static int check_depth(const char *text)
     return GNN_OK;
 }
 
-static int read_root(gnn__steps_t *steps, const gnn_rows_t *rows)
+static int read_root(gnn__file_steps_t *steps, const gnn_rows_t *rows)
 {
     json_t *list = json_object_get(steps->root, "steps"),
            *format = json_object_get(steps->root, "format");
@@ -394,28 +394,28 @@ static int read_root(gnn__steps_t *steps, const gnn_rows_t *rows)
                           MOST_STEPS);
     GNN_TRY(gnn__new(&steps->list, steps->count, sizeof *steps->list, "a model's steps"));
     for (int64_t k = 0; k < steps->count; k++) {
-        int rc = read_step(&steps->list[k], json_array_get(list, (size_t)k), rows);
+        int rc = gnn__step_read(&steps->list[k], json_array_get(list, (size_t)k), rows);
         if (rc != GNN_OK)
             return gnn__error_prefix(rc, "step %lld", (long long)k);
     }
     return GNN_OK;
 }
 
-int gnn__steps_read(gnn__steps_t *steps, const char *text, const gnn_rows_t *rows)
+int gnn__steps_read(gnn__file_steps_t *steps, const char *text, const gnn_rows_t *rows)
 {
     json_error_t error;
     memset(steps, 0, sizeof *steps);
-    GNN_TRY(check_depth(text));
+    GNN_TRY(gnn__json_check_depth(text));
     steps->root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     if (!steps->root)
         return gnn__error(GNN_EFORMAT, "byte %d: %s", error.position, error.text);
     int rc = read_root(steps, rows);
     if (rc != GNN_OK)
-        gnn__steps_free(steps);
+        gnn__file_steps_free(steps);
     return rc;
 }
 
-void gnn__steps_free(gnn__steps_t *steps)
+void gnn__file_steps_free(gnn__file_steps_t *steps)
 {
     json_decref(steps->root);
     gnn_free(steps->list);

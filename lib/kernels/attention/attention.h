@@ -11,9 +11,9 @@
  * and of what comes with the pairs:
  *
  *   by_lane  edge features, not in v2; edge bias in additive scores
- *   by_tile  priors by distance, sinks
- *   by_row   edge bias and weight, scales of nodes, priors by distance, sinks
- *   generic  everything: gates, caps, keys by distance, other weighers, weights that are asked for
+ *   by_tile  caps, priors by distance (numbers and keys), sinks
+ *   by_row   the same, edge bias and weight, scales of nodes
+ *   generic  everything: other weighers, weights that are asked for
  *
  *   * additive and v2 also on spans
  *
@@ -68,13 +68,45 @@ static inline gnn_real_t *gnn__matrix_row(const gnn__matrix_t *m, int64_t row)
  * two nodes: src_position[j] - dst_position[i] + origin. */
 enum { GNN__PRIOR_MARGIN = 64 };
 
-typedef struct gnn__prior {
+typedef struct gnn__prior_strips {
     const gnn_real_t *at; /* NULL: distances add nothing */
     int64_t stride;       /* numbers of a head */
     const int64_t *shift;
     const int64_t *dst_position, *src_position;
     int64_t origin;
-} gnn__prior_t;
+} gnn__prior_strips_t;
+
+/* Keys by distance: the product of a receiver's query with the key of the distance, times `scale`,
+ * is added to a pair's score. Distances are known by the places that a->prior finds, whether it has
+ * numbers of its own or not. Row by row a key is a part of a row of the model's parameters. In
+ * tiles it is the sum over all tables, laid out by place twice: as rows, and in blocks of
+ * GNN__KEY_BLOCK places with the places side by side. */
+enum { GNN__KEY_BLOCK = 32, GNN__KEY_TABLES = 3 };
+
+typedef struct gnn__key_table {
+    const gnn_real_t *at;
+    int64_t stride, cols;
+    const int32_t *row;    /* of each place */
+    const int64_t *column; /* of each head */
+    int64_t sums;          /* where its gradient begins among the sums of a chunk of rows */
+} gnn__key_table_t;
+
+typedef struct gnn__keys {
+    int64_t count; /* tables; 0: there are no keys */
+    gnn__key_table_t table[GNN__KEY_TABLES];
+    gnn__matrix_t q, d_q; /* what keys multiply; d_q.at NULL: its gradient is not wanted */
+    bool apart;           /* which is something else than the queries */
+    /* by_tile */
+    /* Places that pairs have are low .. high. All up to `near` share a key, and all from `far` on,
+     * if they fill a block at least: else near is low - 1, far is high + 1. Then only blocks from
+     * that of `near` to that of `far` are laid out. Sums of gradients are those of places first ..
+     * last. */
+    int64_t low, high, near, far, first, last;
+    int64_t width;                   /* numbers of a row */
+    int64_t head_rows;               /* rows from one head to the next; 0: heads share them */
+    const gnn_real_t *rows, *blocks; /* backward: times scale and log2 e */
+    bool finite;
+} gnn__keys_t;
 
 /* Forward state (n_dst x heads): largest score, and sum of exp(score - largest). Carried from part
  * to part; `largest` also becomes the log-sum-exp for backward. by_tile and by_lane accept NULL
@@ -100,11 +132,13 @@ typedef struct gnn__attention {
     gnn_real_t scale;      /* dot */
     gnn_precision_t level; /* dot: of products inside tiles */
     bool amx;              /* and whether the tiles of AMX multiply where they fit */
+    gnn_real_t softcap;    /* products become softcap * tanh(product / softcap); 0: they do not */
     gnn_real_t slope;      /* of the leaky relu in additive scores */
     const gnn_real_t *a;   /* additive_v2: heads * d_k */
     gnn__matrix_t q, k, v, y;
     gnn__pairs_t pairs;
-    gnn__prior_t prior;
+    gnn__prior_strips_t prior;
+    gnn__keys_t keys;
     bool transposed; /* rows are senders */
     /* Edge inputs; at NULL: none. Edge numbers beyond the rows of `bias` have bias 0, beyond those
      * of `weight` weight 1. */

@@ -190,6 +190,25 @@ static void prior_grads(const gnn__attention_t *a, const row_block_t *b, gnn_rea
     }
 }
 
+/* Derivatives of the products with keys, to the queries and to one table. */
+static void key_grads(const gnn__attention_t *a, const row_block_t *b, const gnn__key_table_t *t,
+                      gnn_real_t *d_keys, const int64_t d_k)
+{
+    for (int e = 0; e < b->n; e++) {
+        const int64_t place = row_block_distance(a, b, e);
+        const gnn_real_t *q = gnn__matrix_row(&a->keys.q, b->i[e]);
+        for (int64_t h = 0; h < a->heads; h++) {
+            const gnn_real_t d = a->scale * b->grad[e * a->heads + h];
+            if (a->keys.d_q.at)
+                add_scaled(gnn__matrix_row(&a->keys.d_q, b->i[e]) + h * d_k, d,
+                           row_block_key(t, place, h), d_k);
+            if (d_keys)
+                add_scaled(d_keys + t->sums + t->row[place] * t->cols + t->column[h], d,
+                           q + h * d_k, d_k);
+        }
+    }
+}
+
 /* ---- the scores' derivatives: by the receiver's row, or by the sender's, and by the row's own
  * parameters ---- */
 
@@ -241,10 +260,19 @@ static void v2_grads(const gnn__attention_t *a, const row_block_t *b, gnn_real_t
     }
 }
 
+/* From the gradients of capped scores to those of the scores. */
+static void uncap_grads(const gnn__attention_t *a, const row_block_t *b)
+{
+    for (int64_t x = 0; x < b->n * a->heads; x++)
+        b->grad[x] *= 1 - b->tanh[x] * b->tanh[x];
+}
+
 /* d: the row of d_q, or where rows are senders of d_k. */
 static void row_block_grads(const gnn__attention_t *a, const row_block_t *b, gnn_real_t *d,
                             gnn_real_t *d_a)
 {
+    if (a->softcap > 0)
+        uncap_grads(a, b);
     if (a->score == GNN__SCORE_ADDITIVE)
         additive_grads(a, b, d);
     else if (a->score == GNN__SCORE_DOT)
@@ -256,13 +284,13 @@ static void row_block_grads(const gnn__attention_t *a, const row_block_t *b, gnn
 /* ---- the two passes ---- */
 
 static void receive(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_real_t *scratch,
-                    gnn_real_t *d_a, gnn_real_t *d_prior)
+                    const gnn__row_sums_t *sums)
 {
     row_block_t b = row_block_at(a, scratch);
     gnn_real_t *unwanted = b.grad + ROW_PAIRS * a->heads; /* d_q, where only d_a is asked for */
     for (int64_t row = row0; row < row1; row++) {
         const int64_t i = gnn__pairs_node(&a->pairs, row), to = gnn__pairs_to(&a->pairs, row);
-        gnn_real_t *d_q = a->grad.q.at ? gnn__matrix_row(&a->grad.q, i) : d_a ? unwanted : NULL;
+        gnn_real_t *d_q = a->grad.q.at ? gnn__matrix_row(&a->grad.q, i) : sums->a ? unwanted : NULL;
         for (int64_t at = gnn__pairs_from(&a->pairs, row); at < to; at += ROW_PAIRS) {
             row_block_load(a, &b, i, at, to);
             row_block_scores(a, &b);
@@ -271,9 +299,11 @@ static void receive(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_r
             weight_grads(a, &b);
             score_grads(a, &b);
             bias_grads(a, &b);
-            prior_grads(a, &b, d_prior);
+            prior_grads(a, &b, sums->prior);
+            for (int64_t t = 0; t < a->keys.count; t++)
+                key_grads(a, &b, &a->keys.table[t], sums->keys, a->d_k);
             if (d_q)
-                row_block_grads(a, &b, d_q, d_a);
+                row_block_grads(a, &b, d_q, sums->a);
         }
     }
 }

@@ -10,6 +10,9 @@
  * draws of dropout. */
 enum { GNN__TILE_COLUMNS = 64, GNN__TILE_ROWS = 384, GNN__TILE_DRAWN = 512 << 10 };
 
+/* Columns on either side of a band of products with keys (tile_band.h). */
+enum { GNN__BAND_SLACK = 48 };
+
 /* Columns of a tile: whole registers of any instruction set. */
 static inline int64_t gnn__tile_width(int64_t n)
 {

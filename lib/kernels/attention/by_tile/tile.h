@@ -37,8 +37,8 @@ GNN__INLINE bool next_tile(const gnn__attention_t *a, tile_t *t, int64_t row0, i
 GNN__INLINE bool in_place(const gnn__attention_t *a, int64_t row0, int64_t row1)
 {
     const int32_t *lo = a->pairs.lo, *hi = a->pairs.hi;
-    return !a->pairs.col_order && lo[row0] == lo[row1 - 1] && hi[row0] == hi[row1 - 1] &&
-           hi[row0] - lo[row0] <= STRIP;
+    return !a->pairs.col_order && a->keys.count == 0 && lo[row0] == lo[row1 - 1] &&
+           hi[row0] == hi[row1 - 1] && hi[row0] - lo[row0] <= STRIP;
 }
 
 /* ---- who hears what of a tile ---- */
@@ -78,6 +78,7 @@ GNN__INLINE const gnn_real_t *prior_of(const gnn__attention_t *a, const tile_t *
 #define score_product GNN__KERNEL(tile_score_product)
 #define heard_product GNN__KERNEL(tile_heard_product)
 #define row_product GNN__KERNEL(tile_row_product)
+#define cap_strip GNN__KERNEL(tile_cap_strip)
 
 /* Runs only move to the right, so that the first and the last row of a group tell what it hears. */
 void hear(const gnn__attention_t *a, const tile_t *t, int64_t row, int rows, gnn_precision_t level,
@@ -96,6 +97,10 @@ void heard_product(const heard_t *h, const gnn_real_t *p, const panel_t *b, gnn_
 /* out += sum over k = from .. to - 1 of a[k * step] b[k], one row. */
 void row_product(const heard_t *h, const gnn_real_t *a, int64_t step, const gnn_real_t *b,
                  int64_t ldb, int64_t from, int64_t to, gnn_real_t *out, int64_t width);
+
+/* Scores of the strip, in units of log2, are capped; `slopes`, of the same shape, receives the
+ * derivatives of the cap (NULL: not wanted). */
+void cap_strip(const gnn__attention_t *a, const heard_t *h, gnn_real_t *p, gnn_real_t *slopes);
 
 /* ---- packing ---- */
 
@@ -162,12 +167,14 @@ void prefetch_rows(const strip_t *s, const uint32_t *node, const gnn__matrix_t *
                    int64_t count, bool write);
 
 /* The first row from row0 on that shares no column with those before it, at most row1: short
- * sentences become tiles of their own. Less than a register of columns is not worth a tile. */
+ * sentences become tiles of their own. Less than a register of columns is not worth a tile; but
+ * keys by distance need rows whose distances run on. */
 static inline int64_t piece_end(const gnn__attention_t *a, int64_t row0, int64_t row1)
 {
     const int32_t *lo = a->pairs.lo, *hi = a->pairs.hi;
     int64_t row = row0 + 1;
-    while (row < row1 && (lo[row] < hi[row - 1] || hi[row - 1] - lo[row0] < 16))
+    while (row < row1 && (lo[row] < hi[row - 1] || hi[row - 1] - lo[row0] < 16) &&
+           (a->keys.count == 0 || a->prior.shift[row] == a->prior.shift[row - 1] - 1))
         row++;
     return row;
 }

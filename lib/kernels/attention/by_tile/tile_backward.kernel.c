@@ -8,12 +8,14 @@
  *     d_v_j += sum_i keep alpha dY_i
  *     d_prior of a distance += sum of d_score over the pairs that are so far apart, before the
  *     scale
+ *     with keys by distance: d_q_i += sum_j d_score key, d_key += sum of d_score q_i likewise
  *
  * Keys are packed times scale and log2 e, so scores come in units of log2; the scale of d_score is
  * applied to the sums. */
 #include <lib/kernels/attention/by_tile/product_amx.h>
 #include <lib/kernels/attention/by_tile/product_bf16.h>
 #include <lib/kernels/attention/by_tile/tile.h>
+#include <lib/kernels/attention/by_tile/tile_band.h>
 #include <lib/kernels/attention/by_tile/tile_backward.h>
 #include <lib/kernels/attention/by_tile/tile_dropout.h>
 
@@ -33,9 +35,19 @@ typedef struct grad_state {
     gnn_real_t *p, *d, *d_rows; /* d_rows: as k_rows */
     gnn_precision_t level; /* below highest what is multiplied becomes bf16 once it is packed */
     int64_t ldk, ldv;
-    gnn_real_t *d_prior; /* of the head at hand; NULL: not wanted */
+    gnn_real_t *slopes;    /* STRIP x 64, with a cap: its derivatives */
+    gnn__tile_sums_t sums; /* by distance, of the head at hand */
+    /* with keys by distance: the tile's receivers times the keys of all senders, a strip of it
+     * transposed, d_score of all senders, queries in the numbers of the library */
+    band_t band;
+    int64_t done[BAND_GROUPS];
+    uint8_t known[BAND_GROUPS];
+    gnn_real_t *band_strip, *all_d, *key_q_rows;
+    panel_t key_q;
     drawn_t drawn;
 } grad_state_t;
+
+enum { BAND_ROW = ROWS + 2 * BAND_SLACK };
 
 static void grad_scratch(const gnn__attention_t *a, grad_state_t *s, gnn_real_t *scratch)
 {
@@ -49,6 +61,16 @@ static void grad_scratch(const gnn__attention_t *a, grad_state_t *s, gnn_real_t 
     s->lse = numbers(&c, COLUMNS);
     s->delta = numbers(&c, COLUMNS);
     s->p = numbers(&c, STRIP * COLUMNS);
+    if (a->keys.count > 0) {
+        s->band = (band_t){numbers(&c, COLUMNS * BAND_ROW) + BAND_SLACK, BAND_ROW, 0, s->done,
+                           numbers(&c, 2 * (COLUMNS + GROUP)),           s->known};
+        s->band_strip = numbers(&c, STRIP * COLUMNS);
+        s->all_d = numbers(&c, (ROWS + 2 * BAND_GUARD) * COLUMNS) + BAND_GUARD * COLUMNS;
+        s->key_q_rows = numbers(&c, COLUMNS * s->ldk);
+        clear(s->all_d - BAND_GUARD * COLUMNS, BAND_GUARD * COLUMNS);
+    }
+    if (a->softcap > 0)
+        s->slopes = numbers(&c, STRIP * COLUMNS);
     s->d = numbers(&c, STRIP * COLUMNS);
     s->d_rows = IN_BF16(a->level) ? numbers(&c, room_of(a->level, STRIP) * COLUMNS) : s->d;
     s->k = numbers(&c, ROWS * s->ldk);
@@ -98,6 +120,10 @@ static void pack_receivers(const gnn__attention_t *a, grad_state_t *s, const til
         pair(s->q_rows, t->count, s->ldk, s->q_rows, SPLIT(s->level));
         pair(s->dy_rows, t->count, s->ldv, s->dy_rows, SPLIT(s->level));
     }
+    if (a->keys.count > 0 && !a->keys.apart && !IN_BF16(s->level))
+        s->key_q = s->q;
+    else if (a->keys.count > 0)
+        s->key_q = panel_of(a, &a->keys.q, t, head * a->d_k, a->d_k, false, s->key_q_rows);
     for (int c = 0; c < whole; c++) {
         const int64_t at = t->node[c] * a->heads + head;
         /* no sender was heard: every alpha is 0 */
@@ -109,12 +135,15 @@ static void pack_receivers(const gnn__attention_t *a, grad_state_t *s, const til
 
 /* One row's scores and d_alpha become keep alpha and d_score, both 0 outside of from .. to - 1. */
 GNN__INLINE void weigh_row(const grad_state_t *s, gnn_real_t *p, gnn_real_t *d, int c0, int c1,
-                           const keep_t *keep, const gnn_real_t *prior, bool masked, int from, int to)
+                           const keep_t *keep, const gnn_real_t *prior, const gnn_real_t *band,
+                           bool masked, int from, int to)
 {
     for (int c = c0; c < c1; c += LANES) {
         gnn__vec_t score = gnn__vec_load(p + c);
         if (prior)
             score += log2_e * gnn__vec_load(prior + c);
+        if (band)
+            score += gnn__vec_load(band + c);
         gnn__vec_t alpha = exp2_of(score - gnn__vec_load(s->lse + c)),
                    d_alpha = gnn__vec_load(d + c), kept = alpha;
         if (keep) {
@@ -142,14 +171,65 @@ static void weigh(const gnn__attention_t *a, const grad_state_t *s, const tile_t
         keep_t row, *keep = a->dropout ? &row : NULL;
         if (keep)
             keep_row(a, &s->drawn, row0 + r, t->at, h->from[r], h->to[r], head, keep);
-        if (a->prior.at && h->from[r] < h->to[r])
-            weigh_row(s, p, d, c0, c1, keep, prior_of(a, t, row0 + r, head), true, h->from[r],
-                      h->to[r]);
-        else if (h->from[r] == c0 && h->to[r] == c1)
-            weigh_row(s, p, d, c0, c1, keep, NULL, false, 0, 0);
+        const int from = h->from[r], to = h->to[r];
+        const gnn_real_t *prior = a->prior.at && from < to ? prior_of(a, t, row0 + r, head) : NULL;
+        if (a->keys.count > 0)
+            weigh_row(s, p, d, c0, c1, keep, prior, s->band_strip + r * COLUMNS, true, from, to);
+        else if (prior)
+            weigh_row(s, p, d, c0, c1, keep, prior, NULL, true, from, to);
+        else if (from == c0 && to == c1)
+            weigh_row(s, p, d, c0, c1, keep, NULL, NULL, false, 0, 0);
         else
-            weigh_row(s, p, d, c0, c1, keep, NULL, true, h->from[r], h->to[r]);
+            weigh_row(s, p, d, c0, c1, keep, NULL, NULL, true, from, to);
     }
+}
+
+/* ---- keys by distance ---- */
+
+/* Products of the tile's receivers with the keys of the strip's senders, transposed. */
+static void multiply_keys(const gnn__attention_t *a, grad_state_t *s, const tile_t *t,
+                          const heard_t *h, int64_t r0, int64_t head)
+{
+    int first[BAND_GROUPS], end[BAND_GROUPS], begin = 0, stop = 0;
+    for (int c = 0, g = 0; c < t->count; c += GROUP, g++) {
+        while (begin < h->rows && h->to[begin] <= c)
+            begin++;
+        while (stop < h->rows && h->from[stop] < c + GROUP)
+            stop++;
+        first[g] = (int)r0 + begin;
+        end[g] = (int)r0 + stop;
+    }
+    band_fill(a, head, s->key_q.rows, s->key_q.ld, t->count, first, end, &s->band);
+    band_transpose(&s->band, r0, h->rows, lanes_from(h, h->all_first), lanes_to(h->all_end),
+                   s->band_strip);
+}
+
+/* Derivatives of the strip's scores stay until all senders have met the tile. */
+static void keep_derivatives(const grad_state_t *s, const heard_t *h, int64_t r0)
+{
+    const int c0 = lanes_from(h, h->all_first), c1 = lanes_to(h->all_end);
+    gnn_real_t *to = s->all_d + r0 * COLUMNS;
+    for (int r = 0; r < h->rows; r++, to += COLUMNS) {
+        clear(to, c0);
+        clear(to + c1, COLUMNS - c1);
+        if (s->d + r * COLUMNS != to)
+            memcpy(to + c0, s->d + r * COLUMNS + c0, sizeof *to * (size_t)(c1 - c0));
+    }
+}
+
+/* What a piece of senders and the tile give to the gradients of keys and of what they multiply. */
+static void send_keys(const gnn__attention_t *a, const grad_state_t *s, const tile_t *t,
+                      int64_t row0, int64_t row1, int64_t head, gnn_real_t *d_key_q)
+{
+    band_pairs_t pairs = {.rows = (int)(row1 - row0), .columns = t->count, .x0 = s->band.x0};
+    pairs.d = s->all_d;
+    clear(s->all_d + pairs.rows * COLUMNS, BAND_GUARD * COLUMNS);
+    for (int r = 0; r < pairs.rows; r++) {
+        const int64_t from = a->pairs.lo[row0 + r] - t->at, to = a->pairs.hi[row0 + r] - t->at;
+        pairs.from[r] = (int)(from < 0 ? 0 : from > t->count ? t->count : from);
+        pairs.to[r] = (int)(to < 0 ? 0 : to > t->count ? t->count : to);
+    }
+    band_grads(a, &pairs, head, &s->key_q, d_key_q, s->sums.d_keys);
 }
 
 /* Sums of d_score along the diagonals of the strip. Rows that lie a register apart store to the
@@ -164,9 +244,22 @@ static void add_diagonals(const gnn__attention_t *a, const grad_state_t *s, cons
             const gnn_real_t *d = s->d + r * COLUMNS;
             if (h->from[r] >= h->to[r])
                 continue;
-            gnn_real_t *sums = s->d_prior + a->prior.shift[row0 + r] + t->at;
+            gnn_real_t *sums = s->sums.d_prior + a->prior.shift[row0 + r] + t->at;
             for (int c = c0; c < c1; c += LANES)
                 gnn__vec_store(sums + c, gnn__vec_load(sums + c) + gnn__vec_load(d + c));
+        }
+}
+
+/* From the derivatives of capped scores to those of the scores. What is not heard is 0, whatever its
+ * score was. */
+static void uncap(const grad_state_t *s, const heard_t *h)
+{
+    const int c0 = lanes_from(h, h->all_first), c1 = lanes_to(h->all_end);
+    for (int r = 0; r < h->rows; r++)
+        for (int c = c0; c < c1; c += LANES) {
+            const int at = r * COLUMNS + c;
+            const gnn__vec_t d = gnn__vec_load(s->d + at), slope = gnn__vec_load(s->slopes + at);
+            gnn__vec_store(s->d + at, choose(~(lanes_t)(d == (gnn__vec_t){0}), d * slope, 0));
         }
 }
 
@@ -214,14 +307,27 @@ static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t 
         prefetch_first(a, strip, &a->q, (head + 1) * a->d_k, a->d_k);
         prefetch_first(a, strip, &a->grad.y, (head + 1) * a->d_v, a->d_v);
     }
-    if (h.all_end <= h.all_first)
+    if (a->keys.count > 0 && !IN_BF16(s->level) && a->softcap == 0)
+        s->d = s->d_rows = s->all_d + r0 * COLUMNS;
+    if (h.all_end <= h.all_first) {
+        if (a->keys.count > 0)
+            clear(s->all_d + r0 * COLUMNS, h.rows * COLUMNS);
         return;
+    }
+    if (a->keys.count > 0)
+        multiply_keys(a, s, t, &h, r0, head);
     score_product(&h, s->k + r0 * ldk, ldk, a->d_k, s->q_t, s->p);
     prefetch_next(a, t, strip, &a->grad.y, head * a->d_v, a->d_v);
+    if (a->softcap > 0)
+        cap_strip(a, &h, s->p, s->slopes);
     score_product(&h, s->v + r0 * ldv, ldv, a->d_v, s->dy_t, s->d);
     weigh(a, s, t, &h, strip, head);
-    if (s->d_prior)
+    if (s->sums.d_prior)
         add_diagonals(a, s, t, &h, strip->row0 + r0);
+    if (a->keys.count > 0)
+        keep_derivatives(s, &h, r0);
+    if (a->softcap > 0)
+        uncap(s, &h);
     if (IN_BF16(s->level)) {
         pair(s->d, h.rows, COLUMNS, s->d_rows, SPLIT(s->level));
         halve(s->d, h.rows * COLUMNS, SPLIT(s->level));
@@ -235,21 +341,30 @@ static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t 
         add_queries(s, &h, r0, d_q);
 }
 
-/* Sums of d_q: rows of ldk numbers, `columns` for each head. */
+/* Sums of d_q: rows of ldk numbers, `columns` for each head; and of what keys multiply, if they
+ * stand apart, else NULL. */
 typedef struct sums {
-    gnn_real_t *at;
+    gnn_real_t *at, *apart;
     int64_t first, columns, clean; /* columns below `clean` hold sums, or 0 */
 } sums_t;
 
 /* A piece of senders and one head that hears their keys. */
 static void send_piece(const gnn__attention_t *a, grad_state_t *s, int64_t row0, int64_t row1,
-                       int64_t head, bool more, gnn_real_t *d_q)
+                       int64_t head, bool more, gnn_real_t *d_q, gnn_real_t *d_key_q)
 {
     tile_t t;
     for (bool first = true; next_tile(a, &t, row0, row1, first); first = false) {
+        const int64_t at = (t.at - a->pairs.lo[row0]) * s->ldk;
         pack_receivers(a, s, &t, head);
+        if (a->keys.count > 0) {
+            s->band.x0 = a->prior.stride - 1 - a->prior.shift[row0] - t.at;
+            memset(s->done, 0, sizeof s->done);
+            memset(s->known, 0, sizeof s->known);
+        }
         for (strip_t k = first_strip(row0, row1); k.index < k.count; k.index++)
-            send_strip(a, s, &t, &k, head, more, d_q + (t.at - a->pairs.lo[row0]) * s->ldk);
+            send_strip(a, s, &t, &k, head, more, d_q + at);
+        if (a->keys.count > 0)
+            send_keys(a, s, &t, row0, row1, head, d_key_q ? d_key_q + at : NULL);
     }
 }
 
@@ -263,36 +378,59 @@ static void open_sums(const gnn__attention_t *a, grad_state_t *s, int64_t row0, 
     s->level = s->where_they_are ? GNN_PRECISION_HIGHEST : a->level;
     s->fresh = s->where_they_are && lo >= sums->clean;
     const int64_t end = s->fresh ? lo : hi;
-    for (int64_t h = 0; end > sums->clean && h < heads; h++)
-        clear(sums->at + (h * sums->columns + sums->clean - sums->first) * s->ldk,
-              (end - sums->clean) * s->ldk);
+    for (int64_t h = 0; end > sums->clean && h < heads; h++) {
+        const int64_t at = (h * sums->columns + sums->clean - sums->first) * s->ldk;
+        clear(sums->at + at, (end - sums->clean) * s->ldk);
+        if (sums->apart)
+            clear(sums->apart + at, (end - sums->clean) * s->ldk);
+    }
     sums->clean = hi > sums->clean ? hi : sums->clean;
 }
 
+/* Sums by distance of so many heads start at 0; of keys, those of places that pairs have. */
+static void open_distances(const gnn__attention_t *a, const gnn__tile_sums_t *of, int64_t heads)
+{
+    const int64_t width = a->keys.width;
+    if (of->d_prior)
+        clear(of->d_prior, heads * a->prior.stride);
+    for (int64_t h = 0; of->d_keys && h < heads; h++)
+        clear(of->d_keys + (h * a->prior.stride + a->keys.first) * width,
+              (a->keys.last + 1 - a->keys.first) * width);
+}
+
+/* Sums by distance of a head, the index-th of those at hand. */
+static void choose_head(const gnn__attention_t *a, const gnn__tile_sums_t *of, int64_t index,
+                        grad_state_t *s)
+{
+    s->sums.d_prior = of->d_prior ? of->d_prior + index * a->prior.stride : NULL;
+    s->sums.d_keys = of->d_keys ? of->d_keys + index * a->prior.stride * a->keys.width : NULL;
+}
+
 static void send(const gnn__attention_t *a, int64_t row0, int64_t row1, int64_t kv0, int64_t kv1,
-                 gnn_real_t *d_q, gnn_real_t *d_prior, gnn_real_t *scratch)
+                 const gnn__tile_sums_t *of, gnn_real_t *scratch)
 {
     grad_state_t s;
     const int64_t group = a->heads / a->kv_heads, column0 = a->pairs.lo[row0];
-    sums_t sums = {d_q, column0, a->pairs.hi[row1 - 1] - column0, column0};
+    sums_t sums = {of->d_q, of->d_key_q == of->d_q ? NULL : of->d_key_q, column0,
+                   a->pairs.hi[row1 - 1] - column0, column0};
     grad_scratch(a, &s, scratch);
-    if (d_prior)
-        clear(d_prior, (kv1 - kv0) * group * a->prior.stride);
+    open_distances(a, of, (kv1 - kv0) * group);
     if (HALVES && a->amx)
         amx_begin();
     for (int64_t end; row0 < row1; row0 = end) {
         end = piece_end(a, row0, row0 + a->rows < row1 ? row0 + a->rows : row1);
         const int64_t rows = end - row0;
         open_sums(a, &s, row0, end, (kv1 - kv0) * group, &sums);
-        d_q = sums.at + (a->pairs.lo[row0] - sums.first) * s.ldk;
+        int64_t at = (a->pairs.lo[row0] - sums.first) * s.ldk;
         for (int64_t kv = kv0; kv < kv1; kv++) {
             begin_senders(a, &s, row0, rows, kv);
-            for (int64_t h = 0; h < group; h++, d_q += sums.columns * s.ldk) {
+            for (int64_t h = 0; h < group; h++, at += sums.columns * s.ldk) {
                 const int64_t head = kv * group + h;
-                s.d_prior = d_prior ? d_prior + (head - kv0 * group) * a->prior.stride : NULL;
+                choose_head(a, of, head - kv0 * group, &s);
                 if (a->dropout && (head == kv0 * group || head % 8 == 0))
                     draw_piece(a, row0, end, head, &s.drawn);
-                send_piece(a, &s, row0, end, head, group == 1 && kv + 1 < kv1, d_q);
+                send_piece(a, &s, row0, end, head, group == 1 && kv + 1 < kv1, sums.at + at,
+                           of->d_key_q ? of->d_key_q + at : NULL);
             }
             put_rows(&s, rows, a->scale, s.d_k, s.ldk, !a->grad.writes_k, &a->grad.k, kv * a->d_k,
                      a->d_k);

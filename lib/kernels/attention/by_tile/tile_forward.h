@@ -10,6 +10,8 @@ typedef struct gnn__attention_tiles {
                     int64_t head1, gnn_real_t *scratch);
     /* One tile of a->packed. */
     void (*pack)(const gnn__attention_t *a, int64_t tile, int64_t kv, gnn_real_t *scratch);
+    /* GNN__KEY_BLOCK rows of keys become a block of places side by side. */
+    void (*pack_keys)(const gnn_real_t *rows, int64_t width, gnn_real_t *block);
 } gnn__attention_tiles_t;
 const gnn__attention_tiles_t *gnn__attention_tiles(void);
 

@@ -4,6 +4,7 @@
 #include <lib/kernels/attention/by_tile/product_amx.h>
 #include <lib/kernels/attention/by_tile/product_bf16.h>
 #include <lib/kernels/attention/by_tile/tile.h>
+#include <lib/kernels/attention/by_tile/tile_band.h>
 #include <lib/kernels/attention/by_tile/tile_dropout.h>
 #include <lib/kernels/attention/by_tile/tile_forward.h>
 
@@ -19,9 +20,18 @@ typedef struct forward_state {
     int64_t ldk, ldv;
     /* below highest q, keys_t, values and p become bf16 once they are packed */
     gnn_precision_t level;
+    /* with keys by distance: queries, products of a strip with keys, and for each row the products
+     * that the next tile will need */
+    const gnn_real_t *key_q;
+    gnn_real_t *own_q, *band, *spill;
+    gnn_real_t *ends;
+    int64_t done[GNN__TILE_ROWS / GROUP];
+    uint8_t known[GNN__TILE_ROWS / GROUP];
     drawn_t drawn;
     uint32_t node[GNN__TILE_ROWS];
 } forward_state_t;
+
+enum { BAND_ROW = COLUMNS + 2 * BAND_SLACK };
 
 static ONE_COPY void forward_scratch(const gnn__attention_t *a, forward_state_t *s,
                                      gnn_real_t *scratch)
@@ -37,7 +47,27 @@ static ONE_COPY void forward_scratch(const gnn__attention_t *a, forward_state_t 
     s->y = numbers(&c, GNN__TILE_ROWS * s->ldv);
     s->sum = numbers(&c, GNN__TILE_ROWS * LANES);
     s->largest = numbers(&c, GNN__TILE_ROWS);
+    if (a->keys.count > 0) {
+        s->band = numbers(&c, STRIP * BAND_ROW);
+        s->spill = numbers(&c, GNN__TILE_ROWS * BAND_SLACK);
+        s->ends = numbers(&c, 2 * GNN__TILE_ROWS);
+        s->own_q = numbers(&c, GNN__TILE_ROWS * s->ldk);
+    }
     s->drawn.bits = gnn__carve(&c, 0, 1);
+}
+
+/* Queries that keys by distance multiply: those of the scores, if these are not in bf16. */
+static void begin_keys(const gnn__attention_t *a, forward_state_t *s, int64_t rows, int64_t groups,
+                       int64_t head)
+{
+    memset(s->done, 0, sizeof s->done);
+    memset(s->known, 0, sizeof s->known);
+    s->key_q = s->q;
+    if (!IN_BF16(s->level) && !a->keys.apart)
+        return;
+    pack_rows(&a->keys.q, s->node, (int)rows, (int)groups, head * a->d_k, a->d_k, s->ldk,
+              a->scale * log2_e, s->own_q);
+    s->key_q = s->own_q;
 }
 
 static void forward_begin(const gnn__attention_t *a, forward_state_t *s, int64_t row0, int64_t rows,
@@ -50,6 +80,8 @@ static void forward_begin(const gnn__attention_t *a, forward_state_t *s, int64_t
               a->scale * log2_e, s->q);
     if (IN_BF16(s->level))
         halve(s->q, groups * s->ldk, SPLIT(s->level));
+    if (a->keys.count > 0)
+        begin_keys(a, s, rows, groups, head);
     clear(s->y, groups * s->ldv);
     clear(s->sum, rows * LANES);
     for (int64_t r = 0; r < rows; r++) {
@@ -104,10 +136,12 @@ static void raise_largest(forward_state_t *s, int64_t r, gnn__vec_t best)
         gnn__vec_store(y + c, shrink * gnn__vec_load(y + c));
 }
 
-/* Scores of row r of the block in columns c0 .. c1 - 1 (whole registers), with what the prior adds
- * where it is not NULL, become 2^(score - largest); those outside from .. to - 1 become 0. */
+/* Scores of row r of the block in columns c0 .. c1 - 1 (whole registers), with what the prior and
+ * the products with keys add where they are not NULL, become 2^(score - largest); those outside
+ * from .. to - 1 become 0. */
 GNN__INLINE void softmax_row(forward_state_t *s, int64_t r, gnn_real_t *p, int c0, int c1,
-                             const gnn_real_t *prior, bool masked, int from, int to)
+                             const gnn_real_t *prior, const gnn_real_t *band, bool masked, int from,
+                             int to)
 {
     const gnn__vec_t most = gnn__vec_all(s->largest[r]);
     gnn__vec_t best = most, sum;
@@ -115,6 +149,8 @@ GNN__INLINE void softmax_row(forward_state_t *s, int64_t r, gnn_real_t *p, int c
         gnn__vec_t x = gnn__vec_load(p + c);
         if (prior)
             x += log2_e * gnn__vec_load(prior + c);
+        if (band)
+            x += gnn__vec_load(band + c);
         if (masked) {
             x = choose(columns_inside(c, from, to), x, -INFINITY);
             gnn__vec_store(p + c, x);
@@ -133,20 +169,34 @@ GNN__INLINE void softmax_row(forward_state_t *s, int64_t r, gnn_real_t *p, int c
     gnn__vec_store(s->sum + r * LANES, sum);
 }
 
-static void softmax(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
-                    const heard_t *h, const strip_t *strip, int64_t head)
+/* With what distances add: a function of its own, so that the plain one keeps its registers. */
+static ONE_COPY void softmax_by_distance(const gnn__attention_t *a, forward_state_t *s,
+                                         const tile_t *t, const heard_t *h, const strip_t *strip,
+                                         int64_t head)
 {
     const int64_t r0 = strip_first(strip);
     for (int r = 0; r < h->rows; r++) {
         const int g = r / GROUP, c0 = lanes_from(h, h->first[g]), c1 = lanes_to(h->end[g]);
-        gnn_real_t *p = s->p + r * COLUMNS;
-        if (a->prior.at && h->from[r] < h->to[r])
-            softmax_row(s, r0 + r, p, c0, c1, prior_of(a, t, strip->row0 + r0 + r, head), true,
-                        h->from[r], h->to[r]);
-        else if (h->from[r] == c0 && h->to[r] == c1)
-            softmax_row(s, r0 + r, p, c0, c1, NULL, false, 0, 0);
+        gnn_real_t *p = s->p + r * COLUMNS, *band = s->band + r * BAND_ROW + BAND_SLACK;
+        const int from = h->from[r], to = h->to[r];
+        const gnn_real_t *prior =
+            a->prior.at && from < to ? prior_of(a, t, strip->row0 + r0 + r, head) : NULL;
+        if (a->keys.count > 0)
+            softmax_row(s, r0 + r, p, c0, c1, prior, band, true, from, to);
         else
-            softmax_row(s, r0 + r, p, c0, c1, NULL, true, h->from[r], h->to[r]);
+            softmax_row(s, r0 + r, p, c0, c1, prior, NULL, true, from, to);
+    }
+}
+
+static void softmax(forward_state_t *s, const heard_t *h, int64_t r0)
+{
+    for (int r = 0; r < h->rows; r++) {
+        const int g = r / GROUP, c0 = lanes_from(h, h->first[g]), c1 = lanes_to(h->end[g]);
+        gnn_real_t *p = s->p + r * COLUMNS;
+        if (h->from[r] == c0 && h->to[r] == c1)
+            softmax_row(s, r0 + r, p, c0, c1, NULL, NULL, false, 0, 0);
+        else
+            softmax_row(s, r0 + r, p, c0, c1, NULL, NULL, true, h->from[r], h->to[r]);
     }
 }
 
@@ -205,6 +255,24 @@ static void prefetch_packed(const gnn__attention_t *a, const forward_state_t *s,
         __builtin_prefetch(s->k + size + k);
 }
 
+/* Products of the strip's queries with keys by distance. Whole blocks of keys are multiplied: what
+ * they give beyond the tile is kept for the next one. */
+static void multiply_keys(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
+                          const heard_t *h, const strip_t *strip, int64_t head)
+{
+    const int64_t r0 = strip_first(strip);
+    const band_t band = {
+        s->band + BAND_SLACK, BAND_ROW,         a->prior.shift[strip->row0 + r0] + t->at,
+        s->done + r0 / GROUP, s->ends + 2 * r0, s->known + r0 / GROUP};
+    gnn_real_t *spill = s->spill + r0 * BAND_SLACK, *row = band.at;
+    const size_t bytes = sizeof *spill * BAND_SLACK;
+    for (int r = 0; r < h->rows; r++)
+        memcpy(row + r * BAND_ROW, spill + r * BAND_SLACK, bytes);
+    band_fill(a, head, s->key_q + r0 * s->ldk, s->ldk, h->rows, h->first, h->end, &band);
+    for (int r = 0; r < h->rows; r++)
+        memcpy(spill + r * BAND_SLACK, row + r * BAND_ROW + COLUMNS, bytes);
+}
+
 static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
                           const strip_t *strip, int64_t head, int64_t kv, bool more)
 {
@@ -224,12 +292,21 @@ static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const t
         prefetch_first(a, strip, &a->k, next * a->d_k, a->d_k);
         prefetch_first(a, strip, &a->v, next * a->d_v, a->d_v);
     }
-    if (h.all_end <= h.all_first)
+    if (h.all_end <= h.all_first) {
+        memset(s->done + r0 / GROUP, 0, sizeof *s->done * (size_t)h.groups);
         return;
+    }
+    if (a->keys.count > 0)
+        multiply_keys(a, s, t, &h, strip, head);
     score_product(&h, s->q + r0 * ldq, ldq, a->d_k, s->k, s->p);
     if (!s->packed)
         prefetch_next(a, t, strip, &a->v, kv * a->d_v, a->d_v);
-    softmax(a, s, t, &h, strip, head);
+    if (a->softcap > 0)
+        cap_strip(a, &h, s->p, NULL);
+    if (a->prior.at || a->keys.count > 0)
+        softmax_by_distance(a, s, t, &h, strip, head);
+    else
+        softmax(s, &h, r0);
     if (a->dropout)
         drop(a, s, t, &h, strip, head);
     if (IN_BF16(s->level))
@@ -292,4 +369,4 @@ static void forward(const gnn__attention_t *a, int64_t row0, int64_t row1, int64
 }
 
 extern const gnn__attention_tiles_t GNN__KERNEL(attention_tiles);
-const gnn__attention_tiles_t GNN__KERNEL(attention_tiles) = {forward, pack};
+const gnn__attention_tiles_t GNN__KERNEL(attention_tiles) = {forward, pack, band_pack};

@@ -30,9 +30,33 @@ static gnn_prior_pair_t prior_pair(const gnn__plan_t *plan, const gnn__pair_t *p
     return (gnn_prior_pair_t){pair->i, pair->j, pair->distance, query};
 }
 
+/* Where the key of head a stands at the pair's distance, in a matrix like the parameters. */
+static gnn_real_t *key_of(const gnn_prior_t *row, const gnn_aggregate_shape_t *shape,
+                          const gnn_tensor_t *keys, int64_t distance, int64_t a)
+{
+    return gnn__row(keys, row->key_row(shape, distance)) + row->key_column(shape, a);
+}
+
+static void add_key_products(const gnn_prior_t *row, const gnn_aggregate_shape_t *shape,
+                             const gnn_prior_pair_t *pair, gnn_real_t *scores)
+{
+    for (int64_t a = 0; a < shape->heads; a++) {
+        const gnn_real_t *key = key_of(row, shape, &shape->parameters, pair->distance, a),
+                         *q = pair->query + a * shape->d_k;
+        gnn_real_t sum = 0;
+        for (int64_t c = 0; c < shape->d_k; c++)
+            sum += q[c] * key[c];
+        scores[a] += shape->scale * sum;
+    }
+}
+
 static void add_prior(const gnn_prior_t *row, const gnn_aggregate_shape_t *shape,
                       const gnn_prior_pair_t *pair, gnn_real_t *scores)
 {
+    if (row->key_row) {
+        add_key_products(row, shape, pair, scores);
+        return;
+    }
     if (!row->strip) {
         row->score(shape, pair, scores);
         return;
@@ -61,10 +85,30 @@ void gnn__pair_scores(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratc
 
 /* ---- backward ---- */
 
+static void key_grads(const gnn_prior_t *row, const gnn_aggregate_shape_t *shape,
+                      const gnn_prior_pair_t *pair, const gnn_real_t *d_scores,
+                      gnn_prior_grad_t *grad)
+{
+    for (int64_t a = 0; a < shape->heads; a++) {
+        const gnn_real_t *key = key_of(row, shape, &shape->parameters, pair->distance, a),
+                         *q = pair->query + a * shape->d_k, d = d_scores[a] * shape->scale;
+        gnn_real_t *d_key =
+            grad->parameters.data ? key_of(row, shape, &grad->parameters, pair->distance, a) : NULL;
+        for (int64_t c = 0; grad->query && c < shape->d_k; c++)
+            grad->query[a * shape->d_k + c] += d * key[c];
+        for (int64_t c = 0; d_key && c < shape->d_k; c++)
+            d_key[c] += d * q[c];
+    }
+}
+
 static void prior_grad(const gnn_prior_t *row, const gnn_aggregate_shape_t *shape,
                        const gnn_prior_pair_t *pair, const gnn_real_t *d_scores,
                        gnn_prior_grad_t *grad)
 {
+    if (row->key_row) {
+        key_grads(row, shape, pair, d_scores, grad);
+        return;
+    }
     if (!row->strip_grad) {
         row->score_grad(shape, pair, d_scores, grad);
         return;

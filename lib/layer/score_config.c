@@ -1,6 +1,6 @@
 /* The part of a config that is about scores: from its fields to the settings of the op, and to what
  * its rows own. */
-#include <lib/layer/scores.h>
+#include <lib/layer/score_config.h>
 
 #include <lib/aggregate/tables.h>
 #include <lib/tape/tape.h>

@@ -1,0 +1,125 @@
+/**
+ * Pretrained Transformers: a folder as Hugging Face publishes them becomes a model of this library,
+ * with its tokenizer.
+ *
+ *    gnn_pretrained_open(&p, context, "all-MiniLM-L6-v2");
+ *    gnn_pretrained_embed(p, context, &(gnn_texts_t){2, texts, NULL}, &out);
+ *
+ * Or step by step, for any value inside:
+ *
+ *    gnn_tokenizer_encode(gnn_pretrained_tokenizer(p), &texts, NULL, NULL, &tokens);
+ *    gnn_batch_new(&batch, p, &(gnn_sequences_t){tokens->sentences, tokens->lengths, tokens->ids});
+ *    gnn_model_value(gnn_pretrained_model(p), context, gnn_batch_inputs(batch), "hidden", &out);
+ *
+ * The model is a list of steps like any other: it can be looked into, trained on and saved. Its
+ * steps are called "layer.0", "layer.1", ...; an encoder-decoder's "encoder.0", "decoder.0" and
+ * "cross.0". "hidden" is the last hidden state; "logits", "pooled" and "embedding" are there where
+ * the folder has what they need. docs/pretrained.md lists the architectures.
+ */
+#ifndef GNN_PRETRAINED_H
+#define GNN_PRETRAINED_H
+
+#include <gnn/tokenizer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A model, its tokenizer and what its folder says of it. */
+typedef struct gnn_pretrained gnn_pretrained_t;
+
+/**
+ * Opens a folder: config.json; model.safetensors, or the files that model.safetensors.index.json
+ * names; the tokenizer's files, if there are any; modules.json and the folders that it names
+ * (sentence-transformers), if there are any. Weights may be of 16, 32 or 64 bits.
+ *
+ * @param[out] pretrained  the caller's, for gnn_pretrained_free; NULL after an error
+ * @param[in]  context     used during the call
+ * @param[in]  folder      a path
+ * @return GNN_OK; GNN_EIO: a file cannot be read; GNN_EFORMAT: config.json, index and arrays are
+ *         damaged or contradict each other; GNN_EUNSUPPORTED: an architecture that is not known,
+ *         with those that are; GNN_ENOTFOUND: an array is missing; GNN_ESHAPE: it has another shape
+ *         than config.json leads to; GNN_ENUMERIC: a weight is not finite; GNN_EMEMORY
+ *
+ * Cost: time and memory in proportion to the files.
+ */
+GNN_API int gnn_pretrained_open(gnn_pretrained_t **pretrained, gnn_context_t *context,
+                                const char *folder);
+/** Releases the model and the tokenizer with it; NULL is none. */
+GNN_API void gnn_pretrained_free(gnn_pretrained_t *pretrained);
+
+/* ---- what it is ---- */
+
+/** The model, which lives as long as the pretrained object. */
+GNN_API gnn_model_t *gnn_pretrained_model(const gnn_pretrained_t *pretrained);
+/** The tokenizer, which lives as long as the pretrained object; NULL if the folder has none. */
+GNN_API const gnn_tokenizer_t *gnn_pretrained_tokenizer(const gnn_pretrained_t *pretrained);
+/** The rows that made the model: "bert". */
+GNN_API const char *gnn_pretrained_architecture(const gnn_pretrained_t *pretrained);
+/** The most tokens that a sequence may have; 0: any number. */
+GNN_API int64_t gnn_pretrained_max_length(const gnn_pretrained_t *pretrained);
+/** Names of the classes that a classifier's logits stand for. */
+GNN_API int64_t gnn_pretrained_label_count(const gnn_pretrained_t *pretrained);
+/** Name of class `index`, NULL past the last. */
+GNN_API const char *gnn_pretrained_label(const gnn_pretrained_t *pretrained, int64_t index);
+
+/* ---- what goes in ---- */
+
+/** Sequences of tokens, one after another, without padding; or images. What a model does not read
+ * may be NULL. */
+typedef struct gnn_sequences {
+    int64_t count;
+    const int64_t *lengths; /**< (count) tokens of each; NULL with images */
+    const int32_t *ids;     /**< (sum of lengths) */
+    const int32_t *types;   /**< (sum of lengths) 1 in the second text of a pair; NULL: all 0 */
+    const int64_t *decoder_lengths; /**< (count) what an encoder-decoder has written so far */
+    const int32_t *decoder_ids;     /**< (sum of decoder_lengths) */
+    /** (count x channels * height * width) images, as the model's preprocessing leaves them */
+    const gnn_tensor_t *pixels;
+} gnn_sequences_t;
+
+/** The inputs of a model and its graphs: one graph holds all sequences. */
+typedef struct gnn_batch gnn_batch_t;
+
+/**
+ * Makes the inputs and graphs that a model needs for some sequences.
+ *
+ * @param[out] batch       the caller's, for gnn_batch_free
+ * @param[in]  pretrained  borrowed until then
+ * @param[in]  sequences   copied
+ * @return GNN_OK; GNN_EINVALID: what the model reads is not given, or a length is negative;
+ *         GNN_ESHAPE: a sequence is longer than the model takes, an id is no row of its table, or
+ *         images have another size; GNN_EMEMORY
+ *
+ * Cost: O(tokens) time and memory.
+ */
+GNN_API int gnn_batch_new(gnn_batch_t **batch, const gnn_pretrained_t *pretrained,
+                          const gnn_sequences_t *sequences);
+/** What gnn_model_forward, gnn_model_value and gnn_model_attention take; the batch's. */
+GNN_API const gnn_model_inputs_t *gnn_batch_inputs(const gnn_batch_t *batch);
+/** Releases a batch; NULL is none. */
+GNN_API void gnn_batch_free(gnn_batch_t *batch);
+
+/* ---- the common case ---- */
+
+/** Columns of the model's "embedding"; -1 if the folder does not say how sentences become
+ * vectors. */
+GNN_API int64_t gnn_pretrained_embedding_width(const gnn_pretrained_t *pretrained);
+/**
+ * A vector for each text, by the folder's modules.json: the model's rows are pooled, and brought to
+ * length 1 where it says so.
+ *
+ * @param[in]  texts  a sentence each; what is longer than the model takes is cut
+ * @param[out] out    (texts x gnn_pretrained_embedding_width), caller's; overwritten
+ * @return GNN_OK; GNN_EUNSUPPORTED: the folder has no tokenizer or no modules.json; GNN_ESHAPE;
+ *         else as gnn_model_forward
+ *
+ * Texts are run some thousand tokens at a time; the result of a text does not depend on the others.
+ */
+GNN_API int gnn_pretrained_embed(const gnn_pretrained_t *pretrained, gnn_context_t *context,
+                                 const gnn_texts_t *texts, const gnn_tensor_t *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,154 @@
+/* Architectures of published models. Each is a file of rows, NAME.def: which steps make up the
+ * model, with numbers from its config.json, and which array of the file goes into which field.
+ * One loader runs the rows; adding an architecture takes NAME.def and a line in
+ * architectures.def.
+ *
+ *   GNN_SERVES("types", "prefix")       words of config.json's "model_type"; what names of arrays
+ *                                       may have in front of them
+ *   GNN_SET(name, "formula")            names a number or a word
+ *   GNN_IF("formula") ... GNN_END       rows that are there only if the formula is true
+ *   GNN_REPEAT("formula") ... GNN_END   rows that come so often; # is the number, from 0
+ *   GNN_GRAPH("name", "kind", "width")  a graph slot; kinds are listed in graphs.def
+ *   GNN_STEP("name", "kind", "fields")  a step (lib/model/steps.def) and its fields, "in = $width,
+ *                                       activation = relu": a value is a formula if it has $, a
+ *                                       quote or a digit in front; else it is a word. A list is
+ *                                       [a; b]. A word that is empty is not there
+ *   of the step above:
+ *   GNN_LINEAR("array", "field", "place")   array.weight (out x in) -> field.weight, array.bias
+ *   GNN_MATRIX("array", "field", "place")   the same, array.weight is in x out
+ *   GNN_NORM("array", "field")              array.weight -> field.gain, array.bias -> field.shift
+ *   GNN_NORM_AT("array", "field", "place")  the same, for a gain that is stored in another way
+ *   GNN_ROWS("array", "field", "place")     rows of the array are rows of the field
+ *   GNN_TURNED("array", "field", "place")   rows of the array are columns of the field
+ *   GNN_MADE("maker", "field")              numbers that no file has: makers.def
+ *   GNN_IGNORE("array")                     an array that the model does not need
+ *
+ * In names, # is the number of the repetition and {name} a word that GNN_SET has named.
+ *
+ * "place" says where in the array the field's numbers lie, along the array's axis of outputs (rows
+ * in GNN_ROWS): "first = 0, group = d, stride = 3 * d, total = n": groups of `group` numbers, one
+ * every `stride`. "at" and "rows" are rows of the field, where it is filled in pieces; "add = 1"
+ * adds to what is there, "plus" is added to each number, "times" multiplies it. Formulas stand in
+ * formula.h. */
+#ifndef GNN_LIB_IO_ARCH_H
+#define GNN_LIB_IO_ARCH_H
+
+#include <lib/io/weights/arch/formula.h>
+
+typedef enum {
+    GNN__ARCH_SERVES = 1,
+    GNN__ARCH_SET,
+    GNN__ARCH_IF,
+    GNN__ARCH_REPEAT,
+    GNN__ARCH_END,
+    GNN__ARCH_GRAPH,
+    GNN__ARCH_STEP,
+    GNN__ARCH_LINEAR,
+    GNN__ARCH_MATRIX,
+    GNN__ARCH_NORM,
+    GNN__ARCH_ROWS,
+    GNN__ARCH_TURNED,
+    GNN__ARCH_MADE,
+    GNN__ARCH_IGNORE /* = 14; rows.h has the numbers */
+} gnn__arch_verb_t;
+
+typedef struct gnn__arch_row {
+    gnn__arch_verb_t verb;
+    const char *name, *second, *third;
+} gnn__arch_row_t;
+
+typedef struct gnn__arch {
+    const char *name;
+    const char *rows; /* each a byte and three texts; the first is SERVES */
+    size_t bytes;
+} gnn__arch_t;
+
+/* What GNN_SERVES says. */
+static inline const char *gnn__arch_types(const gnn__arch_t *arch)
+{
+    return arch->rows + 1;
+}
+static inline const char *gnn__arch_prefix(const gnn__arch_t *arch)
+{
+    return arch->rows + 1 + strlen(arch->rows + 1) + 1;
+}
+
+#define GNN_ARCHITECTURE(name) extern const gnn__arch_t gnn__arch_##name;
+#define GNN_MODULE(name) GNN_ARCHITECTURE(name)
+#include <lib/io/weights/arch/architectures.def>
+#undef GNN_ARCHITECTURE
+#undef GNN_MODULE
+
+/* The architecture of a "model_type", or with `modules` the module of a type of
+ * sentence-transformers; NULL with a message that lists those that there are. */
+const gnn__arch_t *gnn__arch_find(const char *type, bool modules);
+
+/* One of the parts that a folder is made of, one after another: an architecture, then modules. */
+typedef struct gnn__arch_part {
+    const gnn__arch_t *arch;
+    json_t *config;
+    const char *config_name;
+    gnn__checkpoint_t weights;
+} gnn__arch_part_t;
+
+enum { GNN__ARCH_PARTS = 8, GNN__ARCH_GRAPHS = 16, GNN__ARCH_NAME = 64 };
+
+/* How the graph of a slot is made for some sequences. */
+typedef struct gnn__arch_sequences {
+    int64_t count;
+    const int64_t *lengths;         /* (count) */
+    const int64_t *decoder_lengths; /* (count); NULL: there are none */
+} gnn__arch_sequences_t;
+
+typedef struct gnn__arch_graph_kind {
+    const char *name;
+    int (*make)(gnn_graph_t **graph, const gnn__arch_sequences_t *sequences, int64_t width);
+} gnn__arch_graph_kind_t;
+
+typedef struct gnn__arch_graph {
+    const gnn__arch_graph_kind_t *kind;
+    int64_t width;
+} gnn__arch_graph_t;
+
+/* What the rows make. */
+typedef struct gnn__arch_model {
+    gnn_model_t *model;
+    gnn__arch_graph_t graphs[GNN__ARCH_GRAPHS];
+    int n_graphs;
+    json_t *slots; /* of graphs, by name */
+    json_t *names; /* what SET has named */
+} gnn__arch_model_t;
+
+/* Makes the model of some parts and fills it with their arrays. GNN_EFORMAT, GNN_ENOTFOUND,
+ * GNN_ESHAPE, GNN_ENUMERIC in words; then nothing is left. */
+int gnn__arch_open(gnn__arch_model_t *made, gnn_context_t *context, gnn__arch_part_t *parts,
+                   int n_parts);
+void gnn__arch_close(gnn__arch_model_t *made);
+
+/* ---- inside of the loader ---- */
+
+/* Runs the rows of a part: control rows are obeyed, the others are given to `visit`. `scope` has
+ * names. */
+typedef int (*gnn__arch_visit_t)(void *user, const gnn__arch_row_t *row, const gnn__scope_t *scope);
+int gnn__arch_walk(const gnn__arch_part_t *part, gnn__scope_t *scope, gnn__arch_visit_t visit,
+                   void *user);
+/* "key = value, key = value": the next of them, or false at the end. Both point into the text,
+ * without blanks around them. */
+typedef struct gnn__setting {
+    const char *key, *value;
+    int key_length, value_length;
+} gnn__setting_t;
+bool gnn__setting_next(const char **text, gnn__setting_t *setting);
+/* Graphs and steps of a part. */
+int gnn__arch_steps(gnn__arch_model_t *made, gnn_steps_t *steps, const gnn__arch_part_t *part,
+                    gnn__scope_t *scope);
+/* Arrays of a part; `filled` has a flag for each field of the model. */
+int gnn__arch_weights(const gnn__arch_model_t *made, gnn__arch_part_t *part, gnn__scope_t *scope,
+                      bool *filled);
+/* A kind of graph; NULL with the names that there are. */
+const gnn__arch_graph_kind_t *gnn__arch_graph_find(const char *name);
+/* Fills a field with numbers that follow from its size; NULL with the names that there are. */
+typedef void (*gnn__arch_maker_t)(const gnn_tensor_t *field);
+gnn__arch_maker_t gnn__arch_maker_find(const char *name);
+
+#endif

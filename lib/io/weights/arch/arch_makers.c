@@ -1,0 +1,61 @@
+/* Fields whose numbers follow from their size. */
+#include <lib/io/weights/arch/arch.h>
+
+#include <math.h>
+
+/* Sines in the first half of the columns, cosines in the second. Vaswani et al. 2017, 3.5, as
+ * Marian has it. */
+static void sinusoidal_halves(const gnn_tensor_t *field)
+{
+    const int64_t half = (field->cols + 1) / 2;
+    for (int64_t p = 0; p < field->rows; p++)
+        for (int64_t c = 0; c < field->cols; c++) {
+            const int64_t wave = c < half ? c : c - half;
+            const double angle = (double)p * pow(10000, -2 * (double)wave / (double)field->cols);
+            gnn__row(field, p)[c] = (gnn_real_t)(c < half ? sin(angle) : cos(angle));
+        }
+}
+
+/* Slopes of ALiBi, 2^(-8 k / n) for head k = 1 .. n; where n is no power of two, those of the power
+ * below it, then every other one of twice that power. Press, Smith, Lewis 2022. */
+static void alibi(const gnn_tensor_t *field)
+{
+    int64_t power = 1;
+    while (2 * power <= field->cols)
+        power *= 2;
+    for (int64_t k = 0; k < field->cols; k++) {
+        const double exponent = k < power ? (double)(k + 1) * 8 / (double)power
+                                          : (double)(2 * (k - power) + 1) * 4 / (double)power;
+        field->data[k] = (gnn_real_t)pow(2, -exponent);
+    }
+}
+
+/* The gain that makes rows of length 1 out of an rms norm. */
+static void unit_length(const gnn_tensor_t *field)
+{
+    for (int64_t c = 0; c < field->cols; c++)
+        field->data[c] = (gnn_real_t)(1 / sqrt((double)field->cols));
+}
+
+static const struct {
+    const char *name;
+    gnn__arch_maker_t make;
+} makers[] = {
+#define GNN_MAKER(name) {#name, name},
+#include <lib/io/weights/arch/makers.def>
+#undef GNN_MAKER
+};
+
+static const char *name_at(size_t index)
+{
+    return index < sizeof makers / sizeof *makers ? makers[index].name : NULL;
+}
+
+gnn__arch_maker_t gnn__arch_maker_find(const char *name)
+{
+    for (size_t k = 0; name_at(k); k++)
+        if (strcmp(name_at(k), name) == 0)
+            return makers[k].make;
+    gnn__unknown_name("maker", name, name_at);
+    return NULL;
+}

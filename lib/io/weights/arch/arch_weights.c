@@ -1,0 +1,323 @@
+/* Arrays of a checkpoint go into the fields of a model, as the rows of its architecture say. */
+#include <lib/io/weights/arch/arch.h>
+
+#include <lib/io/arrays/arrays.h>
+#include <lib/model/model.h>
+#include <math.h>
+#include <stddef.h>
+
+enum { MOST_NAME = 256 };
+
+typedef struct filler {
+    const gnn__arch_model_t *made;
+    gnn__arch_part_t *part;
+    bool *filled;
+    const gnn__scope_t *scope;
+    char step[GNN__ARCH_NAME];
+} filler_t;
+
+/* ---- places ---- */
+
+/* The settings of a row, all numbers; `group` 0: one group of all. */
+typedef struct place {
+    double first, group, stride, total, at, rows, add, plus, times;
+} place_t;
+
+static const struct {
+    const char *name;
+    size_t offset;
+} place_fields[] = {
+#define PLACE(name)                    \
+    {                                  \
+#name, offsetof(place_t, name) \
+    }
+    PLACE(first), PLACE(group), PLACE(stride), PLACE(total), PLACE(at),
+    PLACE(rows),  PLACE(add),   PLACE(plus),   PLACE(times)};
+
+static int read_place(const filler_t *f, const char *text, place_t *place)
+{
+    gnn__setting_t s;
+    char value[MOST_NAME];
+    *place = (place_t){.times = 1};
+    while (gnn__setting_next(&text, &s)) {
+        size_t k = 0;
+        const size_t n = sizeof place_fields / sizeof *place_fields;
+        while (k < n && (strncmp(place_fields[k].name, s.key, (size_t)s.key_length) != 0 ||
+                         place_fields[k].name[s.key_length]))
+            k++;
+        if (k == n)
+            return gnn__error(GNN_EINVALID, "a place has no \"%.*s\"", s.key_length, s.key);
+        snprintf(value, sizeof value, "%.*s", s.value_length, s.value);
+        GNN_TRY(gnn__formula_number(f->scope, value,
+                                    (double *)((char *)place + place_fields[k].offset)));
+    }
+    return GNN_OK;
+}
+
+/* Where output k lies along the array's axis of outputs. */
+static int64_t place_of(const place_t *p, int64_t k)
+{
+    if (p->group < 1)
+        return (int64_t)p->first + k;
+    const int64_t group = (int64_t)p->group;
+    return (int64_t)p->first + k / group * (int64_t)p->stride + k % group;
+}
+
+/* ---- arrays as matrices ---- */
+
+typedef struct matrix {
+    const gnn_array_t *array;
+    int64_t rows, cols;
+} matrix_t;
+
+/* Leading dimensions of 1 are left out; what follows the first is one row. */
+static matrix_t as_matrix(const gnn_array_t *a)
+{
+    int first = 0;
+    while (first < a->ndim - 1 && a->shape[first] == 1)
+        first++;
+    const int left = a->ndim - first;
+    const int64_t rows = left < 2 ? 1 : a->shape[first];
+    return (matrix_t){a, rows, rows > 0 ? a->count / rows : 0};
+}
+
+static void read_floats(const float *from, int64_t n, gnn_real_t *out)
+{
+    for (int64_t k = 0; k < n; k++)
+        out[k] = (gnn_real_t)from[k];
+}
+
+static int read_row(const matrix_t *m, int64_t row, gnn_real_t *out)
+{
+    const int64_t at = row * m->cols;
+    if (m->array->dtype == GNN_DTYPE_FLOAT32)
+        read_floats((const float *)m->array->data + at, m->cols, out);
+    else
+        for (int64_t k = 0; k < m->cols; k++)
+            out[k] = (gnn_real_t)gnn_array_get(m->array, at + k);
+    for (int64_t k = 0; k < m->cols; k++)
+        if (!isfinite(out[k]))
+            return gnn__error(GNN_ENUMERIC, "array %s: number %lld is %g", m->array->name,
+                              (long long)(at + k), (double)out[k]);
+    return GNN_OK;
+}
+
+/* ---- copying ---- */
+
+typedef struct copy {
+    const matrix_t *from;
+    const gnn_tensor_t *to;
+    const place_t *place;
+    gnn_real_t *row; /* one of the array's */
+} copy_t;
+
+static void put(const copy_t *c, int64_t row, int64_t col, gnn_real_t x)
+{
+    gnn_real_t *to = gnn__row(c->to, row) + col;
+    const gnn_real_t y = (gnn_real_t)(c->place->times * (double)x + c->place->plus);
+    *to = c->place->add != 0 ? *to + y : y;
+}
+
+/* Rows of the array are rows of the field. */
+static int copy_rows(const copy_t *c, int64_t at, int64_t rows)
+{
+    for (int64_t k = 0; k < rows; k++) {
+        GNN_TRY(read_row(c->from, place_of(c->place, k), c->row));
+        for (int64_t col = 0; col < c->to->cols; col++)
+            put(c, at + k, col, c->row[col]);
+    }
+    return GNN_OK;
+}
+
+/* Rows of the array are columns of the field. */
+static int copy_turned(const copy_t *c)
+{
+    for (int64_t col = 0; col < c->to->cols; col++) {
+        GNN_TRY(read_row(c->from, place_of(c->place, col), c->row));
+        for (int64_t k = 0; k < c->to->rows; k++)
+            put(c, k, col, c->row[k]);
+    }
+    return GNN_OK;
+}
+
+/* Rows are rows, and outputs are columns of both. */
+static int copy_columns(const copy_t *c)
+{
+    for (int64_t k = 0; k < c->to->rows; k++) {
+        GNN_TRY(read_row(c->from, k, c->row));
+        for (int64_t col = 0; col < c->to->cols; col++)
+            put(c, k, col, c->row[place_of(c->place, col)]);
+    }
+    return GNN_OK;
+}
+
+typedef enum { BY_ROWS, TURNED, COLUMNS, VECTOR } layout_t;
+
+/* Has the array the shape that the config leads to? `outputs` of the field lie along its axis of
+ * outputs. */
+static int check_shape(const matrix_t *m, layout_t layout, const place_t *p, const gnn_tensor_t *to,
+                       int64_t outputs, const char *field)
+{
+    const bool across = layout == COLUMNS || layout == VECTOR;
+    const int64_t axis = across ? m->cols : m->rows, other = across ? m->rows : m->cols;
+    const int64_t inputs = layout == BY_ROWS ? to->cols : to->rows;
+    const int64_t total =
+        p->total > 0 ? (int64_t)p->total : place_of(p, gnn__max(outputs, 1) - 1) + 1;
+    if (axis == total && other == inputs && p->first >= 0 &&
+        (outputs == 0 || place_of(p, outputs - 1) < axis))
+        return GNN_OK;
+    return gnn__error(GNN_ESHAPE, "array %s is %s, %s needs %lld x %lld of it", m->array->name,
+                      gnn__shape_words(m->array->ndim, m->array->shape), field,
+                      (long long)(across ? inputs : total), (long long)(across ? total : inputs));
+}
+
+static int copy_array(const gnn_array_t *array, layout_t layout, const place_t *p,
+                      const gnn_tensor_t *to, const char *field)
+{
+    matrix_t from = as_matrix(array);
+    const int64_t at = (int64_t)p->at,
+                  rows = p->rows > 0 ? (int64_t)p->rows : to->rows - (int64_t)p->at;
+    if (gnn__element(array->dtype)->integer)
+        return gnn__error(GNN_EFORMAT, "array %s holds %s, floating numbers are expected",
+                          array->name, gnn__element(array->dtype)->name);
+    if (layout == VECTOR)
+        from = (matrix_t){array, 1, array->count};
+    if (at < 0 || rows < 0 || rows > to->rows - at)
+        return gnn__error(GNN_ESHAPE, "%s has no rows %lld to %lld", field, (long long)at,
+                          (long long)(at + rows - 1));
+    GNN_TRY(check_shape(&from, layout, p, to, layout == BY_ROWS ? rows : to->cols, field));
+    copy_t c = {&from, to, p, NULL};
+    GNN_TRY(gnn__new(&c.row, from.cols, sizeof *c.row, "a row of an array"));
+    const int rc = layout == BY_ROWS  ? copy_rows(&c, at, rows)
+                   : layout == TURNED ? copy_turned(&c)
+                                      : copy_columns(&c);
+    gnn_free(c.row);
+    return rc;
+}
+
+/* ---- rows ---- */
+
+/* FIELD.PART of the step above, or PART where FIELD is "". */
+static void name_field(const filler_t *f, const char *field, const char *part, char *name)
+{
+    snprintf(name, MOST_NAME, "%s.%s%s%s", f->step, field, *field && *part ? "." : "", part);
+}
+
+/* The field of a name; false if the model has none. */
+static bool find_field(const filler_t *f, const char *name, gnn_tensor_t *to)
+{
+    for (int64_t k = 0; k < gnn_model_field_count(f->made->model); k++)
+        if (strcmp(gnn_model_field_name(f->made->model, k), name) == 0) {
+            f->filled[k] = true;
+            return gnn_model_field(f->made->model, name, to, NULL) == GNN_OK;
+        }
+    return false;
+}
+
+/* The array NAME + PART, or NAME + OLD, as TensorFlow's norms call theirs. */
+static gnn__checkpoint_array_t *find_array(const filler_t *f, const char *name, const char *part,
+                                           const char *old)
+{
+    char full[MOST_NAME + 16];
+    snprintf(full, sizeof full, "%s%s", name, part);
+    gnn__checkpoint_array_t *found = gnn__checkpoint_find(&f->part->weights, full);
+    if (!found && old) {
+        snprintf(full, sizeof full, "%s%s", name, old);
+        found = gnn__checkpoint_find(&f->part->weights, full);
+    }
+    return found;
+}
+
+typedef struct piece {
+    const char *part, *old, *field; /* array.part -> field.field */
+    layout_t layout;
+    bool optional; /* the array may be missing: the field stays as it starts */
+    bool absent;   /* the field may be missing: an array of this name then belongs to nothing */
+} piece_t;
+
+static int fill(const filler_t *f, const gnn__arch_row_t *row, const char *array, const piece_t *p)
+{
+    char name[MOST_NAME];
+    gnn_tensor_t to;
+    place_t place;
+    name_field(f, row->second, p->field, name);
+    if (!find_field(f, name, &to))
+        return p->absent ? GNN_OK
+                         : gnn__error(GNN_EINVALID, "array %s%s: the model has no field %s", array,
+                                      p->part, name);
+    gnn__checkpoint_array_t *stored = find_array(f, array, p->part, p->old);
+    if (!stored)
+        return p->optional ? GNN_OK
+                           : gnn__error(GNN_ENOTFOUND, "there is no array %s%s%s for %s",
+                                        f->part->weights.prefix, array, p->part, name);
+    GNN_TRY(read_place(f, row->third, &place));
+    stored->used = true;
+    return copy_array(stored->array, p->layout, &place, &to, name);
+}
+
+static int fill_both(const filler_t *f, const gnn__arch_row_t *row, const char *array,
+                     const piece_t *first, const piece_t *second)
+{
+    GNN_TRY(fill(f, row, array, first));
+    return fill(f, row, array, second);
+}
+
+static int make(const filler_t *f, const gnn__arch_row_t *row)
+{
+    char name[MOST_NAME];
+    gnn_tensor_t to;
+    const gnn__arch_maker_t maker = gnn__arch_maker_find(row->name);
+    if (!maker)
+        return GNN_ENOTFOUND;
+    name_field(f, row->second, "", name);
+    if (!find_field(f, name, &to))
+        return gnn__error(GNN_EINVALID, "the model has no field %s", name);
+    maker(&to);
+    return GNN_OK;
+}
+
+static void ignore(const filler_t *f, const char *array)
+{
+    const size_t length = strlen(array);
+    gnn__checkpoint_t *c = &f->part->weights;
+    const size_t prefix = strlen(c->prefix);
+    for (int64_t k = 0; k < c->n_arrays; k++) {
+        const char *name = c->arrays[k].name;
+        const bool with = prefix > 0 && strncmp(name, c->prefix, prefix) == 0;
+        if (strncmp(name, array, length) == 0 || (with && strncmp(name + prefix, array, length) == 0))
+            c->arrays[k].used = true;
+    }
+}
+
+static int visit(void *user, const gnn__arch_row_t *row, const gnn__scope_t *scope)
+{
+    static const piece_t turned = {".weight", NULL, "weight", TURNED, false, false},
+                         matrix = {".weight", NULL, "weight", COLUMNS, false, false},
+                         bias = {".bias", NULL, "bias", VECTOR, false, true},
+                         gain = {".weight", ".gamma", "gain", VECTOR, false, false},
+                         shift = {".bias", ".beta", "shift", VECTOR, true, true},
+                         by_rows = {"", NULL, "", BY_ROWS, false, false},
+                         all_turned = {"", NULL, "", TURNED, false, false};
+    filler_t *f = user;
+    char name[MOST_NAME];
+    GNN_TRY(gnn__scope_expand(scope, row->name, strlen(row->name), name, sizeof name));
+    f->scope = scope;
+    switch (row->verb) {
+    case GNN__ARCH_STEP: snprintf(f->step, sizeof f->step, "%s", name); return GNN_OK;
+    case GNN__ARCH_LINEAR: return fill_both(f, row, name, &turned, &bias);
+    case GNN__ARCH_MATRIX: return fill_both(f, row, name, &matrix, &bias);
+    case GNN__ARCH_NORM: return fill_both(f, row, name, &gain, &shift);
+    case GNN__ARCH_ROWS: return fill(f, row, name, &by_rows);
+    case GNN__ARCH_TURNED: return fill(f, row, name, &all_turned);
+    case GNN__ARCH_MADE: return make(f, row);
+    case GNN__ARCH_IGNORE: ignore(f, name); return GNN_OK;
+    default: return GNN_OK;
+    }
+}
+
+int gnn__arch_weights(const gnn__arch_model_t *made, gnn__arch_part_t *part, gnn__scope_t *scope,
+                      bool *filled)
+{
+    filler_t f = {.made = made, .part = part, .filled = filled};
+    return gnn__arch_walk(part, scope, visit, &f);
+}

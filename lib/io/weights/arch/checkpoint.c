@@ -1,0 +1,203 @@
+/* Files of a folder that holds a published model. */
+#include <lib/io/weights/arch/checkpoint.h>
+
+#include <lib/io/arrays/arrays.h>
+#include <lib/io/weights/config_json.h>
+#include <stdlib.h>
+
+#define INDEX "model.safetensors.index.json"
+#define WEIGHTS "model.safetensors"
+
+enum { MOST_JSON = 1 << 26 };
+
+int gnn__folder_path(char **path, const char *folder, const char *name)
+{
+    const size_t length = strlen(folder);
+    const bool closed = length > 0 && folder[length - 1] == '/';
+    return gnn__asprintf(path, "%s%s%s", folder, closed ? "" : "/", name);
+}
+
+bool gnn__folder_has(const char *folder, const char *name)
+{
+    char path[4096];
+    gnn__file_t file = {.fd = -1};
+    const int length = snprintf(path, sizeof path, "%s/%s", folder, name);
+    const bool there = length < (int)sizeof path && gnn__file_open(&file, path) == GNN_OK;
+    gnn__file_close(&file);
+    return there;
+}
+
+/* ---- JSON ---- */
+
+static int read_json(json_t **root, const gnn__file_t *file)
+{
+    char *text = NULL;
+    json_error_t error;
+    int rc;
+    if (file->size > MOST_JSON)
+        return gnn__error(GNN_EFORMAT, "%lld bytes, at most %d are read", (long long)file->size,
+                          (int)MOST_JSON);
+    GNN_CHECK(gnn__new(&text, file->size + 1, 1, "a JSON text"));
+    GNN_CHECK(gnn__file_read(file, 0, text, file->size));
+    GNN_CHECK(gnn__json_check_depth(text));
+    *root = json_loadb(text, (size_t)file->size, JSON_REJECT_DUPLICATES, &error);
+    if (!*root && json_error_code(&error) == json_error_out_of_memory)
+        GNN_CHECK(gnn__error(GNN_EMEMORY, "no memory for a JSON text"));
+    if (!*root)
+        GNN_CHECK(gnn__error(GNN_EFORMAT, "line %d, column %d: %.120s", error.line, error.column,
+                             error.text));
+done:
+    gnn_free(text);
+    return rc;
+}
+
+int gnn__json_open(json_t **root, const char *folder, const char *name)
+{
+    char *path = NULL;
+    gnn__file_t file = {.fd = -1};
+    int rc;
+    *root = NULL;
+    GNN_CHECK(gnn__folder_path(&path, folder, name));
+    GNN_CHECK(gnn__file_open(&file, path));
+    rc = read_json(root, &file);
+    if (rc != GNN_OK)
+        gnn__error_prefix(rc, "%s", name);
+done:
+    gnn__file_close(&file);
+    gnn_free(path);
+    return rc;
+}
+
+/* ---- arrays ---- */
+
+static int open_file(gnn__checkpoint_t *c, const char *folder, const char *name)
+{
+    char *path = NULL;
+    /* the file's size bounds both */
+    const gnn_limits_t limits = {.max_bytes = INT64_MAX, .max_entries = INT32_MAX};
+    int rc;
+    GNN_CHECK(gnn__grow(&c->files, c->n_files, c->n_files + 1, sizeof *c->files, "a list of files"));
+    GNN_CHECK(gnn__folder_path(&path, folder, name));
+    rc = gnn_safetensors_read(&c->files[c->n_files], path, &limits);
+    if (rc != GNN_OK)
+        gnn__error_prefix(rc, "%s", name);
+    else
+        c->n_files++;
+done:
+    gnn_free(path);
+    return rc;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const gnn__checkpoint_array_t *)a)->name,
+                  ((const gnn__checkpoint_array_t *)b)->name);
+}
+
+static int take_one_file(gnn__checkpoint_t *c, const char *folder)
+{
+    GNN_TRY(open_file(c, folder, WEIGHTS));
+    const int64_t n = gnn_arrays_count(c->files[0]);
+    GNN_TRY(gnn__new(&c->arrays, n, sizeof *c->arrays, "a list of arrays"));
+    for (; c->n_arrays < n; c->n_arrays++) {
+        const gnn_array_t *a = gnn_arrays_at(c->files[0], c->n_arrays);
+        c->arrays[c->n_arrays] = (gnn__checkpoint_array_t){.name = a->name, .array = a};
+    }
+    return GNN_OK;
+}
+
+/* The file of a name, which is opened when it is met first; `opened` maps names to numbers. */
+static int shard(gnn__checkpoint_t *c, const char *folder, json_t *opened, const json_t *name,
+                 int64_t *number)
+{
+    const char *text = json_string_value(name);
+    if (!text || !*text || strchr(text, '/') || strstr(text, ".."))
+        return gnn__error(GNN_EFORMAT, INDEX ": \"%.80s\" is no name of a file in this folder",
+                          text ? text : "(no text)");
+    const json_t *known = json_object_get(opened, text);
+    if (known) {
+        *number = (int64_t)json_integer_value(known);
+        return GNN_OK;
+    }
+    *number = c->n_files;
+    GNN_TRY(open_file(c, folder, text));
+    return json_object_set_new(opened, text, json_integer(*number)) == 0
+               ? GNN_OK
+               : gnn__error(GNN_EMEMORY, "no memory for a list of files");
+}
+
+static int take_shards(gnn__checkpoint_t *c, const char *folder, json_t *map, json_t *opened)
+{
+    const char *name;
+    json_t *file;
+    if (!json_is_object(map))
+        return gnn__error(GNN_EFORMAT, INDEX ": no object \"weight_map\"");
+    GNN_TRY(gnn__new(&c->arrays, (int64_t)json_object_size(map), sizeof *c->arrays,
+                     "a list of arrays"));
+    json_object_foreach(map, name, file)
+    {
+        int64_t number = 0;
+        GNN_TRY(shard(c, folder, opened, file, &number));
+        const gnn_array_t *a = gnn_arrays_find(c->files[number], name);
+        if (!a)
+            return gnn__error(GNN_EFORMAT, INDEX ": %.80s has no array %.80s, the index says it has",
+                              json_string_value(file), name);
+        c->arrays[c->n_arrays++] = (gnn__checkpoint_array_t){.name = a->name, .array = a};
+    }
+    return GNN_OK;
+}
+
+static int take_index(gnn__checkpoint_t *c, const char *folder)
+{
+    json_t *index = NULL, *opened = json_object();
+    int rc = opened ? gnn__json_open(&index, folder, INDEX)
+                    : gnn__error(GNN_EMEMORY, "no memory for a list of files");
+    if (rc == GNN_OK)
+        rc = take_shards(c, folder, json_object_get(index, "weight_map"), opened);
+    json_decref(index);
+    json_decref(opened);
+    return rc;
+}
+
+int gnn__checkpoint_open(gnn__checkpoint_t *checkpoint, const char *folder)
+{
+    *checkpoint = (gnn__checkpoint_t){.prefix = ""};
+    const bool whole = gnn__folder_has(folder, WEIGHTS) || !gnn__folder_has(folder, INDEX);
+    GNN_TRY(whole ? take_one_file(checkpoint, folder) : take_index(checkpoint, folder));
+    if (checkpoint->n_arrays > 1)
+        qsort(checkpoint->arrays, (size_t)checkpoint->n_arrays, sizeof *checkpoint->arrays, by_name);
+    return GNN_OK;
+}
+
+void gnn__checkpoint_close(gnn__checkpoint_t *checkpoint)
+{
+    for (int64_t k = 0; k < checkpoint->n_files; k++)
+        gnn_arrays_free(checkpoint->files[k]);
+    gnn_free(checkpoint->files);
+    gnn_free(checkpoint->arrays);
+    memset(checkpoint, 0, sizeof *checkpoint);
+}
+
+static gnn__checkpoint_array_t *find(gnn__checkpoint_t *c, const char *name)
+{
+    const gnn__checkpoint_array_t key = {.name = name};
+    return c->n_arrays == 0 ? NULL
+                            : bsearch(&key, c->arrays, (size_t)c->n_arrays, sizeof key, by_name);
+}
+
+gnn__checkpoint_array_t *gnn__checkpoint_find(gnn__checkpoint_t *checkpoint, const char *name)
+{
+    char full[400];
+    gnn__checkpoint_array_t *found = NULL;
+    if (snprintf(full, sizeof full, "%s%s", checkpoint->prefix, name) < (int)sizeof full)
+        found = find(checkpoint, full);
+    return found ? found : find(checkpoint, name);
+}
+
+int64_t gnn__checkpoint_numbers(const gnn__checkpoint_t *checkpoint)
+{
+    int64_t total = 0;
+    for (int64_t k = 0; k < checkpoint->n_arrays; k++)
+        total += checkpoint->arrays[k].array->count;
+    return total;
+}

@@ -1,0 +1,51 @@
+/* Formulas in the rows of architectures: numbers and words that follow from a config.json.
+ *
+ *     $name $name.inner $name[2]   what SET has named, else a key of config.json
+ *     #                            the number of the repetition, from 0
+ *     1.5e-3  'text'               in a text, # is replaced
+ *     ?? * / % + - < > <= >= == != ! && || ?:   and brackets, as in C; a ?? b is b where a is nothing
+ *     sqrt(x)  word('gelu_new')  has('array')
+ *
+ * What is absent or null is nothing, and so is what is made of it: it is an error only where it is
+ * used. */
+#ifndef GNN_LIB_IO_FORMULA_H
+#define GNN_LIB_IO_FORMULA_H
+
+#include <lib/io/weights/arch/checkpoint.h>
+
+enum { GNN__FORMULA_TEXT = 160 };
+
+typedef enum { GNN__NOTHING, GNN__NUMBER, GNN__TEXT } gnn__formula_kind_t;
+
+typedef struct gnn__formula_value {
+    gnn__formula_kind_t kind;
+    double number;
+    char text[GNN__FORMULA_TEXT]; /* of NOTHING: the name that is absent */
+} gnn__formula_value_t;
+
+/* A name that SET has given to nothing: an object that says by this key what is absent. */
+#define GNN__ABSENT "absent"
+
+/* What a formula is about. */
+typedef struct gnn__scope {
+    const char *config_name; /* "config.json", for messages */
+    json_t *config;
+    json_t *names;  /* what SET has named */
+    int64_t number; /* what # stands for; -1: not in a repetition */
+    gnn__checkpoint_t *weights;
+} gnn__scope_t;
+
+/* The value of a formula. GNN_EFORMAT in words: a text where a number is needed, or the other way
+ * round. */
+int gnn__formula(const gnn__scope_t *scope, const char *formula, gnn__formula_value_t *value);
+/* The same, where a number is needed; "" is 0. */
+int gnn__formula_number(const gnn__scope_t *scope, const char *formula, double *number);
+/* The same, where a count from `low` to `high` is needed. */
+int gnn__formula_count(const gnn__scope_t *scope, const char *formula, int64_t low, int64_t high,
+                       int64_t *count);
+/* Copies `length` characters of a text; # becomes the scope's number, {name} a text that SET has
+ * named. GNN_EOVERFLOW; GNN_EINVALID. */
+int gnn__scope_expand(const gnn__scope_t *scope, const char *text, size_t length, char *out,
+                      size_t size);
+
+#endif

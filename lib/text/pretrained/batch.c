@@ -1,0 +1,282 @@
+/* Sequences become the inputs and graphs of a model. */
+#include <lib/text/pretrained/pretrained.h>
+
+enum { MOST_INPUTS = 8 };
+
+struct gnn_batch {
+    const gnn_pretrained_t *of;
+    int64_t count, rows, decoder_rows;
+    int64_t *lengths, *decoder_lengths;
+    gnn_graph_t *graphs[GNN__ARCH_GRAPHS];
+    gnn_named_t values[MOST_INPUTS];
+    int32_t *ids[MOST_INPUTS];
+    gnn_tensor_t patches;
+    gnn_model_inputs_t inputs;
+};
+
+/* ---- inputs by name ---- */
+
+static int copy_ids(gnn_batch_t *b, int k, const int32_t *from, int64_t n, const char *what)
+{
+    if (!from && n > 0)
+        return gnn__error(GNN_EINVALID, "the model reads %s, which are not given", what);
+    GNN_TRY(gnn__new(&b->ids[k], n, sizeof **b->ids, "ids"));
+    if (n > 0)
+        memcpy(b->ids[k], from, (size_t)n * sizeof *from);
+    b->values[k].ids = b->ids[k];
+    b->values[k].count = n;
+    return GNN_OK;
+}
+
+static int take_ids(gnn_batch_t *b, int k, const gnn_sequences_t *s)
+{
+    return copy_ids(b, k, s->ids, b->rows, "ids");
+}
+
+static int take_decoder_ids(gnn_batch_t *b, int k, const gnn_sequences_t *s)
+{
+    return copy_ids(b, k, s->decoder_ids, b->decoder_rows, "decoder_ids");
+}
+
+static int take_types(gnn_batch_t *b, int k, const gnn_sequences_t *s)
+{
+    if (s->types)
+        return copy_ids(b, k, s->types, b->rows, "types");
+    GNN_TRY(gnn__new(&b->ids[k], b->rows, sizeof **b->ids, "types"));
+    b->values[k].ids = b->ids[k];
+    b->values[k].count = b->rows;
+    return GNN_OK;
+}
+
+static int count_up(gnn_batch_t *b, int k, const int64_t *lengths, int64_t rows)
+{
+    GNN_TRY(gnn__new(&b->ids[k], rows, sizeof **b->ids, "positions"));
+    int64_t at = 0;
+    for (int64_t s = 0; s < b->count; s++)
+        for (int64_t p = 0; p < lengths[s]; p++)
+            b->ids[k][at++] = (int32_t)p;
+    b->values[k].ids = b->ids[k];
+    b->values[k].count = rows;
+    return GNN_OK;
+}
+
+static int take_positions(gnn_batch_t *b, int k, const gnn_sequences_t *s)
+{
+    (void)s;
+    return count_up(b, k, b->lengths, b->rows);
+}
+
+static int take_decoder_positions(gnn_batch_t *b, int k, const gnn_sequences_t *s)
+{
+    (void)s;
+    return count_up(b, k, b->decoder_lengths, b->decoder_rows);
+}
+
+/* A square of an image, channel by channel, row by row. */
+static void copy_patch(const gnn_real_t *image, int64_t channels, int64_t size, int64_t patch,
+                       int64_t row, int64_t col, gnn_real_t *out)
+{
+    for (int64_t c = 0; c < channels; c++)
+        for (int64_t y = 0; y < patch; y++, out += patch)
+            memcpy(out, image + (c * size + row * patch + y) * size + col * patch,
+                   (size_t)patch * sizeof *out);
+}
+
+/* The first row of an image is its class token's: a patch of zeros. */
+static int take_patches(gnn_batch_t *b, int k, const gnn_sequences_t *s)
+{
+    const int64_t size = gnn__pretrained_number(b->of, "image_size", 0),
+                  patch = gnn__pretrained_number(b->of, "patch_size", 1),
+                  channels = gnn__pretrained_number(b->of, "channels", 0), side = size / patch,
+                  width = channels * patch * patch;
+    gnn_real_t *rows = NULL;
+    GNN_TRY(gnn__new(&rows, b->rows * width, sizeof *rows, "patches"));
+    b->patches = gnn_tensor(rows, b->rows, width);
+    for (int64_t i = 0; i < b->count; i++)
+        for (int64_t p = 0; p < side * side; p++)
+            copy_patch(gnn__row(s->pixels, i), channels, size, patch, p / side, p % side,
+                       gnn__row(&b->patches, i * (1 + side * side) + 1 + p));
+    b->values[k].dense = &b->patches;
+    return GNN_OK;
+}
+
+static const struct {
+    const char *name;
+    int (*take)(gnn_batch_t *b, int k, const gnn_sequences_t *s);
+} table[] = {{"ids", take_ids},
+             {"positions", take_positions},
+             {"types", take_types},
+             {"patches", take_patches},
+             {"decoder_ids", take_decoder_ids},
+             {"decoder_positions", take_decoder_positions}};
+
+static int take_input(gnn_batch_t *b, const char *name, const gnn_sequences_t *s)
+{
+    for (size_t k = 0; k < sizeof table / sizeof *table; k++)
+        if (strcmp(table[k].name, name) == 0 && b->inputs.n_values < MOST_INPUTS) {
+            b->values[b->inputs.n_values].name = table[k].name;
+            return table[k].take(b, (int)b->inputs.n_values++, s);
+        }
+    return gnn__error(GNN_EUNSUPPORTED, "the model reads an input \"%s\"", name);
+}
+
+/* ---- lengths ---- */
+
+static int copy_lengths(const gnn_batch_t *b, int64_t **to, const int64_t *from, int64_t *rows,
+                        const char *what)
+{
+    const int64_t most = b->of->max_length;
+    GNN_TRY(gnn__new(to, b->count, sizeof **to, "lengths"));
+    for (int64_t s = 0; s < b->count; s++) {
+        if (from[s] < 0)
+            return gnn__error(GNN_EINVALID, "%s: sequence %lld has %lld tokens", what, (long long)s,
+                              (long long)from[s]);
+        if (most > 0 && from[s] > most)
+            return gnn__error(GNN_ESHAPE, "%s: sequence %lld has %lld tokens, the model takes %lld",
+                              what, (long long)s, (long long)from[s], (long long)most);
+        if (!gnn__add(*rows, from[s], rows) || *rows > INT32_MAX)
+            return gnn__error(GNN_EOVERFLOW, "%s: more than %d tokens", what, INT32_MAX);
+        (*to)[s] = from[s];
+    }
+    return GNN_OK;
+}
+
+/* An image is as many rows as it has patches, and one. */
+static int take_images(gnn_batch_t *b, const gnn_sequences_t *s)
+{
+    const int64_t size = gnn__pretrained_number(b->of, "image_size", 0),
+                  patch = gnn__pretrained_number(b->of, "patch_size", 0),
+                  channels = gnn__pretrained_number(b->of, "channels", 0);
+    if (size < 1 || patch < 1 || size % patch != 0 || size > 1 << 15 || channels > 1 << 10)
+        return gnn__error(GNN_EINVALID, "the model takes no images");
+    GNN_TRY(gnn_tensor_check(s->pixels, "pixels"));
+    if (s->pixels->rows != b->count || s->pixels->cols != channels * size * size)
+        return gnn__error(GNN_ESHAPE,
+                          "pixels are %lld x %lld, %lld images of %lld x %lld x %lld are "
+                          "expected",
+                          (long long)s->pixels->rows, (long long)s->pixels->cols,
+                          (long long)b->count, (long long)channels, (long long)size, (long long)size);
+    GNN_TRY(gnn__new(&b->lengths, b->count, sizeof *b->lengths, "lengths"));
+    for (int64_t k = 0; k < b->count; k++)
+        b->lengths[k] = 1 + size / patch * (size / patch);
+    b->rows = b->count * (1 + size / patch * (size / patch));
+    return b->rows <= INT32_MAX ? GNN_OK : gnn__error(GNN_EOVERFLOW, "more than %d rows", INT32_MAX);
+}
+
+static int take_lengths(gnn_batch_t *b, const gnn_sequences_t *s)
+{
+    if (s->count < 0 || (s->count > 0 && !s->lengths && !s->pixels))
+        return gnn__error(GNN_EINVALID, "%lld sequences and no lengths", (long long)s->count);
+    b->count = s->count;
+    GNN_TRY(s->pixels ? take_images(b, s)
+                      : copy_lengths(b, &b->lengths, s->lengths, &b->rows, "lengths"));
+    if (!s->decoder_lengths)
+        return GNN_OK;
+    return copy_lengths(b, &b->decoder_lengths, s->decoder_lengths, &b->decoder_rows,
+                        "decoder_lengths");
+}
+
+/* ---- the whole ---- */
+
+/* An id is a row of every table that reads this input. */
+static int check_ids(const gnn_model_t *model, const gnn_named_t *value)
+{
+    int64_t rows = INT32_MAX;
+    for (int64_t k = 0; k < gnn_model_step_count(model); k++) {
+        const gnn_step_t *step = gnn_model_step(model, k);
+        if (step->kind == GNN_STEP_EMBED && step->input && strcmp(step->input, value->name) == 0)
+            rows = gnn__min(rows, step->in);
+    }
+    for (int64_t k = 0; k < value->count; k++)
+        if (value->ids[k] < 0 || value->ids[k] >= rows)
+            return gnn__error(GNN_ESHAPE, "%s: row %lld is id %d, the model's table has %lld rows",
+                              value->name, (long long)k, (int)value->ids[k], (long long)rows);
+    return GNN_OK;
+}
+
+static bool reads(const gnn_model_t *model, const char *input)
+{
+    for (int64_t k = 0; k < gnn_model_input_count(model); k++)
+        if (strcmp(gnn_model_input_name(model, k), input) == 0)
+            return true;
+    return false;
+}
+
+/* The decoder of an encoder-decoder is there, and images where patches are read. */
+static int check_given(const gnn_batch_t *b, const gnn_sequences_t *s)
+{
+    const gnn_model_t *model = b->of->made.model;
+    if (reads(model, "decoder_ids") && !s->decoder_lengths && s->count > 0)
+        return gnn__error(GNN_EINVALID, "the model is an encoder-decoder: it reads decoder_ids and "
+                                        "decoder_lengths, which are not given");
+    if (reads(model, "patches") != (s->pixels != NULL))
+        return gnn__error(GNN_EINVALID, "the model reads %s",
+                          s->pixels ? "tokens, no pixels" : "pixels, which are not given");
+    return GNN_OK;
+}
+
+static int make_graphs(gnn_batch_t *b)
+{
+    const gnn__arch_model_t *made = &b->of->made;
+    const gnn__arch_sequences_t sequences = {b->count, b->lengths, b->decoder_lengths};
+    for (int k = 0; k < made->n_graphs; k++) {
+        GNN_TRY(made->graphs[k].kind->make(&b->graphs[k], &sequences, made->graphs[k].width));
+        GNN_TRY(gnn_model_prepare(made->model, k, b->graphs[k], GNN_OFF));
+    }
+    b->inputs.graphs = (const gnn_graph_t *const *)b->graphs;
+    b->inputs.n_graphs = made->n_graphs;
+    return GNN_OK;
+}
+
+static int fill(gnn_batch_t *b, const gnn_sequences_t *s)
+{
+    const gnn_model_t *model = b->of->made.model;
+    GNN_TRY(check_given(b, s));
+    GNN_TRY(take_lengths(b, s));
+    GNN_TRY(make_graphs(b));
+    b->inputs.values = b->values;
+    for (int64_t k = 0; k < gnn_model_input_count(model); k++)
+        GNN_TRY(take_input(b, gnn_model_input_name(model, k), s));
+    for (int64_t k = 0; k < b->inputs.n_values; k++)
+        GNN_TRY(check_ids(model, &b->values[k]));
+    return GNN_OK;
+}
+
+int gnn_batch_new(gnn_batch_t **batch, const gnn_pretrained_t *pretrained,
+                  const gnn_sequences_t *sequences)
+{
+    gnn_batch_t *b = NULL;
+    if (!batch)
+        return gnn__error(GNN_EINVALID, "no place for the batch");
+    *batch = NULL;
+    if (!pretrained || !sequences)
+        return gnn__error(GNN_EINVALID, "no %s", pretrained ? "sequences" : "pretrained model");
+    GNN_TRY(gnn__new(&b, 1, sizeof *b, "a batch"));
+    b->of = pretrained;
+    const int rc = fill(b, sequences);
+    if (rc != GNN_OK) {
+        gnn_batch_free(b);
+        return rc;
+    }
+    *batch = b;
+    return GNN_OK;
+}
+
+const gnn_model_inputs_t *gnn_batch_inputs(const gnn_batch_t *batch)
+{
+    return &batch->inputs;
+}
+
+void gnn_batch_free(gnn_batch_t *batch)
+{
+    if (!batch)
+        return;
+    for (int k = 0; k < GNN__ARCH_GRAPHS; k++)
+        gnn_graph_free(batch->graphs[k]);
+    for (int k = 0; k < MOST_INPUTS; k++)
+        gnn_free(batch->ids[k]);
+    gnn_free(batch->patches.data);
+    gnn_free(batch->lengths);
+    gnn_free(batch->decoder_lengths);
+    gnn_free(batch);
+}

