@@ -41,7 +41,8 @@
  * called for every row do not look.
  *
  * Read next: layer.h (the layer), graph.h (who hears whom), aggregate.h (messages and aggregators),
- * model.h, io.h, data.h, train.h, text.h, report.h; tape.h and op.h for new maths.
+ * model.h, io.h, data.h, train.h, text.h, report.h; tokenizer.h and pretrained.h for published
+ * Transformers; tape.h, op.h, row.h and score.h for new maths.
  */
 #ifndef GNN_GNN_H
 #define GNN_GNN_H

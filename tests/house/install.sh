@@ -19,6 +19,8 @@ package() {
 }
 
 sources_minimal=minimal.c
+sources_own_data=own_data.c
+sources_new_aggregator=new_aggregator.c
 sources_citation='citation*.c program.c options.c'
 sources_sentence='sentence*.c classify*.c language.c program.c options.c'
 # compile NAME FOLDER ARGUMENTS...: FOLDER/NAME from the copies of the examples.
@@ -31,10 +33,10 @@ compile() (
     "$cc" -std=gnu17 -Wall -Wextra -Werror $sources -o "$program" "$@"
 )
 
-# build_all FOLDER: the three programs, by pkg-config against the shared library.
+# build_all FOLDER: programs of one file and of several, by pkg-config against the shared library.
 build_all() {
     mkdir "$work/$1"
-    for name in minimal citation sentence; do
+    for name in minimal own_data new_aggregator citation sentence; do
         # shellcheck disable=SC2046 # lists of flags
         expect "$name by pkg-config, $1" compile "$name" "$work/$1" $(package --cflags --libs) -lm
     done
