@@ -236,6 +236,34 @@ START_TEST(keys_beside_a_broken_query)
 }
 END_TEST
 
+/* ---- values by distance ---- */
+
+START_TEST(values_by_distance_in_rows)
+{
+    static const int64_t sizes[] = {5, 63, 65, 130};
+    for (size_t turn = 0; turn < (test_small() ? 6 : 48); turn++) {
+        gnn_graph_t *g = prior_graph(turn % GRAPHS, sizes[turn / GRAPHS % 4]),
+                    *edges = contract_edges_of(g);
+        contract_case_t c = key_case(turn, g);
+        if (turn % 3 == 0)
+            memset(c.priors, 0, sizeof c.priors);
+        c.message = &gnn_message_by_distance;
+        memcpy(c.message_options,
+               (double[]){turn % 2 ? 400 : 9, (double)(turn % GNN_BUCKETS), 30, turn % 5 == 4},
+               4 * sizeof(double));
+        c.prior_query &= turn % 3 != 0;
+        check_way(&c, "[by_row]");
+        c.graph = edges;
+        c.weight = turn % 2;
+        ck_ok(gnn_graph_prepare(edges, &c.view));
+        check_way(&c, "[by_row]");
+        gnn_graph_free(edges);
+        gnn_graph_free(g);
+    }
+    contract_assert("values by distance in rows");
+}
+END_TEST
+
 /* ---- gates ---- */
 
 /* A gate multiplies what any way has made. */
@@ -396,6 +424,7 @@ TCase *contract_prior_tests(void)
     tcase_add_test(t, keys_in_tiles_and_rows);
     tcase_add_test(t, caps_in_tiles_and_rows);
     tcase_add_loop_test(t, keys_beside_a_broken_query, 0, 2);
+    tcase_add_test(t, values_by_distance_in_rows);
     tcase_add_test(t, gates_behind_every_way);
     tcase_add_loop_test(t, keys_in_bf16, GNN_PRECISION_HIGH, GNN_PRECISION_MEDIUM + 1);
     tcase_add_test(t, keys_of_distances_that_no_pair_has);
