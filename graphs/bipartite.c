@@ -21,7 +21,7 @@ int gnn__topology_bipartite(gnn_graph_t **graph, int64_t segments, const int64_t
 {
     int64_t receivers = 0, *dst_lengths = NULL;
     GNN_TRY(gnn__options_parse(graph, "bipartite", options, 1,
-                               (gnn__option_t[]){{"receivers", &receivers, 0}}));
+                               (gnn__topology_option_t[]){{"receivers", &receivers, 0}}));
     if (receivers == 0 || segments <= 0)
         return gnn_graph_bipartite(graph, segments, lengths, lengths);
     GNN_TRY(gnn__new(&dst_lengths, segments, sizeof *dst_lengths, "segment lengths"));

@@ -81,13 +81,13 @@ gnn_real_t gnn__norm_factor(gnn_graph_norm_t norm, int64_t degree);
 /* ---- topology.c ---- */
 
 /* One option of a topology, "name=value" with a value of at least `least`. */
-typedef struct gnn__option {
+typedef struct gnn__topology_option {
     const char *name;
     int64_t *value, least;
-} gnn__option_t;
+} gnn__topology_option_t;
 /* Reads "a=1,b=2" into the options' values; *graph becomes NULL, as a builder that fails leaves it.
  * GNN_EINVALID names the topology, what was not understood and what there is. */
 int gnn__options_parse(gnn_graph_t **graph, const char *topology, const char *text, int64_t count,
-                       const gnn__option_t *options);
+                       const gnn__topology_option_t *options);
 
 #endif

@@ -2,7 +2,7 @@
 #include <graphs/build.h>
 
 static int unknown_option(const char *topology, const char *text, size_t length, int64_t count,
-                          const gnn__option_t *options)
+                          const gnn__topology_option_t *options)
 {
     char known[256] = "";
     for (int64_t k = 0; k < count; k++)
@@ -27,12 +27,12 @@ static bool read_number(const char *text, size_t length, int64_t *value)
 }
 
 static int read_option(const char *topology, const char *text, size_t length, int64_t count,
-                       const gnn__option_t *options)
+                       const gnn__topology_option_t *options)
 {
     const char *equals = memchr(text, '=', length);
     size_t name = equals ? (size_t)(equals - text) : length;
     for (int64_t k = 0; k < count; k++) {
-        const gnn__option_t *o = &options[k];
+        const gnn__topology_option_t *o = &options[k];
         if (strlen(o->name) != name || memcmp(o->name, text, name) != 0)
             continue;
         if (!equals || !read_number(equals + 1, length - name - 1, o->value) || *o->value < o->least)
@@ -45,7 +45,7 @@ static int read_option(const char *topology, const char *text, size_t length, in
 }
 
 int gnn__options_parse(gnn_graph_t **graph, const char *topology, const char *text, int64_t count,
-                       const gnn__option_t *options)
+                       const gnn__topology_option_t *options)
 {
     if (graph)
         *graph = NULL;

@@ -72,8 +72,9 @@ int gnn__topology_window(gnn_graph_t **graph, int64_t segments, const int64_t *l
                          const char *options)
 {
     int64_t width = 1, dilation = 1, causal = 0;
-    GNN_TRY(gnn__options_parse(
-        graph, "window", options, 3,
-        (gnn__option_t[]){{"width", &width, 0}, {"dilation", &dilation, 1}, {"causal", &causal, 0}}));
+    GNN_TRY(gnn__options_parse(graph, "window", options, 3,
+                               (gnn__topology_option_t[]){{"width", &width, 0},
+                                                          {"dilation", &dilation, 1},
+                                                          {"causal", &causal, 0}}));
     return gnn_graph_window(graph, segments, lengths, width, dilation, causal ? GNN_ON : GNN_OFF);
 }

@@ -131,8 +131,9 @@ int gnn__topology_window_global(gnn_graph_t **graph, int64_t segments, const int
 {
     int64_t width = 1, each = 1, m, *globals;
     gnn_graph_t *check;
-    GNN_TRY(gnn__options_parse(graph, "window_global", options, 2,
-                               (gnn__option_t[]){{"width", &width, 0}, {"globals", &each, 0}}));
+    GNN_TRY(
+        gnn__options_parse(graph, "window_global", options, 2,
+                           (gnn__topology_option_t[]){{"width", &width, 0}, {"globals", &each, 0}}));
     GNN_TRY(gnn__graph_new_segments(&check, segments, lengths, lengths,
                                     0)); /* lengths are sound from here on */
     gnn_graph_free(check);

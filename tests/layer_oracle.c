@@ -241,12 +241,30 @@ static matrix_t keys(oracle_call_t *o, matrix_t x)
     return own.cols ? own : linear(o, x, "value.weight", "value.bias");
 }
 
+/* Parts of rows, as wide as the gain, each divided by its root mean square. */
+static matrix_t head_norms(oracle_call_t *o, matrix_t x, matrix_t gain)
+{
+    matrix_t y = matrix(o, x.rows, x.cols);
+    if (gain.cols == 0)
+        return x;
+    for (int64_t at = 0; at < x.rows * x.cols; at += gain.cols) {
+        double square = 0;
+        for (int64_t k = 0; k < gain.cols; k++)
+            square += x.at[at + k] * x.at[at + k] / (double)gain.cols;
+        for (int64_t k = 0; k < gain.cols; k++)
+            y.at[at + k] = gain.at[k] * x.at[at + k] / sqrt(square + (double)o->c->norm_eps);
+    }
+    return y;
+}
+
 static void score_inputs(oracle_call_t *o, matrix_t dst, matrix_t src, matrix_t *in)
 {
     const bool per_head = o->c->aggregator->score_width == GNN_SCORE_PER_HEAD;
     matrix_t key = keys(o, src), edge = field(o, "edge.weight"),
              query = o->c->share_weights == GNN_ON ? keys(o, dst)
                                                    : linear(o, dst, "query.weight", "query.bias");
+    key = head_norms(o, key, field(o, "key_norm.gain"));
+    query = head_norms(o, query, field(o, "query_norm.gain"));
     if (per_head) {
         key = head_dots(o, key, field(o, "attention.sender"));
         query = head_dots(o, query, field(o, "attention.receiver"));

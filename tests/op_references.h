@@ -144,6 +144,20 @@ static void reference_head_dot(const trial_t *t, double *const in[], double *out
     }
 }
 
+static void reference_head_norm(const trial_t *t, double *const in[], double *out)
+{
+    const gnn__head_norm_settings_t *how = t->call.attributes;
+    const int64_t d = COLS / how->heads;
+    for (int64_t part = 0; part < ROWS * how->heads; part++) {
+        const double *x = in[0] + part * d;
+        double square = 0;
+        for (int64_t k = 0; k < d; k++)
+            square += x[k] * x[k] / (double)d;
+        for (int64_t k = 0; k < d; k++)
+            out[part * d + k] = in[1][k] * x[k] / sqrt(square + (double)how->eps);
+    }
+}
+
 static void reference_head_mean(const trial_t *t, double *const in[], double *out)
 {
     const int64_t heads = ((const gnn__heads_settings_t *)t->call.attributes)->heads,

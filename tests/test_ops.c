@@ -53,6 +53,15 @@ START_TEST(products_and_sums)
                  (int64_t[][2]){{40, 12}, {1, 12}});
     check_shapes(&gnn__op_head_dot, reference_head_dot, c, &(gnn__heads_settings_t){3}, 2,
                  (int64_t[][2]){{0, 12}, {1, 12}});
+    check_shapes(&gnn__op_head_norm, reference_head_norm, c,
+                 &(gnn__head_norm_settings_t){3, (gnn_real_t)0.01}, 2,
+                 (int64_t[][2]){{40, 12}, {1, 4}});
+    check_shapes(&gnn__op_head_norm, reference_head_norm, c,
+                 &(gnn__head_norm_settings_t){1, (gnn_real_t)0.01}, 2,
+                 (int64_t[][2]){{700, 5}, {1, 5}}); /* sums in several chunks */
+    check_shapes(&gnn__op_head_norm, reference_head_norm, c,
+                 &(gnn__head_norm_settings_t){2, (gnn_real_t)0.01}, 2,
+                 (int64_t[][2]){{0, 12}, {1, 6}});
     check_shapes(&gnn__op_head_mean, reference_head_mean, c, &(gnn__heads_settings_t){3}, 1,
                  (int64_t[][2]){{5, 12}});
     check_shapes(&gnn__op_gru, reference_gru, c, NULL, 3,

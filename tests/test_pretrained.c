@@ -158,9 +158,14 @@ static void ck_attention(trial_t *t, const char *layer)
 }
 
 static const char *const checkpoints[] = {
-    "checkpoints/bert",   "checkpoints/roberta", "checkpoints/distilbert", "checkpoints/mpnet",
-    "checkpoints/gpt2",   "checkpoints/llama",   "checkpoints/vit",        "checkpoints/t5",
-    "checkpoints/marian", "zoo/models/mistral",  "zoo/models/t5_gated"};
+    "checkpoints/bert",       "checkpoints/roberta", "checkpoints/distilbert",
+    "checkpoints/mpnet",      "checkpoints/gpt2",    "checkpoints/llama",
+    "checkpoints/vit",        "checkpoints/t5",      "checkpoints/marian",
+    "zoo/models/mistral",     "zoo/models/t5_gated", "zoo/models/gpt_neox",
+    "zoo/models/gpt_neo",     "zoo/models/gptj",     "zoo/models/bloom",
+    "zoo/models/falcon",      "zoo/models/mpt",      "zoo/models/gemma2",
+    "zoo/models/modernbert",  "zoo/models/led",      "zoo/models/longformer",
+    "checkpoints/longformer", "zoo/models/qwen3",    "zoo/models/olmo2"};
 
 START_TEST(same_as_transformers)
 {

@@ -200,6 +200,95 @@ START_TEST(names_with_prefix_and_old_norms)
 }
 END_TEST
 
+/* ---- relatives that are BERT where their sizes say so ---- */
+
+static void ck_near(const gnn_real_t *expected)
+{
+    gnn_real_t out[ROWS * WIDTH];
+    ck_ok(run(out));
+    ck_assert_double_le(test_error(out, expected, ROWS * WIDTH), 1e-6);
+}
+
+START_TEST(electra_is_bert_where_words_are_as_wide_as_layers)
+{
+    gnn_real_t whole[ROWS * WIDTH];
+    write_all();
+    ck_ok(run(whole));
+    write_text("config.json", CONFIG_BUT("\"electra\", \"embedding_size\": 8", "8", "2", "2"));
+    ck_same(whole);
+    write_text("config.json", CONFIG_BUT("\"electra\", \"embedding_size\": 4", "8", "2", "2"));
+    gnn_real_t out[ROWS * WIDTH];
+    ck_fails(run(out), GNN_ESHAPE, "11 x 4");
+}
+END_TEST
+
+/* The same numbers in all layers. */
+static void make_layers_equal(void)
+{
+    for (int64_t k = 0; k < bert.n; k++) {
+        char name[96];
+        strcpy(name, bert.names[k]);
+        if (strncmp(name, "encoder.layer.1.", 16) != 0)
+            continue;
+        name[14] = '0';
+        memcpy(bert.numbers[k], bert.numbers[find(name)], sizeof bert.numbers[k]);
+    }
+}
+
+static void rename_to_albert(void)
+{
+    static const char *const names[][2] = {{"attention.self.", "attention."},
+                                           {"attention.output.dense", "attention.dense"},
+                                           {"attention.output.LayerNorm", "attention.LayerNorm"},
+                                           {"intermediate.dense", "ffn"},
+                                           {"output.dense", "ffn_output"},
+                                           {"output.LayerNorm", "full_layer_layer_norm"}};
+    for (int64_t k = 0; k < bert.n; k++)
+        for (int n = 0; n < 6; n++) {
+            char name[96];
+            const size_t length = strlen(names[n][0]);
+            strcpy(name, bert.names[k]);
+            if (strncmp(name, "encoder.layer.0.", 16) != 0 ||
+                strncmp(name + 16, names[n][0], length) != 0)
+                continue;
+            snprintf(bert.names[k], sizeof bert.names[k],
+                     "albert.encoder.albert_layer_groups.0.albert_layers.0.%s%s", names[n][1],
+                     name + 16 + length);
+        }
+}
+
+START_TEST(albert_is_bert_where_all_layers_are_equal)
+{
+    gnn_real_t whole[ROWS * WIDTH];
+    write_all();
+    make_layers_equal();
+    write_weights();
+    ck_ok(run(whole));
+    rename_to_albert();
+    int64_t n = 0;
+    for (int64_t k = 0; k < bert.n; k++)
+        if (strncmp(bert.names[k], "encoder.layer.1.", 16) != 0)
+            bert.arrays[n++] = bert.arrays[k];
+    bert.n = n;
+    /* words as wide as layers go through a product by 1; slots of dropped arrays are free */
+    static const char *const mapping[] = {"encoder.embedding_hidden_mapping_in.weight",
+                                          "encoder.embedding_hidden_mapping_in.bias"};
+    static float one[WIDTH * WIDTH], zero[WIDTH];
+    for (int k = 0; k < WIDTH; k++)
+        one[k * WIDTH + k] = 1;
+    bert.arrays[bert.n++] =
+        (gnn_array_t){mapping[0], GNN_DTYPE_FLOAT32, 2, {WIDTH, WIDTH}, WIDTH * WIDTH, one};
+    bert.arrays[bert.n++] = (gnn_array_t){mapping[1], GNN_DTYPE_FLOAT32, 1, {WIDTH}, WIDTH, zero};
+    write_weights();
+    write_text("config.json", CONFIG_BUT("\"albert\", \"embedding_size\": 8", "8", "2", "2"));
+    ck_near(whole);
+    write_text("config.json", CONFIG_BUT("\"albert\", \"embedding_size\": 8, \"num_hidden_groups\": 2",
+                                         "8", "2", "2"));
+    gnn_real_t out[ROWS * WIDTH];
+    ck_fails(run(out), GNN_EFORMAT, "several groups");
+}
+END_TEST
+
 /* ---- files in pieces ---- */
 
 static void write_shards(const char *second_file, const char *moved)
@@ -444,6 +533,8 @@ int main(void)
     tcase_add_unchecked_fixture(c, make_folder, NULL);
     tcase_add_test(c, weights_of_16_bits_are_the_same_numbers);
     tcase_add_test(c, names_with_prefix_and_old_norms);
+    tcase_add_test(c, electra_is_bert_where_words_are_as_wide_as_layers);
+    tcase_add_test(c, albert_is_bert_where_all_layers_are_equal);
     tcase_add_test(c, files_in_pieces);
     tcase_add_test(c, bad_config);
     tcase_add_test(c, cut_files);

@@ -1,6 +1,6 @@
 /* What a program calls of a layer: making one, preparing graphs for it, running it whole or in
  * halves, asking for its attention. */
-#include <lib/layer/scores.h>
+#include <lib/layer/score_config.h>
 
 const gnn_layer_config_t *gnn_layer_config(const gnn_layer_t *layer)
 {
@@ -70,14 +70,14 @@ int gnn_layer_prepare(const gnn_layer_t *layer, gnn_graph_t *graph, gnn_flag_t b
 gnn_var_t gnn_layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
                            const gnn_layer_vars_t *vars)
 {
-    return gnn__layer_record(layer, tape, graph, vars, NULL, NULL);
+    return gnn__layer_record_hop(layer, tape, graph, vars, NULL, NULL);
 }
 
 gnn_var_t gnn_layer_record_scored(const gnn_layer_t *layer, gnn_tape_t *tape,
                                   const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
                                   const gnn_score_vars_t *scores)
 {
-    return gnn__layer_record(layer, tape, graph, vars, scores, NULL);
+    return gnn__layer_record_hop(layer, tape, graph, vars, scores, NULL);
 }
 
 /* ---- inference ---- */
@@ -151,7 +151,7 @@ int gnn_layer_forward(const gnn_layer_t *layer, gnn_context_t *context, const gn
     GNN_TRY(check_inputs(layer, graph, inputs));
     GNN_TRY(gnn__context_tape(context, &tape));
     gnn_layer_vars_t vars = variables(tape, inputs);
-    gnn_tape_bind(tape, gnn__layer_record(layer, tape, graph, &vars, NULL, NULL), out);
+    gnn_tape_bind(tape, gnn__layer_record_hop(layer, tape, graph, &vars, NULL, NULL), out);
     return gnn_tape_forward(tape);
 }
 
@@ -167,8 +167,8 @@ int gnn_layer_attention(const gnn_layer_t *layer, gnn_context_t *context, const 
     GNN_TRY(check_inputs(layer, graph, inputs));
     GNN_TRY(gnn__context_tape(context, &tape));
     gnn_layer_vars_t vars = variables(tape, inputs);
-    gnn__layer_record(layer, tape, graph, &vars, NULL,
-                      &(gnn__attention_out_t){per_edge, per_segment});
+    gnn__layer_record_hop(layer, tape, graph, &vars, NULL,
+                          &(gnn__attention_out_t){per_edge, per_segment});
     return gnn_tape_forward(tape);
 }
 

@@ -1,5 +1,5 @@
 /* Resolving a config: preset, then defaults, then checks. Zero means "the preset's choice". */
-#include <lib/layer/scores.h>
+#include <lib/layer/score_config.h>
 #include <lib/layer/kinds.h>
 #include <lib/layer/update.h>
 
@@ -36,7 +36,7 @@ static void fill(const gnn__field_row_t *f, void *place, const void *preset)
     }
 }
 
-static void fill_fields(gnn_layer_config_t *c, const gnn__preset_t *p)
+static void fill_fields(gnn_layer_config_t *c, const gnn__preset_row_t *p)
 {
     const gnn__field_row_t *f;
     for (size_t k = 0; (f = gnn__config_field(k)); k++)
@@ -192,7 +192,7 @@ int gnn__config_take(gnn_layer_config_t *full, const gnn_layer_config_t *config,
 int gnn__config_resolve(gnn_layer_config_t *c)
 {
     GNN_TRY(check_fields(c));
-    const gnn__preset_t *p = gnn__preset(c->preset);
+    const gnn__preset_row_t *p = gnn__preset_row(c->preset);
     fill_dropouts(c, p->dropouts);
     fill_fields(c, p);
     fill_rows(c);

@@ -1,5 +1,5 @@
 /* Which parameters a layer has, how they start, and the fields they are known by. */
-#include <lib/layer/scores.h>
+#include <lib/layer/score_config.h>
 #include <lib/layer/update.h>
 
 /* ---- what has been declared ---- */
@@ -204,9 +204,22 @@ static void declare_owned(gnn__declare_t *d)
     }
 }
 
+/* The gains of the norms of queries and keys. */
+static void declare_query_key_norm(gnn__declare_t *d)
+{
+    const gnn_layer_config_t *c = &d->layer->config;
+    const bool by_head = c->qk_norm_heads == GNN_ON;
+    if (c->qk_norm != GNN_ON)
+        return;
+    gnn__declare(d, "query_norm.gain", 1, (by_head ? 1 : c->heads) * c->d_k, GNN_INIT_ONES, 0, 0, 0);
+    gnn__declare(d, "key_norm.gain", 1, (by_head ? 1 : c->key_heads) * c->d_k, GNN_INIT_ONES, 0, 0,
+                 0);
+}
+
 static void declare_scores(gnn__declare_t *d)
 {
     const gnn_layer_config_t *c = &d->layer->config;
+    declare_query_key_norm(d);
     if (c->aggregator->score_width == GNN_SCORE_PER_HEAD) {
         declare_head_vector(d, "attention.receiver");
         declare_head_vector(d, "attention.sender");

@@ -22,7 +22,7 @@ WORDS(norm_position_word, "default", "after", "before")
 
 static const char *preset_word(size_t number)
 {
-    const gnn__preset_t *preset = gnn__preset((gnn_preset_t)number);
+    const gnn__preset_row_t *preset = gnn__preset_row((gnn_preset_t)number);
     return preset ? preset->name : NULL;
 }
 

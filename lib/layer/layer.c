@@ -10,13 +10,13 @@
  *               aggregators.def (lib/aggregate)
  *   update      the row of updates.def, self term, residual, norm, activation
  *
- * gnn__layer_record, at the end of this file, is the three of them in a row. What a config does not
+ * gnn__layer_record_hop, at the end of this file, is the three of them in a row. What a config does not
  * ask for puts nothing on the tape.
  *
  * Where to go from here: updates/ has one file for each update; declare.c lists the parameters;
  * config.c fills in what a config leaves open; reorder.c moves a product to the other side of the
  * sum where that is cheaper; api.c is what programs call. */
-#include <lib/layer/scores.h>
+#include <lib/layer/score_config.h>
 #include <lib/layer/update.h>
 
 /* ---- project ---- */
@@ -122,6 +122,18 @@ static void head_dots(const gnn__hop_t *hop, gnn_var_t *key, gnn_var_t *query)
     *query = gnn_tape_view(hop->tape, both, n, n, 0, heads);
 }
 
+/* Queries or keys behind their norm; NAME.gain is its parameter. */
+static gnn_var_t norm_rows(const gnn__hop_t *hop, const char *name, gnn_var_t x)
+{
+    const gnn_layer_config_t *c = &hop->layer->config;
+    const gnn_var_t gain = gnn__hop_parameter(hop, name);
+    if (gain == GNN_NONE || x == GNN_NONE)
+        return x;
+    const gnn__head_norm_settings_t how = {
+        gnn_tape_cols(hop->tape, x) / gnn_tape_cols(hop->tape, gain), c->norm_eps};
+    return gnn_tape_op(hop->tape, &gnn__op_head_norm, (gnn_var_t[]){x, gain}, 2, &how, sizeof how);
+}
+
 /* Rows that the score reads: key of the senders, query of the receivers. */
 static void score_inputs(const gnn__hop_t *hop, gnn_var_t *in)
 {
@@ -131,6 +143,8 @@ static void score_inputs(const gnn__hop_t *hop, gnn_var_t *in)
     gnn_var_t key = gnn__hop_columns(hop, hop->source, 0, cols);
     gnn_var_t query = hop->shared != GNN_NONE ? gnn__hop_columns(hop, hop->shared, 0, cols)
                                               : gnn__hop_columns(hop, hop->target, 0, w->own_query);
+    key = norm_rows(hop, "key_norm.gain", key);
+    query = norm_rows(hop, "query_norm.gain", query);
     if (c->aggregator->score_width == GNN_SCORE_PER_HEAD)
         head_dots(hop, &key, &query);
     in[GNN_AGGREGATE_KEY] = key;
@@ -225,9 +239,9 @@ static gnn__hop_t begin(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_gr
     return hop;
 }
 
-gnn_var_t gnn__layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
-                            const gnn_layer_vars_t *vars, const gnn_score_vars_t *scores,
-                            const gnn__attention_out_t *weights)
+gnn_var_t gnn__layer_record_hop(const gnn_layer_t *layer, gnn_tape_t *tape,
+                                const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
+                                const gnn_score_vars_t *scores, const gnn__attention_out_t *weights)
 {
     gnn__hop_t hop = begin(layer, tape, graph, vars, scores, weights, false);
     project(&hop);

@@ -62,12 +62,12 @@ struct gnn_projection {
 };
 
 /* Preset row behind a config. */
-typedef struct gnn__preset {
+typedef struct gnn__preset_row {
     const char *name, *paper;
     unsigned dropouts; /* those that .dropout sets: bits of presets.c */
     gnn_layer_config_t config;
-} gnn__preset_t;
-const gnn__preset_t *gnn__preset(gnn_preset_t preset);
+} gnn__preset_row_t;
+const gnn__preset_row_t *gnn__preset_row(gnn_preset_t preset);
 
 void gnn__layer_widths(const gnn_layer_config_t *config, gnn__widths_t *widths);
 /* The message under attention reads the same projection as the key. */
@@ -103,9 +103,9 @@ typedef struct gnn__attention_out {
     const gnn_tensor_t *per_edge;
     gnn_real_t *per_segment;
 } gnn__attention_out_t;
-gnn_var_t gnn__layer_record(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
-                            const gnn_layer_vars_t *vars, const gnn_score_vars_t *scores,
-                            const gnn__attention_out_t *weights);
+gnn_var_t gnn__layer_record_hop(const gnn_layer_t *layer, gnn_tape_t *tape,
+                                const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
+                                const gnn_score_vars_t *scores, const gnn__attention_out_t *weights);
 
 /* The two halves, for projections that are kept. Either side may be GNN_NONE. */
 typedef struct gnn__projected {

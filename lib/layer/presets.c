@@ -3,7 +3,7 @@
 
 enum { DROP_IN = 1, DROP_ATTENTION = 2, DROP_MESSAGE = 4, DROP_OUT = 8 };
 
-static const gnn__preset_t presets[] = {
+static const gnn__preset_row_t presets[] = {
     [GNN_PRESET_NONE] = {"none",
                          "",
                          DROP_IN | DROP_ATTENTION,
@@ -16,7 +16,7 @@ static const gnn__preset_t presets[] = {
 #undef GNN_PRESET
 };
 
-const gnn__preset_t *gnn__preset(gnn_preset_t preset)
+const gnn__preset_row_t *gnn__preset_row(gnn_preset_t preset)
 {
     return preset >= GNN_PRESET_NONE && preset < GNN_PRESET_COUNT ? &presets[preset] : NULL;
 }

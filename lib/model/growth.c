@@ -1,5 +1,5 @@
 /* Which steps of a model grow when rows are appended, and whether they can. */
-#include <lib/layer/scores.h>
+#include <lib/layer/score_config.h>
 #include <lib/model/state.h>
 
 static bool is_fixed(const gnn_model_inputs_t *fixed, const char *name)

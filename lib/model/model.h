@@ -24,7 +24,7 @@ typedef struct gnn__step_parameter {
     bool shared; /* with an earlier step, which lists it */
 } gnn__step_parameter_t;
 
-typedef struct gnn__model_step {
+typedef struct {
     gnn_step_t step; /* strings are the model's own */
     const struct gnn__step_row *row;
     char *name, *where;         /* "0" or the user's; "layer 0" or "step decoder" for messages */
@@ -40,14 +40,14 @@ typedef struct gnn__model_step {
     int64_t width;                /* columns that go out; -1: not known before it runs */
 } gnn__model_step_t;
 
-typedef struct gnn__model_field {
+typedef struct {
     char *name; /* "STEP.FIELD" */
     int64_t step;
     const char *field; /* of its layer; NULL: the op's parameter `id` */
     int32_t id;
 } gnn__model_field_t;
 
-typedef struct gnn__model_buffer {
+typedef struct {
     char *name;
     gnn_tensor_t value;
 } gnn__model_buffer_t;
@@ -69,9 +69,9 @@ struct gnn_model {
 /* Records the steps that `last` needs (`all`: every one up to it), and returns its value; attention
  * of the last one goes to `weights` (NULL: not wanted). `vars` (n_values) and `outputs` (n_steps;
  * GNN_NONE where a step was not needed) may be NULL. */
-gnn_var_t gnn__model_record(const gnn_model_t *model, gnn_tape_t *tape,
-                            const gnn_model_inputs_t *inputs, gnn_var_t *vars, gnn_var_t *outputs,
-                            int64_t last, bool all, const gnn__attention_out_t *weights);
+gnn_var_t gnn__model_record_to(const gnn_model_t *model, gnn_tape_t *tape,
+                               const gnn_model_inputs_t *inputs, gnn_var_t *vars, gnn_var_t *outputs,
+                               int64_t last, bool all, const gnn__attention_out_t *weights);
 int gnn__model_name_fields(gnn_model_t *model);
 /* A program's step, whose struct and config may be shorter or longer than this library's.
  * GNN_EUNSUPPORTED if it sets what the library does not know. */

@@ -87,9 +87,9 @@ static void record_steps(gnn__recording_t *r, int64_t last, const bool *needed,
     gnn_tape_set_place(r->tape, (uint32_t)last + 2, "");
 }
 
-gnn_var_t gnn__model_record(const gnn_model_t *model, gnn_tape_t *tape,
-                            const gnn_model_inputs_t *inputs, gnn_var_t *vars, gnn_var_t *outputs,
-                            int64_t last, bool all, const gnn__attention_out_t *weights)
+gnn_var_t gnn__model_record_to(const gnn_model_t *model, gnn_tape_t *tape,
+                               const gnn_model_inputs_t *inputs, gnn_var_t *vars, gnn_var_t *outputs,
+                               int64_t last, bool all, const gnn__attention_out_t *weights)
 {
     enum { SMALL = 96 }; /* steps and inputs for which nothing is allocated */
     gnn_var_t few[SMALL], *many = NULL, *own = few;
@@ -123,13 +123,13 @@ done:
 gnn_var_t gnn_model_record(const gnn_model_t *model, gnn_tape_t *tape,
                            const gnn_model_inputs_t *inputs, gnn_var_t *vars)
 {
-    return gnn__model_record(model, tape, inputs, vars, NULL, model->n_steps - 1, true, NULL);
+    return gnn__model_record_to(model, tape, inputs, vars, NULL, model->n_steps - 1, true, NULL);
 }
 
 gnn_var_t gnn_model_record_all(const gnn_model_t *model, gnn_tape_t *tape,
                                const gnn_model_inputs_t *inputs, gnn_var_t *vars, gnn_var_t *outputs)
 {
-    return gnn__model_record(model, tape, inputs, vars, outputs, model->n_steps - 1, true, NULL);
+    return gnn__model_record_to(model, tape, inputs, vars, outputs, model->n_steps - 1, true, NULL);
 }
 
 int gnn_model_prepare(const gnn_model_t *model, int slot, gnn_graph_t *graph, gnn_flag_t backward)
@@ -167,7 +167,7 @@ int gnn_model_value(const gnn_model_t *model, gnn_context_t *context,
     if (step < 0)
         return gnn__error(GNN_ENOTFOUND, "the model has no step \"%s\"", name);
     GNN_TRY(gnn__context_tape(context, &tape));
-    gnn__record_into(tape, gnn__model_record(model, tape, inputs, NULL, NULL, step, false, NULL),
+    gnn__record_into(tape, gnn__model_record_to(model, tape, inputs, NULL, NULL, step, false, NULL),
                      out);
     return gnn_tape_forward(tape);
 }
@@ -190,7 +190,7 @@ int gnn_model_attention(const gnn_model_t *model, gnn_context_t *context,
     if (!s || !s->row->attends || !gnn__scored(c))
         return gnn__error(GNN_EUNSUPPORTED, "step %lld does not attend", (long long)step);
     GNN_TRY(gnn__context_tape(context, &tape));
-    gnn__model_record(model, tape, inputs, NULL, NULL, step, false,
-                      &(gnn__attention_out_t){per_edge, per_segment});
+    gnn__model_record_to(model, tape, inputs, NULL, NULL, step, false,
+                         &(gnn__attention_out_t){per_edge, per_segment});
     return gnn_tape_forward(tape);
 }

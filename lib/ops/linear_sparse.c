@@ -128,7 +128,8 @@ static void divide_columns(const gnn_op_call_t *call, const gnn__csr_product_t *
     for (int share = 0; share < shares; share++) {
         const int64_t first = gnn__share(units, share, shares) * UNIT,
                       end = gnn__share(units, share + 1, shares) * UNIT;
-        const gnn__block_t block = {0, dw->rows, first, (end < dw->cols ? end : dw->cols) - first};
+        const gnn__owned_block_t block = {0, dw->rows, first,
+                                          (end < dw->cols ? end : dw->cols) - first};
         gnn__scatter_begin(&block, dw, call->in[1].accumulate);
         for (int64_t c = 0; c < block.cols; c += STRIP)
             kernels->scatter(p, 0, call->in[0].rows, block.col + c,

@@ -19,6 +19,7 @@
  *   gather        table, ids
  *   edge_rows     x (receivers or senders x d)                          gnn__edge_rows_settings_t
  *   head_dot      x (n x h*d), a (1 x h*d), [more such; rows below]     gnn__heads_settings_t
+ *   head_norm     x (n x h*d), gain (1 x d)                           gnn__head_norm_settings_t
  *   head_mean     x (n x h*d)                                           gnn__heads_settings_t
  *   gru           gates_x (n x 3d), gates_h (n x 3d), h (n x d)
  *   weight_norm   [weight] (m x 1)                                      gnn__weight_norm_settings_t
@@ -73,6 +74,10 @@ typedef struct {
     int64_t heads;
 } gnn__heads_settings_t;
 typedef struct {
+    int64_t heads;
+    gnn_real_t eps;
+} gnn__head_norm_settings_t;
+typedef struct {
     const gnn_graph_t *graph;
     gnn_flag_t self_loops;
     gnn_graph_norm_t kind;
@@ -85,8 +90,8 @@ typedef struct {
 extern const gnn_op_t gnn__op_linear, gnn__op_add, gnn__op_add_scaled, gnn__op_scale,
     gnn__op_multiply, gnn__op_scale_heads, gnn__op_maximum, gnn__op_bias, gnn__op_activation,
     gnn__op_dropout, gnn__op_norm, gnn__op_concat, gnn__op_stack, gnn__op_repeat_rows,
-    gnn__op_gather, gnn__op_edge_rows, gnn__op_head_dot, gnn__op_head_mean, gnn__op_gru,
-    gnn__op_weight_norm, gnn__op_loss, gnn__op_unit_rows, gnn__op_loop_rows;
+    gnn__op_gather, gnn__op_edge_rows, gnn__op_head_dot, gnn__op_head_mean, gnn__op_head_norm,
+    gnn__op_gru, gnn__op_weight_norm, gnn__op_loss, gnn__op_unit_rows, gnn__op_loop_rows;
 
 /* One output of this shape; nothing kept, nothing saved. */
 void gnn__op_output(gnn_op_call_t *call, int64_t rows, int64_t cols);

@@ -172,9 +172,9 @@ void gnn__column_sum(const gnn_op_call_t *call, const gnn_tensor_t *x, double al
 /* Cache lines, so that no two owners write to the same one. */
 enum { UNIT = 64 / sizeof(gnn_real_t) };
 
-gnn__block_t gnn__scatter_share(int64_t rows, int64_t cols, int k, int shares)
+gnn__owned_block_t gnn__scatter_share(int64_t rows, int64_t cols, int k, int shares)
 {
-    gnn__block_t block = {0, rows, 0, cols};
+    gnn__owned_block_t block = {0, rows, 0, cols};
     if (cols >= 2 * UNIT * shares) {
         const int64_t units = (cols + UNIT - 1) / UNIT;
         const int64_t end = gnn__share(units, k + 1, shares) * UNIT;
@@ -187,7 +187,7 @@ gnn__block_t gnn__scatter_share(int64_t rows, int64_t cols, int k, int shares)
     return block;
 }
 
-void gnn__scatter_begin(const gnn__block_t *block, const gnn_tensor_t *target, bool add)
+void gnn__scatter_begin(const gnn__owned_block_t *block, const gnn_tensor_t *target, bool add)
 {
     for (int64_t r = 0; !add && r < block->rows; r++)
         memset(gnn__row(target, block->row + r) + block->col, 0,

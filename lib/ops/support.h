@@ -107,9 +107,9 @@ void gnn__column_sum(const gnn_op_call_t *call, const gnn_tensor_t *x, double al
  * order of the sources, so the bits do not depend on the number of shares. */
 typedef struct {
     int64_t row, rows, col, cols;
-} gnn__block_t;
-gnn__block_t gnn__scatter_share(int64_t rows, int64_t cols, int k, int shares);
+} gnn__owned_block_t;
+gnn__owned_block_t gnn__scatter_share(int64_t rows, int64_t cols, int k, int shares);
 /* Zeroes the block of the target unless `add`. */
-void gnn__scatter_begin(const gnn__block_t *block, const gnn_tensor_t *target, bool add);
+void gnn__scatter_begin(const gnn__owned_block_t *block, const gnn_tensor_t *target, bool add);
 
 #endif

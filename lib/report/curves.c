@@ -79,7 +79,7 @@ static void widen(double *low, double *high, double part)
            more = span > 0 ? 2 * part * span : gnn__higher(fabs(*low) * 0.1, 0.5);
     if (part > 0 || span == 0) {
         *low = gnn__higher(*low - more, -DBL_MAX / 4);
-        *high = gnn__lower(*high + more, DBL_MAX / 4);
+        *high = gnn__smaller(*high + more, DBL_MAX / 4);
     }
 }
 
@@ -95,9 +95,9 @@ static void find_ranges(page_t *page)
         for (int64_t i = 0; i < c->count; i++) {
             if (!shown(c, i))
                 continue;
-            page->low = gnn__lower(page->low, x_of(c, i));
+            page->low = gnn__smaller(page->low, x_of(c, i));
             page->high = gnn__higher(page->high, x_of(c, i));
-            panel->low = gnn__lower(panel->low, c->y[i]);
+            panel->low = gnn__smaller(panel->low, c->y[i]);
             panel->high = gnn__higher(panel->high, c->y[i]);
         }
     }
@@ -137,7 +137,7 @@ static void layout(page_t *page, const gnn_curves_t *chart)
     for (int64_t k = 0; k < chart->n_curves; k++)
         page->legend_w = gnn__higher(
             page->legend_w,
-            gnn__lower(gnn__text_width(chart->curves[k].name ? chart->curves[k].name : "", 12), 180) +
+            gnn__smaller(gnn__text_width(chart->curves[k].name ? chart->curves[k].name : "", 12), 180) +
                 52);
     page->left = MARGIN + label_room(page) + 12 + (chart->panel_names ? 22 : 0);
     page->width = page->left + PLOT_W + page->legend_w + MARGIN;

@@ -63,7 +63,7 @@ static void survey(page_t *page)
             page->holes |= !isfinite(v);
             if (!isfinite(v))
                 continue;
-            low = gnn__lower(low, v);
+            low = gnn__smaller(low, v);
             high = gnn__higher(high, v);
             whole = whole && v == floor(v);
         }
@@ -80,7 +80,7 @@ static void survey(page_t *page)
     if (page->low == page->high) {
         double reach = page->low == 0 ? 1 : fabs(page->low) / 2;
         page->low = page->low == 0 ? 0 : gnn__higher(page->low - reach, -DBL_MAX);
-        page->high = gnn__lower(page->high + reach, DBL_MAX);
+        page->high = gnn__smaller(page->high + reach, DBL_MAX);
     }
 }
 
@@ -89,18 +89,18 @@ static double widest(const char *const *labels, int64_t n, double size)
     double width = 0;
     for (int64_t k = 0; labels && k < n; k++)
         width = gnn__higher(width, gnn__text_width(labels[k], size));
-    return gnn__lower(width, LABEL_ROOM);
+    return gnn__smaller(width, LABEL_ROOM);
 }
 
 /* Square cells, unless one side is far longer than the other. */
 static void size_cells(page_t *page)
 {
     double rows = (double)page->map->values.rows, cols = (double)page->map->values.cols;
-    page->cell_w = gnn__lower(40, 720 / gnn__higher(cols, 1));
-    page->cell_h = gnn__lower(40, 600 / gnn__higher(rows, 1));
+    page->cell_w = gnn__smaller(40, 720 / gnn__higher(cols, 1));
+    page->cell_h = gnn__smaller(40, 600 / gnn__higher(rows, 1));
     if (rows < 4 * cols && cols < 4 * rows)
-        page->cell_w = page->cell_h = gnn__lower(page->cell_w, page->cell_h);
-    page->cell_h = gnn__higher(page->cell_h, gnn__lower(page->cell_w, 600 / gnn__higher(rows, 1)));
+        page->cell_w = page->cell_h = gnn__smaller(page->cell_w, page->cell_h);
+    page->cell_h = gnn__higher(page->cell_h, gnn__smaller(page->cell_w, 600 / gnn__higher(rows, 1)));
     page->cell_w = page->cell_w > 6 ? floor(page->cell_w) : page->cell_w;
     page->cell_h = page->cell_h > 6 ? floor(page->cell_h) : page->cell_h;
     bool empty = rows == 0 || cols == 0;
@@ -129,7 +129,7 @@ static void place_column_labels(page_t *page)
     page->below = !map->col_labels ? 6 : page->turned ? label * 0.71 + 22 : 20;
     for (int64_t c = 0; map->col_labels && page->turned && c < map->values.cols; c++) {
         double reach =
-            gnn__lower(gnn__text_width(map->col_labels[c], tick_type.size), LABEL_ROOM) * 0.71;
+            gnn__smaller(gnn__text_width(map->col_labels[c], tick_type.size), LABEL_ROOM) * 0.71;
         page->left = gnn__higher(page->left, reach + MARGIN - ((double)c + 0.5) * page->cell_w);
     }
 }
@@ -148,7 +148,7 @@ static void layout(page_t *page, const gnn_heatmap_t *map)
         gnn__higher(22 + BAR_WIDTH + 8 + tick_room(page), page->holes ? 22 + 100 : 0) + MARGIN;
     page->width = page->left + page->plot_w + right;
     page->width =
-        gnn__higher(page->width, gnn__lower(720, gnn__text_width(map->title, 18.5) + 2 * MARGIN));
+        gnn__higher(page->width, gnn__smaller(720, gnn__text_width(map->title, 18.5) + 2 * MARGIN));
     double room = page->width - 2 * MARGIN;
     page->top = MARGIN + gnn__text_block(NULL, &title_type, 0, 0, room, map->title) * 23 +
                 gnn__text_block(NULL, &subtitle_type, 0, 0, room, map->subtitle) * 17 + 14;
@@ -273,7 +273,7 @@ static void draw_axes(gnn__svg_t *svg, const page_t *page)
 static void draw_bar(gnn__svg_t *svg, const page_t *page)
 {
     double x = page->left + page->plot_w + 22,
-           height = gnn__lower(gnn__higher(page->plot_h, 110), 320);
+           height = gnn__smaller(gnn__higher(page->plot_h, 110), 320);
     gnn__svg_put(svg, "<defs><linearGradient id=\"scale\" x1=\"0\" y1=\"1\" x2=\"0\" y2=\"0\">");
     for (int k = 0; k <= 16; k++) {
         gnn__colour_t c = gnn__viridis(k / 16.0);

@@ -70,7 +70,7 @@ static void extent(const gnn_scatter_t *plot, int axis, double *low, double *hig
     *high = -INFINITY;
     for (int64_t k = 0; k < plot->points.rows; k++)
         if (shown(plot, k)) {
-            *low = gnn__lower(*low, coordinate(plot, k, axis));
+            *low = gnn__smaller(*low, coordinate(plot, k, axis));
             *high = gnn__higher(*high, coordinate(plot, k, axis));
         }
     if (*low > *high)
@@ -78,7 +78,7 @@ static void extent(const gnn_scatter_t *plot, int axis, double *low, double *hig
     if (*low == *high) {
         double reach = gnn__higher(fabs(*low) / 2, 0.5);
         *low = gnn__higher(*low - reach, -DBL_MAX);
-        *high = gnn__lower(*high + reach, DBL_MAX);
+        *high = gnn__smaller(*high + reach, DBL_MAX);
     }
 }
 
@@ -99,7 +99,7 @@ static void scale_axes(page_t *page)
         page->scale[axis] = (size[axis] - 2 * inset) / half[axis];
     }
     if (page->plot->n_lines > 0)
-        page->scale[0] = page->scale[1] = gnn__lower(page->scale[0], page->scale[1]);
+        page->scale[0] = page->scale[1] = gnn__smaller(page->scale[0], page->scale[1]);
     for (int axis = 0; axis < 2; axis++) {
         double spare = size[axis] - half[axis] * page->scale[axis];
         page->at[axis] = axis == 0 ? page->left + spare / 2 : page->top + PLOT_H - spare / 2;
@@ -131,7 +131,8 @@ static void layout(page_t *page, const gnn_scatter_t *plot)
         char fallback[40];
         const char *name;
         class_name(plot, legend, fallback, sizeof fallback, &name);
-        page->legend_w = gnn__higher(page->legend_w, gnn__lower(gnn__text_width(name, 12), 180) + 44);
+        page->legend_w =
+            gnn__higher(page->legend_w, gnn__smaller(gnn__text_width(name, 12), 180) + 44);
     }
     if (page->unlabelled || plot->n_classes > LEGEND_MOST)
         page->legend_w = gnn__higher(page->legend_w, 130);

@@ -23,7 +23,7 @@ static inline double gnn__higher(double x, double y)
     return y > x ? y : x;
 }
 
-static inline double gnn__lower(double x, double y)
+static inline double gnn__smaller(double x, double y)
 {
     return y < x ? y : x;
 }

@@ -17,7 +17,7 @@ static int precision(double step, double largest)
     double decimals = -floor(log10(step) + 1e-9), digits = 1 - floor(-log10(largest / step));
     if (largest < 1e6 && decimals <= 5)
         return decimals > 0 ? (int)decimals : 0;
-    return -(int)gnn__lower(gnn__higher(digits, 1), 15);
+    return -(int)gnn__smaller(gnn__higher(digits, 1), 15);
 }
 
 int gnn__ticks(double low, double high, int want, double ticks[GNN__TICKS], int *decimals)

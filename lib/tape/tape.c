@@ -1,5 +1,5 @@
 /* A tape and its values: inputs, parameters and views are appended; errors are sticky. Ops are in
- * nodes.c. */
+ * tape_nodes.c. */
 #include <lib/tape/tape.h>
 
 #include <stdlib.h>

@@ -13,7 +13,7 @@ typedef struct gnn__slice {
     int64_t length;
 } gnn__slice_t;
 
-static inline unsigned char gnn__lower(char c)
+static inline unsigned char gnn__lower_case(char c)
 {
     return (unsigned char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }

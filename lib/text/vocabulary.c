@@ -20,7 +20,7 @@ static char *keep(char **to, gnn__slice_t s, bool fold)
 {
     char *kept = *to;
     for (int64_t k = 0; k < s.length; k++)
-        kept[k] = fold ? (char)gnn__lower(s.at[k]) : s.at[k];
+        kept[k] = fold ? (char)gnn__lower_case(s.at[k]) : s.at[k];
     *to += s.length + 1;
     return kept;
 }

@@ -18,8 +18,8 @@ static bool separates(char c)
 
 static bool is_not(const char *c, const char *end)
 {
-    return end - c >= 3 && gnn__lower(c[0]) == 'n' && c[1] == '\'' && gnn__lower(c[2]) == 't' &&
-           (end - c == 3 || !makes_words(c[3]));
+    return end - c >= 3 && gnn__lower_case(c[0]) == 'n' && c[1] == '\'' &&
+           gnn__lower_case(c[2]) == 't' && (end - c == 3 || !makes_words(c[3]));
 }
 
 /* From the first character of a word to behind its last. A "n't" ends the word before it, unless it
@@ -60,8 +60,8 @@ int gnn__slice_compare(gnn__slice_t a, gnn__slice_t b, bool fold)
 {
     int64_t shorter = a.length < b.length ? a.length : b.length;
     for (int64_t k = 0; k < shorter; k++) {
-        unsigned char left = fold ? gnn__lower(a.at[k]) : (unsigned char)a.at[k];
-        unsigned char right = fold ? gnn__lower(b.at[k]) : (unsigned char)b.at[k];
+        unsigned char left = fold ? gnn__lower_case(a.at[k]) : (unsigned char)a.at[k];
+        unsigned char right = fold ? gnn__lower_case(b.at[k]) : (unsigned char)b.at[k];
         if (left != right)
             return left < right ? -1 : 1;
     }
@@ -87,7 +87,7 @@ int gnn_words_split(gnn_words_t **words, const char *sentence)
         gnn__slice_t word = gnn__word_next(&cursor, sentence + length);
         at[k] = to;
         for (int64_t b = 0; b < word.length; b++)
-            *to++ = (char)gnn__lower(word.at[b]);
+            *to++ = (char)gnn__lower_case(word.at[b]);
         *to++ = '\0';
     }
     *made = (gnn_words_t){count, (const char *const *)at};

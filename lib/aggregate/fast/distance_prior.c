@@ -216,11 +216,11 @@ void gnn__distance_prior_part(const gnn__distance_prior_t *prior, bool tiles, gn
         return;
     const int64_t n_dst = a->transposed ? a->pairs.n_cols : a->pairs.n_rows;
     const int64_t *dst = prior->positions, *src = dst + n_dst;
-    a->prior = (gnn__prior_t){.at = tiles && a->transposed ? prior->down : prior->up,
-                              .stride = prior->stride,
-                              .dst_position = dst,
-                              .src_position = src,
-                              .origin = GNN__PRIOR_MARGIN - prior->first};
+    a->prior = (gnn__prior_strips_t){.at = tiles && a->transposed ? prior->down : prior->up,
+                                     .stride = prior->stride,
+                                     .dst_position = dst,
+                                     .src_position = src,
+                                     .origin = GNN__PRIOR_MARGIN - prior->first};
     if (tiles) {
         fill_shift(prior, a, a->transposed ? src : dst, a->transposed ? dst : src);
         a->prior.shift = prior->shift;

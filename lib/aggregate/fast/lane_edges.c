@@ -51,6 +51,12 @@ static gnn_real_t *matrix(gnn__carve_t *carve, bool needed, int64_t rows, int64_
     return needed ? gnn__carve(carve, count, sizeof(gnn_real_t)) : NULL;
 }
 
+/* Edges, and the loops that a view adds, which are numbered behind them. */
+static int64_t logit_rows(const gnn__plan_t *plan)
+{
+    return plan->graph->n_edges + plan->graph->n_dst;
+}
+
 void gnn__lane_edges_carve(const gnn__plan_t *plan, gnn__carve_t *carve, const gnn__lanes_t *l,
                            bool backward, gnn__lane_edges_t *edges)
 {
@@ -60,6 +66,8 @@ void gnn__lane_edges_carve(const gnn__plan_t *plan, gnn__carve_t *carve, const g
     edges->stride = gnn__round_up(d_e * l->width, 16);
     edges->size = terms ? d_e * TERM_ROW : d_e * (l->key_numbers + l->value_numbers);
     edges->weights = matrix(carve, terms && plan->edge_key, d_e, TERM_ROW);
+    /* the loops that a view adds have rows too; registers reach beyond the last one */
+    edges->logits = matrix(carve, terms && plan->edge_key, logit_rows(plan) + 16, l->width);
     edges->key_rows = matrix(carve, keys, d_e, l->key_numbers);
     edges->value_rows = matrix(carve, values, d_e, l->value_numbers);
     edges->queries = matrix(carve, keys, n, edges->stride);
@@ -127,7 +135,11 @@ void gnn__lane_edges_fill(const gnn__plan_t *plan, bool backward, int threads,
     if (backward)
         project_rows(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, &plan->d_out, s->d_v, l,
                      edges->stride, threads, edges->outputs);
+    if (edges->logits) /* loops add nothing */
+        memset(edges->logits + plan->graph->n_edges * l->width, 0,
+               sizeof *edges->logits * (size_t)(plan->graph->n_dst * l->width));
     l->edge_weights = edges->weights;
+    l->edge_logits = (gnn__matrix_t){edges->logits, l->width};
     l->key_rows = edges->key_rows;
     l->value_rows = edges->value_rows;
     l->edge_queries = (gnn__matrix_t){edges->queries, edges->stride};

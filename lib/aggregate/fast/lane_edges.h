@@ -10,6 +10,7 @@
 /* Weights and projections as kernels read them; NULL: features have no say there. */
 typedef struct gnn__lane_edges {
     gnn_real_t *weights;               /* additive: d_e rows of a register and more */
+    gnn_real_t *logits;                /* additive: edges x width */
     gnn_real_t *key_rows, *value_rows; /* dot: d_e rows as keys and as values lie */
     gnn_real_t *queries, *outputs;     /* dot: n_dst rows, what they make of q and of dY */
     gnn_real_t *partials;              /* gradients of weights, `size` numbers for each chunk */

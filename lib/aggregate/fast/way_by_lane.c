@@ -178,7 +178,7 @@ static void begin(const gnn__plan_t *plan, lane_run_t *run)
                             .value_numbers = run->choice.value_numbers,
                             .key_numbers = run->choice.key_numbers,
                             .slope = run->choice.score == GNN__SCORE_ADDITIVE &&
-                                             !gnn__lane_edge_terms(plan)
+                                             !plan->has[GNN_AGGREGATE_EDGE_BIAS]
                                          ? plan->shape.slope
                                          : 1,
                             .q = run->a.q,
@@ -269,7 +269,7 @@ static int sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
 
 /* ---- passes ---- */
 
-enum { ROWS_AT_ONCE = 256 };
+enum { ROWS_AT_ONCE = 256, EDGES_AT_ONCE = 1024 };
 
 /* Copies `from`, heads of width d, where a copy is wanted, and lets `to` stand for it. */
 static void pack(const gnn__matrix_t *from, int64_t rows, int64_t d, int64_t cols,
@@ -310,6 +310,8 @@ static void pack_inputs(const gnn__plan_t *plan, lane_run_t *run, int threads)
     if (run->choice.copies_values && run->choice.one_matrix)
         run->l.v = run->l.k;
     gnn__lane_edges_fill(plan, run->l.records.at != NULL, threads, &run->edges, &run->l);
+    if (run->l.edge_logits.at)
+        sweep(run, plan->graph->n_edges, threads, gnn__attention_lanes()->edge_logits);
     if (run->l.key_factors)
         sweep(run, n_src, threads, gnn__attention_lanes()->factors);
     if (run->weights) {
@@ -333,8 +335,8 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
     const bool transposed = pass == GNN__SEND, both = pass == GNN__RECEIVE && run->l.d_senders,
                parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS) &&
                             (pass == GNN__RECEIVE || (transposed && !run->l.d_senders)),
-               edges = gnn__lane_edge_weights_wanted(plan) &&
-                       pass == (gnn__lane_edge_rows(plan) ? GNN__RECEIVE : GNN__SEND);
+               edges = gnn__lane_edge_weights_wanted(plan) && gnn__lane_edge_rows(plan) &&
+                       pass == GNN__RECEIVE;
     const int64_t width = run->a.heads * run->a.d_k,
                   of_a_group = run->l.n_src * run->l.sender_numbers;
     const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
@@ -364,6 +366,24 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
     if (parameters)
         gnn__add_partials(&plan->d[GNN_AGGREGATE_PARAMETERS], run->d_a, chunks, width);
     if (edges)
+        gnn__lane_edges_add(plan, &run->edges, &run->l, chunks);
+}
+
+/* Gradients of features and of their weights from those of logits. */
+static void spend_logits(const gnn__plan_t *plan, lane_run_t *run, int threads)
+{
+    const bool weights = gnn__lane_edge_weights_wanted(plan);
+    const int64_t size = run->edges.size, edges = plan->graph->n_edges,
+                  per = gnn__max(edges / gnn__most_chunks(plan->view) + 1, EDGES_AT_ONCE),
+                  chunks = (edges + per - 1) / per;
+    GNN__EACH_CHUNK (c, chunks, threads) {
+        gnn_real_t *d_weights = weights ? run->edges.partials + c * size : NULL;
+        if (weights)
+            memset(d_weights, 0, sizeof *d_weights * (size_t)size);
+        gnn__attention_lanes()->spend_logits(&run->l, c * per, gnn__min((c + 1) * per, edges),
+                                             d_weights);
+    }
+    if (weights)
         gnn__lane_edges_add(plan, &run->edges, &run->l, chunks);
 }
 
@@ -443,6 +463,10 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
         sweep(&run, plan->graph->n_src, threads, gnn__attention_lanes()->collect);
     for (int64_t p = 0; by_sender && p < plan->view->n_parts; p++)
         run_part(plan, &run, p, GNN__SEND, threads);
+    const bool spends =
+        run.l.edge_logits.at && terms && (gnn__lane_edge_weights_wanted(plan) || grad->features.at);
+    if (spends)
+        spend_logits(plan, &run, threads);
     return GNN_OK;
 }
 

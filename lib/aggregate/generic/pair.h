@@ -51,7 +51,7 @@ void gnn__pair_meet(const gnn__listener_t *listener, int64_t node, int64_t at, g
 void gnn__pair_load(const gnn__listener_t *listener, const gnn__pair_scratch_t *scratch,
                     gnn__pair_t *pair);
 
-/* ---- scores.c ---- */
+/* ---- pair_scores.c ---- */
 
 /* out += the features of the user's edge `number` times input `input` (d_e x columns of `out`);
  * nothing for an edge that the library added. */

@@ -1,5 +1,5 @@
 /* The message W x_j. */
-#include <lib/aggregate/messages/sender.h>
+#include <lib/aggregate/messages/from_sender.h>
 
 const gnn_message_t gnn_message_linear = {
     .name = "linear",

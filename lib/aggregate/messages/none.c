@@ -1,5 +1,5 @@
 /* The message x_j, as it is. */
-#include <lib/aggregate/messages/sender.h>
+#include <lib/aggregate/messages/from_sender.h>
 
 const gnn_message_t gnn_message_none = {
     .name = "none",

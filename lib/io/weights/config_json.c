@@ -380,7 +380,7 @@ int gnn__json_check_depth(const char *text)
     return GNN_OK;
 }
 
-static int read_root(gnn__steps_t *steps, const gnn_rows_t *rows)
+static int read_root(gnn__file_steps_t *steps, const gnn_rows_t *rows)
 {
     json_t *list = json_object_get(steps->root, "steps"),
            *format = json_object_get(steps->root, "format");
@@ -401,7 +401,7 @@ static int read_root(gnn__steps_t *steps, const gnn_rows_t *rows)
     return GNN_OK;
 }
 
-int gnn__steps_read(gnn__steps_t *steps, const char *text, const gnn_rows_t *rows)
+int gnn__steps_read(gnn__file_steps_t *steps, const char *text, const gnn_rows_t *rows)
 {
     json_error_t error;
     memset(steps, 0, sizeof *steps);
@@ -411,11 +411,11 @@ int gnn__steps_read(gnn__steps_t *steps, const char *text, const gnn_rows_t *row
         return gnn__error(GNN_EFORMAT, "byte %d: %s", error.position, error.text);
     int rc = read_root(steps, rows);
     if (rc != GNN_OK)
-        gnn__steps_free(steps);
+        gnn__file_steps_free(steps);
     return rc;
 }
 
-void gnn__steps_free(gnn__steps_t *steps)
+void gnn__file_steps_free(gnn__file_steps_t *steps)
 {
     json_decref(steps->root);
     gnn_free(steps->list);

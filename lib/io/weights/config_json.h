@@ -6,19 +6,19 @@
 #include <jansson.h>
 
 /* Steps read from JSON; their strings belong to `root`. */
-typedef struct gnn__steps {
+typedef struct gnn__file_steps {
     json_t *root;
     gnn_step_t *list;
     int64_t count;
-} gnn__steps_t;
+} gnn__file_steps_t;
 
 /* The steps with resolved configs, released with free(). GNN_EUNSUPPORTED: a row of the user's has
  * the name of one of the library's. GNN_EINVALID: a number that is not finite. */
 int gnn__steps_write(char **text, const gnn_model_t *model);
 /* `rows`: the user's, or NULL. GNN_EFORMAT in words, naming step and field. Whether the steps make
  * sense is for gnn_model_from_steps to say. */
-int gnn__steps_read(gnn__steps_t *steps, const char *text, const gnn_rows_t *rows);
-void gnn__steps_free(gnn__steps_t *steps);
+int gnn__steps_read(gnn__file_steps_t *steps, const char *text, const gnn_rows_t *rows);
+void gnn__file_steps_free(gnn__file_steps_t *steps);
 /* One step from an object of its fields; its strings are the object's. */
 int gnn__step_read(gnn_step_t *step, json_t *object, const gnn_rows_t *rows);
 /* GNN_EFORMAT if a text of JSON is nested so deep that jansson's recursion would need a large

@@ -93,7 +93,7 @@ static int64_t stored_numbers(const gnn_arrays_t *arrays)
 static int make_model(gnn_model_t **model, gnn_context_t *context, const gnn_arrays_t *arrays,
                       const gnn_rows_t *rows)
 {
-    gnn__steps_t steps;
+    gnn__file_steps_t steps;
     const char *text = gnn_arrays_metadata(arrays, STEPS_KEY);
     int64_t most = stored_numbers(arrays);
     if (!text)
@@ -103,7 +103,7 @@ static int make_model(gnn_model_t **model, gnn_context_t *context, const gnn_arr
     if (rc != GNN_OK)
         return gnn__error_prefix(rc, "metadata \"" STEPS_KEY "\"");
     rc = gnn__model_make(model, context, steps.count, steps.list, true, most);
-    gnn__steps_free(&steps);
+    gnn__file_steps_free(&steps);
     return rc;
 }
 

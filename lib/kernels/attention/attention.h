@@ -68,13 +68,13 @@ static inline gnn_real_t *gnn__matrix_row(const gnn__matrix_t *m, int64_t row)
  * two nodes: src_position[j] - dst_position[i] + origin. */
 enum { GNN__PRIOR_MARGIN = 64 };
 
-typedef struct gnn__prior {
+typedef struct gnn__prior_strips {
     const gnn_real_t *at; /* NULL: distances add nothing */
     int64_t stride;       /* numbers of a head */
     const int64_t *shift;
     const int64_t *dst_position, *src_position;
     int64_t origin;
-} gnn__prior_t;
+} gnn__prior_strips_t;
 
 /* Keys by distance: the product of a receiver's query with the key of the distance, times `scale`,
  * is added to a pair's score. Distances are known by the places that a->prior finds, whether it has
@@ -102,8 +102,8 @@ typedef struct gnn__keys {
      * that of `near` to that of `far` are laid out. Sums of gradients are those of places first ..
      * last. */
     int64_t low, high, near, far, first, last;
-    int64_t width;     /* numbers of a row */
-    int64_t head_rows; /* rows from one head to the next; 0: heads share them */
+    int64_t width;                   /* numbers of a row */
+    int64_t head_rows;               /* rows from one head to the next; 0: heads share them */
     const gnn_real_t *rows, *blocks; /* backward: times scale and log2 e */
     bool finite;
 } gnn__keys_t;
@@ -137,7 +137,7 @@ typedef struct gnn__attention {
     const gnn_real_t *a;   /* additive_v2: heads * d_k */
     gnn__matrix_t q, k, v, y;
     gnn__pairs_t pairs;
-    gnn__prior_t prior;
+    gnn__prior_strips_t prior;
     gnn__keys_t keys;
     /* by_row: rows by distance that are added to a sender's, with a column for each value head; at
      * NULL: there are none */

@@ -46,7 +46,7 @@ GNN__INLINE void apply(const uint8_t *bits, gnn_real_t scale, int64_t n, const g
 
 /* Blocks of a matrix, row by row: as many as one register has counters. */
 typedef struct {
-    gnn__words_t row, block;
+    gnn__wide_words_t row, block;
 } places_t;
 
 static places_t first_places(int64_t row, uint64_t blocks)
@@ -60,21 +60,21 @@ static places_t first_places(int64_t row, uint64_t blocks)
 }
 
 /* Moves those that are past their row's end into the next row; false if none was. */
-GNN__INLINE bool wrap(places_t *at, gnn__words_t blocks)
+GNN__INLINE bool wrap(places_t *at, gnn__wide_words_t blocks)
 {
 #if defined(__AVX512F__)
     const __mmask8 over = _mm512_cmpge_epu64_mask((__m512i)at->block, (__m512i)blocks);
-    at->block = (gnn__words_t)_mm512_mask_sub_epi64((__m512i)at->block, over, (__m512i)at->block,
-                                                    (__m512i)blocks);
-    at->row = (gnn__words_t)_mm512_mask_add_epi64((__m512i)at->row, over, (__m512i)at->row,
-                                                  _mm512_set1_epi64(1));
+    at->block = (gnn__wide_words_t)_mm512_mask_sub_epi64((__m512i)at->block, over,
+                                                         (__m512i)at->block, (__m512i)blocks);
+    at->row = (gnn__wide_words_t)_mm512_mask_add_epi64((__m512i)at->row, over, (__m512i)at->row,
+                                                       _mm512_set1_epi64(1));
     return over != 0;
 #else
     typedef int64_t over_t __attribute__((vector_size(GNN__VEC_BYTES)));
     const over_t over = (over_t)at->block >= (over_t)blocks; /* -1 where it is so */
     uint64_t any = 0;
-    at->block -= blocks & (gnn__words_t)over;
-    at->row -= (gnn__words_t)over;
+    at->block -= blocks & (gnn__wide_words_t)over;
+    at->row -= (gnn__wide_words_t)over;
     for (int l = 0; l < GNN__PHILOX_AT_ONCE; l++)
         any |= (uint64_t)over[l];
     return any != 0;
@@ -86,9 +86,9 @@ static void matrix(const gnn__dropout_t *d, int64_t row, int64_t rows, int64_t c
 {
     const int64_t blocks = (cols + LANES - 1) / LANES, total = rows * blocks;
     const bool flat = cols % LANES == 0 && ldx == cols && ldy == cols;
-    const gnn__words_t all_blocks = gnn__words_all((uint64_t)blocks);
+    const gnn__wide_words_t all_blocks = gnn__words_all((uint64_t)blocks);
     places_t at = first_places(row, (uint64_t)blocks);
-    gnn__words_t a[GNN__PHILOX_REGISTERS], b[GNN__PHILOX_REGISTERS];
+    gnn__wide_words_t a[GNN__PHILOX_REGISTERS], b[GNN__PHILOX_REGISTERS];
     uint8_t bits[BLOCKS + 8] = {0};
     for (int64_t done = 0; done < total; done += BLOCKS) {
         for (int r = 0; r < GNN__PHILOX_REGISTERS; r++) {

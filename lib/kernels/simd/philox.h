@@ -29,44 +29,45 @@ enum {
 
 /* ---- words ---- */
 
-typedef uint64_t gnn__words_t __attribute__((vector_size(GNN__VEC_BYTES)));
+typedef uint64_t gnn__wide_words_t __attribute__((vector_size(GNN__VEC_BYTES)));
 
-GNN__INLINE gnn__words_t gnn__words_all(uint64_t x)
+GNN__INLINE gnn__wide_words_t gnn__words_all(uint64_t x)
 {
-    return x - (gnn__words_t){0};
+    return x - (gnn__wide_words_t){0};
 }
 
 /* The lower 32 bits of each lane times m, all 64 bits of it. */
-GNN__INLINE gnn__words_t gnn__words_product(gnn__words_t x, uint32_t m)
+GNN__INLINE gnn__wide_words_t gnn__words_product(gnn__wide_words_t x, uint32_t m)
 {
 #if defined(__AVX512F__)
-    return (gnn__words_t)_mm512_mul_epu32((__m512i)x, _mm512_set1_epi64(m));
+    return (gnn__wide_words_t)_mm512_mul_epu32((__m512i)x, _mm512_set1_epi64(m));
 #elif defined(__AVX2__)
-    return (gnn__words_t)_mm256_mul_epu32((__m256i)x, _mm256_set1_epi64x(m));
+    return (gnn__wide_words_t)_mm256_mul_epu32((__m256i)x, _mm256_set1_epi64x(m));
 #elif defined(__x86_64__)
-    return (gnn__words_t)_mm_mul_epu32((__m128i)x, _mm_set1_epi64x(m));
+    return (gnn__wide_words_t)_mm_mul_epu32((__m128i)x, _mm_set1_epi64x(m));
 #else
     return (x & 0xffffffffu) * m;
 #endif
 }
 
-GNN__INLINE gnn__words_t gnn__words_xor(gnn__words_t x, gnn__words_t y, gnn__words_t z)
+GNN__INLINE gnn__wide_words_t gnn__words_xor(gnn__wide_words_t x, gnn__wide_words_t y,
+                                             gnn__wide_words_t z)
 {
 #if defined(__AVX512F__)
-    return (gnn__words_t)_mm512_ternarylogic_epi64((__m512i)x, (__m512i)y, (__m512i)z, 0x96);
+    return (gnn__wide_words_t)_mm512_ternarylogic_epi64((__m512i)x, (__m512i)y, (__m512i)z, 0x96);
 #else
     return x ^ y ^ z;
 #endif
 }
 
-GNN__INLINE gnn__words_t gnn__words_from(const uint32_t *at)
+GNN__INLINE gnn__wide_words_t gnn__words_from(const uint32_t *at)
 {
 #if defined(__AVX512F__)
-    return (gnn__words_t)_mm512_cvtepu32_epi64(_mm256_loadu_si256((const void *)at));
+    return (gnn__wide_words_t)_mm512_cvtepu32_epi64(_mm256_loadu_si256((const void *)at));
 #elif defined(__AVX2__)
-    return (gnn__words_t)_mm256_cvtepu32_epi64(_mm_loadu_si128((const void *)at));
+    return (gnn__wide_words_t)_mm256_cvtepu32_epi64(_mm_loadu_si128((const void *)at));
 #else
-    gnn__words_t words;
+    gnn__wide_words_t words;
     for (int l = 0; l < GNN__PHILOX_AT_ONCE; l++)
         words[l] = at[l];
     return words;
@@ -78,14 +79,14 @@ GNN__INLINE gnn__words_t gnn__words_from(const uint32_t *at)
 /* Each word of Philox lies in 64 bits of its own, so that a product needs no shuffles: what stands
  * above the lower 32 bits is never read. */
 typedef struct gnn__philox_words {
-    gnn__words_t c0, c1, c2, c3;
+    gnn__wide_words_t c0, c1, c2, c3;
 } gnn__philox_words_t;
 
-GNN__INLINE gnn__philox_words_t gnn__philox_turn(gnn__philox_words_t s, gnn__words_t k0,
-                                                 gnn__words_t k1)
+GNN__INLINE gnn__philox_words_t gnn__philox_turn(gnn__philox_words_t s, gnn__wide_words_t k0,
+                                                 gnn__wide_words_t k1)
 {
-    const gnn__words_t p0 = gnn__words_product(s.c0, 0xD2511F53u),
-                       p1 = gnn__words_product(s.c2, 0xCD9E8D57u);
+    const gnn__wide_words_t p0 = gnn__words_product(s.c0, 0xD2511F53u),
+                            p1 = gnn__words_product(s.c2, 0xCD9E8D57u);
     return (gnn__philox_words_t){gnn__words_xor(p1 >> 32, s.c1, k0), p1,
                                  gnn__words_xor(p0 >> 32, s.c3, k1), p0};
 }
@@ -133,8 +134,9 @@ GNN__INLINE void gnn__philox_kept(gnn__philox_words_t s, uint16_t most, uint8_t 
 }
 
 /* For the counters (a, b, step, stream << 8 | block) of `together` registers. */
-GNN__INLINE void gnn__philox_together(const gnn__dropout_t *d, uint32_t block, const gnn__words_t *a,
-                                      const gnn__words_t *b, uint8_t *bits, const int together)
+GNN__INLINE void gnn__philox_together(const gnn__dropout_t *d, uint32_t block,
+                                      const gnn__wide_words_t *a, const gnn__wide_words_t *b,
+                                      uint8_t *bits, const int together)
 {
     gnn__philox_words_t s[GNN__PHILOX_TOGETHER];
     uint32_t k0 = d->key[0], k1 = d->key[1];
@@ -144,7 +146,7 @@ GNN__INLINE void gnn__philox_together(const gnn__dropout_t *d, uint32_t block, c
                                      gnn__words_all(d->stream << 8 | block)};
 #pragma GCC unroll 1
     for (int round = 0; round < GNN__DROPOUT_ROUNDS; round++) {
-        const gnn__words_t key0 = gnn__words_all(k0), key1 = gnn__words_all(k1);
+        const gnn__wide_words_t key0 = gnn__words_all(k0), key1 = gnn__words_all(k1);
 #pragma GCC unroll 4
         for (int r = 0; r < together; r++)
             s[r] = gnn__philox_turn(s[r], key0, key1);
@@ -158,8 +160,8 @@ GNN__INLINE void gnn__philox_together(const gnn__dropout_t *d, uint32_t block, c
 
 /* Of 32 and of 16 counters: one byte each. */
 static __attribute__((noinline, unused)) void gnn__keep_32(const gnn__dropout_t *d, uint32_t block,
-                                                           const gnn__words_t *a,
-                                                           const gnn__words_t *b, uint8_t *bits)
+                                                           const gnn__wide_words_t *a,
+                                                           const gnn__wide_words_t *b, uint8_t *bits)
 {
 #pragma GCC unroll 1
     for (int r = 0; r < GNN__PHILOX_REGISTERS; r += GNN__PHILOX_TOGETHER)
@@ -168,8 +170,8 @@ static __attribute__((noinline, unused)) void gnn__keep_32(const gnn__dropout_t 
 }
 
 static __attribute__((noinline, unused)) void gnn__keep_16(const gnn__dropout_t *d, uint32_t block,
-                                                           const gnn__words_t *a,
-                                                           const gnn__words_t *b, uint8_t *bits)
+                                                           const gnn__wide_words_t *a,
+                                                           const gnn__wide_words_t *b, uint8_t *bits)
 {
 #pragma GCC unroll 1
     for (int r = 0; r < GNN__PHILOX_REGISTERS / 2; r += 2)
@@ -184,7 +186,7 @@ static inline void gnn__keep_bytes(const gnn__dropout_t *d, int n, const uint32_
                                    const uint32_t *j, uint32_t block, uint8_t *bits)
 {
     const int registers = n > GNN__PHILOX_LANES ? GNN__PHILOX_REGISTERS : GNN__PHILOX_REGISTERS / 2;
-    gnn__words_t a[GNN__PHILOX_REGISTERS], b[GNN__PHILOX_REGISTERS];
+    gnn__wide_words_t a[GNN__PHILOX_REGISTERS], b[GNN__PHILOX_REGISTERS];
     for (int r = 0; r < registers; r++) {
         a[r] = gnn__words_from(i + r * GNN__PHILOX_AT_ONCE);
         b[r] = gnn__words_from(j + r * GNN__PHILOX_AT_ONCE);

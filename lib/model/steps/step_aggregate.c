@@ -2,7 +2,7 @@
  * without a layer's projections and update around it. Of `.layer` it reads what says how to
  * aggregate; .layer.in is the width of a message, and the message is the sender's row itself unless
  * another is named. */
-#include <lib/layer/scores.h>
+#include <lib/layer/score_config.h>
 #include <lib/model/steps.h>
 
 enum { MESSAGES, RECEIVERS, QUERY, KEY, EDGE_WEIGHT, EDGE_BIAS, SCORES };

@@ -55,7 +55,7 @@ static int add_model(parts_t *parts, const char *folder)
     GNN_TRY(add_part(parts, arch, config, "config.json"));
     gnn__arch_part_t *part = &parts->list[parts->count - 1];
     GNN_TRY(gnn__checkpoint_open(&part->weights, folder));
-    part->weights.prefix = arch->rows[0].second;
+    part->weights.prefix = gnn__arch_prefix(arch);
     return GNN_OK;
 }
 
@@ -72,7 +72,7 @@ static int add_module(parts_t *parts, const char *folder, const char *type)
     if (!gnn__folder_has(folder, "model.safetensors"))
         return GNN_OK;
     GNN_TRY(gnn__checkpoint_open(&part->weights, folder));
-    part->weights.prefix = arch->rows[0].second;
+    part->weights.prefix = gnn__arch_prefix(arch);
     return GNN_OK;
 }
 

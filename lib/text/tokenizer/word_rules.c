@@ -66,7 +66,7 @@ static int64_t ending(const gnn__word_rules_t *r, const char *at, int64_t k, int
     for (size_t e = 0; e < sizeof endings / sizeof endings[0]; e++) {
         int64_t n = (int64_t)strlen(endings[e]), same = 0;
         while (same < n && k + 1 + same < end &&
-               (r->any_case ? (char)gnn__lower(at[k + 1 + same]) : at[k + 1 + same]) ==
+               (r->any_case ? (char)gnn__lower_case(at[k + 1 + same]) : at[k + 1 + same]) ==
                    endings[e][same])
             same++;
         if (same == n)

@@ -38,9 +38,9 @@ const gnn__arch_t *gnn__arch_find(const char *type, bool modules)
     for (size_t k = 0; k < ROWS; k++) {
         if (table[k].module != modules)
             continue;
-        if (lists(table[k].arch->rows[0].name, type))
+        if (lists(gnn__arch_types(table[k].arch), type))
             return table[k].arch;
-        gnn__append_name(known, sizeof known, " ", table[k].arch->rows[0].name);
+        gnn__append_name(known, sizeof known, " ", gnn__arch_types(table[k].arch));
     }
     gnn__set_message("%s \"%.80s\" is not known; known are: %s",
                      modules ? "the module" : "the architecture", type, known);
@@ -50,7 +50,8 @@ const gnn__arch_t *gnn__arch_find(const char *type, bool modules)
 /* ---- the walk ---- */
 
 typedef struct walk {
-    const gnn__arch_t *arch;
+    gnn__arch_row_t *rows;
+    int n_rows;
     gnn__scope_t *scope;
     gnn__arch_visit_t visit;
     void *user;
@@ -58,12 +59,30 @@ typedef struct walk {
 
 enum { MOST_REPETITIONS = 1000 };
 
+static const char *next_text(const char *text)
+{
+    return text + strlen(text) + 1;
+}
+
+/* Takes the long string apart; with rows NULL it counts. */
+static int split_rows(const gnn__arch_t *arch, gnn__arch_row_t *rows)
+{
+    int n = 0;
+    for (const char *at = arch->rows; at < arch->rows + arch->bytes; n++) {
+        const char *name = at + 1, *second = next_text(name), *third = next_text(second);
+        if (rows)
+            rows[n] = (gnn__arch_row_t){(gnn__arch_verb_t)*at, name, second, third};
+        at = next_text(third);
+    }
+    return n;
+}
+
 /* The row GNN_END that belongs to the row `k`. */
-static int end_of(const gnn__arch_t *arch, int k)
+static int end_of(const walk_t *w, int k)
 {
     int depth = 0;
-    for (; k < arch->n_rows; k++) {
-        const gnn__arch_verb_t verb = arch->rows[k].verb;
+    for (; k < w->n_rows; k++) {
+        const gnn__arch_verb_t verb = w->rows[k].verb;
         depth += verb == GNN__ARCH_IF || verb == GNN__ARCH_REPEAT;
         if (verb == GNN__ARCH_END && --depth == 0)
             break;
@@ -88,7 +107,7 @@ static int walk(const walk_t *w, int from, int to);
 static int walk_if(const walk_t *w, int from, int end)
 {
     double holds;
-    GNN_TRY(gnn__formula_number(w->scope, w->arch->rows[from].second, &holds));
+    GNN_TRY(gnn__formula_number(w->scope, w->rows[from].second, &holds));
     return holds != 0 ? walk(w, from + 1, end) : GNN_OK;
 }
 
@@ -96,7 +115,7 @@ static int walk_repeat(const walk_t *w, int from, int end)
 {
     int64_t count;
     const int64_t outer = w->scope->number;
-    GNN_TRY(gnn__formula_count(w->scope, w->arch->rows[from].second, 0, MOST_REPETITIONS, &count));
+    GNN_TRY(gnn__formula_count(w->scope, w->rows[from].second, 0, MOST_REPETITIONS, &count));
     int rc = GNN_OK;
     for (int64_t k = 0; k < count && rc == GNN_OK; k++) {
         w->scope->number = k;
@@ -109,9 +128,9 @@ static int walk_repeat(const walk_t *w, int from, int end)
 static int walk(const walk_t *w, int from, int to)
 {
     for (int k = from; k < to; k++) {
-        const gnn__arch_row_t *row = &w->arch->rows[k];
+        const gnn__arch_row_t *row = &w->rows[k];
         const bool group = row->verb == GNN__ARCH_IF || row->verb == GNN__ARCH_REPEAT;
-        const int end = group ? end_of(w->arch, k) : k;
+        const int end = group ? end_of(w, k) : k;
         if (row->verb == GNN__ARCH_SET)
             GNN_TRY(set_name(w->scope, row));
         else if (row->verb == GNN__ARCH_IF)
@@ -128,12 +147,16 @@ static int walk(const walk_t *w, int from, int to)
 int gnn__arch_walk(const gnn__arch_part_t *part, gnn__scope_t *scope, gnn__arch_visit_t visit,
                    void *user)
 {
-    const walk_t w = {part->arch, scope, visit, user};
+    walk_t w = {.n_rows = split_rows(part->arch, NULL), .scope = scope, .visit = visit, .user = user};
+    GNN_TRY(gnn__new(&w.rows, w.n_rows, sizeof *w.rows, "rows of an architecture"));
+    split_rows(part->arch, w.rows);
     scope->config = part->config;
     scope->config_name = part->config_name;
     scope->weights = (gnn__checkpoint_t *)&part->weights;
     scope->number = 0;
-    return walk(&w, 0, part->arch->n_rows);
+    const int rc = walk(&w, 0, w.n_rows);
+    gnn_free(w.rows);
+    return rc;
 }
 
 /* ---- settings ---- */
@@ -226,9 +249,9 @@ int gnn__arch_open(gnn__arch_model_t *made, gnn_context_t *context, gnn__arch_pa
 {
     gnn_steps_t *steps = NULL;
     int rc;
-    *made = (gnn__arch_model_t){.names = json_object()};
+    *made = (gnn__arch_model_t){.slots = json_object(), .names = json_object()};
     gnn__scope_t scope = {.names = made->names};
-    GNN_CHECK(made->names ? GNN_OK : gnn__error(GNN_EMEMORY, "no memory for names"));
+    GNN_CHECK(made->slots && made->names ? GNN_OK : gnn__error(GNN_EMEMORY, "no memory for names"));
     GNN_CHECK(gnn_steps_new(&steps));
     GNN_CHECK(steps_of(made, steps, &scope, parts, n_parts));
     GNN_CHECK(gnn__model_make(&made->model, context, gnn_steps_count(steps), gnn_steps_list(steps),
@@ -244,6 +267,7 @@ done:
 void gnn__arch_close(gnn__arch_model_t *made)
 {
     gnn_model_free(made->model);
+    json_decref(made->slots);
     json_decref(made->names);
     memset(made, 0, sizeof *made);
 }

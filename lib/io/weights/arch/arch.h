@@ -17,10 +17,13 @@
  *   GNN_LINEAR("array", "field", "place")   array.weight (out x in) -> field.weight, array.bias
  *   GNN_MATRIX("array", "field", "place")   the same, array.weight is in x out
  *   GNN_NORM("array", "field")              array.weight -> field.gain, array.bias -> field.shift
+ *   GNN_NORM_AT("array", "field", "place")  the same, for a gain that is stored in another way
  *   GNN_ROWS("array", "field", "place")     rows of the array are rows of the field
  *   GNN_TURNED("array", "field", "place")   rows of the array are columns of the field
  *   GNN_MADE("maker", "field")              numbers that no file has: makers.def
  *   GNN_IGNORE("array")                     an array that the model does not need
+ *
+ * In names, # is the number of the repetition and {name} a word that GNN_SET has named.
  *
  * "place" says where in the array the field's numbers lie, along the array's axis of outputs (rows
  * in GNN_ROWS): "first = 0, group = d, stride = 3 * d, total = n": groups of `group` numbers, one
@@ -33,7 +36,7 @@
 #include <lib/io/weights/arch/formula.h>
 
 typedef enum {
-    GNN__ARCH_SERVES,
+    GNN__ARCH_SERVES = 1,
     GNN__ARCH_SET,
     GNN__ARCH_IF,
     GNN__ARCH_REPEAT,
@@ -46,7 +49,7 @@ typedef enum {
     GNN__ARCH_ROWS,
     GNN__ARCH_TURNED,
     GNN__ARCH_MADE,
-    GNN__ARCH_IGNORE
+    GNN__ARCH_IGNORE /* = 14; rows.h has the numbers */
 } gnn__arch_verb_t;
 
 typedef struct gnn__arch_row {
@@ -56,9 +59,19 @@ typedef struct gnn__arch_row {
 
 typedef struct gnn__arch {
     const char *name;
-    const gnn__arch_row_t *rows; /* the first is SERVES */
-    int n_rows;
+    const char *rows; /* each a byte and three texts; the first is SERVES */
+    size_t bytes;
 } gnn__arch_t;
+
+/* What GNN_SERVES says. */
+static inline const char *gnn__arch_types(const gnn__arch_t *arch)
+{
+    return arch->rows + 1;
+}
+static inline const char *gnn__arch_prefix(const gnn__arch_t *arch)
+{
+    return arch->rows + 1 + strlen(arch->rows + 1) + 1;
+}
 
 #define GNN_ARCHITECTURE(name) extern const gnn__arch_t gnn__arch_##name;
 #define GNN_MODULE(name) GNN_ARCHITECTURE(name)
@@ -78,7 +91,7 @@ typedef struct gnn__arch_part {
     gnn__checkpoint_t weights;
 } gnn__arch_part_t;
 
-enum { GNN__ARCH_PARTS = 8, GNN__ARCH_GRAPHS = 8, GNN__ARCH_NAME = 64 };
+enum { GNN__ARCH_PARTS = 8, GNN__ARCH_GRAPHS = 16, GNN__ARCH_NAME = 64 };
 
 /* How the graph of a slot is made for some sequences. */
 typedef struct gnn__arch_sequences {
@@ -93,7 +106,6 @@ typedef struct gnn__arch_graph_kind {
 } gnn__arch_graph_kind_t;
 
 typedef struct gnn__arch_graph {
-    char name[GNN__ARCH_NAME];
     const gnn__arch_graph_kind_t *kind;
     int64_t width;
 } gnn__arch_graph_t;
@@ -103,6 +115,7 @@ typedef struct gnn__arch_model {
     gnn_model_t *model;
     gnn__arch_graph_t graphs[GNN__ARCH_GRAPHS];
     int n_graphs;
+    json_t *slots; /* of graphs, by name */
     json_t *names; /* what SET has named */
 } gnn__arch_model_t;
 

@@ -84,6 +84,85 @@ static int last(gnn_graph_t **graph, const sequences_t *s, int64_t width)
     return readout(graph, s, -1, 1);
 }
 
+/* Runs of receivers; `fill` says what row p of a sequence of `length` rows hears: senders first
+ * .. end - 1 of it. */
+typedef void (*runs_t)(int64_t p, int64_t length, int64_t width, int64_t *first, int64_t *end);
+
+static int by_runs(gnn_graph_t **graph, const sequences_t *s, int64_t width, runs_t fill)
+{
+    int32_t *lo = NULL, *hi = NULL;
+    int64_t rows = 0, at = 0;
+    int rc;
+    for (int64_t k = 0; k < s->count; k++)
+        rows += s->lengths[k];
+    GNN_CHECK(gnn__new(&lo, rows, sizeof *lo, "spans"));
+    GNN_CHECK(gnn__new(&hi, rows, sizeof *hi, "spans"));
+    for (int64_t k = 0; k < s->count; at += s->lengths[k++])
+        for (int64_t p = 0; p < s->lengths[k]; p++) {
+            int64_t first, end;
+            fill(p, s->lengths[k], width, &first, &end);
+            lo[at + p] = (int32_t)(at + first);
+            hi[at + p] = (int32_t)(at + end);
+        }
+    GNN_CHECK(gnn_graph_from_spans(graph, rows, rows, NULL, NULL, lo, hi));
+done:
+    gnn_free(lo);
+    gnn_free(hi);
+    return rc;
+}
+
+/* So many rows to either side; the first row hears nothing. */
+static void near_run(int64_t p, int64_t length, int64_t width, int64_t *first, int64_t *end)
+{
+    *first = gnn__max(p - width, 0);
+    *end = p == 0 ? 0 : gnn__min(p + width + 1, length);
+}
+
+/* The first row, where the window does not reach it. */
+static void first_run(int64_t p, int64_t length, int64_t width, int64_t *first, int64_t *end)
+{
+    (void)length;
+    *first = 0;
+    *end = p > width;
+}
+
+/* Every row but the first hears so many rows to either side, and the first. Beltagy et al. 2020. */
+static int window_first(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    gnn_graph_t *parts[2] = {NULL, NULL};
+    int rc = by_runs(&parts[0], s, width, near_run);
+    if (rc == GNN_OK)
+        rc = by_runs(&parts[1], s, width, first_run);
+    if (rc == GNN_OK)
+        rc = gnn_graph_merge(graph, 2, (const gnn_graph_t *const *)parts);
+    gnn_graph_free(parts[0]);
+    gnn_graph_free(parts[1]);
+    return rc;
+}
+
+/* The first row of each sequence hears a row that stands for the sequence. */
+static int spread(gnn_graph_t **graph, const sequences_t *s, int64_t width)
+{
+    int32_t *lo = NULL, *hi = NULL;
+    int64_t rows = 0, at = 0, senders = 0;
+    int rc;
+    (void)width;
+    for (int64_t k = 0; k < s->count; k++)
+        rows += s->lengths[k];
+    GNN_CHECK(gnn__new(&lo, rows, sizeof *lo, "spans"));
+    GNN_CHECK(gnn__new(&hi, rows, sizeof *hi, "spans"));
+    for (int64_t k = 0; k < s->count; k++, senders++)
+        for (int64_t p = 0; p < s->lengths[k]; p++, at++) {
+            lo[at] = (int32_t)(senders + (p > 0));
+            hi[at] = (int32_t)(senders + 1);
+        }
+    GNN_CHECK(gnn_graph_from_spans(graph, rows, s->count, NULL, NULL, lo, hi));
+done:
+    gnn_free(lo);
+    gnn_free(hi);
+    return rc;
+}
+
 static const gnn__arch_graph_kind_t kinds[] = {
 #define GNN_GRAPH_KIND(name) {#name, name},
 #include <lib/io/weights/arch/graphs.def>

@@ -35,17 +35,31 @@ static int evaluate(const gnn__scope_t *scope, const char *value, gnn__formula_v
     return gnn__scope_expand(scope, value, strlen(value), v->text, sizeof v->text);
 }
 
+/* Graphs of one kind and width are one slot. */
+static int find_slot(gnn__arch_model_t *made, const gnn__arch_graph_t *graph, int *slot)
+{
+    for (*slot = 0; *slot < made->n_graphs; (*slot)++)
+        if (made->graphs[*slot].kind == graph->kind && made->graphs[*slot].width == graph->width)
+            return GNN_OK;
+    if (made->n_graphs == GNN__ARCH_GRAPHS)
+        return gnn__error(GNN_EUNSUPPORTED, "more than %d kinds of graphs", (int)GNN__ARCH_GRAPHS);
+    made->graphs[made->n_graphs++] = *graph;
+    return GNN_OK;
+}
+
 static int add_graph(gnn__arch_model_t *made, const gnn__arch_row_t *row, const gnn__scope_t *scope)
 {
     gnn__formula_value_t kind;
-    if (made->n_graphs == GNN__ARCH_GRAPHS)
-        return gnn__error(GNN_EINVALID, "more than %d graphs", (int)GNN__ARCH_GRAPHS);
-    gnn__arch_graph_t *g = &made->graphs[made->n_graphs++];
-    snprintf(g->name, sizeof g->name, "%s", row->name);
+    gnn__arch_graph_t graph = {NULL, 0};
+    char name[GNN__ARCH_NAME];
+    int slot;
+    GNN_TRY(gnn__scope_expand(scope, row->name, strlen(row->name), name, sizeof name));
     GNN_TRY(evaluate(scope, row->second, &kind));
-    if (!(g->kind = gnn__arch_graph_find(kind.text)))
+    if (!(graph.kind = gnn__arch_graph_find(kind.text)))
         return GNN_ENOTFOUND;
-    return gnn__formula_count(scope, row->third, 0, INT32_MAX, &g->width);
+    GNN_TRY(gnn__formula_count(scope, row->third, 0, INT32_MAX, &graph.width));
+    GNN_TRY(find_slot(made, &graph, &slot));
+    return json_object_set_new(made->slots, name, json_integer(slot)) == 0 ? GNN_OK : no_memory();
 }
 
 static int graph_slot(const gnn__arch_model_t *made, const gnn__scope_t *scope, const char *value,
@@ -53,12 +67,8 @@ static int graph_slot(const gnn__arch_model_t *made, const gnn__scope_t *scope, 
 {
     gnn__formula_value_t name;
     GNN_TRY(evaluate(scope, value, &name));
-    for (int k = 0; k < made->n_graphs; k++)
-        if (strcmp(made->graphs[k].name, name.text) == 0) {
-            *json = json_integer(k);
-            return *json ? GNN_OK : no_memory();
-        }
-    return gnn__error(GNN_EINVALID, "there is no graph %s", name.text);
+    *json = json_incref(json_object_get(made->slots, name.text));
+    return *json ? GNN_OK : gnn__error(GNN_EINVALID, "there is no graph %s", name.text);
 }
 
 /* ---- fields ---- */

@@ -249,12 +249,17 @@ static value_t product(reader_t *r)
 {
     value_t v = unary(r);
     for (;;) {
-        const bool times = take(r, "*");
-        if (!times && !take(r, "/"))
+        const char *const sign = take(r, "*")   ? "*"
+                                 : take(r, "/") ? "/"
+                                 : take(r, "%") ? "%"
+                                                : NULL;
+        if (!sign)
             return v;
         const value_t w = unary(r);
         if (numbers(r, &v, &w))
-            v.number = times ? v.number * w.number : v.number / w.number;
+            v.number = *sign == '*'   ? v.number * w.number
+                       : *sign == '/' ? v.number / w.number
+                                      : fmod(v.number, w.number);
     }
 }
 
@@ -371,16 +376,37 @@ int gnn__formula_count(const gnn__scope_t *scope, const char *formula, int64_t l
     return GNN_OK;
 }
 
+/* What stands for the characters at `at`: # is the number, {name} a text that SET has named; *used is
+ * how many characters it stands for. */
+static int expansion(const gnn__scope_t *scope, const char *at, size_t length, char *out, size_t *used)
+{
+    const char *end = *at == '{' ? memchr(at, '}', length) : NULL;
+    *used = end ? (size_t)(end - at) + 1 : 1;
+    if (*at == '#')
+        snprintf(out, GNN__FORMULA_TEXT, "%lld", (long long)scope->number);
+    else if (!end)
+        snprintf(out, GNN__FORMULA_TEXT, "%c", *at);
+    else {
+        char name[GNN__FORMULA_TEXT];
+        snprintf(name, sizeof name, "%.*s", (int)(end - at) - 1, at + 1);
+        const char *text = json_string_value(json_object_get(scope->names, name));
+        if (!text)
+            return gnn__error(GNN_EINVALID, "{%s} is no text that has been named", name);
+        snprintf(out, GNN__FORMULA_TEXT, "%s", text);
+    }
+    return GNN_OK;
+}
+
 int gnn__scope_expand(const gnn__scope_t *scope, const char *text, size_t length, char *out,
                       size_t size)
 {
-    size_t at = 0;
-    for (size_t k = 0; k < length && at < size; k++)
-        at += text[k] == '#'
-                  ? (size_t)snprintf(out + at, size - at, "%lld", (long long)scope->number)
-                  : (size_t)snprintf(out + at, size - at, "%c", text[k]);
-    if (length == 0)
-        out[0] = '\0';
+    size_t at = 0, used;
+    char piece[GNN__FORMULA_TEXT];
+    out[0] = '\0';
+    for (size_t k = 0; k < length && at < size; k += used) {
+        GNN_TRY(expansion(scope, text + k, length - k, piece, &used));
+        at += (size_t)snprintf(out + at, size - at, "%s", piece);
+    }
     return at < size ? GNN_OK
                      : gnn__error(GNN_EOVERFLOW, "a name begins \"%.40s\" and is too long", text);
 }

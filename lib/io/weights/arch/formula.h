@@ -3,7 +3,7 @@
  *     $name $name.inner $name[2]   what SET has named, else a key of config.json
  *     #                            the number of the repetition, from 0
  *     1.5e-3  'text'               in a text, # is replaced
- *     ?? * / + - < > <= >= == != ! && || ?:   and brackets, as in C; a ?? b is b where a is nothing
+ *     ?? * / % + - < > <= >= == != ! && || ?:   and brackets, as in C; a ?? b is b where a is nothing
  *     sqrt(x)  word('gelu_new')  has('array')
  *
  * What is absent or null is nothing, and so is what is made of it: it is an error only where it is
@@ -43,7 +43,8 @@ int gnn__formula_number(const gnn__scope_t *scope, const char *formula, double *
 /* The same, where a count from `low` to `high` is needed. */
 int gnn__formula_count(const gnn__scope_t *scope, const char *formula, int64_t low, int64_t high,
                        int64_t *count);
-/* Copies `length` characters of a text and replaces each # by the scope's number. GNN_EOVERFLOW. */
+/* Copies `length` characters of a text; # becomes the scope's number, {name} a text that SET has
+ * named. GNN_EOVERFLOW; GNN_EINVALID. */
 int gnn__scope_expand(const gnn__scope_t *scope, const char *text, size_t length, char *out,
                       size_t size);
 

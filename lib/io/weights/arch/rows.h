@@ -1,22 +1,28 @@
-/* What the macros in a file of rows stand for. */
+/* What the macros in a file of rows stand for: each row is a byte and three texts in one long
+ * string, so that tables need no pointers. */
 #ifndef GNN_LIB_IO_ARCH_ROWS_H
 #define GNN_LIB_IO_ARCH_ROWS_H
 
 #include <lib/io/weights/arch/arch.h>
 
-#define GNN_SERVES(types, prefix) {GNN__ARCH_SERVES, types, prefix, ""},
-#define GNN_SET(name, formula) {GNN__ARCH_SET, #name, formula, ""},
-#define GNN_IF(formula) {GNN__ARCH_IF, "", formula, ""},
-#define GNN_REPEAT(formula) {GNN__ARCH_REPEAT, "", formula, ""},
-#define GNN_END {GNN__ARCH_END, "", "", ""},
-#define GNN_GRAPH(name, kind, width) {GNN__ARCH_GRAPH, name, kind, width},
-#define GNN_STEP(name, kind, fields) {GNN__ARCH_STEP, name, kind, fields},
-#define GNN_LINEAR(array, field, place) {GNN__ARCH_LINEAR, array, field, place},
-#define GNN_MATRIX(array, field, place) {GNN__ARCH_MATRIX, array, field, place},
-#define GNN_NORM(array, field) {GNN__ARCH_NORM, array, field, ""},
-#define GNN_ROWS(array, field, place) {GNN__ARCH_ROWS, array, field, place},
-#define GNN_TURNED(array, field, place) {GNN__ARCH_TURNED, array, field, place},
-#define GNN_MADE(maker, field) {GNN__ARCH_MADE, maker, field, ""},
-#define GNN_IGNORE(array) {GNN__ARCH_IGNORE, array, "", ""},
+#pragma GCC diagnostic ignored "-Woverlength-strings"
+
+/* The byte is an octal gnn__arch_verb_t. */
+#define ROW(verb, name, second, third) verb name "\0" second "\0" third "\0"
+#define GNN_SERVES(types, prefix) ROW("\001", types, prefix, "")
+#define GNN_SET(name, formula) ROW("\002", #name, formula, "")
+#define GNN_IF(formula) ROW("\003", "", formula, "")
+#define GNN_REPEAT(formula) ROW("\004", "", formula, "")
+#define GNN_END ROW("\005", "", "", "")
+#define GNN_GRAPH(name, kind, width) ROW("\006", name, kind, width)
+#define GNN_STEP(name, kind, fields) ROW("\007", name, kind, fields)
+#define GNN_LINEAR(array, field, place) ROW("\010", array, field, place)
+#define GNN_MATRIX(array, field, place) ROW("\011", array, field, place)
+#define GNN_NORM(array, field) ROW("\012", array, field, "")
+#define GNN_NORM_AT(array, field, place) ROW("\012", array, field, place)
+#define GNN_ROWS(array, field, place) ROW("\013", array, field, place)
+#define GNN_TURNED(array, field, place) ROW("\014", array, field, place)
+#define GNN_MADE(maker, field) ROW("\015", maker, field, "")
+#define GNN_IGNORE(array) ROW("\016", array, "", "")
 
 #endif

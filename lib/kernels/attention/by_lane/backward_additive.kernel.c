@@ -4,6 +4,7 @@
 #include <lib/kernels/attention/by_lane/edge_terms.h>
 #include <lib/kernels/attention/by_lane/gather.h>
 #include <lib/kernels/attention/by_lane/columns.h>
+#include <lib/kernels/attention/by_lane/scores.h>
 #include <lib/kernels/attention/by_lane/sender.h>
 #include <lib/kernels/attention/by_lane/short_rows.h>
 
@@ -63,39 +64,40 @@ void prepare_receivers(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t
 /* ---- by sender ---- */
 
 /* Weights of a block of receivers; adds up alpha S, times the slope where s <= 0. With terms of
- * edges, as edge_terms leaves them, `edge` becomes the score before the slope and `score` alpha
- * S. */
+ * edges, as edge_terms leaves them, `edge` becomes the score before the slope and `score` what
+ * edge_grads wants. */
 GNN__INLINE void weigh_back(const gnn__lanes_t *l, const lane_block_t *block, const gnn__vec_t *k,
-                            gnn__vec_t *sum, const bool edges, const int width)
+                            gnn__vec_t *sum, const bool edges, const bool bias, const int width)
 {
     const lane_block_t b = *block;
     const gnn_real_t slope = l->a->slope;
     gnn__vec_t all[PATTERN];
     const gnn__matrix_t lse = l->records, s = {lse.at + width, lse.stride},
-                        q = {lse.at + 2 * width, lse.stride};
+                        q = {lse.at + 2 * width, lse.stride}, logits = l->edge_logits;
     fill(all, 0);
     for (int x = 0; x < padded(b.n * width); x += LANES) {
         const int u = x / LANES % pattern_registers(width);
-        gnn__vec_t score = rows_at(&q, b.other, x, width) + k[u], bias = gnn__vec_all(0);
+        gnn__vec_t score = rows_at(&q, b.other, x, width) + k[u];
         if (edges) {
             score += gnn__vec_load(b.edge + x);
-            bias = gnn__vec_load(b.second + x);
+            prefetch_pairs(&logits, &b, x, width);
             gnn__vec_store(b.edge + x, score);
         }
         const gnn__vec_t products = rows_at(&s, b.other, x, width);
         const gnn__vec_bits_t negative = ~(score > 0);
         gnn__vec_t final = gnn__vec_leaky(score, slope);
-        if (edges)
-            final += bias;
+        if (bias)
+            final += gnn__vec_load(b.second + x);
         gnn__vec_t w = gnn__vec_exp(final - rows_at(&lse, b.other, x, width));
         gnn__vec_t c = w * products;
         if (x + LANES > b.n * width) {
             w = gnn__vec_where(first_lanes(b.n * width - x), w);
             c = gnn__vec_where(first_lanes(b.n * width - x), c);
         }
+        const gnn__vec_t sloped = gnn__vec_select(negative, slope * c, c);
         if (edges)
-            gnn__vec_store(b.score + x, c);
-        all[u] += gnn__vec_select(negative, slope * c, c);
+            gnn__vec_store(b.score + x, bias ? c : sloped);
+        all[u] += sloped;
         w = drop(&b, x, w);
         gnn__vec_store(b.weight + x, w);
         gnn__vec_store(b.second + x, gnn__vec_where(negative, w));
@@ -108,22 +110,23 @@ GNN__INLINE void weigh_back(const gnn__lanes_t *l, const lane_block_t *block, co
     MADE weigh_back_##width(const gnn__lanes_t *l, const lane_block_t *b, const gnn__vec_t *k, \
                             gnn__vec_t *sum)                                                   \
     {                                                                                          \
-        if (has_edge_terms(l))                                                                 \
-            weigh_back(l, b, k, sum, true, width);                                             \
+        if (l->a->bias.at)                                                                     \
+            weigh_back(l, b, k, sum, true, true, width);                                       \
+        else if (l->edge_logits.at)                                                            \
+            weigh_back(l, b, k, sum, true, false, width);                                      \
         else                                                                                   \
-            weigh_back(l, b, k, sum, false, width);                                            \
+            weigh_back(l, b, k, sum, false, false, width);                                     \
     }
 FOR_WIDTHS(WEIGH_BACK)
 
-void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
-                   gnn_real_t *d_weights)
+void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)
 {
     const bool edges = has_edge_terms(l);
     const int width = l->width;
     const gnn__attention_t *a = l->a;
     lane_block_t b = lane_block_at(l, row1, scratch);
     for (int64_t row = row0; row < row1; row++) {
-        const int64_t done = edges ? 0 : send_short(l, &b, row);
+        const int64_t done = l->a->bias.at ? 0 : send_short(l, &b, row);
         if (done > 0) {
             row += done - 1;
             continue;
@@ -143,8 +146,10 @@ void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t
                 edge_terms(l, &b, at);
             BY_WIDTH(width, weigh_back, l, &b, k, sum);
             gather(l, &b, &l->dy, l->value_numbers, at == from, true);
-            if (l->term_grads)
-                edge_grads(l, &b, at, gnn__matrix_row(&l->v, j), d_weights);
+            if (!l->term_grads)
+                continue;
+            value_products(l, &b, gnn__matrix_row(&l->v, j), b.second);
+            edge_grads(l, &b, at);
         }
         for (int u = 0; u < pattern_registers(width); u++)
             sum[u] = reduce(sum[u], width, false);

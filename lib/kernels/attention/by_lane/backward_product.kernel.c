@@ -250,14 +250,15 @@ static __attribute__((noinline)) void edge_block(const gnn__lanes_t *l, const la
                                                  int64_t i, int64_t at, bool fresh)
 {
     const size_t bytes = sizeof *b->y * (size_t)(l->a->d_e * TERM_ROW);
+    const edges_t edges = {&l->a->pairs, at, b->n};
     for (int k = 0; fresh && k < 2; k++)
         memset(b->sums[k], 0, bytes);
     if (l->value_rows)
-        feature_sums(l, b, at, b->weight, b->sums[0]);
+        feature_sums(l, &edges, b->weight, b->sums[0]);
     if (l->key_rows)
-        feature_sums(l, b, at, b->second, b->sums[1]);
+        feature_sums(l, &edges, b->second, b->sums[1]);
     if (l->a->grad.features.at)
-        edge_row_grads(l, b, at, i);
+        edge_row_grads(l, b, &edges, i);
 }
 
 /* What the sums give to d_q, which is in y, and to the gradients of weights. */

@@ -90,13 +90,16 @@ typedef struct gnn__lanes {
     /* additive: d_e rows of 16 numbers, a->key_weights with 0 behind the heads; NULL: features have
      * no say */
     const gnn_real_t *edge_weights;
+    /* additive: a row of `width` numbers for each edge, the loops that a view adds included: what its
+     * features add to the score; after `send` with term_grads, the gradient of that */
+    gnn__matrix_t edge_logits;
     /* Dot: features in keys and values. e . edge_queries_i is added to q_i . k_j, e .
      * edge_outputs_i to dY_i . v_j: rows of d_e x `width` numbers, the projections of q_i and dY_i.
      * key_rows, value_rows: their weights, d_e rows of keys and of values. At NULL: they have no
      * say. */
     gnn__matrix_t edge_queries, edge_outputs;
     const gnn_real_t *key_rows, *value_rows;
-    bool term_grads; /* additive: `send` makes the gradients of what edges add to scores */
+    bool term_grads; /* additive: `send` leaves the gradients of what edges add to scores */
     gnn_real_t *p_sums, *a_sums; /* P: n_dst x value_numbers; A: n_dst x width; NULL: not wanted */
     gnn__matrix_t dy;            /* as v */
     bool writes_q, writes_k, writes_v; /* additive: these gradients are written, not added to */
@@ -131,6 +134,8 @@ typedef struct gnn__attention_lanes {
                  int width, const gnn__matrix_t *to, int64_t row);
     /* l->key_factors of nodes j0 .. j1 - 1 from l->k. NULL: forward wants none. */
     void (*factors)(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch);
+    /* l->edge_logits of edges e0 .. e1 - 1. */
+    void (*edge_logits)(const gnn__lanes_t *l, int64_t e0, int64_t e1, gnn_real_t *scratch);
     void (*forward)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch);
     /* Of receivers i0 .. i1 - 1, all parts at once: a copy of dY where there is one, S, their
      * records, and with additive scores d_q. */
@@ -143,10 +148,12 @@ typedef struct gnn__attention_lanes {
                     gnn_real_t *d_a, gnn_real_t *d_senders);
     /* d_k_rows j0 .. j1 - 1 gain what l->d_senders hold. */
     void (*collect)(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch);
-    /* Additive scores: d_a is d_e rows of 16 numbers, which gain what these rows give to the
-     * gradient of edge_weights. */
     void (*send)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
                  gnn_real_t *d_a);
+    /* Additive scores, after `send` of every part: from the gradients of logits of edges e0 .. e1 -
+     * 1 those of features, and d_weights (d_e rows of 16 numbers, or NULL) gains what they give to
+     * the gradient of edge_weights. */
+    void (*spend_logits)(const gnn__lanes_t *l, int64_t e0, int64_t e1, gnn_real_t *d_weights);
     /* a register's numbers, where it takes GNN__NARROW and GNN__SHARED; 0: it does not */
     int in_place;
 } gnn__attention_lanes_t;

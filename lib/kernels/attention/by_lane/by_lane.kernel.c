@@ -2,6 +2,7 @@
 #include <lib/kernels/attention/by_lane/backward_additive.h>
 #include <lib/kernels/attention/by_lane/backward_product.h>
 #include <lib/kernels/attention/by_lane/by_lane.h>
+#include <lib/kernels/attention/by_lane/edge_logits.h>
 #include <lib/kernels/attention/by_lane/factors.h>
 #include <lib/kernels/attention/by_lane/lane_forward.h>
 #include <lib/kernels/attention/by_lane/lane_row.h>
@@ -19,10 +20,17 @@ static void send(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *
     if (l->a->score != GNN__SCORE_ADDITIVE)
         send_pairs(l, row0, row1, scratch, d_a);
     else
-        send_additive(l, row0, row1, scratch, d_a);
+        send_additive(l, row0, row1, scratch);
 }
 
 extern const gnn__attention_lanes_t GNN__KERNEL(attention_lanes);
-const gnn__attention_lanes_t GNN__KERNEL(attention_lanes) = {
-    pack,          make_factors,    lanes_forward, prepare_receivers,
-    receive_pairs, collect_senders, send,          IN_PLACE};
+const gnn__attention_lanes_t GNN__KERNEL(attention_lanes) = {pack,
+                                                             make_factors,
+                                                             make_edge_logits,
+                                                             lanes_forward,
+                                                             prepare_receivers,
+                                                             receive_pairs,
+                                                             collect_senders,
+                                                             send,
+                                                             spend_edge_logits,
+                                                             IN_PLACE};

@@ -24,7 +24,7 @@ void spread_sums(const gnn__lanes_t *l, const gnn_real_t *sums, const gnn_real_t
 /* A block of receiver i, weighed as backward_product leaves it: gradients of the features of its
  * edges. */
 #define edge_row_grads GNN__KERNEL(lanes_edge_row_grads)
-void edge_row_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, int64_t i);
+void edge_row_grads(const gnn__lanes_t *l, const lane_block_t *b, const edges_t *edges, int64_t i);
 
 /* d (d_e rows, of `numbers`) += the row's numbers x times its sums, head by head. */
 #define add_outer GNN__KERNEL(lanes_add_outer)

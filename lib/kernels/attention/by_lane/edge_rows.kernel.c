@@ -114,53 +114,36 @@ void add_edge_rows(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, int
         add_scaled(l, b, 1, keys ? b->weight : b->edge, b->second);
 }
 
+/* y + f * y_step (`numbers` long) += sums times x + f * x_step, for each feature f. */
+static void add_by_sums(const gnn__lanes_t *l, const gnn_real_t *sums, const gnn_real_t *x,
+                        int64_t x_step, int64_t numbers, gnn_real_t *y, int64_t y_step)
+{
+    const int parts = pattern_registers(l->width);
+    for (int64_t f = 0; f < l->a->d_e; f++, x += x_step, y += y_step, sums += TERM_ROW) {
+        gnn__vec_t by[PATTERN];
+        read_pattern(sums, by, l->width);
+        for (int64_t c = 0; c < numbers; c += LANES)
+            gnn__vec_store(y + c,
+                           gnn__vec_load(y + c) + by[c / LANES % parts] * gnn__vec_load(x + c));
+    }
+}
+
 void spread_sums(const gnn__lanes_t *l, const gnn_real_t *sums, const gnn_real_t *rows,
                  int64_t numbers, gnn_real_t *y)
 {
-    for (int64_t f = 0; f < l->a->d_e; f++, rows += numbers, sums += TERM_ROW)
-        for (int64_t x = 0; x < numbers; x += LANES) {
-            gnn__vec_t by[PATTERN];
-            read_pattern(sums, by, l->width);
-            gnn__vec_store(y + x, gnn__vec_load(y + x) + by[x / LANES % pattern_registers(l->width)] *
-                                                             gnn__vec_load(rows + x));
-        }
+    add_by_sums(l, sums, rows, numbers, numbers, y, 0);
 }
 
 void add_outer(const gnn__lanes_t *l, const gnn_real_t *sums, const gnn_real_t *x, int64_t numbers,
                gnn_real_t *d)
 {
-    for (int64_t f = 0; f < l->a->d_e; f++, d += numbers, sums += TERM_ROW)
-        for (int64_t c = 0; c < numbers; c += LANES) {
-            gnn__vec_t by[PATTERN];
-            read_pattern(sums, by, l->width);
-            gnn__vec_store(d + c, gnn__vec_load(d + c) + by[c / LANES % pattern_registers(l->width)] *
-                                                             gnn__vec_load(x + c));
-        }
+    add_by_sums(l, sums, x, 0, numbers, d, numbers);
 }
 
-/* d += projections times the numbers of one pair, heads by heads. */
-static void add_row_grad(const gnn__lanes_t *l, const gnn_real_t *projections,
-                         const gnn_real_t *numbers, gnn_real_t *d)
+void edge_row_grads(const gnn__lanes_t *l, const lane_block_t *b, const edges_t *edges, int64_t i)
 {
-    for (int64_t f = 0; f < l->a->d_e; f++) {
-        gnn_real_t sum = 0;
-        for (int64_t h = 0; h < l->a->heads; h++)
-            sum += projections[f * l->width + h] * numbers[h];
-        d[f] += sum;
-    }
-}
-
-void edge_row_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, int64_t i)
-{
-    const gnn__attention_t *a = l->a;
-    for (int e = 0; e < b->n; e++) {
-        const int64_t number = gnn__pairs_edge(&a->pairs, at + e);
-        if (!has_row(number, a->edges))
-            continue;
-        gnn_real_t *d = gnn__matrix_row(&a->grad.features, number);
-        if (l->key_rows)
-            add_row_grad(l, gnn__matrix_row(&l->edge_queries, i), b->second + e * l->width, d);
-        if (l->value_rows)
-            add_row_grad(l, gnn__matrix_row(&l->edge_outputs, i), b->weight + e * l->width, d);
-    }
+    if (l->key_rows)
+        feature_grads(l, edges, gnn__matrix_row(&l->edge_queries, i), l->width, b->second);
+    if (l->value_rows)
+        feature_grads(l, edges, gnn__matrix_row(&l->edge_outputs, i), l->width, b->weight);
 }

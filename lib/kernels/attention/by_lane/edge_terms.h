@@ -27,30 +27,51 @@ GNN__INLINE void prefetch_row(const gnn__matrix_t *m, int64_t rows, int64_t numb
         __builtin_prefetch(gnn__matrix_row(m, number));
 }
 
+/* Logits of the pairs that stand a block behind those of numbers x .. x + LANES - 1: what is
+ * prefetched in between comes while there is something else to do. */
+GNN__INLINE void prefetch_pairs(const gnn__matrix_t *logits, const lane_block_t *b, int x, int width)
+{
+    const int e = x / width, pairs = (LANES + width - 1) / width;
+    for (int k = 0; k < pairs; k++)
+        if (x % width == 0 && e + k < b->coming)
+            __builtin_prefetch(gnn__matrix_row(logits, b->numbers[e + k]));
+}
+
 /* Does an edge add anything? */
 static inline bool has_edge_terms(const gnn__lanes_t *l)
 {
-    return l->edge_weights || l->a->bias.at;
+    return l->edge_logits.at || l->a->bias.at;
 }
 
-/* b->edge = what features of the edges at places at .. add to the scores of the block before the
- * slope, b->second = the bias behind it; 0 for edges that have no row in the inputs, and behind the
- * last pair. */
+/* b->edge = what the edges at places at .. add to the scores of the block before the slope, and
+ * where there are biases, b->second = the bias behind it; 0 for edges that have no row in the
+ * inputs, and behind the last pair. */
 #define edge_terms GNN__KERNEL(lanes_edge_terms)
-void edge_terms(const gnn__lanes_t *l, const lane_block_t *b, int64_t at);
+void edge_terms(const gnn__lanes_t *l, lane_block_t *b, int64_t at);
 
-/* A block of a sender's row, weighed: `weight` is alpha behind dropout, `score` alpha S_i, `edge`
- * the score before the slope, `own` the sender's row of values; all but `weight` are lost.
- * Gradients of the terms go to features and bias, and are added to d_weights (d_e rows of 16
- * numbers), if not NULL. */
+/* A block of pairs of senders, weighed: `weight` is alpha behind dropout, `second` dY . v, `edge` the
+ * score before the slope, `score` alpha S_i, where there is no bias times the slope where s <= 0.
+ * All but `weight` are lost. The gradients of logits and biases are written. */
 #define edge_grads GNN__KERNEL(lanes_edge_grads)
-void edge_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, const gnn_real_t *own,
-                gnn_real_t *d_weights);
+void edge_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at);
 
-/* sums (d_e rows of TERM_ROW numbers) += features of the edges at places at .. times what `from`
- * has for the pairs. */
+/* The edges at places at .. at + n - 1. */
+typedef struct edges {
+    const gnn__pairs_t *pairs;
+    int64_t at;
+    int n;
+} edges_t;
+
+/* sums (d_e rows of TERM_ROW numbers) += features of the edges times `from`, which has `width`
+ * numbers for each. */
 #define feature_sums GNN__KERNEL(lanes_feature_sums)
-void feature_sums(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, const gnn_real_t *from,
+void feature_sums(const gnn__lanes_t *l, const edges_t *edges, const gnn_real_t *from,
                   gnn_real_t *sums);
+
+/* Gradients of the features of the edges += rows (d_e of `stride` numbers, one for each head) times
+ * what `from` has for them. */
+#define feature_grads GNN__KERNEL(lanes_feature_grads)
+void feature_grads(const gnn__lanes_t *l, const edges_t *edges, const gnn_real_t *rows,
+                   int64_t stride, const gnn_real_t *from);
 
 #endif

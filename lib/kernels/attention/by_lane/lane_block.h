@@ -36,6 +36,10 @@ typedef struct block {
     const uint32_t *other;
     uint32_t *copied;
     gnn_real_t *score, *weight;
+    /* Numbers of the edges of the pairs one block further on, `coming` of them, whose logits are to be
+     * prefetched while this block is weighed. */
+    const int64_t *numbers;
+    int64_t coming;
     gnn_real_t *edge; /* what edges add to additive scores; backward: g */
     /* of features, d_e rows of 16 numbers: times weights, and backward times g */
     gnn_real_t *sums[2];

@@ -93,6 +93,7 @@ void lane_block_load(const gnn__lanes_t *l, lane_block_t *b, int64_t row, int64_
     const int64_t end = p->indptr ? p->indptr[p->n_rows] : to,
                   there = end - at < b->n + AHEAD ? end - at : b->n + AHEAD;
     b->other = b->copied;
+    b->coming = 0;
     if (p->indptr && at + BLOCK_PAIRS + 2 * DRAWS <= end)
         b->other = (const uint32_t *)p->indices + at;
     else

@@ -45,22 +45,32 @@ static __attribute__((noinline)) void raise(const gnn__lanes_t *l, const lane_bl
 }
 
 /* Scores become weights. */
-static __attribute__((noinline)) void weigh(const gnn__lanes_t *l, const lane_block_t *block,
-                                            lane_state_t *state, const gnn__vec_t *base, int width)
+GNN__INLINE void weigh_block(const gnn__lanes_t *l, const lane_block_t *block, lane_state_t *state,
+                             const gnn__vec_t *base, const int width)
 {
     /* these stay in registers: what is stored might else change them */
     const lane_block_t b = *block;
     lane_state_t s = *state;
     const bool records = l->p_sums != NULL;
-    const gnn_real_t slope = l->slope, *signs = has_edge_terms(l) ? b.edge : b.score;
+    const gnn__matrix_t logits = l->edge_logits;
+    const gnn_real_t slope = l->slope, *signs = l->a->bias.at ? b.edge : b.score;
     for (int x = 0; x < padded(b.n * width); x += LANES) {
         const int u = x / LANES % pattern_registers(width);
         const gnn__vec_t score = gnn__vec_load(b.score + x);
+        prefetch_pairs(&logits, &b, x, width);
         take_weights(&b, records, x, gnn__vec_exp(gnn__vec_leaky(score, slope) - base[u]),
                      ~(gnn__vec_load(signs + x) > 0), &s.sum[u], &s.a_sum[u]);
     }
     *state = s;
 }
+
+#define WEIGH(width)                                                                  \
+    MADE weigh_##width(const gnn__lanes_t *l, const lane_block_t *b, lane_state_t *s, \
+                       const gnn__vec_t *base)                                        \
+    {                                                                                 \
+        weigh_block(l, b, s, base, width);                                            \
+    }
+FOR_WIDTHS(WEIGH)
 
 /* State, y and P of a receiver that earlier parts have begun. */
 static __attribute__((noinline)) void resume_row(const gnn__lanes_t *l, const lane_block_t *b,
@@ -160,13 +170,13 @@ static void forward_row(const gnn__lanes_t *l, lane_block_t *b, int64_t row)
         if (has_edge_rows(l))
             add_edge_rows(l, b, at, i, false);
         raise(l, b, &s, base, fresh, width);
-        weigh(l, b, &s, base, width);
+        BY_WIDTH(width, weigh, l, b, &s, base);
         if (in_columns(l))
             column_gather(l, b, b->weight, false, fresh, b->y);
         else
             gather(l, b, &l->v, l->value_numbers, fresh, l->p_sums != NULL);
         if (l->value_rows)
-            feature_sums(l, b, at, b->weight, b->sums[0]);
+            feature_sums(l, &(edges_t){&a->pairs, at, b->n}, b->weight, b->sums[0]);
     }
     if (fresh)
         clear_row(l, b);
@@ -178,7 +188,7 @@ static void forward_row(const gnn__lanes_t *l, lane_block_t *b, int64_t row)
 void lanes_forward(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)
 {
     const gnn__pairs_t *p = &l->a->pairs;
-    const bool handfuls = l->a->score == GNN__SCORE_ADDITIVE && l->a->first && !has_edge_terms(l),
+    const bool handfuls = l->a->score == GNN__SCORE_ADDITIVE && l->a->first && !l->a->bias.at,
                later = finishes_later(l);
     lane_block_t b = lane_block_at(l, row1, scratch);
     int64_t finished = row0;

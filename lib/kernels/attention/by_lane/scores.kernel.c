@@ -8,32 +8,43 @@
 
 /* ---- additive ---- */
 
-GNN__INLINE void scores_additive(const gnn__matrix_t *k, const lane_block_t *b, const gnn__vec_t *q,
-                                 const int width)
+/* `edges`: with what edges add before the slope. */
+GNN__INLINE void scores_additive(const gnn__matrix_t *k, const lane_block_t *block,
+                                 const gnn__vec_t *q, const int width, const bool edges)
 {
-    const int n = b->n * width;
-    for (int x = 0; x < padded(n); x += LANES)
-        gnn__vec_store(b->score + x,
-                       rows_at(k, b->other, x, width) + q[x / LANES % pattern_registers(width)]);
+    const lane_block_t b = *block;
+    const int n = b.n * width;
+    for (int x = 0; x < padded(n); x += LANES) {
+        gnn__vec_t score = rows_at(k, b.other, x, width) + q[x / LANES % pattern_registers(width)];
+        if (edges)
+            score += gnn__vec_load(b.edge + x);
+        gnn__vec_store(b.score + x, score);
+    }
     for (int x = n; x < padded(n); x++)
-        b->score[x] = -INFINITY;
+        b.score[x] = -INFINITY;
 }
 
-#define SCORES(width)                                                                                \
-    MADE scores_additive_##width(const gnn__matrix_t *k, const lane_block_t *b, const gnn__vec_t *q) \
-    {                                                                                                \
-        scores_additive(k, b, q, width);                                                             \
+#define SCORES(width)                                                           \
+    MADE scores_additive_##width(const gnn__matrix_t *k, const lane_block_t *b, \
+                                 const gnn__vec_t *q, bool edges)               \
+    {                                                                           \
+        if (edges)                                                              \
+            scores_additive(k, b, q, width, true);                              \
+        else                                                                    \
+            scores_additive(k, b, q, width, false);                             \
     }
 FOR_WIDTHS(SCORES)
 
-void additive_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn__vec_t *q, int64_t at)
+void additive_scores(const gnn__lanes_t *l, lane_block_t *b, const gnn__vec_t *q, int64_t at)
 {
-    BY_WIDTH(l->width, scores_additive, &l->k, b, q);
-    if (!has_edge_terms(l))
+    const bool edges = has_edge_terms(l);
+    if (edges)
+        edge_terms(l, b, at);
+    BY_WIDTH(l->width, scores_additive, &l->k, b, q, edges);
+    if (!l->a->bias.at)
         return;
-    edge_terms(l, b, at);
     for (int x = 0; x < padded(b->n * l->width); x += LANES) {
-        const gnn__vec_t score = gnn__vec_load(b->score + x) + gnn__vec_load(b->edge + x);
+        const gnn__vec_t score = gnn__vec_load(b->score + x);
         gnn__vec_store(b->edge + x, score);
         gnn__vec_store(b->score + x,
                        gnn__vec_leaky(score, l->a->slope) + gnn__vec_load(b->second + x));
@@ -177,4 +188,56 @@ void pair_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t 
         any_pairs(l, b, own_key, keys, own_value, values);
     for (int x = b->n * l->width; x < padded(b->n * l->width); x++)
         b->score[x] = -INFINITY;
+}
+
+/* ---- products of a sender's values with dY ---- */
+
+/* Of rows of four registers, heads fastest: two pairs fill one register. */
+GNN__INLINE void four_values(const lane_block_t *b, const gnn_real_t *own, gnn__matrix_t dy,
+                             gnn_real_t *out)
+{
+    const four_t mine = four_of(own, own, 0);
+    const uint32_t *others = b->other;
+    const int n = b->n;
+    for (int e = 0; e < n; e += 2)
+        gnn__vec_store(
+            out + e * HEADS,
+            gnn__vec_reduce_two(four_product(&mine, gnn__matrix_row(&dy, others[e]), false),
+                                four_product(&mine, gnn__matrix_row(&dy, others[e + 1]), false)));
+}
+
+/* Of one head of few numbers. */
+static void narrow_values(const lane_block_t *b, const gnn_real_t *own, gnn__matrix_t dy, int64_t d,
+                          gnn_real_t *out)
+{
+    const uint32_t *others = b->other;
+    const int n = b->n;
+    for (int e = 0; e < n; e++) {
+        const gnn_real_t *x = gnn__matrix_row(&dy, others[e]);
+        gnn_real_t sum = own[0] * x[0];
+        for (int64_t c = 1; c < d; c++)
+            sum += own[c] * x[c];
+        out[e] = sum;
+    }
+}
+
+enum { FEW_VALUES = 4 };
+
+void value_products(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own,
+                    gnn_real_t *out)
+{
+    const int width = l->width;
+    if (l->layout == GNN__PACKED && in_four_registers(width, l->value_numbers))
+        four_values(b, own, l->dy, out);
+    else if (l->layout == GNN__PACKED)
+        BY_WIDTH(width, row_products, b, own, &l->dy, l->value_numbers, 1, NULL, 0, out);
+    else if (l->layout == GNN__NARROW && l->a->d_v <= FEW_VALUES)
+        narrow_values(b, own, l->dy, l->a->d_v, out);
+    else
+        for (int e = 0; e < b->n; e++) {
+            gnn__vec_t products[PATTERN];
+            row_products(l, own, gnn__matrix_row(&l->dy, b->other[e]), products, width);
+            for (int u = 0; u < pattern_registers(width); u++)
+                gnn__vec_put(out + e * width, products[u], width, u);
+        }
 }

@@ -1,7 +1,9 @@
 /* Additive attention for short rows: a handful of receivers, or senders, at once. Their pairs
  * follow one another in the lists, so that what is done per pair (scores, exp, dropout) runs over
  * all of them in whole registers; only maxima, sums and gathers go row by row. */
+#include <lib/kernels/attention/by_lane/edge_terms.h>
 #include <lib/kernels/attention/by_lane/gather.h>
+#include <lib/kernels/attention/by_lane/scores.h>
 #include <lib/kernels/attention/by_lane/sender.h>
 #include <lib/kernels/attention/by_lane/short_rows.h>
 
@@ -34,6 +36,8 @@ static bool take(const gnn__lanes_t *l, lane_block_t *b, int64_t row, handful_t 
     if (f->rows < 2 || b->n == 0)
         return false;
     lane_block_load(l, b, row, at, at + b->n);
+    if (l->edge_logits.at)
+        edge_terms(l, b, at);
     return true;
 }
 
@@ -126,13 +130,16 @@ GNN__INLINE void add_up(const gnn__lanes_t *l, const lane_block_t *b, handful_t 
 }
 
 GNN__INLINE void scores_short(const gnn__lanes_t *l, const lane_block_t *b, handful_t *f,
-                              const int width)
+                              const bool edges, const int width)
 {
     const int n = b->n * width;
     spread(f, gnn__matrix_row(&l->q, f->row), l->q.stride, b->weight, width);
-    for (int x = 0; x < padded(n); x += LANES)
-        gnn__vec_store(b->score + x,
-                       rows_at(&l->k, b->other, x, width) + gnn__vec_load(b->weight + x));
+    for (int x = 0; x < padded(n); x += LANES) {
+        const gnn__vec_t s = rows_at(&l->k, b->other, x, width) + gnn__vec_load(b->weight + x);
+        if (edges)
+            prefetch_pairs(&l->edge_logits, b, x, width);
+        gnn__vec_store(b->score + x, edges ? s + gnn__vec_load(b->edge + x) : s);
+    }
     for (int x = n; x < padded(n); x++)
         b->score[x] = -INFINITY;
     find_largest(l, b, f, width);
@@ -143,7 +150,10 @@ GNN__INLINE void scores_short(const gnn__lanes_t *l, const lane_block_t *b, hand
 #define SCORES_SHORT(width)                                                               \
     MADE scores_short_##width(const gnn__lanes_t *l, const lane_block_t *b, handful_t *f) \
     {                                                                                     \
-        scores_short(l, b, f, width);                                                     \
+        if (l->edge_logits.at)                                                            \
+            scores_short(l, b, f, true, width);                                           \
+        else                                                                              \
+            scores_short(l, b, f, false, width);                                          \
     }
 FOR_WIDTHS(SCORES_SHORT)
 
@@ -277,14 +287,19 @@ int64_t forward_short(const gnn__lanes_t *l, lane_block_t *b, int64_t row)
 /* ---- backward, by sender ---- */
 
 GNN__INLINE void back_short(const gnn__lanes_t *l, const lane_block_t *b, handful_t *f,
-                            const int width)
+                            const bool edges, const int width)
 {
     const gnn_real_t slope = l->a->slope;
     const gnn__matrix_t lse = l->records, s = {lse.at + width, lse.stride},
                         q = {lse.at + 2 * width, lse.stride};
     spread(f, gnn__matrix_row(&l->k, f->row), l->k.stride, b->weight, width);
     for (int x = 0; x < padded(b->n * width); x += LANES) {
-        const gnn__vec_t score = rows_at(&q, b->other, x, width) + gnn__vec_load(b->weight + x);
+        gnn__vec_t score = rows_at(&q, b->other, x, width) + gnn__vec_load(b->weight + x);
+        if (edges) {
+            prefetch_pairs(&l->edge_logits, b, x, width);
+            score += gnn__vec_load(b->edge + x);
+            gnn__vec_store(b->edge + x, score);
+        }
         const gnn__vec_bits_t negative = ~(score > 0);
         gnn__vec_t w = gnn__vec_exp(gnn__vec_leaky(score, slope) - rows_at(&lse, b->other, x, width));
         const gnn__vec_t c = w * rows_at(&s, b->other, x, width);
@@ -299,7 +314,10 @@ GNN__INLINE void back_short(const gnn__lanes_t *l, const lane_block_t *b, handfu
 #define BACK_SHORT(width)                                                               \
     MADE back_short_##width(const gnn__lanes_t *l, const lane_block_t *b, handful_t *f) \
     {                                                                                   \
-        back_short(l, b, f, width);                                                     \
+        if (l->edge_logits.at)                                                          \
+            back_short(l, b, f, true, width);                                           \
+        else                                                                            \
+            back_short(l, b, f, false, width);                                          \
     }
 FOR_WIDTHS(BACK_SHORT)
 
@@ -347,31 +365,45 @@ static void send_four(const gnn__lanes_t *l, const lane_block_t *b, const handfu
     }
 }
 
+/* The gradients of d_v and d_k of one row's sender. */
+static void send_row(const gnn__lanes_t *l, const lane_block_t *b, const handful_t *f, int r)
+{
+    lane_block_t pairs = *b;
+    gnn__vec_t sum[PATTERN];
+    if (f->start[r] == f->start[r + 1]) {
+        clear_sender(l, f->row + r);
+    } else if (narrow_width(l)) {
+        send_narrow(l, b, f, r);
+    } else if (in_four(l, l->a->grad.v.at)) {
+        send_four(l, b, f, r);
+    } else {
+        row_block(b, f, r, l->width, &pairs);
+        read_pattern(f->sum + r * l->width, sum, l->width);
+        gather(l, &pairs, &l->dy, l->value_numbers, true, true);
+        finish_sender(l, &pairs, f->row + r, sum, l->width);
+    }
+}
+
+/* Gradients of what the edges of all rows add to scores. */
+static void short_edges(const gnn__lanes_t *l, const lane_block_t *b, const handful_t *f)
+{
+    lane_block_t pairs = *b;
+    for (int r = 0; r < f->rows; r++) {
+        row_block(b, f, r, l->width, &pairs);
+        value_products(l, &pairs, gnn__matrix_row(&l->v, f->row + r), pairs.second);
+    }
+    edge_grads(l, b, l->a->pairs.indptr[f->row]);
+}
+
 int64_t send_short(const gnn__lanes_t *l, lane_block_t *b, int64_t row)
 {
     handful_t f;
     if (!take(l, b, row, &f))
         return 0;
     BY_WIDTH(l->width, back_short, l, b, &f);
-    lane_block_t pairs = *b;
-    for (int r = 0; r < f.rows; r++) {
-        if (f.start[r] == f.start[r + 1]) {
-            clear_sender(l, row + r);
-            continue;
-        }
-        if (narrow_width(l)) {
-            send_narrow(l, b, &f, r);
-            continue;
-        }
-        if (in_four(l, l->a->grad.v.at)) {
-            send_four(l, b, &f, r);
-            continue;
-        }
-        row_block(b, &f, r, l->width, &pairs);
-        gnn__vec_t sum[PATTERN];
-        read_pattern(f.sum + r * l->width, sum, l->width);
-        gather(l, &pairs, &l->dy, l->value_numbers, true, true);
-        finish_sender(l, &pairs, row + r, sum, l->width);
-    }
+    for (int r = 0; r < f.rows; r++)
+        send_row(l, b, &f, r);
+    if (l->term_grads)
+        short_edges(l, b, &f);
     return f.rows;
 }

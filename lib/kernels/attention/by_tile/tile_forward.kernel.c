@@ -169,25 +169,34 @@ GNN__INLINE void softmax_row(forward_state_t *s, int64_t r, gnn_real_t *p, int c
     gnn__vec_store(s->sum + r * LANES, sum);
 }
 
-static void softmax(const gnn__attention_t *a, forward_state_t *s, const tile_t *t,
-                    const heard_t *h, const strip_t *strip, int64_t head)
+/* With what distances add: a function of its own, so that the plain one keeps its registers. */
+static ONE_COPY void softmax_by_distance(const gnn__attention_t *a, forward_state_t *s,
+                                         const tile_t *t, const heard_t *h, const strip_t *strip,
+                                         int64_t head)
 {
     const int64_t r0 = strip_first(strip);
     for (int r = 0; r < h->rows; r++) {
         const int g = r / GROUP, c0 = lanes_from(h, h->first[g]), c1 = lanes_to(h->end[g]);
-        gnn_real_t *p = s->p + r * COLUMNS;
+        gnn_real_t *p = s->p + r * COLUMNS, *band = s->band + r * BAND_ROW + BAND_SLACK;
         const int from = h->from[r], to = h->to[r];
         const gnn_real_t *prior =
             a->prior.at && from < to ? prior_of(a, t, strip->row0 + r0 + r, head) : NULL;
         if (a->keys.count > 0)
-            softmax_row(s, r0 + r, p, c0, c1, prior, s->band + r * BAND_ROW + BAND_SLACK, true,
-                        from, to);
-        else if (prior)
+            softmax_row(s, r0 + r, p, c0, c1, prior, band, true, from, to);
+        else
             softmax_row(s, r0 + r, p, c0, c1, prior, NULL, true, from, to);
-        else if (from == c0 && to == c1)
+    }
+}
+
+static void softmax(forward_state_t *s, const heard_t *h, int64_t r0)
+{
+    for (int r = 0; r < h->rows; r++) {
+        const int g = r / GROUP, c0 = lanes_from(h, h->first[g]), c1 = lanes_to(h->end[g]);
+        gnn_real_t *p = s->p + r * COLUMNS;
+        if (h->from[r] == c0 && h->to[r] == c1)
             softmax_row(s, r0 + r, p, c0, c1, NULL, NULL, false, 0, 0);
         else
-            softmax_row(s, r0 + r, p, c0, c1, NULL, NULL, true, from, to);
+            softmax_row(s, r0 + r, p, c0, c1, NULL, NULL, true, h->from[r], h->to[r]);
     }
 }
 
@@ -294,7 +303,10 @@ static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const t
         prefetch_next(a, t, strip, &a->v, kv * a->d_v, a->d_v);
     if (a->softcap > 0)
         cap_strip(a, &h, s->p, NULL);
-    softmax(a, s, t, &h, strip, head);
+    if (a->prior.at || a->keys.count > 0)
+        softmax_by_distance(a, s, t, &h, strip, head);
+    else
+        softmax(s, &h, r0);
     if (a->dropout)
         drop(a, s, t, &h, strip, head);
     if (IN_BF16(s->level))

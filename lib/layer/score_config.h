@@ -1,7 +1,7 @@
 /* What of a config says how pairs are weighed: the settings of an aggregation, and the parameters
  * that its rows own. */
-#ifndef GNN_LIB_LAYER_SCORES_H
-#define GNN_LIB_LAYER_SCORES_H
+#ifndef GNN_LIB_LAYER_SCORE_CONFIG_H
+#define GNN_LIB_LAYER_SCORE_CONFIG_H
 
 #include <lib/layer/layer.h>
 

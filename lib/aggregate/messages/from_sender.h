@@ -1,6 +1,6 @@
 /* m_ij = x_j: shared by the rows whose message is the sender's row itself. */
-#ifndef GNN_AGGREGATE_MESSAGES_SENDER_H
-#define GNN_AGGREGATE_MESSAGES_SENDER_H
+#ifndef GNN_AGGREGATE_MESSAGES_FROM_SENDER_H
+#define GNN_AGGREGATE_MESSAGES_FROM_SENDER_H
 
 #include <lib/aggregate/tables.h>
 #include <string.h>

@@ -40,7 +40,7 @@ static int gather_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-static void add_block(const gnn_op_call_t *call, const gnn__block_t *block)
+static void add_block(const gnn_op_call_t *call, const gnn__owned_block_t *block)
 {
     const int32_t *ids = call->in[1].ids;
     const gnn_tensor_t *table = &call->in[0].grad, *dy = &call->out[0].grad;
@@ -62,7 +62,7 @@ static int gather_backward(gnn_op_call_t *call)
                                   call->in[1].rows * table->cols);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int share = 0; share < threads; share++) {
-        gnn__block_t block = gnn__scatter_share(table->rows, table->cols, share, threads);
+        gnn__owned_block_t block = gnn__scatter_share(table->rows, table->cols, share, threads);
         if (block.rows > 0 && block.cols > 0)
             add_block(call, &block);
     }
