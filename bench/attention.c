@@ -2,12 +2,12 @@
  * with the gradients of queries, keys and values.
  *
  *     attention --n 4096 --heads 4 --width 64 [--causal] [--backward] [--window 256]
- *               [--prior slope|table|keys] [--buckets 64]
+ *               [--prior slope|table|keys] [--buckets 64] [--softcap]
  *
  * The graph is spans: nothing is stored per pair. --window hears so many words on each side.
  * --prior adds to scores by distance: a slope for each head, a table of 64 buckets, or keys that
  * queries are multiplied with; backward then has its gradient too. With as many buckets as words
- * every distance has a number, or a key, of its own. */
+ * every distance has a number, or a key, of its own. --softcap caps scores at +-50. */
 #include "bench.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 typedef struct {
     int64_t n, heads, width, window, buckets;
-    bool causal, backward;
+    bool causal, backward, softcap;
     const char *prior;
 } settings_t;
 
@@ -70,9 +70,11 @@ static gnn_var_t prior(task_t *t, const settings_t *s, gnn_aggregate_t *how)
 
 static int prepare(task_t *t, bench_t *bench, const settings_t *s)
 {
-    gnn_aggregate_t how = {.aggregator = gnn_aggregator_find("dot"),
-                           .message = gnn_message_find("none"),
-                           .shape = {.heads = s->heads, .d_k = s->width, .d_v = s->width}};
+    gnn_aggregate_t how = {
+        .aggregator = gnn_aggregator_find("dot"),
+        .message = gnn_message_find("none"),
+        .shape = {
+            .heads = s->heads, .d_k = s->width, .d_v = s->width, .softcap = s->softcap ? 50 : 0}};
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = GNN_NONE;
@@ -117,6 +119,7 @@ static void print(const bench_t *b, const settings_t *s)
     bench_flag("backward", s->backward);
     bench_text("prior", s->prior);
     bench_whole("buckets", s->buckets);
+    bench_flag("softcap", s->softcap);
     bench_number("gflops", flop / b->median_ms / 1e6);
     bench_print(b);
 }
@@ -134,6 +137,7 @@ int main(int argc, char **argv)
                                   {"backward", BENCH_FLAG, &s.backward},
                                   {"window", BENCH_NUMBER, &s.window},
                                   {"prior", BENCH_TEXT, &s.prior},
+                                  {"softcap", BENCH_FLAG, &s.softcap},
                                   {"buckets", BENCH_NUMBER, &s.buckets},
                                   {0}});
     int rc = prepare(&task, &bench, &s);

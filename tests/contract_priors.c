@@ -4,6 +4,7 @@
 #include "contract.h"
 
 #include <lib/kernels/attention/by_lane/by_lane.h>
+#include <lib/kernels/neighbours/neighbour_extreme.h>
 #include <lib/tape/tape.h>
 
 /* ---- which way ran ---- */
@@ -139,6 +140,7 @@ static contract_case_t key_case(size_t turn, gnn_graph_t *g)
         c.priors[2] =
             (gnn_prior_use_t){&gnn_prior_keys, {5, GNN_BUCKET_CLIP, 50, (double)(turn % 2)}};
     c.prior_query = turn / 3 % 2;
+    c.softcap = turn % 4 == 3 ? 0.8 : 0;
     return c;
 }
 
@@ -163,6 +165,66 @@ START_TEST(keys_in_tiles_and_rows)
         gnn_graph_free(g);
     }
     contract_assert("keys in tiles and rows");
+}
+END_TEST
+
+/* Scores that are capped before priors are added, alone and with numbers by distance. */
+START_TEST(caps_in_tiles_and_rows)
+{
+    static const int64_t sizes[] = {5, 63, 64, 65, 130, 257};
+    for (size_t turn = 0; turn < (test_small() ? 6 : 48); turn++) {
+        const size_t kind = turn % GRAPHS;
+        gnn_graph_t *g = prior_graph(kind, sizes[turn / GRAPHS % 6]), *edges = contract_edges_of(g);
+        contract_case_t c = prior_case(turn, g);
+        c.softcap = turn % 2 ? 0.8 : 3;
+        if (kind == 0 || kind == 2)
+            memset(c.priors, 0, sizeof c.priors);
+        check_way(&c, way_of_kind(kind));
+        c.graph = edges;
+        c.aggregator = gnn_aggregator_find(turn % 3 == 0   ? "additive"
+                                           : turn % 3 == 1 ? "additive_v2"
+                                                           : "dot");
+        ck_ok(gnn_graph_prepare(edges, &c.view));
+        check_way(&c, "[by_row]");
+        gnn_graph_free(edges);
+        gnn_graph_free(g);
+    }
+    contract_assert("caps in tiles and rows");
+}
+END_TEST
+
+/* ---- gates ---- */
+
+/* A gate multiplies what any way has made. */
+START_TEST(gates_behind_every_way)
+{
+    static const struct {
+        const char *aggregator, *way;
+        bool spans;
+    } ways[] = {{"dot", "[by_tile]", true},       {"dot", "[by_row]", false},
+                {"additive", "[by_lane/", false}, {"additive_v2", "[by_lane/", false},
+                {"sum", "[sum", false},           {"mean", "[sum", true},
+                {"max", "[extreme", false},       {"std", "[generic]", true}};
+    for (size_t turn = 0; turn < 4 * sizeof ways / sizeof *ways; turn++) {
+        const size_t k = turn / 4;
+        const uint64_t seed = test_seed() + turn;
+        gnn_graph_t *g = ways[k].spans ? prior_graph(turn % STRAIGHT, 70)
+                                       : contract_random_edges(30, 30, 200, seed);
+        contract_case_t c = contract_case_of(ways[k].aggregator, g, "gates", seed);
+        c.gate = true;
+        c.strided = turn % 2;
+        c.weight = strcmp(ways[k].way, "[by_row]") == 0;
+        c.map =
+            turn % 4 == 3 && c.aggregator->score_width == GNN_SCORE_PER_KEY ? &gnn_map_rope : NULL;
+        ck_ok(gnn_graph_prepare(g, &c.view));
+        const bool lanes = strstr(ways[k].way, "lane") != NULL,
+                   extreme = strstr(ways[k].way, "extreme") != NULL;
+        check_way(&c, lanes && !gnn__attention_lanes()               ? "[by_row]"
+                      : extreme && !gnn__neighbour_extreme_kernels() ? "[generic]"
+                                                                     : ways[k].way);
+        gnn_graph_free(g);
+    }
+    contract_assert("gates behind every way");
 }
 END_TEST
 
@@ -328,6 +390,8 @@ TCase *contract_prior_tests(void)
     tcase_add_test(t, priors_in_tiles_and_rows);
     tcase_add_loop_test(t, priors_in_bf16, GNN_PRECISION_HIGH, GNN_PRECISION_MEDIUM + 1);
     tcase_add_test(t, keys_in_tiles_and_rows);
+    tcase_add_test(t, caps_in_tiles_and_rows);
+    tcase_add_test(t, gates_behind_every_way);
     tcase_add_loop_test(t, keys_in_bf16, GNN_PRECISION_HIGH, GNN_PRECISION_MEDIUM + 1);
     tcase_add_test(t, keys_of_distances_that_no_pair_has);
     tcase_add_test(t, distances_too_many_to_write_down);

@@ -8,7 +8,7 @@
 static const char *const message_names[ORACLE_MESSAGES] = {"none",     "linear", "linear_edge",
                                                            "relu_sum", "gate",   "by_distance"};
 static const char *const aggregator_names[ORACLE_AGGREGATORS] = {
-    "sum", "mean", "max", "min", "std", "dot", "additive", "additive_v2", "var", "softmax"};
+    "sum", "mean", "max", "min", "std", "dot", "additive", "additive_v2", "var", "softmax_mean"};
 static const char *const weigher_names[ORACLE_WEIGHERS] = {"softmax", "softmax_sink", "linear",
                                                            "sigmoid"};
 static const char *const prior_names[ORACLE_PRIORS] = {"slope", "slope_absolute", "table",

@@ -215,6 +215,7 @@ typedef struct {
     .preset = GNN_PRESET_TRANSFORMER, .norm_position = GNN_NORM_##position, \
     .hidden_activation = GNN_##act
 
+/* PyG 2.8.1 heeds GCNConv's `improved` with edge weights alone. */
 /* clang-format off */
 static const layer_case_t layers[] = {
     {"gcn", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_GCN}},
@@ -238,7 +239,6 @@ static const layer_case_t layers[] = {
     {"sage_normalize", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_SAGE, .norm = GNN_NORM_L2}},
     {"transformer_conv_beta", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_TRANSFORMER_CONV, .update = &gnn_update_beta}},
     {"transformer_conv_average", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_TRANSFORMER_CONV, .combine = GNN_HEADS_AVERAGE}},
-    /* Without edge weights PyG 2.8.1 takes no notice of `improved`. */
     {"gcn_improved", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_GCN}},
     {"resgated", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_RESGATED}},
     {"gated_graph", GNN_NAMES_PYG, EDGES, 3, {.preset = GNN_PRESET_GATED_GRAPH}},

@@ -44,8 +44,8 @@ int64_t zoo_cols(zoo_t *z, const char *name);
 int64_t *zoo_each(zoo_t *z, const char *lengths, int64_t number);
 /* The next slot: a bipartite graph of these lengths, or of those in two arrays. */
 void zoo_between(zoo_t *z, int64_t segments, const int64_t *dst, const int64_t *src);
-/* The next slot: the graph of `src` and `dst` over the rows of x; from its edges to their receivers;
- * from nodes to the one receiver of their number in `batch`. */
+/* The next slot: the graph of `src` and `dst` over the rows of x; from its edges to their
+ * receivers; from nodes to the one receiver of their number in `batch`. */
 void zoo_graph(zoo_t *z);
 void zoo_edges_to_nodes(zoo_t *z);
 void zoo_readout(zoo_t *z);
@@ -54,8 +54,8 @@ void zoo_add(zoo_t *z, gnn_step_t step);
 /* Makes the model, fills its fields and puts it on the tape. `places` names every field. */
 void zoo_record(zoo_t *z, const place_t *places, int count);
 void zoo_same_gradients(zoo_t *z, const place_t *places, int count);
-/* The same of weights that `places` does not list: all of the file are imported, and their gradients
- * compared, by the names of another library. */
+/* The same of weights that `places` does not list: all of the file are imported, and their
+ * gradients compared, by the names of another library. */
 void zoo_run_imported(zoo_t *z, gnn_names_t names, const char *prefix);
 /* Records, runs both ways, compares y and all gradients, closes. */
 void zoo_run(zoo_t *z, const place_t *places, int count);

@@ -99,6 +99,36 @@ GNN_API int gnn_graph_merge(gnn_graph_t **graph, int64_t count, const gnn_graph_
  * each part). O(m) memory. */
 GNN_API int gnn_graph_to_edges(gnn_graph_t **graph, const gnn_graph_t *of);
 
+/* ---- made from others ---- */
+
+/**
+ * From edges to their receivers: the senders are the edges of `of` by their numbers, and receiver i
+ * hears those that it hears a message along. Values on edges (gnn_tape_edge_rows) are combined over
+ * it.
+ *
+ * @param[in] of  stores edges, no spans
+ * @return GNN_OK; GNN_EUNSUPPORTED: a part of it stores spans (gnn_graph_to_edges); GNN_EMEMORY.
+ *         O(n + m) time and memory
+ */
+GNN_API int gnn_graph_incidence(gnn_graph_t **graph, const gnn_graph_t *of);
+/** The pairs of part p alone, as edges, numbered receiver by receiver: a relation of a graph whose
+ * parts are relations. GNN_EINVALID: there is no such part. O(n + m). */
+GNN_API int gnn_graph_part(gnn_graph_t **graph, const gnn_graph_t *of, int64_t p);
+/**
+ * Each row hears the k rows of its segment that are nearest to it, itself included, the nearest
+ * first; of rows equally far the ones with lower numbers. A segment of fewer than k rows is heard
+ * whole.
+ *
+ * @param[in] x        (n x d), n the sum of the lengths
+ * @param[in] lengths  (segments), each >= 0
+ * @param[in] k        at least 1
+ * @return GNN_OK; GNN_EINVALID; GNN_ESHAPE; GNN_EMEMORY. O(sum of lengths^2 (d + k)) time
+ *
+ * Paper: Wang et al. 2019 (DGCNN).
+ */
+GNN_API int gnn_graph_nearest(gnn_graph_t **graph, const gnn_tensor_t *x, int64_t segments,
+                              const int64_t *lengths, int64_t k);
+
 /* ---- renumbering ---- */
 
 /**

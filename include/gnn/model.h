@@ -178,7 +178,34 @@ GNN_API int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const g
  *                        from edges to their receivers, graphs[1] from globals to their nodes,
  *                        graphs[2] from nodes and graphs[3] from edges to their globals.
  *                        Battaglia et al. 2018
- *     sage_project       layer on `graph` whose senders pass relu(linear) first. Hamilton et al. 2017
+ *
+ * Layers of more than one step; docs/blocks.md has their formulas, and says which module of PyG each
+ * is. All read width [of the input] and out [width].
+ *
+ *     sage_project                       layer, whose senders pass relu(linear) first
+ *     sgc tag cheb arma mixhop           hops; arma: rows stacks; edge_weight
+ *     gcn2                               memory (the first features), factor [0.1], theta
+ *     agnn gen                           gen: hidden, layer.aggregator [softmax_mean]
+ *     mf                                 hops: the largest degree that has weights of its own
+ *     rgcn                               hops relations on slots graph, graph + 1, ...; rows bases
+ *     pinsage                            hidden, edge_weight
+ *   on `graph` and graphs[0], from its edges to their receivers (gnn_graph_incidence):
+ *     edgeconv film cg gmm nnconv pna    edges, edge_width; hidden; gmm: rows kernels; pna:
+ *                                        aggregators, theta, the mean of log(degree + 1)
+ *     graph_transformer_edges exphormer  heads, edges, edge_width; exphormer: hops learned rows
+ *   on a graph of all pairs:
+ *     sgformer hop_decay graphormer      heads; edges (hops), memory (degrees), edge_width, rows
+ *     multi_graph                        heads, hops groups of them on slots graph, graph + 1, ...
+ *   on `graph`, from nodes to one row a segment:
+ *     attentional set2set power_mean     set2set: hops
+ *     lstm_readout set_transformer       set_transformer: heads, rows; `graph` complete, graphs[0]
+ *                                        from nodes to its rows, graphs[1] complete among these
+ *     graph_norm instance_norm           rows of nodes, normalised over each segment
+ *   on rows, or labels:
+ *     message_norm jumping_lstm          memory (messages); hops layers side by side, hidden
+ *     label_propagation                  factor, hops
+ *     correct_and_smooth                 memory (labels), globals (known), factor, hops, theta,
+ *                                        rows
  */
 typedef struct gnn_block {
     const char *name;  /**< needed */
@@ -191,7 +218,7 @@ typedef struct gnn_block {
     gnn_flag_t maximum;
     gnn_layer_config_t layer;
     int64_t out;             /**< [width] */
-    const char *edge_weight; /**< of blocks that propagate: the input with them; NULL: none */
+    const char *edge_weight; /**< of blocks that propagate: the value with them; NULL: none */
     gnn_real_t theta;        /**< as told */
     const gnn_aggregator_t *aggregators[4]; /**< as told */
 } gnn_block_t;

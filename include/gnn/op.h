@@ -121,6 +121,7 @@ typedef struct gnn_op {
 #undef GNN_OP
 /* clang-format on */
 
+/** How many named ops there are. */
 GNN_API size_t gnn_op_count(void);
 /** Row `index`, NULL past the last. */
 GNN_API const gnn_op_t *gnn_op_at(size_t index);

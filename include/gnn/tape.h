@@ -168,8 +168,7 @@ typedef enum {
     GNN_NORM_LAYER,
     GNN_NORM_BATCH,
     GNN_NORM_RMS,
-    /** each row divided by its length, which is taken as at least 1e-12; no gain, no shift */
-    GNN_NORM_L2
+    GNN_NORM_L2 /**< each row divided by its length, at least 1e-12; no gain, no shift */
 } gnn_norm_t;
 
 typedef enum {

@@ -1,20 +1,22 @@
 /* The op `aggregate`: y_i = aggregate over j in N(i) of message(x_i, x_j, e_ij). What depends on
  * the row of the table or on the graph is behind the plan: aggregate_plan.c makes it, ways.c picks
  * the way that carries it out. */
+#include <lib/aggregate/gate_rows.h>
 #include <lib/aggregate/map_rows.h>
 #include <lib/aggregate/ways.h>
 
 static int shape(gnn_op_call_t *call)
 {
     gnn__plan_t plan;
-    size_t forward, backward;
+    size_t forward, backward, gate;
     GNN_TRY(gnn__plan(&plan, call));
     gnn__op_output(call, plan.graph->n_dst, plan.out_width);
     GNN_TRY(plan.way->sizes(&plan, call));
+    GNN_TRY(gnn__gate_sizes(&plan, call, &gate));
     GNN_TRY(gnn__map_scratch(&plan, false, &forward));
     GNN_TRY(gnn__map_scratch(&plan, true, &backward));
     call->forward_scratch += forward;
-    call->backward_scratch += backward;
+    call->backward_scratch += backward + gate;
     return GNN_OK;
 }
 
@@ -45,8 +47,11 @@ static int forward(gnn_op_call_t *call)
     GNN_TRY(gnn__plan(&plan, call));
     tell_profile(&plan);
     GNN_TRY(take_map(&plan, call, false, &run, &bytes));
-    const int rc = plan.way->forward(&plan, call);
+    const gnn__plan_t open = gnn__gate_open(&plan, call, NULL);
+    const int rc = plan.way->forward(&open, call);
     call->scratch = (char *)call->scratch - bytes;
+    if (rc == GNN_OK)
+        gnn__gate_rows(&plan, &open);
     return rc;
 }
 
@@ -65,18 +70,34 @@ static int mapped_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     return rc;
 }
 
+/* With a gate, what the way calls the output and its gradient are those before it. */
+static int gated_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    const gnn__plan_t open = gnn__gate_open(plan, call, call->scratch);
+    const size_t bytes =
+        (size_t)gnn__round_up(plan->graph->n_dst * plan->out_width * (int64_t)sizeof(gnn_real_t), 64);
+    call->scratch = (char *)call->scratch + bytes;
+    const int rc = plan->map ? mapped_backward(&open, call) : plan->way->backward(&open, call);
+    call->scratch = (char *)call->scratch - bytes;
+    if (rc == GNN_OK)
+        gnn__gate_rows_grad(plan, &open);
+    return rc;
+}
+
 static int backward(gnn_op_call_t *call)
 {
     gnn__plan_t plan;
     GNN_TRY(gnn__plan(&plan, call));
     tell_profile(&plan);
+    if (plan.has[GNN_AGGREGATE_GATE])
+        return gated_backward(&plan, call);
     return plan.map ? mapped_backward(&plan, call) : plan.way->backward(&plan, call);
 }
 
 static unsigned finishes(const gnn_op_call_t *call)
 {
     gnn__plan_t plan;
-    if (gnn__plan(&plan, call) != GNN_OK || !plan.way->finishes)
+    if (gnn__plan(&plan, call) != GNN_OK || !plan.way->finishes || plan.has[GNN_AGGREGATE_GATE])
         return 0;
     return plan.way->finishes(&plan);
 }

@@ -188,8 +188,8 @@ gnn_var_t gnn__scores_record(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn_
     /* Edge weights are normalised on the tape, since they may be learned, and so are self-loops of
      * another weight: the view is then the one without norm. */
     if (c->graph_norm != GNN_GRAPH_NORM_NONE && (*weight != GNN_NONE || gnn__weighs_loops(c))) {
-        *weight = gnn__tape_norm_with_loops(tape, *weight, how->graph, c->self_loops, c->graph_norm,
-                                            c->loop_weight);
+        *weight = gnn__tape_weigh_edges(tape, *weight, how->graph, c->self_loops, c->graph_norm,
+                                        c->loop_weight);
         how->view.norm = GNN_GRAPH_NORM_NONE;
     }
     const gnn_var_t y = gnn_tape_aggregate(tape, how, in);

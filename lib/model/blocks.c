@@ -127,7 +127,7 @@ const char *gnn_block_name(size_t index)
 
 static int unknown(const char *name)
 {
-    char list[256] = "";
+    char list[1024] = "";
     for (size_t k = 0; k < BLOCKS; k++)
         gnn__append_name(list, sizeof list, ", ", blocks[k].name);
     return gnn__error(GNN_ENOTFOUND, "there is no block \"%.40s\"; there are %s", name, list);

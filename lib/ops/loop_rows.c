@@ -1,6 +1,6 @@
-/* Features of self-loops: (m x d) -> (m + n x d). Row m + i is the mean of the rows of the edges that
- * receiver i hears, 0 where it hears none; the others are x's own. What PyG does by default where a
- * layer adds self-loops to a graph with edge features. */
+/* Features of self-loops: (m x d) -> (m + n x d). Row m + i is the mean of the rows of the edges
+ * that receiver i hears, 0 where it hears none; the others are x's own. What PyG does by default
+ * where a layer adds self-loops to a graph with edge features. */
 #include <graphs/graph.h>
 #include <lib/ops/support.h>
 

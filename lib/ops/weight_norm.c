@@ -1,9 +1,9 @@
-/* Normalisation by edge weights, as an op: y_ij = w_ij / sqrt(d_i d_j) (GCN, Kipf and Welling 2017)
- * or w_ij / d_i, where d_i adds up the weights that i hears. (m x 1) -> (m + n x 1); without weights edges
- * weigh 1. The self-loops that the view adds come at m + i and weigh what the settings say. A degree <= 0 gives 0. Both are y_e = w_e a_i b_j
- * with a, b powers of the degree (row: b = 1), so with g = dy dw_e = g_e a_i b_j + dd_i,   dd_i =
- * a'(d_i) sum over e into i of g_e w_e b_j  +  b'(d_i) sum over e out of i of g_e w_e a_receiver.
- * */
+/* Normalisation by edge weights, as an op: y_ij = w_ij / sqrt(d_i d_j) (GCN, Kipf and Welling
+ * 2017) or w_ij / d_i, where d_i adds up the weights that i hears. (m x 1) -> (m + n x 1); without
+ * weights edges weigh 1. The self-loops that the view adds come at m + i and weigh what the
+ * settings say. A degree <= 0 gives 0. Both are y_e = w_e a_i b_j with a, b powers of the degree
+ * (row: b = 1), so with g = dy dw_e = g_e a_i b_j + dd_i,   dd_i = a'(d_i) sum over e into i of
+ * g_e w_e b_j  +  b'(d_i) sum over e out of i of g_e w_e a_receiver. */
 #include <graphs/graph.h>
 #include <lib/ops/support.h>
 

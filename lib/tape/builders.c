@@ -210,12 +210,11 @@ gnn_var_t gnn_tape_gru(gnn_tape_t *tape, gnn_var_t gates_x, gnn_var_t gates_h, g
 gnn_var_t gnn_tape_weight_norm(gnn_tape_t *tape, gnn_var_t weight, const gnn_graph_t *graph,
                                gnn_flag_t self_loops, gnn_graph_norm_t kind)
 {
-    return gnn__tape_norm_with_loops(tape, weight, graph, self_loops, kind, 1);
+    return gnn__tape_weigh_edges(tape, weight, graph, self_loops, kind, 1);
 }
 
-gnn_var_t gnn__tape_norm_with_loops(gnn_tape_t *tape, gnn_var_t weight, const gnn_graph_t *graph,
-                                    gnn_flag_t self_loops, gnn_graph_norm_t kind,
-                                    gnn_real_t loop_weight)
+gnn_var_t gnn__tape_weigh_edges(gnn_tape_t *tape, gnn_var_t weight, const gnn_graph_t *graph,
+                                gnn_flag_t self_loops, gnn_graph_norm_t kind, gnn_real_t loop_weight)
 {
     gnn__weight_norm_settings_t how = {graph, self_loops, kind, loop_weight};
     return gnn_tape_op(tape, &gnn__op_weight_norm, &weight, 1, &how, sizeof how);

@@ -122,9 +122,8 @@ uint32_t gnn__tape_next_stream(gnn_tape_t *tape);
  * just before, that op takes the activation over. */
 /* gnn_tape_weight_norm with a weight of self-loops that the view adds. `weight` GNN_NONE: edges
  * weigh 1. */
-gnn_var_t gnn__tape_norm_with_loops(gnn_tape_t *tape, gnn_var_t weight, const gnn_graph_t *graph,
-                                    gnn_flag_t self_loops, gnn_graph_norm_t kind,
-                                    gnn_real_t loop_weight);
+gnn_var_t gnn__tape_weigh_edges(gnn_tape_t *tape, gnn_var_t weight, const gnn_graph_t *graph,
+                                gnn_flag_t self_loops, gnn_graph_norm_t kind, gnn_real_t loop_weight);
 gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind, gnn_real_t slope);
 /* Appends an empty value; NULL after an error. */
 gnn__value_t *gnn__tape_append(gnn_tape_t *tape, gnn__value_kind_t kind, int64_t rows, int64_t cols);

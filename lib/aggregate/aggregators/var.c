@@ -1,5 +1,5 @@
-/* Population variance over what is heard, by Welford's recurrence. State: count, then means, then sums
- * of squared differences. */
+/* Population variance over what is heard, by Welford's recurrence. State: count, then means, then
+ * sums of squared differences. */
 #include <lib/aggregate/tables.h>
 
 static size_t state(const gnn_aggregate_shape_t *shape)

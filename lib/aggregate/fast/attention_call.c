@@ -34,6 +34,7 @@ gnn__attention_t gnn__attention_describe(const gnn__plan_t *plan)
     find_score(plan->aggregator, &a.score);
     a.scale = plan->shape.scale;
     a.level = gnn__attention_level(plan->context);
+    a.softcap = plan->shape.softcap;
     a.amx = a.level != GNN_PRECISION_HIGHEST && gnn__amx_granted();
     a.slope = plan->shape.slope;
     a.a = plan->shape.parameters.data;

@@ -14,14 +14,13 @@ static inline bool gnn__priors_by_distance(const gnn__plan_t *plan)
     return known;
 }
 
-/* Kernels read senders' rows in place, and may sum edges' rows apart; gates, caps, weighers other
+/* Kernels read senders' rows in place, and may sum edges' rows apart; weighers other
  * than softmax, unequal numbers of key and value heads, and weights that are asked for are the
  * generic driver's. */
 static inline bool gnn__reads_rows(const gnn__plan_t *plan)
 {
     return (plan->message->is_sender || plan->message->adds_edge) &&
-           plan->has[GNN_AGGREGATE_SRC_MESSAGE] && !plan->has[GNN_AGGREGATE_GATE] &&
-           gnn__priors_by_distance(plan) && plan->shape.softcap == 0 &&
+           plan->has[GNN_AGGREGATE_SRC_MESSAGE] && gnn__priors_by_distance(plan) &&
            (plan->weigher->fast == GNN__FAST_SOFTMAX ||
             plan->weigher->fast == GNN__FAST_SOFTMAX_SINK) &&
            plan->shape.key_heads == plan->shape.value_heads && !plan->how->edge_weights_out &&

@@ -32,11 +32,11 @@ static void hear_row(const gnn__listener_t *listener, const gnn__driver_run_t *r
 
 static void finish_row(const gnn__plan_t *plan, const gnn__driver_run_t *run, int64_t i)
 {
-    gnn_real_t *raw = gnn__driver_raw(plan, run, i);
+    gnn_real_t *out = gnn__row(&plan->out, i);
     if (plan->view->degree[i] == 0)
-        memset(raw, 0, sizeof *raw * (size_t)plan->out_width);
+        memset(out, 0, sizeof *out * (size_t)plan->out_width);
     else
-        plan->aggregator->finish(&plan->shape, gnn__driver_state(run, i), raw);
+        plan->aggregator->finish(&plan->shape, gnn__driver_state(run, i), out);
 }
 
 static void aggregate(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads)
@@ -48,28 +48,14 @@ static void aggregate(const gnn__plan_t *plan, const gnn__driver_run_t *run, int
         finish_row(plan, run, i);
 }
 
-static void gate_rows(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads)
-{
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < plan->graph->n_dst; i++) {
-        const gnn_real_t *gate = gnn__row(&plan->in[GNN_AGGREGATE_GATE], i),
-                         *raw = gnn__driver_raw(plan, run, i);
-        gnn_real_t *out = gnn__row(&plan->out, i);
-        for (int64_t c = 0; c < plan->out_width; c++)
-            out[c] = gate[c / plan->shape.d_v] * raw[c];
-    }
-}
-
 int gnn__driver_forward(const gnn__plan_t *plan, gnn_op_call_t *call)
 {
     gnn__driver_run_t run = {0};
     size_t bytes;
     GNN_TRY(gnn__driver_forward_memory(plan, call->scratch, &run, &bytes));
     const int64_t n = plan->graph->n_dst;
-    if (plan->recording) {
+    if (plan->recording)
         run.states = call->saved[0];
-        run.raw = plan->has[GNN_AGGREGATE_GATE] ? call->saved[1] : NULL;
-    }
     if (n * run.state_size > 0)
         memset(run.states, 0, sizeof *run.states * (size_t)(n * run.state_size));
     gnn__driver_positions(plan, &run);
@@ -78,8 +64,6 @@ int gnn__driver_forward(const gnn__plan_t *plan, gnn_op_call_t *call)
         gnn__driver_attend(plan, &run, threads);
     else
         aggregate(plan, &run, threads);
-    if (plan->has[GNN_AGGREGATE_GATE])
-        gate_rows(plan, &run, threads);
     gnn__attention_weights(plan, &run);
     return GNN_OK;
 }

@@ -18,10 +18,7 @@ typedef struct gnn__driver_run {
     int64_t scratch_bytes;
     gnn_real_t *states; /* n_dst x state_size */
     int64_t state_size;
-    /* output before the gate (n_dst x out_width), only with a gate in a recorded run */
-    gnn_real_t *raw;
     /* backward */
-    gnn_real_t *d_raw;    /* its gradient, with a gate */
     gnn_real_t *delta;    /* n_dst x heads: dY . Y, of scored rows */
     gnn_real_t *partials; /* chunks x shared_size */
     /* Where the sums of a chunk stand for an input that all pairs share; -1: it is not one. */
@@ -50,20 +47,6 @@ int64_t gnn__driver_visit(const gnn__plan_t *plan, const gnn__driver_run_t *run,
 static inline gnn_real_t *gnn__driver_state(const gnn__driver_run_t *run, int64_t i)
 {
     return run->states + i * run->state_size;
-}
-
-/* The output row before the gate. */
-static inline gnn_real_t *gnn__driver_raw(const gnn__plan_t *plan, const gnn__driver_run_t *run,
-                                          int64_t i)
-{
-    return run->raw ? run->raw + i * plan->out_width : gnn__row(&plan->out, i);
-}
-
-/* Its gradient. */
-static inline const gnn_real_t *gnn__driver_d_raw(const gnn__plan_t *plan,
-                                                  const gnn__driver_run_t *run, int64_t i)
-{
-    return run->d_raw ? run->d_raw + i * plan->out_width : gnn__row(&plan->d_out, i);
 }
 
 /* ---- driver.c, driver_grad.c ---- */

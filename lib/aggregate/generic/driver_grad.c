@@ -34,41 +34,20 @@ int gnn__driver_backward_memory(const gnn__plan_t *plan, void *scratch, gnn__dri
 {
     gnn__carve_t carve = {.base = scratch};
     const int64_t n = plan->graph->n_dst;
-    int64_t states = 0, partials = 0, rows = 0;
+    int64_t states = 0, partials = 0;
     gnn__driver_common_memory(plan, &carve, run);
     lay_out_shared(plan, run);
     carve.overflow |= !gnn__mul(n, run->state_size, &states) ||
-                      !gnn__mul(gnn__most_chunks(plan->view), run->shared_size, &partials) ||
-                      !gnn__mul(n, plan->out_width, &rows);
+                      !gnn__mul(gnn__most_chunks(plan->view), run->shared_size, &partials);
     if (!plan->scored)
         run->states = gnn__carve(&carve, states, sizeof *run->states);
     else
         run->delta = gnn__carve(&carve, n * plan->shape.heads, sizeof *run->delta);
     run->partials = gnn__carve(&carve, partials, sizeof *run->partials);
-    if (plan->has[GNN_AGGREGATE_GATE])
-        run->d_raw = gnn__carve(&carve, rows, sizeof *run->d_raw);
     return gnn__carved(&carve, bytes);
 }
 
 /* ---- receivers ---- */
-
-static void gate_grads(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads)
-{
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < plan->graph->n_dst; i++) {
-        const gnn_real_t *gate = gnn__row(&plan->in[GNN_AGGREGATE_GATE], i),
-                         *d_out = gnn__row(&plan->d_out, i), *raw = gnn__driver_raw(plan, run, i);
-        gnn_real_t *d_gate = gnn__wants_gradient(plan, GNN_AGGREGATE_GATE)
-                                 ? gnn__row(&plan->d[GNN_AGGREGATE_GATE], i)
-                                 : NULL;
-        for (int64_t c = 0; c < plan->out_width; c++) {
-            const int64_t a = c / plan->shape.d_v;
-            run->d_raw[i * plan->out_width + c] = gate[a] * d_out[c];
-            if (d_gate)
-                d_gate[a] += raw[c] * d_out[c];
-        }
-    }
-}
 
 static void finish_grads(const gnn__plan_t *plan, const gnn__driver_run_t *run,
                          const gnn_real_t *saved, int threads)
@@ -79,8 +58,7 @@ static void finish_grads(const gnn__plan_t *plan, const gnn__driver_run_t *run,
         memcpy(gnn__driver_state(run, i), saved + i * run->state_size, bytes);
         if (plan->view->degree[i] > 0)
             plan->aggregator->finish_grad(&plan->shape, gnn__driver_state(run, i),
-                                          gnn__driver_raw(plan, run, i),
-                                          gnn__driver_d_raw(plan, run, i));
+                                          gnn__row(&plan->out, i), gnn__row(&plan->d_out, i));
     }
 }
 
@@ -182,14 +160,11 @@ int gnn__driver_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     gnn__driver_run_t run = {0};
     size_t bytes;
     GNN_TRY(gnn__driver_backward_memory(plan, call->scratch, &run, &bytes));
-    run.raw = plan->has[GNN_AGGREGATE_GATE] ? call->saved[1] : NULL;
     run.wanted = wanted_by_receiver(plan);
     gnn__driver_positions(plan, &run);
     gnn__zero_gradients(plan, 0);
     const int threads = gnn__gradient_threads(plan, gnn__driver_work(plan));
     gnn__visit_t *const visit = plan->scored ? gnn__driver_attend_grad : row_grad;
-    if (run.d_raw)
-        gate_grads(plan, &run, threads);
     if (plan->scored) {
         run.states = call->saved[0];
         gnn__driver_attend_prepare(plan, &run);

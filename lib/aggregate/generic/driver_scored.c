@@ -71,7 +71,7 @@ static void add_messages(const gnn__listener_t *listener, const gnn__driver_run_
     const int64_t node = gnn__pairs_node(listener->pairs, row),
                   from = gnn__pairs_from(listener->pairs, row),
                   to = gnn__pairs_to(listener->pairs, row);
-    gnn_real_t *out = gnn__driver_raw(plan, run, node);
+    gnn_real_t *out = gnn__row(&plan->out, node);
     gnn__pair_t pair;
     for (int64_t at = from; at < to; at++) {
         gnn__pair_meet(listener, node, at, &pair);
@@ -114,7 +114,7 @@ void gnn__driver_attend(const gnn__plan_t *plan, const gnn__driver_run_t *run, i
 {
     const int64_t n = plan->graph->n_dst, parts = plan->view->n_parts;
     for (int64_t i = 0; i < n; i++)
-        memset(gnn__driver_raw(plan, run, i), 0, sizeof(gnn_real_t) * (size_t)plan->out_width);
+        memset(gnn__row(&plan->out, i), 0, sizeof(gnn_real_t) * (size_t)plan->out_width);
     if (parts == 1) {
         gnn__driver_visit(plan, run, 0, false, threads, attend_row);
         return;

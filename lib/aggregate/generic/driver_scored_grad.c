@@ -12,8 +12,7 @@ void gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t
     const int64_t heads = plan->shape.heads, d_v = plan->shape.d_v;
     const gnn_tensor_t *d_parameters = &plan->d[GNN_AGGREGATE_WEIGHER_PARAMETERS];
     for (int64_t i = 0; i < plan->graph->n_dst; i++) {
-        const gnn_real_t *out = gnn__driver_raw(plan, run, i),
-                         *d_out = gnn__driver_d_raw(plan, run, i);
+        const gnn_real_t *out = gnn__row(&plan->out, i), *d_out = gnn__row(&plan->d_out, i);
         for (int64_t a = 0; a < heads; a++) {
             gnn_real_t delta = 0;
             for (int64_t c = a * d_v; c < (a + 1) * d_v; c++)
@@ -34,7 +33,7 @@ static void weights_grad(const gnn__plan_t *plan, const gnn__driver_run_t *run,
 {
     const gnn_weigher_t *row = plan->weigher;
     const int64_t heads = plan->shape.heads, d_v = plan->shape.d_v;
-    const gnn_real_t *d_out = gnn__driver_d_raw(plan, run, pair->i);
+    const gnn_real_t *d_out = gnn__row(&plan->d_out, pair->i);
     for (int64_t a = 0; a < heads; a++, d_out += d_v) {
         const gnn_real_t *state = gnn__driver_state(run, pair->i) + a * row->state,
                          keep = pair->keep ? pair->keep[a] : 1, factor = pair->weight * keep;

@@ -22,15 +22,13 @@ static int saved_rows(const gnn__plan_t *plan, int64_t numbers, size_t *bytes)
 static int sizes(const gnn__plan_t *plan, gnn_op_call_t *call)
 {
     gnn__driver_run_t run = {0};
-    const bool gate = plan->has[GNN_AGGREGATE_GATE];
     GNN_TRY(gnn__driver_forward_memory(plan, NULL, &run, &call->forward_scratch));
     if (!plan->recording)
         return GNN_OK;
     GNN_TRY(saved_rows(plan, run.state_size, &call->saved_bytes[0]));
-    GNN_TRY(saved_rows(plan, gate ? plan->out_width : 0, &call->saved_bytes[1]));
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         call->in[k].keep = plan->has[k];
-    call->out[0].keep = !gate;
+    call->out[0].keep = 1;
     return gnn__driver_backward_memory(plan, NULL, &run, &call->backward_scratch);
 }
 

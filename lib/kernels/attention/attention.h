@@ -11,9 +11,9 @@
  * and of what comes with the pairs:
  *
  *   by_lane  edge features, not in v2; edge bias in additive scores
- *   by_tile  priors by distance (numbers and keys), sinks
- *   by_row   edge bias and weight, scales of nodes, priors by distance, sinks
- *   generic  everything: gates, caps, other weighers, weights that are asked for
+ *   by_tile  caps, priors by distance (numbers and keys), sinks
+ *   by_row   the same, edge bias and weight, scales of nodes
+ *   generic  everything: other weighers, weights that are asked for
  *
  *   * additive and v2 also on spans
  *
@@ -132,6 +132,7 @@ typedef struct gnn__attention {
     gnn_real_t scale;      /* dot */
     gnn_precision_t level; /* dot: of products inside tiles */
     bool amx;              /* and whether the tiles of AMX multiply where they fit */
+    gnn_real_t softcap;    /* products become softcap * tanh(product / softcap); 0: they do not */
     gnn_real_t slope;      /* of the leaky relu in additive scores */
     const gnn_real_t *a;   /* additive_v2: heads * d_k */
     gnn__matrix_t q, k, v, y;

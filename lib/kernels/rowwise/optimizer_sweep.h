@@ -16,8 +16,8 @@ typedef struct gnn__optimizer_kernels {
     void (*sgd)(const gnn__sweep_t *s, gnn_real_t *p, const gnn_real_t *g, gnn_real_t *b, int64_t n);
     /* torch.optim.Adam and AdamW: m += (1 - beta1)(g - m); v = beta2 v + (1 - beta2) g^2;
      * p -= lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps). Adam adds wd p to the gradient
-     * (l2), AdamW multiplies p by 1 - lr wd before (shrink). RMSprop is Adam whose m is the gradient
-     * itself, without corrections. */
+     * (l2), AdamW multiplies p by 1 - lr wd before (shrink). RMSprop is Adam whose m is the
+     * gradient itself, without corrections. */
     void (*adam)(const gnn__sweep_t *s, gnn_real_t *p, const gnn_real_t *g, gnn_real_t *m,
                  gnn_real_t *v, int64_t n);
     /* The sum of squares, in double. */

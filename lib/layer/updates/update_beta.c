@@ -1,5 +1,5 @@
-/* A gate between the receiver's own row and what it hears: with r = W_self x_i and b = sigmoid(W [a,
- * r, a - r]), h_i' = b r + (1 - b) a. Shi et al. 2021, equation 5. */
+/* A gate between the receiver's own row and what it hears: with r = W_self x_i and b = sigmoid(W
+ * [a, r, a - r]), h_i' = b r + (1 - b) a. Shi et al. 2021, equation 5. */
 #include <lib/layer/update.h>
 
 static int check(const gnn_layer_config_t *c, const gnn__widths_t *w)

@@ -1,5 +1,5 @@
-/* Attention by cosines: y_i = sum over j of softmax_j(beta cos(x_i, x_j)) x_j, self-loops included, beta
- * learned. Paper: Thekumparampil et al. 2018 (AGNN). */
+/* Attention by cosines: y_i = sum over j of softmax_j(beta cos(x_i, x_j)) x_j, self-loops
+ * included, beta learned. Paper: Thekumparampil et al. 2018 (AGNN). */
 #include <lib/model/blocks/pieces.h>
 
 void gnn__block_agnn(gnn_steps_t *steps, const gnn_block_t *b)

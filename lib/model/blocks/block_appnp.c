@@ -1,24 +1,17 @@
 /* Predict, then propagate: z = (1 - factor) A z + factor x, `hops` times, A = D^-1/2 (A + I)
  * D^-1/2. Paper: Gasteiger et al. 2019 (APPNP). */
-#include <lib/model/blocks.h>
+#include <lib/model/blocks/pieces.h>
 
 void gnn__block_appnp(gnn_steps_t *steps, const gnn_block_t *b)
 {
     const gnn_real_t alpha = b->factor == 0 ? (gnn_real_t)0.1 : b->factor;
     const int64_t hops = b->hops > 0 ? b->hops : 1;
-    const gnn_layer_config_t hop = {.in = b->width,
-                                    .out = b->width,
-                                    .message = gnn_message_find("none"),
-                                    .aggregator = gnn_aggregator_find("sum"),
-                                    .self_loops = GNN_ON,
-                                    .graph_norm = GNN_GRAPH_NORM_SYMMETRIC,
-                                    .bias_out = GNN_OFF};
     const char *x = gnn__block_input(steps, b), *z = x;
     char part[48];
     gnn__block_need(steps, b, "width", b->width > 0);
     for (int64_t k = 0; k < hops; k++) {
         snprintf(part, sizeof part, "%lld.hop", (long long)k);
-        gnn__block_add(steps, b, part, (gnn_step_t){.input = z, .graph = b->graph, .layer = hop});
+        gnn__piece_hop(steps, b, part, z, b->width, GNN_ON);
         snprintf(part, sizeof part, "%lld.scaled", (long long)k);
         gnn__block_add(steps, b, part, (gnn_step_t){.kind = GNN_STEP_SCALE, .factor = 1 - alpha});
         snprintf(part, sizeof part, "%lld", (long long)k);

@@ -1,5 +1,5 @@
-/* Stacks of hops that all read the input again: h_0 = x, h_t+1 = relu(A h_t W_t + x V_t + b_t), without
- * self-loops; the mean over `rows` stacks. Paper: Bianchi et al. 2021 (ARMA). */
+/* Stacks of hops that all read the input again: h_0 = x, h_t+1 = relu(A h_t W_t + x V_t + b_t),
+ * without self-loops; the mean over `rows` stacks. Paper: Bianchi et al. 2021 (ARMA). */
 #include <lib/model/blocks/pieces.h>
 
 void gnn__block_arma(gnn_steps_t *steps, const gnn_block_t *b)

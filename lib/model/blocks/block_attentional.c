@@ -1,5 +1,5 @@
-/* Rows weighed by a softmax of a learned number of each: `graph` from nodes to one row a segment. Paper: Li et
- * al. 2016, eq. 7 (PyG's AttentionalAggregation with a linear gate). */
+/* Rows weighed by a softmax of a learned number of each: `graph` from nodes to one row a segment.
+ * Paper: Li et al. 2016, eq. 7 (PyG's AttentionalAggregation with a linear gate). */
 #include <lib/model/blocks/pieces.h>
 
 void gnn__block_attentional(gnn_steps_t *steps, const gnn_block_t *b)

@@ -1,6 +1,6 @@
-/* Gated messages of both ends and the edge: x_i + sum over j of sigmoid(W_f z + b_f) softplus(W_s z + b_s),
- * z = [x_i, x_j, e_ij]. Edge features: edges, edge_width. `graph`, and graphs[0] from its edges to their
- * receivers. Paper: Xie and Grossman 2018 (CGCNN). */
+/* Gated messages of both ends and the edge: x_i + sum over j of sigmoid(W_f z + b_f) softplus(W_s
+ * z + b_s), z = [x_i, x_j, e_ij]. Edge features: edges, edge_width. `graph`, and graphs[0] from
+ * its edges to their receivers. Paper: Xie and Grossman 2018 (CGCNN). */
 #include <lib/model/blocks/pieces.h>
 
 void gnn__block_cg(gnn_steps_t *steps, const gnn_block_t *b)

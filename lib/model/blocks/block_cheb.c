@@ -1,6 +1,6 @@
-/* Chebyshev polynomials of the scaled Laplacian, L = -D^-1/2 A D^-1/2 where its largest eigenvalue is
- * taken as 2: sum over k < hops of T_k(L) x W_k + b, T_0 x = x, T_1 x = L x, T_k = 2 L T_k-1 - T_k-2. D
- * counts who hears a node, as in PyG. Paper: Defferrard et al. 2016. */
+/* Chebyshev polynomials of the scaled Laplacian, L = -D^-1/2 A D^-1/2 where its largest eigenvalue
+ * is taken as 2: sum over k < hops of T_k(L) x W_k + b, T_0 x = x, T_1 x = L x, T_k = 2 L T_k-1 -
+ * T_k-2. D counts who hears a node, as in PyG. Paper: Defferrard et al. 2016. */
 #include <lib/model/blocks/pieces.h>
 
 /* L x */

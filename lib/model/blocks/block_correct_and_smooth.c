@@ -1,7 +1,8 @@
-/* Predictions corrected by the errors at known nodes, spread `hops` times with `factor`, then smoothed: known
- * labels take their places and are spread `rows` times with theta. Input: probabilities (width classes); memory: a
- * 1 in the class of each known node, 0 elsewhere; globals: a column, 1 where a node is known. NAME.corrected is what
- * correcting gave. No gradients. Paper: Huang et al. 2021. */
+/* Predictions corrected by the errors at known nodes, spread `hops` times with `factor`, then
+ * smoothed: known labels take their places and are spread `rows` times with theta. Input:
+ * probabilities (width classes); memory: a 1 in the class of each known node, 0 elsewhere;
+ * globals: a column, 1 where a node is known. NAME.corrected is what correcting gave. No
+ * gradients. Paper: Huang et al. 2021. */
 #include <lib/model/blocks/propagation.h>
 
 void gnn__block_correct_and_smooth(gnn_steps_t *steps, const gnn_block_t *b)

@@ -1,6 +1,6 @@
-/* The largest over neighbours of an mlp of [x_i, x_j - x_i]: two products with a relu between, or one and a
- * relu where `hidden` is 0; layer.aggregator in place of max. `graph`, and graphs[0] from its edges to their
- * receivers. Paper: Wang et al. 2019 (DGCNN). */
+/* The largest over neighbours of an mlp of [x_i, x_j - x_i]: two products with a relu between, or
+ * one and a relu where `hidden` is 0; layer.aggregator in place of max. `graph`, and graphs[0]
+ * from its edges to their receivers. Paper: Wang et al. 2019 (DGCNN). */
 #include <lib/model/blocks/pieces.h>
 
 void gnn__block_edgeconv(gnn_steps_t *steps, const gnn_block_t *b)

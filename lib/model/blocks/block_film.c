@@ -1,6 +1,6 @@
-/* Messages that the receiver modulates: the mean over j of relu(g_i W x_j + b_i), [b_i, g_i] = F x_i + f,
- * plus the same of itself with its own weights. `graph`, and graphs[0] from its edges to their receivers.
- * Paper: Brockschmidt 2020 (GNN-FiLM). */
+/* Messages that the receiver modulates: the mean over j of relu(g_i W x_j + b_i), [b_i, g_i] = F
+ * x_i + f, plus the same of itself with its own weights. `graph`, and graphs[0] from its edges to
+ * their receivers. Paper: Brockschmidt 2020 (GNN-FiLM). */
 #include <lib/model/blocks/pieces.h>
 
 /* relu(g z + b), [b, g] side by side in `film`. */

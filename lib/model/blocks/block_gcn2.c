@@ -1,6 +1,6 @@
-/* A hop that keeps a part of the first features, x0 = memory, and stays near the identity: z = (1 - factor)
- * A x + factor x0, y = (1 - theta) z + theta z W. Paper: Chen et al. 2020 (GCNII), where theta of layer l is
- * log(lambda / l + 1). */
+/* A hop that keeps a part of the first features, x0 = memory, and stays near the identity: z = (1
+ * - factor) A x + factor x0, y = (1 - theta) z + theta z W. Paper: Chen et al. 2020 (GCNII), where
+ * theta of layer l is log(lambda / l + 1). */
 #include <lib/model/blocks/pieces.h>
 
 void gnn__block_gcn2(gnn_steps_t *steps, const gnn_block_t *b)

@@ -1,7 +1,7 @@
-/* GENConv: messages relu(W_s x_j) + 1e-7, combined by layer.aggregator (softmax, where none is named),
- * added to W_d x_i, then an mlp. The products of senders and receivers are there where widths differ; the
- * mlp has `hidden` inner columns with layer norm, or is one product where that is 0. Paper: Li et al.
- * 2020 (DeeperGCN). */
+/* GENConv: messages relu(W_s x_j) + 1e-7, combined by layer.aggregator (softmax, where none is
+ * named), added to W_d x_i, then an mlp. The products of senders and receivers are there where
+ * widths differ; the mlp has `hidden` inner columns with layer norm, or is one product where that
+ * is 0. Paper: Li et al. 2020 (DeeperGCN). */
 #include <lib/model/blocks/pieces.h>
 
 static const char *mlp(gnn_steps_t *steps, const gnn_block_t *b, const char *x, int64_t out)
@@ -28,7 +28,7 @@ void gnn__block_gen(gnn_steps_t *steps, const gnn_block_t *b)
     sent = gnn__piece_op(steps, b, "shifted", &gnn_op_power, (const char *[3]){sent}, 1, 1e-7);
     const char *heard = gnn__piece_heard(
         steps, b, "aggr_module", sent,
-        b->layer.aggregator ? b->layer.aggregator : &gnn_aggregator_softmax, b->graph, out);
+        b->layer.aggregator ? b->layer.aggregator : &gnn_aggregator_softmax_mean, b->graph, out);
     x = gnn__piece_add(steps, b, "sum", heard, x, 1);
     gnn__piece_same(steps, b, "", mlp(steps, b, x, out));
 }

@@ -1,6 +1,6 @@
-/* Gaussian kernels over edge features e_ij (edges, edge_width): the mean over j of sum over k of w_k(e_ij) x_j
- * G_k, w_k by a learned centre and width, plus x_i R + b; `rows` kernels. `graph`, and graphs[0] from its edges
- * to their receivers. Paper: Monti et al. 2017 (MoNet). */
+/* Gaussian kernels over edge features e_ij (edges, edge_width): the mean over j of sum over k of
+ * w_k(e_ij) x_j G_k, w_k by a learned centre and width, plus x_i R + b; `rows` kernels. `graph`,
+ * and graphs[0] from its edges to their receivers. Paper: Monti et al. 2017 (MoNet). */
 #include <lib/model/blocks/pieces.h>
 
 void gnn__block_gmm(gnn_steps_t *steps, const gnn_block_t *b)

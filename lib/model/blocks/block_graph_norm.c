@@ -1,5 +1,6 @@
-/* Columns normalised over each graph of a batch, with a learned share of the mean taken off: weight (x - s mean)
- * / std + bias. `graph` from nodes to one row a segment. Paper: Cai et al. 2021 (GraphNorm). */
+/* Columns normalised over each graph of a batch, with a learned share of the mean taken off:
+ * weight (x - s mean) / std + bias. `graph` from nodes to one row a segment. Paper: Cai et al.
+ * 2021 (GraphNorm). */
 #include <lib/model/blocks/pieces.h>
 
 void gnn__block_graph_norm(gnn_steps_t *steps, const gnn_block_t *b)

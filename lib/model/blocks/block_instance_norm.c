@@ -1,5 +1,5 @@
-/* Columns normalised over each graph of a batch: weight (x - mean) / std + bias. `graph` from nodes to one row a
- * segment. Paper: Ulyanov et al. 2016. */
+/* Columns normalised over each graph of a batch: weight (x - mean) / std + bias. `graph` from
+ * nodes to one row a segment. Paper: Ulyanov et al. 2016. */
 #include <lib/model/blocks/pieces.h>
 
 void gnn__block_instance_norm(gnn_steps_t *steps, const gnn_block_t *b)

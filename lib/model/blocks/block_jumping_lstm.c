@@ -1,5 +1,6 @@
-/* Layers' outputs weighed by what a bidirectional LSTM over them says: input is `hops` outputs of `width` columns
- * side by side, at most 8; `hidden` [hops width / 2] numbers of state in each direction. Paper: Xu et al. 2018. */
+/* Layers' outputs weighed by what a bidirectional LSTM over them says: input is `hops` outputs of
+ * `width` columns side by side, at most 8; `hidden` [hops width / 2] numbers of state in each
+ * direction. Paper: Xu et al. 2018. */
 #include <lib/model/blocks/pieces.h>
 
 enum { MOST = 8 };

@@ -1,5 +1,5 @@
-/* An LSTM over the nodes of a segment, in their order; its last state goes out. `graph` from nodes to one row a
- * segment. Paper: Hamilton et al. 2017. */
+/* An LSTM over the nodes of a segment, in their order; its last state goes out. `graph` from nodes
+ * to one row a segment. Paper: Hamilton et al. 2017. */
 #include <lib/model/blocks/pieces.h>
 
 void gnn__block_lstm_readout(gnn_steps_t *steps, const gnn_block_t *b)

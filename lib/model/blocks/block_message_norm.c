@@ -1,5 +1,5 @@
-/* What is heard, memory, at the length of the row that hears it: s |x_i| m_i / |m_i|, s learned. Paper: Li et al.
- * 2020 (DeeperGCN). */
+/* What is heard, memory, at the length of the row that hears it: s |x_i| m_i / |m_i|, s learned.
+ * Paper: Li et al. 2020 (DeeperGCN). */
 #include <lib/model/blocks/pieces.h>
 
 void gnn__block_message_norm(gnn_steps_t *steps, const gnn_block_t *b)

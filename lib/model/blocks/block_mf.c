@@ -1,5 +1,5 @@
-/* Weights by degree: y_i = W_d sum over j of x_j + b_d + V_d x_i, d the number of senders that i hears, at most
- * `hops`. Paper: Duvenaud et al. 2015 (neural fingerprints). */
+/* Weights by degree: y_i = W_d sum over j of x_j + b_d + V_d x_i, d the number of senders that i
+ * hears, at most `hops`. Paper: Duvenaud et al. 2015 (neural fingerprints). */
 #include <lib/model/blocks/pieces.h>
 
 /* What degree d makes of it: the rows of that degree, 0 elsewhere. */

@@ -1,5 +1,5 @@
-/* Powers of the adjacency side by side, each with its own product: [x W_0, A x W_1, ...] + b, up to power
- * `hops`, at most 7; each is `out` wide. Paper: Abu-El-Haija et al. 2019 (MixHop). */
+/* Powers of the adjacency side by side, each with its own product: [x W_0, A x W_1, ...] + b, up
+ * to power `hops`, at most 7; each is `out` wide. Paper: Abu-El-Haija et al. 2019 (MixHop). */
 #include <lib/model/blocks/pieces.h>
 
 enum { MOST = 8 };

@@ -1,6 +1,7 @@
-/* A matrix for each edge: y_i = aggregate over j of x_j M(e_ij) + x_i R + b, M an mlp of the edge's features
- * (edges, edge_width) with `hidden` inner columns; layer.aggregator in place of sum. `graph`, and graphs[0]
- * from its edges to their receivers. Papers: Gilmer et al. 2017 (MPNN), Simonovsky and Komodakis 2017. */
+/* A matrix for each edge: y_i = aggregate over j of x_j M(e_ij) + x_i R + b, M an mlp of the
+ * edge's features (edges, edge_width) with `hidden` inner columns; layer.aggregator in place of
+ * sum. `graph`, and graphs[0] from its edges to their receivers. Papers: Gilmer et al. 2017
+ * (MPNN), Simonovsky and Komodakis 2017. */
 #include <lib/model/blocks/pieces.h>
 
 void gnn__block_nnconv(gnn_steps_t *steps, const gnn_block_t *b)

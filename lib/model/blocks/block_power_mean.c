@@ -1,5 +1,5 @@
-/* The mean of powers and its root: (mean over j of clamp(x_j)^p)^(1/p), clamp to 0..100, p learned from 1 on.
- * `graph` from nodes to one row a segment. Paper: Li et al. 2020 (DeeperGCN). */
+/* The mean of powers and its root: (mean over j of clamp(x_j)^p)^(1/p), clamp to 0..100, p learned
+ * from 1 on. `graph` from nodes to one row a segment. Paper: Li et al. 2020 (DeeperGCN). */
 #include <lib/model/blocks/pieces.h>
 
 void gnn__block_power_mean(gnn_steps_t *steps, const gnn_block_t *b)

@@ -1,6 +1,7 @@
-/* A weight for each relation, made of `rows` bases: y_i = sum over r of mean over j in N_r(i) of x_j W_r + x_i
- * R + b, W_r = sum over k of c_rk V_k. `hops` relations, each a slot: `graph`, the next one, ... (the parts of
- * one graph, gnn_graph_part); at most 8. Paper: Schlichtkrull et al. 2018 (R-GCN). */
+/* A weight for each relation, made of `rows` bases: y_i = sum over r of mean over j in N_r(i) of
+ * x_j W_r + x_i R + b, W_r = sum over k of c_rk V_k. `hops` relations, each a slot: `graph`, the
+ * next one, ... (the parts of one graph, gnn_graph_part); at most 8. Paper: Schlichtkrull et al.
+ * 2018 (R-GCN). */
 #include <lib/model/blocks/pieces.h>
 
 enum { MOST = 8 };

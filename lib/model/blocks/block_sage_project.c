@@ -1,5 +1,5 @@
-/* A layer whose senders pass relu(W x + b) first, as SAGEConv's with project=True; receivers stay what
- * they are. Paper: Hamilton et al. 2017, the pooling aggregator. */
+/* A layer whose senders pass relu(W x + b) first, as SAGEConv's with project=True; receivers stay
+ * what they are. Paper: Hamilton et al. 2017, the pooling aggregator. */
 #include <lib/model/blocks.h>
 
 void gnn__block_sage_project(gnn_steps_t *steps, const gnn_block_t *b)

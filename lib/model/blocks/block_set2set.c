@@ -1,5 +1,6 @@
-/* An LSTM that asks the set `hops` times: q, h = lstm([q, r], h), r = sum over j of softmax_j(q x_j) x_j; [q, r]
- * goes out. `graph` from nodes to one row a segment. Paper: Vinyals et al. 2016. */
+/* An LSTM that asks the set `hops` times: q, h = lstm([q, r], h), r = sum over j of softmax_j(q
+ * x_j) x_j; [q, r] goes out. `graph` goes from nodes to one row a segment. Paper: Vinyals et al.
+ * 2016. */
 #include <lib/model/blocks/pieces.h>
 
 /* [h | c] after gates that read [q, r] and h; the first step reads neither. */

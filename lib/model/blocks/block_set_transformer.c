@@ -1,7 +1,8 @@
-/* Pooling by attention as PyG puts it together: every node hears its segment, `rows` learned rows hear the nodes,
- * then one another; side by side they are the segment. Each is attention, a residual, and x + relu(linear(x)),
- * with layer norms behind both where layer.norm asks for them. `graph` is complete inside of segments, graphs[0]
- * goes from nodes to the learned rows, graphs[1] is complete among these. Paper: Lee et al. 2019. */
+/* Pooling by attention as PyG puts it together: every node hears its segment, `rows` learned rows
+ * hear the nodes, then one another; side by side they are the segment. Each is attention, a
+ * residual, and x + relu(linear(x)), with layer norms behind both where layer.norm asks for them.
+ * `graph` is complete inside of segments, graphs[0] goes from nodes to the learned rows, graphs[1]
+ * is complete among these. Paper: Lee et al. 2019. */
 #include <lib/model/blocks/pieces.h>
 
 static const char *normed(gnn_steps_t *steps, const gnn_block_t *b, const char *prefix, int number,

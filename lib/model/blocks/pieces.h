@@ -134,6 +134,33 @@ static inline const char *gnn__piece_heard(gnn_steps_t *steps, const gnn_block_t
                                        .layer = {.in = width, .aggregator = aggregator}});
 }
 
+/* Values on edges weighed by a softmax of scores on edges (m x heads), over graphs[0], from edges
+ * to their receivers. A number that all scores of a receiver share changes no weight: their mean is
+ * the query. */
+static inline const char *gnn__piece_weigh(gnn_steps_t *steps, const gnn_block_t *b,
+                                           const char *part, const char *scores, const char *values,
+                                           int64_t heads, int64_t width)
+{
+    const int edges = gnn__block_graph(b, 0);
+    char name[2][64];
+    snprintf(name[0], sizeof name[0], "%s.mean", part);
+    snprintf(name[1], sizeof name[1], "%s.query", part);
+    const char *mean =
+                   gnn__piece_heard(steps, b, name[0], scores, &gnn_aggregator_mean, edges, heads),
+               *query = gnn__block_add(steps, b, name[1],
+                                       (gnn_step_t){.kind = GNN_STEP_DETACH, .input = mean});
+    return gnn__block_add(steps, b, part,
+                          (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
+                                       .input = values,
+                                       .query = query,
+                                       .key = scores,
+                                       .graph = edges,
+                                       .layer = {.in = width,
+                                                 .heads = heads,
+                                                 .aggregator = &gnn_aggregator_additive,
+                                                 .slope = 1}});
+}
+
 /* A hop of the normalised adjacency, with self-loops or without: D^-1/2 A D^-1/2 x. The block's
  * .edge_weight weighs it. */
 static inline const char *gnn__piece_hop(gnn_steps_t *steps, const gnn_block_t *b, const char *part,

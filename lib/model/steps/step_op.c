@@ -1,5 +1,5 @@
 /* A step of kind `op`: a row of ops.def, or an op of the user's own. Its attributes are the four
- * numbers of .options, so that files can hold them, and for ops that say so the graph of the slot. */
+ * numbers of .options, so that files can hold them, and for ops that say so the slot's graph. */
 #include <lib/model/steps.h>
 
 static const gnn__step_input_t inputs[] = {GNN__MANY_INPUTS};

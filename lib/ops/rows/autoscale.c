@@ -1,8 +1,8 @@
-/* The scale of what is corrected: y_i = e_i sigma / |e_i|, sigma the mean over known rows of the length of
- * their errors, lengths being sums of absolute values; a factor above 1000, or none, is 1. Smoothed errors
- * e (n x c), errors (n x c), known (n x 1, 1 where the error is known). Huang et al. 2021 (Correct and
- * Smooth), as PyG scales. It is no op of training: no gradient passes. */
-#include <lib/ops/rows/rows.h>
+/* The scale of what is corrected: y_i = e_i sigma / |e_i|, sigma the mean over known rows of the
+ * length of their errors, lengths being sums of absolute values; a factor above 1000, or none, is
+ * 1. Smoothed errors e (n x c), errors (n x c), known (n x 1, 1 where the error is known). Huang
+ * et al. 2021 (Correct and Smooth), as PyG scales. It is no op of training: no gradient passes. */
+#include <lib/ops/rows/named_ops.h>
 
 static int shape(gnn_op_call_t *call)
 {

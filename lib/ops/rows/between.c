@@ -1,5 +1,5 @@
 /* y = 1 where low <= x <= high, else 0; options: low, high. No gradient passes. */
-#include <lib/ops/rows/rows.h>
+#include <lib/ops/rows/named_ops.h>
 
 static double value(const double *options, double x)
 {

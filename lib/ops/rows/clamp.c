@@ -1,6 +1,6 @@
 /* y = min(max(x, low), high), element by element; options: low, high. Gradients pass inside of the
  * range and at its ends. */
-#include <lib/ops/rows/rows.h>
+#include <lib/ops/rows/named_ops.h>
 
 static double value(const double *options, double x)
 {

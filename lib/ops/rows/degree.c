@@ -1,7 +1,7 @@
 /* How many senders each receiver of the graph hears (n_dst x 1); with option 0 at 1, how many
- * receivers hear each sender (n_src x 1). Option 1: the least number put out. The input says when it
- * runs, and is not read; no gradient passes. */
-#include <lib/ops/rows/rows.h>
+ * receivers hear each sender (n_src x 1). Option 1: the least number put out. The input says when
+ * it runs, and is not read; no gradient passes. */
+#include <lib/ops/rows/named_ops.h>
 
 static bool of_senders(const gnn_op_call_t *call)
 {

@@ -1,5 +1,5 @@
 /* The sum of all heads: (n x h*d) -> (n x d). Option: heads. */
-#include <lib/ops/rows/rows.h>
+#include <lib/ops/rows/named_ops.h>
 
 static int shape(gnn_op_call_t *call)
 {

@@ -1,5 +1,6 @@
-/* Rows side by side: k rows that follow one another become one, (n*k x d) -> (n x k*d). Option: k. */
-#include <lib/ops/rows/rows.h>
+/* Rows side by side: k rows that follow one another become one, (n*k x d) -> (n x k*d). Option:
+ * k. */
+#include <lib/ops/rows/named_ops.h>
 
 static int shape(gnn_op_call_t *call)
 {

@@ -1,6 +1,6 @@
-/* Gaussian kernels: y_rk = exp(-1/2 sum over c of (e_rc - mu_kc)^2 / (1e-15 + sigma_kc^2)). e (n x d), mu
- * and sigma (K x d) -> (n x K). Monti et al. 2017 (MoNet), eq. 11. */
-#include <lib/ops/rows/rows.h>
+/* Gaussian kernels: y_rk = exp(-1/2 sum over c of (e_rc - mu_kc)^2 / (1e-15 + sigma_kc^2)). e (n x
+ * d), mu and sigma (K x d) -> (n x K). Monti et al. 2017 (MoNet), eq. 11. */
+#include <lib/ops/rows/named_ops.h>
 
 static const double floor_of_variance = 1e-15;
 

@@ -1,5 +1,5 @@
 /* y = log(x + plus), element by element; option: plus. */
-#include <lib/ops/rows/rows.h>
+#include <lib/ops/rows/named_ops.h>
 
 static double value(const double *options, double x)
 {

@@ -1,7 +1,7 @@
-/* One step of an LSTM after the products that make its gates: gates (n x 4h) in the order i, f, g, o,
- * state (n x 2h) = [h | c], absent: 0 -> [h' | c'], c' = sigmoid(f) c + sigmoid(i) tanh(g), h' =
- * sigmoid(o) tanh(c'). Hochreiter and Schmidhuber 1997, in PyTorch's form. */
-#include <lib/ops/rows/rows.h>
+/* One step of an LSTM after the products that make its gates: gates (n x 4h) in the order i, f, g,
+ * o, state (n x 2h) = [h | c], absent: 0 -> [h' | c'], c' = sigmoid(f) c + sigmoid(i) tanh(g), h'
+ * = sigmoid(o) tanh(c'). Hochreiter and Schmidhuber 1997, in PyTorch's form. */
+#include <lib/ops/rows/named_ops.h>
 #include <lib/ops/rows/lstm.h>
 
 static int shape(gnn_op_call_t *call)

@@ -1,8 +1,8 @@
-/* The last state of an LSTM that hears the senders of a receiver one after another: x (n_src x d), W (d x 4h),
- * U (h x 4h), b (1 x 4h), gates i, f, g, o -> (n_dst x h). It takes as many steps for every receiver: as many
- * senders as the one with the most of them hears; behind its own ones a receiver hears rows of 0, as in PyG's
- * LSTMAggregation. Hamilton et al. 2017. */
-#include <lib/ops/rows/rows.h>
+/* The last state of an LSTM that hears the senders of a receiver one after another: x (n_src x d),
+ * W (d x 4h), U (h x 4h), b (1 x 4h), gates i, f, g, o -> (n_dst x h). It takes as many steps for
+ * every receiver: as many senders as the one with the most of them hears; behind its own ones a
+ * receiver hears rows of 0, as in PyG's LSTMAggregation. Hamilton et al. 2017. */
+#include <lib/ops/rows/named_ops.h>
 #include <lib/ops/rows/lstm.h>
 
 /* Steps: of the receiver that hears most. */
@@ -14,7 +14,7 @@ static int64_t longest(const gnn__pairs_t *pairs)
     return most;
 }
 
-/* Of one receiver: for every step gates (4h), h and c (2h), and the gradients of h, c and the gates. */
+/* Of one receiver: for every step gates (4h), h and c (2h), and room for their gradients. */
 static int lay_out(const gnn_op_call_t *call, const gnn__pairs_t *pairs, size_t *bytes)
 {
     const int64_t h = call->in[2].rows;
@@ -105,7 +105,7 @@ static void step_grads(const gnn_op_call_t *call, int64_t j, const gnn_real_t *b
             (gnn_real_t)gnn__elementwise_kernels()->dot(g, gnn__row(&call->in[1].value, k), d);
 }
 
-/* Back through the steps of one row; `back` has room for dh, dc (2h) and the gates' gradient (4h). */
+/* Back through the steps of one row; `back` has room for dh, dc (2h) and the gates' (4h). */
 static void row_grad(const gnn_op_call_t *call, const gnn__pairs_t *pairs, int64_t r, int64_t steps,
                      const gnn_real_t *gates, const gnn_real_t *state, gnn_real_t *back, double *sums)
 {

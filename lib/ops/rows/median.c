@@ -1,6 +1,7 @@
-/* The lower median of every column over the senders that a receiver hears; 0 where it hears none. The
- * gradient goes to the sender whose number it is, the first of equal ones. PyG's MedianAggregation. */
-#include <lib/ops/rows/rows.h>
+/* The lower median of every column over the senders that a receiver hears; 0 where it hears none.
+ * The gradient goes to the sender whose number it is, the first of equal ones. PyG's
+ * MedianAggregation. */
+#include <lib/ops/rows/named_ops.h>
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
-/* Heads mixed by a matrix: head b of y is the sum over a of m_ab times head a of x. x (n x A*d), m (A x
- * B) -> (n x B*d). */
-#include <lib/ops/rows/rows.h>
+/* Heads mixed by a matrix: head b of y is the sum over a of m_ab times head a of x. x (n x A*d), m
+ * (A x B) -> (n x B*d). */
+#include <lib/ops/rows/named_ops.h>
 
 static int shape(gnn_op_call_t *call)
 {

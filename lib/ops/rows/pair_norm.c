@@ -1,6 +1,7 @@
-/* Rows less their mean, divided by the root of the mean square of their lengths: u = x - mean of rows, y =
- * scale u / sqrt(eps + mean of |u_i|^2). Options: scale [1], eps [1e-5]. Zhao and Akoglu 2020 (PairNorm). */
-#include <lib/ops/rows/rows.h>
+/* Rows less their mean, divided by the root of the mean square of their lengths: u = x - mean of
+ * rows, y = scale u / sqrt(eps + mean of |u_i|^2). Options: scale [1], eps [1e-5]. Zhao and Akoglu
+ * 2020 (PairNorm). */
+#include <lib/ops/rows/named_ops.h>
 
 static int shape(gnn_op_call_t *call)
 {

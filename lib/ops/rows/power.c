@@ -1,6 +1,6 @@
-/* y = (x + plus)^exponent, element by element; options: exponent [1], plus. What is not positive becomes 0
- * under exponents that are no whole number above 0, without a gradient. */
-#include <lib/ops/rows/rows.h>
+/* y = (x + plus)^exponent, element by element; options: exponent [1], plus. What is not positive
+ * becomes 0 under exponents that are no whole number above 0, without a gradient. */
+#include <lib/ops/rows/named_ops.h>
 
 static bool defined(double exponent, double x)
 {

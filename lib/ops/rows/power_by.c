@@ -1,6 +1,6 @@
-/* y = x^p with a learned exponent: x (n x d), p (1 x 1). What is not positive becomes 0 and passes no
- * gradient, but for x = 0 under p = 1. Li et al. 2020 (DeeperGCN): the halves of a power mean. */
-#include <lib/ops/rows/rows.h>
+/* y = x^p with a learned exponent: x (n x d), p (1 x 1). What is not positive becomes 0 and passes
+ * no gradient, but for x = 0 under p = 1. Li et al. 2020 (DeeperGCN): halves of a power mean. */
+#include <lib/ops/rows/named_ops.h>
 
 static int shape(gnn_op_call_t *call)
 {

@@ -1,6 +1,6 @@
-/* A matrix for each row: y_r = x_r W_r, x (n x in), W (n x in*out, row by row) -> (n x out). Gilmer et
- * al. 2017: messages of edge-conditioned convolutions. */
-#include <lib/ops/rows/rows.h>
+/* A matrix for each row: y_r = x_r W_r, x (n x in), W (n x in*out, row by row) -> (n x out).
+ * Gilmer et al. 2017: messages of edge-conditioned convolutions. */
+#include <lib/ops/rows/named_ops.h>
 
 static int shape(gnn_op_call_t *call)
 {

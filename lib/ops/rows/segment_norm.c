@@ -1,8 +1,8 @@
-/* Every column normalised over what one receiver hears, as over the nodes of one graph of a batch: y_j =
- * u_j / sqrt(mean of u^2 + eps), u_j = x_j - s mean of x. x (n_src x d), s (1 x d), absent: 1. Option:
- * eps [1e-5]. A sender belongs to one receiver; who belongs to none gets 0. Cai et al. 2021 (GraphNorm);
- * Ulyanov et al. 2016 (instance norm) where s is absent. */
-#include <lib/ops/rows/rows.h>
+/* Every column normalised over what one receiver hears, as over the nodes of one graph of a batch:
+ * y_j = u_j / sqrt(mean of u^2 + eps), u_j = x_j - s mean of x. x (n_src x d), s (1 x d), absent:
+ * 1. Option: eps [1e-5]. A sender belongs to one receiver; who belongs to none gets 0. Cai et al.
+ * 2021 (GraphNorm); Ulyanov et al. 2016 (instance norm) where s is absent. */
+#include <lib/ops/rows/named_ops.h>
 
 static int shape(gnn_op_call_t *call)
 {

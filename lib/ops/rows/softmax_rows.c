@@ -1,5 +1,5 @@
 /* Softmax along each row. */
-#include <lib/ops/rows/rows.h>
+#include <lib/ops/rows/named_ops.h>
 
 static int shape(gnn_op_call_t *call)
 {

@@ -1,6 +1,7 @@
-/* The k senders of a receiver with the largest numbers in the last column, that one first, side by side;
- * 0 where there are fewer: (n_src x d) -> (n_dst x k*d). Option: k. Zhang et al. 2018 (SortPool). */
-#include <lib/ops/rows/rows.h>
+/* The k senders of a receiver with the largest numbers in the last column, that one first, side by
+ * side; 0 where there are fewer: (n_src x d) -> (n_dst x k*d). Option: k. Zhang et al. 2018
+ * (SortPool). */
+#include <lib/ops/rows/named_ops.h>
 
 #include <stdlib.h>
 

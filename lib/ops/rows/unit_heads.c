@@ -1,5 +1,5 @@
 /* Each head's numbers divided by their length, at least 1e-12: (n x h*d). Option: heads. */
-#include <lib/ops/rows/rows.h>
+#include <lib/ops/rows/named_ops.h>
 #include <lib/ops/unit_rows.h>
 
 static int64_t heads_of(const gnn_op_call_t *call)

@@ -260,10 +260,19 @@ static void v2_grads(const gnn__attention_t *a, const row_block_t *b, gnn_real_t
     }
 }
 
+/* From the gradients of capped scores to those of the scores. */
+static void uncap_grads(const gnn__attention_t *a, const row_block_t *b)
+{
+    for (int64_t x = 0; x < b->n * a->heads; x++)
+        b->grad[x] *= 1 - b->tanh[x] * b->tanh[x];
+}
+
 /* d: the row of d_q, or where rows are senders of d_k. */
 static void row_block_grads(const gnn__attention_t *a, const row_block_t *b, gnn_real_t *d,
                             gnn_real_t *d_a)
 {
+    if (a->softcap > 0)
+        uncap_grads(a, b);
     if (a->score == GNN__SCORE_ADDITIVE)
         additive_grads(a, b, d);
     else if (a->score == GNN__SCORE_DOT)

@@ -21,6 +21,7 @@ typedef struct block {
     gnn_real_t *shift;  /* pairs x heads: what is subtracted before exp */
     gnn_real_t *alpha;  /* pairs x heads */
     gnn_real_t *keep;   /* pairs x heads: dropout's multipliers */
+    gnn_real_t *tanh;   /* pairs x heads, with a cap: score / cap before anything is added */
     gnn_real_t *grad;   /* pairs x heads */
     bool weighs, drops;
 } row_block_t;
@@ -38,6 +39,7 @@ GNN__INLINE row_block_t row_block_at(const gnn__attention_t *a, gnn_real_t *scra
     b.shift = gnn__carve(&c, matrix, sizeof *b.shift);
     b.alpha = gnn__carve(&c, matrix, sizeof *b.alpha);
     b.keep = gnn__carve(&c, matrix, sizeof *b.keep);
+    b.tanh = gnn__carve(&c, matrix, sizeof *b.tanh);
     b.grad = gnn__carve(&c, matrix, sizeof *b.grad);
     b.weighs = a->weight.at || a->dst_scale || a->src_scale;
     b.drops = a->dropout != NULL;
@@ -139,6 +141,15 @@ static void add_key_products(const gnn__attention_t *a, const row_block_t *b,
     }
 }
 
+static void cap_scores(const gnn__attention_t *a, const row_block_t *b)
+{
+    const int64_t n = b->n * a->heads;
+    for (int64_t x = 0; x < n; x++) {
+        b->tanh[x] = gnn__tanh(b->score[x] / a->softcap);
+        b->score[x] = a->softcap * b->tanh[x];
+    }
+}
+
 static void row_block_scores(const gnn__attention_t *a, const row_block_t *b)
 {
     if (a->score == GNN__SCORE_ADDITIVE)
@@ -147,6 +158,8 @@ static void row_block_scores(const gnn__attention_t *a, const row_block_t *b)
         scores_dot(a, b, a->d_k);
     else
         scores_additive_v2(a, b, a->d_k);
+    if (a->softcap > 0)
+        cap_scores(a, b);
     for (int e = 0; a->bias.at && e < b->n; e++) {
         if (b->number[e] < 0 || b->number[e] >= a->biases)
             continue;

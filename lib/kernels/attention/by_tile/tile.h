@@ -78,6 +78,7 @@ GNN__INLINE const gnn_real_t *prior_of(const gnn__attention_t *a, const tile_t *
 #define score_product GNN__KERNEL(tile_score_product)
 #define heard_product GNN__KERNEL(tile_heard_product)
 #define row_product GNN__KERNEL(tile_row_product)
+#define cap_strip GNN__KERNEL(tile_cap_strip)
 
 /* Runs only move to the right, so that the first and the last row of a group tell what it hears. */
 void hear(const gnn__attention_t *a, const tile_t *t, int64_t row, int rows, gnn_precision_t level,
@@ -96,6 +97,10 @@ void heard_product(const heard_t *h, const gnn_real_t *p, const panel_t *b, gnn_
 /* out += sum over k = from .. to - 1 of a[k * step] b[k], one row. */
 void row_product(const heard_t *h, const gnn_real_t *a, int64_t step, const gnn_real_t *b,
                  int64_t ldb, int64_t from, int64_t to, gnn_real_t *out, int64_t width);
+
+/* Scores of the strip, in units of log2, are capped; `slopes`, of the same shape, receives the
+ * derivatives of the cap (NULL: not wanted). */
+void cap_strip(const gnn__attention_t *a, const heard_t *h, gnn_real_t *p, gnn_real_t *slopes);
 
 /* ---- packing ---- */
 

@@ -104,6 +104,22 @@ void row_product(const heard_t *h, const gnn_real_t *a, int64_t step, const gnn_
         product(a + from * step, 0, step, 1, b + from * ldb, ldb, to - from, out, width, width, true);
 }
 
+/* ---- caps ---- */
+
+ONE_COPY void cap_strip(const gnn__attention_t *a, const heard_t *h, gnn_real_t *p, gnn_real_t *slopes)
+{
+    const int c0 = lanes_from(h, h->all_first), c1 = lanes_to(h->all_end);
+    const gnn__vec_t cap = gnn__vec_all(a->softcap * log2_e), inverse = 1 / cap;
+    for (int r = 0; r < h->rows; r++)
+        for (int c = c0; c < c1; c += LANES) {
+            const int at = r * COLUMNS + c;
+            const gnn__vec_t t = tanh_of(gnn__vec_load(p + at) * inverse);
+            gnn__vec_store(p + at, cap * t);
+            if (slopes)
+                gnn__vec_store(slopes + at, 1 - t * t);
+        }
+}
+
 /* ---- prefetching ---- */
 
 ONE_COPY void prefetch_first(const gnn__attention_t *a, const strip_t *s, const gnn__matrix_t *m,

@@ -35,6 +35,7 @@ typedef struct grad_state {
     gnn_real_t *p, *d, *d_rows; /* d_rows: as k_rows */
     gnn_precision_t level; /* below highest what is multiplied becomes bf16 once it is packed */
     int64_t ldk, ldv;
+    gnn_real_t *slopes;    /* STRIP x 64, with a cap: its derivatives */
     gnn__tile_sums_t sums; /* by distance, of the head at hand */
     /* with keys by distance: the tile's receivers times the keys of all senders, a strip of it
      * transposed, d_score of all senders, queries in the numbers of the library */
@@ -68,6 +69,8 @@ static void grad_scratch(const gnn__attention_t *a, grad_state_t *s, gnn_real_t 
         s->key_q_rows = numbers(&c, COLUMNS * s->ldk);
         clear(s->all_d - BAND_GUARD * COLUMNS, BAND_GUARD * COLUMNS);
     }
+    if (a->softcap > 0)
+        s->slopes = numbers(&c, STRIP * COLUMNS);
     s->d = numbers(&c, STRIP * COLUMNS);
     s->d_rows = IN_BF16(a->level) ? numbers(&c, room_of(a->level, STRIP) * COLUMNS) : s->d;
     s->k = numbers(&c, ROWS * s->ldk);
@@ -247,6 +250,19 @@ static void add_diagonals(const gnn__attention_t *a, const grad_state_t *s, cons
         }
 }
 
+/* From the derivatives of capped scores to those of the scores. What is not heard is 0, whatever its
+ * score was. */
+static void uncap(const grad_state_t *s, const heard_t *h)
+{
+    const int c0 = lanes_from(h, h->all_first), c1 = lanes_to(h->all_end);
+    for (int r = 0; r < h->rows; r++)
+        for (int c = c0; c < c1; c += LANES) {
+            const int at = r * COLUMNS + c;
+            const gnn__vec_t d = gnn__vec_load(s->d + at), slope = gnn__vec_load(s->slopes + at);
+            gnn__vec_store(s->d + at, choose(~(lanes_t)(d == (gnn__vec_t){0}), d * slope, 0));
+        }
+}
+
 /* d_q of the tile's receivers += d_score^T k; receivers that do not hear all of the strip one by
  * one where a key is not finite. */
 static void add_queries(const grad_state_t *s, const heard_t *h, int64_t r0, gnn_real_t *d_q)
@@ -291,7 +307,7 @@ static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t 
         prefetch_first(a, strip, &a->q, (head + 1) * a->d_k, a->d_k);
         prefetch_first(a, strip, &a->grad.y, (head + 1) * a->d_v, a->d_v);
     }
-    if (a->keys.count > 0 && !IN_BF16(s->level))
+    if (a->keys.count > 0 && !IN_BF16(s->level) && a->softcap == 0)
         s->d = s->d_rows = s->all_d + r0 * COLUMNS;
     if (h.all_end <= h.all_first) {
         if (a->keys.count > 0)
@@ -302,12 +318,16 @@ static void send_strip(const gnn__attention_t *a, grad_state_t *s, const tile_t 
         multiply_keys(a, s, t, &h, r0, head);
     score_product(&h, s->k + r0 * ldk, ldk, a->d_k, s->q_t, s->p);
     prefetch_next(a, t, strip, &a->grad.y, head * a->d_v, a->d_v);
+    if (a->softcap > 0)
+        cap_strip(a, &h, s->p, s->slopes);
     score_product(&h, s->v + r0 * ldv, ldv, a->d_v, s->dy_t, s->d);
     weigh(a, s, t, &h, strip, head);
     if (s->sums.d_prior)
         add_diagonals(a, s, t, &h, strip->row0 + r0);
     if (a->keys.count > 0)
         keep_derivatives(s, &h, r0);
+    if (a->softcap > 0)
+        uncap(s, &h);
     if (IN_BF16(s->level)) {
         pair(s->d, h.rows, COLUMNS, s->d_rows, SPLIT(s->level));
         halve(s->d, h.rows * COLUMNS, SPLIT(s->level));

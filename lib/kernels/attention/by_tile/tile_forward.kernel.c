@@ -301,6 +301,8 @@ static void forward_strip(const gnn__attention_t *a, forward_state_t *s, const t
     score_product(&h, s->q + r0 * ldq, ldq, a->d_k, s->k, s->p);
     if (!s->packed)
         prefetch_next(a, t, strip, &a->v, kv * a->d_v, a->d_v);
+    if (a->softcap > 0)
+        cap_strip(a, &h, s->p, NULL);
     if (a->prior.at || a->keys.count > 0)
         softmax_by_distance(a, s, t, &h, strip, head);
     else

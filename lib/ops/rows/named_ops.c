@@ -1,5 +1,5 @@
 /* What the rows of ops.def share. */
-#include <lib/ops/rows/rows.h>
+#include <lib/ops/rows/named_ops.h>
 
 /* ---- the table ---- */
 

@@ -1,6 +1,6 @@
-/* A softmax of every column over what is heard, with a learned temperature t: y = sum of w_j m_j, w_j =
- * exp(t m_j) / sum of exp(t m). State: of every column the largest t m, the sum of exp(t m - largest),
- * and the sum of m times that, which becomes y; then d_out. */
+/* A softmax of every column over what is heard, with a learned temperature t: y = sum of w_j m_j,
+ * w_j = exp(t m_j) / sum of exp(t m). State: of every column the largest t m, the sum of exp(t m -
+ * largest), and the sum of m times that, which becomes y; then d_out. */
 #include <lib/aggregate/tables.h>
 #include <math.h>
 
@@ -71,8 +71,8 @@ static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t
     }
 }
 
-const gnn_aggregator_t gnn_aggregator_softmax = {
-    .name = "softmax",
+const gnn_aggregator_t gnn_aggregator_softmax_mean = {
+    .name = "softmax_mean",
     .paper = "Li et al. 2020 (GENConv)",
     .help = "a mean of every column, weighed by a softmax of its numbers with a learned temperature",
     .declare = declare,

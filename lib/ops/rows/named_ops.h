@@ -1,6 +1,6 @@
 /* What the rows of ops.def share: options, gradients that are added to, walks over a graph. */
-#ifndef GNN_OPS_ROWS_ROWS_H
-#define GNN_OPS_ROWS_ROWS_H
+#ifndef GNN_OPS_ROWS_NAMED_OPS_H
+#define GNN_OPS_ROWS_NAMED_OPS_H
 
 #include <graphs/graph.h>
 #include <lib/ops/support.h>

@@ -1,0 +1,339 @@
+/* The named ops (lib/ops/ops.def): gradients by finite differences, the same bits for any number of
+ * threads, gradients that add up, wrong inputs in words; and graphs made from others. */
+#include "tape_fixture.h"
+
+#include <math.h>
+
+enum { MOST_INPUTS = 4, SENDERS = 9, ROOM = 512 };
+
+/* Inputs of these shapes; rows 0: absent. Numbers lie in low .. low + 1. */
+typedef struct {
+    const gnn_op_t *op;
+    int64_t shape[MOST_INPUTS][2];
+    double options[4], low;
+} case_t;
+
+static const case_t cases[] = {
+    {&gnn_op_power, {{5, 3}}, {2.5, 0.25}, 0.1},
+    {&gnn_op_power, {{5, 3}}, {2}, -0.5},
+    {&gnn_op_power, {{5, 3}}, {-0.5}, 0.3},
+    {&gnn_op_power_by, {{5, 3}, {1, 1}}, {0}, 0.4},
+    {&gnn_op_log, {{5, 3}}, {0.5}, 0.1},
+    {&gnn_op_clamp, {{7, 3}}, {-0.2, 0.2}, -0.5},
+    {&gnn_op_head_sum, {{5, 6}}, {3}, -0.5},
+    {&gnn_op_fold_heads, {{5, 6}}, {3}, -0.5},
+    {&gnn_op_mix_heads, {{5, 6}, {3, 4}}, {0}, -0.5},
+    {&gnn_op_mix_heads, {{7, 1}, {1, 4}}, {0}, -0.5},
+    {&gnn_op_unit_heads, {{5, 6}}, {2}, -0.5},
+    {&gnn_op_softmax_rows, {{5, 4}}, {0}, -0.5},
+    {&gnn_op_row_matrix, {{5, 3}, {5, 12}}, {0}, -0.5},
+    {&gnn_op_gaussian, {{6, 2}, {3, 2}, {3, 2}}, {0}, 0.4},
+    {&gnn_op_fold_rows, {{6, 3}}, {2}, -0.5},
+    {&gnn_op_lstm_cell, {{5, 12}, {5, 6}}, {0}, -0.5},
+    {&gnn_op_lstm_cell, {{5, 12}}, {0}, -0.5},
+    {&gnn_op_lstm_senders, {{SENDERS, 3}, {3, 8}, {2, 8}, {1, 8}}, {0}, -0.5},
+    {&gnn_op_median, {{SENDERS, 3}}, {0}, -0.5},
+    {&gnn_op_sort_pool, {{SENDERS, 3}}, {3}, -0.5},
+    {&gnn_op_segment_norm, {{SENDERS, 3}, {1, 3}}, {0.01}, -0.5},
+    {&gnn_op_segment_norm, {{SENDERS, 3}}, {0.01}, -0.5},
+    {&gnn_op_pair_norm, {{6, 3}}, {2, 0.01}, -0.5},
+};
+
+enum { CASES = sizeof cases / sizeof *cases };
+
+/* Three receivers, one of which hears no sender. */
+static gnn_graph_t *three_receivers(void)
+{
+    gnn_graph_t *graph = NULL;
+    ck_ok(gnn_graph_bipartite(&graph, 3, (const int64_t[]){1, 1, 1}, (const int64_t[]){4, 0, 5}));
+    return graph;
+}
+
+typedef struct {
+    gnn_real_t in[MOST_INPUTS][ROOM], d[MOST_INPUTS][ROOM], y[ROOM], gy[ROOM];
+    int64_t n_y;
+} run_t;
+
+static void draw(const case_t *c, run_t *r)
+{
+    uint64_t seed = 17;
+    for (int k = 0; k < MOST_INPUTS; k++)
+        for (int64_t e = 0; e < ROOM; e++)
+            r->in[k][e] = (gnn_real_t)(c->low + 0.5 + 0.5 * test_uniform(&seed));
+    for (int64_t e = 0; e < ROOM; e++)
+        r->gy[e] = (gnn_real_t)test_uniform(&seed);
+}
+
+/* The loss, the sum of y gy; with `backward` gradients too, those of x used twice where `twice`. */
+static double run(const case_t *c, const gnn_graph_t *graph, int threads, bool backward, bool twice,
+                  run_t *r)
+{
+    gnn_context_t *context;
+    gnn_tape_t *tape;
+    gnn_var_t in[MOST_INPUTS];
+    const gnn_op_options_t how = {{c->options[0], c->options[1], c->options[2], c->options[3]},
+                                  graph};
+    double loss = 0;
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = threads}));
+    ck_ok(gnn_tape_new(&tape, context));
+    gnn_tape_reset(tape, backward, 1);
+    for (int k = 0; k < MOST_INPUTS; k++) {
+        const gnn_tensor_t t = gnn_tensor(r->in[k], c->shape[k][0], c->shape[k][1]);
+        in[k] = t.rows ? gnn_tape_input(tape, &t, 1) : GNN_NONE;
+    }
+    gnn_var_t y = gnn_tape_op(tape, c->op, in, MOST_INPUTS, &how, sizeof how);
+    if (twice)
+        y = gnn_tape_add(tape, y, gnn_tape_op(tape, c->op, in, MOST_INPUTS, &how, sizeof how), 1);
+    gnn_tape_keep(tape, y);
+    ck_ok(gnn_tape_forward(tape));
+    const gnn_tensor_t value = gnn_tape_value(tape, y),
+                       gy = gnn_tensor(r->gy, value.rows, value.cols);
+    r->n_y = value.rows * value.cols;
+    ck_assert_int_le(r->n_y, ROOM);
+    memcpy(r->y, value.data, sizeof *r->y * (size_t)r->n_y);
+    for (int64_t e = 0; e < r->n_y; e++)
+        loss += (double)r->y[e] * (double)r->gy[e];
+    if (backward)
+        ck_ok(gnn_tape_backward(tape, y, &gy));
+    for (int k = 0; backward && k < MOST_INPUTS; k++)
+        if (in[k] != GNN_NONE)
+            memcpy(r->d[k], gnn_tape_gradient(tape, in[k]).data,
+                   sizeof *r->d[k] * (size_t)(c->shape[k][0] * c->shape[k][1]));
+    gnn_tape_free(tape);
+    gnn_context_free(context);
+    return loss;
+}
+
+START_TEST(gradients_are_those_of_finite_differences)
+{
+    const case_t *c = &cases[_i];
+    const double eps = GNN_DOUBLE ? 1e-6 : 4e-3, tolerance = GNN_DOUBLE ? 1e-7 : 2e-2;
+    run_t r, other;
+    gnn_graph_t *graph = three_receivers();
+    draw(c, &r);
+    run(c, graph, 2, true, false, &r);
+    for (int k = 0; k < MOST_INPUTS; k++)
+        for (int64_t e = 0; e < c->shape[k][0] * c->shape[k][1]; e++) {
+            other = r;
+            other.in[k][e] = (gnn_real_t)((double)r.in[k][e] + eps);
+            const double high = run(c, graph, 1, false, false, &other);
+            other.in[k][e] = (gnn_real_t)((double)r.in[k][e] - eps);
+            const double low = run(c, graph, 1, false, false, &other),
+                         slope = (high - low) / (2 * eps);
+            ck_assert_msg(fabs(slope - (double)r.d[k][e]) <= tolerance * (1 + fabs(slope)),
+                          "%s: input %d, number %lld: %g, by differences %g", c->op->name, k,
+                          (long long)e, (double)r.d[k][e], slope);
+        }
+    gnn_graph_free(graph);
+}
+END_TEST
+
+/* A value that two ops read gets both gradients; and threads change no bit. */
+START_TEST(gradients_add_up_and_threads_change_no_bit)
+{
+    const case_t *c = &cases[_i];
+    run_t once, twice, threads;
+    gnn_graph_t *graph = three_receivers();
+    draw(c, &once);
+    twice = threads = once;
+    run(c, graph, 1, true, false, &once);
+    run(c, graph, 3, true, false, &threads);
+    run(c, graph, 1, true, true, &twice);
+    ck_assert_mem_eq(once.y, threads.y, sizeof *once.y * (size_t)once.n_y);
+    for (int k = 0; k < MOST_INPUTS; k++)
+        for (int64_t e = 0; e < c->shape[k][0] * c->shape[k][1]; e++) {
+            ck_assert(once.d[k][e] == threads.d[k][e]);
+            ck_assert_double_eq_tol((double)twice.d[k][e], 2 * (double)once.d[k][e],
+                                    TOLERANCE_OUT * (1 + fabs((double)once.d[k][e])));
+        }
+    gnn_graph_free(graph);
+}
+END_TEST
+
+START_TEST(ops_have_names)
+{
+    for (size_t k = 0; k < gnn_op_count(); k++)
+        ck_assert_ptr_eq(gnn_op_find(gnn_op_at(k)->name), gnn_op_at(k));
+    ck_assert_ptr_null(gnn_op_at(gnn_op_count()));
+    ck_assert_ptr_null(gnn_op_find("nothing"));
+    ck_assert_ptr_nonnull(strstr(gnn_error_message(), "power"));
+}
+END_TEST
+
+/* ---- numbers that are known ---- */
+
+static void expect(const gnn_op_t *op, const gnn_graph_t *graph, const gnn_tensor_t *x,
+                   const gnn_op_options_t *options, int64_t rows, int64_t cols,
+                   const double *expected)
+{
+    fixture_t f = set_up();
+    gnn_op_options_t how = *options;
+    how.graph = graph;
+    gnn_tape_reset(f.tape, 0, 0);
+    const gnn_var_t in = gnn_tape_input(f.tape, x, 0),
+                    y = gnn_tape_op(f.tape, op, &in, 1, &how, sizeof how);
+    gnn_tape_keep(f.tape, y);
+    ck_ok(gnn_tape_forward(f.tape));
+    const gnn_tensor_t value = gnn_tape_value(f.tape, y);
+    ck_assert(value.rows == rows && value.cols == cols);
+    for (int64_t k = 0; k < rows * cols; k++)
+        ck_assert_double_eq_tol((double)value.data[k], expected[k], 1e-6);
+    tear_down(&f);
+}
+
+START_TEST(ops_over_a_graph_by_hand)
+{
+    gnn_real_t numbers[] = {3, 1, 2, 8, 5, 7, 6, 9, 4};
+    const gnn_tensor_t x = gnn_tensor(numbers, SENDERS, 1);
+    gnn_graph_t *graph = three_receivers();
+    expect(&gnn_op_median, graph, &x, &(gnn_op_options_t){{0}, NULL}, 3, 1, (double[]){2, 0, 6});
+    expect(&gnn_op_sort_pool, graph, &x, &(gnn_op_options_t){{2}, NULL}, 3, 2,
+           (double[]){8, 3, 0, 0, 9, 7});
+    expect(&gnn_op_degree, graph, &x, &(gnn_op_options_t){{0}, NULL}, 3, 1, (double[]){4, 0, 5});
+    expect(&gnn_op_degree, graph, &x, &(gnn_op_options_t){{0, 1}, NULL}, 3, 1, (double[]){4, 1, 5});
+    expect(&gnn_op_degree, graph, &x, &(gnn_op_options_t){{1}, NULL}, SENDERS, 1,
+           (double[]){1, 1, 1, 1, 1, 1, 1, 1, 1});
+    expect(&gnn_op_between, graph, &x, &(gnn_op_options_t){{2, 5}, NULL}, SENDERS, 1,
+           (double[]){1, 0, 1, 0, 1, 0, 0, 0, 1});
+    gnn_graph_free(graph);
+}
+END_TEST
+
+/* ---- what is refused ---- */
+
+static const struct {
+    case_t wrong;
+    int code;
+    const char *words;
+} refused[] = {
+    {{&gnn_op_head_sum, {{5, 6}}, {4}, 0}, GNN_ESHAPE, "6 columns do not divide into 4 heads"},
+    {{&gnn_op_fold_heads, {{5, 6}}, {0.5}, 0}, GNN_EINVALID, "a whole number in 1.."},
+    {{&gnn_op_mix_heads, {{5, 6}, {4, 2}}, {0}, 0}, GNN_ESHAPE, "do not divide into 4 heads"},
+    {{&gnn_op_unit_heads, {{5, 6}}, {4}, 0}, GNN_ESHAPE, "do not divide into 4 heads"},
+    {{&gnn_op_row_matrix, {{5, 3}, {5, 13}}, {0}, 0}, GNN_ESHAPE, "5 matrices of 3 rows"},
+    {{&gnn_op_gaussian, {{5, 3}, {2, 3}, {2, 2}}, {0}, 0}, GNN_ESHAPE, "input 2 of 2 x 3, got 2 x 2"},
+    {{&gnn_op_fold_rows, {{5, 3}}, {2}, 0}, GNN_ESHAPE, "5 rows do not divide"},
+    {{&gnn_op_lstm_cell, {{5, 10}}, {0}, 0}, GNN_ESHAPE, "10 columns are no four parts"},
+    {{&gnn_op_median, {{5, 3}}, {0}, 0}, GNN_ESHAPE, "input 0 of 9 x 3, got 5 x 3"},
+    {{&gnn_op_sort_pool, {{SENDERS, 3}}, {-1}, 0}, GNN_EINVALID, "option 0 is -1"},
+    {{&gnn_op_power_by, {{5, 3}, {1, 2}}, {0}, 0}, GNN_ESHAPE, "input 1 of 1 x 1, got 1 x 2"},
+    {{&gnn_op_autoscale, {{5, 3}, {5, 3}, {5, 3}}, {0}, 0}, GNN_ESHAPE, "input 2 of 5 x 1"},
+};
+
+START_TEST(wrong_inputs_are_refused_in_words)
+{
+    const case_t *c = &refused[_i].wrong;
+    gnn_graph_t *graph = three_receivers();
+    fixture_t f = set_up();
+    gnn_real_t numbers[ROOM] = {0};
+    gnn_var_t in[MOST_INPUTS];
+    const gnn_op_options_t how = {{c->options[0], c->options[1]}, graph};
+    for (int k = 0; k < MOST_INPUTS; k++) {
+        const gnn_tensor_t t = gnn_tensor(numbers, c->shape[k][0], c->shape[k][1]);
+        in[k] = t.rows ? gnn_tape_input(f.tape, &t, 1) : GNN_NONE;
+    }
+    gnn_tape_op(f.tape, c->op, in, MOST_INPUTS, &how, sizeof how);
+    ck_fails(gnn_tape_status(f.tape), refused[_i].code, refused[_i].words);
+    tear_down(&f);
+    gnn_graph_free(graph);
+}
+END_TEST
+
+START_TEST(ops_over_a_graph_need_one_of_one_part)
+{
+    const gnn_op_t *const ops[] = {&gnn_op_median, &gnn_op_sort_pool, &gnn_op_segment_norm};
+    gnn_graph_t *one = three_receivers(), *two = NULL;
+    gnn_real_t numbers[SENDERS] = {0};
+    const gnn_tensor_t x = gnn_tensor(numbers, SENDERS, 1);
+    ck_ok(gnn_graph_merge(&two, 2, (const gnn_graph_t *const[]){one, one}));
+    for (int k = 0; k < 6; k++) {
+        fixture_t f = set_up();
+        const gnn_op_options_t how = {{0}, k < 3 ? NULL : two};
+        const gnn_var_t in = gnn_tape_input(f.tape, &x, 1);
+        gnn_tape_op(f.tape, ops[k % 3], &in, 1, &how, sizeof how);
+        ck_fails(gnn_tape_status(f.tape), GNN_EUNSUPPORTED, k < 3 ? "needs a graph" : "one part");
+        tear_down(&f);
+    }
+    gnn_graph_free(one);
+    gnn_graph_free(two);
+}
+END_TEST
+
+/* ---- graphs made from others ---- */
+
+START_TEST(edges_lead_to_their_receivers)
+{
+    const int64_t src[] = {2, 0, 1, 2}, dst[] = {0, 1, 0, 2};
+    gnn_graph_t *graph = NULL, *spans = three_receivers(), *edges = NULL;
+    int64_t from[4], to[4];
+    ck_ok(gnn_graph_from_edges(&graph, 3, 3, 4, src, dst));
+    ck_ok(gnn_graph_incidence(&edges, graph));
+    ck_assert(gnn_graph_n_src(edges) == 4 && gnn_graph_n_dst(edges) == 3);
+    ck_ok(gnn_graph_pairs(edges, from, to, NULL));
+    for (int k = 0; k < 4; k++)
+        ck_assert_int_eq(to[k], dst[from[k]]);
+    ck_fails(gnn_graph_incidence(&edges, spans), GNN_EUNSUPPORTED, "stores spans");
+    gnn_graph_free(edges);
+    gnn_graph_free(graph);
+    gnn_graph_free(spans);
+}
+END_TEST
+
+START_TEST(parts_come_apart)
+{
+    const int64_t src[2][2] = {{2, 0}, {1, 2}}, dst[2][2] = {{0, 1}, {0, 2}};
+    gnn_graph_t *one[2] = {NULL}, *both = NULL, *part = NULL;
+    int64_t from[2], to[2];
+    for (int p = 0; p < 2; p++)
+        ck_ok(gnn_graph_from_edges(&one[p], 3, 3, 2, src[p], dst[p]));
+    ck_ok(gnn_graph_merge(&both, 2, (const gnn_graph_t *const *)one));
+    for (int p = 0; p < 2; p++) {
+        ck_ok(gnn_graph_part(&part, both, p));
+        ck_ok(gnn_graph_pairs(part, from, to, NULL));
+        ck_assert(gnn_graph_n_edges(part) == 2 && gnn_graph_n_parts(part) == 1);
+        for (int k = 0; k < 2; k++)
+            ck_assert(from[k] == src[p][k] && to[k] == dst[p][k]);
+        gnn_graph_free(part);
+        gnn_graph_free(one[p]);
+    }
+    ck_fails(gnn_graph_part(&part, both, 2), GNN_EINVALID, "no part 2 of 2");
+    gnn_graph_free(both);
+}
+END_TEST
+
+START_TEST(nearest_rows_are_heard)
+{
+    gnn_real_t at[] = {0, 1, 5, 6, 10, 100, 101};
+    const int64_t lengths[] = {5, 2},
+                  expected[] = {0, 1, 2, 1, 0, 2, 2, 3, 1, 3, 2, 4, 4, 3, 2, 5, 6, 6, 5};
+    const gnn_tensor_t x = gnn_tensor(at, 7, 1);
+    gnn_graph_t *graph = NULL;
+    int64_t src[19], dst[19], edge[19];
+    ck_ok(gnn_graph_nearest(&graph, &x, 2, lengths, 3));
+    ck_assert_int_eq(gnn_graph_n_edges(graph), 19);
+    ck_ok(gnn_graph_pairs(graph, src, dst, edge));
+    for (int k = 0; k < 19; k++)
+        ck_assert_int_eq(src[k], expected[edge[k]]);
+    gnn_graph_free(graph);
+    ck_fails(gnn_graph_nearest(&graph, &x, 2, lengths, 0), GNN_EINVALID, "k = 0");
+    ck_fails(gnn_graph_nearest(&graph, &x, 1, lengths, 3), GNN_ESHAPE, "5 rows, the tensor has 7");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("named_ops");
+    TCase *c = tcase_create("named_ops");
+    tcase_add_loop_test(c, gradients_are_those_of_finite_differences, 0, CASES);
+    tcase_add_loop_test(c, gradients_add_up_and_threads_change_no_bit, 0, CASES);
+    tcase_add_test(c, ops_have_names);
+    tcase_add_test(c, ops_over_a_graph_by_hand);
+    tcase_add_loop_test(c, wrong_inputs_are_refused_in_words, 0,
+                        (int)(sizeof refused / sizeof *refused));
+    tcase_add_test(c, ops_over_a_graph_need_one_of_one_part);
+    tcase_add_test(c, edges_lead_to_their_receivers);
+    tcase_add_test(c, parts_come_apart);
+    tcase_add_test(c, nearest_rows_are_heard);
+    suite_add_tcase(suite, c);
+    return test_main(suite);
+}
