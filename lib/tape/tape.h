@@ -107,6 +107,10 @@ bool gnn__tape_overlap(const gnn__value_t *v, const gnn__value_t *w);
 int gnn__tape_plan(gnn_tape_t *tape);
 /* The random numbers that the op behind a value draws from. */
 gnn_rng_t gnn__tape_rng(const gnn_tape_t *tape, gnn_var_t x);
+/* As gnn_tape_op of one input, for an op that draws nothing: where the tape has the same op on the
+ * same input with the same attributes already, its value serves once more. */
+gnn_var_t gnn__tape_op_once(gnn_tape_t *tape, const gnn_op_t *op, gnn_var_t input,
+                            const void *attributes, size_t bytes);
 /* The op behind a value reads this stream instead of its own: several products of one dropped input
  * see one mask. */
 void gnn__tape_set_stream(gnn_tape_t *tape, gnn_var_t x, uint32_t stream);
