@@ -1,4 +1,5 @@
-/* What must be there and is not: an error that names the function and the argument, and no crash. */
+/* What must be there and is not: an error that names the function and the argument, and no crash.
+ */
 #include "support.h"
 
 #include <string.h>

@@ -20,9 +20,9 @@ static inline bool gnn__values_by_distance(const gnn__plan_t *plan)
     return plan->message->value_row && plan->message->value_column;
 }
 
-/* Kernels read senders' rows in place, and may sum edges' rows, and those of distances, apart; weighers other
- * than softmax, unequal numbers of key and value heads, and weights that are asked for are the
- * generic driver's. */
+/* Kernels read senders' rows in place, and may sum edges' rows, and those of distances, apart;
+ * weighers other than softmax, unequal numbers of key and value heads, and weights that are asked
+ * for are the generic driver's. */
 static inline bool gnn__reads_rows(const gnn__plan_t *plan)
 {
     return (plan->message->is_sender || plan->message->adds_edge || gnn__values_by_distance(plan)) &&

@@ -90,8 +90,8 @@ typedef struct gnn__lanes {
     /* additive: d_e rows of 16 numbers, a->key_weights with 0 behind the heads; NULL: features have
      * no say */
     const gnn_real_t *edge_weights;
-    /* additive: a row of `width` numbers for each edge, the loops that a view adds included: what its
-     * features add to the score; after `send` with term_grads, the gradient of that */
+    /* additive: a row of `width` numbers for each edge, the loops that a view adds included: what
+     * its features add to the score; after `send` with term_grads, the gradient of that */
     gnn__matrix_t edge_logits;
     /* Dot: features in keys and values. e . edge_queries_i is added to q_i . k_j, e .
      * edge_outputs_i to dY_i . v_j: rows of d_e x `width` numbers, the projections of q_i and dY_i.
@@ -99,8 +99,8 @@ typedef struct gnn__lanes {
      * say. */
     gnn__matrix_t edge_queries, edge_outputs;
     const gnn_real_t *key_rows, *value_rows;
-    /* Additive-v2: weights of features in keys, d_e rows of keys; numbers of a key that a pair has for
-     * itself; 0: features have no say. */
+    /* Additive-v2: weights of features in keys, d_e rows of keys; numbers of a key that a pair has
+     * for itself; 0: features have no say. */
     const gnn_real_t *edge_keys;
     int64_t row_numbers;
     bool term_grads; /* additive: `send` leaves the gradients of what edges add to scores */
