@@ -360,10 +360,25 @@ END_TEST
 static gnn_graph_t *edge_graph(size_t turn, uint64_t seed)
 {
     switch (turn % 3) {
-    case 0: return contract_random_edges(50, 40, 90, seed);
+    case 0: return contract_random_edges(45, 45, 90, seed);
     case 1: return contract_random_edges(20, 30, 500, seed);
-    default: return contract_random_edges(5, 7, 1500, seed);
+    default: return contract_random_edges(6, 6, 1500, seed);
     }
+}
+
+/* Widths of edge features that kernels know, and others. */
+static const int64_t edge_widths[] = {8, 3, 16, 1, 21};
+
+/* Every second one on a graph that has as many receivers as senders adds self-loops; some have
+ * features, some nodes have a loop of their own. */
+static void prepare_edges(contract_case_t *c, size_t turn)
+{
+    const bool square = gnn_graph_n_dst(c->graph) == gnn_graph_n_src(c->graph);
+    c->edge_dim = edge_widths[turn % 5];
+    c->view.self_loops = square && turn % 2 ? GNN_ON : GNN_OFF;
+    c->loop_features = c->features && square && turn % 4 == 1;
+    c->strided = turn % 5 == 0;
+    ck_ok(gnn_graph_prepare(c->graph, &c->view));
 }
 
 /* Additive scores with edge features, a bias, or both, for every layout of values. */
@@ -379,9 +394,7 @@ START_TEST(edge_terms_in_lanes)
         c.features = turn % 3 != 1;
         c.bias = turn % 3 == 0 ? BIAS_NONE : turn % 2 ? BIAS_SHARED : BIAS_PER_HEAD;
         c.dropout = turn % 4 == 1 ? 0.3 : 0;
-        c.strided = turn % 5 == 0;
-        c.view.self_loops = gnn_graph_n_dst(g) == gnn_graph_n_src(g) ? GNN_ON : GNN_OFF;
-        ck_ok(gnn_graph_prepare(g, &c.view));
+        prepare_edges(&c, turn);
         check_way(&c, gnn__attention_lanes() ? "[by_lane/" : c.features ? "[generic]" : "[by_row]");
         gnn_graph_free(g);
     }
@@ -404,14 +417,40 @@ START_TEST(edge_rows_in_lanes)
         c.d_k = shapes[turn % 9][1];
         c.d_v = shapes[turn % 9][2];
         c.features = true;
+        c.bias = turn % 5 == 1 ? BIAS_SHARED : turn % 5 == 3 ? BIAS_PER_HEAD : BIAS_NONE;
         c.shared = turn % 3 == 0;
         c.dropout = turn % 4 == 1 ? 0.3 : 0;
-        c.strided = turn % 5 == 0;
-        ck_ok(gnn_graph_prepare(g, &c.view));
+        prepare_edges(&c, turn);
         check_way(&c, gnn__attention_lanes() ? "[by_lane/" : "[generic]");
         gnn_graph_free(g);
     }
     contract_assert("edge rows in lanes");
+}
+END_TEST
+
+/* Additive-v2 scores whose keys have edge features in them, as GATv2's do, a bias, or both; and dot
+ * scores with a bias alone. */
+START_TEST(edge_keys_in_lanes)
+{
+    static const int64_t shapes[][3] = {{8, 8, 8},   {1, 5, 5},  {4, 16, 16}, {8, 3, 3}, {3, 8, 5},
+                                        {1, 16, 16}, {1, 2, 32}, {2, 7, 64},  {8, 8, 2}};
+    for (size_t turn = 0; turn < (test_small() ? 8 : 72); turn++) {
+        const uint64_t seed = test_seed() + 5 * turn;
+        gnn_graph_t *g = edge_graph(turn / 3, seed);
+        contract_case_t c =
+            contract_case_of(turn % 6 == 5 ? "dot" : "additive_v2", g, "edge keys", seed);
+        c.heads = c.kv_heads = shapes[turn % 9][0];
+        c.d_k = shapes[turn % 9][1];
+        c.d_v = shapes[turn % 9][2];
+        c.features = turn % 3 != 2;
+        c.bias = turn % 3 == 0 ? BIAS_NONE : turn % 2 ? BIAS_SHARED : BIAS_PER_HEAD;
+        c.shared = turn % 3 == 0;
+        c.dropout = turn % 4 == 1 ? 0.3 : 0;
+        prepare_edges(&c, turn);
+        check_way(&c, gnn__attention_lanes() ? "[by_lane/" : c.features ? "[generic]" : "[by_row]");
+        gnn_graph_free(g);
+    }
+    contract_assert("edge keys in lanes");
 }
 END_TEST
 
@@ -431,5 +470,6 @@ TCase *contract_prior_tests(void)
     tcase_add_test(t, distances_too_many_to_write_down);
     tcase_add_test(t, edge_terms_in_lanes);
     tcase_add_test(t, edge_rows_in_lanes);
+    tcase_add_test(t, edge_keys_in_lanes);
     return t;
 }
