@@ -17,7 +17,9 @@ static inline bool gnn__priors_by_distance(const gnn__plan_t *plan)
 /* Is the message the sender's row plus one by distance? */
 static inline bool gnn__values_by_distance(const gnn__plan_t *plan)
 {
-    return plan->message->value_row && plan->message->value_column;
+    const gnn_message_t *m = plan->message;
+    return m->value_row && m->value_column && m->declare && m->src_parts == 1 &&
+           m->dst_parts == 0 && m->edge_parts == 0 && (m->flags & GNN_MESSAGE_READS_DISTANCE);
 }
 
 /* Kernels read senders' rows in place, and may sum edges' rows, and those of distances, apart;
