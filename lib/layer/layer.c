@@ -159,9 +159,9 @@ static void edge_features(const gnn__hop_t *hop, gnn_var_t *in)
     const gnn_var_t weight = gnn__hop_parameter(hop, "edge.weight");
     in[GNN_AGGREGATE_EDGE_FEATURES] = hop->vars->edge_features;
     if (c->self_loops == GNN_ON && c->loop_features == GNN_ON)
-        in[GNN_AGGREGATE_EDGE_FEATURES] =
-            gnn_tape_op(hop->tape, &gnn__op_loop_rows, &hop->vars->edge_features, 1,
-                        &(gnn__loop_rows_settings_t){hop->graph}, sizeof(gnn__loop_rows_settings_t));
+        in[GNN_AGGREGATE_EDGE_FEATURES] = gnn__tape_op_once(
+            hop->tape, &gnn__op_loop_rows, hop->vars->edge_features,
+            &(gnn__loop_rows_settings_t){hop->graph}, sizeof(gnn__loop_rows_settings_t));
     if (c->message->edge_parts > 0) {
         in[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT] = weight;
         in[GNN_AGGREGATE_EDGE_MESSAGE_BIAS] = gnn__hop_parameter(hop, "edge.bias");

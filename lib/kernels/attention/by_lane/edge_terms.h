@@ -55,6 +55,13 @@ void edge_terms(const gnn__lanes_t *l, lane_block_t *b, int64_t at);
 #define edge_grads GNN__KERNEL(lanes_edge_grads)
 void edge_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at);
 
+/* Dot and additive-v2 scores: `score` of the edges at places at .. gains their biases, whose
+ * gradients are those of the scores; the latter times a->scale (dot) are in `second`. */
+#define add_biases GNN__KERNEL(lanes_add_biases)
+#define pair_bias_grads GNN__KERNEL(lanes_pair_bias_grads)
+void add_biases(const gnn__lanes_t *l, const lane_block_t *b, int64_t at);
+void pair_bias_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at);
+
 /* The edges at places at .. at + n - 1. */
 typedef struct edges {
     const gnn__pairs_t *pairs;
