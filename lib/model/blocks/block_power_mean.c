@@ -1,5 +1,5 @@
-/* The mean of powers and its root: clamp(mean over j of clamp(x_j)^p)^(1/p), clamp to 1e-4 .. 100 as
- * in PyG, p learned from factor [1] on; a receiver that hears no sender gets 1e-4^(1/p). `graph`
+/* The mean of powers and its root: clamp(mean over j of clamp(x_j)^p)^(1/p), clamp to 1e-4 .. 100
+ * as in PyG, p learned from factor [1] on; a receiver that hears no sender gets 1e-4^(1/p). `graph`
  * goes from nodes to one row a segment, or is any other. Paper: Li et al. 2020 (DeeperGCN). */
 #include <lib/model/blocks/pieces.h>
 
