@@ -373,6 +373,19 @@ START_TEST(deep_gcn)
 }
 END_TEST
 
+START_TEST(gen_by_power_mean)
+{
+    zoo_t z;
+    if (!open_nodes(&z, "pyg/gen_power"))
+        return;
+    gnn_block_t b = sized(&z);
+    b.hidden = golden_array(&z.g, "w.mlp.0.weight")->shape[0];
+    b.factor = 1;
+    block(&z, "gen", b);
+    zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
+}
+END_TEST
+
 /* More relations than a list of steps has inputs. */
 START_TEST(rgcn_of_blocks)
 {
@@ -441,6 +454,7 @@ int main(void)
     tcase_add_test(c, lg);
     tcase_add_test(c, le);
     tcase_add_test(c, deep_gcn);
+    tcase_add_test(c, gen_by_power_mean);
     tcase_add_test(c, rgcn_of_blocks);
     suite_add_tcase(suite, c);
     return test_main(suite);

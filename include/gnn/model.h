@@ -187,7 +187,8 @@ GNN_API int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const g
  *     le                                 one hop of differences
  *     deep_gcn                           gen's, with layer.norm and dropout before it
  *     gcn2                               memory (the first features), factor [0.1], theta
- *     agnn gen                           gen: hidden, layer.aggregator [softmax_mean]
+ *     agnn gen                           gen: hidden, layer.aggregator [softmax_mean], or
+ *                                        factor, the first exponent of a power mean
  *     mf                                 hops: the largest degree that has weights of its own
  *     rgcn                               hops relations on slots graph, graph + 1, ...; rows bases,
  *                                        or heads blocks

@@ -39,12 +39,12 @@ SRC, DST = (torch.tensor(c) for c in zip(*sorted(pairs)))
 EDGES = torch.stack([SRC, DST])
 
 
-def save(name, module, call, width=IN, **extra):
+def save(name, module, call, width=IN, late=dict, **extra):
     x = torch.randn(N, width).float().double().requires_grad_(True)
     y = call(x)
     gy = torch.randn_like(y).float().double()
     (y * gy).sum().backward()
-    arrays = dict(src=SRC, dst=DST, x=x, dx=x.grad, y=y, gy=gy, **extra)
+    arrays = dict(src=SRC, dst=DST, x=x, dx=x.grad, y=y, gy=gy, **extra, **late())
     for key, p in module.named_parameters():
         arrays["w." + key] = p
         arrays["dw." + key] = torch.zeros_like(p) if p.grad is None else p.grad
@@ -72,3 +72,8 @@ m = rounded(G.RGCNConv(IN, WIDTH, 10, num_blocks=2))
 save("rgcn_blocks", m, lambda x: m(x, EDGES, TYPE), type=TYPE)
 m = rounded(G.DeepGCNLayer(G.GENConv(IN, IN, aggr="softmax", learn_t=True, num_layers=2, norm="layer"), nn.LayerNorm(IN), nn.ReLU(), block="res+", dropout=0.0))
 save("deep_gcn", m, lambda x: m(x, EDGES))
+m = rounded(G.GENConv(IN, WIDTH, aggr="powermean", learn_p=True, p=1.5, num_layers=2, norm="layer"))
+save("gen_power", m, lambda x: m(x, EDGES))
+m = rounded(G.GCNConv(IN, WIDTH, improved=True))
+EW = (torch.rand(EDGES.shape[1]) + 0.1).float().double().requires_grad_(True)
+save("gcn_improved", m, lambda x: m(x, EDGES, EW), late=lambda: dict(ew=EW, dew=EW.grad))
