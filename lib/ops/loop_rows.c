@@ -1,6 +1,8 @@
-/* Features of self-loops: (m x d) -> (m + n x d). Row m + i is the mean of the rows of the edges
- * that receiver i hears, 0 where it hears none; the others are x's own. What PyG does by default
- * where a layer adds self-loops to a graph with edge features. */
+/* Features of self-loops: (m x d) -> (m + n x d). Row m + i is the mean of the rows of the edges by
+ * which receiver i hears others, 0 where it hears none; so are the rows of loops i -> i that the
+ * graph has itself, whose own features are not read. The others are x's own. What PyG does by default
+ * where a layer has self-loops on a graph with edge features: it takes away those that are there and
+ * adds new ones. */
 #include <graphs/graph.h>
 #include <lib/ops/support.h>
 
@@ -38,20 +40,45 @@ static int loop_rows_shape(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* y of receiver i's loop becomes the mean over its edges. */
-static void loop_mean(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i)
+/* What one loop's mean is over: the edges by which receiver i hears others. */
+static int64_t heard_from_others(const gnn__built_view_t *view, int64_t i)
 {
-    const gnn_tensor_t *x = &call->in[0].value;
-    gnn_real_t *to = gnn__row(&call->out[0].value, x->rows + i);
-    memset(to, 0, sizeof *to * (size_t)x->cols);
+    int64_t count = 0;
     for (int64_t p = 0; p < view->n_parts; p++) {
         const gnn__pairs_t *pairs = &view->parts[p].pairs;
         for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++)
-            gnn__elementwise_kernels()->scale(x->cols, 1, gnn__row(x, gnn__pairs_edge(pairs, at)),
-                                              true, to);
+            count += gnn__pairs_col(pairs, at) != i;
     }
-    if (view->degree[i] > 0)
-        gnn__elementwise_kernels()->scale(x->cols, 1 / (gnn_real_t)view->degree[i], to, false, to);
+    return count;
+}
+
+static gnn_real_t share_of(const gnn__built_view_t *view, int64_t i)
+{
+    const int64_t count = heard_from_others(view, i);
+    return count > 0 ? 1 / (gnn_real_t)count : 0;
+}
+
+/* y of receiver i's loop becomes the mean over the edges from others. */
+static void loop_mean(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i)
+{
+    const gnn_tensor_t *x = &call->in[0].value;
+    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
+    const size_t row = sizeof *x->data * (size_t)x->cols;
+    gnn_real_t *to = gnn__row(&call->out[0].value, x->rows + i);
+    memset(to, 0, row);
+    for (int64_t p = 0; p < view->n_parts; p++) {
+        const gnn__pairs_t *pairs = &view->parts[p].pairs;
+        for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++)
+            if (gnn__pairs_col(pairs, at) != i)
+                kernels->scale(x->cols, 1, gnn__row(x, gnn__pairs_edge(pairs, at)), true, to);
+    }
+    kernels->scale(x->cols, share_of(view, i), to, false, to);
+    for (int64_t p = 0; p < view->n_parts; p++) {
+        const gnn__pairs_t *pairs = &view->parts[p].pairs;
+        for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++)
+            if (gnn__pairs_col(pairs, at) == i)
+                memcpy(gnn__row(&call->out[0].value, gnn__pairs_edge(pairs, at)), to, row);
+    }
 }
 
 static int loop_rows_forward(gnn_op_call_t *call)
@@ -71,21 +98,42 @@ static int loop_rows_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* An edge's row gets its own gradient and its share of its receiver's loop's. */
+/* Every edge by which receiver i hears another node gets its share of the gradient of one loop. */
+static void share_out(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i,
+                      gnn_real_t share, const gnn_real_t *d_loop)
+{
+    const gnn_tensor_t *dx = &call->in[0].grad;
+    for (int64_t p = 0; p < view->n_parts; p++) {
+        const gnn__pairs_t *pairs = &view->parts[p].pairs;
+        for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++)
+            if (gnn__pairs_col(pairs, at) != i)
+                gnn__elementwise_kernels()->scale(dx->cols, share, d_loop, true,
+                                                  gnn__row(dx, gnn__pairs_edge(pairs, at)));
+    }
+}
+
+/* Edges from others first get their own gradients, then shares of those of the loop that may be
+ * added and of the loops that are there; what a loop's own row says is not read. */
 static void edge_grads(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i)
 {
     const gnn_operand_t *x = &call->in[0];
     const gnn_tensor_t *dy = &call->out[0].grad;
-    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
-    const gnn_real_t share = view->degree[i] > 0 ? 1 / (gnn_real_t)view->degree[i] : 0;
+    const gnn_real_t share = share_of(view, i);
     for (int64_t p = 0; p < view->n_parts; p++) {
         const gnn__pairs_t *pairs = &view->parts[p].pairs;
         for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++) {
             const int64_t edge = gnn__pairs_edge(pairs, at);
-            gnn_real_t *to = gnn__row(&x->grad, edge);
-            kernels->scale(dy->cols, 1, gnn__row(dy, edge), x->accumulate != 0, to);
-            kernels->scale(dy->cols, share, gnn__row(dy, x->rows + i), true, to);
+            const gnn_real_t own = gnn__pairs_col(pairs, at) != i;
+            gnn__elementwise_kernels()->scale(dy->cols, own, gnn__row(dy, edge), x->accumulate != 0,
+                                              gnn__row(&x->grad, edge));
         }
+    }
+    share_out(call, view, i, share, gnn__row(dy, x->rows + i));
+    for (int64_t p = 0; p < view->n_parts; p++) {
+        const gnn__pairs_t *pairs = &view->parts[p].pairs;
+        for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++)
+            if (gnn__pairs_col(pairs, at) == i)
+                share_out(call, view, i, share, gnn__row(dy, gnn__pairs_edge(pairs, at)));
     }
 }
 
