@@ -80,6 +80,12 @@ static int run(const options_t *o, gnn_context_t *context, gnn_data_t **data, st
     GNN_TRY(strcmp(o->data, "karate") == 0 ? gnn_data_karate(data) : gnn_data_open(data, o->data));
     gnn_data_describe(*data, text, sizeof text);
     fprintf(o->say, "%s\n", text);
+    fflush(o->say); /* before what goes to standard error */
+    if (gnn_data_features(*data) == 0 || gnn_data_classes(*data) == 0) {
+        fprintf(stderr, "citation: %s has no %s: convert brings them (--features, --labels)\n",
+                gnn_data_name(*data), gnn_data_features(*data) == 0 ? "features" : "classes");
+        return PROGRAM_REFUSED;
+    }
     GNN_TRY(normalise(*data));
     GNN_TRY(gnn_data_reorder(*data)); /* what is written keeps the file's numbers */
     GNN_TRY(o->load ? study_load(study, o, context, *data) : study_train(study, o, context, *data));
@@ -108,6 +114,11 @@ static int take_splits(const char *value, void *to)
     return strcmp(value, "all") == 0 ? (*splits = -1, 1)
                                      : program_whole("--splits", value, 1, MOST, splits);
 }
+
+/* A saved model has its settings, and is not trained. */
+static const char *const of_training[] = {
+    "model", "seeds",        "splits", "epochs",     "patience", "hidden",    "heads", "dropout",
+    "lr",    "weight-decay", "log",    "checkpoint", "resume",   "overwrite", "curve", NULL};
 
 /* What a recipe leaves open is -1 or 0 here. */
 static int read_options(options_t *o, int argc, char **argv, int *status)
@@ -166,7 +177,7 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
     *status = 2;
     if (o->resume && !o->checkpoint)
         fprintf(stderr, "--resume: --checkpoint FILE is expected, too\n");
-    return !o->resume || o->checkpoint;
+    return (!o->resume || o->checkpoint) && !(o->load && options_idle("load", of_training));
 }
 
 int main(int argc, char **argv)
@@ -186,9 +197,7 @@ int main(int argc, char **argv)
     int rc = gnn_context_new(&context, &(gnn_context_config_t){.threads = (int)options.threads});
     if (rc == GNN_OK)
         rc = run(&options, context, &data, &study);
-    if (rc != GNN_OK && rc != GNN_ESTOPPED)
-        fprintf(stderr, "citation: %s%s%s\n", gnn_error_string(rc),
-                *gnn_error_message() ? ": " : "", gnn_error_message());
+    program_fails("citation", rc);
     if (rc == GNN_OK)
         rc = gnn_profile_write(context, stderr);
     study_free(&study);

@@ -1,5 +1,6 @@
 /* Trains a network with several seeds on one or several splits, with checkpoints. */
 #include "citation.h"
+#include "program.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -63,7 +64,7 @@ static int run_one(study_t *s, const options_t *o, gnn_context_t *context, gnn_d
         fprintf(stderr,
                 "--checkpoint: %s holds a training; --resume goes on, --overwrite starts anew\n",
                 name);
-        return GNN_EINVALID;
+        return PROGRAM_REFUSED;
     }
     gnn_context_set_seed(context, (uint64_t)out->seed);
     int rc = recipe_build(&model, context, &r, data);
@@ -96,9 +97,12 @@ static void summarise(study_t *s)
 
 int study_train(study_t *study, const options_t *o, gnn_context_t *context, gnn_data_t *data)
 {
-    int64_t splits = o->splits < 0 || o->splits > gnn_data_splits(data) ? gnn_data_splits(data)
-                                                                        : o->splits,
-            first = splits ? 0 : o->split;
+    if (o->splits > gnn_data_splits(data)) {
+        fprintf(stderr, "--splits: %lld were asked for, %s has %lld\n", (long long)o->splits,
+                gnn_data_name(data), (long long)gnn_data_splits(data));
+        return PROGRAM_REFUSED;
+    }
+    int64_t splits = o->splits < 0 ? gnn_data_splits(data) : o->splits, first = splits ? 0 : o->split;
     int64_t runs = (splits ? splits : 1) * o->seeds;
     FILE *log = NULL;
     study->outcomes = calloc((size_t)runs, sizeof *study->outcomes);

@@ -20,7 +20,7 @@ typedef struct {
 } run_t;
 
 /* Every tenth sentence is held out where there is no --dev. */
-static int hold_out(run_t *r)
+static int hold_out(run_t *r, const char *data)
 {
     gnn_corpus_t *all = r->train;
     size_t places = (size_t)all->count;
@@ -35,8 +35,9 @@ static int hold_out(run_t *r)
     r->train = NULL;
     int rc = text && label ? gnn_corpus_new(&r->train, kept, label, text, NULL) : GNN_EMEMORY;
     if (rc == GNN_OK && held == 0) {
-        fprintf(stderr, "fewer than ten sentences: give --dev\n");
-        rc = GNN_EINVALID;
+        fprintf(stderr, "sentence: %s has fewer than ten sentences: --dev FILE is expected, too\n",
+                data);
+        rc = PROGRAM_REFUSED;
     }
     if (rc == GNN_OK)
         rc = gnn_corpus_new(&r->dev, held, label + places, text + places, NULL);
@@ -50,7 +51,7 @@ static int read_training(run_t *r, const classify_t *o)
 {
     GNN_TRY(gnn_corpus_read(&r->train, o->data, NULL));
     if (!o->dev)
-        GNN_TRY(hold_out(r));
+        GNN_TRY(hold_out(r, o->data));
     GNN_TRY(gnn_vocabulary_new(&r->vocabulary, r->train, o->min_count));
     if (o->dev)
         GNN_TRY(gnn_corpus_read(&r->dev, o->dev, r->vocabulary));
@@ -101,7 +102,7 @@ static int fit_options(const run_t *r, classify_t *o)
         gnn_model_step(r->model, word)->in != gnn_vocabulary_size(r->vocabulary) ||
         gnn_model_step(r->model, class)->out != gnn_vocabulary_labels(r->vocabulary)) {
         fprintf(stderr, "%s: not this program's model, or not this vocabulary's\n", o->load);
-        return GNN_EFORMAT;
+        return PROGRAM_REFUSED;
     }
     o->max_words = gnn_model_step(r->model, place)->in;
     return GNN_OK;
@@ -150,9 +151,7 @@ int classify(classify_t *options)
     int rc = run(&r, options);
     if (rc == GNN_OK)
         rc = gnn_profile_write(r.context, stderr);
-    if (rc != GNN_OK)
-        fprintf(stderr, "sentence: %s%s%s\n", gnn_error_string(rc),
-                *gnn_error_message() ? ": " : "", gnn_error_message());
+    program_fails("sentence", rc);
     gnn_model_free(r.model);
     gnn_vocabulary_free(r.vocabulary);
     gnn_corpus_free(r.train);

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { CLASSES_SHOWN = 100, REFUSED = -1 };
+enum { CLASSES_SHOWN = 100 };
 
 typedef struct options {
     const char *in, *out, *features, *labels;
@@ -91,7 +91,7 @@ static int check(const options_t *o, const gnn_data_t *data)
         why = "no node has a label, and a data set needs some: --labels FILE.csv brings them";
     if (why)
         fprintf(stderr, "convert: %s\n", why);
-    return why ? REFUSED : GNN_OK;
+    return why ? PROGRAM_REFUSED : GNN_OK;
 }
 
 static int convert(const options_t *o, gnn_data_t **data)
@@ -125,8 +125,7 @@ int main(int count, char **arguments)
     if (!read_options(&options, count, arguments, &status))
         return status;
     int rc = convert(&options, &data);
-    if (rc != GNN_OK && rc != REFUSED)
-        fprintf(stderr, "convert: %s\n", gnn_error_message());
+    program_fails("convert", rc);
     gnn_data_free(data);
     return program_ends("convert", rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE);
 }

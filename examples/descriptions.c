@@ -86,12 +86,14 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (!options_read(&program, argc, argv, &status))
         return status;
+    if (!o.data) {
+        fprintf(stderr, "descriptions: --data FILE.npz is expected (graphs/data/debian.npz)\n");
+        return 2;
+    }
     int rc = run(&r, &o, index);
     if (rc == GNN_OK)
         rc = gnn_profile_write(r.context, stderr);
-    if (rc != GNN_OK)
-        fprintf(stderr, "descriptions: %s%s%s\n", gnn_error_string(rc),
-                *gnn_error_message() ? ": " : "", gnn_error_message());
+    program_fails("descriptions", rc);
     for (int64_t i = 0; r.packages && i < gnn_data_nodes(r.data); i++) {
         free(r.packages[i].name);
         free(r.packages[i].text);

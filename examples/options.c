@@ -22,6 +22,16 @@ int options_gave(const char *name)
     return 0;
 }
 
+int options_idle(const char *with, const char *const *names)
+{
+    for (; *names; names++)
+        if (options_gave(*names)) {
+            fprintf(stderr, "--%s: has no effect with --%s\n", *names, with);
+            return 1;
+        }
+    return 0;
+}
+
 /* ---- values ---- */
 
 /* The number of the word among those that "|" parts; -1 if it is none of them. */

@@ -61,5 +61,8 @@ typedef struct {
 int options_read(const program_t *program, int argc, char **argv, int *status);
 /* Was the option given on this command line? */
 int options_gave(const char *name);
+/* Was one of `names` (its end is NULL) given? Then a line on standard error says that it has no
+ * effect with the option `with`. */
+int options_idle(const char *with, const char *const *names);
 
 #endif

@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include <errno.h>
+#include <gnn/gnn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,14 @@ int program_can_write(const char *option, const char *path)
         remove(beside);
     }
     return 0;
+}
+
+void program_fails(const char *program, int rc)
+{
+    if (rc == GNN_OK || rc == PROGRAM_REFUSED || rc == GNN_ESTOPPED)
+        return;
+    fprintf(stderr, "%s: %s%s%s\n", program, gnn_error_string(rc), *gnn_error_message() ? ": " : "",
+            gnn_error_message());
 }
 
 int program_ends(const char *program, int status)

@@ -125,6 +125,12 @@ static int set_topology(options_t *o, const char *name)
 /* Those that only sentences of the user's own have, from this one on. */
 static const char first_of_text[] = "data";
 
+/* A saved model has its settings, and is not trained. */
+static const char *const of_training[] = {"layers",    "epochs",       "dev",     "readout",
+                                          "positions", "width",        "heads",   "patience",
+                                          "max-words", "min-count",    "dropout", "word-dropout",
+                                          "lr",        "weight-decay", NULL};
+
 static int read_options(options_t *o, classify_t *c, int argc, char **argv, int *status)
 {
     const option_t rows[] = {
@@ -179,7 +185,11 @@ static int read_options(options_t *o, classify_t *c, int argc, char **argv, int 
         fprintf(stderr, "sentence: --data and --load: one of the two is expected\n");
     else if (text && !c->data && !c->load)
         fprintf(stderr, "--%s: --data or --load is expected, too\n", rows[text].name);
-    return !(c->data && c->load) && (!text || c->data || c->load);
+    else if (c->load && !c->test && !c->sentence)
+        fprintf(stderr, "--load: --sentence or --test is expected, too\n");
+    else
+        return !c->load || !options_idle("load", of_training);
+    return 0;
 }
 
 /* ---- the generated language ---- */
@@ -196,9 +206,7 @@ static int run_generated(const options_t *options)
         rc = run(options, context, &model, packs);
     if (rc == GNN_OK)
         rc = gnn_profile_write(context, stderr);
-    if (rc != GNN_OK)
-        fprintf(stderr, "sentence: %s%s%s\n", gnn_error_string(rc),
-                *gnn_error_message() ? ": " : "", gnn_error_message());
+    program_fails("sentence", rc);
     for (int k = 0; packs && k < TRAINING + HELD_OUT; k++)
         gnn_graph_free(packs[k].graph);
     free(packs);

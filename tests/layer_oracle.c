@@ -214,7 +214,7 @@ static matrix_t ones(oracle_call_t *o, int64_t rows)
     return y;
 }
 
-/* A loop that is added has the mean of what its node hears. */
+/* A loop, added or there, has the mean of what its node hears of others. */
 static matrix_t with_loops(oracle_call_t *o, matrix_t e)
 {
     const int64_t m = e.rows, n = gnn_graph_n_dst(o->graph), d = e.cols;
@@ -225,12 +225,17 @@ static matrix_t with_loops(oracle_call_t *o, matrix_t e)
     ck_ok(gnn_graph_pairs(o->graph, src, dst, edge));
     memcpy(y.at, e.at, sizeof *y.at * (size_t)(m * d));
     for (int64_t k = 0; k < m; k++) {
+        if (src[k] == dst[k])
+            continue;
         heard[dst[k]] += 1;
         for (int64_t c = 0; c < d; c++)
             y.at[(m + dst[k]) * d + c] += e.at[edge[k] * d + c];
     }
     for (int64_t k = m * d; k < (m + n) * d; k++)
         y.at[k] /= fmax(heard[k / d - m], 1);
+    for (int64_t k = 0; k < m; k++)
+        if (src[k] == dst[k])
+            memcpy(y.at + edge[k] * d, y.at + (m + dst[k]) * d, sizeof *y.at * (size_t)d);
     return y;
 }
 

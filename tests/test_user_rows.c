@@ -115,11 +115,72 @@ START_TEST(an_aggregator_owns_parameters_in_a_layer)
 }
 END_TEST
 
+static size_t too_many(const gnn_aggregate_shape_t *shape, gnn_piece_t *pieces)
+{
+    (void)declare(shape, pieces);
+    return GNN_ROW_PIECES + 1;
+}
+
+static void lose_function(gnn_aggregator_t *row, int which)
+{
+    switch (which) {
+    case 0: row->state = NULL; break;
+    case 1: row->accumulate = NULL; break;
+    case 2: row->finish = NULL; break;
+    case 3: row->finish_grad = NULL; break;
+    case 4: row->accumulate_grad = NULL; break;
+    case 5: row->name = NULL; break;
+    case 6: row->n_options = 1; break;
+    case 7: row->declare = too_many; break;
+    default: row->flags = GNN_AGGREGATOR_SCORED; break;
+    }
+}
+
+/* A row that lacks something is refused when the layer is made, not called later. */
+START_TEST(an_aggregator_that_lacks_something_is_refused)
+{
+    static const char *const words[] = {
+        "aggregator scaled_sum has no function .state",
+        "aggregator scaled_sum has no function .accumulate",
+        "aggregator scaled_sum has no function .finish",
+        "aggregator scaled_sum has no function .finish_grad",
+        "aggregator scaled_sum has no function .accumulate_grad",
+        "aggregator without a name",
+        "aggregator scaled_sum: .n_options is 1 and .options NULL",
+        "aggregator scaled_sum: a row declares 9 pieces, at most 8",
+        "aggregator scaled_sum has no function .scores",
+    };
+    gnn_context_t *context;
+    gnn_layer_t *layer;
+    gnn_aggregator_t row = scaled_sum;
+    ck_ok(gnn_context_new(&context, NULL));
+    lose_function(&row, _i);
+    ck_fails(gnn_layer_new(&layer, context, &GNN_CONFIG(.in = IN, .out = OUT, .aggregator = &row)),
+             GNN_EINVALID, words[_i]);
+    gnn_context_free(context);
+}
+END_TEST
+
+START_TEST(a_message_that_lacks_something_is_refused)
+{
+    gnn_context_t *context;
+    gnn_layer_t *layer;
+    gnn_message_t row = gnn_message_linear;
+    ck_ok(gnn_context_new(&context, NULL));
+    row.message_grad = NULL;
+    ck_fails(gnn_layer_new(&layer, context, &GNN_CONFIG(.in = IN, .out = OUT, .message = &row)),
+             GNN_EINVALID, "message linear has no function .message_grad");
+    gnn_context_free(context);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("user_rows");
     TCase *c = tcase_create("user_rows");
     tcase_add_test(c, an_aggregator_owns_parameters_in_a_layer);
+    tcase_add_loop_test(c, an_aggregator_that_lacks_something_is_refused, 0, 9);
+    tcase_add_test(c, a_message_that_lacks_something_is_refused);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -145,9 +145,6 @@ static int resolve_rows(gnn__plan_t *plan)
         plan->has_priors |= plan->prior[p] != NULL;
         plan->by_distance |= plan->prior[p] && (plan->prior[p]->flags & GNN_PRIOR_READS_DISTANCE);
     }
-    if (plan->scored && (!plan->aggregator->scores || !plan->aggregator->scores_grad))
-        return gnn__error(GNN_EINVALID, "aggregate: aggregator %s has flag SCORED and no scores",
-                          plan->aggregator->name);
     if (!(plan->shape.softcap >= 0 && isfinite((double)plan->shape.softcap)))
         return gnn__error(GNN_EINVALID, "aggregate: softcap must be 0 or above, got %g",
                           (double)plan->shape.softcap);
@@ -209,6 +206,8 @@ int gnn__plan(gnn__plan_t *plan, const gnn_op_call_t *call)
     memset(plan, 0, sizeof *plan);
     if (!how || !how->aggregator || !how->message || !how->graph)
         return gnn__error(GNN_EINVALID, "aggregate: needs an aggregator, a message and a graph");
+    GNN_TRY(gnn__check_aggregator(how->aggregator));
+    GNN_TRY(gnn__check_message(how->message));
     plan->how = how;
     plan->aggregator = how->aggregator;
     plan->message = how->message;

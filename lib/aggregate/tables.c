@@ -83,6 +83,39 @@ int gnn__resolve_options(const char *row, const gnn_option_t *options, size_t n_
     return GNN_OK;
 }
 
+/* What every row has; `lacks` is the first function that this one has not. */
+static int check_row(const char *kind, const char *name, const char *lacks,
+                     const gnn_option_t *options, size_t n_options)
+{
+    if (!name || !*name)
+        return gnn__error(GNN_EINVALID, "%s without a name", kind);
+    if (lacks)
+        return gnn__error(GNN_EINVALID, "%s %s has no function .%s", kind, name, lacks);
+    if (n_options > GNN_ROW_OPTIONS || (n_options > 0 && !options))
+        return gnn__error(GNN_EINVALID, "%s %s: .n_options is %zu%s, at most %d are taken", kind,
+                          name, n_options, options ? "" : " and .options NULL", GNN_ROW_OPTIONS);
+    return GNN_OK;
+}
+
+int gnn__check_aggregator(const gnn_aggregator_t *a)
+{
+    const bool scored = (a->flags & GNN_AGGREGATOR_SCORED) != 0;
+    const char *lacks = NULL;
+    if (scored)
+        lacks = !a->scores ? "scores" : !a->scores_grad ? "scores_grad" : NULL;
+    else if (!a->state || !a->accumulate || !a->finish)
+        lacks = !a->state ? "state" : !a->accumulate ? "accumulate" : "finish";
+    else if (!a->finish_grad || !a->accumulate_grad)
+        lacks = !a->finish_grad ? "finish_grad" : "accumulate_grad";
+    return check_row("aggregator", a->name, lacks, a->options, a->n_options);
+}
+
+int gnn__check_message(const gnn_message_t *m)
+{
+    const char *lacks = !m->message ? "message" : !m->message_grad ? "message_grad" : NULL;
+    return check_row("message", m->name, lacks, m->options, m->n_options);
+}
+
 int gnn__check_map(const gnn_map_t *map, const gnn_aggregator_t *aggregator,
                    const gnn_aggregate_shape_t *shape)
 {
@@ -104,6 +137,9 @@ int gnn__declared_size(gnn_row_declare_t *declare, const gnn_aggregate_shape_t *
     gnn_piece_t pieces[GNN_ROW_PIECES] = {{0}};
     const size_t n = declare ? declare(shape, pieces) : 0;
     int64_t sum = 0;
+    if (n > GNN_ROW_PIECES)
+        return gnn__error(GNN_EINVALID, "a row declares %zu pieces, at most %d are taken", n,
+                          GNN_ROW_PIECES);
     *rows = n == 1 ? pieces[0].rows : n > 0;
     *cols = n == 1 ? pieces[0].cols : 0;
     for (size_t k = 0; n > 1 && k < n; k++) {

@@ -34,6 +34,11 @@ static inline int64_t gnn__value_head(const gnn_aggregate_shape_t *shape, int64_
 int gnn__resolve_options(const char *row, const gnn_option_t *options, size_t n_options,
                          const double given[GNN_ROW_OPTIONS], double resolved[GNN_ROW_OPTIONS]);
 
+/* Rows may come from a program: GNN_EINVALID says which function, name or list of options they
+ * lack. */
+int gnn__check_aggregator(const gnn_aggregator_t *aggregator);
+int gnn__check_message(const gnn_message_t *message);
+
 /* GNN_EUNSUPPORTED: the aggregator's scores have no rows for the map; GNN_EINVALID: it says itself
  * what is wrong with these sizes and options. A map that changes nothing fits everything. */
 int gnn__check_map(const gnn_map_t *map, const gnn_aggregator_t *aggregator,

@@ -1,4 +1,5 @@
 /* Resolving a config: preset, then defaults, then checks. Zero means "the preset's choice". */
+#include <lib/aggregate/tables.h>
 #include <lib/layer/score_config.h>
 #include <lib/layer/kinds.h>
 #include <lib/layer/update.h>
@@ -195,6 +196,8 @@ int gnn__config_resolve(gnn_layer_config_t *c)
     const gnn__preset_row_t *p = gnn__preset_row(c->preset);
     fill_dropouts(c, p->dropouts);
     fill_fields(c, p);
+    GNN_TRY(gnn__check_aggregator(c->aggregator));
+    GNN_TRY(gnn__check_message(c->message));
     fill_rows(c);
     GNN_TRY(fill_sizes(c));
     return check_combination(c);

@@ -87,7 +87,8 @@ static int append(const gnn_aggregate_shape_t *sizes, gnn_row_declare_t *declare
     gnn_piece_t pieces[GNN_ROW_PIECES] = {{0}};
     if (!declare || gnn__resolve_options("", options, n_options, given, shape.options) != GNN_OK)
         return 0;
-    const int n = (int)declare(&shape, pieces);
+    const size_t declared = declare(&shape, pieces);
+    const int n = (int)(declared < GNN_ROW_PIECES ? declared : GNN_ROW_PIECES);
     for (int k = 0; k < n; k++) {
         owned[k] = (gnn__row_piece_t){.input = input, .piece = pieces[k]};
         snprintf(owned[k].name, sizeof owned[k].name, "%s%s", prefix, pieces[k].name);
@@ -234,6 +235,17 @@ static int check_map(const gnn_layer_config_t *c)
     return gnn__check_map(c->map, c->aggregator, &shape);
 }
 
+/* A row of the program's own may declare more than there is room for. */
+static int check_declared(const gnn_layer_config_t *c)
+{
+    const gnn_aggregator_t *a = c->aggregator;
+    gnn_aggregate_shape_t shape = sizes_of(c);
+    int64_t rows, cols;
+    GNN_TRY(gnn__resolve_options(a->name, a->options, a->n_options, c->options, shape.options));
+    int rc = gnn__declared_size(a->declare, &shape, &rows, &cols);
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "aggregator %s", a->name);
+}
+
 /* Without scores there is nothing to weigh. */
 static int check_unscored(const gnn_layer_config_t *c)
 {
@@ -250,6 +262,7 @@ static int check_unscored(const gnn_layer_config_t *c)
 
 int gnn__scores_check(const gnn_layer_config_t *c)
 {
+    GNN_TRY(check_declared(c));
     GNN_TRY(check_options(c->message->name, c->message->options, c->message->n_options,
                           c->message_options));
     if (!gnn__scored(c))

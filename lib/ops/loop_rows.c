@@ -1,6 +1,8 @@
-/* Features of self-loops: (m x d) -> (m + n x d). Row m + i is the mean of the rows of the edges
- * that receiver i hears, 0 where it hears none; the others are x's own. What PyG does by default
- * where a layer adds self-loops to a graph with edge features. */
+/* Features of self-loops: (m x d) -> (m + n x d). Row m + i is the mean of the rows of the edges by
+ * which receiver i hears others, 0 where it hears none; so are the rows of loops i -> i that the
+ * graph has itself, whose own features are not read. The others are x's own. What PyG does by
+ * default where a layer has self-loops on a graph with edge features: it takes away those that are
+ * there and adds new ones. */
 #include <graphs/graph.h>
 #include <lib/ops/support.h>
 
@@ -47,24 +49,58 @@ static int64_t edge_ahead(const gnn__pairs_t *pairs, int64_t at)
     return gnn__pairs_edge(pairs, gnn__min(at + EDGES_AHEAD, pairs->count - 1));
 }
 
-/* y of receiver i's loop becomes the mean over its edges, which are read from y: the library's
- * memory has large pages. */
+/* How many edges by which receiver i hears others, and loops of its own that the graph has. */
+typedef struct {
+    int64_t others, loops;
+} heard_t;
+
+static heard_t heard_of(const gnn__built_view_t *view, int64_t i)
+{
+    heard_t heard = {0, 0};
+    for (int64_t p = 0; p < view->n_parts; p++) {
+        const gnn__pairs_t *pairs = &view->parts[p].pairs;
+        const int64_t from = gnn__pairs_from(pairs, i), to = gnn__pairs_to(pairs, i);
+        for (int64_t at = from; at < to; at++)
+            heard.loops += gnn__pairs_col(pairs, at) == i;
+        heard.others += to - from;
+    }
+    heard.others -= heard.loops;
+    return heard;
+}
+
+/* Rows of the loops that receiver i has itself become `mean`. */
+static void fill_loops(const gnn__built_view_t *view, int64_t i, const gnn_real_t *mean,
+                       const gnn_tensor_t *y)
+{
+    for (int64_t p = 0; p < view->n_parts; p++) {
+        const gnn__pairs_t *pairs = &view->parts[p].pairs;
+        for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++)
+            if (gnn__pairs_col(pairs, at) == i)
+                memcpy(gnn__row(y, gnn__pairs_edge(pairs, at)), mean, sizeof *mean * (size_t)y->cols);
+    }
+}
+
+/* y of receiver i's loop becomes the mean over the edges from others, which are read from y: the
+ * library's memory has large pages. */
 static void loop_mean(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i)
 {
-    const gnn_tensor_t x = call->out[0].value;
-    gnn_real_t *to = gnn__row(&x, call->in[0].value.rows + i);
-    memset(to, 0, sizeof *to * (size_t)x.cols);
+    const gnn_tensor_t y = call->out[0].value;
+    const heard_t heard = heard_of(view, i);
+    gnn_real_t *to = gnn__row(&y, call->in[0].value.rows + i);
+    memset(to, 0, sizeof *to * (size_t)y.cols);
     for (int64_t p = 0; p < view->n_parts; p++) {
         const gnn__pairs_t *pairs = &view->parts[p].pairs;
         for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++) {
-            __builtin_prefetch(gnn__row(&x, edge_ahead(pairs, at)));
-            const gnn_real_t *from = gnn__row(&x, gnn__pairs_edge(pairs, at));
-            for (int64_t c = 0; c < x.cols; c++)
+            const gnn_real_t *from = gnn__row(&y, gnn__pairs_edge(pairs, at));
+            __builtin_prefetch(gnn__row(&y, edge_ahead(pairs, at)));
+            for (int64_t c = 0; gnn__pairs_col(pairs, at) != i && c < y.cols; c++)
                 to[c] += from[c];
         }
     }
-    for (int64_t c = 0; view->degree[i] > 0 && c < x.cols; c++)
-        to[c] /= (gnn_real_t)view->degree[i];
+    for (int64_t c = 0; heard.others > 0 && c < y.cols; c++)
+        to[c] /= (gnn_real_t)heard.others;
+    if (heard.loops > 0)
+        fill_loops(view, i, to, &y);
 }
 
 enum { ROWS_AT_ONCE = 1024 };
@@ -97,26 +133,58 @@ static int loop_rows_forward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* An edge's row gets its own gradient and its share of its receiver's loop's. */
+/* Every edge by which receiver i hears another node gets a share of the gradient of each loop that
+ * i has itself. */
+static void share_out(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i,
+                      gnn_real_t share, const gnn_real_t *of_loop)
+{
+    const gnn_tensor_t dx = call->in[0].grad;
+    for (int64_t p = 0; p < view->n_parts; p++) {
+        const gnn__pairs_t *pairs = &view->parts[p].pairs;
+        for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++) {
+            gnn_real_t *to = gnn__row(&dx, gnn__pairs_edge(pairs, at));
+            for (int64_t c = 0; gnn__pairs_col(pairs, at) != i && c < dx.cols; c++)
+                to[c] += share * of_loop[c];
+        }
+    }
+}
+
+static void share_loops(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i,
+                        gnn_real_t share)
+{
+    const gnn_tensor_t dy = call->out[0].grad;
+    for (int64_t p = 0; p < view->n_parts; p++) {
+        const gnn__pairs_t *pairs = &view->parts[p].pairs;
+        for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++)
+            if (gnn__pairs_col(pairs, at) == i)
+                share_out(call, view, i, share, gnn__row(&dy, gnn__pairs_edge(pairs, at)));
+    }
+}
+
+/* The row of an edge from another node gets its own gradient and its share of that of the loop that
+ * may be added; what a loop's own row says is not read. */
 static void edge_grads(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i)
 {
     const gnn_operand_t *x = &call->in[0];
     const gnn_tensor_t dy = call->out[0].grad, dx = x->grad;
-    const gnn_real_t share = view->degree[i] > 0 ? 1 / (gnn_real_t)view->degree[i] : 0,
+    const heard_t heard = heard_of(view, i);
+    const gnn_real_t share = heard.others > 0 ? 1 / (gnn_real_t)heard.others : 0,
                      *of_loop = gnn__row(&dy, x->rows + i);
     const bool adds = x->accumulate != 0;
     for (int64_t p = 0; p < view->n_parts; p++) {
         const gnn__pairs_t *pairs = &view->parts[p].pairs;
         for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++) {
             const int64_t edge = gnn__pairs_edge(pairs, at), next = edge_ahead(pairs, at);
-            const gnn_real_t *from = gnn__row(&dy, edge);
+            const gnn_real_t *from = gnn__row(&dy, edge), own = gnn__pairs_col(pairs, at) != i;
             gnn_real_t *to = gnn__row(&dx, edge);
             __builtin_prefetch(gnn__row(&dy, next));
             __builtin_prefetch(gnn__row(&dx, next), 1);
             for (int64_t c = 0; c < dy.cols; c++)
-                to[c] = (adds ? to[c] : 0) + from[c] + share * of_loop[c];
+                to[c] = (adds ? to[c] : 0) + own * (from[c] + share * of_loop[c]);
         }
     }
+    if (heard.loops > 0)
+        share_loops(call, view, i, share);
 }
 
 static int loop_rows_backward(gnn_op_call_t *call)

@@ -81,6 +81,25 @@ expect "lists the models" grep -q '"gnn" is none of gcn, sage' last
 expect "ROC AUC of many classes" exits 1 "$programs/citation" --data set.npz --metric auc --epochs 1
 expect "says how many" grep -q 'the set has 3' last
 
+# ---- options that go together ----
+# said WORDS STATUS COMMAND...: the command exits with STATUS and says WORDS in its last line.
+said() {
+    words=$1 status=$2
+    shift 2
+    "$@" >out 2>&1
+    code=$?
+    [ $code -eq "$status" ] && tail -n 1 out | grep -qF -- "$words" || { echo "exit status $code:" && cat out && return 1; }
+}
+expect "a saved model" "$programs/citation" --data set.npz --model mlp --epochs 1 --save m
+expect "a saved model trains no more" said "--epochs: has no effect with --load" 2 "$programs/citation" --data set.npz --load m --epochs 3
+expect "more splits than there are" said "--splits: 3 were asked for, set has 1" 1 "$programs/citation" --data set.npz --splits 3
+expect "links alone" said "a has no features: convert brings them" 1 "$programs/citation" --data a.edges
+expect "a saved reader" "$programs/sentence" --data words.txt --dev words.txt --epochs 1 --min-count 1 --save r
+expect "a saved reader wants sentences" said "--load: --sentence or --test is expected, too" 2 "$programs/sentence" --load r
+expect "a saved reader has its width" said "--width: has no effect with --load" 2 "$programs/sentence" --load r --width 8 --sentence good
+expect "four sentences" said "words.txt has fewer than ten sentences: --dev FILE is expected, too" 1 "$programs/sentence" --data words.txt
+expect "no packages" said "descriptions: --data FILE.npz is expected" 2 "$programs/descriptions"
+
 # ---- outputs ----
 for option in --save --plot --curve --predict --log --checkpoint --confusion; do
     expect "$option into no folder" exits 1 timeout 5 "$programs/citation" --data set.npz --epochs 100000 $option none/x

@@ -1,0 +1,70 @@
+/* Edge features of self-loops: with .loop_features those that a graph has itself become the mean of
+ * what their node hears of others, as those that are added, so that a graph with self-loops and one
+ * without are the same to a GAT. */
+#include "layer_run.h"
+
+enum { N = 6, M = 10, LOOPS = 3, IN = 5, EDGE_DIM = 3 };
+
+static const int64_t src[M + LOOPS] = {1, 2, 3, 0, 4, 5, 2, 1, 0, 3, 0, 3, 5};
+static const int64_t dst[M + LOOPS] = {0, 0, 0, 1, 1, 2, 3, 3, 4, 4, 0, 3, 5};
+
+static result_t run(const gnn_layer_t *layer, gnn_context_t *context, int64_t edges,
+                    const gnn_tensor_t *x, gnn_real_t *edge_features)
+{
+    gnn_graph_t *graph;
+    gnn_tape_t *tape;
+    const gnn_tensor_t e = gnn_tensor(edge_features, edges, EDGE_DIM);
+    ck_ok(gnn_graph_from_edges(&graph, N, N, edges, src, dst));
+    ck_ok(gnn_layer_prepare(layer, graph, GNN_ON));
+    ck_ok(gnn_tape_new(&tape, context));
+    result_t r = run_layer(layer, tape, graph, &(features_t){.x = x, .edge = {&e}});
+    ck_ok(gnn_tape_status(tape));
+    gnn_tape_free(tape);
+    gnn_graph_free(graph);
+    return r;
+}
+
+static void ck_near(const char *what, const gnn_real_t *a, const gnn_real_t *b, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++)
+        ck_assert_msg(fabs((double)(a[k] - b[k])) < 1e-5, "%s, number %lld: %g, %g", what,
+                      (long long)k, (double)a[k], (double)b[k]);
+}
+
+/* Rows of the preset: additive scores with one number a head, and with a vector a head. */
+START_TEST(loops_that_are_there_are_as_those_that_are_added)
+{
+    const gnn_layer_config_t configs[] = {
+        GNN_GAT(.in = IN, .out = 4, .heads = 2, .edge_dim = EDGE_DIM),
+        GNN_GATV2(.in = IN, .out = 4, .heads = 2, .edge_dim = EDGE_DIM)};
+    gnn_context_t *context;
+    gnn_layer_t *layer;
+    gnn_real_t *features = test_reals(N * IN, 3), *edges = test_reals((M + LOOPS) * EDGE_DIM, 4);
+    const gnn_tensor_t x = gnn_tensor(features, N, IN);
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 2, .seed = 4}));
+    ck_ok(gnn_layer_new(&layer, context, &configs[_i]));
+    result_t without = run(layer, context, M, &x, edges),
+             with = run(layer, context, M + LOOPS, &x, edges);
+    ck_near("output", without.y, with.y, without.n_y);
+    ck_near("gradient of features", without.dx, with.dx, without.n_x);
+    ck_near("gradient of parameters", without.parameters, with.parameters, without.n_parameters);
+    ck_near("gradient of edge features", without.d_edge[0], with.d_edge[0], M * EDGE_DIM);
+    for (int64_t k = M * EDGE_DIM; k < (M + LOOPS) * EDGE_DIM; k++)
+        ck_assert_msg(with.d_edge[0][k] == 0, "features of a loop have a gradient");
+    free_result(&without);
+    free_result(&with);
+    gnn_layer_free(layer);
+    gnn_context_free(context);
+    free(features);
+    free(edges);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("self_loops");
+    TCase *c = tcase_create("self_loops");
+    tcase_add_loop_test(c, loops_that_are_there_are_as_those_that_are_added, 0, 2);
+    suite_add_tcase(suite, c);
+    return test_main(suite);
+}
