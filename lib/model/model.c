@@ -118,7 +118,7 @@ static int build(gnn_model_t *model, gnn_context_t *context, int64_t count, cons
         model->n_made = k + 1;
     }
     GNN_TRY(check_size(model->parameters, model->most));
-    GNN_TRY(gnn__parameters_allocate(model->parameters, context, model->most < 0));
+    GNN_TRY(gnn__parameters_start(model->parameters, context, model->most < 0));
     return gnn__model_name_fields(model);
 }
 

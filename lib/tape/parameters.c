@@ -96,7 +96,7 @@ static double draw(const parameter_t *p, uint64_t seed, uint64_t stream, int64_t
 
 int gnn_parameters_allocate(gnn_parameters_t *parameters, gnn_context_t *context)
 {
-    return gnn__parameters_allocate(parameters, context, true);
+    return gnn__parameters_start(parameters, context, true);
 }
 
 /* Does the parameter start with random numbers? */
@@ -123,7 +123,7 @@ static int allocate_gradients(gnn_parameters_t *parameters)
     return GNN_OK;
 }
 
-int gnn__parameters_allocate(gnn_parameters_t *parameters, gnn_context_t *context, bool draws)
+int gnn__parameters_start(gnn_parameters_t *parameters, gnn_context_t *context, bool draws)
 {
     gnn_real_t *values = NULL;
     GNN_TRY(gnn__new(&values, parameters->length, sizeof *values, "parameters"));

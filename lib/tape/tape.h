@@ -124,7 +124,7 @@ gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kin
 /* Appends an empty value; NULL after an error. */
 gnn__value_t *gnn__tape_append(gnn_tape_t *tape, gnn__value_kind_t kind, int64_t rows, int64_t cols);
 /* gnn_parameters_allocate; without `draws` those that start with random numbers start as 0. */
-int gnn__parameters_allocate(gnn_parameters_t *parameters, gnn_context_t *context, bool draws);
+int gnn__parameters_start(gnn_parameters_t *parameters, gnn_context_t *context, bool draws);
 /* The memory of a gradient. It may hold old numbers: see gnn__gradient_is_new. */
 gnn_tensor_t gnn__gradient_memory(const gnn_parameters_t *parameters, int32_t id);
 /* Is a gradient 0, whatever its memory holds? From now on it is what its memory holds: the caller
