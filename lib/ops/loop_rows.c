@@ -38,20 +38,46 @@ static int loop_rows_shape(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* y of receiver i's loop becomes the mean over its edges. */
+/* How far ahead rows of edges are prefetched, which may lie anywhere. */
+enum { EDGES_AHEAD = 32 };
+
+/* The edge some places behind this one, or the part's last. */
+static int64_t edge_ahead(const gnn__pairs_t *pairs, int64_t at)
+{
+    return gnn__pairs_edge(pairs, gnn__min(at + EDGES_AHEAD, pairs->count - 1));
+}
+
+/* y of receiver i's loop becomes the mean over its edges, which are read from y: the library's
+ * memory has large pages. */
 static void loop_mean(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i)
 {
-    const gnn_tensor_t *x = &call->in[0].value;
-    gnn_real_t *to = gnn__row(&call->out[0].value, x->rows + i);
-    memset(to, 0, sizeof *to * (size_t)x->cols);
+    const gnn_tensor_t x = call->out[0].value;
+    gnn_real_t *to = gnn__row(&x, call->in[0].value.rows + i);
+    memset(to, 0, sizeof *to * (size_t)x.cols);
     for (int64_t p = 0; p < view->n_parts; p++) {
         const gnn__pairs_t *pairs = &view->parts[p].pairs;
-        for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++)
-            gnn__elementwise_kernels()->scale(x->cols, 1, gnn__row(x, gnn__pairs_edge(pairs, at)),
-                                              true, to);
+        for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++) {
+            __builtin_prefetch(gnn__row(&x, edge_ahead(pairs, at)));
+            const gnn_real_t *from = gnn__row(&x, gnn__pairs_edge(pairs, at));
+            for (int64_t c = 0; c < x.cols; c++)
+                to[c] += from[c];
+        }
     }
-    if (view->degree[i] > 0)
-        gnn__elementwise_kernels()->scale(x->cols, 1 / (gnn_real_t)view->degree[i], to, false, to);
+    for (int64_t c = 0; view->degree[i] > 0 && c < x.cols; c++)
+        to[c] /= (gnn_real_t)view->degree[i];
+}
+
+enum { ROWS_AT_ONCE = 1024 };
+
+/* Rows e0 .. e1 - 1 as they are. */
+static void copy_rows(const gnn_tensor_t *x, const gnn_tensor_t *y, int64_t e0, int64_t e1)
+{
+    const size_t row = sizeof *x->data * (size_t)x->cols;
+    if (x->stride == x->cols && y->stride == x->cols)
+        memcpy(gnn__row(y, e0), gnn__row(x, e0), row * (size_t)(e1 - e0));
+    else
+        for (int64_t e = e0; e < e1; e++)
+            memcpy(gnn__row(y, e), gnn__row(x, e), row);
 }
 
 static int loop_rows_forward(gnn_op_call_t *call)
@@ -63,8 +89,8 @@ static int loop_rows_forward(gnn_op_call_t *call)
         return GNN_EUNPREPARED;
     const int threads = gnn__op_threads(call, 2 * x->rows * x->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t e = 0; e < x->rows; e++)
-        memcpy(gnn__row(&call->out[0].value, e), gnn__row(x, e), sizeof *x->data * (size_t)x->cols);
+    for (int64_t e = 0; e < x->rows; e += ROWS_AT_ONCE)
+        copy_rows(x, &call->out[0].value, e, gnn__min(e + ROWS_AT_ONCE, x->rows));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < n; i++)
         loop_mean(call, view, i);
@@ -75,16 +101,20 @@ static int loop_rows_forward(gnn_op_call_t *call)
 static void edge_grads(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i)
 {
     const gnn_operand_t *x = &call->in[0];
-    const gnn_tensor_t *dy = &call->out[0].grad;
-    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
-    const gnn_real_t share = view->degree[i] > 0 ? 1 / (gnn_real_t)view->degree[i] : 0;
+    const gnn_tensor_t dy = call->out[0].grad, dx = x->grad;
+    const gnn_real_t share = view->degree[i] > 0 ? 1 / (gnn_real_t)view->degree[i] : 0,
+                     *of_loop = gnn__row(&dy, x->rows + i);
+    const bool adds = x->accumulate != 0;
     for (int64_t p = 0; p < view->n_parts; p++) {
         const gnn__pairs_t *pairs = &view->parts[p].pairs;
         for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++) {
-            const int64_t edge = gnn__pairs_edge(pairs, at);
-            gnn_real_t *to = gnn__row(&x->grad, edge);
-            kernels->scale(dy->cols, 1, gnn__row(dy, edge), x->accumulate != 0, to);
-            kernels->scale(dy->cols, share, gnn__row(dy, x->rows + i), true, to);
+            const int64_t edge = gnn__pairs_edge(pairs, at), next = edge_ahead(pairs, at);
+            const gnn_real_t *from = gnn__row(&dy, edge);
+            gnn_real_t *to = gnn__row(&dx, edge);
+            __builtin_prefetch(gnn__row(&dy, next));
+            __builtin_prefetch(gnn__row(&dx, next), 1);
+            for (int64_t c = 0; c < dy.cols; c++)
+                to[c] = (adds ? to[c] : 0) + from[c] + share * of_loop[c];
         }
     }
 }

@@ -27,6 +27,7 @@ enum { ALIGN = 64 / sizeof(gnn_real_t) };
 
 int gnn_parameters_new(gnn_parameters_t **parameters)
 {
+    GNN__NEED(parameters);
     return gnn__new(parameters, 1, sizeof **parameters, "parameters");
 }
 
@@ -46,6 +47,8 @@ int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t r
                        gnn_init_t init, double init_argument, int64_t fan_in, int64_t fan_out,
                        int32_t *id)
 {
+    GNN__NEED(parameters);
+    GNN__NEED(name);
     parameter_t p = {NULL,
                      rows,
                      cols,
@@ -96,7 +99,7 @@ static double draw(const parameter_t *p, uint64_t seed, uint64_t stream, int64_t
 
 int gnn_parameters_allocate(gnn_parameters_t *parameters, gnn_context_t *context)
 {
-    return gnn__parameters_start(parameters, context, true);
+    return gnn__parameters_make_room(parameters, context, true);
 }
 
 /* Does the parameter start with random numbers? */
@@ -123,7 +126,7 @@ static int allocate_gradients(gnn_parameters_t *parameters)
     return GNN_OK;
 }
 
-int gnn__parameters_start(gnn_parameters_t *parameters, gnn_context_t *context, bool draws)
+int gnn__parameters_make_room(gnn_parameters_t *parameters, gnn_context_t *context, bool draws)
 {
     gnn_real_t *values = NULL;
     GNN_TRY(gnn__new(&values, parameters->length, sizeof *values, "parameters"));

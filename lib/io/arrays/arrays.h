@@ -72,8 +72,9 @@ typedef bool (*gnn__wanted_t)(const char *name, size_t length);
 int gnn__npz_read_wanted(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits,
                          gnn__wanted_t wanted);
 
-/* gnn_safetensors_read of a file whose numbers stay on the disk until they are looked at; it must not
- * be cut short until gnn_arrays_free. Numbers that do not lie on addresses of their type are read. */
+/* gnn_safetensors_read of a file whose numbers stay on the disk until they are looked at; it must
+ * not be cut short until gnn_arrays_free. Numbers that do not lie on addresses of their type are
+ * read. */
 int gnn__safetensors_map(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits);
 
 /* Room for one more in a list that doubles. */

@@ -11,6 +11,7 @@
 #include <lib/kernels/attention/by_lane/backward_product.h>
 #include <lib/kernels/attention/by_lane/gather.h>
 #include <lib/kernels/attention/by_lane/columns.h>
+#include <lib/kernels/attention/by_lane/edge_keys.h>
 #include <lib/kernels/attention/by_lane/edge_rows.h>
 #include <lib/kernels/attention/by_lane/scores.h>
 
@@ -125,6 +126,10 @@ static __attribute__((noinline)) void key_block(const gnn__lanes_t *l, lane_bloc
         gather(l, &g, &ends->other_key, l->key_numbers, fresh, false);
     } else if (in_columns(l)) {
         column_above(l, b, own);
+    } else if (l->row_numbers > 0) {
+        const lane_block_t counted = counted_block(b);
+        const gnn__matrix_t keys = counted_keys(l, b);
+        BY_WIDTH(width, above, &counted, own, &keys, l->key_numbers);
     } else {
         BY_WIDTH(width, above, b, own, &ends->other_key, l->key_numbers);
     }
@@ -167,11 +172,22 @@ static __attribute__((noinline)) void load_block(const gnn__lanes_t *l, lane_blo
                                                  int64_t at, int64_t to, gnn__vec_t *sum)
 {
     const int width = l->width;
+    const gnn_real_t *key = gnn__matrix_row(&ends->own_key, node),
+                     *value = gnn__matrix_row(&ends->own_value, node);
     lane_block_load(l, b, row, at, to);
-    pair_scores(l, b, gnn__matrix_row(&ends->own_key, node), &ends->other_key,
-                gnn__matrix_row(&ends->own_value, node), &ends->other_value);
+    if (l->row_numbers > 0) {
+        const lane_block_t counted = counted_block(b);
+        const gnn__matrix_t keys = counted_keys(l, b);
+        edge_key_rows(l, b, &ends->other_key, at);
+        pair_scores(l, &counted, key, &keys, NULL, &keys);
+        value_products(l, b, value, &ends->other_value, b->second);
+    } else {
+        pair_scores(l, b, key, &ends->other_key, value, &ends->other_value);
+    }
     if (has_edge_rows(l))
         add_edge_rows(l, b, at, node, true);
+    if (l->a->bias.at)
+        add_biases(l, b, at);
     BY_WIDTH(width, weigh_pairs, l, b, node, sum);
 }
 
@@ -289,7 +305,7 @@ void collect_senders(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *
 }
 
 void receive_pairs(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
-                   gnn_real_t *d_a, gnn_real_t *d_senders)
+                   gnn_real_t *d_a, gnn_real_t *d_edges, gnn_real_t *d_senders)
 {
     const gnn__pairs_t *pairs = &l->a->pairs;
     const ends_t ends = ends_of(l);
@@ -309,14 +325,17 @@ void receive_pairs(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t
                 key_block(l, &b, &ends, i, at == from);
             if (has_edge_rows(l))
                 edge_block(l, &b, i, at, at == from);
+            if (l->row_numbers > 0 && (d_edges || l->a->grad.features.at))
+                edge_key_grads(l, &b, at, gnn__matrix_row(&l->q, i), d_edges);
+            if (l->a->grad.bias.at)
+                pair_bias_grads(l, &b, at);
         }
         if (from < to && has_edge_rows(l))
-            edge_row_done(l, &b, i, d_a);
+            edge_row_done(l, &b, i, d_edges);
         if (from < to)
             key_row_done(l, &b, &ends, i, sum);
     }
-    if (!has_edge_rows(l))
-        give_parameters(l, b.p, d_a);
+    give_parameters(l, b.p, d_a);
 }
 
 void send_pairs(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,

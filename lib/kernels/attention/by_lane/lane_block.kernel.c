@@ -50,6 +50,13 @@ lane_block_t lane_block_at(const gnn__lanes_t *l, int64_t row1, gnn_real_t *scra
     b.p = gnn__carve(&c, gnn__max(l->value_numbers, l->key_numbers), sizeof *b.p);
     for (int k = 0; k < 2; k++)
         b.sums[k] = gnn__carve(&c, 16 * l->a->d_e, sizeof *b.sums[k]);
+    if (l->row_numbers > 0) {
+        b.counted = gnn__carve(&c, indices, sizeof *b.counted);
+        for (int e = 0; e < indices; e++)
+            b.counted[e] = (uint32_t)(e < BLOCK_PAIRS ? e : BLOCK_PAIRS);
+        b.rows = gnn__carve(&c, (BLOCK_PAIRS + 1) * l->row_numbers, sizeof *b.rows);
+        memset(b.rows + BLOCK_PAIRS * l->row_numbers, 0, sizeof *b.rows * (size_t)l->row_numbers);
+    }
     b.columns = gnn__carve(&c, 0, sizeof *b.columns);
     return b;
 }
