@@ -47,8 +47,8 @@ static int64_t edge_ahead(const gnn__pairs_t *pairs, int64_t at)
     return gnn__pairs_edge(pairs, gnn__min(at + EDGES_AHEAD, pairs->count - 1));
 }
 
-/* y of receiver i's loop becomes the mean over its edges, which are read from y: the library's memory
- * has large pages. */
+/* y of receiver i's loop becomes the mean over its edges, which are read from y: the library's
+ * memory has large pages. */
 static void loop_mean(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i)
 {
     const gnn_tensor_t x = call->out[0].value;

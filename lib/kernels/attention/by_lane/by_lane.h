@@ -44,8 +44,8 @@
  * Edges may add to additive scores: features times a weight for each head, and a bias
  * (edge_terms.kernel.c). A sweep over the features makes these logits once for all edges, in the
  * order of their numbers (edge_logits.kernel.c). The formulas above hold as they are, and the
- * gradients of what is added ask for a product dY_i . v_j per pair, where they are wanted: they take
- * the place of the logits, and another sweep makes of them those of features and weights.
+ * gradients of what is added ask for a product dY_i . v_j per pair, where they are wanted: they
+ * take the place of the logits, and another sweep makes of them those of features and weights.
  *
  * Features may be in the keys and values of dot scores too, never multiplied out per edge
  * (edge_rows.kernel.c), and in the keys of additive-v2 scores, where every pair of a block gets a
@@ -93,8 +93,8 @@ typedef struct gnn__lanes {
     /* additive: d_e rows of 16 numbers, a->key_weights with 0 behind the heads; NULL: features have
      * no say */
     const gnn_real_t *edge_weights;
-    /* additive: a row of `width` numbers for each edge, the loops that a view adds included: what its
-     * features add to the score; after `send` with term_grads, the gradient of that */
+    /* additive: a row of `width` numbers for each edge, the loops that a view adds included: what
+     * its features add to the score; after `send` with term_grads, the gradient of that */
     gnn__matrix_t edge_logits;
     /* Dot: features in keys and values. e . edge_queries_i is added to q_i . k_j, e .
      * edge_outputs_i to dY_i . v_j: rows of d_e x `width` numbers, the projections of q_i and dY_i.
@@ -102,13 +102,13 @@ typedef struct gnn__lanes {
      * say. */
     gnn__matrix_t edge_queries, edge_outputs;
     const gnn_real_t *key_rows, *value_rows;
-    /* Additive-v2: weights of features in keys, d_e rows of keys; numbers of a key that a pair has for
-     * itself; 0: features have no say. */
+    /* Additive-v2: weights of features in keys, d_e rows of keys; numbers of a key that a pair has
+     * for itself; 0: features have no say. */
     const gnn_real_t *edge_keys;
     int64_t row_numbers;
     /* Dot and additive-v2 with edge features, backward: two rows of `width` numbers for each edge,
-     * loops included, alpha behind dropout and g, which `receive` leaves for `send`. At NULL: `send`
-     * makes them itself. */
+     * loops included, alpha behind dropout and g, which `receive` leaves for `send`. At NULL:
+     * `send` makes them itself. */
     gnn__matrix_t pair_weights;
     bool term_grads; /* additive: `send` leaves the gradients of what edges add to scores */
     gnn_real_t *p_sums, *a_sums; /* P: n_dst x value_numbers; A: n_dst x width; NULL: not wanted */

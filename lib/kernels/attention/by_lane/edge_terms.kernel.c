@@ -1,6 +1,6 @@
-/* What edges add to additive scores, s = q_i + k_j + t before the slope, t = e . U the edge's logits
- * (edge_logits.kernel.c), and a bias behind it, and the way back. With p = dY_i . v_j, alpha' behind
- * dropout and slope or 1 by the sign of s, the gradient of a score is
+/* What edges add to additive scores, s = q_i + k_j + t before the slope, t = e . U the edge's
+ * logits (edge_logits.kernel.c), and a bias behind it, and the way back. With p = dY_i . v_j,
+ * alpha' behind dropout and slope or 1 by the sign of s, the gradient of a score is
  *
  *     g = (slope or 1) (alpha' p - alpha S_i)
  *

@@ -36,8 +36,8 @@ typedef struct block {
     const uint32_t *other;
     uint32_t *copied;
     gnn_real_t *score, *weight;
-    /* Numbers of the edges of the pairs one block further on, `coming` of them, whose logits are to be
-     * prefetched while this block is weighed. */
+    /* Numbers of the edges of the pairs one block further on, `coming` of them, whose logits are to
+     * be prefetched while this block is weighed. */
     const int64_t *numbers;
     int64_t coming;
     gnn_real_t *edge; /* what edges add to additive scores; backward: g */
