@@ -12,13 +12,35 @@
 #include <gnn/gnn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
-enum { CLASSES_SHOWN = 100 };
+enum { CLASSES_SHOWN = 100, REFUSED = -1 };
 
 typedef struct options {
     const char *in, *out, *features, *labels;
     int normalise, standardise;
 } options_t;
+
+/* OUT is a file of its own: "convert cora.content cora.cites" means two inputs, and would write
+ * over the second. */
+static int may_write(const options_t *o)
+{
+    struct stat in, out;
+    const char *ending = o->out ? strrchr(o->out, '.') : NULL;
+    if (!o->out)
+        return 1;
+    if (!ending || strcmp(ending, ".npz") != 0) {
+        fprintf(stderr, "convert: %s is to be written: a name that ends in .npz is expected\n",
+                o->out);
+        return 0;
+    }
+    if (stat(o->in, &in) != 0 || stat(o->out, &out) != 0 || in.st_dev != out.st_dev ||
+        in.st_ino != out.st_ino)
+        return 1;
+    fprintf(stderr, "convert: %s is read and cannot be written as well\n", o->out);
+    return 0;
+}
 
 static int read_options(options_t *o, int argc, char **argv, int *status)
 {
@@ -47,8 +69,29 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
     o->out = paths[1];
     *status = 2;
     if (!o->in)
-        fprintf(stderr, "convert: a path is expected: --help says of what\n");
-    return o->in && program_can_write("convert", o->out);
+        fprintf(stderr, "convert: the path of a data set is expected; --help lists the forms\n");
+    return o->in && may_write(o) && program_can_write("convert", o->out);
+}
+
+static int labelled(const gnn_data_t *data)
+{
+    for (int64_t i = 0; i < gnn_data_nodes(data); i++)
+        if (gnn_data_labels(data)[i] >= 0)
+            return 1;
+    return 0;
+}
+
+/* What the library would refuse too, in words that name this program's options. */
+static int check(const options_t *o, const gnn_data_t *data)
+{
+    const char *why = NULL;
+    if (o->standardise && gnn_data_sparse(data))
+        why = "--standardise: sparse features would not stay so; --row-normalise keeps them";
+    else if (o->out && !labelled(data))
+        why = "no node has a label, and a data set needs some: --labels FILE.csv brings them";
+    if (why)
+        fprintf(stderr, "convert: %s\n", why);
+    return why ? REFUSED : GNN_OK;
 }
 
 static int convert(const options_t *o, gnn_data_t **data)
@@ -57,6 +100,7 @@ static int convert(const options_t *o, gnn_data_t **data)
     GNN_TRY(gnn_data_open(data, o->in));
     if (o->features || o->labels)
         GNN_TRY(gnn_data_add_csv(*data, o->features, o->labels));
+    GNN_TRY(check(o, *data));
     if (o->normalise)
         GNN_TRY(gnn_data_row_normalise(*data));
     if (o->standardise)
@@ -81,7 +125,7 @@ int main(int count, char **arguments)
     if (!read_options(&options, count, arguments, &status))
         return status;
     int rc = convert(&options, &data);
-    if (rc != GNN_OK)
+    if (rc != GNN_OK && rc != REFUSED)
         fprintf(stderr, "convert: %s\n", gnn_error_message());
     gnn_data_free(data);
     return program_ends("convert", rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE);

@@ -7,8 +7,6 @@
  * on every graph, forward and backward. The program checks its gradient against finite differences
  * and trains it on the karate club.
  */
-#include "program.h"
-
 #include <gnn/gnn.h>
 #include <math.h>
 #include <stdio.h>
@@ -187,5 +185,9 @@ int main(void)
     gnn_model_free(model);
     gnn_data_free(data);
     gnn_context_free(context);
-    return program_ends("new_aggregator", rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE);
+    if (fflush(stdout) != 0) {
+        perror("new_aggregator");
+        return EXIT_FAILURE;
+    }
+    return rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -3,8 +3,6 @@
  *
  * The arrays here are drawn: 300 people in three groups, who mostly know people of their own group,
  * and whose features say little about it. */
-#include "program.h"
-
 #include <gnn/gnn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,5 +92,9 @@ int main(void)
     gnn_model_free(gat);
     gnn_data_free(data);
     gnn_context_free(context);
-    return program_ends("own_data", rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE);
+    if (fflush(stdout) != 0) {
+        perror("own_data");
+        return EXIT_FAILURE;
+    }
+    return rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

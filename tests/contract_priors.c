@@ -193,6 +193,77 @@ START_TEST(caps_in_tiles_and_rows)
 }
 END_TEST
 
+/* Everything but what receiver `broken` hears and is: rows outside of low .. broken. */
+static void compare_outside(const contract_run_t *a, const contract_run_t *b, int input,
+                            int64_t low, int64_t broken)
+{
+    const int64_t cols = a->in[input].cols;
+    double worst = 0;
+    for (int64_t k = 0; k < a->in[input].rows * cols; k++) {
+        const double d = fabs((double)a->grad[input][k] - (double)b->grad[input][k]);
+        if (k / cols < low || k / cols > broken)
+            worst = d <= worst ? worst : isnan(d) ? INFINITY : d;
+    }
+    contract_judge(&a->c, contract_input_name(input), worst, 1e-4, "beside a broken query");
+}
+
+/* A query that is not a number breaks its own receiver and what that one hears, and no more. */
+START_TEST(keys_beside_a_broken_query)
+{
+    const int64_t n = 150, reach = 40, broken = 100;
+    gnn_graph_t *g = NULL;
+    contract_run_t *runs[2];
+    ck_ok(gnn_graph_window(&g, 1, &n, reach, 1, GNN_ON));
+    contract_case_t c = contract_case_of("dot", g, "broken query", test_seed());
+    c.priors[0] = (gnn_prior_use_t){&gnn_prior_keys, {_i ? 9 : 2 * (double)n, GNN_BUCKET_CLIP}};
+    ck_ok(gnn_graph_prepare(g, &c.view));
+    contract_open(2);
+    for (int k = 0; k < 2; k++) {
+        runs[k] = contract_run_new(&c);
+        for (int64_t x = 0; k && x < runs[k]->in[GNN_AGGREGATE_QUERY].cols; x++)
+            gnn__row(&runs[k]->in[GNN_AGGREGATE_QUERY], broken)[x] = (gnn_real_t)NAN;
+        contract_library(runs[k]);
+    }
+    compare_outside(runs[0], runs[1], GNN_AGGREGATE_QUERY, broken, broken);
+    compare_outside(runs[0], runs[1], GNN_AGGREGATE_KEY, broken - reach, broken);
+    compare_outside(runs[0], runs[1], GNN_AGGREGATE_SRC_MESSAGE, broken - reach, broken);
+    ck_assert(isnan((double)runs[1]->out[broken * runs[1]->out_width]));
+    contract_run_free(runs[0]);
+    contract_run_free(runs[1]);
+    contract_close();
+    gnn_graph_free(g);
+    contract_assert("keys beside a broken query");
+}
+END_TEST
+
+/* ---- values by distance ---- */
+
+START_TEST(values_by_distance_in_rows)
+{
+    static const int64_t sizes[] = {5, 63, 65, 130};
+    for (size_t turn = 0; turn < (test_small() ? 6 : 48); turn++) {
+        gnn_graph_t *g = prior_graph(turn % GRAPHS, sizes[turn / GRAPHS % 4]),
+                    *edges = contract_edges_of(g);
+        contract_case_t c = key_case(turn, g);
+        if (turn % 3 == 0)
+            memset(c.priors, 0, sizeof c.priors);
+        c.message = &gnn_message_by_distance;
+        memcpy(c.message_options,
+               (double[]){turn % 2 ? 400 : 9, (double)(turn % GNN_BUCKETS), 30, turn % 5 == 4},
+               4 * sizeof(double));
+        c.prior_query &= turn % 3 != 0;
+        check_way(&c, "[by_row]");
+        c.graph = edges;
+        c.weight = turn % 2;
+        ck_ok(gnn_graph_prepare(edges, &c.view));
+        check_way(&c, "[by_row]");
+        gnn_graph_free(edges);
+        gnn_graph_free(g);
+    }
+    contract_assert("values by distance in rows");
+}
+END_TEST
+
 /* ---- gates ---- */
 
 /* A gate multiplies what any way has made. */
@@ -391,6 +462,8 @@ TCase *contract_prior_tests(void)
     tcase_add_loop_test(t, priors_in_bf16, GNN_PRECISION_HIGH, GNN_PRECISION_MEDIUM + 1);
     tcase_add_test(t, keys_in_tiles_and_rows);
     tcase_add_test(t, caps_in_tiles_and_rows);
+    tcase_add_loop_test(t, keys_beside_a_broken_query, 0, 2);
+    tcase_add_test(t, values_by_distance_in_rows);
     tcase_add_test(t, gates_behind_every_way);
     tcase_add_loop_test(t, keys_in_bf16, GNN_PRECISION_HIGH, GNN_PRECISION_MEDIUM + 1);
     tcase_add_test(t, keys_of_distances_that_no_pair_has);

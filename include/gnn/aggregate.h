@@ -116,6 +116,11 @@ typedef struct gnn_message {
                     gnn_real_t *message);
     void (*message_grad)(const gnn_aggregate_shape_t *shape, const gnn_message_rows_t *rows,
                          const gnn_real_t *d_message, gnn_message_grad_t *grad);
+    /** The message is the sender's row plus one by distance: the row of the parameters that holds
+     * those of a distance, and the column where a value head's d_v numbers begin; fast kernels sum
+     * both apart. NULL: it is not that. */
+    int64_t (*value_row)(const gnn_aggregate_shape_t *shape, int64_t distance);
+    int64_t (*value_column)(const gnn_aggregate_shape_t *shape, int64_t head);
 } gnn_message_t;
 
 #define GNN_AGGREGATOR(name) GNN_API extern const gnn_aggregator_t gnn_aggregator_##name;

@@ -251,7 +251,7 @@ GNN_API gnn_var_t gnn_layer_record_scored(const gnn_layer_t *layer, gnn_tape_t *
                                           const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
                                           const gnn_score_vars_t *scores);
 
-/* ---- parameters by field: "key.weight", "value.bias", "attention.src", ... (docs/parameters.md
+/* ---- parameters by field: "key.weight", "value.bias", "attention.sender", ... (docs/parameters.md
  * lists them) ---- */
 
 GNN_API int64_t gnn_layer_field_count(const gnn_layer_t *layer);

@@ -3,7 +3,7 @@
  * Building it computes nothing; shapes are checked as ops are added. Errors are sticky: once a call
  * fails, later ones do nothing and gnn_tape_status returns the first error.
  *
- *     gnn_var_t x = gnn_tape_input(tape, &features);
+ *     gnn_var_t x = gnn_tape_input(tape, &features, 0);
  *     gnn_var_t y = gnn_tape_linear(tape, x, weight, bias);
  *     GNN_TRY(gnn_tape_forward(tape));               plans memory if anything changed, then runs
  *     GNN_TRY(gnn_tape_backward(tape, y, &d_y));     only if recording

@@ -10,8 +10,8 @@
  *               aggregators.def (lib/aggregate)
  *   update      the row of updates.def, self term, residual, norm, activation
  *
- * gnn__layer_record_hop, at the end of this file, is the three of them in a row. What a config does not
- * ask for puts nothing on the tape.
+ * gnn__layer_record_hop, at the end of this file, is the three of them in a row. What a config does
+ * not ask for puts nothing on the tape.
  *
  * Where to go from here: updates/ has one file for each update; declare.c lists the parameters;
  * config.c fills in what a config leaves open; reorder.c moves a product to the other side of the

@@ -127,6 +127,8 @@ gnn_var_t gnn__tape_weigh_edges(gnn_tape_t *tape, gnn_var_t weight, const gnn_gr
 gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind, gnn_real_t slope);
 /* Appends an empty value; NULL after an error. */
 gnn__value_t *gnn__tape_append(gnn_tape_t *tape, gnn__value_kind_t kind, int64_t rows, int64_t cols);
+/* gnn_parameters_allocate; without `draws` those that start with random numbers start as 0. */
+int gnn__parameters_make_room(gnn_parameters_t *parameters, gnn_context_t *context, bool draws);
 /* The memory of a gradient. It may hold old numbers: see gnn__gradient_is_new. */
 gnn_tensor_t gnn__gradient_memory(const gnn_parameters_t *parameters, int32_t id);
 /* Is a gradient 0, whatever its memory holds? From now on it is what its memory holds: the caller

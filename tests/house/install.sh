@@ -19,6 +19,8 @@ package() {
 }
 
 sources_minimal=minimal.c
+sources_own_data=own_data.c
+sources_new_aggregator=new_aggregator.c
 sources_citation='citation*.c program.c options.c'
 sources_sentence='sentence*.c classify*.c language.c program.c options.c'
 # compile NAME FOLDER ARGUMENTS...: FOLDER/NAME from the copies of the examples.
@@ -31,10 +33,10 @@ compile() (
     "$cc" -std=gnu17 -Wall -Wextra -Werror $sources -o "$program" "$@"
 )
 
-# build_all FOLDER: the three programs, by pkg-config against the shared library.
+# build_all FOLDER: programs of one file and of several, by pkg-config against the shared library.
 build_all() {
     mkdir "$work/$1"
-    for name in minimal citation sentence; do
+    for name in minimal own_data new_aggregator citation sentence; do
         # shellcheck disable=SC2046 # lists of flags
         expect "$name by pkg-config, $1" compile "$name" "$work/$1" $(package --cflags --libs) -lm
     done
@@ -73,12 +75,10 @@ expect "minimal runs, shared" in_library runs "$work/shared/minimal"
 for name in citation sentence; do
     expect "$name runs, shared" in_library "$work/shared/$name" --help
 done
-# The archive alone, with shared libraries under it: what gnn.pc requires privately. (pkg-config --static would ask for archives of igraph's own needs too.)
+# The archive alone, with shared libraries under it.
 mkdir "$work/archive" "$work/static" && cp "$libdir/libgnn.a" "$work/archive/"
-under=$(sed -n 's/^Requires.private://p' "$pc" | tr ',' '\n' | awk '{ print $1 }' | tr '\n' ' ')
-private=$(sed -n 's/^Libs.private://p' "$pc")
-# shellcheck disable=SC2046,SC2086 # lists of flags
-expect "minimal by pkg-config, static" compile minimal "$work/static" $(package --cflags) -L"$work/archive" -lgnn $(pkg-config --libs $under) $private
+# shellcheck disable=SC2046 # lists of flags
+expect "minimal by pkg-config, static" compile minimal "$work/static" -L"$work/archive" $(package --static --cflags --libs | sed "s#-L$libdir##")
 expect "minimal runs, static" runs "$work/static/minimal"
 
 # ---- CMake: the same programs, and versions that are refused ----

@@ -18,6 +18,17 @@ seq 0 59 | awk '{ print $1 % 3 }' >y.csv
 seq 0 58 | awk '{ print $1, $1 + 1 }' >b.edges
 expect "a small set" "$programs/convert" b.edges set.npz --features x.csv --labels y.csv
 
+# convert writes .npz and nothing else: two inputs by mistake leave the second as it is.
+cp b.edges c.edges
+expect "an output that is no .npz" exits 2 "$programs/convert" a.edges c.edges --features x.csv --labels y.csv
+expect "says what is expected" grep -q 'c.edges is to be written: a name that ends in .npz' last
+expect "the other file is as it was" cmp b.edges c.edges
+cp set.npz same.npz
+expect "the input as output" exits 2 "$programs/convert" same.npz same.npz
+expect "is as it was" cmp set.npz same.npz
+expect "no labels to write" exits 1 "$programs/convert" a.edges none.npz
+expect "names the option" grep -q -- '--labels' last
+
 # unwritten NAME COMMAND...: the command fails, and says why, on a full disk and with standard output closed.
 unwritten() {
     name=$1

@@ -15,8 +15,9 @@ static bool takes(const gnn__plan_t *plan)
     const gnn_aggregate_shape_t *s = &plan->shape;
     if (!gnn__attention_is_fast(plan) || !gnn__attention_lanes() || s->heads > GNN__LANES_HEADS ||
         s->key_heads != s->heads || !(s->slope >= 0 && s->slope <= 1) ||
-        plan->has[GNN_AGGREGATE_EDGE_WEIGHT] || plan->has_priors || plan->shape.softcap > 0 ||
-        plan->weigher->fast != GNN__FAST_SOFTMAX || !gnn__lane_edges_taken(plan))
+        plan->has[GNN_AGGREGATE_EDGE_WEIGHT] || plan->has_priors || plan->by_distance ||
+        plan->shape.softcap > 0 || plan->weigher->fast != GNN__FAST_SOFTMAX ||
+        !gnn__lane_edges_taken(plan))
         return false;
     const bool dot = plan->aggregator->fast == GNN__FAST_DOT;
     for (int64_t p = 0; p < plan->view->n_parts; p++) {

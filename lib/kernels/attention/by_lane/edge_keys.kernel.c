@@ -1,8 +1,8 @@
 /* Edge features in the keys of additive-v2 scores, s = a . leaky(q_i + k_j + W e). The slope stands
  * between W and a, so that nothing folds: every pair has a row k_j + W e of its own. Rows of one
  * block are made when they are needed, in a matrix that stays in a cache; kernels of pairs read
- * them in place of keys. With g the gradient of a pair's score and z = g (1 or slope), number
- * by number,
+ * them in place of keys. With g the gradient of a pair's score and z = g (1 or slope), number by
+ * number,
  *
  *     d_e += W' (a z)      d_W = a R, R = sum of z e'      d_a += sum over features of W R
  *

@@ -51,8 +51,7 @@ void edge_terms(const gnn__lanes_t *l, lane_block_t *b, int64_t at);
 
 /* A block of pairs of senders, weighed: `weight` is alpha behind dropout, `second` dY . v, `edge`
  * the score before the slope, `score` alpha S_i, where there is no bias times the slope where s <=
- * 0.
- * All but `weight` are lost. The gradients of logits and biases are written. */
+ * 0. All but `weight` are lost. The gradients of logits and biases are written. */
 #define edge_grads GNN__KERNEL(lanes_edge_grads)
 void edge_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at);
 
