@@ -88,6 +88,8 @@ void gnn__lane_edges_carve(const gnn__plan_t *plan, gnn__carve_t *carve, const g
     edges->value_rows = matrix(carve, values, d_e, l->value_numbers);
     edges->queries = matrix(carve, keys, n, edges->stride);
     edges->outputs = matrix(carve, values && backward, n, edges->stride);
+    edges->pairs = matrix(carve, backward && (rows || gnn__lane_edge_keys(plan)), logit_rows(plan),
+                          2 * l->width);
     edges->partials = matrix(carve, backward && d_e > 0, gnn__most_chunks(plan->view), edges->size);
 }
 
@@ -158,6 +160,7 @@ void gnn__lane_edges_fill(const gnn__plan_t *plan, bool backward, int threads,
     if (edges->logits) /* loops add nothing */
         memset(edges->logits + plan->graph->n_edges * l->width, 0,
                sizeof *edges->logits * (size_t)(plan->graph->n_dst * l->width));
+    l->pair_weights = (gnn__matrix_t){edges->pairs, 2 * l->width};
     l->edge_weights = edges->weights;
     l->edge_logits = (gnn__matrix_t){edges->logits, l->width};
     l->value_rows = edges->value_rows;

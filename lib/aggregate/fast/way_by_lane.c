@@ -475,6 +475,8 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
                rows = grad->k.at || grad->v.at,
                by_receiver = !additive && (grad->q.at || parameters || collects || edge_rows),
                by_sender = once ? rows && !collects : rows || parameters || terms;
+    if (!by_receiver || !by_sender)
+        run.l.pair_weights.at = NULL;
     for (int64_t p = 0; by_receiver && p < plan->view->n_parts; p++)
         run_part(plan, &run, p, GNN__RECEIVE, threads);
     if (collects)

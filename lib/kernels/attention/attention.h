@@ -10,7 +10,7 @@
  *
  * and of what comes with the pairs:
  *
- *   by_lane  edge features, not in v2; edge bias in additive scores
+ *   by_lane  edge features, of loops that a view adds too; edge bias
  *   by_tile  caps, priors by distance (numbers and keys), sinks
  *   by_row   the same, edge bias and weight, scales of nodes, values by distance
  *   generic  everything: other weighers, weights that are asked for

@@ -42,11 +42,14 @@
  * of its pairs' other ends is written into columns first (lanes_few.kernel.c).
  *
  * Edges may add to additive scores: features times a weight for each head, and a bias
- * (edge_terms.kernel.c). The formulas above hold as they are, and the gradients of what is added
- * ask for a product dY_i . v_j per pair, where they are wanted.
+ * (edge_terms.kernel.c). A sweep over the features makes these logits once for all edges, in the
+ * order of their numbers (edge_logits.kernel.c). The formulas above hold as they are, and the
+ * gradients of what is added ask for a product dY_i . v_j per pair, where they are wanted: they
+ * take the place of the logits, and another sweep makes of them those of features and weights.
  *
  * Features may be in the keys and values of dot scores too, never multiplied out per edge
- * (edge_rows.kernel.c).
+ * (edge_rows.kernel.c), and in the keys of additive-v2 scores, where every pair of a block gets a
+ * row of its own (edge_keys.kernel.c). Both take edge biases.
  *
  * All take dropout and up to eight heads and slopes between 0 and 1, but no edge weights. What
  * lanes do not take goes row by row (by_row.kernel.c). */
@@ -103,6 +106,10 @@ typedef struct gnn__lanes {
      * for itself; 0: features have no say. */
     const gnn_real_t *edge_keys;
     int64_t row_numbers;
+    /* Dot and additive-v2 with edge features, backward: two rows of `width` numbers for each edge,
+     * loops included, alpha behind dropout and g, which `receive` leaves for `send`. At NULL:
+     * `send` makes them itself. */
+    gnn__matrix_t pair_weights;
     bool term_grads; /* additive: `send` leaves the gradients of what edges add to scores */
     gnn_real_t *p_sums, *a_sums; /* P: n_dst x value_numbers; A: n_dst x width; NULL: not wanted */
     gnn__matrix_t dy;            /* as v */

@@ -13,58 +13,74 @@
  * most. */
 enum { AT_ONCE = 8, REDUCED = LANES < AT_ONCE ? LANES : AT_ONCE };
 
-/* Rows of features of a block's pairs; NULL: a pair has none. */
-typedef struct feature_rows {
-    const gnn_real_t *of[BLOCK_PAIRS];
-} feature_rows_t;
-
-static void find_features(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, feature_rows_t *x)
+/* b->features: rows of features of the block's pairs; NULL: a pair has none. */
+static void find_features(const gnn__lanes_t *l, const lane_block_t *b, int64_t at)
 {
     const gnn__attention_t *a = l->a;
-    const int64_t last = last_place(&a->pairs);
-    for (int e = 0; e < b->n; e++) {
-        const int64_t number = gnn__pairs_edge(&a->pairs, at + e),
+    const gnn__pairs_t pairs = a->pairs;
+    const gnn__matrix_t features = a->features;
+    const int64_t last = last_place(&pairs), edges = a->edges;
+    const gnn_real_t **rows = b->features;
+    const int n = b->n;
+    for (int e = 0; e < n; e++) {
+        const int64_t number = gnn__pairs_edge(&pairs, at + e),
                       ahead = at + e + EDGE_AHEAD < last ? at + e + EDGE_AHEAD : last;
-        prefetch_row(&a->features, a->edges, gnn__pairs_edge(&a->pairs, ahead));
-        x->of[e] = has_row(number, a->edges) ? gnn__matrix_row(&a->features, number) : NULL;
+        prefetch_row(&features, edges, gnn__pairs_edge(&pairs, ahead));
+        rows[e] = has_row(number, edges) ? gnn__matrix_row(&features, number) : NULL;
     }
 }
 
 /* ---- forward ---- */
 
-/* Numbers c .. of the rows: `count` features from f on join. */
+/* Numbers c .. of the rows of pairs e0 .. e1 - 1: `count` features from f on join. */
 GNN__INLINE void key_section(const gnn__lanes_t *l, const lane_block_t *block,
-                             const gnn__matrix_t *keys, const feature_rows_t *x, int64_t c,
-                             int64_t f, const int count)
+                             const gnn__matrix_t *keys, int e0, int e1, int64_t c, int64_t f,
+                             const int count)
 {
     const lane_block_t b = *block;
     const gnn__matrix_t from = *keys;
     const int64_t numbers = l->row_numbers;
-    gnn_real_t *row = b.rows + c;
+    gnn_real_t *row = b.rows + e0 * numbers + c;
     gnn__vec_t weights[AT_ONCE];
     for (int r = 0; r < count; r++)
         weights[r] = gnn__vec_load(l->edge_keys + (f + r) * numbers + c);
-    for (int e = 0; e < b.n; e++, row += numbers) {
-        const gnn_real_t *features = x->of[e];
+    for (int e = e0; e < e1; e++, row += numbers) {
+        const gnn_real_t *features = b.features[e];
         gnn__vec_t sum =
             gnn__vec_load(f == 0 ? gnn__matrix_row(&from, b.other[e]) + c : (const gnn_real_t *)row);
-        for (int r = 0; features && r < count; r++)
-            sum += features[f + r] * weights[r];
+        if (features)
+            for (int r = 0; r < count; r++)
+                sum += features[f + r] * weights[r];
         gnn__vec_store(row, sum);
     }
+}
+
+/* Pairs whose keys, and the rows that are made of them, stay in the nearest cache. */
+enum { PAIRS_AT_ONCE = 32 };
+
+static void await_keys(const gnn__lanes_t *l, const lane_block_t *b, const gnn__matrix_t *keys,
+                       int e0, int e1)
+{
+    for (int e = e0; e < e1; e++)
+        for (int64_t x = 0; x < l->row_numbers; x += 64 / (int64_t)sizeof *keys->at)
+            __builtin_prefetch(gnn__matrix_row(keys, b->other[e]) + x);
 }
 
 void edge_key_rows(const gnn__lanes_t *l, const lane_block_t *b, const gnn__matrix_t *keys, int64_t at)
 {
     const int64_t d_e = l->a->d_e;
-    feature_rows_t x;
-    find_features(l, b, at, &x);
-    for (int64_t c = 0; c < l->row_numbers; c += LANES) {
-        int64_t f = 0;
-        for (; f + AT_ONCE <= d_e; f += AT_ONCE)
-            key_section(l, b, keys, &x, c, f, AT_ONCE);
-        for (; f < d_e; f++)
-            key_section(l, b, keys, &x, c, f, 1);
+    await_keys(l, b, keys, 0, b->n < PAIRS_AT_ONCE ? b->n : PAIRS_AT_ONCE);
+    find_features(l, b, at);
+    for (int e0 = 0, e1; e0 < b->n; e0 = e1) {
+        e1 = b->n < e0 + PAIRS_AT_ONCE ? b->n : e0 + PAIRS_AT_ONCE;
+        await_keys(l, b, keys, e1, b->n < e1 + PAIRS_AT_ONCE ? b->n : e1 + PAIRS_AT_ONCE);
+        for (int64_t c = 0; c < l->row_numbers; c += LANES) {
+            int64_t f = 0;
+            for (; f + AT_ONCE <= d_e; f += AT_ONCE)
+                key_section(l, b, keys, e0, e1, c, f, AT_ONCE);
+            for (; f < d_e; f++)
+                key_section(l, b, keys, e0, e1, c, f, 1);
+        }
     }
 }
 
@@ -94,35 +110,35 @@ GNN__INLINE void bend_rows(const gnn__lanes_t *l, const lane_block_t *b, const g
 FOR_WIDTHS(BEND_ROWS)
 
 /* Numbers c .. of `count` rows of d_weights, from feature f on. */
-GNN__INLINE void weight_section(const gnn__lanes_t *l, const lane_block_t *b, const feature_rows_t *x,
-                                int64_t c, int64_t f, gnn_real_t *d_weights, const int count)
+GNN__INLINE void weight_section(const gnn__lanes_t *l, const lane_block_t *b, int64_t c, int64_t f,
+                                gnn_real_t *d_weights, const int count)
 {
     const int64_t numbers = l->row_numbers;
-    const gnn_real_t *row = b->rows + c;
+    const gnn_real_t *row = b->rows + c, **rows = b->features;
     const int n = b->n;
     gnn_real_t *to = d_weights + f * numbers + c;
     gnn__vec_t sum[AT_ONCE];
     for (int r = 0; r < count; r++)
         sum[r] = gnn__vec_load(to + r * numbers);
     for (int e = 0; e < n; e++, row += numbers) {
-        const gnn_real_t *features = x->of[e];
+        const gnn_real_t *features = rows[e];
         const gnn__vec_t z = gnn__vec_load(row);
-        for (int r = 0; features && r < count; r++)
-            sum[r] += features[f + r] * z;
+        if (features)
+            for (int r = 0; r < count; r++)
+                sum[r] += features[f + r] * z;
     }
     for (int r = 0; r < count; r++)
         gnn__vec_store(to + r * numbers, sum[r]);
 }
 
-static void weight_sums(const gnn__lanes_t *l, const lane_block_t *b, const feature_rows_t *x,
-                        gnn_real_t *d_weights)
+static void weight_sums(const gnn__lanes_t *l, const lane_block_t *b, gnn_real_t *d_weights)
 {
     for (int64_t c = 0; c < l->row_numbers; c += LANES) {
         int64_t f = 0;
         for (; f + AT_ONCE <= l->a->d_e; f += AT_ONCE)
-            weight_section(l, b, x, c, f, d_weights, AT_ONCE);
+            weight_section(l, b, c, f, d_weights, AT_ONCE);
         for (; f < l->a->d_e; f++)
-            weight_section(l, b, x, c, f, d_weights, 1);
+            weight_section(l, b, c, f, d_weights, 1);
     }
 }
 
@@ -148,16 +164,14 @@ void edge_key_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, co
                     gnn_real_t *d_weights)
 {
     const gnn__attention_t *a = l->a;
-    feature_rows_t x;
-    find_features(l, b, at, &x);
     BY_WIDTH(l->width, bend_rows, l, b, own);
     if (d_weights)
-        weight_sums(l, b, &x, d_weights);
+        weight_sums(l, b, d_weights);
     for (int e = 0; a->grad.features.at && e < b->n; e++) {
         const gnn_real_t *row = b->rows + e * l->row_numbers;
         gnn_real_t *d = gnn__matrix_row(&a->grad.features, gnn__pairs_edge(&a->pairs, at + e));
         int64_t f = 0;
-        if (!x.of[e])
+        if (!b->features[e])
             continue;
         for (; f + REDUCED <= a->d_e; f += REDUCED)
             edge_section(l, row, f, REDUCED, d);

@@ -57,9 +57,10 @@ typedef struct block {
     /* GNN__COLUMNS: number c of pair e at c * BLOCK_PAIRS + e; see lanes_few.kernel.c. By factors:
      * those of rows own_from .., a register each */
     gnn_real_t *columns;
-    /* Additive-v2 with edge features: keys of the block's pairs, l->row_numbers each, and 0, 1, ..
-     * to stand for their other ends. */
+    /* Additive-v2 with edge features: keys of the block's pairs, l->row_numbers each, the features,
+     * and 0, 1, .. to stand for their other ends. */
     gnn_real_t *rows;
+    const gnn_real_t **features;
     uint32_t *counted;
     int64_t own_from;
 } lane_block_t;
