@@ -2,12 +2,13 @@
  * with the gradients of queries, keys and values.
  *
  *     attention --n 4096 --heads 4 --width 64 [--causal] [--backward] [--window 256]
- *               [--prior slope|table|keys] [--buckets 64] [--softcap]
+ *               [--prior slope|table|keys] [--buckets 64] [--softcap] [--values]
  *
  * The graph is spans: nothing is stored per pair. --window hears so many words on each side.
  * --prior adds to scores by distance: a slope for each head, a table of 64 buckets, or keys that
  * queries are multiplied with; backward then has its gradient too. With as many buckets as words
- * every distance has a number, or a key, of its own. --softcap caps scores at +-50. */
+ * every distance has a number, or a key, of its own. --softcap caps scores at +-50. --values
+ * adds a row by distance to what is heard, of as many buckets. */
 #include "bench.h"
 
 #include <stdlib.h>
@@ -15,14 +16,14 @@
 
 typedef struct {
     int64_t n, heads, width, window, buckets;
-    bool causal, backward, softcap;
+    bool causal, backward, softcap, values;
     const char *prior;
 } settings_t;
 
 typedef struct {
     gnn_graph_t *graph;
     gnn_tape_t *tape;
-    gnn_real_t *q, *k, *v, *g, *prior;
+    gnn_real_t *q, *k, *v, *g, *prior, *values;
     gnn_tensor_t d_out;
     gnn_var_t out;
     bool backward;
@@ -68,6 +69,18 @@ static gnn_var_t prior(task_t *t, const settings_t *s, gnn_aggregate_t *how)
     return gnn_tape_input(t->tape, &shapes[slope ? 0 : row->key_row ? 2 : 1], t->backward);
 }
 
+/* GNN_NONE without values by distance. */
+static gnn_var_t values(task_t *t, const settings_t *s, gnn_aggregate_t *how)
+{
+    const gnn_tensor_t rows = gnn_tensor(t->values, s->buckets, s->heads * s->width);
+    if (!s->values)
+        return GNN_NONE;
+    how->message = gnn_message_find("by_distance");
+    how->message_options[0] = (double)s->buckets;
+    how->message_options[1] = s->causal ? GNN_BUCKET_CLIP_CAUSAL : GNN_BUCKET_CLIP;
+    return gnn_tape_input(t->tape, &rows, t->backward);
+}
+
 static int prepare(task_t *t, bench_t *bench, const settings_t *s)
 {
     gnn_aggregate_t how = {
@@ -81,7 +94,8 @@ static int prepare(task_t *t, bench_t *bench, const settings_t *s)
     t->backward = s->backward;
     GNN_TRY(draw(t, s->n, s->heads * s->width));
     t->prior = bench_normals(5, s->heads * s->width, s->buckets);
-    if (!t->prior)
+    t->values = bench_normals(6, s->heads * s->width, s->buckets);
+    if (!t->prior || !t->values)
         return GNN_EMEMORY;
     GNN_TRY(build_graph(&t->graph, s));
     how.graph = t->graph;
@@ -92,6 +106,7 @@ static int prepare(task_t *t, bench_t *bench, const settings_t *s)
     in[GNN_AGGREGATE_QUERY] = input(t, t->q);
     in[GNN_AGGREGATE_KEY] = input(t, t->k);
     in[GNN_AGGREGATE_SRC_MESSAGE] = input(t, t->v);
+    in[GNN_AGGREGATE_MESSAGE_PARAMETERS] = values(t, s, &how);
     in[GNN_AGGREGATE_PRIOR_0] = prior(t, s, &how);
     t->out = gnn_tape_aggregate(t->tape, &how, in);
     gnn_tape_keep(t->tape, t->out);
@@ -120,6 +135,7 @@ static void print(const bench_t *b, const settings_t *s)
     bench_text("prior", s->prior);
     bench_whole("buckets", s->buckets);
     bench_flag("softcap", s->softcap);
+    bench_flag("values", s->values);
     bench_number("gflops", flop / b->median_ms / 1e6);
     bench_print(b);
 }
@@ -138,6 +154,7 @@ int main(int argc, char **argv)
                                   {"window", BENCH_NUMBER, &s.window},
                                   {"prior", BENCH_TEXT, &s.prior},
                                   {"softcap", BENCH_FLAG, &s.softcap},
+                                  {"values", BENCH_FLAG, &s.values},
                                   {"buckets", BENCH_NUMBER, &s.buckets},
                                   {0}});
     int rc = prepare(&task, &bench, &s);
@@ -147,8 +164,8 @@ int main(int argc, char **argv)
         print(&bench, &s);
     gnn_tape_free(task.tape);
     gnn_graph_free(task.graph);
-    gnn_real_t *const drawn[] = {task.q, task.k, task.v, task.g, task.prior};
-    for (int k = 0; k < 5; k++)
+    gnn_real_t *const drawn[] = {task.q, task.k, task.v, task.g, task.prior, task.values};
+    for (int k = 0; k < 6; k++)
         free(drawn[k]);
     return bench_close(&bench, rc);
 }

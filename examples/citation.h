@@ -27,7 +27,8 @@ int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *re
 
 /* ---- training ---- */
 
-/* Settings in place of the recipe's; 0, and of those that may be 0 what is below it: the recipe's. */
+/* Settings in place of the recipe's; 0, and of those that may be 0 what is below it: the recipe's.
+ */
 typedef struct {
     int64_t hidden, heads, patience;
     double dropout, lr, weight_decay;

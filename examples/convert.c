@@ -22,8 +22,8 @@ typedef struct options {
     int normalise, standardise;
 } options_t;
 
-/* OUT is a file of its own: "convert cora.content cora.cites" means two inputs, and would write over
- * the second. */
+/* OUT is a file of its own: "convert cora.content cora.cites" means two inputs, and would write
+ * over the second. */
 static int may_write(const options_t *o)
 {
     struct stat in, out;

@@ -47,7 +47,8 @@ typedef struct contract_case {
     const char *graph_name;
     int64_t heads, kv_heads, d_k,
         d_v; /* kv_heads: of keys; d_v: head width; the message width of rows without scores */
-    bool features, weight, loop_weights, message_bias;
+    bool features, loop_features, weight, loop_weights, message_bias;
+    int64_t edge_dim; /* 0: 3 */
     edge_bias_t bias;
     bool gate, shared, strided;
     int64_t value_heads; /* 0: kv_heads */

@@ -105,11 +105,13 @@ static void edge_extents(const contract_case_t *c, extent_t *x)
     int64_t m = gnn_graph_n_edges(c->graph),
             w = contract_scored(c) ? contract_value_heads(c) * c->d_v : c->d_v;
     if (c->features && (c->message->edge_parts || contract_scored(c))) {
-        x[GNN_AGGREGATE_EDGE_FEATURES] = (extent_t){m, EDGE_DIM};
-        x[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT] = (extent_t){EDGE_DIM, c->message->edge_parts * w};
+        const int64_t d_e = c->edge_dim ? c->edge_dim : EDGE_DIM;
+        x[GNN_AGGREGATE_EDGE_FEATURES] =
+            (extent_t){m + (c->loop_features ? gnn_graph_n_dst(c->graph) : 0), d_e};
+        x[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT] = (extent_t){d_e, c->message->edge_parts * w};
         x[GNN_AGGREGATE_EDGE_MESSAGE_BIAS] =
             (extent_t){1, c->message_bias ? c->message->edge_parts * w : 0};
-        x[GNN_AGGREGATE_EDGE_KEY_WEIGHT] = (extent_t){EDGE_DIM, x[GNN_AGGREGATE_KEY].cols};
+        x[GNN_AGGREGATE_EDGE_KEY_WEIGHT] = (extent_t){d_e, x[GNN_AGGREGATE_KEY].cols};
     }
     if (c->weight)
         x[GNN_AGGREGATE_EDGE_WEIGHT] =

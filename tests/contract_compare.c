@@ -31,16 +31,16 @@ void contract_failure(const contract_case_t *c, const char *format, ...)
         stderr,
         "%s\n  message %s, aggregator %s, graph %s (%lld <- %lld, %lld pairs, %lld parts, "
         "%s), heads %lld/%lld, d_k %lld, d_v %lld, seed %llu\n"
-        "  features %d weight %d (loops %d) bias %d message_bias %d gate %d "
+        "  features %d (loops %d, width %d) weight %d (loops %d) bias %d message_bias %d gate %d "
         "map %s priors %s %s %s (query %d) weigher %s softcap %g value heads %lld shared %d strided %d loops %s norm %s dropout %g scale %g\n",
         words, c->message->name, c->aggregator->name, c->graph_name,
         (long long)gnn_graph_n_dst(c->graph), (long long)gnn_graph_n_src(c->graph),
         (long long)gnn_graph_n_pairs(c->graph), (long long)gnn_graph_n_parts(c->graph),
         contract_has_spans(c->graph) ? "spans" : "edges", (long long)c->heads,
         (long long)c->kv_heads, (long long)c->d_k, (long long)c->d_v, (unsigned long long)c->seed,
-        c->features, c->weight, c->loop_weights, c->bias, c->message_bias, c->gate,
-        c->map ? c->map->name : "none", prior_name(c, 0), prior_name(c, 1), prior_name(c, 2),
-        c->prior_query, c->weigher ? c->weigher->name : "softmax", c->softcap,
+        c->features, c->loop_features, (int)c->edge_dim, c->weight, c->loop_weights, c->bias,
+        c->message_bias, c->gate, c->map ? c->map->name : "none", prior_name(c, 0), prior_name(c, 1),
+        prior_name(c, 2), c->prior_query, c->weigher ? c->weigher->name : "softmax", c->softcap,
         (long long)contract_value_heads(c), c->shared, c->strided,
         c->view.self_loops == GNN_ON ? "on" : "off", norms[c->view.norm], c->dropout, c->scale);
 }

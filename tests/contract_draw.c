@@ -143,4 +143,6 @@ void contract_draw_switches(contract_case_t *c, bool edge_inputs)
     c->weight = may && !draw_once_in(&d, 3);
     c->loop_weights = c->weight && c->view.self_loops == GNN_ON && draw_once_in(&d, 2);
     c->bias = may && contract_scored(c) ? (edge_bias_t)draw_below(&d, 3) : BIAS_NONE;
+    c->loop_features = c->features && c->view.self_loops == GNN_ON && draw_once_in(&d, 2);
+    c->edge_dim = draw_once_in(&d, 2) ? 0 : 1 + (int64_t)draw_below(&d, 20);
 }

@@ -167,6 +167,26 @@ START_TEST(same_bits_with_one_two_and_four_threads)
 }
 END_TEST
 
+/* Keys by distance in tiles, whose sums by distance belong to chunks; and with a cap. */
+START_TEST(keys_same_bits_on_all_threads)
+{
+    for (int k = 0; k < 4; k++) {
+        const int64_t n = test_small() ? 60 : 700;
+        gnn_graph_t *g = NULL;
+        ck_ok(k % 2 ? gnn_graph_causal(&g, 1, &n) : gnn_graph_complete(&g, 1, &n));
+        contract_case_t c = contract_case_of("dot", g, "keys, threads", test_seed() + (uint64_t)k);
+        c.priors[0] = (gnn_prior_use_t){&gnn_prior_keys, {k < 2 ? 1500 : 12}};
+        c.priors[0].options[3] = k == 2;
+        c.prior_query = k == 1;
+        c.softcap = k == 3 ? 0.8 : 0;
+        c.dropout = 0.3;
+        check_threads(c, GNN_PRECISION_HIGHEST);
+        gnn_graph_free(g);
+    }
+    contract_assert("keys on 1, 2 and 4 threads");
+}
+END_TEST
+
 /* Rows of one head may be read where they are: with few edges, more than a block of them, in
  * several parts. */
 static gnn_graph_t *narrow_graph(size_t turn, uint64_t seed)
@@ -452,6 +472,7 @@ TCase *contract_kernel_tests(void)
     tcase_add_test(t, kernels_at_every_size_and_width);
     tcase_add_test(t, chunks_meet);
     tcase_add_test(t, same_bits_with_one_two_and_four_threads);
+    tcase_add_test(t, keys_same_bits_on_all_threads);
     tcase_add_test(t, one_head_of_a_few_numbers);
     tcase_add_test(t, small_heads_that_share_registers);
     tcase_add_test(t, scores_of_rows_in_every_layout);

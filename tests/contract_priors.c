@@ -193,6 +193,77 @@ START_TEST(caps_in_tiles_and_rows)
 }
 END_TEST
 
+/* Everything but what receiver `broken` hears and is: rows outside of low .. broken. */
+static void compare_outside(const contract_run_t *a, const contract_run_t *b, int input,
+                            int64_t low, int64_t broken)
+{
+    const int64_t cols = a->in[input].cols;
+    double worst = 0;
+    for (int64_t k = 0; k < a->in[input].rows * cols; k++) {
+        const double d = fabs((double)a->grad[input][k] - (double)b->grad[input][k]);
+        if (k / cols < low || k / cols > broken)
+            worst = d <= worst ? worst : isnan(d) ? INFINITY : d;
+    }
+    contract_judge(&a->c, contract_input_name(input), worst, 1e-4, "beside a broken query");
+}
+
+/* A query that is not a number breaks its own receiver and what that one hears, and no more. */
+START_TEST(keys_beside_a_broken_query)
+{
+    const int64_t n = 150, reach = 40, broken = 100;
+    gnn_graph_t *g = NULL;
+    contract_run_t *runs[2];
+    ck_ok(gnn_graph_window(&g, 1, &n, reach, 1, GNN_ON));
+    contract_case_t c = contract_case_of("dot", g, "broken query", test_seed());
+    c.priors[0] = (gnn_prior_use_t){&gnn_prior_keys, {_i ? 9 : 2 * (double)n, GNN_BUCKET_CLIP}};
+    ck_ok(gnn_graph_prepare(g, &c.view));
+    contract_open(2);
+    for (int k = 0; k < 2; k++) {
+        runs[k] = contract_run_new(&c);
+        for (int64_t x = 0; k && x < runs[k]->in[GNN_AGGREGATE_QUERY].cols; x++)
+            gnn__row(&runs[k]->in[GNN_AGGREGATE_QUERY], broken)[x] = (gnn_real_t)NAN;
+        contract_library(runs[k]);
+    }
+    compare_outside(runs[0], runs[1], GNN_AGGREGATE_QUERY, broken, broken);
+    compare_outside(runs[0], runs[1], GNN_AGGREGATE_KEY, broken - reach, broken);
+    compare_outside(runs[0], runs[1], GNN_AGGREGATE_SRC_MESSAGE, broken - reach, broken);
+    ck_assert(isnan((double)runs[1]->out[broken * runs[1]->out_width]));
+    contract_run_free(runs[0]);
+    contract_run_free(runs[1]);
+    contract_close();
+    gnn_graph_free(g);
+    contract_assert("keys beside a broken query");
+}
+END_TEST
+
+/* ---- values by distance ---- */
+
+START_TEST(values_by_distance_in_rows)
+{
+    static const int64_t sizes[] = {5, 63, 65, 130};
+    for (size_t turn = 0; turn < (test_small() ? 6 : 48); turn++) {
+        gnn_graph_t *g = prior_graph(turn % GRAPHS, sizes[turn / GRAPHS % 4]),
+                    *edges = contract_edges_of(g);
+        contract_case_t c = key_case(turn, g);
+        if (turn % 3 == 0)
+            memset(c.priors, 0, sizeof c.priors);
+        c.message = &gnn_message_by_distance;
+        memcpy(c.message_options,
+               (double[]){turn % 2 ? 400 : 9, (double)(turn % GNN_BUCKETS), 30, turn % 5 == 4},
+               4 * sizeof(double));
+        c.prior_query &= turn % 3 != 0;
+        check_way(&c, "[by_row]");
+        c.graph = edges;
+        c.weight = turn % 2;
+        ck_ok(gnn_graph_prepare(edges, &c.view));
+        check_way(&c, "[by_row]");
+        gnn_graph_free(edges);
+        gnn_graph_free(g);
+    }
+    contract_assert("values by distance in rows");
+}
+END_TEST
+
 /* ---- gates ---- */
 
 /* A gate multiplies what any way has made. */
@@ -289,10 +360,25 @@ END_TEST
 static gnn_graph_t *edge_graph(size_t turn, uint64_t seed)
 {
     switch (turn % 3) {
-    case 0: return contract_random_edges(50, 40, 90, seed);
+    case 0: return contract_random_edges(45, 45, 90, seed);
     case 1: return contract_random_edges(20, 30, 500, seed);
-    default: return contract_random_edges(5, 7, 1500, seed);
+    default: return contract_random_edges(6, 6, 1500, seed);
     }
+}
+
+/* Widths of edge features that kernels know, and others. */
+static const int64_t edge_widths[] = {8, 3, 16, 1, 21};
+
+/* Every second one on a graph that has as many receivers as senders adds self-loops; some have
+ * features, some nodes have a loop of their own. */
+static void prepare_edges(contract_case_t *c, size_t turn)
+{
+    const bool square = gnn_graph_n_dst(c->graph) == gnn_graph_n_src(c->graph);
+    c->edge_dim = edge_widths[turn % 5];
+    c->view.self_loops = square && turn % 2 ? GNN_ON : GNN_OFF;
+    c->loop_features = c->features && square && turn % 4 == 1;
+    c->strided = turn % 5 == 0;
+    ck_ok(gnn_graph_prepare(c->graph, &c->view));
 }
 
 /* Additive scores with edge features, a bias, or both, for every layout of values. */
@@ -308,9 +394,7 @@ START_TEST(edge_terms_in_lanes)
         c.features = turn % 3 != 1;
         c.bias = turn % 3 == 0 ? BIAS_NONE : turn % 2 ? BIAS_SHARED : BIAS_PER_HEAD;
         c.dropout = turn % 4 == 1 ? 0.3 : 0;
-        c.strided = turn % 5 == 0;
-        c.view.self_loops = gnn_graph_n_dst(g) == gnn_graph_n_src(g) ? GNN_ON : GNN_OFF;
-        ck_ok(gnn_graph_prepare(g, &c.view));
+        prepare_edges(&c, turn);
         check_way(&c, gnn__attention_lanes() ? "[by_lane/" : c.features ? "[generic]" : "[by_row]");
         gnn_graph_free(g);
     }
@@ -333,14 +417,40 @@ START_TEST(edge_rows_in_lanes)
         c.d_k = shapes[turn % 9][1];
         c.d_v = shapes[turn % 9][2];
         c.features = true;
+        c.bias = turn % 5 == 1 ? BIAS_SHARED : turn % 5 == 3 ? BIAS_PER_HEAD : BIAS_NONE;
         c.shared = turn % 3 == 0;
         c.dropout = turn % 4 == 1 ? 0.3 : 0;
-        c.strided = turn % 5 == 0;
-        ck_ok(gnn_graph_prepare(g, &c.view));
+        prepare_edges(&c, turn);
         check_way(&c, gnn__attention_lanes() ? "[by_lane/" : "[generic]");
         gnn_graph_free(g);
     }
     contract_assert("edge rows in lanes");
+}
+END_TEST
+
+/* Additive-v2 scores whose keys have edge features in them, as GATv2's do, a bias, or both; and dot
+ * scores with a bias alone. */
+START_TEST(edge_keys_in_lanes)
+{
+    static const int64_t shapes[][3] = {{8, 8, 8},   {1, 5, 5},  {4, 16, 16}, {8, 3, 3}, {3, 8, 5},
+                                        {1, 16, 16}, {1, 2, 32}, {2, 7, 64},  {8, 8, 2}};
+    for (size_t turn = 0; turn < (test_small() ? 8 : 72); turn++) {
+        const uint64_t seed = test_seed() + 5 * turn;
+        gnn_graph_t *g = edge_graph(turn / 3, seed);
+        contract_case_t c =
+            contract_case_of(turn % 6 == 5 ? "dot" : "additive_v2", g, "edge keys", seed);
+        c.heads = c.kv_heads = shapes[turn % 9][0];
+        c.d_k = shapes[turn % 9][1];
+        c.d_v = shapes[turn % 9][2];
+        c.features = turn % 3 != 2;
+        c.bias = turn % 3 == 0 ? BIAS_NONE : turn % 2 ? BIAS_SHARED : BIAS_PER_HEAD;
+        c.shared = turn % 3 == 0;
+        c.dropout = turn % 4 == 1 ? 0.3 : 0;
+        prepare_edges(&c, turn);
+        check_way(&c, gnn__attention_lanes() ? "[by_lane/" : c.features ? "[generic]" : "[by_row]");
+        gnn_graph_free(g);
+    }
+    contract_assert("edge keys in lanes");
 }
 END_TEST
 
@@ -352,11 +462,14 @@ TCase *contract_prior_tests(void)
     tcase_add_loop_test(t, priors_in_bf16, GNN_PRECISION_HIGH, GNN_PRECISION_MEDIUM + 1);
     tcase_add_test(t, keys_in_tiles_and_rows);
     tcase_add_test(t, caps_in_tiles_and_rows);
+    tcase_add_loop_test(t, keys_beside_a_broken_query, 0, 2);
+    tcase_add_test(t, values_by_distance_in_rows);
     tcase_add_test(t, gates_behind_every_way);
     tcase_add_loop_test(t, keys_in_bf16, GNN_PRECISION_HIGH, GNN_PRECISION_MEDIUM + 1);
     tcase_add_test(t, keys_of_distances_that_no_pair_has);
     tcase_add_test(t, distances_too_many_to_write_down);
     tcase_add_test(t, edge_terms_in_lanes);
     tcase_add_test(t, edge_rows_in_lanes);
+    tcase_add_test(t, edge_keys_in_lanes);
     return t;
 }

@@ -190,8 +190,52 @@ static const gnn_prior_t even_prior = {.name = "even",
                                        .strip = even,
                                        .strip_grad = even_grad};
 
-/* A weigher and a prior from outside the library: spans and edges agree, and so do the kernels that
- * add the prior as strips. */
+/* One key for senders at an even distance, and one for the others; all heads share them. */
+static size_t declare_keys(const gnn_aggregate_shape_t *shape, gnn_piece_t *pieces)
+{
+    pieces[0] = (gnn_piece_t){.name = "parity", .rows = 2, .cols = shape->d_k};
+    return 1;
+}
+
+static int64_t parity_row(const gnn_aggregate_shape_t *shape, int64_t distance)
+{
+    (void)shape;
+    return distance & 1;
+}
+
+static int64_t first_column(const gnn_aggregate_shape_t *shape, int64_t head)
+{
+    (void)shape, (void)head;
+    return 0;
+}
+
+static const gnn_prior_t parity_prior = {.name = "parity",
+                                         .flags = GNN_PRIOR_READS_DISTANCE | GNN_PRIOR_READS_QUERY,
+                                         .declare = declare_keys,
+                                         .key_row = parity_row,
+                                         .key_column = first_column};
+
+/* Keys read queries and distances, and say so. */
+START_TEST(keys_without_their_flags)
+{
+    gnn_prior_t broken = parity_prior;
+    gnn_context_t *context = context_new(1);
+    gnn_graph_t *g = graph_at(2, 9);
+    job_t job = job_new(g, "none", "dot", (sizes_t){2, 2, 4, 4, 0}, false);
+    run_t r;
+    broken.flags = GNN_PRIOR_READS_QUERY;
+    job.how.priors[0].row = &broken;
+    give(&job, GNN_AGGREGATE_PRIOR_0, 2, 4);
+    ck_fails(run_op(&r, &job, context, false, false), GNN_EINVALID, "key_row and key_column");
+    run_free(&r);
+    job_free(&job);
+    gnn_graph_free(g);
+    gnn_context_free(context);
+}
+END_TEST
+
+/* A weigher and two priors from outside the library: spans and edges agree, and so do the kernels
+ * that add the priors as strips and as products with keys. */
 START_TEST(rows_of_your_own)
 {
     gnn_context_t *context = context_new(2);
@@ -204,6 +248,8 @@ START_TEST(rows_of_your_own)
         job.how.weigher = turn < 4 ? &relu_weigher : NULL;
         job.how.priors[2].row = &even_prior;
         give(&job, GNN_AGGREGATE_PRIOR_2, 1, 1);
+        job.how.priors[1].row = &parity_prior;
+        give(&job, GNN_AGGREGATE_PRIOR_1, 2, 8);
         run_t one, other;
         ck_ok(run_op(&one, &job, context, true, false));
         run_backward(&one, &job);
@@ -213,6 +259,7 @@ START_TEST(rows_of_your_own)
         run_backward(&other, &job);
         compare(&one, &other, &job, "rows of your own", 1e-5, 1e-4);
         ck_assert(one.grads[GNN_AGGREGATE_PRIOR_2][0] != 0);
+        ck_assert(one.grads[GNN_AGGREGATE_PRIOR_1][0] != 0);
         run_free(&one);
         run_free(&other);
         job_free(&job);
@@ -274,6 +321,7 @@ int main(void)
     tcase_add_loop_test(inputs, wrong_inputs_are_named, 0, sizeof refusals / sizeof *refusals);
     tcase_add_loop_test(inputs, wrong_settings_are_named, 0, sizeof settings / sizeof *settings);
     tcase_add_test(inputs, rows_of_your_own);
+    tcase_add_test(inputs, keys_without_their_flags);
     tcase_add_loop_test(inputs, spans_refuse_edge_inputs, 0, 3);
     tcase_add_test(inputs, tables_find_their_rows);
     suite_add_tcase(suite, inputs);

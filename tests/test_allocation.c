@@ -305,6 +305,79 @@ static int karate_scenario(void)
     return rc;
 }
 
+/* ---- every block, with settings that fit all of them ---- */
+
+static size_t block_number;
+
+static int block_body(gnn_context_t *context)
+{
+    gnn_steps_t *steps = NULL;
+    gnn_model_t *model = NULL;
+    const gnn_block_t settings = {.name = "b",
+                                  .input = "x",
+                                  .memory = "m",
+                                  .edges = "e",
+                                  .globals = "g",
+                                  .width = 4,
+                                  .edge_width = 3,
+                                  .global_width = 3,
+                                  .heads = 2,
+                                  .hidden = 4,
+                                  .rows = 2,
+                                  .hops = 2,
+                                  .factor = (gnn_real_t)0.5,
+                                  .theta = (gnn_real_t)0.5,
+                                  .aggregators = {&gnn_aggregator_mean},
+                                  .layer = {.preset = GNN_PRESET_SAGE, .in = 4}};
+    int rc = gnn_steps_new(&steps);
+    if (rc == GNN_OK)
+        rc = gnn_steps_block(steps, gnn_block_name(block_number), &settings);
+    if (rc == GNN_OK)
+        rc = gnn_model_build(&model, context, steps);
+    gnn_model_free(model);
+    gnn_steps_free(steps);
+    return rc;
+}
+
+static int block_scenario(void)
+{
+    return in_context(block_body);
+}
+
+START_TEST(every_block)
+{
+    for (block_number = 0; block_number < gnn_block_count(); block_number++)
+        ck_assert_int_gt(brutal(gnn_block_name(block_number), block_scenario), 5);
+}
+END_TEST
+
+/* ---- graphs made from others ---- */
+
+static int derived_scenario(void)
+{
+    static gnn_real_t numbers[] = {3, 1, 2, 5, 4};
+    const gnn_tensor_t x = gnn_tensor(numbers, 5, 1);
+    const int64_t lengths[] = {3, 2};
+    gnn_graph_t *graph = NULL, *made[3] = {NULL};
+    int rc = small_graph(&graph);
+    if (rc == GNN_OK)
+        rc = gnn_graph_incidence(&made[0], graph);
+    if (rc == GNN_OK)
+        rc = gnn_graph_part(&made[1], graph, 0);
+    if (rc == GNN_OK)
+        rc = gnn_graph_nearest(&made[2], &x, 2, lengths, 2);
+    for (int k = 0; k < 3; k++)
+        gnn_graph_free(made[k]);
+    gnn_graph_free(graph);
+    return rc;
+}
+
+START_TEST(derived_graphs)
+{
+    ck_assert_int_gt(brutal("derived graphs", derived_scenario), 8);
+}
+END_TEST
+
 START_TEST(data_sets)
 {
     if (GNN_HAS_IGRAPH)
@@ -322,6 +395,8 @@ int main(void)
     tcase_add_test(c, models_and_training);
     tcase_add_test(c, steps_saving_and_loading);
     tcase_add_test(c, blocks_and_states);
+    tcase_add_test(c, every_block);
+    tcase_add_test(c, derived_graphs);
     tcase_add_test(c, data_sets);
     suite_add_tcase(suite, c);
     return test_main(suite);

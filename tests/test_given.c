@@ -193,6 +193,42 @@ START_TEST(a_gate_multiplies_each_head)
 }
 END_TEST
 
+/* The same through the layer's own function, on a tape: a gate of 2 everywhere doubles what the
+ * layer puts out. */
+START_TEST(a_layer_takes_what_scores_read)
+{
+    const gnn_step_t step = attends("y");
+    gnn_real_t twos[N * HEADS];
+    gnn_layer_t *layer = NULL;
+    gnn_tape_t *tape = NULL;
+    for (int k = 0; k < N * HEADS; k++)
+        twos[k] = 2;
+    const gnn_tensor_t two = gnn_tensor(twos, N, HEADS);
+    ck_ok(gnn_layer_new(&layer, context, &step.layer));
+    ck_ok(gnn_layer_prepare(layer, graph, GNN_OFF));
+    ck_ok(gnn_tape_new(&tape, context));
+    const gnn_layer_vars_t vars = {.x_dst = GNN_NONE,
+                                   .x_src = gnn_tape_input(tape, &x, 0),
+                                   .edge_features = GNN_NONE,
+                                   .edge_weight = GNN_NONE,
+                                   .edge_bias = GNN_NONE};
+    const gnn_score_vars_t scores = {.gate = gnn_tape_input(tape, &two, 0),
+                                     .prior_query = GNN_NONE,
+                                     .prior = {GNN_NONE, GNN_NONE, GNN_NONE}};
+    const gnn_var_t plain = gnn_layer_record_scored(layer, tape, graph, &vars, NULL),
+                    gated = gnn_layer_record_scored(layer, tape, graph, &vars, &scores);
+    gnn_real_t once[N * HEADS], twice[N * HEADS];
+    const gnn_tensor_t of_plain = gnn_tensor(once, N, HEADS), of_gated = gnn_tensor(twice, N, HEADS);
+    gnn_tape_bind(tape, plain, &of_plain);
+    gnn_tape_bind(tape, gated, &of_gated);
+    ck_ok(gnn_tape_forward(tape));
+    for (int k = 0; k < N * HEADS; k++)
+        ck_assert_double_eq_tol((double)twice[k], 2 * (double)once[k], 1e-5);
+    gnn_tape_free(tape);
+    gnn_layer_free(layer);
+}
+END_TEST
+
 /* Where the query is given a second time, priors multiply that: here the layer's own query, from a
  * product with the same weights. */
 START_TEST(priors_may_multiply_another_query)
@@ -298,6 +334,7 @@ int main(void)
     tcase_add_test(c, a_table_may_be_the_value_of_a_step);
     tcase_add_loop_test(c, numbers_of_nodes_are_a_bias_on_edges, 0, 2);
     tcase_add_test(c, a_gate_multiplies_each_head);
+    tcase_add_test(c, a_layer_takes_what_scores_read);
     tcase_add_test(c, priors_may_multiply_another_query);
     tcase_add_test(c, edge_weights_are_normalised_on_given_rows);
     tcase_add_test(c, numbers_that_are_not_given_are_refused);

@@ -240,6 +240,7 @@ static const layer_case_t layers[] = {
     {"transformer_conv_beta", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_TRANSFORMER_CONV, .update = &gnn_update_beta}},
     {"transformer_conv_average", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_TRANSFORMER_CONV, .combine = GNN_HEADS_AVERAGE}},
     {"gcn_improved", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_GCN}},
+    {"pyg/gcn_improved", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_GCN, .loop_weight = 2}},
     {"resgated", GNN_NAMES_PYG, EDGES, 0, {.preset = GNN_PRESET_RESGATED}},
     {"gated_graph", GNN_NAMES_PYG, EDGES, 3, {.preset = GNN_PRESET_GATED_GRAPH}},
     {"graphconv", GNN_NAMES_PYG, EDGES, 0, {.update = GNN_UPDATE_LINEAR, .self_term = GNN_ON, .bias_update = GNN_OFF}},

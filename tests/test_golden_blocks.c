@@ -144,7 +144,6 @@ END_TEST
 
 START_TEST(gcn2)
 {
-    static const place_t places[] = {{"w.weight1.weight", "weight1", SAME, 0}};
     zoo_t z;
     if (!open_nodes(&z, "gcn2"))
         return;
@@ -155,7 +154,7 @@ START_TEST(gcn2)
     b.factor = (gnn_real_t)0.1;
     b.theta = (gnn_real_t)log(0.5 / 2 + 1);
     block(&z, "gcn2", b);
-    zoo_run(&z, places, 1);
+    zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
 
@@ -173,15 +172,11 @@ END_TEST
 
 START_TEST(gen)
 {
-    static const place_t places[] = {{"w.lin_src.weight", "lin_src.weight", TURNED, 0},
-                                     {"w.lin_dst.weight", "lin_dst.weight", TURNED, 0},
-                                     {"w.aggr_module.temperature", "aggr_module.t", SAME, 0},
-                                     {"w.mlp.0.weight", "mlp.0.weight", TURNED, 0}};
     zoo_t z;
     if (!open_nodes(&z, "gen"))
         return;
     block(&z, "gen", sized(&z));
-    zoo_run(&z, places, 4);
+    zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
 
@@ -273,18 +268,13 @@ END_TEST
 
 START_TEST(gmm)
 {
-    static const place_t places[] = {{"w.mu.rows", "mu", SAME, 0},
-                                     {"w.sigma.rows", "sigma", SAME, 0},
-                                     {"w.g.weight", "g", SAME, 0},
-                                     {"w.root.weight", "root.weight", TURNED, 0},
-                                     {"w.bias.rows", "bias", SAME, 0}};
     zoo_t z;
     if (!open_nodes(&z, "gmm"))
         return;
     gnn_block_t b = edge_sized(&z);
     b.rows = golden_array(&z.g, "w.mu")->shape[0];
     block(&z, "gmm", b);
-    zoo_run(&z, places, 5);
+    zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
 
@@ -321,10 +311,6 @@ static void add_relations(zoo_t *z, int64_t relations)
 
 START_TEST(rgcn)
 {
-    static const place_t places[] = {{"w.comp.rows", "comp", SAME, 0},
-                                     {"w.weight.weight", "weight", SAME, 0},
-                                     {"w.root.weight", "root", SAME, 0},
-                                     {"w.bias.rows", "bias", SAME, 0}};
     zoo_t z;
     if (!zoo_open_base(&z, "rgcn"))
         return;
@@ -334,7 +320,85 @@ START_TEST(rgcn)
     b.rows = golden_array(&z.g, "w.comp")->shape[1];
     add_relations(&z, b.hops);
     block(&z, "rgcn", b);
-    zoo_run(&z, places, 4);
+    zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
+}
+END_TEST
+
+/* ---- cases of the project's own: tests/pyg/make.py ---- */
+
+START_TEST(ssg)
+{
+    zoo_t z;
+    if (!open_nodes(&z, "pyg/ssg"))
+        return;
+    gnn_block_t b = sized(&z);
+    b.hops = 3;
+    b.factor = (gnn_real_t)0.2;
+    block(&z, "ssg", b);
+    zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
+}
+END_TEST
+
+START_TEST(lg)
+{
+    zoo_t z;
+    if (!open_nodes(&z, "pyg/lg"))
+        return;
+    gnn_block_t b = sized(&z);
+    b.hops = 3;
+    block(&z, "lg", b);
+    zoo_run(&z, NULL, 0);
+}
+END_TEST
+
+START_TEST(le)
+{
+    zoo_t z;
+    if (!open_nodes(&z, "pyg/le"))
+        return;
+    block(&z, "le", sized(&z));
+    zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
+}
+END_TEST
+
+START_TEST(deep_gcn)
+{
+    zoo_t z;
+    if (!open_nodes(&z, "pyg/deep_gcn"))
+        return;
+    gnn_block_t b = sized(&z);
+    b.hidden = golden_array(&z.g, "w.conv.mlp.0.weight")->shape[0];
+    block(&z, "deep_gcn", b);
+    zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
+}
+END_TEST
+
+START_TEST(gen_by_power_mean)
+{
+    zoo_t z;
+    if (!open_nodes(&z, "pyg/gen_power"))
+        return;
+    gnn_block_t b = sized(&z);
+    b.hidden = golden_array(&z.g, "w.mlp.0.weight")->shape[0];
+    b.factor = 1;
+    block(&z, "gen", b);
+    zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
+}
+END_TEST
+
+/* More relations than a list of steps has inputs. */
+START_TEST(rgcn_of_blocks)
+{
+    zoo_t z;
+    if (!zoo_open_base(&z, "pyg/rgcn_blocks"))
+        return;
+    zoo_input(&z, "x");
+    gnn_block_t b = sized(&z);
+    b.hops = golden_array(&z.g, "w.weight")->shape[0];
+    b.heads = golden_array(&z.g, "w.weight")->shape[1];
+    add_relations(&z, b.hops);
+    block(&z, "rgcn", b);
+    zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
 
@@ -386,6 +450,12 @@ int main(void)
     tcase_add_test(c, rgcn);
     tcase_add_loop_test(c, powers_of_the_adjacency, 0, 3);
     tcase_add_test(c, gps);
+    tcase_add_test(c, ssg);
+    tcase_add_test(c, lg);
+    tcase_add_test(c, le);
+    tcase_add_test(c, deep_gcn);
+    tcase_add_test(c, gen_by_power_mean);
+    tcase_add_test(c, rgcn_of_blocks);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -55,7 +55,6 @@ END_TEST
 
 START_TEST(readout_softmax)
 {
-    static const place_t places[] = {{"w.temperature", "t", SAME, 0}};
     zoo_t z;
     if (!open_batch(&z, "readout_softmax"))
         return;
@@ -64,7 +63,7 @@ START_TEST(readout_softmax)
                              .input = "x",
                              .layer = {.in = zoo_cols(&z, "x"),
                                        .aggregator = &gnn_aggregator_softmax_mean}});
-    zoo_run(&z, places, 1);
+    zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
 

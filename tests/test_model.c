@@ -339,6 +339,24 @@ START_TEST(the_first_error_of_a_list_stays)
 }
 END_TEST
 
+/* A block without its settings says what it needs, or its model does; none has steps to run. */
+START_TEST(blocks_say_what_they_need)
+{
+    for (size_t k = 0; k < gnn_block_count(); k++) {
+        gnn_steps_t *steps;
+        gnn_model_t *model = NULL;
+        ck_ok(gnn_steps_new(&steps));
+        int rc = gnn_steps_block(steps, gnn_block_name(k), &(gnn_block_t){.name = "b"});
+        if (rc == GNN_OK)
+            rc = gnn_model_build(&model, context, steps);
+        ck_assert_msg(rc == GNN_EINVALID || rc == GNN_ESHAPE, "block %s: %d, %s", gnn_block_name(k),
+                      rc, gnn_error_message());
+        ck_assert_msg(strlen(gnn_error_message()) > 10, "block %s", gnn_block_name(k));
+        gnn_steps_free(steps);
+    }
+}
+END_TEST
+
 static gnn_model_t *build(const char *block, gnn_block_t settings)
 {
     gnn_steps_t *steps;
@@ -433,6 +451,7 @@ int main(void)
     tcase_add_test(c, a_matrix_is_one_parameter);
     tcase_add_test(c, a_value_runs_what_it_needs);
     tcase_add_test(c, the_first_error_of_a_list_stays);
+    tcase_add_test(c, blocks_say_what_they_need);
     tcase_add_test(c, appnp_propagates);
     tcase_add_loop_test(c, knowledge_jumps, 0, 2);
     tcase_add_test(c, a_decoder_layer_is_two_layers);

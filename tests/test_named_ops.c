@@ -25,6 +25,8 @@ static const case_t cases[] = {
     {&gnn_op_mix_heads, {{5, 6}, {3, 4}}, {0}, -0.5},
     {&gnn_op_mix_heads, {{7, 1}, {1, 4}}, {0}, -0.5},
     {&gnn_op_unit_heads, {{5, 6}}, {2}, -0.5},
+    {&gnn_op_block_product, {{5, 6}, {6, 4}}, {3}, -0.5},
+    {&gnn_op_block_product, {{5, 6}, {6, 4}}, {0}, -0.5},
     {&gnn_op_softmax_rows, {{5, 4}}, {0}, -0.5},
     {&gnn_op_row_matrix, {{5, 3}, {5, 12}}, {0}, -0.5},
     {&gnn_op_gaussian, {{6, 2}, {3, 2}, {3, 2}}, {0}, 0.4},
@@ -199,6 +201,22 @@ START_TEST(ops_over_a_graph_by_hand)
 }
 END_TEST
 
+START_TEST(blocks_are_multiplied_apart)
+{
+    gnn_real_t numbers[] = {1, 2, 3, 4}, weights[] = {1, 10, 100, 1000};
+    const gnn_tensor_t x = gnn_tensor(numbers, 1, 4), w = gnn_tensor(weights, 4, 1);
+    const gnn_op_options_t two = {{2}, NULL};
+    fixture_t f = set_up();
+    gnn_tape_reset(f.tape, 0, 0);
+    const gnn_var_t in[] = {gnn_tape_input(f.tape, &x, 0), gnn_tape_input(f.tape, &w, 0)},
+                    y = gnn_tape_op(f.tape, &gnn_op_block_product, in, 2, &two, sizeof two);
+    gnn_tape_keep(f.tape, y);
+    ck_ok(gnn_tape_forward(f.tape));
+    ck_assert(gnn_tape_value(f.tape, y).data[0] == 21 && gnn_tape_value(f.tape, y).data[1] == 4300);
+    tear_down(&f);
+}
+END_TEST
+
 /* ---- what is refused ---- */
 
 static const struct {
@@ -212,6 +230,7 @@ static const struct {
     {{&gnn_op_unit_heads, {{5, 6}}, {4}, 0}, GNN_ESHAPE, "do not divide into 4 heads"},
     {{&gnn_op_row_matrix, {{5, 3}, {5, 13}}, {0}, 0}, GNN_ESHAPE, "5 matrices of 3 rows"},
     {{&gnn_op_gaussian, {{5, 3}, {2, 3}, {2, 2}}, {0}, 0}, GNN_ESHAPE, "input 2 of 2 x 3, got 2 x 2"},
+    {{&gnn_op_block_product, {{5, 6}, {5, 2}}, {3}, 0}, GNN_ESHAPE, "input 1 of 6 x 2, got 5 x 2"},
     {{&gnn_op_fold_rows, {{5, 3}}, {2}, 0}, GNN_ESHAPE, "5 rows do not divide"},
     {{&gnn_op_lstm_cell, {{5, 10}}, {0}, 0}, GNN_ESHAPE, "10 columns are no four parts"},
     {{&gnn_op_median, {{5, 3}}, {0}, 0}, GNN_ESHAPE, "input 0 of 9 x 3, got 5 x 3"},
@@ -328,6 +347,7 @@ int main(void)
     tcase_add_loop_test(c, gradients_add_up_and_threads_change_no_bit, 0, CASES);
     tcase_add_test(c, ops_have_names);
     tcase_add_test(c, ops_over_a_graph_by_hand);
+    tcase_add_test(c, blocks_are_multiplied_apart);
     tcase_add_loop_test(c, wrong_inputs_are_refused_in_words, 0,
                         (int)(sizeof refused / sizeof *refused));
     tcase_add_test(c, ops_over_a_graph_need_one_of_one_part);

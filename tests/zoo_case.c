@@ -2,6 +2,7 @@
 #include "zoo_case.h"
 
 #include <lib/io/arrays/arrays.h>
+#include <unistd.h>
 
 bool zoo_open_base(zoo_t *z, const char *name)
 {
@@ -199,10 +200,32 @@ static void run(zoo_t *z, const place_t *places, int count)
     zoo_same_gradients(z, places, count);
 }
 
+/* The model as a file holds it puts out the same bits. */
+static void same_from_file(zoo_t *z)
+{
+    const gnn_model_inputs_t inputs = {(const gnn_graph_t *const *)z->graphs, z->n_graphs,
+                                       z->values, z->n_values};
+    const gnn_tensor_t gy = golden_tensor(&z->g, "gy");
+    gnn_tensor_t out[2];
+    gnn_model_t *loaded = NULL;
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/gnn-zoo-%d.safetensors", (int)getpid());
+    ck_ok(gnn_model_save(z->model, path));
+    ck_ok(gnn_model_load(&loaded, z->g.context, path));
+    for (int k = 0; k < 2; k++) {
+        out[k] = gnn_tensor(golden_reals(&z->g, gy.rows * gy.cols), gy.rows, gy.cols);
+        ck_ok(gnn_model_forward(k ? loaded : z->model, z->g.context, &inputs, &out[k]));
+    }
+    ck_assert_mem_eq(out[0].data, out[1].data, sizeof *out[0].data * (size_t)(gy.rows * gy.cols));
+    gnn_model_free(loaded);
+    remove(path);
+}
+
 void zoo_run(zoo_t *z, const place_t *places, int count)
 {
     zoo_record(z, places, count);
     run(z, places, count);
+    same_from_file(z);
     zoo_close(z);
 }
 
@@ -246,6 +269,7 @@ void zoo_run_imported(zoo_t *z, gnn_names_t names, const char *prefix)
         compared++;
     }
     ck_assert_int_gt(compared, 0);
+    same_from_file(z);
     zoo_close(z);
 }
 

@@ -14,7 +14,7 @@ typedef struct {
     int part; /* of a packed array: the field is its piece of this number */
 } place_t;
 
-enum { GRAPHS = 8, VALUES = 5, STEPS = 160 };
+enum { GRAPHS = 12, VALUES = 5, STEPS = 160 };
 
 typedef struct {
     golden_t g;

@@ -116,6 +116,11 @@ typedef struct gnn_message {
                     gnn_real_t *message);
     void (*message_grad)(const gnn_aggregate_shape_t *shape, const gnn_message_rows_t *rows,
                          const gnn_real_t *d_message, gnn_message_grad_t *grad);
+    /** The message is the sender's row plus one by distance: the row of the parameters that holds
+     * those of a distance, and the column where a value head's d_v numbers begin; fast kernels sum
+     * both apart and do not call `message`. NULL: it is not that. */
+    int64_t (*value_row)(const gnn_aggregate_shape_t *shape, int64_t distance);
+    int64_t (*value_column)(const gnn_aggregate_shape_t *shape, int64_t head);
 } gnn_message_t;
 
 #define GNN_AGGREGATOR(name) GNN_API extern const gnn_aggregator_t gnn_aggregator_##name;
@@ -166,9 +171,9 @@ typedef struct gnn_aggregate {
 enum {
     GNN_AGGREGATE_SRC_MESSAGE =
         0, /**< (n_src x src_parts*width) what the message row reads of the sender */
-    GNN_AGGREGATE_DST_MESSAGE,         /**< (n_dst x dst_parts*width) */
-    GNN_AGGREGATE_QUERY,               /**< (n_dst x heads*d_k, or heads) */
-    GNN_AGGREGATE_KEY,                 /**< (n_src x key_heads*d_k, or heads) */
+    GNN_AGGREGATE_DST_MESSAGE, /**< (n_dst x dst_parts*width) */
+    GNN_AGGREGATE_QUERY,       /**< (n_dst x heads*d_k, or heads) */
+    GNN_AGGREGATE_KEY,         /**< (n_src x key_heads*d_k, or heads) */
     /** (m x d_e), by the user's edge numbers, or (m + n_dst x d_e): those of self-loops too */
     GNN_AGGREGATE_EDGE_FEATURES,
     GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, /**< (d_e x edge width) projects them for the message */

@@ -179,15 +179,19 @@ GNN_API int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const g
  *                        graphs[2] from nodes and graphs[3] from edges to their globals.
  *                        Battaglia et al. 2018
  *
- * Layers of more than one step; docs/blocks.md has their formulas, and says which module of PyG each
- * is. All read width [of the input] and out [width].
+ * Layers of more than one step; docs/blocks.md has their formulas, and says which module of PyG
+ * each is. All read width and out [width].
  *
  *     sage_project                       layer, whose senders pass relu(linear) first
- *     sgc tag cheb arma mixhop           hops; arma: rows stacks; edge_weight
+ *     sgc ssg lg tag cheb arma mixhop    hops; ssg: factor [0.1]; arma: rows stacks; edge_weight
+ *     le                                 one hop of differences
+ *     deep_gcn                           gen's, with layer.norm and dropout before it
  *     gcn2                               memory (the first features), factor [0.1], theta
- *     agnn gen                           gen: hidden, layer.aggregator [softmax_mean]
+ *     agnn gen                           gen: hidden, layer.aggregator [softmax_mean], or
+ *                                        factor, the first exponent of a power mean
  *     mf                                 hops: the largest degree that has weights of its own
- *     rgcn                               hops relations on slots graph, graph + 1, ...; rows bases
+ *     rgcn                               hops relations on slots graph, graph + 1, ...; rows bases,
+ *                                        or heads blocks
  *     pinsage                            hidden, edge_weight
  *   on `graph` and graphs[0], from its edges to their receivers (gnn_graph_incidence):
  *     edgeconv film cg gmm nnconv pna    edges, edge_width; hidden; gmm: rows kernels; pna:

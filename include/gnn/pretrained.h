@@ -41,7 +41,9 @@ typedef struct gnn_pretrained gnn_pretrained_t;
  *         with those that are; GNN_ENOTFOUND: an array is missing; GNN_ESHAPE: it has another shape
  *         than config.json leads to; GNN_ENUMERIC: a weight is not finite; GNN_EMEMORY
  *
- * Cost: time and memory in proportion to the files.
+ * Cost: time in proportion to the files, memory of the model alone: the files are mapped, and must
+ * not be cut short during the call (a read beyond a mapped file's end kills the program with
+ * SIGBUS).
  */
 GNN_API int gnn_pretrained_open(gnn_pretrained_t **pretrained, gnn_context_t *context,
                                 const char *folder);

@@ -10,11 +10,17 @@ static const gnn__way_t *const ways[] = {
     &gnn__way_generic,   /* everything */
 };
 
-/* Features of self-loops only the last way reads. */
+/* Features of self-loops follow those of the user's edges. */
+static bool reads_loop_features(const gnn__way_t *way)
+{
+    return way == &gnn__way_by_lane || way == &gnn__way_generic;
+}
+
 const gnn__way_t *gnn__way_of(const gnn__plan_t *plan)
 {
-    size_t k = gnn__has_loop_features(plan) ? sizeof ways / sizeof *ways - 1 : 0;
-    while (!ways[k]->takes(plan))
+    const bool loops = gnn__has_loop_features(plan);
+    size_t k = 0;
+    while ((loops && !reads_loop_features(ways[k])) || !ways[k]->takes(plan))
         k++;
     return ways[k];
 }

@@ -26,6 +26,7 @@ static int64_t work_per_thread(void)
 
 int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config)
 {
+    GNN__NEED(context);
     gnn_context_config_t c = {0};
     if (config)
         c = *config;

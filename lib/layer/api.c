@@ -30,6 +30,9 @@ done:
 int gnn_layer_new_sized(gnn_layer_t **layer, gnn_context_t *context,
                         const gnn_layer_config_t *config, size_t size)
 {
+    GNN__NEED(layer);
+    GNN__NEED(context);
+    GNN__NEED(config);
     gnn_layer_config_t full;
     gnn_layer_t *made = NULL;
     gnn_parameters_t *parameters;
@@ -64,6 +67,8 @@ void gnn_layer_free(gnn_layer_t *layer)
 
 int gnn_layer_prepare(const gnn_layer_t *layer, gnn_graph_t *graph, gnn_flag_t backward)
 {
+    GNN__NEED(layer);
+    GNN__NEED(graph);
     return gnn__scores_prepare(&layer->config, graph, backward);
 }
 
@@ -147,6 +152,11 @@ static gnn_layer_vars_t variables(gnn_tape_t *tape, const gnn_inputs_t *in)
 int gnn_layer_forward(const gnn_layer_t *layer, gnn_context_t *context, const gnn_graph_t *graph,
                       const gnn_inputs_t *inputs, const gnn_tensor_t *out)
 {
+    GNN__NEED(layer);
+    GNN__NEED(context);
+    GNN__NEED(graph);
+    GNN__NEED(inputs);
+    GNN__NEED(out);
     gnn_tape_t *tape;
     GNN_TRY(check_inputs(layer, graph, inputs));
     GNN_TRY(gnn__context_tape(context, &tape));
@@ -159,6 +169,10 @@ int gnn_layer_attention(const gnn_layer_t *layer, gnn_context_t *context, const 
                         const gnn_inputs_t *inputs, const gnn_tensor_t *per_edge,
                         gnn_real_t *per_segment)
 {
+    GNN__NEED(layer);
+    GNN__NEED(context);
+    GNN__NEED(graph);
+    GNN__NEED(inputs);
     gnn_tape_t *tape;
     if (!gnn__scored(&layer->config))
         return gnn__error(GNN_EUNSUPPORTED,
@@ -176,6 +190,8 @@ int gnn_layer_attention(const gnn_layer_t *layer, gnn_context_t *context, const 
 
 int gnn_projection_new(gnn_projection_t **projection, const gnn_layer_t *layer, int64_t capacity)
 {
+    GNN__NEED(projection);
+    GNN__NEED(layer);
     gnn_projection_t *made;
     int64_t count;
     int rc;
@@ -219,6 +235,10 @@ static void bind_rows(gnn_tape_t *tape, gnn_var_t x, gnn_real_t *rows, int64_t c
 int gnn_layer_project(const gnn_layer_t *layer, gnn_context_t *context, const gnn_tensor_t *x,
                       gnn_sides_t sides, int64_t at, gnn_projection_t *p)
 {
+    GNN__NEED(layer);
+    GNN__NEED(context);
+    GNN__NEED(x);
+    GNN__NEED(p);
     gnn_tape_t *tape;
     bool receivers = sides & GNN_SIDE_RECEIVERS, senders = sides & GNN_SIDE_SENDERS;
     GNN_TRY(check_width("input features", receivers ? layer->config.in_dst : layer->config.in,
@@ -250,6 +270,13 @@ int gnn_layer_aggregate(const gnn_layer_t *layer, gnn_context_t *context, const 
                         const gnn_inputs_t *inputs, const gnn_projection_t *receivers,
                         const gnn_projection_t *senders, const gnn_tensor_t *out)
 {
+    GNN__NEED(layer);
+    GNN__NEED(context);
+    GNN__NEED(graph);
+    GNN__NEED(inputs);
+    GNN__NEED(receivers);
+    GNN__NEED(senders);
+    GNN__NEED(out);
     gnn_tape_t *tape;
     int64_t n_dst = gnn_graph_n_dst(graph), n_src = gnn_graph_n_src(graph);
     GNN_TRY(check_inputs(layer, graph, inputs));

@@ -10,8 +10,8 @@
  *               aggregators.def (lib/aggregate)
  *   update      the row of updates.def, self term, residual, norm, activation
  *
- * gnn__layer_record_hop, at the end of this file, is the three of them in a row. What a config does not
- * ask for puts nothing on the tape.
+ * gnn__layer_record_hop, at the end of this file, is the three of them in a row. What a config does
+ * not ask for puts nothing on the tape.
  *
  * Where to go from here: updates/ has one file for each update; declare.c lists the parameters;
  * config.c fills in what a config leaves open; reorder.c moves a product to the other side of the
@@ -159,9 +159,9 @@ static void edge_features(const gnn__hop_t *hop, gnn_var_t *in)
     const gnn_var_t weight = gnn__hop_parameter(hop, "edge.weight");
     in[GNN_AGGREGATE_EDGE_FEATURES] = hop->vars->edge_features;
     if (c->self_loops == GNN_ON && c->loop_features == GNN_ON)
-        in[GNN_AGGREGATE_EDGE_FEATURES] =
-            gnn_tape_op(hop->tape, &gnn__op_loop_rows, &hop->vars->edge_features, 1,
-                        &(gnn__loop_rows_settings_t){hop->graph}, sizeof(gnn__loop_rows_settings_t));
+        in[GNN_AGGREGATE_EDGE_FEATURES] = gnn__tape_op_once(
+            hop->tape, &gnn__op_loop_rows, hop->vars->edge_features,
+            &(gnn__loop_rows_settings_t){hop->graph}, sizeof(gnn__loop_rows_settings_t));
     if (c->message->edge_parts > 0) {
         in[GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT] = weight;
         in[GNN_AGGREGATE_EDGE_MESSAGE_BIAS] = gnn__hop_parameter(hop, "edge.bias");

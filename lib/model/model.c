@@ -1,5 +1,6 @@
 /* Making a model: steps are copied, layers created, parameters declared in one block and drawn. */
 #include <lib/model/blocks.h>
+#include <lib/tape/tape.h>
 
 static int copy_step(gnn__model_step_t *to, const gnn_step_t *from, int64_t index, bool named)
 {
@@ -117,7 +118,7 @@ static int build(gnn_model_t *model, gnn_context_t *context, int64_t count, cons
         model->n_made = k + 1;
     }
     GNN_TRY(check_size(model->parameters, model->most));
-    GNN_TRY(gnn_parameters_allocate(model->parameters, context));
+    GNN_TRY(gnn__parameters_make_room(model->parameters, context, model->most < 0));
     return gnn__model_name_fields(model);
 }
 
@@ -153,6 +154,9 @@ int gnn__step_take(gnn_step_t *full, const gnn_step_t *step, size_t size, size_t
 int gnn_model_from_steps_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
                                const gnn_step_t *steps, size_t size, size_t config_size)
 {
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(steps);
     gnn_step_t *full = NULL;
     int rc = GNN_OK;
     GNN_TRY(gnn__new(&full, count < 0 ? 0 : count, sizeof *full, "a model's steps"));
@@ -168,6 +172,9 @@ int gnn_model_from_steps_sized(gnn_model_t **model, gnn_context_t *context, int6
 int gnn_model_new_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
                         const gnn_layer_config_t *layers, size_t size)
 {
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(layers);
     gnn_step_t *steps = NULL;
     int rc = GNN_OK;
     GNN_TRY(gnn__new(&steps, count < 0 ? 0 : count, sizeof *steps, "a model's steps"));

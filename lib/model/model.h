@@ -57,7 +57,8 @@ struct gnn_model {
     int64_t n_steps, n_made; /* n_made: steps that are there already, while a model is made */
     const char **inputs;     /* names that no step has; the strings are those of steps */
     int64_t n_inputs;
-    int64_t most; /* numbers that running statistics may have while a model is made; -1: any */
+    int64_t most; /* numbers that running statistics may have while a model is made; -1: any, and
+                     parameters are drawn: nothing will fill them */
     gnn_parameters_t *parameters;
     gnn__model_field_t *fields;
     int64_t n_fields;

@@ -134,6 +134,8 @@ gnn_var_t gnn_model_record_all(const gnn_model_t *model, gnn_tape_t *tape,
 
 int gnn_model_prepare(const gnn_model_t *model, int slot, gnn_graph_t *graph, gnn_flag_t backward)
 {
+    GNN__NEED(model);
+    GNN__NEED(graph);
     for (int64_t k = 0; k < model->n_steps; k++) {
         const gnn__model_step_t *s = &model->steps[k];
         if (s->row->prepare && s->uses_graph && s->step.graph == slot)
@@ -153,6 +155,10 @@ void gnn__record_into(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *out)
 int gnn_model_forward(const gnn_model_t *model, gnn_context_t *context,
                       const gnn_model_inputs_t *inputs, const gnn_tensor_t *out)
 {
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(inputs);
+    GNN__NEED(out);
     gnn_tape_t *tape;
     GNN_TRY(gnn__context_tape(context, &tape));
     gnn__record_into(tape, gnn_model_record(model, tape, inputs, NULL), out);
@@ -162,6 +168,11 @@ int gnn_model_forward(const gnn_model_t *model, gnn_context_t *context,
 int gnn_model_value(const gnn_model_t *model, gnn_context_t *context,
                     const gnn_model_inputs_t *inputs, const char *name, const gnn_tensor_t *out)
 {
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(inputs);
+    GNN__NEED(name);
+    GNN__NEED(out);
     gnn_tape_t *tape;
     const int64_t step = gnn_model_find(model, name);
     if (step < 0)
@@ -184,6 +195,9 @@ int gnn_model_attention(const gnn_model_t *model, gnn_context_t *context,
                         const gnn_model_inputs_t *inputs, int64_t step,
                         const gnn_tensor_t *per_edge, gnn_real_t *per_segment)
 {
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(inputs);
     gnn_tape_t *tape;
     const gnn__model_step_t *s = step >= 0 && step < model->n_steps ? &model->steps[step] : NULL;
     const gnn_layer_config_t *c = !s ? NULL : s->layer ? &s->layer->config : &s->step.layer;

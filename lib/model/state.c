@@ -147,6 +147,10 @@ static int check_config(const gnn_state_config_t *c)
 int gnn_state_new_sized(gnn_state_t **state, const gnn_model_t *model, gnn_context_t *context,
                         const gnn_state_config_t *config, size_t size)
 {
+    GNN__NEED(state);
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(config);
     gnn_state_config_t full;
     gnn_state_t *made;
     if (!gnn__sized_take(&full, sizeof full, config, size))

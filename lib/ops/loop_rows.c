@@ -1,8 +1,8 @@
 /* Features of self-loops: (m x d) -> (m + n x d). Row m + i is the mean of the rows of the edges by
  * which receiver i hears others, 0 where it hears none; so are the rows of loops i -> i that the
- * graph has itself, whose own features are not read. The others are x's own. What PyG does by default
- * where a layer has self-loops on a graph with edge features: it takes away those that are there and
- * adds new ones. */
+ * graph has itself, whose own features are not read. The others are x's own. What PyG does by
+ * default where a layer has self-loops on a graph with edge features: it takes away those that are
+ * there and adds new ones. */
 #include <graphs/graph.h>
 #include <lib/ops/support.h>
 
@@ -40,45 +40,80 @@ static int loop_rows_shape(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* What one loop's mean is over: the edges by which receiver i hears others. */
-static int64_t heard_from_others(const gnn__built_view_t *view, int64_t i)
+/* How far ahead rows of edges are prefetched, which may lie anywhere. */
+enum { EDGES_AHEAD = 32 };
+
+/* The edge some places behind this one, or the part's last. */
+static int64_t edge_ahead(const gnn__pairs_t *pairs, int64_t at)
 {
-    int64_t count = 0;
-    for (int64_t p = 0; p < view->n_parts; p++) {
-        const gnn__pairs_t *pairs = &view->parts[p].pairs;
-        for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++)
-            count += gnn__pairs_col(pairs, at) != i;
-    }
-    return count;
+    return gnn__pairs_edge(pairs, gnn__min(at + EDGES_AHEAD, pairs->count - 1));
 }
 
-static gnn_real_t share_of(const gnn__built_view_t *view, int64_t i)
-{
-    const int64_t count = heard_from_others(view, i);
-    return count > 0 ? 1 / (gnn_real_t)count : 0;
-}
+/* How many edges by which receiver i hears others, and loops of its own that the graph has. */
+typedef struct {
+    int64_t others, loops;
+} heard_t;
 
-/* y of receiver i's loop becomes the mean over the edges from others. */
-static void loop_mean(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i)
+static heard_t heard_of(const gnn__built_view_t *view, int64_t i)
 {
-    const gnn_tensor_t *x = &call->in[0].value;
-    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
-    const size_t row = sizeof *x->data * (size_t)x->cols;
-    gnn_real_t *to = gnn__row(&call->out[0].value, x->rows + i);
-    memset(to, 0, row);
+    heard_t heard = {0, 0};
     for (int64_t p = 0; p < view->n_parts; p++) {
         const gnn__pairs_t *pairs = &view->parts[p].pairs;
-        for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++)
-            if (gnn__pairs_col(pairs, at) != i)
-                kernels->scale(x->cols, 1, gnn__row(x, gnn__pairs_edge(pairs, at)), true, to);
+        const int64_t from = gnn__pairs_from(pairs, i), to = gnn__pairs_to(pairs, i);
+        for (int64_t at = from; at < to; at++)
+            heard.loops += gnn__pairs_col(pairs, at) == i;
+        heard.others += to - from;
     }
-    kernels->scale(x->cols, share_of(view, i), to, false, to);
+    heard.others -= heard.loops;
+    return heard;
+}
+
+/* Rows of the loops that receiver i has itself become `mean`. */
+static void fill_loops(const gnn__built_view_t *view, int64_t i, const gnn_real_t *mean,
+                       const gnn_tensor_t *y)
+{
     for (int64_t p = 0; p < view->n_parts; p++) {
         const gnn__pairs_t *pairs = &view->parts[p].pairs;
         for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++)
             if (gnn__pairs_col(pairs, at) == i)
-                memcpy(gnn__row(&call->out[0].value, gnn__pairs_edge(pairs, at)), to, row);
+                memcpy(gnn__row(y, gnn__pairs_edge(pairs, at)), mean, sizeof *mean * (size_t)y->cols);
     }
+}
+
+/* y of receiver i's loop becomes the mean over the edges from others, which are read from y: the
+ * library's memory has large pages. */
+static void loop_mean(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i)
+{
+    const gnn_tensor_t y = call->out[0].value;
+    const heard_t heard = heard_of(view, i);
+    gnn_real_t *to = gnn__row(&y, call->in[0].value.rows + i);
+    memset(to, 0, sizeof *to * (size_t)y.cols);
+    for (int64_t p = 0; p < view->n_parts; p++) {
+        const gnn__pairs_t *pairs = &view->parts[p].pairs;
+        for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++) {
+            const gnn_real_t *from = gnn__row(&y, gnn__pairs_edge(pairs, at));
+            __builtin_prefetch(gnn__row(&y, edge_ahead(pairs, at)));
+            for (int64_t c = 0; gnn__pairs_col(pairs, at) != i && c < y.cols; c++)
+                to[c] += from[c];
+        }
+    }
+    for (int64_t c = 0; heard.others > 0 && c < y.cols; c++)
+        to[c] /= (gnn_real_t)heard.others;
+    if (heard.loops > 0)
+        fill_loops(view, i, to, &y);
+}
+
+enum { ROWS_AT_ONCE = 1024 };
+
+/* Rows e0 .. e1 - 1 as they are. */
+static void copy_rows(const gnn_tensor_t *x, const gnn_tensor_t *y, int64_t e0, int64_t e1)
+{
+    const size_t row = sizeof *x->data * (size_t)x->cols;
+    if (x->stride == x->cols && y->stride == x->cols)
+        memcpy(gnn__row(y, e0), gnn__row(x, e0), row * (size_t)(e1 - e0));
+    else
+        for (int64_t e = e0; e < e1; e++)
+            memcpy(gnn__row(y, e), gnn__row(x, e), row);
 }
 
 static int loop_rows_forward(gnn_op_call_t *call)
@@ -90,51 +125,66 @@ static int loop_rows_forward(gnn_op_call_t *call)
         return GNN_EUNPREPARED;
     const int threads = gnn__op_threads(call, 2 * x->rows * x->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t e = 0; e < x->rows; e++)
-        memcpy(gnn__row(&call->out[0].value, e), gnn__row(x, e), sizeof *x->data * (size_t)x->cols);
+    for (int64_t e = 0; e < x->rows; e += ROWS_AT_ONCE)
+        copy_rows(x, &call->out[0].value, e, gnn__min(e + ROWS_AT_ONCE, x->rows));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < n; i++)
         loop_mean(call, view, i);
     return GNN_OK;
 }
 
-/* Every edge by which receiver i hears another node gets its share of the gradient of one loop. */
+/* Every edge by which receiver i hears another node gets a share of the gradient of each loop that
+ * i has itself. */
 static void share_out(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i,
-                      gnn_real_t share, const gnn_real_t *d_loop)
+                      gnn_real_t share, const gnn_real_t *of_loop)
 {
-    const gnn_tensor_t *dx = &call->in[0].grad;
-    for (int64_t p = 0; p < view->n_parts; p++) {
-        const gnn__pairs_t *pairs = &view->parts[p].pairs;
-        for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++)
-            if (gnn__pairs_col(pairs, at) != i)
-                gnn__elementwise_kernels()->scale(dx->cols, share, d_loop, true,
-                                                  gnn__row(dx, gnn__pairs_edge(pairs, at)));
-    }
-}
-
-/* Edges from others first get their own gradients, then shares of those of the loop that may be
- * added and of the loops that are there; what a loop's own row says is not read. */
-static void edge_grads(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i)
-{
-    const gnn_operand_t *x = &call->in[0];
-    const gnn_tensor_t *dy = &call->out[0].grad;
-    const gnn_real_t share = share_of(view, i);
+    const gnn_tensor_t dx = call->in[0].grad;
     for (int64_t p = 0; p < view->n_parts; p++) {
         const gnn__pairs_t *pairs = &view->parts[p].pairs;
         for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++) {
-            const int64_t edge = gnn__pairs_edge(pairs, at);
-            const gnn_real_t own = gnn__pairs_col(pairs, at) != i;
-            gnn__elementwise_kernels()->scale(dy->cols, own, gnn__row(dy, edge), x->accumulate != 0,
-                                              gnn__row(&x->grad, edge));
+            gnn_real_t *to = gnn__row(&dx, gnn__pairs_edge(pairs, at));
+            for (int64_t c = 0; gnn__pairs_col(pairs, at) != i && c < dx.cols; c++)
+                to[c] += share * of_loop[c];
         }
     }
-    share_out(call, view, i, share, gnn__row(dy, x->rows + i));
+}
+
+static void share_loops(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i,
+                        gnn_real_t share)
+{
+    const gnn_tensor_t dy = call->out[0].grad;
     for (int64_t p = 0; p < view->n_parts; p++) {
         const gnn__pairs_t *pairs = &view->parts[p].pairs;
         for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++)
             if (gnn__pairs_col(pairs, at) == i)
-                share_out(call, view, i, share, gnn__row(dy, gnn__pairs_edge(pairs, at)));
+                share_out(call, view, i, share, gnn__row(&dy, gnn__pairs_edge(pairs, at)));
     }
+}
+
+/* The row of an edge from another node gets its own gradient and its share of that of the loop that
+ * may be added; what a loop's own row says is not read. */
+static void edge_grads(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i)
+{
+    const gnn_operand_t *x = &call->in[0];
+    const gnn_tensor_t dy = call->out[0].grad, dx = x->grad;
+    const heard_t heard = heard_of(view, i);
+    const gnn_real_t share = heard.others > 0 ? 1 / (gnn_real_t)heard.others : 0,
+                     *of_loop = gnn__row(&dy, x->rows + i);
+    const bool adds = x->accumulate != 0;
+    for (int64_t p = 0; p < view->n_parts; p++) {
+        const gnn__pairs_t *pairs = &view->parts[p].pairs;
+        for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++) {
+            const int64_t edge = gnn__pairs_edge(pairs, at), next = edge_ahead(pairs, at);
+            const gnn_real_t *from = gnn__row(&dy, edge), own = gnn__pairs_col(pairs, at) != i;
+            gnn_real_t *to = gnn__row(&dx, edge);
+            __builtin_prefetch(gnn__row(&dy, next));
+            __builtin_prefetch(gnn__row(&dx, next), 1);
+            for (int64_t c = 0; c < dy.cols; c++)
+                to[c] = (adds ? to[c] : 0) + own * (from[c] + share * of_loop[c]);
+        }
+    }
+    if (heard.loops > 0)
+        share_loops(call, view, i, share);
 }
 
 static int loop_rows_backward(gnn_op_call_t *call)

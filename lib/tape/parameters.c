@@ -27,6 +27,7 @@ enum { ALIGN = 64 / sizeof(gnn_real_t) };
 
 int gnn_parameters_new(gnn_parameters_t **parameters)
 {
+    GNN__NEED(parameters);
     return gnn__new(parameters, 1, sizeof **parameters, "parameters");
 }
 
@@ -46,6 +47,8 @@ int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t r
                        gnn_init_t init, double init_argument, int64_t fan_in, int64_t fan_out,
                        int32_t *id)
 {
+    GNN__NEED(parameters);
+    GNN__NEED(name);
     parameter_t p = {NULL,
                      rows,
                      cols,
@@ -96,9 +99,38 @@ static double draw(const parameter_t *p, uint64_t seed, uint64_t stream, int64_t
 
 int gnn_parameters_allocate(gnn_parameters_t *parameters, gnn_context_t *context)
 {
+    return gnn__parameters_make_room(parameters, context, true);
+}
+
+/* Does the parameter start with random numbers? */
+static bool is_random(const parameter_t *p)
+{
+    return p->init != GNN_INIT_ZEROS && p->init != GNN_INIT_ONES && p->init != GNN_INIT_CONSTANT;
+}
+
+/* Memory for gradients, all of them 0: pages that no gradient is written to are never touched. */
+static int allocate_gradients(gnn_parameters_t *parameters)
+{
+    size_t bytes;
+    GNN_TRY(gnn__bytes(parameters->length, sizeof(gnn_real_t), "gradients", &bytes));
+    parameters->gradients = gnn__aligned(bytes);
+    if (!parameters->gradients)
+        return gnn__error(GNN_EMEMORY, "gradients: no memory for %zu bytes", bytes);
+    for (int32_t id = 0; id < parameters->count; id++) {
+        const parameter_t *p = &parameters->list[id];
+        const int64_t end = p->offset + p->rows * p->cols,
+                      next = id + 1 < parameters->count ? p[1].offset : parameters->length;
+        memset(parameters->gradients + end, 0, sizeof(gnn_real_t) * (size_t)(next - end));
+    }
+    gnn_parameters_zero_gradients(parameters);
+    return GNN_OK;
+}
+
+int gnn__parameters_make_room(gnn_parameters_t *parameters, gnn_context_t *context, bool draws)
+{
     gnn_real_t *values = NULL;
     GNN_TRY(gnn__new(&values, parameters->length, sizeof *values, "parameters"));
-    int rc = gnn__new(&parameters->gradients, parameters->length, sizeof *values, "gradients");
+    int rc = allocate_gradients(parameters);
     if (rc != GNN_OK) {
         gnn_free(values);
         return rc;
@@ -107,6 +139,8 @@ int gnn_parameters_allocate(gnn_parameters_t *parameters, gnn_context_t *context
     for (int32_t id = 0; id < parameters->count; id++) {
         const parameter_t *p = &parameters->list[id];
         uint64_t stream = gnn__hash_string(p->name);
+        if (!draws && is_random(p))
+            continue;
         for (int64_t k = 0; p->init != GNN_INIT_ZEROS && k < p->rows * p->cols; k++)
             values[p->offset + k] = (gnn_real_t)draw(p, gnn_context_seed(context), stream, k);
     }

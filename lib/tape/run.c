@@ -70,6 +70,7 @@ static int run_forward(gnn_tape_t *tape)
 
 int gnn_tape_forward(gnn_tape_t *tape)
 {
+    GNN__NEED(tape);
     if (tape->status != GNN_OK)
         return gnn_tape_status(tape);
     return gnn_tape_fail(tape, run_forward(tape));
@@ -197,6 +198,7 @@ static int run_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_
 
 int gnn_tape_backward(gnn_tape_t *tape, gnn_var_t root, const gnn_tensor_t *d_root)
 {
+    GNN__NEED(tape);
     if (tape->status != GNN_OK)
         return gnn_tape_status(tape);
     return gnn_tape_fail(tape, run_backward(tape, root, d_root));

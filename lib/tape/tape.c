@@ -6,6 +6,8 @@
 
 int gnn_tape_new(gnn_tape_t **tape, gnn_context_t *context)
 {
+    GNN__NEED(tape);
+    GNN__NEED(context);
     gnn_tape_t *made;
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a tape"));
     made->context = context;
@@ -31,6 +33,8 @@ void gnn_tape_free(gnn_tape_t *tape)
 
 void gnn_tape_reset(gnn_tape_t *tape, int recording, int training)
 {
+    if (!tape)
+        return;
     tape->recording = recording != 0;
     tape->training = training != 0;
     tape->planned = tape->ran = false;
@@ -110,8 +114,19 @@ static gnn_var_t number(const gnn_tape_t *tape, const gnn__value_t *v)
     return v ? (gnn_var_t)(v - tape->values) : GNN_NONE;
 }
 
+/* The tape, where there is one, fails; no value. */
+static gnn_var_t missing(gnn_tape_t *tape, const char *function, const char *argument)
+{
+    const int rc = gnn__error(GNN_EINVALID, "%s: %s is NULL", function, argument);
+    if (tape)
+        gnn_tape_fail(tape, rc);
+    return GNN_NONE;
+}
+
 gnn_var_t gnn_tape_input(gnn_tape_t *tape, const gnn_tensor_t *x, int wants_grad)
 {
+    if (!tape || !x)
+        return missing(tape, __func__, tape ? "x" : "tape");
     if (tape->status != GNN_OK || gnn_tape_fail(tape, gnn_tensor_check(x, "an input")) != GNN_OK)
         return GNN_NONE;
     gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_INPUT, x->rows, x->cols);
@@ -126,6 +141,8 @@ gnn_var_t gnn_tape_input(gnn_tape_t *tape, const gnn_tensor_t *x, int wants_grad
 
 gnn_var_t gnn_tape_sparse(gnn_tape_t *tape, const gnn_sparse_t *x)
 {
+    if (!tape || !x)
+        return missing(tape, __func__, tape ? "x" : "tape");
     gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_SPARSE, x->rows, x->cols);
     if (v)
         v->sparse = x;
@@ -134,6 +151,8 @@ gnn_var_t gnn_tape_sparse(gnn_tape_t *tape, const gnn_sparse_t *x)
 
 gnn_var_t gnn_tape_ids(gnn_tape_t *tape, const int32_t *ids, int64_t count)
 {
+    if (!tape || !ids)
+        return missing(tape, __func__, tape ? "ids" : "tape");
     gnn__value_t *v = gnn__tape_append(tape, GNN__VALUE_IDS, count, 1);
     if (v)
         v->ids = ids;
@@ -142,6 +161,8 @@ gnn_var_t gnn_tape_ids(gnn_tape_t *tape, const int32_t *ids, int64_t count)
 
 gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int32_t id)
 {
+    if (!tape || !parameters)
+        return missing(tape, __func__, tape ? "parameters" : "tape");
     gnn_tensor_t value = gnn_parameters_value(parameters, id);
     if (!gnn_parameters_name(parameters, id))
         gnn_tape_fail(tape, gnn__error(GNN_EINVALID, "there is no parameter %d", id));

@@ -107,6 +107,10 @@ bool gnn__tape_overlap(const gnn__value_t *v, const gnn__value_t *w);
 int gnn__tape_plan(gnn_tape_t *tape);
 /* The random numbers that the op behind a value draws from. */
 gnn_rng_t gnn__tape_rng(const gnn_tape_t *tape, gnn_var_t x);
+/* As gnn_tape_op of one input, for an op that draws nothing: where the tape has the same op on the
+ * same input with the same attributes already, its value serves once more. */
+gnn_var_t gnn__tape_op_once(gnn_tape_t *tape, const gnn_op_t *op, gnn_var_t input,
+                            const void *attributes, size_t bytes);
 /* The op behind a value reads this stream instead of its own: several products of one dropped input
  * see one mask. */
 void gnn__tape_set_stream(gnn_tape_t *tape, gnn_var_t x, uint32_t stream);
@@ -123,6 +127,8 @@ gnn_var_t gnn__tape_weigh_edges(gnn_tape_t *tape, gnn_var_t weight, const gnn_gr
 gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind, gnn_real_t slope);
 /* Appends an empty value; NULL after an error. */
 gnn__value_t *gnn__tape_append(gnn_tape_t *tape, gnn__value_kind_t kind, int64_t rows, int64_t cols);
+/* gnn_parameters_allocate; without `draws` those that start with random numbers start as 0. */
+int gnn__parameters_make_room(gnn_parameters_t *parameters, gnn_context_t *context, bool draws);
 /* The memory of a gradient. It may hold old numbers: see gnn__gradient_is_new. */
 gnn_tensor_t gnn__gradient_memory(const gnn_parameters_t *parameters, int32_t id);
 /* Is a gradient 0, whatever its memory holds? From now on it is what its memory holds: the caller

@@ -169,6 +169,18 @@ gnn_var_t gnn_tape_op(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inp
     return node->out;
 }
 
+gnn_var_t gnn__tape_op_once(gnn_tape_t *tape, const gnn_op_t *op, gnn_var_t input,
+                            const void *attributes, size_t bytes)
+{
+    for (int32_t k = 0; tape->status == GNN_OK && k < tape->n_nodes; k++) {
+        const gnn__node_t *node = tape->nodes[k];
+        if (node->op == op && node->n_own == 1 && node->in[0] == input &&
+            memcmp(node->attributes, attributes, bytes) == 0)
+            return node->out;
+    }
+    return gnn_tape_op(tape, op, &input, 1, attributes, bytes);
+}
+
 gnn_rng_t gnn__tape_rng(const gnn_tape_t *tape, gnn_var_t x)
 {
     gnn_rng_t rng = {tape->context->seed, tape->step, 0};

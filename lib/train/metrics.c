@@ -18,6 +18,8 @@ int64_t gnn__predicted(const gnn_tensor_t *logits, int64_t r)
 
 double gnn_metric_accuracy(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask)
 {
+    if (!logits || !labels)
+        return NAN;
     int64_t counted = 0, right = 0;
     for (int64_t r = 0; r < logits->rows; r++) {
         if (!gnn__counts(labels, mask, r))
@@ -57,6 +59,8 @@ static double f1_of(const gnn_tensor_t *logits, const int32_t *labels, const uin
 
 double gnn_metric_macro_f1(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask)
 {
+    if (!logits || !labels)
+        return NAN;
     int64_t small[512] = {0}, *tally = small;
     int64_t classes = logits->cols == 1 ? 2 : logits->cols;
     if (2 * classes > (int64_t)(sizeof small / sizeof *small) &&
@@ -150,6 +154,8 @@ double gnn__roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const uin
 
 double gnn_metric_roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask)
 {
+    if (!logits || !labels)
+        return NAN;
     double *sort = NULL;
     if (gnn__new(&sort, logits->rows, sizeof *sort, "scores to sort") != GNN_OK)
         return NAN;

@@ -155,6 +155,9 @@ static int check_targets(const gnn_data_t *data, const gnn_train_config_t *confi
 int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
               const gnn_train_config_t *config, gnn_train_result_t *result)
 {
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(data);
     gnn_train_config_t initial = {0};
     nodes_t nodes = {0};
     int rc;
@@ -184,6 +187,9 @@ done:
 int gnn_evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
                  int64_t split, int part, gnn_metric_t metric, double *value)
 {
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(data);
     nodes_t nodes = {0};
     gnn__run_t run = {0};
     gnn__pool_t pool = {0};
@@ -209,6 +215,9 @@ done:
 int gnn_predict(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
                 const gnn_tensor_t *out)
 {
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(data);
     nodes_t nodes = {0};
     gnn_model_inputs_t inputs;
     if (!model || !context || !data || !out)

@@ -326,6 +326,7 @@ static double clip_factor(double norm, double max_norm)
 
 int gnn_optimizer_step(gnn_optimizer_t *optimizer, double lr_factor)
 {
+    GNN__NEED(optimizer);
     gnn_optimizer_t *o = optimizer;
     if (!(lr_factor >= 0) || isinf(lr_factor))
         return gnn__error(GNN_EINVALID,
@@ -349,6 +350,7 @@ int gnn_optimizer_step(gnn_optimizer_t *optimizer, double lr_factor)
 
 int gnn_clip_gradients(gnn_parameters_t *parameters, gnn_real_t max_norm, double *norm)
 {
+    GNN__NEED(parameters);
     if (!((double)max_norm > 0))
         return gnn__error(GNN_EINVALID, "gnn_clip_gradients: max_norm is %g, expected a number > 0",
                           (double)max_norm);

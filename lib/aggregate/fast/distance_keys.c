@@ -262,13 +262,15 @@ static void fold_head(const gnn__plan_t *plan, const gnn__distance_keys_t *keys,
                       const gnn__attention_t *a, int p, int64_t h, int64_t chunks)
 {
     const int64_t width = a->keys.width, d_k = a->d_k, stride = keys->stride;
+    const gnn_real_t scale = a->scale;
     for (int64_t x = a->keys.first; x <= a->keys.last; x++) {
         gnn_real_t *to =
             gnn__row(&plan->d[GNN_AGGREGATE_PRIOR_0 + p], keys->row[p][x]) + keys->column[p][h];
         for (int64_t c = 0; c < chunks; c++) {
             const gnn_real_t *from = keys->partials + ((c * a->heads + h) * stride + x) * width;
+#pragma omp simd
             for (int64_t k = 0; k < d_k; k++)
-                to[k] += a->scale * from[k];
+                to[k] += scale * from[k];
         }
     }
 }

@@ -47,17 +47,39 @@ int64_t gnn__distance_places(const gnn__plan_t *plan, int64_t *first, int64_t *c
     return prior.stride;
 }
 
+/* Does the call need to know distances at all? */
+static bool reads_distances(const gnn__plan_t *plan)
+{
+    return plan->has_priors || plan->by_distance;
+}
+
+/* Does prior p have numbers by distance, rather than keys? */
+static bool is_strip(const gnn__plan_t *plan, int p)
+{
+    return plan->prior[p] && plan->prior[p]->strip;
+}
+
+static bool has_strips(const gnn__plan_t *plan)
+{
+    bool has = false;
+    for (int p = 0; p < GNN_PRIORS; p++)
+        has |= is_strip(plan, p);
+    return has;
+}
+
 bool gnn__distance_prior_fits(const gnn__plan_t *plan)
 {
     enum { SPARE = 1 << 14, MOST_SUMS = 1 << 25 };
     gnn__distance_prior_t prior;
     int64_t sums = 0;
-    if (!plan->has_priors)
+    if (!reads_distances(plan))
         return true;
     find_range(plan, &prior);
-    return prior.count <= 4 * (plan->graph->n_dst + plan->graph->n_src) + SPARE &&
-           gnn__mul(prior.stride, plan->shape.heads * gnn__most_chunks(plan->view), &sums) &&
-           sums <= MOST_SUMS;
+    if (prior.count > 4 * (plan->graph->n_dst + plan->graph->n_src) + SPARE)
+        return false;
+    return !has_strips(plan) ||
+           (gnn__mul(prior.stride, plan->shape.heads * gnn__most_chunks(plan->view), &sums) &&
+            sums <= MOST_SUMS);
 }
 
 /* Does every row's run of places lie in one segment? Neither ends nor segments ever move to the
@@ -90,26 +112,12 @@ bool gnn__distances_are_straight(const gnn__plan_t *plan, int64_t p)
 {
     const gnn_graph_t *g = plan->graph;
     const gnn__pairs_t *pairs = &plan->view->parts[p].pairs;
-    return !plan->has_priors || (!pairs->row_order && !pairs->col_order &&
-                                 runs_in_segments(pairs, g->n_segments, g->src_segments) &&
-                                 segments_apart(pairs, g->n_segments, g->dst_segments));
+    return !reads_distances(plan) || (!pairs->row_order && !pairs->col_order &&
+                                      runs_in_segments(pairs, g->n_segments, g->src_segments) &&
+                                      segments_apart(pairs, g->n_segments, g->dst_segments));
 }
 
 /* ---- numbers by distance ---- */
-
-/* Does prior p have numbers by distance, rather than keys? */
-static bool is_strip(const gnn__plan_t *plan, int p)
-{
-    return plan->prior[p] && plan->prior[p]->strip;
-}
-
-static bool has_strips(const gnn__plan_t *plan)
-{
-    bool has = false;
-    for (int p = 0; p < GNN_PRIORS; p++)
-        has |= is_strip(plan, p);
-    return has;
-}
 
 /* What all priors together say of head a at distances first .. first + count - 1. */
 static void fill_head(const gnn__plan_t *plan, int64_t a, int64_t first, int64_t count,
@@ -145,7 +153,7 @@ void gnn__distance_prior_carve(const gnn__plan_t *plan, gnn__carve_t *carve, boo
     const gnn_graph_t *g = plan->graph;
     int64_t all = 0, sums = 0;
     memset(prior, 0, sizeof *prior);
-    if (!plan->has_priors)
+    if (!reads_distances(plan))
         return;
     find_range(plan, prior);
     carve->overflow |=
@@ -168,7 +176,7 @@ void gnn__distance_prior_fill(const gnn__plan_t *plan, bool backward, gnn__dista
 {
     const gnn_graph_t *g = plan->graph;
     const int64_t stride = prior->stride, all = stride * plan->shape.heads;
-    if (!plan->has_priors)
+    if (!reads_distances(plan))
         return;
     gnn__positions(g, true, prior->positions);
     gnn__positions(g, false, prior->positions + g->n_dst);

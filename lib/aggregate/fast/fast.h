@@ -14,12 +14,20 @@ static inline bool gnn__priors_by_distance(const gnn__plan_t *plan)
     return known;
 }
 
-/* Kernels read senders' rows in place, and may sum edges' rows apart; weighers other
- * than softmax, unequal numbers of key and value heads, and weights that are asked for are the
- * generic driver's. */
+/* Is the message the sender's row plus one by distance? */
+static inline bool gnn__values_by_distance(const gnn__plan_t *plan)
+{
+    const gnn_message_t *m = plan->message;
+    return m->value_row && m->value_column && m->declare && m->src_parts == 1 &&
+           m->dst_parts == 0 && m->edge_parts == 0 && (m->flags & GNN_MESSAGE_READS_DISTANCE);
+}
+
+/* Kernels read senders' rows in place, and may sum edges' rows, and those of distances, apart;
+ * weighers other than softmax, unequal numbers of key and value heads, and weights that are asked
+ * for are the generic driver's. */
 static inline bool gnn__reads_rows(const gnn__plan_t *plan)
 {
-    return (plan->message->is_sender || plan->message->adds_edge) &&
+    return (plan->message->is_sender || plan->message->adds_edge || gnn__values_by_distance(plan)) &&
            plan->has[GNN_AGGREGATE_SRC_MESSAGE] && gnn__priors_by_distance(plan) &&
            (plan->weigher->fast == GNN__FAST_SOFTMAX ||
             plan->weigher->fast == GNN__FAST_SOFTMAX_SINK) &&
@@ -27,10 +35,11 @@ static inline bool gnn__reads_rows(const gnn__plan_t *plan)
            !plan->how->segment_weights_out;
 }
 
-/* The same where edges add nothing to messages and keys. */
+/* The same where nothing is added to messages and keys. */
 static inline bool gnn__is_plain(const gnn__plan_t *plan)
 {
-    return gnn__reads_rows(plan) && plan->edge_width == 0 && !plan->edge_key;
+    return gnn__reads_rows(plan) && !gnn__values_by_distance(plan) && plan->edge_width == 0 &&
+           !plan->edge_key;
 }
 
 #endif

@@ -19,20 +19,36 @@ bool gnn__lane_edge_rows(const gnn__plan_t *plan)
     return plan->aggregator->fast == GNN__FAST_DOT && (plan->edge_key || plan->edge_message);
 }
 
+bool gnn__lane_edge_keys(const gnn__plan_t *plan)
+{
+    return plan->aggregator->fast == GNN__FAST_ADDITIVE_V2 && plan->edge_key;
+}
+
+bool gnn__lane_edges_in_products(const gnn__plan_t *plan)
+{
+    return plan->aggregator->fast != GNN__FAST_ADDITIVE &&
+           (plan->edge_key || plan->edge_message || plan->has[GNN_AGGREGATE_EDGE_BIAS]);
+}
+
+/* The gradient of a dot score's bias is found by dividing by the scale. */
 bool gnn__lane_edges_taken(const gnn__plan_t *plan)
 {
-    const bool bias = plan->has[GNN_AGGREGATE_EDGE_BIAS];
-    if (plan->aggregator->fast == GNN__FAST_ADDITIVE)
-        return plan->edge_width == 0;
     if (plan->aggregator->fast == GNN__FAST_DOT)
-        return !bias && !plan->has[GNN_AGGREGATE_EDGE_MESSAGE_BIAS];
-    return !bias && !plan->edge_key && plan->edge_width == 0;
+        return !plan->has[GNN_AGGREGATE_EDGE_MESSAGE_BIAS] &&
+               (!plan->has[GNN_AGGREGATE_EDGE_BIAS] || plan->shape.scale != 0);
+    return plan->edge_width == 0;
 }
 
 bool gnn__lane_edge_weights_wanted(const gnn__plan_t *plan)
 {
     return gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT) ||
            gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT);
+}
+
+bool gnn__lane_edge_sums_wanted(const gnn__plan_t *plan)
+{
+    return gnn__lane_edge_weights_wanted(plan) ||
+           (gnn__lane_edge_keys(plan) && gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS));
 }
 
 bool gnn__lane_edges_wanted(const gnn__plan_t *plan)
@@ -68,10 +84,12 @@ void gnn__lane_edges_carve(const gnn__plan_t *plan, gnn__carve_t *carve, const g
     edges->weights = matrix(carve, terms && plan->edge_key, d_e, TERM_ROW);
     /* the loops that a view adds have rows too; registers reach beyond the last one */
     edges->logits = matrix(carve, terms && plan->edge_key, logit_rows(plan) + 16, l->width);
-    edges->key_rows = matrix(carve, keys, d_e, l->key_numbers);
+    edges->key_rows = matrix(carve, keys || gnn__lane_edge_keys(plan), d_e, l->key_numbers);
     edges->value_rows = matrix(carve, values, d_e, l->value_numbers);
     edges->queries = matrix(carve, keys, n, edges->stride);
     edges->outputs = matrix(carve, values && backward, n, edges->stride);
+    edges->pairs = matrix(carve, backward && (rows || gnn__lane_edge_keys(plan)), logit_rows(plan),
+                          2 * l->width);
     edges->partials = matrix(carve, backward && d_e > 0, gnn__most_chunks(plan->view), edges->size);
 }
 
@@ -130,6 +148,10 @@ void gnn__lane_edges_fill(const gnn__plan_t *plan, bool backward, int threads,
     pack_rows(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT, s->d_k, l->key_numbers, l->width, edges->key_rows);
     pack_rows(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, s->d_v, l->value_numbers, l->width,
               edges->value_rows);
+    if (edges->key_rows && edges->queries)
+        l->key_rows = edges->key_rows;
+    else
+        l->edge_keys = edges->key_rows;
     project_rows(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT, &plan->in[GNN_AGGREGATE_QUERY], s->d_k, l,
                  edges->stride, threads, edges->queries);
     if (backward)
@@ -138,9 +160,9 @@ void gnn__lane_edges_fill(const gnn__plan_t *plan, bool backward, int threads,
     if (edges->logits) /* loops add nothing */
         memset(edges->logits + plan->graph->n_edges * l->width, 0,
                sizeof *edges->logits * (size_t)(plan->graph->n_dst * l->width));
+    l->pair_weights = (gnn__matrix_t){edges->pairs, 2 * l->width};
     l->edge_weights = edges->weights;
     l->edge_logits = (gnn__matrix_t){edges->logits, l->width};
-    l->key_rows = edges->key_rows;
     l->value_rows = edges->value_rows;
     l->edge_queries = (gnn__matrix_t){edges->queries, edges->stride};
     l->edge_outputs = (gnn__matrix_t){edges->outputs, edges->stride};
@@ -160,6 +182,24 @@ static void add_rows(const gnn__plan_t *plan, int input, const gnn_real_t *sums,
     }
 }
 
+/* Sums R of additive-v2 scores: a R are the gradients of weights, and W R, added up over features,
+ * those of a. */
+static void add_bent(const gnn__plan_t *plan, const gnn_real_t *sums, const gnn__lanes_t *l)
+{
+    const gnn_tensor_t *weights = &plan->in[GNN_AGGREGATE_EDGE_KEY_WEIGHT],
+                       *d_weights = &plan->d[GNN_AGGREGATE_EDGE_KEY_WEIGHT],
+                       *d_a = &plan->d[GNN_AGGREGATE_PARAMETERS];
+    const int64_t d = plan->shape.d_k;
+    for (int64_t f = 0; f < plan->d_e; f++, sums += l->key_numbers)
+        for (int64_t x = 0; x < plan->shape.heads * d; x++) {
+            const gnn_real_t sum = sums[x % d * l->width + x / d];
+            if (d_weights->data)
+                gnn__row(d_weights, f)[x] += plan->in[GNN_AGGREGATE_PARAMETERS].data[x] * sum;
+            if (d_a->data)
+                gnn__row(d_a, x / d_a->cols)[x % d_a->cols] += gnn__row(weights, f)[x] * sum;
+        }
+}
+
 void gnn__lane_edges_add(const gnn__plan_t *plan, const gnn__lane_edges_t *edges,
                          const gnn__lanes_t *l, int64_t chunks)
 {
@@ -170,7 +210,9 @@ void gnn__lane_edges_add(const gnn__plan_t *plan, const gnn__lane_edges_t *edges
     for (int64_t c = 0; c < chunks; c++, sums += edges->size) {
         if (edges->weights && keys)
             add_rows(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT, sums, 1, TERM_ROW, l->width);
-        if (edges->key_rows && keys)
+        if (l->edge_keys)
+            add_bent(plan, sums, l);
+        if (l->key_rows && keys)
             add_rows(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT, sums, s->d_k, l->key_numbers, l->width);
         if (edges->value_rows && values)
             add_rows(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, sums + plan->d_e * l->key_numbers,

@@ -9,12 +9,14 @@
 
 /* Weights and projections as kernels read them; NULL: features have no say there. */
 typedef struct gnn__lane_edges {
-    gnn_real_t *weights;               /* additive: d_e rows of a register and more */
-    gnn_real_t *logits;                /* additive: edges x width */
-    gnn_real_t *key_rows, *value_rows; /* dot: d_e rows as keys and as values lie */
-    gnn_real_t *queries, *outputs;     /* dot: n_dst rows, what they make of q and of dY */
-    gnn_real_t *partials;              /* gradients of weights, `size` numbers for each chunk */
-    int64_t size, stride;              /* of a row of projections */
+    gnn_real_t *weights; /* additive: d_e rows of a register and more */
+    gnn_real_t *logits;  /* additive: edges x width */
+    /* dot, and of keys additive-v2: d_e rows as keys and as values lie */
+    gnn_real_t *key_rows, *value_rows;
+    gnn_real_t *queries, *outputs; /* dot: n_dst rows, what they make of q and of dY */
+    gnn_real_t *pairs;             /* dot, additive-v2: edges x 2 width */
+    gnn_real_t *partials;          /* gradients of weights, `size` numbers for each chunk */
+    int64_t size, stride;          /* of a row of projections */
 } gnn__lane_edges_t;
 
 /* Can lanes do what edges say in this call, if they say anything? */
@@ -23,9 +25,14 @@ bool gnn__lane_edges_taken(const gnn__plan_t *plan);
 bool gnn__lane_edge_terms(const gnn__plan_t *plan);
 /* Do features enter the keys or values of dot scores? */
 bool gnn__lane_edge_rows(const gnn__plan_t *plan);
-/* Are gradients of what edges say wanted; of weights of features? */
+/* Do features enter the keys of additive-v2 scores? */
+bool gnn__lane_edge_keys(const gnn__plan_t *plan);
+/* Do edges say anything in scores that are products of rows? */
+bool gnn__lane_edges_in_products(const gnn__plan_t *plan);
+/* Are gradients of what edges say wanted; of weights of features; sums for gradients of weights? */
 bool gnn__lane_edges_wanted(const gnn__plan_t *plan);
 bool gnn__lane_edge_weights_wanted(const gnn__plan_t *plan);
+bool gnn__lane_edge_sums_wanted(const gnn__plan_t *plan);
 
 /* Memory; `l` has its layout. */
 void gnn__lane_edges_carve(const gnn__plan_t *plan, gnn__carve_t *carve, const gnn__lanes_t *l,

@@ -3,6 +3,7 @@
  * head; a part's backward gets those of all parts together. */
 #include <lib/aggregate/fast/attention_call.h>
 #include <lib/aggregate/fast/distance_keys.h>
+#include <lib/aggregate/fast/distance_values.h>
 #include <lib/aggregate/fast/fast.h>
 #include <lib/aggregate/fast/sink.h>
 #include <lib/aggregate/fast/tile_units.h>
@@ -22,14 +23,15 @@ typedef struct attention_run {
     gnn_real_t *tiles;         /* forward: packed tiles; backward: their sums of d_q */
     gnn__distance_prior_t prior;
     gnn__distance_keys_t keys;
+    gnn__distance_values_t values;
 } attention_run_t;
 
-/* Does part p, which `a` describes, go in tiles? They know no weights: a normalised view of spans
- * goes row by row. */
+/* Does part p, which `a` describes, go in tiles? They know no weights, and no values by distance: a
+ * normalised view of spans goes row by row. */
 static bool in_tiles(const gnn__plan_t *plan, int64_t p, const gnn__attention_t *a)
 {
-    return a->score == GNN__SCORE_DOT && gnn__pairs_form(&a->pairs) == GNN__SPANS &&
-           !a->dst_scale && !a->src_scale && gnn__distances_are_straight(plan, p);
+    return a->score == GNN__SCORE_DOT && gnn__pairs_form(&a->pairs) == GNN__SPANS && !a->dst_scale &&
+           !a->src_scale && !gnn__values_by_distance(plan) && gnn__distances_are_straight(plan, p);
 }
 
 /* The most that any part's tiles need for all threads. */
@@ -88,7 +90,8 @@ static gnn__key_chunks_t key_chunks(const gnn__plan_t *plan, gnn__attention_t a)
 
 static bool takes(const gnn__plan_t *plan)
 {
-    return gnn__attention_is_fast(plan) && gnn__is_plain(plan) && gnn__distance_prior_fits(plan) &&
+    return gnn__attention_is_fast(plan) && plan->edge_width == 0 && !plan->edge_key &&
+           gnn__distance_prior_fits(plan) &&
            gnn__distance_keys_fit(plan, key_chunks(plan, gnn__attention_describe(plan)));
 }
 
@@ -108,6 +111,7 @@ static int memory(const gnn__plan_t *plan, void *scratch, bool backward, attenti
     run->scratch = gnn__carve(&carve, scratch_all, sizeof *run->scratch);
     gnn__distance_prior_carve(plan, &carve, backward, most_prior_chunks(plan, a, most), &run->prior);
     gnn__distance_keys_carve(plan, &carve, backward, key_chunks(plan, a), &run->keys);
+    gnn__distance_values_carve(plan, &carve, backward, most, &run->values);
     if (backward) {
         run->delta = gnn__carve(&carve, states, sizeof *run->delta);
         run->d_a =
@@ -154,12 +158,15 @@ static void run_rows(const gnn__plan_t *plan, const attention_run_t *run, const 
     const bool parameters =
         pass == GNN__RECEIVE && gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS);
     const int64_t sums = pass == GNN__RECEIVE && run->prior.sums ? a->heads * run->prior.stride : 0,
-                  keys = pass == GNN__RECEIVE && run->keys.row_partials ? run->keys.parameters : 0;
+                  keys = pass == GNN__RECEIVE && run->keys.row_partials ? run->keys.parameters : 0,
+                  values = pass == GNN__RECEIVE && run->values.partials ? run->values.parameters : 0;
     GNN__EACH_CHUNK (c, chunks, threads) {
         gnn_real_t *scratch = run->scratch + omp_get_thread_num() * run->scratch_size;
-        const gnn__row_sums_t own = {zeroed(parameters ? run->d_a + c * width : NULL, width),
-                                     zeroed(sums ? run->prior.partials + c * sums : NULL, sums),
-                                     zeroed(keys ? run->keys.row_partials + c * keys : NULL, keys)};
+        const gnn__row_sums_t own = {
+            zeroed(parameters ? run->d_a + c * width : NULL, width),
+            zeroed(sums ? run->prior.partials + c * sums : NULL, sums),
+            zeroed(keys ? run->keys.row_partials + c * keys : NULL, keys),
+            zeroed(values ? run->values.partials + c * values : NULL, values)};
         if (pass == GNN__FORWARD)
             kernels->forward(a, run->bounds[c], run->bounds[c + 1], scratch);
         else if (pass == GNN__RECEIVE)
@@ -173,6 +180,8 @@ static void run_rows(const gnn__plan_t *plan, const attention_run_t *run, const 
         gnn__distance_prior_add(plan, &run->prior, chunks, false);
     if (keys)
         gnn__distance_keys_grad(plan, &run->keys, a, chunks, false, threads);
+    if (values)
+        gnn__distance_values_grad(plan, &run->values, chunks);
 }
 
 /* Tiles do both passes of backward in one, by sender. */
@@ -207,6 +216,7 @@ static int forward(const gnn__plan_t *plan, gnn_op_call_t *call)
     gnn__distance_prior_fill(plan, false, &run.prior);
     const int threads = gnn__plan_threads(plan, gnn__attention_work(plan));
     gnn__distance_keys_fill(plan, false, &run.prior, &run.keys, threads, &a);
+    gnn__distance_values_fill(plan, &run.values, &a);
     for (int64_t p = 0; p < plan->view->n_parts; p++)
         run_part(plan, &run, &a, p, GNN__FORWARD, threads);
     gnn__sink_rows(plan, a.state.largest, threads);
@@ -250,10 +260,11 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     gnn__distance_prior_fill(plan, true, &run.prior);
     const int threads = gnn__gradient_threads(plan, gnn__attention_work(plan));
     gnn__distance_keys_fill(plan, true, &run.prior, &run.keys, threads, &a);
+    gnn__distance_values_fill(plan, &run.values, &a);
     compute_delta(plan, &run, &a, threads);
     gnn__sink_grad(plan, a.grad.lse, run.delta);
-    const bool by_distance =
-                   run.prior.sums || run.keys.partials || run.keys.row_partials || a.keys.d_q.at,
+    const bool by_distance = run.prior.sums || run.keys.partials || run.values.partials ||
+                             run.keys.row_partials || a.keys.d_q.at,
                by_sender = a.grad.q.at || a.grad.k.at || a.grad.v.at || by_distance,
                by_receiver = a.grad.q.at || a.grad.bias.at || a.grad.weight.at || by_distance ||
                              gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS);

@@ -15,8 +15,9 @@ static bool takes(const gnn__plan_t *plan)
     const gnn_aggregate_shape_t *s = &plan->shape;
     if (!gnn__attention_is_fast(plan) || !gnn__attention_lanes() || s->heads > GNN__LANES_HEADS ||
         s->key_heads != s->heads || !(s->slope >= 0 && s->slope <= 1) ||
-        plan->has[GNN_AGGREGATE_EDGE_WEIGHT] || plan->has_priors || plan->shape.softcap > 0 ||
-        plan->weigher->fast != GNN__FAST_SOFTMAX || !gnn__lane_edges_taken(plan))
+        plan->has[GNN_AGGREGATE_EDGE_WEIGHT] || plan->has_priors || plan->by_distance ||
+        plan->shape.softcap > 0 || plan->weigher->fast != GNN__FAST_SOFTMAX ||
+        !gnn__lane_edges_taken(plan))
         return false;
     const bool dot = plan->aggregator->fast == GNN__FAST_DOT;
     for (int64_t p = 0; p < plan->view->n_parts; p++) {
@@ -71,8 +72,9 @@ static gnn__layout_t choose_layout(const gnn__plan_t *plan, const choice_t *c)
     const gnn_aggregate_shape_t *s = &plan->shape;
     const bool additive = c->score == GNN__SCORE_ADDITIVE;
     const int64_t in_place = additive ? gnn__attention_lanes()->in_place : 0, row = s->heads * s->d_v;
-    if (!additive && !gnn__lane_edge_rows(plan) && s->heads == 1 && s->d_k <= GNN__LANES_COLUMNS &&
-        s->d_v <= GNN__LANES_COLUMNS && pairs_per_node(plan) >= FILL_FROM)
+    if (!additive && !gnn__lane_edges_in_products(plan) && s->heads == 1 &&
+        s->d_k <= GNN__LANES_COLUMNS && s->d_v <= GNN__LANES_COLUMNS &&
+        pairs_per_node(plan) >= FILL_FROM)
         return GNN__COLUMNS;
     if (s->d_v % 16 == 0 &&
         (additive ? s->heads == 1 || s->d_v % 64 == 0 : s->heads == 1 && s->d_k % 16 == 0))
@@ -106,7 +108,8 @@ static int64_t choose_groups(const gnn__plan_t *plan, const choice_t *c)
     enum { FEWEST = 8, MOST = 32, OF_A_PAIR = 4 };
     const gnn_aggregate_shape_t *s = &plan->shape;
     const int64_t pairs = pairs_per_node(plan);
-    if (c->score != GNN__SCORE_ADDITIVE_V2 || plan->view->n_parts != 1 || s->d_k != s->d_v)
+    if (c->score != GNN__SCORE_ADDITIVE_V2 || plan->view->n_parts != 1 || s->d_k != s->d_v ||
+        gnn__lane_edges_in_products(plan))
         return 0;
     if (c->layout != GNN__COLUMNS && (!gnn__attention_lanes()->in_place || c->layout != GNN__PACKED ||
                                       c->width != 8 || s->d_k != 8 || pairs < COPY_FROM))
@@ -171,6 +174,8 @@ static void begin(const gnn__plan_t *plan, lane_run_t *run)
     memset(run, 0, sizeof *run);
     run->a = gnn__attention_describe(plan);
     run->choice = choose(plan, &run->a);
+    if (gnn__has_loop_features(plan)) /* the loops that a view adds are numbered behind the edges */
+        run->a.edges += plan->graph->n_dst;
     run->l = (gnn__lanes_t){.a = &run->a,
                             .width = run->choice.width,
                             .layout = run->choice.layout,
@@ -183,7 +188,8 @@ static void begin(const gnn__plan_t *plan, lane_run_t *run)
                             .q = run->a.q,
                             .k = run->a.k,
                             .v = run->a.v,
-                            .n_src = plan->graph->n_src};
+                            .n_src = plan->graph->n_src,
+                            .row_numbers = gnn__lane_edge_keys(plan) ? run->choice.key_numbers : 0};
     run->scratch_size = gnn__attention_lanes_scratch(&run->l);
 }
 
@@ -299,6 +305,18 @@ static void sweep(const lane_run_t *run, int64_t rows, int threads,
     }
 }
 
+/* Logits of the loops that there are; of the others they stay 0, and so do their gradients. */
+static void loop_logits(const gnn__plan_t *plan, const lane_run_t *run)
+{
+    for (int64_t p = 0; p < plan->view->n_parts; p++) {
+        const gnn__pairs_t *pairs = &plan->view->parts[p].pairs;
+        for (int64_t at = 0; pairs->edge && at < pairs->count; at++)
+            if (pairs->edge[at] >= plan->graph->n_edges)
+                gnn__attention_lanes()->edge_logits(&run->l, pairs->edge[at], pairs->edge[at] + 1,
+                                                    run->scratch);
+    }
+}
+
 static void pack_inputs(const gnn__plan_t *plan, lane_run_t *run, int threads)
 {
     const int64_t n_dst = plan->graph->n_dst, n_src = plan->graph->n_src;
@@ -311,6 +329,8 @@ static void pack_inputs(const gnn__plan_t *plan, lane_run_t *run, int threads)
     gnn__lane_edges_fill(plan, run->l.records.at != NULL, threads, &run->edges, &run->l);
     if (run->l.edge_logits.at)
         sweep(run, plan->graph->n_edges, threads, gnn__attention_lanes()->edge_logits);
+    if (run->l.edge_logits.at && gnn__has_loop_features(plan))
+        loop_logits(plan, run);
     if (run->l.key_factors)
         sweep(run, n_src, threads, gnn__attention_lanes()->factors);
     if (run->weights) {
@@ -334,8 +354,7 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
     const bool transposed = pass == GNN__SEND, both = pass == GNN__RECEIVE && run->l.d_senders,
                parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS) &&
                             (pass == GNN__RECEIVE || (transposed && !run->l.d_senders)),
-               edges = gnn__lane_edge_weights_wanted(plan) && gnn__lane_edge_rows(plan) &&
-                       pass == GNN__RECEIVE;
+               edges = gnn__lane_edge_sums_wanted(plan) && pass == GNN__RECEIVE;
     const int64_t width = run->a.heads * run->a.d_k,
                   of_a_group = run->l.n_src * run->l.sender_numbers;
     const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
@@ -347,18 +366,18 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
         const int64_t row0 = run->bounds[c], row1 = run->bounds[c + 1];
         gnn_real_t *scratch = run->scratch + omp_get_thread_num() * run->scratch_size,
                    *d_a = parameters ? run->d_a + c * width : NULL,
-                   *d_edge = edges ? run->edges.partials + c * run->edges.size : d_a,
+                   *d_edges = edges ? run->edges.partials + c * run->edges.size : NULL,
                    *d_senders = both ? run->l.d_senders + c * of_a_group : NULL;
         if (both)
             memset(d_senders, 0, sizeof *d_senders * (size_t)of_a_group);
         if (edges)
-            memset(d_edge, 0, sizeof *d_edge * (size_t)run->edges.size);
+            memset(d_edges, 0, sizeof *d_edges * (size_t)run->edges.size);
         if (pass == GNN__FORWARD)
             kernels->forward(&run->l, row0, row1, scratch);
         else if (transposed)
-            kernels->send(&run->l, row0, row1, scratch, d_edge);
+            kernels->send(&run->l, row0, row1, scratch, d_a);
         else
-            kernels->receive(&run->l, row0, row1, scratch, d_edge, d_senders);
+            kernels->receive(&run->l, row0, row1, scratch, d_a, d_edges, d_senders);
     }
     if (both)
         run->l.groups = chunks; /* as many as there are */
@@ -372,7 +391,7 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
 static void spend_logits(const gnn__plan_t *plan, lane_run_t *run, int threads)
 {
     const bool weights = gnn__lane_edge_weights_wanted(plan);
-    const int64_t size = run->edges.size, edges = plan->graph->n_edges,
+    const int64_t size = run->edges.size, edges = run->a.edges,
                   per = gnn__max(edges / gnn__most_chunks(plan->view) + 1, EDGES_AT_ONCE),
                   chunks = (edges + per - 1) / per;
     GNN__EACH_CHUNK (c, chunks, threads) {
@@ -444,7 +463,7 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     bind_gradients(plan, call, &run);
     const gnn__attention_grads_t *grad = &run.a.grad;
     const bool terms = run.l.term_grads,
-               edge_rows = gnn__lane_edge_rows(plan) && gnn__lane_edges_wanted(plan);
+               edge_rows = gnn__lane_edges_in_products(plan) && gnn__lane_edges_wanted(plan);
     const int threads = (terms || edge_rows) && gnn__gradients_cross(plan)
                             ? 1
                             : gnn__gradient_threads(plan, gnn__attention_work(plan));
@@ -456,6 +475,8 @@ static int backward(const gnn__plan_t *plan, gnn_op_call_t *call)
                rows = grad->k.at || grad->v.at,
                by_receiver = !additive && (grad->q.at || parameters || collects || edge_rows),
                by_sender = once ? rows && !collects : rows || parameters || terms;
+    if (!by_receiver || !by_sender)
+        run.l.pair_weights.at = NULL;
     for (int64_t p = 0; by_receiver && p < plan->view->n_parts; p++)
         run_part(plan, &run, p, GNN__RECEIVE, threads);
     if (collects)

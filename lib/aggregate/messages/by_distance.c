@@ -13,6 +13,16 @@ static int64_t width_of(const gnn_aggregate_shape_t *shape)
     return shape->options[SHARED] > 0 ? shape->d_v : shape->message_width;
 }
 
+static int64_t value_row(const gnn_aggregate_shape_t *shape, int64_t distance)
+{
+    return gnn__bucket(shape->options, distance);
+}
+
+static int64_t value_column(const gnn_aggregate_shape_t *shape, int64_t head)
+{
+    return shape->options[SHARED] > 0 ? 0 : head * shape->d_v;
+}
+
 static size_t declare(const gnn_aggregate_shape_t *shape, gnn_piece_t *pieces)
 {
     pieces[0] = (gnn_piece_t){.name = "message.distance",
@@ -26,8 +36,7 @@ static size_t declare(const gnn_aggregate_shape_t *shape, gnn_piece_t *pieces)
 
 static void message(const gnn_aggregate_shape_t *shape, const gnn_message_rows_t *rows, gnn_real_t *m)
 {
-    const gnn_real_t *added =
-        gnn__row(&shape->parameters, gnn__bucket(shape->options, rows->distance));
+    const gnn_real_t *added = gnn__row(&shape->parameters, value_row(shape, rows->distance));
     const int64_t width = width_of(shape);
     for (int64_t from = 0; from < shape->message_width; from += width)
         for (int64_t c = 0; c < width; c++)
@@ -39,9 +48,7 @@ static void message_grad(const gnn_aggregate_shape_t *shape, const gnn_message_r
 {
     const int64_t width = width_of(shape);
     gnn_real_t *d_added =
-        grad->parameters.data
-            ? gnn__row(&grad->parameters, gnn__bucket(shape->options, rows->distance))
-            : NULL;
+        grad->parameters.data ? gnn__row(&grad->parameters, value_row(shape, rows->distance)) : NULL;
     for (int64_t c = 0; c < shape->message_width; c++) {
         if (grad->src)
             grad->src[c] += d_message[c];
@@ -62,4 +69,6 @@ const gnn_message_t gnn_message_by_distance = {
     .declare = declare,
     .message = message,
     .message_grad = message_grad,
+    .value_row = value_row,
+    .value_column = value_column,
 };

@@ -2,6 +2,7 @@
 #include <lib/io/arrays/arrays.h>
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 static const gnn_limits_t defaults = {
     .max_bytes = (uint64_t)8 << 30, .max_entries = 4096, .max_ratio = 1100, .max_growth = 200};
@@ -38,8 +39,11 @@ void gnn_arrays_free(gnn_arrays_t *arrays)
         return;
     for (int64_t k = 0; k < arrays->count; k++) {
         gnn_free((char *)arrays->items[k].name);
-        gnn_free((void *)arrays->items[k].data);
+        if (!arrays->map)
+            gnn_free((void *)arrays->items[k].data);
     }
+    if (arrays->map)
+        munmap(arrays->map, arrays->mapped);
     for (int64_t k = 0; k < arrays->n_left_out; k++) {
         gnn_free(arrays->left_out[k].name);
         gnn_free(arrays->left_out[k].type);

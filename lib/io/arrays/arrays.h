@@ -47,6 +47,8 @@ struct gnn_arrays {
     int64_t n_left_out, left_out_capacity;
     char *(*metadata)[2];
     int64_t n_metadata;
+    void *map; /* a file that the numbers lie in; NULL: they are memory of their own */
+    size_t mapped;
 };
 
 int gnn__arrays_new(gnn_arrays_t **arrays);
@@ -69,6 +71,11 @@ uint64_t gnn__growth_room(const gnn_limits_t *limits, uint64_t free, uint64_t pa
 typedef bool (*gnn__wanted_t)(const char *name, size_t length);
 int gnn__npz_read_wanted(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits,
                          gnn__wanted_t wanted);
+
+/* gnn_safetensors_read of a file whose numbers stay on the disk until they are looked at; it must
+ * not be cut short until gnn_arrays_free. Numbers that do not lie on addresses of their type are
+ * read. */
+int gnn__safetensors_map(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits);
 
 /* Room for one more in a list that doubles. */
 int gnn__room(void *list, int64_t count, int64_t *capacity, size_t element, const char *what);

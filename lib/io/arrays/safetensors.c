@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 enum { MAX_HEADER = 100000000, MAX_DEPTH = 3, VALUES_AN_ENTRY = 64, BRACKETS_AN_ENTRY = 3 };
 
@@ -18,6 +19,7 @@ typedef struct reader {
     gnn__file_t file;
     gnn_limits_t limits;
     gnn_arrays_t *arrays;
+    bool maps; /* numbers stay in the file */
     int64_t data_at;
     char *text;
     json_t *root;
@@ -251,6 +253,38 @@ static int read_tensors(reader_t *r)
     return gnn__arrays_seal(r->arrays);
 }
 
+/* Do all numbers lie on addresses of their type? */
+static bool is_aligned(const reader_t *r)
+{
+    for (int64_t k = 0; k < r->count; k++)
+        if ((r->data_at + r->tensors[k].begin) %
+                (int64_t)gnn__element(r->tensors[k].like.dtype)->size !=
+            0)
+            return false;
+    return true;
+}
+
+/* False where the system cannot: the numbers are read then. */
+static bool map_file(reader_t *r)
+{
+    void *map = mmap(NULL, (size_t)r->file.size, PROT_READ, MAP_PRIVATE, r->file.fd, 0);
+    if (map == MAP_FAILED)
+        return false;
+    r->arrays->map = map;
+    r->arrays->mapped = (size_t)r->file.size;
+    return true;
+}
+
+static int point_into_map(reader_t *r)
+{
+    for (int64_t k = 0; k < r->count; k++) {
+        const tensor_t *t = &r->tensors[k];
+        GNN_TRY(gnn__arrays_add(r->arrays, t->name, strlen(t->name), &t->like,
+                                (char *)r->arrays->map + r->data_at + t->begin));
+    }
+    return gnn__arrays_seal(r->arrays);
+}
+
 static int read_file(reader_t *r)
 {
     int64_t length = 0;
@@ -260,12 +294,12 @@ static int read_file(reader_t *r)
     GNN_TRY(parse_text(r, length));
     GNN_TRY(parse_all(r));
     GNN_TRY(check_layout(r));
-    return read_tensors(r);
+    return r->maps && is_aligned(r) && map_file(r) ? point_into_map(r) : read_tensors(r);
 }
 
-int gnn_safetensors_read(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits)
+static int open_arrays(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits, bool maps)
 {
-    reader_t r = {.limits = gnn__limits_or_defaults(limits)};
+    reader_t r = {.limits = gnn__limits_or_defaults(limits), .maps = maps};
     if (!arrays)
         return gnn__error(GNN_EINVALID, "no place for the arrays");
     *arrays = NULL;
@@ -281,4 +315,14 @@ int gnn_safetensors_read(gnn_arrays_t **arrays, const char *path, const gnn_limi
     }
     *arrays = r.arrays;
     return GNN_OK;
+}
+
+int gnn_safetensors_read(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits)
+{
+    return open_arrays(arrays, path, limits, false);
+}
+
+int gnn__safetensors_map(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits)
+{
+    return open_arrays(arrays, path, limits, true);
 }

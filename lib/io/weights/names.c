@@ -205,6 +205,24 @@ static int add_job(import_t *import, const gnn__place_t *place, const gnn_array_
     return GNN_OK;
 }
 
+/* Is the field of this row read from the array of another row? */
+static int read_elsewhere(const import_t *import, const gnn__binding_t *b,
+                          const gnn__name_row_t *row, bool *found)
+{
+    gnn__name_row_t other;
+    *found = false;
+    for (int64_t k = 0; !*found && gnn__names_row(b, k, &other); k++) {
+        char *full = NULL;
+        if (!other.field || strcmp(other.field, row->field) != 0 ||
+            strcmp(other.array, row->array) == 0)
+            continue;
+        GNN_TRY(gnn__names_full(&full, b, other.array));
+        *found = gnn_arrays_find(import->arrays, full) != NULL;
+        gnn_free(full);
+    }
+    return GNN_OK;
+}
+
 static int check_row(import_t *import, const gnn__binding_t *b, const gnn__name_row_t *row,
                      const char *full, const gnn_array_t *array)
 {
@@ -212,6 +230,11 @@ static int check_row(import_t *import, const gnn__binding_t *b, const gnn__name_
     if (!gnn__names_place(b, row, 0, &place))
         return array ? check_absent(import, b, row, array) : GNN_OK;
     if (!array && row->layout == GNN__OPTIONAL_VECTOR)
+        return GNN_OK;
+    bool elsewhere = false;
+    if (!array)
+        GNN_TRY(read_elsewhere(import, b, row, &elsewhere));
+    if (elsewhere)
         return GNN_OK;
     if (!array)
         return gnn__error(GNN_ENOTFOUND, "no array %s for field %s", full, row->field);

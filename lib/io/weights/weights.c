@@ -65,6 +65,8 @@ static int pack_all(const gnn_model_t *model, gnn_array_t **arrays, gnn_real_t *
 
 int gnn_model_save(const gnn_model_t *model, const char *path)
 {
+    GNN__NEED(model);
+    GNN__NEED(path);
     gnn_array_t *arrays = NULL;
     gnn_real_t *numbers = NULL;
     char *steps = NULL;

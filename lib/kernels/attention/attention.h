@@ -10,9 +10,9 @@
  *
  * and of what comes with the pairs:
  *
- *   by_lane  edge features, not in v2; edge bias in additive scores
+ *   by_lane  edge features, of loops that a view adds too; edge bias
  *   by_tile  caps, priors by distance (numbers and keys), sinks
- *   by_row   the same, edge bias and weight, scales of nodes
+ *   by_row   the same, edge bias and weight, scales of nodes, values by distance
  *   generic  everything: other weighers, weights that are asked for
  *
  *   * additive and v2 also on spans
@@ -139,6 +139,9 @@ typedef struct gnn__attention {
     gnn__pairs_t pairs;
     gnn__prior_strips_t prior;
     gnn__keys_t keys;
+    /* by_row: rows by distance that are added to a sender's, with a column for each value head; at
+     * NULL: there are none */
+    gnn__key_table_t values;
     bool transposed; /* rows are senders */
     /* Edge inputs; at NULL: none. Edge numbers beyond the rows of `bias` have bias 0, beyond those
      * of `weight` weight 1. */

@@ -1,6 +1,6 @@
-/* The Transformer's block with a gate: z = norm(x_i + W_out a + b), h_i' = norm2(z + W_1 (f(W_g z) *
- * (W_0 z))): SwiGLU, GEGLU, ReGLU by f. Shazeer 2020. The second norm stands before or after, like
- * the first. */
+/* The Transformer's block with a gate: z = norm(x_i + W_out a + b), and then
+ * h_i' = norm2(z + W_1 (f(W_g z) * (W_0 z))): SwiGLU, GEGLU, ReGLU by f. Shazeer 2020. The second
+ * norm stands before or after, like the first. */
 #include <lib/layer/update.h>
 
 static void declare(gnn__declare_t *d)

@@ -39,6 +39,6 @@ void gnn__block_multi_graph(gnn_steps_t *steps, const gnn_block_t *b)
                                                          .heads = heads / groups,
                                                          .aggregator = &gnn_aggregator_dot}});
     }
-    x = groups > 1 ? gnn__piece_concat(steps, b, "heard", heard) : heard[0];
+    x = gnn__piece_concat(steps, b, "heard", heard);
     gnn__piece_same(steps, b, "", gnn__piece_linear(steps, b, "out", x, d, d, GNN_OFF));
 }

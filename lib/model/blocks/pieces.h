@@ -64,9 +64,12 @@ static inline const char *gnn__piece_multiply(gnn_steps_t *steps, const gnn_bloc
                           (gnn_step_t){.kind = GNN_STEP_MULTIPLY, .input = input, .second = second});
 }
 
+/* Side by side; one value alone stays as it is. */
 static inline const char *gnn__piece_concat(gnn_steps_t *steps, const gnn_block_t *b,
                                             const char *part, const char *const in[8])
 {
+    if (!in[1])
+        return gnn__piece_same(steps, b, part, in[0]);
     return gnn__block_add(steps, b, part,
                           (gnn_step_t){.kind = GNN_STEP_CONCAT,
                                        .input = in[0],

@@ -16,7 +16,7 @@ static void close_parts(parts_t *parts)
 {
     for (int k = 0; k < parts->count; k++) {
         json_decref(parts->list[k].config);
-        gnn__checkpoint_close(&parts->list[k].weights);
+        gnn__folder_close(&parts->list[k].weights);
     }
 }
 
@@ -54,7 +54,7 @@ static int add_model(parts_t *parts, const char *folder)
     }
     GNN_TRY(add_part(parts, arch, config, "config.json"));
     gnn__arch_part_t *part = &parts->list[parts->count - 1];
-    GNN_TRY(gnn__checkpoint_open(&part->weights, folder));
+    GNN_TRY(gnn__folder_open(&part->weights, folder));
     part->weights.prefix = gnn__arch_prefix(arch);
     return GNN_OK;
 }
@@ -71,7 +71,7 @@ static int add_module(parts_t *parts, const char *folder, const char *type)
     gnn__arch_part_t *part = &parts->list[parts->count - 1];
     if (!gnn__folder_has(folder, "model.safetensors"))
         return GNN_OK;
-    GNN_TRY(gnn__checkpoint_open(&part->weights, folder));
+    GNN_TRY(gnn__folder_open(&part->weights, folder));
     part->weights.prefix = gnn__arch_prefix(arch);
     return GNN_OK;
 }

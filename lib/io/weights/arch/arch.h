@@ -49,7 +49,7 @@ typedef enum {
     GNN__ARCH_ROWS,
     GNN__ARCH_TURNED,
     GNN__ARCH_MADE,
-    GNN__ARCH_IGNORE /* = 14; rows.h has the numbers */
+    GNN__ARCH_IGNORE /* = 14; arch_macros.h has the numbers */
 } gnn__arch_verb_t;
 
 typedef struct gnn__arch_row {
@@ -88,7 +88,7 @@ typedef struct gnn__arch_part {
     const gnn__arch_t *arch;
     json_t *config;
     const char *config_name;
-    gnn__checkpoint_t weights;
+    gnn__folder_t weights;
 } gnn__arch_part_t;
 
 enum { GNN__ARCH_PARTS = 8, GNN__ARCH_GRAPHS = 16, GNN__ARCH_NAME = 64 };

@@ -215,15 +215,15 @@ static bool find_field(const filler_t *f, const char *name, gnn_tensor_t *to)
 }
 
 /* The array NAME + PART, or NAME + OLD, as TensorFlow's norms call theirs. */
-static gnn__checkpoint_array_t *find_array(const filler_t *f, const char *name, const char *part,
-                                           const char *old)
+static gnn__folder_array_t *find_array(const filler_t *f, const char *name, const char *part,
+                                       const char *old)
 {
     char full[MOST_NAME + 16];
     snprintf(full, sizeof full, "%s%s", name, part);
-    gnn__checkpoint_array_t *found = gnn__checkpoint_find(&f->part->weights, full);
+    gnn__folder_array_t *found = gnn__folder_find(&f->part->weights, full);
     if (!found && old) {
         snprintf(full, sizeof full, "%s%s", name, old);
-        found = gnn__checkpoint_find(&f->part->weights, full);
+        found = gnn__folder_find(&f->part->weights, full);
     }
     return found;
 }
@@ -245,7 +245,7 @@ static int fill(const filler_t *f, const gnn__arch_row_t *row, const char *array
         return p->absent ? GNN_OK
                          : gnn__error(GNN_EINVALID, "array %s%s: the model has no field %s", array,
                                       p->part, name);
-    gnn__checkpoint_array_t *stored = find_array(f, array, p->part, p->old);
+    gnn__folder_array_t *stored = find_array(f, array, p->part, p->old);
     if (!stored)
         return p->optional ? GNN_OK
                            : gnn__error(GNN_ENOTFOUND, "there is no array %s%s%s for %s",
@@ -279,7 +279,7 @@ static int make(const filler_t *f, const gnn__arch_row_t *row)
 static void ignore(const filler_t *f, const char *array)
 {
     const size_t length = strlen(array);
-    gnn__checkpoint_t *c = &f->part->weights;
+    gnn__folder_t *c = &f->part->weights;
     const size_t prefix = strlen(c->prefix);
     for (int64_t k = 0; k < c->n_arrays; k++) {
         const char *name = c->arrays[k].name;

@@ -158,7 +158,16 @@ static value_t call_word(reader_t *r, const value_t *x)
 
 static value_t call_has(reader_t *r, const value_t *x)
 {
-    return number(r->scope->weights && gnn__checkpoint_find(r->scope->weights, x->text));
+    return number(r->scope->weights && gnn__folder_find(r->scope->weights, x->text));
+}
+
+/* The first dimension of an array: how many classes a file has weights for. */
+static value_t call_rows(reader_t *r, const value_t *x)
+{
+    const gnn__folder_array_t *found =
+        r->scope->weights ? gnn__folder_find(r->scope->weights, x->text) : NULL;
+    return found && found->array->ndim > 0 ? number((double)found->array->shape[0])
+                                           : nothing(x->text);
 }
 
 static value_t call(reader_t *r)
@@ -169,7 +178,8 @@ static value_t call(reader_t *r)
         value_t (*call)(reader_t *r, const value_t *x);
     } functions[] = {{"sqrt", GNN__NUMBER, call_sqrt},
                      {"word", GNN__TEXT, call_word},
-                     {"has", GNN__TEXT, call_has}};
+                     {"has", GNN__TEXT, call_has},
+                     {"rows", GNN__TEXT, call_rows}};
     char name[GNN__FORMULA_TEXT];
     take_name(r, name);
     need(r, "(");
@@ -376,8 +386,8 @@ int gnn__formula_count(const gnn__scope_t *scope, const char *formula, int64_t l
     return GNN_OK;
 }
 
-/* What stands for the characters at `at`: # is the number, {name} a text that SET has named; *used is
- * how many characters it stands for. */
+/* What stands for the characters at `at`: # is the number, {name} a text that SET has named. *used
+ * is how many characters it stands for. */
 static int expansion(const gnn__scope_t *scope, const char *at, size_t length, char *out, size_t *used)
 {
     const char *end = *at == '{' ? memchr(at, '}', length) : NULL;

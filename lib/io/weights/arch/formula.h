@@ -3,15 +3,16 @@
  *     $name $name.inner $name[2]   what SET has named, else a key of config.json
  *     #                            the number of the repetition, from 0
  *     1.5e-3  'text'               in a text, # is replaced
- *     ?? * / % + - < > <= >= == != ! && || ?:   and brackets, as in C; a ?? b is b where a is nothing
- *     sqrt(x)  word('gelu_new')  has('array')
+ *     * / % + - < > <= >= == != ! && || ?:   and brackets, as in C
+ *     a ?? b                       a, or b where a is nothing
+ *     sqrt(x)  word('gelu_new')  has('array')  rows('array')
  *
  * What is absent or null is nothing, and so is what is made of it: it is an error only where it is
  * used. */
 #ifndef GNN_LIB_IO_FORMULA_H
 #define GNN_LIB_IO_FORMULA_H
 
-#include <lib/io/weights/arch/checkpoint.h>
+#include <lib/io/weights/arch/folder.h>
 
 enum { GNN__FORMULA_TEXT = 160 };
 
@@ -32,7 +33,7 @@ typedef struct gnn__scope {
     json_t *config;
     json_t *names;  /* what SET has named */
     int64_t number; /* what # stands for; -1: not in a repetition */
-    gnn__checkpoint_t *weights;
+    gnn__folder_t *weights;
 } gnn__scope_t;
 
 /* The value of a formula. GNN_EFORMAT in words: a text where a number is needed, or the other way

@@ -148,7 +148,7 @@ void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t
             gather(l, &b, &l->dy, l->value_numbers, at == from, true);
             if (!l->term_grads)
                 continue;
-            value_products(l, &b, gnn__matrix_row(&l->v, j), b.second);
+            value_products(l, &b, gnn__matrix_row(&l->v, j), &l->dy, b.second);
             edge_grads(l, &b, at);
         }
         for (int u = 0; u < pattern_registers(width); u++)

@@ -10,7 +10,7 @@
 #define collect_senders GNN__KERNEL(lanes_collect)
 #define send_pairs GNN__KERNEL(lanes_send_pairs)
 void receive_pairs(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
-                   gnn_real_t *d_a, gnn_real_t *d_senders);
+                   gnn_real_t *d_a, gnn_real_t *d_edges, gnn_real_t *d_senders);
 void collect_senders(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch);
 void send_pairs(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
                 gnn_real_t *d_a);

@@ -11,6 +11,7 @@
 #include <lib/kernels/attention/by_lane/backward_product.h>
 #include <lib/kernels/attention/by_lane/gather.h>
 #include <lib/kernels/attention/by_lane/columns.h>
+#include <lib/kernels/attention/by_lane/edge_keys.h>
 #include <lib/kernels/attention/by_lane/edge_rows.h>
 #include <lib/kernels/attention/by_lane/scores.h>
 
@@ -125,6 +126,10 @@ static __attribute__((noinline)) void key_block(const gnn__lanes_t *l, lane_bloc
         gather(l, &g, &ends->other_key, l->key_numbers, fresh, false);
     } else if (in_columns(l)) {
         column_above(l, b, own);
+    } else if (l->row_numbers > 0) {
+        const lane_block_t counted = counted_block(b);
+        const gnn__matrix_t keys = counted_keys(l, b);
+        BY_WIDTH(width, above, &counted, own, &keys, l->key_numbers);
     } else {
         BY_WIDTH(width, above, b, own, &ends->other_key, l->key_numbers);
     }
@@ -161,18 +166,86 @@ static __attribute__((noinline)) void await_row(const gnn__matrix_t *m, int64_t 
         __builtin_prefetch(gnn__matrix_row(m, node) + x);
 }
 
+/* ---- weights of pairs that receivers leave for senders ---- */
+
+GNN__INLINE void put_pairs(const gnn__lanes_t *l, const lane_block_t *block, int64_t at,
+                           const int width)
+{
+    const lane_block_t b = *block;
+    const gnn__pairs_t pairs = l->a->pairs;
+    const gnn__matrix_t kept = l->pair_weights;
+    const size_t size = sizeof *b.weight * (size_t)width;
+    for (int e = 0; e < b.n; e++) {
+        gnn_real_t *to = gnn__matrix_row(&kept, gnn__pairs_edge(&pairs, at + e));
+        memcpy(to, b.weight + e * width, size);
+        memcpy(to + width, b.second + e * width, size);
+    }
+}
+
+/* Adds up g. */
+GNN__INLINE void take_pairs(const gnn__lanes_t *l, const lane_block_t *block, int64_t at,
+                            gnn__vec_t *sum, const int width)
+{
+    const lane_block_t b = *block;
+    const gnn__pairs_t pairs = l->a->pairs;
+    const gnn__matrix_t kept = l->pair_weights;
+    const int64_t last = last_place(&pairs);
+    const size_t size = sizeof *b.weight * (size_t)width;
+    for (int e = 0; e < b.n; e++) {
+        const int64_t ahead = at + e + EDGE_AHEAD < last ? at + e + EDGE_AHEAD : last;
+        const gnn_real_t *from = gnn__matrix_row(&kept, gnn__pairs_edge(&pairs, at + e));
+        __builtin_prefetch(gnn__matrix_row(&kept, gnn__pairs_edge(&pairs, ahead)));
+        memcpy(b.weight + e * width, from, size);
+        memcpy(b.second + e * width, from + width, size);
+    }
+    for (int x = b.n * width; x < padded(b.n * width); x++)
+        b.weight[x] = b.second[x] = 0;
+    for (int x = 0; x < padded(b.n * width); x += LANES)
+        sum[x / LANES % pattern_registers(width)] += gnn__vec_load(b.second + x);
+}
+
+#define PAIRS(width)                                                                  \
+    MADE put_pairs_##width(const gnn__lanes_t *l, const lane_block_t *b, int64_t at)  \
+    {                                                                                 \
+        put_pairs(l, b, at, width);                                                   \
+    }                                                                                 \
+    MADE take_pairs_##width(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, \
+                            gnn__vec_t *sum)                                          \
+    {                                                                                 \
+        take_pairs(l, b, at, sum, width);                                             \
+    }
+FOR_WIDTHS(PAIRS)
+
 /* A row's scores, dY . v and weights for one block; adds up g. */
 static __attribute__((noinline)) void load_block(const gnn__lanes_t *l, lane_block_t *b,
                                                  const ends_t *ends, int64_t row, int64_t node,
                                                  int64_t at, int64_t to, gnn__vec_t *sum)
 {
     const int width = l->width;
+    const gnn_real_t *key = gnn__matrix_row(&ends->own_key, node),
+                     *value = gnn__matrix_row(&ends->own_value, node);
     lane_block_load(l, b, row, at, to);
-    pair_scores(l, b, gnn__matrix_row(&ends->own_key, node), &ends->other_key,
-                gnn__matrix_row(&ends->own_value, node), &ends->other_value);
+    if (l->row_numbers > 0)
+        edge_key_rows(l, b, &ends->other_key, at);
+    if (l->a->transposed && l->pair_weights.at) {
+        BY_WIDTH(width, take_pairs, l, b, at, sum);
+        return;
+    }
+    if (l->row_numbers > 0) {
+        const lane_block_t counted = counted_block(b);
+        const gnn__matrix_t keys = counted_keys(l, b);
+        pair_scores(l, &counted, key, &keys, NULL, &keys);
+        value_products(l, b, value, &ends->other_value, b->second);
+    } else {
+        pair_scores(l, b, key, &ends->other_key, value, &ends->other_value);
+    }
     if (has_edge_rows(l))
         add_edge_rows(l, b, at, node, true);
+    if (l->a->bias.at)
+        add_biases(l, b, at);
     BY_WIDTH(width, weigh_pairs, l, b, node, sum);
+    if (l->pair_weights.at)
+        BY_WIDTH(width, put_pairs, l, b, at);
 }
 
 /* What rows of this call add to d_a. */
@@ -289,7 +362,7 @@ void collect_senders(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *
 }
 
 void receive_pairs(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
-                   gnn_real_t *d_a, gnn_real_t *d_senders)
+                   gnn_real_t *d_a, gnn_real_t *d_edges, gnn_real_t *d_senders)
 {
     const gnn__pairs_t *pairs = &l->a->pairs;
     const ends_t ends = ends_of(l);
@@ -309,14 +382,17 @@ void receive_pairs(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t
                 key_block(l, &b, &ends, i, at == from);
             if (has_edge_rows(l))
                 edge_block(l, &b, i, at, at == from);
+            if (l->row_numbers > 0 && (d_edges || l->a->grad.features.at))
+                edge_key_grads(l, &b, at, gnn__matrix_row(&l->q, i), d_edges);
+            if (l->a->grad.bias.at)
+                pair_bias_grads(l, &b, at);
         }
         if (from < to && has_edge_rows(l))
-            edge_row_done(l, &b, i, d_a);
+            edge_row_done(l, &b, i, d_edges);
         if (from < to)
             key_row_done(l, &b, &ends, i, sum);
     }
-    if (!has_edge_rows(l))
-        give_parameters(l, b.p, d_a);
+    give_parameters(l, b.p, d_a);
 }
 
 void send_pairs(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,

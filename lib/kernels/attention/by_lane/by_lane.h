@@ -42,11 +42,14 @@
  * of its pairs' other ends is written into columns first (lanes_few.kernel.c).
  *
  * Edges may add to additive scores: features times a weight for each head, and a bias
- * (edge_terms.kernel.c). The formulas above hold as they are, and the gradients of what is added
- * ask for a product dY_i . v_j per pair, where they are wanted.
+ * (edge_terms.kernel.c). A sweep over the features makes these logits once for all edges, in the
+ * order of their numbers (edge_logits.kernel.c). The formulas above hold as they are, and the
+ * gradients of what is added ask for a product dY_i . v_j per pair, where they are wanted: they
+ * take the place of the logits, and another sweep makes of them those of features and weights.
  *
  * Features may be in the keys and values of dot scores too, never multiplied out per edge
- * (edge_rows.kernel.c).
+ * (edge_rows.kernel.c), and in the keys of additive-v2 scores, where every pair of a block gets a
+ * row of its own (edge_keys.kernel.c). Both take edge biases.
  *
  * All take dropout and up to eight heads and slopes between 0 and 1, but no edge weights. What
  * lanes do not take goes row by row (by_row.kernel.c). */
@@ -90,8 +93,8 @@ typedef struct gnn__lanes {
     /* additive: d_e rows of 16 numbers, a->key_weights with 0 behind the heads; NULL: features have
      * no say */
     const gnn_real_t *edge_weights;
-    /* additive: a row of `width` numbers for each edge, the loops that a view adds included: what its
-     * features add to the score; after `send` with term_grads, the gradient of that */
+    /* additive: a row of `width` numbers for each edge, the loops that a view adds included: what
+     * its features add to the score; after `send` with term_grads, the gradient of that */
     gnn__matrix_t edge_logits;
     /* Dot: features in keys and values. e . edge_queries_i is added to q_i . k_j, e .
      * edge_outputs_i to dY_i . v_j: rows of d_e x `width` numbers, the projections of q_i and dY_i.
@@ -99,6 +102,14 @@ typedef struct gnn__lanes {
      * say. */
     gnn__matrix_t edge_queries, edge_outputs;
     const gnn_real_t *key_rows, *value_rows;
+    /* Additive-v2: weights of features in keys, d_e rows of keys; numbers of a key that a pair has
+     * for itself; 0: features have no say. */
+    const gnn_real_t *edge_keys;
+    int64_t row_numbers;
+    /* Dot and additive-v2 with edge features, backward: two rows of `width` numbers for each edge,
+     * loops included, alpha behind dropout and g, which `receive` leaves for `send`. At NULL:
+     * `send` makes them itself. */
+    gnn__matrix_t pair_weights;
     bool term_grads; /* additive: `send` leaves the gradients of what edges add to scores */
     gnn_real_t *p_sums, *a_sums; /* P: n_dst x value_numbers; A: n_dst x width; NULL: not wanted */
     gnn__matrix_t dy;            /* as v */
@@ -141,11 +152,12 @@ typedef struct gnn__attention_lanes {
      * records, and with additive scores d_q. */
     void (*prepare)(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch);
     /* d_q; not with additive scores. d_a (heads * d_k), if not NULL: what these rows add to it,
-     * here and in `send`; dot: what they add to the gradients of key_rows, then of value_rows.
+     * here and in `send`. d_edges, if not NULL: gains what these rows give to the gradients of
+     * key_rows, then of value_rows; additive-v2: of edge_keys, less the factor a.
      * d_senders, if not NULL: n_src x sender_numbers that gain what these receivers give to the
      * gradient of keys that are values; d_a is whole then, and there is nothing to send. */
     void (*receive)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
-                    gnn_real_t *d_a, gnn_real_t *d_senders);
+                    gnn_real_t *d_a, gnn_real_t *d_edges, gnn_real_t *d_senders);
     /* d_k_rows j0 .. j1 - 1 gain what l->d_senders hold. */
     void (*collect)(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch);
     void (*send)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,

@@ -7,7 +7,8 @@
 #include <lib/kernels/attention/by_lane/edge_logits.h>
 #include <lib/kernels/attention/by_lane/edge_terms.h>
 
-/* Rows of features that lie in small pages are fetched page by page by the processor; these lines are asked for ahead. */
+/* Rows of features that lie in small pages are fetched page by page by the processor; these lines
+ * are asked for ahead. */
 GNN__INLINE void prefetch_features(const gnn__matrix_t *features, int64_t e, int64_t count)
 {
     const char *from = (const char *)gnn__matrix_row(features, e),

@@ -49,11 +49,18 @@ static inline bool has_edge_terms(const gnn__lanes_t *l)
 #define edge_terms GNN__KERNEL(lanes_edge_terms)
 void edge_terms(const gnn__lanes_t *l, lane_block_t *b, int64_t at);
 
-/* A block of pairs of senders, weighed: `weight` is alpha behind dropout, `second` dY . v, `edge` the
- * score before the slope, `score` alpha S_i, where there is no bias times the slope where s <= 0.
- * All but `weight` are lost. The gradients of logits and biases are written. */
+/* A block of pairs of senders, weighed: `weight` is alpha behind dropout, `second` dY . v, `edge`
+ * the score before the slope, `score` alpha S_i, where there is no bias times the slope where s <=
+ * 0. All but `weight` are lost. The gradients of logits and biases are written. */
 #define edge_grads GNN__KERNEL(lanes_edge_grads)
 void edge_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at);
+
+/* Dot and additive-v2 scores: `score` of the edges at places at .. gains their biases, whose
+ * gradients are those of the scores; the latter times a->scale (dot) are in `second`. */
+#define add_biases GNN__KERNEL(lanes_add_biases)
+#define pair_bias_grads GNN__KERNEL(lanes_pair_bias_grads)
+void add_biases(const gnn__lanes_t *l, const lane_block_t *b, int64_t at);
+void pair_bias_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at);
 
 /* The edges at places at .. at + n - 1. */
 typedef struct edges {

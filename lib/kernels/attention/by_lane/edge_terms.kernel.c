@@ -1,6 +1,6 @@
-/* What edges add to additive scores, s = q_i + k_j + t before the slope, t = e . U the edge's logits
- * (edge_logits.kernel.c), and a bias behind it, and the way back. With p = dY_i . v_j, alpha' behind
- * dropout and slope or 1 by the sign of s, the gradient of a score is
+/* What edges add to additive scores, s = q_i + k_j + t before the slope, t = e . U the edge's
+ * logits (edge_logits.kernel.c), and a bias behind it, and the way back. With p = dY_i . v_j,
+ * alpha' behind dropout and slope or 1 by the sign of s, the gradient of a score is
  *
  *     g = (slope or 1) (alpha' p - alpha S_i)
  *
@@ -29,7 +29,9 @@ GNN__INLINE void take_logits(const gnn__lanes_t *l, lane_block_t *block, int64_t
     }
 }
 
-GNN__INLINE void take_biases(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, const int width)
+/* `numbers` = the biases of the pairs. */
+GNN__INLINE void take_biases(const gnn__lanes_t *l, const lane_block_t *b, int64_t at,
+                             gnn_real_t *numbers, const int width)
 {
     const gnn__attention_t *a = l->a;
     const int64_t last = last_place(&a->pairs);
@@ -37,7 +39,7 @@ GNN__INLINE void take_biases(const gnn__lanes_t *l, const lane_block_t *b, int64
         const int64_t number = gnn__pairs_edge(&a->pairs, at + e),
                       ahead = at + e + EDGE_AHEAD < last ? at + e + EDGE_AHEAD : last;
         const gnn_real_t *row = has_row(number, a->biases) ? gnn__matrix_row(&a->bias, number) : NULL;
-        gnn_real_t *to = b->second + e * width;
+        gnn_real_t *to = numbers + e * width;
         prefetch_row(&a->bias, a->biases, gnn__pairs_edge(&a->pairs, ahead));
         for (int h = 0; h < width; h++)
             to[h] = row && h < a->heads ? row[a->bias_cols == 1 ? 0 : h] : 0;
@@ -52,7 +54,7 @@ GNN__INLINE void take_biases(const gnn__lanes_t *l, const lane_block_t *b, int64
         else                                                                    \
             memset(b->edge, 0, sizeof *b->edge *(size_t)(b->n * width));        \
         if (l->a->bias.at)                                                      \
-            take_biases(l, b, at, width);                                       \
+            take_biases(l, b, at, b->second, width);                            \
     }
 FOR_WIDTHS(TAKE_TERMS)
 
@@ -62,6 +64,20 @@ void edge_terms(const gnn__lanes_t *l, lane_block_t *b, int64_t at)
     BY_WIDTH(l->width, take_terms, l, b, at);
     for (int x = n; x < padded(n); x++)
         b->edge[x] = b->second[x] = 0;
+}
+
+#define TAKE_BIASES(width)                                                             \
+    MADE take_biases_##width(const gnn__lanes_t *l, const lane_block_t *b, int64_t at) \
+    {                                                                                  \
+        take_biases(l, b, at, b->edge, width);                                         \
+    }
+FOR_WIDTHS(TAKE_BIASES)
+
+void add_biases(const gnn__lanes_t *l, const lane_block_t *b, int64_t at)
+{
+    BY_WIDTH(l->width, take_biases, l, b, at);
+    for (int x = 0; x < b->n * l->width; x++)
+        b->score[x] += b->edge[x];
 }
 
 /* ---- backward ---- */
@@ -248,7 +264,9 @@ GNN__INLINE void put_logits(const gnn__lanes_t *l, const lane_block_t *b, int64_
     }
 FOR_WIDTHS(PUT_LOGITS)
 
-static void bias_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at)
+/* Biases gain `scale` times what `from` has for the pairs. */
+static void bias_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at,
+                       const gnn_real_t *from, gnn_real_t scale)
 {
     const gnn__attention_t *a = l->a;
     for (int e = 0; e < b->n; e++) {
@@ -257,7 +275,7 @@ static void bias_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at)
             continue;
         gnn_real_t *d = gnn__matrix_row(&a->grad.bias, number);
         for (int64_t h = 0; h < a->heads; h++)
-            d[a->bias_cols == 1 ? 0 : h] += b->score[e * l->width + h];
+            d[a->bias_cols == 1 ? 0 : h] += scale * from[e * l->width + h];
     }
 }
 
@@ -267,5 +285,11 @@ void edge_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at)
     if (l->edge_logits.at)
         BY_WIDTH(l->width, put_logits, l, b, at);
     if (l->a->grad.bias.at)
-        bias_grads(l, b, at);
+        bias_grads(l, b, at, b->score, 1);
+}
+
+void pair_bias_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at)
+{
+    const bool dot = l->a->score == GNN__SCORE_DOT;
+    bias_grads(l, b, at, b->second, dot ? 1 / l->a->scale : 1);
 }

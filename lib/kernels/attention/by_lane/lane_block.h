@@ -36,8 +36,8 @@ typedef struct block {
     const uint32_t *other;
     uint32_t *copied;
     gnn_real_t *score, *weight;
-    /* Numbers of the edges of the pairs one block further on, `coming` of them, whose logits are to be
-     * prefetched while this block is weighed. */
+    /* Numbers of the edges of the pairs one block further on, `coming` of them, whose logits are to
+     * be prefetched while this block is weighed. */
     const int64_t *numbers;
     int64_t coming;
     gnn_real_t *edge; /* what edges add to additive scores; backward: g */
@@ -57,6 +57,11 @@ typedef struct block {
     /* GNN__COLUMNS: number c of pair e at c * BLOCK_PAIRS + e; see lanes_few.kernel.c. By factors:
      * those of rows own_from .., a register each */
     gnn_real_t *columns;
+    /* Additive-v2 with edge features: keys of the block's pairs, l->row_numbers each, the features,
+     * and 0, 1, .. to stand for their other ends. */
+    gnn_real_t *rows;
+    const gnn_real_t **features;
+    uint32_t *counted;
     int64_t own_from;
 } lane_block_t;
 

@@ -50,6 +50,14 @@ lane_block_t lane_block_at(const gnn__lanes_t *l, int64_t row1, gnn_real_t *scra
     b.p = gnn__carve(&c, gnn__max(l->value_numbers, l->key_numbers), sizeof *b.p);
     for (int k = 0; k < 2; k++)
         b.sums[k] = gnn__carve(&c, 16 * l->a->d_e, sizeof *b.sums[k]);
+    if (l->row_numbers > 0) {
+        b.counted = gnn__carve(&c, indices, sizeof *b.counted);
+        for (int e = 0; e < indices; e++)
+            b.counted[e] = (uint32_t)(e < BLOCK_PAIRS ? e : BLOCK_PAIRS);
+        b.features = gnn__carve(&c, BLOCK_PAIRS, sizeof *b.features);
+        b.rows = gnn__carve(&c, (BLOCK_PAIRS + 1) * l->row_numbers, sizeof *b.rows);
+        memset(b.rows + BLOCK_PAIRS * l->row_numbers, 0, sizeof *b.rows * (size_t)l->row_numbers);
+    }
     b.columns = gnn__carve(&c, 0, sizeof *b.columns);
     return b;
 }
@@ -99,7 +107,7 @@ void lane_block_load(const gnn__lanes_t *l, lane_block_t *b, int64_t row, int64_
     else
         for (int64_t e = 0; e < b->n + AHEAD; e++)
             b->copied[e] = (uint32_t)gnn__pairs_col(p, at + (e < there ? e : there - 1));
-    if (!l->a->dropout)
+    if (!l->a->dropout || (l->a->transposed && l->pair_weights.at))
         return;
     if (at < b->drawn_from || at + b->n > b->drawn_to)
         draw(l, b, row, at, p->indptr ? p->indptr[row + 1] : to);

@@ -1,5 +1,6 @@
 /* Attention with heads in lanes, forward, for all scores: scores, running softmax and weighted
  * sums, block by block; by_lane.h has the formulas. */
+#include <lib/kernels/attention/by_lane/edge_keys.h>
 #include <lib/kernels/attention/by_lane/edge_rows.h>
 #include <lib/kernels/attention/by_lane/factors.h>
 #include <lib/kernels/attention/by_lane/gather.h>
@@ -138,6 +139,24 @@ static void finish_rows(const gnn__lanes_t *l, int64_t row0, int64_t row1)
         l->finish(l->how, gnn__matrix_row(&a->y, gnn__pairs_node(&a->pairs, row)), step, a->y.stride);
 }
 
+/* Final scores of receiver i with a block of pairs; not additive ones. */
+static void product_scores(const gnn__lanes_t *l, const lane_block_t *b, int64_t i, int64_t at)
+{
+    const gnn_real_t *q = gnn__matrix_row(&l->q, i);
+    if (l->row_numbers > 0) {
+        const lane_block_t counted = counted_block(b);
+        const gnn__matrix_t keys = counted_keys(l, b);
+        edge_key_rows(l, b, &l->k, at);
+        pair_scores(l, &counted, q, &keys, NULL, &keys);
+    } else {
+        pair_scores(l, b, q, &l->k, NULL, &l->v);
+    }
+    if (has_edge_rows(l))
+        add_edge_rows(l, b, at, i, false);
+    if (l->a->bias.at)
+        add_biases(l, b, at);
+}
+
 /* One row, of any length. */
 static void forward_row(const gnn__lanes_t *l, lane_block_t *b, int64_t row)
 {
@@ -166,9 +185,7 @@ static void forward_row(const gnn__lanes_t *l, lane_block_t *b, int64_t row)
         if (additive)
             additive_scores(l, b, q, at);
         else
-            pair_scores(l, b, gnn__matrix_row(&l->q, i), &l->k, NULL, &l->v);
-        if (has_edge_rows(l))
-            add_edge_rows(l, b, at, i, false);
+            product_scores(l, b, i, at);
         raise(l, b, &s, base, fresh, width);
         BY_WIDTH(width, weigh, l, b, &s, base);
         if (in_columns(l))

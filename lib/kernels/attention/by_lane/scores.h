@@ -16,9 +16,9 @@ void additive_scores(const gnn__lanes_t *l, lane_block_t *b, const gnn__vec_t *q
 void pair_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own_key,
                  const gnn__matrix_t *keys, const gnn_real_t *own_value, const gnn__matrix_t *values);
 
-/* out = own . dY of each head, for every pair of a block of a sender with additive scores. */
+/* out = own . x of each head, for every pair of a block; rows x lie as values do. */
 #define value_products GNN__KERNEL(lanes_value_products)
 void value_products(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own,
-                    gnn_real_t *out);
+                    const gnn__matrix_t *values, gnn_real_t *out);
 
 #endif

@@ -190,7 +190,7 @@ void pair_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t 
         b->score[x] = -INFINITY;
 }
 
-/* ---- products of a sender's values with dY ---- */
+/* ---- products of values with dY alone ---- */
 
 /* Of rows of four registers, heads fastest: two pairs fill one register. */
 GNN__INLINE void four_values(const lane_block_t *b, const gnn_real_t *own, gnn__matrix_t dy,
@@ -224,19 +224,19 @@ static void narrow_values(const lane_block_t *b, const gnn_real_t *own, gnn__mat
 enum { FEW_VALUES = 4 };
 
 void value_products(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own,
-                    gnn_real_t *out)
+                    const gnn__matrix_t *values, gnn_real_t *out)
 {
     const int width = l->width;
     if (l->layout == GNN__PACKED && in_four_registers(width, l->value_numbers))
-        four_values(b, own, l->dy, out);
+        four_values(b, own, *values, out);
     else if (l->layout == GNN__PACKED)
-        BY_WIDTH(width, row_products, b, own, &l->dy, l->value_numbers, 1, NULL, 0, out);
+        BY_WIDTH(width, row_products, b, own, values, l->value_numbers, 1, NULL, 0, out);
     else if (l->layout == GNN__NARROW && l->a->d_v <= FEW_VALUES)
-        narrow_values(b, own, l->dy, l->a->d_v, out);
+        narrow_values(b, own, *values, l->a->d_v, out);
     else
         for (int e = 0; e < b->n; e++) {
             gnn__vec_t products[PATTERN];
-            row_products(l, own, gnn__matrix_row(&l->dy, b->other[e]), products, width);
+            row_products(l, own, gnn__matrix_row(values, b->other[e]), products, width);
             for (int u = 0; u < pattern_registers(width); u++)
                 gnn__vec_put(out + e * width, products[u], width, u);
         }

@@ -390,7 +390,7 @@ static void short_edges(const gnn__lanes_t *l, const lane_block_t *b, const hand
     lane_block_t pairs = *b;
     for (int r = 0; r < f->rows; r++) {
         row_block(b, f, r, l->width, &pairs);
-        value_products(l, &pairs, gnn__matrix_row(&l->v, f->row + r), pairs.second);
+        value_products(l, &pairs, gnn__matrix_row(&l->v, f->row + r), &l->dy, pairs.second);
     }
     edge_grads(l, b, l->a->pairs.indptr[f->row]);
 }

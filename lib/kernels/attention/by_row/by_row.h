@@ -7,9 +7,10 @@
 
 /* Sums over all pairs; NULL: not wanted. */
 typedef struct gnn__row_sums {
-    gnn_real_t *a;     /* heads * d_k */
-    gnn_real_t *prior; /* heads * prior.stride */
-    gnn_real_t *keys;  /* those of all key tables, one after another */
+    gnn_real_t *a;      /* heads * d_k */
+    gnn_real_t *prior;  /* heads * prior.stride */
+    gnn_real_t *keys;   /* those of all key tables, one after another */
+    gnn_real_t *values; /* of the table of values */
 } gnn__row_sums_t;
 
 typedef struct gnn__attention_rows {

@@ -65,6 +65,22 @@ static void gather(const gnn__attention_t *a, const row_block_t *b, gnn_real_t *
     }
 }
 
+/* The row by distance that value head `head` hears with pair e. */
+GNN__INLINE const gnn_real_t *added_row(const gnn__attention_t *a, const row_block_t *b, int e,
+                                        int64_t head)
+{
+    return row_block_key(&a->values, row_block_distance(a, b, e), head);
+}
+
+static void gather_by_distance(const gnn__attention_t *a, const row_block_t *b, gnn_real_t *y,
+                               const int64_t d_v)
+{
+    const int64_t group = a->heads / a->kv_heads;
+    for (int e = 0; e < b->n; e++)
+        for (int64_t h = 0; h < a->heads; h++)
+            add_scaled(y + h * d_v, b->alpha[e * a->heads + h], added_row(a, b, e, h / group), d_v);
+}
+
 static void take_block(const gnn__attention_t *a, const row_block_t *b, gnn_real_t *largest,
                        gnn_real_t *sum, gnn_real_t *y)
 {
@@ -77,6 +93,8 @@ static void take_block(const gnn__attention_t *a, const row_block_t *b, gnn_real
         for (int64_t x = e * a->heads; x < (e + 1) * a->heads; x++)
             b->alpha[x] *= factor(b, e, x);
     gather(a, b, y, a->d_v);
+    if (a->values.at)
+        gather_by_distance(a, b, y, a->d_v);
 }
 
 static void finish_row(const gnn__attention_t *a, gnn_real_t *largest, const gnn_real_t *sum,
@@ -131,6 +149,16 @@ static void load_alpha(const gnn__attention_t *a, const row_block_t *b)
     row_block_exp(a, b);
 }
 
+/* grad += dY_i . the row by distance. */
+static void add_value_products(const gnn__attention_t *a, const row_block_t *b, const int64_t d_v)
+{
+    const int64_t group = a->heads / a->kv_heads;
+    for (int e = 0; e < b->n; e++)
+        for (int64_t h = 0; h < a->heads; h++)
+            b->grad[e * a->heads + h] += dot(gnn__matrix_row(&a->grad.y, b->i[e]) + h * d_v,
+                                             added_row(a, b, e, h / group), d_v);
+}
+
 /* grad = dY_i . v_j, the gradient of alpha before weight and dropout. */
 static void load_products(const gnn__attention_t *a, const row_block_t *b, const int64_t d_v)
 {
@@ -144,6 +172,22 @@ static void load_products(const gnn__attention_t *a, const row_block_t *b, const
             prefetch(&a->v, b->j, e, b->n, a->kv_heads * d_v);
         for (int64_t h = 0; h < a->heads; h++)
             b->grad[e * a->heads + h] = dot(dy + h * d_v, v + h / group * d_v, d_v);
+    }
+    if (a->values.at)
+        add_value_products(a, b, d_v);
+}
+
+/* The gradient of the rows by distance. */
+static void value_table_grads(const gnn__attention_t *a, const row_block_t *b, gnn_real_t *d,
+                              const int64_t d_v)
+{
+    const int64_t group = a->heads / a->kv_heads;
+    for (int e = 0; d && e < b->n; e++) {
+        gnn_real_t *row = d + a->values.row[row_block_distance(a, b, e)] * a->values.cols;
+        const gnn_real_t *dy = gnn__matrix_row(&a->grad.y, b->i[e]);
+        for (int64_t h = 0, x = e * a->heads; h < a->heads; h++, x++)
+            add_scaled(row + a->values.column[h / group], b->alpha[x] * factor(b, e, x),
+                       dy + h * d_v, d_v);
     }
 }
 
@@ -297,6 +341,7 @@ static void receive(const gnn__attention_t *a, int64_t row0, int64_t row1, gnn_r
             load_alpha(a, &b);
             load_products(a, &b, a->d_v);
             weight_grads(a, &b);
+            value_table_grads(a, &b, sums->values, a->d_v);
             score_grads(a, &b);
             bias_grads(a, &b);
             prior_grads(a, &b, sums->prior);

@@ -13,9 +13,9 @@ static int64_t keys_scratch(const gnn__attention_t *a)
     return a->keys.count == 0 ? 0 : GNN__TILE_COLUMNS * (rows + gnn__tile_row(a, a->d_k));
 }
 
-/* Backward, which needs more: a tile, both ways; rows and their sums; two strips of scores, and with a
- * cap its derivatives; numbers of the tile's columns; in bf16 the keys and a strip once more. Forward has sums and maxima of
- * rows. */
+/* Backward, which needs more: a tile, both ways; rows and their sums; two strips of scores, and
+ * with a cap its derivatives; numbers of the tile's columns; in bf16 the keys and a strip once
+ * more. Forward has sums and maxima of rows. */
 int64_t gnn__attention_tiles_scratch(const gnn__attention_t *a)
 {
     const int64_t keys = gnn__tile_row(a, a->d_k), both = keys + gnn__tile_row(a, a->d_v);

@@ -250,8 +250,8 @@ static void add_diagonals(const gnn__attention_t *a, const grad_state_t *s, cons
         }
 }
 
-/* From the derivatives of capped scores to those of the scores. What is not heard is 0, whatever its
- * score was. */
+/* From the derivatives of capped scores to those of the scores. What is not heard is 0, whatever
+ * its score was. */
 static void uncap(const grad_state_t *s, const heard_t *h)
 {
     const int c0 = lanes_from(h, h->all_first), c1 = lanes_to(h->all_end);

@@ -1,5 +1,5 @@
 /* Files of a folder that holds a published model. */
-#include <lib/io/weights/arch/checkpoint.h>
+#include <lib/io/weights/arch/folder.h>
 
 #include <lib/io/arrays/arrays.h>
 #include <lib/io/weights/config_json.h>
@@ -70,7 +70,7 @@ done:
 
 /* ---- arrays ---- */
 
-static int open_file(gnn__checkpoint_t *c, const char *folder, const char *name)
+static int open_file(gnn__folder_t *c, const char *folder, const char *name)
 {
     char *path = NULL;
     /* the file's size bounds both */
@@ -78,7 +78,7 @@ static int open_file(gnn__checkpoint_t *c, const char *folder, const char *name)
     int rc;
     GNN_CHECK(gnn__grow(&c->files, c->n_files, c->n_files + 1, sizeof *c->files, "a list of files"));
     GNN_CHECK(gnn__folder_path(&path, folder, name));
-    rc = gnn_safetensors_read(&c->files[c->n_files], path, &limits);
+    rc = gnn__safetensors_map(&c->files[c->n_files], path, &limits);
     if (rc != GNN_OK)
         gnn__error_prefix(rc, "%s", name);
     else
@@ -90,24 +90,23 @@ done:
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const gnn__checkpoint_array_t *)a)->name,
-                  ((const gnn__checkpoint_array_t *)b)->name);
+    return strcmp(((const gnn__folder_array_t *)a)->name, ((const gnn__folder_array_t *)b)->name);
 }
 
-static int take_one_file(gnn__checkpoint_t *c, const char *folder)
+static int take_one_file(gnn__folder_t *c, const char *folder)
 {
     GNN_TRY(open_file(c, folder, WEIGHTS));
     const int64_t n = gnn_arrays_count(c->files[0]);
     GNN_TRY(gnn__new(&c->arrays, n, sizeof *c->arrays, "a list of arrays"));
     for (; c->n_arrays < n; c->n_arrays++) {
         const gnn_array_t *a = gnn_arrays_at(c->files[0], c->n_arrays);
-        c->arrays[c->n_arrays] = (gnn__checkpoint_array_t){.name = a->name, .array = a};
+        c->arrays[c->n_arrays] = (gnn__folder_array_t){.name = a->name, .array = a};
     }
     return GNN_OK;
 }
 
 /* The file of a name, which is opened when it is met first; `opened` maps names to numbers. */
-static int shard(gnn__checkpoint_t *c, const char *folder, json_t *opened, const json_t *name,
+static int shard(gnn__folder_t *c, const char *folder, json_t *opened, const json_t *name,
                  int64_t *number)
 {
     const char *text = json_string_value(name);
@@ -126,7 +125,7 @@ static int shard(gnn__checkpoint_t *c, const char *folder, json_t *opened, const
                : gnn__error(GNN_EMEMORY, "no memory for a list of files");
 }
 
-static int take_shards(gnn__checkpoint_t *c, const char *folder, json_t *map, json_t *opened)
+static int take_shards(gnn__folder_t *c, const char *folder, json_t *map, json_t *opened)
 {
     const char *name;
     json_t *file;
@@ -142,12 +141,12 @@ static int take_shards(gnn__checkpoint_t *c, const char *folder, json_t *map, js
         if (!a)
             return gnn__error(GNN_EFORMAT, INDEX ": %.80s has no array %.80s, the index says it has",
                               json_string_value(file), name);
-        c->arrays[c->n_arrays++] = (gnn__checkpoint_array_t){.name = a->name, .array = a};
+        c->arrays[c->n_arrays++] = (gnn__folder_array_t){.name = a->name, .array = a};
     }
     return GNN_OK;
 }
 
-static int take_index(gnn__checkpoint_t *c, const char *folder)
+static int take_index(gnn__folder_t *c, const char *folder)
 {
     json_t *index = NULL, *opened = json_object();
     int rc = opened ? gnn__json_open(&index, folder, INDEX)
@@ -159,45 +158,45 @@ static int take_index(gnn__checkpoint_t *c, const char *folder)
     return rc;
 }
 
-int gnn__checkpoint_open(gnn__checkpoint_t *checkpoint, const char *folder)
+int gnn__folder_open(gnn__folder_t *f, const char *folder)
 {
-    *checkpoint = (gnn__checkpoint_t){.prefix = ""};
+    *f = (gnn__folder_t){.prefix = ""};
     const bool whole = gnn__folder_has(folder, WEIGHTS) || !gnn__folder_has(folder, INDEX);
-    GNN_TRY(whole ? take_one_file(checkpoint, folder) : take_index(checkpoint, folder));
-    if (checkpoint->n_arrays > 1)
-        qsort(checkpoint->arrays, (size_t)checkpoint->n_arrays, sizeof *checkpoint->arrays, by_name);
+    GNN_TRY(whole ? take_one_file(f, folder) : take_index(f, folder));
+    if (f->n_arrays > 1)
+        qsort(f->arrays, (size_t)f->n_arrays, sizeof *f->arrays, by_name);
     return GNN_OK;
 }
 
-void gnn__checkpoint_close(gnn__checkpoint_t *checkpoint)
+void gnn__folder_close(gnn__folder_t *f)
 {
-    for (int64_t k = 0; k < checkpoint->n_files; k++)
-        gnn_arrays_free(checkpoint->files[k]);
-    gnn_free(checkpoint->files);
-    gnn_free(checkpoint->arrays);
-    memset(checkpoint, 0, sizeof *checkpoint);
+    for (int64_t k = 0; k < f->n_files; k++)
+        gnn_arrays_free(f->files[k]);
+    gnn_free(f->files);
+    gnn_free(f->arrays);
+    memset(f, 0, sizeof *f);
 }
 
-static gnn__checkpoint_array_t *find(gnn__checkpoint_t *c, const char *name)
+static gnn__folder_array_t *find(gnn__folder_t *c, const char *name)
 {
-    const gnn__checkpoint_array_t key = {.name = name};
+    const gnn__folder_array_t key = {.name = name};
     return c->n_arrays == 0 ? NULL
                             : bsearch(&key, c->arrays, (size_t)c->n_arrays, sizeof key, by_name);
 }
 
-gnn__checkpoint_array_t *gnn__checkpoint_find(gnn__checkpoint_t *checkpoint, const char *name)
+gnn__folder_array_t *gnn__folder_find(gnn__folder_t *f, const char *name)
 {
     char full[400];
-    gnn__checkpoint_array_t *found = NULL;
-    if (snprintf(full, sizeof full, "%s%s", checkpoint->prefix, name) < (int)sizeof full)
-        found = find(checkpoint, full);
-    return found ? found : find(checkpoint, name);
+    gnn__folder_array_t *found = NULL;
+    if (snprintf(full, sizeof full, "%s%s", f->prefix, name) < (int)sizeof full)
+        found = find(f, full);
+    return found ? found : find(f, name);
 }
 
-int64_t gnn__checkpoint_numbers(const gnn__checkpoint_t *checkpoint)
+int64_t gnn__folder_numbers(const gnn__folder_t *f)
 {
     int64_t total = 0;
-    for (int64_t k = 0; k < checkpoint->n_arrays; k++)
-        total += checkpoint->arrays[k].array->count;
+    for (int64_t k = 0; k < f->n_arrays; k++)
+        total += f->arrays[k].array->count;
     return total;
 }

@@ -1,7 +1,7 @@
 /* What the macros in a file of rows stand for: each row is a byte and three texts in one long
  * string, so that tables need no pointers. */
-#ifndef GNN_LIB_IO_ARCH_ROWS_H
-#define GNN_LIB_IO_ARCH_ROWS_H
+#ifndef GNN_LIB_IO_ARCH_MACROS_H
+#define GNN_LIB_IO_ARCH_MACROS_H
 
 #include <lib/io/weights/arch/arch.h>
 

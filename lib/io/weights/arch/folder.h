@@ -1,35 +1,35 @@
 /* What lies in a folder that holds a published model: JSON files, and arrays in one file or in
  * several. */
-#ifndef GNN_LIB_IO_CHECKPOINT_H
-#define GNN_LIB_IO_CHECKPOINT_H
+#ifndef GNN_LIB_IO_FOLDER_H
+#define GNN_LIB_IO_FOLDER_H
 
 #include <gnn/io.h>
 #include <jansson.h>
 #include <lib/base/base.h>
 
-typedef struct gnn__checkpoint_array {
+typedef struct gnn__folder_array {
     const char *name;
     const gnn_array_t *array;
     bool used;
-} gnn__checkpoint_array_t;
+} gnn__folder_array_t;
 
 /* The arrays of a folder. */
-typedef struct gnn__checkpoint {
+typedef struct gnn__folder {
     gnn_arrays_t **files;
     int64_t n_files;
-    gnn__checkpoint_array_t *arrays; /* by name */
+    gnn__folder_array_t *arrays; /* by name */
     int64_t n_arrays;
     const char *prefix; /* that names may have or lack: "bert."; never NULL */
-} gnn__checkpoint_t;
+} gnn__folder_t;
 
 /* Reads FOLDER/model.safetensors, or the files that FOLDER/model.safetensors.index.json names.
  * GNN_EFORMAT: the index and the files contradict each other. */
-int gnn__checkpoint_open(gnn__checkpoint_t *checkpoint, const char *folder);
-void gnn__checkpoint_close(gnn__checkpoint_t *checkpoint);
+int gnn__folder_open(gnn__folder_t *f, const char *folder);
+void gnn__folder_close(gnn__folder_t *f);
 /* The array of a name, with or without the prefix; NULL if there is none. */
-gnn__checkpoint_array_t *gnn__checkpoint_find(gnn__checkpoint_t *checkpoint, const char *name);
+gnn__folder_array_t *gnn__folder_find(gnn__folder_t *f, const char *name);
 /* Numbers of all arrays. */
-int64_t gnn__checkpoint_numbers(const gnn__checkpoint_t *checkpoint);
+int64_t gnn__folder_numbers(const gnn__folder_t *f);
 
 /* Reads FOLDER/NAME, an object. GNN_EIO: the file is not there; GNN_EFORMAT with file and place. */
 int gnn__json_open(json_t **root, const char *folder, const char *name);

@@ -1,0 +1,186 @@
+/* The table of architectures, and the walk over the rows of one. */
+#include <lib/io/weights/arch/arch.h>
+
+#include <stdlib.h>
+
+/* ---- the table ---- */
+
+static const struct {
+    const gnn__arch_t *arch;
+    bool module;
+} table[] = {
+#define GNN_ARCHITECTURE(name) {&gnn__arch_##name, false},
+#define GNN_MODULE(name) {&gnn__arch_##name, true},
+#include <lib/io/weights/arch/architectures.def>
+#undef GNN_ARCHITECTURE
+#undef GNN_MODULE
+};
+
+enum { ROWS = sizeof table / sizeof *table };
+
+/* Is `word` one of the words of `list`, which blanks separate? */
+static bool lists(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    for (const char *at = list; *at; at += strspn(at, " ")) {
+        const size_t n = strcspn(at, " ");
+        if (n == length && strncmp(at, word, n) == 0)
+            return true;
+        at += n;
+    }
+    return false;
+}
+
+const gnn__arch_t *gnn__arch_find(const char *type, bool modules)
+{
+    char known[1024] = "";
+    for (size_t k = 0; k < ROWS; k++) {
+        if (table[k].module != modules)
+            continue;
+        if (lists(gnn__arch_types(table[k].arch), type))
+            return table[k].arch;
+        gnn__append_name(known, sizeof known, " ", gnn__arch_types(table[k].arch));
+    }
+    gnn__set_message("%s \"%.80s\" is not known; known are: %s",
+                     modules ? "the module" : "the architecture", type, known);
+    return NULL;
+}
+
+/* ---- the walk ---- */
+
+typedef struct walk {
+    gnn__arch_row_t *rows;
+    int n_rows;
+    gnn__scope_t *scope;
+    gnn__arch_visit_t visit;
+    void *user;
+} walk_t;
+
+enum { MOST_REPETITIONS = 1000 };
+
+static const char *next_text(const char *text)
+{
+    return text + strlen(text) + 1;
+}
+
+/* Takes the long string apart; with rows NULL it counts. */
+static int split_rows(const gnn__arch_t *arch, gnn__arch_row_t *rows)
+{
+    int n = 0;
+    for (const char *at = arch->rows; at < arch->rows + arch->bytes; n++) {
+        const char *name = at + 1, *second = next_text(name), *third = next_text(second);
+        if (rows)
+            rows[n] = (gnn__arch_row_t){(gnn__arch_verb_t)*at, name, second, third};
+        at = next_text(third);
+    }
+    return n;
+}
+
+/* The row GNN_END that belongs to the row `k`. */
+static int end_of(const walk_t *w, int k)
+{
+    int depth = 0;
+    for (; k < w->n_rows; k++) {
+        const gnn__arch_verb_t verb = w->rows[k].verb;
+        depth += verb == GNN__ARCH_IF || verb == GNN__ARCH_REPEAT;
+        if (verb == GNN__ARCH_END && --depth == 0)
+            break;
+    }
+    return k;
+}
+
+static int set_name(gnn__scope_t *scope, const gnn__arch_row_t *row)
+{
+    gnn__formula_value_t v;
+    GNN_TRY(gnn__formula(scope, row->second, &v));
+    json_t *json = v.kind == GNN__NUMBER ? json_real(v.number)
+                   : v.kind == GNN__TEXT ? json_string(v.text)
+                                         : json_pack("{ss}", GNN__ABSENT, v.text);
+    if (json_object_set_new(scope->names, row->name, json) != 0)
+        return gnn__error(GNN_EMEMORY, "no memory for a name");
+    return GNN_OK;
+}
+
+static int walk(const walk_t *w, int from, int to);
+
+static int walk_if(const walk_t *w, int from, int end)
+{
+    double holds;
+    GNN_TRY(gnn__formula_number(w->scope, w->rows[from].second, &holds));
+    return holds != 0 ? walk(w, from + 1, end) : GNN_OK;
+}
+
+static int walk_repeat(const walk_t *w, int from, int end)
+{
+    int64_t count;
+    const int64_t outer = w->scope->number;
+    GNN_TRY(gnn__formula_count(w->scope, w->rows[from].second, 0, MOST_REPETITIONS, &count));
+    int rc = GNN_OK;
+    for (int64_t k = 0; k < count && rc == GNN_OK; k++) {
+        w->scope->number = k;
+        rc = walk(w, from + 1, end);
+    }
+    w->scope->number = outer;
+    return rc;
+}
+
+static int walk(const walk_t *w, int from, int to)
+{
+    for (int k = from; k < to; k++) {
+        const gnn__arch_row_t *row = &w->rows[k];
+        const bool group = row->verb == GNN__ARCH_IF || row->verb == GNN__ARCH_REPEAT;
+        const int end = group ? end_of(w, k) : k;
+        if (row->verb == GNN__ARCH_SET)
+            GNN_TRY(set_name(w->scope, row));
+        else if (row->verb == GNN__ARCH_IF)
+            GNN_TRY(walk_if(w, k, end));
+        else if (row->verb == GNN__ARCH_REPEAT)
+            GNN_TRY(walk_repeat(w, k, end));
+        else if (row->verb != GNN__ARCH_SERVES)
+            GNN_TRY(w->visit(w->user, row, w->scope));
+        k = end;
+    }
+    return GNN_OK;
+}
+
+int gnn__arch_walk(const gnn__arch_part_t *part, gnn__scope_t *scope, gnn__arch_visit_t visit,
+                   void *user)
+{
+    walk_t w = {.n_rows = split_rows(part->arch, NULL), .scope = scope, .visit = visit, .user = user};
+    GNN_TRY(gnn__new(&w.rows, w.n_rows, sizeof *w.rows, "rows of an architecture"));
+    split_rows(part->arch, w.rows);
+    scope->config = part->config;
+    scope->config_name = part->config_name;
+    scope->weights = (gnn__folder_t *)&part->weights;
+    scope->number = 0;
+    const int rc = walk(&w, 0, w.n_rows);
+    gnn_free(w.rows);
+    return rc;
+}
+
+/* ---- settings ---- */
+
+static void trim(const char **text, int *length)
+{
+    for (; *length > 0 && **text == ' '; (*length)--)
+        (*text)++;
+    while (*length > 0 && (*text)[*length - 1] == ' ')
+        (*length)--;
+}
+
+bool gnn__setting_next(const char **text, gnn__setting_t *setting)
+{
+    const char *at = *text + strspn(*text, " ,");
+    const char *sign = strchr(at, '=');
+    if (!*at || !sign)
+        return false;
+    int depth = 0;
+    const char *end = sign + 1;
+    for (; *end && (*end != ',' || depth > 0); end++)
+        depth += (*end == '(' || *end == '[') - (*end == ')' || *end == ']');
+    *setting = (gnn__setting_t){at, sign + 1, (int)(sign - at), (int)(end - sign - 1)};
+    trim(&setting->key, &setting->key_length);
+    trim(&setting->value, &setting->value_length);
+    *text = end;
+    return true;
+}
