@@ -60,6 +60,7 @@ static int draw(const classify_t *o, const gnn_real_t *weights, int64_t n, const
                                .col_labels = words,
                                .title = "Who listens to whom",
                                .subtitle = "last layer, mean of the heads",
+                               .high = 1,
                                .row_axis = "receiver",
                                .col_axis = "sender",
                                .mark_row = -1,

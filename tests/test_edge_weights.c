@@ -62,6 +62,45 @@ START_TEST(weights_of_npz)
 }
 END_TEST
 
+static const gnn_array_t pyg[] = {
+    MATRIX("x", GNN_DTYPE_FLOAT32, float, 4, 2, 1, 2, 3, 4, 5, 6, 7, 8),
+    MATRIX("edge_index", GNN_DTYPE_INT64, int64_t, 2, 5, 0, 1, 2, 3, 3, 1, 2, 0, 3, 1),
+    INT64("y", 4, 0, 1, 0, 1), FLOAT32("edge_weight", 5, 2, 3, 4, 5, 6),
+    MATRIX("edge_attr", GNN_DTYPE_FLOAT32, float, 5, 1, 20, 30, 40, 50, 60)};
+
+static const char *write_pyg(const gnn_array_t *edge_index)
+{
+    gnn_array_t arrays[5];
+    const char *path = in_folder("pyg.npz");
+    memcpy(arrays, pyg, sizeof arrays);
+    if (edge_index)
+        arrays[1] = *edge_index;
+    ck_ok(gnn_npz_write(path, 5, arrays));
+    return path;
+}
+
+/* x, edge_index, y, edge_weight and edge_attr of PyG's Data: edges are messages, as they are. */
+START_TEST(arrays_of_pyg)
+{
+    const gnn_array_t tall = MATRIX("edge_index", GNN_DTYPE_INT64, int64_t, 3, 2, 0, 1, 2, 3, 3, 1);
+    const gnn_array_t far =
+        MATRIX("edge_index", GNN_DTYPE_INT64, int64_t, 2, 5, 0, 1, 2, 3, 3, 1, 2, 0, 4, 1);
+    gnn_data_t *data = opened(write_pyg(NULL));
+    const gnn_tensor_t *features = gnn_data_rows(data, GNN_ON_EDGES, "features");
+    ck_assert_int_eq(gnn_data_classes(data), 2);
+    ck_assert_int_eq(gnn_data_features(data), 2);
+    ck_assert_ptr_nonnull(features);
+    for (int64_t k = 0; k < 5; k++)
+        ck_assert(features->data[k] == (gnn_real_t)(20 + 10 * k));
+    gnn_data_free(data);
+    ck_weights(write_pyg(NULL), "0<2:4 1<0:2 1<3:6 2<1:3 3<3:5");
+    ck_fails(gnn_data_open(&data, write_pyg(&tall)), GNN_EFORMAT,
+             "edge_index: its shape is 3 x 2, expected 2 x m");
+    ck_fails(gnn_data_open(&data, write_pyg(&far)), GNN_EFORMAT,
+             "edge_index: node 4 in column 3, there are 4 nodes");
+}
+END_TEST
+
 START_TEST(scipy_matrices_as_ppnp_keeps_them)
 {
     gnn_array_t changes[14];
@@ -135,6 +174,7 @@ int main(void)
     tcase_add_test(tests, weights_of_edge_lists);
     tcase_add_test(tests, weights_of_graphml);
     tcase_add_test(tests, weights_of_npz);
+    tcase_add_test(tests, arrays_of_pyg);
     tcase_add_test(tests, scipy_matrices_as_ppnp_keeps_them);
     tcase_add_test(tests, weights_are_saved_and_opened);
     tcase_add_test(tests, csv_leaves_weights_with_their_edges);

@@ -9,7 +9,7 @@
 
 static int read_labels(gnn_data_t *data, const gnn_arrays_t *arrays)
 {
-    static const char *const names[] = {"labels", "node_labels", NULL};
+    static const char *const names[] = {"labels", "node_labels", "y", NULL};
     const gnn_array_t *labels = gnn__layout_find(arrays, names);
     if (!labels)
         return gnn__layout_missing(arrays, gnn__arrays_left_out(arrays, names[1]) ||

@@ -16,7 +16,7 @@ int gnn__layout_missing(const gnn_arrays_t *arrays, const char *name)
     const char *type = gnn__arrays_left_out(arrays, name);
     if (type)
         return gnn__error(GNN_EFORMAT, "%s: holds no plain numbers (its type is '%s')", name, type);
-    return gnn__error(GNN_EFORMAT, "the array %s is missing", name);
+    return gnn__error(GNN_EFORMAT, "the array %s is missing (docs/formats.md has the names)", name);
 }
 
 int gnn__layout_rank(const gnn_array_t *array, int ndim)
@@ -125,11 +125,27 @@ static bool begins(const char *name, size_t length, const char *with)
 
 bool gnn__layout_wants(const char *name, size_t length)
 {
-    static const char *const whole[] = {
-        "labels",      "node_labels", "class_names",   "class_name_offsets", "edges",
-        "messages",    "edge_weight", "edge_weights",  "edge_attr",          "edge_features",
-        "attr_matrix", "x",           "node_features", "train_mask",         "train_masks",
-        "val_mask",    "val_masks",   "test_mask",     "test_masks"};
+    static const char *const whole[] = {"labels",
+                                        "node_labels",
+                                        "class_names",
+                                        "class_name_offsets",
+                                        "edges",
+                                        "messages",
+                                        "edge_weight",
+                                        "edge_weights",
+                                        "edge_attr",
+                                        "edge_features",
+                                        "attr_matrix",
+                                        "x",
+                                        "node_features",
+                                        "train_mask",
+                                        "train_masks",
+                                        "val_mask",
+                                        "val_masks",
+                                        "test_mask",
+                                        "test_masks",
+                                        "edge_index",
+                                        "y"};
     static const char *const first[] = {"adj_",  "adj.",  "attr_", "attr.",
                                         "node.", "edge.", "graph."};
     for (size_t k = 0; k < sizeof whole / sizeof whole[0]; k++)

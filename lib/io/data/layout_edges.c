@@ -83,23 +83,25 @@ static int take_links(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_ar
     return rc;
 }
 
-/* m x 2 node numbers, apart. */
-static int read_ends(const gnn_data_t *data, const gnn_array_t *edges, int32_t *ends[2])
+/* Node numbers, m x 2 or (`by_side`) 2 x m, apart. */
+static int read_ends(const gnn_data_t *data, const gnn_array_t *edges, bool by_side, int32_t *ends[2])
 {
     GNN_TRY(gnn__layout_rank(edges, 2));
     GNN_TRY(gnn__layout_integer(edges));
-    if (edges->shape[1] != 2)
-        return gnn__error(GNN_EFORMAT, "%s: its shape is %s, expected m x 2", edges->name,
-                          gnn__shape_words(2, edges->shape));
-    int64_t m = edges->shape[0];
+    if (edges->shape[!by_side] != 2)
+        return gnn__error(GNN_EFORMAT, "%s: its shape is %s, expected %s", edges->name,
+                          gnn__shape_words(2, edges->shape), by_side ? "2 x m" : "m x 2");
+    const int64_t m = edges->shape[by_side];
     for (int side = 0; side < 2; side++)
         GNN_TRY(gnn__new(&ends[side], m, sizeof *ends[side], "edges"));
     for (int64_t k = 0; k < 2 * m; k++) {
         int64_t node = gnn__array_int(edges, k);
+        const int64_t edge = by_side ? k % m : k / 2;
         if (node < 0 || node >= data->n)
-            return gnn__error(GNN_EFORMAT, "%s: node %lld in row %lld, there are %lld nodes",
-                              edges->name, (long long)node, (long long)k / 2, (long long)data->n);
-        ends[k & 1][k / 2] = (int32_t)node;
+            return gnn__error(GNN_EFORMAT, "%s: node %lld in %s %lld, there are %lld nodes",
+                              edges->name, (long long)node, by_side ? "column" : "row",
+                              (long long)edge, (long long)data->n);
+        ends[by_side ? k / m : k & 1][edge] = (int32_t)node;
     }
     return GNN_OK;
 }
@@ -108,7 +110,7 @@ static int read_edge_list(gnn_data_t *data, const gnn_arrays_t *arrays, const gn
 {
     static const char *const weights[] = {"edge_weight", "edge_weights", NULL};
     int32_t *ends[2] = {NULL, NULL};
-    int rc = read_ends(data, edges, ends);
+    int rc = read_ends(data, edges, false, ends);
     if (rc == GNN_OK)
         rc = take_links(data, arrays, gnn__layout_find(arrays, weights),
                         (gnn__data_links_t){.m = edges->shape[0], .a = ends[0], .b = ends[1]});
@@ -141,28 +143,32 @@ done:
     return rc;
 }
 
-/* Edges that are no undirected links, as they are: row k of `messages` is edge k. */
-static int read_messages(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *messages)
+/* Edges that are no undirected links, as they are: row k of `messages`, or column k of PyG's
+ * `edge_index`, is edge k. */
+static int read_messages(gnn_data_t *data, const gnn_arrays_t *arrays, const gnn_array_t *messages,
+                         bool by_side, const gnn_array_t *weight)
 {
+    gnn_real_t *reals = NULL;
     gnn_array_t of_edges[MOST_EDGE_ARRAYS];
     int32_t *ends[2] = {NULL, NULL};
     int64_t *wide = NULL, count = 0;
     int rc;
-    GNN_CHECK(read_ends(data, messages, ends));
-    const int64_t m = messages->shape[0];
+    GNN_CHECK(read_ends(data, messages, by_side, ends));
+    const int64_t m = messages->shape[by_side];
     GNN_CHECK(gnn__new(&wide, 2 * m, sizeof *wide, "edges"));
     for (int64_t k = 0; k < m; k++) {
         wide[k] = ends[0][k];
         wide[m + k] = ends[1][k];
     }
     GNN_CHECK(gnn_graph_from_edges(&data->graph, data->n, data->n, m, wide, wide + m));
-    GNN_CHECK(edge_arrays(arrays, NULL, m, of_edges, &count, NULL));
+    GNN_CHECK(edge_arrays(arrays, weight, m, of_edges, &count, &reals));
     for (int64_t k = 0; k < count; k++)
         GNN_CHECK(gnn_data_array_set(data, GNN_ON_EDGES, &of_edges[k]));
 done:
     gnn_free(ends[0]);
     gnn_free(ends[1]);
     gnn_free(wide);
+    gnn_free(reals);
     return rc;
 }
 
@@ -170,14 +176,18 @@ int gnn__layout_edges(gnn_data_t *data, const gnn_arrays_t *arrays)
 {
     const gnn_array_t *messages = gnn_arrays_find(arrays, "messages");
     const gnn_array_t *edges = gnn_arrays_find(arrays, "edges");
+    const gnn_array_t *index = gnn_arrays_find(arrays, "edge_index");
+    const gnn_array_t *weight = gnn_arrays_find(arrays, "edge_weight");
     if (messages)
-        return read_messages(data, arrays, messages);
+        return read_messages(data, arrays, messages, false, NULL);
     if (edges)
         return read_edge_list(data, arrays, edges);
+    if (index)
+        return read_messages(data, arrays, index, true, weight);
     if (!gnn__layout_spelling(arrays, "adj"))
         return gnn__error(
             GNN_EFORMAT,
-            "there are neither adj_indptr, adj_indices and adj_shape nor edges (docs/formats.md)");
+            "there are neither adj_indptr, adj_indices and adj_shape nor edges nor edge_index (docs/formats.md)");
     return read_adjacency(data, arrays);
 }
 
