@@ -11,8 +11,8 @@ int program_whole(const char *option, const char *text, int64_t low, int64_t hig
 int program_real(const char *option, const char *text, double low, double high, double *number);
 /* Can a file be made at `path` (NULL: nothing to make)? 0 and a line on standard error if not. */
 int program_can_write(const char *option, const char *path);
-/* What a function returns in place of one of the library's codes where it has told on standard error
- * what is wrong. */
+/* What a function returns in place of one of the library's codes where it has told on standard
+ * error what is wrong. */
 enum { PROGRAM_REFUSED = -1 };
 /* A line on standard error for a code of the library, with its message; none for GNN_OK,
  * PROGRAM_REFUSED and GNN_ESTOPPED. */
