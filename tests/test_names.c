@@ -306,7 +306,7 @@ static const struct {
     int code;
     const char *words;
 } refusals[] = {
-    {MISSING, GNN_ENOTFOUND, "no array lin.weight for field value.weight"},
+    {MISSING, GNN_ENOTFOUND, "no array lin.weight for field value.weight; of "},
     {EXTRA, GNN_EFORMAT, "array lin.bias belongs to no field"},
     {SHAPE, GNN_ESHAPE, "array lin.weight is 3 x 2, the layer expects 2 x 3"},
     {RANK, GNN_ESHAPE, "array lin.weight is 6, the layer expects 2 x 3"},

@@ -1,4 +1,4 @@
-/* Edge features of self-loops: with .loop_features those that a graph has itself become the mean of
+/* Edge features of self-loops, and those that are not given. With .loop_features those that a graph has itself become the mean of
  * what their node hears of others, as those that are added, so that a graph with self-loops and one
  * without are the same to a GAT. */
 #include "layer_run.h"
@@ -60,11 +60,38 @@ START_TEST(loops_that_are_there_are_as_those_that_are_added)
 }
 END_TEST
 
+/* Edge features that a config wants and that are not given are named as the config names them. */
+START_TEST(edge_features_that_are_not_given_are_named)
+{
+    const gnn_layer_config_t configs[] = {
+        GNN_GAT(.in = IN, .out = 4, .edge_dim = EDGE_DIM),
+        GNN_TRANSFORMER_CONV(.in = IN, .out = 4, .edge_dim = EDGE_DIM),
+        GNN_RESGATED(.in = IN, .out = 4, .edge_dim = EDGE_DIM),
+        GNN_GAT(.in = IN, .out = 4, .edge_dim = EDGE_DIM, .self_loops = GNN_OFF)};
+    gnn_context_t *context;
+    gnn_model_t *model;
+    gnn_graph_t *graph;
+    gnn_real_t *features = test_reals(N * IN, 3), rows[N * 4];
+    const gnn_tensor_t x = gnn_tensor(features, N, IN), out = gnn_tensor(rows, N, 4);
+    ck_ok(gnn_context_new(&context, NULL));
+    ck_ok(gnn_model_new(&model, context, 1, &configs[_i]));
+    ck_ok(gnn_graph_from_edges(&graph, N, N, M, src, dst));
+    ck_ok(gnn_model_prepare(model, 0, graph, GNN_OFF));
+    ck_fails(gnn_model_predict(model, context, graph, &x, NULL, &out), GNN_EINVALID,
+             "layer 0: config field .edge_dim = 3, but no edge features are given");
+    gnn_graph_free(graph);
+    gnn_model_free(model);
+    gnn_context_free(context);
+    free(features);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("self_loops");
     TCase *c = tcase_create("self_loops");
     tcase_add_loop_test(c, loops_that_are_there_are_as_those_that_are_added, 0, 2);
+    tcase_add_loop_test(c, edge_features_that_are_not_given_are_named, 0, 4);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -59,7 +59,8 @@ typedef struct gnn_allocator {
 
 typedef struct gnn_context_config {
     /** 0: as many as the process may use: OMP_NUM_THREADS, but no more than the processors that it
-     * may run on (taskset, cpusets) and that its control groups' quotas grant */
+     * may run on (taskset, cpusets) and that its control groups' quotas grant. On a machine that is
+     * busy with other work fewer are faster: threads wait for the slowest (docs/install.md) */
     int threads;
     /** GNN_ON: the same bits with any number of threads, dense products included (default off) */
     gnn_flag_t deterministic;

@@ -43,6 +43,10 @@
  * Read next: layer.h (the layer), graph.h (who hears whom), aggregate.h (messages and aggregators),
  * model.h, io.h, data.h, train.h, text.h, report.h; tokenizer.h and pretrained.h for published
  * Transformers; tape.h, op.h, row.h and score.h for new maths.
+ *
+ * Arguments that a function's comment does not call optional must be there. Functions that make,
+ * run, train, load or save answer GNN_EINVALID to a NULL and name it; getters and functions that
+ * are called for every row do not look.
  */
 #ifndef GNN_GNN_H
 #define GNN_GNN_H

@@ -167,7 +167,9 @@ typedef struct gnn_train_config {
     gnn_optimizer_config_t optimizer;
     gnn_schedule_t schedule;
     gnn_real_t lr, weight_decay; /**< short for optimizer.lr and optimizer.weight_decay */
-    int64_t patience;            /**< epochs without improvement before stopping [0: never] */
+    /** epochs without improvement of what is watched before stopping [0: never]. Of epochs that are
+     * equal in it the one with the lowest loss is kept, and is no improvement */
+    int64_t patience;
     gnn_watch_t watch;   /**< [metric]; the best weights are restored at the end unless NONE */
     gnn_metric_t metric; /**< [accuracy] */
     gnn_real_t label_smoothing;
@@ -261,7 +263,9 @@ GNN_API int gnn_checkpoint_save(const char *path, const gnn_model_t *model,
 GNN_API int gnn_checkpoint_load(const char *path, gnn_model_t *model, gnn_optimizer_t *optimizer,
                                 gnn_checkpoint_t *state);
 
-/** Metric of a model on one part (GNN_TRAIN, ...) of a split. */
+/** Metric of a model on one part (GNN_TRAIN, ...) of a split; NaN if the part has no nodes.
+ * GNN_EUNPREPARED: a model that was loaded, not trained on this set, needs gnn_model_prepare of
+ * gnn_data_graph(data) first; else as gnn_predict. */
 GNN_API int gnn_evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
                          int64_t split, int part, gnn_metric_t metric, double *value);
 

@@ -157,6 +157,15 @@ static void edge_features(const gnn__hop_t *hop, gnn_var_t *in)
 {
     const gnn_layer_config_t *c = &hop->layer->config;
     const gnn_var_t weight = gnn__hop_parameter(hop, "edge.weight");
+    if (hop->vars->edge_features == GNN_NONE) {
+        const char *where = hop->tape->where ? hop->tape->where : "layer";
+        (void)gnn_tape_fail(hop->tape,
+                            gnn__error(GNN_EINVALID,
+                                       "%s: config field .edge_dim = %lld, but no edge features are "
+                                       "given (.edge_features of a step names them)",
+                                       *where ? where : "layer", (long long)c->edge_dim));
+        return;
+    }
     in[GNN_AGGREGATE_EDGE_FEATURES] = hop->vars->edge_features;
     if (c->self_loops == GNN_ON && c->loop_features == GNN_ON)
         in[GNN_AGGREGATE_EDGE_FEATURES] = gnn__tape_op_once(

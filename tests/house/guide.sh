@@ -62,6 +62,12 @@ int main(int argc, char **argv)
     SAY(train_own(&model, context, N, M, src, dst, &x, 2, labels, train, rest));
     SAY(gnn_graph_from_edges(&graph, N, N, M, src, dst));
     SAY(gnn_model_prepare(model, 0, graph, GNN_OFF));
+    HOLD(argc == 3);
+    SAY(gnn_model_save(model, argv[2]));
+    gnn_model_free(model);
+    gnn_graph_free(graph);
+    SAY(gnn_graph_from_edges(&graph, N, N, M, src, dst));
+    SAY(load(&model, context, argv[2], graph));
     SAY(serve(model, graph, &x, &out));
     HOLD(gnn_metric_accuracy(&out, labels, NULL) > 0.9);
     SAY(embed(model, context, graph, &x, &wide));
@@ -127,11 +133,19 @@ int main(int argc, char **argv)
     double accuracy;
     SAY(gnn_corpus_new(&train_corpus, 300, labels_of[0], sentences[0], NULL));
     SAY(gnn_corpus_new(&held_out, 300, labels_of[1], sentences[1], NULL));
-    SAY(learn_to_read(context, train_corpus, held_out, &accuracy));
+    gnn_vocabulary_t *words;
+    const char *label;
+    SAY(learn_to_read(context, train_corpus, held_out, &model, &words, &accuracy));
     HOLD(accuracy > 0.95);
+    SAY(classify(context, model, words, "so was bad film", &label));
+    HOLD(label[0] == 'd');
+    SAY(classify(context, model, words, "film not bad really", &label));
+    HOLD(label[0] == 'u');
+    gnn_model_free(model);
+    gnn_vocabulary_free(words);
     gnn_corpus_free(train_corpus);
     gnn_corpus_free(held_out);
-    HOLD(argc == 2 && import_gcn(&model, context, argv[1]) == GNN_EIO);
+    HOLD(import_gcn(&model, context, argv[1]) == GNN_EIO);
     gnn_context_free(context);
     return 0;
 }
@@ -143,5 +157,5 @@ compile() {
 }
 expect "nine recipes were found" test "$recipes" -eq 9
 expect "the recipes of docs/guide.md compile" compile || finish
-expect "the recipes of docs/guide.md run" "$work/guide" "$work/none.safetensors"
+expect "the recipes of docs/guide.md run" "$work/guide" "$work/none.safetensors" "$work/guide.safetensors"
 finish

@@ -223,6 +223,18 @@ static int read_elsewhere(const import_t *import, const gnn__binding_t *b,
     return GNN_OK;
 }
 
+/* With the first names that there are: a wrong prefix shows in them. */
+static int not_there(const import_t *import, const char *full, const char *field)
+{
+    enum { SHOWN = 4 };
+    char names[256] = "";
+    const int64_t count = gnn_arrays_count(import->arrays);
+    for (int64_t k = 0; k < count && k < SHOWN; k++)
+        gnn__append_name(names, sizeof names, ", ", gnn_arrays_at(import->arrays, k)->name);
+    return gnn__error(GNN_ENOTFOUND, "no array %s for field %s; of %lld arrays the first are: %s",
+                      full, field, (long long)count, count ? names : "none");
+}
+
 static int check_row(import_t *import, const gnn__binding_t *b, const gnn__name_row_t *row,
                      const char *full, const gnn_array_t *array)
 {
@@ -237,7 +249,7 @@ static int check_row(import_t *import, const gnn__binding_t *b, const gnn__name_
     if (elsewhere)
         return GNN_OK;
     if (!array)
-        return gnn__error(GNN_ENOTFOUND, "no array %s for field %s", full, row->field);
+        return not_there(import, full, row->field);
     use(import, array);
     GNN_TRY(check_shape(array, &place));
     GNN_TRY(check_numbers(array));
