@@ -100,6 +100,23 @@ expect "a saved reader has its width" said "--width: has no effect with --load" 
 expect "four sentences" said "words.txt has fewer than ten sentences: --dev FILE is expected, too" 1 "$programs/sentence" --data words.txt
 expect "no packages" said "descriptions: --data FILE.npz is expected" 2 "$programs/descriptions"
 
+expect "embed --top" refused --top "$programs/embed"
+expect "embed --threads" refused --threads "$programs/embed"
+expect "embed without a model" exits 1 "$programs/embed" --model none --input words.txt
+expect "says which file it misses" grep -q 'none/config.json' last
+model=${GNN_MINILM:-${XDG_CACHE_HOME:-$HOME/.cache}/gnn/all-MiniLM-L6-v2}
+if [ -f "$model/model.safetensors" ]; then
+    printf 'a man plays a guitar\nthe stock market fell\nsnow covers the hills\n' >lines.txt
+    expect "embed" "$programs/embed" --model "$model" --input lines.txt --query "a musician" --top 1 --output vectors.npz
+    expect "finds the nearest line" grep -q 'line 1  a man plays a guitar$' last
+    expect "writes vectors" test -s vectors.npz
+    expect "embed without its text" exits 1 "$programs/embed" --model "$model" --input none.txt
+    expect "says that it is not there" grep -q 'none.txt: No such file' last
+    unwritten "embed" "$programs/embed" --model "$model" --input lines.txt --json
+else
+    echo "SKIP embed: $model is not there (sh examples/fetch-minilm.sh)"
+fi
+
 # ---- outputs ----
 for option in --save --plot --curve --predict --log --checkpoint --confusion; do
     expect "$option into no folder" exits 1 timeout 5 "$programs/citation" --data set.npz --epochs 100000 $option none/x
