@@ -180,6 +180,123 @@ START_TEST(same_as_transformers)
 }
 END_TEST
 
+/* ---- token by token ---- */
+
+static const char *const writers[] = {
+    "checkpoints/gpt2",   "checkpoints/llama", "checkpoints/t5",      "checkpoints/marian",
+    "zoo/models/mistral", "zoo/models/qwen3",  "zoo/models/olmo2",    "zoo/models/gpt_neox",
+    "zoo/models/gpt_neo", "zoo/models/gptj",   "zoo/models/bloom",    "zoo/models/falcon",
+    "zoo/models/mpt",     "zoo/models/gemma2", "zoo/models/t5_gated", "zoo/models/led"};
+
+/* Each sequence comes in pieces of 1, 2, 3, ... tokens; `first` is where it begins in the batch. */
+typedef struct {
+    const int64_t *lengths;
+    const int32_t *ids;
+    int64_t cols;
+    gnn_real_t *whole, *out;
+} writing_t;
+
+/* The next `most` tokens of every sequence that still has some; false when none has. */
+static bool write_on(trial_t *t, const writing_t *w, gnn_state_t *state, int64_t most)
+{
+    int64_t counts[64], rows = 0, at = 0;
+    int32_t ids[1024];
+    for (int64_t s = 0; s < t->sequences.count; at += w->lengths[s++]) {
+        const int64_t had = gnn_state_length(state, s), left = w->lengths[s] - had;
+        counts[s] = left < most ? left : most;
+        for (int64_t k = 0; k < counts[s]; k++)
+            ids[rows++] = w->ids[at + had + k];
+    }
+    const gnn_tensor_t out = gnn_tensor(w->out, rows, w->cols);
+    if (rows == 0)
+        return false;
+    ck_ok(gnn_pretrained_advance(t->p, t->context, state, counts, ids, &out));
+    rows = at = 0;
+    for (int64_t s = 0; s < t->sequences.count; at += w->lengths[s++]) {
+        const int64_t from = gnn_state_length(state, s) - counts[s];
+        const double error = test_error(w->out + rows * w->cols, w->whole + (at + from) * w->cols,
+                                        counts[s] * w->cols);
+        ck_assert_msg(error <= GOLDEN_BOUND, "%s: tokens %lld to %lld of sequence %lld differ by %g",
+                      t->folder, (long long)from, (long long)(from + counts[s]), (long long)s, error);
+        rows += counts[s];
+    }
+    return true;
+}
+
+START_TEST(a_state_writes_what_the_whole_has)
+{
+    trial_t t;
+    gnn_state_t *state = NULL;
+    if (!trial_open(&t, writers[_i]))
+        return;
+    trial_batch(&t);
+    const gnn_model_t *model = gnn_pretrained_model(t.p);
+    const bool decodes = t.sequences.decoder_ids != NULL;
+    writing_t w = {.lengths = decodes ? t.sequences.decoder_lengths : t.sequences.lengths,
+                   .ids = decodes ? t.sequences.decoder_ids : t.sequences.ids,
+                   .cols = gnn_model_width(model, gnn_model_step_count(model) - 1)};
+    int64_t rows = 0, longest = 0;
+    for (int64_t s = 0; s < t.sequences.count; s++) {
+        rows += w.lengths[s];
+        longest = w.lengths[s] > longest ? w.lengths[s] : longest;
+    }
+    ck_assert_int_le(rows, 1024);
+    ck_assert_int_le(t.sequences.count, 64);
+    w.whole = keep(&t, calloc((size_t)(rows * w.cols), sizeof *w.whole));
+    w.out = keep(&t, calloc((size_t)(rows * w.cols), sizeof *w.out));
+    const gnn_tensor_t whole = gnn_tensor(w.whole, rows, w.cols);
+    ck_ok(gnn_model_forward(model, t.context, gnn_batch_inputs(t.batch), &whole));
+    ck_ok(gnn_pretrained_state(&state, t.p, t.context, &t.sequences, longest));
+    for (int64_t most = 1; write_on(&t, &w, state, most); most++)
+        ;
+    gnn_state_free(state);
+    trial_close(&t);
+}
+END_TEST
+
+START_TEST(what_does_not_write_is_refused)
+{
+    trial_t t;
+    gnn_state_t *state = NULL;
+    if (!trial_open(&t, "checkpoints/bert"))
+        return;
+    ck_fails(gnn_pretrained_state(&state, t.p, t.context, &(gnn_sequences_t){.count = 1}, 4),
+             GNN_EUNSUPPORTED, "does not go on token by token");
+    ck_assert_ptr_null(state);
+    trial_close(&t);
+}
+END_TEST
+
+START_TEST(tokens_that_do_not_fit_leave_the_state)
+{
+    trial_t t;
+    gnn_state_t *state = NULL;
+    if (!trial_open(&t, "checkpoints/gpt2"))
+        return;
+    const gnn_model_t *model = gnn_pretrained_model(t.p);
+    const int64_t cols = gnn_model_width(model, gnn_model_step_count(model) - 1);
+    gnn_real_t *row = keep(&t, calloc((size_t)cols * 3, sizeof *row));
+    const gnn_tensor_t out = gnn_tensor(row, 1, cols), three = gnn_tensor(row, 3, cols);
+    const int32_t ids[] = {1, 2, 1 << 30};
+    const int64_t all = 3, none = -1;
+    ck_fails(gnn_pretrained_state(&state, t.p, t.context, &(gnn_sequences_t){.count = 1}, 1 << 30),
+             GNN_ESHAPE, "the model takes");
+    ck_ok(gnn_pretrained_state(&state, t.p, t.context, &(gnn_sequences_t){.count = 1}, 2));
+    ck_ok(gnn_pretrained_advance(t.p, t.context, state, NULL, ids, &out));
+    ck_fails(gnn_pretrained_advance(t.p, t.context, state, NULL, ids + 2, &out), GNN_ESHAPE,
+             "the model's table has");
+    ck_fails(gnn_pretrained_advance(t.p, t.context, state, &all, ids, &three), GNN_ESHAPE, "");
+    ck_fails(gnn_pretrained_advance(t.p, t.context, state, &none, ids, &out), GNN_EINVALID,
+             "-1 tokens");
+    ck_fails(gnn_pretrained_advance(t.p, t.context, state, NULL, NULL, &out), GNN_EINVALID,
+             "ids is NULL");
+    ck_assert_int_eq(gnn_state_length(state, 0), 1);
+    ck_ok(gnn_pretrained_advance(t.p, t.context, state, NULL, ids, &out));
+    gnn_state_free(state);
+    trial_close(&t);
+}
+END_TEST
+
 /* ---- all-MiniLM-L6-v2 ---- */
 
 /* The model's folder, which examples/fetch-minilm.sh finds or fetches; NULL, and skipped, where it
@@ -312,6 +429,10 @@ int main(void)
     Suite *suite = suite_create("pretrained");
     TCase *models = tcase_create("models");
     tcase_add_loop_test(models, same_as_transformers, 0, sizeof checkpoints / sizeof *checkpoints);
+    tcase_add_loop_test(models, a_state_writes_what_the_whole_has, 0,
+                        sizeof writers / sizeof *writers);
+    tcase_add_test(models, what_does_not_write_is_refused);
+    tcase_add_test(models, tokens_that_do_not_fit_leave_the_state);
     tcase_add_test(models, minilm_same_as_sentence_transformers);
     tcase_set_timeout(models, 600);
     suite_add_tcase(suite, models);

@@ -102,6 +102,41 @@ GNN_API const gnn_model_inputs_t *gnn_batch_inputs(const gnn_batch_t *batch);
 /** Releases a batch; NULL is none. */
 GNN_API void gnn_batch_free(gnn_batch_t *batch);
 
+/* ---- going on token by token ---- */
+
+/**
+ * A state for sequences that go on token by token, of a model that writes (GPT-2, Llama, ...), or of
+ * an encoder-decoder for sequences that are encoded here, once.
+ *
+ * @param[out] state      the caller's, for gnn_state_free
+ * @param[in]  sequences  how many there are; of an encoder-decoder lengths and ids of what it reads.
+ *                        Used during the call
+ * @param[in]  capacity   tokens that each sequence may come to have
+ * @return GNN_OK; GNN_EUNSUPPORTED: a row of the model hears rows that come later; GNN_ESHAPE:
+ *         `capacity` is more than the model takes; else as gnn_batch_new and gnn_state_new
+ *
+ * gnn_state_length and gnn_state_truncate tell and take back; sequences with the same beginning are
+ * best written side by side.
+ */
+GNN_API int gnn_pretrained_state(gnn_state_t **state, const gnn_pretrained_t *pretrained,
+                                 gnn_context_t *context, const gnn_sequences_t *sequences,
+                                 int64_t capacity);
+/**
+ * Appends tokens to sequences: the rows that the model's last step would have for them in a forward
+ * pass over all that is there, mostly the logits of the next token.
+ *
+ * @param[in]  counts  (sequences) new tokens of each, 0 or more; NULL: one of each
+ * @param[in]  ids     (sum of counts) those of one sequence after those of another
+ * @param[out] out     (sum of counts x gnn_model_width of the last step), caller's; overwritten
+ * @return GNN_OK; GNN_ESHAPE: a sequence would be longer than `capacity`, or an id is no row of the
+ *         model's table; else as gnn_model_advance. After an error the state is as before
+ *
+ * Cost: that of the new rows; attention of a row is O(length).
+ */
+GNN_API int gnn_pretrained_advance(const gnn_pretrained_t *pretrained, gnn_context_t *context,
+                                   gnn_state_t *state, const int64_t *counts, const int32_t *ids,
+                                   const gnn_tensor_t *out);
+
 /* ---- the common case ---- */
 
 /** Columns of the model's "embedding"; -1 if the folder does not say how sentences become

@@ -178,9 +178,9 @@ static int take_lengths(gnn_batch_t *b, const gnn_sequences_t *s)
 
 /* ---- the whole ---- */
 
-/* An id is a row of every table that reads this input. */
-static int check_ids(const gnn_model_t *model, const gnn_named_t *value)
+int gnn__pretrained_check_ids(const gnn_pretrained_t *p, const gnn_named_t *value)
 {
+    const gnn_model_t *model = p->made.model;
     int64_t rows = INT32_MAX;
     for (int64_t k = 0; k < gnn_model_step_count(model); k++) {
         const gnn_step_t *step = gnn_model_step(model, k);
@@ -194,8 +194,9 @@ static int check_ids(const gnn_model_t *model, const gnn_named_t *value)
     return GNN_OK;
 }
 
-static bool reads(const gnn_model_t *model, const char *input)
+bool gnn__pretrained_reads(const gnn_pretrained_t *p, const char *input)
 {
+    const gnn_model_t *model = p->made.model;
     for (int64_t k = 0; k < gnn_model_input_count(model); k++)
         if (strcmp(gnn_model_input_name(model, k), input) == 0)
             return true;
@@ -205,11 +206,10 @@ static bool reads(const gnn_model_t *model, const char *input)
 /* The decoder of an encoder-decoder is there, and images where patches are read. */
 static int check_given(const gnn_batch_t *b, const gnn_sequences_t *s)
 {
-    const gnn_model_t *model = b->of->made.model;
-    if (reads(model, "decoder_ids") && !s->decoder_lengths && s->count > 0)
+    if (gnn__pretrained_reads(b->of, "decoder_ids") && !s->decoder_lengths && s->count > 0)
         return gnn__error(GNN_EINVALID, "the model is an encoder-decoder: it reads decoder_ids and "
                                         "decoder_lengths, which are not given");
-    if (reads(model, "patches") != (s->pixels != NULL))
+    if (gnn__pretrained_reads(b->of, "patches") != (s->pixels != NULL))
         return gnn__error(GNN_EINVALID, "the model reads %s",
                           s->pixels ? "tokens, no pixels" : "pixels, which are not given");
     return GNN_OK;
@@ -238,7 +238,7 @@ static int fill(gnn_batch_t *b, const gnn_sequences_t *s)
     for (int64_t k = 0; k < gnn_model_input_count(model); k++)
         GNN_TRY(take_input(b, gnn_model_input_name(model, k), s));
     for (int64_t k = 0; k < b->inputs.n_values; k++)
-        GNN_TRY(check_ids(model, &b->values[k]));
+        GNN_TRY(gnn__pretrained_check_ids(b->of, &b->values[k]));
     return GNN_OK;
 }
 

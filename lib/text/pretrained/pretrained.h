@@ -17,4 +17,9 @@ struct gnn_pretrained {
 /* A number that the rows have named by SET; `otherwise` if they have not. */
 int64_t gnn__pretrained_number(const gnn_pretrained_t *p, const char *name, int64_t otherwise);
 
+/* Every id is a row of the tables that read this input. batch.c */
+int gnn__pretrained_check_ids(const gnn_pretrained_t *p, const gnn_named_t *value);
+/* Does the model read an input of this name? batch.c */
+bool gnn__pretrained_reads(const gnn_pretrained_t *p, const char *input);
+
 #endif

@@ -100,8 +100,17 @@ typedef struct gnn__arch_sequences {
     const int64_t *decoder_lengths; /* (count); NULL: there are none */
 } gnn__arch_sequences_t;
 
+/* What a row hears of its sequence where that goes on row by row. */
+typedef enum {
+    GNN__ARCH_HEARS_NOTHING, /* that could be known: rows that come later */
+    GNN__ARCH_HEARS_ALL,     /* itself and all before it */
+    GNN__ARCH_HEARS_WINDOW,  /* itself and so many before it */
+    GNN__ARCH_HEARS_ACROSS   /* rows that stay as they are */
+} gnn__arch_hears_t;
+
 typedef struct gnn__arch_graph_kind {
     const char *name;
+    gnn__arch_hears_t hears;
     int (*make)(gnn_graph_t **graph, const gnn__arch_sequences_t *sequences, int64_t width);
 } gnn__arch_graph_kind_t;
 

@@ -164,7 +164,7 @@ done:
 }
 
 static const gnn__arch_graph_kind_t kinds[] = {
-#define GNN_GRAPH_KIND(name) {#name, name},
+#define GNN_GRAPH_KIND(name, hears) {#name, GNN__ARCH_HEARS_##hears, name},
 #include <lib/io/weights/arch/graphs.def>
 #undef GNN_GRAPH_KIND
 };
