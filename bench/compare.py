@@ -89,7 +89,7 @@ class Log:
         before = read_results(self.path)
         self.run = before[-1]["run"] if before and (o.resume or o.show) else datetime.datetime.now().strftime("%Y-%m-%dT%H:%M:%S")
         self.rows = [r for r in before if r["run"] == self.run]
-        self.fixed = dict(run=self.run, processor=processor(), processors=os.cpu_count(), isa=o.isa, commit=git("rev-parse", "--short", "HEAD"), changed=bool(git("status", "--porcelain", "--untracked-files=no", "--", ":/lib", ":/graphs", ":/include", ":/bench/*.c")))
+        self.fixed = dict(run=self.run, processor=processor(), processors=os.cpu_count(), held_to=o.isa, commit=git("rev-parse", "--short", "HEAD"), changed=bool(git("status", "--porcelain", "--untracked-files=no", "--", ":/lib", ":/graphs", ":/include", ":/bench/*.c")))
 
     def add(self, key, line):
         row = dict(key, **self.fixed, date=datetime.datetime.now().strftime("%Y-%m-%d"), **{k: v for k, v in line.items() if k not in key})

@@ -276,8 +276,6 @@ static int check_view(const gnn_graph_t *graph, const gnn_view_t *view)
 
 int gnn_graph_prepare(gnn_graph_t *graph, const gnn_view_t *view)
 {
-    GNN__NEED(graph);
-    GNN__NEED(view);
     int rc;
     GNN_TRY(check_view(graph, view));
     gnn_view_t key = normalise(view);

@@ -11,6 +11,10 @@
  * d width, c classes. The gradient of x is d_x; d_k and d_v are widths of keys and values. Matrices
  * are row-major, one row per node; weights are in x out.
  *
+ * Arguments that a function's comment does not call optional must be there. Functions that make,
+ * run, train, load or save answer GNN_EINVALID to a NULL and name it; getters and functions that
+ * are called for every row do not look.
+ *
  *     #include <gnn/gnn.h>
  *     #include <stdio.h>
  *

@@ -156,7 +156,8 @@ int gnn_model_from_steps_sized(gnn_model_t **model, gnn_context_t *context, int6
 {
     GNN__NEED(model);
     GNN__NEED(context);
-    GNN__NEED(steps);
+    if (count > 0)
+        GNN__NEED(steps);
     gnn_step_t *full = NULL;
     int rc = GNN_OK;
     GNN_TRY(gnn__new(&full, count < 0 ? 0 : count, sizeof *full, "a model's steps"));
@@ -174,7 +175,8 @@ int gnn_model_new_sized(gnn_model_t **model, gnn_context_t *context, int64_t cou
 {
     GNN__NEED(model);
     GNN__NEED(context);
-    GNN__NEED(layers);
+    if (count > 0)
+        GNN__NEED(layers);
     gnn_step_t *steps = NULL;
     int rc = GNN_OK;
     GNN_TRY(gnn__new(&steps, count < 0 ? 0 : count, sizeof *steps, "a model's steps"));

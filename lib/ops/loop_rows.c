@@ -175,12 +175,13 @@ static void edge_grads(const gnn_op_call_t *call, const gnn__built_view_t *view,
         const gnn__pairs_t *pairs = &view->parts[p].pairs;
         for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++) {
             const int64_t edge = gnn__pairs_edge(pairs, at), next = edge_ahead(pairs, at);
-            const gnn_real_t *from = gnn__row(&dy, edge), own = gnn__pairs_col(pairs, at) != i;
+            const gnn_real_t *from = gnn__row(&dy, edge);
+            const bool loop = gnn__pairs_col(pairs, at) == i;
             gnn_real_t *to = gnn__row(&dx, edge);
             __builtin_prefetch(gnn__row(&dy, next));
             __builtin_prefetch(gnn__row(&dx, next), 1);
             for (int64_t c = 0; c < dy.cols; c++)
-                to[c] = (adds ? to[c] : 0) + own * (from[c] + share * of_loop[c]);
+                to[c] = (adds ? to[c] : 0) + (loop ? 0 : from[c] + share * of_loop[c]);
         }
     }
     if (heard.loops > 0)
