@@ -57,7 +57,7 @@ typedef struct gnn_aggregator {
     gnn_score_width_t score_width;
     const gnn_option_t *options;
     size_t n_options;
-    /** The parameters that the row owns; its functions read them in shape->parameters. NULL: none */
+    /** Parameters that the row owns; its functions read them in shape->parameters. NULL: none */
     gnn_row_declare_t *declare;
     /** Numbers of state per receiver. The driver zeroes the state and carries it across parts; a
      * receiver that hears no sender gets 0. */
