@@ -1,6 +1,6 @@
-/* Edge features of self-loops, and those that are not given. With .loop_features those that a graph has itself become the mean of
- * what their node hears of others, as those that are added, so that a graph with self-loops and one
- * without are the same to a GAT. */
+/* Edge features of self-loops, and those that are not given. With .loop_features those that a graph
+ * has itself become the mean of what their node hears of others, as those that are added, so that a
+ * graph with self-loops and one without are the same to a GAT. */
 #include "layer_run.h"
 
 enum { N = 6, M = 10, LOOPS = 3, IN = 5, EDGE_DIM = 3 };

@@ -34,7 +34,7 @@ typedef struct gnn_edge {
 /** Where derivatives of one pair go; each is ADDED to; NULL where it is not wanted. */
 typedef struct gnn_edge_grad {
     gnn_real_t *query, *key, *message;
-    gnn_tensor_t parameters; /**< like shape->parameters; data NULL: not wanted */
+    gnn_tensor_t parameters; /**< like shape->parameters, added to as well; data NULL: not wanted */
 } gnn_edge_grad_t;
 
 /** The row has scores, which a weigher turns into weights: it has `scores` and `scores_grad` in
@@ -57,7 +57,8 @@ typedef struct gnn_aggregator {
     gnn_score_width_t score_width;
     const gnn_option_t *options;
     size_t n_options;
-    gnn_row_declare_t *declare; /**< NULL: the row owns no parameters */
+    /** Parameters that the row owns; its functions read them in shape->parameters. NULL: none */
+    gnn_row_declare_t *declare;
     /** Numbers of state per receiver. The driver zeroes the state and carries it across parts; a
      * receiver that hears no sender gets 0. */
     size_t (*state)(const gnn_aggregate_shape_t *shape);

@@ -96,8 +96,11 @@ static int denominator(const gnn_op_call_t *call, double *total)
         }
         const int32_t label = how->labels[r];
         if (label < 0 || label >= classes)
-            return gnn_op_fail(call, GNN_EINVALID, "row %lld has label %lld, there are %lld classes",
-                               (long long)r, (long long)label, (long long)classes);
+            return gnn_op_fail(
+                call, GNN_EINVALID,
+                "row %lld has label %lld, there are %lld classes (columns of logits)%s",
+                (long long)r, (long long)label, (long long)classes,
+                classes == 1 ? ": one column takes GNN_LOSS_BINARY_CROSS_ENTROPY" : "");
         *total += how->class_weight ? (double)how->class_weight[label] : 1;
     }
     return GNN_OK;

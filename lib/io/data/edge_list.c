@@ -16,7 +16,7 @@ static int node(const gnn__text_t *text, const gnn__text_field_t *field, const l
                 int32_t *out)
 {
     int64_t number;
-    GNN_TRY(gnn__text_integer(text, field, "a node's number", &number));
+    GNN_TRY(gnn__text_integer(text, field, "a node's number of an edge list", &number));
     if (number < 0)
         return gnn__text_error(text, field, GNN_EFORMAT, "node %lld, node numbers start at 0",
                                (long long)number);
@@ -41,8 +41,13 @@ static int read_link(links_t *links, gnn__text_t *text)
     }
     if (fields < 2 || fields > 3)
         return gnn__text_error(text, NULL, GNN_EFORMAT,
-                               "two node numbers and perhaps a weight are expected, %s came",
-                               fields < 2 ? "one field" : "four fields or more");
+                               "two node numbers and perhaps a weight are expected, %s came "
+                               "(an edge list with %s between its fields, by its first line)",
+                               fields < 2 ? "one field" : "four fields or more",
+                               text->delimiter == ' '   ? "blanks"
+                               : text->delimiter == ',' ? "commas"
+                               : text->delimiter == ';' ? "semicolons"
+                                                        : "tabs");
     GNN_TRY(node(text, &field[0], links, &a));
     GNN_TRY(node(text, &field[1], links, &b));
     if (fields == 3)
