@@ -105,12 +105,12 @@ GNN_API void gnn_batch_free(gnn_batch_t *batch);
 /* ---- going on token by token ---- */
 
 /**
- * A state for sequences that go on token by token, of a model that writes (GPT-2, Llama, ...), or of
- * an encoder-decoder for sequences that are encoded here, once.
+ * A state for sequences that go on token by token, of a model that writes (GPT-2, Llama, ...), or
+ * of an encoder-decoder for sequences that are encoded here, once.
  *
  * @param[out] state      the caller's, for gnn_state_free
- * @param[in]  sequences  how many there are; of an encoder-decoder lengths and ids of what it reads.
- *                        Used during the call
+ * @param[in]  sequences  how many there are; of an encoder-decoder lengths and ids of what it
+ *                        reads. Used during the call
  * @param[in]  capacity   tokens that each sequence may come to have
  * @return GNN_OK; GNN_EUNSUPPORTED: a row of the model hears rows that come later; GNN_ESHAPE:
  *         `capacity` is more than the model takes; else as gnn_batch_new and gnn_state_new
