@@ -118,10 +118,15 @@ void gnn__add_row(const gnn_tensor_t *x, gnn_real_t alpha, const gnn_real_t *b,
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const bool flat = gnn__stride(x) == x->cols && gnn__stride(y) == y->cols;
     /* Short rows several at a time, beside as many copies of b. */
-    const int64_t cols = x->cols, rows = flat && cols > 0 && cols <= TILE / 4 ? TILE / cols : 1;
+    const int64_t cols = x->cols, most = flat && cols > 0 && cols <= TILE / 4 ? TILE / cols : 1,
+                  rows = gnn__max(gnn__min(most, end - from), 1);
     gnn_real_t tile[TILE];
-    for (int64_t k = 0; rows > 1 && k < rows; k++)
-        memcpy(tile + k * cols, b, (size_t)cols * sizeof *b);
+    if (rows > 1)
+        memcpy(tile, b, (size_t)cols * sizeof *b);
+    for (int64_t k = 1, more; k < rows; k += more) { /* twice as many each time */
+        more = gnn__min(k, rows - k);
+        memcpy(tile + k * cols, tile, (size_t)(more * cols) * sizeof *b);
+    }
     for (int64_t r = from; r < end; r += rows)
         kernels->mix((end - r < rows ? end - r : rows) * cols, 1, gnn__row(x, r), alpha,
                      rows > 1 ? tile : b, gnn__row(y, r));
