@@ -82,3 +82,9 @@ gnn_var_t gnn__update_first(const gnn__hop_t *hop, gnn_var_t z)
     const char *name = hop->layer->config.update->rules->first;
     return hop->order.update_early ? gnn__hop_bias(hop, name, z) : gnn__hop_linear(hop, name, z);
 }
+
+gnn_var_t gnn__update_first_alone(const gnn__hop_t *hop, gnn_var_t x_i, gnn_var_t a)
+{
+    (void)x_i;
+    return gnn__update_first(hop, a);
+}

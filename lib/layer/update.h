@@ -37,5 +37,7 @@ int64_t gnn__update_width(const gnn_layer_config_t *config, int64_t aggregate);
 /* The row's first map of z; where the map has been moved in front of the aggregation, only its bias
  * is left to add. */
 gnn_var_t gnn__update_first(const gnn__hop_t *hop, gnn_var_t z);
+/* A `record` that is the first map of the aggregate alone. */
+gnn_var_t gnn__update_first_alone(const gnn__hop_t *hop, gnn_var_t x_i, gnn_var_t a);
 
 #endif

@@ -1,35 +1,26 @@
 /* The Transformer's block: z = norm(x_i + W_out a + b), h_i' = norm2(z + W_1 f(W_0 z + b_0) + b_1).
- * Vaswani et al. 2017, section 3.3. The second norm stands before or after, like the first. */
-#include <lib/layer/update.h>
+ * Vaswani et al. 2017, section 3.3. */
+#include <lib/layer/updates/feed_forward.h>
 
 static void declare(gnn__declare_t *d)
 {
-    const gnn_layer_config_t *c = &d->layer->config;
-    gnn__declare_linear(d, "out", d->layer->width.aggregate, c->out, 0, GNN_OFF);
-    gnn__declare_linear(d, "ffn.0", c->out, c->feed_forward, 0, c->bias_update);
-    gnn__declare_linear(d, "ffn.1", c->feed_forward, c->out, 0, c->bias_update);
-    gnn__declare_norm(d, "norm2", c->out);
+    feed_forward_declare(d, false);
 }
 
-static gnn_var_t record(const gnn__hop_t *hop, gnn_var_t x_i, gnn_var_t a)
+static gnn_var_t inner(const gnn__hop_t *hop, gnn_var_t u)
 {
-    (void)x_i;
-    return gnn__update_first(hop, a);
+    return feed_forward_bent(hop, "ffn.0", u);
 }
 
-static gnn_var_t feed_forward(const gnn__hop_t *hop, gnn_var_t z)
+static gnn_var_t after(const gnn__hop_t *hop, gnn_var_t z)
 {
-    const gnn_layer_config_t *c = &hop->layer->config;
-    gnn_var_t u = c->norm_position == GNN_NORM_BEFORE ? gnn__hop_norm(hop, "norm2", z) : z;
-    u = gnn_tape_activation(hop->tape, gnn__hop_linear(hop, "ffn.0", u), c->hidden_activation, 0);
-    u = gnn__hop_linear(hop, "ffn.1", gnn_tape_dropout(hop->tape, u, c->dropout_out));
-    return gnn__hop_residual_norm(hop, "norm2", z, u);
+    return feed_forward_after(hop, z, inner);
 }
 
 static const struct gnn__update_rules rules = {.mixes_heads = true,
                                                .declare = declare,
-                                               .record = record,
-                                               .after = feed_forward,
+                                               .record = gnn__update_first_alone,
+                                               .after = after,
                                                .first = "out",
                                                .first_is_all = true};
 const gnn_update_t gnn_update_feed_forward = {
