@@ -4,23 +4,6 @@
  * and 6. */
 #include <lib/model/blocks/pieces.h>
 
-/* Attention with a bias on pairs, and its output product; no biases of projections. */
-static void attend(gnn_steps_t *steps, const gnn_block_t *b, const char *x, const char *bias)
-{
-    gnn__block_add(steps, b, "",
-                   (gnn_step_t){.input = x,
-                                .graph = b->graph,
-                                .edge_bias = bias,
-                                .layer = {.preset = GNN_PRESET_TRANSFORMER,
-                                          .in = b->width,
-                                          .heads = b->heads > 0 ? b->heads : 1,
-                                          .update = GNN_UPDATE_LINEAR,
-                                          .residual = GNN_OFF,
-                                          .norm = GNN_NORM_NONE,
-                                          .bias_project = GNN_OFF,
-                                          .bias_out = GNN_OFF}});
-}
-
 static const char *embed(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
                          const char *ids, int64_t rows, int64_t cols)
 {
@@ -35,5 +18,5 @@ void gnn__block_graphormer(gnn_steps_t *steps, const gnn_block_t *b)
                     b->width > 0 && b->memory && b->rows > 0 && b->edges && b->edge_width > 0);
     const char *degree = embed(steps, b, "degree", b->memory, b->rows, b->width),
                *hops = embed(steps, b, "hops", b->edges, b->edge_width, b->heads > 0 ? b->heads : 1);
-    attend(steps, b, gnn__piece_add(steps, b, "placed", x, degree, 1), hops);
+    gnn__piece_attend(steps, b, gnn__piece_add(steps, b, "placed", x, degree, 1), hops);
 }

@@ -3,23 +3,6 @@
  * has all pairs. After Liu et al. 2024 (Gradformer). */
 #include <lib/model/blocks/pieces.h>
 
-/* Attention with a bias on pairs, and its output product; no biases of projections. */
-static void attend(gnn_steps_t *steps, const gnn_block_t *b, const char *x, const char *bias)
-{
-    gnn__block_add(steps, b, "",
-                   (gnn_step_t){.input = x,
-                                .graph = b->graph,
-                                .edge_bias = bias,
-                                .layer = {.preset = GNN_PRESET_TRANSFORMER,
-                                          .in = b->width,
-                                          .heads = b->heads > 0 ? b->heads : 1,
-                                          .update = GNN_UPDATE_LINEAR,
-                                          .residual = GNN_OFF,
-                                          .norm = GNN_NORM_NONE,
-                                          .bias_project = GNN_OFF,
-                                          .bias_out = GNN_OFF}});
-}
-
 void gnn__block_hop_decay(gnn_steps_t *steps, const gnn_block_t *b)
 {
     const char *x = gnn__block_input(steps, b);
@@ -27,7 +10,7 @@ void gnn__block_hop_decay(gnn_steps_t *steps, const gnn_block_t *b)
     const char *gamma =
         gnn__piece_constant(steps, b, "gamma", b->heads > 0 ? b->heads : 1, (gnn_real_t)0.5);
     gamma = gnn__piece_op(steps, b, "rate", &gnn_op_log, (const char *[3]){gamma}, 0, 0);
-    attend(steps, b, x,
-           gnn__piece_op(steps, b, "bias", &gnn_op_mix_heads, (const char *[3]){b->edges, gamma}, 0,
-                         0));
+    gnn__piece_attend(steps, b, x,
+                      gnn__piece_op(steps, b, "bias", &gnn_op_mix_heads,
+                                    (const char *[3]){b->edges, gamma}, 0, 0));
 }

@@ -183,6 +183,25 @@ static inline const char *gnn__piece_hop(gnn_steps_t *steps, const gnn_block_t *
                                                  .bias_out = GNN_OFF}});
 }
 
+/* The block's last step: attention on its graph with a bias on pairs, and the output product; no
+ * biases of projections. */
+static inline void gnn__piece_attend(gnn_steps_t *steps, const gnn_block_t *b, const char *x,
+                                     const char *bias)
+{
+    gnn__block_add(steps, b, "",
+                   (gnn_step_t){.input = x,
+                                .graph = b->graph,
+                                .edge_bias = bias,
+                                .layer = {.preset = GNN_PRESET_TRANSFORMER,
+                                          .in = b->width,
+                                          .heads = b->heads > 0 ? b->heads : 1,
+                                          .update = GNN_UPDATE_LINEAR,
+                                          .residual = GNN_OFF,
+                                          .norm = GNN_NORM_NONE,
+                                          .bias_project = GNN_OFF,
+                                          .bias_out = GNN_OFF}});
+}
+
 /* A named op on up to three values. */
 static inline const char *gnn__piece_op(gnn_steps_t *steps, const gnn_block_t *b, const char *part,
                                         const gnn_op_t *op, const char *const in[3],
