@@ -1,27 +1,10 @@
-/* Standard deviation over what is heard, by Welford's recurrence. State: count, then means, then
- * sums of squared differences.
+/* Standard deviation over what is heard.
  *
  * As in PyG, a population variance of at most 1e-5 counts as none: output and gradient are 0. */
-#include <lib/aggregate/tables.h>
+#include <lib/aggregate/aggregators/welford.h>
 #include <math.h>
 
 static const double least = 1e-5;
-
-static size_t state(const gnn_aggregate_shape_t *shape)
-{
-    return 1 + 2 * (size_t)shape->width;
-}
-
-static void accumulate(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const gnn_edge_t *edge)
-{
-    gnn_real_t *mean = s + 1, *squares = mean + shape->width;
-    s[0] += 1;
-    for (int64_t c = 0; c < shape->width; c++) {
-        gnn_real_t difference = edge->message[c] - mean[c];
-        mean[c] += difference / s[0];
-        squares[c] += difference * (edge->message[c] - mean[c]);
-    }
-}
 
 static inline gnn_real_t deviation(gnn_real_t count, gnn_real_t squares)
 {
@@ -48,21 +31,13 @@ static void finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const
     }
 }
 
-static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t *s,
-                            const gnn_edge_t *edge, gnn_edge_grad_t *grad)
-{
-    const gnn_real_t *mean = s + 1, *factor = mean + shape->width;
-    for (int64_t c = 0; grad->message && c < shape->width; c++)
-        grad->message[c] += factor[c] * (edge->message[c] - mean[c]);
-}
-
 const gnn_aggregator_t gnn_aggregator_std = {
     .name = "std",
     .paper = "Corso et al. 2020 (PNA)",
     .help = "population standard deviation of every column; 0 where the variance is at most 1e-5",
-    .state = state,
-    .accumulate = accumulate,
+    .state = welford_state,
+    .accumulate = welford_accumulate,
     .finish = finish,
     .finish_grad = finish_grad,
-    .accumulate_grad = accumulate_grad,
+    .accumulate_grad = welford_accumulate_grad,
 };
