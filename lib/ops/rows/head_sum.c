@@ -4,11 +4,7 @@
 static int shape(gnn_op_call_t *call)
 {
     int64_t heads;
-    GNN_TRY(gnn__op_dense(call, "head_sum", 0, 0, 1));
-    GNN_TRY(gnn__op_whole(call, "head_sum", 0, INT32_MAX, &heads));
-    if (call->in[0].cols % heads != 0)
-        return gnn_op_fail(call, GNN_ESHAPE, "head_sum: %lld columns do not divide into %lld heads",
-                           (long long)call->in[0].cols, (long long)heads);
+    GNN_TRY(gnn__op_heads(call, "head_sum", &heads));
     gnn__op_output(call, call->in[0].rows, heads);
     return GNN_OK;
 }

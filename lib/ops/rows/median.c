@@ -3,48 +3,24 @@
  * MedianAggregation. */
 #include <lib/ops/rows/named_ops.h>
 
-#include <stdlib.h>
-
-typedef struct {
-    gnn_real_t value;
-    int64_t sender;
-} number_t;
-
 static int shape(gnn_op_call_t *call)
 {
     const gnn__pairs_t *pairs;
-    int64_t longest = 0;
     GNN_TRY(gnn__op_dense(call, "median", 0, 0, 1));
     GNN_TRY(gnn__op_senders(call, "median", &pairs));
     const int64_t n = gnn__op_options(call)->graph->n_dst;
-    for (int64_t r = 0; r < pairs->n_rows; r++)
-        longest = gnn__max(longest, gnn__pairs_to(pairs, r) - gnn__pairs_from(pairs, r));
     gnn__op_output(call, n, call->in[0].cols);
-    GNN_TRY(gnn__op_bytes(call, longest, 1, sizeof(number_t), &call->forward_scratch));
+    GNN_TRY(gnn__op_list_bytes(call, pairs, &call->forward_scratch));
     return gnn__op_bytes(call, call->recording ? n : 0, call->in[0].cols, sizeof(int64_t),
                          &call->saved_bytes[0]);
 }
 
-static int by_value(const void *a, const void *b)
+static gnn__sender_number_t median(const gnn_op_call_t *call, const gnn__pairs_t *pairs, int64_t r,
+                                   int64_t c)
 {
-    const number_t *x = a, *y = b;
-    if (x->value != y->value)
-        return x->value < y->value ? -1 : 1;
-    return (x->sender > y->sender) - (x->sender < y->sender);
-}
-
-static number_t median(const gnn_op_call_t *call, const gnn__pairs_t *pairs, int64_t r, int64_t c)
-{
-    number_t *list = call->scratch;
-    const int64_t from = gnn__pairs_from(pairs, r), count = gnn__pairs_to(pairs, r) - from;
-    for (int64_t k = 0; k < count; k++) {
-        const int64_t j = gnn__pairs_col(pairs, from + k);
-        list[k] = (number_t){gnn__row(&call->in[0].value, j)[c], j};
-    }
-    if (count == 0)
-        return (number_t){0, -1};
-    qsort(list, (size_t)count, sizeof *list, by_value);
-    return list[(count - 1) / 2];
+    gnn__sender_number_t *list = call->scratch;
+    const int64_t count = gnn__op_sorted(call, pairs, r, c, false, list);
+    return count == 0 ? (gnn__sender_number_t){0, -1} : list[(count - 1) / 2];
 }
 
 static int forward(gnn_op_call_t *call)
@@ -59,7 +35,7 @@ static int forward(gnn_op_call_t *call)
     for (int64_t r = 0; r < pairs->n_rows; r++)
         for (int64_t c = 0; c < y->cols; c++) {
             const int64_t i = gnn__pairs_node(pairs, r);
-            const number_t m = median(call, pairs, r, c);
+            const gnn__sender_number_t m = median(call, pairs, r, c);
             gnn__row(y, i)[c] = m.value;
             if (senders)
                 senders[i * y->cols + c] = m.sender;

@@ -1,6 +1,8 @@
 /* What the rows of ops.def share. */
 #include <lib/ops/rows/named_ops.h>
 
+#include <stdlib.h>
+
 /* ---- the table ---- */
 
 static const gnn_op_t *const ops[] = {
@@ -48,6 +50,16 @@ int gnn__op_whole(const gnn_op_call_t *call, const char *name, int k, int64_t mo
     return GNN_OK;
 }
 
+int gnn__op_heads(const gnn_op_call_t *call, const char *name, int64_t *heads)
+{
+    GNN_TRY(gnn__op_dense(call, name, 0, 0, 1));
+    GNN_TRY(gnn__op_whole(call, name, 0, INT32_MAX, heads));
+    if (call->in[0].cols % *heads != 0)
+        return gnn_op_fail(call, GNN_ESHAPE, "%s: %lld columns do not divide into %lld heads", name,
+                           (long long)call->in[0].cols, (long long)*heads);
+    return GNN_OK;
+}
+
 int gnn__op_expect(const gnn_op_call_t *call, const char *name, int k, int64_t rows, int64_t cols)
 {
     const gnn_operand_t *x = &call->in[k];
@@ -77,6 +89,46 @@ int gnn__op_senders(const gnn_op_call_t *call, const char *name, const gnn__pair
     if (!*pairs)
         return GNN_EUNSUPPORTED;
     return gnn__op_expect(call, name, 0, gnn__op_options(call)->graph->n_src, call->in[0].cols);
+}
+
+/* ---- lists of what a receiver hears ---- */
+
+int gnn__op_list_bytes(const gnn_op_call_t *call, const gnn__pairs_t *pairs, size_t *bytes)
+{
+    int64_t longest = 0;
+    for (int64_t r = 0; r < pairs->n_rows; r++)
+        longest = gnn__max(longest, gnn__pairs_to(pairs, r) - gnn__pairs_from(pairs, r));
+    return gnn__op_bytes(call, longest, 1, sizeof(gnn__sender_number_t), bytes);
+}
+
+static int by_sender(const gnn__sender_number_t *x, const gnn__sender_number_t *y)
+{
+    return (x->sender > y->sender) - (x->sender < y->sender);
+}
+
+static int smallest(const void *a, const void *b)
+{
+    const gnn__sender_number_t *x = a, *y = b;
+    return x->value != y->value ? (x->value < y->value ? -1 : 1) : by_sender(x, y);
+}
+
+static int largest(const void *a, const void *b)
+{
+    const gnn__sender_number_t *x = a, *y = b;
+    return x->value != y->value ? (x->value > y->value ? -1 : 1) : by_sender(x, y);
+}
+
+int64_t gnn__op_sorted(const gnn_op_call_t *call, const gnn__pairs_t *pairs, int64_t r, int64_t c,
+                       bool largest_first, gnn__sender_number_t *list)
+{
+    const int64_t from = gnn__pairs_from(pairs, r), count = gnn__pairs_to(pairs, r) - from;
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t j = gnn__pairs_col(pairs, from + k);
+        list[k] = (gnn__sender_number_t){gnn__row(&call->in[0].value, j)[c], j};
+    }
+    if (count > 0)
+        qsort(list, (size_t)count, sizeof *list, largest_first ? largest : smallest);
+    return count;
 }
 
 /* ---- gradients ---- */

@@ -22,6 +22,9 @@ static inline double gnn__op_option(const gnn_op_call_t *call, int k, double ini
 /* A whole number from 1 to `most` as option k. */
 int gnn__op_whole(const gnn_op_call_t *call, const char *name, int k, int64_t most, int64_t *value);
 
+/* Option 0, `heads`, divides the columns of input 0, the only one. */
+int gnn__op_heads(const gnn_op_call_t *call, const char *name, int64_t *heads);
+
 /* Input k has this shape. */
 int gnn__op_expect(const gnn_op_call_t *call, const char *name, int k, int64_t rows, int64_t cols);
 
@@ -43,5 +46,18 @@ int gnn__map_backward(gnn_op_call_t *call, gnn__element_map_t *slope);
 const gnn__pairs_t *gnn__op_pairs(const gnn_op_call_t *call, const char *name);
 /* Input 0 has a row for each sender of the graph; *pairs is its only part. */
 int gnn__op_senders(const gnn_op_call_t *call, const char *name, const gnn__pairs_t **pairs);
+
+/* A sender's number in some column, in a list that is sorted. */
+typedef struct gnn__sender_number {
+    gnn_real_t value;
+    int64_t sender;
+} gnn__sender_number_t;
+
+/* Bytes of a list of all that one receiver hears. */
+int gnn__op_list_bytes(const gnn_op_call_t *call, const gnn__pairs_t *pairs, size_t *bytes);
+/* Numbers in column c of input 0 of what row r hears, into `list`; returns how many. Those are
+ * sorted by value, equal ones by sender: the smallest first, or the largest. */
+int64_t gnn__op_sorted(const gnn_op_call_t *call, const gnn__pairs_t *pairs, int64_t r, int64_t c,
+                       bool largest_first, gnn__sender_number_t *list);
 
 #endif

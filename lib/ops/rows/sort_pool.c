@@ -3,50 +3,19 @@
  * (SortPool). */
 #include <lib/ops/rows/named_ops.h>
 
-#include <stdlib.h>
-
-typedef struct {
-    gnn_real_t value;
-    int64_t sender;
-} number_t;
-
 static int shape(gnn_op_call_t *call)
 {
     const gnn__pairs_t *pairs;
-    int64_t longest = 0, k, cols;
+    int64_t k, cols;
     GNN_TRY(gnn__op_dense(call, "sort_pool", 0, 0, 1));
     GNN_TRY(gnn__op_whole(call, "sort_pool", 0, INT32_MAX, &k));
     GNN_TRY(gnn__op_senders(call, "sort_pool", &pairs));
     const int64_t n = gnn__op_options(call)->graph->n_dst;
-    for (int64_t r = 0; r < pairs->n_rows; r++)
-        longest = gnn__max(longest, gnn__pairs_to(pairs, r) - gnn__pairs_from(pairs, r));
     if (!gnn__mul(k, call->in[0].cols, &cols))
         return gnn_op_fail(call, GNN_EOVERFLOW, "sort_pool: too many columns");
     gnn__op_output(call, n, cols);
-    GNN_TRY(gnn__op_bytes(call, longest, 1, sizeof(number_t), &call->forward_scratch));
+    GNN_TRY(gnn__op_list_bytes(call, pairs, &call->forward_scratch));
     return gnn__op_bytes(call, call->recording ? n : 0, k, sizeof(int64_t), &call->saved_bytes[0]);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const number_t *x = a, *y = b;
-    if (x->value != y->value)
-        return x->value > y->value ? -1 : 1;
-    return (x->sender > y->sender) - (x->sender < y->sender);
-}
-
-/* The senders of row r in their order; returns how many there are. */
-static int64_t sorted(const gnn_op_call_t *call, const gnn__pairs_t *pairs, int64_t r)
-{
-    number_t *list = call->scratch;
-    const int64_t from = gnn__pairs_from(pairs, r), count = gnn__pairs_to(pairs, r) - from;
-    for (int64_t k = 0; k < count; k++) {
-        const int64_t j = gnn__pairs_col(pairs, from + k);
-        list[k] = (number_t){gnn__row(&call->in[0].value, j)[call->in[0].cols - 1], j};
-    }
-    if (count > 0)
-        qsort(list, (size_t)count, sizeof *list, by_value);
-    return count;
 }
 
 static int forward(gnn_op_call_t *call)
@@ -60,8 +29,9 @@ static int forward(gnn_op_call_t *call)
     for (int64_t at = 0; senders && at < y->rows * k; at++)
         senders[at] = -1;
     for (int64_t r = 0; k > 0 && r < pairs->n_rows; r++) {
-        const int64_t i = gnn__pairs_node(pairs, r), count = sorted(call, pairs, r);
-        const number_t *list = call->scratch;
+        gnn__sender_number_t *list = call->scratch;
+        const int64_t i = gnn__pairs_node(pairs, r),
+                      count = gnn__op_sorted(call, pairs, r, x->cols - 1, true, list);
         for (int64_t at = 0; at < k && at < count; at++) {
             memcpy(gnn__row(y, i) + at * x->cols, gnn__row(x, list[at].sender),
                    sizeof(gnn_real_t) * (size_t)x->cols);
