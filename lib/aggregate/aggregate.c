@@ -39,6 +39,15 @@ static int take_map(gnn__plan_t *plan, gnn_op_call_t *call, bool backward, gnn__
     return GNN_OK;
 }
 
+/* With a gate, what the way calls the output is what stands before it. */
+static int gated_forward(const gnn__plan_t *plan, gnn_op_call_t *call)
+{
+    const gnn__plan_t open = gnn__gate_open(plan, call, NULL);
+    GNN_TRY(plan->way->forward(&open, call));
+    gnn__gate_rows(plan, &open);
+    return GNN_OK;
+}
+
 static int forward(gnn_op_call_t *call)
 {
     gnn__plan_t plan;
@@ -47,11 +56,9 @@ static int forward(gnn_op_call_t *call)
     GNN_TRY(gnn__plan(&plan, call));
     tell_profile(&plan);
     GNN_TRY(take_map(&plan, call, false, &run, &bytes));
-    const gnn__plan_t open = gnn__gate_open(&plan, call, NULL);
-    const int rc = plan.way->forward(&open, call);
+    const int rc =
+        plan.has[GNN_AGGREGATE_GATE] ? gated_forward(&plan, call) : plan.way->forward(&plan, call);
     call->scratch = (char *)call->scratch - bytes;
-    if (rc == GNN_OK)
-        gnn__gate_rows(&plan, &open);
     return rc;
 }
 

@@ -40,8 +40,6 @@ static void open_gradient(const gnn__plan_t *plan, gnn_real_t *scratch, gnn__pla
 gnn__plan_t gnn__gate_open(const gnn__plan_t *plan, const gnn_op_call_t *call, void *scratch)
 {
     gnn__plan_t open = *plan;
-    if (!plan->has[GNN_AGGREGATE_GATE])
-        return open;
     if (plan->recording)
         open.out = (gnn_tensor_t){call->saved[GNN__GATE_SAVED], plan->out.rows, plan->out_width,
                                   plan->out_width};
@@ -53,8 +51,6 @@ gnn__plan_t gnn__gate_open(const gnn__plan_t *plan, const gnn_op_call_t *call, v
 void gnn__gate_rows(const gnn__plan_t *plan, const gnn__plan_t *open)
 {
     const int64_t d_v = plan->shape.d_v;
-    if (!plan->has[GNN_AGGREGATE_GATE])
-        return;
 #pragma omp parallel for num_threads(threads_of(plan)) schedule(static)
     for (int64_t i = 0; i < plan->graph->n_dst; i++) {
         const gnn_real_t *gate = gnn__row(&plan->in[GNN_AGGREGATE_GATE], i),
