@@ -109,16 +109,22 @@ START_TEST(priors_in_tiles_and_rows)
 }
 END_TEST
 
-START_TEST(priors_in_bf16)
+/* Cases in tiles at a level below the highest. */
+static void check_level(contract_case_t (*make)(size_t turn, gnn_graph_t *g), gnn_precision_t level)
 {
     for (size_t turn = 0; turn < (test_small() ? 2 : 16); turn++) {
         gnn_graph_t *g = prior_graph(turn % STRAIGHT, 100 + 70 * (int64_t)(turn % 3));
-        const contract_case_t c = prior_case(turn, g);
-        contract_open_at(2, (gnn_precision_t)_i);
+        const contract_case_t c = make(turn, g);
+        contract_open_at(2, level);
         contract_check(&c);
         contract_close();
         gnn_graph_free(g);
     }
+}
+
+START_TEST(priors_in_bf16)
+{
+    check_level(prior_case, (gnn_precision_t)_i);
     contract_assert(_i == GNN_PRECISION_HIGH ? "priors at high" : "priors at medium");
 }
 END_TEST
@@ -301,14 +307,7 @@ END_TEST
 
 START_TEST(keys_in_bf16)
 {
-    for (size_t turn = 0; turn < (test_small() ? 2 : 16); turn++) {
-        gnn_graph_t *g = prior_graph(turn % STRAIGHT, 100 + 70 * (int64_t)(turn % 3));
-        const contract_case_t c = key_case(turn, g);
-        contract_open_at(2, (gnn_precision_t)_i);
-        contract_check(&c);
-        contract_close();
-        gnn_graph_free(g);
-    }
+    check_level(key_case, (gnn_precision_t)_i);
     contract_assert(_i == GNN_PRECISION_HIGH ? "keys at high" : "keys at medium");
 }
 END_TEST

@@ -15,18 +15,6 @@ static bool open_nodes(zoo_t *z, const char *name)
     return true;
 }
 
-static void block(zoo_t *z, const char *name, gnn_block_t settings)
-{
-    settings.name = settings.name ? settings.name : "w";
-    ck_ok(gnn_steps_block(z->steps, name, &settings));
-}
-
-/* Width and output columns as the file has them. */
-static gnn_block_t sized(zoo_t *z)
-{
-    return (gnn_block_t){.width = zoo_cols(z, "x"), .out = zoo_cols(z, "y")};
-}
-
 /* Where the weights of a case lie, made while it is set up. */
 typedef struct {
     place_t list[96];
@@ -64,8 +52,8 @@ START_TEST(sage_project)
     zoo_t z;
     if (!open_nodes(&z, "sage_project"))
         return;
-    block(&z, "sage_project",
-          (gnn_block_t){.layer = GNN_SAGE(.in = zoo_cols(&z, "x"), .out = zoo_cols(&z, "y"))});
+    zoo_block(&z, "sage_project",
+              (gnn_block_t){.layer = GNN_SAGE(.in = zoo_cols(&z, "x"), .out = zoo_cols(&z, "y"))});
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -77,9 +65,9 @@ START_TEST(sgc)
     zoo_t z;
     if (!open_nodes(&z, "sgc"))
         return;
-    gnn_block_t b = sized(&z);
+    gnn_block_t b = zoo_sized(&z);
     b.hops = 2;
-    block(&z, "sgc", b);
+    zoo_block(&z, "sgc", b);
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -89,10 +77,10 @@ START_TEST(appnp)
     zoo_t z;
     if (!open_nodes(&z, "appnp"))
         return;
-    gnn_block_t b = sized(&z);
+    gnn_block_t b = zoo_sized(&z);
     b.hops = 5;
     b.factor = (gnn_real_t)0.1;
-    block(&z, "appnp", b);
+    zoo_block(&z, "appnp", b);
     zoo_run(&z, NULL, 0);
 }
 END_TEST
@@ -107,11 +95,11 @@ START_TEST(powers_of_the_adjacency)
     zoo_t z;
     if (!open_nodes(&z, powers[_i].file))
         return;
-    gnn_block_t b = sized(&z);
+    gnn_block_t b = zoo_sized(&z);
     const int64_t products = count_arrays(&z, "w.lins.", ".weight");
     b.hops = products - powers[_i].less;
     b.out = golden_array(&z.g, "w.lins.0.weight")->shape[0];
-    block(&z, powers[_i].file, b);
+    zoo_block(&z, powers[_i].file, b);
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -122,11 +110,11 @@ START_TEST(arma)
     places_t p = {.count = 0};
     if (!open_nodes(&z, "arma"))
         return;
-    gnn_block_t b = sized(&z);
+    gnn_block_t b = zoo_sized(&z);
     const int64_t *shape = golden_array(&z.g, "w.root_weight")->shape;
     b.hops = shape[0];
     b.rows = shape[1];
-    block(&z, "arma", b);
+    zoo_block(&z, "arma", b);
     for (int s = 0; s < b.rows; s++)
         put(&p, SAME, s, "init_weight", "w.%d.0.value.weight", s);
     for (int t = 1; t < b.hops; t++)
@@ -149,11 +137,11 @@ START_TEST(gcn2)
         return;
     zoo_input(&z, "x0");
     z.values[1].wants_grad = 0; /* the file has no gradient of it */
-    gnn_block_t b = sized(&z);
+    gnn_block_t b = zoo_sized(&z);
     b.memory = "x0";
     b.factor = (gnn_real_t)0.1;
     b.theta = (gnn_real_t)log(0.5 / 2 + 1);
-    block(&z, "gcn2", b);
+    zoo_block(&z, "gcn2", b);
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -165,7 +153,7 @@ START_TEST(agnn)
     zoo_t z;
     if (!open_nodes(&z, "agnn"))
         return;
-    block(&z, "agnn", sized(&z));
+    zoo_block(&z, "agnn", zoo_sized(&z));
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -175,7 +163,7 @@ START_TEST(gen)
     zoo_t z;
     if (!open_nodes(&z, "gen"))
         return;
-    block(&z, "gen", sized(&z));
+    zoo_block(&z, "gen", zoo_sized(&z));
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -198,12 +186,12 @@ START_TEST(pna)
     if (!open_nodes(&z, "pna"))
         return;
     zoo_edges_to_nodes(&z);
-    gnn_block_t b = sized(&z);
+    gnn_block_t b = zoo_sized(&z);
     b.theta = (gnn_real_t)mean_log_degree(&z);
     const gnn_aggregator_t *const four[] = {&gnn_aggregator_mean, &gnn_aggregator_min,
                                             &gnn_aggregator_max, &gnn_aggregator_std};
     memcpy(b.aggregators, four, sizeof four);
-    block(&z, "pna", b);
+    zoo_block(&z, "pna", b);
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -213,9 +201,9 @@ START_TEST(general_mf)
     zoo_t z;
     if (!open_nodes(&z, "general_mf"))
         return;
-    gnn_block_t b = sized(&z);
+    gnn_block_t b = zoo_sized(&z);
     b.hops = count_arrays(&z, "w.lins_l.", ".weight") - 1;
-    block(&z, "mf", b);
+    zoo_block(&z, "mf", b);
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -224,7 +212,7 @@ END_TEST
 
 static gnn_block_t edge_sized(zoo_t *z)
 {
-    gnn_block_t b = sized(z);
+    gnn_block_t b = zoo_sized(z);
     zoo_edges_to_nodes(z);
     if (golden_has(&z->g, "e")) {
         zoo_input(z, "e");
@@ -241,7 +229,7 @@ START_TEST(edgeconv)
         return;
     gnn_block_t b = edge_sized(&z);
     b.hidden = golden_array(&z.g, "w.nn.0.weight")->shape[0];
-    block(&z, "edgeconv", b);
+    zoo_block(&z, "edgeconv", b);
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -251,7 +239,7 @@ START_TEST(film)
     zoo_t z;
     if (!open_nodes(&z, "film"))
         return;
-    block(&z, "film", edge_sized(&z));
+    zoo_block(&z, "film", edge_sized(&z));
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -261,7 +249,7 @@ START_TEST(cg)
     zoo_t z;
     if (!open_nodes(&z, "cg"))
         return;
-    block(&z, "cg", edge_sized(&z));
+    zoo_block(&z, "cg", edge_sized(&z));
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -273,7 +261,7 @@ START_TEST(gmm)
         return;
     gnn_block_t b = edge_sized(&z);
     b.rows = golden_array(&z.g, "w.mu")->shape[0];
-    block(&z, "gmm", b);
+    zoo_block(&z, "gmm", b);
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -286,7 +274,7 @@ START_TEST(nnconv)
     gnn_block_t b = edge_sized(&z);
     b.hidden = golden_array(&z.g, "w.nn.0.weight")->shape[0];
     b.layer.aggregator = &gnn_aggregator_mean;
-    block(&z, "nnconv", b);
+    zoo_block(&z, "nnconv", b);
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -315,11 +303,11 @@ START_TEST(rgcn)
     if (!zoo_open_base(&z, "rgcn"))
         return;
     zoo_input(&z, "x");
-    gnn_block_t b = sized(&z);
+    gnn_block_t b = zoo_sized(&z);
     b.hops = golden_array(&z.g, "w.comp")->shape[0];
     b.rows = golden_array(&z.g, "w.comp")->shape[1];
     add_relations(&z, b.hops);
-    block(&z, "rgcn", b);
+    zoo_block(&z, "rgcn", b);
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -331,10 +319,10 @@ START_TEST(ssg)
     zoo_t z;
     if (!open_nodes(&z, "pyg/ssg"))
         return;
-    gnn_block_t b = sized(&z);
+    gnn_block_t b = zoo_sized(&z);
     b.hops = 3;
     b.factor = (gnn_real_t)0.2;
-    block(&z, "ssg", b);
+    zoo_block(&z, "ssg", b);
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -344,9 +332,9 @@ START_TEST(lg)
     zoo_t z;
     if (!open_nodes(&z, "pyg/lg"))
         return;
-    gnn_block_t b = sized(&z);
+    gnn_block_t b = zoo_sized(&z);
     b.hops = 3;
-    block(&z, "lg", b);
+    zoo_block(&z, "lg", b);
     zoo_run(&z, NULL, 0);
 }
 END_TEST
@@ -356,7 +344,7 @@ START_TEST(le)
     zoo_t z;
     if (!open_nodes(&z, "pyg/le"))
         return;
-    block(&z, "le", sized(&z));
+    zoo_block(&z, "le", zoo_sized(&z));
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -366,9 +354,9 @@ START_TEST(deep_gcn)
     zoo_t z;
     if (!open_nodes(&z, "pyg/deep_gcn"))
         return;
-    gnn_block_t b = sized(&z);
+    gnn_block_t b = zoo_sized(&z);
     b.hidden = golden_array(&z.g, "w.conv.mlp.0.weight")->shape[0];
-    block(&z, "deep_gcn", b);
+    zoo_block(&z, "deep_gcn", b);
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -378,10 +366,10 @@ START_TEST(gen_by_power_mean)
     zoo_t z;
     if (!open_nodes(&z, "pyg/gen_power"))
         return;
-    gnn_block_t b = sized(&z);
+    gnn_block_t b = zoo_sized(&z);
     b.hidden = golden_array(&z.g, "w.mlp.0.weight")->shape[0];
     b.factor = 1;
-    block(&z, "gen", b);
+    zoo_block(&z, "gen", b);
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -393,11 +381,11 @@ START_TEST(rgcn_of_blocks)
     if (!zoo_open_base(&z, "pyg/rgcn_blocks"))
         return;
     zoo_input(&z, "x");
-    gnn_block_t b = sized(&z);
+    gnn_block_t b = zoo_sized(&z);
     b.hops = golden_array(&z.g, "w.weight")->shape[0];
     b.heads = golden_array(&z.g, "w.weight")->shape[1];
     add_relations(&z, b.hops);
-    block(&z, "rgcn", b);
+    zoo_block(&z, "rgcn", b);
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -422,8 +410,9 @@ START_TEST(gps)
     if (!open_nodes(&z, "gps"))
         return;
     ck_ok(gnn_graph_complete(&z.graphs[z.n_graphs++], 1, &z.tensors[0].rows));
-    block(&z, "gps",
-          (gnn_block_t){.heads = zoo_number(&z, "heads"), .layer = GNN_GCN(.in = zoo_cols(&z, "x"))});
+    zoo_block(
+        &z, "gps",
+        (gnn_block_t){.heads = zoo_number(&z, "heads"), .layer = GNN_GCN(.in = zoo_cols(&z, "x"))});
     zoo_run(&z, places, 14);
 }
 END_TEST

@@ -12,19 +12,13 @@ static bool open_case(zoo_t *z, const char *name)
     return true;
 }
 
-/* Width, output columns and heads as the file has them; the block is called "w". */
+/* Heads as the file has them, too; the block reads x. */
 static gnn_block_t sized(zoo_t *z)
 {
-    return (gnn_block_t){.name = "w",
-                         .input = "x",
-                         .width = zoo_cols(z, "x"),
-                         .out = zoo_cols(z, "y"),
-                         .heads = golden_has(&z->g, "p.heads") ? zoo_number(z, "p.heads") : 1};
-}
-
-static void block(zoo_t *z, const char *name, const gnn_block_t *settings)
-{
-    ck_ok(gnn_steps_block(z->steps, name, settings));
+    gnn_block_t b = zoo_sized(z);
+    b.input = "x";
+    b.heads = golden_has(&z->g, "p.heads") ? zoo_number(z, "p.heads") : 1;
+    return b;
 }
 
 /* Every node hears every node, as edges, receiver by receiver. */
@@ -80,17 +74,6 @@ END_TEST
 
 /* ---- scores on edges ---- */
 
-static void same_step(zoo_t *z, const char *step, const char *array)
-{
-    const gnn_model_inputs_t inputs = {(const gnn_graph_t *const *)z->graphs, z->n_graphs,
-                                       z->values, z->n_values};
-    const gnn_array_t *a = golden_array(&z->g, array);
-    const gnn_tensor_t out =
-        gnn_tensor(golden_reals(&z->g, a->count), a->shape[0], a->count / a->shape[0]);
-    ck_ok(gnn_model_value(z->model, z->g.context, &inputs, step, &out));
-    golden_same(&z->g, array, &out, GOLDEN_OUT);
-}
-
 START_TEST(graph_transformer_edges)
 {
     static const place_t places[] = {
@@ -107,13 +90,13 @@ START_TEST(graph_transformer_edges)
         gnn_block_t b = sized(&z);
         b.edges = "e";
         b.edge_width = zoo_cols(&z, "e");
-        block(&z, "graph_transformer_edges", &b);
+        zoo_block(&z, "graph_transformer_edges", b);
         if (which == 0) {
             RUN(&z, places);
             continue;
         }
         zoo_record(&z, places, 6);
-        same_step(&z, "w.edges", "edge_y");
+        zoo_same_value(&z, "w.edges", "edge_y");
         zoo_close(&z);
     }
 }
@@ -138,7 +121,7 @@ START_TEST(exphormer)
     b.edges = "kinds";
     b.edge_width = golden_array(&z.g, "w.E")->shape[0];
     b.hops = more;
-    block(&z, "exphormer", &b);
+    zoo_block(&z, "exphormer", b);
     zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_VIEW, .input = "w", .rows = n});
     /* A copy: a gradient enters no window. */
     zoo_add(&z, (gnn_step_t){.kind = GNN_STEP_OP, .op = &gnn_op_power});
@@ -158,7 +141,7 @@ START_TEST(sgformer)
         return;
     ck_ok(gnn_graph_complete(&z.graphs[z.n_graphs++], 1, &z.tensors[0].rows));
     const gnn_block_t b = sized(&z);
-    block(&z, "sgformer", &b);
+    zoo_block(&z, "sgformer", b);
     RUN(&z, places);
 }
 END_TEST
@@ -179,7 +162,7 @@ START_TEST(hop_decay)
     add_all_pairs(&z);
     gnn_block_t b = sized(&z);
     b.edges = "hops";
-    block(&z, "hop_decay", &b);
+    zoo_block(&z, "hop_decay", b);
     RUN(&z, places);
 }
 END_TEST
@@ -201,7 +184,7 @@ START_TEST(graphormer)
     b.rows = golden_array(&z.g, "w.degree")->shape[0];
     b.edges = "hops";
     b.edge_width = zoo_cols(&z, "w.table");
-    block(&z, "graphormer", &b);
+    zoo_block(&z, "graphormer", b);
     RUN(&z, places);
 }
 END_TEST
@@ -235,7 +218,7 @@ START_TEST(multi_graph_heads)
     add_near(&z, 0, INT64_MAX);
     gnn_block_t b = sized(&z);
     b.hops = 3;
-    block(&z, "multi_graph", &b);
+    zoo_block(&z, "multi_graph", b);
     RUN(&z, places);
 }
 END_TEST
@@ -256,7 +239,7 @@ START_TEST(pinsage)
     gnn_block_t b = sized(&z);
     b.edge_weight = "ew";
     b.hidden = golden_array(&z.g, "w.Q")->shape[0];
-    block(&z, "pinsage", &b);
+    zoo_block(&z, "pinsage", b);
     RUN(&z, places);
 }
 END_TEST
@@ -296,7 +279,7 @@ START_TEST(dynamic_edge_conv)
     same_neighbours(&z, z.graphs[0]);
     add_incidence(&z);
     const gnn_block_t b = sized(&z);
-    block(&z, "edgeconv", &b);
+    zoo_block(&z, "edgeconv", b);
     RUN(&z, places);
 }
 END_TEST

@@ -2,18 +2,6 @@
  * gradients. Sizes are the files'. */
 #include "zoo_case.h"
 
-static void block(zoo_t *z, const char *name, gnn_block_t settings)
-{
-    settings.name = settings.name ? settings.name : "w";
-    ck_ok(gnn_steps_block(z->steps, name, &settings));
-}
-
-/* Width and output columns as the file has them. */
-static gnn_block_t sized(zoo_t *z)
-{
-    return (gnn_block_t){.width = zoo_cols(z, "x"), .out = zoo_cols(z, "y")};
-}
-
 /* ---- readouts and norms over the graphs of a batch ---- */
 
 static bool open_batch(zoo_t *z, const char *name)
@@ -79,7 +67,7 @@ START_TEST(blocks_over_a_batch)
     zoo_t z;
     if (!open_batch(&z, named_blocks[_i].file))
         return;
-    block(&z, named_blocks[_i].block, sized(&z));
+    zoo_block(&z, named_blocks[_i].block, zoo_sized(&z));
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -93,7 +81,7 @@ START_TEST(readout_lstm)
     zoo_t z;
     if (!open_batch(&z, "readout_lstm"))
         return;
-    block(&z, "lstm_readout", sized(&z));
+    zoo_block(&z, "lstm_readout", zoo_sized(&z));
     zoo_run(&z, places, 4);
 }
 END_TEST
@@ -107,9 +95,9 @@ START_TEST(readout_set2set)
     zoo_t z;
     if (!open_batch(&z, "readout_set2set"))
         return;
-    gnn_block_t b = sized(&z);
+    gnn_block_t b = zoo_sized(&z);
     b.hops = 3;
-    block(&z, "set2set", b);
+    zoo_block(&z, "set2set", b);
     zoo_run(&z, places, 4);
 }
 END_TEST
@@ -133,12 +121,12 @@ static void add_set_graphs(zoo_t *z, int64_t rows)
 
 static void set_transformer(zoo_t *z, int64_t heads)
 {
-    gnn_block_t b = sized(z);
+    gnn_block_t b = zoo_sized(z);
     b.rows = zoo_cols(z, "y") / b.width;
     b.heads = heads;
     b.layer.norm = golden_has(&z->g, "w.pma.mab.layer_norm1.weight") ? GNN_NORM_LAYER : GNN_NORM_NONE;
     add_set_graphs(z, b.rows);
-    block(z, "set_transformer", b);
+    zoo_block(z, "set_transformer", b);
     zoo_run_imported(z, GNN_NAMES_PYTORCH, "%s.");
 }
 
@@ -176,10 +164,10 @@ START_TEST(norm_message)
         return;
     zoo_input(&z, "msg");
     z.values[1].wants_grad = 0;
-    gnn_block_t b = sized(&z);
+    gnn_block_t b = zoo_sized(&z);
     b.memory = "msg";
     b.input = "x";
-    block(&z, "message_norm", b);
+    zoo_block(&z, "message_norm", b);
     zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
 }
 END_TEST
@@ -227,10 +215,10 @@ START_TEST(jumping_knowledge_by_lstm)
         &z,
         (gnn_step_t){
             .kind = GNN_STEP_CONCAT, .name = "layers", .input = "x0", .second = "x1", .third = "x2"});
-    block(&z, "jumping_lstm",
-          (gnn_block_t){.width = zoo_cols(&z, "x0"),
-                        .hops = 3,
-                        .hidden = golden_array(&z.g, "w.lstm.weight_hh_l0")->shape[1]});
+    zoo_block(&z, "jumping_lstm",
+              (gnn_block_t){.width = zoo_cols(&z, "x0"),
+                            .hops = 3,
+                            .hidden = golden_array(&z.g, "w.lstm.weight_hh_l0")->shape[1]});
     zoo_run(&z, places, 10);
 }
 END_TEST
@@ -262,17 +250,6 @@ static void take_known(zoo_t *z, known_t *k)
     z->graphs[z->n_graphs++] = golden_graph(&z->g, n);
 }
 
-static void same_value(zoo_t *z, const char *step, const char *array)
-{
-    const gnn_model_inputs_t inputs = {(const gnn_graph_t *const *)z->graphs, z->n_graphs,
-                                       z->values, z->n_values};
-    const gnn_array_t *a = golden_array(&z->g, array);
-    const gnn_tensor_t out =
-        gnn_tensor(golden_reals(&z->g, a->count), a->shape[0], a->count / a->shape[0]);
-    ck_ok(gnn_model_value(z->model, z->g.context, &inputs, step, &out));
-    golden_same(&z->g, array, &out, GOLDEN_OUT);
-}
-
 static void build(zoo_t *z)
 {
     ck_ok(gnn_model_build(&z->model, z->g.context, z->steps));
@@ -287,11 +264,12 @@ START_TEST(label_propagation)
     if (!zoo_open_base(&z, "label_propagation"))
         return;
     take_known(&z, &known);
-    block(&z, "label_propagation",
-          (gnn_block_t){
-              .input = "labels", .width = zoo_cols(&z, "y"), .hops = 4, .factor = (gnn_real_t)0.8});
+    zoo_block(
+        &z, "label_propagation",
+        (gnn_block_t){
+            .input = "labels", .width = zoo_cols(&z, "y"), .hops = 4, .factor = (gnn_real_t)0.8});
     build(&z);
-    same_value(&z, "w", "y");
+    zoo_same_value(&z, "w", "y");
     zoo_close(&z);
 }
 END_TEST
@@ -304,18 +282,18 @@ START_TEST(correct_and_smooth)
         return;
     zoo_input(&z, "soft");
     take_known(&z, &known);
-    block(&z, "correct_and_smooth",
-          (gnn_block_t){.input = "soft",
-                        .memory = "labels",
-                        .globals = "known",
-                        .width = zoo_cols(&z, "y"),
-                        .hops = 4,
-                        .factor = (gnn_real_t)0.7,
-                        .rows = 3,
-                        .theta = (gnn_real_t)0.6});
+    zoo_block(&z, "correct_and_smooth",
+              (gnn_block_t){.input = "soft",
+                            .memory = "labels",
+                            .globals = "known",
+                            .width = zoo_cols(&z, "y"),
+                            .hops = 4,
+                            .factor = (gnn_real_t)0.7,
+                            .rows = 3,
+                            .theta = (gnn_real_t)0.6});
     build(&z);
-    same_value(&z, "w.corrected", "corrected");
-    same_value(&z, "w", "y");
+    zoo_same_value(&z, "w.corrected", "corrected");
+    zoo_same_value(&z, "w", "y");
     zoo_close(&z);
 }
 END_TEST

@@ -221,6 +221,17 @@ static void same_from_file(zoo_t *z)
     remove(path);
 }
 
+void zoo_same_value(zoo_t *z, const char *step, const char *array)
+{
+    const gnn_model_inputs_t inputs = {(const gnn_graph_t *const *)z->graphs, z->n_graphs,
+                                       z->values, z->n_values};
+    const gnn_array_t *a = golden_array(&z->g, array);
+    const gnn_tensor_t out =
+        gnn_tensor(golden_reals(&z->g, a->count), a->shape[0], a->count / a->shape[0]);
+    ck_ok(gnn_model_value(z->model, z->g.context, &inputs, step, &out));
+    golden_same(&z->g, array, &out, GOLDEN_OUT);
+}
+
 void zoo_run(zoo_t *z, const place_t *places, int count)
 {
     zoo_record(z, places, count);
@@ -271,6 +282,17 @@ void zoo_run_imported(zoo_t *z, gnn_names_t names, const char *prefix)
     ck_assert_int_gt(compared, 0);
     same_from_file(z);
     zoo_close(z);
+}
+
+void zoo_block(zoo_t *z, const char *name, gnn_block_t settings)
+{
+    settings.name = settings.name ? settings.name : "w";
+    ck_ok(gnn_steps_block(z->steps, name, &settings));
+}
+
+gnn_block_t zoo_sized(zoo_t *z)
+{
+    return (gnn_block_t){.width = zoo_cols(z, "x"), .out = zoo_cols(z, "y")};
 }
 
 void zoo_add(zoo_t *z, gnn_step_t step)

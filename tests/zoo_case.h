@@ -50,6 +50,10 @@ void zoo_graph(zoo_t *z);
 void zoo_edges_to_nodes(zoo_t *z);
 void zoo_readout(zoo_t *z);
 void zoo_lengths(zoo_t *z, const char *dst, const char *src);
+/* A block, called "w" unless the settings have a name. */
+void zoo_block(zoo_t *z, const char *name, gnn_block_t settings);
+/* Width and output columns as the file has them. */
+gnn_block_t zoo_sized(zoo_t *z);
 void zoo_add(zoo_t *z, gnn_step_t step);
 /* Makes the model, fills its fields and puts it on the tape. `places` names every field. */
 void zoo_record(zoo_t *z, const place_t *places, int count);
@@ -57,6 +61,8 @@ void zoo_same_gradients(zoo_t *z, const place_t *places, int count);
 /* The same of weights that `places` does not list: all of the file are imported, and their
  * gradients compared, by the names of another library. */
 void zoo_run_imported(zoo_t *z, gnn_names_t names, const char *prefix);
+/* The value of a step against an array. */
+void zoo_same_value(zoo_t *z, const char *step, const char *array);
 /* Records, runs both ways, compares y and all gradients, closes. */
 void zoo_run(zoo_t *z, const place_t *places, int count);
 
