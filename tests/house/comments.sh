@@ -1,5 +1,6 @@
 #!/bin/sh
-# Comments can be read in a terminal and by anyone: at most 100 columns, words that say who does what, and a first line that says what a file is.
+# Comments can be read in a terminal and by anyone: at most 100 columns, words that say who does
+# what, and a first line that says what a file is.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$root" || exit 2
@@ -10,7 +11,8 @@ vague='tests'
 headless=''
 
 places='include graphs lib bench tools examples tests'
-# Whoever reads these words has to guess who is meant: "no caller", "every receiver", "another thread" say it.
+# Whoever reads these words has to guess who is meant: "no caller", "every receiver", "another
+# thread" say it.
 words='nobody|somebody|everybody|whoever'
 
 sources() {
@@ -40,7 +42,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
 
-# rule WHAT LATER CHECK PATTERN: runs CHECK over the files of all places; what lies below a folder in LATER does not count.
+# rule WHAT LATER CHECK PATTERN: runs CHECK over the files of all places; what lies below a folder
+# in LATER does not count.
 rule() {
     # shellcheck disable=SC2046,SC2086 # names without blanks
     $3 $(sources $places | grep -E "$4") >"$work/all"

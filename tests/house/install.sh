@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs into an empty folder and builds programs on the result outside the tree: with pkg-config against the shared library and the archive, with CMake, and
-# with pkg-config on a library without igraph, which is built for this. Where doxygen is there, every function has a man page.
+# Installs into an empty folder and builds programs on the result outside the tree: with pkg-config
+# against the shared library and the archive, with CMake, and with pkg-config on a library without
+# igraph, which is built for this. Where doxygen is there, every function has a man page.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=${1:-$root/build}
@@ -53,7 +54,8 @@ accuracy_of() {
 
 mkdir "$work/examples" && cp "$root"/examples/*.[ch] "$work/examples/"
 
-# ---- the build that was given, installed below DESTDIR: the folder is not the one that it was configured for ----
+# ---- the build that was given, installed below DESTDIR: the folder is not the one that it was
+# configured for ----
 expect "meson install" env DESTDIR="$work/root" meson install -C "$build" --no-rebuild || finish
 pc=$(find "$work/root" -name gnn.pc | head -n 1)
 expect "gnn.pc is installed" test -n "$pc" || finish

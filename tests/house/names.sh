@@ -1,14 +1,17 @@
 #!/bin/sh
-# Names mean one thing: a file's name is unique in lib/ (rows of tables apart), no internal name is a public one with a second underscore, and headers of the library do
-# not define a type or an inline function twice.
+# Names mean one thing: a file's name is unique in lib/ (rows of tables apart), no internal name is
+# a public one with a second underscore, and headers of the library do not define a type or an
+# inline function twice.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$root" || exit 2
 
-# A row of a table is called what it is, and its folder says of which table: messages/none.c, maps/none.c.
+# A row of a table is called what it is, and its folder says of which table: messages/none.c,
+# maps/none.c.
 tables='aggregators|arch|blocks|maps|messages|priors|steps|updates|weighers'
 
-# Prints "NAME: FOLDERS" for names of files, without endings, that stand in two folders; reads paths.
+# Prints "NAME: FOLDERS" for names of files, without endings, that stand in two folders; reads
+# paths.
 files_twice() {
     sed -E 's|^(.*)/([^/.]+)\.[^/]*$|\2 \1|' | sort -u |
         awk '{ count[$1]++; where[$1] = where[$1] " " $2 } END { for (k in count) if (count[k] > 1) print k ":" where[k] }'

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Every program ends with an error if its standard output is not written, refuses numbers that are none by name, and looks at its outputs before it trains.
+# Every program ends with an error if its standard output is not written, refuses numbers that are
+# none by name, and looks at its outputs before it trains.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=$(CDPATH='' cd -- "${1:-$root/build}" && pwd) || exit 2
@@ -29,7 +30,8 @@ expect "is as it was" cmp set.npz same.npz
 expect "no labels to write" exits 1 "$programs/convert" a.edges none.npz
 expect "names the option" grep -q -- '--labels' last
 
-# unwritten NAME COMMAND...: the command fails, and says why, on a full disk and with standard output closed.
+# unwritten NAME COMMAND...: the command fails, and says why, on a full disk and with standard
+# output closed.
 unwritten() {
     name=$1
     shift

@@ -1,6 +1,6 @@
 #!/bin/sh
-# No file over 500 lines; in the library and the examples the median function has at most 20 lines and none has more than 100. The library, stripped, has at most
-# 2,000,000 bytes.
+# No file over 500 lines; in the library and the examples the median function has at most 20 lines
+# and none has more than 100. The library, stripped, has at most 2,000,000 bytes.
 set -u
 build=${1:-build}
 [ -d "$build" ] && build=$(CDPATH='' cd -- "$build" && pwd)
@@ -11,7 +11,8 @@ sources() {
     find "$@" -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.sh' -o -name '*.py' -o -name 'meson.build' \)
 }
 
-# Prints "LINES FILE:LINE NAME" for each function: from its first line to the closing brace, both in the first column.
+# Prints "LINES FILE:LINE NAME" for each function: from its first line to the closing brace, both in
+# the first column.
 functions() {
     find "$@" -name '*.c' -exec awk '
         FNR == 1 { start = 0; inside = 0 }
