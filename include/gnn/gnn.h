@@ -70,6 +70,7 @@
 #include <gnn/train.h>
 #include <gnn/text.h>
 #include <gnn/pretrained.h>
+#include <gnn/generate.h>
 #include <gnn/tokenizer.h>
 #include <gnn/report.h>
 

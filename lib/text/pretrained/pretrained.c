@@ -169,6 +169,8 @@ static int open_folder(gnn_pretrained_t *p, gnn_context_t *context, parts_t *par
     p->arch = parts->list[0].arch;
     p->config = json_incref(parts->list[0].config);
     GNN_TRY(find_max_length(p, folder));
+    if (gnn__folder_has(folder, "generation_config.json"))
+        GNN_TRY(gnn__json_open(&p->generation, folder, "generation_config.json"));
     while (json_is_string(label(p, p->n_labels)))
         p->n_labels++;
     return open_tokenizer(p, folder);
@@ -201,6 +203,7 @@ void gnn_pretrained_free(gnn_pretrained_t *pretrained)
     gnn__arch_close(&pretrained->made);
     gnn_tokenizer_free(pretrained->tokenizer);
     json_decref(pretrained->config);
+    json_decref(pretrained->generation);
     gnn_free(pretrained);
 }
 

@@ -10,6 +10,7 @@ struct gnn_pretrained {
     gnn__arch_model_t made;
     gnn_tokenizer_t *tokenizer; /* NULL: none */
     json_t *config;
+    json_t *generation; /* generation_config.json; NULL: there is none */
     int64_t max_length; /* 0: any */
     int64_t n_labels;
 };

@@ -1,0 +1,99 @@
+/* Inside of writing: the choice of a token, who writes, the texts that grow, their pieces. */
+#ifndef GNN_LIB_TEXT_GENERATE_H
+#define GNN_LIB_TEXT_GENERATE_H
+
+#include <gnn/generate.h>
+#include <lib/base/base.h>
+
+/* ---- choosing (choose.c) ---- */
+
+/* Work on the scores of n tokens. */
+typedef struct gnn__choice {
+    int64_t n;
+    double *p;      /* (n) scores, then probabilities */
+    int32_t *order; /* (n) */
+    double log_sum; /* log of the sum of exp of the logits, as they came */
+} gnn__choice_t;
+
+int gnn__choice_new(gnn__choice_t *choice, int64_t n);
+void gnn__choice_free(gnn__choice_t *choice);
+/* Settings of the choice are in their ranges. */
+int gnn__generation_check(const gnn_generation_t *how);
+/* Logits, or their logarithms of probabilities, with what repetition and `never` make of them. */
+int gnn__choice_scores(gnn__choice_t *choice, const gnn_generation_t *how, const gnn_real_t *logits,
+                       bool as_logarithms, const int32_t *history, int64_t n_history);
+int gnn__choose(gnn__choice_t *choice, const gnn_generation_t *how, const gnn_real_t *logits,
+                const int32_t *history, int64_t n_history, int64_t text, int64_t place, int32_t *id);
+
+/* ---- who writes (who_writes.c) ---- */
+
+/* The writer with what follows from it, and how to write with what the folder adds. */
+typedef struct gnn__author {
+    const gnn_writer_t *writer;
+    const gnn_model_t *model;
+    const gnn_tokenizer_t *tokenizer; /* NULL: none */
+    int64_t words;                    /* logits of a token */
+    int64_t max_length;               /* 0: any */
+    bool reads;                       /* an encoder reads the prompts' ids */
+    int32_t start;                    /* of a beginning without tokens; -1: none */
+    int32_t last;                     /* the token of the last place; -1: any */
+    gnn_generation_t how; /* all defaults filled in; lists are those below, or the caller's */
+    int32_t *end, *never;
+} gnn__author_t;
+
+int gnn__author_new(gnn__author_t *author, const gnn_writer_t *writer, const gnn_generation_t *how);
+void gnn__author_free(gnn__author_t *author);
+bool gnn__author_ends(const gnn__author_t *author, int32_t id);
+
+/* ---- beginnings (beginnings.c) ---- */
+
+/* What is there before anything is written. */
+typedef struct gnn__beginnings {
+    int64_t count, capacity; /* of the state */
+    int64_t *lengths;        /* (count) */
+    int64_t *most;           /* (count) new tokens that may follow */
+    int32_t *ids;            /* (sum of lengths) */
+    gnn_state_t *state;      /* which has read them */
+    gnn_tensor_t logits;     /* (count x words) of the tokens after them */
+} gnn__beginnings_t;
+
+int gnn__beginnings_new(gnn__beginnings_t *b, const gnn__author_t *author, gnn_context_t *context,
+                        const gnn_sequences_t *prompts);
+void gnn__beginnings_free(gnn__beginnings_t *b);
+/* Appends counts[s] tokens of each sequence; a row of `logits` for each. */
+int gnn__author_advance(const gnn__author_t *author, gnn_context_t *context, gnn_state_t *state,
+                        const int64_t *counts, const int32_t *ids, const gnn_tensor_t *logits);
+
+/* ---- texts (written.c) ---- */
+
+/* A text that grows. */
+typedef struct gnn__text {
+    int32_t *ids; /* (n_prompt + room) the beginning and what was written */
+    int64_t n_prompt, n, most;
+    double score;
+    gnn_ended_t ended;
+    gnn_decoder_t *decoder; /* NULL: there is no text */
+    char *text;
+    int64_t bytes, room, shown; /* shown: bytes that on_text has had */
+} gnn__text_t;
+
+/* A text behind a beginning. Its decoder has heard the beginning. */
+int gnn__text_new(gnn__text_t *text, const gnn__author_t *author, int64_t n_prompt,
+                  const int32_t *prompt, int64_t most);
+void gnn__text_free(gnn__text_t *text);
+/* One more token: text.ended is set where it ends the text. `number` is the text's, for
+ * callbacks. */
+int gnn__text_push(gnn__text_t *text, const gnn__author_t *author, int64_t number, int32_t id);
+/* The end of a text: what its decoder still holds. */
+int gnn__text_finish(gnn__text_t *text, const gnn__author_t *author, int64_t number);
+/* Makes the result. */
+int gnn__written_new(gnn_written_t **written, const gnn__text_t *texts, int64_t count,
+                     bool has_texts);
+
+/* ---- beam search (beams.c) ---- */
+
+/* Fills the texts of all beginnings, `samples` of each. */
+int gnn__beams(const gnn__author_t *author, gnn_context_t *context, gnn__beginnings_t *begin,
+               gnn__text_t *texts);
+
+#endif

@@ -1,0 +1,162 @@
+/* Who writes: the model behind a writer, and what its folder says of beginnings and ends. */
+#include <lib/text/generate/generate.h>
+
+#include <lib/text/pretrained/pretrained.h>
+
+/* ---- tokens that a folder names ---- */
+
+/* generation_config.json goes before config.json. */
+static const json_t *named(const gnn_pretrained_t *p, const char *key)
+{
+    const json_t *value = json_object_get(p->generation, key);
+    return value && !json_is_null(value) ? value : json_object_get(p->config, key);
+}
+
+static int32_t id_of(const json_t *value, int32_t otherwise)
+{
+    const json_int_t id = json_is_integer(value) ? json_integer_value(value) : -1;
+    return id >= 0 && id <= INT32_MAX ? (int32_t)id : otherwise;
+}
+
+static int add_id(int32_t **list, int64_t *n, int32_t id)
+{
+    if (id < 0)
+        return GNN_OK;
+    GNN_TRY(gnn__grow(list, *n, *n + 1, sizeof **list, "a list of tokens"));
+    (*list)[(*n)++] = id;
+    return GNN_OK;
+}
+
+/* One number, or a list of them. */
+static int take_ends(gnn__author_t *a, const json_t *value)
+{
+    const size_t count = json_is_array(value) ? json_array_size(value) : 1;
+    for (size_t k = 0; k < count; k++)
+        GNN_TRY(add_id(&a->end, &a->how.n_end,
+                       id_of(json_is_array(value) ? json_array_get(value, k) : value, -1)));
+    a->how.end = a->end;
+    return GNN_OK;
+}
+
+/* The caller's tokens, and those that "bad_words_ids" lists alone. */
+static int take_never(gnn__author_t *a, const gnn_generation_t *how, const json_t *bad)
+{
+    int64_t n = 0;
+    for (int64_t k = 0; k < how->n_never; k++)
+        GNN_TRY(add_id(&a->never, &n, how->never[k]));
+    for (size_t k = 0; k < json_array_size(bad); k++) {
+        const json_t *word = json_array_get(bad, k);
+        if (json_array_size(word) == 1)
+            GNN_TRY(add_id(&a->never, &n, id_of(json_array_get(word, 0), -1)));
+    }
+    a->how.never = a->never;
+    a->how.n_never = n;
+    return GNN_OK;
+}
+
+static int take_folder(gnn__author_t *a, const gnn_pretrained_t *p, const gnn_generation_t *how)
+{
+    a->model = gnn_pretrained_model(p);
+    a->tokenizer = gnn_pretrained_tokenizer(p);
+    a->max_length = gnn_pretrained_max_length(p);
+    a->reads = gnn__pretrained_reads(p, "decoder_ids");
+    a->start = id_of(named(p, "bos_token_id"), -1);
+    if (a->reads)
+        a->start = id_of(named(p, "decoder_start_token_id"), a->start);
+    a->last = id_of(named(p, "forced_eos_token_id"), -1);
+    if (gnn_model_find(a->model, "logits") != gnn_model_step_count(a->model) - 1)
+        return gnn__error(GNN_EUNSUPPORTED, "%s: the folder's model puts out no logits of next words",
+                          gnn_pretrained_architecture(p));
+    if (!how->end)
+        GNN_TRY(take_ends(a, named(p, "eos_token_id")));
+    return take_never(a, how, named(p, "bad_words_ids"));
+}
+
+/* ---- the whole ---- */
+
+static int check(const gnn_generation_t *h)
+{
+    GNN_TRY(gnn__generation_check(h));
+    if (h->length < 0 || h->samples < 0 || h->beams < 0 || h->n_end < 0 || h->n_stop < 0)
+        return gnn__error(
+            GNN_EINVALID,
+            ".length = %lld, .samples = %lld, .beams = %lld, .n_end = %lld, .n_stop = %lld",
+            (long long)h->length, (long long)h->samples, (long long)h->beams, (long long)h->n_end,
+            (long long)h->n_stop);
+    for (int64_t k = 0; k < h->n_stop; k++)
+        if (!h->stop || !h->stop[k] || !*h->stop[k])
+            return gnn__error(GNN_EINVALID, ".stop[%lld] is no text", (long long)k);
+    if (h->beams > 1 && (h->n_stop > 0 || h->temperature > 0 || h->top_k > 0))
+        return gnn__error(GNN_EUNSUPPORTED, "a beam search takes no .stop, .temperature and .top_k");
+    if (h->beams > 1 && h->samples > h->beams)
+        return gnn__error(GNN_EINVALID, ".samples = %lld of %lld beams", (long long)h->samples,
+                          (long long)h->beams);
+    return GNN_OK;
+}
+
+static void fill_in(gnn_generation_t *h)
+{
+    enum { LENGTH = 128 };
+    h->length = h->length ? h->length : LENGTH;
+    h->samples = h->samples ? h->samples : 1;
+    h->beams = h->beams ? h->beams : 1;
+}
+
+int gnn__author_new(gnn__author_t *author, const gnn_writer_t *writer, const gnn_generation_t *how)
+{
+    const gnn_generation_t plain = {0};
+    how = how ? how : &plain;
+    *author = (gnn__author_t){.writer = writer, .how = *how, .start = -1, .last = -1};
+    GNN_TRY(check(how));
+    fill_in(&author->how);
+    if (!writer->pretrained && !writer->model)
+        return gnn__error(GNN_EINVALID, "the writer has neither .pretrained nor .model");
+    if (writer->pretrained) {
+        GNN_TRY(take_folder(author, writer->pretrained, how));
+    } else {
+        author->model = writer->model;
+        author->tokenizer = writer->tokenizer;
+        author->max_length = writer->max_length;
+    }
+    author->words = gnn_model_width(author->model, gnn_model_step_count(author->model) - 1);
+    if (author->words < 1)
+        return gnn__error(GNN_EUNSUPPORTED, "the width of the model's last step is not known");
+    if (how->n_stop > 0 && !author->tokenizer)
+        return gnn__error(GNN_EINVALID, ".stop needs a tokenizer, which the writer has not");
+    return GNN_OK;
+}
+
+void gnn__author_free(gnn__author_t *author)
+{
+    gnn_free(author->end);
+    gnn_free(author->never);
+}
+
+bool gnn__author_ends(const gnn__author_t *author, int32_t id)
+{
+    for (int64_t k = 0; k < author->how.n_end; k++)
+        if (author->how.end[k] == id)
+            return true;
+    return false;
+}
+
+int gnn__author_advance(const gnn__author_t *author, gnn_context_t *context, gnn_state_t *state,
+                        const int64_t *counts, const int32_t *ids, const gnn_tensor_t *logits)
+{
+    const gnn_writer_t *w = author->writer;
+    int32_t *places = NULL;
+    int64_t n = 0;
+    if (w->pretrained)
+        return gnn_pretrained_advance(w->pretrained, context, state, counts, ids, logits);
+    GNN_TRY(gnn__new(&places, logits->rows, sizeof *places, "positions"));
+    for (int64_t s = 0; s < gnn_state_segments(state); s++)
+        for (int64_t k = 0; k < counts[s]; k++)
+            places[n++] = (int32_t)(gnn_state_length(state, s) + k);
+    const gnn_named_t values[] = {{.name = w->ids ? w->ids : "ids", .ids = ids, .count = n},
+                                  {.name = w->positions, .ids = places, .count = n}};
+    const int rc = gnn_model_advance(
+        w->model, context, state, counts,
+        &(gnn_model_inputs_t){.values = values, .n_values = w->positions ? 2 : 1}, logits);
+    gnn_free(places);
+    return rc;
+}
