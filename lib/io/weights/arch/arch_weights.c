@@ -276,6 +276,33 @@ static int make(const filler_t *f, const gnn__arch_row_t *row)
     return GNN_OK;
 }
 
+/* Does the array hold what the model works out? */
+static int compare(const filler_t *f, const gnn__arch_row_t *row, const char *array)
+{
+    const double rounded = 1e-3; /* of numbers in 16 bits */
+    gnn__folder_array_t *stored = find_array(f, array, "", NULL);
+    const gnn__arch_maker_t maker = gnn__arch_maker_find(row->second);
+    gnn_real_t *numbers = NULL;
+    if (!maker)
+        return GNN_ENOTFOUND;
+    if (!stored)
+        return GNN_OK;
+    const matrix_t m = as_matrix(stored->array);
+    GNN_TRY(gnn__new(&numbers, m.rows * m.cols, sizeof *numbers, "numbers of an array"));
+    const gnn_tensor_t made = gnn_tensor(numbers, m.rows, m.cols);
+    int rc = GNN_OK;
+    maker(&made);
+    for (int64_t k = 0; rc == GNN_OK && k < m.rows * m.cols; k++)
+        if (!(fabs(gnn_array_get(m.array, k) - (double)numbers[k]) <= rounded))
+            rc = gnn__error(GNN_EUNSUPPORTED,
+                            "array %s: number %lld is %g, only a table of %s is known here, with %g",
+                            m.array->name, (long long)k, gnn_array_get(m.array, k), row->second,
+                            (double)numbers[k]);
+    gnn_free(numbers);
+    stored->used = true;
+    return rc;
+}
+
 static void ignore(const filler_t *f, const char *array)
 {
     const size_t length = strlen(array);
@@ -311,6 +338,7 @@ static int visit(void *user, const gnn__arch_row_t *row, const gnn__scope_t *sco
     case GNN__ARCH_TURNED: return fill(f, row, name, &all_turned);
     case GNN__ARCH_MADE: return make(f, row);
     case GNN__ARCH_IGNORE: ignore(f, name); return GNN_OK;
+    case GNN__ARCH_SAME: return compare(f, row, name);
     default: return GNN_OK;
     }
 }

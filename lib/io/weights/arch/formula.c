@@ -143,6 +143,18 @@ static value_t call_sqrt(reader_t *r, const value_t *x)
     return number(sqrt(x->number));
 }
 
+static value_t call_log(reader_t *r, const value_t *x)
+{
+    (void)r;
+    return number(log(x->number));
+}
+
+static value_t call_floor(reader_t *r, const value_t *x)
+{
+    (void)r;
+    return number(floor(x->number));
+}
+
 static value_t call_word(reader_t *r, const value_t *x)
 {
     static const char *const words[][2] = {
@@ -176,10 +188,9 @@ static value_t call(reader_t *r)
         const char *name;
         gnn__formula_kind_t of;
         value_t (*call)(reader_t *r, const value_t *x);
-    } functions[] = {{"sqrt", GNN__NUMBER, call_sqrt},
-                     {"word", GNN__TEXT, call_word},
-                     {"has", GNN__TEXT, call_has},
-                     {"rows", GNN__TEXT, call_rows}};
+    } functions[] = {{"sqrt", GNN__NUMBER, call_sqrt},   {"log", GNN__NUMBER, call_log},
+                     {"floor", GNN__NUMBER, call_floor}, {"word", GNN__TEXT, call_word},
+                     {"has", GNN__TEXT, call_has},       {"rows", GNN__TEXT, call_rows}};
     char name[GNN__FORMULA_TEXT];
     take_name(r, name);
     need(r, "(");

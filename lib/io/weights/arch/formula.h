@@ -5,7 +5,7 @@
  *     1.5e-3  'text'               in a text, # is replaced
  *     * / % + - < > <= >= == != ! && || ?:   and brackets, as in C
  *     a ?? b                       a, or b where a is nothing
- *     sqrt(x)  word('gelu_new')  has('array')  rows('array')
+ *     sqrt(x)  log(x)  floor(x)  word('gelu_new')  has('array')  rows('array')
  *
  * What is absent or null is nothing, and so is what is made of it: it is an error only where it is
  * used. */
