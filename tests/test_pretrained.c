@@ -14,7 +14,7 @@ typedef struct trial {
     gnn_context_t *context;
     gnn_pretrained_t *p;
     gnn_arrays_t *expected;
-    gnn_batch_t *batch;
+    gnn_pretrained_batch_t *batch;
     gnn_sequences_t sequences;
     int64_t rows;
     void *owned[16];
@@ -48,7 +48,7 @@ static bool trial_open(trial_t *t, const char *name)
 
 static void trial_close(trial_t *t)
 {
-    gnn_batch_free(t->batch);
+    gnn_pretrained_batch_free(t->batch);
     gnn_pretrained_free(t->p);
     gnn_arrays_free(t->expected);
     gnn_context_free(t->context);
@@ -108,7 +108,7 @@ static void trial_batch(trial_t *t)
         take_images(t);
     else
         take_tokens(t);
-    ck_ok(gnn_batch_new(&t->batch, t->p, &t->sequences));
+    ck_ok(gnn_pretrained_batch_new(&t->batch, t->p, &t->sequences));
 }
 
 /* A step's values against the array of that name. */
@@ -125,7 +125,7 @@ static void ck_value(trial_t *t, const char *name, const char *expected)
                *theirs = keep(t, malloc((size_t)a->count * sizeof *theirs));
     const gnn_tensor_t out = gnn_tensor(ours, a->count / cols, cols);
     gnn_array_reals(a, theirs);
-    ck_ok(gnn_model_value(model, t->context, gnn_batch_inputs(t->batch), name, &out));
+    ck_ok(gnn_model_value(model, t->context, gnn_pretrained_batch_inputs(t->batch), name, &out));
     const double error = test_error(ours, theirs, a->count);
     ck_assert_msg(error <= GOLDEN_BOUND, "%s: %s differs by %g", t->folder, name, error);
 }
@@ -151,7 +151,7 @@ static void ck_attention(trial_t *t, const char *layer)
     ck_assert_int_eq(a->count % layers, 0);
     for (int64_t k = 0; k < layers; k++) {
         snprintf(name, sizeof name, "%s.%lld", layer, (long long)k);
-        ck_ok(gnn_model_attention(model, t->context, gnn_batch_inputs(t->batch),
+        ck_ok(gnn_model_attention(model, t->context, gnn_pretrained_batch_inputs(t->batch),
                                   gnn_model_find(model, name), NULL, ours + k * (a->count / layers)));
     }
     const double error = test_error(ours, theirs, a->count);
@@ -306,7 +306,7 @@ START_TEST(a_state_writes_what_the_whole_has)
     w.whole = keep(&t, calloc((size_t)(rows * w.cols), sizeof *w.whole));
     w.out = keep(&t, calloc((size_t)(rows * w.cols), sizeof *w.out));
     const gnn_tensor_t whole = gnn_tensor(w.whole, rows, w.cols);
-    ck_ok(gnn_model_forward(model, t.context, gnn_batch_inputs(t.batch), &whole));
+    ck_ok(gnn_model_forward(model, t.context, gnn_pretrained_batch_inputs(t.batch), &whole));
     ck_ok(gnn_pretrained_state(&state, t.p, t.context, &t.sequences, longest));
     for (int64_t most = 1; write_on(&t, &w, state, most); most++)
         ;
@@ -448,11 +448,12 @@ static void ck_minilm_values(trial_t *t, const gnn_tokens_t *tokens)
     const gnn_model_t *model = gnn_pretrained_model(t->p);
     const gnn_tensor_t hidden = gnn_tensor(
         keep(t, malloc((size_t)(tokens->rows * 384) * sizeof(gnn_real_t))), tokens->rows, 384);
-    ck_ok(gnn_batch_new(&t->batch, t->p,
-                        &(gnn_sequences_t){.count = tokens->sentences,
-                                           .lengths = tokens->lengths,
-                                           .ids = tokens->ids}));
-    ck_ok(gnn_model_value(model, t->context, gnn_batch_inputs(t->batch), "hidden", &hidden));
+    ck_ok(gnn_pretrained_batch_new(&t->batch, t->p,
+                                   &(gnn_sequences_t){.count = tokens->sentences,
+                                                      .lengths = tokens->lengths,
+                                                      .ids = tokens->ids}));
+    ck_ok(gnn_model_value(model, t->context, gnn_pretrained_batch_inputs(t->batch), "hidden",
+                          &hidden));
     ck_assert_double_le(difference(t, "hidden", hidden.data), 2e-5);
 }
 
@@ -463,13 +464,13 @@ static void ck_minilm_attention(trial_t *t, const gnn_tokens_t *tokens)
     const int64_t count = array(t, "attention")->count / 6;
     gnn_real_t *weights = keep(t, calloc((size_t)(6 * count), sizeof *weights));
     char name[16];
-    gnn_batch_free(t->batch);
-    ck_ok(gnn_batch_new(
+    gnn_pretrained_batch_free(t->batch);
+    ck_ok(gnn_pretrained_batch_new(
         &t->batch, t->p,
         &(gnn_sequences_t){.count = 1, .lengths = tokens->lengths, .ids = tokens->ids}));
     for (int k = 0; k < 6; k++) {
         snprintf(name, sizeof name, "layer.%d", k);
-        ck_ok(gnn_model_attention(model, t->context, gnn_batch_inputs(t->batch),
+        ck_ok(gnn_model_attention(model, t->context, gnn_pretrained_batch_inputs(t->batch),
                                   gnn_model_find(model, name), NULL, weights + k * count));
     }
     ck_assert_double_le(difference(t, "attention", weights), 1e-5);

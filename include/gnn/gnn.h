@@ -68,6 +68,7 @@
 #include <gnn/train.h>
 #include <gnn/text.h>
 #include <gnn/pretrained.h>
+#include <gnn/finetune.h>
 #include <gnn/tokenizer.h>
 #include <gnn/report.h>
 

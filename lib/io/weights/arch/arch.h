@@ -158,6 +158,19 @@ int gnn__arch_steps(gnn__arch_model_t *made, gnn_steps_t *steps, const gnn__arch
 /* Arrays of a part; `filled` has a flag for each field of the model. */
 int gnn__arch_weights(const gnn__arch_model_t *made, gnn__arch_part_t *part, gnn__scope_t *scope,
                       bool *filled);
+/* What a part's file holds when a model is written: `names` are there of arrays that are the
+ * list's own, which come first. */
+enum { GNN__ARCH_STORED = 4096 };
+typedef struct gnn__arch_stored {
+    int64_t count;
+    gnn_array_t arrays[GNN__ARCH_STORED];
+    char *names[GNN__ARCH_STORED];
+} gnn__arch_stored_t;
+/* Fields of the model become the arrays of a part, those that the part's folder has, or where it
+ * has no file new ones. */
+int gnn__arch_store(const gnn__arch_model_t *made, gnn__arch_part_t *part, gnn__scope_t *scope,
+                    gnn__arch_stored_t **stored);
+void gnn__arch_stored_free(gnn__arch_stored_t *stored);
 /* A kind of graph; NULL with the names that there are. */
 const gnn__arch_graph_kind_t *gnn__arch_graph_find(const char *name);
 /* Fills a field with numbers that follow from its size; NULL with the names that there are. */

@@ -102,7 +102,7 @@ static int field_value(const gnn__scope_t *scope, const char *value, json_t **js
 {
     gnn__formula_value_t v;
     GNN_TRY(evaluate(scope, value, &v));
-    if (v.kind == GNN__NOTHING)
+    if (v.kind == GNN__NO_VALUE)
         return gnn__error(GNN_EFORMAT, "%s has no \"%s\"", scope->config_name, v.text);
     if (v.kind == GNN__NUMBER && !isfinite(v.number))
         return gnn__error(GNN_EFORMAT, "%s: %s is %g", scope->config_name, value, v.number);

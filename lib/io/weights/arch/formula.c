@@ -19,7 +19,7 @@ static value_t choice(reader_t *r);
 
 static value_t nothing(const char *name)
 {
-    value_t v = {.kind = GNN__NOTHING};
+    value_t v = {.kind = GNN__NO_VALUE};
     snprintf(v.text, sizeof v.text, "%s", name);
     return v;
 }
@@ -234,7 +234,7 @@ static value_t or_else(reader_t *r)
     value_t v = primary(r);
     while (take(r, "??")) {
         const value_t other = primary(r);
-        v = v.kind == GNN__NOTHING ? other : v;
+        v = v.kind == GNN__NO_VALUE ? other : v;
     }
     return v;
 }
@@ -301,7 +301,7 @@ static bool equal(const value_t *v, const value_t *w)
 {
     if (v->kind != w->kind)
         return false;
-    return v->kind == GNN__NOTHING ||
+    return v->kind == GNN__NO_VALUE ||
            (v->kind == GNN__NUMBER ? v->number == w->number : strcmp(v->text, w->text) == 0);
 }
 
@@ -374,7 +374,7 @@ int gnn__formula_number(const gnn__scope_t *scope, const char *formula, double *
     if (!*formula)
         return GNN_OK;
     GNN_TRY(gnn__formula(scope, formula, &v));
-    if (v.kind == GNN__NOTHING)
+    if (v.kind == GNN__NO_VALUE)
         return gnn__error(GNN_EFORMAT, "%s has no \"%s\"", scope->config_name, v.text);
     if (v.kind == GNN__TEXT)
         return gnn__error(GNN_EFORMAT, "%s: \"%s\" is text, a number is expected",

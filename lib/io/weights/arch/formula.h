@@ -16,7 +16,7 @@
 
 enum { GNN__FORMULA_TEXT = 160 };
 
-typedef enum { GNN__NOTHING, GNN__NUMBER, GNN__TEXT } gnn__formula_kind_t;
+typedef enum { GNN__NO_VALUE, GNN__NUMBER, GNN__TEXT } gnn__formula_kind_t;
 
 typedef struct gnn__formula_value {
     gnn__formula_kind_t kind;
