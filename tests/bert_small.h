@@ -116,17 +116,17 @@ static inline int run(gnn_real_t out[ROWS * WIDTH])
 {
     gnn_context_t *context = NULL;
     gnn_pretrained_t *p = NULL;
-    gnn_batch_t *batch = NULL;
+    gnn_pretrained_batch_t *batch = NULL;
     const gnn_tensor_t y = gnn_tensor(out, ROWS, WIDTH);
     int rc = gnn_context_new(&context, NULL);
     rc = rc == GNN_OK ? gnn_pretrained_open(&p, context, test_folder) : rc;
-    rc = rc == GNN_OK
-             ? gnn_batch_new(&batch, p, &(gnn_sequences_t){4, lengths, ids, NULL, NULL, NULL, NULL})
-             : rc;
-    rc = rc == GNN_OK ? gnn_model_value(gnn_pretrained_model(p), context, gnn_batch_inputs(batch),
-                                        "hidden", &y)
+    rc = rc == GNN_OK ? gnn_pretrained_batch_new(
+                            &batch, p, &(gnn_sequences_t){4, lengths, ids, NULL, NULL, NULL, NULL})
                       : rc;
-    gnn_batch_free(batch);
+    rc = rc == GNN_OK ? gnn_model_value(gnn_pretrained_model(p), context,
+                                        gnn_pretrained_batch_inputs(batch), "hidden", &y)
+                      : rc;
+    gnn_pretrained_batch_free(batch);
     gnn_pretrained_free(p);
     gnn_context_free(context);
     return rc;

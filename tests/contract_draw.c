@@ -44,6 +44,13 @@ static void draw_map(contract_case_t *c, draw_t *d)
     int64_t even = c->d_k / 2 * 2;
     if (c->aggregator->score_width != GNN_SCORE_PER_KEY || even == 0 || !draw_once_in(d, 3))
         return;
+    if (even == c->d_k && draw_once_in(d, 3)) {
+        const bool by_pair = draw_once_in(d, 2);
+        c->map = by_pair ? &gnn_map_rope_yarn : &gnn_map_rope_llama3;
+        memcpy(c->map_options, by_pair ? (double[]){100, 4, 0, 2} : (double[]){100, 4, 60, 7},
+               4 * sizeof(double));
+        return;
+    }
     c->map = &gnn_map_rope;
     c->map_options[0] = draw_once_in(d, 2) ? 100 : 0;
     c->map_options[1] = (double)(draw_once_in(d, 3) ? 2 : even);
@@ -64,8 +71,12 @@ static void draw_scores(contract_case_t *c, draw_t *d, bool plain)
 {
     draw_map(c, d);
     for (int p = 0; !plain && p < GNN_PRIORS; p++)
-        if (draw_once_in(d, 2))
-            c->priors[p] = draw_prior(d);
+        if (draw_once_in(d, 2)) {
+            const gnn_prior_use_t use = draw_prior(d);
+            if (!(use.row->flags & GNN_PRIOR_READS_KEY) ||
+                c->aggregator->score_width == GNN_SCORE_PER_KEY)
+                c->priors[p] = use;
+        }
     for (int p = 0; p < GNN_PRIORS; p++)
         if (c->priors[p].row && (c->priors[p].row->flags & GNN_PRIOR_READS_QUERY))
             c->prior_query |= c->aggregator->score_width == GNN_SCORE_PER_HEAD || draw_once_in(d, 2);

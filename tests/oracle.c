@@ -11,9 +11,9 @@ static const char *const aggregator_names[ORACLE_AGGREGATORS] = {
     "sum", "mean", "max", "min", "std", "dot", "additive", "additive_v2", "var", "softmax_mean"};
 static const char *const weigher_names[ORACLE_WEIGHERS] = {"softmax", "softmax_sink", "linear",
                                                            "sigmoid"};
-static const char *const prior_names[ORACLE_PRIORS] = {"slope", "slope_absolute", "table",
-                                                       "keys",  "receiver",       "sender"};
-static const char *const map_names[] = {"none", "rope"};
+static const char *const prior_names[ORACLE_PRIORS] = {
+    "slope", "slope_absolute", "table", "keys", "receiver", "sender", "sender_keys"};
+static const char *const map_names[] = {"none", "rope", "rope_llama3", "rope_yarn"};
 
 static int find(const char *name, const char *const *names, int n)
 {
@@ -45,7 +45,7 @@ static void sizes(oracle_t *o)
     o->weigher = o->how.weigher
                      ? (oracle_weigher_t)find(o->how.weigher->name, weigher_names, ORACLE_WEIGHERS)
                      : ORACLE_SOFTMAX;
-    o->turns = o->how.map && find(o->how.map->name, map_names, 2) == 1;
+    o->turns = o->how.map ? find(o->how.map->name, map_names, 4) : 0;
     for (int p = 0; p < GNN_PRIORS; p++)
         if (o->how.priors[p].row)
             o->prior[p] =

@@ -70,6 +70,7 @@ typedef enum {
     ORACLE_KEYS,
     ORACLE_RECEIVER,
     ORACLE_SENDER,
+    ORACLE_SENDER_KEYS,
     ORACLE_PRIORS
 } oracle_prior_t;
 typedef enum {
@@ -108,7 +109,7 @@ typedef struct oracle {
     oracle_aggregator_t aggregator;
     oracle_weigher_t weigher;
     oracle_prior_t prior[GNN_PRIORS]; /* where how.priors has a row */
-    bool turns;                       /* the map is rope */
+    int turns;                        /* 1: the map is rope, 2: Llama 3's, 3: YaRN's */
     bool scored;
     int64_t n_dst, n_src, n_edges;
     int64_t heads, key_heads, value_heads, d_k, d_v, width, out_width, key_width, query_width;

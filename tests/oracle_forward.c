@@ -107,18 +107,40 @@ static void keys(const oracle_t *o, const oracle_pair_t *p, term_t *key)
     }
 }
 
+/* Llama 3 and YaRN keep a share of a frequency and divide the rest by a factor. */
+static double slowed(const oracle_t *o, double t)
+{
+    const double *options = o->how.map_options;
+    const double base = oracle__option(options[0], o->turns == 2 ? 500000 : 10000),
+                 f = pow(base, -2 * t / (double)o->d_k),
+                 factor = oracle__option(options[1], o->turns == 2 ? 8 : 1);
+    double share;
+    if (o->turns == 2) {
+        const double far = oracle__option(options[2], 8192), near = oracle__option(options[3], 2048);
+        share = (f - 2 * M_PI / far) / (2 * M_PI / near - 2 * M_PI / far);
+    } else {
+        share = 1 - (t - options[2]) / fmax(options[3] - options[2], 1e-3);
+    }
+    share = fmin(fmax(share, 0), 1);
+    return share * f + (1 - share) * f / factor;
+}
+
 /* RoFormer, eq. 34: pair t turns by position / factor * base^(-2t / width). */
 term_t oracle__turned(const oracle_t *o, const term_t *row, int64_t c, double position, int sign)
 {
     const double *options = o->how.map_options;
-    int64_t width = (int64_t)oracle__option(options[1], (double)o->d_k), at = c % o->d_k, t;
+    const bool plain = o->turns < 2;
+    int64_t width = plain ? (int64_t)oracle__option(options[1], (double)o->d_k) : o->d_k,
+            at = c % o->d_k, t;
     const term_t *head = row + c - at;
     if (!o->turns || at >= width)
         return row[c];
-    bool adjacent = options[3] > 0, second = adjacent ? at % 2 == 1 : at >= width / 2;
+    bool adjacent = plain && options[3] > 0, second = adjacent ? at % 2 == 1 : at >= width / 2;
     t = adjacent ? at / 2 : at % (width / 2);
-    double angle = sign * position / oracle__option(options[2], 1) *
-                   pow(oracle__option(options[0], 10000), -2 * (double)t / (double)width);
+    double angle = plain ? position / oracle__option(options[2], 1) *
+                               pow(oracle__option(options[0], 10000), -2 * (double)t / (double)width)
+                         : position * slowed(o, (double)t);
+    angle *= sign;
     term_t x = head[adjacent ? 2 * t : t], y = head[adjacent ? 2 * t + 1 : t + width / 2];
     return second ? plus(scaled(sin(angle), x), scaled(cos(angle), y))
                   : plus(scaled(cos(angle), x), scaled(-sin(angle), y));
@@ -146,6 +168,15 @@ int64_t oracle__message_place(const oracle_t *o, double distance, int64_t c)
     return oracle__bucket(o->how.message_options, distance) * cols + c % cols;
 }
 
+/* He et al. 2021, DeBERTa-v2: exact up to the middle of either side, then by the logarithm. */
+static int64_t back_bucket(int64_t n, double reach, double distance)
+{
+    double middle = (double)(n / 2 / 2), far = fabs(distance), row = far;
+    if (far > middle && middle >= 1 && reach - 1 > middle)
+        row = middle + ceil((middle - 1) * log(far / middle) / log((reach - 1) / middle));
+    return (int64_t)fmax(0, fmin((double)(n / 2) - copysign(row, distance), (double)(n - 1)));
+}
+
 int64_t oracle__bucket(const double *options, double distance)
 {
     int64_t n = (int64_t)oracle__option(options[0], 32), rule = (int64_t)options[1];
@@ -156,6 +187,10 @@ int64_t oracle__bucket(const double *options, double distance)
         return (int64_t)fmax(0, fmin(distance + last, last));
     if (rule == GNN_BUCKET_LOG_CAUSAL)
         return log_bucket(n, reach, fmax(-distance, 0));
+    if (rule == GNN_BUCKET_CLIP_BACK)
+        return (int64_t)fmax(0, fmin((double)(n / 2) - distance, last));
+    if (rule == GNN_BUCKET_LOG_BACK)
+        return back_bucket(n, reach, distance);
     return (distance > 0 ? n / 2 : 0) + log_bucket(n / 2, reach, fabs(distance));
 }
 
@@ -178,10 +213,20 @@ static term_t raw_score(oracle_t *o, const term_t *key, int64_t a)
     return sum;
 }
 
-static term_t prior(const oracle_t *o, const oracle_pair_t *p, int which, int64_t a)
+/* What the row of a bucket is multiplied by. */
+static term_t multiplied(const oracle_t *o, const oracle_pair_t *p, int which, const term_t *key,
+                         int64_t a, int64_t c)
 {
-    const oracle_array_t *x = &o->in[GNN_AGGREGATE_PRIOR_0 + which],
-                         *other = &o->in[GNN_AGGREGATE_PRIOR_QUERY];
+    const oracle_array_t *other = &o->in[GNN_AGGREGATE_PRIOR_QUERY];
+    if (o->prior[which] == ORACLE_SENDER_KEYS)
+        return key[a / (o->heads / o->key_heads) * o->d_k + c];
+    return other->cols ? term(other->value[p->i * other->cols + a * o->d_k + c])
+                       : o->query[a * o->d_k + c];
+}
+
+static term_t prior(const oracle_t *o, const oracle_pair_t *p, int which, const term_t *key, int64_t a)
+{
+    const oracle_array_t *x = &o->in[GNN_AGGREGATE_PRIOR_0 + which];
     const double *options = o->how.priors[which].options;
     term_t sum = term(0);
     switch (o->prior[which]) {
@@ -193,16 +238,14 @@ static term_t prior(const oracle_t *o, const oracle_pair_t *p, int which, int64_
     default: break;
     }
     for (int64_t c = 0; c < o->d_k; c++) {
-        term_t q = other->cols ? term(other->value[p->i * other->cols + a * o->d_k + c])
-                               : o->query[a * o->d_k + c];
         int64_t at = (options[3] > 0 ? 0 : a * o->d_k) + c;
-        add_to(&sum,
-               scaled(o->scale * x->value[oracle__bucket(options, p->distance) * x->cols + at], q));
+        add_to(&sum, scaled(o->scale * x->value[oracle__bucket(options, p->distance) * x->cols + at],
+                            multiplied(o, p, which, key, a, c)));
     }
     return sum;
 }
 
-static term_t biases(const oracle_t *o, const oracle_pair_t *p, int64_t a)
+static term_t biases(const oracle_t *o, const oracle_pair_t *p, const term_t *key, int64_t a)
 {
     const oracle_array_t *bias = &o->in[GNN_AGGREGATE_EDGE_BIAS];
     term_t sum = term(0);
@@ -210,7 +253,7 @@ static term_t biases(const oracle_t *o, const oracle_pair_t *p, int64_t a)
         add_to(&sum, term(bias->value[p->edge * bias->cols + (bias->cols == 1 ? 0 : a)]));
     for (int k = 0; k < GNN_PRIORS; k++)
         if (o->how.priors[k].row)
-            add_to(&sum, prior(o, p, k, a));
+            add_to(&sum, prior(o, p, k, key, a));
     return sum;
 }
 
@@ -378,9 +421,10 @@ static void score_row(oracle_t *o, const oracle_pair_t *p, int64_t n)
             o->row_keep[k * o->heads + a] = !o->dropping       ? 1
                                             : keep[a % 8] != 0 ? 65536.0 / dropout.threshold
                                                                : 0;
-            term_t score = capped(o, raw_score(o, &o->row_key[k * o->key_width], a));
+            const term_t *key = &o->row_key[k * o->key_width];
+            term_t score = capped(o, raw_score(o, key, a));
             o->row_capped[k * o->heads + a] = score;
-            o->row_score[k * o->heads + a] = plus(score, biases(o, &p[k], a));
+            o->row_score[k * o->heads + a] = plus(score, biases(o, &p[k], key, a));
         }
     }
     for (int64_t a = 0; a < o->heads; a++)

@@ -102,6 +102,20 @@ static void raw_score_grad(oracle_t *o, const term_t *key, term_t *d_key, int64_
     }
 }
 
+static void sender_keys_grad(oracle_t *o, const oracle_pair_t *p, int which, const term_t *key,
+                             term_t *d_key, int64_t a, term_t d)
+{
+    oracle_array_t *x = &o->in[GNN_AGGREGATE_PRIOR_0 + which];
+    const double *options = o->how.priors[which].options;
+    int64_t bucket = oracle__bucket(options, p->distance);
+    for (int64_t c = 0; c < o->d_k; c++) {
+        int64_t at = (options[3] > 0 ? 0 : a * o->d_k) + c,
+                of = a / (o->heads / o->key_heads) * o->d_k + c;
+        add_to(&d_key[of], scaled(o->scale * x->value[bucket * x->cols + at], d));
+        give(x, bucket, at, scaled(o->scale, times(d, key[of])));
+    }
+}
+
 static void prior_grad(oracle_t *o, const oracle_pair_t *p, int which, int64_t a, term_t d)
 {
     oracle_array_t *x = &o->in[GNN_AGGREGATE_PRIOR_0 + which],
@@ -130,13 +144,16 @@ static void prior_grad(oracle_t *o, const oracle_pair_t *p, int which, int64_t a
     }
 }
 
-static void bias_grad(oracle_t *o, const oracle_pair_t *p, int64_t a, term_t d)
+static void bias_grad(oracle_t *o, const oracle_pair_t *p, const term_t *key, term_t *d_key,
+                      int64_t a, term_t d)
 {
     oracle_array_t *bias = &o->in[GNN_AGGREGATE_EDGE_BIAS];
     if (p->edge >= 0 && p->edge < o->n_edges)
         give(bias, p->edge, bias->cols == 1 ? 0 : a, d);
     for (int k = 0; k < GNN_PRIORS; k++)
-        if (o->how.priors[k].row)
+        if (o->how.priors[k].row && o->prior[k] == ORACLE_SENDER_KEYS)
+            sender_keys_grad(o, p, k, key, d_key, a, d);
+        else if (o->how.priors[k].row)
             prior_grad(o, p, k, a, d);
 }
 
@@ -196,7 +213,7 @@ static void scored_grad(oracle_t *o, const oracle_pair_t *p, int64_t n)
             d_key[c] = term(0);
         for (int64_t a = 0; a < o->heads; a++) {
             term_t d = o->row_d_score[k * o->heads + a];
-            bias_grad(o, &p[k], a, d);
+            bias_grad(o, &p[k], key, d_key, a, d);
             raw_score_grad(o, key, d_key, a, uncapped(o, k, a, d));
         }
         key_grad(o, &p[k], d_key);

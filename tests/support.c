@@ -57,6 +57,11 @@ const char *test_golden(const char *file)
     return find("GNN_GOLDEN", GNN_SOURCE_ROOT "/../shared/golden", file);
 }
 
+const char *test_checkpoint(const char *file)
+{
+    return getenv("GNN_CHECKPOINTS") ? find("GNN_CHECKPOINTS", "", file) : NULL;
+}
+
 void test_skip(const char *name, const char *why)
 {
     printf("SKIP %s: %s\n", name, why);

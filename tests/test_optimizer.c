@@ -296,6 +296,7 @@ START_TEST(schedules_follow_their_formulas)
 {
     gnn_schedule_t constant = {.warmup = 4},
                    steps = {.kind = GNN_SCHEDULE_STEP, .period = 3, .gamma = 0.5};
+    gnn_schedule_t linear = {.kind = GNN_SCHEDULE_LINEAR, .period = 10, .warmup = 2};
     gnn_schedule_t cosine = {.kind = GNN_SCHEDULE_COSINE, .period = 10, .warmup = 2, .gamma = 0.1};
     gnn_schedule_t paper = {.kind = GNN_SCHEDULE_WARMUP, .warmup = 4000, .width = 512};
     for (int64_t s = 1; s <= 30; s++) {
@@ -313,6 +314,10 @@ START_TEST(schedules_follow_their_formulas)
         gnn_schedule_factor(&(gnn_schedule_t){.kind = GNN_SCHEDULE_STEP, .period = 1}, 3), 0.01,
         1e-15);
     ck_assert_double_eq(gnn_schedule_factor(&(gnn_schedule_t){0}, 1000), 1);
+    ck_assert_double_eq_tol(gnn_schedule_factor(&linear, 1), 0.5, 1e-12);
+    ck_assert_double_eq_tol(gnn_schedule_factor(&linear, 3), 1, 1e-12);
+    ck_assert_double_eq_tol(gnn_schedule_factor(&linear, 6), 0.7, 1e-12);
+    ck_assert_double_eq_tol(gnn_schedule_factor(&linear, 99), 0, 1e-12);
 }
 END_TEST
 

@@ -14,7 +14,7 @@ typedef struct trial {
     gnn_context_t *context;
     gnn_pretrained_t *p;
     gnn_arrays_t *expected;
-    gnn_batch_t *batch;
+    gnn_pretrained_batch_t *batch;
     gnn_sequences_t sequences;
     int64_t rows;
     void *owned[16];
@@ -33,9 +33,10 @@ static bool trial_open(trial_t *t, const char *name)
     char file[256];
     memset(t, 0, sizeof *t);
     snprintf(file, sizeof file, "%s/expected.npz", name);
-    const char *path = test_golden(file);
+    const char *path = strchr(name, '/') ? test_golden(file) : test_checkpoint(file);
     if (!path) {
-        test_skip(name, "the golden checkpoints are not there");
+        test_skip(name, strchr(name, '/') ? "the golden checkpoints are not there"
+                                          : "tests/transformers/make.py has not made it");
         return false;
     }
     ck_ok(gnn_npz_read(&t->expected, path, NULL));
@@ -47,7 +48,7 @@ static bool trial_open(trial_t *t, const char *name)
 
 static void trial_close(trial_t *t)
 {
-    gnn_batch_free(t->batch);
+    gnn_pretrained_batch_free(t->batch);
     gnn_pretrained_free(t->p);
     gnn_arrays_free(t->expected);
     gnn_context_free(t->context);
@@ -107,7 +108,7 @@ static void trial_batch(trial_t *t)
         take_images(t);
     else
         take_tokens(t);
-    ck_ok(gnn_batch_new(&t->batch, t->p, &t->sequences));
+    ck_ok(gnn_pretrained_batch_new(&t->batch, t->p, &t->sequences));
 }
 
 /* A step's values against the array of that name. */
@@ -124,7 +125,7 @@ static void ck_value(trial_t *t, const char *name, const char *expected)
                *theirs = keep(t, malloc((size_t)a->count * sizeof *theirs));
     const gnn_tensor_t out = gnn_tensor(ours, a->count / cols, cols);
     gnn_array_reals(a, theirs);
-    ck_ok(gnn_model_value(model, t->context, gnn_batch_inputs(t->batch), name, &out));
+    ck_ok(gnn_model_value(model, t->context, gnn_pretrained_batch_inputs(t->batch), name, &out));
     const double error = test_error(ours, theirs, a->count);
     ck_assert_msg(error <= GOLDEN_BOUND, "%s: %s differs by %g", t->folder, name, error);
 }
@@ -150,22 +151,82 @@ static void ck_attention(trial_t *t, const char *layer)
     ck_assert_int_eq(a->count % layers, 0);
     for (int64_t k = 0; k < layers; k++) {
         snprintf(name, sizeof name, "%s.%lld", layer, (long long)k);
-        ck_ok(gnn_model_attention(model, t->context, gnn_batch_inputs(t->batch),
+        ck_ok(gnn_model_attention(model, t->context, gnn_pretrained_batch_inputs(t->batch),
                                   gnn_model_find(model, name), NULL, ours + k * (a->count / layers)));
     }
     const double error = test_error(ours, theirs, a->count);
     ck_assert_msg(error <= GOLDEN_BOUND, "%s: attention differs by %g", t->folder, error);
 }
 
-static const char *const checkpoints[] = {
-    "checkpoints/bert",       "checkpoints/roberta", "checkpoints/distilbert",
-    "checkpoints/mpnet",      "checkpoints/gpt2",    "checkpoints/llama",
-    "checkpoints/vit",        "checkpoints/t5",      "checkpoints/marian",
-    "zoo/models/mistral",     "zoo/models/t5_gated", "zoo/models/gpt_neox",
-    "zoo/models/gpt_neo",     "zoo/models/gptj",     "zoo/models/bloom",
-    "zoo/models/falcon",      "zoo/models/mpt",      "zoo/models/gemma2",
-    "zoo/models/modernbert",  "zoo/models/led",      "zoo/models/longformer",
-    "checkpoints/longformer", "zoo/models/qwen3",    "zoo/models/olmo2"};
+static const char *const checkpoints[] = {"checkpoints/bert",
+                                          "checkpoints/roberta",
+                                          "checkpoints/distilbert",
+                                          "checkpoints/mpnet",
+                                          "checkpoints/gpt2",
+                                          "checkpoints/llama",
+                                          "checkpoints/vit",
+                                          "checkpoints/t5",
+                                          "checkpoints/marian",
+                                          "zoo/models/mistral",
+                                          "zoo/models/t5_gated",
+                                          "zoo/models/gpt_neox",
+                                          "zoo/models/gpt_neo",
+                                          "zoo/models/gptj",
+                                          "zoo/models/bloom",
+                                          "zoo/models/falcon",
+                                          "zoo/models/mpt",
+                                          "zoo/models/gemma2",
+                                          "zoo/models/modernbert",
+                                          "zoo/models/led",
+                                          "zoo/models/longformer",
+                                          "checkpoints/longformer",
+                                          "zoo/models/qwen3",
+                                          "zoo/models/olmo2",
+                                          "zoo/models/deberta",
+                                          "zoo/models/deberta_v2",
+                                          "bart",
+                                          "bart_scaled",
+                                          "llama_linear",
+                                          "llama_dynamic",
+                                          "llama3",
+                                          "yarn",
+                                          "yarn_given",
+                                          "bert_classes",
+                                          "bert_tags",
+                                          "bert_masked",
+                                          "roberta_classes",
+                                          "roberta_tags",
+                                          "roberta_masked",
+                                          "distilbert_classes",
+                                          "distilbert_tags",
+                                          "distilbert_masked",
+                                          "mpnet_classes",
+                                          "mpnet_tags",
+                                          "mpnet_masked",
+                                          "electra_classes",
+                                          "electra_tags",
+                                          "electra_masked",
+                                          "albert_classes",
+                                          "albert_tags",
+                                          "albert_masked",
+                                          "deberta_classes",
+                                          "deberta_masked",
+                                          "deberta_v2_classes",
+                                          "deberta_v2_tags",
+                                          "deberta_v2_masked",
+                                          "deberta_v2_plain",
+                                          "deberta_v2_one",
+                                          "roformer_classes",
+                                          "roformer_tags",
+                                          "roformer_masked",
+                                          "modernbert_classes",
+                                          "modernbert_tags",
+                                          "modernbert_masked",
+                                          "vit_classes",
+                                          "gpt2_next",
+                                          "gpt_neox_next",
+                                          "qwen2_next",
+                                          "mistral_next"};
 
 START_TEST(same_as_transformers)
 {
@@ -245,12 +306,30 @@ START_TEST(a_state_writes_what_the_whole_has)
     w.whole = keep(&t, calloc((size_t)(rows * w.cols), sizeof *w.whole));
     w.out = keep(&t, calloc((size_t)(rows * w.cols), sizeof *w.out));
     const gnn_tensor_t whole = gnn_tensor(w.whole, rows, w.cols);
-    ck_ok(gnn_model_forward(model, t.context, gnn_batch_inputs(t.batch), &whole));
+    ck_ok(gnn_model_forward(model, t.context, gnn_pretrained_batch_inputs(t.batch), &whole));
     ck_ok(gnn_pretrained_state(&state, t.p, t.context, &t.sequences, longest));
     for (int64_t most = 1; write_on(&t, &w, state, most); most++)
         ;
     gnn_state_free(state);
     trial_close(&t);
+}
+END_TEST
+
+/* A table that is not the one of the architecture is named, and nothing else is computed. */
+START_TEST(another_table_of_positions_is_refused)
+{
+    gnn_context_t *context = NULL;
+    gnn_pretrained_t *p = NULL;
+    const char *folder = test_golden("zoo/models/roformer");
+    if (!folder) {
+        test_skip("roformer", "the golden checkpoints are not there");
+        return;
+    }
+    ck_ok(gnn_context_new(&context, NULL));
+    ck_fails(gnn_pretrained_open(&p, context, folder), GNN_EUNSUPPORTED,
+             "encoder.embed_positions.weight: number");
+    ck_assert_ptr_null(p);
+    gnn_context_free(context);
 }
 END_TEST
 
@@ -369,11 +448,12 @@ static void ck_minilm_values(trial_t *t, const gnn_tokens_t *tokens)
     const gnn_model_t *model = gnn_pretrained_model(t->p);
     const gnn_tensor_t hidden = gnn_tensor(
         keep(t, malloc((size_t)(tokens->rows * 384) * sizeof(gnn_real_t))), tokens->rows, 384);
-    ck_ok(gnn_batch_new(&t->batch, t->p,
-                        &(gnn_sequences_t){.count = tokens->sentences,
-                                           .lengths = tokens->lengths,
-                                           .ids = tokens->ids}));
-    ck_ok(gnn_model_value(model, t->context, gnn_batch_inputs(t->batch), "hidden", &hidden));
+    ck_ok(gnn_pretrained_batch_new(&t->batch, t->p,
+                                   &(gnn_sequences_t){.count = tokens->sentences,
+                                                      .lengths = tokens->lengths,
+                                                      .ids = tokens->ids}));
+    ck_ok(gnn_model_value(model, t->context, gnn_pretrained_batch_inputs(t->batch), "hidden",
+                          &hidden));
     ck_assert_double_le(difference(t, "hidden", hidden.data), 2e-5);
 }
 
@@ -384,13 +464,13 @@ static void ck_minilm_attention(trial_t *t, const gnn_tokens_t *tokens)
     const int64_t count = array(t, "attention")->count / 6;
     gnn_real_t *weights = keep(t, calloc((size_t)(6 * count), sizeof *weights));
     char name[16];
-    gnn_batch_free(t->batch);
-    ck_ok(gnn_batch_new(
+    gnn_pretrained_batch_free(t->batch);
+    ck_ok(gnn_pretrained_batch_new(
         &t->batch, t->p,
         &(gnn_sequences_t){.count = 1, .lengths = tokens->lengths, .ids = tokens->ids}));
     for (int k = 0; k < 6; k++) {
         snprintf(name, sizeof name, "layer.%d", k);
-        ck_ok(gnn_model_attention(model, t->context, gnn_batch_inputs(t->batch),
+        ck_ok(gnn_model_attention(model, t->context, gnn_pretrained_batch_inputs(t->batch),
                                   gnn_model_find(model, name), NULL, weights + k * count));
     }
     ck_assert_double_le(difference(t, "attention", weights), 1e-5);
@@ -431,6 +511,7 @@ int main(void)
     tcase_add_loop_test(models, same_as_transformers, 0, sizeof checkpoints / sizeof *checkpoints);
     tcase_add_loop_test(models, a_state_writes_what_the_whole_has, 0,
                         sizeof writers / sizeof *writers);
+    tcase_add_test(models, another_table_of_positions_is_refused);
     tcase_add_test(models, what_does_not_write_is_refused);
     tcase_add_test(models, tokens_that_do_not_fit_leave_the_state);
     tcase_add_test(models, minilm_same_as_sentence_transformers);

@@ -92,13 +92,15 @@ static void value_of(const char *name, int64_t rows, int64_t cols, gnn_real_t *o
 {
     gnn_context_t *context;
     gnn_pretrained_t *p;
-    gnn_batch_t *batch;
+    gnn_pretrained_batch_t *batch;
     const gnn_tensor_t y = gnn_tensor(out, rows, cols);
     ck_ok(gnn_context_new(&context, NULL));
     ck_ok(gnn_pretrained_open(&p, context, test_folder));
-    ck_ok(gnn_batch_new(&batch, p, &(gnn_sequences_t){.count = 4, .lengths = lengths, .ids = ids}));
-    ck_ok(gnn_model_value(gnn_pretrained_model(p), context, gnn_batch_inputs(batch), name, &y));
-    gnn_batch_free(batch);
+    ck_ok(gnn_pretrained_batch_new(&batch, p,
+                                   &(gnn_sequences_t){.count = 4, .lengths = lengths, .ids = ids}));
+    ck_ok(gnn_model_value(gnn_pretrained_model(p), context, gnn_pretrained_batch_inputs(batch),
+                          name, &y));
+    gnn_pretrained_batch_free(batch);
     gnn_pretrained_free(p);
     gnn_context_free(context);
 }
@@ -316,7 +318,7 @@ START_TEST(bad_batches)
 {
     gnn_context_t *context;
     gnn_pretrained_t *p;
-    gnn_batch_t *batch;
+    gnn_pretrained_batch_t *batch;
     gnn_real_t numbers[WIDTH * ROWS];
     const gnn_tensor_t t = gnn_tensor(numbers, 1, WIDTH);
     const int64_t one = 1, negative = -1, long_one = PLACES + 1;
@@ -331,7 +333,7 @@ START_TEST(bad_batches)
     ck_assert_ptr_null(gnn_pretrained_label(p, 2));
     ck_assert_int_eq(gnn_pretrained_embedding_width(p), -1);
 #define CK_BATCH(code, words, ...) \
-    ck_fails(gnn_batch_new(&batch, p, &(gnn_sequences_t){__VA_ARGS__}), code, words)
+    ck_fails(gnn_pretrained_batch_new(&batch, p, &(gnn_sequences_t){__VA_ARGS__}), code, words)
     CK_BATCH(GNN_EINVALID, "no lengths", .count = 1);
     CK_BATCH(GNN_EINVALID, "-1 tokens", .count = 1, .lengths = &negative, .ids = ids);
     CK_BATCH(GNN_ESHAPE, "has 10 tokens, the model takes 9", .count = 1, .lengths = &long_one,
@@ -340,8 +342,8 @@ START_TEST(bad_batches)
     CK_BATCH(GNN_EINVALID, "pixels", .count = 1, .pixels = &t);
     CK_BATCH(GNN_ESHAPE, "id 11", .count = 1, .lengths = &one, .ids = &far);
     ck_assert_ptr_null(batch);
-    ck_fails(gnn_batch_new(&batch, NULL, NULL), GNN_EINVALID, "pretrained");
-    ck_fails(gnn_batch_new(NULL, p, NULL), GNN_EINVALID, "place");
+    ck_fails(gnn_pretrained_batch_new(&batch, NULL, NULL), GNN_EINVALID, "pretrained");
+    ck_fails(gnn_pretrained_batch_new(NULL, p, NULL), GNN_EINVALID, "place");
     gnn_pretrained_free(p);
     ck_fails(gnn_pretrained_open(NULL, context, test_folder), GNN_EINVALID, "place");
     ck_fails(gnn_pretrained_open(&p, context, NULL), GNN_EINVALID, "folder");

@@ -71,6 +71,7 @@
 #include <gnn/text.h>
 #include <gnn/pretrained.h>
 #include <gnn/generate.h>
+#include <gnn/finetune.h>
 #include <gnn/tokenizer.h>
 #include <gnn/report.h>
 

@@ -8,8 +8,8 @@
  * Or step by step, for any value inside:
  *
  *    gnn_tokenizer_encode(gnn_pretrained_tokenizer(p), &texts, NULL, NULL, &tokens);
- *    gnn_batch_new(&batch, p, &(gnn_sequences_t){tokens->sentences, tokens->lengths, tokens->ids});
- *    gnn_model_value(gnn_pretrained_model(p), context, gnn_batch_inputs(batch), "hidden", &out);
+ *    gnn_pretrained_batch_new(&batch, p, &(gnn_sequences_t){tokens->sentences, tokens->lengths, tokens->ids});
+ *    gnn_model_value(gnn_pretrained_model(p), context, gnn_pretrained_batch_inputs(batch), "hidden", &out);
  *
  * The model is a list of steps like any other: it can be looked into, trained on and saved. Its
  * steps are called "layer.0", "layer.1", ...; an encoder-decoder's "encoder.0", "decoder.0" and
@@ -81,12 +81,12 @@ typedef struct gnn_sequences {
 } gnn_sequences_t;
 
 /** The inputs of a model and its graphs: one graph holds all sequences. */
-typedef struct gnn_batch gnn_batch_t;
+typedef struct gnn_pretrained_batch gnn_pretrained_batch_t;
 
 /**
  * Makes the inputs and graphs that a model needs for some sequences.
  *
- * @param[out] batch       the caller's, for gnn_batch_free
+ * @param[out] batch       the caller's, for gnn_pretrained_batch_free
  * @param[in]  pretrained  borrowed until then
  * @param[in]  sequences   copied
  * @return GNN_OK; GNN_EINVALID: what the model reads is not given, or a length is negative;
@@ -95,12 +95,12 @@ typedef struct gnn_batch gnn_batch_t;
  *
  * Cost: O(tokens) time and memory.
  */
-GNN_API int gnn_batch_new(gnn_batch_t **batch, const gnn_pretrained_t *pretrained,
+GNN_API int gnn_pretrained_batch_new(gnn_pretrained_batch_t **batch, const gnn_pretrained_t *pretrained,
                           const gnn_sequences_t *sequences);
 /** What gnn_model_forward, gnn_model_value and gnn_model_attention take; the batch's. */
-GNN_API const gnn_model_inputs_t *gnn_batch_inputs(const gnn_batch_t *batch);
+GNN_API const gnn_model_inputs_t *gnn_pretrained_batch_inputs(const gnn_pretrained_batch_t *batch);
 /** Releases a batch; NULL is none. */
-GNN_API void gnn_batch_free(gnn_batch_t *batch);
+GNN_API void gnn_pretrained_batch_free(gnn_pretrained_batch_t *batch);
 
 /* ---- going on token by token ---- */
 
@@ -113,7 +113,7 @@ GNN_API void gnn_batch_free(gnn_batch_t *batch);
  *                        reads. Used during the call
  * @param[in]  capacity   tokens that each sequence may come to have
  * @return GNN_OK; GNN_EUNSUPPORTED: a row of the model hears rows that come later; GNN_ESHAPE:
- *         `capacity` is more than the model takes; else as gnn_batch_new and gnn_state_new
+ *         `capacity` is more than the model takes; else as gnn_pretrained_batch_new and gnn_state_new
  *
  * gnn_state_length and gnn_state_truncate tell and take back; sequences with the same beginning are
  * best written side by side.

@@ -54,18 +54,21 @@ typedef enum {
 /** The row needs the distance of a pair: the position of the sender in its segment minus the
  * receiver's. */
 #define GNN_PRIOR_READS_DISTANCE 2u
+/** The row multiplies the key (n_src x key_heads * d_k), as the map leaves it. */
+#define GNN_PRIOR_READS_KEY 4u
 
 /** One pair as a prior sees it. */
 typedef struct gnn_prior_pair {
     int64_t i, j, distance;
     const gnn_real_t *query; /**< (heads * d_k), or NULL */
+    const gnn_real_t *key;   /**< (key_heads * d_k), or NULL */
 } gnn_prior_pair_t;
 
 /** Where derivatives go: they are ADDED. `parameters` is like shape->parameters; data NULL, or
  * NULL: not wanted. */
 typedef struct gnn_prior_grad {
     gnn_tensor_t parameters;
-    gnn_real_t *query;
+    gnn_real_t *query, *key;
 } gnn_prior_grad_t;
 
 /**
@@ -118,6 +121,10 @@ typedef enum {
     GNN_BUCKET_LOG, /**< T5's, both directions: the later half is for senders after the receiver */
     /** T5's, senders before the receiver: 0 is the receiver itself and all after it */
     GNN_BUCKET_LOG_CAUSAL,
+    /** clamp(n / 2 - d, 0, n - 1): DeBERTa's, which counts from the sender */
+    GNN_BUCKET_CLIP_BACK,
+    /** the same with steps of equal ratio from n / 4 on, up to `reach`: DeBERTa-v2's */
+    GNN_BUCKET_LOG_BACK,
     GNN_BUCKETS
 } gnn_bucket_t;
 

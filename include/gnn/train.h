@@ -69,16 +69,18 @@ typedef enum {
     GNN_SCHEDULE_CONSTANT = 0,
     GNN_SCHEDULE_STEP,
     GNN_SCHEDULE_COSINE,
-    GNN_SCHEDULE_WARMUP
+    GNN_SCHEDULE_WARMUP,
+    GNN_SCHEDULE_LINEAR
 } gnn_schedule_kind_t;
 typedef struct gnn_schedule {
     gnn_schedule_kind_t kind;
     /** steps; linear to 1 first, for every kind. WARMUP: the paper's min(s^-.5, s warmup^-1.5),
      * times width^-.5 */
     int64_t warmup;
-    /** STEP: multiply by `gamma` every `period` steps; COSINE: reaches `gamma` after this many */
+    /** STEP: multiply by `gamma` every `period` steps; COSINE and LINEAR: reach `gamma` after this
+     * many */
     int64_t period;
-    double gamma; /**< [STEP 0.1, COSINE 0] */
+    double gamma; /**< [STEP 0.1, others 0] */
     double width; /**< WARMUP: d_model */
 } gnn_schedule_t;
 /** Factor on the learning rate at step s = 1, 2, ... "Attention is all you need", eq. 3; Loshchilov
@@ -191,6 +193,9 @@ typedef struct gnn_train_config {
      * starts anew if there is no such file. `epochs`, `patience` and what observes may differ from
      * the run before, other settings may not */
     gnn_flag_t resume;
+    /** batches whose gradients make one step, each counting alike [1]; the last ones of an epoch
+     * may be fewer. `stop` and checkpoints wait for the step */
+    int64_t accumulate;
 } gnn_train_config_t;
 
 typedef struct gnn_train_result {

@@ -128,6 +128,12 @@ static int check_stop(const loop_t *l)
                       (long long)l->step, (long long)l->now.epoch);
 }
 
+/* The batch with which the step begins that batch `index` is part of. */
+static int64_t first_of_step(const loop_t *l, int64_t index)
+{
+    return index / l->config.accumulate * l->config.accumulate;
+}
+
 static int train_step(loop_t *l, int64_t index, double *loss, double *rows)
 {
     gnn_batch_t batch;
@@ -139,9 +145,16 @@ static int train_step(loop_t *l, int64_t index, double *loss, double *rows)
     *rows = (double)rows_that_count(&batch.loss, gnn_tape_rows(l->train.tape, l->train.logits));
     if (!isfinite(*loss))
         return blame(l, "training", &batch.inputs, *loss);
-    gnn_parameters_zero_gradients(l->parameters);
-    GNN_TRY(gnn_tape_backward(l->train.tape, l->train.loss, NULL));
-    double factor = gnn_schedule_factor(&l->config.schedule, l->step);
+    const int64_t count = l->source->count[GNN_TRAIN], first = first_of_step(l, index),
+                  next = gnn__min(first + l->config.accumulate, count);
+    gnn_real_t share = (gnn_real_t)(1 / (double)(next - first));
+    const gnn_tensor_t d_loss = gnn_tensor(&share, 1, 1);
+    if (index == first)
+        gnn_parameters_zero_gradients(l->parameters);
+    GNN_TRY(gnn_tape_backward(l->train.tape, l->train.loss, next - first > 1 ? &d_loss : NULL));
+    if (index + 1 < next)
+        return GNN_OK;
+    double factor = gnn_schedule_factor(&l->config.schedule, gnn_optimizer_steps(l->optimizer) + 1);
     l->now.lr = gnn__optimizer_lr(l->optimizer) * factor;
     int rc = gnn_optimizer_step(l->optimizer, factor);
     return rc == GNN_ENUMERIC ? gnn__error_prefix(rc, "epoch %lld", (long long)l->now.epoch) : rc;
@@ -151,7 +164,8 @@ static int train_epoch(loop_t *l)
 {
     for (; l->batch < l->source->count[GNN_TRAIN]; l->batch++) {
         double loss, rows;
-        GNN_TRY(check_stop(l));
+        if (first_of_step(l, l->batch) == l->batch)
+            GNN_TRY(check_stop(l));
         GNN_TRY(train_step(l, l->batch, &loss, &rows));
         l->loss_sum += loss * rows;
         l->loss_rows += rows;
@@ -250,13 +264,18 @@ static int write_settings(loop_t *l)
 {
     const gnn_train_config_t *c = &l->config;
     const gnn_schedule_t *s = &c->schedule;
-    return gnn__snprintf_c(
+    const int rc = gnn__snprintf_c(
         l->settings, sizeof l->settings,
         "data %016llx watch %d metric %d loss %d smoothing %.9g split %lld batches %lld and %lld schedule %d warmup %lld period %lld gamma %.17g width %.17g",
         (unsigned long long)l->source->identity, (int)c->watch, (int)c->metric, (int)c->loss,
         (double)c->label_smoothing, (long long)c->split, (long long)l->source->count[GNN_TRAIN],
         (long long)l->source->count[GNN_VALIDATION], (int)s->kind, (long long)s->warmup,
         (long long)s->period, s->gamma, s->width);
+    const size_t used = strlen(l->settings);
+    if (rc == GNN_OK && c->accumulate > 1)
+        snprintf(l->settings + used, sizeof l->settings - used, " accumulate %lld",
+                 (long long)c->accumulate);
+    return rc;
 }
 
 /* Can it be written? Better known before the first epoch than after the last. */
@@ -326,9 +345,11 @@ static int run_epochs(loop_t *l)
 
 static int check_schedule(const gnn_schedule_t *s)
 {
-    if (s->kind > GNN_SCHEDULE_WARMUP || (int)s->kind < 0)
+    if (s->kind > GNN_SCHEDULE_LINEAR || (int)s->kind < 0)
         return gnn__error(GNN_EINVALID, "schedule: kind is %d", (int)s->kind);
-    if ((s->kind == GNN_SCHEDULE_STEP || s->kind == GNN_SCHEDULE_COSINE) && s->period < 1)
+    const bool falls = s->kind == GNN_SCHEDULE_STEP || s->kind == GNN_SCHEDULE_COSINE ||
+                       s->kind == GNN_SCHEDULE_LINEAR;
+    if (falls && s->period < 1)
         return gnn__error(GNN_EINVALID, "schedule: period is %lld, expected at least 1",
                           (long long)s->period);
     if (s->warmup < 0 || (s->kind == GNN_SCHEDULE_WARMUP && s->warmup < 1))
@@ -347,6 +368,11 @@ static int resolve(loop_t *l, const gnn_train_config_t *config)
         c->epochs = 200;
     if (c->checkpoint_every == 0)
         c->checkpoint_every = 10;
+    if (c->accumulate == 0)
+        c->accumulate = 1;
+    if (c->accumulate < 0)
+        return gnn__error(GNN_EINVALID, "training: accumulate is %lld, expected a number >= 0",
+                          (long long)c->accumulate);
     if (c->checkpoint_every < 0)
         return gnn__error(GNN_EINVALID, "training: checkpoint_every is %lld, expected a number >= 0",
                           (long long)c->checkpoint_every);

@@ -30,5 +30,6 @@ double gnn_schedule_factor(const gnn_schedule_t *schedule, int64_t step)
     if (schedule->kind == GNN_SCHEDULE_STEP)
         return pow(schedule->gamma == 0 ? 0.1 : schedule->gamma, (double)(done / schedule->period));
     double t = done < schedule->period ? (double)done / (double)schedule->period : 1;
-    return schedule->gamma + (1 - schedule->gamma) * (1 + cos(pi * t)) / 2;
+    const double left = schedule->kind == GNN_SCHEDULE_LINEAR ? 1 - t : (1 + cos(pi * t)) / 2;
+    return schedule->gamma + (1 - schedule->gamma) * left;
 }

@@ -392,8 +392,8 @@ static void spend_logits(const gnn__plan_t *plan, lane_run_t *run, int threads)
 {
     const bool weights = gnn__lane_edge_weights_wanted(plan);
     const int64_t size = run->edges.size, edges = run->a.edges,
-                  per = gnn__max(edges / gnn__most_chunks(plan->view) + 1, EDGES_AT_ONCE),
-                  chunks = (edges + per - 1) / per;
+                  most = gnn__max(gnn__most_chunks(plan->view), 1),
+                  per = gnn__max(edges / most + 1, EDGES_AT_ONCE), chunks = (edges + per - 1) / per;
     GNN__EACH_CHUNK (c, chunks, threads) {
         gnn_real_t *d_weights = weights ? run->edges.partials + c * size : NULL;
         if (weights)

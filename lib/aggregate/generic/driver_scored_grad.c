@@ -92,8 +92,10 @@ static void receive_pair(const gnn__plan_t *plan, const gnn__driver_run_t *run,
             .bias = gnn__users_edge(plan, pair->number)
                         ? own_row(plan, GNN_AGGREGATE_EDGE_BIAS, pair->number)
                         : NULL};
-        for (int p = 0; p < GNN_PRIORS; p++)
+        for (int p = 0; p < GNN_PRIORS; p++) {
             grad.prior[p] = prior_grad(plan, run, p, pair->i, sums);
+            grad.prior[p].key = grad.edge.key;
+        }
         gnn__pair_scores_grad(plan, scratch, pair, &grad);
     }
     if (wanted->key)
@@ -109,11 +111,13 @@ static void send_pair(const gnn__plan_t *plan, const gnn__driver_run_t *run,
     const bool message = gnn__wants_gradient(plan, GNN_AGGREGATE_SRC_MESSAGE);
     gnn__scores_grad_t grad = {.edge.key = own_row(plan, GNN_AGGREGATE_KEY, pair->j)};
     bool scores = grad.edge.key != NULL;
-    for (int p = 0; p < GNN_PRIORS; p++)
+    for (int p = 0; p < GNN_PRIORS; p++) {
+        grad.prior[p].key = grad.edge.key;
         if (gnn__prior_numbers(plan, GNN_AGGREGATE_PRIOR_0 + p) == GNN_PRIOR_PER_SENDER) {
             grad.prior[p].parameters = plan->d[GNN_AGGREGATE_PRIOR_0 + p];
             scores |= grad.prior[p].parameters.data != NULL;
         }
+    }
     weights_grad(plan, run, scratch, pair,
                  gnn__zeroed(scratch->d_message, plan->message_width, message), NULL);
     if (message)

@@ -1,8 +1,6 @@
 /* Pairs of numbers of every head are turned by position / factor * base^(-2t / width), t the number
  * of the pair. */
-#include <lib/aggregate/tables.h>
-#include <math.h>
-#include <stdbool.h>
+#include <lib/aggregate/maps/rope.h>
 
 enum { BASE, WIDTH, FACTOR, ADJACENT };
 
@@ -42,37 +40,24 @@ static void prepare(const gnn_aggregate_shape_t *shape, int64_t position, gnn_re
     }
 }
 
-/* Turns by the angles times `sign`. */
-static void turn(const gnn_aggregate_shape_t *shape, int64_t heads, const gnn_real_t *numbers,
-                 gnn_real_t sign, const gnn_real_t *x, bool add, gnn_real_t *y)
+static rope_layout_t layout(const gnn_aggregate_shape_t *shape)
 {
-    const int64_t pairs = turned(shape) / 2, d = shape->d_k;
+    const int64_t pairs = turned(shape) / 2;
     const bool adjacent = shape->options[ADJACENT] > 0;
-    const int64_t step = adjacent ? 2 : 1, apart = adjacent ? 1 : pairs;
-    for (int64_t a = 0; a < heads; a++, x += d, y += d) {
-        for (int64_t t = 0; t < pairs; t++) {
-            const int64_t at = t * step;
-            const gnn_real_t c = numbers[2 * t], s = sign * numbers[2 * t + 1], u = x[at],
-                             v = x[at + apart];
-            y[at] = (add ? y[at] : 0) + u * c - v * s;
-            y[at + apart] = (add ? y[at + apart] : 0) + u * s + v * c;
-        }
-        for (int64_t at = 2 * pairs; at < d; at++)
-            y[at] = (add ? y[at] : 0) + x[at];
-    }
+    return (rope_layout_t){pairs, adjacent ? 2 : 1, adjacent ? 1 : pairs};
 }
 
 static void apply(const gnn_aggregate_shape_t *shape, int64_t heads, const gnn_real_t *numbers,
                   const gnn_real_t *x, gnn_real_t *y)
 {
-    turn(shape, heads, numbers, 1, x, false, y);
+    rope_turn(shape, layout(shape), heads, numbers, 1, x, false, y);
 }
 
 static void apply_grad(const gnn_aggregate_shape_t *shape, int64_t heads, const gnn_real_t *numbers,
                        const gnn_real_t *x, const gnn_real_t *d_y, gnn_real_t *d_x)
 {
     (void)x;
-    turn(shape, heads, numbers, -1, d_y, true, d_x);
+    rope_turn(shape, layout(shape), heads, numbers, -1, d_y, true, d_x);
 }
 
 const gnn_map_t gnn_map_rope = {

@@ -17,15 +17,34 @@ static int64_t by_logarithm(int64_t n, double reach, int64_t distance)
     return at < (double)(n - 1) ? (int64_t)at : n - 1;
 }
 
+/* From the sender: n / 4 exact distances to either side, the others in steps of equal ratio. */
+static int64_t by_logarithm_back(int64_t n, double reach, int64_t distance)
+{
+    const int64_t span = n / 2, middle = span / 2, length = distance < 0 ? -distance : distance;
+    int64_t steps = length;
+    if (length > middle && middle > 0 && reach - 1 > (double)middle) {
+        const double ratio = log((double)length / (double)middle) / log((reach - 1) / (double)middle);
+        steps = middle + (int64_t)fmin(ceil(ratio * (double)(middle - 1)), (double)span);
+    }
+    return span + (distance < 0 ? steps : -steps);
+}
+
+static int64_t clip(int64_t row, int64_t n)
+{
+    return gnn__max(gnn__min(row, n - 1), 0);
+}
+
 int64_t gnn__bucket(const double *options, int64_t distance)
 {
     const int64_t n = (int64_t)options[BUCKETS], half = n / 2;
     switch ((gnn_bucket_t)options[RULE]) {
-    case GNN_BUCKET_CLIP_CAUSAL: return gnn__max(gnn__min(distance + n - 1, n - 1), 0);
+    case GNN_BUCKET_CLIP_CAUSAL: return clip(distance + n - 1, n);
     case GNN_BUCKET_LOG:
         return (distance > 0 ? half : 0) +
                by_logarithm(gnn__max(half, 1), options[REACH], distance < 0 ? -distance : distance);
     case GNN_BUCKET_LOG_CAUSAL: return by_logarithm(n, options[REACH], gnn__max(-distance, 0));
-    default: return gnn__max(gnn__min(distance + half, n - 1), 0);
+    case GNN_BUCKET_CLIP_BACK: return clip(half - distance, n);
+    case GNN_BUCKET_LOG_BACK: return clip(by_logarithm_back(n, options[REACH], distance), n);
+    default: return clip(distance + half, n);
     }
 }

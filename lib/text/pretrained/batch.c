@@ -3,7 +3,7 @@
 
 enum { MOST_INPUTS = 8 };
 
-struct gnn_batch {
+struct gnn_pretrained_batch {
     const gnn_pretrained_t *of;
     int64_t count, rows, decoder_rows;
     int64_t *lengths, *decoder_lengths;
@@ -16,7 +16,7 @@ struct gnn_batch {
 
 /* ---- inputs by name ---- */
 
-static int copy_ids(gnn_batch_t *b, int k, const int32_t *from, int64_t n, const char *what)
+static int copy_ids(gnn_pretrained_batch_t *b, int k, const int32_t *from, int64_t n, const char *what)
 {
     if (!from && n > 0)
         return gnn__error(GNN_EINVALID, "the model reads %s, which are not given", what);
@@ -28,17 +28,17 @@ static int copy_ids(gnn_batch_t *b, int k, const int32_t *from, int64_t n, const
     return GNN_OK;
 }
 
-static int take_ids(gnn_batch_t *b, int k, const gnn_sequences_t *s)
+static int take_ids(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
 {
     return copy_ids(b, k, s->ids, b->rows, "ids");
 }
 
-static int take_decoder_ids(gnn_batch_t *b, int k, const gnn_sequences_t *s)
+static int take_decoder_ids(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
 {
     return copy_ids(b, k, s->decoder_ids, b->decoder_rows, "decoder_ids");
 }
 
-static int take_types(gnn_batch_t *b, int k, const gnn_sequences_t *s)
+static int take_types(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
 {
     if (s->types)
         return copy_ids(b, k, s->types, b->rows, "types");
@@ -48,7 +48,7 @@ static int take_types(gnn_batch_t *b, int k, const gnn_sequences_t *s)
     return GNN_OK;
 }
 
-static int count_up(gnn_batch_t *b, int k, const int64_t *lengths, int64_t rows)
+static int count_up(gnn_pretrained_batch_t *b, int k, const int64_t *lengths, int64_t rows)
 {
     GNN_TRY(gnn__new(&b->ids[k], rows, sizeof **b->ids, "positions"));
     int64_t at = 0;
@@ -60,13 +60,13 @@ static int count_up(gnn_batch_t *b, int k, const int64_t *lengths, int64_t rows)
     return GNN_OK;
 }
 
-static int take_positions(gnn_batch_t *b, int k, const gnn_sequences_t *s)
+static int take_positions(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
 {
     (void)s;
     return count_up(b, k, b->lengths, b->rows);
 }
 
-static int take_decoder_positions(gnn_batch_t *b, int k, const gnn_sequences_t *s)
+static int take_decoder_positions(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
 {
     (void)s;
     return count_up(b, k, b->decoder_lengths, b->decoder_rows);
@@ -83,7 +83,7 @@ static void copy_patch(const gnn_real_t *image, int64_t channels, int64_t size, 
 }
 
 /* The first row of an image is its class token's: a patch of zeros. */
-static int take_patches(gnn_batch_t *b, int k, const gnn_sequences_t *s)
+static int take_patches(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s)
 {
     const int64_t size = gnn__pretrained_number(b->of, "image_size", 0),
                   patch = gnn__pretrained_number(b->of, "patch_size", 1),
@@ -102,7 +102,7 @@ static int take_patches(gnn_batch_t *b, int k, const gnn_sequences_t *s)
 
 static const struct {
     const char *name;
-    int (*take)(gnn_batch_t *b, int k, const gnn_sequences_t *s);
+    int (*take)(gnn_pretrained_batch_t *b, int k, const gnn_sequences_t *s);
 } table[] = {{"ids", take_ids},
              {"positions", take_positions},
              {"types", take_types},
@@ -110,7 +110,7 @@ static const struct {
              {"decoder_ids", take_decoder_ids},
              {"decoder_positions", take_decoder_positions}};
 
-static int take_input(gnn_batch_t *b, const char *name, const gnn_sequences_t *s)
+static int take_input(gnn_pretrained_batch_t *b, const char *name, const gnn_sequences_t *s)
 {
     for (size_t k = 0; k < sizeof table / sizeof *table; k++)
         if (strcmp(table[k].name, name) == 0 && b->inputs.n_values < MOST_INPUTS) {
@@ -122,8 +122,8 @@ static int take_input(gnn_batch_t *b, const char *name, const gnn_sequences_t *s
 
 /* ---- lengths ---- */
 
-static int copy_lengths(const gnn_batch_t *b, int64_t **to, const int64_t *from, int64_t *rows,
-                        const char *what)
+static int copy_lengths(const gnn_pretrained_batch_t *b, int64_t **to, const int64_t *from,
+                        int64_t *rows, const char *what)
 {
     const int64_t most = b->of->max_length;
     GNN_TRY(gnn__new(to, b->count, sizeof **to, "lengths"));
@@ -142,7 +142,7 @@ static int copy_lengths(const gnn_batch_t *b, int64_t **to, const int64_t *from,
 }
 
 /* An image is as many rows as it has patches, and one. */
-static int take_images(gnn_batch_t *b, const gnn_sequences_t *s)
+static int take_images(gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
 {
     const int64_t size = gnn__pretrained_number(b->of, "image_size", 0),
                   patch = gnn__pretrained_number(b->of, "patch_size", 0),
@@ -163,7 +163,7 @@ static int take_images(gnn_batch_t *b, const gnn_sequences_t *s)
     return b->rows <= INT32_MAX ? GNN_OK : gnn__error(GNN_EOVERFLOW, "more than %d rows", INT32_MAX);
 }
 
-static int take_lengths(gnn_batch_t *b, const gnn_sequences_t *s)
+static int take_lengths(gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
 {
     if (s->count < 0 || (s->count > 0 && !s->lengths && !s->pixels))
         return gnn__error(GNN_EINVALID, "%lld sequences and no lengths", (long long)s->count);
@@ -204,7 +204,7 @@ bool gnn__pretrained_reads(const gnn_pretrained_t *p, const char *input)
 }
 
 /* The decoder of an encoder-decoder is there, and images where patches are read. */
-static int check_given(const gnn_batch_t *b, const gnn_sequences_t *s)
+static int check_given(const gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
 {
     if (gnn__pretrained_reads(b->of, "decoder_ids") && !s->decoder_lengths && s->count > 0)
         return gnn__error(GNN_EINVALID, "the model is an encoder-decoder: it reads decoder_ids and "
@@ -215,7 +215,7 @@ static int check_given(const gnn_batch_t *b, const gnn_sequences_t *s)
     return GNN_OK;
 }
 
-static int make_graphs(gnn_batch_t *b)
+static int make_graphs(gnn_pretrained_batch_t *b)
 {
     const gnn__arch_model_t *made = &b->of->made;
     const gnn__arch_sequences_t sequences = {b->count, b->lengths, b->decoder_lengths};
@@ -228,7 +228,7 @@ static int make_graphs(gnn_batch_t *b)
     return GNN_OK;
 }
 
-static int fill(gnn_batch_t *b, const gnn_sequences_t *s)
+static int fill(gnn_pretrained_batch_t *b, const gnn_sequences_t *s)
 {
     const gnn_model_t *model = b->of->made.model;
     GNN_TRY(check_given(b, s));
@@ -242,10 +242,17 @@ static int fill(gnn_batch_t *b, const gnn_sequences_t *s)
     return GNN_OK;
 }
 
-int gnn_batch_new(gnn_batch_t **batch, const gnn_pretrained_t *pretrained,
-                  const gnn_sequences_t *sequences)
+int gnn__pretrained_batch_prepare(gnn_pretrained_batch_t *batch)
 {
-    gnn_batch_t *b = NULL;
+    for (int k = 0; k < batch->inputs.n_graphs; k++)
+        GNN_TRY(gnn_model_prepare(batch->of->made.model, k, batch->graphs[k], GNN_ON));
+    return GNN_OK;
+}
+
+int gnn_pretrained_batch_new(gnn_pretrained_batch_t **batch, const gnn_pretrained_t *pretrained,
+                             const gnn_sequences_t *sequences)
+{
+    gnn_pretrained_batch_t *b = NULL;
     if (!batch)
         return gnn__error(GNN_EINVALID, "no place for the batch");
     *batch = NULL;
@@ -255,19 +262,19 @@ int gnn_batch_new(gnn_batch_t **batch, const gnn_pretrained_t *pretrained,
     b->of = pretrained;
     const int rc = fill(b, sequences);
     if (rc != GNN_OK) {
-        gnn_batch_free(b);
+        gnn_pretrained_batch_free(b);
         return rc;
     }
     *batch = b;
     return GNN_OK;
 }
 
-const gnn_model_inputs_t *gnn_batch_inputs(const gnn_batch_t *batch)
+const gnn_model_inputs_t *gnn_pretrained_batch_inputs(const gnn_pretrained_batch_t *batch)
 {
     return &batch->inputs;
 }
 
-void gnn_batch_free(gnn_batch_t *batch)
+void gnn_pretrained_batch_free(gnn_pretrained_batch_t *batch)
 {
     if (!batch)
         return;

@@ -10,45 +10,51 @@ int64_t gnn_pretrained_embedding_width(const gnn_pretrained_t *pretrained)
     return step < 0 ? -1 : gnn_model_width(pretrained->made.model, step);
 }
 
-/* Sentences `first` .. `end` - 1, whose tokens begin at `row`. */
-static int run(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_tokens_t *tokens,
-               int64_t first, int64_t end, int64_t row, const gnn_tensor_t *out)
+int gnn__pretrained_some(gnn_pretrained_batch_t **batch, const gnn_pretrained_t *p,
+                         const gnn_tokens_t *tokens, int64_t first, int64_t end, int64_t row)
 {
-    gnn_batch_t *batch = NULL;
+    return gnn_pretrained_batch_new(batch, p,
+                                    &(gnn_sequences_t){.count = end - first,
+                                                       .lengths = tokens->lengths + first,
+                                                       .ids = tokens->ids + row,
+                                                       .types = tokens->types + row});
+}
+
+static int run(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_tokens_t *tokens,
+               int64_t first, int64_t end, int64_t row, const char *step, const gnn_tensor_t *out)
+{
+    gnn_pretrained_batch_t *batch = NULL;
     const gnn_tensor_t rows = {gnn__row(out, first), end - first, out->cols, out->stride};
-    GNN_TRY(gnn_batch_new(&batch, p,
-                          &(gnn_sequences_t){.count = end - first,
-                                             .lengths = tokens->lengths + first,
-                                             .ids = tokens->ids + row,
-                                             .types = tokens->types + row}));
+    GNN_TRY(gnn__pretrained_some(&batch, p, tokens, first, end, row));
     const int rc =
-        gnn_model_value(p->made.model, context, gnn_batch_inputs(batch), "embedding", &rows);
-    gnn_batch_free(batch);
+        gnn_model_value(p->made.model, context, gnn_pretrained_batch_inputs(batch), step, &rows);
+    gnn_pretrained_batch_free(batch);
     return rc;
 }
 
 static int run_all(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_tokens_t *tokens,
-                   const gnn_tensor_t *out)
+                   const char *step, const gnn_tensor_t *out)
 {
     int64_t row = 0;
     for (int64_t first = 0, end = 0; first < tokens->sentences; first = end) {
         int64_t rows = 0;
         while (end < tokens->sentences && (rows == 0 || rows + tokens->lengths[end] <= AT_ONCE))
             rows += tokens->lengths[end++];
-        GNN_TRY(run(p, context, tokens, first, end, row, out));
+        GNN_TRY(run(p, context, tokens, first, end, row, step, out));
         row += rows;
     }
     return GNN_OK;
 }
 
-static int check(const gnn_pretrained_t *p, const gnn_texts_t *texts, const gnn_tensor_t *out)
+static int check(const gnn_pretrained_t *p, const gnn_texts_t *texts, const char *step,
+                 const gnn_tensor_t *out)
 {
-    const int64_t width = gnn_pretrained_embedding_width(p);
+    const int64_t at = gnn_model_find(p->made.model, step),
+                  width = at < 0 ? -1 : gnn_model_width(p->made.model, at);
     if (!p->tokenizer)
         return gnn__error(GNN_EUNSUPPORTED, "the folder of this model has no tokenizer");
-    if (width < 0)
-        return gnn__error(GNN_EUNSUPPORTED, "the folder of this model has no modules.json, which "
-                                            "says how sentences become vectors");
+    if (at < 0)
+        return gnn__error(GNN_EUNSUPPORTED, "the model has no step %s", step);
     GNN_TRY(gnn_tensor_check(out, "out"));
     if (out->rows != texts->count || out->cols != width)
         return gnn__error(GNN_ESHAPE, "out is %lld x %lld, %lld texts give %lld x %lld",
@@ -57,19 +63,28 @@ static int check(const gnn_pretrained_t *p, const gnn_texts_t *texts, const gnn_
     return GNN_OK;
 }
 
+int gnn__pretrained_texts(const gnn_pretrained_t *p, gnn_context_t *context,
+                          const gnn_texts_t *texts, const char *step, const gnn_tensor_t *out)
+{
+    gnn_tokens_t *tokens = NULL;
+    GNN_TRY(check(p, texts, step, out));
+    GNN_TRY(gnn_tokenizer_encode(p->tokenizer, texts, NULL,
+                                 &(gnn_encoding_t){.max_length = p->max_length}, &tokens));
+    const int rc = run_all(p, context, tokens, step, out);
+    gnn_tokens_free(tokens);
+    return rc;
+}
+
 int gnn_pretrained_embed(const gnn_pretrained_t *pretrained, gnn_context_t *context,
                          const gnn_texts_t *texts, const gnn_tensor_t *out)
 {
-    gnn_tokens_t *tokens = NULL;
     if (!pretrained || !context || !texts)
         return gnn__error(GNN_EINVALID, "no %s",
                           !pretrained ? "pretrained model"
                           : context   ? "texts"
                                       : "context");
-    GNN_TRY(check(pretrained, texts, out));
-    GNN_TRY(gnn_tokenizer_encode(pretrained->tokenizer, texts, NULL,
-                                 &(gnn_encoding_t){.max_length = pretrained->max_length}, &tokens));
-    const int rc = run_all(pretrained, context, tokens, out);
-    gnn_tokens_free(tokens);
-    return rc;
+    if (pretrained->tokenizer && gnn_pretrained_embedding_width(pretrained) < 0)
+        return gnn__error(GNN_EUNSUPPORTED, "the folder of this model has no modules.json, which "
+                                            "says how sentences become vectors");
+    return gnn__pretrained_texts(pretrained, context, texts, "embedding", out);
 }

@@ -3,117 +3,6 @@
 
 #include <stdlib.h>
 
-#define TRANSFORMER "sentence_transformers.models.Transformer"
-
-/* ---- the parts of a folder ---- */
-
-typedef struct parts {
-    gnn__arch_part_t list[GNN__ARCH_PARTS];
-    int count;
-} parts_t;
-
-static void close_parts(parts_t *parts)
-{
-    for (int k = 0; k < parts->count; k++) {
-        json_decref(parts->list[k].config);
-        gnn__folder_close(&parts->list[k].weights);
-    }
-}
-
-static int find_arch(const gnn__arch_t **arch, const char *type, bool module)
-{
-    *arch = gnn__arch_find(type, module);
-    return *arch ? GNN_OK : GNN_EUNSUPPORTED;
-}
-
-/* Takes the config over. */
-static int add_part(parts_t *parts, const gnn__arch_t *arch, json_t *config, const char *name)
-{
-    if (parts->count == GNN__ARCH_PARTS) {
-        json_decref(config);
-        return gnn__error(GNN_EUNSUPPORTED, "modules.json: more than %d modules",
-                          (int)GNN__ARCH_PARTS - 2);
-    }
-    parts->list[parts->count++] = (gnn__arch_part_t){
-        .arch = arch, .config = config, .config_name = name, .weights = {.prefix = ""}};
-    return config ? GNN_OK : gnn__error(GNN_EMEMORY, "no memory for a config");
-}
-
-/* The Transformer of a folder: config.json and its weights. */
-static int add_model(parts_t *parts, const char *folder)
-{
-    json_t *config = NULL;
-    const gnn__arch_t *arch = NULL;
-    GNN_TRY(gnn__json_open(&config, folder, "config.json"));
-    const char *type = json_string_value(json_object_get(config, "model_type"));
-    int rc = type ? find_arch(&arch, type, false)
-                  : gnn__error(GNN_EFORMAT, "config.json has no text \"model_type\"");
-    if (rc != GNN_OK) {
-        json_decref(config);
-        return type ? gnn__error_prefix(rc, "config.json") : rc;
-    }
-    GNN_TRY(add_part(parts, arch, config, "config.json"));
-    gnn__arch_part_t *part = &parts->list[parts->count - 1];
-    GNN_TRY(gnn__folder_open(&part->weights, folder));
-    part->weights.prefix = gnn__arch_prefix(arch);
-    return GNN_OK;
-}
-
-/* A module that follows: its config and weights are in a folder of its own, or it has none. */
-static int add_module(parts_t *parts, const char *folder, const char *type)
-{
-    json_t *config = NULL;
-    const gnn__arch_t *arch = NULL;
-    GNN_TRY(find_arch(&arch, type, true));
-    if (gnn__folder_has(folder, "config.json"))
-        GNN_TRY(gnn__json_open(&config, folder, "config.json"));
-    GNN_TRY(add_part(parts, arch, config ? config : json_object(), "a module's config.json"));
-    gnn__arch_part_t *part = &parts->list[parts->count - 1];
-    if (!gnn__folder_has(folder, "model.safetensors"))
-        return GNN_OK;
-    GNN_TRY(gnn__folder_open(&part->weights, folder));
-    part->weights.prefix = gnn__arch_prefix(arch);
-    return GNN_OK;
-}
-
-/* Folders of modules lie in the model's. */
-static int add_listed(parts_t *parts, const char *folder, const json_t *module)
-{
-    const char *type = json_string_value(json_object_get(module, "type")),
-               *path = json_string_value(json_object_get(module, "path"));
-    char *inner = NULL;
-    if (!type || !path || strstr(path, "..") || *path == '/')
-        return gnn__error(GNN_EFORMAT, "modules.json: a module needs \"type\" and a \"path\" inside "
-                                       "the folder");
-    GNN_TRY(gnn__folder_path(&inner, folder, path));
-    const bool model = strcmp(type, TRANSFORMER) == 0;
-    int rc = model != (parts->count == 0)
-                 ? gnn__error(GNN_EUNSUPPORTED,
-                              "modules.json: the first module, and no other, is " TRANSFORMER)
-             : model ? add_model(parts, inner)
-                     : add_module(parts, inner, type);
-    gnn_free(inner);
-    return rc;
-}
-
-static int open_parts(parts_t *parts, const char *folder)
-{
-    json_t *list = NULL;
-    if (!gnn__folder_has(folder, "modules.json"))
-        return add_model(parts, folder);
-    GNN_TRY(gnn__json_open(&list, folder, "modules.json"));
-    int rc = json_is_array(list) && json_array_size(list) > 0
-                 ? GNN_OK
-                 : gnn__error(GNN_EFORMAT, "modules.json: a list of modules is expected");
-    for (size_t k = 0; rc == GNN_OK && k < json_array_size(list); k++)
-        rc = add_listed(parts, folder, json_array_get(list, k));
-    json_decref(list);
-    const gnn__arch_t *arch = NULL;
-    if (rc == GNN_OK)
-        rc = find_arch(&arch, "embedding", true);
-    return rc == GNN_OK ? add_part(parts, arch, json_object(), "modules.json") : rc;
-}
-
 /* ---- what else a folder says ---- */
 
 static int open_tokenizer(gnn_pretrained_t *p, const char *folder)
@@ -159,41 +48,63 @@ static const json_t *label(const gnn_pretrained_t *p, int64_t index)
 {
     char key[24];
     snprintf(key, sizeof key, "%lld", (long long)index);
-    return json_object_get(json_object_get(p->config, "id2label"), key);
+    return json_object_get(p->labels, key);
 }
 
-static int open_folder(gnn_pretrained_t *p, gnn_context_t *context, parts_t *parts, const char *folder)
+/* Classes of a head that was trained here go before those of the Transformer. */
+static void find_labels(gnn_pretrained_t *p, const gnn__parts_t *parts)
 {
-    GNN_TRY(open_parts(parts, folder));
+    for (int k = parts->count - 1; k >= 0 && !p->labels; k--)
+        p->labels = json_incref(json_object_get(parts->list[k].config, "id2label"));
+    while (json_is_string(label(p, p->n_labels)))
+        p->n_labels++;
+}
+
+static int open_folder(gnn_pretrained_t *p, gnn_context_t *context, gnn__parts_t *parts)
+{
+    GNN_TRY(gnn__parts_open(parts, p->folder, p->head));
     GNN_TRY(gnn__arch_open(&p->made, context, parts->list, parts->count));
     p->arch = parts->list[0].arch;
     p->config = json_incref(parts->list[0].config);
-    GNN_TRY(find_max_length(p, folder));
-    if (gnn__folder_has(folder, "generation_config.json"))
-        GNN_TRY(gnn__json_open(&p->generation, folder, "generation_config.json"));
-    while (json_is_string(label(p, p->n_labels)))
-        p->n_labels++;
-    return open_tokenizer(p, folder);
+    GNN_TRY(find_max_length(p, p->folder));
+    if (gnn__folder_has(p->folder, "generation_config.json"))
+        GNN_TRY(gnn__json_open(&p->generation, p->folder, "generation_config.json"));
+    find_labels(p, parts);
+    return open_tokenizer(p, p->folder);
 }
 
-int gnn_pretrained_open(gnn_pretrained_t **pretrained, gnn_context_t *context, const char *folder)
+/* Takes the head over. */
+int gnn__pretrained_open(gnn_pretrained_t **pretrained, gnn_context_t *context, const char *folder,
+                         json_t *head)
 {
     gnn_pretrained_t *p = NULL;
-    parts_t parts = {.count = 0};
-    if (!pretrained)
-        return gnn__error(GNN_EINVALID, "no place for the pretrained model");
-    *pretrained = NULL;
-    if (!context || !folder)
-        return gnn__error(GNN_EINVALID, "no %s", context ? "folder" : "context");
-    GNN_TRY(gnn__new(&p, 1, sizeof *p, "a pretrained model"));
-    const int rc = open_folder(p, context, &parts, folder);
-    close_parts(&parts);
+    gnn__parts_t parts = {.count = 0};
+    int rc = gnn__new(&p, 1, sizeof *p, "a pretrained model");
+    if (rc != GNN_OK) {
+        json_decref(head);
+        return rc;
+    }
+    p->head = head;
+    rc = gnn__asprintf(&p->folder, "%s", folder);
+    if (rc == GNN_OK)
+        rc = open_folder(p, context, &parts);
+    gnn__parts_close(&parts);
     if (rc != GNN_OK) {
         gnn_pretrained_free(p);
         return gnn__error_prefix(rc, "%s", folder);
     }
     *pretrained = p;
     return GNN_OK;
+}
+
+int gnn_pretrained_open(gnn_pretrained_t **pretrained, gnn_context_t *context, const char *folder)
+{
+    if (!pretrained)
+        return gnn__error(GNN_EINVALID, "no place for the pretrained model");
+    *pretrained = NULL;
+    if (!context || !folder)
+        return gnn__error(GNN_EINVALID, "no %s", context ? "folder" : "context");
+    return gnn__pretrained_open(pretrained, context, folder, NULL);
 }
 
 void gnn_pretrained_free(gnn_pretrained_t *pretrained)
@@ -204,6 +115,11 @@ void gnn_pretrained_free(gnn_pretrained_t *pretrained)
     gnn_tokenizer_free(pretrained->tokenizer);
     json_decref(pretrained->config);
     json_decref(pretrained->generation);
+    json_decref(pretrained->labels);
+    json_decref(pretrained->head);
+    gnn_free(pretrained->folder);
+    gnn_free(pretrained->groups);
+    gnn_free(pretrained->prefixes);
     gnn_free(pretrained);
 }
 

@@ -2,24 +2,43 @@
 #ifndef GNN_LIB_TEXT_PRETRAINED_H
 #define GNN_LIB_TEXT_PRETRAINED_H
 
-#include <gnn/pretrained.h>
-#include <lib/io/weights/arch/arch.h>
+#include <gnn/finetune.h>
+#include <lib/text/pretrained/parts.h>
 
 struct gnn_pretrained {
     const gnn__arch_t *arch;
     gnn__arch_model_t made;
-    gnn_tokenizer_t *tokenizer; /* NULL: none */
-    json_t *config;
-    json_t *generation; /* generation_config.json; NULL: there is none */
+    gnn_tokenizer_t *tokenizer;    /* NULL: none */
+    char *folder;                  /* that it was opened from */
+    json_t *head;                  /* config of classes that are new; NULL: none */
+    json_t *config;                /* config.json */
+    json_t *generation;            /* generation_config.json; NULL: there is none */
+    json_t *labels;                /* id2label; NULL: none */
+    gnn_parameter_group_t *groups; /* what gnn_pretrained_groups has made last */
+    char (*prefixes)[GNN__ARCH_NAME + 8];
     int64_t max_length; /* 0: any */
     int64_t n_labels;
 };
+
+/* gnn_pretrained_open with the config of new classes, which it takes over, or NULL. */
+int gnn__pretrained_open(gnn_pretrained_t **pretrained, gnn_context_t *context, const char *folder,
+                         json_t *head);
+
+/* Tokens of sentences `first` .. `end` - 1, which begin at `row`, become a batch. embed.c */
+int gnn__pretrained_some(gnn_pretrained_batch_t **batch, const gnn_pretrained_t *p,
+                         const gnn_tokens_t *tokens, int64_t first, int64_t end, int64_t row);
+
+/* A row of `step` for each text. embed.c */
+int gnn__pretrained_texts(const gnn_pretrained_t *p, gnn_context_t *context,
+                          const gnn_texts_t *texts, const char *step, const gnn_tensor_t *out);
 
 /* A number that the rows have named by SET; `otherwise` if they have not. */
 int64_t gnn__pretrained_number(const gnn_pretrained_t *p, const char *name, int64_t otherwise);
 
 /* Every id is a row of the tables that read this input. batch.c */
 int gnn__pretrained_check_ids(const gnn_pretrained_t *p, const gnn_named_t *value);
+/* Makes the graphs of a batch ready for training. batch.c */
+int gnn__pretrained_batch_prepare(gnn_pretrained_batch_t *batch);
 /* Does the model read an input of this name? batch.c */
 bool gnn__pretrained_reads(const gnn_pretrained_t *p, const char *input);
 

@@ -34,7 +34,7 @@ static int encode(gnn_state_t **state, const gnn_pretrained_t *p, gnn_context_t 
     gnn_sequences_t s = *sequences;
     int64_t *ones = NULL;
     int32_t *zeros = NULL;
-    gnn_batch_t *batch = NULL;
+    gnn_pretrained_batch_t *batch = NULL;
     gnn_named_t fixed[GNN__STEP_INPUTS];
     gnn_model_inputs_t inputs = {.values = fixed};
     int rc;
@@ -44,16 +44,16 @@ static int encode(gnn_state_t **state, const gnn_pretrained_t *p, gnn_context_t 
         ones[k] = 1;
     s.decoder_lengths = ones;
     s.decoder_ids = zeros;
-    GNN_CHECK(gnn_batch_new(&batch, p, &s));
-    inputs.graphs = gnn_batch_inputs(batch)->graphs;
-    inputs.n_graphs = gnn_batch_inputs(batch)->n_graphs;
-    for (int64_t k = 0; k < gnn_batch_inputs(batch)->n_values; k++)
-        if (!grows(gnn_batch_inputs(batch)->values[k].name, true))
-            fixed[inputs.n_values++] = gnn_batch_inputs(batch)->values[k];
+    GNN_CHECK(gnn_pretrained_batch_new(&batch, p, &s));
+    inputs.graphs = gnn_pretrained_batch_inputs(batch)->graphs;
+    inputs.n_graphs = gnn_pretrained_batch_inputs(batch)->n_graphs;
+    for (int64_t k = 0; k < gnn_pretrained_batch_inputs(batch)->n_values; k++)
+        if (!grows(gnn_pretrained_batch_inputs(batch)->values[k].name, true))
+            fixed[inputs.n_values++] = gnn_pretrained_batch_inputs(batch)->values[k];
     config->fixed = &inputs;
     rc = gnn_state_new(state, p->made.model, context, config);
 done:
-    gnn_batch_free(batch);
+    gnn_pretrained_batch_free(batch);
     gnn_free(zeros);
     gnn_free(ones);
     return rc;

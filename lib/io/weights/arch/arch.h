@@ -12,7 +12,8 @@
  *   GNN_STEP("name", "kind", "fields")  a step (lib/model/steps.def) and its fields, "in = $width,
  *                                       activation = relu": a value is a formula if it has $, a
  *                                       quote or a digit in front; else it is a word. A list is
- *                                       [a; b]. A word that is empty is not there
+ *                                       [a; b]. A word that is empty is not there. Names that a
+ *                                       step's layer has, too, are "step.NAME" for the step's own
  *   of the step above:
  *   GNN_LINEAR("array", "field", "place")   array.weight (out x in) -> field.weight, array.bias
  *   GNN_MATRIX("array", "field", "place")   the same, array.weight is in x out
@@ -22,6 +23,8 @@
  *   GNN_TURNED("array", "field", "place")   rows of the array are columns of the field
  *   GNN_MADE("maker", "field")              numbers that no file has: makers.def
  *   GNN_IGNORE("array")                     an array that the model does not need
+ *   GNN_SAME("array", "maker")              an array that it works out itself, where the file has it:
+ *                                           other numbers are an error
  *
  * In names, # is the number of the repetition and {name} a word that GNN_SET has named.
  *
@@ -49,7 +52,8 @@ typedef enum {
     GNN__ARCH_ROWS,
     GNN__ARCH_TURNED,
     GNN__ARCH_MADE,
-    GNN__ARCH_IGNORE /* = 14; arch_macros.h has the numbers */
+    GNN__ARCH_IGNORE,
+    GNN__ARCH_SAME /* = 15; arch_macros.h has the numbers */
 } gnn__arch_verb_t;
 
 typedef struct gnn__arch_row {
@@ -154,6 +158,19 @@ int gnn__arch_steps(gnn__arch_model_t *made, gnn_steps_t *steps, const gnn__arch
 /* Arrays of a part; `filled` has a flag for each field of the model. */
 int gnn__arch_weights(const gnn__arch_model_t *made, gnn__arch_part_t *part, gnn__scope_t *scope,
                       bool *filled);
+/* What a part's file holds when a model is written: `names` are there of arrays that are the
+ * list's own, which come first. */
+enum { GNN__ARCH_STORED = 4096 };
+typedef struct gnn__arch_stored {
+    int64_t count;
+    gnn_array_t arrays[GNN__ARCH_STORED];
+    char *names[GNN__ARCH_STORED];
+} gnn__arch_stored_t;
+/* Fields of the model become the arrays of a part, those that the part's folder has, or where it
+ * has no file new ones. */
+int gnn__arch_store(const gnn__arch_model_t *made, gnn__arch_part_t *part, gnn__scope_t *scope,
+                    gnn__arch_stored_t **stored);
+void gnn__arch_stored_free(gnn__arch_stored_t *stored);
 /* A kind of graph; NULL with the names that there are. */
 const gnn__arch_graph_kind_t *gnn__arch_graph_find(const char *name);
 /* Fills a field with numbers that follow from its size; NULL with the names that there are. */

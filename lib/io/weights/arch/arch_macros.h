@@ -24,5 +24,6 @@
 #define GNN_TURNED(array, field, place) ROW("\014", array, field, place)
 #define GNN_MADE(maker, field) ROW("\015", maker, field, "")
 #define GNN_IGNORE(array) ROW("\016", array, "", "")
+#define GNN_SAME(array, maker) ROW("\017", array, maker, "")
 
 #endif

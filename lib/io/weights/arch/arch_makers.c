@@ -37,6 +37,12 @@ static void unit_length(const gnn_tensor_t *field)
         field->data[c] = (gnn_real_t)(1 / sqrt((double)field->cols));
 }
 
+static void zeros(const gnn_tensor_t *field)
+{
+    for (int64_t r = 0; r < field->rows; r++)
+        memset(gnn__row(field, r), 0, sizeof(gnn_real_t) * (size_t)field->cols);
+}
+
 static const struct {
     const char *name;
     gnn__arch_maker_t make;

@@ -102,7 +102,7 @@ static int field_value(const gnn__scope_t *scope, const char *value, json_t **js
 {
     gnn__formula_value_t v;
     GNN_TRY(evaluate(scope, value, &v));
-    if (v.kind == GNN__NOTHING)
+    if (v.kind == GNN__NO_VALUE)
         return gnn__error(GNN_EFORMAT, "%s has no \"%s\"", scope->config_name, v.text);
     if (v.kind == GNN__NUMBER && !isfinite(v.number))
         return gnn__error(GNN_EFORMAT, "%s: %s is %g", scope->config_name, value, v.number);
@@ -115,6 +115,7 @@ static int field_value(const gnn__scope_t *scope, const char *value, json_t **js
 static int add_field(const builder_t *b, const gnn__scope_t *scope, const gnn__setting_t *s,
                      json_t *step, json_t *layer)
 {
+    static const char own[] = "step.";
     char key[GNN__ARCH_NAME], value[MOST_FIELD];
     json_t *json = NULL;
     snprintf(key, sizeof key, "%.*s", s->key_length, s->key);
@@ -126,8 +127,10 @@ static int add_field(const builder_t *b, const gnn__scope_t *scope, const gnn__s
         json_decref(json);
         return gnn__error_prefix(rc, "field %s", key);
     }
-    json_t *owner = layer && gnn__config_find(key) ? layer : step;
-    if (json && json_object_set_new(owner, key, json) != 0)
+    const bool of_step = strncmp(key, own, sizeof own - 1) == 0;
+    const char *field = of_step ? key + sizeof own - 1 : key;
+    json_t *owner = layer && !of_step && gnn__config_find(key) ? layer : step;
+    if (json && json_object_set_new(owner, field, json) != 0)
         return no_memory();
     return GNN_OK;
 }

@@ -1,4 +1,5 @@
-/* Arrays of a checkpoint go into the fields of a model, as the rows of its architecture say. */
+/* Arrays of a checkpoint go into the fields of a model, as the rows of its architecture say, and
+ * back from them. */
 #include <lib/io/weights/arch/arch.h>
 
 #include <lib/io/arrays/arrays.h>
@@ -14,6 +15,7 @@ typedef struct filler {
     bool *filled;
     const gnn__scope_t *scope;
     char step[GNN__ARCH_NAME];
+    gnn__arch_stored_t *stored; /* where fields go; NULL: arrays go into fields */
 } filler_t;
 
 /* ---- places ---- */
@@ -195,6 +197,70 @@ static int copy_array(const gnn_array_t *array, layout_t layout, const place_t *
     return rc;
 }
 
+/* ---- and back ---- */
+
+/* The numbers of an array that is written: those that it has, until fields are put over them. A new
+ * one has the field's size. */
+static int stored_array(gnn__arch_stored_t *out, const gnn_array_t *from, const char *name,
+                        const int64_t shape[2], gnn_array_t **array)
+{
+    float *numbers = NULL;
+    for (int64_t k = 0; k < out->count; k++)
+        if (strcmp(out->arrays[k].name, from ? from->name : name) == 0) {
+            *array = &out->arrays[k];
+            return GNN_OK;
+        }
+    if (out->count == GNN__ARCH_STORED)
+        return gnn__error(GNN_EUNSUPPORTED, "more than %d arrays", (int)GNN__ARCH_STORED);
+    const int64_t count = from ? from->count : shape[0] * shape[1];
+    GNN_TRY(gnn__new(&numbers, count, sizeof *numbers, "an array"));
+    for (int64_t k = 0; from && k < count; k++)
+        numbers[k] = (float)gnn_array_get(from, k);
+    gnn_array_t *a = *array = &out->arrays[out->count];
+    const int rc = gnn__asprintf(&out->names[out->count], "%s", from ? from->name : name);
+    if (rc != GNN_OK) {
+        gnn_free(numbers);
+        return rc;
+    }
+    *a = from ? *from : (gnn_array_t){.ndim = shape[0] > 1 ? 2 : 1, .count = count};
+    if (!from)
+        memcpy(a->shape, shape[0] > 1 ? shape : shape + 1, (size_t)a->ndim * sizeof *shape);
+    a->name = out->names[out->count++];
+    a->dtype = GNN_DTYPE_FLOAT32;
+    a->data = numbers;
+    return GNN_OK;
+}
+
+/* Numbers of the field go to where copy_array takes them from. What is added to a field that has
+ * its numbers already becomes 0. */
+static void give_back(const gnn_array_t *array, layout_t layout, const place_t *p,
+                      const gnn_tensor_t *from)
+{
+    const matrix_t m = layout == VECTOR ? (matrix_t){array, 1, array->count} : as_matrix(array);
+    const int64_t at = (int64_t)p->at, rows = p->rows > 0 ? (int64_t)p->rows : from->rows - at;
+    float *numbers = (float *)array->data;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < from->cols; c++) {
+            const int64_t k = layout == BY_ROWS  ? place_of(p, r) * m.cols + c
+                              : layout == TURNED ? place_of(p, c) * m.cols + r
+                                                 : r * m.cols + place_of(p, c);
+            const double x = (double)gnn__row(from, at + r)[c];
+            numbers[k] = p->add != 0 ? 0 : (float)((x - p->plus) / p->times);
+        }
+}
+
+static int store(const filler_t *f, const char *name, const gnn__folder_array_t *stored,
+                 layout_t layout, const place_t *place, const gnn_tensor_t *field)
+{
+    const int64_t rows = layout == TURNED ? field->cols : field->rows,
+                  cols = layout == TURNED ? field->rows : field->cols;
+    gnn_array_t *array;
+    GNN_TRY(stored_array(f->stored, stored ? stored->array : NULL, name, (int64_t[]){rows, cols},
+                         &array));
+    give_back(array, layout, place, field);
+    return GNN_OK;
+}
+
 /* ---- rows ---- */
 
 /* FIELD.PART of the step above, or PART where FIELD is "". */
@@ -246,6 +312,12 @@ static int fill(const filler_t *f, const gnn__arch_row_t *row, const char *array
                          : gnn__error(GNN_EINVALID, "array %s%s: the model has no field %s", array,
                                       p->part, name);
     gnn__folder_array_t *stored = find_array(f, array, p->part, p->old);
+    if (f->stored && (stored || f->part->weights.n_files == 0)) {
+        char whole[MOST_NAME + 16];
+        snprintf(whole, sizeof whole, "%s%s", array, p->part);
+        GNN_TRY(read_place(f, row->third, &place));
+        return store(f, whole, stored, p->layout, &place, &to);
+    }
     if (!stored)
         return p->optional ? GNN_OK
                            : gnn__error(GNN_ENOTFOUND, "there is no array %s%s%s for %s",
@@ -274,6 +346,33 @@ static int make(const filler_t *f, const gnn__arch_row_t *row)
         return gnn__error(GNN_EINVALID, "the model has no field %s", name);
     maker(&to);
     return GNN_OK;
+}
+
+/* Does the array hold what the model works out? */
+static int compare(const filler_t *f, const gnn__arch_row_t *row, const char *array)
+{
+    const double rounded = 1e-3; /* of numbers in 16 bits */
+    gnn__folder_array_t *stored = find_array(f, array, "", NULL);
+    const gnn__arch_maker_t maker = gnn__arch_maker_find(row->second);
+    gnn_real_t *numbers = NULL;
+    if (!maker)
+        return GNN_ENOTFOUND;
+    if (!stored)
+        return GNN_OK;
+    const matrix_t m = as_matrix(stored->array);
+    GNN_TRY(gnn__new(&numbers, m.rows * m.cols, sizeof *numbers, "numbers of an array"));
+    const gnn_tensor_t made = gnn_tensor(numbers, m.rows, m.cols);
+    int rc = GNN_OK;
+    maker(&made);
+    for (int64_t k = 0; rc == GNN_OK && k < m.rows * m.cols; k++)
+        if (!(fabs(gnn_array_get(m.array, k) - (double)numbers[k]) <= rounded))
+            rc = gnn__error(GNN_EUNSUPPORTED,
+                            "array %s: number %lld is %g, only a table of %s is known here, with %g",
+                            m.array->name, (long long)k, gnn_array_get(m.array, k), row->second,
+                            (double)numbers[k]);
+    gnn_free(numbers);
+    stored->used = true;
+    return rc;
 }
 
 static void ignore(const filler_t *f, const char *array)
@@ -309,8 +408,9 @@ static int visit(void *user, const gnn__arch_row_t *row, const gnn__scope_t *sco
     case GNN__ARCH_NORM: return fill_both(f, row, name, &gain, &shift);
     case GNN__ARCH_ROWS: return fill(f, row, name, &by_rows);
     case GNN__ARCH_TURNED: return fill(f, row, name, &all_turned);
-    case GNN__ARCH_MADE: return make(f, row);
+    case GNN__ARCH_MADE: return f->stored ? GNN_OK : make(f, row);
     case GNN__ARCH_IGNORE: ignore(f, name); return GNN_OK;
+    case GNN__ARCH_SAME: return f->stored ? GNN_OK : compare(f, row, name);
     default: return GNN_OK;
     }
 }
@@ -320,4 +420,50 @@ int gnn__arch_weights(const gnn__arch_model_t *made, gnn__arch_part_t *part, gnn
 {
     filler_t f = {.made = made, .part = part, .filled = filled};
     return gnn__arch_walk(part, scope, visit, &f);
+}
+
+/* Arrays that no row has met stay as the folder has them. */
+static int store_others(gnn__arch_stored_t *out, const gnn__folder_t *weights)
+{
+    const int64_t met = out->count;
+    for (int64_t k = 0; k < weights->n_arrays; k++) {
+        int64_t at = 0;
+        while (at < met && strcmp(out->arrays[at].name, weights->arrays[k].name) != 0)
+            at++;
+        if (at < met)
+            continue;
+        if (out->count == GNN__ARCH_STORED)
+            return gnn__error(GNN_EUNSUPPORTED, "more than %d arrays", (int)GNN__ARCH_STORED);
+        out->arrays[out->count++] = *weights->arrays[k].array;
+    }
+    return GNN_OK;
+}
+
+int gnn__arch_store(const gnn__arch_model_t *made, gnn__arch_part_t *part, gnn__scope_t *scope,
+                    gnn__arch_stored_t **stored)
+{
+    bool *filled = NULL;
+    int rc;
+    *stored = NULL;
+    GNN_CHECK(gnn__new(&filled, gnn_model_field_count(made->model), sizeof *filled, "flags"));
+    GNN_CHECK(gnn__new(stored, 1, sizeof **stored, "arrays"));
+    filler_t f = {.made = made, .part = part, .filled = filled, .stored = *stored};
+    GNN_CHECK(gnn__arch_walk(part, scope, visit, &f));
+    rc = store_others(*stored, &part->weights);
+done:
+    gnn_free(filled);
+    if (rc != GNN_OK) {
+        gnn__arch_stored_free(*stored);
+        *stored = NULL;
+    }
+    return rc;
+}
+
+void gnn__arch_stored_free(gnn__arch_stored_t *stored)
+{
+    for (int64_t k = 0; stored && k < stored->count && stored->names[k]; k++) {
+        gnn_free((void *)stored->arrays[k].data);
+        gnn_free(stored->names[k]);
+    }
+    gnn_free(stored);
 }

@@ -19,7 +19,7 @@ static value_t choice(reader_t *r);
 
 static value_t nothing(const char *name)
 {
-    value_t v = {.kind = GNN__NOTHING};
+    value_t v = {.kind = GNN__NO_VALUE};
     snprintf(v.text, sizeof v.text, "%s", name);
     return v;
 }
@@ -143,6 +143,18 @@ static value_t call_sqrt(reader_t *r, const value_t *x)
     return number(sqrt(x->number));
 }
 
+static value_t call_log(reader_t *r, const value_t *x)
+{
+    (void)r;
+    return number(log(x->number));
+}
+
+static value_t call_floor(reader_t *r, const value_t *x)
+{
+    (void)r;
+    return number(floor(x->number));
+}
+
 static value_t call_word(reader_t *r, const value_t *x)
 {
     static const char *const words[][2] = {
@@ -176,10 +188,9 @@ static value_t call(reader_t *r)
         const char *name;
         gnn__formula_kind_t of;
         value_t (*call)(reader_t *r, const value_t *x);
-    } functions[] = {{"sqrt", GNN__NUMBER, call_sqrt},
-                     {"word", GNN__TEXT, call_word},
-                     {"has", GNN__TEXT, call_has},
-                     {"rows", GNN__TEXT, call_rows}};
+    } functions[] = {{"sqrt", GNN__NUMBER, call_sqrt},   {"log", GNN__NUMBER, call_log},
+                     {"floor", GNN__NUMBER, call_floor}, {"word", GNN__TEXT, call_word},
+                     {"has", GNN__TEXT, call_has},       {"rows", GNN__TEXT, call_rows}};
     char name[GNN__FORMULA_TEXT];
     take_name(r, name);
     need(r, "(");
@@ -223,7 +234,7 @@ static value_t or_else(reader_t *r)
     value_t v = primary(r);
     while (take(r, "??")) {
         const value_t other = primary(r);
-        v = v.kind == GNN__NOTHING ? other : v;
+        v = v.kind == GNN__NO_VALUE ? other : v;
     }
     return v;
 }
@@ -290,7 +301,7 @@ static bool equal(const value_t *v, const value_t *w)
 {
     if (v->kind != w->kind)
         return false;
-    return v->kind == GNN__NOTHING ||
+    return v->kind == GNN__NO_VALUE ||
            (v->kind == GNN__NUMBER ? v->number == w->number : strcmp(v->text, w->text) == 0);
 }
 
@@ -363,7 +374,7 @@ int gnn__formula_number(const gnn__scope_t *scope, const char *formula, double *
     if (!*formula)
         return GNN_OK;
     GNN_TRY(gnn__formula(scope, formula, &v));
-    if (v.kind == GNN__NOTHING)
+    if (v.kind == GNN__NO_VALUE)
         return gnn__error(GNN_EFORMAT, "%s has no \"%s\"", scope->config_name, v.text);
     if (v.kind == GNN__TEXT)
         return gnn__error(GNN_EFORMAT, "%s: \"%s\" is text, a number is expected",

@@ -5,7 +5,7 @@
  *     1.5e-3  'text'               in a text, # is replaced
  *     * / % + - < > <= >= == != ! && || ?:   and brackets, as in C
  *     a ?? b                       a, or b where a is nothing
- *     sqrt(x)  word('gelu_new')  has('array')  rows('array')
+ *     sqrt(x)  log(x)  floor(x)  word('gelu_new')  has('array')  rows('array')
  *
  * What is absent or null is nothing, and so is what is made of it: it is an error only where it is
  * used. */
@@ -16,7 +16,7 @@
 
 enum { GNN__FORMULA_TEXT = 160 };
 
-typedef enum { GNN__NOTHING, GNN__NUMBER, GNN__TEXT } gnn__formula_kind_t;
+typedef enum { GNN__NO_VALUE, GNN__NUMBER, GNN__TEXT } gnn__formula_kind_t;
 
 typedef struct gnn__formula_value {
     gnn__formula_kind_t kind;

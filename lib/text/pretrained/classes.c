@@ -1,0 +1,138 @@
+/* New classes on top of a pretrained encoder, their rates of learning, and their answers. */
+#include <lib/text/pretrained/pretrained.h>
+#include <math.h>
+
+/* ---- the head ---- */
+
+static int check_head(const gnn_classes_config_t *c)
+{
+    if (c->count < 2 || c->count > 1 << 20)
+        return gnn__error(GNN_EINVALID, "%lld classes, from 2 to %d are expected",
+                          (long long)c->count, 1 << 20);
+    if (!(c->dropout > -1 && c->dropout < 1))
+        return gnn__error(GNN_EINVALID, "dropout is %g, a rate below 1 is expected",
+                          (double)c->dropout);
+    for (int64_t k = 0; c->names && k < c->count; k++)
+        if (!c->names[k] || !*c->names[k])
+            return gnn__error(GNN_EINVALID, "class %lld has no name", (long long)k);
+    return GNN_OK;
+}
+
+/* id2label, as published folders have it. */
+static json_t *labels_of(const gnn_classes_config_t *c)
+{
+    json_t *labels = json_object();
+    for (int64_t k = 0; labels && k < c->count; k++) {
+        char key[24];
+        snprintf(key, sizeof key, "%lld", (long long)k);
+        if (json_object_set_new(labels, key, json_string(c->names ? c->names[k] : key)) != 0) {
+            json_decref(labels);
+            return NULL;
+        }
+    }
+    return labels;
+}
+
+static json_t *head_of(const gnn_classes_config_t *c)
+{
+    const double tiny = 1e-30, rate = (double)c->dropout;
+    return json_pack("{s:I, s:s, s:f, s:o}", "n_classes", (json_int_t)c->count, "pooling",
+                     c->first == GNN_ON ? "first" : "mean", "dropout",
+                     rate == 0     ? 0.1
+                     : rate < tiny ? 0.0
+                                   : rate,
+                     "id2label", labels_of(c));
+}
+
+int gnn_pretrained_open_classes(gnn_pretrained_t **pretrained, gnn_context_t *context,
+                                const char *folder, const gnn_classes_config_t *classes)
+{
+    if (!pretrained)
+        return gnn__error(GNN_EINVALID, "no place for the pretrained model");
+    *pretrained = NULL;
+    if (!context || !folder || !classes)
+        return gnn__error(GNN_EINVALID, "no %s",
+                          !context ? "context"
+                          : folder ? "classes"
+                                   : "folder");
+    GNN_TRY(check_head(classes));
+    json_t *head = head_of(classes);
+    if (!head)
+        return gnn__error(GNN_EFORMAT, "names of classes must be UTF-8");
+    return gnn__pretrained_open(pretrained, context, folder, head);
+}
+
+/* ---- rates by depth ---- */
+
+static bool is_layer(const gnn_model_t *model, int64_t step)
+{
+    return gnn_model_step(model, step)->kind == GNN_STEP_LAYER;
+}
+
+static int64_t layers_before(const gnn_model_t *model, int64_t end)
+{
+    int64_t layers = 0;
+    for (int64_t k = 0; k < end; k++)
+        layers += is_layer(model, k);
+    return layers;
+}
+
+static bool has_fields(const gnn_model_t *model, const char *prefix)
+{
+    for (int64_t k = 0; k < gnn_model_field_count(model); k++)
+        if (strncmp(gnn_model_field_name(model, k), prefix, strlen(prefix)) == 0)
+            return true;
+    return false;
+}
+
+int gnn_pretrained_groups(gnn_pretrained_t *pretrained, double decay, int64_t frozen,
+                          const gnn_parameter_group_t **groups, int64_t *n_groups)
+{
+    if (!pretrained || !groups || !n_groups)
+        return gnn__error(GNN_EINVALID, "no %s",
+                          !pretrained ? "pretrained model"
+                          : groups    ? "n_groups"
+                                      : "groups");
+    if (!(decay > 0 && decay <= 1) || frozen < 0)
+        return gnn__error(GNN_EINVALID, "decay %g and %lld frozen depths: 0 < decay <= 1 is expected",
+                          decay, (long long)frozen);
+    const gnn_model_t *model = pretrained->made.model;
+    const int64_t steps = gnn_model_step_count(model), top = layers_before(model, steps) + 1;
+    gnn_free(pretrained->groups);
+    gnn_free(pretrained->prefixes);
+    pretrained->groups = NULL;
+    pretrained->prefixes = NULL;
+    GNN_TRY(gnn__new(&pretrained->groups, steps, sizeof *pretrained->groups, "groups"));
+    GNN_TRY(gnn__new(&pretrained->prefixes, steps, sizeof *pretrained->prefixes, "names of groups"));
+    *n_groups = 0;
+    for (int64_t k = 0; k < steps; k++) {
+        const int64_t layers = layers_before(model, k + 1),
+                      depth = layers == top - 1 && !is_layer(model, k) ? top : layers;
+        char *prefix = pretrained->prefixes[*n_groups];
+        snprintf(prefix, sizeof *pretrained->prefixes, "%s.", gnn_model_step(model, k)->name);
+        if (!has_fields(model, prefix))
+            continue;
+        pretrained->groups[(*n_groups)++] = (gnn_parameter_group_t){
+            .prefix = prefix,
+            .lr_scale = depth < frozen ? GNN_ZERO : (gnn_real_t)pow(decay, (double)(top - depth)),
+            .weight_decay = depth < frozen ? GNN_ZERO : 0};
+    }
+    *groups = pretrained->groups;
+    return GNN_OK;
+}
+
+/* ---- answers ---- */
+
+int gnn_pretrained_classify(const gnn_pretrained_t *pretrained, gnn_context_t *context,
+                            const gnn_texts_t *texts, const gnn_tensor_t *out)
+{
+    if (!pretrained || !context || !texts)
+        return gnn__error(GNN_EINVALID, "no %s",
+                          !pretrained ? "pretrained model"
+                          : context   ? "texts"
+                                      : "context");
+    const bool own = gnn_model_find(pretrained->made.model, "classes") >= 0;
+    if (pretrained->n_labels == 0)
+        return gnn__error(GNN_EUNSUPPORTED, "the folder of this model names no classes");
+    return gnn__pretrained_texts(pretrained, context, texts, own ? "classes" : "logits", out);
+}

@@ -1,0 +1,157 @@
+"""Makes tiny checkpoints as people publish them, with what transformers computes of them: what no golden folder has.
+
+    python tests/transformers/make.py FOLDER [NAME...]        PyTorch 2.15, transformers 5.23
+    GNN_CHECKPOINTS=FOLDER build/tests/test_pretrained
+
+A folder each: config.json and model.safetensors, and expected.npz as the golden checkpoints have it: ids, lengths, hidden, logits, attention
+(layers, sequences, heads, receivers, senders), decoder_ids and decoder_lengths, or pixels. Weights are random and exact in float; values are
+computed in double precision, each sequence alone, and rounded once.
+"""
+import os
+import sys
+
+import numpy as np
+import torch
+import transformers as T
+
+OUT, ONLY = sys.argv[1], sys.argv[2:]
+LENGTHS, VOCAB = [7, 12, 1, 5], 41
+LABELS = dict(id2label={0: "bad", 1: "fair", 2: "good"}, label2id={"bad": 0, "fair": 1, "good": 2})
+T.logging.set_verbosity_error()
+
+
+def randomise(net):
+    with torch.no_grad():
+        for name, p in net.named_parameters():
+            if not p.requires_grad:
+                continue  # a table that is no weight
+            is_norm = p.dim() == 1 and name.endswith("weight")
+            p.copy_(1 + 0.2 * torch.randn_like(p) if is_norm else torch.randn_like(p) * (0.15 if p.dim() > 1 else 0.1))
+
+
+def build(folder, cls, config):
+    """The model as it is published, and again in double precision."""
+    config._attn_implementation = "eager"
+    torch.set_default_dtype(torch.float32)
+    net = getattr(T, cls)(config).eval()
+    randomise(net)
+    net.save_pretrained(folder)
+    net = getattr(T, cls).from_pretrained(folder, attn_implementation="eager").double().eval()
+    torch.set_default_dtype(torch.float64)
+    return net
+
+
+def packed(parts, axis=0):
+    return np.concatenate([np.asarray(p) for p in parts], axis)
+
+
+def run(net, inputs):
+    with torch.no_grad():
+        r = net(**inputs, output_hidden_states=True, output_attentions=True)
+    if hasattr(r, "last_hidden_state"):
+        hidden = r.last_hidden_state
+    else:
+        states = r.decoder_hidden_states if "decoder_input_ids" in inputs else r.hidden_states
+        hidden = states[-1]
+    maps = getattr(r, "attentions", None)
+    return hidden[0], getattr(r, "logits", None), maps
+
+
+def texts(net, rng, decoder):
+    a, rows = {}, dict(hidden=[], logits=[], attention=[])
+    seqs = [rng.integers(3, VOCAB, n) for n in LENGTHS]
+    others = [rng.integers(3, VOCAB, n + 2) for n in LENGTHS]
+    for s, o in zip(seqs, others):
+        inputs = dict(input_ids=torch.tensor(s)[None])
+        if decoder:
+            inputs["decoder_input_ids"] = torch.tensor(o)[None]
+        hidden, logits, maps = run(net, inputs)
+        rows["hidden"].append(hidden)
+        if logits is not None:
+            rows["logits"].append(logits[0] if logits.dim() == 3 else logits)
+        if maps and maps[0] is not None:
+            rows["attention"].append(torch.stack([m[0] for m in maps]))
+    a.update(ids=packed(seqs), lengths=np.array(LENGTHS))
+    if decoder:
+        a.update(decoder_ids=packed(others), decoder_lengths=np.array([len(o) for o in others]))
+    for name in ("hidden", "logits"):
+        if rows[name]:
+            a[name] = packed(rows[name])
+    if rows["attention"]:
+        a["attention"] = packed([m[k].reshape(-1) for k in range(len(rows["attention"][0])) for m in rows["attention"]])
+    return a
+
+
+def images(net, rng, shape):
+    x = rng.standard_normal(shape).astype(np.float32)
+    with torch.no_grad():
+        r = net(pixel_values=torch.from_numpy(x).double(), output_hidden_states=True)
+    a = dict(pixels=x)
+    for name in ("last_hidden_state", "logits"):
+        if getattr(r, name, None) is not None:
+            a["hidden" if name != "logits" else name] = np.asarray(getattr(r, name))
+    return a
+
+
+def case(name, cls, config, decoder=False, pixels=None, hidden=True):
+    if ONLY and name not in ONLY:
+        return
+    torch.manual_seed(len(name) + 7)
+    folder = os.path.join(OUT, name)
+    net = build(folder, cls, config)
+    rng = np.random.default_rng(11)
+    a = images(net, rng, pixels) if pixels else texts(net, rng, decoder)
+    if not hidden:
+        a.pop("hidden", None)
+    single = {k: np.asarray(v).astype(np.float32) if np.asarray(v).dtype == np.float64 else np.asarray(v) for k, v in a.items()}
+    np.savez_compressed(os.path.join(folder, "expected.npz"), **single)
+    print(name, {k: v.shape for k, v in single.items()})
+
+
+bert = dict(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32, max_position_embeddings=64)
+llama = dict(vocab_size=VOCAB, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=48,
+             max_position_embeddings=64)
+distil = dict(vocab_size=VOCAB, dim=16, n_layers=2, n_heads=2, hidden_dim=32, max_position_embeddings=64)
+bart = dict(vocab_size=VOCAB, d_model=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=4,
+            encoder_ffn_dim=32, decoder_ffn_dim=24, max_position_embeddings=64)
+vit = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32, image_size=16, patch_size=8)
+deberta2 = dict(**bert, relative_attention=True, pos_att_type=["p2c", "c2p"], type_vocab_size=0, position_biased_input=False, pad_token_id=0)
+
+# Encoder-decoders.
+case("bart", "BartForConditionalGeneration", T.BartConfig(**bart), decoder=True)
+case("bart_scaled", "BartModel", T.BartConfig(**bart, scale_embedding=True), decoder=True)
+
+# Rotary positions that are scaled: sequences pass the length that the model began with.
+case("llama_linear", "LlamaForCausalLM", T.LlamaConfig(**llama, rope_parameters=dict(rope_type="linear", factor=4.0, rope_theta=10000.0)), hidden=False)
+case("llama_dynamic", "LlamaForCausalLM", T.LlamaConfig(**llama, rope_parameters=dict(rope_type="dynamic", factor=2.0, rope_theta=10000.0)), hidden=False)
+case("llama3", "LlamaForCausalLM", T.LlamaConfig(**llama, rope_parameters=dict(
+    rope_type="llama3", rope_theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=32)), hidden=False)
+case("yarn", "Qwen2ForCausalLM", T.Qwen2Config(**llama, rope_parameters=dict(
+    rope_type="yarn", rope_theta=50.0, factor=4.0, original_max_position_embeddings=64)), hidden=False)
+case("yarn_given", "LlamaForCausalLM", T.LlamaConfig(**llama, rope_parameters=dict(
+    rope_type="yarn", rope_theta=100.0, factor=4.0, beta_fast=4, beta_slow=1, attention_factor=1.3, original_max_position_embeddings=16)), hidden=False)
+
+# Heads.
+for base, name, config in (("Bert", "bert", T.BertConfig(**bert, **LABELS)), ("Roberta", "roberta", T.RobertaConfig(**bert, **LABELS)),
+                           ("DistilBert", "distilbert", T.DistilBertConfig(**distil, **LABELS)), ("MPNet", "mpnet", T.MPNetConfig(**bert, **LABELS)),
+                           ("Electra", "electra", T.ElectraConfig(**bert, embedding_size=8, **LABELS)),
+                           ("Albert", "albert", T.AlbertConfig(**bert, embedding_size=8, **LABELS)),
+                           ("DebertaV2", "deberta_v2", T.DebertaV2Config(**deberta2, position_buckets=8, norm_rel_ebd="layer_norm", share_att_key=True, **LABELS)),
+                           ("RoFormer", "roformer", T.RoFormerConfig(**bert, **LABELS))):
+    case(f"{name}_classes", f"{base}ForSequenceClassification", config)
+    case(f"{name}_tags", f"{base}ForTokenClassification", config)
+    case(f"{name}_masked", f"{base}ForMaskedLM", config)
+case("deberta_classes", "DebertaForSequenceClassification", T.DebertaConfig(**deberta2, max_relative_positions=6, **LABELS))
+case("deberta_masked", "DebertaForMaskedLM", T.DebertaConfig(**deberta2, max_relative_positions=6))
+case("deberta_v2_plain", "DebertaV2Model", T.DebertaV2Config(**deberta2, max_relative_positions=5, share_att_key=False))
+case("deberta_v2_one", "DebertaV2Model", T.DebertaV2Config(**{**deberta2, "pos_att_type": ["c2p"]}, position_buckets=6, share_att_key=True))
+case("modernbert_classes", "ModernBertForSequenceClassification", T.ModernBertConfig(
+    **bert, pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2, local_attention=6, global_attn_every_n_layers=2, **LABELS))
+for name, cls in (("modernbert_tags", "ModernBertForTokenClassification"), ("modernbert_masked", "ModernBertForMaskedLM")):
+    case(name, cls, T.ModernBertConfig(**bert, pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2, local_attention=6,
+                                       classifier_pooling="mean", **LABELS))
+case("vit_classes", "ViTForImageClassification", T.ViTConfig(**vit, **LABELS), pixels=(3, 3, 16, 16))
+case("gpt2_next", "GPT2LMHeadModel", T.GPT2Config(vocab_size=VOCAB, n_embd=16, n_layer=2, n_head=2, n_positions=64), hidden=False)
+case("gpt_neox_next", "GPTNeoXForCausalLM", T.GPTNeoXConfig(**bert), hidden=False)
+case("qwen2_next", "Qwen2ForCausalLM", T.Qwen2Config(**llama), hidden=False)
+case("mistral_next", "MistralForCausalLM", T.MistralConfig(**llama, sliding_window=4), hidden=False)
