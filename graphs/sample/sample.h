@@ -9,6 +9,7 @@
 typedef struct gnn__sampler_row {
     bool blocks;     /* one graph for each hop; false: one for all */
     bool needs_hops; /* fan-outs must be given */
+    bool all_learn;  /* every drawn node of a part is learnt from; false: the seeds alone */
     /* What a sampler of this method works out once; NULL: nothing. */
     int (*open)(gnn_sampler_t *sampler, const gnn_sampler_config_t *config);
     /* Draws around the seeds, which are the sample's first nodes. */
@@ -23,7 +24,10 @@ struct gnn_sampler {
     gnn_sampler_config_t config; /* with every default; fan_outs and cluster_of are its own */
     uint8_t *missing;            /* (n) 1 where a node does not hear itself */
     void *own[3];                /* of the row; each is released with the sampler */
-    int64_t rounds;              /* batches that were counted */
+    /* (n_seeds) nodes that batches are made of, where the method has some of its own: one of each
+     * cluster; NULL: those that are learnt from */
+    const int32_t *seeds;
+    int64_t n_seeds;
 };
 
 /* Edges of one graph of a sample. */
@@ -106,8 +110,6 @@ void gnn__pick(const gnn_sampler_t *sampler, int64_t fan_out, int64_t node, gnn_
 
 /* ---- sample_parts.c: what methods are made of ---- */
 
-/* Threads for `work` elementary operations of the running draw. */
-int gnn__sample_threads(const gnn_sample_t *sample, int64_t work);
 /* Makes room for that many nodes. */
 int gnn__sample_reserve(gnn_sample_t *sample, int64_t nodes);
 /* Makes room for that many edges of graph l; with `scaled` also for their scales. */

@@ -5,11 +5,6 @@
 
 enum { ROWS_AT_ONCE = 64, AHEAD = 16 };
 
-int gnn__sample_threads(const gnn_sample_t *s, int64_t work)
-{
-    return s->context ? gnn__threads(s->context, work) : 1;
-}
-
 int gnn__sample_reserve(gnn_sample_t *s, int64_t nodes)
 {
     const int64_t most = gnn__min(nodes, s->sampler->graph->n_dst);
@@ -21,32 +16,23 @@ int gnn__sample_reserve(gnn_sample_t *s, int64_t nodes)
     return GNN_OK;
 }
 
-/* *array gets room for `count` numbers, whose old contents are lost. */
-static int reserve(void *array, int64_t *room, int64_t count, size_t element)
-{
-    if (count <= *room)
-        return GNN_OK;
-    *room = 0;
-    GNN_TRY(gnn__grow(array, 0, count + count / 8, element, "edges of a sample"));
-    *room = count + count / 8;
-    return GNN_OK;
-}
-
 int gnn__sample_reserve_edges(gnn_sample_t *s, int64_t l, int64_t count, bool scaled)
 {
+    static const char what[] = "edges of a sample";
     gnn__sample_edges_t *e = &s->edges[l];
     e->count = count;
+    e->scaled = scaled;
     if (scaled)
-        GNN_TRY(reserve(&e->scale, &e->scale_room, count, sizeof *e->scale));
+        GNN_TRY(gnn__reserve(&e->scale, &e->scale_room, count, sizeof *e->scale, what));
     if (s->sampler->config.weight)
-        GNN_TRY(reserve(&s->keys, &s->keys_room, count, sizeof *s->keys));
-    return reserve(&e->numbers, &e->room, count, sizeof *e->numbers);
+        GNN_TRY(gnn__reserve(&s->keys, &s->keys_room, count, sizeof *s->keys, what));
+    return gnn__reserve(&e->numbers, &e->room, count, sizeof *e->numbers, what);
 }
 
 /* indptr of the pairs that the nodes so far are to get. */
 static void count_pairs(const gnn_sample_t *s, int64_t fan_out, int64_t n, int64_t *indptr)
 {
-    const int threads = gnn__sample_threads(s, 64 * n);
+    const int threads = gnn__threads(s->context, 64 * n);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < n; r++)
         indptr[r + 1] = gnn__pick_count(s->sampler, fan_out, s->nodes[r]);
@@ -69,7 +55,7 @@ static void draw_row(const gnn_sample_t *s, int64_t hop, int64_t fan_out, int64_
 static void draw_rows(const gnn_sample_t *s, int64_t hop, int64_t fan_out, int64_t n,
                       const int64_t *indptr, int64_t *places, int32_t *senders)
 {
-    const int threads = gnn__sample_threads(s, 64 * (indptr[n] + n));
+    const int threads = gnn__threads(s->context, 64 * (indptr[n] + n));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, ROWS_AT_ONCE)
     for (int64_t r = 0; r < n; r++)
         draw_row(s, hop, fan_out, r, indptr, places, senders);
@@ -91,7 +77,7 @@ static void number_edges(const gnn_sample_t *s, int64_t m, int64_t *edges)
     const gnn__pairs_t *pairs = s->sampler->pairs;
     if (!pairs->edge && pairs->edge_base == 0)
         return;
-    const int threads = gnn__sample_threads(s, 16 * m);
+    const int threads = gnn__threads(s->context, 16 * m);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < m; k++)
         edges[k] = gnn__pairs_edge(pairs, edges[k]);
@@ -143,7 +129,7 @@ int gnn__sample_induce(gnn_sample_t *s)
     int32_t *senders;
     for (int64_t r = 0; r < n; r++)
         whole += s->whole.degree[s->nodes[r]];
-    const int threads = gnn__sample_threads(s, 8 * (whole + n));
+    const int threads = gnn__threads(s->context, 8 * (whole + n));
     GNN_TRY(gnn__block_begin(s->graphs[0], n, &indptr));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, ROWS_AT_ONCE)
     for (int64_t r = 0; r < n; r++)

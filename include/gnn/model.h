@@ -272,7 +272,8 @@ GNN_API int gnn_model_buffer(const gnn_model_t *model, const char *name, gnn_ten
 GNN_API int gnn_model_prepare(const gnn_model_t *model, int slot, gnn_graph_t *graph,
                               gnn_flag_t backward);
 
-/** A named input. Exactly one of dense, sparse, ids is given. */
+/** A named input. Exactly one of dense, sparse, ids is given. An input on edges has rows for each
+ * graph: where slots have graphs of their own there is one of its name for each slot. */
 typedef struct gnn_named {
     const char *name;
     const gnn_tensor_t *dense;
@@ -280,6 +281,7 @@ typedef struct gnn_named {
     const int32_t *ids;
     int64_t count;  /**< of ids */
     int wants_grad; /**< dense only: gnn_tape_gradient will be asked for */
+    int slot;       /**< k + 1: for the steps on graph slot k alone; 0: for all */
 } gnn_named_t;
 
 typedef struct gnn_model_inputs {
@@ -305,6 +307,26 @@ GNN_API int gnn_model_forward(const gnn_model_t *model, gnn_context_t *context,
 GNN_API int gnn_model_value(const gnn_model_t *model, gnn_context_t *context,
                             const gnn_model_inputs_t *inputs, const char *name,
                             const gnn_tensor_t *out);
+/**
+ * Inference step by step: each step runs over all its rows, a chunk at a time, before the next one
+ * begins. A chunk's receivers hear all their senders, so the numbers are those of
+ * gnn_model_forward, but for rounding; what it takes is memory for the values that later steps read
+ * and for one chunk. For models that were trained on samples of a graph too large for one pass.
+ *
+ * @param[in]  inputs        graphs of one part of edges, which need no preparation; every slot that
+ *                           is used has one
+ * @param[in]  rows_at_once  rows of a chunk [0: 16,384]
+ * @param[out] out           (rows x cols of the last step), caller's; overwritten
+ * @return GNN_OK; GNN_EINVALID; GNN_ENOTFOUND, GNN_ESHAPE; GNN_EUNSUPPORTED names a step that is no
+ *         matter of rows (a readout, stacked rows, values on edges), or a graph that cannot be
+ *         sampled; GNN_EMEMORY
+ *
+ * Cost: that of the steps, and for each layer the gathering of each chunk's senders. Threads: as
+ * gnn_model_forward. Paper: Hamilton et al. 2017.
+ */
+GNN_API int gnn_model_infer_layers(const gnn_model_t *model, gnn_context_t *context,
+                                   const gnn_model_inputs_t *inputs, int64_t rows_at_once,
+                                   const gnn_tensor_t *out);
 /** The common case: one graph, features "x" (dense or sparse, the other NULL). */
 GNN_API int gnn_model_predict(const gnn_model_t *model, gnn_context_t *context,
                               const gnn_graph_t *graph, const gnn_tensor_t *x,

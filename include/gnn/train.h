@@ -4,6 +4,7 @@
 #define GNN_TRAIN_H
 
 #include <gnn/data.h>
+#include <gnn/sample.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -152,6 +153,18 @@ typedef struct gnn_source {
     uint64_t identity;
 } gnn_source_t;
 
+/** Steps on samples of the graph instead of all of it: the way for graphs that a step on the whole
+ * does not fit. */
+typedef struct gnn_sampling {
+    /** the method, its fan-outs (the seeds' hop first) and the seed of all draws. Blocks: as many
+     * hops as the model has graph slots, its first layer on slot 0 */
+    gnn_sampler_config_t sampler;
+    int64_t batch; /**< nodes that a step learns from; "cluster": clusters of a step [1024] */
+    /** OFF: a batch is drawn when it is asked for; ON: by a thread of its own, while the step before
+     * it runs [on]. The same numbers either way */
+    gnn_flag_t prefetch;
+} gnn_sampling_t;
+
 typedef enum { GNN_METRIC_ACCURACY = 0, GNN_METRIC_MACRO_F1, GNN_METRIC_ROC_AUC } gnn_metric_t;
 
 /** What is watched for early stopping and the best weights. LOSS_OR_METRIC: patience starts anew
@@ -196,6 +209,9 @@ typedef struct gnn_train_config {
     /** batches whose gradients make one step, each counting alike [1]; the last ones of an epoch
      * may be fewer. `stop` and checkpoints wait for the step */
     int64_t accumulate;
+    /** gnn_train learns from samples, drawn anew each epoch from shuffled training nodes; validation
+     * hears samples too, the same in each epoch. NULL: from the whole graph at once */
+    const gnn_sampling_t *sampling;
 } gnn_train_config_t;
 
 typedef struct gnn_train_result {
@@ -203,13 +219,39 @@ typedef struct gnn_train_result {
     double train_loss, validation_loss, validation_metric, seconds;
 } gnn_train_result_t;
 
-/** Full-batch node classification. Prepares the graph. A loss that is not finite stops with
+/** Node classification on the whole graph, which every graph slot of the model gets and which is
+ * prepared, or with `config->sampling` on samples of it. A loss that is not finite stops with
  * GNN_ENUMERIC naming the first tensor that went bad. */
 GNN_API int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                       const gnn_train_config_t *config, gnn_train_result_t *result);
 /** The same loop over batches. */
 GNN_API int gnn_train_batches(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
                               const gnn_train_config_t *config, gnn_train_result_t *result);
+
+/** Batches of samples of a data set, as gnn_train makes them of `config->sampling`: for loops of
+ * one's own, and gnn_train_batches. */
+typedef struct gnn_batches gnn_batches_t;
+/**
+ * A source of batches: each is drawn, its graphs are prepared for the model, and the rows of
+ * features, arrays and labels that it reads are gathered. An edge array comes for each graph slot. A
+ * method that scales sums ("walk", "layerwise") multiplies the edge array "weight" by it, and gives
+ * it where the set has none.
+ *
+ * @param[in] model, context, data  borrowed until gnn_batches_free; the features may be mapped from
+ *                                  a file, and stay there
+ * @param[in] config                its `sampling` is needed; of the rest split, loss, class_weight,
+ *                                  label_smoothing and epochs are read
+ * @return GNN_OK; GNN_EINVALID (a setting; no training nodes; blocks and slots that differ in
+ *         number); as gnn_sampler_new; GNN_EMEMORY
+ *
+ * Threads: gnn_source_t's get belongs to the thread that has the context. Memory: two batches.
+ */
+GNN_API int gnn_batches_new(gnn_batches_t **batches, const gnn_model_t *model, gnn_context_t *context,
+                            const gnn_data_t *data, const gnn_train_config_t *config);
+/** NULL is fine. */
+GNN_API void gnn_batches_free(gnn_batches_t *batches);
+/** For gnn_train_batches; belongs to `batches`. */
+GNN_API const gnn_source_t *gnn_batches_source(const gnn_batches_t *batches);
 
 /**
  * A model's output for all nodes of a set, on its graph, features and arrays.
@@ -220,6 +262,11 @@ GNN_API int gnn_train_batches(gnn_model_t *model, gnn_context_t *context, const 
  */
 GNN_API int gnn_predict(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
                         const gnn_tensor_t *out);
+
+/** The same step by step with chunks of rows, by gnn_model_infer_layers: for graphs that one pass
+ * over the whole does not fit. Needs no preparation. */
+GNN_API int gnn_predict_layers(const gnn_model_t *model, gnn_context_t *context,
+                               const gnn_data_t *data, int64_t rows_at_once, const gnn_tensor_t *out);
 
 /* ---- checkpoints ---- */
 

@@ -116,6 +116,9 @@ void *gnn__aligned(size_t bytes);
 /* *inout grows to `count` elements, old contents kept, new ones zeroed. `old` is the present count.
  * On failure *inout is untouched. */
 int gnn__grow(void *inout, int64_t old, int64_t count, size_t element, const char *what);
+/* *array, of which *room elements are there, grows to `count` and an eighth to spare unless it has
+ * as many; what it held is lost. For memory that is used again and again. */
+int gnn__reserve(void *array, int64_t *room, int64_t count, size_t element, const char *what);
 int gnn__strdup(char **out, const char *text);
 int gnn__asprintf(char **out, const char *format, ...)
     __attribute__((format(printf, 2, 3), nonnull(2)));
@@ -247,7 +250,7 @@ void gnn__pace_note(gnn__pace_t *pace, bool by_all, double seconds);
 bool gnn__memory_is_limited(void);
 
 /* Threads worth using for `work` elementary operations (multiply-adds, exps): 1 below some
- * microseconds in all. */
+ * microseconds in all, and without a context. */
 int gnn__threads(const gnn_context_t *context, int64_t work);
 
 /* As gnn__threads, for what follows a program's run. */
@@ -267,6 +270,16 @@ static inline int gnn__threads_within(const gnn_context_t *context, int limit, i
     const int useful = gnn__threads(context, work), most = gnn__most_threads(context, limit);
     return useful < most ? useful : most;
 }
+
+/* A thread of its own that does a job whenever it is asked to, one at a time. The job must not use
+ * the caller's context, and keeps its errors itself: messages belong to threads. */
+typedef struct gnn__worker gnn__worker_t;
+int gnn__worker_new(gnn__worker_t **worker, void (*job)(void *user), void *user);
+/* The job is not running: gnn__worker_wait before. */
+void gnn__worker_start(gnn__worker_t *worker);
+void gnn__worker_wait(gnn__worker_t *worker);
+/* Waits for the running job; NULL is fine. */
+void gnn__worker_free(gnn__worker_t *worker);
 
 /* Contiguous share of 0..n for thread t of `threads`. */
 static inline int64_t gnn__share(int64_t n, int t, int threads)

@@ -91,7 +91,7 @@ static int threads_of(const gnn_context_t *context, int fewer, int64_t work)
 
 int gnn__threads(const gnn_context_t *context, int64_t work)
 {
-    return threads_of(context, context->fewer, work);
+    return context ? threads_of(context, context->fewer, work) : 1;
 }
 
 int gnn__threads_after(const gnn_context_t *context, int64_t work)

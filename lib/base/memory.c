@@ -76,6 +76,16 @@ int gnn__grow(void *inout, int64_t old, int64_t count, size_t element, const cha
     return GNN_OK;
 }
 
+int gnn__reserve(void *array, int64_t *room, int64_t count, size_t element, const char *what)
+{
+    if (*(void **)array && count <= *room)
+        return GNN_OK;
+    *room = 0;
+    GNN_TRY(gnn__grow(array, 0, count + count / 8, element, what));
+    *room = count + count / 8;
+    return GNN_OK;
+}
+
 int gnn__strdup(char **out, const char *text)
 {
     size_t bytes = strlen(text) + 1;

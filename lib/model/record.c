@@ -19,9 +19,11 @@ static gnn_var_t record_input(gnn_tape_t *tape, const gnn_named_t *v)
 
 gnn_var_t gnn__record_named(const gnn__recording_t *r, const gnn__model_step_t *s, const char *name)
 {
-    for (int64_t k = 0; k < r->inputs->n_values; k++)
-        if (strcmp(r->inputs->values[k].name, name) == 0)
+    for (int64_t k = 0; k < r->inputs->n_values; k++) {
+        const gnn_named_t *v = &r->inputs->values[k];
+        if ((v->slot == 0 || v->slot == s->step.graph + 1) && strcmp(v->name, name) == 0)
             return r->vars[k];
+    }
     gnn_tape_fail(r->tape, gnn__error(GNN_ENOTFOUND,
                                       "%s reads \"%s\": no input and no earlier step has this name",
                                       s->where, name));

@@ -7,8 +7,8 @@ typedef struct {
     gnn_batch_t batches[2]; /* training, validation */
     gnn_named_t *values; /* the features as "x", then the set's arrays of reals, by their names */
     int64_t n_values;
-    const gnn_graph_t *graph;
-    gnn_tensor_t targets; /* one-hot, for losses that want numbers instead of classes */
+    const gnn_graph_t **graphs; /* the set's graph for every slot */
+    gnn_tensor_t targets;       /* one-hot, for losses that want numbers instead of classes */
 } nodes_t;
 
 static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
@@ -30,11 +30,6 @@ static int check_data(const gnn_model_t *model, const gnn_data_t *data, int64_t 
     if (metric == GNN_METRIC_ROC_AUC && gnn_data_classes(data) != 2)
         return gnn__error(GNN_EINVALID, "ROC AUC tells two classes apart, the set has %lld",
                           (long long)gnn_data_classes(data));
-    if (gnn_model_graph_count(model) > 1)
-        return gnn__error(
-            GNN_EUNSUPPORTED,
-            "the model runs on %d graphs, node classification has one: use gnn_train_batches",
-            gnn_model_graph_count(model));
     return GNN_OK;
 }
 
@@ -53,12 +48,22 @@ static int inputs_of(nodes_t *nodes, const gnn_model_t *model, const gnn_data_t 
         if (rows)
             nodes->values[nodes->n_values++] = (gnn_named_t){.name = name, .dense = rows};
     }
-    nodes->graph = gnn_data_graph(data);
-    *inputs = (gnn_model_inputs_t){.graphs = &nodes->graph,
-                                   .n_graphs = gnn_model_graph_count(model),
+    const int slots = gnn_model_graph_count(model);
+    GNN_TRY(gnn__new(&nodes->graphs, slots, sizeof(gnn_graph_t *), "a model's graphs"));
+    for (int k = 0; k < slots; k++)
+        nodes->graphs[k] = gnn_data_graph(data);
+    *inputs = (gnn_model_inputs_t){.graphs = nodes->graphs,
+                                   .n_graphs = slots,
                                    .values = nodes->values,
                                    .n_values = nodes->n_values};
     return GNN_OK;
+}
+
+static void free_nodes(nodes_t *nodes)
+{
+    gnn_free(nodes->values);
+    gnn_free(nodes->graphs);
+    gnn_free(nodes->targets.data);
 }
 
 static int make_targets(nodes_t *nodes, const gnn_data_t *data)
@@ -76,9 +81,9 @@ static int make_targets(nodes_t *nodes, const gnn_data_t *data)
     return GNN_OK;
 }
 
-static bool any_set(const uint8_t *mask, int64_t n)
+bool gnn__any_marked(const uint8_t *mask, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; mask && i < n; i++)
         if (mask[i])
             return true;
     return false;
@@ -111,9 +116,20 @@ static void hash(uint64_t *sum, const void *bytes, size_t count)
         *sum = (*sum ^ b[k]) * 0x100000001b3u; /* FNV-1a */
 }
 
-/* What a resumed training must find again: sizes, labels, masks, class weights. Not the features,
- * which may have been scaled by another machine. */
-static uint64_t identify(const gnn_data_t *data, const gnn_train_config_t *config)
+/* How samples are drawn. */
+static void hash_sampling(uint64_t *sum, const gnn_sampling_t *sampling)
+{
+    const gnn_sampler_config_t *c = &sampling->sampler;
+    const int64_t numbers[] = {sampling->batch, c->hops,     c->replace,      c->walk_length,
+                               c->rounds,       c->clusters, (int64_t)c->seed};
+    hash(sum, numbers, sizeof numbers);
+    if (c->method)
+        hash(sum, c->method, strlen(c->method));
+    if (c->fan_outs && c->hops > 0)
+        hash(sum, c->fan_outs, (size_t)c->hops * sizeof *c->fan_outs);
+}
+
+uint64_t gnn__identify_data(const gnn_data_t *data, const gnn_train_config_t *config)
 {
     const int64_t n = gnn_data_nodes(data), classes = gnn_data_classes(data);
     const int64_t sizes[] = {n, gnn_graph_n_pairs(gnn_data_graph(data)), classes,
@@ -125,6 +141,8 @@ static uint64_t identify(const gnn_data_t *data, const gnn_train_config_t *confi
         hash(&sum, gnn_data_mask(data, part, config->split), (size_t)n);
     if (config->class_weight)
         hash(&sum, config->class_weight, (size_t)classes * sizeof *config->class_weight);
+    if (config->sampling)
+        hash_sampling(&sum, config->sampling);
     return sum;
 }
 
@@ -152,36 +170,57 @@ static int check_targets(const gnn_data_t *data, const gnn_train_config_t *confi
     return GNN_OK;
 }
 
+/* A step an epoch, on the whole graph. */
+static int train_whole(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
+                       const gnn_train_config_t *config, gnn_train_result_t *result)
+{
+    nodes_t nodes = {0};
+    int rc;
+    for (int slot = 0; slot < gnn_model_graph_count(model); slot++)
+        GNN_CHECK(gnn_model_prepare(model, slot, gnn_data_graph(data), GNN_ON));
+    GNN_CHECK(make_batches(&nodes, model, data, config));
+    gnn_source_t source = {
+        .get = get,
+        .count = {1,
+                  gnn__any_marked(gnn_data_mask(data, GNN_VALIDATION, config->split),
+                                  gnn_data_nodes(data)),
+                  0},
+        .user = &nodes,
+        .identity = gnn__identify_data(data, config)};
+    rc = gnn__train_loop(model, context, &source, config, result, true);
+done:
+    free_nodes(&nodes);
+    return rc;
+}
+
+/* A step a batch of samples. */
+static int train_sampled(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
+                         const gnn_train_config_t *config, gnn_train_result_t *result)
+{
+    gnn_batches_t *batches;
+    GNN_TRY(gnn_batches_new(&batches, model, context, data, config));
+    const int rc =
+        gnn__train_loop(model, context, gnn_batches_source(batches), config, result, false);
+    gnn_batches_free(batches);
+    return rc;
+}
+
 int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
               const gnn_train_config_t *config, gnn_train_result_t *result)
 {
     GNN__NEED(model);
     GNN__NEED(context);
     GNN__NEED(data);
-    gnn_train_config_t initial = {0};
-    nodes_t nodes = {0};
-    int rc;
+    const gnn_train_config_t initial = {0};
     if (!config)
         config = &initial;
     GNN_TRY(check_data(model, data, config->split, config->metric));
-    if (!any_set(gnn_data_mask(data, GNN_TRAIN, config->split), gnn_data_nodes(data)))
+    if (!gnn__any_marked(gnn_data_mask(data, GNN_TRAIN, config->split), gnn_data_nodes(data)))
         return gnn__error(GNN_EINVALID, "split %lld of \"%s\" has no training nodes",
                           (long long)config->split, gnn_data_name(data));
     GNN_TRY(check_targets(data, config));
-    if (gnn_model_graph_count(model) == 1)
-        GNN_CHECK(gnn_model_prepare(model, 0, gnn_data_graph(data), GNN_ON));
-    GNN_CHECK(make_batches(&nodes, model, data, config));
-    gnn_source_t source = {
-        .get = get,
-        .count = {1, any_set(gnn_data_mask(data, GNN_VALIDATION, config->split), gnn_data_nodes(data)),
-                  0},
-        .user = &nodes,
-        .identity = identify(data, config)};
-    rc = gnn__train_loop(model, context, &source, config, result, true);
-done:
-    gnn_free(nodes.values);
-    gnn_free(nodes.targets.data);
-    return rc;
+    return config->sampling ? train_sampled(model, context, data, config, result)
+                            : train_whole(model, context, data, config, result);
 }
 
 int gnn_evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
@@ -207,8 +246,22 @@ int gnn_evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_dat
     rc = gnn__pool_metric(&pool, metric, value);
 done:
     gnn__pool_free(&pool);
-    gnn_free(nodes.values);
+    free_nodes(&nodes);
     gnn_tape_free(run.tape);
+    return rc;
+}
+
+/* A model's output over the whole set, in one pass, or (rows_at_once >= 0) in chunks of rows. */
+static int predict(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
+                   int64_t rows_at_once, const gnn_tensor_t *out)
+{
+    nodes_t nodes = {0};
+    gnn_model_inputs_t inputs;
+    int rc = inputs_of(&nodes, model, data, &inputs);
+    if (rc == GNN_OK)
+        rc = rows_at_once < 0 ? gnn_model_forward(model, context, &inputs, out)
+                              : gnn_model_infer_layers(model, context, &inputs, rows_at_once, out);
+    free_nodes(&nodes);
     return rc;
 }
 
@@ -218,13 +271,18 @@ int gnn_predict(const gnn_model_t *model, gnn_context_t *context, const gnn_data
     GNN__NEED(model);
     GNN__NEED(context);
     GNN__NEED(data);
-    nodes_t nodes = {0};
-    gnn_model_inputs_t inputs;
-    if (!model || !context || !data || !out)
-        return gnn__error(GNN_EINVALID, "model, context, data and a place must be given");
-    int rc = inputs_of(&nodes, model, data, &inputs);
-    if (rc == GNN_OK)
-        rc = gnn_model_forward(model, context, &inputs, out);
-    gnn_free(nodes.values);
-    return rc;
+    GNN__NEED(out);
+    return predict(model, context, data, -1, out);
+}
+
+int gnn_predict_layers(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
+                       int64_t rows_at_once, const gnn_tensor_t *out)
+{
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(data);
+    GNN__NEED(out);
+    if (rows_at_once < 0)
+        return gnn__error(GNN_EINVALID, "rows_at_once = %lld is negative", (long long)rows_at_once);
+    return predict(model, context, data, rows_at_once, out);
 }

@@ -86,6 +86,12 @@ void gnn__checkpoint_sweep(const char *path);
 int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
                     const gnn_train_config_t *config, gnn_train_result_t *result, bool fixed);
 
+/* Is any of n marks set? NULL: none. */
+bool gnn__any_marked(const uint8_t *mask, int64_t n);
+/* What a resumed training must find again of a set: sizes, labels, masks, class weights, and of its
+ * samples how they are drawn. Not the features, which may have been scaled by another machine. */
+uint64_t gnn__identify_data(const gnn_data_t *data, const gnn_train_config_t *config);
+
 /* One tape that holds the program of one batch. */
 typedef struct gnn__run {
     gnn_tape_t *tape;

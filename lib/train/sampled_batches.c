@@ -1,0 +1,204 @@
+/* Batches of samples as a source for training: while a step runs on one batch, a thread of its own
+ * fills the next one. What a batch holds follows from its part, epoch and number alone, so it does
+ * not matter who fills it, or when. */
+#include <lib/train/sampled.h>
+
+enum { BATCH = 1024, EPOCHS = 200 };
+
+/* ---- handing out ---- */
+
+static bool same_key(const gnn__batch_key_t *a, const gnn__batch_key_t *b)
+{
+    return a->part == b->part && a->epoch == b->epoch && a->index == b->index;
+}
+
+/* The batch that training asks for after this one; false: there is none. */
+static bool next_key(const gnn_batches_t *b, int64_t epoch, gnn__batch_key_t *key)
+{
+    const int64_t *count = b->source.count, last = b->config.epochs ? b->config.epochs : EPOCHS;
+    if (key->index + 1 < count[key->part])
+        key->index++;
+    else if (key->part == GNN_TRAIN && count[GNN_VALIDATION] > 0)
+        *key = (gnn__batch_key_t){.part = GNN_VALIDATION};
+    else if (epoch < last)
+        *key = (gnn__batch_key_t){.part = GNN_TRAIN, .epoch = epoch + 1};
+    else
+        return false;
+    return true;
+}
+
+static void fill_other(void *user)
+{
+    gnn_batches_t *b = user;
+    gnn__filled_fill(&b->filled[1 - b->current], b, NULL);
+}
+
+/* Lets the worker fill the batch that comes next into the memory that is free. */
+static void start_next(gnn_batches_t *b, int64_t epoch)
+{
+    gnn__batch_key_t key = b->filled[b->current].key;
+    gnn__filled_t *other = &b->filled[1 - b->current];
+    if (!b->worker || !next_key(b, epoch, &key) || (other->there && same_key(&other->key, &key)))
+        return;
+    other->there = false;
+    other->key = key;
+    gnn__worker_start(b->worker);
+}
+
+static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
+{
+    gnn_batches_t *b = user;
+    const gnn__batch_key_t key = {part, part == GNN_TRAIN ? epoch : 0, index};
+    if (part < GNN_TRAIN || part > GNN_VALIDATION || index < 0 || index >= b->source.count[part])
+        return gnn__error(GNN_EINVALID, "there is no batch %lld of part %d", (long long)index, part);
+    if (b->worker)
+        gnn__worker_wait(b->worker);
+    b->current = 1 - b->current;
+    gnn__filled_t *f = &b->filled[b->current];
+    if (!f->there || !same_key(&f->key, &key)) {
+        f->key = key;
+        gnn__filled_fill(f, b, b->context);
+    }
+    f->there = false; /* a batch that failed is tried anew */
+    if (f->rc != GNN_OK)
+        return gnn__error(f->rc, "%s", f->message);
+    *batch = f->batch;
+    start_next(b, epoch);
+    return GNN_OK;
+}
+
+/* ---- making ---- */
+
+/* The nodes of a part that have a label. */
+static int find_seeds(gnn_batches_t *b, int part)
+{
+    const uint8_t *mask = gnn_data_mask(b->data, part, b->config.split);
+    const int32_t *labels = gnn_data_labels(b->data);
+    const int64_t n = gnn_data_nodes(b->data);
+    int64_t count = 0;
+    if (b->sampler->seeds) {
+        b->seeds[part] = b->sampler->seeds;
+        b->n_seeds[part] = gnn__any_marked(mask, n) ? b->sampler->n_seeds : 0;
+        return GNN_OK;
+    }
+    GNN_TRY(gnn__new(&b->own_seeds[part], n, sizeof **b->own_seeds, "nodes to learn from"));
+    for (int64_t i = 0; mask && i < n; i++)
+        if (mask[i] && labels[i] >= 0)
+            b->own_seeds[part][count++] = (int32_t)i;
+    b->seeds[part] = b->own_seeds[part];
+    b->n_seeds[part] = count;
+    return GNN_OK;
+}
+
+/* The set's rows under this name; false: it has none. */
+static bool find_input(const gnn_data_t *data, const char *name, gnn__sampled_input_t *in)
+{
+    static const gnn_data_place_t places[] = {GNN_ON_NODES, GNN_ON_EDGES, GNN_ON_GRAPHS};
+    *in = (gnn__sampled_input_t){.whole = {.name = name}, .place = GNN_ON_NODES};
+    if (strcmp(name, "x") == 0) {
+        in->whole.dense = gnn_data_x(data);
+        in->whole.sparse = gnn_data_sparse(data);
+        return in->whole.dense || in->whole.sparse;
+    }
+    in->weighs = strcmp(name, "weight") == 0;
+    for (size_t k = 0; k < sizeof places / sizeof *places && !in->whole.dense; k++) {
+        in->whole.dense = gnn_data_rows(data, places[k], name);
+        in->place = places[k];
+    }
+    if (!in->whole.dense)
+        in->place = GNN_ON_EDGES;
+    return in->whole.dense || in->weighs;
+}
+
+static int find_inputs(gnn_batches_t *b)
+{
+    const int64_t count = gnn_model_input_count(b->model);
+    GNN_TRY(gnn__new(&b->inputs, count, sizeof *b->inputs, "a model's inputs"));
+    for (int64_t k = 0; k < count; k++)
+        if (find_input(b->data, gnn_model_input_name(b->model, k), &b->inputs[b->n_inputs]))
+            b->n_inputs++;
+    return GNN_OK;
+}
+
+static int check_slots(const gnn_batches_t *b)
+{
+    const int slots = gnn_model_graph_count(b->model);
+    const int64_t blocks = gnn_sampler_graphs(b->sampler);
+    if (!b->sampler->row->blocks || slots == blocks)
+        return GNN_OK;
+    return gnn__error(
+        GNN_EINVALID,
+        "the model runs on %d graph slots, the sampler draws %lld blocks: a step that hears takes the block of its .graph, 0 for the first",
+        slots, (long long)blocks);
+}
+
+static int open_batches(gnn_batches_t *b)
+{
+    const gnn_sampling_t *sampling = b->config.sampling;
+    b->batch = sampling->batch ? sampling->batch : BATCH;
+    if (b->batch < 1 || b->batch > INT32_MAX || (unsigned)sampling->prefetch > GNN_OFF)
+        return gnn__error(GNN_EINVALID, "sampling: batch = %lld, prefetch = %d",
+                          (long long)b->batch, (int)sampling->prefetch);
+    GNN_TRY(gnn_sampler_new(&b->sampler, gnn_data_graph(b->data), &sampling->sampler));
+    GNN_TRY(check_slots(b));
+    GNN_TRY(find_inputs(b));
+    for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++) {
+        GNN_TRY(find_seeds(b, part));
+        b->source.count[part] = (b->n_seeds[part] + b->batch - 1) / b->batch;
+    }
+    if (b->n_seeds[GNN_TRAIN] == 0)
+        return gnn__error(GNN_EINVALID, "split %lld has no training nodes with a label",
+                          (long long)b->config.split);
+    GNN_TRY(gnn__new(&b->order, b->n_seeds[GNN_TRAIN], sizeof *b->order, "order of nodes"));
+    b->ordered = -1;
+    for (int k = 0; k < 2; k++)
+        GNN_TRY(gnn__filled_open(&b->filled[k], b));
+    return sampling->prefetch == GNN_OFF ? GNN_OK : gnn__worker_new(&b->worker, fill_other, b);
+}
+
+int gnn_batches_new(gnn_batches_t **batches, const gnn_model_t *model, gnn_context_t *context,
+                    const gnn_data_t *data, const gnn_train_config_t *config)
+{
+    GNN__NEED(batches);
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(data);
+    GNN__NEED(config);
+    gnn_batches_t *made;
+    *batches = NULL;
+    if (!config->sampling)
+        return gnn__error(GNN_EINVALID, "gnn_batches_new: config->sampling is NULL");
+    GNN_TRY(gnn__new(&made, 1, sizeof *made, "batches of samples"));
+    made->model = model;
+    made->context = context;
+    made->data = data;
+    made->config = *config;
+    made->source =
+        (gnn_source_t){.get = get, .user = made, .identity = gnn__identify_data(data, config)};
+    const int rc = open_batches(made);
+    if (rc == GNN_OK)
+        *batches = made;
+    else
+        gnn_batches_free(made);
+    return rc;
+}
+
+void gnn_batches_free(gnn_batches_t *b)
+{
+    if (!b)
+        return;
+    gnn__worker_free(b->worker);
+    for (int k = 0; k < 2; k++) {
+        gnn__filled_close(&b->filled[k]);
+        gnn_free(b->own_seeds[k]);
+    }
+    gnn_free(b->order);
+    gnn_free(b->inputs);
+    gnn_sampler_free(b->sampler);
+    gnn_free(b);
+}
+
+const gnn_source_t *gnn_batches_source(const gnn_batches_t *batches)
+{
+    return batches ? &batches->source : NULL;
+}
