@@ -56,6 +56,7 @@
 #include <gnn/context.h>
 #include <gnn/tensor.h>
 #include <gnn/graph.h>
+#include <gnn/sample.h>
 #include <gnn/op.h>
 #include <gnn/row.h>
 #include <gnn/score.h>
