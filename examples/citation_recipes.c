@@ -143,12 +143,22 @@ static int is_uneven(const gnn_tensor_t *x)
     return most > 10 * least;
 }
 
+/* A few words a row, as in bags of words of abstracts. Rows of hundreds are left alone: divided by
+ * their sums they would be so small that a network learns slowly. */
+static int is_short(const gnn_data_t *data)
+{
+    const gnn_sparse_t *s = gnn_data_sparse(data);
+    return s && s->indptr[s->rows] < 100 * s->rows;
+}
+
 features_t features_for(const options_t *o, const gnn_data_t *data)
 {
     if (o->features != FEATURES_AUTO)
         return (features_t)o->features;
     if (recipe_is_published(o, data))
         return is_binary(data) ? FEATURES_ROWS : FEATURES_RAW;
+    if (is_short(data))
+        return FEATURES_ROWS;
     return is_uneven(gnn_data_x(data)) ? FEATURES_COLUMNS : FEATURES_RAW;
 }
 

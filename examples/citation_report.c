@@ -1,5 +1,6 @@
 /* Words and numbers of citation: files, predictions, the table of classes, JSON. */
 #include "citation.h"
+#include "program.h"
 
 #include <errno.h>
 #include <math.h>
@@ -131,28 +132,6 @@ int print_classes(FILE *file, const gnn_tensor_t *logits, const gnn_data_t *data
 
 /* ---- JSON ---- */
 
-static void print_string(FILE *file, const char *text)
-{
-    fputc('"', file);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
-        if (*c == '"' || *c == '\\')
-            fprintf(file, "\\%c", *c);
-        else if (*c < 0x20)
-            fprintf(file, "\\u%04x", *c);
-        else
-            fputc(*c, file);
-    fputc('"', file);
-}
-
-/* JSON has no NaN. */
-static void print_number(FILE *file, const char *key, double value)
-{
-    if (isfinite(value))
-        fprintf(file, "\"%s\": %.6g", key, value);
-    else
-        fprintf(file, "\"%s\": null", key);
-}
-
 static void print_settings(FILE *file, const options_t *o, const gnn_data_t *data)
 {
     const recipe_t r = recipe_for(o, data);
@@ -167,13 +146,13 @@ static void print_settings(FILE *file, const options_t *o, const gnn_data_t *dat
 void print_json(FILE *file, const options_t *o, const gnn_data_t *data, const study_t *study)
 {
     fprintf(file, "{\"version\": \"%s\", \"data\": {\"name\": ", GNN_VERSION);
-    print_string(file, gnn_data_name(data));
+    program_json_string(file, gnn_data_name(data));
     fprintf(file, ", \"nodes\": %lld, \"edges\": %lld, \"features\": %lld, \"classes\": %lld}, ",
             (long long)gnn_data_nodes(data), (long long)gnn_graph_n_edges(gnn_data_graph(data)),
             (long long)gnn_data_features(data), (long long)gnn_data_classes(data));
     if (o->load) {
         fprintf(file, "\"loaded\": ");
-        print_string(file, o->load);
+        program_json_string(file, o->load);
         fprintf(file, ", ");
     } else {
         print_settings(file, o, data);
@@ -187,14 +166,14 @@ void print_json(FILE *file, const options_t *o, const gnn_data_t *data, const st
                     "\"seed\": %lld, \"epochs\": %lld, \"best_epoch\": %lld, \"seconds\": %.3f, ",
                     (long long)out->seed, (long long)out->result.epochs,
                     (long long)out->result.best_epoch, out->result.seconds);
-        print_number(file, "validation", out->validation);
+        program_json_number(file, "validation", out->validation);
         fprintf(file, ", ");
-        print_number(file, "test", out->test);
+        program_json_number(file, "test", out->test);
         fprintf(file, "}");
     }
     fprintf(file, "], ");
-    print_number(file, "mean", study->mean);
+    program_json_number(file, "mean", study->mean);
     fprintf(file, ", ");
-    print_number(file, "deviation", study->deviation);
+    program_json_number(file, "deviation", study->deviation);
     fprintf(file, "}\n");
 }

@@ -76,3 +76,26 @@ int program_ends(const char *program, int status)
         fprintf(stderr, "%s: standard output was not written: %s\n", program, strerror(errno));
     return status == EXIT_SUCCESS && failed ? EXIT_FAILURE : status;
 }
+
+/* ---- JSON ---- */
+
+void program_json_string(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+        if (*c == '"' || *c == '\\')
+            fprintf(file, "\\%c", *c);
+        else if (*c < 0x20)
+            fprintf(file, "\\u%04x", *c);
+        else
+            fputc(*c, file);
+    fputc('"', file);
+}
+
+void program_json_number(FILE *file, const char *key, double value)
+{
+    if (isfinite(value))
+        fprintf(file, "\"%s\": %.6g", key, value);
+    else
+        fprintf(file, "\"%s\": null", key);
+}

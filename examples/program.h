@@ -4,6 +4,7 @@
 #define EXAMPLES_PROGRAM_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 /* The whole of `text` as a number from low to high. 0, and a line on standard error that names the
  * option, if it is none. */
@@ -20,5 +21,12 @@ void program_fails(const char *program, int rc);
 /* The end of main: `status`, or 1 and a line on standard error if standard output was not written
  * (a full disk, a closed pipe). */
 int program_ends(const char *program, int status);
+
+/* ---- JSON ---- */
+
+/* A string in quotes. */
+void program_json_string(FILE *file, const char *text);
+/* "key": value; null where it is not finite, since JSON has no NaN. */
+void program_json_number(FILE *file, const char *key, double value);
 
 #endif

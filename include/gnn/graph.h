@@ -99,6 +99,19 @@ GNN_API int gnn_graph_merge(gnn_graph_t **graph, int64_t count, const gnn_graph_
  * each part). O(m) memory. */
 GNN_API int gnn_graph_to_edges(gnn_graph_t **graph, const gnn_graph_t *of);
 
+/**
+ * Says that a graph is several side by side, one after another: segment s holds lengths[s] nodes,
+ * as if the graph were gnn_graph_batch of as many.
+ *
+ * @param[in,out] graph  stores edges, no spans; as many receivers as senders, no segments yet, no
+ *                       views yet
+ * @param[in] lengths    (segments), each >= 0, n in all
+ * @return GNN_OK; GNN_EINVALID; GNN_ETOPOLOGY: an edge joins two segments, or the graph has spans,
+ *         segments or two kinds of nodes; GNN_ESHAPE: the lengths add up to another number;
+ *         GNN_EMEMORY. O(n + m)
+ */
+GNN_API int gnn_graph_cut(gnn_graph_t *graph, int64_t segments, const int64_t *lengths);
+
 /* ---- made from others ---- */
 
 /**

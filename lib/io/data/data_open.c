@@ -1,5 +1,5 @@
 /* Which reader a path is for: by what the file is, then by its ending, then by its first bytes. */
-#include <lib/io/data/data.h>
+#include <lib/io/data/many.h>
 
 #include <lib/io/arrays/arrays.h>
 #include <strings.h>
@@ -61,7 +61,10 @@ static int choose(read_t *read, const char *path)
     struct stat s;
     read_t named = by_ending(path);
     if (stat(path, &s) == 0 && S_ISDIR(s.st_mode)) {
-        *read = gnn__data_read_ogb;
+        char *prefix;
+        GNN_TRY(gnn__data_find_tu(&prefix, path));
+        *read = prefix ? gnn__data_read_tu : gnn__data_read_ogb;
+        gnn_free(prefix);
         return GNN_OK;
     }
     if (named == gnn__data_read_linqs || named == gnn__data_read_npz) {

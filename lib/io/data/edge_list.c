@@ -1,6 +1,6 @@
 /* Edge lists: two node numbers a line, from 0, and perhaps a weight. Read here and not by igraph,
  * which knows neither comments nor weights, and takes memory for whatever node a line names. */
-#include <lib/io/data/data.h>
+#include <lib/io/data/many.h>
 
 /* Numbers with gaps are common, so nodes may outnumber links; memory stays bounded by the file. */
 enum { FREE_NODES = 1024 };
@@ -76,11 +76,30 @@ static int read_links(links_t *links, gnn__text_t *text)
     return links->m > 0 ? GNN_OK : gnn__error(GNN_EFORMAT, "%s: no line holds a link", text->name);
 }
 
+/* Is the first line a number alone? A link has two; a set of many graphs begins with their
+ * number. */
+static bool begins_with_count(gnn__text_t *text)
+{
+    gnn__text_field_t first, second;
+    text->comments = "#%";
+    text->delimiter = ' ';
+    bool alone = gnn__text_line(text) && gnn__text_field(text, &first) == GNN_OK &&
+                 gnn__text_field(text, &second) == GNN_OK && !second.at &&
+                 gnn__field_kind(&first) == GNN__INTEGER;
+    gnn__text_rewind(text);
+    return alone;
+}
+
 int gnn__data_read_edge_list(gnn_data_t *data, const char *path)
 {
     gnn__text_t text;
     links_t links = {0};
     GNN_TRY(gnn__text_open_limits(&text, path, data->limits));
+    if (begins_with_count(&text)) {
+        int many = gnn__data_read_dai(data, &text);
+        gnn__text_free(&text);
+        return many;
+    }
     int rc = read_links(&links, &text);
     if (rc == GNN_OK) {
         const gnn_array_t weight = gnn__data_weights(links.weight, links.m);

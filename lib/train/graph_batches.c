@@ -1,0 +1,437 @@
+/* Batches of the graphs of a set: the graphs side by side, their rows of every array, and the graphs
+ * that readouts run on. */
+#include <gnn/collection.h>
+#include <gnn/graph.h>
+#include <lib/io/data/data.h>
+#include <lib/train/train.h>
+
+enum { SLOTS = 4, GRAPHS_OF_A_BATCH = 32 };
+
+/* Room that only grows. */
+typedef struct room {
+    void *data;
+    int64_t bytes;
+} room_t;
+
+struct gnn_graph_batches {
+    const gnn_data_t *data;
+    const gnn_model_t *model; /* that batches are prepared for */
+    gnn_graph_batches_config_t config;
+    int slots;
+    int64_t graphs, count[3];
+    int64_t *of_part[3]; /* (count) the graphs of each part */
+    int32_t *order;      /* (count of training) of the running pass */
+    int64_t epoch, pass;
+    /* the batch */
+    gnn_graph_t *graph[SLOTS];
+    int64_t nodes, edges;
+    room_t chosen, lengths, ones, rows, edge_rows, indptr, indices, labels, targets, sparse[3];
+    gnn_tensor_t x, target;
+    gnn_sparse_t x_sparse;
+    gnn_named_t *values; /* "x", then arrays of the set */
+    gnn_tensor_t *tensors;
+    room_t *numbers;
+    int64_t n_values;
+};
+
+static int reserve(room_t *room, int64_t count, size_t element, const char *what, void *out)
+{
+    int64_t bytes;
+    if (!gnn__mul(count, (int64_t)element, &bytes))
+        return gnn__error(GNN_EOVERFLOW, "%lld %s of a batch do not fit", (long long)count, what);
+    if (bytes > room->bytes || !room->data) {
+        GNN_TRY(gnn__grow(&room->data, room->bytes, bytes + bytes / 4 + 1, 1, what));
+        room->bytes = bytes + bytes / 4 + 1;
+    }
+    *(void **)out = room->data;
+    return GNN_OK;
+}
+
+/* ---- the graph of a batch ---- */
+
+static int64_t first_node(const gnn_graph_batches_t *b, int64_t g)
+{
+    const int64_t *segments = gnn_graph_dst_segments(gnn_data_graph(b->data));
+    return segments ? segments[g] : 0;
+}
+
+static int64_t nodes_of(const gnn_graph_batches_t *b, int64_t g)
+{
+    const int64_t *segments = gnn_graph_dst_segments(gnn_data_graph(b->data));
+    return segments ? segments[g + 1] - segments[g] : gnn_data_nodes(b->data);
+}
+
+/* Numbers of nodes and edges, and which nodes of the set they are. */
+static int gather_nodes(gnn_graph_batches_t *b, int64_t count, const int64_t *graphs)
+{
+    const gnn_graph_t *all = gnn_data_graph(b->data);
+    gnn_graph_row_t row;
+    int64_t *lengths, *rows;
+    GNN_TRY(reserve(&b->lengths, count, sizeof *lengths, "lengths", &lengths));
+    b->nodes = b->edges = 0;
+    for (int64_t k = 0; k < count; k++)
+        b->nodes += lengths[k] = nodes_of(b, graphs[k]);
+    GNN_TRY(reserve(&b->rows, b->nodes, sizeof *rows, "nodes", &rows));
+    for (int64_t k = 0, at = 0; k < count; k++)
+        for (int64_t i = 0; i < lengths[k]; i++, at++) {
+            rows[at] = first_node(b, graphs[k]) + i;
+            GNN_TRY(gnn_graph_row(all, 0, rows[at], &row));
+            b->edges += row.count;
+        }
+    return GNN_OK;
+}
+
+static int make_graph(gnn_graph_batches_t *b, int64_t count, const int64_t *graphs)
+{
+    const gnn_graph_t *all = gnn_data_graph(b->data);
+    const int64_t *lengths = b->lengths.data, *rows = b->rows.data;
+    int64_t *indptr, *edge_rows, at = 0, i = 0;
+    int32_t *indices;
+    GNN_TRY(reserve(&b->indptr, b->nodes + 1, sizeof *indptr, "rows of edges", &indptr));
+    GNN_TRY(reserve(&b->indices, b->edges, sizeof *indices, "edges", &indices));
+    GNN_TRY(reserve(&b->edge_rows, b->edges, sizeof *edge_rows, "edges", &edge_rows));
+    indptr[0] = 0;
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t shift = i - first_node(b, graphs[k]);
+        for (const int64_t end = i + lengths[k]; i < end; i++) {
+            gnn_graph_row_t row;
+            GNN_TRY(gnn_graph_row(all, 0, rows[i], &row));
+            for (int64_t e = 0; e < row.count; e++, at++) {
+                indices[at] = (int32_t)(gnn_graph_row_sender(&row, e) + shift);
+                edge_rows[at] = gnn_graph_row_edge(&row, e);
+            }
+            indptr[i + 1] = at;
+        }
+    }
+    GNN_TRY(gnn_graph_from_csr(&b->graph[0], b->nodes, b->nodes, indptr, indices));
+    return gnn_graph_cut(b->graph[0], count, lengths);
+}
+
+static void free_graphs(gnn_graph_batches_t *b)
+{
+    for (int slot = 0; slot < SLOTS; slot++) {
+        gnn_graph_free(b->graph[slot]);
+        b->graph[slot] = NULL;
+    }
+}
+
+/* The graphs of all slots that the model has, prepared. */
+static int make_graphs(gnn_graph_batches_t *b, int64_t count, const int64_t *graphs)
+{
+    const int64_t *lengths = b->lengths.data;
+    int64_t *ones;
+    free_graphs(b);
+    GNN_TRY(make_graph(b, count, graphs));
+    GNN_TRY(reserve(&b->ones, count, sizeof *ones, "lengths", &ones));
+    for (int64_t k = 0; k < count; k++)
+        ones[k] = 1;
+    if (b->slots > 1)
+        GNN_TRY(gnn_graph_bipartite(&b->graph[1], count, ones, lengths));
+    if (b->slots > 2)
+        GNN_TRY(gnn_graph_complete(&b->graph[2], count, lengths));
+    if (b->slots > 3)
+        GNN_TRY(gnn_graph_bipartite(&b->graph[3], count, lengths, ones));
+    for (int slot = 0; slot < b->slots; slot++)
+        GNN_TRY(gnn_model_prepare(b->model, slot, b->graph[slot], GNN_ON));
+    return GNN_OK;
+}
+
+/* ---- the rows of a batch ---- */
+
+static int gather(room_t *room, const gnn_tensor_t *from, const int64_t *rows, int64_t n,
+                  gnn_tensor_t *to)
+{
+    int64_t count;
+    gnn_real_t *values;
+    if (!gnn__mul(n, from->cols, &count))
+        return gnn__error(GNN_EOVERFLOW, "%lld rows of %lld do not fit", (long long)n,
+                          (long long)from->cols);
+    GNN_TRY(reserve(room, count, sizeof *values, "features", &values));
+    *to = gnn_tensor(values, n, from->cols);
+    for (int64_t r = 0; r < n && from->cols > 0; r++)
+        memcpy(gnn__row(to, r), gnn__row(from, rows[r]), (size_t)from->cols * sizeof *values);
+    return GNN_OK;
+}
+
+static int gather_sparse(gnn_graph_batches_t *b, const gnn_sparse_t *from)
+{
+    const int64_t *rows = b->rows.data;
+    int64_t *indptr, nnz = 0;
+    int32_t *indices;
+    gnn_real_t *values;
+    GNN_TRY(reserve(&b->sparse[0], b->nodes + 1, sizeof *indptr, "features", &indptr));
+    indptr[0] = 0;
+    for (int64_t r = 0; r < b->nodes; r++)
+        indptr[r + 1] = nnz += from->indptr[rows[r] + 1] - from->indptr[rows[r]];
+    GNN_TRY(reserve(&b->sparse[1], nnz, sizeof *indices, "features", &indices));
+    GNN_TRY(reserve(&b->sparse[2], nnz, sizeof *values, "features", &values));
+    for (int64_t r = 0; r < b->nodes; r++) {
+        const int64_t begin = from->indptr[rows[r]], length = indptr[r + 1] - indptr[r];
+        if (length == 0)
+            continue;
+        memcpy(indices + indptr[r], from->indices + begin, (size_t)length * sizeof *indices);
+        memcpy(values + indptr[r], from->values + begin, (size_t)length * sizeof *values);
+    }
+    b->x_sparse = (gnn_sparse_t){
+        .rows = b->nodes, .cols = from->cols, .indptr = indptr, .indices = indices, .values = values};
+    b->values[0] = (gnn_named_t){.name = "x", .sparse = &b->x_sparse};
+    return GNN_OK;
+}
+
+static int gather_values(gnn_graph_batches_t *b, int64_t count, const int64_t *graphs)
+{
+    const int64_t arrays = gnn_data_array_count(b->data);
+    if (gnn_data_sparse(b->data)) {
+        GNN_TRY(gather_sparse(b, gnn_data_sparse(b->data)));
+    } else {
+        GNN_TRY(gather(&b->numbers[0], gnn_data_x(b->data), b->rows.data, b->nodes, &b->x));
+        b->values[0] = (gnn_named_t){.name = "x", .dense = &b->x};
+    }
+    b->n_values = 1;
+    for (int64_t k = 0; k < arrays; k++) {
+        gnn_data_place_t place;
+        const char *name = gnn_data_array_at(b->data, k, &place)->name;
+        const gnn_tensor_t *from = gnn_data_rows(b->data, place, name);
+        const int64_t v = b->n_values;
+        if (!from)
+            continue;
+        GNN_TRY(gather(&b->numbers[v], from,
+                       place == GNN_ON_NODES   ? b->rows.data
+                       : place == GNN_ON_EDGES ? b->edge_rows.data
+                                               : graphs,
+                       place == GNN_ON_NODES   ? b->nodes
+                       : place == GNN_ON_EDGES ? b->edges
+                                               : count,
+                       &b->tensors[v]));
+        b->values[b->n_values++] = (gnn_named_t){.name = name, .dense = &b->tensors[v]};
+    }
+    return GNN_OK;
+}
+
+int gnn_graph_batches_inputs(gnn_graph_batches_t *b, int64_t count, const int64_t *graphs,
+                             gnn_model_inputs_t *inputs)
+{
+    GNN__NEED(b);
+    GNN__NEED(graphs);
+    GNN__NEED(inputs);
+    if (count < 1)
+        return gnn__error(GNN_EINVALID, "a batch of %lld graphs", (long long)count);
+    for (int64_t k = 0; k < count; k++)
+        if (graphs[k] < 0 || graphs[k] >= b->graphs)
+            return gnn__error(GNN_EINVALID, "graph %lld, the set has %lld", (long long)graphs[k],
+                              (long long)b->graphs);
+    GNN_TRY(gather_nodes(b, count, graphs));
+    GNN_TRY(make_graphs(b, count, graphs));
+    GNN_TRY(gather_values(b, count, graphs));
+    *inputs = (gnn_model_inputs_t){.graphs = (const gnn_graph_t *const *)b->graph,
+                                   .n_graphs = b->slots,
+                                   .values = b->values,
+                                   .n_values = b->n_values};
+    return GNN_OK;
+}
+
+/* ---- what a batch is held against ---- */
+
+static int make_loss(gnn_graph_batches_t *b, int64_t count, const int64_t *graphs, gnn_loss_t *loss)
+{
+    const int32_t *classes = gnn_data_graph_labels(b->data);
+    const int64_t columns = gnn_data_classes(b->data);
+    int32_t *labels = NULL;
+    gnn_real_t *targets;
+    if (classes)
+        GNN_TRY(reserve(&b->labels, count, sizeof *labels, "labels", &labels));
+    for (int64_t k = 0; classes && k < count; k++)
+        labels[k] = classes[graphs[k]];
+    *loss = (gnn_loss_t){
+        .kind = b->config.loss, .labels = labels, .class_weight = b->config.class_weight};
+    if (b->config.loss == GNN_LOSS_CROSS_ENTROPY)
+        return GNN_OK;
+    loss->targets = &b->target;
+    if (b->config.targets)
+        return gather(&b->targets, gnn_data_rows(b->data, GNN_ON_GRAPHS, b->config.targets), graphs,
+                      count, &b->target);
+    GNN_TRY(reserve(&b->targets, count * columns, sizeof *targets, "targets", &targets));
+    b->target = gnn_tensor(targets, count, columns);
+    for (int64_t k = 0; k < count; k++)
+        for (int64_t c = 0; c < columns; c++)
+            gnn__row(&b->target, k)[c] = labels[k] == c;
+    return GNN_OK;
+}
+
+/* ---- which graphs ---- */
+
+/* Batches of one pass over the training graphs: with a number of batches of the caller's all are
+ * full. */
+static int64_t batches_of_pass(const gnn_graph_batches_t *b)
+{
+    const int64_t n = b->count[GNN_TRAIN], size = b->config.size;
+    return b->config.per_epoch > 0 && n > size ? n / size : (n + size - 1) / size;
+}
+
+static void shuffle(gnn_graph_batches_t *b, int64_t epoch, int64_t pass)
+{
+    const int64_t n = b->count[GNN_TRAIN];
+    if (b->epoch == epoch && b->pass == pass)
+        return;
+    b->epoch = epoch;
+    b->pass = pass;
+    if (b->config.shuffle == GNN_OFF) {
+        for (int64_t k = 0; k < n; k++)
+            b->order[k] = (int32_t)k;
+        return;
+    }
+    gnn__data_shuffle(b->order, n,
+                      (b->config.seed * 0x9e3779b97f4a7c15u + (uint64_t)epoch) * 0xff51afd7ed558ccdu +
+                          (uint64_t)pass);
+}
+
+static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
+{
+    gnn_graph_batches_t *b = user;
+    const int64_t size = b->config.size, passes = batches_of_pass(b);
+    const int64_t within = part == GNN_TRAIN ? index % passes : index, first = within * size;
+    const int64_t count = gnn__min(size, b->count[part] - first);
+    int64_t *chosen;
+    GNN_TRY(reserve(&b->chosen, size, sizeof *chosen, "graphs", &chosen));
+    if (part == GNN_TRAIN)
+        shuffle(b, epoch, index / passes);
+    for (int64_t k = 0; k < count; k++)
+        chosen[k] = b->of_part[part][part == GNN_TRAIN ? b->order[first + k] : first + k];
+    GNN_TRY(gnn_graph_batches_inputs(b, count, chosen, &batch->inputs));
+    return make_loss(b, count, chosen, &batch->loss);
+}
+
+/* ---- opening ---- */
+
+static int check_set(const gnn_data_t *data, const gnn_model_t *model,
+                     const gnn_graph_batches_config_t *c)
+{
+    const gnn_graph_t *graph = gnn_data_graph(data);
+    if (gnn_model_graph_count(model) > SLOTS)
+        return gnn__error(GNN_EUNSUPPORTED, "the model runs on %d graphs, a batch gives %d",
+                          gnn_model_graph_count(model), SLOTS);
+    if (gnn_graph_n_parts(graph) != 1 || gnn_graph_part_is_spans(graph, 0))
+        return gnn__error(GNN_EUNSUPPORTED, "batches are made of sets with one part of edges");
+    if (c->size < 0 || c->per_epoch < 0)
+        return gnn__error(GNN_EINVALID, "batches of %lld graphs, %lld in an epoch",
+                          (long long)c->size, (long long)c->per_epoch);
+    if (c->targets && !gnn_data_rows(data, GNN_ON_GRAPHS, c->targets))
+        return gnn__error(GNN_EINVALID, "no array of reals on graphs is called \"%s\"", c->targets);
+    const bool by_class = c->loss == GNN_LOSS_CROSS_ENTROPY ||
+                          (c->loss == GNN_LOSS_BINARY_CROSS_ENTROPY && !c->targets);
+    if (by_class && !gnn_data_graph_labels(data))
+        return gnn__error(GNN_EINVALID, "the graphs of \"%s\" have no classes", gnn_data_name(data));
+    if (!by_class && !c->targets)
+        return gnn__error(GNN_EINVALID, "this loss needs .targets, an array on graphs");
+    return GNN_OK;
+}
+
+static int list_parts(gnn_graph_batches_t *b, const int8_t *part)
+{
+    for (int k = 0; k < 3; k++)
+        GNN_TRY(gnn__new(&b->of_part[k], b->graphs, sizeof *b->of_part[k], "graphs"));
+    for (int64_t g = 0; g < b->graphs; g++) {
+        if (part[g] < -1 || part[g] > GNN_TEST)
+            return gnn__error(GNN_EINVALID, "graph %lld is in part %d, expected is -1 to %d",
+                              (long long)g, part[g], GNN_TEST);
+        if (part[g] >= 0 && nodes_of(b, g) > 0)
+            b->of_part[part[g]][b->count[part[g]]++] = g;
+    }
+    return gnn__new(&b->order, b->graphs, sizeof *b->order, "an order of graphs");
+}
+
+static int open_batches(gnn_graph_batches_t *b, const gnn_data_t *data, const gnn_model_t *model,
+                        const int8_t *part, const gnn_graph_batches_config_t *config)
+{
+    const int64_t values = gnn_data_array_count(data) + 1;
+    b->data = data;
+    b->model = model;
+    if (config)
+        b->config = *config;
+    GNN_TRY(check_set(data, model, &b->config));
+    if (b->config.size == 0)
+        b->config.size = GRAPHS_OF_A_BATCH;
+    b->slots = gnn_model_graph_count(model);
+    b->graphs = gnn_data_graphs(data);
+    b->epoch = b->pass = -1;
+    GNN_TRY(list_parts(b, part));
+    GNN_TRY(gnn__new(&b->values, values, sizeof *b->values, "a model's inputs"));
+    GNN_TRY(gnn__new(&b->tensors, values, sizeof *b->tensors, "a model's inputs"));
+    return gnn__new(&b->numbers, values, sizeof *b->numbers, "a model's inputs");
+}
+
+int gnn_graph_batches_new(gnn_graph_batches_t **batches, const gnn_data_t *data,
+                          const gnn_model_t *model, const int8_t *part,
+                          const gnn_graph_batches_config_t *config)
+{
+    GNN__NEED(batches);
+    *batches = NULL;
+    GNN__NEED(data);
+    GNN__NEED(model);
+    GNN__NEED(part);
+    gnn_graph_batches_t *b;
+    GNN_TRY(gnn__new(&b, 1, sizeof *b, "batches of graphs"));
+    int rc = open_batches(b, data, model, part, config);
+    if (rc != GNN_OK) {
+        gnn_graph_batches_free(b);
+        return rc;
+    }
+    *batches = b;
+    return GNN_OK;
+}
+
+void gnn_graph_batches_free(gnn_graph_batches_t *b)
+{
+    if (!b)
+        return;
+    room_t *const rooms[] = {&b->chosen,    &b->lengths,   &b->ones,      &b->rows,
+                             &b->edge_rows, &b->indptr,    &b->indices,   &b->labels,
+                             &b->targets,   &b->sparse[0], &b->sparse[1], &b->sparse[2]};
+    for (size_t k = 0; k < sizeof rooms / sizeof *rooms; k++)
+        gnn_free(rooms[k]->data);
+    for (int64_t k = 0; b->numbers && k <= gnn_data_array_count(b->data); k++)
+        gnn_free(b->numbers[k].data);
+    for (int k = 0; k < 3; k++)
+        gnn_free(b->of_part[k]);
+    free_graphs(b);
+    gnn_free(b->order);
+    gnn_free(b->values);
+    gnn_free(b->tensors);
+    gnn_free(b->numbers);
+    gnn_free(b);
+}
+
+gnn_source_t gnn_graph_batches_source(gnn_graph_batches_t *b)
+{
+    const int64_t size = b->config.size, all = batches_of_pass(b);
+    const int64_t trained = b->config.per_epoch > 0 && all > 0 ? b->config.per_epoch : all;
+    return (gnn_source_t){.get = get,
+                          .count = {trained, (b->count[GNN_VALIDATION] + size - 1) / size,
+                                    (b->count[GNN_TEST] + size - 1) / size},
+                          .user = b,
+                          .identity = (uint64_t)b->graphs * 0x9e3779b97f4a7c15u + b->config.seed};
+}
+
+int gnn_graph_batches_predict(gnn_graph_batches_t *b, const gnn_model_t *model,
+                              gnn_context_t *context, const gnn_tensor_t *out)
+{
+    GNN__NEED(b);
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(out);
+    int64_t *chosen;
+    if (out->rows != b->graphs)
+        return gnn__error(GNN_ESHAPE, "a row for each of %lld graphs is expected, %lld came",
+                          (long long)b->graphs, (long long)out->rows);
+    for (int64_t first = 0; first < b->graphs; first += b->config.size) {
+        const int64_t count = gnn__min(b->config.size, b->graphs - first);
+        gnn_model_inputs_t inputs;
+        GNN_TRY(reserve(&b->chosen, b->config.size, sizeof *chosen, "graphs", &chosen));
+        for (int64_t k = 0; k < count; k++)
+            chosen[k] = first + k;
+        GNN_TRY(gnn_graph_batches_inputs(b, count, chosen, &inputs));
+        const gnn_tensor_t rows = {gnn__row(out, first), count, out->cols, out->stride};
+        GNN_TRY(gnn_model_forward(model, context, &inputs, &rows));
+    }
+    return GNN_OK;
+}
