@@ -19,16 +19,16 @@ static void on_interrupt(int signal_number)
     stopped = 1;
 }
 
-/* Bags of words count 0 or 1: their rows are divided by their sums, as in the papers. */
-static int normalise(gnn_data_t *data)
+/* Splits by the rule of Shchur et al. 2018 in place of the file's: so many of each class to learn
+ * from and to choose by, all others for the test. */
+static int draw_splits(options_t *o, gnn_data_t *data)
 {
-    const gnn_sparse_t *sparse = gnn_data_sparse(data);
-    if (!sparse)
+    if (o->drawn == 0)
         return GNN_OK;
-    for (int64_t k = 0; k < sparse->indptr[sparse->rows]; k++)
-        if (sparse->values[k] != 1)
-            return GNN_OK;
-    return gnn_data_row_normalise(data);
+    o->splits = o->drawn;
+    return gnn_data_split_draw(data, &(gnn_split_rule_t){.splits = o->drawn,
+                                                         .train_each = o->each[0],
+                                                         .validation_each = o->each[1]});
 }
 
 /* What is asked for of the best model's logits. */
@@ -74,7 +74,7 @@ static void print_summary(const options_t *o, const study_t *study)
         fprintf(o->say, "%lld seeds%s\n", seeds, splits > 1 ? " each" : "");
 }
 
-static int run(const options_t *o, gnn_context_t *context, gnn_data_t **data, study_t *study)
+static int run(options_t *o, gnn_context_t *context, gnn_data_t **data, study_t *study)
 {
     char text[400];
     GNN_TRY(strcmp(o->data, "karate") == 0 ? gnn_data_karate(data) : gnn_data_open(data, o->data));
@@ -86,7 +86,10 @@ static int run(const options_t *o, gnn_context_t *context, gnn_data_t **data, st
                 gnn_data_name(*data), gnn_data_features(*data) == 0 ? "features" : "classes");
         return PROGRAM_REFUSED;
     }
-    GNN_TRY(normalise(*data));
+    if (!o->load)
+        recipe_print(o, *data);
+    GNN_TRY(draw_splits(o, *data));
+    GNN_TRY(features_scale(*data, features_for(o, *data)));
     GNN_TRY(gnn_data_reorder(*data)); /* what is written keeps the file's numbers */
     GNN_TRY(o->load ? study_load(study, o, context, *data) : study_train(study, o, context, *data));
     GNN_TRY(write_outputs(o, context, *data, study));
@@ -117,8 +120,9 @@ static int take_splits(const char *value, void *to)
 
 /* A saved model has its settings, and is not trained. */
 static const char *const of_training[] = {
-    "model", "seeds",        "splits", "epochs",     "patience", "hidden",    "heads", "dropout",
-    "lr",    "weight-decay", "log",    "checkpoint", "resume",   "overwrite", "curve", NULL};
+    "model",        "recipe", "layers",     "draw",   "train-each", "validation-each", "seeds",
+    "splits",       "epochs", "patience",   "hidden", "heads",      "dropout",         "lr",
+    "weight-decay", "log",    "checkpoint", "resume", "overwrite",  "curve",           NULL};
 
 /* What a recipe leaves open is -1 or 0 here. */
 static int read_options(options_t *o, int argc, char **argv, int *status)
@@ -130,20 +134,32 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
              "a .npz, LINQS' files, OGB's folder, an edge list, GraphML (docs/formats.md), or Zachary's karate club",
              "FILE|karate"),
         TAKE("model", &o->recipe,
-             "gcn, sage, gin, gat, gatv2, transformer or mlp, each with the settings of its paper [gat]",
+             "gcn, sage, gin, gat, gatv2, transformer, mlp, sgc, appnp, gcn2 or resgat [gat]",
              "NAME", take_model),
+        CHOICE("recipe", &o->settings,
+               "settings: of the network's paper, for any set, or auto: the paper's on its own sets",
+               "auto|paper|general"),
+        CHOICE("features", &o->features,
+               "as they are, rows divided by their sums, columns of mean 0 and variance 1, or auto: by what they look like",
+               "auto|raw|rows|columns"),
         TEXT("load", &o->load, "runs a saved model instead of training one", "FILE"),
         HEADING("Training"),
         WHOLE("seeds", &o->seeds, "trainings, each with weights and dropout of its own", 1, 1000000),
         WHOLE("split", &o->split, "the file's split of nodes that is used, from 0 [0]", 0, MOST),
         TAKE("splits", &o->splits, "trains on each of the first N splits, or on all of them",
              "N|all", take_splits),
-        WHOLE("epochs", &o->epochs, "at most so many steps [by model]", 1, MOST),
+        WHOLE("draw", &o->drawn, "draws N splits in place of the file's", 1, 10000),
+        WHOLE("train-each", &o->each[0], "nodes of each class for training in a drawn split", 1, MOST),
+        WHOLE("validation-each", &o->each[1], "the same for validation; others are for the test", 1,
+              MOST),
+        WHOLE("epochs", &own->epochs, "at most so many steps [by model]", 1, MOST),
         WHOLE("patience", &own->patience,
               "ends after so many epochs without a better validation figure; 0: never [by model]",
               0, MOST),
         WHOLE("hidden", &own->hidden, "width of the hidden layer, of one head [by model]", 1, 65536),
         WHOLE("heads", &own->heads, "heads of the hidden layer [by model]", 1, 1024),
+        WHOLE("layers", &own->layers, "hops of sgc and appnp, layers of gcn2 and resgat [by model]",
+              1, 1024),
         REAL("dropout", &own->dropout, "rate of dropout [by model]", 0, 0.99),
         REAL("lr", &own->lr, "learning rate of Adam [by model]", 0, 1000),
         REAL("weight-decay", &own->weight_decay, "added to gradients [by model]", 0, 1000),
@@ -185,6 +201,7 @@ int main(int argc, char **argv)
     options_t options = {.recipe = recipe_find("gat"),
                          .data = "karate",
                          .seeds = 1,
+                         .each = {20, 30},
                          .own = {.patience = -1, .dropout = -1, .lr = -1, .weight_decay = -1}};
     gnn_context_t *context = NULL;
     gnn_data_t *data = NULL;

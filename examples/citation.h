@@ -1,5 +1,5 @@
-/* What the files of citation share: citation.c (options), citation_models.c (the networks),
- * citation_train.c (training over seeds and splits), citation_watch.c (progress and log),
+/* What the files of citation share: citation.c (options), citation_models.c and citation_deep.c (the
+ * networks), citation_recipes.c (their settings), citation_train.c (training over seeds and splits), citation_watch.c (progress and log),
  * citation_report.c (words, JSON, CSV) and citation_pictures.c. */
 #ifndef CITATION_H
 #define CITATION_H
@@ -9,28 +9,39 @@
 
 /* ---- the networks ---- */
 
-/* A network with the settings that its paper trains it with. */
-typedef struct {
-    const char *name;
-    int64_t hidden, heads; /* width of the hidden layer, of one head where there are several */
+typedef struct recipe recipe_t;
+
+/* Makes the network of a recipe for a set. */
+typedef int build_t(gnn_model_t **model, gnn_context_t *context, const recipe_t *recipe,
+                    const gnn_data_t *data);
+
+/* A network and how it is trained; 0 where it has no such thing. */
+struct recipe {
+    const char *name, *data; /* the set that the settings are for; NULL: any */
+    build_t *build;
+    int64_t hidden, heads;      /* width of the hidden layer, of one head where there are several */
+    int64_t last_heads, layers; /* heads that are averaged in the end; layers, or hops */
+    double alpha, theta;        /* share of the first features; GCNII's lambda */
     double dropout, lr, weight_decay;
+    const char *group; /* parameters that begin with this have `group_decay` instead */
+    double group_decay;
     int64_t epochs, patience;
     gnn_watch_t watch;
-    int decay_first_layer_only;
-} recipe_t;
+};
+
+build_t build_layers, build_transformer, build_mlp, build_sgc, build_appnp, build_gcn2,
+    build_residual;
 
 const recipe_t *recipe_find(const char *name);
 /* "gcn, sage, ..." */
 const char *recipe_names(void);
-int recipe_build(gnn_model_t **model, gnn_context_t *context, const recipe_t *recipe,
-                 const gnn_data_t *data);
 
 /* ---- training ---- */
 
 /* Settings in place of the recipe's; 0, and of those that may be 0 what is below it: the recipe's.
  */
 typedef struct {
-    int64_t hidden, heads, patience;
+    int64_t hidden, heads, layers, epochs, patience;
     double dropout, lr, weight_decay;
 } own_settings_t;
 
@@ -38,9 +49,11 @@ typedef struct {
     const recipe_t *recipe;
     own_settings_t own;
     const char *data, *save, *load, *predict, *plot, *curve, *confusion, *log, *checkpoint;
-    int64_t seeds, epochs, split,
-        splits; /* splits 0: `split` alone; otherwise the first so many, -1: all */
-    int metric; /* gnn_metric_t */
+    int64_t seeds, split, splits; /* splits 0: `split` alone; otherwise the first so many, -1: all */
+    int64_t drawn;                /* splits that are drawn in place of the file's; 0: none */
+    int64_t each[2];        /* nodes of each class for training and validation in a drawn split */
+    int settings, features; /* settings_t, features_t */
+    int metric;             /* gnn_metric_t */
     int64_t threads;
     int json, report, resume, overwrite;
     FILE *say; /* where words go: stdout, or stderr if JSON goes there */
@@ -48,8 +61,20 @@ typedef struct {
 
 extern const char *const metric_names[3];
 
-/* The recipe with what a set's paper, and then the caller, sets otherwise. */
+/* Whose settings: those of the network's paper on its own sets and others elsewhere, or always one
+ * of the two. */
+typedef enum { SETTINGS_AUTO, SETTINGS_PAPER, SETTINGS_GENERAL } settings_t;
+/* What becomes of the features before training. */
+typedef enum { FEATURES_AUTO, FEATURES_RAW, FEATURES_ROWS, FEATURES_COLUMNS } features_t;
+
+/* The recipe for a set, with what the caller sets otherwise. */
 recipe_t recipe_for(const options_t *options, const gnn_data_t *data);
+/* Are its settings those of its paper? */
+int recipe_is_published(const options_t *options, const gnn_data_t *data);
+/* Scaled by what they look like, unless the caller says how. */
+features_t features_for(const options_t *options, const gnn_data_t *data);
+int features_scale(gnn_data_t *data, features_t how);
+void recipe_print(const options_t *options, const gnn_data_t *data);
 
 /* One training. */
 typedef struct {

@@ -160,8 +160,8 @@ static void print_settings(FILE *file, const options_t *o, const gnn_data_t *dat
         file,
         "\"model\": \"%s\", \"settings\": {\"hidden\": %lld, \"heads\": %lld, \"dropout\": %g, \"lr\": %g, \"weight_decay\": %g, ",
         r.name, (long long)r.hidden, (long long)r.heads, r.dropout, r.lr, r.weight_decay);
-    fprintf(file, "\"epochs\": %lld, \"patience\": %lld}, ",
-            (long long)(o->epochs ? o->epochs : r.epochs), (long long)r.patience);
+    fprintf(file, "\"epochs\": %lld, \"patience\": %lld}, ", (long long)r.epochs,
+            (long long)r.patience);
 }
 
 void print_json(FILE *file, const options_t *o, const gnn_data_t *data, const study_t *study)

@@ -14,8 +14,9 @@ static int train_one(gnn_model_t *model, watcher_t *w, outcome_t *out, gnn_conte
 {
     const options_t *o = w->options;
     const recipe_t r = recipe_for(o, data);
-    const gnn_parameter_group_t second = {.prefix = "1.", .weight_decay = GNN_ZERO};
-    gnn_train_config_t config = {.epochs = o->epochs ? o->epochs : r.epochs,
+    const gnn_parameter_group_t group = {
+        .prefix = r.group, .weight_decay = r.group_decay > 0 ? (gnn_real_t)r.group_decay : GNN_ZERO};
+    gnn_train_config_t config = {.epochs = r.epochs,
                                  .patience = r.patience,
                                  .watch = r.watch,
                                  .metric = o->metric,
@@ -27,8 +28,8 @@ static int train_one(gnn_model_t *model, watcher_t *w, outcome_t *out, gnn_conte
                                  .user = w,
                                  .checkpoint = checkpoint,
                                  .resume = o->resume ? GNN_ON : GNN_OFF};
-    if (r.decay_first_layer_only) {
-        config.optimizer.groups = &second;
+    if (r.group) {
+        config.optimizer.groups = &group;
         config.optimizer.n_groups = 1;
     }
     int rc = gnn_train(model, context, data, &config, &out->result);
@@ -67,7 +68,7 @@ static int run_one(study_t *s, const options_t *o, gnn_context_t *context, gnn_d
         return PROGRAM_REFUSED;
     }
     gnn_context_set_seed(context, (uint64_t)out->seed);
-    int rc = recipe_build(&model, context, &r, data);
+    int rc = r.build(&model, context, &r, data);
     if (rc == GNN_OK)
         rc = train_one(model, &w, out, context, data, o->checkpoint ? name : NULL);
     if (rc == GNN_OK && (!s->model || out->validation > s->outcomes[s->best].validation)) {

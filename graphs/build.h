@@ -33,6 +33,17 @@ void gnn__graph_forget(gnn_graph_t *graph, int64_t mark);
 /* Adds pairs to degree[i] of the nodes that hear them. */
 void gnn__pairs_count_degrees(const gnn__pairs_t *pairs, int64_t *degree);
 
+/* ---- block.c: a bipartite graph that is built again and again in the memory that it has; only
+ * what outgrows that is allocated ---- */
+
+int gnn__block_new(gnn_graph_t **block, const gnn__whole_t *whole);
+/* Forgets what was there. *indptr: (n_dst + 1) zeros, to be filled. */
+int gnn__block_begin(gnn_graph_t *block, int64_t n_dst, int64_t **indptr);
+/* Room for the indptr[n_dst] senders, to be filled. */
+int gnn__block_edges(gnn_graph_t *block, int32_t **indices);
+/* All senders are below n_src >= n_dst. */
+int gnn__block_end(gnn_graph_t *block, int64_t n_src);
+
 /* ---- edges.c, spans.c, transpose.c, pairs.c ---- */
 
 /* What the user's arrays must be, and what gnn_graph_validate asks of every part. */

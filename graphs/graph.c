@@ -2,14 +2,50 @@
  * <gnn/graph.h>. */
 #include <graphs/build.h>
 
+/* Room for one more array in the list, which has room for a power of two. */
+static int grow_owned(gnn_graph_t *graph, int64_t n)
+{
+    if ((n & (n - 1)) != 0)
+        return GNN_OK;
+    const int64_t room = n ? 2 * n : 1;
+    if (graph->room)
+        GNN_TRY(gnn__grow(&graph->room, n, room, sizeof *graph->room, "sizes of a graph's arrays"));
+    return gnn__grow(&graph->owned, n, room, sizeof *graph->owned, "list of a graph's arrays");
+}
+
+/* The array that stood there before, zeroed; a larger one where it is too small. */
+static int own_again(gnn_graph_t *graph, void **array, int64_t count, size_t element, const char *what)
+{
+    const int64_t k = graph->n_owned;
+    size_t bytes;
+    GNN_TRY(gnn__bytes(count, element, what, &bytes));
+    if (k == graph->n_kept) {
+        GNN_TRY(grow_owned(graph, k));
+        graph->n_kept++;
+    }
+    *array = graph->owned[k];
+    if (*array && bytes <= graph->room[k]) {
+        memset(*array, 0, bytes);
+        return GNN_OK;
+    }
+    gnn_free(graph->owned[k]);
+    graph->owned[k] = NULL;
+    graph->room[k] = 0;
+    GNN_TRY(gnn__new(array, (int64_t)(bytes + bytes / 8), 1, what));
+    graph->owned[k] = *array;
+    graph->room[k] = bytes + bytes / 8;
+    return GNN_OK;
+}
+
 int gnn__graph_own(gnn_graph_t *graph, void *out, int64_t count, size_t element, const char *what)
 {
-    int64_t n = graph->n_owned;
-    if ((n & (n - 1)) == 0) /* the list has room for a power of two */
-        GNN_TRY(gnn__grow(&graph->owned, n, n ? 2 * n : 1, sizeof *graph->owned,
-                          "list of a graph's arrays"));
     void *array;
-    GNN_TRY(gnn__new(&array, count, element, what));
+    if (graph->room)
+        GNN_TRY(own_again(graph, &array, count, element, what));
+    else {
+        GNN_TRY(grow_owned(graph, graph->n_owned));
+        GNN_TRY(gnn__new(&array, count, element, what));
+    }
     graph->owned[graph->n_owned++] = array;
     memcpy(out, &array, sizeof array);
     return GNN_OK;
@@ -29,6 +65,8 @@ int gnn__graph_own_copy(gnn_graph_t *graph, void *out, const void *from, int64_t
 
 void gnn__graph_forget(gnn_graph_t *graph, int64_t mark)
 {
+    if (graph->room)
+        graph->n_owned = mark;
     while (graph->n_owned > mark)
         gnn_free(graph->owned[--graph->n_owned]);
 }
@@ -70,6 +108,11 @@ void gnn_graph_free(gnn_graph_t *graph)
 {
     if (!graph)
         return;
+    if (graph->room) {
+        graph->n_owned = graph->n_kept;
+        gnn_free(graph->room);
+        graph->room = NULL;
+    }
     gnn__graph_forget(graph, 0);
     gnn_free(graph->owned);
     gnn_free(graph->views);

@@ -28,6 +28,14 @@ typedef struct gnn__built_view {
     const int64_t *degree; /* (n_dst) pairs heard over all parts of this view */
 } gnn__built_view_t;
 
+/* What a block of a sample knows of the graph that it was drawn from: arrays by that graph's node
+ * numbers, and the number of each of the block's senders. */
+typedef struct gnn__whole {
+    const int32_t *nodes;
+    const int64_t *degree;  /* pairs heard, without loops that a view adds */
+    const uint8_t *missing; /* 1 where a node does not hear itself */
+} gnn__whole_t;
+
 struct gnn_graph {
     int64_t n_dst, n_src;
     int64_t n_edges;                      /* the user's edge numbers */
@@ -36,10 +44,15 @@ struct gnn_graph {
     int64_t *dst_start, *src_start;       /* n_segments */
     gnn__built_view_t base;               /* the plain graph: no loops, no norm, no transpose */
     gnn__built_view_t **views; /* prepared ones; pointers stay valid until the graph is freed */
-    int64_t n_views;
+    int64_t n_views, views_room;
     void **owned; /* every array behind the parts, freed with the graph */
     int64_t n_owned;
-    gnn_owner_t owner; /* of arrays that were borrowed */
+    /* of a block, which is built again and again in the same memory: bytes that each of the `n_kept`
+     * arrays has room for, forgotten ones included; NULL: an array that is forgotten is freed */
+    size_t *room;
+    int64_t n_kept;
+    const gnn__whole_t *whole; /* of a block; its receivers are its first senders */
+    gnn_owner_t owner;         /* of arrays that were borrowed */
 };
 
 /* Finds the view that a computation needs, or NULL with GNN_EUNPREPARED's message that names the

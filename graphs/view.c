@@ -180,13 +180,28 @@ static int share_parts(gnn_graph_t *graph, gnn__built_view_t *view, const gnn__b
     return GNN_OK;
 }
 
+/* The marks stay with the block, which allocates nothing once it is warm. */
+static int build_block_loops(gnn_graph_t *graph, gnn__built_view_t *view)
+{
+    uint8_t *missing;
+    int64_t count = 0;
+    GNN_TRY(gnn__graph_own(graph, &missing, graph->n_dst, 1, "marks of missing self-loops"));
+    memset(missing, 1, (size_t)graph->n_dst);
+    find_loops(&graph->base.parts[0].pairs, NULL, missing);
+    for (int64_t i = 0; i < graph->n_dst; i++)
+        count += missing[i];
+    return count ? build_loops(graph, view, missing, count) : share_parts(graph, view, &graph->base);
+}
+
 static int build_parts(gnn_graph_t *graph, gnn__built_view_t *view)
 {
     const gnn__built_view_t *same = find_same_pairs(graph, view->key.self_loops);
-    uint8_t *missing;
+    uint8_t *missing = NULL;
     int64_t count;
     if (same)
         return share_parts(graph, view, same);
+    if (graph->whole)
+        return build_block_loops(graph, view);
     int rc = gnn__view_missing_loops(&graph->base, graph->n_dst, &missing, &count);
     if (rc == GNN_OK)
         rc = count ? build_loops(graph, view, missing, count)
@@ -237,11 +252,41 @@ gnn_real_t gnn__norm_factor(gnn_graph_norm_t norm, int64_t degree)
                                                          : 1 / (double)degree);
 }
 
+/* Degrees are those of the whole graph. A receiver that hears c of its D pairs multiplies what it
+ * hears by D / c: with all of them the factors are those of the whole graph. */
+static int build_block_norm(gnn_graph_t *graph, gnn__built_view_t *view)
+{
+    const gnn__whole_t *whole = graph->whole;
+    const bool symmetric = view->key.norm == GNN_GRAPH_NORM_SYMMETRIC;
+    gnn_real_t *row, *col = NULL;
+    GNN_TRY(gnn__graph_own(graph, &row, graph->n_dst, sizeof *row, "degree norm"));
+    if (symmetric)
+        GNN_TRY(gnn__graph_own(graph, &col, graph->n_src, sizeof *col, "degree norm"));
+    for (int64_t j = 0; j < graph->n_src; j++) {
+        const int32_t node = whole->nodes[j];
+        const int64_t heard = j < graph->n_dst ? view->degree[j] : 0,
+                      degree = whole->degree[node] +
+                               (view->key.self_loops == GNN_ON ? whole->missing[node] : 0);
+        const gnn_real_t factor = gnn__norm_factor(view->key.norm, degree);
+        if (col)
+            col[j] = factor;
+        if (j < graph->n_dst)
+            row[j] = heard == degree ? factor
+                     : heard == 0    ? 0
+                                     : factor * (gnn_real_t)((double)degree / (double)heard);
+    }
+    view->parts[0].scale_row = row;
+    view->parts[0].scale_col = col;
+    return GNN_OK;
+}
+
 static int build_norm(gnn_graph_t *graph, gnn__built_view_t *view)
 {
     gnn_real_t *factor;
     if (view->key.norm == GNN_GRAPH_NORM_NONE)
         return GNN_OK;
+    if (graph->whole)
+        return build_block_norm(graph, view);
     GNN_TRY(gnn__graph_own(graph, &factor, graph->n_dst, sizeof *factor, "degree norm"));
     for (int64_t i = 0; i < graph->n_dst; i++)
         factor[i] = gnn__norm_factor(view->key.norm, view->degree[i]);
@@ -265,7 +310,8 @@ static int check_view(const gnn_graph_t *graph, const gnn_view_t *view)
         return gnn__error(GNN_EINVALID, "norm = %d, but norms are 0 to %d", (int)view->norm,
                           GNN_GRAPH_NORM_ROW);
     bool loops = view->self_loops == GNN_ON;
-    if (graph->n_dst != graph->n_src && (loops || view->norm == GNN_GRAPH_NORM_SYMMETRIC))
+    if (!graph->whole && graph->n_dst != graph->n_src &&
+        (loops || view->norm == GNN_GRAPH_NORM_SYMMETRIC))
         return gnn__error(
             GNN_ETOPOLOGY,
             "%s needs the same nodes on both sides, but the graph has %lld receivers and %lld senders",
@@ -283,8 +329,11 @@ int gnn_graph_prepare(gnn_graph_t *graph, const gnn_view_t *view)
     if (find(graph, &key))
         return GNN_OK;
     int64_t mark = graph->n_owned;
-    GNN_CHECK(gnn__grow(&graph->views, graph->n_views, graph->n_views + 1, sizeof *graph->views,
-                        "list of views"));
+    if (graph->n_views == graph->views_room) {
+        GNN_CHECK(gnn__grow(&graph->views, graph->n_views, graph->n_views + 1, sizeof *graph->views,
+                            "list of views"));
+        graph->views_room++;
+    }
     GNN_CHECK(gnn__graph_own(graph, &built, 1, sizeof *built, "view"));
     built->key = key;
     GNN_CHECK(build_parts(graph, built));

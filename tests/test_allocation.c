@@ -275,9 +275,14 @@ static int go_on_body(gnn_context_t *context)
     if (rc == GNN_OK)
         rc = gnn_state_new(&state, model, context,
                            &(gnn_state_config_t){.segments = 2, .capacity = 3, .fixed = &fixed});
-    for (int k = 0; rc == GNN_OK && k < 2; k++)
+    for (int k = 0; rc == GNN_OK && k < 2; k++) {
         rc = gnn_model_advance(model, context, state, NULL,
                                &(gnn_model_inputs_t){.values = &word, .n_values = 1}, &out);
+        if (rc == GNN_OK) /* they change places; then one of three is left out */
+            rc = gnn_state_select(state, 3, (const int64_t[]){1, 0, 0});
+        if (rc == GNN_OK)
+            rc = gnn_state_select(state, 2, (const int64_t[]){1, 2});
+    }
     gnn_state_free(state);
     gnn_model_free(model);
     gnn_graph_free(graphs[0]);

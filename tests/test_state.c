@@ -219,16 +219,20 @@ static int64_t first_row(int64_t sequence)
     return row;
 }
 
-/* Appends counts[s] rows of each sequence, compares them with those of the forward pass. */
-static void go_on(const gnn_model_t *model, gnn_state_t *state, const int64_t *counts,
-                  const gnn_real_t *whole)
+/* Sequences that a state may have, each a beginning of one of those above. */
+enum { MOST = 7, MOST_ROWS = MOST * CAPACITY };
+
+/* Appends counts[s] rows of each sequence, compares them with those of the forward pass; sequence
+ * s is a copy of who[s]. */
+static void copies_go_on(const gnn_model_t *model, gnn_state_t *state, const int64_t *who,
+                         const int64_t *counts, const gnn_real_t *whole)
 {
-    int32_t words[TOTAL], at[TOTAL];
-    gnn_real_t out[TOTAL * WORDS], expected[TOTAL * WORDS];
+    int32_t words[MOST_ROWS], at[MOST_ROWS];
+    gnn_real_t out[MOST_ROWS * WORDS], expected[MOST_ROWS * WORDS];
     int64_t n = 0;
-    for (int64_t s = 0; s < SEQUENCES; s++)
+    for (int64_t s = 0; s < gnn_state_segments(state); s++)
         for (int64_t i = 0; i < (counts ? counts[s] : 1); i++, n++) {
-            const int64_t row = first_row(s) + gnn_state_length(state, s) + i;
+            const int64_t row = first_row(who[s]) + gnn_state_length(state, s) + i;
             words[n] = ids[row];
             at[n] = places[row];
             memcpy(expected + n * WORDS, whole + row * WORDS, WORDS * sizeof *whole);
@@ -240,6 +244,12 @@ static void go_on(const gnn_model_t *model, gnn_state_t *state, const int64_t *c
                             &(gnn_model_inputs_t){.values = values, .n_values = 2}, &y));
     const double error = test_error(out, expected, n * WORDS);
     ck_assert_msg(error <= 1e-5, "the new rows differ by %g", error);
+}
+
+static void go_on(const gnn_model_t *model, gnn_state_t *state, const int64_t *counts,
+                  const gnn_real_t *whole)
+{
+    copies_go_on(model, state, (const int64_t[]){0, 1, 2}, counts, whole);
 }
 
 START_TEST(word_by_word_is_the_whole)
@@ -280,6 +290,52 @@ START_TEST(any_pieces_are_the_whole)
             ck_ok(gnn_state_truncate(state, s,
                                      test_below(&state_of_draws, gnn_state_length(state, s) + 1)));
     }
+    gnn_state_free(state);
+    gnn_model_free(model);
+}
+END_TEST
+
+/* ---- choosing ---- */
+
+static void choose(gnn_state_t *state, int64_t count, int64_t *who)
+{
+    int64_t from[MOST], before[MOST], rows[MOST];
+    for (int64_t s = 0; s < gnn_state_segments(state); s++) {
+        before[s] = who[s];
+        rows[s] = gnn_state_length(state, s);
+    }
+    for (int64_t k = 0; k < count; k++)
+        who[k] = before[from[k] = test_below(&state_of_draws, gnn_state_segments(state))];
+    ck_ok(gnn_state_select(state, count, from));
+    ck_assert_int_eq(gnn_state_segments(state), count);
+    for (int64_t k = 0; k < count; k++)
+        ck_assert_int_eq(gnn_state_length(state, k), rows[from[k]]);
+}
+
+/* Sequences are copied, dropped and change places between the words, as many or more or fewer. */
+START_TEST(chosen_sequences_go_on)
+{
+    state_of_draws += 77 + (uint64_t)_i;
+    gnn_model_t *model = make(models[_i % MODELS]);
+    gnn_real_t whole[TOTAL * WORDS];
+    int64_t who[MOST] = {0, 1, 2};
+    forward(model, whole);
+    gnn_state_t *state = begin(model);
+    for (int round = 0; round < 24; round++) {
+        int64_t counts[MOST];
+        for (int64_t s = 0; s < gnn_state_segments(state); s++)
+            counts[s] = gnn__min(test_below(&state_of_draws, 3),
+                                 lengths[who[s]] - gnn_state_length(state, s));
+        copies_go_on(model, state, who, counts, whole);
+        choose(state, round % 3 ? gnn_state_segments(state) : 1 + test_below(&state_of_draws, MOST),
+               who);
+        const int64_t s = test_below(&state_of_draws, gnn_state_segments(state));
+        if (round % 4 == 3)
+            ck_ok(gnn_state_truncate(state, s, gnn_state_length(state, s) / 2));
+    }
+    ck_fails(gnn_state_select(state, 0, who), GNN_EINVALID, "0 sequences");
+    ck_fails(gnn_state_select(state, 1, (const int64_t[]){MOST}), GNN_EINVALID, "from[0] = 7");
+    ck_fails(gnn_state_select(state, 1, NULL), GNN_EINVALID, "from is NULL");
     gnn_state_free(state);
     gnn_model_free(model);
 }
@@ -373,6 +429,7 @@ int main(void)
     tcase_set_timeout(c, 600);
     tcase_add_loop_test(c, word_by_word_is_the_whole, 0, MODELS);
     tcase_add_loop_test(c, any_pieces_are_the_whole, 0, 3 * MODELS);
+    tcase_add_loop_test(c, chosen_sequences_go_on, 0, 4 * MODELS);
     tcase_add_test(c, an_error_leaves_the_state_as_it_was);
     tcase_add_test(c, what_cannot_grow_is_named);
     suite_add_tcase(suite, c);

@@ -41,7 +41,7 @@
  *     }
  *
  * Read next: layer.h (the layer), graph.h (who hears whom), aggregate.h (messages and aggregators),
- * model.h, io.h, data.h, train.h, text.h, report.h; tokenizer.h and pretrained.h for published
+ * model.h, io.h, data.h, split.h, train.h, text.h, report.h; tokenizer.h and pretrained.h for published
  * Transformers; tape.h, op.h, row.h and score.h for new maths.
  *
  * Arguments that a function's comment does not call optional must be there. Functions that make,
@@ -56,6 +56,7 @@
 #include <gnn/context.h>
 #include <gnn/tensor.h>
 #include <gnn/graph.h>
+#include <gnn/sample.h>
 #include <gnn/op.h>
 #include <gnn/row.h>
 #include <gnn/score.h>
@@ -65,6 +66,7 @@
 #include <gnn/model.h>
 #include <gnn/io.h>
 #include <gnn/data.h>
+#include <gnn/split.h>
 #include <gnn/train.h>
 #include <gnn/text.h>
 #include <gnn/pretrained.h>

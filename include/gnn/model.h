@@ -418,6 +418,22 @@ GNN_API void gnn_state_free(gnn_state_t *state);
 GNN_API int64_t gnn_state_length(const gnn_state_t *state, int64_t segment);
 /** Forgets the rows of a sequence from `length` on. GNN_EINVALID: it has fewer. O(1). */
 GNN_API int gnn_state_truncate(gnn_state_t *state, int64_t segment, int64_t length);
+/** Sequences that the state has. */
+GNN_API int64_t gnn_state_segments(const gnn_state_t *state);
+/**
+ * Chooses who goes on: sequence k becomes a copy of the one that was number from[k]. Sequences may
+ * be left out, be taken several times and change places: a beam search keeps its best in this way,
+ * and several texts begin with one that was read once.
+ *
+ * @param[in] count  sequences that there are from now on, at least 1
+ * @param[in] from   (count) numbers of sequences
+ * @return GNN_OK; GNN_EINVALID; GNN_EOVERFLOW, GNN_EMEMORY: the state is as before
+ *
+ * Cost: O(rows of the sequences that move), with one sequence's rows of scratch; more sequences
+ * than ever before copy the whole state. What is fixed (an encoder's rows) moves only where
+ * sequence k comes from one that hears other fixed rows.
+ */
+GNN_API int gnn_state_select(gnn_state_t *state, int64_t count, const int64_t *from);
 /**
  * Appends rows to the sequences and puts out the model's output for them: the same numbers, up to
  * rounding, as the rows of a forward pass over the whole sequences on causal graphs, at the cost of

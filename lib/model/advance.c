@@ -75,8 +75,8 @@ static int append(advance_t *a, gnn_var_t x, gnn_tensor_t *store)
 {
     gnn_state_t *state = a->state;
     if (!store->data)
-        GNN_TRY(gnn__state_tensor(store, state->segments * state->capacity,
-                                  gnn_tape_cols(a->r.tape, x)));
+        GNN_TRY(gnn__state_tensor(store, state->room * state->capacity, gnn_tape_cols(a->r.tape, x)));
+    store->rows = state->segments * state->capacity;
     gnn_tape_op(a->r.tape, &append_op, &x, 1, &(append_t){*store, a->rows}, sizeof(append_t));
     return gnn_tape_status(a->r.tape);
 }

@@ -26,6 +26,7 @@ void gnn_state_free(gnn_state_t *state)
     for (int k = 0; state->slots && k < m->n_graphs; k++)
         gnn_free(state->slots[k].lengths);
     gnn_free(state->lengths);
+    gnn_free(state->origin);
     gnn_free(state->slots);
     gnn_free(state->grows);
     gnn_free(state->saved);
@@ -120,11 +121,14 @@ static int build(gnn_state_t *state, gnn_context_t *context, const gnn_state_con
     const gnn_model_t *m = state->model;
     const int64_t values = m->n_steps + m->n_inputs;
     GNN_TRY(gnn__new(&state->lengths, state->segments, sizeof *state->lengths, "a state"));
+    GNN_TRY(gnn__new(&state->origin, state->segments, sizeof *state->origin, "a state"));
     GNN_TRY(gnn__new(&state->slots, m->n_graphs, sizeof *state->slots, "a state"));
     GNN_TRY(gnn__new(&state->graphs, m->n_graphs, sizeof *state->graphs, "a state"));
     GNN_TRY(gnn__new(&state->grows, values, sizeof *state->grows, "a state"));
     GNN_TRY(gnn__new(&state->saved, values, sizeof *state->saved, "a state"));
     GNN_TRY(gnn__new(&state->sent, m->n_steps, sizeof *state->sent, "a state"));
+    for (int64_t k = 0; k < state->segments; k++)
+        state->origin[k] = k;
     for (int k = 0; k < m->n_graphs && k < config->n_windows; k++)
         state->slots[k].window = config->windows[k];
     GNN_TRY(gnn__state_classify(state, config));
@@ -160,8 +164,9 @@ int gnn_state_new_sized(gnn_state_t **state, const gnn_model_t *model, gnn_conte
                           size);
     GNN_TRY(check_config(&full));
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a state"));
+    const int64_t segments = full.segments ? full.segments : 1;
     *made = (gnn_state_t){
-        .model = model, .segments = full.segments ? full.segments : 1, .capacity = full.capacity};
+        .model = model, .segments = segments, .room = segments, .capacity = full.capacity};
     const int rc = build(made, context, &full);
     if (rc != GNN_OK) {
         gnn_state_free(made);
@@ -169,6 +174,11 @@ int gnn_state_new_sized(gnn_state_t **state, const gnn_model_t *model, gnn_conte
     }
     *state = made;
     return GNN_OK;
+}
+
+int64_t gnn_state_segments(const gnn_state_t *state)
+{
+    return state->segments;
 }
 
 int64_t gnn_state_length(const gnn_state_t *state, int64_t segment)

@@ -16,18 +16,21 @@ typedef enum {
 typedef struct gnn__slot {
     gnn__slot_kind_t kind;
     int64_t window;
-    int64_t *lengths; /* ACROSS: (segments) senders */
+    int64_t *lengths; /* ACROSS: (segments or more) senders */
 } gnn__slot_t;
 
 struct gnn_state {
     const gnn_model_t *model;
     int64_t segments, capacity;
-    int64_t *lengths; /* (segments) rows so far */
+    int64_t room;     /* sequences that there is memory for, at least `segments` */
+    int64_t *lengths; /* (room) rows so far */
+    int64_t *origin;  /* (room) which of the first sequences' fixed rows each hears */
     gnn__slot_t *slots;
     bool *grows; /* by value */
     /* By value: what is fixed and read by steps that grow; data NULL elsewhere. */
     gnn_tensor_t *saved;
-    /* By step: what its senders have sent; of growing ones segments * capacity rows. */
+    /* By step: what its senders have sent; of growing ones segments * capacity rows, in memory for
+     * room * capacity. */
     gnn_tensor_t (*sent)[GNN__SENT];
     const gnn_graph_t **graphs; /* by slot, while it runs */
 };

@@ -4,6 +4,16 @@
 #include <gnn/graph.h>
 #include <stdarg.h>
 
+void gnn__data_free_masks(gnn_data_t *data)
+{
+    for (int k = 0; k < 3; k++) {
+        if (data->masks[k] && !data->borrowed_masks)
+            gnn_free(data->masks[k][0]); /* one block holds all splits */
+        gnn_free(data->masks[k]);
+        data->masks[k] = NULL;
+    }
+}
+
 void gnn__data_free_rows(gnn_data_t *data)
 {
     gnn_graph_free(data->graph);
@@ -15,11 +25,7 @@ void gnn__data_free_rows(gnn_data_t *data)
     }
     if (!data->borrowed_labels)
         gnn_free(data->labels);
-    for (int k = 0; k < 3; k++) {
-        if (data->masks[k] && !data->borrowed_masks)
-            gnn_free(data->masks[k][0]); /* one block holds all splits */
-        gnn_free(data->masks[k]);
-    }
+    gnn__data_free_masks(data);
     gnn__data_free_arrays(data);
 }
 

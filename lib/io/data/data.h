@@ -102,6 +102,8 @@ void gnn__data_free_arrays(gnn_data_t *data);
 int gnn__data_edge_reals(gnn_data_t *data, const char *name, int64_t cols, const gnn_real_t *values);
 /* Makes `splits` empty masks of each kind. */
 int gnn__data_masks(gnn_data_t *data, int64_t splits);
+/* Frees them, if they are the set's own. */
+void gnn__data_free_masks(gnn_data_t *data);
 /* Draws the one split of a set that came without: train 20 a class but no more than half of it,
  * then 500 for validation and 1000 for testing, a third and two thirds of the rest where there are
  * fewer. Depends on labels and seed only. */

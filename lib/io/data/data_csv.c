@@ -183,16 +183,6 @@ static int follow(gnn_data_t *made, const gnn_data_t *data)
     return rc;
 }
 
-static void free_masks(gnn_data_t *data)
-{
-    for (int k = 0; k < 3; k++) {
-        if (data->masks[k])
-            gnn_free(data->masks[k][0]);
-        gnn_free(data->masks[k]);
-        data->masks[k] = NULL;
-    }
-}
-
 static int read_made(gnn_data_t *made, const gnn_data_t *data, const char *features,
                      const char *labels)
 {
@@ -208,7 +198,7 @@ static int read_made(gnn_data_t *made, const gnn_data_t *data, const char *featu
     if (made->n != data->n)
         GNN_TRY(grow(made, data));
     if (labels) {
-        free_masks(made);
+        gnn__data_free_masks(made);
         GNN_TRY(gnn__data_split(made, 0));
     }
     return data->order ? follow(made, data) : GNN_OK;

@@ -1,0 +1,163 @@
+/* Samples: the memory of one batch, a draw into it, and what can be asked of it. */
+#include <graphs/sample/sample.h>
+
+static int make_graphs(gnn_sample_t *s)
+{
+    const int64_t count = gnn_sampler_graphs(s->sampler);
+    GNN_TRY(gnn__new(&s->graphs, count, sizeof(gnn_graph_t *), "graphs of a sample"));
+    GNN_TRY(gnn__new(&s->edges, count, sizeof *s->edges, "edges of a sample"));
+    for (; s->n_graphs < count; s->n_graphs++)
+        GNN_TRY(gnn__block_new(&s->graphs[s->n_graphs], &s->whole));
+    return GNN_OK;
+}
+
+static int make(gnn_sample_t *s)
+{
+    const int64_t n = s->sampler->graph->n_dst;
+    s->whole.degree = s->sampler->graph->base.degree;
+    s->whole.missing = s->sampler->missing;
+    GNN_TRY(gnn__new(&s->place, n, sizeof *s->place, "places of a sample's nodes"));
+    memset(s->place, 0xff, (size_t)n * sizeof *s->place);
+    return make_graphs(s);
+}
+
+int gnn_sample_new(gnn_sample_t **sample, const gnn_sampler_t *sampler)
+{
+    GNN__NEED(sample);
+    GNN__NEED(sampler);
+    gnn_sample_t *made;
+    *sample = NULL;
+    GNN_TRY(gnn__new(&made, 1, sizeof *made, "a sample"));
+    made->sampler = sampler;
+    const int rc = make(made);
+    if (rc == GNN_OK)
+        *sample = made;
+    else
+        gnn_sample_free(made);
+    return rc;
+}
+
+void gnn_sample_free(gnn_sample_t *sample)
+{
+    if (!sample)
+        return;
+    for (int64_t l = 0; l < sample->n_graphs; l++) {
+        gnn_graph_free(sample->graphs[l]);
+        gnn_free(sample->edges[l].numbers);
+        gnn_free(sample->edges[l].scale);
+    }
+    gnn_free(sample->graphs);
+    gnn_free(sample->edges);
+    gnn_free(sample->place);
+    gnn_free(sample->nodes);
+    gnn_free(sample->keys);
+    gnn_free(sample->node_scale);
+    gnn_free(sample);
+}
+
+/* ---- drawing ---- */
+
+/* Forgets the nodes: O(nodes of the sample), not of the graph. */
+static void forget(gnn_sample_t *s)
+{
+    for (int64_t k = 0; k < s->n_nodes; k++)
+        s->place[s->nodes[k]] = -1;
+    s->n_nodes = s->n_seeds = 0;
+    s->scaled = false;
+    for (int64_t l = 0; l < s->n_graphs; l++)
+        s->edges[l].scaled = false;
+}
+
+static int add_seeds(gnn_sample_t *s, int64_t count, const int32_t *seeds)
+{
+    const int64_t n = s->sampler->graph->n_dst;
+    if (count < 1 || count > n)
+        return gnn__error(GNN_EINVALID, "%lld seeds, expected 1 to %lld, the number of nodes",
+                          (long long)count, (long long)n);
+    GNN_TRY(gnn__sample_reserve(s, count));
+    for (int64_t k = 0; k < count; k++) {
+        if (seeds[k] < 0 || seeds[k] >= n)
+            return gnn__error(GNN_EINVALID, "seeds[%lld] = %d, but there are %lld nodes",
+                              (long long)k, seeds[k], (long long)n);
+        if (gnn__sample_place(s, seeds[k]) != k)
+            return gnn__error(GNN_EINVALID, "seeds[%lld] = %d came before, at %d", (long long)k,
+                              seeds[k], s->place[seeds[k]]);
+    }
+    s->n_seeds = count;
+    return GNN_OK;
+}
+
+/* The key of a draw's random numbers: two words of Philox on epoch and batch. */
+static int set_key(gnn_sample_t *s, int64_t epoch, int64_t batch)
+{
+    const uint64_t seed = s->sampler->config.seed, stream = gnn__hash_string("sample");
+    if (epoch < 0 || epoch > UINT32_MAX || batch < 0 || batch > UINT32_MAX)
+        return gnn__error(GNN_EINVALID, "epoch %lld, batch %lld: expected 0 to 2^32 - 1",
+                          (long long)epoch, (long long)batch);
+    uint32_t words[4];
+    gnn__philox(
+        (uint32_t[]){(uint32_t)epoch, (uint32_t)batch, (uint32_t)stream, (uint32_t)(stream >> 32)},
+        (uint32_t[]){(uint32_t)seed, (uint32_t)(seed >> 32)}, GNN__PHILOX_ROUNDS, words);
+    s->key[0] = words[0];
+    s->key[1] = words[1];
+    return GNN_OK;
+}
+
+static int draw(gnn_sample_t *s, int64_t n_seeds, const int32_t *seeds, int64_t epoch, int64_t batch)
+{
+    GNN_TRY(set_key(s, epoch, batch));
+    GNN_TRY(add_seeds(s, n_seeds, seeds));
+    GNN_TRY(s->sampler->row->draw(s));
+    s->whole.nodes = s->nodes;
+    return GNN_OK;
+}
+
+int gnn_sample_draw(gnn_sample_t *sample, gnn_context_t *context, int64_t n_seeds,
+                    const int32_t *seeds, int64_t epoch, int64_t batch)
+{
+    GNN__NEED(sample);
+    GNN__NEED(seeds);
+    if (context)
+        GNN_TRY(gnn__team_start(context));
+    forget(sample);
+    sample->context = context;
+    const int rc = draw(sample, n_seeds, seeds, epoch, batch);
+    sample->context = NULL;
+    if (rc != GNN_OK)
+        forget(sample);
+    return rc;
+}
+
+/* ---- what was drawn ---- */
+
+static bool there(const gnn_sample_t *s, int64_t l)
+{
+    return s && l >= 0 && l < s->n_graphs && s->n_seeds > 0;
+}
+
+gnn_graph_t *gnn_sample_graph(const gnn_sample_t *sample, int64_t l)
+{
+    return there(sample, l) ? sample->graphs[l] : NULL;
+}
+
+const int32_t *gnn_sample_nodes(const gnn_sample_t *sample, int64_t *count)
+{
+    if (count)
+        *count = sample ? sample->n_nodes : 0;
+    return sample ? sample->nodes : NULL;
+}
+
+const int64_t *gnn_sample_edges(const gnn_sample_t *sample, int64_t l)
+{
+    return there(sample, l) ? sample->edges[l].numbers : NULL;
+}
+
+const gnn_real_t *gnn_sample_edge_scale(const gnn_sample_t *sample, int64_t l)
+{
+    return there(sample, l) && sample->edges[l].scaled ? sample->edges[l].scale : NULL;
+}
+
+const gnn_real_t *gnn_sample_node_scale(const gnn_sample_t *sample)
+{
+    return sample && sample->scaled ? sample->node_scale : NULL;
+}

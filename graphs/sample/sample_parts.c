@@ -1,0 +1,160 @@
+/* What methods of sampling are made of: one hop as a block, one hop as nodes alone, and all pairs
+ * between nodes. Pairs are counted and drawn by all threads; nodes get their places in the order of
+ * the pairs, by one. */
+#include <graphs/sample/sample.h>
+
+enum { ROWS_AT_ONCE = 64, AHEAD = 16 };
+
+int gnn__sample_threads(const gnn_sample_t *s, int64_t work)
+{
+    return s->context ? gnn__threads(s->context, work) : 1;
+}
+
+int gnn__sample_reserve(gnn_sample_t *s, int64_t nodes)
+{
+    const int64_t most = gnn__min(nodes, s->sampler->graph->n_dst);
+    if (most <= s->nodes_room)
+        return GNN_OK;
+    const int64_t room = gnn__min(most + most / 8, s->sampler->graph->n_dst);
+    GNN_TRY(gnn__grow(&s->nodes, s->n_nodes, room, sizeof *s->nodes, "nodes of a sample"));
+    s->nodes_room = room;
+    return GNN_OK;
+}
+
+/* *array gets room for `count` numbers, whose old contents are lost. */
+static int reserve(void *array, int64_t *room, int64_t count, size_t element)
+{
+    if (count <= *room)
+        return GNN_OK;
+    *room = 0;
+    GNN_TRY(gnn__grow(array, 0, count + count / 8, element, "edges of a sample"));
+    *room = count + count / 8;
+    return GNN_OK;
+}
+
+int gnn__sample_reserve_edges(gnn_sample_t *s, int64_t l, int64_t count, bool scaled)
+{
+    gnn__sample_edges_t *e = &s->edges[l];
+    e->count = count;
+    if (scaled)
+        GNN_TRY(reserve(&e->scale, &e->scale_room, count, sizeof *e->scale));
+    if (s->sampler->config.weight)
+        GNN_TRY(reserve(&s->keys, &s->keys_room, count, sizeof *s->keys));
+    return reserve(&e->numbers, &e->room, count, sizeof *e->numbers);
+}
+
+/* indptr of the pairs that the nodes so far are to get. */
+static void count_pairs(const gnn_sample_t *s, int64_t fan_out, int64_t n, int64_t *indptr)
+{
+    const int threads = gnn__sample_threads(s, 64 * n);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t r = 0; r < n; r++)
+        indptr[r + 1] = gnn__pick_count(s->sampler, fan_out, s->nodes[r]);
+    for (int64_t r = 0; r < n; r++)
+        indptr[r + 1] += indptr[r];
+}
+
+/* Places of the pairs, and their senders by the whole graph's numbers. */
+static void draw_row(const gnn_sample_t *s, int64_t hop, int64_t fan_out, int64_t r,
+                     const int64_t *indptr, int64_t *places, int32_t *senders)
+{
+    const int32_t node = s->nodes[r], *indices = s->sampler->pairs->indices;
+    const int64_t at = indptr[r], count = indptr[r + 1] - at;
+    gnn__stream_t stream = gnn__stream(s->key, hop, node);
+    gnn__pick(s->sampler, fan_out, node, &stream, count, places + at, s->keys ? s->keys + at : NULL);
+    for (int64_t k = at; k < at + count; k++)
+        senders[k] = indices[places[k]];
+}
+
+static void draw_rows(const gnn_sample_t *s, int64_t hop, int64_t fan_out, int64_t n,
+                      const int64_t *indptr, int64_t *places, int32_t *senders)
+{
+    const int threads = gnn__sample_threads(s, 64 * (indptr[n] + n));
+#pragma omp parallel for num_threads(threads) schedule(dynamic, ROWS_AT_ONCE)
+    for (int64_t r = 0; r < n; r++)
+        draw_row(s, hop, fan_out, r, indptr, places, senders);
+}
+
+/* Senders get their places, new ones after those that are there. */
+static void place_senders(gnn_sample_t *s, int64_t m, int32_t *senders)
+{
+    for (int64_t k = 0; k < m; k++) {
+        if (k + AHEAD < m)
+            __builtin_prefetch(&s->place[senders[k + AHEAD]], 1);
+        senders[k] = gnn__sample_place(s, senders[k]);
+    }
+}
+
+/* From places of the whole graph's pairs to its edge numbers. */
+static void number_edges(const gnn_sample_t *s, int64_t m, int64_t *edges)
+{
+    const gnn__pairs_t *pairs = s->sampler->pairs;
+    if (!pairs->edge && pairs->edge_base == 0)
+        return;
+    const int threads = gnn__sample_threads(s, 16 * m);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < m; k++)
+        edges[k] = gnn__pairs_edge(pairs, edges[k]);
+}
+
+int gnn__sample_hop(gnn_sample_t *s, int64_t l, int64_t hop, int64_t fan_out)
+{
+    const int64_t n = s->n_nodes;
+    int64_t *indptr, room;
+    int32_t *senders;
+    GNN_TRY(gnn__block_begin(s->graphs[l], n, &indptr));
+    count_pairs(s, fan_out, n, indptr);
+    const int64_t m = indptr[n];
+    GNN_TRY(gnn__block_edges(s->graphs[l], &senders));
+    GNN_TRY(gnn__sample_reserve_edges(s, l, m, false));
+    if (!gnn__add(n, m, &room))
+        return gnn__error(GNN_EOVERFLOW, "a block of %lld edges", (long long)m);
+    GNN_TRY(gnn__sample_reserve(s, room));
+    draw_rows(s, hop, fan_out, n, indptr, s->edges[l].numbers, senders);
+    place_senders(s, m, senders);
+    number_edges(s, m, s->edges[l].numbers);
+    return gnn__block_end(s->graphs[l], s->n_nodes);
+}
+
+/* How many of a node's senders are in the sample; `senders` and `edges` (both or neither) receive
+ * their places and edge numbers. */
+static int64_t inside(const gnn_sample_t *s, int64_t r, int32_t *senders, int64_t *edges)
+{
+    const gnn__pairs_t *pairs = s->sampler->pairs;
+    const int32_t node = s->nodes[r];
+    int64_t count = 0;
+    for (int64_t k = pairs->indptr[node]; k < pairs->indptr[node + 1]; k++) {
+        const int32_t place = s->place[pairs->indices[k]];
+        if (place < 0)
+            continue;
+        if (senders) {
+            senders[count] = place;
+            edges[count] = gnn__pairs_edge(pairs, k);
+        }
+        count++;
+    }
+    return count;
+}
+
+int gnn__sample_induce(gnn_sample_t *s)
+{
+    const int64_t n = s->n_nodes;
+    int64_t *indptr, whole = 0;
+    int32_t *senders;
+    for (int64_t r = 0; r < n; r++)
+        whole += s->whole.degree[s->nodes[r]];
+    const int threads = gnn__sample_threads(s, 8 * (whole + n));
+    GNN_TRY(gnn__block_begin(s->graphs[0], n, &indptr));
+#pragma omp parallel for num_threads(threads) schedule(dynamic, ROWS_AT_ONCE)
+    for (int64_t r = 0; r < n; r++)
+        indptr[r + 1] = inside(s, r, NULL, NULL);
+    for (int64_t r = 0; r < n; r++)
+        indptr[r + 1] += indptr[r];
+    GNN_TRY(gnn__block_edges(s->graphs[0], &senders));
+    GNN_TRY(gnn__sample_reserve_edges(s, 0, indptr[n], false));
+    int64_t *edges = s->edges[0].numbers;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, ROWS_AT_ONCE)
+    for (int64_t r = 0; r < n; r++)
+        inside(s, r, senders + indptr[r], edges + indptr[r]);
+    return gnn__block_end(s->graphs[0], n);
+}

@@ -1,0 +1,120 @@
+/**
+ * Sampling: steps on parts of a graph that is too large for a step on all of it.
+ *
+ * A sampler knows a graph and how to draw from it; a sample is what one batch drew. The batch's
+ * seeds are the nodes that are learnt from; whom they hear is drawn hop by hop:
+ *
+ *     seeds  <---- hop 1: fan_outs[0] senders each ----  nodes  <---- hop 2: fan_outs[1] ----  ...
+ *
+ * Methods are of two kinds. Blocks: one bipartite graph for each hop, whose receivers are the first
+ * of its senders, so that one list of nodes serves all blocks; a model's first layer runs on block
+ * 0, which is the outermost. Subgraphs: one graph over the drawn nodes, on which every layer runs.
+ *
+ * What is drawn depends on the seed, epoch, batch, hop and node alone (Philox): the same batch comes
+ * for any number of threads, before and after a resumed training. gnn_train does all of this by
+ * itself when its config has a `.sampling` (gnn/train.h).
+ */
+#ifndef GNN_SAMPLE_H
+#define GNN_SAMPLE_H
+
+#include <gnn/graph.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gnn_sampler gnn_sampler_t;
+typedef struct gnn_sample gnn_sample_t;
+
+/** How to draw. Zero in a field means the default in brackets. */
+typedef struct gnn_sampler_config {
+    const char *method; /**< of gnn_sampler_method_at ["neighbours"] */
+    int64_t hops;       /**< how many fan-outs there are; "walk" and "cluster" need none */
+    /** (hops) senders that a node hears at most, the seeds' hop first; -1: all it has, 0: none */
+    const int64_t *fan_outs;
+    gnn_flag_t replace; /**< ON: with replacement, so that a sender may come twice [off] */
+    /** (edges) by the graph's edge numbers, each >= 0: senders are drawn in proportion to it. NULL:
+     * all alike. An edge of weight 0 is not drawn */
+    const gnn_real_t *weight;
+    int64_t walk_length; /**< "walk": steps from each seed [2] */
+    int64_t rounds;      /**< "walk": batches drawn beforehand to count how often what comes [50] */
+    /** "cluster": (nodes) the cluster of each node, from 0; NULL: METIS finds `clusters` of them */
+    const int32_t *cluster_of;
+    int64_t clusters; /**< "cluster": how many METIS is to find */
+    uint64_t seed;    /**< 0 is a seed like any other */
+} gnn_sampler_config_t;
+
+/**
+ * A sampler over a graph.
+ *
+ * @param[in] graph   one part of edges, the same nodes on both sides; borrowed until
+ *                    gnn_sampler_free
+ * @param[in] config  NULL is an error; fan-outs and clusters are copied, `weight` is borrowed
+ * @return GNN_OK; GNN_EINVALID (a setting, with its number); GNN_ENOTFOUND (no such method: the
+ *         message lists them); GNN_ETOPOLOGY (two kinds of nodes); GNN_EUNSUPPORTED (spans, several
+ *         parts; clusters without METIS); GNN_ENUMERIC (a weight); GNN_EMEMORY.
+ *
+ * Cost: O(n + m) time, O(n) memory. Threads: a sampler is only read by draws, and may be shared.
+ */
+GNN_API int gnn_sampler_new(gnn_sampler_t **sampler, const gnn_graph_t *graph,
+                            const gnn_sampler_config_t *config);
+/** NULL is fine. */
+GNN_API void gnn_sampler_free(gnn_sampler_t *sampler);
+/** Graphs that each sample of it has: the hops for blocks, 1 for subgraphs. */
+GNN_API int64_t gnn_sampler_graphs(const gnn_sampler_t *sampler);
+
+/** Room for one batch, which is drawn into it again and again; memory only grows. `sampler` is
+ * borrowed until gnn_sample_free. O(nodes of the graph) memory. */
+GNN_API int gnn_sample_new(gnn_sample_t **sample, const gnn_sampler_t *sampler);
+/** NULL is fine. */
+GNN_API void gnn_sample_free(gnn_sample_t *sample);
+
+/**
+ * Draws a batch. What the sample handed out before is gone; once warm nothing is allocated.
+ *
+ * @param[in] context       its threads draw; NULL: the calling thread alone. The same sample either
+ *                          way
+ * @param[in] n_seeds       at least 1
+ * @param[in] seeds         (n_seeds) different nodes, borrowed for the call
+ * @param[in] epoch, batch  from 0 to 2^32 - 1: what makes this draw differ from others
+ * @return GNN_OK; GNN_EINVALID (a number out of range, a seed that comes twice); GNN_EMEMORY.
+ *
+ * Cost: O(edges drawn) time; weights, and fan-outs over 64, read all edges of the nodes that are
+ * reached. Papers: Hamilton et al. 2017 (neighbours), Efraimidis and Spirakis 2006 (weights), Zeng
+ * et al. 2021 (around), Zeng et al. 2020 (walk), Zou et al. 2019 (layerwise), Chiang et al. 2019
+ * (cluster).
+ */
+GNN_API int gnn_sample_draw(gnn_sample_t *sample, gnn_context_t *context, int64_t n_seeds,
+                            const int32_t *seeds, int64_t epoch, int64_t batch);
+
+/** Graph l of the batch, for graph slot l of a model: the sample's own, until the next draw. It may
+ * be prepared (gnn_model_prepare), also with self-loops; norms by degree take the degrees of the
+ * whole graph, so that a sample of all senders gives what the whole graph gives. NULL: there is no
+ * such graph. */
+GNN_API gnn_graph_t *gnn_sample_graph(const gnn_sample_t *sample, int64_t l);
+/** (*count) the whole graph's number of each sender of graph 0, the seeds first; those of graph l
+ * are the first gnn_graph_n_src(graph l) of them. The sample's, until the next draw. */
+GNN_API const int32_t *gnn_sample_nodes(const gnn_sample_t *sample, int64_t *count);
+/** (gnn_graph_n_edges of graph l) the whole graph's number of each edge: rows of edge features and
+ * weights are gathered by it. NULL: there is no such graph. */
+GNN_API const int64_t *gnn_sample_edges(const gnn_sample_t *sample, int64_t l);
+/** (edges of graph l) what a sum must multiply each message by to be unbiased, where the method has
+ * such numbers ("walk", "layerwise"); NULL otherwise. */
+GNN_API const gnn_real_t *gnn_sample_edge_scale(const gnn_sample_t *sample, int64_t l);
+/** (nodes of the sample) what the loss must multiply each node's by, where the method has such
+ * numbers ("walk"); NULL otherwise. */
+GNN_API const gnn_real_t *gnn_sample_node_scale(const gnn_sample_t *sample);
+
+/* ---- the table of methods (graphs/sample/samplers.def) ---- */
+
+typedef struct gnn_sampler_method {
+    const char *name, *help;
+} gnn_sampler_method_t;
+
+/** Row `index` of the table; NULL past its end. */
+GNN_API const gnn_sampler_method_t *gnn_sampler_method_at(size_t index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
