@@ -1,8 +1,17 @@
-"""Saves a PyTorch model's weights (a PyG network, say) as safetensors, for gnn_model_import or gnn_layer_import.
+"""Saves a PyTorch model (a PyG network, say) as safetensors.
 
-    python from_pyg.py model.pt model.safetensors        model.pt: torch.save(model.state_dict(), "model.pt")
+    python from_pyg.py net.py:make model.pt model.safetensors [INPUT ...]
 
-A checkpoint that holds the state dict under a name ("state_dict", "model_state_dict" or "model") is taken too.
+traces the module that make() in net.py returns, with the weights of model.pt, so that
+gnn_model_load makes the whole model from the file. INPUTs are arguments of its forward() that have
+a default and that shall be given (edge_weight, say). In a program of yours:
+from_pyg.export(module, "model.safetensors").
+
+    python from_pyg.py model.pt model.safetensors
+
+saves the weights alone, for gnn_model_import or gnn_layer_import. model.pt is what
+torch.save(model.state_dict(), "model.pt") wrote; a checkpoint that holds the state dict under a
+name ("state_dict", "model_state_dict" or "model") is taken too.
 """
 import json
 import struct
@@ -11,10 +20,32 @@ import sys
 NAMES = ("state_dict", "model_state_dict", "model")
 
 
-def save(state_dict, path):
+def stacks(name, init_weight, weight, root_weight, bias=None):
+    """The arrays of an ARMAConv by the names of the hops that libgnn's block has: NAME.STACK.HOP.weight, ..."""
+    arrays, (hops, count) = {}, root_weight.shape[:2]
+    for s in range(count):
+        for k in range(hops):
+            arrays[f"{name}{s}.{k}.weight"] = init_weight[s] if k == 0 else weight[k - 1, s]
+            arrays[f"{name}{s}.{k}.root_weight"] = root_weight[k, s]
+            arrays[f"{name}{s}.{k}.bias"] = root_weight.new_zeros(root_weight.shape[-1]) if bias is None else bias[k, s, 0]
+    return arrays
+
+
+def by_hops(state_dict):
+    """The state dict with every ARMAConv in hops."""
+    arrays = dict(state_dict)
+    for key in state_dict:
+        name = key[:-len("init_weight")]
+        if key.endswith("init_weight") and f"{name}root_weight" in arrays:
+            parts = [arrays.pop(f"{name}{part}", None) for part in ("init_weight", "weight", "root_weight", "bias")]
+            arrays.update(stacks(name, *parts))
+    return arrays
+
+
+def save(state_dict, path, **metadata):
     import torch
 
-    header, blobs, at = {"__metadata__": {"format": "pt"}}, [], 0
+    header, blobs, at = {"__metadata__": {"format": "pt", **metadata}}, [], 0
     for name, tensor in state_dict.items():
         blob = tensor.detach().to("cpu", torch.float32).contiguous().numpy().astype("<f4").tobytes()
         header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [at, at + len(blob)]}
@@ -48,18 +79,62 @@ def state_dict_of(path):
     return found
 
 
-if __name__ == "__main__":
-    if len(sys.argv) != 3 or sys.argv[1].startswith("-"):
-        print(__doc__)
-        sys.exit(0 if "--help" in sys.argv[1:] else 2)
+def export(module, path, inputs=(), widths=()):
+    """Traces a module of known layers and saves it as one file; returns the trace, whose str() tells what it is."""
+    from pyg_trace import trace
+
+    found = trace(module, inputs, widths)
+    save(found.arrays, path, **found.metadata())
+    return found
+
+
+def module_of(place, weights):
+    """The module that FILE.py:FUNCTION makes, with the weights of a file."""
+    import importlib.util
+
+    file, _, function = place.rpartition(":")
+    spec = importlib.util.spec_from_file_location("net", file)
+    if spec is None:
+        sys.exit(f"from_pyg.py: {place}: FILE.py:FUNCTION is expected")
+    net = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(net)
+    except OSError as error:
+        sys.exit(f"from_pyg.py: {file}: {error.strerror}")
+    if not hasattr(net, function):
+        sys.exit(f"from_pyg.py: {file} has no function {function}")
+    module = getattr(net, function)()
+    try:
+        module.load_state_dict(state_dict_of(weights))
+    except RuntimeError as error:
+        sys.exit(f"from_pyg.py: {error}")
+    return module
+
+
+def main(arguments):
     try:
         import torch  # noqa: F401
     except ImportError:
         sys.exit("from_pyg.py: PyTorch is not there: pip install torch")
-    weights = state_dict_of(sys.argv[1])
-    try:
-        save(weights, sys.argv[2])
-    except OSError as error:
-        sys.exit(f"from_pyg.py: {sys.argv[2]}: {error.strerror}")
+    if ":" in arguments[0]:
+        from pyg_trace import Untraceable
+        try:
+            print(export(module_of(*arguments[:2]), arguments[2], arguments[3:]))
+        except Untraceable as error:
+            sys.exit(f"from_pyg.py: {error}")
+        return
+    weights = by_hops(state_dict_of(arguments[0]))
+    save(weights, arguments[1])
     for name, tensor in weights.items():
         print(f"{name}  {' x '.join(map(str, tensor.shape)) or '1 number'}")
+
+
+if __name__ == "__main__":
+    traced = len(sys.argv) > 3 and ":" in sys.argv[1]
+    if "--help" in sys.argv[1:] or not traced and (len(sys.argv) != 3 or sys.argv[1].startswith("-")):
+        print(__doc__)
+        sys.exit(0 if "--help" in sys.argv[1:] else 2)
+    try:
+        main(sys.argv[1:])
+    except OSError as error:
+        sys.exit(f"from_pyg.py: {sys.argv[3 if traced else 2]}: {error.strerror}")

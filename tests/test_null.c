@@ -75,6 +75,10 @@ START_TEST(models)
     MISSING(gnn_model_forward(model, NULL, &inputs, &x), "context");
     MISSING(gnn_model_forward(model, context, &inputs, NULL), "out");
     MISSING(gnn_model_value(model, context, &inputs, NULL, &x), "name");
+    MISSING(gnn_model_graphs(NULL, &(gnn_slot_sources_t){0}, GNN_OFF, &graph), "model");
+    MISSING(gnn_model_graphs(model, NULL, GNN_OFF, &graph), "sources");
+    MISSING(gnn_model_graphs(model, &(gnn_slot_sources_t){0}, GNN_OFF, NULL), "graphs");
+    ck_assert_ptr_null(gnn_model_slot(NULL, 0, NULL, NULL));
     MISSING(gnn_model_save(NULL, "none"), "model");
     MISSING(gnn_model_save(model, NULL), "path");
     MISSING(gnn_state_new(&state, model, context, NULL), "config");

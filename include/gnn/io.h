@@ -116,6 +116,13 @@ GNN_API int gnn_graph_write_graphml(const gnn_graph_t *graph, const char *const 
 /** Saves config, parameters and buffers as safetensors; the configs are in the metadata, so that
  * gnn_model_load needs only the file. */
 GNN_API int gnn_model_save(const gnn_model_t *model, const char *path);
+/**
+ * Makes the model that a file holds: one of gnn_model_save, or a module of PyTorch Geometric that
+ * examples/from_pyg.py traced (gnn_model_graphs then makes the graphs of its slots).
+ *
+ * @return GNN_OK; GNN_EIO; GNN_EFORMAT, GNN_ESHAPE, GNN_ENOTFOUND, GNN_ENUMERIC with the file's
+ *         name and the place; GNN_EMEMORY
+ */
 GNN_API int gnn_model_load(gnn_model_t **model, gnn_context_t *context, const char *path);
 
 /** A row of your own: the table that it would stand in ("aggregator", "message" or "op"), and its

@@ -31,7 +31,8 @@ typedef enum {
  *     LINEAR        input W + b; W may be another step's table,   in, out, bias, share,
  *                   read transposed                               transposed
  *     NORM          norm(input)                                   in, norm, eps, share
- *     ACTIVATION    activation(input)                             activation
+ *     ACTIVATION    activation(input)                             activation, options: slope of
+ *                                                                 the leaky relu [0.2]
  *     DROPOUT       dropout(input)                                rate
  *     ADD           input + factor second                         factor
  *     CONCAT        input, second, ... eighth side by side
@@ -271,6 +272,52 @@ GNN_API int gnn_model_buffer(const gnn_model_t *model, const char *name, gnn_ten
 /** Builds the views of one slot's graph that the model's layers need. */
 GNN_API int gnn_model_prepare(const gnn_model_t *model, int slot, gnn_graph_t *graph,
                               gnn_flag_t backward);
+
+/* ---- the graphs of a model that examples/from_pyg.py described ---- */
+
+/** Edges as PyG holds them: message e goes from src[e] to dst[e]. Borrowed. */
+typedef struct gnn_edge_list {
+    const char *name; /**< of the module's argument ("edge_index"); NULL: any */
+    int64_t n_dst, n_src, n_edges;
+    const int64_t *src, *dst;
+    const int64_t *type; /**< (n_edges) the relation of each edge, from 0; NULL: none */
+} gnn_edge_list_t;
+
+/** What the graphs of a described model are made of. */
+typedef struct gnn_slot_sources {
+    const gnn_edge_list_t *edges;
+    int64_t n_edges;
+    const int64_t *lengths; /**< nodes of each graph of a batch; NULL: the nodes are one graph */
+    int64_t n_lengths;
+} gnn_slot_sources_t;
+
+/**
+ * How the graph of a slot is made, where the file that a model was loaded from says so.
+ *
+ * @param[out] source  the argument whose edges it is made of, owned by the model; NULL where it is
+ *                     made of the graphs' sizes. The pointer may be NULL
+ * @param[out] number  the relation, or how many learned rows a graph has. The pointer may be NULL
+ * @return the word: "edges"; "relation" (the edges of one type); "incidence" (from edges to their
+ *         receivers); "readout" (from the nodes of a graph to one row); "spread" (the reverse);
+ *         "complete" (the nodes of each graph); "seeds" (from nodes to learned rows),
+ *         "among_seeds". NULL: the file does not say, or there is no such slot
+ */
+GNN_API const char *gnn_model_slot(const gnn_model_t *model, int slot, const char **source,
+                                   int64_t *number);
+/**
+ * Makes the graphs of all slots and prepares them for the model.
+ *
+ * @param[in]  sources   borrowed during the call
+ * @param[in]  backward  GNN_ON for training
+ * @param[out] graphs    (gnn_model_graph_count), each the caller's, for gnn_graph_free; all NULL
+ *                       after an error
+ * @return GNN_OK; GNN_ENOTFOUND: the file does not say what a slot is, or edges of that name are
+ *         not given; GNN_EINVALID: edges without types; else as the constructors of graphs
+ *
+ * Cost: O(n + m) time and memory for each slot.
+ */
+GNN_API int gnn_model_graphs(const gnn_model_t *model, const gnn_slot_sources_t *sources,
+                             gnn_flag_t backward, gnn_graph_t **graphs);
 
 /** A named input. Exactly one of dense, sparse, ids is given. An input on edges has rows for each
  * graph: where slots have graphs of their own there is one of its name for each slot. */

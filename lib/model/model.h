@@ -52,6 +52,13 @@ typedef struct {
     gnn_tensor_t value;
 } gnn__model_buffer_t;
 
+/* What the graph of a slot is made of: a row of the table in slots.c. */
+typedef struct gnn__slot_graph {
+    const struct gnn__slot_row *row;
+    char *source; /* NULL: none */
+    int64_t number;
+} gnn__slot_graph_t;
+
 struct gnn_model {
     gnn__model_step_t *steps;
     int64_t n_steps, n_made; /* n_made: steps that are there already, while a model is made */
@@ -65,6 +72,8 @@ struct gnn_model {
     gnn__model_buffer_t *buffers;
     int64_t n_buffers;
     int n_graphs;
+    gnn__slot_graph_t *slots; /* NULL: no file said what they are */
+    int64_t n_slots;
 };
 
 /* Records the steps that `last` needs (`all`: every one up to it), and returns its value; attention
@@ -83,6 +92,12 @@ int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count,
                     const gnn_step_t *steps, bool named, int64_t most);
 /* The step's own parameter of this field; NULL: it has none. */
 const gnn__step_parameter_t *gnn__step_own(const gnn__model_step_t *s, const char *field);
+/* Room for as many slots; gnn__model_set_slot fills them, and copies the string. GNN_EFORMAT with
+ * the words that there are. */
+int gnn__model_new_slots(gnn_model_t *model, int64_t count);
+int gnn__model_set_slot(gnn_model_t *model, int64_t slot, const char *kind, const char *source,
+                        int64_t number);
+void gnn__model_free_slots(gnn_model_t *model);
 /* Finds whom the inputs of the newest step name, and the width of what goes out; GNN_ESHAPE where
  * widths do not fit. */
 int gnn__model_connect(gnn_model_t *model, gnn__model_step_t *s);

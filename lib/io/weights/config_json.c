@@ -87,6 +87,55 @@ static bool step_field(size_t index, field_t *field)
     return there;
 }
 
+static const field_t block_fields[] = {
+#define BLOCK(kind, field)                               \
+    {                                                    \
+#field, kind, offsetof(gnn_block_t, field), NULL \
+    }
+#define BLOCK_SLOT(k)                                                  \
+    {                                                                  \
+        "graphs_" #k, NUMBER32, offsetof(gnn_block_t, graphs[k]), NULL \
+    }
+#define BLOCK_ROW(k)                                                                         \
+    {                                                                                        \
+        "aggregators_" #k, ROW, offsetof(gnn_block_t, aggregators[k]), &gnn__kind_aggregator \
+    }
+    BLOCK(TEXT, name),
+    BLOCK(TEXT, input),
+    BLOCK(TEXT, memory),
+    BLOCK(TEXT, edges),
+    BLOCK(TEXT, globals),
+    BLOCK(NUMBER32, graph),
+    BLOCK_SLOT(0),
+    BLOCK_SLOT(1),
+    BLOCK_SLOT(2),
+    BLOCK_SLOT(3),
+    BLOCK(COUNT, width),
+    BLOCK(COUNT, edge_width),
+    BLOCK(COUNT, global_width),
+    BLOCK(COUNT, heads),
+    BLOCK(COUNT, hidden),
+    BLOCK(COUNT, rows),
+    BLOCK(COUNT, hops),
+    BLOCK(PLAIN_REAL, factor),
+    BLOCK(PLAIN_REAL, dropout),
+    {"maximum", WORD, offsetof(gnn_block_t, maximum), &gnn__kind_flag},
+    BLOCK(COUNT, out),
+    BLOCK(TEXT, edge_weight),
+    BLOCK(PLAIN_REAL, theta),
+    BLOCK_ROW(0),
+    BLOCK_ROW(1),
+    BLOCK_ROW(2),
+    BLOCK_ROW(3)};
+
+static bool block_field(size_t index, field_t *field)
+{
+    const bool there = index < sizeof block_fields / sizeof *block_fields;
+    if (there)
+        *field = block_fields[index];
+    return there;
+}
+
 /* A row of the library, or one that the caller of gnn_model_load_with has; NULL with words. */
 static const void *find_row(const gnn__field_values_t *table, const char *name, const gnn_rows_t *rows)
 {
@@ -320,8 +369,8 @@ static bool find_field(field_t *field, fields_t fields, const char *name)
     return false;
 }
 
-/* `inner`: a key that is read elsewhere, or NULL. */
-static int read_fields(void *to, fields_t fields, json_t *object, const char *inner,
+/* `inner`: keys that are read elsewhere, or NULL. */
+static int read_fields(void *to, fields_t fields, json_t *object, const char *const inner[2],
                        const gnn_rows_t *rows)
 {
     const char *key;
@@ -331,7 +380,7 @@ static int read_fields(void *to, fields_t fields, json_t *object, const char *in
         return wrong_type("an object", object);
     json_object_foreach(object, key, value)
     {
-        if (inner && strcmp(key, inner) == 0)
+        if (inner && (strcmp(key, inner[0]) == 0 || strcmp(key, inner[1]) == 0))
             continue;
         if (!find_field(&f, fields, key))
             return gnn__error(GNN_EFORMAT, "unknown field \"%.40s\"", key);
@@ -344,7 +393,8 @@ static int read_fields(void *to, fields_t fields, json_t *object, const char *in
 
 int gnn__step_read(gnn_step_t *step, json_t *object, const gnn_rows_t *rows)
 {
-    GNN_TRY(read_fields(step, step_field, object, "layer", rows));
+    static const char *const inner[2] = {"layer", "layer"};
+    GNN_TRY(read_fields(step, step_field, object, inner, rows));
     json_t *config = json_object_get(object, "layer");
     if (gnn__step_row(step->kind)->has_config != (config != NULL))
         return gnn__error(GNN_EFORMAT, "a step of kind %s %s a field layer",
@@ -358,40 +408,44 @@ int gnn__step_read(gnn_step_t *step, json_t *object, const gnn_rows_t *rows)
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "field layer");
 }
 
-/* Each step's names are compared with those before it; and jansson descends by recursion, which a
- * thread's small stack must bear. */
-enum { MOST_STEPS = 10000, MOST_LEVELS = 16 };
-
-int gnn__json_check_depth(const char *text)
+int gnn__block_read(gnn_block_t *block, json_t *object, const gnn_rows_t *rows)
 {
-    int64_t depth = 0;
-    bool quoted = false;
-    for (const char *c = text; *c; c++) {
-        if (quoted && *c == '\\' && c[1])
-            c++;
-        else if (*c == '"')
-            quoted = !quoted;
-        else if (!quoted && (*c == '[' || *c == '{') && ++depth > MOST_LEVELS)
-            return gnn__error(GNN_EFORMAT, "byte %lld: more than %d levels deep",
-                              (long long)(c - text), MOST_LEVELS);
-        else if (!quoted && (*c == ']' || *c == '}'))
-            depth--;
-    }
+    static const char *const inner[2] = {"layer", "block"};
+    json_t *config = json_object_get(object, "layer");
+    GNN_TRY(read_fields(block, block_field, object, inner, rows));
+    if (!config)
+        return GNN_OK;
+    const int rc = read_fields(&block->layer, config_field, config, NULL, rows);
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "field layer");
+}
+
+/* Each step's names are compared with those before it. */
+enum { MOST_STEPS = 10000 };
+
+int gnn__steps_array(json_t **list, json_t *root)
+{
+    json_t *format = json_object_get(root, "format");
+    *list = json_object_get(root, "steps");
+    if (!json_is_array(*list) || !format || json_object_size(root) != 2)
+        return gnn__error(GNN_EFORMAT, "an object of \"format\" and an array \"steps\" is expected");
+    if (!json_is_integer(format) || json_integer_value(format) != 1)
+        return gnn__error(GNN_EFORMAT, "format 1 is expected");
+    return gnn__steps_few((int64_t)json_array_size(*list));
+}
+
+int gnn__steps_few(int64_t count)
+{
+    if (count > MOST_STEPS)
+        return gnn__error(GNN_EFORMAT, "%lld steps, at most %d are read", (long long)count,
+                          MOST_STEPS);
     return GNN_OK;
 }
 
 static int read_root(gnn__file_steps_t *steps, const gnn_rows_t *rows)
 {
-    json_t *list = json_object_get(steps->root, "steps"),
-           *format = json_object_get(steps->root, "format");
-    if (!json_is_array(list) || !format || json_object_size(steps->root) != 2)
-        return gnn__error(GNN_EFORMAT, "an object of \"format\" and an array \"steps\" is expected");
-    if (!json_is_integer(format) || json_integer_value(format) != 1)
-        return gnn__error(GNN_EFORMAT, "format 1 is expected");
+    json_t *list;
+    GNN_TRY(gnn__steps_array(&list, steps->root));
     steps->count = (int64_t)json_array_size(list);
-    if (steps->count > MOST_STEPS)
-        return gnn__error(GNN_EFORMAT, "%lld steps, at most %d are read", (long long)steps->count,
-                          MOST_STEPS);
     GNN_TRY(gnn__new(&steps->list, steps->count, sizeof *steps->list, "a model's steps"));
     for (int64_t k = 0; k < steps->count; k++) {
         int rc = gnn__step_read(&steps->list[k], json_array_get(list, (size_t)k), rows);
@@ -403,12 +457,8 @@ static int read_root(gnn__file_steps_t *steps, const gnn_rows_t *rows)
 
 int gnn__steps_read(gnn__file_steps_t *steps, const char *text, const gnn_rows_t *rows)
 {
-    json_error_t error;
     memset(steps, 0, sizeof *steps);
-    GNN_TRY(gnn__json_check_depth(text));
-    steps->root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-    if (!steps->root)
-        return gnn__error(GNN_EFORMAT, "byte %d: %s", error.position, error.text);
+    GNN_TRY(gnn__json_load(&steps->root, text));
     int rc = read_root(steps, rows);
     if (rc != GNN_OK)
         gnn__file_steps_free(steps);

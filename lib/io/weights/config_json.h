@@ -21,6 +21,14 @@ int gnn__steps_read(gnn__file_steps_t *steps, const char *text, const gnn_rows_t
 void gnn__file_steps_free(gnn__file_steps_t *steps);
 /* One step from an object of its fields; its strings are the object's. */
 int gnn__step_read(gnn_step_t *step, json_t *object, const gnn_rows_t *rows);
+/* A block's settings from an object that also has the key "block"; strings are the object's. */
+int gnn__block_read(gnn_block_t *block, json_t *object, const gnn_rows_t *rows);
+/* The array of steps in {"format": 1, "steps": [...]}, owned by `root`. */
+int gnn__steps_array(json_t **list, json_t *root);
+/* GNN_EFORMAT if there are more steps than are read from files. */
+int gnn__steps_few(int64_t count);
+/* A text of JSON, for json_decref; *root is NULL after an error. */
+int gnn__json_load(json_t **root, const char *text);
 /* GNN_EFORMAT if a text of JSON is nested so deep that jansson's recursion would need a large
  * stack. */
 int gnn__json_check_depth(const char *text);

@@ -241,7 +241,7 @@ static int check_row(import_t *import, const gnn__binding_t *b, const gnn__name_
     gnn__place_t place;
     if (!gnn__names_place(b, row, 0, &place))
         return array ? check_absent(import, b, row, array) : GNN_OK;
-    if (!array && row->layout == GNN__OPTIONAL_VECTOR)
+    if (!array && (row->layout == GNN__OPTIONAL_VECTOR || gnn__names_shared(b, row->field)))
         return GNN_OK;
     bool elsewhere = false;
     if (!array)

@@ -57,6 +57,8 @@ bool gnn__names_field(const gnn__binding_t *binding, const char *field, int grad
                       gnn_tensor_t *tensor);
 /* Field k, for checking that every one has a row; NULL past the last. */
 const char *gnn__names_own_field(const gnn__binding_t *binding, int64_t k);
+/* Is the field of an op that of an earlier step, under whose name the array may be alone? */
+bool gnn__names_shared(const gnn__binding_t *b, const char *field);
 /* The place of a row's field; false if the layer has no such field. */
 bool gnn__names_place(const gnn__binding_t *binding, const gnn__name_row_t *row, int gradients,
                       gnn__place_t *place);

@@ -115,6 +115,12 @@ const char *gnn__names_own_field(const gnn__binding_t *b, int64_t k)
     return k < b->step->n_own ? b->step->own[k].field : NULL;
 }
 
+bool gnn__names_shared(const gnn__binding_t *b, const char *field)
+{
+    const gnn__step_parameter_t *own = b->layer ? NULL : gnn__step_own(b->step, field);
+    return own && own->shared;
+}
+
 /* A bias over averaged heads has no heads left. */
 static int64_t heads_of(const gnn__binding_t *b, const char *field)
 {

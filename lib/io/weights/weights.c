@@ -2,6 +2,7 @@
  * the metadata, so that the file alone makes the model. A file is not trusted: nothing is allocated
  * that its own numbers do not fill. */
 #include <lib/io/weights/config_json.h>
+#include <lib/io/weights/description.h>
 
 #include <gnn/io.h>
 #include <lib/io/arrays/arrays.h>
@@ -69,14 +70,17 @@ int gnn_model_save(const gnn_model_t *model, const char *path)
     GNN__NEED(path);
     gnn_array_t *arrays = NULL;
     gnn_real_t *numbers = NULL;
-    char *steps = NULL;
+    char *steps = NULL, *slots = NULL;
     int rc;
     GNN_CHECK(gnn__steps_write(&steps, model));
+    GNN_CHECK(gnn__slots_write(&slots, model));
     GNN_CHECK(pack_all(model, &arrays, &numbers));
-    const char *const metadata[][2] = {{STEPS_KEY, steps}, {VERSION_KEY, GNN_VERSION}};
-    GNN_CHECK(gnn_safetensors_write(path, tensor_count(model), arrays, 2, metadata));
+    const char *const metadata[][2] = {
+        {STEPS_KEY, steps}, {VERSION_KEY, GNN_VERSION}, {GNN__SLOTS_KEY, slots}};
+    GNN_CHECK(gnn_safetensors_write(path, tensor_count(model), arrays, slots ? 3 : 2, metadata));
 done:
     free(steps);
+    free(slots);
     gnn_free(arrays);
     gnn_free(numbers);
     return rc;
@@ -161,8 +165,12 @@ static int load(gnn_model_t **model, gnn_context_t *context, const gnn_arrays_t 
                 const gnn_rows_t *rows)
 {
     gnn_model_t *made = NULL;
-    GNN_TRY(make_model(&made, context, arrays, rows));
-    int rc = fill(made, arrays);
+    const bool described = gnn_arrays_metadata(arrays, GNN__DESCRIPTION_KEY) != NULL;
+    GNN_TRY(described ? gnn__described_model(&made, context, arrays, stored_numbers(arrays), rows)
+                      : make_model(&made, context, arrays, rows));
+    int rc = described ? gnn_model_import(made, GNN_NAMES_PYG, "%s.", arrays) : fill(made, arrays);
+    if (rc == GNN_OK)
+        rc = gnn__slots_read(made, gnn_arrays_metadata(arrays, GNN__SLOTS_KEY));
     if (rc != GNN_OK) {
         gnn_model_free(made);
         return rc;

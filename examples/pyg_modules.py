@@ -1,0 +1,400 @@
+"""What the modules of PyTorch and PyTorch Geometric are in libgnn: one row a module, for
+pyg_trace.py.
+
+A row is a function row(t, m, name, a): it appends the steps of module `m` to the trace `t` under
+the module's path `name`, takes its arrays, and returns the value that goes out. `a` has the
+arguments of this call by name. What libgnn cannot say is refused by name (t.refuse); what changes
+nothing but training is told (t.note).
+"""
+import torch
+import torch_geometric.nn as G
+from torch import nn
+
+from from_pyg import stacks
+
+ROWS = {}
+AGGREGATORS = {"SumAggregation": "sum", "MeanAggregation": "mean", "MaxAggregation": "max", "MinAggregation": "min", "StdAggregation": "std",
+               "VarAggregation": "var", "SoftmaxAggregation": "softmax_mean"}
+
+
+def row(*names):
+    """Makes a function the row of these classes; those that this version of PyG lacks are left out."""
+    def add(function):
+        for name in names:
+            for home in (G, G.aggr, nn):
+                if hasattr(home, name):
+                    ROWS[getattr(home, name)] = function
+        return function
+    return add
+
+
+def flag(on):
+    return "on" if on else "off"
+
+
+def aggregator(t, m):
+    """The word for a convolution's aggregation, whose only array is a softmax's temperature."""
+    found = AGGREGATORS.get(type(m.aggr_module).__name__)
+    return found or t.refuse(f"aggregation {type(m.aggr_module).__name__}")
+
+
+def need(t, holds, words):
+    if not holds:
+        t.refuse(words)
+
+
+# ---- layers of one hop ----
+
+
+def layer(t, m, name, a, columns, /, arrays=None, **config):
+    """One layer: its config, and the module's arrays under its name."""
+    need(t, getattr(m, "flow", "source_to_target") == "source_to_target", "flow=target_to_source")
+    need(t, isinstance(getattr(m, "in_channels", 0), int), "receivers with features of their own")
+    step = dict(kind="layer", name=name, input=t.rows(a["x"]), graph=t.edges(a["edge_index"]), layer=config)
+    if a.get("edge_weight") is not None:
+        step["edge_weight"] = t.rows(a["edge_weight"])
+    if a.get("edge_attr") is not None:
+        step["edge_features"] = t.rows(a["edge_attr"])
+    t.take(m, name, arrays)
+    return t.step(columns, **step)
+
+
+@row("GCNConv")
+def gcn_conv(t, m, name, a):
+    need(t, m.normalize or not m.add_self_loops, "self-loops without normalisation")
+    weighted = a.get("edge_weight") is not None
+    return layer(t, m, name, a, m.out_channels, preset="gcn", **{"in": m.lin.weight.shape[1]}, out=m.out_channels, self_loops=flag(m.add_self_loops), loop_features="off",
+                 graph_norm="symmetric" if m.normalize else "none", loop_weight=2.0 if m.improved and weighted else 1.0, bias_out=flag(m.bias is not None))
+
+
+@row("SAGEConv")
+def sage_conv(t, m, name, a):
+    config = dict(preset="sage", out=m.out_channels, aggregator=aggregator(t, m), norm="l2" if m.normalize else "none", self_term=flag(m.root_weight),
+                  bias_out=flag(m.lin_l.bias is not None), **{"in": m.lin_l.weight.shape[1]})
+    need(t, not list(m.aggr_module.parameters()), "a learned aggregation")
+    if not m.project:
+        return layer(t, m, name, a, m.out_channels, **config)
+    t.take(m, name)
+    return t.block("sage_project", name, m.out_channels, input=t.rows(a["x"]), graph=t.edges(a["edge_index"]), layer=config)
+
+
+@row("GraphConv")
+def graph_conv(t, m, name, a):
+    return layer(t, m, name, a, m.out_channels, out=m.out_channels, message="none", update="linear", self_term="on", bias_update="off", aggregator=aggregator(t, m),
+                 bias_out=flag(m.lin_rel.bias is not None), **{"in": m.lin_rel.weight.shape[1]})
+
+
+def two_products(m):
+    """Is it Linear, ReLU, Linear?"""
+    return isinstance(m, nn.Sequential) and [type(k) for k in m if not isinstance(k, nn.Dropout) or k.p > 0] in ([nn.Linear, nn.ReLU, nn.Linear], [G.Linear, nn.ReLU, G.Linear])
+
+
+@row("GINConv")
+def gin_conv(t, m, name, a):
+    learned = isinstance(m.eps, nn.Parameter)
+    if two_products(m.nn) and len(m.nn) == 3 and m.nn[0].bias is not None and m.nn[2].bias is not None and aggregator(t, m) == "sum":
+        first, last = m.nn[0].weight, m.nn[2].weight
+        return layer(t, m, name, a, last.shape[0], None if learned else {"eps": None}, preset="gin", out=last.shape[0], hidden=first.shape[0], learn_eps=flag(learned),
+                     eps=float(m.eps), **{"in": first.shape[1]})
+    if learned:
+        t.note("eps stays as it is")
+    x, products = a["x"], [k for k in m.nn.modules() if isinstance(k, (nn.Linear, G.Linear))]
+    if x.width is None and products:
+        x.width = products[0].weight.shape[1]
+    heard = t.aggregate(f"{name}:heard", x, aggregator(t, m), t.edges(a["edge_index"]))
+    both = t.step(t.width(x), kind="add", name=f"{name}:both", input=heard.name, second=t.rows(x), factor=1 + float(m.eps)) if float(m.eps) != -1 else heard
+    return t.module(f"{name}.nn", m.nn, both)
+
+
+@row("GINEConv")
+def gine_conv(t, m, name, a):
+    need(t, two_products(m.nn) and len(m.nn) == 3, "an nn other than Linear, ReLU, Linear")
+    need(t, m.lin is not None, "no edge_dim")
+    first, last, learned = m.nn[0].weight, m.nn[2].weight, isinstance(m.eps, nn.Parameter)
+    return layer(t, m, name, a, last.shape[0], None if learned else {"eps": None}, preset="gine", out=last.shape[0], hidden=first.shape[0], edge_dim=m.lin.weight.shape[1],
+                 learn_eps=flag(learned), eps=float(m.eps), **{"in": first.shape[1]})
+
+
+def attention(t, m, config):
+    """What GATConv and GATv2Conv share."""
+    need(t, m.fill_value in ("mean", 0, 0.0) or m.edge_dim is None, f"fill_value={m.fill_value!r}")
+    config.update(out=m.out_channels, heads=m.heads, combine="concat" if m.concat else "average", slope=float(m.negative_slope), dropout_attention=float(m.dropout),
+                  self_loops=flag(m.add_self_loops), loop_features=flag(m.fill_value == "mean"), edge_dim=m.edge_dim or 0, self_term=flag(m.residual), bias_update="off",
+                  bias_out=flag(m.bias is not None))
+    return m.out_channels * (m.heads if m.concat else 1)
+
+
+@row("GATConv")
+def gat_conv(t, m, name, a):
+    need(t, m.lin is not None, "receivers with features of their own")
+    config = dict(preset="gat", **{"in": m.lin.weight.shape[1]})
+    width = attention(t, m, config)
+    return layer(t, m, name, a, width, **config)
+
+
+@row("GATv2Conv")
+def gatv2_conv(t, m, name, a):
+    config = dict(preset="gatv2", share_weights=flag(m.share_weights), bias_project=flag(m.lin_l.bias is not None), **{"in": m.lin_l.weight.shape[1]})
+    width = attention(t, m, config)
+    return layer(t, m, name, a, width, **config)
+
+
+@row("TransformerConv")
+def transformer_conv(t, m, name, a):
+    bias = flag(m.lin_key.bias is not None)
+    return layer(t, m, name, a, m.out_channels * (m.heads if m.concat else 1), None if m.root_weight else {"lin_skip.weight": None, "lin_skip.bias": None},
+                 preset="transformer_conv", out=m.out_channels, heads=m.heads, combine="concat" if m.concat else "average", edge_dim=m.edge_dim or 0, dropout_attention=float(m.dropout),
+                 self_term=flag(m.root_weight), update="beta" if m.beta else "none", bias_project=bias, bias_update=bias, **{"in": m.lin_key.weight.shape[1]})
+
+
+@row("ResGatedGraphConv")
+def res_gated(t, m, name, a):
+    need(t, isinstance(m.act, nn.Sigmoid) and not m.edge_dim, "another gate than sigmoid, or edge features")
+    return layer(t, m, name, a, m.out_channels, preset="resgated", out=m.out_channels, self_term=flag(m.root_weight), bias_out=flag(m.bias is not None),
+                 **{"in": m.lin_key.weight.shape[1]})
+
+
+@row("GatedGraphConv")
+def gated_graph(t, m, name, a):
+    need(t, t.width(a["x"]) in (None, m.out_channels), f"an input narrower than {m.out_channels} columns")
+    t.take(m, name)
+    x = a["x"]
+    for k in range(m.num_layers):
+        x = layer(t, nn.Module(), f"{name}:{k}", {**a, "x": x}, m.out_channels, preset="gated_graph", out=m.out_channels, aggregator=aggregator(t, m),
+                  **{"in": m.out_channels})
+        t.steps[-1].update({"share": f"{name}:0", "share_fields": "gru"} if k else {})
+    return x
+
+
+# ---- blocks: layers of several steps ----
+
+
+def block(t, m, kind, name, a, columns, /, arrays=None, zeros=None, **settings):
+    """A block over a graph; `zeros` are biases that the module lacks."""
+    for key, count in (zeros or {}).items():
+        t.arrays[f"{name}.{key}"] = torch.zeros(count)
+    t.take(m, name, arrays)
+    if a.get("edge_weight") is not None:
+        settings["edge_weight"] = t.rows(a["edge_weight"])
+    return t.block(kind, name, columns, input=t.rows(a["x"]), graph=t.edges(a["edge_index"]), **settings)
+
+
+def bias_of(m, count, key="bias"):
+    found = m
+    for part in key.split("."):
+        found = getattr(found, part)
+    return {key: count} if found is None else {}
+
+
+@row("SGConv")
+def sg_conv(t, m, name, a):
+    need(t, m.add_self_loops, "add_self_loops=False")
+    return block(t, m, "sgc", name, a, m.out_channels, zeros=bias_of(m, m.out_channels, "lin.bias"), width=m.in_channels, out=m.out_channels, hops=m.K)
+
+
+@row("SSGConv")
+def ssg_conv(t, m, name, a):
+    need(t, m.add_self_loops and m.alpha != 0, "add_self_loops=False, or alpha=0")
+    return block(t, m, "ssg", name, a, m.out_channels, zeros=bias_of(m, m.out_channels, "lin.bias"), width=m.in_channels, out=m.out_channels, hops=m.K, factor=m.alpha)
+
+
+@row("LGConv")
+def lg_conv(t, m, name, a):
+    width = t.known(a["x"])
+    return layer(t, m, name, a, width, out=width, message="none", aggregator="sum", update="none", graph_norm="symmetric" if m.normalize else "none", bias_out="off",
+                 **{"in": width})
+
+
+@row("LEConv")
+def le_conv(t, m, name, a):
+    return block(t, m, "le", name, a, m.out_channels, zeros={**bias_of(m, m.out_channels, "lin1.bias"), **bias_of(m, m.out_channels, "lin3.bias")}, width=m.in_channels,
+                 out=m.out_channels)
+
+
+@row("APPNP")
+def appnp(t, m, name, a):
+    need(t, m.add_self_loops and m.normalize and m.alpha != 0, "add_self_loops=False, normalize=False or alpha=0")
+    if m.dropout:
+        t.note("dropout of edges is left out")
+    width = t.known(a["x"])
+    return block(t, m, "appnp", name, a, width, width=width, hops=m.K, factor=m.alpha)
+
+
+@row("TAGConv")
+def tag_conv(t, m, name, a):
+    need(t, m.normalize, "normalize=False")
+    return block(t, m, "tag", name, a, m.out_channels, zeros=bias_of(m, m.out_channels), width=m.in_channels, out=m.out_channels, hops=m.K)
+
+
+@row("ChebConv")
+def cheb_conv(t, m, name, a):
+    need(t, m.normalization == "sym" and a.get("edge_weight") is None and a.get("lambda_max") is None, "another normalisation than sym, edge weights or lambda_max")
+    return block(t, m, "cheb", name, a, m.out_channels, zeros=bias_of(m, m.out_channels), width=m.in_channels, out=m.out_channels, hops=len(m.lins))
+
+
+@row("ARMAConv")
+def arma_conv(t, m, name, a):
+    need(t, not m.shared_weights and isinstance(m.act, nn.ReLU), "shared_weights=True, or another activation than ReLU")
+    if m.dropout:
+        t.note("dropout inside of the stacks is left out")
+    t.arrays.update(stacks(f"{name}.", m.init_weight, m.weight, m.root_weight, m.bias))
+    return block(t, nn.Module(), "arma", name, a, m.out_channels, width=m.in_channels, out=m.out_channels, hops=m.num_layers, rows=m.num_stacks)
+
+
+@row("GCN2Conv")
+def gcn2_conv(t, m, name, a):
+    need(t, m.weight2 is None and m.normalize and m.add_self_loops and m.alpha != 0, "shared_weights=False, normalize=False, add_self_loops=False or alpha=0")
+    return block(t, m, "gcn2", name, a, m.channels, width=m.channels, memory=t.rows(a["x_0"]), factor=m.alpha, theta=m.beta)
+
+
+@row("MixHopConv")
+def mixhop_conv(t, m, name, a):
+    need(t, list(m.powers) == list(range(len(m.powers))) and m.add_self_loops, "powers other than 0, 1, ..., K, or add_self_loops=False")
+    width = len(m.powers) * m.out_channels
+    return block(t, m, "mixhop", name, a, width, zeros=bias_of(m, width), width=m.in_channels, out=m.out_channels, hops=len(m.powers) - 1)
+
+
+@row("AGNNConv")
+def agnn_conv(t, m, name, a):
+    need(t, m.add_self_loops, "add_self_loops=False")
+    width = t.known(a["x"])
+    t.arrays[f"{name}.beta"] = m.beta
+    return block(t, nn.Module(), "agnn", name, a, width, width=width)
+
+
+@row("GENConv")
+def gen_conv(t, m, name, a):
+    power = type(m.aggr_module).__name__ == "PowerMeanAggregation"
+    out, norms = m.out_channels, [k for k in m.mlp if isinstance(k, (nn.BatchNorm1d, nn.LayerNorm, nn.InstanceNorm1d))]
+    need(t, a.get("edge_attr") is None and getattr(m, "msg_norm", None) is None and abs(m.eps - 1e-7) < 1e-12, "edge features, msg_norm or another eps")
+    need(t, len(m.mlp) in (1, 5) and all(k.bias is None for k in m.mlp if isinstance(k, (nn.Linear, G.Linear))), "an mlp of more than two products, or with biases")
+    need(t, len(m.mlp) == 1 or (len(norms) == 1 and not isinstance(norms[0], nn.InstanceNorm1d)), "norm=None or norm='instance'")
+    need(t, all(not isinstance(k, nn.Dropout) or k.p == 0 for k in m.mlp), "dropout in the mlp")
+    config = {} if power else {"aggregator": aggregator(t, m)}
+    if norms:
+        config["norm"] = "batch" if isinstance(norms[0], nn.BatchNorm1d) else "layer"
+    if power or config["aggregator"] == "softmax_mean":
+        learned = m.aggr_module.p if power else m.aggr_module.t
+        t.arrays[f"{name}.aggr_module.{'p' if power else 't'}"] = torch.as_tensor(learned).reshape(1).float()
+    source = m.in_channels if isinstance(m.in_channels, int) else m.in_channels[0]
+    return block(t, m, "gen", name, a, out, {"aggr_module.t": None, "aggr_module.p": None}, width=source, out=out, hidden=m.mlp[0].weight.shape[0] if len(m.mlp) > 1 else 0, layer=config,
+                 **({"factor": float(m.aggr_module.p)} if power else {}))
+
+
+@row("PNAConv")
+def pna_conv(t, m, name, a):
+    scaled, words = m.aggr_module, {"mean": "mean", "min": "min", "max": "max", "std": "std", "var": "var", "sum": "sum", "add": "sum"}
+    chosen = [AGGREGATORS.get(type(k).__name__) for k in scaled.aggr.aggrs]
+    need(t, m.towers == 1 and len(m.pre_nns[0]) == 1 and len(m.post_nns[0]) == 1 and m.edge_dim is None, "towers, deeper mlps or edge features")
+    need(t, list(scaled.scaler) == ["identity", "amplification", "attenuation"], "scalers other than identity, amplification, attenuation in this order")
+    need(t, len(chosen) <= 4 and all(k in words for k in chosen), "more than four aggregators, or others than sum, mean, min, max, std, var")
+    return edge_block(t, m, "pna", name, a, m.out_channels, None, width=m.in_channels, out=m.out_channels, theta=float(scaled.avg_deg_log),
+                      **{f"aggregators_{k}": word for k, word in enumerate(chosen)})
+
+
+def edge_block(t, m, kind, name, a, columns, edges, /, **settings):
+    """A block on values of edges; `edges` is how wide their features are, None: none are read."""
+    t.edges(a["edge_index"])  # its slot comes before that of the edges' own graph
+    settings["graphs_0"] = t.slot("incidence", a["edge_index"])
+    if edges:
+        settings.update(edges=t.rows(a["edge_attr"]), edge_width=edges)
+    elif a.get("edge_attr") is not None:
+        t.refuse("edge features")
+    return block(t, m, kind, name, {k: v for k, v in a.items() if k != "edge_weight"}, columns, **settings)
+
+
+@row("EdgeConv")
+def edge_conv(t, m, name, a):
+    deep = two_products(m.nn) and len(m.nn) == 3
+    need(t, deep or (isinstance(m.nn, nn.Sequential) and [type(k) for k in m.nn] == [nn.Linear, nn.ReLU]), "an nn other than Linear, ReLU, Linear or Linear, ReLU")
+    products = [k for k in m.nn if isinstance(k, (nn.Linear, G.Linear))]
+    out = products[-1].weight.shape[0]
+    return edge_block(t, m, "edgeconv", name, a, out, None, width=products[0].weight.shape[1] // 2, out=out, hidden=products[0].weight.shape[0] if deep else 0,
+                      layer={"aggregator": aggregator(t, m)})
+
+
+@row("FiLMConv")
+def film_conv(t, m, name, a):
+    need(t, m.num_relations == 1 and isinstance(m.act, nn.ReLU) and aggregator(t, m) == "mean", "relations, another activation than ReLU, or another aggregation than mean")
+    return edge_block(t, m, "film", name, a, m.out_channels, None, width=m.lins[0].weight.shape[1], out=m.out_channels)
+
+
+@row("CGConv")
+def cg_conv(t, m, name, a):
+    need(t, not m.batch_norm and m.dim > 0 and aggregator(t, m) == "sum" and m.lin_f.bias is not None, "batch_norm, no edge features, another aggregation than add, or bias=False")
+    return edge_block(t, m, "cg", name, a, m.lin_f.weight.shape[0], m.dim, width=m.lin_f.weight.shape[0])
+
+
+@row("GMMConv")
+def gmm_conv(t, m, name, a):
+    need(t, not m.separate_gaussians and m.root_weight and m.bias is not None and aggregator(t, m) == "mean", "separate_gaussians, root_weight=False, bias=False or aggr")
+    return edge_block(t, m, "gmm", name, a, m.out_channels, m.dim, width=m.g.shape[0], out=m.out_channels, rows=m.kernel_size)
+
+
+@row("NNConv")
+def nn_conv(t, m, name, a):
+    need(t, two_products(m.nn) and len(m.nn) == 3 and m.root_weight, "an nn other than Linear, ReLU, Linear, or root_weight=False")
+    return edge_block(t, m, "nnconv", name, a, m.out_channels, m.nn[0].weight.shape[1], zeros=bias_of(m, m.out_channels), width=m.in_channels_l, out=m.out_channels,
+                      hidden=m.nn[0].weight.shape[0], layer={"aggregator": aggregator(t, m)})
+
+
+@row("RGCNConv", "FastRGCNConv")
+def rgcn_conv(t, m, name, a):
+    need(t, aggregator(t, m) == "mean" and isinstance(m.in_channels, int), "another aggregation than mean, or receivers with features of their own")
+    first = [t.slot("relation", a["edge_index"], r) for r in range(m.num_relations)][0]
+    if m.num_blocks is None and m.num_bases is None:
+        t.arrays[f"{name}.comp"] = torch.eye(m.num_relations)
+    if m.root is None:
+        t.arrays[f"{name}.root"] = torch.zeros(m.in_channels, m.out_channels)
+    if m.bias is None:
+        t.arrays[f"{name}.bias"] = torch.zeros(m.out_channels)
+    t.take(m, name)
+    return t.block("rgcn", name, m.out_channels, input=t.rows(a["x"]), graph=first, width=m.in_channels, out=m.out_channels, hops=m.num_relations,
+                   **({"rows": m.num_bases} if m.num_bases else {}), **({"heads": m.num_blocks} if m.num_blocks else {}))
+
+
+@row("MFConv")
+def mf_conv(t, m, name, a):
+    zeros = {f"lins_l.{k}.bias": m.out_channels for k, lin in enumerate(m.lins_l) if lin.bias is None}
+    return block(t, m, "mf", name, a, m.out_channels, zeros=zeros, width=m.lins_l[0].weight.shape[1], out=m.out_channels, hops=m.max_degree)
+
+
+@row("GPSConv")
+def gps_conv(t, m, name, a):
+    """As its forward puts it together: any convolution, attention over each graph, an mlp, each with its residual and norm."""
+    x, heard = a["x"], []
+    inner = {**{k: v for k, v in a.items() if k not in ("batch", "kwargs")}, **(a.get("kwargs") or {})}
+
+    def residual(part, number, value):
+        value = t.dropout(f"{part}:dropout", value, m.dropout)
+        value = t.step(m.channels, kind="add", name=f"{part}:sum", input=value.name, second=t.rows(x))
+        norm = getattr(m, f"norm{number}")
+        return value if norm is None else t.module(f"{name}.norm{number}", norm, value)
+
+    if m.conv is not None:
+        heard.append(residual(f"{name}.conv", 1, t.call(f"{name}.conv", m.conv, inner)))
+    need(t, m.attn_type == "multihead", f"attn_type={m.attn_type!r}")
+    t.take(m.attn, f"{name}.attn")
+    everyone = t.step(m.channels, kind="layer", name=f"{name}.attn", input=t.rows(x), graph=t.slot("complete"), layer=dict(
+        preset="transformer", heads=m.heads, update="linear", residual="off", norm="none", dropout_attention=float(m.attn.dropout), **{"in": m.channels}))
+    heard.append(residual(f"{name}.attn", 2, everyone))
+    out = heard[0] if len(heard) == 1 else t.step(m.channels, kind="add", name=f"{name}:both", input=heard[0].name, second=heard[1].name)
+    out = t.step(m.channels, kind="add", name=f"{name}:more", input=t.module(f"{name}.mlp", m.mlp, out).name, second=out.name)
+    return out if m.norm3 is None else t.module(f"{name}.norm3", m.norm3, out)
+
+
+@row("DeepGCNLayer")
+def deep_gcn(t, m, name, a):
+    x, inner = a["args"][0], dict(zip(("edge_index", "edge_attr"), a["args"][1:]), **(a.get("kwargs") or {}))
+
+    def sum_of(value):
+        return t.step(t.width(x), kind="add", name=f"{name}:sum", input=t.rows(x), second=t.rows(value))
+
+    def normed(value):
+        value = value if m.norm is None else t.module(f"{name}.norm", m.norm, value)
+        return value if m.act is None else t.module(f"{name}.act", m.act, value)
+    if m.block == "res+":
+        return sum_of(t.call(f"{name}.conv", m.conv, {**inner, "x": t.dropout(f"{name}:dropout", normed(x), m.dropout)}))
+    h = normed(t.call(f"{name}.conv", m.conv, {**inner, "x": x}))
+    h = sum_of(h) if m.block == "res" else t.concat(f"{name}:cat", [x, h]) if m.block == "dense" else h
+    return t.dropout(f"{name}:dropout", h, m.dropout)

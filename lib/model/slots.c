@@ -1,0 +1,199 @@
+/* What the graphs of a described model are made of: edges as PyG holds them, and the sizes of the
+ * graphs of a batch. */
+#include <lib/model/model.h>
+
+/* What a slot's graph is made from. */
+typedef struct {
+    const gnn_edge_list_t *edges; /* NULL where the row reads none */
+    int64_t graphs;
+    const int64_t *nodes, *ones, *seeds; /* of each graph */
+    int64_t number;
+} parts_t;
+
+typedef struct gnn__slot_row {
+    const char *name;
+    bool reads_edges;
+    int (*make)(gnn_graph_t **graph, const parts_t *p);
+} slot_row_t;
+
+/* ---- the rows ---- */
+
+static int make_edges(gnn_graph_t **graph, const parts_t *p)
+{
+    const gnn_edge_list_t *e = p->edges;
+    return gnn_graph_from_edges(graph, e->n_dst, e->n_src, e->n_edges, e->src, e->dst);
+}
+
+static int make_relation(gnn_graph_t **graph, const parts_t *p)
+{
+    const gnn_edge_list_t *e = p->edges;
+    int64_t *ends = NULL, count = 0;
+    if (!e->type)
+        return gnn__error(GNN_EINVALID, "relation %lld needs the types of the edges",
+                          (long long)p->number);
+    GNN_TRY(gnn__new(&ends, 2 * e->n_edges, sizeof *ends, "the edges of a relation"));
+    for (int64_t k = 0; k < e->n_edges; k++)
+        if (e->type[k] == p->number) {
+            ends[count] = e->src[k];
+            ends[e->n_edges + count++] = e->dst[k];
+        }
+    const int rc = gnn_graph_from_edges(graph, e->n_dst, e->n_src, count, ends, ends + e->n_edges);
+    gnn_free(ends);
+    return rc;
+}
+
+static int make_incidence(gnn_graph_t **graph, const parts_t *p)
+{
+    gnn_graph_t *of = NULL;
+    GNN_TRY(make_edges(&of, p));
+    const int rc = gnn_graph_incidence(graph, of);
+    gnn_graph_free(of);
+    return rc;
+}
+
+static int make_readout(gnn_graph_t **graph, const parts_t *p)
+{
+    return gnn_graph_bipartite(graph, p->graphs, p->ones, p->nodes);
+}
+
+static int make_spread(gnn_graph_t **graph, const parts_t *p)
+{
+    return gnn_graph_bipartite(graph, p->graphs, p->nodes, p->ones);
+}
+
+static int make_complete(gnn_graph_t **graph, const parts_t *p)
+{
+    return gnn_graph_complete(graph, p->graphs, p->nodes);
+}
+
+static int make_seeds(gnn_graph_t **graph, const parts_t *p)
+{
+    return gnn_graph_bipartite(graph, p->graphs, p->seeds, p->nodes);
+}
+
+static int make_among_seeds(gnn_graph_t **graph, const parts_t *p)
+{
+    return gnn_graph_complete(graph, p->graphs, p->seeds);
+}
+
+static const slot_row_t rows[] = {
+    {"edges", true, make_edges},         {"relation", true, make_relation},
+    {"incidence", true, make_incidence}, {"readout", false, make_readout},
+    {"spread", false, make_spread},      {"complete", false, make_complete},
+    {"seeds", false, make_seeds},        {"among_seeds", false, make_among_seeds}};
+
+enum { ROWS = sizeof rows / sizeof *rows };
+
+/* ---- of a model ---- */
+
+int gnn__model_new_slots(gnn_model_t *model, int64_t count)
+{
+    gnn__model_free_slots(model);
+    GNN_TRY(gnn__new(&model->slots, count, sizeof *model->slots, "a model's slots"));
+    model->n_slots = count;
+    return GNN_OK;
+}
+
+int gnn__model_set_slot(gnn_model_t *model, int64_t slot, const char *kind, const char *source,
+                        int64_t number)
+{
+    char names[256] = "";
+    gnn__slot_graph_t *s = &model->slots[slot];
+    for (int k = 0; k < ROWS && !s->row; k++) {
+        if (strcmp(rows[k].name, kind) == 0)
+            s->row = &rows[k];
+        gnn__append_name(names, sizeof names, ", ", rows[k].name);
+    }
+    if (!s->row)
+        return gnn__error(GNN_EFORMAT, "there is no kind of graph \"%.40s\"; there are %s", kind,
+                          names);
+    s->number = number;
+    return source ? gnn__strdup(&s->source, source) : GNN_OK;
+}
+
+void gnn__model_free_slots(gnn_model_t *model)
+{
+    for (int64_t k = 0; k < model->n_slots; k++)
+        gnn_free(model->slots[k].source);
+    gnn_free(model->slots);
+    model->slots = NULL;
+    model->n_slots = 0;
+}
+
+const char *gnn_model_slot(const gnn_model_t *model, int slot, const char **source, int64_t *number)
+{
+    if (!model || slot < 0 || slot >= model->n_slots || !model->slots[slot].row)
+        return NULL;
+    if (source)
+        *source = model->slots[slot].source;
+    if (number)
+        *number = model->slots[slot].number;
+    return model->slots[slot].row->name;
+}
+
+/* ---- their graphs ---- */
+
+/* The edges that a slot names; the only list there is may have no name. */
+static const gnn_edge_list_t *find_edges(const gnn_slot_sources_t *sources, const char *name)
+{
+    for (int64_t k = 0; k < sources->n_edges; k++) {
+        const gnn_edge_list_t *e = &sources->edges[k];
+        if (!e->name || !name || strcmp(e->name, name) == 0)
+            return e;
+    }
+    return NULL;
+}
+
+static int make_slot(gnn_graph_t **graph, const gnn_model_t *model, int slot,
+                     const gnn_slot_sources_t *sources, parts_t *p, int64_t *seeds)
+{
+    const gnn__slot_graph_t *s = slot < model->n_slots ? &model->slots[slot] : NULL;
+    if (!s || !s->row)
+        return gnn__error(GNN_ENOTFOUND, "the model's file does not say what graph slot %d is", slot);
+    p->number = s->number;
+    p->edges = s->row->reads_edges ? find_edges(sources, s->source) : NULL;
+    if (s->row->reads_edges && !p->edges)
+        return gnn__error(GNN_ENOTFOUND, "graph slot %d: no edges \"%s\" are given", slot,
+                          s->source ? s->source : "");
+    for (int64_t k = 0; k < p->graphs; k++)
+        seeds[k] = s->number;
+    const int rc = s->row->make(graph, p);
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "graph slot %d (%s)", slot, s->row->name);
+}
+
+static int make_slots(const gnn_model_t *model, const gnn_slot_sources_t *sources,
+                      gnn_flag_t backward, parts_t *p, int64_t *seeds, gnn_graph_t **graphs)
+{
+    for (int k = 0; k < model->n_graphs; k++) {
+        GNN_TRY(make_slot(&graphs[k], model, k, sources, p, seeds));
+        GNN_TRY(gnn_model_prepare(model, k, graphs[k], backward));
+    }
+    return GNN_OK;
+}
+
+int gnn_model_graphs(const gnn_model_t *model, const gnn_slot_sources_t *sources,
+                     gnn_flag_t backward, gnn_graph_t **graphs)
+{
+    GNN__NEED(model);
+    GNN__NEED(sources);
+    GNN__NEED(graphs);
+    const int64_t whole = sources->n_edges > 0 ? sources->edges[0].n_src : 0,
+                  count = sources->lengths ? sources->n_lengths : 1;
+    int64_t *lengths = NULL;
+    GNN_TRY(gnn__new(&lengths, 2 * count, sizeof *lengths, "the sizes of graphs"));
+    for (int64_t k = 0; k < count; k++)
+        lengths[k] = 1;
+    parts_t p = {.graphs = count,
+                 .nodes = sources->lengths ? sources->lengths : &whole,
+                 .ones = lengths,
+                 .seeds = lengths + count};
+    for (int k = 0; k < model->n_graphs; k++)
+        graphs[k] = NULL;
+    const int rc = make_slots(model, sources, backward, &p, lengths + count, graphs);
+    for (int k = 0; rc != GNN_OK && k < model->n_graphs; k++) {
+        gnn_graph_free(graphs[k]);
+        graphs[k] = NULL;
+    }
+    gnn_free(lengths);
+    return rc;
+}

@@ -1,0 +1,49 @@
+/* libFuzzer: any bytes as the texts of a described model, steps and graphs with a newline between.
+ * The file that holds them has numbers enough that models are built. */
+#include "fuzz.h"
+
+#include <gnn/gnn.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NUMBERS = 4096 };
+
+static void load(const char *steps, const char *graphs, int64_t numbers)
+{
+    static const float zeros[NUMBERS];
+    const gnn_array_t array = {.name = "none.of.these",
+                               .dtype = GNN_DTYPE_FLOAT32,
+                               .ndim = 1,
+                               .shape = {numbers},
+                               .count = numbers,
+                               .data = zeros};
+    const char *const metadata[][2] = {{"gnn.description", steps}, {"gnn.graphs", graphs}};
+    const char *path = fuzz_path((const uint8_t *)"", 0);
+    gnn_context_t *context = NULL;
+    gnn_model_t *model = NULL;
+    if (gnn_context_new(&context, NULL) != GNN_OK)
+        abort();
+    if (gnn_safetensors_write(path, numbers > 0, &array, 2, metadata) == GNN_OK) {
+        const int rc = gnn_model_load(&model, context, path);
+        if (rc != GNN_OK && (model || !*gnn_error_message()))
+            abort();
+        for (int k = 0; model && gnn_model_slot(model, k, NULL, NULL); k++)
+            continue;
+    }
+    gnn_model_free(model);
+    gnn_context_free(context);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = malloc(size + 1);
+    memcpy(text, data, size);
+    text[size] = '\0';
+    char *graphs = strchr(text, '\n');
+    if (graphs)
+        *graphs++ = '\0';
+    load(text, graphs ? graphs : "[]", 0);
+    load(text, graphs ? graphs : "[]", NUMBERS);
+    free(text);
+    return 0;
+}
