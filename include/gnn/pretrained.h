@@ -95,8 +95,9 @@ typedef struct gnn_pretrained_batch gnn_pretrained_batch_t;
  *
  * Cost: O(tokens) time and memory.
  */
-GNN_API int gnn_pretrained_batch_new(gnn_pretrained_batch_t **batch, const gnn_pretrained_t *pretrained,
-                          const gnn_sequences_t *sequences);
+GNN_API int gnn_pretrained_batch_new(gnn_pretrained_batch_t **batch,
+                                     const gnn_pretrained_t *pretrained,
+                                     const gnn_sequences_t *sequences);
 /** What gnn_model_forward, gnn_model_value and gnn_model_attention take; the batch's. */
 GNN_API const gnn_model_inputs_t *gnn_pretrained_batch_inputs(const gnn_pretrained_batch_t *batch);
 /** Releases a batch; NULL is none. */

@@ -184,9 +184,10 @@ static int check_prior(const gnn__plan_t *plan, int p)
                           "aggregate: prior %s needs prior_query: queries of %s have one number a head",
                           row->name, plan->aggregator->name);
     if ((row->flags & GNN_PRIOR_READS_KEY) && plan->aggregator->score_width != GNN_SCORE_PER_KEY)
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "aggregate: prior %s multiplies keys of d_k numbers, %s has one number a head",
-                          row->name, plan->aggregator->name);
+        return gnn__error(
+            GNN_EUNSUPPORTED,
+            "aggregate: prior %s multiplies keys of d_k numbers, %s has one number a head",
+            row->name, plan->aggregator->name);
     GNN_TRY(gnn__declared_size(row->declare, &plan->prior_shape[p], &rows, &cols));
     GNN_TRY(need(plan, input, row->name));
     if (row->numbers != GNN_PRIOR_SHARED)

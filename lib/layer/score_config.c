@@ -221,9 +221,10 @@ static int check_prior(const gnn_layer_config_t *c, int p)
                           use.row->name, p, p);
     if ((use.row->flags & (GNN_PRIOR_READS_QUERY | GNN_PRIOR_READS_KEY)) &&
         c->aggregator->score_width != GNN_SCORE_PER_KEY)
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "prior %s multiplies queries or keys of d_k numbers, %s has one number a head",
-                          use.row->name, c->aggregator->name);
+        return gnn__error(
+            GNN_EUNSUPPORTED,
+            "prior %s multiplies queries or keys of d_k numbers, %s has one number a head",
+            use.row->name, c->aggregator->name);
     return GNN_OK;
 }
 

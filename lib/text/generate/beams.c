@@ -245,18 +245,18 @@ static void beams_free(beams_t *b)
 /* ---- the result ---- */
 
 /* The texts hear their tokens one after another, so that callers get them as they get others. */
-static int tell(const beams_t *b, gnn__text_t *texts)
+static int tell(const beams_t *b, gnn__writing_t *texts)
 {
     const int64_t samples = b->author->how.samples;
     bool stopped = false;
     for (int64_t k = 0; k < b->begin->count * samples; k++) {
         const search_t *s = &b->searches[k / samples];
-        gnn__text_t *t = &texts[k];
+        gnn__writing_t *t = &texts[k];
         const beam_t *beam = &s->ended[k % samples];
         if (k % samples >= s->n_ended)
             continue;
         for (int64_t i = 0; i < beam->n && !stopped && !t->ended; i++)
-            GNN_TRY(gnn__text_push(t, b->author, k, beam->ids[s->n_prompt + i]));
+            GNN_TRY(gnn__writing_push(t, b->author, k, beam->ids[s->n_prompt + i]));
         t->score = beam->score;
         stopped = stopped || t->ended == GNN_ENDED_CALLER;
     }
@@ -264,7 +264,7 @@ static int tell(const beams_t *b, gnn__text_t *texts)
 }
 
 int gnn__beams(const gnn__author_t *author, gnn_context_t *context, gnn__beginnings_t *begin,
-               gnn__text_t *texts)
+               gnn__writing_t *texts)
 {
     beams_t b = {.author = author, .begin = begin, .wide = author->how.beams};
     int rc;

@@ -8,7 +8,7 @@
 typedef struct {
     gnn__author_t author;
     gnn__beginnings_t begin;
-    gnn__text_t *texts; /* (n) */
+    gnn__writing_t *texts; /* (n) */
     int64_t n;
     gnn__choice_t choice;
     gnn_real_t *numbers;
@@ -19,21 +19,21 @@ typedef struct {
 /* ---- token by token ---- */
 
 /* The last place may be for one token alone. */
-static bool is_forced(const writing_t *w, const gnn__text_t *t)
+static bool is_forced(const writing_t *w, const gnn__writing_t *t)
 {
     return w->author.last >= 0 && t->n == t->most - 1;
 }
 
 static int choose(writing_t *w, int64_t k, const gnn_real_t *logits)
 {
-    gnn__text_t *t = &w->texts[k];
+    gnn__writing_t *t = &w->texts[k];
     int32_t id;
     GNN_TRY(gnn__choose(&w->choice, &w->author.how, logits, t->ids, t->n_prompt + t->n, k, t->n, &id));
     if (is_forced(w, t))
         id = w->author.last;
     else
         t->score += (double)logits[id] - w->choice.log_sum;
-    return gnn__text_push(t, &w->author, k, id);
+    return gnn__writing_push(t, &w->author, k, id);
 }
 
 static bool caller_stopped(const writing_t *w)
@@ -49,7 +49,7 @@ static int advance(writing_t *w, gnn_context_t *context, gnn_tensor_t *logits)
 {
     int64_t rows = 0;
     for (int64_t k = 0; k < w->n; k++) {
-        const gnn__text_t *t = &w->texts[k];
+        const gnn__writing_t *t = &w->texts[k];
         w->counts[k] = t->ended == GNN_ENDED_NOT;
         if (w->counts[k])
             w->ids[rows++] = t->ids[t->n_prompt + t->n - 1];
@@ -85,7 +85,7 @@ static int go_on(writing_t *w, gnn_context_t *context)
     for (int64_t k = 0; k < w->n; k++)
         if (!w->texts[k].ended && w->texts[k].n > 0) {
             w->texts[k].ended = GNN_ENDED_CALLER;
-            GNN_TRY(gnn__text_finish(&w->texts[k], &w->author, k));
+            GNN_TRY(gnn__writing_finish(&w->texts[k], &w->author, k));
         }
     return GNN_OK;
 }
@@ -112,7 +112,7 @@ static int make_texts(writing_t *w)
     GNN_TRY(gnn__new(&w->texts, w->n, sizeof *w->texts, "texts"));
     for (int64_t k = 0; k < w->n; k++) {
         const int64_t p = k / samples;
-        GNN_TRY(gnn__text_new(&w->texts[k], &w->author, b->lengths[p], ids, b->most[p]));
+        GNN_TRY(gnn__writing_new(&w->texts[k], &w->author, b->lengths[p], ids, b->most[p]));
         ids += (k + 1) % samples == 0 ? b->lengths[p] : 0;
     }
     GNN_TRY(gnn__choice_new(&w->choice, w->author.words));
@@ -124,7 +124,7 @@ static int make_texts(writing_t *w)
 static void writing_free(writing_t *w)
 {
     for (int64_t k = 0; w->texts && k < w->n; k++)
-        gnn__text_free(&w->texts[k]);
+        gnn__writing_free(&w->texts[k]);
     gnn_free(w->texts);
     gnn__choice_free(&w->choice);
     gnn_free(w->numbers);

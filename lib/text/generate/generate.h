@@ -67,7 +67,7 @@ int gnn__author_advance(const gnn__author_t *author, gnn_context_t *context, gnn
 /* ---- texts (written.c) ---- */
 
 /* A text that grows. */
-typedef struct gnn__text {
+typedef struct gnn__writing {
     int32_t *ids; /* (n_prompt + room) the beginning and what was written */
     int64_t n_prompt, n, most;
     double score;
@@ -75,25 +75,25 @@ typedef struct gnn__text {
     gnn_decoder_t *decoder; /* NULL: there is no text */
     char *text;
     int64_t bytes, room, shown; /* shown: bytes that on_text has had */
-} gnn__text_t;
+} gnn__writing_t;
 
 /* A text behind a beginning. Its decoder has heard the beginning. */
-int gnn__text_new(gnn__text_t *text, const gnn__author_t *author, int64_t n_prompt,
-                  const int32_t *prompt, int64_t most);
-void gnn__text_free(gnn__text_t *text);
+int gnn__writing_new(gnn__writing_t *text, const gnn__author_t *author, int64_t n_prompt,
+                     const int32_t *prompt, int64_t most);
+void gnn__writing_free(gnn__writing_t *text);
 /* One more token: text.ended is set where it ends the text. `number` is the text's, for
  * callbacks. */
-int gnn__text_push(gnn__text_t *text, const gnn__author_t *author, int64_t number, int32_t id);
+int gnn__writing_push(gnn__writing_t *text, const gnn__author_t *author, int64_t number, int32_t id);
 /* The end of a text: what its decoder still holds. */
-int gnn__text_finish(gnn__text_t *text, const gnn__author_t *author, int64_t number);
+int gnn__writing_finish(gnn__writing_t *text, const gnn__author_t *author, int64_t number);
 /* Makes the result. */
-int gnn__written_new(gnn_written_t **written, const gnn__text_t *texts, int64_t count,
+int gnn__written_new(gnn_written_t **written, const gnn__writing_t *texts, int64_t count,
                      bool has_texts);
 
 /* ---- beam search (beams.c) ---- */
 
 /* Fills the texts of all beginnings, `samples` of each. */
 int gnn__beams(const gnn__author_t *author, gnn_context_t *context, gnn__beginnings_t *begin,
-               gnn__text_t *texts);
+               gnn__writing_t *texts);
 
 #endif

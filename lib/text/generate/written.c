@@ -4,7 +4,7 @@
 /* ---- one text ---- */
 
 /* A decoder that has heard the beginning, so that a blank after it is not taken for the first. */
-static int hear_beginning(gnn__text_t *t, const gnn__author_t *a)
+static int hear_beginning(gnn__writing_t *t, const gnn__author_t *a)
 {
     const char *piece;
     if (!a->tokenizer)
@@ -16,23 +16,23 @@ static int hear_beginning(gnn__text_t *t, const gnn__author_t *a)
     return gnn__grow(&t->text, 0, 1, 1, "a text");
 }
 
-int gnn__text_new(gnn__text_t *text, const gnn__author_t *author, int64_t n_prompt,
-                  const int32_t *prompt, int64_t most)
+int gnn__writing_new(gnn__writing_t *text, const gnn__author_t *author, int64_t n_prompt,
+                     const int32_t *prompt, int64_t most)
 {
-    *text = (gnn__text_t){.n_prompt = n_prompt, .most = most};
+    *text = (gnn__writing_t){.n_prompt = n_prompt, .most = most};
     GNN_TRY(gnn__new(&text->ids, n_prompt + most, sizeof *text->ids, "tokens of a text"));
     memcpy(text->ids, prompt, (size_t)n_prompt * sizeof *prompt);
     return hear_beginning(text, author);
 }
 
-void gnn__text_free(gnn__text_t *text)
+void gnn__writing_free(gnn__writing_t *text)
 {
     gnn_free(text->ids);
     gnn_free(text->text);
     gnn_decoder_free(text->decoder);
 }
 
-static int append(gnn__text_t *t, const char *piece, int64_t bytes)
+static int append(gnn__writing_t *t, const char *piece, int64_t bytes)
 {
     if (t->bytes + bytes + 1 > t->room) {
         const int64_t room = gnn__max(2 * t->room, t->bytes + bytes + 64);
@@ -46,7 +46,7 @@ static int append(gnn__text_t *t, const char *piece, int64_t bytes)
 }
 
 /* Ends the text before the first of `stop` in what came from byte `from` on. */
-static void cut_at_stop(gnn__text_t *t, const gnn_generation_t *how, int64_t from)
+static void cut_at_stop(gnn__writing_t *t, const gnn_generation_t *how, int64_t from)
 {
     for (int64_t k = 0; k < how->n_stop; k++) {
         const int64_t n = (int64_t)strlen(how->stop[k]), last = t->bytes - n;
@@ -61,7 +61,7 @@ static void cut_at_stop(gnn__text_t *t, const gnn_generation_t *how, int64_t fro
 }
 
 /* Bytes at the end that may still become one of `stop`. */
-static int64_t waiting(const gnn__text_t *t, const gnn_generation_t *how)
+static int64_t waiting(const gnn__writing_t *t, const gnn_generation_t *how)
 {
     int64_t most = 0;
     for (int64_t k = 0; k < how->n_stop; k++) {
@@ -73,7 +73,7 @@ static int64_t waiting(const gnn__text_t *t, const gnn_generation_t *how)
     return most;
 }
 
-static void show(gnn__text_t *t, const gnn_generation_t *how, int64_t number, int64_t end)
+static void show(gnn__writing_t *t, const gnn_generation_t *how, int64_t number, int64_t end)
 {
     if (how->on_text && end > t->shown &&
         how->on_text(how->user, number, t->text + t->shown, end - t->shown) != 0)
@@ -81,7 +81,7 @@ static void show(gnn__text_t *t, const gnn_generation_t *how, int64_t number, in
     t->shown = gnn__max(end, t->shown);
 }
 
-int gnn__text_push(gnn__text_t *text, const gnn__author_t *author, int64_t number, int32_t id)
+int gnn__writing_push(gnn__writing_t *text, const gnn__author_t *author, int64_t number, int32_t id)
 {
     const gnn_generation_t *how = &author->how;
     const char *piece;
@@ -101,10 +101,10 @@ int gnn__text_push(gnn__text_t *text, const gnn__author_t *author, int64_t numbe
     }
     if (!text->ended && text->n == text->most)
         text->ended = GNN_ENDED_LENGTH;
-    return text->ended ? gnn__text_finish(text, author, number) : GNN_OK;
+    return text->ended ? gnn__writing_finish(text, author, number) : GNN_OK;
 }
 
-int gnn__text_finish(gnn__text_t *text, const gnn__author_t *author, int64_t number)
+int gnn__writing_finish(gnn__writing_t *text, const gnn__author_t *author, int64_t number)
 {
     const char *piece;
     int64_t bytes;
@@ -149,7 +149,7 @@ static int make_lists(result_t *r, int64_t count, int64_t tokens, bool has_texts
     return GNN_OK;
 }
 
-static int copy_text(result_t *r, int64_t k, const gnn__text_t *t, int64_t at)
+static int copy_text(result_t *r, int64_t k, const gnn__writing_t *t, int64_t at)
 {
     r->lengths[k] = t->n;
     r->scores[k] = t->score;
@@ -163,7 +163,8 @@ static int copy_text(result_t *r, int64_t k, const gnn__text_t *t, int64_t at)
     return GNN_OK;
 }
 
-int gnn__written_new(gnn_written_t **written, const gnn__text_t *texts, int64_t count, bool has_texts)
+int gnn__written_new(gnn_written_t **written, const gnn__writing_t *texts, int64_t count,
+                     bool has_texts)
 {
     result_t *r = NULL;
     int64_t tokens = 0, at = 0;
