@@ -41,7 +41,7 @@
  *     }
  *
  * Read next: layer.h (the layer), graph.h (who hears whom), aggregate.h (messages and aggregators),
- * model.h, io.h, data.h, split.h, train.h, collection.h, text.h, report.h; tokenizer.h and pretrained.h for published
+ * model.h, io.h, data.h, split.h, train.h, collection.h, links.h, text.h, report.h; tokenizer.h and pretrained.h for published
  * Transformers; tape.h, op.h, row.h and score.h for new maths.
  *
  * Arguments that a function's comment does not call optional must be there. Functions that make,
@@ -69,6 +69,7 @@
 #include <gnn/split.h>
 #include <gnn/train.h>
 #include <gnn/collection.h>
+#include <gnn/links.h>
 #include <gnn/text.h>
 #include <gnn/pretrained.h>
 #include <gnn/generate.h>
