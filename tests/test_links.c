@@ -380,9 +380,9 @@ static gnn_data_t *groups_set(int64_t n, int groups, const char *edge_array)
     gnn_real_t *x = test_reals(n * 8, 2);
     gnn_data_t *data;
     for (int64_t i = 0; i < n; i++) {
-        x[i * 8 + i % groups] += 1;
+        x[i * 8 + i % groups] += 3;
         for (int64_t j = i + 1; j < n; j++)
-            if (test_uniform(&seed) < (i % groups == j % groups ? -0.4 : -0.96)) {
+            if (test_uniform(&seed) < (i % groups == j % groups ? 0 : -0.98)) {
                 src[m] = i;
                 dst[m++] = j;
             }
@@ -451,7 +451,7 @@ START_TEST(links_are_learned)
                             result.validation_metric, 1e-9);
     ck_ok(gnn_link_batches_measure(batches, model, context, GNN_TEST, &metrics));
     ck_assert_msg(metrics.auc > 0.8, "%s: AUC %g", blocks[_i], metrics.auc);
-    ck_assert(metrics.average_precision > 0.75 && metrics.mrr > 0.02 &&
+    ck_assert(metrics.average_precision > 0.7 && metrics.mrr > 0.02 &&
               metrics.hits_100 >= metrics.hits_50);
     ck_fails(gnn_link_batches_measure(batches, model, context, GNN_TRAIN, &metrics), GNN_EINVALID,
              "part 0");
