@@ -371,8 +371,9 @@ END_TEST
 
 /* ---- training ---- */
 
-/* Nodes of `groups` groups, linked within them; features say the group with noise. */
-static gnn_data_t *groups_set(int64_t n, int groups, const char *edge_array)
+/* Nodes of `groups` groups, half of whose pairs are links; of others those whose draw from -1 to 1
+ * is below `between`. Features say the group with noise. */
+static gnn_data_t *groups_set(int64_t n, int groups, double between, const char *edge_array)
 {
     uint64_t seed = 9;
     int64_t *src = calloc((size_t)(n * n), sizeof *src),
@@ -382,7 +383,7 @@ static gnn_data_t *groups_set(int64_t n, int groups, const char *edge_array)
     for (int64_t i = 0; i < n; i++) {
         x[i * 8 + i % groups] += 3;
         for (int64_t j = i + 1; j < n; j++)
-            if (test_uniform(&seed) < (i % groups == j % groups ? 0 : -0.98)) {
+            if (test_uniform(&seed) < (i % groups == j % groups ? 0 : between)) {
                 src[m] = i;
                 dst[m++] = j;
             }
@@ -428,7 +429,7 @@ START_TEST(links_are_learned)
 {
     const char *const blocks[] = {"link_dot", "link_bilinear", "link_distance", "link_product",
                                   "link_mlp"};
-    gnn_data_t *data = groups_set(60, 3, NULL);
+    gnn_data_t *data = groups_set(60, 3, -0.98, NULL);
     gnn_links_t *links;
     gnn_link_batches_t *batches;
     gnn_link_metrics_t metrics;
@@ -466,7 +467,7 @@ END_TEST
  * them; another epoch draws others, the same epoch the same. */
 START_TEST(an_epoch_holds_each_link_once)
 {
-    gnn_data_t *data = groups_set(40, 2, NULL);
+    gnn_data_t *data = groups_set(40, 2, -0.9, NULL);
     gnn_links_t *links;
     gnn_link_batches_t *batches;
     gnn_batch_t batch;
@@ -509,7 +510,7 @@ END_TEST
 
 START_TEST(careless_use_of_links_is_refused)
 {
-    gnn_data_t *data = groups_set(30, 2, NULL), *other = groups_set(31, 2, NULL);
+    gnn_data_t *data = groups_set(30, 2, -0.9, NULL), *other = groups_set(31, 2, -0.9, NULL);
     gnn_links_t *links;
     gnn_link_batches_t *batches;
     gnn_real_t scores[2];
@@ -538,7 +539,7 @@ END_TEST
 /* The class of an edge: do its ends belong together? Learned from ends and the edge's number. */
 START_TEST(classes_of_edges_are_learned)
 {
-    gnn_data_t *data = groups_set(60, 3, "far");
+    gnn_data_t *data = groups_set(60, 3, -0.7, "far");
     const gnn_graph_t *graph = gnn_data_graph(data);
     const int64_t m = gnn_graph_n_edges(graph);
     int64_t *src = calloc((size_t)m, sizeof *src), *dst = calloc((size_t)m, sizeof *dst),

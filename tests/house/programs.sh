@@ -51,6 +51,8 @@ closed() {
 unwritten "citation" "$programs/citation" --data set.npz --model mlp --epochs 1
 unwritten "citation --json" "$programs/citation" --data set.npz --model mlp --epochs 1 --json
 unwritten "citation --help" "$programs/citation" --help
+unwritten "links" "$programs/links" --epochs 2
+unwritten "links --json" "$programs/links" --epochs 2 --json
 unwritten "convert" "$programs/convert" a.edges
 unwritten "own_data" "$programs/own_data"
 unwritten "sentence" "$programs/sentence" --epochs 1
@@ -70,6 +72,9 @@ refused() {
 }
 for option in --epochs --seeds --split --splits --threads; do
     expect "citation $option" refused $option "$programs/citation"
+done
+for option in --epochs --layers --hidden --lr --seeds --batch --threads; do
+    expect "links $option" refused $option "$programs/links"
 done
 for option in --epochs --layers --seed --threads; do
     expect "sentence $option" refused $option "$programs/sentence"
@@ -96,6 +101,12 @@ expect "a saved model" "$programs/citation" --data set.npz --model mlp --epochs 
 expect "a saved model trains no more" said "--epochs: has no effect with --load" 2 "$programs/citation" --data set.npz --load m --epochs 3
 expect "more splits than there are" said "--splits: 3 were asked for, set has 1" 1 "$programs/citation" --data set.npz --splits 3
 expect "links alone" said "a has no features: convert brings them" 1 "$programs/citation" --data a.edges
+expect "links of a set" "$programs/links" --data set.npz --epochs 2 --save l --predict l.csv --log l.log --curve l.svg --test-share 0.2 --validation-share 0.2
+expect "scores of links and of as many other pairs" test "$(grep -c ",1," l.csv)" -eq "$(grep -c ",0," l.csv)"
+expect "a saved decoder is measured" "$programs/links" --data set.npz --load l --test-share 0.2
+expect "a saved decoder trains no more" said "--decoder: has no effect with --load" 2 "$programs/links" --data set.npz --load l --decoder mlp
+expect "links without features" said "a has no features: convert brings them" 1 "$programs/links" --data a.edges
+expect "a layer that is none" said "there are: gcn" 1 "$programs/links" --layer gnn --epochs 1
 expect "a saved reader" "$programs/sentence" --data words.txt --dev words.txt --epochs 1 --min-count 1 --save r
 expect "a saved reader wants sentences" said "--load: --sentence or --test is expected, too" 2 "$programs/sentence" --load r
 expect "a saved reader has its width" said "--width: has no effect with --load" 2 "$programs/sentence" --load r --width 8 --sentence good
@@ -123,6 +134,9 @@ fi
 for option in --save --plot --curve --predict --log --checkpoint --confusion; do
     expect "$option into no folder" exits 1 timeout 5 "$programs/citation" --data set.npz --epochs 100000 $option none/x
     expect "$option says so" grep -q -- "$option: none/x" last
+done
+for option in --save --curve --predict --log; do
+    expect "links $option into no folder" exits 1 timeout 5 "$programs/links" --epochs 100000 $option none/x
 done
 expect "a checkpoint" "$programs/citation" --data set.npz --model mlp --epochs 1 --checkpoint c
 cp c before
