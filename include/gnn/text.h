@@ -35,7 +35,8 @@ typedef struct gnn_lines {
  *
  * @param[out] lines  the caller's, for gnn_lines_free; NULL after an error
  * @param[in] path    the file
- * @return GNN_OK; GNN_EIO; GNN_EFORMAT: a zero byte, no UTF-8, with the line, or damaged gzip;
+ * @return GNN_OK; GNN_EIO; GNN_EFORMAT: it is empty, has a zero byte, a line that is no UTF-8
+ *         (which one), or is damaged gzip;
  *         GNN_EMEMORY. O(bytes) time and memory.
  */
 GNN_API int gnn_lines_read(gnn_lines_t **lines, const char *path);

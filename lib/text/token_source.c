@@ -54,9 +54,10 @@ static void cut_batches(part_t *p)
 }
 
 /* Pieces begin anew at a drawn place, with at least one token left behind the last. */
-static void shift_pieces(part_t *p, int64_t window, uint64_t seed, int64_t epoch)
+static void shift_pieces(part_t *p, uint64_t seed, int64_t epoch)
 {
-    const int64_t room = gnn__min(window, p->tokens - p->count * window);
+    const int64_t piece = p->lengths[WRITTEN][0] - 1;
+    const int64_t room = gnn__min(piece, p->tokens - p->count * piece);
     const double drawn = gnn__uniform(seed, gnn__hash_string("token source"), (uint64_t)epoch);
     p->shift = (int64_t)(drawn * (double)room);
 }
@@ -67,7 +68,7 @@ static void begin_epoch(const gnn_token_source_t *s, part_t *p, int64_t epoch)
         return;
     gnn__data_shuffle(p->order, p->count, s->config.seed + (uint64_t)epoch * 0x9E3779B97F4A7C15u);
     if (s->config.window > 0)
-        shift_pieces(p, s->config.window, s->config.seed, epoch);
+        shift_pieces(p, s->config.seed, epoch);
     cut_batches(p);
     p->epoch = epoch;
 }
