@@ -157,6 +157,11 @@ int text_train(const char *program, gnn_model_t *model, gnn_context_t *context,
                    .terminal = isatty(STDERR_FILENO),
                    .start = text_seconds()};
     gnn_train_result_t trained = {0};
+    if (t->checkpoint && !t->resume && access(t->checkpoint, F_OK) == 0) {
+        fprintf(stderr, "%s: %s is there: --resume goes on from it; remove it to start anew\n",
+                program, t->checkpoint);
+        return PROGRAM_REFUSED;
+    }
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     const int rc = run(model, context, &w, t, frozen, &trained);
