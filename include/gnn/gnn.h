@@ -74,6 +74,7 @@
 #include <gnn/pretrained.h>
 #include <gnn/generate.h>
 #include <gnn/finetune.h>
+#include <gnn/sequences.h>
 #include <gnn/tokenizer.h>
 #include <gnn/report.h>
 

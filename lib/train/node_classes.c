@@ -186,7 +186,7 @@ int gnn_evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_dat
     GNN__NEED(data);
     nodes_t nodes = {0};
     gnn__run_t run = {0};
-    gnn__pool_t pool = {0};
+    gnn__pool_t pool = {.metric = metric};
     gnn_model_inputs_t inputs;
     int rc;
     GNN_TRY(check_data(model, data, split, metric));
@@ -198,7 +198,7 @@ int gnn_evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_dat
     GNN_CHECK(gnn__run_forward(&run, model, &inputs, NULL, 0, true));
     gnn_tensor_t logits = gnn_tape_value(run.tape, run.logits);
     GNN_CHECK(gnn__pool_add(&pool, &logits, gnn_data_labels(data), gnn_data_mask(data, part, split)));
-    rc = gnn__pool_metric(&pool, metric, value);
+    rc = gnn__pool_metric(&pool, value);
 done:
     gnn__pool_free(&pool);
     free_nodes(&nodes);

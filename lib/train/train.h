@@ -19,16 +19,18 @@ typedef struct gnn__pool {
     int32_t *labels;
     double *sort;       /* scores of roc-auc */
     int64_t rows, cols; /* now */
+    int64_t hits;       /* of accuracy, which needs no logits: a vocabulary's are many */
+    gnn_metric_t metric;
     int64_t room, sort_room;
 } gnn__pool_t;
 
 void gnn__pool_free(gnn__pool_t *pool);
 /* Forgets the rows, keeps the memory. */
-void gnn__pool_reset(gnn__pool_t *pool);
+void gnn__pool_reset(gnn__pool_t *pool, gnn_metric_t metric);
 /* Appends the rows that count. */
 int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *labels,
                   const uint8_t *mask);
-int gnn__pool_metric(gnn__pool_t *pool, gnn_metric_t metric, double *value);
+int gnn__pool_metric(gnn__pool_t *pool, double *value);
 /* Area under the curve; `sort` has room for `rows` numbers. NaN without both classes, or if a score
  * is NaN. */
 double gnn__roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask,
