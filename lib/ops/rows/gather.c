@@ -69,5 +69,5 @@ static int gather_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_gather = {
+const gnn_op_t gnn_op_gather = {
     .name = "gather", .shape = gather_shape, .forward = gather_forward, .backward = gather_backward};
