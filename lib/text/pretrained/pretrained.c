@@ -74,7 +74,7 @@ static int open_folder(gnn_pretrained_t *p, gnn_context_t *context, gnn__parts_t
 }
 
 /* Takes the head over. */
-int gnn__pretrained_open(gnn_pretrained_t **pretrained, gnn_context_t *context, const char *folder,
+int gnn__pretrained_take(gnn_pretrained_t **pretrained, gnn_context_t *context, const char *folder,
                          json_t *head, const gnn_pretrained_config_t *config)
 {
     gnn_pretrained_t *p = NULL;
@@ -105,7 +105,7 @@ int gnn_pretrained_open_with(gnn_pretrained_t **pretrained, gnn_context_t *conte
     *pretrained = NULL;
     if (!context || !folder)
         return gnn__error(GNN_EINVALID, "no %s", context ? "folder" : "context");
-    return gnn__pretrained_open(pretrained, context, folder, NULL, config);
+    return gnn__pretrained_take(pretrained, context, folder, NULL, config);
 }
 
 int gnn_pretrained_open(gnn_pretrained_t **pretrained, gnn_context_t *context, const char *folder)
