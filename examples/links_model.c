@@ -1,4 +1,5 @@
-/* The network of links: hops over the training's links, and a decoder that scores pairs of nodes. */
+/* The network of links: hops over the training's links, and a decoder that scores pairs of
+ * nodes. */
 #include "links.h"
 
 #include <string.h>

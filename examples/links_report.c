@@ -93,7 +93,7 @@ int write_curve(const options_t *o, const gnn_data_t *data, const study_t *s)
     return close_output(file, o->curve, rc);
 }
 
-static int write_pairs(FILE *file, const gnn_data_t *data, const gnn_pairs_t *pairs, int link,
+static int write_pairs(FILE *file, const gnn_data_t *data, const gnn_node_pairs_t *pairs, int link,
                        gnn_link_batches_t *batches, const gnn_model_t *model, gnn_context_t *context)
 {
     const int64_t *order = gnn_data_order(data);
@@ -111,8 +111,8 @@ static int write_pairs(FILE *file, const gnn_data_t *data, const gnn_pairs_t *pa
 int write_scores(const options_t *o, const gnn_data_t *data, const gnn_links_t *links,
                  gnn_link_batches_t *batches, const gnn_model_t *model, gnn_context_t *context)
 {
-    const gnn_pairs_t of = gnn_links_of(links, GNN_TEST),
-                      without = gnn_links_without(links, GNN_TEST);
+    const gnn_node_pairs_t of = gnn_links_of(links, GNN_TEST),
+                           without = gnn_links_without(links, GNN_TEST);
     FILE *file = fopen(o->predict, "w");
     if (!file) {
         perror(o->predict);

@@ -139,7 +139,8 @@ END_TEST
 
 /* ---- dropping ---- */
 
-/* About as many edges stay as are to; both directions fall together; the same for the same epoch. */
+/* About as many edges stay as are to; both directions fall together; the same for the same
+ * epoch. */
 START_TEST(edges_fall_by_chance_and_in_both_directions)
 {
     gnn_data_t *data = ring_set(true);

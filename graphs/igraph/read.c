@@ -3,16 +3,16 @@
 #include <graphs/igraph/read.h>
 #include <math.h>
 
-void gnn__links_free(gnn__links_t *links)
+void gnn__read_links_free(gnn__read_links_t *links)
 {
     gnn_free(links->a);
     gnn_free(links->b);
     gnn_free(links->weight);
-    *links = (gnn__links_t){.a = NULL};
+    *links = (gnn__read_links_t){.a = NULL};
 }
 
 /* The edge attribute "weight", if the document declares one. */
-static int take_weights(gnn__links_t *links, const igraph_t *igraph)
+static int take_weights(gnn__read_links_t *links, const igraph_t *igraph)
 {
     if (!igraph_cattribute_has_attr(igraph, IGRAPH_ATTRIBUTE_EDGE, "weight"))
         return GNN_OK;
@@ -27,7 +27,7 @@ static int take_weights(gnn__links_t *links, const igraph_t *igraph)
     return GNN_OK;
 }
 
-static int take_links(gnn__links_t *links, const igraph_t *igraph)
+static int take_links(gnn__read_links_t *links, const igraph_t *igraph)
 {
     links->n = igraph_vcount(igraph);
     links->m = igraph_ecount(igraph);
@@ -43,7 +43,7 @@ static int take_links(gnn__links_t *links, const igraph_t *igraph)
 
 /* Numbers of attributes are read with a decimal point, whatever the program's locale. They are kept
  * by igraph's own attribute handler, not by the program's. */
-static int read_graphml(gnn__links_t *links, FILE *stream)
+static int read_graphml(gnn__read_links_t *links, FILE *stream)
 {
     igraph_t igraph;
     igraph_safelocale_t locale;
@@ -63,7 +63,7 @@ static int read_graphml(gnn__links_t *links, FILE *stream)
     return rc;
 }
 
-int gnn__igraph_read_graphml(gnn__links_t *links, const char *text, int64_t size)
+int gnn__igraph_read_graphml(gnn__read_links_t *links, const char *text, int64_t size)
 {
     gnn__igraph_call_t call;
     FILE *stream = fmemopen((void *)text, (size_t)size, "r"); /* only read */

@@ -1,7 +1,7 @@
 /**
  * Links: which pairs of nodes belong together. Links of a graph are shared out among training,
- * validation and test; a model hears messages along the training's alone, and scores pairs of nodes,
- * of which some are links and the others are drawn at random.
+ * validation and test; a model hears messages along the training's alone, and scores pairs of
+ * nodes, of which some are links and the others are drawn at random.
  *
  *     gnn_links_split(&links, gnn_data_graph(data), NULL);
  *     gnn_steps_block(steps, "link_dot", &(gnn_block_t){.name = "score", .width = 16});
@@ -29,7 +29,7 @@ extern "C" {
 typedef struct gnn_pairs {
     int64_t count;
     const int32_t *src, *dst;
-} gnn_pairs_t;
+} gnn_node_pairs_t;
 
 /* ---- pairs that are no links ---- */
 
@@ -62,8 +62,9 @@ GNN_API int gnn_negatives_draw(const gnn_negatives_t *negatives, gnn_context_t *
                                uint64_t seed, uint64_t round, int64_t count, int32_t *src,
                                int32_t *dst);
 /**
- * For each source `each` targets that it has no edge to, uniformly, each other than the source: what
- * a reciprocal rank is measured against. With an undirected graph edges of either direction count.
+ * For each source `each` targets that it has no edge to, uniformly, each other than the source:
+ * what a reciprocal rank is measured against. With an undirected graph edges of either direction
+ * count.
  *
  * @param[in]  src  (count) nodes
  * @param[out] dst  (count x each), caller's, source by source; -1 where a source is linked to all
@@ -110,10 +111,10 @@ GNN_API gnn_graph_t *gnn_links_graph(const gnn_links_t *links);
 GNN_API const int64_t *gnn_links_edges(const gnn_links_t *links);
 /** Links of a part (GNN_TRAIN, GNN_VALIDATION, GNN_TEST), each undirected one once, with src < dst;
  * none if there is no such part. */
-GNN_API gnn_pairs_t gnn_links_of(const gnn_links_t *links, int part);
+GNN_API gnn_node_pairs_t gnn_links_of(const gnn_links_t *links, int part);
 /** As many pairs of validation or test that are no links of any part; none for the training, whose
  * pairs are drawn anew in each epoch. */
-GNN_API gnn_pairs_t gnn_links_without(const gnn_links_t *links, int part);
+GNN_API gnn_node_pairs_t gnn_links_without(const gnn_links_t *links, int part);
 
 /* ---- batches ---- */
 
@@ -129,10 +130,10 @@ typedef struct gnn_link_batches_config {
     gnn_flag_t avoid_all;
 } gnn_link_batches_config_t;
 
-/** Batches of pairs, as a source for gnn_train_batches: slot 0 is the graph of the training's links,
- * "x" the features of all nodes, "sources" and "targets" the pairs, and the set's arrays on nodes,
- * edges and graphs come by their names. The loss is binary cross-entropy of one score a pair; labels
- * are 1 for links. */
+/** Batches of pairs, as a source for gnn_train_batches: slot 0 is the graph of the training's
+ * links, "x" the features of all nodes, "sources" and "targets" the pairs, and the set's arrays on
+ * nodes, edges and graphs come by their names. The loss is binary cross-entropy of one score a
+ * pair; labels are 1 for links. */
 typedef struct gnn_link_batches gnn_link_batches_t;
 /**
  * @param[in] data   features and arrays; borrowed
@@ -173,7 +174,7 @@ GNN_API gnn_source_t gnn_link_batches_source(gnn_link_batches_t *batches);
  * @return GNN_OK; GNN_EINVALID: a number that is no node's; GNN_ESHAPE; GNN_EMEMORY
  */
 GNN_API int gnn_link_batches_predict(gnn_link_batches_t *batches, const gnn_model_t *model,
-                                     gnn_context_t *context, const gnn_pairs_t *pairs,
+                                     gnn_context_t *context, const gnn_node_pairs_t *pairs,
                                      const gnn_tensor_t *out);
 /** What links of a part are told from pairs by. */
 typedef struct gnn_link_metrics {
@@ -185,8 +186,8 @@ typedef struct gnn_link_metrics {
  * Measures a model on validation or test: AUC, average precision and hits@k against
  * gnn_links_without, MRR against 100 targets drawn for each link's source.
  *
- * @return GNN_OK; GNN_EINVALID: a part without links, batches of classes; GNN_ESHAPE: the model puts
- *         out more than one score; GNN_EMEMORY
+ * @return GNN_OK; GNN_EINVALID: a part without links, batches of classes; GNN_ESHAPE: the model
+ *         puts out more than one score; GNN_EMEMORY
  */
 GNN_API int gnn_link_batches_measure(gnn_link_batches_t *batches, const gnn_model_t *model,
                                      gnn_context_t *context, int part, gnn_link_metrics_t *metrics);
@@ -206,8 +207,8 @@ GNN_API int gnn_split_edges(const gnn_graph_t *graph, const int32_t *labels,
 /* ---- metrics of ranks ---- */
 
 /** Area under the curve of precision over recall as a sum of steps, of two classes by the score of
- * class 1 as gnn_metric_roc_auc takes it: sum over thresholds of (R_t - R_t-1) P_t. Equal scores are
- * one threshold (scikit-learn's average_precision_score). Rows with mask 0 or label -1 do not
+ * class 1 as gnn_metric_roc_auc takes it: sum over thresholds of (R_t - R_t-1) P_t. Equal scores
+ * are one threshold (scikit-learn's average_precision_score). Rows with mask 0 or label -1 do not
  * count; NaN without a row of class 1. */
 GNN_API double gnn_metric_average_precision(const gnn_tensor_t *logits, const int32_t *labels,
                                             const uint8_t *mask);

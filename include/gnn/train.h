@@ -181,7 +181,8 @@ typedef struct gnn_sampling {
     gnn_flag_t prefetch;
 } gnn_sampling_t;
 
-/** The first four are of labels, the others of targets (numbers); of MAE and RMSE less is better. */
+/** The first four are of labels, the others of targets (numbers); of MAE and RMSE less is
+ * better. */
 typedef enum {
     GNN_METRIC_ACCURACY = 0,
     GNN_METRIC_MACRO_F1,
@@ -238,8 +239,8 @@ typedef struct gnn_train_config {
     /** gnn_train learns from samples, drawn anew each epoch from shuffled training nodes;
      * validation hears samples too, the same in each epoch. NULL: from the whole graph at once */
     const gnn_sampling_t *sampling;
-    /** gnn_train holds the output against this array of reals on nodes, not against classes: numbers
-     * with GNN_LOSS_MEAN_SQUARED, or 1 in the column of each of a node's labels with
+    /** gnn_train holds the output against this array of reals on nodes, not against classes:
+     * numbers with GNN_LOSS_MEAN_SQUARED, or 1 in the column of each of a node's labels with
      * GNN_LOSS_BINARY_CROSS_ENTROPY. NULL: classes */
     const char *targets;
     /** with `targets`: (nodes) GNN_TRAIN, GNN_VALIDATION, GNN_TEST or -1; NULL: the split's masks,

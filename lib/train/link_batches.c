@@ -80,7 +80,7 @@ static int open_inputs(gnn_link_batches_t *b)
     return b->links ? GNN_OK : list_pair_arrays(b);
 }
 
-int gnn__link_batches_inputs(gnn_link_batches_t *b, const gnn_pairs_t *pairs,
+int gnn__link_batches_inputs(gnn_link_batches_t *b, const gnn_node_pairs_t *pairs,
                              gnn_model_inputs_t *inputs)
 {
     b->values[SOURCES].ids = pairs->src;
@@ -128,7 +128,7 @@ static void shuffle(gnn_link_batches_t *b, int64_t epoch)
 /* The listed pairs of a batch; returns how many. */
 static int64_t take_pairs(gnn_link_batches_t *b, int part, int64_t epoch, int64_t index)
 {
-    const gnn_pairs_t *from = &b->pairs[part];
+    const gnn_node_pairs_t *from = &b->pairs[part];
     const int64_t size = size_of(b, part), first = index * size,
                   count = gnn__min(size, from->count - first);
     const bool ordered = part == GNN_TRAIN && size < from->count;
@@ -188,8 +188,8 @@ static int get_links(gnn_link_batches_t *b, int part, int64_t epoch, int64_t ind
     b->target = gnn_tensor(b->targets, 2 * of_a_kind, 1);
     batch->loss = (gnn_loss_t){
         .kind = GNN_LOSS_BINARY_CROSS_ENTROPY, .labels = b->batch_labels, .targets = &b->target};
-    return gnn__link_batches_inputs(b, &(gnn_pairs_t){2 * of_a_kind, b->batch.src, b->batch.dst},
-                                    &batch->inputs);
+    return gnn__link_batches_inputs(
+        b, &(gnn_node_pairs_t){2 * of_a_kind, b->batch.src, b->batch.dst}, &batch->inputs);
 }
 
 static int get_classes(gnn_link_batches_t *b, int part, int64_t epoch, int64_t index,
@@ -202,7 +202,7 @@ static int get_classes(gnn_link_batches_t *b, int part, int64_t epoch, int64_t i
             b, v, gnn_data_rows(b->data, GNN_ON_EDGES, b->values[v].name + strlen("pairs.")),
             b->batch_edges, count));
     batch->loss = (gnn_loss_t){.kind = GNN_LOSS_CROSS_ENTROPY, .labels = b->batch_labels};
-    return gnn__link_batches_inputs(b, &(gnn_pairs_t){count, b->batch.src, b->batch.dst},
+    return gnn__link_batches_inputs(b, &(gnn_node_pairs_t){count, b->batch.src, b->batch.dst},
                                     &batch->inputs);
 }
 
@@ -289,7 +289,7 @@ static int list_classes(gnn_link_batches_t *b, const int32_t *labels, const int8
             rc = gnn__new(&b->labels[p], count[p], sizeof *b->labels[p], "classes of edges");
         if (rc == GNN_OK)
             rc = gnn__new(&b->numbers[p], count[p], sizeof *b->numbers[p], "edges of a part");
-        b->pairs[p] = (gnn_pairs_t){count[p], b->owned[p].src, b->owned[p].dst};
+        b->pairs[p] = (gnn_node_pairs_t){count[p], b->owned[p].src, b->owned[p].dst};
         count[p] = 0;
     }
     for (int64_t k = 0; rc == GNN_OK && k < index.edges; k++) {

@@ -1,7 +1,7 @@
 /* Scores of pairs, and how links are told from pairs that are none. */
 #include <lib/train/links.h>
 
-static int check_pairs(const gnn_link_batches_t *b, const gnn_pairs_t *pairs)
+static int check_pairs(const gnn_link_batches_t *b, const gnn_node_pairs_t *pairs)
 {
     const int64_t n = gnn_data_nodes(b->data);
     if (pairs->count < 0 || (pairs->count > 0 && (!pairs->src || !pairs->dst)))
@@ -14,7 +14,7 @@ static int check_pairs(const gnn_link_batches_t *b, const gnn_pairs_t *pairs)
 }
 
 int gnn_link_batches_predict(gnn_link_batches_t *b, const gnn_model_t *model, gnn_context_t *context,
-                             const gnn_pairs_t *pairs, const gnn_tensor_t *out)
+                             const gnn_node_pairs_t *pairs, const gnn_tensor_t *out)
 {
     GNN__NEED(b);
     GNN__NEED(model);
@@ -119,7 +119,7 @@ int gnn_link_batches_measure(gnn_link_batches_t *b, const gnn_model_t *model,
     GNN_CHECK(list_pairs(&t, b, part));
     const gnn_tensor_t out = gnn_tensor(t.scores, t.pairs.count, 1);
     GNN_CHECK(gnn_link_batches_predict(
-        b, model, context, &(gnn_pairs_t){t.pairs.count, t.pairs.src, t.pairs.dst}, &out));
+        b, model, context, &(gnn_node_pairs_t){t.pairs.count, t.pairs.src, t.pairs.dst}, &out));
     fill(metrics, &t);
 done:
     gnn__pair_list_free(&t.pairs);

@@ -1,5 +1,6 @@
 /* Pairs that are no edges, drawn without rejection: for each node the others that it is linked to
- * are listed in ascending order, so that the q-th that it is not linked to is found by bisection. */
+ * are listed in ascending order, so that the q-th that it is not linked to is found by
+ * bisection. */
 #include <lib/train/links.h>
 #include <stdlib.h>
 

@@ -265,19 +265,19 @@ const int64_t *gnn_links_edges(const gnn_links_t *links)
     return links->kept;
 }
 
-static gnn_pairs_t pairs_of(const gnn__pair_list_t lists[3], int part)
+static gnn_node_pairs_t pairs_of(const gnn__pair_list_t lists[3], int part)
 {
     if (part < GNN_TRAIN || part > GNN_TEST)
-        return (gnn_pairs_t){0};
-    return (gnn_pairs_t){lists[part].count, lists[part].src, lists[part].dst};
+        return (gnn_node_pairs_t){0};
+    return (gnn_node_pairs_t){lists[part].count, lists[part].src, lists[part].dst};
 }
 
-gnn_pairs_t gnn_links_of(const gnn_links_t *links, int part)
+gnn_node_pairs_t gnn_links_of(const gnn_links_t *links, int part)
 {
     return pairs_of(links->of, part);
 }
 
-gnn_pairs_t gnn_links_without(const gnn_links_t *links, int part)
+gnn_node_pairs_t gnn_links_without(const gnn_links_t *links, int part)
 {
     return pairs_of(links->without, part);
 }

@@ -49,7 +49,7 @@ struct gnn_link_batches {
     gnn_tensor_t *rows; /* (n_values) rows of edges that were gathered; data NULL: not gathered */
     int64_t *rows_room;
     /* pairs of each part: links, or edges with classes */
-    gnn_pairs_t pairs[3];
+    gnn_node_pairs_t pairs[3];
     int32_t *labels[3];        /* of edges with classes */
     int64_t *numbers[3];       /* their edge numbers */
     gnn__pair_list_t owned[3]; /* their ends */
@@ -65,7 +65,7 @@ struct gnn_link_batches {
 };
 
 /* Makes `pairs` the pairs of the batch and returns the model's inputs. */
-int gnn__link_batches_inputs(gnn_link_batches_t *batches, const gnn_pairs_t *pairs,
+int gnn__link_batches_inputs(gnn_link_batches_t *batches, const gnn_node_pairs_t *pairs,
                              gnn_model_inputs_t *inputs);
 
 #endif

@@ -181,7 +181,7 @@ static int validate_epoch(loop_t *l)
     bool labelled = true;
     const bool numbers = gnn__metric_of_targets(l->config.metric);
     l->now.validation_loss = l->now.validation_metric = NAN;
-    gnn__pool_reset(&l->pool);
+    gnn__pool_reset(&l->pool, l->config.metric);
     for (int64_t index = 0; index < l->source->count[GNN_VALIDATION]; index++) {
         gnn_batch_t batch;
         GNN_TRY(get_batch(l, GNN_VALIDATION, index, &batch));
@@ -206,8 +206,7 @@ static int validate_epoch(loop_t *l)
         return gnn__error(
             GNN_EINVALID,
             "training watches a metric, but validation batches have no labels: watch GNN_WATCH_LOSS");
-    return labelled ? gnn__pool_metric(&l->pool, l->config.metric, &l->now.validation_metric)
-                    : GNN_OK;
+    return labelled ? gnn__pool_metric(&l->pool, &l->now.validation_metric) : GNN_OK;
 }
 
 /* Keeps the weights if they are the best; *stop says that training is over. */

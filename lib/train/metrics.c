@@ -175,9 +175,10 @@ void gnn__pool_free(gnn__pool_t *pool)
     *pool = (gnn__pool_t){0};
 }
 
-void gnn__pool_reset(gnn__pool_t *pool)
+void gnn__pool_reset(gnn__pool_t *pool, gnn_metric_t metric)
 {
-    pool->rows = 0;
+    pool->rows = pool->hits = 0;
+    pool->metric = metric;
 }
 
 static int make_room(gnn__pool_t *pool, int64_t rows)
@@ -214,16 +215,26 @@ static int make_target_room(gnn__pool_t *pool)
 int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *labels,
                   const gnn_tensor_t *targets, const uint8_t *mask)
 {
-    int64_t counted = 0;
+    int64_t counted = 0, hits = 0;
     const size_t bytes = sizeof *pool->logits * (size_t)logits->cols;
     for (int64_t r = 0; r < logits->rows; r++)
-        counted += gnn__counts(labels, mask, r);
+        if (gnn__counts(labels, mask, r)) {
+            counted++;
+            hits += labels && gnn__predicted(logits, r) == labels[r];
+        }
     if (pool->cols != logits->cols) {
         if (pool->rows > 0)
             return gnn__error(GNN_ESHAPE, "validation batches have %lld and %lld output features",
                               (long long)pool->cols, (long long)logits->cols);
+        const gnn_metric_t metric = pool->metric;
         gnn__pool_free(pool);
+        pool->metric = metric;
         pool->cols = logits->cols;
+    }
+    if (pool->metric == GNN_METRIC_ACCURACY) {
+        pool->rows += counted;
+        pool->hits += hits;
+        return GNN_OK;
     }
     GNN_TRY(make_room(pool, pool->rows + counted));
     if (!labels)
@@ -260,15 +271,16 @@ static int area(gnn__pool_t *pool, gnn_metric_t metric, const gnn_tensor_t *logi
     return GNN_OK;
 }
 
-int gnn__pool_metric(gnn__pool_t *pool, gnn_metric_t metric, double *value)
+int gnn__pool_metric(gnn__pool_t *pool, double *value)
 {
     const gnn_tensor_t logits = gnn_tensor(pool->logits, pool->rows, pool->cols),
                        targets = gnn_tensor(pool->targets, pool->rows, pool->cols);
+    const gnn_metric_t metric = pool->metric;
     *value = NAN;
     if (pool->rows == 0)
         return GNN_OK;
     if (metric == GNN_METRIC_ACCURACY)
-        *value = gnn_metric_accuracy(&logits, pool->labels, NULL);
+        *value = (double)pool->hits / (double)pool->rows;
     else if (metric == GNN_METRIC_MACRO_F1)
         *value = gnn_metric_macro_f1(&logits, pool->labels, NULL);
     else if (metric == GNN_METRIC_MICRO_F1)

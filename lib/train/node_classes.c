@@ -310,7 +310,7 @@ int gnn_evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_dat
     GNN__NEED(data);
     nodes_t nodes = {0};
     gnn__run_t run = {0};
-    gnn__pool_t pool = {0};
+    gnn__pool_t pool = {.metric = metric};
     gnn_model_inputs_t inputs;
     int rc;
     GNN_TRY(check_data(model, data, split, metric));
@@ -323,7 +323,7 @@ int gnn_evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_dat
     gnn_tensor_t logits = gnn_tape_value(run.tape, run.logits);
     GNN_CHECK(gnn__pool_add(&pool, &logits, gnn_data_labels(data), NULL,
                             gnn_data_mask(data, part, split)));
-    rc = gnn__pool_metric(&pool, metric, value);
+    rc = gnn__pool_metric(&pool, value);
 done:
     gnn__pool_free(&pool);
     free_nodes(&nodes);
@@ -394,7 +394,7 @@ int gnn_evaluate_targets(const gnn_model_t *model, gnn_context_t *context, const
     GNN__NEED(value);
     nodes_t nodes = {0};
     gnn__run_t run = {0};
-    gnn__pool_t pool = {0};
+    gnn__pool_t pool = {.metric = metric};
     gnn_model_inputs_t inputs;
     int rc;
     const gnn_tensor_t *rows = gnn_data_rows(data, GNN_ON_NODES, targets);
@@ -407,7 +407,7 @@ int gnn_evaluate_targets(const gnn_model_t *model, gnn_context_t *context, const
     GNN_CHECK(gnn__run_forward(&run, model, &inputs, NULL, 0, true));
     gnn_tensor_t outputs = gnn_tape_value(run.tape, run.logits);
     GNN_CHECK(pool_part(&pool, &outputs, rows, part, which));
-    rc = gnn__pool_metric(&pool, metric, value);
+    rc = gnn__pool_metric(&pool, value);
 done:
     gnn__pool_free(&pool);
     free_nodes(&nodes);

@@ -20,16 +20,18 @@ typedef struct gnn__pool {
     gnn_real_t *targets; /* as many columns as logits; of pools that are held against numbers */
     double *sort;        /* scores of roc-auc */
     int64_t rows, cols;  /* now */
+    int64_t hits;        /* of accuracy, which needs no logits: a vocabulary's are many */
+    gnn_metric_t metric;
     int64_t room, sort_room, targets_room;
 } gnn__pool_t;
 
 void gnn__pool_free(gnn__pool_t *pool);
 /* Forgets the rows, keeps the memory. */
-void gnn__pool_reset(gnn__pool_t *pool);
+void gnn__pool_reset(gnn__pool_t *pool, gnn_metric_t metric);
 /* Appends the rows that count, with their labels, or with their targets where labels is NULL. */
 int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *labels,
                   const gnn_tensor_t *targets, const uint8_t *mask);
-int gnn__pool_metric(gnn__pool_t *pool, gnn_metric_t metric, double *value);
+int gnn__pool_metric(gnn__pool_t *pool, double *value);
 /* Is it measured against targets, not labels? */
 static inline bool gnn__metric_of_targets(gnn_metric_t metric)
 {

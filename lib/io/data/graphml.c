@@ -80,7 +80,7 @@ static int check(const gnn__text_t *text)
     return GNN_OK;
 }
 
-static int take(gnn_data_t *data, const gnn__links_t *links)
+static int take(gnn_data_t *data, const gnn__read_links_t *links)
 {
     const gnn_array_t weight = gnn__data_weights(links->weight, links->m);
     const bool weighted = links->weight && !gnn__data_all_one(links->weight, links->m);
@@ -94,7 +94,7 @@ static int take(gnn_data_t *data, const gnn__links_t *links)
 
 static int read(gnn_data_t *data, const gnn__text_t *text)
 {
-    gnn__links_t links = {0};
+    gnn__read_links_t links = {0};
     int rc = check(text);
     if (rc != GNN_OK)
         return rc;
@@ -103,7 +103,7 @@ static int read(gnn_data_t *data, const gnn__text_t *text)
         rc = gnn__error(GNN_EFORMAT, "no node");
     if (rc == GNN_OK)
         rc = take(data, &links);
-    gnn__links_free(&links);
+    gnn__read_links_free(&links);
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", text->name);
 }
 

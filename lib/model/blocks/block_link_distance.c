@@ -1,5 +1,5 @@
-/* The score of each pair: b - |u - v|^2 with a learned b, u and v the rows of its nodes. Paper: Hoff
- * et al. 2002 (latent spaces). */
+/* The score of each pair: b - |u - v|^2 with a learned b, u and v the rows of its nodes. Paper:
+ * Hoff et al. 2002 (latent spaces). */
 #include <lib/model/blocks/link_ends.h>
 
 void gnn__block_link_distance(gnn_steps_t *steps, const gnn_block_t *b)

@@ -1,4 +1,5 @@
-/* The score of each pair: the dot product of its nodes' rows. Paper: Kipf and Welling 2016 (GAE). */
+/* The score of each pair: the dot product of its nodes' rows. Paper: Kipf and Welling 2016
+ * (GAE). */
 #include <lib/model/blocks/link_ends.h>
 
 void gnn__block_link_dot(gnn_steps_t *steps, const gnn_block_t *b)

@@ -1,5 +1,5 @@
-/* Scores, or logits of classes, of each pair: an mlp of [u, v] or [u, v, e], u and v the rows of its
- * source and target, e its own row of `edges`. */
+/* Scores, or logits of classes, of each pair: an mlp of [u, v] or [u, v, e], u and v the rows of
+ * its source and target, e its own row of `edges`. */
 #include <lib/model/blocks/link_ends.h>
 
 void gnn__block_link_mlp(gnn_steps_t *steps, const gnn_block_t *b)

@@ -14,8 +14,8 @@ static inline gnn__link_ends_t gnn__link_ends(gnn_steps_t *steps, const gnn_bloc
     const char *x = gnn__block_input(steps, b);
     gnn__block_need(steps, b, "width", b->width > 0);
     return (gnn__link_ends_t){
-        gnn__piece_op(steps, b, "source", &gnn_op_gather, (const char *[3]){x, "sources"}, 0, 0),
-        gnn__piece_op(steps, b, "target", &gnn_op_gather, (const char *[3]){x, "targets"}, 0, 0)};
+        gnn__piece_op(steps, b, "source", &gnn_op_pick_rows, (const char *[3]){x, "sources"}, 0, 0),
+        gnn__piece_op(steps, b, "target", &gnn_op_pick_rows, (const char *[3]){x, "targets"}, 0, 0)};
 }
 
 /* The sum of each row. */
