@@ -88,7 +88,7 @@ static bool reads_halves(const void *attributes, int k, const gnn__halves_t *w)
 
 static const gnn__op_traits_t traits = {.halves = reads_halves};
 const gnn_op_t gnn_op_pick_rows = {.name = "pick_rows",
-                                .shape = gather_shape,
-                                .forward = gather_forward,
-                                .backward = gather_backward,
-                                .traits = &traits};
+                                   .shape = gather_shape,
+                                   .forward = gather_forward,
+                                   .backward = gather_backward,
+                                   .traits = &traits};
