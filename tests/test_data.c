@@ -119,6 +119,7 @@ END_TEST
  * "matrix": the same set. */
 START_TEST(matrices_of_scipy_by_their_names)
 {
+    const gnn_array_t ones = FLOAT64("", 5, 1, 1, 1, 1, 1);
     static const char *const parts[] = {"indptr", "indices", "shape", "data"}, *const between[] = {
                                                                                    "_matrix.", "."};
     for (int way = 0; way < 2; way++) {
@@ -133,7 +134,7 @@ START_TEST(matrices_of_scipy_by_their_names)
             int at = 0;
             while (at < PARTS && strcmp(tiny[at].name, old) != 0)
                 at++;
-            gnn_array_t moved = at < PARTS ? tiny[at] : (gnn_array_t)FLOAT64("", 5, 1, 1, 1, 1, 1);
+            gnn_array_t moved = at < PARTS ? tiny[at] : ones;
             moved.name = names[k];
             if (at < PARTS)
                 changes[n++] = (gnn_array_t){.name = tiny[at].name, .ndim = -1};
