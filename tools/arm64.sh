@@ -70,7 +70,7 @@ cpu = 'armv8-a'
 endian = 'little'
 END
 for suite; do
-    build_targets="${build_targets:-} tests/test_$suite"
+    build_targets="${build_targets:-examples/own_data} tests/test_$suite" # data_new runs this example
 done
 build "$build" --cross-file "$build/arm64.cross" -Dwerror=true -Dbuildtype=debugoptimized -Db_ndebug=true
 export GNN_TEST_WRAPPER="qemu-aarch64-static -L $libraries" GNN_TEST_RUNNER="qemu-aarch64-static -L $libraries" GNN_TEST_SMALL=1 CK_FORK=no CK_DEFAULT_TIMEOUT=0
