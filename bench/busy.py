@@ -18,7 +18,7 @@ WORK = [  # name, program and options, about ms a step
     ("gat-cora", "graph --model gat --data cora --mode train", 1.2),
     ("gat-pubmed", "graph --model gat --data pubmed --mode train", 8),
     ("gat-tolokers", "graph --model gat --data tolokers --mode train", 40),
-    ("encoder-train", "encoder --mode train", 200),
+    ("encoder-train", "encoder --mode train --batch 2", 150),
 ]
 
 

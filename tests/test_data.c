@@ -115,6 +115,44 @@ START_TEST(other_names_and_types)
 }
 END_TEST
 
+/* The names that scipy's matrices have in the .npz files of gasteigerjo/ppnp, and those without
+ * "matrix": the same set. */
+START_TEST(matrices_of_scipy_by_their_names)
+{
+    const gnn_array_t ones = FLOAT64("", 5, 1, 1, 1, 1, 1);
+    static const char *const parts[] = {"indptr", "indices", "shape", "data"}, *const between[] = {
+                                                                                   "_matrix.", "."};
+    for (int way = 0; way < 2; way++) {
+        static char names[8][40];
+        gnn_array_t changes[16];
+        int n = 0;
+        for (int k = 0; k < 8; k++) {
+            char old[40];
+            const char *const matrix = k < 4 ? "adj" : "attr";
+            snprintf(old, sizeof old, "%s_%s", matrix, parts[k % 4]);
+            snprintf(names[k], sizeof *names, "%s%s%s", matrix, between[way], parts[k % 4]);
+            int at = 0;
+            while (at < PARTS && strcmp(tiny[at].name, old) != 0)
+                at++;
+            gnn_array_t moved = at < PARTS ? tiny[at] : ones;
+            moved.name = names[k];
+            if (at < PARTS)
+                changes[n++] = (gnn_array_t){.name = tiny[at].name, .ndim = -1};
+            changes[n++] = moved;
+        }
+        gnn_data_t *data = open_tiny(n, changes), *plain = open_tiny(0, NULL);
+        ck_assert_int_eq(gnn_data_nodes(data), 4);
+        ck_assert_int_eq(gnn_data_features(data), 3);
+        ck_assert_int_eq(gnn_graph_n_edges(gnn_data_graph(data)),
+                         gnn_graph_n_edges(gnn_data_graph(plain)));
+        ck_assert_mem_eq(gnn_data_sparse(data)->values, gnn_data_sparse(plain)->values,
+                         4 * sizeof(gnn_real_t));
+        gnn_data_free(data);
+        gnn_data_free(plain);
+    }
+}
+END_TEST
+
 /* ---- drawn splits ---- */
 
 static int64_t count_marked(const gnn_data_t *data, int kind, int label)
@@ -352,6 +390,7 @@ int main(void)
     tcase_add_test(tests, heterophilous_layout);
     tcase_add_test(tests, sparse_rows_are_normalised);
     tcase_add_test(tests, other_names_and_types);
+    tcase_add_test(tests, matrices_of_scipy_by_their_names);
     tcase_add_test(tests, drawn_splits);
     tcase_add_loop_test(tests, real_set, 0, (int)(sizeof real_sets / sizeof real_sets[0]));
     tcase_add_test(tests, karate_club);

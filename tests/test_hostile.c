@@ -3,6 +3,7 @@
 #include "data_tiny.h"
 #include "readers.h"
 
+#include <lib/io/arrays/text_file.h>
 #include <sys/resource.h>
 
 static double megabytes(void)
@@ -104,6 +105,28 @@ START_TEST(blank_lines_take_no_memory)
 }
 END_TEST
 
+/* Readers take memory for as many lines as are counted: all that the walk over them gives must be
+ * among these, whatever blanks and returns they are made of. */
+START_TEST(no_line_is_read_that_was_not_counted)
+{
+    static const char letters[] = " \t\r\nx";
+    for (int number = 0; number < 5 * 5 * 5 * 5 * 5; number++) {
+        char written[6] = "";
+        gnn__text_t text;
+        int64_t lines = 0;
+        for (int k = 0, rest = number; k < 5; k++, rest /= 5)
+            written[k] = letters[rest % 5];
+        ck_ok(gnn__text_open(&text, write_bytes("lines", written, 5)));
+        const int64_t counted = gnn__text_count_lines(&text);
+        while (gnn__text_line(&text))
+            lines++;
+        ck_assert_msg(lines == counted, "case %d: %d counted, %d read", number, (int)counted,
+                      (int)lines);
+        gnn__text_free(&text);
+    }
+}
+END_TEST
+
 START_TEST(graphml_is_what_it_seems)
 {
 #if GNN_HAS_IGRAPH
@@ -178,6 +201,7 @@ int main(void)
     tcase_add_test(tests, arrays_that_are_not_needed_are_not_unpacked);
     tcase_add_test(tests, gzipped_bombs_are_refused_early);
     tcase_add_test(tests, blank_lines_take_no_memory);
+    tcase_add_test(tests, no_line_is_read_that_was_not_counted);
     tcase_add_test(tests, graphml_is_what_it_seems);
     tcase_add_test(tests, splits_of_ogb_are_folders_and_few);
     tcase_add_test(tests, columns_need_numbers);

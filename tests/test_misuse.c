@@ -116,6 +116,10 @@ START_TEST(steps_that_do_not_fit)
     ck_fails(gnn_model_forward(model, context, &inputs, &out), GNN_EINVALID,
              "step hop runs on graph slot 2, but 1 graphs were given");
     gnn_model_free(model);
+    ck_ok(gnn_model_new(&model, context, 1, &GNN_GCN(.in = 4)));
+    ck_fails(gnn_model_predict(model, context, NULL, &in, NULL, &out), GNN_EINVALID,
+             "layer 0 runs on graph slot 0, whose graph is NULL");
+    gnn_model_free(model);
     gnn_graph_free(g);
 }
 END_TEST

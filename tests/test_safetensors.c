@@ -20,6 +20,9 @@ START_TEST(safetensors_round_trip)
     ck_assert_str_eq(gnn_arrays_metadata(got, metadata[1][0]), metadata[1][1]);
     ck_assert_ptr_null(gnn_arrays_metadata(got, "other"));
     gnn_arrays_free(got);
+    ck_ok(gnn_npz_write(in_folder("a.npz"), SAMPLES, arrays));
+    ck_fails(gnn_safetensors_read(&got, in_folder("a.npz"), NULL), GNN_EFORMAT, "is a zip archive");
+    remove(in_folder("a.npz"));
     read_bytes(in_folder("a.safetensors"), &b);
     ck_assert_int_eq(b.at[0] % 8, 0);
     ck_assert_int_eq(b.at[8], '{');

@@ -263,7 +263,7 @@ static double paced(int runs, double all, double later, double fewer, int *by_al
         const int threads = gnn__pace_threads(&pace, 2);
         const double seconds = threads == 1 ? fewer : 2 * k < runs ? all : later;
         ck_assert(threads == 1 || threads == 2);
-        gnn__pace_note(&pace, threads == 2, seconds);
+        gnn__pace_note(&pace, threads == 2, seconds, false);
         *by_all += threads == 2;
         sum += seconds;
     }
@@ -284,8 +284,26 @@ START_TEST(fewer_threads_where_all_are_slow)
     ck_assert_int_gt(by_all, 5000);
     paced(20000, 0.001, 0.1, 0.002, &by_all);
     ck_assert_int_lt(by_all, 10100);
+    /* Fewer are tried again where others had the processor meanwhile, a few times at most. */
+    gnn__pace_t pace = {0};
+    gnn__pace_note(&pace, true, 0.002, false);
+    for (int k = 0; k < 3; k++) {
+        ck_assert_int_eq(gnn__pace_threads(&pace, 2), 1);
+        gnn__pace_note(&pace, false, k < 2 ? 0.004 : 0.002, k < 2);
+    }
+    ck_assert_int_eq(gnn__pace_threads(&pace, 2), 2);
+    gnn__pace_note(&pace, true, 0.003, true);
+    ck_assert_int_eq(gnn__pace_threads(&pace, 2), 1);
+    pace = (gnn__pace_t){0};
+    int tries = 0;
+    for (int k = 0; k < 30; k++) {
+        const int threads = gnn__pace_threads(&pace, 2);
+        gnn__pace_note(&pace, threads == 2, 0.002, true);
+        tries += threads == 1;
+    }
+    ck_assert_int_eq(tries, 8);
     /* Many processors: as many as all but a few. */
-    gnn__pace_t pace = {.rest = 1};
+    pace = (gnn__pace_t){.rest = 1};
     ck_assert_int_eq(gnn__pace_threads(&pace, 16), 14);
     ck_assert_int_eq(gnn__pace_threads(&pace, 3), 2);
 }

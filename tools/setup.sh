@@ -46,7 +46,8 @@ install_packages() {
     rm -f "$apt_log"
 }
 
-# build FOLDER [MESON OPTIONS...]: configures (again) and builds; shows the log only when that fails.
+# build FOLDER [MESON OPTIONS...]: configures (again) and builds everything, or what $build_targets names; shows the log only when
+# that fails.
 build() {
     build_folder=$1
     shift
@@ -60,7 +61,8 @@ build() {
         say "meson could not configure $build_folder (log above). A folder of another meson version or compiler can be removed and made anew."
         return 1
     fi
-    if ! ninja -C "$build_folder" </dev/null >"$build_folder/build.log" 2>&1; then
+    # shellcheck disable=SC2086 # a list of targets
+    if ! ninja -C "$build_folder" ${build_targets:-} </dev/null >"$build_folder/build.log" 2>&1; then
         grep -v '^\[.*\] \(Compiling\|Linking\|Generating\)' "$build_folder/build.log" | tail -n 80
         say "Building $build_folder failed (log above, all of it in $build_folder/build.log)"
         return 1

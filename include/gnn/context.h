@@ -6,6 +6,9 @@
  * Threads are OpenMP's. They start with the first run, which fails with GNN_EMEMORY where the
  * system has no memory for them (builds by gcc; clang's libomp may end the program). A fork takes
  * none of them along: in a child, contexts of the thread that forked work with one thread.
+ *
+ * Kernels compute lanes whose results are not used, and exponentials of numbers out of range: a
+ * program that traps floating-point exceptions (feenableexcept) switches this off around calls.
  */
 #ifndef GNN_CONTEXT_H
 #define GNN_CONTEXT_H

@@ -235,6 +235,7 @@ int gnn__team_start(gnn_context_t *context);
  * 0 to begin with. */
 typedef struct {
     int runs;        /* the first few are counted */
+    bool learnt;     /* one by fewer was not interrupted */
     double fewer;    /* about the least seconds that it took with fewer threads; 0: not known */
     double rest;     /* seconds that it still runs with fewer before all try again */
     double multiple; /* of a failed try's time, to rest for */
@@ -243,8 +244,11 @@ typedef struct {
 
 /* Threads for the next run, of `all`. */
 int gnn__pace_threads(const gnn__pace_t *pace, int all);
-/* How long it took; by all threads, or by as many as gnn__pace_threads said. */
-void gnn__pace_note(gnn__pace_t *pace, bool by_all, double seconds);
+/* How long it took; by all threads, or by as many as gnn__pace_threads said; whether others had the
+ * caller's processor meanwhile. */
+void gnn__pace_note(gnn__pace_t *pace, bool by_all, double seconds, bool preempted);
+/* How often the system has taken the processor from the caller's thread. */
+long gnn__pace_preemptions(void);
 
 /* Is there less address space than the processor has (ulimit -v)? */
 bool gnn__memory_is_limited(void);

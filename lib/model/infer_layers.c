@@ -199,8 +199,7 @@ static int count_rows(const inference_t *f, const gnn__model_step_t *s, bool hea
     if (hears) {
         const int slot = s->step.graph;
         if (slot >= f->inputs->n_graphs || !f->inputs->graphs[slot])
-            return gnn__error(GNN_EINVALID, "%s runs on graph slot %d, but %lld graphs were given",
-                              s->where, slot, (long long)f->inputs->n_graphs);
+            return gnn__no_graph(s->where, slot, f->inputs->n_graphs);
         *rows = gnn_graph_n_dst(f->inputs->graphs[slot]);
         return GNN_OK;
     }

@@ -30,6 +30,14 @@ gnn_var_t gnn__record_named(const gnn__recording_t *r, const gnn__model_step_t *
     return GNN_NONE;
 }
 
+int gnn__no_graph(const char *where, int slot, int64_t given)
+{
+    if (slot < given)
+        return gnn__error(GNN_EINVALID, "%s runs on graph slot %d, whose graph is NULL", where, slot);
+    return gnn__error(GNN_EINVALID, "%s runs on graph slot %d, but %lld graphs were given", where,
+                      slot, (long long)given);
+}
+
 const gnn_graph_t *gnn__step_graph(const gnn__recording_t *r, const gnn__model_step_t *s)
 {
     const int slot = s->step.graph;
@@ -37,9 +45,7 @@ const gnn_graph_t *gnn__step_graph(const gnn__recording_t *r, const gnn__model_s
         return NULL;
     if (slot < r->inputs->n_graphs && r->inputs->graphs[slot])
         return r->inputs->graphs[slot];
-    gnn_tape_fail(r->tape,
-                  gnn__error(GNN_EINVALID, "%s runs on graph slot %d, but %lld graphs were given",
-                             s->where, slot, (long long)r->inputs->n_graphs));
+    gnn_tape_fail(r->tape, gnn__no_graph(s->where, slot, r->inputs->n_graphs));
     return NULL;
 }
 

@@ -98,6 +98,8 @@ void gnn__record_into(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *out);
 
 /* ---- for rows ---- */
 
+/* The error of a step whose graph is not there. */
+int gnn__no_graph(const char *where, int slot, int64_t given);
 /* Declares a parameter of an op, or finds it in the step that `share` names: there a field of the
  * same name, or for the first field of this step the first one. Its rows x cols may lie the other
  * way round where `turned` is given; *turned says so. */

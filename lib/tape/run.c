@@ -32,11 +32,13 @@ static int run_paced(gnn_tape_t *tape, bool backward, int (*run)(gnn_tape_t *tap
     context->after = threads < all ? threads : 0;
     if (all == 1)
         return run(tape, scratch);
+    const long preemptions = gnn__pace_preemptions();
     const double start = gnn__seconds();
     context->fewer = context->after;
     int rc = run(tape, scratch);
     context->fewer = 0;
-    gnn__pace_note(pace, threads == all, gnn__seconds() - start);
+    const double seconds = gnn__seconds() - start;
+    gnn__pace_note(pace, threads == all, seconds, gnn__pace_preemptions() > preemptions);
     return rc;
 }
 

@@ -37,6 +37,8 @@ static int read_text(reader_t *r, int64_t *length)
         return gnn__error(GNN_EFORMAT, "%lld bytes, at least 8 are expected",
                           (long long)r->file.size);
     GNN_TRY(gnn__file_read(&r->file, 0, prefix, 8));
+    if (memcmp(prefix, "PK\3\4", 4) == 0)
+        return gnn__error(GNN_EFORMAT, "is a zip archive (.npz?), safetensors are expected");
     for (int k = 7; k >= 0; k--)
         n = n << 8 | prefix[k];
     if (n > MAX_HEADER)

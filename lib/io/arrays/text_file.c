@@ -178,18 +178,6 @@ void gnn__text_free(gnn__text_t *text)
     *text = (gnn__text_t){.data = NULL};
 }
 
-int64_t gnn__text_count_lines(const gnn__text_t *text)
-{
-    int64_t lines = 0;
-    bool holds = false; /* does this line? */
-    for (int64_t k = text->start; k < text->size; k++) {
-        const char c = text->data[k];
-        holds = c != '\n' && (holds || (c != ' ' && c != '\t' && c != '\r'));
-        lines += holds && (k + 1 == text->size || text->data[k + 1] == '\n');
-    }
-    return lines;
-}
-
 void gnn__text_rewind(gnn__text_t *text)
 {
     text->at = text->start;
@@ -204,6 +192,30 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
+/* Where the text of a line begins; its end is set back to before what is '\r'. The end itself if
+ * there is none. */
+static char *text_of_line(char *begin, char **end)
+{
+    while (*end > begin && (*end)[-1] == '\r')
+        (*end)--;
+    while (begin < *end && is_blank(*begin))
+        begin++;
+    return begin;
+}
+
+int64_t gnn__text_count_lines(const gnn__text_t *text)
+{
+    int64_t lines = 0, at = text->start;
+    while (at < text->size) {
+        char *begin = text->data + at, *newline = memchr(begin, '\n', (size_t)(text->size - at)),
+             *end = newline ? newline : text->data + text->size;
+        at = end - text->data + 1;
+        begin = text_of_line(begin, &end);
+        lines += begin < end;
+    }
+    return lines;
+}
+
 bool gnn__text_line(gnn__text_t *text)
 {
     text->blank = 0;
@@ -213,13 +225,9 @@ bool gnn__text_line(gnn__text_t *text)
         text->end = newline ? newline : text->data + text->size;
         text->at = text->end - text->data + (newline != NULL);
         text->line++;
-        while (text->end > begin && text->end[-1] == '\r')
-            text->end--;
         text->cursor = begin;
         text->column = 0;
-        char *first = begin;
-        while (first < text->end && is_blank(*first))
-            first++;
+        char *first = text_of_line(begin, &text->end);
         if (first < text->end && !strchr(text->comments, *first))
             return true;
         text->blank += first == text->end;

@@ -25,11 +25,11 @@ static bool not_finite(const gnn__text_field_t *field)
 
 gnn__field_kind_t gnn__field_kind(const gnn__text_field_t *field)
 {
+    if (field->length == 0)
+        return GNN__NOTHING; /* there may be no text at all */
     const char *c = field->at, *end = field->at + field->length;
     int digits = 0;
     bool whole = true;
-    if (field->length == 0)
-        return GNN__NOTHING;
     c += *c == '+' || *c == '-';
     for (; c < end && is_digit(*c); c++)
         digits = 1;

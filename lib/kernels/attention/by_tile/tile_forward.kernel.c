@@ -177,12 +177,13 @@ static ONE_COPY void softmax_by_distance(const gnn__attention_t *a, forward_stat
     const int64_t r0 = strip_first(strip);
     for (int r = 0; r < h->rows; r++) {
         const int g = r / GROUP, c0 = lanes_from(h, h->first[g]), c1 = lanes_to(h->end[g]);
-        gnn_real_t *p = s->p + r * COLUMNS, *band = s->band + r * BAND_ROW + BAND_SLACK;
+        gnn_real_t *p = s->p + r * COLUMNS;
         const int from = h->from[r], to = h->to[r];
         const gnn_real_t *prior =
             a->prior.at && from < to ? prior_of(a, t, strip->row0 + r0 + r, head) : NULL;
         if (a->keys.count > 0)
-            softmax_row(s, r0 + r, p, c0, c1, prior, band, true, from, to);
+            softmax_row(s, r0 + r, p, c0, c1, prior, s->band + r * BAND_ROW + BAND_SLACK, true,
+                        from, to);
         else
             softmax_row(s, r0 + r, p, c0, c1, prior, NULL, true, from, to);
     }
