@@ -36,6 +36,7 @@ void gnn_tape_reset(gnn_tape_t *tape, int recording, int training)
     if (!tape)
         return;
     tape->recording = recording != 0;
+    tape->frozen = false;
     tape->training = training != 0;
     tape->planned = tape->ran = false;
     tape->status = GNN_OK;
@@ -174,7 +175,7 @@ gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int
     v->halves = gnn__parameters_halves(parameters, id);
     if (v->halves && tape->recording)
         gnn_tape_fail(tape, gnn__parameters_check_whole(parameters, "training"));
-    v->wants_grad = tape->recording;
+    v->wants_grad = tape->recording && !tape->frozen;
     return number(tape, v);
 }
 

@@ -81,6 +81,7 @@ typedef struct gnn__buffer {
 struct gnn_tape {
     gnn_context_t *context;
     bool recording, training, planned, ran;
+    bool frozen; /* parameters that come now want no gradient; until the reset */
     int status;
     char message[512];
     uint32_t step, model_step, op_number;

@@ -87,8 +87,8 @@ static bool reads_halves(const void *attributes, int k, const gnn__halves_t *w)
 }
 
 static const gnn__op_traits_t traits = {.halves = reads_halves};
-const gnn_op_t gnn__op_gather = {.name = "gather",
-                                 .shape = gather_shape,
-                                 .forward = gather_forward,
-                                 .backward = gather_backward,
-                                 .traits = &traits};
+const gnn_op_t gnn_op_gather = {.name = "gather",
+                                .shape = gather_shape,
+                                .forward = gather_forward,
+                                .backward = gather_backward,
+                                .traits = &traits};
