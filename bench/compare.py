@@ -27,9 +27,10 @@ def options():
     p.add_argument("--build", default=os.path.join(HERE, "..", "build"), help="folder of an optimised build")
     p.add_argument("--python-pyg", help="interpreter with torch and torch_geometric")
     p.add_argument("--python-dgl", help="interpreter with torch and dgl")
+    p.add_argument("--python-text", help="interpreter with torch, transformers, onnxruntime and openvino")
     p.add_argument("--suite", default="all", help="all, or some of " + ", ".join(suites.SUITES))
     p.add_argument("--only", default="", help="names of tasks, with commas; a name ends in * to stand for all that begin so")
-    p.add_argument("--peers", default="", help="some of pyg, dgl, torch, torch-bf16")
+    p.add_argument("--peers", default="", help="some of pyg, dgl, torch, torch-bf16, onnxruntime, openvino-bf16")
     p.add_argument("--threads", default="2", help="1, 2 or 1,2")
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--repeat", type=int, default=0, help="of the peers in a round (0: by task)")
@@ -126,7 +127,7 @@ class Comparison:
     def __init__(self, o, log):
         self.o, self.log = o, log
         self.earlier = read_results(results_path(o, o.ways)) if o.ways else []
-        self.python = {"pyg": o.python_pyg, "dgl": o.python_dgl}
+        self.python = {"pyg": o.python_pyg, "dgl": o.python_dgl, "text": o.python_text}
         self.best = {}  # (task, threads, peer) -> flags of the variant that counts, None if none runs
 
     def command(self, task, variant, environment, threads, repeat, warm=None):
@@ -193,7 +194,7 @@ def say(text):
 
 
 def wanted_peers(o):
-    return o.peers.split(",") if o.peers else ["pyg", "dgl", "torch", "torch-bf16"]
+    return o.peers.split(",") if o.peers else ["pyg", "dgl", "torch", "torch-bf16", "onnxruntime", "openvino-bf16"]
 
 
 def wanted(o):

@@ -1,4 +1,5 @@
 """What bench/compare.py can run: suites of tasks, and for each task the flags of our program and of every peer's variants."""
+import os
 from dataclasses import dataclass, field
 
 
@@ -8,7 +9,7 @@ class Task:
     name: str
     program: str  # ours, and the peers' script of the same name
     flags: list  # common to ours and the peers
-    peers: dict  # peer -> (environment "pyg" or "dgl", variants: lists of flags, the best of which counts)
+    peers: dict  # peer -> (environment "pyg", "dgl" or "text", variants: lists of flags, the best of which counts)
     own: list = field(default_factory=list)  # flags of ours alone
     repeat: int = 10  # of the peers; ours may run more in the same time
     own_repeat: int = 20
@@ -93,8 +94,19 @@ def epochs():
     yield Task("epochs", "cora", "epochs", ["--data", "cora"], {"pyg": ("pyg", [[]])}, [], 1, 1, True)
 
 
+def sentences():
+    """all-MiniLM-L6-v2 in $GNN_MINILM, or where examples/fetch-minilm.sh leaves it."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    flags = ["--model", os.environ.get("GNN_MINILM") or os.path.join(cache, "gnn", "all-MiniLM-L6-v2")]
+    onnx, vino = {"onnxruntime": ("text", [["--library", "onnxruntime"]])}, {"openvino-bf16": ("text", [["--library", "openvino", "--bf16"]])}
+    yield Task("sentences", "batch", "sentences", flags, onnx, [], 3, 3)
+    yield Task("sentences", "batch-medium", "sentences", flags, vino, ["--precision", "medium"], 3, 3)
+    yield Task("sentences", "one", "sentences", flags + ["--one", "--limit", "200"], onnx, [], 5, 5)
+    yield Task("sentences", "first", "sentences", flags + ["--first"], onnx, [], 1, 1)
+
+
 def tasks():
-    return [*graphs(), *attention(), *encoder(), *spmm(), *epochs()]
+    return [*graphs(), *attention(), *encoder(), *spmm(), *epochs(), *sentences()]
 
 
-SUITES = ["graph-train", "graph-train-plain", "graph-infer", "attention", "encoder", "spmm", "epochs"]
+SUITES = ["graph-train", "graph-train-plain", "graph-infer", "attention", "encoder", "spmm", "epochs", "sentences"]

@@ -13,13 +13,16 @@ p.add_argument("--shape", choices=["gpt2", "llama"], default="gpt2")
 p.add_argument("--dtype", choices=["F32", "BF16", "F16"], default="F32")
 p.add_argument("--positions", type=int, default=8192)
 p.add_argument("--layers", type=int, default=12)
+p.add_argument("--width", type=int, default=768, help="a multiple of 24")
+p.add_argument("--vocabulary", type=int, default=0, help="0: that of the published shape")
 p.add_argument("--out", required=True)
 o = p.parse_args()
-d, layers, rng = 768, o.layers, np.random.default_rng(0)
+d, layers, rng = o.width, o.layers, np.random.default_rng(0)
+hidden, words = d * 8 // 3, o.vocabulary or dict(gpt2=50257, llama=32000)[o.shape]
 
 
 def gpt2():
-    yield "transformer.wte.weight", (50257, d)
+    yield "transformer.wte.weight", (words, d)
     yield "transformer.wpe.weight", (o.positions, d)
     for k in range(layers):
         h = f"transformer.h.{k}."
@@ -34,12 +37,12 @@ def gpt2():
 
 
 def llama():
-    yield "model.embed_tokens.weight", (32000, d)
+    yield "model.embed_tokens.weight", (words, d)
     for k in range(layers):
         h = f"model.layers.{k}."
         for name in "qkvo":
             yield h + f"self_attn.{name}_proj.weight", (d, d)
-        for name, shape in (("gate_proj", (2048, d)), ("up_proj", (2048, d)), ("down_proj", (d, 2048))):
+        for name, shape in (("gate_proj", (hidden, d)), ("up_proj", (hidden, d)), ("down_proj", (d, hidden))):
             yield h + f"mlp.{name}.weight", shape
         for name in ("input_layernorm", "post_attention_layernorm"):
             yield h + name + ".weight", (d,)
@@ -60,10 +63,10 @@ def numbers(name, shape):
 
 
 config = {
-    "gpt2": dict(architectures=["GPT2LMHeadModel"], model_type="gpt2", vocab_size=50257, n_positions=o.positions, n_ctx=o.positions, n_embd=d, n_layer=layers, n_head=12, n_inner=None,
-                 activation_function="gelu_new", layer_norm_epsilon=1e-5, tie_word_embeddings=True, bos_token_id=50256, eos_token_id=50256),
-    "llama": dict(architectures=["LlamaForCausalLM"], model_type="llama", vocab_size=32000, hidden_size=d, intermediate_size=2048, num_hidden_layers=layers, num_attention_heads=12,
-                  num_key_value_heads=12, head_dim=64, hidden_act="silu", max_position_embeddings=o.positions, rms_norm_eps=1e-5, rope_theta=10000.0, tie_word_embeddings=True,
+    "gpt2": dict(architectures=["GPT2LMHeadModel"], model_type="gpt2", vocab_size=words, n_positions=o.positions, n_ctx=o.positions, n_embd=d, n_layer=layers, n_head=12, n_inner=None,
+                 activation_function="gelu_new", layer_norm_epsilon=1e-5, tie_word_embeddings=True, bos_token_id=words - 1, eos_token_id=words - 1),
+    "llama": dict(architectures=["LlamaForCausalLM"], model_type="llama", vocab_size=words, hidden_size=d, intermediate_size=hidden, num_hidden_layers=layers, num_attention_heads=12,
+                  num_key_value_heads=12, head_dim=d // 12, hidden_act="silu", max_position_embeddings=o.positions, rms_norm_eps=1e-5, rope_theta=10000.0, tie_word_embeddings=True,
                   attention_bias=False, mlp_bias=False, bos_token_id=1, eos_token_id=2),
 }[o.shape]
 config["torch_dtype"] = {"F32": "float32", "BF16": "bfloat16", "F16": "float16"}[o.dtype]

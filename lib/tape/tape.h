@@ -133,7 +133,7 @@ gnn__value_t *gnn__tape_append(gnn_tape_t *tape, gnn__value_kind_t kind, int64_t
 /* gnn_parameters_allocate; without `draws` the memory of those that start with random numbers is
  * not touched: the caller fills it. */
 int gnn__parameters_make_room(gnn_parameters_t *parameters, gnn_context_t *context, bool draws);
-/* From now on the parameter's numbers are of 16 bits, and its value has no data: `numbers` (caller's
+/* From now on the parameter's numbers are of 16 bits, its value has no data: `numbers` (caller's
  * to fill) are (rows x cols), or where it is turned (cols x rows). */
 int gnn__parameters_keep(gnn_parameters_t *parameters, int32_t id, bool bf16, bool turned,
                          uint16_t **numbers);

@@ -50,6 +50,20 @@ expect "encoder, training, ragged" runs "ragged=true mode=train" encoder --mode 
 expect "encoder, the peer's number of words" runs "words=502" encoder --ragged --layers 1 --d 8 --heads 2 --ffn 16
 expect "epochs" runs "epochs=2" epochs --data $data --epochs 2
 
+python3 bench/peers/random_model.py --shape gpt2 --layers 1 --width 24 --vocabulary 50 --positions 4 --dtype BF16 --out "$work/model" 2>/dev/null
+if [ -f "$work/model/model.safetensors" ]; then # NumPy was there
+    expect "decode" runs "words=2 sequences=2 keep_16_bits=false" decode --model "$work/model" --sequences 2 --prompt 1 --words 2
+    expect "decode in 16 bits" runs "keep_16_bits=true" decode --model "$work/model" --prompt 1 --words 2 --keep-16-bits
+fi
+model=${GNN_MINILM:-${XDG_CACHE_HOME:-$HOME/.cache}/gnn/all-MiniLM-L6-v2}
+printf 'a man,"a ""man"", a plan",1.5\na,b,2\nc d,d c,5\n' >"$work/pairs.csv"
+if [ -f "$model/model.safetensors" ]; then
+    expect "sentences" runs "sentences=6 one=true" sentences --model "$model" --data "$work/pairs.csv" --one
+    expect "the first sentence" runs "first=true" sentences --model "$model" --first
+fi
+expect "sentences without a model" exits 1 "$build/bench/sentences" --data "$work/pairs.csv"
+expect "decode without a model" exits 1 "$build/bench/decode" --model "$work/none"
+
 expect "--help" "$build/bench/graph" --help
 expect "an order that there is not" exits 1 "$build/bench/graph" --data $data --order none
 for wrong in "--precision low" "--repeat 0" "--layers x" "--none" "extra"; do

@@ -12,6 +12,7 @@
 
 #include <lib/base/base.h>
 #include <lib/model/model.h>
+#include <lib/tape/tape.h>
 
 enum { MOST_SLOTS = 1001, MOST_REPEATED = 10000 };
 
@@ -79,6 +80,8 @@ int gnn__described_model(gnn_model_t **model, gnn_context_t *context, const gnn_
     GNN_CHECK(read_entries(steps, root, rows));
     GNN_CHECK(
         gnn__model_make(model, context, gnn_steps_count(steps), gnn_steps_list(steps), true, most));
+    for (int32_t id = 0; id < gnn_parameters_count((*model)->parameters); id++)
+        gnn__parameters_clear((*model)->parameters, id); /* what no array fills is 0 */
 done:
     json_decref(root);
     gnn_steps_free(steps);

@@ -7,6 +7,7 @@
 #include <gnn/io.h>
 #include <lib/io/arrays/arrays.h>
 #include <lib/model/model.h>
+#include <lib/tape/tape.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -72,6 +73,7 @@ int gnn_model_save(const gnn_model_t *model, const char *path)
     gnn_real_t *numbers = NULL;
     char *steps = NULL, *slots = NULL;
     int rc;
+    GNN_CHECK(gnn__parameters_check_whole(model->parameters, "saving"));
     GNN_CHECK(gnn__steps_write(&steps, model));
     GNN_CHECK(gnn__slots_write(&slots, model));
     GNN_CHECK(pack_all(model, &arrays, &numbers));

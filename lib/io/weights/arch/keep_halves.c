@@ -1,6 +1,6 @@
 /* Weights of 16 bits that stay as the file has them: copied, with a row for each output of a linear
- * map, or for each row of a table. A parameter of several arrays (queries, keys, values) stays so if
- * all of them may. */
+ * map, or for each row of a table. A parameter of several arrays (queries, keys, values) stays so
+ * if all of them may. */
 #include <lib/io/weights/arch/arch.h>
 
 #include <lib/io/arrays/arrays.h>
