@@ -29,10 +29,11 @@ defined_twice() {
     sort -u | awk '{ count[$1]++; where[$1] = where[$1] " " $2 } END { for (k in count) if (count[k] > 1) print k ":" where[k] }'
 }
 
-# Prints "FILE: ROW" for rows of a table that stand in it twice: MACRO(name; reads paths.
+# Prints "FILE: ROW" for rows of a table that stand in it twice, by macro and name; reads paths.
 rows_twice() {
+    rows='BLOCK|STEP|SAMPLER|TOPOLOGY|AGGREGATOR|MESSAGE|MAP|PRIOR|WEIGHER|UPDATE|PRESET|ACTIVATION|OP'
     while read -r table; do
-        grep -oE '^GNN_[A-Z_0-9]+\([A-Za-z_0-9"]+' "$table" | sort | uniq -d | sed "s|^|$table: |"
+        grep -oE "^GNN_($rows)\([A-Za-z_0-9]+" "$table" | sort | uniq -d | sed "s|^|$table: |"
     done
 }
 
@@ -76,8 +77,8 @@ printf '%s\n' gnn_run gnn_talk >"$work/two"
 sees "twins" "run" "$(stems_twice "$work/one" "$work/two")"
 sees "definitions" "f_t: a.h b.h" "$(printf '%s\n' 'f_t a.h' 'f_t b.h' 'g_t a.h' | defined_twice)"
 
-printf '%s\n' 'GNN_ROW(one)' 'GNN_ROW(two, 1)' 'GNN_ROW(one, 2)' >"$work/table.def"
-sees "rows of tables" "$work/table.def: GNN_ROW(one" "$(echo "$work/table.def" | rows_twice)"
+printf '%s\n' 'GNN_MAP(one)' 'GNN_MAP(two, 1)' 'GNN_MAP(one, 2)' >"$work/table.def"
+sees "rows of tables" "$work/table.def: GNN_MAP(one" "$(echo "$work/table.def" | rows_twice)"
 
 find lib graphs -name '*.def' | rows_twice >"$work/found"
 none "a row that stands in its table twice"
