@@ -18,6 +18,10 @@ static int make(gnn_sample_t *s)
     s->whole.missing = s->sampler->missing;
     GNN_TRY(gnn__new(&s->place, n, sizeof *s->place, "places of a sample's nodes"));
     memset(s->place, 0xff, (size_t)n * sizeof *s->place);
+    if (s->sampler->row->scores_nodes) {
+        GNN_TRY(gnn__new(&s->score, n, sizeof *s->score, "scores of nodes"));
+        GNN_TRY(gnn__new(&s->met, n, sizeof *s->met, "nodes with a score"));
+    }
     return make_graphs(s);
 }
 
@@ -51,6 +55,9 @@ void gnn_sample_free(gnn_sample_t *sample)
     gnn_free(sample->place);
     gnn_free(sample->nodes);
     gnn_free(sample->keys);
+    gnn_free(sample->score);
+    gnn_free(sample->met);
+    gnn_free(sample->visits);
     gnn_free(sample->node_scale);
     gnn_free(sample);
 }

@@ -7,9 +7,10 @@
 #include <graphs/build.h>
 
 typedef struct gnn__sampler_row {
-    bool blocks;     /* one graph for each hop; false: one for all */
-    bool needs_hops; /* fan-outs must be given */
-    bool all_learn;  /* every drawn node of a part is learnt from; false: the seeds alone */
+    bool blocks;       /* one graph for each hop; false: one for all */
+    bool needs_hops;   /* fan-outs must be given */
+    bool scores_nodes; /* a draw has a score for each node of the graph */
+    bool all_learn;    /* every drawn node of a part is learnt from; false: the seeds alone */
     /* What a sampler of this method works out once; NULL: nothing. */
     int (*open)(gnn_sampler_t *sampler, const gnn_sampler_config_t *config);
     /* Draws around the seeds, which are the sample's first nodes. */
@@ -23,7 +24,7 @@ struct gnn_sampler {
     const gnn__pairs_t *pairs;   /* of its only part */
     gnn_sampler_config_t config; /* with every default; fan_outs and cluster_of are its own */
     uint8_t *missing;            /* (n) 1 where a node does not hear itself */
-    void *own[3];                /* of the row; each is released with the sampler */
+    void *own[5];                /* of the row; each is released with the sampler */
     /* (n_seeds) nodes that batches are made of, where the method has some of its own: one of each
      * cluster; NULL: those that are learnt from */
     const int32_t *seeds;
@@ -51,6 +52,12 @@ struct gnn_sample {
     int64_t n_seeds, n_nodes, nodes_room;
     double *keys; /* room for one number per edge, of weighted draws */
     int64_t keys_room;
+    double *score; /* (n) of a running draw, 0 between draws; NULL: the method has none */
+    int32_t *met;  /* (n) the nodes whose score is not 0 */
+    int64_t n_met;
+    int32_t *visits; /* of walks */
+    int64_t visits_room;
+    bool counting; /* nothing is scaled yet: what is drawn is to be counted */
     gnn_real_t *node_scale;
     int64_t node_scale_room;
     bool scaled; /* node_scale holds */
@@ -128,5 +135,10 @@ static inline int32_t gnn__sample_place(gnn_sample_t *sample, int32_t node)
 int gnn__sample_hop(gnn_sample_t *sample, int64_t l, int64_t hop, int64_t fan_out);
 /* Graph 0 becomes all pairs of the whole graph between the sample's nodes. */
 int gnn__sample_induce(gnn_sample_t *sample);
+
+/* ---- partition.c ---- */
+
+/* Finds config.clusters clusters by METIS, where that is there. */
+int gnn__partition(const gnn_sampler_t *sampler, int32_t *cluster_of);
 
 #endif

@@ -30,7 +30,8 @@ typedef struct gnn_sample gnn_sample_t;
 typedef struct gnn_sampler_config {
     const char *method; /**< of gnn_sampler_method_at ["neighbours"] */
     int64_t hops;       /**< how many fan-outs there are; "walk" and "cluster" need none */
-    /** (hops) senders that a node hears at most, the seeds' hop first; -1: all it has, 0: none */
+    /** (hops) senders that a node hears at most, the seeds' hop first; -1: all it has, 0: none.
+     * "layerwise": draws with replacement for all nodes of the hop together */
     const int64_t *fan_outs;
     gnn_flag_t replace; /**< ON: with replacement, so that a sender may come twice [off] */
     /** (edges) by the graph's edge numbers, each >= 0: senders are drawn in proportion to it. NULL:
@@ -38,10 +39,16 @@ typedef struct gnn_sampler_config {
     const gnn_real_t *weight;
     int64_t walk_length; /**< "walk": steps from each seed [2] */
     int64_t rounds;      /**< "walk": batches drawn beforehand to count how often what comes [50] */
-    /** "cluster": (nodes) the cluster of each node, from 0; NULL: METIS finds `clusters` of them */
+    /** "cluster": (nodes) the cluster of each node, from 0; NULL: METIS finds `clusters` of them,
+     * where the library was built with it. A seed stands for its whole cluster */
     const int32_t *cluster_of;
     int64_t clusters; /**< "cluster": how many METIS is to find */
     uint64_t seed;    /**< 0 is a seed like any other */
+    int64_t batch; /**< "walk": seeds of the batches that are counted [1024, at most all roots] */
+    /** "walk": (n_roots) different nodes from which batches that are counted take their seeds, read
+     * by gnn_sampler_new alone; NULL: all nodes. gnn_train gives its own for both */
+    const int32_t *roots;
+    int64_t n_roots;
 } gnn_sampler_config_t;
 
 /**
@@ -54,7 +61,8 @@ typedef struct gnn_sampler_config {
  *         message lists them); GNN_ETOPOLOGY (two kinds of nodes); GNN_EUNSUPPORTED (spans, several
  *         parts; clusters without METIS); GNN_ENUMERIC (a weight); GNN_EMEMORY.
  *
- * Cost: O(n + m) time, O(n) memory. Threads: a sampler is only read by draws, and may be shared.
+ * Cost: O(n + m) time, O(n) memory; "walk" draws `rounds` batches and keeps a number per pair;
+ * METIS needs some 60 bytes per pair while it runs. Threads: a sampler is only read by draws, and may be shared.
  */
 GNN_API int gnn_sampler_new(gnn_sampler_t **sampler, const gnn_graph_t *graph,
                             const gnn_sampler_config_t *config);
@@ -102,7 +110,8 @@ GNN_API const int64_t *gnn_sample_edges(const gnn_sample_t *sample, int64_t l);
  * such numbers ("walk", "layerwise"); NULL otherwise. */
 GNN_API const gnn_real_t *gnn_sample_edge_scale(const gnn_sample_t *sample, int64_t l);
 /** (nodes of the sample) what the loss must multiply each node's by, where the method has such
- * numbers ("walk"); NULL otherwise. */
+ * numbers ("walk"): one over the odds that the node is in a batch, so that sums over the samples'
+ * nodes are unbiased for sums over all that walks can meet. NULL otherwise. */
 GNN_API const gnn_real_t *gnn_sample_node_scale(const gnn_sample_t *sample);
 
 /* ---- the table of methods (graphs/sample/samplers.def) ---- */

@@ -312,6 +312,8 @@ typedef struct gnn_loss {
     gnn_real_t label_smoothing;  /**< in [0, 1) */
     /** (c), or NULL; the mean is then over the weights, as PyTorch's */
     const gnn_real_t *class_weight;
+    /** (n) what each row's loss counts, from 0 on; NULL: 1. The mean is over these weights too */
+    const gnn_real_t *row_weight;
 } gnn_loss_t;
 /** Mean loss over the rows that count -> (1 x 1). Pointers in `loss` are borrowed. No row counts: 0
  * and zero gradient. */

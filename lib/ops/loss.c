@@ -4,7 +4,8 @@
  * Cross-entropy as torch.nn.functional.cross_entropy, with class weights w and smoothing s over c
  * classes; row i of label y:
  *   (1 - s) w_y (lse - x_y) + s/c sum_k w_k (lse - x_k),   the mean being over the w_y.
- * Binary cross-entropy of logits and squared error: the mean over rows that count times columns. */
+ * Binary cross-entropy of logits and squared error: the mean over rows that count times columns.
+ * A weight of a row multiplies its loss, and its part in what the mean is over. */
 #include <lib/ops/support.h>
 
 #include <math.h>
@@ -82,6 +83,11 @@ static int loss_shape(gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static double row_weight(const gnn_loss_t *how, int64_t r)
+{
+    return how->row_weight ? (double)how->row_weight[r] : 1;
+}
+
 /* What the sum is divided by: the weights of the labels, or the number of elements. 0 if no row
  * counts. */
 static int denominator(const gnn_op_call_t *call, double *total)
@@ -91,7 +97,7 @@ static int denominator(const gnn_op_call_t *call, double *total)
     *total = 0;
     for (int64_t r = next_row(how, 0, rows); r < rows; r = next_row(how, r + 1, rows)) {
         if (how->kind != GNN_LOSS_CROSS_ENTROPY) {
-            *total += (double)classes;
+            *total += row_weight(how, r) * (double)classes;
             continue;
         }
         const int32_t label = how->labels[r];
@@ -101,7 +107,7 @@ static int denominator(const gnn_op_call_t *call, double *total)
                 "row %lld has label %lld, there are %lld classes (columns of logits)%s",
                 (long long)r, (long long)label, (long long)classes,
                 classes == 1 ? ": one column takes GNN_LOSS_BINARY_CROSS_ENTROPY" : "");
-        *total += how->class_weight ? (double)how->class_weight[label] : 1;
+        *total += row_weight(how, r) * (how->class_weight ? (double)how->class_weight[label] : 1);
     }
     return GNN_OK;
 }
@@ -179,8 +185,11 @@ static double piece_loss(const gnn_op_call_t *call, int64_t piece, double total,
     if (gradient && c > 0)
         memset(gradient + from * c, 0, (size_t)((end - from) * c) * sizeof *gradient);
     for (int64_t r = next_row(settings(call), from, end); total > 0 && r < end;
-         r = next_row(settings(call), r + 1, end))
-        sum += row_loss(call, r, scale, gradient ? gradient + r * c : spare);
+         r = next_row(settings(call), r + 1, end)) {
+        const double weight = row_weight(settings(call), r);
+        sum += weight *
+               row_loss(call, r, (gnn_real_t)weight * scale, gradient ? gradient + r * c : spare);
+    }
     return sum;
 }
 

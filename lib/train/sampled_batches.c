@@ -76,11 +76,6 @@ static int find_seeds(gnn_batches_t *b, int part)
     const int32_t *labels = gnn_data_labels(b->data);
     const int64_t n = gnn_data_nodes(b->data);
     int64_t count = 0;
-    if (b->sampler->seeds) {
-        b->seeds[part] = b->sampler->seeds;
-        b->n_seeds[part] = gnn__any_marked(mask, n) ? b->sampler->n_seeds : 0;
-        return GNN_OK;
-    }
     GNN_TRY(gnn__new(&b->own_seeds[part], n, sizeof **b->own_seeds, "nodes to learn from"));
     for (int64_t i = 0; mask && i < n; i++)
         if (mask[i] && labels[i] >= 0)
@@ -88,6 +83,27 @@ static int find_seeds(gnn_batches_t *b, int part)
     b->seeds[part] = b->own_seeds[part];
     b->n_seeds[part] = count;
     return GNN_OK;
+}
+
+/* A sampler with seeds of its own: those of parts give way. */
+static void take_own_seeds(gnn_batches_t *b)
+{
+    for (int part = GNN_TRAIN; b->sampler->seeds && part <= GNN_VALIDATION; part++) {
+        b->seeds[part] = b->sampler->seeds;
+        b->n_seeds[part] = b->n_seeds[part] > 0 ? b->sampler->n_seeds : 0;
+    }
+}
+
+static int make_sampler(gnn_batches_t *b)
+{
+    gnn_sampler_config_t config = b->config.sampling->sampler;
+    if (config.batch == 0)
+        config.batch = b->batch;
+    if (!config.roots) {
+        config.roots = b->seeds[GNN_TRAIN];
+        config.n_roots = b->n_seeds[GNN_TRAIN];
+    }
+    return gnn_sampler_new(&b->sampler, gnn_data_graph(b->data), &config);
 }
 
 /* The set's rows under this name; false: it has none. */
@@ -139,16 +155,17 @@ static int open_batches(gnn_batches_t *b)
     if (b->batch < 1 || b->batch > INT32_MAX || (unsigned)sampling->prefetch > GNN_OFF)
         return gnn__error(GNN_EINVALID, "sampling: batch = %lld, prefetch = %d",
                           (long long)b->batch, (int)sampling->prefetch);
-    GNN_TRY(gnn_sampler_new(&b->sampler, gnn_data_graph(b->data), &sampling->sampler));
-    GNN_TRY(check_slots(b));
     GNN_TRY(find_inputs(b));
-    for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++) {
+    for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++)
         GNN_TRY(find_seeds(b, part));
-        b->source.count[part] = (b->n_seeds[part] + b->batch - 1) / b->batch;
-    }
     if (b->n_seeds[GNN_TRAIN] == 0)
         return gnn__error(GNN_EINVALID, "split %lld has no training nodes with a label",
                           (long long)b->config.split);
+    GNN_TRY(make_sampler(b));
+    take_own_seeds(b);
+    GNN_TRY(check_slots(b));
+    for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++)
+        b->source.count[part] = (b->n_seeds[part] + b->batch - 1) / b->batch;
     GNN_TRY(gnn__new(&b->order, b->n_seeds[GNN_TRAIN], sizeof *b->order, "order of nodes"));
     b->ordered = -1;
     for (int k = 0; k < 2; k++)

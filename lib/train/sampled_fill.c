@@ -189,7 +189,8 @@ static int fill(gnn__filled_t *f, gnn_batches_t *b, gnn_context_t *context)
                                .targets = c->loss == GNN_LOSS_CROSS_ENTROPY ? NULL : &f->targets,
                                .mask = f->mask,
                                .label_smoothing = training ? c->label_smoothing : 0,
-                               .class_weight = c->class_weight}};
+                               .class_weight = c->class_weight,
+                               .row_weight = gnn_sample_node_scale(f->sample)}};
     return GNN_OK;
 }
 

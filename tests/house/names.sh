@@ -1,7 +1,7 @@
 #!/bin/sh
 # Names mean one thing: a file's name is unique in lib/ (rows of tables apart), no internal name is
-# a public one with a second underscore, and headers of the library do not define a type or an
-# inline function twice.
+# a public one with a second underscore, headers of the library do not define a type or an inline
+# function twice, and no table has a row twice.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$root" || exit 2
@@ -27,6 +27,14 @@ stems_twice() {
 # Prints "NAME: FILES" for what two headers define; reads "NAME FILE" lines.
 defined_twice() {
     sort -u | awk '{ count[$1]++; where[$1] = where[$1] " " $2 } END { for (k in count) if (count[k] > 1) print k ":" where[k] }'
+}
+
+# Prints "FILE: ROW" for rows of a table that stand in it twice, by macro and name; reads paths.
+rows_twice() {
+    rows='BLOCK|STEP|SAMPLER|TOPOLOGY|AGGREGATOR|MESSAGE|MAP|PRIOR|WEIGHER|UPDATE|PRESET|ACTIVATION|OP'
+    while read -r table; do
+        grep -oE "^GNN_($rows)\([A-Za-z_0-9]+" "$table" | sort | uniq -d | sed "s|^|$table: |"
+    done
 }
 
 types() {
@@ -69,6 +77,11 @@ printf '%s\n' gnn_run gnn_talk >"$work/two"
 sees "twins" "run" "$(stems_twice "$work/one" "$work/two")"
 sees "definitions" "f_t: a.h b.h" "$(printf '%s\n' 'f_t a.h' 'f_t b.h' 'g_t a.h' | defined_twice)"
 
+printf '%s\n' 'GNN_MAP(one)' 'GNN_MAP(two, 1)' 'GNN_MAP(one, 2)' >"$work/table.def"
+sees "rows of tables" "$work/table.def: GNN_MAP(one" "$(echo "$work/table.def" | rows_twice)"
+
+find lib graphs -name '*.def' | rows_twice >"$work/found"
+none "a row that stands in its table twice"
 find lib -name '*.[ch]' | grep -vE "/($tables)/[a-z_0-9]+\.c\$" | files_twice >"$work/found"
 none "a file's name stands in two folders of lib/"
 grep -rhoE '\bgnn__[a-z0-9_]+' lib graphs >"$work/gnn__"

@@ -1,0 +1,128 @@
+/* Clusters by METIS (Karypis and Kumar 1998), where the library was built with it. */
+#include <graphs/sample/sample.h>
+
+#if GNN__METIS
+#include <metis.h>
+
+/* Both directions of every pair, without loops and doubles, as METIS wants them. */
+typedef struct {
+    idx_t *start, *other;
+} links_t;
+
+static void count_links(const gnn__pairs_t *pairs, int64_t n, idx_t *start)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = pairs->indptr[i]; k < pairs->indptr[i + 1]; k++)
+            if (pairs->indices[k] != i) {
+                start[i + 1]++;
+                start[pairs->indices[k] + 1]++;
+            }
+    for (int64_t i = 0; i < n; i++)
+        start[i + 1] += start[i];
+}
+
+/* `at` holds where each node's next link is written. */
+static void list_links(const gnn__pairs_t *pairs, int64_t n, idx_t *at, idx_t *other)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = pairs->indptr[i]; k < pairs->indptr[i + 1]; k++) {
+            const int32_t j = pairs->indices[k];
+            if (j == i)
+                continue;
+            other[at[i]++] = j;
+            other[at[j]++] = (idx_t)i;
+        }
+}
+
+/* Every link once: `last` (n, -1 everywhere) says which node wrote another down last. */
+static void merge_links(links_t *l, int64_t n, idx_t *last)
+{
+    idx_t kept = 0, from = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const idx_t to = l->start[i + 1];
+        for (idx_t k = from; k < to; k++)
+            if (last[l->other[k]] != i) {
+                last[l->other[k]] = (idx_t)i;
+                l->other[kept++] = l->other[k];
+            }
+        l->start[i + 1] = kept;
+        from = to;
+    }
+}
+
+static int find_links(const gnn__pairs_t *pairs, int64_t n, links_t *l)
+{
+    idx_t *at;
+    if (pairs->count > (sizeof(idx_t) == 4 ? INT32_MAX / 2 : INT64_MAX / 4))
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "METIS here numbers at most 2^31 - 1 links, there are 2 x %lld",
+                          (long long)pairs->count);
+    GNN_TRY(gnn__new(&l->start, n + 1, sizeof *l->start, "links"));
+    GNN_TRY(gnn__new(&l->other, 2 * pairs->count, sizeof *l->other, "links"));
+    GNN_TRY(gnn__new(&at, n, sizeof *at, "links"));
+    count_links(pairs, n, l->start);
+    memcpy(at, l->start, (size_t)n * sizeof *at);
+    list_links(pairs, n, at, l->other);
+    memset(at, 0xff, (size_t)n * sizeof *at);
+    merge_links(l, n, at);
+    gnn_free(at);
+    return GNN_OK;
+}
+
+static int call_metis(const gnn_sampler_t *s, links_t *l, idx_t *part)
+{
+    idx_t nodes = (idx_t)s->graph->n_dst, constraints = 1, cut, options[METIS_NOPTIONS],
+          clusters = (idx_t)s->config.clusters;
+    METIS_SetDefaultOptions(options);
+    options[METIS_OPTION_SEED] = (idx_t)(s->config.seed & INT32_MAX);
+    const int rc = METIS_PartGraphKway(&nodes, &constraints, l->start, l->other, NULL, NULL, NULL,
+                                       &clusters, NULL, NULL, options, &cut, part);
+    if (rc == METIS_OK)
+        return GNN_OK;
+    return gnn__error(rc == METIS_ERROR_MEMORY ? GNN_EMEMORY : GNN_EINVALID,
+                      "METIS: error %d for %lld nodes in %lld clusters", rc, (long long)nodes,
+                      (long long)clusters);
+}
+
+static int partition(const gnn_sampler_t *s, int32_t *cluster_of)
+{
+    const int64_t n = s->graph->n_dst;
+    links_t links = {0};
+    idx_t *part = NULL;
+    int rc;
+    GNN_CHECK(find_links(s->pairs, n, &links));
+    GNN_CHECK(gnn__new(&part, n, sizeof *part, "clusters of nodes"));
+    GNN_CHECK(call_metis(s, &links, part));
+    for (int64_t i = 0; i < n; i++)
+        cluster_of[i] = (int32_t)part[i];
+    rc = GNN_OK;
+done:
+    gnn_free(links.start);
+    gnn_free(links.other);
+    gnn_free(part);
+    return rc;
+}
+#else
+static int partition(const gnn_sampler_t *s, int32_t *cluster_of)
+{
+    (void)cluster_of;
+    return gnn__error(
+        GNN_EUNSUPPORTED,
+        "sampler \"cluster\": this library was built without METIS, which is to find %lld clusters: give cluster_of",
+        (long long)s->config.clusters);
+}
+#endif
+
+int gnn__partition(const gnn_sampler_t *s, int32_t *cluster_of)
+{
+    const int64_t n = s->graph->n_dst, clusters = s->config.clusters;
+    if (clusters < 1 || clusters > n)
+        return gnn__error(
+            GNN_EINVALID,
+            "sampler \"cluster\": cluster_of is NULL, and clusters = %lld: expected 1 to %lld, the number of nodes",
+            (long long)clusters, (long long)n);
+    if (clusters > 1)
+        return partition(s, cluster_of);
+    memset(cluster_of, 0, (size_t)n * sizeof *cluster_of);
+    return GNN_OK;
+}
