@@ -91,13 +91,16 @@ static int lay_out(drawing_t *d)
     return rc;
 }
 
-enum { MOST_LINKS = 150 };
+enum { MOST_LINKS = 60 };
 
-/* The most important links, the lightest first. */
+/* The most important links, the lightest first; those that weigh next to nothing beside the first are
+ * left out. */
 static int prepare(drawing_t *d, const subject_t *s, const study_t *st)
 {
-    const int64_t n = st->n_edges < MOST_LINKS ? st->n_edges : MOST_LINKS;
-    const double most = n > 0 ? fabs(st->edges[0].importance) : 0;
+    const double most = st->n_edges > 0 ? fabs(st->edges[0].importance) : 0;
+    int64_t n = 0;
+    while (n < st->n_edges && n < MOST_LINKS && fabs(st->edges[n].importance) > 0.05 * most)
+        n++;
     GNN_TRY(make_room(d, n));
     place(d, st->why->row);
     for (int64_t k = n - 1; k >= 0; k--) {

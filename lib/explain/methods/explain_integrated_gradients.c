@@ -23,11 +23,10 @@ static int point(gnn__explain_t *e, bool edges, double t, double weight)
     GNN_TRY(gnn__probe_gradients(p, e->d_row, &d_x, &d_mask));
     for (int64_t k = 0; edges && k < p->n_edges; k++)
         e->edges[k] += (gnn_real_t)(weight * (double)gnn__row(&d_mask, k)[0]);
-    for (int64_t r = 0; !edges && r < p->x.rows; r++)
+    for (int64_t r = 0; !edges && d_x.data && r < p->x.rows; r++)
         for (int64_t c = 0; c < p->x.cols; c++)
             gnn__row(&e->found->features, r)[c] +=
-                (gnn_real_t)(weight * (double)gnn__row(d_x.data ? &d_x : &p->x, r)[c] *
-                             (double)gnn__row(&p->x, r)[c]);
+                (gnn_real_t)(weight * (double)gnn__row(&d_x, r)[c] * (double)gnn__row(&p->x, r)[c]);
     return GNN_OK;
 }
 
