@@ -8,8 +8,10 @@
  * Or step by step, for any value inside:
  *
  *    gnn_tokenizer_encode(gnn_pretrained_tokenizer(p), &texts, NULL, NULL, &tokens);
- *    gnn_pretrained_batch_new(&batch, p, &(gnn_sequences_t){tokens->sentences, tokens->lengths, tokens->ids});
- *    gnn_model_value(gnn_pretrained_model(p), context, gnn_pretrained_batch_inputs(batch), "hidden", &out);
+ *    gnn_sequences_t sequences = {tokens->sentences, tokens->lengths, tokens->ids};
+ *    gnn_pretrained_batch_new(&batch, p, &sequences);
+ *    gnn_model_value(gnn_pretrained_model(p), context, gnn_pretrained_batch_inputs(batch),
+ *                    "hidden", &out);
  *
  * The model is a list of steps like any other: it can be looked into, trained on and saved. Its
  * steps are called "layer.0", "layer.1", ...; an encoder-decoder's "encoder.0", "decoder.0" and
@@ -47,6 +49,26 @@ typedef struct gnn_pretrained gnn_pretrained_t;
  */
 GNN_API int gnn_pretrained_open(gnn_pretrained_t **pretrained, gnn_context_t *context,
                                 const char *folder);
+/** How a folder is opened; 0 is the default in every field. */
+typedef struct gnn_pretrained_config {
+    /** GNN_ON: weights of linear maps and tables of words that the folder has in 16 bits (bf16 or
+     * float16) stay so in memory, half as large, and are widened, exactly, as they are read [off].
+     * Sums are of gnn_real_t. Such a model is for inference: training, saving and gnn_model_field
+     * of such a weight are GNN_EUNSUPPORTED */
+    gnn_flag_t keep_16_bits;
+} gnn_pretrained_config_t;
+/**
+ * gnn_pretrained_open with settings.
+ *
+ * @param[in] config  NULL: the defaults, as gnn_pretrained_open
+ * @return as gnn_pretrained_open
+ *
+ * With .keep_16_bits words are written up to twice as fast: a product of one row takes as long as
+ * its weights take to be read. Products of more than 8 rows widen some of the weights at a time and
+ * take a little longer than without.
+ */
+GNN_API int gnn_pretrained_open_with(gnn_pretrained_t **pretrained, gnn_context_t *context,
+                                     const char *folder, const gnn_pretrained_config_t *config);
 /** Releases the model and the tokenizer with it; NULL is none. */
 GNN_API void gnn_pretrained_free(gnn_pretrained_t *pretrained);
 
@@ -114,7 +136,8 @@ GNN_API void gnn_pretrained_batch_free(gnn_pretrained_batch_t *batch);
  *                        reads. Used during the call
  * @param[in]  capacity   tokens that each sequence may come to have
  * @return GNN_OK; GNN_EUNSUPPORTED: a row of the model hears rows that come later; GNN_ESHAPE:
- *         `capacity` is more than the model takes; else as gnn_pretrained_batch_new and gnn_state_new
+ *         `capacity` is more than the model takes; else as gnn_pretrained_batch_new and
+ *         gnn_state_new
  *
  * gnn_state_length and gnn_state_truncate tell and take back; sequences with the same beginning are
  * best written side by side.

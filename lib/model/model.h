@@ -102,6 +102,14 @@ int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count,
                     const gnn_step_t *steps, bool named, int64_t most);
 /* The step's own parameter of this field; NULL: it has none. */
 const gnn__step_parameter_t *gnn__step_own(const gnn__model_step_t *s, const char *field);
+/* Where the numbers of a field lie: all rows and some columns of a parameter. GNN_ENOTFOUND. `kind`
+ * is that of its step. */
+typedef struct gnn__field_place {
+    int32_t id;
+    int64_t col, cols;
+    gnn_step_kind_t kind;
+} gnn__field_place_t;
+int gnn__model_field_place(const gnn_model_t *model, const char *name, gnn__field_place_t *place);
 /* Room for as many slots; gnn__model_set_slot fills them, and copies the string. GNN_EFORMAT with
  * the words that there are. */
 int gnn__model_new_slots(gnn_model_t *model, int64_t count);
