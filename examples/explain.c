@@ -1,5 +1,5 @@
-/* Why does a network say what it says of a node? Trains or loads one and explains it. `explain --help`
- * lists the options. */
+/* Why does a network say what it says of a node? Trains or loads one and explains it. `explain
+ * --help` lists the options. */
 #include "explain.h"
 #include "options.h"
 #include "program.h"

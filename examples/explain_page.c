@@ -93,8 +93,8 @@ static int lay_out(drawing_t *d)
 
 enum { MOST_LINKS = 60 };
 
-/* The most important links, the lightest first; those that weigh next to nothing beside the first are
- * left out. */
+/* The most important links, the lightest first; those that weigh next to nothing beside the first
+ * are left out. */
 static int prepare(drawing_t *d, const subject_t *s, const study_t *st)
 {
     const double most = st->n_edges > 0 ? fabs(st->edges[0].importance) : 0;

@@ -1,25 +1,20 @@
-""
-    "GNNExplainer of PyG on Cora: fidelity of the first test nodes, and the network for libgnn's own.
+"""GNNExplainer of PyG on Cora: fidelity of the first test nodes, and the network for libgnn's own.
 
-    python explain.py-- nodes 100 --epochs 200 --save cora -
-    gcn.safetensors../../ build / examples / explain-- data cora.npz-- load cora -
-    gcn.safetensors-- fidelity 100 --mask -
-    epochs 200 --json
+    python explain.py --nodes 30 --epochs 100 --save cora-gcn.safetensors
+    ../../build/examples/explain --data cora.npz --load cora-gcn.safetensors --fidelity 30 --json
 
-        A GCN of two layers(16 hidden) is trained,
-    saved by examples / from_pyg.py,
-    and explained with a mask over edges and one over each node 's features, both with PyG' s
-    default settings; fidelity is torch_geometric.explain.metric.fidelity of each node, unfaithfulness
-is that of the same module, and both are means. The mask's own numbers are the mask in both libraries.
+A GCN of two layers (16 hidden) is trained, saved by examples/from_pyg.py, and explained with a mask over edges and one over each
+node's features, both with PyG's default settings; fidelity is torch_geometric.explain.metric.fidelity of each node, unfaithfulness
+is that of the same module, and both are means. The masks' own numbers are the mask in both libraries.
 """
 import os
 import sys
 import time
 
-from common import load, options, report
+from common import DATA, load, options, report
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples"))
-o = options(nodes=100, epochs=200, lr=0.01, data="cora", save="", seed=0)
+o = options(nodes=30, epochs=100, lr=0.01, data="cora", save="", seed=0)
 os.environ["OMP_NUM_THREADS"] = str(o.threads)
 import numpy as np
 import torch
@@ -29,7 +24,6 @@ from torch_geometric.explain.metric import fidelity, unfaithfulness
 from torch_geometric.nn import GCNConv
 
 import from_pyg
-from common import DATA
 
 torch.set_num_threads(o.threads)
 torch.manual_seed(o.seed)

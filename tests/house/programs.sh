@@ -51,6 +51,8 @@ closed() {
 unwritten "citation" "$programs/citation" --data set.npz --model mlp --epochs 1
 unwritten "citation --json" "$programs/citation" --data set.npz --model mlp --epochs 1 --json
 unwritten "citation --help" "$programs/citation" --help
+unwritten "explain" "$programs/explain" --data shapes --epochs 1 --node 300
+unwritten "explain --json" "$programs/explain" --data shapes --epochs 1 --node 300 --json
 unwritten "convert" "$programs/convert" a.edges
 unwritten "own_data" "$programs/own_data"
 unwritten "sentence" "$programs/sentence" --epochs 1
@@ -71,6 +73,11 @@ refused() {
 for option in --epochs --seeds --split --splits --threads; do
     expect "citation $option" refused $option "$programs/citation"
 done
+for option in --epochs --node --top --seed --threads; do
+    expect "explain $option" refused $option "$programs/explain"
+done
+expect "a node that is none" exits 1 "$programs/explain" --data shapes --epochs 1 --node 700
+expect "a method that is none" exits 1 "$programs/explain" --data shapes --epochs 1 --method guess
 for option in --epochs --layers --seed --threads; do
     expect "sentence $option" refused $option "$programs/sentence"
 done
