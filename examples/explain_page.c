@@ -28,17 +28,27 @@ static int64_t place(drawing_t *d, int64_t node)
     return d->nodes++;
 }
 
-/* Both directions of a link are one line, which weighs what the heavier weighs. */
+/* Both directions of a link are one line, which weighs what both weigh. */
 static void add_link(drawing_t *d, int64_t a, int64_t b, double weight)
 {
     for (int64_t k = 0; k < d->links; k++)
         if ((d->from[k] == a && d->to[k] == b) || (d->from[k] == b && d->to[k] == a)) {
-            d->weight[k] = weight > d->weight[k] ? weight : d->weight[k];
+            d->weight[k] += weight;
             return;
         }
     d->from[d->links] = a;
     d->to[d->links] = b;
     d->weight[d->links++] = weight;
+}
+
+/* The heaviest weighs 1. */
+static void scale(drawing_t *d)
+{
+    double most = 0;
+    for (int64_t k = 0; k < d->links; k++)
+        most = d->weight[k] > most ? d->weight[k] : most;
+    for (int64_t k = 0; most > 0 && k < d->links; k++)
+        d->weight[k] /= most;
 }
 
 static int make_room(drawing_t *d, int64_t links)
@@ -105,7 +115,7 @@ static int prepare(drawing_t *d, const subject_t *s, const study_t *st)
     place(d, st->why->row);
     for (int64_t k = n - 1; k >= 0; k--) {
         const int64_t e = st->edges[k].edge, a = place(d, s->src[e]), b = place(d, s->dst[e]);
-        add_link(d, a, b, most > 0 ? fabs(st->edges[k].importance) / most : 0);
+        add_link(d, a, b, fabs(st->edges[k].importance));
     }
     for (int64_t k = 0; k < d->nodes; k++) {
         snprintf(d->words[k], sizeof d->words[k], "%lld", (long long)d->number[k]);
@@ -113,6 +123,7 @@ static int prepare(drawing_t *d, const subject_t *s, const study_t *st)
         d->classes[k] = gnn_data_labels(s->data)[d->number[k]];
     }
     d->ring[0] = 1;
+    scale(d);
     return lay_out(d);
 }
 
