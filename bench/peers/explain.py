@@ -65,5 +65,6 @@ for node in test[:o.nodes]:
     plus.append(a)
     minus.append(b)
     unfaithful.append(unfaithfulness(explainer, explanation))
+    print(f"{len(plus)}: {np.mean(plus):.3f} {np.mean(minus):.3f} {np.mean(unfaithful):.3f}", file=sys.stderr)
 report(library="pyg", data=o.data, nodes=len(plus), epochs=o.epochs, test_accuracy=accuracy, fidelity_plus=float(np.mean(plus)),
        fidelity_minus=float(np.mean(minus)), unfaithfulness=float(np.mean(unfaithful)), seconds=time.perf_counter() - begin)
