@@ -1,5 +1,5 @@
-/* Why does a network say what it says of a node? Trains or loads one and explains it. `explain --help`
- * lists the options. */
+/* Why does a network say what it says of a node? Trains or loads one and explains it. `explain
+ * --help` lists the options. */
 #include "explain.h"
 #include "options.h"
 #include "program.h"
@@ -61,6 +61,7 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         REAL("mask-lr", &o->mask_lr, "of gnn_explainer", 1e-9, 1000),
         REAL("size", &o->size, "gnn_explainer: weight of the size of the links' mask", 0, 1e6),
         REAL("entropy", &o->entropy, "gnn_explainer: weight of its entropy", 0, 1e6),
+        FLAG("edges-alone", &o->edges_alone, "features are not looked at (gnn_explainer: not masked)"),
         WHOLE("fidelity", &o->fidelity, "explains the first N test nodes, says their mean fidelity",
               0, MOST),
         FLAG("houses", &o->houses, "with shapes: AUC of the links of each node's own house"),

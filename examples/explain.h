@@ -11,7 +11,7 @@ typedef struct {
     const char *data, *model, *load, *save, *method, *svg, *html;
     int64_t node, top, layers, hidden, heads, epochs, masks, fidelity, seed, threads;
     double lr, weight_decay, dropout, mask_lr, size, entropy;
-    int json, houses, raw;
+    int json, houses, raw, edges_alone;
     FILE *say;
 } options_t;
 

@@ -125,7 +125,7 @@ int subject_explain(const subject_t *s, const options_t *o, int64_t node, const 
         .edge_size = o->size > 0 ? (gnn_real_t)o->size : GNN_ZERO,
         .edge_entropy = o->entropy > 0 ? (gnn_real_t)o->entropy : GNN_ZERO,
         .seed = (uint64_t)o->seed,
-        .features = o->houses ? GNN_EXPLAIN_NONE : GNN_EXPLAIN_EACH};
+        .features = o->houses || o->edges_alone ? GNN_EXPLAIN_NONE : GNN_EXPLAIN_EACH};
     return gnn_explain(why, s->model, s->context, &s->inputs, node, &config);
 }
 

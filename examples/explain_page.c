@@ -28,17 +28,27 @@ static int64_t place(drawing_t *d, int64_t node)
     return d->nodes++;
 }
 
-/* Both directions of a link are one line, which weighs what the heavier weighs. */
+/* Both directions of a link are one line, which weighs what both weigh. */
 static void add_link(drawing_t *d, int64_t a, int64_t b, double weight)
 {
     for (int64_t k = 0; k < d->links; k++)
         if ((d->from[k] == a && d->to[k] == b) || (d->from[k] == b && d->to[k] == a)) {
-            d->weight[k] = weight > d->weight[k] ? weight : d->weight[k];
+            d->weight[k] += weight;
             return;
         }
     d->from[d->links] = a;
     d->to[d->links] = b;
     d->weight[d->links++] = weight;
+}
+
+/* The heaviest weighs 1. */
+static void scale(drawing_t *d)
+{
+    double most = 0;
+    for (int64_t k = 0; k < d->links; k++)
+        most = d->weight[k] > most ? d->weight[k] : most;
+    for (int64_t k = 0; most > 0 && k < d->links; k++)
+        d->weight[k] /= most;
 }
 
 static int make_room(drawing_t *d, int64_t links)
@@ -91,18 +101,21 @@ static int lay_out(drawing_t *d)
     return rc;
 }
 
-enum { MOST_LINKS = 150 };
+enum { MOST_LINKS = 60 };
 
-/* The most important links, the lightest first. */
+/* The most important links, the lightest first; those that weigh next to nothing beside the first
+ * are left out. */
 static int prepare(drawing_t *d, const subject_t *s, const study_t *st)
 {
-    const int64_t n = st->n_edges < MOST_LINKS ? st->n_edges : MOST_LINKS;
-    const double most = n > 0 ? fabs(st->edges[0].importance) : 0;
+    const double most = st->n_edges > 0 ? fabs(st->edges[0].importance) : 0;
+    int64_t n = 0;
+    while (n < st->n_edges && n < MOST_LINKS && fabs(st->edges[n].importance) > 0.05 * most)
+        n++;
     GNN_TRY(make_room(d, n));
     place(d, st->why->row);
     for (int64_t k = n - 1; k >= 0; k--) {
         const int64_t e = st->edges[k].edge, a = place(d, s->src[e]), b = place(d, s->dst[e]);
-        add_link(d, a, b, most > 0 ? fabs(st->edges[k].importance) / most : 0);
+        add_link(d, a, b, fabs(st->edges[k].importance));
     }
     for (int64_t k = 0; k < d->nodes; k++) {
         snprintf(d->words[k], sizeof d->words[k], "%lld", (long long)d->number[k]);
@@ -110,6 +123,7 @@ static int prepare(drawing_t *d, const subject_t *s, const study_t *st)
         d->classes[k] = gnn_data_labels(s->data)[d->number[k]];
     }
     d->ring[0] = 1;
+    scale(d);
     return lay_out(d);
 }
 

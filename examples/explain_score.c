@@ -71,8 +71,8 @@ int score_fidelity(const subject_t *s, const options_t *o)
     return GNN_OK;
 }
 
-/* Of one node: are the links of its house those of the highest importance? A link weighs what its two
- * directions weigh: edge k + m is the reverse of edge k. */
+/* Of one node: are the links of its house those of the highest importance? A link weighs what its
+ * two directions weigh: edge k + m is the reverse of edge k. */
 static double auc_of(const subject_t *s, const gnn_explanation_t *why)
 {
     const gnn_tensor_t *motif = gnn_data_rows(s->data, GNN_ON_EDGES, "motif");

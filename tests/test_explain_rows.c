@@ -1,8 +1,8 @@
 /* Explanations of graphs and edges, of sparse features, and their errors. */
 #include "explain_bed.h"
 
-/* A readout makes one row of the graph: the whole graph is run, edges of the first slot are explained,
- * weights that are normalised stay as they are under the mask. */
+/* A readout makes one row of the graph: the whole graph is run, edges of the first slot are
+ * explained, weights that are normalised stay as they are under the mask. */
 START_TEST(a_graph_is_explained)
 {
     bed_t b;

@@ -15,8 +15,8 @@ static gnn_model_t *trained(gnn_context_t *context, gnn_data_t *data, double *ac
     return model;
 }
 
-/* Edge k + m of the set is the reverse of edge k: a link weighs what both weigh. What should be found
- * are the links of the node's own house. */
+/* Edge k + m of the set is the reverse of edge k: a link weighs what both weigh. What should be
+ * found are the links of the node's own house. */
 static double auc_of(const gnn_explanation_t *why, const gnn_data_t *data, const int64_t *src)
 {
     const gnn_tensor_t *motif = gnn_data_rows(data, GNN_ON_EDGES, "motif");

@@ -27,7 +27,7 @@ static const char *name_at(size_t index)
     return method ? method->name : NULL;
 }
 
-static int find_method(gnn__explain_t *e, const gnn__explainer_t **row)
+static int find_method(gnn__explaining_t *e, const gnn__explainer_t **row)
 {
     const char *name = e->config.method ? e->config.method : methods[0].name;
     for (size_t k = 0; k < sizeof methods / sizeof *methods; k++)
@@ -88,7 +88,7 @@ static int new_tensor(gnn_tensor_t *t, int64_t rows_of, int64_t cols)
     return GNN_OK;
 }
 
-static int make_room(gnn__explain_t *e, const gnn__explainer_t *row)
+static int make_room(gnn__explaining_t *e, const gnn__explainer_t *row)
 {
     gnn_explanation_t *f = e->found;
     const gnn__probe_t *p = &e->probe;
@@ -104,7 +104,7 @@ static int make_room(gnn__explain_t *e, const gnn__explainer_t *row)
 }
 
 /* What the probe knows goes over to the explanation. */
-static void hand_over(gnn__explain_t *e)
+static void hand_over(gnn__explaining_t *e)
 {
     gnn_explanation_t *f = e->found;
     gnn__probe_t *p = &e->probe;
@@ -118,7 +118,7 @@ static void hand_over(gnn__explain_t *e)
     p->nodes = p->edges = NULL;
 }
 
-static int look_first(gnn__explain_t *e)
+static int look_first(gnn__explaining_t *e)
 {
     gnn_explanation_t *f = e->found;
     GNN_TRY(gnn__probe_run(&e->probe));
@@ -133,7 +133,7 @@ static int look_first(gnn__explain_t *e)
     return GNN_OK;
 }
 
-static int explain(gnn__explain_t *e, const gnn_model_t *model, gnn_context_t *context,
+static int explain(gnn__explaining_t *e, const gnn_model_t *model, gnn_context_t *context,
                    const gnn_model_inputs_t *inputs)
 {
     const gnn__explainer_t *row = NULL;
@@ -157,7 +157,7 @@ int gnn_explain_sized(gnn_explanation_t **explanation, const gnn_model_t *model,
     GNN__NEED(model);
     GNN__NEED(context);
     GNN__NEED(inputs);
-    gnn__explain_t e = {0};
+    gnn__explaining_t e = {0};
     if (config && !gnn__sized_take(&e.config, sizeof e.config, config, size))
         return gnn__error(GNN_EUNSUPPORTED,
                           "an explanation's config of %zu bytes sets fields that "

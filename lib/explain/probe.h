@@ -49,8 +49,8 @@ void gnn__probe_close(gnn__probe_t *probe);
 void gnn__probe_reset(gnn__probe_t *probe);
 /* Runs on x_run and mask, into logits. */
 int gnn__probe_run(gnn__probe_t *probe);
-/* After a run: from d_row (c) to the gradients of x_run (data NULL without features) and mask, which
- * are the tape's until the next run. */
+/* After a run: from d_row (c) to the gradients of x_run (data NULL without features) and mask,
+ * which are the tape's until the next run. */
 int gnn__probe_gradients(gnn__probe_t *probe, const gnn_real_t *d_row, gnn_tensor_t *d_x,
                          gnn_tensor_t *d_mask);
 

@@ -1,5 +1,5 @@
-/* What a row of the output depends on: for a node the graph around it, as many hops as the model has
- * one behind another; where a step is no matter of rows (a readout), the whole graph. */
+/* What a row of the output depends on: for a node the graph around it, as many hops as the model
+ * has one behind another; where a step is no matter of rows (a readout), the whole graph. */
 #include <lib/explain/probe.h>
 #include <lib/model/steps.h>
 

@@ -1,5 +1,5 @@
-/* What of a row of the output is explained: a class of several, a label of several independent ones,
- * or a number. */
+/* What of a row of the output is explained: a class of several, a label of several independent
+ * ones, or a number. */
 #include <lib/explain/explain.h>
 
 #include <math.h>

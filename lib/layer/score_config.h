@@ -36,7 +36,7 @@ void gnn__scores_inputs(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn__scor
                         const void *from, gnn_var_t in[GNN_AGGREGATE_INPUTS]);
 /* What scores are given beside, into the inputs; NULL: nothing. */
 void gnn__scores_given(const gnn_score_vars_t *given, gnn_var_t in[GNN_AGGREGATE_INPUTS]);
-/* Records the op: weights of edges are normalised before it and then masked, heads that are averaged
+/* Records the op: weights of edges are normalised before it, then masked; heads that are averaged
  * come together after it. `extras` may be NULL. */
 gnn_var_t gnn__scores_record(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn_aggregate_t *how,
                              gnn_var_t in[GNN_AGGREGATE_INPUTS], const gnn__hop_extras_t *extras);

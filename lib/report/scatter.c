@@ -125,7 +125,10 @@ static void layout(page_t *page, const gnn_scatter_t *plot)
 {
     *page = (page_t){.plot = plot};
     int64_t n = plot->points.rows, legend = 0;
-    page->radius = n <= 60 ? (plot->point_labels ? 11 : 7) : n <= 500 ? 5 : n <= 5000 ? 3.2 : 1.8;
+    page->radius = n <= 60     ? (plot->point_labels ? (plot->line_weight ? 14 : 11) : 7)
+                   : n <= 500  ? 5
+                   : n <= 5000 ? 3.2
+                               : 1.8;
     for (int64_t k = 0; k < n; k++) {
         page->hidden += !shown(plot, k);
         page->unlabelled += plot->classes && plot->classes[k] < 0;

@@ -53,6 +53,8 @@ unwritten "citation --json" "$programs/citation" --data set.npz --model mlp --ep
 unwritten "citation --help" "$programs/citation" --help
 unwritten "links" "$programs/links" --epochs 2
 unwritten "links --json" "$programs/links" --epochs 2 --json
+unwritten "explain" "$programs/explain" --data shapes --epochs 1 --node 300
+unwritten "explain --json" "$programs/explain" --data shapes --epochs 1 --node 300 --json
 unwritten "convert" "$programs/convert" a.edges
 unwritten "own_data" "$programs/own_data"
 unwritten "sentence" "$programs/sentence" --epochs 1
@@ -76,6 +78,11 @@ done
 for option in --epochs --layers --hidden --lr --seeds --batch --threads; do
     expect "links $option" refused $option "$programs/links"
 done
+for option in --epochs --node --top --seed --threads; do
+    expect "explain $option" refused $option "$programs/explain"
+done
+expect "a node that is none" exits 1 "$programs/explain" --data shapes --epochs 1 --node 700
+expect "a method that is none" exits 1 "$programs/explain" --data shapes --epochs 1 --method guess
 for option in --epochs --layers --seed --threads; do
     expect "sentence $option" refused $option "$programs/sentence"
 done

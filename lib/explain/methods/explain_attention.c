@@ -5,7 +5,7 @@
 #include <lib/model/steps.h>
 
 /* Receivers that are so far that the step's output of them does not reach the row are left out. */
-static void take_larger(gnn__explain_t *e, const gnn_tensor_t *weights, int32_t after)
+static void take_larger(gnn__explaining_t *e, const gnn_tensor_t *weights, int32_t after)
 {
     const gnn__probe_t *p = &e->probe;
     for (int64_t i = 0; i < gnn_graph_n_dst(p->graph); i++)
@@ -26,7 +26,7 @@ static void take_larger(gnn__explain_t *e, const gnn_tensor_t *weights, int32_t 
         }
 }
 
-static int step_weights(gnn__explain_t *e, int64_t step, int64_t heads)
+static int step_weights(gnn__explaining_t *e, int64_t step, int64_t heads)
 {
     const gnn__probe_t *p = &e->probe;
     gnn_real_t *numbers;
@@ -42,7 +42,7 @@ static int step_weights(gnn__explain_t *e, int64_t step, int64_t heads)
     return rc;
 }
 
-static int run(gnn__explain_t *e)
+static int run(gnn__explaining_t *e)
 {
     const gnn__probe_t *p = &e->probe;
     bool any = false;

@@ -1,6 +1,6 @@
 /* GNNExplainer: masks over edges and features, sigmoids of numbers that are learned so that the
- * prediction stays, few are left and each is nearly 0 or 1. What had no gradient in the first step is
- * out of reach and gets 0, as in PyG. Ying et al. 2019. */
+ * prediction stays, few are left and each is nearly 0 or 1. What had no gradient in the first step
+ * is out of reach and gets 0, as in PyG. Ying et al. 2019. */
 #include <lib/explain/explain.h>
 
 #include <math.h>
@@ -42,7 +42,7 @@ static int start(mask_t *mask, const masks_t *m, const char *name, double deviat
     return gnn__new(&mask->live, mask->count, 1, "a mask");
 }
 
-static int open(masks_t *m, gnn__explain_t *e)
+static int open(masks_t *m, gnn__explaining_t *e)
 {
     const gnn_explain_config_t *c = &e->config;
     const gnn_tensor_t *features = &e->found->features;
@@ -122,7 +122,7 @@ static void finish(mask_t *m, bool terms)
     }
 }
 
-static int epoch(masks_t *m, gnn__explain_t *e, bool first)
+static int epoch(masks_t *m, gnn__explaining_t *e, bool first)
 {
     const gnn_explain_config_t *c = &e->config;
     gnn_tensor_t d_x, d_mask;
@@ -144,7 +144,7 @@ static int epoch(masks_t *m, gnn__explain_t *e, bool first)
     return gnn_optimizer_step(m->optimizer, 1);
 }
 
-static int run(gnn__explain_t *e)
+static int run(gnn__explaining_t *e)
 {
     masks_t m = {0};
     int rc;

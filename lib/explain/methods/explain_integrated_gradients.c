@@ -1,5 +1,5 @@
-/* Integrated gradients: x times the mean gradient on the way from 0 to x. Features and edges each for
- * themselves, the other ones whole, so that each adds up to what the logit loses without them.
+/* Integrated gradients: x times the mean gradient on the way from 0 to x. Features and edges each
+ * for themselves, the other ones whole, so that each adds up to what the logit loses without them.
  * Sundararajan et al. 2017. */
 #include <lib/explain/explain.h>
 
@@ -13,7 +13,7 @@ static void scale(gnn__probe_t *p, bool edges, double t)
 }
 
 /* Adds one point of the integral. */
-static int point(gnn__explain_t *e, bool edges, double t, double weight)
+static int point(gnn__explaining_t *e, bool edges, double t, double weight)
 {
     gnn__probe_t *p = &e->probe;
     gnn_tensor_t d_x, d_mask;
@@ -23,15 +23,14 @@ static int point(gnn__explain_t *e, bool edges, double t, double weight)
     GNN_TRY(gnn__probe_gradients(p, e->d_row, &d_x, &d_mask));
     for (int64_t k = 0; edges && k < p->n_edges; k++)
         e->edges[k] += (gnn_real_t)(weight * (double)gnn__row(&d_mask, k)[0]);
-    for (int64_t r = 0; !edges && r < p->x.rows; r++)
+    for (int64_t r = 0; !edges && d_x.data && r < p->x.rows; r++)
         for (int64_t c = 0; c < p->x.cols; c++)
             gnn__row(&e->found->features, r)[c] +=
-                (gnn_real_t)(weight * (double)gnn__row(d_x.data ? &d_x : &p->x, r)[c] *
-                             (double)gnn__row(&p->x, r)[c]);
+                (gnn_real_t)(weight * (double)gnn__row(&d_x, r)[c] * (double)gnn__row(&p->x, r)[c]);
     return GNN_OK;
 }
 
-static int integrate(gnn__explain_t *e, bool edges, double *nothing)
+static int integrate(gnn__explaining_t *e, bool edges, double *nothing)
 {
     const int64_t steps = e->config.steps;
     for (int64_t k = 0; k < steps; k++)
@@ -42,7 +41,7 @@ static int integrate(gnn__explain_t *e, bool edges, double *nothing)
     return GNN_OK;
 }
 
-static int run(gnn__explain_t *e)
+static int run(gnn__explaining_t *e)
 {
     gnn_explanation_t *f = e->found;
     f->value = gnn__target_logit(&e->first, e->config.loss, f->output);

@@ -1,8 +1,8 @@
-/* Occlusion: what the probability loses when one edge, or one column of the features, is taken away.
- * Zeiler and Fergus 2014. */
+/* Occlusion: what the probability loses when one edge, or one column of the features, is taken
+ * away. Zeiler and Fergus 2014. */
 #include <lib/explain/explain.h>
 
-static int loss_of(gnn__explain_t *e, gnn_real_t *lost)
+static int loss_of(gnn__explaining_t *e, gnn_real_t *lost)
 {
     GNN_TRY(gnn__probe_run(&e->probe));
     *lost = (gnn_real_t)(e->found->probability -
@@ -11,7 +11,7 @@ static int loss_of(gnn__explain_t *e, gnn_real_t *lost)
 }
 
 /* Edges whose receiver is farther than all hops but one are not heard. */
-static int edges(gnn__explain_t *e)
+static int edges(gnn__explaining_t *e)
 {
     gnn__probe_t *p = &e->probe;
     const gnn_graph_t *graph = p->graph;
@@ -42,7 +42,7 @@ static bool set_column(gnn__probe_t *p, int64_t c, bool zero)
     return any;
 }
 
-static int run(gnn__explain_t *e)
+static int run(gnn__explaining_t *e)
 {
     gnn_tensor_t *features = &e->found->features;
     GNN_TRY(edges(e));

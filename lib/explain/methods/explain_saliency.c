@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static int run(gnn__explain_t *e)
+static int run(gnn__explaining_t *e)
 {
     gnn__probe_t *p = &e->probe;
     gnn_tensor_t *features = &e->found->features;

@@ -1,5 +1,5 @@
-/* BA-Shapes, drawn: houses tied to a Barabasi-Albert graph, so that what an explanation should find is
- * known. Ying et al. 2019, after Barabasi and Albert 1999. */
+/* BA-Shapes, drawn: houses tied to a Barabasi-Albert graph, so that what an explanation should find
+ * is known. Ying et al. 2019, after Barabasi and Albert 1999. */
 #include <lib/io/data/data.h>
 
 #include <gnn/explain.h>
