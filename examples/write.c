@@ -36,9 +36,9 @@ static const char rhyme[] =
 static int take_text(run_t *r, const char *path)
 {
     enum { TIMES = 60 };
-    gnn_lines_t *lines = NULL;
+    gnn_text_lines_t *lines = NULL;
     if (path)
-        GNN_TRY(gnn_lines_read(&lines, path));
+        GNN_TRY(gnn_text_lines_read(&lines, path));
     for (int64_t k = 0; lines && k < lines->count; k++)
         r->bytes += lines->bytes[k] + 1;
     r->bytes = lines ? r->bytes : (int64_t)(TIMES * (sizeof rhyme - 1));
@@ -50,7 +50,7 @@ static int take_text(run_t *r, const char *path)
         memcpy(r->text + at, lines->at[k], (size_t)lines->bytes[k]);
         r->text[at + lines->bytes[k]] = '\n';
     }
-    gnn_lines_free(lines);
+    gnn_text_lines_free(lines);
     return r->text ? GNN_OK : GNN_EMEMORY;
 }
 

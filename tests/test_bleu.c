@@ -151,32 +151,33 @@ START_TEST(blank_lines_are_lines)
     static const char text[] = "\xef\xbb\xbf"
                                "eins\n\nzwei\r\n\n drei ";
     static const char *const expected[] = {"eins", "", "zwei", "", " drei "};
-    gnn_lines_t *lines;
+    gnn_text_lines_t *lines;
     put(text, sizeof text - 1, _i == 1);
-    ck_ok(gnn_lines_read(&lines, path));
+    ck_ok(gnn_text_lines_read(&lines, path));
     ck_assert_int_eq(lines->count, 5);
     for (int k = 0; k < 5; k++) {
         ck_assert_str_eq(lines->at[k], expected[k]);
         ck_assert_int_eq(lines->bytes[k], (int64_t)strlen(expected[k]));
     }
-    gnn_lines_free(lines);
+    gnn_text_lines_free(lines);
 }
 END_TEST
 
 START_TEST(faults_of_lines)
 {
-    gnn_lines_t *lines;
+    gnn_text_lines_t *lines;
     put("", 0, false);
-    ck_fails(gnn_lines_read(&lines, path), GNN_EFORMAT, "is empty");
+    ck_fails(gnn_text_lines_read(&lines, path), GNN_EFORMAT, "is empty");
     put("a\nb\xff\n", 5, false);
-    ck_fails(gnn_lines_read(&lines, path), GNN_EFORMAT, "line 2 is not UTF-8");
+    ck_fails(gnn_text_lines_read(&lines, path), GNN_EFORMAT, "line 2 is not UTF-8");
     ck_assert_ptr_null(lines);
     put("a\0b\n", 4, false);
-    ck_fails(gnn_lines_read(&lines, path), GNN_EFORMAT, "zero byte");
-    ck_fails(gnn_lines_read(&lines, "/there/is/no/such/file"), GNN_EIO, "/there/is/no/such/file");
-    ck_fails(gnn_lines_read(NULL, path), GNN_EINVALID, "lines is NULL");
-    ck_fails(gnn_lines_read(&lines, NULL), GNN_EINVALID, "path is NULL");
-    gnn_lines_free(NULL);
+    ck_fails(gnn_text_lines_read(&lines, path), GNN_EFORMAT, "zero byte");
+    ck_fails(gnn_text_lines_read(&lines, "/there/is/no/such/file"), GNN_EIO,
+             "/there/is/no/such/file");
+    ck_fails(gnn_text_lines_read(NULL, path), GNN_EINVALID, "lines is NULL");
+    ck_fails(gnn_text_lines_read(&lines, NULL), GNN_EINVALID, "path is NULL");
+    gnn_text_lines_free(NULL);
 }
 END_TEST
 
