@@ -197,8 +197,9 @@ START_TEST(the_order_is_the_seeds_and_the_epochs)
     ck_ok(gnn_context_new(&context, NULL));
     gnn_model_t *model = make_model(context, 0);
     for (int k = 0; k < 3; k++)
-        ck_ok(gnn_token_source_new(&source[k], model, &t->sequences, NULL,
-                                   &(gnn_token_source_config_t){.tokens = 64, .seed = k / 2 + 1}));
+        ck_ok(gnn_token_source_new(
+            &source[k], model, &t->sequences, NULL,
+            &(gnn_token_source_config_t){.tokens = 64, .seed = (uint64_t)k / 2 + 1}));
     first_rows(gnn_token_source(source[0]), 3, a);
     first_rows(gnn_token_source(source[1]), 9, b);
     ck_assert(memcmp(a, b, sizeof a) != 0);
