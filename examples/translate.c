@@ -260,9 +260,12 @@ static int check(const translate_t *o)
                 (long long)o->width, (long long)o->heads);
         return 0;
     }
-    if (o->json && o->input)
-        fprintf(stderr, "translate: --json has no effect with --input\n");
-    return !(o->json && o->input);
+    static const char *const training[] = {"source", "save",      "checkpoint", "resume",
+                                           "epochs", "width",     "layers",     "heads",
+                                           "lr",     "smoothing", NULL};
+    if (o->load && options_idle("load", training))
+        return 0;
+    return !o->input || !options_idle("input", (const char *const[]){"json", NULL});
 }
 
 int main(int argc, char **argv)
