@@ -142,18 +142,18 @@ static int translate_stream(const run_t *r, const translate_t *o, FILE *file)
 
 static int translate_input(const run_t *r, const translate_t *o)
 {
-    gnn_lines_t *lines = NULL;
+    gnn_text_lines_t *lines = NULL;
     char **out = NULL;
     if (strcmp(o->input, "-") == 0)
         return translate_stream(r, o, stdin);
-    GNN_TRY(gnn_lines_read(&lines, o->input));
+    GNN_TRY(gnn_text_lines_read(&lines, o->input));
     out = calloc((size_t)lines->count + 1, sizeof *out);
     int rc = out ? translate_lines(&r->translator, r->context, o, lines->count, lines->at, out)
                  : GNN_EMEMORY;
     for (int64_t k = 0; rc == GNN_OK && k < lines->count; k++)
         printf("%s\n", out[k]);
     free_lines(out, lines ? lines->count : 0);
-    gnn_lines_free(lines);
+    gnn_text_lines_free(lines);
     return rc;
 }
 
@@ -260,9 +260,12 @@ static int check(const translate_t *o)
                 (long long)o->width, (long long)o->heads);
         return 0;
     }
-    if (o->json && o->input)
-        fprintf(stderr, "translate: --json has no effect with --input\n");
-    return !(o->json && o->input);
+    static const char *const training[] = {"source", "save",      "checkpoint", "resume",
+                                           "epochs", "width",     "layers",     "heads",
+                                           "lr",     "smoothing", NULL};
+    if (o->load && options_idle("load", training))
+        return 0;
+    return !o->input || !options_idle("input", (const char *const[]){"json", NULL});
 }
 
 int main(int argc, char **argv)

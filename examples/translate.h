@@ -8,7 +8,7 @@ enum { TRANSLATE_BEGIN = 0, TRANSLATE_END = 1 }; /* the special tokens */
 
 typedef struct {
     const char *source, *target, *dev_source, *dev_target, *test_source, *test_target;
-    const char *input, *output, *save, *load, *attention;
+    const char *input, *output, *save, *load;
     int64_t vocabulary, width, layers, heads, feed_forward, max_length, beams, at_once;
     double length_penalty;
     int keep_case, json;
@@ -19,8 +19,8 @@ typedef struct {
 typedef struct {
     int64_t count, words;
     const char *const *source, *const *target;
-    gnn_lines_t *lines[2]; /* owns them if they were read */
-    char **made;           /* owns them if they were made: source and target by turns */
+    gnn_text_lines_t *lines[2]; /* owns them if they were read */
+    char **made;                /* owns them if they were made: source and target by turns */
 } pairs_t;
 
 int pairs_read(pairs_t *pairs, const char *source, const char *target);

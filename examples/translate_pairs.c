@@ -17,8 +17,8 @@ static void count_words(pairs_t *p)
 
 int pairs_read(pairs_t *pairs, const char *source, const char *target)
 {
-    GNN_TRY(gnn_lines_read(&pairs->lines[0], source));
-    GNN_TRY(gnn_lines_read(&pairs->lines[1], target));
+    GNN_TRY(gnn_text_lines_read(&pairs->lines[0], source));
+    GNN_TRY(gnn_text_lines_read(&pairs->lines[1], target));
     if (pairs->lines[0]->count != pairs->lines[1]->count || pairs->lines[0]->count == 0) {
         fprintf(stderr,
                 "translate: %s has %lld lines and %s %lld: as many are expected, at least 1\n",
@@ -37,8 +37,8 @@ void pairs_free(pairs_t *pairs)
     for (int64_t k = 0; pairs->made && k < 2 * pairs->count; k++)
         free(pairs->made[k]);
     free(pairs->made);
-    gnn_lines_free(pairs->lines[0]);
-    gnn_lines_free(pairs->lines[1]);
+    gnn_text_lines_free(pairs->lines[0]);
+    gnn_text_lines_free(pairs->lines[1]);
     *pairs = (pairs_t){0};
 }
 

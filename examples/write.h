@@ -26,4 +26,25 @@ int language_model_save(const language_model_t *m, const char *path);
 int language_model_load(language_model_t *m, gnn_context_t *context, const char *path);
 void language_model_free(language_model_t *m);
 
+typedef struct {
+    gnn_context_t *context;
+    language_model_t own;
+    gnn_pretrained_t *pretrained;
+    char *text; /* all of it; what is held out begins at `cut` */
+    int64_t bytes, cut;
+    gnn_tokens_t *tokens[2]; /* of what is learned, and of what is held out */
+    gnn_token_source_t *source;
+    text_trained_t trained;
+    double nats; /* a character, on held-out text */
+    int measured;
+} write_run_t;
+
+/* The text of --text, or a rhyme, and where what is held out begins. */
+int write_take_text(write_run_t *r, const write_t *o);
+/* Characters of UTF-8. */
+int64_t write_characters(const char *text, int64_t bytes);
+int write_encode(const language_model_t *m, const char *text, int64_t bytes, gnn_tokens_t **tokens);
+/* Nats per character of what is held out. */
+int write_measure(write_run_t *r, const write_t *o);
+
 #endif

@@ -1,5 +1,5 @@
-/* BLEU against figures of sacreBLEU 2 (corpus_score of BLEU() and BLEU(lowercase=True)), and lines of
- * files. */
+/* BLEU against figures of sacreBLEU 2 (corpus_score of BLEU() and BLEU(lowercase=True)), lines of
+ * files, and a tokenizer learned in lower case. */
 #include "support.h"
 
 #include <stdio.h>
@@ -151,32 +151,59 @@ START_TEST(blank_lines_are_lines)
     static const char text[] = "\xef\xbb\xbf"
                                "eins\n\nzwei\r\n\n drei ";
     static const char *const expected[] = {"eins", "", "zwei", "", " drei "};
-    gnn_lines_t *lines;
+    gnn_text_lines_t *lines;
     put(text, sizeof text - 1, _i == 1);
-    ck_ok(gnn_lines_read(&lines, path));
+    ck_ok(gnn_text_lines_read(&lines, path));
     ck_assert_int_eq(lines->count, 5);
     for (int k = 0; k < 5; k++) {
         ck_assert_str_eq(lines->at[k], expected[k]);
         ck_assert_int_eq(lines->bytes[k], (int64_t)strlen(expected[k]));
     }
-    gnn_lines_free(lines);
+    gnn_text_lines_free(lines);
 }
 END_TEST
 
 START_TEST(faults_of_lines)
 {
-    gnn_lines_t *lines;
+    gnn_text_lines_t *lines;
     put("", 0, false);
-    ck_fails(gnn_lines_read(&lines, path), GNN_EFORMAT, "is empty");
+    ck_fails(gnn_text_lines_read(&lines, path), GNN_EFORMAT, "is empty");
     put("a\nb\xff\n", 5, false);
-    ck_fails(gnn_lines_read(&lines, path), GNN_EFORMAT, "line 2 is not UTF-8");
+    ck_fails(gnn_text_lines_read(&lines, path), GNN_EFORMAT, "line 2 is not UTF-8");
     ck_assert_ptr_null(lines);
     put("a\0b\n", 4, false);
-    ck_fails(gnn_lines_read(&lines, path), GNN_EFORMAT, "zero byte");
-    ck_fails(gnn_lines_read(&lines, "/there/is/no/such/file"), GNN_EIO, "/there/is/no/such/file");
-    ck_fails(gnn_lines_read(NULL, path), GNN_EINVALID, "lines is NULL");
-    ck_fails(gnn_lines_read(&lines, NULL), GNN_EINVALID, "path is NULL");
-    gnn_lines_free(NULL);
+    ck_fails(gnn_text_lines_read(&lines, path), GNN_EFORMAT, "zero byte");
+    ck_fails(gnn_text_lines_read(&lines, "/there/is/no/such/file"), GNN_EIO,
+             "/there/is/no/such/file");
+    ck_fails(gnn_text_lines_read(NULL, path), GNN_EINVALID, "lines is NULL");
+    ck_fails(gnn_text_lines_read(&lines, NULL), GNN_EINVALID, "path is NULL");
+    gnn_text_lines_free(NULL);
+}
+END_TEST
+
+/* ---- lower case ---- */
+
+START_TEST(a_tokenizer_learns_in_lower_case)
+{
+    static const char *const texts[] = {"Äpfel ÄPFEL äpfel", "ÄPFEL und Birnen"};
+    gnn_tokenizer_t *t[2];
+    gnn_tokens_t *upper, *lower;
+    ck_ok(gnn_tokenizer_learn(&t[0], &(gnn_texts_t){2, texts, NULL},
+                              &(gnn_learning_t){.size = 300, .lower = GNN_ON}));
+    ck_ok(gnn_tokenizer_save(t[0], path));
+    ck_ok(gnn_tokenizer_open(&t[1], path));
+    for (int k = 0; k < 2; k++) {
+        ck_ok(gnn_tokenizer_encode(t[k], &(gnn_texts_t){1, (const char *[]){" ÄPFEL"}, NULL}, NULL,
+                                   NULL, &upper));
+        ck_ok(gnn_tokenizer_encode(t[k], &(gnn_texts_t){1, (const char *[]){" äpfel"}, NULL}, NULL,
+                                   NULL, &lower));
+        ck_assert_int_eq(upper->rows, 1);
+        ck_assert_int_eq(lower->rows, 1);
+        ck_assert_int_eq(upper->ids[0], lower->ids[0]);
+        gnn_tokens_free(upper);
+        gnn_tokens_free(lower);
+        gnn_tokenizer_free(t[k]);
+    }
 }
 END_TEST
 
@@ -192,6 +219,7 @@ int main(void)
     tcase_add_checked_fixture(files, set_up, tear_down);
     tcase_add_loop_test(files, blank_lines_are_lines, 0, 2);
     tcase_add_test(files, faults_of_lines);
+    tcase_add_test(files, a_tokenizer_learns_in_lower_case);
     suite_add_tcase(suite, scores);
     suite_add_tcase(suite, files);
     return test_main(suite);

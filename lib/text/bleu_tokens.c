@@ -14,32 +14,21 @@ static int reserve(void *memory, int64_t *room, int64_t count, size_t element, c
 
 /* ---- the line ---- */
 
-/* Four names of characters, as HTML has them. */
-static char entity(const char *at, int64_t *length)
+/* Four characters by the names that HTML has for them, one name after another, so that "&amp;lt;"
+ * becomes "<" in the end. */
+static void replace_entities(char *text)
 {
     static const struct {
         const char *name;
         char is;
     } names[] = {{"&quot;", '"'}, {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}};
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-        if (strncmp(at, names[k].name, strlen(names[k].name)) == 0) {
-            *length = (int64_t)strlen(names[k].name);
-            return names[k].is;
-        }
-    return '\0';
-}
-
-/* Names are replaced in the order of the list, so that "&amp;lt;" becomes "<" in the end. */
-static void replace_entities(char *text)
-{
-    for (int pass = 0; pass < 4; pass++) {
-        static const char *const order[] = {"&quot;", "&amp;", "&lt;", "&gt;"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        const size_t n = strlen(names[k].name);
         char *to = text;
         for (const char *at = text; *at;) {
-            int64_t length = 1;
-            const bool is_name = strncmp(at, order[pass], strlen(order[pass])) == 0;
-            *to++ = is_name ? entity(at, &length) : *at;
-            at += length;
+            const bool is_name = strncmp(at, names[k].name, n) == 0;
+            *to++ = is_name ? names[k].is : *at;
+            at += is_name ? n : 1;
         }
         *to = '\0';
     }

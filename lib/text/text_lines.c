@@ -3,13 +3,13 @@
 #include <lib/text/corpus.h>
 
 typedef struct {
-    gnn_lines_t public;
+    gnn_text_lines_t public;
     char *data;
     const char **at;
     int64_t *bytes;
 } lines_t;
 
-void gnn_lines_free(gnn_lines_t *lines)
+void gnn_text_lines_free(gnn_text_lines_t *lines)
 {
     lines_t *l = (lines_t *)lines;
     if (!l)
@@ -72,7 +72,7 @@ static int make_lines(lines_t *l, gnn__text_t *text)
     return GNN_OK;
 }
 
-int gnn_lines_read(gnn_lines_t **lines, const char *path)
+int gnn_text_lines_read(gnn_text_lines_t **lines, const char *path)
 {
     gnn__text_t text;
     lines_t *l = NULL;
@@ -87,6 +87,6 @@ int gnn_lines_read(gnn_lines_t **lines, const char *path)
     if (rc == GNN_OK)
         *lines = &l->public;
     else
-        gnn_lines_free(&l->public);
+        gnn_text_lines_free(&l->public);
     return rc;
 }
