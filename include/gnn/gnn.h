@@ -75,5 +75,6 @@
 #include <gnn/finetune.h>
 #include <gnn/tokenizer.h>
 #include <gnn/report.h>
+#include <gnn/inspect.h>
 
 #endif
