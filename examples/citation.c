@@ -86,9 +86,14 @@ static int run(options_t *o, gnn_context_t *context, gnn_data_t **data, study_t 
                 gnn_data_name(*data), gnn_data_features(*data) == 0 ? "features" : "classes");
         return PROGRAM_REFUSED;
     }
+    GNN_TRY(draw_splits(o, *data));
+    if (!o->load && o->splits > gnn_data_splits(*data)) {
+        fprintf(stderr, "--splits: %lld were asked for, %s has %lld\n", (long long)o->splits,
+                gnn_data_name(*data), (long long)gnn_data_splits(*data));
+        return PROGRAM_REFUSED;
+    }
     if (!o->load)
         recipe_print(o, *data);
-    GNN_TRY(draw_splits(o, *data));
     GNN_TRY(features_scale(*data, features_for(o, *data)));
     GNN_TRY(gnn_data_reorder(*data)); /* what is written keeps the file's numbers */
     GNN_TRY(o->load ? study_load(study, o, context, *data) : study_train(study, o, context, *data));
@@ -124,10 +129,9 @@ static const char *const of_training[] = {
     "splits",       "epochs", "patience",   "hidden", "heads",      "dropout",         "lr",
     "weight-decay", "log",    "checkpoint", "resume", "overwrite",  "curve",           NULL};
 
-/* What a recipe leaves open is -1 or 0 here. */
-static int read_options(options_t *o, int argc, char **argv, int *status)
+/* Options append their rows to a table. What a recipe leaves open is -1 or 0. */
+static int network_rows(option_t *to, options_t *o)
 {
-    own_settings_t *own = &o->own;
     const option_t rows[] = {
         HEADING("Data and network"),
         TEXT("data", &o->data,
@@ -143,6 +147,15 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
                "as they are, rows divided by their sums, columns of mean 0 and variance 1, or auto: by what they look like",
                "auto|raw|rows|columns"),
         TEXT("load", &o->load, "runs a saved model instead of training one", "FILE"),
+    };
+    memcpy(to, rows, sizeof rows);
+    return (int)(sizeof rows / sizeof *rows);
+}
+
+static int training_rows(option_t *to, options_t *o)
+{
+    own_settings_t *own = &o->own;
+    const option_t rows[] = {
         HEADING("Training"),
         WHOLE("seeds", &o->seeds, "trainings, each with weights and dropout of its own", 1, 1000000),
         WHOLE("split", &o->split, "the file's split of nodes that is used, from 0 [0]", 0, MOST),
@@ -168,6 +181,14 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         OUTPUT("checkpoint", &o->checkpoint, "keeps the state of the training here", "FILE"),
         FLAG("resume", &o->resume, "goes on from the checkpoint"),
         FLAG("overwrite", &o->overwrite, "begins anew though a checkpoint is there"),
+    };
+    memcpy(to, rows, sizeof rows);
+    return (int)(sizeof rows / sizeof *rows);
+}
+
+static int result_rows(option_t *to, options_t *o)
+{
+    const option_t rows[] = {
         HEADING("Results"),
         OUTPUT("save", &o->save, "the best model, for --load", "FILE"),
         FLAG("report", &o->report, "precision, recall and F1 of each class"),
@@ -178,6 +199,16 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         OUTPUT("curve", &o->curve, "losses over epochs", "FILE.svg"),
         OUTPUT("confusion", &o->confusion, "predicted classes against true ones", "FILE.svg"),
     };
+    memcpy(to, rows, sizeof rows);
+    return (int)(sizeof rows / sizeof *rows);
+}
+
+static int read_options(options_t *o, int argc, char **argv, int *status)
+{
+    option_t rows[64];
+    int n = network_rows(rows, o);
+    n += training_rows(rows + n, o);
+    n += result_rows(rows + n, o);
     const program_t program = {
         .name = "citation",
         .usage = "[OPTION]...",
@@ -187,7 +218,7 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
             "Ctrl-C ends after the running step, leaves a checkpoint if one is wanted, and exits with 130; a\n"
             "second one exits at once.",
         .options = rows,
-        .n_options = (int)(sizeof rows / sizeof *rows)};
+        .n_options = n};
     if (!options_read(&program, argc, argv, status))
         return 0;
     *status = 2;

@@ -1,6 +1,7 @@
-/* What the files of citation share: citation.c (options), citation_models.c and citation_deep.c (the
- * networks), citation_recipes.c (their settings), citation_train.c (training over seeds and splits), citation_watch.c (progress and log),
- * citation_report.c (words, JSON, CSV) and citation_pictures.c. */
+/* What the files of citation share: citation.c (options), citation_models.c and citation_deep.c
+ * (the networks), citation_recipes.c (their settings), citation_train.c (training over seeds and
+ * splits), citation_watch.c (progress and log), citation_report.c (words, JSON, CSV) and
+ * citation_pictures.c. */
 #ifndef CITATION_H
 #define CITATION_H
 
@@ -49,8 +50,9 @@ typedef struct {
     const recipe_t *recipe;
     own_settings_t own;
     const char *data, *save, *load, *predict, *plot, *curve, *confusion, *log, *checkpoint;
-    int64_t seeds, split, splits; /* splits 0: `split` alone; otherwise the first so many, -1: all */
-    int64_t drawn;                /* splits that are drawn in place of the file's; 0: none */
+    /* splits 0: `split` alone; otherwise the first so many, -1: all */
+    int64_t seeds, split, splits;
+    int64_t drawn;          /* splits that are drawn in place of the file's; 0: none */
     int64_t each[2];        /* nodes of each class for training and validation in a drawn split */
     int settings, features; /* settings_t, features_t */
     int metric;             /* gnn_metric_t */

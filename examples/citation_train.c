@@ -98,11 +98,6 @@ static void summarise(study_t *s)
 
 int study_train(study_t *study, const options_t *o, gnn_context_t *context, gnn_data_t *data)
 {
-    if (o->splits > gnn_data_splits(data)) {
-        fprintf(stderr, "--splits: %lld were asked for, %s has %lld\n", (long long)o->splits,
-                gnn_data_name(data), (long long)gnn_data_splits(data));
-        return PROGRAM_REFUSED;
-    }
     int64_t splits = o->splits < 0 ? gnn_data_splits(data) : o->splits, first = splits ? 0 : o->split;
     int64_t runs = (splits ? splits : 1) * o->seeds;
     FILE *log = NULL;

@@ -6,8 +6,8 @@
 #include <gnn/gnn.h>
 #include <stdio.h>
 
-/* Which epoch's figure counts: the one that is best in the mean over folds (Xu et al. 2019), or that
- * which is best on graphs that are held out of training and test. */
+/* Which epoch's figure counts: the one that is best in the mean over folds (Xu et al. 2019), or
+ * that which is best on graphs that are held out of training and test. */
 typedef enum { PROTOCOL_MEAN, PROTOCOL_HELD } protocol_t;
 typedef enum { JUMP_SUM, JUMP_LAST } jump_t;
 
@@ -27,7 +27,8 @@ int build_model(gnn_model_t **model, gnn_context_t *context, const options_t *op
 
 /* One fold: validation figures of its epochs, and of the epoch that counts. */
 typedef struct {
-    double *curve; /* (epochs) accuracy on validation graphs, which are the test's in PROTOCOL_MEAN */
+    /* (epochs) accuracy on validation graphs, which are the test's in PROTOCOL_MEAN */
+    double *curve;
     double test, seconds;
     int64_t epoch; /* whose figure `test` is, from 1 */
 } fold_t;

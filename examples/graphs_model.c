@@ -33,8 +33,8 @@ static void add_norm(const builder_t *b, const char *name)
     add(b, (gnn_step_t){.kind = GNN_STEP_ACTIVATION, .name = name, .activation = GNN_RELU});
 }
 
-/* GIN-0 with batch norm inside its mlp and behind it: the first product stands before the hop, which
- * is linear. */
+/* GIN-0 with batch norm inside its mlp and behind it: the first product stands before the hop,
+ * which is linear. */
 static void add_gin(const builder_t *b, int64_t k, const char *name, const char *input)
 {
     char hop[32];

@@ -1,5 +1,5 @@
-/* Blocks: bipartite graphs whose receivers are the first of their senders, built anew for each batch
- * of a sample in the memory of the one before, views included. */
+/* Blocks: bipartite graphs whose receivers are the first of their senders, built anew for each
+ * batch of a sample in the memory of the one before, views included. */
 #include <graphs/build.h>
 
 int gnn__block_new(gnn_graph_t **block, const gnn__whole_t *whole)

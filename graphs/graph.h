@@ -47,8 +47,9 @@ struct gnn_graph {
     int64_t n_views, views_room;
     void **owned; /* every array behind the parts, freed with the graph */
     int64_t n_owned;
-    /* of a block, which is built again and again in the same memory: bytes that each of the `n_kept`
-     * arrays has room for, forgotten ones included; NULL: an array that is forgotten is freed */
+    /* of a block, which is built again and again in the same memory: bytes that each of the
+     * `n_kept` arrays has room for, forgotten ones included; NULL: an array that is forgotten is
+     * freed */
     size_t *room;
     int64_t n_kept;
     const gnn__whole_t *whole; /* of a block; its receivers are its first senders */

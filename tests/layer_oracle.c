@@ -282,8 +282,8 @@ static void score_inputs(oracle_call_t *o, matrix_t dst, matrix_t src, matrix_t 
     in[GNN_AGGREGATE_WEIGHER_PARAMETERS] = field(o, "attention.sink");
     in[GNN_AGGREGATE_PRIOR_0] = field(o, "distance");
     for (int p = 0; p < GNN_PRIORS; p++) {
-        static const char *const pieces[] = {"slopes", "table", "keys"};
-        for (size_t k = 0; in[GNN_AGGREGATE_PRIOR_0 + p].cols == 0 && k < 3; k++) {
+        static const char *const pieces[] = {"slopes", "table", "keys", "queries"};
+        for (size_t k = 0; in[GNN_AGGREGATE_PRIOR_0 + p].cols == 0 && k < 4; k++) {
             char name[32];
             snprintf(name, sizeof name, "prior_%d.%s", p, pieces[k]);
             in[GNN_AGGREGATE_PRIOR_0 + p] = field(o, name);
@@ -310,6 +310,7 @@ static matrix_t aggregate(oracle_call_t *o, matrix_t dst, matrix_t src)
     memcpy(how.map_options, c->map_options, sizeof how.map_options);
     memcpy(how.weigher_options, c->weigher_options, sizeof how.weigher_options);
     memcpy(how.priors[0].options, c->prior_0_options, sizeof how.priors[0].options);
+    memcpy(how.priors[1].options, c->prior_1_options, sizeof how.priors[1].options);
     memcpy(how.priors[2].options, c->prior_2_options, sizeof how.priors[2].options);
     if (c->distance == GNN_DISTANCE_SLOPE)
         how.priors[0] = (gnn_prior_use_t){&gnn_prior_slope, {0}};

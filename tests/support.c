@@ -71,6 +71,12 @@ void test_skip(const char *name, const char *why)
                   "%s was skipped (%s) under GNN_REQUIRE_DATA=1", name, why);
 }
 
+void test_leave_out(const char *name, const char *why)
+{
+    printf("LEFT OUT %s: %s\n", name, why);
+    fflush(stdout);
+}
+
 bool test_small(void)
 {
     const char *small = getenv("GNN_TEST_SMALL");

@@ -47,6 +47,9 @@ const char *test_checkpoint(const char *file);
 /* Notes that something was skipped and why: prints "SKIP name: why" to stdout, which tests/run.sh
  * counts. Fails if GNN_REQUIRE_DATA=1. */
 void test_skip(const char *name, const char *why);
+/* The same for what this machine lacks though all data is there: a Python package, files that a
+ * script makes with one. Never fails. */
+void test_leave_out(const char *name, const char *why);
 /* Under GNN_TEST_SMALL=1 large products are cut down: valgrind is some thirty times slower. */
 bool test_small(void);
 /* $GNN_TEST_SEED, or a fixed number: what random tests draw from. Printed once. */

@@ -241,7 +241,7 @@ START_TEST(modules_of_another_folder)
 {
     const char *folder = getenv("GNN_DESCRIBED");
     if (!folder)
-        test_skip("modules_of_another_folder", "tests/house/pyg_modules.sh sets GNN_DESCRIBED");
+        test_leave_out("modules_of_another_folder", "tests/house/pyg_modules.sh sets GNN_DESCRIBED");
     else
         ck_assert_int_gt(compare_all(folder), 0);
 }

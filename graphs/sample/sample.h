@@ -31,12 +31,12 @@ struct gnn_sampler {
 };
 
 /* Edges of one graph of a sample. */
-typedef struct gnn__sample_edges {
+typedef struct gnn__drawn_edges {
     int64_t *numbers; /* of the whole graph's edges; while they are drawn, their places */
     gnn_real_t *scale;
     int64_t count, room, scale_room;
     bool scaled;
-} gnn__sample_edges_t;
+} gnn__drawn_edges_t;
 
 struct gnn_sample {
     const gnn_sampler_t *sampler;
@@ -44,7 +44,7 @@ struct gnn_sample {
     uint32_t key[2];        /* of the running draw's random numbers */
     int64_t n_graphs;
     gnn_graph_t **graphs;
-    gnn__sample_edges_t *edges; /* of each graph */
+    gnn__drawn_edges_t *edges; /* of each graph */
     gnn__whole_t whole;         /* what the graphs know of the whole one */
     int32_t *place;             /* (n) a node's place in `nodes`; -1: it is not there */
     int32_t *nodes;

@@ -19,7 +19,7 @@ int gnn__sample_reserve(gnn_sample_t *s, int64_t nodes)
 int gnn__sample_reserve_edges(gnn_sample_t *s, int64_t l, int64_t count, bool scaled)
 {
     static const char what[] = "edges of a sample";
-    gnn__sample_edges_t *e = &s->edges[l];
+    gnn__drawn_edges_t *e = &s->edges[l];
     e->count = count;
     e->scaled = scaled;
     if (scaled)

@@ -1,8 +1,8 @@
 /**
  * Sets of many graphs: molecules, proteins, networks of people, of which each has a class or a
- * number to be predicted. Such a set is a gnn_data_t whose graph has a segment for each of them, and
- * arrays on graphs. A batch of graphs is one graph, and a readout is a hop from its nodes to one row
- * a graph.
+ * number to be predicted. Such a set is a gnn_data_t whose graph has a segment for each of them,
+ * and arrays on graphs. A batch of graphs is one graph, and a readout is a hop from its nodes to
+ * one row a graph.
  */
 #ifndef GNN_COLLECTION_H
 #define GNN_COLLECTION_H
@@ -25,8 +25,8 @@ GNN_API const int32_t *gnn_data_graph_labels(const gnn_data_t *data);
  * Replaces the features of the nodes by a 1 in the column of their degree, as sets are read whose
  * nodes are not told apart.
  *
- * @param[in] most  columns are most + 1; nodes of a higher degree share the last one. 0: the largest
- *                  degree there is, at most 255
+ * @param[in] most  columns are most + 1; nodes of a higher degree share the last one. 0: the
+ *                  largest degree there is, at most 255
  * @return GNN_OK; GNN_EINVALID; GNN_EMEMORY. O(n + m)
  */
 GNN_API int gnn_data_degree_features(gnn_data_t *data, int64_t most);
@@ -68,8 +68,8 @@ typedef struct gnn_graph_batches gnn_graph_batches_t;
  *
  * @param[in] data   borrowed, with all that is in it; must not change
  * @param[in] model  borrowed: batches are prepared for it, and for others of the same layers
- * @param[in] part   (graphs) GNN_TRAIN, GNN_VALIDATION, GNN_TEST or -1; copied. gnn_split_draw gives
- *                   such
+ * @param[in] part   (graphs) GNN_TRAIN, GNN_VALIDATION, GNN_TEST or -1; copied. gnn_split_draw
+ *                   gives such
  * @param[in] config NULL: all defaults
  * @return GNN_OK; GNN_EINVALID; GNN_EUNSUPPORTED: the model has more slots; GNN_EMEMORY
  *

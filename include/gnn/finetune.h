@@ -38,8 +38,8 @@ typedef struct gnn_classes_config {
  * @param[in]  context     used during the call
  * @param[in]  folder      of an encoder
  * @param[in]  classes     copied
- * @return as gnn_pretrained_open; GNN_EINVALID: fewer than two classes, a name that is missing, or a
- *         rate that is none
+ * @return as gnn_pretrained_open; GNN_EINVALID: fewer than two classes, a name that is missing, or
+ *         a rate that is none
  */
 GNN_API int gnn_pretrained_open_classes(gnn_pretrained_t **pretrained, gnn_context_t *context,
                                         const char *folder, const gnn_classes_config_t *classes);
@@ -51,7 +51,7 @@ GNN_API int gnn_pretrained_open_classes(gnn_pretrained_t **pretrained, gnn_conte
  * tokenizer's files and modules.json.
  *
  * @param[in] folder  made if it is not there; files of these names in it are replaced
- * @return GNN_OK; GNN_EIO: a file cannot be written, or the folder that the model came from is gone;
+ * @return GNN_OK; GNN_EIO: a file cannot be written, or the folder of the model is gone;
  *         GNN_EUNSUPPORTED: more than 4,096 arrays; GNN_EMEMORY
  */
 GNN_API int gnn_pretrained_save(const gnn_pretrained_t *pretrained, const char *folder);

@@ -41,8 +41,8 @@
  *     }
  *
  * Read next: layer.h (the layer), graph.h (who hears whom), aggregate.h (messages and aggregators),
- * model.h, io.h, data.h, split.h, train.h, collection.h, text.h, report.h; tokenizer.h and pretrained.h for published
- * Transformers; tape.h, op.h, row.h and score.h for new maths.
+ * model.h, io.h, data.h, split.h, train.h, collection.h, text.h, report.h; tokenizer.h and
+ * pretrained.h for published Transformers; tape.h, op.h, row.h and score.h for new maths.
  *
  * Arguments that a function's comment does not call optional must be there. Functions that make,
  * run, train, load or save answer GNN_EINVALID to a NULL and name it; getters and functions that

@@ -9,8 +9,8 @@
  *    gnn_treebank_read(&trees, "en_ewt-ud-test.conllu");
  *    gnn_attachment_new(&scores, p, context, trees, NULL);   syntax in each head
  *
- *    gnn_heads_new(&heads, context, model);
- *    gnn_heads_importance(heads, source, GNN_TRAIN, GNN_ON, importance);
+ *    gnn_gates_new(&gates, context, model);
+ *    gnn_gates_importance(gates, source, GNN_TRAIN, GNN_ON, importance);
  */
 #ifndef GNN_INSPECT_H
 #define GNN_INSPECT_H
@@ -171,26 +171,26 @@ GNN_API void gnn_attachment_free(gnn_attachment_t *attachment);
 /* ---- heads that are needed ---- */
 
 /** A copy of a model whose heads can be closed: what a head puts out is multiplied by a gate. */
-typedef struct gnn_heads gnn_heads_t;
+typedef struct gnn_gates gnn_gates_t;
 
 /**
  * Copies a model and gives each layer that attends a gate for each head.
  *
- * @param[out] heads    the caller's, for gnn_heads_free
+ * @param[out] gates    the caller's, for gnn_gates_free
  * @param[in]  context  its threads run the model; must outlive the heads
  * @param[in]  model    copied, with its numbers as they are now
  * @return GNN_OK; GNN_EUNSUPPORTED: no layer attends, or one has a gate already; GNN_EMEMORY
  *
  * Memory: that of the model.
  */
-GNN_API int gnn_heads_new(gnn_heads_t **heads, gnn_context_t *context, const gnn_model_t *model);
+GNN_API int gnn_gates_new(gnn_gates_t **gates, gnn_context_t *context, const gnn_model_t *model);
 /** Releases the copy; NULL is none. */
-GNN_API void gnn_heads_free(gnn_heads_t *heads);
+GNN_API void gnn_gates_free(gnn_gates_t *gates);
 /** Heads of all layers. */
-GNN_API int64_t gnn_heads_count(const gnn_heads_t *heads);
+GNN_API int64_t gnn_gates_count(const gnn_gates_t *gates);
 /** The step of the model that head `index` is part of, and its number there; either may be NULL.
  * GNN_EINVALID: there is no such head. */
-GNN_API int gnn_heads_place(const gnn_heads_t *heads, int64_t index, int64_t *step, int64_t *head);
+GNN_API int gnn_gates_place(const gnn_gates_t *gates, int64_t index, int64_t *step, int64_t *head);
 /**
  * How much the loss depends on each head: the mean over sentences of |dL / dg|, where g is the
  * head's gate, at 1.
@@ -199,21 +199,21 @@ GNN_API int gnn_heads_place(const gnn_heads_t *heads, int64_t index, int64_t *st
  *                         the sentences
  * @param[in]  part        GNN_TRAIN, ...
  * @param[in]  by_layer    each layer's numbers are divided by their length, as in the paper [on]
- * @param[out] importance  (gnn_heads_count), caller's; overwritten
+ * @param[out] importance  (gnn_gates_count), caller's; overwritten
  * @return GNN_OK; GNN_EINVALID; GNN_ENUMERIC: a gradient is not finite; else as gnn_model_forward
  *
  * Cost: a forward and a backward pass over the part. Paper: Michel et al. 2019, eq. 2.
  */
-GNN_API int gnn_heads_importance(gnn_heads_t *heads, const gnn_source_t *source, int part,
+GNN_API int gnn_gates_importance(gnn_gates_t *gates, const gnn_source_t *source, int part,
                                  gnn_flag_t by_layer, double *importance);
 /**
  * A metric of the model with some heads closed.
  *
- * @param[in]  open   (gnn_heads_count) gates: 1 open, 0 closed; NULL: all are open
+ * @param[in]  open   (gnn_gates_count) gates: 1 open, 0 closed; NULL: all are open
  * @param[out] value  NaN if no row has a label
  * @return GNN_OK; GNN_EINVALID: a batch without labels; else as gnn_model_forward
  */
-GNN_API int gnn_heads_metric(gnn_heads_t *heads, const gnn_source_t *source, int part,
+GNN_API int gnn_gates_metric(gnn_gates_t *gates, const gnn_source_t *source, int part,
                              gnn_metric_t metric, const gnn_real_t *open, double *value);
 
 #ifdef __cplusplus

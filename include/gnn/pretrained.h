@@ -8,8 +8,10 @@
  * Or step by step, for any value inside:
  *
  *    gnn_tokenizer_encode(gnn_pretrained_tokenizer(p), &texts, NULL, NULL, &tokens);
- *    gnn_pretrained_batch_new(&batch, p, &(gnn_sequences_t){tokens->sentences, tokens->lengths, tokens->ids});
- *    gnn_model_value(gnn_pretrained_model(p), context, gnn_pretrained_batch_inputs(batch), "hidden", &out);
+ *    gnn_sequences_t sequences = {tokens->sentences, tokens->lengths, tokens->ids};
+ *    gnn_pretrained_batch_new(&batch, p, &sequences);
+ *    gnn_model_value(gnn_pretrained_model(p), context, gnn_pretrained_batch_inputs(batch),
+ *                    "hidden", &out);
  *
  * The model is a list of steps like any other: it can be looked into, trained on and saved. Its
  * steps are called "layer.0", "layer.1", ...; an encoder-decoder's "encoder.0", "decoder.0" and
@@ -114,7 +116,8 @@ GNN_API void gnn_pretrained_batch_free(gnn_pretrained_batch_t *batch);
  *                        reads. Used during the call
  * @param[in]  capacity   tokens that each sequence may come to have
  * @return GNN_OK; GNN_EUNSUPPORTED: a row of the model hears rows that come later; GNN_ESHAPE:
- *         `capacity` is more than the model takes; else as gnn_pretrained_batch_new and gnn_state_new
+ *         `capacity` is more than the model takes; else as gnn_pretrained_batch_new and
+ *         gnn_state_new
  *
  * gnn_state_length and gnn_state_truncate tell and take back; sequences with the same beginning are
  * best written side by side.

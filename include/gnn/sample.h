@@ -10,9 +10,9 @@
  * of its senders, so that one list of nodes serves all blocks; a model's first layer runs on block
  * 0, which is the outermost. Subgraphs: one graph over the drawn nodes, on which every layer runs.
  *
- * What is drawn depends on the seed, epoch, batch, hop and node alone (Philox): the same batch comes
- * for any number of threads, before and after a resumed training. gnn_train does all of this by
- * itself when its config has a `.sampling` (gnn/train.h).
+ * What is drawn depends on the seed, epoch, batch, hop and node alone (Philox): the same batch
+ * comes for any number of threads, before and after a resumed training. gnn_train does all of this
+ * by itself when its config has a `.sampling` (gnn/train.h).
  */
 #ifndef GNN_SAMPLE_H
 #define GNN_SAMPLE_H

@@ -160,8 +160,8 @@ typedef struct gnn_sampling {
      * hops as the model has graph slots, its first layer on slot 0 */
     gnn_sampler_config_t sampler;
     int64_t batch; /**< nodes that a step learns from; "cluster": clusters of a step [1024] */
-    /** OFF: a batch is drawn when it is asked for; ON: by a thread of its own, while the step before
-     * it runs [on]. The same numbers either way */
+    /** OFF: a batch is drawn when it is asked for; ON: by a thread of its own, while the step
+     * before it runs [on]. The same numbers either way */
     gnn_flag_t prefetch;
 } gnn_sampling_t;
 
@@ -209,8 +209,8 @@ typedef struct gnn_train_config {
     /** batches whose gradients make one step, each counting alike [1]; the last ones of an epoch
      * may be fewer. `stop` and checkpoints wait for the step */
     int64_t accumulate;
-    /** gnn_train learns from samples, drawn anew each epoch from shuffled training nodes; validation
-     * hears samples too, the same in each epoch. NULL: from the whole graph at once */
+    /** gnn_train learns from samples, drawn anew each epoch from shuffled training nodes;
+     * validation hears samples too, the same in each epoch. NULL: from the whole graph at once */
     const gnn_sampling_t *sampling;
 } gnn_train_config_t;
 
@@ -233,9 +233,9 @@ GNN_API int gnn_train_batches(gnn_model_t *model, gnn_context_t *context, const 
 typedef struct gnn_batches gnn_batches_t;
 /**
  * A source of batches: each is drawn, its graphs are prepared for the model, and the rows of
- * features, arrays and labels that it reads are gathered. An edge array comes for each graph slot. A
- * method that scales sums ("walk", "layerwise") multiplies the edge array "weight" by it, and gives
- * it where the set has none.
+ * features, arrays and labels that it reads are gathered. An edge array comes for each graph slot.
+ * A method that scales sums ("walk", "layerwise") multiplies the edge array "weight" by it, and
+ * gives it where the set has none.
  *
  * @param[in] model, context, data  borrowed until gnn_batches_free; the features may be mapped from
  *                                  a file, and stay there

@@ -134,18 +134,6 @@ gnn_var_t gnn_model_record_all(const gnn_model_t *model, gnn_tape_t *tape,
     return gnn__model_record_to(model, tape, inputs, vars, outputs, model->n_steps - 1, true, NULL);
 }
 
-int gnn_model_prepare(const gnn_model_t *model, int slot, gnn_graph_t *graph, gnn_flag_t backward)
-{
-    GNN__NEED(model);
-    GNN__NEED(graph);
-    for (int64_t k = 0; k < model->n_steps; k++) {
-        const gnn__model_step_t *s = &model->steps[k];
-        if (s->row->prepare && s->uses_graph && s->step.graph == slot)
-            GNN_TRY(s->row->prepare(s, graph, backward));
-    }
-    return GNN_OK;
-}
-
 void gnn__record_into(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *out)
 {
     const gnn__value_t *v = x == GNN_NONE ? NULL : gnn__tape_at(tape, x);

@@ -1,5 +1,5 @@
-/* Batches of the graphs of a set: the graphs side by side, their rows of every array, and the graphs
- * that readouts run on. */
+/* Batches of the graphs of a set: the graphs side by side, their rows of every array, and the
+ * graphs that readouts run on. */
 #include <gnn/collection.h>
 #include <gnn/graph.h>
 #include <lib/io/data/data.h>

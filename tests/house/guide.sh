@@ -145,6 +145,18 @@ int main(int argc, char **argv)
     gnn_vocabulary_free(words);
     gnn_corpus_free(train_corpus);
     gnn_corpus_free(held_out);
+    SAY(learn_graphs(context, &accuracy));
+    HOLD(accuracy > 0.8);
+    HOLD(write_on(context, argv[1], &(gnn_texts_t){.count = 1, .at = (const char *[]){"once"}}, stdout) == GNN_EIO);
+    gnn_data_t *two_groups;
+    SAY(gnn_data_new(&two_groups, &(gnn_data_config_t){.nodes = N, .edges = M, .src = src, .dst = dst, .x = &x,
+        .labels = labels, .classes = 2, .train = train, .validation = rest}));
+    SAY(train_on_samples(&model, context, two_groups));
+    SAY(gnn_model_prepare(model, 0, (gnn_graph_t *)gnn_data_graph(two_groups), GNN_OFF));
+    SAY(gnn_predict_layers(model, context, two_groups, 5, &out));
+    HOLD(gnn_metric_accuracy(&out, labels, NULL) > 0.9);
+    gnn_model_free(model);
+    gnn_data_free(two_groups);
     HOLD(import_gcn(&model, context, argv[1]) == GNN_EIO);
     gnn_context_free(context);
     return 0;
@@ -155,7 +167,7 @@ compile() {
     $cc -std=c17 -Wall -Wextra -Werror -Wno-missing-field-initializers -I"$root/include" -I"$build/include" "$work/guide.c" -o "$work/guide" \
         -L"$build" -lgnn -lm -Wl,-rpath,"$build"
 }
-expect "nine recipes were found" test "$recipes" -eq 9
+expect "twelve recipes were found" test "$recipes" -eq 12
 expect "the recipes of docs/guide.md compile" compile || finish
 expect "the recipes of docs/guide.md run" "$work/guide" "$work/none.safetensors" "$work/guide.safetensors"
 finish

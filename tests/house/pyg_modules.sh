@@ -11,7 +11,7 @@ cd "$work" || exit 2
 
 python=${PYTHON:-python3}
 if ! "$python" -W ignore -c 'import torch_geometric' 2>/dev/null; then
-    echo "SKIP pyg_modules: $python has no torch_geometric"
+    echo "LEFT OUT pyg_modules: $python has no torch_geometric"
     finish
 fi
 expect "modules are exported" "$python" -W ignore "$root/tests/pyg/modules.py" "$work/modules" --every

@@ -1,5 +1,5 @@
-/* Rotary positions for texts that are longer than those of the first training: pairs of low numbers,
- * which turn fast, stay, those of high ones are slowed down. */
+/* Rotary positions for texts that are longer than those of the first training: pairs of low
+ * numbers, which turn fast, stay, those of high ones are slowed down. */
 #include <lib/aggregate/maps/rope.h>
 
 enum { FIRST = ROPE_FACTOR + 1, LAST };

@@ -1,6 +1,6 @@
 /* A folder of TU Dortmund's collection (Morris et al. 2020): PREFIX_A.txt holds a line a link, two
- * nodes from 1; PREFIX_graph_indicator.txt the graph of each node, from 1; the other files, of which
- * any may be missing, the labels and attributes of graphs, nodes and links. */
+ * nodes from 1; PREFIX_graph_indicator.txt the graph of each node, from 1; the other files, of
+ * which any may be missing, the labels and attributes of graphs, nodes and links. */
 #include <lib/io/data/many.h>
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* The parts that the model of a folder is made of: its Transformer, then the modules that follow. */
+/* The parts that a folder's model is made of: its Transformer, then the modules that follow. */
 #include <lib/text/pretrained/parts.h>
 
 void gnn__parts_close(gnn__parts_t *parts)

@@ -13,8 +13,8 @@ typedef struct gnn__parts {
     int count, written; /* those that are not written again are at the end */
 } gnn__parts_t;
 
-/* Opens the parts; with a `head`, the config of new classes, the Transformer and that. Also after an
- * error they are closed by gnn__parts_close. */
+/* Opens the parts; with a `head`, the config of new classes, the Transformer and that. Also after
+ * an error they are closed by gnn__parts_close. */
 int gnn__parts_open(gnn__parts_t *parts, const char *folder, const json_t *head);
 void gnn__parts_close(gnn__parts_t *parts);
 

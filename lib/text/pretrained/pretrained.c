@@ -74,7 +74,7 @@ static int open_folder(gnn_pretrained_t *p, gnn_context_t *context, gnn__parts_t
 }
 
 /* Takes the head over. */
-int gnn__pretrained_open(gnn_pretrained_t **pretrained, gnn_context_t *context, const char *folder,
+int gnn__pretrained_take(gnn_pretrained_t **pretrained, gnn_context_t *context, const char *folder,
                          json_t *head)
 {
     gnn_pretrained_t *p = NULL;
@@ -104,7 +104,7 @@ int gnn_pretrained_open(gnn_pretrained_t **pretrained, gnn_context_t *context, c
     *pretrained = NULL;
     if (!context || !folder)
         return gnn__error(GNN_EINVALID, "no %s", context ? "folder" : "context");
-    return gnn__pretrained_open(pretrained, context, folder, NULL);
+    return gnn__pretrained_take(pretrained, context, folder, NULL);
 }
 
 void gnn_pretrained_free(gnn_pretrained_t *pretrained)

@@ -21,7 +21,7 @@ struct gnn_pretrained {
 };
 
 /* gnn_pretrained_open with the config of new classes, which it takes over, or NULL. */
-int gnn__pretrained_open(gnn_pretrained_t **pretrained, gnn_context_t *context, const char *folder,
+int gnn__pretrained_take(gnn_pretrained_t **pretrained, gnn_context_t *context, const char *folder,
                          json_t *head);
 
 /* Tokens of sentences `first` .. `end` - 1, which begin at `row`, become a batch. embed.c */

@@ -23,8 +23,8 @@
  *   GNN_TURNED("array", "field", "place")   rows of the array are columns of the field
  *   GNN_MADE("maker", "field")              numbers that no file has: makers.def
  *   GNN_IGNORE("array")                     an array that the model does not need
- *   GNN_SAME("array", "maker")              an array that it works out itself, where the file has it:
- *                                           other numbers are an error
+ *   GNN_SAME("array", "maker")              an array that it works out itself, where the file has
+ *                                           it: other numbers are an error
  *
  * In names, # is the number of the repetition and {name} a word that GNN_SET has named.
  *

@@ -13,7 +13,7 @@ typedef struct {
     gnn_tensor_t gate;
 } gated_t;
 
-struct gnn_heads {
+struct gnn_gates {
     gnn_model_t *model;
     gated_t *layers;
     int64_t n_layers, count;
@@ -32,7 +32,7 @@ static bool attends(const gnn_model_t *model, int64_t k)
     return layer && gnn__scored(&layer->config);
 }
 
-static int find_layers(gnn_heads_t *h, const gnn_model_t *model)
+static int find_layers(gnn_gates_t *h, const gnn_model_t *model)
 {
     const int64_t steps = gnn_model_step_count(model);
     GNN_TRY(gnn__new(&h->layers, steps, sizeof *h->layers, "layers with heads"));
@@ -65,7 +65,7 @@ static int copy_numbers(gnn_model_t *to, const gnn_model_t *from)
     return GNN_OK;
 }
 
-static int copy_model(gnn_heads_t *h, gnn_context_t *context, const gnn_model_t *model)
+static int copy_model(gnn_gates_t *h, gnn_context_t *context, const gnn_model_t *model)
 {
     const int64_t n = gnn_model_step_count(model);
     gnn_step_t *steps = NULL;
@@ -79,58 +79,58 @@ static int copy_model(gnn_heads_t *h, gnn_context_t *context, const gnn_model_t 
     return rc == GNN_OK ? copy_numbers(h->model, model) : rc;
 }
 
-static int open_heads(gnn_heads_t *h, gnn_context_t *context, const gnn_model_t *model)
+static int open_heads(gnn_gates_t *h, gnn_context_t *context, const gnn_model_t *model)
 {
     GNN_TRY(find_layers(h, model));
     GNN_TRY(copy_model(h, context, model));
     return gnn_tape_new(&h->tape, context);
 }
 
-int gnn_heads_new(gnn_heads_t **heads, gnn_context_t *context, const gnn_model_t *model)
+int gnn_gates_new(gnn_gates_t **gates, gnn_context_t *context, const gnn_model_t *model)
 {
-    gnn_heads_t *h = NULL;
-    if (!heads)
+    gnn_gates_t *h = NULL;
+    if (!gates)
         return gnn__error(GNN_EINVALID, "no place for the heads");
-    *heads = NULL;
+    *gates = NULL;
     if (!context || !model)
         return gnn__error(GNN_EINVALID, "no %s", context ? "model" : "context");
     GNN_TRY(gnn__new(&h, 1, sizeof *h, "heads"));
     const int rc = open_heads(h, context, model);
     if (rc != GNN_OK) {
-        gnn_heads_free(h);
+        gnn_gates_free(h);
         return rc;
     }
-    *heads = h;
+    *gates = h;
     return GNN_OK;
 }
 
-void gnn_heads_free(gnn_heads_t *heads)
+void gnn_gates_free(gnn_gates_t *gates)
 {
-    for (int64_t k = 0; heads && heads->layers && k < heads->n_layers; k++) {
-        gnn_free(heads->layers[k].name);
-        gnn_free(heads->layers[k].numbers);
+    for (int64_t k = 0; gates && gates->layers && k < gates->n_layers; k++) {
+        gnn_free(gates->layers[k].name);
+        gnn_free(gates->layers[k].numbers);
     }
-    if (!heads)
+    if (!gates)
         return;
-    gnn_free(heads->layers);
-    gnn_free(heads->values);
-    gnn_free(heads->vars);
-    gnn__pool_free(&heads->pool);
-    gnn_tape_free(heads->tape);
-    gnn_model_free(heads->model);
-    gnn_free(heads);
+    gnn_free(gates->layers);
+    gnn_free(gates->values);
+    gnn_free(gates->vars);
+    gnn__pool_free(&gates->pool);
+    gnn_tape_free(gates->tape);
+    gnn_model_free(gates->model);
+    gnn_free(gates);
 }
 
-int64_t gnn_heads_count(const gnn_heads_t *heads)
+int64_t gnn_gates_count(const gnn_gates_t *gates)
 {
-    return heads->count;
+    return gates->count;
 }
 
-int gnn_heads_place(const gnn_heads_t *heads, int64_t index, int64_t *step, int64_t *head)
+int gnn_gates_place(const gnn_gates_t *gates, int64_t index, int64_t *step, int64_t *head)
 {
-    GNN__NEED(heads);
-    for (int64_t k = 0; k < heads->n_layers; k++) {
-        const gated_t *g = &heads->layers[k];
+    GNN__NEED(gates);
+    for (int64_t k = 0; k < gates->n_layers; k++) {
+        const gated_t *g = &gates->layers[k];
         if (index < g->first || index >= g->first + g->heads)
             continue;
         if (step)
@@ -139,7 +139,7 @@ int gnn_heads_place(const gnn_heads_t *heads, int64_t index, int64_t *step, int6
             *head = index - g->first;
         return GNN_OK;
     }
-    return gnn__error(GNN_EINVALID, "head %lld of %lld", (long long)index, (long long)heads->count);
+    return gnn__error(GNN_EINVALID, "head %lld of %lld", (long long)index, (long long)gates->count);
 }
 
 /* ---- a batch ---- */
@@ -159,7 +159,7 @@ static int set_gate(gated_t *g, const gnn_graph_t *graph, const gnn_real_t *open
 }
 
 /* The batch's values, and behind them the gates. */
-static int add_gates(gnn_heads_t *h, const gnn_model_inputs_t *from, const gnn_real_t *open,
+static int add_gates(gnn_gates_t *h, const gnn_model_inputs_t *from, const gnn_real_t *open,
                      int wants_grad, gnn_model_inputs_t *to)
 {
     const int64_t n = from->n_values, all = n + h->n_layers;
@@ -182,12 +182,12 @@ static int add_gates(gnn_heads_t *h, const gnn_model_inputs_t *from, const gnn_r
     return GNN_OK;
 }
 
-static int check_source(const gnn_heads_t *heads, const gnn_source_t *source, int part,
+static int check_source(const gnn_gates_t *gates, const gnn_source_t *source, int part,
                         const void *out)
 {
-    if (!heads || !source || !out)
+    if (!gates || !source || !out)
         return gnn__error(GNN_EINVALID, "no %s",
-                          !heads   ? "heads"
+                          !gates   ? "gates"
                           : source ? "place for the result"
                                    : "source");
     return part >= 0 && part < 3 ? GNN_OK : gnn__error(GNN_EINVALID, "part %d of a source", part);
@@ -209,14 +209,15 @@ static void add_importance(const gated_t *g, const gnn_graph_t *graph, const gnn
 {
     const int64_t segments = gnn_graph_n_segments(graph), *at = gnn_graph_dst_segments(graph);
     for (int64_t s = 0; s < (segments > 0 ? segments : 1); s++) {
-        const int64_t first = segments > 0 ? at[s] : 0, end = segments > 0 ? at[s + 1] : gradient->rows;
+        const int64_t first = segments > 0 ? at[s] : 0,
+                      end = segments > 0 ? at[s + 1] : gradient->rows;
         for (int64_t k = 0; k < g->heads; k++)
             importance[g->first + k] += fabs(rows * of_segment(gradient, first, end, k));
     }
 }
 
 /* The loss is a mean over rows that count: a sentence's own is so many times its part of it. */
-static int importance_of_batch(gnn_heads_t *h, const gnn_batch_t *batch, double *importance,
+static int importance_of_batch(gnn_gates_t *h, const gnn_batch_t *batch, double *importance,
                                double *sentences)
 {
     gnn_model_inputs_t inputs;
@@ -233,8 +234,7 @@ static int importance_of_batch(gnn_heads_t *h, const gnn_batch_t *batch, double 
     for (int64_t k = 0; k < h->n_layers; k++) {
         const gated_t *g = &h->layers[k];
         const gnn_graph_t *graph = inputs.graphs[gnn_model_step(h->model, g->step)->graph];
-        const gnn_tensor_t gradient =
-            gnn_tape_gradient(h->tape, h->vars[batch->inputs.n_values + k]);
+        const gnn_tensor_t gradient = gnn_tape_gradient(h->tape, h->vars[batch->inputs.n_values + k]);
         add_importance(g, graph, &gradient, rows, importance);
     }
     *sentences += rows;
@@ -242,7 +242,7 @@ static int importance_of_batch(gnn_heads_t *h, const gnn_batch_t *batch, double 
 }
 
 /* Divides each layer's numbers by their length. */
-static void normalise(const gnn_heads_t *h, double *importance)
+static void normalise(const gnn_gates_t *h, double *importance)
 {
     for (int64_t k = 0; k < h->n_layers; k++) {
         const gated_t *g = &h->layers[k];
@@ -254,22 +254,22 @@ static void normalise(const gnn_heads_t *h, double *importance)
     }
 }
 
-int gnn_heads_importance(gnn_heads_t *heads, const gnn_source_t *source, int part,
+int gnn_gates_importance(gnn_gates_t *gates, const gnn_source_t *source, int part,
                          gnn_flag_t by_layer, double *importance)
 {
     double rows = 0;
-    GNN_TRY(check_source(heads, source, part, importance));
-    memset(importance, 0, (size_t)heads->count * sizeof *importance);
+    GNN_TRY(check_source(gates, source, part, importance));
+    memset(importance, 0, (size_t)gates->count * sizeof *importance);
     for (int64_t k = 0; k < source->count[part]; k++) {
         gnn_batch_t batch = {0};
         GNN_TRY(source->get(source->user, part, 1, k, &batch));
-        GNN_TRY(importance_of_batch(heads, &batch, importance, &rows));
+        GNN_TRY(importance_of_batch(gates, &batch, importance, &rows));
     }
-    for (int64_t k = 0; rows > 0 && k < heads->count; k++)
+    for (int64_t k = 0; rows > 0 && k < gates->count; k++)
         importance[k] /= rows;
     if (by_layer != GNN_OFF)
-        normalise(heads, importance);
-    for (int64_t k = 0; k < heads->count; k++)
+        normalise(gates, importance);
+    for (int64_t k = 0; k < gates->count; k++)
         if (!isfinite(importance[k]))
             return gnn__error(GNN_ENUMERIC, "the gradient of head %lld is %g", (long long)k,
                               importance[k]);
@@ -278,7 +278,7 @@ int gnn_heads_importance(gnn_heads_t *heads, const gnn_source_t *source, int par
 
 /* ---- what is left ---- */
 
-static int add_answers(gnn_heads_t *h, const gnn_batch_t *batch, const gnn_real_t *open)
+static int add_answers(gnn_gates_t *h, const gnn_batch_t *batch, const gnn_real_t *open)
 {
     gnn_model_inputs_t inputs;
     GNN_TRY(add_gates(h, &batch->inputs, open, 0, &inputs));
@@ -292,16 +292,16 @@ static int add_answers(gnn_heads_t *h, const gnn_batch_t *batch, const gnn_real_
     return gnn__pool_add(&h->pool, &value, batch->loss.labels, batch->loss.mask);
 }
 
-int gnn_heads_metric(gnn_heads_t *heads, const gnn_source_t *source, int part,
-                     gnn_metric_t metric, const gnn_real_t *open, double *value)
+int gnn_gates_metric(gnn_gates_t *gates, const gnn_source_t *source, int part, gnn_metric_t metric,
+                     const gnn_real_t *open, double *value)
 {
-    GNN_TRY(check_source(heads, source, part, value));
+    GNN_TRY(check_source(gates, source, part, value));
     *value = NAN;
-    gnn__pool_reset(&heads->pool);
+    gnn__pool_reset(&gates->pool);
     for (int64_t k = 0; k < source->count[part]; k++) {
         gnn_batch_t batch = {0};
         GNN_TRY(source->get(source->user, part, 1, k, &batch));
-        GNN_TRY(add_answers(heads, &batch, open));
+        GNN_TRY(add_answers(gates, &batch, open));
     }
-    return gnn__pool_metric(&heads->pool, metric, value);
+    return gnn__pool_metric(&gates->pool, metric, value);
 }
