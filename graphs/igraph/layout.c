@@ -81,7 +81,7 @@ static int layout(const gnn_graph_t *graph, const gnn_real_t *weight, uint64_t s
     int rc = weight ? gnn__igraph_weigh_edges(&igraph, weight) : IGRAPH_SUCCESS;
     if (rc == IGRAPH_SUCCESS)
         rc = weight ? gnn__igraph_collapse(&igraph, IGRAPH_ATTRIBUTE_COMBINE_SUM)
-                    : igraph_to_undirected(&igraph, IGRAPH_TO_UNDIRECTED_COLLAPSE, NULL);
+                    : (int)igraph_to_undirected(&igraph, IGRAPH_TO_UNDIRECTED_COLLAPSE, NULL);
     if (rc == IGRAPH_SUCCESS)
         rc = place(&igraph, weight != NULL, seed, positions);
     igraph_destroy(&igraph);

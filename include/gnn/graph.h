@@ -301,6 +301,9 @@ GNN_API const gnn_topology_t *gnn_topology_at(size_t index);
 /** NULL if there is none of that name. */
 GNN_API const gnn_topology_t *gnn_topology_find(const char *name);
 
+/** What becomes of the weights of i -> j and j -> i where an edge has no direction. */
+typedef enum { GNN_BOTH_SUM = 0, GNN_BOTH_MAX } gnn_both_ways_t;
+
 #if GNN_HAS_IGRAPH
 /* igraph, both ways. The caller includes <igraph/igraph.h> itself and passes igraph_t *. One
  * process-wide lock guards these calls. */
@@ -335,8 +338,6 @@ GNN_API int gnn_graph_layout(const gnn_graph_t *graph, uint64_t seed, const gnn_
 GNN_API int gnn_graph_layout_weighted(const gnn_graph_t *graph, const gnn_real_t *weight,
                                       uint64_t seed, const gnn_tensor_t *positions);
 
-/** What becomes of the weights of i -> j and j -> i where an edge has no direction. */
-typedef enum { GNN_BOTH_SUM = 0, GNN_BOTH_MAX } gnn_both_ways_t;
 /**
  * The spanning tree whose edges weigh most, directions left aside; a forest where the graph is in
  * several components.
