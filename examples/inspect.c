@@ -42,7 +42,7 @@ static char *read_line(void)
 
 static int show_text(const gnn_pretrained_t *p, gnn_context_t *context, inspect_t *o)
 {
-    gnn_attention_t *attention = NULL;
+    gnn_attention_maps_t *attention = NULL;
     char *line = o->sentence ? NULL : read_line();
     if (!o->sentence && !line) {
         fprintf(stderr, "inspect: --sentence or a line on standard input is expected\n");
@@ -62,7 +62,7 @@ static int show_text(const gnn_pretrained_t *p, gnn_context_t *context, inspect_
 
 static int look_small(gnn_context_t *context, const inspect_t *o)
 {
-    gnn_attention_t *attention = NULL;
+    gnn_attention_maps_t *attention = NULL;
     fprintf(stderr, "no folder is given: a small model learns agreement first, on sentences that are "
                     "generated\n");
     int rc = inspect_small(&attention, context, o);

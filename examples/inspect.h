@@ -13,9 +13,9 @@ typedef struct {
 
 /* A small model that learns agreement on the spot, on a generated sentence: for machines without a
  * pretrained folder. */
-int inspect_small(gnn_attention_t **attention, gnn_context_t *context, const inspect_t *o);
+int inspect_small(gnn_attention_maps_t **attention, gnn_context_t *context, const inspect_t *o);
 /* Prints whom the words attend to, and writes the pictures that are asked for. */
-int inspect_show(const gnn_attention_t *attention, const inspect_t *o);
+int inspect_show(const gnn_attention_maps_t *attention, const inspect_t *o);
 /* Syntax in each head, against a treebank. */
 int inspect_syntax(const gnn_pretrained_t *p, gnn_context_t *context, const inspect_t *o);
 /* Closes heads, those that matter least first. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 typedef struct {
-    const gnn_attention_t *a;
+    const gnn_attention_maps_t *a;
     const inspect_t *o;
     int64_t layer;
     gnn_real_t *weights; /* (words x words) of the layer and head */
@@ -165,7 +165,7 @@ static int write_all(const view_t *v)
     return o->graphml ? write_graphml(v) : GNN_OK;
 }
 
-int inspect_show(const gnn_attention_t *attention, const inspect_t *o)
+int inspect_show(const gnn_attention_maps_t *attention, const inspect_t *o)
 {
     view_t v = {.a = attention, .o = o, .layer = o->layer < 0 ? attention->layers - 1 : o->layer};
     char head[32];

@@ -90,7 +90,7 @@ static sentence_t choose(uint64_t *state)
     return s;
 }
 
-static int look(gnn_attention_t **attention, const gnn_model_t *model, gnn_context_t *context,
+static int look(gnn_attention_maps_t **attention, const gnn_model_t *model, gnn_context_t *context,
                 small_t *b, uint64_t *state)
 {
     const sentence_t s = choose(state);
@@ -104,7 +104,7 @@ static int look(gnn_attention_t **attention, const gnn_model_t *model, gnn_conte
     return gnn_attention_of_model(attention, model, context, &inputs, words);
 }
 
-int inspect_small(gnn_attention_t **attention, gnn_context_t *context, const inspect_t *o)
+int inspect_small(gnn_attention_maps_t **attention, gnn_context_t *context, const inspect_t *o)
 {
     uint64_t state = (uint64_t)o->seed;
     gnn_model_t *model = NULL;

@@ -123,7 +123,7 @@ static void close_small(opened_t *o)
 START_TEST(texts_have_attention)
 {
     opened_t o = open_small();
-    gnn_attention_t *a, *b;
+    gnn_attention_maps_t *a, *b;
     const char *text = "a films <good";
     static const char *const words[] = {"[CLS]", "a", "films", "<", "good", "[SEP]"};
     ck_ok(gnn_attention_of_text(&a, o.p, o.context, text, NULL));
@@ -165,7 +165,7 @@ END_TEST
 START_TEST(one_sentence_is_expected)
 {
     opened_t o = open_small();
-    gnn_attention_t *a = NULL;
+    gnn_attention_maps_t *a = NULL;
     gnn_pretrained_batch_t *batch;
     ck_ok(gnn_pretrained_batch_new(&batch, o.p,
                                    &(gnn_sequences_t){4, lengths, ids, NULL, NULL, NULL, NULL}));
@@ -183,7 +183,7 @@ static gnn_real_t three_weights[2 * 9] = {
     1, 0, 0, (gnn_real_t)0.5, (gnn_real_t)0.5, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1, 1, 0, 0};
 static const char *const three_words[] = {"</script><b>", "a\"b\\", "\xf0\x9f\x99\x82"};
 static const char *const one_layer[] = {"layer.0"};
-static const gnn_attention_t three = {1, 2, 3, three_weights, three_words, one_layer};
+static const gnn_attention_maps_t three = {1, 2, 3, three_weights, three_words, one_layer};
 
 START_TEST(the_grid_shows_every_head)
 {
@@ -200,7 +200,7 @@ START_TEST(the_grid_shows_every_head)
     ck_assert_int_eq(count(text, "M0 1h2v1h-2z"), 1);
     ck_assert_int_eq(count(text, "M1 0h1v1h-1zM2 1h1v1h-1zM0 2h1v1h-1z"), 1);
     free(text);
-    const gnn_attention_t large = {1000, 1000, 3, three_weights, three_words, one_layer};
+    const gnn_attention_maps_t large = {1000, 1000, 3, three_weights, three_words, one_layer};
     ck_fails(gnn_svg_attention_grid(stdout, &large, NULL), GNN_EINVALID, "at most 1000000");
     ck_fails(gnn_svg_attention_grid(NULL, &three, NULL), GNN_EINVALID, "file is NULL");
 }
@@ -224,7 +224,7 @@ START_TEST(the_page_holds_any_word)
     ck_assert_ptr_null(strstr(text, "http://localhost"));
     ck_assert_int_eq(count(text, "src="), 0);
     free(text);
-    const gnn_attention_t large = {1000, 1000, 10, three_weights, three_words, one_layer};
+    const gnn_attention_maps_t large = {1000, 1000, 10, three_weights, three_words, one_layer};
     ck_fails(gnn_html_attention(stdout, &large, NULL), GNN_EINVALID, "at most 20000000");
     ck_fails(gnn_html_attention(stdout, NULL, NULL), GNN_EINVALID, "attention is NULL");
 }
@@ -315,7 +315,7 @@ START_TEST(heads_are_held_against_trees)
     opened_t o = open_small();
     gnn_treebank_t *bank;
     gnn_attachment_t *scores;
-    gnn_attention_t *a;
+    gnn_attention_maps_t *a;
     ck_ok(read_bank(&bank, ROW("1", "a", "DET", "3") ROW("2", "bad", "ADJ", "3")
                                ROW("3", "film", "NOUN", "0") ROW("4", "<", "PUNCT", "3")));
     ck_ok(gnn_attachment_new(&scores, o.p, o.context, bank, NULL));

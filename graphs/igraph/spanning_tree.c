@@ -1,4 +1,4 @@
-/* The spanning tree of the heaviest edges, by igraph's minimum spanning tree of negative weights. */
+/* The spanning tree of the heaviest edges: igraph's minimum spanning tree of negative weights. */
 #include <graphs/igraph/call.h>
 
 static int find_tree(const igraph_t *igraph, igraph_vector_t *weights, igraph_vector_int_t *edges)

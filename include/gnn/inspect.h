@@ -31,7 +31,7 @@ typedef struct gnn_attention {
     const gnn_real_t *weights;      /**< (layers * heads * words x words): receiver, then sender */
     const char *const *names;       /**< (words) */
     const char *const *layer_names; /**< (layers) of the steps */
-} gnn_attention_t;
+} gnn_attention_maps_t;
 
 /** Zero means the default in brackets. */
 typedef struct gnn_attention_config {
@@ -56,7 +56,7 @@ typedef struct gnn_attention_config {
  * Layers that attend to something else than their own rows (of a decoder to its encoder) are left
  * out. Cost: for each layer a run of the model up to it; 4 layers heads n^2 bytes.
  */
-GNN_API int gnn_attention_of_model(gnn_attention_t **attention, const gnn_model_t *model,
+GNN_API int gnn_attention_of_model(gnn_attention_maps_t **attention, const gnn_model_t *model,
                                    gnn_context_t *context, const gnn_model_inputs_t *inputs,
                                    const char *const *names);
 /**
@@ -64,14 +64,14 @@ GNN_API int gnn_attention_of_model(gnn_attention_t **attention, const gnn_model_
  *
  * @param[in] text    a sentence; what is longer than the model takes is cut
  * @param[in] config  NULL: all defaults
- * @return GNN_OK; GNN_EUNSUPPORTED: the folder has no tokenizer; GNN_EINVALID: a text without words;
+ * @return GNN_OK; GNN_EUNSUPPORTED: the folder has no tokenizer; GNN_EINVALID: there are no words;
  *         else as gnn_attention_of_model
  */
-GNN_API int gnn_attention_of_text(gnn_attention_t **attention, const gnn_pretrained_t *pretrained,
-                                  gnn_context_t *context, const char *text,
-                                  const gnn_attention_config_t *config);
+GNN_API int gnn_attention_of_text(gnn_attention_maps_t **attention,
+                                  const gnn_pretrained_t *pretrained, gnn_context_t *context,
+                                  const char *text, const gnn_attention_config_t *config);
 /** Releases it; NULL is none. */
-GNN_API void gnn_attention_free(gnn_attention_t *attention);
+GNN_API void gnn_attention_free(gnn_attention_maps_t *attention);
 /**
  * The weights of a head, of a layer's mean, or of the mean over everything.
  *
@@ -80,7 +80,7 @@ GNN_API void gnn_attention_free(gnn_attention_t *attention);
  * @param[out] out    (words x words), caller's; overwritten
  * @return GNN_OK; GNN_EINVALID: there is no such layer or head; GNN_ESHAPE
  */
-GNN_API int gnn_attention_map(const gnn_attention_t *attention, int64_t layer, int64_t head,
+GNN_API int gnn_attention_map(const gnn_attention_maps_t *attention, int64_t layer, int64_t head,
                               const gnn_tensor_t *out);
 /**
  * From pieces of words to words: what is received from a word is the sum over its pieces, what it
@@ -99,14 +99,14 @@ GNN_API int gnn_attention_of_words(const gnn_tensor_t *pieces, const int64_t *wo
 /* ---- pictures of it ---- */
 
 /**
- * All heads as small heat maps: a row for each layer, a column for each head, all on one scale of 16
- * colours from 0 to 1, in steps of the root, so that small weights are seen.
+ * All heads as small heat maps: a row for each layer, a column for each head, all on one scale of
+ * 16 colours from 0 to 1, in steps of the root, so that small weights are seen.
  *
  * @param[in] file      open for writing; stays the caller's
  * @param[in] subtitle  NULL: the words
  * @return GNN_OK; GNN_EINVALID: a NULL, or more than 1,000,000 weights; GNN_EIO; GNN_EMEMORY
  */
-GNN_API int gnn_svg_attention_grid(FILE *file, const gnn_attention_t *attention,
+GNN_API int gnn_svg_attention_grid(FILE *file, const gnn_attention_maps_t *attention,
                                    const char *subtitle);
 /**
  * One page of HTML that holds its data, its style and its script, for any browser and without a
@@ -118,7 +118,7 @@ GNN_API int gnn_svg_attention_grid(FILE *file, const gnn_attention_t *attention,
  *
  * Two bytes a weight are written, which is 1,296 steps.
  */
-GNN_API int gnn_html_attention(FILE *file, const gnn_attention_t *attention, const char *title);
+GNN_API int gnn_html_attention(FILE *file, const gnn_attention_maps_t *attention, const char *title);
 
 /* ---- syntax ---- */
 
@@ -157,10 +157,9 @@ typedef struct gnn_attachment {
  * @return GNN_OK; GNN_EINVALID; GNN_EUNSUPPORTED: no tokenizer, no layer attends, or libgnn was
  *         built without igraph; GNN_EMEMORY; else as gnn_model_attention
  *
- * The sum is the default: both directions are evidence, and where a word attends to its head, or the
- * head to it, the other direction is seldom more than noise. Cost: for each layer a run of the model
- * up to it, and O(n^2 log n) for the tree of each sentence and head. Papers: Htut et al. 2019;
- * Clark et al. 2019; Raganato and Tiedemann 2018.
+ * The sum is the default: a word may attend to its head, or the head to it, and either is evidence.
+ * Cost: for each layer a run of the model up to it, and O(n^2 log n) for the tree of each sentence
+ * and head. Papers: Htut et al. 2019; Clark et al. 2019; Raganato and Tiedemann 2018.
  */
 GNN_API int gnn_attachment_new(gnn_attachment_t **attachment, const gnn_pretrained_t *pretrained,
                                gnn_context_t *context, const gnn_treebank_t *treebank,

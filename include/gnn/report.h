@@ -56,7 +56,7 @@ typedef struct gnn_scatter {
 GNN_API int gnn_svg_scatter(FILE *file, const gnn_scatter_t *scatter);
 
 /** A graph whose edges have weights: words at points (n x 2), joined by curves that are the wider
- * and the darker the more they weigh, with a dot at the receiver. Negative weights are not drawn. */
+ * and the darker the more they weigh, with a dot at the receiver. Weights below 0 are not drawn. */
 typedef struct gnn_graph_picture {
     gnn_tensor_t points;
     const char *const *labels; /**< (n); NULL: none */

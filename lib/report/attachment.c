@@ -1,5 +1,5 @@
 /* Syntax in attention: each head's tree and each word's choice, beside a treebank's heads. */
-#include <lib/report/attention.h>
+#include <lib/report/attention_maps.h>
 
 #if GNN_HAS_IGRAPH
 

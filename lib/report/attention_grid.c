@@ -1,5 +1,5 @@
 /* All heads of all layers as small heat maps, each drawn as one path for each of 16 colours. */
-#include <lib/report/attention.h>
+#include <lib/report/attention_maps.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 #define LEVELS 16
 
 typedef struct {
-    const gnn_attention_t *a;
+    const gnn_attention_maps_t *a;
     double side, left, top, width, height;
     char words[512];
 } page_t;
@@ -36,7 +36,7 @@ static void list_words(page_t *page)
     }
 }
 
-static void layout(page_t *page, const gnn_attention_t *a, const char **subtitle)
+static void layout(page_t *page, const gnn_attention_maps_t *a, const char **subtitle)
 {
     const double heads = (double)a->heads, layers = (double)a->layers;
     *page = (page_t){.a = a};
@@ -105,7 +105,7 @@ static void draw_key(gnn__svg_t *svg, const page_t *page)
 
 static void draw(gnn__svg_t *svg, const page_t *page, const char *subtitle)
 {
-    const gnn_attention_t *a = page->a;
+    const gnn_attention_maps_t *a = page->a;
     const double room = page->width - 2 * MARGIN;
     gnn__type_t type = label_type;
     gnn__svg_text(svg, &title_type, MARGIN, MARGIN + 14, "Attention of every head");
@@ -129,13 +129,13 @@ static void draw(gnn__svg_t *svg, const page_t *page, const char *subtitle)
     draw_key(svg, page);
 }
 
-int gnn_svg_attention_grid(FILE *file, const gnn_attention_t *attention, const char *subtitle)
+int gnn_svg_attention_grid(FILE *file, const gnn_attention_maps_t *attention, const char *subtitle)
 {
     page_t page;
     gnn__svg_t svg;
     if (!file || !attention)
         return gnn__error(GNN_EINVALID, "grid of heads: %s is NULL", file ? "attention" : "file");
-    const gnn_attention_t *a = attention;
+    const gnn_attention_maps_t *a = attention;
     if (a->layers * a->heads * a->words * a->words > MOST)
         return gnn__error(
             GNN_EINVALID, "grid of heads: at most %d weights, got %lld maps of %lld x %lld", MOST,

@@ -1,5 +1,5 @@
 /* One page of HTML with the attention of every head inside: words and weights, then the page. */
-#include <lib/report/attention.h>
+#include <lib/report/attention_maps.h>
 #include <math.h>
 
 #include "svg.h"
@@ -7,7 +7,7 @@
 #define MOST 20000000 /* weights */
 
 static const char page[] =
-#include <lib/report/attention_html.inc>
+#include <lib/report/attention_page.inc>
     ;
 
 /* A string of JavaScript in quotes: nothing in it can end the script, or the string. */
@@ -52,7 +52,7 @@ static void put_map(gnn__svg_t *svg, const gnn_real_t *map, int64_t cells)
     gnn__svg_put(svg, "\"");
 }
 
-static void put_data(gnn__svg_t *svg, const gnn_attention_t *a)
+static void put_data(gnn__svg_t *svg, const gnn_attention_maps_t *a)
 {
     gnn__svg_put(svg, "<script>\nconst data = {\n");
     put_list(svg, "words", a->names, a->words);
@@ -65,12 +65,12 @@ static void put_data(gnn__svg_t *svg, const gnn_attention_t *a)
     gnn__svg_put(svg, "]};\n</script>\n");
 }
 
-int gnn_html_attention(FILE *file, const gnn_attention_t *attention, const char *title)
+int gnn_html_attention(FILE *file, const gnn_attention_maps_t *attention, const char *title)
 {
     gnn__svg_t svg;
     if (!file || !attention)
         return gnn__error(GNN_EINVALID, "page of attention: %s is NULL", file ? "attention" : "file");
-    const gnn_attention_t *a = attention;
+    const gnn_attention_maps_t *a = attention;
     int64_t cells;
     if (!gnn__mul(a->words, a->words, &cells) || cells > MOST / (a->layers * a->heads))
         return gnn__error(

@@ -1,6 +1,6 @@
 /* Attention of every layer and head on one sentence, its tokens put together to words. */
 #include <lib/layer/layer.h>
-#include <lib/report/attention.h>
+#include <lib/report/attention_maps.h>
 #include <ctype.h>
 
 /* ---- layers ---- */
@@ -37,7 +37,7 @@ int gnn__attending_sizes(const gnn_model_t *model, int64_t *layers, int64_t *hea
 /* ---- the object ---- */
 
 typedef struct {
-    gnn_attention_t view;
+    gnn_attention_maps_t view;
     gnn_real_t *weights;
     char **names, **layers;
 } attention_t;
@@ -56,7 +56,7 @@ static int make(attention_t **made, int64_t layers, int64_t heads, int64_t words
         return gnn__error(GNN_EOVERFLOW, "attention of %lld words does not fit", (long long)words);
     GNN_TRY(gnn__new(&a, 1, sizeof *a, "attention"));
     *made = a;
-    a->view = (gnn_attention_t){.layers = layers, .heads = heads, .words = words};
+    a->view = (gnn_attention_maps_t){.layers = layers, .heads = heads, .words = words};
     GNN_TRY(gnn__new(&a->weights, all, sizeof *a->weights, "attention"));
     GNN_TRY(gnn__new(&a->names, words, sizeof *a->names, "words"));
     GNN_TRY(gnn__new(&a->layers, layers, sizeof *a->layers, "names of layers"));
@@ -66,7 +66,7 @@ static int make(attention_t **made, int64_t layers, int64_t heads, int64_t words
     return GNN_OK;
 }
 
-void gnn_attention_free(gnn_attention_t *attention)
+void gnn_attention_free(gnn_attention_maps_t *attention)
 {
     attention_t *a = (attention_t *)attention; /* its first member */
     if (!a)
@@ -97,7 +97,7 @@ static int fill(attention_t *a, const gnn_model_t *model, gnn_context_t *context
     return GNN_OK;
 }
 
-int gnn_attention_of_model(gnn_attention_t **attention, const gnn_model_t *model,
+int gnn_attention_of_model(gnn_attention_maps_t **attention, const gnn_model_t *model,
                            gnn_context_t *context, const gnn_model_inputs_t *inputs,
                            const char *const *names)
 {
@@ -127,12 +127,12 @@ int gnn_attention_of_model(gnn_attention_t **attention, const gnn_model_t *model
     return GNN_OK;
 }
 
-int gnn_attention_map(const gnn_attention_t *attention, int64_t layer, int64_t head,
+int gnn_attention_map(const gnn_attention_maps_t *attention, int64_t layer, int64_t head,
                       const gnn_tensor_t *out)
 {
     GNN__NEED(attention);
     GNN__NEED(out);
-    const gnn_attention_t *a = attention;
+    const gnn_attention_maps_t *a = attention;
     const int64_t n = a->words;
     if (layer < -1 || layer >= a->layers || head < -1 || head >= a->heads)
         return gnn__error(GNN_EINVALID, "layer %lld of %lld, head %lld of %lld", (long long)layer,
@@ -237,7 +237,7 @@ static int name_words(attention_t *a, const char *text, const gnn_tokens_t *t,
     return GNN_OK;
 }
 
-static int join_pieces(attention_t *a, const gnn_attention_t *pieces, const int64_t *word)
+static int join_pieces(attention_t *a, const gnn_attention_maps_t *pieces, const int64_t *word)
 {
     const int64_t n = pieces->words, words = a->view.words;
     for (int64_t l = 0; l < pieces->layers; l++)
@@ -255,7 +255,7 @@ static int of_tokens(attention_t **a, const gnn_pretrained_t *p, gnn_context_t *
                      const char *text, const gnn_tokens_t *t, const gnn_attention_config_t *config)
 {
     gnn_pretrained_batch_t *batch = NULL;
-    gnn_attention_t *pieces = NULL;
+    gnn_attention_maps_t *pieces = NULL;
     int64_t *word = NULL;
     int rc;
     const gnn_sequences_t one = {.count = 1, .lengths = t->lengths, .ids = t->ids, .types = t->types};
@@ -276,7 +276,7 @@ done:
     return rc;
 }
 
-int gnn_attention_of_text(gnn_attention_t **attention, const gnn_pretrained_t *pretrained,
+int gnn_attention_of_text(gnn_attention_maps_t **attention, const gnn_pretrained_t *pretrained,
                           gnn_context_t *context, const char *text,
                           const gnn_attention_config_t *config)
 {

@@ -1,6 +1,6 @@
 /* What reports on attention share. */
-#ifndef GNN_LIB_REPORT_ATTENTION_H
-#define GNN_LIB_REPORT_ATTENTION_H
+#ifndef GNN_LIB_REPORT_ATTENTION_MAPS_H
+#define GNN_LIB_REPORT_ATTENTION_MAPS_H
 
 #include <gnn/inspect.h>
 #include <lib/base/base.h>
