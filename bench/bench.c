@@ -158,6 +158,9 @@ int bench_time(bench_t *b, int64_t warm, int (*step)(void *user), void *user)
         ms[k] = 1e3 * (bench_seconds() - start);
     }
     if (rc == GNN_OK) {
+        b->mean_ms = 0;
+        for (int64_t k = 0; k < n; k++)
+            b->mean_ms += ms[k] / (double)n;
         qsort(ms, (size_t)n, sizeof *ms, ascending);
         b->median_ms = (ms[(n - 1) / 2] + ms[n / 2]) / 2;
         b->min_ms = ms[0];

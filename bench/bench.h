@@ -25,7 +25,7 @@ typedef struct {
     gnn_context_t *context;
     double before_mb,
         peak_mb; /* resident memory when the timed part began, and the most it came to since */
-    double median_ms, min_ms;
+    double median_ms, min_ms, mean_ms; /* the mean is that of the whole run */
 } bench_t;
 
 /* Reads the options and makes the context; ends the program if there is something wrong with them,

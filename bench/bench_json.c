@@ -61,6 +61,7 @@ void bench_print(const bench_t *b)
     bench_number("before_mb", b->before_mb);
     bench_number("median_ms", b->median_ms);
     bench_number("min_ms", b->min_ms);
+    bench_number("mean_ms", b->mean_ms);
     bench_number("peak_mb", b->peak_mb);
     bench_text("precision", b->precision);
     bench_text("precision_used", levels[gnn_context_precision_used(b->context)]);

@@ -57,8 +57,8 @@ static bool big_trial(int k, gnn_context_t *c, trial_t *t, const gnn_sparse_t *x
         {&gnn__op_linear, NULL, {{1500, 100}, {100, 70}, {1, 70}}},
         {&gnn__op_gru, NULL, {{1000, 60}, {1000, 60}, {1000, 20}}},
         {&gnn__op_loss, NULL, {{3000, 40}}},
-        {&gnn__op_gather, NULL, {{500, 40}}},
-        {&gnn__op_gather, NULL, {{500, 200}}},
+        {&gnn_op_gather, NULL, {{500, 40}}},
+        {&gnn_op_gather, NULL, {{500, 200}}},
         {&gnn__op_linear, &sparse, {{0, 0}, {200, 40}, {1, 40}}},
         {&gnn__op_linear, &sparse, {{0, 0}, {200, 200}, {1, 200}}},
     };
@@ -70,7 +70,7 @@ static bool big_trial(int k, gnn_context_t *c, trial_t *t, const gnn_sparse_t *x
             (gnn_operand_t){.rows = x->rows, .cols = x->cols, .sparse = x, .present = 1};
     for (int i = t->call.n_in; i < 3 && all[k].in[i][1] > 0; i++)
         trial_input(t, all[k].in[i][0], all[k].in[i][1]);
-    if (all[k].op == &gnn__op_gather)
+    if (all[k].op == &gnn_op_gather)
         trial_ids(t, ids, 3000);
     static gnn_loss_t kept;
     kept = loss;

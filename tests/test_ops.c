@@ -231,12 +231,12 @@ START_TEST(gathers)
     const int32_t ids[] = {3, -1, 0, 3, 3, 1};
     for (int64_t pad = 0; pad <= PAD; pad += PAD)
         for (int64_t count = 0; count <= 6; count += 6) {
-            trial_t t = trial_new(&gnn__op_gather, reference_gather, c, NULL, pad);
+            trial_t t = trial_new(&gnn_op_gather, reference_gather, c, NULL, pad);
             trial_input(&t, 4, 5);
             trial_ids(&t, ids, count);
             check_trial(&t);
         }
-    trial_t t = trial_new(&gnn__op_gather, NULL, c, NULL, 0);
+    trial_t t = trial_new(&gnn_op_gather, NULL, c, NULL, 0);
     trial_input(&t, 3, 5);
     trial_ids(&t, ids, 6);
     ck_fails(trial_forward(&t), GNN_EINVALID,

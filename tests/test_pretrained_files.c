@@ -10,11 +10,12 @@ static void write_shards(const char *second_file, const char *moved)
 {
     static char index[1 << 14];
     const int64_t half = bert.n / 2;
-    size_t at = (size_t)sprintf(index, "{\"metadata\": {}, \"weight_map\": {");
+    size_t at = (size_t)snprintf(index, sizeof index, "{\"metadata\": {}, \"weight_map\": {");
     for (int64_t k = 0; k < bert.n; k++) {
         const bool second = k >= half && !(moved && strcmp(moved, bert.names[k]) == 0);
-        at += (size_t)sprintf(index + at, "%s\"%s\": \"%s\"", k ? ", " : "", bert.names[k],
-                              second ? second_file : "a.safetensors");
+        ck_assert_uint_lt(at, sizeof index - 512);
+        at += (size_t)snprintf(index + at, 256, "%s\"%s\": \"%s\"", k ? ", " : "", bert.names[k],
+                               second ? second_file : "a.safetensors");
     }
     strcpy(index + at, "}}");
     remove(in_folder("model.safetensors"));

@@ -45,8 +45,8 @@ struct gnn_sample {
     int64_t n_graphs;
     gnn_graph_t **graphs;
     gnn__drawn_edges_t *edges; /* of each graph */
-    gnn__whole_t whole;         /* what the graphs know of the whole one */
-    int32_t *place;             /* (n) a node's place in `nodes`; -1: it is not there */
+    gnn__whole_t whole;        /* what the graphs know of the whole one */
+    int32_t *place;            /* (n) a node's place in `nodes`; -1: it is not there */
     int32_t *nodes;
     int64_t n_seeds, n_nodes, nodes_room;
     double *keys; /* room for one number per edge, of weighted draws */

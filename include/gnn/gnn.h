@@ -41,8 +41,9 @@
  *     }
  *
  * Read next: layer.h (the layer), graph.h (who hears whom), aggregate.h (messages and aggregators),
- * model.h, io.h, data.h, split.h, train.h, collection.h, text.h, report.h; tokenizer.h and
- * pretrained.h for published Transformers; tape.h, op.h, row.h and score.h for new maths.
+ * model.h, io.h, data.h, split.h, train.h, collection.h, links.h, explain.h, text.h, report.h;
+ * tokenizer.h and pretrained.h for published Transformers; tape.h, op.h, row.h and score.h for new
+ * maths.
  *
  * Arguments that a function's comment does not call optional must be there. Functions that make,
  * run, train, load or save answer GNN_EINVALID to a NULL and name it; getters and functions that
@@ -69,10 +70,13 @@
 #include <gnn/split.h>
 #include <gnn/train.h>
 #include <gnn/collection.h>
+#include <gnn/links.h>
+#include <gnn/explain.h>
 #include <gnn/text.h>
 #include <gnn/pretrained.h>
 #include <gnn/generate.h>
 #include <gnn/finetune.h>
+#include <gnn/sequences.h>
 #include <gnn/tokenizer.h>
 #include <gnn/report.h>
 #include <gnn/inspect.h>

@@ -206,6 +206,11 @@ GNN_API int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const g
  *     lstm_readout set_transformer       set_transformer: heads, rows; `graph` complete, graphs[0]
  *                                        from nodes to its rows, graphs[1] complete among these
  *     graph_norm instance_norm           rows of nodes, normalised over each segment
+ *   on pairs of nodes, by the inputs "sources" and "targets" (gnn/links.h):
+ *     link_dot link_bilinear             one score a pair
+ *     link_distance
+ *     link_product link_mlp              hidden [width], dropout, out [1]; link_mlp: edges,
+ *                                        edge_width (rows of pairs)
  *   on rows, or labels:
  *     message_norm jumping_lstm          memory (messages); hops layers side by side, hidden
  *     label_propagation                  factor, hops

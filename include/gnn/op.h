@@ -42,7 +42,9 @@ typedef struct gnn_operand {
     /** outputs: gradient that comes in. Inputs: where it goes; data NULL if it is not wanted */
     gnn_tensor_t grad;
     int accumulate; /**< inputs in backward: 1 add to grad, 0 overwrite all of it */
-    int present;    /**< 0: this optional input was not given */
+    /** a parameter that is kept in 16 bits, for ops of the library that read such; NULL elsewhere */
+    const struct gnn__halves *halves;
+    int present; /**< 0: this optional input was not given */
     int wants_grad;
     int keep; /**< set by `shape`: backward reads the value */
 } gnn_operand_t;

@@ -49,6 +49,26 @@ typedef struct gnn_pretrained gnn_pretrained_t;
  */
 GNN_API int gnn_pretrained_open(gnn_pretrained_t **pretrained, gnn_context_t *context,
                                 const char *folder);
+/** How a folder is opened; 0 is the default in every field. */
+typedef struct gnn_pretrained_config {
+    /** GNN_ON: weights of linear maps and tables of words that the folder has in 16 bits (bf16 or
+     * float16) stay so in memory, half as large, and are widened, exactly, as they are read [off].
+     * Sums are of gnn_real_t. Such a model is for inference: training, saving and gnn_model_field
+     * of such a weight are GNN_EUNSUPPORTED */
+    gnn_flag_t keep_16_bits;
+} gnn_pretrained_config_t;
+/**
+ * gnn_pretrained_open with settings.
+ *
+ * @param[in] config  NULL: the defaults, as gnn_pretrained_open
+ * @return as gnn_pretrained_open
+ *
+ * With .keep_16_bits words are written up to twice as fast: a product of one row takes as long as
+ * its weights take to be read. Products of more than 8 rows widen some of the weights at a time and
+ * take a little longer than without.
+ */
+GNN_API int gnn_pretrained_open_with(gnn_pretrained_t **pretrained, gnn_context_t *context,
+                                     const char *folder, const gnn_pretrained_config_t *config);
 /** Releases the model and the tokenizer with it; NULL is none. */
 GNN_API void gnn_pretrained_free(gnn_pretrained_t *pretrained);
 

@@ -44,14 +44,17 @@ typedef struct gnn_scatter {
     const int64_t *line_from, *line_to;
     int64_t n_lines;
     const char *title, *subtitle;
+    /** (n_lines) from 0 to 1: a line's width and how dark it is; NULL: all alike. Later lines are drawn
+     * over earlier ones */
+    const double *line_weight;
 } gnn_scatter_t;
 /**
  * Writes a scatter plot, or a drawing of a graph, as one SVG document.
  *
  * @param[in] file     open for writing; stays the caller's
  * @param[in] scatter  borrowed; points (n x 2), line ends below n
- * @return GNN_OK; GNN_ESHAPE if points are not n x 2; GNN_EINVALID (a NULL, a class or a line's end
- *         out of range); GNN_EIO; GNN_EMEMORY. O(n + lines) bytes are written.
+ * @return GNN_OK; GNN_ESHAPE if points are not n x 2; GNN_EINVALID (a NULL, a class, a line's end or
+ *         its weight out of range); GNN_EIO; GNN_EMEMORY. O(n + lines) bytes are written.
  */
 GNN_API int gnn_svg_scatter(FILE *file, const gnn_scatter_t *scatter);
 

@@ -19,6 +19,30 @@
 extern "C" {
 #endif
 
+/* ---- lines ---- */
+
+/** The lines of a file, without what ends them; blank ones are lines too. Read-only for the caller,
+ * who owns all of it through the object. */
+typedef struct gnn_lines {
+    int64_t count;
+    const char *const *at; /**< (count) each ends with a zero byte */
+    const int64_t *bytes;  /**< (count) */
+} gnn_lines_t;
+
+/**
+ * Reads the lines of a file, gzipped or not: parallel texts, of which line k of one is line k of the
+ * other. A line ends with "\n" or "\r\n"; the last one need not. A byte order mark is passed over.
+ *
+ * @param[out] lines  the caller's, for gnn_lines_free; NULL after an error
+ * @param[in] path    the file
+ * @return GNN_OK; GNN_EIO; GNN_EFORMAT: it is empty, has a zero byte, a line that is no UTF-8
+ *         (which one), or is damaged gzip;
+ *         GNN_EMEMORY. O(bytes) time and memory.
+ */
+GNN_API int gnn_lines_read(gnn_lines_t **lines, const char *path);
+/** NULL is fine. */
+GNN_API void gnn_lines_free(gnn_lines_t *lines);
+
 /* ---- words ---- */
 
 /** The words of a sentence, in order, lower-case in ASCII. */

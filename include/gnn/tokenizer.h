@@ -62,6 +62,7 @@ typedef struct gnn_learning {
     int64_t min_count; /**< a pair that is met less often becomes no token [1] */
     const char *const *special; /**< (n_special) tokens that text never makes, numbered from 0 */
     int64_t n_special;
+    gnn_flag_t lower; /**< GNN_ON: texts become lower-case first, here and when encoding [off] */
 } gnn_learning_t;
 
 /**

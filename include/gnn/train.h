@@ -101,6 +101,22 @@ GNN_API double gnn_metric_macro_f1(const gnn_tensor_t *logits, const int32_t *la
 GNN_API double gnn_metric_roc_auc(const gnn_tensor_t *logits, const int32_t *labels,
                                   const uint8_t *mask);
 
+/** F1 of all decisions, a row and a column each: 2 tp / (2 tp + fp + fn), where a logit above 0 is
+ * held against a target above 0.5. Rows may have several labels. NaN if there is no label, said or
+ * true, or if shapes differ. */
+GNN_API double gnn_metric_micro_f1(const gnn_tensor_t *logits, const gnn_tensor_t *targets,
+                                   const uint8_t *mask);
+/** Mean over columns of the area under the ROC curve; columns without rows of both kinds do not
+ * count. NaN if none counts. */
+GNN_API double gnn_metric_mean_auc(const gnn_tensor_t *logits, const gnn_tensor_t *targets,
+                                   const uint8_t *mask);
+/** Mean of |y - t| over rows that count and columns. NaN if none counts, or if shapes differ. */
+GNN_API double gnn_metric_mae(const gnn_tensor_t *outputs, const gnn_tensor_t *targets,
+                              const uint8_t *mask);
+/** Root of the mean of (y - t)^2. As above. */
+GNN_API double gnn_metric_rmse(const gnn_tensor_t *outputs, const gnn_tensor_t *targets,
+                               const uint8_t *mask);
+
 /** How one class was told from the others. */
 typedef struct gnn_class_metrics {
     double precision, recall,
@@ -165,7 +181,17 @@ typedef struct gnn_sampling {
     gnn_flag_t prefetch;
 } gnn_sampling_t;
 
-typedef enum { GNN_METRIC_ACCURACY = 0, GNN_METRIC_MACRO_F1, GNN_METRIC_ROC_AUC } gnn_metric_t;
+/** The first four are of labels, the others of targets (numbers); of MAE and RMSE less is better. */
+typedef enum {
+    GNN_METRIC_ACCURACY = 0,
+    GNN_METRIC_MACRO_F1,
+    GNN_METRIC_ROC_AUC,
+    GNN_METRIC_AVERAGE_PRECISION, /**< gnn/links.h */
+    GNN_METRIC_MICRO_F1,
+    GNN_METRIC_MEAN_AUC,
+    GNN_METRIC_MAE,
+    GNN_METRIC_RMSE
+} gnn_metric_t;
 
 /** What is watched for early stopping and the best weights. LOSS_OR_METRIC: patience starts anew
  * when either improves (the GAT paper's). */
@@ -212,6 +238,18 @@ typedef struct gnn_train_config {
     /** gnn_train learns from samples, drawn anew each epoch from shuffled training nodes;
      * validation hears samples too, the same in each epoch. NULL: from the whole graph at once */
     const gnn_sampling_t *sampling;
+    /** gnn_train holds the output against this array of reals on nodes, not against classes: numbers
+     * with GNN_LOSS_MEAN_SQUARED, or 1 in the column of each of a node's labels with
+     * GNN_LOSS_BINARY_CROSS_ENTROPY. NULL: classes */
+    const char *targets;
+    /** with `targets`: (nodes) GNN_TRAIN, GNN_VALIDATION, GNN_TEST or -1; NULL: the split's masks,
+     * which only nodes with a class are in */
+    const int8_t *part;
+    /** gnn_train on the whole graph: the chance in [0, 1) that a step does without an edge, both of
+     * its directions [0]. Degrees are those of what is left. Rong et al. 2020 (DropEdge) */
+    gnn_real_t drop_edge;
+    /** the same for a node, whose edges fall with it [0] */
+    gnn_real_t drop_node;
 } gnn_train_config_t;
 
 typedef struct gnn_train_result {
@@ -320,6 +358,16 @@ GNN_API int gnn_checkpoint_load(const char *path, gnn_model_t *model, gnn_optimi
  * gnn_data_graph(data) first; else as gnn_predict. */
 GNN_API int gnn_evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
                          int64_t split, int part, gnn_metric_t metric, double *value);
+/**
+ * A metric of targets: the model's output against an array of reals on nodes.
+ *
+ * @param[in] targets  its name; as many columns as the model puts out
+ * @param[in] part     (nodes) of which those equal to `which` count; NULL: all nodes
+ * @return GNN_OK; GNN_EINVALID (no such array, a metric of labels); GNN_ESHAPE; else as gnn_predict
+ */
+GNN_API int gnn_evaluate_targets(const gnn_model_t *model, gnn_context_t *context,
+                                 const gnn_data_t *data, const char *targets, const int8_t *part,
+                                 int which, gnn_metric_t metric, double *value);
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,7 @@
 #include <lib/kernels/attention/by_tile/tile_backward.h>
 #include <lib/kernels/attention/by_tile/tile_forward.h>
 #include <lib/kernels/dense/csr.h>
+#include <lib/kernels/dense/halves.h>
 #include <lib/kernels/dense/thin.h>
 #include <lib/kernels/isa.h>
 #include <lib/kernels/neighbours/neighbour_extreme.h>
@@ -24,6 +25,7 @@ GNN__DISPATCH(gnn__optimizer_kernels_t, optimizer_kernels)
 GNN__DISPATCH(gnn__peak_kernels_t, peak_kernels)
 
 GNN__DISPATCH(gnn__csr_kernels_t, csr_kernels)
+GNN__DISPATCH(gnn__halves_kernels_t, halves_kernels)
 GNN__DISPATCH(gnn__thin_kernels_t, thin_kernels)
 
 GNN__DISPATCH(gnn__neighbour_sum_kernels_t, neighbour_sum_kernels)

@@ -182,7 +182,7 @@ int gnn_layer_attention(const gnn_layer_t *layer, gnn_context_t *context, const 
     GNN_TRY(gnn__context_tape(context, &tape));
     gnn_layer_vars_t vars = variables(tape, inputs);
     gnn__layer_record_hop(layer, tape, graph, &vars, NULL,
-                          &(gnn__attention_out_t){per_edge, per_segment});
+                          &(gnn__hop_extras_t){.per_edge = per_edge, .per_segment = per_segment});
     return gnn_tape_forward(tape);
 }
 

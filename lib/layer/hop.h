@@ -20,8 +20,8 @@ typedef struct gnn__hop {
     gnn_tape_t *tape;
     const gnn_graph_t *graph;
     const gnn_layer_vars_t *vars;
-    const gnn_score_vars_t *scores; /* NULL: nothing beside */
-    const gnn__attention_out_t *weights;
+    const gnn_score_vars_t *scores;  /* NULL: nothing beside */
+    const gnn__hop_extras_t *extras; /* NULL: nothing besides */
     gnn__order_t order;
     const gnn_message_t *message; /* the config's, or raw rows that are projected later */
 

@@ -192,7 +192,7 @@ static gnn_var_t owned_value(const void *hop, const char *name)
 static gnn_var_t aggregate(gnn__hop_t *hop)
 {
     const gnn_layer_config_t *c = &hop->layer->config;
-    gnn_aggregate_t how = gnn__scores_settings(c, hop->graph, hop->weights);
+    gnn_aggregate_t how = gnn__scores_settings(c, hop->graph, hop->extras);
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = GNN_NONE;
@@ -207,7 +207,7 @@ static gnn_var_t aggregate(gnn__hop_t *hop)
         edge_features(hop, in);
     gnn__scores_inputs(c, hop->tape, owned_value, hop, in);
     gnn__scores_given(hop->scores, in);
-    return gnn__hop_map_late(hop, gnn__scores_record(c, hop->tape, &how, in));
+    return gnn__hop_map_late(hop, gnn__scores_record(c, hop->tape, &how, in, hop->extras));
 }
 
 /* ---- update ---- */
@@ -231,14 +231,14 @@ static gnn_var_t update(const gnn__hop_t *hop, gnn_var_t a)
 
 static gnn__hop_t begin(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
                         const gnn_layer_vars_t *vars, const gnn_score_vars_t *scores,
-                        const gnn__attention_out_t *weights, bool projected)
+                        const gnn__hop_extras_t *extras, bool projected)
 {
     gnn__hop_t hop = {.layer = layer,
                       .tape = tape,
                       .graph = graph,
                       .vars = vars,
                       .scores = scores,
-                      .weights = weights,
+                      .extras = extras,
                       .target = GNN_NONE,
                       .source = GNN_NONE,
                       .shared = GNN_NONE,
@@ -250,9 +250,9 @@ static gnn__hop_t begin(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_gr
 
 gnn_var_t gnn__layer_record_hop(const gnn_layer_t *layer, gnn_tape_t *tape,
                                 const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
-                                const gnn_score_vars_t *scores, const gnn__attention_out_t *weights)
+                                const gnn_score_vars_t *scores, const gnn__hop_extras_t *extras)
 {
-    gnn__hop_t hop = begin(layer, tape, graph, vars, scores, weights, false);
+    gnn__hop_t hop = begin(layer, tape, graph, vars, scores, extras, false);
     project(&hop);
     const gnn_var_t a = aggregate(&hop);
     return update(&hop, a);
@@ -262,11 +262,11 @@ gnn_var_t gnn__layer_record_hop(const gnn_layer_t *layer, gnn_tape_t *tape,
  * weights make of it, where they are shared. */
 gnn_var_t gnn__layer_finish(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
                             const gnn_layer_vars_t *vars, const gnn_score_vars_t *scores,
-                            gnn__projected_t projected, const gnn__attention_out_t *weights)
+                            gnn__projected_t projected, const gnn__hop_extras_t *extras)
 {
     const bool both = vars->x_dst == GNN_NONE;
     const int64_t n = gnn_graph_n_dst(graph);
-    gnn__hop_t hop = begin(layer, tape, graph, vars, scores, weights, true);
+    gnn__hop_t hop = begin(layer, tape, graph, vars, scores, extras, true);
     hop.x_src = vars->x_src;
     hop.x_dst = both ? gnn__hop_first_rows(&hop, vars->x_src, n) : vars->x_dst;
     hop.normed_src = both ? gnn__layer_prenorm(layer, tape, vars->x_src) : vars->x_src;

@@ -98,14 +98,17 @@ int gnn__config_take(gnn_layer_config_t *full, const gnn_layer_config_t *config,
 int gnn__config_resolve(gnn_layer_config_t *config);
 /* A layer without parameters yet: config resolved, widths known. */
 int gnn__layer_create(gnn_layer_t **layer, const gnn_layer_config_t *config);
-/* Attention weights on request while recording: where they go, or NULL. */
-typedef struct gnn__attention_out {
-    const gnn_tensor_t *per_edge;
+/* What is asked of a hop besides its output while it is recorded. */
+typedef struct gnn__hop_extras {
+    const gnn_tensor_t *per_edge; /* where its attention weights go; NULL: not wanted */
     gnn_real_t *per_segment;
-} gnn__attention_out_t;
+    /* (edges x 1) multiplies each message after all that weighs it, norms included; messages of
+     * self-loops that a view adds stay. NULL: nothing does */
+    const gnn_var_t *edge_mask;
+} gnn__hop_extras_t;
 gnn_var_t gnn__layer_record_hop(const gnn_layer_t *layer, gnn_tape_t *tape,
                                 const gnn_graph_t *graph, const gnn_layer_vars_t *vars,
-                                const gnn_score_vars_t *scores, const gnn__attention_out_t *weights);
+                                const gnn_score_vars_t *scores, const gnn__hop_extras_t *extras);
 
 /* The two halves, for projections that are kept. Either side may be GNN_NONE. */
 typedef struct gnn__projected {
@@ -116,7 +119,7 @@ gnn_var_t gnn__layer_project_source(const gnn_layer_t *layer, gnn_tape_t *tape, 
 gnn_var_t gnn__layer_prenorm(const gnn_layer_t *layer, gnn_tape_t *tape, gnn_var_t x);
 gnn_var_t gnn__layer_finish(const gnn_layer_t *layer, gnn_tape_t *tape, const gnn_graph_t *graph,
                             const gnn_layer_vars_t *vars, const gnn_score_vars_t *scores,
-                            gnn__projected_t projected, const gnn__attention_out_t *weights);
+                            gnn__projected_t projected, const gnn__hop_extras_t *extras);
 /* Are receivers projected by the senders' weights? */
 bool gnn__layer_shares(const gnn_layer_t *layer);
 int64_t gnn__layer_target_cols(const gnn_layer_t *layer);

@@ -29,14 +29,14 @@ gnn_prior_use_t gnn__scores_prior(const gnn_layer_config_t *c, int p)
 }
 
 gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_graph_t *graph,
-                                     const gnn__attention_out_t *weights)
+                                     const gnn__hop_extras_t *extras)
 {
     gnn_aggregate_t how = {.aggregator = c->aggregator,
                            .message = c->message,
                            .graph = graph,
                            .view = {.self_loops = c->self_loops, .norm = c->graph_norm},
-                           .edge_weights_out = weights ? weights->per_edge : NULL,
-                           .segment_weights_out = weights ? weights->per_segment : NULL,
+                           .edge_weights_out = extras ? extras->per_edge : NULL,
+                           .segment_weights_out = extras ? extras->per_segment : NULL,
                            .dropout = c->dropout_attention,
                            .map = c->map,
                            .weigher = c->weigher};
@@ -182,8 +182,21 @@ int gnn__scores_prepare(const gnn_layer_config_t *c, gnn_graph_t *graph, gnn_fla
     return gnn_graph_prepare(graph, &view);
 }
 
+/* Weights times the mask. Those of self-loops, which stand behind the edges', stay. */
+static gnn_var_t masked(gnn_tape_t *tape, gnn_var_t weight, gnn_var_t mask)
+{
+    if (weight == GNN_NONE)
+        return mask;
+    const int64_t all = gnn_tape_rows(tape, weight), m = gnn_tape_rows(tape, mask);
+    if (all <= m)
+        return gnn_tape_multiply(tape, weight, mask);
+    const gnn_var_t edges = gnn_tape_view(tape, weight, 0, m, 0, 1),
+                    loops = gnn_tape_view(tape, weight, m, all - m, 0, 1);
+    return gnn_tape_stack(tape, (gnn_var_t[]){gnn_tape_multiply(tape, edges, mask), loops}, 2);
+}
+
 gnn_var_t gnn__scores_record(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn_aggregate_t *how,
-                             gnn_var_t in[GNN_AGGREGATE_INPUTS])
+                             gnn_var_t in[GNN_AGGREGATE_INPUTS], const gnn__hop_extras_t *extras)
 {
     gnn_var_t *weight = &in[GNN_AGGREGATE_EDGE_WEIGHT];
     /* Edge weights are normalised on the tape, since they may be learned, and so are self-loops of
@@ -193,6 +206,8 @@ gnn_var_t gnn__scores_record(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn_
                                         c->loop_weight);
         how->view.norm = GNN_GRAPH_NORM_NONE;
     }
+    if (extras && extras->edge_mask)
+        *weight = masked(tape, *weight, *extras->edge_mask);
     const gnn_var_t y = gnn_tape_aggregate(tape, how, in);
     return gnn__scored(c) && c->combine == GNN_HEADS_AVERAGE && c->heads > 1
                ? gnn_tape_head_mean(tape, y, c->heads)

@@ -18,9 +18,9 @@ enum { GNN__MOST_PIECES = (3 + GNN_PRIORS) * GNN_ROW_PIECES };
 void gnn__scores_fill(gnn_layer_config_t *c);
 /* Settings that do not go together, options out of range. */
 int gnn__scores_check(const gnn_layer_config_t *c);
-/* The attributes of the op; `weights` is NULL or says where attention weights go. */
+/* The attributes of the op; `extras` is NULL or says where attention weights go. */
 gnn_aggregate_t gnn__scores_settings(const gnn_layer_config_t *c, const gnn_graph_t *graph,
-                                     const gnn__attention_out_t *weights);
+                                     const gnn__hop_extras_t *extras);
 /* What the rows of this config own; returns how many there are. */
 int gnn__scores_pieces(const gnn_layer_config_t *c, gnn__row_piece_t owned[GNN__MOST_PIECES]);
 
@@ -36,9 +36,9 @@ void gnn__scores_inputs(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn__scor
                         const void *from, gnn_var_t in[GNN_AGGREGATE_INPUTS]);
 /* What scores are given beside, into the inputs; NULL: nothing. */
 void gnn__scores_given(const gnn_score_vars_t *given, gnn_var_t in[GNN_AGGREGATE_INPUTS]);
-/* Records the op: weights of edges are normalised before it, heads that are averaged come together
- * after it. */
+/* Records the op: weights of edges are normalised before it and then masked, heads that are averaged
+ * come together after it. `extras` may be NULL. */
 gnn_var_t gnn__scores_record(const gnn_layer_config_t *c, gnn_tape_t *tape, gnn_aggregate_t *how,
-                             gnn_var_t in[GNN_AGGREGATE_INPUTS]);
+                             gnn_var_t in[GNN_AGGREGATE_INPUTS], const gnn__hop_extras_t *extras);
 
 #endif

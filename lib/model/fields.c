@@ -1,5 +1,6 @@
 /* The names of a model: parameters as "STEP.FIELD", running statistics as "STEP.norm.running". */
 #include <lib/model/model.h>
+#include <lib/tape/tape.h>
 
 static int add_field(gnn_model_t *model, const gnn__model_field_t *f, const char *field)
 {
@@ -82,6 +83,38 @@ const char *gnn_model_field_name(const gnn_model_t *model, int64_t index)
     return index >= 0 && index < model->n_fields ? model->fields[index].name : NULL;
 }
 
+static gnn__field_place_t place_of(const gnn_model_t *model, const gnn__model_field_t *f)
+{
+    const gnn__model_step_t *s = &model->steps[f->step];
+    gnn__field_place_t place = {
+        f->id, 0, f->field ? 0 : gnn_parameters_value(model->parameters, f->id).cols, s->step.kind};
+    for (int64_t k = 0; f->field && k < s->layer->n_fields; k++)
+        if (strcmp(s->layer->fields[k].name, f->field) == 0) {
+            place.id = s->layer->fields[k].id;
+            place.col = s->layer->fields[k].col;
+            place.cols = s->layer->fields[k].cols;
+        }
+    return place;
+}
+
+int gnn__model_field_place(const gnn_model_t *model, const char *name, gnn__field_place_t *place)
+{
+    for (int64_t k = 0; k < model->n_fields; k++)
+        if (strcmp(model->fields[k].name, name) == 0) {
+            *place = place_of(model, &model->fields[k]);
+            return GNN_OK;
+        }
+    return gnn__error(GNN_ENOTFOUND, "the model has no field %s", name);
+}
+
+/* Its numbers are there, unless they are kept in 16 bits. */
+static int check_whole(const gnn_model_t *model, const gnn__model_field_t *f)
+{
+    if (gnn__parameters_halves(model->parameters, place_of(model, f).id))
+        return gnn__error(GNN_EUNSUPPORTED, "the field %s is kept in 16 bits", f->name);
+    return GNN_OK;
+}
+
 int gnn_model_field(const gnn_model_t *model, const char *name, gnn_tensor_t *value,
                     gnn_tensor_t *gradient)
 {
@@ -89,6 +122,7 @@ int gnn_model_field(const gnn_model_t *model, const char *name, gnn_tensor_t *va
         const gnn__model_field_t *f = &model->fields[k];
         if (strcmp(f->name, name) != 0)
             continue;
+        GNN_TRY(check_whole(model, f));
         if (f->field)
             return gnn_layer_field(model->steps[f->step].layer, f->field, value, gradient);
         if (value)

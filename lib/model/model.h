@@ -76,12 +76,22 @@ struct gnn_model {
     int64_t n_slots;
 };
 
-/* Records the steps that `last` needs (`all`: every one up to it), and returns its value; attention
- * of the last one goes to `weights` (NULL: not wanted). `vars` (n_values) and `outputs` (n_steps;
+/* What of a model is recorded, and what is asked besides. */
+typedef struct gnn__record_how {
+    int64_t last;              /* the step whose value is wanted */
+    bool all;                  /* every step up to it; else those that it needs */
+    gnn__hop_extras_t extras;  /* of the last one: where its attention goes */
+    const gnn_graph_t *masked; /* messages of all hops over this graph are multiplied by .edge_mask,
+                                  whichever slots it is in; NULL: none are */
+    gnn_var_t edge_mask;       /* (edges of it x 1), by its edge numbers */
+} gnn__record_how_t;
+/* Records steps and returns the value of the last. `vars` (n_values) and `outputs` (n_steps;
  * GNN_NONE where a step was not needed) may be NULL. */
 gnn_var_t gnn__model_record_to(const gnn_model_t *model, gnn_tape_t *tape,
-                               const gnn_model_inputs_t *inputs, gnn_var_t *vars, gnn_var_t *outputs,
-                               int64_t last, bool all, const gnn__attention_out_t *weights);
+                               const gnn_model_inputs_t *inputs, gnn_var_t *vars,
+                               gnn_var_t *outputs, const gnn__record_how_t *how);
+/* Marks the steps that step `last` needs. */
+void gnn__model_needs(const gnn_model_t *model, int64_t last, bool *needed);
 int gnn__model_name_fields(gnn_model_t *model);
 /* A program's step, whose struct and config may be shorter or longer than this library's.
  * GNN_EUNSUPPORTED if it sets what the library does not know. */
@@ -92,6 +102,14 @@ int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count,
                     const gnn_step_t *steps, bool named, int64_t most);
 /* The step's own parameter of this field; NULL: it has none. */
 const gnn__step_parameter_t *gnn__step_own(const gnn__model_step_t *s, const char *field);
+/* Where the numbers of a field lie: all rows and some columns of a parameter. GNN_ENOTFOUND. `kind`
+ * is that of its step. */
+typedef struct gnn__field_place {
+    int32_t id;
+    int64_t col, cols;
+    gnn_step_kind_t kind;
+} gnn__field_place_t;
+int gnn__model_field_place(const gnn_model_t *model, const char *name, gnn__field_place_t *place);
 /* Room for as many slots; gnn__model_set_slot fills them, and copies the string. GNN_EFORMAT with
  * the words that there are. */
 int gnn__model_new_slots(gnn_model_t *model, int64_t count);

@@ -68,8 +68,7 @@ static gnn_var_t record_step(gnn__recording_t *r, int64_t k)
     return gnn__record_step(r, k, in);
 }
 
-/* Marks the steps that step `last` needs. */
-static void mark(const gnn_model_t *model, int64_t last, bool *needed)
+void gnn__model_needs(const gnn_model_t *model, int64_t last, bool *needed)
 {
     needed[last] = true;
     for (int64_t k = last; k >= 0; k--)
@@ -78,20 +77,27 @@ static void mark(const gnn_model_t *model, int64_t last, bool *needed)
                 needed[model->steps[k].in[i]] = true;
 }
 
-static void record_steps(gnn__recording_t *r, int64_t last, const bool *needed,
-                         const gnn__attention_out_t *weights)
+gnn__hop_extras_t gnn__step_extras(const gnn__recording_t *r, const gnn_graph_t *graph)
 {
+    gnn__hop_extras_t extras = r->extras;
+    extras.edge_mask = graph && graph == r->masked ? &r->edge_mask : NULL;
+    return extras;
+}
+
+static void record_steps(gnn__recording_t *r, const gnn__record_how_t *how, const bool *needed)
+{
+    const int64_t last = how->last;
     gnn__record_inputs(r);
     for (int64_t k = 0; k <= last; k++) {
-        r->weights = k == last ? weights : NULL;
+        r->extras = k == last ? how->extras : (gnn__hop_extras_t){0};
         r->outputs[k] = needed[k] ? record_step(r, k) : GNN_NONE;
     }
     gnn_tape_set_place(r->tape, (uint32_t)last + 2, "");
 }
 
 gnn_var_t gnn__model_record_to(const gnn_model_t *model, gnn_tape_t *tape,
-                               const gnn_model_inputs_t *inputs, gnn_var_t *vars, gnn_var_t *outputs,
-                               int64_t last, bool all, const gnn__attention_out_t *weights)
+                               const gnn_model_inputs_t *inputs, gnn_var_t *vars,
+                               gnn_var_t *outputs, const gnn__record_how_t *how)
 {
     enum { SMALL = 96 }; /* steps and inputs for which nothing is allocated */
     gnn_var_t few[SMALL], *many = NULL, *own = few;
@@ -108,12 +114,14 @@ gnn_var_t gnn__model_record_to(const gnn_model_t *model, gnn_tape_t *tape,
                           .tape = tape,
                           .inputs = inputs,
                           .vars = vars ? vars : own + model->n_steps,
-                          .outputs = outputs ? outputs : own};
-    for (int64_t k = 0; k <= last; k++)
-        needed[k] = all;
-    mark(model, last, needed);
-    record_steps(&r, last, needed, weights);
-    own = r.outputs + last;
+                          .outputs = outputs ? outputs : own,
+                          .masked = how->masked,
+                          .edge_mask = how->edge_mask};
+    for (int64_t k = 0; k <= how->last; k++)
+        needed[k] = how->all;
+    gnn__model_needs(model, how->last, needed);
+    record_steps(&r, how, needed);
+    own = r.outputs + how->last;
 done:
     gnn_tape_fail(tape, rc);
     const gnn_var_t result = rc == GNN_OK ? *own : GNN_NONE;
@@ -125,13 +133,14 @@ done:
 gnn_var_t gnn_model_record(const gnn_model_t *model, gnn_tape_t *tape,
                            const gnn_model_inputs_t *inputs, gnn_var_t *vars)
 {
-    return gnn__model_record_to(model, tape, inputs, vars, NULL, model->n_steps - 1, true, NULL);
+    return gnn_model_record_all(model, tape, inputs, vars, NULL);
 }
 
 gnn_var_t gnn_model_record_all(const gnn_model_t *model, gnn_tape_t *tape,
                                const gnn_model_inputs_t *inputs, gnn_var_t *vars, gnn_var_t *outputs)
 {
-    return gnn__model_record_to(model, tape, inputs, vars, outputs, model->n_steps - 1, true, NULL);
+    return gnn__model_record_to(model, tape, inputs, vars, outputs,
+                                &(gnn__record_how_t){.last = model->n_steps - 1, .all = true});
 }
 
 void gnn__record_into(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *out)
@@ -168,8 +177,10 @@ int gnn_model_value(const gnn_model_t *model, gnn_context_t *context,
     if (step < 0)
         return gnn__error(GNN_ENOTFOUND, "the model has no step \"%s\"", name);
     GNN_TRY(gnn__context_tape(context, &tape));
-    gnn__record_into(tape, gnn__model_record_to(model, tape, inputs, NULL, NULL, step, false, NULL),
-                     out);
+    gnn__record_into(
+        tape,
+        gnn__model_record_to(model, tape, inputs, NULL, NULL, &(gnn__record_how_t){.last = step}),
+        out);
     return gnn_tape_forward(tape);
 }
 
@@ -194,7 +205,9 @@ int gnn_model_attention(const gnn_model_t *model, gnn_context_t *context,
     if (!s || !s->row->attends || !gnn__scored(c))
         return gnn__error(GNN_EUNSUPPORTED, "step %lld does not attend", (long long)step);
     GNN_TRY(gnn__context_tape(context, &tape));
-    gnn__model_record_to(model, tape, inputs, NULL, NULL, step, false,
-                         &(gnn__attention_out_t){per_edge, per_segment});
+    gnn__model_record_to(
+        model, tape, inputs, NULL, NULL,
+        &(gnn__record_how_t){.last = step,
+                             .extras = {.per_edge = per_edge, .per_segment = per_segment}});
     return gnn_tape_forward(tape);
 }

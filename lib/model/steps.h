@@ -39,10 +39,11 @@ typedef struct gnn__recording {
     const gnn_model_t *model;
     gnn_tape_t *tape;
     const gnn_model_inputs_t *inputs;
-    gnn_var_t *vars;    /* of the inputs that the caller gave, in their order */
-    gnn_var_t *outputs; /* of the steps so far */
-    /* where the running step's attention goes; NULL: not wanted */
-    const gnn__attention_out_t *weights;
+    gnn_var_t *vars;           /* of the inputs that the caller gave, in their order */
+    gnn_var_t *outputs;        /* of the steps so far */
+    gnn__hop_extras_t extras;  /* of the running step, but for the mask */
+    const gnn_graph_t *masked; /* messages over this graph are masked; NULL: none are */
+    gnn_var_t edge_mask;       /* (edges of it x 1) */
     const gnn_var_t *sent; /* while a state goes on: what all senders have sent to the running step,
                               by its `send`; NULL: what they send is worked out */
 } gnn__recording_t;
@@ -111,6 +112,8 @@ int gnn__step_expect(const gnn_model_t *model, const gnn__model_step_t *s, const
 int gnn__step_same_widths(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *in);
 /* The step's parameter of this field as a value; GNN_NONE: it has none. */
 gnn_var_t gnn__step_value(const gnn__recording_t *r, const gnn__model_step_t *s, const char *field);
+/* What is asked of a hop of the running step over this graph. */
+gnn__hop_extras_t gnn__step_extras(const gnn__recording_t *r, const gnn_graph_t *graph);
 /* The graph of the step's slot; NULL after gnn_tape_fail. */
 const gnn_graph_t *gnn__step_graph(const gnn__recording_t *r, const gnn__model_step_t *s);
 /* The step's score inputs, from the first of them on. */

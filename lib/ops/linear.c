@@ -2,6 +2,7 @@
  * made dense: see linear_sparse.c. With a transposed weight, y = x W' + b: dx = dy W, dW = dy'
  * x. */
 #include <lib/kernels/dense/dense.h>
+#include <lib/kernels/dense/halves.h>
 #include <lib/ops/linear.h>
 #include <lib/ops/traits.h>
 
@@ -31,12 +32,41 @@ static int check_shapes(const gnn_op_call_t *call)
     return GNN_OK;
 }
 
+/* Weights that are kept in 16 bits, with a row for each output. */
+static int halves_shape(gnn_op_call_t *call)
+{
+    if (call->in[0].sparse)
+        return gnn_op_fail(call, GNN_EUNSUPPORTED,
+                           "linear takes no sparse tensor with weights that are kept in 16 bits");
+    return gnn__op_bytes(call, gnn__halves_scratch(call->in[1].halves, call->in[0].rows), 1,
+                         sizeof(gnn_real_t), &call->forward_scratch);
+}
+
+static int halves_forward(const gnn_op_call_t *call)
+{
+    const gnn__linear_settings_t *how = call->attributes;
+    const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
+    return gnn__halves_multiply(
+        call->context,
+        &(gnn__halves_product_t){.w = call->in[1].halves,
+                                 .x = x->data,
+                                 .ldx = gnn__stride(x),
+                                 .bias = gnn__has_input(call, 2) ? call->in[2].value.data : NULL,
+                                 .y = y->data,
+                                 .ldy = gnn__stride(y),
+                                 .rows = x->rows,
+                                 .add = how && how->adds},
+        call->threads, call->scratch);
+}
+
 static int linear_shape(gnn_op_call_t *call)
 {
     const gnn_operand_t *x = &call->in[0], *w = &call->in[1];
     GNN_TRY(gnn__op_dense(call, "linear", 1, 2, 2));
     GNN_TRY(check_shapes(call));
     gnn__op_output(call, x->rows, is_transposed(call) ? w->rows : w->cols);
+    if (w->halves)
+        return halves_shape(call);
     call->in[0].keep = !x->sparse && w->wants_grad;
     call->in[1].keep = !x->sparse && x->wants_grad;
     if (x->sparse)
@@ -76,6 +106,8 @@ static int multiply(const gnn_op_call_t *call, const gnn_tensor_t *a, bool trans
 static int linear_forward(gnn_op_call_t *call)
 {
     const gnn__linear_settings_t *how = call->attributes;
+    if (call->in[1].halves)
+        return halves_forward(call);
     if (call->in[0].sparse)
         return gnn__linear_sparse_forward(call);
     return multiply(call, &call->in[0].value, false, &call->in[1].value, is_transposed(call),
@@ -132,7 +164,15 @@ static bool *adds(void *attributes)
     return &((gnn__linear_settings_t *)attributes)->adds;
 }
 
-static const gnn__op_traits_t traits = {.product = product, .adds = adds, .drops_sparse = true};
+/* Weights in 16 bits have a row for each output. */
+static bool reads_halves(const void *attributes, int k, const gnn__halves_t *w)
+{
+    const gnn__linear_settings_t *how = attributes;
+    return k == 1 && w->turned != (how && how->transposed);
+}
+
+static const gnn__op_traits_t traits = {
+    .product = product, .adds = adds, .drops_sparse = true, .halves = reads_halves};
 const gnn_op_t gnn__op_linear = {.name = "linear",
                                  .shape = linear_shape,
                                  .forward = linear_forward,

@@ -25,6 +25,7 @@
  *   weight_norm   [weight] (m x 1)                                      gnn__weight_norm_settings_t
  *   unit_rows     x (n x h*d)                                           gnn__heads_settings_t
  *   loop_rows     x (m x d)                                             gnn__loop_rows_settings_t
+ *   widen         a parameter that is kept in 16 bits
  *   loss          logits                                                gnn_loss_t (gnn/tape.h)
  *   aggregate     see GNN_AGGREGATE_... in gnn/aggregate.h              gnn_aggregate_t
  */
@@ -90,8 +91,8 @@ typedef struct {
 extern const gnn_op_t gnn__op_linear, gnn__op_add, gnn__op_add_scaled, gnn__op_scale,
     gnn__op_multiply, gnn__op_scale_heads, gnn__op_maximum, gnn__op_bias, gnn__op_activation,
     gnn__op_dropout, gnn__op_norm, gnn__op_concat, gnn__op_stack, gnn__op_repeat_rows,
-    gnn__op_gather, gnn__op_edge_rows, gnn__op_head_dot, gnn__op_head_mean, gnn__op_head_norm,
-    gnn__op_gru, gnn__op_weight_norm, gnn__op_loss, gnn__op_unit_rows, gnn__op_loop_rows;
+    gnn__op_edge_rows, gnn__op_head_dot, gnn__op_head_mean, gnn__op_head_norm, gnn__op_gru,
+    gnn__op_weight_norm, gnn__op_loss, gnn__op_unit_rows, gnn__op_loop_rows, gnn__op_widen;
 
 /* One output of this shape; nothing kept, nothing saved. */
 void gnn__op_output(gnn_op_call_t *call, int64_t rows, int64_t cols);

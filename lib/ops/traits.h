@@ -42,6 +42,9 @@ typedef struct gnn__op_traits {
     unsigned (*finishes)(const gnn_op_call_t *call);
     /* Draws the dropout of a sparse input (gnn__value_t.sparse_dropout) itself. */
     bool drops_sparse;
+    /* Does the op read `w`, its input k that is kept in 16 bits, as it is? Else an op before it
+     * widens it. */
+    bool (*halves)(const void *attributes, int k, const struct gnn__halves *w);
 } gnn__op_traits_t;
 
 #endif

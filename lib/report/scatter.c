@@ -59,6 +59,9 @@ static int check(const gnn_scatter_t *plot)
         if (a < 0 || a >= n || b < 0 || b >= n)
             return gnn__error(GNN_EINVALID, "scatter: line %lld from %lld to %lld, of %lld points",
                               (long long)k, (long long)a, (long long)b, (long long)n);
+        if (plot->line_weight && !(plot->line_weight[k] >= 0 && plot->line_weight[k] <= 1))
+            return gnn__error(GNN_EINVALID, "scatter: line %lld weighs %g, expected 0 to 1",
+                              (long long)k, plot->line_weight[k]);
     }
     return GNN_OK;
 }
@@ -191,6 +194,15 @@ static void draw_frame(gnn__svg_t *svg, const page_t *page)
         }
 }
 
+/* A line that weighs much is wide and dark. */
+static void draw_weight(gnn__svg_t *svg, const double *weight)
+{
+    if (weight)
+        gnn__svg_put(svg, " stroke=\"#22313f\" stroke-width=\"%.2f\" stroke-opacity=\"%.2f\"",
+                     0.6 + 4.4 * *weight, 0.12 + 0.83 * *weight);
+    gnn__svg_put(svg, "/>\n");
+}
+
 static void draw_lines(gnn__svg_t *svg, const page_t *page)
 {
     const gnn_scatter_t *plot = page->plot;
@@ -201,8 +213,9 @@ static void draw_lines(gnn__svg_t *svg, const page_t *page)
         if (a == b || !shown(plot, a) || !shown(plot, b))
             continue;
         double x = pixel(page, coordinate(plot, a, 0), 0), y = pixel(page, coordinate(plot, a, 1), 1);
-        gnn__svg_put(svg, "<path d=\"M%.2f %.2fL%.2f %.2f\"/>\n", x, y,
+        gnn__svg_put(svg, "<path d=\"M%.2f %.2fL%.2f %.2f\"", x, y,
                      pixel(page, coordinate(plot, b, 0), 0), pixel(page, coordinate(plot, b, 1), 1));
+        draw_weight(svg, plot->line_weight ? &plot->line_weight[k] : NULL);
     }
     gnn__svg_put(svg, "</g>\n");
 }

@@ -187,7 +187,7 @@ gnn_var_t gnn_tape_edge_rows(gnn_tape_t *tape, gnn_var_t x, const gnn_graph_t *g
 
 gnn_var_t gnn_tape_gather(gnn_tape_t *tape, gnn_var_t table, gnn_var_t ids)
 {
-    return gnn_tape_op(tape, &gnn__op_gather, (gnn_var_t[]){table, ids}, 2, NULL, 0);
+    return gnn_tape_op(tape, &gnn_op_gather, (gnn_var_t[]){table, ids}, 2, NULL, 0);
 }
 
 gnn_var_t gnn_tape_head_dot(gnn_tape_t *tape, gnn_var_t x, gnn_var_t a, int64_t heads)

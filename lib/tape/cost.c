@@ -8,7 +8,10 @@ static double stored(const gnn_operand_t *x)
         return 0;
     if (x->sparse)
         return (double)x->sparse->indptr[x->rows] * (sizeof(gnn_real_t) + sizeof(int32_t));
-    return (double)x->rows * (double)x->cols * (x->ids ? sizeof(int32_t) : sizeof(gnn_real_t));
+    return (double)x->rows * (double)x->cols *
+           (x->ids      ? sizeof(int32_t)
+            : x->halves ? sizeof(uint16_t)
+                        : sizeof(gnn_real_t));
 }
 
 gnn_op_work_t gnn__node_work(const gnn__node_t *node, bool backward)

@@ -13,7 +13,8 @@ typedef struct {
     gnn_init_t init;
     double argument;
     int64_t fan_in, fan_out;
-    bool zero; /* what stands in the gradient is of no account: it is 0 */
+    bool zero;            /* what stands in the gradient is of no account: it is 0 */
+    gnn__halves_t halves; /* at NULL: the numbers are in the block */
 } parameter_t;
 
 struct gnn_parameters {
@@ -35,8 +36,10 @@ void gnn_parameters_free(gnn_parameters_t *parameters)
 {
     if (!parameters)
         return;
-    for (int32_t k = 0; k < parameters->count; k++)
+    for (int32_t k = 0; k < parameters->count; k++) {
         gnn_free(parameters->list[k].name);
+        gnn_free((void *)(uintptr_t)parameters->list[k].halves.at);
+    }
     gnn_free(parameters->list);
     gnn_free(parameters->values);
     gnn_free(parameters->gradients);
@@ -57,7 +60,8 @@ int gnn_parameters_add(gnn_parameters_t *parameters, const char *name, int64_t r
                      init_argument,
                      fan_in > 0 ? fan_in : rows,
                      fan_out > 0 ? fan_out : cols,
-                     false};
+                     false,
+                     {0}};
     int64_t size;
     if (parameters->values)
         return gnn__error(GNN_EINVALID, "parameter %s: the block is allocated already", name);
@@ -108,49 +112,94 @@ static bool is_random(const parameter_t *p)
     return p->init != GNN_INIT_ZEROS && p->init != GNN_INIT_ONES && p->init != GNN_INIT_CONSTANT;
 }
 
-/* Memory for gradients, all of them 0: pages that no gradient is written to are never touched. */
-static int allocate_gradients(gnn_parameters_t *parameters)
+/* A block for all parameters, of which the gaps between them are 0: pages that no number is written
+ * to are never touched. */
+static int allocate(const gnn_parameters_t *parameters, const char *what, gnn_real_t **block)
 {
     size_t bytes;
-    GNN_TRY(gnn__bytes(parameters->length, sizeof(gnn_real_t), "gradients", &bytes));
-    parameters->gradients = gnn__aligned(bytes);
-    if (!parameters->gradients)
-        return gnn__error(GNN_EMEMORY, "gradients: no memory for %zu bytes", bytes);
+    GNN_TRY(gnn__bytes(parameters->length, sizeof(gnn_real_t), what, &bytes));
+    *block = gnn__aligned(bytes);
+    if (!*block)
+        return gnn__error(GNN_EMEMORY, "%s: no memory for %zu bytes", what, bytes);
     for (int32_t id = 0; id < parameters->count; id++) {
         const parameter_t *p = &parameters->list[id];
         const int64_t end = p->offset + p->rows * p->cols,
                       next = id + 1 < parameters->count ? p[1].offset : parameters->length;
-        memset(parameters->gradients + end, 0, sizeof(gnn_real_t) * (size_t)(next - end));
+        memset(*block + end, 0, sizeof(gnn_real_t) * (size_t)(next - end));
     }
-    gnn_parameters_zero_gradients(parameters);
     return GNN_OK;
 }
 
 int gnn__parameters_make_room(gnn_parameters_t *parameters, gnn_context_t *context, bool draws)
 {
     gnn_real_t *values = NULL;
-    GNN_TRY(gnn__new(&values, parameters->length, sizeof *values, "parameters"));
-    int rc = allocate_gradients(parameters);
+    GNN_TRY(allocate(parameters, "parameters", &values));
+    int rc = allocate(parameters, "gradients", &parameters->gradients);
     if (rc != GNN_OK) {
         gnn_free(values);
         return rc;
     }
+    gnn_parameters_zero_gradients(parameters);
     parameters->values = values;
     for (int32_t id = 0; id < parameters->count; id++) {
         const parameter_t *p = &parameters->list[id];
         uint64_t stream = gnn__hash_string(p->name);
         if (!draws && is_random(p))
             continue;
-        for (int64_t k = 0; p->init != GNN_INIT_ZEROS && k < p->rows * p->cols; k++)
+        for (int64_t k = 0; k < p->rows * p->cols; k++)
             values[p->offset + k] = (gnn_real_t)draw(p, gnn_context_seed(context), stream, k);
     }
     return GNN_OK;
+}
+
+void gnn__parameters_clear(gnn_parameters_t *parameters, int32_t id)
+{
+    const parameter_t *p = &parameters->list[id];
+    if (is_random(p))
+        memset(parameters->values + p->offset, 0,
+               sizeof *parameters->values * (size_t)(p->rows * p->cols));
+}
+
+/* ---- 16 bits ---- */
+
+int gnn__parameters_keep(gnn_parameters_t *parameters, int32_t id, bool bf16, bool turned,
+                         uint16_t **numbers)
+{
+    parameter_t *p = &parameters->list[id];
+    GNN_TRY(gnn__new(numbers, p->rows * p->cols, sizeof **numbers, "weights of 16 bits"));
+    p->halves = (gnn__halves_t){*numbers, turned ? p->cols : p->rows, turned ? p->rows : p->cols,
+                                bf16, turned};
+    return GNN_OK;
+}
+
+void gnn__parameters_widen(gnn_parameters_t *parameters, const gnn_context_t *context, int32_t id)
+{
+    parameter_t *p = &parameters->list[id];
+    gnn__halves_widen(context, &p->halves, 0, parameters->values + p->offset, p->cols);
+    gnn_free((void *)(uintptr_t)p->halves.at);
+    p->halves.at = NULL;
 }
 
 static const parameter_t *at(const gnn_parameters_t *parameters, int32_t id)
 {
     static const parameter_t none; /* for numbers that no parameter has: 0 x 0, without a name */
     return id >= 0 && id < parameters->count ? &parameters->list[id] : &none;
+}
+
+const gnn__halves_t *gnn__parameters_halves(const gnn_parameters_t *parameters, int32_t id)
+{
+    const parameter_t *p = at(parameters, id);
+    return p->halves.at ? &p->halves : NULL;
+}
+
+int gnn__parameters_check_whole(const gnn_parameters_t *parameters, const char *what)
+{
+    for (int32_t id = 0; id < parameters->count; id++)
+        if (parameters->list[id].halves.at)
+            return gnn__error(GNN_EUNSUPPORTED,
+                              "%s: the parameter %s is kept in 16 bits; open the model without that",
+                              what, parameters->list[id].name);
+    return GNN_OK;
 }
 
 int32_t gnn_parameters_count(const gnn_parameters_t *parameters)
@@ -179,7 +228,7 @@ static gnn_tensor_t tensor(const gnn_parameters_t *parameters, int32_t id, gnn_r
 
 gnn_tensor_t gnn_parameters_value(const gnn_parameters_t *parameters, int32_t id)
 {
-    return tensor(parameters, id, parameters->values);
+    return tensor(parameters, id, at(parameters, id)->halves.at ? NULL : parameters->values);
 }
 
 gnn_tensor_t gnn__gradient_memory(const gnn_parameters_t *parameters, int32_t id)

@@ -36,6 +36,7 @@ void gnn_tape_reset(gnn_tape_t *tape, int recording, int training)
     if (!tape)
         return;
     tape->recording = recording != 0;
+    tape->frozen = false;
     tape->training = training != 0;
     tape->planned = tape->ran = false;
     tape->status = GNN_OK;
@@ -171,7 +172,10 @@ gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int
         return GNN_NONE;
     v->parameters = parameters;
     v->parameter = id;
-    v->wants_grad = tape->recording;
+    v->halves = gnn__parameters_halves(parameters, id);
+    if (v->halves && tape->recording)
+        gnn_tape_fail(tape, gnn__parameters_check_whole(parameters, "training"));
+    v->wants_grad = tape->recording && !tape->frozen;
     return number(tape, v);
 }
 
@@ -209,6 +213,11 @@ gnn_var_t gnn_tape_view(gnn_tape_t *tape, gnn_var_t x, int64_t row, int64_t rows
     }
     if (row == 0 && col == 0 && rows == of->rows && cols == of->cols)
         return x;
+    if (of->halves) {
+        x = gnn__tape_op_once(tape, &gnn__op_widen, x, NULL, 0);
+        if (!(of = gnn__tape_at(tape, x)))
+            return GNN_NONE;
+    }
     return window(tape, x, row, rows, col, cols, of->wants_grad);
 }
 

@@ -5,6 +5,7 @@
 
 #include <gnn/tape.h>
 #include <lib/base/base.h>
+#include <lib/kernels/dense/halves.h>
 #include <lib/ops/traits.h>
 
 /* Operands that joining may add to those of an op: a summand and a bias. */
@@ -29,9 +30,10 @@ typedef struct gnn__value {
     const int32_t *ids;
     gnn_parameters_t *parameters;
     int32_t parameter;
-    gnn_var_t base;   /* of a view; itself otherwise */
-    int64_t row, col; /* of a view inside its base */
-    int32_t node;     /* that makes it, -1 */
+    const gnn__halves_t *halves; /* of a parameter that is kept in 16 bits, else NULL */
+    gnn_var_t base;              /* of a view; itself otherwise */
+    int64_t row, col;            /* of a view inside its base */
+    int32_t node;                /* that makes it, -1 */
     bool wants_grad, leaf_grad, kept, bound;
     gnn_real_t sparse_dropout; /* of a dropped sparse input */
     uint32_t stream;           /* of that dropout */
@@ -79,6 +81,7 @@ typedef struct gnn__buffer {
 struct gnn_tape {
     gnn_context_t *context;
     bool recording, training, planned, ran;
+    bool frozen; /* parameters that come now want no gradient; until the reset */
     int status;
     char message[512];
     uint32_t step, model_step, op_number;
@@ -127,8 +130,21 @@ gnn_var_t gnn__tape_weigh_edges(gnn_tape_t *tape, gnn_var_t weight, const gnn_gr
 gnn_var_t gnn__tape_activate(gnn_tape_t *tape, gnn_var_t x, gnn_activation_t kind, gnn_real_t slope);
 /* Appends an empty value; NULL after an error. */
 gnn__value_t *gnn__tape_append(gnn_tape_t *tape, gnn__value_kind_t kind, int64_t rows, int64_t cols);
-/* gnn_parameters_allocate; without `draws` those that start with random numbers start as 0. */
+/* gnn_parameters_allocate; without `draws` the memory of those that start with random numbers is
+ * not touched: the caller fills it. */
 int gnn__parameters_make_room(gnn_parameters_t *parameters, gnn_context_t *context, bool draws);
+/* From now on the parameter's numbers are of 16 bits, and its value has no data: `numbers` (caller's
+ * to fill) are (rows x cols), or where it is turned (cols x rows). */
+int gnn__parameters_keep(gnn_parameters_t *parameters, int32_t id, bool bf16, bool turned,
+                         uint16_t **numbers);
+/* Takes that back: the numbers are widened. */
+void gnn__parameters_widen(gnn_parameters_t *parameters, const gnn_context_t *context, int32_t id);
+/* Sets to 0 what gnn__parameters_make_room without `draws` has left untouched. */
+void gnn__parameters_clear(gnn_parameters_t *parameters, int32_t id);
+/* NULL: it is not kept in 16 bits. */
+const gnn__halves_t *gnn__parameters_halves(const gnn_parameters_t *parameters, int32_t id);
+/* GNN_EUNSUPPORTED with the first that is kept in 16 bits: what is to be done needs all numbers. */
+int gnn__parameters_check_whole(const gnn_parameters_t *parameters, const char *what);
 /* The memory of a gradient. It may hold old numbers: see gnn__gradient_is_new. */
 gnn_tensor_t gnn__gradient_memory(const gnn_parameters_t *parameters, int32_t id);
 /* Is a gradient 0, whatever its memory holds? From now on it is what its memory holds: the caller

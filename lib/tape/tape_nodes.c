@@ -76,6 +76,7 @@ static gnn_operand_t operand(const gnn__value_t *v)
                            .cols = v->cols,
                            .sparse = v->sparse,
                            .ids = v->ids,
+                           .halves = v->halves,
                            .present = 1,
                            .wants_grad = v->wants_grad,
                            .value = {NULL, v->rows, v->cols, v->cols},
@@ -149,12 +150,43 @@ static int put_node(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *input
     return describe(tape, *node, inputs, n_inputs, attributes, bytes);
 }
 
+/* The inputs, with those that the op cannot read in 16 bits widened by an op before it. NULL: all
+ * are fine as they are. */
+static int widen_inputs(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs, int n_inputs,
+                        const void *attributes, gnn_var_t **widened)
+{
+    for (int k = 0; k < n_inputs; k++) {
+        const gnn__halves_t *w =
+            inputs[k] >= 0 && inputs[k] < tape->n_values ? tape->values[inputs[k]].halves : NULL;
+        if (!w || (op->traits && op->traits->halves && op->traits->halves(attributes, k, w)))
+            continue;
+        if (!*widened) {
+            GNN_TRY(gnn__new(widened, n_inputs, sizeof **widened, "inputs of an op"));
+            memcpy(*widened, inputs, (size_t)n_inputs * sizeof **widened);
+        }
+        (*widened)[k] = gnn__tape_op_once(tape, &gnn__op_widen, inputs[k], NULL, 0);
+    }
+    return tape->status;
+}
+
+static int put_checked(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs, int n_inputs,
+                       const void *attributes, size_t bytes, gnn__node_t **node)
+{
+    gnn_var_t *widened = NULL;
+    int rc = widen_inputs(tape, op, inputs, n_inputs, attributes, &widened);
+    if (rc == GNN_OK)
+        rc = put_node(tape, op, widened ? widened : inputs, n_inputs, attributes, bytes, node);
+    gnn_free(widened);
+    return rc;
+}
+
 gnn_var_t gnn_tape_op(gnn_tape_t *tape, const gnn_op_t *op, const gnn_var_t *inputs, int n_inputs,
                       const void *attributes, size_t bytes)
 {
     gnn__node_t *node = NULL;
     if (tape->status != GNN_OK ||
-        gnn_tape_fail(tape, put_node(tape, op, inputs, n_inputs, attributes, bytes, &node)) != GNN_OK)
+        gnn_tape_fail(tape, put_checked(tape, op, inputs, n_inputs, attributes, bytes, &node)) !=
+            GNN_OK)
         return GNN_NONE;
     node->out = node->result = tape->n_values;
     for (int k = 0; k < node->call.n_out; k++) {
@@ -175,7 +207,7 @@ gnn_var_t gnn__tape_op_once(gnn_tape_t *tape, const gnn_op_t *op, gnn_var_t inpu
     for (int32_t k = 0; tape->status == GNN_OK && k < tape->n_nodes; k++) {
         const gnn__node_t *node = tape->nodes[k];
         if (node->op == op && node->n_own == 1 && node->in[0] == input &&
-            memcmp(node->attributes, attributes, bytes) == 0)
+            (bytes == 0 || memcmp(node->attributes, attributes, bytes) == 0))
             return node->out;
     }
     return gnn_tape_op(tape, op, &input, 1, attributes, bytes);

@@ -38,7 +38,15 @@ uint64_t gnn__identify_data(const gnn_data_t *data, const gnn_train_config_t *co
     hash(&sum, sizes, sizeof sizes);
     hash(&sum, gnn_data_labels(data), (size_t)n * sizeof(int32_t));
     for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++)
-        hash(&sum, gnn_data_mask(data, part, config->split), (size_t)n);
+        if (gnn_data_mask(data, part, config->split))
+            hash(&sum, gnn_data_mask(data, part, config->split), (size_t)n);
+    if (config->targets)
+        hash(&sum, config->targets, strlen(config->targets));
+    if (config->targets && config->part)
+        hash(&sum, config->part, (size_t)n);
+    const double drops[] = {(double)config->drop_edge, (double)config->drop_node};
+    if (drops[0] != 0 || drops[1] != 0)
+        hash(&sum, drops, sizeof drops);
     if (config->class_weight)
         hash(&sum, config->class_weight, (size_t)classes * sizeof *config->class_weight);
     if (config->sampling)

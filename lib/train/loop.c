@@ -179,8 +179,9 @@ static int validate_epoch(loop_t *l)
 {
     double sum = 0, total = 0;
     bool labelled = true;
+    const bool numbers = gnn__metric_of_targets(l->config.metric);
     l->now.validation_loss = l->now.validation_metric = NAN;
-    gnn__pool_reset(&l->pool);
+    gnn__pool_reset(&l->pool, l->config.metric);
     for (int64_t index = 0; index < l->source->count[GNN_VALIDATION]; index++) {
         gnn_batch_t batch;
         GNN_TRY(get_batch(l, GNN_VALIDATION, index, &batch));
@@ -192,9 +193,10 @@ static int validate_epoch(loop_t *l)
             return blame(l, "validation", &batch.inputs, loss);
         sum += loss * rows;
         total += rows;
-        labelled = labelled && batch.loss.labels;
+        labelled = labelled && (numbers ? batch.loss.targets != NULL : batch.loss.labels != NULL);
         if (labelled)
-            GNN_TRY(gnn__pool_add(&l->pool, &logits, batch.loss.labels, batch.loss.mask));
+            GNN_TRY(gnn__pool_add(&l->pool, &logits, numbers ? NULL : batch.loss.labels,
+                                  batch.loss.targets, batch.loss.mask));
     }
     if (total > 0)
         l->now.validation_loss = sum / total;
@@ -204,16 +206,16 @@ static int validate_epoch(loop_t *l)
         return gnn__error(
             GNN_EINVALID,
             "training watches a metric, but validation batches have no labels: watch GNN_WATCH_LOSS");
-    return labelled ? gnn__pool_metric(&l->pool, l->config.metric, &l->now.validation_metric)
-                    : GNN_OK;
+    return labelled ? gnn__pool_metric(&l->pool, &l->now.validation_metric) : GNN_OK;
 }
 
 /* Keeps the weights if they are the best; *stop says that training is over. */
 static void judge_epoch(loop_t *l, bool *stop)
 {
     gnn_watch_t watch = l->config.watch == GNN_WATCH_DEFAULT ? GNN_WATCH_METRIC : l->config.watch;
-    l->now.improved =
-        gnn__best_update(&l->best, watch, l->now.validation_loss, l->now.validation_metric);
+    const double metric = l->now.validation_metric;
+    l->now.improved = gnn__best_update(&l->best, watch, l->now.validation_loss,
+                                       gnn__metric_is_error(l->config.metric) ? -metric : metric);
     l->now.seconds = seconds() - l->start;
     if (l->now.improved) {
         l->kept.best_epoch = l->now.epoch;
@@ -384,7 +386,7 @@ static int resolve(loop_t *l, const gnn_train_config_t *config)
         return gnn__error(GNN_EINVALID,
                           "training: epochs is %lld, patience %lld, expected numbers >= 0",
                           (long long)c->epochs, (long long)c->patience);
-    if (c->watch > GNN_WATCH_NONE || (int)c->watch < 0 || c->metric > GNN_METRIC_ROC_AUC ||
+    if (c->watch > GNN_WATCH_NONE || (int)c->watch < 0 || c->metric > GNN_METRIC_RMSE ||
         (int)c->metric < 0)
         return gnn__error(GNN_EINVALID, "training: watch is %d, metric %d", (int)c->watch,
                           (int)c->metric);

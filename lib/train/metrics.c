@@ -86,7 +86,7 @@ static void sift_down(double *x, int64_t root, int64_t n)
 }
 
 /* Heap sort, upwards: in place, and never slow. */
-static void sort_numbers(double *x, int64_t n)
+void gnn__sort_numbers(double *x, int64_t n)
 {
     for (int64_t k = n / 2 - 1; k >= 0; k--)
         sift_down(x, k, n);
@@ -105,7 +105,7 @@ static double score_of(const gnn_tensor_t *logits, int64_t r)
 }
 
 /* How many of `n` sorted numbers are below x, ties counted half. */
-static double rank_of(const double *sorted, int64_t n, double x)
+double gnn__rank_of(const double *sorted, int64_t n, double x)
 {
     int64_t below = 0, upto = 0;
     for (int64_t lo = 0, hi = n; lo < hi;) {
@@ -144,11 +144,11 @@ double gnn__roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const uin
     }
     if (negatives == 0 || positives == 0)
         return NAN;
-    sort_numbers(sort, negatives);
+    gnn__sort_numbers(sort, negatives);
     double sum = 0;
     for (int64_t r = 0; r < logits->rows; r++)
         if (gnn__counts(labels, mask, r) && labels[r] != 0)
-            sum += rank_of(sort, negatives, score_of(logits, r));
+            sum += gnn__rank_of(sort, negatives, score_of(logits, r));
     return sum / ((double)negatives * (double)positives);
 }
 
@@ -170,13 +170,15 @@ void gnn__pool_free(gnn__pool_t *pool)
 {
     gnn_free(pool->logits);
     gnn_free(pool->labels);
+    gnn_free(pool->targets);
     gnn_free(pool->sort);
     *pool = (gnn__pool_t){0};
 }
 
-void gnn__pool_reset(gnn__pool_t *pool)
+void gnn__pool_reset(gnn__pool_t *pool, gnn_metric_t metric)
 {
-    pool->rows = 0;
+    pool->rows = pool->hits = 0;
+    pool->metric = metric;
 }
 
 static int make_room(gnn__pool_t *pool, int64_t rows)
@@ -195,47 +197,99 @@ static int make_room(gnn__pool_t *pool, int64_t rows)
     return GNN_OK;
 }
 
-int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *labels,
-                  const uint8_t *mask)
+/* Only pools that are held against numbers have room for them. */
+static int make_target_room(gnn__pool_t *pool)
 {
-    int64_t counted = 0;
+    int64_t old, wanted;
+    if (pool->targets_room >= pool->room)
+        return GNN_OK;
+    if (!gnn__mul(pool->targets_room, pool->cols, &old) || !gnn__mul(pool->room, pool->cols, &wanted))
+        return gnn__error(GNN_EOVERFLOW, "%lld rows of %lld targets do not fit",
+                          (long long)pool->room, (long long)pool->cols);
+    GNN_TRY(gnn__grow(&pool->targets, old, wanted, sizeof *pool->targets,
+                      "targets of the validation part"));
+    pool->targets_room = pool->room;
+    return GNN_OK;
+}
+
+int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *labels,
+                  const gnn_tensor_t *targets, const uint8_t *mask)
+{
+    int64_t counted = 0, hits = 0;
+    const size_t bytes = sizeof *pool->logits * (size_t)logits->cols;
     for (int64_t r = 0; r < logits->rows; r++)
-        counted += gnn__counts(labels, mask, r);
+        if (gnn__counts(labels, mask, r)) {
+            counted++;
+            hits += labels && gnn__predicted(logits, r) == labels[r];
+        }
     if (pool->cols != logits->cols) {
         if (pool->rows > 0)
             return gnn__error(GNN_ESHAPE, "validation batches have %lld and %lld output features",
                               (long long)pool->cols, (long long)logits->cols);
+        const gnn_metric_t metric = pool->metric;
         gnn__pool_free(pool);
+        pool->metric = metric;
         pool->cols = logits->cols;
     }
+    if (pool->metric == GNN_METRIC_ACCURACY) {
+        pool->rows += counted;
+        pool->hits += hits;
+        return GNN_OK;
+    }
     GNN_TRY(make_room(pool, pool->rows + counted));
+    if (!labels)
+        GNN_TRY(make_target_room(pool));
     for (int64_t r = 0; r < logits->rows; r++) {
         if (!gnn__counts(labels, mask, r))
             continue;
-        memcpy(pool->logits + pool->rows * pool->cols, gnn__row(logits, r),
-               sizeof *pool->logits * (size_t)pool->cols);
-        pool->labels[pool->rows++] = labels[r];
+        memcpy(pool->logits + pool->rows * pool->cols, gnn__row(logits, r), bytes);
+        if (!labels)
+            memcpy(pool->targets + pool->rows * pool->cols, gnn__row(targets, r), bytes);
+        else
+            pool->labels[pool->rows] = labels[r];
+        pool->rows++;
     }
     return GNN_OK;
 }
 
-int gnn__pool_metric(gnn__pool_t *pool, gnn_metric_t metric, double *value)
+/* Area under a curve, whose scores are sorted. */
+static int area(gnn__pool_t *pool, gnn_metric_t metric, const gnn_tensor_t *logits, double *value)
 {
-    gnn_tensor_t logits = gnn_tensor(pool->logits, pool->rows, pool->cols);
+    if (pool->sort_room < pool->room) {
+        GNN_TRY(gnn__grow(&pool->sort, pool->sort_room, pool->room, sizeof *pool->sort,
+                          "scores to sort"));
+        pool->sort_room = pool->room;
+    }
+    if (metric == GNN_METRIC_ROC_AUC)
+        *value = gnn__roc_auc(logits, pool->labels, NULL, pool->sort);
+    else if (metric == GNN_METRIC_AVERAGE_PRECISION)
+        *value = gnn__average_precision(logits, pool->labels, NULL, pool->sort);
+    else {
+        const gnn_tensor_t targets = gnn_tensor(pool->targets, pool->rows, pool->cols);
+        *value = gnn__mean_auc(logits, &targets, NULL, pool->sort);
+    }
+    return GNN_OK;
+}
+
+int gnn__pool_metric(gnn__pool_t *pool, double *value)
+{
+    const gnn_tensor_t logits = gnn_tensor(pool->logits, pool->rows, pool->cols),
+                       targets = gnn_tensor(pool->targets, pool->rows, pool->cols);
+    const gnn_metric_t metric = pool->metric;
     *value = NAN;
     if (pool->rows == 0)
         return GNN_OK;
     if (metric == GNN_METRIC_ACCURACY)
-        *value = gnn_metric_accuracy(&logits, pool->labels, NULL);
+        *value = (double)pool->hits / (double)pool->rows;
     else if (metric == GNN_METRIC_MACRO_F1)
         *value = gnn_metric_macro_f1(&logits, pool->labels, NULL);
-    else {
-        if (pool->sort_room < pool->room) {
-            GNN_TRY(gnn__grow(&pool->sort, pool->sort_room, pool->room, sizeof *pool->sort,
-                              "scores to sort"));
-            pool->sort_room = pool->room;
-        }
-        *value = gnn__roc_auc(&logits, pool->labels, NULL, pool->sort);
-    }
+    else if (metric == GNN_METRIC_MICRO_F1)
+        *value = gnn_metric_micro_f1(&logits, &targets, NULL);
+    else if (metric == GNN_METRIC_MAE)
+        *value = gnn_metric_mae(&logits, &targets, NULL);
+    else if (metric == GNN_METRIC_RMSE)
+        *value = gnn_metric_rmse(&logits, &targets, NULL);
+    else
+        return area(pool, metric, &logits, value);
     return GNN_OK;
 }

@@ -1,5 +1,6 @@
 /* Node classification on one graph: a source of one batch for the loop, and evaluation on a part of
- * a split. */
+ * a split. Targets in place of classes, and edges that are dropped, are the same source. */
+#include <lib/train/drop_edges.h>
 #include <lib/train/train.h>
 #include <math.h>
 
@@ -9,26 +10,61 @@ typedef struct {
     int64_t n_values;
     const gnn_graph_t **graphs; /* the set's graph for every slot */
     gnn_tensor_t targets;       /* one-hot, for losses that want numbers instead of classes */
+    uint8_t *masks[2];          /* of the caller's parts; NULL: the split's */
+    const gnn_model_t *model;
+    const gnn_data_t *data;
+    /* of steps that drop edges: what is left, its inputs, and the edge arrays' rows */
+    gnn__drop_t drop;
+    gnn_named_t *left_values;
+    const gnn_graph_t **left_graphs;
+    gnn_tensor_t *left_rows;
 } nodes_t;
+
+/* The edge arrays' rows of the edges that are left. */
+static void gather_left(nodes_t *nodes)
+{
+    for (int64_t v = 0; v < nodes->n_values; v++) {
+        const gnn_tensor_t *from = nodes->values[v].dense;
+        gnn_tensor_t *to = &nodes->left_rows[v];
+        if (!to->data)
+            continue;
+        to->rows = nodes->drop.count;
+        for (int64_t k = 0; k < to->rows; k++)
+            memcpy(gnn__row(to, k), gnn__row(from, nodes->drop.kept[k]),
+                   (size_t)from->cols * sizeof *from->data);
+    }
+}
 
 static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
 {
-    (void)epoch;
+    nodes_t *nodes = user;
     (void)index;
-    *batch = ((nodes_t *)user)->batches[part];
+    *batch = nodes->batches[part];
+    if (part != GNN_TRAIN || !nodes->left_graphs)
+        return GNN_OK;
+    GNN_TRY(gnn__drop_draw(&nodes->drop, epoch));
+    for (int slot = 0; slot < batch->inputs.n_graphs; slot++) {
+        GNN_TRY(gnn_model_prepare(nodes->model, slot, nodes->drop.graph, GNN_ON));
+        nodes->left_graphs[slot] = nodes->drop.graph;
+    }
+    gather_left(nodes);
+    batch->inputs.graphs = nodes->left_graphs;
+    batch->inputs.values = nodes->left_values;
     return GNN_OK;
 }
 
 static int check_data(const gnn_model_t *model, const gnn_data_t *data, int64_t split,
                       gnn_metric_t metric)
 {
+    const bool two = metric == GNN_METRIC_ROC_AUC || metric == GNN_METRIC_AVERAGE_PRECISION;
     if (!model || !data)
         return gnn__error(GNN_EINVALID, "node classification: model and data must be given");
     if (split < 0 || split >= gnn_data_splits(data))
         return gnn__error(GNN_EINVALID, "split %lld was asked for, the data has %lld",
                           (long long)split, (long long)gnn_data_splits(data));
-    if (metric == GNN_METRIC_ROC_AUC && gnn_data_classes(data) != 2)
-        return gnn__error(GNN_EINVALID, "ROC AUC tells two classes apart, the set has %lld",
+    if (two && gnn_data_classes(data) != 2)
+        return gnn__error(GNN_EINVALID, "%s tells two classes apart, the set has %lld",
+                          metric == GNN_METRIC_ROC_AUC ? "ROC AUC" : "average precision",
                           (long long)gnn_data_classes(data));
     return GNN_OK;
 }
@@ -64,6 +100,14 @@ static void free_nodes(nodes_t *nodes)
     gnn_free(nodes->values);
     gnn_free(nodes->graphs);
     gnn_free(nodes->targets.data);
+    for (int part = 0; part < 2; part++)
+        gnn_free(nodes->masks[part]);
+    for (int64_t v = 0; nodes->left_rows && v < nodes->n_values; v++)
+        gnn_free(nodes->left_rows[v].data);
+    gnn_free(nodes->left_rows);
+    gnn_free(nodes->left_values);
+    gnn_free(nodes->left_graphs);
+    gnn__drop_close(&nodes->drop);
 }
 
 static int make_targets(nodes_t *nodes, const gnn_data_t *data)
@@ -81,20 +125,70 @@ static int make_targets(nodes_t *nodes, const gnn_data_t *data)
     return GNN_OK;
 }
 
+/* Room for what is left of the graph in each step: as much as the whole takes. */
+static int open_drop(nodes_t *nodes, const gnn_train_config_t *config, uint64_t seed)
+{
+    const int slots = gnn_model_graph_count(nodes->model);
+    const int64_t edges = gnn_graph_n_edges(gnn_data_graph(nodes->data));
+    GNN_TRY(gnn__drop_open(&nodes->drop, gnn_data_graph(nodes->data), (double)config->drop_edge,
+                           (double)config->drop_node, seed));
+    GNN_TRY(gnn__new(&nodes->left_rows, nodes->n_values, sizeof *nodes->left_rows, "inputs"));
+    GNN_TRY(gnn__new(&nodes->left_values, nodes->n_values, sizeof *nodes->left_values, "inputs"));
+    memcpy(nodes->left_values, nodes->values, (size_t)nodes->n_values * sizeof *nodes->values);
+    for (int64_t v = 1; v < nodes->n_values; v++) {
+        const gnn_tensor_t *whole = gnn_data_rows(nodes->data, GNN_ON_EDGES, nodes->values[v].name);
+        int64_t count;
+        if (whole != nodes->values[v].dense)
+            continue;
+        if (!gnn__mul(edges, whole->cols, &count))
+            return gnn__error(GNN_EOVERFLOW, "%lld rows of edges do not fit", (long long)edges);
+        gnn_tensor_t *rows = &nodes->left_rows[v];
+        GNN_TRY(gnn__new(&rows->data, count, sizeof *rows->data, "rows of edges"));
+        *rows = gnn_tensor(rows->data, edges, whole->cols);
+        nodes->left_values[v].dense = rows;
+    }
+    return gnn__new(&nodes->left_graphs, slots, sizeof(gnn_graph_t *), "a model's graphs");
+}
+
+/* The caller's parts of nodes as masks. */
+static int make_masks(nodes_t *nodes, const int8_t *part)
+{
+    const int64_t n = gnn_data_nodes(nodes->data);
+    for (int k = GNN_TRAIN; part && k <= GNN_VALIDATION; k++) {
+        GNN_TRY(gnn__new(&nodes->masks[k], n, 1, "marks of nodes"));
+        for (int64_t i = 0; i < n; i++)
+            nodes->masks[k][i] = part[i] == k;
+    }
+    return GNN_OK;
+}
+
+static const uint8_t *mask_of(const nodes_t *nodes, const gnn_train_config_t *config, int part)
+{
+    return nodes->masks[part] ? nodes->masks[part] : gnn_data_mask(nodes->data, part, config->split);
+}
+
 static int make_batches(nodes_t *nodes, const gnn_model_t *model, const gnn_data_t *data,
                         const gnn_train_config_t *config)
 {
     gnn_model_inputs_t inputs;
+    const gnn_tensor_t *targets = NULL;
+    nodes->model = model;
+    nodes->data = data;
     GNN_TRY(inputs_of(nodes, model, data, &inputs));
-    if (config->loss != GNN_LOSS_CROSS_ENTROPY)
+    if (config->targets) {
+        targets = gnn_data_rows(data, GNN_ON_NODES, config->targets);
+        GNN_TRY(make_masks(nodes, config->part));
+    } else if (config->loss != GNN_LOSS_CROSS_ENTROPY) {
         GNN_TRY(make_targets(nodes, data));
+        targets = &nodes->targets;
+    }
     for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++) {
         nodes->batches[part] =
             (gnn_batch_t){.inputs = inputs,
                           .loss = {.kind = config->loss,
-                                   .labels = gnn_data_labels(data),
-                                   .targets = nodes->targets.data ? &nodes->targets : NULL,
-                                   .mask = gnn_data_mask(data, part, config->split),
+                                   .labels = config->targets ? NULL : gnn_data_labels(data),
+                                   .targets = targets,
+                                   .mask = mask_of(nodes, config, part),
                                    .label_smoothing = part == GNN_TRAIN ? config->label_smoothing : 0,
                                    .class_weight = config->class_weight}};
     }
@@ -107,6 +201,9 @@ static int check_targets(const gnn_data_t *data, const gnn_train_config_t *confi
     const int32_t *labels = gnn_data_labels(data);
     const uint8_t *mask = gnn_data_mask(data, GNN_TRAIN, config->split);
     const gnn_real_t *weight = config->class_weight;
+    if (!gnn__any_marked(mask, gnn_data_nodes(data)))
+        return gnn__error(GNN_EINVALID, "split %lld of \"%s\" has no training nodes",
+                          (long long)config->split, gnn_data_name(data));
     double sum = 0;
     bool labelled = false;
     for (int64_t c = 0; weight && c < gnn_data_classes(data); c++)
@@ -125,6 +222,31 @@ static int check_targets(const gnn_data_t *data, const gnn_train_config_t *confi
     return GNN_OK;
 }
 
+/* Targets that are no array, or that no loss takes, and parts without a node to learn from. */
+static int check_numbers(const gnn_data_t *data, const gnn_train_config_t *config)
+{
+    const int64_t n = gnn_data_nodes(data);
+    bool any = false;
+    if (!gnn_data_rows(data, GNN_ON_NODES, config->targets))
+        return gnn__error(GNN_EINVALID, "no array of reals on nodes is called \"%s\"",
+                          config->targets);
+    if (config->loss == GNN_LOSS_CROSS_ENTROPY || config->sampling)
+        return gnn__error(GNN_EUNSUPPORTED, "targets are for %s",
+                          config->sampling
+                              ? "training on the whole graph, not on samples"
+                              : "binary cross-entropy and squared error, not cross-entropy");
+    for (int64_t i = 0; config->part && i < n; i++) {
+        if (config->part[i] < -1 || config->part[i] > GNN_TEST)
+            return gnn__error(GNN_EINVALID, "node %lld is in part %d, expected is -1 to %d",
+                              (long long)i, config->part[i], GNN_TEST);
+        any = any || config->part[i] == GNN_TRAIN;
+    }
+    if (!any && !(!config->part && gnn__any_marked(gnn_data_mask(data, GNN_TRAIN, config->split), n)))
+        return gnn__error(GNN_EINVALID, "no node of \"%s\" is in the training's part",
+                          gnn_data_name(data));
+    return GNN_OK;
+}
+
 /* A step an epoch, on the whole graph. */
 static int train_whole(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                        const gnn_train_config_t *config, gnn_train_result_t *result)
@@ -134,15 +256,16 @@ static int train_whole(gnn_model_t *model, gnn_context_t *context, gnn_data_t *d
     for (int slot = 0; slot < gnn_model_graph_count(model); slot++)
         GNN_CHECK(gnn_model_prepare(model, slot, gnn_data_graph(data), GNN_ON));
     GNN_CHECK(make_batches(&nodes, model, data, config));
+    const bool drops = config->drop_edge != 0 || config->drop_node != 0;
+    if (drops)
+        GNN_CHECK(open_drop(&nodes, config, gnn_context_seed(context)));
     gnn_source_t source = {
         .get = get,
-        .count = {1,
-                  gnn__any_marked(gnn_data_mask(data, GNN_VALIDATION, config->split),
-                                  gnn_data_nodes(data)),
+        .count = {1, gnn__any_marked(mask_of(&nodes, config, GNN_VALIDATION), gnn_data_nodes(data)),
                   0},
         .user = &nodes,
         .identity = gnn__identify_data(data, config)};
-    rc = gnn__train_loop(model, context, &source, config, result, true);
+    rc = gnn__train_loop(model, context, &source, config, result, !drops);
 done:
     free_nodes(&nodes);
     return rc;
@@ -169,11 +292,12 @@ int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
     const gnn_train_config_t initial = {0};
     if (!config)
         config = &initial;
-    GNN_TRY(check_data(model, data, config->split, config->metric));
-    if (!gnn__any_marked(gnn_data_mask(data, GNN_TRAIN, config->split), gnn_data_nodes(data)))
-        return gnn__error(GNN_EINVALID, "split %lld of \"%s\" has no training nodes",
-                          (long long)config->split, gnn_data_name(data));
-    GNN_TRY(check_targets(data, config));
+    if (config->sampling && (config->drop_edge != 0 || config->drop_node != 0))
+        return gnn__error(GNN_EUNSUPPORTED, "drop_edge and drop_node are for training on the "
+                                            "whole graph, samples leave edges out anyway");
+    if (!config->targets || !config->part)
+        GNN_TRY(check_data(model, data, config->split, config->metric));
+    GNN_TRY(config->targets ? check_numbers(data, config) : check_targets(data, config));
     return config->sampling ? train_sampled(model, context, data, config, result)
                             : train_whole(model, context, data, config, result);
 }
@@ -186,19 +310,20 @@ int gnn_evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_dat
     GNN__NEED(data);
     nodes_t nodes = {0};
     gnn__run_t run = {0};
-    gnn__pool_t pool = {0};
+    gnn__pool_t pool = {.metric = metric};
     gnn_model_inputs_t inputs;
     int rc;
     GNN_TRY(check_data(model, data, split, metric));
     if (!value || part < GNN_TRAIN || part > GNN_TEST || (int)metric < 0 ||
-        metric > GNN_METRIC_ROC_AUC)
+        metric > GNN_METRIC_AVERAGE_PRECISION)
         return gnn__error(GNN_EINVALID, "gnn_evaluate: part %d, metric %d", part, (int)metric);
     GNN_CHECK(inputs_of(&nodes, model, data, &inputs));
     GNN_CHECK(gnn_tape_new(&run.tape, context));
     GNN_CHECK(gnn__run_forward(&run, model, &inputs, NULL, 0, true));
     gnn_tensor_t logits = gnn_tape_value(run.tape, run.logits);
-    GNN_CHECK(gnn__pool_add(&pool, &logits, gnn_data_labels(data), gnn_data_mask(data, part, split)));
-    rc = gnn__pool_metric(&pool, metric, value);
+    GNN_CHECK(gnn__pool_add(&pool, &logits, gnn_data_labels(data), NULL,
+                            gnn_data_mask(data, part, split)));
+    rc = gnn__pool_metric(&pool, value);
 done:
     gnn__pool_free(&pool);
     free_nodes(&nodes);
@@ -240,4 +365,52 @@ int gnn_predict_layers(const gnn_model_t *model, gnn_context_t *context, const g
     if (rows_at_once < 0)
         return gnn__error(GNN_EINVALID, "rows_at_once = %lld is negative", (long long)rows_at_once);
     return predict(model, context, data, rows_at_once, out);
+}
+
+/* The rows of a part of a model's output, beside their targets. */
+static int pool_part(gnn__pool_t *pool, const gnn_tensor_t *outputs, const gnn_tensor_t *targets,
+                     const int8_t *part, int which)
+{
+    uint8_t *mask;
+    if (targets->cols != outputs->cols)
+        return gnn__error(GNN_ESHAPE, "targets of %lld columns, the model puts out %lld",
+                          (long long)targets->cols, (long long)outputs->cols);
+    GNN_TRY(gnn__new(&mask, outputs->rows, 1, "marks of nodes"));
+    for (int64_t i = 0; i < outputs->rows; i++)
+        mask[i] = !part || part[i] == which;
+    const int rc = gnn__pool_add(pool, outputs, NULL, targets, mask);
+    gnn_free(mask);
+    return rc;
+}
+
+int gnn_evaluate_targets(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
+                         const char *targets, const int8_t *part, int which, gnn_metric_t metric,
+                         double *value)
+{
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(data);
+    GNN__NEED(targets);
+    GNN__NEED(value);
+    nodes_t nodes = {0};
+    gnn__run_t run = {0};
+    gnn__pool_t pool = {.metric = metric};
+    gnn_model_inputs_t inputs;
+    int rc;
+    const gnn_tensor_t *rows = gnn_data_rows(data, GNN_ON_NODES, targets);
+    if (!rows || !gnn__metric_of_targets(metric))
+        return gnn__error(GNN_EINVALID, "gnn_evaluate_targets: %s \"%s\", metric %d",
+                          rows ? "array" : "no array of reals on nodes is called", targets,
+                          (int)metric);
+    GNN_CHECK(inputs_of(&nodes, model, data, &inputs));
+    GNN_CHECK(gnn_tape_new(&run.tape, context));
+    GNN_CHECK(gnn__run_forward(&run, model, &inputs, NULL, 0, true));
+    gnn_tensor_t outputs = gnn_tape_value(run.tape, run.logits);
+    GNN_CHECK(pool_part(&pool, &outputs, rows, part, which));
+    rc = gnn__pool_metric(&pool, value);
+done:
+    gnn__pool_free(&pool);
+    free_nodes(&nodes);
+    gnn_tape_free(run.tape);
+    return rc;
 }

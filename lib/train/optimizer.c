@@ -1,5 +1,6 @@
 /* Optimisers: one sweep over the flat block of parameters, by PyTorch's formulas. Groups are
  * resolved once, into ranges of the block. */
+#include <lib/tape/tape.h>
 #include <lib/kernels/rowwise/optimizer_sweep.h>
 #include <lib/train/train.h>
 
@@ -140,6 +141,7 @@ int gnn_optimizer_new(gnn_optimizer_t **optimizer, gnn_context_t *context,
     if (config->n_groups < 0 || (config->n_groups > 0 && !config->groups))
         return gnn__error(GNN_EINVALID, "optimizer: n_groups is %lld without groups",
                           (long long)config->n_groups);
+    GNN_CHECK(gnn__parameters_check_whole(parameters, "optimizer"));
     GNN_CHECK(gnn__new(&o, 1, sizeof *o, "an optimizer"));
     o->context = context;
     o->parameters = parameters;

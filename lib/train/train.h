@@ -17,22 +17,45 @@ int32_t gnn__first_not_finite(const gnn_parameters_t *parameters, int gradients,
 typedef struct gnn__pool {
     gnn_real_t *logits;
     int32_t *labels;
-    double *sort;       /* scores of roc-auc */
-    int64_t rows, cols; /* now */
-    int64_t room, sort_room;
+    gnn_real_t *targets; /* as many columns as logits; of pools that are held against numbers */
+    double *sort;        /* scores of roc-auc */
+    int64_t rows, cols;  /* now */
+    int64_t hits;        /* of accuracy, which needs no logits: a vocabulary's are many */
+    gnn_metric_t metric;
+    int64_t room, sort_room, targets_room;
 } gnn__pool_t;
 
 void gnn__pool_free(gnn__pool_t *pool);
 /* Forgets the rows, keeps the memory. */
-void gnn__pool_reset(gnn__pool_t *pool);
-/* Appends the rows that count. */
+void gnn__pool_reset(gnn__pool_t *pool, gnn_metric_t metric);
+/* Appends the rows that count, with their labels, or with their targets where labels is NULL. */
 int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *labels,
-                  const uint8_t *mask);
-int gnn__pool_metric(gnn__pool_t *pool, gnn_metric_t metric, double *value);
+                  const gnn_tensor_t *targets, const uint8_t *mask);
+int gnn__pool_metric(gnn__pool_t *pool, double *value);
+/* Is it measured against targets, not labels? */
+static inline bool gnn__metric_of_targets(gnn_metric_t metric)
+{
+    return metric >= GNN_METRIC_MICRO_F1 && metric <= GNN_METRIC_RMSE;
+}
+/* Is less better? */
+static inline bool gnn__metric_is_error(gnn_metric_t metric)
+{
+    return metric == GNN_METRIC_MAE || metric == GNN_METRIC_RMSE;
+}
+/* How many of `n` ascending numbers are below x, ties counted half. */
+double gnn__rank_of(const double *sorted, int64_t n, double x);
+/* Ascending, in place. */
+void gnn__sort_numbers(double *x, int64_t n);
 /* Area under the curve; `sort` has room for `rows` numbers. NaN without both classes, or if a score
  * is NaN. */
 double gnn__roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const uint8_t *mask,
                     double *sort);
+/* Average precision; `sort` as above. */
+double gnn__average_precision(const gnn_tensor_t *logits, const int32_t *labels,
+                              const uint8_t *mask, double *sort);
+/* The mean over columns of the area under the curve; `sort` as above. */
+double gnn__mean_auc(const gnn_tensor_t *logits, const gnn_tensor_t *targets, const uint8_t *mask,
+                     double *sort);
 /* Does row r count? */
 static inline bool gnn__counts(const int32_t *labels, const uint8_t *mask, int64_t r)
 {

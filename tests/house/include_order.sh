@@ -1,6 +1,6 @@
 #!/bin/sh
 # A file may include only what stands to its left in
-#     base -> kernels -> graphs -> ops -> aggregate -> tape -> layer -> model -> io -> train -> text -> report -> examples
+#     base -> kernels -> graphs -> ops -> aggregate -> tape -> layer -> model -> io -> train -> explain -> text -> report -> examples
 # (public headers anywhere); igraph is called in graphs/igraph/ only; examples see public headers only.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
@@ -9,7 +9,7 @@ cd "$root" || exit 2
 # Reads "FILE: INCLUDED" lines, prints those that break the order.
 cat >"${TMPDIR:-/tmp}/include_order.$$" <<'AWK'
 BEGIN {
-    n = split("base kernels graphs ops aggregate tape layer model io train text report examples", order, " ")
+    n = split("base kernels graphs ops aggregate tape layer model io train explain text report examples", order, " ")
     for (k = 1; k <= n; k++)
         place[order[k]] = k
 }

@@ -104,6 +104,55 @@ expect "a saved reader has its width" said "--width: has no effect with --load" 
 expect "four sentences" said "words.txt has fewer than ten sentences: --dev FILE is expected, too" 1 "$programs/sentence" --data words.txt
 expect "no packages" said "descriptions: --data FILE.npz is expected" 2 "$programs/descriptions"
 
+# ---- translate and write ----
+for option in --epochs --tokens --lr --dropout --width --layers --heads --vocabulary --beams --threads --seed; do
+    expect "translate $option" refused $option "$programs/translate"
+done
+for option in --epochs --width --window --length --temperature --top-k --top-p --samples --held-out; do
+    expect "write $option" refused $option "$programs/write"
+done
+unwritten "translate" "$programs/translate" --epochs 1 --threads 1 --width 16 --json
+unwritten "write" "$programs/write" --epochs 1 --threads 1
+expect "one text alone" said "translate: --source and --target go together" 2 "$programs/translate" --source words.txt
+expect "a width that heads do not share" said "translate: --width 30 is no even multiple of --heads 4" 2 "$programs/translate" --width 30
+printf 'eins\n' >one.txt
+expect "texts of different lengths" said "words.txt has 4 lines and one.txt 1" 1 "$programs/translate" --source words.txt --target one.txt
+expect "a model that is not there" said "none.safetensors" 1 "$programs/write" --load none.safetensors
+
+# measured KEY LOW HIGH COMMAND...: the JSON object on standard output says so.
+measured() {
+    key=$1 low=$2 high=$3
+    shift 3
+    "$@" >out 2>words || { cat words && return 1; }
+    awk -v key="\"$key\": " -v low="$low" -v high="$high" '
+        { at = index($0, key); if (at) value = substr($0, at + length(key)) + 0; found = at }
+        END { exit !(found && value >= low && value <= high) }' out || { cat out && return 1; }
+}
+expect "translate learns numbers" measured bleu 50 100 "$programs/translate" --epochs 2 --threads 1 --json --save numbers
+expect "and reads them again" measured bleu 0 100 "$programs/translate" --load numbers --threads 1 --json --beams 3 \
+    --test-source one.txt --test-target one.txt
+printf 'zwei plus drei\nfünf mal acht\n' >sums.txt
+expect "translates lines" "$programs/translate" --load numbers --threads 1 --input sums.txt
+expect "with a line for each" sh -c 'test $(wc -l <last) -eq 2'
+expect "write learns a rhyme" measured nats_per_character 0 1 "$programs/write" --epochs 6 --threads 1 --json --save rhyme
+expect "which it did not know" measured nats_per_character 1.2 6 "$programs/write" --epochs 1 --threads 1 --json
+expect "a saved model writes" "$programs/write" --load rhyme --length 20 --threads 1 --temperature 0
+printf 'A node hears a node and a node hears a word, a word hears a word and a word can be heard.\n' >rhyme.txt
+expect "and is measured as before" measured nats_per_character 0 1 "$programs/write" --load rhyme --text rhyme.txt --held-out 0.9 --threads 1 --json
+
+# stopped NAME OPTION...: stopped by Ctrl-C after a second and resumed, it saves what it saves when
+# it is not stopped.
+stopped() {
+    "$@" --threads 1 --save whole >out 2>&1 || { cat out && return 1; }
+    timeout -s INT 1 "$@" --threads 1 --save parts --checkpoint parts.ckpt >out 2>&1
+    "$@" --threads 1 --save parts --checkpoint parts.ckpt --resume >out 2>&1 || { cat out && return 1; }
+    cmp whole parts
+}
+expect "translate resumes to the same bits" stopped "$programs/translate" --epochs 2
+rm -f parts.ckpt
+expect "write resumes to the same bits" stopped "$programs/write" --epochs 6 --length 0
+expect "its checkpoint is not overwritten" said "resume goes on from it" 1 "$programs/write" --epochs 6 --checkpoint parts.ckpt
+
 for option in --layer --head --seed --threads; do
     expect "inspect $option" refused $option "$programs/inspect"
 done

@@ -81,7 +81,7 @@ static gnn__layout_t choose_layout(const gnn__plan_t *plan, const choice_t *c)
         return GNN__WHOLE;
     if (s->heads == 1 && s->d_v < in_place)
         return GNN__NARROW;
-    if (s->heads == c->width && in_place && row % in_place == 0 &&
+    if (s->heads == c->width && additive && gnn__attention_lanes()->shares && row % 16 == 0 &&
         (s->d_v == 2 || s->d_v == 4 || s->d_v == 8) &&
         !(plan->recording && pairs_per_node(plan) >= COPY_FROM))
         return GNN__SHARED;
@@ -91,7 +91,7 @@ static gnn__layout_t choose_layout(const gnn__plan_t *plan, const choice_t *c)
 static int choose_factors(const gnn__plan_t *plan, const choice_t *c)
 {
     const int64_t of_one = 2 + plan->shape.d_v;
-    const bool narrow = c->layout == GNN__NARROW && of_one <= 16;
+    const bool narrow = c->layout == GNN__NARROW && of_one <= gnn__attention_lanes()->in_place;
     if (c->score != GNN__SCORE_ADDITIVE || !(narrow || plan->shape.heads == 8) ||
         !gnn__attention_lanes()->factors || pairs_per_node(plan) < FACTORS_FROM ||
         gnn__lane_edge_terms(plan))
@@ -111,7 +111,7 @@ static int64_t choose_groups(const gnn__plan_t *plan, const choice_t *c)
     if (c->score != GNN__SCORE_ADDITIVE_V2 || plan->view->n_parts != 1 || s->d_k != s->d_v ||
         gnn__lane_edges_in_products(plan))
         return 0;
-    if (c->layout != GNN__COLUMNS && (!gnn__attention_lanes()->in_place || c->layout != GNN__PACKED ||
+    if (c->layout != GNN__COLUMNS && (!gnn__attention_lanes()->both_ends || c->layout != GNN__PACKED ||
                                       c->width != 8 || s->d_k != 8 || pairs < COPY_FROM))
         return 0;
     return gnn__max(FEWEST, gnn__min(OF_A_PAIR * pairs / (s->heads * s->d_k), MOST));

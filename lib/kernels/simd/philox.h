@@ -248,11 +248,9 @@ static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint
     }
 }
 
-GNN__INLINE gnn__vec_t gnn__kept(gnn_real_t scale, const void *keep, int64_t x, gnn__vec_t w)
+/* w times the scale where the lane's bit is set, else 0. */
+GNN__INLINE gnn__vec_t gnn__kept_lanes(gnn_real_t scale, uint32_t bits, gnn__vec_t w)
 {
-    uint32_t bits;
-    memcpy(&bits, (const uint8_t *)keep + (x >> 3), sizeof bits);
-    bits >>= x & 7;
 #if defined(__AVX512F__)
     return (gnn__vec_t)_mm512_maskz_mul_ps((__mmask16)bits, (__m512)w, _mm512_set1_ps(scale));
 #else
@@ -263,7 +261,13 @@ GNN__INLINE gnn__vec_t gnn__kept(gnn_real_t scale, const void *keep, int64_t x, 
 #endif
 }
 
-#if defined(__AVX512F__)
+GNN__INLINE gnn__vec_t gnn__kept(gnn_real_t scale, const void *keep, int64_t x, gnn__vec_t w)
+{
+    uint32_t bits;
+    memcpy(&bits, (const uint8_t *)keep + (x >> 3), sizeof bits);
+    return gnn__kept_lanes(scale, bits >> (x & 7), w);
+}
+
 /* Of width 1, but each number in `width` lanes; scale 0: nothing is dropped. */
 GNN__INLINE gnn__vec_t gnn__kept_wide(gnn_real_t scale, const void *keep, int64_t x, gnn__vec_t w,
                                       const int width)
@@ -273,10 +277,8 @@ GNN__INLINE gnn__vec_t gnn__kept_wide(gnn_real_t scale, const void *keep, int64_
         return w;
     memcpy(&bits, (const uint8_t *)keep + (x >> 3), sizeof bits);
     bits = _pdep_u32(bits >> (x & 7), width == 4 ? 0x1111 : width == 8 ? 0x0101 : 1);
-    return (gnn__vec_t)_mm512_maskz_mul_ps((__mmask16)(bits * ((1u << width) - 1)), (__m512)w,
-                                           _mm512_set1_ps(scale));
+    return gnn__kept_lanes(scale, bits * ((1u << width) - 1), w);
 }
-#endif
 #else
 static inline void gnn__keep_patterns(const gnn__dropout_t *d, int n, const uint32_t *i,
                                       const uint32_t *j, void *keep, int width)

@@ -94,7 +94,7 @@ GNN__INLINE void gnn__vec_store_first(gnn_real_t *at, gnn__vec_t x, int count)
  * numbers. */
 GNN__INLINE bool gnn__vec_passes(const gnn_real_t *y, int64_t numbers)
 {
-#if !GNN_DOUBLE && defined(__AVX512F__)
+#if !GNN_DOUBLE && defined(__AVX2__)
     return numbers > 8 << 20 && (uintptr_t)y % GNN__VEC_BYTES == 0;
 #else
     (void)y;
@@ -105,9 +105,13 @@ GNN__INLINE bool gnn__vec_passes(const gnn_real_t *y, int64_t numbers)
 
 GNN__INLINE void gnn__vec_put_by(gnn_real_t *y, gnn__vec_t x, bool pass)
 {
-#if !GNN_DOUBLE && defined(__AVX512F__)
+#if !GNN_DOUBLE && defined(__AVX2__)
     if (pass) {
+#if defined(__AVX512F__)
         _mm512_stream_ps(y, (__m512)x);
+#else
+        _mm256_stream_ps(y, (__m256)x);
+#endif
         return;
     }
 #endif
@@ -118,7 +122,7 @@ GNN__INLINE void gnn__vec_put_by(gnn_real_t *y, gnn__vec_t x, bool pass)
 /* Before others read them. */
 GNN__INLINE void gnn__vec_all_passed(void)
 {
-#if !GNN_DOUBLE && defined(__AVX512F__)
+#if !GNN_DOUBLE && defined(__AVX2__)
     _mm_sfence();
 #endif
 }

@@ -44,6 +44,8 @@ GNN__INLINE gnn__vec_t gnn__vec_spread(gnn__vec_t pattern, gnn__vec_bits_t head)
 {
 #if !GNN_DOUBLE && defined(__AVX512F__)
     return (gnn__vec_t)_mm512_permutexvar_ps((__m512i)head, (__m512)pattern);
+#elif !GNN_DOUBLE && defined(__AVX2__)
+    return (gnn__vec_t)_mm256_permutevar8x32_ps((__m256)pattern, (__m256i)head);
 #else
     gnn__vec_t y;
     for (int l = 0; l < GNN__VEC_LANES; l++)
@@ -60,6 +62,9 @@ GNN__INLINE gnn__vec_t gnn__vec_neighbours(gnn__vec_t x, gnn__vec_t y)
                   odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
     return (gnn__vec_t)(_mm512_permutex2var_ps((__m512)x, even, (__m512)y) +
                         _mm512_permutex2var_ps((__m512)x, odd, (__m512)y));
+#elif !GNN_DOUBLE && defined(__AVX2__)
+    const __m256d sums = _mm256_castps_pd(_mm256_hadd_ps((__m256)x, (__m256)y));
+    return (gnn__vec_t)_mm256_castpd_ps(_mm256_permute4x64_pd(sums, 0xD8));
 #else
     gnn__vec_t z;
     for (int l = 0; l < GNN__VEC_LANES / 2; l++) {
@@ -138,6 +143,12 @@ GNN__INLINE void gnn__vec_put(gnn_real_t *at, gnn__vec_t x, const int width, int
         _mm256_storeu_ps(at, _mm512_castps512_ps256((__m512)x));
     else if (width == 4)
         _mm_storeu_ps(at, _mm512_castps512_ps128((__m512)x));
+    else
+        for (int l = 0; l < width; l++)
+            at[l] = x[l];
+#elif !GNN_DOUBLE && defined(__AVX2__)
+    if (width == 4)
+        _mm_storeu_ps(at, _mm256_castps256_ps128((__m256)x));
     else
         for (int l = 0; l < width; l++)
             at[l] = x[l];

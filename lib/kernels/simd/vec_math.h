@@ -24,6 +24,9 @@ GNN__INLINE gnn__vec_t gnn__vec_where(gnn__vec_bits_t mask, gnn__vec_t x)
 
 GNN__INLINE gnn__vec_t gnn__vec_select(gnn__vec_bits_t mask, gnn__vec_t x, gnn__vec_t otherwise)
 {
+#if !GNN_DOUBLE && defined(__AVX2__) && !defined(__AVX512F__)
+    return (gnn__vec_t)_mm256_blendv_ps((__m256)otherwise, (__m256)x, (__m256)mask);
+#endif
     return (gnn__vec_t)((mask & (gnn__vec_bits_t)x) | (~mask & (gnn__vec_bits_t)otherwise));
 }
 
@@ -36,6 +39,18 @@ GNN__INLINE gnn__vec_t gnn__vec_max(gnn__vec_t x, gnn__vec_t kept)
     return (gnn__vec_t)_mm256_max_ps((__m256)x, (__m256)kept);
 #else
     return gnn__vec_select(x > kept, x, kept);
+#endif
+}
+
+/* The smaller; x where x is NaN, and where `most` is. */
+GNN__INLINE gnn__vec_t gnn__vec_min(gnn__vec_t most, gnn__vec_t x)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    return (gnn__vec_t)_mm512_min_ps((__m512)most, (__m512)x);
+#elif !GNN_DOUBLE && defined(__AVX2__)
+    return (gnn__vec_t)_mm256_min_ps((__m256)most, (__m256)x);
+#else
+    return gnn__vec_select(most < x, most, x);
 #endif
 }
 
@@ -69,17 +84,17 @@ GNN__INLINE gnn__vec_t gnn__vec_exp(gnn__vec_t x)
     const __m512 tail = gnn__vec_exp_tail(x, &n);
     return (gnn__vec_t)_mm512_scalef_ps(tail + 1.0f, n);
 #elif !GNN_DOUBLE
-    const gnn__vec_t magic = gnn__vec_all(0x1.8p23f); /* adding it rounds to whole numbers */
-    gnn__vec_t y = gnn__vec_max(gnn__vec_all(GNN__EXP_LEAST), x);
-    y = gnn__vec_select(y > GNN__EXP_MOST, gnn__vec_all(GNN__EXP_MOST), y);
-    const gnn__vec_t rounded = y * 1.44269504f + magic, n = rounded - magic;
+    /* Adding it rounds to whole numbers, and leaves n and twice the bias in the lowest bits. */
+    const gnn__vec_t magic = gnn__vec_all(0x1.8p23f + 2 * GNN__BIAS);
+    const gnn__vec_t y = gnn__vec_min(gnn__vec_all(GNN__EXP_MOST),
+                                      gnn__vec_max(gnn__vec_all(GNN__EXP_LEAST), x)),
+                     rounded = y * 1.44269504f + magic, n = rounded - magic;
     const gnn__vec_t r = y - n * GNN__LN2_HIGH - n * GNN__LN2_LOW;
     gnn__vec_t q = r * 1.392632562e-03f + 8.363292753e-03f;
     q = q * r + 4.166655376e-02f;
     q = q * r + 1.666657631e-01f;
     q = q * r + 5.000000000e-01f;
-    const gnn__vec_bits_t e = (gnn__vec_bits_t)rounded - (gnn__vec_bits_t)magic + 2 * GNN__BIAS,
-                          high = e >> 1;
+    const gnn__vec_bits_t e = (gnn__vec_bits_t)rounded, high = e >> 1;
     return (r * r * q + r + 1.0f) * (gnn__vec_t)(high << GNN__MANTISSA) *
            (gnn__vec_t)((e - high) << GNN__MANTISSA);
 #else
@@ -134,6 +149,18 @@ GNN__INLINE gnn__vec_t gnn__vec_add_bent(gnn__vec_t sum, gnn__vec_t z, gnn__vec_
 #endif
 }
 
+/* `above` in the lanes where z > least, `below` in the others. */
+GNN__INLINE gnn__vec_t gnn__vec_bend(gnn__vec_t z, gnn__vec_t least, gnn__vec_t above,
+                                     gnn__vec_t below)
+{
+#if !GNN_DOUBLE && defined(__AVX512F__)
+    const __mmask16 up = _mm512_cmp_ps_mask((__m512)z, (__m512)least, _CMP_GT_OQ);
+    return (gnn__vec_t)_mm512_mask_blend_ps(up, (__m512)below, (__m512)above);
+#else
+    return gnn__vec_select(z > least, above, below);
+#endif
+}
+
 /* sum + x in the lanes where z > least. */
 GNN__INLINE gnn__vec_t gnn__vec_add_above(gnn__vec_t sum, gnn__vec_t z, gnn__vec_t least, gnn__vec_t x)
 {
@@ -144,5 +171,37 @@ GNN__INLINE gnn__vec_t gnn__vec_add_above(gnn__vec_t sum, gnn__vec_t z, gnn__vec
     return sum + gnn__vec_where(z > least, x);
 #endif
 }
+
+#if !GNN_DOUBLE && defined(__AVX2__) && !defined(__AVX512F__)
+#define GNN__VEC_TRANSPOSE 1
+/* y[c * ldy + r] = rows[r][at + c] for eight rows of eight numbers. One name for each register:
+ * arrays of them would be kept in memory. */
+GNN__INLINE void gnn__vec_transpose(const gnn_real_t *const *rows, int64_t at, gnn_real_t *y,
+                                    int64_t ldy)
+{
+    const __m256 a = _mm256_loadu_ps(rows[0] + at), b = _mm256_loadu_ps(rows[1] + at),
+                 c = _mm256_loadu_ps(rows[2] + at), d = _mm256_loadu_ps(rows[3] + at),
+                 e = _mm256_loadu_ps(rows[4] + at), f = _mm256_loadu_ps(rows[5] + at),
+                 g = _mm256_loadu_ps(rows[6] + at), h = _mm256_loadu_ps(rows[7] + at);
+    const __m256 ab = _mm256_unpacklo_ps(a, b), ab_2 = _mm256_unpackhi_ps(a, b),
+                 cd = _mm256_unpacklo_ps(c, d), cd_2 = _mm256_unpackhi_ps(c, d),
+                 ef = _mm256_unpacklo_ps(e, f), ef_2 = _mm256_unpackhi_ps(e, f),
+                 gh = _mm256_unpacklo_ps(g, h), gh_2 = _mm256_unpackhi_ps(g, h);
+    const __m256 low_0 = _mm256_shuffle_ps(ab, cd, 0x44), high_0 = _mm256_shuffle_ps(ef, gh, 0x44),
+                 low_1 = _mm256_shuffle_ps(ab, cd, 0xEE), high_1 = _mm256_shuffle_ps(ef, gh, 0xEE),
+                 low_2 = _mm256_shuffle_ps(ab_2, cd_2, 0x44),
+                 high_2 = _mm256_shuffle_ps(ef_2, gh_2, 0x44),
+                 low_3 = _mm256_shuffle_ps(ab_2, cd_2, 0xEE),
+                 high_3 = _mm256_shuffle_ps(ef_2, gh_2, 0xEE);
+    _mm256_storeu_ps(y, _mm256_permute2f128_ps(low_0, high_0, 0x20));
+    _mm256_storeu_ps(y + ldy, _mm256_permute2f128_ps(low_1, high_1, 0x20));
+    _mm256_storeu_ps(y + 2 * ldy, _mm256_permute2f128_ps(low_2, high_2, 0x20));
+    _mm256_storeu_ps(y + 3 * ldy, _mm256_permute2f128_ps(low_3, high_3, 0x20));
+    _mm256_storeu_ps(y + 4 * ldy, _mm256_permute2f128_ps(low_0, high_0, 0x31));
+    _mm256_storeu_ps(y + 5 * ldy, _mm256_permute2f128_ps(low_1, high_1, 0x31));
+    _mm256_storeu_ps(y + 6 * ldy, _mm256_permute2f128_ps(low_2, high_2, 0x31));
+    _mm256_storeu_ps(y + 7 * ldy, _mm256_permute2f128_ps(low_3, high_3, 0x31));
+}
+#endif
 
 #endif

@@ -84,10 +84,11 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
 {
     const gnn_layer_config_t *c = &s->step.layer;
     const gnn_graph_t *graph = gnn__step_graph(r, s);
+    const gnn__hop_extras_t extras = gnn__step_extras(r, graph);
     gnn_var_t in[GNN_AGGREGATE_INPUTS];
     if (!graph)
         return GNN_NONE;
-    gnn_aggregate_t how = gnn__scores_settings(c, graph, r->weights);
+    gnn_aggregate_t how = gnn__scores_settings(c, graph, &extras);
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
         in[k] = GNN_NONE;
     const gnn_var_t messages = r->sent ? r->sent[0] : given[MESSAGES],
@@ -101,7 +102,7 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
     gnn__scores_inputs(c, r->tape, owned_value, &(place_t){r, s}, in);
     const gnn_score_vars_t scores = gnn__step_score_vars(given + SCORES);
     gnn__scores_given(&scores, in);
-    return gnn__scores_record(c, r->tape, &how, in);
+    return gnn__scores_record(c, r->tape, &how, in, &extras);
 }
 
 static int prepare(const gnn__model_step_t *s, gnn_graph_t *graph, gnn_flag_t backward)

@@ -137,7 +137,8 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
         return record_continued(r, s, graph, &vars, &scores);
     if (!graph || gnn_tape_fail(r->tape, check_rows(s, r->tape, graph, &vars)) != GNN_OK)
         return GNN_NONE;
-    return gnn__layer_record_hop(s->layer, r->tape, graph, &vars, &scores, r->weights);
+    const gnn__hop_extras_t extras = gnn__step_extras(r, graph);
+    return gnn__layer_record_hop(s->layer, r->tape, graph, &vars, &scores, &extras);
 }
 
 static int prepare(const gnn__model_step_t *s, gnn_graph_t *graph, gnn_flag_t backward)

@@ -59,7 +59,7 @@ int gnn_pretrained_open_classes(gnn_pretrained_t **pretrained, gnn_context_t *co
     json_t *head = head_of(classes);
     if (!head)
         return gnn__error(GNN_EFORMAT, "names of classes must be UTF-8");
-    return gnn__pretrained_take(pretrained, context, folder, head);
+    return gnn__pretrained_take(pretrained, context, folder, head, NULL);
 }
 
 /* ---- rates by depth ---- */

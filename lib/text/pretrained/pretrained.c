@@ -60,10 +60,10 @@ static void find_labels(gnn_pretrained_t *p, const gnn__parts_t *parts)
         p->n_labels++;
 }
 
-static int open_folder(gnn_pretrained_t *p, gnn_context_t *context, gnn__parts_t *parts)
+static int open_folder(gnn_pretrained_t *p, gnn_context_t *context, gnn__parts_t *parts, bool keep)
 {
     GNN_TRY(gnn__parts_open(parts, p->folder, p->head));
-    GNN_TRY(gnn__arch_open(&p->made, context, parts->list, parts->count));
+    GNN_TRY(gnn__arch_open(&p->made, context, parts->list, parts->count, keep));
     p->arch = parts->list[0].arch;
     p->config = json_incref(parts->list[0].config);
     GNN_TRY(find_max_length(p, p->folder));
@@ -75,7 +75,7 @@ static int open_folder(gnn_pretrained_t *p, gnn_context_t *context, gnn__parts_t
 
 /* Takes the head over. */
 int gnn__pretrained_take(gnn_pretrained_t **pretrained, gnn_context_t *context, const char *folder,
-                         json_t *head)
+                         json_t *head, const gnn_pretrained_config_t *config)
 {
     gnn_pretrained_t *p = NULL;
     gnn__parts_t parts = {.count = 0};
@@ -87,7 +87,7 @@ int gnn__pretrained_take(gnn_pretrained_t **pretrained, gnn_context_t *context, 
     p->head = head;
     rc = gnn__asprintf(&p->folder, "%s", folder);
     if (rc == GNN_OK)
-        rc = open_folder(p, context, &parts);
+        rc = open_folder(p, context, &parts, config && config->keep_16_bits == GNN_ON);
     gnn__parts_close(&parts);
     if (rc != GNN_OK) {
         gnn_pretrained_free(p);
@@ -97,14 +97,20 @@ int gnn__pretrained_take(gnn_pretrained_t **pretrained, gnn_context_t *context, 
     return GNN_OK;
 }
 
-int gnn_pretrained_open(gnn_pretrained_t **pretrained, gnn_context_t *context, const char *folder)
+int gnn_pretrained_open_with(gnn_pretrained_t **pretrained, gnn_context_t *context,
+                             const char *folder, const gnn_pretrained_config_t *config)
 {
     if (!pretrained)
         return gnn__error(GNN_EINVALID, "no place for the pretrained model");
     *pretrained = NULL;
     if (!context || !folder)
         return gnn__error(GNN_EINVALID, "no %s", context ? "folder" : "context");
-    return gnn__pretrained_take(pretrained, context, folder, NULL);
+    return gnn__pretrained_take(pretrained, context, folder, NULL, config);
+}
+
+int gnn_pretrained_open(gnn_pretrained_t **pretrained, gnn_context_t *context, const char *folder)
+{
+    return gnn_pretrained_open_with(pretrained, context, folder, NULL);
 }
 
 void gnn_pretrained_free(gnn_pretrained_t *pretrained)

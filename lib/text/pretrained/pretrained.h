@@ -20,9 +20,9 @@ struct gnn_pretrained {
     int64_t n_labels;
 };
 
-/* gnn_pretrained_open with the config of new classes, which it takes over, or NULL. */
+/* gnn_pretrained_open_with, with the config of new classes, which it takes over, or NULL. */
 int gnn__pretrained_take(gnn_pretrained_t **pretrained, gnn_context_t *context, const char *folder,
-                         json_t *head);
+                         json_t *head, const gnn_pretrained_config_t *config);
 
 /* Tokens of sentences `first` .. `end` - 1, which begin at `row`, become a batch. embed.c */
 int gnn__pretrained_some(gnn_pretrained_batch_t **batch, const gnn_pretrained_t *p,

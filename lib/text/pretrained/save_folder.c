@@ -1,5 +1,6 @@
 /* A pretrained model becomes a folder again. */
 #include <lib/io/arrays/arrays.h>
+#include <lib/tape/tape.h>
 #include <lib/text/pretrained/pretrained.h>
 
 #include <errno.h>
@@ -145,6 +146,7 @@ int gnn_pretrained_save(const gnn_pretrained_t *pretrained, const char *folder)
     int rc;
     if (!pretrained || !folder || !*folder)
         return gnn__error(GNN_EINVALID, "no %s", pretrained ? "folder" : "pretrained model");
+    GNN_CHECK(gnn__parameters_check_whole(gnn_model_parameters(pretrained->made.model), "saving"));
     GNN_CHECK(gnn__parts_open(&parts, pretrained->folder, pretrained->head));
     list = json_array();
     GNN_CHECK(list ? GNN_OK : gnn__error(GNN_EMEMORY, "no memory for modules.json"));

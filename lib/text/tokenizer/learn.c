@@ -273,6 +273,8 @@ static int start_vocabulary(vocabulary_t *v, const gnn_learning_t *how, int32_t 
     v->root = outline(v->tokens, v->merges, added);
     if (!v->root)
         return gnn__error(GNN_EMEMORY, "out of memory for a vocabulary");
+    if (how->lower == GNN_ON)
+        json_object_set_new(v->root, "normalizer", json_pack("{s:s}", "type", "Lowercase"));
     for (int64_t k = 0; k < how->n_special; k++) {
         GNN_TRY(name_token(v, how->special[k], "", &id));
         json_array_append_new(added, json_pack("{s:i, s:s, s:b, s:b, s:b, s:b, s:b}", "id", id,
@@ -308,9 +310,56 @@ static void vocabulary_free(vocabulary_t *v)
     json_decref(v->root);
 }
 
+/* ---- lower case ---- */
+
+/* The texts as the tokenizer will see them. A character's lower case is another of at most twice its
+ * bytes, or two. */
+typedef struct lowered {
+    gnn_texts_t texts;
+    char **at;
+    int64_t *bytes;
+} lowered_t;
+
+static void lowered_free(lowered_t *l)
+{
+    for (int64_t t = 0; l->at && t < l->texts.count; t++)
+        gnn_free(l->at[t]);
+    gnn_free(l->at);
+    gnn_free(l->bytes);
+}
+
+static int lower_text(lowered_t *l, int64_t t, const char *text, int64_t n)
+{
+    int64_t room;
+    if (!gnn__mul(n, 3, &room))
+        return gnn__error(GNN_EOVERFLOW, "text %lld of %lld bytes does not fit", (long long)t,
+                          (long long)n);
+    GNN_TRY(gnn__new(&l->at[t], room + 1, 1, "a text in lower case"));
+    for (int64_t k = 0; k < n;) {
+        int32_t lower[2];
+        const int count = gnn__to_lower(gnn__utf8_next(text, &k), lower);
+        for (int i = 0; i < count; i++)
+            l->bytes[t] += gnn__utf8_put(l->at[t] + l->bytes[t], lower[i]);
+    }
+    return GNN_OK;
+}
+
+static int lower_texts(lowered_t *l, const gnn_texts_t *from)
+{
+    GNN_TRY(gnn__new(&l->at, from->count, sizeof *l->at, "texts in lower case"));
+    l->texts.count = from->count;
+    GNN_TRY(gnn__new(&l->bytes, from->count, sizeof *l->bytes, "texts in lower case"));
+    for (int64_t t = 0; t < from->count; t++)
+        GNN_TRY(lower_text(l, t, from->at[t],
+                           from->bytes ? from->bytes[t] : (int64_t)strlen(from->at[t])));
+    l->texts.at = (const char *const *)l->at;
+    l->texts.bytes = l->bytes;
+    return GNN_OK;
+}
+
 /* ---- the whole ---- */
 
-static int read_words(learner_t *l, const gnn_texts_t *texts)
+static int check_utf8(const gnn_texts_t *texts)
 {
     for (int64_t t = 0; t < texts->count; t++) {
         const char *at = texts->at[t];
@@ -320,6 +369,15 @@ static int read_words(learner_t *l, const gnn_texts_t *texts)
             k += gnn__utf8_part((const unsigned char *)at + k, n - k, &whole, &open);
         if (!whole)
             return gnn__error(GNN_EFORMAT, "text %lld is not UTF-8", (long long)t);
+    }
+    return GNN_OK;
+}
+
+static int read_words(learner_t *l, const gnn_texts_t *texts)
+{
+    for (int64_t t = 0; t < texts->count; t++) {
+        const char *at = texts->at[t];
+        const int64_t n = texts->bytes ? texts->bytes[t] : (int64_t)strlen(at);
         for (int64_t k = 0, end; k < n; k = end) {
             end = gnn__word_end(&gnn__gpt2_words, at, k, n);
             GNN_TRY(count_word(l, at + k, end - k));
@@ -396,11 +454,16 @@ int gnn_tokenizer_learn(gnn_tokenizer_t **tokenizer, const gnn_texts_t *texts,
     settings.size = settings.size ? settings.size : 8000;
     settings.min_count = settings.min_count ? settings.min_count : 1;
     GNN_TRY(check(texts, &settings));
+    GNN_TRY(check_utf8(texts));
     vocabulary_t v = {.size = settings.size};
-    int rc = learn(&l, &v, texts, &settings);
+    lowered_t lowered = {.at = NULL};
+    int rc = settings.lower == GNN_ON ? lower_texts(&lowered, texts) : GNN_OK;
+    if (rc == GNN_OK)
+        rc = learn(&l, &v, lowered.at ? &lowered.texts : texts, &settings);
     if (rc == GNN_OK)
         rc = gnn__tokenizer_of_root(tokenizer, json_incref(v.root));
     learner_free(&l);
     vocabulary_free(&v);
+    lowered_free(&lowered);
     return rc;
 }

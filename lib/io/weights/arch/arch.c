@@ -30,22 +30,27 @@ static int check_complete(const gnn_model_t *model, const bool *filled,
     return GNN_OK;
 }
 
-static int weights_of(const gnn__arch_model_t *made, gnn__arch_part_t *parts, int n_parts)
+static int weights_of(const gnn__arch_model_t *made, const gnn_context_t *context,
+                      gnn__arch_part_t *parts, int n_parts, bool keep)
 {
     gnn__scope_t scope = {.names = json_object()};
-    bool *filled = NULL;
+    gnn__arch_filled_t filled = {.context = context, .keep = keep};
     int rc = scope.names ? GNN_OK : gnn__error(GNN_EMEMORY, "no memory for names");
     GNN_CHECK(rc);
-    GNN_CHECK(gnn__new(&filled, gnn_model_field_count(made->model), sizeof *filled, "flags"));
+    GNN_CHECK(gnn__new(&filled.fields, gnn_model_field_count(made->model), sizeof *filled.fields,
+                       "flags"));
+    GNN_CHECK(gnn__new(&filled.storage, gnn_parameters_count(made->model->parameters),
+                       sizeof *filled.storage, "flags"));
     for (int k = 0; k < n_parts; k++) {
-        rc = gnn__arch_weights(made, &parts[k], &scope, filled);
+        rc = gnn__arch_weights(made, &parts[k], &scope, &filled);
         if (rc != GNN_OK)
             GNN_CHECK(gnn__error_prefix(rc, "%s", parts[k].arch->name));
     }
-    GNN_CHECK(check_complete(made->model, filled, parts, n_parts));
+    GNN_CHECK(check_complete(made->model, filled.fields, parts, n_parts));
 done:
     json_decref(scope.names);
-    gnn_free(filled);
+    gnn_free(filled.fields);
+    gnn_free(filled.storage);
     return rc;
 }
 
@@ -60,7 +65,7 @@ static int64_t most_numbers(const gnn__arch_part_t *parts, int n_parts)
 }
 
 int gnn__arch_open(gnn__arch_model_t *made, gnn_context_t *context, gnn__arch_part_t *parts,
-                   int n_parts)
+                   int n_parts, bool keep)
 {
     gnn_steps_t *steps = NULL;
     int rc;
@@ -71,7 +76,7 @@ int gnn__arch_open(gnn__arch_model_t *made, gnn_context_t *context, gnn__arch_pa
     GNN_CHECK(steps_of(made, steps, &scope, parts, n_parts));
     GNN_CHECK(gnn__model_make(&made->model, context, gnn_steps_count(steps), gnn_steps_list(steps),
                               true, most_numbers(parts, n_parts)));
-    GNN_CHECK(weights_of(made, parts, n_parts));
+    GNN_CHECK(weights_of(made, context, parts, n_parts, keep));
 done:
     gnn_steps_free(steps);
     if (rc != GNN_OK)

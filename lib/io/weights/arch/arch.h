@@ -133,9 +133,10 @@ typedef struct gnn__arch_model {
 } gnn__arch_model_t;
 
 /* Makes the model of some parts and fills it with their arrays. GNN_EFORMAT, GNN_ENOTFOUND,
- * GNN_ESHAPE, GNN_ENUMERIC in words; then nothing is left. */
+ * GNN_ESHAPE, GNN_ENUMERIC in words; then nothing is left. `keep`: weights of 16 bits stay so
+ * where linear maps and tables read them. */
 int gnn__arch_open(gnn__arch_model_t *made, gnn_context_t *context, gnn__arch_part_t *parts,
-                   int n_parts);
+                   int n_parts, bool keep);
 void gnn__arch_close(gnn__arch_model_t *made);
 
 /* ---- inside of the loader ---- */
@@ -155,9 +156,33 @@ bool gnn__setting_next(const char **text, gnn__setting_t *setting);
 /* Graphs and steps of a part. */
 int gnn__arch_steps(gnn__arch_model_t *made, gnn_steps_t *steps, const gnn__arch_part_t *part,
                     gnn__scope_t *scope);
-/* Arrays of a part; `filled` has a flag for each field of the model. */
+/* Where the numbers of each parameter are so far. */
+typedef enum { GNN__ARCH_NOWHERE, GNN__ARCH_WHOLE, GNN__ARCH_HALVES } gnn__arch_storage_t;
+/* What arrays fill: `fields` has a flag for each field of the model, `storage` an entry for each
+ * parameter. */
+typedef struct gnn__arch_filled {
+    const gnn_context_t *context;
+    bool keep;
+    bool *fields;
+    unsigned char *storage;
+} gnn__arch_filled_t;
 int gnn__arch_weights(const gnn__arch_model_t *made, gnn__arch_part_t *part, gnn__scope_t *scope,
-                      bool *filled);
+                      const gnn__arch_filled_t *filled);
+/* The array's numbers become those of the field, as they are, if all of its parameter may stay in
+ * 16 bits. *done false: nothing has happened. keep_halves.c */
+struct gnn__arch_halves {
+    const gnn_array_t *array;
+    const char *field;
+    bool inputs_first;            /* the array is (in x out); else it has a row for each output */
+    bool table;                   /* rows of the array are rows of the field */
+    int64_t first, group, stride; /* where outputs lie along the array's axis of outputs */
+    int64_t at, rows;             /* of a table: rows of the field, from row `at` on */
+};
+int gnn__arch_keep(const gnn__arch_model_t *made, const gnn__arch_filled_t *filled,
+                   const struct gnn__arch_halves *from, bool *done);
+/* The field's numbers are wanted as gnn_real_t. */
+int gnn__arch_whole(const gnn__arch_model_t *made, const gnn__arch_filled_t *filled,
+                    const char *field);
 /* What a part's file holds when a model is written: `names` are there of arrays that are the
  * list's own, which come first. */
 enum { GNN__ARCH_STORED = 4096 };

@@ -12,7 +12,7 @@ enum { MOST_NAME = 256 };
 typedef struct filler {
     const gnn__arch_model_t *made;
     gnn__arch_part_t *part;
-    bool *filled;
+    const gnn__arch_filled_t *filled; /* NULL: fields go out */
     const gnn__scope_t *scope;
     char step[GNN__ARCH_NAME];
     gnn__arch_stored_t *stored; /* where fields go; NULL: arrays go into fields */
@@ -269,13 +269,20 @@ static void name_field(const filler_t *f, const char *field, const char *part, c
     snprintf(name, MOST_NAME, "%s.%s%s%s", f->step, field, *field && *part ? "." : "", part);
 }
 
-/* The field of a name; false if the model has none. */
+/* The field of a name, without data where it is kept in 16 bits; false if the model has none. */
 static bool find_field(const filler_t *f, const char *name, gnn_tensor_t *to)
 {
     for (int64_t k = 0; k < gnn_model_field_count(f->made->model); k++)
         if (strcmp(gnn_model_field_name(f->made->model, k), name) == 0) {
-            f->filled[k] = true;
-            return gnn_model_field(f->made->model, name, to, NULL) == GNN_OK;
+            gnn__field_place_t place;
+            if (f->filled)
+                f->filled->fields[k] = true;
+            if (gnn__model_field_place(f->made->model, name, &place) != GNN_OK)
+                return false;
+            *to = gnn_parameters_value(f->made->model->parameters, place.id);
+            to->data = to->data ? to->data + place.col : NULL;
+            to->cols = place.cols;
+            return true;
         }
     return false;
 }
@@ -301,6 +308,48 @@ typedef struct piece {
     bool absent;   /* the field may be missing: an array of this name then belongs to nothing */
 } piece_t;
 
+/* Do the array's numbers stay in 16 bits? Those that are changed on their way do not. */
+static int keep(const filler_t *f, const gnn_array_t *array, layout_t layout, const place_t *p,
+                const char *field, const gnn_tensor_t *to, bool *done)
+{
+    const bool table = layout == BY_ROWS;
+    const matrix_t m = as_matrix(array);
+    *done = false;
+    if (!f->filled->keep || layout == VECTOR || p->times != 1 || p->plus != 0 || p->add != 0)
+        return GNN_OK;
+    const int64_t rows = !table        ? to->rows
+                         : p->rows > 0 ? (int64_t)p->rows
+                                       : to->rows - (int64_t)p->at;
+    if (p->at < 0 || rows < 0 || rows > to->rows - (int64_t)p->at)
+        return GNN_OK; /* copy_array says what is wrong */
+    GNN_TRY(check_shape(&m, layout, p, to, table ? rows : to->cols, field));
+    return gnn__arch_keep(f->made, f->filled,
+                          &(struct gnn__arch_halves){.array = array,
+                                                     .field = field,
+                                                     .inputs_first = layout == COLUMNS,
+                                                     .table = table,
+                                                     .first = (int64_t)p->first,
+                                                     .group = (int64_t)p->group,
+                                                     .stride = (int64_t)p->stride,
+                                                     .at = (int64_t)p->at,
+                                                     .rows = rows},
+                          done);
+}
+
+/* A field's numbers from an array, in 16 bits or in full. */
+static int take(const filler_t *f, const gnn_array_t *array, layout_t layout, const place_t *p,
+                const char *field, const gnn_tensor_t *shape)
+{
+    gnn_tensor_t to;
+    bool done;
+    GNN_TRY(keep(f, array, layout, p, field, shape, &done));
+    if (done)
+        return GNN_OK;
+    GNN_TRY(gnn__arch_whole(f->made, f->filled, field));
+    GNN_TRY(gnn_model_field(f->made->model, field, &to, NULL));
+    return copy_array(array, layout, p, &to, field);
+}
+
 static int fill(const filler_t *f, const gnn__arch_row_t *row, const char *array, const piece_t *p)
 {
     char name[MOST_NAME];
@@ -324,7 +373,7 @@ static int fill(const filler_t *f, const gnn__arch_row_t *row, const char *array
                                         f->part->weights.prefix, array, p->part, name);
     GNN_TRY(read_place(f, row->third, &place));
     stored->used = true;
-    return copy_array(stored->array, p->layout, &place, &to, name);
+    return take(f, stored->array, p->layout, &place, name, &to);
 }
 
 static int fill_both(const filler_t *f, const gnn__arch_row_t *row, const char *array,
@@ -344,6 +393,7 @@ static int make(const filler_t *f, const gnn__arch_row_t *row)
     name_field(f, row->second, "", name);
     if (!find_field(f, name, &to))
         return gnn__error(GNN_EINVALID, "the model has no field %s", name);
+    GNN_TRY(gnn__arch_whole(f->made, f->filled, name));
     maker(&to);
     return GNN_OK;
 }
@@ -416,7 +466,7 @@ static int visit(void *user, const gnn__arch_row_t *row, const gnn__scope_t *sco
 }
 
 int gnn__arch_weights(const gnn__arch_model_t *made, gnn__arch_part_t *part, gnn__scope_t *scope,
-                      bool *filled)
+                      const gnn__arch_filled_t *filled)
 {
     filler_t f = {.made = made, .part = part, .filled = filled};
     return gnn__arch_walk(part, scope, visit, &f);
@@ -442,16 +492,13 @@ static int store_others(gnn__arch_stored_t *out, const gnn__folder_t *weights)
 int gnn__arch_store(const gnn__arch_model_t *made, gnn__arch_part_t *part, gnn__scope_t *scope,
                     gnn__arch_stored_t **stored)
 {
-    bool *filled = NULL;
     int rc;
     *stored = NULL;
-    GNN_CHECK(gnn__new(&filled, gnn_model_field_count(made->model), sizeof *filled, "flags"));
     GNN_CHECK(gnn__new(stored, 1, sizeof **stored, "arrays"));
-    filler_t f = {.made = made, .part = part, .filled = filled, .stored = *stored};
+    filler_t f = {.made = made, .part = part, .stored = *stored};
     GNN_CHECK(gnn__arch_walk(part, scope, visit, &f));
     rc = store_others(*stored, &part->weights);
 done:
-    gnn_free(filled);
     if (rc != GNN_OK) {
         gnn__arch_stored_free(*stored);
         *stored = NULL;

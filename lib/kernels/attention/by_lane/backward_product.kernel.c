@@ -259,52 +259,52 @@ static void give_parameters(const gnn__lanes_t *l, const gnn_real_t *p, gnn_real
 
 /* What the pairs of a block give to both their ends, where keys are values: the sum of D in y, to
  * the senders' rows alpha f dY + a g (1 or slope), and to p what d_a has by way of them. */
-#if !GNN_DOUBLE && defined(__AVX512F__)
-static __attribute__((noinline)) void four_both(const gnn__lanes_t *l, const lane_block_t *block,
-                                                const gnn_real_t *own, const gnn_real_t *dy,
-                                                gnn_real_t *d_senders)
+static __attribute__((noinline)) void eight_both(const gnn__lanes_t *l, const lane_block_t *block,
+                                                 const gnn_real_t *own, const gnn_real_t *dy,
+                                                 gnn_real_t *d_senders)
 {
+    /* registers of a row at a time: as many as fit the register file five times over */
+    enum { SOME = LANES > HEADS ? 4 : 2 };
     const lane_block_t b = *block;
     const gnn__matrix_t keys = l->k, senders = {d_senders, l->sender_numbers};
     const gnn_real_t slope = l->a->slope;
-    gnn__vec_t least[4], a[4], grad[4], d[4], p[4];
+    for (int first = 0; first < EIGHTS * LANES; first += SOME * LANES) {
+        gnn__vec_t least[SOME], a[SOME], grad[SOME], d[SOME], p[SOME];
 #pragma GCC unroll 4
-    for (int v = 0; v < 4; v++) {
-        least[v] = -gnn__vec_load(own + v * LANES);
-        a[v] = gnn__vec_load(l->weights + v * LANES);
-        grad[v] = gnn__vec_load(dy + v * LANES);
-        d[v] = gnn__vec_load(b.y + v * LANES);
-        p[v] = gnn__vec_load(b.p + v * LANES);
-    }
+        for (int v = 0; v < SOME; v++) {
+            const int c = first + v * LANES;
+            least[v] = -gnn__vec_load(own + c);
+            a[v] = gnn__vec_load(l->weights + c);
+            grad[v] = gnn__vec_load(dy + c);
+            d[v] = gnn__vec_load(b.y + c);
+            p[v] = gnn__vec_load(b.p + c);
+        }
 #pragma GCC unroll 1
-    for (int e = 0; e < b.n; e++) {
-        const gnn_real_t *k = gnn__matrix_row(&keys, b.other[e]);
-        gnn_real_t *to = gnn__matrix_row(&senders, b.other[e]);
-        const gnn__vec_t w = gnn__vec_pattern(b.weight + e * HEADS, HEADS, 0),
-                         g = gnn__vec_pattern(b.second + e * HEADS, HEADS, 0), bent = slope * g;
-        prefetch_four(gnn__matrix_row(&senders, b.other[e + AHEAD]));
-        for (int v = 0; v < 4; v++) {
-            const gnn__vec_t x = gnn__vec_load(k + v * LANES);
-            const __mmask16 above = _mm512_cmp_ps_mask((__m512)x, (__m512)least[v], _CMP_GT_OQ);
-            const gnn__vec_t z = (gnn__vec_t)_mm512_mask_blend_ps(above, (__m512)bent, (__m512)g);
-            d[v] = (gnn__vec_t)_mm512_mask_add_ps((__m512)d[v], above, (__m512)d[v], (__m512)g);
-            p[v] += z * x;
-            gnn__vec_store(to + v * LANES, gnn__vec_load(to + v * LANES) + w * grad[v] + z * a[v]);
+        for (int e = 0; e < b.n; e++) {
+            const gnn_real_t *k = gnn__matrix_row(&keys, b.other[e]) + first;
+            gnn_real_t *to = gnn__matrix_row(&senders, b.other[e]) + first;
+            const gnn__vec_t w = gnn__vec_pattern(b.weight + e * HEADS, HEADS, 0),
+                             g = gnn__vec_pattern(b.second + e * HEADS, HEADS, 0), bent = slope * g;
+            const char *next = (const char *)(gnn__matrix_row(&senders, b.other[e + AHEAD]) + first);
+            for (int byte = 0; byte < SOME * GNN__VEC_BYTES; byte += 64)
+                __builtin_prefetch(next + byte);
+#pragma GCC unroll 4
+            for (int v = 0; v < SOME; v++) {
+                const gnn__vec_t x = gnn__vec_load(k + v * LANES),
+                                 z = gnn__vec_bend(x, least[v], g, bent);
+                d[v] = gnn__vec_add_above(d[v], x, least[v], g);
+                p[v] += z * x;
+                gnn__vec_store(to + v * LANES,
+                               gnn__vec_load(to + v * LANES) + w * grad[v] + z * a[v]);
+            }
+        }
+#pragma GCC unroll 4
+        for (int v = 0; v < SOME; v++) {
+            gnn__vec_store(b.y + first + v * LANES, d[v]);
+            gnn__vec_store(b.p + first + v * LANES, p[v]);
         }
     }
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; v++) {
-        gnn__vec_store(b.y + v * LANES, d[v]);
-        gnn__vec_store(b.p + v * LANES, p[v]);
-    }
 }
-#else
-static void four_both(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own,
-                      const gnn_real_t *dy, gnn_real_t *d_senders)
-{
-    (void)l, (void)b, (void)own, (void)dy, (void)d_senders;
-}
-#endif
 
 static __attribute__((noinline)) void both_ends(const gnn__lanes_t *l, const lane_block_t *b,
                                                 int64_t node, bool fresh, gnn_real_t *d_senders)
@@ -315,7 +315,7 @@ static __attribute__((noinline)) void both_ends(const gnn__lanes_t *l, const lan
     if (in_columns(l))
         column_both(l, b, own, dy, d_senders);
     else
-        four_both(l, b, own, dy, d_senders);
+        eight_both(l, b, own, dy, d_senders);
 }
 
 /* Sums of features over a receiver's pairs, from one block, and gradients of these features. */

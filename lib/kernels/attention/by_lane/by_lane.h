@@ -3,9 +3,9 @@
  *
  * Rows of values lie heads fastest, number c of head h at c * width + h, in copies made beforehand;
  * or head by head where they are, if every head fills whole registers. With additive scores kernels
- * that have masks and permutations (AVX-512) also read in place one head of fewer numbers than a
- * register has, and heads of 2, 4 or 8 numbers that fill their registers together: there the
- * weights of a pair, one per head, are permuted to the lanes of their heads. Scores of a pair are
+ * that have masks also read in place one head of fewer numbers than a register has, and those with
+ * permutations of two registers (AVX-512) heads of 2, 4 or 8 numbers that fill their registers
+ * together: there the weights of a pair, one per head, are permuted to the lanes of their heads. Scores of a pair are
  * `width` numbers, 1, 4 or 8, of which a->heads are real.
  *
  * Additive scores s = q_i + k_j with a gnn__vec_leaky slope need no product per edge in backward.
@@ -166,8 +166,10 @@ typedef struct gnn__attention_lanes {
      * 1 those of features, and d_weights (d_e rows of 16 numbers, or NULL) gains what they give to
      * the gradient of edge_weights. */
     void (*spend_logits)(const gnn__lanes_t *l, int64_t e0, int64_t e1, gnn_real_t *d_weights);
-    /* a register's numbers, where it takes GNN__NARROW and GNN__SHARED; 0: it does not */
+    /* a register's numbers, where it takes GNN__NARROW; 0: it does not */
     int in_place;
+    bool shares;    /* it takes GNN__SHARED */
+    bool both_ends; /* `receive` can do the senders' part of packed heads, eight of eight numbers */
 } gnn__attention_lanes_t;
 /* NULL: this processor has none. */
 const gnn__attention_lanes_t *gnn__attention_lanes(void);

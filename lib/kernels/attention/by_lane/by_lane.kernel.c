@@ -33,4 +33,6 @@ const gnn__attention_lanes_t GNN__KERNEL(attention_lanes) = {pack,
                                                              collect_senders,
                                                              send,
                                                              spend_edge_logits,
-                                                             IN_PLACE};
+                                                             IN_PLACE,
+                                                             SHARES,
+                                                             BOTH_ENDS};

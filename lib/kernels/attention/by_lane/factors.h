@@ -24,7 +24,7 @@ GNN__INLINE void take_weights(const lane_block_t *b, bool records, int x, gnn__v
         gnn__vec_store(b->second + x, gnn__vec_where(negative, w));
 }
 
-#if !GNN_DOUBLE && defined(__AVX512F__)
+#if !GNN_DOUBLE && defined(__AVX2__)
 /* l->key_factors of senders j0 .. j1 - 1. */
 #define make_factors GNN__KERNEL(lanes_make_factors)
 void make_factors(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch);

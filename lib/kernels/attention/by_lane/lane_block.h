@@ -171,6 +171,11 @@ GNN__INLINE gnn__vec_t rows_at(const gnn__matrix_t *m, const uint32_t *nodes, in
                          _mm_loadu_ps(gnn__matrix_row(m, node[3])), 1);
         return (gnn__vec_t)_mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
     }
+#elif !GNN_DOUBLE && defined(__AVX2__)
+    if (width == 4)
+        return (gnn__vec_t)_mm256_insertf128_ps(
+            _mm256_castps128_ps256(_mm_loadu_ps(gnn__matrix_row(m, node[0]))),
+            _mm_loadu_ps(gnn__matrix_row(m, node[1])), 1);
 #endif
     gnn__vec_t y;
     for (int lane = 0; lane < LANES; lane++)

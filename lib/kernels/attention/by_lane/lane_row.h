@@ -7,11 +7,20 @@
 
 /* ---- layouts ---- */
 
-#if !GNN_DOUBLE && defined(__AVX512F__)
+/* IN_PLACE: numbers of a register, where one head of fewer is read where it lies. SHARES: so are
+ * small heads that share registers. BOTH_ENDS: rows of eight heads of eight numbers fill registers,
+ * so that backward can go through pairs once for both their ends. */
+#if !GNN_DOUBLE && defined(__AVX2__)
 enum { IN_PLACE = LANES };
 #else
 enum { IN_PLACE = 0 };
 #endif
+#if !GNN_DOUBLE && defined(__AVX512F__)
+enum { SHARES = 1 };
+#else
+enum { SHARES = 0 };
+#endif
+enum { BOTH_ENDS = LANES >= HEADS, EIGHTS = HEADS * 8 / LANES };
 
 /* Numbers of the one head that does not fill a register, or of each of several that share them; 0:
  * the layout is another. */
@@ -22,7 +31,7 @@ GNN__INLINE int narrow_width(const gnn__lanes_t *l)
 
 GNN__INLINE int shared_width(const gnn__lanes_t *l)
 {
-    return IN_PLACE > 0 && l->layout == GNN__SHARED ? (int)l->a->d_v : 0;
+    return SHARES && l->layout == GNN__SHARED ? (int)l->a->d_v : 0;
 }
 
 /* Rows of the kernels' own lie as the caller's do: neither heads fastest nor padded. */
@@ -124,10 +133,11 @@ void row_products(const gnn__lanes_t *l, const gnn_real_t *x, const gnn_real_t *
 
 /* ---- prefetching ---- */
 
-GNN__INLINE void prefetch_four(const gnn_real_t *x)
+/* A row of eight heads of eight numbers. */
+GNN__INLINE void prefetch_eight(const gnn_real_t *x)
 {
-    for (int byte = 0; byte < 4 * GNN__VEC_BYTES; byte += 64)
-        __builtin_prefetch((const char *)x + byte);
+    for (int c = 0; c < 64; c += 64 / (int)sizeof *x)
+        __builtin_prefetch(x + c);
 }
 
 #endif

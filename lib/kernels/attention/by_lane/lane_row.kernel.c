@@ -4,7 +4,8 @@
 
 #if !GNN_DOUBLE && defined(__AVX512F__)
 #define TRANSPOSES 1
-/* Eight heads of eight numbers, either way: a transpose of 8 x 8 in four registers. */
+/* Eight heads of eight numbers, either way: a transpose of 8 x 8 in four registers, or in
+ * eight. */
 GNN__INLINE void transpose_eight(const gnn_real_t *x, gnn_real_t *y)
 {
     const __m512i low = _mm512_setr_epi32(0, 8, 16, 24, 1, 9, 17, 25, 2, 10, 18, 26, 3, 11, 19, 27),
@@ -21,6 +22,13 @@ GNN__INLINE void transpose_eight(const gnn_real_t *x, gnn_real_t *y)
     _mm512_storeu_ps(y + 16, _mm512_permutex2var_ps(a0, second, b0));
     _mm512_storeu_ps(y + 32, _mm512_permutex2var_ps(a1, first, b1));
     _mm512_storeu_ps(y + 48, _mm512_permutex2var_ps(a1, second, b1));
+}
+#elif defined(GNN__VEC_TRANSPOSE)
+#define TRANSPOSES 1
+GNN__INLINE void transpose_eight(const gnn_real_t *x, gnn_real_t *y)
+{
+    const gnn_real_t *const rows[] = {x, x + 8, x + 16, x + 24, x + 32, x + 40, x + 48, x + 56};
+    gnn__vec_transpose(rows, 0, y, 8);
 }
 #endif
 

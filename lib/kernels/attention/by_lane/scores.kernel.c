@@ -60,7 +60,7 @@ void additive_scores(const gnn__lanes_t *l, lane_block_t *b, const gnn__vec_t *q
 GNN__INLINE bool in_four_registers(const int width, int64_t row)
 {
     /* where there are enough of them */
-    return IN_PLACE > 0 && 2 * width == LANES && row == 4 * LANES;
+    return SHARES && 2 * width == LANES && row == 4 * LANES;
 }
 
 /* What a row's own numbers give with the other ends'. */
@@ -137,9 +137,9 @@ GNN__INLINE void four_pairs(const gnn__lanes_t *l, const lane_block_t *b, const 
         gnn__vec_t score[2], product[2];
         for (int pair = 0; pair < 2; pair++) {
             const uint32_t other = others[e + pair], next = others[e + pair + AHEAD];
-            prefetch_four(gnn__matrix_row(&keys, next));
+            prefetch_eight(gnn__matrix_row(&keys, next));
             if (apart)
-                prefetch_four(gnn__matrix_row(&values, next));
+                prefetch_eight(gnn__matrix_row(&values, next));
             if (records)
                 __builtin_prefetch(gnn__matrix_row(&record, next));
             score[pair] = four_product(&key, gnn__matrix_row(&keys, other), bent);
@@ -152,12 +152,56 @@ GNN__INLINE void four_pairs(const gnn__lanes_t *l, const lane_block_t *b, const 
     }
 }
 
+/* Rows of eight registers, a pattern filling one: pairs are taken some at a time, which share what
+ * is read of the row's own numbers, and no sum goes across lanes. */
+GNN__INLINE bool in_eight_registers(const int width, int64_t row)
+{
+    return LANES == HEADS && width == LANES && row == 8 * LANES;
+}
+
+GNN__INLINE void eight_products(const lane_block_t *b, const gnn_real_t *own,
+                                const gnn__matrix_t *m, gnn_real_t scale, const gnn_real_t *a,
+                                gnn_real_t slope, gnn_real_t *out)
+{
+    enum { SOME = 4 };
+    const uint32_t *others = b->other;
+    const int n = b->n;
+#pragma GCC unroll 1
+    for (int e = 0; e < n; e += SOME, out += SOME * LANES) {
+        const gnn_real_t *x0 = gnn__matrix_row(m, others[e]),
+                         *x1 = gnn__matrix_row(m, others[e + 1]),
+                         *x2 = gnn__matrix_row(m, others[e + 2]),
+                         *x3 = gnn__matrix_row(m, others[e + 3]);
+        gnn__vec_t s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+        for (int k = 0; k < SOME; k++)
+            prefetch_eight(gnn__matrix_row(m, others[e + k + AHEAD]));
+#pragma GCC unroll 8
+        for (int c = 0; c < 8 * LANES; c += LANES) {
+            const gnn__vec_t mine = gnn__vec_load(own + c), by = a ? gnn__vec_load(a + c) : mine;
+#define PRODUCT(x) (a ? gnn__vec_leaky(mine + gnn__vec_load(x + c), slope) : gnn__vec_load(x + c))
+            s0 += by * PRODUCT(x0);
+            s1 += by * PRODUCT(x1);
+            s2 += by * PRODUCT(x2);
+            s3 += by * PRODUCT(x3);
+#undef PRODUCT
+        }
+        gnn__vec_store(out, scale * s0);
+        gnn__vec_store(out + LANES, scale * s1);
+        gnn__vec_store(out + 2 * LANES, scale * s2);
+        gnn__vec_store(out + 3 * LANES, scale * s3);
+    }
+}
+
 #define ROW_PRODUCTS(width)                                                           \
     MADE row_products_##width(const lane_block_t *b, const gnn_real_t *own,           \
                               const gnn__matrix_t *m, int64_t row, gnn_real_t scale,  \
                               const gnn_real_t *a, gnn_real_t slope, gnn_real_t *out) \
     {                                                                                 \
-        if (a)                                                                        \
+        if (in_eight_registers(width, row) && a)                                      \
+            eight_products(b, own, m, scale, a, slope, out);                          \
+        else if (in_eight_registers(width, row))                                      \
+            eight_products(b, own, m, scale, NULL, 0, out);                           \
+        else if (a)                                                                   \
             pair_products(b, own, m, row, scale, a, slope, out, width);               \
         else                                                                          \
             pair_products(b, own, m, row, scale, NULL, 0, out, width);                \

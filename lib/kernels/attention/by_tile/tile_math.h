@@ -3,7 +3,7 @@
 #ifndef GNN_KERNELS_TILE_MATH_H
 #define GNN_KERNELS_TILE_MATH_H
 
-#include <lib/kernels/simd/vec.h>
+#include <lib/kernels/simd/vec_math.h>
 #include <math.h>
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -66,8 +66,8 @@ GNN__INLINE gnn__vec_t power_of_fraction(gnn__vec_t r)
     return p;
 }
 
-/* 2^x for x up to some 100, about 1e-7 (2e-16) relative; 0 for what falls below the normal numbers,
- * NaN for NaN. */
+/* 2^x for x up to some 100, about 1e-7 (2e-16) relative; 0 for what falls well below the normal
+ * numbers, NaN for NaN. */
 #if defined(__AVX512DQ__) && GNN_DOUBLE
 GNN__INLINE gnn__vec_t exp2_of(gnn__vec_t x)
 {
@@ -83,14 +83,11 @@ GNN__INLINE gnn__vec_t exp2_of(gnn__vec_t x)
 GNN__INLINE gnn__vec_t exp2_of(gnn__vec_t x)
 {
     enum { MANTISSA = GNN_DOUBLE ? 52 : 23, BIAS = GNN_DOUBLE ? 1023 : 127 };
-    /* adding it rounds */
-    const gnn_real_t magic = (gnn_real_t)(3 * ((int64_t)1 << (MANTISSA - 1)));
-    const gnn__vec_t rounded = x + magic;
-    const lanes_t power = (lanes_t)((lanes_t)rounded - (lanes_t)gnn__vec_all(magic) + BIAS)
-                          << MANTISSA,
-                  least = x < (gnn_real_t)(1 - BIAS);
-    const gnn__vec_t y = power_of_fraction(x - (rounded - magic)) * (gnn__vec_t)power;
-    return (gnn__vec_t)((lanes_t)y & ~least);
+    /* Adding it rounds, and leaves the exponent of the result in the lowest bits: that of 0 for
+     * what falls below. */
+    const gnn_real_t magic = (gnn_real_t)(3 * ((int64_t)1 << (MANTISSA - 1)) + BIAS);
+    const gnn__vec_t y = gnn__vec_max(gnn__vec_all(-BIAS), x), rounded = y + magic;
+    return power_of_fraction(y - (rounded - magic)) * (gnn__vec_t)((lanes_t)rounded << MANTISSA);
 }
 #endif
 
@@ -119,13 +116,15 @@ GNN__INLINE gnn__vec_t larger(gnn__vec_t x, gnn__vec_t best)
 #if defined(__AVX512F__)
     return AVX512(max)(x, best);
 #else
-    const lanes_t more = x > best;
-    return (gnn__vec_t)(((lanes_t)x & more) | ((lanes_t)best & ~more));
+    return gnn__vec_max(x, best);
 #endif
 }
 
 GNN__INLINE bool any(lanes_t mask)
 {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+    return !_mm256_testz_si256((__m256i)mask, (__m256i)mask);
+#endif
     lane_int_t some = 0;
     for (int l = 0; l < LANES; l++)
         some |= mask[l];
@@ -180,7 +179,7 @@ GNN__INLINE lanes_t columns_inside(int c, int from, int to)
 
 GNN__INLINE gnn__vec_t choose(lanes_t mask, gnn__vec_t x, gnn_real_t other)
 {
-    return (gnn__vec_t)(((lanes_t)x & mask) | ((lanes_t)gnn__vec_all(other) & ~mask));
+    return gnn__vec_select(mask, x, gnn__vec_all(other));
 }
 
 /* y[c][r] = rows[r][at + c], LANES x LANES numbers. */
@@ -206,6 +205,12 @@ GNN__INLINE void transpose_square(const gnn_real_t *const *rows, int64_t at, gnn
     }
     for (int r = 0; r < LANES; r++)
         gnn__vec_store(y + r * ldy, row[r]);
+}
+#elif defined(GNN__VEC_TRANSPOSE)
+GNN__INLINE void transpose_square(const gnn_real_t *const *rows, int64_t at, gnn_real_t *y,
+                                  int64_t ldy)
+{
+    gnn__vec_transpose(rows, at, y, ldy);
 }
 #else
 GNN__INLINE void transpose_square(const gnn_real_t *const *rows, int64_t at, gnn_real_t *y,

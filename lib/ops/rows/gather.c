@@ -1,6 +1,8 @@
 /* Row ids[r] of a table as row r; -1 gives zeros. Backward adds rows of dy where they came from:
  * every element of the table's gradient has one owner. */
+#include <lib/kernels/dense/halves.h>
 #include <lib/ops/support.h>
+#include <lib/ops/traits.h>
 
 static int gather_shape(gnn_op_call_t *call)
 {
@@ -23,17 +25,26 @@ static int check_ids(const gnn_op_call_t *call)
     return GNN_OK;
 }
 
+static void copy_row(const gnn_operand_t *table, int64_t row, gnn_real_t *to)
+{
+    const gnn__halves_t *h = table->halves;
+    if (h)
+        gnn__halves_kernels()->widen(h->cols, h->bf16, h->at + row * h->cols, to);
+    else
+        memcpy(to, gnn__row(&table->value, row), (size_t)table->cols * sizeof *to);
+}
+
 static int gather_forward(gnn_op_call_t *call)
 {
     const int32_t *ids = call->in[1].ids;
-    const gnn_tensor_t *table = &call->in[0].value, *y = &call->out[0].value;
+    const gnn_tensor_t *y = &call->out[0].value;
     GNN_TRY(check_ids(call));
     const size_t bytes = (size_t)y->cols * sizeof(gnn_real_t);
     const int threads = gnn__op_threads(call, bytes ? y->rows * y->cols : 0);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < y->rows; r++) {
         if (bytes && ids[r] >= 0)
-            memcpy(gnn__row(y, r), gnn__row(table, ids[r]), bytes);
+            copy_row(&call->in[0], ids[r], gnn__row(y, r));
         else if (bytes)
             memset(gnn__row(y, r), 0, bytes);
     }
@@ -69,5 +80,15 @@ static int gather_backward(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-const gnn_op_t gnn__op_gather = {
-    .name = "gather", .shape = gather_shape, .forward = gather_forward, .backward = gather_backward};
+static bool reads_halves(const void *attributes, int k, const gnn__halves_t *w)
+{
+    (void)attributes;
+    return k == 0 && !w->turned;
+}
+
+static const gnn__op_traits_t traits = {.halves = reads_halves};
+const gnn_op_t gnn_op_gather = {.name = "gather",
+                                .shape = gather_shape,
+                                .forward = gather_forward,
+                                .backward = gather_backward,
+                                .traits = &traits};

@@ -1,0 +1,51 @@
+/* Training on sequences of tokens, as translate and write do it: options, the loop with what can be
+ * seen of it, and Ctrl-C. */
+#ifndef EXAMPLES_TEXT_TRAIN_H
+#define EXAMPLES_TEXT_TRAIN_H
+
+#include "options.h"
+
+#include <gnn/gnn.h>
+
+typedef struct {
+    int64_t epochs, tokens, window, warmup, seed, threads;
+    double lr, dropout, smoothing, decay;
+    int schedule, precision; /* 0: cosine, 1: noam; 0: highest, 1: high, 2: medium */
+    const char *checkpoint;
+    int resume;
+} text_train_t;
+
+#define TEXT_TRAIN_OPTIONS(t)                                                                        \
+    WHOLE("epochs", &(t).epochs, "passes over the training text", 1, 1000000),                       \
+        WHOLE("tokens", &(t).tokens, "rows of a batch", 1, 1000000000),                              \
+        REAL("lr", &(t).lr, "highest learning rate; noam: its factor", 0, 1e9),                      \
+        CHOICE("schedule", &(t).schedule, "of the learning rate, after the warm-up", "cosine|noam"), \
+        WHOLE("warmup", &(t).warmup, "steps until the highest rate", 1, 1000000000),                 \
+        REAL("dropout", &(t).dropout, "of attention, updates and embeddings", 0, 0.99),              \
+        REAL("weight-decay", &(t).decay, "decoupled, of all but embeddings", 0, 1e9),                \
+        OUTPUT("checkpoint", &(t).checkpoint, "keeps the state of the training", "FILE"),            \
+        FLAG("resume", &(t).resume, "goes on where the checkpoint stands"),                          \
+        CHOICE("precision", &(t).precision, "of products (gnn/context.h)", "highest|high|medium"),   \
+        WHOLE("threads", &(t).threads, "0: all processors that the process may use [0]", 0, 1024),   \
+        WHOLE("seed", &(t).seed, "of weights, order, dropout and drawn tokens", 0, 1e18)
+
+typedef struct {
+    double train_loss, validation_loss, seconds; /* losses in nats per token */
+    int64_t epochs, best_epoch;
+    double words_per_second;
+} text_trained_t;
+
+/* The context for these options. */
+int text_context(gnn_context_t **context, const text_train_t *t);
+/* Trains with a line an epoch on standard error, and on a terminal one that moves. `frozen`: names
+ * of fields that begin so stay as they are (NULL: none); `words`: of an epoch. */
+int text_train(const char *program, gnn_model_t *model, gnn_context_t *context,
+               const gnn_source_t *source, const text_train_t *t, const char *frozen, int64_t words,
+               text_trained_t *result);
+/* Numbers that a model learns. */
+int64_t text_weights(const gnn_model_t *model, const char *frozen);
+double text_seconds(void);
+/* Text between blanks. */
+int64_t text_words(const char *text);
+
+#endif

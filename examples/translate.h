@@ -1,0 +1,60 @@
+/* What the parts of translate share. */
+#ifndef EXAMPLES_TRANSLATE_H
+#define EXAMPLES_TRANSLATE_H
+
+#include "text_train.h"
+
+enum { TRANSLATE_BEGIN = 0, TRANSLATE_END = 1 }; /* the special tokens */
+
+typedef struct {
+    const char *source, *target, *dev_source, *dev_target, *test_source, *test_target;
+    const char *input, *output, *save, *load, *attention;
+    int64_t vocabulary, width, layers, heads, feed_forward, max_length, beams, at_once;
+    double length_penalty;
+    int keep_case, json;
+    text_train_t train;
+} translate_t;
+
+/* Two texts, of which line k of one is line k of the other. */
+typedef struct {
+    int64_t count, words;
+    const char *const *source, *const *target;
+    gnn_lines_t *lines[2]; /* owns them if they were read */
+    char **made;           /* owns them if they were made: source and target by turns */
+} pairs_t;
+
+int pairs_read(pairs_t *pairs, const char *source, const char *target);
+/* German numbers and what they are in English, from place `first` of a drawn order. */
+int pairs_numbers(pairs_t *pairs, int64_t first, int64_t count);
+void pairs_free(pairs_t *pairs);
+
+/* A model with its tokenizer. */
+typedef struct {
+    gnn_model_t *model;
+    gnn_tokenizer_t *tokenizer;
+    int64_t max_length;
+} translator_t;
+
+int translator_new(translator_t *t, gnn_context_t *context, const translate_t *o,
+                   const pairs_t *train);
+/* PATH, and PATH.tokenizer.json beside it. */
+int translator_save(const translator_t *t, const char *path);
+int translator_load(translator_t *t, gnn_context_t *context, const char *path);
+void translator_free(translator_t *t);
+
+/* A source's tokens with the end token, and a target's between begin and end. The caller frees both
+ * with encoded_free; `sequences` points into them. */
+typedef struct {
+    int64_t *lengths[2];
+    int32_t *ids[2];
+    gnn_sequences_t sequences;
+} encoded_t;
+int encode_lines(encoded_t *e, const translator_t *t, int64_t count, const char *const *source,
+                 const char *const *target);
+void encoded_free(encoded_t *e);
+
+/* Writes translations of lines into `out` (count), each for free. */
+int translate_lines(const translator_t *t, gnn_context_t *context, const translate_t *o,
+                    int64_t count, const char *const *source, char **out);
+
+#endif

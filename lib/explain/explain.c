@@ -1,0 +1,190 @@
+/* Explaining a row: settings checked, the method run, and what it found put under the caller's
+ * numbers. */
+#include <lib/explain/explain.h>
+
+#include <math.h>
+
+static const gnn__explainer_t *const rows[] = {
+#define GNN_EXPLAINER(name, paper, help) &gnn__explainer_##name,
+#include <lib/explain/explainers.def>
+#undef GNN_EXPLAINER
+};
+
+static const gnn_explain_method_t methods[] = {
+#define GNN_EXPLAINER(name, paper, help) {#name, paper, help},
+#include <lib/explain/explainers.def>
+#undef GNN_EXPLAINER
+};
+
+const gnn_explain_method_t *gnn_explain_method_at(size_t index)
+{
+    return index < sizeof methods / sizeof *methods ? &methods[index] : NULL;
+}
+
+static const char *name_at(size_t index)
+{
+    const gnn_explain_method_t *method = gnn_explain_method_at(index);
+    return method ? method->name : NULL;
+}
+
+static int find_method(gnn__explain_t *e, const gnn__explainer_t **row)
+{
+    const char *name = e->config.method ? e->config.method : methods[0].name;
+    for (size_t k = 0; k < sizeof methods / sizeof *methods; k++)
+        if (strcmp(methods[k].name, name) == 0) {
+            e->found->method = methods[k].name;
+            *row = rows[k];
+            return GNN_OK;
+        }
+    return gnn__unknown_name("method of explanation", name, name_at);
+}
+
+/* ---- settings ---- */
+
+static int check_number(const char *name, gnn_real_t *value, double initial)
+{
+    const double v = gnn__setting(*value, initial);
+    if (!(v >= 0) || isinf(v))
+        return gnn__error(GNN_EINVALID, "explanation: %s is %g, expected a number from 0", name, v);
+    *value = (gnn_real_t)v;
+    return GNN_OK;
+}
+
+static int check_count(const char *name, int64_t *value, int64_t initial)
+{
+    enum { MOST = 1000000 };
+    *value = *value == 0 ? initial : *value;
+    if (*value < 1 || *value > MOST)
+        return gnn__error(GNN_EINVALID, "explanation: %s is %lld, expected 1 to %d", name,
+                          (long long)*value, MOST);
+    return GNN_OK;
+}
+
+static int resolve(gnn_explain_config_t *c)
+{
+    if ((int)c->features < 0 || c->features > GNN_EXPLAIN_NONE)
+        return gnn__error(GNN_EINVALID, "explanation: features is %d", (int)c->features);
+    if ((int)c->loss < 0 || c->loss > GNN_LOSS_MEAN_SQUARED)
+        return gnn__error(GNN_EINVALID, "explanation: loss is %d", (int)c->loss);
+    GNN_TRY(check_count("epochs", &c->epochs, 100));
+    GNN_TRY(check_count("steps", &c->steps, 50));
+    GNN_TRY(check_number("lr", &c->lr, 0.01));
+    GNN_TRY(check_number("edge_size", &c->edge_size, 0.005));
+    GNN_TRY(check_number("edge_entropy", &c->edge_entropy, 1));
+    GNN_TRY(check_number("feature_size", &c->feature_size, 1));
+    return check_number("feature_entropy", &c->feature_entropy, 0.1);
+}
+
+/* ---- what is found ---- */
+
+static int new_tensor(gnn_tensor_t *t, int64_t rows_of, int64_t cols)
+{
+    int64_t count;
+    if (!gnn__mul(rows_of, cols, &count))
+        return gnn__error(GNN_EOVERFLOW, "an explanation of %lld x %lld numbers",
+                          (long long)rows_of, (long long)cols);
+    GNN_TRY(gnn__new(&t->data, count, sizeof *t->data, "an explanation"));
+    *t = gnn_tensor(t->data, rows_of, cols);
+    return GNN_OK;
+}
+
+static int make_room(gnn__explain_t *e, const gnn__explainer_t *row)
+{
+    gnn_explanation_t *f = e->found;
+    const gnn__probe_t *p = &e->probe;
+    const bool columns = row->columns || e->config.features == GNN_EXPLAIN_COMMON;
+    GNN_TRY(gnn__new(&e->edges, p->n_edges, sizeof *e->edges, "an explanation"));
+    GNN_TRY(gnn__new(&e->d_row, p->logits.cols, sizeof *e->d_row, "an explanation"));
+    GNN_TRY(new_tensor(&e->first, 1, p->logits.cols));
+    GNN_TRY(new_tensor(&f->logits, 1, p->logits.cols));
+    GNN_TRY(new_tensor(&f->edges, gnn_graph_n_edges(p->given->graphs[e->config.slot]), 1));
+    if (p->features < 0 || row->no_features || e->config.features == GNN_EXPLAIN_NONE)
+        return GNN_OK;
+    return new_tensor(&f->features, columns ? 1 : p->x.rows, p->x.cols);
+}
+
+/* What the probe knows goes over to the explanation. */
+static void hand_over(gnn__explain_t *e)
+{
+    gnn_explanation_t *f = e->found;
+    gnn__probe_t *p = &e->probe;
+    for (int64_t k = 0; k < p->n_edges; k++)
+        f->edges.data[p->edges[k]] = e->edges[k];
+    f->hops = p->hops;
+    f->n_nodes = p->n_nodes;
+    f->nodes = p->nodes;
+    f->n_edges = p->n_edges;
+    f->edge_numbers = p->edges;
+    p->nodes = p->edges = NULL;
+}
+
+static int look_first(gnn__explain_t *e)
+{
+    gnn_explanation_t *f = e->found;
+    GNN_TRY(gnn__probe_run(&e->probe));
+    memcpy(e->first.data, e->probe.logits.data, (size_t)e->first.cols * sizeof(gnn_real_t));
+    memcpy(f->logits.data, e->first.data, (size_t)e->first.cols * sizeof(gnn_real_t));
+    for (int64_t c = 0; c < e->first.cols; c++)
+        if (!isfinite(e->first.data[c]))
+            return gnn__error(GNN_ENUMERIC, "row %lld of the output is not finite: %g in column %lld",
+                              (long long)f->row, (double)e->first.data[c], (long long)c);
+    GNN_TRY(gnn__target(&e->first, e->config.loss, e->config.output, &f->output));
+    f->probability = gnn__target_probability(&e->first, e->config.loss, f->output);
+    return GNN_OK;
+}
+
+static int explain(gnn__explain_t *e, const gnn_model_t *model, gnn_context_t *context,
+                   const gnn_model_inputs_t *inputs)
+{
+    const gnn__explainer_t *row = NULL;
+    GNN_TRY(resolve(&e->config));
+    GNN_TRY(find_method(e, &row));
+    const gnn__probe_config_t how = {e->found->row, e->config.input, e->config.slot, row->gradients};
+    GNN_TRY(gnn__probe_open(&e->probe, model, context, inputs, &how));
+    GNN_TRY(make_room(e, row));
+    GNN_TRY(look_first(e));
+    GNN_TRY(row->run(e));
+    hand_over(e);
+    return GNN_OK;
+}
+
+int gnn_explain_sized(gnn_explanation_t **explanation, const gnn_model_t *model,
+                      gnn_context_t *context, const gnn_model_inputs_t *inputs, int64_t row,
+                      const gnn_explain_config_t *config, size_t size)
+{
+    GNN__NEED(explanation);
+    *explanation = NULL;
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(inputs);
+    gnn__explain_t e = {0};
+    if (config && !gnn__sized_take(&e.config, sizeof e.config, config, size))
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "an explanation's config of %zu bytes sets fields that "
+                          "this version of the library does not have",
+                          size);
+    GNN_TRY(gnn__new(&e.found, 1, sizeof *e.found, "an explanation"));
+    e.found->row = row;
+    const int rc = explain(&e, model, context, inputs);
+    gnn__probe_close(&e.probe);
+    gnn_free(e.edges);
+    gnn_free(e.d_row);
+    gnn_free(e.first.data);
+    if (rc == GNN_OK)
+        *explanation = e.found;
+    else
+        gnn_explanation_free(e.found);
+    return rc;
+}
+
+void gnn_explanation_free(gnn_explanation_t *explanation)
+{
+    if (!explanation)
+        return;
+    gnn_free((void *)explanation->nodes);
+    gnn_free((void *)explanation->edge_numbers);
+    gnn_free(explanation->edges.data);
+    gnn_free(explanation->features.data);
+    gnn_free(explanation->logits.data);
+    gnn_free(explanation);
+}

@@ -1,0 +1,30 @@
+/* A parameter that is kept in 16 bits becomes a matrix like others, for ops that read no such
+ * parameters. There is no gradient: a tape that records one takes none of these. */
+#include <lib/kernels/dense/halves.h>
+#include <lib/ops/support.h>
+#include <lib/ops/traits.h>
+
+static int widen_shape(gnn_op_call_t *call)
+{
+    if (!gnn__has_input(call, 0) || !call->in[0].halves)
+        return gnn_op_fail(call, GNN_EINVALID, "widen takes a parameter that is kept in 16 bits");
+    gnn__op_output(call, call->in[0].rows, call->in[0].cols);
+    return GNN_OK;
+}
+
+static int widen_forward(gnn_op_call_t *call)
+{
+    const gnn_tensor_t *y = &call->out[0].value;
+    gnn__halves_widen(call->context, call->in[0].halves, call->threads, y->data, gnn__stride(y));
+    return GNN_OK;
+}
+
+static bool reads_halves(const void *attributes, int k, const gnn__halves_t *w)
+{
+    (void)attributes, (void)k, (void)w;
+    return true;
+}
+
+static const gnn__op_traits_t traits = {.halves = reads_halves};
+const gnn_op_t gnn__op_widen = {
+    .name = "widen", .shape = widen_shape, .forward = widen_forward, .traits = &traits};

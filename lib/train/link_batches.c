@@ -1,0 +1,365 @@
+/* Batches of pairs: links beside drawn pairs that are none, or edges that have classes. The graph
+ * that the model hears along is the same in all. */
+#include <lib/io/data/data.h>
+#include <lib/train/links.h>
+
+enum { SOURCES, TARGETS, FEATURES, ARRAYS };
+
+/* ---- inputs ---- */
+
+/* Rows of an edge array by edge numbers, into value v. */
+static int gather_edges(gnn_link_batches_t *b, int64_t v, const gnn_tensor_t *from,
+                        const int64_t *edges, int64_t count)
+{
+    int64_t numbers;
+    gnn_tensor_t *to = &b->rows[v];
+    if (!gnn__mul(count, from->cols, &numbers))
+        return gnn__error(GNN_EOVERFLOW, "%lld rows of %lld do not fit", (long long)count,
+                          (long long)from->cols);
+    GNN_TRY(gnn__reserve(&to->data, &b->rows_room[v], numbers, sizeof *to->data, "rows of edges"));
+    *to = gnn_tensor(to->data, count, from->cols);
+    for (int64_t k = 0; k < count && from->cols > 0; k++)
+        memcpy(gnn__row(to, k), gnn__row(from, edges[k]), (size_t)from->cols * sizeof *to->data);
+    b->values[v].dense = to;
+    return GNN_OK;
+}
+
+/* The set's arrays of reals, by their names; those on edges have the rows of the graph's. */
+static int list_arrays(gnn_link_batches_t *b)
+{
+    const int64_t count = gnn_data_array_count(b->data);
+    for (int64_t k = 0; k < count; k++) {
+        gnn_data_place_t place;
+        const char *name = gnn_data_array_at(b->data, k, &place)->name;
+        const gnn_tensor_t *rows = gnn_data_rows(b->data, place, name);
+        if (!rows)
+            continue;
+        const int64_t v = b->n_values++;
+        b->values[v] = (gnn_named_t){.name = name, .dense = rows};
+        if (place == GNN_ON_EDGES && b->links)
+            GNN_TRY(gather_edges(b, v, rows, b->links->kept, gnn_graph_n_edges(b->graph)));
+    }
+    return GNN_OK;
+}
+
+/* The same arrays on edges once more, for pairs: "pairs.NAME". Each batch gathers its own. */
+static int list_pair_arrays(gnn_link_batches_t *b)
+{
+    const int64_t count = gnn_data_array_count(b->data);
+    for (int64_t k = 0; k < count; k++) {
+        gnn_data_place_t place;
+        const char *name = gnn_data_array_at(b->data, k, &place)->name;
+        char *longer;
+        if (place != GNN_ON_EDGES || !gnn_data_rows(b->data, place, name))
+            continue;
+        GNN_TRY(gnn__asprintf(&longer, "pairs.%s", name));
+        b->values[b->n_values++] = (gnn_named_t){.name = longer};
+    }
+    return GNN_OK;
+}
+
+static int open_inputs(gnn_link_batches_t *b)
+{
+    const int64_t most = ARRAYS + 2 * gnn_data_array_count(b->data);
+    const int slots = gnn_model_graph_count(b->model);
+    GNN_TRY(gnn__new(&b->values, most, sizeof *b->values, "a model's inputs"));
+    GNN_TRY(gnn__new(&b->rows, most, sizeof *b->rows, "a model's inputs"));
+    GNN_TRY(gnn__new(&b->rows_room, most, sizeof *b->rows_room, "a model's inputs"));
+    GNN_TRY(gnn__new(&b->graphs, slots, sizeof(gnn_graph_t *), "a model's graphs"));
+    for (int slot = 0; slot < slots; slot++) {
+        b->graphs[slot] = b->graph;
+        GNN_TRY(gnn_model_prepare(b->model, slot, b->graph, GNN_ON));
+    }
+    b->values[SOURCES].name = "sources";
+    b->values[TARGETS].name = "targets";
+    b->values[FEATURES] =
+        (gnn_named_t){.name = "x", .dense = gnn_data_x(b->data), .sparse = gnn_data_sparse(b->data)};
+    b->n_values = ARRAYS;
+    GNN_TRY(list_arrays(b));
+    b->n_whole = b->n_values;
+    return b->links ? GNN_OK : list_pair_arrays(b);
+}
+
+int gnn__link_batches_inputs(gnn_link_batches_t *b, const gnn_pairs_t *pairs,
+                             gnn_model_inputs_t *inputs)
+{
+    b->values[SOURCES].ids = pairs->src;
+    b->values[TARGETS].ids = pairs->dst;
+    b->values[SOURCES].count = b->values[TARGETS].count = pairs->count;
+    *inputs = (gnn_model_inputs_t){.graphs = b->graphs,
+                                   .n_graphs = gnn_model_graph_count(b->model),
+                                   .values = b->values,
+                                   .n_values = b->n_values};
+    return GNN_OK;
+}
+
+/* ---- a batch ---- */
+
+static int make_room(gnn_link_batches_t *b, int64_t pairs)
+{
+    if (pairs <= b->room)
+        return GNN_OK;
+    gnn__pair_list_free(&b->batch);
+    GNN_TRY(gnn__pair_list_new(&b->batch, pairs));
+    int64_t labels = b->room, targets = b->room, edges = b->room;
+    GNN_TRY(gnn__reserve(&b->batch_labels, &labels, pairs, sizeof *b->batch_labels, "labels"));
+    GNN_TRY(gnn__reserve(&b->targets, &targets, pairs, sizeof *b->targets, "targets"));
+    GNN_TRY(gnn__reserve(&b->batch_edges, &edges, pairs, sizeof *b->batch_edges, "edges"));
+    b->room = pairs;
+    return GNN_OK;
+}
+
+/* Pairs of a batch that come from the part's list: all at once outside of the training. */
+static int64_t size_of(const gnn_link_batches_t *b, int part)
+{
+    const int64_t all = b->pairs[part].count;
+    return part == GNN_TRAIN && b->config.size > 0 && b->config.size < all ? b->config.size : all;
+}
+
+static void shuffle(gnn_link_batches_t *b, int64_t epoch)
+{
+    const int64_t n = b->pairs[GNN_TRAIN].count;
+    if (b->ordered == epoch)
+        return;
+    b->ordered = epoch;
+    gnn__data_shuffle(b->order, n, b->config.seed * 0x9e3779b97f4a7c15u + (uint64_t)epoch);
+}
+
+/* The listed pairs of a batch; returns how many. */
+static int64_t take_pairs(gnn_link_batches_t *b, int part, int64_t epoch, int64_t index)
+{
+    const gnn_pairs_t *from = &b->pairs[part];
+    const int64_t size = size_of(b, part), first = index * size,
+                  count = gnn__min(size, from->count - first);
+    const bool ordered = part == GNN_TRAIN && size < from->count;
+    if (ordered)
+        shuffle(b, epoch);
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t pair = ordered ? b->order[first + k] : first + k;
+        b->batch.src[k] = from->src[pair];
+        b->batch.dst[k] = from->dst[pair];
+        b->batch_labels[k] = b->labels[part] ? b->labels[part][pair] : 1;
+        b->batch_edges[k] = b->numbers[part] ? b->numbers[part][pair] : -1;
+    }
+    return count;
+}
+
+/* As many pairs that are no links behind `links` that are: drawn in training, else the part's
+ * own. */
+static int add_others(gnn_link_batches_t *b, int part, int64_t epoch, int64_t index, int64_t links)
+{
+    int32_t *src = b->batch.src + links, *dst = b->batch.dst + links;
+    if (part == GNN_TRAIN) {
+        const gnn_link_batches_config_t *c = &b->config;
+        const int64_t batches = gnn_link_batches_source(b).count[GNN_TRAIN];
+        return gnn_negatives_draw(c->avoid_all == GNN_ON ? b->links->all : b->links->known, NULL,
+                                  c->seed, (uint64_t)(epoch * batches + index), links, src, dst);
+    }
+    const gnn__pair_list_t *from = &b->links->without[part];
+    memcpy(src, from->src, (size_t)from->count * sizeof *src);
+    memcpy(dst, from->dst, (size_t)from->count * sizeof *dst);
+    return GNN_OK;
+}
+
+/* Links stand `times` times, so that they weigh as much as the pairs that are drawn for them. */
+static void repeat_links(gnn_link_batches_t *b, int64_t links, int64_t times)
+{
+    for (int64_t k = links; k < links * times; k++) {
+        b->batch.src[k] = b->batch.src[k - links];
+        b->batch.dst[k] = b->batch.dst[k - links];
+    }
+}
+
+static int get_links(gnn_link_batches_t *b, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
+{
+    const int64_t each = part == GNN_TRAIN ? b->config.drawn : 1;
+    int64_t all;
+    if (!gnn__mul(size_of(b, part), each, &all) || !gnn__mul(all, 2, &all))
+        return gnn__error(GNN_EOVERFLOW, "%lld pairs for each of %lld links do not fit",
+                          (long long)each, (long long)size_of(b, part));
+    GNN_TRY(make_room(b, all));
+    const int64_t links = take_pairs(b, part, epoch, index), of_a_kind = links * each;
+    repeat_links(b, links, each);
+    GNN_TRY(add_others(b, part, epoch, index, of_a_kind));
+    for (int64_t k = 0; k < 2 * of_a_kind; k++) {
+        b->batch_labels[k] = k < of_a_kind;
+        b->targets[k] = k < of_a_kind;
+    }
+    b->target = gnn_tensor(b->targets, 2 * of_a_kind, 1);
+    batch->loss = (gnn_loss_t){
+        .kind = GNN_LOSS_BINARY_CROSS_ENTROPY, .labels = b->batch_labels, .targets = &b->target};
+    return gnn__link_batches_inputs(b, &(gnn_pairs_t){2 * of_a_kind, b->batch.src, b->batch.dst},
+                                    &batch->inputs);
+}
+
+static int get_classes(gnn_link_batches_t *b, int part, int64_t epoch, int64_t index,
+                       gnn_batch_t *batch)
+{
+    GNN_TRY(make_room(b, size_of(b, part)));
+    const int64_t count = take_pairs(b, part, epoch, index);
+    for (int64_t v = b->n_whole; v < b->n_values; v++)
+        GNN_TRY(gather_edges(
+            b, v, gnn_data_rows(b->data, GNN_ON_EDGES, b->values[v].name + strlen("pairs.")),
+            b->batch_edges, count));
+    batch->loss = (gnn_loss_t){.kind = GNN_LOSS_CROSS_ENTROPY, .labels = b->batch_labels};
+    return gnn__link_batches_inputs(b, &(gnn_pairs_t){count, b->batch.src, b->batch.dst},
+                                    &batch->inputs);
+}
+
+static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
+{
+    gnn_link_batches_t *b = user;
+    return b->links ? get_links(b, part, epoch, index, batch)
+                    : get_classes(b, part, epoch, index, batch);
+}
+
+/* ---- opening ---- */
+
+static int check_config(const gnn_link_batches_config_t *c)
+{
+    if (c->size < 0 || c->drawn < 0)
+        return gnn__error(GNN_EINVALID, "batches of %lld links, %lld pairs drawn for each",
+                          (long long)c->size, (long long)c->drawn);
+    return GNN_OK;
+}
+
+static int open_batches(gnn_link_batches_t *b, const gnn_link_batches_config_t *config)
+{
+    if (config)
+        b->config = *config;
+    GNN_TRY(check_config(&b->config));
+    if (b->config.drawn == 0)
+        b->config.drawn = 1;
+    b->ordered = -1;
+    GNN_TRY(gnn__new(&b->order, b->pairs[GNN_TRAIN].count, sizeof *b->order, "an order of links"));
+    return open_inputs(b);
+}
+
+static int finish(gnn_link_batches_t **batches, gnn_link_batches_t *b, int rc)
+{
+    if (rc == GNN_OK)
+        *batches = b;
+    else
+        gnn_link_batches_free(b);
+    return rc;
+}
+
+int gnn_link_batches_new(gnn_link_batches_t **batches, const gnn_data_t *data, gnn_links_t *links,
+                         const gnn_model_t *model, const gnn_link_batches_config_t *config)
+{
+    GNN__NEED(batches);
+    *batches = NULL;
+    GNN__NEED(data);
+    GNN__NEED(links);
+    GNN__NEED(model);
+    gnn_link_batches_t *b;
+    if (gnn_data_nodes(data) != links->nodes ||
+        gnn_graph_n_edges(gnn_data_graph(data)) != links->edges)
+        return gnn__error(
+            GNN_ESHAPE, "links of a graph of %lld nodes and %lld edges, the set has %lld and %lld",
+            (long long)links->nodes, (long long)links->edges, (long long)gnn_data_nodes(data),
+            (long long)gnn_graph_n_edges(gnn_data_graph(data)));
+    GNN_TRY(gnn__new(&b, 1, sizeof *b, "batches of links"));
+    b->data = data;
+    b->model = model;
+    b->links = links;
+    b->graph = links->graph;
+    for (int p = 0; p < 3; p++)
+        b->pairs[p] = gnn_links_of(links, p);
+    return finish(batches, b, open_batches(b, config));
+}
+
+/* The edges of each part with their ends, classes and numbers. */
+static int list_classes(gnn_link_batches_t *b, const int32_t *labels, const int8_t *part)
+{
+    gnn__link_index_t index;
+    int64_t count[3] = {0};
+    int rc = gnn__link_index_new(&index, b->graph, true);
+    for (int64_t k = 0; rc == GNN_OK && k < index.edges; k++) {
+        const int8_t p = part[index.edge[k]];
+        if (p < -1 || p > GNN_TEST)
+            rc = gnn__error(GNN_EINVALID, "edge %lld is in part %d, expected is -1 to %d",
+                            (long long)index.edge[k], p, GNN_TEST);
+        else if (p >= 0 && labels[index.edge[k]] >= 0)
+            count[p]++;
+    }
+    for (int p = 0; p < 3 && rc == GNN_OK; p++) {
+        rc = gnn__pair_list_new(&b->owned[p], count[p]);
+        if (rc == GNN_OK)
+            rc = gnn__new(&b->labels[p], count[p], sizeof *b->labels[p], "classes of edges");
+        if (rc == GNN_OK)
+            rc = gnn__new(&b->numbers[p], count[p], sizeof *b->numbers[p], "edges of a part");
+        b->pairs[p] = (gnn_pairs_t){count[p], b->owned[p].src, b->owned[p].dst};
+        count[p] = 0;
+    }
+    for (int64_t k = 0; rc == GNN_OK && k < index.edges; k++) {
+        const int64_t e = index.edge[k];
+        const int8_t p = part[e];
+        if (p < 0 || labels[e] < 0)
+            continue;
+        b->owned[p].src[count[p]] = (int32_t)index.src[k];
+        b->owned[p].dst[count[p]] = (int32_t)index.dst[k];
+        b->labels[p][count[p]] = labels[e];
+        b->numbers[p][count[p]++] = e;
+    }
+    gnn__link_index_free(&index);
+    return rc;
+}
+
+int gnn_link_batches_classes(gnn_link_batches_t **batches, const gnn_data_t *data,
+                             const gnn_model_t *model, const int32_t *labels, const int8_t *part,
+                             const gnn_link_batches_config_t *config)
+{
+    GNN__NEED(batches);
+    *batches = NULL;
+    GNN__NEED(data);
+    GNN__NEED(model);
+    GNN__NEED(labels);
+    GNN__NEED(part);
+    gnn_link_batches_t *b;
+    GNN_TRY(gnn__new(&b, 1, sizeof *b, "batches of edges"));
+    b->data = data;
+    b->model = model;
+    b->graph = gnn_data_graph(data);
+    int rc = list_classes(b, labels, part);
+    if (rc == GNN_OK && b->pairs[GNN_TRAIN].count == 0)
+        rc = gnn__error(GNN_EINVALID, "no edge of the training has a class");
+    return finish(batches, b, rc == GNN_OK ? open_batches(b, config) : rc);
+}
+
+void gnn_link_batches_free(gnn_link_batches_t *b)
+{
+    if (!b)
+        return;
+    for (int64_t v = 0; b->values && v < b->n_values; v++) {
+        gnn_free(b->rows[v].data);
+        if (b->n_whole > 0 && v >= b->n_whole)
+            gnn_free((char *)b->values[v].name);
+    }
+    for (int p = 0; p < 3; p++) {
+        gnn__pair_list_free(&b->owned[p]);
+        gnn_free(b->labels[p]);
+        gnn_free(b->numbers[p]);
+    }
+    gnn__pair_list_free(&b->batch);
+    gnn_free(b->values);
+    gnn_free(b->rows);
+    gnn_free(b->rows_room);
+    gnn_free(b->graphs);
+    gnn_free(b->order);
+    gnn_free(b->batch_labels);
+    gnn_free(b->batch_edges);
+    gnn_free(b->targets);
+    gnn_free(b);
+}
+
+gnn_source_t gnn_link_batches_source(gnn_link_batches_t *b)
+{
+    const int64_t n = b->pairs[GNN_TRAIN].count, size = size_of(b, GNN_TRAIN);
+    return (gnn_source_t){.get = get,
+                          .count = {size > 0 ? (n + size - 1) / size : 0,
+                                    b->pairs[GNN_VALIDATION].count > 0, b->pairs[GNN_TEST].count > 0},
+                          .user = b,
+                          .identity = (uint64_t)n * 0x9e3779b97f4a7c15u + b->config.seed +
+                                      (b->links ? b->links->seed : 0)};
+}

@@ -1,0 +1,129 @@
+/* Scores of pairs, and how links are told from pairs that are none. */
+#include <lib/train/links.h>
+
+static int check_pairs(const gnn_link_batches_t *b, const gnn_pairs_t *pairs)
+{
+    const int64_t n = gnn_data_nodes(b->data);
+    if (pairs->count < 0 || (pairs->count > 0 && (!pairs->src || !pairs->dst)))
+        return gnn__error(GNN_EINVALID, "%lld pairs without their ends", (long long)pairs->count);
+    for (int64_t k = 0; k < pairs->count; k++)
+        if (pairs->src[k] < 0 || pairs->src[k] >= n || pairs->dst[k] < 0 || pairs->dst[k] >= n)
+            return gnn__error(GNN_EINVALID, "pair %lld is of nodes %d and %d, the set has %lld",
+                              (long long)k, pairs->src[k], pairs->dst[k], (long long)n);
+    return GNN_OK;
+}
+
+int gnn_link_batches_predict(gnn_link_batches_t *b, const gnn_model_t *model, gnn_context_t *context,
+                             const gnn_pairs_t *pairs, const gnn_tensor_t *out)
+{
+    GNN__NEED(b);
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(pairs);
+    GNN__NEED(out);
+    gnn_model_inputs_t inputs;
+    GNN_TRY(check_pairs(b, pairs));
+    if (b->n_values > b->n_whole)
+        for (int64_t k = 0; k < gnn_model_input_count(model); k++)
+            if (strncmp(gnn_model_input_name(model, k), "pairs.", 6) == 0)
+                return gnn__error(
+                    GNN_EUNSUPPORTED,
+                    "the model reads \"%s\", rows of edges, which pairs of the caller's have not",
+                    gnn_model_input_name(model, k));
+    GNN_TRY(gnn__link_batches_inputs(b, pairs, &inputs));
+    inputs.n_values = b->n_whole;
+    return gnn_model_forward(model, context, &inputs, out);
+}
+
+/* ---- measuring ---- */
+
+enum { TARGETS = 100 };
+
+/* The scores of a part's links, of as many others, and of targets drawn for each source, one under
+ * another. */
+typedef struct {
+    gnn__pair_list_t pairs;
+    gnn_real_t *scores;
+    int32_t *labels;
+    int64_t links;
+} trial_t;
+
+static int list_pairs(trial_t *t, const gnn_link_batches_t *b, int part)
+{
+    const gnn__pair_list_t *of = &b->links->of[part], *without = &b->links->without[part];
+    const int64_t n = t->links = of->count;
+    int64_t all;
+    if (!gnn__mul(n, 2 + TARGETS, &all))
+        return gnn__error(GNN_EOVERFLOW, "pairs of %lld links do not fit", (long long)n);
+    GNN_TRY(gnn__pair_list_new(&t->pairs, all));
+    GNN_TRY(gnn__new(&t->scores, all, sizeof *t->scores, "scores"));
+    GNN_TRY(gnn__new(&t->labels, 2 * n, sizeof *t->labels, "labels"));
+    for (int64_t k = 0; k < n; k++) {
+        t->labels[k] = 1;
+        t->pairs.src[k] = of->src[k];
+        t->pairs.dst[k] = of->dst[k];
+        t->pairs.src[n + k] = without->src[k];
+        t->pairs.dst[n + k] = without->dst[k];
+        for (int64_t e = 0; e < TARGETS; e++)
+            t->pairs.src[2 * n + k * TARGETS + e] = of->src[k];
+    }
+    GNN_TRY(gnn_negatives_of_sources(b->links->all, NULL, b->links->seed, (uint64_t)part << 48, n,
+                                     of->src, TARGETS, t->pairs.dst + 2 * n));
+    for (int64_t k = 2 * n; k < all; k++) /* a source that is linked to all nodes: itself */
+        if (t->pairs.dst[k] < 0)
+            t->pairs.dst[k] = t->pairs.src[k];
+    return GNN_OK;
+}
+
+static void fill(gnn_link_metrics_t *m, const trial_t *t)
+{
+    const int64_t n = t->links;
+    const gnn_tensor_t both = gnn_tensor(t->scores, 2 * n, 1), links = gnn_tensor(t->scores, n, 1),
+                       others = gnn_tensor(t->scores + n, n, 1),
+                       targets = gnn_tensor(t->scores + 2 * n, n, TARGETS);
+    *m = (gnn_link_metrics_t){.auc = gnn_metric_roc_auc(&both, t->labels, NULL),
+                              .average_precision =
+                                  gnn_metric_average_precision(&both, t->labels, NULL),
+                              .mrr = gnn_metric_mrr(&links, &targets),
+                              .hits_10 = gnn_metric_hits(&links, &others, 10),
+                              .hits_50 = gnn_metric_hits(&links, &others, 50),
+                              .hits_100 = gnn_metric_hits(&links, &others, 100)};
+}
+
+static int check_part(const gnn_link_batches_t *b, const gnn_model_t *model, int part)
+{
+    const int64_t width = gnn_model_width(model, gnn_model_step_count(model) - 1);
+    if (!b->links)
+        return gnn__error(GNN_EINVALID, "batches of classes have no pairs that are no links");
+    if (part != GNN_VALIDATION && part != GNN_TEST)
+        return gnn__error(GNN_EINVALID, "part %d, expected are %d and %d", part, GNN_VALIDATION,
+                          GNN_TEST);
+    if (b->links->of[part].count == 0)
+        return gnn__error(GNN_EINVALID, "part %d has no links", part);
+    if (width > 1)
+        return gnn__error(GNN_ESHAPE, "one score a pair is expected, the model puts out %lld",
+                          (long long)width);
+    return GNN_OK;
+}
+
+int gnn_link_batches_measure(gnn_link_batches_t *b, const gnn_model_t *model,
+                             gnn_context_t *context, int part, gnn_link_metrics_t *metrics)
+{
+    GNN__NEED(b);
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(metrics);
+    trial_t t = {.links = 0};
+    int rc;
+    GNN_TRY(check_part(b, model, part));
+    GNN_CHECK(list_pairs(&t, b, part));
+    const gnn_tensor_t out = gnn_tensor(t.scores, t.pairs.count, 1);
+    GNN_CHECK(gnn_link_batches_predict(
+        b, model, context, &(gnn_pairs_t){t.pairs.count, t.pairs.src, t.pairs.dst}, &out));
+    fill(metrics, &t);
+done:
+    gnn__pair_list_free(&t.pairs);
+    gnn_free(t.scores);
+    gnn_free(t.labels);
+    return rc;
+}

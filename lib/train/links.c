@@ -1,0 +1,315 @@
+/* Links of a graph, shared out among training, validation and test. */
+#include <lib/io/data/data.h>
+#include <lib/train/links.h>
+#include <stdlib.h>
+
+int gnn__pair_list_new(gnn__pair_list_t *list, int64_t count)
+{
+    *list = (gnn__pair_list_t){.count = count};
+    GNN_TRY(gnn__new(&list->src, count, sizeof *list->src, "pairs"));
+    return gnn__new(&list->dst, count, sizeof *list->dst, "pairs");
+}
+
+void gnn__pair_list_free(gnn__pair_list_t *list)
+{
+    gnn_free(list->src);
+    gnn_free(list->dst);
+    *list = (gnn__pair_list_t){0};
+}
+
+/* ---- which edges are one link ---- */
+
+/* An edge by its ends, in ascending order where directions are one link. */
+typedef struct {
+    int64_t low, high, at;
+} ends_t;
+
+static int compare(const void *a, const void *b)
+{
+    const ends_t *x = a, *y = b;
+    if (x->low != y->low)
+        return x->low < y->low ? -1 : 1;
+    if (x->high != y->high)
+        return x->high < y->high ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+static void number_links(gnn__link_index_t *index, ends_t *ends)
+{
+    qsort(ends, (size_t)index->edges, sizeof *ends, compare);
+    for (int64_t k = 0; k < index->edges; k++) {
+        if (ends[k].low == ends[k].high) {
+            index->link_of[ends[k].at] = -1;
+            continue;
+        }
+        if (k == 0 || ends[k].low != ends[k - 1].low || ends[k].high != ends[k - 1].high)
+            index->first[index->count++] = ends[k].at;
+        index->link_of[ends[k].at] = index->count - 1;
+    }
+}
+
+static int check_graph(const gnn_graph_t *graph)
+{
+    if (gnn_graph_n_dst(graph) != gnn_graph_n_src(graph))
+        return gnn__error(GNN_ETOPOLOGY,
+                          "links join nodes of one kind, the graph has %lld receivers and %lld senders",
+                          (long long)gnn_graph_n_dst(graph), (long long)gnn_graph_n_src(graph));
+    if (gnn_graph_n_parts(graph) != 1 || gnn_graph_part_is_spans(graph, 0))
+        return gnn__error(
+            GNN_EUNSUPPORTED,
+            "links are of a graph of one part that stores edges, this one has %lld parts%s",
+            (long long)gnn_graph_n_parts(graph),
+            gnn_graph_n_parts(graph) == 1 ? " that stores spans" : "");
+    return GNN_OK;
+}
+
+int gnn__link_index_new(gnn__link_index_t *index, const gnn_graph_t *graph, bool directed)
+{
+    ends_t *ends = NULL;
+    int rc;
+    *index = (gnn__link_index_t){0};
+    GNN_TRY(check_graph(graph));
+    const int64_t m = index->edges = gnn_graph_n_edges(graph);
+    int64_t **const arrays[] = {&index->src, &index->dst, &index->edge, &index->link_of,
+                                &index->first};
+    for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
+        GNN_CHECK(gnn__new(arrays[k], m, sizeof **arrays[k], "links"));
+    GNN_CHECK(gnn__new(&ends, m, sizeof *ends, "links"));
+    GNN_CHECK(gnn_graph_pairs(graph, index->src, index->dst, index->edge));
+    for (int64_t k = 0; k < m; k++) {
+        const int64_t s = index->src[k], d = index->dst[k];
+        const bool turn = !directed && d < s;
+        ends[k] = (ends_t){turn ? d : s, turn ? s : d, k};
+    }
+    number_links(index, ends);
+    gnn_free(ends);
+    return GNN_OK;
+done:
+    gnn_free(ends);
+    gnn__link_index_free(index);
+    return rc;
+}
+
+void gnn__link_index_free(gnn__link_index_t *index)
+{
+    gnn_free(index->src);
+    gnn_free(index->dst);
+    gnn_free(index->edge);
+    gnn_free(index->link_of);
+    gnn_free(index->first);
+    *index = (gnn__link_index_t){0};
+}
+
+/* ---- sharing out ---- */
+
+/* In double: a share is not rounded before it is multiplied. */
+static double share(double value, double initial)
+{
+    return value == 0 ? initial : value > -1e-30 && value < 1e-30 ? 0 : value;
+}
+
+static int check_rule(const gnn_link_rule_t *rule, double shares[3])
+{
+    shares[GNN_VALIDATION] = share(rule->validation_share, 0.05);
+    shares[GNN_TEST] = share(rule->test_share, 0.1);
+    if (!(shares[GNN_VALIDATION] >= 0 && shares[GNN_TEST] >= 0 &&
+          shares[GNN_VALIDATION] + shares[GNN_TEST] < 1))
+        return gnn__error(
+            GNN_EINVALID,
+            "shares of %g and %g of the links: numbers from 0 are expected that add up to less than 1",
+            shares[GNN_VALIDATION], shares[GNN_TEST]);
+    return GNN_OK;
+}
+
+/* part[link]: validation first, then test, of a shuffled order. */
+static int deal_links(const gnn__link_index_t *index, const double shares[3], uint64_t seed,
+                      int8_t *part, int64_t count[3])
+{
+    int32_t *order;
+    if (index->count > INT32_MAX)
+        return gnn__error(GNN_EOVERFLOW, "%lld links, at most 2^31 - 1 are expected",
+                          (long long)index->count);
+    count[GNN_VALIDATION] = (int64_t)(shares[GNN_VALIDATION] * (double)index->count + 1e-9);
+    count[GNN_TEST] = (int64_t)(shares[GNN_TEST] * (double)index->count + 1e-9);
+    count[GNN_TRAIN] = index->count - count[GNN_VALIDATION] - count[GNN_TEST];
+    if (count[GNN_TRAIN] < 1)
+        return gnn__error(GNN_EINVALID, "of %lld links none is left for the training",
+                          (long long)index->count);
+    GNN_TRY(gnn__new(&order, index->count, sizeof *order, "an order of links"));
+    gnn__data_shuffle(order, index->count, seed);
+    for (int64_t k = 0; k < index->count; k++)
+        part[order[k]] = k < count[GNN_VALIDATION]                     ? GNN_VALIDATION
+                         : k < count[GNN_VALIDATION] + count[GNN_TEST] ? GNN_TEST
+                                                                       : GNN_TRAIN;
+    gnn_free(order);
+    return GNN_OK;
+}
+
+static int list_links(gnn_links_t *links, const gnn__link_index_t *index, const int8_t *part,
+                      const int64_t count[3], bool directed)
+{
+    int64_t at[3] = {0};
+    for (int p = 0; p < 3; p++)
+        GNN_TRY(gnn__pair_list_new(&links->of[p], count[p]));
+    for (int64_t k = 0; k < index->count; k++) {
+        const int64_t s = index->src[index->first[k]], d = index->dst[index->first[k]];
+        const bool turn = !directed && d < s;
+        gnn__pair_list_t *to = &links->of[part[k]];
+        to->src[at[part[k]]] = (int32_t)(turn ? d : s);
+        to->dst[at[part[k]]++] = (int32_t)(turn ? s : d);
+    }
+    return GNN_OK;
+}
+
+/* Receiver by receiver, as gnn_graph_pairs lists messages. */
+static int make_graph(gnn_links_t *links, const gnn__link_index_t *index, const int8_t *part)
+{
+    int64_t *indptr, m = 0;
+    int32_t *indices = NULL;
+    int rc;
+    GNN_TRY(gnn__new(&indptr, links->nodes + 1, sizeof *indptr, "messages"));
+    GNN_CHECK(gnn__new(&indices, index->edges, sizeof *indices, "messages"));
+    GNN_CHECK(gnn__new(&links->kept, index->edges, sizeof *links->kept, "messages"));
+    for (int64_t k = 0; k < index->edges; k++) {
+        if (index->link_of[k] >= 0 && part[index->link_of[k]] != GNN_TRAIN)
+            continue;
+        indptr[index->dst[k] + 1]++;
+        indices[m] = (int32_t)index->src[k];
+        links->kept[m++] = index->edge[k];
+    }
+    for (int64_t i = 0; i < links->nodes; i++)
+        indptr[i + 1] += indptr[i];
+    rc = gnn_graph_from_csr(&links->graph, links->nodes, links->nodes, indptr, indices);
+done:
+    gnn_free(indptr);
+    gnn_free(indices);
+    return rc;
+}
+
+static int draw_others(gnn_links_t *links, const gnn_graph_t *graph, bool directed)
+{
+    const gnn_flag_t flag = directed ? GNN_ON : GNN_OFF;
+    GNN_TRY(gnn_negatives_new(&links->all, graph, flag));
+    GNN_TRY(gnn_negatives_new(&links->known, links->graph, flag));
+    for (int p = GNN_VALIDATION; p <= GNN_TEST; p++) {
+        gnn__pair_list_t *to = &links->without[p];
+        GNN_TRY(gnn__pair_list_new(to, links->of[p].count));
+        GNN_TRY(gnn_negatives_draw(links->all, NULL, links->seed, (uint64_t)p << 32, to->count,
+                                   to->src, to->dst));
+    }
+    return GNN_OK;
+}
+
+static int split(gnn_links_t *links, const gnn_graph_t *graph, const gnn_link_rule_t *rule)
+{
+    const bool directed = rule->directed == GNN_ON;
+    gnn__link_index_t index;
+    double shares[3];
+    int64_t count[3];
+    int8_t *part = NULL;
+    int rc;
+    GNN_TRY(check_rule(rule, shares));
+    GNN_TRY(gnn__link_index_new(&index, graph, directed));
+    links->nodes = gnn_graph_n_dst(graph);
+    links->edges = index.edges;
+    links->seed = rule->seed;
+    GNN_CHECK(gnn__new(&part, index.count, sizeof *part, "parts of links"));
+    GNN_CHECK(deal_links(&index, shares, rule->seed, part, count));
+    GNN_CHECK(list_links(links, &index, part, count, directed));
+    GNN_CHECK(make_graph(links, &index, part));
+    rc = draw_others(links, graph, directed);
+done:
+    gnn_free(part);
+    gnn__link_index_free(&index);
+    return rc;
+}
+
+int gnn_links_split(gnn_links_t **links, const gnn_graph_t *graph, const gnn_link_rule_t *rule)
+{
+    GNN__NEED(links);
+    *links = NULL;
+    GNN__NEED(graph);
+    gnn_links_t *made;
+    GNN_TRY(gnn__new(&made, 1, sizeof *made, "links"));
+    int rc = split(made, graph, rule ? rule : &(gnn_link_rule_t){0});
+    if (rc != GNN_OK) {
+        gnn_links_free(made);
+        return rc;
+    }
+    *links = made;
+    return GNN_OK;
+}
+
+void gnn_links_free(gnn_links_t *links)
+{
+    if (!links)
+        return;
+    for (int p = 0; p < 3; p++) {
+        gnn__pair_list_free(&links->of[p]);
+        gnn__pair_list_free(&links->without[p]);
+    }
+    gnn_negatives_free(links->all);
+    gnn_negatives_free(links->known);
+    gnn_graph_free(links->graph);
+    gnn_free(links->kept);
+    gnn_free(links);
+}
+
+gnn_graph_t *gnn_links_graph(const gnn_links_t *links)
+{
+    return links->graph;
+}
+
+const int64_t *gnn_links_edges(const gnn_links_t *links)
+{
+    return links->kept;
+}
+
+static gnn_pairs_t pairs_of(const gnn__pair_list_t lists[3], int part)
+{
+    if (part < GNN_TRAIN || part > GNN_TEST)
+        return (gnn_pairs_t){0};
+    return (gnn_pairs_t){lists[part].count, lists[part].src, lists[part].dst};
+}
+
+gnn_pairs_t gnn_links_of(const gnn_links_t *links, int part)
+{
+    return pairs_of(links->of, part);
+}
+
+gnn_pairs_t gnn_links_without(const gnn_links_t *links, int part)
+{
+    return pairs_of(links->without, part);
+}
+
+/* ---- edges that have classes ---- */
+
+int gnn_split_edges(const gnn_graph_t *graph, const int32_t *labels, const gnn_split_rule_t *rule,
+                    int64_t index, int8_t *part)
+{
+    gnn__link_index_t links;
+    int32_t *of_link = NULL;
+    int8_t *drawn = NULL;
+    int rc;
+    GNN__NEED(graph);
+    GNN__NEED(labels);
+    GNN__NEED(rule);
+    GNN__NEED(part);
+    GNN_TRY(gnn__link_index_new(&links, graph, false));
+    GNN_CHECK(gnn__new(&of_link, links.count, sizeof *of_link, "labels of links"));
+    GNN_CHECK(gnn__new(&drawn, links.count, sizeof *drawn, "parts of links"));
+    for (int64_t k = 0; k < links.count; k++)
+        of_link[k] = -1;
+    for (int64_t k = links.edges - 1; k >= 0; k--)
+        if (links.link_of[k] >= 0 && labels[links.edge[k]] >= 0)
+            of_link[links.link_of[k]] = labels[links.edge[k]];
+    GNN_CHECK(gnn_split_draw(of_link, links.count, rule, index, drawn));
+    for (int64_t k = 0; k < links.edges; k++)
+        part[links.edge[k]] =
+            links.link_of[k] >= 0 && labels[links.edge[k]] >= 0 ? drawn[links.link_of[k]] : -1;
+done:
+    gnn_free(of_link);
+    gnn_free(drawn);
+    gnn__link_index_free(&links);
+    return rc;
+}

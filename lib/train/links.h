@@ -1,0 +1,71 @@
+/* Inside of links: what is shared out, pairs that are none, and batches of both. */
+#ifndef GNN_TRAIN_LINKS_H
+#define GNN_TRAIN_LINKS_H
+
+#include <gnn/links.h>
+#include <lib/train/train.h>
+
+/* Pairs of the library's own. */
+typedef struct gnn__pair_list {
+    int64_t count;
+    int32_t *src, *dst;
+} gnn__pair_list_t;
+
+int gnn__pair_list_new(gnn__pair_list_t *list, int64_t count);
+void gnn__pair_list_free(gnn__pair_list_t *list);
+
+/* The links of a graph, sorted by their ends: link_of[e] is that of edge e by the order of
+ * gnn_graph_pairs, -1 of a self-loop. */
+typedef struct gnn__link_index {
+    int64_t edges, count;
+    int64_t *src, *dst, *edge; /* (edges) as gnn_graph_pairs gives them */
+    int64_t *link_of;          /* (edges) */
+    int64_t *first;            /* (count) an edge of each link, the lowest */
+} gnn__link_index_t;
+
+/* GNN_ETOPOLOGY and GNN_EUNSUPPORTED as gnn_links_split. */
+int gnn__link_index_new(gnn__link_index_t *index, const gnn_graph_t *graph, bool directed);
+void gnn__link_index_free(gnn__link_index_t *index);
+
+struct gnn_links {
+    int64_t nodes, edges; /* of the graph that was split */
+    gnn_graph_t *graph;   /* the training's */
+    int64_t *kept;        /* (edges of it) their numbers before */
+    gnn__pair_list_t of[3], without[3];
+    gnn_negatives_t *all, *known; /* avoid all links, and those of the training */
+    uint64_t seed;
+};
+
+struct gnn_link_batches {
+    const gnn_data_t *data;
+    const gnn_model_t *model;
+    gnn_links_t *links; /* NULL: batches of classes */
+    gnn_link_batches_config_t config;
+    gnn_graph_t *graph; /* borrowed */
+    const gnn_graph_t **graphs;
+    /* inputs: "sources", "targets", "x", the set's arrays; then those of edges again for pairs */
+    gnn_named_t *values;
+    int64_t n_values, n_whole;
+    gnn_tensor_t *rows; /* (n_values) rows of edges that were gathered; data NULL: not gathered */
+    int64_t *rows_room;
+    /* pairs of each part: links, or edges with classes */
+    gnn_pairs_t pairs[3];
+    int32_t *labels[3];        /* of edges with classes */
+    int64_t *numbers[3];       /* their edge numbers */
+    gnn__pair_list_t owned[3]; /* their ends */
+    int32_t *order;            /* of the training's pairs in epoch `ordered` */
+    int64_t ordered;
+    /* a batch */
+    gnn__pair_list_t batch;
+    int32_t *batch_labels;
+    int64_t *batch_edges;
+    gnn_real_t *targets;
+    gnn_tensor_t target;
+    int64_t room;
+};
+
+/* Makes `pairs` the pairs of the batch and returns the model's inputs. */
+int gnn__link_batches_inputs(gnn_link_batches_t *batches, const gnn_pairs_t *pairs,
+                             gnn_model_inputs_t *inputs);
+
+#endif

@@ -1,0 +1,103 @@
+/* Metrics against numbers: several labels of a row, and regression. A row counts if its mask is not
+ * 0. */
+#include <lib/train/train.h>
+
+static bool fit(const gnn_tensor_t *outputs, const gnn_tensor_t *targets)
+{
+    return outputs && targets && outputs->rows == targets->rows && outputs->cols == targets->cols;
+}
+
+double gnn_metric_micro_f1(const gnn_tensor_t *logits, const gnn_tensor_t *targets,
+                           const uint8_t *mask)
+{
+    int64_t hits = 0, either = 0;
+    if (!fit(logits, targets))
+        return NAN;
+    for (int64_t r = 0; r < logits->rows; r++)
+        for (int64_t c = 0; c < logits->cols && gnn__counts(NULL, mask, r); c++) {
+            const bool is = gnn__row(targets, r)[c] > (gnn_real_t)0.5,
+                       said = gnn__row(logits, r)[c] > 0;
+            hits += is && said;
+            either += is + said;
+        }
+    return either ? 2 * (double)hits / (double)either : NAN;
+}
+
+/* The mean over all elements of |y - t|, or of its square. */
+static double mean_error(const gnn_tensor_t *outputs, const gnn_tensor_t *targets,
+                         const uint8_t *mask, bool square)
+{
+    double sum = 0;
+    int64_t counted = 0;
+    if (!fit(outputs, targets))
+        return NAN;
+    for (int64_t r = 0; r < outputs->rows; r++)
+        for (int64_t c = 0; c < outputs->cols && gnn__counts(NULL, mask, r); c++, counted++) {
+            const double off = (double)gnn__row(outputs, r)[c] - (double)gnn__row(targets, r)[c];
+            sum += square ? off * off : fabs(off);
+        }
+    return counted ? sum / (double)counted : NAN;
+}
+
+double gnn_metric_mae(const gnn_tensor_t *outputs, const gnn_tensor_t *targets, const uint8_t *mask)
+{
+    return mean_error(outputs, targets, mask, false);
+}
+
+double gnn_metric_rmse(const gnn_tensor_t *outputs, const gnn_tensor_t *targets, const uint8_t *mask)
+{
+    return sqrt(mean_error(outputs, targets, mask, true));
+}
+
+/* Of one column: the share of pairs of a row with the label and one without that stand in the right
+ * order, ties counted half. NaN without both kinds. */
+static double column_auc(const gnn_tensor_t *logits, const gnn_tensor_t *targets,
+                         const uint8_t *mask, int64_t c, double *sort)
+{
+    int64_t negatives = 0, positives = 0;
+    double sum = 0;
+    for (int64_t r = 0; r < logits->rows; r++) {
+        if (!gnn__counts(NULL, mask, r))
+            continue;
+        if (isnan(gnn__row(logits, r)[c]))
+            return NAN;
+        if (gnn__row(targets, r)[c] > (gnn_real_t)0.5)
+            positives++;
+        else
+            sort[negatives++] = (double)gnn__row(logits, r)[c];
+    }
+    if (negatives == 0 || positives == 0)
+        return NAN;
+    gnn__sort_numbers(sort, negatives);
+    for (int64_t r = 0; r < logits->rows; r++)
+        if (gnn__counts(NULL, mask, r) && gnn__row(targets, r)[c] > (gnn_real_t)0.5)
+            sum += gnn__rank_of(sort, negatives, (double)gnn__row(logits, r)[c]);
+    return sum / ((double)negatives * (double)positives);
+}
+
+double gnn__mean_auc(const gnn_tensor_t *logits, const gnn_tensor_t *targets, const uint8_t *mask,
+                     double *sort)
+{
+    double sum = 0;
+    int64_t counted = 0;
+    for (int64_t c = 0; c < logits->cols; c++) {
+        const double auc = column_auc(logits, targets, mask, c, sort);
+        if (isnan(auc))
+            continue;
+        sum += auc;
+        counted++;
+    }
+    return counted ? sum / (double)counted : NAN;
+}
+
+double gnn_metric_mean_auc(const gnn_tensor_t *logits, const gnn_tensor_t *targets,
+                           const uint8_t *mask)
+{
+    double *sort;
+    if (!fit(logits, targets) ||
+        gnn__new(&sort, logits->rows, sizeof *sort, "scores to sort") != GNN_OK)
+        return NAN;
+    const double value = gnn__mean_auc(logits, targets, mask, sort);
+    gnn_free(sort);
+    return value;
+}

@@ -1,0 +1,63 @@
+/* libFuzzer: a folder of a published model. Its files lie one behind another, with a byte 1 between
+ * them: config.json, model.safetensors.index.json, modules.json, 1_Pooling/config.json, and up to
+ * the end model.safetensors, whose name in the index may be "a.safetensors". What opens is run. */
+#include "fuzz.h"
+
+#include <gnn/pretrained.h>
+
+/* Writes the file, or removes the one of the last input. */
+static const char *put(const char *name, const uint8_t *data, size_t size)
+{
+    const char *path = fuzz_file(name, data, size);
+    if (size == 0)
+        remove(path);
+    return path;
+}
+
+static void use(const gnn_pretrained_t *p, gnn_context_t *context)
+{
+    static const int64_t lengths[] = {2, 1}, ones[] = {1, 1};
+    static const int32_t ids[] = {0, 1, 0};
+    gnn_pretrained_batch_t *batch = NULL;
+    gnn_model_t *model = gnn_pretrained_model(p);
+    const int64_t last = gnn_model_step_count(model) - 1, width = gnn_model_width(model, last);
+    const gnn_sequences_t s = {2, lengths, ids, NULL, ones, ids, NULL};
+    if (gnn_pretrained_batch_new(&batch, p, &s) == GNN_OK && width > 0 && width < 1 << 20) {
+        gnn_real_t *out = calloc((size_t)(3 * width), sizeof *out);
+        const gnn_tensor_t y = gnn_tensor(out, 3, width);
+        if (out &&
+            gnn_model_value(model, context, gnn_pretrained_batch_inputs(batch),
+                            gnn_model_step_name(model, last), &y) != GNN_OK &&
+            !*gnn_error_message())
+            abort();
+        free(out);
+    }
+    gnn_pretrained_batch_free(batch);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const names[] = {"config.json", "model.safetensors.index.json",
+                                        "modules.json", "1_Pooling/config.json"};
+    static gnn_context_t *context;
+    char folder[256];
+    gnn_pretrained_t *p = NULL;
+    const gnn_pretrained_config_t config = {.keep_16_bits = size % 2 ? GNN_ON : GNN_OFF};
+    if (!context)
+        fuzz_must(gnn_context_new(&context, &(gnn_context_config_t){.threads = 1}));
+    for (int k = 0; k < 4; k++) {
+        const uint8_t *part;
+        const size_t length = fuzz_part(&part, &data, &size);
+        put(names[k], part, length);
+    }
+    put("a.safetensors", data, size);
+    snprintf(folder, sizeof folder, "%s", put("model.safetensors", data, size));
+    *strrchr(folder, '/') = '\0';
+    const int rc = gnn_pretrained_open_with(&p, context, folder, &config);
+    if ((rc != GNN_OK) != (p == NULL) || (rc != GNN_OK && !*gnn_error_message()))
+        abort();
+    if (p)
+        use(p, context);
+    gnn_pretrained_free(p);
+    return 0;
+}

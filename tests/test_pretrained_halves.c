@@ -1,0 +1,261 @@
+/* Weights that are kept in 16 bits: the model computes what it computes with the same weights in
+ * full, and what it cannot do is refused by name. */
+#include "bert_small.h"
+
+#include <gnn/generate.h>
+#include <gnn/train.h>
+#include <gnn/finetune.h>
+
+static gnn_context_t *context;
+
+static void open_context(void)
+{
+    make_folder();
+    ck_ok(gnn_context_new(&context, NULL));
+}
+
+static void close_context(void)
+{
+    gnn_context_free(context);
+}
+
+/* The nearest number of 16 bits: of bf16 the upper half of a float; float16 with subnormals. */
+static uint16_t half_of(double x, gnn_dtype_t dtype)
+{
+    const int bits = dtype == GNN_DTYPE_BFLOAT16 ? 7 : 10,
+              bias = dtype == GNN_DTYPE_BFLOAT16 ? 127 : 15;
+    int exponent;
+    frexp(x, &exponent);
+    exponent = x == 0 || exponent - 1 < 1 - bias ? 1 - bias : exponent - 1;
+    const long whole = lrint(ldexp(fabs(x), bits - exponent));
+    const uint32_t sign = x < 0 ? 0x8000u : 0;
+    /* a fraction that is rounded up to 2 moves the exponent by itself */
+    return (uint16_t)(sign + ((uint32_t)(exponent + bias - 1) << bits) + (uint32_t)whole);
+}
+
+/* Copies a folder's config, and its arrays with those of floating numbers in 16 bits; 1: matrices
+ * alone of every other kind, so that parameters of several arrays are mixed. */
+static void write_halves_of(const char *folder, gnn_dtype_t dtype, bool mixed)
+{
+    static bytes_t config;
+    char path[1200];
+    gnn_arrays_t *arrays;
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    read_bytes(path, &config);
+    write_bytes("config.json", config.at, config.n);
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    ck_ok(gnn_safetensors_read(&arrays, path, NULL));
+    const int64_t n = gnn_arrays_count(arrays);
+    gnn_array_t *list = calloc((size_t)n, sizeof *list);
+    for (int64_t k = 0; k < n; k++) {
+        const gnn_array_t *a = gnn_arrays_at(arrays, k);
+        uint16_t *halves = calloc((size_t)a->count + 1, sizeof *halves);
+        list[k] = *a;
+        for (int64_t i = 0; i < a->count; i++)
+            halves[i] = half_of(gnn_array_get(a, i), dtype);
+        list[k].dtype = !mixed || k % 2               ? dtype
+                        : dtype == GNN_DTYPE_BFLOAT16 ? GNN_DTYPE_FLOAT16
+                                                      : GNN_DTYPE_BFLOAT16;
+        if (list[k].dtype != dtype)
+            for (int64_t i = 0; i < a->count; i++)
+                halves[i] = half_of(gnn_array_get(a, i), list[k].dtype);
+        list[k].data = halves;
+    }
+    ck_ok(gnn_safetensors_write(in_folder("model.safetensors"), n, list, 0, NULL));
+    for (int64_t k = 0; k < n; k++)
+        free((void *)(uintptr_t)list[k].data);
+    free(list);
+    gnn_arrays_free(arrays);
+}
+
+static gnn_pretrained_t *open_with(gnn_flag_t keep)
+{
+    gnn_pretrained_t *p = NULL;
+    const int rc = gnn_pretrained_open_with(&p, context, test_folder,
+                                            &(gnn_pretrained_config_t){.keep_16_bits = keep});
+    ck_assert_msg(rc == GNN_OK, "%s", gnn_error_message());
+    return p;
+}
+
+static void ck_near(const gnn_real_t *got, const gnn_real_t *expected, int64_t n)
+{
+    double size = 1;
+    for (int64_t k = 0; k < n; k++)
+        size = fmax(size, fabs((double)expected[k]));
+    for (int64_t k = 0; k < n; k++)
+        ck_assert_msg(fabs((double)got[k] - (double)expected[k]) <= (GNN_DOUBLE ? 1e-13 : 2e-6) * size,
+                      "number %d is %.9g, not %.9g", (int)k, (double)got[k], (double)expected[k]);
+}
+
+/* The last step of a model for two sequences of so many tokens each. */
+static gnn_real_t *values_of(const gnn_pretrained_t *p, int64_t each, int64_t *n)
+{
+    enum { MOST_TOKENS = 64 };
+    int32_t tokens[MOST_TOKENS];
+    const int64_t two[] = {each, each};
+    const gnn_model_t *model = gnn_pretrained_model(p);
+    const int64_t width = gnn_model_width(model, gnn_model_step_count(model) - 1);
+    gnn_pretrained_batch_t *batch;
+    for (int k = 0; k < 2 * each; k++)
+        tokens[k] = 1 + k * 7 % 10;
+    *n = 2 * each * width;
+    gnn_real_t *out = test_reals(*n, 1);
+    const gnn_tensor_t y = gnn_tensor(out, 2 * each, width);
+    ck_ok(gnn_pretrained_batch_new(&batch, p,
+                                   &(gnn_sequences_t){.count = 2, .lengths = two, .ids = tokens}));
+    ck_ok(gnn_model_forward(model, context, gnn_pretrained_batch_inputs(batch), &y));
+    gnn_pretrained_batch_free(batch);
+    return out;
+}
+
+static void ck_same_values(int64_t each)
+{
+    int64_t n, m;
+    gnn_pretrained_t *whole = open_with(GNN_OFF), *kept = open_with(GNN_ON);
+    gnn_real_t *expected = values_of(whole, each, &n), *got = values_of(kept, each, &m);
+    ck_assert_int_eq(n, m);
+    ck_near(got, expected, n);
+    free(expected);
+    free(got);
+    gnn_pretrained_free(whole);
+    gnn_pretrained_free(kept);
+}
+
+/* So many arrays of a model are kept: at least its words. */
+static int64_t count_kept(const gnn_pretrained_t *p)
+{
+    const gnn_model_t *model = gnn_pretrained_model(p);
+    int64_t kept = 0;
+    gnn_tensor_t t;
+    for (int64_t k = 0; k < gnn_model_field_count(model); k++)
+        kept += gnn_model_field(model, gnn_model_field_name(model, k), &t, NULL) == GNN_EUNSUPPORTED;
+    return kept;
+}
+
+START_TEST(a_small_bert)
+{
+    const gnn_dtype_t dtype = _i ? GNN_DTYPE_BFLOAT16 : GNN_DTYPE_FLOAT16;
+    write_all();
+    write_halves_of(test_folder, dtype, false);
+    gnn_pretrained_t *p = open_with(GNN_ON);
+    ck_assert_int_eq(count_kept(p), 3 + LAYERS * 6);
+    gnn_pretrained_free(p);
+    ck_same_values(4);
+    ck_same_values(9);
+}
+END_TEST
+
+/* Queries of one kind among keys and values of another are widened, like all of float32. */
+START_TEST(kinds_are_mixed)
+{
+    write_all();
+    write_halves_of(test_folder, GNN_DTYPE_BFLOAT16, true);
+    ck_same_values(4);
+    write_all();
+    gnn_pretrained_t *p = open_with(GNN_ON);
+    ck_assert_int_eq(count_kept(p), 0);
+    gnn_pretrained_free(p);
+    ck_same_values(3);
+}
+END_TEST
+
+START_TEST(what_needs_all_numbers_is_refused)
+{
+    static const int64_t four = 4;
+    gnn_optimizer_t *optimizer = NULL;
+    gnn_pretrained_batch_t *batch;
+    gnn_tape_t *tape;
+    gnn_tensor_t t;
+    write_all();
+    write_halves_of(test_folder, GNN_DTYPE_BFLOAT16, false);
+    gnn_pretrained_t *p = open_with(GNN_ON);
+    gnn_model_t *model = gnn_pretrained_model(p);
+    ck_fails(gnn_model_field(model, "words.table", &t, NULL), GNN_EUNSUPPORTED, "16 bits");
+    ck_fails(gnn_optimizer_new(&optimizer, context, gnn_model_parameters(model), NULL),
+             GNN_EUNSUPPORTED, "16 bits");
+    ck_fails(gnn_pretrained_save(p, in_folder("saved")), GNN_EUNSUPPORTED, "16 bits");
+    ck_fails(gnn_model_save(model, in_folder("saved.safetensors")), GNN_EUNSUPPORTED, "16 bits");
+    ck_ok(gnn_pretrained_batch_new(&batch, p,
+                                   &(gnn_sequences_t){.count = 1, .lengths = &four, .ids = ids}));
+    ck_ok(gnn_tape_new(&tape, context));
+    gnn_tape_reset(tape, 1, 1);
+    gnn_model_record(model, tape, gnn_pretrained_batch_inputs(batch), NULL);
+    ck_fails(gnn_tape_status(tape), GNN_EUNSUPPORTED, "training");
+    gnn_tape_free(tape);
+    gnn_pretrained_batch_free(batch);
+    gnn_pretrained_free(p);
+}
+END_TEST
+
+START_TEST(numbers_that_are_not_finite)
+{
+    gnn_pretrained_t *p;
+    write_all();
+    const int64_t k = find("encoder.layer.1.output.dense.weight");
+    for (int64_t a = 0; a < bert.n; a++) {
+        for (int64_t i = 0; i < bert.arrays[a].count; i++)
+            bert.halves[a][i] = half_of((double)bert.numbers[a][i], GNN_DTYPE_BFLOAT16);
+        bert.arrays[a].dtype = GNN_DTYPE_BFLOAT16;
+        bert.arrays[a].data = bert.halves[a];
+    }
+    bert.halves[k][5] = 0x7f80;
+    write_weights();
+    ck_fails(gnn_pretrained_open_with(&p, context, test_folder,
+                                      &(gnn_pretrained_config_t){.keep_16_bits = GNN_ON}),
+             GNN_ENUMERIC, "number 5");
+    ck_assert_ptr_null(p);
+}
+END_TEST
+
+/* Published shapes, whole and token by token. */
+START_TEST(models_that_write)
+{
+    static const char *const names[] = {"gpt2", "llama"};
+    char path[1200];
+    snprintf(path, sizeof path, "checkpoints/%s/config.json", names[_i]);
+    const char *config = test_golden(path);
+    if (!config) {
+        test_skip(names[_i], "the golden checkpoints are not there");
+        return;
+    }
+    snprintf(path, sizeof path, "%.*s", (int)(strrchr(config, '/') - config), config);
+    for (int k = 0; k < 2; k++) {
+        int64_t n, width;
+        write_halves_of(path, k ? GNN_DTYPE_BFLOAT16 : GNN_DTYPE_FLOAT16, false);
+        ck_same_values(7);
+        gnn_pretrained_t *p = open_with(GNN_ON);
+        ck_assert_int_gt(count_kept(p), 4);
+        gnn_real_t *expected = values_of(p, 7, &n);
+        width = n / 14;
+        gnn_real_t *row = test_reals(2 * width, 1);
+        const gnn_tensor_t out = gnn_tensor(row, 2, width);
+        gnn_state_t *state;
+        ck_ok(gnn_pretrained_state(&state, p, context, &(gnn_sequences_t){.count = 2}, 7));
+        for (int i = 0; i < 7; i++) {
+            const int32_t next[] = {1 + i * 7 % 10, 1 + (i + 7) * 7 % 10};
+            ck_ok(gnn_pretrained_advance(p, context, state, NULL, next, &out));
+            ck_near(row, expected + i * width, width);
+            ck_near(row + width, expected + (7 + i) * width, width);
+        }
+        gnn_state_free(state);
+        free(row);
+        free(expected);
+        gnn_pretrained_free(p);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pretrained_halves");
+    TCase *c = tcase_create("pretrained_halves");
+    tcase_add_unchecked_fixture(c, open_context, close_context);
+    tcase_add_loop_test(c, a_small_bert, 0, 2);
+    tcase_add_test(c, kinds_are_mixed);
+    tcase_add_test(c, what_needs_all_numbers_is_refused);
+    tcase_add_test(c, numbers_that_are_not_finite);
+    tcase_add_loop_test(c, models_that_write, 0, 2);
+    tcase_set_timeout(c, 300);
+    suite_add_tcase(suite, c);
+    return test_main(suite);
+}
