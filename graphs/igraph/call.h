@@ -31,5 +31,11 @@ int gnn__igraph_from_graph(const gnn_graph_t *graph, igraph_t *igraph);
 /* The numeric edge attribute "weight", one number an edge; inside a call, too. Returns igraph's
  * code. */
 int gnn__igraph_weigh_edges(igraph_t *igraph, const gnn_real_t *weight);
+/* Edges of both directions and parallel ones become one undirected edge, whose "weight" is what the
+ * rule makes of theirs. igraph's code; its C handler of attributes is set. */
+int gnn__igraph_collapse(igraph_t *igraph, igraph_attribute_combination_type_t rule);
+
+/* A finite weight for each pair of a graph of one kind of nodes; outside of a call. */
+int gnn__igraph_check_weights(const gnn_graph_t *graph, const gnn_real_t *weight);
 
 #endif

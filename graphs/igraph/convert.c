@@ -1,5 +1,6 @@
 /* Graphs from igraph and back, edge attributes, and igraph's named graphs. */
 #include <graphs/igraph/call.h>
+#include <math.h>
 
 /* ---- from igraph ---- */
 
@@ -213,6 +214,34 @@ int gnn__igraph_weigh_edges(igraph_t *igraph, const gnn_real_t *weight)
     rc = igraph_cattribute_EAN_setv(igraph, "weight", &values);
     igraph_vector_destroy(&values);
     return rc;
+}
+
+int gnn__igraph_collapse(igraph_t *igraph, igraph_attribute_combination_type_t rule)
+{
+    igraph_attribute_combination_t rules;
+    int rc = igraph_attribute_combination(&rules, "weight", rule, IGRAPH_NO_MORE_ATTRIBUTES);
+    if (rc != IGRAPH_SUCCESS)
+        return rc;
+    rc = igraph_to_undirected(igraph, IGRAPH_TO_UNDIRECTED_COLLAPSE, &rules);
+    igraph_attribute_combination_destroy(&rules);
+    return rc;
+}
+
+int gnn__igraph_check_weights(const gnn_graph_t *graph, const gnn_real_t *weight)
+{
+    const int64_t m = graph ? gnn_graph_n_pairs(graph) : 0;
+    if (!graph || (m > 0 && !weight))
+        return gnn__error(GNN_EINVALID, "no %s", graph ? "weights" : "graph");
+    if (graph->n_dst != graph->n_src)
+        return gnn__error(
+            GNN_ETOPOLOGY,
+            "one kind of nodes is expected, the graph has %lld receivers and %lld senders",
+            (long long)graph->n_dst, (long long)graph->n_src);
+    for (int64_t k = 0; k < m; k++)
+        if (!isfinite(weight[k]))
+            return gnn__error(GNN_ENUMERIC, "the weight of pair %lld is %g", (long long)k,
+                              (double)weight[k]);
+    return GNN_OK;
 }
 
 static int write_igraph(const gnn_graph_t *graph, const gnn_real_t *weight, igraph_t *igraph)

@@ -79,5 +79,6 @@
 #include <gnn/sequences.h>
 #include <gnn/tokenizer.h>
 #include <gnn/report.h>
+#include <gnn/inspect.h>
 
 #endif

@@ -301,6 +301,9 @@ GNN_API const gnn_topology_t *gnn_topology_at(size_t index);
 /** NULL if there is none of that name. */
 GNN_API const gnn_topology_t *gnn_topology_find(const char *name);
 
+/** What becomes of the weights of i -> j and j -> i where an edge has no direction. */
+typedef enum { GNN_BOTH_SUM = 0, GNN_BOTH_MAX } gnn_both_ways_t;
+
 #if GNN_HAS_IGRAPH
 /* igraph, both ways. The caller includes <igraph/igraph.h> itself and passes igraph_t *. One
  * process-wide lock guards these calls. */
@@ -322,6 +325,32 @@ GNN_API int gnn_graph_famous(gnn_graph_t **graph, const char *name);
 /** Positions of nodes in the plane by igraph's Fruchterman-Reingold layout from a seed: (n x 2),
  * caller's. */
 GNN_API int gnn_graph_layout(const gnn_graph_t *graph, uint64_t seed, const gnn_tensor_t *positions);
+/**
+ * The same, where edges pull as strongly as they weigh: nodes of heavy edges come to lie close
+ * together.
+ *
+ * @param[in]  weight     one for each pair of gnn_graph_pairs, finite; those of both directions add
+ *                        up, and no sum pulls less than 1e-6; NULL: all pull alike
+ * @param[out] positions  (n x 2), caller's; overwritten
+ * @return GNN_OK; GNN_EINVALID; GNN_ETOPOLOGY; GNN_ESHAPE; GNN_ENUMERIC: a weight is not finite;
+ *         GNN_EMEMORY. O(500 (n^2 + m)) time. Paper: Fruchterman and Reingold 1991.
+ */
+GNN_API int gnn_graph_layout_weighted(const gnn_graph_t *graph, const gnn_real_t *weight,
+                                      uint64_t seed, const gnn_tensor_t *positions);
+
+/**
+ * The spanning tree whose edges weigh most, directions left aside; a forest where the graph is in
+ * several components.
+ *
+ * @param[in]  weight    one for each pair of gnn_graph_pairs, finite, of either sign
+ * @param[in]  both      what parallel pairs and those of both directions weigh together
+ * @param[out] from, to  (n - 1 each) the ends of the edges, the smaller one in `from`; caller's
+ * @param[out] count     how many edges were written: n less the number of components
+ * @return GNN_OK; GNN_EINVALID; GNN_ETOPOLOGY: two kinds of nodes; GNN_ENUMERIC: a weight is not
+ *         finite; GNN_EMEMORY. O(m log n) time, O(n + m) memory. Papers: Prim 1957; Kruskal 1956.
+ */
+GNN_API int gnn_graph_spanning_tree(const gnn_graph_t *graph, const gnn_real_t *weight,
+                                    gnn_both_ways_t both, int64_t *from, int64_t *to, int64_t *count);
 #endif
 
 /**

@@ -58,6 +58,28 @@ typedef struct gnn_scatter {
  */
 GNN_API int gnn_svg_scatter(FILE *file, const gnn_scatter_t *scatter);
 
+/** A graph whose edges have weights: words at points (n x 2), joined by curves that are the wider
+ * and the darker the more they weigh, with a dot at the receiver. Weights below 0 are not drawn. */
+typedef struct gnn_graph_picture {
+    gnn_tensor_t points;
+    const char *const *labels; /**< (n); NULL: none */
+    const int64_t *from, *to;  /**< (n_edges) sender and receiver */
+    const gnn_real_t *weight;  /**< (n_edges) */
+    int64_t n_edges;
+    const char *title, *subtitle;
+} gnn_graph_picture_t;
+/**
+ * Writes the drawing of a weighted graph as one SVG document, y downwards.
+ *
+ * @param[in] file     open for writing; stays the caller's
+ * @param[in] picture  borrowed; points finite, edges' ends below n
+ * @return GNN_OK; GNN_ESHAPE if points are not n x 2; GNN_EINVALID (a NULL, an end out of range, a
+ *         weight that is not finite); GNN_ENUMERIC; GNN_EIO; GNN_EMEMORY. O(n + edges) bytes.
+ *
+ * gnn_graph_layout_weighted finds the points.
+ */
+GNN_API int gnn_svg_graph(FILE *file, const gnn_graph_picture_t *picture);
+
 /** One line of a chart: y over x. A y that is not finite leaves a gap. */
 typedef struct gnn_curve {
     const char *name;

@@ -169,6 +169,34 @@ GNN_API void gnn_packs_free(gnn_packs_t *packs);
 GNN_API void gnn_pack_drop_words(const gnn_pack_t *pack, double rate, uint64_t seed, int64_t epoch,
                                  int32_t *ids);
 
+/* ---- sentences with trees ---- */
+
+/** Sentences with their dependency trees. Read-only for the caller. */
+typedef struct gnn_treebank {
+    int64_t count, rows;
+    const int64_t *lengths;   /**< (count) words of each sentence; they add up to `rows` */
+    const char *const *words; /**< (rows) as they are written */
+    const int64_t *heads;     /**< (rows) the head's place in its sentence, from 0; -1: the root */
+    const uint8_t *punctuation; /**< (rows) 1: the part of speech is PUNCT */
+} gnn_treebank_t;
+
+/**
+ * Reads a file of Universal Dependencies (CoNLL-U), gzipped or not: ten columns parted by tabs, of
+ * which number, word, part of speech and head are read; a blank line between sentences. Ranges
+ * ("3-4") and words that are not written ("5.1") are passed over.
+ *
+ * @param[out] treebank  the caller's, for gnn_treebank_free
+ * @param[in] path       the file
+ * @return GNN_OK; GNN_EIO; GNN_EFORMAT, with file and line: no sentence, another number of columns,
+ *         words that are not numbered 1, 2, ..., a head that is none or beyond the sentence, heads
+ *         that go in a circle, a word that is not UTF-8, a zero byte; GNN_EMEMORY.
+ *
+ * Cost: O(bytes) time and memory. Format: Nivre et al. 2020.
+ */
+GNN_API int gnn_treebank_read(gnn_treebank_t **treebank, const char *path);
+/** Releases a treebank; NULL is none. */
+GNN_API void gnn_treebank_free(gnn_treebank_t *treebank);
+
 /* ---- positions ---- */
 
 /** Fills a table (positions x width) with sin(p / 10000^(2k / width)) in column 2k and cos of the

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdarg.h>
 
-int gnn__svg_open(gnn__svg_t *svg, FILE *file, double width, double height, const char *title)
+int gnn__page_open(gnn__svg_t *svg, FILE *file)
 {
     /* The C locale exists already, so this cannot fail for want of memory. */
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -13,6 +13,12 @@ int gnn__svg_open(gnn__svg_t *svg, FILE *file, double width, double height, cons
         return gnn__error(GNN_EMEMORY, "svg: no C locale");
     errno = 0;
     *svg = (gnn__svg_t){file, ferror(file) ? EIO : 0, uselocale(c)};
+    return GNN_OK;
+}
+
+int gnn__svg_open(gnn__svg_t *svg, FILE *file, double width, double height, const char *title)
+{
+    GNN_TRY(gnn__page_open(svg, file));
     gnn__svg_put(svg, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     gnn__svg_put(svg, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" ", width,
                  height);
@@ -31,6 +37,11 @@ int gnn__svg_open(gnn__svg_t *svg, FILE *file, double width, double height, cons
 int gnn__svg_close(gnn__svg_t *svg)
 {
     gnn__svg_put(svg, "</svg>\n");
+    return gnn__page_close(svg);
+}
+
+int gnn__page_close(gnn__svg_t *svg)
+{
     errno = 0;
     if (!svg->failed && (fflush(svg->file) != 0 || ferror(svg->file)))
         svg->failed = errno ? errno : EIO;

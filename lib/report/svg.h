@@ -42,6 +42,9 @@ typedef struct gnn__type {
 int gnn__svg_open(gnn__svg_t *svg, FILE *file, double width, double height, const char *title);
 /* Ends the page and flushes. GNN_EIO if anything was not written. */
 int gnn__svg_close(gnn__svg_t *svg);
+/* The same for a page of another kind, of which they write nothing. */
+int gnn__page_open(gnn__svg_t *svg, FILE *file);
+int gnn__page_close(gnn__svg_t *svg);
 /* printf with "%.2f" always written with a point. Text of the caller's goes through gnn__svg_text
  * instead. */
 void gnn__svg_put(gnn__svg_t *svg, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -59,6 +59,8 @@ unwritten "convert" "$programs/convert" a.edges
 unwritten "own_data" "$programs/own_data"
 unwritten "sentence" "$programs/sentence" --epochs 1
 unwritten "sentence --data" "$programs/sentence" --data words.txt --dev words.txt --test words.txt --epochs 1 --min-count 1
+unwritten "inspect" "$programs/inspect"
+unwritten "inspect --json" "$programs/inspect" --json
 for program in minimal new_aggregator tutorial/tutorial_gcn tutorial/tutorial_aggregators tutorial/tutorial_gat; do
     expect "$program on a full disk" full "$programs/$program"
 done
@@ -169,6 +171,20 @@ rm -f parts.ckpt
 expect "write resumes to the same bits" stopped "$programs/write" --epochs 6 --length 0
 expect "its checkpoint is not overwritten" said "resume goes on from it" 1 "$programs/write" --epochs 6 --checkpoint parts.ckpt
 
+for option in --layer --head --seed --threads; do
+    expect "inspect $option" refused $option "$programs/inspect"
+done
+expect "inspect's pictures" "$programs/inspect" --grid grid.svg --html page.html --heatmap map.svg
+expect "the page ends" grep -q '^</html>' page.html
+expect "a page that cannot be written" exits 1 "$programs/inspect" --html none/page.html
+expect "a layer that is not there" exits 1 "$programs/inspect" --layer 7
+expect "names it" grep -q 'layer 7 of 2' last
+expect "a treebank without a folder" exits 2 "$programs/inspect" --uas words.txt
+for option in --epochs --batch --accumulate --lr --frozen --weight-decay --dropout --max-length --seed --threads; do
+    expect "finetune $option" refused $option "$programs/finetune" none --data words.txt
+done
+expect "finetune without a folder" exits 2 "$programs/finetune" --data words.txt
+expect "finetune without an encoder" exits 1 "$programs/finetune" none --data words.txt
 expect "embed --top" refused --top "$programs/embed"
 expect "embed --threads" refused --threads "$programs/embed"
 expect "embed without a model" exits 1 "$programs/embed" --model none --input words.txt

@@ -1,0 +1,26 @@
+/* What the parts of inspect share. */
+#ifndef INSPECT_H
+#define INSPECT_H
+
+#include <gnn/gnn.h>
+
+typedef struct {
+    const char *folder, *sentence, *heatmap, *graph, *grid, *html, *graphml;
+    const char *uas, *uas_map, *prune, *dev, *curve;
+    int64_t layer, head, limit, threads, seed; /* layer and head -1: the mean of all */
+    int pieces, plain, both, json;
+} inspect_t;
+
+/* A small model that learns agreement on the spot, on a generated sentence: for machines without a
+ * pretrained folder. */
+int inspect_small(gnn_attention_maps_t **attention, gnn_context_t *context, const inspect_t *o);
+/* Prints whom the words attend to, and writes the pictures that are asked for. */
+int inspect_show(const gnn_attention_maps_t *attention, const inspect_t *o);
+/* Syntax in each head, against a treebank. */
+int inspect_syntax(const gnn_pretrained_t *p, gnn_context_t *context, const inspect_t *o);
+/* Closes heads, those that matter least first. */
+int inspect_prune(const gnn_pretrained_t *p, gnn_context_t *context, const inspect_t *o);
+/* A picture that `draw` writes; PROGRAM_REFUSED after a line where the file cannot be written. */
+int inspect_write(const char *path, int (*draw)(FILE *file, const void *what), const void *what);
+
+#endif
