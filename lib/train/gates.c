@@ -289,7 +289,7 @@ static int add_answers(gnn_gates_t *h, const gnn_batch_t *batch, const gnn_real_
     const gnn_tensor_t value = gnn_tape_value(h->tape, logits);
     if (!batch->loss.labels)
         return gnn__error(GNN_EINVALID, "a batch without labels has no metric");
-    return gnn__pool_add(&h->pool, &value, batch->loss.labels, batch->loss.mask);
+    return gnn__pool_add(&h->pool, &value, batch->loss.labels, NULL, batch->loss.mask);
 }
 
 int gnn_gates_metric(gnn_gates_t *gates, const gnn_source_t *source, int part, gnn_metric_t metric,
@@ -297,11 +297,11 @@ int gnn_gates_metric(gnn_gates_t *gates, const gnn_source_t *source, int part, g
 {
     GNN_TRY(check_source(gates, source, part, value));
     *value = NAN;
-    gnn__pool_reset(&gates->pool);
+    gnn__pool_reset(&gates->pool, metric);
     for (int64_t k = 0; k < source->count[part]; k++) {
         gnn_batch_t batch = {0};
         GNN_TRY(source->get(source->user, part, 1, k, &batch));
         GNN_TRY(add_answers(gates, &batch, open));
     }
-    return gnn__pool_metric(&gates->pool, metric, value);
+    return gnn__pool_metric(&gates->pool, value);
 }
