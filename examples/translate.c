@@ -1,10 +1,10 @@
-/* Translation by an encoder-decoder Transformer: trains on two parallel texts, translates lines, and
- * measures BLEU.
+/* Translation by an encoder-decoder Transformer: trains on two parallel texts, translates lines,
+ * and measures BLEU.
  *
  *     translate --source train.de.gz --target train.en.gz --dev-source val.de.gz
  *         --dev-target val.en.gz --save de-en.safetensors
- *     translate --load de-en.safetensors --test-source test.de.gz --test-target test.en.gz --beams 5
- *     echo "ein hund läuft im schnee ." | translate --load de-en.safetensors --input -
+ *     translate --load de-en.st --test-source test.de.gz --test-target test.en.gz --beams 5
+ *     echo "ein hund läuft im schnee ." | translate --load de-en.st --input -
  */
 #include "translate.h"
 

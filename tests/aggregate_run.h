@@ -97,8 +97,8 @@ static inline void run_free(run_t *r)
 
 /* As test_error, but the largest number counts as 0.2 at least: a softmax over one sender has the
  * gradient 0 up to rounding, which is that of the terms that cancel there: numbers of some tens,
- * one unit in whose last place is 3e-6. Where products and sums are fused (ARM), three of these were
- * seen. */
+ * one unit in whose last place is 3e-6. Where products and sums are fused (ARM), three of these
+ * were seen. */
 static inline double error_of(const gnn_real_t *a, const gnn_real_t *b, int64_t n)
 {
     double largest = 0.2, worst = 0;

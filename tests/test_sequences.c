@@ -1,5 +1,5 @@
-/* Batches of sequences: what each row reads and learns, that an epoch has each sequence once, that an
- * encoder-decoder learns to reverse digits, and that a resumed training gives the same bits. */
+/* Batches of sequences: what each row reads and learns, that an epoch has each sequence once, that
+ * an encoder-decoder learns to reverse digits, and that a resumed training gives the same bits. */
 #include "support.h"
 
 #include <stdio.h>
@@ -283,7 +283,7 @@ static gnn_train_result_t train(gnn_model_t *model, gnn_context_t *context,
     return result;
 }
 
-/* How many of the task's sequences are written without a fault, by a state whose encoder runs once. */
+/* How many sequences of the task are written without a fault, by a state that encodes once. */
 static int64_t right(const gnn_model_t *model, gnn_context_t *context, const task_t *t, int64_t beams)
 {
     const int64_t n = t->sequences.count;

@@ -2,7 +2,8 @@
  * Sequences of tokens as batches for training: encoder-decoders, which learn to write one sequence
  * after they have read another, and language models, which learn to go on.
  *
- *    gnn_token_source_new(&source, model, &train, &held_out, &(gnn_token_source_config_t){.tokens = 4096});
+ *    const gnn_token_source_config_t config = {.tokens = 4096};
+ *    gnn_token_source_new(&source, model, &train, &held_out, &config);
  *    gnn_train_batches(model, context, gnn_token_source(source), &how, NULL);
  *    gnn_generate(&writer, context, ...);
  *    gnn_bleu(&bleu, lines, translations, references, GNN_ON);
@@ -52,7 +53,7 @@ typedef struct gnn_token_source gnn_token_source_t;
  * @param[in]  validation  copied; its loss is without smoothing. NULL: there are none
  * @param[in]  config      NULL: all defaults
  * @return GNN_OK; GNN_EINVALID: a setting, or a sequence of which nothing can be learned (less than
- *         two tokens to write, none to read); GNN_EUNSUPPORTED: the model runs on other graph slots;
+ *         two tokens to write, none to read); GNN_EUNSUPPORTED: other graph slots;
  *         GNN_EOVERFLOW; GNN_EMEMORY
  *
  * Cost: memory of the tokens and of one batch; a batch is O(its tokens). Every epoch has the same

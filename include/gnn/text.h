@@ -30,8 +30,9 @@ typedef struct gnn_lines {
 } gnn_text_lines_t;
 
 /**
- * Reads the lines of a file, gzipped or not: parallel texts, of which line k of one is line k of the
- * other. A line ends with "\n" or "\r\n"; the last one need not. A byte order mark is passed over.
+ * Reads the lines of a file, gzipped or not: parallel texts, of which line k of one is line k of
+ * the other. A line ends with "\n" or "\r\n"; the last one need not. A byte order mark is passed
+ * over.
  *
  * @param[out] lines  the caller's, for gnn_text_lines_free; NULL after an error
  * @param[in] path    the file

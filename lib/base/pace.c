@@ -8,8 +8,9 @@
  * took the processor away meanwhile, up to a few times: a thread that has shared a processor until
  * now is moved to a free one only after a while, and what it took until then says nothing. Whenever
  * a run by all takes longer than those, the next ones are done by fewer, for a multiple of the time
- * that it took; then all try again. The multiple grows with every try that fails, so that what trying costs stays small
- * beside what it may gain. Results do not depend on it: who works on what never changes bits. */
+ * that it took; then all try again. The multiple grows with every try that fails, so that what
+ * trying costs stays small beside what it may gain. Results do not depend on it: who works on what
+ * never changes bits. */
 #include <lib/base/base.h>
 
 #include <sys/resource.h>

@@ -54,8 +54,8 @@ static void rank_tokens(counter_t *c)
     }
 }
 
-/* Runs of n tokens get their ranks from those of n - 1; returns how many runs of the translation the
- * reference has too. */
+/* Runs of n tokens get their ranks from those of n - 1; returns how many runs of the translation
+ * the reference has too. */
 static int64_t count_hits(counter_t *c, int64_t n)
 {
     int64_t runs = 0, hits = 0;

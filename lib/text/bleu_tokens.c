@@ -1,5 +1,5 @@
-/* The tokens of mteval-v13a: blanks are put around punctuation, except for points and commas between
- * digits, and the line is split at blanks. Post 2018. */
+/* The tokens of mteval-v13a: blanks are put around punctuation, except for points and commas
+ * between digits, and the line is split at blanks. Post 2018. */
 #include <lib/text/bleu.h>
 #include <lib/text/tokenizer/utf8.h>
 

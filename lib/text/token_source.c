@@ -1,5 +1,5 @@
-/* Sequences of tokens as batches for the training loop: pairs for encoder-decoders, or sequences and
- * pieces of one long sequence for language models. */
+/* Sequences of tokens as batches for the training loop: pairs for encoder-decoders, or sequences
+ * and pieces of one long sequence for language models. */
 #include <gnn/sequences.h>
 #include <lib/io/data/data.h>
 

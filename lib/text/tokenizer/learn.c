@@ -312,8 +312,8 @@ static void vocabulary_free(vocabulary_t *v)
 
 /* ---- lower case ---- */
 
-/* The texts as the tokenizer will see them. A character's lower case is another of at most twice its
- * bytes, or two. */
+/* The texts as the tokenizer will see them. A character's lower case is another of at most twice
+ * its bytes, or two. */
 typedef struct lowered {
     gnn_texts_t texts;
     char **at;

@@ -5,8 +5,8 @@
  * or head by head where they are, if every head fills whole registers. With additive scores kernels
  * that have masks also read in place one head of fewer numbers than a register has, and those with
  * permutations of two registers (AVX-512) heads of 2, 4 or 8 numbers that fill their registers
- * together: there the weights of a pair, one per head, are permuted to the lanes of their heads. Scores of a pair are
- * `width` numbers, 1, 4 or 8, of which a->heads are real.
+ * together: there the weights of a pair, one per head, are permuted to the lanes of their heads.
+ * Scores of a pair are `width` numbers, 1, 4 or 8, of which a->heads are real.
  *
  * Additive scores s = q_i + k_j with a gnn__vec_leaky slope need no product per edge in backward.
  * With S_i = dY_i . Y_i, and over the pairs with s <= 0 only P_i = sum of alpha f v_j (f: dropout)

@@ -242,8 +242,8 @@ GNN__INLINE gnn__vec_t pair_weights(const gnn_real_t *factors, own_t own)
 #endif
 }
 
-/* Both in one sweep, where weights are needed once and the sums of eight heads of eight numbers stay
- * in registers; the bits are the same. */
+/* Both in one sweep, where weights are needed once and the sums of eight heads of eight numbers
+ * stay in registers; the bits are the same. */
 static __attribute__((noinline)) void gather_at_once(const gnn__lanes_t *l, const lane_block_t *block,
                                                      own_t own, bool fresh, gnn__vec_t *sum)
 {

@@ -1,0 +1,130 @@
+/* Metrics over the rows of several batches. */
+#include <lib/train/train.h>
+
+void gnn__pool_free(gnn__pool_t *pool)
+{
+    gnn_free(pool->logits);
+    gnn_free(pool->labels);
+    gnn_free(pool->targets);
+    gnn_free(pool->sort);
+    *pool = (gnn__pool_t){0};
+}
+
+void gnn__pool_reset(gnn__pool_t *pool, gnn_metric_t metric)
+{
+    pool->rows = pool->hits = 0;
+    pool->metric = metric;
+}
+
+static int make_room(gnn__pool_t *pool, int64_t rows)
+{
+    if (rows <= pool->room)
+        return GNN_OK;
+    int64_t room = rows > 2 * pool->room ? rows : 2 * pool->room, old, wanted;
+    if (!gnn__mul(pool->room, pool->cols, &old) || !gnn__mul(room, pool->cols, &wanted))
+        return gnn__error(GNN_EOVERFLOW, "%lld rows of %lld logits do not fit", (long long)room,
+                          (long long)pool->cols);
+    GNN_TRY(gnn__grow(&pool->logits, old, wanted, sizeof *pool->logits,
+                      "logits of the validation part"));
+    GNN_TRY(gnn__grow(&pool->labels, pool->room, room, sizeof *pool->labels,
+                      "labels of the validation part"));
+    pool->room = room;
+    return GNN_OK;
+}
+
+/* Only pools that are held against numbers have room for them. */
+static int make_target_room(gnn__pool_t *pool)
+{
+    int64_t old, wanted;
+    if (pool->targets_room >= pool->room)
+        return GNN_OK;
+    if (!gnn__mul(pool->targets_room, pool->cols, &old) || !gnn__mul(pool->room, pool->cols, &wanted))
+        return gnn__error(GNN_EOVERFLOW, "%lld rows of %lld targets do not fit",
+                          (long long)pool->room, (long long)pool->cols);
+    GNN_TRY(gnn__grow(&pool->targets, old, wanted, sizeof *pool->targets,
+                      "targets of the validation part"));
+    pool->targets_room = pool->room;
+    return GNN_OK;
+}
+
+int gnn__pool_add(gnn__pool_t *pool, const gnn_tensor_t *logits, const int32_t *labels,
+                  const gnn_tensor_t *targets, const uint8_t *mask)
+{
+    int64_t counted = 0, hits = 0;
+    const size_t bytes = sizeof *pool->logits * (size_t)logits->cols;
+    for (int64_t r = 0; r < logits->rows; r++)
+        if (gnn__counts(labels, mask, r)) {
+            counted++;
+            hits += labels && gnn__predicted(logits, r) == labels[r];
+        }
+    if (pool->cols != logits->cols) {
+        if (pool->rows > 0)
+            return gnn__error(GNN_ESHAPE, "validation batches have %lld and %lld output features",
+                              (long long)pool->cols, (long long)logits->cols);
+        const gnn_metric_t metric = pool->metric;
+        gnn__pool_free(pool);
+        pool->metric = metric;
+        pool->cols = logits->cols;
+    }
+    if (pool->metric == GNN_METRIC_ACCURACY) {
+        pool->rows += counted;
+        pool->hits += hits;
+        return GNN_OK;
+    }
+    GNN_TRY(make_room(pool, pool->rows + counted));
+    if (!labels)
+        GNN_TRY(make_target_room(pool));
+    for (int64_t r = 0; r < logits->rows; r++) {
+        if (!gnn__counts(labels, mask, r))
+            continue;
+        memcpy(pool->logits + pool->rows * pool->cols, gnn__row(logits, r), bytes);
+        if (!labels)
+            memcpy(pool->targets + pool->rows * pool->cols, gnn__row(targets, r), bytes);
+        else
+            pool->labels[pool->rows] = labels[r];
+        pool->rows++;
+    }
+    return GNN_OK;
+}
+
+/* Area under a curve, whose scores are sorted. */
+static int area(gnn__pool_t *pool, gnn_metric_t metric, const gnn_tensor_t *logits, double *value)
+{
+    if (pool->sort_room < pool->room) {
+        GNN_TRY(gnn__grow(&pool->sort, pool->sort_room, pool->room, sizeof *pool->sort,
+                          "scores to sort"));
+        pool->sort_room = pool->room;
+    }
+    if (metric == GNN_METRIC_ROC_AUC)
+        *value = gnn__roc_auc(logits, pool->labels, NULL, pool->sort);
+    else if (metric == GNN_METRIC_AVERAGE_PRECISION)
+        *value = gnn__average_precision(logits, pool->labels, NULL, pool->sort);
+    else {
+        const gnn_tensor_t targets = gnn_tensor(pool->targets, pool->rows, pool->cols);
+        *value = gnn__mean_auc(logits, &targets, NULL, pool->sort);
+    }
+    return GNN_OK;
+}
+
+int gnn__pool_metric(gnn__pool_t *pool, double *value)
+{
+    const gnn_tensor_t logits = gnn_tensor(pool->logits, pool->rows, pool->cols),
+                       targets = gnn_tensor(pool->targets, pool->rows, pool->cols);
+    const gnn_metric_t metric = pool->metric;
+    *value = NAN;
+    if (pool->rows == 0)
+        return GNN_OK;
+    if (metric == GNN_METRIC_ACCURACY)
+        *value = (double)pool->hits / (double)pool->rows;
+    else if (metric == GNN_METRIC_MACRO_F1)
+        *value = gnn_metric_macro_f1(&logits, pool->labels, NULL);
+    else if (metric == GNN_METRIC_MICRO_F1)
+        *value = gnn_metric_micro_f1(&logits, &targets, NULL);
+    else if (metric == GNN_METRIC_MAE)
+        *value = gnn_metric_mae(&logits, &targets, NULL);
+    else if (metric == GNN_METRIC_RMSE)
+        *value = gnn_metric_rmse(&logits, &targets, NULL);
+    else
+        return area(pool, metric, &logits, value);
+    return GNN_OK;
+}
