@@ -27,16 +27,6 @@ void gnn_corpus_free(gnn_corpus_t *corpus)
 
 /* ---- what may stand in a corpus ---- */
 
-static bool is_utf8(gnn__slice_t s)
-{
-    for (int64_t k = 0, step; k < s.length; k += step) {
-        step = gnn__utf8_length((const unsigned char *)s.at + k, s.length - k);
-        if (step == 0)
-            return false;
-    }
-    return true;
-}
-
 const char *gnn__label_fault(gnn__slice_t label)
 {
     if (label.length == 0)
@@ -46,7 +36,7 @@ const char *gnn__label_fault(gnn__slice_t label)
     for (int64_t k = 0; k < label.length; k++)
         if ((unsigned char)label.at[k] < 32 || label.at[k] == 0x7f)
             return "a control character in the label";
-    return is_utf8(label) ? NULL : "the label is not UTF-8";
+    return gnn__is_utf8(label.at, label.length) ? NULL : "the label is not UTF-8";
 }
 
 const char *gnn__sentence_fault(gnn__slice_t sentence)
@@ -54,7 +44,7 @@ const char *gnn__sentence_fault(gnn__slice_t sentence)
     const char *cursor = sentence.at;
     if (sentence.length > GNN__MAX_LINE)
         return "more than 1000000 bytes";
-    if (!is_utf8(sentence))
+    if (!gnn__is_utf8(sentence.at, sentence.length))
         return "the sentence is not UTF-8";
     return gnn__word_next(&cursor, sentence.at + sentence.length).length > 0
                ? NULL

@@ -30,17 +30,6 @@ static int64_t count_lines(const char *at, const char *end)
     return count;
 }
 
-static bool is_utf8(const char *line, int64_t n)
-{
-    for (int64_t k = 0; k < n;) {
-        const int64_t length = gnn__utf8_length((const unsigned char *)line + k, n - k);
-        if (length == 0)
-            return false;
-        k += length;
-    }
-    return true;
-}
-
 static int cut_lines(lines_t *l, const char *name, char *at, char *end)
 {
     for (int64_t k = 0; k < l->public.count; k++) {
@@ -48,7 +37,7 @@ static int cut_lines(lines_t *l, const char *name, char *at, char *end)
         stop = stop ? stop : end;
         int64_t n = stop - at;
         n -= n > 0 && at[n - 1] == '\r';
-        if (!is_utf8(at, n))
+        if (!gnn__is_utf8(at, n))
             return gnn__error(GNN_EFORMAT, "%s: line %lld is not UTF-8", name, (long long)k + 1);
         at[n] = '\0';
         l->at[k] = at;

@@ -60,16 +60,6 @@ static int64_t number(const column_t *c)
     return value;
 }
 
-static bool is_text(const column_t *c)
-{
-    for (int64_t k = 0, step; k < c->length; k += step) {
-        step = gnn__utf8_length((const unsigned char *)c->at + k, c->length - k);
-        if (step == 0)
-            return false;
-    }
-    return true;
-}
-
 /* ---- a sentence ---- */
 
 /* Each word's way up to the root is walked until it meets one that is known, then marked. */
@@ -141,7 +131,7 @@ static int add_word(treebank_t *t, const gnn__text_t *text, const column_t colum
     if (head < 0)
         return gnn__text_error(text, NULL, GNN_EFORMAT, "column 7 is no number of a word: %.*s",
                                (int)gnn__min(columns[HEAD].length, 40), columns[HEAD].at);
-    if (!is_text(&columns[FORM]))
+    if (!gnn__is_utf8(columns[FORM].at, columns[FORM].length))
         return gnn__text_error(text, NULL, GNN_EFORMAT, "the word is not UTF-8");
     GNN_TRY(gnn__room(&t->heads, k, &t->room[1], sizeof *t->heads, "a treebank"));
     GNN_TRY(gnn__room(&t->words, k, &t->room[2], sizeof *t->words, "a treebank"));

@@ -99,9 +99,10 @@ static int make_room(gnn_link_batches_t *b, int64_t pairs)
 {
     if (pairs <= b->room)
         return GNN_OK;
+    int64_t labels = b->room, targets = b->room, edges = b->room;
+    b->room = 0; /* until all of it is there */
     gnn__pair_list_free(&b->batch);
     GNN_TRY(gnn__pair_list_new(&b->batch, pairs));
-    int64_t labels = b->room, targets = b->room, edges = b->room;
     GNN_TRY(gnn__reserve(&b->batch_labels, &labels, pairs, sizeof *b->batch_labels, "labels"));
     GNN_TRY(gnn__reserve(&b->targets, &targets, pairs, sizeof *b->targets, "targets"));
     GNN_TRY(gnn__reserve(&b->batch_edges, &edges, pairs, sizeof *b->batch_edges, "edges"));

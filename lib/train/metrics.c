@@ -98,12 +98,6 @@ void gnn__sort_numbers(double *x, int64_t n)
     }
 }
 
-static double score_of(const gnn_tensor_t *logits, int64_t r)
-{
-    const gnn_real_t *row = gnn__row(logits, r);
-    return logits->cols == 1 ? (double)row[0] : (double)row[1] - (double)row[0];
-}
-
 /* How many of `n` sorted numbers are below x, ties counted half. */
 double gnn__rank_of(const double *sorted, int64_t n, double x)
 {
@@ -135,10 +129,10 @@ double gnn__roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const uin
     for (int64_t r = 0; r < logits->rows; r++) {
         if (!gnn__counts(labels, mask, r))
             continue;
-        if (isnan(score_of(logits, r)))
+        if (isnan(gnn__score_of(logits, r)))
             return NAN;
         if (labels[r] == 0)
-            sort[negatives++] = score_of(logits, r);
+            sort[negatives++] = gnn__score_of(logits, r);
         else
             positives++;
     }
@@ -148,7 +142,7 @@ double gnn__roc_auc(const gnn_tensor_t *logits, const int32_t *labels, const uin
     double sum = 0;
     for (int64_t r = 0; r < logits->rows; r++)
         if (gnn__counts(labels, mask, r) && labels[r] != 0)
-            sum += gnn__rank_of(sort, negatives, score_of(logits, r));
+            sum += gnn__rank_of(sort, negatives, gnn__score_of(logits, r));
     return sum / ((double)negatives * (double)positives);
 }
 

@@ -2,12 +2,6 @@
 #include <gnn/links.h>
 #include <lib/train/train.h>
 
-static double score_of(const gnn_tensor_t *logits, int64_t r)
-{
-    const gnn_real_t *row = gnn__row(logits, r);
-    return logits->cols == 1 ? (double)row[0] : (double)row[1] - (double)row[0];
-}
-
 /* Of `n` ascending numbers those from `at` down that equal the last. */
 static int64_t equal_ones(const double *x, int64_t at, double value)
 {
@@ -43,7 +37,7 @@ double gnn__average_precision(const gnn_tensor_t *logits, const int32_t *labels,
     for (int64_t r = 0; r < logits->rows; r++) {
         if (!gnn__counts(labels, mask, r))
             continue;
-        const double score = score_of(logits, r);
+        const double score = gnn__score_of(logits, r);
         if (isnan(score))
             return NAN;
         if (labels[r] == 0)

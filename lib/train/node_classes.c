@@ -150,15 +150,20 @@ static int open_drop(nodes_t *nodes, const gnn_train_config_t *config, uint64_t 
     return gnn__new(&nodes->left_graphs, slots, sizeof(gnn_graph_t *), "a model's graphs");
 }
 
+/* Marks of the nodes that are in one part. */
+static int mark_part(uint8_t **mask, int64_t n, const int8_t *part, int which)
+{
+    GNN_TRY(gnn__new(mask, n, 1, "marks of nodes"));
+    for (int64_t i = 0; i < n; i++)
+        (*mask)[i] = part[i] == which;
+    return GNN_OK;
+}
+
 /* The caller's parts of nodes as masks. */
 static int make_masks(nodes_t *nodes, const int8_t *part)
 {
-    const int64_t n = gnn_data_nodes(nodes->data);
-    for (int k = GNN_TRAIN; part && k <= GNN_VALIDATION; k++) {
-        GNN_TRY(gnn__new(&nodes->masks[k], n, 1, "marks of nodes"));
-        for (int64_t i = 0; i < n; i++)
-            nodes->masks[k][i] = part[i] == k;
-    }
+    for (int k = GNN_TRAIN; part && k <= GNN_VALIDATION; k++)
+        GNN_TRY(mark_part(&nodes->masks[k], gnn_data_nodes(nodes->data), part, k));
     return GNN_OK;
 }
 
@@ -302,32 +307,71 @@ int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                             : train_whole(model, context, data, config, result);
 }
 
+/* What is measured on some rows of a model's output: labels, or targets where these are NULL. */
+typedef struct {
+    const int32_t *labels;
+    const gnn_tensor_t *targets;
+    const uint8_t *mask;
+} truth_t;
+
+static int measure(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
+                   const truth_t *truth, gnn_metric_t metric, double *value)
+{
+    nodes_t nodes = {0};
+    gnn__run_t run = {0};
+    gnn__pool_t pool = {.metric = metric};
+    gnn_model_inputs_t inputs;
+    int rc;
+    GNN_CHECK(inputs_of(&nodes, model, data, &inputs));
+    GNN_CHECK(gnn_tape_new(&run.tape, context));
+    GNN_CHECK(gnn__run_forward(&run, model, &inputs, NULL, 0, true));
+    const gnn_tensor_t outputs = gnn_tape_value(run.tape, run.logits);
+    if (truth->targets && truth->targets->cols != outputs.cols)
+        GNN_CHECK(gnn__error(GNN_ESHAPE, "targets of %lld columns, the model puts out %lld",
+                             (long long)truth->targets->cols, (long long)outputs.cols));
+    GNN_CHECK(gnn__pool_add(&pool, &outputs, truth->labels, truth->targets, truth->mask));
+    rc = gnn__pool_metric(&pool, value);
+done:
+    gnn__pool_free(&pool);
+    free_nodes(&nodes);
+    gnn_tape_free(run.tape);
+    return rc;
+}
+
 int gnn_evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
                  int64_t split, int part, gnn_metric_t metric, double *value)
 {
     GNN__NEED(model);
     GNN__NEED(context);
     GNN__NEED(data);
-    nodes_t nodes = {0};
-    gnn__run_t run = {0};
-    gnn__pool_t pool = {.metric = metric};
-    gnn_model_inputs_t inputs;
-    int rc;
     GNN_TRY(check_data(model, data, split, metric));
     if (!value || part < GNN_TRAIN || part > GNN_TEST || (int)metric < 0 ||
         metric > GNN_METRIC_AVERAGE_PRECISION)
         return gnn__error(GNN_EINVALID, "gnn_evaluate: part %d, metric %d", part, (int)metric);
-    GNN_CHECK(inputs_of(&nodes, model, data, &inputs));
-    GNN_CHECK(gnn_tape_new(&run.tape, context));
-    GNN_CHECK(gnn__run_forward(&run, model, &inputs, NULL, 0, true));
-    gnn_tensor_t logits = gnn_tape_value(run.tape, run.logits);
-    GNN_CHECK(gnn__pool_add(&pool, &logits, gnn_data_labels(data), NULL,
-                            gnn_data_mask(data, part, split)));
-    rc = gnn__pool_metric(&pool, value);
-done:
-    gnn__pool_free(&pool);
-    free_nodes(&nodes);
-    gnn_tape_free(run.tape);
+    const truth_t truth = {.labels = gnn_data_labels(data), .mask = gnn_data_mask(data, part, split)};
+    return measure(model, context, data, &truth, metric, value);
+}
+
+int gnn_evaluate_targets(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
+                         const char *targets, const int8_t *part, int which, gnn_metric_t metric,
+                         double *value)
+{
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(data);
+    GNN__NEED(targets);
+    GNN__NEED(value);
+    uint8_t *mask = NULL;
+    const gnn_tensor_t *rows = gnn_data_rows(data, GNN_ON_NODES, targets);
+    if (!rows || !gnn__metric_of_targets(metric))
+        return gnn__error(GNN_EINVALID, "gnn_evaluate_targets: %s \"%s\", metric %d",
+                          rows ? "array" : "no array of reals on nodes is called", targets,
+                          (int)metric);
+    if (part)
+        GNN_TRY(mark_part(&mask, gnn_data_nodes(data), part, which));
+    const truth_t truth = {.targets = rows, .mask = mask};
+    const int rc = measure(model, context, data, &truth, metric, value);
+    gnn_free(mask);
     return rc;
 }
 
@@ -365,52 +409,4 @@ int gnn_predict_layers(const gnn_model_t *model, gnn_context_t *context, const g
     if (rows_at_once < 0)
         return gnn__error(GNN_EINVALID, "rows_at_once = %lld is negative", (long long)rows_at_once);
     return predict(model, context, data, rows_at_once, out);
-}
-
-/* The rows of a part of a model's output, beside their targets. */
-static int pool_part(gnn__pool_t *pool, const gnn_tensor_t *outputs, const gnn_tensor_t *targets,
-                     const int8_t *part, int which)
-{
-    uint8_t *mask;
-    if (targets->cols != outputs->cols)
-        return gnn__error(GNN_ESHAPE, "targets of %lld columns, the model puts out %lld",
-                          (long long)targets->cols, (long long)outputs->cols);
-    GNN_TRY(gnn__new(&mask, outputs->rows, 1, "marks of nodes"));
-    for (int64_t i = 0; i < outputs->rows; i++)
-        mask[i] = !part || part[i] == which;
-    const int rc = gnn__pool_add(pool, outputs, NULL, targets, mask);
-    gnn_free(mask);
-    return rc;
-}
-
-int gnn_evaluate_targets(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
-                         const char *targets, const int8_t *part, int which, gnn_metric_t metric,
-                         double *value)
-{
-    GNN__NEED(model);
-    GNN__NEED(context);
-    GNN__NEED(data);
-    GNN__NEED(targets);
-    GNN__NEED(value);
-    nodes_t nodes = {0};
-    gnn__run_t run = {0};
-    gnn__pool_t pool = {.metric = metric};
-    gnn_model_inputs_t inputs;
-    int rc;
-    const gnn_tensor_t *rows = gnn_data_rows(data, GNN_ON_NODES, targets);
-    if (!rows || !gnn__metric_of_targets(metric))
-        return gnn__error(GNN_EINVALID, "gnn_evaluate_targets: %s \"%s\", metric %d",
-                          rows ? "array" : "no array of reals on nodes is called", targets,
-                          (int)metric);
-    GNN_CHECK(inputs_of(&nodes, model, data, &inputs));
-    GNN_CHECK(gnn_tape_new(&run.tape, context));
-    GNN_CHECK(gnn__run_forward(&run, model, &inputs, NULL, 0, true));
-    gnn_tensor_t outputs = gnn_tape_value(run.tape, run.logits);
-    GNN_CHECK(pool_part(&pool, &outputs, rows, part, which));
-    rc = gnn__pool_metric(&pool, value);
-done:
-    gnn__pool_free(&pool);
-    free_nodes(&nodes);
-    gnn_tape_free(run.tape);
-    return rc;
 }

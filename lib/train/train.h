@@ -62,6 +62,13 @@ static inline bool gnn__counts(const int32_t *labels, const uint8_t *mask, int64
     return (!mask || mask[r]) && (!labels || labels[r] >= 0);
 }
 
+/* The score of class 1 of two: the only column, or the second less the first. */
+static inline double gnn__score_of(const gnn_tensor_t *logits, int64_t r)
+{
+    const gnn_real_t *row = gnn__row(logits, r);
+    return logits->cols == 1 ? (double)row[0] : (double)row[1] - (double)row[0];
+}
+
 /* The largest logit's column; one column is the logit of class 1. -1 where a row holds nothing but
  * NaN. */
 int64_t gnn__predicted(const gnn_tensor_t *logits, int64_t r);

@@ -338,6 +338,16 @@ int64_t gnn__utf8_length(const unsigned char *c, int64_t n)
     return long_form || out_of_range ? 0 : length;
 }
 
+bool gnn__is_utf8(const char *at, int64_t n)
+{
+    for (int64_t k = 0, step; k < n; k += step) {
+        step = gnn__utf8_length((const unsigned char *)at + k, n - k);
+        if (step == 0)
+            return false;
+    }
+    return true;
+}
+
 /* ---- messages ---- */
 
 void gnn__text_message(const gnn__text_t *text, const gnn__text_field_t *field, const char *format,

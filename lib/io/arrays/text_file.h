@@ -80,5 +80,7 @@ int gnn__text_matrix(gnn__text_t *text, bool header, gnn_real_t **values, int64_
 
 /* Length of the UTF-8 character at the start of n bytes; 0 if they start with none (RFC 3629). */
 int64_t gnn__utf8_length(const unsigned char *c, int64_t n);
+/* Are n bytes whole characters of UTF-8? */
+bool gnn__is_utf8(const char *at, int64_t n);
 
 #endif

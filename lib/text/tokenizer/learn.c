@@ -1,6 +1,7 @@
 /* Learning merges: the most frequent pair of neighbours becomes a token, again and again. Of pairs
  * met equally often the one of the smaller numbers comes first, as the library "tokenizers" has it.
  * Sennrich et al. 2016. */
+#include <lib/io/arrays/text_file.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
 enum { MOST_SIZE = 1 << 22 };
@@ -364,10 +365,7 @@ static int check_utf8(const gnn_texts_t *texts)
     for (int64_t t = 0; t < texts->count; t++) {
         const char *at = texts->at[t];
         const int64_t n = texts->bytes ? texts->bytes[t] : (int64_t)strlen(at);
-        bool whole = true, open;
-        for (int64_t k = 0; k < n && whole;)
-            k += gnn__utf8_part((const unsigned char *)at + k, n - k, &whole, &open);
-        if (!whole)
+        if (!gnn__is_utf8(at, n))
             return gnn__error(GNN_EFORMAT, "text %lld is not UTF-8", (long long)t);
     }
     return GNN_OK;

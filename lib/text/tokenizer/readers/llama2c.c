@@ -1,6 +1,7 @@
 /* llama2.c's tokenizer.bin: int32 the longest token's bytes; for each token float32 score, int32
  * bytes, the bytes. Tokens 0 to 2 are <unk>, <s> and </s>, then come 256 single bytes. All numbers
  * are little-endian. */
+#include <lib/io/arrays/text_file.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
 enum { LONGEST = 4096, FIRST_BYTE = 3, FIRST_PIECE = FIRST_BYTE + 256 };
@@ -28,14 +29,6 @@ static int64_t count_tokens(const gnn__tokenizer_file_t *file)
     return count;
 }
 
-static bool is_utf8(const char *at, int64_t n)
-{
-    bool whole = true, open;
-    for (int64_t k = 0; k < n && whole;)
-        k += gnn__utf8_part((const unsigned char *)at + k, n - k, &whole, &open);
-    return whole;
-}
-
 /* Token `id` at byte k; *next is behind it. Its text gets a zero byte, where the next token's
  * score, which is read before, begins. */
 static int read_token(gnn_tokenizer_t *t, const gnn__tokenizer_file_t *file, int64_t id, int64_t k,
@@ -47,7 +40,7 @@ static int read_token(gnn_tokenizer_t *t, const gnn__tokenizer_file_t *file, int
     memcpy(&value, &score, sizeof value);
     *next = k + 8 + n;
     file->data[*next] = '\0';
-    if (value != value || memchr(text.at, '\0', (size_t)n) || !is_utf8(text.at, n))
+    if (value != value || memchr(text.at, '\0', (size_t)n) || !gnn__is_utf8(text.at, n))
         return gnn__error(GNN_EFORMAT, "token %lld: %s", (long long)id,
                           value != value ? "the score is not a number" : "its text is no UTF-8");
     t->rules.scores[id] = (double)value;

@@ -1,19 +1,12 @@
 /* vocab.txt: WordPiece as BERT has it, a token a line; the number of a token is that of its line,
  * from 0. */
+#include <lib/io/arrays/text_file.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
 static bool is(const gnn__tokenizer_file_t *file)
 {
     (void)file;
     return true;
-}
-
-static bool is_utf8(const char *line, int64_t n)
-{
-    bool whole = true, open;
-    for (int64_t k = 0; k < n && whole;)
-        k += gnn__utf8_part((const unsigned char *)line + k, n - k, &whole, &open);
-    return whole;
 }
 
 static int64_t without_blanks(const char *line, int64_t n)
@@ -33,7 +26,7 @@ static int read_lines(gnn_tokenizer_t *t, const gnn__tokenizer_file_t *file)
     for (int64_t k = 0, end; k < file->size; k = end + 1, row++) {
         const char *line = file->data + k, *newline = memchr(line, '\n', (size_t)(file->size - k));
         end = newline ? newline - file->data : file->size;
-        if (memchr(line, '\0', (size_t)(end - k)) || !is_utf8(line, end - k))
+        if (memchr(line, '\0', (size_t)(end - k)) || !gnn__is_utf8(line, end - k))
             return gnn__error(GNN_EFORMAT, "line %lld: is no UTF-8, a token is expected",
                               (long long)row + 1);
         const int64_t n = without_blanks(line, end - k);
