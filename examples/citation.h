@@ -118,8 +118,6 @@ int watch_epoch(void *user, const gnn_progress_t *now);
 int open_log(FILE **log, const options_t *options);
 void free_history(history_t *history);
 
-/* Becomes non-zero when training is to stop. */
-extern volatile int stopped;
 int study_train(study_t *study, const options_t *options, gnn_context_t *context, gnn_data_t *data);
 /* A saved model in place of training. */
 int study_load(study_t *study, const options_t *options, gnn_context_t *context, gnn_data_t *data);

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-volatile int stopped;
-
 static int train_one(gnn_model_t *model, watcher_t *w, outcome_t *out, gnn_context_t *context,
                      gnn_data_t *data, const char *checkpoint)
 {
@@ -23,7 +21,7 @@ static int train_one(gnn_model_t *model, watcher_t *w, outcome_t *out, gnn_conte
                                  .split = out->split,
                                  .lr = (gnn_real_t)r.lr,
                                  .weight_decay = (gnn_real_t)r.weight_decay,
-                                 .stop = &stopped,
+                                 .stop = &program_stopped,
                                  .callback = watch_epoch,
                                  .user = w,
                                  .checkpoint = checkpoint,

@@ -40,9 +40,6 @@ typedef struct {
     double mean, deviation;     /* of the test figures; over folds, with n in the denominator */
 } study_t;
 
-/* Becomes non-zero when training is to stop. */
-extern volatile int stopped;
-
 int study_run(study_t *study, const options_t *options, gnn_context_t *context, gnn_data_t *data);
 void study_free(study_t *study);
 

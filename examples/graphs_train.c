@@ -7,8 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-volatile int stopped;
-
 /* What the callback of one fold knows. */
 typedef struct {
     const options_t *options;
@@ -62,7 +60,7 @@ static int train(const options_t *o, gnn_context_t *context, gnn_graph_batches_t
                      .gamma = 0.5},
         .callback = watch,
         .user = w,
-        .stop = &stopped};
+        .stop = &program_stopped};
     GNN_TRY(gnn_train_batches(model, context, &source, &config, &result));
     w->fold->epoch = result.best_epoch;
     return GNN_OK;

@@ -4,20 +4,10 @@
 #include "options.h"
 #include "program.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MOST = 1000000000 };
-
-static void on_interrupt(int signal_number)
-{
-    (void)signal_number;
-    if (stopped)
-        _exit(130);
-    stopped = 1;
-}
 
 static int open_set(const options_t *o, gnn_data_t **data)
 {
@@ -135,7 +125,7 @@ int main(int argc, char **argv)
     if (!read_options(&options, argc, argv, &status))
         return status;
     options.say = options.json ? stderr : stdout;
-    sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
+    program_catch_interrupt();
     int rc = gnn_context_new(&context, &(gnn_context_config_t){.threads = (int)options.threads});
     if (rc == GNN_OK)
         rc = run(&options, context, &data, &study);
@@ -145,7 +135,5 @@ int main(int argc, char **argv)
     study_free(&study);
     gnn_data_free(data);
     gnn_context_free(context);
-    return program_ends("links", rc == GNN_OK         ? EXIT_SUCCESS
-                                 : rc == GNN_ESTOPPED ? 130
-                                                      : EXIT_FAILURE);
+    return program_ends_with("links", rc);
 }

@@ -46,9 +46,6 @@ typedef struct {
     gnn_link_metrics_t mean, deviation; /* of the test's; the sample's deviation */
 } study_t;
 
-/* Becomes non-zero when training is to stop. */
-extern volatile int stopped;
-
 int study_run(study_t *study, const options_t *options, gnn_context_t *context, gnn_data_t *data);
 void study_free(study_t *study);
 /* Six figures of a metric, in one order. */

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-volatile int stopped;
-
 const char *const figure_names[6] = {"auc",     "average_precision", "mrr",
                                      "hits@10", "hits@50",           "hits@100"};
 
@@ -68,7 +66,7 @@ static int train(const options_t *o, gnn_context_t *context, gnn_link_batches_t 
                                                                       : GNN_METRIC_ROC_AUC,
                                        .callback = watch,
                                        .user = w,
-                                       .stop = &stopped};
+                                       .stop = &program_stopped};
     int rc = gnn_train_batches(model, context, &source, &config, &result);
     if (w->terminal)
         fprintf(stderr, "\r\033[K");

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <gnn/gnn.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,30 @@ int program_ends(const char *program, int status)
     if (failed)
         fprintf(stderr, "%s: standard output was not written: %s\n", program, strerror(errno));
     return status == EXIT_SUCCESS && failed ? EXIT_FAILURE : status;
+}
+
+int program_ends_with(const char *program, int rc)
+{
+    return program_ends(program, rc == GNN_OK         ? EXIT_SUCCESS
+                                 : rc == GNN_ESTOPPED ? 130
+                                                      : EXIT_FAILURE);
+}
+
+/* ---- Ctrl-C ---- */
+
+volatile int program_stopped;
+
+static void on_interrupt(int signal_number)
+{
+    (void)signal_number;
+    if (program_stopped)
+        _exit(130);
+    program_stopped = 1;
+}
+
+void program_catch_interrupt(void)
+{
+    sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
 }
 
 /* ---- JSON ---- */

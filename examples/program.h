@@ -21,6 +21,13 @@ void program_fails(const char *program, int rc);
 /* The end of main: `status`, or 1 and a line on standard error if standard output was not written
  * (a full disk, a closed pipe). */
 int program_ends(const char *program, int status);
+/* The same for a code of the library: 0 for GNN_OK, 130 for GNN_ESTOPPED, else 1. */
+int program_ends_with(const char *program, int rc);
+
+/* Ctrl-C sets program_stopped, which trainings take as their `.stop`; a second one exits at once
+ * with 130. */
+extern volatile int program_stopped;
+void program_catch_interrupt(void);
 
 /* ---- JSON ---- */
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -176,5 +177,51 @@ int text_train(const char *program, gnn_model_t *model, gnn_context_t *context,
                                .epochs = trained.epochs,
                                .best_epoch = trained.best_epoch,
                                .words_per_second = words_per_second(&w)};
+    return rc;
+}
+
+void text_trained_json(FILE *file, const text_trained_t *trained, const char *held_out)
+{
+    const struct {
+        const char *name;
+        double value;
+    } all[] = {{"train_loss", trained->train_loss},
+               {held_out, trained->validation_loss},
+               {"train_seconds", trained->seconds},
+               {"train_words_per_second", trained->words_per_second}};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        fputs(k ? ", " : "", file);
+        program_json_number(file, all[k].name, all[k].value);
+    }
+}
+
+/* ---- files ---- */
+
+static char *beside(const char *path)
+{
+    char *name = malloc(strlen(path) + sizeof ".tokenizer.json");
+    if (name)
+        sprintf(name, "%s.tokenizer.json", path);
+    return name;
+}
+
+int text_save(const gnn_model_t *model, const gnn_tokenizer_t *tokenizer, const char *path)
+{
+    char *name = beside(path);
+    int rc = name ? gnn_model_save(model, path) : GNN_EMEMORY;
+    if (rc == GNN_OK)
+        rc = gnn_tokenizer_save(tokenizer, name);
+    free(name);
+    return rc;
+}
+
+int text_load(gnn_model_t **model, gnn_tokenizer_t **tokenizer, gnn_context_t *context,
+              const char *path)
+{
+    char *name = beside(path);
+    int rc = name ? gnn_model_load(model, context, path) : GNN_EMEMORY;
+    if (rc == GNN_OK)
+        rc = gnn_tokenizer_open(tokenizer, name);
+    free(name);
     return rc;
 }

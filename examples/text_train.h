@@ -44,6 +44,14 @@ int text_train(const char *program, gnn_model_t *model, gnn_context_t *context,
                text_trained_t *result);
 /* Numbers that a model learns. */
 int64_t text_weights(const gnn_model_t *model, const char *frozen);
+/* A model in `path` and its tokenizer beside it, in PATH.tokenizer.json. After an error the caller
+ * frees what is there all the same. */
+int text_save(const gnn_model_t *model, const gnn_tokenizer_t *tokenizer, const char *path);
+int text_load(gnn_model_t **model, gnn_tokenizer_t **tokenizer, gnn_context_t *context,
+              const char *path);
+/* Losses, seconds and words per second as members of a JSON object; `held_out` is the name of the
+ * second loss. */
+void text_trained_json(FILE *file, const text_trained_t *trained, const char *held_out);
 double text_seconds(void);
 /* Text between blanks. */
 int64_t text_words(const char *text);

@@ -174,13 +174,7 @@ static void say(const run_t *r, const translate_t *o)
     if (!o->load) {
         printf(", \"epochs\": %lld, \"best_epoch\": %lld, ", (long long)r->trained.epochs,
                (long long)r->trained.best_epoch);
-        program_json_number(stdout, "train_loss", r->trained.train_loss);
-        printf(", ");
-        program_json_number(stdout, "dev_loss", r->trained.validation_loss);
-        printf(", ");
-        program_json_number(stdout, "train_seconds", r->trained.seconds);
-        printf(", ");
-        program_json_number(stdout, "train_words_per_second", r->trained.words_per_second);
+        text_trained_json(stdout, &r->trained, "dev_loss");
     }
     if (r->test.count) {
         printf(", \"beams\": %lld, ", (long long)o->beams);
@@ -299,7 +293,5 @@ int main(int argc, char **argv)
     pairs_free(&r.test);
     translator_free(&r.translator);
     gnn_context_free(r.context);
-    return program_ends("translate", rc == GNN_OK         ? EXIT_SUCCESS
-                                     : rc == GNN_ESTOPPED ? 130
-                                                          : EXIT_FAILURE);
+    return program_ends_with("translate", rc);
 }

@@ -123,37 +123,18 @@ int translator_new(translator_t *t, gnn_context_t *context, const translate_t *o
 
 /* ---- files ---- */
 
-static char *beside(const char *path)
-{
-    char *name = malloc(strlen(path) + sizeof ".tokenizer.json");
-    if (name)
-        sprintf(name, "%s.tokenizer.json", path);
-    return name;
-}
-
 int translator_save(const translator_t *t, const char *path)
 {
-    char *name = beside(path);
-    int rc = name ? gnn_model_save(t->model, path) : GNN_EMEMORY;
-    if (rc == GNN_OK)
-        rc = gnn_tokenizer_save(t->tokenizer, name);
-    free(name);
-    return rc;
+    return text_save(t->model, t->tokenizer, path);
 }
 
 int translator_load(translator_t *t, gnn_context_t *context, const char *path)
 {
     gnn_tensor_t places;
-    char *name = beside(path);
-    int rc = name ? gnn_model_load(&t->model, context, path) : GNN_EMEMORY;
-    if (rc == GNN_OK)
-        rc = gnn_tokenizer_open(&t->tokenizer, name);
-    if (rc == GNN_OK)
-        rc = gnn_model_field(t->model, "places.table", &places, NULL);
-    if (rc == GNN_OK)
-        t->max_length = places.rows;
-    free(name);
-    return rc;
+    GNN_TRY(text_load(&t->model, &t->tokenizer, context, path));
+    GNN_TRY(gnn_model_field(t->model, "places.table", &places, NULL));
+    t->max_length = places.rows;
+    return GNN_OK;
 }
 
 void translator_free(translator_t *t)

@@ -123,22 +123,15 @@ static void say(const write_run_t *r, const write_t *o)
     }
     if (!o->load && !o->pretrained) {
         printf(", \"epochs\": %lld, ", (long long)r->trained.epochs);
-        program_json_number(stdout, "train_loss", r->trained.train_loss);
-        printf(", ");
-        program_json_number(stdout, "held_out_loss", r->trained.validation_loss);
-        printf(", ");
-        program_json_number(stdout, "train_seconds", r->trained.seconds);
-        printf(", ");
-        program_json_number(stdout, "train_words_per_second", r->trained.words_per_second);
+        text_trained_json(stdout, &r->trained, "held_out_loss");
     }
 }
 
 static int run(write_run_t *r, const write_t *o)
 {
     GNN_TRY(text_context(&r->context, &o->train));
-    if (o->text || (!o->load && !o->pretrained)) {
+    if (o->text || (!o->load && !o->pretrained))
         GNN_TRY(write_take_text(r, o));
-    }
     if (o->pretrained)
         GNN_TRY(gnn_pretrained_open(&r->pretrained, r->context, o->pretrained));
     else
@@ -224,7 +217,5 @@ int main(int argc, char **argv)
     language_model_free(&r.own);
     gnn_pretrained_free(r.pretrained);
     gnn_context_free(r.context);
-    return program_ends("write", rc == GNN_OK         ? EXIT_SUCCESS
-                                 : rc == GNN_ESTOPPED ? 130
-                                                      : EXIT_FAILURE);
+    return program_ends_with("write", rc);
 }

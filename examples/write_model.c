@@ -4,8 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static gnn_layer_config_t layer_of(const write_t *o)
 {
@@ -72,32 +70,14 @@ int language_model_new(language_model_t *m, gnn_context_t *context, const write_
 
 /* ---- files ---- */
 
-static char *beside(const char *path)
-{
-    char *name = malloc(strlen(path) + sizeof ".tokenizer.json");
-    if (name)
-        sprintf(name, "%s.tokenizer.json", path);
-    return name;
-}
-
 int language_model_save(const language_model_t *m, const char *path)
 {
-    char *name = beside(path);
-    int rc = name ? gnn_model_save(m->model, path) : GNN_EMEMORY;
-    if (rc == GNN_OK)
-        rc = gnn_tokenizer_save(m->tokenizer, name);
-    free(name);
-    return rc;
+    return text_save(m->model, m->tokenizer, path);
 }
 
 int language_model_load(language_model_t *m, gnn_context_t *context, const char *path)
 {
-    char *name = beside(path);
-    int rc = name ? gnn_model_load(&m->model, context, path) : GNN_EMEMORY;
-    if (rc == GNN_OK)
-        rc = gnn_tokenizer_open(&m->tokenizer, name);
-    free(name);
-    return rc;
+    return text_load(&m->model, &m->tokenizer, context, path);
 }
 
 void language_model_free(language_model_t *m)
