@@ -1,7 +1,5 @@
 /* Models of links: decoders by their formulas, training, batches, edges with classes. */
-#include "support.h"
-
-static gnn_context_t *context;
+#include "one_context.h"
 
 /* [i * n + j]: does a message go from i to j? */
 static uint8_t *matrix_of(const gnn_graph_t *graph)
@@ -354,16 +352,6 @@ START_TEST(classes_of_edges_are_learned)
     free(part);
 }
 END_TEST
-
-static void open_context(void)
-{
-    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 2, .seed = 1}));
-}
-
-static void close_context(void)
-{
-    gnn_context_free(context);
-}
 
 int main(void)
 {

@@ -1,7 +1,5 @@
 /* Links: sharing out, pairs that are none, metrics of ranks. */
-#include "support.h"
-
-static gnn_context_t *context;
+#include "one_context.h"
 
 /* n nodes, each pair a link with chance `density`, both directions; edge numbers in a mixed
  * order. */
@@ -343,16 +341,6 @@ START_TEST(ranks_agree_with_counting)
     ck_assert(isnan(gnn_metric_mrr(&l, &o)) && isnan(gnn_metric_hits(&l, &column, 3)));
 }
 END_TEST
-
-static void open_context(void)
-{
-    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 2, .seed = 1}));
-}
-
-static void close_context(void)
-{
-    gnn_context_free(context);
-}
 
 int main(void)
 {

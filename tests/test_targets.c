@@ -1,12 +1,10 @@
 /* gnn_train against numbers in place of classes, and with edges and nodes that are dropped: several
  * labels of a node, regression, metrics of both. */
-#include "support.h"
+#include "one_context.h"
 
 #include <lib/train/drop_edges.h>
 
 enum { N = 80, FEATURES = 6 };
-
-static gnn_context_t *context;
 
 /* A ring with chords; targets are sums of a node's own features: their signs, or the numbers. */
 static gnn_data_t *ring_set(bool numbers)
@@ -234,16 +232,6 @@ START_TEST(metrics_of_targets_are_scikit_learns)
     ck_assert(isnan(gnn_metric_mean_auc(&y, NULL, NULL)));
 }
 END_TEST
-
-static void open_context(void)
-{
-    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 2, .seed = 1}));
-}
-
-static void close_context(void)
-{
-    gnn_context_free(context);
-}
 
 int main(void)
 {
