@@ -62,8 +62,8 @@ typedef struct gnn_sampler_config {
  *         parts; clusters without METIS); GNN_ENUMERIC (a weight); GNN_EMEMORY.
  *
  * Cost: O(n + m) time, O(n) memory; "walk" draws `rounds` batches and keeps a number per pair;
- * METIS needs some 60 bytes per pair while it runs. Threads: a sampler is only read by draws, and
- * may be shared.
+ * METIS needs O(n + m) memory while it runs. Threads: a sampler is only read by draws, and may be
+ * shared.
  */
 GNN_API int gnn_sampler_new(gnn_sampler_t **sampler, const gnn_graph_t *graph,
                             const gnn_sampler_config_t *config);
