@@ -63,9 +63,9 @@ typedef struct gnn_pretrained_config {
  * @param[in] config  NULL: the defaults, as gnn_pretrained_open
  * @return as gnn_pretrained_open
  *
- * With .keep_16_bits a product of one row takes as long as its weights take to be read, and they are
- * half as large: 1.8 to 1.9 times as fast where that was measured (docs/speed.md). Products of more than 8 rows widen some of the weights at a time and
- * take a little longer than without.
+ * With .keep_16_bits a product of one row takes as long as its weights take to be read, and they
+ * are half as large: 1.8 to 1.9 times as fast where that was measured (docs/speed.md). Products of
+ * more than 8 rows widen some of the weights at a time and take a little longer than without.
  */
 GNN_API int gnn_pretrained_open_with(gnn_pretrained_t **pretrained, gnn_context_t *context,
                                      const char *folder, const gnn_pretrained_config_t *config);
