@@ -183,7 +183,7 @@ typedef struct gnn_link_metrics {
     double hits_10, hits_50, hits_100; /**< share of links that score above the k-th other pair */
 } gnn_link_metrics_t;
 /**
- * Measures a model on validation or test: AUC, average precision and hits@k against
+ * Measures a model on validation or test: AUC, average precision and hits among the first k against
  * gnn_links_without, MRR against 100 targets drawn for each link's source.
  *
  * @return GNN_OK; GNN_EINVALID: a part without links, batches of classes; GNN_ESHAPE: the model
@@ -222,8 +222,8 @@ GNN_API double gnn_metric_average_precision(const gnn_tensor_t *logits, const in
  */
 GNN_API double gnn_metric_mrr(const gnn_tensor_t *links, const gnn_tensor_t *others);
 /**
- * Hits@k: the share of links that score above the k-th largest score of the other pairs; equal ones
- * are no hits (OGB's). 1 if there are fewer than k others.
+ * Hits among the first k: the share of links that score above the k-th largest score of the other
+ * pairs; equal ones are no hits (OGB's hits). 1 if there are fewer than k others.
  *
  * @param[in] links, others  (n x 1) and (m x 1) scores
  * @return NaN if n is 0, k below 1, or a score is NaN. O(n + m log m)
