@@ -3,6 +3,11 @@
 #include "saved_by_0_1.h"
 #include "support.h"
 
+#include <gnn/collection.h>
+#include <gnn/finetune.h>
+#include <gnn/inspect.h>
+#include <gnn/links.h>
+#include <gnn/sequences.h>
 #include <lib/layer/layer.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -154,6 +159,77 @@ START_TEST(steps_take_configs_of_other_lengths)
 }
 END_TEST
 
+/* ---- configs: functions that take one are told its size; what a config holds by
+ * value does not grow ---- */
+
+#define TAKES(function, ...)                                    \
+    static int told_##function(const void *config, size_t size) \
+    {                                                           \
+        return gnn_##function##_sized(__VA_ARGS__);             \
+    }
+TAKES(context_new, NULL, config, size)
+TAKES(data_new, NULL, config, size)
+TAKES(train, NULL, NULL, NULL, config, size, NULL)
+TAKES(train_batches, NULL, NULL, NULL, config, size, NULL)
+TAKES(batches_new, NULL, NULL, NULL, NULL, config, size)
+TAKES(graph_batches_new, NULL, NULL, NULL, NULL, config, size)
+TAKES(link_batches_new, NULL, NULL, NULL, NULL, config, size)
+TAKES(link_batches_classes, NULL, NULL, NULL, NULL, NULL, config, size)
+TAKES(token_source_new, NULL, NULL, NULL, NULL, config, size)
+TAKES(text_source_new, NULL, NULL, NULL, NULL, config, size)
+TAKES(pretrained_open_with, NULL, NULL, NULL, config, size)
+TAKES(attention_of_text, NULL, NULL, NULL, NULL, config, size)
+TAKES(attachment_new, NULL, NULL, NULL, NULL, config, size)
+
+static const struct {
+    const char *name;
+    int (*take)(const void *config, size_t size);
+    size_t size;
+} takers[] = {
+    {"gnn_context_new", told_context_new, sizeof(gnn_context_config_t)},
+    {"gnn_data_new", told_data_new, sizeof(gnn_data_config_t)},
+    {"gnn_train", told_train, sizeof(gnn_train_config_t)},
+    {"gnn_train_batches", told_train_batches, sizeof(gnn_train_config_t)},
+    {"gnn_batches_new", told_batches_new, sizeof(gnn_train_config_t)},
+    {"gnn_graph_batches_new", told_graph_batches_new, sizeof(gnn_graph_batches_config_t)},
+    {"gnn_link_batches_new", told_link_batches_new, sizeof(gnn_link_batches_config_t)},
+    {"gnn_link_batches_classes", told_link_batches_classes, sizeof(gnn_link_batches_config_t)},
+    {"gnn_token_source_new", told_token_source_new, sizeof(gnn_token_source_config_t)},
+    {"gnn_text_source_new", told_text_source_new, sizeof(gnn_text_source_config_t)},
+    {"gnn_pretrained_open_with", told_pretrained_open_with, sizeof(gnn_pretrained_config_t)},
+    {"gnn_attention_of_text", told_attention_of_text, sizeof(gnn_attention_config_t)},
+    {"gnn_attachment_new", told_attachment_new, sizeof(gnn_attachment_config_t)},
+};
+
+/* A field that the library lacks is refused before anything else is looked at; where it is 0 the
+ * call goes on, here to the first thing that is missing, which each names in its own words. */
+START_TEST(fields_of_a_newer_program_are_refused_if_they_are_set)
+{
+    const size_t size = takers[_i].size + sizeof(double);
+    char *config = calloc(1, size);
+    ck_assert_ptr_nonnull(config);
+    ck_assert_int_eq(takers[_i].take(config, size), GNN_EINVALID);
+    config[size - 1] = 1;
+    ck_fails(takers[_i].take(config, size), GNN_EUNSUPPORTED,
+             "sets fields that this version of the library does not have");
+    free(config);
+}
+END_TEST
+
+/* What stands behind an older program's struct is not read. */
+START_TEST(fields_that_an_older_program_lacks_are_defaults)
+{
+    const size_t size = offsetof(gnn_context_config_t, seed);
+    gnn_context_config_t config = {.threads = 1};
+    gnn_context_t *one;
+    memset((char *)&config + size, 0x55, sizeof config - size);
+    ck_ok(gnn_context_new_sized(&one, &config, size));
+    ck_assert_int_eq(gnn_context_threads(one), 1);
+    ck_assert_uint_eq(gnn_context_seed(one), 0);
+    gnn_context_free(one);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("compat");
@@ -165,6 +241,9 @@ int main(void)
     tcase_add_test(tests, a_longer_config_may_set_only_what_the_library_knows);
     tcase_add_test(tests, models_take_configs_of_other_lengths);
     tcase_add_test(tests, steps_take_configs_of_other_lengths);
+    tcase_add_loop_test(tests, fields_of_a_newer_program_are_refused_if_they_are_set, 0,
+                        sizeof takers / sizeof *takers);
+    tcase_add_test(tests, fields_that_an_older_program_lacks_are_defaults);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

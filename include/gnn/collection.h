@@ -55,6 +55,9 @@ typedef struct gnn_graph_batches_config {
 
 /** Batches of the graphs of a set, as a source for gnn_train_batches. */
 typedef struct gnn_graph_batches gnn_graph_batches_t;
+GNN_API int gnn_graph_batches_new_sized(gnn_graph_batches_t **batches, const gnn_data_t *data,
+                                        const gnn_model_t *model, const int8_t *part,
+                                        const gnn_graph_batches_config_t *config, size_t size);
 /**
  * A model meets a batch in these slots, as many as it has:
  *
@@ -76,9 +79,12 @@ typedef struct gnn_graph_batches gnn_graph_batches_t;
  * Memory: that of one batch. A batch is the same whatever came before it: it depends on part, epoch
  * and index alone.
  */
-GNN_API int gnn_graph_batches_new(gnn_graph_batches_t **batches, const gnn_data_t *data,
-                                  const gnn_model_t *model, const int8_t *part,
-                                  const gnn_graph_batches_config_t *config);
+static inline int gnn_graph_batches_new(gnn_graph_batches_t **batches, const gnn_data_t *data,
+                                        const gnn_model_t *model, const int8_t *part,
+                                        const gnn_graph_batches_config_t *config)
+{
+    return gnn_graph_batches_new_sized(batches, data, model, part, config, sizeof *config);
+}
 /** NULL is fine. */
 GNN_API void gnn_graph_batches_free(gnn_graph_batches_t *batches);
 /** The source; lives as long as the batches. */

@@ -74,13 +74,18 @@ typedef struct gnn_context_config {
     gnn_allocator_t allocator; /**< zero: the C library's */
 } gnn_context_config_t;
 
+GNN_API int gnn_context_new_sized(gnn_context_t **context, const gnn_context_config_t *config,
+                                  size_t size);
 /** Makes a context. A child of fork() computes with one thread in all of its contexts, since the
  *  threads of its parent are not its own. Errors: GNN_EINVALID (threads < 0 or > 1024),
  *  GNN_EMEMORY.
  *
  *  @param[out] context  the caller's, for gnn_context_free
  *  @param[in] config    NULL: all defaults */
-GNN_API int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config);
+static inline int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config)
+{
+    return gnn_context_new_sized(context, config, sizeof *config);
+}
 /** Frees the context and its workspace; NULL is fine. Models made with it must not run
  * afterwards. */
 GNN_API void gnn_context_free(gnn_context_t *context);

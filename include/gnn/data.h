@@ -110,6 +110,7 @@ typedef struct gnn_data_config {
     const gnn_owner_t *owner;
 } gnn_data_config_t;
 
+GNN_API int gnn_data_new_sized(gnn_data_t **data, const gnn_data_config_t *config, size_t size);
 /**
  * Makes a data set of arrays: what gnn_data_open makes of a file (examples/own_data.c). Edges stay
  * as they are given, with their numbers.
@@ -122,7 +123,10 @@ typedef struct gnn_data_config {
  *
  * Cost: O(size of the arrays) time; memory the same, or O(nodes + edges) if they are borrowed.
  */
-GNN_API int gnn_data_new(gnn_data_t **data, const gnn_data_config_t *config);
+static inline int gnn_data_new(gnn_data_t **data, const gnn_data_config_t *config)
+{
+    return gnn_data_new_sized(data, config, sizeof *config);
+}
 
 /* ---- sets from files ---- */
 

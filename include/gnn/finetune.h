@@ -100,6 +100,10 @@ typedef struct gnn_text_source_config {
 /** Texts as batches for gnn_train_batches: sentences one after another, without padding. */
 typedef struct gnn_text_source gnn_text_source_t;
 
+GNN_API int gnn_text_source_new_sized(gnn_text_source_t **source, const gnn_pretrained_t *pretrained,
+                                      const gnn_labelled_texts_t *train,
+                                      const gnn_labelled_texts_t *validation,
+                                      const gnn_text_source_config_t *config, size_t size);
 /**
  * Tokens of all texts are made here, once; graphs when a batch is asked for.
  *
@@ -111,10 +115,13 @@ typedef struct gnn_text_source gnn_text_source_t;
  * @return GNN_OK; GNN_EINVALID: a text or a label is missing, or a label is no class of the model;
  *         GNN_EUNSUPPORTED: the model has no tokenizer; GNN_EMEMORY
  */
-GNN_API int gnn_text_source_new(gnn_text_source_t **source, const gnn_pretrained_t *pretrained,
-                                const gnn_labelled_texts_t *train,
-                                const gnn_labelled_texts_t *validation,
-                                const gnn_text_source_config_t *config);
+static inline int gnn_text_source_new(gnn_text_source_t **source, const gnn_pretrained_t *pretrained,
+                                      const gnn_labelled_texts_t *train,
+                                      const gnn_labelled_texts_t *validation,
+                                      const gnn_text_source_config_t *config)
+{
+    return gnn_text_source_new_sized(source, pretrained, train, validation, config, sizeof *config);
+}
 /** What gnn_train_batches takes; the source's. */
 GNN_API const gnn_source_t *gnn_text_source(const gnn_text_source_t *source);
 /** NULL is fine. */

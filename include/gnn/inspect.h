@@ -59,6 +59,10 @@ typedef struct gnn_attention_config {
 GNN_API int gnn_attention_of_model(gnn_attention_maps_t **attention, const gnn_model_t *model,
                                    gnn_context_t *context, const gnn_model_inputs_t *inputs,
                                    const char *const *names);
+GNN_API int gnn_attention_of_text_sized(gnn_attention_maps_t **attention,
+                                        const gnn_pretrained_t *pretrained, gnn_context_t *context,
+                                        const char *text, const gnn_attention_config_t *config,
+                                        size_t size);
 /**
  * The same for a text.
  *
@@ -67,9 +71,12 @@ GNN_API int gnn_attention_of_model(gnn_attention_maps_t **attention, const gnn_m
  * @return GNN_OK; GNN_EUNSUPPORTED: the folder has no tokenizer; GNN_EINVALID: there are no words;
  *         else as gnn_attention_of_model
  */
-GNN_API int gnn_attention_of_text(gnn_attention_maps_t **attention,
-                                  const gnn_pretrained_t *pretrained, gnn_context_t *context,
-                                  const char *text, const gnn_attention_config_t *config);
+static inline int gnn_attention_of_text(gnn_attention_maps_t **attention,
+                                        const gnn_pretrained_t *pretrained, gnn_context_t *context,
+                                        const char *text, const gnn_attention_config_t *config)
+{
+    return gnn_attention_of_text_sized(attention, pretrained, context, text, config, sizeof *config);
+}
 /** Releases it; NULL is none. */
 GNN_API void gnn_attention_free(gnn_attention_maps_t *attention);
 /**
@@ -148,6 +155,10 @@ typedef struct gnn_attachment {
     int64_t skipped;          /**< sentences that are longer than the model takes */
 } gnn_attachment_t;
 
+GNN_API int gnn_attachment_new_sized(gnn_attachment_t **attachment,
+                                     const gnn_pretrained_t *pretrained, gnn_context_t *context,
+                                     const gnn_treebank_t *treebank,
+                                     const gnn_attachment_config_t *config, size_t size);
 /**
  * Measures an encoder's heads against a treebank. Words are given to the tokenizer as the treebank
  * parts them, with a blank in between; pieces become words by gnn_attention_of_words.
@@ -161,9 +172,14 @@ typedef struct gnn_attachment {
  * Cost: for each layer a run of the model up to it, and O(n^2 log n) for the tree of each sentence
  * and head. Papers: Htut et al. 2019; Clark et al. 2019; Raganato and Tiedemann 2018.
  */
-GNN_API int gnn_attachment_new(gnn_attachment_t **attachment, const gnn_pretrained_t *pretrained,
-                               gnn_context_t *context, const gnn_treebank_t *treebank,
-                               const gnn_attachment_config_t *config);
+static inline int gnn_attachment_new(gnn_attachment_t **attachment,
+                                     const gnn_pretrained_t *pretrained, gnn_context_t *context,
+                                     const gnn_treebank_t *treebank,
+                                     const gnn_attachment_config_t *config)
+{
+    return gnn_attachment_new_sized(attachment, pretrained, context, treebank, config,
+                                    sizeof *config);
+}
 /** Releases it; NULL is none. */
 GNN_API void gnn_attachment_free(gnn_attachment_t *attachment);
 

@@ -135,6 +135,9 @@ typedef struct gnn_link_batches_config {
  * nodes, edges and graphs come by their names. The loss is binary cross-entropy of one score a
  * pair; labels are 1 for links. */
 typedef struct gnn_link_batches gnn_link_batches_t;
+GNN_API int gnn_link_batches_new_sized(gnn_link_batches_t **batches, const gnn_data_t *data,
+                                       gnn_links_t *links, const gnn_model_t *model,
+                                       const gnn_link_batches_config_t *config, size_t size);
 /**
  * @param[in] data   features and arrays; borrowed
  * @param[in] links  of gnn_data_graph(data), borrowed; its graph is prepared for the model
@@ -146,9 +149,16 @@ typedef struct gnn_link_batches gnn_link_batches_t;
  * Memory: the pairs of a batch. A batch depends on seed, part, epoch and index alone. Every batch
  * runs the model on the whole graph.
  */
-GNN_API int gnn_link_batches_new(gnn_link_batches_t **batches, const gnn_data_t *data,
-                                 gnn_links_t *links, const gnn_model_t *model,
-                                 const gnn_link_batches_config_t *config);
+static inline int gnn_link_batches_new(gnn_link_batches_t **batches, const gnn_data_t *data,
+                                       gnn_links_t *links, const gnn_model_t *model,
+                                       const gnn_link_batches_config_t *config)
+{
+    return gnn_link_batches_new_sized(batches, data, links, model, config, sizeof *config);
+}
+GNN_API int gnn_link_batches_classes_sized(gnn_link_batches_t **batches, const gnn_data_t *data,
+                                           const gnn_model_t *model, const int32_t *labels,
+                                           const int8_t *part,
+                                           const gnn_link_batches_config_t *config, size_t size);
 /**
  * Batches of the set's own edges that have classes, for models that tell edges apart: every edge is
  * a pair, messages go along all edges, and the loss is cross-entropy over the model's columns.
@@ -159,9 +169,13 @@ GNN_API int gnn_link_batches_new(gnn_link_batches_t **batches, const gnn_data_t 
  * @param[in] config  `drawn` and `avoid_all` are not read
  * @return as above; GNN_EUNSUPPORTED: the graph has spans or several parts
  */
-GNN_API int gnn_link_batches_classes(gnn_link_batches_t **batches, const gnn_data_t *data,
-                                     const gnn_model_t *model, const int32_t *labels,
-                                     const int8_t *part, const gnn_link_batches_config_t *config);
+static inline int gnn_link_batches_classes(gnn_link_batches_t **batches, const gnn_data_t *data,
+                                           const gnn_model_t *model, const int32_t *labels,
+                                           const int8_t *part,
+                                           const gnn_link_batches_config_t *config)
+{
+    return gnn_link_batches_classes_sized(batches, data, model, labels, part, config, sizeof *config);
+}
 /** NULL is fine. */
 GNN_API void gnn_link_batches_free(gnn_link_batches_t *batches);
 /** The source; lives as long as the batches. */

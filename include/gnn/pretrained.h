@@ -57,6 +57,9 @@ typedef struct gnn_pretrained_config {
      * of such a weight are GNN_EUNSUPPORTED */
     gnn_flag_t keep_16_bits;
 } gnn_pretrained_config_t;
+GNN_API int gnn_pretrained_open_with_sized(gnn_pretrained_t **pretrained, gnn_context_t *context,
+                                           const char *folder,
+                                           const gnn_pretrained_config_t *config, size_t size);
 /**
  * gnn_pretrained_open with settings.
  *
@@ -67,8 +70,11 @@ typedef struct gnn_pretrained_config {
  * are half as large: 1.8 to 1.9 times as fast where that was measured (docs/speed.md). Products of
  * more than 8 rows widen some of the weights at a time and take a little longer than without.
  */
-GNN_API int gnn_pretrained_open_with(gnn_pretrained_t **pretrained, gnn_context_t *context,
-                                     const char *folder, const gnn_pretrained_config_t *config);
+static inline int gnn_pretrained_open_with(gnn_pretrained_t **pretrained, gnn_context_t *context,
+                                           const char *folder, const gnn_pretrained_config_t *config)
+{
+    return gnn_pretrained_open_with_sized(pretrained, context, folder, config, sizeof *config);
+}
 /** Releases the model and the tokenizer with it; NULL is none. */
 GNN_API void gnn_pretrained_free(gnn_pretrained_t *pretrained);
 

@@ -26,7 +26,8 @@ extern "C" {
 typedef struct gnn_sampler gnn_sampler_t;
 typedef struct gnn_sample gnn_sample_t;
 
-/** How to draw. Zero in a field means the default in brackets. */
+/** How to draw. Zero in a field means the default in brackets. Does not grow: gnn_sampling_t holds
+ * it. */
 typedef struct gnn_sampler_config {
     const char *method; /**< of gnn_sampler_method_at ["neighbours"] */
     int64_t hops;       /**< how many fan-outs there are; "walk" and "cluster" need none */

@@ -37,6 +37,10 @@ typedef struct gnn_token_source_config {
 
 typedef struct gnn_token_source gnn_token_source_t;
 
+GNN_API int gnn_token_source_new_sized(gnn_token_source_t **source, const gnn_model_t *model,
+                                       const gnn_sequences_t *train,
+                                       const gnn_sequences_t *validation,
+                                       const gnn_token_source_config_t *config, size_t size);
 /**
  * A source of batches in which row k of what is written is token k and learns token k + 1; begin
  * and end tokens are the caller's, as part of the sequences.
@@ -60,9 +64,13 @@ typedef struct gnn_token_source gnn_token_source_t;
  * number of batches, of sequences in another order. Threads: the source belongs to the one that
  * trains. Paper: Vaswani et al. 2017, section 5.
  */
-GNN_API int gnn_token_source_new(gnn_token_source_t **source, const gnn_model_t *model,
-                                 const gnn_sequences_t *train, const gnn_sequences_t *validation,
-                                 const gnn_token_source_config_t *config);
+static inline int gnn_token_source_new(gnn_token_source_t **source, const gnn_model_t *model,
+                                       const gnn_sequences_t *train,
+                                       const gnn_sequences_t *validation,
+                                       const gnn_token_source_config_t *config)
+{
+    return gnn_token_source_new_sized(source, model, train, validation, config, sizeof *config);
+}
 /** What gnn_train_batches takes; the source's. */
 GNN_API const gnn_source_t *gnn_token_source(const gnn_token_source_t *source);
 /** NULL is fine. */

@@ -26,6 +26,7 @@ typedef struct gnn_parameter_group {
     gnn_real_t weight_decay; /**< 0: the optimiser's; GNN_ZERO: none */
 } gnn_parameter_group_t;
 
+/** Does not grow: gnn_train_config_t holds it. */
 typedef struct gnn_optimizer_config {
     gnn_optimizer_kind_t kind;    /**< [Adam] */
     gnn_real_t lr;                /**< [0.01] */
@@ -73,6 +74,7 @@ typedef enum {
     GNN_SCHEDULE_WARMUP,
     GNN_SCHEDULE_LINEAR
 } gnn_schedule_kind_t;
+/** Does not grow: gnn_train_config_t holds it. */
 typedef struct gnn_schedule {
     gnn_schedule_kind_t kind;
     /** steps; linear to 1 first, for every kind. WARMUP: the paper's min(s^-.5, s warmup^-1.5),
@@ -258,18 +260,34 @@ typedef struct gnn_train_result {
     double train_loss, validation_loss, validation_metric, seconds;
 } gnn_train_result_t;
 
+GNN_API int gnn_train_sized(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
+                            const gnn_train_config_t *config, size_t size,
+                            gnn_train_result_t *result);
 /** Node classification on the whole graph, which every graph slot of the model gets and which is
  * prepared, or with `config->sampling` on samples of it. A loss that is not finite stops with
  * GNN_ENUMERIC naming the first tensor that went bad. */
-GNN_API int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
-                      const gnn_train_config_t *config, gnn_train_result_t *result);
+static inline int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
+                            const gnn_train_config_t *config, gnn_train_result_t *result)
+{
+    return gnn_train_sized(model, context, data, config, sizeof *config, result);
+}
+GNN_API int gnn_train_batches_sized(gnn_model_t *model, gnn_context_t *context,
+                                    const gnn_source_t *source, const gnn_train_config_t *config,
+                                    size_t size, gnn_train_result_t *result);
 /** The same loop over batches. */
-GNN_API int gnn_train_batches(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
-                              const gnn_train_config_t *config, gnn_train_result_t *result);
+static inline int gnn_train_batches(gnn_model_t *model, gnn_context_t *context,
+                                    const gnn_source_t *source, const gnn_train_config_t *config,
+                                    gnn_train_result_t *result)
+{
+    return gnn_train_batches_sized(model, context, source, config, sizeof *config, result);
+}
 
 /** Batches of samples of a data set, as gnn_train makes them of `config->sampling`: for loops of
  * one's own, and gnn_train_batches. */
 typedef struct gnn_batches gnn_batches_t;
+GNN_API int gnn_batches_new_sized(gnn_batches_t **batches, const gnn_model_t *model,
+                                  gnn_context_t *context, const gnn_data_t *data,
+                                  const gnn_train_config_t *config, size_t size);
 /**
  * A source of batches: each is drawn, its graphs are prepared for the model, and the rows of
  * features, arrays and labels that it reads are gathered. An edge array comes for each graph slot.
@@ -285,8 +303,12 @@ typedef struct gnn_batches gnn_batches_t;
  *
  * Threads: gnn_source_t's get belongs to the thread that has the context. Memory: two batches.
  */
-GNN_API int gnn_batches_new(gnn_batches_t **batches, const gnn_model_t *model, gnn_context_t *context,
-                            const gnn_data_t *data, const gnn_train_config_t *config);
+static inline int gnn_batches_new(gnn_batches_t **batches, const gnn_model_t *model,
+                                  gnn_context_t *context, const gnn_data_t *data,
+                                  const gnn_train_config_t *config)
+{
+    return gnn_batches_new_sized(batches, model, context, data, config, sizeof *config);
+}
 /** NULL is fine. */
 GNN_API void gnn_batches_free(gnn_batches_t *batches);
 /** For gnn_train_batches; belongs to `batches`. */

@@ -94,6 +94,9 @@ int gnn__bytes(int64_t count, size_t element, const char *what, size_t *bytes);
 /* Copies a program's struct into the library's; what it lacks is 0. False if it sets bytes that the
  * library's does not have. */
 bool gnn__sized_take(void *own, size_t own_size, const void *theirs, size_t size);
+/* The same of a config, which may be NULL: `own` is all 0 then. GNN_EUNSUPPORTED names `what` has
+ * such bytes. */
+int gnn__sized_config(void *own, size_t own_size, const void *theirs, size_t size, const char *what);
 /* A struct that lies in another one by value, and has a size of its own in programs. */
 typedef struct gnn__nested {
     size_t offset, own_size, size;

@@ -24,7 +24,7 @@ static int64_t work_per_thread(void)
     return grain > 0 ? grain : GRAIN;
 }
 
-int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config)
+static int make_context(gnn_context_t **context, const gnn_context_config_t *config)
 {
     GNN__NEED(context);
     gnn_context_config_t c = {0};
@@ -52,6 +52,13 @@ int gnn_context_new(gnn_context_t **context, const gnn_context_config_t *config)
     else
         gnn_free(made);
     return rc;
+}
+
+int gnn_context_new_sized(gnn_context_t **context, const gnn_context_config_t *config, size_t size)
+{
+    gnn_context_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a context's config"));
+    return make_context(context, config ? &own : NULL);
 }
 
 void gnn_context_free(gnn_context_t *context)

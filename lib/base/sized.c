@@ -14,6 +14,17 @@ bool gnn__sized_take(void *own, size_t own_size, const void *theirs, size_t size
     return true;
 }
 
+int gnn__sized_config(void *own, size_t own_size, const void *theirs, size_t size, const char *what)
+{
+    if (!theirs)
+        memset(own, 0, own_size);
+    else if (!gnn__sized_take(own, own_size, theirs, size))
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "%s of %zu bytes sets fields that this version of the library does not have",
+                          what, size);
+    return GNN_OK;
+}
+
 bool gnn__sized_take_around(void *own, size_t own_size, const void *theirs, size_t size,
                             gnn__nested_t nested)
 {

@@ -158,11 +158,7 @@ int gnn_explain_sized(gnn_explanation_t **explanation, const gnn_model_t *model,
     GNN__NEED(context);
     GNN__NEED(inputs);
     gnn__explaining_t e = {0};
-    if (config && !gnn__sized_take(&e.config, sizeof e.config, config, size))
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "an explanation's config of %zu bytes sets fields that "
-                          "this version of the library does not have",
-                          size);
+    GNN_TRY(gnn__sized_config(&e.config, sizeof e.config, config, size, "an explanation's config"));
     GNN_TRY(gnn__new(&e.found, 1, sizeof *e.found, "an explanation"));
     e.found->row = row;
     const int rc = explain(&e, model, context, inputs);

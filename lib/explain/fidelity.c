@@ -154,11 +154,7 @@ int gnn_explain_fidelity_sized(const gnn_model_t *model, gnn_context_t *context,
     GNN__NEED(explanation);
     GNN__NEED(fidelity);
     trial_t t = {.explanation = explanation};
-    if (config && !gnn__sized_take(&t.config, sizeof t.config, config, size))
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "a config of %zu bytes sets fields that this version of "
-                          "the library does not have",
-                          size);
+    GNN_TRY(gnn__sized_config(&t.config, sizeof t.config, config, size, "a config of fidelity"));
     const int rc = try_all(&t, model, context, inputs);
     if (rc == GNN_OK)
         measure(&t, fidelity);

@@ -157,11 +157,7 @@ int gnn_state_new_sized(gnn_state_t **state, const gnn_model_t *model, gnn_conte
     GNN__NEED(config);
     gnn_state_config_t full;
     gnn_state_t *made;
-    if (!gnn__sized_take(&full, sizeof full, config, size))
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "the state's config has %zu bytes and sets fields that "
-                          "this version of the library does not have",
-                          size);
+    GNN_TRY(gnn__sized_config(&full, sizeof full, config, size, "a state's config"));
     GNN_TRY(check_config(&full));
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a state"));
     const int64_t segments = full.segments ? full.segments : 1;

@@ -303,9 +303,9 @@ static int measure(attachment_t *a, int64_t limit)
     return rc;
 }
 
-int gnn_attachment_new(gnn_attachment_t **attachment, const gnn_pretrained_t *pretrained,
-                       gnn_context_t *context, const gnn_treebank_t *treebank,
-                       const gnn_attachment_config_t *config)
+static int make_attachment(gnn_attachment_t **attachment, const gnn_pretrained_t *pretrained,
+                           gnn_context_t *context, const gnn_treebank_t *treebank,
+                           const gnn_attachment_config_t *config)
 {
     attachment_t *a = NULL;
     GNN__NEED(attachment);
@@ -331,6 +331,15 @@ int gnn_attachment_new(gnn_attachment_t **attachment, const gnn_pretrained_t *pr
     }
     *attachment = &a->view;
     return GNN_OK;
+}
+
+int gnn_attachment_new_sized(gnn_attachment_t **attachment, const gnn_pretrained_t *pretrained,
+                             gnn_context_t *context, const gnn_treebank_t *treebank,
+                             const gnn_attachment_config_t *config, size_t size)
+{
+    gnn_attachment_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of attachment scores"));
+    return make_attachment(attachment, pretrained, context, treebank, config ? &own : NULL);
 }
 
 #else

@@ -276,9 +276,9 @@ done:
     return rc;
 }
 
-int gnn_attention_of_text(gnn_attention_maps_t **attention, const gnn_pretrained_t *pretrained,
-                          gnn_context_t *context, const char *text,
-                          const gnn_attention_config_t *config)
+static int attention_of_text(gnn_attention_maps_t **attention, const gnn_pretrained_t *pretrained,
+                             gnn_context_t *context, const char *text,
+                             const gnn_attention_config_t *config)
 {
     const gnn_attention_config_t defaults = {.whole_words = GNN_ON};
     gnn_tokens_t *tokens = NULL;
@@ -302,4 +302,13 @@ int gnn_attention_of_text(gnn_attention_maps_t **attention, const gnn_pretrained
     }
     *attention = &a->view;
     return GNN_OK;
+}
+
+int gnn_attention_of_text_sized(gnn_attention_maps_t **attention,
+                                const gnn_pretrained_t *pretrained, gnn_context_t *context,
+                                const char *text, const gnn_attention_config_t *config, size_t size)
+{
+    gnn_attention_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of attention"));
+    return attention_of_text(attention, pretrained, context, text, config ? &own : NULL);
 }

@@ -313,9 +313,9 @@ static int fill(gnn_token_source_t *s, const gnn_sequences_t *train, const gnn_s
     return GNN_OK;
 }
 
-int gnn_token_source_new(gnn_token_source_t **source, const gnn_model_t *model,
-                         const gnn_sequences_t *train, const gnn_sequences_t *validation,
-                         const gnn_token_source_config_t *config)
+static int make_source(gnn_token_source_t **source, const gnn_model_t *model,
+                       const gnn_sequences_t *train, const gnn_sequences_t *validation,
+                       const gnn_token_source_config_t *config)
 {
     gnn_token_source_t *s = NULL;
     GNN__NEED(source);
@@ -333,6 +333,15 @@ int gnn_token_source_new(gnn_token_source_t **source, const gnn_model_t *model,
     }
     *source = s;
     return GNN_OK;
+}
+
+int gnn_token_source_new_sized(gnn_token_source_t **source, const gnn_model_t *model,
+                               const gnn_sequences_t *train, const gnn_sequences_t *validation,
+                               const gnn_token_source_config_t *config, size_t size)
+{
+    gnn_token_source_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of a source of tokens"));
+    return make_source(source, model, train, validation, config ? &own : NULL);
 }
 
 const gnn_source_t *gnn_token_source(const gnn_token_source_t *source)

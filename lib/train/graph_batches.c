@@ -360,9 +360,9 @@ static int open_batches(gnn_graph_batches_t *b, const gnn_data_t *data, const gn
     return gnn__new(&b->numbers, values, sizeof *b->numbers, "a model's inputs");
 }
 
-int gnn_graph_batches_new(gnn_graph_batches_t **batches, const gnn_data_t *data,
-                          const gnn_model_t *model, const int8_t *part,
-                          const gnn_graph_batches_config_t *config)
+static int make_batches(gnn_graph_batches_t **batches, const gnn_data_t *data,
+                        const gnn_model_t *model, const int8_t *part,
+                        const gnn_graph_batches_config_t *config)
 {
     GNN__NEED(batches);
     *batches = NULL;
@@ -378,6 +378,15 @@ int gnn_graph_batches_new(gnn_graph_batches_t **batches, const gnn_data_t *data,
     }
     *batches = b;
     return GNN_OK;
+}
+
+int gnn_graph_batches_new_sized(gnn_graph_batches_t **batches, const gnn_data_t *data,
+                                const gnn_model_t *model, const int8_t *part,
+                                const gnn_graph_batches_config_t *config, size_t size)
+{
+    gnn_graph_batches_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of batches of graphs"));
+    return make_batches(batches, data, model, part, config ? &own : NULL);
 }
 
 void gnn_graph_batches_free(gnn_graph_batches_t *b)

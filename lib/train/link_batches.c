@@ -245,8 +245,8 @@ static int finish(gnn_link_batches_t **batches, gnn_link_batches_t *b, int rc)
     return rc;
 }
 
-int gnn_link_batches_new(gnn_link_batches_t **batches, const gnn_data_t *data, gnn_links_t *links,
-                         const gnn_model_t *model, const gnn_link_batches_config_t *config)
+static int make_batches(gnn_link_batches_t **batches, const gnn_data_t *data, gnn_links_t *links,
+                        const gnn_model_t *model, const gnn_link_batches_config_t *config)
 {
     GNN__NEED(batches);
     *batches = NULL;
@@ -268,6 +268,15 @@ int gnn_link_batches_new(gnn_link_batches_t **batches, const gnn_data_t *data, g
     for (int p = 0; p < 3; p++)
         b->pairs[p] = gnn_links_of(links, p);
     return finish(batches, b, open_batches(b, config));
+}
+
+int gnn_link_batches_new_sized(gnn_link_batches_t **batches, const gnn_data_t *data,
+                               gnn_links_t *links, const gnn_model_t *model,
+                               const gnn_link_batches_config_t *config, size_t size)
+{
+    gnn_link_batches_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of batches of links"));
+    return make_batches(batches, data, links, model, config ? &own : NULL);
 }
 
 /* The edges of each part with their ends, classes and numbers. */
@@ -307,9 +316,9 @@ static int list_classes(gnn_link_batches_t *b, const int32_t *labels, const int8
     return rc;
 }
 
-int gnn_link_batches_classes(gnn_link_batches_t **batches, const gnn_data_t *data,
-                             const gnn_model_t *model, const int32_t *labels, const int8_t *part,
-                             const gnn_link_batches_config_t *config)
+static int make_classes(gnn_link_batches_t **batches, const gnn_data_t *data,
+                        const gnn_model_t *model, const int32_t *labels, const int8_t *part,
+                        const gnn_link_batches_config_t *config)
 {
     GNN__NEED(batches);
     *batches = NULL;
@@ -326,6 +335,16 @@ int gnn_link_batches_classes(gnn_link_batches_t **batches, const gnn_data_t *dat
     if (rc == GNN_OK && b->pairs[GNN_TRAIN].count == 0)
         rc = gnn__error(GNN_EINVALID, "no edge of the training has a class");
     return finish(batches, b, rc == GNN_OK ? open_batches(b, config) : rc);
+}
+
+int gnn_link_batches_classes_sized(gnn_link_batches_t **batches, const gnn_data_t *data,
+                                   const gnn_model_t *model, const int32_t *labels,
+                                   const int8_t *part, const gnn_link_batches_config_t *config,
+                                   size_t size)
+{
+    gnn_link_batches_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of batches of links"));
+    return make_classes(batches, data, model, labels, part, config ? &own : NULL);
 }
 
 void gnn_link_batches_free(gnn_link_batches_t *b)

@@ -462,8 +462,10 @@ done:
     return rc;
 }
 
-int gnn_train_batches(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
-                      const gnn_train_config_t *config, gnn_train_result_t *result)
+int gnn_train_batches_sized(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
+                            const gnn_train_config_t *config, size_t size, gnn_train_result_t *result)
 {
-    return gnn__train_loop(model, context, source, config, result, false);
+    gnn_train_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a training's config"));
+    return gnn__train_loop(model, context, source, config ? &own : NULL, result, false);
 }

@@ -288,8 +288,8 @@ static int train_sampled(gnn_model_t *model, gnn_context_t *context, gnn_data_t 
     return rc;
 }
 
-int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
-              const gnn_train_config_t *config, gnn_train_result_t *result)
+static int train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
+                 const gnn_train_config_t *config, gnn_train_result_t *result)
 {
     GNN__NEED(model);
     GNN__NEED(context);
@@ -305,6 +305,14 @@ int gnn_train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
     GNN_TRY(config->targets ? check_numbers(data, config) : check_targets(data, config));
     return config->sampling ? train_sampled(model, context, data, config, result)
                             : train_whole(model, context, data, config, result);
+}
+
+int gnn_train_sized(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
+                    const gnn_train_config_t *config, size_t size, gnn_train_result_t *result)
+{
+    gnn_train_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a training's config"));
+    return train(model, context, data, config ? &own : NULL, result);
 }
 
 /* What is measured on some rows of a model's output: labels, or targets where these are NULL. */

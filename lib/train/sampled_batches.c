@@ -173,8 +173,8 @@ static int open_batches(gnn_batches_t *b)
     return sampling->prefetch == GNN_OFF ? GNN_OK : gnn__worker_new(&b->worker, fill_other, b);
 }
 
-int gnn_batches_new(gnn_batches_t **batches, const gnn_model_t *model, gnn_context_t *context,
-                    const gnn_data_t *data, const gnn_train_config_t *config)
+static int make_batches(gnn_batches_t **batches, const gnn_model_t *model, gnn_context_t *context,
+                        const gnn_data_t *data, const gnn_train_config_t *config)
 {
     GNN__NEED(batches);
     GNN__NEED(model);
@@ -198,6 +198,14 @@ int gnn_batches_new(gnn_batches_t **batches, const gnn_model_t *model, gnn_conte
     else
         gnn_batches_free(made);
     return rc;
+}
+
+int gnn_batches_new_sized(gnn_batches_t **batches, const gnn_model_t *model, gnn_context_t *context,
+                          const gnn_data_t *data, const gnn_train_config_t *config, size_t size)
+{
+    gnn_train_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a training's config"));
+    return make_batches(batches, model, context, data, config ? &own : NULL);
 }
 
 void gnn_batches_free(gnn_batches_t *b)

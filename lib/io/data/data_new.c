@@ -260,7 +260,7 @@ static int fill(gnn_data_t *data, const gnn_data_config_t *c)
     return take_masks(data, c);
 }
 
-int gnn_data_new(gnn_data_t **data, const gnn_data_config_t *config)
+static int make_data(gnn_data_t **data, const gnn_data_config_t *config)
 {
     gnn_data_t *d;
     if (!data)
@@ -280,4 +280,11 @@ int gnn_data_new(gnn_data_t **data, const gnn_data_config_t *config)
         d->graph = NULL; /* stays the caller's */
     gnn_data_free(d);
     return rc;
+}
+
+int gnn_data_new_sized(gnn_data_t **data, const gnn_data_config_t *config, size_t size)
+{
+    gnn_data_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of data"));
+    return make_data(data, config ? &own : NULL);
 }

@@ -144,9 +144,9 @@ static int fill(gnn_text_source_t *s, const gnn_labelled_texts_t *train,
     return validation ? take_texts(s, GNN_VALIDATION, validation) : GNN_OK;
 }
 
-int gnn_text_source_new(gnn_text_source_t **source, const gnn_pretrained_t *pretrained,
-                        const gnn_labelled_texts_t *train, const gnn_labelled_texts_t *validation,
-                        const gnn_text_source_config_t *config)
+static int make_source(gnn_text_source_t **source, const gnn_pretrained_t *pretrained,
+                       const gnn_labelled_texts_t *train, const gnn_labelled_texts_t *validation,
+                       const gnn_text_source_config_t *config)
 {
     gnn_text_source_t *s = NULL;
     if (!source)
@@ -163,6 +163,16 @@ int gnn_text_source_new(gnn_text_source_t **source, const gnn_pretrained_t *pret
     }
     *source = s;
     return GNN_OK;
+}
+
+int gnn_text_source_new_sized(gnn_text_source_t **source, const gnn_pretrained_t *pretrained,
+                              const gnn_labelled_texts_t *train,
+                              const gnn_labelled_texts_t *validation,
+                              const gnn_text_source_config_t *config, size_t size)
+{
+    gnn_text_source_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of a source of texts"));
+    return make_source(source, pretrained, train, validation, config ? &own : NULL);
 }
 
 const gnn_source_t *gnn_text_source(const gnn_text_source_t *source)
