@@ -229,9 +229,9 @@ def dgl_rows():
     g = dgl.graph((torch.from_numpy(src), torch.from_numpy(dst)), num_nodes=n).int()
     looped = dgl.add_self_loop(g)
     if len(lengths) > 1:
-        g.set_batch_num_nodes(torch.from_numpy(lengths))
+        g.set_batch_num_nodes(torch.from_numpy(lengths).int())
         per = np.bincount(batch.numpy()[dst], minlength=len(lengths))
-        g.set_batch_num_edges(torch.from_numpy(per))
+        g.set_batch_num_edges(torch.from_numpy(per).int())
     for graph in (g, looped):
         graph.create_formats_()
 
