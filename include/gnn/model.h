@@ -29,7 +29,7 @@ typedef enum {
  *     kind          puts out                                      reads besides the names
  *     LAYER         one hop                                       layer, graph, share
  *     LINEAR        input W + b; W may be another step's table,   in, out, bias, share,
- *                   read transposed                               transposed
+ *                   read transposed, or some rows of it           transposed, row, rows
  *     NORM          norm(input)                                   in, norm, eps, share
  *     ACTIVATION    activation(input)                             activation, options: slope of
  *                                                                 the leaky relu [0.2]
