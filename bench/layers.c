@@ -4,9 +4,9 @@
  *     layers --list
  *
  * NAME is a row of layers_rows.c. Features are drawn, 64 columns in and out; heads are 8 of 8 where
- * there are heads; edge features are drawn too, 8 columns. A training step is forward, cross-entropy
- * over what the layer puts out (rows of nodes: the training nodes), backward with the gradient of
- * the features, and Adam. */
+ * there are heads; edge features are drawn too, 8 columns. A training step is forward,
+ * cross-entropy over what the layer puts out (rows of nodes: the training nodes), backward with the
+ * gradient of the features, and Adam. */
 #include "layers_graphs.h"
 #include "layers_rows.h"
 

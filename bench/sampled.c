@@ -4,9 +4,9 @@
  *     sampled --from DIR [--mapped] [--batch 1024] [--batches 30] [--hidden 256]
  *     sampled --from DIR --full
  *
- * Three layers, fan-outs 15, 10 and 5 from the seeds on, ReLU between, Adam. A run draws each batch,
- * gathers its rows and steps; the edges of all its blocks count, and the clock stands still for the
- * first 3 batches. --full: steps on the whole graph instead (--repeat of them). */
+ * Three layers, fan-outs 15, 10 and 5 from the seeds on, ReLU between, Adam. A run draws each
+ * batch, gathers its rows and steps; the edges of all its blocks count, and the clock stands still
+ * for the first 3 batches. --full: steps on the whole graph instead (--repeat of them). */
 #include "sampled_data.h"
 
 #include <string.h>

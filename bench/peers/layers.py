@@ -295,7 +295,7 @@ def dgl_rows():
         "rgcn": at(lambda: Types("basis", 2)),
         "rgcn_blocks": at(lambda: Types("bdd", 4)),
         "sage_project": at(lambda: G.SAGEConv(W, W, "pool")),
-        "gmm": at(lambda: G.GMMConv(W, W, 2, 3, "mean"), with_edges),
+        "gmm": at(lambda: G.GMMConv(W, W, 2, 3, "mean", allow_zero_in_degree=True), with_edges),
         "nnconv": lambda: Call(G.NNConv(NARROW, NARROW, mlp(EDGE, 2 * NARROW, NARROW * NARROW), "sum"), with_edges, Linear(W, NARROW)),
         "pna": at(lambda: G.PNAConv(W, W, ["mean", "min", "max", "std"], ["identity", "amplification", "attenuation"], logs)),
         "jk_cat": at(lambda: Jump("cat"), with_loops),

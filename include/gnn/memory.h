@@ -19,8 +19,8 @@ typedef struct gnn_train_memory {
 
 /**
  * What gnn_train with these settings will take at most. A step on the whole graph is planned as
- * training plans it, so its figure is that of the plan. With `config->sampling` the first batches of
- * the first epoch are drawn, at most 4, and the largest of them counts: with what grows
+ * training plans it, so its figure is that of the plan. With `config->sampling` the first batches
+ * of the first epoch are drawn, at most 4, and the largest of them counts: with what grows
  * later, training was seen to take up to a quarter more.
  *
  * @param[in]  model, context, data  as for gnn_train. The graph's views are built, which training

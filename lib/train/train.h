@@ -118,8 +118,8 @@ int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source
 
 /* What is done with the batches of a training; `fixed` as above. */
 typedef int gnn__source_use_t(void *user, const gnn_source_t *source, bool fixed);
-/* Checks what gnn_train is given, makes its batches of the whole graph or of samples, and hands them
- * to `use`, whose error it returns. */
+/* Checks what gnn_train is given, makes its batches of the whole graph or of samples, and hands
+ * them to `use`, whose error it returns. */
 int gnn__train_source(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                       const gnn_train_config_t *config, gnn__source_use_t *use, void *user);
 

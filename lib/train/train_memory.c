@@ -1,5 +1,5 @@
-/* How much memory a training will take: its batches are made as training makes them, and the tape of
- * each is planned but not run. */
+/* How much memory a training will take: its batches are made as training makes them, and the tape
+ * of each is planned but not run. */
 #include <gnn/memory.h>
 #include <graphs/graph.h>
 #include <lib/tape/tape.h>

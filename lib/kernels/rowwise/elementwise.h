@@ -49,8 +49,8 @@ typedef struct gnn__elementwise_kernels {
                      gnn_real_t *inner, gnn_real_t *dh_share);
     /* y = x^p where x > 0, else 0. */
     void (*power)(int64_t n, gnn_real_t p, const gnn_real_t *x, gnn_real_t *y);
-    /* Of y = x^p: dx += p y / x dy (unless NULL), 0 where x is not positive, but dy where x is 0 and
-     * p 1; returns the sum of y log(x) dy. */
+    /* Of y = x^p: dx += p y / x dy (unless NULL), 0 where x is not positive, but dy where x is 0
+     * and p 1; returns the sum of y log(x) dy. */
     double (*power_grad)(int64_t n, gnn_real_t p, const gnn_real_t *x, const gnn_real_t *y,
                          const gnn_real_t *dy, gnn_real_t *dx);
     /* One step of an LSTM cell for n of its numbers: `gates` begins with theirs of i, those of f, g

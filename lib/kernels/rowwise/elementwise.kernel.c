@@ -3,8 +3,7 @@
 #include <lib/kernels/simd/gelu_table.h>
 #include <lib/kernels/isa.h>
 #include <lib/kernels/simd/vec_math.h>
-
-#include <float.h>
+#include <lib/kernels/simd/vec_power.h>
 
 #define R GNN__REAL
 
@@ -401,45 +400,27 @@ static void gru_grad(int64_t d, const gnn_real_t *keep, const gnn_real_t *h, con
 
 /* ---- powers ---- */
 
-#if GNN_DOUBLE
-#define LEAST_POSITIVE DBL_MIN
-#else
-#define LEAST_POSITIVE FLT_MIN
-#endif
-
-/* log(x), of the least positive number where x is less. */
-GNN__INLINE gnn__vec_t log_of(gnn__vec_t x)
-{
-    return gnn__vec_log(gnn__vec_max(x, gnn__vec_all(LEAST_POSITIVE)));
-}
-
 static void power(int64_t n, gnn_real_t p, const gnn_real_t *x, gnn_real_t *y)
 {
-    const gnn__vec_t zero = gnn__vec_all(0);
     for (int64_t k = 0; k < n; k += GNN__VEC_LANES) {
         const int left = (int)(n - k < GNN__VEC_LANES ? n - k : GNN__VEC_LANES);
-        const gnn__vec_t v = gnn__vec_load_first(x + k, left);
-        gnn__vec_store_first(y + k, gnn__vec_select(v > 0, gnn__vec_exp(p * log_of(v)), zero), left);
+        gnn__vec_store_first(y + k, gnn__vec_power(gnn__vec_load_first(x + k, left), p), left);
     }
 }
 
 static double power_grad(int64_t n, gnn_real_t p, const gnn_real_t *x, const gnn_real_t *y,
                          const gnn_real_t *dy, gnn_real_t *dx)
 {
-    const gnn__vec_t zero = gnn__vec_all(0), one = gnn__vec_all(1),
-                     at_zero = gnn__vec_all(p == 1 ? 1 : 0);
-    gnn__vec_t sum = zero;
+    gnn__vec_t sum = gnn__vec_all(0);
     double total = 0;
     for (int64_t k = 0; k < n; k += GNN__VEC_LANES) {
         const int left = (int)(n - k < GNN__VEC_LANES ? n - k : GNN__VEC_LANES);
         const gnn__vec_t v = gnn__vec_load_first(x + k, left),
                          g = gnn__vec_load_first(dy + k, left), f = gnn__vec_load_first(y + k, left);
-        sum += gnn__vec_select(v > 0, g * f * log_of(v), zero);
-        if (!dx)
-            continue;
-        const gnn__vec_t slope = gnn__vec_select(v > 0, p * f / gnn__vec_select(v > 0, v, one),
-                                                 gnn__vec_select(v == 0, at_zero, zero));
-        gnn__vec_store_first(dx + k, gnn__vec_load_first(dx + k, left) + g * slope, left);
+        sum += gnn__vec_select(v > 0, g * f * gnn__vec_log_positive(v), gnn__vec_all(0));
+        if (dx)
+            gnn__vec_store_first(
+                dx + k, gnn__vec_load_first(dx + k, left) + g * gnn__vec_power_slope(v, f, p), left);
     }
     for (int l = 0; l < GNN__VEC_LANES; l++)
         total += (double)sum[l];

@@ -1,8 +1,8 @@
 /* Several aggregators side by side, each times three scalers of the degree d: 1, log(d + 1) /
  * theta and theta / log(d + 1), theta being the mean of log(d + 1) over the training graphs.
  * Messages are a product of [x_i, x_j], the sum of a row of i and one of j: what most aggregators
- * make of it follows from those of j, with nothing of the size of the edges. A product of [x_i, what
- * is heard] and one more follow.
+ * make of it follows from those of j, with nothing of the size of the edges. A product of [x_i,
+ * what is heard] and one more follow.
  * `graph`, and graphs[0] from its edges to their receivers; .aggregators, up to 4. Paper: Corso et
  * al. 2020 (PNA). */
 #include <lib/model/blocks/pieces.h>

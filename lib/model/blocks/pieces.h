@@ -25,8 +25,8 @@ static inline const char *gnn__piece_linear(gnn_steps_t *steps, const gnn_block_
         (gnn_step_t){.kind = GNN_STEP_LINEAR, .input = input, .in = in, .out = out, .bias = bias});
 }
 
-/* A product of values side by side is the sum of products of each: rows row .. row + rows - 1 of the
- * matrix of step `part`, which has `in`. `as` NULL: the step `part` itself, with the bias; else
+/* A product of values side by side is the sum of products of each: rows row .. row + rows - 1 of
+ * the matrix of step `part`, which has `in`. `as` NULL: the step `part` itself, with the bias; else
  * another one, of that name. */
 static inline const char *gnn__piece_part(gnn_steps_t *steps, const gnn_block_t *b,
                                           const char *part, const char *as, const char *input,
