@@ -61,6 +61,10 @@ struct gnn_graph {
  * gnn_graph_prepare or gnn_layer_prepare"). The plain view needs no preparation. */
 const gnn__built_view_t *gnn__graph_view(const gnn_graph_t *graph, const gnn_view_t *wanted);
 
+/* Bytes of the prepared views, as far as they are not the plain graph's own; and of that one's
+ * edges unless `views_only`. graph_bytes.c */
+size_t gnn__graph_bytes(const gnn_graph_t *graph, bool views_only);
+
 /* Segment of a receiver / sender (binary search), -1 if the graph has none. */
 int64_t gnn__graph_dst_segment(const gnn_graph_t *graph, int64_t i);
 int64_t gnn__graph_src_segment(const gnn_graph_t *graph, int64_t j);

@@ -40,10 +40,10 @@
  *         return printf("test accuracy %.1f\n", 100 * accuracy) < 0 || fflush(stdout) != 0;
  *     }
  *
- * Read next: layer.h (the layer), graph.h (who hears whom), aggregate.h (messages and aggregators),
- * model.h, io.h, data.h, split.h, train.h, collection.h, links.h, explain.h, text.h, report.h;
- * tokenizer.h and pretrained.h for published Transformers; tape.h, op.h, row.h and score.h for new
- * maths.
+ * Read next: layer.h (the layer), graph.h (who hears whom), aggregate.h (messages and
+ * aggregators), model.h, io.h, data.h, split.h, train.h, memory.h, collection.h, links.h,
+ * explain.h, text.h, report.h; tokenizer.h and pretrained.h for published Transformers; tape.h,
+ * op.h, row.h and score.h for new maths.
  *
  * Arguments that a function's comment does not call optional must be there. Functions that make,
  * run, train, load or save answer GNN_EINVALID to a NULL and name it; getters and functions that
@@ -69,6 +69,7 @@
 #include <gnn/data.h>
 #include <gnn/split.h>
 #include <gnn/train.h>
+#include <gnn/memory.h>
 #include <gnn/collection.h>
 #include <gnn/links.h>
 #include <gnn/explain.h>

@@ -29,7 +29,7 @@ typedef enum {
  *     kind          puts out                                      reads besides the names
  *     LAYER         one hop                                       layer, graph, share
  *     LINEAR        input W + b; W may be another step's table,   in, out, bias, share,
- *                   read transposed                               transposed
+ *                   read transposed, or some rows of it           transposed, row, rows
  *     NORM          norm(input)                                   in, norm, eps, share
  *     ACTIVATION    activation(input)                             activation, options: slope of
  *                                                                 the leaky relu [0.2]
@@ -87,8 +87,9 @@ typedef struct gnn_step {
     gnn_flag_t each_segment; /**< PARAMETER: the rows again for each segment of the graph [off] */
     gnn_sides_t side;        /**< of EDGE_ROWS: GNN_SIDE_RECEIVERS or GNN_SIDE_SENDERS */
     gnn_real_t factor; /**< [1]; of PARAMETER: what all its numbers start at [drawn, by Glorot] */
-    int64_t row,
-        rows; /**< of VIEW: the first row, and how many [all that follow]; `rows` of PARAMETER */
+    /** of VIEW: the first row, and how many [all that follow]; of LINEAR: the rows of W that the
+     * input meets [all]; `rows` of PARAMETER */
+    int64_t row, rows;
     int64_t column, columns; /**< of VIEW [all that follow] */
     const gnn_op_t *op;      /**< of OP; one output */
     /** of OP: what its functions read as attributes, (const double *)call->attributes */

@@ -15,7 +15,8 @@ typedef enum {
     GNN__FAST_ADDITIVE,
     GNN__FAST_ADDITIVE_V2,
     GNN__FAST_SOFTMAX,
-    GNN__FAST_SOFTMAX_SINK
+    GNN__FAST_SOFTMAX_SINK,
+    GNN__FAST_LINEAR
 } gnn__fast_t;
 
 /* The key head that head a reads, and the value head that it hears. */

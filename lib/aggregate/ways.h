@@ -23,6 +23,6 @@ typedef struct gnn__way {
 const gnn__way_t *gnn__way_of(const gnn__plan_t *plan);
 
 extern const gnn__way_t gnn__way_sum, gnn__way_extreme, gnn__way_by_lane, gnn__way_attention,
-    gnn__way_generic;
+    gnn__way_linear, gnn__way_generic;
 
 #endif

@@ -331,7 +331,8 @@ static void bind_node(gnn_tape_t *tape, gnn__node_t *node, char *base)
                              : NULL;
 }
 
-int gnn__tape_plan(gnn_tape_t *tape)
+/* All passes but the last: *top is how many bytes the values take. */
+static int lay_out(gnn_tape_t *tape, size_t *top)
 {
     GNN_TRY(gnn__tape_separate(tape));
     find_uses(tape);
@@ -341,7 +342,21 @@ int gnn__tape_plan(gnn_tape_t *tape)
     find_times(tape);
     find_gradient_times(tape);
     GNN_TRY(collect(tape));
-    size_t top = (size_t)place_all(tape);
+    *top = (size_t)place_all(tape);
+    return GNN_OK;
+}
+
+int gnn__tape_size(gnn_tape_t *tape, size_t *values, size_t *scratch)
+{
+    GNN_TRY(lay_out(tape, values));
+    *scratch = tape->scratch;
+    return GNN_OK;
+}
+
+int gnn__tape_plan(gnn_tape_t *tape)
+{
+    size_t top;
+    GNN_TRY(lay_out(tape, &top));
     GNN_TRY(gnn__arena_reserve(&tape->arena, top ? top : 64, "a tape's values"));
     char *base = gnn__arena_take(&tape->arena, top ? top : 64);
     for (gnn_var_t x = 0; x < tape->n_values; x++)

@@ -108,6 +108,9 @@ void gnn__tape_share_gradients(gnn_tape_t *tape);
 bool gnn__tape_overlap(const gnn__value_t *v, const gnn__value_t *w);
 /* Works out lifetimes and offsets, reserves memory, binds pointers. */
 int gnn__tape_plan(gnn_tape_t *tape);
+/* Bytes that a plan would take for values, and the most that one op needs beside; nothing is
+ * reserved. */
+int gnn__tape_size(gnn_tape_t *tape, size_t *values, size_t *scratch);
 /* The random numbers that the op behind a value draws from. */
 gnn_rng_t gnn__tape_rng(const gnn_tape_t *tape, gnn_var_t x);
 /* As gnn_tape_op of one input, for an op that draws nothing: where the tape has the same op on the

@@ -253,8 +253,8 @@ static int check_numbers(const gnn_data_t *data, const gnn_train_config_t *confi
 }
 
 /* A step an epoch, on the whole graph. */
-static int train_whole(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
-                       const gnn_train_config_t *config, gnn_train_result_t *result)
+static int use_whole(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
+                     const gnn_train_config_t *config, gnn__source_use_t *use, void *user)
 {
     nodes_t nodes = {0};
     int rc;
@@ -270,22 +270,48 @@ static int train_whole(gnn_model_t *model, gnn_context_t *context, gnn_data_t *d
                   0},
         .user = &nodes,
         .identity = gnn__identify_data(data, config)};
-    rc = gnn__train_loop(model, context, &source, config, result, !drops);
+    rc = use(user, &source, !drops);
 done:
     free_nodes(&nodes);
     return rc;
 }
 
 /* A step a batch of samples. */
-static int train_sampled(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
-                         const gnn_train_config_t *config, gnn_train_result_t *result)
+static int use_samples(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
+                       const gnn_train_config_t *config, gnn__source_use_t *use, void *user)
 {
     gnn_batches_t *batches;
     GNN_TRY(gnn_batches_new(&batches, model, context, data, config));
-    const int rc =
-        gnn__train_loop(model, context, gnn_batches_source(batches), config, result, false);
+    const int rc = use(user, gnn_batches_source(batches), false);
     gnn_batches_free(batches);
     return rc;
+}
+
+int gnn__train_source(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
+                      const gnn_train_config_t *config, gnn__source_use_t *use, void *user)
+{
+    if (config->sampling && (config->drop_edge != 0 || config->drop_node != 0))
+        return gnn__error(GNN_EUNSUPPORTED, "drop_edge and drop_node are for training on the "
+                                            "whole graph, samples leave edges out anyway");
+    if (!config->targets || !config->part)
+        GNN_TRY(check_data(model, data, config->split, config->metric));
+    GNN_TRY(config->targets ? check_numbers(data, config) : check_targets(data, config));
+    return config->sampling ? use_samples(model, context, data, config, use, user)
+                            : use_whole(model, context, data, config, use, user);
+}
+
+/* What a training needs beside its source. */
+typedef struct {
+    gnn_model_t *model;
+    gnn_context_t *context;
+    const gnn_train_config_t *config;
+    gnn_train_result_t *result;
+} training_t;
+
+static int train_on(void *user, const gnn_source_t *source, bool fixed)
+{
+    const training_t *t = user;
+    return gnn__train_loop(t->model, t->context, source, t->config, t->result, fixed);
 }
 
 static int train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
@@ -295,16 +321,8 @@ static int train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
     GNN__NEED(context);
     GNN__NEED(data);
     const gnn_train_config_t initial = {0};
-    if (!config)
-        config = &initial;
-    if (config->sampling && (config->drop_edge != 0 || config->drop_node != 0))
-        return gnn__error(GNN_EUNSUPPORTED, "drop_edge and drop_node are for training on the "
-                                            "whole graph, samples leave edges out anyway");
-    if (!config->targets || !config->part)
-        GNN_TRY(check_data(model, data, config->split, config->metric));
-    GNN_TRY(config->targets ? check_numbers(data, config) : check_targets(data, config));
-    return config->sampling ? train_sampled(model, context, data, config, result)
-                            : train_whole(model, context, data, config, result);
+    training_t training = {model, context, config ? config : &initial, result};
+    return gnn__train_source(model, context, data, training.config, train_on, &training);
 }
 
 int gnn_train_sized(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,

@@ -116,6 +116,13 @@ void gnn__checkpoint_sweep(const char *path);
 int gnn__train_loop(gnn_model_t *model, gnn_context_t *context, const gnn_source_t *source,
                     const gnn_train_config_t *config, gnn_train_result_t *result, bool fixed);
 
+/* What is done with the batches of a training; `fixed` as above. */
+typedef int gnn__source_use_t(void *user, const gnn_source_t *source, bool fixed);
+/* Checks what gnn_train is given, makes its batches of the whole graph or of samples, and hands
+ * them to `use`, whose error it returns. */
+int gnn__train_source(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
+                      const gnn_train_config_t *config, gnn__source_use_t *use, void *user);
+
 /* Is any of n marks set? NULL: none. */
 bool gnn__any_marked(const uint8_t *mask, int64_t n);
 /* What a resumed training must find again of a set: sizes, labels, masks, class weights, and of its

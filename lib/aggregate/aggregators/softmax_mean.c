@@ -2,7 +2,7 @@
  * w_j = exp(t m_j) / sum of exp(t m). State: of every column the largest t m, the sum of exp(t m -
  * largest), and the sum of m times that, which becomes y; then d_out. */
 #include <lib/aggregate/tables.h>
-#include <math.h>
+#include <lib/kernels/simd/real_math.h>
 
 static size_t declare(const gnn_aggregate_shape_t *shape, gnn_piece_t *pieces)
 {
@@ -17,25 +17,20 @@ static size_t state(const gnn_aggregate_shape_t *shape)
     return 4 * (size_t)shape->width;
 }
 
-static inline gnn_real_t exponential(gnn_real_t x)
-{
-    return (gnn_real_t)exp((double)x);
-}
-
 static void accumulate(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const gnn_edge_t *edge)
 {
-    gnn_real_t *most = s, *sum = s + shape->width, *heard = sum + shape->width;
-    for (int64_t c = 0; c < shape->width; c++) {
-        const gnn_real_t m = edge->message[c], x = shape->parameters.data[0] * m;
-        if (sum[c] == 0 || x > most[c]) {
-            const gnn_real_t less = sum[c] == 0 ? 0 : exponential(most[c] - x);
-            sum[c] *= less;
-            heard[c] *= less;
-            most[c] = x;
-        }
-        const gnn_real_t w = exponential(x - most[c]);
-        sum[c] += w;
-        heard[c] += w * m;
+    const int64_t width = shape->width;
+    gnn_real_t *restrict most = s, *restrict sum = s + width, *restrict heard = s + 2 * width;
+    const gnn_real_t *restrict message = edge->message, t = shape->parameters.data[0];
+#pragma omp simd
+    for (int64_t c = 0; c < width; c++) {
+        const gnn_real_t m = message[c], x = t * m, before = sum[c] == 0 ? x : most[c],
+                         larger = x > before ? x : before,
+                         less = sum[c] == 0 ? 0 : gnn__exp(before - larger),
+                         w = gnn__exp(x - larger);
+        sum[c] = sum[c] * less + w;
+        heard[c] = heard[c] * less + w * m;
+        most[c] = larger;
     }
 }
 
@@ -60,15 +55,18 @@ static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t
                             const gnn_edge_t *edge, gnn_edge_grad_t *grad)
 {
     const int64_t width = shape->width;
-    const gnn_real_t t = shape->parameters.data[0];
+    const gnn_real_t *restrict message = edge->message, t = shape->parameters.data[0];
+    gnn_real_t *restrict d_message = grad->message, sum = 0;
+#pragma omp simd reduction(+ : sum)
     for (int64_t c = 0; c < width; c++) {
-        const gnn_real_t m = edge->message[c], off = m - s[2 * width + c],
-                         d = s[3 * width + c] * exponential(t * m - s[c]) / s[width + c];
-        if (grad->message)
-            grad->message[c] += d * (1 + t * off);
-        if (grad->parameters.data)
-            grad->parameters.data[0] += d * m * off;
+        const gnn_real_t m = message[c], off = m - s[2 * width + c],
+                         d = s[3 * width + c] * gnn__exp(t * m - s[c]) / s[width + c];
+        if (d_message)
+            d_message[c] += d * (1 + t * off);
+        sum += d * m * off;
     }
+    if (grad->parameters.data)
+        grad->parameters.data[0] += sum;
 }
 
 const gnn_aggregator_t gnn_aggregator_softmax_mean = {

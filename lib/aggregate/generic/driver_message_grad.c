@@ -1,6 +1,7 @@
 /* The generic driver, backward: what rows with scores and rows without do with the gradient of a
  * pair's message. */
 #include <lib/aggregate/generic/driver.h>
+#include <lib/kernels/rowwise/elementwise.h>
 
 /* What a row without scores was told was the message times its weight. */
 static void weigh_message(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
@@ -21,15 +22,11 @@ void gnn__driver_project_grad(const gnn__plan_t *plan, const gnn__driver_run_t *
                *d_f = gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_FEATURES)
                           ? gnn__row(&plan->d[GNN_AGGREGATE_EDGE_FEATURES], number)
                           : NULL;
+    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     for (int64_t e = 0; e < plan->d_e; e++) {
-        const gnn_real_t *w = gnn__row(&plan->in[input], e);
-        gnn_real_t sum = 0;
-        for (int64_t c = 0; c < cols; c++) {
-            sum += w[c] * d_projected[c];
-            d_weight[e * cols + c] += f[e] * d_projected[c];
-        }
+        kernels->scale(cols, f[e], d_projected, true, d_weight + e * cols);
         if (d_f)
-            d_f[e] += sum;
+            d_f[e] += (gnn_real_t)kernels->dot(cols, gnn__row(&plan->in[input], e), d_projected);
     }
 }
 
@@ -54,8 +51,8 @@ void gnn__driver_message_grad(const gnn__plan_t *plan, const gnn__driver_run_t *
         gnn__driver_project_grad(plan, run, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, pair->number,
                                  grad.edge, plan->edge_width, sums);
     const int64_t bias = run->shared[GNN_AGGREGATE_EDGE_MESSAGE_BIAS];
-    for (int64_t c = 0; bias >= 0 && c < plan->edge_width; c++)
-        sums[bias + c] += grad.edge[c];
+    if (bias >= 0)
+        gnn__elementwise_kernels()->scale(plan->edge_width, 1, grad.edge, true, sums + bias);
 }
 
 void gnn__driver_send_message_grad(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,

@@ -1,6 +1,7 @@
 /* Making a pair ready: its distance, message, weight and dropout, from whatever inputs there
  * are. */
 #include <lib/aggregate/generic/pair.h>
+#include <lib/kernels/rowwise/elementwise.h>
 
 static gnn_real_t *numbers(gnn__carve_t *c, int64_t count)
 {
@@ -61,11 +62,8 @@ void gnn__pair_project(const gnn__plan_t *plan, int64_t number, int input, gnn_r
     if (!gnn__has_features(plan, number))
         return;
     const gnn_real_t *f = gnn__row(&plan->in[GNN_AGGREGATE_EDGE_FEATURES], number);
-    for (int64_t e = 0; e < plan->d_e; e++) {
-        const gnn_real_t *w = gnn__row(weight, e);
-        for (int64_t c = 0; c < weight->cols; c++)
-            out[c] += f[e] * w[c];
-    }
+    for (int64_t e = 0; e < plan->d_e; e++)
+        gnn__elementwise_kernels()->scale(weight->cols, f[e], gnn__row(weight, e), true, out);
 }
 
 static void load_message(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,

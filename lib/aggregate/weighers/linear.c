@@ -22,4 +22,5 @@ const gnn_weigher_t gnn_weigher_linear = {
     .help = "the score itself",
     .weight = weight,
     .weight_grad = weight_grad,
+    .fast = GNN__FAST_LINEAR,
 };

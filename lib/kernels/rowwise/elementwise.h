@@ -47,6 +47,20 @@ typedef struct gnn__elementwise_kernels {
      * hg; dh_share = z dy. */
     void (*gru_grad)(int64_t d, const gnn_real_t *keep, const gnn_real_t *h, const gnn_real_t *dy,
                      gnn_real_t *inner, gnn_real_t *dh_share);
+    /* y = x^p where x > 0, else 0. */
+    void (*power)(int64_t n, gnn_real_t p, const gnn_real_t *x, gnn_real_t *y);
+    /* Of y = x^p: dx += p y / x dy (unless NULL), 0 where x is not positive, but dy where x is 0
+     * and p 1; returns the sum of y log(x) dy. */
+    double (*power_grad)(int64_t n, gnn_real_t p, const gnn_real_t *x, const gnn_real_t *y,
+                         const gnn_real_t *dy, gnn_real_t *dx);
+    /* One step of an LSTM cell for n of its numbers: `gates` begins with theirs of i, those of f, g
+     * and o follow `stride` further on each; c and h come out. `memory` NULL: 0. */
+    void (*lstm)(int64_t n, int64_t stride, const gnn_real_t *gates, const gnn_real_t *memory,
+                 gnn_real_t *h, gnn_real_t *c);
+    /* Its gradients: d_gates += (unless NULL), d_memory += (unless NULL). */
+    void (*lstm_grad)(int64_t n, int64_t stride, const gnn_real_t *gates, const gnn_real_t *memory,
+                      const gnn_real_t *dh, const gnn_real_t *dc, gnn_real_t *d_gates,
+                      gnn_real_t *d_memory);
 } gnn__elementwise_kernels_t;
 const gnn__elementwise_kernels_t *gnn__elementwise_kernels(void);
 

@@ -3,6 +3,7 @@
 #include <lib/kernels/simd/gelu_table.h>
 #include <lib/kernels/isa.h>
 #include <lib/kernels/simd/vec_math.h>
+#include <lib/kernels/simd/vec_power.h>
 
 #define R GNN__REAL
 
@@ -397,6 +398,77 @@ static void gru_grad(int64_t d, const gnn_real_t *keep, const gnn_real_t *h, con
     }
 }
 
+/* ---- powers ---- */
+
+static void power(int64_t n, gnn_real_t p, const gnn_real_t *x, gnn_real_t *y)
+{
+    for (int64_t k = 0; k < n; k += GNN__VEC_LANES) {
+        const int left = (int)(n - k < GNN__VEC_LANES ? n - k : GNN__VEC_LANES);
+        gnn__vec_store_first(y + k, gnn__vec_power(gnn__vec_load_first(x + k, left), p), left);
+    }
+}
+
+static double power_grad(int64_t n, gnn_real_t p, const gnn_real_t *x, const gnn_real_t *y,
+                         const gnn_real_t *dy, gnn_real_t *dx)
+{
+    gnn__vec_t sum = gnn__vec_all(0);
+    double total = 0;
+    for (int64_t k = 0; k < n; k += GNN__VEC_LANES) {
+        const int left = (int)(n - k < GNN__VEC_LANES ? n - k : GNN__VEC_LANES);
+        const gnn__vec_t v = gnn__vec_load_first(x + k, left),
+                         g = gnn__vec_load_first(dy + k, left), f = gnn__vec_load_first(y + k, left);
+        sum += gnn__vec_select(v > 0, g * f * gnn__vec_log_positive(v), gnn__vec_all(0));
+        if (dx)
+            gnn__vec_store_first(
+                dx + k, gnn__vec_load_first(dx + k, left) + g * gnn__vec_power_slope(v, f, p), left);
+    }
+    for (int l = 0; l < GNN__VEC_LANES; l++)
+        total += (double)sum[l];
+    return total;
+}
+
+/* ---- the LSTM cell ---- */
+
+static void lstm(int64_t n, int64_t stride, const gnn_real_t *gates, const gnn_real_t *memory,
+                 gnn_real_t *h, gnn_real_t *c)
+{
+    const gnn_real_t *f = gates + stride, *g = f + stride, *o = g + stride;
+    SIMD_IN_FLOAT for (int64_t k = 0; k < n; k++)
+    {
+        const gnn_real_t kept = memory ? gnn__sigmoid(f[k]) * memory[k] : 0,
+                         next = kept + gnn__sigmoid(gates[k]) * gnn__tanh(g[k]);
+        h[k] = gnn__sigmoid(o[k]) * gnn__tanh(next);
+        c[k] = next;
+    }
+}
+
+/* One gradient of four or five; targets may be NULL. */
+static inline void add_to(gnn_real_t *target, int64_t k, gnn_real_t x)
+{
+    if (target)
+        target[k] += x;
+}
+
+static void lstm_grad(int64_t n, int64_t stride, const gnn_real_t *gates, const gnn_real_t *memory,
+                      const gnn_real_t *dh, const gnn_real_t *dc, gnn_real_t *d_gates,
+                      gnn_real_t *d_memory)
+{
+    gnn_real_t *d_i = d_gates, *d_f = d_gates ? d_gates + stride : NULL,
+               *d_g = d_gates ? d_f + stride : NULL, *d_o = d_gates ? d_g + stride : NULL;
+    SIMD_IN_FLOAT for (int64_t k = 0; k < n; k++)
+    {
+        const gnn_real_t i = gnn__sigmoid(gates[k]), f = gnn__sigmoid(gates[stride + k]),
+                         g = gnn__tanh(gates[2 * stride + k]),
+                         o = gnn__sigmoid(gates[3 * stride + k]), was = memory ? memory[k] : 0,
+                         t = gnn__tanh(f * was + i * g), total = dc[k] + dh[k] * o * (1 - t * t);
+        add_to(d_i, k, total * g * i * (1 - i));
+        add_to(d_f, k, total * was * f * (1 - f));
+        add_to(d_g, k, total * i * (1 - g * g));
+        add_to(d_o, k, dh[k] * t * o * (1 - o));
+        add_to(d_memory, k, total * f);
+    }
+}
+
 const gnn__elementwise_kernels_t GNN__KERNEL(elementwise_kernels) = {
     .exp = exp_row,
     .exp_sum = exp_sum,
@@ -415,4 +487,8 @@ const gnn__elementwise_kernels_t GNN__KERNEL(elementwise_kernels) = {
     .squared = squared,
     .gru = gru,
     .gru_grad = gru_grad,
+    .power = power,
+    .power_grad = power_grad,
+    .lstm = lstm,
+    .lstm_grad = lstm_grad,
 };

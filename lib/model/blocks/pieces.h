@@ -25,6 +25,26 @@ static inline const char *gnn__piece_linear(gnn_steps_t *steps, const gnn_block_
         (gnn_step_t){.kind = GNN_STEP_LINEAR, .input = input, .in = in, .out = out, .bias = bias});
 }
 
+/* A product of values side by side is the sum of products of each: rows row .. row + rows - 1 of
+ * the matrix of step `part`, which has `in`. `as` NULL: the step `part` itself, with the bias; else
+ * another one, of that name. */
+static inline const char *gnn__piece_part(gnn_steps_t *steps, const gnn_block_t *b,
+                                          const char *part, const char *as, const char *input,
+                                          int64_t row, int64_t rows, int64_t in, int64_t out)
+{
+    char owner[160];
+    snprintf(owner, sizeof owner, "%s.%s", b->name, part);
+    return gnn__block_add(steps, b, as ? as : part,
+                          (gnn_step_t){.kind = GNN_STEP_LINEAR,
+                                       .input = input,
+                                       .in = in,
+                                       .out = out,
+                                       .row = row,
+                                       .rows = rows,
+                                       .bias = as ? GNN_OFF : GNN_ON,
+                                       .share = as ? owner : NULL});
+}
+
 static inline const char *gnn__piece_activation(gnn_steps_t *steps, const gnn_block_t *b,
                                                 const char *part, const char *input,
                                                 gnn_activation_t activation)

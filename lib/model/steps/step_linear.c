@@ -1,6 +1,7 @@
 /* A step of kind `linear`: input W + b. With .share, W is another step's matrix; a table of rows
  * (embeddings, learned rows) is read transposed, which gives a logit for each of its rows. Paper:
- * Press and Wolf 2017 (tied embeddings). */
+ * Press and Wolf 2017 (tied embeddings). With .rows, the input meets rows .row .. of W alone: a
+ * product of values side by side is the sum of such products of each. */
 #include <lib/model/steps.h>
 
 static const gnn__step_input_t inputs[] = {GNN__INPUT(input)};
@@ -11,6 +12,11 @@ static int check(const gnn_model_t *model, const gnn__model_step_t *s)
     GNN_TRY(gnn__step_check_sides(s));
     if (s->step.transposed == GNN_ON && !s->step.share)
         return gnn__error(GNN_EINVALID, "%s: .transposed is for a matrix that is shared", s->where);
+    if (s->step.row < 0 || s->step.rows < 0 || s->step.row > s->step.in ||
+        s->step.rows > s->step.in - s->step.row || (s->step.rows == 0 && s->step.row > 0))
+        return gnn__error(GNN_EINVALID, "%s: %lld rows from row %lld on, the matrix has %lld",
+                          s->where, (long long)s->step.rows, (long long)s->step.row,
+                          (long long)s->step.in);
     return GNN_OK;
 }
 
@@ -26,12 +32,18 @@ static int declare(gnn_model_t *model, gnn__model_step_t *s)
 static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *in)
 {
     s->width = s->step.out;
-    return gnn__step_expect(model, s, in, 0, s->step.in, "input features");
+    return gnn__step_expect(model, s, in, 0, s->step.rows > 0 ? s->step.rows : s->step.in,
+                            "input features");
 }
 
 static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const gnn_var_t *in)
 {
-    const gnn_var_t weight = gnn__step_value(r, s, "weight"), bias = gnn__step_value(r, s, "bias");
+    gnn_var_t weight = gnn__step_value(r, s, "weight");
+    const gnn_var_t bias = gnn__step_value(r, s, "bias");
+    const gnn_step_t *t = &s->step;
+    if (t->rows > 0)
+        weight = s->turned ? gnn_tape_view(r->tape, weight, 0, t->out, t->row, t->rows)
+                           : gnn_tape_view(r->tape, weight, t->row, t->rows, 0, t->out);
     return s->turned ? gnn_tape_linear_transposed(r->tape, in[0], weight, bias)
                      : gnn_tape_linear(r->tape, in[0], weight, bias);
 }

@@ -1,5 +1,6 @@
 /* A block-diagonal product: block b of y is block b of x times W_b. x (n x B*d), W (B*d x o), the
  * blocks' matrices one under another -> (n x B*o). Option: B. Schlichtkrull et al. 2018 (R-GCN). */
+#include <lib/kernels/dense/dense.h>
 #include <lib/ops/rows/named_ops.h>
 
 static int shape(gnn_op_call_t *call)
@@ -18,55 +19,66 @@ static int shape(gnn_op_call_t *call)
     gnn__op_output(call, x->rows, cols);
     call->in[0].keep = w->wants_grad;
     call->in[1].keep = x->wants_grad;
-    return gnn__op_bytes(call, w->rows, w->cols, sizeof(double), &call->backward_scratch);
+    return GNN_OK;
 }
 
-/* Column i of x belongs to block i / d, whose numbers in y begin here. */
-static int64_t block_start(const gnn_op_call_t *call, int64_t i)
+/* Block b of a tensor of `blocks` side by side. */
+static gnn_tensor_t beside(const gnn_tensor_t *t, int64_t blocks, int64_t b)
 {
-    const int64_t blocks = (int64_t)gnn__op_option(call, 0, 1), d = call->in[0].cols / blocks;
-    return i / d * call->in[1].cols;
+    const int64_t cols = t->cols / blocks;
+    return (gnn_tensor_t){t->data + b * cols, t->rows, cols, t->stride};
+}
+
+/* c = a b + beta c, with a or b transposed where asked. */
+static int product(const gnn_op_call_t *call, const gnn_tensor_t *a, bool transpose_a,
+                   const gnn_tensor_t *b, bool transpose_b, gnn_real_t beta, const gnn_tensor_t *c)
+{
+    return gnn__dense(call->context, &(gnn__product_t){.transpose_a = transpose_a,
+                                                       .transpose_b = transpose_b,
+                                                       .m = c->rows,
+                                                       .n = c->cols,
+                                                       .k = transpose_a ? a->rows : a->cols,
+                                                       .lda = gnn__stride(a),
+                                                       .ldb = gnn__stride(b),
+                                                       .ldc = gnn__stride(c),
+                                                       .alpha = 1,
+                                                       .beta = beta,
+                                                       .a = a->data,
+                                                       .b = b->data,
+                                                       .c = c->data,
+                                                       .threads = call->threads});
 }
 
 static int forward(gnn_op_call_t *call)
 {
-    const gnn_tensor_t *x = &call->in[0].value, *w = &call->in[1].value, *y = &call->out[0].value;
-    const int threads = gnn__op_threads(call, x->rows * x->cols * w->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < x->rows; r++) {
-        memset(gnn__row(y, r), 0, sizeof(gnn_real_t) * (size_t)y->cols);
-        for (int64_t i = 0; i < x->cols; i++)
-            gnn__elementwise_kernels()->scale(w->cols, gnn__row(x, r)[i], gnn__row(w, i), true,
-                                              gnn__row(y, r) + block_start(call, i));
+    const int64_t blocks = (int64_t)gnn__op_option(call, 0, 1), d = call->in[0].cols / blocks;
+    for (int64_t b = 0; b < blocks; b++) {
+        const gnn_tensor_t x = beside(&call->in[0].value, blocks, b),
+                           w = gnn__rows(&call->in[1].value, b * d, d),
+                           y = beside(&call->out[0].value, blocks, b);
+        GNN_TRY(product(call, &x, false, &w, false, 0, &y));
     }
     return GNN_OK;
 }
 
-static void weight_grad(const gnn_op_call_t *call)
-{
-    const gnn_tensor_t *x = &call->in[0].value, *dy = &call->out[0].grad;
-    const int64_t cols = call->in[1].cols;
-    double *sums = call->scratch;
-    memset(sums, 0, sizeof *sums * (size_t)(x->cols * cols));
-    for (int64_t r = 0; r < x->rows; r++)
-        for (int64_t i = 0; i < x->cols; i++)
-            for (int64_t c = 0; c < cols; c++)
-                sums[i * cols + c] +=
-                    (double)gnn__row(x, r)[i] * (double)gnn__row(dy, r)[block_start(call, i) + c];
-    gnn__op_add_numbers(&call->in[1], sums);
-}
-
 static int backward(gnn_op_call_t *call)
 {
-    const gnn_tensor_t *w = &call->in[1].value, *dx = &call->in[0].grad, *dy = &call->out[0].grad;
+    const int64_t blocks = (int64_t)gnn__op_option(call, 0, 1), d = call->in[0].cols / blocks;
     gnn__op_begin(call, 0);
     gnn__op_begin(call, 1);
-    if (gnn__wants(call, 1))
-        weight_grad(call);
-    for (int64_t r = 0; gnn__wants(call, 0) && r < dx->rows; r++)
-        for (int64_t i = 0; i < dx->cols; i++)
-            gnn__row(dx, r)[i] += (gnn_real_t)gnn__elementwise_kernels()->dot(
-                call->in[1].cols, gnn__row(w, i), gnn__row(dy, r) + block_start(call, i));
+    for (int64_t b = 0; b < blocks; b++) {
+        const gnn_tensor_t dy = beside(&call->out[0].grad, blocks, b);
+        if (gnn__wants(call, 0)) {
+            const gnn_tensor_t w = gnn__rows(&call->in[1].value, b * d, d),
+                               dx = beside(&call->in[0].grad, blocks, b);
+            GNN_TRY(product(call, &dy, false, &w, true, 1, &dx));
+        }
+        if (gnn__wants(call, 1)) {
+            const gnn_tensor_t x = beside(&call->in[0].value, blocks, b),
+                               dw = gnn__rows(&call->in[1].grad, b * d, d);
+            GNN_TRY(product(call, &x, true, &dy, false, 1, &dw));
+        }
+    }
     return GNN_OK;
 }
 

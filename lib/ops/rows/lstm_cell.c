@@ -2,7 +2,6 @@
  * o, state (n x 2h) = [h | c], absent: 0 -> [h' | c'], c' = sigmoid(f) c + sigmoid(i) tanh(g), h'
  * = sigmoid(o) tanh(c'). Hochreiter and Schmidhuber 1997, in PyTorch's form. */
 #include <lib/ops/rows/named_ops.h>
-#include <lib/ops/rows/lstm.h>
 
 static int shape(gnn_op_call_t *call)
 {
@@ -33,24 +32,19 @@ static int forward(gnn_op_call_t *call)
     const int threads = gnn__op_threads(call, 60 * y->rows * y->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < y->rows; r++)
-        gnn__lstm_step(h, gnn__row(gates, r), memory(call, r), gnn__row(y, r), gnn__row(y, r) + h);
+        gnn__elementwise_kernels()->lstm(h, h, gnn__row(gates, r), memory(call, r), gnn__row(y, r),
+                                         gnn__row(y, r) + h);
     return GNN_OK;
 }
 
 static void row_grad(const gnn_op_call_t *call, int64_t r)
 {
-    const gnn_tensor_t *gates = &call->in[0].value, *dy = &call->out[0].grad;
-    const int64_t h = dy->cols / 2;
-    for (int64_t k = 0; k < h; k++) {
-        double d[5];
-        const double c = memory(call, r) ? (double)memory(call, r)[k] : 0;
-        gnn__lstm_step_grad(h, k, gnn__row(gates, r), c, (double)gnn__row(dy, r)[k],
-                            (double)gnn__row(dy, r)[h + k], d);
-        for (int64_t g = 0; gnn__wants(call, 0) && g < 4; g++)
-            gnn__row(&call->in[0].grad, r)[g * h + k] += (gnn_real_t)d[g];
-        if (gnn__wants(call, 1))
-            gnn__row(&call->in[1].grad, r)[h + k] += (gnn_real_t)d[4];
-    }
+    const gnn_real_t *dy = gnn__row(&call->out[0].grad, r);
+    const int64_t h = call->out[0].cols / 2;
+    gnn__elementwise_kernels()->lstm_grad(
+        h, h, gnn__row(&call->in[0].value, r), memory(call, r), dy, dy + h,
+        gnn__wants(call, 0) ? gnn__row(&call->in[0].grad, r) : NULL,
+        gnn__wants(call, 1) ? gnn__row(&call->in[1].grad, r) + h : NULL);
 }
 
 static int backward(gnn_op_call_t *call)

@@ -15,52 +15,59 @@ static int shape(gnn_op_call_t *call)
     gnn__op_output(call, x->rows, cols);
     call->in[0].keep = m->wants_grad;
     call->in[1].keep = x->wants_grad;
-    return gnn__op_bytes(call, m->rows, m->cols, sizeof(double), &call->backward_scratch);
+    return gnn__column_bytes(call, x->rows, m->rows * m->cols, &call->backward_scratch);
 }
 
 static int forward(gnn_op_call_t *call)
 {
     const gnn_tensor_t *x = &call->in[0].value, *m = &call->in[1].value, *y = &call->out[0].value;
     const int64_t d = x->cols / m->rows;
+    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     const int threads = gnn__op_threads(call, x->rows * x->cols * m->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < x->rows; r++)
-        for (int64_t c = 0; c < y->cols; c++) {
-            double sum = 0;
+        for (int64_t b = 0; b < m->cols; b++)
             for (int64_t a = 0; a < m->rows; a++)
-                sum += (double)gnn__row(m, a)[c / d] * (double)gnn__row(x, r)[a * d + c % d];
-            gnn__row(y, r)[c] = (gnn_real_t)sum;
-        }
+                kernels->scale(d, gnn__row(m, a)[b], gnn__row(x, r) + a * d, a > 0,
+                               gnn__row(y, r) + b * d);
     return GNN_OK;
 }
 
-static void matrix_grad(const gnn_op_call_t *call)
+/* One row: dx, and what it adds to dm. */
+static void row_grad(const gnn_op_call_t *call, int64_t r, double *sums)
 {
-    const gnn_tensor_t *x = &call->in[0].value, *dy = &call->out[0].grad;
-    const int64_t heads = call->in[1].rows, mixed = call->in[1].cols, d = x->cols / heads;
-    double *sums = call->scratch;
-    memset(sums, 0, sizeof *sums * (size_t)(heads * mixed));
-    for (int64_t r = 0; r < x->rows; r++)
-        for (int64_t a = 0; a < heads; a++)
-            for (int64_t c = 0; c < dy->cols; c++)
-                sums[a * mixed + c / d] +=
-                    (double)gnn__row(dy, r)[c] * (double)gnn__row(x, r)[a * d + c % d];
-    gnn__op_add_numbers(&call->in[1], sums);
+    const gnn_tensor_t *m = &call->in[1].value;
+    const int64_t d = call->in[0].cols / m->rows;
+    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
+    for (int64_t a = 0; a < m->rows; a++)
+        for (int64_t b = 0; b < m->cols; b++) {
+            const gnn_real_t *dy = gnn__row(&call->out[0].grad, r) + b * d;
+            if (gnn__wants(call, 0))
+                kernels->scale(d, gnn__row(m, a)[b], dy, true,
+                               gnn__row(&call->in[0].grad, r) + a * d);
+            if (gnn__wants(call, 1))
+                sums[a * m->cols + b] += kernels->dot(d, gnn__row(&call->in[0].value, r) + a * d, dy);
+        }
 }
 
 static int backward(gnn_op_call_t *call)
 {
-    const gnn_tensor_t *m = &call->in[1].value, *dx = &call->in[0].grad, *dy = &call->out[0].grad;
+    const int64_t rows = call->in[0].rows, numbers = call->in[1].rows * call->in[1].cols;
+    const int chunks = (int)gnn__column_chunks(rows);
+    double *sums = call->scratch;
     gnn__op_begin(call, 0);
     gnn__op_begin(call, 1);
-    if (gnn__wants(call, 1) && dy->cols > 0)
-        matrix_grad(call);
-    for (int64_t r = 0; gnn__wants(call, 0) && r < dx->rows; r++)
-        for (int64_t c = 0; c < dy->cols; c++) {
-            const int64_t d = dx->cols / m->rows;
-            for (int64_t a = 0; a < m->rows; a++)
-                gnn__row(dx, r)[a * d + c % d] += gnn__row(m, a)[c / d] * gnn__row(dy, r)[c];
-        }
+    const int threads = gnn__op_threads(call, 2 * rows * call->in[0].cols * call->in[1].cols);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int k = 0; k < chunks; k++) {
+        memset(sums + k * numbers, 0, sizeof *sums * (size_t)numbers);
+        for (int64_t r = gnn__share(rows, k, chunks); r < gnn__share(rows, k + 1, chunks); r++)
+            row_grad(call, r, sums + k * numbers);
+    }
+    if (gnn__wants(call, 1) && call->out[0].cols > 0) {
+        gnn__column_total(chunks, numbers, sums);
+        gnn__op_add_numbers(&call->in[1], sums);
+    }
     return GNN_OK;
 }
 
