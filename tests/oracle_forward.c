@@ -133,6 +133,12 @@ term_t oracle__turned(const oracle_t *o, const term_t *row, int64_t c, double po
     int64_t width = plain ? (int64_t)oracle__option(options[1], (double)o->d_k) : o->d_k,
             at = c % o->d_k, t;
     const term_t *head = row + c - at;
+    if (o->unit) {
+        double sum = 0;
+        for (int64_t k = 0; k < o->d_k; k++)
+            sum += head[k].v * head[k].v;
+        return scaled(1 / fmax(sqrt(sum), 1e-12), row[c]);
+    }
     if (!o->turns || at >= width)
         return row[c];
     bool adjacent = plain && options[3] > 0, second = adjacent ? at % 2 == 1 : at >= width / 2;
@@ -144,6 +150,29 @@ term_t oracle__turned(const oracle_t *o, const term_t *row, int64_t c, double po
     term_t x = head[adjacent ? 2 * t : t], y = head[adjacent ? 2 * t + 1 : t + width / 2];
     return second ? plus(scaled(sin(angle), x), scaled(cos(angle), y))
                   : plus(scaled(cos(angle), x), scaled(-sin(angle), y));
+}
+
+/* Turned back; or, with u = x / |x|, (d - u (u . d)) / |x|. */
+term_t oracle__map_grad(const oracle_t *o, const term_t *row, const term_t *d_mapped, int64_t c,
+                        double position)
+{
+    if (!o->unit)
+        return oracle__turned(o, d_mapped, c, position, -1);
+    const int64_t first = c - c % o->d_k;
+    double squares = 0;
+    term_t along = term(0);
+    for (int64_t k = first; k < first + o->d_k; k++) {
+        squares += row[k].v * row[k].v;
+        add_to(&along, times(row[k], d_mapped[k]));
+    }
+    const double by = 1 / fmax(sqrt(squares), 1e-12);
+    return scaled(by, minus(d_mapped[c], scaled(by * by, times(row[c], along))));
+}
+
+int64_t oracle__place(const double *options, double at_j, int64_t a)
+{
+    const double places = oracle__option(options[0], 32);
+    return a * (int64_t)places + (int64_t)fmax(0, fmin(at_j, places - 1));
 }
 
 /* Raffel et al. 2020: half of the n buckets for 0, 1, ..., the rest up to `reach` by the
@@ -194,7 +223,8 @@ int64_t oracle__bucket(const double *options, double distance)
     return (distance > 0 ? n / 2 : 0) + log_bucket(n / 2, reach, fabs(distance));
 }
 
-/* dot: scale q.k     additive: leaky(q + k)     additive_v2: a . leaky(q + k) */
+/* dot: scale q.k     additive: leaky(q + k)     additive_v2: a . leaky(q + k)     additive_tanh: a .
+ * tanh(q + k) */
 static term_t raw_score(oracle_t *o, const term_t *key, int64_t a)
 {
     const term_t *q = o->query;
@@ -207,6 +237,9 @@ static term_t raw_score(oracle_t *o, const term_t *key, int64_t a)
         term_t qc = q[a * o->d_k + c], kc = key[kv * o->d_k + c];
         if (o->aggregator == ORACLE_DOT)
             add_to(&sum, scaled(o->scale, times(qc, kc)));
+        else if (o->aggregator == ORACLE_ADDITIVE_TANH)
+            add_to(&sum, times(term(parameters[a * o->d_k + c]),
+                               (term_t){tanh(plus(qc, kc).v), fmin(1, plus(qc, kc).b)}));
         else
             add_to(&sum, times(term(parameters[a * o->d_k + c]), leaky(o, a, plus(qc, kc))));
     }
@@ -233,6 +266,7 @@ static term_t prior(const oracle_t *o, const oracle_pair_t *p, int which, const 
     case ORACLE_SLOPE: return term(x->value[a] * p->distance);
     case ORACLE_SLOPE_ABSOLUTE: return term(-x->value[a] * fabs(p->distance));
     case ORACLE_TABLE: return term(x->value[a * x->cols + oracle__bucket(options, p->distance)]);
+    case ORACLE_PLACE: return term(x->value[p->i * x->cols + oracle__place(options, p->at_j, a)]);
     case ORACLE_RECEIVER: return term(x->value[p->i * x->cols + a]);
     case ORACLE_SENDER: return term(x->value[p->j * x->cols + a]);
     default: break;
@@ -282,16 +316,54 @@ static void softmax(const oracle_t *o, int64_t n, int64_t a)
     o->sink[a] = has_sink ? exp(of_sink - largest) / sum : 0;
 }
 
+/* Softmax among the `count` best scores alone; those equal to the last of them share its weight.
+ * Where the next score is near, two correct programs may choose differently. */
+static void choose_best(oracle_t *o, int64_t n, int64_t a)
+{
+    const int64_t count = (int64_t)fmin(oracle__option(o->how.weigher_options[0], 1), (double)n);
+    double last = -INFINITY, next = -INFINITY, largest = -INFINITY, b = 0, sum = 0, tied = 0, in = 0;
+    term_t chosen[n + 1];
+    for (int64_t k = 0; k < n; k++) {
+        const term_t s = o->row_score[k * o->heads + a];
+        int64_t above = 0, equal = 0;
+        for (int64_t l = 0; l < n; l++) {
+            above += o->row_score[l * o->heads + a].v > s.v;
+            equal += o->row_score[l * o->heads + a].v == s.v;
+        }
+        if (above < count && above + equal >= count)
+            last = s.v, tied = (double)equal, in = (double)(count - above);
+        largest = fmax(largest, s.v);
+        b = fmax(b, s.b);
+    }
+    for (int64_t k = 0; k < n; k++) {
+        const double s = o->row_score[k * o->heads + a].v;
+        next = s < last ? fmax(next, s) : next;
+        chosen[k] = term(s < last ? 0 : exp(s - largest) * (s == last ? in / tied : 1));
+        sum += chosen[k].v;
+    }
+    if (n > 0 && next > -INFINITY && b > 0)
+        lower(&o->margin_score[a], (last - next) / b / 10);
+    softmax(o, n, a);
+    for (int64_t k = 0; k < n; k++) {
+        o->row_believed[k * o->heads + a] = o->row_score[k * o->heads + a];
+        o->row_score[k * o->heads + a] = sum > 0 ? scaled(1 / sum, chosen[k]) : term(0);
+    }
+}
+
 /* Scores become weights. */
-static void weigh(const oracle_t *o, int64_t n, int64_t a)
+static void weigh(oracle_t *o, int64_t n, int64_t a)
 {
     double off = o->how.weigher_options[0] > 0 && n > 0 ? log((double)n) : 0;
     if (o->weigher == ORACLE_SOFTMAX || o->weigher == ORACLE_SOFTMAX_SINK)
         softmax(o, n, a);
+    if (o->weigher == ORACLE_BEST)
+        choose_best(o, n, a);
     for (int64_t k = 0; o->weigher == ORACLE_SIGMOID && k < n; k++) {
         term_t *score = &o->row_score[k * o->heads + a];
         *score = term(sigmoid(score->v - off));
     }
+    for (int64_t k = 0; o->weigher != ORACLE_BEST && k < n; k++)
+        o->row_believed[k * o->heads + a] = o->row_score[k * o->heads + a];
 }
 
 /* ---- aggregators ---- */

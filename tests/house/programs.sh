@@ -167,6 +167,29 @@ stopped() {
     cmp whole parts
 }
 expect "translate resumes to the same bits" stopped "$programs/translate" --epochs 2
+
+# killed NAME OPTION...: killed twice by kill -9, each time after another checkpoint, and resumed, it
+# saves what it saves when it is not killed.
+killed() {
+    rm -f parts parts.ckpt
+    "$@" --threads 1 --save whole >out 2>&1 || { cat out && return 1; }
+    for round in 1 2; do
+        before=$(cksum parts.ckpt 2>none)
+        resume=$([ -f parts.ckpt ] && echo --resume)
+        "$@" --threads 1 --save parts --checkpoint parts.ckpt $resume >out 2>&1 &
+        for turn in $(seq 600); do
+            [ -f parts.ckpt ] && [ "$(cksum parts.ckpt)" != "$before" ] && break
+            kill -0 $! 2>none || break
+            sleep 0.05
+        done
+        kill -9 $! 2>none
+        wait $! 2>none
+        [ -f parts.ckpt ] && [ ! -f parts ] || { echo "round $round: it was not killed amid"; return 1; }
+    done
+    "$@" --threads 1 --save parts --checkpoint parts.ckpt --resume >out 2>&1 || { cat out && return 1; }
+    cmp whole parts
+}
+expect "translate that is killed resumes to the same bits" killed "$programs/translate" --epochs 5
 rm -f parts.ckpt
 expect "write resumes to the same bits" stopped "$programs/write" --epochs 6 --length 0
 expect "its checkpoint is not overwritten" said "resume goes on from it" 1 "$programs/write" --epochs 6 --checkpoint parts.ckpt
