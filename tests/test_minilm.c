@@ -186,13 +186,14 @@ START_TEST(complete_graphs_as_edges)
     trial_t t;
     gnn_tokens_t *tokens = NULL;
     int64_t count;
+    if (!minilm_open(&t))
+        return;
     const char *path = test_data("stsb/stsb-en-test.csv");
     if (!path) {
         test_skip("minilm", "stsb/stsb-en-test.csv is not there");
+        trial_close(&t);
         return;
     }
-    if (!minilm_open(&t))
-        return;
     const char **lines = lines_of(&t, path, &count), **at = keep(&t, calloc(4096, sizeof *at));
     const gnn_texts_t texts = {.at = at, .count = short_sentences(lines, count, at)};
     ck_assert_int_gt(texts.count, 500);
