@@ -1,5 +1,5 @@
-/* Golden files of the zoo on the road from Bahdanau's decoder to today's layers: scores over encoder
- * states, gated linear units, norms, positions. Outputs and all gradients. */
+/* Golden files of the zoo on the road from Bahdanau's decoder to today's layers: scores over
+ * encoder states, gated linear units, norms, positions. Outputs and all gradients. */
 #include "zoo_tape.h"
 
 #include <gnn/text.h>
