@@ -151,7 +151,8 @@ expect "and reads them again" measured bleu 0 100 "$programs/translate" --load n
     --test-source one.txt --test-target one.txt
 expect "translate by hard attention" measured bleu 40 100 "$programs/translate" --score hard --epochs 3 --threads 1 --json --save hard
 expect "and reads it again" measured bleu 0 100 "$programs/translate" --load hard --threads 1 --json --test-source one.txt --test-target one.txt
-expect "a score that there is not" said "is none of scaled" 2 "$programs/translate" --score loud
+expect "a score that there is not" exits 2 "$programs/translate" --score loud
+expect "says which there are" grep -q 'is none of scaled' last
 printf 'zwei plus drei\nfünf mal acht\n' >sums.txt
 expect "translates lines" "$programs/translate" --load numbers --threads 1 --input sums.txt
 expect "with a line for each" sh -c 'test $(wc -l <last) -eq 2'
