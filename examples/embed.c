@@ -19,7 +19,7 @@
 typedef struct {
     const char *model, *input, *output, *query;
     int64_t top, threads;
-    int json;
+    int json, precision;
 } options_t;
 
 /* The lines of a file, which lie one behind another in `text`. */
@@ -230,6 +230,7 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         TEXT("input", &o->input, "a sentence in each line; - is standard input", "FILE"),
         OUTPUT("output", &o->output, "the vectors, as an array called embeddings", "FILE.npz"),
         TEXT("query", &o->query, "ranks the lines by their cosine with this sentence", "\"...\""),
+        CHOICE("precision", &o->precision, "of products (gnn/context.h)", "highest|high|medium"),
         WHOLE("top", &o->top, "so many lines of the ranking", 1, 1000000000),
         FLAG("json", &o->json, "counts and seconds as one JSON object on standard output"),
         WHOLE("threads", &o->threads, "0: all processors that the process may use [0]", 0, 1024),
@@ -267,7 +268,11 @@ int main(int argc, char **argv)
     int status;
     if (!read_options(&options, argc, argv, &status))
         return status;
-    int rc = gnn_context_new(&context, &(gnn_context_config_t){.threads = (int)options.threads});
+    static const gnn_precision_t levels[] = {GNN_PRECISION_HIGHEST, GNN_PRECISION_HIGH,
+                                             GNN_PRECISION_MEDIUM};
+    int rc =
+        gnn_context_new(&context, &(gnn_context_config_t){.threads = (int)options.threads,
+                                                          .precision = levels[options.precision]});
     if (rc == GNN_OK)
         rc = run(&options, context, &pretrained, &lines);
     if (rc == GNN_OK)

@@ -142,9 +142,9 @@ static void tell(const run_t *r, double took)
         program_json_string(stdout, gnn_pretrained_architecture(r->p));
         printf(", \"classes\": %lld, \"sentences\": %lld, \"epochs\": %lld, \"best_epoch\": %lld, "
                "\"steps\": %.0f, \"seed\": %lld, ",
-               (long long)gnn_pretrained_label_count(r->p), (long long)r->train->count,
-               (long long)r->result.epochs, (long long)r->result.best_epoch, all,
-               (long long)r->o->seed);
+               (long long)gnn_pretrained_label_count(r->p),
+               (long long)texts_of(r->train, r->o->limit).texts.count, (long long)r->result.epochs,
+               (long long)r->result.best_epoch, all, (long long)r->o->seed);
         program_json_number(stdout, "train_loss", r->result.train_loss);
         printf(", ");
         program_json_number(stdout, "dev_accuracy", r->dev ? r->result.validation_metric : NAN);

@@ -221,6 +221,8 @@ static int read_options(translate_t *o, int argc, char **argv, int *status)
         WHOLE("heads", &o->heads, "of attention", 1, 4096),
         WHOLE("feed-forward", &o->feed_forward, "inner width of a layer", 1, 1000000),
         WHOLE("max-length", &o->max_length, "tokens of a sentence; the rest is cut", 4, 65536),
+        CHOICE("score", &o->score, "by which the decoder weighs the encoder's states",
+               "scaled|general|additive|cosine|location|hard"),
         FLAG("keep-case", &o->keep_case, "capitals stay, and count for BLEU"),
         HEADING("Training"),
         TEXT_TRAIN_OPTIONS(o->train),
@@ -256,7 +258,7 @@ static int check(const translate_t *o)
     }
     static const char *const training[] = {"source", "save",      "checkpoint", "resume",
                                            "epochs", "width",     "layers",     "heads",
-                                           "lr",     "smoothing", NULL};
+                                           "lr",     "smoothing", "score",      NULL};
     if (o->load && options_idle("load", training))
         return 0;
     return !o->input || !options_idle("input", (const char *const[]){"json", NULL});

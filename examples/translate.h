@@ -11,7 +11,7 @@ typedef struct {
     const char *input, *output, *save, *load;
     int64_t vocabulary, width, layers, heads, feed_forward, max_length, beams, at_once;
     double length_penalty;
-    int keep_case, json;
+    int keep_case, json, score; /* score: as translate_scores.c lists them */
     text_train_t train;
 } translate_t;
 
@@ -41,6 +41,11 @@ int translator_new(translator_t *t, gnn_context_t *context, const translate_t *o
 int translator_save(const translator_t *t, const char *path);
 int translator_load(translator_t *t, gnn_context_t *context, const char *path);
 void translator_free(translator_t *t);
+
+/* The steps NAME, attention among what was said so far (graph 1), and NAME:cross, to the value
+ * "memory" (graph 2). */
+void add_decoder_layer(gnn_steps_t *steps, const char *name, const gnn_layer_config_t *layer,
+                       int score);
 
 /* A source's tokens with the end token, and a target's between begin and end. The caller frees both
  * with encoded_free; `sequences` points into them. */

@@ -65,8 +65,7 @@ static int make_model(gnn_model_t **model, gnn_context_t *context, const transla
     add_embedding(steps, o, vocabulary, 1);
     for (int64_t k = 0; k < o->layers; k++) {
         snprintf(name, sizeof name, "decoder.%lld", (long long)k);
-        gnn_steps_block(steps, "decoder_layer",
-                        &(gnn_block_t){.name = name, .memory = "memory", .graph = 1, .layer = layer});
+        add_decoder_layer(steps, name, &layer, o->score);
     }
     add_norm(steps, "hidden", o->width);
     gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_LINEAR,

@@ -61,10 +61,12 @@ void contract_assert(const char *what)
     ck_assert_msg(ran, "%s compared nothing", what);
 }
 
-/* A deviation next to its clamp may be 0 here and not there: such outputs are left out. */
+/* A deviation next to its clamp may be 0 here and not there, and the best of scores that are nearly
+ * equal another one: such outputs are left out. */
 static bool clamped(const contract_run_t *r, int64_t k)
 {
-    return r->oracle->aggregator == ORACLE_STD && r->oracle->margin[k] < 1e-6;
+    const oracle_t *o = r->oracle;
+    return (o->aggregator == ORACLE_STD || o->weigher == ORACLE_BEST) && o->margin[k] < 1e-6;
 }
 
 /* NaN is never near anything. */

@@ -33,6 +33,8 @@ static gnn_prior_use_t draw_prior(draw_t *d)
         use.options[1] = (double)draw_below(d, GNN_BUCKETS);
         use.options[2] = (double)(6 + draw_below(d, 20));
     }
+    if (use.row == &gnn_prior_place)
+        use.options[0] = (double)(3 + draw_below(d, 9));
     if (use.row->n_options > 3)
         use.options[3] = (double)draw_below(d, 2);
     return use;
@@ -44,6 +46,10 @@ static void draw_map(contract_case_t *c, draw_t *d)
     int64_t even = c->d_k / 2 * 2;
     if (c->aggregator->score_width != GNN_SCORE_PER_KEY || even == 0 || !draw_once_in(d, 3))
         return;
+    if (draw_once_in(d, 4)) {
+        c->map = &gnn_map_l2;
+        return;
+    }
     if (even == c->d_k && draw_once_in(d, 3)) {
         const bool by_pair = draw_once_in(d, 2);
         c->map = by_pair ? &gnn_map_rope_yarn : &gnn_map_rope_llama3;
@@ -85,7 +91,7 @@ static void draw_scores(contract_case_t *c, draw_t *d, bool plain)
     if (draw_once_in(d, 2))
         c->weigher = gnn_weigher_at((size_t)draw_below(d, (int64_t)gnn_weigher_count()));
     if (c->weigher && c->weigher->n_options > 0)
-        c->weigher_options[0] = (double)draw_below(d, 2);
+        c->weigher_options[0] = (double)draw_below(d, c->weigher == &gnn_weigher_best ? 5 : 2);
     c->softcap = draw_once_in(d, 3) ? 0.8 : 0;
     if (draw_once_in(d, 3) && c->heads % 2 == 0)
         c->value_heads = c->heads / 2;

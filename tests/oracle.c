@@ -8,12 +8,13 @@
 static const char *const message_names[ORACLE_MESSAGES] = {"none",     "linear", "linear_edge",
                                                            "relu_sum", "gate",   "by_distance"};
 static const char *const aggregator_names[ORACLE_AGGREGATORS] = {
-    "sum", "mean", "max", "min", "std", "dot", "additive", "additive_v2", "var", "softmax_mean"};
+    "sum",      "mean",        "max", "min",          "std",          "dot",
+    "additive", "additive_v2", "var", "softmax_mean", "additive_tanh"};
 static const char *const weigher_names[ORACLE_WEIGHERS] = {"softmax", "softmax_sink", "linear",
-                                                           "sigmoid"};
+                                                           "sigmoid", "best"};
 static const char *const prior_names[ORACLE_PRIORS] = {
-    "slope", "slope_absolute", "table", "keys", "receiver", "sender", "sender_keys"};
-static const char *const map_names[] = {"none", "rope", "rope_llama3", "rope_yarn"};
+    "slope", "slope_absolute", "table", "keys", "receiver", "sender", "sender_keys", "place"};
+static const char *const map_names[] = {"none", "rope", "rope_llama3", "rope_yarn", "l2"};
 
 static int find(const char *name, const char *const *names, int n)
 {
@@ -45,7 +46,9 @@ static void sizes(oracle_t *o)
     o->weigher = o->how.weigher
                      ? (oracle_weigher_t)find(o->how.weigher->name, weigher_names, ORACLE_WEIGHERS)
                      : ORACLE_SOFTMAX;
-    o->turns = o->how.map ? find(o->how.map->name, map_names, 4) : 0;
+    o->turns = o->how.map ? find(o->how.map->name, map_names, 5) : 0;
+    o->unit = o->turns == 4;
+    o->turns = o->unit ? 0 : o->turns;
     for (int p = 0; p < GNN_PRIORS; p++)
         if (o->how.priors[p].row)
             o->prior[p] =
@@ -164,6 +167,7 @@ static void make_rows(oracle_t *o)
     o->row_score = array(n * o->heads, sizeof(term_t));
     o->row_d_score = array(n * o->heads, sizeof(term_t));
     o->row_capped = array(n * o->heads, sizeof(term_t));
+    o->row_believed = array(n * o->heads, sizeof(term_t));
     o->query = array(o->query_width, sizeof(term_t));
     o->d_query = array(o->query_width, sizeof(term_t));
     o->sink = array(o->heads, sizeof(double));
@@ -215,12 +219,12 @@ void oracle_free(oracle_t *o)
 {
     if (!o)
         return;
-    void *const owned[] = {o->first,       o->pairs,      o->d_out,          o->out,
-                           o->weights,     o->margin,     o->row_message,    o->row_d_message,
-                           o->row_edge,    o->row_key,    o->row_d_key,      o->row_score,
-                           o->row_d_score, o->row_factor, o->row_d_factor,   o->row_keep,
-                           o->row_capped,  o->query,      o->d_query,        o->sink,
-                           o->row_y,       o->row_d_y,    o->margin_message, o->margin_score};
+    void *const owned[] = {
+        o->first,     o->pairs,       o->d_out,          o->out,          o->weights,
+        o->margin,    o->row_message, o->row_d_message,  o->row_edge,     o->row_key,
+        o->row_d_key, o->row_score,   o->row_d_score,    o->row_factor,   o->row_d_factor,
+        o->row_keep,  o->row_capped,  o->query,          o->d_query,      o->sink,
+        o->row_y,     o->row_d_y,     o->margin_message, o->margin_score, o->row_believed};
     for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
         free(owned[k]);
     for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++) {

@@ -61,6 +61,7 @@ typedef enum {
     ORACLE_SOFTMAX_SINK,
     ORACLE_LINEAR_WEIGHTS,
     ORACLE_SIGMOID,
+    ORACLE_BEST,
     ORACLE_WEIGHERS
 } oracle_weigher_t;
 typedef enum {
@@ -71,6 +72,7 @@ typedef enum {
     ORACLE_RECEIVER,
     ORACLE_SENDER,
     ORACLE_SENDER_KEYS,
+    ORACLE_PLACE,
     ORACLE_PRIORS
 } oracle_prior_t;
 typedef enum {
@@ -84,6 +86,7 @@ typedef enum {
     ORACLE_ADDITIVE_V2,
     ORACLE_VAR,
     ORACLE_SOFTMAX_MEAN,
+    ORACLE_ADDITIVE_TANH,
     ORACLE_AGGREGATORS
 } oracle_aggregator_t;
 
@@ -110,6 +113,7 @@ typedef struct oracle {
     oracle_weigher_t weigher;
     oracle_prior_t prior[GNN_PRIORS]; /* where how.priors has a row */
     int turns;                        /* 1: the map is rope, 2: Llama 3's, 3: YaRN's */
+    bool unit;                        /* the map divides heads by their length */
     bool scored;
     int64_t n_dst, n_src, n_edges;
     int64_t heads, key_heads, value_heads, d_k, d_v, width, out_width, key_width, query_width;
@@ -131,7 +135,7 @@ typedef struct oracle {
     /* of the receiver at hand: one row per pair ... */
     term_t *row_message, *row_d_message, *row_edge, *row_key, *row_d_key, *row_score, *row_d_score,
         *row_factor, *row_d_factor;
-    term_t *row_capped;
+    term_t *row_capped, *row_believed; /* believed: weights that the gradients of scores take */
     double *row_keep;
     /* ... and the output before the gate, its gradient, and margins per message column and per
      * head */
@@ -173,5 +177,10 @@ int64_t oracle__bucket(const double *options, double distance);
 int64_t oracle__message_place(const oracle_t *o, double distance, int64_t c);
 /* rope: number c of a row of heads of d_k numbers, turned by `sign` times the position's angle. */
 term_t oracle__turned(const oracle_t *o, const term_t *row, int64_t c, double position, int sign);
+/* d_row[c] is what the map's result gives to number c of the row it was made of. */
+term_t oracle__map_grad(const oracle_t *o, const term_t *row, const term_t *d_mapped, int64_t c,
+                        double position);
+/* Columns of a receiver's row for one head of the prior `place`, and the sender's column. */
+int64_t oracle__place(const double *options, double at_j, int64_t a);
 
 #endif

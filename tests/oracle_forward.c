@@ -107,94 +107,8 @@ static void keys(const oracle_t *o, const oracle_pair_t *p, term_t *key)
     }
 }
 
-/* Llama 3 and YaRN keep a share of a frequency and divide the rest by a factor. */
-static double slowed(const oracle_t *o, double t)
-{
-    const double *options = o->how.map_options;
-    const double base = oracle__option(options[0], o->turns == 2 ? 500000 : 10000),
-                 f = pow(base, -2 * t / (double)o->d_k),
-                 factor = oracle__option(options[1], o->turns == 2 ? 8 : 1);
-    double share;
-    if (o->turns == 2) {
-        const double far = oracle__option(options[2], 8192), near = oracle__option(options[3], 2048);
-        share = (f - 2 * M_PI / far) / (2 * M_PI / near - 2 * M_PI / far);
-    } else {
-        share = 1 - (t - options[2]) / fmax(options[3] - options[2], 1e-3);
-    }
-    share = fmin(fmax(share, 0), 1);
-    return share * f + (1 - share) * f / factor;
-}
-
-/* RoFormer, eq. 34: pair t turns by position / factor * base^(-2t / width). */
-term_t oracle__turned(const oracle_t *o, const term_t *row, int64_t c, double position, int sign)
-{
-    const double *options = o->how.map_options;
-    const bool plain = o->turns < 2;
-    int64_t width = plain ? (int64_t)oracle__option(options[1], (double)o->d_k) : o->d_k,
-            at = c % o->d_k, t;
-    const term_t *head = row + c - at;
-    if (!o->turns || at >= width)
-        return row[c];
-    bool adjacent = plain && options[3] > 0, second = adjacent ? at % 2 == 1 : at >= width / 2;
-    t = adjacent ? at / 2 : at % (width / 2);
-    double angle = plain ? position / oracle__option(options[2], 1) *
-                               pow(oracle__option(options[0], 10000), -2 * (double)t / (double)width)
-                         : position * slowed(o, (double)t);
-    angle *= sign;
-    term_t x = head[adjacent ? 2 * t : t], y = head[adjacent ? 2 * t + 1 : t + width / 2];
-    return second ? plus(scaled(sin(angle), x), scaled(cos(angle), y))
-                  : plus(scaled(cos(angle), x), scaled(-sin(angle), y));
-}
-
-/* Raffel et al. 2020: half of the n buckets for 0, 1, ..., the rest up to `reach` by the
- * logarithm. */
-static int64_t log_bucket(int64_t n, double reach, double distance)
-{
-    int64_t exact = n / 2;
-    if (n < 2)
-        return 0;
-    if (distance < (double)exact)
-        return (int64_t)distance;
-    if (distance >= reach)
-        return n - 1;
-    double at = (double)exact + floor(log(distance / (double)exact) / log(reach / (double)exact) *
-                                      (double)(n - exact));
-    return (int64_t)fmin(at, (double)(n - 1));
-}
-
-int64_t oracle__message_place(const oracle_t *o, double distance, int64_t c)
-{
-    int64_t cols = o->in[GNN_AGGREGATE_MESSAGE_PARAMETERS].cols;
-    return oracle__bucket(o->how.message_options, distance) * cols + c % cols;
-}
-
-/* He et al. 2021, DeBERTa-v2: exact up to the middle of either side, then by the logarithm. */
-static int64_t back_bucket(int64_t n, double reach, double distance)
-{
-    double middle = (double)(n / 2 / 2), far = fabs(distance), row = far;
-    if (far > middle && middle >= 1 && reach - 1 > middle)
-        row = middle + ceil((middle - 1) * log(far / middle) / log((reach - 1) / middle));
-    return (int64_t)fmax(0, fmin((double)(n / 2) - copysign(row, distance), (double)(n - 1)));
-}
-
-int64_t oracle__bucket(const double *options, double distance)
-{
-    int64_t n = (int64_t)oracle__option(options[0], 32), rule = (int64_t)options[1];
-    double reach = oracle__option(options[2], 128), last = (double)(n - 1);
-    if (rule == GNN_BUCKET_CLIP)
-        return (int64_t)fmax(0, fmin(distance + (double)(n / 2), last));
-    if (rule == GNN_BUCKET_CLIP_CAUSAL)
-        return (int64_t)fmax(0, fmin(distance + last, last));
-    if (rule == GNN_BUCKET_LOG_CAUSAL)
-        return log_bucket(n, reach, fmax(-distance, 0));
-    if (rule == GNN_BUCKET_CLIP_BACK)
-        return (int64_t)fmax(0, fmin((double)(n / 2) - distance, last));
-    if (rule == GNN_BUCKET_LOG_BACK)
-        return back_bucket(n, reach, distance);
-    return (distance > 0 ? n / 2 : 0) + log_bucket(n / 2, reach, fabs(distance));
-}
-
-/* dot: scale q.k     additive: leaky(q + k)     additive_v2: a . leaky(q + k) */
+/* dot: scale q.k     additive: leaky(q + k)     additive_v2: a . leaky(q + k)
+ * additive_tanh: a . tanh(q + k) */
 static term_t raw_score(oracle_t *o, const term_t *key, int64_t a)
 {
     const term_t *q = o->query;
@@ -207,6 +121,9 @@ static term_t raw_score(oracle_t *o, const term_t *key, int64_t a)
         term_t qc = q[a * o->d_k + c], kc = key[kv * o->d_k + c];
         if (o->aggregator == ORACLE_DOT)
             add_to(&sum, scaled(o->scale, times(qc, kc)));
+        else if (o->aggregator == ORACLE_ADDITIVE_TANH)
+            add_to(&sum, times(term(parameters[a * o->d_k + c]),
+                               (term_t){tanh(plus(qc, kc).v), fmin(1, plus(qc, kc).b)}));
         else
             add_to(&sum, times(term(parameters[a * o->d_k + c]), leaky(o, a, plus(qc, kc))));
     }
@@ -233,6 +150,7 @@ static term_t prior(const oracle_t *o, const oracle_pair_t *p, int which, const 
     case ORACLE_SLOPE: return term(x->value[a] * p->distance);
     case ORACLE_SLOPE_ABSOLUTE: return term(-x->value[a] * fabs(p->distance));
     case ORACLE_TABLE: return term(x->value[a * x->cols + oracle__bucket(options, p->distance)]);
+    case ORACLE_PLACE: return term(x->value[p->i * x->cols + oracle__place(options, p->at_j, a)]);
     case ORACLE_RECEIVER: return term(x->value[p->i * x->cols + a]);
     case ORACLE_SENDER: return term(x->value[p->j * x->cols + a]);
     default: break;
@@ -282,16 +200,54 @@ static void softmax(const oracle_t *o, int64_t n, int64_t a)
     o->sink[a] = has_sink ? exp(of_sink - largest) / sum : 0;
 }
 
+/* Softmax among the `count` best scores alone; those equal to the last of them share its weight.
+ * Where the next score is near, two correct programs may choose differently. */
+static void choose_best(oracle_t *o, int64_t n, int64_t a)
+{
+    const int64_t count = (int64_t)fmin(oracle__option(o->how.weigher_options[0], 1), (double)n);
+    double last = -INFINITY, next = -INFINITY, largest = -INFINITY, b = 0, sum = 0, tied = 0, in = 0;
+    term_t chosen[n + 1];
+    for (int64_t k = 0; k < n; k++) {
+        const term_t s = o->row_score[k * o->heads + a];
+        int64_t above = 0, equal = 0;
+        for (int64_t l = 0; l < n; l++) {
+            above += o->row_score[l * o->heads + a].v > s.v;
+            equal += o->row_score[l * o->heads + a].v == s.v;
+        }
+        if (above < count && above + equal >= count)
+            last = s.v, tied = (double)equal, in = (double)(count - above);
+        largest = fmax(largest, s.v);
+        b = fmax(b, s.b);
+    }
+    for (int64_t k = 0; k < n; k++) {
+        const double s = o->row_score[k * o->heads + a].v;
+        next = s < last ? fmax(next, s) : next;
+        chosen[k] = term(s < last ? 0 : exp(s - largest) * (s == last ? in / tied : 1));
+        sum += chosen[k].v;
+    }
+    if (n > 0 && next > -INFINITY && b > 0)
+        lower(&o->margin_score[a], (last - next) / b / 10);
+    softmax(o, n, a);
+    for (int64_t k = 0; k < n; k++) {
+        o->row_believed[k * o->heads + a] = o->row_score[k * o->heads + a];
+        o->row_score[k * o->heads + a] = sum > 0 ? scaled(1 / sum, chosen[k]) : term(0);
+    }
+}
+
 /* Scores become weights. */
-static void weigh(const oracle_t *o, int64_t n, int64_t a)
+static void weigh(oracle_t *o, int64_t n, int64_t a)
 {
     double off = o->how.weigher_options[0] > 0 && n > 0 ? log((double)n) : 0;
     if (o->weigher == ORACLE_SOFTMAX || o->weigher == ORACLE_SOFTMAX_SINK)
         softmax(o, n, a);
+    if (o->weigher == ORACLE_BEST)
+        choose_best(o, n, a);
     for (int64_t k = 0; o->weigher == ORACLE_SIGMOID && k < n; k++) {
         term_t *score = &o->row_score[k * o->heads + a];
         *score = term(sigmoid(score->v - off));
     }
+    for (int64_t k = 0; o->weigher != ORACLE_BEST && k < n; k++)
+        o->row_believed[k * o->heads + a] = o->row_score[k * o->heads + a];
 }
 
 /* ---- aggregators ---- */

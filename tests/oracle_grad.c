@@ -92,12 +92,14 @@ static void raw_score_grad(oracle_t *o, const term_t *key, term_t *d_key, int64_
             add_to(&o->d_query[at], scaled(o->scale, times(d, key[of])));
             add_to(&d_key[of], scaled(o->scale, times(d, qc)));
         } else {
-            term_t sum = plus(qc, key[of]);
-            double slope = leaky_slope(o, sum.v);
-            term_t both = scaled(slope, times(d, term(parameters->value[at])));
+            const term_t sum = plus(qc, key[of]);
+            const double t = tanh(sum.v), leaky = leaky_slope(o, sum.v);
+            const bool is_tanh = o->aggregator == ORACLE_ADDITIVE_TANH;
+            term_t both = scaled(is_tanh ? pow(cosh(sum.v), -2) : leaky,
+                                 times(d, term(parameters->value[at])));
             add_to(&o->d_query[at], both);
             add_to(&d_key[of], both);
-            give(parameters, 0, at, scaled(slope, times(d, sum)));
+            give(parameters, 0, at, is_tanh ? scaled(t, d) : scaled(leaky, times(d, sum)));
         }
     }
 }
@@ -127,6 +129,8 @@ static void prior_grad(oracle_t *o, const oracle_pair_t *p, int which, int64_t a
         give(x, 0, a, scaled(-fabs(p->distance), d));
     if (o->prior[which] == ORACLE_TABLE)
         give(x, a, oracle__bucket(options, p->distance), d);
+    if (o->prior[which] == ORACLE_PLACE)
+        give(x, p->i, oracle__place(options, p->at_j, a), d);
     if (o->prior[which] == ORACLE_RECEIVER)
         give(x, p->i, a, d);
     if (o->prior[which] == ORACLE_SENDER)
@@ -164,17 +168,26 @@ static term_t uncapped(const oracle_t *o, int64_t k, int64_t a, term_t d)
     return c > 0 ? scaled(1 - t * t, d) : d;
 }
 
+/* A row of queries or keys as it is given. */
+static void given(const oracle_array_t *x, int64_t row, int64_t width, term_t *to)
+{
+    for (int64_t c = 0; c < width; c++)
+        to[c] = term(x->value[row * x->cols + c]);
+}
+
 static void key_grad(oracle_t *o, const oracle_pair_t *p, const term_t *d_key)
 {
+    term_t row[o->key_width + 1];
+    given(&o->in[GNN_AGGREGATE_KEY], p->j, o->key_width, row);
     for (int64_t c = 0; c < o->key_width; c++) {
-        give(&o->in[GNN_AGGREGATE_KEY], p->j, c, oracle__turned(o, d_key, c, p->at_j, -1));
+        give(&o->in[GNN_AGGREGATE_KEY], p->j, c, oracle__map_grad(o, row, d_key, c, p->at_j));
         features_grad(o, p, &o->in[GNN_AGGREGATE_EDGE_KEY_WEIGHT], c, d_key[c]);
     }
 }
 
 /* y = sum_k alpha_k keep_k f_k m_k: with u_k = keep_k f_k (dy . m_k), d alpha_k = u_k, d score_k
  * = alpha_k (u_k - sum_l alpha_l u_l), d m_k = alpha_k keep_k f_k dy, d f_k = alpha_k keep_k (dy
- * . m_k). */
+ * . m_k). Straight-through: d score_k with the alphas that are believed. */
 static void attend_grad(oracle_t *o, int64_t n, int64_t a)
 {
     int64_t kv = a / (o->heads / o->value_heads);
@@ -190,10 +203,10 @@ static void attend_grad(oracle_t *o, int64_t n, int64_t a)
         }
         add_to(&o->row_d_factor[k], scaled(keep, times(alpha, dot)));
         o->row_d_score[k * o->heads + a] = scaled(keep, times(o->row_factor[k], dot));
-        add_to(&centre, times(alpha, o->row_d_score[k * o->heads + a]));
+        add_to(&centre, times(o->row_believed[k * o->heads + a], o->row_d_score[k * o->heads + a]));
     }
     for (int64_t k = 0; k < n; k++) {
-        term_t *d = &o->row_d_score[k * o->heads + a], w = o->row_score[k * o->heads + a];
+        term_t *d = &o->row_d_score[k * o->heads + a], w = o->row_believed[k * o->heads + a];
         if (o->weigher == ORACLE_SIGMOID)
             *d = times(times(w, minus(term(1), w)), *d);
         else if (o->weigher != ORACLE_LINEAR_WEIGHTS)
@@ -218,8 +231,10 @@ static void scored_grad(oracle_t *o, const oracle_pair_t *p, int64_t n)
         }
         key_grad(o, &p[k], d_key);
     }
+    term_t row[o->query_width + 1];
+    given(&o->in[GNN_AGGREGATE_QUERY], p->i, n > 0 ? o->query_width : 0, row);
     for (int64_t c = 0; n > 0 && c < o->query_width; c++)
-        give(&o->in[GNN_AGGREGATE_QUERY], p->i, c, oracle__turned(o, o->d_query, c, p->at_i, -1));
+        give(&o->in[GNN_AGGREGATE_QUERY], p->i, c, oracle__map_grad(o, row, o->d_query, c, p->at_i));
 }
 
 /* ---- aggregators ---- */

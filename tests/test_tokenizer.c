@@ -342,6 +342,15 @@ START_TEST(word_level_of_words_and_characters)
         "{\"Regex\": \"[\\\\s\\\\S]\"}, \"behavior\": \"Isolated\", \"invert\": false}, "
         "\"normalizer\": {\"type\": \"NFC\"}}");
     ck_assert_str_eq(ids_of(t, "ae\xcc\x81\n.", plain), "1 3 2 0");
+    /* U+0344 is two marks, of which the E takes the first: the place of the other is the whole. */
+    static const char *const marks[] = {"aE\xcd\x84."};
+    gnn_tokens_t *tokens;
+    ck_ok(gnn_tokenizer_encode(t, &(gnn_texts_t){1, marks, NULL}, NULL,
+                               &(gnn_encoding_t){.special = GNN_OFF, .places = GNN_ON}, &tokens));
+    ck_assert_int_eq(tokens->rows, 4);
+    ck_assert(tokens->begin[1] == 1 && tokens->begin[2] == 2 && tokens->end[2] == 4);
+    ck_assert(tokens->begin[3] == 4);
+    gnn_tokens_free(tokens);
     gnn_tokenizer_free(t);
 }
 END_TEST

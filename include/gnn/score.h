@@ -51,8 +51,8 @@ typedef enum {
 /** The row multiplies the query (n_dst x heads * d_k): the score's own, as the map leaves it, or
  * the input prior_query. */
 #define GNN_PRIOR_READS_QUERY 1u
-/** The row needs the distance of a pair: the position of the sender in its segment minus the
- * receiver's. */
+/** The row needs the distance of a pair (the position of the sender in its segment minus the
+ * receiver's) or the sender's position. */
 #define GNN_PRIOR_READS_DISTANCE 2u
 /** The row multiplies the key (n_src x key_heads * d_k), as the map leaves it. */
 #define GNN_PRIOR_READS_KEY 4u
@@ -62,6 +62,7 @@ typedef struct gnn_prior_pair {
     int64_t i, j, distance;
     const gnn_real_t *query; /**< (heads * d_k), or NULL */
     const gnn_real_t *key;   /**< (key_heads * d_k), or NULL */
+    int64_t place;           /**< the sender's position in its segment */
 } gnn_prior_pair_t;
 
 /** Where derivatives go: they are ADDED. `parameters` is like shape->parameters; data NULL, or
@@ -131,7 +132,7 @@ typedef enum {
 /* ---- weighers ---- */
 
 /** Most numbers that a weigher keeps per receiver and head. */
-#define GNN_WEIGHER_STATE 4
+#define GNN_WEIGHER_STATE 12
 
 /**
  * What a score is worth. Scores of a receiver enter its state one after another, whatever part of
@@ -163,6 +164,11 @@ typedef struct gnn_weigher {
                         gnn_real_t delta, const gnn_tensor_t *d_parameters);
     /** What the library's fast kernels know the row as; 0 for rows of your own. */
     int fast;
+    /** The weight that the derivatives by scores believe in, where it is another than `weight`
+     * (straight-through): weight_grad gets this one, and delta is the sum over it. NULL: `weight`.
+     */
+    gnn_real_t (*weight_backward)(const gnn_aggregate_shape_t *shape, int64_t head,
+                                  const gnn_real_t *state, gnn_real_t score);
 } gnn_weigher_t;
 
 /* ---- the library's rows ---- */

@@ -30,6 +30,13 @@ static double length_of(const gnn_real_t *x, int64_t d)
     return sqrt(sum);
 }
 
+void gnn__unit_head(const gnn_real_t *x, int64_t d, gnn_real_t *y)
+{
+    const double u = 1 / fmax(length_of(x, d), least);
+    for (int64_t c = 0; c < d; c++)
+        y[c] = (gnn_real_t)((double)x[c] * u);
+}
+
 int gnn__unit_forward(gnn_op_call_t *call, int64_t heads)
 {
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
@@ -37,17 +44,13 @@ int gnn__unit_forward(gnn_op_call_t *call, int64_t heads)
     const int threads = gnn__op_threads(call, 3 * x->rows * x->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < x->rows; r++)
-        for (int64_t h = 0; h < heads; h++) {
-            const gnn_real_t *from = gnn__row(x, r) + h * d;
-            gnn_real_t *to = gnn__row(y, r) + h * d;
-            const double u = 1 / fmax(length_of(from, d), least);
-            for (int64_t c = 0; c < d; c++)
-                to[c] = (gnn_real_t)((double)from[c] * u);
-        }
+        for (int64_t h = 0; h < heads; h++)
+            gnn__unit_head(gnn__row(x, r) + h * d, d, gnn__row(y, r) + h * d);
     return GNN_OK;
 }
 
-static void head_grad(const gnn_real_t *x, const gnn_real_t *dy, int64_t d, bool add, gnn_real_t *dx)
+void gnn__unit_head_grad(const gnn_real_t *x, const gnn_real_t *dy, int64_t d, bool add,
+                         gnn_real_t *dx)
 {
     const double length = length_of(x, d), u = 1 / fmax(length, least);
     double along = 0;
@@ -69,8 +72,8 @@ int gnn__unit_backward(gnn_op_call_t *call, int64_t heads)
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < dy->rows; r++)
         for (int64_t h = 0; h < heads; h++)
-            head_grad(gnn__row(&x->value, r) + h * d, gnn__row(dy, r) + h * d, d,
-                      x->accumulate != 0, gnn__row(&x->grad, r) + h * d);
+            gnn__unit_head_grad(gnn__row(&x->value, r) + h * d, gnn__row(dy, r) + h * d, d,
+                                x->accumulate != 0, gnn__row(&x->grad, r) + h * d);
     return GNN_OK;
 }
 

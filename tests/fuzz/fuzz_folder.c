@@ -20,14 +20,15 @@ static void use(const gnn_pretrained_t *p, gnn_context_t *context)
     static const int32_t ids[] = {0, 1, 0};
     gnn_pretrained_batch_t *batch = NULL;
     gnn_model_t *model = gnn_pretrained_model(p);
-    const int64_t last = gnn_model_step_count(model) - 1, width = gnn_model_width(model, last);
+    const int64_t hidden = gnn_model_find(model, "hidden"),
+                  width = hidden < 0 ? 0 : gnn_model_width(model, hidden);
     const gnn_sequences_t s = {2, lengths, ids, NULL, ones, ids, NULL};
     if (gnn_pretrained_batch_new(&batch, p, &s) == GNN_OK && width > 0 && width < 1 << 20) {
         gnn_real_t *out = calloc((size_t)(3 * width), sizeof *out);
         const gnn_tensor_t y = gnn_tensor(out, 3, width);
         if (out &&
-            gnn_model_value(model, context, gnn_pretrained_batch_inputs(batch),
-                            gnn_model_step_name(model, last), &y) != GNN_OK &&
+            gnn_model_value(model, context, gnn_pretrained_batch_inputs(batch), "hidden", &y) !=
+                GNN_OK &&
             !*gnn_error_message())
             abort();
         free(out);

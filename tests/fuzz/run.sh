@@ -7,7 +7,7 @@ build=${2:-$root/build-fuzz}
 [ -d "$build" ] || CC=clang meson setup "$build" "$root" -Dbuildtype=debugoptimized -Db_lundef=false \
     -Db_sanitize=address,undefined -Dc_args=-fsanitize=fuzzer-no-link -Dtests=disabled
 ninja -C "$build" libgnn.a
-for target in npy npz safetensors linqs edges graphml csv ogb many tu corpus treebank vocabulary tokenizer folder description model graph tape; do
+for target in npy npz layouts safetensors linqs edges graphml csv ogb many tu lines corpus treebank vocabulary tokenizer folder description model graph tape; do
     # shellcheck disable=SC2046
     clang -g -O1 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -I"$build/include" -I"$root/include" -I"$root" \
         "$root/tests/fuzz/fuzz_$target.c" "$build/libgnn.a" -o "$build/fuzz_$target" \

@@ -149,6 +149,10 @@ measured() {
 expect "translate learns numbers" measured bleu 50 100 "$programs/translate" --epochs 2 --threads 1 --json --save numbers
 expect "and reads them again" measured bleu 0 100 "$programs/translate" --load numbers --threads 1 --json --beams 3 \
     --test-source one.txt --test-target one.txt
+expect "translate by hard attention" measured bleu 40 100 "$programs/translate" --score hard --epochs 3 --threads 1 --json --save hard
+expect "and reads it again" measured bleu 0 100 "$programs/translate" --load hard --threads 1 --json --test-source one.txt --test-target one.txt
+expect "a score that there is not" exits 2 "$programs/translate" --score loud
+expect "says which there are" grep -q 'is none of scaled' last
 printf 'zwei plus drei\nfünf mal acht\n' >sums.txt
 expect "translates lines" "$programs/translate" --load numbers --threads 1 --input sums.txt
 expect "with a line for each" sh -c 'test $(wc -l <last) -eq 2'
@@ -167,6 +171,29 @@ stopped() {
     cmp whole parts
 }
 expect "translate resumes to the same bits" stopped "$programs/translate" --epochs 2
+
+# killed NAME OPTION...: killed twice by kill -9, each time after another checkpoint, and resumed, it
+# saves what it saves when it is not killed.
+killed() {
+    rm -f parts parts.ckpt
+    "$@" --threads 1 --save whole >out 2>&1 || { cat out && return 1; }
+    for round in 1 2; do
+        before=$(cksum parts.ckpt 2>none)
+        resume=$([ -f parts.ckpt ] && echo --resume)
+        "$@" --threads 1 --save parts --checkpoint parts.ckpt $resume >out 2>&1 &
+        for turn in $(seq 600); do
+            [ -f parts.ckpt ] && [ "$(cksum parts.ckpt)" != "$before" ] && break
+            kill -0 $! 2>none || break
+            sleep 0.05
+        done
+        kill -9 $! 2>none
+        wait $! 2>none
+        [ -f parts.ckpt ] && [ ! -f parts ] || { echo "round $round: it was not killed amid"; return 1; }
+    done
+    "$@" --threads 1 --save parts --checkpoint parts.ckpt --resume >out 2>&1 || { cat out && return 1; }
+    cmp whole parts
+}
+expect "translate that is killed resumes to the same bits" killed "$programs/translate" --epochs 5
 rm -f parts.ckpt
 expect "write resumes to the same bits" stopped "$programs/write" --epochs 6 --length 0
 expect "its checkpoint is not overwritten" said "resume goes on from it" 1 "$programs/write" --epochs 6 --checkpoint parts.ckpt

@@ -1,17 +1,6 @@
 /* The additive score of GATv2: a . leaky_relu(q_i + k_j), a learned vector a per head. */
-#include <lib/aggregate/tables.h>
+#include <lib/aggregate/aggregators/score_vector.h>
 #include <lib/kernels/simd/real_math.h>
-
-static size_t declare(const gnn_aggregate_shape_t *shape, gnn_piece_t *pieces)
-{
-    pieces[0] = (gnn_piece_t){.name = "attention.vector",
-                              .rows = 1,
-                              .cols = shape->heads * shape->d_k,
-                              .init = GNN_INIT_GLOROT,
-                              .fan_in = shape->heads,
-                              .fan_out = shape->d_k};
-    return 1;
-}
 
 static void scores(const gnn_aggregate_shape_t *shape, const gnn_edge_t *edge, gnn_real_t *s)
 {
@@ -49,7 +38,7 @@ const gnn_aggregator_t gnn_aggregator_additive_v2 = {
     .help = "attention; the score is a . leaky_relu(q_i + k_j) with a vector a per head",
     .flags = GNN_AGGREGATOR_SCORED | GNN_AGGREGATOR_KEY_IS_MESSAGE,
     .score_width = GNN_SCORE_PER_KEY,
-    .declare = declare,
+    .declare = score_vector_declare,
     .scores = scores,
     .scores_grad = scores_grad,
     .fast = GNN__FAST_ADDITIVE_V2,

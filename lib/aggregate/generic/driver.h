@@ -86,6 +86,9 @@ static inline gnn_tensor_t gnn__driver_sums(const gnn__plan_t *plan, const gnn__
 void gnn__driver_attend(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads);
 /* dY . Y of every receiver and head, and what receivers give to the weigher's parameters. */
 void gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t *run);
+/* Where the weigher believes in other weights backward: the sum of these times their derivatives in
+ * place of dY . Y. */
+void gnn__driver_attend_believe(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads);
 /* Derivatives of a row of pairs: by receiver, or by sender over a transposed part. */
 gnn__visit_t gnn__driver_attend_grad;
 

@@ -168,6 +168,7 @@ int gnn__driver_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     if (plan->scored) {
         run.states = call->saved[0];
         gnn__driver_attend_prepare(plan, &run);
+        gnn__driver_attend_believe(plan, &run, threads);
     } else {
         finish_grads(plan, &run, call->saved[0], threads);
     }

@@ -2,7 +2,10 @@
  * weight of a pair, f its edge weight times its dropout and dY the gradient of the output,
  *
  *     dm = w f dY      dw = f dY . m      ds = weigher's gradient of (dw, delta)
- *     delta = sum over j of w dw = dY . Y */
+ *     delta = sum over j of w dw = dY . Y
+ *
+ * A weigher that believes in other weights backward (straight-through) has these in ds and delta,
+ * and delta takes a pass over the pairs. */
 #include <lib/aggregate/generic/driver.h>
 #include <lib/aggregate/tables.h>
 
@@ -25,6 +28,62 @@ void gnn__driver_attend_prepare(const gnn__plan_t *plan, const gnn__driver_run_t
     }
 }
 
+/* ---- straight-through ---- */
+
+static gnn_real_t message_product(const gnn__plan_t *plan, const gnn__pair_t *pair, int64_t a)
+{
+    const int64_t d_v = plan->shape.d_v;
+    const gnn_real_t *d_out = gnn__row(&plan->d_out, pair->i) + a * d_v,
+                     *m = pair->message + gnn__value_head(&plan->shape, a) * d_v;
+    gnn_real_t dot = 0;
+    for (int64_t c = 0; c < d_v; c++)
+        dot += d_out[c] * m[c];
+    return dot;
+}
+
+static gnn_real_t believed(const gnn__plan_t *plan, int64_t a, const gnn_real_t *state,
+                           gnn_real_t score, gnn_real_t weight)
+{
+    const gnn_weigher_t *w = plan->weigher;
+    return w->weight_backward ? w->weight_backward(&plan->weigher_shape, a, state, score) : weight;
+}
+
+/* delta of the receivers of a part: the sum of what one part gives. */
+static void add_delta(const gnn__listener_t *listener, const gnn__driver_run_t *run,
+                      const gnn__pair_scratch_t *scratch, int64_t row, gnn_real_t *sums)
+{
+    const gnn__plan_t *plan = listener->plan;
+    const gnn_weigher_t *w = plan->weigher;
+    const int64_t node = gnn__pairs_node(listener->pairs, row), heads = plan->shape.heads,
+                  to = gnn__pairs_to(listener->pairs, row);
+    gnn__pair_t pair;
+    (void)sums;
+    for (int64_t at = gnn__pairs_from(listener->pairs, row); at < to; at++) {
+        gnn__pair_meet(listener, node, at, &pair);
+        gnn__pair_scores(plan, scratch, &pair);
+        gnn__pair_load(listener, scratch, &pair);
+        for (int64_t a = 0; a < heads; a++) {
+            const gnn_real_t factor = pair.keep ? pair.weight * pair.keep[a] : pair.weight;
+            const gnn_real_t weight =
+                w->weight_backward(&plan->weigher_shape, a,
+                                   gnn__driver_state(run, node) + a * w->state, scratch->scores[a]);
+            if (weight != 0 && factor != 0)
+                run->delta[node * heads + a] += weight * factor * message_product(plan, &pair, a);
+        }
+    }
+}
+
+void gnn__driver_attend_believe(const gnn__plan_t *plan, const gnn__driver_run_t *run, int threads)
+{
+    if (!plan->weigher->weight_backward)
+        return;
+    memset(run->delta, 0, sizeof *run->delta * (size_t)(plan->graph->n_dst * plan->shape.heads));
+    for (int64_t p = 0; p < plan->view->n_parts; p++)
+        gnn__driver_visit(plan, run, p, false, threads, add_delta);
+}
+
+/* ---- pairs ---- */
+
 /* Fills scratch->d_scores; adds to d_message (message_width) and d_weight, unless they are NULL. 0
  * x NaN is NaN: messages that weigh nothing are not read. */
 static void weights_grad(const gnn__plan_t *plan, const gnn__driver_run_t *run,
@@ -46,9 +105,10 @@ static void weights_grad(const gnn__plan_t *plan, const gnn__driver_run_t *run,
             d_message[at + c] += w * factor * d_out[c];
         if (d_weight && w != 0 && keep != 0)
             *d_weight += w * keep * dot;
-        scratch->d_scores[a] =
-            row->weight_grad(&plan->weigher_shape, a, state, scratch->scores[a], w,
-                             factor != 0 ? factor * dot : 0, run->delta[pair->i * heads + a]);
+        const gnn_real_t score = scratch->scores[a];
+        scratch->d_scores[a] = row->weight_grad(
+            &plan->weigher_shape, a, state, score, believed(plan, a, state, score, w),
+            factor != 0 ? factor * dot : 0, run->delta[pair->i * heads + a]);
     }
 }
 

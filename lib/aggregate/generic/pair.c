@@ -132,7 +132,8 @@ void gnn__pair_meet(const gnn__listener_t *l, int64_t node, int64_t at, gnn__pai
     pair->number = gnn__pairs_edge(l->pairs, at);
     pair->i = l->transposed ? other : node;
     pair->j = l->transposed ? node : other;
-    pair->distance = l->dst_position ? l->src_position[pair->j] - l->dst_position[pair->i] : 0;
+    pair->place = l->src_position ? l->src_position[pair->j] : 0;
+    pair->distance = l->dst_position ? pair->place - l->dst_position[pair->i] : 0;
 }
 
 void gnn__pair_load(const gnn__listener_t *l, const gnn__pair_scratch_t *scratch, gnn__pair_t *pair)

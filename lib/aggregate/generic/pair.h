@@ -37,7 +37,7 @@ gnn__listener_t gnn__listener(const gnn__plan_t *plan, int64_t p, bool transpose
 
 typedef struct gnn__pair {
     gnn_edge_t edge;
-    int64_t i, j, number, distance; /* number: of the edge, -1 on spans */
+    int64_t i, j, number, distance, place; /* number: of the edge, -1 on spans */
     gnn_message_rows_t rows;
     const gnn_real_t *message; /* not weighted yet */
     gnn_real_t weight, scale;  /* weight = input weight * scale */

@@ -27,7 +27,7 @@ static gnn_prior_pair_t prior_pair(const gnn__plan_t *plan, const gnn__pair_t *p
     const gnn_real_t *query = plan->has[GNN_AGGREGATE_PRIOR_QUERY]
                                   ? gnn__row(&plan->in[GNN_AGGREGATE_PRIOR_QUERY], pair->i)
                                   : pair->edge.query;
-    return (gnn_prior_pair_t){pair->i, pair->j, pair->distance, query, pair->edge.key};
+    return (gnn_prior_pair_t){pair->i, pair->j, pair->distance, query, pair->edge.key, pair->place};
 }
 
 /* Where the key of head a stands at the pair's distance, in a matrix like the parameters. */

@@ -58,18 +58,23 @@ static int compose(letter_t *at, int n)
 }
 
 /* Places follow the order of the text, whatever the order of the marks has become: a letter takes
- * the next character's unless it is one more of the last. */
+ * the next character's unless it is one more of the last character that was taken. */
 static void put_letters(const options_t *o, gnn__work_t *work, letter_t *at, int n, int64_t begin,
                         int64_t end)
 {
     gnn__span_t origin = gnn__origin(work, begin);
+    int64_t last = begin;
     order_marks(at, n);
     n = o->compose ? compose(at, n) : n;
     for (int k = 0; k < n; k++) {
-        if (at[k].adds <= 0 && begin < end)
+        if (at[k].adds > 0)
+            origin = gnn__origin(work, last);
+        else if (begin < end)
             origin = gnn__origin(work, begin);
-        for (int skip = at[k].adds; skip <= 0 && begin < end; skip++)
+        for (int skip = at[k].adds; skip <= 0 && begin < end; skip++) {
+            last = begin;
             gnn__utf8_next(work->text.at, &begin);
+        }
         gnn__put(work, at[k].c, origin);
     }
 }

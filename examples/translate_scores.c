@@ -1,0 +1,86 @@
+/* How the decoder weighs the encoder's states: the scores of the literature, each a few fields of
+ * the one layer. By --score:
+ *
+ *     scaled     q . k / sqrt(d)           Vaswani et al. 2017
+ *     general    q . k, q = W s            Luong, Pham, Manning 2015
+ *     additive   v . tanh(q + k)           Bahdanau, Cho, Bengio 2015 (Luong's concat)
+ *     cosine     8 q . k / (|q| |k|)       Graves, Wayne, Danihelka 2014
+ *     location   W s at the sender's place Luong, Pham, Manning 2015
+ *     hard       q . k / sqrt(d), and the best state alone is heard: Xu et al. 2015, with the
+ *                gradient of the softmax (Bengio, Leonard, Courville 2013)
+ */
+#include "translate.h"
+
+#include <stdio.h>
+
+/* Places that the score `location` tells apart. */
+enum { PLACES = 64 };
+
+static void scaled(gnn_layer_config_t *c)
+{
+    (void)c;
+}
+
+static void general(gnn_layer_config_t *c)
+{
+    c->scale = 1;
+}
+
+static void additive(gnn_layer_config_t *c)
+{
+    c->aggregator = gnn_aggregator_find("additive_tanh");
+}
+
+static void cosine(gnn_layer_config_t *c)
+{
+    c->map = gnn_map_find("l2");
+    c->scale = 8;
+}
+
+/* Queries and keys count nothing. */
+static void location(gnn_layer_config_t *c)
+{
+    c->scale = GNN_ZERO;
+    c->prior_0 = gnn_prior_find("place");
+    c->prior_0_options[0] = PLACES;
+}
+
+static void hard(gnn_layer_config_t *c)
+{
+    c->weigher = gnn_weigher_find("best");
+}
+
+static void (*const scores[])(gnn_layer_config_t *c) = {scaled, general,  additive,
+                                                        cosine, location, hard};
+
+/* The value that says what each receiver thinks of each place. */
+static const char *add_places(gnn_steps_t *steps, const char *of, const gnn_layer_config_t *c,
+                              char *name, size_t size)
+{
+    snprintf(name, size, "%s:places", of);
+    gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_LINEAR,
+                                       .name = name,
+                                       .input = of,
+                                       .in = c->in,
+                                       .out = c->heads * PLACES});
+    return name;
+}
+
+void add_decoder_layer(gnn_steps_t *steps, const char *name, const gnn_layer_config_t *layer,
+                       int score)
+{
+    char cross_name[48], places[48];
+    gnn_layer_config_t alone = *layer, cross = *layer;
+    alone.update = GNN_UPDATE_LINEAR;
+    scores[score](&cross);
+    gnn_steps_add(steps, &(gnn_step_t){.name = name, .graph = 1, .layer = alone});
+    const char *numbers =
+        cross.prior_0 ? add_places(steps, name, &cross, places, sizeof places) : NULL;
+    snprintf(cross_name, sizeof cross_name, "%s:cross", name);
+    gnn_steps_add(steps, &(gnn_step_t){.name = cross_name,
+                                       .input = "memory",
+                                       .receivers = name,
+                                       .graph = 2,
+                                       .prior_0 = numbers,
+                                       .layer = cross});
+}

@@ -1,0 +1,380 @@
+/* Golden files of the zoo on the road from Bahdanau's decoder to today's layers: scores over
+ * encoder states, gated linear units, norms, positions. Outputs and all gradients. */
+#include "zoo_tape.h"
+
+#include <gnn/text.h>
+
+/* ---- scores over encoder states ---- */
+
+/* Receivers hear the states `mem` of their sentence. */
+static gnn_var_t memory(zoo_t *z)
+{
+    int64_t n, *heard = golden_integers(&z->g, "lengths_mem", &n),
+               *lengths = golden_integers(&z->g, "lengths", NULL);
+    ck_ok(gnn_graph_bipartite(&z->graph, n, lengths, heard));
+    ck_ok(gnn_graph_prepare(z->graph, &(gnn_view_t){.backward = GNN_ON}));
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        z->in[k] = GNN_NONE;
+    const gnn_var_t mem = input(z, "mem", SAME);
+    z->x = input(z, "x", SAME);
+    z->how = (gnn_aggregate_t){.aggregator = &gnn_aggregator_dot,
+                               .message = &gnn_message_none,
+                               .graph = z->graph,
+                               .shape = {.heads = 1, .scale = 1}};
+    z->in[GNN_AGGREGATE_SRC_MESSAGE] = z->in[GNN_AGGREGATE_KEY] = mem;
+    z->in[GNN_AGGREGATE_QUERY] = z->x;
+    return mem;
+}
+
+static void concat(zoo_t *z)
+{
+    const gnn_var_t mem = memory(z), w = input(z, "w.W", SAME);
+    const int64_t rows = gnn_tape_rows(z->tape, w), d = gnn_tape_cols(z->tape, z->x);
+    z->how.aggregator = &gnn_aggregator_additive_tanh;
+    z->in[GNN_AGGREGATE_QUERY] =
+        gnn_tape_linear_transposed(z->tape, z->x, gnn_tape_view(z->tape, w, 0, rows, 0, d), GNN_NONE);
+    z->in[GNN_AGGREGATE_KEY] =
+        gnn_tape_linear_transposed(z->tape, mem, gnn_tape_view(z->tape, w, 0, rows, d, d), GNN_NONE);
+    z->in[GNN_AGGREGATE_PARAMETERS] = input(z, "w.v", ONE_ROW);
+}
+
+/* The score is what the receiver says of the sender's place, and nothing else: the rest is 0. */
+static void location(zoo_t *z)
+{
+    const gnn_var_t mem = memory(z), numbers = product(z, z->x, "w.W");
+    const int64_t n = gnn_tape_rows(z->tape, z->x), m = gnn_tape_rows(z->tape, mem);
+    gnn_real_t *zeros = golden_reals(&z->g, n + m);
+    memset(zeros, 0, (size_t)(n + m) * sizeof *zeros);
+    const gnn_tensor_t none = gnn_tensor(zeros, n, 1), no_keys = gnn_tensor(zeros, m, 1);
+    z->in[GNN_AGGREGATE_QUERY] = gnn_tape_input(z->tape, &none, 0);
+    z->in[GNN_AGGREGATE_KEY] = gnn_tape_input(z->tape, &no_keys, 0);
+    z->how.priors[0] = (gnn_prior_use_t){&gnn_prior_place, {(double)gnn_tape_cols(z->tape, numbers)}};
+    z->in[GNN_AGGREGATE_PRIOR_0] = numbers;
+}
+
+/* Lengths of 1, the receiver's times its beta: the map l2 takes both to length 1, so beta stands
+ * outside of it. */
+static void cosine(zoo_t *z)
+{
+    const gnn_var_t mem = memory(z);
+    const gnn_var_t sharp = gnn_tape_linear_transposed(z->tape, z->x, input(z, "w.u", ONE_ROW),
+                                                       input(z, "w.b", ONE_ROW));
+    const gnn_var_t beta = gnn_tape_activation(z->tape, sharp, GNN_SOFTPLUS, 0);
+    gnn_var_t unit[2] = {z->x, mem};
+    for (int k = 0; k < 2; k++)
+        unit[k] = gnn_tape_norm(z->tape, GNN_NORM_L2, unit[k], GNN_NONE, GNN_NONE, 0, NULL, 0);
+    z->in[GNN_AGGREGATE_QUERY] = gnn_tape_multiply(z->tape, unit[0], beta);
+    z->in[GNN_AGGREGATE_KEY] = unit[1];
+}
+
+typedef struct {
+    const char *name;
+    void (*set)(zoo_t *z);
+} scores_t;
+
+static const scores_t scores[] = {
+    {"luong_concat", concat}, {"luong_location", location}, {"cosine_scores", cosine}};
+
+START_TEST(scores_over_encoder_states)
+{
+    zoo_t z;
+    if (!zoo_start(&z, scores[_i].name))
+        return;
+    const gnn_array_t *w = golden_array(&z.g, "weights");
+    scores[_i].set(&z);
+    gnn_real_t *weights = golden_reals(&z.g, w->count);
+    z.how.segment_weights_out = weights;
+    const gnn_var_t y = gnn_tape_aggregate(z.tape, &z.how, z.in);
+    gnn_tape_keep(z.tape, y);
+    ck_ok(gnn_tape_forward(z.tape));
+    const gnn_tensor_t found = gnn_tensor(weights, 1, w->count);
+    golden_same(&z.g, "weights", &found, GOLDEN_OUT);
+    check_and_close(&z, y);
+}
+END_TEST
+
+/* ---- Bahdanau's decoder, step by step ---- */
+
+typedef struct {
+    int64_t sentences, longest, *lengths, *heard;
+    gnn_graph_t *one; /* from a sentence's states to its one receiver */
+    gnn_var_t mem, keys, vector, from_state, input_weight, input_bias, state_weight, state_bias;
+} decoder_t;
+
+/* Row t of each sentence; the last one where it has ended. */
+static gnn_var_t words_at(zoo_t *z, const decoder_t *d, int64_t t, int32_t *ids)
+{
+    int64_t from = 0;
+    for (int64_t s = 0; s < d->sentences; from += d->lengths[s++])
+        ids[s] = (int32_t)(from + (t < d->lengths[s] ? t : d->lengths[s] - 1));
+    return gnn_tape_gather(z->tape, z->x, gnn_tape_ids(z->tape, ids, d->sentences));
+}
+
+static gnn_var_t hears(zoo_t *z, const decoder_t *d, gnn_var_t state)
+{
+    z->how = (gnn_aggregate_t){.aggregator = &gnn_aggregator_additive_tanh,
+                               .message = &gnn_message_none,
+                               .graph = d->one,
+                               .shape = {.heads = 1}};
+    z->in[GNN_AGGREGATE_QUERY] = gnn_tape_linear_transposed(z->tape, state, d->from_state, GNN_NONE);
+    z->in[GNN_AGGREGATE_KEY] = d->keys;
+    z->in[GNN_AGGREGATE_SRC_MESSAGE] = d->mem;
+    z->in[GNN_AGGREGATE_PARAMETERS] = d->vector;
+    return gnn_tape_aggregate(z->tape, &z->how, z->in);
+}
+
+static gnn_var_t step(zoo_t *z, const decoder_t *d, gnn_var_t word, gnn_var_t state)
+{
+    const gnn_var_t both[] = {word, hears(z, d, state)};
+    const gnn_var_t gates_x = gnn_tape_linear_transposed(z->tape, gnn_tape_concat(z->tape, both, 2),
+                                                         d->input_weight, d->input_bias);
+    const gnn_var_t gates_h =
+        gnn_tape_linear_transposed(z->tape, state, d->state_weight, d->state_bias);
+    return gnn_tape_gru(z->tape, gates_x, gates_h, state);
+}
+
+/* tanh(W_s mean of the states). */
+static gnn_var_t first_state(zoo_t *z, const decoder_t *d)
+{
+    gnn_var_t in[GNN_AGGREGATE_INPUTS];
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        in[k] = z->in[k] = GNN_NONE;
+    in[GNN_AGGREGATE_SRC_MESSAGE] = d->mem;
+    const gnn_aggregate_t mean = {
+        .aggregator = &gnn_aggregator_mean, .message = &gnn_message_none, .graph = d->one};
+    return gnn_tape_activation(z->tape, product(z, gnn_tape_aggregate(z->tape, &mean, in), "w.Ws"),
+                               GNN_TANH, 0);
+}
+
+static void decoder_open(zoo_t *z, decoder_t *d)
+{
+    d->lengths = golden_integers(&z->g, "lengths", &d->sentences);
+    d->heard = golden_integers(&z->g, "lengths_mem", NULL);
+    d->longest = 0;
+    int64_t ones[64];
+    ck_assert_int_le(d->sentences, 64);
+    for (int64_t s = 0; s < d->sentences; s++) {
+        ones[s] = 1;
+        d->longest = d->lengths[s] > d->longest ? d->lengths[s] : d->longest;
+    }
+    ck_ok(gnn_graph_bipartite(&d->one, d->sentences, ones, d->heard));
+    ck_ok(gnn_graph_prepare(d->one, &(gnn_view_t){.backward = GNN_ON}));
+    z->graph = d->one;
+    z->x = input(z, "x", SAME);
+    d->mem = input(z, "mem", SAME);
+    d->keys =
+        gnn_tape_linear_transposed(z->tape, d->mem, input(z, "w.U", SAME), input(z, "w.b", ONE_ROW));
+    d->vector = input(z, "w.v", ONE_ROW);
+    d->from_state = input(z, "w.W", SAME);
+    d->input_weight = input(z, "w.weight_ih", SAME);
+    d->input_bias = input(z, "w.bias_ih", ONE_ROW);
+    d->state_weight = input(z, "w.weight_hh", SAME);
+    d->state_bias = input(z, "w.bias_hh", ONE_ROW);
+}
+
+START_TEST(bahdanau_decoder)
+{
+    zoo_t z;
+    decoder_t d;
+    gnn_var_t states[64];
+    int32_t ids[64][64], order[1024], row = 0;
+    if (!zoo_start(&z, "bahdanau_decoder"))
+        return;
+    decoder_open(&z, &d);
+    ck_assert_int_le(d.longest, 64);
+    gnn_var_t state = first_state(&z, &d);
+    for (int64_t t = 0; t < d.longest; t++)
+        states[t] = state = step(&z, &d, words_at(&z, &d, t, ids[t]), state);
+    for (int64_t s = 0; s < d.sentences; s++)
+        for (int64_t t = 0; t < d.lengths[s]; t++)
+            order[row++] = (int32_t)(t * d.sentences + s);
+    const gnn_var_t all = gnn_tape_stack(z.tape, states, (int)d.longest);
+    check_and_close(&z, gnn_tape_gather(z.tape, all, gnn_tape_ids(z.tape, order, row)));
+}
+END_TEST
+
+/* ---- gated linear units, norms, positions ---- */
+
+static const struct {
+    const char *name;
+    gnn_activation_t f;
+} units[] = {{"swiglu", GNN_SILU}, {"geglu", GNN_GELU}, {"reglu", GNN_RELU}};
+
+START_TEST(gated_linear_units)
+{
+    zoo_t z;
+    if (!zoo_start(&z, units[_i].name))
+        return;
+    z.x = input(&z, "x", SAME);
+    const gnn_var_t gate = gnn_tape_activation(z.tape, product(&z, z.x, "w.W"), units[_i].f, 0);
+    check_and_close(&z, product(&z, gnn_tape_multiply(z.tape, gate, product(&z, z.x, "w.V")), "w.U"));
+}
+END_TEST
+
+static gnn_var_t ones(zoo_t *z, int64_t cols)
+{
+    gnn_real_t *numbers = golden_reals(&z->g, cols);
+    for (int64_t c = 0; c < cols; c++)
+        numbers[c] = 1;
+    const gnn_tensor_t row = gnn_tensor(numbers, 1, cols);
+    return gnn_tape_input(z->tape, &row, 0);
+}
+
+static gnn_var_t rms(zoo_t *z, gnn_var_t x, gnn_var_t gain)
+{
+    return gnn_tape_norm(z->tape, GNN_NORM_RMS, x, gain, GNN_NONE, (gnn_real_t)real(z, "p.eps"),
+                         NULL, 0);
+}
+
+START_TEST(rms_norms)
+{
+    zoo_t z;
+    if (!zoo_start(&z, _i ? "rms_norm_plus_one" : "rms_norm"))
+        return;
+    z.x = input(&z, "x", SAME);
+    gnn_var_t gain = input(&z, _i ? "w.g" : "w.weight", ONE_ROW);
+    if (_i)
+        gain = gnn_tape_add(z.tape, gain, ones(&z, gnn_tape_cols(z.tape, gain)), 1);
+    check_and_close(&z, rms(&z, z.x, gain));
+}
+END_TEST
+
+/* Each head's columns by themselves, with one gain for all. */
+static gnn_var_t head_rms(zoo_t *z, gnn_var_t x, const char *gain, int64_t heads)
+{
+    gnn_var_t parts[64];
+    const gnn_var_t g = input(z, gain, ONE_ROW);
+    const int64_t d = gnn_tape_cols(z->tape, x) / heads, rows = gnn_tape_rows(z->tape, x);
+    for (int64_t h = 0; h < heads; h++)
+        parts[h] = rms(z, gnn_tape_view(z->tape, x, 0, rows, h * d, d), g);
+    return gnn_tape_concat(z->tape, parts, (int)heads);
+}
+
+static void sentences(zoo_t *z, bool causal)
+{
+    int64_t n, *lengths = golden_integers(&z->g, "lengths", &n);
+    ck_ok(causal ? gnn_graph_causal(&z->graph, n, lengths)
+                 : gnn_graph_complete(&z->graph, n, lengths));
+    ck_ok(gnn_graph_prepare(z->graph, &(gnn_view_t){.backward = GNN_ON}));
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        z->in[k] = GNN_NONE;
+    z->x = input(z, "x", SAME);
+    z->how = (gnn_aggregate_t){.aggregator = &gnn_aggregator_dot,
+                               .message = &gnn_message_none,
+                               .graph = z->graph,
+                               .shape = {.heads = number(z, "p.heads")}};
+}
+
+START_TEST(queries_and_keys_normed)
+{
+    zoo_t z;
+    if (!zoo_start(&z, "qk_norm_rms"))
+        return;
+    sentences(&z, true);
+    const int64_t heads = number(&z, "p.heads");
+    z.in[GNN_AGGREGATE_QUERY] = head_rms(&z, product(&z, z.x, "w.q"), "w.qn", heads);
+    z.in[GNN_AGGREGATE_KEY] = head_rms(&z, product(&z, z.x, "w.k"), "w.kn", heads);
+    z.in[GNN_AGGREGATE_SRC_MESSAGE] = product(&z, z.x, "w.v");
+    check_and_close(&z, product(&z, gnn_tape_aggregate(z.tape, &z.how, z.in), "w.o"));
+}
+END_TEST
+
+/* Cosines, through the map. The scale of a head is learned in the file and a setting here, so its
+ * gradient is not compared. */
+START_TEST(queries_and_keys_of_length_1)
+{
+    zoo_t z;
+    if (!zoo_start(&z, "qk_norm_l2"))
+        return;
+    sentences(&z, false);
+    const int64_t heads = number(&z, "p.heads");
+    gnn_var_t heard[64];
+    const gnn_var_t q = product(&z, z.x, "w.q"), k = product(&z, z.x, "w.k"),
+                    v = product(&z, z.x, "w.v");
+    const int64_t d = gnn_tape_cols(z.tape, q) / heads, n = gnn_tape_rows(z.tape, q);
+    z.how.map = &gnn_map_l2;
+    z.how.shape.heads = 1;
+    for (int64_t h = 0; h < heads; h++) {
+        z.how.shape.scale = (gnn_real_t)gnn_array_get(golden_array(&z.g, "w.g"), h);
+        z.in[GNN_AGGREGATE_QUERY] = gnn_tape_view(z.tape, q, 0, n, h * d, d);
+        z.in[GNN_AGGREGATE_KEY] = gnn_tape_view(z.tape, k, 0, n, h * d, d);
+        z.in[GNN_AGGREGATE_SRC_MESSAGE] = gnn_tape_view(z.tape, v, 0, n, h * d, d);
+        heard[h] = gnn_tape_aggregate(z.tape, &z.how, z.in);
+    }
+    check_and_close(&z, product(&z, gnn_tape_concat(z.tape, heard, (int)heads), "w.o"));
+}
+END_TEST
+
+START_TEST(sinusoidal)
+{
+    zoo_t z;
+    if (!zoo_start(&z, "sinusoidal"))
+        return;
+    z.x = input(&z, "x", SAME);
+    int64_t segments, *lengths = golden_integers(&z.g, "lengths", &segments), row = 0, longest = 0;
+    const int64_t n = gnn_tape_rows(z.tape, z.x), d = gnn_tape_cols(z.tape, z.x);
+    for (int64_t s = 0; s < segments; s++)
+        longest = lengths[s] > longest ? lengths[s] : longest;
+    const gnn_tensor_t table = gnn_tensor(golden_reals(&z.g, longest * d), longest, d),
+                       places = gnn_tensor(golden_reals(&z.g, n * d), n, d);
+    ck_ok(gnn_positions_sinusoidal(&table));
+    for (int64_t s = 0; s < segments; s++)
+        for (int64_t p = 0; p < lengths[s]; p++, row++)
+            memcpy(gnn__row(&places, row), gnn__row(&table, p), (size_t)d * sizeof *table.data);
+    check_and_close(&z, gnn_tape_add(z.tape, z.x, gnn_tape_input(z.tape, &places, 0), 1));
+}
+END_TEST
+
+/* ---- DeBERTa ---- */
+
+/* Piece `part` of three that stand side by side in every head. */
+static gnn_var_t piece(zoo_t *z, gnn_var_t stacked, int64_t part, int64_t heads)
+{
+    gnn_var_t parts[64];
+    const int64_t d = gnn_tape_cols(z->tape, stacked) / heads / 3,
+                  rows = gnn_tape_rows(z->tape, stacked);
+    for (int64_t h = 0; h < heads; h++)
+        parts[h] = gnn_tape_view(z->tape, stacked, 0, rows, (3 * h + part) * d, d);
+    return gnn_tape_concat(z->tape, parts, (int)heads);
+}
+
+START_TEST(deberta)
+{
+    zoo_t z;
+    if (!zoo_start(&z, "deberta"))
+        return;
+    sentences(&z, false);
+    const int64_t heads = number(&z, "p.heads"), rows = 2 * number(&z, "p.clip");
+    const gnn_var_t stacked = product(&z, z.x, "w.in_proj.weight"), rel = input(&z, "rel", SAME);
+    const gnn_var_t q =
+        gnn_tape_add(z.tape, piece(&z, stacked, 0, heads), input(&z, "w.q_bias", ONE_ROW), 1);
+    z.how.shape.scale = (gnn_real_t)(1 / sqrt(3 * (double)gnn_tape_cols(z.tape, q) / (double)heads));
+    z.how.priors[0] = (gnn_prior_use_t){&gnn_prior_keys, {(double)rows, GNN_BUCKET_CLIP_BACK}};
+    z.how.priors[1] = (gnn_prior_use_t){&gnn_prior_sender_keys, {(double)rows, GNN_BUCKET_CLIP_BACK}};
+    z.in[GNN_AGGREGATE_QUERY] = q;
+    z.in[GNN_AGGREGATE_KEY] = piece(&z, stacked, 1, heads);
+    z.in[GNN_AGGREGATE_SRC_MESSAGE] =
+        gnn_tape_add(z.tape, piece(&z, stacked, 2, heads), input(&z, "w.v_bias", ONE_ROW), 1);
+    z.in[GNN_AGGREGATE_PRIOR_0] = product(&z, rel, "w.pos_proj.weight");
+    z.in[GNN_AGGREGATE_PRIOR_1] =
+        gnn_tape_linear_transposed(z.tape, rel, input(&z, "w.pos_q_proj.weight", SAME),
+                                   input(&z, "w.pos_q_proj.bias", ONE_ROW));
+    check_and_close(&z, gnn_tape_aggregate(z.tape, &z.how, z.in));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("zoo_rows");
+    TCase *t = tcase_create("rows");
+    tcase_add_loop_test(t, scores_over_encoder_states, 0, (int)(sizeof scores / sizeof *scores));
+    tcase_add_test(t, bahdanau_decoder);
+    tcase_add_loop_test(t, gated_linear_units, 0, 3);
+    tcase_add_loop_test(t, rms_norms, 0, 2);
+    tcase_add_test(t, queries_and_keys_normed);
+    tcase_add_test(t, queries_and_keys_of_length_1);
+    tcase_add_test(t, sinusoidal);
+    tcase_add_test(t, deberta);
+    suite_add_tcase(suite, t);
+    return test_main(suite);
+}
