@@ -67,6 +67,7 @@
 #include <gnn/model.h>
 #include <gnn/io.h>
 #include <gnn/data.h>
+#include <gnn/hetero.h>
 #include <gnn/split.h>
 #include <gnn/train.h>
 #include <gnn/collection.h>
