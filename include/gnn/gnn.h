@@ -57,6 +57,7 @@
 #include <gnn/context.h>
 #include <gnn/tensor.h>
 #include <gnn/graph.h>
+#include <gnn/diffuse.h>
 #include <gnn/sample.h>
 #include <gnn/op.h>
 #include <gnn/row.h>

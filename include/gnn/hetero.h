@@ -1,8 +1,8 @@
 /**
  * Graphs of several types of nodes and edges: authors write papers, papers cite papers.
  *
- * Each type of nodes numbers its nodes from 0 and has features of its own width; each relation leads
- * from one type to one type. From this description come graphs that the one layer runs on:
+ * Each type of nodes numbers its nodes from 0 and has features of its own width; each relation
+ * leads from one type to one type. From this description come graphs that the one layer runs on:
  *
  *     gnn_graph_hetero     one graph of all nodes, type after type; a part is a relation
  *     gnn_graph_relation   one relation alone: from the nodes of one type to those of another
@@ -47,13 +47,13 @@ typedef struct gnn_hetero {
     int64_t n_relations;
 } gnn_hetero_t;
 
-/** The number of the type of this name. GNN_ENOTFOUND with the names that there are, as a negative
- * number is none: -1. */
+/** The number of the type of this name. -1 if there is none; gnn_error_message() then lists those
+ * that there are. */
 GNN_API int64_t gnn_hetero_type(const gnn_hetero_t *hetero, const char *name);
 
 /**
- * One graph: the nodes of all types one after another, the edges of all relations one after another;
- * part r is relation r (gnn_graph_part takes it alone).
+ * One graph: the nodes of all types one after another, the edges of all relations one after
+ * another; part r is relation r (gnn_graph_part takes it alone).
  *
  * @param[out] graph       the caller's, for gnn_graph_free
  * @param[out] node_class  (nodes) the type of each node; NULL: not wanted
@@ -70,9 +70,9 @@ GNN_API int gnn_graph_hetero(gnn_graph_t **graph, const gnn_hetero_t *hetero, in
  * above. */
 GNN_API int gnn_graph_relation(gnn_graph_t **graph, const gnn_hetero_t *hetero, int64_t r);
 /**
- * All that the nodes of one type hear: for each relation that leads to it, in their order, the nodes
- * of its type `from` are senders anew (gnn_graph_beside). A type that no relation leads to has a graph
- * without senders.
+ * All that the nodes of one type hear: for each relation that leads to it, in their order, the
+ * nodes of its type `from` are senders anew (gnn_graph_beside). A type that no relation leads to
+ * has a graph without senders.
  *
  * Paper: Hu et al. 2020, where what is sent depends on the relation.
  */
@@ -88,8 +88,8 @@ GNN_API int gnn_graph_towards(gnn_graph_t **graph, const gnn_hetero_t *hetero, i
 GNN_API int gnn_graph_beside(gnn_graph_t **graph, int64_t count, const gnn_graph_t *const *graphs);
 
 /**
- * One data set of all types, for gnn_train and everything else that takes a set. Columns of features
- * are those of the types side by side, and behind those of each type one column that is 1 for its
+ * One data set of all types, for gnn_train and all else that takes a set. Columns of features are
+ * those of the types side by side, and behind those of each type one column that is 1 for its
  * nodes: a linear map of them is one of each type, with a bias of its own. Node array "type" and
  * edge array "relation" say what each is.
  *

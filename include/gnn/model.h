@@ -314,7 +314,7 @@ typedef struct gnn_slot_sources {
  *         receivers); "readout" (from the nodes of a graph to one row); "spread" (the reverse);
  *         "complete" (the nodes of each graph); "seeds" (from nodes to learned rows),
  *         "among_seeds"; "beside" (the lists of edges that *source names, separated by blanks, each
- *         with senders of its own: gnn_graph_beside). NULL: the file does not say, or there is no such slot
+ *         with senders of its own: gnn_graph_beside). NULL: the file does not say
  */
 GNN_API const char *gnn_model_slot(const gnn_model_t *model, int slot, const char **source,
                                    int64_t *number);

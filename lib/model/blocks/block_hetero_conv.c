@@ -1,6 +1,7 @@
 /* A layer for each relation, and what a type hears along all that lead to it together: their sum,
  * mean or largest. Relation r is slot `graph` + r (gnn_graph_relation). The layer's config is
- * .layer; its widths are those of the types. Papers: Schlichtkrull et al. 2018; PyG's HeteroConv. */
+ * .layer; its widths are those of the types. Paper: Schlichtkrull et al. 2018; HeteroConv in
+ * PyG. */
 #include <lib/model/blocks/type_list.h>
 
 typedef struct {
