@@ -42,6 +42,34 @@ def by_hops(state_dict):
     return arrays
 
 
+def by_relation(state_dict):
+    """The state dict with the matrices of every HGTConv by relation (a head's under another's), and without what it never reads."""
+    arrays = dict(state_dict)
+    for key in state_dict:
+        name = key[:-len("k_rel.weight")]
+        relations = [k[len(f"{name}p_rel."):] for k in state_dict if k.startswith(f"{name}p_rel.")]
+        if not key.endswith("k_rel.weight") or not relations:
+            continue
+        heads, widths = arrays[f"{name}p_rel.{relations[0]}"].shape[1], {}
+        for word in ("k_rel", "v_rel"):
+            weight = arrays.pop(f"{name}{word}.weight")
+            weight = weight.reshape(heads, len(relations), *weight.shape[1:])
+            for r, relation in enumerate(relations):
+                arrays[f"{name}{word}.{relation}"] = weight[:, r].reshape(-1, weight.shape[-1])
+        for k in state_dict:
+            if k.startswith(f"{name}kqv_lin.lins.") and k.endswith(".weight"):
+                widths[k[len(f"{name}kqv_lin.lins."):-len(".weight")]] = state_dict[k].shape
+        for node, (out, width) in widths.items():
+            hears = any(relation.endswith(f"__{node}") for relation in relations)
+            unread = [] if hears else [f"out_lin.lins.{node}.weight", f"out_lin.lins.{node}.bias", f"skip.{node}"]
+            unread += [] if 3 * width == out else [f"skip.{node}"]
+            if not hears and not any(relation.startswith(f"{node}__") for relation in relations):
+                unread += [f"kqv_lin.lins.{node}.weight", f"kqv_lin.lins.{node}.bias"]
+            for k in unread:
+                arrays.pop(name + k, None)
+    return arrays
+
+
 def save(state_dict, path, **metadata):
     import torch
 
@@ -123,7 +151,7 @@ def main(arguments):
         except Untraceable as error:
             sys.exit(f"from_pyg.py: {error}")
         return
-    weights = by_hops(state_dict_of(arguments[0]))
+    weights = by_relation(by_hops(state_dict_of(arguments[0])))
     save(weights, arguments[1])
     for name, tensor in weights.items():
         print(f"{name}  {' x '.join(map(str, tensor.shape)) or '1 number'}")

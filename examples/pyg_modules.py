@@ -46,11 +46,15 @@ def need(t, holds, words):
 # ---- layers of one hop ----
 
 
-def layer(t, m, name, a, columns, /, arrays=None, **config):
-    """One layer: its config, and the module's arrays under its name."""
+def layer(t, m, name, a, columns, /, arrays=None, in_dst=None, **config):
+    """One layer: its config, and the module's arrays under its name. Receivers may have features of their own, `in_dst` of them."""
     need(t, getattr(m, "flow", "source_to_target") == "source_to_target", "flow=target_to_source")
-    need(t, isinstance(getattr(m, "in_channels", 0), int), "receivers with features of their own")
-    step = dict(kind="layer", name=name, input=t.rows(a["x"]), graph=t.edges(a["edge_index"]), layer=config)
+    x, receivers = a["x"] if isinstance(a["x"], tuple) else (a["x"], None)
+    step = dict(kind="layer", name=name, input=t.rows(x), graph=t.edges(a["edge_index"]), layer=config)
+    if receivers is not None:
+        need(t, in_dst is not None, "receivers with features of their own")
+        step["receivers"] = t.rows(receivers)
+        config["in_dst"] = in_dst
     if a.get("edge_weight") is not None:
         step["edge_weight"] = t.rows(a["edge_weight"])
     if a.get("edge_attr") is not None:
@@ -73,7 +77,7 @@ def sage_conv(t, m, name, a):
                   bias_out=flag(m.lin_l.bias is not None), **{"in": m.lin_l.weight.shape[1]})
     need(t, not list(m.aggr_module.parameters()), "a learned aggregation")
     if not m.project:
-        return layer(t, m, name, a, m.out_channels, **config)
+        return layer(t, m, name, a, m.out_channels, in_dst=m.lin_r.weight.shape[1] if m.root_weight else m.lin_l.weight.shape[1], **config)
     t.take(m, name)
     return t.block("sage_project", name, m.out_channels, input=t.rows(a["x"]), graph=t.edges(a["edge_index"]), layer=config)
 
@@ -81,7 +85,7 @@ def sage_conv(t, m, name, a):
 @row("GraphConv")
 def graph_conv(t, m, name, a):
     return layer(t, m, name, a, m.out_channels, out=m.out_channels, message="none", update="linear", self_term="on", bias_update="off", aggregator=aggregator(t, m),
-                 bias_out=flag(m.lin_rel.bias is not None), **{"in": m.lin_rel.weight.shape[1]})
+                 bias_out=flag(m.lin_rel.bias is not None), in_dst=m.lin_root.weight.shape[1], **{"in": m.lin_rel.weight.shape[1]})
 
 
 def two_products(m):
@@ -136,7 +140,7 @@ def gat_conv(t, m, name, a):
 def gatv2_conv(t, m, name, a):
     config = dict(preset="gatv2", share_weights=flag(m.share_weights), bias_project=flag(m.lin_l.bias is not None), **{"in": m.lin_l.weight.shape[1]})
     width = attention(t, m, config)
-    return layer(t, m, name, a, width, **config)
+    return layer(t, m, name, a, width, in_dst=m.lin_r.weight.shape[1], **config)
 
 
 @row("TransformerConv")
@@ -144,7 +148,8 @@ def transformer_conv(t, m, name, a):
     bias = flag(m.lin_key.bias is not None)
     return layer(t, m, name, a, m.out_channels * (m.heads if m.concat else 1), None if m.root_weight else {"lin_skip.weight": None, "lin_skip.bias": None},
                  preset="transformer_conv", out=m.out_channels, heads=m.heads, combine="concat" if m.concat else "average", edge_dim=m.edge_dim or 0, dropout_attention=float(m.dropout),
-                 self_term=flag(m.root_weight), update="beta" if m.beta else "none", bias_project=bias, bias_update=bias, **{"in": m.lin_key.weight.shape[1]})
+                 self_term=flag(m.root_weight), update="beta" if m.beta else "none", bias_project=bias, bias_update=bias, in_dst=m.lin_query.weight.shape[1],
+                 **{"in": m.lin_key.weight.shape[1]})
 
 
 @row("ResGatedGraphConv")

@@ -13,6 +13,7 @@ from torch import fx
 
 import pyg_modules
 import pyg_readouts  # noqa: F401 (it adds rows)
+import pyg_types
 import torch_geometric.nn as G
 
 
@@ -49,6 +50,12 @@ class Tracer(fx.Tracer):
             G.aggr.Aggregation.__call__ = checked
             for name, pool_of in POOLS.items():
                 setattr(G, name, pool_of)
+
+    def call_module(self, m, forward, args, kwargs):
+        """What goes out by type of node is a dictionary, whose items forward() may walk over."""
+        out = super().call_module(m, forward, args, kwargs)
+        heard = pyg_types.types_that_hear(m)
+        return {node: out[node] for node in heard} if heard else out
 
     def is_leaf_module(self, m, name):
         if isinstance(m, (torch.nn.Sequential, torch.nn.ModuleList)):
@@ -158,7 +165,12 @@ class Trace:
 
     def __str__(self):
         own = {step["name"] for step in self.steps}
-        reads = [v for step in self.steps for key, v in step.items() if key in READS and v not in own]
+        reads = []
+        for step in self.steps:
+            words = [word.split(":")[0] for word in step.get("types", "").split()]
+            own |= {f"{step['name']}.{word}" for word in words}
+            reads += [f"{v}.{word}" for key, v in step.items() if key == "input" for word in words] or [v for key, v in step.items() if key in READS]
+        reads = [v for v in reads if v not in own]
         lines = [f"step    {step.get('kind') or 'block ' + step['block']:14} {step['name']}" for step in self.steps]
         lines += [f"graph   {k}: {slot['kind']} {slot['number'] or ''} {'of ' + slot['source'] if 'source' in slot else ''}".rstrip() for k, slot in enumerate(self.graphs)]
         lines += [f"input   {name}" for name in dict.fromkeys(reads)]
@@ -239,8 +251,8 @@ def pool(word):
 
 def index(t, name, x, at):
     """A list's element; columns; or a graph's row for each of its nodes, x[batch]."""
-    if isinstance(x, (tuple, list)):
-        return x[at]
+    if isinstance(x, (tuple, list, dict)):
+        return x[at] if not isinstance(x, dict) or at in x else t.refuse(f"type {at!r} here: no relation leads to it")
     if isinstance(at, Value):
         return t.aggregate(name, x, "sum", t.slot("spread"))
     if isinstance(at, tuple) and len(at) == 2 and at[0] == slice(None) and isinstance(at[1], slice) and at[1].step in (None, 1):
@@ -286,7 +298,7 @@ def step_of(t, node, values):
     if node.op == "call_module":
         m = t.root.get_submodule(node.target)
         given = inspect.signature(m.forward).bind(*arguments, **options).arguments
-        return t.call(node.target, m, given) if not any(k in given for k in ("args", "kwargs")) else call_open(t, node.target, m, arguments, options)
+        return t.call(node.target, m, given) if not any(k in given for k in ("args", "kwargs", "args_dict", "kwargs_dict")) else call_open(t, node.target, m, arguments, options)
     table = FUNCTIONS if node.op == "call_function" else METHODS
     t.place = f"{node.name} ({getattr(node.target, '__name__', node.target)})"
     if node.op == "get_attr" or node.target not in table:
@@ -311,10 +323,23 @@ def call_open(t, name, m, arguments, options):
 def symbols(module, inputs):
     """Arguments of forward() that are not given keep their defaults."""
     parameters = inspect.signature(module.forward).parameters
+    by_type = {name: {node: fx.PH for node in node_types(module)} for name in parameters if name.endswith("x_dict") and node_types(module)}
     wrong = [name for name in inputs if name not in parameters]
     if wrong:
         raise Untraceable(f"forward() has no argument {wrong[0]}")
-    return {name: p.default for name, p in parameters.items() if p.default is not p.empty and name not in inputs}
+    return {**by_type, **{name: p.default for name, p in parameters.items() if p.default is not p.empty and name not in inputs and name not in by_type}}
+
+
+def node_types(module):
+    """The types of nodes that the module's layers know, in their order."""
+    return list(dict.fromkeys(node for m in module.modules() for relation in pyg_types.relations_of(m) for node in (relation[0], relation[-1])))
+
+
+def input_of(module, name, widths):
+    """An argument of forward(); of one that is a dictionary by type, fx's NAME_1 is the first type's."""
+    by_type = {f"{argument}_{k}": f"{argument}.{node}" for argument in inspect.signature(module.forward).parameters if argument.endswith("x_dict")
+               for k, node in enumerate(node_types(module), 1)}
+    return Value(by_type.get(name, name), dict(widths).get(by_type.get(name, name)))
 
 
 def trace(module, inputs=(), widths=()):
@@ -329,9 +354,11 @@ def trace(module, inputs=(), widths=()):
     with torch.no_grad():
         for node in graph.nodes:
             if node.op == "placeholder":
-                values[node] = Value(node.target, dict(widths).get(node.target)) if node.target in inputs or not node.args else node.args[0]
+                dictionary = any(node.target.startswith(f"{name}_") for name in symbols(module, inputs) if name.endswith("x_dict"))
+                values[node] = input_of(module, node.target, widths) if node.target in inputs or not node.args or dictionary else node.args[0]
             elif node.op == "output":
-                result = values[node.args[0]] if isinstance(node.args[0], fx.Node) else None
+                out = node.args[0][0] if isinstance(node.args[0], (list, tuple)) and len(node.args[0]) == 1 else node.args[0]
+                result = values[out] if isinstance(out, fx.Node) else None
             elif node.users:
                 values[node] = step_of(t, node, values)
     if result is None:

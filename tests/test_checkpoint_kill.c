@@ -10,9 +10,16 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { KILLS = 20, EPOCHS = 400, SPACE = 1000 };
+enum { KILLS = 20, SAMPLED_KILLS = 3, EPOCHS = 400, SAMPLED_EPOCHS = 30, SPACE = 1000 };
 
 static const char *train_into;
+
+/* How often a training on samples is killed: SAMPLED_KILLS, or what GNN_TEST_KILLS says. */
+static int sampled_kills(void)
+{
+    const char *more = getenv("GNN_TEST_KILLS");
+    return more ? atoi(more) : SAMPLED_KILLS;
+}
 
 /* The program that is killed: trains into `train_into`, then saves the weights beside it. */
 START_TEST(train_until_killed)
@@ -31,16 +38,84 @@ START_TEST(train_until_killed)
 }
 END_TEST
 
+/* ---- the same on samples of a graph ---- */
+
+enum { NODES = 600, MESSAGES = 6000 };
+
+static gnn_data_t *graph_set(void)
+{
+    static int64_t src[MESSAGES], dst[MESSAGES];
+    static int32_t labels[NODES];
+    static uint8_t masks[3][NODES];
+    uint64_t state = 9;
+    gnn_data_t *data;
+    gnn_real_t *x = test_reals((int64_t)NODES * IN, 13);
+    const gnn_tensor_t features = gnn_tensor(x, NODES, IN);
+    for (int64_t i = 0; i < NODES; i++) {
+        labels[i] = (int32_t)(i % CLASSES);
+        x[i * IN + labels[i]] += 1;
+        masks[i / CLASSES % 3][i] = 1;
+    }
+    for (int64_t k = 0; k < MESSAGES; k++) {
+        src[k] = test_below(&state, NODES);
+        dst[k] = test_below(&state, NODES);
+    }
+    ck_ok(gnn_data_new(&data, &(gnn_data_config_t){.nodes = NODES,
+                                                   .edges = MESSAGES,
+                                                   .src = src,
+                                                   .dst = dst,
+                                                   .x = &features,
+                                                   .labels = labels,
+                                                   .train = masks[0],
+                                                   .validation = masks[1],
+                                                   .test = masks[2]}));
+    free(x);
+    return data;
+}
+
+/* Batches are drawn ahead by a thread of their own. */
+START_TEST(train_on_samples_until_killed)
+{
+    static const int64_t fan_outs[] = {5, 5};
+    char saved[600];
+    gnn_context_t *context;
+    gnn_model_t *model;
+    gnn_data_t *data = graph_set();
+    const gnn_sampling_t sampling = {
+        .sampler = {.hops = 2, .fan_outs = fan_outs, .seed = 4}, .batch = 25, .prefetch = GNN_ON};
+    gnn_step_t steps[] = {{.layer = GNN_SAGE(.in = IN, .out = HIDDEN, .activation = GNN_RELU,
+                                             .dropout = (gnn_real_t)0.3),
+                           .graph = 0},
+                          {.layer = GNN_SAGE(.in = HIDDEN, .out = CLASSES), .graph = 1}};
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 1, .seed = 6}));
+    ck_ok(gnn_model_from_steps(&model, context, 2, steps));
+    ck_ok(gnn_train(model, context, data,
+                    &(gnn_train_config_t){.epochs = SAMPLED_EPOCHS,
+                                          .checkpoint = train_into,
+                                          .checkpoint_every = 1,
+                                          .resume = GNN_ON,
+                                          .sampling = &sampling},
+                    NULL));
+    snprintf(saved, sizeof saved, "%s.weights", train_into);
+    ck_ok(gnn_model_save(model, saved));
+    gnn_model_free(model);
+    gnn_data_free(data);
+    gnn_context_free(context);
+}
+END_TEST
+
+/* ---- killing ---- */
+
 /* By name: under valgrind /proc/self/exe is valgrind. */
-static const char *program;
+static const char *program, *what = "--train";
 
 static pid_t start(const char *path)
 {
     pid_t child = fork();
     if (child == 0) {
         /* A runner stands before programs of another processor (tools/arm64.sh). */
-        execlp("sh", "sh", "-c", "exec ${GNN_TEST_RUNNER:-} \"$0\" \"$@\"", program, "--train",
-               path, (char *)NULL);
+        execlp("sh", "sh", "-c", "exec ${GNN_TEST_RUNNER:-} \"$0\" \"$@\"", program, what, path,
+               (char *)NULL);
         _exit(127);
     }
     ck_assert_int_gt(child, 0);
@@ -115,7 +190,8 @@ static int64_t epochs_of(const char *path)
     return epoch;
 }
 
-START_TEST(killed_twenty_times_the_weights_are_the_same)
+/* Kills trainings `most` times, and compares each with one that was left alone. */
+static void kill_and_compare(int most, int64_t epochs_in_all)
 {
     char expected[512], path[512];
     int kills = 0, rounds = 0, amid = 0;
@@ -133,23 +209,36 @@ START_TEST(killed_twenty_times_the_weights_are_the_same)
     clock_gettime(CLOCK_MONOTONIC, &to);
     double alone = (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
     snprintf(path, sizeof path, "%s", in_folder("killed"));
-    for (; kills < KILLS && rounds < 40; rounds++) {
+    for (; kills < most && rounds < 2 * most; rounds++) {
         bool ended = false;
-        while (!ended && kills < KILLS) {
+        while (!ended && kills < most) {
             ended =
                 !start_and_kill(path, kills, fmin(alone / 4, 0.4) * (test_uniform(&state) + 1) / 2);
             kills += !ended;
             int64_t epochs = epochs_of(path);
-            amid += !ended && epochs > 0 && epochs < EPOCHS;
+            amid += !ended && epochs > 0 && epochs < epochs_in_all;
         }
         finish(path, expected);
     }
     printf("%d kills in %d trainings, %d of them amid the epochs; alone one takes %.2f s\n", kills,
            rounds, amid, alone);
-    ck_assert_int_eq(kills, KILLS);
-    ck_assert_int_ge(amid, KILLS / 4);
+    ck_assert_int_eq(kills, most);
+    ck_assert_int_ge(amid, most / 4);
     ck_assert_int_eq(count_files(0), 2); /* no temporary file of a killed writer is left */
     remove_folder();
+}
+
+START_TEST(killed_twenty_times_the_weights_are_the_same)
+{
+    kill_and_compare(KILLS, EPOCHS);
+}
+END_TEST
+
+START_TEST(killed_on_samples_the_weights_are_the_same)
+{
+    what = "--train-sampled";
+    kill_and_compare(sampled_kills(), SAMPLED_EPOCHS);
+    what = "--train";
 }
 END_TEST
 
@@ -166,10 +255,18 @@ static Suite *suite_of(const char *name, const TTest *test)
 int main(int argc, char **argv)
 {
     program = argv[0];
-    if (argc != 3 || strcmp(argv[1], "--train") != 0)
-        return test_main(suite_of("checkpoint_kill", killed_twenty_times_the_weights_are_the_same));
+    if (argc != 3 || strncmp(argv[1], "--train", 7) != 0) {
+        Suite *suite = suite_of("checkpoint_kill", killed_twenty_times_the_weights_are_the_same);
+        TCase *sampled = tcase_create("checkpoint_kill_sampled");
+        tcase_set_timeout(sampled, 600);
+        tcase_add_test(sampled, killed_on_samples_the_weights_are_the_same);
+        suite_add_tcase(suite, sampled);
+        return test_main(suite);
+    }
     train_into = argv[2];
-    SRunner *runner = srunner_create(suite_of("train", train_until_killed));
+    const TTest *test =
+        strcmp(argv[1], "--train") == 0 ? train_until_killed : train_on_samples_until_killed;
+    SRunner *runner = srunner_create(suite_of("train", test));
     srunner_set_fork_status(runner, CK_NOFORK);
     srunner_run_all(runner, CK_SILENT);
     int failed = srunner_ntests_failed(runner);

@@ -118,6 +118,19 @@ START_TEST(bad_numbers_are_named_and_the_last_good_weights_kept)
     *x = (gnn_real_t)NAN;
     bad_loss(s, "input: x");
     *x = was;
+    /* Finite weights whose product is not: the step of the model is named. */
+    const gnn_tensor_t table = gnn_parameters_value(gnn_model_parameters(s->model), 0);
+    gnn_real_t *kept = malloc(sizeof *kept * (size_t)(table.rows * table.cols));
+    for (int64_t k = 0; k < table.rows * table.cols; k++) {
+        kept[k] = gnn__row(&table, k / table.cols)[k % table.cols];
+        gnn__row(&table, k / table.cols)[k % table.cols] =
+            GNN_DOUBLE ? (gnn_real_t)1e308 : (gnn_real_t)3e38;
+    }
+    bad_loss(s, "epoch 1, step 1: the training loss is");
+    bad_loss(s, "the first tensor that went bad is what \"0\" (");
+    for (int64_t k = 0; k < table.rows * table.cols; k++)
+        gnn__row(&table, k / table.cols)[k % table.cols] = kept[k];
+    free(kept);
     s->loss = GNN_LOSS_MEAN_SQUARED;
     for (int k = 0; k < ROWS * CLASSES; k++)
         s->target_numbers[k] = GNN_DOUBLE ? (gnn_real_t)1e200 : (gnn_real_t)1e30;

@@ -57,6 +57,7 @@
 #include <gnn/context.h>
 #include <gnn/tensor.h>
 #include <gnn/graph.h>
+#include <gnn/diffuse.h>
 #include <gnn/sample.h>
 #include <gnn/op.h>
 #include <gnn/row.h>
@@ -67,6 +68,7 @@
 #include <gnn/model.h>
 #include <gnn/io.h>
 #include <gnn/data.h>
+#include <gnn/hetero.h>
 #include <gnn/split.h>
 #include <gnn/train.h>
 #include <gnn/memory.h>

@@ -212,6 +212,12 @@ GNN_API int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const g
  *     link_distance
  *     link_product link_mlp              hidden [width], dropout, out [1]; link_mlp: edges,
  *                                        edge_width (rows of pairs)
+ *   on nodes of several types (gnn/hetero.h), whose values are called input.TYPE ["x.TYPE"] and
+ *   NAME.TYPE; types, relations; a type's width is its own, else width:
+ *     hgt                                heads; type t hears on slot graph + t (gnn_graph_towards)
+ *     hetero_conv                        layer; relation r is slot graph + r (gnn_graph_relation);
+ *                                        aggregators: sum, mean or max over relations [sum]
+ *     hetero_linear                      layer.activation
  *   on rows, or labels:
  *     message_norm jumping_lstm          memory (messages); hops layers side by side, hidden
  *     label_propagation                  factor, hops
@@ -232,6 +238,8 @@ typedef struct gnn_block {
     const char *edge_weight; /**< of blocks that propagate: the value with them; NULL: none */
     gnn_real_t theta;        /**< as told */
     const gnn_aggregator_t *aggregators[4]; /**< as told */
+    const char *types;     /**< of nodes, with their width or without: "paper:128 author:64" */
+    const char *relations; /**< FROM__NAME__TO: "author__writes__paper paper__cites__paper" */
 } gnn_block_t;
 GNN_API int gnn_steps_block_sized(gnn_steps_t *steps, const char *block,
                                   const gnn_block_t *settings, size_t size, size_t config_size);
@@ -306,7 +314,8 @@ typedef struct gnn_slot_sources {
  * @return the word: "edges"; "relation" (the edges of one type); "incidence" (from edges to their
  *         receivers); "readout" (from the nodes of a graph to one row); "spread" (the reverse);
  *         "complete" (the nodes of each graph); "seeds" (from nodes to learned rows),
- *         "among_seeds". NULL: the file does not say, or there is no such slot
+ *         "among_seeds"; "beside" (the lists of edges that *source names, separated by blanks, each
+ *         with senders of its own: gnn_graph_beside). NULL: the file does not say
  */
 GNN_API const char *gnn_model_slot(const gnn_model_t *model, int slot, const char **source,
                                    int64_t *number);

@@ -1,5 +1,6 @@
 /* What the graphs of a described model are made of: edges as PyG holds them, and the sizes of the
  * graphs of a batch. */
+#include <gnn/hetero.h>
 #include <lib/model/model.h>
 
 /* What a slot's graph is made from. */
@@ -8,6 +9,8 @@ typedef struct {
     int64_t graphs;
     const int64_t *nodes, *ones, *seeds; /* of each graph */
     int64_t number;
+    const gnn_slot_sources_t *sources;
+    const char *source; /* of the slot */
 } parts_t;
 
 typedef struct gnn__slot_row {
@@ -76,11 +79,48 @@ static int make_among_seeds(gnn_graph_t **graph, const parts_t *p)
     return gnn_graph_complete(graph, p->graphs, p->seeds);
 }
 
+/* The edges that a slot names; the only list there is may have no name. */
+static const gnn_edge_list_t *find_edges(const gnn_slot_sources_t *sources, const char *name,
+                                         size_t length)
+{
+    for (int64_t k = 0; k < sources->n_edges; k++) {
+        const gnn_edge_list_t *e = &sources->edges[k];
+        if (!e->name || !name || (strncmp(e->name, name, length) == 0 && !e->name[length]))
+            return e;
+    }
+    return NULL;
+}
+
+/* The source names lists of edges, separated by blanks. */
+static int make_beside(gnn_graph_t **graph, const parts_t *p)
+{
+    int rc = GNN_OK;
+    int64_t count = 0;
+    gnn_graph_t **of = NULL;
+    const char *at = p->source ? p->source : "";
+    GNN_TRY(gnn__new(&of, (int64_t)strlen(at) / 2 + 1, sizeof *of, "relations"));
+    for (size_t length; *at; at += length + strspn(at + length, " ")) {
+        length = strcspn(at, " ");
+        const gnn_edge_list_t *e = find_edges(p->sources, at, length);
+        if (!e)
+            GNN_CHECK(gnn__error(GNN_ENOTFOUND, "no edges \"%.*s\" are given", (int)length, at));
+        const parts_t one = {.edges = e};
+        GNN_CHECK(make_edges(&of[count++], &one));
+    }
+    GNN_CHECK(gnn_graph_beside(graph, count, (const gnn_graph_t *const *)of));
+done:
+    for (int64_t k = 0; k < count; k++)
+        gnn_graph_free(of[k]);
+    gnn_free(of);
+    return rc;
+}
+
 static const slot_row_t rows[] = {
     {"edges", true, make_edges},         {"relation", true, make_relation},
     {"incidence", true, make_incidence}, {"readout", false, make_readout},
     {"spread", false, make_spread},      {"complete", false, make_complete},
-    {"seeds", false, make_seeds},        {"among_seeds", false, make_among_seeds}};
+    {"seeds", false, make_seeds},        {"among_seeds", false, make_among_seeds},
+    {"beside", false, make_beside}};
 
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -133,17 +173,6 @@ const char *gnn_model_slot(const gnn_model_t *model, int slot, const char **sour
 
 /* ---- their graphs ---- */
 
-/* The edges that a slot names; the only list there is may have no name. */
-static const gnn_edge_list_t *find_edges(const gnn_slot_sources_t *sources, const char *name)
-{
-    for (int64_t k = 0; k < sources->n_edges; k++) {
-        const gnn_edge_list_t *e = &sources->edges[k];
-        if (!e->name || !name || strcmp(e->name, name) == 0)
-            return e;
-    }
-    return NULL;
-}
-
 static int make_slot(gnn_graph_t **graph, const gnn_model_t *model, int slot,
                      const gnn_slot_sources_t *sources, parts_t *p, int64_t *seeds)
 {
@@ -151,7 +180,10 @@ static int make_slot(gnn_graph_t **graph, const gnn_model_t *model, int slot,
     if (!s || !s->row)
         return gnn__error(GNN_ENOTFOUND, "the model's file does not say what graph slot %d is", slot);
     p->number = s->number;
-    p->edges = s->row->reads_edges ? find_edges(sources, s->source) : NULL;
+    p->source = s->source;
+    p->edges = s->row->reads_edges
+                   ? find_edges(sources, s->source, s->source ? strlen(s->source) : 0)
+                   : NULL;
     if (s->row->reads_edges && !p->edges)
         return gnn__error(GNN_ENOTFOUND, "graph slot %d: no edges \"%s\" are given", slot,
                           s->source ? s->source : "");
@@ -186,7 +218,8 @@ int gnn_model_graphs(const gnn_model_t *model, const gnn_slot_sources_t *sources
     parts_t p = {.graphs = count,
                  .nodes = sources->lengths ? sources->lengths : &whole,
                  .ones = lengths,
-                 .seeds = lengths + count};
+                 .seeds = lengths + count,
+                 .sources = sources};
     for (int k = 0; k < model->n_graphs; k++)
         graphs[k] = NULL;
     const int rc = make_slots(model, sources, backward, &p, lengths + count, graphs);

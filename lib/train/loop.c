@@ -79,31 +79,16 @@ static int get_batch(const loop_t *l, int part, int64_t index, gnn_batch_t *batc
 
 /* ---- what went bad ---- */
 
-/* A loss is not finite: finds the first tensor that is to blame. */
-static int blame(const loop_t *l, const char *part, const gnn_model_inputs_t *inputs, double loss)
+static int blame(const loop_t *l, bool training, const gnn_model_inputs_t *inputs, double loss)
 {
-    int64_t row, col;
-    double value;
-    int32_t id = gnn__first_not_finite(l->parameters, 0, &row, &col, &value);
-    if (id >= 0)
-        return gnn__error(
-            GNN_ENUMERIC,
-            "epoch %lld: the %s loss is %g; the first tensor that went bad is parameter \"%s\": %g at row %lld, column %lld",
-            (long long)l->now.epoch, part, loss, gnn_parameters_name(l->parameters, id), value,
-            (long long)row, (long long)col);
-    for (int64_t k = 0; k < inputs->n_values; k++) {
-        const gnn_named_t *named = &inputs->values[k];
-        int rc = named->dense    ? gnn_tensor_check_finite(named->dense, named->name)
-                 : named->sparse ? gnn_sparse_validate(named->sparse, named->name)
-                                 : GNN_OK;
-        if (rc != GNN_OK)
-            return gnn__error_prefix(rc, "epoch %lld: the %s loss is %g; input",
-                                     (long long)l->now.epoch, part, loss);
-    }
-    return gnn__error(
-        GNN_ENUMERIC,
-        "epoch %lld: the first tensor that went bad is the loss: the %s loss is %g, all parameters are finite",
-        (long long)l->now.epoch, part, loss);
+    return gnn__blame(&(gnn__blame_t){.model = l->model,
+                                      .context = l->context,
+                                      .part = training ? "training" : "validation",
+                                      .training = training,
+                                      .epoch = l->now.epoch,
+                                      .step = l->step,
+                                      .loss = loss},
+                      inputs);
 }
 
 static int check_parameters(const loop_t *l)
@@ -113,9 +98,10 @@ static int check_parameters(const loop_t *l)
     int32_t id = gnn__first_not_finite(l->parameters, 0, &row, &col, &value);
     if (id < 0)
         return GNN_OK;
-    return gnn__error(GNN_ENUMERIC, "epoch %lld: parameter \"%s\" is %g at row %lld, column %lld",
-                      (long long)l->now.epoch, gnn_parameters_name(l->parameters, id), value,
-                      (long long)row, (long long)col);
+    return gnn__error(GNN_ENUMERIC,
+                      "epoch %lld, step %lld: parameter \"%s\" is %g at row %lld, column %lld",
+                      (long long)l->now.epoch, (long long)l->step,
+                      gnn_parameters_name(l->parameters, id), value, (long long)row, (long long)col);
 }
 
 /* ---- an epoch ---- */
@@ -144,7 +130,7 @@ static int train_step(loop_t *l, int64_t index, double *loss, double *rows)
     *loss = loss_value(&l->train);
     *rows = (double)rows_that_count(&batch.loss, gnn_tape_rows(l->train.tape, l->train.logits));
     if (!isfinite(*loss))
-        return blame(l, "training", &batch.inputs, *loss);
+        return blame(l, true, &batch.inputs, *loss);
     const int64_t count = l->source->count[GNN_TRAIN], first = first_of_step(l, index),
                   next = gnn__min(first + l->config.accumulate, count);
     gnn_real_t share = (gnn_real_t)(1 / (double)(next - first));
@@ -157,7 +143,9 @@ static int train_step(loop_t *l, int64_t index, double *loss, double *rows)
     double factor = gnn_schedule_factor(&l->config.schedule, gnn_optimizer_steps(l->optimizer) + 1);
     l->now.lr = gnn__optimizer_lr(l->optimizer) * factor;
     int rc = gnn_optimizer_step(l->optimizer, factor);
-    return rc == GNN_ENUMERIC ? gnn__error_prefix(rc, "epoch %lld", (long long)l->now.epoch) : rc;
+    return rc == GNN_ENUMERIC ? gnn__error_prefix(rc, "epoch %lld, step %lld",
+                                                  (long long)l->now.epoch, (long long)l->step)
+                              : rc;
 }
 
 static int train_epoch(loop_t *l)
@@ -190,7 +178,7 @@ static int validate_epoch(loop_t *l)
         double loss = loss_value(&l->validate),
                rows = (double)rows_that_count(&batch.loss, logits.rows);
         if (!isfinite(loss))
-            return blame(l, "validation", &batch.inputs, loss);
+            return blame(l, false, &batch.inputs, loss);
         sum += loss * rows;
         total += rows;
         labelled = labelled && (numbers ? batch.loss.targets != NULL : batch.loss.labels != NULL);

@@ -142,4 +142,19 @@ typedef struct gnn__run {
 int gnn__run_forward(gnn__run_t *run, const gnn_model_t *model, const gnn_model_inputs_t *inputs,
                      const gnn_loss_t *loss, uint32_t step, bool fixed);
 
+/* ---- blame.c ---- */
+
+/* A pass whose loss is not finite. */
+typedef struct gnn__blame {
+    const gnn_model_t *model;
+    gnn_context_t *context;
+    const char *part; /* "training" */
+    bool training;
+    int64_t epoch, step;
+    double loss;
+} gnn__blame_t;
+/* GNN_ENUMERIC that names the first tensor that went bad: a parameter, an input, what a step of the
+ * model puts out, or the loss. */
+int gnn__blame(const gnn__blame_t *b, const gnn_model_inputs_t *inputs);
+
 #endif

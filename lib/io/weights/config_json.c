@@ -126,7 +126,9 @@ static const field_t block_fields[] = {
     BLOCK_ROW(0),
     BLOCK_ROW(1),
     BLOCK_ROW(2),
-    BLOCK_ROW(3)};
+    BLOCK_ROW(3),
+    BLOCK(TEXT, types),
+    BLOCK(TEXT, relations)};
 
 static bool block_field(size_t index, field_t *field)
 {

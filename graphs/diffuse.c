@@ -1,0 +1,396 @@
+/* Diffusion of a graph: each node hears those that walks from it end at, as strongly as they do.
+ *
+ *     S = sum over k of theta_k T^k,  theta_k = alpha (1 - alpha)^k, or e^-t t^k / k!
+ *
+ * Column by column: S e_i is summed up from T^k e_i, and what can add no more than the tolerance to
+ * any number is not followed. A column costs what its walks reach, not what the graph has. */
+#include <gnn/diffuse.h>
+#include <graphs/build.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST_STEPS = 10000 };
+
+/* T by receivers: whom each hears, once, and how strongly. */
+typedef struct {
+    int64_t n;
+    int64_t *indptr;
+    int32_t *indices;
+    double *values;
+} matrix_t;
+
+static void matrix_free(matrix_t *t)
+{
+    gnn_free(t->indptr);
+    gnn_free(t->indices);
+    gnn_free(t->values);
+}
+
+/* ---- settings ---- */
+
+static int resolve(gnn_diffusion_t *d, const gnn_diffusion_t *config, size_t size)
+{
+    *d = (gnn_diffusion_t){.kind = GNN_DIFFUSION_PAGERANK};
+    if (config && !gnn__sized_take(d, sizeof *d, config, size))
+        return gnn__error(GNN_EUNSUPPORTED, "the program sets fields of a diffusion that this "
+                                            "version of the library does not have");
+    d->alpha = (gnn_real_t)gnn__setting(d->alpha, 0.15);
+    d->time = (gnn_real_t)gnn__setting(d->time, 3);
+    d->loop_weight = (gnn_real_t)gnn__setting(d->loop_weight, 1);
+    d->tolerance = (gnn_real_t)gnn__setting(d->tolerance, 1e-8);
+    d->threshold = (gnn_real_t)gnn__setting(d->threshold, 0);
+    if (d->norm_in == GNN_GRAPH_NORM_DEFAULT)
+        d->norm_in = GNN_GRAPH_NORM_SYMMETRIC;
+    if (d->norm_out == GNN_GRAPH_NORM_DEFAULT)
+        d->norm_out = GNN_GRAPH_NORM_ROW;
+    if (d->kind != GNN_DIFFUSION_PAGERANK && d->kind != GNN_DIFFUSION_HEAT)
+        return gnn__error(GNN_EINVALID, "there is no kind %d of diffusion", (int)d->kind);
+    if (d->norm_in == GNN_GRAPH_NORM_NONE)
+        return gnn__error(GNN_EINVALID, "a diffusion needs .norm_in of symmetric or row");
+    if (!(d->alpha > 0 && d->alpha <= 1) || !(d->time > 0 && d->time <= 100) ||
+        !(d->loop_weight >= 0 && isfinite((double)d->loop_weight)) ||
+        !(d->tolerance >= 0 && d->tolerance < 1) || d->top < 0 || !(d->threshold >= 0))
+        return gnn__error(GNN_EINVALID,
+                          "diffusion: .alpha %g (0 to 1), .time %g (0 to 100), .loop_weight %g, "
+                          ".tolerance %g (0 to 1), .top %lld and .threshold %g must be at least 0",
+                          (double)d->alpha, (double)d->time, (double)d->loop_weight,
+                          (double)d->tolerance, (long long)d->top, (double)d->threshold);
+    return GNN_OK;
+}
+
+static int check(const gnn_graph_t *of, const gnn_real_t *edge_weight)
+{
+    if (of->n_dst != of->n_src)
+        return gnn__error(GNN_ETOPOLOGY, "a diffusion needs one kind of nodes, not %lld and %lld",
+                          (long long)of->n_dst, (long long)of->n_src);
+    for (int64_t e = 0; edge_weight && e < of->n_edges; e++)
+        if (!(edge_weight[e] >= 0) || !isfinite((double)edge_weight[e]))
+            return gnn__error(GNN_ENUMERIC, "weight[%lld] = %g: a finite number >= 0 is expected",
+                              (long long)e, (double)edge_weight[e]);
+    return GNN_OK;
+}
+
+/* ---- the matrix ---- */
+
+/* Adds what a receiver hears in all parts to `sum`, and lists in `heard` whom. */
+static int64_t hear(const gnn_graph_t *of, const gnn_real_t *weight, int64_t i, double *sum,
+                    uint8_t *seen, int32_t *heard)
+{
+    int64_t count = 0;
+    for (int64_t p = 0; p < of->base.n_parts; p++) {
+        gnn_graph_row_t row;
+        gnn_graph_row(of, p, i, &row);
+        for (int64_t k = 0; k < row.count; k++) {
+            const int64_t j = gnn_graph_row_sender(&row, k), e = gnn_graph_row_edge(&row, k);
+            sum[j] += weight && e >= 0 ? (double)weight[e] : 1;
+            if (!seen[j])
+                heard[count++] = (int32_t)j;
+            seen[j] = 1;
+        }
+    }
+    return count;
+}
+
+static int by_number(const void *a, const void *z)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)z;
+    return (x > y) - (x < y);
+}
+
+static int gather(matrix_t *t, const gnn_graph_t *of, const gnn_real_t *weight, double loop)
+{
+    double *sum = NULL;
+    int32_t *heard = NULL;
+    uint8_t *seen = NULL;
+    int64_t room, at = 0;
+    int rc;
+    if (!gnn__add(gnn_graph_n_pairs(of), t->n, &room))
+        return gnn__error(GNN_EOVERFLOW, "%lld pairs do not fit", (long long)gnn_graph_n_pairs(of));
+    GNN_CHECK(gnn__new(&t->indptr, t->n + 1, sizeof *t->indptr, "a diffusion"));
+    GNN_CHECK(gnn__new(&t->indices, room, sizeof *t->indices, "a diffusion"));
+    GNN_CHECK(gnn__new(&t->values, room, sizeof *t->values, "a diffusion"));
+    GNN_CHECK(gnn__new(&sum, t->n, sizeof *sum, "a diffusion"));
+    GNN_CHECK(gnn__new(&heard, t->n, sizeof *heard, "a diffusion"));
+    GNN_CHECK(gnn__new(&seen, t->n, sizeof *seen, "a diffusion"));
+    for (int64_t i = 0; i < t->n; i++) {
+        int64_t count = hear(of, weight, i, sum, seen, heard);
+        if (loop > 0 && !seen[i])
+            heard[count++] = (int32_t)i;
+        sum[i] += loop;
+        qsort(heard, (size_t)count, sizeof *heard, by_number);
+        for (int64_t k = 0; k < count; k++, at++) {
+            t->indices[at] = heard[k];
+            t->values[at] = sum[heard[k]];
+            sum[heard[k]] = 0;
+            seen[heard[k]] = 0;
+        }
+        sum[i] = 0;
+        t->indptr[i + 1] = at;
+    }
+done:
+    gnn_free(sum);
+    gnn_free(heard);
+    gnn_free(seen);
+    return rc;
+}
+
+static double inverse(double degree, gnn_graph_norm_t norm)
+{
+    return degree <= 0 ? 0 : norm == GNN_GRAPH_NORM_SYMMETRIC ? 1 / sqrt(degree) : 1 / degree;
+}
+
+/* Divides by what receivers hear in all: D^-1 A, or D^-1/2 A D^-1/2. */
+static int normalise(matrix_t *t, gnn_graph_norm_t norm)
+{
+    double *factor;
+    if (norm == GNN_GRAPH_NORM_NONE)
+        return GNN_OK;
+    GNN_TRY(gnn__new(&factor, t->n, sizeof *factor, "degrees"));
+    for (int64_t i = 0; i < t->n; i++) {
+        double degree = 0;
+        for (int64_t k = t->indptr[i]; k < t->indptr[i + 1]; k++)
+            degree += t->values[k];
+        factor[i] = inverse(degree, norm);
+    }
+    for (int64_t i = 0; i < t->n; i++)
+        for (int64_t k = t->indptr[i]; k < t->indptr[i + 1]; k++)
+            t->values[k] *=
+                factor[i] * (norm == GNN_GRAPH_NORM_SYMMETRIC ? factor[t->indices[k]] : 1);
+    gnn_free(factor);
+    return GNN_OK;
+}
+
+/* ---- one column ---- */
+
+typedef struct {
+    double value;
+    int32_t node;
+} heard_t;
+
+/* What one thread has. */
+typedef struct {
+    double *sum, *walk[2]; /* (n) zeros between columns */
+    int32_t *reached, *front[2];
+    uint8_t *seen, *ahead; /* (n) in `reached`, in the next front */
+    heard_t *kept;
+} column_t;
+
+static void column_free(column_t *c)
+{
+    gnn_free(c->sum);
+    gnn_free(c->reached);
+    gnn_free(c->seen);
+    gnn_free(c->ahead);
+    gnn_free(c->kept);
+    for (int k = 0; k < 2; k++) {
+        gnn_free(c->walk[k]);
+        gnn_free(c->front[k]);
+    }
+}
+
+static int column_new(column_t *c, int64_t n)
+{
+    GNN_TRY(gnn__new(&c->sum, n, sizeof *c->sum, "a diffusion"));
+    GNN_TRY(gnn__new(&c->reached, n, sizeof *c->reached, "a diffusion"));
+    GNN_TRY(gnn__new(&c->seen, n, sizeof *c->seen, "a diffusion"));
+    GNN_TRY(gnn__new(&c->ahead, n, sizeof *c->ahead, "a diffusion"));
+    GNN_TRY(gnn__new(&c->kept, n, sizeof *c->kept, "a diffusion"));
+    for (int k = 0; k < 2; k++) {
+        GNN_TRY(gnn__new(&c->walk[k], n, sizeof *c->walk[k], "a diffusion"));
+        GNN_TRY(gnn__new(&c->front[k], n, sizeof *c->front[k], "a diffusion"));
+    }
+    return GNN_OK;
+}
+
+/* One step of all walks of the front; those that `rest` of the coefficients cannot lift above the
+ * tolerance end. Returns the size of the next front. */
+static int64_t step(const matrix_t *t, column_t *c, int from, int64_t count, double least)
+{
+    double *now = c->walk[from], *next = c->walk[!from];
+    int32_t *front = c->front[!from];
+    int64_t found = 0;
+    for (int64_t f = 0; f < count; f++) {
+        const int32_t i = c->front[from][f];
+        const double value = now[i];
+        now[i] = 0;
+        for (int64_t k = value > least ? t->indptr[i] : t->indptr[i + 1]; k < t->indptr[i + 1]; k++) {
+            const int32_t j = t->indices[k];
+            next[j] += value * t->values[k];
+            if (!c->ahead[j])
+                front[found++] = j;
+            c->ahead[j] = 1;
+        }
+    }
+    for (int64_t f = 0; f < found; f++)
+        c->ahead[front[f]] = 0;
+    return found;
+}
+
+/* Column i of S into c->sum; returns how many nodes were reached. */
+static int64_t column(const matrix_t *t, const gnn_diffusion_t *d, int64_t i, column_t *c)
+{
+    const double alpha = (double)d->alpha, time = (double)d->time;
+    double theta = d->kind == GNN_DIFFUSION_HEAT ? exp(-time) : alpha, rest = 1;
+    int64_t reached = 0, count = 1;
+    c->walk[0][i] = 1;
+    c->front[0][0] = (int32_t)i;
+    for (int k = 0; count > 0; k++) {
+        const int from = k % 2;
+        for (int64_t f = 0; f < count; f++) {
+            const int32_t j = c->front[from][f];
+            c->sum[j] += theta * c->walk[from][j];
+            if (!c->seen[j])
+                c->reached[reached++] = j;
+            c->seen[j] = 1;
+        }
+        rest -= theta;
+        theta *= d->kind == GNN_DIFFUSION_HEAT ? time / (k + 1) : 1 - alpha;
+        const bool over = rest <= 0 || k == MOST_STEPS;
+        count = step(t, c, from, count, over ? INFINITY : (double)d->tolerance / rest);
+    }
+    return reached;
+}
+
+static int by_value(const void *a, const void *z)
+{
+    const heard_t *x = a, *y = z;
+    return x->value != y->value ? (x->value < y->value ? 1 : -1)
+                                : (x->node > y->node) - (x->node < y->node);
+}
+
+static int by_node(const void *a, const void *z)
+{
+    return by_number(&((const heard_t *)a)->node, &((const heard_t *)z)->node);
+}
+
+/* The strongest, by number, in c->kept; the column is zeros again. */
+static int64_t keep(const gnn_diffusion_t *d, int64_t reached, column_t *c)
+{
+    int64_t kept = 0;
+    for (int64_t k = 0; k < reached; k++) {
+        const int32_t j = c->reached[k];
+        if (c->sum[j] > 0 && c->sum[j] >= (double)d->threshold)
+            c->kept[kept++] = (heard_t){c->sum[j], j};
+        c->sum[j] = 0;
+        c->seen[j] = 0;
+    }
+    if (d->top > 0 && kept > d->top) {
+        qsort(c->kept, (size_t)kept, sizeof *c->kept, by_value);
+        kept = d->top;
+    }
+    qsort(c->kept, (size_t)kept, sizeof *c->kept, by_node);
+    return kept;
+}
+
+/* ---- all columns ---- */
+
+typedef struct {
+    heard_t **rows; /* (n) */
+    int64_t *counts;
+} kept_t;
+
+static int keep_column(const matrix_t *t, const gnn_diffusion_t *d, int64_t i, column_t *c,
+                       kept_t *all)
+{
+    const int64_t count = keep(d, column(t, d, i, c), c);
+    GNN_TRY(gnn__new(&all->rows[i], count, sizeof **all->rows, "a diffused graph"));
+    if (count > 0)
+        memcpy(all->rows[i], c->kept, (size_t)count * sizeof *c->kept);
+    all->counts[i] = count;
+    return GNN_OK;
+}
+
+/* Every thread owns its columns, whose numbers do not depend on the others'. */
+static int keep_all(const matrix_t *t, const gnn_diffusion_t *d, gnn_context_t *context, kept_t *all)
+{
+    const int threads = gnn__threads(context, INT64_MAX / 4);
+    column_t *own = NULL;
+    int rc, *failed = NULL;
+    GNN_CHECK(gnn__new(&own, threads, sizeof *own, "a diffusion"));
+    GNN_CHECK(gnn__new(&failed, threads, sizeof *failed, "a diffusion"));
+    for (int k = 0; k < threads; k++)
+        GNN_CHECK(column_new(&own[k], t->n));
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+    for (int k = 0; k < threads; k++)
+        for (int64_t i = k; failed[k] == GNN_OK && i < t->n; i += threads)
+            failed[k] = keep_column(t, d, i, &own[k], all);
+    for (int k = 0; k < threads; k++)
+        if (failed[k] != GNN_OK)
+            GNN_CHECK(gnn__error(failed[k], "no memory for the diffused graph"));
+done:
+    for (int k = 0; own && k < threads; k++)
+        column_free(&own[k]);
+    gnn_free(own);
+    gnn_free(failed);
+    return rc;
+}
+
+/* The columns as a matrix by receivers. */
+static int join(matrix_t *s, const kept_t *all)
+{
+    int64_t m = 0, at = 0;
+    for (int64_t i = 0; i < s->n; i++)
+        m += all->counts[i];
+    GNN_TRY(gnn__new(&s->indptr, s->n + 1, sizeof *s->indptr, "a diffused graph"));
+    GNN_TRY(gnn__new(&s->indices, m, sizeof *s->indices, "a diffused graph"));
+    GNN_TRY(gnn__new(&s->values, m, sizeof *s->values, "a diffused graph"));
+    for (int64_t i = 0; i < s->n; i++) {
+        for (int64_t k = 0; k < all->counts[i]; k++, at++) {
+            s->indices[at] = all->rows[i][k].node;
+            s->values[at] = all->rows[i][k].value;
+        }
+        s->indptr[i + 1] = at;
+    }
+    return GNN_OK;
+}
+
+static int deliver(gnn_graph_t **graph, gnn_real_t **weight, const matrix_t *s)
+{
+    const int64_t m = s->indptr[s->n];
+    GNN_TRY(gnn__new(weight, m, sizeof **weight, "weights of a diffused graph"));
+    for (int64_t k = 0; k < m; k++)
+        (*weight)[k] = (gnn_real_t)s->values[k];
+    const int rc = gnn_graph_from_csr(graph, s->n, s->n, s->indptr, s->indices);
+    if (rc != GNN_OK) {
+        gnn_free(*weight);
+        *weight = NULL;
+    }
+    return rc;
+}
+
+int gnn_graph_diffuse_sized(gnn_graph_t **graph, gnn_real_t **weight, const gnn_graph_t *of,
+                            const gnn_real_t *edge_weight, gnn_context_t *context,
+                            const gnn_diffusion_t *config, size_t size)
+{
+    gnn_diffusion_t d;
+    matrix_t t = {0}, s = {0};
+    kept_t all = {0};
+    int rc;
+    if (!graph || !weight || !of)
+        return gnn__error(GNN_EINVALID, "gnn_graph_diffuse: %s is NULL",
+                          !graph    ? "graph"
+                          : !weight ? "weight"
+                                    : "of");
+    *graph = NULL;
+    *weight = NULL;
+    GNN_TRY(resolve(&d, config, size));
+    GNN_TRY(check(of, edge_weight));
+    t.n = s.n = of->n_dst;
+    GNN_CHECK(gather(&t, of, edge_weight, (double)d.loop_weight));
+    GNN_CHECK(normalise(&t, d.norm_in));
+    GNN_CHECK(gnn__new(&all.rows, t.n, sizeof *all.rows, "a diffused graph"));
+    GNN_CHECK(gnn__new(&all.counts, t.n, sizeof *all.counts, "a diffused graph"));
+    GNN_CHECK(keep_all(&t, &d, context, &all));
+    GNN_CHECK(join(&s, &all));
+    GNN_CHECK(normalise(&s, d.norm_out));
+    GNN_CHECK(deliver(graph, weight, &s));
+done:
+    for (int64_t i = 0; all.rows && i < t.n; i++)
+        gnn_free(all.rows[i]);
+    gnn_free(all.rows);
+    gnn_free(all.counts);
+    matrix_free(&t);
+    matrix_free(&s);
+    return rc;
+}

@@ -1,0 +1,161 @@
+/* A data set of several types of nodes and edges: one graph whose parts are relations, and features
+ * side by side. */
+#include <graphs/hetero.h>
+#include <lib/base/base.h>
+
+typedef struct {
+    int64_t *indptr;
+    int32_t *indices;
+    gnn_real_t *values;
+    int32_t *labels;
+    uint8_t *masks; /* (3 x nodes) */
+    bool any_part;
+} rows_t;
+
+static int64_t width(const gnn_node_type_t *type)
+{
+    return type->x ? type->x->cols : 0;
+}
+
+/* Nodes, columns of features, and numbers that are stored. */
+static int measure(const gnn_hetero_t *h, int64_t *nodes, int64_t *cols, int64_t *stored)
+{
+    for (int64_t t = 0; t < h->n_types; t++) {
+        const gnn_node_type_t *type = &h->types[t];
+        int64_t numbers;
+        if (type->x)
+            GNN_TRY(gnn_tensor_check(type->x, type->name));
+        if (type->x && type->x->rows != type->count)
+            return gnn__error(GNN_ESHAPE, "type %.40s has %lld nodes, its features %lld rows",
+                              type->name, (long long)type->count, (long long)type->x->rows);
+        if (!gnn__mul(type->count, width(type) + 1, &numbers) || !gnn__add(*stored, numbers, stored) ||
+            !gnn__add(*cols, width(type) + 1, cols) || *cols > INT32_MAX)
+            return gnn__error(GNN_EOVERFLOW, "the features of %lld types do not fit",
+                              (long long)h->n_types);
+        *nodes += type->count;
+    }
+    return GNN_OK;
+}
+
+/* Features of a type from column `col` on, then its column of ones. */
+static void add_features(const gnn_node_type_t *type, int64_t node, int64_t col, rows_t *r)
+{
+    for (int64_t k = 0; k < type->count; k++, node++) {
+        int64_t at = r->indptr[node];
+        for (int64_t c = 0; c < width(type); c++, at++) {
+            r->indices[at] = (int32_t)(col + c);
+            r->values[at] =
+                type->x->data[k * (type->x->stride ? type->x->stride : type->x->cols) + c];
+        }
+        r->indices[at] = (int32_t)(col + width(type));
+        r->values[at++] = 1;
+        r->indptr[node + 1] = at;
+    }
+}
+
+static int add_labels(const gnn_node_type_t *type, int64_t node, int64_t nodes, rows_t *r)
+{
+    for (int64_t k = 0; k < type->count; k++, node++) {
+        const int part = type->part ? type->part[k] : -1;
+        r->labels[node] = type->labels ? type->labels[k] : -1;
+        if (part > GNN_TEST)
+            return gnn__error(GNN_EINVALID, "type %.40s: node %lld is in part %d, expected %d to %d",
+                              type->name, (long long)k, part, -1, GNN_TEST);
+        if (part >= 0)
+            r->masks[part * nodes + node] = 1;
+        r->any_part = r->any_part || part >= 0;
+    }
+    return GNN_OK;
+}
+
+static int fill(const gnn_hetero_t *h, int64_t nodes, rows_t *r)
+{
+    int64_t node = 0, col = 0;
+    for (int64_t t = 0; t < h->n_types; t++) {
+        const gnn_node_type_t *type = &h->types[t];
+        add_features(type, node, col, r);
+        GNN_TRY(add_labels(type, node, nodes, r));
+        node += type->count;
+        col += width(type) + 1;
+    }
+    return GNN_OK;
+}
+
+static int rows_new(rows_t *r, int64_t nodes, int64_t stored)
+{
+    GNN_TRY(gnn__new(&r->indptr, nodes + 1, sizeof *r->indptr, "features"));
+    GNN_TRY(gnn__new(&r->indices, stored, sizeof *r->indices, "features"));
+    GNN_TRY(gnn__new(&r->values, stored, sizeof *r->values, "features"));
+    GNN_TRY(gnn__new(&r->labels, nodes, sizeof *r->labels, "labels"));
+    return gnn__new(&r->masks, 3 * nodes, sizeof *r->masks, "masks");
+}
+
+static void rows_free(rows_t *r)
+{
+    gnn_free(r->indptr);
+    gnn_free(r->indices);
+    gnn_free(r->values);
+    gnn_free(r->labels);
+    gnn_free(r->masks);
+}
+
+/* What each node and edge is, as an array of the set. */
+static int add_class(gnn_data_t *data, gnn_data_place_t place, const char *name, int64_t count,
+                     const int32_t *of)
+{
+    return gnn_data_array_set(data, place,
+                              &(gnn_array_t){.name = name,
+                                             .dtype = GNN_DTYPE_INT32,
+                                             .ndim = 1,
+                                             .shape = {count},
+                                             .count = count,
+                                             .data = of});
+}
+
+static int make(gnn_data_t **data, gnn_graph_t *graph, int64_t nodes, int64_t cols, const rows_t *r)
+{
+    const gnn_sparse_t x = {
+        .rows = nodes, .cols = cols, .indptr = r->indptr, .indices = r->indices, .values = r->values};
+    gnn_data_config_t config = {.graph = graph, .sparse = &x, .labels = r->labels};
+    if (r->any_part) {
+        config.splits = 1;
+        config.train = r->masks + GNN_TRAIN * nodes;
+        config.validation = r->masks + GNN_VALIDATION * nodes;
+        config.test = r->masks + GNN_TEST * nodes;
+    }
+    return gnn_data_new(data, &config);
+}
+
+int gnn_data_hetero(gnn_data_t **data, const gnn_hetero_t *hetero)
+{
+    int rc;
+    int64_t nodes = 0, cols = 0, stored = 0, edges = 0;
+    rows_t r = {0};
+    gnn_graph_t *graph = NULL;
+    int32_t *node_class = NULL, *edge_class = NULL;
+    if (!data)
+        return gnn__error(GNN_EINVALID, "gnn_data_hetero: data is NULL");
+    *data = NULL;
+    GNN_CHECK(gnn_graph_hetero(&graph, hetero, NULL, NULL));
+    GNN_CHECK(measure(hetero, &nodes, &cols, &stored));
+    edges = gnn_graph_n_edges(graph);
+    GNN_CHECK(gnn__new(&node_class, nodes, sizeof *node_class, "types of nodes"));
+    GNN_CHECK(gnn__new(&edge_class, edges, sizeof *edge_class, "relations of edges"));
+    GNN_CHECK(rows_new(&r, nodes, stored));
+    GNN_CHECK(fill(hetero, nodes, &r));
+    gnn__hetero_classes(hetero, node_class, edge_class);
+    GNN_CHECK(make(data, graph, nodes, cols, &r));
+    graph = NULL; /* the set's now */
+    GNN_CHECK(add_class(*data, GNN_ON_NODES, "type", nodes, node_class));
+    GNN_CHECK(add_class(*data, GNN_ON_EDGES, "relation", edges, edge_class));
+done:
+    if (rc != GNN_OK) {
+        gnn_data_free(*data);
+        *data = NULL;
+    }
+    gnn_graph_free(graph);
+    gnn_free(node_class);
+    gnn_free(edge_class);
+    rows_free(&r);
+    return rc;
+}
