@@ -248,6 +248,64 @@ GNN__INLINE void forward_four(const gnn__lanes_t *l, const lane_block_t *b, cons
     }
 }
 
+/* Copies of eight heads of eight numbers, a pattern filling a register: half a row at a time has its
+ * sums, and its second ones, in registers. */
+enum { HALF = 4 };
+
+GNN__INLINE bool in_halves(const gnn__lanes_t *l)
+{
+    return LANES == HEADS && l->layout == GNN__PACKED && l->width == HEADS &&
+           l->value_numbers == 2 * HALF * LANES && l->a->d_v == 8;
+}
+
+GNN__INLINE void half_sums(const lane_block_t *b, const gnn__matrix_t *m, int first, int from,
+                           int to, gnn__vec_t *sum, gnn__vec_t *sum_p, const bool two)
+{
+    gnn__vec_t y0 = {0}, y1 = {0}, y2 = {0}, y3 = {0}, p0 = {0}, p1 = {0}, p2 = {0}, p3 = {0};
+    for (int e = from; e < to; e++) {
+        const gnn_real_t *row = gnn__matrix_row(m, b->other[e]) + first,
+                         *next = gnn__matrix_row(m, b->other[e + AHEAD]) + first;
+        const gnn__vec_t w = gnn__vec_load(b->weight + e * HEADS),
+                         w_p = two ? gnn__vec_load(b->second + e * HEADS) : w,
+                         x0 = gnn__vec_load(row), x1 = gnn__vec_load(row + LANES),
+                         x2 = gnn__vec_load(row + 2 * LANES), x3 = gnn__vec_load(row + 3 * LANES);
+        __builtin_prefetch(next);
+        __builtin_prefetch(next + 2 * LANES);
+        y0 += w * x0;
+        y1 += w * x1;
+        y2 += w * x2;
+        y3 += w * x3;
+        if (two) {
+            p0 += w_p * x0;
+            p1 += w_p * x1;
+            p2 += w_p * x2;
+            p3 += w_p * x3;
+        }
+    }
+    sum[0] = y0, sum[1] = y1, sum[2] = y2, sum[3] = y3;
+    sum_p[0] = p0, sum_p[1] = p1, sum_p[2] = p2, sum_p[3] = p3;
+}
+
+GNN__INLINE void forward_halves(const gnn__lanes_t *l, const lane_block_t *b, const handful_t *f,
+                                const bool two)
+{
+    for (int r = 0; r < f->rows; r++) {
+        const int64_t i = f->row + r;
+        const gnn__vec_t inverse = gnn__vec_load(f->sum + r * HEADS);
+        gnn_real_t *p = two ? l->p_sums + i * l->value_numbers : NULL;
+        gnn__vec_t sum[HALF], sum_p[HALF];
+        for (int first = 0; first < 2 * HALF * LANES; first += HALF * LANES) {
+            half_sums(b, &l->v, first, f->start[r], f->start[r + 1], sum, sum_p, two);
+            for (int v = 0; v < HALF; v++) {
+                gnn__vec_store(b->y + first + v * LANES, inverse * sum[v]);
+                if (two)
+                    gnn__vec_store(p + first + v * LANES, inverse * sum_p[v]);
+            }
+        }
+        unpack_row(l, b->y, gnn__matrix_row(&l->a->y, i), l->a->d_v, false, HEADS);
+    }
+}
+
 /* Rows whose sums stay in registers; false: there is no room for these rows'. */
 static bool forward_in_registers(const gnn__lanes_t *l, const lane_block_t *b, const handful_t *f)
 {
@@ -256,6 +314,8 @@ static bool forward_in_registers(const gnn__lanes_t *l, const lane_block_t *b, c
         two ? forward_narrow(l, b, f, true) : forward_narrow(l, b, f, false);
     else if (in_four(l, l->a->y.at))
         two ? forward_four(l, b, f, true) : forward_four(l, b, f, false);
+    else if (in_halves(l) && !(l->finish && !finishes_later(l)))
+        two ? forward_halves(l, b, f, true) : forward_halves(l, b, f, false);
     else
         return false;
     return true;
@@ -365,6 +425,29 @@ static void send_four(const gnn__lanes_t *l, const lane_block_t *b, const handfu
     }
 }
 
+static void send_halves(const gnn__lanes_t *l, const lane_block_t *b, const handful_t *f, int r)
+{
+    const gnn__attention_t *a = l->a;
+    const int64_t j = f->row + r;
+    const gnn_real_t *x = gnn__matrix_row(&l->v, j), rest = 1 - a->slope;
+    gnn__vec_t sum[HALF], sum_p[HALF], products[PATTERN];
+    fill(products, 0);
+    prefetch_eight(x + l->v.stride); /* the next one's */
+    for (int first = 0; first < 2 * HALF * LANES; first += HALF * LANES) {
+        half_sums(b, &l->dy, first, f->start[r], f->start[r + 1], sum, sum_p, true);
+        for (int v = 0; v < HALF; v++) {
+            gnn__vec_store(b->y + first + v * LANES, sum[v]);
+            products[0] += gnn__vec_load(x + first + v * LANES) * (sum[v] - rest * sum_p[v]);
+        }
+    }
+    if (a->grad.v.at)
+        unpack_row(l, b->y, gnn__matrix_row(&a->grad.v, j), a->d_v, !l->writes_v, HEADS);
+    if (a->grad.k.at) {
+        products[0] -= gnn__vec_load(f->sum + r * HEADS);
+        write_heads(gnn__matrix_row(&a->grad.k, j), a->heads, products, !l->writes_k, HEADS);
+    }
+}
+
 /* The gradients of d_v and d_k of one row's sender. */
 static void send_row(const gnn__lanes_t *l, const lane_block_t *b, const handful_t *f, int r)
 {
@@ -376,6 +459,8 @@ static void send_row(const gnn__lanes_t *l, const lane_block_t *b, const handful
         send_narrow(l, b, f, r);
     } else if (in_four(l, l->a->grad.v.at)) {
         send_four(l, b, f, r);
+    } else if (in_halves(l)) {
+        send_halves(l, b, f, r);
     } else {
         row_block(b, f, r, l->width, &pairs);
         read_pattern(f->sum + r * l->width, sum, l->width);
