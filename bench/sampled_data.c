@@ -205,7 +205,8 @@ static int make(gnn_data_t **data, held_t *h)
     gnn_graph_t *graph = NULL;
     GNN_TRY(masks(h, n));
     GNN_TRY(gnn_graph_borrow_csr(&graph, n, n, h->array[0].data, h->array[1].data, NULL));
-    const gnn_tensor_t x = {(gnn_real_t *)(uintptr_t)h->array[2].data, n, SAMPLED_FEATURES, SAMPLED_FEATURES};
+    const gnn_tensor_t x = {(gnn_real_t *)(uintptr_t)h->array[2].data, n, SAMPLED_FEATURES,
+                            SAMPLED_FEATURES};
     const gnn_owner_t owner = {release, h};
     int rc = gnn_data_new(data, &(gnn_data_config_t){.name = "drawn",
                                                      .graph = graph,

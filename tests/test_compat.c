@@ -7,6 +7,7 @@
 #include <gnn/finetune.h>
 #include <gnn/inspect.h>
 #include <gnn/links.h>
+#include <gnn/memory.h>
 #include <gnn/sequences.h>
 #include <lib/layer/layer.h>
 #include <stddef.h>
@@ -171,6 +172,7 @@ TAKES(context_new, NULL, config, size)
 TAKES(data_new, NULL, config, size)
 TAKES(train, NULL, NULL, NULL, config, size, NULL)
 TAKES(train_batches, NULL, NULL, NULL, config, size, NULL)
+TAKES(train_memory, NULL, NULL, NULL, config, size, NULL)
 TAKES(batches_new, NULL, NULL, NULL, NULL, config, size)
 TAKES(graph_batches_new, NULL, NULL, NULL, NULL, config, size)
 TAKES(link_batches_new, NULL, NULL, NULL, NULL, config, size)
@@ -190,6 +192,7 @@ static const struct {
     {"gnn_data_new", told_data_new, sizeof(gnn_data_config_t)},
     {"gnn_train", told_train, sizeof(gnn_train_config_t)},
     {"gnn_train_batches", told_train_batches, sizeof(gnn_train_config_t)},
+    {"gnn_train_memory", told_train_memory, sizeof(gnn_train_config_t)},
     {"gnn_batches_new", told_batches_new, sizeof(gnn_train_config_t)},
     {"gnn_graph_batches_new", told_graph_batches_new, sizeof(gnn_graph_batches_config_t)},
     {"gnn_link_batches_new", told_link_batches_new, sizeof(gnn_link_batches_config_t)},

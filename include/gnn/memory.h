@@ -17,6 +17,9 @@ typedef struct gnn_train_memory {
     size_t total;       /**< all of it */
 } gnn_train_memory_t;
 
+GNN_API int gnn_train_memory_sized(const gnn_model_t *model, gnn_context_t *context,
+                                   gnn_data_t *data, const gnn_train_config_t *config, size_t size,
+                                   gnn_train_memory_t *memory);
 /**
  * What gnn_train with these settings will take at most. A step on the whole graph is planned as
  * training plans it, so its figure is that of the plan. With `config->sampling` the first batches
@@ -33,8 +36,11 @@ typedef struct gnn_train_memory {
  * free; of metrics other than accuracy, copies of the outputs that are judged. Cost: O(n + m) time,
  * the memory of the views, and for samples that of two batches. Threads: as gnn_train.
  */
-GNN_API int gnn_train_memory(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
-                             const gnn_train_config_t *config, gnn_train_memory_t *memory);
+static inline int gnn_train_memory(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
+                                   const gnn_train_config_t *config, gnn_train_memory_t *memory)
+{
+    return gnn_train_memory_sized(model, context, data, config, sizeof *config, memory);
+}
 
 #ifdef __cplusplus
 }

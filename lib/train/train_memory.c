@@ -117,8 +117,8 @@ static int measure(void *user, const gnn_source_t *source, bool fixed)
     return GNN_OK;
 }
 
-int gnn_train_memory(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
-                     const gnn_train_config_t *config, gnn_train_memory_t *memory)
+static int foresee(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
+                   const gnn_train_config_t *config, gnn_train_memory_t *memory)
 {
     GNN__NEED(model);
     GNN__NEED(context);
@@ -134,4 +134,12 @@ int gnn_train_memory(const gnn_model_t *model, gnn_context_t *context, gnn_data_
     GNN_TRY(gnn__train_source(model, context, data, q.config, measure, &q));
     *memory = found;
     return GNN_OK;
+}
+
+int gnn_train_memory_sized(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
+                           const gnn_train_config_t *config, size_t size, gnn_train_memory_t *memory)
+{
+    gnn_train_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a training's config"));
+    return foresee(model, context, data, config ? &own : NULL, memory);
 }
