@@ -333,6 +333,8 @@ static int block_body(gnn_context_t *context)
                                   .factor = (gnn_real_t)0.5,
                                   .theta = (gnn_real_t)0.5,
                                   .aggregators = {&gnn_aggregator_mean},
+                                  .types = "paper author",
+                                  .relations = "author__writes__paper paper__cites__paper",
                                   .layer = {.preset = GNN_PRESET_SAGE, .in = 4}};
     int rc = gnn_steps_new(&steps);
     if (rc == GNN_OK)
