@@ -115,7 +115,9 @@ static void hold_against(const char *preset, const gnn_sampling_t *sampling)
     printf("%s%s: said %zu kB (weights %zu, activations %zu, views %zu, batches %zu), grew by %zu kB\n",
            preset, sampling ? " on samples" : "", said.total / 1024, said.weights / 1024,
            said.activations / 1024, said.views / 1024, said.batches / 1024, growth / 1024);
-    ck_assert_msg(sampling ? share > 0.7 && share < 1.4 : share > 0.9 && share < 1.1,
+    /* doubles are OpenBLAS's to multiply, whose buffers are not counted */
+    const double most = sizeof(gnn_real_t) > sizeof(float) ? 1.25 : 1.1;
+    ck_assert_msg(sampling ? share > 0.7 && share < 1.4 : share > 0.9 && share < most,
                   "%s took %.2f times what was said", preset, share);
     gnn_model_free(model);
     gnn_model_free(warm);

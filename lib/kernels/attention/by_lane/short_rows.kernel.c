@@ -248,8 +248,8 @@ GNN__INLINE void forward_four(const gnn__lanes_t *l, const lane_block_t *b, cons
     }
 }
 
-/* Copies of eight heads of eight numbers, a pattern filling a register: half a row at a time has its
- * sums, and its second ones, in registers. */
+/* Copies of eight heads of eight numbers, a pattern filling a register: half a row at a time has
+ * its sums, and its second ones, in registers. */
 enum { HALF = 4 };
 
 GNN__INLINE bool in_halves(const gnn__lanes_t *l)
