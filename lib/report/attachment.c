@@ -333,6 +333,21 @@ static int make_attachment(gnn_attachment_t **attachment, const gnn_pretrained_t
     return GNN_OK;
 }
 
+#else
+
+static int make_attachment(gnn_attachment_t **attachment, const gnn_pretrained_t *pretrained,
+                           gnn_context_t *context, const gnn_treebank_t *treebank,
+                           const gnn_attachment_config_t *config)
+{
+    (void)pretrained, (void)context, (void)treebank, (void)config;
+    GNN__NEED(attachment);
+    *attachment = NULL;
+    return gnn__error(GNN_EUNSUPPORTED,
+                      "spanning trees are igraph's, and this build of libgnn is without it");
+}
+
+#endif
+
 int gnn_attachment_new_sized(gnn_attachment_t **attachment, const gnn_pretrained_t *pretrained,
                              gnn_context_t *context, const gnn_treebank_t *treebank,
                              const gnn_attachment_config_t *config, size_t size)
@@ -341,21 +356,6 @@ int gnn_attachment_new_sized(gnn_attachment_t **attachment, const gnn_pretrained
     GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of attachment scores"));
     return make_attachment(attachment, pretrained, context, treebank, config ? &own : NULL);
 }
-
-#else
-
-int gnn_attachment_new(gnn_attachment_t **attachment, const gnn_pretrained_t *pretrained,
-                       gnn_context_t *context, const gnn_treebank_t *treebank,
-                       const gnn_attachment_config_t *config)
-{
-    (void)pretrained, (void)context, (void)treebank, (void)config;
-    if (attachment)
-        *attachment = NULL;
-    return gnn__error(GNN_EUNSUPPORTED,
-                      "spanning trees are igraph's, and this build of libgnn is without it");
-}
-
-#endif
 
 void gnn_attachment_free(gnn_attachment_t *attachment)
 {
