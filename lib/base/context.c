@@ -24,12 +24,11 @@ static int64_t work_per_thread(void)
     return grain > 0 ? grain : GRAIN;
 }
 
-static int make_context(gnn_context_t **context, const gnn_context_config_t *config)
+int gnn_context_new_sized(gnn_context_t **context, const gnn_context_config_t *config, size_t size)
 {
+    gnn_context_config_t c;
+    GNN_TRY(gnn__sized_config(&c, sizeof c, config, size, "a context's config"));
     GNN__NEED(context);
-    gnn_context_config_t c = {0};
-    if (config)
-        c = *config;
     if (c.threads < 0 || c.threads > MAX_THREADS)
         return gnn__error(GNN_EINVALID, "a context takes 0 to %d threads, got %d", MAX_THREADS,
                           c.threads);
@@ -52,13 +51,6 @@ static int make_context(gnn_context_t **context, const gnn_context_config_t *con
     else
         gnn_free(made);
     return rc;
-}
-
-int gnn_context_new_sized(gnn_context_t **context, const gnn_context_config_t *config, size_t size)
-{
-    gnn_context_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a context's config"));
-    return make_context(context, config ? &own : NULL);
 }
 
 void gnn_context_free(gnn_context_t *context)

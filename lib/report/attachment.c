@@ -308,23 +308,14 @@ static int make_attachment(gnn_attachment_t **attachment, const gnn_pretrained_t
                            const gnn_attachment_config_t *config)
 {
     attachment_t *a = NULL;
-    GNN__NEED(attachment);
-    *attachment = NULL;
-    GNN__NEED(pretrained);
-    GNN__NEED(context);
-    GNN__NEED(treebank);
     if (!gnn_pretrained_tokenizer(pretrained))
         return gnn__error(GNN_EUNSUPPORTED, "the folder of this model has no tokenizer");
-    if (config &&
-        (config->limit < 0 || (config->both != GNN_BOTH_SUM && config->both != GNN_BOTH_MAX)))
+    if (config->limit < 0 || (config->both != GNN_BOTH_SUM && config->both != GNN_BOTH_MAX))
         return gnn__error(GNN_EINVALID, "both is %d, limit %lld", (int)config->both,
                           (long long)config->limit);
     GNN_TRY(gnn__new(&a, 1, sizeof *a, "scores of heads"));
-    *a = (attachment_t){.p = pretrained,
-                        .context = context,
-                        .bank = treebank,
-                        .both = config ? config->both : GNN_BOTH_SUM};
-    const int rc = measure(a, config ? config->limit : 0);
+    *a = (attachment_t){.p = pretrained, .context = context, .bank = treebank, .both = config->both};
+    const int rc = measure(a, config->limit);
     if (rc != GNN_OK) {
         gnn_attachment_free(&a->view);
         return rc;
@@ -339,9 +330,7 @@ static int make_attachment(gnn_attachment_t **attachment, const gnn_pretrained_t
                            gnn_context_t *context, const gnn_treebank_t *treebank,
                            const gnn_attachment_config_t *config)
 {
-    (void)pretrained, (void)context, (void)treebank, (void)config;
-    GNN__NEED(attachment);
-    *attachment = NULL;
+    (void)attachment, (void)pretrained, (void)context, (void)treebank, (void)config;
     return gnn__error(GNN_EUNSUPPORTED,
                       "spanning trees are igraph's, and this build of libgnn is without it");
 }
@@ -354,7 +343,12 @@ int gnn_attachment_new_sized(gnn_attachment_t **attachment, const gnn_pretrained
 {
     gnn_attachment_config_t own;
     GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of attachment scores"));
-    return make_attachment(attachment, pretrained, context, treebank, config ? &own : NULL);
+    GNN__NEED(attachment);
+    *attachment = NULL;
+    GNN__NEED(pretrained);
+    GNN__NEED(context);
+    GNN__NEED(treebank);
+    return make_attachment(attachment, pretrained, context, treebank, &own);
 }
 
 void gnn_attachment_free(gnn_attachment_t *attachment)

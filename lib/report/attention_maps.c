@@ -276,11 +276,12 @@ done:
     return rc;
 }
 
-static int attention_of_text(gnn_attention_maps_t **attention, const gnn_pretrained_t *pretrained,
-                             gnn_context_t *context, const char *text,
-                             const gnn_attention_config_t *config)
+int gnn_attention_of_text_sized(gnn_attention_maps_t **attention,
+                                const gnn_pretrained_t *pretrained, gnn_context_t *context,
+                                const char *text, const gnn_attention_config_t *config, size_t size)
 {
-    const gnn_attention_config_t defaults = {.whole_words = GNN_ON};
+    gnn_attention_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of attention"));
     gnn_tokens_t *tokens = NULL;
     attention_t *a = NULL;
     GNN__NEED(attention);
@@ -294,7 +295,7 @@ static int attention_of_text(gnn_attention_maps_t **attention, const gnn_pretrai
         gnn_pretrained_tokenizer(pretrained), &(gnn_texts_t){1, &text, NULL}, NULL,
         &(gnn_encoding_t){.places = GNN_ON, .max_length = gnn_pretrained_max_length(pretrained)},
         &tokens));
-    const int rc = of_tokens(&a, pretrained, context, text, tokens, config ? config : &defaults);
+    const int rc = of_tokens(&a, pretrained, context, text, tokens, &own);
     gnn_tokens_free(tokens);
     if (rc != GNN_OK) {
         gnn_attention_free(a ? &a->view : NULL);
@@ -302,13 +303,4 @@ static int attention_of_text(gnn_attention_maps_t **attention, const gnn_pretrai
     }
     *attention = &a->view;
     return GNN_OK;
-}
-
-int gnn_attention_of_text_sized(gnn_attention_maps_t **attention,
-                                const gnn_pretrained_t *pretrained, gnn_context_t *context,
-                                const char *text, const gnn_attention_config_t *config, size_t size)
-{
-    gnn_attention_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of attention"));
-    return attention_of_text(attention, pretrained, context, text, config ? &own : NULL);
 }

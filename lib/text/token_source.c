@@ -313,10 +313,12 @@ static int fill(gnn_token_source_t *s, const gnn_sequences_t *train, const gnn_s
     return GNN_OK;
 }
 
-static int make_source(gnn_token_source_t **source, const gnn_model_t *model,
-                       const gnn_sequences_t *train, const gnn_sequences_t *validation,
-                       const gnn_token_source_config_t *config)
+int gnn_token_source_new_sized(gnn_token_source_t **source, const gnn_model_t *model,
+                               const gnn_sequences_t *train, const gnn_sequences_t *validation,
+                               const gnn_token_source_config_t *config, size_t size)
 {
+    gnn_token_source_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of a source of tokens"));
     gnn_token_source_t *s = NULL;
     GNN__NEED(source);
     *source = NULL;
@@ -324,8 +326,7 @@ static int make_source(gnn_token_source_t **source, const gnn_model_t *model,
     GNN__NEED(train);
     GNN_TRY(gnn__new(&s, 1, sizeof *s, "a source of batches"));
     s->model = model;
-    if (config)
-        s->config = *config;
+    s->config = own;
     const int rc = fill(s, train, validation);
     if (rc != GNN_OK) {
         gnn_token_source_free(s);
@@ -333,15 +334,6 @@ static int make_source(gnn_token_source_t **source, const gnn_model_t *model,
     }
     *source = s;
     return GNN_OK;
-}
-
-int gnn_token_source_new_sized(gnn_token_source_t **source, const gnn_model_t *model,
-                               const gnn_sequences_t *train, const gnn_sequences_t *validation,
-                               const gnn_token_source_config_t *config, size_t size)
-{
-    gnn_token_source_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of a source of tokens"));
-    return make_source(source, model, train, validation, config ? &own : NULL);
 }
 
 const gnn_source_t *gnn_token_source(const gnn_token_source_t *source)

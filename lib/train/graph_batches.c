@@ -346,8 +346,7 @@ static int open_batches(gnn_graph_batches_t *b, const gnn_data_t *data, const gn
     const int64_t values = gnn_data_array_count(data) + 1;
     b->data = data;
     b->model = model;
-    if (config)
-        b->config = *config;
+    b->config = *config;
     GNN_TRY(check_set(data, model, &b->config));
     if (b->config.size == 0)
         b->config.size = GRAPHS_OF_A_BATCH;
@@ -360,10 +359,12 @@ static int open_batches(gnn_graph_batches_t *b, const gnn_data_t *data, const gn
     return gnn__new(&b->numbers, values, sizeof *b->numbers, "a model's inputs");
 }
 
-static int make_batches(gnn_graph_batches_t **batches, const gnn_data_t *data,
-                        const gnn_model_t *model, const int8_t *part,
-                        const gnn_graph_batches_config_t *config)
+int gnn_graph_batches_new_sized(gnn_graph_batches_t **batches, const gnn_data_t *data,
+                                const gnn_model_t *model, const int8_t *part,
+                                const gnn_graph_batches_config_t *config, size_t size)
 {
+    gnn_graph_batches_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of batches of graphs"));
     GNN__NEED(batches);
     *batches = NULL;
     GNN__NEED(data);
@@ -371,22 +372,13 @@ static int make_batches(gnn_graph_batches_t **batches, const gnn_data_t *data,
     GNN__NEED(part);
     gnn_graph_batches_t *b;
     GNN_TRY(gnn__new(&b, 1, sizeof *b, "batches of graphs"));
-    int rc = open_batches(b, data, model, part, config);
+    int rc = open_batches(b, data, model, part, &own);
     if (rc != GNN_OK) {
         gnn_graph_batches_free(b);
         return rc;
     }
     *batches = b;
     return GNN_OK;
-}
-
-int gnn_graph_batches_new_sized(gnn_graph_batches_t **batches, const gnn_data_t *data,
-                                const gnn_model_t *model, const int8_t *part,
-                                const gnn_graph_batches_config_t *config, size_t size)
-{
-    gnn_graph_batches_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of batches of graphs"));
-    return make_batches(batches, data, model, part, config ? &own : NULL);
 }
 
 void gnn_graph_batches_free(gnn_graph_batches_t *b)

@@ -226,8 +226,7 @@ static int check_config(const gnn_link_batches_config_t *c)
 
 static int open_batches(gnn_link_batches_t *b, const gnn_link_batches_config_t *config)
 {
-    if (config)
-        b->config = *config;
+    b->config = *config;
     GNN_TRY(check_config(&b->config));
     if (b->config.drawn == 0)
         b->config.drawn = 1;
@@ -245,9 +244,12 @@ static int finish(gnn_link_batches_t **batches, gnn_link_batches_t *b, int rc)
     return rc;
 }
 
-static int make_batches(gnn_link_batches_t **batches, const gnn_data_t *data, gnn_links_t *links,
-                        const gnn_model_t *model, const gnn_link_batches_config_t *config)
+int gnn_link_batches_new_sized(gnn_link_batches_t **batches, const gnn_data_t *data,
+                               gnn_links_t *links, const gnn_model_t *model,
+                               const gnn_link_batches_config_t *config, size_t size)
 {
+    gnn_link_batches_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of batches of links"));
     GNN__NEED(batches);
     *batches = NULL;
     GNN__NEED(data);
@@ -267,16 +269,7 @@ static int make_batches(gnn_link_batches_t **batches, const gnn_data_t *data, gn
     b->graph = links->graph;
     for (int p = 0; p < 3; p++)
         b->pairs[p] = gnn_links_of(links, p);
-    return finish(batches, b, open_batches(b, config));
-}
-
-int gnn_link_batches_new_sized(gnn_link_batches_t **batches, const gnn_data_t *data,
-                               gnn_links_t *links, const gnn_model_t *model,
-                               const gnn_link_batches_config_t *config, size_t size)
-{
-    gnn_link_batches_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of batches of links"));
-    return make_batches(batches, data, links, model, config ? &own : NULL);
+    return finish(batches, b, open_batches(b, &own));
 }
 
 /* The edges of each part with their ends, classes and numbers. */
@@ -316,10 +309,13 @@ static int list_classes(gnn_link_batches_t *b, const int32_t *labels, const int8
     return rc;
 }
 
-static int make_classes(gnn_link_batches_t **batches, const gnn_data_t *data,
-                        const gnn_model_t *model, const int32_t *labels, const int8_t *part,
-                        const gnn_link_batches_config_t *config)
+int gnn_link_batches_classes_sized(gnn_link_batches_t **batches, const gnn_data_t *data,
+                                   const gnn_model_t *model, const int32_t *labels,
+                                   const int8_t *part, const gnn_link_batches_config_t *config,
+                                   size_t size)
 {
+    gnn_link_batches_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of batches of links"));
     GNN__NEED(batches);
     *batches = NULL;
     GNN__NEED(data);
@@ -334,17 +330,7 @@ static int make_classes(gnn_link_batches_t **batches, const gnn_data_t *data,
     int rc = list_classes(b, labels, part);
     if (rc == GNN_OK && b->pairs[GNN_TRAIN].count == 0)
         rc = gnn__error(GNN_EINVALID, "no edge of the training has a class");
-    return finish(batches, b, rc == GNN_OK ? open_batches(b, config) : rc);
-}
-
-int gnn_link_batches_classes_sized(gnn_link_batches_t **batches, const gnn_data_t *data,
-                                   const gnn_model_t *model, const int32_t *labels,
-                                   const int8_t *part, const gnn_link_batches_config_t *config,
-                                   size_t size)
-{
-    gnn_link_batches_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of batches of links"));
-    return make_classes(batches, data, model, labels, part, config ? &own : NULL);
+    return finish(batches, b, rc == GNN_OK ? open_batches(b, &own) : rc);
 }
 
 void gnn_link_batches_free(gnn_link_batches_t *b)

@@ -352,8 +352,7 @@ static int check_schedule(const gnn_schedule_t *s)
 static int resolve(loop_t *l, const gnn_train_config_t *config)
 {
     gnn_train_config_t *c = &l->config;
-    if (config)
-        *c = *config;
+    *c = *config;
     if (c->epochs == 0)
         c->epochs = 200;
     if (c->checkpoint_every == 0)
@@ -455,5 +454,5 @@ int gnn_train_batches_sized(gnn_model_t *model, gnn_context_t *context, const gn
 {
     gnn_train_config_t own;
     GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a training's config"));
-    return gnn__train_loop(model, context, source, config ? &own : NULL, result, false);
+    return gnn__train_loop(model, context, source, &own, result, false);
 }

@@ -314,23 +314,16 @@ static int train_on(void *user, const gnn_source_t *source, bool fixed)
     return gnn__train_loop(t->model, t->context, source, t->config, t->result, fixed);
 }
 
-static int train(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
-                 const gnn_train_config_t *config, gnn_train_result_t *result)
-{
-    GNN__NEED(model);
-    GNN__NEED(context);
-    GNN__NEED(data);
-    const gnn_train_config_t initial = {0};
-    training_t training = {model, context, config ? config : &initial, result};
-    return gnn__train_source(model, context, data, training.config, train_on, &training);
-}
-
 int gnn_train_sized(gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                     const gnn_train_config_t *config, size_t size, gnn_train_result_t *result)
 {
     gnn_train_config_t own;
     GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a training's config"));
-    return train(model, context, data, config ? &own : NULL, result);
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(data);
+    training_t training = {model, context, &own, result};
+    return gnn__train_source(model, context, data, &own, train_on, &training);
 }
 
 /* What is measured on some rows of a model's output: labels, or targets where these are NULL. */

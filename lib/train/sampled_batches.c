@@ -173,9 +173,11 @@ static int open_batches(gnn_batches_t *b)
     return sampling->prefetch == GNN_OFF ? GNN_OK : gnn__worker_new(&b->worker, fill_other, b);
 }
 
-static int make_batches(gnn_batches_t **batches, const gnn_model_t *model, gnn_context_t *context,
-                        const gnn_data_t *data, const gnn_train_config_t *config)
+int gnn_batches_new_sized(gnn_batches_t **batches, const gnn_model_t *model, gnn_context_t *context,
+                          const gnn_data_t *data, const gnn_train_config_t *config, size_t size)
 {
+    gnn_train_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a training's config"));
     GNN__NEED(batches);
     GNN__NEED(model);
     GNN__NEED(context);
@@ -183,29 +185,21 @@ static int make_batches(gnn_batches_t **batches, const gnn_model_t *model, gnn_c
     GNN__NEED(config);
     gnn_batches_t *made;
     *batches = NULL;
-    if (!config->sampling)
+    if (!own.sampling)
         return gnn__error(GNN_EINVALID, "gnn_batches_new: config->sampling is NULL");
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "batches of samples"));
     made->model = model;
     made->context = context;
     made->data = data;
-    made->config = *config;
+    made->config = own;
     made->source =
-        (gnn_source_t){.get = get, .user = made, .identity = gnn__identify_data(data, config)};
+        (gnn_source_t){.get = get, .user = made, .identity = gnn__identify_data(data, &own)};
     const int rc = open_batches(made);
     if (rc == GNN_OK)
         *batches = made;
     else
         gnn_batches_free(made);
     return rc;
-}
-
-int gnn_batches_new_sized(gnn_batches_t **batches, const gnn_model_t *model, gnn_context_t *context,
-                          const gnn_data_t *data, const gnn_train_config_t *config, size_t size)
-{
-    gnn_train_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a training's config"));
-    return make_batches(batches, model, context, data, config ? &own : NULL);
 }
 
 void gnn_batches_free(gnn_batches_t *b)

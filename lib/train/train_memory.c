@@ -117,29 +117,19 @@ static int measure(void *user, const gnn_source_t *source, bool fixed)
     return GNN_OK;
 }
 
-static int foresee(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
-                   const gnn_train_config_t *config, gnn_train_memory_t *memory)
-{
-    GNN__NEED(model);
-    GNN__NEED(context);
-    GNN__NEED(data);
-    GNN__NEED(memory);
-    const gnn_train_config_t initial = {0};
-    gnn_train_memory_t found = {0};
-    question_t q = {.model = model,
-                    .context = context,
-                    .data = data,
-                    .config = config ? config : &initial,
-                    .memory = &found};
-    GNN_TRY(gnn__train_source(model, context, data, q.config, measure, &q));
-    *memory = found;
-    return GNN_OK;
-}
-
 int gnn_train_memory_sized(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                            const gnn_train_config_t *config, size_t size, gnn_train_memory_t *memory)
 {
     gnn_train_config_t own;
     GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a training's config"));
-    return foresee(model, context, data, config ? &own : NULL, memory);
+    GNN__NEED(model);
+    GNN__NEED(context);
+    GNN__NEED(data);
+    GNN__NEED(memory);
+    gnn_train_memory_t found = {0};
+    question_t q = {
+        .model = model, .context = context, .data = data, .config = &own, .memory = &found};
+    GNN_TRY(gnn__train_source(model, context, data, &own, measure, &q));
+    *memory = found;
+    return GNN_OK;
 }

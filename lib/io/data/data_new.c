@@ -260,8 +260,10 @@ static int fill(gnn_data_t *data, const gnn_data_config_t *c)
     return take_masks(data, c);
 }
 
-static int make_data(gnn_data_t **data, const gnn_data_config_t *config)
+int gnn_data_new_sized(gnn_data_t **data, const gnn_data_config_t *config, size_t size)
 {
+    gnn_data_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of data"));
     gnn_data_t *d;
     if (!data)
         return gnn__error(GNN_EINVALID, "no place for the data set");
@@ -269,22 +271,15 @@ static int make_data(gnn_data_t **data, const gnn_data_config_t *config)
     if (!config)
         return gnn__error(GNN_EINVALID, "no config of the data set");
     GNN_TRY(gnn__new(&d, 1, sizeof *d, "a data set"));
-    int rc = fill(d, config);
+    int rc = fill(d, &own);
     if (rc == GNN_OK) {
-        if (config->owner)
-            d->owner = *config->owner;
+        if (own.owner)
+            d->owner = *own.owner;
         *data = d;
         return GNN_OK;
     }
-    if (config->graph)
+    if (own.graph)
         d->graph = NULL; /* stays the caller's */
     gnn_data_free(d);
     return rc;
-}
-
-int gnn_data_new_sized(gnn_data_t **data, const gnn_data_config_t *config, size_t size)
-{
-    gnn_data_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of data"));
-    return make_data(data, config ? &own : NULL);
 }

@@ -97,24 +97,18 @@ int gnn__pretrained_take(gnn_pretrained_t **pretrained, gnn_context_t *context, 
     return GNN_OK;
 }
 
-static int open_with(gnn_pretrained_t **pretrained, gnn_context_t *context, const char *folder,
-                     const gnn_pretrained_config_t *config)
-{
-    if (!pretrained)
-        return gnn__error(GNN_EINVALID, "no place for the pretrained model");
-    *pretrained = NULL;
-    if (!context || !folder)
-        return gnn__error(GNN_EINVALID, "no %s", context ? "folder" : "context");
-    return gnn__pretrained_take(pretrained, context, folder, NULL, config);
-}
-
 int gnn_pretrained_open_with_sized(gnn_pretrained_t **pretrained, gnn_context_t *context,
                                    const char *folder, const gnn_pretrained_config_t *config,
                                    size_t size)
 {
     gnn_pretrained_config_t own;
     GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a pretrained model's config"));
-    return open_with(pretrained, context, folder, config ? &own : NULL);
+    if (!pretrained)
+        return gnn__error(GNN_EINVALID, "no place for the pretrained model");
+    *pretrained = NULL;
+    if (!context || !folder)
+        return gnn__error(GNN_EINVALID, "no %s", context ? "folder" : "context");
+    return gnn__pretrained_take(pretrained, context, folder, NULL, &own);
 }
 
 int gnn_pretrained_open(gnn_pretrained_t **pretrained, gnn_context_t *context, const char *folder)

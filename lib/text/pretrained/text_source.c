@@ -128,8 +128,7 @@ static int fill(gnn_text_source_t *s, const gnn_labelled_texts_t *train,
                 const gnn_labelled_texts_t *validation, const gnn_text_source_config_t *config)
 {
     const int64_t most = s->of->max_length;
-    if (config)
-        s->config = *config;
+    s->config = *config;
     if (!s->of->tokenizer)
         return gnn__error(GNN_EUNSUPPORTED, "the folder of this model has no tokenizer");
     if (s->config.sentences < 0 || s->config.max_length < 0)
@@ -144,10 +143,13 @@ static int fill(gnn_text_source_t *s, const gnn_labelled_texts_t *train,
     return validation ? take_texts(s, GNN_VALIDATION, validation) : GNN_OK;
 }
 
-static int make_source(gnn_text_source_t **source, const gnn_pretrained_t *pretrained,
-                       const gnn_labelled_texts_t *train, const gnn_labelled_texts_t *validation,
-                       const gnn_text_source_config_t *config)
+int gnn_text_source_new_sized(gnn_text_source_t **source, const gnn_pretrained_t *pretrained,
+                              const gnn_labelled_texts_t *train,
+                              const gnn_labelled_texts_t *validation,
+                              const gnn_text_source_config_t *config, size_t size)
 {
+    gnn_text_source_config_t own;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of a source of texts"));
     gnn_text_source_t *s = NULL;
     if (!source)
         return gnn__error(GNN_EINVALID, "no place for the source");
@@ -156,23 +158,13 @@ static int make_source(gnn_text_source_t **source, const gnn_pretrained_t *pretr
         return gnn__error(GNN_EINVALID, "no %s", pretrained ? "texts" : "pretrained model");
     GNN_TRY(gnn__new(&s, 1, sizeof *s, "a source of batches"));
     s->of = pretrained;
-    const int rc = fill(s, train, validation, config);
+    const int rc = fill(s, train, validation, &own);
     if (rc != GNN_OK) {
         gnn_text_source_free(s);
         return rc;
     }
     *source = s;
     return GNN_OK;
-}
-
-int gnn_text_source_new_sized(gnn_text_source_t **source, const gnn_pretrained_t *pretrained,
-                              const gnn_labelled_texts_t *train,
-                              const gnn_labelled_texts_t *validation,
-                              const gnn_text_source_config_t *config, size_t size)
-{
-    gnn_text_source_config_t own;
-    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of a source of texts"));
-    return make_source(source, pretrained, train, validation, config ? &own : NULL);
 }
 
 const gnn_source_t *gnn_text_source(const gnn_text_source_t *source)
