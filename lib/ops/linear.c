@@ -81,28 +81,6 @@ static int linear_shape(gnn_op_call_t *call)
     return GNN_OK;
 }
 
-/* c = op(a) op(b) + bias, added to what c holds if `add`; op transposes where its flag is set. */
-static int multiply(const gnn_op_call_t *call, const gnn_tensor_t *a, bool transpose_a,
-                    const gnn_tensor_t *b, bool transpose_b, const gnn_tensor_t *c, bool add,
-                    const gnn_real_t *bias)
-{
-    return gnn__dense(call->context, &(gnn__product_t){.transpose_a = transpose_a,
-                                                       .transpose_b = transpose_b,
-                                                       .m = c->rows,
-                                                       .n = c->cols,
-                                                       .k = transpose_a ? a->rows : a->cols,
-                                                       .lda = gnn__stride(a),
-                                                       .ldb = gnn__stride(b),
-                                                       .ldc = gnn__stride(c),
-                                                       .alpha = 1,
-                                                       .beta = add ? 1 : 0,
-                                                       .a = a->data,
-                                                       .b = b->data,
-                                                       .c = c->data,
-                                                       .bias = bias,
-                                                       .threads = call->threads});
-}
-
 static int linear_forward(gnn_op_call_t *call)
 {
     const gnn__linear_settings_t *how = call->attributes;
@@ -110,9 +88,9 @@ static int linear_forward(gnn_op_call_t *call)
         return halves_forward(call);
     if (call->in[0].sparse)
         return gnn__linear_sparse_forward(call);
-    return multiply(call, &call->in[0].value, false, &call->in[1].value, is_transposed(call),
-                    &call->out[0].value, how && how->adds,
-                    gnn__has_input(call, 2) ? call->in[2].value.data : NULL);
+    return gnn__op_product(call, &call->in[0].value, false, &call->in[1].value, is_transposed(call),
+                           &call->out[0].value, how && how->adds,
+                           gnn__has_input(call, 2) ? call->in[2].value.data : NULL);
 }
 
 static int product_grads(const gnn_op_call_t *call)
@@ -122,15 +100,15 @@ static int product_grads(const gnn_op_call_t *call)
     if (gnn__linear_is_thin(call))
         return gnn__linear_thin_grad(call);
     if (!x->sparse && x->grad.data)
-        GNN_TRY(multiply(call, dy, false, &w->value, !is_transposed(call), &x->grad, x->accumulate,
-                         NULL));
+        GNN_TRY(gnn__op_product(call, dy, false, &w->value, !is_transposed(call), &x->grad,
+                                x->accumulate, NULL));
     if (!w->grad.data)
         return GNN_OK;
     if (x->sparse)
         return gnn__linear_sparse_grad(call);
     return is_transposed(call)
-               ? multiply(call, dy, true, &x->value, false, &w->grad, w->accumulate, NULL)
-               : multiply(call, &x->value, true, dy, false, &w->grad, w->accumulate, NULL);
+               ? gnn__op_product(call, dy, true, &x->value, false, &w->grad, w->accumulate, NULL)
+               : gnn__op_product(call, &x->value, true, dy, false, &w->grad, w->accumulate, NULL);
 }
 
 static int linear_backward(gnn_op_call_t *call)

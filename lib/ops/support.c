@@ -1,4 +1,5 @@
 /* What several ops share: messages, shapes, blocks of rows, sums over rows, derivatives. */
+#include <lib/kernels/dense/dense.h>
 #include <lib/kernels/rowwise/row_norm.h>
 #include <lib/ops/support.h>
 
@@ -14,6 +15,27 @@ int gnn_op_fail(const gnn_op_call_t *call, int code, const char *format, ...)
     va_end(arguments);
     const char *where = call->where ? call->where : "";
     return gnn__error(code, "%s%s%s", where, *where ? ": " : "", text);
+}
+
+int gnn__op_product(const gnn_op_call_t *call, const gnn_tensor_t *a, bool transpose_a,
+                    const gnn_tensor_t *b, bool transpose_b, const gnn_tensor_t *c, bool add,
+                    const gnn_real_t *bias)
+{
+    return gnn__dense(call->context, &(gnn__product_t){.transpose_a = transpose_a,
+                                                       .transpose_b = transpose_b,
+                                                       .m = c->rows,
+                                                       .n = c->cols,
+                                                       .k = transpose_a ? a->rows : a->cols,
+                                                       .lda = gnn__stride(a),
+                                                       .ldb = gnn__stride(b),
+                                                       .ldc = gnn__stride(c),
+                                                       .alpha = 1,
+                                                       .beta = add ? 1 : 0,
+                                                       .a = a->data,
+                                                       .b = b->data,
+                                                       .c = c->data,
+                                                       .bias = bias,
+                                                       .threads = call->threads});
 }
 
 void gnn__op_output(gnn_op_call_t *call, int64_t rows, int64_t cols)

@@ -42,6 +42,12 @@ static inline int64_t gnn__rows_left(const gnn_tensor_t *t, int64_t from, int64_
     return t->rows - from < most ? t->rows - from : most;
 }
 
+/* c = op(a) op(b) + bias, added to what c holds if `add`; op transposes where its flag is set.
+ * `bias` has c's columns, or is NULL. */
+int gnn__op_product(const gnn_op_call_t *call, const gnn_tensor_t *a, bool transpose_a,
+                    const gnn_tensor_t *b, bool transpose_b, const gnn_tensor_t *c, bool add,
+                    const gnn_real_t *bias);
+
 /* Elements as lines for elementwise loops: rows, or fixed pieces of the whole block if all tensors
  * are contiguous. */
 typedef struct {

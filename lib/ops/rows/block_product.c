@@ -1,6 +1,5 @@
 /* A block-diagonal product: block b of y is block b of x times W_b. x (n x B*d), W (B*d x o), the
  * blocks' matrices one under another -> (n x B*o). Option: B. Schlichtkrull et al. 2018 (R-GCN). */
-#include <lib/kernels/dense/dense.h>
 #include <lib/ops/rows/named_ops.h>
 
 static int shape(gnn_op_call_t *call)
@@ -29,26 +28,6 @@ static gnn_tensor_t beside(const gnn_tensor_t *t, int64_t blocks, int64_t b)
     return (gnn_tensor_t){t->data + b * cols, t->rows, cols, t->stride};
 }
 
-/* c = a b + beta c, with a or b transposed where asked. */
-static int product(const gnn_op_call_t *call, const gnn_tensor_t *a, bool transpose_a,
-                   const gnn_tensor_t *b, bool transpose_b, gnn_real_t beta, const gnn_tensor_t *c)
-{
-    return gnn__dense(call->context, &(gnn__product_t){.transpose_a = transpose_a,
-                                                       .transpose_b = transpose_b,
-                                                       .m = c->rows,
-                                                       .n = c->cols,
-                                                       .k = transpose_a ? a->rows : a->cols,
-                                                       .lda = gnn__stride(a),
-                                                       .ldb = gnn__stride(b),
-                                                       .ldc = gnn__stride(c),
-                                                       .alpha = 1,
-                                                       .beta = beta,
-                                                       .a = a->data,
-                                                       .b = b->data,
-                                                       .c = c->data,
-                                                       .threads = call->threads});
-}
-
 static int forward(gnn_op_call_t *call)
 {
     const int64_t blocks = (int64_t)gnn__op_option(call, 0, 1), d = call->in[0].cols / blocks;
@@ -56,7 +35,7 @@ static int forward(gnn_op_call_t *call)
         const gnn_tensor_t x = beside(&call->in[0].value, blocks, b),
                            w = gnn__rows(&call->in[1].value, b * d, d),
                            y = beside(&call->out[0].value, blocks, b);
-        GNN_TRY(product(call, &x, false, &w, false, 0, &y));
+        GNN_TRY(gnn__op_product(call, &x, false, &w, false, &y, false, NULL));
     }
     return GNN_OK;
 }
@@ -71,12 +50,12 @@ static int backward(gnn_op_call_t *call)
         if (gnn__wants(call, 0)) {
             const gnn_tensor_t w = gnn__rows(&call->in[1].value, b * d, d),
                                dx = beside(&call->in[0].grad, blocks, b);
-            GNN_TRY(product(call, &dy, false, &w, true, 1, &dx));
+            GNN_TRY(gnn__op_product(call, &dy, false, &w, true, &dx, true, NULL));
         }
         if (gnn__wants(call, 1)) {
             const gnn_tensor_t x = beside(&call->in[0].value, blocks, b),
                                dw = gnn__rows(&call->in[1].grad, b * d, d);
-            GNN_TRY(product(call, &x, true, &dy, false, 1, &dw));
+            GNN_TRY(gnn__op_product(call, &x, true, &dy, false, &dw, true, NULL));
         }
     }
     return GNN_OK;

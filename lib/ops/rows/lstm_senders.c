@@ -5,7 +5,6 @@
  *
  * x W is one product for all senders; receivers go together in groups, whose h U is one product a
  * step. Backward runs a group forward again and keeps its steps. */
-#include <lib/kernels/dense/dense.h>
 #include <lib/ops/rows/named_ops.h>
 
 /* Steps: of the receiver that hears most. */
@@ -77,26 +76,6 @@ static int shape(gnn_op_call_t *call)
     return lay_out(call, pairs, NULL, true, &run, &call->backward_scratch);
 }
 
-/* c = op(a) op(b) + beta c */
-static int product(const run_t *run, const gnn_tensor_t *a, bool transpose_a, const gnn_tensor_t *b,
-                   bool transpose_b, gnn_real_t beta, const gnn_tensor_t *c)
-{
-    return gnn__dense(run->call->context, &(gnn__product_t){.transpose_a = transpose_a,
-                                                            .transpose_b = transpose_b,
-                                                            .m = c->rows,
-                                                            .n = c->cols,
-                                                            .k = transpose_a ? a->rows : a->cols,
-                                                            .lda = gnn__stride(a),
-                                                            .ldb = gnn__stride(b),
-                                                            .ldc = gnn__stride(c),
-                                                            .alpha = 1,
-                                                            .beta = beta,
-                                                            .a = a->data,
-                                                            .b = b->data,
-                                                            .c = c->data,
-                                                            .threads = run->call->threads});
-}
-
 /* ---- the steps of a group: receivers `first` .. first + rows - 1 ---- */
 
 static gnn_real_t *gates_at(const run_t *run, int64_t t)
@@ -130,7 +109,8 @@ static int run_step(const run_t *run, int64_t first, int64_t rows, int64_t t)
     }
     const gnn_tensor_t state = {(gnn_real_t *)before, rows, h, 2 * h}, sums = {gates, rows, g, g};
     if (t > 0)
-        GNN_TRY(product(run, &state, false, &run->call->in[2].value, false, 1, &sums));
+        GNN_TRY(gnn__op_product(run->call, &state, false, &run->call->in[2].value, false, &sums,
+                                true, NULL));
     for (int64_t r = 0; r < rows; r++)
         kernels->lstm(h, h, gates + r * g, before + r * 2 * h + h, next + r * 2 * h,
                       next + r * 2 * h + h);
@@ -149,7 +129,8 @@ static int run_group(const run_t *run, int64_t first, int64_t rows)
 static int send(const run_t *run)
 {
     const gnn_tensor_t sent = {run->sent, run->call->in[0].rows, 4 * run->h, 4 * run->h};
-    return product(run, &run->call->in[0].value, false, &run->call->in[1].value, false, 0, &sent);
+    return gnn__op_product(run->call, &run->call->in[0].value, false, &run->call->in[1].value,
+                           false, &sent, false, NULL);
 }
 
 static int forward(gnn_op_call_t *call)
@@ -203,9 +184,9 @@ static int group_grad(const run_t *run, int64_t first, int64_t rows)
             row_grad(run, first, r, t);
         const gnn_tensor_t d = {gates_at(run, t), rows, g, g}, d_h = {run->d_h, rows, h, h},
                            before = {state_at(run, t), rows, h, 2 * h};
-        GNN_TRY(product(run, &d, false, &u->value, true, 0, &d_h));
+        GNN_TRY(gnn__op_product(run->call, &d, false, &u->value, true, &d_h, false, NULL));
         if (gnn__wants(run->call, 2) && t > 0)
-            GNN_TRY(product(run, &before, true, &d, false, 1, &u->grad));
+            GNN_TRY(gnn__op_product(run->call, &before, true, &d, false, &u->grad, true, NULL));
     }
     return GNN_OK;
 }
@@ -228,9 +209,11 @@ static int backward(gnn_op_call_t *call)
         GNN_TRY(group_grad(&run, first, rows));
     }
     if (gnn__wants(call, 0))
-        GNN_TRY(product(&run, &d_sent, false, &call->in[1].value, true, 1, &call->in[0].grad));
+        GNN_TRY(gnn__op_product(call, &d_sent, false, &call->in[1].value, true, &call->in[0].grad,
+                                true, NULL));
     if (gnn__wants(call, 1))
-        GNN_TRY(product(&run, &call->in[0].value, true, &d_sent, false, 1, &call->in[1].grad));
+        GNN_TRY(gnn__op_product(call, &call->in[0].value, true, &d_sent, false, &call->in[1].grad,
+                                true, NULL));
     if (gnn__wants(call, 3))
         gnn__op_add_numbers(&call->in[3], run.d_bias);
     return GNN_OK;
