@@ -31,10 +31,7 @@ static void matrix_free(matrix_t *t)
 
 static int resolve(gnn_diffusion_t *d, const gnn_diffusion_t *config, size_t size)
 {
-    *d = (gnn_diffusion_t){.kind = GNN_DIFFUSION_PAGERANK};
-    if (config && !gnn__sized_take(d, sizeof *d, config, size))
-        return gnn__error(GNN_EUNSUPPORTED, "the program sets fields of a diffusion that this "
-                                            "version of the library does not have");
+    GNN_TRY(gnn__sized_config(d, sizeof *d, config, size, "a diffusion's config"));
     d->alpha = (gnn_real_t)gnn__setting(d->alpha, 0.15);
     d->time = (gnn_real_t)gnn__setting(d->time, 3);
     d->loop_weight = (gnn_real_t)gnn__setting(d->loop_weight, 1);
@@ -367,11 +364,9 @@ int gnn_graph_diffuse_sized(gnn_graph_t **graph, gnn_real_t **weight, const gnn_
     matrix_t t = {0}, s = {0};
     kept_t all = {0};
     int rc;
-    if (!graph || !weight || !of)
-        return gnn__error(GNN_EINVALID, "gnn_graph_diffuse: %s is NULL",
-                          !graph    ? "graph"
-                          : !weight ? "weight"
-                                    : "of");
+    GNN__NEED(graph);
+    GNN__NEED(weight);
+    GNN__NEED(of);
     *graph = NULL;
     *weight = NULL;
     GNN_TRY(resolve(&d, config, size));

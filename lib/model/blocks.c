@@ -28,8 +28,7 @@ const gnn_step_t *gnn_steps_list(const gnn_steps_t *steps)
     return steps->list;
 }
 
-/* Keeps the first error and its words. */
-static int fail(gnn_steps_t *steps, int rc)
+int gnn__steps_fail(gnn_steps_t *steps, int rc)
 {
     if (rc != GNN_OK && steps->status == GNN_OK) {
         steps->status = rc;
@@ -60,7 +59,7 @@ int gnn_steps_add_sized(gnn_steps_t *steps, const gnn_step_t *step, size_t size,
     if (steps->status != GNN_OK)
         return gnn__error(steps->status, "%s", steps->message);
     int rc = gnn__step_take(&full, step, size, config_size);
-    return fail(steps, rc == GNN_OK ? append(steps, &full) : rc);
+    return gnn__steps_fail(steps, rc == GNN_OK ? append(steps, &full) : rc);
 }
 
 int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const gnn_steps_t *steps)
@@ -78,7 +77,7 @@ const char *gnn__block_add(gnn_steps_t *steps, const gnn_block_t *b, const char 
     const char *dot = *part && *part != ':' ? "." : "";
     if (steps->status != GNN_OK)
         return "";
-    int rc = fail(steps, gnn__asprintf(&name, "%s%s%s", b->name, dot, part));
+    int rc = gnn__steps_fail(steps, gnn__asprintf(&name, "%s%s%s", b->name, dot, part));
     step.name = name;
     if (rc == GNN_OK)
         rc = gnn_steps_add(steps, &step);
@@ -99,7 +98,7 @@ int gnn__block_graph(const gnn_block_t *b, int k)
 void gnn__block_need(gnn_steps_t *steps, const gnn_block_t *b, const char *field, bool given)
 {
     if (!given && steps->status == GNN_OK)
-        fail(steps, gnn__error(GNN_EINVALID, "block %s needs .%s", b->name, field));
+        gnn__steps_fail(steps, gnn__error(GNN_EINVALID, "block %s needs .%s", b->name, field));
 }
 
 /* ---- the table ---- */
@@ -141,16 +140,18 @@ int gnn_steps_block_sized(gnn_steps_t *steps, const char *block, const gnn_block
     if (steps->status != GNN_OK)
         return gnn__error(steps->status, "%s", steps->message);
     if (!gnn__sized_take_around(&full, sizeof full, settings, size, layer))
-        return fail(steps, gnn__error(GNN_EUNSUPPORTED,
-                                      "block %s: the program sets fields that this version of the "
-                                      "library does not have",
-                                      block));
+        return gnn__steps_fail(
+            steps, gnn__error(GNN_EUNSUPPORTED,
+                              "block %s: the program sets fields that this version of the "
+                              "library does not have",
+                              block));
     for (size_t k = 0; k < BLOCKS; k++)
         if (strcmp(blocks[k].name, block) == 0) {
             if (!full.name)
-                return fail(steps, gnn__error(GNN_EINVALID, "block %s needs .name", block));
+                return gnn__steps_fail(steps,
+                                       gnn__error(GNN_EINVALID, "block %s needs .name", block));
             blocks[k].append(steps, &full);
             return steps->status;
         }
-    return fail(steps, unknown(block));
+    return gnn__steps_fail(steps, unknown(block));
 }

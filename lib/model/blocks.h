@@ -16,6 +16,8 @@ struct gnn_steps {
 int gnn__step_copy_strings(gnn_step_t *step);
 void gnn__step_free_strings(gnn_step_t *step);
 
+/* The list keeps its first error and the words of it; returns rc. */
+int gnn__steps_fail(gnn_steps_t *steps, int rc);
 /* Appends a step of the name "NAME.part", or NAME where `part` is "", and returns its name, which
  * the list owns; "" after an error. */
 const char *gnn__block_add(gnn_steps_t *steps, const gnn_block_t *b, const char *part,

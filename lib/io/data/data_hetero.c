@@ -44,8 +44,7 @@ static void add_features(const gnn_node_type_t *type, int64_t node, int64_t col,
         int64_t at = r->indptr[node];
         for (int64_t c = 0; c < width(type); c++, at++) {
             r->indices[at] = (int32_t)(col + c);
-            r->values[at] =
-                type->x->data[k * (type->x->stride ? type->x->stride : type->x->cols) + c];
+            r->values[at] = gnn__row(type->x, k)[c];
         }
         r->indices[at] = (int32_t)(col + width(type));
         r->values[at++] = 1;
@@ -133,8 +132,7 @@ int gnn_data_hetero(gnn_data_t **data, const gnn_hetero_t *hetero)
     rows_t r = {0};
     gnn_graph_t *graph = NULL;
     int32_t *node_class = NULL, *edge_class = NULL;
-    if (!data)
-        return gnn__error(GNN_EINVALID, "gnn_data_hetero: data is NULL");
+    GNN__NEED(data);
     *data = NULL;
     GNN_CHECK(gnn_graph_hetero(&graph, hetero, NULL, NULL));
     GNN_CHECK(measure(hetero, &nodes, &cols, &stored));

@@ -1,6 +1,6 @@
 /* Layers one after another, whose outputs are all read at the end: side by side, or the largest of
  * each element. Paper: Xu et al. 2018 (jumping knowledge). */
-#include <lib/model/blocks.h>
+#include <lib/model/blocks/pieces.h>
 
 enum { MOST = 8 };
 
@@ -18,16 +18,9 @@ void gnn__block_jumping_knowledge(gnn_steps_t *steps, const gnn_block_t *b)
         if (layer.out > 0)
             layer.in = b->width > 0 ? b->width : layer.out;
     }
-    const gnn_step_t last = {.kind = hops == 1              ? GNN_STEP_SCALE
-                                     : b->maximum == GNN_ON ? GNN_STEP_MAXIMUM
-                                                            : GNN_STEP_CONCAT,
-                             .input = heard[0],
-                             .second = heard[1],
-                             .third = heard[2],
-                             .fourth = heard[3],
-                             .fifth = heard[4],
-                             .sixth = heard[5],
-                             .seventh = heard[6],
-                             .eighth = heard[7]};
-    gnn__block_add(steps, b, "", last);
+    gnn__piece_of_eight(steps, b, "",
+                        hops == 1              ? GNN_STEP_SCALE
+                        : b->maximum == GNN_ON ? GNN_STEP_MAXIMUM
+                                               : GNN_STEP_CONCAT,
+                        heard);
 }

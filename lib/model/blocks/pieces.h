@@ -84,14 +84,13 @@ static inline const char *gnn__piece_multiply(gnn_steps_t *steps, const gnn_bloc
                           (gnn_step_t){.kind = GNN_STEP_MULTIPLY, .input = input, .second = second});
 }
 
-/* Side by side; one value alone stays as it is. */
-static inline const char *gnn__piece_concat(gnn_steps_t *steps, const gnn_block_t *b,
-                                            const char *part, const char *const in[8])
+/* A step that reads up to eight values. */
+static inline const char *gnn__piece_of_eight(gnn_steps_t *steps, const gnn_block_t *b,
+                                              const char *part, gnn_step_kind_t kind,
+                                              const char *const in[8])
 {
-    if (!in[1])
-        return gnn__piece_same(steps, b, part, in[0]);
     return gnn__block_add(steps, b, part,
-                          (gnn_step_t){.kind = GNN_STEP_CONCAT,
+                          (gnn_step_t){.kind = kind,
                                        .input = in[0],
                                        .second = in[1],
                                        .third = in[2],
@@ -100,6 +99,15 @@ static inline const char *gnn__piece_concat(gnn_steps_t *steps, const gnn_block_
                                        .sixth = in[5],
                                        .seventh = in[6],
                                        .eighth = in[7]});
+}
+
+/* Side by side; one value alone stays as it is. */
+static inline const char *gnn__piece_concat(gnn_steps_t *steps, const gnn_block_t *b,
+                                            const char *part, const char *const in[8])
+{
+    if (!in[1])
+        return gnn__piece_same(steps, b, part, in[0]);
+    return gnn__piece_of_eight(steps, b, part, GNN_STEP_CONCAT, in);
 }
 
 static inline const char *gnn__piece_columns(gnn_steps_t *steps, const gnn_block_t *b,

@@ -6,15 +6,6 @@
 
 enum { LONGEST = 160 };
 
-static int fail(gnn_steps_t *steps, int rc)
-{
-    if (steps->status == GNN_OK) {
-        steps->status = rc;
-        snprintf(steps->message, sizeof steps->message, "%s", gnn_error_message());
-    }
-    return rc;
-}
-
 /* The next word of a list that is separated by blanks; false at its end. */
 static bool next(const char **at, gnn__type_word_t *word)
 {
@@ -120,7 +111,7 @@ bool gnn__type_list_read(gnn__type_list_t *list, gnn_steps_t *steps, const gnn_b
     if (rc == GNN_OK && list->n_relations == 0)
         rc = gnn__error(GNN_EINVALID, ".relations names none");
     if (rc != GNN_OK)
-        fail(steps, gnn__error_prefix(rc, "block %.60s", b->name));
+        gnn__steps_fail(steps, gnn__error_prefix(rc, "block %.60s", b->name));
     return rc == GNN_OK;
 }
 
@@ -137,16 +128,7 @@ const char *gnn__piece_stack(gnn_steps_t *steps, const gnn_block_t *b, const cha
         while (n < 8 && at < count)
             in[n++] = values[at++];
         snprintf(more, sizeof more, level ? "%s:%d" : "%s", part, level);
-        stacked = gnn__block_add(steps, b, more,
-                                 (gnn_step_t){.kind = GNN_STEP_STACK,
-                                              .input = in[0],
-                                              .second = in[1],
-                                              .third = in[2],
-                                              .fourth = in[3],
-                                              .fifth = in[4],
-                                              .sixth = in[5],
-                                              .seventh = in[6],
-                                              .eighth = in[7]});
+        stacked = gnn__piece_of_eight(steps, b, more, GNN_STEP_STACK, in);
     }
     return stacked;
 }
