@@ -1,48 +1,6 @@
 /* Memory: growth of the process's peak after the data is loaded. Attention keeps O(n h), never
  * anything of size edges x width or n x n. */
-#include "support.h"
-
-#ifndef __has_feature
-#define __has_feature(x) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
-    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define MEASURABLE 0
-#else
-#define MEASURABLE 1
-#endif
-
-static double status_mb(const char *field)
-{
-    char line[256];
-    long kb = -1;
-    FILE *file = fopen("/proc/self/status", "r");
-    while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, field, strlen(field)) == 0)
-            kb = strtol(line + strlen(field) + 1, NULL, 10);
-    if (file)
-        fclose(file);
-    return (double)kb / 1024;
-}
-
-/* Starts the peak anew at what is resident now. */
-static void forget_peak(void)
-{
-    FILE *file = fopen("/proc/self/clear_refs", "w");
-    if (file) {
-        fputs("5", file);
-        fclose(file);
-    }
-}
-
-/* Valgrind and sanitizers keep memory of their own: figures there say nothing. */
-static bool measurable(const char *test)
-{
-    if (MEASURABLE && !test_small())
-        return true;
-    printf("not measured under instrumentation: %s\n", test);
-    return false;
-}
+#include "peak.h"
 
 START_TEST(a_gat_step_on_a_million_edges_stays_under_200_mb)
 {
@@ -59,7 +17,7 @@ START_TEST(a_gat_step_on_a_million_edges_stays_under_200_mb)
     ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 2}));
     ck_ok(gnn_data_open(&data, path));
     forget_peak();
-    double before = status_mb("VmHWM:");
+    double before = (double)status_bytes("VmHWM:") / (1 << 20);
     ck_ok(gnn_model_new(
         &model, context, 2,
         (gnn_layer_config_t[]){
@@ -67,7 +25,7 @@ START_TEST(a_gat_step_on_a_million_edges_stays_under_200_mb)
                     .dropout = (gnn_real_t)0.6),
             GNN_GAT(.in = 64, .out = gnn_data_classes(data), .dropout = (gnn_real_t)0.6)}));
     ck_ok(gnn_train(model, context, data, &(gnn_train_config_t){.epochs = 2}, NULL));
-    double growth = status_mb("VmHWM:") - before;
+    double growth = (double)status_bytes("VmHWM:") / (1 << 20) - before;
     printf("GAT 8x8 on %lld messages: %.0f MB over the data\n",
            (long long)gnn_graph_n_edges(gnn_data_graph(data)), growth);
     ck_assert_int_eq(gnn_graph_n_edges(gnn_data_graph(data)), 1038000);
@@ -92,7 +50,7 @@ START_TEST(a_complete_graph_of_20000_nodes_stays_under_300_mb)
     gnn_tensor_t x = gnn_tensor(memory, n, D);
     ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.threads = 2}));
     forget_peak();
-    double before = status_mb("VmHWM:");
+    double before = (double)status_bytes("VmHWM:") / (1 << 20);
     ck_ok(gnn_graph_complete(&graph, 1, &n));
     ck_ok(gnn_layer_new(&layer, context, &GNN_TRANSFORMER(.in = D, .heads = 4)));
     ck_ok(gnn_layer_prepare(layer, graph, GNN_ON));
@@ -103,7 +61,7 @@ START_TEST(a_complete_graph_of_20000_nodes_stays_under_300_mb)
         layer, tape, graph, &(gnn_layer_vars_t){GNN_NONE, input, GNN_NONE, GNN_NONE, GNN_NONE});
     ck_ok(gnn_tape_forward(tape));
     ck_ok(gnn_tape_backward(tape, y, NULL));
-    double growth = status_mb("VmHWM:") - before;
+    double growth = (double)status_bytes("VmHWM:") / (1 << 20) - before;
     printf("Transformer layer on %lld nodes, forward and backward: %.0f MB\n", (long long)n, growth);
     ck_assert_double_lt(growth, GNN_DOUBLE ? 600 : 300);
     gnn_tape_free(tape);

@@ -1,44 +1,10 @@
 /* Memory said beforehand: what gnn_train_memory says beside what a training then takes, and the
  * parts of it that follow from a formula. */
-#include "support.h"
+#include "peak.h"
 
 #include <malloc.h>
 
-#ifndef __has_feature
-#define __has_feature(x) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
-    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define MEASURABLE 0
-#else
-#define MEASURABLE 1
-#endif
-
 enum { NODES = 30000, LINKS = 300000, IN = 96, HIDDEN = 128, CLASSES = 5 };
-
-static size_t status_bytes(const char *field)
-{
-    char line[256];
-    long kb = -1;
-    FILE *file = fopen("/proc/self/status", "r");
-    while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, field, strlen(field)) == 0)
-            kb = strtol(line + strlen(field) + 1, NULL, 10);
-    if (file)
-        fclose(file);
-    return (size_t)kb * 1024;
-}
-
-/* Starts the peak anew at what is resident now. */
-static void forget_peak(void)
-{
-    malloc_trim(0);
-    FILE *file = fopen("/proc/self/clear_refs", "w");
-    if (file) {
-        fputs("5", file);
-        fclose(file);
-    }
-}
 
 /* A drawn graph; a third of the nodes in each part. */
 static gnn_data_t *make_data(int64_t nodes, int64_t links)
@@ -107,6 +73,7 @@ static void hold_against(const char *preset, const gnn_sampling_t *sampling)
     gnn_data_t *small = make_data(300, 600);
     ck_ok(gnn_train(warm, context, small, &config, NULL)); /* buffers of the dense products */
     ck_ok(gnn_train_memory(model, context, data, &config, &said));
+    malloc_trim(0);
     forget_peak();
     const size_t before = status_bytes("VmRSS:");
     ck_ok(gnn_train(model, context, data, &config, NULL));
@@ -131,10 +98,8 @@ START_TEST(a_training_takes_what_was_said)
     static const char *const presets[] = {"gcn", "sage", "gat"};
     static const int64_t fan_outs[] = {10, 5};
     const gnn_sampling_t sampling = {.sampler = {.hops = 2, .fan_outs = fan_outs}, .batch = 1024};
-    if (!MEASURABLE || test_small()) {
-        printf("not measured under instrumentation: a_training_takes_what_was_said\n");
+    if (!measurable("a_training_takes_what_was_said"))
         return;
-    }
     hold_against(presets[_i % 3], _i < 3 ? NULL : &sampling);
 }
 END_TEST
