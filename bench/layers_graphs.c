@@ -150,28 +150,16 @@ static int related(const layers_graphs_t *g, int64_t relation, gnn_graph_t **slo
     return rc;
 }
 
-/* Every node of a segment to one row. */
-static int readout(const layers_graphs_t *g, gnn_graph_t **slot)
+/* One row a segment, which hears every node of it, or itself. */
+static int readout(const layers_graphs_t *g, bool itself, gnn_graph_t **slot)
 {
     int64_t *ones = malloc((size_t)g->segments * sizeof *ones);
     if (!ones)
         return GNN_EMEMORY;
     for (int64_t s = 0; s < g->segments; s++)
         ones[s] = 1;
-    int rc = gnn_graph_bipartite(slot, g->segments, ones, g->lengths);
-    free(ones);
-    return rc;
-}
-
-/* One row a segment, which hears itself. */
-static int among(const layers_graphs_t *g, gnn_graph_t **slot)
-{
-    int64_t *ones = malloc((size_t)g->segments * sizeof *ones);
-    if (!ones)
-        return GNN_EMEMORY;
-    for (int64_t s = 0; s < g->segments; s++)
-        ones[s] = 1;
-    int rc = gnn_graph_complete(slot, g->segments, ones);
+    int rc = itself ? gnn_graph_complete(slot, g->segments, ones)
+                    : gnn_graph_bipartite(slot, g->segments, ones, g->lengths);
     free(ones);
     return rc;
 }
@@ -203,8 +191,8 @@ int layers_graphs_slot(const layers_graphs_t *g, char letter, gnn_graph_t **slot
     case 'e': return gnn_graph_incidence(slot, g->graph);
     case 'c': return gnn_graph_complete(slot, g->segments, g->lengths);
     case 'r':
-    case 's': return readout(g, slot);
-    case 'a': return among(g, slot);
+    case 's': return readout(g, false, slot);
+    case 'a': return readout(g, true, slot);
     default: return related(g, letter - '0', slot);
     }
 }
