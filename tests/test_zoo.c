@@ -4,13 +4,7 @@
 
 static void project(zoo_t *z)
 {
-    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
-        z->in[k] = GNN_NONE;
-    z->x = input(z, "x", SAME);
-    z->how = (gnn_aggregate_t){.aggregator = &gnn_aggregator_dot,
-                               .message = &gnn_message_none,
-                               .graph = z->graph,
-                               .shape = {.heads = number(z, "p.heads")}};
+    rows_attend(z);
     if (!golden_has(&z->g, "w.q"))
         return;
     z->in[GNN_AGGREGATE_QUERY] = product(z, z->x, "w.q");

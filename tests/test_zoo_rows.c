@@ -13,8 +13,6 @@ static gnn_var_t memory(zoo_t *z)
                *lengths = golden_integers(&z->g, "lengths", NULL);
     ck_ok(gnn_graph_bipartite(&z->graph, n, lengths, heard));
     ck_ok(gnn_graph_prepare(z->graph, &(gnn_view_t){.backward = GNN_ON}));
-    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
-        z->in[k] = GNN_NONE;
     const gnn_var_t mem = input(z, "mem", SAME);
     z->x = input(z, "x", SAME);
     z->how = (gnn_aggregate_t){.aggregator = &gnn_aggregator_dot,
@@ -256,13 +254,7 @@ static void sentences(zoo_t *z, bool causal)
     ck_ok(causal ? gnn_graph_causal(&z->graph, n, lengths)
                  : gnn_graph_complete(&z->graph, n, lengths));
     ck_ok(gnn_graph_prepare(z->graph, &(gnn_view_t){.backward = GNN_ON}));
-    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
-        z->in[k] = GNN_NONE;
-    z->x = input(z, "x", SAME);
-    z->how = (gnn_aggregate_t){.aggregator = &gnn_aggregator_dot,
-                               .message = &gnn_message_none,
-                               .graph = z->graph,
-                               .shape = {.heads = number(z, "p.heads")}};
+    rows_attend(z);
 }
 
 START_TEST(queries_and_keys_normed)

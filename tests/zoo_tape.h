@@ -106,7 +106,19 @@ static inline bool zoo_start(zoo_t *z, const char *name)
         return false;
     ck_ok(gnn_tape_new(&z->tape, z->g.context));
     gnn_tape_reset(z->tape, 1, 0);
+    for (int k = 0; k < GNN_AGGREGATE_INPUTS; k++)
+        z->in[k] = GNN_NONE;
     return true;
+}
+
+/* Rows x hear one another on the graph by products of what they are told later. */
+static inline void rows_attend(zoo_t *z)
+{
+    z->x = input(z, "x", SAME);
+    z->how = (gnn_aggregate_t){.aggregator = &gnn_aggregator_dot,
+                               .message = &gnn_message_none,
+                               .graph = z->graph,
+                               .shape = {.heads = number(z, "p.heads")}};
 }
 
 static inline void check_and_close(zoo_t *z, gnn_var_t y)
