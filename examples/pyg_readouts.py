@@ -99,13 +99,25 @@ def batch_norm(t, m, name, a):
 ROWS[nn.BatchNorm1d] = batch_norm
 
 
+def ones_and_zeros(t, m, name, width):
+    """The arrays of a norm, or what stands for those that it lacks."""
+    if m.weight is None:
+        t.arrays.update({f"{name}.weight": torch.ones(width), f"{name}.bias": torch.zeros(width)})
+    t.take(m, name)
+
+
 @row("LayerNorm")
 def layer_norm(t, m, name, a):
     if isinstance(m, nn.LayerNorm):
         need(t, len(m.normalized_shape) == 1, "more than one axis")
         return norm(t, m, name, first(a), "layer", m.normalized_shape[0])
-    need(t, m.mode == "node", "mode='graph' (mode='node' is a norm of rows)")
-    return norm(t, m, name, first(a), "layer", m.in_channels)
+    if m.mode == "node":
+        return norm(t, m, name, first(a), "layer", m.in_channels)
+    alone = a.get("batch") is None
+    if alone:
+        t.note("where a batch holds several graphs, each is normalised by itself")
+    ones_and_zeros(t, m, name, m.in_channels)
+    return t.block("graph_layer_norm", name, m.in_channels, input=t.rows(a["x"]), graph=t.slot("readout"), width=m.in_channels, factor=m.eps, theta=float(alone))
 
 
 ROWS[nn.LayerNorm] = layer_norm
@@ -120,9 +132,7 @@ def rms_norm(t, m, name, a):
 def graph_norm(t, m, name, a):
     graph, width = isinstance(m, G.GraphNorm), getattr(m, "in_channels", None) or m.num_features
     need(t, m.eps == 1e-5 and not getattr(m, "track_running_stats", False), "another eps than 1e-5, or track_running_stats")
-    if m.weight is None:
-        t.arrays.update({f"{name}.weight": torch.ones(width), f"{name}.bias": torch.zeros(width)})
-    t.take(m, name)
+    ones_and_zeros(t, m, name, width)
     return t.block("graph_norm" if graph else "instance_norm", name, width, input=t.rows(a["x"]), graph=t.slot("readout"), width=width)
 
 

@@ -67,7 +67,7 @@ class Tracer(fx.Tracer):
 class Trace:
     def __init__(self, module):
         self.root, self.steps, self.arrays, self.graphs, self.notes, self.names = module, [], {}, [], [], {}
-        self.place, self.taken = "", set()
+        self.place, self.taken, self.uses = "", set(), {}
 
     # ---- what rows call ----
 
@@ -115,6 +115,11 @@ class Trace:
         self.names[step["name"]] = True
         self.steps.append(step)
         return Value(step["name"], columns)
+
+    def use(self, name, m):
+        """The name of this use of a module: one without arrays may be used any number of times."""
+        self.uses[name] = self.uses.get(name, -1) + 1
+        return name if self.uses[name] == 0 or m.state_dict() else f"{name}:{self.uses[name]}"
 
     def block(self, kind, name, columns, /, **settings):
         return self.step(columns, block=kind, name=name, **settings)
@@ -297,8 +302,9 @@ def step_of(t, node, values):
     arguments, options = of_nodes(node.args, values), of_nodes(node.kwargs, values)
     if node.op == "call_module":
         m = t.root.get_submodule(node.target)
+        name = t.use(node.target, m)
         given = inspect.signature(m.forward).bind(*arguments, **options).arguments
-        return t.call(node.target, m, given) if not any(k in given for k in ("args", "kwargs", "args_dict", "kwargs_dict")) else call_open(t, node.target, m, arguments, options)
+        return t.call(name, m, given) if not any(k in given for k in ("args", "kwargs", "args_dict", "kwargs_dict")) else call_open(t, name, m, arguments, options)
     table = FUNCTIONS if node.op == "call_function" else METHODS
     t.place = f"{node.name} ({getattr(node.target, '__name__', node.target)})"
     if node.op == "get_attr" or node.target not in table:

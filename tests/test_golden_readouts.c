@@ -72,6 +72,20 @@ START_TEST(blocks_over_a_batch)
 }
 END_TEST
 
+/* Cases of the project's own (tests/pyg/make.py). */
+START_TEST(layer_norm_over_graphs)
+{
+    zoo_t z;
+    if (!open_batch(&z, _i == 0 ? "pyg/layer_norm_graphs" : "pyg/layer_norm_whole"))
+        return;
+    gnn_block_t b = zoo_sized(&z);
+    b.factor = (gnn_real_t)1e-3;
+    b.theta = (gnn_real_t)_i;
+    zoo_block(&z, "graph_layer_norm", b);
+    zoo_run_imported(&z, GNN_NAMES_PYG, "%s.");
+}
+END_TEST
+
 START_TEST(readout_lstm)
 {
     static const place_t places[] = {{"w.weight_ih.rows", "lstm.weight_ih_l0", TURNED, 0},
@@ -315,6 +329,7 @@ int main(void)
     tcase_add_test(c, correct_and_smooth);
     tcase_add_loop_test(c, readouts_without_weights, 0, 6);
     tcase_add_loop_test(c, blocks_over_a_batch, 0, 4);
+    tcase_add_loop_test(c, layer_norm_over_graphs, 0, 2);
     tcase_add_loop_test(c, jumping_knowledge, 0, 2);
     suite_add_tcase(suite, c);
     return test_main(suite);

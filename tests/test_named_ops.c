@@ -38,6 +38,8 @@ static const case_t cases[] = {
     {&gnn_op_sort_pool, {{SENDERS, 3}}, {3}, -0.5},
     {&gnn_op_segment_norm, {{SENDERS, 3}, {1, 3}}, {0.01}, -0.5},
     {&gnn_op_segment_norm, {{SENDERS, 3}}, {0.01}, -0.5},
+    {&gnn_op_segment_layer_norm, {{SENDERS, 3}}, {0.01}, -0.5},
+    {&gnn_op_segment_layer_norm, {{SENDERS, 3}}, {0.01, 1}, -0.5},
     {&gnn_op_pair_norm, {{6, 3}}, {2, 0.01}, -0.5},
 };
 
@@ -260,17 +262,19 @@ END_TEST
 
 START_TEST(ops_over_a_graph_need_one_of_one_part)
 {
-    const gnn_op_t *const ops[] = {&gnn_op_median, &gnn_op_sort_pool, &gnn_op_segment_norm};
+    const gnn_op_t *const ops[] = {&gnn_op_median, &gnn_op_sort_pool, &gnn_op_segment_norm,
+                                   &gnn_op_segment_layer_norm};
+    enum { N = sizeof ops / sizeof *ops };
     gnn_graph_t *one = three_receivers(), *two = NULL;
     gnn_real_t numbers[SENDERS] = {0};
     const gnn_tensor_t x = gnn_tensor(numbers, SENDERS, 1);
     ck_ok(gnn_graph_merge(&two, 2, (const gnn_graph_t *const[]){one, one}));
-    for (int k = 0; k < 6; k++) {
+    for (int k = 0; k < 2 * N; k++) {
         fixture_t f = set_up();
-        const gnn_op_options_t how = {{0}, k < 3 ? NULL : two};
+        const gnn_op_options_t how = {{0}, k < N ? NULL : two};
         const gnn_var_t in = gnn_tape_input(f.tape, &x, 1);
-        gnn_tape_op(f.tape, ops[k % 3], &in, 1, &how, sizeof how);
-        ck_fails(gnn_tape_status(f.tape), GNN_EUNSUPPORTED, k < 3 ? "needs a graph" : "one part");
+        gnn_tape_op(f.tape, ops[k % N], &in, 1, &how, sizeof how);
+        ck_fails(gnn_tape_status(f.tape), GNN_EUNSUPPORTED, k < N ? "needs a graph" : "one part");
         tear_down(&f);
     }
     gnn_graph_free(one);

@@ -207,6 +207,7 @@ GNN_API int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const g
  *     lstm_readout set_transformer       set_transformer: heads, rows; `graph` complete, graphs[0]
  *                                        from nodes to its rows, graphs[1] complete among these
  *     graph_norm instance_norm           rows of nodes, normalised over each segment
+ *     graph_layer_norm                   the same, all columns together
  *   on pairs of nodes, by the inputs "sources" and "targets" (gnn/links.h):
  *     link_dot link_bilinear             one score a pair
  *     link_distance

@@ -62,7 +62,7 @@ int main(int argc, char **argv)
     SAY(train_own(&model, context, N, M, src, dst, &x, 2, labels, train, rest));
     SAY(gnn_graph_from_edges(&graph, N, N, M, src, dst));
     SAY(gnn_model_prepare(model, 0, graph, GNN_OFF));
-    HOLD(argc == 3);
+    HOLD(argc == 5);
     SAY(gnn_model_save(model, argv[2]));
     gnn_model_free(model);
     gnn_graph_free(graph);
@@ -158,6 +158,22 @@ int main(int argc, char **argv)
     gnn_model_free(model);
     gnn_data_free(two_groups);
     HOLD(import_gcn(&model, context, argv[1]) == GNN_EIO);
+    /* What PyG computed (tests/pyg/modules.py). */
+    gnn_arrays_t *saved;
+    static gnn_real_t of_saved[29 * 6], traced_out[29 * 4];
+    static int64_t ends[2][1000];
+    SAY(gnn_npz_read(&saved, argv[4], NULL));
+    const gnn_array_t *pairs = gnn_arrays_find(saved, "edge_index"), *y = gnn_arrays_find(saved, "y");
+    HOLD(pairs->shape[1] <= 1000 && gnn_arrays_find(saved, "x")->count == 29 * 6 && y->count == 29 * 4);
+    for (int64_t k = 0; k < pairs->count; k++)
+        ends[k / pairs->shape[1]][k % pairs->shape[1]] = (int64_t)gnn_array_get(pairs, k);
+    gnn_array_reals(gnn_arrays_find(saved, "x"), of_saved);
+    gnn_tensor_t nodes = gnn_tensor(of_saved, 29, 6), scores = gnn_tensor(traced_out, 29, 4);
+    SAY(traced(context, argv[3], &(gnn_edge_list_t){.n_dst = 29, .n_src = 29, .n_edges = pairs->shape[1], .src = ends[0], .dst = ends[1]},
+        &nodes, &scores));
+    for (int k = 0; k < 29 * 4; k++)
+        HOLD(fabs((double)traced_out[k] - gnn_array_get(y, k)) < 1e-4);
+    gnn_arrays_free(saved);
     gnn_context_free(context);
     return 0;
 }
@@ -169,5 +185,6 @@ compile() {
 }
 expect "twelve recipes were found" test "$recipes" -eq 12
 expect "the recipes of docs/guide.md compile" compile || finish
-expect "the recipes of docs/guide.md run" "$work/guide" "$work/none.safetensors" "$work/guide.safetensors"
+expect "the recipes of docs/guide.md run" "$work/guide" "$work/none.safetensors" "$work/guide.safetensors" \
+    "$root/tests/pyg/modules/gat.safetensors" "$root/tests/pyg/modules/gat.npz"
 finish

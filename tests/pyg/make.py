@@ -77,3 +77,21 @@ save("gen_power", m, lambda x: m(x, EDGES))
 m = rounded(G.GCNConv(IN, WIDTH, improved=True))
 EW = (torch.rand(EDGES.shape[1]) + 0.1).float().double().requires_grad_(True)
 save("gcn_improved", m, lambda x: m(x, EDGES, EW), late=lambda: dict(ew=EW, dew=EW.grad))
+
+
+def over_graphs(name, call, module, batch):
+    """A norm over the graphs of a batch, in the layout of the golden readouts."""
+    x = torch.randn(N, IN).float().double().requires_grad_(True)
+    y = call(x)
+    gy = torch.randn_like(y).float().double()
+    (y * gy).sum().backward()
+    arrays = dict(batch=batch, x=x, dx=x.grad, y=y, gy=gy)
+    arrays |= {"w." + key: p for key, p in module.named_parameters()} | {"dw." + key: p.grad for key, p in module.named_parameters()}
+    np.savez_compressed(f"{OUT}/{name}.npz", **{k: single(v) for k, v in arrays.items()})
+
+
+BATCH = torch.tensor([0] * 9 + [1] * 2 + [3] * (N - 11))
+m = rounded(G.LayerNorm(IN, eps=1e-3))
+over_graphs("layer_norm_graphs", lambda x: m(x, BATCH, 4), m, BATCH)
+m = rounded(G.LayerNorm(IN, eps=1e-3))
+over_graphs("layer_norm_whole", lambda x: m(x), m, torch.zeros(N, dtype=torch.long))

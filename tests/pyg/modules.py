@@ -1,4 +1,4 @@
-"""Five modules put together by hand in PyG, exported by examples/from_pyg.py alone.
+"""Five modules put together by hand in PyG and one of its models, exported by examples/from_pyg.py alone.
 
     python tests/pyg/modules.py FOLDER [--every]
 
@@ -107,6 +107,17 @@ class RGCN(nn.Module):
         return self.conv3(F.relu(self.conv2(x, edge_index, edge_type)), edge_index, edge_type)
 
 
+class Basic(nn.Module):
+    """A model that PyG has by name: one activation for all layers, norms over each graph, jumping knowledge."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = G.models.GraphSAGE(IN, 8, 3, CLASSES, norm="layer_norm", jk="max", dropout=0.3)
+
+    def forward(self, x, edge_index, batch):
+        return self.net(x, edge_index, batch=batch)
+
+
 class Call(nn.Module):
     """One layer called with some of the inputs; torch.fx reads the forward() of a class of its own."""
 
@@ -150,7 +161,7 @@ def layers(degrees):
     yield from [("deep_dense", G.DeepGCNLayer(G.GCNConv(IN, 4), nn.LayerNorm(4), nn.ELU(), block="dense"), graph)]
     yield from [("gps_graph_norm", G.GPSConv(IN, G.GCNConv(IN, IN), heads=3, norm="graph_norm"), ("x", "edge_index", "batch")), ("gps_alone", G.GPSConv(IN, None, norm=None), ("x", "edge_index", "batch"))]
     yield from [("mlp", G.MLP([IN, 5, 4]), ("x",)), ("mlp_act_first", G.MLP([IN, 5, 4], norm="layer_norm", norm_kwargs={"mode": "node"}, plain_last=False, act="gelu"), ("x",))]
-    yield from [("graph_norm", G.GraphNorm(IN), batched), ("instance_norm", G.InstanceNorm(IN), batched), ("pair_norm", Call(G.PairNorm(), ("x",), nn.Linear(IN, 4)), ("x",))]
+    yield from [("graph_norm", G.GraphNorm(IN), batched), ("instance_norm", G.InstanceNorm(IN), batched), ("layer_norm_graph", G.LayerNorm(IN), batched), ("pair_norm", Call(G.PairNorm(), ("x",), nn.Linear(IN, 4)), ("x",))]
     yield from [("rms_norm", nn.RMSNorm(IN), ("x",)), ("layer_norm", nn.LayerNorm(IN, elementwise_affine=False), ("x",)), ("batch_norm", nn.BatchNorm1d(IN, affine=False), ("x",))]
     for name, readout in [("sum", G.aggr.SumAggregation()), ("std", G.aggr.StdAggregation()), ("median", G.aggr.MedianAggregation()), ("sort", G.aggr.SortAggregation(3)),
                           ("softmax", G.aggr.SoftmaxAggregation(t=0.7, learn=True)), ("power", G.aggr.PowerMeanAggregation(p=1.5, learn=True)), ("var", G.aggr.VarAggregation()),
@@ -211,7 +222,7 @@ def main(folder, every):
     torch.manual_seed(5)
     given = data(np.random.default_rng(5))
     os.makedirs(folder, exist_ok=True)
-    for module in (GAT(), GIN(), SAGE(), GPS(), RGCN()):
+    for module in (GAT(), GIN(), SAGE(), GPS(), RGCN(), Basic()):
         case(folder, type(module).__name__.lower(), randomised(module), given)
     if not every:
         return
