@@ -26,9 +26,10 @@ struct gnn_graph_batches {
     gnn_graph_t *graph[SLOTS];
     int64_t nodes, edges;
     room_t chosen, lengths, ones, rows, edge_rows, indptr, indices, labels, targets, sparse[3];
-    gnn_tensor_t x, target;
+    gnn_tensor_t target;
     gnn_sparse_t x_sparse;
-    gnn_named_t *values; /* "x", then arrays of the set */
+    gnn__data_input_t *inputs; /* (n_values) of the set */
+    gnn_named_t *values;
     gnn_tensor_t *tensors;
     room_t *numbers;
     int64_t n_values;
@@ -153,6 +154,7 @@ static int gather(room_t *room, const gnn_tensor_t *from, const int64_t *rows, i
     return GNN_OK;
 }
 
+/* Only features are sparse, so there is room for one such value. */
 static int gather_sparse(gnn_graph_batches_t *b, const gnn_sparse_t *from)
 {
     const int64_t *rows = b->rows.data;
@@ -174,36 +176,28 @@ static int gather_sparse(gnn_graph_batches_t *b, const gnn_sparse_t *from)
     }
     b->x_sparse = (gnn_sparse_t){
         .rows = b->nodes, .cols = from->cols, .indptr = indptr, .indices = indices, .values = values};
-    b->values[0] = (gnn_named_t){.name = "x", .sparse = &b->x_sparse};
     return GNN_OK;
 }
 
 static int gather_values(gnn_graph_batches_t *b, int64_t count, const int64_t *graphs)
 {
-    const int64_t arrays = gnn_data_array_count(b->data);
-    if (gnn_data_sparse(b->data)) {
-        GNN_TRY(gather_sparse(b, gnn_data_sparse(b->data)));
-    } else {
-        GNN_TRY(gather(&b->numbers[0], gnn_data_x(b->data), b->rows.data, b->nodes, &b->x));
-        b->values[0] = (gnn_named_t){.name = "x", .dense = &b->x};
-    }
-    b->n_values = 1;
-    for (int64_t k = 0; k < arrays; k++) {
-        gnn_data_place_t place;
-        const char *name = gnn_data_array_at(b->data, k, &place)->name;
-        const gnn_tensor_t *from = gnn_data_rows(b->data, place, name);
-        const int64_t v = b->n_values;
-        if (!from)
+    const struct {
+        const int64_t *rows;
+        int64_t count;
+    } on[] = {[GNN_ON_NODES] = {b->rows.data, b->nodes},
+              [GNN_ON_EDGES] = {b->edge_rows.data, b->edges},
+              [GNN_ON_GRAPHS] = {graphs, count}};
+    for (int64_t v = 0; v < b->n_values; v++) {
+        const gnn__data_input_t *in = &b->inputs[v];
+        b->values[v] = (gnn_named_t){.name = in->whole.name};
+        if (in->whole.sparse) {
+            GNN_TRY(gather_sparse(b, in->whole.sparse));
+            b->values[v].sparse = &b->x_sparse;
             continue;
-        GNN_TRY(gather(&b->numbers[v], from,
-                       place == GNN_ON_NODES   ? b->rows.data
-                       : place == GNN_ON_EDGES ? b->edge_rows.data
-                                               : graphs,
-                       place == GNN_ON_NODES   ? b->nodes
-                       : place == GNN_ON_EDGES ? b->edges
-                                               : count,
+        }
+        GNN_TRY(gather(&b->numbers[v], in->whole.dense, on[in->place].rows, on[in->place].count,
                        &b->tensors[v]));
-        b->values[b->n_values++] = (gnn_named_t){.name = name, .dense = &b->tensors[v]};
+        b->values[v].dense = &b->tensors[v];
     }
     return GNN_OK;
 }
@@ -343,7 +337,6 @@ static int list_parts(gnn_graph_batches_t *b, const int8_t *part)
 static int open_batches(gnn_graph_batches_t *b, const gnn_data_t *data, const gnn_model_t *model,
                         const int8_t *part, const gnn_graph_batches_config_t *config)
 {
-    const int64_t values = gnn_data_array_count(data) + 1;
     b->data = data;
     b->model = model;
     b->config = *config;
@@ -354,9 +347,10 @@ static int open_batches(gnn_graph_batches_t *b, const gnn_data_t *data, const gn
     b->graphs = gnn_data_graphs(data);
     b->epoch = b->pass = -1;
     GNN_TRY(list_parts(b, part));
-    GNN_TRY(gnn__new(&b->values, values, sizeof *b->values, "a model's inputs"));
-    GNN_TRY(gnn__new(&b->tensors, values, sizeof *b->tensors, "a model's inputs"));
-    return gnn__new(&b->numbers, values, sizeof *b->numbers, "a model's inputs");
+    GNN_TRY(gnn__data_inputs(&b->inputs, &b->n_values, data));
+    GNN_TRY(gnn__new(&b->values, b->n_values, sizeof *b->values, "a model's inputs"));
+    GNN_TRY(gnn__new(&b->tensors, b->n_values, sizeof *b->tensors, "a model's inputs"));
+    return gnn__new(&b->numbers, b->n_values, sizeof *b->numbers, "a model's inputs");
 }
 
 int gnn_graph_batches_new_sized(gnn_graph_batches_t **batches, const gnn_data_t *data,
@@ -390,12 +384,13 @@ void gnn_graph_batches_free(gnn_graph_batches_t *b)
                              &b->targets,   &b->sparse[0], &b->sparse[1], &b->sparse[2]};
     for (size_t k = 0; k < sizeof rooms / sizeof *rooms; k++)
         gnn_free(rooms[k]->data);
-    for (int64_t k = 0; b->numbers && k <= gnn_data_array_count(b->data); k++)
-        gnn_free(b->numbers[k].data);
+    for (int64_t v = 0; b->numbers && v < b->n_values; v++)
+        gnn_free(b->numbers[v].data);
     for (int k = 0; k < 3; k++)
         gnn_free(b->of_part[k]);
     free_graphs(b);
     gnn_free(b->order);
+    gnn_free(b->inputs);
     gnn_free(b->values);
     gnn_free(b->tensors);
     gnn_free(b->numbers);

@@ -3,7 +3,7 @@
 #include <lib/io/data/data.h>
 #include <lib/train/links.h>
 
-enum { SOURCES, TARGETS, FEATURES, ARRAYS };
+enum { SOURCES, TARGETS, OF_SET };
 
 /* ---- inputs ---- */
 
@@ -24,20 +24,15 @@ static int gather_edges(gnn_link_batches_t *b, int64_t v, const gnn_tensor_t *fr
     return GNN_OK;
 }
 
-/* The set's arrays of reals, by their names; those on edges have the rows of the graph's. */
-static int list_arrays(gnn_link_batches_t *b)
+/* What the set gives; arrays on edges have the rows of the graph's. */
+static int list_whole(gnn_link_batches_t *b)
 {
-    const int64_t count = gnn_data_array_count(b->data);
-    for (int64_t k = 0; k < count; k++) {
-        gnn_data_place_t place;
-        const char *name = gnn_data_array_at(b->data, k, &place)->name;
-        const gnn_tensor_t *rows = gnn_data_rows(b->data, place, name);
-        if (!rows)
-            continue;
+    for (int64_t k = 0; k < b->n_inputs; k++) {
+        const gnn__data_input_t *in = &b->inputs[k];
         const int64_t v = b->n_values++;
-        b->values[v] = (gnn_named_t){.name = name, .dense = rows};
-        if (place == GNN_ON_EDGES && b->links)
-            GNN_TRY(gather_edges(b, v, rows, b->links->kept, gnn_graph_n_edges(b->graph)));
+        b->values[v] = in->whole;
+        if (in->place == GNN_ON_EDGES && b->links)
+            GNN_TRY(gather_edges(b, v, in->whole.dense, b->links->kept, gnn_graph_n_edges(b->graph)));
     }
     return GNN_OK;
 }
@@ -45,14 +40,11 @@ static int list_arrays(gnn_link_batches_t *b)
 /* The same arrays on edges once more, for pairs: "pairs.NAME". Each batch gathers its own. */
 static int list_pair_arrays(gnn_link_batches_t *b)
 {
-    const int64_t count = gnn_data_array_count(b->data);
-    for (int64_t k = 0; k < count; k++) {
-        gnn_data_place_t place;
-        const char *name = gnn_data_array_at(b->data, k, &place)->name;
+    for (int64_t k = 0; k < b->n_inputs; k++) {
         char *longer;
-        if (place != GNN_ON_EDGES || !gnn_data_rows(b->data, place, name))
+        if (b->inputs[k].place != GNN_ON_EDGES)
             continue;
-        GNN_TRY(gnn__asprintf(&longer, "pairs.%s", name));
+        GNN_TRY(gnn__asprintf(&longer, "pairs.%s", b->inputs[k].whole.name));
         b->values[b->n_values++] = (gnn_named_t){.name = longer};
     }
     return GNN_OK;
@@ -60,8 +52,9 @@ static int list_pair_arrays(gnn_link_batches_t *b)
 
 static int open_inputs(gnn_link_batches_t *b)
 {
-    const int64_t most = ARRAYS + 2 * gnn_data_array_count(b->data);
     const int slots = gnn_model_graph_count(b->model);
+    GNN_TRY(gnn__data_inputs(&b->inputs, &b->n_inputs, b->data));
+    const int64_t most = OF_SET + 2 * b->n_inputs;
     GNN_TRY(gnn__new(&b->values, most, sizeof *b->values, "a model's inputs"));
     GNN_TRY(gnn__new(&b->rows, most, sizeof *b->rows, "a model's inputs"));
     GNN_TRY(gnn__new(&b->rows_room, most, sizeof *b->rows_room, "a model's inputs"));
@@ -72,10 +65,8 @@ static int open_inputs(gnn_link_batches_t *b)
     }
     b->values[SOURCES].name = "sources";
     b->values[TARGETS].name = "targets";
-    b->values[FEATURES] =
-        (gnn_named_t){.name = "x", .dense = gnn_data_x(b->data), .sparse = gnn_data_sparse(b->data)};
-    b->n_values = ARRAYS;
-    GNN_TRY(list_arrays(b));
+    b->n_values = OF_SET;
+    GNN_TRY(list_whole(b));
     b->n_whole = b->n_values;
     return b->links ? GNN_OK : list_pair_arrays(b);
 }
@@ -348,6 +339,7 @@ void gnn_link_batches_free(gnn_link_batches_t *b)
         gnn_free(b->numbers[p]);
     }
     gnn__pair_list_free(&b->batch);
+    gnn_free(b->inputs);
     gnn_free(b->values);
     gnn_free(b->rows);
     gnn_free(b->rows_room);

@@ -46,6 +46,8 @@ struct gnn_link_batches {
     /* inputs: "sources", "targets", "x", the set's arrays; then those of edges again for pairs */
     gnn_named_t *values;
     int64_t n_values, n_whole;
+    gnn__data_input_t *inputs; /* of the set */
+    int64_t n_inputs;
     gnn_tensor_t *rows; /* (n_values) rows of edges that were gathered; data NULL: not gathered */
     int64_t *rows_room;
     /* pairs of each part: links, or edges with classes */

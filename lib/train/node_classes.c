@@ -5,8 +5,9 @@
 #include <math.h>
 
 typedef struct {
-    gnn_batch_t batches[2]; /* training, validation */
-    gnn_named_t *values; /* the features as "x", then the set's arrays of reals, by their names */
+    gnn_batch_t batches[2];    /* training, validation */
+    gnn__data_input_t *inputs; /* (n_values) of the set */
+    gnn_named_t *values;
     int64_t n_values;
     const gnn_graph_t **graphs; /* the set's graph for every slot */
     gnn_tensor_t targets;       /* one-hot, for losses that want numbers instead of classes */
@@ -73,17 +74,11 @@ static int check_data(const gnn_model_t *model, const gnn_data_t *data, int64_t 
 static int inputs_of(nodes_t *nodes, const gnn_model_t *model, const gnn_data_t *data,
                      gnn_model_inputs_t *inputs)
 {
-    const int64_t n = gnn_data_array_count(data);
-    GNN_TRY(gnn__new(&nodes->values, n + 1, sizeof *nodes->values, "a model's inputs"));
-    nodes->values[nodes->n_values++] =
-        (gnn_named_t){.name = "x", .dense = gnn_data_x(data), .sparse = gnn_data_sparse(data)};
-    for (int64_t k = 0; k < n; k++) {
-        gnn_data_place_t place;
-        const char *name = gnn_data_array_at(data, k, &place)->name;
-        const gnn_tensor_t *rows = gnn_data_rows(data, place, name);
-        if (rows)
-            nodes->values[nodes->n_values++] = (gnn_named_t){.name = name, .dense = rows};
-    }
+    int64_t n;
+    GNN_TRY(gnn__data_inputs(&nodes->inputs, &n, data));
+    GNN_TRY(gnn__new(&nodes->values, n, sizeof *nodes->values, "a model's inputs"));
+    for (; nodes->n_values < n; nodes->n_values++)
+        nodes->values[nodes->n_values] = nodes->inputs[nodes->n_values].whole;
     const int slots = gnn_model_graph_count(model);
     GNN_TRY(gnn__new(&nodes->graphs, slots, sizeof(gnn_graph_t *), "a model's graphs"));
     for (int k = 0; k < slots; k++)
@@ -97,6 +92,7 @@ static int inputs_of(nodes_t *nodes, const gnn_model_t *model, const gnn_data_t 
 
 static void free_nodes(nodes_t *nodes)
 {
+    gnn_free(nodes->inputs);
     gnn_free(nodes->values);
     gnn_free(nodes->graphs);
     gnn_free(nodes->targets.data);
@@ -135,10 +131,10 @@ static int open_drop(nodes_t *nodes, const gnn_train_config_t *config, uint64_t 
     GNN_TRY(gnn__new(&nodes->left_rows, nodes->n_values, sizeof *nodes->left_rows, "inputs"));
     GNN_TRY(gnn__new(&nodes->left_values, nodes->n_values, sizeof *nodes->left_values, "inputs"));
     memcpy(nodes->left_values, nodes->values, (size_t)nodes->n_values * sizeof *nodes->values);
-    for (int64_t v = 1; v < nodes->n_values; v++) {
-        const gnn_tensor_t *whole = gnn_data_rows(nodes->data, GNN_ON_EDGES, nodes->values[v].name);
+    for (int64_t v = 0; v < nodes->n_values; v++) {
+        const gnn_tensor_t *whole = nodes->values[v].dense;
         int64_t count;
-        if (whole != nodes->values[v].dense)
+        if (nodes->inputs[v].place != GNN_ON_EDGES)
             continue;
         if (!gnn__mul(edges, whole->cols, &count))
             return gnn__error(GNN_EOVERFLOW, "%lld rows of edges do not fit", (long long)edges);

@@ -106,33 +106,35 @@ static int make_sampler(gnn_batches_t *b)
     return gnn_sampler_new(&b->sampler, gnn_data_graph(b->data), &config);
 }
 
-/* The set's rows under this name; false: it has none. */
-static bool find_input(const gnn_data_t *data, const char *name, gnn__sampled_input_t *in)
+/* The rows of this name, on nodes before edges before graphs; false: the set has none. Weights are
+ * there in any case, since edge scales multiply them. */
+static bool find_input(const gnn__data_input_t *of_set, int64_t count, const char *name,
+                       gnn__sampled_input_t *in)
 {
-    static const gnn_data_place_t places[] = {GNN_ON_NODES, GNN_ON_EDGES, GNN_ON_GRAPHS};
-    *in = (gnn__sampled_input_t){.whole = {.name = name}, .place = GNN_ON_NODES};
-    if (strcmp(name, "x") == 0) {
-        in->whole.dense = gnn_data_x(data);
-        in->whole.sparse = gnn_data_sparse(data);
-        return in->whole.dense || in->whole.sparse;
+    const gnn__data_input_t *found = NULL;
+    for (int64_t k = 0; k < count; k++)
+        if (strcmp(of_set[k].whole.name, name) == 0 && (!found || of_set[k].place < found->place))
+            found = &of_set[k];
+    *in = (gnn__sampled_input_t){.whole = {.name = name}, .place = GNN_ON_EDGES};
+    if (found) {
+        in->whole = found->whole;
+        in->place = found->place;
     }
     in->weighs = strcmp(name, "weight") == 0;
-    for (size_t k = 0; k < sizeof places / sizeof *places && !in->whole.dense; k++) {
-        in->whole.dense = gnn_data_rows(data, places[k], name);
-        in->place = places[k];
-    }
-    if (!in->whole.dense)
-        in->place = GNN_ON_EDGES;
-    return in->whole.dense || in->weighs;
+    return found || in->weighs;
 }
 
 static int find_inputs(gnn_batches_t *b)
 {
     const int64_t count = gnn_model_input_count(b->model);
+    gnn__data_input_t *of_set;
+    int64_t n;
     GNN_TRY(gnn__new(&b->inputs, count, sizeof *b->inputs, "a model's inputs"));
+    GNN_TRY(gnn__data_inputs(&of_set, &n, b->data));
     for (int64_t k = 0; k < count; k++)
-        if (find_input(b->data, gnn_model_input_name(b->model, k), &b->inputs[b->n_inputs]))
+        if (find_input(of_set, n, gnn_model_input_name(b->model, k), &b->inputs[b->n_inputs]))
             b->n_inputs++;
+    gnn_free(of_set);
     return GNN_OK;
 }
 

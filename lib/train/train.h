@@ -129,6 +129,16 @@ bool gnn__any_marked(const uint8_t *mask, int64_t n);
  * samples how they are drawn. Not the features, which may have been scaled by another machine. */
 uint64_t gnn__identify_data(const gnn_data_t *data, const gnn_train_config_t *config);
 
+/* ---- data_inputs.c ---- */
+
+/* What a set gives to a model under a name. */
+typedef struct gnn__data_input {
+    gnn_named_t whole; /* all rows, borrowed */
+    gnn_data_place_t place;
+} gnn__data_input_t;
+/* "x", then the set's arrays of reals in its order; `*list` is released with gnn_free. */
+int gnn__data_inputs(gnn__data_input_t **list, int64_t *count, const gnn_data_t *data);
+
 /* One tape that holds the program of one batch. */
 typedef struct gnn__run {
     gnn_tape_t *tape;
