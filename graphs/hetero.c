@@ -4,8 +4,11 @@
 
 /* ---- what a description must be ---- */
 
+/* O(types): whether a name stands twice is a question of its own. */
 static int check_types(const gnn_hetero_t *h)
 {
+    if (!h)
+        return gnn__error(GNN_EINVALID, "the description of types is NULL");
     if (h->n_types < 1 || !h->types)
         return gnn__error(GNN_EINVALID, "%lld types of nodes: at least one is expected",
                           (long long)h->n_types);
@@ -13,14 +16,23 @@ static int check_types(const gnn_hetero_t *h)
         const gnn_node_type_t *type = &h->types[t];
         if (!type->name || !*type->name)
             return gnn__error(GNN_EINVALID, "type %lld has no name", (long long)t);
-        for (int64_t s = 0; s < t; s++)
-            if (strcmp(h->types[s].name, type->name) == 0)
-                return gnn__error(GNN_EINVALID, "types %lld and %lld are both called \"%.40s\"",
-                                  (long long)s, (long long)t, type->name);
         int rc = gnn__graph_check_size("count", type->count);
         if (rc != GNN_OK)
             return gnn__error_prefix(rc, "type %.40s", type->name);
     }
+    if (h->n_relations < 1 || !h->relations)
+        return gnn__error(GNN_EINVALID, "%lld relations: at least one is expected",
+                          (long long)h->n_relations);
+    return GNN_OK;
+}
+
+/* Is type t the only one of its name? O(types). */
+static int check_name(const gnn_hetero_t *h, int64_t t)
+{
+    for (int64_t s = 0; s < h->n_types; s++)
+        if (s != t && strcmp(h->types[s].name, h->types[t].name) == 0)
+            return gnn__error(GNN_EINVALID, "types %lld and %lld are both called \"%.40s\"",
+                              (long long)gnn__min(s, t), (long long)gnn__max(s, t), h->types[t].name);
     return GNN_OK;
 }
 
@@ -61,7 +73,8 @@ static int check_end(const gnn_relation_t *r, const char *side, int64_t k, int64
         r->name, r->to, side, (long long)k, (long long)node, (long long)type->count, type->name);
 }
 
-static int check_relation(const gnn_hetero_t *h, int64_t at)
+/* The types of a relation are there, each once. O(types). */
+static int check_sides(const gnn_hetero_t *h, int64_t at)
 {
     const gnn_relation_t *r = &h->relations[at];
     const int64_t from = find_type(h, r->from), to = find_type(h, r->to);
@@ -69,6 +82,16 @@ static int check_relation(const gnn_hetero_t *h, int64_t at)
         int rc = unknown(h, from < 0 ? r->from : r->to);
         return gnn__error_prefix(rc, "relation %lld", (long long)at);
     }
+    GNN_TRY(check_name(h, from));
+    return check_name(h, to);
+}
+
+/* O(types + its edges). */
+static int check_relation(const gnn_hetero_t *h, int64_t at)
+{
+    GNN_TRY(check_sides(h, at));
+    const gnn_relation_t *r = &h->relations[at];
+    const int64_t from = find_type(h, r->from), to = find_type(h, r->to);
     if (!r->name || r->edges < 0 || (r->edges > 0 && (!r->src || !r->dst)))
         return gnn__error(GNN_EINVALID,
                           "relation %lld from %.40s to %.40s: a name, .src and .dst are expected, "
@@ -81,14 +104,11 @@ static int check_relation(const gnn_hetero_t *h, int64_t at)
     return GNN_OK;
 }
 
-static int check(const gnn_hetero_t *h)
+static int check_all(const gnn_hetero_t *h)
 {
-    if (!h)
-        return gnn__error(GNN_EINVALID, "the description of types is NULL");
     GNN_TRY(check_types(h));
-    if (h->n_relations < 1 || !h->relations)
-        return gnn__error(GNN_EINVALID, "%lld relations: at least one is expected",
-                          (long long)h->n_relations);
+    for (int64_t t = 0; t < h->n_types; t++)
+        GNN_TRY(check_name(h, t));
     for (int64_t r = 0; r < h->n_relations; r++)
         GNN_TRY(check_relation(h, r));
     return GNN_OK;
@@ -142,7 +162,7 @@ int gnn_graph_hetero(gnn_graph_t **graph, const gnn_hetero_t *hetero, int32_t *n
     int rc;
     int64_t *first = NULL;
     gnn_graph_t **parts = NULL;
-    GNN_TRY(check(hetero));
+    GNN_TRY(check_all(hetero));
     GNN_CHECK(offsets(hetero, &first));
     GNN_CHECK(gnn__new(&parts, hetero->n_relations, sizeof *parts, "relations"));
     for (int64_t r = 0; r < hetero->n_relations; r++)
@@ -168,10 +188,11 @@ static int relation_of(gnn_graph_t **graph, const gnn_hetero_t *h, int64_t r)
 
 int gnn_graph_relation(gnn_graph_t **graph, const gnn_hetero_t *hetero, int64_t r)
 {
-    GNN_TRY(check(hetero));
+    GNN_TRY(check_types(hetero));
     if (r < 0 || r >= hetero->n_relations)
         return gnn__error(GNN_EINVALID, "there is no relation %lld of %lld", (long long)r,
                           (long long)hetero->n_relations);
+    GNN_TRY(check_relation(hetero, r));
     return relation_of(graph, hetero, r);
 }
 
@@ -180,14 +201,20 @@ int gnn_graph_towards(gnn_graph_t **graph, const gnn_hetero_t *hetero, int64_t t
     int rc;
     int64_t count = 0;
     gnn_graph_t **heard = NULL;
-    GNN_TRY(check(hetero));
+    GNN_TRY(check_types(hetero));
     if (type < 0 || type >= hetero->n_types)
         return gnn__error(GNN_EINVALID, "there is no type %lld of %lld", (long long)type,
                           (long long)hetero->n_types);
     GNN_CHECK(gnn__new(&heard, hetero->n_relations, sizeof *heard, "relations"));
-    for (int64_t r = 0; r < hetero->n_relations; r++)
-        if (strcmp(hetero->relations[r].to, hetero->types[type].name) == 0)
-            GNN_CHECK(relation_of(&heard[count++], hetero, r));
+    GNN_CHECK(check_name(hetero, type));
+    for (int64_t r = 0; r < hetero->n_relations; r++) {
+        GNN_CHECK(check_sides(hetero, r));
+        if (strcmp(hetero->relations[r].to, hetero->types[type].name) != 0)
+            continue;
+        GNN_CHECK(check_relation(hetero, r));
+        GNN_CHECK(relation_of(&heard[count], hetero, r));
+        count++;
+    }
     if (count > 0)
         GNN_CHECK(gnn_graph_beside(graph, count, (const gnn_graph_t *const *)heard));
     else

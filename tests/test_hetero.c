@@ -139,6 +139,37 @@ START_TEST(a_description_that_cannot_be_is_refused_in_words)
 }
 END_TEST
 
+/* A program that asks for one relation after another does not pay for all of them each time. */
+START_TEST(a_relation_is_looked_at_where_it_is_asked_for)
+{
+    static const int64_t beyond[] = {2, 9};
+    library_t l;
+    gnn_graph_t *graph = NULL;
+    library(&l);
+    l.relations[2].src = beyond;
+    ck_ok(gnn_graph_relation(&graph, &l.all, 0));
+    same_edges(graph, 3, writes_src, writes_dst);
+    gnn_graph_free(graph);
+    graph = NULL;
+    ck_fails(gnn_graph_relation(&graph, &l.all, 2), GNN_ETOPOLOGY,
+             "relation paper cites paper: src[1] = 9, but there are 3 nodes of paper");
+    ck_ok(gnn_graph_towards(&graph, &l.all, 0));
+    ck_assert_int_eq(gnn_graph_n_edges(graph), 0);
+    gnn_graph_free(graph);
+    graph = NULL;
+    ck_fails(gnn_graph_towards(&graph, &l.all, 1), GNN_ETOPOLOGY, "src[1] = 9");
+    ck_fails(gnn_graph_hetero(&graph, &l.all, NULL, NULL), GNN_ETOPOLOGY, "src[1] = 9");
+    l.relations[2].to = "papers";
+    ck_fails(gnn_graph_towards(&graph, &l.all, 0), GNN_ENOTFOUND,
+             "relation 2: there is no type \"papers\"");
+    l.types[2].name = "author";
+    ck_fails(gnn_graph_relation(&graph, &l.all, 0), GNN_EINVALID,
+             "types 0 and 2 are both called \"author\"");
+    ck_fails(gnn_graph_towards(&graph, &l.all, 2), GNN_EINVALID, "types 0 and 2 are both called");
+    ck_assert_ptr_null(graph);
+}
+END_TEST
+
 START_TEST(a_set_has_the_features_of_all_types_side_by_side)
 {
     static const gnn_real_t expected[] = {1, 2, 1, 0, 0, 0, 3, 4, 1, 0, 0, 0, 0, 0, 0, 5, 1, 0,
@@ -475,6 +506,7 @@ int main(void)
     tcase_add_test(c, a_type_hears_each_relation_from_senders_of_its_own);
     tcase_add_loop_test(c, a_description_that_cannot_be_is_refused_in_words, 0,
                         sizeof wrong / sizeof *wrong);
+    tcase_add_test(c, a_relation_is_looked_at_where_it_is_asked_for);
     tcase_add_test(c, a_set_has_the_features_of_all_types_side_by_side);
     tcase_add_test(c, hgt_is_that_of_pyg);
     tcase_add_loop_test(c, hetero_conv_is_that_of_pyg, 0, sizeof sums / sizeof *sums);
