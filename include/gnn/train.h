@@ -301,7 +301,8 @@ GNN_API int gnn_batches_new_sized(gnn_batches_t **batches, const gnn_model_t *mo
  * @return GNN_OK; GNN_EINVALID (a setting; no training nodes; blocks and slots that differ in
  *         number); as gnn_sampler_new; GNN_EMEMORY
  *
- * Threads: gnn_source_t's get belongs to the thread that has the context. Memory: two batches.
+ * Threads: gnn_source_t's get belongs to the thread that has the context. A child of fork() makes
+ * batches of its own, since the thread that fills the next batch stays behind. Memory: two batches.
  */
 static inline int gnn_batches_new(gnn_batches_t **batches, const gnn_model_t *model,
                                   gnn_context_t *context, const gnn_data_t *data,

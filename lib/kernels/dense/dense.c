@@ -90,15 +90,15 @@ static void run(const gnn__product_t *p, int threads, bool split)
 
 /* ---- memory of the provider ---- */
 
-/* What each thread's first product takes (BUFFER_SIZE of Debian's build), and a product that is
- * not too small to take it. */
-enum { BUFFER = 128 << 20, SIDE = 192 };
+/* What a thread's first product takes (BUFFER_SIZE of Debian's build), what the C library sets aside
+ * for a thread that allocates, and a product that is not too small to take a buffer. */
+enum { BUFFER = 128 << 20, ARENA = 64 << 20, SIDE = 192 };
 
 /* OpenBLAS waits for ever for buffers that the system does not give. Where address space is
  * limited, they are asked for beforehand, and OpenBLAS keeps them. */
 static int provide_buffers(gnn_context_t *context, int threads)
 {
-    const size_t bytes = (size_t)(threads - 1) * BUFFER;
+    const size_t bytes = (size_t)threads * BUFFER + (size_t)(threads - 1) * ARENA;
     gnn_real_t *numbers;
     if (context->buffers >= threads)
         return GNN_OK;
