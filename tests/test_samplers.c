@@ -2,6 +2,7 @@
  * clusters come whole, settings are checked, a failed allocation is an error. */
 #include "graph_zoo.h"
 
+#include <signal.h>
 #include <string.h>
 
 enum { NODES = 24, EDGES = 120, ROUNDS = 20000 };
@@ -223,6 +224,43 @@ START_TEST(clusters_come_whole)
 }
 END_TEST
 
+static void do_nothing(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)info;
+    (void)context;
+}
+
+/* METIS sets handlers, and the seed of rand: what a program has set itself stays. */
+static void left_alone(const gnn_graph_t *graph)
+{
+    static const int signals[] = {SIGABRT, SIGTERM};
+    struct sigaction before[2], now, mine = {.sa_flags = SA_SIGINFO | SA_RESTART};
+    int expected[8];
+    gnn_sampler_t *sampler;
+    mine.sa_sigaction = do_nothing;
+    sigaddset(&mine.sa_mask, SIGUSR1);
+    for (int k = 0; k < 2; k++)
+        ck_assert_int_eq(sigaction(signals[k], &mine, &before[k]), 0);
+    srand(12345);
+    for (int k = 0; k < 8; k++)
+        expected[k] = rand();
+    srand(12345);
+    ck_assert_int_eq(rand(), expected[0]);
+    ck_ok(gnn_sampler_new(&sampler, graph,
+                          &(gnn_sampler_config_t){.method = "cluster", .clusters = 2}));
+    gnn_sampler_free(sampler);
+    for (int k = 1; k < 8; k++)
+        ck_assert_int_eq(rand(), expected[k]);
+    for (int k = 0; k < 2; k++) {
+        ck_assert_int_eq(sigaction(signals[k], &before[k], &now), 0);
+        ck_assert_int_eq(now.sa_flags & (SA_SIGINFO | SA_RESTART | (int)SA_RESETHAND),
+                         SA_SIGINFO | SA_RESTART);
+        ck_assert(now.sa_sigaction == do_nothing);
+        ck_assert_int_eq(sigismember(&now.sa_mask, SIGUSR1), 1);
+    }
+}
+
 /* Two rings with one link between them are two clusters, found by METIS; without it the message
  * says so. */
 START_TEST(metis_finds_clusters)
@@ -250,6 +288,7 @@ START_TEST(metis_finds_clusters)
             ck_assert_int_lt(node[k], RING);
         gnn_sample_free(sample);
         gnn_sampler_free(sampler);
+        left_alone(graph);
     } else {
         ck_fails(rc, GNN_EUNSUPPORTED, "built without METIS");
     }

