@@ -73,6 +73,8 @@ static int train(run_t *r, const classify_t *o)
         rc = batches_new(&dev, r->dev, r->vocabulary, r->model, o);
     if (rc == GNN_OK)
         rc = classifier_train(r->model, r->context, o, &train, &dev);
+    if (rc == GNN_ESTOPPED)
+        fprintf(stderr, "sentence: stopped%s\n", o->save ? "; the best model so far is written" : "");
     batches_free(&train);
     batches_free(&dev);
     return rc;
@@ -129,16 +131,18 @@ static int test(run_t *r, const classify_t *o)
 
 static int run(run_t *r, classify_t *o)
 {
+    int trained = GNN_OK;
     GNN_TRY(gnn_context_new(&r->context, &(gnn_context_config_t){.seed = (uint64_t)o->seed,
                                                                  .threads = (int)o->threads}));
     if (o->load) {
         GNN_TRY(store(r, o->load, 1));
         GNN_TRY(fit_options(r, o));
     } else {
-        GNN_TRY(train(r, o));
+        trained = train(r, o);
     }
-    if (o->save)
+    if (o->save && (trained == GNN_OK || trained == GNN_ESTOPPED))
         GNN_TRY(store(r, o->save, 0));
+    GNN_TRY(trained);
     if (o->test)
         GNN_TRY(test(r, o));
     return o->sentence ? show_sentence(r->model, r->context, o, r->vocabulary) : GNN_OK;
@@ -158,5 +162,5 @@ int classify(classify_t *options)
     gnn_corpus_free(r.dev);
     gnn_corpus_free(r.test);
     gnn_context_free(r.context);
-    return rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return rc;
 }

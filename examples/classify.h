@@ -56,7 +56,7 @@ int64_t classifier_step(const gnn_model_t *model, const char *name);
 int show_sentence(const gnn_model_t *model, gnn_context_t *context, const classify_t *options,
                   const gnn_vocabulary_t *vocabulary);
 
-/* sentence --data ... and --load ...; returns the exit status. */
+/* sentence --data ... and --load ...; returns a code for program_ends_with. */
 int classify(classify_t *options);
 
 #endif

@@ -1,5 +1,6 @@
 /* The classifier's training and its test. */
 #include "classify.h"
+#include "program.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -41,6 +42,7 @@ int classifier_train(gnn_model_t *model, gnn_context_t *context, const classify_
                                  .weight_decay = (gnn_real_t)o->weight_decay,
                                  .patience = o->patience,
                                  .callback = show_progress,
+                                 .stop = &program_stopped,
                                  .optimizer = {.kind = GNN_ADAMW,
                                                .clip_norm = 1,
                                                .groups = &fixed,
@@ -49,7 +51,10 @@ int classifier_train(gnn_model_t *model, gnn_context_t *context, const classify_
                                               .warmup = 50,
                                               .period = o->epochs * train->packs->count,
                                               .gamma = 0.05}};
-    return gnn_train_batches(model, context, &source, &config, NULL);
+    program_catch_interrupt();
+    const int rc = gnn_train_batches(model, context, &source, &config, NULL);
+    program_let_interrupt();
+    return rc;
 }
 
 /* ---- testing ---- */

@@ -104,5 +104,5 @@ int main(int argc, char **argv)
     const int rc = run(&options, &subject);
     program_fails("explain", rc);
     subject_free(&subject);
-    return program_ends("explain", rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE);
+    return program_ends_with("explain", rc);
 }

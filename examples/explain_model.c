@@ -42,11 +42,14 @@ static int make(subject_t *s, const options_t *o)
 static int train(subject_t *s, const options_t *o)
 {
     GNN_TRY(make(s, o));
+    program_catch_interrupt();
     GNN_TRY(gnn_train(s->model, s->context, s->data,
                       &(gnn_train_config_t){.epochs = o->epochs,
                                             .lr = (gnn_real_t)o->lr,
-                                            .weight_decay = (gnn_real_t)o->weight_decay},
+                                            .weight_decay = (gnn_real_t)o->weight_decay,
+                                            .stop = &program_stopped},
                       NULL));
+    program_let_interrupt();
     return o->save ? gnn_model_save(s->model, o->save) : GNN_OK;
 }
 

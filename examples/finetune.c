@@ -111,10 +111,15 @@ static int train(run_t *r)
         .watch = r->dev ? GNN_WATCH_METRIC : GNN_WATCH_NONE,
         .accumulate = o->accumulate,
         .callback = show_progress,
-        .user = r};
+        .user = r,
+        .stop = &program_stopped};
     GNN_TRY(gnn_pretrained_groups(r->p, o->decay, o->frozen, &how.optimizer.groups,
                                   &how.optimizer.n_groups));
-    return gnn_train_batches(gnn_pretrained_model(r->p), r->context, &source, &how, &r->result);
+    program_catch_interrupt();
+    const int rc =
+        gnn_train_batches(gnn_pretrained_model(r->p), r->context, &source, &how, &r->result);
+    program_let_interrupt();
+    return rc;
 }
 
 static int test(run_t *r)
@@ -178,11 +183,12 @@ static int run(run_t *r)
                                 .first = r->o->first ? GNN_ON : GNN_OFF,
                                 .dropout = r->o->dropout > 0 ? (gnn_real_t)r->o->dropout : GNN_ZERO}));
     r->accuracy = NAN;
-    GNN_TRY(train(r));
-    if (r->test)
+    const int trained = train(r);
+    if (trained == GNN_OK && r->test)
         GNN_TRY(test(r));
-    if (r->o->save)
+    if (r->o->save && (trained == GNN_OK || trained == GNN_ESTOPPED))
         GNN_TRY(gnn_pretrained_save(r->p, r->o->save));
+    GNN_TRY(trained);
     tell(r, seconds() - start);
     return gnn_profile_write(r->context, stderr);
 }
@@ -221,7 +227,9 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         .name = "finetune",
         .usage = "FOLDER --data FILE [OPTION]...",
         .summary = "Trains a pretrained encoder, with new classes on top, on sentences with labels.",
-        .notes = "sh examples/fetch-minilm.sh fetches a small encoder and prints its folder.",
+        .notes =
+            "sh examples/fetch-minilm.sh fetches a small encoder and prints its folder. Ctrl-C ends after the\n"
+            "running step, writes the model (with --dev the best) and exits with 130.",
         .options = rows,
         .n_options = (int)(sizeof rows / sizeof *rows),
         .operands = &o->folder,
@@ -262,5 +270,5 @@ int main(int argc, char **argv)
     gnn_corpus_free(r.dev);
     gnn_corpus_free(r.test);
     gnn_context_free(r.context);
-    return program_ends("finetune", rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE);
+    return program_ends_with("finetune", rc);
 }

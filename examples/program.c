@@ -97,9 +97,21 @@ static void on_interrupt(int signal_number)
     program_stopped = 1;
 }
 
+static void handle_interrupt(void (*handler)(int))
+{
+    const struct sigaction action = {.sa_handler = handler};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
 void program_catch_interrupt(void)
 {
-    sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
+    handle_interrupt(on_interrupt);
+}
+
+void program_let_interrupt(void)
+{
+    handle_interrupt(SIG_DFL);
 }
 
 /* ---- JSON ---- */

@@ -98,11 +98,14 @@ static int run(const options_t *options, gnn_context_t *context, gnn_model_t **m
                                  .lr = (gnn_real_t)0.003,
                                  .watch = GNN_WATCH_LOSS,
                                  .callback = show_progress,
+                                 .stop = &program_stopped,
                                  .optimizer = {.clip_norm = 1},
                                  .schedule = {.kind = GNN_SCHEDULE_COSINE,
                                               .warmup = TRAINING,
                                               .period = options->epochs * TRAINING}};
+    program_catch_interrupt();
     GNN_TRY(gnn_train_batches(*model, context, &source, &config, NULL));
+    program_let_interrupt();
     return report(*model, context, options, packs + TRAINING, HELD_OUT);
 }
 
@@ -172,6 +175,8 @@ static int read_options(options_t *o, classify_t *c, int argc, char **argv, int 
         .summary =
             "Trains a Transformer whose graph is a sentence: on a generated language in which the word to attend\n"
             "to is known, or, with --data or --load, on sentences that people wrote.",
+        .notes =
+            "Ctrl-C ends after the running step, writes the best model and exits with 130; a second one exits at once.",
         .options = rows,
         .n_options = (int)(sizeof rows / sizeof *rows)};
     if (!options_read(&program, argc, argv, status))
@@ -212,7 +217,7 @@ static int run_generated(const options_t *options)
     free(packs);
     gnn_model_free(model);
     gnn_context_free(context);
-    return rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return rc;
 }
 
 int main(int argc, char **argv)
@@ -225,7 +230,7 @@ int main(int argc, char **argv)
     if (options.epochs)
         text.epochs = options.epochs;
     if (text.data || text.load)
-        return program_ends("sentence", classify(&text));
+        return program_ends_with("sentence", classify(&text));
     options.epochs = options.epochs ? options.epochs : 10;
     options.layers = text.layers;
     options.seed = (uint64_t)text.seed;
@@ -233,5 +238,5 @@ int main(int argc, char **argv)
     options.picture = text.plot;
     if (!set_topology(&options, text.topology))
         return 2;
-    return program_ends("sentence", run_generated(&options));
+    return program_ends_with("sentence", run_generated(&options));
 }

@@ -1,10 +1,9 @@
-/* Training on sequences of tokens: the loop, what can be seen of it, and Ctrl-C. */
+/* Training on sequences of tokens: the loop, and what can be seen of it. */
 #include "text_train.h"
 
 #include "program.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +18,6 @@ typedef struct {
     int terminal;
     double start, told, first; /* `first`: seconds of runs before this one */
 } watcher_t;
-
-static volatile int stop;
 
 double text_seconds(void)
 {
@@ -69,14 +66,6 @@ static int tell_epoch(void *user, const gnn_progress_t *now)
             now->train_loss, now->validation_loss, 100 * now->validation_metric, now->lr,
             words_per_second(w), now->seconds, now->improved ? ", best so far" : "");
     return 0;
-}
-
-/* ---- Ctrl-C ---- */
-
-static void on_signal(int number)
-{
-    stop = 1;
-    signal(number, SIG_DFL);
 }
 
 /* ---- the whole ---- */
@@ -141,7 +130,7 @@ static int run(gnn_model_t *model, gnn_context_t *context, watcher_t *w, const t
         .watch = source.count[GNN_VALIDATION] > 0 ? GNN_WATCH_LOSS : GNN_WATCH_NONE,
         .callback = tell_epoch,
         .user = w,
-        .stop = &stop,
+        .stop = &program_stopped,
         .checkpoint = t->checkpoint,
         .checkpoint_every = 1,
         .resume = t->resume ? GNN_ON : GNN_OFF};
@@ -163,11 +152,9 @@ int text_train(const char *program, gnn_model_t *model, gnn_context_t *context,
                 program, t->checkpoint);
         return PROGRAM_REFUSED;
     }
-    signal(SIGINT, on_signal);
-    signal(SIGTERM, on_signal);
+    program_catch_interrupt();
     const int rc = run(model, context, &w, t, frozen, &trained);
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
+    program_let_interrupt();
     if (rc == GNN_ESTOPPED)
         fprintf(stderr, "%s: stopped%s\n", program,
                 t->checkpoint ? "; --resume goes on from the checkpoint" : "");
