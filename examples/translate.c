@@ -196,6 +196,8 @@ static int run(run_t *r, const translate_t *o)
         GNN_TRY(test(r, o));
     if (o->input)
         GNN_TRY(translate_input(r, o));
+    if (o->sentence)
+        GNN_TRY(translate_look(&r->translator, r->context, o));
     say(r, o);
     return gnn_profile_write(r->context, stderr);
 }
@@ -231,6 +233,13 @@ static int read_options(translate_t *o, int argc, char **argv, int *status)
         WHOLE("beams", &o->beams, "width of the search; 1: the likeliest token", 1, 1000),
         REAL("length-penalty", &o->length_penalty, "above 0 favours longer ones", 0, 100),
         WHOLE("at-once", &o->at_once, "lines that are translated together", 1, 100000),
+        HEADING("Looking inside"),
+        TEXT("sentence", &o->sentence, "translated to standard output", "\"...\""),
+        OUTPUT("heatmap", &o->heatmap, "which of its words each word was written from", "FILE.svg"),
+        OUTPUT("html", &o->html, "the same for all layers and heads, as a page", "FILE"),
+        WHOLE("layer", &o->layer, "of the heat map, from 0 [the last]", 0, 1000),
+        WHOLE("head", &o->head, "of the heat map, from 0 [the mean of all]", 0, 4096),
+        HEADING("Results"),
         FLAG("json", &o->json, "what was measured, as one JSON object on standard output")};
     const program_t program = {
         .name = "translate",
@@ -261,6 +270,10 @@ static int check(const translate_t *o)
                                            "lr",     "smoothing", "score",      NULL};
     if (o->load && options_idle("load", training))
         return 0;
+    if ((o->heatmap || o->html) && !o->sentence) {
+        fprintf(stderr, "translate: --heatmap and --html want --sentence\n");
+        return 0;
+    }
     return !o->input || !options_idle("input", (const char *const[]){"json", NULL});
 }
 
@@ -273,6 +286,8 @@ int main(int argc, char **argv)
                      .feed_forward = 128,
                      .max_length = 256,
                      .beams = 1,
+                     .layer = -1,
+                     .head = -1,
                      .length_penalty = 1,
                      .at_once = 64,
                      .train = {.epochs = 8,

@@ -9,6 +9,8 @@ enum { TRANSLATE_BEGIN = 0, TRANSLATE_END = 1 }; /* the special tokens */
 typedef struct {
     const char *source, *target, *dev_source, *dev_target, *test_source, *test_target;
     const char *input, *output, *save, *load;
+    const char *sentence, *heatmap, *html; /* of one sentence: translate_look.c */
+    int64_t layer, head;
     int64_t vocabulary, width, layers, heads, feed_forward, max_length, beams, at_once;
     double length_penalty;
     int keep_case, json, score; /* score: as translate_scores.c lists them */
@@ -61,5 +63,8 @@ void encoded_free(encoded_t *e);
 /* Writes translations of lines into `out` (count), each for free. */
 int translate_lines(const translator_t *t, gnn_context_t *context, const translate_t *o,
                     int64_t count, const char *const *source, char **out);
+
+/* Writes the translation of o->sentence to standard output, and its pictures. */
+int translate_look(const translator_t *t, gnn_context_t *context, const translate_t *o);
 
 #endif

@@ -149,6 +149,11 @@ measured() {
 expect "translate learns numbers" measured bleu 50 100 "$programs/translate" --epochs 2 --threads 1 --json --save numbers
 expect "and reads them again" measured bleu 0 100 "$programs/translate" --load numbers --threads 1 --json --beams 3 \
     --test-source one.txt --test-target one.txt
+expect "a translation looked at" "$programs/translate" --load numbers --threads 1 --sentence "zwei plus drei" --heatmap cross.svg --html cross.html
+expect "with words on both axes" sh -c 'grep -q ">drei</text>" cross.svg && grep -q ">three</text>" cross.svg'
+expect "and a page that ends" grep -q '^</html>' cross.html
+expect "a head that is not there" exits 1 "$programs/translate" --load numbers --threads 1 --sentence zwei --head 9 --heatmap cross.svg
+expect "pictures of no sentence" said "translate: --heatmap and --html want --sentence" 2 "$programs/translate" --load numbers --html cross.html
 expect "translate by hard attention" measured bleu 40 100 "$programs/translate" --score hard --epochs 3 --threads 1 --json --save hard
 expect "and reads it again" measured bleu 0 100 "$programs/translate" --load hard --threads 1 --json --test-source one.txt --test-target one.txt
 expect "a score that there is not" exits 2 "$programs/translate" --score loud
@@ -171,6 +176,28 @@ stopped() {
     cmp whole parts
 }
 expect "translate resumes to the same bits" stopped "$programs/translate" --epochs 2
+
+# interrupted SIGNAL COMMAND...: stopped while it trains, it exits with 130.
+interrupted() {
+    signal=$1
+    shift
+    timeout --preserve-status -s "$signal" 2 "$@" >out 2>&1
+    code=$?
+    [ $code -eq 130 ] || { echo "exit status $code:" && cat out && return 1; }
+}
+seq 400 | awk '{ w = $1 % 7; print ($1 % 2 ? "good" : "bad") "\t" ($1 % 2 ? "fine" : "sad") " words number " w }' >many.txt
+expect "Ctrl-C ends citation" interrupted INT "$programs/citation" --data set.npz --epochs 100000000 --patience 0 --threads 1
+expect "SIGTERM too" interrupted TERM "$programs/citation" --data set.npz --epochs 100000000 --patience 0 --threads 1
+expect "Ctrl-C ends links" interrupted INT "$programs/links" --epochs 1000000 --threads 1
+expect "Ctrl-C ends graphs" interrupted INT "$programs/graphs" --data motifs --epochs 1000000 --threads 1
+expect "Ctrl-C ends explain" interrupted INT "$programs/explain" --data shapes --epochs 100000000 --node 300 --threads 1
+expect "Ctrl-C ends sentence" interrupted INT "$programs/sentence" --epochs 1000000 --threads 1
+expect "Ctrl-C ends translate" interrupted INT "$programs/translate" --epochs 1000000 --threads 1
+expect "Ctrl-C ends write" interrupted INT "$programs/write" --epochs 1000000 --threads 1
+cp r reader && cp r.words reader.words
+expect "Ctrl-C ends sentence --data" interrupted INT "$programs/sentence" --data many.txt --epochs 1000000 --patience 1000000 --min-count 1 --save reader --threads 1
+expect "which says that it writes" grep -q 'stopped; the best model so far is written' out
+expect "a model that is whole" "$programs/sentence" --load reader --sentence "fine words" --threads 1
 
 # killed NAME OPTION...: killed twice by kill -9, each time after another checkpoint, and resumed, it
 # saves what it saves when it is not killed.
