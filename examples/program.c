@@ -97,9 +97,14 @@ static void on_interrupt(int signal_number)
     program_stopped = 1;
 }
 
+/* On a stack of its own: products of oneDNN may point the stack's register into memory of theirs,
+ * where what the system writes for a handler would fall on other numbers. */
 static void handle_interrupt(void (*handler)(int))
 {
-    const struct sigaction action = {.sa_handler = handler};
+    static char room[1 << 16];
+    const stack_t stack = {.ss_sp = room, .ss_size = sizeof room};
+    const struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
+    sigaltstack(&stack, NULL);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }

@@ -13,6 +13,30 @@ typedef struct {
     double *expected, largest;
 } trial_t;
 
+/* The plain loops are what takes time under valgrind, not the kernels: there every 13th row of C, and
+ * the last, which fall on all places in blocks, are compared, and the others looked through for
+ * NaN. */
+static bool compared(const trial_t *t, int64_t row)
+{
+    return !test_small() || t->p.m * t->p.n * t->p.k < 100000 || row % 13 == 0 || row == t->p.m - 1;
+}
+
+/* Row r of C as it should come out. */
+static void expect_row(trial_t *t, int64_t r)
+{
+    const gnn__product_t *p = &t->p;
+    const int64_t a_step = p->transpose_a ? p->lda : 1, b_step = p->transpose_b ? 1 : p->ldb;
+    for (int64_t c = 0; c < p->n; c++) {
+        const gnn_real_t *a = t->a + (p->transpose_a ? r : r * p->lda),
+                         *b = t->b + (p->transpose_b ? c * p->ldb : c);
+        double sum = p->bias ? (double)t->bias[c] : (double)(p->beta * t->c[r * p->ldc + c]);
+        for (int64_t l = 0; l < p->k; l++)
+            sum += (double)p->alpha * (double)a[l * a_step] * (double)b[l * b_step];
+        t->expected[r * p->n + c] = sum;
+        t->largest = fmax(t->largest, fabs(sum));
+    }
+}
+
 static void trial_new(trial_t *t, int64_t m, int64_t n, int64_t k, int kind, gnn_real_t alpha,
                       gnn_real_t beta)
 {
@@ -26,19 +50,14 @@ static void trial_new(trial_t *t, int64_t m, int64_t n, int64_t k, int kind, gnn
     t->bias = test_reals(n, 4);
     t->expected = malloc(sizeof(double) * (size_t)(m * n + 1));
     t->largest = 0;
-    for (int64_t r = 0; r < m; r++)
-        for (int64_t c = 0; c < n; c++) {
-            double sum = bias ? (double)t->bias[c] : (double)(beta * t->c[r * ldc + c]);
-            for (int64_t l = 0; l < k; l++)
-                sum += (double)alpha * (double)t->a[ta ? l * lda + r : r * lda + l] *
-                       (double)t->b[tb ? c * ldb + l : l * ldb + c];
-            t->expected[r * n + c] = sum;
-            t->largest = fmax(t->largest, fabs(sum));
-            if (beta == 0)
-                t->c[r * ldc + c] = (gnn_real_t)NAN;
-        }
     t->p = (gnn__product_t){
         ta, tb, m, n, k, lda, ldb, ldc, alpha, beta, t->a, t->b, t->c, bias ? t->bias : NULL, 0};
+    for (int64_t r = 0; r < m; r++) {
+        if (compared(t, r))
+            expect_row(t, r);
+        for (int64_t c = 0; beta == 0 && c < n; c++)
+            t->c[r * ldc + c] = (gnn_real_t)NAN;
+    }
 }
 
 static void trial_free(trial_t *t)
@@ -56,7 +75,8 @@ static double trial_error(const trial_t *t)
     double worst = 0;
     for (int64_t r = 0; r < t->p.m; r++)
         for (int64_t c = 0; c < t->p.n; c++) {
-            const double e = fabs((double)t->c[r * t->p.ldc + c] - t->expected[r * t->p.n + c]);
+            const double x = (double)t->c[r * t->p.ldc + c],
+                         e = fabs(x - (compared(t, r) ? t->expected[r * t->p.n + c] : x));
             if (!(e <= worst))
                 worst = e >= 0 ? e : INFINITY;
         }
@@ -222,15 +242,18 @@ START_TEST(nan_stays_in_its_row)
 }
 END_TEST
 
-/* More shapes than are kept, twice: dropped primitives are made again, and give the same bits. */
+/* More shapes than are kept, twice: dropped primitives are made again, and give the same bits. Each
+ * is compiled, for which valgrind takes a second: there at one level, and the first ones twice. */
 START_TEST(shapes_come_and_go)
 {
     enum { SHAPES = 70, N = 70, K = 200 };
+    if (test_small() && _i != GNN_PRECISION_HIGH)
+        return;
     gnn_context_t *context = context_at((gnn_precision_t)_i, true);
     gnn_real_t *a = test_reals(200 * K, 1), *b = test_reals(K * N, 2),
                *first = calloc(SHAPES * 200 * N, sizeof *first), *c = calloc(200 * N, sizeof *c);
     for (int round = 0; round < 2; round++)
-        for (int s = 0; s < SHAPES; s++) {
+        for (int s = 0; s < (round && test_small() ? 3 : SHAPES); s++) {
             gnn_real_t *to = round ? c : first + s * 200 * N;
             const int64_t m = 100 + s;
             const gnn__product_t p = {
@@ -318,13 +341,17 @@ static void check_thin(gnn_context_t *context, int64_t out, bool wants)
                 sum += 3 * (double)gnn__row(&x, r)[c] * (double)gnn__row(&dy, r)[k];
             ck_assert_double_eq_tol((double)gnn__row(&dw, c)[k], sum, GNN_DOUBLE ? 1e-10 : 5e-3);
         }
-    for (int64_t r = 0; wants && r < ROWS; r++)
+    double worst = 0;
+    for (int64_t r = 0; wants && r < ROWS; r += test_small() && r < ROWS - 14 ? 13 : 1)
         for (int64_t c = 0; c < COLS; c++) {
             double sum = 0;
             for (int64_t k = 0; k < out; k++)
                 sum += 3 * (double)gnn__row(&dy, r)[k] * (double)gnn__row(&value, c)[k];
-            ck_assert_double_eq_tol((double)gnn__row(&dx, r)[c], sum, GNN_DOUBLE ? 1e-13 : 1e-5);
+            const double e = fabs((double)gnn__row(&dx, r)[c] - sum);
+            if (!(e <= worst))
+                worst = e >= 0 ? e : INFINITY;
         }
+    ck_assert_double_le(worst, GNN_DOUBLE ? 1e-13 : 1e-5);
     gnn_tape_free(tape);
     gnn_parameters_free(parameters);
     free(memory);
