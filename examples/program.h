@@ -24,8 +24,8 @@ int program_ends(const char *program, int status);
 /* The same for a code of the library: 0 for GNN_OK, 130 for GNN_ESTOPPED, else 1. */
 int program_ends_with(const char *program, int rc);
 
-/* From program_catch_interrupt on, Ctrl-C (or SIGTERM) sets program_stopped, which trainings take as
- * their `.stop`; a second one exits at once with 130. From program_let_interrupt on, it ends the
+/* From program_catch_interrupt on, Ctrl-C (or SIGTERM) sets program_stopped, which trainings take
+ * as their `.stop`; a second one exits at once with 130. From program_let_interrupt on, it ends the
  * program again, as it does one that waits for input. */
 extern volatile int program_stopped;
 void program_catch_interrupt(void);

@@ -13,8 +13,8 @@ typedef struct {
     double *expected, largest;
 } trial_t;
 
-/* The plain loops are what takes time under valgrind, not the kernels: there every 13th row of C, and
- * the last, which fall on all places in blocks, are compared, and the others looked through for
+/* The plain loops are what takes time under valgrind, not the kernels: there every 13th row of C,
+ * and the last, which fall on all places in blocks, are compared, and the others looked through for
  * NaN. */
 static bool compared(const trial_t *t, int64_t row)
 {

@@ -252,7 +252,7 @@ START_TEST(no_memory_for_threads_is_an_error)
         ck_assert_msg(code == GNN_EMEMORY - 1000, "%d MB left: %d", (int)left, code);
     }
     ck_assert_int_eq(in_child(use_limited, &(limited_t){40000, 16}), 0);
-    /* Two threads need a buffer each. With one only, it depends on their pace who waits for ever. */
+    /* Two threads need a buffer each. With one only, one may wait for ever. */
     for (int64_t left = 100; left < 256; left += 12) {
         const int code = in_child(use_limited, &(limited_t){left, 2});
         ck_assert_msg(code == GNN_EMEMORY - 1000, "%d MB left: %d", (int)left, code);

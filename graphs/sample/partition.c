@@ -9,8 +9,8 @@
 
 /* ---- what METIS would leave behind ---- */
 
-/* While METIS runs, its errors come back as SIGABRT and SIGTERM, for which it sets handlers; it puts
- * back those of the program without their flags. It draws from rand, whose state it sets. Both are
+/* While METIS runs, its errors come back as SIGABRT and SIGTERM, for which it sets handlers; it
+ * puts back the program's without their flags. It draws from rand, whose state it sets. Both are
  * the process's: one call at a time, and afterwards both are as they were. */
 typedef struct {
     struct sigaction actions[2];

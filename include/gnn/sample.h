@@ -67,9 +67,9 @@ typedef struct gnn_sampler_config {
  * shared.
  *
  * METIS runs once at a time in a process. Its errors travel as SIGABRT and SIGTERM: while it runs
- * both have handlers of its own, and a SIGTERM from outside ends the call, not the program. Afterwards
- * the program's handlers and the state of its rand are as they were. Numbers that other threads take
- * from rand meanwhile come from METIS's state. It says on standard error that it has no memory.
+ * both have handlers of its own, and a SIGTERM from outside ends the call, not the program.
+ * Afterwards the program's handlers and the state of its rand are as they were. Numbers that others
+ * take from rand meanwhile come from METIS. It says on standard error that it has no memory.
  */
 GNN_API int gnn_sampler_new(gnn_sampler_t **sampler, const gnn_graph_t *graph,
                             const gnn_sampler_config_t *config);

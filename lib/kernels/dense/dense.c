@@ -90,8 +90,8 @@ static void run(const gnn__product_t *p, int threads, bool split)
 
 /* ---- memory of the provider ---- */
 
-/* What a thread's first product takes (BUFFER_SIZE of Debian's build), what the C library sets aside
- * for a thread that allocates, and a product that is not too small to take a buffer. */
+/* What a thread's first product takes (BUFFER_SIZE of Debian's build), what the C library sets
+ * aside for a thread that allocates, and a product that is not too small to take a buffer. */
 enum { BUFFER = 128 << 20, ARENA = 64 << 20, SIDE = 192 };
 
 /* OpenBLAS waits for ever for buffers that the system does not give. Where address space is
