@@ -193,7 +193,7 @@ static int gather_values(gnn_graph_batches_t *b, int64_t count, const int64_t *g
         const char *name = gnn_data_array_at(b->data, k, &place)->name;
         const gnn_tensor_t *from = gnn_data_rows(b->data, place, name);
         const int64_t v = b->n_values;
-        if (!from)
+        if (!from || place == GNN_ON_TYPES)
             continue;
         GNN_TRY(gather(&b->numbers[v], from,
                        place == GNN_ON_NODES   ? b->rows.data
