@@ -30,9 +30,8 @@ static void matrix_free(matrix_t *t)
 
 /* ---- settings ---- */
 
-static int resolve(gnn_diffusion_t *d, const gnn_diffusion_t *config, size_t size)
+static int resolve(gnn_diffusion_t *d)
 {
-    GNN_TRY(gnn__sized_config(d, sizeof *d, config, size, "a diffusion's config"));
     d->alpha = (gnn_real_t)gnn__setting(d->alpha, 0.15);
     d->time = (gnn_real_t)gnn__setting(d->time, 3);
     d->loop_weight = (gnn_real_t)gnn__setting(d->loop_weight, 1);
@@ -433,12 +432,13 @@ int gnn_graph_diffuse_sized(gnn_graph_t **graph, gnn_real_t **weight, const gnn_
     matrix_t t = {0}, s = {0};
     kept_t all = {0};
     int rc;
+    GNN_TRY(gnn__sized_config(&d, sizeof d, config, size, "a diffusion's config"));
     GNN__NEED(graph);
     GNN__NEED(weight);
     GNN__NEED(of);
     *graph = NULL;
     *weight = NULL;
-    GNN_TRY(resolve(&d, config, size));
+    GNN_TRY(resolve(&d));
     GNN_TRY(check(of, edge_weight));
     t.n = s.n = of->n_dst;
     GNN_CHECK(gather(&t, of, edge_weight, (double)d.loop_weight));
