@@ -410,7 +410,7 @@ static int add_seeds(gnn_hetero_sample_t *s, int64_t type, int64_t count, const 
     return GNN_OK;
 }
 
-/* Nodes of the last hop hear nobody: their rows are empty. */
+/* Nodes of the last hop draw no senders: their rows are empty. */
 static int close_rows(gnn_hetero_sample_t *s, int64_t r)
 {
     drawn_edges_t *e = &s->edges[r];

@@ -6,8 +6,8 @@
  * along each relation that leads to its type, so many of its senders; these are the nodes that the
  * next hop begins with. A node draws once. What comes is a graph for each slot of a model of block
  * "rgcn", "hetero_conv" or "hgt", over the drawn nodes of each type, on which every layer of the
- * model runs: the model that runs on the whole graph runs on a sample as it is. With as many hops as
- * layers and fan-outs of -1, the seeds' rows are those of the whole graph.
+ * model runs: a model of the whole graph runs on a sample as it is. With as many hops as layers and
+ * fan-outs of -1, the seeds' rows are those of the whole graph.
  *
  * What is drawn depends on the seed, epoch, batch, hop, relation and node alone (Philox): the same
  * batch comes for any number of threads.
