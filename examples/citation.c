@@ -1,7 +1,6 @@
 /* Node classification on citation graphs: trains a network with several seeds, or runs a saved one.
  * `citation --help` lists the options. */
 #include "citation.h"
-#include "options.h"
 #include "program.h"
 
 #include <stdlib.h>
@@ -82,6 +81,7 @@ static int run(options_t *o, gnn_context_t *context, gnn_data_t **data, study_t 
                 gnn_data_name(*data), (long long)gnn_data_splits(*data));
         return PROGRAM_REFUSED;
     }
+    GNN_TRY(diffuse(data, context, o));
     if (!o->load)
         recipe_print(o, *data);
     GNN_TRY(features_scale(*data, features_for(o, *data)));
@@ -197,6 +197,7 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
 {
     option_t rows[64];
     int n = network_rows(rows, o);
+    n += diffusion_rows(rows + n, &o->diffusion);
     n += training_rows(rows + n, o);
     n += result_rows(rows + n, o);
     const program_t program = {
@@ -214,7 +215,8 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
     *status = 2;
     if (o->resume && !o->checkpoint)
         fprintf(stderr, "--resume: --checkpoint FILE is expected, too\n");
-    return (!o->resume || o->checkpoint) && !(o->load && options_idle("load", of_training));
+    return (!o->resume || o->checkpoint) && diffusion_is_whole(&o->diffusion, o->recipe) &&
+           !(o->load && options_idle("load", of_training));
 }
 
 int main(int argc, char **argv)
@@ -223,6 +225,7 @@ int main(int argc, char **argv)
                          .data = "karate",
                          .seeds = 1,
                          .each = {20, 30},
+                         .diffusion = {.alpha = 0.05, .time = 3},
                          .own = {.patience = -1, .dropout = -1, .lr = -1, .weight_decay = -1}};
     gnn_context_t *context = NULL;
     gnn_data_t *data = NULL;

@@ -1,9 +1,11 @@
 /* What the files of citation share: citation.c (options), citation_models.c and citation_deep.c
  * (the networks), citation_recipes.c (their settings), citation_train.c (training over seeds and
  * splits), citation_watch.c (progress and log), citation_report.c (words, JSON, CSV) and
- * citation_pictures.c. */
+ * citation_pictures.c, citation_diffuse.c (another graph in place of the set's). */
 #ifndef CITATION_H
 #define CITATION_H
+
+#include "options.h"
 
 #include <gnn/gnn.h>
 #include <stdio.h>
@@ -28,6 +30,8 @@ struct recipe {
     double group_decay;
     int64_t epochs, patience;
     gnn_watch_t watch;
+    int hops_itself; /* spreads over the links by a rule of its own: no diffused graph */
+    int diffused;    /* set by recipe_for: the graph has weights and self-loops already */
 };
 
 build_t build_layers, build_transformer, build_mlp, build_sgc, build_appnp, build_gcn2,
@@ -46,9 +50,18 @@ typedef struct {
     double dropout, lr, weight_decay;
 } own_settings_t;
 
+/* Whom each node hears in place of the set's links; 0: the default. */
+typedef enum { DIFFUSION_NONE, DIFFUSION_PPR, DIFFUSION_HEAT } diffusion_kind_t;
+typedef struct {
+    int kind; /* diffusion_kind_t */
+    double alpha, time, threshold;
+    int64_t top, average;
+} diffusion_t;
+
 typedef struct {
     const recipe_t *recipe;
     own_settings_t own;
+    diffusion_t diffusion;
     const char *data, *save, *load, *predict, *plot, *curve, *confusion, *log, *checkpoint;
     /* splits 0: `split` alone; otherwise the first so many, -1: all */
     int64_t seeds, split, splits;
@@ -77,6 +90,15 @@ int recipe_is_published(const options_t *options, const gnn_data_t *data);
 features_t features_for(const options_t *options, const gnn_data_t *data);
 int features_scale(gnn_data_t *data, features_t how);
 void recipe_print(const options_t *options, const gnn_data_t *data);
+
+/* ---- another graph (citation_diffuse.c) ---- */
+
+/* Appends the rows of its options. */
+int diffusion_rows(option_t *to, diffusion_t *d);
+/* 0 after a line that says what is missing or has no effect. */
+int diffusion_is_whole(const diffusion_t *d, const recipe_t *recipe);
+/* Replaces the set by one with the diffused graph, if that is wanted. */
+int diffuse(gnn_data_t **data, gnn_context_t *context, const options_t *options);
 
 /* One training. */
 typedef struct {

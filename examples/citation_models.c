@@ -33,11 +33,15 @@ int build_transformer(gnn_model_t **model, gnn_context_t *context, const recipe_
 }
 
 /* A GCN's sum is weighed by the set's edge weights, if it has some; the papers of the others know
- * of none. */
-static int build_two(gnn_model_t **model, gnn_context_t *context, const gnn_layer_config_t *two,
-                     const gnn_data_t *data)
+ * of none. A diffused graph has self-loops and its norm in these weights. */
+static int build_two(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
+                     gnn_layer_config_t *two, const gnn_data_t *data)
 {
     const char *weight = "weight";
+    for (int k = 0; k < 2 && r->diffused; k++) {
+        two[k].self_loops = GNN_OFF;
+        two[k].graph_norm = GNN_GRAPH_NORM_NONE;
+    }
     if (two->preset != GNN_PRESET_GCN || !gnn_data_rows(data, GNN_ON_EDGES, weight))
         return gnn_model_new(model, context, 2, two);
     return gnn_model_from_steps(model, context, 2,
@@ -50,7 +54,7 @@ int build_layers(gnn_model_t **model, gnn_context_t *context, const recipe_t *r,
 {
     const gnn_preset_t preset = gnn_preset_find(r->name);
     const int attends = r->heads > 1, average = r->last_heads > 1;
-    return build_two(model, context,
+    return build_two(model, context, r,
                      (gnn_layer_config_t[]){{.preset = preset,
                                              .in = gnn_data_features(data),
                                              .out = r->hidden,

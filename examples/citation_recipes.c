@@ -25,19 +25,20 @@ static const recipe_t published[] = {
      .weight_decay = 5e-4, .epochs = 200},
     {"mlp", NULL, build_mlp, .hidden = 64, .heads = 1, .dropout = 0.5, .lr = 0.01,
      .weight_decay = 5e-4, .epochs = 200},
-    {"sgc", NULL, build_sgc, .layers = 2, .heads = 1, .lr = 0.2, .weight_decay = 2e-5, .epochs = 100},
-    {"appnp", NULL, build_appnp, .hidden = 64, .heads = 1, .layers = 10, .alpha = 0.1,
-     .dropout = 0.5, .lr = 0.01, .weight_decay = 5e-3, .group = "class.", .epochs = 1000,
-     .patience = 100, .watch = GNN_WATCH_LOSS},
-    {"gcn2", "citeseer", build_gcn2, .hidden = 256, .heads = 1, .layers = 32, .alpha = 0.1,
-     .theta = 0.6, .dropout = 0.7, .lr = 0.01, .weight_decay = 5e-4, .group = "hop.",
+    {"sgc", NULL, build_sgc, .hops_itself = 1, .layers = 2, .heads = 1, .lr = 0.2,
+     .weight_decay = 2e-5, .epochs = 100},
+    {"appnp", NULL, build_appnp, .hops_itself = 1, .hidden = 64, .heads = 1, .layers = 10,
+     .alpha = 0.1, .dropout = 0.5, .lr = 0.01, .weight_decay = 5e-3, .group = "class.",
+     .epochs = 1000, .patience = 100, .watch = GNN_WATCH_LOSS},
+    {"gcn2", "citeseer", build_gcn2, .hops_itself = 1, .hidden = 256, .heads = 1, .layers = 32,
+     .alpha = 0.1, .theta = 0.6, .dropout = 0.7, .lr = 0.01, .weight_decay = 5e-4, .group = "hop.",
      .group_decay = 0.01, .epochs = 1500, .patience = 100, .watch = GNN_WATCH_LOSS},
-    {"gcn2", "pubmed", build_gcn2, .hidden = 256, .heads = 1, .layers = 16, .alpha = 0.1,
-     .theta = 0.4, .dropout = 0.5, .lr = 0.01, .weight_decay = 5e-4, .group = "hop.",
+    {"gcn2", "pubmed", build_gcn2, .hops_itself = 1, .hidden = 256, .heads = 1, .layers = 16,
+     .alpha = 0.1, .theta = 0.4, .dropout = 0.5, .lr = 0.01, .weight_decay = 5e-4, .group = "hop.",
      .group_decay = 5e-4, .epochs = 1500, .patience = 100, .watch = GNN_WATCH_LOSS},
-    {"gcn2", NULL, build_gcn2, .hidden = 64, .heads = 1, .layers = 64, .alpha = 0.1, .theta = 0.5,
-     .dropout = 0.6, .lr = 0.01, .weight_decay = 5e-4, .group = "hop.", .group_decay = 0.01,
-     .epochs = 1500, .patience = 100, .watch = GNN_WATCH_LOSS},
+    {"gcn2", NULL, build_gcn2, .hops_itself = 1, .hidden = 64, .heads = 1, .layers = 64,
+     .alpha = 0.1, .theta = 0.5, .dropout = 0.6, .lr = 0.01, .weight_decay = 5e-4, .group = "hop.",
+     .group_decay = 0.01, .epochs = 1500, .patience = 100, .watch = GNN_WATCH_LOSS},
     {"resgat", NULL, build_residual, .hidden = 64, .heads = 8, .layers = 4, .dropout = 0.2,
      .lr = 0.001, .epochs = 1000, .patience = 200},
 };
@@ -108,6 +109,7 @@ recipe_t recipe_for(const options_t *options, const gnn_data_t *data)
     if (!paper)
         generalise(&r);
     take_own(&r, &options->own);
+    r.diffused = options->diffusion.kind != DIFFUSION_NONE;
     return r;
 }
 

@@ -139,6 +139,8 @@ static void print_settings(FILE *file, const options_t *o, const gnn_data_t *dat
         file,
         "\"model\": \"%s\", \"settings\": {\"hidden\": %lld, \"heads\": %lld, \"dropout\": %g, \"lr\": %g, \"weight_decay\": %g, ",
         r.name, (long long)r.hidden, (long long)r.heads, r.dropout, r.lr, r.weight_decay);
+    if (o->diffusion.kind != DIFFUSION_NONE)
+        fprintf(file, "\"diffusion\": \"%s\", ", o->diffusion.kind == DIFFUSION_PPR ? "ppr" : "heat");
     fprintf(file, "\"epochs\": %lld, \"patience\": %lld}, ", (long long)r.epochs,
             (long long)r.patience);
 }

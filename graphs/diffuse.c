@@ -10,7 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST_STEPS = 10000 };
+/* ROWS_AT_ONCE: receivers whose rows are kept before the weak pairs of all of them go. */
+enum { MOST_STEPS = 10000, ROWS_AT_ONCE = 1024 };
 
 /* T by receivers: whom each hears, once, and how strongly. */
 typedef struct {
@@ -29,9 +30,8 @@ static void matrix_free(matrix_t *t)
 
 /* ---- settings ---- */
 
-static int resolve(gnn_diffusion_t *d, const gnn_diffusion_t *config, size_t size)
+static int resolve(gnn_diffusion_t *d)
 {
-    GNN_TRY(gnn__sized_config(d, sizeof *d, config, size, "a diffusion's config"));
     d->alpha = (gnn_real_t)gnn__setting(d->alpha, 0.15);
     d->time = (gnn_real_t)gnn__setting(d->time, 3);
     d->loop_weight = (gnn_real_t)gnn__setting(d->loop_weight, 1);
@@ -47,12 +47,15 @@ static int resolve(gnn_diffusion_t *d, const gnn_diffusion_t *config, size_t siz
         return gnn__error(GNN_EINVALID, "a diffusion needs .norm_in of symmetric or row");
     if (!(d->alpha > 0 && d->alpha <= 1) || !(d->time > 0 && d->time <= 100) ||
         !(d->loop_weight >= 0 && isfinite((double)d->loop_weight)) ||
-        !(d->tolerance >= 0 && d->tolerance < 1) || d->top < 0 || !(d->threshold >= 0))
-        return gnn__error(GNN_EINVALID,
-                          "diffusion: .alpha %g (0 to 1), .time %g (0 to 100), .loop_weight %g, "
-                          ".tolerance %g (0 to 1), .top %lld and .threshold %g must be at least 0",
-                          (double)d->alpha, (double)d->time, (double)d->loop_weight,
-                          (double)d->tolerance, (long long)d->top, (double)d->threshold);
+        !(d->tolerance >= 0 && d->tolerance < 1) || d->top < 0 || !(d->threshold >= 0) ||
+        d->average < 0)
+        return gnn__error(
+            GNN_EINVALID,
+            "diffusion: .alpha %g (0 to 1), .time %g (0 to 100), .loop_weight %g, "
+            ".tolerance %g (0 to 1), .top %lld, .threshold %g and .average %lld must be at "
+            "least 0",
+            (double)d->alpha, (double)d->time, (double)d->loop_weight, (double)d->tolerance,
+            (long long)d->top, (double)d->threshold, (long long)d->average);
     return GNN_OK;
 }
 
@@ -261,13 +264,13 @@ static int by_node(const void *a, const void *z)
     return by_number(&((const heard_t *)a)->node, &((const heard_t *)z)->node);
 }
 
-/* The strongest, by number, in c->kept; the column is zeros again. */
-static int64_t keep(const gnn_diffusion_t *d, int64_t reached, column_t *c)
+/* The strongest of at least `least`, by number, in c->kept; the column is zeros again. */
+static int64_t keep(const gnn_diffusion_t *d, double least, int64_t reached, column_t *c)
 {
     int64_t kept = 0;
     for (int64_t k = 0; k < reached; k++) {
         const int32_t j = c->reached[k];
-        if (c->sum[j] > 0 && c->sum[j] >= (double)d->threshold)
+        if (c->sum[j] > 0 && c->sum[j] >= least)
             c->kept[kept++] = (heard_t){c->sum[j], j};
         c->sum[j] = 0;
         c->seen[j] = 0;
@@ -285,12 +288,13 @@ static int64_t keep(const gnn_diffusion_t *d, int64_t reached, column_t *c)
 typedef struct {
     heard_t **rows; /* (n) */
     int64_t *counts;
+    double least; /* weaker ones are not kept */
 } kept_t;
 
 static int keep_column(const matrix_t *t, const gnn_diffusion_t *d, int64_t i, column_t *c,
                        kept_t *all)
 {
-    const int64_t count = keep(d, column(t, d, i, c), c);
+    const int64_t count = keep(d, all->least, column(t, d, i, c), c);
     GNN_TRY(gnn__new(&all->rows[i], count, sizeof **all->rows, "a diffused graph"));
     if (count > 0)
         memcpy(all->rows[i], c->kept, (size_t)count * sizeof *c->kept);
@@ -299,22 +303,86 @@ static int keep_column(const matrix_t *t, const gnn_diffusion_t *d, int64_t i, c
 }
 
 /* Every thread owns its columns, whose numbers do not depend on the others'. */
+static int keep_rows(const matrix_t *t, const gnn_diffusion_t *d, int64_t begin, int64_t end,
+                     int threads, column_t *own, int *failed, kept_t *all)
+{
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+    for (int k = 0; k < threads; k++)
+        for (int64_t i = begin + k; failed[k] == GNN_OK && i < end; i += threads)
+            failed[k] = keep_column(t, d, i, &own[k], all);
+    for (int k = 0; k < threads; k++)
+        if (failed[k] != GNN_OK)
+            return gnn__error(failed[k], "no memory for the diffused graph");
+    return GNN_OK;
+}
+
+static int strongest_first(const void *a, const void *z)
+{
+    const double x = *(const double *)a, y = *(const double *)z;
+    return (x < y) - (x > y);
+}
+
+/* Leaves of rows 0 to n - 1 what is at least all->least. */
+static int drop_weak(kept_t *all, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        heard_t *few, *row = all->rows[i];
+        int64_t count = 0;
+        for (int64_t k = 0; k < all->counts[i]; k++)
+            if (row[k].value >= all->least)
+                row[count++] = row[k];
+        if (count == all->counts[i])
+            continue;
+        GNN_TRY(gnn__new(&few, count, sizeof *few, "a diffused graph"));
+        if (count > 0)
+            memcpy(few, row, (size_t)count * sizeof *few);
+        gnn_free(row);
+        all->rows[i] = few;
+        all->counts[i] = count;
+    }
+    return GNN_OK;
+}
+
+/* Lifts all->least where rows 0 to n - 1 hold more than `wanted` pairs: to the first that is too
+ * many, since those above it are all that can be among the strongest; at the end half way between
+ * that one and the last that is wanted. */
+static int lift(kept_t *all, int64_t n, int64_t wanted, bool end)
+{
+    double *values;
+    int64_t count = 0, at = 0;
+    for (int64_t i = 0; i < n; i++)
+        count += all->counts[i];
+    if (count <= wanted || (!end && count / 4 < wanted))
+        return GNN_OK;
+    GNN_TRY(gnn__new(&values, count, sizeof *values, "strengths of pairs"));
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < all->counts[i]; k++)
+            values[at++] = all->rows[i][k].value;
+    qsort(values, (size_t)count, sizeof *values, strongest_first);
+    all->least = end ? (values[wanted - 1] + values[wanted]) / 2 : values[wanted];
+    gnn_free(values);
+    return drop_weak(all, n);
+}
+
 static int keep_all(const matrix_t *t, const gnn_diffusion_t *d, gnn_context_t *context, kept_t *all)
 {
     const int threads = gnn__threads(context, INT64_MAX / 4);
+    const int64_t at_once = d->average > 0 ? ROWS_AT_ONCE : t->n;
     column_t *own = NULL;
+    int64_t wanted = INT64_MAX;
     int rc, *failed = NULL;
+    if (d->average > 0 && !gnn__mul(d->average, t->n, &wanted))
+        wanted = INT64_MAX;
+    all->least = (double)d->threshold;
     GNN_CHECK(gnn__new(&own, threads, sizeof *own, "a diffusion"));
     GNN_CHECK(gnn__new(&failed, threads, sizeof *failed, "a diffusion"));
     for (int k = 0; k < threads; k++)
         GNN_CHECK(column_new(&own[k], t->n));
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-    for (int k = 0; k < threads; k++)
-        for (int64_t i = k; failed[k] == GNN_OK && i < t->n; i += threads)
-            failed[k] = keep_column(t, d, i, &own[k], all);
-    for (int k = 0; k < threads; k++)
-        if (failed[k] != GNN_OK)
-            GNN_CHECK(gnn__error(failed[k], "no memory for the diffused graph"));
+    for (int64_t begin = 0, end; begin < t->n; begin = end) {
+        end = t->n - begin > at_once ? begin + at_once : t->n;
+        GNN_CHECK(keep_rows(t, d, begin, end, threads, own, failed, all));
+        GNN_CHECK(lift(all, end, wanted, end == t->n));
+    }
 done:
     for (int k = 0; own && k < threads; k++)
         column_free(&own[k]);
@@ -364,12 +432,13 @@ int gnn_graph_diffuse_sized(gnn_graph_t **graph, gnn_real_t **weight, const gnn_
     matrix_t t = {0}, s = {0};
     kept_t all = {0};
     int rc;
+    GNN_TRY(gnn__sized_config(&d, sizeof d, config, size, "a diffusion's config"));
     GNN__NEED(graph);
     GNN__NEED(weight);
     GNN__NEED(of);
     *graph = NULL;
     *weight = NULL;
-    GNN_TRY(resolve(&d, config, size));
+    GNN_TRY(resolve(&d));
     GNN_TRY(check(of, edge_weight));
     t.n = s.n = of->n_dst;
     GNN_CHECK(gather(&t, of, edge_weight, (double)d.loop_weight));

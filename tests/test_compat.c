@@ -182,6 +182,8 @@ TAKES(text_source_new, NULL, NULL, NULL, NULL, config, size)
 TAKES(pretrained_open_with, NULL, NULL, NULL, config, size)
 TAKES(attention_of_text, NULL, NULL, NULL, NULL, config, size)
 TAKES(attachment_new, NULL, NULL, NULL, NULL, config, size)
+TAKES(graph_diffuse, NULL, NULL, NULL, NULL, NULL, config, size)
+TAKES(hetero_sampler_new, NULL, NULL, config, size)
 
 static const struct {
     const char *name;
@@ -197,6 +199,8 @@ static const struct {
     {"gnn_graph_batches_new", told_graph_batches_new, sizeof(gnn_graph_batches_config_t)},
     {"gnn_link_batches_new", told_link_batches_new, sizeof(gnn_link_batches_config_t)},
     {"gnn_link_batches_classes", told_link_batches_classes, sizeof(gnn_link_batches_config_t)},
+    {"gnn_graph_diffuse", told_graph_diffuse, sizeof(gnn_diffusion_t)},
+    {"gnn_hetero_sampler_new", told_hetero_sampler_new, sizeof(gnn_hetero_sampler_config_t)},
     {"gnn_token_source_new", told_token_source_new, sizeof(gnn_token_source_config_t)},
     {"gnn_text_source_new", told_text_source_new, sizeof(gnn_text_source_config_t)},
     {"gnn_pretrained_open_with", told_pretrained_open_with, sizeof(gnn_pretrained_config_t)},

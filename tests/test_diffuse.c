@@ -18,6 +18,9 @@ static const struct {
       .threshold = (gnn_real_t)0.02,
       .loop_weight = GNN_ZERO,
       .norm_out = GNN_GRAPH_NORM_NONE}},
+    {"pagerank_average", {.average = 5}},
+    {"heat_average",
+     {.kind = GNN_DIFFUSION_HEAT, .average = 11, .norm_out = GNN_GRAPH_NORM_SYMMETRIC}},
     {"heat_loops", {.kind = GNN_DIFFUSION_HEAT, .time = 5, .top = 40, .loop_weight = 2}}};
 
 /* The case's graph, its parallel edges included. */
@@ -117,6 +120,54 @@ START_TEST(walks_are_cut_and_spans_are_edges)
 }
 END_TEST
 
+/* More nodes than are kept before weak pairs go: a ring of 3,000 keeps the 6,000 strongest of its
+ * pairs, which are those of the threshold between them and the rest; a mean that the walks do not
+ * reach keeps all; and a threshold and the strongest of a row hold beside the mean. */
+START_TEST(mean_of_senders_is_a_threshold)
+{
+    enum { N = 3000 };
+    int64_t src[N], dst[N], counts[4] = {0};
+    gnn_real_t *weight, edge[N];
+    gnn_graph_t *ring, *out;
+    const gnn_diffusion_t how[] = {
+        {.average = 2, .norm_out = GNN_GRAPH_NORM_NONE},
+        {.average = N, .tolerance = (gnn_real_t)1e-3},
+        {.average = 2, .top = 1},
+        {.average = 2, .threshold = (gnn_real_t)0.2, .norm_out = GNN_GRAPH_NORM_NONE}};
+    for (int64_t i = 0; i < N; i++) {
+        src[i] = i;
+        dst[i] = (i + 1) % N;
+        edge[i] = (gnn_real_t)(1 + (double)(i * 7919 % N) / N);
+    }
+    ck_ok(gnn_graph_from_edges(&ring, N, N, N, src, dst));
+    for (int k = 0; k < 4; k++) {
+        ck_ok(gnn_graph_diffuse(&out, &weight, ring, edge, NULL, &how[k]));
+        counts[k] = gnn_graph_n_edges(out);
+        if (k == 0) {
+            gnn_diffusion_t same = {.norm_out = GNN_GRAPH_NORM_NONE, .threshold = weight[0]};
+            gnn_real_t *again;
+            gnn_graph_t *other;
+            for (int64_t e = 0; e < counts[0]; e++)
+                same.threshold = weight[e] < same.threshold ? weight[e] : same.threshold;
+            same.threshold *= (gnn_real_t)0.999999;
+            ck_ok(gnn_graph_diffuse(&other, &again, ring, edge, NULL, &same));
+            ck_assert_int_eq(gnn_graph_n_edges(other), counts[0]);
+            ck_assert_mem_eq(again, weight, sizeof *weight * (size_t)counts[0]);
+            gnn_graph_free(other);
+            gnn_free(again);
+        }
+        gnn_graph_free(out);
+        gnn_free(weight);
+    }
+    ck_assert_int_eq(counts[0], 2 * N);
+    ck_assert_int_gt(counts[1], 5 * N);
+    ck_assert_int_eq(counts[2], N);
+    ck_assert_int_gt(counts[3], 0);
+    ck_assert_int_lt(counts[3], 2 * N);
+    gnn_graph_free(ring);
+}
+END_TEST
+
 static const struct {
     gnn_diffusion_t config;
     gnn_real_t weight;
@@ -125,6 +176,7 @@ static const struct {
 } wrong[] = {{{.alpha = 2}, 1, GNN_EINVALID, ".alpha 2 (0 to 1)"},
              {{.time = -1}, 1, GNN_EINVALID, ".time -1"},
              {{.top = -3}, 1, GNN_EINVALID, ".top -3"},
+             {{.average = -2}, 1, GNN_EINVALID, ".average -2 must be at least 0"},
              {{.kind = (gnn_diffusion_kind_t)7}, 1, GNN_EINVALID, "no kind 7 of diffusion"},
              {{.norm_in = GNN_GRAPH_NORM_NONE}, 1, GNN_EINVALID, "needs .norm_in"},
              {{.top = 3}, -1, GNN_ENUMERIC, "weight[0] = -1"}};
@@ -156,6 +208,7 @@ int main(void)
     tcase_set_timeout(c, 120);
     tcase_add_loop_test(c, diffusion_is_gdc_of_pyg, 0, sizeof cases / sizeof *cases);
     tcase_add_test(c, walks_are_cut_and_spans_are_edges);
+    tcase_add_test(c, mean_of_senders_is_a_threshold);
     tcase_add_loop_test(c, settings_that_cannot_be_are_refused_in_words, 0,
                         sizeof wrong / sizeof *wrong);
     suite_add_tcase(suite, c);

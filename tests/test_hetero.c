@@ -1,5 +1,5 @@
-/* Several types of nodes and edges: what graphs and data sets are made of them, the blocks against
- * PyG (tests/pyg/hetero.py wrote the cases), and a model of types that learns. */
+/* Several types of nodes and edges: what graphs and data sets are made of them, and the blocks
+ * against PyG (tests/pyg/hetero.py wrote the cases). */
 #include <gnn/hetero.h>
 
 #include "zoo_case.h"
@@ -376,103 +376,6 @@ START_TEST(many_relations_and_names_with_underscores)
 }
 END_TEST
 
-/* ---- learning ---- */
-
-enum { AUTHORS = 40, PAPERS = 120, WRITTEN = 3 };
-
-/* A paper's class is told by its authors alone: which of two kinds most of them are. */
-typedef struct {
-    gnn_real_t author[AUTHORS], paper[PAPERS];
-    gnn_tensor_t x[2];
-    int64_t src[PAPERS * WRITTEN], dst[PAPERS * WRITTEN];
-    int32_t labels[PAPERS];
-    uint8_t masks[2][PAPERS];
-    gnn_graph_t *graphs[2];
-    gnn_named_t values[2];
-} papers_t;
-
-static void draw(papers_t *p)
-{
-    for (int a = 0; a < AUTHORS; a++)
-        p->author[a] = a % 2 ? 1 : -1;
-    for (int k = 0; k < PAPERS; k++) {
-        int kind = 0;
-        p->paper[k] = 1;
-        for (int w = 0; w < WRITTEN; w++) {
-            const int author = (k * 7 + w * w * 5 + k / 11) % AUTHORS;
-            p->src[k * WRITTEN + w] = author;
-            p->dst[k * WRITTEN + w] = k;
-            kind += author % 2 ? 1 : -1;
-        }
-        p->labels[k] = kind > 0;
-        p->masks[k % 2][k] = 1;
-    }
-    const gnn_node_type_t of[] = {{.name = "author", .count = AUTHORS},
-                                  {.name = "paper", .count = PAPERS}};
-    const gnn_relation_t along = {"author", "writes", "paper", PAPERS * WRITTEN, p->src, p->dst};
-    const gnn_hetero_t all = {of, 2, &along, 1};
-    for (int t = 0; t < 2; t++)
-        ck_ok(gnn_graph_towards(&p->graphs[t], &all, t));
-    p->x[0] = gnn_tensor(p->author, AUTHORS, 1);
-    p->x[1] = gnn_tensor(p->paper, PAPERS, 1);
-    p->values[0] = (gnn_named_t){.name = "x.author", .dense = &p->x[0]};
-    p->values[1] = (gnn_named_t){.name = "x.paper", .dense = &p->x[1]};
-}
-
-static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
-{
-    papers_t *p = user;
-    (void)epoch;
-    (void)index;
-    batch->inputs = (gnn_model_inputs_t){(const gnn_graph_t *const *)p->graphs, 2, p->values, 2};
-    batch->loss = (gnn_loss_t){.kind = GNN_LOSS_CROSS_ENTROPY,
-                               .labels = p->labels,
-                               .mask = p->masks[part == GNN_TRAIN ? 0 : 1]};
-    return GNN_OK;
-}
-
-START_TEST(a_model_of_types_learns_what_only_the_other_type_knows)
-{
-    static papers_t p;
-    gnn_context_t *context;
-    gnn_steps_t *steps;
-    gnn_model_t *model;
-    gnn_train_result_t result;
-    const gnn_source_t source = {.get = get, .count = {1, 1, 0}, .user = &p};
-    const char *const along = "author__writes__paper";
-    draw(&p);
-    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.seed = 3}));
-    ck_ok(gnn_steps_new(&steps));
-    ck_ok(gnn_steps_block(steps, "hetero_linear",
-                          &(gnn_block_t){.name = "in",
-                                         .out = 8,
-                                         .types = "author:1 paper:1",
-                                         .relations = along,
-                                         .layer = {.activation = GNN_RELU}}));
-    ck_ok(gnn_steps_block(steps, "hgt",
-                          &(gnn_block_t){.name = "hgt",
-                                         .input = "in",
-                                         .width = 8,
-                                         .heads = 2,
-                                         .types = "author paper",
-                                         .relations = along}));
-    ck_ok(gnn_steps_add(
-        steps, &(gnn_step_t){
-                   .kind = GNN_STEP_LINEAR, .name = "out", .input = "hgt.paper", .in = 8, .out = 2}));
-    ck_ok(gnn_model_build(&model, context, steps));
-    for (int t = 0; t < 2; t++)
-        ck_ok(gnn_model_prepare(model, t, p.graphs[t], GNN_ON));
-    ck_ok(gnn_train_batches(model, context, &source,
-                            &(gnn_train_config_t){.epochs = 100, .lr = (gnn_real_t)0.01}, &result));
-    ck_assert_double_ge(result.validation_metric, 0.95);
-    gnn_graph_free(p.graphs[0]);
-    gnn_graph_free(p.graphs[1]);
-    gnn_model_free(model);
-    gnn_steps_free(steps);
-    gnn_context_free(context);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("hetero");
@@ -489,7 +392,6 @@ int main(void)
     tcase_add_loop_test(c, settings_that_cannot_be_are_refused_in_words, 0,
                         sizeof refused / sizeof *refused);
     tcase_add_test(c, many_relations_and_names_with_underscores);
-    tcase_add_test(c, a_model_of_types_learns_what_only_the_other_type_knows);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

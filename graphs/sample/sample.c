@@ -94,10 +94,9 @@ static int add_seeds(gnn_sample_t *s, int64_t count, const int32_t *seeds)
     return GNN_OK;
 }
 
-/* The key of a draw's random numbers: two words of Philox on epoch and batch. */
-static int set_key(gnn_sample_t *s, int64_t epoch, int64_t batch)
+int gnn__draw_key(uint32_t key[2], uint64_t seed, const char *what, int64_t epoch, int64_t batch)
 {
-    const uint64_t seed = s->sampler->config.seed, stream = gnn__hash_string("sample");
+    const uint64_t stream = gnn__hash_string(what);
     if (epoch < 0 || epoch > UINT32_MAX || batch < 0 || batch > UINT32_MAX)
         return gnn__error(GNN_EINVALID, "epoch %lld, batch %lld: expected 0 to 2^32 - 1",
                           (long long)epoch, (long long)batch);
@@ -105,14 +104,14 @@ static int set_key(gnn_sample_t *s, int64_t epoch, int64_t batch)
     gnn__philox(
         (uint32_t[]){(uint32_t)epoch, (uint32_t)batch, (uint32_t)stream, (uint32_t)(stream >> 32)},
         (uint32_t[]){(uint32_t)seed, (uint32_t)(seed >> 32)}, GNN__PHILOX_ROUNDS, words);
-    s->key[0] = words[0];
-    s->key[1] = words[1];
+    key[0] = words[0];
+    key[1] = words[1];
     return GNN_OK;
 }
 
 static int draw(gnn_sample_t *s, int64_t n_seeds, const int32_t *seeds, int64_t epoch, int64_t batch)
 {
-    GNN_TRY(set_key(s, epoch, batch));
+    GNN_TRY(gnn__draw_key(s->key, s->sampler->config.seed, "sample", epoch, batch));
     GNN_TRY(add_seeds(s, n_seeds, seeds));
     GNN_TRY(s->sampler->row->draw(s));
     s->whole.nodes = s->nodes;

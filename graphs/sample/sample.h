@@ -65,6 +65,9 @@ struct gnn_sample {
 
 /* ---- random numbers: a stream for each (draw, hop, node) ---- */
 
+/* The key of a draw: two words of Philox on epoch and batch. GNN_EINVALID: they are no 32 bits. */
+int gnn__draw_key(uint32_t key[2], uint64_t seed, const char *what, int64_t epoch, int64_t batch);
+
 typedef struct gnn__stream {
     const uint32_t *key;
     uint32_t counter[4], words[4];

@@ -55,15 +55,20 @@ GNN_API int64_t gnn_data_skipped(const gnn_data_t *data);
 
 /* ---- arrays by name: what else is known of nodes, edges and graphs ---- */
 
-typedef enum { GNN_ON_NODES, GNN_ON_EDGES, GNN_ON_GRAPHS } gnn_data_place_t;
+typedef enum {
+    GNN_ON_NODES,
+    GNN_ON_EDGES,
+    GNN_ON_GRAPHS,
+    GNN_ON_TYPES /**< rows of its own, any number: the features of a type of nodes; never saved */
+} gnn_data_place_t;
 
 /**
  * Adds a copy of an array, in place of one that has its name there. Numbers of a floating type are
  * kept as gnn_real_t, others in their type. A step of a model that names the array reads it in
  * gnn_train and gnn_evaluate: `.edge_weight = "weight"`, `.edge_features = "features"`.
  *
- * @param[in] place  what a row belongs to: a node, an edge of the graph, or a graph of a set of
- *                   several (a segment; else the set has one graph)
+ * @param[in] place  what a row belongs to: a node, an edge of the graph, a graph of a set of
+ *                   several (a segment; else the set has one graph), or none of these
  * @param[in] array  one row for each; its name is not empty, and on nodes neither "x" nor "labels",
  *                   which are the set's own
  * @return GNN_OK; GNN_EINVALID (a NULL, a name, no such place); GNN_ESHAPE with both numbers of
@@ -82,6 +87,29 @@ GNN_API const gnn_array_t *gnn_data_array_at(const gnn_data_t *data, int64_t ind
  * none, or its numbers are whole. */
 GNN_API const gnn_tensor_t *gnn_data_rows(const gnn_data_t *data, gnn_data_place_t place,
                                           const char *name);
+
+/* ---- graphs for models of several graph slots ---- */
+
+/**
+ * Gives the set a graph for each slot of models that run on several: block "rgcn" on a relation
+ * each, "hetero_conv" too, "hgt" on a type of receivers each (gnn_data_hetero_for makes such sets).
+ * gnn_train, gnn_evaluate, gnn_predict and gnn_train_memory run a model of `count` slots on them; a
+ * model of one slot runs on gnn_data_graph, one of another number is refused. Without a call every
+ * slot gets gnn_data_graph.
+ *
+ * @param[in] count   0: takes them away again
+ * @param[in] graphs  (count) taken over on success, in place of those that were there
+ * @return GNN_OK; GNN_EINVALID: a NULL, or `count` is negative; GNN_EMEMORY. Nothing is changed
+ *         then
+ *
+ * Such a set is neither saved nor reordered (GNN_EUNSUPPORTED), and trained on whole: no samples,
+ * no dropped edges.
+ */
+GNN_API int gnn_data_graphs_set(gnn_data_t *data, int64_t count, gnn_graph_t *const *graphs);
+/** How many were given: 0, or more. */
+GNN_API int64_t gnn_data_graph_count(const gnn_data_t *data);
+/** That of a slot, for gnn_model_prepare; NULL past the last. */
+GNN_API gnn_graph_t *gnn_data_graph_at(const gnn_data_t *data, int64_t slot);
 
 /* ---- sets from arrays of the program's own ---- */
 

@@ -26,6 +26,9 @@ typedef struct gnn_diffusion {
     gnn_real_t threshold;      /**< weaker ones are left out [0] */
     /** what can add no more than this to a number is not followed [1e-8] */
     gnn_real_t tolerance;
+    /** senders that receivers keep in the mean: the threshold is then half way between the
+     * (`average` n)-th strongest of all pairs and the next, and what equals it is kept [all] */
+    int64_t average;
 } gnn_diffusion_t;
 
 GNN_API int gnn_graph_diffuse_sized(gnn_graph_t **graph, gnn_real_t **weight, const gnn_graph_t *of,
@@ -35,8 +38,8 @@ GNN_API int gnn_graph_diffuse_sized(gnn_graph_t **graph, gnn_real_t **weight, co
  * Graph diffusion: each node hears those that walks from it lead to, by S = sum over k of theta_k
  * T^k, T the normalised graph; of each receiver's row the strongest or those above a threshold are
  * kept, and normalised again. PyG's GDC in its exact form: norm `row` is its "col" (a receiver
- * hears 1 in all), `top` its topk of dim 0. Layers on the result read `weight` and need neither
- * self-loops nor a norm.
+ * hears 1 in all), `top` its topk of dim 0, `average` its avg_degree. Layers on the result read
+ * `weight` and need neither self-loops nor a norm.
  *
  * @param[out] graph        n nodes, one part of edges in the order of receivers, then senders; the
  *                          caller's, for gnn_graph_free
@@ -49,7 +52,9 @@ GNN_API int gnn_graph_diffuse_sized(gnn_graph_t **graph, gnn_real_t **weight, co
  *         not finite; GNN_EMEMORY. *graph and *weight are NULL then. Inline.
  *
  * Cost: for each node the pairs that its walks pass, which `tolerance` bounds: with 1e-8 nearly the
- * whole graph, again and again (n m log(tolerance) / log(1 - alpha) at most); O(n) memory a thread.
+ * whole graph, again and again (n m log(tolerance) / log(1 - alpha) at most); O(n) memory a thread,
+ * and 16 bytes a pair that is kept; with `average` up to 4 `average` n + 1,024 n pairs before they
+ * are chosen.
  * Paper: Gasteiger et al. 2019 (GDC).
  */
 static inline int gnn_graph_diffuse(gnn_graph_t **graph, gnn_real_t **weight, const gnn_graph_t *of,

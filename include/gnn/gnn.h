@@ -69,6 +69,7 @@
 #include <gnn/io.h>
 #include <gnn/data.h>
 #include <gnn/hetero.h>
+#include <gnn/hetero_sample.h>
 #include <gnn/split.h>
 #include <gnn/train.h>
 #include <gnn/memory.h>

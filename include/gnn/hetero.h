@@ -8,6 +8,7 @@
  *     gnn_graph_relation   one relation alone: from the nodes of one type to those of another
  *     gnn_graph_towards    all that one type hears: what block "hgt" attends over
  *     gnn_data_hetero      one data set, its features side by side
+ *     gnn_data_hetero_for  one data set with the graphs and features that a block reads
  *
  * Models of several types read one value for each type, "x.paper" and "x.author"; blocks "hgt",
  * "hetero_conv" and "hetero_linear" (gnn/model.h) make "NAME.paper" and "NAME.author" of them.
@@ -103,6 +104,26 @@ GNN_API int gnn_graph_beside(gnn_graph_t **graph, int64_t count, const gnn_graph
  *         O(size of the features + n relations + m)
  */
 GNN_API int gnn_data_hetero(gnn_data_t **data, const gnn_hetero_t *hetero);
+/**
+ * One data set on which models of a block of types are trained by gnn_train, measured and run, as
+ * any other model on any other set:
+ *
+ *     block          nodes of the set     model reads          slot k of its graphs
+ *     "rgcn"         those of all types   "x"                  relation k among all nodes
+ *     "hetero_conv"  those of `type`      "x.TYPE" of each     gnn_graph_relation of k
+ *     "hgt"          those of `type`      "x.TYPE" of each     gnn_graph_towards type k
+ *
+ * Labels and parts are those of the set's nodes; the model's output has a row for each of them
+ * ("out.paper" of block "out" for type "paper"). Types without features have no "x.TYPE".
+ *
+ * @param[out] data   the caller's, for gnn_data_free; for "rgcn" what gnn_data_hetero makes
+ * @param[in]  block  by name; GNN_ENOTFOUND lists them
+ * @param[in]  type   whose nodes are classified; NULL for "rgcn"
+ * @return as gnn_data_hetero; GNN_ENOTFOUND: no such type; GNN_EINVALID: a type for "rgcn", none
+ *         for the others
+ */
+GNN_API int gnn_data_hetero_for(gnn_data_t **data, const gnn_hetero_t *hetero, const char *block,
+                                const char *type);
 
 #ifdef __cplusplus
 }

@@ -36,6 +36,10 @@ uint64_t gnn__identify_data(const gnn_data_t *data, const gnn_train_config_t *co
                              gnn_data_features(data)};
     uint64_t sum = 0xcbf29ce484222325u;
     hash(&sum, sizes, sizeof sizes);
+    for (int64_t k = 0; k < gnn_data_graph_count(data); k++) {
+        const int64_t pairs = gnn_graph_n_pairs(gnn_data_graph_at(data, k));
+        hash(&sum, &pairs, sizeof pairs);
+    }
     hash(&sum, gnn_data_labels(data), (size_t)n * sizeof(int32_t));
     for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++)
         if (gnn_data_mask(data, part, config->split))

@@ -348,6 +348,11 @@ static int open_batches(gnn_graph_batches_t *b, const gnn_data_t *data, const gn
     b->epoch = b->pass = -1;
     GNN_TRY(list_parts(b, part));
     GNN_TRY(gnn__data_inputs(&b->inputs, &b->n_values, data));
+    int64_t kept = 0; /* rows of types belong to no graph of the batch */
+    for (int64_t v = 0; v < b->n_values; v++)
+        if (b->inputs[v].place != GNN_ON_TYPES)
+            b->inputs[kept++] = b->inputs[v];
+    b->n_values = kept;
     GNN_TRY(gnn__new(&b->values, b->n_values, sizeof *b->values, "a model's inputs"));
     GNN_TRY(gnn__new(&b->tensors, b->n_values, sizeof *b->tensors, "a model's inputs"));
     return gnn__new(&b->numbers, b->n_values, sizeof *b->numbers, "a model's inputs");

@@ -9,7 +9,7 @@ typedef struct {
     gnn__data_input_t *inputs; /* (n_values) of the set */
     gnn_named_t *values;
     int64_t n_values;
-    const gnn_graph_t **graphs; /* the set's graph for every slot */
+    const gnn_graph_t **graphs; /* by slot: the set's graph, or those it has for slots */
     gnn_tensor_t targets;       /* one-hot, for losses that want numbers instead of classes */
     uint8_t *masks[2];          /* of the caller's parts; NULL: the split's */
     const gnn_model_t *model;
@@ -70,11 +70,43 @@ static int check_data(const gnn_model_t *model, const gnn_data_t *data, int64_t 
     return GNN_OK;
 }
 
+/* Does the model run on the set's graphs for slots, not on its one graph? */
+static bool runs_on_slots(const gnn_model_t *model, const gnn_data_t *data)
+{
+    const int64_t count = gnn_data_graph_count(data);
+    return count > 0 && count == gnn_model_graph_count(model);
+}
+
+static gnn_graph_t *graph_of(const gnn_model_t *model, const gnn_data_t *data, int slot)
+{
+    return runs_on_slots(model, data) ? gnn_data_graph_at(data, slot) : gnn_data_graph(data);
+}
+
+/* A set with graphs for slots has them for models of as many, its one graph for those of one. */
+static int check_slots(const gnn_model_t *model, const gnn_data_t *data,
+                       const gnn_train_config_t *config)
+{
+    const int slots = gnn_model_graph_count(model);
+    if (gnn_data_graph_count(data) == 0 || (slots <= 1 && !runs_on_slots(model, data)))
+        return GNN_OK;
+    if (!runs_on_slots(model, data))
+        return gnn__error(GNN_EINVALID,
+                          "the model runs on %d graph slots, the set has graphs for %lld", slots,
+                          (long long)gnn_data_graph_count(data));
+    if (config && (config->sampling || config->drop_edge != 0 || config->drop_node != 0))
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "%s on a set with graphs for %d slots: training is on "
+                          "all of them",
+                          config->sampling ? "samples" : "dropped edges and nodes", slots);
+    return GNN_OK;
+}
+
 /* Fills `nodes` with all that a model may name; the caller's struct stays where it is. */
 static int inputs_of(nodes_t *nodes, const gnn_model_t *model, const gnn_data_t *data,
                      gnn_model_inputs_t *inputs)
 {
     int64_t n;
+    GNN_TRY(check_slots(model, data, NULL));
     GNN_TRY(gnn__data_inputs(&nodes->inputs, &n, data));
     GNN_TRY(gnn__new(&nodes->values, n, sizeof *nodes->values, "a model's inputs"));
     for (; nodes->n_values < n; nodes->n_values++)
@@ -82,7 +114,7 @@ static int inputs_of(nodes_t *nodes, const gnn_model_t *model, const gnn_data_t 
     const int slots = gnn_model_graph_count(model);
     GNN_TRY(gnn__new(&nodes->graphs, slots, sizeof(gnn_graph_t *), "a model's graphs"));
     for (int k = 0; k < slots; k++)
-        nodes->graphs[k] = gnn_data_graph(data);
+        nodes->graphs[k] = graph_of(model, data, k);
     *inputs = (gnn_model_inputs_t){.graphs = nodes->graphs,
                                    .n_graphs = slots,
                                    .values = nodes->values,
@@ -255,7 +287,7 @@ static int use_whole(const gnn_model_t *model, gnn_context_t *context, gnn_data_
     nodes_t nodes = {0};
     int rc;
     for (int slot = 0; slot < gnn_model_graph_count(model); slot++)
-        GNN_CHECK(gnn_model_prepare(model, slot, gnn_data_graph(data), GNN_ON));
+        GNN_CHECK(gnn_model_prepare(model, slot, graph_of(model, data, slot), GNN_ON));
     GNN_CHECK(make_batches(&nodes, model, data, config));
     const bool drops = config->drop_edge != 0 || config->drop_node != 0;
     if (drops)
@@ -292,6 +324,7 @@ int gnn__train_source(const gnn_model_t *model, gnn_context_t *context, gnn_data
     if (!config->targets || !config->part)
         GNN_TRY(check_data(model, data, config->split, config->metric));
     GNN_TRY(config->targets ? check_numbers(data, config) : check_targets(data, config));
+    GNN_TRY(check_slots(model, data, config));
     return config->sampling ? use_samples(model, context, data, config, use, user)
                             : use_whole(model, context, data, config, use, user);
 }

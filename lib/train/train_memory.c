@@ -101,6 +101,18 @@ static int measure_weights(question_t *q)
     return GNN_OK;
 }
 
+/* Of the graphs that the model runs on: those that the set has for so many slots, or its one. */
+static size_t views_of(const question_t *q)
+{
+    const int64_t slots = gnn_data_graph_count(q->data);
+    size_t bytes = 0;
+    if (slots == 0 || slots != gnn_model_graph_count(q->model))
+        return gnn__graph_bytes(gnn_data_graph(q->data), true);
+    for (int64_t k = 0; k < slots; k++)
+        bytes += gnn__graph_bytes(gnn_data_graph_at(q->data, k), true);
+    return bytes;
+}
+
 static int measure(void *user, const gnn_source_t *source, bool fixed)
 {
     question_t *q = user;
@@ -112,7 +124,7 @@ static int measure(void *user, const gnn_source_t *source, bool fixed)
     GNN_TRY(measure_weights(q));
     m->activations = train + validate + q->scratch;
     if (!q->config->sampling)
-        m->views = gnn__graph_bytes(gnn_data_graph(q->data), true);
+        m->views = views_of(q);
     m->total = m->weights + m->activations + m->views + m->batches;
     return GNN_OK;
 }

@@ -66,6 +66,25 @@ expect "two seeds on two splits" "$citation" --data "$data" --model mlp --epochs
 expect "the last line" grep -Eq '^test accuracy [0-9.]+ \+- [0-9.]+ over 2 splits with 2 seeds each$' last
 expect "a checkpoint for each" test -s two.split0-seed0 -a -s two.split1-seed1
 
+# ---- a diffused graph ----
+diffused() {
+    "$citation" --data karate --model gcn --epochs 40 --diffusion "$@"
+}
+expect "walks that end at once leave each node its own" diffused ppr --diffusion-alpha 1
+expect "34 self-loops" grep -q '^diffused: 34 messages in place of 156$' last
+expect "the eight strongest of each" diffused ppr --diffusion-top 8 --save near.weights
+expect "272 messages" grep -q '^diffused: 272 messages' last
+expect "heat, ten in the mean" diffused heat --diffusion-time 5 --diffusion-average 10 --json
+expect "340 messages, and JSON says heat" sh -c "grep -q '^diffused: 340 messages' last && grep -q '\"diffusion\": \"heat\"' last"
+expect "gcn as it is" "$citation" --data karate --model gcn --epochs 40 --save plain.weights
+expect "has learned other weights" sh -c '! cmp -s near.weights plain.weights'
+expect "a saved model on the diffused graph" "$citation" --data karate --load near.weights --diffusion ppr --diffusion-top 8
+expect "a time without heat" exits 2 diffused ppr --diffusion-time 2
+expect "names it" grep -q -- '--diffusion-time: has no effect with --diffusion ppr' last
+expect "an average without a kind" exits 2 "$citation" --diffusion-average 3
+expect "appnp, which spreads by itself" exits 2 "$citation" --model appnp --diffusion heat
+expect "says so" grep -q 'appnp spreads over the links by itself' last
+
 # ---- wrong options ----
 for wrong in "--epochs 0" "--seeds x" "--metric loss" "--model none" "--resume" "--split -1" "extra" "--splits 0"; do
     # shellcheck disable=SC2086 # an option and its value

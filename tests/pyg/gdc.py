@@ -26,6 +26,8 @@ CASES = {
     "pagerank_walk": dict(diffusion_kwargs=ppr, sparsification_kwargs=dict(method="topk", k=5, dim=0), normalization_in="col", normalization_out=None),
     "heat_top": dict(diffusion_kwargs=heat, sparsification_kwargs=dict(method="topk", k=6, dim=0)),
     "heat_threshold": dict(diffusion_kwargs=heat, sparsification_kwargs=dict(method="threshold", eps=0.02), self_loop_weight=None, normalization_out=None),
+    "pagerank_average": dict(diffusion_kwargs=ppr, sparsification_kwargs=dict(method="threshold", avg_degree=5)),
+    "heat_average": dict(diffusion_kwargs=heat, sparsification_kwargs=dict(method="threshold", avg_degree=11), normalization_out="sym"),
     "heat_loops": dict(diffusion_kwargs=dict(method="heat", t=5.0), sparsification_kwargs=dict(method="topk", k=40, dim=0), self_loop_weight=2.0, normalization_out="col"),
 }
 arrays = dict(src=edges[0].numpy(), dst=edges[1].numpy(), weight=weight.numpy().astype("f4"), n=np.int64(N))

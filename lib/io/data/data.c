@@ -17,6 +17,7 @@ void gnn__data_free_masks(gnn_data_t *data)
 void gnn__data_free_rows(gnn_data_t *data)
 {
     gnn_graph_free(data->graph);
+    gnn__data_free_slots(data);
     if (!data->borrowed_x) {
         gnn_free(data->x.data);
         gnn_free((void *)data->sparse.indptr);

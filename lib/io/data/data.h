@@ -29,6 +29,8 @@ struct gnn_data {
     int64_t skipped; /* links that name a node that the set does not hold */
     gnn__data_array_t *arrays;
     int64_t n_arrays, arrays_room;
+    gnn_graph_t **slots; /* (n_slots) graphs of models that run on so many */
+    int64_t n_slots;
     bool borrowed_x, borrowed_labels, borrowed_masks; /* the owner's: neither freed nor written */
     gnn_owner_t owner;
     const gnn_limits_t *limits; /* while it is opened; NULL: the defaults */
@@ -94,7 +96,10 @@ int gnn__data_arrange(gnn_data_t *to, const gnn_data_t *from, const int64_t *ord
 int gnn__data_own_features(gnn_data_t *data);
 /* Frees graph, features, labels, masks and arrays. */
 void gnn__data_free_rows(gnn_data_t *data);
-/* Rows of a place: its arrays have so many. */
+void gnn__data_free_slots(gnn_data_t *data);
+/* What a step that needs one graph of all nodes says of a set that has others. */
+int gnn__data_one_graph(const gnn_data_t *data, const char *what);
+/* Rows of a place: its arrays have so many. -1: any number. */
 int64_t gnn__data_rows_on(const gnn_data_t *data, gnn_data_place_t place);
 void gnn__data_free_arrays(gnn_data_t *data);
 /* Sets the edge array `name` of `cols` reals an edge, from values in the order of the graph's

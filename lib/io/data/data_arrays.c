@@ -14,6 +14,8 @@ int64_t gnn__data_rows_on(const gnn_data_t *data, gnn_data_place_t place)
         return data->n;
     if (place == GNN_ON_EDGES)
         return gnn_graph_n_edges(data->graph);
+    if (place == GNN_ON_TYPES)
+        return -1;
     return gnn_graph_n_segments(data->graph) ? gnn_graph_n_segments(data->graph) : 1;
 }
 
@@ -74,13 +76,13 @@ static int check(const gnn_data_t *data, gnn_data_place_t place, const gnn_array
     int64_t bytes;
     if (!data || !array)
         return gnn__error(GNN_EINVALID, "no %s", data ? "array" : "data set");
-    if ((unsigned)place > GNN_ON_GRAPHS)
+    if ((unsigned)place > GNN_ON_TYPES)
         return gnn__error(GNN_EINVALID, "there is no place number %d for an array", (int)place);
     GNN_TRY(gnn__array_check(array, &bytes));
     if (place == GNN_ON_NODES && (strcmp(array->name, "x") == 0 || strcmp(array->name, "labels") == 0))
         return gnn__error(GNN_EINVALID, "\"%s\" on nodes is the set's own array", array->name);
     int64_t rows = array->ndim > 0 ? array->shape[0] : 1, expected = gnn__data_rows_on(data, place);
-    if (rows != expected)
+    if (expected >= 0 && rows != expected)
         return gnn__error(GNN_ESHAPE, "array %.80s: %lld rows, there are %lld %s", array->name,
                           (long long)rows, (long long)expected, places[place]);
     return GNN_OK;

@@ -59,6 +59,8 @@ int gnn__data_arrange(gnn_data_t *to, const gnn_data_t *from, const int64_t *ord
     to->borrowed_x = to->borrowed_labels = to->borrowed_masks = false;
     to->arrays = NULL;
     to->n_arrays = to->arrays_room = 0;
+    to->slots = NULL;
+    to->n_slots = 0;
     if (from->graph)
         GNN_TRY(gnn_graph_renumber(&to->graph, from->graph, order));
     if (from->x.data) {
@@ -86,6 +88,7 @@ int gnn_data_reorder(gnn_data_t *data)
     int rc;
     if (!data)
         return gnn__error(GNN_EINVALID, "no data set");
+    GNN_TRY(gnn__data_one_graph(data, "reordered"));
     /* CSV files that came since brought nodes without neighbours, behind the others */
     if (data->order)
         return GNN_OK;

@@ -228,6 +228,11 @@ int gnn_data_save(const gnn_data_t *data, const char *path)
     if (data->classes == 0)
         return gnn__error(GNN_EINVALID, "%s: no node has a label (gnn_data_add_csv brings them)",
                           data->name);
+    GNN_TRY(gnn__data_one_graph(data, "saved"));
+    for (int64_t k = 0; k < data->n_arrays; k++)
+        if (data->arrays[k].place == GNN_ON_TYPES)
+            return gnn__error(GNN_EUNSUPPORTED, "array %.80s is on no place that a file has",
+                              data->arrays[k].array.name);
     if (!data->order)
         return save(data, path);
     GNN_TRY(gnn__order_invert(data->n, data->order, &rank));

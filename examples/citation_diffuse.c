@@ -1,0 +1,123 @@
+/* --diffusion: the set's graph is replaced by one in which each node hears those that walks from it
+ * lead to (GDC, Gasteiger et al. 2019); a GCN's sum is weighed by how strongly. */
+#include "citation.h"
+#include "options.h"
+#include "program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SENDERS = 1000000000 };
+
+static const char *const of_diffusion[] = {"diffusion-alpha",     "diffusion-time",
+                                           "diffusion-top",       "diffusion-average",
+                                           "diffusion-threshold", NULL};
+
+int diffusion_rows(option_t *to, diffusion_t *d)
+{
+    const option_t rows[] = {
+        HEADING("Diffusion of the graph"),
+        CHOICE("diffusion", &d->kind,
+               "each node hears those that walks from it lead to: personalised PageRank, or the heat kernel",
+               "none|ppr|heat"),
+        REAL("diffusion-alpha", &d->alpha, "ppr: chance that a walk ends at each step", 1e-3, 1),
+        REAL("diffusion-time", &d->time, "heat: how long it spreads", 1e-3, 100),
+        WHOLE("diffusion-top", &d->top,
+              "the strongest senders that a node keeps [128, or all with one of the next two]", 1,
+              MOST_SENDERS),
+        WHOLE("diffusion-average", &d->average, "senders that nodes keep in the mean [any]", 1,
+              MOST_SENDERS),
+        REAL("diffusion-threshold", &d->threshold, "weaker ones are left out [none]", 1e-9, 1),
+    };
+    memcpy(to, rows, sizeof rows);
+    return (int)(sizeof rows / sizeof *rows);
+}
+
+int diffusion_is_whole(const diffusion_t *d, const recipe_t *recipe)
+{
+    static const char *const of_other[][2] = {{NULL}, {"diffusion-time"}, {"diffusion-alpha"}};
+    static const char *const kinds[] = {"diffusion none", "diffusion ppr", "diffusion heat"};
+    if (options_idle(kinds[d->kind], d->kind == DIFFUSION_NONE ? of_diffusion : of_other[d->kind]))
+        return 0;
+    if (d->kind != DIFFUSION_NONE && recipe->hops_itself)
+        fprintf(stderr,
+                "--diffusion: %s spreads over the links by itself; gcn is one that does not\n",
+                recipe->name);
+    return d->kind == DIFFUSION_NONE || !recipe->hops_itself;
+}
+
+/* The masks of all splits, one after another, of a part that all of them have; NULL: they have
+ * none. */
+static int copy_masks(uint8_t **masks, const gnn_data_t *data, int part)
+{
+    const int64_t n = gnn_data_nodes(data), splits = gnn_data_splits(data);
+    *masks = NULL;
+    if (!gnn_data_mask(data, part, 0))
+        return GNN_OK;
+    *masks = malloc((size_t)(splits * n));
+    if (!*masks)
+        return GNN_EMEMORY;
+    for (int64_t s = 0; s < splits; s++)
+        memcpy(*masks + s * n, gnn_data_mask(data, part, s), (size_t)n);
+    return GNN_OK;
+}
+
+/* The set with another graph. */
+static int with_graph(gnn_data_t **made, const gnn_data_t *data, gnn_graph_t *graph,
+                      const gnn_real_t *weight)
+{
+    uint8_t *masks[3] = {NULL, NULL, NULL};
+    int rc = GNN_OK;
+    for (int part = 0; part < 3 && rc == GNN_OK; part++)
+        rc = copy_masks(&masks[part], data, part);
+    if (rc == GNN_OK)
+        rc = gnn_data_new(made, &(gnn_data_config_t){.name = gnn_data_name(data),
+                                                     .nodes = gnn_data_nodes(data),
+                                                     .graph = graph,
+                                                     .weight = weight,
+                                                     .x = gnn_data_x(data),
+                                                     .sparse = gnn_data_sparse(data),
+                                                     .labels = gnn_data_labels(data),
+                                                     .classes = gnn_data_classes(data),
+                                                     .class_names = gnn_data_class_names(data),
+                                                     .splits = gnn_data_splits(data),
+                                                     .train = masks[GNN_TRAIN],
+                                                     .validation = masks[GNN_VALIDATION],
+                                                     .test = masks[GNN_TEST]});
+    for (int part = 0; part < 3; part++)
+        free(masks[part]);
+    return rc;
+}
+
+int diffuse(gnn_data_t **data, gnn_context_t *context, const options_t *o)
+{
+    const diffusion_t *d = &o->diffusion;
+    const int all = d->top == 0 && d->average == 0 && d->threshold == 0;
+    const gnn_tensor_t *before = gnn_data_rows(*data, GNN_ON_EDGES, "weight");
+    gnn_real_t *weight;
+    gnn_graph_t *graph;
+    gnn_data_t *made = NULL;
+    if (d->kind == DIFFUSION_NONE)
+        return GNN_OK;
+    GNN_TRY(gnn_graph_diffuse(
+        &graph, &weight, gnn_data_graph(*data), before ? before->data : NULL, context,
+        &(gnn_diffusion_t){.kind = d->kind == DIFFUSION_HEAT ? GNN_DIFFUSION_HEAT
+                                                             : GNN_DIFFUSION_PAGERANK,
+                           .alpha = (gnn_real_t)d->alpha,
+                           .time = (gnn_real_t)d->time,
+                           .top = all ? 128 : d->top,
+                           .average = d->average,
+                           .threshold = (gnn_real_t)d->threshold}));
+    fprintf(o->say, "diffused: %lld messages in place of %lld\n",
+            (long long)gnn_graph_n_edges(graph), (long long)gnn_graph_n_edges(gnn_data_graph(*data)));
+    fflush(o->say);
+    const int rc = with_graph(&made, *data, graph, weight);
+    gnn_free(weight);
+    if (rc != GNN_OK) {
+        gnn_graph_free(graph);
+        return rc;
+    }
+    gnn_data_free(*data);
+    *data = made;
+    return GNN_OK;
+}

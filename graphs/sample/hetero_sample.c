@@ -1,0 +1,483 @@
+/* Samples of graphs of several types: drawn relation by relation, and made into the graphs that a
+ * block's slots run on. */
+#include <gnn/hetero_sample.h>
+#include <graphs/sample/sample.h>
+
+enum { ROWS_AT_ONCE = 64, MOST_DRAWS = 1 << 30 };
+
+/* A relation: by whom it is heard, and how its senders are picked. */
+typedef struct {
+    gnn_graph_t *graph;
+    gnn_sampler_t pick; /* of `graph`, with what gnn__pick reads of a sampler */
+    int64_t from, to;   /* types */
+} along_t;
+
+/* Makes the graph of slot `slot` of a sample. */
+typedef int make_graph_t(gnn_graph_t **graph, const gnn_hetero_sample_t *sample, int64_t slot);
+
+typedef struct {
+    const char *name;
+    bool by_type; /* a slot for each type; else for each relation */
+    make_graph_t *make;
+} form_t;
+
+struct gnn_hetero_sampler {
+    const form_t *form;
+    int64_t n_types, n_relations, hops;
+    int64_t *counts; /* (types) nodes */
+    along_t *along;  /* (relations) */
+    int64_t *fan_outs;
+    uint64_t seed;
+};
+
+/* The drawn nodes of a type; `begin` is where those stand that the hop before brought. */
+typedef struct {
+    int32_t *place; /* (its nodes) place in `nodes`, -1: not there */
+    int32_t *nodes;
+    int64_t count, room, begin, end;
+} drawn_nodes_t;
+
+/* The drawn edges of a relation, receiver by receiver: senders by their places. */
+typedef struct {
+    int64_t *indptr, *numbers;
+    int32_t *senders;
+    int64_t rows, edges, room_rows, room_edges;
+} drawn_edges_t;
+
+struct gnn_hetero_sample {
+    const gnn_hetero_sampler_t *sampler;
+    drawn_nodes_t *nodes; /* (types) */
+    drawn_edges_t *edges; /* (relations) */
+    gnn_graph_t **graphs; /* (n_graphs) */
+    int64_t n_graphs;
+    uint32_t key[2];
+};
+
+/* ---- graphs of slots ---- */
+
+/* A relation alone, from type to type. */
+static int relation_alone(gnn_graph_t **graph, const gnn_hetero_sample_t *s, int64_t r)
+{
+    const along_t *along = &s->sampler->along[r];
+    const drawn_edges_t *e = &s->edges[r];
+    return gnn_graph_from_csr(graph, s->nodes[along->to].count, s->nodes[along->from].count,
+                              e->indptr, e->senders);
+}
+
+/* All that a type hears, each relation from senders of its own. */
+static int towards_type(gnn_graph_t **graph, const gnn_hetero_sample_t *s, int64_t type)
+{
+    const gnn_hetero_sampler_t *of = s->sampler;
+    gnn_graph_t **heard;
+    int64_t count = 0;
+    int rc;
+    GNN_TRY(gnn__new(&heard, of->n_relations, sizeof *heard, "relations"));
+    for (int64_t r = 0; r < of->n_relations; r++)
+        if (of->along[r].to == type)
+            GNN_CHECK(relation_alone(&heard[count++], s, r));
+    if (count > 0)
+        GNN_CHECK(gnn_graph_beside(graph, count, (const gnn_graph_t *const *)heard));
+    else
+        GNN_CHECK(gnn_graph_from_edges(graph, s->nodes[type].count, 0, 0, NULL, NULL));
+done:
+    for (int64_t k = 0; k < count; k++)
+        gnn_graph_free(heard[k]);
+    gnn_free(heard);
+    return rc;
+}
+
+/* Where a type's nodes begin among those of all types; of the number of types: all nodes. */
+static int64_t first_of(const gnn_hetero_sample_t *s, int64_t type)
+{
+    int64_t first = 0;
+    for (int64_t t = 0; t < type; t++)
+        first += s->nodes[t].count;
+    return first;
+}
+
+/* A relation among the nodes of all types. */
+static int relation_among_all(gnn_graph_t **graph, const gnn_hetero_sample_t *s, int64_t r)
+{
+    const along_t *along = &s->sampler->along[r];
+    const drawn_edges_t *e = &s->edges[r];
+    const int64_t n = first_of(s, s->sampler->n_types), to = first_of(s, along->to),
+                  from = first_of(s, along->from);
+    int64_t *indptr = NULL;
+    int32_t *senders = NULL;
+    int rc;
+    if (n > INT32_MAX)
+        return gnn__error(GNN_EOVERFLOW, "%lld nodes of a sample do not fit", (long long)n);
+    GNN_CHECK(gnn__new(&indptr, n + 1, sizeof *indptr, "row pointers"));
+    GNN_CHECK(gnn__new(&senders, e->edges, sizeof *senders, "senders"));
+    for (int64_t i = to; i < n; i++)
+        indptr[i + 1] = i < to + e->rows ? e->indptr[i - to + 1] : e->edges;
+    for (int64_t k = 0; k < e->edges; k++)
+        senders[k] = (int32_t)(from + e->senders[k]);
+    GNN_CHECK(gnn_graph_from_csr(graph, n, n, indptr, senders));
+done:
+    gnn_free(indptr);
+    gnn_free(senders);
+    return rc;
+}
+
+static const form_t forms[] = {{"rgcn", false, relation_among_all},
+                               {"hetero_conv", false, relation_alone},
+                               {"hgt", true, towards_type}};
+
+static const char *form_name(size_t index)
+{
+    return index < sizeof forms / sizeof *forms ? forms[index].name : NULL;
+}
+
+/* ---- samplers ---- */
+
+static int find_form(gnn_hetero_sampler_t *s, const char *block)
+{
+    for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
+        if (block && strcmp(forms[k].name, block) == 0) {
+            s->form = &forms[k];
+            return GNN_OK;
+        }
+    return gnn__unknown_name("block of types", block ? block : "", form_name);
+}
+
+static int take_fan_outs(gnn_hetero_sampler_t *s, const gnn_hetero_sampler_config_t *c)
+{
+    int64_t count;
+    if (c->hops < 1 || !c->fan_outs)
+        return gnn__error(GNN_EINVALID, "%lld hops%s", (long long)c->hops,
+                          c->hops < 1 ? ", at least 1 is expected" : ", and fan_outs is NULL");
+    if ((unsigned)c->replace > GNN_OFF)
+        return gnn__error(GNN_EINVALID, "replace = %d is no flag", (int)c->replace);
+    if (!gnn__mul(c->hops, s->n_relations, &count) || count > MOST_DRAWS)
+        return gnn__error(GNN_EOVERFLOW, "%lld hops of %lld relations", (long long)c->hops,
+                          (long long)s->n_relations);
+    for (int64_t k = 0; k < count; k++)
+        if (c->fan_outs[k] < -1 || c->fan_outs[k] > INT32_MAX)
+            return gnn__error(GNN_EINVALID,
+                              "hop %lld, relation %lld: fan-out %lld, expected -1 (all) to 2^31 - 1",
+                              (long long)(k / s->n_relations), (long long)(k % s->n_relations),
+                              (long long)c->fan_outs[k]);
+    s->hops = c->hops;
+    s->seed = c->seed;
+    GNN_TRY(gnn__new(&s->fan_outs, count, sizeof *s->fan_outs, "fan-outs"));
+    memcpy(s->fan_outs, c->fan_outs, (size_t)count * sizeof *s->fan_outs);
+    return GNN_OK;
+}
+
+static int take_relation(gnn_hetero_sampler_t *s, const gnn_hetero_t *hetero, int64_t r,
+                         gnn_flag_t replace)
+{
+    along_t *along = &s->along[r];
+    GNN_TRY(gnn_graph_relation(&along->graph, hetero, r));
+    along->from = gnn_hetero_type(hetero, hetero->relations[r].from);
+    along->to = gnn_hetero_type(hetero, hetero->relations[r].to);
+    along->pick.graph = along->graph;
+    along->pick.pairs = &along->graph->base.parts[0].pairs;
+    along->pick.config.replace = replace;
+    return GNN_OK;
+}
+
+static int open_sampler(gnn_hetero_sampler_t *s, const gnn_hetero_t *hetero,
+                        const gnn_hetero_sampler_config_t *c)
+{
+    GNN_TRY(find_form(s, c->block));
+    if (hetero->n_types < 1 || hetero->n_relations < 1)
+        return gnn__error(GNN_EINVALID, "%lld types and %lld relations: at least one is expected",
+                          (long long)hetero->n_types, (long long)hetero->n_relations);
+    s->n_relations = hetero->n_relations;
+    GNN_TRY(take_fan_outs(s, c));
+    GNN_TRY(gnn__new(&s->along, s->n_relations, sizeof *s->along, "relations"));
+    for (int64_t r = 0; r < s->n_relations; r++)
+        GNN_TRY(take_relation(s, hetero, r, c->replace));
+    GNN_TRY(gnn__new(&s->counts, hetero->n_types, sizeof *s->counts, "types"));
+    s->n_types = hetero->n_types;
+    for (int64_t t = 0; t < s->n_types; t++)
+        s->counts[t] = hetero->types[t].count;
+    return GNN_OK;
+}
+
+int gnn_hetero_sampler_new_sized(gnn_hetero_sampler_t **sampler, const gnn_hetero_t *hetero,
+                                 const gnn_hetero_sampler_config_t *config, size_t size)
+{
+    gnn_hetero_sampler_config_t own;
+    gnn_hetero_sampler_t *made;
+    GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a sampler's config"));
+    GNN__NEED(sampler);
+    *sampler = NULL;
+    GNN__NEED(hetero);
+    GNN__NEED(config);
+    GNN_TRY(gnn__new(&made, 1, sizeof *made, "a sampler"));
+    const int rc = open_sampler(made, hetero, &own);
+    if (rc == GNN_OK)
+        *sampler = made;
+    else
+        gnn_hetero_sampler_free(made);
+    return rc;
+}
+
+void gnn_hetero_sampler_free(gnn_hetero_sampler_t *sampler)
+{
+    if (!sampler)
+        return;
+    for (int64_t r = 0; sampler->along && r < sampler->n_relations; r++)
+        gnn_graph_free(sampler->along[r].graph);
+    gnn_free(sampler->along);
+    gnn_free(sampler->counts);
+    gnn_free(sampler->fan_outs);
+    gnn_free(sampler);
+}
+
+/* ---- room for a batch ---- */
+
+static int make(gnn_hetero_sample_t *s)
+{
+    const gnn_hetero_sampler_t *of = s->sampler;
+    s->n_graphs = of->form->by_type ? of->n_types : of->n_relations;
+    GNN_TRY(gnn__new(&s->nodes, of->n_types, sizeof *s->nodes, "nodes of a sample"));
+    GNN_TRY(gnn__new(&s->edges, of->n_relations, sizeof *s->edges, "edges of a sample"));
+    GNN_TRY(gnn__new(&s->graphs, s->n_graphs, sizeof *s->graphs, "graphs of a sample"));
+    for (int64_t t = 0; t < of->n_types; t++) {
+        drawn_nodes_t *nodes = &s->nodes[t];
+        GNN_TRY(gnn__new(&nodes->place, of->counts[t], sizeof *nodes->place, "places of nodes"));
+        memset(nodes->place, 0xff, (size_t)of->counts[t] * sizeof *nodes->place);
+        GNN_TRY(gnn__new(&nodes->nodes, 1, sizeof *nodes->nodes, "nodes of a sample"));
+        nodes->room = 1;
+    }
+    for (int64_t r = 0; r < of->n_relations; r++) {
+        GNN_TRY(gnn__new(&s->edges[r].indptr, 1, sizeof *s->edges[r].indptr, "row pointers"));
+        s->edges[r].room_rows = 1;
+    }
+    return GNN_OK;
+}
+
+int gnn_hetero_sample_new(gnn_hetero_sample_t **sample, const gnn_hetero_sampler_t *sampler)
+{
+    gnn_hetero_sample_t *made;
+    GNN__NEED(sample);
+    *sample = NULL;
+    GNN__NEED(sampler);
+    GNN_TRY(gnn__new(&made, 1, sizeof *made, "a sample"));
+    made->sampler = sampler;
+    const int rc = make(made);
+    if (rc == GNN_OK)
+        *sample = made;
+    else
+        gnn_hetero_sample_free(made);
+    return rc;
+}
+
+/* Frees the graphs and forgets nodes and edges: O(the sample). */
+static void forget(gnn_hetero_sample_t *s)
+{
+    for (int64_t k = 0; k < s->n_graphs; k++) {
+        gnn_graph_free(s->graphs[k]);
+        s->graphs[k] = NULL;
+    }
+    for (int64_t t = 0; t < s->sampler->n_types; t++) {
+        drawn_nodes_t *nodes = &s->nodes[t];
+        for (int64_t k = 0; k < nodes->count; k++)
+            nodes->place[nodes->nodes[k]] = -1;
+        nodes->count = nodes->begin = nodes->end = 0;
+    }
+    for (int64_t r = 0; r < s->sampler->n_relations; r++)
+        s->edges[r].rows = s->edges[r].edges = 0;
+}
+
+void gnn_hetero_sample_free(gnn_hetero_sample_t *sample)
+{
+    if (!sample)
+        return;
+    for (int64_t k = 0; sample->graphs && k < sample->n_graphs; k++)
+        gnn_graph_free(sample->graphs[k]);
+    for (int64_t t = 0; sample->nodes && t < sample->sampler->n_types; t++) {
+        gnn_free(sample->nodes[t].place);
+        gnn_free(sample->nodes[t].nodes);
+    }
+    for (int64_t r = 0; sample->edges && r < sample->sampler->n_relations; r++) {
+        gnn_free(sample->edges[r].indptr);
+        gnn_free(sample->edges[r].numbers);
+        gnn_free(sample->edges[r].senders);
+    }
+    gnn_free(sample->graphs);
+    gnn_free(sample->nodes);
+    gnn_free(sample->edges);
+    gnn_free(sample);
+}
+
+/* ---- drawing ---- */
+
+/* Room for `more` behind `count`, which are kept. */
+static int widen(void *array, int64_t count, int64_t *room, int64_t more, size_t element)
+{
+    int64_t wanted;
+    if (!gnn__add(count, more, &wanted) || !gnn__add(wanted, wanted / 2, &wanted))
+        return gnn__error(GNN_EOVERFLOW, "%lld more in a sample of %lld", (long long)more,
+                          (long long)count);
+    if (count + more <= *room)
+        return GNN_OK;
+    GNN_TRY(gnn__grow(array, *room, wanted, element, "a sample"));
+    *room = wanted;
+    return GNN_OK;
+}
+
+/* The place of a node, which it gets if it has none. The room must be there. */
+static int32_t place_of(drawn_nodes_t *nodes, int32_t node)
+{
+    int32_t *place = &nodes->place[node];
+    if (*place < 0) {
+        *place = (int32_t)nodes->count;
+        nodes->nodes[nodes->count++] = node;
+    }
+    return *place;
+}
+
+/* Rows for the receivers begin .. end - 1, and how many senders each gets; *more in all. */
+static int open_rows(gnn_hetero_sample_t *s, gnn_context_t *context, int64_t r, int64_t fan_out,
+                     int64_t *more)
+{
+    const along_t *along = &s->sampler->along[r];
+    const drawn_nodes_t *to = &s->nodes[along->to];
+    drawn_edges_t *e = &s->edges[r];
+    const int64_t rows = to->end - to->begin, before = e->edges;
+    const int threads = gnn__threads(context, 64 * rows);
+    GNN_TRY(widen(&e->indptr, e->rows + 1, &e->room_rows, rows, sizeof *e->indptr));
+    int64_t *indptr = e->indptr + e->rows;
+    indptr[0] = before;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < rows; k++)
+        indptr[k + 1] = gnn__pick_count(&along->pick, fan_out, to->nodes[to->begin + k]);
+    for (int64_t k = 0; k < rows; k++)
+        indptr[k + 1] += indptr[k];
+    *more = indptr[rows] - before;
+    return GNN_OK;
+}
+
+/* Draws along relation r for the nodes that the hop before brought; senders that are new stand
+ * behind the others of their type. */
+static int draw_along(gnn_hetero_sample_t *s, gnn_context_t *context, int64_t r, int64_t hop)
+{
+    const gnn_hetero_sampler_t *of = s->sampler;
+    const along_t *along = &of->along[r];
+    const int64_t draw = hop * of->n_relations + r, fan_out = of->fan_outs[draw];
+    drawn_nodes_t *to = &s->nodes[along->to], *from = &s->nodes[along->from];
+    drawn_edges_t *e = &s->edges[r];
+    const int64_t rows = to->end - to->begin, begin = e->edges;
+    int64_t more, room = e->room_edges;
+    GNN_TRY(open_rows(s, context, r, fan_out, &more));
+    GNN_TRY(widen(&e->numbers, begin, &room, more, sizeof *e->numbers));
+    GNN_TRY(widen(&e->senders, begin, &e->room_edges, more, sizeof *e->senders));
+    GNN_TRY(widen(&from->nodes, from->count, &from->room,
+                  gnn__min(more, of->counts[along->from] - from->count), sizeof *from->nodes));
+    const int threads = gnn__threads(context, 64 * (more + rows));
+    const int64_t *indptr = e->indptr + e->rows;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, ROWS_AT_ONCE)
+    for (int64_t k = 0; k < rows; k++) {
+        const int32_t node = to->nodes[to->begin + k];
+        gnn__stream_t stream = gnn__stream(s->key, draw, node);
+        gnn__pick(&along->pick, fan_out, node, &stream, indptr[k + 1] - indptr[k],
+                  e->numbers + indptr[k], NULL);
+    }
+    for (int64_t k = begin; k < begin + more; k++) {
+        const int64_t place = e->numbers[k];
+        e->senders[k] = place_of(from, along->pick.pairs->indices[place]);
+        e->numbers[k] = gnn__pairs_edge(along->pick.pairs, place);
+    }
+    e->rows += rows;
+    e->edges += more;
+    return GNN_OK;
+}
+
+static int add_seeds(gnn_hetero_sample_t *s, int64_t type, int64_t count, const int32_t *seeds)
+{
+    if (type < 0 || type >= s->sampler->n_types)
+        return gnn__error(GNN_EINVALID, "there is no type %lld of %lld", (long long)type,
+                          (long long)s->sampler->n_types);
+    const int64_t n = s->sampler->counts[type];
+    drawn_nodes_t *nodes = &s->nodes[type];
+    if (count < 1 || count > n)
+        return gnn__error(GNN_EINVALID, "%lld seeds, expected 1 to %lld, the type's nodes",
+                          (long long)count, (long long)n);
+    GNN_TRY(widen(&nodes->nodes, 0, &nodes->room, count, sizeof *nodes->nodes));
+    for (int64_t k = 0; k < count; k++) {
+        if (seeds[k] < 0 || seeds[k] >= n)
+            return gnn__error(GNN_EINVALID, "seeds[%lld] = %d, but the type has %lld nodes",
+                              (long long)k, seeds[k], (long long)n);
+        if (place_of(nodes, seeds[k]) != k)
+            return gnn__error(GNN_EINVALID, "seeds[%lld] = %d came before, at %d", (long long)k,
+                              seeds[k], nodes->place[seeds[k]]);
+    }
+    return GNN_OK;
+}
+
+/* Nodes of the last hop draw no senders: their rows are empty. */
+static int close_rows(gnn_hetero_sample_t *s, int64_t r)
+{
+    drawn_edges_t *e = &s->edges[r];
+    const int64_t rows = s->nodes[s->sampler->along[r].to].count - e->rows;
+    GNN_TRY(widen(&e->indptr, e->rows + 1, &e->room_rows, rows, sizeof *e->indptr));
+    for (int64_t k = 0; k <= rows; k++)
+        e->indptr[e->rows + k] = e->edges;
+    e->rows += rows;
+    return GNN_OK;
+}
+
+static int draw(gnn_hetero_sample_t *s, gnn_context_t *context)
+{
+    const gnn_hetero_sampler_t *of = s->sampler;
+    for (int64_t hop = 0; hop < of->hops; hop++) {
+        for (int64_t t = 0; t < of->n_types; t++) {
+            s->nodes[t].begin = s->nodes[t].end;
+            s->nodes[t].end = s->nodes[t].count;
+        }
+        for (int64_t r = 0; r < of->n_relations; r++)
+            GNN_TRY(draw_along(s, context, r, hop));
+    }
+    for (int64_t r = 0; r < of->n_relations; r++)
+        GNN_TRY(close_rows(s, r));
+    for (int64_t k = 0; k < s->n_graphs; k++)
+        GNN_TRY(of->form->make(&s->graphs[k], s, k));
+    return GNN_OK;
+}
+
+int gnn_hetero_sample_draw(gnn_hetero_sample_t *sample, gnn_context_t *context, int64_t type,
+                           int64_t n_seeds, const int32_t *seeds, int64_t epoch, int64_t batch)
+{
+    GNN__NEED(sample);
+    GNN__NEED(seeds);
+    if (context)
+        GNN_TRY(gnn__team_start(context));
+    forget(sample);
+    int rc = gnn__draw_key(sample->key, sample->sampler->seed, "hetero_sample", epoch, batch);
+    if (rc == GNN_OK)
+        rc = add_seeds(sample, type, n_seeds, seeds);
+    if (rc == GNN_OK)
+        rc = draw(sample, context);
+    if (rc != GNN_OK)
+        forget(sample);
+    return rc;
+}
+
+/* ---- what was drawn ---- */
+
+const int32_t *gnn_hetero_sample_nodes(const gnn_hetero_sample_t *sample, int64_t type, int64_t *count)
+{
+    const bool there = sample && type >= 0 && type < sample->sampler->n_types;
+    if (count)
+        *count = there ? sample->nodes[type].count : 0;
+    return there ? sample->nodes[type].nodes : NULL;
+}
+
+const int64_t *gnn_hetero_sample_edges(const gnn_hetero_sample_t *sample, int64_t relation,
+                                       int64_t *count)
+{
+    const bool there = sample && relation >= 0 && relation < sample->sampler->n_relations;
+    if (count)
+        *count = there ? sample->edges[relation].edges : 0;
+    return there ? sample->edges[relation].numbers : NULL;
+}
+
+gnn_graph_t *gnn_hetero_sample_graph(const gnn_hetero_sample_t *sample, int64_t slot)
+{
+    return sample && slot >= 0 && slot < sample->n_graphs ? sample->graphs[slot] : NULL;
+}

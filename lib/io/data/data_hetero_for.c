@@ -1,0 +1,192 @@
+/* Data sets of several types with the graphs and features that one block reads. */
+#include <graphs/hetero.h>
+#include <lib/base/base.h>
+#include <lib/io/arrays/arrays.h>
+
+/* A block: how many graphs it runs on, and how each is made. */
+typedef struct {
+    const char *name;
+    bool of_all; /* its nodes are those of all types; else those of one */
+    int64_t (*count)(const gnn_hetero_t *hetero);
+    int (*make)(gnn_graph_t **graph, const gnn_hetero_t *hetero, const gnn_data_t *data, int64_t k);
+} block_t;
+
+static int64_t relations(const gnn_hetero_t *hetero)
+{
+    return hetero->n_relations;
+}
+
+static int64_t types(const gnn_hetero_t *hetero)
+{
+    return hetero->n_types;
+}
+
+static int part(gnn_graph_t **graph, const gnn_hetero_t *hetero, const gnn_data_t *data, int64_t k)
+{
+    (void)hetero;
+    return gnn_graph_part(graph, gnn_data_graph(data), k);
+}
+
+static int relation(gnn_graph_t **graph, const gnn_hetero_t *hetero, const gnn_data_t *data, int64_t k)
+{
+    (void)data;
+    return gnn_graph_relation(graph, hetero, k);
+}
+
+static int towards(gnn_graph_t **graph, const gnn_hetero_t *hetero, const gnn_data_t *data, int64_t k)
+{
+    (void)data;
+    return gnn_graph_towards(graph, hetero, k);
+}
+
+static const block_t blocks[] = {{"rgcn", true, relations, part},
+                                 {"hetero_conv", false, relations, relation},
+                                 {"hgt", false, types, towards}};
+enum { BLOCKS = sizeof blocks / sizeof *blocks };
+
+static int find(const block_t **found, const char *name)
+{
+    char names[80] = "";
+    for (int k = 0; k < BLOCKS; k++) {
+        gnn__append_name(names, sizeof names, ", ", blocks[k].name);
+        if (strcmp(blocks[k].name, name) == 0) {
+            *found = &blocks[k];
+            return GNN_OK;
+        }
+    }
+    return gnn__error(GNN_ENOTFOUND, "no block of types is called \"%.40s\"; there are %s", name,
+                      names);
+}
+
+/* Nodes of each part, (3 x count), or nothing if no node has one. */
+static int make_masks(uint8_t **masks, const gnn_node_type_t *type)
+{
+    bool any = false;
+    *masks = NULL;
+    for (int64_t k = 0; type->part && k < type->count; k++) {
+        if (type->part[k] < -1 || type->part[k] > GNN_TEST)
+            return gnn__error(GNN_EINVALID, "type %.40s: node %lld is in part %d, expected %d to %d",
+                              type->name, (long long)k, type->part[k], -1, GNN_TEST);
+        any = any || type->part[k] >= 0;
+    }
+    if (!any)
+        return GNN_OK;
+    GNN_TRY(gnn__new(masks, 3 * type->count, 1, "masks"));
+    for (int64_t k = 0; k < type->count; k++)
+        if (type->part[k] >= 0)
+            (*masks)[type->part[k] * type->count + k] = 1;
+    return GNN_OK;
+}
+
+/* The features of each type under "x.TYPE". */
+static int add_features(gnn_data_t *data, const gnn_node_type_t *type)
+{
+    char *name;
+    int64_t count;
+    if (!type->x)
+        return GNN_OK;
+    GNN_TRY(gnn_tensor_check(type->x, type->name));
+    if (type->x->rows != type->count)
+        return gnn__error(GNN_ESHAPE, "type %.40s has %lld nodes, its features %lld rows",
+                          type->name, (long long)type->count, (long long)type->x->rows);
+    if (!gnn__mul(type->count, type->x->cols, &count))
+        return gnn__error(GNN_EOVERFLOW, "the features of %.40s do not fit", type->name);
+    gnn_real_t *rows = NULL;
+    GNN_TRY(gnn__asprintf(&name, "x.%s", type->name));
+    int rc = gnn__new(&rows, count, sizeof *rows, "features of a type");
+    for (int64_t k = 0; rc == GNN_OK && k < type->count; k++)
+        memcpy(rows + k * type->x->cols, gnn__row(type->x, k), (size_t)type->x->cols * sizeof *rows);
+    if (rc == GNN_OK)
+        rc = gnn_data_array_set(data, GNN_ON_TYPES,
+                                &(gnn_array_t){.name = name,
+                                               .dtype = GNN__REAL_DTYPE,
+                                               .ndim = 2,
+                                               .shape = {type->count, type->x->cols},
+                                               .count = count,
+                                               .data = rows});
+    gnn_free(rows);
+    gnn_free(name);
+    return rc;
+}
+
+/* The nodes of one type, which hear through the graphs of slots alone. */
+static int of_type(gnn_data_t **data, const gnn_hetero_t *h, int64_t t)
+{
+    const gnn_node_type_t *type = &h->types[t];
+    gnn_graph_t *graph = NULL;
+    uint8_t *masks = NULL;
+    int rc;
+    GNN_CHECK(make_masks(&masks, type));
+    GNN_CHECK(gnn_graph_from_edges(&graph, type->count, type->count, 0, NULL, NULL));
+    GNN_CHECK(gnn_data_new(
+        data, &(gnn_data_config_t){.name = type->name,
+                                   .graph = graph,
+                                   .x = type->x,
+                                   .labels = type->labels,
+                                   .splits = masks ? 1 : 0,
+                                   .train = masks ? masks + GNN_TRAIN * type->count : NULL,
+                                   .validation = masks ? masks + GNN_VALIDATION * type->count : NULL,
+                                   .test = masks ? masks + GNN_TEST * type->count : NULL}));
+    graph = NULL; /* the set's now */
+    for (int64_t k = 0; k < h->n_types; k++)
+        GNN_CHECK(add_features(*data, &h->types[k]));
+done:
+    gnn_graph_free(graph);
+    gnn_free(masks);
+    return rc;
+}
+
+static int add_graphs(gnn_data_t *data, const gnn_hetero_t *hetero, const block_t *block)
+{
+    const int64_t count = block->count(hetero);
+    gnn_graph_t **graphs;
+    int rc;
+    GNN_TRY(gnn__new(&graphs, count, sizeof *graphs, "graphs of slots"));
+    for (int64_t k = 0; k < count; k++)
+        GNN_CHECK(block->make(&graphs[k], hetero, data, k));
+    GNN_CHECK(gnn_data_graphs_set(data, count, graphs));
+    gnn_free(graphs);
+    return GNN_OK;
+done:
+    for (int64_t k = 0; k < count; k++)
+        gnn_graph_free(graphs[k]);
+    gnn_free(graphs);
+    return rc;
+}
+
+/* A description is checked whole where a graph of it is made. */
+static int check(const gnn_hetero_t *hetero)
+{
+    gnn_graph_t *graph;
+    GNN_TRY(gnn_graph_towards(&graph, hetero, 0));
+    gnn_graph_free(graph);
+    return GNN_OK;
+}
+
+int gnn_data_hetero_for(gnn_data_t **data, const gnn_hetero_t *hetero, const char *block,
+                        const char *type)
+{
+    const block_t *row = NULL;
+    int64_t t = 0;
+    GNN__NEED(data);
+    *data = NULL;
+    GNN__NEED(hetero);
+    GNN__NEED(block);
+    GNN_TRY(find(&row, block));
+    if (row->of_all != (type == NULL))
+        return gnn__error(GNN_EINVALID,
+                          row->of_all ? "a set for %s has the nodes of all types: type is NULL"
+                                      : "a set for %s has the nodes of one type, which is NULL",
+                          row->name);
+    GNN_TRY(check(hetero));
+    if (type && (t = gnn_hetero_type(hetero, type)) < 0)
+        return GNN_ENOTFOUND;
+    int rc = row->of_all ? gnn_data_hetero(data, hetero) : of_type(data, hetero, t);
+    if (rc == GNN_OK)
+        rc = add_graphs(*data, hetero, row);
+    if (rc != GNN_OK) {
+        gnn_data_free(*data);
+        *data = NULL;
+    }
+    return rc;
+}

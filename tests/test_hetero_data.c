@@ -1,0 +1,307 @@
+/* Learning on several types of nodes and edges: batches of one's own, and data sets that gnn_train
+ * takes, with a graph for each slot of the model. */
+#include "support.h"
+
+enum { AUTHORS = 40, PAPERS = 120, WRITTEN = 3 };
+
+/* A paper's class is told by its authors alone: which of two kinds most of them are. */
+typedef struct {
+    gnn_real_t author[AUTHORS], paper[PAPERS];
+    gnn_tensor_t x[2];
+    int64_t src[PAPERS * WRITTEN], dst[PAPERS * WRITTEN];
+    int32_t labels[PAPERS];
+    uint8_t masks[2][PAPERS];
+    gnn_graph_t *graphs[2];
+    gnn_named_t values[2];
+} papers_t;
+
+static void draw(papers_t *p)
+{
+    for (int a = 0; a < AUTHORS; a++)
+        p->author[a] = a % 2 ? 1 : -1;
+    for (int k = 0; k < PAPERS; k++) {
+        int kind = 0;
+        p->paper[k] = 1;
+        for (int w = 0; w < WRITTEN; w++) {
+            const int author = (k * 7 + w * w * 5 + k / 11) % AUTHORS;
+            p->src[k * WRITTEN + w] = author;
+            p->dst[k * WRITTEN + w] = k;
+            kind += author % 2 ? 1 : -1;
+        }
+        p->labels[k] = kind > 0;
+        p->masks[k % 2][k] = 1;
+    }
+    const gnn_node_type_t of[] = {{.name = "author", .count = AUTHORS},
+                                  {.name = "paper", .count = PAPERS}};
+    const gnn_relation_t along = {"author", "writes", "paper", PAPERS * WRITTEN, p->src, p->dst};
+    const gnn_hetero_t all = {of, 2, &along, 1};
+    for (int t = 0; t < 2; t++)
+        ck_ok(gnn_graph_towards(&p->graphs[t], &all, t));
+    p->x[0] = gnn_tensor(p->author, AUTHORS, 1);
+    p->x[1] = gnn_tensor(p->paper, PAPERS, 1);
+    p->values[0] = (gnn_named_t){.name = "x.author", .dense = &p->x[0]};
+    p->values[1] = (gnn_named_t){.name = "x.paper", .dense = &p->x[1]};
+}
+
+static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
+{
+    papers_t *p = user;
+    (void)epoch;
+    (void)index;
+    batch->inputs = (gnn_model_inputs_t){(const gnn_graph_t *const *)p->graphs, 2, p->values, 2};
+    batch->loss = (gnn_loss_t){.kind = GNN_LOSS_CROSS_ENTROPY,
+                               .labels = p->labels,
+                               .mask = p->masks[part == GNN_TRAIN ? 0 : 1]};
+    return GNN_OK;
+}
+
+START_TEST(a_model_of_types_learns_what_only_the_other_type_knows)
+{
+    static papers_t p;
+    gnn_context_t *context;
+    gnn_steps_t *steps;
+    gnn_model_t *model;
+    gnn_train_result_t result;
+    const gnn_source_t source = {.get = get, .count = {1, 1, 0}, .user = &p};
+    const char *const along = "author__writes__paper";
+    draw(&p);
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.seed = 3}));
+    ck_ok(gnn_steps_new(&steps));
+    ck_ok(gnn_steps_block(steps, "hetero_linear",
+                          &(gnn_block_t){.name = "in",
+                                         .out = 8,
+                                         .types = "author:1 paper:1",
+                                         .relations = along,
+                                         .layer = {.activation = GNN_RELU}}));
+    ck_ok(gnn_steps_block(steps, "hgt",
+                          &(gnn_block_t){.name = "hgt",
+                                         .input = "in",
+                                         .width = 8,
+                                         .heads = 2,
+                                         .types = "author paper",
+                                         .relations = along}));
+    ck_ok(gnn_steps_add(
+        steps, &(gnn_step_t){
+                   .kind = GNN_STEP_LINEAR, .name = "out", .input = "hgt.paper", .in = 8, .out = 2}));
+    ck_ok(gnn_model_build(&model, context, steps));
+    for (int t = 0; t < 2; t++)
+        ck_ok(gnn_model_prepare(model, t, p.graphs[t], GNN_ON));
+    ck_ok(gnn_train_batches(model, context, &source,
+                            &(gnn_train_config_t){.epochs = 100, .lr = (gnn_real_t)0.01}, &result));
+    ck_assert_double_ge(result.validation_metric, 0.95);
+    gnn_graph_free(p.graphs[0]);
+    gnn_graph_free(p.graphs[1]);
+    gnn_model_free(model);
+    gnn_steps_free(steps);
+    gnn_context_free(context);
+}
+END_TEST
+
+/* ---- the same from a data set ---- */
+
+/* What `draw` drew as a description; the arrays are `p`'s. */
+typedef struct {
+    gnn_node_type_t types[2];
+    gnn_relation_t along[2];
+    gnn_hetero_t all;
+    int8_t part[PAPERS];
+    int64_t back_src[PAPERS], back_dst[PAPERS];
+} described_t;
+
+static void describe(described_t *d, papers_t *p)
+{
+    for (int k = 0; k < PAPERS; k++) {
+        d->part[k] = p->masks[0][k] ? GNN_TRAIN : k % 4 == 1 ? GNN_VALIDATION : GNN_TEST;
+        d->back_src[k] = k;
+        d->back_dst[k] = (k + 1) % PAPERS;
+    }
+    d->types[0] = (gnn_node_type_t){.name = "author", .count = AUTHORS, .x = &p->x[0]};
+    d->types[1] = (gnn_node_type_t){
+        .name = "paper", .count = PAPERS, .x = &p->x[1], .labels = p->labels, .part = d->part};
+    d->along[0] = (gnn_relation_t){"author", "writes", "paper", PAPERS * WRITTEN, p->src, p->dst};
+    d->along[1] = (gnn_relation_t){"paper", "cites", "paper", PAPERS, d->back_src, d->back_dst};
+    d->all = (gnn_hetero_t){d->types, 2, d->along, 2};
+}
+
+#define ALONG "author__writes__paper paper__cites__paper"
+
+/* One linear map of each type, the block, and classes of papers; of "rgcn" one map of all. */
+static gnn_model_t *typed_model(gnn_context_t *context, const char *block)
+{
+    gnn_steps_t *steps;
+    gnn_model_t *model;
+    const bool all = strcmp(block, "rgcn") == 0;
+    gnn_block_t b = {.name = "b", .input = "in", .width = 8, .out = 8};
+    ck_ok(gnn_steps_new(&steps));
+    if (all) {
+        b.hops = b.rows = 2;
+        ck_ok(gnn_steps_add(
+            steps, &(gnn_step_t){.kind = GNN_STEP_LINEAR, .name = "in", .in = 4, .out = 8}));
+    } else {
+        b.heads = 2;
+        b.layer = GNN_SAGE(.in = 1);
+        b.types = strcmp(block, "hgt") == 0 ? "author paper" : "author:8 paper:8";
+        b.relations = ALONG;
+        ck_ok(gnn_steps_block(steps, "hetero_linear",
+                              &(gnn_block_t){.name = "in",
+                                             .out = 8,
+                                             .types = "author:1 paper:1",
+                                             .relations = ALONG,
+                                             .layer = {.activation = GNN_RELU}}));
+    }
+    ck_ok(gnn_steps_block(steps, block, &b));
+    ck_ok(gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_LINEAR,
+                                             .name = "out",
+                                             .input = all ? "b" : "b.paper",
+                                             .in = 8,
+                                             .out = 2}));
+    ck_ok(gnn_model_build(&model, context, steps));
+    gnn_steps_free(steps);
+    return model;
+}
+
+static const char *const typed_blocks[] = {"rgcn", "hetero_conv", "hgt"};
+
+/* gnn_train takes the set as it takes any other; weights are those of gnn_train_batches on the same
+ * graphs and features, bit for bit. */
+START_TEST(a_set_of_types_is_trained_as_any_other)
+{
+    static papers_t p;
+    static described_t d;
+    const char *block = typed_blocks[_i], *type = _i == 0 ? NULL : "paper";
+    gnn_context_t *context;
+    gnn_data_t *data;
+    gnn_train_result_t result, again;
+    gnn_train_memory_t memory;
+    double test;
+    const gnn_train_config_t config = {.epochs = 60, .lr = (gnn_real_t)0.02};
+    draw(&p);
+    describe(&d, &p);
+    ck_ok(gnn_context_new(&context, &(gnn_context_config_t){.seed = 3}));
+    ck_ok(gnn_data_hetero_for(&data, &d.all, block, type));
+    ck_assert_int_eq(gnn_data_graph_count(data), 2);
+    ck_assert_int_eq(gnn_data_nodes(data), _i == 0 ? AUTHORS + PAPERS : PAPERS);
+    ck_assert_ptr_null(gnn_data_graph_at(data, 2));
+    gnn_model_t *model = typed_model(context, block);
+    ck_assert_int_eq(gnn_model_graph_count(model), 2);
+    ck_ok(gnn_train_memory(model, context, data, &config, &memory));
+    ck_assert_uint_gt(memory.views, 0);
+    ck_ok(gnn_train(model, context, data, &config, &result));
+    ck_assert_double_ge(result.validation_metric, 0.9);
+    ck_ok(gnn_evaluate(model, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &test));
+    ck_assert_double_ge(test, 0.85);
+    gnn_real_t *numbers = calloc((size_t)gnn_data_nodes(data) * 2, sizeof *numbers);
+    const gnn_tensor_t out = gnn_tensor(numbers, gnn_data_nodes(data), 2);
+    ck_ok(gnn_predict(model, context, data, &out));
+    int right = 0, count = 0;
+    for (int64_t i = 0; i < gnn_data_nodes(data); i++)
+        if (gnn_data_mask(data, GNN_TEST, 0)[i]) {
+            right += (numbers[2 * i + 1] > numbers[2 * i]) == gnn_data_labels(data)[i];
+            count++;
+        }
+    ck_assert_double_eq_tol(test, (double)right / count, 1e-12);
+    if (type) {
+        for (int t = 0; t < 2; t++)
+            gnn_graph_free(p.graphs[t]);
+        for (int k = 0; k < 2; k++)
+            ck_ok(_i == 1 ? gnn_graph_relation(&p.graphs[k], &d.all, k)
+                          : gnn_graph_towards(&p.graphs[k], &d.all, k));
+        memset(p.masks[1], 0, sizeof p.masks[1]);
+        for (int k = 0; k < PAPERS; k++)
+            p.masks[1][k] = d.part[k] == GNN_VALIDATION;
+        gnn_context_set_seed(context, 3);
+        gnn_model_t *other = typed_model(context, block);
+        for (int k = 0; k < 2; k++)
+            ck_ok(gnn_model_prepare(other, k, p.graphs[k], GNN_ON));
+        const gnn_source_t source = {.get = get, .count = {1, 1, 0}, .user = &p};
+        ck_ok(gnn_train_batches(other, context, &source, &config, &again));
+        int64_t length, length_too;
+        const gnn_real_t *a = gnn_parameters_block(gnn_model_parameters(model), 0, &length),
+                         *b = gnn_parameters_block(gnn_model_parameters(other), 0, &length_too);
+        ck_assert_int_eq(length, length_too);
+        ck_assert_mem_eq(a, b, sizeof *a * (size_t)length);
+        ck_assert_int_eq(again.best_epoch, result.best_epoch);
+        gnn_model_free(other);
+    }
+    for (int t = 0; t < 2; t++)
+        gnn_graph_free(p.graphs[t]);
+    free(numbers);
+    gnn_model_free(model);
+    gnn_data_free(data);
+    gnn_context_free(context);
+}
+END_TEST
+
+static const int8_t beyond_parts[PAPERS] = {7};
+
+START_TEST(what_a_set_of_types_cannot_do_is_refused_in_words)
+{
+    static papers_t p;
+    static described_t d;
+    gnn_context_t *context;
+    gnn_data_t *data = NULL;
+    gnn_graph_t *few;
+    double value;
+    draw(&p);
+    describe(&d, &p);
+    ck_ok(gnn_context_new(&context, NULL));
+    ck_fails(gnn_data_hetero_for(&data, &d.all, "gcn", "paper"), GNN_ENOTFOUND,
+             "no block of types is called \"gcn\"; there are rgcn, hetero_conv, hgt");
+    ck_fails(gnn_data_hetero_for(&data, &d.all, "hgt", NULL), GNN_EINVALID, "nodes of one type");
+    ck_fails(gnn_data_hetero_for(&data, &d.all, "rgcn", "paper"), GNN_EINVALID, "type is NULL");
+    ck_fails(gnn_data_hetero_for(&data, &d.all, "hgt", "editor"), GNN_ENOTFOUND, "\"editor\"");
+    ck_fails(gnn_data_hetero_for(&data, NULL, "hgt", "paper"), GNN_EINVALID, "hetero");
+    d.types[1].part = beyond_parts;
+    ck_fails(gnn_data_hetero_for(&data, &d.all, "hgt", "paper"), GNN_EINVALID,
+             "type paper: node 0 is in part 7");
+    d.types[1].part = d.part;
+    p.x[0].rows = 3;
+    ck_fails(gnn_data_hetero_for(&data, &d.all, "hgt", "paper"), GNN_ESHAPE,
+             "type author has 40 nodes, its features 3 rows");
+    p.x[0].rows = AUTHORS;
+    ck_assert_ptr_null(data);
+    ck_ok(gnn_data_hetero_for(&data, &d.all, "hgt", "paper"));
+    gnn_model_t *model = typed_model(context, "hgt");
+    ck_fails(gnn_data_reorder(data), GNN_EUNSUPPORTED, "graphs for 2 slots");
+    ck_fails(gnn_data_save(data, "never.npz"), GNN_EUNSUPPORTED, "cannot be saved");
+    ck_fails(gnn_train(model, context, data,
+                       &(gnn_train_config_t){.sampling = &(gnn_sampling_t){.batch = 4}}, NULL),
+             GNN_EUNSUPPORTED, "samples on a set with graphs for 2 slots");
+    ck_fails(
+        gnn_train(model, context, data, &(gnn_train_config_t){.drop_edge = (gnn_real_t)0.5}, NULL),
+        GNN_EUNSUPPORTED, "dropped edges and nodes on a set");
+    ck_fails(gnn_data_graphs_set(data, -1, NULL), GNN_EINVALID, "-1 graphs");
+    ck_fails(gnn_data_graphs_set(data, 1, NULL), GNN_EINVALID, "the list is NULL");
+    ck_fails(gnn_data_graphs_set(data, 1, (gnn_graph_t *[]){NULL}), GNN_EINVALID, "slot 0 is NULL");
+    ck_assert_int_eq(gnn_data_graph_count(data), 2);
+    gnn_graph_t *three[3];
+    for (int k = 0; k < 3; k++)
+        ck_ok(gnn_graph_relation(&three[k], &d.all, k % 2));
+    ck_ok(gnn_data_graphs_set(data, 3, three));
+    ck_fails(gnn_evaluate(model, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &value),
+             GNN_EINVALID, "the model runs on 2 graph slots, the set has graphs for 3");
+    ck_ok(gnn_graph_relation(&few, &d.all, 1));
+    ck_ok(gnn_data_graphs_set(data, 1, &few));
+    ck_assert_ptr_eq(gnn_data_graph_at(data, 0), few);
+    ck_ok(gnn_data_graphs_set(data, 0, NULL));
+    ck_assert_int_eq(gnn_data_graph_count(data), 0);
+    ck_fails(gnn_data_save(data, "never.npz"), GNN_EUNSUPPORTED, "array x.author is on no place");
+    for (int t = 0; t < 2; t++)
+        gnn_graph_free(p.graphs[t]);
+    gnn_model_free(model);
+    gnn_data_free(data);
+    gnn_context_free(context);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("hetero_data");
+    TCase *c = tcase_create("hetero_data");
+    tcase_set_timeout(c, 600);
+    tcase_add_test(c, a_model_of_types_learns_what_only_the_other_type_knows);
+    tcase_add_loop_test(c, a_set_of_types_is_trained_as_any_other, 0, 3);
+    tcase_add_test(c, what_a_set_of_types_cannot_do_is_refused_in_words);
+    suite_add_tcase(suite, c);
+    return test_main(suite);
+}
