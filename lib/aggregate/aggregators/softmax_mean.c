@@ -1,6 +1,6 @@
 /* A softmax of every column over what is heard, with a learned temperature t: y = sum of w_j m_j,
  * w_j = exp(t m_j) / sum of exp(t m). State: of every column the largest t m, the sum of exp(t m -
- * largest), and the sum of m times that, which becomes y; then d_out. */
+ * largest), and the sum of m times that, which becomes y; then d_out over the sum. */
 #include <lib/aggregate/tables.h>
 #include <lib/kernels/neighbours/pair_rows.h>
 
@@ -36,8 +36,10 @@ static void finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const
                         const gnn_real_t *d_out)
 {
     (void)out;
+    const gnn_real_t *sum = s + shape->width;
+    gnn_real_t *share = s + 3 * shape->width;
     for (int64_t c = 0; c < shape->width; c++)
-        s[3 * shape->width + c] = d_out[c];
+        share[c] = sum[c] != 0 ? d_out[c] / sum[c] : 0;
 }
 
 static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t *s,
@@ -46,7 +48,7 @@ static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t
     const int64_t width = shape->width;
     const gnn_real_t d_t =
         gnn__pair_kernels()->soften_grad(width, shape->parameters.data[0], edge->message, s,
-                                         s + width, s + 2 * width, s + 3 * width, grad->message);
+                                         s + 2 * width, s + 3 * width, grad->message);
     if (grad->parameters.data)
         grad->parameters.data[0] += d_t;
 }

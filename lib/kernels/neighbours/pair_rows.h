@@ -46,10 +46,10 @@ typedef struct gnn__pair_kernels {
      * yet. */
     void (*soften)(int64_t n, gnn_real_t t, const gnn_real_t *x, gnn_real_t *most, gnn_real_t *sum,
                    gnn_real_t *heard);
-    /* Of y = heard / sum: dx += its gradient (unless NULL); returns that of t. */
+    /* Of y = heard / sum, where `share` is dy / sum: dx += its gradient (unless NULL); returns that
+     * of t. */
     gnn_real_t (*soften_grad)(int64_t n, gnn_real_t t, const gnn_real_t *x, const gnn_real_t *most,
-                              const gnn_real_t *sum, const gnn_real_t *y, const gnn_real_t *dy,
-                              gnn_real_t *dx);
+                              const gnn_real_t *y, const gnn_real_t *share, gnn_real_t *dx);
     /* The largest or least number, NaN if there was one, and how many share it; ties 0: nothing
      * yet. */
     void (*extreme)(int64_t n, bool largest, const gnn_real_t *x, gnn_real_t *best, gnn_real_t *ties);

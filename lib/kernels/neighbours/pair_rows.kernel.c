@@ -222,22 +222,19 @@ static void soften(int64_t n, gnn_real_t t, const gnn_real_t *x, gnn_real_t *mos
     }
 }
 
-/* dx = dy w (1 + t (x - y)), dt = sum of dy w x (x - y), w = exp(t x - most) / sum */
+/* With w = share exp(t x - most): dx = w (1 + t (x - y)), dt = the sum of w x (x - y) */
 static gnn_real_t soften_grad(int64_t n, gnn_real_t t, const gnn_real_t *x, const gnn_real_t *most,
-                              const gnn_real_t *sum, const gnn_real_t *y, const gnn_real_t *dy,
-                              gnn_real_t *dx)
+                              const gnn_real_t *y, const gnn_real_t *share, gnn_real_t *dx)
 {
     V all = gnn__vec_all(0);
     gnn_real_t total = 0;
     EACH_REGISTER(n)
     {
-        const V m = some(x + c, left), s = some(sum + c, left),
-                whole = gnn__vec_select((M)(s == 0), gnn__vec_all(1), s), /* lanes past the row */
-            off = m - some(y + c, left),
-                d = some(dy + c, left) * gnn__vec_exp(t * m - some(most + c, left)) / whole;
+        const V m = some(x + c, left), off = m - some(y + c, left),
+                w = some(share + c, left) * gnn__vec_exp(t * m - some(most + c, left));
         if (dx)
-            add(dx + c, d * (1 + t * off), left);
-        all += d * m * off;
+            add(dx + c, w * (1 + t * off), left);
+        all += w * m * off;
     }
     for (int l = 0; l < LANES; l++)
         total += all[l];
