@@ -133,8 +133,8 @@ static gnn__wanted_t wanted_by_receiver(const gnn__plan_t *plan)
     return w;
 }
 
-/* Derivatives of sums and means, and of what they hear, need no messages. A row that is known as one
- * reads none in accumulate_grad. */
+/* Derivatives of sums and means, and of what they hear, need no messages: accumulate_grad of these
+ * rows reads none. */
 static bool is_silent(const gnn__plan_t *plan)
 {
     return (plan->aggregator->fast == GNN__FAST_SUM || plan->aggregator->fast == GNN__FAST_MEAN) &&

@@ -14,7 +14,7 @@ static void weigh_message(const gnn__plan_t *plan, const gnn__pair_scratch_t *sc
 static void end_waiting(const gnn__plan_t *plan, const gnn__driver_run_t *run, int input,
                         const gnn__waiting_t *waiting, gnn_real_t *sums)
 {
-    const gnn__projection_t projection = gnn__pair_projection(plan, input);
+    const gnn__feature_weight_t projection = gnn__pair_projection(plan, input);
     if (*waiting->count > 0)
         gnn__pair_kernels()->project_weights(&projection, *waiting->count, waiting->features,
                                              waiting->d, sums + run->shared[input]);
@@ -26,7 +26,7 @@ void gnn__driver_project_grad(const gnn__plan_t *plan, const gnn__driver_run_t *
 {
     if (!gnn__has_features(plan, number))
         return;
-    const gnn__projection_t projection = gnn__pair_projection(plan, input);
+    const gnn__feature_weight_t projection = gnn__pair_projection(plan, input);
     if (gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_FEATURES))
         gnn__pair_kernels()->project_features(
             &projection, gnn__driver_free_row(waiting, projection.n),

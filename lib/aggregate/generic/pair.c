@@ -80,7 +80,7 @@ void gnn__pair_project(const gnn__plan_t *plan, int64_t number, int input, gnn_r
     if (!gnn__has_features(plan, number))
         return;
     const gnn_real_t *f = gnn__row(&plan->in[GNN_AGGREGATE_EDGE_FEATURES], number);
-    const gnn__projection_t projection = gnn__pair_projection(plan, input);
+    const gnn__feature_weight_t projection = gnn__pair_projection(plan, input);
     gnn__pair_kernels()->project(&projection, f, out, out);
 }
 

@@ -52,7 +52,7 @@ typedef struct gnn__listener {
     bool transposed; /* rows are senders */
     const gnn_real_t *dst_scale, *src_scale;
     const int64_t *dst_position, *src_position; /* NULL where no row reads distances */
-    bool silent;                                /* nobody reads messages, so that none are made */
+    bool silent;                                /* messages are not read, and not made */
     /* Of the node at a row's other end; empty on spans, whose rows follow one another. */
     gnn__far_rows_t far[GNN__FAR_ROWS];
     int n_far;
@@ -76,8 +76,8 @@ typedef struct gnn__pair {
 
 /* The pair at place `at` of a row whose node is `node`: who it is, and how far apart. */
 void gnn__pair_meet(const gnn__listener_t *listener, int64_t node, int64_t at, gnn__pair_t *pair);
-/* Its message (unless the listener is silent), weight and dropout. Pointers are into the inputs and the scratch: valid until the
- * next call. */
+/* Its message (unless the listener is silent), weight and dropout. Pointers are into the inputs and
+ * the scratch: valid until the next call. */
 void gnn__pair_load(const gnn__listener_t *listener, const gnn__pair_scratch_t *scratch,
                     gnn__pair_t *pair);
 
@@ -101,10 +101,10 @@ void gnn__pair_scores_grad(const gnn__plan_t *plan, const gnn__pair_scratch_t *s
                            const gnn__pair_t *pair, gnn__scores_grad_t *grad);
 
 /* What input `input` projects features with. */
-static inline gnn__projection_t gnn__pair_projection(const gnn__plan_t *plan, int input)
+static inline gnn__feature_weight_t gnn__pair_projection(const gnn__plan_t *plan, int input)
 {
     const gnn_tensor_t *w = &plan->in[input];
-    return (gnn__projection_t){
+    return (gnn__feature_weight_t){
         .count = plan->d_e, .n = w->cols, .stride = w->stride, .weight = w->data};
 }
 

@@ -7,21 +7,21 @@
 #include <lib/base/base.h>
 
 /* A matrix of weights (count x n) that projects features of edges. */
-typedef struct gnn__projection {
+typedef struct gnn__feature_weight {
     int64_t count, n, stride;
     const gnn_real_t *weight;
-} gnn__projection_t;
+} gnn__feature_weight_t;
 
 typedef struct gnn__pair_kernels {
     /* y = start + f W; y may be `start`. */
-    void (*project)(const gnn__projection_t *w, const gnn_real_t *f, const gnn_real_t *start,
+    void (*project)(const gnn__feature_weight_t *w, const gnn_real_t *f, const gnn_real_t *start,
                     gnn_real_t *y);
     /* Gradients of `pairs` projections, d (pairs x n): dw (count x n) += the sum of f d, pair after
      * pair in order. */
-    void (*project_weights)(const gnn__projection_t *w, int64_t pairs, const gnn_real_t *const *f,
-                            const gnn_real_t *d, gnn_real_t *dw);
+    void (*project_weights)(const gnn__feature_weight_t *w, int64_t pairs,
+                            const gnn_real_t *const *f, const gnn_real_t *d, gnn_real_t *dw);
     /* df += W d of one pair. */
-    void (*project_features)(const gnn__projection_t *w, const gnn_real_t *d, gnn_real_t *df);
+    void (*project_features)(const gnn__feature_weight_t *w, const gnn_real_t *d, gnn_real_t *df);
 
     /* y = max(x + e, 0), NaN where the sum is; e may be NULL. */
     void (*relu_sum)(int64_t n, const gnn_real_t *x, const gnn_real_t *e, gnn_real_t *y);

@@ -35,7 +35,7 @@ GNN__INLINE void add(gnn_real_t *at, V x, int64_t left)
 
 enum { COLUMNS = 4, TILE_ROWS = LANES >= 16 ? 4 : 2, TILE_COLUMNS = LANES >= 16 ? 4 : 2 };
 
-GNN__INLINE void project_block(const gnn__projection_t *w, const int registers, int64_t c,
+GNN__INLINE void project_block(const gnn__feature_weight_t *w, const int registers, int64_t c,
                                const gnn_real_t *f, const gnn_real_t *start, gnn_real_t *y)
 {
     V sum[COLUMNS];
@@ -48,7 +48,7 @@ GNN__INLINE void project_block(const gnn__projection_t *w, const int registers, 
         gnn__vec_store(y + c + u * LANES, sum[u]);
 }
 
-static void project(const gnn__projection_t *w, const gnn_real_t *f, const gnn_real_t *start,
+static void project(const gnn__feature_weight_t *w, const gnn_real_t *f, const gnn_real_t *start,
                     gnn_real_t *y)
 {
     int64_t c = 0;
@@ -66,7 +66,7 @@ static void project(const gnn__projection_t *w, const gnn_real_t *f, const gnn_r
 }
 
 /* The sums of some rows and columns, over all pairs. */
-GNN__INLINE void weights_tile(const gnn__projection_t *w, const int rows, const int registers,
+GNN__INLINE void weights_tile(const gnn__feature_weight_t *w, const int rows, const int registers,
                               int64_t k, int64_t c, int64_t pairs, const gnn_real_t *const *f,
                               const gnn_real_t *d, gnn_real_t *dw)
 {
@@ -86,8 +86,9 @@ GNN__INLINE void weights_tile(const gnn__projection_t *w, const int rows, const 
             put(dw + (k + r) * w->n + c + u * LANES, sum[r][u], u == registers - 1 ? left : LANES);
 }
 
-GNN__INLINE void weights_rows(const gnn__projection_t *w, const int rows, int64_t k, int64_t pairs,
-                              const gnn_real_t *const *f, const gnn_real_t *d, gnn_real_t *dw)
+GNN__INLINE void weights_rows(const gnn__feature_weight_t *w, const int rows, int64_t k,
+                              int64_t pairs, const gnn_real_t *const *f, const gnn_real_t *d,
+                              gnn_real_t *dw)
 {
     int64_t c = 0;
     for (; c + TILE_COLUMNS * LANES <= w->n; c += TILE_COLUMNS * LANES)
@@ -96,8 +97,8 @@ GNN__INLINE void weights_rows(const gnn__projection_t *w, const int rows, int64_
         weights_tile(w, rows, 1, k, c, pairs, f, d, dw);
 }
 
-static void project_weights(const gnn__projection_t *w, int64_t pairs, const gnn_real_t *const *f,
-                            const gnn_real_t *d, gnn_real_t *dw)
+static void project_weights(const gnn__feature_weight_t *w, int64_t pairs,
+                            const gnn_real_t *const *f, const gnn_real_t *d, gnn_real_t *dw)
 {
     int64_t k = 0;
     for (; k + TILE_ROWS <= w->count; k += TILE_ROWS)
@@ -106,7 +107,7 @@ static void project_weights(const gnn__projection_t *w, int64_t pairs, const gnn
         weights_rows(w, 1, k, pairs, f, d, dw);
 }
 
-static void project_features(const gnn__projection_t *w, const gnn_real_t *d, gnn_real_t *df)
+static void project_features(const gnn__feature_weight_t *w, const gnn_real_t *d, gnn_real_t *df)
 {
     for (int64_t k = 0; k < w->count; k++) {
         V sum = gnn__vec_all(0);
