@@ -10,6 +10,7 @@
 #include <lib/kernels/isa.h>
 #include <lib/kernels/neighbours/neighbour_extreme.h>
 #include <lib/kernels/neighbours/neighbour_sum.h>
+#include <lib/kernels/neighbours/pair_rows.h>
 #include <lib/kernels/rowwise/dropout_mask.h>
 #include <lib/kernels/rowwise/elementwise.h>
 #include <lib/kernels/rowwise/head_dot.h>
@@ -29,6 +30,7 @@ GNN__DISPATCH(gnn__halves_kernels_t, halves_kernels)
 GNN__DISPATCH(gnn__thin_kernels_t, thin_kernels)
 
 GNN__DISPATCH(gnn__neighbour_sum_kernels_t, neighbour_sum_kernels)
+GNN__DISPATCH(gnn__pair_kernels_t, pair_kernels)
 GNN__DISPATCH_WIDE(gnn__neighbour_extreme_kernels_t, neighbour_extreme_kernels)
 
 GNN__DISPATCH(gnn__attention_rows_t, attention_rows)

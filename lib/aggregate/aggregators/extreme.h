@@ -5,6 +5,7 @@
 #define GNN_AGGREGATE_AGGREGATORS_EXTREME_H
 
 #include <lib/aggregate/tables.h>
+#include <lib/kernels/neighbours/pair_rows.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -16,16 +17,7 @@ static inline size_t extreme_state(const gnn_aggregate_shape_t *shape)
 static inline void extreme_accumulate(const gnn_aggregate_shape_t *shape, gnn_real_t *best,
                                       const gnn_real_t *message, bool largest)
 {
-    gnn_real_t *ties = best + shape->width;
-    for (int64_t c = 0; c < shape->width; c++) {
-        gnn_real_t m = message[c];
-        if (ties[c] == 0 || m != m || (largest ? m > best[c] : m < best[c])) {
-            best[c] = m;
-            ties[c] = 1;
-        } else if (m == best[c]) {
-            ties[c] += 1;
-        }
-    }
+    gnn__pair_kernels()->extreme(shape->width, largest, message, best, best + shape->width);
 }
 
 static inline void extreme_finish(const gnn_aggregate_shape_t *shape, gnn_real_t *best,
@@ -47,10 +39,9 @@ static inline void extreme_finish_grad(const gnn_aggregate_shape_t *shape, gnn_r
 static inline void extreme_accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t *best,
                                            const gnn_edge_t *edge, gnn_edge_grad_t *grad)
 {
-    const gnn_real_t *share = best + shape->width;
-    for (int64_t c = 0; grad->message && c < shape->width; c++)
-        if (edge->message[c] == best[c])
-            grad->message[c] += share[c];
+    if (grad->message)
+        gnn__pair_kernels()->extreme_grad(shape->width, edge->message, best, best + shape->width,
+                                          grad->message);
 }
 
 #endif

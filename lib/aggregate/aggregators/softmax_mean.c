@@ -1,8 +1,8 @@
 /* A softmax of every column over what is heard, with a learned temperature t: y = sum of w_j m_j,
  * w_j = exp(t m_j) / sum of exp(t m). State: of every column the largest t m, the sum of exp(t m -
- * largest), and the sum of m times that, which becomes y; then d_out. */
+ * largest), and the sum of m times that, which becomes y; then d_out over the sum. */
 #include <lib/aggregate/tables.h>
-#include <lib/kernels/simd/real_math.h>
+#include <lib/kernels/neighbours/pair_rows.h>
 
 static size_t declare(const gnn_aggregate_shape_t *shape, gnn_piece_t *pieces)
 {
@@ -20,18 +20,8 @@ static size_t state(const gnn_aggregate_shape_t *shape)
 static void accumulate(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const gnn_edge_t *edge)
 {
     const int64_t width = shape->width;
-    gnn_real_t *restrict most = s, *restrict sum = s + width, *restrict heard = s + 2 * width;
-    const gnn_real_t *restrict message = edge->message, t = shape->parameters.data[0];
-#pragma omp simd
-    for (int64_t c = 0; c < width; c++) {
-        const gnn_real_t m = message[c], x = t * m, before = sum[c] == 0 ? x : most[c],
-                         larger = x > before ? x : before,
-                         less = sum[c] == 0 ? 0 : gnn__exp(before - larger),
-                         w = gnn__exp(x - larger);
-        sum[c] = sum[c] * less + w;
-        heard[c] = heard[c] * less + w * m;
-        most[c] = larger;
-    }
+    gnn__pair_kernels()->soften(width, shape->parameters.data[0], edge->message, s, s + width,
+                                s + 2 * width);
 }
 
 static void finish(const gnn_aggregate_shape_t *shape, gnn_real_t *s, gnn_real_t *out)
@@ -46,27 +36,21 @@ static void finish_grad(const gnn_aggregate_shape_t *shape, gnn_real_t *s, const
                         const gnn_real_t *d_out)
 {
     (void)out;
+    const gnn_real_t *sum = s + shape->width;
+    gnn_real_t *share = s + 3 * shape->width;
     for (int64_t c = 0; c < shape->width; c++)
-        s[3 * shape->width + c] = d_out[c];
+        share[c] = sum[c] != 0 ? d_out[c] / sum[c] : 0;
 }
 
-/* dm_j = d_out w_j (1 + t (m_j - y)), dt = sum of d_out w_j m_j (m_j - y) */
 static void accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t *s,
                             const gnn_edge_t *edge, gnn_edge_grad_t *grad)
 {
     const int64_t width = shape->width;
-    const gnn_real_t *restrict message = edge->message, t = shape->parameters.data[0];
-    gnn_real_t *restrict d_message = grad->message, sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t c = 0; c < width; c++) {
-        const gnn_real_t m = message[c], off = m - s[2 * width + c],
-                         d = s[3 * width + c] * gnn__exp(t * m - s[c]) / s[width + c];
-        if (d_message)
-            d_message[c] += d * (1 + t * off);
-        sum += d * m * off;
-    }
+    const gnn_real_t d_t =
+        gnn__pair_kernels()->soften_grad(width, shape->parameters.data[0], edge->message, s,
+                                         s + 2 * width, s + 3 * width, grad->message);
     if (grad->parameters.data)
-        grad->parameters.data[0] += sum;
+        grad->parameters.data[0] += d_t;
 }
 
 const gnn_aggregator_t gnn_aggregator_softmax_mean = {

@@ -5,6 +5,7 @@
 #define GNN_AGGREGATE_AGGREGATORS_WELFORD_H
 
 #include <lib/aggregate/tables.h>
+#include <lib/kernels/neighbours/pair_rows.h>
 
 static inline size_t welford_state(const gnn_aggregate_shape_t *shape)
 {
@@ -14,21 +15,17 @@ static inline size_t welford_state(const gnn_aggregate_shape_t *shape)
 static inline void welford_accumulate(const gnn_aggregate_shape_t *shape, gnn_real_t *s,
                                       const gnn_edge_t *edge)
 {
-    gnn_real_t *mean = s + 1, *squares = mean + shape->width;
+    gnn_real_t *mean = s + 1;
     s[0] += 1;
-    for (int64_t c = 0; c < shape->width; c++) {
-        gnn_real_t difference = edge->message[c] - mean[c];
-        mean[c] += difference / s[0];
-        squares[c] += difference * (edge->message[c] - mean[c]);
-    }
+    gnn__pair_kernels()->welford(shape->width, s[0], edge->message, mean, mean + shape->width);
 }
 
 static inline void welford_accumulate_grad(const gnn_aggregate_shape_t *shape, const gnn_real_t *s,
                                            const gnn_edge_t *edge, gnn_edge_grad_t *grad)
 {
     const gnn_real_t *mean = s + 1, *factor = mean + shape->width;
-    for (int64_t c = 0; grad->message && c < shape->width; c++)
-        grad->message[c] += factor[c] * (edge->message[c] - mean[c]);
+    if (grad->message)
+        gnn__pair_kernels()->welford_grad(shape->width, factor, edge->message, mean, grad->message);
 }
 
 #endif

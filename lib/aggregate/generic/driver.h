@@ -24,6 +24,7 @@ typedef struct gnn__driver_run {
     /* Where the sums of a chunk stand for an input that all pairs share; -1: it is not one. */
     int64_t shared[GNN_AGGREGATE_INPUTS], shared_size;
     gnn__wanted_t wanted;
+    bool silent; /* backward needs no messages */
 } gnn__driver_run_t;
 
 /* ---- driver_run.c ---- */
@@ -66,10 +67,19 @@ void gnn__driver_message_grad(const gnn__plan_t *plan, const gnn__driver_run_t *
 /* The same to the sender. */
 void gnn__driver_send_message_grad(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
                                    const gnn__pair_t *pair);
-/* d_projected (cols) goes to the features' row and to the sums of the weight, input `input`. */
+/* The free row of `waiting` is the gradient of what input `input` projected: it goes to the
+ * features' row, and waits for the sums of the weight. */
 void gnn__driver_project_grad(const gnn__plan_t *plan, const gnn__driver_run_t *run, int input,
-                              int64_t number, const gnn_real_t *d_projected, int64_t cols,
-                              gnn_real_t *sums);
+                              int64_t number, const gnn__waiting_t *waiting, gnn_real_t *sums);
+/* At the end of a chunk: nothing waits any longer. */
+void gnn__driver_end_waiting(const gnn__plan_t *plan, const gnn__driver_run_t *run,
+                             const gnn__pair_scratch_t *scratch, gnn_real_t *sums);
+
+/* The free row, of `cols` numbers. */
+static inline gnn_real_t *gnn__driver_free_row(const gnn__waiting_t *waiting, int64_t cols)
+{
+    return waiting->d + *waiting->count * cols;
+}
 
 /* The sums of a chunk for an input, in its shape; data NULL where its gradient is not wanted. */
 static inline gnn_tensor_t gnn__driver_sums(const gnn__plan_t *plan, const gnn__driver_run_t *run,

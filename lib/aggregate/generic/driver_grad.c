@@ -3,6 +3,7 @@
  * senders. Sums over all pairs are made per fixed chunk and added in order. Before, the state of a
  * receiver becomes what its pairs need. */
 #include <lib/aggregate/generic/driver.h>
+#include <lib/aggregate/tables.h>
 
 /* ---- memory ---- */
 
@@ -132,6 +133,14 @@ static gnn__wanted_t wanted_by_receiver(const gnn__plan_t *plan)
     return w;
 }
 
+/* Derivatives of sums and means, and of what they hear, need no messages: accumulate_grad of these
+ * rows reads none. */
+static bool is_silent(const gnn__plan_t *plan)
+{
+    return (plan->aggregator->fast == GNN__FAST_SUM || plan->aggregator->fast == GNN__FAST_MEAN) &&
+           !gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_WEIGHT);
+}
+
 static bool senders_want(const gnn__plan_t *plan)
 {
     bool want = gnn__wants_gradient(plan, GNN_AGGREGATE_SRC_MESSAGE) ||
@@ -161,6 +170,7 @@ int gnn__driver_backward(const gnn__plan_t *plan, gnn_op_call_t *call)
     size_t bytes;
     GNN_TRY(gnn__driver_backward_memory(plan, call->scratch, &run, &bytes));
     run.wanted = wanted_by_receiver(plan);
+    run.silent = is_silent(plan);
     gnn__driver_positions(plan, &run);
     gnn__zero_gradients(plan, 0);
     const int threads = gnn__gradient_threads(plan, gnn__driver_work(plan));

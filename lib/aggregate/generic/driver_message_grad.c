@@ -11,23 +11,36 @@ static void weigh_message(const gnn__plan_t *plan, const gnn__pair_scratch_t *sc
         scratch->d_message[c] *= pair->weight;
 }
 
+static void end_waiting(const gnn__plan_t *plan, const gnn__driver_run_t *run, int input,
+                        const gnn__waiting_t *waiting, gnn_real_t *sums)
+{
+    const gnn__feature_weight_t projection = gnn__pair_projection(plan, input);
+    if (*waiting->count > 0)
+        gnn__pair_kernels()->project_weights(&projection, *waiting->count, waiting->features,
+                                             waiting->d, sums + run->shared[input]);
+    *waiting->count = 0;
+}
+
 void gnn__driver_project_grad(const gnn__plan_t *plan, const gnn__driver_run_t *run, int input,
-                              int64_t number, const gnn_real_t *d_projected, int64_t cols,
-                              gnn_real_t *sums)
+                              int64_t number, const gnn__waiting_t *waiting, gnn_real_t *sums)
 {
     if (!gnn__has_features(plan, number))
         return;
-    const gnn_real_t *f = gnn__row(&plan->in[GNN_AGGREGATE_EDGE_FEATURES], number);
-    gnn_real_t *d_weight = sums + run->shared[input],
-               *d_f = gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_FEATURES)
-                          ? gnn__row(&plan->d[GNN_AGGREGATE_EDGE_FEATURES], number)
-                          : NULL;
-    const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
-    for (int64_t e = 0; e < plan->d_e; e++) {
-        kernels->scale(cols, f[e], d_projected, true, d_weight + e * cols);
-        if (d_f)
-            d_f[e] += (gnn_real_t)kernels->dot(cols, gnn__row(&plan->in[input], e), d_projected);
-    }
+    const gnn__feature_weight_t projection = gnn__pair_projection(plan, input);
+    if (gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_FEATURES))
+        gnn__pair_kernels()->project_features(
+            &projection, gnn__driver_free_row(waiting, projection.n),
+            gnn__row(&plan->d[GNN_AGGREGATE_EDGE_FEATURES], number));
+    waiting->features[(*waiting->count)++] = gnn__row(&plan->in[GNN_AGGREGATE_EDGE_FEATURES], number);
+    if (*waiting->count == GNN__WAITING)
+        end_waiting(plan, run, input, waiting, sums);
+}
+
+void gnn__driver_end_waiting(const gnn__plan_t *plan, const gnn__driver_run_t *run,
+                             const gnn__pair_scratch_t *scratch, gnn_real_t *sums)
+{
+    end_waiting(plan, run, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, &scratch->d_edge, sums);
+    end_waiting(plan, run, GNN_AGGREGATE_EDGE_KEY_WEIGHT, &scratch->d_key, sums);
 }
 
 void gnn__driver_message_grad(const gnn__plan_t *plan, const gnn__driver_run_t *run,
@@ -41,18 +54,19 @@ void gnn__driver_message_grad(const gnn__plan_t *plan, const gnn__driver_run_t *
         .dst = gnn__wants_gradient(plan, GNN_AGGREGATE_DST_MESSAGE)
                    ? gnn__row(&plan->d[GNN_AGGREGATE_DST_MESSAGE], pair->i)
                    : NULL,
-        .edge = gnn__zeroed(scratch->d_edge, plan->edge_width, run->wanted.edge),
+        .edge = gnn__zeroed(gnn__driver_free_row(&scratch->d_edge, plan->edge_width),
+                            plan->edge_width, run->wanted.edge),
         .parameters = gnn__driver_sums(plan, run, GNN_AGGREGATE_MESSAGE_PARAMETERS, sums)};
     if (grad.dst || grad.edge || grad.parameters.data)
         plan->message->message_grad(&plan->message_shape, &pair->rows, scratch->d_message, &grad);
     if (!grad.edge)
         return;
-    if (plan->edge_message)
-        gnn__driver_project_grad(plan, run, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, pair->number,
-                                 grad.edge, plan->edge_width, sums);
     const int64_t bias = run->shared[GNN_AGGREGATE_EDGE_MESSAGE_BIAS];
     if (bias >= 0)
         gnn__elementwise_kernels()->scale(plan->edge_width, 1, grad.edge, true, sums + bias);
+    if (plan->edge_message)
+        gnn__driver_project_grad(plan, run, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, pair->number,
+                                 &scratch->d_edge, sums);
 }
 
 void gnn__driver_send_message_grad(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,

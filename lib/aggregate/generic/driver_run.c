@@ -42,19 +42,43 @@ gnn__pair_scratch_t gnn__driver_scratch(const gnn__plan_t *plan, const gnn__driv
     return gnn__pair_scratch(plan, run->scratch + omp_get_thread_num() * run->scratch_bytes);
 }
 
+/* The part's listener, with what it fetches: of senders, or of receivers, whose states backward
+ * reads. */
+static gnn__listener_t listen_ahead(const gnn__plan_t *plan, const gnn__driver_run_t *run,
+                                    int64_t p, bool transposed)
+{
+    gnn__listener_t listener = gnn__listener(plan, p, transposed, run->positions);
+    const gnn_tensor_t states = {run->states, plan->graph->n_dst, run->state_size, run->state_size};
+    listener.silent = run->silent;
+    listener.far_features = plan->edge_message || plan->edge_key;
+    if (transposed) {
+        gnn__listener_far_rows(&listener, &states);
+        gnn__listener_far_rows(&listener, &plan->in[GNN_AGGREGATE_DST_MESSAGE]);
+        gnn__listener_far_rows(&listener, &plan->in[GNN_AGGREGATE_QUERY]);
+        if (plan->scored)
+            gnn__listener_far_rows(&listener, &plan->d_out);
+    } else {
+        gnn__listener_far_rows(&listener, &plan->in[GNN_AGGREGATE_SRC_MESSAGE]);
+        gnn__listener_far_rows(&listener, &plan->in[GNN_AGGREGATE_KEY]);
+    }
+    return listener;
+}
+
 int64_t gnn__driver_visit(const gnn__plan_t *plan, const gnn__driver_run_t *run, int64_t p,
                           bool transposed, int threads, gnn__visit_t *visit)
 {
-    const gnn__listener_t listener = gnn__listener(plan, p, transposed, run->positions);
+    const gnn__listener_t listener = listen_ahead(plan, run, p, transposed);
     const int64_t chunks = gnn__chunks(listener.pairs, run->bounds);
     const bool sums = run->partials && !transposed;
     GNN__EACH_CHUNK (c, chunks, threads) {
         const gnn__pair_scratch_t scratch = gnn__driver_scratch(plan, run);
+        *scratch.d_edge.count = *scratch.d_key.count = 0;
         gnn_real_t *partial = sums ? run->partials + c * run->shared_size : NULL;
         if (partial)
             memset(partial, 0, sizeof *partial * (size_t)run->shared_size);
         for (int64_t r = run->bounds[c]; r < run->bounds[c + 1]; r++)
             visit(&listener, run, &scratch, r, partial);
+        gnn__driver_end_waiting(plan, run, &scratch, partial);
     }
     return chunks;
 }

@@ -147,7 +147,10 @@ static void receive_pair(const gnn__plan_t *plan, const gnn__driver_run_t *run,
     if (wanted->score) {
         gnn__scores_grad_t grad = {
             .edge.query = own_row(plan, GNN_AGGREGATE_QUERY, pair->i),
-            .edge.key = gnn__zeroed(scratch->d_key, plan->key_width, wanted->key),
+            .edge.key = wanted->key
+                            ? gnn__zeroed(gnn__driver_free_row(&scratch->d_key, plan->key_width),
+                                          plan->key_width, true)
+                            : NULL,
             .edge.parameters = gnn__driver_sums(plan, run, GNN_AGGREGATE_PARAMETERS, sums),
             .bias = gnn__users_edge(plan, pair->number)
                         ? own_row(plan, GNN_AGGREGATE_EDGE_BIAS, pair->number)
@@ -160,7 +163,7 @@ static void receive_pair(const gnn__plan_t *plan, const gnn__driver_run_t *run,
     }
     if (wanted->key)
         gnn__driver_project_grad(plan, run, GNN_AGGREGATE_EDGE_KEY_WEIGHT, pair->number,
-                                 scratch->d_key, plan->key_width, sums);
+                                 &scratch->d_key, sums);
     if (wanted->weight && pair->number < plan->in[GNN_AGGREGATE_EDGE_WEIGHT].rows)
         *gnn__row(&plan->d[GNN_AGGREGATE_EDGE_WEIGHT], pair->number) += d_weight * pair->scale;
 }

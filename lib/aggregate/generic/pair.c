@@ -1,11 +1,20 @@
 /* Making a pair ready: its distance, message, weight and dropout, from whatever inputs there
  * are. */
 #include <lib/aggregate/generic/pair.h>
-#include <lib/kernels/rowwise/elementwise.h>
+#include <lib/kernels/neighbours/pair_rows.h>
 
 static gnn_real_t *numbers(gnn__carve_t *c, int64_t count)
 {
     return gnn__carve(c, count, sizeof(gnn_real_t));
+}
+
+static gnn__waiting_t waiting(gnn__carve_t *c, int64_t width)
+{
+    gnn__waiting_t w;
+    w.count = gnn__carve(c, 1, sizeof *w.count);
+    w.features = gnn__carve(c, GNN__WAITING, sizeof *w.features);
+    w.d = numbers(c, GNN__WAITING * width);
+    return w;
 }
 
 static gnn__pair_scratch_t lay_out(const gnn__plan_t *plan, gnn__carve_t *c)
@@ -13,9 +22,9 @@ static gnn__pair_scratch_t lay_out(const gnn__plan_t *plan, gnn__carve_t *c)
     const int64_t heads = plan->shape.heads;
     gnn__pair_scratch_t s;
     s.edge = numbers(c, plan->edge_width);
-    s.d_edge = numbers(c, plan->edge_width);
     s.key = numbers(c, plan->key_width);
-    s.d_key = numbers(c, plan->key_width);
+    s.d_edge = waiting(c, plan->edge_width);
+    s.d_key = waiting(c, plan->edge_key ? plan->key_width : 0);
     s.message = numbers(c, plan->message_width);
     s.weighted = numbers(c, plan->message_width);
     s.d_message = numbers(c, plan->message_width);
@@ -54,19 +63,28 @@ gnn__listener_t gnn__listener(const gnn__plan_t *plan, int64_t p, bool transpose
                              .src_position = positions ? positions + plan->graph->n_dst : NULL};
 }
 
+void gnn__listener_far_rows(gnn__listener_t *l, const gnn_tensor_t *rows)
+{
+    enum { MOST = 512 }; /* bytes; a processor fetches what follows by itself */
+    if (!rows->data || l->n_far == GNN__FAR_ROWS || gnn__pairs_form(l->pairs) == GNN__SPANS)
+        return;
+    l->far[l->n_far++] =
+        (gnn__far_rows_t){(const char *)rows->data, rows->stride * (int64_t)sizeof(gnn_real_t),
+                          gnn__min(rows->cols * (int64_t)sizeof(gnn_real_t), MOST)};
+}
+
 /* ---- one pair ---- */
 
 void gnn__pair_project(const gnn__plan_t *plan, int64_t number, int input, gnn_real_t *out)
 {
-    const gnn_tensor_t *weight = &plan->in[input];
     if (!gnn__has_features(plan, number))
         return;
     const gnn_real_t *f = gnn__row(&plan->in[GNN_AGGREGATE_EDGE_FEATURES], number);
-    for (int64_t e = 0; e < plan->d_e; e++)
-        gnn__elementwise_kernels()->scale(weight->cols, f[e], gnn__row(weight, e), true, out);
+    const gnn__feature_weight_t projection = gnn__pair_projection(plan, input);
+    gnn__pair_kernels()->project(&projection, f, out, out);
 }
 
-static void load_message(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
+static void load_message(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch, bool silent,
                          gnn__pair_t *pair)
 {
     pair->rows = (gnn_message_rows_t){.distance = pair->distance};
@@ -84,12 +102,10 @@ static void load_message(const gnn__plan_t *plan, const gnn__pair_scratch_t *scr
             gnn__pair_project(plan, pair->number, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, scratch->edge);
         pair->rows.edge = scratch->edge;
     }
-    if (plan->message->is_sender) {
-        pair->message = pair->rows.src;
+    pair->message = silent ? NULL : plan->message->is_sender ? pair->rows.src : scratch->message;
+    if (silent || plan->message->is_sender)
         return;
-    }
     plan->message->message(&plan->message_shape, &pair->rows, scratch->message);
-    pair->message = scratch->message;
 }
 
 /* Weight of the input times the view's scales, the receiver's first: both ways of walking must
@@ -119,11 +135,39 @@ static void load_unscored(const gnn__plan_t *plan, const gnn__pair_scratch_t *sc
                           gnn__pair_t *pair)
 {
     pair->edge = (gnn_edge_t){.message = pair->message};
-    if (pair->weight == 1)
+    if (pair->weight == 1 || !pair->message)
         return;
     for (int64_t c = 0; c < plan->message_width; c++)
         scratch->weighted[c] = pair->weight * pair->message[c];
     pair->edge.message = scratch->weighted;
+}
+
+/* Inline: a compiler takes a function that does nothing else for one that does nothing. */
+#define ALWAYS static inline __attribute__((always_inline))
+
+ALWAYS void fetch(const char *row, int64_t bytes)
+{
+    enum { LINE = 64 };
+    for (int64_t at = 0; at < bytes; at += LINE)
+        __builtin_prefetch(row + at);
+    __builtin_prefetch(row + bytes - 1); /* rows need not begin with a line */
+}
+
+/* Rows are wanted some pairs ahead, across the ends of a row of pairs. */
+ALWAYS void look_ahead(const gnn__listener_t *l, int64_t at)
+{
+    enum { AHEAD = 16 };
+    const gnn_tensor_t *features = &l->plan->in[GNN_AGGREGATE_EDGE_FEATURES];
+    if (at + AHEAD >= l->pairs->count)
+        return;
+    const int64_t other = gnn__pairs_col(l->pairs, at + AHEAD);
+    for (int k = 0; k < l->n_far; k++)
+        fetch(l->far[k].rows + other * l->far[k].stride, l->far[k].bytes);
+    if (!l->far_features)
+        return;
+    const int64_t number = gnn__pairs_edge(l->pairs, at + AHEAD);
+    if (gnn__has_features(l->plan, number))
+        fetch((const char *)gnn__row(features, number), features->cols * (int64_t)sizeof(gnn_real_t));
 }
 
 void gnn__pair_meet(const gnn__listener_t *l, int64_t node, int64_t at, gnn__pair_t *pair)
@@ -134,11 +178,13 @@ void gnn__pair_meet(const gnn__listener_t *l, int64_t node, int64_t at, gnn__pai
     pair->j = l->transposed ? node : other;
     pair->place = l->src_position ? l->src_position[pair->j] : 0;
     pair->distance = l->dst_position ? pair->place - l->dst_position[pair->i] : 0;
+    if (l->n_far > 0)
+        look_ahead(l, at);
 }
 
 void gnn__pair_load(const gnn__listener_t *l, const gnn__pair_scratch_t *scratch, gnn__pair_t *pair)
 {
-    load_message(l->plan, scratch, pair);
+    load_message(l->plan, scratch, l->silent, pair);
     load_weight(l, pair);
     if (l->plan->scored)
         load_keep(l->plan, scratch, pair);

@@ -4,14 +4,28 @@
 #define GNN_AGGREGATE_PAIR_H
 
 #include <lib/aggregate/aggregate.h>
+#include <lib/kernels/neighbours/pair_rows.h>
 
 /* Scores of one receiver that are kept from the first pass over its pairs to the second. */
 enum { GNN__KEPT_SCORES = 4096 };
 
+/* Pairs whose gradients of projected features are summed together. */
+enum { GNN__WAITING = 32 };
+
+/* Gradients of projected features that wait until there are GNN__WAITING of them, or the chunk
+ * ends: then the weight's gradient takes them all in, in order. The row behind the last is free for
+ * the pair at hand. */
+typedef struct gnn__waiting {
+    int64_t *count;
+    const gnn_real_t **features; /* of each pair */
+    gnn_real_t *d;               /* GNN__WAITING rows */
+} gnn__waiting_t;
+
 /* Scratch rows of one thread. */
 typedef struct gnn__pair_scratch {
-    gnn_real_t *edge, *d_edge;                  /* edge_width: projected features */
-    gnn_real_t *key, *d_key;                    /* key_width: key plus projected features */
+    gnn_real_t *edge;                           /* edge_width: projected features */
+    gnn_real_t *key;                            /* key_width: key plus projected features */
+    gnn__waiting_t d_edge, d_key;               /* rows of edge_width and of key_width */
     gnn_real_t *message, *weighted, *d_message; /* message_width */
     gnn_real_t *scores, *d_scores, *capped;     /* heads; capped: before priors were added */
     gnn_real_t *keep;                           /* heads, rounded up to 8 */
@@ -23,6 +37,14 @@ typedef struct gnn__pair_scratch {
 int64_t gnn__pair_scratch_bytes(const gnn__plan_t *plan, gnn__carve_t *carve);
 gnn__pair_scratch_t gnn__pair_scratch(const gnn__plan_t *plan, void *block);
 
+/* Rows of a node that are far from those of the node before: fetched before their turn. */
+typedef struct gnn__far_rows {
+    const char *rows;
+    int64_t stride, bytes; /* from row to row, and how many of one are fetched */
+} gnn__far_rows_t;
+
+enum { GNN__FAR_ROWS = 4 };
+
 /* One part being walked, with what every pair of it needs. */
 typedef struct gnn__listener {
     const gnn__plan_t *plan;
@@ -30,10 +52,18 @@ typedef struct gnn__listener {
     bool transposed; /* rows are senders */
     const gnn_real_t *dst_scale, *src_scale;
     const int64_t *dst_position, *src_position; /* NULL where no row reads distances */
+    bool silent;                                /* messages are not read, and not made */
+    /* Of the node at a row's other end; empty on spans, whose rows follow one another. */
+    gnn__far_rows_t far[GNN__FAR_ROWS];
+    int n_far;
+    bool far_features; /* the features of edges too */
 } gnn__listener_t;
 
 gnn__listener_t gnn__listener(const gnn__plan_t *plan, int64_t p, bool transposed,
                               const int64_t *positions);
+
+/* Rows of these are fetched before their turn. */
+void gnn__listener_far_rows(gnn__listener_t *listener, const gnn_tensor_t *rows);
 
 typedef struct gnn__pair {
     gnn_edge_t edge;
@@ -46,8 +76,8 @@ typedef struct gnn__pair {
 
 /* The pair at place `at` of a row whose node is `node`: who it is, and how far apart. */
 void gnn__pair_meet(const gnn__listener_t *listener, int64_t node, int64_t at, gnn__pair_t *pair);
-/* Its message, weight and dropout. Pointers are into the inputs and the scratch: valid until the
- * next call. */
+/* Its message (unless the listener is silent), weight and dropout. Pointers are into the inputs and
+ * the scratch: valid until the next call. */
 void gnn__pair_load(const gnn__listener_t *listener, const gnn__pair_scratch_t *scratch,
                     gnn__pair_t *pair);
 
@@ -69,6 +99,14 @@ typedef struct gnn__scores_grad {
 /* Of scratch->d_scores, after gnn__pair_scores; d_scores are used up. */
 void gnn__pair_scores_grad(const gnn__plan_t *plan, const gnn__pair_scratch_t *scratch,
                            const gnn__pair_t *pair, gnn__scores_grad_t *grad);
+
+/* What input `input` projects features with. */
+static inline gnn__feature_weight_t gnn__pair_projection(const gnn__plan_t *plan, int input)
+{
+    const gnn_tensor_t *w = &plan->in[input];
+    return (gnn__feature_weight_t){
+        .count = plan->d_e, .n = w->cols, .stride = w->stride, .weight = w->data};
+}
 
 /* Does this edge have a row in the edge inputs? Self-loops that the library added do not. */
 static inline bool gnn__users_edge(const gnn__plan_t *plan, int64_t number)

@@ -2,15 +2,17 @@
  * range and at its ends. */
 #include <lib/ops/rows/named_ops.h>
 
-static double value(const double *options, double x)
+static inline double value(const double *options, double x)
 {
     return x < options[0] ? options[0] : x > options[1] ? options[1] : x;
 }
 
-static double slope(const double *options, double x)
+static inline double slope(const double *options, double x)
 {
     return x >= options[0] && x <= options[1] ? 1 : 0;
 }
+
+GNN__MAP_ROWS
 
 static int shape(gnn_op_call_t *call)
 {
@@ -19,12 +21,12 @@ static int shape(gnn_op_call_t *call)
 
 static int forward(gnn_op_call_t *call)
 {
-    return gnn__map_forward(call, value);
+    return gnn__map_forward(call, row_value);
 }
 
 static int backward(gnn_op_call_t *call)
 {
-    return gnn__map_backward(call, slope);
+    return gnn__map_backward(call, row_slope);
 }
 
 const gnn_op_t gnn_op_clamp = {

@@ -1,15 +1,17 @@
 /* y = log(x + plus), element by element; option: plus. */
 #include <lib/ops/rows/named_ops.h>
 
-static double value(const double *options, double x)
+static inline double value(const double *options, double x)
 {
     return log(x + options[0]);
 }
 
-static double slope(const double *options, double x)
+static inline double slope(const double *options, double x)
 {
     return 1 / (x + options[0]);
 }
+
+GNN__MAP_ROWS
 
 static int shape(gnn_op_call_t *call)
 {
@@ -18,12 +20,12 @@ static int shape(gnn_op_call_t *call)
 
 static int forward(gnn_op_call_t *call)
 {
-    return gnn__map_forward(call, value);
+    return gnn__map_forward(call, row_value);
 }
 
 static int backward(gnn_op_call_t *call)
 {
-    return gnn__map_backward(call, slope);
+    return gnn__map_backward(call, row_slope);
 }
 
 const gnn_op_t gnn_op_log = {.name = "log", .shape = shape, .forward = forward, .backward = backward};

@@ -4,7 +4,7 @@
  * receiver hears rows of 0, as in PyG's LSTMAggregation. Hamilton et al. 2017.
  *
  * x W is one product for all senders; receivers go together in groups, whose h U is one product a
- * step. Backward runs a group forward again and keeps its steps. */
+ * step. Backward runs a group forward again and keeps its steps, so its groups are smaller. */
 #include <lib/ops/rows/named_ops.h>
 
 /* Steps: of the receiver that hears most. */
@@ -16,7 +16,7 @@ static int64_t longest(const gnn__pairs_t *pairs)
     return most;
 }
 
-/* Receivers of a group: as many as 32 MB of steps hold, at least 16. */
+/* Receivers of a group: as many as 32 MB of the steps that are kept hold, at least 16. */
 static int64_t group_rows(int64_t rows, int64_t steps, int64_t h)
 {
     const int64_t of_one = gnn__max((steps + 1) * 6 * h * (int64_t)sizeof(gnn_real_t), 1),
@@ -41,7 +41,7 @@ static int lay_out(const gnn_op_call_t *call, const gnn__pairs_t *pairs, void *s
 {
     gnn__carve_t carve = {.base = scratch};
     const int64_t h = call->in[2].rows, steps = longest(pairs),
-                  most = group_rows(pairs->n_rows, steps, h);
+                  most = group_rows(pairs->n_rows, backward ? steps : 1, h);
     int64_t sent = 0, gates = 0, state = 0;
     *run = (run_t){
         .call = call, .pairs = pairs, .h = h, .steps = steps, .most = most, .keeps = backward};
@@ -101,6 +101,8 @@ static int run_step(const run_t *run, int64_t first, int64_t rows, int64_t t)
     const gnn__elementwise_kernels_t *kernels = gnn__elementwise_kernels();
     gnn_real_t *gates = gates_at(run, t), *next = state_at(run, t + 1);
     const gnn_real_t *bias = run->call->in[3].value.data, *before = state_at(run, t);
+    const int threads = gnn__op_threads(run->call, 60 * rows * h);
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < rows; r++) {
         const int64_t j = sender(run->pairs, first + r, t);
         memcpy(gates + r * g, bias, sizeof *gates * (size_t)g);
@@ -111,6 +113,7 @@ static int run_step(const run_t *run, int64_t first, int64_t rows, int64_t t)
     if (t > 0)
         GNN_TRY(gnn__op_product(run->call, &state, false, &run->call->in[2].value, false, &sums,
                                 true, NULL));
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < rows; r++)
         kernels->lstm(h, h, gates + r * g, before + r * 2 * h + h, next + r * 2 * h,
                       next + r * 2 * h + h);

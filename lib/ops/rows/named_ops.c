@@ -161,19 +161,18 @@ int gnn__map_shape(gnn_op_call_t *call, const char *name)
     return GNN_OK;
 }
 
-int gnn__map_forward(gnn_op_call_t *call, gnn__element_map_t *f)
+int gnn__map_forward(gnn_op_call_t *call, gnn__row_map_t *f)
 {
     const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
     const double *options = gnn__op_options(call)->options;
     const int threads = gnn__op_threads(call, 20 * x->rows * x->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < x->rows; r++)
-        for (int64_t c = 0; c < x->cols; c++)
-            gnn__row(y, r)[c] = (gnn_real_t)f(options, (double)gnn__row(x, r)[c]);
+        f(options, x->cols, gnn__row(x, r), gnn__row(y, r));
     return GNN_OK;
 }
 
-int gnn__map_backward(gnn_op_call_t *call, gnn__element_map_t *slope)
+int gnn__map_backward(gnn_op_call_t *call, gnn__row_slope_t *slope)
 {
     const gnn_operand_t *x = &call->in[0];
     const gnn_tensor_t *dy = &call->out[0].grad;
@@ -184,9 +183,6 @@ int gnn__map_backward(gnn_op_call_t *call, gnn__element_map_t *slope)
     const int threads = gnn__op_threads(call, 20 * dy->rows * dy->cols);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < dy->rows; r++)
-        for (int64_t c = 0; c < dy->cols; c++)
-            gnn__row(&x->grad, r)[c] +=
-                (gnn_real_t)((double)gnn__row(dy, r)[c] *
-                             slope(options, (double)gnn__row(&x->value, r)[c]));
+        slope(options, dy->cols, gnn__row(&x->value, r), gnn__row(dy, r), gnn__row(&x->grad, r));
     return GNN_OK;
 }

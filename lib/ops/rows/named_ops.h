@@ -35,10 +35,30 @@ void gnn__op_add_numbers(const gnn_operand_t *to, const double *numbers);
 
 /* ---- element by element: y = f(options, x), and dy f'(options, x) ---- */
 
-typedef double gnn__element_map_t(const double *options, double x);
+/* y = f(options, x), and dx += dy f'(options, x), of a row of n. */
+typedef void gnn__row_map_t(const double *options, int64_t n, const gnn_real_t *x, gnn_real_t *y);
+typedef void gnn__row_slope_t(const double *options, int64_t n, const gnn_real_t *x,
+                              const gnn_real_t *dy, gnn_real_t *dx);
 int gnn__map_shape(gnn_op_call_t *call, const char *name);
-int gnn__map_forward(gnn_op_call_t *call, gnn__element_map_t *f);
-int gnn__map_backward(gnn_op_call_t *call, gnn__element_map_t *slope);
+int gnn__map_forward(gnn_op_call_t *call, gnn__row_map_t *f);
+int gnn__map_backward(gnn_op_call_t *call, gnn__row_slope_t *slope);
+
+/* Defines row_value and row_slope from `double value(const double *options, double x)` and `slope`
+ * of the same form, which stand before it: loops without calls. */
+#define GNN__MAP_ROWS                                                                           \
+    static void row_value(const double *options, int64_t n, const gnn_real_t *x, gnn_real_t *y) \
+    {                                                                                           \
+        const double own[] = {options[0], options[1]};                                          \
+        _Pragma("omp simd") for (int64_t c = 0; c < n; c++) y[c] =                              \
+            (gnn_real_t)value(own, (double)x[c]);                                               \
+    }                                                                                           \
+    static void row_slope(const double *options, int64_t n, const gnn_real_t *x,                \
+                          const gnn_real_t *dy, gnn_real_t *dx)                                 \
+    {                                                                                           \
+        const double own[] = {options[0], options[1]};                                          \
+        _Pragma("omp simd") for (int64_t c = 0; c < n; c++) dx[c] +=                            \
+            (gnn_real_t)((double)dy[c] * slope(own, (double)x[c]));                             \
+    }
 
 /* ---- over a graph of one part ---- */
 
