@@ -171,17 +171,18 @@ expect "and is measured as before" measured nats_per_character 0 1 "$programs/wr
 # it is not stopped.
 stopped() {
     "$@" --threads 1 --save whole >out 2>&1 || { cat out && return 1; }
-    timeout -s INT 1 "$@" --threads 1 --save parts --checkpoint parts.ckpt >out 2>&1
+    timeout --foreground -s INT 1 "$@" --threads 1 --save parts --checkpoint parts.ckpt >out 2>&1
     "$@" --threads 1 --save parts --checkpoint parts.ckpt --resume >out 2>&1 || { cat out && return 1; }
     cmp whole parts
 }
 expect "translate resumes to the same bits" stopped "$programs/translate" --epochs 2
 
-# interrupted SIGNAL COMMAND...: stopped while it trains, it exits with 130.
+# interrupted SIGNAL COMMAND...: stopped while it trains, it exits with 130. In the foreground
+# timeout sends one signal; else the group gets another, and the second one ends a program at once.
 interrupted() {
     signal=$1
     shift
-    timeout --preserve-status -s "$signal" 2 "$@" >out 2>&1
+    timeout --foreground --preserve-status -s "$signal" 2 "$@" >out 2>&1
     code=$?
     [ $code -eq 130 ] || { echo "exit status $code:" && cat out && return 1; }
 }
