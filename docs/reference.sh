@@ -19,7 +19,7 @@ for page in *; do
 done
 # Links name the page of the header they are in.
 for page in *; do
-    sed -i -E '1s#^\.so man3/(([a-z]+)\.h\.3)$#.so man3/gnn_\1#; 1s#gnn_gnn\.h#gnn.h#' "$page"
+    sed -i -E '1s#^\.so man3/(([a-z_]+)\.h\.3)$#.so man3/gnn_\1#; 1s#gnn_gnn\.h#gnn.h#' "$page"
 done
 echo '.so man3/gnn.h.3' >gnn.3
 for page in *; do
