@@ -4,8 +4,7 @@
 
 /* ---- what a description must be ---- */
 
-/* O(types): whether a name stands twice is a question of its own. */
-static int check_types(const gnn_hetero_t *h)
+int gnn__hetero_check_types(const gnn_hetero_t *h)
 {
     if (!h)
         return gnn__error(GNN_EINVALID, "the description of types is NULL");
@@ -106,7 +105,7 @@ static int check_relation(const gnn_hetero_t *h, int64_t at)
 
 static int check_all(const gnn_hetero_t *h)
 {
-    GNN_TRY(check_types(h));
+    GNN_TRY(gnn__hetero_check_types(h));
     for (int64_t t = 0; t < h->n_types; t++)
         GNN_TRY(check_name(h, t));
     for (int64_t r = 0; r < h->n_relations; r++)
@@ -188,7 +187,7 @@ static int relation_of(gnn_graph_t **graph, const gnn_hetero_t *h, int64_t r)
 
 int gnn_graph_relation(gnn_graph_t **graph, const gnn_hetero_t *hetero, int64_t r)
 {
-    GNN_TRY(check_types(hetero));
+    GNN_TRY(gnn__hetero_check_types(hetero));
     if (r < 0 || r >= hetero->n_relations)
         return gnn__error(GNN_EINVALID, "there is no relation %lld of %lld", (long long)r,
                           (long long)hetero->n_relations);
@@ -201,7 +200,7 @@ int gnn_graph_towards(gnn_graph_t **graph, const gnn_hetero_t *hetero, int64_t t
     int rc;
     int64_t count = 0;
     gnn_graph_t **heard = NULL;
-    GNN_TRY(check_types(hetero));
+    GNN_TRY(gnn__hetero_check_types(hetero));
     if (type < 0 || type >= hetero->n_types)
         return gnn__error(GNN_EINVALID, "there is no type %lld of %lld", (long long)type,
                           (long long)hetero->n_types);

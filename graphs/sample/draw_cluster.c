@@ -74,14 +74,14 @@ static int draw(gnn_sample_t *s)
     const int32_t *cluster_of = s->sampler->config.cluster_of;
     int64_t room = s->n_seeds;
     for (int64_t k = 0; k < s->n_seeds; k++) {
-        const int32_t c = cluster_of[s->nodes[k]];
+        const int32_t c = cluster_of[s->drawn.nodes[k]];
         room += lists->start[c + 1] - lists->start[c];
     }
-    GNN_TRY(gnn__sample_reserve(s, room));
+    GNN_TRY(gnn__drawn_reserve(&s->drawn, room));
     for (int64_t k = 0; k < s->n_seeds; k++) {
-        const int32_t c = cluster_of[s->nodes[k]];
+        const int32_t c = cluster_of[s->drawn.nodes[k]];
         for (int64_t j = lists->start[c]; j < lists->start[c + 1]; j++)
-            gnn__sample_place(s, lists->member[j]);
+            gnn__drawn_place(&s->drawn, lists->member[j]);
     }
     return gnn__sample_induce(s);
 }

@@ -22,7 +22,7 @@ static double weight_at(const gnn_sampler_t *s, int64_t place)
 static void score_row(gnn_sample_t *s, int64_t r, bool all)
 {
     const gnn__pairs_t *pairs = s->sampler->pairs;
-    const int64_t from = pairs->indptr[s->nodes[r]], to = pairs->indptr[s->nodes[r] + 1];
+    const int64_t from = pairs->indptr[s->drawn.nodes[r]], to = pairs->indptr[s->drawn.nodes[r] + 1];
     double total = 0;
     for (int64_t k = from; k < to; k++)
         total += weight_at(s->sampler, k);
@@ -75,7 +75,7 @@ static int64_t heard(const gnn_sample_t *s, int64_t r, bool all, int64_t *places
 {
     const gnn__pairs_t *pairs = s->sampler->pairs;
     int64_t count = 0;
-    for (int64_t k = pairs->indptr[s->nodes[r]]; k < pairs->indptr[s->nodes[r] + 1]; k++) {
+    for (int64_t k = pairs->indptr[s->drawn.nodes[r]]; k < pairs->indptr[s->drawn.nodes[r] + 1]; k++) {
         const int32_t u = pairs->indices[k];
         if (s->score[u] == 0 || (!all && weight_at(s->sampler, k) <= 0))
             continue;
@@ -91,7 +91,7 @@ static int64_t heard(const gnn_sample_t *s, int64_t r, bool all, int64_t *places
 /* Pairs with senders that were drawn become block l. */
 static int make_block(gnn_sample_t *s, int64_t l, bool all)
 {
-    const int64_t n = s->n_nodes;
+    const int64_t n = s->drawn.count;
     const int threads = gnn__threads(s->context, 64 * n);
     int64_t *indptr;
     int32_t *senders;
@@ -104,7 +104,7 @@ static int make_block(gnn_sample_t *s, int64_t l, bool all)
     const int64_t m = indptr[n];
     GNN_TRY(gnn__block_edges(s->graphs[l], &senders));
     GNN_TRY(gnn__sample_reserve_edges(s, l, m, true));
-    GNN_TRY(gnn__sample_reserve(s, n + gnn__min(m, s->n_met)));
+    GNN_TRY(gnn__drawn_reserve(&s->drawn, n + gnn__min(m, s->n_met)));
     gnn__drawn_edges_t *e = &s->edges[l];
 #pragma omp parallel for num_threads(threads) schedule(dynamic, ROWS_AT_ONCE)
     for (int64_t r = 0; r < n; r++)
@@ -112,14 +112,14 @@ static int make_block(gnn_sample_t *s, int64_t l, bool all)
     for (int64_t k = 0; k < m; k++) {
         e->scale[k] = (gnn_real_t)s->score[senders[k]];
         e->numbers[k] = gnn__pairs_edge(s->sampler->pairs, e->numbers[k]);
-        senders[k] = gnn__sample_place(s, senders[k]);
+        senders[k] = gnn__drawn_place(&s->drawn, senders[k]);
     }
-    return gnn__block_end(s->graphs[l], s->n_nodes);
+    return gnn__block_end(s->graphs[l], s->drawn.count);
 }
 
 static int draw_hop(gnn_sample_t *s, int64_t l, int64_t hop, int64_t fan_out)
 {
-    const int64_t n = s->n_nodes;
+    const int64_t n = s->drawn.count;
     const bool all = fan_out < 0;
     for (int64_t r = 0; r < n && fan_out != 0; r++)
         score_row(s, r, all);

@@ -41,14 +41,14 @@ static int draw_nodes(gnn_sample_t *s)
         return gnn__error(GNN_EOVERFLOW, "%lld walks of %lld steps", (long long)seeds,
                           (long long)length);
     GNN_TRY(gnn__reserve(&s->visits, &s->visits_room, steps, sizeof *s->visits, "walks"));
-    GNN_TRY(gnn__sample_reserve(s, most));
+    GNN_TRY(gnn__drawn_reserve(&s->drawn, most));
     const int threads = gnn__threads(s->context, 64 * steps);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, WALKS_AT_ONCE)
     for (int64_t k = 0; k < seeds; k++)
-        walk(s, s->nodes[k], s->visits + k * length);
+        walk(s, s->drawn.nodes[k], s->visits + k * length);
     for (int64_t k = 0; k < steps; k++)
         if (s->visits[k] >= 0)
-            gnn__sample_place(s, s->visits[k]);
+            gnn__drawn_place(&s->drawn, s->visits[k]);
     return gnn__sample_induce(s);
 }
 
@@ -65,9 +65,9 @@ static int64_t each_pair(const gnn_sample_t *s, int64_t r, int64_t at, const cou
                          gnn_real_t *scale)
 {
     const gnn__pairs_t *pairs = s->sampler->pairs;
-    const int32_t node = s->nodes[r];
+    const int32_t node = s->drawn.nodes[r];
     for (int64_t k = pairs->indptr[node]; k < pairs->indptr[node + 1]; k++) {
-        if (s->place[pairs->indices[k]] < 0)
+        if (s->drawn.place[pairs->indices[k]] < 0)
             continue;
         if (scale)
             scale[at] = ratio(c->node[node], c->pair[k]);
@@ -80,8 +80,8 @@ static int64_t each_pair(const gnn_sample_t *s, int64_t r, int64_t at, const cou
 
 static void count_sample(const gnn_sample_t *s, const counts_t *c)
 {
-    for (int64_t r = 0; r < s->n_nodes; r++) {
-        c->node[s->nodes[r]]++;
+    for (int64_t r = 0; r < s->drawn.count; r++) {
+        c->node[s->drawn.nodes[r]]++;
         each_pair(s, r, 0, c, NULL);
     }
 }
@@ -159,13 +159,13 @@ static int open_walk(gnn_sampler_t *s, const gnn_sampler_config_t *config)
 
 static int scale_sample(gnn_sample_t *s, const counts_t *c)
 {
-    const int64_t m = s->edges[0].count, n = s->n_nodes;
+    const int64_t m = s->edges[0].count, n = s->drawn.count;
     gnn__drawn_edges_t *e = &s->edges[0];
     int64_t at = 0;
     GNN_TRY(gnn__reserve(&e->scale, &e->scale_room, m, sizeof *e->scale, COUNTS));
     GNN_TRY(gnn__reserve(&s->node_scale, &s->node_scale_room, n, sizeof *s->node_scale, COUNTS));
     for (int64_t r = 0; r < n; r++) {
-        s->node_scale[r] = ratio(c->rounds, c->node[s->nodes[r]]);
+        s->node_scale[r] = ratio(c->rounds, c->node[s->drawn.nodes[r]]);
         at = each_pair(s, r, at, c, e->scale);
     }
     e->scaled = s->scaled = true;

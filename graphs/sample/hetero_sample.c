@@ -1,6 +1,7 @@
 /* Samples of graphs of several types: drawn relation by relation, and made into the graphs that a
  * block's slots run on. */
 #include <gnn/hetero_sample.h>
+#include <graphs/hetero.h>
 #include <graphs/sample/sample.h>
 
 enum { ROWS_AT_ONCE = 64, MOST_DRAWS = 1 << 30 };
@@ -32,10 +33,9 @@ struct gnn_hetero_sampler {
 
 /* The drawn nodes of a type; `begin` is where those stand that the hop before brought. */
 typedef struct {
-    int32_t *place; /* (its nodes) place in `nodes`, -1: not there */
-    int32_t *nodes;
-    int64_t count, room, begin, end;
-} drawn_nodes_t;
+    gnn__drawn_nodes_t drawn;
+    int64_t begin, end;
+} typed_nodes_t;
 
 /* The drawn edges of a relation, receiver by receiver: senders by their places. */
 typedef struct {
@@ -46,7 +46,7 @@ typedef struct {
 
 struct gnn_hetero_sample {
     const gnn_hetero_sampler_t *sampler;
-    drawn_nodes_t *nodes; /* (types) */
+    typed_nodes_t *nodes; /* (types) */
     drawn_edges_t *edges; /* (relations) */
     gnn_graph_t **graphs; /* (n_graphs) */
     int64_t n_graphs;
@@ -60,8 +60,8 @@ static int relation_alone(gnn_graph_t **graph, const gnn_hetero_sample_t *s, int
 {
     const along_t *along = &s->sampler->along[r];
     const drawn_edges_t *e = &s->edges[r];
-    return gnn_graph_from_csr(graph, s->nodes[along->to].count, s->nodes[along->from].count,
-                              e->indptr, e->senders);
+    return gnn_graph_from_csr(graph, s->nodes[along->to].drawn.count,
+                              s->nodes[along->from].drawn.count, e->indptr, e->senders);
 }
 
 /* All that a type hears, each relation from senders of its own. */
@@ -78,7 +78,7 @@ static int towards_type(gnn_graph_t **graph, const gnn_hetero_sample_t *s, int64
     if (count > 0)
         GNN_CHECK(gnn_graph_beside(graph, count, (const gnn_graph_t *const *)heard));
     else
-        GNN_CHECK(gnn_graph_from_edges(graph, s->nodes[type].count, 0, 0, NULL, NULL));
+        GNN_CHECK(gnn_graph_from_edges(graph, s->nodes[type].drawn.count, 0, 0, NULL, NULL));
 done:
     for (int64_t k = 0; k < count; k++)
         gnn_graph_free(heard[k]);
@@ -91,7 +91,7 @@ static int64_t first_of(const gnn_hetero_sample_t *s, int64_t type)
 {
     int64_t first = 0;
     for (int64_t t = 0; t < type; t++)
-        first += s->nodes[t].count;
+        first += s->nodes[t].drawn.count;
     return first;
 }
 
@@ -182,9 +182,7 @@ static int open_sampler(gnn_hetero_sampler_t *s, const gnn_hetero_t *hetero,
                         const gnn_hetero_sampler_config_t *c)
 {
     GNN_TRY(find_form(s, c->block));
-    if (hetero->n_types < 1 || hetero->n_relations < 1)
-        return gnn__error(GNN_EINVALID, "%lld types and %lld relations: at least one is expected",
-                          (long long)hetero->n_types, (long long)hetero->n_relations);
+    GNN_TRY(gnn__hetero_check_types(hetero));
     s->n_relations = hetero->n_relations;
     GNN_TRY(take_fan_outs(s, c));
     GNN_TRY(gnn__new(&s->along, s->n_relations, sizeof *s->along, "relations"));
@@ -238,9 +236,8 @@ static int make(gnn_hetero_sample_t *s)
     GNN_TRY(gnn__new(&s->edges, of->n_relations, sizeof *s->edges, "edges of a sample"));
     GNN_TRY(gnn__new(&s->graphs, s->n_graphs, sizeof *s->graphs, "graphs of a sample"));
     for (int64_t t = 0; t < of->n_types; t++) {
-        drawn_nodes_t *nodes = &s->nodes[t];
-        GNN_TRY(gnn__new(&nodes->place, of->counts[t], sizeof *nodes->place, "places of nodes"));
-        memset(nodes->place, 0xff, (size_t)of->counts[t] * sizeof *nodes->place);
+        gnn__drawn_nodes_t *nodes = &s->nodes[t].drawn;
+        GNN_TRY(gnn__drawn_open(nodes, of->counts[t]));
         GNN_TRY(gnn__new(&nodes->nodes, 1, sizeof *nodes->nodes, "nodes of a sample"));
         nodes->room = 1;
     }
@@ -275,10 +272,8 @@ static void forget(gnn_hetero_sample_t *s)
         s->graphs[k] = NULL;
     }
     for (int64_t t = 0; t < s->sampler->n_types; t++) {
-        drawn_nodes_t *nodes = &s->nodes[t];
-        for (int64_t k = 0; k < nodes->count; k++)
-            nodes->place[nodes->nodes[k]] = -1;
-        nodes->count = nodes->begin = nodes->end = 0;
+        gnn__drawn_forget(&s->nodes[t].drawn);
+        s->nodes[t].begin = s->nodes[t].end = 0;
     }
     for (int64_t r = 0; r < s->sampler->n_relations; r++)
         s->edges[r].rows = s->edges[r].edges = 0;
@@ -290,10 +285,8 @@ void gnn_hetero_sample_free(gnn_hetero_sample_t *sample)
         return;
     for (int64_t k = 0; sample->graphs && k < sample->n_graphs; k++)
         gnn_graph_free(sample->graphs[k]);
-    for (int64_t t = 0; sample->nodes && t < sample->sampler->n_types; t++) {
-        gnn_free(sample->nodes[t].place);
-        gnn_free(sample->nodes[t].nodes);
-    }
+    for (int64_t t = 0; sample->nodes && t < sample->sampler->n_types; t++)
+        gnn__drawn_free(&sample->nodes[t].drawn);
     for (int64_t r = 0; sample->edges && r < sample->sampler->n_relations; r++) {
         gnn_free(sample->edges[r].indptr);
         gnn_free(sample->edges[r].numbers);
@@ -321,23 +314,12 @@ static int widen(void *array, int64_t count, int64_t *room, int64_t more, size_t
     return GNN_OK;
 }
 
-/* The place of a node, which it gets if it has none. The room must be there. */
-static int32_t place_of(drawn_nodes_t *nodes, int32_t node)
-{
-    int32_t *place = &nodes->place[node];
-    if (*place < 0) {
-        *place = (int32_t)nodes->count;
-        nodes->nodes[nodes->count++] = node;
-    }
-    return *place;
-}
-
 /* Rows for the receivers begin .. end - 1, and how many senders each gets; *more in all. */
 static int open_rows(gnn_hetero_sample_t *s, gnn_context_t *context, int64_t r, int64_t fan_out,
                      int64_t *more)
 {
     const along_t *along = &s->sampler->along[r];
-    const drawn_nodes_t *to = &s->nodes[along->to];
+    const typed_nodes_t *to = &s->nodes[along->to];
     drawn_edges_t *e = &s->edges[r];
     const int64_t rows = to->end - to->begin, before = e->edges;
     const int threads = gnn__threads(context, 64 * rows);
@@ -346,7 +328,7 @@ static int open_rows(gnn_hetero_sample_t *s, gnn_context_t *context, int64_t r, 
     indptr[0] = before;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < rows; k++)
-        indptr[k + 1] = gnn__pick_count(&along->pick, fan_out, to->nodes[to->begin + k]);
+        indptr[k + 1] = gnn__pick_count(&along->pick, fan_out, to->drawn.nodes[to->begin + k]);
     for (int64_t k = 0; k < rows; k++)
         indptr[k + 1] += indptr[k];
     *more = indptr[rows] - before;
@@ -360,27 +342,27 @@ static int draw_along(gnn_hetero_sample_t *s, gnn_context_t *context, int64_t r,
     const gnn_hetero_sampler_t *of = s->sampler;
     const along_t *along = &of->along[r];
     const int64_t draw = hop * of->n_relations + r, fan_out = of->fan_outs[draw];
-    drawn_nodes_t *to = &s->nodes[along->to], *from = &s->nodes[along->from];
+    const typed_nodes_t *to = &s->nodes[along->to];
+    gnn__drawn_nodes_t *from = &s->nodes[along->from].drawn;
     drawn_edges_t *e = &s->edges[r];
     const int64_t rows = to->end - to->begin, begin = e->edges;
     int64_t more, room = e->room_edges;
     GNN_TRY(open_rows(s, context, r, fan_out, &more));
     GNN_TRY(widen(&e->numbers, begin, &room, more, sizeof *e->numbers));
     GNN_TRY(widen(&e->senders, begin, &e->room_edges, more, sizeof *e->senders));
-    GNN_TRY(widen(&from->nodes, from->count, &from->room,
-                  gnn__min(more, of->counts[along->from] - from->count), sizeof *from->nodes));
+    GNN_TRY(gnn__drawn_reserve(from, from->count + gnn__min(more, from->of - from->count)));
     const int threads = gnn__threads(context, 64 * (more + rows));
     const int64_t *indptr = e->indptr + e->rows;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, ROWS_AT_ONCE)
     for (int64_t k = 0; k < rows; k++) {
-        const int32_t node = to->nodes[to->begin + k];
+        const int32_t node = to->drawn.nodes[to->begin + k];
         gnn__stream_t stream = gnn__stream(s->key, draw, node);
         gnn__pick(&along->pick, fan_out, node, &stream, indptr[k + 1] - indptr[k],
                   e->numbers + indptr[k], NULL);
     }
     for (int64_t k = begin; k < begin + more; k++) {
         const int64_t place = e->numbers[k];
-        e->senders[k] = place_of(from, along->pick.pairs->indices[place]);
+        e->senders[k] = gnn__drawn_place(from, along->pick.pairs->indices[place]);
         e->numbers[k] = gnn__pairs_edge(along->pick.pairs, place);
     }
     e->rows += rows;
@@ -393,28 +375,15 @@ static int add_seeds(gnn_hetero_sample_t *s, int64_t type, int64_t count, const 
     if (type < 0 || type >= s->sampler->n_types)
         return gnn__error(GNN_EINVALID, "there is no type %lld of %lld", (long long)type,
                           (long long)s->sampler->n_types);
-    const int64_t n = s->sampler->counts[type];
-    drawn_nodes_t *nodes = &s->nodes[type];
-    if (count < 1 || count > n)
-        return gnn__error(GNN_EINVALID, "%lld seeds, expected 1 to %lld, the type's nodes",
-                          (long long)count, (long long)n);
-    GNN_TRY(widen(&nodes->nodes, 0, &nodes->room, count, sizeof *nodes->nodes));
-    for (int64_t k = 0; k < count; k++) {
-        if (seeds[k] < 0 || seeds[k] >= n)
-            return gnn__error(GNN_EINVALID, "seeds[%lld] = %d, but the type has %lld nodes",
-                              (long long)k, seeds[k], (long long)n);
-        if (place_of(nodes, seeds[k]) != k)
-            return gnn__error(GNN_EINVALID, "seeds[%lld] = %d came before, at %d", (long long)k,
-                              seeds[k], nodes->place[seeds[k]]);
-    }
-    return GNN_OK;
+    const int rc = gnn__drawn_seeds(&s->nodes[type].drawn, count, seeds);
+    return rc == GNN_OK ? GNN_OK : gnn__error_prefix(rc, "type %lld", (long long)type);
 }
 
 /* Nodes of the last hop draw no senders: their rows are empty. */
 static int close_rows(gnn_hetero_sample_t *s, int64_t r)
 {
     drawn_edges_t *e = &s->edges[r];
-    const int64_t rows = s->nodes[s->sampler->along[r].to].count - e->rows;
+    const int64_t rows = s->nodes[s->sampler->along[r].to].drawn.count - e->rows;
     GNN_TRY(widen(&e->indptr, e->rows + 1, &e->room_rows, rows, sizeof *e->indptr));
     for (int64_t k = 0; k <= rows; k++)
         e->indptr[e->rows + k] = e->edges;
@@ -428,7 +397,7 @@ static int draw(gnn_hetero_sample_t *s, gnn_context_t *context)
     for (int64_t hop = 0; hop < of->hops; hop++) {
         for (int64_t t = 0; t < of->n_types; t++) {
             s->nodes[t].begin = s->nodes[t].end;
-            s->nodes[t].end = s->nodes[t].count;
+            s->nodes[t].end = s->nodes[t].drawn.count;
         }
         for (int64_t r = 0; r < of->n_relations; r++)
             GNN_TRY(draw_along(s, context, r, hop));
@@ -464,8 +433,8 @@ const int32_t *gnn_hetero_sample_nodes(const gnn_hetero_sample_t *sample, int64_
 {
     const bool there = sample && type >= 0 && type < sample->sampler->n_types;
     if (count)
-        *count = there ? sample->nodes[type].count : 0;
-    return there ? sample->nodes[type].nodes : NULL;
+        *count = there ? sample->nodes[type].drawn.count : 0;
+    return there ? sample->nodes[type].drawn.nodes : NULL;
 }
 
 const int64_t *gnn_hetero_sample_edges(const gnn_hetero_sample_t *sample, int64_t relation,

@@ -16,8 +16,7 @@ static int make(gnn_sample_t *s)
     const int64_t n = s->sampler->graph->n_dst;
     s->whole.degree = s->sampler->graph->base.degree;
     s->whole.missing = s->sampler->missing;
-    GNN_TRY(gnn__new(&s->place, n, sizeof *s->place, "places of a sample's nodes"));
-    memset(s->place, 0xff, (size_t)n * sizeof *s->place);
+    GNN_TRY(gnn__drawn_open(&s->drawn, n));
     if (s->sampler->row->scores_nodes) {
         GNN_TRY(gnn__new(&s->score, n, sizeof *s->score, "scores of nodes"));
         GNN_TRY(gnn__new(&s->met, n, sizeof *s->met, "nodes with a score"));
@@ -52,8 +51,7 @@ void gnn_sample_free(gnn_sample_t *sample)
     }
     gnn_free(sample->graphs);
     gnn_free(sample->edges);
-    gnn_free(sample->place);
-    gnn_free(sample->nodes);
+    gnn__drawn_free(&sample->drawn);
     gnn_free(sample->keys);
     gnn_free(sample->score);
     gnn_free(sample->met);
@@ -67,31 +65,11 @@ void gnn_sample_free(gnn_sample_t *sample)
 /* Forgets the nodes: O(nodes of the sample), not of the graph. */
 static void forget(gnn_sample_t *s)
 {
-    for (int64_t k = 0; k < s->n_nodes; k++)
-        s->place[s->nodes[k]] = -1;
-    s->n_nodes = s->n_seeds = 0;
+    gnn__drawn_forget(&s->drawn);
+    s->n_seeds = 0;
     s->scaled = false;
     for (int64_t l = 0; l < s->n_graphs; l++)
         s->edges[l].scaled = false;
-}
-
-static int add_seeds(gnn_sample_t *s, int64_t count, const int32_t *seeds)
-{
-    const int64_t n = s->sampler->graph->n_dst;
-    if (count < 1 || count > n)
-        return gnn__error(GNN_EINVALID, "%lld seeds, expected 1 to %lld, the number of nodes",
-                          (long long)count, (long long)n);
-    GNN_TRY(gnn__sample_reserve(s, count));
-    for (int64_t k = 0; k < count; k++) {
-        if (seeds[k] < 0 || seeds[k] >= n)
-            return gnn__error(GNN_EINVALID, "seeds[%lld] = %d, but there are %lld nodes",
-                              (long long)k, seeds[k], (long long)n);
-        if (gnn__sample_place(s, seeds[k]) != k)
-            return gnn__error(GNN_EINVALID, "seeds[%lld] = %d came before, at %d", (long long)k,
-                              seeds[k], s->place[seeds[k]]);
-    }
-    s->n_seeds = count;
-    return GNN_OK;
 }
 
 int gnn__draw_key(uint32_t key[2], uint64_t seed, const char *what, int64_t epoch, int64_t batch)
@@ -112,9 +90,10 @@ int gnn__draw_key(uint32_t key[2], uint64_t seed, const char *what, int64_t epoc
 static int draw(gnn_sample_t *s, int64_t n_seeds, const int32_t *seeds, int64_t epoch, int64_t batch)
 {
     GNN_TRY(gnn__draw_key(s->key, s->sampler->config.seed, "sample", epoch, batch));
-    GNN_TRY(add_seeds(s, n_seeds, seeds));
+    GNN_TRY(gnn__drawn_seeds(&s->drawn, n_seeds, seeds));
+    s->n_seeds = n_seeds;
     GNN_TRY(s->sampler->row->draw(s));
-    s->whole.nodes = s->nodes;
+    s->whole.nodes = s->drawn.nodes;
     return GNN_OK;
 }
 
@@ -149,8 +128,8 @@ gnn_graph_t *gnn_sample_graph(const gnn_sample_t *sample, int64_t l)
 const int32_t *gnn_sample_nodes(const gnn_sample_t *sample, int64_t *count)
 {
     if (count)
-        *count = sample ? sample->n_nodes : 0;
-    return sample ? sample->nodes : NULL;
+        *count = sample ? sample->drawn.count : 0;
+    return sample ? sample->drawn.nodes : NULL;
 }
 
 const int64_t *gnn_sample_edges(const gnn_sample_t *sample, int64_t l)

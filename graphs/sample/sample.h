@@ -31,6 +31,13 @@ struct gnn_sampler {
     int64_t n_seeds;
 };
 
+/* Nodes that are drawn, of `of`. */
+typedef struct gnn__drawn_nodes {
+    int32_t *place; /* (of) a node's place in `nodes`; -1: it is not there */
+    int32_t *nodes;
+    int64_t count, room, of;
+} gnn__drawn_nodes_t;
+
 /* Edges of one graph of a sample. */
 typedef struct gnn__drawn_edges {
     int64_t *numbers; /* of the whole graph's edges; while they are drawn, their places */
@@ -47,9 +54,8 @@ struct gnn_sample {
     gnn_graph_t **graphs;
     gnn__drawn_edges_t *edges; /* of each graph */
     gnn__whole_t whole;        /* what the graphs know of the whole one */
-    int32_t *place;            /* (n) a node's place in `nodes`; -1: it is not there */
-    int32_t *nodes;
-    int64_t n_seeds, n_nodes, nodes_room;
+    gnn__drawn_nodes_t drawn;
+    int64_t n_seeds;
     double *keys; /* room for one number per edge, of weighted draws */
     int64_t keys_room;
     double *score; /* (n) of a running draw, 0 between draws; NULL: the method has none */
@@ -120,20 +126,28 @@ void gnn__pick(const gnn_sampler_t *sampler, int64_t fan_out, int64_t node, gnn_
 
 /* ---- sample_parts.c: what methods are made of ---- */
 
+/* `drawn` (zeroed) gets its places, none of which is taken. */
+int gnn__drawn_open(gnn__drawn_nodes_t *drawn, int64_t of);
 /* Makes room for that many nodes. */
-int gnn__sample_reserve(gnn_sample_t *sample, int64_t nodes);
-/* Makes room for that many edges of graph l; with `scaled` also for their scales. */
-int gnn__sample_reserve_edges(gnn_sample_t *sample, int64_t l, int64_t count, bool scaled);
+int gnn__drawn_reserve(gnn__drawn_nodes_t *drawn, int64_t nodes);
 /* The node's place, which it gets if it has none. The room must be there. */
-static inline int32_t gnn__sample_place(gnn_sample_t *sample, int32_t node)
+static inline int32_t gnn__drawn_place(gnn__drawn_nodes_t *drawn, int32_t node)
 {
-    int32_t *place = &sample->place[node];
+    int32_t *place = &drawn->place[node];
     if (*place < 0) {
-        *place = (int32_t)sample->n_nodes;
-        sample->nodes[sample->n_nodes++] = node;
+        *place = (int32_t)drawn->count;
+        drawn->nodes[drawn->count++] = node;
     }
     return *place;
 }
+/* The first nodes: each once. */
+int gnn__drawn_seeds(gnn__drawn_nodes_t *drawn, int64_t count, const int32_t *seeds);
+/* Forgets the nodes: O(those that are drawn). */
+void gnn__drawn_forget(gnn__drawn_nodes_t *drawn);
+void gnn__drawn_free(gnn__drawn_nodes_t *drawn);
+
+/* Makes room for that many edges of graph l; with `scaled` also for their scales. */
+int gnn__sample_reserve_edges(gnn_sample_t *sample, int64_t l, int64_t count, bool scaled);
 /* Graph l becomes the pairs that are drawn for all nodes so far; their senders are new nodes. */
 int gnn__sample_hop(gnn_sample_t *sample, int64_t l, int64_t hop, int64_t fan_out);
 /* Graph 0 becomes all pairs of the whole graph between the sample's nodes. */

@@ -5,16 +5,59 @@
 
 enum { ROWS_AT_ONCE = 64, AHEAD = 16 };
 
-int gnn__sample_reserve(gnn_sample_t *s, int64_t nodes)
+/* ---- nodes ---- */
+
+int gnn__drawn_open(gnn__drawn_nodes_t *drawn, int64_t of)
 {
-    const int64_t most = gnn__min(nodes, s->sampler->graph->n_dst);
-    if (most <= s->nodes_room)
-        return GNN_OK;
-    const int64_t room = gnn__min(most + most / 8, s->sampler->graph->n_dst);
-    GNN_TRY(gnn__grow(&s->nodes, s->n_nodes, room, sizeof *s->nodes, "nodes of a sample"));
-    s->nodes_room = room;
+    drawn->of = of;
+    GNN_TRY(gnn__new(&drawn->place, of, sizeof *drawn->place, "places of a sample's nodes"));
+    memset(drawn->place, 0xff, (size_t)of * sizeof *drawn->place);
     return GNN_OK;
 }
+
+int gnn__drawn_reserve(gnn__drawn_nodes_t *drawn, int64_t nodes)
+{
+    const int64_t most = gnn__min(nodes, drawn->of);
+    if (most <= drawn->room)
+        return GNN_OK;
+    const int64_t room = gnn__min(most + most / 8, drawn->of);
+    GNN_TRY(gnn__grow(&drawn->nodes, drawn->count, room, sizeof *drawn->nodes, "nodes of a sample"));
+    drawn->room = room;
+    return GNN_OK;
+}
+
+int gnn__drawn_seeds(gnn__drawn_nodes_t *drawn, int64_t count, const int32_t *seeds)
+{
+    const int64_t n = drawn->of;
+    if (count < 1 || count > n)
+        return gnn__error(GNN_EINVALID, "%lld seeds, expected 1 to %lld, the number of nodes",
+                          (long long)count, (long long)n);
+    GNN_TRY(gnn__drawn_reserve(drawn, count));
+    for (int64_t k = 0; k < count; k++) {
+        if (seeds[k] < 0 || seeds[k] >= n)
+            return gnn__error(GNN_EINVALID, "seeds[%lld] = %d, but there are %lld nodes",
+                              (long long)k, seeds[k], (long long)n);
+        if (gnn__drawn_place(drawn, seeds[k]) != k)
+            return gnn__error(GNN_EINVALID, "seeds[%lld] = %d came before, at %d", (long long)k,
+                              seeds[k], drawn->place[seeds[k]]);
+    }
+    return GNN_OK;
+}
+
+void gnn__drawn_forget(gnn__drawn_nodes_t *drawn)
+{
+    for (int64_t k = 0; k < drawn->count; k++)
+        drawn->place[drawn->nodes[k]] = -1;
+    drawn->count = 0;
+}
+
+void gnn__drawn_free(gnn__drawn_nodes_t *drawn)
+{
+    gnn_free(drawn->place);
+    gnn_free(drawn->nodes);
+}
+
+/* ---- edges and hops ---- */
 
 int gnn__sample_reserve_edges(gnn_sample_t *s, int64_t l, int64_t count, bool scaled)
 {
@@ -35,7 +78,7 @@ static void count_pairs(const gnn_sample_t *s, int64_t fan_out, int64_t n, int64
     const int threads = gnn__threads(s->context, 64 * n);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < n; r++)
-        indptr[r + 1] = gnn__pick_count(s->sampler, fan_out, s->nodes[r]);
+        indptr[r + 1] = gnn__pick_count(s->sampler, fan_out, s->drawn.nodes[r]);
     for (int64_t r = 0; r < n; r++)
         indptr[r + 1] += indptr[r];
 }
@@ -44,7 +87,7 @@ static void count_pairs(const gnn_sample_t *s, int64_t fan_out, int64_t n, int64
 static void draw_row(const gnn_sample_t *s, int64_t hop, int64_t fan_out, int64_t r,
                      const int64_t *indptr, int64_t *places, int32_t *senders)
 {
-    const int32_t node = s->nodes[r], *indices = s->sampler->pairs->indices;
+    const int32_t node = s->drawn.nodes[r], *indices = s->sampler->pairs->indices;
     const int64_t at = indptr[r], count = indptr[r + 1] - at;
     gnn__stream_t stream = gnn__stream(s->key, hop, node);
     gnn__pick(s->sampler, fan_out, node, &stream, count, places + at, s->keys ? s->keys + at : NULL);
@@ -66,8 +109,8 @@ static void place_senders(gnn_sample_t *s, int64_t m, int32_t *senders)
 {
     for (int64_t k = 0; k < m; k++) {
         if (k + AHEAD < m)
-            __builtin_prefetch(&s->place[senders[k + AHEAD]], 1);
-        senders[k] = gnn__sample_place(s, senders[k]);
+            __builtin_prefetch(&s->drawn.place[senders[k + AHEAD]], 1);
+        senders[k] = gnn__drawn_place(&s->drawn, senders[k]);
     }
 }
 
@@ -85,7 +128,7 @@ static void number_edges(const gnn_sample_t *s, int64_t m, int64_t *edges)
 
 int gnn__sample_hop(gnn_sample_t *s, int64_t l, int64_t hop, int64_t fan_out)
 {
-    const int64_t n = s->n_nodes;
+    const int64_t n = s->drawn.count;
     int64_t *indptr, room;
     int32_t *senders;
     GNN_TRY(gnn__block_begin(s->graphs[l], n, &indptr));
@@ -95,11 +138,11 @@ int gnn__sample_hop(gnn_sample_t *s, int64_t l, int64_t hop, int64_t fan_out)
     GNN_TRY(gnn__sample_reserve_edges(s, l, m, false));
     if (!gnn__add(n, m, &room))
         return gnn__error(GNN_EOVERFLOW, "a block of %lld edges", (long long)m);
-    GNN_TRY(gnn__sample_reserve(s, room));
+    GNN_TRY(gnn__drawn_reserve(&s->drawn, room));
     draw_rows(s, hop, fan_out, n, indptr, s->edges[l].numbers, senders);
     place_senders(s, m, senders);
     number_edges(s, m, s->edges[l].numbers);
-    return gnn__block_end(s->graphs[l], s->n_nodes);
+    return gnn__block_end(s->graphs[l], s->drawn.count);
 }
 
 /* How many of a node's senders are in the sample; `senders` and `edges` (both or neither) receive
@@ -107,10 +150,10 @@ int gnn__sample_hop(gnn_sample_t *s, int64_t l, int64_t hop, int64_t fan_out)
 static int64_t inside(const gnn_sample_t *s, int64_t r, int32_t *senders, int64_t *edges)
 {
     const gnn__pairs_t *pairs = s->sampler->pairs;
-    const int32_t node = s->nodes[r];
+    const int32_t node = s->drawn.nodes[r];
     int64_t count = 0;
     for (int64_t k = pairs->indptr[node]; k < pairs->indptr[node + 1]; k++) {
-        const int32_t place = s->place[pairs->indices[k]];
+        const int32_t place = s->drawn.place[pairs->indices[k]];
         if (place < 0)
             continue;
         if (senders) {
@@ -124,11 +167,11 @@ static int64_t inside(const gnn_sample_t *s, int64_t r, int32_t *senders, int64_
 
 int gnn__sample_induce(gnn_sample_t *s)
 {
-    const int64_t n = s->n_nodes;
+    const int64_t n = s->drawn.count;
     int64_t *indptr, whole = 0;
     int32_t *senders;
     for (int64_t r = 0; r < n; r++)
-        whole += s->whole.degree[s->nodes[r]];
+        whole += s->whole.degree[s->drawn.nodes[r]];
     const int threads = gnn__threads(s->context, 8 * (whole + n));
     GNN_TRY(gnn__block_begin(s->graphs[0], n, &indptr));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, ROWS_AT_ONCE)

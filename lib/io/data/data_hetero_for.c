@@ -154,15 +154,6 @@ done:
     return rc;
 }
 
-/* A description is checked whole where a graph of it is made. */
-static int check(const gnn_hetero_t *hetero)
-{
-    gnn_graph_t *graph;
-    GNN_TRY(gnn_graph_towards(&graph, hetero, 0));
-    gnn_graph_free(graph);
-    return GNN_OK;
-}
-
 int gnn_data_hetero_for(gnn_data_t **data, const gnn_hetero_t *hetero, const char *block,
                         const char *type)
 {
@@ -178,7 +169,7 @@ int gnn_data_hetero_for(gnn_data_t **data, const gnn_hetero_t *hetero, const cha
                           row->of_all ? "a set for %s has the nodes of all types: type is NULL"
                                       : "a set for %s has the nodes of one type, which is NULL",
                           row->name);
-    GNN_TRY(check(hetero));
+    GNN_TRY(gnn__hetero_check_types(hetero));
     if (type && (t = gnn_hetero_type(hetero, type)) < 0)
         return GNN_ENOTFOUND;
     int rc = row->of_all ? gnn_data_hetero(data, hetero) : of_type(data, hetero, t);
