@@ -70,8 +70,7 @@ static int check_data(const gnn_model_t *model, const gnn_data_t *data, int64_t 
     return GNN_OK;
 }
 
-/* Does the model run on the set's graphs for slots, not on its one graph? */
-static bool runs_on_slots(const gnn_model_t *model, const gnn_data_t *data)
+bool gnn__runs_on_slots(const gnn_model_t *model, const gnn_data_t *data)
 {
     const int64_t count = gnn_data_graph_count(data);
     return count > 0 && count == gnn_model_graph_count(model);
@@ -79,7 +78,7 @@ static bool runs_on_slots(const gnn_model_t *model, const gnn_data_t *data)
 
 static gnn_graph_t *graph_of(const gnn_model_t *model, const gnn_data_t *data, int slot)
 {
-    return runs_on_slots(model, data) ? gnn_data_graph_at(data, slot) : gnn_data_graph(data);
+    return gnn__runs_on_slots(model, data) ? gnn_data_graph_at(data, slot) : gnn_data_graph(data);
 }
 
 /* A set with graphs for slots has them for models of as many, its one graph for those of one. */
@@ -87,9 +86,9 @@ static int check_slots(const gnn_model_t *model, const gnn_data_t *data,
                        const gnn_train_config_t *config)
 {
     const int slots = gnn_model_graph_count(model);
-    if (gnn_data_graph_count(data) == 0 || (slots <= 1 && !runs_on_slots(model, data)))
+    if (gnn_data_graph_count(data) == 0 || (slots <= 1 && !gnn__runs_on_slots(model, data)))
         return GNN_OK;
-    if (!runs_on_slots(model, data))
+    if (!gnn__runs_on_slots(model, data))
         return gnn__error(GNN_EINVALID,
                           "the model runs on %d graph slots, the set has graphs for %lld", slots,
                           (long long)gnn_data_graph_count(data));

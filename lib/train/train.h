@@ -122,6 +122,8 @@ typedef int gnn__source_use_t(void *user, const gnn_source_t *source, bool fixed
  * them to `use`, whose error it returns. */
 int gnn__train_source(const gnn_model_t *model, gnn_context_t *context, gnn_data_t *data,
                       const gnn_train_config_t *config, gnn__source_use_t *use, void *user);
+/* Does the model run on the set's graphs for slots, not on its one graph? */
+bool gnn__runs_on_slots(const gnn_model_t *model, const gnn_data_t *data);
 
 /* Is any of n marks set? NULL: none. */
 bool gnn__any_marked(const uint8_t *mask, int64_t n);

@@ -106,7 +106,7 @@ static size_t views_of(const question_t *q)
 {
     const int64_t slots = gnn_data_graph_count(q->data);
     size_t bytes = 0;
-    if (slots == 0 || slots != gnn_model_graph_count(q->model))
+    if (!gnn__runs_on_slots(q->model, q->data))
         return gnn__graph_bytes(gnn_data_graph(q->data), true);
     for (int64_t k = 0; k < slots; k++)
         bytes += gnn__graph_bytes(gnn_data_graph_at(q->data, k), true);

@@ -2,6 +2,7 @@
  * are. */
 #include <lib/aggregate/generic/pair.h>
 #include <lib/kernels/neighbours/pair_rows.h>
+#include <lib/kernels/simd/vec.h>
 
 static gnn_real_t *numbers(gnn__carve_t *c, int64_t count)
 {
@@ -143,9 +144,7 @@ static void load_unscored(const gnn__plan_t *plan, const gnn__pair_scratch_t *sc
 }
 
 /* Inline: a compiler takes a function that does nothing else for one that does nothing. */
-#define ALWAYS static inline __attribute__((always_inline))
-
-ALWAYS void fetch(const char *row, int64_t bytes)
+GNN__INLINE void fetch(const char *row, int64_t bytes)
 {
     enum { LINE = 64 };
     for (int64_t at = 0; at < bytes; at += LINE)
@@ -154,7 +153,7 @@ ALWAYS void fetch(const char *row, int64_t bytes)
 }
 
 /* Rows are wanted some pairs ahead, across the ends of a row of pairs. */
-ALWAYS void look_ahead(const gnn__listener_t *l, int64_t at)
+GNN__INLINE void look_ahead(const gnn__listener_t *l, int64_t at)
 {
     enum { AHEAD = 16 };
     const gnn_tensor_t *features = &l->plan->in[GNN_AGGREGATE_EDGE_FEATURES];

@@ -91,6 +91,17 @@ int gnn__op_senders(const gnn_op_call_t *call, const char *name, const gnn__pair
     return gnn__op_expect(call, name, 0, gnn__op_options(call)->graph->n_src, call->in[0].cols);
 }
 
+int gnn__op_senders_once(const gnn_op_call_t *call, const char *name, const gnn__pairs_t **pairs)
+{
+    GNN_TRY(gnn__op_senders(call, name, pairs));
+    const int64_t senders = gnn__op_options(call)->graph->n_src;
+    if ((*pairs)->count > senders)
+        return gnn_op_fail(call, GNN_EUNSUPPORTED,
+                           "%s: %lld senders are heard %lld times, each may be heard once", name,
+                           (long long)senders, (long long)(*pairs)->count);
+    return GNN_OK;
+}
+
 /* ---- lists of what a receiver hears ---- */
 
 int gnn__op_list_bytes(const gnn_op_call_t *call, const gnn__pairs_t *pairs, size_t *bytes)

@@ -66,6 +66,8 @@ int gnn__map_backward(gnn_op_call_t *call, gnn__row_slope_t *slope);
 const gnn__pairs_t *gnn__op_pairs(const gnn_op_call_t *call, const char *name);
 /* Input 0 has a row for each sender of the graph; *pairs is its only part. */
 int gnn__op_senders(const gnn_op_call_t *call, const char *name, const gnn__pairs_t **pairs);
+/* The same where no sender is heard twice. */
+int gnn__op_senders_once(const gnn_op_call_t *call, const char *name, const gnn__pairs_t **pairs);
 
 /* A sender's number in some column, in a list that is sorted. */
 typedef struct gnn__sender_number {

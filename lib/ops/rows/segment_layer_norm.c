@@ -9,12 +9,7 @@ static int shape(gnn_op_call_t *call)
 {
     const gnn__pairs_t *pairs;
     GNN_TRY(gnn__op_dense(call, "segment_layer_norm", 0, 0, 1));
-    GNN_TRY(gnn__op_senders(call, "segment_layer_norm", &pairs));
-    if (pairs->count > gnn__op_options(call)->graph->n_src)
-        return gnn_op_fail(
-            call, GNN_EUNSUPPORTED,
-            "segment_layer_norm: %lld senders are heard %lld times, each may be heard once",
-            (long long)gnn__op_options(call)->graph->n_src, (long long)pairs->count);
+    GNN_TRY(gnn__op_senders_once(call, "segment_layer_norm", &pairs));
     gnn__op_output(call, call->in[0].rows, call->in[0].cols);
     call->in[0].keep = call->in[0].wants_grad;
     return GNN_OK;

@@ -8,11 +8,7 @@ static int shape(gnn_op_call_t *call)
 {
     const gnn__pairs_t *pairs;
     GNN_TRY(gnn__op_dense(call, "segment_norm", 0, 1, 1));
-    GNN_TRY(gnn__op_senders(call, "segment_norm", &pairs));
-    if (pairs->count > gnn__op_options(call)->graph->n_src)
-        return gnn_op_fail(call, GNN_EUNSUPPORTED,
-                           "segment_norm: %lld senders are heard %lld times, each may be heard once",
-                           (long long)gnn__op_options(call)->graph->n_src, (long long)pairs->count);
+    GNN_TRY(gnn__op_senders_once(call, "segment_norm", &pairs));
     if (gnn__has_input(call, 1))
         GNN_TRY(gnn__op_expect(call, "segment_norm", 1, 1, call->in[0].cols));
     gnn__op_output(call, call->in[0].rows, call->in[0].cols);
