@@ -134,6 +134,9 @@ static const char *const of_training[] = {"layers",    "epochs",       "dev",   
                                           "max-words", "min-count",    "dropout", "word-dropout",
                                           "lr",        "weight-decay", NULL};
 
+static const char on_ctrl_c[] =
+    "Ctrl-C ends after the running step, writes the best model and exits with 130; a second one exits at once.";
+
 static int read_options(options_t *o, classify_t *c, int argc, char **argv, int *status)
 {
     const option_t rows[] = {
@@ -175,8 +178,7 @@ static int read_options(options_t *o, classify_t *c, int argc, char **argv, int 
         .summary =
             "Trains a Transformer whose graph is a sentence: on a generated language in which the word to attend\n"
             "to is known, or, with --data or --load, on sentences that people wrote.",
-        .notes =
-            "Ctrl-C ends after the running step, writes the best model and exits with 130; a second one exits at once.",
+        .notes = on_ctrl_c,
         .options = rows,
         .n_options = (int)(sizeof rows / sizeof *rows)};
     if (!options_read(&program, argc, argv, status))
