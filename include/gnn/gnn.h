@@ -40,14 +40,16 @@
  *         return printf("test accuracy %.1f\n", 100 * accuracy) < 0 || fflush(stdout) != 0;
  *     }
  *
- * Read next: layer.h (the layer), graph.h (who hears whom), aggregate.h (messages and
- * aggregators), model.h, io.h, data.h, split.h, train.h, memory.h, collection.h, links.h,
- * explain.h, text.h, report.h; tokenizer.h and pretrained.h for published Transformers; tape.h,
- * op.h, row.h and score.h for new maths.
+ * Read next, by subject:
  *
- * Arguments that a function's comment does not call optional must be there. Functions that make,
- * run, train, load or save answer GNN_EINVALID to a NULL and name it; getters and functions that
- * are called for every row do not look.
+ *     the layer           layer.h, graph.h (who hears whom), aggregate.h (messages, aggregators)
+ *     models              model.h (steps, blocks, going on row by row), tensor.h, context.h
+ *     data and files      data.h, split.h, io.h, hetero.h (several types of nodes), diffuse.h
+ *     training            train.h, sample.h and hetero_sample.h (large graphs), collection.h (many
+ *                         graphs), links.h, memory.h (how much it takes)
+ *     sentences           pretrained.h, tokenizer.h, text.h, sequences.h, generate.h, finetune.h
+ *     answers             explain.h, inspect.h (attention), report.h (pictures)
+ *     new maths           row.h, score.h, op.h, tape.h
  */
 #ifndef GNN_GNN_H
 #define GNN_GNN_H

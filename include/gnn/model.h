@@ -135,7 +135,8 @@ GNN_API void gnn_model_free(gnn_model_t *model);
  *     gnn_steps_new(&steps);
  *     gnn_steps_add(steps, &(gnn_step_t){.kind = GNN_STEP_LINEAR, .in = 16, .out = 64});
  *     gnn_steps_block(steps, "gps", &(gnn_block_t){.name = "gps.0", .layer = GNN_GIN(.in = 64),
- *     .heads = 4}); gnn_model_build(&model, context, steps);
+ *                                                  .heads = 4});
+ *     gnn_model_build(&model, context, steps);
  */
 typedef struct gnn_steps gnn_steps_t;
 GNN_API int gnn_steps_new(gnn_steps_t **steps);
