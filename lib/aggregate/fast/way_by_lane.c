@@ -354,7 +354,9 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
     const bool transposed = pass == GNN__SEND, both = pass == GNN__RECEIVE && run->l.d_senders,
                parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS) &&
                             (pass == GNN__RECEIVE || (transposed && !run->l.d_senders)),
-               edges = gnn__lane_edge_sums_wanted(plan) && pass == GNN__RECEIVE;
+               edges = gnn__lane_edge_sums_wanted(plan) &&
+                       pass == (run->l.edge_weights ? GNN__SEND : GNN__RECEIVE) &&
+                       !run->l.edge_logits.at;
     const int64_t width = run->a.heads * run->a.d_k,
                   of_a_group = run->l.n_src * run->l.sender_numbers;
     const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
@@ -375,7 +377,7 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
         if (pass == GNN__FORWARD)
             kernels->forward(&run->l, row0, row1, scratch);
         else if (transposed)
-            kernels->send(&run->l, row0, row1, scratch, d_a);
+            kernels->send(&run->l, row0, row1, scratch, d_a, d_edges);
         else
             kernels->receive(&run->l, row0, row1, scratch, d_a, d_edges, d_senders);
     }

@@ -5,6 +5,7 @@
  *     g = (slope or 1) (alpha' p - alpha S_i)
  *
  * and that of the bias the same without the slope. */
+#include <lib/kernels/attention/by_lane/edge_logits.h>
 #include <lib/kernels/attention/by_lane/edge_terms.h>
 
 /* Every edge of a list has a row, the loops that a view adds too. */
@@ -23,10 +24,6 @@ GNN__INLINE void take_logits(const gnn__lanes_t *l, lane_block_t *block, int64_t
     else
         for (int e = 0; e < n; e++)
             memcpy(to + e * width, gnn__matrix_row(&logits, edge[e]), size);
-    if (edge) {
-        block->numbers = edge + BLOCK_PAIRS;
-        block->coming = last_place(pairs) + 1 - at - BLOCK_PAIRS;
-    }
 }
 
 /* `numbers` = the biases of the pairs. */
@@ -51,6 +48,8 @@ GNN__INLINE void take_biases(const gnn__lanes_t *l, const lane_block_t *b, int64
     {                                                                           \
         if (l->edge_logits.at)                                                  \
             take_logits(l, b, at, width);                                       \
+        else if (has_logits(l))                                                 \
+            block_logits(l, b, at);                                             \
         else                                                                    \
             memset(b->edge, 0, sizeof *b->edge *(size_t)(b->n * width));        \
         if (l->a->bias.at)                                                      \
@@ -61,7 +60,12 @@ FOR_WIDTHS(TAKE_TERMS)
 void edge_terms(const gnn__lanes_t *l, lane_block_t *b, int64_t at)
 {
     const int n = b->n * l->width;
+    const int64_t *edge = l->a->pairs.indptr ? l->a->pairs.edge : NULL;
     BY_WIDTH(l->width, take_terms, l, b, at);
+    if (edge && has_logits(l)) {
+        b->numbers = edge + at + BLOCK_PAIRS;
+        b->coming = last_place(&l->a->pairs) + 1 - at - BLOCK_PAIRS;
+    }
     for (int x = n; x < padded(n); x++)
         b->edge[x] = b->second[x] = 0;
 }
@@ -282,8 +286,13 @@ static void bias_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at,
 void edge_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at)
 {
     score_grads(l, b);
+    const edges_t edges = {&l->a->pairs, at, b->n};
     if (l->edge_logits.at)
         BY_WIDTH(l->width, put_logits, l, b, at);
+    else if (has_logits(l) && b->d_edges)
+        feature_sums(l, &edges, b->edge, b->d_edges);
+    if (has_logits(l) && !l->edge_logits.at && l->a->grad.features.at)
+        feature_grads(l, &edges, l->edge_weights, TERM_ROW, b->edge);
     if (l->a->grad.bias.at)
         bias_grads(l, b, at, b->score, 1);
 }
