@@ -305,15 +305,17 @@ static void sweep(const lane_run_t *run, int64_t rows, int threads,
     }
 }
 
-/* Logits of the loops that there are; of the others they stay 0, and so do their gradients. */
+/* Logits of the loops that there are, each the last pair of its row; of the others they stay 0, and
+ * so do their gradients. */
 static void loop_logits(const gnn__plan_t *plan, const lane_run_t *run)
 {
     for (int64_t p = 0; p < plan->view->n_parts; p++) {
         const gnn__pairs_t *pairs = &plan->view->parts[p].pairs;
-        for (int64_t at = 0; pairs->edge && at < pairs->count; at++)
-            if (pairs->edge[at] >= plan->graph->n_edges)
-                gnn__attention_lanes()->edge_logits(&run->l, pairs->edge[at], pairs->edge[at] + 1,
-                                                    run->scratch);
+        for (int64_t i = 0; pairs->edge && i < pairs->n_rows; i++) {
+            const int64_t to = gnn__pairs_to(pairs, i), edge = to > 0 ? pairs->edge[to - 1] : -1;
+            if (edge >= plan->graph->n_edges && to > gnn__pairs_from(pairs, i))
+                gnn__attention_lanes()->edge_logits(&run->l, edge, edge + 1, run->scratch);
+        }
     }
 }
 

@@ -98,9 +98,6 @@ void make_edge_logits(const gnn__lanes_t *l, int64_t e0, int64_t e1, gnn_real_t 
 
 /* ---- pair by pair ---- */
 
-/* Eight numbers, whatever a register holds. */
-typedef gnn_real_t eight_t __attribute__((vector_size(8 * sizeof(gnn_real_t)), aligned(sizeof(gnn_real_t))));
-
 /* Features of the edge at place at + e of a block; NULL: it has none. */
 GNN__INLINE const gnn_real_t *features_at(const gnn__lanes_t *l, const int64_t *edge, int64_t first,
                                           int e)

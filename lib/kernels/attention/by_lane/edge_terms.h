@@ -74,6 +74,10 @@ void edge_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at);
 void add_biases(const gnn__lanes_t *l, const lane_block_t *b, int64_t at);
 void pair_bias_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at);
 
+/* Eight numbers, whatever a register holds. */
+typedef gnn_real_t eight_t
+    __attribute__((vector_size(8 * sizeof(gnn_real_t)), aligned(sizeof(gnn_real_t))));
+
 /* The edges at places at .. at + n - 1. */
 typedef struct edges {
     const gnn__pairs_t *pairs;

@@ -112,6 +112,33 @@ enum { WIDE_SUMS = 1 };
 enum { WIDE_SUMS = 0 };
 #endif
 
+/* Eight heads, which fill half a register: eight rows of sums. */
+GNN__INLINE void sum_eights(const gnn__lanes_t *l, const edges_t *list, const gnn_real_t *from,
+                            int64_t f, gnn_real_t *sums)
+{
+    const gnn__pairs_t pairs = *list->pairs;
+    const gnn__matrix_t features = l->a->features;
+    const int64_t edges = l->a->edges, at = list->at;
+    const int n = list->n;
+    eight_t sum[8];
+#pragma GCC unroll 8
+    for (int r = 0; r < 8; r++)
+        sum[r] = *(const eight_t *)(sums + (f + r) * TERM_ROW);
+    for (int e = 0; e < n; e++) {
+        const int64_t number = gnn__pairs_edge(&pairs, at + e);
+        if (!has_row(number, edges))
+            continue;
+        const gnn_real_t *x = gnn__matrix_row(&features, number) + f;
+        const eight_t by = *(const eight_t *)(from + e * HEADS);
+#pragma GCC unroll 8
+        for (int r = 0; r < 8; r++)
+            sum[r] += x[r] * by;
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < 8; r++)
+        *(eight_t *)(sums + (f + r) * TERM_ROW) = sum[r];
+}
+
 /* `rows` rows of sums: what stands behind a row's heads is of no use. */
 GNN__INLINE void sum_section(const gnn__lanes_t *l, const edges_t *list, const gnn_real_t *from,
                              int64_t f, const int rows, gnn_real_t *sums, const int width)
@@ -182,7 +209,10 @@ static void narrow_sums(const gnn__lanes_t *l, const edges_t *edges, const gnn_r
     {                                                                                              \
         int64_t f = 0;                                                                             \
         for (; WIDE_SUMS && f + 8 <= l->a->d_e; f += 8)                                            \
-            sum_section(l, edges, from, f, 8, sums, width);                                        \
+            if (width == HEADS && LANES > HEADS)                                                   \
+                sum_eights(l, edges, from, f, sums);                                               \
+            else                                                                                   \
+                sum_section(l, edges, from, f, 8, sums, width);                                    \
         for (; f + 4 <= l->a->d_e; f += 4)                                                         \
             sum_section(l, edges, from, f, 4, sums, width);                                        \
         for (; f < l->a->d_e; f++)                                                                 \
