@@ -66,7 +66,7 @@ enum { TOGETHER = 8 };
 /* to += columns c0 .. c0 + count - 1 of the rows of the edges by which receiver i hears others;
  * returns how many those are. */
 static inline int64_t add_columns(const gnn__pairs_t *pairs, int64_t i, const gnn_tensor_t *y,
-                               int64_t c0, int64_t count, gnn_real_t *to)
+                                  int64_t c0, int64_t count, gnn_real_t *to)
 {
     const int64_t end = gnn__pairs_to(pairs, i);
     gnn_real_t sum[TOGETHER] = {0};
@@ -129,7 +129,8 @@ static bool copy_by_receiver(const gnn_op_call_t *call, const gnn__built_view_t 
     const gnn_tensor_t *x = &call->in[0].value;
     const gnn__pairs_t *pairs = &view->parts[0].pairs;
     const int64_t n = graph_of(call)->n_dst;
-    if (view->n_parts != 1 || !pairs->indptr || pairs->edge || pairs->edge_base != 0 || pairs->count != x->rows)
+    if (view->n_parts != 1 || !pairs->indptr || pairs->edge || pairs->edge_base != 0 ||
+        pairs->count != x->rows)
         return false;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i0 = 0; i0 < n; i0 += RECEIVERS_AT_ONCE) {
