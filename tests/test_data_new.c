@@ -206,7 +206,7 @@ START_TEST(arrays_on_edges_follow_a_new_order)
     }
     ck_assert_int_gt(moved, 0);
     ck_ok(gnn_data_save(data, in_folder("edges.npz")));
-    ck_ok(gnn_data_open(&again, in_folder("edges.npz"), NULL));
+    ck_ok(gnn_data_open(&again, in_folder("edges.npz")));
     ck_assert_mem_eq(gnn_data_rows(again, GNN_ON_EDGES, "weight")->data, weight, sizeof weight);
     ck_ok(gnn_graph_pairs(gnn_data_graph(again), from, to, edge));
     for (int k = 0; k < M; k++)
