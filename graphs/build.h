@@ -78,6 +78,11 @@ int gnn__graph_continued(gnn_graph_t **graph, int64_t segments, const int64_t *b
 /* *rank[order[r]] = r, the caller's to free. GNN_EINVALID, and *rank NULL, if `order` is no
  * permutation of n. */
 int gnn__order_invert(int64_t n, const int64_t *order, int64_t **rank);
+/* Edges of a new graph without spans get the numbers of their places, part after part; old[k] is
+ * what edge k was before. */
+void gnn__graph_place_edges(gnn_graph_t *graph, int64_t *old);
+/* Edge k becomes edge number[k]. */
+int gnn__graph_rename_edges(gnn_graph_t *graph, const int64_t *number);
 
 /* ---- view.c ---- */
 

@@ -139,3 +139,29 @@ done:
     gnn_free(rank);
     return gnn__graph_deliver(graph, g, rc);
 }
+
+void gnn__graph_place_edges(gnn_graph_t *graph, int64_t *old)
+{
+    int64_t at = 0;
+    for (int64_t p = 0; p < graph->base.n_parts; p++) {
+        gnn__pairs_t *pairs = &graph->base.parts[p].pairs;
+        for (int64_t k = 0; k < pairs->count; k++)
+            old[at + k] = gnn__pairs_edge(pairs, k);
+        pairs->edge = NULL;
+        pairs->edge_base = at;
+        at += pairs->count;
+    }
+}
+
+int gnn__graph_rename_edges(gnn_graph_t *graph, const int64_t *number)
+{
+    for (int64_t p = 0; p < graph->base.n_parts; p++) {
+        gnn__pairs_t *pairs = &graph->base.parts[p].pairs;
+        int64_t *edge;
+        GNN_TRY(gnn__graph_own(graph, &edge, pairs->count, sizeof *edge, "edge numbers"));
+        for (int64_t k = 0; k < pairs->count; k++)
+            edge[k] = number[gnn__pairs_edge(pairs, k)];
+        pairs->edge = edge;
+    }
+    return GNN_OK;
+}

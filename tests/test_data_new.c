@@ -184,7 +184,34 @@ START_TEST(arrays_on_nodes_follow_a_new_order)
     ck_assert_int_ne(gnn_data_order(data)[0], 0);
     for (int r = 0; r < N; r++)
         ck_assert(gnn_data_rows(data, GNN_ON_NODES, "year")->data[r] == year[gnn_data_order(data)[r]]);
-    ck_assert_mem_eq(gnn_data_rows(data, GNN_ON_EDGES, "weight")->data, weight, sizeof weight);
+    gnn_data_free(data);
+}
+END_TEST
+
+/* Receivers read rows of edges one after another; saved, edges have the numbers that they had. */
+START_TEST(arrays_on_edges_follow_a_new_order)
+{
+    gnn_data_t *data = made(plain), *again;
+    int64_t from[M], to[M], edge[M], moved = 0;
+    ck_assert_ptr_null(gnn_data_edge_order(data));
+    ck_ok(gnn_data_reorder(data));
+    const int64_t *order = gnn_data_order(data), *old = gnn_data_edge_order(data);
+    ck_ok(gnn_graph_pairs(gnn_data_graph(data), from, to, edge));
+    for (int k = 0; k < M; k++) {
+        ck_assert_int_eq(edge[k], k);
+        ck_assert_int_eq(order[from[k]], src[old[k]]);
+        ck_assert_int_eq(order[to[k]], dst[old[k]]);
+        ck_assert(gnn_data_rows(data, GNN_ON_EDGES, "weight")->data[k] == weight[old[k]]);
+        moved += old[k] != k;
+    }
+    ck_assert_int_gt(moved, 0);
+    ck_ok(gnn_data_save(data, in_folder("edges.npz")));
+    ck_ok(gnn_data_open(&again, in_folder("edges.npz")));
+    ck_assert_mem_eq(gnn_data_rows(again, GNN_ON_EDGES, "weight")->data, weight, sizeof weight);
+    ck_ok(gnn_graph_pairs(gnn_data_graph(again), from, to, edge));
+    for (int k = 0; k < M; k++)
+        ck_assert(from[k] == src[edge[k]] && to[k] == dst[edge[k]]);
+    gnn_data_free(again);
     gnn_data_free(data);
 }
 END_TEST
@@ -381,6 +408,7 @@ int main(void)
     tcase_add_test(tests, wrong_arrays_are_refused);
     tcase_add_test(tests, arrays_have_names_and_places);
     tcase_add_test(tests, arrays_on_nodes_follow_a_new_order);
+    tcase_add_test(tests, arrays_on_edges_follow_a_new_order);
     tcase_add_test(tests, training_reads_arrays_that_steps_name);
     tcase_add_test(tests, a_graph_of_mapped_files);
     tcase_add_test(tests, files_that_cannot_be_mapped);

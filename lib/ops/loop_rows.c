@@ -49,6 +49,118 @@ static int64_t edge_ahead(const gnn__pairs_t *pairs, int64_t at)
     return gnn__pairs_edge(pairs, gnn__min(at + EDGES_AHEAD, pairs->count - 1));
 }
 
+/* Rows of the loops that receiver i has itself become `mean`. */
+static void fill_loops(const gnn__built_view_t *view, int64_t i, const gnn_real_t *mean,
+                       const gnn_tensor_t *y)
+{
+    for (int64_t p = 0; p < view->n_parts; p++) {
+        const gnn__pairs_t *pairs = &view->parts[p].pairs;
+        for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++)
+            if (gnn__pairs_col(pairs, at) == i)
+                memcpy(gnn__row(y, gnn__pairs_edge(pairs, at)), mean, sizeof *mean * (size_t)y->cols);
+    }
+}
+
+enum { TOGETHER = 8 };
+
+/* to += columns c0 .. c0 + count - 1 of the rows of the edges by which receiver i hears others;
+ * returns how many those are. */
+static inline int64_t add_columns(const gnn__pairs_t *pairs, int64_t i, const gnn_tensor_t *y,
+                                  int64_t c0, int64_t count, gnn_real_t *to)
+{
+    const int64_t end = gnn__pairs_to(pairs, i);
+    gnn_real_t sum[TOGETHER] = {0};
+    int64_t others = 0;
+    for (int64_t at = gnn__pairs_from(pairs, i); at < end; at++) {
+        const gnn_real_t *from = gnn__row(y, gnn__pairs_edge(pairs, at)) + c0;
+        __builtin_prefetch(gnn__row(y, edge_ahead(pairs, at)) + c0);
+        if (gnn__pairs_col(pairs, at) != i) {
+            others++;
+            for (int64_t c = 0; c < count; c++)
+                sum[c] += from[c];
+        }
+    }
+    for (int64_t c = 0; c < count; c++)
+        to[c0 + c] += sum[c];
+    return others;
+}
+
+/* y of receiver i's loop becomes the mean over the edges from others, which are read from y: the
+ * library's memory has large pages. Sums of eight columns stay in registers. */
+static void loop_mean(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i)
+{
+    const gnn_tensor_t y = call->out[0].value;
+    gnn_real_t *to = gnn__row(&y, call->in[0].value.rows + i);
+    int64_t pairs_all = 0, others = 0;
+    memset(to, 0, sizeof *to * (size_t)y.cols);
+    for (int64_t p = 0; p < view->n_parts; p++) {
+        const gnn__pairs_t *pairs = &view->parts[p].pairs;
+        int64_t c = 0, heard = 0;
+        for (; c + TOGETHER <= y.cols; c += TOGETHER)
+            heard = add_columns(pairs, i, &y, c, TOGETHER, to);
+        if (c < y.cols)
+            heard = add_columns(pairs, i, &y, c, y.cols - c, to);
+        others += heard;
+        pairs_all += gnn__pairs_to(pairs, i) - gnn__pairs_from(pairs, i);
+    }
+    for (int64_t c = 0; others > 0 && c < y.cols; c++)
+        to[c] /= (gnn_real_t)others;
+    if (others < pairs_all)
+        fill_loops(view, i, to, &y);
+}
+
+enum { ROWS_AT_ONCE = 1024, RECEIVERS_AT_ONCE = 16 };
+
+/* Rows e0 .. e1 - 1 as they are. */
+static void copy_rows(const gnn_tensor_t *x, const gnn_tensor_t *y, int64_t e0, int64_t e1)
+{
+    const size_t row = sizeof *x->data * (size_t)x->cols;
+    if (x->stride == x->cols && y->stride == x->cols)
+        memcpy(gnn__row(y, e0), gnn__row(x, e0), row * (size_t)(e1 - e0));
+    else
+        for (int64_t e = e0; e < e1; e++)
+            memcpy(gnn__row(y, e), gnn__row(x, e), row);
+}
+
+/* Rows of edges that stand in the order of their receivers are summed while they are at hand.
+ * Returns false where they do not. */
+static bool copy_by_receiver(const gnn_op_call_t *call, const gnn__built_view_t *view, int threads)
+{
+    const gnn_tensor_t *x = &call->in[0].value;
+    const gnn__pairs_t *pairs = &view->parts[0].pairs;
+    const int64_t n = graph_of(call)->n_dst;
+    if (view->n_parts != 1 || !pairs->indptr || pairs->edge || pairs->edge_base != 0 ||
+        pairs->count != x->rows)
+        return false;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i0 = 0; i0 < n; i0 += RECEIVERS_AT_ONCE) {
+        const int64_t i1 = gnn__min(i0 + RECEIVERS_AT_ONCE, n);
+        copy_rows(x, &call->out[0].value, pairs->indptr[i0], pairs->indptr[i1]);
+        for (int64_t i = i0; i < i1; i++)
+            loop_mean(call, view, i);
+    }
+    return true;
+}
+
+static int loop_rows_forward(gnn_op_call_t *call)
+{
+    const gnn__built_view_t *view = view_of(call);
+    const gnn_tensor_t *x = &call->in[0].value;
+    const int64_t n = graph_of(call)->n_dst;
+    if (!view)
+        return GNN_EUNPREPARED;
+    const int threads = gnn__op_threads(call, 2 * x->rows * x->cols);
+    if (copy_by_receiver(call, view, threads))
+        return GNN_OK;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t e = 0; e < x->rows; e += ROWS_AT_ONCE)
+        copy_rows(x, &call->out[0].value, e, gnn__min(e + ROWS_AT_ONCE, x->rows));
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < n; i++)
+        loop_mean(call, view, i);
+    return GNN_OK;
+}
+
 /* How many edges by which receiver i hears others, and loops of its own that the graph has. */
 typedef struct {
     int64_t others, loops;
@@ -66,71 +178,6 @@ static heard_t heard_of(const gnn__built_view_t *view, int64_t i)
     }
     heard.others -= heard.loops;
     return heard;
-}
-
-/* Rows of the loops that receiver i has itself become `mean`. */
-static void fill_loops(const gnn__built_view_t *view, int64_t i, const gnn_real_t *mean,
-                       const gnn_tensor_t *y)
-{
-    for (int64_t p = 0; p < view->n_parts; p++) {
-        const gnn__pairs_t *pairs = &view->parts[p].pairs;
-        for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++)
-            if (gnn__pairs_col(pairs, at) == i)
-                memcpy(gnn__row(y, gnn__pairs_edge(pairs, at)), mean, sizeof *mean * (size_t)y->cols);
-    }
-}
-
-/* y of receiver i's loop becomes the mean over the edges from others, which are read from y: the
- * library's memory has large pages. */
-static void loop_mean(const gnn_op_call_t *call, const gnn__built_view_t *view, int64_t i)
-{
-    const gnn_tensor_t y = call->out[0].value;
-    const heard_t heard = heard_of(view, i);
-    gnn_real_t *to = gnn__row(&y, call->in[0].value.rows + i);
-    memset(to, 0, sizeof *to * (size_t)y.cols);
-    for (int64_t p = 0; p < view->n_parts; p++) {
-        const gnn__pairs_t *pairs = &view->parts[p].pairs;
-        for (int64_t at = gnn__pairs_from(pairs, i); at < gnn__pairs_to(pairs, i); at++) {
-            const gnn_real_t *from = gnn__row(&y, gnn__pairs_edge(pairs, at));
-            __builtin_prefetch(gnn__row(&y, edge_ahead(pairs, at)));
-            for (int64_t c = 0; gnn__pairs_col(pairs, at) != i && c < y.cols; c++)
-                to[c] += from[c];
-        }
-    }
-    for (int64_t c = 0; heard.others > 0 && c < y.cols; c++)
-        to[c] /= (gnn_real_t)heard.others;
-    if (heard.loops > 0)
-        fill_loops(view, i, to, &y);
-}
-
-enum { ROWS_AT_ONCE = 1024 };
-
-/* Rows e0 .. e1 - 1 as they are. */
-static void copy_rows(const gnn_tensor_t *x, const gnn_tensor_t *y, int64_t e0, int64_t e1)
-{
-    const size_t row = sizeof *x->data * (size_t)x->cols;
-    if (x->stride == x->cols && y->stride == x->cols)
-        memcpy(gnn__row(y, e0), gnn__row(x, e0), row * (size_t)(e1 - e0));
-    else
-        for (int64_t e = e0; e < e1; e++)
-            memcpy(gnn__row(y, e), gnn__row(x, e), row);
-}
-
-static int loop_rows_forward(gnn_op_call_t *call)
-{
-    const gnn__built_view_t *view = view_of(call);
-    const gnn_tensor_t *x = &call->in[0].value;
-    const int64_t n = graph_of(call)->n_dst;
-    if (!view)
-        return GNN_EUNPREPARED;
-    const int threads = gnn__op_threads(call, 2 * x->rows * x->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t e = 0; e < x->rows; e += ROWS_AT_ONCE)
-        copy_rows(x, &call->out[0].value, e, gnn__min(e + ROWS_AT_ONCE, x->rows));
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < n; i++)
-        loop_mean(call, view, i);
-    return GNN_OK;
 }
 
 /* Every edge by which receiver i hears another node gets a share of the gradient of each loop that

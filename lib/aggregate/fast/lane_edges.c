@@ -83,7 +83,8 @@ void gnn__lane_edges_carve(const gnn__plan_t *plan, gnn__carve_t *carve, const g
     edges->size = terms ? d_e * TERM_ROW : d_e * (l->key_numbers + l->value_numbers);
     edges->weights = matrix(carve, terms && plan->edge_key, d_e, TERM_ROW);
     /* the loops that a view adds have rows too; registers reach beyond the last one */
-    edges->logits = matrix(carve, terms && plan->edge_key, logit_rows(plan) + 16, l->width);
+    edges->logits =
+        matrix(carve, terms && plan->edge_key && d_e > l->width, logit_rows(plan) + 16, l->width);
     edges->key_rows = matrix(carve, keys || gnn__lane_edge_keys(plan), d_e, l->key_numbers);
     edges->value_rows = matrix(carve, values, d_e, l->value_numbers);
     edges->queries = matrix(carve, keys, n, edges->stride);

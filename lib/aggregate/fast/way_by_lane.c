@@ -305,15 +305,17 @@ static void sweep(const lane_run_t *run, int64_t rows, int threads,
     }
 }
 
-/* Logits of the loops that there are; of the others they stay 0, and so do their gradients. */
+/* Logits of the loops that there are, each the last pair of its row; of the others they stay 0, and
+ * so do their gradients. */
 static void loop_logits(const gnn__plan_t *plan, const lane_run_t *run)
 {
     for (int64_t p = 0; p < plan->view->n_parts; p++) {
         const gnn__pairs_t *pairs = &plan->view->parts[p].pairs;
-        for (int64_t at = 0; pairs->edge && at < pairs->count; at++)
-            if (pairs->edge[at] >= plan->graph->n_edges)
-                gnn__attention_lanes()->edge_logits(&run->l, pairs->edge[at], pairs->edge[at] + 1,
-                                                    run->scratch);
+        for (int64_t i = 0; pairs->edge && i < pairs->n_rows; i++) {
+            const int64_t to = gnn__pairs_to(pairs, i), edge = to > 0 ? pairs->edge[to - 1] : -1;
+            if (edge >= plan->graph->n_edges && to > gnn__pairs_from(pairs, i))
+                gnn__attention_lanes()->edge_logits(&run->l, edge, edge + 1, run->scratch);
+        }
     }
 }
 
@@ -354,7 +356,9 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
     const bool transposed = pass == GNN__SEND, both = pass == GNN__RECEIVE && run->l.d_senders,
                parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS) &&
                             (pass == GNN__RECEIVE || (transposed && !run->l.d_senders)),
-               edges = gnn__lane_edge_sums_wanted(plan) && pass == GNN__RECEIVE;
+               edges = gnn__lane_edge_sums_wanted(plan) &&
+                       pass == (run->l.edge_weights ? GNN__SEND : GNN__RECEIVE) &&
+                       !run->l.edge_logits.at;
     const int64_t width = run->a.heads * run->a.d_k,
                   of_a_group = run->l.n_src * run->l.sender_numbers;
     const gnn__attention_lanes_t *kernels = gnn__attention_lanes();
@@ -375,7 +379,7 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
         if (pass == GNN__FORWARD)
             kernels->forward(&run->l, row0, row1, scratch);
         else if (transposed)
-            kernels->send(&run->l, row0, row1, scratch, d_a);
+            kernels->send(&run->l, row0, row1, scratch, d_a, d_edges);
         else
             kernels->receive(&run->l, row0, row1, scratch, d_a, d_edges, d_senders);
     }

@@ -36,6 +36,7 @@ void gnn_data_free(gnn_data_t *data)
         return;
     gnn__data_free_rows(data);
     gnn_free(data->order);
+    gnn_free(data->edge_order);
     gnn__data_free_class_names(data);
     gnn_free(data->name);
     if (data->owner.release)

@@ -26,6 +26,8 @@ struct gnn_data {
     char **class_names; /* (classes) UTF-8; NULL if the classes are numbers only */
     /* (n) after gnn_data_reorder: row r is node order[r] of the file; NULL: as in the file */
     int64_t *order;
+    /* (edges) after gnn_data_reorder: edge k was number edge_order[k]; NULL: as it was */
+    int64_t *edge_order;
     int64_t skipped; /* links that name a node that the set does not hold */
     gnn__data_array_t *arrays;
     int64_t n_arrays, arrays_room;
@@ -92,6 +94,8 @@ int gnn__data_from_arrays(gnn_data_t *data, const gnn_arrays_t *arrays);
  * and in features, labels and masks; the rest is copied as it stands. On failure, and in the end,
  * the caller frees the rows. */
 int gnn__data_arrange(gnn_data_t *to, const gnn_data_t *from, const int64_t *order);
+/* Arrays on edges, in their place: row k becomes row order[k] of before. */
+int gnn__data_arrange_edges(gnn_data_t *data, const int64_t *order);
 /* Makes borrowed features the set's own, before they are written. */
 int gnn__data_own_features(gnn_data_t *data);
 /* Frees graph, features, labels, masks and arrays. */

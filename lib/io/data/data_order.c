@@ -1,7 +1,7 @@
 /* A set's nodes in another order: whatever has a row for each node follows. */
 #include <lib/io/data/data.h>
 
-#include <gnn/graph.h>
+#include <graphs/build.h>
 #include <lib/io/arrays/arrays.h>
 
 /* Rows of `bytes`: row r of `to` is row order[r] of `from`. */
@@ -45,6 +45,23 @@ static int arrange_arrays(gnn_data_t *to, const gnn_data_t *from, const int64_t 
     return GNN_OK;
 }
 
+int gnn__data_arrange_edges(gnn_data_t *data, const int64_t *order)
+{
+    const int64_t m = gnn_graph_n_edges(data->graph);
+    for (int64_t k = 0; k < data->n_arrays && m > 0; k++) {
+        gnn__data_array_t *a = &data->arrays[k];
+        const size_t row = (size_t)(a->array.count / m) * gnn__element(a->array.dtype)->size;
+        char *before;
+        if (a->place != GNN_ON_EDGES || row == 0)
+            continue;
+        GNN_TRY(gnn__new(&before, m, row, a->array.name));
+        memcpy(before, a->array.data, (size_t)m * row);
+        gather((void *)a->array.data, before, m, row, order);
+        gnn_free(before);
+    }
+    return GNN_OK;
+}
+
 int gnn__data_arrange(gnn_data_t *to, const gnn_data_t *from, const int64_t *order)
 {
     const int64_t n = from->n;
@@ -81,9 +98,26 @@ int gnn__data_arrange(gnn_data_t *to, const gnn_data_t *from, const int64_t *ord
     return arrange_arrays(to, from, order);
 }
 
+/* Edges take the numbers of the places where receivers hear them, and their arrays follow: row k is
+ * old[k] of before. A graph with spans, which number no pairs, keeps the numbers that it has. */
+static int place_edges(gnn_data_t *made, int64_t **old)
+{
+    *old = NULL;
+    if (!made->graph || gnn_graph_n_pairs(made->graph) != gnn_graph_n_edges(made->graph))
+        return GNN_OK;
+    GNN_TRY(gnn__new(old, gnn_graph_n_edges(made->graph), sizeof **old, "an order of edges"));
+    gnn__graph_place_edges(made->graph, *old);
+    int rc = gnn__data_arrange_edges(made, *old);
+    if (rc != GNN_OK) {
+        gnn_free(*old);
+        *old = NULL;
+    }
+    return rc;
+}
+
 int gnn_data_reorder(gnn_data_t *data)
 {
-    int64_t *order;
+    int64_t *order, *edges = NULL;
     gnn_data_t made = {0}, before;
     int rc;
     if (!data)
@@ -95,10 +129,12 @@ int gnn_data_reorder(gnn_data_t *data)
     GNN_TRY(gnn__new(&order, data->n, sizeof *order, "an order of nodes"));
     GNN_CHECK(gnn_graph_community_order(data->graph, order));
     GNN_CHECK(gnn__data_arrange(&made, data, order));
+    GNN_CHECK(place_edges(&made, &edges));
     before = *data;
     *data = made;
     made = before;
     data->order = order;
+    data->edge_order = edges;
     order = NULL;
 done:
     gnn__data_free_rows(&made);

@@ -62,6 +62,11 @@ const int64_t *gnn_data_order(const gnn_data_t *data)
     return data->order;
 }
 
+const int64_t *gnn_data_edge_order(const gnn_data_t *data)
+{
+    return data->edge_order;
+}
+
 int64_t gnn_data_skipped(const gnn_data_t *data)
 {
     return data->skipped;

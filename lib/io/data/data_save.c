@@ -218,6 +218,20 @@ done:
     return rc;
 }
 
+/* Edges have the numbers again that they had before gnn_data_reorder. */
+static int restore_edges(gnn_data_t *file, const int64_t *order)
+{
+    int64_t *rank;
+    if (!order)
+        return GNN_OK;
+    GNN_TRY(gnn__order_invert(gnn_graph_n_edges(file->graph), order, &rank));
+    int rc = gnn__graph_rename_edges(file->graph, order);
+    if (rc == GNN_OK)
+        rc = gnn__data_arrange_edges(file, rank);
+    gnn_free(rank);
+    return rc;
+}
+
 /* A set whose nodes were reordered is written in the order of its file. */
 int gnn_data_save(const gnn_data_t *data, const char *path)
 {
@@ -237,6 +251,8 @@ int gnn_data_save(const gnn_data_t *data, const char *path)
         return save(data, path);
     GNN_TRY(gnn__order_invert(data->n, data->order, &rank));
     int rc = gnn__data_arrange(&file, data, rank);
+    if (rc == GNN_OK)
+        rc = restore_edges(&file, data->edge_order);
     if (rc == GNN_OK)
         rc = save(&file, path);
     gnn__data_free_rows(&file);

@@ -10,6 +10,7 @@
 #define send_additive GNN__KERNEL(lanes_send_additive)
 /* Of any scores. */
 void prepare_receivers(const gnn__lanes_t *l, int64_t i0, int64_t i1, gnn_real_t *scratch);
-void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch);
+void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
+                   gnn_real_t *d_edges);
 
 #endif

@@ -73,14 +73,14 @@ GNN__INLINE void weigh_back(const gnn__lanes_t *l, const lane_block_t *block, co
     const gnn_real_t slope = l->a->slope;
     gnn__vec_t all[PATTERN];
     const gnn__matrix_t lse = l->records, s = {lse.at + width, lse.stride},
-                        q = {lse.at + 2 * width, lse.stride}, logits = l->edge_logits;
+                        q = {lse.at + 2 * width, lse.stride}, source = edge_source(l);
     fill(all, 0);
     for (int x = 0; x < padded(b.n * width); x += LANES) {
         const int u = x / LANES % pattern_registers(width);
         gnn__vec_t score = rows_at(&q, b.other, x, width) + k[u];
         if (edges) {
             score += gnn__vec_load(b.edge + x);
-            prefetch_pairs(&logits, &b, x, width);
+            prefetch_pairs(&source, &b, x, width);
             gnn__vec_store(b.edge + x, score);
         }
         const gnn__vec_t products = rows_at(&s, b.other, x, width);
@@ -112,19 +112,21 @@ GNN__INLINE void weigh_back(const gnn__lanes_t *l, const lane_block_t *block, co
     {                                                                                          \
         if (l->a->bias.at)                                                                     \
             weigh_back(l, b, k, sum, true, true, width);                                       \
-        else if (l->edge_logits.at)                                                            \
+        else if (has_logits(l))                                                                \
             weigh_back(l, b, k, sum, true, false, width);                                      \
         else                                                                                   \
             weigh_back(l, b, k, sum, false, false, width);                                     \
     }
 FOR_WIDTHS(WEIGH_BACK)
 
-void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch)
+void send_additive(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
+                   gnn_real_t *d_edges)
 {
     const bool edges = has_edge_terms(l);
     const int width = l->width;
     const gnn__attention_t *a = l->a;
     lane_block_t b = lane_block_at(l, row1, scratch);
+    b.d_edges = d_edges;
     for (int64_t row = row0; row < row1; row++) {
         const int64_t done = l->a->bias.at ? 0 : send_short(l, &b, row);
         if (done > 0) {

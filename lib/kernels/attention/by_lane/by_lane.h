@@ -42,10 +42,12 @@
  * of its pairs' other ends is written into columns first (lanes_few.kernel.c).
  *
  * Edges may add to additive scores: features times a weight for each head, and a bias
- * (edge_terms.kernel.c). A sweep over the features makes these logits once for all edges, in the
- * order of their numbers (edge_logits.kernel.c). The formulas above hold as they are, and the
+ * (edge_terms.kernel.c). Where an edge has no more features than a pattern has heads, blocks make
+ * these logits of the features; else a sweep over the features makes them once for all edges, in
+ * the order of their numbers (edge_logits.kernel.c). The formulas above hold as they are, and the
  * gradients of what is added ask for a product dY_i . v_j per pair, where they are wanted: they
- * take the place of the logits, and another sweep makes of them those of features and weights.
+ * take the place of the logits, if there are rows of those, and another sweep makes of them those
+ * of features and weights; or the block makes them at once.
  *
  * Features may be in the keys and values of dot scores too, never multiplied out per edge
  * (edge_rows.kernel.c), and in the keys of additive-v2 scores, where every pair of a block gets a
@@ -94,7 +96,8 @@ typedef struct gnn__lanes {
      * no say */
     const gnn_real_t *edge_weights;
     /* additive: a row of `width` numbers for each edge, the loops that a view adds included: what
-     * its features add to the score; after `send` with term_grads, the gradient of that */
+     * its features add to the score; after `send` with term_grads, the gradient of that. At NULL:
+     * blocks of pairs make what they need of the features */
     gnn__matrix_t edge_logits;
     /* Dot: features in keys and values. e . edge_queries_i is added to q_i . k_j, e .
      * edge_outputs_i to dY_i . v_j: rows of d_e x `width` numbers, the projections of q_i and dY_i.
@@ -160,8 +163,10 @@ typedef struct gnn__attention_lanes {
                     gnn_real_t *d_a, gnn_real_t *d_edges, gnn_real_t *d_senders);
     /* d_k_rows j0 .. j1 - 1 gain what l->d_senders hold. */
     void (*collect)(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch);
+    /* d_edges, if not NULL: gains what these rows give to the gradient of edge_weights; where edges
+     * have no rows of logits, and features gain theirs as well. */
     void (*send)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
-                 gnn_real_t *d_a);
+                 gnn_real_t *d_a, gnn_real_t *d_edges);
     /* Additive scores, after `send` of every part: from the gradients of logits of edges e0 .. e1 -
      * 1 those of features, and d_weights (d_e rows of 16 numbers, or NULL) gains what they give to
      * the gradient of edge_weights. */

@@ -15,12 +15,12 @@ static void pack(const gnn__matrix_t *from, int64_t i0, int64_t i1, int64_t head
 }
 
 static void send(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch,
-                 gnn_real_t *d_a)
+                 gnn_real_t *d_a, gnn_real_t *d_edges)
 {
     if (l->a->score != GNN__SCORE_ADDITIVE)
         send_pairs(l, row0, row1, scratch, d_a);
     else
-        send_additive(l, row0, row1, scratch);
+        send_additive(l, row0, row1, scratch, d_edges);
 }
 
 extern const gnn__attention_lanes_t GNN__KERNEL(attention_lanes);

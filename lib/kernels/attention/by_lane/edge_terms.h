@@ -27,20 +27,31 @@ GNN__INLINE void prefetch_row(const gnn__matrix_t *m, int64_t rows, int64_t numb
         __builtin_prefetch(gnn__matrix_row(m, number));
 }
 
-/* Logits of the pairs that stand a block behind those of numbers x .. x + LANES - 1: what is
- * prefetched in between comes while there is something else to do. */
-GNN__INLINE void prefetch_pairs(const gnn__matrix_t *logits, const lane_block_t *b, int x, int width)
+/* Logits or features of the pairs that stand a block behind those of numbers x .. x + LANES - 1:
+ * what is prefetched in between comes while there is something else to do. */
+GNN__INLINE void prefetch_pairs(const gnn__matrix_t *source, const lane_block_t *b, int x, int width)
 {
     const int e = x / width, pairs = (LANES + width - 1) / width;
     for (int k = 0; k < pairs; k++)
         if (x % width == 0 && e + k < b->coming)
-            __builtin_prefetch(gnn__matrix_row(logits, b->numbers[e + k]));
+            __builtin_prefetch(gnn__matrix_row(source, b->numbers[e + k]));
 }
 
-/* Does an edge add anything? */
+/* Do features add anything, does an edge? */
+static inline bool has_logits(const gnn__lanes_t *l)
+{
+    return l->edge_weights != NULL;
+}
+
 static inline bool has_edge_terms(const gnn__lanes_t *l)
 {
-    return l->edge_logits.at || l->a->bias.at;
+    return has_logits(l) || l->a->bias.at;
+}
+
+/* What is read of an edge: its logits where they are made beforehand, else its features. */
+static inline gnn__matrix_t edge_source(const gnn__lanes_t *l)
+{
+    return l->edge_logits.at ? l->edge_logits : l->a->features;
 }
 
 /* b->edge = what the edges at places at .. add to the scores of the block before the slope, and
@@ -51,7 +62,8 @@ void edge_terms(const gnn__lanes_t *l, lane_block_t *b, int64_t at);
 
 /* A block of pairs of senders, weighed: `weight` is alpha behind dropout, `second` dY . v, `edge`
  * the score before the slope, `score` alpha S_i, where there is no bias times the slope where s <=
- * 0. All but `weight` are lost. The gradients of logits and biases are written. */
+ * 0. All but `weight` are lost. The gradients of logits and biases are written; where logits are
+ * made pair by pair, those of weights (b->d_edges, or NULL) and features gain theirs instead. */
 #define edge_grads GNN__KERNEL(lanes_edge_grads)
 void edge_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at);
 
@@ -61,6 +73,10 @@ void edge_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at);
 #define pair_bias_grads GNN__KERNEL(lanes_pair_bias_grads)
 void add_biases(const gnn__lanes_t *l, const lane_block_t *b, int64_t at);
 void pair_bias_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at);
+
+/* Eight numbers, whatever a register holds. */
+typedef gnn_real_t eight_t
+    __attribute__((vector_size(8 * sizeof(gnn_real_t)), aligned(sizeof(gnn_real_t))));
 
 /* The edges at places at .. at + n - 1. */
 typedef struct edges {

@@ -5,6 +5,7 @@
  *     g = (slope or 1) (alpha' p - alpha S_i)
  *
  * and that of the bias the same without the slope. */
+#include <lib/kernels/attention/by_lane/edge_logits.h>
 #include <lib/kernels/attention/by_lane/edge_terms.h>
 
 /* Every edge of a list has a row, the loops that a view adds too. */
@@ -23,10 +24,6 @@ GNN__INLINE void take_logits(const gnn__lanes_t *l, lane_block_t *block, int64_t
     else
         for (int e = 0; e < n; e++)
             memcpy(to + e * width, gnn__matrix_row(&logits, edge[e]), size);
-    if (edge) {
-        block->numbers = edge + BLOCK_PAIRS;
-        block->coming = last_place(pairs) + 1 - at - BLOCK_PAIRS;
-    }
 }
 
 /* `numbers` = the biases of the pairs. */
@@ -51,6 +48,8 @@ GNN__INLINE void take_biases(const gnn__lanes_t *l, const lane_block_t *b, int64
     {                                                                           \
         if (l->edge_logits.at)                                                  \
             take_logits(l, b, at, width);                                       \
+        else if (has_logits(l))                                                 \
+            block_logits(l, b, at);                                             \
         else                                                                    \
             memset(b->edge, 0, sizeof *b->edge *(size_t)(b->n * width));        \
         if (l->a->bias.at)                                                      \
@@ -61,7 +60,12 @@ FOR_WIDTHS(TAKE_TERMS)
 void edge_terms(const gnn__lanes_t *l, lane_block_t *b, int64_t at)
 {
     const int n = b->n * l->width;
+    const int64_t *edge = l->a->pairs.indptr ? l->a->pairs.edge : NULL;
     BY_WIDTH(l->width, take_terms, l, b, at);
+    if (edge && has_logits(l)) {
+        b->numbers = edge + at + BLOCK_PAIRS;
+        b->coming = last_place(&l->a->pairs) + 1 - at - BLOCK_PAIRS;
+    }
     for (int x = n; x < padded(n); x++)
         b->edge[x] = b->second[x] = 0;
 }
@@ -107,6 +111,33 @@ enum { WIDE_SUMS = 1 };
 #else
 enum { WIDE_SUMS = 0 };
 #endif
+
+/* Eight heads, which fill half a register: eight rows of sums. */
+GNN__INLINE void sum_eights(const gnn__lanes_t *l, const edges_t *list, const gnn_real_t *from,
+                            int64_t f, gnn_real_t *sums)
+{
+    const gnn__pairs_t pairs = *list->pairs;
+    const gnn__matrix_t features = l->a->features;
+    const int64_t edges = l->a->edges, at = list->at;
+    const int n = list->n;
+    eight_t sum[8];
+#pragma GCC unroll 8
+    for (int r = 0; r < 8; r++)
+        sum[r] = *(const eight_t *)(sums + (f + r) * TERM_ROW);
+    for (int e = 0; e < n; e++) {
+        const int64_t number = gnn__pairs_edge(&pairs, at + e);
+        if (!has_row(number, edges))
+            continue;
+        const gnn_real_t *x = gnn__matrix_row(&features, number) + f;
+        const eight_t by = *(const eight_t *)(from + e * HEADS);
+#pragma GCC unroll 8
+        for (int r = 0; r < 8; r++)
+            sum[r] += x[r] * by;
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < 8; r++)
+        *(eight_t *)(sums + (f + r) * TERM_ROW) = sum[r];
+}
 
 /* `rows` rows of sums: what stands behind a row's heads is of no use. */
 GNN__INLINE void sum_section(const gnn__lanes_t *l, const edges_t *list, const gnn_real_t *from,
@@ -178,7 +209,10 @@ static void narrow_sums(const gnn__lanes_t *l, const edges_t *edges, const gnn_r
     {                                                                                              \
         int64_t f = 0;                                                                             \
         for (; WIDE_SUMS && f + 8 <= l->a->d_e; f += 8)                                            \
-            sum_section(l, edges, from, f, 8, sums, width);                                        \
+            if (width == HEADS && LANES > HEADS)                                                   \
+                sum_eights(l, edges, from, f, sums);                                               \
+            else                                                                                   \
+                sum_section(l, edges, from, f, 8, sums, width);                                    \
         for (; f + 4 <= l->a->d_e; f += 4)                                                         \
             sum_section(l, edges, from, f, 4, sums, width);                                        \
         for (; f < l->a->d_e; f++)                                                                 \
@@ -282,8 +316,13 @@ static void bias_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at,
 void edge_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at)
 {
     score_grads(l, b);
+    const edges_t edges = {&l->a->pairs, at, b->n};
     if (l->edge_logits.at)
         BY_WIDTH(l->width, put_logits, l, b, at);
+    else if (has_logits(l) && b->d_edges)
+        feature_sums(l, &edges, b->edge, b->d_edges);
+    if (has_logits(l) && !l->edge_logits.at && l->a->grad.features.at)
+        feature_grads(l, &edges, l->edge_weights, TERM_ROW, b->edge);
     if (l->a->grad.bias.at)
         bias_grads(l, b, at, b->score, 1);
 }

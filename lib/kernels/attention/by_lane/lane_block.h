@@ -40,7 +40,8 @@ typedef struct block {
      * be prefetched while this block is weighed. */
     const int64_t *numbers;
     int64_t coming;
-    gnn_real_t *edge; /* what edges add to additive scores; backward: g */
+    gnn_real_t *edge;    /* what edges add to additive scores; backward: g */
+    gnn_real_t *d_edges; /* additive, backward: as `send` is given them */
     /* of features, d_e rows of 16 numbers: times weights, and backward times g */
     gnn_real_t *sums[2];
     /* additive scores: weights of pairs with s <= 0, else 0; products: dY . v, then g */

@@ -53,12 +53,12 @@ GNN__INLINE void weigh_block(const gnn__lanes_t *l, const lane_block_t *block, l
     const lane_block_t b = *block;
     lane_state_t s = *state;
     const bool records = l->p_sums != NULL;
-    const gnn__matrix_t logits = l->edge_logits;
+    const gnn__matrix_t source = edge_source(l);
     const gnn_real_t slope = l->slope, *signs = l->a->bias.at ? b.edge : b.score;
     for (int x = 0; x < padded(b.n * width); x += LANES) {
         const int u = x / LANES % pattern_registers(width);
         const gnn__vec_t score = gnn__vec_load(b.score + x);
-        prefetch_pairs(&logits, &b, x, width);
+        prefetch_pairs(&source, &b, x, width);
         take_weights(&b, records, x, gnn__vec_exp(gnn__vec_leaky(score, slope) - base[u]),
                      ~(gnn__vec_load(signs + x) > 0), &s.sum[u], &s.a_sum[u]);
     }

@@ -36,7 +36,7 @@ static bool take(const gnn__lanes_t *l, lane_block_t *b, int64_t row, handful_t 
     if (f->rows < 2 || b->n == 0)
         return false;
     lane_block_load(l, b, row, at, at + b->n);
-    if (l->edge_logits.at)
+    if (has_logits(l))
         edge_terms(l, b, at);
     return true;
 }
@@ -133,11 +133,12 @@ GNN__INLINE void scores_short(const gnn__lanes_t *l, const lane_block_t *b, hand
                               const bool edges, const int width)
 {
     const int n = b->n * width;
+    const gnn__matrix_t source = edge_source(l);
     spread(f, gnn__matrix_row(&l->q, f->row), l->q.stride, b->weight, width);
     for (int x = 0; x < padded(n); x += LANES) {
         const gnn__vec_t s = rows_at(&l->k, b->other, x, width) + gnn__vec_load(b->weight + x);
         if (edges)
-            prefetch_pairs(&l->edge_logits, b, x, width);
+            prefetch_pairs(&source, b, x, width);
         gnn__vec_store(b->score + x, edges ? s + gnn__vec_load(b->edge + x) : s);
     }
     for (int x = n; x < padded(n); x++)
@@ -150,7 +151,7 @@ GNN__INLINE void scores_short(const gnn__lanes_t *l, const lane_block_t *b, hand
 #define SCORES_SHORT(width)                                                               \
     MADE scores_short_##width(const gnn__lanes_t *l, const lane_block_t *b, handful_t *f) \
     {                                                                                     \
-        if (l->edge_logits.at)                                                            \
+        if (has_logits(l))                                                                \
             scores_short(l, b, f, true, width);                                           \
         else                                                                              \
             scores_short(l, b, f, false, width);                                          \
@@ -351,12 +352,12 @@ GNN__INLINE void back_short(const gnn__lanes_t *l, const lane_block_t *b, handfu
 {
     const gnn_real_t slope = l->a->slope;
     const gnn__matrix_t lse = l->records, s = {lse.at + width, lse.stride},
-                        q = {lse.at + 2 * width, lse.stride};
+                        q = {lse.at + 2 * width, lse.stride}, source = edge_source(l);
     spread(f, gnn__matrix_row(&l->k, f->row), l->k.stride, b->weight, width);
     for (int x = 0; x < padded(b->n * width); x += LANES) {
         gnn__vec_t score = rows_at(&q, b->other, x, width) + gnn__vec_load(b->weight + x);
         if (edges) {
-            prefetch_pairs(&l->edge_logits, b, x, width);
+            prefetch_pairs(&source, b, x, width);
             score += gnn__vec_load(b->edge + x);
             gnn__vec_store(b->edge + x, score);
         }
@@ -374,7 +375,7 @@ GNN__INLINE void back_short(const gnn__lanes_t *l, const lane_block_t *b, handfu
 #define BACK_SHORT(width)                                                               \
     MADE back_short_##width(const gnn__lanes_t *l, const lane_block_t *b, handful_t *f) \
     {                                                                                   \
-        if (l->edge_logits.at)                                                          \
+        if (has_logits(l))                                                              \
             back_short(l, b, f, true, width);                                           \
         else                                                                            \
             back_short(l, b, f, false, width);                                          \
