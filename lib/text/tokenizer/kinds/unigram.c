@@ -12,11 +12,11 @@ typedef struct place {
 
 enum { UNKNOWN = -1, NOTHING = -2 };
 
-/* SentencePiece compares a sum in double precision with one that has been rounded to float. */
 static inline void offer(bool single, place_t *to, double score, int64_t begin, int32_t id)
 {
+    score = single ? (double)(float)score : score;
     if (to->id == NOTHING || score > to->score)
-        *to = (place_t){single ? (double)(float)score : score, (int32_t)begin, id};
+        *to = (place_t){score, (int32_t)begin, id};
 }
 
 /* All pieces that begin at k, and the character as an unknown one if no piece is just that. */
@@ -37,9 +37,8 @@ static void offer_pieces(const gnn_tokenizer_t *t, place_t *places, const char *
         offer(single, &places[end], before + t->rules.scores[id], k, id);
         alone = alone || end == next;
     }
-    const double unknown = before + t->rules.unknown_score;
     if (!alone)
-        offer(single, &places[next], single ? (double)(float)unknown : unknown, k, UNKNOWN);
+        offer(single, &places[next], before + t->rules.unknown_score, k, UNKNOWN);
 }
 
 /* Turns the chain of pieces, which leads from the end to the start, around: begin becomes the place
