@@ -238,8 +238,16 @@ START_TEST(long_words_take_no_square_of_time)
     char *word = malloc(N);
     for (int k = 0; k < N; k++)
         word[k] = "ing"[k % 3];
+    gnn_tokenizer_t *cuts =
+        open_text("tokenizer.json",
+                  "{\"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": [[\"<unk>\", 0], "
+                  "[\"ing\", -1], [\"i\", -4], [\"in\", -2], [\"ng\", -3]]}}");
     const clock_t began = clock();
-    gnn_tokens_t *tokens = encode_bytes(pairs, word, N, plain);
+    gnn_tokens_t *tokens = encode_bytes(cuts, word, N, plain);
+    ck_assert_int_eq(tokens->rows, N / 3 + 1);
+    ck_assert(tokens->ids[0] == 1 && tokens->ids[N / 3] == 2);
+    gnn_tokens_free(tokens);
+    tokens = encode_bytes(pairs, word, N, plain);
     ck_assert_int_eq(tokens->rows, N / 3 + 1);
     gnn_tokens_free(tokens);
     tokens = encode_bytes(pieces, word, N, plain);
@@ -247,6 +255,7 @@ START_TEST(long_words_take_no_square_of_time)
     gnn_tokens_free(tokens);
     ck_assert_int_lt((int)((clock() - began) / CLOCKS_PER_SEC), 20);
     free(word);
+    gnn_tokenizer_free(cuts);
     gnn_tokenizer_free(pairs);
     gnn_tokenizer_free(pieces);
 }

@@ -242,15 +242,17 @@ expect "finetune without a folder" exits 2 "$programs/finetune" --data words.txt
 expect "finetune without an encoder" exits 1 "$programs/finetune" none --data words.txt
 expect "embed --top" refused --top "$programs/embed"
 expect "embed --threads" refused --threads "$programs/embed"
-expect "embed without a model" exits 1 "$programs/embed" --model none --input words.txt
+expect "embed without a model" exits 1 "$programs/embed" --model none --input words.txt --json
 expect "says which file it misses" grep -q 'none/config.json' last
+expect "embed without anything to write" exits 2 "$programs/embed" --model none --input words.txt
+expect "embed into a file that is no .npz" exits 2 "$programs/embed" --model none --input words.txt --output words.npy
 model=${GNN_MINILM:-${XDG_CACHE_HOME:-$HOME/.cache}/gnn/all-MiniLM-L6-v2}
 if [ -f "$model/model.safetensors" ]; then
     printf 'a man plays a guitar\nthe stock market fell\nsnow covers the hills\n' >lines.txt
     expect "embed" "$programs/embed" --model "$model" --input lines.txt --query "a musician" --top 1 --output vectors.npz
     expect "finds the nearest line" grep -q 'line 1  a man plays a guitar$' last
     expect "writes vectors" test -s vectors.npz
-    expect "embed without its text" exits 1 "$programs/embed" --model "$model" --input none.txt
+    expect "embed without its text" exits 1 "$programs/embed" --model "$model" --input none.txt --json
     expect "says that it is not there" grep -q 'none.txt: No such file' last
     unwritten "embed" "$programs/embed" --model "$model" --input lines.txt --json
 else
