@@ -1,4 +1,4 @@
-/* libFuzzer: vocab.json, a byte 1, merges.txt, a byte 1, and a text for the tokenizer of the two. */
+/* libFuzzer: vocab.json, a byte 1, merges.txt, a byte 1, and a text for the tokenizer of both. */
 #include "fuzz_tokens.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,4 +1,4 @@
-/* libFuzzer: a tokenizer in any format, then a text and one byte, which says how long the text is. */
+/* libFuzzer: a tokenizer in any format, then a text and one byte, which says how long it is. */
 #include "fuzz_tokens.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

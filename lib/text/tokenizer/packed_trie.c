@@ -1,4 +1,5 @@
-/* Double arrays of finished trees: nodes take the first numbers that are free for all below them. */
+/* Double arrays of finished trees: nodes take the first numbers that are free for all below
+ * them. */
 #include <lib/text/tokenizer/packed_trie.h>
 
 enum { BYTES = 256, TRIES = 32 };
