@@ -199,7 +199,7 @@ START_TEST(more_words_than_positions)
     ck_ok(gnn_pretrained_batch_new(&batch, p, &one));
     gnn_pretrained_batch_free(batch);
     one.lengths = &ten;
-    ck_fails(gnn_pretrained_batch_new(&batch, p, &one), GNN_EINVALID,
+    ck_fails(gnn_pretrained_batch_new(&batch, p, &one), GNN_ESHAPE,
              "sequence 0 has 10 tokens, the model takes 9");
     gnn_pretrained_free(p);
     gnn_context_free(context);

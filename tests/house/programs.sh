@@ -134,6 +134,8 @@ unwritten "write" "$programs/write" --epochs 1 --threads 1
 expect "one text alone" said "translate: --source and --target go together" 2 "$programs/translate" --source words.txt
 expect "a width that heads do not share" said "translate: --width 30 is no even multiple of --heads 4" 2 "$programs/translate" --width 30
 printf 'eins\n' >one.txt
+expect "translate without held-out lines" "$programs/translate" --source words.txt --target words.txt --epochs 1 --threads 1 --width 16 --save plain
+expect "says nothing of them" sh -c 'grep -q "epoch 1 of 1: loss [0-9.]*, rate" last'
 expect "texts of different lengths" said "words.txt has 4 lines and one.txt 1" 1 "$programs/translate" --source words.txt --target one.txt
 expect "a model that is not there" said "none.safetensors" 1 "$programs/write" --load none.safetensors
 
