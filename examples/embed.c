@@ -243,7 +243,18 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
             "sh examples/fetch-minilm.sh fetches the model that is used where --model is not given.",
         .options = rows,
         .n_options = (int)(sizeof rows / sizeof *rows)};
-    return options_read(&program, argc, argv, status);
+    if (!options_read(&program, argc, argv, status))
+        return 0;
+    const size_t n = o->output ? strlen(o->output) : 0;
+    if (o->output && (n < 5 || strcmp(o->output + n - 4, ".npz") != 0))
+        fprintf(stderr, "embed: --output %s: a name that ends in .npz is expected\n", o->output);
+    else if (!o->output && !o->query && !o->json)
+        fputs("embed: nothing would come of the vectors: give --output FILE.npz or --query \"...\"\n",
+              stderr);
+    else
+        return 1;
+    *status = 2;
+    return 0;
 }
 
 /* Where fetch-minilm.sh puts the model. */

@@ -59,12 +59,14 @@ static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *
 static int tell_epoch(void *user, const gnn_progress_t *now)
 {
     watcher_t *w = user;
-    fprintf(stderr,
-            "%s%s: epoch %lld of %lld: loss %.4f, held out %.4f, %.1f%% of tokens right, rate %.2g, "
-            "%.0f words/s, %.0f s%s\n",
+    char held_out[128] = "";
+    if (w->inner->count[GNN_VALIDATION] > 0)
+        snprintf(held_out, sizeof held_out, "held out %.4f, %.1f%% of tokens right, ",
+                 now->validation_loss, 100 * now->validation_metric);
+    fprintf(stderr, "%s%s: epoch %lld of %lld: loss %.4f, %srate %.2g, %.0f words/s, %.0f s%s\n",
             w->terminal ? "\r" : "", w->program, (long long)now->epoch, (long long)now->epochs,
-            now->train_loss, now->validation_loss, 100 * now->validation_metric, now->lr,
-            words_per_second(w), now->seconds, now->improved ? ", best so far" : "");
+            now->train_loss, held_out, now->lr, words_per_second(w), now->seconds,
+            *held_out && now->improved ? ", best so far" : "");
     return 0;
 }
 

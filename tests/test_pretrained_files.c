@@ -183,6 +183,29 @@ START_TEST(modules)
 }
 END_TEST
 
+/* ---- words past the table of positions ---- */
+
+START_TEST(more_words_than_positions)
+{
+    static const int64_t nine = 9, ten = 10;
+    static const int32_t words[10] = {1, 2, 3, 4, 5, 6, 7, 1, 2, 3};
+    gnn_sequences_t one = {.count = 1, .lengths = &nine, .ids = words};
+    gnn_context_t *context;
+    gnn_pretrained_t *p;
+    gnn_pretrained_batch_t *batch;
+    write_all();
+    ck_ok(gnn_context_new(&context, NULL));
+    ck_ok(gnn_pretrained_open(&p, context, test_folder));
+    ck_ok(gnn_pretrained_batch_new(&batch, p, &one));
+    gnn_pretrained_batch_free(batch);
+    one.lengths = &ten;
+    ck_fails(gnn_pretrained_batch_new(&batch, p, &one), GNN_ESHAPE,
+             "sequence 0 has 10 tokens, the model takes 9");
+    gnn_pretrained_free(p);
+    gnn_context_free(context);
+}
+END_TEST
+
 START_TEST(failing_allocations)
 {
     gnn_real_t out[ROWS * WIDTH];
@@ -210,6 +233,7 @@ int main(void)
     tcase_add_test(c, cut_files);
     tcase_add_test(c, bad_arrays);
     tcase_add_test(c, modules);
+    tcase_add_test(c, more_words_than_positions);
     tcase_add_test(c, failing_allocations);
     tcase_set_timeout(c, 300);
     suite_add_tcase(suite, c);

@@ -238,8 +238,16 @@ START_TEST(long_words_take_no_square_of_time)
     char *word = malloc(N);
     for (int k = 0; k < N; k++)
         word[k] = "ing"[k % 3];
+    gnn_tokenizer_t *cuts =
+        open_text("tokenizer.json",
+                  "{\"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": [[\"<unk>\", 0], "
+                  "[\"ing\", -1], [\"i\", -4], [\"in\", -2], [\"ng\", -3]]}}");
     const clock_t began = clock();
-    gnn_tokens_t *tokens = encode_bytes(pairs, word, N, plain);
+    gnn_tokens_t *tokens = encode_bytes(cuts, word, N, plain);
+    ck_assert_int_eq(tokens->rows, N / 3 + 1);
+    ck_assert(tokens->ids[0] == 1 && tokens->ids[N / 3] == 2);
+    gnn_tokens_free(tokens);
+    tokens = encode_bytes(pairs, word, N, plain);
     ck_assert_int_eq(tokens->rows, N / 3 + 1);
     gnn_tokens_free(tokens);
     tokens = encode_bytes(pieces, word, N, plain);
@@ -247,6 +255,7 @@ START_TEST(long_words_take_no_square_of_time)
     gnn_tokens_free(tokens);
     ck_assert_int_lt((int)((clock() - began) / CLOCKS_PER_SEC), 20);
     free(word);
+    gnn_tokenizer_free(cuts);
     gnn_tokenizer_free(pairs);
     gnn_tokenizer_free(pieces);
 }
@@ -384,6 +393,59 @@ START_TEST(learned_merges_and_a_saved_copy)
 }
 END_TEST
 
+/* ---- packed trees ---- */
+
+enum { STRINGS = 3000, LONGEST = 9 };
+
+/* Two, three or all kinds of bytes: nodes with many below them and with one. */
+static int64_t draw_string(uint64_t *state, char *to)
+{
+    static const int64_t kinds[] = {2, 3, 256};
+    const int64_t n = test_below(state, LONGEST), kind = kinds[test_below(state, 3)];
+    for (int64_t k = 0; k < n; k++)
+        to[k] = (char)test_below(state, kind);
+    return n;
+}
+
+static int32_t packed_find(const gnn__packed_trie_t *t, const char *at, int64_t n)
+{
+    int32_t node = 0;
+    for (int64_t k = 0; k < n && node >= 0; k++)
+        node = gnn__packed_step(t, node, at[k]);
+    return node >= 0 ? t->at[node].value : -1;
+}
+
+START_TEST(packed_trees_find_the_same)
+{
+    gnn__trie_t trie = {0};
+    gnn__packed_trie_t packed;
+    uint64_t state = 5;
+    char at[LONGEST];
+    int64_t found = 0;
+    ck_ok(gnn__trie_pack(&packed, &trie));
+    ck_assert_int_eq(packed_find(&packed, "", 0), -1);
+    ck_assert_int_eq(packed_find(&packed, "a", 1), -1);
+    gnn__packed_free(&packed);
+    for (int32_t k = 0; k < STRINGS; k++) {
+        const int64_t n = draw_string(&state, at);
+        ck_ok(gnn__trie_add(&trie, at, n, k));
+    }
+    ck_ok(gnn__trie_pack(&packed, &trie));
+    ck_assert_int_lt(packed.room, 4 * trie.nodes);
+    state = 5;
+    for (int64_t k = 0; k < 10 * STRINGS; k++) {
+        const int64_t n = draw_string(&state, at);
+        const int32_t value = packed_find(&packed, at, n);
+        ck_assert_int_eq(value, gnn__trie_find(&trie, at, n));
+        found += value >= 0;
+    }
+    ck_assert_int_gt(found, STRINGS);
+    ck_assert_int_lt(found, 9 * STRINGS);
+    gnn__packed_free(&packed);
+    gnn__trie_free(&trie);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tokenizer");
@@ -402,6 +464,7 @@ int main(void)
     tcase_add_test(c, scored_merges_of_llama2c);
     tcase_add_test(c, word_level_of_words_and_characters);
     tcase_add_test(c, learned_merges_and_a_saved_copy);
+    tcase_add_test(c, packed_trees_find_the_same);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -1,61 +1,10 @@
-/* libFuzzer: a tokenizer in any format, then a text and one byte, which says how long the text is:
- * what was read encodes it, and decodes what came, whole and token by token. */
-#include "fuzz.h"
-
-#include <gnn/tokenizer.h>
-
-static void stream(const gnn_tokenizer_t *t, const gnn_tokens_t *tokens)
-{
-    gnn_decoder_t *d;
-    const char *part;
-    fuzz_must(gnn_decoder_new(&d, t, GNN_ON));
-    for (int64_t k = 0; k < tokens->rows; k++)
-        fuzz_must(gnn_decoder_push(d, tokens->ids[k], &part, NULL));
-    fuzz_must(gnn_decoder_finish(d, &part, NULL));
-    gnn_decoder_free(d);
-}
-
-/* Places lie in the text, ids in the vocabulary, lengths add up. */
-static void look(const gnn_tokenizer_t *t, const gnn_tokens_t *tokens, int64_t longest)
-{
-    int64_t rows = 0;
-    for (int64_t s = 0; s < tokens->sentences; s++)
-        rows += tokens->lengths[s];
-    if (rows != tokens->rows)
-        abort();
-    for (int64_t k = 0; k < rows; k++)
-        if (!gnn_tokenizer_token(t, tokens->ids[k]) || tokens->begin[k] < 0 ||
-            tokens->begin[k] > tokens->end[k] || tokens->end[k] > longest)
-            abort();
-}
-
-static void use(const gnn_tokenizer_t *t, const uint8_t *text, size_t size)
-{
-    const char *texts[2] = {(const char *)text, (const char *)text};
-    const int64_t bytes[2] = {(int64_t)size, (int64_t)(size / 2)};
-    const gnn_texts_t both = {2, texts, bytes};
-    gnn_tokens_t *tokens;
-    char *decoded;
-    fuzz_must(gnn_tokenizer_encode(t, &both, NULL, &(gnn_encoding_t){.places = GNN_ON}, &tokens));
-    look(t, tokens, (int64_t)size);
-    fuzz_must(gnn_tokenizer_decode(t, tokens->rows, tokens->ids, GNN_OFF, &decoded, NULL));
-    gnn_free(decoded);
-    stream(t, tokens);
-    gnn_tokens_free(tokens);
-    fuzz_must(gnn_tokenizer_encode(t, &both, &both, &(gnn_encoding_t){.max_length = 7}, &tokens));
-    gnn_tokens_free(tokens);
-}
+/* libFuzzer: a tokenizer in any format, then a text and one byte, which says how long it is. */
+#include "fuzz_tokens.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    gnn_tokenizer_t *t = NULL;
     const size_t said = size > 0 ? data[size - 1] : 0, length = said < size ? said : 0,
                  file = size > 0 ? size - 1 - length : 0;
-    const int rc = gnn_tokenizer_open(&t, fuzz_path(data, file));
-    if ((rc != GNN_OK) != (t == NULL) || (rc != GNN_OK && !*gnn_error_message()))
-        abort();
-    if (t)
-        use(t, data + file, length);
-    gnn_tokenizer_free(t);
+    fuzz_open(fuzz_path(data, file), data + file, length);
     return 0;
 }

@@ -7,12 +7,14 @@ build=${2:-$root/build-fuzz}
 [ -d "$build" ] || CC=clang meson setup "$build" "$root" -Dbuildtype=debugoptimized -Db_lundef=false \
     -Db_sanitize=address,undefined -Dc_args=-fsanitize=fuzzer-no-link -Dtests=disabled
 ninja -C "$build" libgnn.a
-for target in npy npz layouts safetensors linqs edges graphml csv ogb many tu lines corpus treebank vocabulary tokenizer folder description model graph tape; do
+for target in npy npz layouts safetensors linqs edges graphml csv ogb many tu lines corpus treebank vocabulary tokenizer merges pieces folder config index description model graph tape; do
     # shellcheck disable=SC2046
     clang -g -O1 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -I"$build/include" -I"$root/include" -I"$root" \
         "$root/tests/fuzz/fuzz_$target.c" "$build/libgnn.a" -o "$build/fuzz_$target" \
         $(pkg-config --libs libzip jansson zlib libutf8proc igraph openblas) -fopenmp -lm
     mkdir -p "$build/corpus_$target"
+    case $target in tokenizer | merges | folder | config | index) words=-dict=$root/tests/fuzz/json.dict ;; *) words= ;; esac
     (cd "$build" && "./fuzz_$target" -max_total_time="$seconds" -max_len=8192 -rss_limit_mb=2048 -timeout=10 \
-        -artifact_prefix="found_${target}_" "corpus_$target" "$root/tests/fuzz/seeds/$target")
+        -artifact_prefix="found_${target}_" \
+        ${words:+"$words"} "corpus_$target" "$root/tests/fuzz/seeds/$target")
 done

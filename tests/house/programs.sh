@@ -134,6 +134,8 @@ unwritten "write" "$programs/write" --epochs 1 --threads 1
 expect "one text alone" said "translate: --source and --target go together" 2 "$programs/translate" --source words.txt
 expect "a width that heads do not share" said "translate: --width 30 is no even multiple of --heads 4" 2 "$programs/translate" --width 30
 printf 'eins\n' >one.txt
+expect "translate without held-out lines" "$programs/translate" --source words.txt --target words.txt --epochs 1 --threads 1 --width 16 --save plain
+expect "says nothing of them" sh -c 'grep -q "epoch 1 of 1: loss [0-9.]*, rate" last'
 expect "texts of different lengths" said "words.txt has 4 lines and one.txt 1" 1 "$programs/translate" --source words.txt --target one.txt
 expect "a model that is not there" said "none.safetensors" 1 "$programs/write" --load none.safetensors
 
@@ -242,15 +244,17 @@ expect "finetune without a folder" exits 2 "$programs/finetune" --data words.txt
 expect "finetune without an encoder" exits 1 "$programs/finetune" none --data words.txt
 expect "embed --top" refused --top "$programs/embed"
 expect "embed --threads" refused --threads "$programs/embed"
-expect "embed without a model" exits 1 "$programs/embed" --model none --input words.txt
+expect "embed without a model" exits 1 "$programs/embed" --model none --input words.txt --json
 expect "says which file it misses" grep -q 'none/config.json' last
+expect "embed without anything to write" exits 2 "$programs/embed" --model none --input words.txt
+expect "embed into a file that is no .npz" exits 2 "$programs/embed" --model none --input words.txt --output words.npy
 model=${GNN_MINILM:-${XDG_CACHE_HOME:-$HOME/.cache}/gnn/all-MiniLM-L6-v2}
 if [ -f "$model/model.safetensors" ]; then
     printf 'a man plays a guitar\nthe stock market fell\nsnow covers the hills\n' >lines.txt
     expect "embed" "$programs/embed" --model "$model" --input lines.txt --query "a musician" --top 1 --output vectors.npz
     expect "finds the nearest line" grep -q 'line 1  a man plays a guitar$' last
     expect "writes vectors" test -s vectors.npz
-    expect "embed without its text" exits 1 "$programs/embed" --model "$model" --input none.txt
+    expect "embed without its text" exits 1 "$programs/embed" --model "$model" --input none.txt --json
     expect "says that it is not there" grep -q 'none.txt: No such file' last
     unwritten "embed" "$programs/embed" --model "$model" --input lines.txt --json
 else

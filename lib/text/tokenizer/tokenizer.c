@@ -11,6 +11,7 @@ void gnn_tokenizer_free(gnn_tokenizer_t *t)
     gnn__trie_free(&t->names);
     gnn__trie_free(&t->kept);
     gnn__trie_free(&t->pieces);
+    gnn__packed_free(&t->packed);
     gnn__trie_free(&t->raw_added);
     gnn__trie_free(&t->normalised_added);
     gnn_free(t->rules.scores);
@@ -35,6 +36,8 @@ static int new_tokenizer(gnn_tokenizer_t **tokenizer)
 
 static int hand_out(gnn_tokenizer_t **tokenizer, gnn_tokenizer_t *t, int rc)
 {
+    if (rc == GNN_OK && t->kind->ready)
+        rc = t->kind->ready(t);
     if (rc == GNN_OK)
         *tokenizer = t;
     else

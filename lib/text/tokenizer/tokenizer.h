@@ -10,7 +10,7 @@
 #include <gnn/tokenizer.h>
 #include <jansson.h>
 #include <lib/text/corpus.h>
-#include <lib/text/tokenizer/trie.h>
+#include <lib/text/tokenizer/packed_trie.h>
 #include <lib/text/tokenizer/utf8.h>
 
 /* Bytes of the caller's, with a zero byte behind them where they come from JSON. */
@@ -168,6 +168,7 @@ typedef struct gnn__sentencepiece_options {
     bool prefix, squeeze,
         escape; /* a blank at the start; single blanks only, none at the ends; blanks are U+2581 */
     const gnn__trie_t *kept; /* strings that stay as they are */
+    bool plain[128];         /* ASCII characters that stay as they are in front of another one */
 } gnn__sentencepiece_options_t;
 
 #define GNN__BLANK "\xe2\x96\x81" /* U+2581 */
@@ -179,6 +180,8 @@ typedef struct gnn__token_kind {
     int (*read)(gnn_tokenizer_t *tokenizer, const json_t *model);
     /* Adds the tokens of a word, whose bytes they stand for. */
     void (*encode)(const gnn_tokenizer_t *tokenizer, gnn__work_t *work, const char *word, int64_t n);
+    /* When everything has been read, from whatever file; may be NULL. */
+    int (*ready)(gnn_tokenizer_t *tokenizer);
 } gnn__token_kind_t;
 
 #define GNN_TOKENIZER(name) extern const gnn__token_kind_t gnn__token_kind_##name;
@@ -242,9 +245,10 @@ struct gnn_tokenizer {
     gnn__string_t *tokens; /* (room) as the file writes them; at NULL: no token */
     uint8_t *flags;        /* (room) */
     int64_t size, room;
-    gnn__trie_t names;  /* tokens as the file writes them */
-    gnn__trie_t kept;   /* SentencePiece's pieces that are never taken apart */
-    gnn__trie_t pieces; /* tokens as text has them: what the model finds */
+    gnn__trie_t names;         /* tokens as the file writes them */
+    gnn__trie_t kept;          /* SentencePiece's pieces that are never taken apart */
+    gnn__trie_t pieces;        /* tokens as text has them: what the model finds */
+    gnn__packed_trie_t packed; /* the same for a kind that walks from every place */
     gnn__rules_t rules;
     gnn__pipeline_t normalisers, splitters;
     gnn__added_t *added;
@@ -280,6 +284,8 @@ void gnn__add_unknown(gnn__work_t *work, const char *word, int64_t begin, int64_
 
 /* Adds the tokens of a whole text, in places of the text. */
 void gnn__encode_text(gnn__work_t *work, const char *text, int64_t bytes);
+/* SentencePiece's normaliser, when its table and `kept` are there: which characters are plain. */
+void gnn__sentencepiece_plain(gnn__sentencepiece_options_t *options);
 bool gnn__cache_get(gnn__work_t *work, const char *word, int64_t n);
 void gnn__cache_put(gnn__work_t *work, const char *word, int64_t n, int64_t first_token);
 

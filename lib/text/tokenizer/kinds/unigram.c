@@ -12,9 +12,9 @@ typedef struct place {
 
 enum { UNKNOWN = -1, NOTHING = -2 };
 
-static void offer(const gnn_tokenizer_t *t, place_t *to, double score, int64_t begin, int32_t id)
+static inline void offer(bool single, place_t *to, double score, int64_t begin, int32_t id)
 {
-    score = t->rules.single ? (double)(float)score : score;
+    score = single ? (double)(float)score : score;
     if (to->id == NOTHING || score > to->score)
         *to = (place_t){score, (int32_t)begin, id};
 }
@@ -23,22 +23,22 @@ static void offer(const gnn_tokenizer_t *t, place_t *to, double score, int64_t b
 static void offer_pieces(const gnn_tokenizer_t *t, place_t *places, const char *word, int64_t k,
                          int64_t next, int64_t n)
 {
+    const bool single = t->rules.single;
+    const double before = places[k].score;
     bool alone = false;
     int32_t node = 0;
     for (int64_t end = k; end < n;) {
-        node = gnn__trie_step(&t->pieces, node, word[end++]);
+        node = gnn__packed_step(&t->packed, node, word[end++]);
         if (node < 0)
             break;
-        const int32_t id = t->pieces.value[node];
+        const int32_t id = t->packed.at[node].value;
         if (id < 0)
             continue;
-        const double kept = (double)(end - k) * t->rules.most - 0.1;
-        const double score = t->flags[id] & GNN__TOKEN_KEPT ? kept : t->rules.scores[id];
-        offer(t, &places[end], places[k].score + score, k, id);
+        offer(single, &places[end], before + t->rules.scores[id], k, id);
         alone = alone || end == next;
     }
     if (!alone)
-        offer(t, &places[next], places[k].score + t->rules.unknown_score, k, UNKNOWN);
+        offer(single, &places[next], before + t->rules.unknown_score, k, UNKNOWN);
 }
 
 /* Turns the chain of pieces, which leads from the end to the start, around: begin becomes the place
@@ -56,7 +56,7 @@ static void turn(place_t *places, int64_t n)
 static void encode(const gnn_tokenizer_t *t, gnn__work_t *work, const char *word, int64_t n)
 {
     place_t *places = gnn__work_scratch(work, n + 1, sizeof *places);
-    if (!places || t->pieces.nodes == 0)
+    if (!places)
         return;
     for (int64_t k = 0; k <= n; k++)
         places[k] = (place_t){0, 0, k ? NOTHING : 0};
@@ -111,5 +111,19 @@ static int read(gnn_tokenizer_t *t, const json_t *model)
     return gnn__json_bool(model, "byte_fallback", &t->rules.byte_fallback);
 }
 
-const gnn__token_kind_t gnn__token_kind_unigram = {
-    .name = "Unigram", .paper = "Kudo 2018, Subword regularization", .read = read, .encode = encode};
+/* A piece that is never taken apart beats any cut of its bytes. */
+static int ready(gnn_tokenizer_t *t)
+{
+    for (int64_t id = 0; id < t->size; id++)
+        if (t->flags[id] & GNN__TOKEN_KEPT)
+            t->rules.scores[id] = (double)((float)t->tokens[id].length * (float)t->rules.most) - 0.1;
+    GNN_TRY(gnn__trie_pack(&t->packed, &t->pieces));
+    gnn__trie_free(&t->pieces);
+    return GNN_OK;
+}
+
+const gnn__token_kind_t gnn__token_kind_unigram = {.name = "Unigram",
+                                                   .paper = "Kudo 2018, Subword regularization",
+                                                   .read = read,
+                                                   .encode = encode,
+                                                   .ready = ready};

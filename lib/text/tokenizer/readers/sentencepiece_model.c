@@ -240,7 +240,9 @@ static int add_normaliser(gnn_tokenizer_t *t, const model_t *model)
     gnn__sentencepiece_options_t *o = step->options;
     *o = model->blanks;
     o->kept = &t->kept;
-    return gnn__charsmap_read(&o->map, model->map.at, model->map.end - model->map.at);
+    GNN_TRY(gnn__charsmap_read(&o->map, model->map.at, model->map.end - model->map.at));
+    gnn__sentencepiece_plain(o);
+    return GNN_OK;
 }
 
 static int set_rules(gnn_tokenizer_t *t, const model_t *model)

@@ -18,6 +18,29 @@ static int64_t next_part(const gnn__sentencepiece_options_t *o, const gnn__work_
     return length;
 }
 
+void gnn__sentencepiece_plain(gnn__sentencepiece_options_t *o)
+{
+    gnn__string_t part;
+    for (int a = 1; a < 128; a++) {
+        const bool kept = o->kept->nodes > 0 && o->kept->first[a] > 0;
+        bool plain = a != ' ' && !kept;
+        for (int b = 1; b < 128 && plain; b++)
+            plain =
+                gnn__charsmap_find(&o->map, (const char[]){(char)a, (char)b}, 2, true, &part) == 0;
+        o->plain[a] = plain;
+    }
+}
+
+/* Where the run of plain characters ends that begins at k: each has an ASCII one behind it, so that
+ * no entry of the table can begin there. */
+static int64_t plain_end(const gnn__sentencepiece_options_t *o, const char *at, int64_t k, int64_t end)
+{
+    while (k < end && (unsigned char)at[k] < 128 && o->plain[(unsigned char)at[k]] &&
+           (k + 1 == end || (unsigned char)at[k + 1] < 128))
+        k++;
+    return k;
+}
+
 static void put_blank(const gnn__sentencepiece_options_t *o, gnn__work_t *work, gnn__span_t origin)
 {
     const char *blank = o->escape ? GNN__BLANK : " ";
@@ -75,6 +98,13 @@ static void rewrite(const gnn__text_step_t *step, gnn__work_t *work, gnn__span_t
         put_blank(o, work, (gnn__span_t){gnn__origin(work, k).begin, gnn__origin(work, k).begin});
     while (k < span.end) {
         gnn__string_t part;
+        const int64_t plain = work->places ? k : plain_end(o, work->text.at, k, span.end);
+        if (plain > k) {
+            gnn__put_bytes(work, work->text.at + k, plain - k, (gnn__span_t){0, 0});
+            blank = false;
+            k = plain;
+            continue;
+        }
         gnn__span_t origin = gnn__origin(work, k);
         const int64_t taken = next_part(o, work, k, span.end, &part);
         origin.end = gnn__origin(work, k + taken - 1).end;
