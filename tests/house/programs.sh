@@ -74,7 +74,7 @@ for program in minimal new_aggregator tutorial/tutorial_aggregators tutorial/tut
     expect "$program with standard output closed" closed "$programs/$program"
 done
 for program in "$programs"/* "$programs"/tutorial/*; do
-    [ ! -f "$program" ] || [ ! -x "$program" ] || grep -q "programs/.*$(basename "$program")" "$root/tests/house/programs.sh" ||
+    [ ! -f "$program" ] || [ ! -x "$program" ] || grep -q "[ /\"]$(basename "$program")\b" "$root/tests/house/programs.sh" ||
         expect "$(basename "$program") is looked at here" false
 done
 # With standard output closed, the log must not take its number.
