@@ -195,5 +195,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "decode: %s\n", gnn_error_message());
         return 1;
     }
+    if (ferror(stdout) || fflush(stdout) != 0) {
+        perror("decode");
+        return 1;
+    }
     return 0;
 }

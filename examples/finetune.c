@@ -46,8 +46,8 @@ static double seconds(void)
 
 static gnn_labelled_texts_t texts_of(const gnn_corpus_t *c, int64_t limit)
 {
-    return (gnn_labelled_texts_t){{c->count < limit ? c->count : limit, c->sentences, NULL},
-                                  c->labels};
+    return (gnn_labelled_texts_t){
+        {limit == 0 || c->count < limit ? c->count : limit, c->sentences, NULL}, c->labels};
 }
 
 /* The training file says which classes there are; other files may have no others. */
@@ -90,7 +90,7 @@ static int train(run_t *r)
 {
     const options_t *o = r->o;
     const gnn_labelled_texts_t texts = texts_of(r->train, o->limit),
-                               dev = r->dev ? texts_of(r->dev, INT64_MAX)
+                               dev = r->dev ? texts_of(r->dev, 0)
                                             : (gnn_labelled_texts_t){.labels = NULL};
     GNN_TRY(gnn_text_source_new(&r->source, r->p, &texts, r->dev ? &dev : NULL,
                                 &(gnn_text_source_config_t){.sentences = o->sentences,
@@ -124,7 +124,7 @@ static int train(run_t *r)
 
 static int test(run_t *r)
 {
-    const gnn_labelled_texts_t texts = texts_of(r->test, INT64_MAX);
+    const gnn_labelled_texts_t texts = texts_of(r->test, 0);
     const int64_t classes = gnn_pretrained_label_count(r->p);
     gnn_real_t *numbers = calloc((size_t)(texts.texts.count * classes), sizeof *numbers);
     const gnn_tensor_t logits = gnn_tensor(numbers, texts.texts.count, classes);
@@ -218,7 +218,7 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         CHOICE("pooling", &o->first,
                "what stands for a sentence: the mean of its rows, or the first", "mean|first"),
         WHOLE("max-length", &o->max_length, "tokens; longer sentences are cut", 2, 1000000),
-        WHOLE("limit", &o->limit, "trains on the first so many sentences alone [all]", 1, 1e18),
+        WHOLE("limit", &o->limit, "trains on the first so many sentences alone; 0: all", 0, 1e18),
         WHOLE("seed", &o->seed, "of the order of sentences and of dropout", 1, 1e18),
         WHOLE("threads", &o->threads, "0: all processors that the process may use [0]", 0, 1024),
         FLAG("json", &o->json, "one JSON object on standard output"),
@@ -255,7 +255,6 @@ int main(int argc, char **argv)
                          .weight_decay = 0.01,
                          .dropout = 0.1,
                          .max_length = 128,
-                         .limit = INT64_MAX,
                          .seed = 1};
     run_t r = {.o = &options};
     int status;

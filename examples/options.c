@@ -183,6 +183,7 @@ static int take(const program_t *p, int argc, char **argv, int *status)
 
 int options_read(const program_t *p, int argc, char **argv, int *status)
 {
+    program_holds_streams();
     int good = take(p, argc, argv, status);
     if (!good && *status != EXIT_SUCCESS)
         fprintf(stderr, "%s: --help lists the options\n", p->name);

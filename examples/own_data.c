@@ -92,7 +92,7 @@ int main(void)
     gnn_model_free(gat);
     gnn_data_free(data);
     gnn_context_free(context);
-    if (fflush(stdout) != 0) {
+    if (ferror(stdout) || fflush(stdout) != 0) {
         perror("own_data");
         return EXIT_FAILURE;
     }

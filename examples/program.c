@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <gnn/gnn.h>
 #include <math.h>
 #include <signal.h>
@@ -58,6 +59,16 @@ int program_can_write(const char *option, const char *path)
         remove(beside);
     }
     return 0;
+}
+
+void program_holds_streams(void)
+{
+    int number;
+    do
+        number = open("/dev/null", O_RDONLY); /* the lowest that is free */
+    while (number >= 0 && number <= STDERR_FILENO);
+    if (number >= 0)
+        close(number);
 }
 
 void program_fails(const char *program, int rc)

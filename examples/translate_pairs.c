@@ -92,10 +92,10 @@ static void say_english(char *to, size_t size, int n)
 /* Two numbers and what stands between them; place k gives the same pair on every machine. */
 static int make_pair(pairs_t *p, int64_t k, int64_t place)
 {
-    enum { SIZE = 160 };
+    enum { NUMBER = 53, SIZE = 4 * NUMBER + 16 };
     static const char *const words[][2] = {
         {"plus", "plus"}, {"mal", "times"}, {"minus", "minus"}, {"und", "and"}};
-    char a[2][SIZE / 3], b[2][SIZE / 3];
+    char a[2][NUMBER], b[2][NUMBER];
     /* 1,000,000 pairs of numbers in an order that jumps about */
     const uint64_t number = (uint64_t)place * 387420489u % 1000000u;
     const size_t word = (size_t)(place % 4);

@@ -234,6 +234,35 @@ START_TEST(models_are_flat_and_have_an_end)
 }
 END_TEST
 
+/* A model that does nothing hands its input on: where that is sparse, or ids, there are no numbers
+ * to read. */
+START_TEST(a_model_that_does_nothing_to_a_sparse_input)
+{
+    const int64_t indptr[] = {0, 1, 2};
+    const int32_t indices[] = {0, 1}, labels[] = {0, 1};
+    const gnn_real_t values[] = {1, 1};
+    const uint8_t all[] = {1, 1};
+    const gnn_sparse_t x = {
+        .rows = 2, .cols = 2, .indptr = indptr, .indices = indices, .values = values};
+    const gnn_data_config_t config = {
+        .nodes = 2, .sparse = &x, .labels = labels, .train = all, .validation = all, .test = all};
+    gnn_context_t *context = context_of(1);
+    gnn_model_t *model;
+    gnn_data_t *data;
+    double value;
+    ck_ok(gnn_data_new(&data, &config));
+    ck_ok(gnn_model_load(&model, context,
+                         write_model("{\"format\":1,\"steps\":[{\"kind\":\"activation\"}]}")));
+    ck_fails(gnn_evaluate(model, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &value),
+             GNN_EUNSUPPORTED, "as it is, which is sparse");
+    ck_fails(gnn_train(model, context, data, &(gnn_train_config_t){.epochs = 1}, NULL),
+             GNN_EUNSUPPORTED, "as it is, which is sparse");
+    gnn_model_free(model);
+    gnn_data_free(data);
+    gnn_context_free(context);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("careless");
@@ -245,6 +274,7 @@ int main(void)
     tcase_add_test(tests, resuming_needs_the_same_data);
     tcase_add_test(tests, checkpoints_that_cannot_be_written);
     tcase_add_test(tests, models_are_flat_and_have_an_end);
+    tcase_add_test(tests, a_model_that_does_nothing_to_a_sparse_input);
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

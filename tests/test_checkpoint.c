@@ -3,6 +3,7 @@
 #include "checkpoint_trial.h"
 #include "io_bytes.h"
 
+#include <lib/io/arrays/arrays.h>
 #include <lib/train/checkpoint.h>
 
 /* ---- the same bits ---- */
@@ -382,18 +383,25 @@ END_TEST
 START_TEST(what_killed_writers_left_is_removed_and_nothing_else)
 {
     gnn_train_result_t result;
-    char living[64];
+    const unsigned here = gnn__process_place();
+    char gone[64], living[64], elsewhere[64], other[64], longer[64];
     make_folder();
-    snprintf(living, sizeof living, "c.%ld-0.tmp", (long)getpid());
-    const char *const stay[] = {living, "c.123", "c.x-1.tmp", "d.999999999-1.tmp",
-                                "c.999999999-1.tmp.txt"};
-    write_bytes("c.999999999-1.tmp", "x", 1); /* above every process number of Linux */
-    for (int k = 0; k < 5; k++)
+    /* the number is above every process number of Linux */
+    snprintf(gone, sizeof gone, "c.999999999-1-%08x.tmp", here);
+    snprintf(living, sizeof living, "c.%ld-0-%08x.tmp", (long)getpid(), here);
+    snprintf(elsewhere, sizeof elsewhere, "c.999999999-1-%08x.tmp", here ^ 1);
+    snprintf(other, sizeof other, "d.999999999-1-%08x.tmp", here);
+    snprintf(longer, sizeof longer, "c.999999999-1-%08x.tmp.txt", here);
+    const char *const stay[] = {living, elsewhere, other, longer, "c.123", "c.x-1.tmp"};
+    enum { STAY = sizeof stay / sizeof *stay };
+    write_bytes(gone, "x", 1);
+    for (int k = 0; k < STAY; k++)
         write_bytes(stay[k], "x", 1);
     trial_free(run(in_folder("c"), GNN_ADAM, 1, 0, true, GNN_OK, &result));
-    for (int k = 0; k < 5; k++)
+    for (int k = 0; k < STAY; k++)
         ck_assert_int_eq(access(in_folder(stay[k]), F_OK), 0);
-    ck_assert_int_eq(count_files(1), 6);
+    ck_assert_int_eq(access(in_folder(gone), F_OK), -1);
+    ck_assert_int_eq(count_files(1), STAY + 1);
     remove_folder();
 }
 END_TEST

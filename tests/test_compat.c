@@ -4,6 +4,7 @@
 #include "support.h"
 
 #include <gnn/collection.h>
+#include <gnn/explain.h>
 #include <gnn/finetune.h>
 #include <gnn/inspect.h>
 #include <gnn/links.h>
@@ -160,6 +161,43 @@ START_TEST(steps_take_configs_of_other_lengths)
 }
 END_TEST
 
+typedef struct {
+    gnn_block_t block;
+    int64_t later;
+} newer_block_t;
+
+/* A block's config lies in its middle, as a step's. */
+START_TEST(blocks_take_settings_of_other_lengths)
+{
+    newer_block_t newer = {{.name = "sgc", .width = 4, .out = 5, .hops = 2}, 0};
+    gnn_steps_t *steps;
+    ck_ok(gnn_steps_new(&steps));
+    ck_ok(gnn_steps_block_sized(steps, "sgc", &newer.block, sizeof newer, sizeof newer.block.layer));
+    newer.later = 1;
+    ck_fails(gnn_steps_block_sized(steps, "sgc", &newer.block, sizeof newer, sizeof newer.block.layer),
+             GNN_EUNSUPPORTED, "sets fields that this version of the library does not have");
+    gnn_steps_free(steps);
+}
+END_TEST
+
+START_TEST(fields_by_name_end_where_the_config_does)
+{
+    const size_t size = offsetof(gnn_layer_config_t, dropout_out);
+    gnn_layer_config_t config = GNN_GCN(.in = 4);
+    gnn_config_field_t field;
+    char text[64] = "";
+    memset((char *)&config + size, 0x55, sizeof config - size);
+    ck_ok(gnn_layer_config_set_sized(&config, size, "heads", "3"));
+    ck_ok(gnn_layer_config_get_sized(&config, size, "heads", text, sizeof text));
+    ck_assert_str_eq(text, "3");
+    ck_assert_int_ne(gnn_layer_config_set_sized(&config, size, "dropout_out", "0.5"), GNN_OK);
+    ck_assert_int_eq(*((char *)&config + size), 0x55);
+    memset(&field, 0x33, sizeof field);
+    ck_ok(gnn_layer_config_field_sized(0, &field, offsetof(gnn_config_field_t, help)));
+    ck_assert_int_eq(*(char *)&field.help, 0x33);
+}
+END_TEST
+
 /* ---- configs: functions that take one are told its size; what a config holds by
  * value does not grow ---- */
 
@@ -184,6 +222,10 @@ TAKES(attention_of_text, NULL, NULL, NULL, NULL, config, size)
 TAKES(attachment_new, NULL, NULL, NULL, NULL, config, size)
 TAKES(graph_diffuse, NULL, NULL, NULL, NULL, NULL, config, size)
 TAKES(hetero_sampler_new, NULL, NULL, config, size)
+TAKES(explain, NULL, NULL, NULL, NULL, 0, config, size)
+TAKES(explain_fidelity, NULL, NULL, NULL, NULL, config, size, NULL)
+TAKES(state_new, NULL, NULL, NULL, config, size)
+TAKES(pretrained_open_classes, NULL, NULL, NULL, config, size)
 
 static const struct {
     const char *name;
@@ -206,6 +248,10 @@ static const struct {
     {"gnn_pretrained_open_with", told_pretrained_open_with, sizeof(gnn_pretrained_config_t)},
     {"gnn_attention_of_text", told_attention_of_text, sizeof(gnn_attention_config_t)},
     {"gnn_attachment_new", told_attachment_new, sizeof(gnn_attachment_config_t)},
+    {"gnn_explain", told_explain, sizeof(gnn_explain_config_t)},
+    {"gnn_explain_fidelity", told_explain_fidelity, sizeof(gnn_fidelity_config_t)},
+    {"gnn_state_new", told_state_new, sizeof(gnn_state_config_t)},
+    {"gnn_pretrained_open_classes", told_pretrained_open_classes, sizeof(gnn_classes_config_t)},
 };
 
 /* A field that the library lacks is refused before anything else is looked at; where it is 0 the
@@ -248,6 +294,8 @@ int main(void)
     tcase_add_test(tests, a_longer_config_may_set_only_what_the_library_knows);
     tcase_add_test(tests, models_take_configs_of_other_lengths);
     tcase_add_test(tests, steps_take_configs_of_other_lengths);
+    tcase_add_test(tests, blocks_take_settings_of_other_lengths);
+    tcase_add_test(tests, fields_by_name_end_where_the_config_does);
     tcase_add_loop_test(tests, fields_of_a_newer_program_are_refused_if_they_are_set, 0,
                         sizeof takers / sizeof *takers);
     tcase_add_test(tests, fields_that_an_older_program_lacks_are_defaults);

@@ -30,6 +30,9 @@ typedef struct gnn_classes_config {
     gnn_real_t dropout;       /**< of that row, in training [0.1]; GNN_ZERO: none */
 } gnn_classes_config_t;
 
+GNN_API int gnn_pretrained_open_classes_sized(gnn_pretrained_t **pretrained, gnn_context_t *context,
+                                              const char *folder,
+                                              const gnn_classes_config_t *classes, size_t size);
 /**
  * gnn_pretrained_open, with new classes in place of the modules that follow the Transformer: the
  * step "classes", the model's last, whose weights begin at 0.
@@ -41,8 +44,11 @@ typedef struct gnn_classes_config {
  * @return as gnn_pretrained_open; GNN_EINVALID: fewer than two classes, a name that is missing, or
  *         a rate that is none
  */
-GNN_API int gnn_pretrained_open_classes(gnn_pretrained_t **pretrained, gnn_context_t *context,
-                                        const char *folder, const gnn_classes_config_t *classes);
+static inline int gnn_pretrained_open_classes(gnn_pretrained_t **pretrained, gnn_context_t *context,
+                                              const char *folder, const gnn_classes_config_t *classes)
+{
+    return gnn_pretrained_open_classes_sized(pretrained, context, folder, classes, sizeof *classes);
+}
 
 /**
  * Writes a model as a folder that gnn_pretrained_open reads: weights as they are now, in float32,

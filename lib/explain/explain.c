@@ -152,13 +152,13 @@ int gnn_explain_sized(gnn_explanation_t **explanation, const gnn_model_t *model,
                       gnn_context_t *context, const gnn_model_inputs_t *inputs, int64_t row,
                       const gnn_explain_config_t *config, size_t size)
 {
+    gnn__explaining_t e = {0};
+    GNN_TRY(gnn__sized_config(&e.config, sizeof e.config, config, size, "an explanation's config"));
     GNN__NEED(explanation);
     *explanation = NULL;
     GNN__NEED(model);
     GNN__NEED(context);
     GNN__NEED(inputs);
-    gnn__explaining_t e = {0};
-    GNN_TRY(gnn__sized_config(&e.config, sizeof e.config, config, size, "an explanation's config"));
     GNN_TRY(gnn__new(&e.found, 1, sizeof *e.found, "an explanation"));
     e.found->row = row;
     const int rc = explain(&e, model, context, inputs);

@@ -148,13 +148,13 @@ int gnn_explain_fidelity_sized(const gnn_model_t *model, gnn_context_t *context,
                                const gnn_fidelity_config_t *config, size_t size,
                                gnn_fidelity_t *fidelity)
 {
+    trial_t t = {.explanation = explanation};
+    GNN_TRY(gnn__sized_config(&t.config, sizeof t.config, config, size, "a config of fidelity"));
     GNN__NEED(model);
     GNN__NEED(context);
     GNN__NEED(inputs);
     GNN__NEED(explanation);
     GNN__NEED(fidelity);
-    trial_t t = {.explanation = explanation};
-    GNN_TRY(gnn__sized_config(&t.config, sizeof t.config, config, size, "a config of fidelity"));
     const int rc = try_all(&t, model, context, inputs);
     if (rc == GNN_OK)
         measure(&t, fidelity);

@@ -145,8 +145,16 @@ gnn_var_t gnn_model_record(const gnn_model_t *model, gnn_tape_t *tape,
 gnn_var_t gnn_model_record_all(const gnn_model_t *model, gnn_tape_t *tape,
                                const gnn_model_inputs_t *inputs, gnn_var_t *vars, gnn_var_t *outputs)
 {
-    return gnn__model_record_to(model, tape, inputs, vars, outputs,
-                                &(gnn__record_how_t){.last = model->n_steps - 1, .all = true});
+    const gnn_var_t y =
+        gnn__model_record_to(model, tape, inputs, vars, outputs,
+                             &(gnn__record_how_t){.last = model->n_steps - 1, .all = true});
+    const gnn__value_t *v = y == GNN_NONE ? NULL : gnn__tape_at(tape, y);
+    if (!v || (!v->sparse && !v->ids))
+        return y;
+    gnn_tape_fail(tape,
+                  gnn__error(GNN_EUNSUPPORTED, "the model puts out its input as it is, which is %s",
+                             v->sparse ? "sparse" : "ids"));
+    return GNN_NONE;
 }
 
 void gnn__record_into(gnn_tape_t *tape, gnn_var_t x, const gnn_tensor_t *out)

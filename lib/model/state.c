@@ -151,13 +151,13 @@ static int check_config(const gnn_state_config_t *c)
 int gnn_state_new_sized(gnn_state_t **state, const gnn_model_t *model, gnn_context_t *context,
                         const gnn_state_config_t *config, size_t size)
 {
+    gnn_state_config_t full;
+    gnn_state_t *made;
+    GNN_TRY(gnn__sized_config(&full, sizeof full, config, size, "a state's config"));
     GNN__NEED(state);
     GNN__NEED(model);
     GNN__NEED(context);
     GNN__NEED(config);
-    gnn_state_config_t full;
-    gnn_state_t *made;
-    GNN_TRY(gnn__sized_config(&full, sizeof full, config, size, "a state's config"));
     GNN_TRY(check_config(&full));
     GNN_TRY(gnn__new(&made, 1, sizeof *made, "a state"));
     const int64_t segments = full.segments ? full.segments : 1;

@@ -153,16 +153,17 @@ int gnn__checksum_check(const gnn_arrays_t *file)
 
 /* ---- what was left behind ---- */
 
-/* Is `name` a temporary file "BASE.PID-COUNT.tmp" whose process is gone? */
+/* Is `name` a temporary file "BASE.PID-COUNT-PLACE.tmp" whose process is gone? Of those of another
+ * machine or container nothing is known. */
 static bool abandoned(const char *name, const char *base)
 {
     size_t length = strlen(base);
     int end = 0;
     long pid;
-    unsigned count;
+    unsigned count, place;
     if (strncmp(name, base, length) != 0 ||
-        sscanf(name + length, ".%ld-%u.tmp%n", &pid, &count, &end) != 2 || end == 0 ||
-        name[length + (size_t)end])
+        sscanf(name + length, ".%ld-%u-%8x.tmp%n", &pid, &count, &place, &end) != 3 || end == 0 ||
+        name[length + (size_t)end] || place != gnn__process_place())
         return false;
     return pid > 1 && pid <= INT32_MAX && getpgid((pid_t)pid) < 0 && errno == ESRCH;
 }

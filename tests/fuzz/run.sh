@@ -1,5 +1,6 @@
 #!/bin/sh
-# Fuzzes every reader for a while: sh tests/fuzz/run.sh [SECONDS each, 60] [BUILD FOLDER, build-fuzz]. Needs clang. Findings land in the build folder.
+# Fuzzes every reader for a while, or those that are named: sh tests/fuzz/run.sh [SECONDS each, 60] [BUILD FOLDER, build-fuzz] [TARGET...]. Needs clang. Findings
+# land in the build folder.
 set -eu
 seconds=${1:-60}
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -7,7 +8,8 @@ build=${2:-$root/build-fuzz}
 [ -d "$build" ] || CC=clang meson setup "$build" "$root" -Dbuildtype=debugoptimized -Db_lundef=false \
     -Db_sanitize=address,undefined -Dc_args=-fsanitize=fuzzer-no-link -Dtests=disabled
 ninja -C "$build" libgnn.a
-for target in npy npz layouts safetensors linqs edges graphml csv ogb many tu lines corpus treebank vocabulary tokenizer merges pieces folder config index description model graph tape; do
+[ $# -gt 2 ] && shift 2 || set -- npy npz layouts safetensors linqs edges graphml csv ogb many tu lines corpus treebank vocabulary tokenizer merges pieces folder config index description model graph tape
+for target; do
     # shellcheck disable=SC2046
     clang -g -O1 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -I"$build/include" -I"$root/include" -I"$root" \
         "$root/tests/fuzz/fuzz_$target.c" "$build/libgnn.a" -o "$build/fuzz_$target" \

@@ -61,36 +61,53 @@ unwritten "sentence" "$programs/sentence" --epochs 1
 unwritten "sentence --data" "$programs/sentence" --data words.txt --dev words.txt --test words.txt --epochs 1 --min-count 1
 unwritten "inspect" "$programs/inspect"
 unwritten "inspect --json" "$programs/inspect" --json
-for program in minimal new_aggregator tutorial/tutorial_gcn tutorial/tutorial_aggregators tutorial/tutorial_gat; do
+unwritten "graphs" "$programs/graphs" --data motifs --epochs 1 --most-folds 1
+unwritten "graphs --json" "$programs/graphs" --data motifs --epochs 1 --most-folds 1 --json
+unwritten "decode" "$programs/decode"
+unwritten "descriptions --help" "$programs/descriptions" --help
+unwritten "embed --help" "$programs/embed" --help
+unwritten "finetune --help" "$programs/finetune" --help
+unwritten "sweep" "$programs/sweep" --grid hidden=4 --folder swept -- "$programs/citation" --data set.npz --epochs 2 --threads 1
+for program in minimal new_aggregator tutorial/tutorial_aggregators tutorial/tutorial_gat tutorial/tutorial_gcn tutorial/tutorial_topologies \
+    tutorial/tutorial_transformer; do
     expect "$program on a full disk" full "$programs/$program"
+    expect "$program with standard output closed" closed "$programs/$program"
 done
+for program in "$programs"/* "$programs"/tutorial/*; do
+    [ ! -f "$program" ] || [ ! -x "$program" ] || grep -q "[ /\"]$(basename "$program")\b" "$root/tests/house/programs.sh" ||
+        expect "$(basename "$program") is looked at here" false
+done
+# With standard output closed, the log must not take its number.
+expect "a log with standard output closed" closed "$programs/citation" --data set.npz --model mlp --epochs 3 --log closed.csv --report
+expect "has a line for each epoch and no more" sh -c 'test $(wc -l <closed.csv) -eq 4'
 
 # ---- numbers ----
 refused() {
     option=$1
     shift
-    for value in abc 99999999999999999999 -1 1e3x "" 2.9.1; do
+    for value in abc 99999999999999999999 -1 1e999 nan 1e3x "" 2.9.1; do
         "$@" "$option" "$value" >out 2>&1
         [ $? -eq 2 ] && grep -q -- "${option#--}" out || { echo "$option \"$value\":" && cat out && return 1; }
     done
 }
-for option in --epochs --seeds --split --splits --threads; do
-    expect "citation $option" refused $option "$programs/citation"
+# Every option of the table behind --help that takes a number.
+numbers_refused() {
+    for option in $("$@" --help | sed -nE 's/^ +(--[a-z0-9-]+) [NR]( .*)?$/\1/p'); do
+        refused "$option" "$@" || return 1
+        counted=$((counted + 1))
+    done
+}
+for program in citation explain graphs inspect links sentence sweep translate write embed finetune; do
+    counted=0
+    expect "every number of $program" numbers_refused "$programs/$program"
+    expect "$program has some" test $counted -gt 0
 done
-for option in --epochs --layers --hidden --lr --seeds --batch --threads; do
-    expect "links $option" refused $option "$programs/links"
-done
-for option in --epochs --node --top --seed --threads; do
-    expect "explain $option" refused $option "$programs/explain"
-done
+counted=0
+expect "every number of sentence --data" numbers_refused "$programs/sentence" --data words.txt
+expect "of which there are ten or more" test $counted -ge 10
+expect "citation --splits" refused --splits "$programs/citation"
 expect "a node that is none" exits 1 "$programs/explain" --data shapes --epochs 1 --node 700
 expect "a method that is none" exits 1 "$programs/explain" --data shapes --epochs 1 --method guess
-for option in --epochs --layers --seed --threads; do
-    expect "sentence $option" refused $option "$programs/sentence"
-done
-for option in --epochs --lr --dropout --word-dropout --weight-decay --width --heads --patience --max-words --min-count --seed --threads; do
-    expect "sentence --data $option" refused $option "$programs/sentence" --data words.txt
-done
 expect "an infinite learning rate" exits 2 "$programs/sentence" --data words.txt --lr 1e999
 expect "a model that is none" exits 2 "$programs/citation" --model gnn
 expect "lists the models" grep -q '"gnn" is none of gcn, sage' last
@@ -123,12 +140,6 @@ expect "four sentences" said "words.txt has fewer than ten sentences: --dev FILE
 expect "no packages" said "descriptions: --data FILE.npz is expected" 2 "$programs/descriptions"
 
 # ---- translate and write ----
-for option in --epochs --tokens --lr --dropout --width --layers --heads --vocabulary --beams --threads --seed; do
-    expect "translate $option" refused $option "$programs/translate"
-done
-for option in --epochs --width --window --length --temperature --top-k --top-p --samples --held-out; do
-    expect "write $option" refused $option "$programs/write"
-done
 unwritten "translate" "$programs/translate" --epochs 1 --threads 1 --width 16 --json
 unwritten "write" "$programs/write" --epochs 1 --threads 1
 expect "one text alone" said "translate: --source and --target go together" 2 "$programs/translate" --source words.txt
@@ -228,22 +239,14 @@ rm -f parts.ckpt
 expect "write resumes to the same bits" stopped "$programs/write" --epochs 6 --length 0
 expect "its checkpoint is not overwritten" said "resume goes on from it" 1 "$programs/write" --epochs 6 --checkpoint parts.ckpt
 
-for option in --layer --head --seed --threads; do
-    expect "inspect $option" refused $option "$programs/inspect"
-done
 expect "inspect's pictures" "$programs/inspect" --grid grid.svg --html page.html --heatmap map.svg
 expect "the page ends" grep -q '^</html>' page.html
 expect "a page that cannot be written" exits 1 "$programs/inspect" --html none/page.html
 expect "a layer that is not there" exits 1 "$programs/inspect" --layer 7
 expect "names it" grep -q 'layer 7 of 2' last
 expect "a treebank without a folder" exits 2 "$programs/inspect" --uas words.txt
-for option in --epochs --batch --accumulate --lr --frozen --weight-decay --dropout --max-length --seed --threads; do
-    expect "finetune $option" refused $option "$programs/finetune" none --data words.txt
-done
 expect "finetune without a folder" exits 2 "$programs/finetune" --data words.txt
 expect "finetune without an encoder" exits 1 "$programs/finetune" none --data words.txt
-expect "embed --top" refused --top "$programs/embed"
-expect "embed --threads" refused --threads "$programs/embed"
 expect "embed without a model" exits 1 "$programs/embed" --model none --input words.txt --json
 expect "says which file it misses" grep -q 'none/config.json' last
 expect "embed without anything to write" exits 2 "$programs/embed" --model none --input words.txt

@@ -96,6 +96,8 @@ int gnn__file_read(const gnn__file_t *file, int64_t at, void *out, int64_t bytes
 void gnn__file_close(gnn__file_t *file);
 /* The part of a path after its last '/'. */
 const char *gnn__file_name(const char *path);
+/* A number for the machine, or the container, in which this process has its number. */
+uint32_t gnn__process_place(void);
 
 /* A file that appears under its name complete or not at all: written beside it, synced, renamed. */
 typedef struct gnn__output {

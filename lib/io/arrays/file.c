@@ -74,6 +74,19 @@ void gnn__file_close(gnn__file_t *file)
     file->fd = -1;
 }
 
+uint32_t gnn__process_place(void)
+{
+    char host[256] = "";
+    struct stat s;
+    uint64_t sum = 14695981039346656037u; /* FNV-1a */
+    gethostname(host, sizeof host - 1);
+    for (const char *c = host; *c; c++)
+        sum = (sum ^ (unsigned char)*c) * 1099511628211u;
+    sum ^= stat("/proc/self/ns/pid", &s) == 0 ? (uint64_t)s.st_ino : 0;
+    sum *= 1099511628211u;
+    return (uint32_t)(sum ^ sum >> 32);
+}
+
 /* A name beside `path` that no other call of this or another process uses. Opened rather than made
  * by mkstemp, so that the user's umask decides who may read the result. */
 static int open_temporary(gnn__output_t *output)
@@ -83,9 +96,9 @@ static int open_temporary(gnn__output_t *output)
               folder = (int)(gnn__file_name(output->path) - output->path);
     bool plain = false; /* a short name, for targets whose names leave no room behind them */
     for (int attempt = 0; attempt < 100; attempt++) {
-        GNN_TRY(gnn__asprintf(&output->temporary, "%.*s%s.%ld-%u.tmp", plain ? folder : all,
+        GNN_TRY(gnn__asprintf(&output->temporary, "%.*s%s.%ld-%u-%08x.tmp", plain ? folder : all,
                               output->path, plain ? "gnn" : "", (long)getpid(),
-                              atomic_fetch_add(&calls, 1)));
+                              atomic_fetch_add(&calls, 1), gnn__process_place()));
         output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (output->fd >= 0)
             return GNN_OK;

@@ -44,9 +44,12 @@ static json_t *head_of(const gnn_classes_config_t *c)
                      "id2label", labels_of(c));
 }
 
-int gnn_pretrained_open_classes(gnn_pretrained_t **pretrained, gnn_context_t *context,
-                                const char *folder, const gnn_classes_config_t *classes)
+int gnn_pretrained_open_classes_sized(gnn_pretrained_t **pretrained, gnn_context_t *context,
+                                      const char *folder, const gnn_classes_config_t *classes,
+                                      size_t size)
 {
+    gnn_classes_config_t full;
+    GNN_TRY(gnn__sized_config(&full, sizeof full, classes, size, "a config of classes"));
     if (!pretrained)
         return gnn__error(GNN_EINVALID, "no place for the pretrained model");
     *pretrained = NULL;
@@ -55,8 +58,8 @@ int gnn_pretrained_open_classes(gnn_pretrained_t **pretrained, gnn_context_t *co
                           !context ? "context"
                           : folder ? "classes"
                                    : "folder");
-    GNN_TRY(check_head(classes));
-    json_t *head = head_of(classes);
+    GNN_TRY(check_head(&full));
+    json_t *head = head_of(&full);
     if (!head)
         return gnn__error(GNN_EFORMAT, "names of classes must be UTF-8");
     return gnn__pretrained_take(pretrained, context, folder, head, NULL);
