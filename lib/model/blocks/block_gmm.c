@@ -8,8 +8,7 @@
 static const char *heard_by_kernel(gnn_steps_t *steps, const gnn_block_t *b, const char *z,
                                    const char *w, int64_t k, int64_t out)
 {
-    const char *weight =
-                   gnn__piece_columns(steps, b, gnn__numbered("weight.", k, "").text, w, k, 1),
+    const char *weight = gnn__piece_columns(steps, b, gnn__numbered("weight.", k, "").text, w, k, 1),
                *sent =
                    gnn__piece_columns(steps, b, gnn__numbered("sent.", k, "").text, z, k * out, out);
     return gnn__block_add(steps, b, gnn__numbered("heard.", k, "").text,

@@ -25,7 +25,8 @@ static int shape(gnn_op_call_t *call)
         call->in[k].keep = 1;
     call->out[0].keep = 1;
     GNN_TRY(gnn__op_bytes(call, mu->rows, mu->cols, sizeof(double), &call->forward_scratch));
-    GNN_TRY(gnn__op_bytes(call, 2 * gnn__column_chunks(e->rows), centres(call), sizeof(double), &sums));
+    GNN_TRY(
+        gnn__op_bytes(call, 2 * gnn__column_chunks(e->rows), centres(call), sizeof(double), &sums));
     call->backward_scratch = call->forward_scratch + sums;
     return GNN_OK;
 }
@@ -72,8 +73,7 @@ static void pair_grad(const gnn_op_call_t *call, int64_t r, int64_t k, const dou
     const double g =
         (double)gnn__row(&call->out[0].grad, r)[k] * (double)gnn__row(&call->out[0].value, r)[k];
     for (int64_t c = 0; c < d; c++) {
-        const double off = (double)e[c] - (double)mu[c],
-                     pull = g * off * precision[k * d + c];
+        const double off = (double)e[c] - (double)mu[c], pull = g * off * precision[k * d + c];
         d_mu[k * d + c] += pull;
         d_sigma[k * d + c] += pull * off * precision[k * d + c];
         if (de)
