@@ -41,6 +41,10 @@ static const case_t cases[] = {
     {&gnn_op_segment_layer_norm, {{SENDERS, 3}}, {0.01}, -0.5},
     {&gnn_op_segment_layer_norm, {{SENDERS, 3}}, {0.01, 1}, -0.5},
     {&gnn_op_pair_norm, {{6, 3}}, {2, 0.01}, -0.5},
+    {&gnn_op_rows_of_degree, {{3, 4}}, {4, 5}, -0.5},
+    {&gnn_op_rows_of_degree, {{3, 4}}, {0, 0}, -0.5},
+    {&gnn_op_place_by_degree, {{1, 3}, {1, 3}}, {4, 9}, -0.5},
+    {&gnn_op_place_by_degree, {{1, 3}, {0, 0}}, {0, 0}, -0.5},
 };
 
 enum { CASES = sizeof cases / sizeof *cases };
@@ -232,6 +236,9 @@ static const struct {
     {{&gnn_op_unit_heads, {{5, 6}}, {4}, 0}, GNN_ESHAPE, "do not divide into 4 heads"},
     {{&gnn_op_row_matrix, {{5, 3}, {5, 13}}, {0}, 0}, GNN_ESHAPE, "5 matrices of 3 rows"},
     {{&gnn_op_gaussian, {{5, 3}, {2, 3}, {2, 2}}, {0}, 0}, GNN_ESHAPE, "input 2 of 2 x 3, got 2 x 2"},
+    {{&gnn_op_rows_of_degree, {{5, 3}}, {0, 1}, 0}, GNN_ESHAPE, "input 0 of 3 x 3, got 5 x 3"},
+    {{&gnn_op_rows_of_degree, {{3, 3}}, {2, 1}, 0}, GNN_EINVALID, "degrees from 2 to 1"},
+    {{&gnn_op_place_by_degree, {{2, 3}}, {4, 4}, 0}, GNN_ESHAPE, "input 0 of 1 x 3, got 2 x 3"},
     {{&gnn_op_block_product, {{5, 6}, {5, 2}}, {3}, 0}, GNN_ESHAPE, "input 1 of 6 x 2, got 5 x 2"},
     {{&gnn_op_fold_rows, {{5, 3}}, {2}, 0}, GNN_ESHAPE, "5 rows do not divide"},
     {{&gnn_op_lstm_cell, {{5, 10}}, {0}, 0}, GNN_ESHAPE, "10 columns are no four parts"},

@@ -77,31 +77,45 @@ static void count_pairs(const gnn_sample_t *s, int64_t fan_out, int64_t n, int64
 {
     const int threads = gnn__threads(s->context, 64 * n);
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < n; r++)
+    for (int64_t r = 0; r < n; r++) {
+        if (r + AHEAD < n)
+            __builtin_prefetch(&s->sampler->pairs->indptr[s->drawn.nodes[r + AHEAD]]);
         indptr[r + 1] = gnn__pick_count(s->sampler, fan_out, s->drawn.nodes[r]);
+    }
     for (int64_t r = 0; r < n; r++)
         indptr[r + 1] += indptr[r];
 }
 
-/* Places of the pairs, and their senders by the whole graph's numbers. */
+/* Places of the pairs. Their senders stand anywhere in memory and are asked for here. */
 static void draw_row(const gnn_sample_t *s, int64_t hop, int64_t fan_out, int64_t r,
-                     const int64_t *indptr, int64_t *places, int32_t *senders)
+                     const int64_t *indptr, int64_t *places)
 {
     const int32_t node = s->drawn.nodes[r], *indices = s->sampler->pairs->indices;
     const int64_t at = indptr[r], count = indptr[r + 1] - at;
     gnn__stream_t stream = gnn__stream(s->key, hop, node);
     gnn__pick(s->sampler, fan_out, node, &stream, count, places + at, s->keys ? s->keys + at : NULL);
     for (int64_t k = at; k < at + count; k++)
-        senders[k] = indices[places[k]];
+        __builtin_prefetch(&indices[places[k]]);
 }
 
+/* Places of the pairs, and their senders by the whole graph's numbers, once all of a few rows are
+ * on their way. */
 static void draw_rows(const gnn_sample_t *s, int64_t hop, int64_t fan_out, int64_t n,
                       const int64_t *indptr, int64_t *places, int32_t *senders)
 {
+    const int32_t *nodes = s->drawn.nodes, *indices = s->sampler->pairs->indices;
     const int threads = gnn__threads(s->context, 64 * (indptr[n] + n));
-#pragma omp parallel for num_threads(threads) schedule(dynamic, ROWS_AT_ONCE)
-    for (int64_t r = 0; r < n; r++)
-        draw_row(s, hop, fan_out, r, indptr, places, senders);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int64_t row = 0; row < n; row += ROWS_AT_ONCE) {
+        const int64_t end = gnn__min(row + ROWS_AT_ONCE, n);
+        for (int64_t r = row; r < end; r++) {
+            if (r + AHEAD < n)
+                __builtin_prefetch(&s->sampler->pairs->indptr[nodes[r + AHEAD]]);
+            draw_row(s, hop, fan_out, r, indptr, places);
+        }
+        for (int64_t k = indptr[row]; k < indptr[end]; k++)
+            senders[k] = indices[places[k]];
+    }
 }
 
 /* Senders get their places, new ones after those that are there. */

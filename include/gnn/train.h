@@ -178,8 +178,9 @@ typedef struct gnn_sampling {
      * hops as the model has graph slots, its first layer on slot 0 */
     gnn_sampler_config_t sampler;
     int64_t batch; /**< nodes that a step learns from; "cluster": clusters of a step [1024] */
-    /** OFF: a batch is drawn when it is asked for; ON: by a thread of its own, while the step
-     * before it runs [on]. The same numbers either way */
+    /** OFF: a batch is drawn by all threads when it is asked for; ON: by a thread of its own, while
+     * the step before it runs, in memory for one batch more [on where there are more processors
+     * than the context has threads]. The same numbers either way */
     gnn_flag_t prefetch;
 } gnn_sampling_t;
 

@@ -1,12 +1,22 @@
 /* Gathering dense rows, sparse rows and ids of a part of the nodes or edges. */
 #include <lib/model/part_rows.h>
 
+enum { AHEAD = 8, LINE = 64 };
+
 void gnn__part_rows_free(gnn__part_rows_t *rows)
 {
     gnn_free(rows->numbers);
     gnn_free(rows->indptr);
     gnn_free(rows->indices);
     *rows = (gnn__part_rows_t){0};
+}
+
+/* A row that is to be copied soon, wherever it lies. */
+static void prefetch_row(const gnn_tensor_t *from, int64_t row)
+{
+    const char *line = (const char *)gnn__row(from, row);
+    for (size_t byte = 0; byte < (size_t)from->cols * sizeof *from->data; byte += LINE)
+        __builtin_prefetch(line + byte);
 }
 
 static int take_dense(gnn__part_rows_t *to, const gnn_tensor_t *from,
@@ -28,9 +38,12 @@ static int take_dense(gnn__part_rows_t *to, const gnn_tensor_t *from,
     to->dense = gnn_tensor(to->numbers, n, cols);
     const int threads = gnn__threads(context, 4 * numbers);
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < n; k++)
+    for (int64_t k = 0; k < n; k++) {
+        if (k + AHEAD < n)
+            prefetch_row(from, gnn__part_row(index, k + AHEAD));
         memcpy(to->numbers + k * cols, gnn__row(from, gnn__part_row(index, k)),
                (size_t)cols * sizeof *to->numbers);
+    }
     return GNN_OK;
 }
 

@@ -1,6 +1,7 @@
 /* Batches of samples as a source for training: while a step runs on one batch, a thread of its own
- * fills the next one. What a batch holds follows from its part, epoch and number alone, so it does
- * not matter who fills it, or when. */
+ * fills the next one, where a processor is free for it; else the context's threads fill a batch
+ * when it is asked for. What a batch holds follows from its part, epoch and number alone, so it
+ * does not matter who fills it, or when. */
 #include <lib/train/sampled.h>
 
 enum { BATCH = 1024, EPOCHS = 200 };
@@ -51,9 +52,10 @@ static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *
     const gnn__batch_key_t key = {part, part == GNN_TRAIN ? epoch : 0, index};
     if (part < GNN_TRAIN || part > GNN_VALIDATION || index < 0 || index >= b->source.count[part])
         return gnn__error(GNN_EINVALID, "there is no batch %lld of part %d", (long long)index, part);
-    if (b->worker)
+    if (b->worker) {
         gnn__worker_wait(b->worker);
-    b->current = 1 - b->current;
+        b->current = 1 - b->current;
+    }
     gnn__filled_t *f = &b->filled[b->current];
     if (!f->there || !same_key(&f->key, &key)) {
         f->key = key;
@@ -150,6 +152,15 @@ static int check_slots(const gnn_batches_t *b)
         slots, (long long)blocks);
 }
 
+/* The worker shares a processor with one of the context's threads where there are no more
+ * processors than those, and every loop of a step waits for that one. */
+static bool has_worker(const gnn_batches_t *b)
+{
+    const gnn_flag_t wanted = b->config.sampling->prefetch;
+    return wanted == GNN_FLAG_DEFAULT ? gnn__processors() > gnn__team_size(b->context)
+                                      : wanted == GNN_ON;
+}
+
 static int open_batches(gnn_batches_t *b)
 {
     const gnn_sampling_t *sampling = b->config.sampling;
@@ -170,9 +181,10 @@ static int open_batches(gnn_batches_t *b)
         b->source.count[part] = (b->n_seeds[part] + b->batch - 1) / b->batch;
     GNN_TRY(gnn__new(&b->order, b->n_seeds[GNN_TRAIN], sizeof *b->order, "order of nodes"));
     b->ordered = -1;
-    for (int k = 0; k < 2; k++)
+    const bool worker = has_worker(b);
+    for (int k = 0; k < (worker ? 2 : 1); k++)
         GNN_TRY(gnn__filled_open(&b->filled[k], b));
-    return sampling->prefetch == GNN_OFF ? GNN_OK : gnn__worker_new(&b->worker, fill_other, b);
+    return worker ? gnn__worker_new(&b->worker, fill_other, b) : GNN_OK;
 }
 
 int gnn_batches_new_sized(gnn_batches_t **batches, const gnn_model_t *model, gnn_context_t *context,

@@ -1,31 +1,62 @@
 /* Weights by degree: y_i = W_d sum over j of x_j + b_d + V_d x_i, d the number of senders that i
- * hears, at most `hops`. Paper: Duvenaud et al. 2015 (neural fingerprints). */
+ * hears, at most `hops`. Each row meets its own degree's weights alone. Paper: Duvenaud et al. 2015
+ * (neural fingerprints). */
 #include <lib/model/blocks/pieces.h>
 
-/* What degree d makes of it: the rows of that degree, 0 elsewhere. */
-static const char *of_degree(gnn_steps_t *steps, const gnn_block_t *b, const char *const in[3],
+enum { AT_ONCE = 8 };
+
+/* Degrees beyond the last have its weights. */
+static double most_of(int64_t d, int64_t last)
+{
+    return d == last ? 1e30 : (double)d;
+}
+
+/* What degree d makes of its rows, which stand alone. */
+static const char *of_degree(gnn_steps_t *steps, const gnn_block_t *b, const char *const in[2],
                              int64_t d, int64_t last, int64_t out)
 {
-    const double high = d == last ? 1e30 : (double)d;
-    const char *mine = gnn__piece_op(steps, b, gnn__numbered("is.", d, "").text, &gnn_op_between,
-                                     (const char *[3]){in[2]}, (double)d, high),
-               *heard = gnn__piece_linear(steps, b, gnn__numbered("lins_l.", d, "").text, in[0],
-                                          b->width, out, GNN_ON),
-               *own = gnn__piece_linear(steps, b, gnn__numbered("lins_r.", d, "").text, in[1],
-                                        b->width, out, GNN_OFF);
-    own = gnn__piece_add(steps, b, gnn__numbered("both.", d, "").text, heard, own, 1);
-    return gnn__piece_multiply(steps, b, gnn__numbered("chosen.", d, "").text, own, mine);
+    static const char *const picked[] = {"heard.", "own."}, *const maps[] = {"lins_l.", "lins_r."};
+    const char *y[2];
+    for (int k = 0; k < 2; k++) {
+        y[k] = gnn__piece_op(steps, b, gnn__numbered(picked[k], d, "").text, &gnn_op_rows_of_degree,
+                             (const char *[3]){in[k]}, (double)d, most_of(d, last));
+        y[k] = gnn__piece_linear(steps, b, gnn__numbered(maps[k], d, "").text, y[k], b->width, out,
+                                 k == 0 ? GNN_ON : GNN_OFF);
+    }
+    return gnn__piece_add(steps, b, gnn__numbered("both.", d, "").text, y[0], y[1], 1);
+}
+
+/* Rows of degrees d and after, up to eight of them, at their places. */
+static const char *place(gnn_steps_t *steps, const gnn_block_t *b, const char *const of[AT_ONCE],
+                         int64_t d, double most)
+{
+    return gnn__block_add(steps, b, gnn__numbered("placed.", d, "").text,
+                          (gnn_step_t){.kind = GNN_STEP_OP,
+                                       .op = &gnn_op_place_by_degree,
+                                       .input = of[0],
+                                       .second = of[1],
+                                       .third = of[2],
+                                       .fourth = of[3],
+                                       .fifth = of[4],
+                                       .sixth = of[5],
+                                       .seventh = of[6],
+                                       .eighth = of[7],
+                                       .graph = b->graph,
+                                       .options = {(double)d, most}});
 }
 
 void gnn__block_mf(gnn_steps_t *steps, const gnn_block_t *b)
 {
     const int64_t last = b->hops > 0 ? b->hops : 1, out = b->out > 0 ? b->out : b->width;
-    const char *in[3] = {NULL, gnn__block_input(steps, b)}, *sum = NULL;
+    const char *in[2] = {NULL, gnn__block_input(steps, b)}, *sum = NULL;
     gnn__block_need(steps, b, "width", b->width > 0);
     in[0] = gnn__piece_heard(steps, b, "heard", in[1], &gnn_aggregator_sum, b->graph, b->width);
-    in[2] = gnn__piece_op(steps, b, "degree", &gnn_op_degree, (const char *[3]){in[1]}, 0, 0);
-    for (int64_t d = 0; d <= last; d++) {
-        const char *y = of_degree(steps, b, in, d, last, out);
+    for (int64_t d = 0; d <= last; d += AT_ONCE) {
+        const char *of[AT_ONCE] = {NULL};
+        int64_t count = 0;
+        for (; count < AT_ONCE && d + count <= last; count++)
+            of[count] = of_degree(steps, b, in, d + count, last, out);
+        const char *y = place(steps, b, of, d, most_of(d + count - 1, last));
         sum = sum ? gnn__piece_add(steps, b, gnn__numbered("sum.", d, "").text, sum, y, 1) : y;
     }
     gnn__piece_same(steps, b, "", sum);
