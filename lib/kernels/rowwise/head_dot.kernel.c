@@ -86,7 +86,7 @@ static void columns(const gnn__heads_block_t *b, int v)
 /* ---- one head that fits a register, as the last layer of a GAT has: parts of registers; worth it
  * where loads can be masked ---- */
 
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
 static bool is_narrow(const gnn__heads_block_t *b)
 {
     return b->heads == 1 && b->width < LANES;
@@ -211,6 +211,37 @@ static void eight_dots(const gnn__heads_block_t *b)
     for (int v = 0; v < b->vectors; v++)
         eight_dots_of(b, v);
 }
+
+/* One head, a register, of rows from .. to - 1 and two vectors. */
+static void eight_rows(const gnn__heads_block_t *b, int64_t from, int64_t to, int head)
+{
+    const gnn__vec_t a = gnn__vec_load(b->a[0] + head * LANES),
+                     c = gnn__vec_load(b->a[1] + head * LANES);
+    gnn__vec_t sum = {0}, other = {0};
+    for (int64_t r = from; r < to; r++) {
+        const gnn__vec_t x = gnn__vec_load(b->x + r * b->ldx + head * LANES);
+        const gnn_real_t g = b->y[0][r * b->ldy + head], h = b->y[1][r * b->ldy + head];
+        sum += g * x;
+        other += h * x;
+        if (b->dx) {
+            gnn_real_t *dx = b->dx + r * b->lddx + head * LANES;
+            gnn__vec_store(dx, (b->add ? gnn__vec_load(dx) : gnn__vec_all(0)) + g * a + h * c);
+        }
+    }
+    for (int k = 0; k < LANES; k++) {
+        if (b->sums[0])
+            b->sums[0][head * LANES + k] += (double)sum[k];
+        if (b->sums[1])
+            b->sums[1][head * LANES + k] += (double)other[k];
+    }
+}
+
+static void eight_grads(const gnn__heads_block_t *b)
+{
+    for (int64_t top = 0; top < b->rows; top += BLOCK)
+        for (int head = 0; head < LANES; head++)
+            eight_rows(b, top, top + BLOCK < b->rows ? top + BLOCK : b->rows, head);
+}
 #endif
 
 /* ---- either ---- */
@@ -232,13 +263,13 @@ static void dots(const gnn__heads_block_t *b)
 
 static void grads(const gnn__heads_block_t *b)
 {
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
     if (is_narrow(b)) {
         narrow_grads(b);
         return;
     }
 #endif
-#if !GNN_DOUBLE && defined(__AVX512F__)
+#if !GNN_DOUBLE && defined(__AVX2__)
     if (is_eight(b) && b->vectors == GNN__HEAD_VECTORS) {
         eight_grads(b);
         return;
