@@ -57,7 +57,7 @@ int gnn__linear_thin_forward(gnn_op_call_t *call)
 
 typedef struct {
     int64_t size, chunks; /* numbers of W; of chunks */
-    gnn_real_t *w, *sums; /* W'; chunks x size */
+    gnn_real_t *w, *sums; /* W in units (thin.h); chunks x size */
 } thin_t;
 
 static int layout(const gnn_op_call_t *call, void *memory, thin_t *t, size_t *bytes)
@@ -79,11 +79,17 @@ int gnn__linear_thin_shape(gnn_op_call_t *call)
     return call->in[1].wants_grad ? layout(call, NULL, &t, &call->backward_scratch) : GNN_OK;
 }
 
+/* Of W's row r and column c in units. */
+static int64_t place_of(const gnn_tensor_t *w, int64_t r, int64_t c)
+{
+    return (r - r % GNN__THIN_UNIT) * w->cols + c * GNN__THIN_UNIT + r % GNN__THIN_UNIT;
+}
+
 static void turn_weights(const gnn_tensor_t *w, const thin_t *t)
 {
     for (int64_t r = 0; r < w->rows; r++)
         for (int64_t c = 0; c < w->cols; c++)
-            t->w[c * w->rows + r] = gnn__row(w, r)[c];
+            t->w[place_of(w, r, c)] = gnn__row(w, r)[c];
 }
 
 static void chunk_grad(const gnn_op_call_t *call, const thin_t *t, int64_t chunk)
@@ -108,21 +114,19 @@ static void chunk_grad(const gnn_op_call_t *call, const thin_t *t, int64_t chunk
                              .sums = sums});
 }
 
-/* Column c of dW. */
-static void send_column(const gnn_operand_t *w, const thin_t *t, int64_t c)
+/* GNN__THIN_UNIT rows of dW from `top` on. */
+static void send_unit(const gnn_operand_t *w, const thin_t *t, int64_t top)
 {
-    enum { AT_ONCE = 64 };
-    for (int64_t top = 0; top < w->rows; top += AT_ONCE) {
-        const int64_t count = w->rows - top < AT_ONCE ? w->rows - top : AT_ONCE;
-        double total[AT_ONCE] = {0};
-        for (int64_t k = 0; k < t->chunks; k++)
-            for (int64_t r = 0; r < count; r++)
-                total[r] += (double)t->sums[k * t->size + c * w->rows + top + r];
-        for (int64_t r = 0; r < count; r++) {
+    double total[GNN__THIN_UNIT * GNN__THIN] = {0};
+    const gnn_real_t *sums = t->sums + top * w->cols;
+    for (int64_t k = 0; k < t->chunks; k++, sums += t->size)
+        for (int64_t c = 0; c < GNN__THIN_UNIT * w->cols; c++)
+            total[c] += (double)sums[c];
+    for (int64_t r = 0; r < GNN__THIN_UNIT; r++)
+        for (int64_t c = 0; c < w->cols; c++) {
             gnn_real_t *to = gnn__row(&w->grad, top + r) + c;
-            *to = (gnn_real_t)((w->accumulate ? (double)*to : 0) + total[r]);
+            *to = (gnn_real_t)((w->accumulate ? (double)*to : 0) + total[c * GNN__THIN_UNIT + r]);
         }
-    }
 }
 
 int gnn__linear_thin_grad(const gnn_op_call_t *call)
@@ -139,7 +143,7 @@ int gnn__linear_thin_grad(const gnn_op_call_t *call)
         chunk_grad(call, &t, k);
     const int threads = gnn__op_threads(call, t.chunks * t.size / 4);
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t c = 0; c < w->cols; c++)
-        send_column(w, &t, c);
+    for (int64_t top = 0; top < w->rows; top += GNN__THIN_UNIT)
+        send_unit(w, &t, top);
     return GNN_OK;
 }

@@ -27,8 +27,10 @@ typedef struct gnn__thin_grads {
     int64_t ldx;
     const gnn_real_t *dy; /* rows x out */
     int64_t lddy;
-    const gnn_real_t *w; /* out x in: columns of W as rows */
-    gnn_real_t *dx;      /* (+)= dy w; NULL: not wanted */
+    /* W in units, one behind another: out rows of GNN__THIN_UNIT numbers, the columns of W's next
+     * rows. Columns as whole rows would meet in few sets of the first cache. */
+    const gnn_real_t *w;
+    gnn_real_t *dx; /* (+)= dy w; NULL: not wanted */
     int64_t lddx;
     bool add;
     gnn_real_t *sums; /* as w: += dy' x */

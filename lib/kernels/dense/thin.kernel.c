@@ -33,6 +33,8 @@ GNN__INLINE void product_rows(const int rows, const int vectors, const gnn__thin
         }
     for (int64_t c = 0; c < t->in; c++, w += GNN__THIN) {
         gnn__vec_t own[MOST];
+        for (int k = 0; c % GNN__THIN_UNIT == 0 && k < rows; k++)
+            __builtin_prefetch(x + (rows + k) * t->ldx + c);
         for (int v = 0; v < vectors; v++)
             own[v] = gnn__vec_load(w + v * LANES);
         for (int k = 0; k < rows; k++)
@@ -87,20 +89,24 @@ GNN__INLINE void grads_rows(const int rows, const gnn__thin_grads_t *t, int64_t 
     const gnn_real_t *x = t->x + r * t->ldx, *dy = t->dy + r * t->lddy;
     gnn_real_t *dx = t->dx ? t->dx + r * t->lddx : NULL;
     for (; c < end; c += LANES) {
+        const int64_t unit = (c - c % GNN__THIN_UNIT) * t->out + c % GNN__THIN_UNIT;
+        const gnn_real_t *w = t->w + unit;
+        gnn_real_t *sums = t->sums + unit;
         gnn__vec_t own[ROWS], d[ROWS];
         for (int k = 0; k < rows; k++) {
+            __builtin_prefetch(x + (rows + k) * t->ldx + c);
             own[k] = gnn__vec_load(x + k * t->ldx + c);
             d[k] = dx && t->add ? gnn__vec_load(dx + k * t->lddx + c) : gnn__vec_all(0);
         }
-        for (int64_t o = 0; o < t->out; o++) {
-            const gnn__vec_t w = gnn__vec_load(t->w + o * t->in + c);
-            gnn__vec_t sum = gnn__vec_load(t->sums + o * t->in + c);
+        for (int64_t o = 0; o < t->out; o++, w += GNN__THIN_UNIT, sums += GNN__THIN_UNIT) {
+            const gnn__vec_t factor = gnn__vec_load(w);
+            gnn__vec_t sum = gnn__vec_load(sums);
             for (int k = 0; k < rows; k++) {
                 const gnn_real_t g = dy[k * t->lddy + o];
                 sum += g * own[k];
-                d[k] += g * w;
+                d[k] += g * factor;
             }
-            gnn__vec_store(t->sums + o * t->in + c, sum);
+            gnn__vec_store(sums, sum);
         }
         for (int k = 0; dx && k < rows; k++)
             gnn__vec_store(dx + k * t->lddx + c, d[k]);

@@ -212,35 +212,48 @@ static void eight_dots(const gnn__heads_block_t *b)
         eight_dots_of(b, v);
 }
 
-/* One head, a register, of rows from .. to - 1 and two vectors. */
-static void eight_rows(const gnn__heads_block_t *b, int64_t from, int64_t to, int head)
+/* `rows` rows and two vectors, a head, which is a register, after the other. Sums stay in the
+ * first cache: rows are read and written as they lie. */
+GNN__INLINE void eight_rows(const gnn__heads_block_t *b, const int rows, int64_t r,
+                            gnn_real_t sums[2][8 * LANES])
 {
-    const gnn__vec_t a = gnn__vec_load(b->a[0] + head * LANES),
-                     c = gnn__vec_load(b->a[1] + head * LANES);
-    gnn__vec_t sum = {0}, other = {0};
-    for (int64_t r = from; r < to; r++) {
-        const gnn__vec_t x = gnn__vec_load(b->x + r * b->ldx + head * LANES);
-        const gnn_real_t g = b->y[0][r * b->ldy + head], h = b->y[1][r * b->ldy + head];
-        sum += g * x;
-        other += h * x;
-        if (b->dx) {
-            gnn_real_t *dx = b->dx + r * b->lddx + head * LANES;
-            gnn__vec_store(dx, (b->add ? gnn__vec_load(dx) : gnn__vec_all(0)) + g * a + h * c);
+    const gnn_real_t *x = b->x + r * b->ldx, *g = b->y[0] + r * b->ldy, *h = b->y[1] + r * b->ldy;
+    gnn_real_t *dx = b->dx ? b->dx + r * b->lddx : NULL;
+    for (int head = 0; head < 8; head++) {
+        const int c = head * LANES;
+        const gnn__vec_t a = gnn__vec_load(b->a[0] + c), other = gnn__vec_load(b->a[1] + c);
+        gnn__vec_t sum[2] = {gnn__vec_load(sums[0] + c), gnn__vec_load(sums[1] + c)};
+#pragma GCC unroll 4
+        for (int k = 0; k < rows; k++) {
+            const gnn__vec_t own = gnn__vec_load(x + k * b->ldx + c);
+            const gnn_real_t p = g[k * b->ldy + head], q = h[k * b->ldy + head];
+            sum[0] += p * own;
+            sum[1] += q * own;
+            if (dx) {
+                gnn_real_t *to = dx + k * b->lddx + c;
+                gnn__vec_store(to,
+                               (b->add ? gnn__vec_load(to) : gnn__vec_all(0)) + p * a + q * other);
+            }
         }
-    }
-    for (int k = 0; k < LANES; k++) {
-        if (b->sums[0])
-            b->sums[0][head * LANES + k] += (double)sum[k];
-        if (b->sums[1])
-            b->sums[1][head * LANES + k] += (double)other[k];
+        gnn__vec_store(sums[0] + c, sum[0]);
+        gnn__vec_store(sums[1] + c, sum[1]);
     }
 }
 
 static void eight_grads(const gnn__heads_block_t *b)
 {
-    for (int64_t top = 0; top < b->rows; top += BLOCK)
-        for (int head = 0; head < LANES; head++)
-            eight_rows(b, top, top + BLOCK < b->rows ? top + BLOCK : b->rows, head);
+    for (int64_t top = 0; top < b->rows; top += BLOCK) {
+        const int64_t end = top + BLOCK < b->rows ? top + BLOCK : b->rows;
+        gnn_real_t sums[2][8 * LANES] = {{0}};
+        int64_t r = top;
+        for (; r + 4 <= end; r += 4)
+            eight_rows(b, 4, r, sums);
+        for (; r < end; r++)
+            eight_rows(b, 1, r, sums);
+        for (int v = 0; v < 2; v++)
+            for (int c = 0; b->sums[v] && c < 8 * LANES; c++)
+                b->sums[v][c] += (double)sums[v][c];
+    }
 }
 #endif
 
