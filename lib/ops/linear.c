@@ -88,6 +88,8 @@ static int linear_forward(gnn_op_call_t *call)
         return halves_forward(call);
     if (call->in[0].sparse)
         return gnn__linear_sparse_forward(call);
+    if (gnn__linear_is_thin(call))
+        return gnn__linear_thin_forward(call);
     return gnn__op_product(call, &call->in[0].value, false, &call->in[1].value, is_transposed(call),
                            &call->out[0].value, how && how->adds,
                            gnn__has_input(call, 2) ? call->in[2].value.data : NULL);
@@ -97,7 +99,7 @@ static int product_grads(const gnn_op_call_t *call)
 {
     const gnn_operand_t *x = &call->in[0], *w = &call->in[1];
     const gnn_tensor_t *dy = &call->out[0].grad;
-    if (gnn__linear_is_thin(call))
+    if (gnn__linear_is_thin(call) && w->grad.data)
         return gnn__linear_thin_grad(call);
     if (!x->sparse && x->grad.data)
         GNN_TRY(gnn__op_product(call, dy, false, &w->value, !is_transposed(call), &x->grad,

@@ -8,10 +8,11 @@ int gnn__linear_sparse_shape(gnn_op_call_t *call);
 int gnn__linear_sparse_forward(gnn_op_call_t *call);
 int gnn__linear_sparse_grad(const gnn_op_call_t *call);
 
-/* A dense x of many rows, a y of a few columns, and dW is wanted: linear_thin.c has their
- * backward. */
+/* A dense x of many rows and a y of a few columns have ways of their own: linear_thin.c. */
 bool gnn__linear_is_thin(const gnn_op_call_t *call);
 int gnn__linear_thin_shape(gnn_op_call_t *call);
+int gnn__linear_thin_forward(gnn_op_call_t *call);
+/* dW is wanted. */
 int gnn__linear_thin_grad(const gnn_op_call_t *call);
 
 #endif

@@ -1,103 +1,131 @@
-/* Backward of a linear map of many rows to a few numbers, as last layers have: both gradients in
- * one sweep (lib/kernels/dense/thin.h). Chunks of rows that depend on the shape alone add up in
- * double, in order, so the bits do not depend on threads. */
+/* A linear map of many rows to a few numbers, as last layers have, and both its gradients in one
+ * sweep (lib/kernels/dense/thin.h). Chunks of rows that depend on the shape alone add up in double,
+ * in order, so the bits do not depend on threads. */
 #include <lib/kernels/dense/thin.h>
 #include <lib/ops/linear.h>
 
-/* From so many rows on; at most so many columns of dy, and of x. */
-enum { MANY = 1024, MOST = 2 * GNN__THIN, WIDEST = 1024, ROWS_AT_ONCE = 32 };
+/* From so many rows on; at most so many columns of x; rows of y that are made at once. */
+enum { MANY = 1024, WIDEST = 1024, ROWS_AT_ONCE = 96 };
 
 bool gnn__linear_is_thin(const gnn_op_call_t *call)
 {
     const gnn_operand_t *x = &call->in[0], *w = &call->in[1];
     const gnn__linear_settings_t *how = call->attributes;
-    if (!w->wants_grad || x->sparse || (how && how->transposed))
+    if (x->sparse || w->halves || (how && how->transposed))
         return false;
-    return x->rows >= MANY && w->cols <= MOST && w->rows <= WIDEST && w->rows % GNN__THIN_UNIT == 0;
+    return x->rows >= MANY && w->cols > 0 && w->cols <= GNN__THIN && w->rows <= WIDEST &&
+           w->rows % GNN__THIN_UNIT == 0;
 }
 
+/* ---- forward ---- */
+
+static int product_bytes(const gnn_op_call_t *call, size_t *bytes)
+{
+    return gnn__op_bytes(call, call->in[1].rows, GNN__THIN, sizeof(gnn_real_t), bytes);
+}
+
+static void pad_weights(const gnn_tensor_t *w, gnn_real_t *to)
+{
+    for (int64_t r = 0; r < w->rows; r++)
+        for (int64_t c = 0; c < GNN__THIN; c++)
+            to[r * GNN__THIN + c] = c < w->cols ? gnn__row(w, r)[c] : 0;
+}
+
+int gnn__linear_thin_forward(gnn_op_call_t *call)
+{
+    const gnn_tensor_t *x = &call->in[0].value, *y = &call->out[0].value;
+    const gnn__linear_settings_t *how = call->attributes;
+    const gnn_real_t *bias = gnn__has_input(call, 2) ? call->in[2].value.data : NULL;
+    const int threads = gnn__op_threads(call, x->rows * x->cols);
+    pad_weights(&call->in[1].value, call->scratch);
+    GNN__EACH_CHUNK (k, (x->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE, threads)
+        gnn__thin_kernels()->product(
+            &(gnn__thin_t){.rows = gnn__rows_left(x, k * ROWS_AT_ONCE, ROWS_AT_ONCE),
+                           .in = x->cols,
+                           .out = y->cols,
+                           .x = gnn__row(x, k * ROWS_AT_ONCE),
+                           .ldx = gnn__stride(x),
+                           .w = call->scratch,
+                           .bias = bias,
+                           .y = gnn__row(y, k * ROWS_AT_ONCE),
+                           .ldy = gnn__stride(y),
+                           .add = !bias && how && how->adds});
+    return GNN_OK;
+}
+
+/* ---- backward ---- */
+
 typedef struct {
-    int64_t groups, size, chunks; /* of columns of dy; numbers of W', whose missing rows are 0 */
-    double *total;                /* size */
-    gnn_real_t *w, *sums, *dy;    /* W'; chunks x size; chunks x a block of dy */
+    int64_t size, chunks; /* numbers of W; of chunks */
+    gnn_real_t *w, *sums; /* W in units (thin.h); chunks x size */
 } thin_t;
 
 static int layout(const gnn_op_call_t *call, void *memory, thin_t *t, size_t *bytes)
 {
-    size_t total, numbers;
-    t->groups = (call->in[1].cols + GNN__THIN - 1) / GNN__THIN;
-    t->size = t->groups * GNN__THIN * call->in[1].rows;
+    t->size = call->in[1].cols * call->in[1].rows;
     t->chunks = gnn__column_chunks(call->in[0].rows);
-    GNN_TRY(gnn__op_bytes(call, t->size, 1, sizeof *t->total, &total));
-    GNN_TRY(gnn__op_bytes(call, t->size + t->chunks * (t->size + ROWS_AT_ONCE * GNN__THIN), 1,
-                          sizeof *t->w, &numbers));
-    *bytes = total + numbers;
-    t->total = memory;
-    t->w = (gnn_real_t *)(t->total + t->size);
+    GNN_TRY(gnn__op_bytes(call, t->chunks + 1, t->size, sizeof *t->w, bytes));
+    if (!memory) /* only the size is asked */
+        return GNN_OK;
+    t->w = memory;
     t->sums = t->w + t->size;
-    t->dy = t->sums + t->chunks * t->size;
     return GNN_OK;
 }
 
 int gnn__linear_thin_shape(gnn_op_call_t *call)
 {
     thin_t t;
-    return layout(call, NULL, &t, &call->backward_scratch);
+    GNN_TRY(product_bytes(call, &call->forward_scratch));
+    return call->in[1].wants_grad ? layout(call, NULL, &t, &call->backward_scratch) : GNN_OK;
+}
+
+/* Of W's row r and column c in units. */
+static int64_t place_of(const gnn_tensor_t *w, int64_t r, int64_t c)
+{
+    return (r - r % GNN__THIN_UNIT) * w->cols + c * GNN__THIN_UNIT + r % GNN__THIN_UNIT;
 }
 
 static void turn_weights(const gnn_tensor_t *w, const thin_t *t)
 {
-    memset(t->w, 0, sizeof *t->w * (size_t)t->size);
     for (int64_t r = 0; r < w->rows; r++)
         for (int64_t c = 0; c < w->cols; c++)
-            t->w[c * w->rows + r] = gnn__row(w, r)[c];
-}
-
-/* Columns first .. of some rows of dy, those that are not there 0. */
-static void take_columns(const gnn_tensor_t *dy, int64_t row, int64_t rows, int64_t first,
-                         gnn_real_t *to)
-{
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t k = 0; k < GNN__THIN; k++)
-            to[r * GNN__THIN + k] = first + k < dy->cols ? gnn__row(dy, row + r)[first + k] : 0;
+            t->w[place_of(w, r, c)] = gnn__row(w, r)[c];
 }
 
 static void chunk_grad(const gnn_op_call_t *call, const thin_t *t, int64_t chunk)
 {
     const gnn_operand_t *x = &call->in[0];
     const gnn_tensor_t *dy = &call->out[0].grad;
-    gnn_real_t *sums = t->sums + chunk * t->size, *block = t->dy + chunk * ROWS_AT_ONCE * GNN__THIN;
-    const int64_t end = gnn__share(x->rows, (int)chunk + 1, (int)t->chunks);
+    gnn_real_t *sums = t->sums + chunk * t->size;
+    const int64_t row = gnn__share(x->rows, (int)chunk, (int)t->chunks);
     memset(sums, 0, sizeof *sums * (size_t)t->size);
-    for (int64_t row = gnn__share(x->rows, (int)chunk, (int)t->chunks); row < end; row += ROWS_AT_ONCE)
-        for (int64_t g = 0; g < t->groups; g++) {
-            const int64_t rows = end - row < ROWS_AT_ONCE ? end - row : ROWS_AT_ONCE;
-            take_columns(dy, row, rows, g * GNN__THIN, block);
-            gnn__thin_kernels()->grads(
-                &(gnn__thin_t){.rows = rows,
-                               .cols = x->cols,
-                               .x = gnn__row(&x->value, row),
-                               .ldx = gnn__stride(&x->value),
-                               .dy = block,
-                               .w = t->w + g * GNN__THIN * x->cols,
-                               .dx = gnn__wants(call, 0) ? gnn__row(&x->grad, row) : NULL,
-                               .lddx = gnn__stride(&x->grad),
-                               .add = x->accumulate || g > 0,
-                               .sums = sums + g * GNN__THIN * x->cols});
-        }
+    gnn__thin_kernels()->grads(
+        &(gnn__thin_grads_t){.rows = gnn__share(x->rows, (int)chunk + 1, (int)t->chunks) - row,
+                             .in = x->cols,
+                             .out = dy->cols,
+                             .x = gnn__row(&x->value, row),
+                             .ldx = gnn__stride(&x->value),
+                             .dy = gnn__row(dy, row),
+                             .lddy = gnn__stride(dy),
+                             .w = t->w,
+                             .dx = gnn__wants(call, 0) ? gnn__row(&x->grad, row) : NULL,
+                             .lddx = gnn__stride(&x->grad),
+                             .add = x->accumulate,
+                             .sums = sums});
 }
 
-static void send_sums(const gnn_operand_t *w, const thin_t *t)
+/* GNN__THIN_UNIT rows of dW from `top` on. */
+static void send_unit(const gnn_operand_t *w, const thin_t *t, int64_t top)
 {
-    for (int64_t c = 0; c < t->size; c++)
-        t->total[c] = (double)t->sums[c];
-    for (int64_t k = 1; k < t->chunks; k++)
-        for (int64_t c = 0; c < t->size; c++)
-            t->total[c] += (double)t->sums[k * t->size + c];
-    for (int64_t r = 0; r < w->rows; r++)
+    double total[GNN__THIN_UNIT * GNN__THIN] = {0};
+    const gnn_real_t *sums = t->sums + top * w->cols;
+    for (int64_t k = 0; k < t->chunks; k++, sums += t->size)
+        for (int64_t c = 0; c < GNN__THIN_UNIT * w->cols; c++)
+            total[c] += (double)sums[c];
+    for (int64_t r = 0; r < GNN__THIN_UNIT; r++)
         for (int64_t c = 0; c < w->cols; c++) {
-            gnn_real_t *to = gnn__row(&w->grad, r) + c;
-            *to = (gnn_real_t)((w->accumulate ? (double)*to : 0) + t->total[c * w->rows + r]);
+            gnn_real_t *to = gnn__row(&w->grad, top + r) + c;
+            *to = (gnn_real_t)((w->accumulate ? (double)*to : 0) + total[c * GNN__THIN_UNIT + r]);
         }
 }
 
@@ -105,13 +133,17 @@ int gnn__linear_thin_grad(const gnn_op_call_t *call)
 {
     thin_t t;
     size_t bytes;
+    const gnn_operand_t *x = &call->in[0], *w = &call->in[1];
     GNN_TRY(layout(call, call->scratch, &t, &bytes));
-    const int threads = gnn__op_threads(call, 4 * call->in[0].rows * call->in[0].cols);
     if (gnn__wants(call, 0))
-        turn_weights(&call->in[1].value, &t);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < t.chunks; k++)
+        turn_weights(&w->value, &t);
+    else /* read, and of no effect */
+        memset(t.w, 0, sizeof *t.w * (size_t)t.size);
+    GNN__EACH_CHUNK (k, t.chunks, gnn__op_threads(call, w->cols * x->rows * x->cols))
         chunk_grad(call, &t, k);
-    send_sums(&call->in[1], &t);
+    const int threads = gnn__op_threads(call, t.chunks * t.size / 4);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t top = 0; top < w->rows; top += GNN__THIN_UNIT)
+        send_unit(w, &t, top);
     return GNN_OK;
 }

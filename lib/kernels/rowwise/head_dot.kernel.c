@@ -86,7 +86,7 @@ static void columns(const gnn__heads_block_t *b, int v)
 /* ---- one head that fits a register, as the last layer of a GAT has: parts of registers; worth it
  * where loads can be masked ---- */
 
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
 static bool is_narrow(const gnn__heads_block_t *b)
 {
     return b->heads == 1 && b->width < LANES;
@@ -211,6 +211,50 @@ static void eight_dots(const gnn__heads_block_t *b)
     for (int v = 0; v < b->vectors; v++)
         eight_dots_of(b, v);
 }
+
+/* `rows` rows and two vectors, a head, which is a register, after the other. Sums stay in the
+ * first cache: rows are read and written as they lie. */
+GNN__INLINE void eight_rows(const gnn__heads_block_t *b, const int rows, int64_t r,
+                            gnn_real_t sums[2][8 * LANES])
+{
+    const gnn_real_t *x = b->x + r * b->ldx, *g = b->y[0] + r * b->ldy, *h = b->y[1] + r * b->ldy;
+    gnn_real_t *dx = b->dx ? b->dx + r * b->lddx : NULL;
+    for (int head = 0; head < 8; head++) {
+        const int c = head * LANES;
+        const gnn__vec_t a = gnn__vec_load(b->a[0] + c), other = gnn__vec_load(b->a[1] + c);
+        gnn__vec_t sum[2] = {gnn__vec_load(sums[0] + c), gnn__vec_load(sums[1] + c)};
+#pragma GCC unroll 4
+        for (int k = 0; k < rows; k++) {
+            const gnn__vec_t own = gnn__vec_load(x + k * b->ldx + c);
+            const gnn_real_t p = g[k * b->ldy + head], q = h[k * b->ldy + head];
+            sum[0] += p * own;
+            sum[1] += q * own;
+            if (dx) {
+                gnn_real_t *to = dx + k * b->lddx + c;
+                gnn__vec_store(to,
+                               (b->add ? gnn__vec_load(to) : gnn__vec_all(0)) + p * a + q * other);
+            }
+        }
+        gnn__vec_store(sums[0] + c, sum[0]);
+        gnn__vec_store(sums[1] + c, sum[1]);
+    }
+}
+
+static void eight_grads(const gnn__heads_block_t *b)
+{
+    for (int64_t top = 0; top < b->rows; top += BLOCK) {
+        const int64_t end = top + BLOCK < b->rows ? top + BLOCK : b->rows;
+        gnn_real_t sums[2][8 * LANES] = {{0}};
+        int64_t r = top;
+        for (; r + 4 <= end; r += 4)
+            eight_rows(b, 4, r, sums);
+        for (; r < end; r++)
+            eight_rows(b, 1, r, sums);
+        for (int v = 0; v < 2; v++)
+            for (int c = 0; b->sums[v] && c < 8 * LANES; c++)
+                b->sums[v][c] += (double)sums[v][c];
+    }
+}
 #endif
 
 /* ---- either ---- */
@@ -232,13 +276,13 @@ static void dots(const gnn__heads_block_t *b)
 
 static void grads(const gnn__heads_block_t *b)
 {
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
     if (is_narrow(b)) {
         narrow_grads(b);
         return;
     }
 #endif
-#if !GNN_DOUBLE && defined(__AVX512F__)
+#if !GNN_DOUBLE && defined(__AVX2__)
     if (is_eight(b) && b->vectors == GNN__HEAD_VECTORS) {
         eight_grads(b);
         return;

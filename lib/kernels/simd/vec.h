@@ -69,8 +69,22 @@ GNN__INLINE void gnn__vec_store_first(gnn_real_t *at, gnn__vec_t x, int count)
 {
 #if defined(__AVX512F__)
     GNN__MASKED(mask_storeu)(at, GNN__MASK(count), x);
-#else
+#elif GNN_DOUBLE
     GNN__MASKED(maskstore)(at, GNN__MASK(count), x);
+#else /* in parts: some processors take a dozen cycles for a masked store */
+    __m128 rest = _mm256_castps256_ps128((__m256)x);
+    if (count & 4) {
+        _mm_storeu_ps(at, rest);
+        rest = _mm256_extractf128_ps((__m256)x, 1);
+        at += 4;
+    }
+    if (count & 2) {
+        _mm_storel_pi((__m64 *)at, rest);
+        rest = _mm_movehl_ps(rest, rest);
+        at += 2;
+    }
+    if (count & 1)
+        _mm_store_ss(at, rest);
 #endif
 }
 #else
