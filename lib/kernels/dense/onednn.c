@@ -431,9 +431,8 @@ static int product_by_slices(gnn_context_t *context, primitives_t *all, gnn__pro
  * primitive calls. */
 static bool suits_sgemm(const gnn__product_t *p)
 {
-    return !p->bias &&
-           (p->transpose_a || !processor_has(dnnl_cpu_isa_avx512_core) ||
-            (p->m * p->k >= STREAMS && (p->n < PACK_SIDE || p->k <= PACK_SIDE)));
+    return !p->bias && (p->transpose_a || !processor_has(dnnl_cpu_isa_avx512_core) ||
+                        (p->m * p->k >= STREAMS && (p->n < PACK_SIDE || p->k <= PACK_SIDE)));
 }
 
 static int product_by_sgemm(const gnn__product_t *p)
