@@ -80,6 +80,7 @@ void gnn__onednn_info(char *text, size_t size)
     const char *isa = processor_has(dnnl_cpu_isa_avx512_core_amx)    ? "AMX"
                       : processor_has(dnnl_cpu_isa_avx512_core_bf16) ? "AVX-512 bf16"
                       : processor_has(dnnl_cpu_isa_avx512_core)      ? "AVX-512"
+                      : processor_has(dnnl_cpu_isa_avx2)             ? "AVX2"
                                                                      : "unused";
     snprintf(text, size, "; oneDNN %d.%d.%d, %s", v->major, v->minor, v->patch, isa);
 }
@@ -305,8 +306,8 @@ static shape_t shape_of(const gnn__product_t *p, gnn_precision_t level, int thre
     s.transpose_a = p->transpose_a, s.transpose_b = p->transpose_b;
     s.add = !p->bias && p->beta != 0, s.bias = p->bias != NULL;
     s.level = (int32_t)level, s.threads = threads;
-    s.pack = level != GNN_PRECISION_HIGH && !p->transpose_a && p->m >= PACK_ROWS &&
-             p->n >= PACK_SIDE && p->k >= PACK_SIDE;
+    s.pack = processor_has(dnnl_cpu_isa_avx512_core) && level != GNN_PRECISION_HIGH &&
+             !p->transpose_a && p->m >= PACK_ROWS && p->n >= PACK_SIDE && p->k >= PACK_SIDE;
     if (level == GNN_PRECISION_HIGHEST)
         return s;
     if (level == GNN_PRECISION_HIGH)
@@ -426,11 +427,12 @@ static int product_by_slices(gnn_context_t *context, primitives_t *all, gnn__pro
 }
 
 /* In fp32 oneDNN's older sgemm is faster than the primitive where A is transposed (by some 10%),
- * and where a long A streams by in narrow products (by 5 to 25%). */
+ * and where a long A streams by in narrow products (by 5 to 25%). With AVX2 it is what the
+ * primitive calls. */
 static bool suits_sgemm(const gnn__product_t *p)
 {
-    return !p->bias &&
-           (p->transpose_a || (p->m * p->k >= STREAMS && (p->n < PACK_SIDE || p->k <= PACK_SIDE)));
+    return !p->bias && (p->transpose_a || !processor_has(dnnl_cpu_isa_avx512_core) ||
+                        (p->m * p->k >= STREAMS && (p->n < PACK_SIDE || p->k <= PACK_SIDE)));
 }
 
 static int product_by_sgemm(const gnn__product_t *p)
@@ -443,7 +445,7 @@ static int product_by_sgemm(const gnn__product_t *p)
 
 int gnn__onednn(gnn_context_t *context, gnn__product_t *p, gnn_precision_t wanted, int threads)
 {
-    if (!processor_has(dnnl_cpu_isa_avx512_core) || p->n < FEW_COLUMNS ||
+    if (!processor_has(dnnl_cpu_isa_avx2) || p->n < FEW_COLUMNS ||
         (!p->bias && p->beta != 0 && p->beta != 1))
         return GNN_EUNSUPPORTED;
     primitives_t *all;

@@ -89,17 +89,17 @@ static void elu_slopes(gnn_real_t slope, const gnn_real_t *x, gnn_real_t *y)
 static void gelu_values(float slope, const float *x, float *y)
 {
     (void)slope;
-    for (int k = 0; k < PIECE; k += 16) {
-        const __m512 v = _mm512_loadu_ps(x + k);
-        _mm512_storeu_ps(y + k, v * gnn__gelu_factor(gnn__gelu_value, v));
+    for (int k = 0; k < PIECE; k += GNN__VEC_LANES) {
+        const gnn__vec_t v = gnn__vec_load(x + k);
+        gnn__vec_store(y + k, v * gnn__gelu_factor(gnn__gelu_value, v));
     }
 }
 
 static void gelu_slopes(float slope, const float *x, float *y)
 {
     (void)slope;
-    for (int k = 0; k < PIECE; k += 16)
-        _mm512_storeu_ps(y + k, gnn__gelu_factor(gnn__gelu_slope, _mm512_loadu_ps(x + k)));
+    for (int k = 0; k < PIECE; k += GNN__VEC_LANES)
+        gnn__vec_store(y + k, gnn__gelu_factor(gnn__gelu_slope, gnn__vec_load(x + k)));
 }
 #else
 static inline gnn_real_t gelu_slope(gnn_real_t v)

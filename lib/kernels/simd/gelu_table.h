@@ -1,14 +1,14 @@
 /* gelu(v) = v F(v) and gelu'(v) = F(v) + v f(v), F the normal distribution and f its density. Both
  * factors less a half are odd in v. They are piecewise polynomials here: sixteen pieces around the
- * multiples of 0.4, one in each lane of a register, from which a permutation fetches the
- * coefficients of sixteen numbers at once: a third of the instructions of an erf. Errors: 4e-8 of
- * F, 9e-8 of gelu', as large as what rounding leaves. Included by kernels only. */
+ * multiples of 0.4, one in each lane of a register (of two with AVX2), from which a permutation
+ * fetches the coefficients of a register of numbers at once: a third of the instructions of an erf.
+ * Errors: 4e-8 of F, 9e-8 of gelu', as large as what rounding leaves. Included by kernels only. */
 #ifndef GNN_KERNELS_GELU_TABLE_H
 #define GNN_KERNELS_GELU_TABLE_H
 
 #include <lib/kernels/simd/vec.h>
 
-#if defined(__AVX512F__) && !GNN_DOUBLE
+#if defined(__AVX2__) && !GNN_DOUBLE
 #define GNN__GELU_TABLE 1
 enum { GNN__GELU_TERMS = 6 };
 
@@ -61,7 +61,8 @@ static const float gnn__gelu_slope[GNN__GELU_TERMS][16] = {
 };
 
 /* The factor of each number. From |v| = 6 on it is 0 or 1; NaN stays NaN. */
-GNN__INLINE __m512 gnn__gelu_factor(const float table[GNN__GELU_TERMS][16], __m512 v)
+#if defined(__AVX512F__)
+GNN__INLINE gnn__vec_t gnn__gelu_factor(const float table[GNN__GELU_TERMS][16], gnn__vec_t v)
 {
     const __m512 half = _mm512_set1_ps(0.5f), size = _mm512_abs_ps(v);
     const __m512 at = _mm512_min_ps(_mm512_set1_ps(15), size * _mm512_set1_ps(2.5f));
@@ -74,6 +75,29 @@ GNN__INLINE __m512 gnn__gelu_factor(const float table[GNN__GELU_TERMS][16], __m5
     const __m512 sign = _mm512_and_ps(v, _mm512_set1_ps(-0.0f));
     return half + _mm512_xor_ps(p, sign);
 }
+#else
+/* Coefficient k of each piece: of the first eight, or of the others where bit 3 says so. */
+GNN__INLINE __m256 gnn__gelu_term(const float *table, __m256i piece)
+{
+    const __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), piece),
+                 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 8), piece);
+    return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(piece, 28)));
+}
+
+GNN__INLINE gnn__vec_t gnn__gelu_factor(const float table[GNN__GELU_TERMS][16], gnn__vec_t v)
+{
+    const __m256 half = _mm256_set1_ps(0.5f), minus = _mm256_set1_ps(-0.0f);
+    const __m256 size = _mm256_andnot_ps(minus, v),
+                 at = _mm256_min_ps(_mm256_set1_ps(15), size * _mm256_set1_ps(2.5f)),
+                 t = at - _mm256_round_ps(at, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    const __m256i piece = _mm256_cvtps_epi32(at);
+    __m256 p = gnn__gelu_term(table[GNN__GELU_TERMS - 1], piece);
+    for (int k = GNN__GELU_TERMS - 2; k >= 0; k--)
+        p = _mm256_fmadd_ps(p, t, gnn__gelu_term(table[k], piece));
+    p = _mm256_blendv_ps(p, half, _mm256_cmp_ps(size, _mm256_set1_ps(6), _CMP_GE_OQ));
+    return half + _mm256_xor_ps(p, _mm256_and_ps(v, minus));
+}
+#endif
 #endif
 
 #endif

@@ -17,6 +17,7 @@ TARGET GNN__INLINE void panel_product(const gnn_real_t *a, int64_t row, int64_t 
         for (int v = 0; v < panel; v++)
             sum[r][v] = add ? gnn__vec_load(to[r] + v * LANES) : (gnn__vec_t){0};
     }
+#pragma GCC unroll 4
     for (int64_t k = 0; k < n; k++) {
         gnn__vec_t x[PANEL];
         for (int v = 0; v < panel; v++)
