@@ -70,6 +70,11 @@ static int run(options_t *o, gnn_context_t *context, gnn_data_t **data, study_t 
     gnn_data_describe(*data, text, sizeof text);
     fprintf(o->say, "%s\n", text);
     fflush(o->say); /* before what goes to standard error */
+    if (gnn_data_graphs(*data) > 1) {
+        fprintf(stderr, "citation: %s is a set of %lld graphs: the program graphs classifies them\n",
+                gnn_data_name(*data), (long long)gnn_data_graphs(*data));
+        return PROGRAM_REFUSED;
+    }
     if (gnn_data_features(*data) == 0 || gnn_data_classes(*data) == 0) {
         fprintf(stderr, "citation: %s has no %s: convert brings them (--features, --labels)\n",
                 gnn_data_name(*data), gnn_data_features(*data) == 0 ? "features" : "classes");

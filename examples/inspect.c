@@ -115,7 +115,7 @@ static int read_options(inspect_t *o, int argc, char **argv, int *status)
         TEXT("dev", &o->dev, "lines that the accuracies are of [those of --prune]", "FILE"),
         OUTPUT("curve", &o->curve, "accuracy by heads that are closed", "FILE.svg"),
         HEADING("All of them"),
-        WHOLE("limit", &o->limit, "reads so many sentences of a file [all]", 1, 1e18),
+        WHOLE("limit", &o->limit, "reads so many sentences of a file, 0: all", 0, 1e18),
         WHOLE("seed", &o->seed, "of the graph's layout and of the small model", 0, 1e18),
         WHOLE("threads", &o->threads, "0: all processors that the process may use [0]", 0, 1024),
         FLAG("json", &o->json, "one JSON object on standard output"),
@@ -135,6 +135,8 @@ static int read_options(inspect_t *o, int argc, char **argv, int *status)
                                              "pieces", "no-special", NULL};
     if (!options_read(&program, argc, argv, status))
         return 0;
+    if (o->limit == 0)
+        o->limit = INT64_MAX;
     *status = 2;
     if (!o->folder)
         for (const char *const *name = of_folders; *name; name++)
@@ -147,7 +149,7 @@ static int read_options(inspect_t *o, int argc, char **argv, int *status)
 
 int main(int argc, char **argv)
 {
-    inspect_t o = {.layer = -1, .head = -1, .limit = INT64_MAX, .seed = 1};
+    inspect_t o = {.layer = -1, .head = -1, .seed = 1};
     gnn_context_t *context = NULL;
     int status;
     if (!read_options(&o, argc, argv, &status))

@@ -51,6 +51,29 @@ START_TEST(edges_stay_as_they_are_given)
 }
 END_TEST
 
+START_TEST(edge_features_become_an_array_and_follow_their_link)
+{
+    static gnn_real_t rows[M * 3] = {1, 2, 0, 3, 4, 0, 5, 6, 0, 7, 8, 0};
+    const gnn_tensor_t features = {rows, M, 2, 3};
+    gnn_data_config_t config = plain;
+    config.edge_features = &features;
+    for (int both = 0; both < 2; both++) {
+        config.both_ways = both ? GNN_ON : GNN_OFF;
+        gnn_data_t *data = made(config);
+        const gnn_tensor_t *held = gnn_data_rows(data, GNN_ON_EDGES, "features");
+        ck_assert(held && held->rows == (both ? 2 * M : M) && held->cols == 2);
+        for (int64_t k = 0; k < held->rows; k++)
+            ck_assert_mem_eq(held->data + k * held->stride, rows + k % M * 3, 2 * sizeof *rows);
+        gnn_data_free(data);
+    }
+    gnn_data_t *none;
+    const gnn_tensor_t few = {rows, M - 1, 2, 3};
+    config.edge_features = &few;
+    ck_fails(gnn_data_new(&none, &config), GNN_ESHAPE, ".edge_features is 3 x 2, there are 4 edges");
+    ck_assert_ptr_null(none);
+}
+END_TEST
+
 START_TEST(links_are_heard_at_both_ends)
 {
     gnn_data_config_t config = plain;
@@ -402,6 +425,7 @@ int main(void)
     tcase_add_checked_fixture(tests, make_folder, remove_tree);
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, edges_stay_as_they_are_given);
+    tcase_add_test(tests, edge_features_become_an_array_and_follow_their_link);
     tcase_add_test(tests, links_are_heard_at_both_ends);
     tcase_add_test(tests, borrowed_arrays_are_not_copied_and_not_written);
     tcase_add_test(tests, a_graph_is_taken_over_on_success_only);

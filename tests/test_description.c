@@ -231,6 +231,37 @@ static int compare_all(const char *folder)
     return count;
 }
 
+#define LOOPS \
+    "{\"kind\": \"layer\", \"name\": \"a\", \"layer\": {\"preset\": \"gcn\", \"in\": 2, \"out\": 1}}"
+
+/* PyG keeps one self-loop of a node where a layer adds them; two would give other numbers. */
+START_TEST(two_self_loops_of_a_node_are_refused_where_a_step_adds_them)
+{
+    const int64_t src[] = {0, 1, 2, 1}, dst[] = {1, 1, 2, 1};
+    const gnn_array_t arrays[] = {matrix("a.lin.weight", 1, 2, weights),
+                                  matrix("a.bias", 1, 0, bias)};
+    gnn_edge_list_t edges = {.n_dst = 3, .n_src = 3, .n_edges = 4, .src = src, .dst = dst};
+    const gnn_slot_sources_t sources = {.edges = &edges, .n_edges = 1};
+    described_t d = {0};
+    gnn_graph_t *graph = NULL;
+    ck_ok(gnn_context_new(&d.context, NULL));
+    ck_ok(load(&d, STEPS(LOOPS), EDGES, 2, arrays));
+    ck_fails(gnn_model_graphs(d.model, &sources, GNN_OFF, &graph), GNN_EUNSUPPORTED,
+             "node 1 has two self-loops (edges 1 and 3), and step a adds self-loops");
+    ck_assert_ptr_null(graph);
+    edges.n_edges = 3;
+    ck_ok(gnn_model_graphs(d.model, &sources, GNN_OFF, &graph));
+    gnn_graph_free(graph);
+    gnn_model_free(d.model);
+    edges.n_edges = 4;
+    ck_ok(load(&d, STEPS(SUM), EDGES, 2, arrays));
+    ck_ok(gnn_model_graphs(d.model, &sources, GNN_OFF, &graph));
+    gnn_graph_free(graph);
+    gnn_model_free(d.model);
+    gnn_context_free(d.context);
+}
+END_TEST
+
 START_TEST(five_modules_compute_what_pyg_does)
 {
     ck_assert_int_eq(compare_all(GNN_SOURCE_ROOT "/tests/pyg/modules"), 6);
@@ -256,6 +287,7 @@ int main(void)
     tcase_add_loop_test(c, a_wrong_description_is_refused_in_words, 0,
                         (int)(sizeof wrong / sizeof *wrong));
     tcase_add_test(c, graphs_of_slots_need_what_they_are_made_of);
+    tcase_add_test(c, two_self_loops_of_a_node_are_refused_where_a_step_adds_them);
     tcase_add_test(c, five_modules_compute_what_pyg_does);
     tcase_add_test(c, modules_of_another_folder);
     suite_add_tcase(suite, c);

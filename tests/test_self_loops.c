@@ -86,12 +86,47 @@ START_TEST(edge_features_that_are_not_given_are_named)
 }
 END_TEST
 
+/* Features that nothing reads, or as many as were not expected, are named when the model is made or
+ * when it runs. */
+START_TEST(edge_features_that_do_not_fit_are_named)
+{
+    gnn_step_t step = {.layer = GNN_GAT(.in = IN, .out = 4), .edge_features = "features"};
+    gnn_context_t *context;
+    gnn_model_t *model = NULL;
+    gnn_layer_t *layer;
+    gnn_graph_t *graph;
+    gnn_real_t *x = test_reals(N * IN, 3), *e = test_reals(M * 2, 4), rows[N * 4];
+    const gnn_tensor_t nodes = gnn_tensor(x, N, IN), edges = gnn_tensor(e, M, 2),
+                       out = gnn_tensor(rows, N, 4);
+    ck_ok(gnn_context_new(&context, NULL));
+    ck_ok(gnn_graph_from_edges(&graph, N, N, M, src, dst));
+    ck_fails(gnn_model_from_steps(&model, context, 1, &step), GNN_EINVALID,
+             "step 0: .edge_features names \"features\", but its config's .edge_dim is 0");
+    for (int64_t edge_dim = 0; edge_dim < 4; edge_dim++) {
+        ck_ok(gnn_layer_new(&layer, context, &GNN_GAT(.in = IN, .out = 4, .edge_dim = edge_dim)));
+        ck_ok(gnn_layer_prepare(layer, graph, GNN_OFF));
+        const gnn_inputs_t inputs = {.x_src = &nodes, .edge_features = &edges};
+        if (edge_dim == 2)
+            ck_ok(gnn_layer_forward(layer, context, graph, &inputs, &out));
+        else
+            ck_fails(gnn_layer_forward(layer, context, graph, &inputs, &out), GNN_ESHAPE,
+                     "but 2 edge features are given");
+        gnn_layer_free(layer);
+    }
+    gnn_graph_free(graph);
+    gnn_context_free(context);
+    free(x);
+    free(e);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("self_loops");
     TCase *c = tcase_create("self_loops");
     tcase_add_loop_test(c, loops_that_are_there_are_as_those_that_are_added, 0, 2);
     tcase_add_loop_test(c, edge_features_that_are_not_given_are_named, 0, 4);
+    tcase_add_test(c, edge_features_that_do_not_fit_are_named);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -139,6 +139,9 @@ typedef struct gnn_data_config {
     /** NULL: x, sparse, labels and masks are copied. Given: they are borrowed, must stay as they
      * are, and the owner is told once, when the set is freed */
     const gnn_owner_t *owner;
+    /** (edges x any) the edge array "features"; with `graph`: a row for each of its edges. Copied,
+     * and twice with .both_ways: a link's reverse has the same row */
+    const gnn_tensor_t *edge_features;
 } gnn_data_config_t;
 
 GNN_API int gnn_data_new_sized(gnn_data_t **data, const gnn_data_config_t *config, size_t size);

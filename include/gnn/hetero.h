@@ -26,7 +26,7 @@ extern "C" {
 typedef struct gnn_node_type {
     const char *name; /**< "paper" */
     int64_t count;    /**< its nodes */
-    /** (count x any width) features; NULL: none. Read by gnn_data_hetero alone, as what follows */
+    /** (count x any width) features; NULL: none. What data sets read, as what follows */
     const gnn_tensor_t *x;
     const int32_t *labels; /**< (count) classes, -1: none; NULL: no node has one */
     /** (count) GNN_TRAIN, GNN_VALIDATION, GNN_TEST or -1; NULL: -1 */

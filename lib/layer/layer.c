@@ -151,21 +151,35 @@ static void score_inputs(const gnn__hop_t *hop, gnn_var_t *in)
     in[GNN_AGGREGATE_QUERY] = query;
 }
 
+/* Features and .edge_dim go together: features that nothing reads would be lost without a word. */
+static int check_edge_features(const gnn__hop_t *hop)
+{
+    const long long wanted = hop->layer->config.edge_dim;
+    const char *where = hop->tape->where && *hop->tape->where ? hop->tape->where : "layer";
+    const gnn_var_t given = hop->vars->edge_features;
+    if (given == GNN_NONE)
+        return gnn__error(GNN_EINVALID,
+                          "%s: config field .edge_dim = %lld, but no edge features are given "
+                          "(.edge_features of a step names them)",
+                          where, wanted);
+    if (gnn_tape_status(hop->tape) == GNN_OK && gnn_tape_cols(hop->tape, given) != wanted)
+        return gnn__error(GNN_ESHAPE,
+                          "%s: config field .edge_dim = %lld, but %lld edge features are given",
+                          where, wanted, (long long)gnn_tape_cols(hop->tape, given));
+    return GNN_OK;
+}
+
 /* Edge features are projected for messages, for keys or for both. Additive scores read e . (W a)
  * per head: d_e x heads numbers do what d_e x heads d_k would. */
 static void edge_features(const gnn__hop_t *hop, gnn_var_t *in)
 {
     const gnn_layer_config_t *c = &hop->layer->config;
-    const gnn_var_t weight = gnn__hop_parameter(hop, "edge.weight");
-    if (hop->vars->edge_features == GNN_NONE) {
-        const char *where = hop->tape->where ? hop->tape->where : "layer";
-        (void)gnn_tape_fail(hop->tape,
-                            gnn__error(GNN_EINVALID,
-                                       "%s: config field .edge_dim = %lld, but no edge features are "
-                                       "given (.edge_features of a step names them)",
-                                       *where ? where : "layer", (long long)c->edge_dim));
+    const int rc = check_edge_features(hop);
+    if (rc != GNN_OK) {
+        (void)gnn_tape_fail(hop->tape, rc);
         return;
     }
+    const gnn_var_t weight = gnn__hop_parameter(hop, "edge.weight");
     in[GNN_AGGREGATE_EDGE_FEATURES] = hop->vars->edge_features;
     if (c->self_loops == GNN_ON && c->loop_features == GNN_ON)
         in[GNN_AGGREGATE_EDGE_FEATURES] = gnn__tape_op_once(
@@ -203,7 +217,7 @@ static gnn_var_t aggregate(gnn__hop_t *hop)
         score_inputs(hop, in);
     in[GNN_AGGREGATE_EDGE_BIAS] = hop->vars->edge_bias;
     in[GNN_AGGREGATE_EDGE_WEIGHT] = hop->vars->edge_weight;
-    if (c->edge_dim > 0)
+    if (c->edge_dim > 0 || hop->vars->edge_features != GNN_NONE)
         edge_features(hop, in);
     gnn__scores_inputs(c, hop->tape, owned_value, hop, in);
     gnn__scores_given(hop->scores, in);

@@ -24,9 +24,13 @@ gnn_var_t gnn__record_named(const gnn__recording_t *r, const gnn__model_step_t *
         if ((v->slot == 0 || v->slot == s->step.graph + 1) && strcmp(v->name, name) == 0)
             return r->vars[k];
     }
+    char names[256] = "";
+    for (int64_t k = 0; k < r->inputs->n_values; k++)
+        gnn__append_name(names, sizeof names, ", ", r->inputs->values[k].name);
     gnn_tape_fail(r->tape, gnn__error(GNN_ENOTFOUND,
-                                      "%s reads \"%s\": no input and no earlier step has this name",
-                                      s->where, name));
+                                      "%s reads \"%s\": no input and no earlier step has this name; "
+                                      "inputs that are given: %s",
+                                      s->where, name, *names ? names : "none"));
     return GNN_NONE;
 }
 

@@ -193,11 +193,51 @@ static int make_slot(gnn_graph_t **graph, const gnn_model_t *model, int slot,
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "graph slot %d (%s)", slot, s->row->name);
 }
 
+/* The first step on the slot whose view gives each node a self-loop; NULL: none does. */
+static const char *adds_loops(const gnn_model_t *model, int slot)
+{
+    for (int64_t k = 0; k < model->n_steps; k++) {
+        const gnn__model_step_t *s = &model->steps[k];
+        const gnn_layer_config_t *c = s->layer ? &s->layer->config : &s->step.layer;
+        if (s->uses_graph && s->step.graph == slot && c->self_loops == GNN_ON)
+            return s->where;
+    }
+    return NULL;
+}
+
+/* Where a step adds self-loops, PyG makes one of those that a node has; here all of them would
+ * stay, with other numbers and no word said. */
+static int check_loops(const gnn_model_t *model, int slot, const gnn_graph_t *graph)
+{
+    const char *step = adds_loops(model, slot);
+    for (int64_t p = 0; step && p < gnn_graph_n_parts(graph); p++)
+        for (int64_t i = 0; i < gnn_graph_n_dst(graph); i++) {
+            gnn_graph_row_t row;
+            int64_t first = -1;
+            GNN_TRY(gnn_graph_row(graph, p, i, &row));
+            for (int64_t k = 0; k < row.count; k++) {
+                if (gnn_graph_row_sender(&row, k) != i)
+                    continue;
+                if (first >= 0)
+                    return gnn__error(GNN_EUNSUPPORTED,
+                                      "node %lld has two self-loops (edges %lld and %lld), and %s "
+                                      "adds self-loops: PyG keeps one of a node, so leave the "
+                                      "others out of the edges and of what goes with them",
+                                      (long long)i, (long long)first,
+                                      (long long)gnn_graph_row_edge(&row, k), step);
+                first = gnn_graph_row_edge(&row, k);
+            }
+        }
+    return GNN_OK;
+}
+
 static int make_slots(const gnn_model_t *model, const gnn_slot_sources_t *sources,
                       gnn_flag_t backward, parts_t *p, int64_t *seeds, gnn_graph_t **graphs)
 {
     for (int k = 0; k < model->n_graphs; k++) {
         GNN_TRY(make_slot(&graphs[k], model, k, sources, p, seeds));
+        if (model->slots[k].row->reads_edges)
+            GNN_TRY(check_loops(model, k, graphs[k]));
         GNN_TRY(gnn_model_prepare(model, k, graphs[k], backward));
     }
     return GNN_OK;

@@ -42,7 +42,9 @@ static int read_text(reader_t *r, int64_t *length)
     for (int k = 7; k >= 0; k--)
         n = n << 8 | prefix[k];
     if (n > MAX_HEADER)
-        return gnn__error(GNN_EFORMAT, "declares a header of %llu bytes, at most %d are allowed",
+        return gnn__error(GNN_EFORMAT,
+                          "is no safetensors file, or damaged: its first 8 bytes declare a header "
+                          "of %llu bytes, at most %d are allowed",
                           (unsigned long long)n, MAX_HEADER);
     if ((int64_t)n > r->file.size - 8)
         return gnn__error(GNN_EFORMAT, "declares a header of %llu bytes, the file holds %lld",

@@ -69,6 +69,31 @@ static int take_weight(gnn_data_t *data, const gnn_data_config_t *c)
     return rc;
 }
 
+/* Rows of links that are heard both ways stand twice, as the edges do. */
+static int take_edge_features(gnn_data_t *data, const gnn_data_config_t *c)
+{
+    const gnn_tensor_t *rows = c->edge_features;
+    const int64_t m = gnn_graph_n_edges(data->graph), half = c->both_ways == GNN_ON ? m / 2 : m;
+    gnn_real_t *values;
+    int64_t count;
+    if (!rows)
+        return GNN_OK;
+    GNN_TRY(gnn_tensor_check(rows, ".edge_features"));
+    if (rows->rows != half || rows->cols < 1)
+        return gnn__error(GNN_ESHAPE, ".edge_features is %lld x %lld, there are %lld edges",
+                          (long long)rows->rows, (long long)rows->cols, (long long)half);
+    if (!gnn__mul(m, rows->cols, &count))
+        return gnn__error(GNN_EOVERFLOW, "%lld x %lld edge features do not fit", (long long)m,
+                          (long long)rows->cols);
+    GNN_TRY(gnn__new(&values, count, sizeof *values, "edge features"));
+    for (int64_t k = 0; k < m; k++)
+        memcpy(values + k * rows->cols, gnn__row(rows, k < half ? k : k - half),
+               (size_t)rows->cols * sizeof *values);
+    int rc = gnn__data_edge_reals(data, "features", rows->cols, values);
+    gnn_free(values);
+    return rc;
+}
+
 /* ---- features ---- */
 
 static int copy(void *out, const void *from, int64_t count, size_t element, const char *what)
@@ -253,6 +278,7 @@ static int fill(gnn_data_t *data, const gnn_data_config_t *c)
     GNN_TRY(gnn__strdup(&data->name, c->name ? c->name : "data"));
     GNN_TRY(take_graph(data, c));
     GNN_TRY(take_weight(data, c));
+    GNN_TRY(take_edge_features(data, c));
     GNN_TRY(take_features(data, c));
     GNN_TRY(take_labels(data, c));
     if (c->class_names)

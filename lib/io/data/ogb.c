@@ -372,9 +372,10 @@ int gnn__data_read_ogb(gnn_data_t *data, const char *path)
     bool there = access(raw, F_OK) == 0;
     gnn_free(raw);
     if (!there)
-        return gnn__error(
-            GNN_EIO,
-            "%s: is a folder, a regular file or OGB's folder with raw/edge.csv.gz is expected", path);
+        return gnn__error(GNN_EIO,
+                          "%s: is a folder, expected are a file, OGB's folder with raw/edge.csv.gz or TU "
+                          "Dortmund's with NAME_A.txt",
+                          path);
     GNN_TRY(read_part(data, path, "raw/node-label", read_labels));
     GNN_TRY(read_part(data, path, "raw/num-node-list", read_count));
     GNN_TRY(read_part(data, path, "raw/edge", read_links));

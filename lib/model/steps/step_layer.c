@@ -52,6 +52,11 @@ static int width(const gnn_model_t *model, gnn__model_step_t *s, const int64_t *
     const gnn_layer_config_t *c = &s->layer->config;
     GNN_TRY(gnn__step_expect(model, s, in, SENDERS, c->in, "input features"));
     GNN_TRY(gnn__step_expect(model, s, in, RECEIVERS, c->in_dst, "receiver features"));
+    if (c->edge_dim == 0 && s->step.edge_features)
+        return gnn__error(GNN_EINVALID,
+                          "%s: .edge_features names \"%s\", but its config's .edge_dim is 0: say how "
+                          "many features an edge has",
+                          s->where, s->step.edge_features);
     if (c->edge_dim > 0)
         GNN_TRY(gnn__step_expect(model, s, in, EDGE_FEATURES, c->edge_dim, "edge features"));
     s->width = gnn_layer_width(s->layer);

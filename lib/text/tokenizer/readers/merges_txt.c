@@ -41,6 +41,9 @@ static int read_vocabulary(gnn_tokenizer_t *t, const char *path, json_t **vocabu
     GNN_TRY(gnn__asprintf(&beside, "%.*svocab.json", slash ? (int)(slash - path + 1) : 0, path));
     int rc = gnn__bytes_of_file(beside, &data, &size);
     gnn_free(beside);
+    if (rc == GNN_EIO) /* any text comes here that is nothing else */
+        return gnn__error_prefix(rc, "is no other tokenizer, and merges.txt needs vocab.json beside "
+                                     "it");
     GNN_TRY(rc);
     rc = gnn__root_of(t, data, size);
     gnn_free(data);
