@@ -54,8 +54,11 @@ typedef struct {
 static extent_t declared(gnn_row_declare_t *declare, const contract_case_t *c, const double *options)
 {
     const int64_t value_heads = contract_scored(c) ? contract_value_heads(c) : 1;
-    gnn_aggregate_shape_t shape = {
-        .heads = c->heads, .d_k = c->d_k, .d_v = c->d_v, .message_width = value_heads * c->d_v};
+    gnn_aggregate_shape_t shape = {.width = (contract_scored(c) ? c->heads : 1) * c->d_v,
+                                   .heads = c->heads,
+                                   .d_k = c->d_k,
+                                   .d_v = c->d_v,
+                                   .message_width = value_heads * c->d_v};
     gnn_piece_t pieces[GNN_ROW_PIECES] = {{0}};
     memcpy(shape.options, options, sizeof shape.options);
     if (declare)

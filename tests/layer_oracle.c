@@ -334,7 +334,9 @@ static matrix_t aggregate(oracle_call_t *o, matrix_t dst, matrix_t src)
         score_inputs(o, dst, src, in);
     } else {
         how.shape.width = value.cols ? value.cols : src.cols;
-        in[GNN_AGGREGATE_PARAMETERS] = field(o, "temperature");
+        gnn_piece_t owned[GNN_ROW_PIECES] = {{0}};
+        if (c->aggregator->declare && c->aggregator->declare(&how.shape, owned) == 1)
+            in[GNN_AGGREGATE_PARAMETERS] = field(o, owned[0].name);
     }
     in[GNN_AGGREGATE_EDGE_FEATURES] = from_tensor(o, o->inputs->edge_features);
     if (in[GNN_AGGREGATE_EDGE_FEATURES].cols && c->self_loops == GNN_ON && c->loop_features == GNN_ON)
