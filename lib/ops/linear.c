@@ -88,7 +88,7 @@ static int linear_forward(gnn_op_call_t *call)
         return halves_forward(call);
     if (call->in[0].sparse)
         return gnn__linear_sparse_forward(call);
-    if (gnn__linear_is_thin(call))
+    if (gnn__linear_has_thin_product(call))
         return gnn__linear_thin_forward(call);
     return gnn__op_product(call, &call->in[0].value, false, &call->in[1].value, is_transposed(call),
                            &call->out[0].value, how && how->adds,

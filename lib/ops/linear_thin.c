@@ -17,6 +17,11 @@ bool gnn__linear_is_thin(const gnn_op_call_t *call)
            w->rows % GNN__THIN_UNIT == 0;
 }
 
+bool gnn__linear_has_thin_product(const gnn_op_call_t *call)
+{
+    return gnn__linear_is_thin(call) && call->in[1].cols >= gnn__thin_kernels()->least_out;
+}
+
 /* ---- forward ---- */
 
 static int product_bytes(const gnn_op_call_t *call, size_t *bytes)

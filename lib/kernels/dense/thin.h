@@ -37,6 +37,8 @@ typedef struct gnn__thin_grads {
 } gnn__thin_grads_t;
 
 typedef struct gnn__thin_kernels {
+    /* Products of fewer columns are a library's: they would leave half of each register empty. */
+    int64_t least_out;
     void (*product)(const gnn__thin_t *t);
     void (*grads)(const gnn__thin_grads_t *t);
 } gnn__thin_kernels_t;

@@ -127,4 +127,4 @@ static void grads(const gnn__thin_grads_t *t)
 }
 
 extern const gnn__thin_kernels_t GNN__KERNEL(thin_kernels);
-const gnn__thin_kernels_t GNN__KERNEL(thin_kernels) = {product, grads};
+const gnn__thin_kernels_t GNN__KERNEL(thin_kernels) = {LANES / 2 + 1, product, grads};
