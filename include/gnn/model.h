@@ -196,9 +196,10 @@ GNN_API int gnn_model_build(gnn_model_t **model, gnn_context_t *context, const g
  *     rgcn                               hops relations on slots graph, graph + 1, ...; rows bases,
  *                                        or heads blocks
  *     pinsage                            hidden, edge_weight
+ *     gmm                                edges, edge_width; rows kernels
  *   on `graph` and graphs[0], from its edges to their receivers (gnn_graph_incidence):
- *     edgeconv film cg gmm nnconv pna    edges, edge_width; hidden; gmm: rows kernels; pna:
- *                                        aggregators, theta, the mean of log(degree + 1)
+ *     edgeconv film cg nnconv pna        edges, edge_width; hidden; pna: aggregators, theta, the
+ *                                        mean of log(degree + 1)
  *     graph_transformer_edges exphormer  heads, edges, edge_width; exphormer: hops learned rows
  *   on a graph of all pairs:
  *     sgformer hop_decay graphormer      heads; edges (hops), memory (degrees), edge_width, rows
