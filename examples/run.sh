@@ -5,6 +5,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/tools/setup.sh"
 
 install_packages
+build_targets=programs
 build "$root/build"
 mkdir -p "$root/out"
 

@@ -47,7 +47,7 @@ install_packages() {
 }
 
 # build FOLDER [MESON OPTIONS...]: configures (again) and builds everything, or what $build_targets names; shows the log only when
-# that fails.
+# that fails, and on a terminal how far it is.
 build() {
     build_folder=$1
     shift
@@ -62,7 +62,11 @@ build() {
         return 1
     fi
     # shellcheck disable=SC2086 # a list of targets
-    if ! ninja -C "$build_folder" ${build_targets:-} </dev/null >"$build_folder/build.log" 2>&1; then
+    if [ -t 1 ]; then # ninja counts its steps on a line
+        ninja -C "$build_folder" ${build_targets:-} </dev/null && return 0
+        say "Building $build_folder failed (log above)"
+        return 1
+    elif ! ninja -C "$build_folder" ${build_targets:-} </dev/null >"$build_folder/build.log" 2>&1; then
         grep -v '^\[.*\] \(Compiling\|Linking\|Generating\)' "$build_folder/build.log" | tail -n 80
         say "Building $build_folder failed (log above, all of it in $build_folder/build.log)"
         return 1
