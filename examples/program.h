@@ -15,9 +15,9 @@ int program_can_write(const char *option, const char *path);
 /* What a function returns in place of one of the library's codes where it has told on standard
  * error what is wrong. */
 enum { PROGRAM_REFUSED = -1 };
-/* Where the program was started with a closed standard stream, the stream's number is kept: else the
- * first file that is opened gets it, and what is printed is written into that file. Writing to it
- * fails, as it would without this. */
+/* Where the program was started with a closed standard stream, the stream's number is kept: else
+ * the first file that is opened gets it, and what is printed is written into that file. Writing to
+ * it fails, as it would without this. */
 void program_holds_streams(void);
 /* A line on standard error for a code of the library, with its message; none for GNN_OK,
  * PROGRAM_REFUSED and GNN_ESTOPPED. */

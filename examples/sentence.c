@@ -167,8 +167,7 @@ static int read_options(options_t *o, classify_t *c, int argc, char **argv, int 
         WHOLE("max-words", &c->max_words, "longer sentences are cut", 1, 1000000),
         WHOLE("min-count", &c->min_count, "words that are rarer are unknown", 1, 1e9),
         REAL("dropout", &c->dropout, "rate of dropout", 0, 0.99),
-        REAL("word-dropout", &c->word_dropout, "share of words that become unknown in training", 0,
-             0.99),
+        REAL("word-dropout", &c->word_dropout, "share of unknown words in training", 0, 0.99),
         REAL("lr", &c->lr, "learning rate of AdamW", 0, 1000),
         REAL("weight-decay", &c->weight_decay, "of AdamW", 0, 1000),
     };

@@ -305,20 +305,6 @@ static void sweep(const lane_run_t *run, int64_t rows, int threads,
     }
 }
 
-/* Logits of the loops that there are, each the last pair of its row; of the others they stay 0, and
- * so do their gradients. */
-static void loop_logits(const gnn__plan_t *plan, const lane_run_t *run)
-{
-    for (int64_t p = 0; p < plan->view->n_parts; p++) {
-        const gnn__pairs_t *pairs = &plan->view->parts[p].pairs;
-        for (int64_t i = 0; pairs->edge && i < pairs->n_rows; i++) {
-            const int64_t to = gnn__pairs_to(pairs, i), edge = to > 0 ? pairs->edge[to - 1] : -1;
-            if (edge >= plan->graph->n_edges && to > gnn__pairs_from(pairs, i))
-                gnn__attention_lanes()->edge_logits(&run->l, edge, edge + 1, run->scratch);
-        }
-    }
-}
-
 static void pack_inputs(const gnn__plan_t *plan, lane_run_t *run, int threads)
 {
     const int64_t n_dst = plan->graph->n_dst, n_src = plan->graph->n_src;
@@ -332,7 +318,7 @@ static void pack_inputs(const gnn__plan_t *plan, lane_run_t *run, int threads)
     if (run->l.edge_logits.at)
         sweep(run, plan->graph->n_edges, threads, gnn__attention_lanes()->edge_logits);
     if (run->l.edge_logits.at && gnn__has_loop_features(plan))
-        loop_logits(plan, run);
+        gnn__lane_loop_logits(plan, &run->l, run->scratch);
     if (run->l.key_factors)
         sweep(run, n_src, threads, gnn__attention_lanes()->factors);
     if (run->weights) {

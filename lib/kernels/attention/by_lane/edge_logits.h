@@ -3,14 +3,11 @@
 #ifndef GNN_KERNELS_EDGE_LOGITS_H
 #define GNN_KERNELS_EDGE_LOGITS_H
 
-#include <lib/kernels/attention/by_lane/lane_block.h>
+#include <lib/kernels/attention/by_lane/by_lane.h>
 #include <lib/kernels/isa.h>
 
-#define block_logits GNN__KERNEL(lanes_block_logits)
 #define make_edge_logits GNN__KERNEL(lanes_make_edge_logits)
 #define spend_edge_logits GNN__KERNEL(lanes_spend_edge_logits)
-/* b->edge = logits of the edges at places at ..; 0 for edges that have no features. */
-void block_logits(const gnn__lanes_t *l, const lane_block_t *b, int64_t at);
 /* As gnn__attention_lanes_t describes them. */
 void make_edge_logits(const gnn__lanes_t *l, int64_t e0, int64_t e1, gnn_real_t *scratch);
 void spend_edge_logits(const gnn__lanes_t *l, int64_t e0, int64_t e1, gnn_real_t *d_weights);

@@ -5,7 +5,7 @@
  *     g = (slope or 1) (alpha' p - alpha S_i)
  *
  * and that of the bias the same without the slope. */
-#include <lib/kernels/attention/by_lane/edge_logits.h>
+#include <lib/kernels/attention/by_lane/block_logits.h>
 #include <lib/kernels/attention/by_lane/edge_terms.h>
 
 /* Every edge of a list has a row, the loops that a view adds too. */
