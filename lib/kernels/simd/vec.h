@@ -72,6 +72,10 @@ GNN__INLINE void gnn__vec_store_first(gnn_real_t *at, gnn__vec_t x, int count)
 #elif GNN_DOUBLE
     GNN__MASKED(maskstore)(at, GNN__MASK(count), x);
 #else /* in parts: some processors take a dozen cycles for a masked store */
+    if (count >= 8) {
+        _mm256_storeu_ps(at, (__m256)x);
+        return;
+    }
     __m128 rest = _mm256_castps256_ps128((__m256)x);
     if (count & 4) {
         _mm_storeu_ps(at, rest);
