@@ -80,7 +80,8 @@ static int layout(const gnn_op_call_t *call, void *memory, thin_t *t, size_t *by
 int gnn__linear_thin_shape(gnn_op_call_t *call)
 {
     thin_t t;
-    GNN_TRY(product_bytes(call, &call->forward_scratch));
+    if (gnn__linear_has_thin_product(call))
+        GNN_TRY(product_bytes(call, &call->forward_scratch));
     return call->in[1].wants_grad ? layout(call, NULL, &t, &call->backward_scratch) : GNN_OK;
 }
 

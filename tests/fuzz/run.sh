@@ -1,6 +1,7 @@
 #!/bin/sh
-# Fuzzes every reader for a while, or those that are named: sh tests/fuzz/run.sh [SECONDS each, 60] [BUILD FOLDER, build-fuzz] [TARGET...]. Needs clang. Findings
-# land in the build folder.
+# Fuzzes every reader for a while, or those that are named. Needs clang. Findings land in the build
+# folder.
+# sh tests/fuzz/run.sh [SECONDS each, 60] [BUILD FOLDER, build-fuzz] [TARGET...]
 set -eu
 seconds=${1:-60}
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -55,43 +55,38 @@ static int take_graph(gnn_data_t *data, const gnn_data_config_t *c)
     return GNN_OK;
 }
 
-static int take_weight(gnn_data_t *data, const gnn_data_config_t *c)
+/* The edge array `name` of rows that stand `stride` numbers apart. Those of links that are heard
+ * both ways stand twice, as the edges do. */
+static int take_edge_rows(gnn_data_t *data, const gnn_data_config_t *c, const char *name,
+                          const gnn_real_t *rows, int64_t cols, int64_t stride)
 {
     const int64_t m = gnn_graph_n_edges(data->graph), half = c->both_ways == GNN_ON ? m / 2 : m;
     gnn_real_t *values;
-    if (!c->weight)
-        return GNN_OK;
-    GNN_TRY(gnn__new(&values, m, sizeof *values, "weights"));
+    int64_t count;
+    if (!gnn__mul(m, cols, &count))
+        return gnn__error(GNN_EOVERFLOW, "%s: %lld x %lld numbers do not fit", name, (long long)m,
+                          (long long)cols);
+    GNN_TRY(gnn__new(&values, count, sizeof *values, name));
     for (int64_t k = 0; k < m; k++)
-        values[k] = c->weight[k < half ? k : k - half];
-    int rc = gnn__data_edge_reals(data, "weight", 1, values);
+        memcpy(values + k * cols, rows + (k < half ? k : k - half) * stride,
+               (size_t)cols * sizeof *values);
+    int rc = gnn__data_edge_reals(data, name, cols, values);
     gnn_free(values);
     return rc;
 }
 
-/* Rows of links that are heard both ways stand twice, as the edges do. */
 static int take_edge_features(gnn_data_t *data, const gnn_data_config_t *c)
 {
     const gnn_tensor_t *rows = c->edge_features;
     const int64_t m = gnn_graph_n_edges(data->graph), half = c->both_ways == GNN_ON ? m / 2 : m;
-    gnn_real_t *values;
-    int64_t count;
     if (!rows)
         return GNN_OK;
     GNN_TRY(gnn_tensor_check(rows, ".edge_features"));
     if (rows->rows != half || rows->cols < 1)
         return gnn__error(GNN_ESHAPE, ".edge_features is %lld x %lld, there are %lld edges",
                           (long long)rows->rows, (long long)rows->cols, (long long)half);
-    if (!gnn__mul(m, rows->cols, &count))
-        return gnn__error(GNN_EOVERFLOW, "%lld x %lld edge features do not fit", (long long)m,
-                          (long long)rows->cols);
-    GNN_TRY(gnn__new(&values, count, sizeof *values, "edge features"));
-    for (int64_t k = 0; k < m; k++)
-        memcpy(values + k * rows->cols, gnn__row(rows, k < half ? k : k - half),
-               (size_t)rows->cols * sizeof *values);
-    int rc = gnn__data_edge_reals(data, "features", rows->cols, values);
-    gnn_free(values);
-    return rc;
+    return take_edge_rows(data, c, "features", rows->data, rows->cols,
+                          rows->stride ? rows->stride : rows->cols);
 }
 
 /* ---- features ---- */
@@ -277,7 +272,8 @@ static int fill(gnn_data_t *data, const gnn_data_config_t *c)
 {
     GNN_TRY(gnn__strdup(&data->name, c->name ? c->name : "data"));
     GNN_TRY(take_graph(data, c));
-    GNN_TRY(take_weight(data, c));
+    if (c->weight)
+        GNN_TRY(take_edge_rows(data, c, "weight", c->weight, 1, 1));
     GNN_TRY(take_edge_features(data, c));
     GNN_TRY(take_features(data, c));
     GNN_TRY(take_labels(data, c));
