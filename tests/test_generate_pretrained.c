@@ -71,6 +71,24 @@ static void take(const gnn_arrays_t *cases, const char *name, int32_t *ids, int6
         lengths[k] = a->shape[1];
 }
 
+/* Is the checkpoint the one that the cases are of? They keep the first numbers of its hidden state. */
+static bool of_this_checkpoint(const gnn_arrays_t *cases, const char *folder)
+{
+    char path[1300];
+    gnn_arrays_t *arrays;
+    const gnn_array_t *known = gnn_arrays_find(cases, "hidden"), *hidden;
+    snprintf(path, sizeof path, "%s/expected.npz", folder);
+    ck_assert_ptr_nonnull(known);
+    if (gnn_npz_read(&arrays, path, NULL) != GNN_OK)
+        return false;
+    hidden = gnn_arrays_find(arrays, "hidden");
+    bool same = hidden && hidden->count >= known->count;
+    for (int64_t k = 0; same && k < known->count; k++)
+        same = fabs(gnn_array_get(hidden, k) - gnn_array_get(known, k)) < 1e-6;
+    gnn_arrays_free(arrays);
+    return same;
+}
+
 START_TEST(what_transformers_writes)
 {
     char path[1200], own[1200];
@@ -89,6 +107,11 @@ START_TEST(what_transformers_writes)
     snprintf(path, sizeof path, "%.*s", (int)(strrchr(config, '/') - config), config);
     snprintf(own, sizeof own, "%s/tests/hf/generate_%s.npz", GNN_SOURCE_ROOT, names[_i]);
     ck_ok(gnn_npz_read(&cases, own, NULL));
+    if (!of_this_checkpoint(cases, path)) {
+        test_leave_out(names[_i], "tests/hf has the cases of other checkpoints");
+        gnn_arrays_free(cases);
+        return;
+    }
     ck_ok(gnn_context_new(&context, NULL));
     ck_ok(gnn_pretrained_open(&p, context, path));
     writer.pretrained = p;

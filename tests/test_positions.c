@@ -129,21 +129,25 @@ START_TEST(golden_eigenvectors)
                       *vectors = gnn_arrays_find(arrays, "r.vectors"),
                       *values = gnn_arrays_find(arrays, "r.values");
     ck_assert(src && dst && vectors && values);
-    int64_t s[64], d[64];
+    const int64_t n = vectors->shape[0], cols = vectors->shape[1];
+    int64_t *s = malloc(2 * (size_t)src->count * sizeof *s), *d = s + src->count;
     for (int64_t k = 0; k < src->count; k++) {
         s[k] = (int64_t)gnn_array_get(src, k);
         d[k] = (int64_t)gnn_array_get(dst, k);
     }
     gnn_graph_t *graph;
-    gnn_real_t got[14 * 3], value[3];
-    gnn_tensor_t positions = gnn_tensor(got, 14, 3);
-    ck_ok(gnn_graph_from_edges(&graph, 14, 14, src->count, s, d));
+    gnn_real_t *got = test_reals(n * cols, 1), *value = test_reals(cols, 2);
+    gnn_tensor_t positions = gnn_tensor(got, n, cols);
+    ck_ok(gnn_graph_from_edges(&graph, n, n, src->count, s, d));
     ck_ok(gnn_graph_laplacian_positions(graph, &positions, value));
-    for (int64_t k = 0; k < 42; k++)
+    for (int64_t k = 0; k < n * cols; k++)
         ck_assert_msg(fabs((double)got[k] - gnn_array_get(vectors, k)) < 1e-6,
                       "entry %d: %g, expected %g", (int)k, (double)got[k], gnn_array_get(vectors, k));
-    for (int64_t c = 0; c < 3; c++)
+    for (int64_t c = 0; c < cols; c++)
         ck_assert(fabs((double)value[c] - gnn_array_get(values, c + 1)) < 1e-6);
+    free(value);
+    free(got);
+    free(s);
     gnn_graph_free(graph);
     gnn_arrays_free(arrays);
 }
