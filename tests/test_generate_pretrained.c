@@ -71,7 +71,7 @@ static void take(const gnn_arrays_t *cases, const char *name, int32_t *ids, int6
         lengths[k] = a->shape[1];
 }
 
-/* Is the checkpoint the one that the cases are of? They keep the first numbers of its hidden state. */
+/* Are the cases of this checkpoint? They keep the first numbers of its hidden state. */
 static bool of_this_checkpoint(const gnn_arrays_t *cases, const char *folder)
 {
     char path[1300];
