@@ -109,7 +109,7 @@ static void loop_mean(const gnn_op_call_t *call, const gnn__built_view_t *view, 
         fill_loops(view, i, to, &y);
 }
 
-/* Receivers hear very different numbers of edges: threads take them as they come, some at a time. */
+/* Receivers hear very different numbers of edges: threads take them as they come, some at once. */
 enum { ROWS_AT_ONCE = 1024, RECEIVERS_AT_ONCE = 16 };
 
 /* Rows e0 .. e1 - 1 as they are. */
