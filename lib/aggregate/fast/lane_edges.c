@@ -223,14 +223,16 @@ void gnn__lane_edges_add(const gnn__plan_t *plan, const gnn__lane_edges_t *edges
 
 /* Each is the last pair of its row. Receivers without one have a row of logits too: it stays 0, and
  * so does its gradient. */
-void gnn__lane_loop_logits(const gnn__plan_t *plan, const gnn__lanes_t *l, gnn_real_t *scratch)
+void gnn__lane_loop_logits(const gnn__plan_t *plan, const gnn__lanes_t *l, int threads)
 {
     for (int64_t p = 0; p < plan->view->n_parts; p++) {
         const gnn__pairs_t *pairs = &plan->view->parts[p].pairs;
-        for (int64_t i = 0; pairs->edge && i < pairs->n_rows; i++) {
+        const int64_t rows = pairs->edge ? pairs->n_rows : 0;
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int64_t i = 0; i < rows; i++) {
             const int64_t to = gnn__pairs_to(pairs, i), edge = to > 0 ? pairs->edge[to - 1] : -1;
             if (edge >= plan->graph->n_edges && to > gnn__pairs_from(pairs, i))
-                gnn__attention_lanes()->edge_logits(l, edge, edge + 1, scratch);
+                gnn__attention_lanes()->edge_logits(l, edge, edge + 1, NULL);
         }
     }
 }

@@ -41,7 +41,7 @@ void gnn__lane_edges_carve(const gnn__plan_t *plan, gnn__carve_t *carve, const g
 void gnn__lane_edges_fill(const gnn__plan_t *plan, bool backward, int threads,
                           gnn__lane_edges_t *edges, gnn__lanes_t *l);
 /* Logits of the loops that a view adds. */
-void gnn__lane_loop_logits(const gnn__plan_t *plan, const gnn__lanes_t *l, gnn_real_t *scratch);
+void gnn__lane_loop_logits(const gnn__plan_t *plan, const gnn__lanes_t *l, int threads);
 /* Gradients of weights += what the chunks have summed up, in order. */
 void gnn__lane_edges_add(const gnn__plan_t *plan, const gnn__lane_edges_t *edges,
                          const gnn__lanes_t *l, int64_t chunks);

@@ -318,7 +318,7 @@ static void pack_inputs(const gnn__plan_t *plan, lane_run_t *run, int threads)
     if (run->l.edge_logits.at)
         sweep(run, plan->graph->n_edges, threads, gnn__attention_lanes()->edge_logits);
     if (run->l.edge_logits.at && gnn__has_loop_features(plan))
-        gnn__lane_loop_logits(plan, &run->l, run->scratch);
+        gnn__lane_loop_logits(plan, &run->l, threads);
     if (run->l.key_factors)
         sweep(run, n_src, threads, gnn__attention_lanes()->factors);
     if (run->weights) {

@@ -148,7 +148,7 @@ typedef struct gnn__attention_lanes {
                  int width, const gnn__matrix_t *to, int64_t row);
     /* l->key_factors of nodes j0 .. j1 - 1 from l->k. NULL: forward wants none. */
     void (*factors)(const gnn__lanes_t *l, int64_t j0, int64_t j1, gnn_real_t *scratch);
-    /* l->edge_logits of edges e0 .. e1 - 1. */
+    /* l->edge_logits of edges e0 .. e1 - 1; it needs no scratch. */
     void (*edge_logits)(const gnn__lanes_t *l, int64_t e0, int64_t e1, gnn_real_t *scratch);
     void (*forward)(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *scratch);
     /* Of receivers i0 .. i1 - 1, all parts at once: a copy of dY where there is one, S, their
