@@ -1,7 +1,7 @@
-/* Sentences to vectors, by a pretrained model: written as .npz, or ranked against a query.
+/* Sentences to vectors, by a pretrained model: written as .npy or .npz, or ranked against a query.
  *
  *     sh examples/fetch-minilm.sh
- *     embed --input sentences.txt --output vectors.npz
+ *     embed --input sentences.txt --output vectors.npy
  *     embed --input sentences.txt --query "a song about winter" --top 3
  */
 #include "options.h"
@@ -123,6 +123,12 @@ static int embed(const gnn_pretrained_t *p, gnn_context_t *context, const lines_
     return GNN_OK;
 }
 
+static int ends_in(const char *text, const char *ending)
+{
+    const size_t length = strlen(text), n = strlen(ending);
+    return length > n && strcmp(text + length - n, ending) == 0;
+}
+
 static int write_vectors(const char *path, const gnn_tensor_t *vectors)
 {
     const gnn_array_t array = {.name = "embeddings",
@@ -132,7 +138,7 @@ static int write_vectors(const char *path, const gnn_tensor_t *vectors)
                                .shape = {vectors->rows, vectors->cols},
                                .count = vectors->rows * vectors->cols,
                                .data = vectors->data};
-    return gnn_npz_write(path, 1, &array);
+    return ends_in(path, ".npy") ? gnn_npy_write(path, &array) : gnn_npz_write(path, 1, &array);
 }
 
 typedef struct {
@@ -228,7 +234,8 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
     const option_t rows[] = {
         TEXT("model", &o->model, "a folder of sentence-transformers", "FOLDER"),
         TEXT("input", &o->input, "a sentence in each line; - is standard input", "FILE"),
-        OUTPUT("output", &o->output, "the vectors, as an array called embeddings", "FILE.npz"),
+        OUTPUT("output", &o->output,
+               "the vectors, a row a line; in .npz they are called embeddings", "FILE.npy|FILE.npz"),
         TEXT("query", &o->query, "ranks the lines by their cosine with this sentence", "\"...\""),
         CHOICE("precision", &o->precision, "of products (gnn/context.h)", "highest|high|medium"),
         WHOLE("top", &o->top, "so many lines of the ranking", 1, 1000000000),
@@ -245,11 +252,11 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         .n_options = (int)(sizeof rows / sizeof *rows)};
     if (!options_read(&program, argc, argv, status))
         return 0;
-    const size_t n = o->output ? strlen(o->output) : 0;
-    if (o->output && (n < 5 || strcmp(o->output + n - 4, ".npz") != 0))
-        fprintf(stderr, "embed: --output %s: a name that ends in .npz is expected\n", o->output);
+    if (o->output && !ends_in(o->output, ".npy") && !ends_in(o->output, ".npz"))
+        fprintf(stderr, "embed: --output %s: a name that ends in .npy or .npz is expected\n",
+                o->output);
     else if (!o->output && !o->query && !o->json)
-        fputs("embed: nothing would come of the vectors: give --output FILE.npz or --query \"...\"\n",
+        fputs("embed: nothing would come of the vectors: give --output FILE.npy or --query \"...\"\n",
               stderr);
     else
         return 1;

@@ -1,7 +1,7 @@
 /* A pretrained encoder learns classes of sentences: it is trained on lines with labels, tested, and
  * saved as a folder that opens like any other.
  *
- *     finetune all-MiniLM-L6-v2 --data stsa.binary.train --dev stsa.binary.dev \
+ *     finetune --model all-MiniLM-L6-v2 --data stsa.binary.train --dev stsa.binary.dev \
  *              --test stsa.binary.test --save sst2-minilm
  */
 #include "options.h"
@@ -196,6 +196,7 @@ static int run(run_t *r)
 static int read_options(options_t *o, int argc, char **argv, int *status)
 {
     const option_t rows[] = {
+        TEXT("model", &o->folder, "the pretrained encoder", "FOLDER"),
         TEXT("data", &o->data,
              "a class, a tab and a sentence in each line; or 0 or 1, a blank and a sentence", "FILE"),
         TEXT("dev", &o->dev, "sentences that choose the best epoch [none: the last epoch is kept]",
@@ -225,20 +226,18 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
     };
     const program_t program = {
         .name = "finetune",
-        .usage = "FOLDER --data FILE [OPTION]...",
+        .usage = "--model FOLDER --data FILE [OPTION]...",
         .summary = "Trains a pretrained encoder, with new classes on top, on sentences with labels.",
         .notes =
             "sh examples/fetch-minilm.sh fetches a small encoder and prints its folder. Ctrl-C ends after the\n"
             "running step, writes the model (with --dev the best) and exits with 130.",
         .options = rows,
-        .n_options = (int)(sizeof rows / sizeof *rows),
-        .operands = &o->folder,
-        .n_operands = 1};
+        .n_options = (int)(sizeof rows / sizeof *rows)};
     if (!options_read(&program, argc, argv, status))
         return 0;
     *status = 2;
     if (!o->folder)
-        fprintf(stderr, "finetune: the folder of a pretrained encoder is expected\n");
+        fprintf(stderr, "finetune: --model is expected, the folder of a pretrained encoder\n");
     else if (!o->data)
         fprintf(stderr, "finetune: --data is expected\n");
     return o->folder && o->data;

@@ -1,9 +1,9 @@
 /* Looks into a pretrained Transformer: whom each word attends to, in every layer and head, as
  * pictures, a page and a graph; how much syntax is in its heads; which of them are needed.
  *
- *     inspect all-MiniLM-L6-v2 --sentence "The keys to the cabinet are lost." --html keys.html
- *     inspect all-MiniLM-L6-v2 --uas en_ewt-ud-test.conllu --uas-map uas.svg
- *     inspect sst2-minilm --prune stsa.binary.dev --dev stsa.binary.test --curve curve.svg
+ *     inspect --model all-MiniLM-L6-v2 --sentence "The keys to the cabinet are lost." --html keys.html
+ *     inspect --model all-MiniLM-L6-v2 --uas en_ewt-ud-test.conllu --uas-map uas.svg
+ *     inspect --model sst2-minilm --prune stsa.binary.dev --dev stsa.binary.test --curve curve.svg
  */
 #include "inspect.h"
 
@@ -63,7 +63,7 @@ static int show_text(const gnn_pretrained_t *p, gnn_context_t *context, inspect_
 static int look_small(gnn_context_t *context, const inspect_t *o)
 {
     gnn_attention_maps_t *attention = NULL;
-    fprintf(stderr, "no folder is given: a small model learns agreement first, on sentences that are "
+    fprintf(stderr, "no --model is given: a small model learns agreement first, on sentences that are "
                     "generated\n");
     int rc = inspect_small(&attention, context, o);
     if (rc == GNN_OK)
@@ -91,6 +91,8 @@ static int look(gnn_context_t *context, inspect_t *o)
 static int read_options(inspect_t *o, int argc, char **argv, int *status)
 {
     const option_t rows[] = {
+        TEXT("model", &o->folder, "a pretrained encoder [a small model, trained on the spot]",
+             "FOLDER"),
         HEADING("A sentence"),
         TEXT("sentence", &o->sentence, "to look at [the first line of standard input]", "\"...\""),
         WHOLE("layer", &o->layer,
@@ -110,7 +112,7 @@ static int read_options(inspect_t *o, int argc, char **argv, int *status)
         CHOICE("both", &o->both, "what two words' attention to each other adds up to", "sum|max"),
         HEADING("Heads that are needed"),
         TEXT("prune", &o->prune,
-             "lines with classes that say how much each head matters; FOLDER has classes (finetune)",
+             "lines with classes that say how much each head matters; --model has classes (finetune)",
              "FILE"),
         TEXT("dev", &o->dev, "lines that the accuracies are of [those of --prune]", "FILE"),
         OUTPUT("curve", &o->curve, "accuracy by heads that are closed", "FILE.svg"),
@@ -122,15 +124,11 @@ static int read_options(inspect_t *o, int argc, char **argv, int *status)
     };
     const program_t program = {
         .name = "inspect",
-        .usage = "[FOLDER] [OPTION]...",
+        .usage = "[OPTION]...",
         .summary = "Shows whom the words of a sentence attend to, in every layer and head of a model.",
-        .notes =
-            "FOLDER is a pretrained encoder; sh examples/fetch-minilm.sh fetches one. Without it a "
-            "small model is\ntrained on the spot.",
+        .notes = "sh examples/fetch-minilm.sh fetches a small encoder and prints its folder.",
         .options = rows,
-        .n_options = (int)(sizeof rows / sizeof *rows),
-        .operands = &o->folder,
-        .n_operands = 1};
+        .n_options = (int)(sizeof rows / sizeof *rows)};
     static const char *const of_folders[] = {"uas",    "prune",      "sentence",
                                              "pieces", "no-special", NULL};
     if (!options_read(&program, argc, argv, status))
@@ -141,7 +139,9 @@ static int read_options(inspect_t *o, int argc, char **argv, int *status)
     if (!o->folder)
         for (const char *const *name = of_folders; *name; name++)
             if (options_gave(*name)) {
-                fprintf(stderr, "--%s: the folder of a pretrained encoder is expected, too\n", *name);
+                fprintf(stderr,
+                        "--%s: --model is expected, too, the folder of a pretrained encoder\n",
+                        *name);
                 return 0;
             }
     return 1;

@@ -3,7 +3,7 @@
  *
  *     write --text input.txt --save bard.safetensors
  *     write --load bard.safetensors --prompt "ROMEO:" --length 500 --temperature 0.8
- *     write --pretrained gpt2 --prompt "A graph is" --top-p 0.95 --temperature 1
+ *     write --model gpt2 --prompt "A graph is" --top-p 0.95 --temperature 1
  */
 #include "write.h"
 
@@ -154,7 +154,7 @@ static int read_options(write_t *o, int argc, char **argv, int *status)
         HEADING("Model"),
         OUTPUT("save", &o->save, "the model; its tokenizer goes to FILE.tokenizer.json", "FILE"),
         TEXT("load", &o->load, "a model that was saved, in place of training", "FILE"),
-        TEXT("pretrained", &o->pretrained, "a folder as Hugging Face publishes them", "FOLDER"),
+        TEXT("model", &o->pretrained, "a folder as Hugging Face publishes them", "FOLDER"),
         WHOLE("vocabulary", &o->vocabulary, "tokens; 256 are the bytes alone", 256, 1000000),
         WHOLE("width", &o->width, "numbers of a row", 8, 65536),
         WHOLE("layers", &o->layers, "one after another", 1, 1000),
@@ -201,7 +201,7 @@ int main(int argc, char **argv)
     if (!read_options(&o, argc, argv, &status))
         return status;
     static const char *const training[] = {"save", "checkpoint", "resume", "epochs", NULL};
-    if ((o.load || o.pretrained) && options_idle(o.load ? "load" : "pretrained", training))
+    if ((o.load || o.pretrained) && options_idle(o.load ? "load" : "model", training))
         return 2;
     if (o.width % (2 * o.heads) != 0) {
         fprintf(stderr, "write: --width %lld is no multiple of twice --heads %lld\n",

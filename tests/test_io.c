@@ -41,6 +41,46 @@ START_TEST(npz_round_trip)
 }
 END_TEST
 
+START_TEST(npy_round_trip)
+{
+    gnn_array_t arrays[SAMPLES], got;
+    gnn_owner_t owner;
+    sample(arrays);
+    for (int k = 0; k < SAMPLES; k++) {
+        ck_ok(gnn_npy_write(in_folder("a.npy"), &arrays[k]));
+        ck_ok(gnn_npy_map(&got, &owner, in_folder("a.npy")));
+        ck_assert(got.dtype == arrays[k].dtype && got.ndim == arrays[k].ndim);
+        ck_assert_mem_eq(got.shape, arrays[k].shape, sizeof *got.shape * (size_t)got.ndim);
+        ck_assert_int_eq(got.count, arrays[k].count);
+        ck_assert(got.count == 0 || memcmp(got.data, arrays[k].data,
+                                           (size_t)got.count * gnn__element(got.dtype)->size) == 0);
+        owner.release(owner.user);
+    }
+    ck_assert_int_eq(count_files(0), 1);
+}
+END_TEST
+
+START_TEST(npy_that_is_not_written)
+{
+    gnn_array_t array = {"a", GNN_DTYPE_INT32, 2, {2, 3}, 6, six};
+    ck_fails(gnn_npy_write("/nonexistent/a.npy", &array), GNN_EIO, "/nonexistent/a.npy: No such");
+    ck_fails(gnn_npy_write(in_folder("a.npy"), NULL), GNN_EINVALID, "array");
+    ck_fails(gnn_npy_write(NULL, &array), GNN_EINVALID, "path");
+    array.count = 5;
+    ck_fails(gnn_npy_write(in_folder("a.npy"), &array), GNN_ESHAPE, "5");
+    array = (gnn_array_t){"a", GNN_DTYPE_BFLOAT16, 1, {4}, 4, six};
+    ck_fails(gnn_npy_write(in_folder("a.npy"), &array), GNN_EUNSUPPORTED, "no type bfloat16");
+    array = (gnn_array_t){"a", GNN_DTYPE_INT32, 2, {2, 3}, 6, six};
+    for (int n = 1, rc = GNN_EMEMORY; rc != GNN_OK; n++) {
+        gnn__fail_allocation(n);
+        rc = gnn_npy_write(in_folder("a.npy"), &array);
+        gnn__fail_allocation(0);
+        ck_assert(rc == GNN_OK || rc == GNN_EMEMORY);
+        ck_assert_int_eq(count_files(0), rc == GNN_OK);
+    }
+}
+END_TEST
+
 START_TEST(npz_versions_and_spellings)
 {
     static const char *const spellings[] = {
@@ -279,6 +319,8 @@ int main(void)
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, npz_round_trip);
+    tcase_add_test(tests, npy_round_trip);
+    tcase_add_test(tests, npy_that_is_not_written);
     tcase_add_test(tests, npz_versions_and_spellings);
     tcase_add_test(tests, npz_fortran_order_is_turned);
     tcase_add_test(tests, npz_leaves_out_what_is_no_number);

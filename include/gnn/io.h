@@ -71,6 +71,15 @@ GNN_API int gnn_npz_read(gnn_arrays_t **arrays, const char *path, const gnn_limi
  * SIGBUS, as it does with any mapped file. Cost: O(1).
  */
 GNN_API int gnn_npy_map(gnn_array_t *array, gnn_owner_t *owner, const char *path);
+/**
+ * Writes one array as a .npy that numpy.load opens, in the machine's order of bytes, C order.
+ *
+ * @param[in] array  its name is not written
+ * @return GNN_OK; GNN_ESHAPE (shape and count do not agree); GNN_EINVALID (no name, no such type,
+ *         no data); GNN_EUNSUPPORTED (a type that numpy lacks: bfloat16); GNN_EIO; GNN_EMEMORY. The file
+ *         appears complete or not at all.
+ */
+GNN_API int gnn_npy_write(const char *path, const gnn_array_t *array);
 /** Writes arrays as a compressed .npz by temporary file and rename. */
 GNN_API int gnn_npz_write(const char *path, int64_t count, const gnn_array_t *arrays);
 /** safetensors (its own rules, all checked): arrays and the metadata strings. */

@@ -246,17 +246,23 @@ expect "a layer that is not there" exits 1 "$programs/inspect" --layer 7
 expect "names it" grep -q 'layer 7 of 2' last
 expect "a treebank without a folder" exits 2 "$programs/inspect" --uas words.txt
 expect "finetune without a folder" exits 2 "$programs/finetune" --data words.txt
-expect "finetune without an encoder" exits 1 "$programs/finetune" none --data words.txt
+expect "finetune without an encoder" exits 1 "$programs/finetune" --model none --data words.txt
+expect "finetune with a word too many" exits 2 "$programs/finetune" none --data words.txt
+expect "inspect without its model" exits 1 "$programs/inspect" --model none
+expect "write without its model" exits 1 "$programs/write" --model none
 expect "embed without a model" exits 1 "$programs/embed" --model none --input words.txt --json
 expect "says which file it misses" grep -q 'none/config.json' last
 expect "embed without anything to write" exits 2 "$programs/embed" --model none --input words.txt
-expect "embed into a file that is no .npz" exits 2 "$programs/embed" --model none --input words.txt --output words.npy
+expect "embed into a file of another kind" exits 2 "$programs/embed" --model none --input words.txt --output words.csv
 model=${GNN_MINILM:-${XDG_CACHE_HOME:-$HOME/.cache}/gnn/all-MiniLM-L6-v2}
 if [ -f "$model/model.safetensors" ]; then
     printf 'a man plays a guitar\nthe stock market fell\nsnow covers the hills\n' >lines.txt
     expect "embed" "$programs/embed" --model "$model" --input lines.txt --query "a musician" --top 1 --output vectors.npz
     expect "finds the nearest line" grep -q 'line 1  a man plays a guitar$' last
     expect "writes vectors" test -s vectors.npz
+    expect "embed to .npy" "$programs/embed" --model "$model" --input lines.txt --output vectors.npy
+    # 3 rows of 384 floats behind a header of 128 bytes
+    expect "writes them bare, too" test "$(wc -c <vectors.npy)" -eq 4736
     expect "embed without its text" exits 1 "$programs/embed" --model "$model" --input none.txt --json
     expect "says that it is not there" grep -q 'none.txt: No such file' last
     unwritten "embed" "$programs/embed" --model "$model" --input lines.txt --json

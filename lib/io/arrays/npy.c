@@ -290,7 +290,7 @@ int gnn__npy_header(char **header, int64_t *length, const gnn_array_t *array)
     char shape[GNN__MAX_DIMENSIONS * 24] = "";
     const gnn__element_t *type = gnn__element(array->dtype);
     if (!type->npy)
-        return gnn__error(GNN_EUNSUPPORTED, "array %.80s: .npz has no type %s", array->name,
+        return gnn__error(GNN_EUNSUPPORTED, "array %.80s: .npy has no type %s", array->name,
                           type->name);
     size_t at = 0;
     for (int k = 0; k < array->ndim; k++)
