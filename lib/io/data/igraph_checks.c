@@ -209,8 +209,8 @@ static int check_nodes(const gnn__text_t *text, const char *at, int64_t columns,
         }
         if (digits == length && column < columns && strtoll(at, NULL, 10) > n) {
             char what[96];
-            snprintf(what, sizeof what, "node %.20s, there are 1 to %lld", at, (long long)n);
-            what[strcspn(what, "\r\n\t")] = '\0';
+            snprintf(what, sizeof what, "node %.*s, there are 1 to %lld",
+                     (int)gnn__min((int64_t)length, 20), at, (long long)n);
             return refuse(text, at, what);
         }
         column++;
