@@ -1,4 +1,4 @@
-/* What is looked at before igraph reads a file, so that a few bytes cannot ask for gigabytes: igraph
+/* What is looked at before igraph reads a file, so that a few bytes cannot ask for gigabytes: it
  * keeps a place for every attribute of every node and link, and makes as many nodes as a header or
  * a link names. */
 #include <lib/io/data/igraph_checks.h>
