@@ -49,6 +49,20 @@ START_TEST(weights_of_graphml)
 }
 END_TEST
 
+static const struct {
+    const char *name, *text;
+} igraph_forms[] = {
+    {"a.gml", GML}, {"a", GML},   {"a.net", PAJEK}, {"a", PAJEK},         {"a.ncol", NCOL},
+    {"a.lgl", LGL}, {"a.dl", DL}, {"a", DL},        {"a.dimacs", DIMACS}, {"a.col", DIMACS},
+};
+
+START_TEST(weights_of_what_igraph_reads)
+{
+    const char *const name = igraph_forms[_i].name;
+    ck_weights(write_text(name, igraph_forms[_i].text), "0<1:0.5 1<0:0.5 1<2:4 2<1:4");
+}
+END_TEST
+
 /* Row i is what node i hears. */
 START_TEST(weights_of_npz)
 {
@@ -173,6 +187,8 @@ int main(void)
     tcase_add_checked_fixture(tests, make_folder, remove_tree);
     tcase_add_test(tests, weights_of_edge_lists);
     tcase_add_test(tests, weights_of_graphml);
+    tcase_add_loop_test(tests, weights_of_what_igraph_reads, 0,
+                        (int)(sizeof igraph_forms / sizeof igraph_forms[0]));
     tcase_add_test(tests, weights_of_npz);
     tcase_add_test(tests, arrays_of_pyg);
     tcase_add_test(tests, scipy_matrices_as_ppnp_keeps_them);

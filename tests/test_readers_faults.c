@@ -296,6 +296,12 @@ static const form_t forms[] = {
     {"y.csv", "kind\n\"a\"\nb\na\n", NULL, NULL},
 #if GNN_HAS_IGRAPH
     {"t.graphml", GRAPHML, NULL, NULL},
+    {"t.gml", GML, NULL, NULL},
+    {"t.net", PAJEK, NULL, NULL},
+    {"t.ncol", NCOL, NULL, NULL},
+    {"t.lgl", LGL, NULL, NULL},
+    {"t.dl", DL, NULL, NULL},
+    {"t.dimacs", DIMACS, NULL, NULL},
 #endif
 };
 #define FORMS ((int)(sizeof forms / sizeof forms[0]))

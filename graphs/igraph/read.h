@@ -10,9 +10,21 @@ typedef struct gnn__links {
     gnn_real_t *weight; /* (m) the edge attribute "weight"; NULL: there is none */
 } gnn__read_links_t;
 
-/* The first graph of a GraphML document of `size` bytes. GNN_EFORMAT with igraph's message if it is
- * none. The caller frees `links`, on failure too. */
-int gnn__igraph_read_graphml(gnn__read_links_t *links, const char *text, int64_t size);
+/* What igraph reads. */
+typedef enum gnn__igraph_form {
+    GNN__IGRAPH_GRAPHML,
+    GNN__IGRAPH_GML,
+    GNN__IGRAPH_PAJEK,
+    GNN__IGRAPH_NCOL,
+    GNN__IGRAPH_LGL,
+    GNN__IGRAPH_DL,
+    GNN__IGRAPH_DIMACS
+} gnn__igraph_form_t;
+
+/* The first graph of a text of `size` bytes. GNN_EFORMAT with igraph's message if it is of another
+ * form. The caller frees `links`, on failure too. */
+int gnn__igraph_read(gnn__read_links_t *links, gnn__igraph_form_t form, const char *text,
+                     int64_t size);
 void gnn__read_links_free(gnn__read_links_t *links);
 
 #endif

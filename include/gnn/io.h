@@ -76,8 +76,8 @@ GNN_API int gnn_npy_map(gnn_array_t *array, gnn_owner_t *owner, const char *path
  *
  * @param[in] array  its name is not written
  * @return GNN_OK; GNN_ESHAPE (shape and count do not agree); GNN_EINVALID (no name, no such type,
- *         no data); GNN_EUNSUPPORTED (a type that numpy lacks: bfloat16); GNN_EIO; GNN_EMEMORY. The file
- *         appears complete or not at all.
+ *         no data); GNN_EUNSUPPORTED (a type that numpy lacks: bfloat16); GNN_EIO; GNN_EMEMORY. The
+ *         file appears complete or not at all.
  */
 GNN_API int gnn_npy_write(const char *path, const gnn_array_t *array);
 /** Writes arrays as a compressed .npz by temporary file and rename. */

@@ -64,7 +64,12 @@ int gnn__data_read_linqs(gnn_data_t *data, const char *path);
 /* A folder as OGB unpacks it. */
 int gnn__data_read_ogb(gnn_data_t *data, const char *path);
 int gnn__data_read_edge_list(gnn_data_t *data, const char *path);
-int gnn__data_read_graphml(gnn_data_t *data, const char *path);
+/* A form that igraph reads, by its ending, else by its first bytes. */
+int gnn__data_read_igraph(gnn_data_t *data, const char *path);
+/* Do the first `length` bytes of the path end as one of them? */
+bool gnn__data_igraph_ending(const char *path, size_t length);
+/* Does a text that begins so (blanks aside) belong to one of them? */
+bool gnn__data_igraph_head(const char *head);
 
 /* What a set of a graph alone lacks: no features, no labels, one split that holds no node. */
 int gnn__data_fill_rest(gnn_data_t *data);

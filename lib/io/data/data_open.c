@@ -11,11 +11,15 @@ static const struct {
     const char *ending;
     read_t read;
 } endings[] = {
-    {".npz", gnn__data_read_npz},         {".content", gnn__data_read_linqs},
-    {".cites", gnn__data_read_linqs},     {".graphml", gnn__data_read_graphml},
-    {".edges", gnn__data_read_edge_list}, {".edgelist", gnn__data_read_edge_list},
-    {".el", gnn__data_read_edge_list},    {".txt", gnn__data_read_edge_list},
-    {".tsv", gnn__data_read_edge_list},   {".csv", gnn__data_read_edge_list},
+    {".npz", gnn__data_read_npz},
+    {".content", gnn__data_read_linqs},
+    {".cites", gnn__data_read_linqs},
+    {".edges", gnn__data_read_edge_list},
+    {".edgelist", gnn__data_read_edge_list},
+    {".el", gnn__data_read_edge_list},
+    {".txt", gnn__data_read_edge_list},
+    {".tsv", gnn__data_read_edge_list},
+    {".csv", gnn__data_read_edge_list},
 };
 
 static bool ends_with(const char *text, size_t length, const char *ending)
@@ -32,7 +36,7 @@ static read_t by_ending(const char *path)
     for (size_t k = 0; k < sizeof endings / sizeof endings[0]; k++)
         if (ends_with(path, length, endings[k].ending))
             return endings[k].read;
-    return NULL;
+    return gnn__data_igraph_ending(path, length) ? gnn__data_read_igraph : NULL;
 }
 
 /* NULL: the first bytes do not tell. */
@@ -49,8 +53,8 @@ static int by_content(read_t *read, const char *path, bool named)
     *read = NULL;
     if (strncmp(head, "PK", 2) == 0)
         *read = gnn__data_read_npz;
-    else if (*c == '<')
-        *read = gnn__data_read_graphml;
+    else if (*c == '<' || (!named && gnn__data_igraph_head(c)))
+        *read = gnn__data_read_igraph;
     else if (!named && *c && strchr("#%0123456789", *c))
         *read = gnn__data_read_edge_list;
     return rc;

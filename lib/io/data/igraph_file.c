@@ -1,0 +1,118 @@
+/* Files that igraph reads: links alone, and their weights. */
+#include <lib/io/data/igraph_checks.h>
+
+#include <graphs/igraph/read.h>
+#include <strings.h>
+
+/* ---- the forms ---- */
+
+typedef struct form {
+    const char *ending, *name;
+    const char *head; /* what the first bytes say in any case; NULL: they do not tell */
+    gnn__igraph_form_t form;
+    int (*check)(gnn__text_t *text); /* NULL: igraph takes what the bytes fill */
+} form_t;
+
+static const form_t forms[] = {
+    {".graphml", "GraphML", "<", GNN__IGRAPH_GRAPHML, gnn__check_graphml},
+    {".gml", "GML", "graph", GNN__IGRAPH_GML, gnn__check_gml},
+    {".net", "Pajek", "*", GNN__IGRAPH_PAJEK, gnn__check_pajek},
+    {".ncol", "NCOL", NULL, GNN__IGRAPH_NCOL, NULL},
+    {".lgl", "LGL", NULL, GNN__IGRAPH_LGL, NULL},
+    {".dl", "UCINET DL", "dl ", GNN__IGRAPH_DL, gnn__check_dl},
+    {".dimacs", "DIMACS", NULL, GNN__IGRAPH_DIMACS, gnn__check_dimacs},
+    {".col", "DIMACS", NULL, GNN__IGRAPH_DIMACS, gnn__check_dimacs},
+};
+enum { FORMS = sizeof forms / sizeof forms[0] };
+
+static const form_t *by_ending(const char *path, size_t length)
+{
+    for (int k = 0; k < FORMS; k++) {
+        const size_t n = strlen(forms[k].ending);
+        if (length > n && strncasecmp(path + length - n, forms[k].ending, n) == 0)
+            return &forms[k];
+    }
+    return NULL;
+}
+
+static const form_t *by_head(const char *head)
+{
+    for (int k = 0; k < FORMS; k++)
+        if (forms[k].head && strncasecmp(head, forms[k].head, strlen(forms[k].head)) == 0)
+            return &forms[k];
+    return NULL;
+}
+
+bool gnn__data_igraph_ending(const char *path, size_t length)
+{
+    return by_ending(path, length) != NULL;
+}
+
+bool gnn__data_igraph_head(const char *head)
+{
+    return by_head(head) != NULL;
+}
+
+/* XML is GraphML whatever the ending; else the ending tells, and the first bytes where it does
+ * not. */
+static const form_t *choose(const char *path, const char *head)
+{
+    size_t length = strlen(path);
+    if (length > 3 && strcasecmp(path + length - 3, ".gz") == 0)
+        length -= 3;
+    const form_t *named = *head == '<' ? NULL : by_ending(path, length);
+    const form_t *told = named ? named : by_head(head);
+    return told ? told : &forms[0];
+}
+
+/* ---- the set ---- */
+
+#if GNN_HAS_IGRAPH
+
+static int take(gnn_data_t *data, const gnn__read_links_t *links)
+{
+    const gnn_array_t weight = gnn__data_weights(links->weight, links->m);
+    const bool weighted = links->weight && !gnn__data_all_one(links->weight, links->m);
+    return gnn__data_bare(data, &(gnn__data_links_t){.n = links->n,
+                                                     .m = links->m,
+                                                     .a = links->a,
+                                                     .b = links->b,
+                                                     .n_arrays = weighted,
+                                                     .arrays = &weight});
+}
+
+static int read_text(gnn_data_t *data, gnn__text_t *text, const form_t *form)
+{
+    gnn__read_links_t links = {0};
+    if (form->check)
+        GNN_TRY(form->check(text));
+    int rc = gnn__igraph_read(&links, form->form, text->data + text->start, text->size - text->start);
+    if (rc == GNN_OK && links.n == 0)
+        rc = gnn__error(GNN_EFORMAT, "no node");
+    if (rc == GNN_OK)
+        rc = take(data, &links);
+    gnn__read_links_free(&links);
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", text->name);
+}
+
+int gnn__data_read_igraph(gnn_data_t *data, const char *path)
+{
+    gnn__text_t text;
+    GNN_TRY(gnn__text_open_limits(&text, path, data->limits));
+    const char *head = text.data + text.start;
+    int rc = read_text(data, &text, choose(path, head + strspn(head, " \t\r\n")));
+    gnn__text_free(&text);
+    return rc;
+}
+
+#else
+
+int gnn__data_read_igraph(gnn_data_t *data, const char *path)
+{
+    (void)data;
+    return gnn__error(GNN_EUNSUPPORTED,
+                      "%s: %s is read by igraph, and this build of libgnn is without it",
+                      gnn__file_name(path), choose(path, "<")->name);
+}
+
+#endif
