@@ -124,6 +124,16 @@ START_TEST(a_tu_folder_that_is_wrong)
 }
 END_TEST
 
+START_TEST(a_description_counts_the_graphs)
+{
+    char text[256];
+    gnn_data_t *data = opened(write_tu(NULL, NULL));
+    gnn_data_describe(data, text, sizeof text);
+    ck_assert_msg(strstr(text, ": 3 graphs, 7 nodes, ") != NULL, "%s", text);
+    gnn_data_free(data);
+}
+END_TEST
+
 START_TEST(readers_survive_failing_allocations)
 {
     write_text("many.txt", DAI);
@@ -416,6 +426,7 @@ int main(void)
     tcase_add_test(tests, a_tu_folder);
     tcase_add_loop_test(tests, a_tu_folder_that_is_wrong, 0,
                         sizeof bad_folders / sizeof *bad_folders);
+    tcase_add_test(tests, a_description_counts_the_graphs);
     tcase_add_test(tests, readers_survive_failing_allocations);
     tcase_add_test(tests, graphs_are_cut_where_no_edge_passes);
     tcase_add_test(tests, batches_give_what_the_whole_gives);

@@ -137,7 +137,10 @@ void gnn_data_describe(const gnn_data_t *data, char *text, size_t size)
     text[0] = '\0';
     if (!data)
         return;
+    const int64_t graphs = gnn__data_rows_on(data, GNN_ON_GRAPHS);
     say(&w, "%s: ", data->name);
+    if (graphs > 1)
+        say_count(&w, graphs, "graph, ", "graphs, ");
     say_count(&w, data->n, "node, ", "nodes, ");
     say_count(&w, gnn_graph_n_pairs(data->graph), "message, ", "messages, ");
     say_number(&w, data->features);
