@@ -48,7 +48,7 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
     const option_t rows[] = {
         HEADING("Data and network"),
         TEXT("data", &o->data,
-             "a folder of TU Dortmund's collection, a text of structure2vec (docs/formats.md), or motifs: drawn graphs",
+             "a folder of TU Dortmund's collection or of OGB, a text of structure2vec (docs/formats.md), or motifs: drawn graphs",
              "PATH|motifs"),
         FLAG("degrees", &o->degrees, "degrees as the nodes' features in place of the set's"),
         TEXT("layer", &o->layer, "gin, or a preset of the library: gcn, sage, gat, transformer ...",

@@ -9,7 +9,7 @@ build=${2:-$root/build-fuzz}
 [ -d "$build" ] || CC=clang meson setup "$build" "$root" -Dbuildtype=debugoptimized -Db_lundef=false \
     -Db_sanitize=address,undefined -Dc_args=-fsanitize=fuzzer-no-link -Dtests=disabled
 ninja -C "$build" libgnn.a
-[ $# -gt 2 ] && shift 2 || set -- npy npz layouts safetensors linqs edges graphml igraph csv ogb many tu lines corpus treebank vocabulary tokenizer merges pieces folder config index description model graph tape
+[ $# -gt 2 ] && shift 2 || set -- npy npz layouts safetensors linqs edges graphml igraph csv ogb ogb_graphs many tu lines corpus treebank vocabulary tokenizer merges pieces folder config index description model graph tape
 for target; do
     # shellcheck disable=SC2046
     clang -g -O1 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -I"$build/include" -I"$root/include" -I"$root" \

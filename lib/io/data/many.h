@@ -31,5 +31,9 @@ int gnn__data_read_dai(gnn_data_t *data, gnn__text_t *text);
 int gnn__data_read_tu(gnn_data_t *data, const char *path);
 /* Does the folder hold a file PREFIX_A.txt? *prefix is gnn_free'd by the caller, NULL if not. */
 int gnn__data_find_tu(char **prefix, const char *path);
+/* A folder of OGB with many graphs: it has a graph-label, or, without a node-label, more than one
+ * line in num-node-list. */
+int gnn__data_ogb_is_many(const char *folder, const gnn_limits_t *limits, bool *many);
+int gnn__data_read_ogb_graphs(gnn_data_t *data, const char *folder);
 
 #endif

@@ -1,58 +1,12 @@
 /* A node prediction set of the Open Graph Benchmark as its zip unpacks (Hu et al. 2020):
  * raw/{edge,node-feat,node-label,num-node-list}.csv.gz and split/SCHEME/{train,valid,test}.csv.gz,
  * lines of numbers without headers. */
-#include <lib/io/data/data.h>
+#include <lib/io/data/many.h>
+#include <lib/io/data/ogb_parts.h>
 
 #include <lib/io/arrays/arrays.h>
 
-#include <dirent.h>
-#include <errno.h>
-#include <math.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-static int has_part(const char *folder, const char *part, bool *there)
-{
-    char *path;
-    GNN_TRY(gnn__asprintf(&path, "%s/%s.csv.gz", folder, part));
-    *there = access(path, F_OK) == 0;
-    path[strlen(path) - 3] = '\0';
-    *there = *there || access(path, F_OK) == 0;
-    gnn_free(path);
-    return GNN_OK;
-}
-
-/* FOLDER/PART.csv.gz, or unpacked if only that is there. */
-static int open_part(gnn__text_t *text, const char *folder, const char *part,
-                     const gnn_limits_t *limits)
-{
-    char *path;
-    GNN_TRY(gnn__asprintf(&path, "%s/%s.csv.gz", folder, part));
-    if (access(path, F_OK) != 0) {
-        path[strlen(path) - 3] = '\0';
-        if (access(path, F_OK) != 0)
-            path[strlen(path)] = '.';
-    }
-    int rc = gnn__text_open_limits(text, path, limits);
-    text->delimiter = ',';
-    /* the path goes, its literal stays; messages name the part */
-    text->name = gnn__file_name(part);
-    gnn_free(path);
-    return rc;
-}
-
-/* The only field of the current line. */
-static int only_field(gnn__text_t *text, gnn__text_field_t *field)
-{
-    gnn__text_field_t next;
-    GNN_TRY(gnn__text_field(text, field));
-    GNN_TRY(gnn__text_field(text, &next));
-    return next.at ? gnn__text_error(text, &next, GNN_EFORMAT,
-                                     "one number a line is expected, %s came too",
-                                     gnn__field_shown(&next))
-                   : GNN_OK;
-}
 
 static int index_of_node(const gnn__text_t *text, const gnn__text_field_t *field, int64_t n,
                          int32_t *out)
@@ -101,7 +55,7 @@ static int read_labels(gnn_data_t *data, const char *folder, gnn__text_t *text)
         most = 1 << 24; /* up to here a float holds every whole number */
     GNN_TRY(gnn__new(&data->labels, lines, sizeof *data->labels, "labels"));
     while (gnn__text_line(text)) {
-        GNN_TRY(only_field(text, &field));
+        GNN_TRY(gnn__ogb_only_field(text, &field));
         GNN_TRY(read_label(text, &field, most, &data->labels[data->n]));
         if (data->labels[data->n] >= data->classes)
             data->classes = (int64_t)data->labels[data->n] + 1;
@@ -118,7 +72,7 @@ static int read_count(gnn_data_t *data, const char *folder, gnn__text_t *text)
     int64_t n;
     if (!gnn__text_line(text))
         return gnn__error(GNN_EFORMAT, "%s: no line holds a number of nodes", text->name);
-    GNN_TRY(only_field(text, &field));
+    GNN_TRY(gnn__ogb_only_field(text, &field));
     GNN_TRY(gnn__text_integer(text, &field, "a number of nodes", &n));
     if (n != data->n)
         return gnn__text_error(text, &field, GNN_EFORMAT, "%lld nodes, node-label has %lld lines",
@@ -133,13 +87,9 @@ static int read_count(gnn_data_t *data, const char *folder, gnn__text_t *text)
 
 static int fill_links(const gnn_data_t *data, gnn__text_t *text, int32_t *a, int32_t *b, int64_t *m)
 {
-    gnn__text_field_t field[3];
+    gnn__text_field_t field[2];
     while (gnn__text_line(text)) {
-        for (int k = 0; k < 3; k++)
-            GNN_TRY(gnn__text_field(text, &field[k]));
-        if (!field[1].at || field[2].at)
-            return gnn__text_error(text, NULL, GNN_EFORMAT, "two node numbers are expected, %s came",
-                                   field[2].at ? "more" : "one");
+        GNN_TRY(gnn__ogb_two_fields(text, field));
         GNN_TRY(index_of_node(text, &field[0], data->n, &a[*m]));
         GNN_TRY(index_of_node(text, &field[1], data->n, &b[*m]));
         (*m)++;
@@ -184,10 +134,10 @@ static int read_other(const char *folder, const gnn_limits_t *limits, int which,
     int64_t cols;
     bool there;
     *array = (gnn_array_t){.name = others[which].name, .dtype = GNN__REAL_DTYPE};
-    GNN_TRY(has_part(folder, others[which].part, &there));
+    GNN_TRY(gnn__ogb_has_part(folder, others[which].part, &there));
     if (!there)
         return GNN_OK;
-    GNN_TRY(open_part(&text, folder, others[which].part, limits));
+    GNN_TRY(gnn__ogb_open_part(&text, folder, others[which].part, limits));
     int rc = read_matrix(&text, others[which].place == GNN_ON_EDGES ? "edge" : "node-label", rows,
                          &values, &cols);
     gnn__text_free(&text);
@@ -257,99 +207,37 @@ static int read_node_arrays(gnn_data_t *data, const char *folder)
 
 /* ---- splits ---- */
 
-typedef struct schemes {
-    char **names;
-    int64_t count, room;
-} schemes_t;
+/* Masks of one split. */
+typedef struct split {
+    gnn_data_t *data;
+    int64_t number;
+} split_t;
 
-static int compare_names(const void *a, const void *b)
+static int mark(void *user, int part, gnn__text_t *text)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Masks are made for all splits at once: a folder of a thousand empty ones must not ask for
- * gigabytes. */
-enum { MOST_SPLITS = 100 };
-
-static bool is_folder(const char *path)
-{
-    struct stat s;
-    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
-}
-
-static int list_schemes(schemes_t *schemes, const char *folder)
-{
-    int rc = GNN_OK;
-    DIR *opened = opendir(folder);
-    if (!opened)
-        return errno == ENOENT ? GNN_OK : gnn__error(GNN_EIO, "%s: %s", folder, strerror(errno));
-    for (struct dirent *d; rc == GNN_OK && (d = readdir(opened)) != NULL;) {
-        if (d->d_name[0] == '.')
-            continue;
-        if (schemes->count == MOST_SPLITS) {
-            rc = gnn__error(GNN_EFORMAT, "%s: more than %d splits", folder, MOST_SPLITS);
-            break;
-        }
-        rc = gnn__room(&schemes->names, schemes->count, &schemes->room, sizeof *schemes->names,
-                       "splits");
-        if (rc == GNN_OK)
-            rc = gnn__asprintf(&schemes->names[schemes->count], "%s/%s", folder, d->d_name);
-        if (rc == GNN_OK && !is_folder(schemes->names[schemes->count])) {
-            gnn_free(schemes->names[schemes->count]);
-            schemes->names[schemes->count] = NULL;
-            continue;
-        }
-        schemes->count += rc == GNN_OK;
-    }
-    closedir(opened);
-    if (rc == GNN_OK && schemes->count > 1)
-        qsort(schemes->names, (size_t)schemes->count, sizeof *schemes->names, compare_names);
-    return rc;
-}
-
-static int mark(gnn_data_t *data, gnn__text_t *text, uint8_t *mask)
-{
+    const split_t *split = user;
+    const gnn_data_t *data = split->data;
     gnn__text_field_t field;
     int32_t node;
     while (gnn__text_line(text)) {
-        GNN_TRY(only_field(text, &field));
+        GNN_TRY(gnn__ogb_only_field(text, &field));
         GNN_TRY(index_of_node(text, &field, data->n, &node));
         if (data->labels[node] < 0)
             return gnn__text_error(text, &field, GNN_EFORMAT, "node %d has no class", (int)node);
-        mask[node] = 1;
-    }
-    return GNN_OK;
-}
-
-static int read_scheme(gnn_data_t *data, const char *folder, int64_t split)
-{
-    static const char *const names[] = {
-        [GNN_TRAIN] = "train", [GNN_VALIDATION] = "valid", [GNN_TEST] = "test"};
-    for (int k = 0; k < 3; k++) {
-        gnn__text_t text;
-        GNN_TRY(open_part(&text, folder, names[k], data->limits));
-        int rc = mark(data, &text, data->masks[k][split]);
-        gnn__text_free(&text);
-        GNN_TRY(rc);
+        data->masks[part][split->number][node] = 1;
     }
     return GNN_OK;
 }
 
 static int read_splits(gnn_data_t *data, const char *folder)
 {
-    schemes_t schemes = {0};
-    char *path;
-    GNN_TRY(gnn__asprintf(&path, "%s/split", folder));
-    int rc = list_schemes(&schemes, path);
+    gnn__ogb_schemes_t schemes = {0};
+    int rc = gnn__ogb_schemes_list(&schemes, folder);
     if (rc == GNN_OK)
         rc = schemes.count > 0 ? gnn__data_masks(data, schemes.count) : gnn__data_split(data, 0);
-    for (int64_t s = 0; s < schemes.count; s++) {
-        if (rc == GNN_OK)
-            rc = read_scheme(data, schemes.names[s], s);
-        gnn_free(schemes.names[s]);
-    }
-    gnn_free(schemes.names);
-    gnn_free(path);
+    for (int64_t s = 0; s < schemes.count && rc == GNN_OK; s++)
+        rc = gnn__ogb_scheme_read(schemes.paths[s], data->limits, mark, &(split_t){data, s});
+    gnn__ogb_schemes_free(&schemes);
     return rc;
 }
 
@@ -359,7 +247,7 @@ static int read_part(gnn_data_t *data, const char *folder, const char *part,
                      int (*read)(gnn_data_t *, const char *, gnn__text_t *))
 {
     gnn__text_t text;
-    GNN_TRY(open_part(&text, folder, part, data->limits));
+    GNN_TRY(gnn__ogb_open_part(&text, folder, part, data->limits));
     int rc = read(data, folder, &text);
     gnn__text_free(&text);
     return rc;
@@ -368,6 +256,7 @@ static int read_part(gnn_data_t *data, const char *folder, const char *part,
 int gnn__data_read_ogb(gnn_data_t *data, const char *path)
 {
     char *raw;
+    bool many;
     GNN_TRY(gnn__asprintf(&raw, "%s/raw", path));
     bool there = access(raw, F_OK) == 0;
     gnn_free(raw);
@@ -376,6 +265,9 @@ int gnn__data_read_ogb(gnn_data_t *data, const char *path)
                           "%s: is a folder, expected are a file, OGB's folder with raw/edge.csv.gz or TU "
                           "Dortmund's with NAME_A.txt",
                           path);
+    GNN_TRY(gnn__data_ogb_is_many(path, data->limits, &many));
+    if (many)
+        return gnn__data_read_ogb_graphs(data, path);
     GNN_TRY(read_part(data, path, "raw/node-label", read_labels));
     GNN_TRY(read_part(data, path, "raw/num-node-list", read_count));
     GNN_TRY(read_part(data, path, "raw/edge", read_links));

@@ -1,0 +1,141 @@
+/* Parts of OGB's folders: files by either ending, lines of one and of two fields, splits. */
+#include <lib/io/data/ogb_parts.h>
+
+#include <lib/io/arrays/arrays.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int gnn__ogb_has_part(const char *folder, const char *part, bool *there)
+{
+    char *path;
+    GNN_TRY(gnn__asprintf(&path, "%s/%s.csv.gz", folder, part));
+    *there = access(path, F_OK) == 0;
+    path[strlen(path) - 3] = '\0';
+    *there = *there || access(path, F_OK) == 0;
+    gnn_free(path);
+    return GNN_OK;
+}
+
+int gnn__ogb_open_part(gnn__text_t *text, const char *folder, const char *part,
+                       const gnn_limits_t *limits)
+{
+    char *path;
+    GNN_TRY(gnn__asprintf(&path, "%s/%s.csv.gz", folder, part));
+    if (access(path, F_OK) != 0) {
+        path[strlen(path) - 3] = '\0';
+        if (access(path, F_OK) != 0)
+            path[strlen(path)] = '.';
+    }
+    int rc = gnn__text_open_limits(text, path, limits);
+    text->delimiter = ',';
+    /* the path goes, its literal stays; messages name the part */
+    text->name = gnn__file_name(part);
+    gnn_free(path);
+    return rc;
+}
+
+int gnn__ogb_only_field(gnn__text_t *text, gnn__text_field_t *field)
+{
+    gnn__text_field_t next;
+    GNN_TRY(gnn__text_field(text, field));
+    GNN_TRY(gnn__text_field(text, &next));
+    return next.at ? gnn__text_error(text, &next, GNN_EFORMAT,
+                                     "one number a line is expected, %s came too",
+                                     gnn__field_shown(&next))
+                   : GNN_OK;
+}
+
+int gnn__ogb_two_fields(gnn__text_t *text, gnn__text_field_t field[2])
+{
+    gnn__text_field_t next;
+    GNN_TRY(gnn__text_field(text, &field[0]));
+    GNN_TRY(gnn__text_field(text, &field[1]));
+    GNN_TRY(gnn__text_field(text, &next));
+    return !field[1].at || next.at
+               ? gnn__text_error(text, NULL, GNN_EFORMAT, "two node numbers are expected, %s came",
+                                 next.at ? "more" : "one")
+               : GNN_OK;
+}
+
+/* ---- splits ---- */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Masks are made for all splits at once: a folder of a thousand empty ones must not ask for
+ * gigabytes. */
+enum { MOST_SPLITS = 100 };
+
+static bool is_folder(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+static int list_folders(gnn__ogb_schemes_t *schemes, const char *folder)
+{
+    int rc = GNN_OK;
+    DIR *opened = opendir(folder);
+    if (!opened)
+        return errno == ENOENT ? GNN_OK : gnn__error(GNN_EIO, "%s: %s", folder, strerror(errno));
+    for (struct dirent *d; rc == GNN_OK && (d = readdir(opened)) != NULL;) {
+        if (d->d_name[0] == '.')
+            continue;
+        if (schemes->count == MOST_SPLITS) {
+            rc = gnn__error(GNN_EFORMAT, "%s: more than %d splits", folder, MOST_SPLITS);
+            break;
+        }
+        rc = gnn__room(&schemes->paths, schemes->count, &schemes->room, sizeof *schemes->paths,
+                       "splits");
+        if (rc == GNN_OK)
+            rc = gnn__asprintf(&schemes->paths[schemes->count], "%s/%s", folder, d->d_name);
+        if (rc == GNN_OK && !is_folder(schemes->paths[schemes->count])) {
+            gnn_free(schemes->paths[schemes->count]);
+            schemes->paths[schemes->count] = NULL;
+            continue;
+        }
+        schemes->count += rc == GNN_OK;
+    }
+    closedir(opened);
+    if (rc == GNN_OK && schemes->count > 1)
+        qsort(schemes->paths, (size_t)schemes->count, sizeof *schemes->paths, compare_names);
+    return rc;
+}
+
+int gnn__ogb_schemes_list(gnn__ogb_schemes_t *schemes, const char *folder)
+{
+    char *path;
+    GNN_TRY(gnn__asprintf(&path, "%s/split", folder));
+    int rc = list_folders(schemes, path);
+    gnn_free(path);
+    return rc;
+}
+
+void gnn__ogb_schemes_free(gnn__ogb_schemes_t *schemes)
+{
+    for (int64_t s = 0; s < schemes->count; s++)
+        gnn_free(schemes->paths[s]);
+    gnn_free(schemes->paths);
+    *schemes = (gnn__ogb_schemes_t){0};
+}
+
+int gnn__ogb_scheme_read(const char *path, const gnn_limits_t *limits,
+                         int (*mark)(void *user, int part, gnn__text_t *text), void *user)
+{
+    static const char *const names[] = {
+        [GNN_TRAIN] = "train", [GNN_VALIDATION] = "valid", [GNN_TEST] = "test"};
+    for (int k = 0; k < 3; k++) {
+        gnn__text_t text;
+        GNN_TRY(gnn__ogb_open_part(&text, path, names[k], limits));
+        int rc = mark(user, k, &text);
+        gnn__text_free(&text);
+        GNN_TRY(rc);
+    }
+    return GNN_OK;
+}
