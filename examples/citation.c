@@ -130,7 +130,7 @@ static int network_rows(option_t *to, options_t *o)
     const option_t rows[] = {
         HEADING("Data and network"),
         TEXT("data", &o->data,
-             "a .npz, LINQS' files, OGB's folder, an edge list, GraphML (docs/formats.md), or Zachary's karate club",
+             "a .npz, LINQS' files, OGB's folder, an edge list, GraphML and what else igraph reads (docs/formats.md), or Zachary's karate club",
              "FILE|karate"),
         TAKE("model", &o->recipe,
              "gcn, sage, gin, gat, gatv2, transformer, mlp, sgc, appnp, gcn2 or resgat [gat]",

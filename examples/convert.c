@@ -57,8 +57,9 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         .usage = "IN [OUT.npz] [OPTION]...",
         .summary =
             "Turns a data set of any form that libgnn reads into one .npz, and says what it holds.",
-        .notes = "IN: .npz, LINQS' NAME.content or NAME.cites, OGB's folder, an edge list, GraphML\n"
-                 "(docs/formats.md). Without OUT.npz the program only says what there is.",
+        .notes =
+            "IN: .npz, LINQS' NAME.content or NAME.cites, OGB's folder, an edge list, GraphML\n"
+            "and what else igraph reads (docs/formats.md). Without OUT.npz the program only says what there is.",
         .options = rows,
         .n_options = (int)(sizeof rows / sizeof *rows),
         .operands = paths,
