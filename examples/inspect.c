@@ -1,7 +1,7 @@
 /* Looks into a pretrained Transformer: whom each word attends to, in every layer and head, as
  * pictures, a page and a graph; how much syntax is in its heads; which of them are needed.
  *
- *     inspect --model all-MiniLM-L6-v2 --sentence "The keys to the cabinet are lost." --html keys.html
+ *     inspect --model all-MiniLM-L6-v2 --sentence "The keys are lost." --html keys.html
  *     inspect --model all-MiniLM-L6-v2 --uas en_ewt-ud-test.conllu --uas-map uas.svg
  *     inspect --model sst2-minilm --prune stsa.binary.dev --dev stsa.binary.test --curve curve.svg
  */
