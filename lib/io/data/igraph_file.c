@@ -95,6 +95,18 @@ static int read_text(gnn_data_t *data, gnn__text_t *text, const form_t *form)
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "%s", text->name);
 }
 
+#else
+
+static int read_text(gnn_data_t *data, gnn__text_t *text, const form_t *form)
+{
+    (void)data;
+    return gnn__error(GNN_EUNSUPPORTED,
+                      "%s: %s is read by igraph, and this build of libgnn is without it",
+                      text->name, form->name);
+}
+
+#endif
+
 int gnn__data_read_igraph(gnn_data_t *data, const char *path)
 {
     gnn__text_t text;
@@ -104,15 +116,3 @@ int gnn__data_read_igraph(gnn_data_t *data, const char *path)
     gnn__text_free(&text);
     return rc;
 }
-
-#else
-
-int gnn__data_read_igraph(gnn_data_t *data, const char *path)
-{
-    (void)data;
-    return gnn__error(GNN_EUNSUPPORTED,
-                      "%s: %s is read by igraph, and this build of libgnn is without it",
-                      gnn__file_name(path), choose(path, "<")->name);
-}
-
-#endif
