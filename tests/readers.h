@@ -43,6 +43,16 @@ static inline gnn_data_t *opened(const char *path)
     return data;
 }
 
+/* Nothing is handed out, and the message starts with the file's name. */
+static inline void ck_refused(const char *path, const char *name, int code, const char *words)
+{
+    gnn_data_t *data = (gnn_data_t *)1;
+    ck_fails(gnn_data_open(&data, path), code, words);
+    ck_assert_ptr_null(data);
+    ck_assert_msg(strncmp(gnn_error_message(), name, strlen(name)) == 0, "\"%s\" does not name %s",
+                  gnn_error_message(), name);
+}
+
 /* Messages as text: "0<1 1<0 1<2 2<1". */
 static inline const char *messages(const gnn_data_t *data)
 {
@@ -126,22 +136,30 @@ static inline int remove_one(const char *path, const struct stat *s, int flag, s
     return remove(path);
 }
 
-/* The folder "tiny_ogb" with one part replaced; text NULL: left out. */
+/* The folder `to` with raw/ and one scheme of splits, one of its parts replaced; text NULL: left
+ * out. */
+static inline const char *write_parts(const char *to, const char *scheme, int count,
+                                      const part_t *parts, const char *part, const char *text)
+{
+    const char *const folders[] = {"", "/raw", "/split", scheme};
+    char name[128];
+    nftw(in_folder(to), remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    for (size_t k = 0; k < sizeof folders / sizeof folders[0]; k++) {
+        snprintf(name, sizeof name, "%s%s", to, folders[k]);
+        mkdir(in_folder(name), 0700);
+    }
+    for (int k = 0; k < count; k++) {
+        bool changed = part && strcmp(part, parts[k].name) == 0;
+        snprintf(name, sizeof name, "%s/%s", to, parts[k].name);
+        if (!changed || text)
+            write_packed(name, changed ? text : parts[k].text);
+    }
+    return in_folder(to);
+}
+
 static inline const char *write_ogb(const char *part, const char *text)
 {
-    char name[128];
-    nftw(in_folder("tiny_ogb"), remove_one, 8, FTW_DEPTH | FTW_PHYS);
-    mkdir(in_folder("tiny_ogb"), 0700);
-    mkdir(in_folder("tiny_ogb/raw"), 0700);
-    mkdir(in_folder("tiny_ogb/split"), 0700);
-    mkdir(in_folder("tiny_ogb/split/time"), 0700);
-    for (int k = 0; k < OGB_PARTS; k++) {
-        bool changed = part && strcmp(part, ogb[k].name) == 0;
-        snprintf(name, sizeof name, "tiny_ogb/%s", ogb[k].name);
-        if (!changed || text)
-            write_packed(name, changed ? text : ogb[k].text);
-    }
-    return in_folder("tiny_ogb");
+    return write_parts("tiny_ogb", "/split/time", OGB_PARTS, ogb, part, text);
 }
 
 static inline void remove_tree(void)

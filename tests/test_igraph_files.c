@@ -2,15 +2,6 @@
 #include "readers.h"
 
 #if GNN_HAS_IGRAPH
-static void ck_refused(const char *path, const char *name, int code, const char *words)
-{
-    gnn_data_t *data = (gnn_data_t *)1;
-    ck_fails(gnn_data_open(&data, path), code, words);
-    ck_assert_ptr_null(data);
-    ck_assert_msg(strncmp(gnn_error_message(), name, strlen(name)) == 0, "\"%s\" does not name %s",
-                  gnn_error_message(), name);
-}
-
 static const struct {
     const char *name, *text, *words;
 } igraph_wrong[] = {

@@ -18,22 +18,9 @@ static const part_t good[] = {
 };
 enum { PARTS = sizeof good / sizeof good[0] };
 
-/* The folder "many_ogb" with one part replaced; text NULL: left out. */
 static const char *write_graphs(const char *part, const char *text)
 {
-    static const char *const folders[] = {"many_ogb", "many_ogb/raw", "many_ogb/split",
-                                          "many_ogb/split/scaffold"};
-    char name[128];
-    nftw(in_folder("many_ogb"), remove_one, 8, FTW_DEPTH | FTW_PHYS);
-    for (size_t k = 0; k < sizeof folders / sizeof folders[0]; k++)
-        mkdir(in_folder(folders[k]), 0700);
-    for (int k = 0; k < PARTS; k++) {
-        bool changed = part && strcmp(part, good[k].name) == 0;
-        snprintf(name, sizeof name, "many_ogb/%s", good[k].name);
-        if (!changed || text)
-            write_packed(name, changed ? text : good[k].text);
-    }
-    return in_folder("many_ogb");
+    return write_parts("many_ogb", "/split/scaffold", PARTS, good, part, text);
 }
 
 static void ck_numbers(const gnn_tensor_t *rows, int64_t n, int64_t cols, const double *expected)

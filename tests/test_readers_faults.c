@@ -2,16 +2,6 @@
  * nothing is handed out, nothing leaks. */
 #include "readers.h"
 
-/* Nothing is handed out, and the message starts with the file's name. */
-static void ck_refused(const char *path, const char *name, int code, const char *words)
-{
-    gnn_data_t *data = (gnn_data_t *)1;
-    ck_fails(gnn_data_open(&data, path), code, words);
-    ck_assert_ptr_null(data);
-    ck_assert_msg(strncmp(gnn_error_message(), name, strlen(name)) == 0, "\"%s\" does not name %s",
-                  gnn_error_message(), name);
-}
-
 /* ---- LINQS ---- */
 
 static const struct {

@@ -129,6 +129,25 @@ static inline void fuzz_set(int rc, gnn_data_t *set)
     gnn_data_free(set);
 }
 
+/* Opens the folder "f" whose files have parts of the input; an empty one is not there. */
+static inline void fuzz_folder(size_t count, const char *const *names, const uint8_t *data,
+                               size_t size)
+{
+    char path[256] = "";
+    gnn_data_t *set = NULL;
+    for (size_t k = 0; k < count; k++) {
+        const uint8_t *part;
+        size_t n = fuzz_part(&part, &data, &size);
+        const char *file = fuzz_file(names[k], part, n);
+        if (n == 0)
+            unlink(file);
+        snprintf(path, sizeof path, "%s", file);
+    }
+    path[strlen(path) - strlen(names[count - 1]) + 1] = '\0';
+    int rc = gnn_data_open(&set, path);
+    fuzz_set(rc, set);
+}
+
 /* Reads every element, so that the sanitizer sees any that is not there; an error must hand out
  * nothing. */
 static inline void fuzz_arrays(int rc, gnn_arrays_t *arrays)

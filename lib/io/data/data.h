@@ -6,6 +6,8 @@
 #include <lib/base/base.h>
 #include <lib/io/arrays/text_file.h>
 
+#include <strings.h>
+
 /* An array by name. */
 typedef struct gnn__data_array {
     gnn_data_place_t place;
@@ -64,10 +66,22 @@ int gnn__data_read_linqs(gnn_data_t *data, const char *path);
 /* A folder as OGB unpacks it. */
 int gnn__data_read_ogb(gnn_data_t *data, const char *path);
 int gnn__data_read_edge_list(gnn_data_t *data, const char *path);
+/* Do the first `length` bytes end so, in letters of any case? */
+static inline bool gnn__data_ends_with(const char *text, size_t length, const char *ending)
+{
+    const size_t n = strlen(ending);
+    return length > n && strncasecmp(text + length - n, ending, n) == 0;
+}
+/* The path's length without a ".gz" at its end. */
+static inline size_t gnn__data_unpacked_length(const char *path)
+{
+    const size_t length = strlen(path);
+    return gnn__data_ends_with(path, length, ".gz") ? length - 3 : length;
+}
 /* A form that igraph reads, by its ending, else by its first bytes. */
 int gnn__data_read_igraph(gnn_data_t *data, const char *path);
-/* Do the first `length` bytes of the path end as one of them? */
-bool gnn__data_igraph_ending(const char *path, size_t length);
+/* Does the path end as one of them? */
+bool gnn__data_igraph_ending(const char *path);
 /* Does a text that begins so (blanks aside) belong to one of them? */
 bool gnn__data_igraph_head(const char *head);
 

@@ -2,7 +2,6 @@
 #include <lib/io/data/many.h>
 
 #include <lib/io/arrays/arrays.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 typedef int (*read_t)(gnn_data_t *data, const char *path);
@@ -22,21 +21,13 @@ static const struct {
     {".csv", gnn__data_read_edge_list},
 };
 
-static bool ends_with(const char *text, size_t length, const char *ending)
-{
-    size_t n = strlen(ending);
-    return length > n && strncasecmp(text + length - n, ending, n) == 0;
-}
-
 static read_t by_ending(const char *path)
 {
-    size_t length = strlen(path);
-    if (ends_with(path, length, ".gz"))
-        length -= 3;
+    const size_t length = gnn__data_unpacked_length(path);
     for (size_t k = 0; k < sizeof endings / sizeof endings[0]; k++)
-        if (ends_with(path, length, endings[k].ending))
+        if (gnn__data_ends_with(path, length, endings[k].ending))
             return endings[k].read;
-    return gnn__data_igraph_ending(path, length) ? gnn__data_read_igraph : NULL;
+    return gnn__data_igraph_ending(path) ? gnn__data_read_igraph : NULL;
 }
 
 /* NULL: the first bytes do not tell. */
@@ -90,7 +81,7 @@ static int set_name(gnn_data_t *data, const char *path)
     size_t begin = length;
     while (begin > 0 && path[begin - 1] != '/')
         begin--;
-    if (ends_with(path + begin, length - begin, ".gz"))
+    if (gnn__data_ends_with(path + begin, length - begin, ".gz"))
         length -= 3;
     GNN_TRY(gnn__asprintf(&data->name, "%.*s", (int)(length - begin), path + begin));
     char *dot = strrchr(data->name, '.');

@@ -2,7 +2,6 @@
 #include <lib/io/data/igraph_checks.h>
 
 #include <graphs/igraph/read.h>
-#include <strings.h>
 
 /* ---- the forms ---- */
 
@@ -25,13 +24,12 @@ static const form_t forms[] = {
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
-static const form_t *by_ending(const char *path, size_t length)
+static const form_t *by_ending(const char *path)
 {
-    for (int k = 0; k < FORMS; k++) {
-        const size_t n = strlen(forms[k].ending);
-        if (length > n && strncasecmp(path + length - n, forms[k].ending, n) == 0)
+    const size_t length = gnn__data_unpacked_length(path);
+    for (int k = 0; k < FORMS; k++)
+        if (gnn__data_ends_with(path, length, forms[k].ending))
             return &forms[k];
-    }
     return NULL;
 }
 
@@ -43,9 +41,9 @@ static const form_t *by_head(const char *head)
     return NULL;
 }
 
-bool gnn__data_igraph_ending(const char *path, size_t length)
+bool gnn__data_igraph_ending(const char *path)
 {
-    return by_ending(path, length) != NULL;
+    return by_ending(path) != NULL;
 }
 
 bool gnn__data_igraph_head(const char *head)
@@ -57,10 +55,7 @@ bool gnn__data_igraph_head(const char *head)
  * not. */
 static const form_t *choose(const char *path, const char *head)
 {
-    size_t length = strlen(path);
-    if (length > 3 && strcasecmp(path + length - 3, ".gz") == 0)
-        length -= 3;
-    const form_t *named = *head == '<' ? NULL : by_ending(path, length);
+    const form_t *named = *head == '<' ? NULL : by_ending(path);
     const form_t *told = named ? named : by_head(head);
     return told ? told : &forms[0];
 }

@@ -246,8 +246,6 @@ typedef struct parts {
 
 static int mark(void *user, int part, gnn__text_t *text)
 {
-    static const char *const names[] = {
-        [GNN_TRAIN] = "train", [GNN_VALIDATION] = "valid", [GNN_TEST] = "test"};
     const parts_t *parts = user;
     gnn__text_field_t field;
     int64_t graph;
@@ -260,7 +258,7 @@ static int mark(void *user, int part, gnn__text_t *text)
         if (parts->of[graph] >= 0)
             return gnn__text_error(text, &field, GNN_EFORMAT,
                                    "graph %lld again, it is in %s; one part is expected",
-                                   (long long)graph, names[parts->of[graph]]);
+                                   (long long)graph, gnn__ogb_scheme_parts[parts->of[graph]]);
         parts->of[graph] = (int8_t)part;
     }
     return GNN_OK;

@@ -125,14 +125,15 @@ void gnn__ogb_schemes_free(gnn__ogb_schemes_t *schemes)
     *schemes = (gnn__ogb_schemes_t){0};
 }
 
+const char *const gnn__ogb_scheme_parts[3] = {
+    [GNN_TRAIN] = "train", [GNN_VALIDATION] = "valid", [GNN_TEST] = "test"};
+
 int gnn__ogb_scheme_read(const char *path, const gnn_limits_t *limits,
                          int (*mark)(void *user, int part, gnn__text_t *text), void *user)
 {
-    static const char *const names[] = {
-        [GNN_TRAIN] = "train", [GNN_VALIDATION] = "valid", [GNN_TEST] = "test"};
     for (int k = 0; k < 3; k++) {
         gnn__text_t text;
-        GNN_TRY(gnn__ogb_open_part(&text, path, names[k], limits));
+        GNN_TRY(gnn__ogb_open_part(&text, path, gnn__ogb_scheme_parts[k], limits));
         int rc = mark(user, k, &text);
         gnn__text_free(&text);
         GNN_TRY(rc);

@@ -27,6 +27,8 @@ typedef struct gnn__ogb_schemes {
 /* None if there is no FOLDER/split. What was listed is freed by the caller, on failure too. */
 int gnn__ogb_schemes_list(gnn__ogb_schemes_t *schemes, const char *folder);
 void gnn__ogb_schemes_free(gnn__ogb_schemes_t *schemes);
+/* Names of the parts of a scheme, by GNN_TRAIN to GNN_TEST. */
+extern const char *const gnn__ogb_scheme_parts[3];
 /* Calls `mark` for each part of a scheme, GNN_TRAIN to GNN_TEST, with its text. */
 int gnn__ogb_scheme_read(const char *path, const gnn_limits_t *limits,
                          int (*mark)(void *user, int part, gnn__text_t *text), void *user);
