@@ -290,6 +290,9 @@ START_TEST(fewer_threads_where_all_are_slow)
     /* A busy one, where each run by all takes fifty times as long. */
     ck_assert_double_lt(paced(4000, 0.1, 0.1, 0.002, &by_all), 1.5 * 4000 * 0.002);
     ck_assert_int_le(by_all, 20);
+    /* A short training beside a neighbour tries once after the first run. */
+    paced(80, 0.18, 0.18, 0.036, &by_all);
+    ck_assert_int_eq(by_all, 2);
     /* The neighbour leaves, or comes. */
     paced(20000, 0.1, 0.001, 0.002, &by_all);
     ck_assert_int_gt(by_all, 5000);

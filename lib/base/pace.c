@@ -3,23 +3,24 @@
  *
  * A team waits at the end of every loop for its last thread. Where that one's processor is busy
  * with another program's work, a step of two threads takes longer than one of one thread, under a
- * lower priority many times as long. This shows only in the time that runs
- * take. So the second run is done by fewer threads, and once more for each time that the system
- * took the processor away meanwhile, up to a few times: a thread that has shared a processor until
- * now is moved to a free one only after a while, and what it took until then says nothing. Whenever
- * a run by all takes longer than those, the next ones are done by fewer, for a multiple of the time
- * that it took; then all try again. The multiple grows with every try that fails, so that what
- * trying costs stays small beside what it may gain. Results do not depend on it: who works on what
- * never changes bits. */
+ * lower priority many times as long. This shows only in the time that runs take. So the second run
+ * is done by fewer threads, and once more for each time that the system took the processor away
+ * meanwhile, up to a few times: a thread that has shared a processor until now is moved to a free
+ * one only after a while, and what it took until then says nothing. Whenever a run by all takes
+ * longer than those, the next ones are done by fewer, for a multiple of the time that it took; then
+ * all try again. The multiple grows with every try that fails, so that what trying costs stays small
+ * beside what it may gain. It starts higher where a try took more than twice as long as fewer
+ * threads did: a neighbour causes that more often than a moment's disturbance, and each further try
+ * would cost several runs. Results do not depend on it: who works on what never changes bits. */
 #include <lib/base/base.h>
 
 #include <sys/resource.h>
 
-enum { LEARN_AT = 1, MOST_LEARNT = 8, LEAST_REST = 4, MOST_REST = 64, CALM = 50 };
+enum { LEARN_AT = 1, MOST_LEARNT = 8, LEAST_REST = 4, STEEP_REST = 16, MOST_REST = 64, CALM = 50 };
 
 /* Runs by all may take so much longer than the least that fewer took; below so many seconds
- * threads are of no weight. */
-static const double longer = 1.05, short_run = 30e-6, slow_rise = 0.05;
+ * threads are of no weight. A try is steep where it took so many times as long. */
+static const double longer = 1.05, steep = 2, short_run = 30e-6, slow_rise = 0.05;
 
 /* One thread fewer for each eight. */
 static int fewer_than(int all)
@@ -55,8 +56,9 @@ static double learn(double known, double seconds)
 
 static void rest(gnn__pace_t *pace, double seconds)
 {
-    const double tries = pace->multiple * 4;
-    pace->multiple = tries < LEAST_REST ? LEAST_REST : tries > MOST_REST ? MOST_REST : tries;
+    const double grown = pace->multiple * 4;
+    const double least = seconds > steep * pace->fewer ? STEEP_REST : LEAST_REST;
+    pace->multiple = grown < least ? least : grown > MOST_REST ? MOST_REST : grown;
     pace->rest = pace->multiple * seconds;
     pace->calm = 0;
 }
