@@ -88,7 +88,7 @@ static void show_default(const option_t *o, char *text, size_t size)
     *text = '\0';
     if (o->kind == OPTION_WHOLE && *(int64_t *)o->to > 0)
         snprintf(text, size, " [%lld]", (long long)*(int64_t *)o->to);
-    if (o->kind == OPTION_REAL && *(double *)o->to >= 0)
+    if (o->kind == OPTION_REAL && *(double *)o->to >= o->low) /* below: no value yet */
         snprintf(text, size, " [%g]", *(double *)o->to);
     if (o->kind == OPTION_TEXT && *(const char **)o->to)
         snprintf(text, size, " [%s]", *(const char **)o->to);

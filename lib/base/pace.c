@@ -7,9 +7,9 @@
  * is done by fewer threads, and once more for each time that the system took the processor away
  * meanwhile, up to a few times: a thread that has shared a processor until now is moved to a free
  * one only after a while, and what it took until then says nothing. Whenever a run by all takes
- * longer than those, the next ones are done by fewer, for a multiple of the time that it took; then
- * all try again. The multiple grows with every try that fails, so that what trying costs stays small
- * beside what it may gain. It starts higher where a try took more than twice as long as fewer
+ * longer than those, the next ones are done by fewer, for a multiple of the time that it took;
+ * then all try again. The multiple grows with every try that fails, so that tries cost little
+ * beside what they may gain. It starts higher where a try took more than twice as long as fewer
  * threads did: a neighbour causes that more often than a moment's disturbance, and each further try
  * would cost several runs. Results do not depend on it: who works on what never changes bits. */
 #include <lib/base/base.h>
