@@ -84,6 +84,8 @@ int gnn__data_read_igraph(gnn_data_t *data, const char *path);
 bool gnn__data_igraph_ending(const char *path);
 /* Does a text that begins so (blanks aside) belong to one of them? */
 bool gnn__data_igraph_head(const char *head);
+/* A form that is no text: its first bytes say nothing about it. */
+bool gnn__data_igraph_binary(const char *path);
 
 /* What a set of a graph alone lacks: no features, no labels, one split that holds no node. */
 int gnn__data_fill_rest(gnn_data_t *data);
