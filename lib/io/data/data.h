@@ -112,11 +112,13 @@ void gnn__data_free_class_names(gnn_data_t *data);
 int gnn__data_from_arrays(gnn_data_t *data, const gnn_arrays_t *arrays);
 
 /* Fills `to` with `from` in another order: row r is row order[r], in the graph, if there is one,
- * and in features, labels and masks; the rest is copied as it stands. On failure, and in the end,
- * the caller frees the rows. */
+ * and in features, labels and masks; arrays are left out, the rest is copied as it stands. On
+ * failure, and in the end, the caller frees the rows. */
 int gnn__data_arrange(gnn_data_t *to, const gnn_data_t *from, const int64_t *order);
-/* Arrays on edges, in their place: row k becomes row order[k] of before. */
-int gnn__data_arrange_edges(gnn_data_t *data, const int64_t *order);
+/* Fills the arrays that `to` lacks yet: on nodes, row r is row nodes[r], on edges row edges[r];
+ * elsewhere, and where an order is NULL, rows stay as they are. */
+int gnn__data_arrange_arrays(gnn_data_t *to, const gnn_data_t *from, const int64_t *nodes,
+                             const int64_t *edges);
 /* Makes borrowed features the set's own, before they are written. */
 int gnn__data_own_features(gnn_data_t *data);
 /* Frees graph, features, labels, masks and arrays. */
