@@ -1,5 +1,5 @@
-/* Classification of graphs: trains a network on the folds of a cross-validation. `graphs --help`
- * lists the options. */
+/* Classification of graphs: trains a network on the set's own split or on the folds of a
+ * cross-validation. `graphs --help` lists the options. */
 #include "graphs.h"
 #include "options.h"
 #include "program.h"
@@ -25,17 +25,46 @@ static int open_set(const options_t *o, gnn_data_t **data)
     return o->degrees ? gnn_data_degree_features(*data, 0) : GNN_OK;
 }
 
-static int run(const options_t *o, gnn_context_t *context, gnn_data_t **data, study_t *study)
+/* The set's split where it has one and none of the options of folds is given. */
+static int choose_split(options_t *o, const gnn_data_t *data)
+{
+    static const char *const of_folds[] = {"folds", "most-folds", "protocol", NULL};
+    const gnn_array_t *own = own_split(data);
+    if (options_gave("split") && o->split == SPLIT_OWN && options_idle("split own", of_folds))
+        return PROGRAM_REFUSED;
+    if (options_gave("split") && o->split == SPLIT_OWN && !own) {
+        fprintf(stderr, "graphs: %s has no split of its own\n", gnn_data_name(data));
+        return PROGRAM_REFUSED;
+    }
+    for (int k = 0; of_folds[k]; k++)
+        if (options_gave(of_folds[k]))
+            o->split = SPLIT_FOLDS;
+    if (!own)
+        o->split = SPLIT_FOLDS;
+    if (o->split == SPLIT_FOLDS)
+        return GNN_OK;
+    o->folds = 1;
+    o->protocol = PROTOCOL_HELD;
+    fprintf(o->say, "the set's %s\n", own->name);
+    return GNN_OK;
+}
+
+static int run(options_t *o, gnn_context_t *context, gnn_data_t **data, study_t *study)
 {
     GNN_TRY(open_set(o, data));
+    GNN_TRY(choose_split(o, *data));
     GNN_TRY(study_run(study, o, context, *data));
     if (o->curve)
         GNN_TRY(write_curve(o, *data, study));
     if (o->json)
         print_json(stdout, o, *data, study);
-    fprintf(o->say, "test accuracy %.1f +- %.1f over %lld folds", 100 * study->mean,
-            100 * study->deviation, (long long)study->count);
-    if (o->protocol == PROTOCOL_MEAN)
+    fprintf(o->say, "test accuracy %.1f", 100 * study->mean);
+    if (o->split == SPLIT_FOLDS)
+        fprintf(o->say, " +- %.1f over %lld folds", 100 * study->deviation, (long long)study->count);
+    if (o->split == SPLIT_OWN)
+        fprintf(o->say, " (epoch %lld, the best on validation graphs)\n",
+                (long long)study->folds[0].epoch);
+    else if (o->protocol == PROTOCOL_MEAN)
         fprintf(o->say, " (epoch %lld, the best in their mean)\n", (long long)study->folds[0].epoch);
     else
         fprintf(o->say, " (each at the epoch that its held-out fold chose)\n");
@@ -48,7 +77,8 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
     const option_t rows[] = {
         HEADING("Data and network"),
         TEXT("data", &o->data,
-             "a folder of TU Dortmund's collection or of OGB, a text of structure2vec (docs/formats.md), or motifs: drawn graphs",
+             "a folder of TU Dortmund's collection or of OGB, a text of structure2vec "
+             "(docs/formats.md), or motifs: drawn graphs",
              "PATH|motifs"),
         FLAG("degrees", &o->degrees, "degrees as the nodes' features in place of the set's"),
         TEXT("layer", &o->layer, "gin, or a preset of the library: gcn, sage, gat, transformer ...",
@@ -61,8 +91,14 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         WHOLE("hidden", &o->hidden, "width of the layers", 1, 65536),
         WHOLE("heads", &o->heads, "heads of layers that attend", 1, 1024),
         HEADING("Training"),
+        CHOICE("split", &o->split,
+               "own: the set's array split.NAME: training graphs are learned, validation graphs "
+               "choose the epoch, test graphs are reported; folds: a cross-validation, as for sets "
+               "that have no split",
+               "own|folds"),
         CHOICE("protocol", &o->protocol,
-               "mean: the epoch that is best in the mean over folds (Xu et al. 2019); held-out: each fold's by another fold",
+               "mean: the epoch that is best in the mean over folds (Xu et al. 2019); held-out: "
+               "each fold's by another fold",
                "mean|held-out"),
         WHOLE("folds", &o->folds, "of the cross-validation", 2, 1000),
         WHOLE("most-folds", &o->most_folds, "runs the first N of them only; 0: all", 0, 1000),
@@ -85,7 +121,8 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
     const program_t program = {
         .name = "graphs",
         .usage = "[OPTION]...",
-        .summary = "Classifies graphs: trains a network on the folds of a cross-validation.",
+        .summary = "Classifies graphs: trains a network on the set's split or the folds of a "
+                   "cross-validation.",
         .notes = "Ctrl-C ends after the running step and exits with 130; a second one exits at once.",
         .options = rows,
         .n_options = (int)(sizeof rows / sizeof *rows)};

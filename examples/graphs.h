@@ -10,10 +10,13 @@
  * that which is best on graphs that are held out of training and test. */
 typedef enum { PROTOCOL_MEAN, PROTOCOL_HELD } protocol_t;
 typedef enum { JUMP_SUM, JUMP_LAST } jump_t;
+/* Which graphs are learned and which are judged: what the set says, or the folds of a
+ * cross-validation. */
+typedef enum { SPLIT_OWN, SPLIT_FOLDS } split_t;
 
 typedef struct {
     const char *data, *layer, *readout, *log, *curve, *save;
-    int jump, protocol; /* jump_t, protocol_t */
+    int jump, protocol, split; /* jump_t, protocol_t, split_t */
     int64_t layers, hidden, heads, folds, most_folds, epochs, batch, per_epoch, period, seed, threads;
     double dropout, lr, weight_decay;
     int json, degrees;
@@ -40,6 +43,9 @@ typedef struct {
     double mean, deviation;     /* of the test figures; over folds, with n in the denominator */
 } study_t;
 
+/* The part of each graph as the set's first array split.NAME has it; NULL if there is none. */
+const gnn_array_t *own_split(const gnn_data_t *data);
+/* With SPLIT_OWN: one training on the set's split, the epoch chosen by its validation graphs. */
 int study_run(study_t *study, const options_t *options, gnn_context_t *context, gnn_data_t *data);
 void study_free(study_t *study);
 

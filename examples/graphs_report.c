@@ -2,7 +2,7 @@
 #include "graphs.h"
 #include "program.h"
 
-static const char *const protocols[] = {"mean", "held-out"};
+static const char *const protocols[] = {"mean", "held-out"}, *const splits[] = {"own", "folds"};
 
 void print_json(FILE *file, const options_t *o, const gnn_data_t *data, const study_t *s)
 {
@@ -11,12 +11,13 @@ void print_json(FILE *file, const options_t *o, const gnn_data_t *data, const st
     fprintf(file, ", \"graphs\": %lld, \"nodes\": %lld, \"features\": %lld, \"classes\": %lld}, ",
             (long long)gnn_data_graphs(data), (long long)gnn_data_nodes(data),
             (long long)gnn_data_features(data), (long long)gnn_data_classes(data));
-    fprintf(
-        file,
-        "\"settings\": {\"layer\": \"%s\", \"readout\": \"%s\", \"layers\": %lld, \"hidden\": %lld, \"dropout\": %g, \"lr\": %g, \"batch\": %lld, \"epochs\": %lld}, ",
-        o->layer, o->readout, (long long)o->layers, (long long)o->hidden, o->dropout, o->lr,
-        (long long)o->batch, (long long)o->epochs);
-    fprintf(file, "\"protocol\": \"%s\", \"folds\": [", protocols[o->protocol]);
+    fprintf(file,
+            "\"settings\": {\"layer\": \"%s\", \"readout\": \"%s\", \"layers\": %lld, "
+            "\"hidden\": %lld, \"dropout\": %g, \"lr\": %g, \"batch\": %lld, \"epochs\": %lld}, ",
+            o->layer, o->readout, (long long)o->layers, (long long)o->hidden, o->dropout, o->lr,
+            (long long)o->batch, (long long)o->epochs);
+    fprintf(file, "\"split\": \"%s\", \"protocol\": \"%s\", \"folds\": [", splits[o->split],
+            protocols[o->protocol]);
     for (int64_t f = 0; f < s->count; f++) {
         fprintf(file, "%s{\"epoch\": %lld, \"seconds\": %.3f, ", f ? ", " : "",
                 (long long)s->folds[f].epoch, s->folds[f].seconds);
@@ -32,14 +33,20 @@ void print_json(FILE *file, const options_t *o, const gnn_data_t *data, const st
 
 int write_curve(const options_t *o, const gnn_data_t *data, const study_t *s)
 {
-    const gnn_curve_t curve = {
-        .name = "mean of folds", .x = s->index, .y = s->mean_curve, .count = s->epochs};
+    const int own = o->split == SPLIT_OWN;
+    const gnn_curve_t curve = {.name = own ? "validation" : "mean of folds",
+                               .x = s->index,
+                               .y = s->mean_curve,
+                               .count = s->epochs};
     const char *const panels[] = {"accuracy"};
     char title[200], subtitle[200];
-    snprintf(title, sizeof title, "%s on %s, %lld folds", o->layer, gnn_data_name(data),
-             (long long)s->count);
-    snprintf(subtitle, sizeof subtitle, "validation accuracy; test %.1f%% +- %.1f (%s)",
-             100 * s->mean, 100 * s->deviation, protocols[o->protocol]);
+    int n = snprintf(title, sizeof title, "%.30s on %.150s", o->layer, gnn_data_name(data));
+    if (!own)
+        snprintf(title + n, sizeof title - (size_t)n, ", %lld folds", (long long)s->count);
+    n = snprintf(subtitle, sizeof subtitle, "validation accuracy; test %.1f%%", 100 * s->mean);
+    if (!own)
+        snprintf(subtitle + n, sizeof subtitle - (size_t)n, " +- %.1f (%s)", 100 * s->deviation,
+                 protocols[o->protocol]);
     FILE *file = fopen(o->curve, "w");
     if (!file) {
         perror(o->curve);

@@ -1,4 +1,4 @@
-/* Training of graphs over the folds of a cross-validation. */
+/* Training of graphs: on the split of the set, or over the folds of a cross-validation. */
 #include "graphs.h"
 #include "program.h"
 
@@ -34,6 +34,36 @@ static int watch(void *user, const gnn_progress_t *now)
             (long long)now->epoch, (long long)now->epochs, now->train_loss,
             100 * now->validation_metric, w->terminal ? "" : "\n");
     return 0;
+}
+
+const gnn_array_t *own_split(const gnn_data_t *data)
+{
+    const gnn_array_t *array;
+    gnn_data_place_t place;
+    for (int64_t k = 0; (array = gnn_data_array_at(data, k, &place)); k++)
+        if (place == GNN_ON_GRAPHS && strncmp(array->name, "split.", 6) == 0)
+            return array;
+    return NULL;
+}
+
+/* A part without graphs leaves nothing to learn from, to choose by or to report. */
+static int set_own_parts(const gnn_data_t *data, int8_t *part)
+{
+    static const char *const words[] = {"training", "validation", "test"};
+    const gnn_array_t *split = own_split(data);
+    int64_t count[3] = {0};
+    for (int64_t g = 0; g < gnn_data_graphs(data); g++) {
+        const double number = gnn_array_get(split, g);
+        part[g] = number >= GNN_TRAIN && number <= GNN_TEST ? (int8_t)number : -1;
+        if (part[g] >= 0)
+            count[part[g]]++;
+    }
+    for (int p = GNN_TRAIN; p <= GNN_TEST; p++)
+        if (count[p] == 0) {
+            fprintf(stderr, "graphs: %s has no %s graphs: --split folds\n", split->name, words[p]);
+            return PROGRAM_REFUSED;
+        }
+    return GNN_OK;
 }
 
 /* Fold f is judged; with PROTOCOL_HELD the next one is held out to choose the epoch by. */
@@ -159,14 +189,17 @@ static int run_folds(study_t *s, const options_t *o, gnn_context_t *context, gnn
                        .number = f,
                        .log = log,
                        .terminal = isatty(STDERR_FILENO)};
-        set_parts(o, fold, gnn_data_graphs(data), f, part);
+        if (o->split == SPLIT_FOLDS)
+            set_parts(o, fold, gnn_data_graphs(data), f, part);
         int rc = run_fold(o, context, data, part, &w);
         if (w.terminal)
             fprintf(stderr, "\r\033[K");
         GNN_TRY(rc);
         s->count++;
-        fprintf(o->say, "fold %lld: best validation %.1f (epoch %lld of %lld, %.1f s)",
-                (long long)f, 100 * w.fold->curve[w.fold->epoch - 1], (long long)w.fold->epoch,
+        if (o->split == SPLIT_FOLDS)
+            fprintf(o->say, "fold %lld: ", (long long)f);
+        fprintf(o->say, "best validation %.1f (epoch %lld of %lld, %.1f s)",
+                100 * w.fold->curve[w.fold->epoch - 1], (long long)w.fold->epoch,
                 (long long)s->epochs, w.fold->seconds);
         if (o->protocol == PROTOCOL_HELD)
             fprintf(o->say, ", test %.1f", 100 * w.fold->test);
@@ -190,7 +223,9 @@ int study_run(study_t *s, const options_t *o, gnn_context_t *context, gnn_data_t
     if (log)
         fprintf(log, "fold,epoch,train_loss,validation_loss,validation_accuracy,lr,seconds\n");
     if (rc == GNN_OK)
-        rc = gnn_split_folds(gnn_data_graph_labels(data), graphs, o->folds, (uint64_t)o->seed, fold);
+        rc = o->split == SPLIT_OWN ? set_own_parts(data, part)
+                                   : gnn_split_folds(gnn_data_graph_labels(data), graphs, o->folds,
+                                                     (uint64_t)o->seed, fold);
     if (rc == GNN_OK)
         rc = run_folds(s, o, context, data, fold, part, log);
     if (rc == GNN_OK)

@@ -273,13 +273,13 @@ START_TEST(edge_weights_are_normalised_on_given_rows)
     const gnn_layer_config_t config = {.aggregator = &gnn_aggregator_sum,
                                        .message = &gnn_message_none,
                                        .in = HEADS,
-                                       .bias_out = GNN_OFF,
                                        .update = GNN_UPDATE_NONE,
                                        .self_loops = GNN_ON,
                                        .graph_norm = GNN_GRAPH_NORM_SYMMETRIC};
     gnn_step_t layer = {.kind = GNN_STEP_LAYER, .input = "x", .edge_weight = "bias", .layer = config},
                rows = layer;
     rows.kind = GNN_STEP_AGGREGATE;
+    layer.layer.bias_out = GNN_OFF;
     same_models(make(1, &layer), make(1, &rows));
 }
 END_TEST

@@ -61,6 +61,67 @@ START_TEST(gml_that_asks_for_more_than_it_fills)
                "12003 attributes of 30000 nodes");
 }
 END_TEST
+
+/* Words of 16 bits; the ending tells, whatever the first bytes look like. */
+static const char *write_graphdb(const uint16_t *words, size_t n, size_t bytes)
+{
+    unsigned char text[256];
+    for (size_t k = 0; k < n; k++) {
+        text[2 * k] = (unsigned char)words[k];
+        text[2 * k + 1] = (unsigned char)(words[k] >> 8);
+    }
+    return write_bytes("g.graphdb", text, bytes);
+}
+
+/* 0 -> 1, 1 -> 0 and 2, 2 -> 1, and a node alone. */
+static const uint16_t path_words[] = {4, 1, 1, 2, 0, 2, 1, 1, 0};
+enum { WORDS = sizeof path_words / sizeof *path_words };
+
+START_TEST(graphdb)
+{
+    unsigned char packed[256];
+    uint16_t many['<' + 1] = {'<'};
+    gnn_data_t *data = opened(write_graphdb(path_words, WORDS, sizeof path_words));
+    ck_assert_int_eq(gnn_data_nodes(data), 4);
+    ck_assert_str_eq(messages(data), "0<1 1<0 1<2 2<1");
+    gnn_data_free(data);
+    const size_t n = pack((const unsigned char[]){2, 0, 1, 0, 1, 0, 0, 0}, 8, packed, sizeof packed);
+    data = opened(write_bytes("g.graphdb.gz", packed, n));
+    ck_assert_str_eq(messages(data), "0<1 1<0");
+    gnn_data_free(data);
+    data = opened(write_graphdb(many, '<' + 1, sizeof many));
+    ck_assert_int_eq(gnn_data_nodes(data), '<');
+    gnn_data_free(data);
+}
+END_TEST
+
+START_TEST(graphdb_that_is_wrong)
+{
+    uint16_t words[WORDS + 1] = {0};
+    ck_refused(write_graphdb(words, 1, 2), "g.graphdb: ", GNN_EFORMAT, "no node");
+    memcpy(words, path_words, sizeof path_words);
+    for (size_t bytes = 1; bytes < sizeof path_words; bytes++)
+        ck_refused(write_graphdb(words, WORDS, bytes), "g.graphdb: ", GNN_EFORMAT,
+                   bytes > 1 ? " is expected, the file ends"
+                             : "byte 0: a number of nodes is expected");
+    ck_refused(write_graphdb(words, WORDS + 1, sizeof path_words + 1), "g.graphdb: ", GNN_EFORMAT,
+               "byte 18: 4 nodes end here, the file has 19 bytes");
+    words[5] = 4;
+    ck_refused(write_graphdb(words, WORDS, sizeof path_words), "g.graphdb: ", GNN_EFORMAT,
+               "byte 10: node 4, there are 0 to 3");
+    words[5] = 2;
+    words[1] = UINT16_MAX;
+    ck_refused(write_graphdb(words, WORDS, sizeof path_words), "g.graphdb: ", GNN_EFORMAT,
+               "byte 18: a node is expected, the file ends");
+}
+END_TEST
+#else
+START_TEST(graphdb)
+{
+    ck_refused(write_bytes("g.graphdb", "\1\0\0\0", 4), "g.graphdb: ", GNN_EUNSUPPORTED,
+               ": GraphDB is read by igraph, and");
+}
+END_TEST
 #endif
 
 int main(void)
@@ -68,10 +129,12 @@ int main(void)
     Suite *suite = suite_create("igraph files");
     TCase *tests = tcase_create("faults");
     tcase_add_checked_fixture(tests, make_folder, remove_tree);
+    tcase_add_test(tests, graphdb);
 #if GNN_HAS_IGRAPH
     tcase_add_loop_test(tests, wrong_files_for_igraph_are_refused, 0,
                         (int)(sizeof igraph_wrong / sizeof igraph_wrong[0]));
     tcase_add_test(tests, what_igraph_reads_and_a_set_cannot_hold);
+    tcase_add_test(tests, graphdb_that_is_wrong);
     tcase_add_test(tests, gml_that_asks_for_more_than_it_fills);
 #endif
     suite_add_tcase(suite, tests);

@@ -124,6 +124,63 @@ START_TEST(steps_that_do_not_fit)
 }
 END_TEST
 
+/* The only step of a model has a field that its kind does not read. */
+static void refuses_unread(gnn_step_t step, const char *words)
+{
+    gnn_model_t *model = NULL;
+    char expected[120];
+    step.name = "odd";
+    snprintf(expected, sizeof expected, "step odd: a step of kind %s reads no .%s",
+             gnn_step_kind_name(step.kind), words);
+    ck_fails(gnn_model_from_steps(&model, context, 1, &step), GNN_EINVALID, expected);
+    ck_assert_ptr_null(model);
+}
+
+START_TEST(fields_that_a_step_does_not_read)
+{
+    const gnn_op_t *op = &gnn_op_log;
+    gnn_model_t *model;
+    refuses_unread((gnn_step_t){.kind = GNN_STEP_DROPOUT, .layer.heads = 4}, "layer.heads");
+    refuses_unread((gnn_step_t){.kind = GNN_STEP_DROPOUT, .in = 4}, "in");
+    refuses_unread((gnn_step_t){.kind = GNN_STEP_DROPOUT, .second = "y"}, "second");
+    refuses_unread((gnn_step_t){.kind = GNN_STEP_DROPOUT, .graph = 1}, "graph");
+    refuses_unread((gnn_step_t){.kind = GNN_STEP_LINEAR, .in = 4, .out = 4, .rate = (gnn_real_t)0.5},
+                   "rate");
+    refuses_unread((gnn_step_t){.layer = GNN_GCN(.in = 4), .out = 4}, "out");
+    refuses_unread((gnn_step_t){.layer = GNN_GCN(.in = 4), .query = "x"}, "query");
+    refuses_unread((gnn_step_t){.kind = GNN_STEP_SCALE, .share = "a"}, "share");
+    refuses_unread((gnn_step_t){.kind = GNN_STEP_PARAMETER, .rows = 1, .out = 4, .op = op}, "op");
+    refuses_unread((gnn_step_t){.kind = GNN_STEP_VIEW, .options = {0, 0, 0, 1}}, "options");
+    refuses_unread((gnn_step_t){.kind = GNN_STEP_AGGREGATE, .layer = {.in = 4, .hidden = 8}},
+                   "layer.hidden");
+    ck_fails(gnn_model_from_steps(
+                 &model, context, 2,
+                 (gnn_step_t[]){{.kind = GNN_STEP_DETACH}, {.kind = GNN_STEP_DETACH, .eps = 1}}),
+             GNN_EINVALID, "step 1: a step of kind detach reads no .eps");
+}
+END_TEST
+
+/* What a model tells of its steps makes a model again: configs that were resolved hold all fields. */
+START_TEST(steps_of_a_model_make_another)
+{
+    const gnn_step_t steps[] = {
+        {.kind = GNN_STEP_AGGREGATE, .layer = {.in = 4, .aggregator = &gnn_aggregator_mean}},
+        {.layer = GNN_GAT(.in = 4, .out = 2, .heads = 2)}};
+    gnn_step_t told[2];
+    gnn_model_t *first, *second;
+    ck_ok(gnn_model_from_steps(&first, context, 2, steps));
+    for (int k = 0; k < 2; k++)
+        told[k] = *gnn_model_step(first, k);
+    ck_assert_int_eq(told[0].layer.bias_out, GNN_ON);
+    ck_ok(gnn_model_from_steps(&second, context, 2, told));
+    gnn_model_free(second);
+    told[0].layer.bias_out = GNN_OFF;
+    ck_fails(gnn_model_from_steps(&second, context, 2, told), GNN_EINVALID,
+             "step 0: a step of kind aggregate reads no .layer.bias_out");
+    gnn_model_free(first);
+}
+END_TEST
+
 START_TEST(unprepared_graphs)
 {
     gnn_layer_t *gcn, *gat;
@@ -348,6 +405,8 @@ int main(void)
     tcase_add_test(c, shapes_that_do_not_agree);
     tcase_add_test(c, a_model_names_the_layer);
     tcase_add_test(c, steps_that_do_not_fit);
+    tcase_add_test(c, fields_that_a_step_does_not_read);
+    tcase_add_test(c, steps_of_a_model_make_another);
     tcase_add_test(c, unprepared_graphs);
     tcase_add_test(c, training_needs_the_transpose);
     tcase_add_test(c, heads_that_do_not_divide);

@@ -1,8 +1,9 @@
 /* Training on samples: the weights of one and of two threads, with a thread that draws ahead and
  * without, and after a stop, are the same bits; with all neighbours a step is that of the whole
  * graph; inference by chunks gives what one pass gives. */
-#include "support.h"
+#include "peak.h"
 
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -150,6 +151,58 @@ START_TEST(threads_and_prefetch_train_the_same_weights)
     ck_assert(results[0].validation_loss == results[2].validation_loss);
     for (int k = 0; k < 3; k++)
         free_machine(&m[k]);
+    gnn_data_free(data);
+}
+END_TEST
+
+/* Threads of the process while batches are open. */
+static int64_t threads_with(const machine_t *m, const gnn_data_t *data, gnn_flag_t prefetch)
+{
+    const gnn_sampling_t sampling = sampling_of("neighbours", prefetch);
+    gnn_batches_t *batches;
+    ck_ok(gnn_batches_new(&batches, m->model, m->context, data,
+                          &(gnn_train_config_t){.sampling = &sampling}));
+    const int64_t threads = (int64_t)(status_bytes("Threads:") / 1024);
+    gnn_batches_free(batches);
+    return threads;
+}
+
+/* Left open, a thread of its own draws where a processor is left for it. */
+START_TEST(prefetch_is_on_where_a_processor_is_left)
+{
+    gnn_data_t *data = make_data();
+    const int processors = gnn__processors();
+    for (int threads = 1; threads <= processors && threads <= 64; threads += processors - 1) {
+        machine_t m = machine(SAGE, threads, true, 0);
+        const int64_t off = threads_with(&m, data, GNN_OFF), on = threads_with(&m, data, GNN_ON);
+        ck_assert_int_eq(on, off + 1);
+        ck_assert_int_eq(threads_with(&m, data, GNN_FLAG_DEFAULT), threads < processors ? on : off);
+        free_machine(&m);
+        if (processors == 1)
+            break;
+    }
+    gnn_data_free(data);
+}
+END_TEST
+
+/* One processor, granted or not: the context's own thread needs it. */
+START_TEST(prefetch_is_off_on_one_processor)
+{
+    cpu_set_t all, one;
+    gnn_data_t *data = make_data();
+    machine_t m = machine(SAGE, 1, true, 0);
+    int first = 0;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
+    while (!CPU_ISSET(first, &all))
+        first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+    const int64_t off = threads_with(&m, data, GNN_OFF);
+    ck_assert_int_eq(threads_with(&m, data, GNN_FLAG_DEFAULT), off);
+    ck_assert_int_eq(threads_with(&m, data, GNN_ON), off + 1);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof all, &all), 0);
+    free_machine(&m);
     gnn_data_free(data);
 }
 END_TEST
@@ -384,6 +437,8 @@ int main(void)
         methods++;
     tcase_set_timeout(tests, 600);
     tcase_add_loop_test(tests, threads_and_prefetch_train_the_same_weights, 0, methods * KINDS);
+    tcase_add_test(tests, prefetch_is_on_where_a_processor_is_left);
+    tcase_add_test(tests, prefetch_is_off_on_one_processor);
     tcase_add_test(tests, a_stopped_training_goes_on_with_the_same_bits);
     tcase_add_loop_test(tests, all_neighbours_train_as_the_whole_graph, 0, 2 * KINDS);
     tcase_add_loop_test(tests, samples_teach, 0, methods);

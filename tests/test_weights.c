@@ -229,20 +229,11 @@ START_TEST(predictions_are_the_same_bits)
 }
 END_TEST
 
-/* What a step does not read is no reason to refuse its file; a negative width is refused before
- * there is one. */
-START_TEST(fields_of_other_kinds_come_back)
+START_TEST(negative_widths_are_refused_before_there_is_a_file)
 {
     gnn_model_t *model = NULL;
-    gnn_step_t list[] = {{.kind = GNN_STEP_LINEAR, .in = 2, .out = 3},
-                         {.kind = GNN_STEP_ACTIVATION,
-                          .activation = GNN_TANH,
-                          .norm = GNN_NORM_BATCH,
-                          .in = 1000,
-                          .out = 7}};
-    ck_ok(gnn_model_from_steps(&model, context, 2, list));
-    save_and_compare(model);
-    list[1].in = -1;
+    const gnn_step_t list[] = {{.kind = GNN_STEP_ACTIVATION, .activation = GNN_TANH},
+                               {.kind = GNN_STEP_LINEAR, .in = -1, .out = 7}};
     ck_fails(gnn_model_from_steps(&model, context, 2, list), GNN_EINVALID,
              "step 1: .in = -1 and .out = 7 must be at least 0");
 }
@@ -458,7 +449,7 @@ int main(void)
     tcase_add_loop_test(tc, every_bit_comes_back, 0, 2);
     tcase_add_loop_test(tc, every_preset_comes_back, GNN_PRESET_NONE, GNN_PRESET_COUNT);
     tcase_add_test(tc, predictions_are_the_same_bits);
-    tcase_add_test(tc, fields_of_other_kinds_come_back);
+    tcase_add_test(tc, negative_widths_are_refused_before_there_is_a_file);
     tcase_add_loop_test(tc, wrong_arrays_are_refused, 0,
                         sizeof wrong_arrays / sizeof wrong_arrays[0]);
     tcase_add_test(tc, either_precision_is_read);

@@ -64,6 +64,24 @@ START_TEST(the_least_config_is_enough)
 }
 END_TEST
 
+/* Programs may not set such fields any more; files that have them were written when they could, and
+ * are written again as they were. */
+START_TEST(fields_that_a_step_does_not_read_may_stand_in_files)
+{
+    gnn_model_t *model = NULL;
+    write_steps(STEPS("{\"kind\": \"layer\", \"eps\": 1, \"layer\": {" GCN "}}, "
+                      "{\"kind\": \"dropout\", \"rate\": 0.5, \"in\": 7, \"graph\": 3}"));
+    for (int k = 0; k < 2; k++) {
+        ck_ok(gnn_model_load(&model, context, path));
+        ck_assert(gnn_model_step(model, 0)->eps == 1);
+        ck_assert_int_eq(gnn_model_step(model, 1)->in, 7);
+        ck_assert_int_eq(gnn_model_step(model, 1)->graph, 3);
+        ck_ok(gnn_model_save(model, path));
+        gnn_model_free(model);
+    }
+}
+END_TEST
+
 static const struct {
     const char *text, *words;
     int code;
@@ -265,6 +283,7 @@ int main(void)
     tcase_set_timeout(tc, 600);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, the_least_config_is_enough);
+    tcase_add_test(tc, fields_that_a_step_does_not_read_may_stand_in_files);
     tcase_add_loop_test(tc, wrong_configs_are_refused, 0, sizeof wrong / sizeof wrong[0]);
     tcase_add_test(tc, deep_nesting_is_refused);
     tcase_add_test(tc, too_many_steps_are_refused);

@@ -69,6 +69,7 @@ static int call_reader(igraph_t *igraph, gnn__igraph_form_t form, FILE *stream,
     case GNN__IGRAPH_DIMACS:
         return igraph_read_graph_dimacs_flow(igraph, stream, NULL, NULL, NULL, NULL, capacity,
                                              IGRAPH_DIRECTED);
+    case GNN__IGRAPH_GRAPHDB: return igraph_read_graph_graphdb(igraph, stream, IGRAPH_DIRECTED);
     }
     return IGRAPH_EINVAL;
 }

@@ -18,7 +18,8 @@ typedef enum gnn__igraph_form {
     GNN__IGRAPH_NCOL,
     GNN__IGRAPH_LGL,
     GNN__IGRAPH_DL,
-    GNN__IGRAPH_DIMACS
+    GNN__IGRAPH_DIMACS,
+    GNN__IGRAPH_GRAPHDB
 } gnn__igraph_form_t;
 
 /* The first graph of a text of `size` bytes. GNN_EFORMAT with igraph's message if it is of another

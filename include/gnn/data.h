@@ -167,9 +167,9 @@ static inline int gnn_data_new(gnn_data_t **data, const gnn_data_config_t *confi
 /**
  * Opens whatever `path` is (docs/formats.md): a .npz in the layouts planetoid, heterophilous or
  * plain; LINQS' NAME.content and NAME.cites, by either; a folder as OGB unpacks it; an edge list;
- * GraphML, GML, Pajek, NCOL, LGL, UCINET DL, DIMACS (builds with igraph); a set of many graphs, as
- * a folder of TU Dortmund or OGB or a text of structure2vec. Text may be gzipped. GNN_EIO;
- * GNN_EFORMAT and GNN_ENUMERIC name file, line or array, what was expected and what came;
+ * GraphML, GML, Pajek, NCOL, LGL, UCINET DL, DIMACS, GraphDB (builds with igraph); a set of many
+ * graphs, as a folder of TU Dortmund or OGB or a text of structure2vec. Text may be gzipped.
+ * GNN_EIO; GNN_EFORMAT and GNN_ENUMERIC name file, line or array, what was expected and what came;
  * GNN_EUNSUPPORTED. A set without masks gets one split drawn by `seed` 0: 20 a class, 500, 1000
  * (fewer where there are not enough nodes). An edge list or what igraph reads is links alone: no
  * features, no classes, labels -1, and a split that holds no node, until gnn_data_add_csv brings

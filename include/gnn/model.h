@@ -24,7 +24,8 @@ typedef enum {
 
 /**
  * One step: what it is, what it reads by name, and its settings. Names are those of earlier steps,
- * or of inputs that come with each run. Zero in a field means its default. Strings are copied.
+ * or of inputs that come with each run. Zero in a field means its default; a field that the kind does
+ * not read must be zero (GNN_EINVALID names it). Strings are copied.
  *
  *     kind          puts out                                      reads besides the names
  *     LAYER         one hop                                       layer, graph, share

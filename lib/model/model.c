@@ -152,6 +152,17 @@ int gnn__step_take(gnn_step_t *full, const gnn_step_t *step, size_t size, size_t
                       size);
 }
 
+static int take_step(gnn_step_t *full, const gnn_step_t *step, size_t size, size_t config_size,
+                     int64_t index)
+{
+    GNN_TRY(gnn__step_take(full, step, size, config_size));
+    const int rc = gnn__step_check_unread(full);
+    if (rc == GNN_OK)
+        return rc;
+    return full->name ? gnn__error_prefix(rc, "step %s", full->name)
+                      : gnn__error_prefix(rc, "step %lld", (long long)index);
+}
+
 int gnn_model_from_steps_sized(gnn_model_t **model, gnn_context_t *context, int64_t count,
                                const gnn_step_t *steps, size_t size, size_t config_size)
 {
@@ -163,8 +174,8 @@ int gnn_model_from_steps_sized(gnn_model_t **model, gnn_context_t *context, int6
     int rc = GNN_OK;
     GNN_TRY(gnn__new(&full, count < 0 ? 0 : count, sizeof *full, "a model's steps"));
     for (int64_t k = 0; k < count && rc == GNN_OK; k++)
-        rc = gnn__step_take(&full[k], (const void *)((const char *)steps + (size_t)k * size), size,
-                            config_size);
+        rc = take_step(&full[k], (const void *)((const char *)steps + (size_t)k * size), size,
+                       config_size, k);
     if (rc == GNN_OK)
         rc = gnn__model_make(model, context, count, full, true, -1);
     gnn_free(full);

@@ -96,6 +96,9 @@ int gnn__model_name_fields(gnn_model_t *model);
 /* A program's step, whose struct and config may be shorter or longer than this library's.
  * GNN_EUNSUPPORTED if it sets what the library does not know. */
 int gnn__step_take(gnn_step_t *full, const gnn_step_t *step, size_t size, size_t config_size);
+/* GNN_EINVALID with the name of a field that has a value, and that this kind of step does not
+ * read. */
+int gnn__step_check_unread(const gnn_step_t *step);
 /* gnn_model_from_steps, or with `named` false gnn_model_new; GNN_ESHAPE before anything large is
  * allocated if there are over `most` parameters (-1: any). */
 int gnn__model_make(gnn_model_t **model, gnn_context_t *context, int64_t count,

@@ -27,6 +27,19 @@ typedef struct gnn__step_input {
 #define GNN__MANY_INPUTS GNN__INPUT(input), GNN__INPUT(second), GNN__OTHERS
 #define GNN__MANY_NEEDED GNN__INPUT(input), GNN__NEEDED(second), GNN__OTHERS
 
+/* Fields that a kind of step reads, as their places: GNN__READS(GNN__AT(in), GNN__AT(out)). */
+typedef struct gnn__offsets {
+    const size_t *at;
+    size_t count;
+} gnn__offsets_t;
+
+/* clang-format off */
+#define GNN__READS(...) \
+    {(const size_t[]){__VA_ARGS__}, sizeof((const size_t[]){__VA_ARGS__}) / sizeof(size_t)}
+#define GNN__AT(field) offsetof(gnn_step_t, field)
+#define GNN__CONFIG_AT(field) offsetof(gnn_layer_config_t, field)
+/* clang-format on */
+
 /* What scores read beside the rows that a step projects or is given: the last inputs of steps that
  * attend. */
 #define GNN__SCORE_INPUTS                                                                \
@@ -55,10 +68,12 @@ typedef struct gnn__step_row {
     const gnn__step_input_t *inputs;
     int n_inputs;
     bool uses_graph;      /* the graph of .graph must be given; `declare` may say otherwise */
+    gnn__offsets_t reads; /* its fields besides kind, name, inputs, .layer and .graph */
     bool has_config;      /* .layer is a part of the step */
-    gnn__growth_t growth; /* `declare` may say otherwise */
-    unsigned senders;     /* where it hears: bit k, input k is the senders' */
-    unsigned edges;       /* and bit k, input k is on edges */
+    gnn__offsets_t config_reads; /* the fields of .layer that it reads; none listed: all */
+    gnn__growth_t growth;        /* `declare` may say otherwise */
+    unsigned senders;            /* where it hears: bit k, input k is the senders' */
+    unsigned edges;              /* and bit k, input k is on edges */
     int priors;   /* the input that is .prior_0, which the others follow; 0: there is none */
     bool attends; /* can give its attention weights, where its aggregator has scores */
     /* Checks the step's own fields, and its widths where they stand in them; NULL: nothing to

@@ -74,7 +74,7 @@ static int copy_model(gnn_gates_t *h, gnn_context_t *context, const gnn_model_t 
         steps[k] = *gnn_model_step(model, k);
     for (int64_t k = 0; k < h->n_layers; k++)
         steps[h->layers[k].step].gate = h->layers[k].name;
-    int rc = gnn_model_from_steps(&h->model, context, n, steps);
+    int rc = gnn__model_make(&h->model, context, n, steps, true, -1);
     gnn_free(steps);
     return rc == GNN_OK ? copy_numbers(h->model, model) : rc;
 }

@@ -66,6 +66,13 @@ expect "two seeds on two splits" "$citation" --data "$data" --model mlp --epochs
 expect "the last line" grep -Eq '^test accuracy [0-9.]+ \+- [0-9.]+ over 2 splits with 2 seeds each$' last
 expect "a checkpoint for each" test -s two.split0-seed0 -a -s two.split1-seed1
 
+# ---- settings of papers, by the set's name ----
+for set in cora:2e-05 citeseer:0.0002 pubmed:0.0002; do
+    cp "$data" "${set%:*}.npz"
+    expect "SGC on ${set%:*}" "$citation" --data "${set%:*}.npz" --model sgc --epochs 1 --json
+    expect "its weight decay" grep -q "\"weight_decay\": ${set#*:}," last
+done
+
 # ---- a diffused graph ----
 diffused() {
     "$citation" --data karate --model gcn --epochs 40 --diffusion "$@"

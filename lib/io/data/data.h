@@ -84,6 +84,8 @@ int gnn__data_read_igraph(gnn_data_t *data, const char *path);
 bool gnn__data_igraph_ending(const char *path);
 /* Does a text that begins so (blanks aside) belong to one of them? */
 bool gnn__data_igraph_head(const char *head);
+/* A form that is no text: its first bytes say nothing about it. */
+bool gnn__data_igraph_binary(const char *path);
 
 /* What a set of a graph alone lacks: no features, no labels, one split that holds no node. */
 int gnn__data_fill_rest(gnn_data_t *data);
@@ -110,11 +112,13 @@ void gnn__data_free_class_names(gnn_data_t *data);
 int gnn__data_from_arrays(gnn_data_t *data, const gnn_arrays_t *arrays);
 
 /* Fills `to` with `from` in another order: row r is row order[r], in the graph, if there is one,
- * and in features, labels and masks; the rest is copied as it stands. On failure, and in the end,
- * the caller frees the rows. */
+ * and in features, labels and masks; arrays are left out, the rest is copied as it stands. On
+ * failure, and in the end, the caller frees the rows. */
 int gnn__data_arrange(gnn_data_t *to, const gnn_data_t *from, const int64_t *order);
-/* Arrays on edges, in their place: row k becomes row order[k] of before. */
-int gnn__data_arrange_edges(gnn_data_t *data, const int64_t *order);
+/* Fills the arrays that `to` lacks yet: on nodes, row r is row nodes[r], on edges row edges[r];
+ * elsewhere, and where an order is NULL, rows stay as they are. */
+int gnn__data_arrange_arrays(gnn_data_t *to, const gnn_data_t *from, const int64_t *nodes,
+                             const int64_t *edges);
 /* Makes borrowed features the set's own, before they are written. */
 int gnn__data_own_features(gnn_data_t *data);
 /* Frees graph, features, labels, masks and arrays. */

@@ -177,6 +177,8 @@ static int follow(gnn_data_t *made, const gnn_data_t *data)
     for (int64_t r = 0; r < made->n; r++)
         made->order[r] = r < data->n ? data->order[r] : r;
     int rc = gnn__data_arrange(&arranged, made, made->order);
+    if (rc == GNN_OK && made->graph)
+        rc = gnn__data_arrange_arrays(&arranged, made, made->order, NULL);
     if (rc == GNN_OK)
         SWAP(gnn_data_t, arranged, *made);
     gnn__data_free_rows(&arranged);

@@ -62,7 +62,8 @@ static int choose(read_t *read, const char *path)
         gnn_free(prefix);
         return GNN_OK;
     }
-    if (named == gnn__data_read_linqs || named == gnn__data_read_npz) {
+    if (named == gnn__data_read_linqs || named == gnn__data_read_npz ||
+        gnn__data_igraph_binary(path)) {
         *read = named;
         return GNN_OK;
     }

@@ -32,32 +32,42 @@ static int arrange_sparse(gnn_sparse_t *to, const gnn_sparse_t *from, const int6
     return GNN_OK;
 }
 
-/* Edges and graphs keep their numbers. */
-static int arrange_arrays(gnn_data_t *to, const gnn_data_t *from, const int64_t *order)
+/* A copy of `from` in another order; NULL: in the same. What is there is `to`'s own, after a failure
+ * too. */
+static int arrange_array(gnn__data_array_t *to, const gnn__data_array_t *from, const int64_t *order)
 {
-    for (int64_t k = 0; k < from->n_arrays && to->graph; k++) {
-        const gnn__data_array_t *a = &from->arrays[k];
-        GNN_TRY(gnn_data_array_set(to, a->place, &a->array));
-        if (a->place == GNN_ON_NODES)
-            gather((void *)to->arrays[to->n_arrays - 1].array.data, a->array.data, from->n,
-                   (size_t)(a->array.count / from->n) * gnn__element(a->array.dtype)->size, order);
-    }
+    const gnn_array_t *a = &from->array;
+    const size_t size = gnn__element(a->dtype)->size;
+    const int64_t rows = a->ndim > 0 ? a->shape[0] : 1;
+    char *name;
+    void *values;
+    GNN_TRY(gnn__strdup(&name, a->name));
+    to->array = *a;
+    to->array.name = name;
+    to->array.data = NULL;
+    GNN_TRY(gnn__new(&values, a->count, size, a->name));
+    to->array.data = values;
+    if (order && rows > 0)
+        gather(values, a->data, rows, (size_t)(a->count / rows) * size, order);
+    else if (a->count > 0)
+        memcpy(values, a->data, (size_t)a->count * size);
+    if (from->rows.data)
+        to->rows = gnn_tensor(values, from->rows.rows, from->rows.cols);
     return GNN_OK;
 }
 
-int gnn__data_arrange_edges(gnn_data_t *data, const int64_t *order)
+int gnn__data_arrange_arrays(gnn_data_t *to, const gnn_data_t *from, const int64_t *nodes,
+                             const int64_t *edges)
 {
-    const int64_t m = gnn_graph_n_edges(data->graph);
-    for (int64_t k = 0; k < data->n_arrays && m > 0; k++) {
-        gnn__data_array_t *a = &data->arrays[k];
-        const size_t row = (size_t)(a->array.count / m) * gnn__element(a->array.dtype)->size;
-        char *before;
-        if (a->place != GNN_ON_EDGES || row == 0)
-            continue;
-        GNN_TRY(gnn__new(&before, m, row, a->array.name));
-        memcpy(before, a->array.data, (size_t)m * row);
-        gather((void *)a->array.data, before, m, row, order);
-        gnn_free(before);
+    GNN_TRY(gnn__new(&to->arrays, from->n_arrays, sizeof *to->arrays, "a list of arrays"));
+    to->arrays_room = from->n_arrays;
+    for (int64_t k = 0; k < from->n_arrays; k++) {
+        const gnn_data_place_t place = from->arrays[k].place;
+        to->arrays[to->n_arrays++].place = place;
+        GNN_TRY(arrange_array(&to->arrays[k], &from->arrays[k],
+                              place == GNN_ON_NODES   ? nodes
+                              : place == GNN_ON_EDGES ? edges
+                                                      : NULL));
     }
     return GNN_OK;
 }
@@ -95,11 +105,11 @@ int gnn__data_arrange(gnn_data_t *to, const gnn_data_t *from, const int64_t *ord
     for (int k = 0; k < 3; k++)
         for (int64_t s = 0; to->masks[k] && s < from->n_splits; s++)
             gather(to->masks[k][s], from->masks[k][s], n, 1, order);
-    return arrange_arrays(to, from, order);
+    return GNN_OK;
 }
 
-/* Edges take the numbers of the places where receivers hear them, and their arrays follow: row k is
- * old[k] of before. A graph with spans, which number no pairs, keeps the numbers that it has. */
+/* Edges take the numbers of the places where receivers hear them: edge k was (*old)[k] before. A
+ * graph with spans, which number no pairs, keeps the numbers that it has: NULL. */
 static int place_edges(gnn_data_t *made, int64_t **old)
 {
     *old = NULL;
@@ -107,12 +117,7 @@ static int place_edges(gnn_data_t *made, int64_t **old)
         return GNN_OK;
     GNN_TRY(gnn__new(old, gnn_graph_n_edges(made->graph), sizeof **old, "an order of edges"));
     gnn__graph_place_edges(made->graph, *old);
-    int rc = gnn__data_arrange_edges(made, *old);
-    if (rc != GNN_OK) {
-        gnn_free(*old);
-        *old = NULL;
-    }
-    return rc;
+    return GNN_OK;
 }
 
 int gnn_data_reorder(gnn_data_t *data)
@@ -130,14 +135,16 @@ int gnn_data_reorder(gnn_data_t *data)
     GNN_CHECK(gnn_graph_community_order(data->graph, order));
     GNN_CHECK(gnn__data_arrange(&made, data, order));
     GNN_CHECK(place_edges(&made, &edges));
+    GNN_CHECK(gnn__data_arrange_arrays(&made, data, order, edges));
     before = *data;
     *data = made;
     made = before;
     data->order = order;
     data->edge_order = edges;
-    order = NULL;
+    order = edges = NULL;
 done:
     gnn__data_free_rows(&made);
     gnn_free(order);
+    gnn_free(edges);
     return rc;
 }

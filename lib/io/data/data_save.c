@@ -218,17 +218,18 @@ done:
     return rc;
 }
 
-/* Edges have the numbers again that they had before gnn_data_reorder. */
-static int restore_edges(gnn_data_t *file, const int64_t *order)
+/* Nodes and edges have the numbers again that they had before gnn_data_reorder. */
+static int restore(gnn_data_t *file, const gnn_data_t *data, const int64_t *rank)
 {
-    int64_t *rank;
-    if (!order)
-        return GNN_OK;
-    GNN_TRY(gnn__order_invert(gnn_graph_n_edges(file->graph), order, &rank));
-    int rc = gnn__graph_rename_edges(file->graph, order);
+    const int64_t *order = data->edge_order;
+    int64_t *edges = NULL;
+    GNN_TRY(gnn__data_arrange(file, data, rank));
+    if (order)
+        GNN_TRY(gnn__order_invert(gnn_graph_n_edges(file->graph), order, &edges));
+    int rc = order ? gnn__graph_rename_edges(file->graph, order) : GNN_OK;
     if (rc == GNN_OK)
-        rc = gnn__data_arrange_edges(file, rank);
-    gnn_free(rank);
+        rc = gnn__data_arrange_arrays(file, data, rank, edges);
+    gnn_free(edges);
     return rc;
 }
 
@@ -250,9 +251,7 @@ int gnn_data_save(const gnn_data_t *data, const char *path)
     if (!data->order)
         return save(data, path);
     GNN_TRY(gnn__order_invert(data->n, data->order, &rank));
-    int rc = gnn__data_arrange(&file, data, rank);
-    if (rc == GNN_OK)
-        rc = restore_edges(&file, data->edge_order);
+    int rc = restore(&file, data, rank);
     if (rc == GNN_OK)
         rc = save(&file, path);
     gnn__data_free_rows(&file);

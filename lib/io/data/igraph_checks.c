@@ -307,3 +307,43 @@ int gnn__check_dimacs(gnn__text_t *text)
     return n > 0 ? GNN_OK
                  : gnn__error(GNN_EFORMAT, "%s: no line \"p\" tells a number of nodes", text->name);
 }
+
+/* ---- GraphDB: little-endian words of 16 bits ---- */
+
+typedef struct words {
+    const gnn__text_t *text;
+    int64_t at; /* byte of the next word */
+} words_t;
+
+static int next_number(words_t *w, const char *what, int64_t *number)
+{
+    const unsigned char *c = (const unsigned char *)w->text->data + w->at;
+    if (w->at + 2 > w->text->size)
+        return gnn__error(GNN_EFORMAT, "%s: byte %lld: %s is expected, the file ends",
+                          w->text->name, (long long)w->at, what);
+    *number = c[0] | c[1] << 8;
+    w->at += 2;
+    return GNN_OK;
+}
+
+/* For each node how many others it leads to, and these. igraph would make the nodes that links
+ * name. */
+int gnn__check_graphdb(gnn__text_t *text)
+{
+    words_t w = {.text = text};
+    int64_t n, degree, node;
+    GNN_TRY(next_number(&w, "a number of nodes", &n));
+    for (int64_t i = 0; i < n; i++) {
+        GNN_TRY(next_number(&w, "a number of links", &degree));
+        for (int64_t k = 0; k < degree; k++) {
+            GNN_TRY(next_number(&w, "a node", &node));
+            if (node >= n)
+                return gnn__error(GNN_EFORMAT, "%s: byte %lld: node %lld, there are 0 to %lld",
+                                  text->name, (long long)w.at - 2, (long long)node, (long long)n - 1);
+        }
+    }
+    if (w.at == text->size)
+        return GNN_OK;
+    return gnn__error(GNN_EFORMAT, "%s: byte %lld: %lld nodes end here, the file has %lld bytes",
+                      text->name, (long long)w.at, (long long)n, (long long)text->size);
+}

@@ -10,5 +10,6 @@ int gnn__check_gml(gnn__text_t *text);
 int gnn__check_pajek(gnn__text_t *text);
 int gnn__check_dl(gnn__text_t *text);
 int gnn__check_dimacs(gnn__text_t *text);
+int gnn__check_graphdb(gnn__text_t *text);
 
 #endif

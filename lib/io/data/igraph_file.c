@@ -10,17 +10,19 @@ typedef struct form {
     const char *head; /* what the first bytes say in any case; NULL: they do not tell */
     gnn__igraph_form_t form;
     int (*check)(gnn__text_t *text); /* NULL: igraph takes what the bytes fill */
+    bool binary;                     /* no text: the ending alone tells */
 } form_t;
 
 static const form_t forms[] = {
-    {".graphml", "GraphML", "<", GNN__IGRAPH_GRAPHML, gnn__check_graphml},
-    {".gml", "GML", "graph", GNN__IGRAPH_GML, gnn__check_gml},
-    {".net", "Pajek", "*", GNN__IGRAPH_PAJEK, gnn__check_pajek},
-    {".ncol", "NCOL", NULL, GNN__IGRAPH_NCOL, NULL},
-    {".lgl", "LGL", NULL, GNN__IGRAPH_LGL, NULL},
-    {".dl", "UCINET DL", "dl ", GNN__IGRAPH_DL, gnn__check_dl},
-    {".dimacs", "DIMACS", NULL, GNN__IGRAPH_DIMACS, gnn__check_dimacs},
-    {".col", "DIMACS", NULL, GNN__IGRAPH_DIMACS, gnn__check_dimacs},
+    {".graphml", "GraphML", "<", GNN__IGRAPH_GRAPHML, gnn__check_graphml, false},
+    {".gml", "GML", "graph", GNN__IGRAPH_GML, gnn__check_gml, false},
+    {".net", "Pajek", "*", GNN__IGRAPH_PAJEK, gnn__check_pajek, false},
+    {".ncol", "NCOL", NULL, GNN__IGRAPH_NCOL, NULL, false},
+    {".lgl", "LGL", NULL, GNN__IGRAPH_LGL, NULL, false},
+    {".dl", "UCINET DL", "dl ", GNN__IGRAPH_DL, gnn__check_dl, false},
+    {".dimacs", "DIMACS", NULL, GNN__IGRAPH_DIMACS, gnn__check_dimacs, false},
+    {".col", "DIMACS", NULL, GNN__IGRAPH_DIMACS, gnn__check_dimacs, false},
+    {".graphdb", "GraphDB", NULL, GNN__IGRAPH_GRAPHDB, gnn__check_graphdb, true},
 };
 enum { FORMS = sizeof forms / sizeof forms[0] };
 
@@ -44,6 +46,12 @@ static const form_t *by_head(const char *head)
 bool gnn__data_igraph_ending(const char *path)
 {
     return by_ending(path) != NULL;
+}
+
+bool gnn__data_igraph_binary(const char *path)
+{
+    const form_t *form = by_ending(path);
+    return form && form->binary;
 }
 
 bool gnn__data_igraph_head(const char *head)
@@ -105,9 +113,12 @@ static int read_text(gnn_data_t *data, gnn__text_t *text, const form_t *form)
 int gnn__data_read_igraph(gnn_data_t *data, const char *path)
 {
     gnn__text_t text;
-    GNN_TRY(gnn__text_open_limits(&text, path, data->limits));
+    const bool binary = gnn__data_igraph_binary(path);
+    GNN_TRY(binary ? gnn__bytes_open(&text, path, data->limits)
+                   : gnn__text_open_limits(&text, path, data->limits));
     const char *head = text.data + text.start;
-    int rc = read_text(data, &text, choose(path, head + strspn(head, " \t\r\n")));
+    const form_t *form = binary ? by_ending(path) : choose(path, head + strspn(head, " \t\r\n"));
+    int rc = read_text(data, &text, form);
     gnn__text_free(&text);
     return rc;
 }

@@ -15,6 +15,7 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
 }
 
 const gnn__step_row_t gnn__step_kind_add = {.name = "add",
+                                            .reads = GNN__READS(GNN__AT(factor)),
                                             .inputs = inputs,
                                             .n_inputs = 2,
                                             .growth = GNN__GROWS_BY_ROW,

@@ -18,6 +18,7 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
 }
 
 const gnn__step_row_t gnn__step_kind_dropout = {.name = "dropout",
+                                                .reads = GNN__READS(GNN__AT(rate)),
                                                 .inputs = inputs,
                                                 .n_inputs = 1,
                                                 .growth = GNN__GROWS_BY_ROW,

@@ -28,6 +28,7 @@ static int prepare(const gnn__model_step_t *s, gnn_graph_t *graph, gnn_flag_t ba
 }
 
 const gnn__step_row_t gnn__step_kind_edge_rows = {.name = "edge_rows",
+                                                  .reads = GNN__READS(GNN__AT(side)),
                                                   .inputs = inputs,
                                                   .n_inputs = 1,
                                                   .uses_graph = true,

@@ -27,11 +27,13 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
     return gnn_tape_gather(r->tape, gnn__step_value(r, s, "table"), in[0]);
 }
 
-const gnn__step_row_t gnn__step_kind_embed = {.name = "embed",
-                                              .inputs = inputs,
-                                              .n_inputs = 1,
-                                              .growth = GNN__GROWS_BY_ROW,
-                                              .check = check,
-                                              .declare = declare,
-                                              .width = width,
-                                              .record = record};
+const gnn__step_row_t gnn__step_kind_embed = {
+    .name = "embed",
+    .reads = GNN__READS(GNN__AT(in), GNN__AT(out), GNN__AT(share), GNN__AT(share_fields)),
+    .inputs = inputs,
+    .n_inputs = 1,
+    .growth = GNN__GROWS_BY_ROW,
+    .check = check,
+    .declare = declare,
+    .width = width,
+    .record = record};

@@ -25,6 +25,7 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
 }
 
 const gnn__step_row_t gnn__step_kind_input = {.name = "input",
+                                              .reads = GNN__READS(GNN__AT(out)),
                                               .inputs = inputs,
                                               .n_inputs = 1,
                                               .growth = GNN__GROWS_BY_ROW,

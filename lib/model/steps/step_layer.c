@@ -151,20 +151,21 @@ static int prepare(const gnn__model_step_t *s, gnn_graph_t *graph, gnn_flag_t ba
     return gnn_layer_prepare(s->layer, graph, backward);
 }
 
-const gnn__step_row_t gnn__step_kind_layer = {.name = "layer",
-                                              .inputs = inputs,
-                                              .n_inputs = SCORES + GNN__N_SCORE_INPUTS,
-                                              .uses_graph = true,
-                                              .has_config = true,
-                                              .attends = true,
-                                              .check = check,
-                                              .declare = declare,
-                                              .width = width,
-                                              .record = record,
-                                              .growth = GNN__GROWS_HEARS,
-                                              .senders = 1u << SENDERS,
-                                              .edges = 1u << EDGE_FEATURES | 1u << EDGE_WEIGHT |
-                                                       1u << EDGE_BIAS,
-                                              .priors = SCORES + 2,
-                                              .send = send,
-                                              .prepare = prepare};
+const gnn__step_row_t gnn__step_kind_layer = {
+    .name = "layer",
+    .reads = GNN__READS(GNN__AT(share), GNN__AT(share_fields)),
+    .inputs = inputs,
+    .n_inputs = SCORES + GNN__N_SCORE_INPUTS,
+    .uses_graph = true,
+    .has_config = true,
+    .attends = true,
+    .check = check,
+    .declare = declare,
+    .width = width,
+    .record = record,
+    .growth = GNN__GROWS_HEARS,
+    .senders = 1u << SENDERS,
+    .edges = 1u << EDGE_FEATURES | 1u << EDGE_WEIGHT | 1u << EDGE_BIAS,
+    .priors = SCORES + 2,
+    .send = send,
+    .prepare = prepare};

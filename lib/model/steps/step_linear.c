@@ -48,11 +48,14 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
                      : gnn_tape_linear(r->tape, in[0], weight, bias);
 }
 
-const gnn__step_row_t gnn__step_kind_linear = {.name = "linear",
-                                               .inputs = inputs,
-                                               .n_inputs = 1,
-                                               .growth = GNN__GROWS_BY_ROW,
-                                               .check = check,
-                                               .declare = declare,
-                                               .width = width,
-                                               .record = record};
+const gnn__step_row_t gnn__step_kind_linear = {
+    .name = "linear",
+    .reads = GNN__READS(GNN__AT(in), GNN__AT(out), GNN__AT(bias), GNN__AT(share),
+                        GNN__AT(share_fields), GNN__AT(transposed), GNN__AT(row), GNN__AT(rows)),
+    .inputs = inputs,
+    .n_inputs = 1,
+    .growth = GNN__GROWS_BY_ROW,
+    .check = check,
+    .declare = declare,
+    .width = width,
+    .record = record};

@@ -45,11 +45,14 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
                          s->running ? &running : NULL, (gnn_real_t)0.1);
 }
 
-const gnn__step_row_t gnn__step_kind_norm = {.name = "norm",
-                                             .inputs = inputs,
-                                             .n_inputs = 1,
-                                             .growth = GNN__GROWS_BY_ROW,
-                                             .check = check,
-                                             .declare = declare,
-                                             .width = width,
-                                             .record = record};
+const gnn__step_row_t gnn__step_kind_norm = {
+    .name = "norm",
+    .reads =
+        GNN__READS(GNN__AT(in), GNN__AT(norm), GNN__AT(eps), GNN__AT(share), GNN__AT(share_fields)),
+    .inputs = inputs,
+    .n_inputs = 1,
+    .growth = GNN__GROWS_BY_ROW,
+    .check = check,
+    .declare = declare,
+    .width = width,
+    .record = record};

@@ -41,6 +41,7 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
 }
 
 const gnn__step_row_t gnn__step_kind_op = {.name = "op",
+                                           .reads = GNN__READS(GNN__AT(op), GNN__AT(options)),
                                            .inputs = inputs,
                                            .n_inputs = 8,
                                            .uses_graph = true,

@@ -44,10 +44,13 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
     return gnn_tape_repeat_rows(r->tape, rows, segments > 0 ? segments : 1);
 }
 
-const gnn__step_row_t gnn__step_kind_parameter = {.name = "parameter",
-                                                  .inputs = NULL,
-                                                  .uses_graph = true,
-                                                  .check = check,
-                                                  .declare = declare,
-                                                  .width = width,
-                                                  .record = record};
+const gnn__step_row_t gnn__step_kind_parameter = {
+    .name = "parameter",
+    .reads = GNN__READS(GNN__AT(rows), GNN__AT(out), GNN__AT(each_segment), GNN__AT(factor),
+                        GNN__AT(share), GNN__AT(share_fields)),
+    .inputs = NULL,
+    .uses_graph = true,
+    .check = check,
+    .declare = declare,
+    .width = width,
+    .record = record};

@@ -8,5 +8,9 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
     return gnn_tape_scale(r->tape, in[0], s->step.factor == 0 ? 1 : s->step.factor);
 }
 
-const gnn__step_row_t gnn__step_kind_scale = {
-    .name = "scale", .inputs = inputs, .n_inputs = 1, .growth = GNN__GROWS_BY_ROW, .record = record};
+const gnn__step_row_t gnn__step_kind_scale = {.name = "scale",
+                                              .reads = GNN__READS(GNN__AT(factor)),
+                                              .inputs = inputs,
+                                              .n_inputs = 1,
+                                              .growth = GNN__GROWS_BY_ROW,
+                                              .record = record};

@@ -46,10 +46,12 @@ static gnn_var_t record(gnn__recording_t *r, const gnn__model_step_t *s, const g
                          t->columns > 0 ? t->columns : cols - t->column);
 }
 
-const gnn__step_row_t gnn__step_kind_view = {.name = "view",
-                                             .inputs = inputs,
-                                             .n_inputs = 1,
-                                             .check = check,
-                                             .declare = declare,
-                                             .width = width,
-                                             .record = record};
+const gnn__step_row_t gnn__step_kind_view = {
+    .name = "view",
+    .reads = GNN__READS(GNN__AT(row), GNN__AT(rows), GNN__AT(column), GNN__AT(columns)),
+    .inputs = inputs,
+    .n_inputs = 1,
+    .check = check,
+    .declare = declare,
+    .width = width,
+    .record = record};
