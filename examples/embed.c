@@ -1,8 +1,10 @@
-/* Sentences to vectors, by a pretrained model: written as .npy or .npz, or ranked against a query.
+/* Sentences to vectors, by a pretrained model: written as .npy or .npz, drawn as a map of their
+ * similarities, or ranked against a query.
  *
  *     sh examples/fetch-minilm.sh
  *     embed --input sentences.txt --output vectors.npy
  *     embed --input sentences.txt --query "a song about winter" --top 3
+ *     embed --input sentences.txt --heatmap similar.svg
  */
 #include "options.h"
 #include "program.h"
@@ -17,7 +19,7 @@
 #include <unistd.h>
 
 typedef struct {
-    const char *model, *input, *output, *query;
+    const char *model, *input, *output, *query, *heatmap;
     int64_t top, threads;
     int json, precision;
 } options_t;
@@ -186,6 +188,45 @@ static int rank(const options_t *o, const gnn_pretrained_t *p, gnn_context_t *co
     return rc;
 }
 
+/* The cosine of each pair of lines; a line that is long is cut in the picture. */
+static int draw_cosines(FILE *file, const options_t *o, const lines_t *lines,
+                        const gnn_tensor_t *vectors)
+{
+    const int64_t n = lines->count;
+    char subtitle[200];
+    gnn_tensor_t cells = gnn_tensor(calloc((size_t)(n * n) + 1, sizeof *cells.data), n, n);
+    if (!cells.data)
+        return GNN_EMEMORY;
+    for (int64_t k = 0; k < n * n; k++)
+        cells.data[k] = (gnn_real_t)cosine(vectors->data + k / n * vectors->cols,
+                                           vectors->data + k % n * vectors->cols, vectors->cols);
+    snprintf(subtitle, sizeof subtitle, "cosines of %lld lines of %.150s", (long long)n, o->input);
+    const int rc = gnn_svg_heatmap(file, &(gnn_heatmap_t){.values = cells,
+                                                          .row_labels = lines->at,
+                                                          .col_labels = lines->at,
+                                                          .title = "Which lines are alike",
+                                                          .subtitle = subtitle,
+                                                          .mark_row = -1,
+                                                          .mark_col = -1});
+    free(cells.data);
+    return rc;
+}
+
+static int write_heatmap(const options_t *o, const lines_t *lines, const gnn_tensor_t *vectors)
+{
+    enum { MOST_LINES = 1000 };
+    if (lines->count > MOST_LINES) {
+        fprintf(stderr, "embed: --heatmap: %lld lines, a picture has at most %d\n",
+                (long long)lines->count, MOST_LINES);
+        return GNN_ESTOPPED;
+    }
+    FILE *file = fopen(o->heatmap, "w");
+    if (!file)
+        return no_text(o->heatmap);
+    const int rc = draw_cosines(file, o, lines, vectors);
+    return fclose(file) != 0 && rc == GNN_OK ? no_text(o->heatmap) : rc;
+}
+
 /* ---- the whole ---- */
 
 static void say(const options_t *o, const gnn_pretrained_t *p, const lines_t *lines, int64_t width,
@@ -198,7 +239,8 @@ static void say(const options_t *o, const gnn_pretrained_t *p, const lines_t *li
                (long long)width, opened, took);
     else
         fprintf(stderr,
-                "%s: %lld lines to vectors of %lld in %.2f s, %.0f words a second; opened in %.2f s\n",
+                "%s: %lld lines to vectors of %lld in %.2f s, %.0f words a second; "
+                "opened in %.2f s\n",
                 gnn_pretrained_architecture(p), (long long)lines->count, (long long)width, took,
                 took > 0 ? (double)lines->words / took : 0, opened);
 }
@@ -223,6 +265,8 @@ static int run(const options_t *o, gnn_context_t *context, gnn_pretrained_t **p,
         say(o, *p, lines, width, opened, seconds() - began);
     if (rc == GNN_OK && o->output)
         rc = write_vectors(o->output, &vectors);
+    if (rc == GNN_OK && o->heatmap)
+        rc = write_heatmap(o, lines, &vectors);
     if (rc == GNN_OK && o->query)
         rc = rank(o, *p, context, lines, &vectors);
     free(vectors.data);
@@ -236,6 +280,7 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         TEXT("input", &o->input, "a sentence in each line; - is standard input", "FILE"),
         OUTPUT("output", &o->output,
                "the vectors, a row a line; in .npz they are called embeddings", "FILE.npy|FILE.npz"),
+        OUTPUT("heatmap", &o->heatmap, "how alike the lines are: the cosine of each pair", "FILE.svg"),
         TEXT("query", &o->query, "ranks the lines by their cosine with this sentence", "\"...\""),
         CHOICE("precision", &o->precision, "of products (gnn/context.h)", "highest|high|medium"),
         WHOLE("top", &o->top, "so many lines of the ranking", 1, 1000000000),
@@ -246,8 +291,8 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         .name = "embed",
         .usage = "[OPTION]...",
         .summary = "Makes a vector of each line of a text by a pretrained model.",
-        .notes =
-            "sh examples/fetch-minilm.sh fetches the model that is used where --model is not given.",
+        .notes = "sh examples/fetch-minilm.sh fetches the model that is used where --model is "
+                 "not given.",
         .options = rows,
         .n_options = (int)(sizeof rows / sizeof *rows)};
     if (!options_read(&program, argc, argv, status))
@@ -255,8 +300,11 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
     if (o->output && !ends_in(o->output, ".npy") && !ends_in(o->output, ".npz"))
         fprintf(stderr, "embed: --output %s: a name that ends in .npy or .npz is expected\n",
                 o->output);
-    else if (!o->output && !o->query && !o->json)
-        fputs("embed: nothing would come of the vectors: give --output FILE.npy or --query \"...\"\n",
+    else if (o->heatmap && !ends_in(o->heatmap, ".svg"))
+        fprintf(stderr, "embed: --heatmap %s: a name that ends in .svg is expected\n", o->heatmap);
+    else if (!o->output && !o->query && !o->heatmap && !o->json)
+        fputs("embed: nothing would come of the vectors: give --output FILE.npy, --heatmap "
+              "FILE.svg or --query \"...\"\n",
               stderr);
     else
         return 1;

@@ -254,6 +254,28 @@ expect "embed without a model" exits 1 "$programs/embed" --model none --input wo
 expect "says which file it misses" grep -q 'none/config.json' last
 expect "embed without anything to write" exits 2 "$programs/embed" --model none --input words.txt
 expect "embed into a file of another kind" exits 2 "$programs/embed" --model none --input words.txt --output words.csv
+expect "embed into a picture of another kind" exits 2 "$programs/embed" --model none --input words.txt --heatmap map.png
+expect "says which" grep -q -- '--heatmap map.png: a name that ends in .svg is expected' last
+golden=${GNN_GOLDEN:-$root/../shared/golden}/checkpoints/bert
+if [ -f "$golden/model.safetensors" ]; then
+    mkdir -p small/pool
+    cp "$golden/config.json" "$golden/model.safetensors" small
+    { printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nred\ngreen\n<blue>\n' && seq 89; } >small/vocab.txt
+    printf '[{"type": "sentence_transformers.models.Transformer", "path": ""}, {"type": "sentence_transformers.models.Pooling", "path": "pool"}]' >small/modules.json
+    printf '{"pooling_mode_mean_tokens": true}' >small/pool/config.json
+    printf 'red 1 2 3\ngreen 4\nred 1 2 3\n5 6 7 8\n' >colours.txt
+    expect "embed draws" "$programs/embed" --model small --input colours.txt --heatmap alike.svg --output alike.npz
+    expect "an SVG of four lines" grep -q 'cosines of 4 lines of colours.txt' alike.svg
+    # Six of the 16 pairs are of equal lines.
+    expect "equal lines have a cosine of 1" test "$(grep -o '>1.00<' alike.svg | wc -l)" -ge 6
+    expect "labels are the lines" grep -q '>5 6 7 8<' alike.svg
+    seq 1001 >long.txt
+    expect "embed draws no page of a million cells" exits 1 "$programs/embed" --model small --input long.txt --heatmap long.svg
+    expect "says how many lines" grep -q -- '--heatmap: 1001 lines, a picture has at most 1000' last
+    expect "embed into no folder" exits 1 "$programs/embed" --model small --input colours.txt --heatmap none/alike.svg
+else
+    echo "SKIP embed on a small model: $golden is not there"
+fi
 model=${GNN_MINILM:-${XDG_CACHE_HOME:-$HOME/.cache}/gnn/all-MiniLM-L6-v2}
 if [ -f "$model/model.safetensors" ]; then
     printf 'a man plays a guitar\nthe stock market fell\nsnow covers the hills\n' >lines.txt
