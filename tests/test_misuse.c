@@ -160,7 +160,8 @@ START_TEST(fields_that_a_step_does_not_read)
 }
 END_TEST
 
-/* What a model tells of its steps makes a model again: configs that were resolved hold all fields. */
+/* What a model tells of its steps makes a model again: configs that were resolved hold all
+ * fields. */
 START_TEST(steps_of_a_model_make_another)
 {
     const gnn_step_t steps[] = {

@@ -13,8 +13,7 @@ extern "C" {
 
 typedef struct gnn_model gnn_model_t;
 
-/** Kinds of steps: GNN_STEP_LAYER (0), GNN_STEP_LINEAR, ... What each does and reads is told below,
- * beside the fields. */
+/** Kinds of steps: GNN_STEP_LAYER (0), GNN_STEP_LINEAR, ... The table below says what each does. */
 typedef enum {
 #define GNN_STEP(id, name) GNN_STEP_##id,
 #include <gnn/tables/steps.def>
@@ -24,8 +23,8 @@ typedef enum {
 
 /**
  * One step: what it is, what it reads by name, and its settings. Names are those of earlier steps,
- * or of inputs that come with each run. Zero in a field means its default; a field that the kind does
- * not read must be zero (GNN_EINVALID names it). Strings are copied.
+ * or of inputs that come with each run. Zero in a field means its default; it must be zero where
+ * the kind does not read it. Strings are copied.
  *
  *     kind          puts out                                      reads besides the names
  *     LAYER         one hop                                       layer, graph, share
