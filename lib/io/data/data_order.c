@@ -32,8 +32,8 @@ static int arrange_sparse(gnn_sparse_t *to, const gnn_sparse_t *from, const int6
     return GNN_OK;
 }
 
-/* A copy of `from` in another order; NULL: in the same. What is there is `to`'s own, after a failure
- * too. */
+/* A copy of `from` in another order; NULL: in the same. What is there is `to`'s own, also after a
+ * failure. */
 static int arrange_array(gnn__data_array_t *to, const gnn__data_array_t *from, const int64_t *order)
 {
     const gnn_array_t *a = &from->array;
