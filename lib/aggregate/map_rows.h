@@ -15,6 +15,7 @@ typedef struct gnn__map_run {
      * row by row. */
     gnn_real_t *table;
     int64_t numbers, low, count;
+    const gnn_real_t *kept; /* those of the positions from 0 on, where the context has them */
     gnn_real_t *own; /* numbers, per thread */
 } gnn__map_run_t;
 
