@@ -171,9 +171,9 @@ static int make_room_for_halves(gnn_parameters_t *parameters)
         return GNN_OK;
     GNN_TRY(gnn__bytes(parameters->length, sizeof *parameters->halves, "weights of 16 bits", &bytes));
     parameters->halves = gnn__aligned(bytes);
-    return parameters->halves ? GNN_OK
-                              : gnn__error(GNN_EMEMORY, "weights of 16 bits: no memory for %zu bytes",
-                                           bytes);
+    return parameters->halves
+               ? GNN_OK
+               : gnn__error(GNN_EMEMORY, "weights of 16 bits: no memory for %zu bytes", bytes);
 }
 
 int gnn__parameters_keep(gnn_parameters_t *parameters, int32_t id, bool bf16, bool turned,

@@ -18,6 +18,7 @@ static inline void rope_turn_head(int64_t pairs, int64_t step, const gnn_real_t 
                                   const gnn_real_t *restrict v, bool add, gnn_real_t *restrict y_u,
                                   gnn_real_t *restrict y_v)
 {
+#pragma omp simd
     for (int64_t t = 0; t < pairs; t++) {
         const int64_t at = t * step;
         const gnn_real_t c = numbers[t], s = sign * numbers[pairs + t];

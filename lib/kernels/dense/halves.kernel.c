@@ -113,9 +113,9 @@ GNN__INLINE void ask_for(const uint16_t *line, int64_t row, int rows)
         __builtin_prefetch(line, 0, 2);
 }
 
-/* One tile: `rows` of x by `outputs` rows of W. Both are constants where this is called. The rows of
- * W that come next are asked for a strip ahead, in the order in which they lie: processors foresee
- * few of several short rows side by side. */
+/* One tile: `rows` of x by `outputs` rows of W. Both are constants where this is called. The rows
+ * of W that come next are asked for a strip ahead, in the order in which they lie: processors
+ * foresee few of several short rows side by side. */
 GNN__INLINE void tile(const gnn__halves_product_t *p, int64_t row, int64_t output, int rows,
                       int outputs, bool bf16)
 {

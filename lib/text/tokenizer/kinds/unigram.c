@@ -19,8 +19,8 @@ static inline void offer(bool single, place_t *to, double score, int64_t begin, 
         *to = (place_t){score, (int32_t)begin, id};
 }
 
-/* SentencePiece's sums are floats, which lie far apart where they are large: its release 0.2.3, other
- * than 0.2.0, counts from 0 again past this sum. */
+/* SentencePiece's sums are floats, which lie far apart where they are large: its release 0.2.3,
+ * other than 0.2.0, counts from 0 again past this sum. */
 static const double far_from_0 = 100000;
 
 /* Sums of the places from k on, the last of which is `front`, less that of k. */
