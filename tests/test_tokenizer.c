@@ -299,6 +299,32 @@ START_TEST(sentencepiece_unigram_and_merges)
 }
 END_TEST
 
+/* At -60,000 floats lie 1/256 apart, and a and b end where ab does; past -100,000 sums count from 0
+ * again. A piece that began before keeps its lead. The ids are those of the package sentencepiece
+ * 0.2.3. */
+START_TEST(sums_of_long_texts_count_anew)
+{
+    static bytes_t b;
+    gnn_tokenizer_t *t = NULL;
+    b.n = 0;
+    put_piece(&b, "<unk>", 0, 2);
+    put_piece(&b, "<s>", 0, 3);
+    put_piece(&b, B, -3, 1);
+    put_piece(&b, "a", -1, 1);
+    put_piece(&b, "b", -1.002f, 1);
+    put_piece(&b, "ab", -2.003f, 1);
+    put_piece(&b, "x", -60000, 1);
+    put_piece(&b, "xba", -60001, 1);
+    put_trainer(&b, 1);
+    ck_ok(gnn_tokenizer_open(&t, write_file("m.model", b.at, b.n)));
+    ck_assert_str_eq(ids_of(t, "xab", plain), "2 6 5");
+    ck_assert_str_eq(ids_of(t, "xxab", plain), "2 6 6 3 4");
+    ck_assert_str_eq(ids_of(t, "xxba", plain), "2 6 7");
+    ck_assert_str_eq(ids_of(t, "xxabxxab", plain), "2 6 6 3 4 6 6 3 4");
+    gnn_tokenizer_free(t);
+}
+END_TEST
+
 /* The ids that llama2.c's model wrote for the text that its documentation gives. */
 START_TEST(scored_merges_of_llama2c)
 {
@@ -461,6 +487,7 @@ int main(void)
     tcase_add_test(c, bytes_wait_until_they_are_characters);
     tcase_add_test(c, long_words_take_no_square_of_time);
     tcase_add_test(c, sentencepiece_unigram_and_merges);
+    tcase_add_test(c, sums_of_long_texts_count_anew);
     tcase_add_test(c, scored_merges_of_llama2c);
     tcase_add_test(c, word_level_of_words_and_characters);
     tcase_add_test(c, learned_merges_and_a_saved_copy);

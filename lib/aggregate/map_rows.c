@@ -1,5 +1,6 @@
 /* A map makes its rows in front of the scratch of the way that runs the call. */
 #include <lib/aggregate/map_rows.h>
+#include <lib/aggregate/map_table.h>
 #include <lib/aggregate/positions.h>
 
 #include <omp.h>
@@ -42,8 +43,9 @@ int gnn__map_scratch(const gnn__plan_t *plan, bool backward, size_t *bytes)
     return plan->map ? memory(plan, NULL, backward, &run, bytes) : GNN_OK;
 }
 
-/* Positions of both sides, and the table if it has no more rows than there are nodes. */
-static void fill_table(const gnn__plan_t *plan, gnn__map_run_t *run, int threads)
+/* Positions of both sides, and a table: the context's, or one of this call if it has no more rows
+ * than there are nodes. */
+static int fill_table(const gnn__plan_t *plan, gnn__map_run_t *run, int threads)
 {
     const int64_t n[SIDES] = {plan->graph->n_dst, plan->graph->n_src};
     int64_t low = INT64_MAX, high = INT64_MIN;
@@ -54,11 +56,16 @@ static void fill_table(const gnn__plan_t *plan, gnn__map_run_t *run, int threads
             high = gnn__max(high, run->positions[s][i]);
         }
     }
+    if (low >= 0 && high >= low)
+        GNN_TRY(gnn__map_table(plan, run->numbers, high, &run->kept));
+    if (run->kept)
+        return GNN_OK;
     run->low = low;
     run->count = high >= low && high - low < n[0] + n[1] ? high - low + 1 : 0;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < run->count; k++)
         plan->map->prepare(&plan->map_shape, low + k, run->table + k * run->numbers);
+    return GNN_OK;
 }
 
 static const gnn_real_t *numbers_of(const gnn__plan_t *plan, const gnn__map_run_t *run, int side,
@@ -67,6 +74,8 @@ static const gnn_real_t *numbers_of(const gnn__plan_t *plan, const gnn__map_run_
     if (run->numbers == 0)
         return NULL;
     const int64_t position = run->positions[side][row];
+    if (run->kept)
+        return run->kept + position * run->numbers;
     if (run->count > 0)
         return run->table + (position - run->low) * run->numbers;
     gnn_real_t *own = run->own + omp_get_thread_num() * gnn__round_up(run->numbers, 16);
@@ -87,7 +96,7 @@ int gnn__map_rows(gnn__plan_t *plan, void *scratch, bool backward, gnn__map_run_
     GNN_TRY(memory(plan, scratch, backward, run, &bytes));
     const int threads = threads_of(plan);
     if (run->numbers > 0)
-        fill_table(plan, run, threads);
+        GNN_TRY(fill_table(plan, run, threads));
     for (int s = 0; s < SIDES; s++) {
         const gnn_tensor_t from = plan->in[inputs[s]],
                            to = {run->rows[s], from.rows, from.cols, from.cols};

@@ -15,7 +15,8 @@ typedef struct gnn__map_run {
      * row by row. */
     gnn_real_t *table;
     int64_t numbers, low, count;
-    gnn_real_t *own; /* numbers, per thread */
+    const gnn_real_t *kept; /* those of the positions from 0 on, where the context has them */
+    gnn_real_t *own;        /* numbers, per thread */
 } gnn__map_run_t;
 
 /* Bytes of scratch that a plan with a map needs in front of its way's; 0 without a map. */

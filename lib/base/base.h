@@ -214,6 +214,9 @@ struct gnn_context {
     /* of dense products; made by the first one that wants them */
     struct gnn__primitives *primitives;
     void (*primitives_free)(struct gnn__primitives *);
+    /* of maps of queries and keys; likewise */
+    struct gnn__map_tables *map_tables;
+    void (*map_tables_free)(struct gnn__map_tables *);
     gnn__arena_t scratch; /* of the running op; see gnn__scratch */
     /* for inference calls; owned, made on first use; freed through tape_free */
     struct gnn_tape *tape;

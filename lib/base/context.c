@@ -61,6 +61,8 @@ void gnn_context_free(gnn_context_t *context)
         context->tape_free(context->tape);
     if (context->primitives)
         context->primitives_free(context->primitives);
+    if (context->map_tables)
+        context->map_tables_free(context->map_tables);
     gnn__arena_free(&context->scratch);
     gnn__profile_free(context->profile);
     gnn_free(context);

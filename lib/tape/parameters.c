@@ -22,6 +22,7 @@ struct gnn_parameters {
     int32_t count, capacity;
     int64_t length; /* of the block, in numbers, padding included */
     gnn_real_t *values, *gradients;
+    uint16_t *halves; /* numbers of 16 bits, where `values` would have them; NULL: none */
 };
 
 enum { ALIGN = 64 / sizeof(gnn_real_t) };
@@ -36,13 +37,12 @@ void gnn_parameters_free(gnn_parameters_t *parameters)
 {
     if (!parameters)
         return;
-    for (int32_t k = 0; k < parameters->count; k++) {
+    for (int32_t k = 0; k < parameters->count; k++)
         gnn_free(parameters->list[k].name);
-        gnn_free((void *)(uintptr_t)parameters->list[k].halves.at);
-    }
     gnn_free(parameters->list);
     gnn_free(parameters->values);
     gnn_free(parameters->gradients);
+    gnn_free(parameters->halves);
     gnn_free(parameters);
 }
 
@@ -162,11 +162,27 @@ void gnn__parameters_clear(gnn_parameters_t *parameters, int32_t id)
 
 /* ---- 16 bits ---- */
 
+/* One block for all, of which only what is kept is touched: blocks of their own would end in small
+ * pages, and a word reads all of them. */
+static int make_room_for_halves(gnn_parameters_t *parameters)
+{
+    size_t bytes;
+    if (parameters->halves)
+        return GNN_OK;
+    GNN_TRY(gnn__bytes(parameters->length, sizeof *parameters->halves, "weights of 16 bits", &bytes));
+    parameters->halves = gnn__aligned(bytes);
+    return parameters->halves
+               ? GNN_OK
+               : gnn__error(GNN_EMEMORY, "weights of 16 bits: no memory for %zu bytes", bytes);
+}
+
 int gnn__parameters_keep(gnn_parameters_t *parameters, int32_t id, bool bf16, bool turned,
                          uint16_t **numbers)
 {
     parameter_t *p = &parameters->list[id];
-    GNN_TRY(gnn__new(numbers, p->rows * p->cols, sizeof **numbers, "weights of 16 bits"));
+    GNN_TRY(make_room_for_halves(parameters));
+    *numbers = parameters->halves + p->offset;
+    memset(*numbers, 0, sizeof **numbers * (size_t)(p->rows * p->cols));
     p->halves = (gnn__halves_t){*numbers, turned ? p->cols : p->rows, turned ? p->rows : p->cols,
                                 bf16, turned};
     return GNN_OK;
@@ -176,7 +192,6 @@ void gnn__parameters_widen(gnn_parameters_t *parameters, const gnn_context_t *co
 {
     parameter_t *p = &parameters->list[id];
     gnn__halves_widen(context, &p->halves, 0, parameters->values + p->offset, p->cols);
-    gnn_free((void *)(uintptr_t)p->halves.at);
     p->halves.at = NULL;
 }
 

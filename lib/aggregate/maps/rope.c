@@ -22,7 +22,7 @@ static const char *wrong(const gnn_aggregate_shape_t *shape)
                                       : NULL;
 }
 
-/* Cosine and sine of every pair. */
+/* Cosines of all pairs, then sines. */
 static int64_t numbers(const gnn_aggregate_shape_t *shape)
 {
     return turned(shape);
@@ -34,8 +34,8 @@ static void prepare(const gnn_aggregate_shape_t *shape, int64_t position, gnn_re
     const double ratio = width > 0 ? pow(shape->options[BASE], -2 / (double)width) : 1;
     double angle = (double)position / shape->options[FACTOR];
     for (int64_t t = 0; t < width / 2; t++) {
-        numbers[2 * t] = (gnn_real_t)cos(angle);
-        numbers[2 * t + 1] = (gnn_real_t)sin(angle);
+        numbers[t] = (gnn_real_t)cos(angle);
+        numbers[width / 2 + t] = (gnn_real_t)sin(angle);
         angle *= ratio;
     }
 }

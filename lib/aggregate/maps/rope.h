@@ -11,20 +11,32 @@ typedef struct rope_layout {
     int64_t pairs, step, apart;
 } rope_layout_t;
 
-/* Turns by the angles times `sign`; numbers are cosine and sine of every pair. */
+/* One head by the angles times `sign`; numbers are the cosines of all pairs, then the sines. u and
+ * v: the firsts and the seconds of the pairs. `step` and `add` are constants where speed counts. */
+static inline void rope_turn_head(int64_t pairs, int64_t step, const gnn_real_t *restrict numbers,
+                                  gnn_real_t sign, const gnn_real_t *restrict u,
+                                  const gnn_real_t *restrict v, bool add, gnn_real_t *restrict y_u,
+                                  gnn_real_t *restrict y_v)
+{
+#pragma omp simd
+    for (int64_t t = 0; t < pairs; t++) {
+        const int64_t at = t * step;
+        const gnn_real_t c = numbers[t], s = sign * numbers[pairs + t];
+        y_u[at] = (add ? y_u[at] : 0) + u[at] * c - v[at] * s;
+        y_v[at] = (add ? y_v[at] : 0) + u[at] * s + v[at] * c;
+    }
+}
+
 static inline void rope_turn(const gnn_aggregate_shape_t *shape, rope_layout_t l, int64_t heads,
                              const gnn_real_t *numbers, gnn_real_t sign, const gnn_real_t *x,
                              bool add, gnn_real_t *y)
 {
     const int64_t d = shape->d_k;
     for (int64_t a = 0; a < heads; a++, x += d, y += d) {
-        for (int64_t t = 0; t < l.pairs; t++) {
-            const int64_t at = t * l.step;
-            const gnn_real_t c = numbers[2 * t], s = sign * numbers[2 * t + 1], u = x[at],
-                             v = x[at + l.apart];
-            y[at] = (add ? y[at] : 0) + u * c - v * s;
-            y[at + l.apart] = (add ? y[at + l.apart] : 0) + u * s + v * c;
-        }
+        if (l.step == 1 && !add)
+            rope_turn_head(l.pairs, 1, numbers, sign, x, x + l.apart, false, y, y + l.apart);
+        else
+            rope_turn_head(l.pairs, l.step, numbers, sign, x, x + l.apart, add, y, y + l.apart);
         for (int64_t at = 2 * l.pairs; at < d; at++)
             y[at] = (add ? y[at] : 0) + x[at];
     }
@@ -55,8 +67,8 @@ static inline void rope_scaled(const gnn_aggregate_shape_t *shape, int64_t posit
     for (int64_t t = 0; t < shape->d_k / 2; t++, frequency *= ratio) {
         const double share = fmin(fmax(kept(o, (double)t, frequency), 0), 1);
         const double angle = (double)position * frequency * (share + (1 - share) / o[ROPE_FACTOR]);
-        numbers[2 * t] = (gnn_real_t)cos(angle);
-        numbers[2 * t + 1] = (gnn_real_t)sin(angle);
+        numbers[t] = (gnn_real_t)cos(angle);
+        numbers[shape->d_k / 2 + t] = (gnn_real_t)sin(angle);
     }
 }
 

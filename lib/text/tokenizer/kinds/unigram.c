@@ -19,10 +19,25 @@ static inline void offer(bool single, place_t *to, double score, int64_t begin, 
         *to = (place_t){score, (int32_t)begin, id};
 }
 
-/* All pieces that begin at k, and the character as an unknown one if no piece is just that. */
-static void offer_pieces(const gnn_tokenizer_t *t, place_t *places, const char *word, int64_t k,
-                         int64_t next, int64_t n)
+/* SentencePiece's sums are floats, which lie far apart where they are large: its release 0.2.3,
+ * other than 0.2.0, counts from 0 again past this sum. */
+static const double far_from_0 = 100000;
+
+/* Sums of the places from k on, the last of which is `front`, less that of k. */
+static void count_anew(place_t *places, int64_t k, int64_t front)
 {
+    const float offset = (float)places[k].score;
+    for (int64_t end = k; end <= front; end++)
+        if (places[end].id != NOTHING)
+            places[end].score = (double)((float)places[end].score - offset);
+}
+
+/* All pieces that begin at k, and the character as an unknown one if no piece is just that. Gives
+ * the last place where one ends. */
+static int64_t offer_pieces(const gnn_tokenizer_t *t, place_t *places, const char *word, int64_t k,
+                            int64_t next, int64_t n)
+{
+    int64_t last = next;
     const bool single = t->rules.single;
     const double before = places[k].score;
     bool alone = false;
@@ -36,9 +51,11 @@ static void offer_pieces(const gnn_tokenizer_t *t, place_t *places, const char *
             continue;
         offer(single, &places[end], before + t->rules.scores[id], k, id);
         alone = alone || end == next;
+        last = gnn__max(last, end);
     }
     if (!alone)
         offer(single, &places[next], before + t->rules.unknown_score, k, UNKNOWN);
+    return last;
 }
 
 /* Turns the chain of pieces, which leads from the end to the start, around: begin becomes the place
@@ -60,9 +77,11 @@ static void encode(const gnn_tokenizer_t *t, gnn__work_t *work, const char *word
         return;
     for (int64_t k = 0; k <= n; k++)
         places[k] = (place_t){0, 0, k ? NOTHING : 0};
-    for (int64_t k = 0, next = 0; k < n; k = next) {
+    for (int64_t k = 0, next = 0, front = 0; k < n; k = next) {
         gnn__utf8_next(word, &next);
-        offer_pieces(t, places, word, k, next, n);
+        if (t->rules.single && fabs(places[k].score) > far_from_0)
+            count_anew(places, k, front);
+        front = gnn__max(front, offer_pieces(t, places, word, k, next, n));
     }
     turn(places, n);
     for (int64_t k = 0; k < n; k = places[k].begin) {
