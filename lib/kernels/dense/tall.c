@@ -14,17 +14,26 @@ enum { GROUPS = 16, MOST_NUMBERS = 1 << 18, A_THREAD = 8 };
 bool gnn__tall(const gnn__product_t *p, int threads)
 {
     const int64_t length = p->transpose_a ? p->k : p->m;
-    const bool streams = length * gnn__max(p->n, p->transpose_a ? p->m : p->k) >= STREAMS &&
-                         !p->bias && p->alpha == 1;
-    return streams && (p->transpose_a ? length >= 2 * GROUPS * SLICE &&
-                                            p->m * p->n <= MOST_NUMBERS && threads <= A_THREAD
-                                      : length >= (int64_t)ROWS * A_THREAD * gnn__max(threads, 2));
+    if (p->alpha != 1 || length * gnn__max(p->n, p->transpose_a ? p->m : p->k) < STREAMS)
+        return false;
+    if (!p->transpose_a)
+        return length >= (int64_t)ROWS * A_THREAD * gnn__max(threads, 2);
+    return !p->bias && length >= 2 * GROUPS * SLICE && p->m * p->n <= MOST_NUMBERS &&
+           threads <= A_THREAD;
 }
 
 static bool multiply(const gnn__product_t *p)
 {
     return dnnl_sgemm(p->transpose_a ? 'T' : 'N', p->transpose_b ? 'T' : 'N', p->m, p->n, p->k, 1,
                       p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc) == dnnl_success;
+}
+
+/* Rows of a piece become the bias, which its product adds to. */
+static void spread_bias(gnn__product_t *p)
+{
+    for (int64_t r = 0; r < p->m; r++)
+        memcpy(p->c + r * p->ldc, p->bias, (size_t)p->n * sizeof(gnn_real_t));
+    p->beta = 1;
 }
 
 static int by_rows(const gnn__product_t *whole, int threads)
@@ -36,6 +45,8 @@ static int by_rows(const gnn__product_t *whole, int threads)
         p.a += c * ROWS * p.lda;
         p.c += c * ROWS * p.ldc;
         p.m = gnn__min(ROWS, p.m - c * ROWS);
+        if (p.bias)
+            spread_bias(&p);
         if (!multiply(&p)) {
 #pragma omp atomic write
             fine = false;
