@@ -71,21 +71,8 @@ GNN__INLINE void sections(const lane_block_t *b, const gnn__matrix_t *m, const g
 GATHER(4)
 GATHER(8)
 
-/* Two heads at once where one would fill half a section: more is read of a row at a time. Returns
- * how many heads are done. */
-GNN__INLINE int64_t head_pairs(const gnn__lanes_t *l, const lane_block_t *b, const gnn__matrix_t *m,
-                               int64_t heads, bool fresh, const bool two)
-{
-    const int64_t d = 4 * LANES;
-    int64_t h = 0;
-    for (; h + 2 <= heads; h += 2)
-        section(b, m->at + h * d, m->stride, b->weight + h, b->second + h, l->width, b->y + h * d,
-                b->p + h * d, 0, fresh, 1, WIDEST, 4, two);
-    return h;
-}
-
 /* Pairs that are added together, and numbers of a line of the caches. */
-enum { WIDE_ROW = 4 * WIDEST * LANES, TOGETHER = 4, LINE = 64 / (int)sizeof(gnn_real_t) };
+enum { TOGETHER = 4, LINE = 64 / (int)sizeof(gnn_real_t) };
 
 /* y (and p) of all heads from pairs e .. e + count - 1: rows are read from end to end, while sums
  * stand in the nearest cache. */
@@ -138,20 +125,24 @@ GNN__INLINE void whole_rows(const gnn__lanes_t *l, const lane_block_t *b, const 
         few_pairs(l, b, m, d, e, fresh, 1, two);
 }
 
+/* Rows of one section, or of few narrow heads: sums that stay in registers beat whole rows. */
+GNN__INLINE bool one_section(int64_t heads, int64_t row)
+{
+    return row <= WIDEST * LANES &&
+           (heads > 1 || row == LANES || row == 4 * LANES || row == WIDEST * LANES);
+}
+
 /* One weight for all numbers of a head: one head, or heads that fill whole registers. */
 static __attribute__((noinline)) void gather_heads(const gnn__lanes_t *l, const lane_block_t *b,
                                                    const gnn__matrix_t *m, int64_t row, bool fresh,
                                                    bool two)
 {
     const int64_t heads = l->a->heads, d = row / heads;
-    int64_t h = 0;
-    if (row >= WIDE_ROW && b->n > 0) {
+    if (b->n > 0 && !one_section(heads, row)) {
         two ? whole_rows(l, b, m, d, fresh, true) : whole_rows(l, b, m, d, fresh, false);
         return;
     }
-    if (WIDEST == 8 && d == 4 * LANES && heads > 1)
-        h = two ? head_pairs(l, b, m, heads, fresh, true) : head_pairs(l, b, m, heads, fresh, false);
-    for (; h < heads; h++) {
+    for (int64_t h = 0; h < heads; h++) {
         const gnn_real_t *w = b->weight + h, *second = b->second + h;
         if (two)
             sections(b, m, w, second, l->width, h * d, (h + 1) * d, fresh, 1, true);
