@@ -1,5 +1,6 @@
 /* Products of tall matrices in fp32 by oneDNN's serial sgemm, in pieces that threads take one by
- * one: docs/decisions/005-two-dense-providers.md. Bits do not depend on the number of threads. */
+ * one: docs/decisions/005-two-dense-providers.md. Bits are the same for any number of
+ * threads that gnn__tall accepts. */
 #ifndef GNN_KERNELS_TALL_H
 #define GNN_KERNELS_TALL_H
 

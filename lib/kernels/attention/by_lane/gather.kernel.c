@@ -125,7 +125,7 @@ GNN__INLINE void whole_rows(const gnn__lanes_t *l, const lane_block_t *b, const 
         few_pairs(l, b, m, d, e, fresh, 1, two);
 }
 
-/* Rows of one section, or of few narrow heads: sums that stay in registers beat whole rows. */
+/* Rows of one section, or of few narrow heads, keep their sums in registers. */
 GNN__INLINE bool one_section(int64_t heads, int64_t row)
 {
     return row <= WIDEST * LANES &&
