@@ -145,17 +145,42 @@ START_TEST(large_products_equal_plain_loops)
 }
 END_TEST
 
-/* An A that no cache holds, times few columns. */
+/* An A that no cache holds, times few columns; and X' Y of two such matrices. */
 START_TEST(long_products_equal_plain_loops)
 {
-    static const int64_t size[] = {130000, 9, 66};
-    static const int kinds[] = {0, 2, 8, 10, 16, 26};
+    static const int64_t size[] = {130000, 9, 66}, turned[] = {9, 66, 130000};
+    static const int kinds[] = {0, 4, 10, 16, 26}, turned_kinds[] = {1, 11, 17};
     gnn_context_t *context = context_at(GNN_PRECISION_HIGHEST, false);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k += test_small() ? 4 : 1)
         check_product(context, size, kinds[k]);
+    for (size_t k = 0; k < sizeof turned_kinds / sizeof *turned_kinds; k += test_small() ? 2 : 1)
+        check_product(context, turned, turned_kinds[k]);
     gnn_context_free(context);
 }
 END_TEST
+
+#if HAS_ONEDNN
+/* The same product with one thread and with two. */
+START_TEST(long_products_same_on_one_and_two_threads)
+{
+    static const int64_t sizes_of[][3] = {{130000, 9, 66}, {9, 66, 130000}};
+    gnn_context_t *context = context_at(GNN_PRECISION_HIGHEST, false);
+    for (int turned = 0; turned < 2 && gnn__isa() >= GNN__ISA_V3; turned++) {
+        trial_t one, two;
+        trial_new(&one, sizes_of[turned][0], sizes_of[turned][1], sizes_of[turned][2], turned, 1, 0);
+        trial_new(&two, sizes_of[turned][0], sizes_of[turned][1], sizes_of[turned][2], turned, 1, 0);
+        one.p.threads = 1;
+        two.p.threads = 2;
+        ck_ok(gnn__dense(context, &one.p));
+        ck_ok(gnn__dense(context, &two.p));
+        ck_assert_mem_eq(one.c, two.c, sizeof *one.c * (size_t)(one.p.m * one.p.n));
+        trial_free(&one);
+        trial_free(&two);
+    }
+    gnn_context_free(context);
+}
+END_TEST
+#endif
 
 /* What OpenBLAS keeps for itself, in fixed blocks (a deterministic context) or not. */
 START_TEST(small_products_equal_plain_loops)
@@ -466,6 +491,9 @@ int main(void)
     tcase_add_loop_test(tc, large_products_equal_plain_loops, GNN_PRECISION_HIGHEST,
                         GNN_PRECISION_MEDIUM + 1);
     tcase_add_test(tc, long_products_equal_plain_loops);
+#if HAS_ONEDNN
+    tcase_add_test(tc, long_products_same_on_one_and_two_threads);
+#endif
     tcase_add_loop_test(tc, small_products_equal_plain_loops, 0, 2);
     tcase_add_test(tc, levels_differ);
     tcase_add_test(tc, a_level_that_gains_nothing_runs_at_highest);

@@ -10,6 +10,7 @@
  * Whatever it cannot do is declined, and OpenBLAS does it. */
 #include <lib/kernels/dense/bf16.h>
 #include <lib/kernels/dense/dense.h>
+#include <lib/kernels/dense/tall.h>
 #include <lib/kernels/isa.h>
 
 #include <dnnl.h>
@@ -455,7 +456,8 @@ int gnn__onednn(gnn_context_t *context, gnn__product_t *p, gnn_precision_t wante
     omp_set_num_threads(threads);
     const gnn_precision_t level = level_of(context, p, wanted);
     const bool exact = level == GNN_PRECISION_HIGHEST;
-    const int rc = exact && suits_sgemm(p)      ? product_by_sgemm(p)
+    const int rc = exact && gnn__tall(p, threads) ? gnn__tall_product(p, threads, &all->arena)
+                   : exact && suits_sgemm(p)      ? product_by_sgemm(p)
                    : p->transpose_a && !p->bias ? product_by_slices(context, all, p, level, threads)
                                                 : product(context, all, p, level, threads);
     omp_set_num_threads(before);

@@ -74,10 +74,72 @@ GNN__INLINE void row_tail(const gnn__neighbour_sum_t *s, int64_t row, int64_t f,
     gnn__vec_store_first(s->y + (row - s->y_row) * s->ldy + f, sum, count);
 }
 
+/* ---- wide rows: read from end to end, a few edges together; sums stand in the nearest cache ----
+ */
+
+/* Edges that are added together; numbers of a sum, and of a line of the caches. */
+enum { TOGETHER = 4, WIDE = 256, LINE = 64 / (int)sizeof(gnn_real_t) };
+
+/* sum (+)= numbers f .. f + WIDE - 1 of the senders at places at .. at + count - 1. */
+GNN__INLINE void few_edges(const gnn__neighbour_sum_t *s, int64_t at, int64_t end, int64_t f,
+                           gnn_real_t *sum, bool fresh, const int count, const bool plain)
+{
+    const gnn_real_t *x[TOGETHER], *next[TOGETHER];
+    gnn__vec_t w[TOGETHER];
+#pragma GCC unroll 4
+    for (int k = 0; k < count; k++) {
+        const int64_t later = at + k + AHEAD < end ? at + k + AHEAD : end - 1;
+        x[k] = s->x + s->pairs.indices[at + k] * s->ldx + f;
+        next[k] = s->x + s->pairs.indices[later] * s->ldx + f;
+        w[k] = gnn__vec_all(plain ? 1 : factor(s, at + k));
+    }
+    for (int c = 0; c < WIDE; c += LINE) {
+#pragma GCC unroll 4
+        for (int k = 0; k < count; k++)
+            __builtin_prefetch(next[k] + c);
+#pragma GCC unroll 8
+        for (int v = c; v < c + LINE; v += LANES) {
+            gnn__vec_t y = fresh ? gnn__vec_all(0) : gnn__vec_load(sum + v);
+#pragma GCC unroll 4
+            for (int k = 0; k < count; k++)
+                y += plain ? gnn__vec_load(x[k] + v) : w[k] * gnn__vec_load(x[k] + v);
+            gnn__vec_store(sum + v, y);
+        }
+    }
+}
+
+GNN__INLINE void wide_block(const gnn__neighbour_sum_t *s, int64_t row, int64_t f, const bool plain)
+{
+    gnn_real_t sum[WIDE];
+    const int64_t from = s->pairs.indptr[row], to = s->pairs.indptr[row + 1],
+                  end = s->pairs.indptr[s->pairs.n_rows];
+    const gnn_real_t *start = s->start ? s->start + row * s->ldstart + f : NULL;
+    for (int c = 0; start && c < WIDE; c += LINE)
+        __builtin_prefetch(start + c);
+    int64_t at = from;
+    if (from == to)
+        memset(sum, 0, sizeof sum);
+    for (; at + TOGETHER <= to; at += TOGETHER)
+        few_edges(s, at, end, f, sum, at == from, TOGETHER, plain);
+    for (; at + 2 <= to; at += 2)
+        few_edges(s, at, end, f, sum, at == from, 2, plain);
+    if (at < to)
+        few_edges(s, at, end, f, sum, at == from, 1, plain);
+    const gnn__vec_t scale = gnn__vec_all(s->row_scale ? s->row_scale[row] : 1);
+    gnn_real_t *y = s->y + (row - s->y_row) * s->ldy + f;
+    const bool pass = start != y && !s->held && gnn__vec_passes(y, s->pairs.n_rows * s->width);
+    for (int v = 0; v < WIDE; v += LANES) {
+        const gnn__vec_t all = scale * gnn__vec_load(sum + v);
+        gnn__vec_put_by(y + v, start ? gnn__vec_load(start + v) + all : all, pass);
+    }
+}
+
 GNN__INLINE void edge_rows(const gnn__neighbour_sum_t *s, int64_t row0, int64_t row1, const bool plain)
 {
     for (int64_t row = row0; row < row1; row++) {
         int64_t f = 0;
+        for (; f + WIDE <= s->width; f += WIDE)
+            wide_block(s, row, f, plain);
         for (; f + 8 * LANES <= s->width; f += 8 * LANES)
             row_block(s, row, f, 8, plain);
         for (; f + 4 * LANES <= s->width; f += 4 * LANES)

@@ -71,17 +71,65 @@ GNN__INLINE void sections(const lane_block_t *b, const gnn__matrix_t *m, const g
 GATHER(4)
 GATHER(8)
 
-/* Two heads at once where one would fill half a section: more is read of a row at a time. Returns
- * how many heads are done. */
-GNN__INLINE int64_t head_pairs(const gnn__lanes_t *l, const lane_block_t *b, const gnn__matrix_t *m,
-                               int64_t heads, bool fresh, const bool two)
+/* Pairs that are added together, and numbers of a line of the caches. */
+enum { TOGETHER = 4, LINE = 64 / (int)sizeof(gnn_real_t) };
+
+/* y (and p) of all heads from pairs e .. e + count - 1: rows are read from end to end, while sums
+ * stand in the nearest cache. */
+GNN__INLINE void few_pairs(const gnn__lanes_t *l, const lane_block_t *b, const gnn__matrix_t *m,
+                           int64_t d, int e, bool fresh, const int count, const bool two)
 {
-    const int64_t d = 4 * LANES;
-    int64_t h = 0;
-    for (; h + 2 <= heads; h += 2)
-        section(b, m->at + h * d, m->stride, b->weight + h, b->second + h, l->width, b->y + h * d,
-                b->p + h * d, 0, fresh, 1, WIDEST, 4, two);
-    return h;
+    const gnn__vec_bits_t before = (gnn__vec_bits_t){0} - (fresh ? 0 : 1);
+    const gnn_real_t *x[TOGETHER], *next[TOGETHER];
+    gnn_real_t *y = b->y, *p = b->p;
+#pragma GCC unroll 4
+    for (int k = 0; k < count; k++) {
+        x[k] = gnn__matrix_row(m, b->other[e + k]);
+        next[k] = gnn__matrix_row(m, b->other[e + k + AHEAD]);
+    }
+    for (int64_t h = 0; h < l->a->heads; h++) {
+        gnn__vec_t w[TOGETHER], w_p[TOGETHER];
+#pragma GCC unroll 4
+        for (int k = 0; k < count; k++) {
+            w[k] = gnn__vec_all(b->weight[(e + k) * l->width + h]);
+            w_p[k] = gnn__vec_all(two ? b->second[(e + k) * l->width + h] : 0);
+        }
+        for (int64_t c = h * d; c < (h + 1) * d; c += LANES) {
+            gnn__vec_t sum = gnn__vec_where(before, gnn__vec_load(y + c)),
+                       sum_p = two ? gnn__vec_where(before, gnn__vec_load(p + c)) : sum;
+#pragma GCC unroll 4
+            for (int k = 0; k < count; k++) {
+                const gnn__vec_t t = gnn__vec_load(x[k] + c);
+                if (c % LINE == 0)
+                    __builtin_prefetch(next[k] + c);
+                sum += w[k] * t;
+                if (two)
+                    sum_p += w_p[k] * t;
+            }
+            gnn__vec_store(y + c, sum);
+            if (two)
+                gnn__vec_store(p + c, sum_p);
+        }
+    }
+}
+
+GNN__INLINE void whole_rows(const gnn__lanes_t *l, const lane_block_t *b, const gnn__matrix_t *m,
+                            int64_t d, bool fresh, const bool two)
+{
+    int e = 0;
+    for (; e + TOGETHER <= b->n; e += TOGETHER, fresh = false)
+        few_pairs(l, b, m, d, e, fresh, TOGETHER, two);
+    for (; e + 2 <= b->n; e += 2, fresh = false)
+        few_pairs(l, b, m, d, e, fresh, 2, two);
+    if (e < b->n)
+        few_pairs(l, b, m, d, e, fresh, 1, two);
+}
+
+/* Rows of one section, or of few narrow heads, keep their sums in registers. */
+GNN__INLINE bool one_section(int64_t heads, int64_t row)
+{
+    return row <= WIDEST * LANES &&
+           (heads > 1 || row == LANES || row == 4 * LANES || row == WIDEST * LANES);
 }
 
 /* One weight for all numbers of a head: one head, or heads that fill whole registers. */
@@ -90,10 +138,11 @@ static __attribute__((noinline)) void gather_heads(const gnn__lanes_t *l, const 
                                                    bool two)
 {
     const int64_t heads = l->a->heads, d = row / heads;
-    int64_t h = 0;
-    if (WIDEST == 8 && d == 4 * LANES && heads > 1)
-        h = two ? head_pairs(l, b, m, heads, fresh, true) : head_pairs(l, b, m, heads, fresh, false);
-    for (; h < heads; h++) {
+    if (b->n > 0 && !one_section(heads, row)) {
+        two ? whole_rows(l, b, m, d, fresh, true) : whole_rows(l, b, m, d, fresh, false);
+        return;
+    }
+    for (int64_t h = 0; h < heads; h++) {
         const gnn_real_t *w = b->weight + h, *second = b->second + h;
         if (two)
             sections(b, m, w, second, l->width, h * d, (h + 1) * d, fresh, 1, true);
