@@ -45,12 +45,6 @@ bool gnn__lane_edge_weights_wanted(const gnn__plan_t *plan)
            gnn__wants_gradient(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT);
 }
 
-bool gnn__lane_edge_sums_wanted(const gnn__plan_t *plan)
-{
-    return gnn__lane_edge_weights_wanted(plan) ||
-           (gnn__lane_edge_keys(plan) && gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS));
-}
-
 bool gnn__lane_edges_wanted(const gnn__plan_t *plan)
 {
     return gnn__lane_edge_weights_wanted(plan) ||
@@ -78,7 +72,8 @@ void gnn__lane_edges_carve(const gnn__plan_t *plan, gnn__carve_t *carve, const g
 {
     const int64_t n = plan->graph->n_dst + 1, d_e = plan->d_e;
     const bool rows = gnn__lane_edge_rows(plan), terms = gnn__lane_edge_terms(plan);
-    const bool keys = rows && plan->edge_key, values = rows && plan->edge_message;
+    const bool keys = rows && plan->edge_key, values = rows && plan->edge_message,
+               once = l->groups > 0 && gnn__keys_are_values(l->a);
     edges->stride = gnn__round_up(d_e * l->width, 16);
     edges->size = terms ? d_e * TERM_ROW : d_e * (l->key_numbers + l->value_numbers);
     edges->weights = matrix(carve, terms && plan->edge_key, d_e, TERM_ROW);
@@ -89,8 +84,8 @@ void gnn__lane_edges_carve(const gnn__plan_t *plan, gnn__carve_t *carve, const g
     edges->value_rows = matrix(carve, values, d_e, l->value_numbers);
     edges->queries = matrix(carve, keys, n, edges->stride);
     edges->outputs = matrix(carve, values && backward, n, edges->stride);
-    edges->pairs = matrix(carve, backward && (rows || gnn__lane_edge_keys(plan)), logit_rows(plan),
-                          2 * l->width);
+    edges->pairs = matrix(carve, backward && (rows || (gnn__lane_edge_keys(plan) && !once)),
+                          logit_rows(plan), 2 * l->width);
     edges->partials = matrix(carve, backward && d_e > 0, gnn__most_chunks(plan->view), edges->size);
 }
 
@@ -183,22 +178,15 @@ static void add_rows(const gnn__plan_t *plan, int input, const gnn_real_t *sums,
     }
 }
 
-/* Sums R of additive-v2 scores: a R are the gradients of weights, and W R, added up over features,
- * those of a. */
+/* Sums R of additive-v2 scores: a R are the gradients of weights. */
 static void add_bent(const gnn__plan_t *plan, const gnn_real_t *sums, const gnn__lanes_t *l)
 {
-    const gnn_tensor_t *weights = &plan->in[GNN_AGGREGATE_EDGE_KEY_WEIGHT],
-                       *d_weights = &plan->d[GNN_AGGREGATE_EDGE_KEY_WEIGHT],
-                       *d_a = &plan->d[GNN_AGGREGATE_PARAMETERS];
+    const gnn_tensor_t *d_weights = &plan->d[GNN_AGGREGATE_EDGE_KEY_WEIGHT];
+    const gnn_real_t *a = plan->in[GNN_AGGREGATE_PARAMETERS].data;
     const int64_t d = plan->shape.d_k;
     for (int64_t f = 0; f < plan->d_e; f++, sums += l->key_numbers)
-        for (int64_t x = 0; x < plan->shape.heads * d; x++) {
-            const gnn_real_t sum = sums[x % d * l->width + x / d];
-            if (d_weights->data)
-                gnn__row(d_weights, f)[x] += plan->in[GNN_AGGREGATE_PARAMETERS].data[x] * sum;
-            if (d_a->data)
-                gnn__row(d_a, x / d_a->cols)[x % d_a->cols] += gnn__row(weights, f)[x] * sum;
-        }
+        for (int64_t x = 0; x < plan->shape.heads * d; x++)
+            gnn__row(d_weights, f)[x] += a[x] * sums[x % d * l->width + x / d];
 }
 
 void gnn__lane_edges_add(const gnn__plan_t *plan, const gnn__lane_edges_t *edges,
@@ -211,7 +199,7 @@ void gnn__lane_edges_add(const gnn__plan_t *plan, const gnn__lane_edges_t *edges
     for (int64_t c = 0; c < chunks; c++, sums += edges->size) {
         if (edges->weights && keys)
             add_rows(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT, sums, 1, TERM_ROW, l->width);
-        if (l->edge_keys)
+        if (l->edge_keys && keys)
             add_bent(plan, sums, l);
         if (l->key_rows && keys)
             add_rows(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT, sums, s->d_k, l->key_numbers, l->width);

@@ -29,10 +29,9 @@ bool gnn__lane_edge_rows(const gnn__plan_t *plan);
 bool gnn__lane_edge_keys(const gnn__plan_t *plan);
 /* Do edges say anything in scores that are products of rows? */
 bool gnn__lane_edges_in_products(const gnn__plan_t *plan);
-/* Are gradients of what edges say wanted; of weights of features; sums for gradients of weights? */
+/* Are gradients of what edges say wanted; of weights of features? */
 bool gnn__lane_edges_wanted(const gnn__plan_t *plan);
 bool gnn__lane_edge_weights_wanted(const gnn__plan_t *plan);
-bool gnn__lane_edge_sums_wanted(const gnn__plan_t *plan);
 
 /* Memory; `l` has its layout. */
 void gnn__lane_edges_carve(const gnn__plan_t *plan, gnn__carve_t *carve, const gnn__lanes_t *l,

@@ -108,8 +108,7 @@ static int64_t choose_groups(const gnn__plan_t *plan, const choice_t *c)
     enum { FEWEST = 8, MOST = 32, OF_A_PAIR = 4 };
     const gnn_aggregate_shape_t *s = &plan->shape;
     const int64_t pairs = pairs_per_node(plan);
-    if (c->score != GNN__SCORE_ADDITIVE_V2 || plan->view->n_parts != 1 || s->d_k != s->d_v ||
-        gnn__lane_edges_in_products(plan))
+    if (c->score != GNN__SCORE_ADDITIVE_V2 || plan->view->n_parts != 1 || s->d_k != s->d_v)
         return 0;
     if (c->layout != GNN__COLUMNS && (!gnn__attention_lanes()->both_ends || c->layout != GNN__PACKED ||
                                       c->width != 8 || s->d_k != 8 || pairs < COPY_FROM))
@@ -340,9 +339,10 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
                      int threads)
 {
     const bool transposed = pass == GNN__SEND, both = pass == GNN__RECEIVE && run->l.d_senders,
+               whole = run->l.d_senders || run->l.edge_keys, /* receivers make all of d_a */
                parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS) &&
-                            (pass == GNN__RECEIVE || (transposed && !run->l.d_senders)),
-               edges = gnn__lane_edge_sums_wanted(plan) &&
+                            (pass == GNN__RECEIVE || (transposed && !whole)),
+               edges = gnn__lane_edge_weights_wanted(plan) &&
                        pass == (run->l.edge_weights ? GNN__SEND : GNN__RECEIVE) &&
                        !run->l.edge_logits.at;
     const int64_t width = run->a.heads * run->a.d_k,

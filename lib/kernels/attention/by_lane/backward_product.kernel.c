@@ -109,9 +109,11 @@ GNN__INLINE void above_section(const lane_block_t *b, const gnn_real_t *own, con
     }
 FOR_WIDTHS(ABOVE)
 
-/* The gradient of the row's own key from what a block gives; the sum is in y. */
+/* The gradient of the row's own key from what a block gives; the sum is in y. d_weights: as
+ * edge_key_block takes it. */
 static __attribute__((noinline)) void key_block(const gnn__lanes_t *l, lane_block_t *b,
-                                                const ends_t *ends, int64_t node, bool fresh)
+                                                const ends_t *ends, int64_t node, bool fresh,
+                                                gnn_real_t *d_weights)
 {
     const int width = l->width;
     const gnn_real_t *own = gnn__matrix_row(&ends->own_key, node);
@@ -127,9 +129,7 @@ static __attribute__((noinline)) void key_block(const gnn__lanes_t *l, lane_bloc
     } else if (in_columns(l)) {
         column_above(l, b, own);
     } else if (l->row_numbers > 0) {
-        const lane_block_t counted = counted_block(b);
-        const gnn__matrix_t keys = counted_keys(l, b);
-        BY_WIDTH(width, above, &counted, own, &keys, l->key_numbers);
+        edge_key_block(l, b, own, NULL, d_weights, NULL);
     } else {
         BY_WIDTH(width, above, b, own, &ends->other_key, l->key_numbers);
     }
@@ -226,19 +226,15 @@ static __attribute__((noinline)) void load_block(const gnn__lanes_t *l, lane_blo
                      *value = gnn__matrix_row(&ends->own_value, node);
     lane_block_load(l, b, row, at, to);
     if (l->row_numbers > 0)
-        edge_key_rows(l, b, &ends->other_key, at);
+        edge_key_scores(l, b, key, &ends->other_key, true);
     if (l->a->transposed && l->pair_weights.at) {
         BY_WIDTH(width, take_pairs, l, b, at, sum);
         return;
     }
-    if (l->row_numbers > 0) {
-        const lane_block_t counted = counted_block(b);
-        const gnn__matrix_t keys = counted_keys(l, b);
-        pair_scores(l, &counted, key, &keys, NULL, &keys);
+    if (l->row_numbers > 0)
         value_products(l, b, value, &ends->other_value, b->second);
-    } else {
+    else
         pair_scores(l, b, key, &ends->other_key, value, &ends->other_value);
-    }
     if (has_edge_rows(l))
         add_edge_rows(l, b, at, node, true);
     if (l->a->bias.at)
@@ -307,13 +303,16 @@ static __attribute__((noinline)) void eight_both(const gnn__lanes_t *l, const la
 }
 
 static __attribute__((noinline)) void both_ends(const gnn__lanes_t *l, const lane_block_t *b,
-                                                int64_t node, bool fresh, gnn_real_t *d_senders)
+                                                int64_t node, bool fresh, gnn_real_t *d_weights,
+                                                gnn_real_t *d_senders)
 {
     const gnn_real_t *own = gnn__matrix_row(&l->q, node), *dy = gnn__matrix_row(&l->dy, node);
     if (fresh)
         memset(b->y, 0, sizeof *b->y * (size_t)l->key_numbers);
     if (in_columns(l))
         column_both(l, b, own, dy, d_senders);
+    else if (l->row_numbers > 0)
+        edge_key_block(l, b, own, dy, d_weights, d_senders);
     else
         eight_both(l, b, own, dy, d_senders);
 }
@@ -377,13 +376,11 @@ void receive_pairs(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t
         for (int64_t at = from; at < to; at += BLOCK_PAIRS) {
             load_block(l, &b, &ends, row, i, at, to, sum);
             if (d_senders)
-                both_ends(l, &b, i, at == from, d_senders);
+                both_ends(l, &b, i, at == from, d_edges, d_senders);
             else
-                key_block(l, &b, &ends, i, at == from);
+                key_block(l, &b, &ends, i, at == from, d_edges);
             if (has_edge_rows(l))
                 edge_block(l, &b, i, at, at == from);
-            if (l->row_numbers > 0 && (d_edges || l->a->grad.features.at))
-                edge_key_grads(l, &b, at, gnn__matrix_row(&l->q, i), d_edges);
             if (l->a->grad.bias.at)
                 pair_bias_grads(l, &b, at);
         }
@@ -416,13 +413,14 @@ void send_pairs(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t *s
         for (int64_t at = from; at < to; at += BLOCK_PAIRS) {
             load_block(l, &b, &ends, row, j, at, to, sum);
             keys.n = b.n;
+            keys.at = b.at;
             keys.other = b.other;
             if (a->grad.v.at && in_columns(l))
                 column_gather(l, &b, b.weight, false, at == from, b.y);
             else if (a->grad.v.at)
                 gather(l, &b, &l->dy, l->value_numbers, at == from, false);
             if (keys_too)
-                key_block(l, &keys, &ends, j, at == from);
+                key_block(l, &keys, &ends, j, at == from, NULL);
         }
         if (from >= to)
             continue;

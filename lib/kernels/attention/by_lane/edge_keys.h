@@ -4,30 +4,25 @@
 
 #include <lib/kernels/attention/by_lane/edge_terms.h>
 
-/* b->rows = the other ends' keys (queries, where rows are senders) plus the projected features of
- * the edges at places at .. */
-#define edge_key_rows GNN__KERNEL(lanes_edge_key_rows)
-void edge_key_rows(const gnn__lanes_t *l, const lane_block_t *b, const gnn__matrix_t *keys,
-                   int64_t at);
+/* b->features = rows of features of the block's pairs; zeros for pairs that have none, and behind
+ * the last pair for as many as a register holds. */
+#define edge_feature_rows GNN__KERNEL(lanes_edge_feature_rows)
+void edge_feature_rows(const gnn__lanes_t *l, const lane_block_t *b);
 
-/* The block as kernels of pairs see it whose keys are b->rows: pair e has row e. */
-static inline lane_block_t counted_block(const lane_block_t *b)
-{
-    lane_block_t counted = *b;
-    counted.other = b->counted;
-    return counted;
-}
+/* Scores of a block from own queries (rows are senders: keys) and rows that are the other ends'
+ * plus projected features; what stands behind the last pair is of no use. `keep`: b->rows = these
+ * rows. */
+#define edge_key_scores GNN__KERNEL(lanes_edge_key_scores)
+void edge_key_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own,
+                     const gnn__matrix_t *keys, bool keep);
 
-static inline gnn__matrix_t counted_keys(const gnn__lanes_t *l, const lane_block_t *b)
-{
-    return (gnn__matrix_t){b->rows, l->row_numbers};
-}
-
-/* A block of a receiver whose queries are `own`, with g in `second` and b->rows as edge_key_rows
- * leaves them, which are lost. Gradients of features are added to; d_weights (d_e rows of
- * row_numbers, or NULL) gains what the pairs give to those of the weights, less the factor a. */
-#define edge_key_grads GNN__KERNEL(lanes_edge_key_grads)
-void edge_key_grads(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, const gnn_real_t *own,
-                    gnn_real_t *d_weights);
+/* A block whose scores were made with `keep`, with g in `second`: y gains g where own + row > 0, p
+ * what d_a does by way of the rows. Where rows are receivers, gradients of features gain theirs;
+ * d_weights (d_e rows of row_numbers, or NULL), what the pairs give to those of the weights, less
+ * the factor a; and d_senders, if not NULL, what they give to keys that are values, dY being `dy`.
+ * The rows are lost. */
+#define edge_key_block GNN__KERNEL(lanes_edge_key_block)
+void edge_key_block(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own,
+                    const gnn_real_t *dy, gnn_real_t *d_weights, gnn_real_t *d_senders);
 
 #endif

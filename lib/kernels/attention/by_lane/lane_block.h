@@ -32,6 +32,7 @@ enum {
 /* Arrays of pairs x width have the heads of one pair side by side and room for whole registers. */
 typedef struct block {
     int n;
+    int64_t at; /* place of the first pair */
     /* the pairs' other ends and some more; in `copied` where the list is about to end */
     const uint32_t *other;
     uint32_t *copied;
@@ -58,11 +59,10 @@ typedef struct block {
     /* GNN__COLUMNS: number c of pair e at c * BLOCK_PAIRS + e; see lanes_few.kernel.c. By factors:
      * those of rows own_from .., a register each */
     gnn_real_t *columns;
-    /* Additive-v2 with edge features: keys of the block's pairs, l->row_numbers each, the features,
-     * and 0, 1, .. to stand for their other ends. */
-    gnn_real_t *rows;
+    /* Additive-v2 with edge features: keys of the block's pairs, l->row_numbers each, their rows of
+     * features, and that of a pair without. */
+    gnn_real_t *rows, *zeros;
     const gnn_real_t **features;
-    uint32_t *counted;
     int64_t own_from;
 } lane_block_t;
 

@@ -50,13 +50,11 @@ lane_block_t lane_block_at(const gnn__lanes_t *l, int64_t row1, gnn_real_t *scra
     b.p = gnn__carve(&c, gnn__max(l->value_numbers, l->key_numbers), sizeof *b.p);
     for (int k = 0; k < 2; k++)
         b.sums[k] = gnn__carve(&c, 16 * l->a->d_e, sizeof *b.sums[k]);
-    if (l->row_numbers > 0) {
-        b.counted = gnn__carve(&c, indices, sizeof *b.counted);
-        for (int e = 0; e < indices; e++)
-            b.counted[e] = (uint32_t)(e < BLOCK_PAIRS ? e : BLOCK_PAIRS);
+    if (l->edge_keys) {
         b.features = gnn__carve(&c, BLOCK_PAIRS, sizeof *b.features);
-        b.rows = gnn__carve(&c, (BLOCK_PAIRS + 1) * l->row_numbers, sizeof *b.rows);
-        memset(b.rows + BLOCK_PAIRS * l->row_numbers, 0, sizeof *b.rows * (size_t)l->row_numbers);
+        b.zeros = gnn__carve(&c, l->a->d_e, sizeof *b.zeros);
+        b.rows = gnn__carve(&c, BLOCK_PAIRS * l->row_numbers, sizeof *b.rows);
+        memset(b.zeros, 0, sizeof *b.zeros * (size_t)l->a->d_e);
     }
     b.columns = gnn__carve(&c, 0, sizeof *b.columns);
     return b;
@@ -98,6 +96,7 @@ void lane_block_load(const gnn__lanes_t *l, lane_block_t *b, int64_t row, int64_
 {
     const gnn__pairs_t *p = &l->a->pairs;
     b->n = (int)(to - at < BLOCK_PAIRS ? to - at : BLOCK_PAIRS);
+    b->at = at;
     const int64_t end = p->indptr ? p->indptr[p->n_rows] : to,
                   there = end - at < b->n + AHEAD ? end - at : b->n + AHEAD;
     b->other = b->copied;

@@ -143,14 +143,10 @@ static void finish_rows(const gnn__lanes_t *l, int64_t row0, int64_t row1)
 static void product_scores(const gnn__lanes_t *l, const lane_block_t *b, int64_t i, int64_t at)
 {
     const gnn_real_t *q = gnn__matrix_row(&l->q, i);
-    if (l->row_numbers > 0) {
-        const lane_block_t counted = counted_block(b);
-        const gnn__matrix_t keys = counted_keys(l, b);
-        edge_key_rows(l, b, &l->k, at);
-        pair_scores(l, &counted, q, &keys, NULL, &keys);
-    } else {
+    if (l->row_numbers > 0)
+        edge_key_scores(l, b, q, &l->k, false);
+    else
         pair_scores(l, b, q, &l->k, NULL, &l->v);
-    }
     if (has_edge_rows(l))
         add_edge_rows(l, b, at, i, false);
     if (l->a->bias.at)
