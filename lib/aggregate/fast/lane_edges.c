@@ -73,7 +73,8 @@ void gnn__lane_edges_carve(const gnn__plan_t *plan, gnn__carve_t *carve, const g
     const int64_t n = plan->graph->n_dst + 1, d_e = plan->d_e;
     const bool rows = gnn__lane_edge_rows(plan), terms = gnn__lane_edge_terms(plan);
     const bool keys = rows && plan->edge_key, values = rows && plan->edge_message,
-               once = l->groups > 0 && gnn__keys_are_values(l->a);
+               sends = gnn__lane_edge_keys(plan) && l->layout != GNN__COLUMNS &&
+                       !(l->groups > 0 && gnn__keys_are_values(l->a));
     edges->stride = gnn__round_up(d_e * l->width, 16);
     edges->size = terms ? d_e * TERM_ROW : d_e * (l->key_numbers + l->value_numbers);
     edges->weights = matrix(carve, terms && plan->edge_key, d_e, TERM_ROW);
@@ -84,8 +85,7 @@ void gnn__lane_edges_carve(const gnn__plan_t *plan, gnn__carve_t *carve, const g
     edges->value_rows = matrix(carve, values, d_e, l->value_numbers);
     edges->queries = matrix(carve, keys, n, edges->stride);
     edges->outputs = matrix(carve, values && backward, n, edges->stride);
-    edges->pairs = matrix(carve, backward && (rows || (gnn__lane_edge_keys(plan) && !once)),
-                          logit_rows(plan), 2 * l->width);
+    edges->pairs = matrix(carve, backward && (rows || sends), logit_rows(plan), 2 * l->width);
     edges->partials = matrix(carve, backward && d_e > 0, gnn__most_chunks(plan->view), edges->size);
 }
 
@@ -184,9 +184,11 @@ static void add_bent(const gnn__plan_t *plan, const gnn_real_t *sums, const gnn_
     const gnn_tensor_t *d_weights = &plan->d[GNN_AGGREGATE_EDGE_KEY_WEIGHT];
     const gnn_real_t *a = plan->in[GNN_AGGREGATE_PARAMETERS].data;
     const int64_t d = plan->shape.d_k;
+    const int lanes = l->layout == GNN__COLUMNS ? 16 : 1; /* whose sums are to be added up */
     for (int64_t f = 0; f < plan->d_e; f++, sums += l->key_numbers)
         for (int64_t x = 0; x < plan->shape.heads * d; x++)
-            gnn__row(d_weights, f)[x] += a[x] * sums[x % d * l->width + x / d];
+            for (int k = 0; k < lanes; k++)
+                gnn__row(d_weights, f)[x] += a[x] * sums[(x % d * l->width + x / d) * lanes + k];
 }
 
 void gnn__lane_edges_add(const gnn__plan_t *plan, const gnn__lane_edges_t *edges,

@@ -72,7 +72,7 @@ static gnn__layout_t choose_layout(const gnn__plan_t *plan, const choice_t *c)
     const gnn_aggregate_shape_t *s = &plan->shape;
     const bool additive = c->score == GNN__SCORE_ADDITIVE;
     const int64_t in_place = additive ? gnn__attention_lanes()->in_place : 0, row = s->heads * s->d_v;
-    if (!additive && !gnn__lane_edges_in_products(plan) && s->heads == 1 &&
+    if (!additive && !gnn__lane_edge_rows(plan) && s->heads == 1 &&
         s->d_k <= GNN__LANES_COLUMNS && s->d_v <= GNN__LANES_COLUMNS &&
         pairs_per_node(plan) >= FILL_FROM)
         return GNN__COLUMNS;
@@ -188,7 +188,10 @@ static void begin(const gnn__plan_t *plan, lane_run_t *run)
                             .k = run->a.k,
                             .v = run->a.v,
                             .n_src = plan->graph->n_src,
-                            .row_numbers = gnn__lane_edge_keys(plan) ? run->choice.key_numbers : 0};
+                            .row_numbers =
+                                gnn__lane_edge_keys(plan) && run->choice.layout != GNN__COLUMNS
+                                    ? run->choice.key_numbers
+                                    : 0};
     run->scratch_size = gnn__attention_lanes_scratch(&run->l);
 }
 

@@ -381,6 +381,8 @@ void receive_pairs(const gnn__lanes_t *l, int64_t row0, int64_t row1, gnn_real_t
                 key_block(l, &b, &ends, i, at == from, d_edges);
             if (has_edge_rows(l))
                 edge_block(l, &b, i, at, at == from);
+            if (l->edge_keys && in_columns(l) && (d_edges || d_a || l->a->grad.features.at))
+                column_edges(l, &b, gnn__matrix_row(&l->q, i), d_edges, !d_senders);
             if (l->a->grad.bias.at)
                 pair_bias_grads(l, &b, at);
         }

@@ -31,6 +31,12 @@ void column_above(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t
  * numbers in p. */
 void column_both(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own,
                  const gnn_real_t *dy, gnn_real_t *d_senders);
+/* Additive-v2 with edge features, rows are receivers: gradients of features gain what the block's
+ * pairs give them; d_weights (or NULL) what they do to those of weights, less the factor a, in 16
+ * lanes' sums for each number; and where `keys_too`, p what d_a does by way of the keys. */
+#define column_edges GNN__KERNEL(lanes_column_edges)
+void column_edges(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own,
+                  gnn_real_t *d_weights, bool keys_too);
 /* Lanes' sums become a row of n numbers, and the other way round. */
 void column_reduce(gnn_real_t *y, int64_t n);
 void column_spread(gnn_real_t *y, int64_t n);

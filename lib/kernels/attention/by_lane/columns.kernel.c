@@ -4,12 +4,15 @@
  *
  *     0, 1        log-sum-exp and S (rows are senders)
  *     2 ..        keys, or queries
- *     2 + d_k ..  values, or dY; where values are keys there is one copy of both */
+ *     2 + d_k ..  values, or dY; where values are keys there is one copy of both, unless edge features
+ *                 are added to keys: those stand behind them */
 #include <lib/kernels/attention/by_lane/columns.h>
+#include <lib/kernels/attention/by_lane/edge_keys.h>
 
 static const gnn_real_t *columns_of(const gnn__lanes_t *l, const lane_block_t *b, bool keys)
 {
-    const bool second = !keys && (l->a->transposed || !gnn__keys_are_values(l->a));
+    const bool second =
+        !keys && (l->a->transposed || l->edge_keys || !gnn__keys_are_values(l->a));
     return b->columns + (2 + (second ? l->a->d_k : 0)) * BLOCK_PAIRS;
 }
 
@@ -24,12 +27,12 @@ typedef __m512 wide_t;
 typedef __m256 wide_t;
 #endif
 
-/* The first numbers of rows nodes[0], nodes[4] and so on, four places for each. */
-GNN__INLINE wide_t every_fourth(const uint32_t *nodes, const float *x, int64_t stride, int64_t count)
+/* Numbers c .. of rows[0], rows[4] and so on, four places for each. */
+GNN__INLINE wide_t every_fourth(const float *const *rows, int64_t c, int64_t count)
 {
     __m128 row[LANES / COLUMNS];
     for (int q = 0; q < LANES / COLUMNS; q++) {
-        const float *at = x + nodes[COLUMNS * q] * stride;
+        const float *at = rows[COLUMNS * q] + c;
 #if defined(__AVX512F__)
         row[q] = _mm_maskz_loadu_ps((__mmask8)((1 << count) - 1), at);
 #else
@@ -48,51 +51,94 @@ GNN__INLINE wide_t every_fourth(const uint32_t *nodes, const float *x, int64_t s
 
 /* At most four numbers of each pair: rows of as many pairs as a register has lanes are transposed,
  * four by four. */
-static __attribute__((noinline)) void collect(const uint32_t *nodes, int n, const float *x,
-                                              int64_t stride, float *to, int64_t count)
+static __attribute__((noinline)) void collect(const float *const *rows, int n, int64_t c, float *to,
+                                              int64_t count)
 {
     count = count < COLUMNS ? count : COLUMNS;
 #pragma GCC unroll 1
-    for (int e = 0; e < n; e += LANES, nodes += LANES, to += LANES) {
+    for (int e = 0; e < n; e += LANES, rows += LANES, to += LANES) {
         wide_t row[COLUMNS];
         for (int k = 0; k < COLUMNS; k++)
-            row[k] = every_fourth(nodes + k, x, stride, count);
-        const wide_t a = WIDE_OP(unpacklo)(row[0], row[1]), b = WIDE_OP(unpacklo)(row[2], row[3]),
-                     c = WIDE_OP(unpackhi)(row[0], row[1]), d = WIDE_OP(unpackhi)(row[2], row[3]);
-        WIDE_OP(storeu)(to, WIDE_OP(shuffle)(a, b, 0x44));
+            row[k] = every_fourth(rows + k, c, count);
+        const wide_t low = WIDE_OP(unpacklo)(row[0], row[1]),
+                     low_2 = WIDE_OP(unpacklo)(row[2], row[3]),
+                     high = WIDE_OP(unpackhi)(row[0], row[1]),
+                     high_2 = WIDE_OP(unpackhi)(row[2], row[3]);
+        WIDE_OP(storeu)(to, WIDE_OP(shuffle)(low, low_2, 0x44));
         if (count > 1)
-            WIDE_OP(storeu)(to + BLOCK_PAIRS, WIDE_OP(shuffle)(a, b, 0xee));
+            WIDE_OP(storeu)(to + BLOCK_PAIRS, WIDE_OP(shuffle)(low, low_2, 0xee));
         if (count > 2)
-            WIDE_OP(storeu)(to + 2 * BLOCK_PAIRS, WIDE_OP(shuffle)(c, d, 0x44));
+            WIDE_OP(storeu)(to + 2 * BLOCK_PAIRS, WIDE_OP(shuffle)(high, high_2, 0x44));
         if (count > 3)
-            WIDE_OP(storeu)(to + 3 * BLOCK_PAIRS, WIDE_OP(shuffle)(c, d, 0xee));
+            WIDE_OP(storeu)(to + 3 * BLOCK_PAIRS, WIDE_OP(shuffle)(high, high_2, 0xee));
     }
 }
 #else
 enum { COLUMNS = 1 };
 
-static void collect(const uint32_t *nodes, int n, const gnn_real_t *x, int64_t stride,
-                    gnn_real_t *to, int64_t count)
+static void collect(const gnn_real_t *const *rows, int n, int64_t c, gnn_real_t *to, int64_t count)
 {
     (void)count;
     for (int e = 0; e < n; e++)
-        to[e] = x[nodes[e] * stride];
+        to[e] = rows[e][c];
 }
 #endif
 
-/* `count` numbers of each pair; what a register has behind the last pair is the last one's too, and
- * of no weight. */
+/* `count` numbers of each row. */
+static void collect_rows(const gnn_real_t *const *rows, int n, int64_t count, gnn_real_t *to)
+{
+    for (int64_t c = 0; c < count; c += COLUMNS, to += COLUMNS * BLOCK_PAIRS)
+        collect(rows, n, c, to, count - c);
+}
+
+/* Of each pair; what a register has behind the last pair is the last one's too, and of no weight. */
 static __attribute__((noinline)) void collect_all(const lane_block_t *b, const gnn__matrix_t *m,
                                                   int64_t count, gnn_real_t *to)
 {
     const int n = padded(b->n);
-    const gnn_real_t *x = m->at;
-    uint32_t nodes[BLOCK_PAIRS + LANES];
-    memcpy(nodes, b->other, sizeof *nodes * (size_t)b->n);
+    const gnn__matrix_t from = *m;
+    const uint32_t *others = b->other;
+    const gnn_real_t *rows[BLOCK_PAIRS + LANES];
+    for (int e = 0; e < b->n; e++)
+        rows[e] = gnn__matrix_row(&from, others[e]);
     for (int e = b->n; e < n; e++)
-        nodes[e] = nodes[b->n - 1];
-    for (; count > 0; count -= COLUMNS, x += COLUMNS, to += COLUMNS * BLOCK_PAIRS)
-        collect(nodes, n, x, m->stride, to, count);
+        rows[e] = rows[b->n - 1];
+    collect_rows(rows, n, count, to);
+}
+
+static gnn_real_t *feature_columns(const gnn__lanes_t *l, const lane_block_t *b)
+{
+    return b->columns + (2 + l->a->d_k + l->a->d_v) * BLOCK_PAIRS;
+}
+
+/* Features of the next block's pairs are on their way. */
+static void await_features(const gnn__lanes_t *l, const lane_block_t *b)
+{
+    const gnn__matrix_t features = l->a->features;
+    const gnn__pairs_t pairs = l->a->pairs;
+    const int64_t last = last_place(&pairs), rows = l->a->edges;
+    for (int64_t at = b->at + EDGE_AHEAD; at < b->at + b->n + EDGE_AHEAD && at <= last; at++)
+        prefetch_row(&features, rows, gnn__pairs_edge(&pairs, at));
+}
+
+/* Keys (rows are senders: queries) += projected features. */
+static __attribute__((noinline)) void add_features(const gnn__lanes_t *l, const lane_block_t *b)
+{
+    gnn_real_t *features = feature_columns(l, b), *keys = b->columns + 2 * BLOCK_PAIRS;
+    const int n = padded(b->n);
+    const int64_t d_k = l->a->d_k, d_e = l->a->d_e;
+    await_features(l, b);
+    edge_feature_rows(l, b);
+    collect_rows(b->features, n, d_e, features);
+    for (int64_t c = 0; c < d_k; c++, keys += BLOCK_PAIRS)
+#pragma GCC unroll 1
+        for (int x = 0; x < n; x += LANES) {
+            gnn__vec_t sum = gnn__vec_load(keys + x);
+            for (int64_t f = 0; f < d_e; f++)
+                sum += l->edge_keys[f * l->key_numbers + c] *
+                       gnn__vec_load(features + f * BLOCK_PAIRS + x);
+            gnn__vec_store(keys + x, sum);
+        }
 }
 
 static void load_columns(const gnn__lanes_t *l, const lane_block_t *b)
@@ -103,7 +149,7 @@ static void load_columns(const gnn__lanes_t *l, const lane_block_t *b)
         return;
     }
     collect_all(b, &l->k, d_k, b->columns + 2 * BLOCK_PAIRS);
-    if (!gnn__keys_are_values(l->a))
+    if (l->edge_keys || !gnn__keys_are_values(l->a))
         collect_all(b, &l->v, d_v, b->columns + (2 + d_k) * BLOCK_PAIRS);
 }
 
@@ -130,6 +176,8 @@ void column_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_
 {
     const bool dot = l->a->score == GNN__SCORE_DOT;
     load_columns(l, b);
+    if (l->edge_keys)
+        add_features(l, b);
     products(b, own_key, columns_of(l, b, true), l->a->d_k, dot ? l->a->scale : 1,
              dot ? NULL : l->weights, l->a->slope, b->score);
     if (own_value)
@@ -186,6 +234,43 @@ void column_both(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t 
 #pragma GCC unroll 1
         for (int e = 0; e < b->n; e++)
             d_senders[b->other[e] * d + c] += gains[e];
+    }
+}
+
+void column_edges(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own,
+                  gnn_real_t *d_weights, bool keys_too)
+{
+    const gnn__attention_t *a = l->a;
+    const gnn_real_t *features = feature_columns(l, b), *g = b->second;
+    gnn_real_t z[BLOCK_PAIRS];
+    const int n = padded(b->n);
+    for (int64_t c = 0; c < a->d_k; c++) {
+        const gnn_real_t *column = columns_of(l, b, true) + c * BLOCK_PAIRS;
+        const gnn__vec_t least = gnn__vec_all(-own[c]);
+        gnn__vec_t p = gnn__vec_all(0);
+#pragma GCC unroll 1
+        for (int x = 0; x < n; x += LANES) {
+            const gnn__vec_t k = gnn__vec_load(column + x), by = gnn__vec_load(g + x),
+                             bent = gnn__vec_bend(k, least, by, a->slope * by);
+            gnn__vec_store(z + x, bent);
+            p += bent * k;
+        }
+        if (keys_too)
+            b->p[c] += reduce_any(p, 1, false)[0];
+        for (int64_t f = 0; d_weights && f < a->d_e; f++) {
+            gnn_real_t *to = d_weights + f * l->key_numbers + c * 16;
+            gnn__vec_t sum = gnn__vec_load(to);
+#pragma GCC unroll 1
+            for (int x = 0; x < n; x += LANES)
+                sum += gnn__vec_load(z + x) * gnn__vec_load(features + f * BLOCK_PAIRS + x);
+            gnn__vec_store(to, sum);
+        }
+        for (int e = 0; a->grad.features.at && e < b->n; e++) {
+            const int64_t number = gnn__pairs_edge(&a->pairs, b->at + e);
+            for (int64_t f = 0; has_row(number, a->edges) && f < a->d_e; f++)
+                gnn__matrix_row(&a->grad.features, number)[f] +=
+                    l->weights[c] * l->edge_keys[f * l->key_numbers + c] * z[e];
+        }
     }
 }
 

@@ -17,13 +17,11 @@ void edge_feature_rows(const gnn__lanes_t *l, const lane_block_t *b)
     const gnn__attention_t *a = l->a;
     const gnn__pairs_t pairs = a->pairs;
     const gnn__matrix_t features = a->features;
-    const int64_t last = last_place(&pairs), edges = a->edges, at = b->at;
+    const int64_t edges = a->edges, at = b->at;
     const gnn_real_t **rows = b->features, *zeros = b->zeros;
     const int n = b->n;
     for (int e = 0; e < n; e++) {
-        const int64_t number = gnn__pairs_edge(&pairs, at + e),
-                      ahead = at + e + EDGE_AHEAD < last ? at + e + EDGE_AHEAD : last;
-        prefetch_row(&features, edges, gnn__pairs_edge(&pairs, ahead));
+        const int64_t number = gnn__pairs_edge(&pairs, at + e);
         rows[e] = has_row(number, edges) ? gnn__matrix_row(&features, number) : zeros;
     }
     for (int e = n; e < BLOCK_PAIRS && e < n + LANES; e++)
@@ -100,8 +98,9 @@ GNN__INLINE void tile_scores(const gnn__lanes_t *l, const lane_block_t *block, c
                              const gnn__matrix_t *keys, const int width, const bool keep)
 {
     const lane_block_t b = *block;
-    const gnn__matrix_t from = *keys;
-    const int64_t numbers = l->row_numbers;
+    const gnn__matrix_t from = *keys, edges = l->a->features;
+    const gnn__pairs_t pairs = l->a->pairs;
+    const int64_t numbers = l->row_numbers, last = last_place(&pairs), rows = l->a->edges;
     for (int e = 0; e < b.n; e += TILE_PAIRS) {
         const gnn_real_t *key[TILE_PAIRS], *features[TILE_PAIRS];
         gnn__vec_t sum[TILE_PAIRS * PATTERN];
@@ -109,6 +108,8 @@ GNN__INLINE void tile_scores(const gnn__lanes_t *l, const lane_block_t *block, c
         int64_t c = 0;
         for (int p = 0; p < TILE_PAIRS; p++) {
             const gnn_real_t *next = gnn__matrix_row(&from, b.other[e + p + AHEAD]);
+            const int64_t ahead = b.at + e + p + EDGE_AHEAD;
+            prefetch_row(&edges, rows, gnn__pairs_edge(&pairs, ahead < last ? ahead : last));
             for (int64_t x = 0; x < numbers; x += 64 / (int64_t)sizeof *next)
                 __builtin_prefetch(next + x);
             key[p] = gnn__matrix_row(&from, b.other[e + p]);
