@@ -72,9 +72,8 @@ static gnn__layout_t choose_layout(const gnn__plan_t *plan, const choice_t *c)
     const gnn_aggregate_shape_t *s = &plan->shape;
     const bool additive = c->score == GNN__SCORE_ADDITIVE;
     const int64_t in_place = additive ? gnn__attention_lanes()->in_place : 0, row = s->heads * s->d_v;
-    if (!additive && !gnn__lane_edge_rows(plan) && s->heads == 1 &&
-        s->d_k <= GNN__LANES_COLUMNS && s->d_v <= GNN__LANES_COLUMNS &&
-        pairs_per_node(plan) >= FILL_FROM)
+    if (!additive && s->heads == 1 && s->d_k <= GNN__LANES_COLUMNS &&
+        s->d_v <= GNN__LANES_COLUMNS && pairs_per_node(plan) >= FILL_FROM)
         return GNN__COLUMNS;
     if (s->d_v % 16 == 0 &&
         (additive ? s->heads == 1 || s->d_v % 64 == 0 : s->heads == 1 && s->d_k % 16 == 0))

@@ -228,6 +228,8 @@ static __attribute__((noinline)) void load_block(const gnn__lanes_t *l, lane_blo
     if (l->row_numbers > 0)
         edge_key_scores(l, b, key, &ends->other_key, true);
     if (l->a->transposed && l->pair_weights.at) {
+        if (in_columns(l))
+            column_load(l, b);
         BY_WIDTH(width, take_pairs, l, b, at, sum);
         return;
     }

@@ -23,6 +23,14 @@ GNN__INLINE bool in_columns(const gnn__lanes_t *l)
  * then. */
 void column_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own_key,
                    const gnn_real_t *own_value);
+/* The columns alone. */
+#define column_load GNN__KERNEL(lanes_column_load)
+void column_load(const gnn__lanes_t *l, const lane_block_t *b);
+/* b->edge = features of the block's pairs times `one`, d_e numbers of the row's own; where there are
+ * others, b->weight = features times those. */
+#define column_features GNN__KERNEL(lanes_column_features)
+void column_features(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *one,
+                     const gnn_real_t *other);
 /* Lanes' sums: y (+)= weight x for the numbers x of keys or values, y += g where own + key > 0. */
 void column_gather(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *weight,
                    bool keys, bool fresh, gnn_real_t *y);

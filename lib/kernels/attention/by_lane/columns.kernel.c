@@ -121,15 +121,21 @@ static void await_features(const gnn__lanes_t *l, const lane_block_t *b)
         prefetch_row(&features, rows, gnn__pairs_edge(&pairs, at));
 }
 
+static void load_features(const gnn__lanes_t *l, const lane_block_t *b)
+{
+    await_features(l, b);
+    edge_feature_rows(l, b);
+    collect_rows(b->features, padded(b->n), l->a->d_e, feature_columns(l, b));
+}
+
 /* Keys (rows are senders: queries) += projected features. */
 static __attribute__((noinline)) void add_features(const gnn__lanes_t *l, const lane_block_t *b)
 {
-    gnn_real_t *features = feature_columns(l, b), *keys = b->columns + 2 * BLOCK_PAIRS;
+    const gnn_real_t *features = feature_columns(l, b);
+    gnn_real_t *keys = b->columns + 2 * BLOCK_PAIRS;
     const int n = padded(b->n);
     const int64_t d_k = l->a->d_k, d_e = l->a->d_e;
-    await_features(l, b);
-    edge_feature_rows(l, b);
-    collect_rows(b->features, n, d_e, features);
+    load_features(l, b);
     for (int64_t c = 0; c < d_k; c++, keys += BLOCK_PAIRS)
 #pragma GCC unroll 1
         for (int x = 0; x < n; x += LANES) {
@@ -141,7 +147,7 @@ static __attribute__((noinline)) void add_features(const gnn__lanes_t *l, const 
         }
 }
 
-static void load_columns(const gnn__lanes_t *l, const lane_block_t *b)
+void column_load(const gnn__lanes_t *l, const lane_block_t *b)
 {
     const int64_t d_k = l->a->d_k, d_v = l->a->d_v;
     if (l->a->transposed) {
@@ -175,13 +181,23 @@ void column_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_
                    const gnn_real_t *own_value)
 {
     const bool dot = l->a->score == GNN__SCORE_DOT;
-    load_columns(l, b);
+    column_load(l, b);
     if (l->edge_keys)
         add_features(l, b);
     products(b, own_key, columns_of(l, b, true), l->a->d_k, dot ? l->a->scale : 1,
              dot ? NULL : l->weights, l->a->slope, b->score);
     if (own_value)
         products(b, own_value, columns_of(l, b, false), l->a->d_v, 1, NULL, 0, b->second);
+}
+
+void column_features(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *one,
+                     const gnn_real_t *other)
+{
+    const gnn_real_t *features = feature_columns(l, b);
+    load_features(l, b);
+    products(b, one, features, l->a->d_e, 1, NULL, 0, b->edge);
+    if (other)
+        products(b, other, features, l->a->d_e, 1, NULL, 0, b->weight);
 }
 
 void column_gather(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *weight,

@@ -8,6 +8,8 @@
  *     d_q_i += W sum of g e
  *     d_Wk = sum over i of q_i (sum of g e)'       d_Wv = sum over i of dY_i (sum of alpha' e)'
  *     d_e = (W' q_i) g + (W' dY_i) alpha' */
+#include <lib/kernels/attention/by_lane/columns.h>
+#include <lib/kernels/attention/by_lane/edge_keys.h>
 #include <lib/kernels/attention/by_lane/edge_rows.h>
 
 /* Projections that features are multiplied by: those of the row's node, or where it is NULL of each
@@ -44,6 +46,64 @@ GNN__INLINE void put_products(const gnn_real_t *x, const gnn_real_t *weights, in
             sum[u] += x[f] * gnn__vec_load(weights + f * width + u * LANES);
     for (int u = 0; u < pattern_registers(width); u++)
         gnn__vec_store(out + u * LANES, sum[u]);
+}
+
+/* Eight features, eight heads: the row's own projections stay in registers. */
+enum { BY_OWN = 8, OWN_ROWS = BY_OWN * HEADS / LANES, IN_HALVES = LANES == 2 * HEADS };
+
+static bool by_own(const gnn__lanes_t *l)
+{
+    return (IN_HALVES || LANES == HEADS) && l->width == HEADS && l->a->d_e == BY_OWN &&
+           !l->a->transposed;
+}
+
+/* out = features of the block's pairs times own. */
+static __attribute__((noinline)) void own_products(const lane_block_t *b, const gnn_real_t *own,
+                                                   gnn_real_t *out)
+{
+    const gnn_real_t **rows = b->features;
+    const int n = b->n;
+    gnn__vec_t weights[OWN_ROWS];
+    gnn__vec_bits_t feature;
+    for (int lane = 0; lane < LANES; lane++)
+        feature[lane] = lane / HEADS;
+#pragma GCC unroll 8
+    for (int v = 0; v < OWN_ROWS; v++)
+        weights[v] = gnn__vec_load(own + v * LANES);
+#pragma GCC unroll 1
+    for (int e = 0; e < n; e += 2) {
+        gnn__vec_t sum[2];
+#pragma GCC unroll 2
+        for (int p = 0; p < 2; p++) {
+            const gnn_real_t *x = rows[e + p];
+            sum[p] = gnn__vec_all(0);
+            if (IN_HALVES) { /* two features to a register */
+                const gnn__vec_t pattern = gnn__vec_pattern(x, HEADS, 0);
+#pragma GCC unroll 4
+                for (int v = 0; v < OWN_ROWS; v++)
+                    sum[p] += gnn__vec_spread(pattern, feature + 2 * v) * weights[v];
+            } else
+#pragma GCC unroll 8
+                for (int v = 0; v < OWN_ROWS; v++)
+                    sum[p] += x[v] * weights[v];
+        }
+        if (IN_HALVES)
+            gnn__vec_store(out + e * HEADS, gnn__vec_reduce_two(sum[0], sum[1]));
+        else
+            for (int p = 0; p < 2; p++)
+                gnn__vec_store(out + (e + p) * HEADS, sum[p]);
+    }
+    for (int x = n * HEADS; x < padded(n * HEADS); x++)
+        out[x] = 0;
+}
+
+static void await_features(const gnn__lanes_t *l, const lane_block_t *b)
+{
+    const gnn__pairs_t pairs = l->a->pairs;
+    const gnn__matrix_t features = l->a->features;
+    const int64_t last = last_place(&pairs), rows = l->a->edges;
+    for (int64_t at = b->at + EDGE_AHEAD; at < b->at + EDGE_AHEAD + b->n && at <= last; at++)
+        prefetch_row(&features, rows, gnn__pairs_edge(&pairs, at));
 }
 
 /* b->edge = features times the projections, and with `two` b->weight = features times others.
@@ -105,7 +165,16 @@ void add_edge_rows(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, int
         of_keys = projections_of(l, &l->edge_queries, node);
     if (values)
         of_values = projections_of(l, &l->edge_outputs, node);
-    if (keys || values)
+    if ((keys || values) && in_columns(l) && !l->a->transposed)
+        column_features(l, b, keys ? of_keys.own : of_values.own,
+                        keys && values ? of_values.own : NULL);
+    else if ((keys || values) && by_own(l)) {
+        await_features(l, b);
+        edge_feature_rows(l, b);
+        own_products(b, keys ? of_keys.own : of_values.own, b->edge);
+        if (keys && values)
+            own_products(b, of_values.own, b->weight);
+    } else if (keys || values)
         BY_WIDTH(l->width, edge_products, l, b, at, keys ? &of_keys : &of_values,
                  keys && values ? &of_values : NULL);
     if (keys)
@@ -128,15 +197,34 @@ static void add_by_sums(const gnn__lanes_t *l, const gnn_real_t *sums, const gnn
     }
 }
 
+/* Row f of `to` += row f of x times its sum, of one head of d numbers; `step`: from one of these
+ * numbers to the next. */
+static void add_narrow(const gnn__lanes_t *l, const gnn_real_t *sums, const gnn_real_t *x,
+                       int64_t x_row, int64_t d, gnn_real_t *to, int64_t to_row, int64_t step)
+{
+    for (int64_t f = 0; f < l->a->d_e; f++)
+        for (int64_t c = 0; c < d; c++)
+            to[f * to_row + c * step] += sums[f * TERM_ROW] * x[f * x_row + c];
+}
+
+/* In columns the first lane's sums gain it. */
 void spread_sums(const gnn__lanes_t *l, const gnn_real_t *sums, const gnn_real_t *rows,
                  int64_t numbers, gnn_real_t *y)
 {
+    if (in_columns(l)) {
+        add_narrow(l, sums, rows, numbers, numbers / 16, y, 0, 16);
+        return;
+    }
     add_by_sums(l, sums, rows, numbers, numbers, y, 0);
 }
 
 void add_outer(const gnn__lanes_t *l, const gnn_real_t *sums, const gnn_real_t *x, int64_t numbers,
                gnn_real_t *d)
 {
+    if (in_columns(l)) {
+        add_narrow(l, sums, x, 0, numbers / 16, d, numbers, 1);
+        return;
+    }
     add_by_sums(l, sums, x, 0, numbers, d, numbers);
 }
 

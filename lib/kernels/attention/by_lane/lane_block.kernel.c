@@ -50,7 +50,7 @@ lane_block_t lane_block_at(const gnn__lanes_t *l, int64_t row1, gnn_real_t *scra
     b.p = gnn__carve(&c, gnn__max(l->value_numbers, l->key_numbers), sizeof *b.p);
     for (int k = 0; k < 2; k++)
         b.sums[k] = gnn__carve(&c, 16 * l->a->d_e, sizeof *b.sums[k]);
-    if (l->edge_keys) {
+    if (l->a->d_e > 0) {
         b.features = gnn__carve(&c, BLOCK_PAIRS, sizeof *b.features);
         b.zeros = gnn__carve(&c, l->a->d_e, sizeof *b.zeros);
         b.rows = gnn__carve(&c, BLOCK_PAIRS * l->row_numbers, sizeof *b.rows);
