@@ -3,8 +3,8 @@
 #include <lib/aggregate/fast/lane_edges.h>
 #include <lib/aggregate/tables.h>
 
-/* Numbers of a row of additive weights. */
-enum { TERM_ROW = 16 };
+/* Numbers of a row of additive weights; features whose sums stay in registers. */
+enum { TERM_ROW = 16, TOGETHER = 8 };
 
 /* ---- which calls ---- */
 
@@ -70,6 +70,7 @@ static int64_t logit_rows(const gnn__plan_t *plan)
 void gnn__lane_edges_carve(const gnn__plan_t *plan, gnn__carve_t *carve, const gnn__lanes_t *l,
                            bool backward, gnn__lane_edges_t *edges)
 {
+    const gnn_aggregate_shape_t *s = &plan->shape;
     const int64_t n = plan->graph->n_dst + 1, d_e = plan->d_e;
     const bool rows = gnn__lane_edge_rows(plan), terms = gnn__lane_edge_terms(plan);
     const bool keys = rows && plan->edge_key, values = rows && plan->edge_message,
@@ -85,6 +86,8 @@ void gnn__lane_edges_carve(const gnn__plan_t *plan, gnn__carve_t *carve, const g
     edges->value_rows = matrix(carve, values, d_e, l->value_numbers);
     edges->queries = matrix(carve, keys, n, edges->stride);
     edges->outputs = matrix(carve, values && backward, n, edges->stride);
+    edges->turned =
+        matrix(carve, rows, s->heads * gnn__max(s->d_k, s->d_v), gnn__round_up(d_e, TOGETHER));
     edges->pairs = matrix(carve, backward && (rows || sends), logit_rows(plan), 2 * l->width);
     edges->partials = matrix(carve, backward && d_e > 0, gnn__most_chunks(plan->view), edges->size);
 }
@@ -111,28 +114,46 @@ static void pack_rows(const gnn__plan_t *plan, int input, int64_t d, int64_t num
         gnn__attention_lanes()->pack(&from, 0, plan->d_e, plan->shape.heads, d, width, &to, numbers);
 }
 
-/* Number f * width + h of a row: row f of the weights times the row of x, for head h. */
-static void project_rows(const gnn__plan_t *plan, int input, const gnn_tensor_t *x, int64_t d,
-                         const gnn__lanes_t *l, int64_t stride, int threads, gnn_real_t *to)
+/* Row x of `to`: number x of every row of the weights, padded with zeros. */
+static void turn_weights(const gnn_tensor_t *weights, int64_t d_e, gnn_real_t *to)
 {
-    const gnn_tensor_t weights = plan->in[input];
-    const int64_t heads = plan->shape.heads, d_e = plan->d_e;
+    const int64_t stride = gnn__round_up(d_e, TOGETHER);
+    memset(to, 0, sizeof *to * (size_t)(weights->cols * stride));
+    for (int64_t f = 0; f < d_e; f++)
+        for (int64_t x = 0; x < weights->cols; x++)
+            to[x * stride + f] = gnn__row(weights, f)[x];
+}
+
+/* Number f * width + h of a row: row f of the weights times the row x, for head h of d numbers. */
+static void project_row(const gnn_real_t *turned, const gnn_real_t *x, int64_t heads, int64_t d,
+                        int64_t d_e, int width, gnn_real_t *row)
+{
+    const int64_t stride = gnn__round_up(d_e, TOGETHER);
+    for (int64_t h = 0; h < heads; h++, x += d, turned += d * stride)
+        for (int64_t f = 0; f < d_e; f += TOGETHER) {
+            gnn_real_t sum[TOGETHER] = {0};
+            for (int64_t c = 0; c < d; c++)
+                for (int k = 0; k < TOGETHER; k++)
+                    sum[k] += x[c] * turned[c * stride + f + k];
+            for (int64_t k = 0; k < TOGETHER && f + k < d_e; k++)
+                row[(f + k) * width + h] = sum[k];
+        }
+}
+
+static void project_rows(const gnn__plan_t *plan, int input, const gnn_tensor_t *x, int64_t d,
+                         const gnn__lanes_t *l, const gnn__lane_edges_t *edges, int threads,
+                         gnn_real_t *to)
+{
+    const int64_t heads = plan->shape.heads, d_e = plan->d_e, stride = edges->stride;
     if (!to)
         return;
+    turn_weights(&plan->in[input], d_e, edges->turned);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i <= x->rows; i++) {
-        gnn_real_t *row = to + i * stride;
         /* one row more: registers reach beyond the last */
-        memset(row, 0, sizeof *row * (size_t)stride);
-        for (int64_t f = 0; i < x->rows && f < d_e; f++)
-            for (int64_t h = 0; h < heads; h++) {
-                const gnn_real_t *w = gnn__row(&weights, f) + h * d, *y = gnn__row(x, i) + h * d;
-                gnn_real_t sum = 0;
-#pragma omp simd reduction(+ : sum)
-                for (int64_t c = 0; c < d; c++)
-                    sum += w[c] * y[c];
-                row[f * l->width + h] = sum;
-            }
+        memset(to + i * stride, 0, sizeof *to * (size_t)stride);
+        if (i < x->rows)
+            project_row(edges->turned, gnn__row(x, i), heads, d, d_e, l->width, to + i * stride);
     }
 }
 
@@ -149,10 +170,10 @@ void gnn__lane_edges_fill(const gnn__plan_t *plan, bool backward, int threads,
     else
         l->edge_keys = edges->key_rows;
     project_rows(plan, GNN_AGGREGATE_EDGE_KEY_WEIGHT, &plan->in[GNN_AGGREGATE_QUERY], s->d_k, l,
-                 edges->stride, threads, edges->queries);
+                 edges, threads, edges->queries);
     if (backward)
-        project_rows(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, &plan->d_out, s->d_v, l,
-                     edges->stride, threads, edges->outputs);
+        project_rows(plan, GNN_AGGREGATE_EDGE_MESSAGE_WEIGHT, &plan->d_out, s->d_v, l, edges,
+                     threads, edges->outputs);
     if (edges->logits) /* loops add nothing */
         memset(edges->logits + plan->graph->n_edges * l->width, 0,
                sizeof *edges->logits * (size_t)(plan->graph->n_dst * l->width));

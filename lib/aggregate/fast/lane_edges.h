@@ -14,6 +14,7 @@ typedef struct gnn__lane_edges {
     /* dot, and of keys additive-v2: d_e rows as keys and as values lie */
     gnn_real_t *key_rows, *value_rows;
     gnn_real_t *queries, *outputs; /* dot: n_dst rows, what they make of q and of dY */
+    gnn_real_t *turned;            /* dot: weights by column, while projections are made */
     gnn_real_t *pairs;             /* dot, additive-v2: edges x 2 width */
     gnn_real_t *partials;          /* gradients of weights, `size` numbers for each chunk */
     int64_t size, stride;          /* of a row of projections */

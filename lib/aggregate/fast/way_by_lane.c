@@ -174,23 +174,22 @@ static void begin(const gnn__plan_t *plan, lane_run_t *run)
     run->choice = choose(plan, &run->a);
     if (gnn__has_loop_features(plan)) /* the loops that a view adds are numbered behind the edges */
         run->a.edges += plan->graph->n_dst;
-    run->l = (gnn__lanes_t){.a = &run->a,
-                            .width = run->choice.width,
-                            .layout = run->choice.layout,
-                            .value_numbers = run->choice.value_numbers,
-                            .key_numbers = run->choice.key_numbers,
-                            .slope = run->choice.score == GNN__SCORE_ADDITIVE &&
-                                             !plan->has[GNN_AGGREGATE_EDGE_BIAS]
-                                         ? plan->shape.slope
-                                         : 1,
-                            .q = run->a.q,
-                            .k = run->a.k,
-                            .v = run->a.v,
-                            .n_src = plan->graph->n_src,
-                            .row_numbers =
-                                gnn__lane_edge_keys(plan) && run->choice.layout != GNN__COLUMNS
-                                    ? run->choice.key_numbers
-                                    : 0};
+    run->l = (gnn__lanes_t){
+        .a = &run->a,
+        .width = run->choice.width,
+        .layout = run->choice.layout,
+        .value_numbers = run->choice.value_numbers,
+        .key_numbers = run->choice.key_numbers,
+        .slope = run->choice.score == GNN__SCORE_ADDITIVE && !plan->has[GNN_AGGREGATE_EDGE_BIAS]
+                     ? plan->shape.slope
+                     : 1,
+        .q = run->a.q,
+        .k = run->a.k,
+        .v = run->a.v,
+        .n_src = plan->graph->n_src,
+        .row_numbers = gnn__lane_edge_keys(plan) && run->choice.layout != GNN__COLUMNS
+                           ? run->choice.key_numbers
+                           : 0};
     run->scratch_size = gnn__attention_lanes_scratch(&run->l);
 }
 
@@ -342,8 +341,8 @@ static void run_part(const gnn__plan_t *plan, lane_run_t *run, int64_t p, gnn__p
 {
     const bool transposed = pass == GNN__SEND, both = pass == GNN__RECEIVE && run->l.d_senders,
                whole = run->l.d_senders || run->l.edge_keys, /* receivers make all of d_a */
-               parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS) &&
-                            (pass == GNN__RECEIVE || (transposed && !whole)),
+        parameters = gnn__wants_gradient(plan, GNN_AGGREGATE_PARAMETERS) &&
+                     (pass == GNN__RECEIVE || (transposed && !whole)),
                edges = gnn__lane_edge_weights_wanted(plan) &&
                        pass == (run->l.edge_weights ? GNN__SEND : GNN__RECEIVE) &&
                        !run->l.edge_logits.at;

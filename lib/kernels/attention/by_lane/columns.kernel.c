@@ -11,8 +11,7 @@
 
 static const gnn_real_t *columns_of(const gnn__lanes_t *l, const lane_block_t *b, bool keys)
 {
-    const bool second =
-        !keys && (l->a->transposed || l->edge_keys || !gnn__keys_are_values(l->a));
+    const bool second = !keys && (l->a->transposed || l->edge_keys || !gnn__keys_are_values(l->a));
     return b->columns + (2 + (second ? l->a->d_k : 0)) * BLOCK_PAIRS;
 }
 

@@ -42,8 +42,7 @@ enum { TILE = 4, FEWEST = LANES >= 16 ? 1 : LANES >= 8 ? 2 : 4 };
 /* Registers c .. of the rows of a tile; `sum`: a pattern for each pair. */
 GNN__INLINE void tile_section(const gnn__lanes_t *l, const gnn_real_t *const *key,
                               const gnn_real_t *const *features, const gnn_real_t *own, int64_t c,
-                              gnn_real_t *kept, gnn__vec_t *sum, const int parts,
-                              const int registers)
+                              gnn_real_t *kept, gnn__vec_t *sum, const int parts, const int registers)
 {
     const int64_t numbers = l->row_numbers, d_e = l->a->d_e;
     const gnn_real_t *weights = l->edge_keys + c, slope = l->a->slope;
@@ -125,14 +124,14 @@ GNN__INLINE void tile_scores(const gnn__lanes_t *l, const lane_block_t *block, c
     }
 }
 
-#define TILE_SCORES(width)                                                                     \
-    MADE tile_scores_##width(const gnn__lanes_t *l, const lane_block_t *b,                     \
-                             const gnn_real_t *own, const gnn__matrix_t *keys, const bool keep) \
-    {                                                                                          \
-        if (keep)                                                                              \
-            tile_scores(l, b, own, keys, width, true);                                         \
-        else                                                                                   \
-            tile_scores(l, b, own, keys, width, false);                                        \
+#define TILE_SCORES(width)                                                                        \
+    MADE tile_scores_##width(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own, \
+                             const gnn__matrix_t *keys, const bool keep)                          \
+    {                                                                                             \
+        if (keep)                                                                                 \
+            tile_scores(l, b, own, keys, width, true);                                            \
+        else                                                                                      \
+            tile_scores(l, b, own, keys, width, false);                                           \
     }
 FOR_WIDTHS(TILE_SCORES)
 
@@ -155,9 +154,9 @@ typedef struct gains {
 } gains_t;
 
 /* Registers c .. of the rows; `count` features' sums go along. */
-GNN__INLINE void gain_section(const gnn__lanes_t *l, const lane_block_t *block, const gains_t *gains,
-                              int64_t c, const int width, const int registers, const int count,
-                              const bool senders)
+GNN__INLINE void gain_section(const gnn__lanes_t *l, const lane_block_t *block,
+                              const gains_t *gains, int64_t c, const int width, const int registers,
+                              const int count, const bool senders)
 {
     const lane_block_t b = *block;
     const int64_t numbers = l->row_numbers;
@@ -236,18 +235,18 @@ GNN__INLINE void gain_sections(const gnn__lanes_t *l, const lane_block_t *b, con
         gain_section(l, b, gains, c, width, 1, count, senders);
 }
 
-#define GAIN(width)                                                                        \
-    MADE gain_##width(const gnn__lanes_t *l, const lane_block_t *b, const gains_t *gains)  \
-    {                                                                                      \
-        const bool sums = gains->d_weights && l->a->d_e >= AT_ONCE;                        \
-        if (BOTH_ENDS && width == HEADS && gains->d_senders && sums)                       \
-            gain_sections(l, b, gains, width, AT_ONCE, true);                              \
-        else if (BOTH_ENDS && width == HEADS && gains->d_senders)                          \
-            gain_sections(l, b, gains, width, 0, true);                                    \
-        else if (sums)                                                                     \
-            gain_sections(l, b, gains, width, AT_ONCE, false);                             \
-        else                                                                               \
-            gain_sections(l, b, gains, width, 0, false);                                   \
+#define GAIN(width)                                                                       \
+    MADE gain_##width(const gnn__lanes_t *l, const lane_block_t *b, const gains_t *gains) \
+    {                                                                                     \
+        const bool sums = gains->d_weights && l->a->d_e >= AT_ONCE;                       \
+        if (BOTH_ENDS && width == HEADS && gains->d_senders && sums)                      \
+            gain_sections(l, b, gains, width, AT_ONCE, true);                             \
+        else if (BOTH_ENDS && width == HEADS && gains->d_senders)                         \
+            gain_sections(l, b, gains, width, 0, true);                                   \
+        else if (sums)                                                                    \
+            gain_sections(l, b, gains, width, AT_ONCE, false);                            \
+        else                                                                              \
+            gain_sections(l, b, gains, width, 0, false);                                  \
     }
 FOR_WIDTHS(GAIN)
 
