@@ -451,14 +451,16 @@ START_TEST(each_gradient_of_many_pairs_alone)
 {
     static const int64_t shapes[][2] = {{8, 8}, {7, 8}, {1, 2}, {1, 16}};
     contract_open(2);
-    for (size_t turn = 0; turn < 16; turn += test_small() ? 3 : 1) {
+    for (size_t turn = 0; turn < 32; turn += test_small() ? 3 : 1) {
         const uint64_t seed = test_seed() + 7 * turn;
         contract_case_t c =
             contract_case_of("additive_v2", narrow_graph(1, seed), "many pairs", seed);
         c.heads = c.kv_heads = shapes[turn % 4][0];
         c.d_k = c.d_v = shapes[turn % 4][1];
         c.dropout = turn / 4 % 2 ? 0.3 : 0;
-        c.shared = turn < 8;
+        c.shared = turn / 8 % 2 == 0;
+        c.features = turn >= 16;
+        c.edge_dim = turn % 3 ? 8 : 11;
         ck_ok(gnn_graph_prepare(c.graph, &c.view));
         compare_alone(c);
     }

@@ -409,7 +409,7 @@ START_TEST(edge_rows_in_lanes)
                                         {1, 16, 16}, {1, 2, 32}, {2, 7, 64},  {8, 8, 2}};
     for (size_t turn = 0; turn < (test_small() ? 6 : 72); turn++) {
         const uint64_t seed = test_seed() + 5 * turn;
-        gnn_graph_t *g = edge_graph(turn / 3, seed);
+        gnn_graph_t *g = edge_graph(turn / 3 + turn / 9, seed);
         contract_case_t c = contract_case_of("dot", g, "edge rows", seed);
         c.message = gnn_message_find(turn % 4 == 3 ? "linear" : "linear_edge");
         c.heads = c.kv_heads = shapes[turn % 9][0];
@@ -435,7 +435,7 @@ START_TEST(edge_keys_in_lanes)
                                         {1, 16, 16}, {1, 2, 32}, {2, 7, 64},  {8, 8, 2}};
     for (size_t turn = 0; turn < (test_small() ? 8 : 72); turn++) {
         const uint64_t seed = test_seed() + 5 * turn;
-        gnn_graph_t *g = edge_graph(turn / 3, seed);
+        gnn_graph_t *g = edge_graph(turn / 3 + turn / 9, seed);
         contract_case_t c =
             contract_case_of(turn % 6 == 5 ? "dot" : "additive_v2", g, "edge keys", seed);
         c.heads = c.kv_heads = shapes[turn % 9][0];

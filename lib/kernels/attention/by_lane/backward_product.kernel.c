@@ -129,13 +129,13 @@ static __attribute__((noinline)) void key_block(const gnn__lanes_t *l, lane_bloc
     } else if (in_columns(l)) {
         column_above(l, b, own);
     } else if (l->row_numbers > 0) {
-        edge_key_block(l, b, own, NULL, d_weights, NULL);
+        edge_key_block(l, b, NULL, d_weights, NULL);
     } else {
         BY_WIDTH(width, above, b, own, &ends->other_key, l->key_numbers);
     }
 }
 
-/* `sum`: of g; p gains own . D. */
+/* `sum`: of g; p gains own . D, unless edge_key_block has added it. */
 static void key_row_done(const gnn__lanes_t *l, const lane_block_t *b, const ends_t *ends,
                          int64_t node, gnn__vec_t *sum)
 {
@@ -152,7 +152,8 @@ static void key_row_done(const gnn__lanes_t *l, const lane_block_t *b, const end
         sum[u] = slope * reduce(sum[u], l->width, false);
     for (int64_t x = 0; l->a->score != GNN__SCORE_DOT && x < row; x += LANES) {
         const gnn__vec_t d = sum[x / LANES % parts] + (1 - slope) * gnn__vec_load(b->y + x);
-        gnn__vec_store(b->p + x, gnn__vec_load(b->p + x) + d * gnn__vec_load(own + x));
+        if (l->row_numbers == 0)
+            gnn__vec_store(b->p + x, gnn__vec_load(b->p + x) + d * gnn__vec_load(own + x));
         gnn__vec_store(b->y + x, d * gnn__vec_load(l->weights + x));
     }
     if (ends->d_key.at)
@@ -314,7 +315,7 @@ static __attribute__((noinline)) void both_ends(const gnn__lanes_t *l, const lan
     if (in_columns(l))
         column_both(l, b, own, dy, d_senders);
     else if (l->row_numbers > 0)
-        edge_key_block(l, b, own, dy, d_weights, d_senders);
+        edge_key_block(l, b, dy, d_weights, d_senders);
     else
         eight_both(l, b, own, dy, d_senders);
 }

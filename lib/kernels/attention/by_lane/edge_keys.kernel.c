@@ -1,11 +1,11 @@
 /* Edge features in the keys of additive-v2 scores, s = a . leaky(q_i + k_j + W e). The slope stands
- * between W and a, so that nothing folds: every pair has a row k_j + W e of its own. Forward makes
+ * between W and a, so that nothing folds: every pair has a row q_i + k_j + W e of its own. Forward makes
  * it in registers, some pairs at a time, and leaves nothing but the scores; backward keeps the rows
  * of one block. With g the gradient of a pair's score and z = g (1 or slope), number by number,
  *
- *     d_e += W' (a z)      d_W = a R, R = sum of z e'      d_a = sum of q_i D_i + sum of z (k_j + W e)
+ *     d_e += W' (a z)      d_W = a R, R = sum of z e'      d_a = sum of z (q_i + k_j + W e)
  *
- * the last because leaky(x) = x leaky'(x). */
+ * the last because leaky(x) = x leaky'(x). Both ends of a pair make the same numbers of it. */
 #include <lib/kernels/attention/by_lane/edge_keys.h>
 
 /* Features whose sums stay in registers; of sums over whole rows, as many as fill one register at
@@ -51,7 +51,8 @@ GNN__INLINE void tile_section(const gnn__lanes_t *l, const gnn_real_t *const *ke
     for (int p = 0; p < TILE_PAIRS; p++)
 #pragma GCC unroll 4
         for (int v = 0; v < registers; v++)
-            x[p * TILE + v] = gnn__vec_load(key[p] + c + v * LANES);
+            x[p * TILE + v] =
+                gnn__vec_load(own + c + v * LANES) + gnn__vec_load(key[p] + c + v * LANES);
 #pragma GCC unroll 1
     for (int64_t f = 0; f < d_e; f++, weights += numbers) {
         gnn__vec_t w[TILE];
@@ -68,14 +69,13 @@ GNN__INLINE void tile_section(const gnn__lanes_t *l, const gnn_real_t *const *ke
     }
 #pragma GCC unroll 4
     for (int v = 0; v < registers; v++) {
-        const gnn__vec_t mine = gnn__vec_load(own + c + v * LANES),
-                         above = gnn__vec_load(l->weights + c + v * LANES), below = slope * above;
+        const gnn__vec_t above = gnn__vec_load(l->weights + c + v * LANES), below = slope * above;
 #pragma GCC unroll 4
         for (int p = 0; p < TILE_PAIRS; p++) {
             gnn__vec_t *to = sum + p * PATTERN + v % parts;
             if (kept)
                 gnn__vec_store(kept + p * numbers + c + v * LANES, x[p * TILE + v]);
-            *to = gnn__vec_add_bent(*to, mine + x[p * TILE + v], above, below);
+            *to = gnn__vec_add_bent(*to, x[p * TILE + v], above, below);
         }
     }
 }
@@ -148,7 +148,7 @@ void edge_key_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn_rea
 
 /* What a pass over a block is for. */
 typedef struct gains {
-    const gnn_real_t *own, *dy;
+    const gnn_real_t *dy;
     gnn_real_t *d_weights, *d_senders; /* NULL: not wanted */
     bool bends;                        /* rows become z */
 } gains_t;
@@ -164,11 +164,11 @@ GNN__INLINE void gain_section(const gnn__lanes_t *l, const lane_block_t *block,
     const gnn_real_t slope = l->a->slope;
     const bool bends = gains->bends;
     gnn_real_t *row = b.rows + c, *to_weights = gains->d_weights + c;
-    gnn__vec_t least[2], a[2], grad[2], d[2], p[2], sum[2 * AT_ONCE];
+    const gnn__vec_t zero = {0};
+    gnn__vec_t a[2], grad[2], d[2], p[2], sum[2 * AT_ONCE];
 #pragma GCC unroll 2
     for (int v = 0; v < registers; v++) {
         const int64_t x = c + v * LANES;
-        least[v] = -gnn__vec_load(gains->own + x);
         d[v] = gnn__vec_load(b.y + x);
         p[v] = gnn__vec_load(b.p + x);
         if (senders) {
@@ -195,8 +195,8 @@ GNN__INLINE void gain_section(const gnn__lanes_t *l, const lane_block_t *block,
             const int part = (int)(c / LANES) + v;
             const gnn__vec_t x = gnn__vec_load(row + v * LANES),
                              g = gnn__vec_pattern(b.second + e * width, width, part);
-            z[v] = gnn__vec_bend(x, least[v], g, slope * g);
-            d[v] = gnn__vec_add_above(d[v], x, least[v], g);
+            z[v] = gnn__vec_bend(x, zero, g, slope * g);
+            d[v] = gnn__vec_add_above(d[v], x, zero, g);
             p[v] += z[v] * x;
             if (bends)
                 gnn__vec_store(row + v * LANES, z[v]);
@@ -327,13 +327,13 @@ static void edge_grads_of_rows(const gnn__lanes_t *l, const lane_block_t *b)
     }
 }
 
-void edge_key_block(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *own,
-                    const gnn_real_t *dy, gnn_real_t *d_weights, gnn_real_t *d_senders)
+void edge_key_block(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *dy,
+                    gnn_real_t *d_weights, gnn_real_t *d_senders)
 {
     const gnn__attention_t *a = l->a;
     const int64_t done = a->d_e >= AT_ONCE ? AT_ONCE : 0;
     const bool features = a->grad.features.at && !a->transposed, rest = d_weights && done < a->d_e;
-    const gains_t gains = {own, dy, d_weights, d_senders, features || rest};
+    const gains_t gains = {dy, d_weights, d_senders, features || rest};
     BY_WIDTH(l->width, gain, l, b, &gains);
     if (rest)
         weight_sums(l, b, done, d_weights);

@@ -48,53 +48,78 @@ GNN__INLINE void put_products(const gnn_real_t *x, const gnn_real_t *weights, in
         gnn__vec_store(out + u * LANES, sum[u]);
 }
 
-/* Eight features, eight heads: the row's own projections stay in registers. */
-enum { BY_OWN = 8, OWN_ROWS = BY_OWN * HEADS / LANES, IN_HALVES = LANES == 2 * HEADS };
+/* Eight features, eight heads. */
+enum { EIGHT = 8, EIGHT_ROWS = EIGHT * HEADS / LANES, IN_HALVES = LANES == 2 * HEADS };
 
-static bool by_own(const gnn__lanes_t *l)
+static bool eight_by_eight(const gnn__lanes_t *l)
 {
-    return (IN_HALVES || LANES == HEADS) && l->width == HEADS && l->a->d_e == BY_OWN &&
-           !l->a->transposed;
+    return (IN_HALVES || LANES == HEADS) && l->width == HEADS && l->a->d_e == EIGHT;
 }
 
-/* out = features of the block's pairs times own. */
-static __attribute__((noinline)) void own_products(const lane_block_t *b, const gnn_real_t *own,
-                                                   gnn_real_t *out)
+/* Features x times the weights. */
+GNN__INLINE gnn__vec_t eight_product(const gnn_real_t *x, const gnn__vec_t *weights,
+                                     gnn__vec_bits_t feature)
 {
+    gnn__vec_t sum = gnn__vec_all(0);
+    if (IN_HALVES) { /* two features to a register */
+        const gnn__vec_t pattern = gnn__vec_pattern(x, HEADS, 0);
+#pragma GCC unroll 4
+        for (int v = 0; v < EIGHT_ROWS; v++)
+            sum += gnn__vec_spread(pattern, feature + 2 * v) * weights[v];
+    } else
+#pragma GCC unroll 8
+        for (int v = 0; v < EIGHT_ROWS; v++)
+            sum += x[v] * weights[v];
+    return sum;
+}
+
+/* out = features of the block's pairs times projections; the row's own stay in registers. */
+GNN__INLINE void eight_products(const lane_block_t *b, const projections_t *projections,
+                                gnn_real_t *out, const bool own)
+{
+    const projections_t p = *projections;
     const gnn_real_t **rows = b->features;
     const int n = b->n;
-    gnn__vec_t weights[OWN_ROWS];
+    gnn__vec_t weights[EIGHT_ROWS];
     gnn__vec_bits_t feature;
     for (int lane = 0; lane < LANES; lane++)
         feature[lane] = lane / HEADS;
 #pragma GCC unroll 8
-    for (int v = 0; v < OWN_ROWS; v++)
-        weights[v] = gnn__vec_load(own + v * LANES);
+    for (int v = 0; own && v < EIGHT_ROWS; v++)
+        weights[v] = gnn__vec_load(p.own + v * LANES);
 #pragma GCC unroll 1
     for (int e = 0; e < n; e += 2) {
         gnn__vec_t sum[2];
 #pragma GCC unroll 2
-        for (int p = 0; p < 2; p++) {
-            const gnn_real_t *x = rows[e + p];
-            sum[p] = gnn__vec_all(0);
-            if (IN_HALVES) { /* two features to a register */
-                const gnn__vec_t pattern = gnn__vec_pattern(x, HEADS, 0);
-#pragma GCC unroll 4
-                for (int v = 0; v < OWN_ROWS; v++)
-                    sum[p] += gnn__vec_spread(pattern, feature + 2 * v) * weights[v];
-            } else
+        for (int k = 0; k < 2; k++) {
+            if (!own) {
+                const gnn_real_t *from = projections_at(&p, b, e + k, EIGHT * HEADS);
 #pragma GCC unroll 8
-                for (int v = 0; v < OWN_ROWS; v++)
-                    sum[p] += x[v] * weights[v];
+                for (int v = 0; v < EIGHT_ROWS; v++)
+                    weights[v] = gnn__vec_load(from + v * LANES);
+            }
+            sum[k] = eight_product(rows[e + k], weights, feature);
         }
         if (IN_HALVES)
             gnn__vec_store(out + e * HEADS, gnn__vec_reduce_two(sum[0], sum[1]));
         else
-            for (int p = 0; p < 2; p++)
-                gnn__vec_store(out + (e + p) * HEADS, sum[p]);
+            for (int k = 0; k < 2; k++)
+                gnn__vec_store(out + (e + k) * HEADS, sum[k]);
     }
     for (int x = n * HEADS; x < padded(n * HEADS); x++)
         out[x] = 0;
+}
+
+static __attribute__((noinline)) void own_products(const lane_block_t *b, const projections_t *p,
+                                                   gnn_real_t *out)
+{
+    eight_products(b, p, out, true);
+}
+
+static __attribute__((noinline)) void others_products(const lane_block_t *b, const projections_t *p,
+                                                      gnn_real_t *out)
+{
+    eight_products(b, p, out, false);
 }
 
 static void await_features(const gnn__lanes_t *l, const lane_block_t *b)
@@ -161,6 +186,8 @@ void add_edge_rows(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, int
 {
     const bool keys = l->key_rows != NULL, values = backward && l->value_rows;
     projections_t of_keys, of_values;
+    void (*products)(const lane_block_t *, const projections_t *, gnn_real_t *) =
+        l->a->transposed ? others_products : own_products;
     if (keys)
         of_keys = projections_of(l, &l->edge_queries, node);
     if (values)
@@ -168,12 +195,12 @@ void add_edge_rows(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, int
     if ((keys || values) && in_columns(l) && !l->a->transposed)
         column_features(l, b, keys ? of_keys.own : of_values.own,
                         keys && values ? of_values.own : NULL);
-    else if ((keys || values) && by_own(l)) {
+    else if ((keys || values) && eight_by_eight(l)) {
         await_features(l, b);
         edge_feature_rows(l, b);
-        own_products(b, keys ? of_keys.own : of_values.own, b->edge);
+        products(b, keys ? &of_keys : &of_values, b->edge);
         if (keys && values)
-            own_products(b, of_values.own, b->weight);
+            products(b, &of_values, b->weight);
     } else if (keys || values)
         BY_WIDTH(l->width, edge_products, l, b, at, keys ? &of_keys : &of_values,
                  keys && values ? &of_values : NULL);
