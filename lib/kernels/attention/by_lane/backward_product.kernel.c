@@ -183,7 +183,7 @@ GNN__INLINE void put_pairs(const gnn__lanes_t *l, const lane_block_t *block, int
     }
 }
 
-/* Adds up g. */
+/* Adds up g, in the order of weigh_pairs. */
 GNN__INLINE void take_pairs(const gnn__lanes_t *l, const lane_block_t *block, int64_t at,
                             gnn__vec_t *sum, const int width)
 {
@@ -201,8 +201,12 @@ GNN__INLINE void take_pairs(const gnn__lanes_t *l, const lane_block_t *block, in
     }
     for (int x = b.n * width; x < padded(b.n * width); x++)
         b.weight[x] = b.second[x] = 0;
+    gnn__vec_t all[PATTERN];
+    fill(all, 0);
     for (int x = 0; x < padded(b.n * width); x += LANES)
-        sum[x / LANES % pattern_registers(width)] += gnn__vec_load(b.second + x);
+        all[x / LANES % pattern_registers(width)] += gnn__vec_load(b.second + x);
+    for (int u = 0; u < pattern_registers(width); u++)
+        sum[u] += all[u];
 }
 
 #define PAIRS(width)                                                                  \
