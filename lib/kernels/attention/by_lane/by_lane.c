@@ -2,8 +2,8 @@
 #include <lib/kernels/attention/by_lane/by_lane.h>
 
 /* Lists of nodes of a block and of what is drawn; four arrays of pairs x width, and what is drawn;
- * two rows of values and two of keys; numbers of a block's pairs, and their features; sums of features; keys of a
- * block's pairs, a list of rows of features, and one such row. */
+ * two rows of values and two of keys; numbers of a block's pairs, and their features; sums of
+ * features; keys of a block's pairs, a list of rows of features, and one such row. */
 int64_t gnn__attention_lanes_scratch(const gnn__lanes_t *l)
 {
     return GNN__LANES_PAIRS + 2 * GNN__LANES_DRAWN + 4 * 32 +

@@ -50,8 +50,9 @@
  * of features and weights; or the block makes them at once.
  *
  * Features may be in the keys and values of dot scores too, never multiplied out per edge
- * (edge_rows.kernel.c), and in the keys of additive-v2 scores, where every pair of a block gets a
- * row of its own (edge_keys.kernel.c). Both take edge biases.
+ * (edge_rows.kernel.c), and in the keys of additive-v2 scores, where every pair has a row of its
+ * own, which stays in registers forward and in a cache backward (edge_keys.kernel.c). Both take
+ * edge biases.
  *
  * All take dropout and up to eight heads and slopes between 0 and 1, but no edge weights. What
  * lanes do not take goes row by row (by_row.kernel.c). */
@@ -105,11 +106,11 @@ typedef struct gnn__lanes {
      * say. */
     gnn__matrix_t edge_queries, edge_outputs;
     const gnn_real_t *key_rows, *value_rows;
-    /* Additive-v2: weights of features in keys, d_e rows of keys; numbers of a key that a pair has
-     * for itself; 0: features have no say. */
+    /* Additive-v2: weights of features in keys, d_e rows of keys; NULL: features have no say.
+     * Numbers of a key that a pair has for itself; 0: none, or columns hold them. */
     const gnn_real_t *edge_keys;
     int64_t row_numbers;
-    /* Dot and additive-v2 with edge features, backward: two rows of `width` numbers for each edge,
+    /* Dot and, but in columns, additive-v2 with edge features, backward: two rows of `width` numbers for each edge,
      * loops included, alpha behind dropout and g, which `receive` leaves for `send`. At NULL:
      * `send` makes them itself. */
     gnn__matrix_t pair_weights;

@@ -26,8 +26,8 @@ void column_scores(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_
 /* The columns alone. */
 #define column_load GNN__KERNEL(lanes_column_load)
 void column_load(const gnn__lanes_t *l, const lane_block_t *b);
-/* b->edge = features of the block's pairs times `one`, d_e numbers of the row's own; where there are
- * others, b->weight = features times those. */
+/* b->edge = features of the block's pairs times `one`, d_e numbers of the row's own; where there
+ * are others, b->weight = features times those. */
 #define column_features GNN__KERNEL(lanes_column_features)
 void column_features(const gnn__lanes_t *l, const lane_block_t *b, const gnn_real_t *one,
                      const gnn_real_t *other);

@@ -4,8 +4,8 @@
  *
  *     0, 1        log-sum-exp and S (rows are senders)
  *     2 ..        keys, or queries
- *     2 + d_k ..  values, or dY; where values are keys there is one copy of both, unless edge features
- *                 are added to keys: those stand behind them */
+ *     2 + d_k ..  values, or dY; where values are keys there is one copy of both, unless edge
+ *                 features are added to keys: those stand behind them */
 #include <lib/kernels/attention/by_lane/columns.h>
 #include <lib/kernels/attention/by_lane/edge_keys.h>
 
@@ -90,7 +90,8 @@ static void collect_rows(const gnn_real_t *const *rows, int n, int64_t count, gn
         collect(rows, n, c, to, count - c);
 }
 
-/* Of each pair; what a register has behind the last pair is the last one's too, and of no weight. */
+/* Of each pair; what a register has behind the last pair is the last one's too, and of no
+ * weight. */
 static __attribute__((noinline)) void collect_all(const lane_block_t *b, const gnn__matrix_t *m,
                                                   int64_t count, gnn_real_t *to)
 {

@@ -1,7 +1,7 @@
 /* Edge features in the keys of additive-v2 scores, s = a . leaky(q_i + k_j + W e). The slope stands
- * between W and a, so that nothing folds: every pair has a row q_i + k_j + W e of its own. Forward makes
- * it in registers, some pairs at a time, and leaves nothing but the scores; backward keeps the rows
- * of one block. With g the gradient of a pair's score and z = g (1 or slope), number by number,
+ * between W and a, so that nothing folds: every pair has a row q_i + k_j + W e of its own. Forward
+ * makes it in registers, some pairs at a time, and leaves nothing but the scores; backward keeps
+ * the rows of one block. With g the gradient of a pair's score and z = g (1 or slope), number by number,
  *
  *     d_e += W' (a z)      d_W = a R, R = sum of z e'      d_a = sum of z (q_i + k_j + W e)
  *
@@ -163,7 +163,7 @@ GNN__INLINE void gain_section(const gnn__lanes_t *l, const lane_block_t *block,
     const gnn__matrix_t to_senders = {gains->d_senders, l->sender_numbers};
     const gnn_real_t slope = l->a->slope;
     const bool bends = gains->bends;
-    gnn_real_t *row = b.rows + c, *to_weights = gains->d_weights + c;
+    gnn_real_t *row = b.rows + c, *to_weights = count > 0 ? gains->d_weights + c : NULL;
     const gnn__vec_t zero = {0};
     gnn__vec_t a[2], grad[2], d[2], p[2], sum[2 * AT_ONCE];
 #pragma GCC unroll 2
