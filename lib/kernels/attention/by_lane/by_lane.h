@@ -110,9 +110,9 @@ typedef struct gnn__lanes {
      * Numbers of a key that a pair has for itself; 0: none, or columns hold them. */
     const gnn_real_t *edge_keys;
     int64_t row_numbers;
-    /* Dot and, but in columns, additive-v2 with edge features, backward: two rows of `width` numbers for each edge,
-     * loops included, alpha behind dropout and g, which `receive` leaves for `send`. At NULL:
-     * `send` makes them itself. */
+    /* Dot and, but in columns, additive-v2 with edge features, backward: two rows of `width`
+     * numbers for each edge, loops included, alpha behind dropout and g, which `receive` leaves for
+     * `send`. At NULL: `send` makes them itself. */
     gnn__matrix_t pair_weights;
     bool term_grads; /* additive: `send` leaves the gradients of what edges add to scores */
     gnn_real_t *p_sums, *a_sums; /* P: n_dst x value_numbers; A: n_dst x width; NULL: not wanted */

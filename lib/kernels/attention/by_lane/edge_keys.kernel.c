@@ -1,7 +1,8 @@
 /* Edge features in the keys of additive-v2 scores, s = a . leaky(q_i + k_j + W e). The slope stands
  * between W and a, so that nothing folds: every pair has a row q_i + k_j + W e of its own. Forward
  * makes it in registers, some pairs at a time, and leaves nothing but the scores; backward keeps
- * the rows of one block. With g the gradient of a pair's score and z = g (1 or slope), number by number,
+ * the rows of one block. With g the gradient of a pair's score and z = g (1 or slope), number by
+ * number,
  *
  *     d_e += W' (a z)      d_W = a R, R = sum of z e'      d_a = sum of z (q_i + k_j + W e)
  *
