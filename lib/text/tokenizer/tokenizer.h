@@ -288,6 +288,7 @@ void gnn__encode_text(gnn__work_t *work, const char *text, int64_t bytes);
 void gnn__sentencepiece_plain(gnn__sentencepiece_options_t *options);
 bool gnn__cache_get(gnn__work_t *work, const char *word, int64_t n);
 void gnn__cache_put(gnn__work_t *work, const char *word, int64_t n, int64_t first_token);
+void gnn__cache_free(struct gnn__cache *cache);
 
 /* ---- reading ---- */
 

@@ -26,7 +26,7 @@ void gnn__work_free(gnn__work_t *work)
     gnn_free(work->next_spans.at);
     gnn_free(work->tokens.at);
     gnn_free(work->model);
-    gnn_free(work->cache);
+    gnn__cache_free(work->cache);
 }
 
 void *gnn__work_scratch(gnn__work_t *work, int64_t count, size_t element)
