@@ -1,5 +1,5 @@
-/* Matrices in 16 bits: products and widening by the kernels of every instruction set, against plain
- * loops in double. */
+/* Matrices in 16 bits: widening by the kernels of every instruction set, and products, against
+ * plain loops in double. */
 #include "support.h"
 
 #include <lib/kernels/dense/halves.h>
@@ -115,22 +115,6 @@ static void trial_free(const trial_t *t)
     free(t->bias);
 }
 
-START_TEST(few_rows_equal_plain_loops)
-{
-    static const int64_t outputs[] = {1, 3, 4, 13}, sizes[] = {0, 1, 15, 16, 17, 64, 101};
-    for (int isa = 0; isa < instruction_sets(); isa++)
-        for (int64_t rows = 0; rows <= GNN__HALVES_FEW; rows++)
-            for (int o = 0; o < 4; o++)
-                for (int k = 0; k < 7; k++) {
-                    trial_t t;
-                    trial_new(&t, rows, outputs[o], sizes[k], _i);
-                    kernels[isa]->few(&t.p, 0, outputs[o]);
-                    trial_check(&t);
-                    trial_free(&t);
-                }
-}
-END_TEST
-
 /* Few rows and many, outputs of more than one panel; the bits of few rows do not depend on
  * threads. */
 START_TEST(products_equal_plain_loops)
@@ -148,7 +132,7 @@ START_TEST(products_equal_plain_loops)
         ck_ok(gnn__halves_multiply(two, &u.p, 0, scratch));
         trial_check(&t);
         trial_check(&u);
-        if (rows[k] <= GNN__HALVES_FEW)
+        if (rows[k] <= GNN__FEW_ROWS)
             ck_assert_mem_eq(t.y, u.y, sizeof *t.y * (size_t)(rows[k] * t.p.ldy));
         free(scratch);
         trial_free(&t);
@@ -185,7 +169,6 @@ int main(void)
     Suite *suite = suite_create("halves");
     TCase *c = tcase_create("halves");
     tcase_add_loop_test(c, every_number_is_widened_exactly, 0, 2);
-    tcase_add_loop_test(c, few_rows_equal_plain_loops, 0, 8);
     tcase_add_loop_test(c, products_equal_plain_loops, 0, 8);
     tcase_add_loop_test(c, turned_matrices_are_widened, 0, 2);
     tcase_set_timeout(c, 300);

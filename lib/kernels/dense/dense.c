@@ -1,6 +1,7 @@
 /* Dense products by OpenBLAS, and who gets which product. OpenBLAS's threads are OpenMP's in
  * Debian's openmp build, its own in the pthread build: asked once. */
 #include <lib/kernels/dense/dense.h>
+#include <lib/kernels/dense/few_rows.h>
 
 #include <cblas.h>
 #include <limits.h>
@@ -11,13 +12,16 @@
 enum { SERIAL_BUILD = 0, PTHREAD_BUILD = 1, OPENMP_BUILD = 2 };
 
 /* Blocks of a deterministic product; multiply-adds below which one thread is faster; the least
- * rows of a thin product, and the most numbers of its B. */
+ * rows of a thin product, and the most numbers of its B; the least columns and numbers of a B that
+ * few rows meet. */
 enum {
     BLOCK_ROWS = 64,
     BLOCK_COLS = 512,
     SMALL_PRODUCT = 1000000,
     THIN_ROWS = 1024,
-    THIN_PRODUCT = 1024
+    THIN_PRODUCT = 1024,
+    FEW_ROWS_COLS = 64,
+    FEW_ROWS_PRODUCT = 1 << 16
 };
 
 /* libomp beside OpenBLAS's libgomp: two run-times that must not both start threads (clang cannot
@@ -189,10 +193,40 @@ static int threads_of(const gnn_context_t *context, const gnn__product_t *p, dou
                                   : gnn__most_threads(context, p->threads);
 }
 
+/* Reading B is what takes the time: a kernel of our own. */
+static bool few_rows(const gnn_context_t *context, const gnn__product_t *p)
+{
+    return !p->transpose_a && p->m <= (p->transpose_b ? GNN__FEW_ROWS : GNN__FEW_ROWS_COLUMNS) &&
+           p->n >= FEW_ROWS_COLS && p->n * p->k >= FEW_ROWS_PRODUCT && p->alpha == 1 &&
+           (p->bias || p->beta == 0 || p->beta == 1) && !context->forced;
+}
+
+static void multiply_few(const gnn_context_t *context, const gnn__product_t *p)
+{
+    const gnn__few_rows_t few = {.numbers = GNN__REAL,
+                                 .turned = p->transpose_b,
+                                 .w = p->b,
+                                 .x = p->a,
+                                 .bias = p->bias,
+                                 .y = p->c,
+                                 .rows = p->m,
+                                 .outputs = p->n,
+                                 .k = p->k,
+                                 .ldx = p->lda,
+                                 .ldw = p->ldb,
+                                 .ldy = p->ldc,
+                                 .add = !p->bias && p->beta == 1};
+    gnn__few_rows(context, &few, p->threads);
+}
+
 int gnn__dense(gnn_context_t *context, const gnn__product_t *p)
 {
     if (p->m == 0 || p->n == 0)
         return GNN_OK;
+    if (few_rows(context, p)) {
+        multiply_few(context, p);
+        return GNN_OK;
+    }
     const double work = (double)p->m * (double)p->n * (double)p->k;
     const int threads = threads_of(context, p, work);
     gnn__product_t rest = *p;

@@ -3,23 +3,30 @@
 #include <lib/kernels/dense/dense.h>
 #include <lib/kernels/dense/halves.h>
 
-/* Outputs that a thread takes at once, and of one panel. */
-enum { AT_ONCE = 64, PANEL = 512 };
+/* Outputs of one panel. */
+enum { PANEL = 512 };
 
 int64_t gnn__halves_scratch(const gnn__halves_t *w, int64_t rows)
 {
-    return rows <= GNN__HALVES_FEW ? 0 : gnn__min(w->rows, PANEL) * w->cols;
+    return rows <= GNN__FEW_ROWS ? 0 : gnn__min(w->rows, PANEL) * w->cols;
 }
 
 static void multiply_few(const gnn_context_t *context, const gnn__halves_product_t *p, int limit)
 {
-    const gnn__halves_kernels_t *kernels = gnn__halves_kernels();
-    const int64_t outputs = p->w->rows, pieces = (outputs + AT_ONCE - 1) / AT_ONCE;
-    const int threads = gnn__threads_within(context, limit, outputs * p->w->cols / 4);
-    gnn__deal_t deal = gnn__deal(pieces, threads);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    for (int64_t k; (k = gnn__deal_next(&deal)) >= 0;)
-        kernels->few(p, k * AT_ONCE, gnn__min((k + 1) * AT_ONCE, outputs));
+    const gnn__few_rows_t few = {.numbers = p->w->bf16 ? GNN__BF16 : GNN__FLOAT16,
+                                 .turned = true,
+                                 .w = p->w->at,
+                                 .x = p->x,
+                                 .bias = p->bias,
+                                 .y = p->y,
+                                 .rows = p->rows,
+                                 .outputs = p->w->rows,
+                                 .k = p->w->cols,
+                                 .ldx = p->ldx,
+                                 .ldw = p->w->cols,
+                                 .ldy = p->ldy,
+                                 .add = p->add};
+    gnn__few_rows(context, &few, limit);
 }
 
 static void widen_rows(const gnn_context_t *context, const gnn__halves_t *w, int limit,
@@ -36,7 +43,7 @@ int gnn__halves_multiply(gnn_context_t *context, const gnn__halves_product_t *p,
                          gnn_real_t *scratch)
 {
     const int64_t outputs = p->w->rows, k = p->w->cols;
-    if (p->rows <= GNN__HALVES_FEW) {
+    if (p->rows <= GNN__FEW_ROWS) {
         multiply_few(context, p, threads);
         return GNN_OK;
     }

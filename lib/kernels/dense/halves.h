@@ -3,7 +3,7 @@
 #ifndef GNN_KERNELS_HALVES_H
 #define GNN_KERNELS_HALVES_H
 
-#include <lib/base/base.h>
+#include <lib/kernels/dense/few_rows.h>
 
 typedef struct gnn__halves {
     const uint16_t *at; /* rows x cols, without gaps */
@@ -21,18 +21,12 @@ typedef struct gnn__halves_product {
     bool add; /* to what y holds; then there is no bias */
 } gnn__halves_product_t;
 
-/* Rows of x up to which reading W is what takes the time. */
-enum { GNN__HALVES_FEW = 8 };
-
 typedef struct gnn__halves_kernels {
-    /* Outputs from .. to - 1 of at most GNN__HALVES_FEW rows. The order of a sum follows from k
-     * alone. */
-    void (*few)(const gnn__halves_product_t *p, int64_t from, int64_t to);
     void (*widen)(int64_t n, bool bf16, const uint16_t *from, gnn_real_t *to);
 } gnn__halves_kernels_t;
 const gnn__halves_kernels_t *gnn__halves_kernels(void);
 
-/* The whole product. More than GNN__HALVES_FEW rows go through gnn__dense, with panels of W widened
+/* The whole product. More than GNN__FEW_ROWS rows go through gnn__dense, with panels of W widened
  * into `scratch` (gnn__halves_scratch numbers). Called outside parallel regions. */
 int gnn__halves_multiply(gnn_context_t *context, const gnn__halves_product_t *product, int threads,
                          gnn_real_t *scratch);

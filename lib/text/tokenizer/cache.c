@@ -43,16 +43,17 @@ static entry_t *slot_of(cache_t *c, const char *word, int64_t n, uint64_t h)
     }
 }
 
-bool gnn__cache_get(gnn__work_t *work, const char *word, int64_t n)
+const gnn__token_t *gnn__cache_get(const gnn__work_t *work, const char *word, int64_t n,
+                                   int64_t *count)
 {
-    if (!work->cache || work->cache->slots == 0 || n > LONGEST)
-        return false;
-    const entry_t *e = slot_of(work->cache, word, n, hash(word, n));
-    for (int32_t k = 0; e->bytes > 0 && k < e->count; k++) {
-        const gnn__token_t *t = &work->cache->tokens[e->first + k];
-        gnn__add_token(work, t->id, t->begin, t->end);
-    }
-    return e->bytes > 0;
+    cache_t *c = work->cache;
+    if (!c || c->slots == 0 || n > LONGEST)
+        return NULL;
+    const entry_t *e = slot_of(c, word, n, hash(word, n));
+    if (e->bytes == 0)
+        return NULL;
+    *count = e->count;
+    return c->tokens + e->first;
 }
 
 void gnn__cache_free(struct gnn__cache *c)

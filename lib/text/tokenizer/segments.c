@@ -33,7 +33,11 @@ static void encode_word(gnn__work_t *work, gnn__span_t span)
     const gnn_tokenizer_t *t = work->tokenizer;
     const char *word = work->text.at + span.begin;
     const int64_t first = work->tokens.n, n = span.end - span.begin;
-    if (t->rules.never_cached || !gnn__cache_get(work, word, n)) {
+    int64_t count = 0;
+    const gnn__token_t *known = t->rules.never_cached ? NULL : gnn__cache_get(work, word, n, &count);
+    for (int64_t k = 0; k < count; k++)
+        gnn__add_token(work, known[k].id, known[k].begin, known[k].end);
+    if (!known) {
         t->kind->encode(t, work, word, n);
         if (!t->rules.never_cached)
             gnn__cache_put(work, word, n, first);

@@ -286,7 +286,9 @@ void gnn__add_unknown(gnn__work_t *work, const char *word, int64_t begin, int64_
 void gnn__encode_text(gnn__work_t *work, const char *text, int64_t bytes);
 /* SentencePiece's normaliser, when its table and `kept` are there: which characters are plain. */
 void gnn__sentencepiece_plain(gnn__sentencepiece_options_t *options);
-bool gnn__cache_get(gnn__work_t *work, const char *word, int64_t n);
+/* The tokens of a word that was put there, until the next one is; NULL: it is not known. */
+const gnn__token_t *gnn__cache_get(const gnn__work_t *work, const char *word, int64_t n,
+                                   int64_t *count);
 void gnn__cache_put(gnn__work_t *work, const char *word, int64_t n, int64_t first_token);
 void gnn__cache_free(struct gnn__cache *cache);
 
