@@ -5,8 +5,10 @@
 
 START_TEST(cells_have_the_colour_and_number_of_their_value)
 {
-    gnn_real_t values[] = {0, (gnn_real_t)0.25, (gnn_real_t)0.5, 1, 1, 0};
+    gnn_real_t values[] = {0, (gnn_real_t)0.25, (gnn_real_t)0.5, 1, 1, (gnn_real_t)-0.001};
     gnn_heatmap_t map = plain(values, 2, 3);
+    map.low = 0;
+    map.high = 1;
     char *text = heat(&map);
     check_xml(text);
     /* 0 is viridis' first colour, 1 its last; the two ones touch and are one rectangle. */

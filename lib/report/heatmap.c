@@ -208,6 +208,13 @@ static void draw_cells(gnn__svg_t *svg, const page_t *page)
     gnn__svg_put(svg, "fill=\"none\" stroke=\"#999999\" stroke-width=\"0.8\"/>\n");
 }
 
+/* Nothing is "-0.00". */
+static void number_label(char *label, size_t size, double v, int decimals)
+{
+    const bool rounds_to_0 = fabs(v) < 0.5 * pow(10, -decimals);
+    snprintf(label, size, "%.*f", decimals, rounds_to_0 ? 0 : v);
+}
+
 /* Numbers inside the cells, if all of them fit. */
 static void draw_numbers(gnn__svg_t *svg, const page_t *page)
 {
@@ -220,7 +227,7 @@ static void draw_numbers(gnn__svg_t *svg, const page_t *page)
                 double v = value_at(page->map, r, c);
                 if (!isfinite(v))
                     continue;
-                snprintf(label, sizeof label, "%.*f", page->cell_decimals, v == 0 ? 0 : v);
+                number_label(label, sizeof label, v, page->cell_decimals);
                 if (pass == 0) {
                     fits = gnn__text_width(label, type.size) <= page->cell_w - 3;
                     continue;
