@@ -21,7 +21,7 @@ typedef struct gnn__few_rows {
 } gnn__few_rows_t;
 
 /* Rows up to which this is faster than a library, and for columns of W. */
-enum { GNN__FEW_ROWS = 8, GNN__FEW_ROWS_COLUMNS = 4 };
+enum { GNN__FEW_ROWS = 8, GNN__FEW_ROWS_COLUMNS = 16 };
 
 typedef struct gnn__few_rows_kernels {
     /* Outputs from .. to - 1. The order of a sum follows from k alone. */

@@ -1,6 +1,7 @@
 /* Products of few rows by a large matrix (few_rows.h). Where the rows of W are outputs, some of
- * them walk side by side along k, and sums stand in registers; where its columns are, some rows are
- * added together from end to end, and sums stand in the nearest cache. */
+ * them walk side by side along k; where its columns are, a strip of columns is walked down a block
+ * of rows. Sums stand in registers, and what comes next is asked for in the order in which it
+ * lies. */
 #include <lib/kernels/dense/few_rows.h>
 #include <lib/kernels/dense/widened.h>
 #include <lib/kernels/isa.h>
@@ -126,73 +127,82 @@ GNN__INLINE void strips(const gnn__few_rows_t *p, int64_t from, int64_t to, gnn_
 
 /* ---- columns of W are outputs ---- */
 
-/* Rows of W that are added together, each read from one end to the other. */
-enum { TOGETHER = 8 };
+/* Registers of a strip of columns, and rows of x that meet it at once; rows of W that all strips
+ * and rows of x meet before the next ones, so that they are read from memory once. */
+enum { WIDE = MANY_REGISTERS ? 4 : 2, MOST = MANY_REGISTERS ? 6 : 4, BLOCK = 64 };
+
+/* Where the next line of W is asked for: lines of a block lie in rows of its columns. */
+typedef struct {
+    const char *at, *end; /* end of the row's part */
+    int64_t part, stride; /* bytes */
+} cursor_t;
+
+GNN__INLINE void ask_next(cursor_t *next)
+{
+    __builtin_prefetch(next->at, 0, 2);
+    next->at += LINE_BYTES;
+    if (next->at >= next->end) {
+        next->end += next->stride;
+        next->at = next->end - next->part;
+    }
+}
 
 GNN__INLINE gnn__vec_t part_of(const gnn_real_t *at, int count)
 {
     return count == LANES ? gnn__vec_load(at) : gnn__vec_load_first(at, count);
 }
 
-/* y += x W for one register of columns, or its first `count`; all pointers stand there. */
-GNN__INLINE void add_part(const gnn__few_rows_t *p, const gnn_real_t *w, const gnn_real_t *x,
-                          gnn_real_t *y, int count, const int rows, const int together)
+/* y += x W for rows row .. of x, rows from .. to - 1 of W, `wide` registers of columns from c on,
+ * the last of which has `count` numbers. */
+GNN__INLINE void column_tile(const gnn__few_rows_t *p, int64_t row, int64_t c, int64_t from,
+                             int64_t to, int count, cursor_t *next, const int rows, const int wide)
 {
-    gnn__vec_t sum[ROWS];
+    const gnn_real_t *w = (const gnn_real_t *)p->w + from * p->ldw + c, *x = p->x + row * p->ldx;
+    gnn_real_t *y = p->y + row * p->ldy + c;
+    gnn__vec_t sum[MOST][WIDE];
     for (int r = 0; r < rows; r++)
-        sum[r] = part_of(y + r * p->ldy, count);
-    for (int k = 0; k < together; k++) {
-        const gnn__vec_t weights = part_of(w + k * p->ldw, count);
-        for (int r = 0; r < rows; r++)
-            sum[r] += x[r * p->ldx + k] * weights;
-    }
-    for (int r = 0; r < rows; r++)
-        if (count == LANES)
-            gnn__vec_store(y + r * p->ldy, sum[r]);
-        else
-            gnn__vec_store_first(y + r * p->ldy, sum[r], count);
-}
-
-/* Rows row .. of x by rows k .. of W, columns from .. to - 1. The rows of W that come next are
- * asked for meanwhile, line after line. */
-GNN__INLINE void add_rows(const gnn__few_rows_t *p, int64_t row, int64_t k, int64_t from,
-                          int64_t to, const int rows, const int together)
-{
-    const gnn_real_t *w = (const gnn_real_t *)p->w + k * p->ldw, *x = p->x + row * p->ldx + k;
-    gnn_real_t *y = p->y + row * p->ldy;
-    const int64_t line = LINE_BYTES / (int64_t)sizeof(gnn_real_t);
-    const gnn_real_t *ahead = w + together * p->ldw + from, *end = ahead + (to - from);
-    int64_t c = from;
-    for (; c + LANES <= to; c += LANES) {
-        for (int l = 0; row == 0 && l < together * LANES; l += (int)line) {
-            __builtin_prefetch(ahead, 0, 2);
-            ahead += line;
-            if (ahead >= end) {
-                ahead += p->ldw - (to - from) - (ahead - end);
-                end += p->ldw;
-            }
+        for (int v = 0; v < wide; v++)
+            sum[r][v] = part_of(y + r * p->ldy + v * LANES, count);
+    for (int64_t k = from; k < to; k++, w += p->ldw) {
+        gnn__vec_t weights[WIDE];
+        for (int v = 0; v < wide; v++) {
+            weights[v] = part_of(w + v * LANES, count);
+            if (row == 0 && v * (int)sizeof(gnn__vec_t) % LINE_BYTES == 0)
+                ask_next(next);
         }
-        add_part(p, w + c, x, y + c, LANES, rows, together);
+        for (int r = 0; r < rows; r++) {
+            const gnn__vec_t by = gnn__vec_all(x[r * p->ldx + k]);
+            for (int v = 0; v < wide; v++)
+                sum[r][v] += by * weights[v];
+        }
     }
-    if (c < to)
-        add_part(p, w + c, x, y + c, (int)(to - c), rows, together);
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < wide; v++)
+            if (count == LANES)
+                gnn__vec_store(y + r * p->ldy + v * LANES, sum[r][v]);
+            else
+                gnn__vec_store_first(y + r * p->ldy + v * LANES, sum[r][v], count);
 }
 
-GNN__INLINE void add_block(const gnn__few_rows_t *p, int64_t k, int64_t from, int64_t to,
-                           const int together)
+GNN__INLINE void column_strip(const gnn__few_rows_t *p, int64_t c, int64_t from, int64_t to,
+                              int count, cursor_t *next, const int wide)
 {
     int64_t row = 0;
-    for (; p->rows - row >= ROWS; row += ROWS)
-        add_rows(p, row, k, from, to, ROWS, together);
-    if (p->rows - row == 3)
-        add_rows(p, row, k, from, to, 3, together);
+    for (; p->rows - row >= MOST; row += MOST)
+        column_tile(p, row, c, from, to, count, next, MOST, wide);
+    if (p->rows - row == 5)
+        column_tile(p, row, c, from, to, count, next, 5, wide);
+    else if (p->rows - row == 4)
+        column_tile(p, row, c, from, to, count, next, 4, wide);
+    else if (p->rows - row == 3)
+        column_tile(p, row, c, from, to, count, next, 3, wide);
     else if (p->rows - row == 2)
-        add_rows(p, row, k, from, to, 2, together);
+        column_tile(p, row, c, from, to, count, next, 2, wide);
     else if (p->rows - row == 1)
-        add_rows(p, row, k, from, to, 1, together);
+        column_tile(p, row, c, from, to, count, next, 1, wide);
 }
 
-static void columns(const gnn__few_rows_t *p, int64_t from, int64_t to)
+static void begin(const gnn__few_rows_t *p, int64_t from, int64_t to)
 {
     const size_t bytes = (size_t)(to - from) * sizeof(gnn_real_t);
     for (int64_t r = 0; !p->add && r < p->rows; r++)
@@ -200,11 +210,24 @@ static void columns(const gnn__few_rows_t *p, int64_t from, int64_t to)
             memcpy(p->y + r * p->ldy + from, p->bias + from, bytes);
         else
             memset(p->y + r * p->ldy + from, 0, bytes);
-    int64_t k = 0;
-    for (; k + TOGETHER <= p->k; k += TOGETHER)
-        add_block(p, k, from, to, TOGETHER);
-    for (; k < p->k; k++)
-        add_block(p, k, from, to, 1);
+}
+
+static void columns(const gnn__few_rows_t *p, int64_t from, int64_t to)
+{
+    const int64_t size = (int64_t)sizeof(gnn_real_t);
+    begin(p, from, to);
+    for (int64_t k = 0; k < p->k; k += BLOCK) {
+        const int64_t end = gnn__min(k + BLOCK, p->k);
+        const char *w = (const char *)p->w + (end * p->ldw + from) * size;
+        cursor_t next = {w, w + (to - from) * size, (to - from) * size, p->ldw * size};
+        int64_t c = from;
+        for (; to - c >= WIDE * LANES; c += WIDE * LANES)
+            column_strip(p, c, k, end, LANES, &next, WIDE);
+        for (; to - c >= LANES; c += LANES)
+            column_strip(p, c, k, end, LANES, &next, 1);
+        if (c < to)
+            column_strip(p, c, k, end, (int)(to - c), &next, 1);
+    }
 }
 
 static void product(const gnn__few_rows_t *p, int64_t from, int64_t to)
