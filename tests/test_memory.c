@@ -79,10 +79,10 @@ START_TEST(reordering_copies_arrays_on_edges_once)
     const double array = 2.0 * N * COLS * sizeof(gnn_real_t) / (1 << 20);
     gnn_data_t *data;
     gnn_graph_t *ring;
-    int64_t *src = calloc(4 * N, sizeof *src), *dst = src + 2 * N;
-    gnn_real_t *features = calloc((size_t)2 * N * COLS, sizeof *features);
     if (!measurable("reordering arrays on edges"))
         return;
+    int64_t *src = calloc(4 * N, sizeof *src), *dst = src + 2 * N;
+    gnn_real_t *features = calloc((size_t)2 * N * COLS, sizeof *features);
     for (int64_t k = 0; k < 2 * N; k++) {
         src[k] = k / 2;
         dst[k] = (k / 2 + (k % 2 ? 1 : N - 1)) % N;
