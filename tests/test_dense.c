@@ -4,7 +4,6 @@
 
 #include <lib/kernels/dense/bf16.h>
 #include <lib/kernels/dense/dense.h>
-#include <lib/kernels/isa.h>
 #if HAS_ONEDNN
 #include <dnnl.h>
 #endif
