@@ -9,7 +9,7 @@ int64_t gnn__attention_lanes_scratch(const gnn__lanes_t *l)
     return GNN__LANES_PAIRS + 2 * GNN__LANES_DRAWN + 4 * 32 +
            (4 * GNN__LANES_PAIRS + GNN__LANES_DRAWN) * l->width + 5 * 16 +
            2 * (l->value_numbers + l->key_numbers) + 8 * 16 + 2 * 16 * l->a->d_e +
-           GNN__LANES_PAIRS * (l->row_numbers + 2) + l->a->d_e + 3 * 16 +
+           GNN__LANES_PAIRS * (l->row_numbers + 2) + gnn__round_up(l->a->d_e, 16) + 3 * 16 +
            (l->layout == GNN__COLUMNS
                 ? (2 + 2 * GNN__LANES_COLUMNS + l->a->d_e) * GNN__LANES_PAIRS + 16
                 : 16 * GNN__LANES_OWN);
