@@ -1,6 +1,8 @@
 /* What the suites share: numbers by seed, files, errors. */
 #include "support.h"
 
+#include <lib/kernels/isa.h>
+
 #include <unistd.h>
 
 double test_uniform(uint64_t *state)
@@ -75,6 +77,11 @@ void test_leave_out(const char *name, const char *why)
 {
     printf("LEFT OUT %s: %s\n", name, why);
     fflush(stdout);
+}
+
+int test_instruction_sets(void)
+{
+    return 1 + (int)gnn__min(gnn__isa(), GNN__ISA_V4);
 }
 
 bool test_small(void)

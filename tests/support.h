@@ -52,6 +52,8 @@ void test_skip(const char *name, const char *why);
 void test_leave_out(const char *name, const char *why);
 /* Under GNN_TEST_SMALL=1 large products are cut down: valgrind is some thirty times slower. */
 bool test_small(void);
+/* How many tables of kernels this processor runs: for no set in particular, AVX2, AVX-512. */
+int test_instruction_sets(void);
 /* $GNN_TEST_SEED, or a fixed number: what random tests draw from. Printed once. */
 uint64_t test_seed(void);
 /* Runs a suite: exit status for main. Prints "CHECKS name passed failed" for tests/run.sh. Suites

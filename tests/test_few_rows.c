@@ -17,11 +17,6 @@ extern const gnn__few_rows_kernels_t gnn__few_rows_kernels_baseline;
 static const gnn__few_rows_kernels_t *const kernels[] = {&gnn__few_rows_kernels_baseline};
 #endif
 
-static int instruction_sets(void)
-{
-    return 1 + (int)gnn__min(gnn__isa(), GNN__ISA_V4);
-}
-
 /* How y begins: with nothing, with a bias, with what it held. */
 enum { FRESH, BIAS, ADD, STARTS };
 
@@ -119,7 +114,7 @@ START_TEST(kernels_equal_plain_loops)
     static const int64_t outputs[] = {1, 3, 4, 13, 101}, sizes[] = {0, 1, 15, 16, 17, 64, 101};
     const gnn__numbers_t numbers = _i < 3 ? (gnn__numbers_t)_i : GNN__REAL;
     const int64_t most = _i < 3 ? GNN__FEW_ROWS : GNN__FEW_ROWS_COLUMNS;
-    for (int isa = 0; isa < instruction_sets(); isa++)
+    for (int isa = 0; isa < test_instruction_sets(); isa++)
         for (int64_t rows = 0; rows <= most; rows++)
             for (int o = 0; o < 5; o++)
                 for (int k = 0; k < 7; k++) {

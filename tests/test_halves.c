@@ -15,11 +15,6 @@ extern const gnn__halves_kernels_t gnn__halves_kernels_baseline;
 static const gnn__halves_kernels_t *const kernels[] = {&gnn__halves_kernels_baseline};
 #endif
 
-static int instruction_sets(void)
-{
-    return 1 + (int)gnn__min(gnn__isa(), GNN__ISA_V4);
-}
-
 /* The number that 16 bits stand for, by the formats' definitions. */
 static double value_of(uint16_t h, bool bf16)
 {
@@ -41,7 +36,7 @@ START_TEST(every_number_is_widened_exactly)
     for (uint32_t h = 0; h < 1 << 16; h++)
         if ((h & (bf16 ? 0x7f80u : 0x7c00u)) != (bf16 ? 0x7f80u : 0x7c00u))
             from[n++] = (uint16_t)h;
-    for (int isa = 0; isa < instruction_sets(); isa++) {
+    for (int isa = 0; isa < test_instruction_sets(); isa++) {
         for (int64_t k = 0; k < n; k += PIECE)
             kernels[isa]->widen(gnn__min(PIECE, n - k), bf16, from + k, to + k);
         for (int64_t k = 0; k < n; k++)

@@ -23,11 +23,6 @@ TABLE(gnn__row_kernels_t, row_kernels)
 TABLE(gnn__dropout_kernels_t, dropout_kernels)
 TABLE(draws_t, draws)
 
-static int instruction_sets(void)
-{
-    return 1 + (int)gnn__min(gnn__isa(), GNN__ISA_V4);
-}
-
 enum { WIDTH = 77 };
 
 static void compare_sweeps(int isa, const gnn_real_t *x)
@@ -53,7 +48,7 @@ static void compare_sweeps(int isa, const gnn_real_t *x)
 START_TEST(sweeps_agree)
 {
     gnn_real_t *x = test_reals(WIDTH, 9);
-    for (int isa = 0; isa < instruction_sets(); isa++)
+    for (int isa = 0; isa < test_instruction_sets(); isa++)
         compare_sweeps(isa, x);
     free(x);
 }
@@ -90,7 +85,7 @@ static void compare_matrix(int isa, int64_t rows, int64_t cols, int64_t gap, boo
 
 START_TEST(dropout_of_a_matrix_is_the_same_with_all)
 {
-    for (int isa = 0; isa < instruction_sets(); isa++)
+    for (int isa = 0; isa < test_instruction_sets(); isa++)
         for (int64_t cols = 1; cols < 300; cols += cols < 20 ? 1 : 61)
             for (int64_t rows = 1; rows < 80; rows = 3 * rows + 1)
                 for (int k = 0; k < 4; k++)
@@ -161,7 +156,7 @@ START_TEST(dropout_of_stored_numbers_is_the_same_with_all)
 {
     for (int ones = 0; ones < 2; ones++) {
         gnn_sparse_t few = stored_numbers(90, 43, ones), many = stored_numbers(8, 1700, ones);
-        for (int isa = 0; isa < instruction_sets(); isa++)
+        for (int isa = 0; isa < test_instruction_sets(); isa++)
             for (int rate = 1; rate < 10; rate += 4) {
                 compare_sparse(isa, &few, 0.1 * rate);
                 compare_sparse(isa, &many, 0.1 * rate);
@@ -195,7 +190,7 @@ static void compare_pairs(int isa, int n, int width, bool patterns)
 
 START_TEST(dropout_of_pairs_is_the_same_with_all)
 {
-    for (int isa = 0; isa < instruction_sets(); isa++)
+    for (int isa = 0; isa < test_instruction_sets(); isa++)
         for (int n = 1; n <= PAIRS; n++) {
             for (int width = 1; width <= 8; width *= width == 1 ? 4 : 2)
                 compare_pairs(isa, n, width, true);

@@ -265,7 +265,13 @@ END_TEST
 
 #define B "\xe2\x96\x81"
 
-static gnn_tokenizer_t *pieces(int kind)
+typedef struct {
+    const char *text;
+    float score;
+} piece_t;
+
+/* A model of these pieces behind an unknown one, a start and a blank. */
+static gnn_tokenizer_t *open_pieces(int kind, int count, const piece_t *more)
 {
     static bytes_t b;
     gnn_tokenizer_t *t = NULL;
@@ -273,14 +279,17 @@ static gnn_tokenizer_t *pieces(int kind)
     put_piece(&b, "<unk>", 0, 2);
     put_piece(&b, "<s>", 0, 3);
     put_piece(&b, B, -3, 1);
-    put_piece(&b, "a", -4, 1);
-    put_piece(&b, "b", -4, 1);
-    put_piece(&b, "ab", -5, 1);
-    put_piece(&b, B "a", -5.5f, 1);
-    put_piece(&b, "ba", -4.5f, 1);
+    for (int k = 0; k < count; k++)
+        put_piece(&b, more[k].text, more[k].score, 1);
     put_trainer(&b, kind);
     ck_ok(gnn_tokenizer_open(&t, write_file("m.model", b.at, b.n)));
     return t;
+}
+
+static gnn_tokenizer_t *pieces(int kind)
+{
+    return open_pieces(kind, 5,
+                       (piece_t[]){{"a", -4}, {"b", -4}, {"ab", -5}, {B "a", -5.5f}, {"ba", -4.5f}});
 }
 
 START_TEST(sentencepiece_unigram_and_merges)
@@ -304,19 +313,9 @@ END_TEST
  * 0.2.3. */
 START_TEST(sums_of_long_texts_count_anew)
 {
-    static bytes_t b;
-    gnn_tokenizer_t *t = NULL;
-    b.n = 0;
-    put_piece(&b, "<unk>", 0, 2);
-    put_piece(&b, "<s>", 0, 3);
-    put_piece(&b, B, -3, 1);
-    put_piece(&b, "a", -1, 1);
-    put_piece(&b, "b", -1.002f, 1);
-    put_piece(&b, "ab", -2.003f, 1);
-    put_piece(&b, "x", -60000, 1);
-    put_piece(&b, "xba", -60001, 1);
-    put_trainer(&b, 1);
-    ck_ok(gnn_tokenizer_open(&t, write_file("m.model", b.at, b.n)));
+    gnn_tokenizer_t *t = open_pieces(
+        1, 5,
+        (piece_t[]){{"a", -1}, {"b", -1.002f}, {"ab", -2.003f}, {"x", -60000}, {"xba", -60001}});
     ck_assert_str_eq(ids_of(t, "xab", plain), "2 6 5");
     ck_assert_str_eq(ids_of(t, "xxab", plain), "2 6 6 3 4");
     ck_assert_str_eq(ids_of(t, "xxba", plain), "2 6 7");

@@ -151,7 +151,7 @@ static void spread_bias(const gnn_context_t *context, gnn__product_t *p)
     const int threads = gnn__threads_within(context, p->threads, p->m * p->n);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t r = 0; r < p->m; r++)
-        memcpy(p->c + r * p->ldc, p->bias, (size_t)p->n * sizeof(gnn_real_t));
+        gnn__product_bias_row(p, r);
     p->beta = 1;
 }
 

@@ -18,6 +18,12 @@ typedef struct gnn__product {
     int threads;            /* at most so many of the context's; 0: all of them */
 } gnn__product_t;
 
+/* Row r of C becomes the bias, for a product that adds to it. */
+static inline void gnn__product_bias_row(const gnn__product_t *product, int64_t r)
+{
+    memcpy(product->c + r * product->ldc, product->bias, (size_t)product->n * sizeof(gnn_real_t));
+}
+
 /* Called outside parallel regions. With a deterministic context the product is split into fixed row
  * blocks that are computed serially, so that bits do not depend on the number of threads. beta 0
  * overwrites C even where it holds NaN. m, n or k of 0 are fine. Which provider runs, and with how

@@ -32,7 +32,7 @@ static bool multiply(const gnn__product_t *p)
 static void spread_bias(gnn__product_t *p)
 {
     for (int64_t r = 0; r < p->m; r++)
-        memcpy(p->c + r * p->ldc, p->bias, (size_t)p->n * sizeof(gnn_real_t));
+        gnn__product_bias_row(p, r);
     p->beta = 1;
 }
 

@@ -111,19 +111,9 @@ static gnn_real_t *feature_columns(const gnn__lanes_t *l, const lane_block_t *b)
     return b->columns + (2 + l->a->d_k + l->a->d_v) * BLOCK_PAIRS;
 }
 
-/* Features of the next block's pairs are on their way. */
-static void await_features(const gnn__lanes_t *l, const lane_block_t *b)
-{
-    const gnn__matrix_t features = l->a->features;
-    const gnn__pairs_t pairs = l->a->pairs;
-    const int64_t last = last_place(&pairs), rows = l->a->edges;
-    for (int64_t at = b->at + EDGE_AHEAD; at < b->at + b->n + EDGE_AHEAD && at <= last; at++)
-        prefetch_row(&features, rows, gnn__pairs_edge(&pairs, at));
-}
-
 static void load_features(const gnn__lanes_t *l, const lane_block_t *b)
 {
-    await_features(l, b);
+    await_edge_features(l, b);
     edge_feature_rows(l, b);
     collect_rows(b->features, padded(b->n), l->a->d_e, feature_columns(l, b));
 }

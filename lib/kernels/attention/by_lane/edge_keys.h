@@ -8,6 +8,9 @@
  * the last pair for as many as a register holds. */
 #define edge_feature_rows GNN__KERNEL(lanes_edge_feature_rows)
 void edge_feature_rows(const gnn__lanes_t *l, const lane_block_t *b);
+/* Features of the next block's pairs are on their way. */
+#define await_edge_features GNN__KERNEL(lanes_await_edge_features)
+void await_edge_features(const gnn__lanes_t *l, const lane_block_t *b);
 
 /* Scores of a block from rows: own queries (rows are senders: keys), the other ends' keys and
  * projected features; what stands behind the last pair is of no use. `keep`: b->rows = these

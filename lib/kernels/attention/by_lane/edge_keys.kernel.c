@@ -29,6 +29,15 @@ void edge_feature_rows(const gnn__lanes_t *l, const lane_block_t *b)
         rows[e] = zeros;
 }
 
+void await_edge_features(const gnn__lanes_t *l, const lane_block_t *b)
+{
+    const gnn__matrix_t features = l->a->features;
+    const gnn__pairs_t pairs = l->a->pairs;
+    const int64_t last = last_place(&pairs), rows = l->a->edges;
+    for (int64_t at = b->at + EDGE_AHEAD; at < b->at + b->n + EDGE_AHEAD && at <= last; at++)
+        prefetch_row(&features, rows, gnn__pairs_edge(&pairs, at));
+}
+
 /* ---- scores ---- */
 
 /* Pairs of a tile, and registers of their rows: what is summed up, weights and features fit the

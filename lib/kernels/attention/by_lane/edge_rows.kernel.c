@@ -122,15 +122,6 @@ static __attribute__((noinline)) void others_products(const lane_block_t *b, con
     eight_products(b, p, out, false);
 }
 
-static void await_features(const gnn__lanes_t *l, const lane_block_t *b)
-{
-    const gnn__pairs_t pairs = l->a->pairs;
-    const gnn__matrix_t features = l->a->features;
-    const int64_t last = last_place(&pairs), rows = l->a->edges;
-    for (int64_t at = b->at + EDGE_AHEAD; at < b->at + EDGE_AHEAD + b->n && at <= last; at++)
-        prefetch_row(&features, rows, gnn__pairs_edge(&pairs, at));
-}
-
 /* b->edge = features times the projections, and with `two` b->weight = features times others.
  * `known`: so many features; 0: any. */
 GNN__INLINE void edge_products(const gnn__lanes_t *l, const lane_block_t *block, int64_t at,
@@ -196,7 +187,7 @@ void add_edge_rows(const gnn__lanes_t *l, const lane_block_t *b, int64_t at, int
         column_features(l, b, keys ? of_keys.own : of_values.own,
                         keys && values ? of_values.own : NULL);
     else if ((keys || values) && eight_by_eight(l)) {
-        await_features(l, b);
+        await_edge_features(l, b);
         edge_feature_rows(l, b);
         products(b, keys ? &of_keys : &of_values, b->edge);
         if (keys && values)
