@@ -142,6 +142,7 @@ static const char *const checkpoints[] = {"checkpoints/bert",
                                           "zoo/models/falcon",
                                           "zoo/models/mpt",
                                           "zoo/models/gemma2",
+                                          "zoo/models/gemma3",
                                           "zoo/models/modernbert",
                                           "zoo/models/led",
                                           "zoo/models/longformer",
@@ -192,7 +193,9 @@ static const char *const checkpoints[] = {"checkpoints/bert",
                                           "gpt2_next",
                                           "gpt_neox_next",
                                           "qwen2_next",
-                                          "mistral_next"};
+                                          "mistral_next",
+                                          "gemma3_next",
+                                          "gemma3_embedding"};
 
 START_TEST(same_as_transformers)
 {
@@ -213,7 +216,8 @@ static const char *const writers[] = {
     "checkpoints/gpt2",   "checkpoints/llama", "checkpoints/t5",      "checkpoints/marian",
     "zoo/models/mistral", "zoo/models/qwen3",  "zoo/models/olmo2",    "zoo/models/gpt_neox",
     "zoo/models/gpt_neo", "zoo/models/gptj",   "zoo/models/bloom",    "zoo/models/falcon",
-    "zoo/models/mpt",     "zoo/models/gemma2", "zoo/models/t5_gated", "zoo/models/led"};
+    "zoo/models/mpt",     "zoo/models/gemma2", "zoo/models/gemma3",   "zoo/models/t5_gated",
+    "zoo/models/led"};
 
 /* Each sequence comes in pieces of 1, 2, 3, ... tokens; `first` is where it begins in the batch. */
 typedef struct {

@@ -114,6 +114,9 @@ llama = dict(vocab_size=VOCAB, hidden_size=32, num_hidden_layers=2, num_attentio
 distil = dict(vocab_size=VOCAB, dim=16, n_layers=2, n_heads=2, hidden_dim=32, max_position_embeddings=64)
 bart = dict(vocab_size=VOCAB, d_model=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=4,
             encoder_ffn_dim=32, decoder_ffn_dim=24, max_position_embeddings=64)
+gemma = dict(vocab_size=VOCAB, hidden_size=16, num_hidden_layers=3, num_attention_heads=2, num_key_value_heads=1, head_dim=8, intermediate_size=32,
+             max_position_embeddings=64, query_pre_attn_scalar=12, sliding_window=4,
+             layer_types=["sliding_attention", "full_attention", "sliding_attention"])
 vit = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32, image_size=16, patch_size=8)
 deberta2 = dict(**bert, relative_attention=True, pos_att_type=["p2c", "c2p"], type_vocab_size=0, position_biased_input=False, pad_token_id=0)
 
@@ -155,3 +158,6 @@ case("gpt2_next", "GPT2LMHeadModel", T.GPT2Config(vocab_size=VOCAB, n_embd=16, n
 case("gpt_neox_next", "GPTNeoXForCausalLM", T.GPTNeoXConfig(**bert), hidden=False)
 case("qwen2_next", "Qwen2ForCausalLM", T.Qwen2Config(**llama), hidden=False)
 case("mistral_next", "MistralForCausalLM", T.MistralConfig(**llama, sliding_window=4), hidden=False)
+case("gemma3_next", "Gemma3ForCausalLM", T.Gemma3TextConfig(**gemma, rope_parameters=dict(
+    full_attention=dict(rope_type="linear", factor=8.0, rope_theta=5000.0), sliding_attention=dict(rope_type="default", rope_theta=100.0))), hidden=False)
+case("gemma3_embedding", "Gemma3TextModel", T.Gemma3TextConfig(**gemma, use_bidirectional_attention=True))
