@@ -97,8 +97,9 @@ GNN__INLINE void add_vectors(int vectors, const list_t *list, const gnn_real_t *
         row[v] = gnn__vec_load(x + v * L);
     for (int64_t k = 0; k < l.count; k++) {
         gnn_real_t *to = y + l.at[k] * ldy;
+        const gnn_real_t by = l.by[k & l.mask];
         for (int v = 0; v < vectors; v++)
-            gnn__vec_store(to + v * L, gnn__vec_load(to + v * L) + row[v] * l.by[k & l.mask]);
+            gnn__vec_store(to + v * L, gnn__vec_load(to + v * L) + row[v] * by);
     }
 }
 
