@@ -112,24 +112,30 @@ static const int64_t lengths[] = {4, 1, 0, 3};
 static const int32_t ids[] = {1, 2, 3, 4, 10, 5, 6, 7};
 enum { ROWS = 8 };
 
-static inline int run(gnn_real_t out[ROWS * WIDTH])
+/* A step's value for those sentences; rows x cols numbers. */
+static inline int value_of(const char *name, int64_t rows, int64_t cols, gnn_real_t *out)
 {
     gnn_context_t *context = NULL;
     gnn_pretrained_t *p = NULL;
     gnn_pretrained_batch_t *batch = NULL;
-    const gnn_tensor_t y = gnn_tensor(out, ROWS, WIDTH);
+    const gnn_tensor_t y = gnn_tensor(out, rows, cols);
     int rc = gnn_context_new(&context, NULL);
     rc = rc == GNN_OK ? gnn_pretrained_open(&p, context, test_folder) : rc;
     rc = rc == GNN_OK ? gnn_pretrained_batch_new(
                             &batch, p, &(gnn_sequences_t){4, lengths, ids, NULL, NULL, NULL, NULL})
                       : rc;
     rc = rc == GNN_OK ? gnn_model_value(gnn_pretrained_model(p), context,
-                                        gnn_pretrained_batch_inputs(batch), "hidden", &y)
+                                        gnn_pretrained_batch_inputs(batch), name, &y)
                       : rc;
     gnn_pretrained_batch_free(batch);
     gnn_pretrained_free(p);
     gnn_context_free(context);
     return rc;
+}
+
+static inline int run(gnn_real_t out[ROWS * WIDTH])
+{
+    return value_of("hidden", ROWS, WIDTH, out);
 }
 
 static inline void ck_same(const gnn_real_t *expected)

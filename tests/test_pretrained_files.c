@@ -183,6 +183,98 @@ START_TEST(modules)
 }
 END_TEST
 
+#define MOVED(type, file, path) \
+    "{\"type\": \"sentence_transformers." file "." type "\", \"path\": \"" path "\"}"
+
+static void write_dense(const char *folder, int64_t in, int64_t out, const char *heard)
+{
+    char name[64], config[256];
+    static float ones[3 * WIDTH];
+    for (int k = 0; k < 3 * WIDTH; k++)
+        ones[k] = 1;
+    const gnn_array_t weight = {.name = "linear.weight",
+                                .dtype = GNN_DTYPE_FLOAT32,
+                                .ndim = 2,
+                                .shape = {out, in},
+                                .count = in * out,
+                                .data = ones};
+    mkdir(in_folder(folder), 0700);
+    snprintf(name, sizeof name, "%s/config.json", folder);
+    snprintf(config, sizeof config,
+             "{\"in_features\": %d, \"out_features\": %d, \"bias\": false, "
+             "\"activation_function\": \"torch.nn.modules.linear.Identity\", "
+             "\"module_input_name\": \"%s\", \"module_output_name\": null}",
+             (int)in, (int)out, heard);
+    write_text(name, config);
+    snprintf(name, sizeof name, "%s/model.safetensors", folder);
+    ck_ok(gnn_safetensors_write(in_folder(name), 1, &weight, 0, NULL));
+}
+
+/* Version 6 of sentence-transformers writes other types; one type may come twice. */
+START_TEST(modules_of_other_files)
+{
+    gnn_real_t pooled[4 * WIDTH], out[4 * 3];
+    write_all();
+    mkdir(in_folder("pool"), 0700);
+    write_text("pool/config.json", "{\"pooling_mode\": \"mean\"}");
+    write_text("modules.json", "[" MOVED("Transformer", "base.modules.transformer", "") ", " MOVED(
+                                   "Pooling", "sentence_transformer.modules.pooling", "pool") "]");
+    ck_ok(value_of("embedding", 4, WIDTH, pooled));
+    write_text("modules.json",
+               "[" MOVED("Transformer", "base.modules.transformer", "") ", " MOVED(
+                   "Pooling", "sentence_transformer.modules.pooling",
+                   "pool") ", " MOVED("Dense", "base.modules.dense",
+                                      "narrow") ", " MOVED("Dense", "base.modules.dense", "wide") "]");
+    write_dense("narrow", WIDTH, 2, "sentence_embedding");
+    write_dense("wide", 2, 3, "sentence_embedding");
+    ck_ok(value_of("embedding", 4, 3, out));
+    for (int s = 0; s < 4; s++) {
+        double sum = 0;
+        for (int k = 0; k < WIDTH; k++)
+            sum += (double)pooled[s * WIDTH + k];
+        for (int k = 0; k < 3; k++)
+            ck_assert_double_eq_tol((double)out[s * 3 + k], 2 * sum, 1e-5 * (1 + fabs(sum)));
+    }
+    write_dense("wide", 2, 3, "token_embeddings");
+    ck_fails(value_of("embedding", 4, 3, out), GNN_EUNSUPPORTED, "\"token_embeddings\"");
+}
+END_TEST
+
+static void ck_max_length(int64_t expected)
+{
+    gnn_context_t *context;
+    gnn_pretrained_t *p;
+    ck_ok(gnn_context_new(&context, NULL));
+    ck_ok(gnn_pretrained_open(&p, context, test_folder));
+    ck_assert_int_eq(gnn_pretrained_max_length(p), expected);
+    gnn_pretrained_free(p);
+    gnn_context_free(context);
+}
+
+/* By sentence-transformers' file, from version 6 on by the tokenizer's; 10^30 means no limit. */
+START_TEST(longest_texts)
+{
+    gnn_real_t out[ROWS * WIDTH];
+    write_all();
+    write_text("tokenizer_config.json", "{\"model_max_length\": 6}");
+    ck_max_length(PLACES);
+    write_text("sentence_bert_config.json", "{\"max_seq_length\": 5}");
+    ck_max_length(5);
+    write_text("sentence_bert_config.json", "{\"max_seq_length\": 500}");
+    ck_max_length(PLACES);
+    write_text("sentence_bert_config.json", "{\"transformer_task\": \"feature-extraction\"}");
+    ck_max_length(6);
+    write_text("tokenizer_config.json", "{\"model_max_length\": 1000000000000000019884624838656}");
+    ck_max_length(PLACES);
+    write_text("tokenizer_config.json", "{\"model_max_length\": ");
+    ck_bad(GNN_EFORMAT, "tokenizer_config.json: line 1");
+    remove(in_folder("tokenizer_config.json"));
+    ck_max_length(PLACES);
+    remove(in_folder("sentence_bert_config.json"));
+    ck_ok(run(out));
+}
+END_TEST
+
 /* ---- words past the table of positions ---- */
 
 START_TEST(more_words_than_positions)
@@ -233,6 +325,8 @@ int main(void)
     tcase_add_test(c, cut_files);
     tcase_add_test(c, bad_arrays);
     tcase_add_test(c, modules);
+    tcase_add_test(c, modules_of_other_files);
+    tcase_add_test(c, longest_texts);
     tcase_add_test(c, more_words_than_positions);
     tcase_add_test(c, failing_allocations);
     tcase_set_timeout(c, 300);

@@ -87,24 +87,6 @@ END_TEST
 
 /* ---- heads ---- */
 
-/* A step's value for the sentences of the suite; rows x cols numbers. */
-static void value_of(const char *name, int64_t rows, int64_t cols, gnn_real_t *out)
-{
-    gnn_context_t *context;
-    gnn_pretrained_t *p;
-    gnn_pretrained_batch_t *batch;
-    const gnn_tensor_t y = gnn_tensor(out, rows, cols);
-    ck_ok(gnn_context_new(&context, NULL));
-    ck_ok(gnn_pretrained_open(&p, context, test_folder));
-    ck_ok(gnn_pretrained_batch_new(&batch, p,
-                                   &(gnn_sequences_t){.count = 4, .lengths = lengths, .ids = ids}));
-    ck_ok(gnn_model_value(gnn_pretrained_model(p), context, gnn_pretrained_batch_inputs(batch),
-                          name, &y));
-    gnn_pretrained_batch_free(batch);
-    gnn_pretrained_free(p);
-    gnn_context_free(context);
-}
-
 /* y = x W' + b by the arrays NAME.weight and NAME.bias. */
 static void dense(const char *name, int64_t rows, int64_t in, int64_t out, const double *x, double *y)
 {
@@ -158,7 +140,7 @@ START_TEST(classes_of_a_sentence)
     add_both("", h->pooler, WIDTH, WIDTH);
     add_both("", h->classifier, CLASSES, WIDTH);
     write_weights();
-    value_of("hidden", ROWS, WIDTH, hidden);
+    ck_ok(value_of("hidden", ROWS, WIDTH, hidden));
     for (int s = 0; s < 4; s++)
         for (int k = 0; first[s] >= 0 && k < WIDTH; k++)
             x[s * WIDTH + k] = (double)hidden[first[s] * WIDTH + k];
@@ -166,9 +148,9 @@ START_TEST(classes_of_a_sentence)
     for (int k = 0; k < 4 * WIDTH; k++)
         y[k] = tanh(y[k]);
     dense(h->classifier, 4, WIDTH, CLASSES, y, z);
-    value_of(_i ? "classifier.activation" : "pooled", 4, WIDTH, pooled);
+    ck_ok(value_of(_i ? "classifier.activation" : "pooled", 4, WIDTH, pooled));
     ck_close(pooled, y, 4 * WIDTH);
-    value_of("logits", 4, CLASSES, logits);
+    ck_ok(value_of("logits", 4, CLASSES, logits));
     ck_close(logits, z, 4 * CLASSES);
 }
 END_TEST
@@ -201,7 +183,7 @@ START_TEST(masked_words)
     add_both(h->prefix, h->norm, WIDTH, 0);
     add(h->bias, WORDS, 0);
     write_weights();
-    value_of("hidden", ROWS, WIDTH, hidden);
+    ck_ok(value_of("hidden", ROWS, WIDTH, hidden));
     for (int k = 0; k < ROWS * WIDTH; k++)
         x[k] = (double)hidden[k];
     snprintf(name, sizeof name, "%sdense", h->prefix);
@@ -218,7 +200,7 @@ START_TEST(masked_words)
             for (int k = 0; k < WIDTH; k++)
                 z[r * WORDS + w] += y[r * WIDTH + k] * (double)table[w * WIDTH + k];
         }
-    value_of("logits", ROWS, WORDS, logits);
+    ck_ok(value_of("logits", ROWS, WORDS, logits));
     ck_close(logits, z, ROWS * WORDS);
 }
 END_TEST

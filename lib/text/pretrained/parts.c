@@ -15,6 +15,16 @@ static int find_arch(const gnn__arch_t **arch, const char *type, bool module)
     return *arch ? GNN_OK : GNN_EUNSUPPORTED;
 }
 
+/* The type of a module by the name that it had before version 6 of sentence-transformers, which
+ * moved its classes to other files. */
+static void name_type(char name[GNN__ARCH_NAME], const char *type)
+{
+    const char *class = strrchr(type, '.');
+    const bool theirs = class && strncmp(type, GNN__MODULES, strlen(GNN__MODULES)) == 0;
+    snprintf(name, GNN__ARCH_NAME, "%s%s", theirs ? GNN__MODULES "models" : "",
+             theirs ? class : type);
+}
+
 /* Takes the config over. */
 static int add_part(gnn__parts_t *parts, const gnn__arch_t *arch, json_t *config, const char *name)
 {
@@ -23,8 +33,12 @@ static int add_part(gnn__parts_t *parts, const gnn__arch_t *arch, json_t *config
         return gnn__error(GNN_EUNSUPPORTED, "modules.json: more than %d modules",
                           (int)GNN__ARCH_PARTS - 2);
     }
-    parts->list[parts->count++] = (gnn__arch_part_t){
-        .arch = arch, .config = config, .config_name = name, .weights = {.prefix = ""}};
+    const int number = parts->count++;
+    parts->list[number] = (gnn__arch_part_t){.arch = arch,
+                                             .config = config,
+                                             .config_name = name,
+                                             .number = number,
+                                             .weights = {.prefix = ""}};
     return config ? GNN_OK : gnn__error(GNN_EMEMORY, "no memory for a config");
 }
 
@@ -74,13 +88,15 @@ static int add_listed(gnn__parts_t *parts, const char *folder, const json_t *mod
     if (!type || !path || strstr(path, "..") || *path == '/')
         return gnn__error(GNN_EFORMAT, "modules.json: a module needs \"type\" and a \"path\" inside "
                                        "the folder");
+    char name[GNN__ARCH_NAME];
+    name_type(name, type);
     GNN_TRY(gnn__folder_path(&inner, folder, path));
-    const bool model = strcmp(type, GNN__TRANSFORMER) == 0;
+    const bool model = strcmp(name, GNN__TRANSFORMER) == 0;
     int rc = model != (parts->count == 0)
                  ? gnn__error(GNN_EUNSUPPORTED,
                               "modules.json: the first module, and no other, is " GNN__TRANSFORMER)
              : model ? add_model(parts, inner)
-                     : add_module(parts, inner, type);
+                     : add_module(parts, inner, name);
     gnn_free(inner);
     return rc;
 }

@@ -4,8 +4,10 @@
 
 #include <lib/io/weights/arch/arch.h>
 
-/* Types of modules in modules.json: the Transformer, and a head that is trained here. */
-#define GNN__TRANSFORMER "sentence_transformers.models.Transformer"
+/* Types of modules in modules.json: what those of sentence-transformers begin with, its
+ * Transformer, and a head that is trained here. */
+#define GNN__MODULES "sentence_transformers."
+#define GNN__TRANSFORMER GNN__MODULES "models.Transformer"
 #define GNN__CLASSES "gnn.Classes"
 
 typedef struct gnn__parts {

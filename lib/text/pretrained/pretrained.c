@@ -29,18 +29,31 @@ int64_t gnn__pretrained_number(const gnn_pretrained_t *p, const char *name, int6
     return x >= 0 && x < 1e15 ? (int64_t)x : otherwise;
 }
 
-/* The model's own limit, or the lower one of sentence-transformers. */
-static int find_max_length(gnn_pretrained_t *p, const char *folder)
+/* The number of a file of the folder; 0 where it has none. */
+static int number_of(const char *folder, const char *file, const char *key, double *number)
 {
     json_t *config = NULL;
-    p->max_length = gnn__pretrained_number(p, "max_length", 0);
-    if (!gnn__folder_has(folder, "sentence_bert_config.json"))
+    *number = 0;
+    if (!gnn__folder_has(folder, file))
         return GNN_OK;
-    GNN_TRY(gnn__json_open(&config, folder, "sentence_bert_config.json"));
-    const int64_t most = (int64_t)json_integer_value(json_object_get(config, "max_seq_length"));
-    if (most > 0 && (p->max_length == 0 || most < p->max_length))
-        p->max_length = most;
+    GNN_TRY(gnn__json_open(&config, folder, file));
+    *number = json_number_value(json_object_get(config, key));
     json_decref(config);
+    return GNN_OK;
+}
+
+/* The model's own limit, or the lower one of sentence-transformers: its own file says it, or from
+ * version 6 on the tokenizer's. */
+static int find_max_length(gnn_pretrained_t *p, const char *folder)
+{
+    const char *const theirs = "sentence_bert_config.json";
+    double most;
+    p->max_length = gnn__pretrained_number(p, "max_length", 0);
+    GNN_TRY(number_of(folder, theirs, "max_seq_length", &most));
+    if (most <= 0 && gnn__folder_has(folder, theirs))
+        GNN_TRY(number_of(folder, "tokenizer_config.json", "model_max_length", &most));
+    if (most >= 1 && most < (p->max_length ? (double)p->max_length : 1e15))
+        p->max_length = (int64_t)most;
     return GNN_OK;
 }
 

@@ -26,7 +26,8 @@
  *   GNN_SAME("array", "maker")              an array that it works out itself, where the file has
  *                                           it: other numbers are an error
  *
- * In names, # is the number of the repetition and {name} a word that GNN_SET has named.
+ * In names, # is the number of the repetition and {name} a word that GNN_SET has named. Modules,
+ * several of which may be of one type, have # outside of repetitions: the number of the module.
  *
  * "place" says where in the array the field's numbers lie, along the array's axis of outputs (rows
  * in GNN_ROWS): "first = 0, group = d, stride = 3 * d, total = n": groups of `group` numbers, one
@@ -92,6 +93,7 @@ typedef struct gnn__arch_part {
     const gnn__arch_t *arch;
     json_t *config;
     const char *config_name;
+    int number; /* its place in the list */
     gnn__folder_t weights;
 } gnn__arch_part_t;
 

@@ -152,7 +152,7 @@ int gnn__arch_walk(const gnn__arch_part_t *part, gnn__scope_t *scope, gnn__arch_
     scope->config = part->config;
     scope->config_name = part->config_name;
     scope->weights = (gnn__folder_t *)&part->weights;
-    scope->number = 0;
+    scope->number = part->number;
     const int rc = walk(&w, 0, w.n_rows);
     gnn_free(w.rows);
     return rc;

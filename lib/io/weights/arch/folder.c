@@ -41,6 +41,9 @@ static int read_json(json_t **root, const gnn__file_t *file)
     GNN_CHECK(gnn__file_read(file, 0, text, file->size));
     GNN_CHECK(gnn__json_check_depth(text));
     *root = json_loadb(text, (size_t)file->size, JSON_REJECT_DUPLICATES, &error);
+    if (!*root && json_error_code(&error) == json_error_numeric_overflow)
+        *root = json_loadb(text, (size_t)file->size,
+                           JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &error);
     if (!*root && json_error_code(&error) == json_error_out_of_memory)
         GNN_CHECK(gnn__error(GNN_EMEMORY, "no memory for a JSON text"));
     if (!*root)

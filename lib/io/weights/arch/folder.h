@@ -31,7 +31,9 @@ gnn__folder_array_t *gnn__folder_find(gnn__folder_t *f, const char *name);
 /* Numbers of all arrays. */
 int64_t gnn__folder_numbers(const gnn__folder_t *f);
 
-/* Reads FOLDER/NAME, an object. GNN_EIO: the file is not there; GNN_EFORMAT with file and place. */
+/* Reads FOLDER/NAME, an object. Where it has a whole number past 64 bits, as transformers writes
+ * for "no limit", all its numbers are reals. GNN_EIO: the file is not there; GNN_EFORMAT with file
+ * and place. */
 int gnn__json_open(json_t **root, const char *folder, const char *name);
 /* Is there a file FOLDER/NAME? */
 bool gnn__folder_has(const char *folder, const char *name);

@@ -1,7 +1,8 @@
 /* Formulas in the rows of architectures: numbers and words that follow from a config.json.
  *
  *     $name $name.inner $name[2]   what SET has named, else a key of config.json
- *     #                            the number of the repetition, from 0
+ *     #                            the number of the repetition, from 0; outside of one, which part
+ *                                  of the folder's model the rows belong to, from 0
  *     1.5e-3  'text'               in a text, # is replaced
  *     * / % + - < > <= >= == != ! && || ?:   and brackets, as in C
  *     a ?? b                       a, or b where a is nothing
@@ -32,7 +33,7 @@ typedef struct gnn__scope {
     const char *config_name; /* "config.json", for messages */
     json_t *config;
     json_t *names;  /* what SET has named */
-    int64_t number; /* what # stands for; -1: not in a repetition */
+    int64_t number; /* what # stands for */
     gnn__folder_t *weights;
 } gnn__scope_t;
 
