@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 typedef struct {
-    const char *model, *input, *output, *query, *heatmap;
+    const char *model, *input, *output, *query, *heatmap, *prompt, *query_prompt;
     int64_t top, threads;
     int json, precision;
 } options_t;
@@ -166,16 +166,18 @@ static double cosine(const gnn_real_t *x, const gnn_real_t *y, int64_t width)
 }
 
 /* The lines that are nearest to the query, the nearest first. */
-static int rank(const options_t *o, const gnn_pretrained_t *p, gnn_context_t *context,
+static int rank(const options_t *o, gnn_pretrained_t *p, gnn_context_t *context,
                 const lines_t *lines, const gnn_tensor_t *vectors)
 {
     gnn_real_t *query = calloc((size_t)vectors->cols, sizeof *query);
     hit_t *hits = calloc((size_t)lines->count + 1, sizeof *hits);
     const gnn_tensor_t row = gnn_tensor(query, 1, vectors->cols);
-    int rc = query && hits
-                 ? gnn_pretrained_embed(p, context,
-                                        &(gnn_texts_t){1, (const char *[]){o->query}, NULL}, &row)
-                 : GNN_EMEMORY;
+    int rc = query && hits ? GNN_OK : GNN_EMEMORY;
+    if (rc == GNN_OK && o->query_prompt)
+        rc = gnn_pretrained_choose_prompt(p, o->query_prompt);
+    if (rc == GNN_OK)
+        rc = gnn_pretrained_embed(p, context, &(gnn_texts_t){1, (const char *[]){o->query}, NULL},
+                                  &row);
     for (int64_t k = 0; rc == GNN_OK && k < lines->count; k++)
         hits[k] = (hit_t){cosine(query, vectors->data + k * vectors->cols, vectors->cols), k};
     if (rc == GNN_OK)
@@ -256,6 +258,8 @@ static int run(const options_t *o, gnn_context_t *context, gnn_pretrained_t **p,
                 o->model);
         return GNN_ESTOPPED;
     }
+    if (o->prompt)
+        GNN_TRY(gnn_pretrained_choose_prompt(*p, o->prompt));
     GNN_TRY(read_lines(lines, o->input));
     gnn_tensor_t vectors = gnn_tensor(
         calloc((size_t)(lines->count * width) + 1, sizeof *vectors.data), lines->count, width);
@@ -282,6 +286,9 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
                "the vectors, a row a line; in .npz they are called embeddings", "FILE.npy|FILE.npz"),
         OUTPUT("heatmap", &o->heatmap, "how alike the lines are: the cosine of each pair", "FILE.svg"),
         TEXT("query", &o->query, "ranks the lines by their cosine with this sentence", "\"...\""),
+        TEXT("prompt", &o->prompt, "the folder's prompt of this name stands before each line", "NAME"),
+        TEXT("query-prompt", &o->query_prompt, "another one before the query [that of --prompt]",
+             "NAME"),
         CHOICE("precision", &o->precision, "of products (gnn/context.h)", "highest|high|medium"),
         WHOLE("top", &o->top, "so many lines of the ranking", 1, 1000000000),
         FLAG("json", &o->json, "counts and seconds as one JSON object on standard output"),

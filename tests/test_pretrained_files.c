@@ -275,6 +275,72 @@ START_TEST(longest_texts)
 }
 END_TEST
 
+/* ---- prompts ---- */
+
+static void embed_text(const gnn_pretrained_t *p, gnn_context_t *context, const char *text,
+                       gnn_real_t row[WIDTH])
+{
+    const gnn_tensor_t out = gnn_tensor(row, 1, WIDTH);
+    ck_ok(gnn_pretrained_embed(p, context, &(gnn_texts_t){1, &text, NULL}, &out));
+}
+
+static void write_prompts(const char *pooling, const char *prompts)
+{
+    write_all();
+    mkdir(in_folder("pool"), 0700);
+    write_text("pool/config.json", pooling);
+    write_text("modules.json", "[" MODULE("Transformer", "") ", " MODULE("Pooling", "pool") "]");
+    write_text("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\ngood\nbad\nfilm\nthe\na\nis\n");
+    write_text("config_sentence_transformers.json", prompts);
+}
+
+#define PROMPTS "{\"prompts\": {\"query\": \"the film \", \"document\": \"\"}"
+
+START_TEST(prompts)
+{
+    static const char *const names[] = {NULL, "document", "query"};
+    gnn_context_t *context;
+    gnn_pretrained_t *p;
+    gnn_real_t plain[WIDTH], longer[WIDTH], row[WIDTH];
+    ck_ok(gnn_context_new(&context, NULL));
+    write_prompts("{\"pooling_mode\": \"mean\"}", PROMPTS ", \"default_prompt_name\": null}");
+    ck_ok(gnn_pretrained_open(&p, context, test_folder));
+    embed_text(p, context, "good", plain);
+    embed_text(p, context, "the film good", longer);
+    ck_assert_mem_ne(plain, longer, sizeof plain);
+    for (int k = 0; k < 3; k++) {
+        ck_ok(gnn_pretrained_choose_prompt(p, names[k]));
+        embed_text(p, context, "good", row);
+        ck_assert_mem_eq(row, k == 2 ? longer : plain, sizeof row);
+    }
+    ck_fails(gnn_pretrained_choose_prompt(p, "passage"), GNN_ENOTFOUND,
+             "no prompt \"passage\"; it has: query, document");
+    embed_text(p, context, "good", row);
+    ck_assert_mem_eq(row, longer, sizeof row);
+    const char *none = NULL;
+    const gnn_tensor_t out = gnn_tensor(row, 1, WIDTH);
+    ck_fails(gnn_pretrained_embed(p, context, &(gnn_texts_t){1, &none, NULL}, &out), GNN_EINVALID,
+             "text 0 is NULL");
+    gnn_pretrained_free(p);
+    write_text("config_sentence_transformers.json", PROMPTS ", \"default_prompt_name\": \"query\"}");
+    ck_ok(gnn_pretrained_open(&p, context, test_folder));
+    embed_text(p, context, "good", row);
+    ck_assert_mem_eq(row, longer, sizeof row);
+    gnn_pretrained_free(p);
+    write_prompts("{\"pooling_mode\": \"mean\", \"include_prompt\": false}", PROMPTS "}");
+    ck_ok(gnn_pretrained_open(&p, context, test_folder));
+    ck_ok(gnn_pretrained_choose_prompt(p, "document"));
+    ck_fails(gnn_pretrained_choose_prompt(p, "query"), GNN_EUNSUPPORTED, "include_prompt");
+    gnn_pretrained_free(p);
+    write_text("config_sentence_transformers.json", "{\"default_prompt_name\": \"query\"}");
+    ck_fails(gnn_pretrained_open(&p, context, test_folder), GNN_ENOTFOUND,
+             "\"default_prompt_name\": the folder has no prompt \"query\"; it has: none");
+    gnn_context_free(context);
+    remove(in_folder("config_sentence_transformers.json"));
+    remove(in_folder("vocab.txt"));
+}
+END_TEST
+
 /* ---- words past the table of positions ---- */
 
 START_TEST(more_words_than_positions)
@@ -327,6 +393,7 @@ int main(void)
     tcase_add_test(c, modules);
     tcase_add_test(c, modules_of_other_files);
     tcase_add_test(c, longest_texts);
+    tcase_add_test(c, prompts);
     tcase_add_test(c, more_words_than_positions);
     tcase_add_test(c, failing_allocations);
     tcase_set_timeout(c, 300);

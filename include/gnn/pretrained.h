@@ -173,6 +173,17 @@ GNN_API int gnn_pretrained_advance(const gnn_pretrained_t *pretrained, gnn_conte
  * vectors. */
 GNN_API int64_t gnn_pretrained_embedding_width(const gnn_pretrained_t *pretrained);
 /**
+ * Chooses what stands before each text that becomes a vector: one of the `prompts` of the folder's
+ * config_sentence_transformers.json, such as "query" and "document". A folder opens with its
+ * `default_prompt_name`; most have none.
+ *
+ * @param[in] name  of a prompt; NULL: none
+ * @return GNN_OK; GNN_ENOTFOUND: the folder has no such prompt, the message says which it has;
+ *         GNN_EUNSUPPORTED: the rows of prompts are to be left out of vectors. After an error the
+ *         choice is as before
+ */
+GNN_API int gnn_pretrained_choose_prompt(gnn_pretrained_t *pretrained, const char *name);
+/**
  * A vector for each text, by the folder's modules.json: the model's rows are pooled, and brought to
  * length 1 where it says so.
  *

@@ -86,5 +86,10 @@ int gnn_pretrained_embed(const gnn_pretrained_t *pretrained, gnn_context_t *cont
     if (pretrained->tokenizer && gnn_pretrained_embedding_width(pretrained) < 0)
         return gnn__error(GNN_EUNSUPPORTED, "the folder of this model has no modules.json, which "
                                             "says how sentences become vectors");
-    return gnn__pretrained_texts(pretrained, context, texts, "embedding", out);
+    gnn__prompted_t prompted;
+    int rc = gnn__prompted_make(&prompted, pretrained, texts);
+    if (rc == GNN_OK)
+        rc = gnn__pretrained_texts(pretrained, context, &prompted.texts, "embedding", out);
+    gnn__prompted_free(&prompted);
+    return rc;
 }

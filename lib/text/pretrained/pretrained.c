@@ -80,6 +80,7 @@ static int open_folder(gnn_pretrained_t *p, gnn_context_t *context, gnn__parts_t
     p->arch = parts->list[0].arch;
     p->config = json_incref(parts->list[0].config);
     GNN_TRY(find_max_length(p, p->folder));
+    GNN_TRY(gnn__prompts_open(p, parts));
     if (gnn__folder_has(p->folder, "generation_config.json"))
         GNN_TRY(gnn__json_open(&p->generation, p->folder, "generation_config.json"));
     find_labels(p, parts);
@@ -138,6 +139,7 @@ void gnn_pretrained_free(gnn_pretrained_t *pretrained)
     json_decref(pretrained->config);
     json_decref(pretrained->generation);
     json_decref(pretrained->labels);
+    json_decref(pretrained->prompts);
     json_decref(pretrained->head);
     gnn_free(pretrained->folder);
     gnn_free(pretrained->groups);

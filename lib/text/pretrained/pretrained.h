@@ -14,6 +14,9 @@ struct gnn_pretrained {
     json_t *config;                /* config.json */
     json_t *generation;            /* generation_config.json; NULL: there is none */
     json_t *labels;                /* id2label; NULL: none */
+    json_t *prompts;               /* what may stand before a text, by name; NULL: none */
+    const char *prompt;            /* the one that is chosen; NULL or empty: none */
+    bool prompts_left_out;         /* their rows are no part of a sentence's vector */
     gnn_parameter_group_t *groups; /* what gnn_pretrained_groups has made last */
     char (*prefixes)[GNN__ARCH_NAME + 8];
     int64_t max_length; /* 0: any */
@@ -31,6 +34,20 @@ int gnn__pretrained_some(gnn_pretrained_batch_t **batch, const gnn_pretrained_t 
 /* A row of `step` for each text. embed.c */
 int gnn__pretrained_texts(const gnn_pretrained_t *p, gnn_context_t *context,
                           const gnn_texts_t *texts, const char *step, const gnn_tensor_t *out);
+
+/* The prompts of the folder, and its default one chosen. prompts.c */
+int gnn__prompts_open(gnn_pretrained_t *p, const gnn__parts_t *parts);
+
+/* Texts behind the chosen prompt: the caller's own where there is none. Also after an error they
+ * are released by gnn__prompted_free. prompts.c */
+typedef struct gnn__prompted {
+    gnn_texts_t texts;
+    const char **at;
+    int64_t *bytes;
+    char *letters;
+} gnn__prompted_t;
+int gnn__prompted_make(gnn__prompted_t *made, const gnn_pretrained_t *p, const gnn_texts_t *texts);
+void gnn__prompted_free(gnn__prompted_t *prompted);
 
 /* A number that the rows have named by SET; `otherwise` if they have not. */
 int64_t gnn__pretrained_number(const gnn_pretrained_t *p, const char *name, int64_t otherwise);

@@ -74,7 +74,8 @@ static int copy_files(const char *from, const char *to)
                                         "sentencepiece.bpe.model",
                                         "tokenizer.model",
                                         "source.spm",
-                                        "sentence_bert_config.json"};
+                                        "sentence_bert_config.json",
+                                        "config_sentence_transformers.json"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         GNN_TRY(copy_file(from, to, names[k]));
     return GNN_OK;

@@ -78,7 +78,7 @@ static int add_item(batch_t *b, const gnn__work_t *work, gnn__item_t item, const
     return GNN_OK;
 }
 
-static int64_t bytes_of(const gnn_texts_t *texts, int64_t k)
+int64_t gnn__texts_bytes(const gnn_texts_t *texts, int64_t k)
 {
     return texts->bytes ? texts->bytes[k] : (int64_t)strlen(texts->at[k]);
 }
@@ -94,7 +94,7 @@ static int encode_one(batch_t *b, gnn__work_t *work, const gnn_texts_t *const te
     work->tokens.n = 0;
     for (int side = 0; side < 2 && texts[side]; side++) {
         first[side] = work->tokens.n;
-        gnn__encode_text(work, texts[side]->at[k], bytes_of(texts[side], k));
+        gnn__encode_text(work, texts[side]->at[k], gnn__texts_bytes(texts[side], k));
         n[side] = work->tokens.n - first[side];
     }
     GNN_TRY(work->rc);
@@ -135,7 +135,7 @@ static int fill(batch_t *b, int64_t sentences, bool places)
     return GNN_OK;
 }
 
-static int check_texts(const gnn_texts_t *texts, const char *which)
+int gnn__texts_check(const gnn_texts_t *texts, const char *which)
 {
     if (texts->count < 0 || (texts->count > 0 && !texts->at))
         return gnn__error(GNN_EINVALID, "%s texts: %lld of them, and %s", which,
@@ -143,7 +143,7 @@ static int check_texts(const gnn_texts_t *texts, const char *which)
     for (int64_t k = 0; k < texts->count; k++) {
         if (!texts->at[k] && (!texts->bytes || texts->bytes[k] != 0))
             return gnn__error(GNN_EINVALID, "%s text %lld is NULL", which, (long long)k);
-        const int64_t n = texts->at[k] ? bytes_of(texts, k) : 0;
+        const int64_t n = texts->at[k] ? gnn__texts_bytes(texts, k) : 0;
         if (n < 0 || n > MOST_BYTES)
             return gnn__error(n < 0 ? GNN_EINVALID : GNN_EOVERFLOW,
                               "%s text %lld has %lld bytes, 0 to %d are expected", which,
@@ -160,10 +160,10 @@ static int check(const gnn_tokenizer_t *tokenizer, const gnn_texts_t *first,
                           tokenizer ? "texts" : "tokenizer");
     if (how->max_length < 0)
         return gnn__error(GNN_EINVALID, "max_length is %lld, negative", (long long)how->max_length);
-    GNN_TRY(check_texts(first, "first"));
+    GNN_TRY(gnn__texts_check(first, "first"));
     if (!second)
         return GNN_OK;
-    GNN_TRY(check_texts(second, "second"));
+    GNN_TRY(gnn__texts_check(second, "second"));
     return first->count == second->count
                ? GNN_OK
                : gnn__error(GNN_EINVALID, "%lld first texts and %lld second ones make no pairs",

@@ -337,6 +337,12 @@ typedef struct gnn__reader {
 int gnn__merges_of_scores(gnn_tokenizer_t *tokenizer);
 int gnn__split_at_blanks(gnn_tokenizer_t *tokenizer, const char *blank);
 
+/* GNN_EINVALID, GNN_EOVERFLOW: a text is not there, or too long; the message says which of the
+ * `which` texts. encode.c */
+int gnn__texts_check(const gnn_texts_t *texts, const char *which);
+/* Of text k. encode.c */
+int64_t gnn__texts_bytes(const gnn_texts_t *texts, int64_t k);
+
 /* The whole of a file; gnn_free releases *data, on failure nothing is left. */
 int gnn__bytes_of_file(const char *path, char **data, int64_t *size);
 /* tokenizer->root from a string of JSON; GNN_EFORMAT with line and column. */
