@@ -37,7 +37,7 @@ def options():
     p.add_argument("--own-repeat", type=int, default=0, help="of ours in a round (0: by task)")
     p.add_argument("--skip-slow", action="store_true", help="leave out tasks that take a peer minutes")
     p.add_argument("--eager", action="store_true", help="leave out torch.compile")
-    p.add_argument("--ways", default="", help="another file of bench/results: a peer goes the way that was its fastest there, instead of trying all again")
+    p.add_argument("--ways", default="", help="the NAME of another file in bench/results: a peer goes the way that was its fastest there, instead of trying all again")
     p.add_argument("--ours-only", action="store_true")
     p.add_argument("--timeout", type=float, default=900, help="seconds for one run")
     p.add_argument("--isa", default="", choices=["", *OURS_AS], help="ours and the peers are held to this instruction set: v3 is AVX2")
@@ -127,6 +127,8 @@ class Comparison:
     def __init__(self, o, log):
         self.o, self.log = o, log
         self.earlier = read_results(results_path(o, o.ways)) if o.ways else []
+        if o.ways and not self.earlier:
+            sys.exit(f"--ways {o.ways}: there are no results in {results_path(o, o.ways)}")
         self.python = {"pyg": o.python_pyg, "dgl": o.python_dgl, "text": o.python_text}
         self.best = {}  # (task, threads, peer) -> flags of the variant that counts, None if none runs
 

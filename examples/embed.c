@@ -3,7 +3,7 @@
  *
  *     sh examples/fetch-minilm.sh
  *     embed --input sentences.txt --output vectors.npy
- *     embed --input sentences.txt --query "a song about winter" --top 3
+ *     embed --input sentences.txt --query "a song about winter" --top 3 [--rerank FOLDER]
  *     embed --input sentences.txt --heatmap similar.svg
  */
 #include "options.h"
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 typedef struct {
-    const char *model, *input, *output, *query, *heatmap, *prompt, *query_prompt;
+    const char *model, *input, *output, *query, *heatmap, *prompt, *query_prompt, *rerank;
     int64_t top, threads;
     int json, precision;
 } options_t;
@@ -144,14 +144,14 @@ static int write_vectors(const char *path, const gnn_tensor_t *vectors)
 }
 
 typedef struct {
-    double cosine;
+    double score;
     int64_t line;
 } hit_t;
 
-static int by_cosine(const void *a, const void *b)
+static int by_score(const void *a, const void *b)
 {
     const hit_t *x = a, *y = b;
-    return x->cosine < y->cosine ? 1 : x->cosine > y->cosine ? -1 : x->line < y->line ? -1 : 1;
+    return x->score < y->score ? 1 : x->score > y->score ? -1 : x->line < y->line ? -1 : 1;
 }
 
 static double cosine(const gnn_real_t *x, const gnn_real_t *y, int64_t width)
@@ -165,6 +165,41 @@ static double cosine(const gnn_real_t *x, const gnn_real_t *y, int64_t width)
     return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : 0;
 }
 
+static void print_hits(const hit_t *hits, int64_t count, const lines_t *lines)
+{
+    for (int64_t k = 0; k < count; k++)
+        printf("%7.4f  line %lld  %s\n", hits[k].score, (long long)hits[k].line + 1,
+               lines->at[hits[k].line]);
+}
+
+/* A model that reads query and line together, a cross-encoder, scores the best ones anew. */
+static int rerank(const options_t *o, gnn_context_t *context, const lines_t *lines, hit_t *hits,
+                  int64_t count)
+{
+    gnn_pretrained_t *p = NULL;
+    GNN_TRY(gnn_pretrained_open(&p, context, o->rerank));
+    const char **queries = calloc((size_t)count + 1, sizeof *queries);
+    const char **texts = calloc((size_t)count + 1, sizeof *texts);
+    gnn_tensor_t scores = gnn_tensor(calloc((size_t)count + 1, sizeof *scores.data), count, 1);
+    int rc = queries && texts && scores.data ? GNN_OK : GNN_EMEMORY;
+    for (int64_t k = 0; rc == GNN_OK && k < count; k++) {
+        queries[k] = o->query;
+        texts[k] = lines->at[hits[k].line];
+    }
+    if (rc == GNN_OK)
+        rc = gnn_pretrained_classify_pairs(p, context, &(gnn_texts_t){count, queries, NULL},
+                                           &(gnn_texts_t){count, texts, NULL}, &scores);
+    for (int64_t k = 0; rc == GNN_OK && k < count; k++)
+        hits[k].score = (double)scores.data[k];
+    if (rc == GNN_OK)
+        qsort(hits, (size_t)count, sizeof *hits, by_score);
+    free(scores.data);
+    free(texts);
+    free(queries);
+    gnn_pretrained_free(p);
+    return rc;
+}
+
 /* The lines that are nearest to the query, the nearest first. */
 static int rank(const options_t *o, gnn_pretrained_t *p, gnn_context_t *context,
                 const lines_t *lines, const gnn_tensor_t *vectors)
@@ -172,6 +207,7 @@ static int rank(const options_t *o, gnn_pretrained_t *p, gnn_context_t *context,
     gnn_real_t *query = calloc((size_t)vectors->cols, sizeof *query);
     hit_t *hits = calloc((size_t)lines->count + 1, sizeof *hits);
     const gnn_tensor_t row = gnn_tensor(query, 1, vectors->cols);
+    const int64_t shown = lines->count < o->top ? lines->count : o->top;
     int rc = query && hits ? GNN_OK : GNN_EMEMORY;
     if (rc == GNN_OK && o->query_prompt)
         rc = gnn_pretrained_choose_prompt(p, o->query_prompt);
@@ -181,10 +217,11 @@ static int rank(const options_t *o, gnn_pretrained_t *p, gnn_context_t *context,
     for (int64_t k = 0; rc == GNN_OK && k < lines->count; k++)
         hits[k] = (hit_t){cosine(query, vectors->data + k * vectors->cols, vectors->cols), k};
     if (rc == GNN_OK)
-        qsort(hits, (size_t)lines->count, sizeof *hits, by_cosine);
-    for (int64_t k = 0; rc == GNN_OK && k < lines->count && k < o->top; k++)
-        printf("%7.4f  line %lld  %s\n", hits[k].cosine, (long long)hits[k].line + 1,
-               lines->at[hits[k].line]);
+        qsort(hits, (size_t)lines->count, sizeof *hits, by_score);
+    if (rc == GNN_OK && o->rerank)
+        rc = rerank(o, context, lines, hits, shown);
+    if (rc == GNN_OK)
+        print_hits(hits, shown, lines);
     free(hits);
     free(query);
     return rc;
@@ -199,9 +236,10 @@ static int draw_cosines(FILE *file, const options_t *o, const lines_t *lines,
     gnn_tensor_t cells = gnn_tensor(calloc((size_t)(n * n) + 1, sizeof *cells.data), n, n);
     if (!cells.data)
         return GNN_EMEMORY;
-    for (int64_t k = 0; k < n * n; k++)
-        cells.data[k] = (gnn_real_t)cosine(vectors->data + k / n * vectors->cols,
-                                           vectors->data + k % n * vectors->cols, vectors->cols);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i; j < n; j++)
+            cells.data[i * n + j] = cells.data[j * n + i] = (gnn_real_t)cosine(
+                vectors->data + i * vectors->cols, vectors->data + j * vectors->cols, vectors->cols);
     snprintf(subtitle, sizeof subtitle, "cosines of %lld lines of %.150s", (long long)n, o->input);
     const int rc = gnn_svg_heatmap(file, &(gnn_heatmap_t){.values = cells,
                                                           .row_labels = lines->at,
@@ -289,6 +327,9 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         TEXT("prompt", &o->prompt, "the folder's prompt of this name stands before each line", "NAME"),
         TEXT("query-prompt", &o->query_prompt, "another one before the query [that of --prompt]",
              "NAME"),
+        TEXT("rerank", &o->rerank,
+             "a cross-encoder, which orders the --top lines anew by query and line together",
+             "FOLDER"),
         CHOICE("precision", &o->precision, "of products (gnn/context.h)", "highest|high|medium"),
         WHOLE("top", &o->top, "so many lines of the ranking", 1, 1000000000),
         FLAG("json", &o->json, "counts and seconds as one JSON object on standard output"),

@@ -121,6 +121,39 @@ START_TEST(learns_and_comes_back)
 }
 END_TEST
 
+/* Classes of pairs are those of the tokens of both texts, with their types; a pair is no text. */
+START_TEST(pairs_of_texts)
+{
+    static const char *const first[] = {"the film is good", "bad"}, *const second[] = {"good", "a"};
+    const gnn_texts_t one = {2, first, NULL}, other = {2, second, NULL}, few = {1, second, NULL};
+    gnn_real_t pairs[2 * CLASSES], expected[2 * CLASSES], alone[2 * CLASSES];
+    const gnn_tensor_t out = gnn_tensor(pairs, 2, CLASSES), y = gnn_tensor(expected, 2, CLASSES),
+                       z = gnn_tensor(alone, 2, CLASSES);
+    gnn_tokens_t *tokens;
+    gnn_pretrained_batch_t *batch;
+    tuned_t t = open_new(GNN_ZERO);
+    train(&t, 3, 4, 1, (gnn_optimizer_config_t){.kind = GNN_ADAMW, .lr = (gnn_real_t)0.01}, NULL);
+    ck_ok(gnn_pretrained_classify_pairs(t.p, t.context, &one, &other, &out));
+    ck_ok(gnn_tokenizer_encode(gnn_pretrained_tokenizer(t.p), &one, &other,
+                               &(gnn_encoding_t){.max_length = PLACES}, &tokens));
+    ck_ok(gnn_pretrained_batch_new(
+        &batch, t.p,
+        &(gnn_sequences_t){
+            .count = 2, .lengths = tokens->lengths, .ids = tokens->ids, .types = tokens->types}));
+    ck_ok(gnn_model_value(gnn_pretrained_model(t.p), t.context, gnn_pretrained_batch_inputs(batch),
+                          "classes", &y));
+    ck_assert_mem_eq(pairs, expected, sizeof pairs);
+    ck_ok(gnn_pretrained_classify(t.p, t.context, &one, &z));
+    ck_assert_mem_ne(pairs, alone, sizeof pairs);
+    ck_fails(gnn_pretrained_classify_pairs(t.p, t.context, &one, &few, &out), GNN_EINVALID,
+             "make no pairs");
+    ck_fails(gnn_pretrained_classify_pairs(t.p, t.context, &one, NULL, &out), GNN_EINVALID, "second");
+    gnn_pretrained_batch_free(batch);
+    gnn_tokens_free(tokens);
+    close_tuned(&t);
+}
+END_TEST
+
 /* Two batches of four that make one step are one batch of eight: all losses are means. */
 START_TEST(accumulated_batches_are_one)
 {
@@ -336,6 +369,7 @@ int main(void)
     TCase *c = tcase_create("finetune");
     tcase_add_checked_fixture(c, make_folder, NULL);
     tcase_add_test(c, learns_and_comes_back);
+    tcase_add_test(c, pairs_of_texts);
     tcase_add_test(c, accumulated_batches_are_one);
     tcase_add_test(c, depths_have_rates);
     tcase_add_test(c, order_changes_with_the_epoch);

@@ -73,6 +73,20 @@ GNN_API int gnn_pretrained_save(const gnn_pretrained_t *pretrained, const char *
  */
 GNN_API int gnn_pretrained_classify(const gnn_pretrained_t *pretrained, gnn_context_t *context,
                                     const gnn_texts_t *texts, const gnn_tensor_t *out);
+/**
+ * Logits of pairs of texts, which the model reads one behind the other: does one follow from the
+ * other, do they mean the same, does the second answer the first (cross-encoders, whose one logit
+ * is the larger the better it does)?
+ *
+ * @param[in]  first   one text of each pair
+ * @param[in]  second  the other one, as many; of what is longer than the model takes the longer
+ *                     text is cut
+ * @param[out] out     (pairs x classes), caller's; overwritten
+ * @return as gnn_pretrained_classify
+ */
+GNN_API int gnn_pretrained_classify_pairs(const gnn_pretrained_t *pretrained,
+                                          gnn_context_t *context, const gnn_texts_t *first,
+                                          const gnn_texts_t *second, const gnn_tensor_t *out);
 
 /**
  * Groups of parameters by depth, for gnn_optimizer_config_t: what stands before the first layer has

@@ -126,16 +126,30 @@ int gnn_pretrained_groups(gnn_pretrained_t *pretrained, double decay, int64_t fr
 
 /* ---- answers ---- */
 
+static int classify(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_texts_t *texts,
+                    const gnn_texts_t *second, const gnn_tensor_t *out)
+{
+    if (!p || !context || !texts)
+        return gnn__error(GNN_EINVALID, "no %s",
+                          !p        ? "pretrained model"
+                          : context ? "texts"
+                                    : "context");
+    const bool own = gnn_model_find(p->made.model, "classes") >= 0;
+    if (p->n_labels == 0)
+        return gnn__error(GNN_EUNSUPPORTED, "the folder of this model names no classes");
+    return gnn__pretrained_texts(p, context, texts, second, own ? "classes" : "logits", out);
+}
+
 int gnn_pretrained_classify(const gnn_pretrained_t *pretrained, gnn_context_t *context,
                             const gnn_texts_t *texts, const gnn_tensor_t *out)
 {
-    if (!pretrained || !context || !texts)
-        return gnn__error(GNN_EINVALID, "no %s",
-                          !pretrained ? "pretrained model"
-                          : context   ? "texts"
-                                      : "context");
-    const bool own = gnn_model_find(pretrained->made.model, "classes") >= 0;
-    if (pretrained->n_labels == 0)
-        return gnn__error(GNN_EUNSUPPORTED, "the folder of this model names no classes");
-    return gnn__pretrained_texts(pretrained, context, texts, own ? "classes" : "logits", out);
+    return classify(pretrained, context, texts, NULL, out);
+}
+
+int gnn_pretrained_classify_pairs(const gnn_pretrained_t *pretrained, gnn_context_t *context,
+                                  const gnn_texts_t *first, const gnn_texts_t *second,
+                                  const gnn_tensor_t *out)
+{
+    return second ? classify(pretrained, context, first, second, out)
+                  : gnn__error(GNN_EINVALID, "no second texts");
 }

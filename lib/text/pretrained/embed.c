@@ -63,12 +63,12 @@ static int check(const gnn_pretrained_t *p, const gnn_texts_t *texts, const char
     return GNN_OK;
 }
 
-int gnn__pretrained_texts(const gnn_pretrained_t *p, gnn_context_t *context,
-                          const gnn_texts_t *texts, const char *step, const gnn_tensor_t *out)
+int gnn__pretrained_texts(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_texts_t *texts,
+                          const gnn_texts_t *second, const char *step, const gnn_tensor_t *out)
 {
     gnn_tokens_t *tokens = NULL;
     GNN_TRY(check(p, texts, step, out));
-    GNN_TRY(gnn_tokenizer_encode(p->tokenizer, texts, NULL,
+    GNN_TRY(gnn_tokenizer_encode(p->tokenizer, texts, second,
                                  &(gnn_encoding_t){.max_length = p->max_length}, &tokens));
     const int rc = run_all(p, context, tokens, step, out);
     gnn_tokens_free(tokens);
@@ -84,12 +84,12 @@ int gnn_pretrained_embed(const gnn_pretrained_t *pretrained, gnn_context_t *cont
                           : context   ? "texts"
                                       : "context");
     if (pretrained->tokenizer && gnn_pretrained_embedding_width(pretrained) < 0)
-        return gnn__error(GNN_EUNSUPPORTED, "the folder of this model has no modules.json, which "
+        return gnn__error(GNN_EUNSUPPORTED, "the folder of this model has no modules.json that "
                                             "says how sentences become vectors");
     gnn__prompted_t prompted;
     int rc = gnn__prompted_make(&prompted, pretrained, texts);
     if (rc == GNN_OK)
-        rc = gnn__pretrained_texts(pretrained, context, &prompted.texts, "embedding", out);
+        rc = gnn__pretrained_texts(pretrained, context, &prompted.texts, NULL, "embedding", out);
     gnn__prompted_free(&prompted);
     return rc;
 }

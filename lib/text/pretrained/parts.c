@@ -134,7 +134,7 @@ int gnn__parts_open(gnn__parts_t *parts, const char *folder, const json_t *head)
     if (rc == GNN_OK && head)
         rc = add_own(parts, GNN__CLASSES, json_deep_copy(head), "the new classes");
     parts->written = parts->count;
-    return rc == GNN_OK && listed && !head
+    return rc == GNN_OK && parts->count > 1 && !head
                ? add_own(parts, "embedding", json_object(), "modules.json")
                : rc;
 }
