@@ -41,7 +41,8 @@ static double processor_seconds(void)
 static int prepare(task_t *t)
 {
     GNN_TRY(sentences_read(&t->sentences, t->settings->data));
-    GNN_TRY(gnn_pretrained_open(&t->model, t->context, t->settings->model));
+    GNN_TRY(gnn_pretrained_open_with(&t->model, t->context, t->settings->model,
+                                     &(gnn_pretrained_config_t){.keep_packed = GNN_ON}));
     if (t->settings->limit > 0 && t->settings->limit < t->sentences.count)
         t->sentences.count = t->settings->limit;
     const int64_t width = gnn_pretrained_embedding_width(t->model);

@@ -288,7 +288,8 @@ static void say(const options_t *o, const gnn_pretrained_t *p, const lines_t *li
 static int run(const options_t *o, gnn_context_t *context, gnn_pretrained_t **p, lines_t *lines)
 {
     const double start = seconds();
-    GNN_TRY(gnn_pretrained_open(p, context, o->model));
+    GNN_TRY(gnn_pretrained_open_with(p, context, o->model,
+                                     &(gnn_pretrained_config_t){.keep_packed = GNN_ON}));
     const double opened = seconds() - start;
     const int64_t width = gnn_pretrained_embedding_width(*p);
     if (width < 0) {

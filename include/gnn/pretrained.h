@@ -56,6 +56,10 @@ typedef struct gnn_pretrained_config {
      * Sums are of gnn_real_t. Such a model is for inference: training, saving and gnn_model_field
      * of such a weight are GNN_EUNSUPPORTED */
     gnn_flag_t keep_16_bits;
+    /** GNN_ON: what products lay out or round of the weights is kept, once for each level of
+     * precision that is used, up to as much memory again [off]. The weights must not change:
+     * training them is GNN_EUNSUPPORTED, writing to them by hand goes unnoticed */
+    gnn_flag_t keep_packed;
 } gnn_pretrained_config_t;
 GNN_API int gnn_pretrained_open_with_sized(gnn_pretrained_t **pretrained, gnn_context_t *context,
                                            const char *folder,

@@ -22,7 +22,9 @@ struct gnn_parameters {
     int32_t count, capacity;
     int64_t length; /* of the block, in numbers, padding included */
     gnn_real_t *values, *gradients;
-    uint16_t *halves; /* numbers of 16 bits, where `values` would have them; NULL: none */
+    uint16_t *halves;    /* numbers of 16 bits, where `values` would have them; NULL: none */
+    bool constant;       /* the values do not change any more */
+    gnn__packs_t *packs; /* NULL: nothing is kept beside them */
 };
 
 enum { ALIGN = 64 / sizeof(gnn_real_t) };
@@ -43,6 +45,7 @@ void gnn_parameters_free(gnn_parameters_t *parameters)
     gnn_free(parameters->values);
     gnn_free(parameters->gradients);
     gnn_free(parameters->halves);
+    gnn__packs_free(parameters->packs);
     gnn_free(parameters);
 }
 
@@ -205,6 +208,29 @@ const gnn__halves_t *gnn__parameters_halves(const gnn_parameters_t *parameters, 
 {
     const parameter_t *p = at(parameters, id);
     return p->halves.at ? &p->halves : NULL;
+}
+
+int gnn__parameters_keep_packed(gnn_parameters_t *parameters)
+{
+    parameters->constant = true;
+    return parameters->packs || !parameters->values
+               ? GNN_OK
+               : gnn__packs_new(&parameters->packs, parameters->values, parameters->length);
+}
+
+gnn__packs_t *gnn__parameters_packs(const gnn_parameters_t *parameters)
+{
+    return parameters->packs;
+}
+
+int gnn__parameters_check_free(const gnn_parameters_t *parameters, const char *what)
+{
+    if (parameters->constant)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "%s: the parameters are to stay as they are (.keep_packed); open the "
+                          "model without that",
+                          what);
+    return gnn__parameters_check_whole(parameters, what);
 }
 
 int gnn__parameters_check_whole(const gnn_parameters_t *parameters, const char *what)

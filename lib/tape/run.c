@@ -67,7 +67,10 @@ static int run_forward(gnn_tape_t *tape)
         GNN_TRY(gnn__tape_plan(tape));
     }
     GNN_TRY(reserve_scratch(tape, &scratch));
-    return run_paced(tape, false, run_nodes, scratch);
+    tape->context->packs = tape->packs;
+    const int rc = run_paced(tape, false, run_nodes, scratch);
+    tape->context->packs = NULL;
+    return rc;
 }
 
 int gnn_tape_forward(gnn_tape_t *tape)

@@ -13,4 +13,20 @@ typedef struct gnn__bf16_kernels {
 } gnn__bf16_kernels_t;
 const gnn__bf16_kernels_t *gnn__bf16_kernels(void);
 
+/* At `high` an operand stands three times along the product's inner dimension. */
+enum { GNN__BF16_PARTS = 3 };
+
+/* One operand of a product: its parts stand beside or below one another, along the product's inner
+ * dimension. */
+typedef struct gnn__bf16_operand {
+    const gnn_real_t *x;
+    int64_t rows, cols, stride;
+    bool beside;
+    int parts, again, low; /* places of the second copy of the high part, and of the low part */
+    uint16_t *to;
+} gnn__bf16_operand_t;
+size_t gnn__bf16_bytes(const gnn__bf16_operand_t *operand);
+/* Fills `to`, with at most `limit` threads. */
+void gnn__bf16_make(const gnn_context_t *context, int limit, const gnn__bf16_operand_t *operand);
+
 #endif

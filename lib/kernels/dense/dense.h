@@ -46,4 +46,12 @@ bool gnn__onednn_has(gnn_precision_t level);
 bool gnn__onednn_gains(gnn_precision_t level);
 void gnn__onednn_info(char *text, size_t size);
 
+/* What products have laid out, or rounded, of weights that stay as they are: kept with the weights,
+ * so that it is done once and not in every product. For weights in `length` numbers from `begin`
+ * on; NULL where nothing is gained. */
+typedef struct gnn__packs gnn__packs_t;
+int gnn__packs_new(gnn__packs_t **packs, const gnn_real_t *begin, int64_t length);
+/* NULL is none. */
+void gnn__packs_free(gnn__packs_t *packs);
+
 #endif

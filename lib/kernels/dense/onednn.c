@@ -10,13 +10,12 @@
  * Whatever it cannot do is declined, and OpenBLAS does it. */
 #include <lib/kernels/dense/bf16.h>
 #include <lib/kernels/dense/dense.h>
+#include <lib/kernels/dense/packs.h>
 #include <lib/kernels/dense/tall.h>
 #include <lib/kernels/isa.h>
 
 #include <dnnl.h>
 #include <omp.h>
-
-GNN__DISPATCH(gnn__bf16_kernels_t, bf16_kernels)
 
 /* What a primitive is made for; compared byte by byte, so that padding must be zero. */
 typedef struct {
@@ -50,8 +49,9 @@ typedef struct gnn__primitives {
 enum { FEW_COLUMNS = 5, FEW_FOR_BF16 = 32 };
 
 /* Rows of A from which a B of at least so many rows and columns is worth laying out as oneDNN likes
- * it best: that costs a hundredth of the product and gains 3 to 10%. */
-enum { PACK_ROWS = 768, PACK_SIDE = 128, SLICE = 512, SLICE_CELLS = 100000 };
+ * it best: that costs a hundredth of the product and gains 3 to 10%. The least rows where that is
+ * done once. */
+enum { PACK_ROWS = 768, PACKED_ROWS = 32, PACK_SIDE = 128, SLICE = 512, SLICE_CELLS = 100000 };
 
 /* Numbers of an A that no cache holds. */
 enum { STREAMS = 8 << 20 };
@@ -262,43 +262,9 @@ static primitive_t *primitive_of(primitives_t *all, const shape_t *s)
     return at;
 }
 
-/* ---- operands in bf16 ---- */
-
-enum { PARTS = 3 };
-
-/* One operand: its parts stand beside or below one another, along the product's inner dimension. */
-typedef struct {
-    const gnn_real_t *x;
-    int64_t rows, cols, stride;
-    bool beside;
-    int parts, again, low; /* places of the second copy of the high part, and of the low part */
-    uint16_t *to;
-} halves_t;
-
-static size_t halves_bytes(const halves_t *h)
-{
-    return ((size_t)h->rows * (size_t)h->cols * (size_t)h->parts * sizeof *h->to + 63) / 64 * 64;
-}
-
-static void halve(const gnn_context_t *context, int limit, const halves_t *h)
-{
-    const gnn__bf16_kernels_t *kernels = gnn__bf16_kernels();
-    const int64_t stride = h->beside ? h->parts * h->cols : h->cols,
-                  step = h->beside ? h->cols : h->rows * h->cols;
-    const int threads = gnn__threads_within(context, limit, 2 * h->rows * h->cols);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < h->rows; r++) {
-        uint16_t *high = h->to + r * stride;
-        kernels->split(h->cols, h->x + r * h->stride, high,
-                       h->parts == 1 ? NULL : high + h->low * step);
-        if (h->parts > 1)
-            memcpy(high + h->again * step, high, (size_t)h->cols * sizeof *high);
-    }
-}
-
 /* ---- running ---- */
 
-static shape_t shape_of(const gnn__product_t *p, gnn_precision_t level, int threads)
+static shape_t shape_of(const gnn__product_t *p, gnn_precision_t level, int threads, bool stays)
 {
     shape_t s;
     memset(&s, 0, sizeof s);
@@ -308,15 +274,22 @@ static shape_t shape_of(const gnn__product_t *p, gnn_precision_t level, int thre
     s.add = !p->bias && p->beta != 0, s.bias = p->bias != NULL;
     s.level = (int32_t)level, s.threads = threads;
     s.pack = processor_has(dnnl_cpu_isa_avx512_core) && level != GNN_PRECISION_HIGH &&
-             !p->transpose_a && p->m >= PACK_ROWS && p->n >= PACK_SIDE && p->k >= PACK_SIDE;
+             !p->transpose_a && p->m >= (stays ? PACKED_ROWS : PACK_ROWS) && p->n >= PACK_SIDE &&
+             p->k >= PACK_SIDE;
     if (level == GNN_PRECISION_HIGHEST)
         return s;
     if (level == GNN_PRECISION_HIGH)
-        s.k *= PARTS;
+        s.k *= GNN__BF16_PARTS;
     s.lda = p->transpose_a ? p->m : s.k;
     if (!s.pack)
         s.ldb = p->transpose_b ? s.k : p->n;
     return s;
+}
+
+static const dnnl_memory_desc_t *description_of(const_dnnl_memory_t memory)
+{
+    const dnnl_memory_desc_t *d;
+    return dnnl_memory_get_memory_desc(memory, &d) == dnnl_success ? d : NULL;
 }
 
 static bool pack(const primitives_t *all, const primitive_t *p, const gnn_real_t *b, void *to)
@@ -347,47 +320,83 @@ static bool execute(const primitives_t *all, const primitive_t *p, const void *a
            dnnl_stream_wait(all->stream) == dnnl_success;
 }
 
+/* B as the product reads it: laid out, or rounded. */
+static bool prepare_b(const gnn_context_t *context, const primitives_t *all,
+                      const primitive_t *kept, const gnn__product_t *p, const gnn__bf16_operand_t *b)
+{
+    if (kept->packing)
+        return pack(all, kept, p->b, b->to);
+    gnn__bf16_make(context, kept->shape.threads, b);
+    return true;
+}
+
+/* The same for a B that stays as it is: made once. False where there is no memory for that. */
+static bool kept_b(gnn_context_t *context, const primitives_t *all, const primitive_t *kept,
+                   const gnn__product_t *p, size_t bytes, gnn__bf16_operand_t *b)
+{
+    const gnn__pack_key_t key = {.b = p->b,
+                                 .rows = p->k,
+                                 .cols = p->n,
+                                 .stride = p->ldb,
+                                 .transposed = p->transpose_b,
+                                 .level = (gnn_precision_t)kept->shape.level,
+                                 .layout = kept->packing ? description_of(kept->b) : NULL};
+    b->to = gnn__packs_find(context->packs, &key);
+    if (b->to)
+        return true;
+    void *made = b->to = gnn__aligned(bytes);
+    if (!made || !prepare_b(context, all, kept, p, b) ||
+        !(b->to = gnn__packs_add(context->packs, &key, made))) {
+        gnn_free(made);
+        return false;
+    }
+    return true;
+}
+
 static int run(gnn_context_t *context, primitives_t *all, const primitive_t *kept,
                const gnn__product_t *p)
 {
-    const int parts = kept->shape.level == GNN_PRECISION_HIGH ? PARTS : 1;
-    const bool halved = kept->shape.level != GNN_PRECISION_HIGHEST;
-    halves_t a = {p->a,
-                  p->transpose_a ? p->k : p->m,
-                  p->transpose_a ? p->m : p->k,
-                  p->lda,
-                  !p->transpose_a,
-                  parts,
-                  1,
-                  2,
-                  NULL},
-             b = {p->b,
-                  p->transpose_b ? p->n : p->k,
-                  p->transpose_b ? p->k : p->n,
-                  p->ldb,
-                  p->transpose_b,
-                  parts,
-                  2,
-                  1,
-                  NULL};
-    const size_t size_a = halved ? halves_bytes(&a) : 0, size_b = kept->packing
-                                                                      ? kept->packed_bytes + 64
-                                                                  : halved ? halves_bytes(&b)
-                                                                           : 0;
-    GNN_TRY(gnn__arena_reserve(&all->arena, size_a + size_b + kept->scratch_bytes + 3 * 64,
+    const int parts = kept->shape.level == GNN_PRECISION_HIGH ? GNN__BF16_PARTS : 1;
+    const bool halved = kept->shape.level != GNN_PRECISION_HIGHEST, made = halved || kept->packing;
+    gnn__bf16_operand_t a = {p->a,
+                             p->transpose_a ? p->k : p->m,
+                             p->transpose_a ? p->m : p->k,
+                             p->lda,
+                             !p->transpose_a,
+                             parts,
+                             1,
+                             2,
+                             NULL},
+                        b = {p->b,
+                             p->transpose_b ? p->n : p->k,
+                             p->transpose_b ? p->k : p->n,
+                             p->ldb,
+                             p->transpose_b,
+                             parts,
+                             2,
+                             1,
+                             NULL};
+    const size_t size_a = halved ? gnn__bf16_bytes(&a) : 0, size_b = kept->packing
+                                                                         ? kept->packed_bytes + 64
+                                                                     : halved ? gnn__bf16_bytes(&b)
+                                                                              : 0;
+    const bool stays =
+        made && gnn__packs_cover(context->packs, p->b) && kept_b(context, all, kept, p, size_b, &b);
+    GNN_TRY(gnn__arena_reserve(&all->arena,
+                               size_a + (stays ? 0 : size_b) + kept->scratch_bytes + 3 * 64,
                                "scratch memory of a product"));
     gnn__arena_reset(&all->arena);
     void *scratch = gnn__arena_take(&all->arena, kept->scratch_bytes + 64);
     a.to = gnn__arena_take(&all->arena, size_a);
-    b.to = gnn__arena_take(&all->arena, size_b);
     if (halved)
-        halve(context, kept->shape.threads, &a);
-    if (kept->packing && !pack(all, kept, p->b, b.to))
-        return GNN_EUNSUPPORTED;
-    if (halved && !kept->packing)
-        halve(context, kept->shape.threads, &b);
-    return execute(all, kept, halved ? (const void *)a.to : p->a,
-                   halved || kept->packing ? (const void *)b.to : p->b, p, scratch)
+        gnn__bf16_make(context, kept->shape.threads, &a);
+    if (!stays) {
+        b.to = gnn__arena_take(&all->arena, size_b);
+        if (made && !prepare_b(context, all, kept, p, &b))
+            return GNN_EUNSUPPORTED;
+    }
+    return execute(all, kept, halved ? (const void *)a.to : p->a, made ? (const void *)b.to : p->b,
+                   p, scratch)
                ? GNN_OK
                : GNN_EUNSUPPORTED;
 }
@@ -403,7 +412,7 @@ static gnn_precision_t level_of(const gnn_context_t *context, const gnn__product
 static int product(gnn_context_t *context, primitives_t *all, const gnn__product_t *p,
                    gnn_precision_t level, int threads)
 {
-    const shape_t s = shape_of(p, level, threads);
+    const shape_t s = shape_of(p, level, threads, gnn__packs_cover(context->packs, p->b));
     const primitive_t *kept = primitive_of(all, &s);
     return kept->primitive ? run(context, all, kept, p) : GNN_EUNSUPPORTED;
 }

@@ -21,3 +21,16 @@ void gnn__onednn_info(char *text, size_t size)
 {
     snprintf(text, size, "; no oneDNN");
 }
+
+/* OpenBLAS lays out what it multiplies itself, each time. */
+int gnn__packs_new(gnn__packs_t **packs, const gnn_real_t *begin, int64_t length)
+{
+    (void)begin, (void)length;
+    *packs = NULL;
+    return GNN_OK;
+}
+
+void gnn__packs_free(gnn__packs_t *packs)
+{
+    (void)packs;
+}

@@ -1,4 +1,5 @@
 /* A folder becomes a model with its tokenizer. */
+#include <lib/tape/tape.h>
 #include <lib/text/pretrained/pretrained.h>
 
 #include <stdlib.h>
@@ -73,10 +74,13 @@ static void find_labels(gnn_pretrained_t *p, const gnn__parts_t *parts)
         p->n_labels++;
 }
 
-static int open_folder(gnn_pretrained_t *p, gnn_context_t *context, gnn__parts_t *parts, bool keep)
+static int open_folder(gnn_pretrained_t *p, gnn_context_t *context, gnn__parts_t *parts,
+                       const gnn_pretrained_config_t *how)
 {
     GNN_TRY(gnn__parts_open(parts, p->folder, p->head));
-    GNN_TRY(gnn__arch_open(&p->made, context, parts->list, parts->count, keep));
+    GNN_TRY(gnn__arch_open(&p->made, context, parts->list, parts->count, how->keep_16_bits == GNN_ON));
+    if (how->keep_packed == GNN_ON)
+        GNN_TRY(gnn__parameters_keep_packed(gnn_model_parameters(p->made.model)));
     p->arch = parts->list[0].arch;
     p->config = json_incref(parts->list[0].config);
     GNN_TRY(find_max_length(p, p->folder));
@@ -101,7 +105,7 @@ int gnn__pretrained_take(gnn_pretrained_t **pretrained, gnn_context_t *context, 
     p->head = head;
     rc = gnn__asprintf(&p->folder, "%s", folder);
     if (rc == GNN_OK)
-        rc = open_folder(p, context, &parts, config && config->keep_16_bits == GNN_ON);
+        rc = open_folder(p, context, &parts, config ? config : &(gnn_pretrained_config_t){0});
     gnn__parts_close(&parts);
     if (rc != GNN_OK) {
         gnn_pretrained_free(p);
