@@ -217,8 +217,8 @@ struct gnn_context {
     /* of maps of queries and keys; likewise */
     struct gnn__map_tables *map_tables;
     void (*map_tables_free)(struct gnn__map_tables *);
-    struct gnn__packs *packs; /* of the program that runs; NULL: its weights may change */
-    gnn__arena_t scratch;     /* of the running op; see gnn__scratch */
+    struct gnn__prepacked *prepacked; /* of the program that runs; NULL: its weights may change */
+    gnn__arena_t scratch;             /* of the running op; see gnn__scratch */
     /* for inference calls; owned, made on first use; freed through tape_free */
     struct gnn_tape *tape;
     void (*tape_free)(struct gnn_tape *);

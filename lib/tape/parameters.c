@@ -22,9 +22,9 @@ struct gnn_parameters {
     int32_t count, capacity;
     int64_t length; /* of the block, in numbers, padding included */
     gnn_real_t *values, *gradients;
-    uint16_t *halves;    /* numbers of 16 bits, where `values` would have them; NULL: none */
-    bool constant;       /* the values do not change any more */
-    gnn__packs_t *packs; /* NULL: nothing is kept beside them */
+    uint16_t *halves; /* numbers of 16 bits, where `values` would have them; NULL: none */
+    bool constant;    /* the values do not change any more */
+    gnn__prepacked_t *prepacked; /* NULL: nothing is kept beside them */
 };
 
 enum { ALIGN = 64 / sizeof(gnn_real_t) };
@@ -45,7 +45,7 @@ void gnn_parameters_free(gnn_parameters_t *parameters)
     gnn_free(parameters->values);
     gnn_free(parameters->gradients);
     gnn_free(parameters->halves);
-    gnn__packs_free(parameters->packs);
+    gnn__prepacked_free(parameters->prepacked);
     gnn_free(parameters);
 }
 
@@ -213,14 +213,14 @@ const gnn__halves_t *gnn__parameters_halves(const gnn_parameters_t *parameters, 
 int gnn__parameters_keep_packed(gnn_parameters_t *parameters)
 {
     parameters->constant = true;
-    return parameters->packs || !parameters->values
+    return parameters->prepacked || !parameters->values
                ? GNN_OK
-               : gnn__packs_new(&parameters->packs, parameters->values, parameters->length);
+               : gnn__prepacked_new(&parameters->prepacked, parameters->values, parameters->length);
 }
 
-gnn__packs_t *gnn__parameters_packs(const gnn_parameters_t *parameters)
+gnn__prepacked_t *gnn__parameters_prepacked(const gnn_parameters_t *parameters)
 {
-    return parameters->packs;
+    return parameters->prepacked;
 }
 
 int gnn__parameters_check_free(const gnn_parameters_t *parameters, const char *what)

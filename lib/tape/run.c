@@ -67,9 +67,9 @@ static int run_forward(gnn_tape_t *tape)
         GNN_TRY(gnn__tape_plan(tape));
     }
     GNN_TRY(reserve_scratch(tape, &scratch));
-    tape->context->packs = tape->packs;
+    tape->context->prepacked = tape->prepacked;
     const int rc = run_paced(tape, false, run_nodes, scratch);
-    tape->context->packs = NULL;
+    tape->context->prepacked = NULL;
     return rc;
 }
 

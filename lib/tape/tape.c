@@ -37,7 +37,7 @@ void gnn_tape_reset(gnn_tape_t *tape, int recording, int training)
         return;
     tape->recording = recording != 0;
     tape->frozen = false;
-    tape->packs = NULL;
+    tape->prepacked = NULL;
     tape->training = training != 0;
     tape->planned = tape->ran = false;
     tape->status = GNN_OK;
@@ -174,8 +174,8 @@ gnn_var_t gnn_tape_parameter(gnn_tape_t *tape, gnn_parameters_t *parameters, int
     v->parameters = parameters;
     v->parameter = id;
     v->halves = gnn__parameters_halves(parameters, id);
-    if (gnn__parameters_packs(parameters))
-        tape->packs = gnn__parameters_packs(parameters);
+    if (gnn__parameters_prepacked(parameters))
+        tape->prepacked = gnn__parameters_prepacked(parameters);
     if (v->halves && tape->recording)
         gnn_tape_fail(tape, gnn__parameters_check_whole(parameters, "training"));
     v->wants_grad = tape->recording && !tape->frozen;

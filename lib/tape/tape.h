@@ -82,8 +82,8 @@ typedef struct gnn__buffer {
 struct gnn_tape {
     gnn_context_t *context;
     bool recording, training, planned, ran;
-    bool frozen;         /* parameters that come now want no gradient; until the reset */
-    gnn__packs_t *packs; /* of the parameters that are read; until the reset */
+    bool frozen;                 /* parameters that come now want no gradient; until the reset */
+    gnn__prepacked_t *prepacked; /* of the parameters that are read; until the reset */
     int status;
     char message[512];
     uint32_t step, model_step, op_number;
@@ -152,7 +152,7 @@ const gnn__halves_t *gnn__parameters_halves(const gnn_parameters_t *parameters, 
 int gnn__parameters_check_whole(const gnn_parameters_t *parameters, const char *what);
 /* From now on the values do not change, and products may keep what they have laid out of them. */
 int gnn__parameters_keep_packed(gnn_parameters_t *parameters);
-gnn__packs_t *gnn__parameters_packs(const gnn_parameters_t *parameters);
+gnn__prepacked_t *gnn__parameters_prepacked(const gnn_parameters_t *parameters);
 /* GNN_EUNSUPPORTED if they may not change, or are not whole. */
 int gnn__parameters_check_free(const gnn_parameters_t *parameters, const char *what);
 /* The memory of a gradient. It may hold old numbers: see gnn__gradient_is_new. */

@@ -49,9 +49,9 @@ void gnn__onednn_info(char *text, size_t size);
 /* What products have laid out, or rounded, of weights that stay as they are: kept with the weights,
  * so that it is done once and not in every product. For weights in `length` numbers from `begin`
  * on; NULL where nothing is gained. */
-typedef struct gnn__packs gnn__packs_t;
-int gnn__packs_new(gnn__packs_t **packs, const gnn_real_t *begin, int64_t length);
+typedef struct gnn__prepacked gnn__prepacked_t;
+int gnn__prepacked_new(gnn__prepacked_t **prepacked, const gnn_real_t *begin, int64_t length);
 /* NULL is none. */
-void gnn__packs_free(gnn__packs_t *packs);
+void gnn__prepacked_free(gnn__prepacked_t *prepacked);
 
 #endif

@@ -10,7 +10,7 @@
  * Whatever it cannot do is declined, and OpenBLAS does it. */
 #include <lib/kernels/dense/bf16.h>
 #include <lib/kernels/dense/dense.h>
-#include <lib/kernels/dense/packs.h>
+#include <lib/kernels/dense/prepacked.h>
 #include <lib/kernels/dense/tall.h>
 #include <lib/kernels/isa.h>
 
@@ -334,19 +334,19 @@ static bool prepare_b(const gnn_context_t *context, const primitives_t *all,
 static bool kept_b(gnn_context_t *context, const primitives_t *all, const primitive_t *kept,
                    const gnn__product_t *p, size_t bytes, gnn__bf16_operand_t *b)
 {
-    const gnn__pack_key_t key = {.b = p->b,
-                                 .rows = p->k,
-                                 .cols = p->n,
-                                 .stride = p->ldb,
-                                 .transposed = p->transpose_b,
-                                 .level = (gnn_precision_t)kept->shape.level,
-                                 .layout = kept->packing ? description_of(kept->b) : NULL};
-    b->to = gnn__packs_find(context->packs, &key);
+    const gnn__prepacked_key_t key = {.b = p->b,
+                                      .rows = p->k,
+                                      .cols = p->n,
+                                      .stride = p->ldb,
+                                      .transposed = p->transpose_b,
+                                      .level = (gnn_precision_t)kept->shape.level,
+                                      .layout = kept->packing ? description_of(kept->b) : NULL};
+    b->to = gnn__prepacked_find(context->prepacked, &key);
     if (b->to)
         return true;
     void *made = b->to = gnn__aligned(bytes);
     if (!made || !prepare_b(context, all, kept, p, b) ||
-        !(b->to = gnn__packs_add(context->packs, &key, made))) {
+        !(b->to = gnn__prepacked_add(context->prepacked, &key, made))) {
         gnn_free(made);
         return false;
     }
@@ -380,8 +380,8 @@ static int run(gnn_context_t *context, primitives_t *all, const primitive_t *kep
                                                                          ? kept->packed_bytes + 64
                                                                      : halved ? gnn__bf16_bytes(&b)
                                                                               : 0;
-    const bool stays =
-        made && gnn__packs_cover(context->packs, p->b) && kept_b(context, all, kept, p, size_b, &b);
+    const bool stays = made && gnn__prepacked_cover(context->prepacked, p->b) &&
+                       kept_b(context, all, kept, p, size_b, &b);
     GNN_TRY(gnn__arena_reserve(&all->arena,
                                size_a + (stays ? 0 : size_b) + kept->scratch_bytes + 3 * 64,
                                "scratch memory of a product"));
@@ -412,7 +412,7 @@ static gnn_precision_t level_of(const gnn_context_t *context, const gnn__product
 static int product(gnn_context_t *context, primitives_t *all, const gnn__product_t *p,
                    gnn_precision_t level, int threads)
 {
-    const shape_t s = shape_of(p, level, threads, gnn__packs_cover(context->packs, p->b));
+    const shape_t s = shape_of(p, level, threads, gnn__prepacked_cover(context->prepacked, p->b));
     const primitive_t *kept = primitive_of(all, &s);
     return kept->primitive ? run(context, all, kept, p) : GNN_EUNSUPPORTED;
 }

@@ -23,14 +23,14 @@ void gnn__onednn_info(char *text, size_t size)
 }
 
 /* OpenBLAS lays out what it multiplies itself, each time. */
-int gnn__packs_new(gnn__packs_t **packs, const gnn_real_t *begin, int64_t length)
+int gnn__prepacked_new(gnn__prepacked_t **prepacked, const gnn_real_t *begin, int64_t length)
 {
     (void)begin, (void)length;
-    *packs = NULL;
+    *prepacked = NULL;
     return GNN_OK;
 }
 
-void gnn__packs_free(gnn__packs_t *packs)
+void gnn__prepacked_free(gnn__prepacked_t *prepacked)
 {
-    (void)packs;
+    (void)prepacked;
 }

@@ -1,25 +1,25 @@
 /* What oneDNN's products have laid out, or rounded, of weights that stay as they are. */
-#ifndef GNN_KERNELS_PACKS_H
-#define GNN_KERNELS_PACKS_H
+#ifndef GNN_KERNELS_PREPACKED_H
+#define GNN_KERNELS_PREPACKED_H
 
 #include <lib/kernels/dense/dense.h>
 
 #include <dnnl.h>
 
 /* Of which matrix a pack is, and in what form. */
-typedef struct gnn__pack_key {
+typedef struct gnn__prepacked_key {
     const gnn_real_t *b;
     int64_t rows, cols, stride;
     bool transposed;
     gnn_precision_t level;
     const dnnl_memory_desc_t *layout; /* NULL: the order that the matrix has */
-} gnn__pack_key_t;
+} gnn__prepacked_key_t;
 
-bool gnn__packs_cover(const gnn__packs_t *packs, const gnn_real_t *b);
-/* NULL if there is none. It stays until the packs are freed. */
-void *gnn__packs_find(gnn__packs_t *packs, const gnn__pack_key_t *key);
+bool gnn__prepacked_cover(const gnn__prepacked_t *prepacked, const gnn_real_t *b);
+/* NULL if there is none. It stays until all are freed. */
+void *gnn__prepacked_find(gnn__prepacked_t *prepacked, const gnn__prepacked_key_t *key);
 /* Takes `pack`, of gnn__aligned, over, and returns the one that products read from now on: another
  * thread's, where that was faster. NULL, and the pack is still the caller's: no memory. */
-void *gnn__packs_add(gnn__packs_t *packs, const gnn__pack_key_t *key, void *pack);
+void *gnn__prepacked_add(gnn__prepacked_t *prepacked, const gnn__prepacked_key_t *key, void *pack);
 
 #endif

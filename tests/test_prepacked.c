@@ -138,8 +138,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("packs");
-    TCase *c = tcase_create("packs");
+    Suite *suite = suite_create("prepacked");
+    TCase *c = tcase_create("prepacked");
     tcase_add_loop_test(c, weights_are_laid_out_once, 0, LEVELS);
     tcase_add_loop_test(c, many_threads_share_them, 0, LEVELS);
     tcase_add_test(c, they_are_not_trained);
