@@ -213,10 +213,10 @@ END_TEST
 /* ---- token by token ---- */
 
 static const char *const writers[] = {
-    "checkpoints/gpt2",   "checkpoints/llama", "checkpoints/t5",      "checkpoints/marian",
-    "zoo/models/mistral", "zoo/models/qwen3",  "zoo/models/olmo2",    "zoo/models/gpt_neox",
-    "zoo/models/gpt_neo", "zoo/models/gptj",   "zoo/models/bloom",    "zoo/models/falcon",
-    "zoo/models/mpt",     "zoo/models/gemma2", "zoo/models/gemma3",   "zoo/models/t5_gated",
+    "checkpoints/gpt2",   "checkpoints/llama", "checkpoints/t5",    "checkpoints/marian",
+    "zoo/models/mistral", "zoo/models/qwen3",  "zoo/models/olmo2",  "zoo/models/gpt_neox",
+    "zoo/models/gpt_neo", "zoo/models/gptj",   "zoo/models/bloom",  "zoo/models/falcon",
+    "zoo/models/mpt",     "zoo/models/gemma2", "zoo/models/gemma3", "zoo/models/t5_gated",
     "zoo/models/led"};
 
 /* Each sequence comes in pieces of 1, 2, 3, ... tokens; `first` is where it begins in the batch. */

@@ -1,6 +1,7 @@
 /* libFuzzer: a folder of a published model. Its files lie one behind another, with a byte 1 between
- * them: config.json, model.safetensors.index.json, modules.json, 1_Pooling/config.json, and up to
- * the end model.safetensors, whose name in the index may be "a.safetensors". What opens is run. */
+ * them: config.json, model.safetensors.index.json, modules.json, 1_Pooling/config.json, which is the
+ * other configs of sentence-transformers, too, and up to the end model.safetensors, whose name in
+ * the index may be "a.safetensors". What opens is run. */
 #include "fuzz.h"
 
 #include <gnn/pretrained.h>
@@ -39,17 +40,22 @@ static void use(const gnn_pretrained_t *p, gnn_context_t *context)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const names[] = {"config.json", "model.safetensors.index.json",
-                                        "modules.json", "1_Pooling/config.json"};
+                                        "modules.json", "1_Pooling/config.json"},
+                             *const others[] = {"config_sentence_transformers.json",
+                                                "sentence_bert_config.json", "tokenizer_config.json"};
     static gnn_context_t *context;
     char folder[256];
     gnn_pretrained_t *p = NULL;
-    const gnn_pretrained_config_t config = {.keep_16_bits = size % 2 ? GNN_ON : GNN_OFF};
+    const gnn_pretrained_config_t config = {.keep_16_bits = size % 2 ? GNN_ON : GNN_OFF,
+                                            .keep_packed = size % 4 > 1 ? GNN_ON : GNN_OFF};
     if (!context)
         fuzz_must(gnn_context_new(&context, &(gnn_context_config_t){.threads = 1}));
     for (int k = 0; k < 4; k++) {
         const uint8_t *part;
         const size_t length = fuzz_part(&part, &data, &size);
         put(names[k], part, length);
+        for (int other = 0; k == 3 && other < 3; other++)
+            put(others[other], part, length);
     }
     put("a.safetensors", data, size);
     snprintf(folder, sizeof folder, "%s", put("model.safetensors", data, size));
@@ -57,8 +63,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const int rc = gnn_pretrained_open_with(&p, context, folder, &config);
     if ((rc != GNN_OK) != (p == NULL) || (rc != GNN_OK && !*gnn_error_message()))
         abort();
-    if (p)
+    if (p) {
         use(p, context);
+        if (gnn_pretrained_choose_prompt(p, "query") != GNN_OK && !*gnn_error_message())
+            abort();
+    }
     gnn_pretrained_free(p);
     return 0;
 }

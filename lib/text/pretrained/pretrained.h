@@ -32,9 +32,8 @@ int gnn__pretrained_some(gnn_pretrained_batch_t **batch, const gnn_pretrained_t 
                          const gnn_tokens_t *tokens, int64_t first, int64_t end, int64_t row);
 
 /* A row of `step` for each text, or each pair where `second` is not NULL. embed.c */
-int gnn__pretrained_texts(const gnn_pretrained_t *p, gnn_context_t *context,
-                          const gnn_texts_t *texts, const gnn_texts_t *second, const char *step,
-                          const gnn_tensor_t *out);
+int gnn__pretrained_texts(const gnn_pretrained_t *p, gnn_context_t *context, const gnn_texts_t *texts,
+                          const gnn_texts_t *second, const char *step, const gnn_tensor_t *out);
 
 /* The prompts of the folder, and its default one chosen. prompts.c */
 int gnn__prompts_open(gnn_pretrained_t *p, const gnn__parts_t *parts);
