@@ -273,6 +273,13 @@ if [ -f "$golden/model.safetensors" ]; then
     expect "embed draws no page of a million cells" exits 1 "$programs/embed" --model small --input long.txt --heatmap long.svg
     expect "says how many lines" grep -q -- '--heatmap: 1001 lines, a picture has at most 1000' last
     expect "embed into no folder" exits 1 "$programs/embed" --model small --input colours.txt --heatmap none/alike.svg
+    printf '{"prompts": {"query": "green ", "document": ""}}' >small/config_sentence_transformers.json
+    expect "embed behind a prompt" "$programs/embed" --model small --input colours.txt --top 1 --query 4 --query-prompt query
+    expect "finds the line that has its words" grep -q '1.0000  line 2  green 4$' last
+    expect "embed behind a prompt that is not there" exits 1 "$programs/embed" --model small --input colours.txt --query 4 --prompt answer
+    expect "says which there are" grep -q 'no prompt "answer"; it has: query, document' last
+    expect "embed with a cross-encoder that is none" exits 1 "$programs/embed" --model small --input colours.txt --query 4 --rerank small
+    expect "says why" grep -q 'names no classes' last
 else
     echo "SKIP embed on a small model: $golden is not there"
 fi
