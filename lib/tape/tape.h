@@ -153,7 +153,7 @@ int gnn__parameters_check_whole(const gnn_parameters_t *parameters, const char *
 /* From now on the values do not change, and products may keep what they have laid out of them. */
 int gnn__parameters_keep_packed(gnn_parameters_t *parameters);
 gnn__prepacked_t *gnn__parameters_prepacked(const gnn_parameters_t *parameters);
-/* GNN_EUNSUPPORTED if they may not change, or are not whole. */
+/* GNN_EUNSUPPORTED if they may not change. */
 int gnn__parameters_check_free(const gnn_parameters_t *parameters, const char *what);
 /* The memory of a gradient. It may hold old numbers: see gnn__gradient_is_new. */
 gnn_tensor_t gnn__gradient_memory(const gnn_parameters_t *parameters, int32_t id);

@@ -142,6 +142,7 @@ int gnn_optimizer_new(gnn_optimizer_t **optimizer, gnn_context_t *context,
         return gnn__error(GNN_EINVALID, "optimizer: n_groups is %lld without groups",
                           (long long)config->n_groups);
     GNN_CHECK(gnn__parameters_check_free(parameters, "optimizer"));
+    GNN_CHECK(gnn__parameters_check_whole(parameters, "optimizer"));
     GNN_CHECK(gnn__new(&o, 1, sizeof *o, "an optimizer"));
     o->context = context;
     o->parameters = parameters;

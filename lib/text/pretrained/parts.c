@@ -65,11 +65,10 @@ static int add_model(gnn__parts_t *parts, const char *folder)
 /* A module that follows: its config and weights are in a folder of its own, or it has none. */
 static int add_module(gnn__parts_t *parts, const char *folder, const char *type)
 {
-    json_t *config = NULL;
+    json_t *config;
     const gnn__arch_t *arch = NULL;
     GNN_TRY(find_arch(&arch, type, true));
-    if (gnn__folder_has(folder, "config.json"))
-        GNN_TRY(gnn__json_open(&config, folder, "config.json"));
+    GNN_TRY(gnn__json_open_any(&config, folder, "config.json"));
     GNN_TRY(add_part(parts, arch, config ? config : json_object(), "a module's config.json"));
     gnn__arch_part_t *part = &parts->list[parts->count - 1];
     if (!gnn__folder_has(folder, "model.safetensors"))
@@ -125,11 +124,9 @@ static int add_own(gnn__parts_t *parts, const char *type, json_t *config, const 
 
 int gnn__parts_open(gnn__parts_t *parts, const char *folder, const json_t *head)
 {
-    json_t *list = NULL;
-    const bool listed = gnn__folder_has(folder, "modules.json");
-    if (listed)
-        GNN_TRY(gnn__json_open(&list, folder, "modules.json"));
-    int rc = listed ? open_listed(parts, folder, list, head != NULL) : add_model(parts, folder);
+    json_t *list;
+    GNN_TRY(gnn__json_open_any(&list, folder, "modules.json"));
+    int rc = list ? open_listed(parts, folder, list, head != NULL) : add_model(parts, folder);
     json_decref(list);
     if (rc == GNN_OK && head)
         rc = add_own(parts, GNN__CLASSES, json_deep_copy(head), "the new classes");

@@ -30,32 +30,24 @@ int64_t gnn__pretrained_number(const gnn_pretrained_t *p, const char *name, int6
     return x >= 0 && x < 1e15 ? (int64_t)x : otherwise;
 }
 
-/* The number of a file of the folder; 0 where it has none. */
-static int number_of(const char *folder, const char *file, const char *key, double *number)
-{
-    json_t *config = NULL;
-    *number = 0;
-    if (!gnn__folder_has(folder, file))
-        return GNN_OK;
-    GNN_TRY(gnn__json_open(&config, folder, file));
-    *number = json_number_value(json_object_get(config, key));
-    json_decref(config);
-    return GNN_OK;
-}
-
 /* The model's own limit, or the lower one of sentence-transformers: its own file says it, or from
  * version 6 on the tokenizer's. */
 static int find_max_length(gnn_pretrained_t *p, const char *folder)
 {
-    const char *const theirs = "sentence_bert_config.json";
-    double most;
+    json_t *theirs, *tokenizer = NULL;
     p->max_length = gnn__pretrained_number(p, "max_length", 0);
-    GNN_TRY(number_of(folder, theirs, "max_seq_length", &most));
-    if (most <= 0 && gnn__folder_has(folder, theirs))
-        GNN_TRY(number_of(folder, "tokenizer_config.json", "model_max_length", &most));
+    GNN_TRY(gnn__json_open_any(&theirs, folder, "sentence_bert_config.json"));
+    double most = json_number_value(json_object_get(theirs, "max_seq_length"));
+    int rc = GNN_OK;
+    if (theirs && most <= 0) {
+        rc = gnn__json_open_any(&tokenizer, folder, "tokenizer_config.json");
+        most = json_number_value(json_object_get(tokenizer, "model_max_length"));
+    }
     if (most >= 1 && most < (p->max_length ? (double)p->max_length : 1e15))
         p->max_length = (int64_t)most;
-    return GNN_OK;
+    json_decref(tokenizer);
+    json_decref(theirs);
+    return rc;
 }
 
 static const json_t *label(const gnn_pretrained_t *p, int64_t index)
@@ -85,8 +77,7 @@ static int open_folder(gnn_pretrained_t *p, gnn_context_t *context, gnn__parts_t
     p->config = json_incref(parts->list[0].config);
     GNN_TRY(find_max_length(p, p->folder));
     GNN_TRY(gnn__prompts_open(p, parts));
-    if (gnn__folder_has(p->folder, "generation_config.json"))
-        GNN_TRY(gnn__json_open(&p->generation, p->folder, "generation_config.json"));
+    GNN_TRY(gnn__json_open_any(&p->generation, p->folder, "generation_config.json"));
     find_labels(p, parts);
     return open_tokenizer(p, p->folder);
 }

@@ -15,10 +15,8 @@ static bool is_left_out(const gnn__parts_t *parts)
 
 int gnn__prompts_open(gnn_pretrained_t *p, const gnn__parts_t *parts)
 {
-    json_t *config = NULL;
-    if (!gnn__folder_has(p->folder, PROMPTS))
-        return GNN_OK;
-    GNN_TRY(gnn__json_open(&config, p->folder, PROMPTS));
+    json_t *config;
+    GNN_TRY(gnn__json_open_any(&config, p->folder, PROMPTS));
     p->prompts = json_incref(json_object_get(config, "prompts"));
     p->prompts_left_out = is_left_out(parts);
     const char *name = json_string_value(json_object_get(config, "default_prompt_name"));

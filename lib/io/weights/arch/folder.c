@@ -71,6 +71,12 @@ done:
     return rc;
 }
 
+int gnn__json_open_any(json_t **root, const char *folder, const char *name)
+{
+    *root = NULL;
+    return gnn__folder_has(folder, name) ? gnn__json_open(root, folder, name) : GNN_OK;
+}
+
 /* ---- arrays ---- */
 
 static int open_file(gnn__folder_t *c, const char *folder, const char *name)

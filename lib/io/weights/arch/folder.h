@@ -35,6 +35,8 @@ int64_t gnn__folder_numbers(const gnn__folder_t *f);
  * for "no limit", all its numbers are reals. GNN_EIO: the file is not there; GNN_EFORMAT with file
  * and place. */
 int gnn__json_open(json_t **root, const char *folder, const char *name);
+/* The same of a file that may be missing: *root is NULL then. */
+int gnn__json_open_any(json_t **root, const char *folder, const char *name);
 /* Is there a file FOLDER/NAME? */
 bool gnn__folder_has(const char *folder, const char *name);
 /* FOLDER/NAME, released with gnn_free. */
