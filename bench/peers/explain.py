@@ -1,7 +1,7 @@
 """GNNExplainer of PyG on Cora: fidelity of the first test nodes, and the network for libgnn's own.
 
     python explain.py --nodes 30 --epochs 100 --save cora-gcn.safetensors
-    ../../build/examples/explain --data cora.npz --load cora-gcn.safetensors --fidelity 30 --json
+    ../../build/gnn explain --data cora.npz --load cora-gcn.safetensors --fidelity 30 --json
 
 A GCN of two layers (16 hidden) is trained, saved by examples/from_pyg.py, and explained with a mask over edges and one over each
 node's features, both with PyG's default settings; fidelity is torch_geometric.explain.metric.fidelity of each node, unfaithfulness

@@ -1,4 +1,4 @@
-"""Fine-tuning of a pretrained encoder on sentences with two classes, in PyTorch with transformers: the recipe of examples/finetune.c.
+"""Fine-tuning of a pretrained encoder on sentences with two classes, in PyTorch with transformers: the recipe of examples/programs/finetune.c.
 
     finetune.py FOLDER --data stsa.binary.train --dev stsa.binary.dev --test stsa.binary.test
 

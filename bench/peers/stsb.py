@@ -1,6 +1,6 @@
-"""Vectors of STS-B's sentences by the program embed beside sentence-transformers': cosines, and Spearman's correlation with the scores that people gave.
+"""Vectors of STS-B's sentences by `gnn embed` beside sentence-transformers': cosines, and Spearman's correlation with the scores that people gave.
 
-    stsb.py FOLDER stsb-en-test.csv --embed build/examples/embed
+    stsb.py FOLDER stsb-en-test.csv --gnn build/gnn
 
 FOLDER is all-MiniLM-L6-v2 (examples/fetch-minilm.sh). Both sides of every pair are embedded at each of embed's precisions; sentence-transformers runs in float32.
 """
@@ -20,7 +20,7 @@ def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder")
     parser.add_argument("pairs")
-    parser.add_argument("--embed", default="build/examples/embed")
+    parser.add_argument("--gnn", default="build/gnn")
     parser.add_argument("--threads", type=int, default=1)
     return parser.parse_args()
 
@@ -30,7 +30,7 @@ def ours(a, sentences, precision):
         lines, vectors = os.path.join(folder, "lines.txt"), os.path.join(folder, "vectors.npz")
         with open(lines, "w", encoding="utf-8") as file:
             file.writelines(s + "\n" for s in sentences)
-        subprocess.run([a.embed, "--model", a.folder, "--input", lines, "--output", vectors, "--precision", precision, "--threads", str(a.threads)], check=True)
+        subprocess.run([a.gnn, "embed", "--model", a.folder, "--input", lines, "--output", vectors, "--precision", precision, "--threads", str(a.threads)], check=True)
         return numpy.load(vectors)["embeddings"].astype(numpy.float64)
 
 

@@ -2,7 +2,7 @@
 
     python translate.py --source train.de.gz --target train.en.gz --tokenizer de-en.safetensors.tokenizer.json [--bucket] [--bf16] [--repeat 30]
 
-The tokenizer is the one that examples/translate saved, so that both see the same tokens. --bucket: batches are of pairs of similar length; else
+The tokenizer is the one that gnn translate saved, so that both see the same tokens. --bucket: batches are of pairs of similar length; else
 pairs are drawn, and each side is padded to its longest.
 """
 import gzip, os, random

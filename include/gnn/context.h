@@ -8,7 +8,8 @@
  * none of them along: in a child, contexts of the thread that forked work with one thread.
  *
  * A signal handler that may interrupt a call is installed with SA_ONSTACK and has a sigaltstack
- * (examples/program.c): while oneDNN multiplies, a handler on the usual stack can spoil the heap.
+ * (examples/programs/program.c): while oneDNN multiplies, a handler on the usual stack can spoil
+ * the heap.
  *
  * Kernels compute lanes whose results are not used, and exponentials of numbers out of range: a
  * program that traps floating-point exceptions (feenableexcept) switches this off around calls.

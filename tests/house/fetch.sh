@@ -71,9 +71,9 @@ expect "the first file" cmp from/small.edges out/small.edges
 expect "the last file" cmp from/y.csv out/y.csv
 expect "nothing else" [ "$(ls -A out | wc -l)" -eq 3 ]
 sh "$fetch" small again >words 2>&1
-expect "the command that is named" grep -q '^open it with: convert small.edges' words
+expect "the command that is named" grep -q '^open it with: gnn convert small.edges' words
 command=$(sed -n 's/^open it with: //p' words)
-expect "opens the set" sh -c "cd out && '$build/examples/'$command"
+expect "opens the set" sh -c "cd out && '$build/'$command"
 expect "is not written over" exits 1 sh "$fetch" small out
 expect "says so" grep -q 'out/small.edges is there already' last
 expect "leaves no folder behind" [ "$(ls -A out | wc -l)" -eq 4 ]

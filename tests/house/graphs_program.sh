@@ -1,9 +1,9 @@
 #!/bin/sh
-# examples/graphs on a set with a split of its own: who is learned, who chooses the epoch, who is reported.
+# gnn graphs on a set with a split of its own: who is learned, who chooses the epoch, who is reported.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=$(CDPATH='' cd -- "${1:-$root/build}" && pwd) || exit 2
-graphs=$build/examples/graphs
+gnn=$build/gnn
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
@@ -23,7 +23,7 @@ seq 30 39 >odd/split/scaffold/valid.csv
 seq 40 59 >odd/split/scaffold/test.csv
 
 run() {
-    "$graphs" --data odd --layer sage --epochs 60 --batch 5 --hidden 8 --dropout 0 --threads 1 "$@"
+    "$gnn" graphs --data odd --layer sage --epochs 60 --batch 5 --hidden 8 --dropout 0 --threads 1 "$@"
 }
 
 # keeps FILE COMMAND...
@@ -48,12 +48,12 @@ expect "an option of folds asks for them" run --folds 3
 expect "three again" grep -q "over 3 folds" last
 expect "both are no sense" exits 1 run --split own --folds 3
 expect "says which" grep -q -- "--folds: has no effect with --split own" last
-expect "a set without a split" exits 1 "$graphs" --split own --epochs 1
+expect "a set without a split" exits 1 "$gnn" graphs --split own --epochs 1
 expect "says so" grep -q "motifs has no split of its own" last
 rm odd/split/scaffold/valid.csv
 gzip </dev/null >odd/split/scaffold/valid.csv.gz
 expect "a split without validation graphs" exits 1 run
 expect "names what is missing" grep -q "split.scaffold has no validation graphs: --split folds" last
-expect "--help" "$graphs" --help
+expect "--help" "$gnn" graphs --help
 expect "within 100 columns" awk 'length > 100 { exit 1 }' last
 finish

@@ -22,8 +22,7 @@ package() {
 sources_minimal=minimal.c
 sources_own_data=own_data.c
 sources_new_aggregator=new_aggregator.c
-sources_citation='citation*.c program.c options.c'
-sources_sentence='sentence*.c classify*.c language.c program.c options.c'
+sources_gnn='programs/*.c'
 # compile NAME FOLDER ARGUMENTS...: FOLDER/NAME from the copies of the examples.
 compile() (
     cd "$work/examples" || exit
@@ -37,7 +36,7 @@ compile() (
 # build_all FOLDER: programs of one file and of several, by pkg-config against the shared library.
 build_all() {
     mkdir "$work/$1"
-    for name in minimal own_data new_aggregator citation sentence; do
+    for name in minimal own_data new_aggregator gnn; do
         # shellcheck disable=SC2046 # lists of flags
         expect "$name by pkg-config, $1" compile "$name" "$work/$1" $(package --cflags --libs) -lm
     done
@@ -52,7 +51,7 @@ accuracy_of() {
     "$@" | grep -q '^test accuracy [0-9]'
 }
 
-mkdir "$work/examples" && cp "$root"/examples/*.[ch] "$work/examples/"
+mkdir -p "$work/examples/programs" && cp "$root"/examples/*.c "$work/examples/" && cp "$root"/examples/programs/* "$work/examples/programs/"
 
 # ---- the build that was given, installed below DESTDIR: the folder is not the one that it was
 # configured for ----
@@ -75,7 +74,7 @@ runs() {
 build_all shared
 expect "minimal runs, shared" in_library runs "$work/shared/minimal"
 for name in citation sentence; do
-    expect "$name runs, shared" in_library "$work/shared/$name" --help
+    expect "gnn $name runs, shared" in_library "$work/shared/gnn" "$name" --help
 done
 # The archive alone, with shared libraries under it.
 mkdir "$work/archive" "$work/static" && cp "$libdir/libgnn.a" "$work/archive/"
@@ -99,12 +98,10 @@ if(gnn_FOUND)
 endif()
 find_package(gnn ${WANTED} EXACT REQUIRED COMPONENTS shared static)
 find_package(gnn 0.1 REQUIRED)
-file(GLOB citation citation*.c program.c options.c)
-file(GLOB sentence sentence*.c classify*.c language.c program.c options.c)
+file(GLOB programs programs/*.c)
 add_executable(minimal minimal.c)
-add_executable(citation ${citation})
-add_executable(sentence ${sentence})
-foreach(program minimal citation sentence)
+add_executable(command ${programs})
+foreach(program minimal command)
     target_link_libraries(${program} PRIVATE gnn::gnn m)
 endforeach()
 add_executable(minimal_static minimal.c)
@@ -113,7 +110,7 @@ END
 with_cmake() {
     # An archive must be found by its own path: the folder with it is not searched.
     expect "CMake finds gnn" env CC="$cc" cmake -S "$work/examples" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DWANTED="$(package --modversion)" || return
-    expect "CMake builds minimal, citation, sentence" cmake --build "$work/cmake" || return
+    expect "CMake builds minimal and the programs" cmake --build "$work/cmake" || return
     expect "minimal runs, CMake" runs "$work/cmake/minimal"
     expect "minimal runs, CMake and the archive" runs "$work/cmake/minimal_static"
     expect "CMake's program has the shared library" sh -c "ldd '$work/cmake/minimal' | grep -F 'libgnn.so' | grep -qF '$work/root'"
@@ -137,7 +134,7 @@ expect "configured without igraph" env CC="$cc" meson setup "$work/build" "$root
     finish
 # The libraries alone; the programs are built outside.
 targets=$(cd "$work/build" && ninja -t targets all | sed -nE 's/^(libgnn\.(a|so[.0-9]*|[.0-9]*dylib)): .*/\1/p')
-[ $docs = disabled ] || targets="$targets docs/man3 $(cd "$work/build" && ninja -t targets all | sed -nE 's/^(examples\/gnn-[a-z]+\.1): .*/\1/p')"
+[ $docs = disabled ] || targets="$targets docs/man3 $(cd "$work/build" && ninja -t targets all | sed -nE 's/^(gnn(-[a-z]+)?\.1): .*/\1/p')"
 # shellcheck disable=SC2086 # a list
 expect "built without igraph" ninja -C "$work/build" -j "${GNN_BUILD_JOBS:-2}" $targets || finish
 mv "$work/said" "$work/built"
@@ -148,9 +145,9 @@ expect "gnn/build.h says that igraph is not there" test "$has_igraph" = 0
 expect "nothing that was installed names igraph as needed" sh -c "! grep -E '^Requires.*igraph' '$pc' && ! readelf -d '$(package --variable=libdir)/libgnn.so' | grep NEEDED | grep igraph"
 build_all plain
 expect "minimal says that it needs igraph" in_library runs "$work/plain/minimal"
-expect "citation without a file says that it needs igraph" in_library sh -c "'$work/plain/citation' 2>&1 | grep igraph"
-expect "citation trains without igraph" in_library accuracy_of "$work/plain/citation" --data "$root/graphs/data/debian.npz" --model gcn --epochs 2
-expect "sentence runs without igraph" in_library "$work/plain/sentence" --help
+expect "citation without a file says that it needs igraph" in_library sh -c "'$work/plain/gnn' citation 2>&1 | grep igraph"
+expect "citation trains without igraph" in_library accuracy_of "$work/plain/gnn" citation --data "$root/graphs/data/debian.npz" --model gcn --epochs 2
+expect "sentence runs without igraph" in_library "$work/plain/gnn" sentence --help
 
 if [ $docs = enabled ]; then
     names=$(nm -D --defined-only "$(package --variable=libdir)/libgnn.so" | awk '{ print $NF }' | grep '^gnn_')

@@ -10,24 +10,24 @@ cd "$work" || exit 2
 
 . "$root/tests/expect.sh"
 
-programs=$build/examples
+programs=$build/examples gnn=$build/gnn
 printf '0 1\n1 2\n' >a.edges
 printf 'good\tfine and good\nbad\tsad and bad\ngood\tgood good\nbad\tbad bad\n' >words.txt
 
 seq 0 59 | sed 's/.*/&,1/' >x.csv
 seq 0 59 | awk '{ print $1 % 3 }' >y.csv
 seq 0 58 | awk '{ print $1, $1 + 1 }' >b.edges
-expect "a small set" "$programs/convert" b.edges set.npz --features x.csv --labels y.csv
+expect "a small set" "$gnn" convert b.edges set.npz --features x.csv --labels y.csv
 
 # convert writes .npz and nothing else: two inputs by mistake leave the second as it is.
 cp b.edges c.edges
-expect "an output that is no .npz" exits 2 "$programs/convert" a.edges c.edges --features x.csv --labels y.csv
+expect "an output that is no .npz" exits 2 "$gnn" convert a.edges c.edges --features x.csv --labels y.csv
 expect "says what is expected" grep -q 'c.edges is to be written: a name that ends in .npz' last
 expect "the other file is as it was" cmp b.edges c.edges
 cp set.npz same.npz
-expect "the input as output" exits 2 "$programs/convert" same.npz same.npz
+expect "the input as output" exits 2 "$gnn" convert same.npz same.npz
 expect "is as it was" cmp set.npz same.npz
-expect "no labels to write" exits 1 "$programs/convert" a.edges none.npz
+expect "no labels to write" exits 1 "$gnn" convert a.edges none.npz
 expect "names the option" grep -q -- '--labels' last
 
 # unwritten NAME COMMAND...: the command fails, and says why, on a full disk and with standard
@@ -48,37 +48,36 @@ closed() {
     [ $? -ne 0 ]
 }
 
-unwritten "citation" "$programs/citation" --data set.npz --model mlp --epochs 1
-unwritten "citation --json" "$programs/citation" --data set.npz --model mlp --epochs 1 --json
-unwritten "citation --help" "$programs/citation" --help
-unwritten "links" "$programs/links" --epochs 2
-unwritten "links --json" "$programs/links" --epochs 2 --json
-unwritten "explain" "$programs/explain" --data shapes --epochs 1 --node 300
-unwritten "explain --json" "$programs/explain" --data shapes --epochs 1 --node 300 --json
-unwritten "convert" "$programs/convert" a.edges
+unwritten "citation" "$gnn" citation --data set.npz --model mlp --epochs 1
+unwritten "citation --json" "$gnn" citation --data set.npz --model mlp --epochs 1 --json
+unwritten "citation --help" "$gnn" citation --help
+unwritten "links" "$gnn" links --epochs 2
+unwritten "links --json" "$gnn" links --epochs 2 --json
+unwritten "explain" "$gnn" explain --data shapes --epochs 1 --node 300
+unwritten "explain --json" "$gnn" explain --data shapes --epochs 1 --node 300 --json
+unwritten "convert" "$gnn" convert a.edges
 unwritten "own_data" "$programs/own_data"
-unwritten "sentence" "$programs/sentence" --epochs 1
-unwritten "sentence --data" "$programs/sentence" --data words.txt --dev words.txt --test words.txt --epochs 1 --min-count 1
-unwritten "inspect" "$programs/inspect"
-unwritten "inspect --json" "$programs/inspect" --json
-unwritten "graphs" "$programs/graphs" --data motifs --epochs 1 --most-folds 1
-unwritten "graphs --json" "$programs/graphs" --data motifs --epochs 1 --most-folds 1 --json
+unwritten "sentence" "$gnn" sentence --epochs 1
+unwritten "sentence --data" "$gnn" sentence --data words.txt --dev words.txt --test words.txt --epochs 1 --min-count 1
+unwritten "inspect" "$gnn" inspect
+unwritten "inspect --json" "$gnn" inspect --json
+unwritten "graphs" "$gnn" graphs --data motifs --epochs 1 --most-folds 1
+unwritten "graphs --json" "$gnn" graphs --data motifs --epochs 1 --most-folds 1 --json
 unwritten "decode" "$programs/decode"
-unwritten "descriptions --help" "$programs/descriptions" --help
-unwritten "embed --help" "$programs/embed" --help
-unwritten "finetune --help" "$programs/finetune" --help
-unwritten "sweep" "$programs/sweep" --grid hidden=4 --folder swept -- "$programs/citation" --data set.npz --epochs 2 --threads 1
+unwritten "descriptions --help" "$gnn" descriptions --help
+unwritten "embed --help" "$gnn" embed --help
+unwritten "finetune --help" "$gnn" finetune --help
 for program in minimal new_aggregator tutorial/tutorial_aggregators tutorial/tutorial_gat tutorial/tutorial_gcn tutorial/tutorial_topologies \
     tutorial/tutorial_transformer; do
-    expect "$program on a full disk" full "$programs/$program"
-    expect "$program with standard output closed" closed "$programs/$program"
+    expect "$program on a full disk" full "$gnn" "$program"
+    expect "$program with standard output closed" closed "$gnn" "$program"
 done
 for program in "$programs"/* "$programs"/tutorial/*; do
     [ ! -f "$program" ] || [ ! -x "$program" ] || grep -q "[ /\"]$(basename "$program")\b" "$root/tests/house/programs.sh" ||
         expect "$(basename "$program") is looked at here" false
 done
 # With standard output closed, the log must not take its number.
-expect "a log with standard output closed" closed "$programs/citation" --data set.npz --model mlp --epochs 3 --log closed.csv --report
+expect "a log with standard output closed" closed "$gnn" citation --data set.npz --model mlp --epochs 3 --log closed.csv --report
 expect "has a line for each epoch and no more" sh -c 'test $(wc -l <closed.csv) -eq 4'
 
 # ---- numbers ----
@@ -97,21 +96,21 @@ numbers_refused() {
         counted=$((counted + 1))
     done
 }
-for program in citation explain graphs inspect links sentence sweep translate write embed finetune; do
+for program in citation explain graphs inspect links sentence translate write embed finetune; do
     counted=0
-    expect "every number of $program" numbers_refused "$programs/$program"
+    expect "every number of $program" numbers_refused "$gnn" "$program"
     expect "$program has some" test $counted -gt 0
 done
 counted=0
-expect "every number of sentence --data" numbers_refused "$programs/sentence" --data words.txt
+expect "every number of sentence --data" numbers_refused "$gnn" sentence --data words.txt
 expect "of which there are ten or more" test $counted -ge 10
-expect "citation --splits" refused --splits "$programs/citation"
-expect "a node that is none" exits 1 "$programs/explain" --data shapes --epochs 1 --node 700
-expect "a method that is none" exits 1 "$programs/explain" --data shapes --epochs 1 --method guess
-expect "an infinite learning rate" exits 2 "$programs/sentence" --data words.txt --lr 1e999
-expect "a model that is none" exits 2 "$programs/citation" --model gnn
+expect "citation --splits" refused --splits "$gnn" citation
+expect "a node that is none" exits 1 "$gnn" explain --data shapes --epochs 1 --node 700
+expect "a method that is none" exits 1 "$gnn" explain --data shapes --epochs 1 --method guess
+expect "an infinite learning rate" exits 2 "$gnn" sentence --data words.txt --lr 1e999
+expect "a model that is none" exits 2 "$gnn" citation --model gnn
 expect "lists the models" grep -q '"gnn" is none of gcn, sage' last
-expect "ROC AUC of many classes" exits 1 "$programs/citation" --data set.npz --metric auc --epochs 1
+expect "ROC AUC of many classes" exits 1 "$gnn" citation --data set.npz --metric auc --epochs 1
 expect "says how many" grep -q 'the set has 3' last
 
 # ---- options that go together ----
@@ -123,32 +122,32 @@ said() {
     code=$?
     [ $code -eq "$status" ] && tail -n 1 out | grep -qF -- "$words" || { echo "exit status $code:" && cat out && return 1; }
 }
-expect "a saved model" "$programs/citation" --data set.npz --model mlp --epochs 1 --save m
-expect "a saved model trains no more" said "--epochs: has no effect with --load" 2 "$programs/citation" --data set.npz --load m --epochs 3
-expect "more splits than there are" said "--splits: 3 were asked for, set has 1" 1 "$programs/citation" --data set.npz --splits 3
-expect "links alone" said "a has no features: convert brings them" 1 "$programs/citation" --data a.edges
-expect "links of a set" "$programs/links" --data set.npz --epochs 2 --save l --predict l.csv --log l.log --curve l.svg --test-share 0.2 --validation-share 0.2
+expect "a saved model" "$gnn" citation --data set.npz --model mlp --epochs 1 --save m
+expect "a saved model trains no more" said "--epochs: has no effect with --load" 2 "$gnn" citation --data set.npz --load m --epochs 3
+expect "more splits than there are" said "--splits: 3 were asked for, set has 1" 1 "$gnn" citation --data set.npz --splits 3
+expect "links alone" said "a has no features: convert brings them" 1 "$gnn" citation --data a.edges
+expect "links of a set" "$gnn" links --data set.npz --epochs 2 --save l --predict l.csv --log l.log --curve l.svg --test-share 0.2 --validation-share 0.2
 expect "scores of links and of as many other pairs" test "$(grep -c ",1," l.csv)" -eq "$(grep -c ",0," l.csv)"
-expect "a saved decoder is measured" "$programs/links" --data set.npz --load l --test-share 0.2
-expect "a saved decoder trains no more" said "--decoder: has no effect with --load" 2 "$programs/links" --data set.npz --load l --decoder mlp
-expect "links without features" said "a has no features: convert brings them" 1 "$programs/links" --data a.edges
-expect "a layer that is none" said "there are: gcn" 1 "$programs/links" --layer gnn --epochs 1
-expect "a saved reader" "$programs/sentence" --data words.txt --dev words.txt --epochs 1 --min-count 1 --save r
-expect "a saved reader wants sentences" said "--load: --sentence or --test is expected, too" 2 "$programs/sentence" --load r
-expect "a saved reader has its width" said "--width: has no effect with --load" 2 "$programs/sentence" --load r --width 8 --sentence good
-expect "four sentences" said "words.txt has fewer than ten sentences: --dev FILE is expected, too" 1 "$programs/sentence" --data words.txt
-expect "no packages" said "descriptions: --data FILE.npz is expected" 2 "$programs/descriptions"
+expect "a saved decoder is measured" "$gnn" links --data set.npz --load l --test-share 0.2
+expect "a saved decoder trains no more" said "--decoder: has no effect with --load" 2 "$gnn" links --data set.npz --load l --decoder mlp
+expect "links without features" said "a has no features: convert brings them" 1 "$gnn" links --data a.edges
+expect "a layer that is none" said "there are: gcn" 1 "$gnn" links --layer gnn --epochs 1
+expect "a saved reader" "$gnn" sentence --data words.txt --dev words.txt --epochs 1 --min-count 1 --save r
+expect "a saved reader wants sentences" said "--load: --sentence or --test is expected, too" 2 "$gnn" sentence --load r
+expect "a saved reader has its width" said "--width: has no effect with --load" 2 "$gnn" sentence --load r --width 8 --sentence good
+expect "four sentences" said "words.txt has fewer than ten sentences: --dev FILE is expected, too" 1 "$gnn" sentence --data words.txt
+expect "no packages" said "descriptions: --data FILE.npz is expected" 2 "$gnn" descriptions
 
 # ---- translate and write ----
-unwritten "translate" "$programs/translate" --epochs 1 --threads 1 --width 16 --json
-unwritten "write" "$programs/write" --epochs 1 --threads 1
-expect "one text alone" said "translate: --source and --target go together" 2 "$programs/translate" --source words.txt
-expect "a width that heads do not share" said "translate: --width 30 is no even multiple of --heads 4" 2 "$programs/translate" --width 30
+unwritten "translate" "$gnn" translate --epochs 1 --threads 1 --width 16 --json
+unwritten "write" "$gnn" write --epochs 1 --threads 1
+expect "one text alone" said "translate: --source and --target go together" 2 "$gnn" translate --source words.txt
+expect "a width that heads do not share" said "translate: --width 30 is no even multiple of --heads 4" 2 "$gnn" translate --width 30
 printf 'eins\n' >one.txt
-expect "translate without held-out lines" "$programs/translate" --source words.txt --target words.txt --epochs 1 --threads 1 --width 16 --save plain
+expect "translate without held-out lines" "$gnn" translate --source words.txt --target words.txt --epochs 1 --threads 1 --width 16 --save plain
 expect "says nothing of them" sh -c 'grep -q "epoch 1 of 1: loss [0-9.]*, rate" last'
-expect "texts of different lengths" said "words.txt has 4 lines and one.txt 1" 1 "$programs/translate" --source words.txt --target one.txt
-expect "a model that is not there" said "none.safetensors" 1 "$programs/write" --load none.safetensors
+expect "texts of different lengths" said "words.txt has 4 lines and one.txt 1" 1 "$gnn" translate --source words.txt --target one.txt
+expect "a model that is not there" said "none.safetensors" 1 "$gnn" write --load none.safetensors
 
 # measured KEY LOW HIGH COMMAND...: the JSON object on standard output says so.
 measured() {
@@ -159,26 +158,26 @@ measured() {
         { at = index($0, key); if (at) value = substr($0, at + length(key)) + 0; found = at }
         END { exit !(found && value >= low && value <= high) }' out || { cat out && return 1; }
 }
-expect "translate learns numbers" measured bleu 50 100 "$programs/translate" --epochs 2 --threads 1 --json --save numbers
-expect "and reads them again" measured bleu 0 100 "$programs/translate" --load numbers --threads 1 --json --beams 3 \
+expect "translate learns numbers" measured bleu 50 100 "$gnn" translate --epochs 2 --threads 1 --json --save numbers
+expect "and reads them again" measured bleu 0 100 "$gnn" translate --load numbers --threads 1 --json --beams 3 \
     --test-source one.txt --test-target one.txt
-expect "a translation looked at" "$programs/translate" --load numbers --threads 1 --sentence "zwei plus drei" --heatmap cross.svg --html cross.html
+expect "a translation looked at" "$gnn" translate --load numbers --threads 1 --sentence "zwei plus drei" --heatmap cross.svg --html cross.html
 expect "with words on both axes" sh -c 'grep -q ">drei</text>" cross.svg && grep -q ">three</text>" cross.svg'
 expect "and a page that ends" grep -q '^</html>' cross.html
-expect "a head that is not there" exits 1 "$programs/translate" --load numbers --threads 1 --sentence zwei --head 9 --heatmap cross.svg
-expect "pictures of no sentence" said "translate: --heatmap and --html want --sentence" 2 "$programs/translate" --load numbers --html cross.html
-expect "translate by hard attention" measured bleu 40 100 "$programs/translate" --score hard --epochs 3 --threads 1 --json --save hard
-expect "and reads it again" measured bleu 0 100 "$programs/translate" --load hard --threads 1 --json --test-source one.txt --test-target one.txt
-expect "a score that there is not" exits 2 "$programs/translate" --score loud
+expect "a head that is not there" exits 1 "$gnn" translate --load numbers --threads 1 --sentence zwei --head 9 --heatmap cross.svg
+expect "pictures of no sentence" said "translate: --heatmap and --html want --sentence" 2 "$gnn" translate --load numbers --html cross.html
+expect "translate by hard attention" measured bleu 40 100 "$gnn" translate --score hard --epochs 3 --threads 1 --json --save hard
+expect "and reads it again" measured bleu 0 100 "$gnn" translate --load hard --threads 1 --json --test-source one.txt --test-target one.txt
+expect "a score that there is not" exits 2 "$gnn" translate --score loud
 expect "says which there are" grep -q 'is none of scaled' last
 printf 'zwei plus drei\nfünf mal acht\n' >sums.txt
-expect "translates lines" "$programs/translate" --load numbers --threads 1 --input sums.txt
+expect "translates lines" "$gnn" translate --load numbers --threads 1 --input sums.txt
 expect "with a line for each" sh -c 'test $(wc -l <last) -eq 2'
-expect "write learns a rhyme" measured nats_per_character 0 1 "$programs/write" --epochs 6 --threads 1 --json --save rhyme
-expect "which it did not know" measured nats_per_character 1.2 6 "$programs/write" --epochs 1 --threads 1 --json
-expect "a saved model writes" "$programs/write" --load rhyme --length 20 --threads 1 --temperature 0
+expect "write learns a rhyme" measured nats_per_character 0 1 "$gnn" write --epochs 6 --threads 1 --json --save rhyme
+expect "which it did not know" measured nats_per_character 1.2 6 "$gnn" write --epochs 1 --threads 1 --json
+expect "a saved model writes" "$gnn" write --load rhyme --length 20 --threads 1 --temperature 0
 printf 'A node hears a node and a node hears a word, a word hears a word and a word can be heard.\n' >rhyme.txt
-expect "and is measured as before" measured nats_per_character 0 1 "$programs/write" --load rhyme --text rhyme.txt --held-out 0.9 --threads 1 --json
+expect "and is measured as before" measured nats_per_character 0 1 "$gnn" write --load rhyme --text rhyme.txt --held-out 0.9 --threads 1 --json
 
 # stopped NAME OPTION...: stopped by Ctrl-C after a second and resumed, it saves what it saves when
 # it is not stopped.
@@ -188,7 +187,7 @@ stopped() {
     "$@" --threads 1 --save parts --checkpoint parts.ckpt --resume >out 2>&1 || { cat out && return 1; }
     cmp whole parts
 }
-expect "translate resumes to the same bits" stopped "$programs/translate" --epochs 2
+expect "translate resumes to the same bits" stopped "$gnn" translate --epochs 2
 
 # interrupted SIGNAL COMMAND...: stopped while it trains, it exits with 130. In the foreground
 # timeout sends one signal; else the group gets another, and the second one ends a program at once.
@@ -200,18 +199,18 @@ interrupted() {
     [ $code -eq 130 ] || { echo "exit status $code:" && cat out && return 1; }
 }
 seq 400 | awk '{ w = $1 % 7; print ($1 % 2 ? "good" : "bad") "\t" ($1 % 2 ? "fine" : "sad") " words number " w }' >many.txt
-expect "Ctrl-C ends citation" interrupted INT "$programs/citation" --data set.npz --epochs 100000000 --patience 0 --threads 1
-expect "SIGTERM too" interrupted TERM "$programs/citation" --data set.npz --epochs 100000000 --patience 0 --threads 1
-expect "Ctrl-C ends links" interrupted INT "$programs/links" --epochs 1000000 --threads 1
-expect "Ctrl-C ends graphs" interrupted INT "$programs/graphs" --data motifs --epochs 1000000 --threads 1
-expect "Ctrl-C ends explain" interrupted INT "$programs/explain" --data shapes --epochs 100000000 --node 300 --threads 1
-expect "Ctrl-C ends sentence" interrupted INT "$programs/sentence" --epochs 1000000 --threads 1
-expect "Ctrl-C ends translate" interrupted INT "$programs/translate" --epochs 1000000 --threads 1
-expect "Ctrl-C ends write" interrupted INT "$programs/write" --epochs 1000000 --threads 1
+expect "Ctrl-C ends citation" interrupted INT "$gnn" citation --data set.npz --epochs 100000000 --patience 0 --threads 1
+expect "SIGTERM too" interrupted TERM "$gnn" citation --data set.npz --epochs 100000000 --patience 0 --threads 1
+expect "Ctrl-C ends links" interrupted INT "$gnn" links --epochs 1000000 --threads 1
+expect "Ctrl-C ends graphs" interrupted INT "$gnn" graphs --data motifs --epochs 1000000 --threads 1
+expect "Ctrl-C ends explain" interrupted INT "$gnn" explain --data shapes --epochs 100000000 --node 300 --threads 1
+expect "Ctrl-C ends sentence" interrupted INT "$gnn" sentence --epochs 1000000 --threads 1
+expect "Ctrl-C ends translate" interrupted INT "$gnn" translate --epochs 1000000 --threads 1
+expect "Ctrl-C ends write" interrupted INT "$gnn" write --epochs 1000000 --threads 1
 cp r reader && cp r.words reader.words
-expect "Ctrl-C ends sentence --data" interrupted INT "$programs/sentence" --data many.txt --epochs 1000000 --patience 1000000 --min-count 1 --save reader --threads 1
+expect "Ctrl-C ends sentence --data" interrupted INT "$gnn" sentence --data many.txt --epochs 1000000 --patience 1000000 --min-count 1 --save reader --threads 1
 expect "which says that it writes" grep -q 'stopped; the best model so far is written' out
-expect "a model that is whole" "$programs/sentence" --load reader --sentence "fine words" --threads 1
+expect "a model that is whole" "$gnn" sentence --load reader --sentence "fine words" --threads 1
 
 # killed NAME OPTION...: killed twice by kill -9, each time after another checkpoint, and resumed, it
 # saves what it saves when it is not killed.
@@ -234,27 +233,27 @@ killed() {
     "$@" --threads 1 --save parts --checkpoint parts.ckpt --resume >out 2>&1 || { cat out && return 1; }
     cmp whole parts
 }
-expect "translate that is killed resumes to the same bits" killed "$programs/translate" --epochs 5
+expect "translate that is killed resumes to the same bits" killed "$gnn" translate --epochs 5
 rm -f parts.ckpt
-expect "write resumes to the same bits" stopped "$programs/write" --epochs 6 --length 0
-expect "its checkpoint is not overwritten" said "resume goes on from it" 1 "$programs/write" --epochs 6 --checkpoint parts.ckpt
+expect "write resumes to the same bits" stopped "$gnn" write --epochs 6 --length 0
+expect "its checkpoint is not overwritten" said "resume goes on from it" 1 "$gnn" write --epochs 6 --checkpoint parts.ckpt
 
-expect "inspect's pictures" "$programs/inspect" --grid grid.svg --html page.html --heatmap map.svg
+expect "inspect's pictures" "$gnn" inspect --grid grid.svg --html page.html --heatmap map.svg
 expect "the page ends" grep -q '^</html>' page.html
-expect "a page that cannot be written" exits 1 "$programs/inspect" --html none/page.html
-expect "a layer that is not there" exits 1 "$programs/inspect" --layer 7
+expect "a page that cannot be written" exits 1 "$gnn" inspect --html none/page.html
+expect "a layer that is not there" exits 1 "$gnn" inspect --layer 7
 expect "names it" grep -q 'layer 7 of 2' last
-expect "a treebank without a folder" exits 2 "$programs/inspect" --uas words.txt
-expect "finetune without a folder" exits 2 "$programs/finetune" --data words.txt
-expect "finetune without an encoder" exits 1 "$programs/finetune" --model none --data words.txt
-expect "finetune with a word too many" exits 2 "$programs/finetune" none --data words.txt
-expect "inspect without its model" exits 1 "$programs/inspect" --model none
-expect "write without its model" exits 1 "$programs/write" --model none
-expect "embed without a model" exits 1 "$programs/embed" --model none --input words.txt --json
+expect "a treebank without a folder" exits 2 "$gnn" inspect --uas words.txt
+expect "finetune without a folder" exits 2 "$gnn" finetune --data words.txt
+expect "finetune without an encoder" exits 1 "$gnn" finetune --model none --data words.txt
+expect "finetune with a word too many" exits 2 "$gnn" finetune none --data words.txt
+expect "inspect without its model" exits 1 "$gnn" inspect --model none
+expect "write without its model" exits 1 "$gnn" write --model none
+expect "embed without a model" exits 1 "$gnn" embed --model none --input words.txt --json
 expect "says which file it misses" grep -q 'none/config.json' last
-expect "embed without anything to write" exits 2 "$programs/embed" --model none --input words.txt
-expect "embed into a file of another kind" exits 2 "$programs/embed" --model none --input words.txt --output words.csv
-expect "embed into a picture of another kind" exits 2 "$programs/embed" --model none --input words.txt --heatmap map.png
+expect "embed without anything to write" exits 2 "$gnn" embed --model none --input words.txt
+expect "embed into a file of another kind" exits 2 "$gnn" embed --model none --input words.txt --output words.csv
+expect "embed into a picture of another kind" exits 2 "$gnn" embed --model none --input words.txt --heatmap map.png
 expect "says which" grep -q -- '--heatmap map.png: a name that ends in .svg is expected' last
 golden=${GNN_GOLDEN:-$root/../shared/golden}/checkpoints/bert
 if [ -f "$golden/model.safetensors" ]; then
@@ -264,21 +263,21 @@ if [ -f "$golden/model.safetensors" ]; then
     printf '[{"type": "sentence_transformers.models.Transformer", "path": ""}, {"type": "sentence_transformers.models.Pooling", "path": "pool"}]' >small/modules.json
     printf '{"pooling_mode_mean_tokens": true}' >small/pool/config.json
     printf 'red 1 2 3\ngreen 4\nred 1 2 3\n5 6 7 8\n' >colours.txt
-    expect "embed draws" "$programs/embed" --model small --input colours.txt --heatmap alike.svg --output alike.npz
+    expect "embed draws" "$gnn" embed --model small --input colours.txt --heatmap alike.svg --output alike.npz
     expect "an SVG of four lines" grep -q 'cosines of 4 lines of colours.txt' alike.svg
     # Six of the 16 pairs are of equal lines.
     expect "equal lines have a cosine of 1" test "$(grep -o '>1.00<' alike.svg | wc -l)" -ge 6
     expect "labels are the lines" grep -q '>5 6 7 8<' alike.svg
     seq 1001 >long.txt
-    expect "embed draws no page of a million cells" exits 1 "$programs/embed" --model small --input long.txt --heatmap long.svg
+    expect "embed draws no page of a million cells" exits 1 "$gnn" embed --model small --input long.txt --heatmap long.svg
     expect "says how many lines" grep -q -- '--heatmap: 1001 lines, a picture has at most 1000' last
-    expect "embed into no folder" exits 1 "$programs/embed" --model small --input colours.txt --heatmap none/alike.svg
+    expect "embed into no folder" exits 1 "$gnn" embed --model small --input colours.txt --heatmap none/alike.svg
     printf '{"prompts": {"query": "green ", "document": ""}}' >small/config_sentence_transformers.json
-    expect "embed behind a prompt" "$programs/embed" --model small --input colours.txt --top 1 --query 4 --query-prompt query
+    expect "embed behind a prompt" "$gnn" embed --model small --input colours.txt --top 1 --query 4 --query-prompt query
     expect "finds the line that has its words" grep -q '1.0000  line 2  green 4$' last
-    expect "embed behind a prompt that is not there" exits 1 "$programs/embed" --model small --input colours.txt --query 4 --prompt answer
+    expect "embed behind a prompt that is not there" exits 1 "$gnn" embed --model small --input colours.txt --query 4 --prompt answer
     expect "says which there are" grep -q 'no prompt "answer"; it has: query, document' last
-    expect "embed with a cross-encoder that is none" exits 1 "$programs/embed" --model small --input colours.txt --query 4 --rerank small
+    expect "embed with a cross-encoder that is none" exits 1 "$gnn" embed --model small --input colours.txt --query 4 --rerank small
     expect "says why" grep -q 'names no classes' last
 else
     echo "SKIP embed on a small model: $golden is not there"
@@ -286,32 +285,32 @@ fi
 model=${GNN_MINILM:-${XDG_CACHE_HOME:-$HOME/.cache}/gnn/all-MiniLM-L6-v2}
 if [ -f "$model/model.safetensors" ]; then
     printf 'a man plays a guitar\nthe stock market fell\nsnow covers the hills\n' >lines.txt
-    expect "embed" "$programs/embed" --model "$model" --input lines.txt --query "a musician" --top 1 --output vectors.npz
+    expect "embed" "$gnn" embed --model "$model" --input lines.txt --query "a musician" --top 1 --output vectors.npz
     expect "finds the nearest line" grep -q 'line 1  a man plays a guitar$' last
     expect "writes vectors" test -s vectors.npz
-    expect "embed to .npy" "$programs/embed" --model "$model" --input lines.txt --output vectors.npy
+    expect "embed to .npy" "$gnn" embed --model "$model" --input lines.txt --output vectors.npy
     # 3 rows of 384 floats behind a header of 128 bytes
     expect "writes them bare, too" test "$(wc -c <vectors.npy)" -eq 4736
-    expect "embed without its text" exits 1 "$programs/embed" --model "$model" --input none.txt --json
+    expect "embed without its text" exits 1 "$gnn" embed --model "$model" --input none.txt --json
     expect "says that it is not there" grep -q 'none.txt: No such file' last
-    unwritten "embed" "$programs/embed" --model "$model" --input lines.txt --json
+    unwritten "embed" "$gnn" embed --model "$model" --input lines.txt --json
 else
     echo "SKIP embed: $model is not there (sh examples/fetch-minilm.sh)"
 fi
 
 # ---- outputs ----
 for option in --save --plot --curve --predict --log --checkpoint --confusion; do
-    expect "$option into no folder" exits 1 timeout 5 "$programs/citation" --data set.npz --epochs 100000 $option none/x
+    expect "$option into no folder" exits 1 timeout 5 "$gnn" citation --data set.npz --epochs 100000 $option none/x
     expect "$option says so" grep -q -- "$option: none/x" last
 done
 for option in --save --curve --predict --log; do
-    expect "links $option into no folder" exits 1 timeout 5 "$programs/links" --epochs 100000 $option none/x
+    expect "links $option into no folder" exits 1 timeout 5 "$gnn" links --epochs 100000 $option none/x
 done
-expect "a checkpoint" "$programs/citation" --data set.npz --model mlp --epochs 1 --checkpoint c
+expect "a checkpoint" "$gnn" citation --data set.npz --model mlp --epochs 1 --checkpoint c
 cp c before
-expect "is not overwritten" exits 1 "$programs/citation" --data set.npz --model mlp --epochs 1 --checkpoint c
+expect "is not overwritten" exits 1 "$gnn" citation --data set.npz --model mlp --epochs 1 --checkpoint c
 expect "which is said" grep -q 'resume goes on' last
 expect "and stays as it was" cmp c before
-expect "unless it is asked for" "$programs/citation" --data set.npz --model mlp --epochs 1 --checkpoint c --overwrite
+expect "unless it is asked for" "$gnn" citation --data set.npz --model mlp --epochs 1 --checkpoint c --overwrite
 
 finish

@@ -1,0 +1,252 @@
+/* Node classification on citation graphs: trains a network with several seeds, or runs a saved one.
+ * `citation --help` lists the options. */
+#include "citation.h"
+#include "program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 1000000000 };
+
+/* Splits by the rule of Shchur et al. 2018 in place of the file's: so many of each class to learn
+ * from and to choose by, all others for the test. */
+static int draw_splits(options_t *o, gnn_data_t *data)
+{
+    if (o->drawn == 0)
+        return GNN_OK;
+    o->splits = o->drawn;
+    return gnn_data_split_draw(data, &(gnn_split_rule_t){.splits = o->drawn,
+                                                         .train_each = o->each[0],
+                                                         .validation_each = o->each[1]});
+}
+
+/* What is asked for of the best model's logits. */
+static int write_all(const options_t *o, const gnn_data_t *data, const study_t *study,
+                     gnn_tensor_t *logits)
+{
+    int64_t split = study->outcomes[study->best].split;
+    if (o->report)
+        GNN_TRY(print_classes(o->say, logits, data, split));
+    if (o->predict)
+        GNN_TRY(write_predictions(logits, data, o->predict));
+    if (o->confusion)
+        GNN_TRY(write_confusion(logits, data, split, o->confusion));
+    return o->plot ? write_plot(logits, data, split, o->plot) : GNN_OK;
+}
+
+static int write_outputs(const options_t *o, gnn_context_t *context, const gnn_data_t *data,
+                         const study_t *study)
+{
+    gnn_tensor_t logits = gnn_tensor(
+        calloc((size_t)(gnn_data_nodes(data) * gnn_data_classes(data)), sizeof *logits.data),
+        gnn_data_nodes(data), gnn_data_classes(data));
+    int rc = logits.data ? gnn_predict(study->model, context, data, &logits) : GNN_EMEMORY;
+    if (rc == GNN_OK && o->save)
+        rc = gnn_model_save(study->model, o->save);
+    if (rc == GNN_OK)
+        rc = write_all(o, data, study, &logits);
+    if (rc == GNN_OK && o->curve && !o->load)
+        rc = citation_write_curve(study, o, data, o->curve);
+    free(logits.data);
+    return rc;
+}
+
+static void print_summary(const options_t *o, const study_t *study)
+{
+    long long splits = o->load || !o->splits ? 1 : study->count / o->seeds,
+              seeds = o->load ? 1 : o->seeds;
+    fprintf(o->say, "test %s %.1f +- %.1f over ", metric_names[o->metric], 100 * study->mean,
+            100 * study->deviation);
+    if (splits > 1)
+        fprintf(o->say, "%lld splits%s", splits, seeds > 1 ? " with " : "\n");
+    if (splits == 1 || seeds > 1)
+        fprintf(o->say, "%lld seeds%s\n", seeds, splits > 1 ? " each" : "");
+}
+
+static int run(options_t *o, gnn_context_t *context, gnn_data_t **data, study_t *study)
+{
+    char text[400];
+    GNN_TRY(strcmp(o->data, "karate") == 0 ? gnn_data_karate(data) : gnn_data_open(data, o->data));
+    gnn_data_describe(*data, text, sizeof text);
+    fprintf(o->say, "%s\n", text);
+    fflush(o->say); /* before what goes to standard error */
+    if (gnn_data_graphs(*data) > 1) {
+        fprintf(stderr, "citation: %s is a set of %lld graphs: the program graphs classifies them\n",
+                gnn_data_name(*data), (long long)gnn_data_graphs(*data));
+        return PROGRAM_REFUSED;
+    }
+    if (gnn_data_features(*data) == 0 || gnn_data_classes(*data) == 0) {
+        fprintf(stderr, "citation: %s has no %s: convert brings them (--features, --labels)\n",
+                gnn_data_name(*data), gnn_data_features(*data) == 0 ? "features" : "classes");
+        return PROGRAM_REFUSED;
+    }
+    GNN_TRY(draw_splits(o, *data));
+    if (!o->load && o->splits > gnn_data_splits(*data)) {
+        fprintf(stderr, "--splits: %lld were asked for, %s has %lld\n", (long long)o->splits,
+                gnn_data_name(*data), (long long)gnn_data_splits(*data));
+        return PROGRAM_REFUSED;
+    }
+    GNN_TRY(diffuse(data, context, o));
+    if (!o->load)
+        recipe_print(o, *data);
+    GNN_TRY(features_scale(*data, features_for(o, *data)));
+    GNN_TRY(gnn_data_reorder(*data)); /* what is written keeps the file's numbers */
+    GNN_TRY(o->load ? citation_study_load(study, o, context, *data)
+                    : citation_study_train(study, o, context, *data));
+    GNN_TRY(write_outputs(o, context, *data, study));
+    if (o->json)
+        citation_print_json(stdout, o, *data, study);
+    print_summary(o, study);
+    fflush(stdout);
+    return GNN_OK;
+}
+
+/* ---- options ---- */
+
+static int take_model(const char *value, void *to)
+{
+    const recipe_t **recipe = to;
+    *recipe = recipe_find(value);
+    if (!*recipe)
+        fprintf(stderr, "--model: \"%s\" is none of %s\n", value, recipe_names());
+    return *recipe != NULL;
+}
+
+static int take_splits(const char *value, void *to)
+{
+    int64_t *splits = to;
+    return strcmp(value, "all") == 0 ? (*splits = -1, 1)
+                                     : program_whole("--splits", value, 1, MOST, splits);
+}
+
+/* A saved model has its settings, and is not trained. */
+static const char *const of_training[] = {
+    "model",        "recipe", "layers",     "draw",   "train-each", "validation-each", "seeds",
+    "splits",       "epochs", "patience",   "hidden", "heads",      "dropout",         "lr",
+    "weight-decay", "log",    "checkpoint", "resume", "overwrite",  "curve",           NULL};
+
+/* Options append their rows to a table. What a recipe leaves open is -1 or 0. */
+static int network_rows(option_t *to, options_t *o)
+{
+    const option_t rows[] = {
+        HEADING("Data and network"),
+        TEXT("data", &o->data,
+             "a .npz, LINQS' files, OGB's folder, an edge list, GraphML and what else igraph reads (docs/formats.md), or Zachary's karate club",
+             "FILE|karate"),
+        TAKE("model", &o->recipe,
+             "gcn, sage, gin, gat, gatv2, transformer, mlp, sgc, appnp, gcn2 or resgat [gat]",
+             "NAME", take_model),
+        CHOICE("recipe", &o->settings,
+               "settings: of the network's paper, for any set, or auto: the paper's on its own sets",
+               "auto|paper|general"),
+        CHOICE("features", &o->features,
+               "as they are, rows divided by their sums, columns of mean 0 and variance 1, or auto: by what they look like",
+               "auto|raw|rows|columns"),
+        TEXT("load", &o->load, "runs a saved model instead of training one", "FILE"),
+    };
+    memcpy(to, rows, sizeof rows);
+    return (int)(sizeof rows / sizeof *rows);
+}
+
+static int training_rows(option_t *to, options_t *o)
+{
+    own_settings_t *own = &o->own;
+    const option_t rows[] = {
+        HEADING("Training"),
+        WHOLE("seeds", &o->seeds, "trainings, each with weights and dropout of its own", 1, 1000000),
+        WHOLE("split", &o->split, "the file's split of nodes that is used, from 0 [0]", 0, MOST),
+        TAKE("splits", &o->splits, "trains on each of the first N splits, or on all of them",
+             "N|all", take_splits),
+        WHOLE("draw", &o->drawn, "draws N splits in place of the file's", 1, 10000),
+        WHOLE("train-each", &o->each[0], "nodes of each class for training in a drawn split", 1, MOST),
+        WHOLE("validation-each", &o->each[1], "the same for validation; others are for the test", 1,
+              MOST),
+        WHOLE("epochs", &own->epochs, "at most so many steps [by model]", 1, MOST),
+        WHOLE("patience", &own->patience,
+              "ends after so many epochs without a better validation figure; 0: never [by model]",
+              0, MOST),
+        WHOLE("hidden", &own->hidden, "width of the hidden layer, of one head [by model]", 1, 65536),
+        WHOLE("heads", &own->heads, "heads of the hidden layer [by model]", 1, 1024),
+        WHOLE("layers", &own->layers, "hops of sgc and appnp, layers of gcn2 and resgat [by model]",
+              1, 1024),
+        REAL("dropout", &own->dropout, "rate of dropout [by model]", 0, 0.99),
+        REAL("lr", &own->lr, "learning rate of Adam [by model]", 0, 1000),
+        REAL("weight-decay", &own->weight_decay, "added to gradients [by model]", 0, 1000),
+        CHOICE("metric", &o->metric, "what validation and test measure", "accuracy|f1|auc"),
+        WHOLE("threads", &o->threads, "0: all processors that the process may use [0]", 0, 1024),
+        OUTPUT("checkpoint", &o->checkpoint, "keeps the state of the training here", "FILE"),
+        FLAG("resume", &o->resume, "goes on from the checkpoint"),
+        FLAG("overwrite", &o->overwrite, "begins anew though a checkpoint is there"),
+    };
+    memcpy(to, rows, sizeof rows);
+    return (int)(sizeof rows / sizeof *rows);
+}
+
+static int result_rows(option_t *to, options_t *o)
+{
+    const option_t rows[] = {
+        HEADING("Results"),
+        OUTPUT("save", &o->save, "the best model, for --load", "FILE"),
+        FLAG("report", &o->report, "precision, recall and F1 of each class"),
+        FLAG("json", &o->json, "one JSON object on standard output, words on standard error"),
+        OUTPUT("predict", &o->predict, "class and probability of each node", "FILE.csv"),
+        OUTPUT("log", &o->log, "losses and validation figure of each epoch", "FILE.csv"),
+        OUTPUT("plot", &o->plot, "the nodes in the plane of their logits", "FILE.svg"),
+        OUTPUT("curve", &o->curve, "losses over epochs", "FILE.svg"),
+        OUTPUT("confusion", &o->confusion, "predicted classes against true ones", "FILE.svg"),
+    };
+    memcpy(to, rows, sizeof rows);
+    return (int)(sizeof rows / sizeof *rows);
+}
+
+static int read_options(options_t *o, int argc, char **argv, int *status)
+{
+    option_t rows[64];
+    int n = network_rows(rows, o);
+    n += diffusion_rows(rows + n, &o->diffusion);
+    n += training_rows(rows + n, o);
+    n += result_rows(rows + n, o);
+    const program_t program = {
+        .name = "citation",
+        .usage = "[OPTION]...",
+        .notes =
+            "Ctrl-C ends after the running step, leaves a checkpoint if one is wanted, and exits with 130; a\n"
+            "second one exits at once.",
+        .options = rows,
+        .n_options = n};
+    if (!options_read(&program, argc, argv, status))
+        return 0;
+    *status = 2;
+    if (o->resume && !o->checkpoint)
+        fprintf(stderr, "--resume: --checkpoint FILE is expected, too\n");
+    return (!o->resume || o->checkpoint) && diffusion_is_whole(&o->diffusion, o->recipe) &&
+           !(o->load && options_idle("load", of_training));
+}
+
+int citation_main(int argc, char **argv)
+{
+    options_t options = {.recipe = recipe_find("gat"),
+                         .data = "karate",
+                         .seeds = 1,
+                         .each = {20, 30},
+                         .diffusion = {.alpha = 0.05, .time = 3},
+                         .own = {.patience = -1, .dropout = -1, .lr = -1, .weight_decay = -1}};
+    gnn_context_t *context = NULL;
+    gnn_data_t *data = NULL;
+    study_t study = {0};
+    int status;
+    if (!read_options(&options, argc, argv, &status))
+        return status;
+    options.say = options.json ? stderr : stdout;
+    program_catch_interrupt();
+    int rc = gnn_context_new(&context, &(gnn_context_config_t){.threads = (int)options.threads});
+    if (rc == GNN_OK)
+        rc = run(&options, context, &data, &study);
+    program_fails("citation", rc);
+    if (rc == GNN_OK)
+        rc = gnn_profile_write(context, stderr);
+    citation_study_free(&study);
+    gnn_data_free(data);
+    gnn_context_free(context);
+    return program_ends_with("citation", rc);
+}

@@ -1,0 +1,183 @@
+/* Words and numbers of citation: files, predictions, the table of classes, JSON. */
+#include "citation.h"
+#include "program.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const metric_names[3] = {"accuracy", "macro-F1", "ROC-AUC"};
+
+int close_file(FILE *file, const char *path, int rc)
+{
+    int failed = ferror(file);
+    if ((fclose(file) != 0 || failed) && rc == GNN_OK) {
+        fprintf(stderr, "%s: %s\n", path, strerror(errno));
+        return GNN_EIO;
+    }
+    return rc;
+}
+
+FILE *open_file(const char *path, const char *mode)
+{
+    FILE *file = fopen(path, mode);
+    if (!file)
+        fprintf(stderr, "%s: %s\n", path, strerror(errno));
+    return file;
+}
+
+int32_t likeliest(const gnn_tensor_t *logits, int64_t i)
+{
+    const gnn_real_t *row = logits->data + i * logits->stride;
+    int32_t best = 0;
+    for (int32_t c = 1; c < logits->cols; c++)
+        if (row[c] > row[best])
+            best = c;
+    return best;
+}
+
+const char *citation_class_name(const gnn_data_t *data, int64_t c, char room[32])
+{
+    if (gnn_data_class_names(data))
+        return gnn_data_class_names(data)[c];
+    snprintf(room, 32, "class %lld", (long long)c);
+    return room;
+}
+
+static double probability(const gnn_tensor_t *logits, int64_t i, int32_t class)
+{
+    const gnn_real_t *row = logits->data + i * logits->stride;
+    double sum = 0;
+    for (int64_t c = 0; c < logits->cols; c++)
+        sum += exp((double)row[c] - (double)row[class]);
+    return 1 / sum;
+}
+
+int write_predictions(const gnn_tensor_t *logits, const gnn_data_t *data, const char *path)
+{
+    int64_t *row = calloc((size_t)gnn_data_nodes(data), sizeof *row); /* of each node of the file */
+    FILE *file = row ? open_file(path, "w") : NULL;
+    int rc = file ? GNN_OK : row ? GNN_EIO : GNN_EMEMORY;
+    for (int64_t r = 0; rc == GNN_OK && r < gnn_data_nodes(data); r++)
+        row[gnn_data_order(data) ? gnn_data_order(data)[r] : r] = r;
+    if (file)
+        fprintf(file, "node,predicted,probability,label\n");
+    for (int64_t i = 0; rc == GNN_OK && i < gnn_data_nodes(data); i++) {
+        int32_t class = likeliest(logits, row[i]);
+        fprintf(file, "%lld,%d,%.6f,%d\n", (long long)i, class, probability(logits, row[i], class),
+                gnn_data_labels(data)[row[i]]);
+    }
+    free(row);
+    return file ? close_file(file, path, rc) : rc;
+}
+
+/* ---- the table of classes ---- */
+
+/* Places that a name takes: bytes of UTF-8 that begin a character. */
+static int places(const char *name)
+{
+    int n = 0;
+    for (; *name; name++)
+        n += ((unsigned char)*name & 0xc0) != 0x80;
+    return n;
+}
+
+static void print_row(FILE *file, int width, const char *name, const double values[3], int64_t support)
+{
+    fprintf(file, "%s%*s", name, width - places(name), "");
+    for (int k = 0; k < 3; k++)
+        if (isnan(values[k]))
+            fprintf(file, "  %9s", "-");
+        else
+            fprintf(file, "  %9.1f", 100 * values[k]);
+    fprintf(file, "  %7lld\n", (long long)support);
+}
+
+static void print_table(FILE *file, const gnn_data_t *data, const gnn_class_metrics_t *of)
+{
+    const char *const last = "mean of classes";
+    char room[32];
+    int width = places(last);
+    double sums[3] = {0}, counted = 0;
+    int64_t support = 0;
+    for (int64_t c = 0; c < gnn_data_classes(data); c++)
+        width = places(citation_class_name(data, c, room)) > width
+                    ? places(citation_class_name(data, c, room))
+                    : width;
+    fprintf(file, "%-*s  %9s  %9s  %9s  %7s\n", width, "class", "precision", "recall", "F1", "nodes");
+    for (int64_t c = 0; c < gnn_data_classes(data); c++) {
+        const double values[3] = {of[c].precision, of[c].recall, of[c].f1};
+        print_row(file, width, citation_class_name(data, c, room), values, of[c].support);
+        support += of[c].support;
+        counted += !isnan(of[c].f1);
+        for (int k = 0; k < 3; k++)
+            sums[k] += isnan(values[k]) ? 0 : values[k];
+    }
+    for (int k = 0; k < 3; k++)
+        sums[k] /= counted;
+    print_row(file, width, last, sums, support);
+}
+
+int print_classes(FILE *file, const gnn_tensor_t *logits, const gnn_data_t *data, int64_t split)
+{
+    gnn_class_metrics_t *of = calloc((size_t)gnn_data_classes(data), sizeof *of);
+    if (!of)
+        return GNN_EMEMORY;
+    int rc = gnn_metric_per_class(logits, gnn_data_labels(data),
+                                  gnn_data_mask(data, GNN_TEST, split), of, NULL);
+    if (rc == GNN_OK)
+        print_table(file, data, of);
+    free(of);
+    return rc;
+}
+
+/* ---- JSON ---- */
+
+static void print_settings(FILE *file, const options_t *o, const gnn_data_t *data)
+{
+    const recipe_t r = recipe_for(o, data);
+    fprintf(
+        file,
+        "\"model\": \"%s\", \"settings\": {\"hidden\": %lld, \"heads\": %lld, \"dropout\": %g, \"lr\": %g, \"weight_decay\": %g, ",
+        r.name, (long long)r.hidden, (long long)r.heads, r.dropout, r.lr, r.weight_decay);
+    if (o->diffusion.kind != DIFFUSION_NONE)
+        fprintf(file, "\"diffusion\": \"%s\", ", o->diffusion.kind == DIFFUSION_PPR ? "ppr" : "heat");
+    fprintf(file, "\"epochs\": %lld, \"patience\": %lld}, ", (long long)r.epochs,
+            (long long)r.patience);
+}
+
+void citation_print_json(FILE *file, const options_t *o, const gnn_data_t *data, const study_t *study)
+{
+    fprintf(file, "{\"version\": \"%s\", \"data\": {\"name\": ", GNN_VERSION);
+    program_json_string(file, gnn_data_name(data));
+    fprintf(file, ", \"nodes\": %lld, \"edges\": %lld, \"features\": %lld, \"classes\": %lld}, ",
+            (long long)gnn_data_nodes(data), (long long)gnn_graph_n_edges(gnn_data_graph(data)),
+            (long long)gnn_data_features(data), (long long)gnn_data_classes(data));
+    if (o->load) {
+        fprintf(file, "\"loaded\": ");
+        program_json_string(file, o->load);
+        fprintf(file, ", ");
+    } else {
+        print_settings(file, o, data);
+    }
+    fprintf(file, "\"metric\": \"%s\", \"runs\": [", metric_names[o->metric]);
+    for (int64_t k = 0; k < study->count; k++) {
+        const outcome_t *out = &study->outcomes[k];
+        fprintf(file, "%s{\"split\": %lld, ", k ? ", " : "", (long long)out->split);
+        if (!o->load)
+            fprintf(file,
+                    "\"seed\": %lld, \"epochs\": %lld, \"best_epoch\": %lld, \"seconds\": %.3f, ",
+                    (long long)out->seed, (long long)out->result.epochs,
+                    (long long)out->result.best_epoch, out->result.seconds);
+        program_json_number(file, "validation", out->validation);
+        fprintf(file, ", ");
+        program_json_number(file, "test", out->test);
+        fprintf(file, "}");
+    }
+    fprintf(file, "], ");
+    program_json_number(file, "mean", study->mean);
+    fprintf(file, ", ");
+    program_json_number(file, "deviation", study->deviation);
+    fprintf(file, "}\n");
+}

@@ -1,0 +1,138 @@
+/* Trains a network with several seeds on one or several splits, with checkpoints. */
+#include "citation.h"
+#include "program.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int train_one(gnn_model_t *model, watcher_t *w, outcome_t *out, gnn_context_t *context,
+                     gnn_data_t *data, const char *checkpoint)
+{
+    const options_t *o = w->options;
+    const recipe_t r = recipe_for(o, data);
+    const gnn_parameter_group_t group = {
+        .prefix = r.group, .weight_decay = r.group_decay > 0 ? (gnn_real_t)r.group_decay : GNN_ZERO};
+    gnn_train_config_t config = {.epochs = r.epochs,
+                                 .patience = r.patience,
+                                 .watch = r.watch,
+                                 .metric = o->metric,
+                                 .split = out->split,
+                                 .lr = (gnn_real_t)r.lr,
+                                 .weight_decay = (gnn_real_t)r.weight_decay,
+                                 .stop = &program_stopped,
+                                 .callback = watch_epoch,
+                                 .user = w,
+                                 .checkpoint = checkpoint,
+                                 .resume = o->resume ? GNN_ON : GNN_OFF};
+    if (r.group) {
+        config.optimizer.groups = &group;
+        config.optimizer.n_groups = 1;
+    }
+    int rc = gnn_train(model, context, data, &config, &out->result);
+    if (w->terminal)
+        fprintf(stderr, "\r%110s\r", "");
+    if (rc == GNN_ESTOPPED)
+        fprintf(stderr, "split %lld, seed %lld stopped after %lld whole epochs%s%s\n",
+                (long long)out->split, (long long)out->seed, (long long)out->result.epochs,
+                checkpoint ? "; --resume goes on from " : "", checkpoint ? checkpoint : "");
+    GNN_TRY(rc);
+    GNN_TRY(gnn_evaluate(model, context, data, out->split, GNN_TEST, o->metric, &out->test));
+    out->validation = out->result.validation_metric;
+    fprintf(o->say,
+            "split %lld, seed %lld: validation %.1f, test %.1f (epoch %lld of %lld, %.1f s)\n",
+            (long long)out->split, (long long)out->seed, 100 * out->validation, 100 * out->test,
+            (long long)out->result.best_epoch, (long long)out->result.epochs, out->result.seconds);
+    fflush(o->say);
+    return GNN_OK;
+}
+
+/* Builds, trains, and keeps model and history if none before was better. */
+static int run_one(study_t *s, const options_t *o, gnn_context_t *context, gnn_data_t *data,
+                   FILE *log, int64_t runs)
+{
+    outcome_t *out = &s->outcomes[s->count];
+    watcher_t w = {.options = o, .outcome = out, .log = log, .terminal = isatty(STDERR_FILENO)};
+    const recipe_t r = recipe_for(o, data);
+    gnn_model_t *model = NULL;
+    char name[4096];
+    snprintf(name, sizeof name, runs > 1 ? "%s.split%lld-seed%lld" : "%s",
+             o->checkpoint ? o->checkpoint : "", (long long)out->split, (long long)out->seed);
+    if (o->checkpoint && !o->resume && !o->overwrite && access(name, F_OK) == 0) {
+        fprintf(stderr,
+                "--checkpoint: %s holds a training; --resume goes on, --overwrite starts anew\n",
+                name);
+        return PROGRAM_REFUSED;
+    }
+    gnn_context_set_seed(context, (uint64_t)out->seed);
+    int rc = r.build(&model, context, &r, data);
+    if (rc == GNN_OK)
+        rc = train_one(model, &w, out, context, data, o->checkpoint ? name : NULL);
+    if (rc == GNN_OK && (!s->model || out->validation > s->outcomes[s->best].validation)) {
+        gnn_model_t *model_before = s->model;
+        history_t history_before = s->history;
+        s->best = s->count;
+        s->model = model;
+        s->history = w.history;
+        model = model_before;
+        w.history = history_before;
+    }
+    s->count += rc == GNN_OK;
+    gnn_model_free(model);
+    free_history(&w.history);
+    return rc;
+}
+
+static void summarise(study_t *s)
+{
+    double squares = 0, n = (double)s->count;
+    for (int64_t k = 0; k < s->count; k++)
+        s->mean += s->outcomes[k].test / n;
+    for (int64_t k = 0; k < s->count; k++)
+        squares += (s->outcomes[k].test - s->mean) * (s->outcomes[k].test - s->mean);
+    s->deviation = s->count > 1 ? sqrt(squares / (n - 1)) : 0;
+}
+
+int citation_study_train(study_t *study, const options_t *o, gnn_context_t *context, gnn_data_t *data)
+{
+    int64_t splits = o->splits < 0 ? gnn_data_splits(data) : o->splits, first = splits ? 0 : o->split;
+    int64_t runs = (splits ? splits : 1) * o->seeds;
+    FILE *log = NULL;
+    study->outcomes = calloc((size_t)runs, sizeof *study->outcomes);
+    int rc = study->outcomes ? open_log(&log, o) : GNN_EMEMORY;
+    for (int64_t k = 0; k < runs && rc == GNN_OK; k++) {
+        study->outcomes[k].split = first + k / o->seeds;
+        study->outcomes[k].seed = k % o->seeds;
+        rc = run_one(study, o, context, data, log, runs);
+    }
+    if (log)
+        rc = close_file(log, o->log, rc);
+    summarise(study);
+    return rc;
+}
+
+int citation_study_load(study_t *study, const options_t *o, gnn_context_t *context, gnn_data_t *data)
+{
+    study->outcomes = calloc(1, sizeof *study->outcomes);
+    if (!study->outcomes)
+        return GNN_EMEMORY;
+    GNN_TRY(gnn_model_load(&study->model, context, o->load));
+    if (gnn_model_graph_count(study->model) > 0)
+        GNN_TRY(gnn_model_prepare(study->model, 0, gnn_data_graph(data), GNN_OFF));
+    outcome_t *out = study->outcomes;
+    out->split = o->split;
+    GNN_TRY(gnn_evaluate(study->model, context, data, o->split, GNN_VALIDATION, o->metric,
+                         &out->validation));
+    GNN_TRY(gnn_evaluate(study->model, context, data, o->split, GNN_TEST, o->metric, &out->test));
+    study->count = 1;
+    summarise(study);
+    return GNN_OK;
+}
+
+void citation_study_free(study_t *study)
+{
+    free(study->outcomes);
+    gnn_model_free(study->model);
+    free_history(&study->history);
+}

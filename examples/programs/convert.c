@@ -1,0 +1,130 @@
+/* Turns a data set of any form that libgnn reads into one .npz, and says what it holds:
+ *
+ *     convert cora.cites cora.npz
+ *     convert ogbn_arxiv arxiv.npz --standardise
+ *     convert links.edges set.npz --features x.csv --labels y.csv
+ *     convert graph.graphml
+ *
+ * Without a second path it only says what there is. */
+#include "options.h"
+#include "program.h"
+
+#include <gnn/gnn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { CLASSES_SHOWN = 100 };
+
+typedef struct options {
+    const char *in, *out, *features, *labels;
+    int normalise, standardise;
+} options_t;
+
+/* OUT is a file of its own: "convert cora.content cora.cites" means two inputs, and would write
+ * over the second. */
+static int may_write(const options_t *o)
+{
+    struct stat in, out;
+    const char *ending = o->out ? strrchr(o->out, '.') : NULL;
+    if (!o->out)
+        return 1;
+    if (!ending || strcmp(ending, ".npz") != 0) {
+        fprintf(stderr, "convert: %s is to be written: a name that ends in .npz is expected\n",
+                o->out);
+        return 0;
+    }
+    if (stat(o->in, &in) != 0 || stat(o->out, &out) != 0 || in.st_dev != out.st_dev ||
+        in.st_ino != out.st_ino)
+        return 1;
+    fprintf(stderr, "convert: %s is read and cannot be written as well\n", o->out);
+    return 0;
+}
+
+static int read_options(options_t *o, int argc, char **argv, int *status)
+{
+    const char *paths[2] = {NULL, NULL};
+    const option_t rows[] = {
+        TEXT("features", &o->features, "a row of numbers for each node", "FILE.csv"),
+        TEXT("labels", &o->labels, "a class for each node", "FILE.csv"),
+        FLAG("row-normalise", &o->normalise, "divides each row of features by its sum"),
+        FLAG("standardise", &o->standardise,
+             "mean 0 and deviation 1 for each feature, measured on the training nodes of the first split"),
+    };
+    const program_t program = {
+        .name = "convert",
+        .usage = "IN [OUT.npz] [OPTION]...",
+        .notes =
+            "IN: .npz, LINQS' NAME.content or NAME.cites, OGB's folder, an edge list, GraphML\n"
+            "and what else igraph reads (docs/formats.md). Without OUT.npz the program only says what there is.",
+        .options = rows,
+        .n_options = (int)(sizeof rows / sizeof *rows),
+        .operands = paths,
+        .n_operands = 2};
+    if (!options_read(&program, argc, argv, status))
+        return 0;
+    o->in = paths[0];
+    o->out = paths[1];
+    *status = 2;
+    if (!o->in)
+        fprintf(stderr, "convert: the path of a data set is expected; --help lists the forms\n");
+    return o->in && may_write(o) && program_can_write("convert", o->out);
+}
+
+static int labelled(const gnn_data_t *data)
+{
+    for (int64_t i = 0; i < gnn_data_nodes(data); i++)
+        if (gnn_data_labels(data)[i] >= 0)
+            return 1;
+    return 0;
+}
+
+/* What the library would refuse too, in words that name this program's options. */
+static int check(const options_t *o, const gnn_data_t *data)
+{
+    const char *why = NULL;
+    if (o->standardise && gnn_data_sparse(data))
+        why = "--standardise: sparse features would not stay so; --row-normalise keeps them";
+    else if (o->out && !labelled(data))
+        why = "no node has a label, and a data set needs some: --labels FILE.csv brings them";
+    if (why)
+        fprintf(stderr, "convert: %s\n", why);
+    return why ? PROGRAM_REFUSED : GNN_OK;
+}
+
+static int convert(const options_t *o, gnn_data_t **data)
+{
+    char text[512];
+    GNN_TRY(gnn_data_open(data, o->in));
+    if (o->features || o->labels)
+        GNN_TRY(gnn_data_add_csv(*data, o->features, o->labels));
+    GNN_TRY(check(o, *data));
+    if (o->normalise)
+        GNN_TRY(gnn_data_row_normalise(*data));
+    if (o->standardise)
+        GNN_TRY(gnn_data_standardise(*data, 0));
+    gnn_data_describe(*data, text, sizeof text);
+    puts(text);
+    for (int64_t c = 0;
+         gnn_data_class_names(*data) && c < gnn_data_classes(*data) && c < CLASSES_SHOWN; c++)
+        printf("class %lld: %s\n", (long long)c, gnn_data_class_names(*data)[c]);
+    if (!o->out)
+        return GNN_OK;
+    GNN_TRY(gnn_data_save(*data, o->out));
+    printf("written: %s\n", o->out);
+    return GNN_OK;
+}
+
+int convert_main(int count, char **arguments)
+{
+    options_t options = {0};
+    gnn_data_t *data = NULL;
+    int status;
+    if (!read_options(&options, count, arguments, &status))
+        return status;
+    int rc = convert(&options, &data);
+    program_fails("convert", rc);
+    gnn_data_free(data);
+    return program_ends("convert", rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE);
+}

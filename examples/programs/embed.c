@@ -1,0 +1,402 @@
+/* Sentences to vectors, by a pretrained model: written as .npy or .npz, drawn as a map of their
+ * similarities, or ranked against a query.
+ *
+ *     sh examples/fetch-minilm.sh
+ *     embed --input sentences.txt --output vectors.npy
+ *     embed --input sentences.txt --query "a song about winter" --top 3 [--rerank FOLDER]
+ *     embed --input sentences.txt --heatmap similar.svg
+ */
+#include "options.h"
+#include "program.h"
+
+#include <errno.h>
+#include <gnn/gnn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct {
+    const char *model, *input, *output, *query, *heatmap, *prompt, *query_prompt, *rerank;
+    int64_t top, threads;
+    int json, precision;
+} options_t;
+
+/* The lines of a file, which lie one behind another in `text`. */
+typedef struct {
+    char *text;
+    const char **at;
+    int64_t count, words;
+} lines_t;
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- lines ---- */
+
+static char *read_all(FILE *file, size_t *size)
+{
+    size_t room = 1 << 16;
+    char *text = malloc(room);
+    *size = 0;
+    for (size_t n = 1; text && n > 0; *size += n) {
+        if (room - *size < 2) {
+            char *more = realloc(text, room *= 2);
+            if (!more)
+                free(text);
+            text = more;
+        }
+        n = text ? fread(text + *size, 1, room - *size - 1, file) : 0;
+    }
+    if (text)
+        text[*size] = '\0';
+    return text;
+}
+
+/* Ends each line with a 0 where its end was, and counts words by the spaces before them. */
+static int part_lines(lines_t *lines, size_t size)
+{
+    int64_t count = 0;
+    for (size_t k = 0; k < size; k++)
+        count += lines->text[k] == '\n';
+    lines->at = calloc((size_t)count + 1, sizeof *lines->at);
+    if (!lines->at)
+        return GNN_EMEMORY;
+    for (char *at = lines->text, *end = lines->text + size; at < end;) {
+        char *stop = memchr(at, '\n', (size_t)(end - at));
+        stop = stop ? stop : end;
+        for (const char *c = at; c < stop; c++)
+            lines->words += *c > ' ' && (c == at || c[-1] <= ' ');
+        if (stop > at && stop[-1] == '\r')
+            stop[-1] = '\0';
+        *stop = '\0';
+        lines->at[lines->count++] = at;
+        at = stop + 1;
+    }
+    return GNN_OK;
+}
+
+/* The library knows nothing of this file: what is wrong is told here. */
+static int no_text(const char *path)
+{
+    fprintf(stderr, "embed: %s: %s\n", path, strerror(errno));
+    return GNN_ESTOPPED;
+}
+
+static int read_lines(lines_t *lines, const char *path)
+{
+    size_t size = 0;
+    const int is_standard = strcmp(path, "-") == 0;
+    FILE *file = is_standard ? stdin : fopen(path, "rb");
+    if (!file)
+        return no_text(path);
+    lines->text = read_all(file, &size);
+    const int failed = ferror(file);
+    if (!is_standard)
+        fclose(file);
+    if (failed)
+        return no_text(path);
+    return lines->text ? part_lines(lines, size) : GNN_EMEMORY;
+}
+
+/* ---- vectors ---- */
+
+/* Some hundred lines at a time, with a count on a terminal. */
+static int embed(const gnn_pretrained_t *p, gnn_context_t *context, const lines_t *lines,
+                 const gnn_tensor_t *out)
+{
+    enum { AT_ONCE = 512 };
+    const int terminal = isatty(STDERR_FILENO);
+    for (int64_t from = 0; from < lines->count; from += AT_ONCE) {
+        const int64_t n = lines->count - from < AT_ONCE ? lines->count - from : AT_ONCE;
+        const gnn_tensor_t rows = gnn_tensor(out->data + from * out->cols, n, out->cols);
+        GNN_TRY(gnn_pretrained_embed(p, context, &(gnn_texts_t){n, lines->at + from, NULL}, &rows));
+        if (terminal)
+            fprintf(stderr, "\r%lld of %lld lines", (long long)(from + n), (long long)lines->count);
+    }
+    if (terminal)
+        fprintf(stderr, "\r%40s\r", "");
+    return GNN_OK;
+}
+
+static int ends_in(const char *text, const char *ending)
+{
+    const size_t length = strlen(text), n = strlen(ending);
+    return length > n && strcmp(text + length - n, ending) == 0;
+}
+
+static int write_vectors(const char *path, const gnn_tensor_t *vectors)
+{
+    const gnn_array_t array = {.name = "embeddings",
+                               .dtype =
+                                   sizeof(gnn_real_t) == 4 ? GNN_DTYPE_FLOAT32 : GNN_DTYPE_FLOAT64,
+                               .ndim = 2,
+                               .shape = {vectors->rows, vectors->cols},
+                               .count = vectors->rows * vectors->cols,
+                               .data = vectors->data};
+    return ends_in(path, ".npy") ? gnn_npy_write(path, &array) : gnn_npz_write(path, 1, &array);
+}
+
+typedef struct {
+    double score;
+    int64_t line;
+} hit_t;
+
+static int by_score(const void *a, const void *b)
+{
+    const hit_t *x = a, *y = b;
+    return x->score < y->score ? 1 : x->score > y->score ? -1 : x->line < y->line ? -1 : 1;
+}
+
+static double cosine(const gnn_real_t *x, const gnn_real_t *y, int64_t width)
+{
+    double xy = 0, xx = 0, yy = 0;
+    for (int64_t c = 0; c < width; c++) {
+        xy += (double)x[c] * (double)y[c];
+        xx += (double)x[c] * (double)x[c];
+        yy += (double)y[c] * (double)y[c];
+    }
+    return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : 0;
+}
+
+static void print_hits(const hit_t *hits, int64_t count, const lines_t *lines)
+{
+    for (int64_t k = 0; k < count; k++)
+        printf("%7.4f  line %lld  %s\n", hits[k].score, (long long)hits[k].line + 1,
+               lines->at[hits[k].line]);
+}
+
+/* A model that reads query and line together, a cross-encoder, scores the best ones anew. */
+static int rerank(const options_t *o, gnn_context_t *context, const lines_t *lines, hit_t *hits,
+                  int64_t count)
+{
+    gnn_pretrained_t *p = NULL;
+    GNN_TRY(gnn_pretrained_open(&p, context, o->rerank));
+    const char **queries = calloc((size_t)count + 1, sizeof *queries);
+    const char **texts = calloc((size_t)count + 1, sizeof *texts);
+    gnn_tensor_t scores = gnn_tensor(calloc((size_t)count + 1, sizeof *scores.data), count, 1);
+    int rc = queries && texts && scores.data ? GNN_OK : GNN_EMEMORY;
+    for (int64_t k = 0; rc == GNN_OK && k < count; k++) {
+        queries[k] = o->query;
+        texts[k] = lines->at[hits[k].line];
+    }
+    if (rc == GNN_OK)
+        rc = gnn_pretrained_classify_pairs(p, context, &(gnn_texts_t){count, queries, NULL},
+                                           &(gnn_texts_t){count, texts, NULL}, &scores);
+    for (int64_t k = 0; rc == GNN_OK && k < count; k++)
+        hits[k].score = (double)scores.data[k];
+    if (rc == GNN_OK)
+        qsort(hits, (size_t)count, sizeof *hits, by_score);
+    free(scores.data);
+    free(texts);
+    free(queries);
+    gnn_pretrained_free(p);
+    return rc;
+}
+
+/* The lines that are nearest to the query, the nearest first. */
+static int rank(const options_t *o, gnn_pretrained_t *p, gnn_context_t *context,
+                const lines_t *lines, const gnn_tensor_t *vectors)
+{
+    gnn_real_t *query = calloc((size_t)vectors->cols, sizeof *query);
+    hit_t *hits = calloc((size_t)lines->count + 1, sizeof *hits);
+    const gnn_tensor_t row = gnn_tensor(query, 1, vectors->cols);
+    const int64_t shown = lines->count < o->top ? lines->count : o->top;
+    int rc = query && hits ? GNN_OK : GNN_EMEMORY;
+    if (rc == GNN_OK && o->query_prompt)
+        rc = gnn_pretrained_choose_prompt(p, o->query_prompt);
+    if (rc == GNN_OK)
+        rc = gnn_pretrained_embed(p, context, &(gnn_texts_t){1, (const char *[]){o->query}, NULL},
+                                  &row);
+    for (int64_t k = 0; rc == GNN_OK && k < lines->count; k++)
+        hits[k] = (hit_t){cosine(query, vectors->data + k * vectors->cols, vectors->cols), k};
+    if (rc == GNN_OK)
+        qsort(hits, (size_t)lines->count, sizeof *hits, by_score);
+    if (rc == GNN_OK && o->rerank)
+        rc = rerank(o, context, lines, hits, shown);
+    if (rc == GNN_OK)
+        print_hits(hits, shown, lines);
+    free(hits);
+    free(query);
+    return rc;
+}
+
+/* The cosine of each pair of lines; a line that is long is cut in the picture. */
+static int draw_cosines(FILE *file, const options_t *o, const lines_t *lines,
+                        const gnn_tensor_t *vectors)
+{
+    const int64_t n = lines->count;
+    char subtitle[200];
+    gnn_tensor_t cells = gnn_tensor(calloc((size_t)(n * n) + 1, sizeof *cells.data), n, n);
+    if (!cells.data)
+        return GNN_EMEMORY;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i; j < n; j++)
+            cells.data[i * n + j] = cells.data[j * n + i] = (gnn_real_t)cosine(
+                vectors->data + i * vectors->cols, vectors->data + j * vectors->cols, vectors->cols);
+    snprintf(subtitle, sizeof subtitle, "cosines of %lld lines of %.150s", (long long)n, o->input);
+    const int rc = gnn_svg_heatmap(file, &(gnn_heatmap_t){.values = cells,
+                                                          .row_labels = lines->at,
+                                                          .col_labels = lines->at,
+                                                          .title = "Which lines are alike",
+                                                          .subtitle = subtitle,
+                                                          .mark_row = -1,
+                                                          .mark_col = -1});
+    free(cells.data);
+    return rc;
+}
+
+static int write_heatmap(const options_t *o, const lines_t *lines, const gnn_tensor_t *vectors)
+{
+    enum { MOST_LINES = 1000 };
+    if (lines->count > MOST_LINES) {
+        fprintf(stderr, "embed: --heatmap: %lld lines, a picture has at most %d\n",
+                (long long)lines->count, MOST_LINES);
+        return GNN_ESTOPPED;
+    }
+    FILE *file = fopen(o->heatmap, "w");
+    if (!file)
+        return no_text(o->heatmap);
+    const int rc = draw_cosines(file, o, lines, vectors);
+    return fclose(file) != 0 && rc == GNN_OK ? no_text(o->heatmap) : rc;
+}
+
+/* ---- the whole ---- */
+
+static void say(const options_t *o, const gnn_pretrained_t *p, const lines_t *lines, int64_t width,
+                double opened, double took)
+{
+    if (o->json)
+        printf("{\"architecture\": \"%s\", \"lines\": %lld, \"words\": %lld, \"width\": %lld, "
+               "\"seconds_to_open\": %.3f, \"seconds\": %.3f}\n",
+               gnn_pretrained_architecture(p), (long long)lines->count, (long long)lines->words,
+               (long long)width, opened, took);
+    else
+        fprintf(stderr,
+                "%s: %lld lines to vectors of %lld in %.2f s, %.0f words a second; "
+                "opened in %.2f s\n",
+                gnn_pretrained_architecture(p), (long long)lines->count, (long long)width, took,
+                took > 0 ? (double)lines->words / took : 0, opened);
+}
+
+static int run(const options_t *o, gnn_context_t *context, gnn_pretrained_t **p, lines_t *lines)
+{
+    const double start = seconds();
+    GNN_TRY(gnn_pretrained_open_with(p, context, o->model,
+                                     &(gnn_pretrained_config_t){.keep_packed = GNN_ON}));
+    const double opened = seconds() - start;
+    const int64_t width = gnn_pretrained_embedding_width(*p);
+    if (width < 0) {
+        fprintf(stderr, "embed: %s does not say how sentences become vectors (modules.json)\n",
+                o->model);
+        return GNN_ESTOPPED;
+    }
+    if (o->prompt)
+        GNN_TRY(gnn_pretrained_choose_prompt(*p, o->prompt));
+    GNN_TRY(read_lines(lines, o->input));
+    gnn_tensor_t vectors = gnn_tensor(
+        calloc((size_t)(lines->count * width) + 1, sizeof *vectors.data), lines->count, width);
+    const double began = seconds();
+    int rc = vectors.data ? embed(*p, context, lines, &vectors) : GNN_EMEMORY;
+    if (rc == GNN_OK)
+        say(o, *p, lines, width, opened, seconds() - began);
+    if (rc == GNN_OK && o->output)
+        rc = write_vectors(o->output, &vectors);
+    if (rc == GNN_OK && o->heatmap)
+        rc = write_heatmap(o, lines, &vectors);
+    if (rc == GNN_OK && o->query)
+        rc = rank(o, *p, context, lines, &vectors);
+    free(vectors.data);
+    return rc;
+}
+
+static int read_options(options_t *o, int argc, char **argv, int *status)
+{
+    const option_t rows[] = {
+        TEXT("model", &o->model, "a folder of sentence-transformers", "FOLDER"),
+        TEXT("input", &o->input, "a sentence in each line; - is standard input", "FILE"),
+        OUTPUT("output", &o->output,
+               "the vectors, a row a line; in .npz they are called embeddings", "FILE.npy|FILE.npz"),
+        OUTPUT("heatmap", &o->heatmap, "how alike the lines are: the cosine of each pair", "FILE.svg"),
+        TEXT("query", &o->query, "ranks the lines by their cosine with this sentence", "\"...\""),
+        TEXT("prompt", &o->prompt, "the folder's prompt of this name stands before each line", "NAME"),
+        TEXT("query-prompt", &o->query_prompt, "another one before the query [that of --prompt]",
+             "NAME"),
+        TEXT("rerank", &o->rerank,
+             "a cross-encoder, which orders the --top lines anew by query and line together",
+             "FOLDER"),
+        CHOICE("precision", &o->precision, "of products (gnn/context.h)", "highest|high|medium"),
+        WHOLE("top", &o->top, "so many lines of the ranking", 1, 1000000000),
+        FLAG("json", &o->json, "counts and seconds as one JSON object on standard output"),
+        WHOLE("threads", &o->threads, "0: all processors that the process may use [0]", 0, 1024),
+    };
+    const program_t program = {
+        .name = "embed",
+        .usage = "[OPTION]...",
+        .notes = "sh examples/fetch-minilm.sh fetches the model that is used where --model is "
+                 "not given.",
+        .options = rows,
+        .n_options = (int)(sizeof rows / sizeof *rows)};
+    if (!options_read(&program, argc, argv, status))
+        return 0;
+    if (o->output && !ends_in(o->output, ".npy") && !ends_in(o->output, ".npz"))
+        fprintf(stderr, "embed: --output %s: a name that ends in .npy or .npz is expected\n",
+                o->output);
+    else if (o->heatmap && !ends_in(o->heatmap, ".svg"))
+        fprintf(stderr, "embed: --heatmap %s: a name that ends in .svg is expected\n", o->heatmap);
+    else if (!o->output && !o->query && !o->heatmap && !o->json)
+        fputs("embed: nothing would come of the vectors: give --output FILE.npy, --heatmap "
+              "FILE.svg or --query \"...\"\n",
+              stderr);
+    else
+        return 1;
+    *status = 2;
+    return 0;
+}
+
+/* Where fetch-minilm.sh puts the model. */
+static const char *usual_folder(void)
+{
+    static char folder[4096];
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    snprintf(folder, sizeof folder, "%s%s/gnn/all-MiniLM-L6-v2",
+             cache  ? cache
+             : home ? home
+                    : "",
+             cache ? "" : "/.cache");
+    return folder;
+}
+
+int embed_main(int argc, char **argv)
+{
+    options_t options = {.model = usual_folder(), .input = "-", .top = 10};
+    gnn_context_t *context = NULL;
+    gnn_pretrained_t *pretrained = NULL;
+    lines_t lines = {0};
+    int status;
+    if (!read_options(&options, argc, argv, &status))
+        return status;
+    static const gnn_precision_t levels[] = {GNN_PRECISION_HIGHEST, GNN_PRECISION_HIGH,
+                                             GNN_PRECISION_MEDIUM};
+    int rc =
+        gnn_context_new(&context, &(gnn_context_config_t){.threads = (int)options.threads,
+                                                          .precision = levels[options.precision]});
+    if (rc == GNN_OK)
+        rc = run(&options, context, &pretrained, &lines);
+    if (rc == GNN_OK)
+        rc = gnn_profile_write(context, stderr);
+    if (rc != GNN_OK && rc != GNN_ESTOPPED)
+        fprintf(stderr, "embed: %s%s%s\n", gnn_error_string(rc), *gnn_error_message() ? ": " : "",
+                gnn_error_message());
+    free(lines.at);
+    free(lines.text);
+    gnn_pretrained_free(pretrained);
+    gnn_context_free(context);
+    return program_ends("embed", rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE);
+}

@@ -1,0 +1,271 @@
+/* A pretrained encoder learns classes of sentences: it is trained on lines with labels, tested, and
+ * saved as a folder that opens like any other.
+ *
+ *     finetune --model all-MiniLM-L6-v2 --data stsa.binary.train --dev stsa.binary.dev \
+ *              --test stsa.binary.test --save sst2-minilm
+ */
+#include "options.h"
+#include "program.h"
+
+#include <gnn/gnn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct {
+    const char *folder, *data, *dev, *test, *save;
+    int64_t epochs, sentences, accumulate, frozen, max_length, seed, threads, limit;
+    double lr, weight_decay, warmup, decay, dropout;
+    int first, json;
+} options_t;
+
+/* Everything that a run has open. */
+typedef struct {
+    const options_t *o;
+    gnn_context_t *context;
+    gnn_pretrained_t *p;
+    gnn_vocabulary_t *labels;
+    gnn_corpus_t *train, *dev, *test;
+    gnn_text_source_t *source;
+    int64_t steps; /* of an epoch */
+    double accuracy;
+    gnn_train_result_t result;
+} run_t;
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- texts ---- */
+
+static gnn_labelled_texts_t texts_of(const gnn_corpus_t *c, int64_t limit)
+{
+    return (gnn_labelled_texts_t){
+        {limit == 0 || c->count < limit ? c->count : limit, c->sentences, NULL}, c->labels};
+}
+
+/* The training file says which classes there are; other files may have no others. */
+static int read_texts(run_t *r)
+{
+    GNN_TRY(gnn_corpus_read(&r->train, r->o->data, NULL));
+    GNN_TRY(gnn_vocabulary_new(&r->labels, r->train, 1));
+    if (r->o->dev)
+        GNN_TRY(gnn_corpus_read(&r->dev, r->o->dev, r->labels));
+    return r->o->test ? gnn_corpus_read(&r->test, r->o->test, r->labels) : GNN_OK;
+}
+
+/* ---- training ---- */
+
+static int show_progress(void *user, const gnn_progress_t *now)
+{
+    const run_t *r = user;
+    fprintf(stderr, "epoch %lld of %lld: loss %.4f", (long long)now->epoch, (long long)now->epochs,
+            now->train_loss);
+    if (r->dev)
+        fprintf(stderr, ", dev accuracy %.2f%%%s", 100 * now->validation_metric,
+                now->improved ? " (the best so far)" : "");
+    fprintf(stderr, ", %.0f s\n", now->seconds);
+    return 0;
+}
+
+/* Counts the steps of an epoch on a terminal; else as the source itself. */
+static int get_batch(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
+{
+    const run_t *r = user;
+    const gnn_source_t *s = gnn_text_source(r->source);
+    if (part == GNN_TRAIN && isatty(STDERR_FILENO))
+        fprintf(stderr, "\repoch %lld: batch %lld of %lld%s", (long long)epoch,
+                (long long)index + 1, (long long)s->count[part],
+                index + 1 == s->count[part] ? "\r                                        \r" : "");
+    return s->get(s->user, part, epoch, index, batch);
+}
+
+static int train(run_t *r)
+{
+    const options_t *o = r->o;
+    const gnn_labelled_texts_t texts = texts_of(r->train, o->limit),
+                               dev = r->dev ? texts_of(r->dev, 0)
+                                            : (gnn_labelled_texts_t){.labels = NULL};
+    GNN_TRY(gnn_text_source_new(&r->source, r->p, &texts, r->dev ? &dev : NULL,
+                                &(gnn_text_source_config_t){.sentences = o->sentences,
+                                                            .max_length = o->max_length,
+                                                            .seed = (uint64_t)o->seed}));
+    gnn_source_t source = *gnn_text_source(r->source);
+    source.get = get_batch;
+    source.user = r;
+    r->steps = (source.count[GNN_TRAIN] + o->accumulate - 1) / o->accumulate;
+    const int64_t all = o->epochs * r->steps, warmup = (int64_t)ceil(o->warmup * (double)all);
+    gnn_train_config_t how = {
+        .epochs = o->epochs,
+        .optimizer = {.kind = GNN_ADAMW,
+                      .lr = (gnn_real_t)o->lr,
+                      .weight_decay = o->weight_decay > 0 ? (gnn_real_t)o->weight_decay : GNN_ZERO,
+                      .clip_norm = 1},
+        .schedule = {.kind = GNN_SCHEDULE_LINEAR, .warmup = warmup, .period = all - warmup},
+        .watch = r->dev ? GNN_WATCH_METRIC : GNN_WATCH_NONE,
+        .accumulate = o->accumulate,
+        .callback = show_progress,
+        .user = r,
+        .stop = &program_stopped};
+    GNN_TRY(gnn_pretrained_groups(r->p, o->decay, o->frozen, &how.optimizer.groups,
+                                  &how.optimizer.n_groups));
+    program_catch_interrupt();
+    const int rc =
+        gnn_train_batches(gnn_pretrained_model(r->p), r->context, &source, &how, &r->result);
+    program_let_interrupt();
+    return rc;
+}
+
+static int test(run_t *r)
+{
+    const gnn_labelled_texts_t texts = texts_of(r->test, 0);
+    const int64_t classes = gnn_pretrained_label_count(r->p);
+    gnn_real_t *numbers = calloc((size_t)(texts.texts.count * classes), sizeof *numbers);
+    const gnn_tensor_t logits = gnn_tensor(numbers, texts.texts.count, classes);
+    int rc = numbers ? gnn_pretrained_classify(r->p, r->context, &texts.texts, &logits) : GNN_EMEMORY;
+    if (rc == GNN_OK)
+        r->accuracy = gnn_metric_accuracy(&logits, texts.labels, NULL);
+    free(numbers);
+    return rc;
+}
+
+/* ---- the whole ---- */
+
+static void tell(const run_t *r, double took)
+{
+    struct rusage used;
+    const double all = (double)(r->result.epochs * r->steps);
+    getrusage(RUSAGE_SELF, &used);
+    if (r->o->json) {
+        printf("{\"architecture\": ");
+        program_json_string(stdout, gnn_pretrained_architecture(r->p));
+        printf(", \"classes\": %lld, \"sentences\": %lld, \"epochs\": %lld, \"best_epoch\": %lld, "
+               "\"steps\": %.0f, \"seed\": %lld, ",
+               (long long)gnn_pretrained_label_count(r->p),
+               (long long)texts_of(r->train, r->o->limit).texts.count, (long long)r->result.epochs,
+               (long long)r->result.best_epoch, all, (long long)r->o->seed);
+        program_json_number(stdout, "train_loss", r->result.train_loss);
+        printf(", ");
+        program_json_number(stdout, "dev_accuracy", r->dev ? r->result.validation_metric : NAN);
+        printf(", ");
+        program_json_number(stdout, "test_accuracy", r->accuracy);
+        printf(", \"seconds\": %.3f, \"training_seconds\": %.3f, \"peak_megabytes\": %.1f}\n", took,
+               r->result.seconds, (double)used.ru_maxrss / 1024);
+        return;
+    }
+    printf("%.0f steps in %.1f s, peak %.0f MB\n", all, r->result.seconds,
+           (double)used.ru_maxrss / 1024);
+    if (r->test)
+        printf("test accuracy %.2f over %lld sentences\n", 100 * r->accuracy,
+               (long long)r->test->count);
+}
+
+static int run(run_t *r)
+{
+    const double start = seconds();
+    const char *names[1000];
+    GNN_TRY(gnn_context_new(&r->context, &(gnn_context_config_t){.seed = (uint64_t)r->o->seed,
+                                                                 .threads = (int)r->o->threads}));
+    GNN_TRY(read_texts(r));
+    const int64_t classes = gnn_vocabulary_labels(r->labels);
+    for (int64_t k = 0; k < classes; k++)
+        names[k] = gnn_vocabulary_label(r->labels, k);
+    GNN_TRY(gnn_pretrained_open_classes(
+        &r->p, r->context, r->o->folder,
+        &(gnn_classes_config_t){.count = classes,
+                                .names = names,
+                                .first = r->o->first ? GNN_ON : GNN_OFF,
+                                .dropout = r->o->dropout > 0 ? (gnn_real_t)r->o->dropout : GNN_ZERO}));
+    r->accuracy = NAN;
+    const int trained = train(r);
+    if (trained == GNN_OK && r->test)
+        GNN_TRY(test(r));
+    if (r->o->save && (trained == GNN_OK || trained == GNN_ESTOPPED))
+        GNN_TRY(gnn_pretrained_save(r->p, r->o->save));
+    GNN_TRY(trained);
+    tell(r, seconds() - start);
+    return gnn_profile_write(r->context, stderr);
+}
+
+static int read_options(options_t *o, int argc, char **argv, int *status)
+{
+    const option_t rows[] = {
+        TEXT("model", &o->folder, "the pretrained encoder", "FOLDER"),
+        TEXT("data", &o->data,
+             "a class, a tab and a sentence in each line; or 0 or 1, a blank and a sentence", "FILE"),
+        TEXT("dev", &o->dev, "sentences that choose the best epoch [none: the last epoch is kept]",
+             "FILE"),
+        TEXT("test", &o->test, "sentences that the accuracy at the end is of", "FILE"),
+        TEXT("save", &o->save, "writes the model as a folder", "FOLDER"),
+        WHOLE("epochs", &o->epochs, "passes over the sentences", 1, 1000000),
+        WHOLE("batch", &o->sentences, "sentences of a batch", 1, 1000000),
+        WHOLE("accumulate", &o->accumulate, "batches whose gradients make one step", 1, 1000000),
+        REAL("lr", &o->lr, "highest learning rate of AdamW", 0, 1000),
+        REAL("warmup", &o->warmup, "share of the steps in which the rate rises; then it falls to 0",
+             0, 1),
+        REAL("decay", &o->decay, "each layer learns at so many times the rate of the one above",
+             0.01, 1),
+        WHOLE("frozen", &o->frozen,
+              "depths that stay as they are: 1 the embeddings, 2 the first layer, too, ... [0]", 0,
+              1000),
+        REAL("weight-decay", &o->weight_decay, "of AdamW", 0, 1000),
+        REAL("dropout", &o->dropout, "of a sentence's row before the classes", 0, 0.99),
+        CHOICE("pooling", &o->first,
+               "what stands for a sentence: the mean of its rows, or the first", "mean|first"),
+        WHOLE("max-length", &o->max_length, "tokens; longer sentences are cut", 2, 1000000),
+        WHOLE("limit", &o->limit, "trains on the first so many sentences alone; 0: all", 0, 1e18),
+        WHOLE("seed", &o->seed, "of the order of sentences and of dropout", 1, 1e18),
+        WHOLE("threads", &o->threads, "0: all processors that the process may use [0]", 0, 1024),
+        FLAG("json", &o->json, "one JSON object on standard output"),
+    };
+    const program_t program = {
+        .name = "finetune",
+        .usage = "--model FOLDER --data FILE [OPTION]...",
+        .notes =
+            "sh examples/fetch-minilm.sh fetches a small encoder and prints its folder. Ctrl-C ends after the\n"
+            "running step, writes the model (with --dev the best) and exits with 130.",
+        .options = rows,
+        .n_options = (int)(sizeof rows / sizeof *rows)};
+    if (!options_read(&program, argc, argv, status))
+        return 0;
+    *status = 2;
+    if (!o->folder)
+        fprintf(stderr, "finetune: --model is expected, the folder of a pretrained encoder\n");
+    else if (!o->data)
+        fprintf(stderr, "finetune: --data is expected\n");
+    return o->folder && o->data;
+}
+
+int finetune_main(int argc, char **argv)
+{
+    options_t options = {.epochs = 3,
+                         .sentences = 32,
+                         .accumulate = 1,
+                         .lr = 5e-5,
+                         .warmup = 0.1,
+                         .decay = 1,
+                         .weight_decay = 0.01,
+                         .dropout = 0.1,
+                         .max_length = 128,
+                         .seed = 1};
+    run_t r = {.o = &options};
+    int status;
+    if (!read_options(&options, argc, argv, &status))
+        return status;
+    const int rc = run(&r);
+    program_fails("finetune", rc);
+    gnn_text_source_free(r.source);
+    gnn_pretrained_free(r.p);
+    gnn_vocabulary_free(r.labels);
+    gnn_corpus_free(r.train);
+    gnn_corpus_free(r.dev);
+    gnn_corpus_free(r.test);
+    gnn_context_free(r.context);
+    return program_ends_with("finetune", rc);
+}

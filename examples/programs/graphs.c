@@ -1,0 +1,162 @@
+/* Classification of graphs: trains a network on the set's own split or on the folds of a
+ * cross-validation. `graphs --help` lists the options. */
+#include "graphs.h"
+#include "options.h"
+#include "program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 1000000000, DRAWN = 300 };
+
+static int open_set(const options_t *o, gnn_data_t **data)
+{
+    GNN_TRY(strcmp(o->data, "motifs") == 0 ? gnn_data_motifs(data, DRAWN, (uint64_t)o->seed)
+                                           : gnn_data_open(data, o->data));
+    if (!gnn_data_graph_labels(*data)) {
+        fprintf(stderr, "graphs: %s is no set of many graphs with classes\n", gnn_data_name(*data));
+        return PROGRAM_REFUSED;
+    }
+    fprintf(o->say, "%s: %lld graphs, %lld nodes, %lld messages, %lld features, %lld classes\n",
+            gnn_data_name(*data), (long long)gnn_data_graphs(*data),
+            (long long)gnn_data_nodes(*data), (long long)gnn_graph_n_pairs(gnn_data_graph(*data)),
+            (long long)gnn_data_features(*data), (long long)gnn_data_classes(*data));
+    fflush(o->say);
+    return o->degrees ? gnn_data_degree_features(*data, 0) : GNN_OK;
+}
+
+/* The set's split where it has one and none of the options of folds is given. */
+static int choose_split(options_t *o, const gnn_data_t *data)
+{
+    static const char *const of_folds[] = {"folds", "most-folds", "protocol", NULL};
+    const gnn_array_t *own = own_split(data);
+    if (options_gave("split") && o->split == SPLIT_OWN && options_idle("split own", of_folds))
+        return PROGRAM_REFUSED;
+    if (options_gave("split") && o->split == SPLIT_OWN && !own) {
+        fprintf(stderr, "graphs: %s has no split of its own\n", gnn_data_name(data));
+        return PROGRAM_REFUSED;
+    }
+    for (int k = 0; of_folds[k]; k++)
+        if (options_gave(of_folds[k]))
+            o->split = SPLIT_FOLDS;
+    if (!own)
+        o->split = SPLIT_FOLDS;
+    if (o->split == SPLIT_FOLDS)
+        return GNN_OK;
+    o->folds = 1;
+    o->protocol = PROTOCOL_HELD;
+    fprintf(o->say, "the set's %s\n", own->name);
+    return GNN_OK;
+}
+
+static int run(options_t *o, gnn_context_t *context, gnn_data_t **data, study_t *study)
+{
+    GNN_TRY(open_set(o, data));
+    GNN_TRY(choose_split(o, *data));
+    GNN_TRY(graphs_study_run(study, o, context, *data));
+    if (o->curve)
+        GNN_TRY(graphs_write_curve(o, *data, study));
+    if (o->json)
+        graphs_print_json(stdout, o, *data, study);
+    fprintf(o->say, "test accuracy %.1f", 100 * study->mean);
+    if (o->split == SPLIT_FOLDS)
+        fprintf(o->say, " +- %.1f over %lld folds", 100 * study->deviation, (long long)study->count);
+    if (o->split == SPLIT_OWN)
+        fprintf(o->say, " (epoch %lld, the best on validation graphs)\n",
+                (long long)study->folds[0].epoch);
+    else if (o->protocol == PROTOCOL_MEAN)
+        fprintf(o->say, " (epoch %lld, the best in their mean)\n", (long long)study->folds[0].epoch);
+    else
+        fprintf(o->say, " (each at the epoch that its held-out fold chose)\n");
+    fflush(stdout);
+    return GNN_OK;
+}
+
+static int read_options(options_t *o, int argc, char **argv, int *status)
+{
+    const option_t rows[] = {
+        HEADING("Data and network"),
+        TEXT("data", &o->data,
+             "a folder of TU Dortmund's collection or of OGB, a text of structure2vec "
+             "(docs/formats.md), or motifs: drawn graphs",
+             "PATH|motifs"),
+        FLAG("degrees", &o->degrees, "degrees as the nodes' features in place of the set's"),
+        TEXT("layer", &o->layer, "gin, or a preset of the library: gcn, sage, gat, transformer ...",
+             "NAME"),
+        TEXT("readout", &o->readout,
+             "an aggregator (sum, mean, max, std ...) or a block: attentional, set2set", "NAME"),
+        CHOICE("jump", &o->jump, "readouts of all layers are added, or that of the last alone",
+               "sum|last"),
+        WHOLE("layers", &o->layers, "hops", 1, 64),
+        WHOLE("hidden", &o->hidden, "width of the layers", 1, 65536),
+        WHOLE("heads", &o->heads, "heads of layers that attend", 1, 1024),
+        HEADING("Training"),
+        CHOICE("split", &o->split,
+               "own: the set's array split.NAME: training graphs are learned, validation graphs "
+               "choose the epoch, test graphs are reported; folds: a cross-validation, as for sets "
+               "that have no split",
+               "own|folds"),
+        CHOICE("protocol", &o->protocol,
+               "mean: the epoch that is best in the mean over folds (Xu et al. 2019); held-out: "
+               "each fold's by another fold",
+               "mean|held-out"),
+        WHOLE("folds", &o->folds, "of the cross-validation", 2, 1000),
+        WHOLE("most-folds", &o->most_folds, "runs the first N of them only; 0: all", 0, 1000),
+        WHOLE("epochs", &o->epochs, "of each fold", 1, MOST),
+        WHOLE("batch", &o->batch, "graphs of a batch", 1, MOST),
+        WHOLE("per-epoch", &o->per_epoch, "batches of an epoch; 0: each graph once", 0, MOST),
+        REAL("lr", &o->lr, "learning rate of Adam", 0, 1000),
+        WHOLE("period", &o->period, "halves the learning rate after so many epochs; 0: never", 0,
+              MOST),
+        REAL("dropout", &o->dropout, "rate of dropout on the scores", 0, 0.99),
+        REAL("weight-decay", &o->weight_decay, "added to gradients", 0, 1000),
+        WHOLE("seed", &o->seed, "of folds, weights and dropout", 0, MOST),
+        WHOLE("threads", &o->threads, "0: all processors that the process may use", 0, 1024),
+        HEADING("Results"),
+        FLAG("json", &o->json, "one JSON object on standard output, words on standard error"),
+        OUTPUT("log", &o->log, "losses and accuracy of each epoch of each fold", "FILE.csv"),
+        OUTPUT("curve", &o->curve, "mean accuracy over epochs", "FILE.svg"),
+        OUTPUT("save", &o->save, "the model of the first fold", "FILE"),
+    };
+    const program_t program = {
+        .name = "graphs",
+        .usage = "[OPTION]...",
+        .notes = "Ctrl-C ends after the running step and exits with 130; a second one exits at once.",
+        .options = rows,
+        .n_options = (int)(sizeof rows / sizeof *rows)};
+    return options_read(&program, argc, argv, status);
+}
+
+int graphs_main(int argc, char **argv)
+{
+    options_t options = {.data = "motifs",
+                         .layer = "gin",
+                         .readout = "sum",
+                         .layers = 4,
+                         .hidden = 32,
+                         .heads = 1,
+                         .folds = 10,
+                         .epochs = 60,
+                         .batch = 32,
+                         .period = 50,
+                         .lr = 0.01,
+                         .dropout = 0.5};
+    gnn_context_t *context = NULL;
+    gnn_data_t *data = NULL;
+    study_t study = {0};
+    int status;
+    if (!read_options(&options, argc, argv, &status))
+        return status;
+    options.say = options.json ? stderr : stdout;
+    program_catch_interrupt();
+    int rc = gnn_context_new(&context, &(gnn_context_config_t){.threads = (int)options.threads});
+    if (rc == GNN_OK)
+        rc = run(&options, context, &data, &study);
+    program_fails("graphs", rc);
+    if (rc == GNN_OK)
+        rc = gnn_profile_write(context, stderr);
+    graphs_study_free(&study);
+    gnn_data_free(data);
+    gnn_context_free(context);
+    return program_ends_with("graphs", rc);
+}

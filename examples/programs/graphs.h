@@ -1,0 +1,57 @@
+/* What the files of graphs share: graphs.c (options), graphs_model.c (the network), graphs_train.c
+ * (folds) and graphs_report.c (words, JSON, pictures). */
+#ifndef GRAPHS_H
+#define GRAPHS_H
+
+#include <gnn/gnn.h>
+#include <stdio.h>
+
+/* Which epoch's figure counts: the one that is best in the mean over folds (Xu et al. 2019), or
+ * that which is best on graphs that are held out of training and test. */
+typedef enum { PROTOCOL_MEAN, PROTOCOL_HELD } protocol_t;
+typedef enum { JUMP_SUM, JUMP_LAST } jump_t;
+/* Which graphs are learned and which are judged: what the set says, or the folds of a
+ * cross-validation. */
+typedef enum { SPLIT_OWN, SPLIT_FOLDS } split_t;
+
+typedef struct {
+    const char *data, *layer, *readout, *log, *curve, *save;
+    int jump, protocol, split; /* jump_t, protocol_t, split_t */
+    int64_t layers, hidden, heads, folds, most_folds, epochs, batch, per_epoch, period, seed, threads;
+    double dropout, lr, weight_decay;
+    int json, degrees;
+    FILE *say;
+} options_t;
+
+/* The network: the features' product, `layers` hops, a readout of each. NULL layers and readouts
+ * that there are none of give GNN_ENOTFOUND. */
+int graphs_build_model(gnn_model_t **model, gnn_context_t *context, const options_t *options,
+                       const gnn_data_t *data);
+
+/* One fold: validation figures of its epochs, and of the epoch that counts. */
+typedef struct {
+    /* (epochs) accuracy on validation graphs, which are the test's in PROTOCOL_MEAN */
+    double *curve;
+    double test, seconds;
+    int64_t epoch; /* whose figure `test` is, from 1 */
+} fold_t;
+
+typedef struct {
+    fold_t *folds;
+    int64_t count, epochs;
+    double *mean_curve, *index; /* (epochs) over folds; 1, 2, ... */
+    double mean, deviation;     /* of the test figures; over folds, with n in the denominator */
+} study_t;
+
+/* The part of each graph as the set's first array split.NAME has it; NULL if there is none. */
+const gnn_array_t *own_split(const gnn_data_t *data);
+/* With SPLIT_OWN: one training on the set's split, the epoch chosen by its validation graphs. */
+int graphs_study_run(study_t *study, const options_t *options, gnn_context_t *context,
+                     gnn_data_t *data);
+void graphs_study_free(study_t *study);
+
+void graphs_print_json(FILE *file, const options_t *options, const gnn_data_t *data,
+                       const study_t *study);
+int graphs_write_curve(const options_t *options, const gnn_data_t *data, const study_t *study);
+
+#endif

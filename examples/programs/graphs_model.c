@@ -1,0 +1,148 @@
+/* The network of graphs: hops over the graphs of a batch, which lie in slot 0, and readouts over
+ * slot 1, from nodes to one row a graph. */
+#include "graphs.h"
+
+#include <string.h>
+
+/* What is built, and of what. */
+typedef struct {
+    gnn_steps_t *steps;
+    const options_t *options;
+    int64_t classes;
+} builder_t;
+
+static void add(const builder_t *b, gnn_step_t step)
+{
+    gnn_steps_add(b->steps, &step);
+}
+
+static void add_linear(const builder_t *b, const char *name, const char *input, int64_t out,
+                       gnn_flag_t bias)
+{
+    add(b, (gnn_step_t){.kind = GNN_STEP_LINEAR,
+                        .name = name,
+                        .input = input,
+                        .in = b->options->hidden,
+                        .out = out,
+                        .bias = bias});
+}
+
+static void add_norm(const builder_t *b, const char *name)
+{
+    add(b, (gnn_step_t){.kind = GNN_STEP_NORM, .in = b->options->hidden, .norm = GNN_NORM_BATCH});
+    add(b, (gnn_step_t){.kind = GNN_STEP_ACTIVATION, .name = name, .activation = GNN_RELU});
+}
+
+/* GIN-0 with batch norm inside its mlp and behind it: the first product stands before the hop,
+ * which is linear. */
+static void add_gin(const builder_t *b, int64_t k, const char *name, const char *input)
+{
+    char hop[32];
+    const int64_t width = b->options->hidden;
+    snprintf(hop, sizeof hop, "hop.%lld", (long long)k);
+    add(b, (gnn_step_t){.name = hop,
+                        .input = input,
+                        .layer = {.in = width,
+                                  .out = width,
+                                  .message = &gnn_message_linear,
+                                  .aggregator = &gnn_aggregator_sum,
+                                  .update = GNN_UPDATE_NONE,
+                                  .self_loops = GNN_ON}});
+    add_norm(b, NULL);
+    add_linear(b, NULL, NULL, width, GNN_ON);
+    add_norm(b, name);
+}
+
+static void add_preset(const builder_t *b, const char *name, const char *input)
+{
+    const options_t *o = b->options;
+    const gnn_preset_t preset = gnn_preset_find(o->layer);
+    const int transformer = preset == GNN_PRESET_TRANSFORMER;
+    add(b, (gnn_step_t){.input = input,
+                        .layer = {.preset = preset,
+                                  .in = o->hidden,
+                                  .out = transformer ? o->hidden : o->hidden / o->heads,
+                                  .heads = o->heads,
+                                  .feed_forward = transformer ? 2 * o->hidden : 0}});
+    add_norm(b, name);
+}
+
+/* A row a graph of the nodes' rows `input`. */
+static void add_readout(const builder_t *b, const char *name, const char *input)
+{
+    const options_t *o = b->options;
+    const gnn_aggregator_t *aggregator = gnn_aggregator_find(o->readout);
+    if (aggregator)
+        add(b, (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
+                            .name = name,
+                            .input = input,
+                            .graph = 1,
+                            .layer = {.in = o->hidden, .aggregator = aggregator}});
+    else
+        gnn_steps_block(b->steps, o->readout,
+                        &(gnn_block_t){.name = name,
+                                       .input = input,
+                                       .graph = 1,
+                                       .width = o->hidden,
+                                       .heads = 4,
+                                       .rows = 1,
+                                       .hops = 3});
+}
+
+/* Logits from the rows of layer k, added to those of the layers before. */
+static void add_score(const builder_t *b, int64_t k, int64_t first, const char *input)
+{
+    char readout[32], score[32], sum[32], before[32];
+    snprintf(readout, sizeof readout, "readout.%lld", (long long)k);
+    snprintf(score, sizeof score, "score.%lld", (long long)k);
+    snprintf(sum, sizeof sum, "sum.%lld", (long long)k);
+    snprintf(before, sizeof before, k - 1 == first ? "drop.%lld" : "sum.%lld", (long long)(k - 1));
+    add_readout(b, readout, input);
+    add(b, (gnn_step_t){.kind = GNN_STEP_LINEAR,
+                        .name = score,
+                        .input = readout,
+                        .in = strcmp(b->options->readout, "set2set") == 0 ? 2 * b->options->hidden
+                                                                          : b->options->hidden,
+                        .out = b->classes});
+    snprintf(score, sizeof score, "drop.%lld", (long long)k);
+    add(b, (gnn_step_t){
+               .kind = GNN_STEP_DROPOUT, .name = score, .rate = (gnn_real_t)b->options->dropout});
+    if (k > first)
+        add(b, (gnn_step_t){.kind = GNN_STEP_ADD, .name = sum, .second = before});
+}
+
+static void add_steps(const builder_t *b, int64_t features)
+{
+    const options_t *o = b->options;
+    const int64_t first = o->jump == JUMP_LAST ? o->layers : 0;
+    char name[32], before[32] = "rows.0";
+    add(b, (gnn_step_t){.kind = GNN_STEP_LINEAR,
+                        .name = before,
+                        .input = "x",
+                        .in = features,
+                        .out = o->hidden,
+                        .bias = GNN_OFF});
+    for (int64_t k = 1; k <= o->layers; k++) {
+        snprintf(name, sizeof name, "rows.%lld", (long long)k);
+        if (strcmp(o->layer, "gin") == 0)
+            add_gin(b, k, name, before);
+        else
+            add_preset(b, name, before);
+        memcpy(before, name, sizeof name);
+    }
+    for (int64_t k = first; k <= o->layers; k++) {
+        snprintf(name, sizeof name, "rows.%lld", (long long)k);
+        add_score(b, k, first, name);
+    }
+}
+
+int graphs_build_model(gnn_model_t **model, gnn_context_t *context, const options_t *o,
+                       const gnn_data_t *data)
+{
+    builder_t b = {.options = o, .classes = gnn_data_classes(data)};
+    GNN_TRY(gnn_steps_new(&b.steps));
+    add_steps(&b, gnn_data_features(data));
+    int rc = gnn_model_build(model, context, b.steps);
+    gnn_steps_free(b.steps);
+    return rc;
+}

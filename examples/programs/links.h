@@ -1,0 +1,63 @@
+/* What the files of links share: links.c (options), links_model.c (encoder and decoder),
+ * links_train.c (trainings over seeds) and links_report.c (JSON, CSV, the curve). */
+#ifndef LINKS_H
+#define LINKS_H
+
+#include <gnn/gnn.h>
+#include <stdio.h>
+
+typedef enum { FEATURES_AUTO, FEATURES_RAW, FEATURES_ROWS } features_t;
+typedef enum { WATCH_AUC, WATCH_AP, WATCH_LOSS, WATCH_LAST } watching_t;
+
+typedef struct {
+    const char *data, *layer, *save, *load, *log, *curve, *predict;
+    int decoder, features, watch; /* a number of decoders; features_t, watching_t */
+    int64_t layers, hidden, out, heads, epochs, patience, batch, drawn, seeds, seed, threads;
+    double dropout, lr, weight_decay, validation_share, test_share;
+    int directed, json;
+    FILE *say; /* where words go: stdout, or stderr if JSON goes there */
+} options_t;
+
+/* Blocks without their "link_", parted by "|". */
+#define DECODERS "dot|bilinear|distance|product|mlp"
+extern const char *const decoders[5];
+
+/* `layers` hops of a preset, then a decoder over pairs. */
+int links_build_model(gnn_model_t **model, gnn_context_t *context, const options_t *options,
+                      const gnn_data_t *data);
+
+/* One training: what its validation links chose, and how the test's are told. */
+typedef struct {
+    int64_t seed, epoch, epochs;
+    double validation, seconds;
+    gnn_link_metrics_t test;
+} outcome_t;
+
+/* Losses and validation figure of each epoch of one training. */
+typedef struct {
+    double *epoch, *train, *validation, *metric;
+    int64_t count;
+} history_t;
+
+typedef struct {
+    outcome_t *outcomes;
+    int64_t count;
+    history_t history;                  /* of the first training */
+    gnn_link_metrics_t mean, deviation; /* of the test's; the sample's deviation */
+} study_t;
+
+int links_study_run(study_t *study, const options_t *options, gnn_context_t *context,
+                    gnn_data_t *data);
+void links_study_free(study_t *study);
+/* Six figures of a metric, in one order. */
+void figures_of(const gnn_link_metrics_t *metrics, double figures[6]);
+extern const char *const figure_names[6];
+
+void links_print_json(FILE *file, const options_t *options, const gnn_data_t *data,
+                      const study_t *study);
+int links_write_curve(const options_t *options, const gnn_data_t *data, const study_t *study);
+/* The test's links and as many other pairs, with their scores, as CSV. */
+int write_scores(const options_t *options, const gnn_data_t *data, const gnn_links_t *links,
+                 gnn_link_batches_t *batches, const gnn_model_t *model, gnn_context_t *context);
+
+#endif

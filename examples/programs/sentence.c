@@ -1,0 +1,239 @@
+/*
+ * A Transformer that learns which word a verb agrees with: "the keys near the old cabinet of my
+ * sisters [is|are] lost" -> are. A batch of sentences is one graph. --topology says who hears whom,
+ * and is the only thing that changes between full attention, causal attention, a sliding window,
+ * and full attention stored edge by edge.
+ */
+#include "sentence.h"
+
+#include "classify.h"
+#include "options.h"
+#include "program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TRAINING = 96, HELD_OUT = 16 }; /* packs */
+
+int make_graph(gnn_graph_t **graph, topology_t topology, int64_t window, const int64_t *lengths)
+{
+    if (topology == CAUSAL)
+        return gnn_graph_causal(graph, SENTENCES, lengths);
+    if (topology == WINDOW)
+        return gnn_graph_window(graph, SENTENCES, lengths, window, 1, GNN_OFF);
+    if (topology == COMPLETE)
+        return gnn_graph_complete(graph, SENTENCES, lengths);
+    gnn_graph_t *complete;
+    GNN_TRY(gnn_graph_complete(&complete, SENTENCES, lengths));
+    int rc = gnn_graph_to_edges(graph, complete);
+    gnn_graph_free(complete);
+    return rc;
+}
+
+static int make_pack(pack_t *p, const gnn_model_t *model, const options_t *options, uint64_t *state)
+{
+    for (int s = 0; s < SENTENCES; s++) {
+        const sentence_t *from = &p->sentences[s];
+        p->sentences[s] = language_sentence(state);
+        p->lengths[s] = from->length;
+        for (int k = 0; k < from->length; k++, p->rows++) {
+            p->words[p->rows] = from->words[k];
+            p->places[p->rows] = k;
+            p->answers[p->rows] = k == from->verb ? from->plural : -1;
+        }
+    }
+    p->values[0] = (gnn_named_t){.name = "words", .ids = p->words, .count = p->rows};
+    p->values[1] = (gnn_named_t){.name = "places", .ids = p->places, .count = p->rows};
+    GNN_TRY(make_graph(&p->graph, options->topology, options->window, p->lengths));
+    return gnn_model_prepare(model, 0, p->graph, GNN_ON);
+}
+
+static int get_batch(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *batch)
+{
+    (void)epoch;
+    pack_t *p = (pack_t *)user + (part == GNN_TRAIN ? 0 : TRAINING) + index;
+    batch->inputs = pack_inputs(p);
+    batch->loss = (gnn_loss_t){.labels = p->answers};
+    return GNN_OK;
+}
+
+/* Words + places -> Transformer layers -> singular or plural, at every word; only the verb's answer
+ * counts. */
+static int make_model(gnn_model_t **model, gnn_context_t *context, int64_t layers)
+{
+    gnn_step_t steps[16] = {
+        {.kind = GNN_STEP_EMBED, .name = "word", .input = "words", .in = language_size(), .out = WIDTH},
+        {.kind = GNN_STEP_EMBED, .name = "place", .input = "places", .in = MAX_WORDS, .out = WIDTH},
+        {.kind = GNN_STEP_ADD, .input = "word", .second = "place"}};
+    int64_t n = 3;
+    for (int64_t k = 0; k < layers; k++)
+        steps[n++] = (gnn_step_t){.kind = GNN_STEP_LAYER,
+                                  .layer = GNN_TRANSFORMER(.in = WIDTH, .heads = HEADS,
+                                                           .feed_forward = 2 * WIDTH,
+                                                           .dropout_attention = (gnn_real_t)0.2)};
+    steps[n++] = (gnn_step_t){.kind = GNN_STEP_LINEAR, .in = WIDTH, .out = 2};
+    return gnn_model_from_steps(model, context, n, steps);
+}
+
+static int show_progress(void *user, const gnn_progress_t *now)
+{
+    (void)user;
+    int going_on = isatty(STDERR_FILENO) && now->epoch < now->epochs;
+    fprintf(stderr, "%sepoch %lld of %lld: loss %.4f, held-out accuracy %.1f%%, %.0f s%s",
+            isatty(STDERR_FILENO) ? "\r" : "", (long long)now->epoch, (long long)now->epochs,
+            now->train_loss, 100 * now->validation_metric, now->seconds, going_on ? "  " : "\n");
+    return 0;
+}
+
+static int run(const options_t *options, gnn_context_t *context, gnn_model_t **model, pack_t *packs)
+{
+    uint64_t state = options->seed;
+    GNN_TRY(make_model(model, context, options->layers));
+    for (int k = 0; k < TRAINING + HELD_OUT; k++)
+        GNN_TRY(make_pack(&packs[k], *model, options, &state));
+    gnn_source_t source = {.get = get_batch, .count = {TRAINING, HELD_OUT, 0}, .user = packs};
+    gnn_train_config_t config = {.epochs = options->epochs,
+                                 .lr = (gnn_real_t)0.003,
+                                 .watch = GNN_WATCH_LOSS,
+                                 .callback = show_progress,
+                                 .stop = &program_stopped,
+                                 .optimizer = {.clip_norm = 1},
+                                 .schedule = {.kind = GNN_SCHEDULE_COSINE,
+                                              .warmup = TRAINING,
+                                              .period = options->epochs * TRAINING}};
+    program_catch_interrupt();
+    GNN_TRY(gnn_train_batches(*model, context, &source, &config, NULL));
+    program_let_interrupt();
+    return report(*model, context, options, packs + TRAINING, HELD_OUT);
+}
+
+static int set_topology(options_t *o, const char *name)
+{
+    const char *const names[] = {"complete", "causal", "window", "edges"};
+    o->name = name;
+    for (int k = 0; k < 4; k++)
+        if (strcmp(name, names[k]) == 0 && k != WINDOW)
+            return o->topology = (topology_t)k, 1;
+    o->topology = WINDOW;
+    if (strncmp(name, "window=", 7) == 0)
+        return program_whole("--topology window", name + 7, 0, 1000000, &o->window);
+    fprintf(stderr, "--topology: \"%s\" is none of complete, causal, window=N, edges\n", name);
+    return 0;
+}
+
+/* ---- options ---- */
+
+/* Those that only sentences of the user's own have, from this one on. */
+static const char first_of_text[] = "data";
+
+/* A saved model has its settings, and is not trained. */
+static const char *const of_training[] = {"layers",    "epochs",       "dev",     "readout",
+                                          "positions", "width",        "heads",   "patience",
+                                          "max-words", "min-count",    "dropout", "word-dropout",
+                                          "lr",        "weight-decay", NULL};
+
+static const char on_ctrl_c[] =
+    "Ctrl-C ends after the running step, writes the best model and exits with 130; a second one exits at once.";
+
+static int read_options(options_t *o, classify_t *c, int argc, char **argv, int *status)
+{
+    const option_t rows[] = {
+        HEADING("Both tasks"),
+        TEXT("topology", &c->topology,
+             "who hears whom: every word all words, those before it, N on either side, or all of them stored edge by edge",
+             "complete|causal|window=N|edges"),
+        WHOLE("layers", &c->layers, "Transformer layers", 1, 8),
+        WHOLE("epochs", &o->epochs, "passes over the sentences [10; 8 with --data]", 1, 1000000),
+        WHOLE("seed", &c->seed, "of weights, dropout and the generated sentences", 0, 1e18),
+        WHOLE("threads", &c->threads, "0: all processors that the process may use [0]", 0, 1024),
+        OUTPUT("plot", &c->plot, "attention as a heat map", "FILE.svg"),
+        HEADING("Sentences that people wrote"),
+        TEXT(first_of_text, &c->data, "trains on a class, a tab and a sentence in each line", "FILE"),
+        TEXT("load", &c->load, "runs a saved model instead; its words are in FILE.words", "FILE"),
+        TEXT("dev", &c->dev, "sentences that choose the best epoch [a tenth of --data]", "FILE"),
+        TEXT("test", &c->test, "sentences that the accuracy at the end is of", "FILE"),
+        OUTPUT("save", &c->save, "the best model, and its words beside it in FILE.words", "FILE"),
+        TEXT("sentence", &c->sentence, "classifies this one and shows what it attends to", "\"...\""),
+        OUTPUT("graphml", &c->graphml, "that sentence as a graph, its edges weighed by attention",
+               "FILE"),
+        CHOICE("readout", &c->node, "the words' mean, or a node that attends to them", "mean|node"),
+        CHOICE("positions", &c->sinusoidal, "what is added to words for their places",
+               "learned|sinusoidal"),
+        WHOLE("width", &c->width, "of a word's vector", 1, 65536),
+        WHOLE("heads", &c->heads, "of attention", 1, 4096),
+        WHOLE("patience", &c->patience, "ends after so many epochs without a better one", 1, 1000000),
+        WHOLE("max-words", &c->max_words, "longer sentences are cut", 1, 1000000),
+        WHOLE("min-count", &c->min_count, "words that are rarer are unknown", 1, 1e9),
+        REAL("dropout", &c->dropout, "rate of dropout", 0, 0.99),
+        REAL("word-dropout", &c->word_dropout, "share of unknown words in training", 0, 0.99),
+        REAL("lr", &c->lr, "learning rate of AdamW", 0, 1000),
+        REAL("weight-decay", &c->weight_decay, "of AdamW", 0, 1000),
+    };
+    const program_t program = {.name = "sentence",
+                               .usage = "[OPTION]...",
+                               .notes = on_ctrl_c,
+                               .options = rows,
+                               .n_options = (int)(sizeof rows / sizeof *rows)};
+    if (!options_read(&program, argc, argv, status))
+        return 0;
+    int text = 0, last = program.n_options;
+    while (--last >= 0 && rows[last].name != first_of_text)
+        if (rows[last].name && options_gave(rows[last].name))
+            text = last;
+    *status = 2;
+    if (c->data && c->load)
+        fprintf(stderr, "sentence: --data and --load: one of the two is expected\n");
+    else if (text && !c->data && !c->load)
+        fprintf(stderr, "--%s: --data or --load is expected, too\n", rows[text].name);
+    else if (c->load && !c->test && !c->sentence)
+        fprintf(stderr, "--load: --sentence or --test is expected, too\n");
+    else
+        return !c->load || !options_idle("load", of_training);
+    return 0;
+}
+
+/* ---- the generated language ---- */
+
+static int run_generated(const options_t *options)
+{
+    gnn_context_t *context = NULL;
+    gnn_model_t *model = NULL;
+    pack_t *packs = calloc(TRAINING + HELD_OUT, sizeof *packs);
+    int rc = packs ? gnn_context_new(&context, &(gnn_context_config_t){.seed = options->seed,
+                                                                       .threads = options->threads})
+                   : GNN_EMEMORY;
+    if (rc == GNN_OK)
+        rc = run(options, context, &model, packs);
+    if (rc == GNN_OK)
+        rc = gnn_profile_write(context, stderr);
+    program_fails("sentence", rc);
+    for (int k = 0; packs && k < TRAINING + HELD_OUT; k++)
+        gnn_graph_free(packs[k].graph);
+    free(packs);
+    gnn_model_free(model);
+    gnn_context_free(context);
+    return rc;
+}
+
+int sentence_main(int argc, char **argv)
+{
+    options_t options = {0};
+    classify_t text = {CLASSIFY_DEFAULTS};
+    int status = 2;
+    if (!read_options(&options, &text, argc, argv, &status))
+        return status;
+    if (options.epochs)
+        text.epochs = options.epochs;
+    if (text.data || text.load)
+        return program_ends_with("sentence", classify(&text));
+    options.epochs = options.epochs ? options.epochs : 10;
+    options.layers = text.layers;
+    options.seed = (uint64_t)text.seed;
+    options.threads = (int)text.threads;
+    options.picture = text.plot;
+    if (!set_topology(&options, text.topology))
+        return 2;
+    return program_ends_with("sentence", run_generated(&options));
+}

@@ -1,0 +1,312 @@
+/* Translation by an encoder-decoder Transformer: trains on two parallel texts, translates lines,
+ * and measures BLEU.
+ *
+ *     translate --source train.de.gz --target train.en.gz --dev-source val.de.gz
+ *         --dev-target val.en.gz --save de-en.safetensors
+ *     translate --load de-en.st --test-source test.de.gz --test-target test.en.gz --beams 5
+ *     echo "ein hund läuft im schnee ." | translate --load de-en.st --input -
+ */
+#include "translate.h"
+
+#include "program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct {
+    gnn_context_t *context;
+    translator_t translator;
+    pairs_t train, dev, test;
+    text_trained_t trained;
+    gnn_bleu_t bleu;
+    double test_seconds;
+} run_t;
+
+/* ---- training ---- */
+
+static int take_pairs(run_t *r, const translate_t *o)
+{
+    enum { TRAIN = 6000, DEV = 200, TEST = 200 };
+    if (o->test_source)
+        GNN_TRY(pairs_read(&r->test, o->test_source, o->test_target));
+    if (o->load)
+        return GNN_OK;
+    if (o->source)
+        GNN_TRY(pairs_read(&r->train, o->source, o->target));
+    if (o->dev_source)
+        GNN_TRY(pairs_read(&r->dev, o->dev_source, o->dev_target));
+    if (o->source)
+        return GNN_OK;
+    fprintf(stderr, "translate: no --source: numbers in German and English take its place\n");
+    GNN_TRY(pairs_numbers(&r->train, 0, TRAIN));
+    GNN_TRY(pairs_numbers(&r->dev, TRAIN, DEV));
+    return r->test.count ? GNN_OK : pairs_numbers(&r->test, TRAIN + DEV, TEST);
+}
+
+static int train(run_t *r, const translate_t *o)
+{
+    encoded_t sides[2] = {{.lengths = {NULL}}, {.lengths = {NULL}}};
+    gnn_token_source_t *source = NULL;
+    GNN_TRY(translator_new(&r->translator, r->context, o, &r->train));
+    const translator_t *t = &r->translator;
+    fprintf(stderr, "translate: %lld pairs, %lld tokens in the vocabulary, %lld weights\n",
+            (long long)r->train.count, (long long)gnn_tokenizer_size(t->tokenizer),
+            (long long)text_weights(t->model, "places"));
+    int rc = encode_lines(&sides[0], t, r->train.count, r->train.source, r->train.target);
+    if (rc == GNN_OK && r->dev.count)
+        rc = encode_lines(&sides[1], t, r->dev.count, r->dev.source, r->dev.target);
+    if (rc == GNN_OK)
+        rc = gnn_token_source_new(
+            &source, t->model, &sides[0].sequences, r->dev.count ? &sides[1].sequences : NULL,
+            &(gnn_token_source_config_t){.tokens = o->train.tokens,
+                                         .label_smoothing = (gnn_real_t)o->train.smoothing,
+                                         .seed = (uint64_t)o->train.seed + 1});
+    if (rc == GNN_OK)
+        rc = text_train("translate", t->model, r->context, gnn_token_source(source), &o->train,
+                        "places", r->train.words, &r->trained);
+    gnn_token_source_free(source);
+    encoded_free(&sides[0]);
+    encoded_free(&sides[1]);
+    if (rc == GNN_OK && o->save)
+        rc = translator_save(t, o->save);
+    return rc;
+}
+
+/* ---- translating ---- */
+
+static void free_lines(char **lines, int64_t count)
+{
+    for (int64_t k = 0; lines && k < count; k++)
+        free(lines[k]);
+    free(lines);
+}
+
+static int test(run_t *r, const translate_t *o)
+{
+    char **out = calloc((size_t)r->test.count, sizeof *out);
+    const double start = text_seconds();
+    int rc = out ? translate_lines(&r->translator, r->context, o, r->test.count, r->test.source, out)
+                 : GNN_EMEMORY;
+    r->test_seconds = text_seconds() - start;
+    if (rc == GNN_OK)
+        rc = gnn_bleu(&r->bleu, r->test.count, (const char *const *)out, r->test.target,
+                      o->keep_case ? GNN_OFF : GNN_ON);
+    FILE *file = rc == GNN_OK && o->output ? fopen(o->output, "w") : NULL;
+    for (int64_t k = 0; file && k < r->test.count; k++)
+        fprintf(file, "%s\n", out[k]);
+    if (rc == GNN_OK && o->output && (!file || fclose(file) != 0)) {
+        fprintf(stderr, "translate: %s cannot be written\n", o->output);
+        rc = PROGRAM_REFUSED;
+    }
+    for (int64_t k = 0; rc == GNN_OK && k < 3 && k < r->test.count; k++)
+        fprintf(stderr, "  %s\n    %s\n    (%s)\n", r->test.source[k], out[k], r->test.target[k]);
+    free_lines(out, r->test.count);
+    return rc;
+}
+
+/* Some lines at a time; on a terminal each as it comes. */
+static int translate_stream(const run_t *r, const translate_t *o, FILE *file)
+{
+    const int64_t most = isatty(fileno(file)) ? 1 : o->at_once;
+    char **lines = calloc(2 * (size_t)most, sizeof *lines), **out = lines + most;
+    size_t room = 0;
+    int rc = lines ? GNN_OK : GNN_EMEMORY;
+    for (int64_t n = most; rc == GNN_OK && n == most;) {
+        for (n = 0; n < most; n++) {
+            char *line = NULL;
+            const ssize_t length = getline(&line, &room, file);
+            room = 0;
+            if (length < 0) {
+                free(line);
+                break;
+            }
+            line[strcspn(line, "\r\n")] = '\0';
+            lines[n] = line;
+        }
+        if (n > 0)
+            rc = translate_lines(&r->translator, r->context, o, n, (const char *const *)lines, out);
+        for (int64_t k = 0; k < n; k++) {
+            if (rc == GNN_OK)
+                printf("%s\n", out[k]);
+            free(lines[k]);
+            free(out[k]);
+            lines[k] = out[k] = NULL;
+        }
+        fflush(stdout);
+    }
+    free(lines);
+    return rc;
+}
+
+static int translate_input(const run_t *r, const translate_t *o)
+{
+    gnn_text_lines_t *lines = NULL;
+    char **out = NULL;
+    if (strcmp(o->input, "-") == 0)
+        return translate_stream(r, o, stdin);
+    GNN_TRY(gnn_text_lines_read(&lines, o->input));
+    out = calloc((size_t)lines->count + 1, sizeof *out);
+    int rc = out ? translate_lines(&r->translator, r->context, o, lines->count, lines->at, out)
+                 : GNN_EMEMORY;
+    for (int64_t k = 0; rc == GNN_OK && k < lines->count; k++)
+        printf("%s\n", out[k]);
+    free_lines(out, lines ? lines->count : 0);
+    gnn_text_lines_free(lines);
+    return rc;
+}
+
+/* ---- the whole ---- */
+
+static void say(const run_t *r, const translate_t *o)
+{
+    const gnn_bleu_t *b = &r->bleu;
+    const double words = r->test_seconds > 0 ? (double)b->length / r->test_seconds : 0;
+    if (!o->json) {
+        if (r->test.count)
+            printf("BLEU %.2f (%.1f/%.1f/%.1f/%.1f, brevity %.3f), beams %lld, %.0f words/s\n",
+                   b->score, b->precisions[0], b->precisions[1], b->precisions[2], b->precisions[3],
+                   b->brevity, (long long)o->beams, words);
+        return;
+    }
+    printf("{\"weights\": %lld", (long long)text_weights(r->translator.model, "places"));
+    if (!o->load) {
+        printf(", \"epochs\": %lld, \"best_epoch\": %lld, ", (long long)r->trained.epochs,
+               (long long)r->trained.best_epoch);
+        text_trained_json(stdout, &r->trained, "dev_loss");
+    }
+    if (r->test.count) {
+        printf(", \"beams\": %lld, ", (long long)o->beams);
+        program_json_number(stdout, "bleu", b->score);
+        printf(", ");
+        program_json_number(stdout, "brevity", b->brevity);
+        printf(", ");
+        program_json_number(stdout, "test_words_per_second", words);
+    }
+    printf("}\n");
+}
+
+static int run(run_t *r, const translate_t *o)
+{
+    GNN_TRY(text_context(&r->context, &o->train));
+    GNN_TRY(take_pairs(r, o));
+    GNN_TRY(o->load ? translator_load(&r->translator, r->context, o->load) : train(r, o));
+    if (r->test.count)
+        GNN_TRY(test(r, o));
+    if (o->input)
+        GNN_TRY(translate_input(r, o));
+    if (o->sentence)
+        GNN_TRY(translate_look(&r->translator, r->context, o));
+    say(r, o);
+    return gnn_profile_write(r->context, stderr);
+}
+
+static int read_options(translate_t *o, int argc, char **argv, int *status)
+{
+    const option_t rows[] = {
+        HEADING("Texts: one sentence a line, gzipped or not"),
+        TEXT("source", &o->source, "to learn from [numbers in German]", "FILE"),
+        TEXT("target", &o->target, "its translation, line by line", "FILE"),
+        TEXT("dev-source", &o->dev_source, "held out: the best epoch's weights are kept", "FILE"),
+        TEXT("dev-target", &o->dev_target, "its translation", "FILE"),
+        TEXT("test-source", &o->test_source, "translated for BLEU", "FILE"),
+        TEXT("test-target", &o->test_target, "its translation", "FILE"),
+        TEXT("input", &o->input, "translated to standard output; - is standard input", "FILE"),
+        OUTPUT("output", &o->output, "translations of the test text", "FILE"),
+        HEADING("Model"),
+        OUTPUT("save", &o->save, "the model; its tokenizer goes to FILE.tokenizer.json", "FILE"),
+        TEXT("load", &o->load, "a model that was saved, in place of training", "FILE"),
+        WHOLE("vocabulary", &o->vocabulary, "tokens that both languages share", 258, 1000000),
+        WHOLE("width", &o->width, "numbers of a row", 8, 65536),
+        WHOLE("layers", &o->layers, "of the encoder, and of the decoder", 1, 1000),
+        WHOLE("heads", &o->heads, "of attention", 1, 4096),
+        WHOLE("feed-forward", &o->feed_forward, "inner width of a layer", 1, 1000000),
+        WHOLE("max-length", &o->max_length, "tokens of a sentence; the rest is cut", 4, 65536),
+        CHOICE("score", &o->score, "by which the decoder weighs the encoder's states",
+               "scaled|general|additive|cosine|location|hard"),
+        FLAG("keep-case", &o->keep_case, "capitals stay, and count for BLEU"),
+        HEADING("Training"),
+        TEXT_TRAIN_OPTIONS(o->train),
+        REAL("smoothing", &o->train.smoothing, "of labels", 0, 0.99),
+        HEADING("Translating"),
+        WHOLE("beams", &o->beams, "width of the search; 1: the likeliest token", 1, 1000),
+        REAL("length-penalty", &o->length_penalty, "above 0 favours longer ones", 0, 100),
+        WHOLE("at-once", &o->at_once, "lines that are translated together", 1, 100000),
+        HEADING("Looking inside"),
+        TEXT("sentence", &o->sentence, "translated to standard output", "\"...\""),
+        OUTPUT("heatmap", &o->heatmap, "which of its words each word was written from", "FILE.svg"),
+        OUTPUT("html", &o->html, "the same for all layers and heads, as a page", "FILE"),
+        WHOLE("layer", &o->layer, "of the heat map, from 0 [the last]", 0, 1000),
+        WHOLE("head", &o->head, "of the heat map, from 0 [the mean of all]", 0, 4096),
+        HEADING("Results"),
+        FLAG("json", &o->json, "what was measured, as one JSON object on standard output")};
+    const program_t program = {.name = "translate",
+                               .usage = "[OPTION]...",
+                               .options = rows,
+                               .n_options = (int)(sizeof rows / sizeof *rows)};
+    return options_read(&program, argc, argv, status);
+}
+
+static int check(const translate_t *o)
+{
+    const char *const both[][2] = {
+        {o->source, o->target}, {o->dev_source, o->dev_target}, {o->test_source, o->test_target}};
+    static const char *const names[] = {"", "dev-", "test-"};
+    for (int k = 0; k < 3; k++)
+        if (!both[k][0] != !both[k][1]) {
+            fprintf(stderr, "translate: --%ssource and --%starget go together\n", names[k], names[k]);
+            return 0;
+        }
+    if (o->width % o->heads != 0 || o->width % 2 != 0) {
+        fprintf(stderr, "translate: --width %lld is no even multiple of --heads %lld\n",
+                (long long)o->width, (long long)o->heads);
+        return 0;
+    }
+    static const char *const training[] = {"source", "save",      "checkpoint", "resume",
+                                           "epochs", "width",     "layers",     "heads",
+                                           "lr",     "smoothing", "score",      NULL};
+    if (o->load && options_idle("load", training))
+        return 0;
+    if ((o->heatmap || o->html) && !o->sentence) {
+        fprintf(stderr, "translate: --heatmap and --html want --sentence\n");
+        return 0;
+    }
+    return !o->input || !options_idle("input", (const char *const[]){"json", NULL});
+}
+
+int translate_main(int argc, char **argv)
+{
+    translate_t o = {.vocabulary = 600,
+                     .width = 64,
+                     .layers = 2,
+                     .heads = 4,
+                     .feed_forward = 128,
+                     .max_length = 256,
+                     .beams = 1,
+                     .layer = -1,
+                     .head = -1,
+                     .length_penalty = 1,
+                     .at_once = 64,
+                     .train = {.epochs = 8,
+                               .tokens = 1024,
+                               .lr = 0.003,
+                               .warmup = 100,
+                               .dropout = 0.05,
+                               .smoothing = 0.1,
+                               .seed = 1}};
+    run_t r = {.context = NULL};
+    int status;
+    if (!read_options(&o, argc, argv, &status))
+        return status;
+    if (!check(&o))
+        return 2;
+    const int rc = run(&r, &o);
+    program_fails("translate", rc);
+    pairs_free(&r.train);
+    pairs_free(&r.dev);
+    pairs_free(&r.test);
+    translator_free(&r.translator);
+    gnn_context_free(r.context);
+    return program_ends_with("translate", rc);
+}

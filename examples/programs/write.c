@@ -1,0 +1,220 @@
+/* A language model learns a text, by characters or by tokens of several, is measured on the end of
+ * the text, and writes on.
+ *
+ *     write --text input.txt --save bard.safetensors
+ *     write --load bard.safetensors --prompt "ROMEO:" --length 500 --temperature 0.8
+ *     write --model gpt2 --prompt "A graph is" --top-p 0.95 --temperature 1
+ */
+#include "write.h"
+
+#include "program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- training ---- */
+
+static gnn_sequences_t one_sequence(const gnn_tokens_t *t)
+{
+    return (gnn_sequences_t){.count = 1, .lengths = t->lengths, .ids = t->ids};
+}
+
+static int train(write_run_t *r, const write_t *o)
+{
+    const gnn_sequences_t parts[] = {one_sequence(r->tokens[0]), one_sequence(r->tokens[1])};
+    GNN_TRY(gnn_token_source_new(
+        &r->source, r->own.model, &parts[0], r->tokens[1]->rows > 1 ? &parts[1] : NULL,
+        &(gnn_token_source_config_t){
+            .tokens = o->train.tokens, .window = o->window, .seed = (uint64_t)o->train.seed + 1}));
+    const double words = (double)text_words(r->text) * (double)r->cut / (double)r->bytes;
+    GNN_TRY(text_train("write", r->own.model, r->context, gnn_token_source(r->source), &o->train,
+                       NULL, (int64_t)words, &r->trained));
+    return o->save ? language_model_save(&r->own, o->save) : GNN_OK;
+}
+
+static int learn(write_run_t *r, const write_t *o)
+{
+    const int64_t held_out = r->bytes - r->cut;
+    GNN_TRY(language_model_new(&r->own, r->context, o, r->text, r->cut));
+    GNN_TRY(write_encode(&r->own, r->text, r->cut, &r->tokens[0]));
+    GNN_TRY(write_encode(&r->own, r->text + r->cut, held_out, &r->tokens[1]));
+    fprintf(stderr,
+            "write: %lld characters to learn from, %lld held out, %lld tokens in the "
+            "vocabulary, %lld weights\n",
+            (long long)write_characters(r->text, r->cut),
+            (long long)write_characters(r->text + r->cut, held_out),
+            (long long)gnn_tokenizer_size(r->own.tokenizer),
+            (long long)text_weights(r->own.model, NULL));
+    return train(r, o);
+}
+
+/* ---- writing ---- */
+
+static int show_piece(void *user, int64_t text, const char *piece, int64_t bytes)
+{
+    const write_t *o = user;
+    if (o->samples == 1) {
+        fwrite(piece, 1, (size_t)bytes, stdout);
+        fflush(stdout);
+    }
+    (void)text;
+    return 0;
+}
+
+static int go_on(const write_run_t *r, const write_t *o)
+{
+    const gnn_writer_t writer = {
+        .pretrained = r->pretrained, .model = r->own.model, .tokenizer = r->own.tokenizer};
+    const gnn_generation_t how = {.length = o->length,
+                                  .temperature = (gnn_real_t)o->temperature,
+                                  .top_k = o->top_k,
+                                  .top_p = o->top_p > 0 ? (gnn_real_t)o->top_p : GNN_ZERO,
+                                  .seed = (uint64_t)o->train.seed,
+                                  .samples = o->samples,
+                                  .on_text = o->json ? NULL : show_piece,
+                                  .user = (void *)o};
+    gnn_written_t *written;
+    int64_t tokens = 0;
+    const double start = text_seconds();
+    if (!o->json && o->samples == 1)
+        printf("%s", o->prompt);
+    GNN_TRY(gnn_generate_texts(&writer, r->context, &(gnn_texts_t){1, &o->prompt, NULL}, &how,
+                               &written));
+    for (int64_t k = 0; k < written->count; k++) {
+        tokens += written->lengths[k];
+        if (!o->json && o->samples > 1)
+            printf("---- %lld\n%s%s\n", (long long)k + 1, o->prompt, written->texts[k]);
+    }
+    const double seconds = text_seconds() - start;
+    if (!o->json && o->samples == 1)
+        printf("\n");
+    if (o->json) {
+        printf(", \"texts\": [");
+        for (int64_t k = 0; k < written->count; k++) {
+            printf(k ? ", " : "");
+            program_json_string(stdout, written->texts[k]);
+        }
+        printf("], ");
+        program_json_number(stdout, "tokens_per_second", seconds > 0 ? (double)tokens / seconds : 0);
+    } else {
+        fprintf(stderr, "write: %lld tokens in %.2f s, %.0f tokens/s\n", (long long)tokens, seconds,
+                seconds > 0 ? (double)tokens / seconds : 0);
+    }
+    gnn_written_free(written);
+    return GNN_OK;
+}
+
+/* ---- the whole ---- */
+
+static void say(const write_run_t *r, const write_t *o)
+{
+    if (!o->json) {
+        if (r->measured)
+            fprintf(stderr, "write: %.4f nats per character on held-out text\n", r->nats);
+        return;
+    }
+    printf("{\"weights\": %lld",
+           (long long)text_weights(
+               r->pretrained ? gnn_pretrained_model(r->pretrained) : r->own.model, NULL));
+    if (r->measured) {
+        printf(", ");
+        program_json_number(stdout, "nats_per_character", r->nats);
+    }
+    if (!o->load && !o->pretrained) {
+        printf(", \"epochs\": %lld, ", (long long)r->trained.epochs);
+        text_trained_json(stdout, &r->trained, "held_out_loss");
+    }
+}
+
+static int run(write_run_t *r, const write_t *o)
+{
+    GNN_TRY(text_context(&r->context, &o->train));
+    if (o->text || (!o->load && !o->pretrained))
+        GNN_TRY(write_take_text(r, o));
+    if (o->pretrained)
+        GNN_TRY(gnn_pretrained_open(&r->pretrained, r->context, o->pretrained));
+    else
+        GNN_TRY(o->load ? language_model_load(&r->own, r->context, o->load) : learn(r, o));
+    if (r->text && r->own.model && r->cut + 1 < r->bytes)
+        GNN_TRY(write_measure(r, o));
+    say(r, o);
+    if (o->length > 0)
+        GNN_TRY(go_on(r, o));
+    if (o->json)
+        printf("}\n");
+    return gnn_profile_write(r->context, stderr);
+}
+
+static int read_options(write_t *o, int argc, char **argv, int *status)
+{
+    const option_t rows[] = {
+        TEXT("text", &o->text, "to learn, or with --load to be measured on [a rhyme]", "FILE"),
+        REAL("held-out", &o->held_out, "share at its end that is not learned", 0, 0.9),
+        HEADING("Model"),
+        OUTPUT("save", &o->save, "the model; its tokenizer goes to FILE.tokenizer.json", "FILE"),
+        TEXT("load", &o->load, "a model that was saved, in place of training", "FILE"),
+        TEXT("model", &o->pretrained, "a folder as Hugging Face publishes them", "FOLDER"),
+        WHOLE("vocabulary", &o->vocabulary, "tokens; 256 are the bytes alone", 256, 1000000),
+        WHOLE("width", &o->width, "numbers of a row", 8, 65536),
+        WHOLE("layers", &o->layers, "one after another", 1, 1000),
+        WHOLE("heads", &o->heads, "of attention", 1, 4096),
+        WHOLE("feed-forward", &o->feed_forward, "inner width of a layer", 1, 1000000),
+        WHOLE("window", &o->window, "tokens that hear each other in training", 4, 1000000),
+        HEADING("Training"),
+        TEXT_TRAIN_OPTIONS(o->train),
+        HEADING("Writing"),
+        TEXT("prompt", &o->prompt, "what the text begins with", "\"...\""),
+        WHOLE("length", &o->length, "tokens to write; 0: none", 0, 1000000),
+        WHOLE("samples", &o->samples, "texts", 1, 100000),
+        REAL("temperature", &o->temperature, "0: the likeliest token", 0, 100),
+        WHOLE("top-k", &o->top_k, "draws from so many of the likeliest; 0: all [0]", 0, 1e9),
+        REAL("top-p", &o->top_p, "draws from the likeliest with this probability", 0, 1),
+        FLAG("json", &o->json, "all of it as one JSON object on standard output")};
+    const program_t program = {
+        .name = "write",
+        .usage = "[OPTION]...",
+        .notes = "The held-out text is measured in nats per character, whatever the tokens are.",
+        .options = rows,
+        .n_options = (int)(sizeof rows / sizeof *rows)};
+    return options_read(&program, argc, argv, status);
+}
+
+int write_main(int argc, char **argv)
+{
+    write_t o = {.prompt = "A node ",
+                 .vocabulary = 256,
+                 .width = 64,
+                 .layers = 2,
+                 .heads = 4,
+                 .feed_forward = 160,
+                 .window = 64,
+                 .length = 200,
+                 .samples = 1,
+                 .held_out = 0.1,
+                 .temperature = 0.8,
+                 .top_p = 1,
+                 .train = {.epochs = 8, .tokens = 512, .lr = 0.003, .warmup = 20, .seed = 1}};
+    write_run_t r = {.context = NULL};
+    int status;
+    if (!read_options(&o, argc, argv, &status))
+        return status;
+    static const char *const training[] = {"save", "checkpoint", "resume", "epochs", NULL};
+    if ((o.load || o.pretrained) && options_idle(o.load ? "load" : "model", training))
+        return 2;
+    if (o.width % (2 * o.heads) != 0) {
+        fprintf(stderr, "write: --width %lld is no multiple of twice --heads %lld\n",
+                (long long)o.width, (long long)o.heads);
+        return 2;
+    }
+    const int rc = run(&r, &o);
+    program_fails("write", rc);
+    free(r.text);
+    gnn_token_source_free(r.source);
+    gnn_tokens_free(r.tokens[0]);
+    gnn_tokens_free(r.tokens[1]);
+    language_model_free(&r.own);
+    gnn_pretrained_free(r.pretrained);
+    gnn_context_free(r.context);
+    return program_ends_with("write", rc);
+}
