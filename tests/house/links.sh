@@ -2,6 +2,7 @@
 # Paths that comments and pages name exist, and so do the targets of links between pages, with their headings.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+build=$(CDPATH='' cd -- "${1:-$root/build}" 2>/dev/null && pwd)
 cd "$root" || exit 2
 
 # Paths that are named and do not exist yet. This list may only become shorter.
@@ -30,7 +31,7 @@ anchors() {
 missing_paths() {
     while read -r file path; do
         case " $path $absent" in *NAME* | *" $path "*" $path "*) continue ;; esac
-        [ -e "$path" ] || [ -e "build/$path" ] || echo "$file names $path, which does not exist"
+        [ -e "$path" ] || [ -e "$build/$path" ] || echo "$file names $path, which does not exist"
     done
 }
 
