@@ -11,11 +11,11 @@ mkdir -p "$root/out"
 
 say
 say "== A graph attention network on a graph of 18,000 Debian packages =="
-"$root/build/gnn" citation --data "$root/graphs/data/debian.npz" --model gat --seeds 1 --epochs 120 --report --plot "$root/out/packages.svg"
+"$root/build/gnn" citation --data "$root/graphs/data/debian.npz" --layer gat --seeds 1 --epochs 120 --report --scatter "$root/out/packages.svg"
 
 say
 say "== A Transformer on the packages' one-line descriptions: the same layer on a complete graph =="
-"$root/build/gnn" descriptions --data "$root/graphs/data/debian.npz" --plot "$root/out/attention.svg"
+"$root/build/gnn" descriptions --data "$root/graphs/data/debian.npz" --heatmap "$root/out/attention.svg"
 
 say
 say "Pictures: $root/out/packages.svg"

@@ -1,8 +1,9 @@
 /* Node classification on citation graphs: trains a network with several seeds, or runs a saved one.
- * `citation --help` lists the options. */
+ * `gnn citation --help` lists the options. */
 #include "citation.h"
 #include "program.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,8 @@ static int draw_splits(options_t *o, gnn_data_t *data)
 {
     if (o->drawn == 0)
         return GNN_OK;
-    o->splits = o->drawn;
+    if (!options_gave("splits") && !options_gave("split"))
+        o->splits = o->drawn;
     return gnn_data_split_draw(data, &(gnn_split_rule_t){.splits = o->drawn,
                                                          .train_each = o->each[0],
                                                          .validation_each = o->each[1]});
@@ -31,21 +33,21 @@ static int write_all(const options_t *o, const gnn_data_t *data, const study_t *
         GNN_TRY(write_predictions(logits, data, o->predict));
     if (o->confusion)
         GNN_TRY(write_confusion(logits, data, split, o->confusion));
-    return o->plot ? write_plot(logits, data, split, o->plot) : GNN_OK;
+    return o->scatter ? write_scatter(logits, data, split, o->scatter) : GNN_OK;
 }
 
 static int write_outputs(const options_t *o, gnn_context_t *context, const gnn_data_t *data,
                          const study_t *study)
 {
+    if (o->save) /* before what may fail */
+        GNN_TRY(program_save_model("citation", o->save, study->model));
     gnn_tensor_t logits = gnn_tensor(
         calloc((size_t)(gnn_data_nodes(data) * gnn_data_classes(data)), sizeof *logits.data),
         gnn_data_nodes(data), gnn_data_classes(data));
     int rc = logits.data ? gnn_predict(study->model, context, data, &logits) : GNN_EMEMORY;
-    if (rc == GNN_OK && o->save)
-        rc = gnn_model_save(study->model, o->save);
     if (rc == GNN_OK)
         rc = write_all(o, data, study, &logits);
-    if (rc == GNN_OK && o->curve && !o->load)
+    if (rc == GNN_OK && o->curve)
         rc = citation_write_curve(study, o, data, o->curve);
     free(logits.data);
     return rc;
@@ -55,8 +57,13 @@ static void print_summary(const options_t *o, const study_t *study)
 {
     long long splits = o->load || !o->splits ? 1 : study->count / o->seeds,
               seeds = o->load ? 1 : o->seeds;
-    fprintf(o->say, "test %s %.1f +- %.1f over ", metric_names[o->metric], 100 * study->mean,
-            100 * study->deviation);
+    char room[16];
+    if (isnan(study->mean)) {
+        fprintf(o->say, "test %s: the test nodes give none\n", metric_names[o->metric]);
+        return;
+    }
+    fprintf(o->say, "test %s %s +- %.1f over ", metric_names[o->metric],
+            program_percent(study->mean, room), 100 * study->deviation);
     if (splits > 1)
         fprintf(o->say, "%lld splits%s", splits, seeds > 1 ? " with " : "\n");
     if (splits == 1 || seeds > 1)
@@ -71,12 +78,12 @@ static int run(options_t *o, gnn_context_t *context, gnn_data_t **data, study_t 
     fprintf(o->say, "%s\n", text);
     fflush(o->say); /* before what goes to standard error */
     if (gnn_data_graphs(*data) > 1) {
-        fprintf(stderr, "citation: %s is a set of %lld graphs: the program graphs classifies them\n",
+        fprintf(stderr, "citation: %s is a set of %lld graphs: gnn graphs classifies them\n",
                 gnn_data_name(*data), (long long)gnn_data_graphs(*data));
         return PROGRAM_REFUSED;
     }
     if (gnn_data_features(*data) == 0 || gnn_data_classes(*data) == 0) {
-        fprintf(stderr, "citation: %s has no %s: convert brings them (--features, --labels)\n",
+        fprintf(stderr, "citation: %s has no %s: gnn convert adds them (--features, --labels)\n",
                 gnn_data_name(*data), gnn_data_features(*data) == 0 ? "features" : "classes");
         return PROGRAM_REFUSED;
     }
@@ -89,7 +96,7 @@ static int run(options_t *o, gnn_context_t *context, gnn_data_t **data, study_t 
     GNN_TRY(diffuse(data, context, o));
     if (!o->load)
         recipe_print(o, *data);
-    GNN_TRY(features_scale(*data, features_for(o, *data)));
+    GNN_TRY(scale_features(*data, recipe_scale(o, *data)));
     GNN_TRY(gnn_data_reorder(*data)); /* what is written keeps the file's numbers */
     GNN_TRY(o->load ? citation_study_load(study, o, context, *data)
                     : citation_study_train(study, o, context, *data));
@@ -103,15 +110,6 @@ static int run(options_t *o, gnn_context_t *context, gnn_data_t **data, study_t 
 
 /* ---- options ---- */
 
-static int take_model(const char *value, void *to)
-{
-    const recipe_t **recipe = to;
-    *recipe = recipe_find(value);
-    if (!*recipe)
-        fprintf(stderr, "--model: \"%s\" is none of %s\n", value, recipe_names());
-    return *recipe != NULL;
-}
-
 static int take_splits(const char *value, void *to)
 {
     int64_t *splits = to;
@@ -119,30 +117,22 @@ static int take_splits(const char *value, void *to)
                                      : program_whole("--splits", value, 1, MOST, splits);
 }
 
-/* A saved model has its settings, and is not trained. */
-static const char *const of_training[] = {
-    "model",        "recipe", "layers",     "draw",   "train-each", "validation-each", "seeds",
-    "splits",       "epochs", "patience",   "hidden", "heads",      "dropout",         "lr",
-    "weight-decay", "log",    "checkpoint", "resume", "overwrite",  "curve",           NULL};
-
-/* Options append their rows to a table. What a recipe leaves open is -1 or 0. */
+/* Each appends options to a table. -1, or 0 where that is no value: as the recipe says. */
 static int network_rows(option_t *to, options_t *o)
 {
     const option_t rows[] = {
         HEADING("Data and network"),
-        TEXT("data", &o->data,
-             "a .npz, LINQS' files, OGB's folder, an edge list, GraphML and what else igraph reads (docs/formats.md), or Zachary's karate club",
-             "FILE|karate"),
-        TAKE("model", &o->recipe,
-             "gcn, sage, gin, gat, gatv2, transformer, mlp, sgc, appnp, gcn2 or resgat [gat]",
-             "NAME", take_model),
+        INPUT("data", &o->data,
+              "a .npz, LINQS' files, OGB's folder, an edge list, GraphML and what else igraph reads (docs/formats.md), or Zachary's karate club",
+              "FILE|karate"),
+        NAME("layer", &o->layer,
+             "layers of the network: gcn, sage, gin, gat, gatv2, transformer, mlp, sgc, appnp, gcn2 or resgat",
+             recipe_name, .where = "!load"),
         CHOICE("recipe", &o->settings,
                "settings: of the network's paper, for any set, or auto: the paper's on its own sets",
-               "auto|paper|general"),
-        CHOICE("features", &o->features,
-               "as they are, rows divided by their sums, columns of mean 0 and variance 1, or auto: by what they look like",
-               "auto|raw|rows|columns"),
-        TEXT("load", &o->load, "runs a saved model instead of training one", "FILE"),
+               "auto|paper|general", .where = "!load"),
+        SCALE(&o->scale),
+        INPUT("load", &o->load, "runs a saved model instead of training one", "FILE"),
     };
     memcpy(to, rows, sizeof rows);
     return (int)(sizeof rows / sizeof *rows);
@@ -153,30 +143,40 @@ static int training_rows(option_t *to, options_t *o)
     own_settings_t *own = &o->own;
     const option_t rows[] = {
         HEADING("Training"),
-        WHOLE("seeds", &o->seeds, "trainings, each with weights and dropout of its own", 1, 1000000),
-        WHOLE("split", &o->split, "the file's split of nodes that is used, from 0 [0]", 0, MOST),
+        WHOLE("seeds", &o->seeds, "trainings, each with weights and dropout of its own", 1, 1000000,
+              .where = "!load"),
+        SEED(&o->seed, "of the first training [0]", .where = "!load"),
+        WHOLE("split", &o->split, "the file's split of nodes that is used, from 0 [0]", 0, MOST,
+              .where = "!splits"),
         TAKE("splits", &o->splits, "trains on each of the first N splits, or on all of them",
-             "N|all", take_splits),
-        WHOLE("draw", &o->drawn, "draws N splits in place of the file's", 1, 10000),
-        WHOLE("train-each", &o->each[0], "nodes of each class for training in a drawn split", 1, MOST),
+             "N|all", take_splits, .where = "!load"),
+        WHOLE("draw-splits", &o->drawn, "draws N splits in place of the file's", 1, 10000),
+        WHOLE("train-each", &o->each[0], "nodes of each class for training in a drawn split", 1,
+              MOST, .where = "draw-splits"),
         WHOLE("validation-each", &o->each[1], "the same for validation; others are for the test", 1,
-              MOST),
-        WHOLE("epochs", &own->epochs, "at most so many steps [by model]", 1, MOST),
+              MOST, .where = "draw-splits"),
+        WHOLE("epochs", &own->epochs, "at most so many steps [by recipe]", 1, MOST, .where = "!load"),
         WHOLE("patience", &own->patience,
-              "ends after so many epochs without a better validation figure; 0: never [by model]",
-              0, MOST),
-        WHOLE("hidden", &own->hidden, "width of the hidden layer, of one head [by model]", 1, 65536),
-        WHOLE("heads", &own->heads, "heads of the hidden layer [by model]", 1, 1024),
-        WHOLE("layers", &own->layers, "hops of sgc and appnp, layers of gcn2 and resgat [by model]",
-              1, 1024),
-        REAL("dropout", &own->dropout, "rate of dropout [by model]", 0, 0.99),
-        REAL("lr", &own->lr, "learning rate of Adam [by model]", 0, 1000),
-        REAL("weight-decay", &own->weight_decay, "added to gradients [by model]", 0, 1000),
+              "ends after so many epochs without a better validation figure; 0: never [by recipe]",
+              0, MOST, .where = "!load"),
+        WHOLE("hidden", &own->hidden, "width of the hidden layer, of one head [by recipe]", 1,
+              65536, .where = "!load !layer=sgc"),
+        WHOLE("heads", &own->heads, "heads of the hidden layer [by recipe]", 1, 1024,
+              .where = "!load layer=gat|gatv2|transformer|resgat"),
+        WHOLE("layers", &own->layers, "hops of sgc and appnp, layers of the others [by recipe]", 1,
+              1024, .where = "!load layer=sgc|appnp|gcn2|resgat"),
+        REAL("dropout", &own->dropout, "rate of dropout [by recipe]", 0, 0.99,
+             .where = "!load !layer=sgc"),
+        REAL("lr", &own->lr, "learning rate of Adam [by recipe]", 0, 1000, .where = "!load"),
+        REAL("weight-decay", &own->weight_decay, "added to gradients [by recipe]", 0, 1000,
+             .where = "!load"),
         CHOICE("metric", &o->metric, "what validation and test measure", "accuracy|f1|auc"),
-        WHOLE("threads", &o->threads, "0: all processors that the process may use [0]", 0, 1024),
-        OUTPUT("checkpoint", &o->checkpoint, "keeps the state of the training here", "FILE"),
-        FLAG("resume", &o->resume, "goes on from the checkpoint"),
-        FLAG("overwrite", &o->overwrite, "begins anew though a checkpoint is there"),
+        THREADS(&o->threads),
+        STORED("checkpoint", &o->checkpoint, "keeps the state of the training here", "FILE",
+               .where = "!load"),
+        FLAG("resume", &o->resume, "goes on from the checkpoint", .where = "checkpoint"),
+        FLAG("overwrite", &o->overwrite, "starts anew though a checkpoint is there",
+             .where = "checkpoint !resume"),
     };
     memcpy(to, rows, sizeof rows);
     return (int)(sizeof rows / sizeof *rows);
@@ -186,13 +186,14 @@ static int result_rows(option_t *to, options_t *o)
 {
     const option_t rows[] = {
         HEADING("Results"),
-        OUTPUT("save", &o->save, "the best model, for --load", "FILE"),
+        STORED("save", &o->save, "the best model, for --load", "FILE"),
         FLAG("report", &o->report, "precision, recall and F1 of each class"),
-        FLAG("json", &o->json, "one JSON object on standard output, words on standard error"),
+        JSON(&o->json),
         OUTPUT("predict", &o->predict, "class and probability of each node", "FILE.csv"),
-        OUTPUT("log", &o->log, "losses and validation figure of each epoch", "FILE.csv"),
-        OUTPUT("plot", &o->plot, "the nodes in the plane of their logits", "FILE.svg"),
-        OUTPUT("curve", &o->curve, "losses over epochs", "FILE.svg"),
+        OUTPUT("log", &o->log, "losses and validation figure of each epoch", "FILE.csv",
+               .where = "!load"),
+        OUTPUT("scatter", &o->scatter, "the nodes in the plane of their logits", "FILE.svg"),
+        OUTPUT("curve", &o->curve, "losses over epochs", "FILE.svg", .where = "!load"),
         OUTPUT("confusion", &o->confusion, "predicted classes against true ones", "FILE.svg"),
     };
     memcpy(to, rows, sizeof rows);
@@ -210,22 +211,20 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         .name = "citation",
         .usage = "[OPTION]...",
         .notes =
-            "Ctrl-C ends after the running step, leaves a checkpoint if one is wanted, and exits with 130; a\n"
+            "Ctrl-C ends after the running step, leaves a checkpoint if one is wanted, and exits with 130; a "
             "second one exits at once.",
         .options = rows,
         .n_options = n};
     if (!options_read(&program, argc, argv, status))
         return 0;
     *status = 2;
-    if (o->resume && !o->checkpoint)
-        fprintf(stderr, "--resume: --checkpoint FILE is expected, too\n");
-    return (!o->resume || o->checkpoint) && diffusion_is_whole(&o->diffusion, o->recipe) &&
-           !(o->load && options_idle("load", of_training));
+    o->recipe = recipe_find(o->layer);
+    return diffusion_fits(&o->diffusion, o->recipe);
 }
 
 int citation_main(int argc, char **argv)
 {
-    options_t options = {.recipe = recipe_find("gat"),
+    options_t options = {.layer = "gat",
                          .data = "karate",
                          .seeds = 1,
                          .each = {20, 30},

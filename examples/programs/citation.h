@@ -6,6 +6,7 @@
 #define CITATION_H
 
 #include "options.h"
+#include "scale.h"
 
 #include <gnn/gnn.h>
 #include <stdio.h>
@@ -38,8 +39,8 @@ build_t build_layers, build_transformer, build_mlp, build_sgc, build_appnp, buil
     build_residual;
 
 const recipe_t *recipe_find(const char *name);
-/* "gcn, sage, ..." */
-const char *recipe_names(void);
+/* Names of the networks; NULL after the last one. */
+const char *recipe_name(size_t index);
 
 /* ---- training ---- */
 
@@ -59,16 +60,17 @@ typedef struct {
 } diffusion_t;
 
 typedef struct {
-    const recipe_t *recipe;
+    const char *layer;
+    const recipe_t *recipe; /* of that name */
     own_settings_t own;
     diffusion_t diffusion;
-    const char *data, *save, *load, *predict, *plot, *curve, *confusion, *log, *checkpoint;
+    const char *data, *save, *load, *predict, *scatter, *curve, *confusion, *log, *checkpoint;
     /* splits 0: `split` alone; otherwise the first so many, -1: all */
-    int64_t seeds, split, splits;
-    int64_t drawn;          /* splits that are drawn in place of the file's; 0: none */
-    int64_t each[2];        /* nodes of each class for training and validation in a drawn split */
-    int settings, features; /* settings_t, features_t */
-    int metric;             /* gnn_metric_t */
+    int64_t seeds, seed, split, splits; /* seed: of the first training */
+    int64_t drawn;                      /* splits that are drawn in place of the file's; 0: none */
+    int64_t each[2];     /* nodes of each class for training and validation in a drawn split */
+    int settings, scale; /* settings_t, scale_t */
+    int metric;          /* gnn_metric_t */
     int64_t threads;
     int json, report, resume, overwrite;
     FILE *say; /* where words go: stdout, or stderr if JSON goes there */
@@ -79,24 +81,21 @@ extern const char *const metric_names[3];
 /* Whose settings: those of the network's paper on its own sets and others elsewhere, or always one
  * of the two. */
 typedef enum { SETTINGS_AUTO, SETTINGS_PAPER, SETTINGS_GENERAL } settings_t;
-/* What becomes of the features before training. */
-typedef enum { FEATURES_AUTO, FEATURES_RAW, FEATURES_ROWS, FEATURES_COLUMNS } features_t;
 
 /* The recipe for a set, with what the caller sets otherwise. */
 recipe_t recipe_for(const options_t *options, const gnn_data_t *data);
 /* Are its settings those of its paper? */
 int recipe_is_published(const options_t *options, const gnn_data_t *data);
-/* Scaled by what they look like, unless the caller says how. */
-features_t features_for(const options_t *options, const gnn_data_t *data);
-int features_scale(gnn_data_t *data, features_t how);
+/* Scaled by what the features look like, unless the caller says how. */
+scale_t recipe_scale(const options_t *options, const gnn_data_t *data);
 void recipe_print(const options_t *options, const gnn_data_t *data);
 
 /* ---- another graph (citation_diffuse.c) ---- */
 
-/* Appends the rows of its options. */
+/* Appends its options. */
 int diffusion_rows(option_t *to, diffusion_t *d);
-/* 0 after a line that says what is missing or has no effect. */
-int diffusion_is_whole(const diffusion_t *d, const recipe_t *recipe);
+/* 0 after a line for a network that does not read the graph, or spreads by itself. */
+int diffusion_fits(const diffusion_t *d, const recipe_t *recipe);
 /* Replaces the set by one with the diffused graph, if that is wanted. */
 int diffuse(gnn_data_t **data, gnn_context_t *context, const options_t *options);
 
@@ -167,7 +166,7 @@ void citation_print_json(FILE *file, const options_t *options, const gnn_data_t 
 
 /* The nodes in the plane, coloured by predicted class: the karate club by igraph's layout, others
  * by the two main directions of the logits, which are changed. */
-int write_plot(gnn_tensor_t *logits, const gnn_data_t *data, int64_t split, const char *path);
+int write_scatter(gnn_tensor_t *logits, const gnn_data_t *data, int64_t split, const char *path);
 /* Losses and metric over the epochs, the best one marked. */
 int citation_write_curve(const study_t *study, const options_t *options, const gnn_data_t *data,
                          const char *path);

@@ -9,10 +9,6 @@
 
 enum { MOST_SENDERS = 1000000000 };
 
-static const char *const of_diffusion[] = {"diffusion-alpha",     "diffusion-time",
-                                           "diffusion-top",       "diffusion-average",
-                                           "diffusion-threshold", NULL};
-
 int diffusion_rows(option_t *to, diffusion_t *d)
 {
     const option_t rows[] = {
@@ -20,30 +16,29 @@ int diffusion_rows(option_t *to, diffusion_t *d)
         CHOICE("diffusion", &d->kind,
                "each node hears those that walks from it lead to: personalised PageRank, or the heat kernel",
                "none|ppr|heat"),
-        REAL("diffusion-alpha", &d->alpha, "ppr: chance that a walk ends at each step", 1e-3, 1),
-        REAL("diffusion-time", &d->time, "heat: how long it spreads", 1e-3, 100),
+        REAL("diffusion-alpha", &d->alpha, "chance that a walk ends at each step", 1e-3, 1,
+             .where = "diffusion=ppr"),
+        REAL("diffusion-time", &d->time, "how long it spreads", 1e-3, 100, .where = "diffusion=heat"),
         WHOLE("diffusion-top", &d->top,
               "the strongest senders that a node keeps [128, or all with one of the next two]", 1,
-              MOST_SENDERS),
+              MOST_SENDERS, .where = "!diffusion=none"),
         WHOLE("diffusion-average", &d->average, "senders that nodes keep in the mean [any]", 1,
-              MOST_SENDERS),
-        REAL("diffusion-threshold", &d->threshold, "weaker ones are left out [none]", 1e-9, 1),
+              MOST_SENDERS, .where = "!diffusion=none"),
+        REAL("diffusion-threshold", &d->threshold, "weaker ones are left out [none]", 1e-9, 1,
+             .where = "!diffusion=none"),
     };
     memcpy(to, rows, sizeof rows);
     return (int)(sizeof rows / sizeof *rows);
 }
 
-int diffusion_is_whole(const diffusion_t *d, const recipe_t *recipe)
+int diffusion_fits(const diffusion_t *d, const recipe_t *recipe)
 {
-    static const char *const of_other[][2] = {{NULL}, {"diffusion-time"}, {"diffusion-alpha"}};
-    static const char *const kinds[] = {"diffusion none", "diffusion ppr", "diffusion heat"};
-    if (options_idle(kinds[d->kind], d->kind == DIFFUSION_NONE ? of_diffusion : of_other[d->kind]))
-        return 0;
-    if (d->kind != DIFFUSION_NONE && recipe->hops_itself)
-        fprintf(stderr,
-                "--diffusion: %s spreads over the links by itself; gcn is one that does not\n",
-                recipe->name);
-    return d->kind == DIFFUSION_NONE || !recipe->hops_itself;
+    const int reads = strcmp(recipe->name, "mlp") != 0;
+    if (d->kind == DIFFUSION_NONE || (reads && !recipe->hops_itself))
+        return 1;
+    fprintf(stderr, "--diffusion: %s %s; gcn is one that does not\n", recipe->name,
+            reads ? "spreads over the links by itself" : "does without the links");
+    return 0;
 }
 
 /* The masks of all splits, one after another, of a part that all of them have; NULL: they have

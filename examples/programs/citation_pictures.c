@@ -1,5 +1,6 @@
 /* Pictures of citation: the nodes in the plane, the curves of a training, who is taken for whom. */
 #include "citation.h"
+#include "program.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -77,25 +78,23 @@ static int place(gnn_tensor_t *logits, const gnn_data_t *data, const gnn_tensor_
     return rc;
 }
 
-int write_plot(gnn_tensor_t *logits, const gnn_data_t *data, int64_t split, const char *path)
+int write_scatter(gnn_tensor_t *logits, const gnn_data_t *data, int64_t split, const char *path)
 {
     gnn_tensor_t points = gnn_tensor(calloc((size_t)(2 * gnn_data_nodes(data)), sizeof(gnn_real_t)),
                                      gnn_data_nodes(data), 2);
     int32_t *classes = calloc((size_t)gnn_data_nodes(data), sizeof *classes);
-    FILE *file = open_file(path, "w");
+    program_file_t to = {0};
     char subtitle[200];
-    int is_graph = GNN_HAS_IGRAPH && gnn_data_nodes(data) <= 200, rc = !file ? GNN_EIO
-                                                                       : points.data && classes
-                                                                           ? GNN_OK
-                                                                           : GNN_EMEMORY;
+    const int is_graph = GNN_HAS_IGRAPH && gnn_data_nodes(data) <= 200;
+    int rc = points.data && classes ? program_create(&to, path) : GNN_EMEMORY;
     for (int64_t i = 0; rc == GNN_OK && i < gnn_data_nodes(data); i++)
         classes[i] = likeliest(logits, i);
     if (rc == GNN_OK)
         rc = place(logits, data, &points, is_graph, subtitle, sizeof subtitle);
     if (rc == GNN_OK)
-        rc = draw_plane(file, data, split, &points, classes, subtitle, is_graph);
-    if (file)
-        rc = close_file(file, path, rc);
+        rc = draw_plane(to.file, data, split, &points, classes, subtitle, is_graph);
+    if (to.file)
+        rc = program_finish(&to, rc);
     free(classes);
     free(points.data);
     return rc;
@@ -120,19 +119,18 @@ int citation_write_curve(const study_t *study, const options_t *o, const gnn_dat
              (long long)best->split, (long long)best->seed, metric_names[o->metric],
              100 * best->test);
     snprintf(mark, sizeof mark, "best epoch %lld", (long long)best->result.best_epoch);
-    FILE *file = open_file(path, "w");
-    if (!file)
-        return GNN_EIO;
-    int rc = gnn_svg_curves(file, &(gnn_curves_t){.curves = curves,
-                                                  .n_curves = 3,
-                                                  .panel_names = panels,
-                                                  .n_panels = 2,
-                                                  .title = title,
-                                                  .subtitle = subtitle,
-                                                  .x_axis = "epoch",
-                                                  .mark = (double)best->result.best_epoch,
-                                                  .mark_name = mark});
-    return close_file(file, path, rc);
+    program_file_t to;
+    GNN_TRY(program_create(&to, path));
+    int rc = gnn_svg_curves(to.file, &(gnn_curves_t){.curves = curves,
+                                                     .n_curves = 3,
+                                                     .panel_names = panels,
+                                                     .n_panels = 2,
+                                                     .title = title,
+                                                     .subtitle = subtitle,
+                                                     .x_axis = "epoch",
+                                                     .mark = (double)best->result.best_epoch,
+                                                     .mark_name = mark});
+    return program_finish(&to, rc);
 }
 
 /* ---- who is taken for whom ---- */
@@ -169,9 +167,9 @@ int write_confusion(const gnn_tensor_t *logits, const gnn_data_t *data, int64_t 
                                     gnn_data_classes(data));
     char(*room)[160] = calloc(2 * k, sizeof *room), subtitle[160], title[160];
     const char **labels = calloc(2 * k, sizeof *labels);
-    FILE *file = open_file(path, "w");
+    program_file_t to = {0};
     double right = 0;
-    int rc = !file ? GNN_EIO : cells.data && room && labels ? GNN_OK : GNN_EMEMORY;
+    int rc = cells.data && room && labels ? program_create(&to, path) : GNN_EMEMORY;
     if (rc == GNN_OK)
         rc = gnn_metric_per_class(logits, gnn_data_labels(data),
                                   gnn_data_mask(data, GNN_TEST, split), NULL, &cells);
@@ -182,19 +180,19 @@ int write_confusion(const gnn_tensor_t *logits, const gnn_data_t *data, int64_t 
              "share of each class's test nodes (their number beside its name); %.1f%% of all are right",
              100 * right);
     if (rc == GNN_OK)
-        rc = gnn_svg_heatmap(file, &(gnn_heatmap_t){.values = cells,
-                                                    .row_labels = labels,
-                                                    .col_labels = labels + k,
-                                                    .title = title,
-                                                    .subtitle = subtitle,
-                                                    .row_axis = "class",
-                                                    .col_axis = "predicted",
-                                                    .low = 0,
-                                                    .high = 1,
-                                                    .mark_row = -1,
-                                                    .mark_col = -1});
-    if (file)
-        rc = close_file(file, path, rc);
+        rc = gnn_svg_heatmap(to.file, &(gnn_heatmap_t){.values = cells,
+                                                       .row_labels = labels,
+                                                       .col_labels = labels + k,
+                                                       .title = title,
+                                                       .subtitle = subtitle,
+                                                       .row_axis = "class",
+                                                       .col_axis = "predicted",
+                                                       .low = 0,
+                                                       .high = 1,
+                                                       .mark_row = -1,
+                                                       .mark_col = -1});
+    if (to.file)
+        rc = program_finish(&to, rc);
     free(cells.data);
     free(room);
     free(labels);

@@ -2,7 +2,6 @@
  * settings for sets that no paper has. */
 #include "citation.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Rows of one network stand together. The first that names the set, or names none, is taken. */
@@ -60,15 +59,12 @@ const recipe_t *recipe_find(const char *name)
     return NULL;
 }
 
-const char *recipe_names(void)
+const char *recipe_name(size_t index)
 {
-    static char names[256];
-    size_t at = 0;
     for (size_t k = 0; k < ROWS; k++)
-        if (k == 0 || strcmp(published[k].name, published[k - 1].name) != 0)
-            at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", k ? ", " : "",
-                                   published[k].name);
-    return names;
+        if ((k == 0 || strcmp(published[k].name, published[k - 1].name) != 0) && index-- == 0)
+            return published[k].name;
+    return NULL;
 }
 
 int recipe_is_published(const options_t *o, const gnn_data_t *data)
@@ -129,50 +125,13 @@ static int is_binary(const gnn_data_t *data)
     return s != NULL;
 }
 
-/* Does some column lie far from 0, or spread far more than another one does? */
-static int is_uneven(const gnn_tensor_t *x)
+scale_t recipe_scale(const options_t *o, const gnn_data_t *data)
 {
-    double least = INFINITY, most = 0;
-    for (int64_t c = 0; x && c < x->cols; c++) {
-        double mean = 0, square = 0;
-        for (int64_t r = 0; r < x->rows; r++) {
-            const double v = (double)x->data[r * (x->stride ? x->stride : x->cols) + c];
-            mean += v / (double)x->rows;
-            square += v * v / (double)x->rows;
-        }
-        const double spread = sqrt(fmax(square - mean * mean, 0));
-        if (spread > 0) {
-            least = fmin(least, spread);
-            most = fmax(most, fmax(spread, fabs(mean)));
-        }
-    }
-    return most > 10 * least;
-}
-
-/* A few words a row, as in bags of words of abstracts. Rows of hundreds are left alone: divided by
- * their sums they would be so small that a network learns slowly. */
-static int is_short(const gnn_data_t *data)
-{
-    const gnn_sparse_t *s = gnn_data_sparse(data);
-    return s && s->indptr[s->rows] < 100 * s->rows;
-}
-
-features_t features_for(const options_t *o, const gnn_data_t *data)
-{
-    if (o->features != FEATURES_AUTO)
-        return (features_t)o->features;
+    if (o->scale != SCALE_AUTO)
+        return (scale_t)o->scale;
     if (recipe_is_published(o, data))
-        return is_binary(data) ? FEATURES_ROWS : FEATURES_RAW;
-    if (is_short(data))
-        return FEATURES_ROWS;
-    return is_uneven(gnn_data_x(data)) ? FEATURES_COLUMNS : FEATURES_RAW;
-}
-
-int features_scale(gnn_data_t *data, features_t how)
-{
-    if (how == FEATURES_ROWS)
-        return gnn_data_row_normalise(data);
-    return how == FEATURES_COLUMNS ? gnn_data_standardise(data, -1) : GNN_OK;
+        return is_binary(data) ? SCALE_ROWS : SCALE_NONE;
+    return scale_for(data);
 }
 
 void recipe_print(const options_t *o, const gnn_data_t *data)
@@ -182,7 +141,7 @@ void recipe_print(const options_t *o, const gnn_data_t *data)
     const recipe_t r = recipe_for(o, data);
     fprintf(o->say, "recipe for %s (%s): features %s, ", r.name,
             recipe_is_published(o, data) ? "its paper's" : "for any set",
-            features[features_for(o, data)]);
+            features[recipe_scale(o, data)]);
     if (r.hidden)
         fprintf(o->say, "hidden %lld, ", (long long)r.hidden);
     if (r.heads > 1)

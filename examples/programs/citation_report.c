@@ -57,19 +57,19 @@ static double probability(const gnn_tensor_t *logits, int64_t i, int32_t class)
 int write_predictions(const gnn_tensor_t *logits, const gnn_data_t *data, const char *path)
 {
     int64_t *row = calloc((size_t)gnn_data_nodes(data), sizeof *row); /* of each node of the file */
-    FILE *file = row ? open_file(path, "w") : NULL;
-    int rc = file ? GNN_OK : row ? GNN_EIO : GNN_EMEMORY;
+    program_file_t to = {0};
+    int rc = row ? program_create(&to, path) : GNN_EMEMORY;
     for (int64_t r = 0; rc == GNN_OK && r < gnn_data_nodes(data); r++)
         row[gnn_data_order(data) ? gnn_data_order(data)[r] : r] = r;
-    if (file)
-        fprintf(file, "node,predicted,probability,label\n");
+    if (to.file)
+        fprintf(to.file, "node,predicted,probability,label\n");
     for (int64_t i = 0; rc == GNN_OK && i < gnn_data_nodes(data); i++) {
         int32_t class = likeliest(logits, row[i]);
-        fprintf(file, "%lld,%d,%.6f,%d\n", (long long)i, class, probability(logits, row[i], class),
-                gnn_data_labels(data)[row[i]]);
+        fprintf(to.file, "%lld,%d,%.6f,%d\n", (long long)i, class,
+                probability(logits, row[i], class), gnn_data_labels(data)[row[i]]);
     }
     free(row);
-    return file ? close_file(file, path, rc) : rc;
+    return to.file ? program_finish(&to, rc) : rc;
 }
 
 /* ---- the table of classes ---- */

@@ -7,11 +7,28 @@
 #include <string.h>
 #include <unistd.h>
 
+static int has_nodes(const gnn_data_t *data, int part, int64_t split)
+{
+    const uint8_t *mask = gnn_data_mask(data, part, split);
+    return mask && memchr(mask, 1, (size_t)gnn_data_nodes(data)) != NULL;
+}
+
+/* Without validation nodes there is no epoch to choose: the last one is kept. Patience that the
+ * caller asks for fails then. */
+static recipe_t watched(recipe_t r, const options_t *o, const gnn_data_t *data, int64_t split)
+{
+    if (has_nodes(data, GNN_VALIDATION, split))
+        return r;
+    r.watch = GNN_WATCH_NONE;
+    r.patience = o->own.patience > 0 ? o->own.patience : 0;
+    return r;
+}
+
 static int train_one(gnn_model_t *model, watcher_t *w, outcome_t *out, gnn_context_t *context,
                      gnn_data_t *data, const char *checkpoint)
 {
     const options_t *o = w->options;
-    const recipe_t r = recipe_for(o, data);
+    const recipe_t r = watched(recipe_for(o, data), o, data, out->split);
     const gnn_parameter_group_t group = {
         .prefix = r.group, .weight_decay = r.group_decay > 0 ? (gnn_real_t)r.group_decay : GNN_ZERO};
     gnn_train_config_t config = {.epochs = r.epochs,
@@ -40,10 +57,11 @@ static int train_one(gnn_model_t *model, watcher_t *w, outcome_t *out, gnn_conte
     GNN_TRY(rc);
     GNN_TRY(gnn_evaluate(model, context, data, out->split, GNN_TEST, o->metric, &out->test));
     out->validation = out->result.validation_metric;
-    fprintf(o->say,
-            "split %lld, seed %lld: validation %.1f, test %.1f (epoch %lld of %lld, %.1f s)\n",
-            (long long)out->split, (long long)out->seed, 100 * out->validation, 100 * out->test,
-            (long long)out->result.best_epoch, (long long)out->result.epochs, out->result.seconds);
+    char room[2][16];
+    fprintf(o->say, "split %lld, seed %lld: validation %s, test %s (epoch %lld of %lld, %.1f s)\n",
+            (long long)out->split, (long long)out->seed, program_percent(out->validation, room[0]),
+            program_percent(out->test, room[1]), (long long)out->result.best_epoch,
+            (long long)out->result.epochs, out->result.seconds);
     fflush(o->say);
     return GNN_OK;
 }
@@ -103,7 +121,7 @@ int citation_study_train(study_t *study, const options_t *o, gnn_context_t *cont
     int rc = study->outcomes ? open_log(&log, o) : GNN_EMEMORY;
     for (int64_t k = 0; k < runs && rc == GNN_OK; k++) {
         study->outcomes[k].split = first + k / o->seeds;
-        study->outcomes[k].seed = k % o->seeds;
+        study->outcomes[k].seed = o->seed + k % o->seeds;
         rc = run_one(study, o, context, data, log, runs);
     }
     if (log)

@@ -1,6 +1,7 @@
 /* What can be seen of a training while it runs: a bar or lines, the log, and the history that
  * becomes a curve. */
 #include "citation.h"
+#include "program.h"
 
 #include <stdlib.h>
 
@@ -36,18 +37,19 @@ static void show(watcher_t *w, const gnn_progress_t *now)
 {
     const int64_t width = 30, filled = width * now->epoch / now->epochs;
     const outcome_t *o = w->outcome;
+    char room[16];
     if (w->terminal && (now->epoch % 5 == 0 || now->epoch == 1))
-        fprintf(
-            stderr, "\rsplit %lld, seed %lld [%.*s%.*s] epoch %lld, loss %.3f, validation %.1f%% ",
-            (long long)o->split, (long long)o->seed, (int)filled, "##############################",
-            (int)(width - filled), "..............................", (long long)now->epoch,
-            now->train_loss, 100 * now->validation_metric);
+        fprintf(stderr, "\rsplit %lld, seed %lld [%.*s%.*s] epoch %lld, loss %.3f, validation %s ",
+                (long long)o->split, (long long)o->seed, (int)filled,
+                "##############################", (int)(width - filled),
+                "..............................", (long long)now->epoch, now->train_loss,
+                program_percent(now->validation_metric, room));
     if (w->terminal || now->seconds < w->told + 5)
         return;
     w->told = now->seconds;
-    fprintf(stderr, "split %lld, seed %lld: epoch %lld of %lld, loss %.3f, validation %.1f%%\n",
+    fprintf(stderr, "split %lld, seed %lld: epoch %lld of %lld, loss %.3f, validation %s\n",
             (long long)o->split, (long long)o->seed, (long long)now->epoch, (long long)now->epochs,
-            now->train_loss, 100 * now->validation_metric);
+            now->train_loss, program_percent(now->validation_metric, room));
 }
 
 int watch_epoch(void *user, const gnn_progress_t *now)

@@ -1,5 +1,5 @@
 /*
- * sentence --data FILE: learns the class of sentences that people wrote. FILE has
+ * gnn sentence --data FILE: learns the class of sentences that people wrote. FILE has
  * label<TAB>sentence on each line, or is one of the files stsa.binary.* of the Stanford Sentiment
  * Treebank. The model is the one layer three times over: words hear each other, then one node for
  * each sentence hears its words.
@@ -16,10 +16,10 @@ typedef struct {
     gnn_context_t *context;
     gnn_vocabulary_t *vocabulary;
     gnn_model_t *model;
-    gnn_corpus_t *train, *dev, *test;
+    gnn_corpus_t *train, *validation, *test;
 } run_t;
 
-/* Every tenth sentence is held out where there is no --dev. */
+/* Every tenth sentence is held out where there is no --validation. */
 static int hold_out(run_t *r, const char *data)
 {
     gnn_corpus_t *all = r->train;
@@ -35,12 +35,13 @@ static int hold_out(run_t *r, const char *data)
     r->train = NULL;
     int rc = text && label ? gnn_corpus_new(&r->train, kept, label, text, NULL) : GNN_EMEMORY;
     if (rc == GNN_OK && held == 0) {
-        fprintf(stderr, "sentence: %s has fewer than ten sentences: --dev FILE is expected, too\n",
+        fprintf(stderr,
+                "sentence: %s has fewer than ten sentences: --validation FILE is expected, too\n",
                 data);
         rc = PROGRAM_REFUSED;
     }
     if (rc == GNN_OK)
-        rc = gnn_corpus_new(&r->dev, held, label + places, text + places, NULL);
+        rc = gnn_corpus_new(&r->validation, held, label + places, text + places, NULL);
     gnn_corpus_free(all);
     free(text);
     free(label);
@@ -50,48 +51,57 @@ static int hold_out(run_t *r, const char *data)
 static int read_training(run_t *r, const classify_t *o)
 {
     GNN_TRY(gnn_corpus_read(&r->train, o->data, NULL));
-    if (!o->dev)
+    if (!o->validation)
         GNN_TRY(hold_out(r, o->data));
     GNN_TRY(gnn_vocabulary_new(&r->vocabulary, r->train, o->min_count));
-    if (o->dev)
-        GNN_TRY(gnn_corpus_read(&r->dev, o->dev, r->vocabulary));
+    if (o->validation)
+        GNN_TRY(gnn_corpus_read(&r->validation, o->validation, r->vocabulary));
     fprintf(
         stderr,
         "%lld sentences to learn from, %lld held out; %lld words in all, %lld of them known; %lld classes\n",
-        (long long)r->train->count, (long long)r->dev->count, (long long)r->train->words,
+        (long long)r->train->count, (long long)r->validation->count, (long long)r->train->words,
         (long long)gnn_vocabulary_size(r->vocabulary) - 1, (long long)r->train->n_labels);
     return GNN_OK;
 }
 
 static int train(run_t *r, const classify_t *o)
 {
-    batches_t train = {0}, dev = {0};
+    batches_t train = {0}, validation = {0};
     GNN_TRY(read_training(r, o));
     GNN_TRY(classifier_new(&r->model, r->context, o, r->vocabulary));
     int rc = batches_new(&train, r->train, r->vocabulary, r->model, o);
     if (rc == GNN_OK)
-        rc = batches_new(&dev, r->dev, r->vocabulary, r->model, o);
+        rc = batches_new(&validation, r->validation, r->vocabulary, r->model, o);
     if (rc == GNN_OK)
-        rc = classifier_train(r->model, r->context, o, &train, &dev);
+        rc = classifier_train(r->model, r->context, o, &train, &validation);
     if (rc == GNN_ESTOPPED)
         fprintf(stderr, "sentence: stopped%s\n", o->save ? "; the best model so far is written" : "");
     batches_free(&train);
-    batches_free(&dev);
+    batches_free(&validation);
     return rc;
 }
 
-/* The vocabulary lies beside the weights: FILE.words. */
-static int store(run_t *r, const char *path, int load)
+/* The vocabulary is beside the weights: FILE.words. */
+static int words_of(char words[4096], const char *path)
+{
+    return snprintf(words, 4096, "%s.words", path) < 4096 ? GNN_OK : GNN_EINVALID;
+}
+
+static int save(const void *what, const char *path)
+{
+    const run_t *r = what;
+    char words[4096];
+    GNN_TRY(words_of(words, path));
+    GNN_TRY(gnn_model_save(r->model, path));
+    return gnn_vocabulary_save(r->vocabulary, words);
+}
+
+static int load(run_t *r, const char *path)
 {
     char words[4096];
-    if (snprintf(words, sizeof words, "%s.words", path) >= (int)sizeof words)
-        return GNN_EINVALID;
-    if (load)
-        GNN_TRY(gnn_model_load(&r->model, r->context, path));
-    else
-        GNN_TRY(gnn_model_save(r->model, path));
-    return load ? gnn_vocabulary_load(&r->vocabulary, words)
-                : gnn_vocabulary_save(r->vocabulary, words);
+    GNN_TRY(words_of(words, path));
+    GNN_TRY(gnn_model_load(&r->model, r->context, path));
+    return gnn_vocabulary_load(&r->vocabulary, words);
 }
 
 /* What the file says counts, and files of two models may have been mixed up. */
@@ -106,7 +116,7 @@ static int fit_options(const run_t *r, classify_t *o)
         fprintf(stderr, "%s: not this program's model, or not this vocabulary's\n", o->load);
         return PROGRAM_REFUSED;
     }
-    o->max_words = gnn_model_step(r->model, place)->in;
+    o->max_length = gnn_model_step(r->model, place)->in;
     return GNN_OK;
 }
 
@@ -135,13 +145,13 @@ static int run(run_t *r, classify_t *o)
     GNN_TRY(gnn_context_new(&r->context, &(gnn_context_config_t){.seed = (uint64_t)o->seed,
                                                                  .threads = (int)o->threads}));
     if (o->load) {
-        GNN_TRY(store(r, o->load, 1));
+        GNN_TRY(load(r, o->load));
         GNN_TRY(fit_options(r, o));
     } else {
         trained = train(r, o);
     }
     if (o->save && (trained == GNN_OK || trained == GNN_ESTOPPED))
-        GNN_TRY(store(r, o->save, 0));
+        GNN_TRY(program_save("sentence", o->save, save, r));
     GNN_TRY(trained);
     if (o->test)
         GNN_TRY(test(r, o));
@@ -159,7 +169,7 @@ int classify(classify_t *options)
     gnn_model_free(r.model);
     gnn_vocabulary_free(r.vocabulary);
     gnn_corpus_free(r.train);
-    gnn_corpus_free(r.dev);
+    gnn_corpus_free(r.validation);
     gnn_corpus_free(r.test);
     gnn_context_free(r.context);
     return rc;

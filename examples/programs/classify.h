@@ -7,18 +7,18 @@
 #include <stdio.h>
 
 typedef struct {
-    const char *data, *dev, *test, *save, *load, *sentence, *plot, *graphml;
+    const char *data, *validation, *test, *save, *load, *sentence, *heatmap, *graphml;
     /* a row of graphs/topologies.def, window=N, or edges: the complete graph stored edge by edge */
     const char *topology;
     int node, sinusoidal; /* readout by a node that attends; positions that are not learned */
-    int64_t layers, width, heads, epochs, patience, max_words, min_count;
+    int64_t layers, width, heads, epochs, patience, max_length, min_count;
     double dropout, word_dropout, lr, weight_decay;
     int64_t seed, threads;
 } classify_t;
 
 #define CLASSIFY_DEFAULTS                                                                     \
     .topology = "complete", .layers = 1, .width = 64, .heads = 4, .epochs = 8, .patience = 4, \
-    .max_words = 128, .min_count = 2, .dropout = 0.4, .word_dropout = 0.2, .lr = 0.003,       \
+    .max_length = 128, .min_count = 2, .dropout = 0.4, .word_dropout = 0.2, .lr = 0.003,      \
     .weight_decay = 0.01, .seed = 1
 
 /* A pack of sentences with its two graphs: who hears whom (slot 0), and readout -> words of its
@@ -44,7 +44,7 @@ gnn_model_inputs_t batch_inputs(const batch_t *batch);
 int classifier_new(gnn_model_t **model, gnn_context_t *context, const classify_t *options,
                    const gnn_vocabulary_t *vocabulary);
 int classifier_train(gnn_model_t *model, gnn_context_t *context, const classify_t *options,
-                     const batches_t *train, const batches_t *dev);
+                     const batches_t *train, const batches_t *validation);
 /* Accuracy in percent. With `edges`, also: predictions whose two best logits are more than 1e-4
  * apart [0], and how many of them are others when both graphs are stored edge by edge [1]. */
 int classifier_test(const gnn_model_t *model, gnn_context_t *context, const batches_t *test,

@@ -58,7 +58,7 @@ int batches_new(batches_t *batches, const gnn_corpus_t *corpus, const gnn_vocabu
                 const gnn_model_t *model, const classify_t *options)
 {
     gnn_packing_t how = {
-        .sentences = 64, .max_words = options->max_words, .shuffle = GNN_ON, .seed = options->seed};
+        .sentences = 64, .max_words = options->max_length, .shuffle = GNN_ON, .seed = options->seed};
     GNN_TRY(gnn_packs_new(&batches->packs, corpus, vocabulary, &how));
     batches->batch = calloc((size_t)batches->packs->count, sizeof *batches->batch);
     int rc = batches->batch ? GNN_OK : GNN_EMEMORY;

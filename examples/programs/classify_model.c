@@ -72,7 +72,7 @@ int classifier_new(gnn_model_t **model, gnn_context_t *context, const classify_t
          .input = "words",
          .in = gnn_vocabulary_size(vocabulary),
          .out = o->width},
-        {.kind = GNN_STEP_EMBED, .name = "place", .input = "places", .in = o->max_words, .out = o->width},
+        {.kind = GNN_STEP_EMBED, .name = "place", .input = "places", .in = o->max_length, .out = o->width},
         {.kind = GNN_STEP_ADD, .name = "sum", .input = "word", .second = "place"},
         {.kind = GNN_STEP_DROPOUT, .name = "drop", .rate = (gnn_real_t)o->dropout}};
     int64_t n = 4;

@@ -1,5 +1,6 @@
 /* One sentence: its class, and the attention of the last layer as a picture and as a graph. */
 #include "classify.h"
+#include "program.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -49,23 +50,20 @@ static gnn_real_t *attention(const gnn_model_t *model, gnn_context_t *context, c
 
 static int draw(const classify_t *o, const gnn_real_t *weights, int64_t n, const char *const *words)
 {
-    FILE *file = fopen(o->plot, "w");
-    if (!file) {
-        perror(o->plot);
-        return GNN_EIO;
-    }
+    program_file_t to;
+    GNN_TRY(program_create(&to, o->heatmap));
     int rc = gnn_svg_heatmap(
-        file, &(gnn_heatmap_t){.values = gnn_tensor((gnn_real_t *)(uintptr_t)weights, n, n),
-                               .row_labels = words,
-                               .col_labels = words,
-                               .title = "Who listens to whom",
-                               .subtitle = "last layer, mean of the heads",
-                               .high = 1,
-                               .row_axis = "receiver",
-                               .col_axis = "sender",
-                               .mark_row = -1,
-                               .mark_col = -1});
-    return fclose(file) == 0 ? rc : GNN_EIO;
+        to.file, &(gnn_heatmap_t){.values = gnn_tensor((gnn_real_t *)(uintptr_t)weights, n, n),
+                                  .row_labels = words,
+                                  .col_labels = words,
+                                  .title = "Who listens to whom",
+                                  .subtitle = "last layer, mean of the heads",
+                                  .high = 1,
+                                  .row_axis = "receiver",
+                                  .col_axis = "sender",
+                                  .mark_row = -1,
+                                  .mark_col = -1});
+    return program_finish(&to, rc);
 }
 
 /* A weight for each pair of the graph, in its order: a window has fewer than the map has cells. */
@@ -96,7 +94,7 @@ static int show_attention(const gnn_model_t *model, gnn_context_t *context, cons
     while (classifier_step(model, last) >= 0);
     snprintf(last, sizeof last, "layer%lld", (long long)layers - 1);
     gnn_real_t *weights = attention(model, context, b, last, n, &rc);
-    if (rc == GNN_OK && o->plot)
+    if (rc == GNN_OK && o->heatmap)
         rc = draw(o, weights, n, words);
     if (rc == GNN_OK && o->graphml)
         rc = write_graph(o, b->graphs[0], weights, n, words);

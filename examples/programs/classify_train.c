@@ -30,13 +30,13 @@ static int show_progress(void *user, const gnn_progress_t *now)
 }
 
 int classifier_train(gnn_model_t *model, gnn_context_t *context, const classify_t *o,
-                     const batches_t *train, const batches_t *dev)
+                     const batches_t *train, const batches_t *validation)
 {
-    const batches_t *both[] = {train, dev};
+    const batches_t *both[] = {train, validation};
     const gnn_parameter_group_t fixed = {
         .prefix = "place.", .lr_scale = GNN_ZERO, .weight_decay = GNN_ZERO};
     gnn_source_t source = {
-        .get = get_batch, .count = {train->packs->count, dev->packs->count, 0}, .user = both};
+        .get = get_batch, .count = {train->packs->count, validation->packs->count, 0}, .user = both};
     gnn_train_config_t config = {.epochs = o->epochs,
                                  .lr = (gnn_real_t)o->lr,
                                  .weight_decay = (gnn_real_t)o->weight_decay,

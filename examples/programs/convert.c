@@ -1,13 +1,14 @@
 /* Turns a data set of any form that libgnn reads into one .npz, and says what it holds:
  *
- *     convert cora.cites cora.npz
- *     convert ogbn_arxiv arxiv.npz --standardise
- *     convert links.edges set.npz --features x.csv --labels y.csv
- *     convert graph.graphml
+ *     gnn convert cora.cites cora.npz
+ *     gnn convert ogbn_arxiv arxiv.npz --scale columns
+ *     gnn convert links.edges set.npz --features x.csv --labels y.csv
+ *     gnn convert graph.graphml
  *
  * Without a second path it only says what there is. */
 #include "options.h"
 #include "program.h"
+#include "scale.h"
 
 #include <gnn/gnn.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@ enum { CLASSES_SHOWN = 100 };
 
 typedef struct options {
     const char *in, *out, *features, *labels;
-    int normalise, standardise;
+    int scale; /* scale_t */
 } options_t;
 
 /* OUT is a file of its own: "convert cora.content cora.cites" means two inputs, and would write
@@ -46,17 +47,15 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
 {
     const char *paths[2] = {NULL, NULL};
     const option_t rows[] = {
-        TEXT("features", &o->features, "a row of numbers for each node", "FILE.csv"),
-        TEXT("labels", &o->labels, "a class for each node", "FILE.csv"),
-        FLAG("row-normalise", &o->normalise, "divides each row of features by its sum"),
-        FLAG("standardise", &o->standardise,
-             "mean 0 and deviation 1 for each feature, measured on the training nodes of the first split"),
+        INPUT("features", &o->features, "a row of numbers for each node", "FILE.csv"),
+        INPUT("labels", &o->labels, "a class for each node", "FILE.csv"),
+        SCALE(&o->scale),
     };
     const program_t program = {
         .name = "convert",
         .usage = "IN [OUT.npz] [OPTION]...",
         .notes =
-            "IN: .npz, LINQS' NAME.content or NAME.cites, OGB's folder, an edge list, GraphML\n"
+            "IN: .npz, LINQS' NAME.content or NAME.cites, OGB's folder, an edge list, GraphML "
             "and what else igraph reads (docs/formats.md). Without OUT.npz the program only says what there is.",
         .options = rows,
         .n_options = (int)(sizeof rows / sizeof *rows),
@@ -69,7 +68,12 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
     *status = 2;
     if (!o->in)
         fprintf(stderr, "convert: the path of a data set is expected; --help lists the forms\n");
-    return o->in && may_write(o) && program_can_write("convert", o->out);
+    if (o->in && !o->out && options_gave("scale")) {
+        fprintf(stderr, "--scale: has no effect without OUT.npz\n");
+        return 0;
+    }
+    return o->in && may_write(o) &&
+           (!o->out || program_can_write("convert", o->out, PROGRAM_REGULAR));
 }
 
 static int labelled(const gnn_data_t *data)
@@ -84,8 +88,8 @@ static int labelled(const gnn_data_t *data)
 static int check(const options_t *o, const gnn_data_t *data)
 {
     const char *why = NULL;
-    if (o->standardise && gnn_data_sparse(data))
-        why = "--standardise: sparse features would not stay so; --row-normalise keeps them";
+    if (o->scale == SCALE_COLUMNS && gnn_data_sparse(data))
+        why = "--scale columns: sparse features would not stay so; --scale rows keeps them";
     else if (o->out && !labelled(data))
         why = "no node has a label, and a data set needs some: --labels FILE.csv brings them";
     if (why)
@@ -100,10 +104,7 @@ static int convert(const options_t *o, gnn_data_t **data)
     if (o->features || o->labels)
         GNN_TRY(gnn_data_add_csv(*data, o->features, o->labels));
     GNN_TRY(check(o, *data));
-    if (o->normalise)
-        GNN_TRY(gnn_data_row_normalise(*data));
-    if (o->standardise)
-        GNN_TRY(gnn_data_standardise(*data, 0));
+    GNN_TRY(scale_features(*data, o->scale));
     gnn_data_describe(*data, text, sizeof text);
     puts(text);
     for (int64_t c = 0;
@@ -118,7 +119,7 @@ static int convert(const options_t *o, gnn_data_t **data)
 
 int convert_main(int count, char **arguments)
 {
-    options_t options = {0};
+    options_t options = {.scale = SCALE_NONE};
     gnn_data_t *data = NULL;
     int status;
     if (!read_options(&options, count, arguments, &status))

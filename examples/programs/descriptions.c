@@ -68,12 +68,15 @@ int descriptions_main(int argc, char **argv)
     const char *index = NULL;
     int status;
     const option_t rows[] = {
-        TEXT("data", &o.data, "packages as a graph, their sections as classes", "FILE.npz"),
-        TEXT("index", &index, "Debian's list of packages [beside the data]", "FILE"),
-        TEXT("sentence", &o.sentence, "classifies this description too", "\"...\""),
-        OUTPUT("plot", &o.plot, "attention as a heat map", "FILE.svg"),
+        INPUT("data", &o.data, "packages as a graph, their sections as classes", "FILE.npz"),
+        INPUT("index", &index, "Debian's list of packages [that of apt-cache]", "FILE"),
+        TEXT("sentence", &o.sentence, "classifies this description, too [the first of the test]",
+             "TEXT"),
+        OUTPUT("heatmap", &o.heatmap, "attention as a heat map", "FILE.svg"),
         OUTPUT("graphml", &o.graphml, "the sentence as a graph, its edges weighed by attention",
-               "FILE")};
+               "FILE.graphml"),
+        SEED(&o.seed, "of weights, dropout and the generated language"),
+        THREADS(&o.threads)};
     const program_t program = {.name = "descriptions",
                                .usage = "--data debian.npz [OPTION]...",
                                .options = rows,

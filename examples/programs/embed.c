@@ -86,7 +86,7 @@ static int part_lines(lines_t *lines, size_t size)
 static int no_text(const char *path)
 {
     fprintf(stderr, "embed: %s: %s\n", path, strerror(errno));
-    return GNN_ESTOPPED;
+    return PROGRAM_REFUSED;
 }
 
 static int read_lines(lines_t *lines, const char *path)
@@ -258,13 +258,11 @@ static int write_heatmap(const options_t *o, const lines_t *lines, const gnn_ten
     if (lines->count > MOST_LINES) {
         fprintf(stderr, "embed: --heatmap: %lld lines, a picture has at most %d\n",
                 (long long)lines->count, MOST_LINES);
-        return GNN_ESTOPPED;
+        return PROGRAM_REFUSED;
     }
-    FILE *file = fopen(o->heatmap, "w");
-    if (!file)
-        return no_text(o->heatmap);
-    const int rc = draw_cosines(file, o, lines, vectors);
-    return fclose(file) != 0 && rc == GNN_OK ? no_text(o->heatmap) : rc;
+    program_file_t to;
+    GNN_TRY(program_create(&to, o->heatmap));
+    return program_finish(&to, draw_cosines(to.file, o, lines, vectors));
 }
 
 /* ---- the whole ---- */
@@ -295,7 +293,7 @@ static int run(const options_t *o, gnn_context_t *context, gnn_pretrained_t **p,
     if (width < 0) {
         fprintf(stderr, "embed: %s does not say how sentences become vectors (modules.json)\n",
                 o->model);
-        return GNN_ESTOPPED;
+        return PROGRAM_REFUSED;
     }
     if (o->prompt)
         GNN_TRY(gnn_pretrained_choose_prompt(*p, o->prompt));
@@ -319,22 +317,24 @@ static int run(const options_t *o, gnn_context_t *context, gnn_pretrained_t **p,
 static int read_options(options_t *o, int argc, char **argv, int *status)
 {
     const option_t rows[] = {
-        TEXT("model", &o->model, "a folder of sentence-transformers", "FOLDER"),
-        TEXT("input", &o->input, "a sentence in each line; - is standard input", "FILE"),
+        INPUT("model", &o->model, "a folder of sentence-transformers", "FOLDER"),
+        INPUT("input", &o->input, "a sentence in each line; - is standard input", "FILE|-"),
         OUTPUT("output", &o->output,
-               "the vectors, a row a line; in .npz they are called embeddings", "FILE.npy|FILE.npz"),
+               "the vectors, one row per line; in .npz they are called embeddings",
+               "FILE.npy|FILE.npz"),
         OUTPUT("heatmap", &o->heatmap, "how alike the lines are: the cosine of each pair", "FILE.svg"),
-        TEXT("query", &o->query, "ranks the lines by their cosine with this sentence", "\"...\""),
-        TEXT("prompt", &o->prompt, "the folder's prompt of this name stands before each line", "NAME"),
-        TEXT("query-prompt", &o->query_prompt, "another one before the query [that of --prompt]",
+        TEXT("query", &o->query, "ranks the lines by their cosine with this sentence", "TEXT"),
+        TEXT("prompt-name", &o->prompt, "the folder's prompt of this name comes before each line",
              "NAME"),
-        TEXT("rerank", &o->rerank,
-             "a cross-encoder, which orders the --top lines anew by query and line together",
-             "FOLDER"),
-        CHOICE("precision", &o->precision, "of products (gnn/context.h)", "highest|high|medium"),
-        WHOLE("top", &o->top, "so many lines of the ranking", 1, 1000000000),
+        TEXT("query-prompt-name", &o->query_prompt,
+             "another one before the query [that of --prompt-name]", "NAME", .where = "query"),
+        INPUT("rerank", &o->rerank,
+              "a cross-encoder, which orders the --top lines anew by query and line together",
+              "FOLDER", .where = "query"),
+        PRECISION(&o->precision),
+        WHOLE("top", &o->top, "so many lines of the ranking", 1, 1000000000, .where = "query"),
         FLAG("json", &o->json, "counts and seconds as one JSON object on standard output"),
-        WHOLE("threads", &o->threads, "0: all processors that the process may use [0]", 0, 1024),
+        THREADS(&o->threads),
     };
     const program_t program = {
         .name = "embed",
@@ -345,14 +345,9 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         .n_options = (int)(sizeof rows / sizeof *rows)};
     if (!options_read(&program, argc, argv, status))
         return 0;
-    if (o->output && !ends_in(o->output, ".npy") && !ends_in(o->output, ".npz"))
-        fprintf(stderr, "embed: --output %s: a name that ends in .npy or .npz is expected\n",
-                o->output);
-    else if (o->heatmap && !ends_in(o->heatmap, ".svg"))
-        fprintf(stderr, "embed: --heatmap %s: a name that ends in .svg is expected\n", o->heatmap);
-    else if (!o->output && !o->query && !o->heatmap && !o->json)
+    if (!o->output && !o->query && !o->heatmap && !o->json)
         fputs("embed: nothing would come of the vectors: give --output FILE.npy, --heatmap "
-              "FILE.svg or --query \"...\"\n",
+              "FILE.svg or --query TEXT\n",
               stderr);
     else
         return 1;
@@ -391,12 +386,12 @@ int embed_main(int argc, char **argv)
         rc = run(&options, context, &pretrained, &lines);
     if (rc == GNN_OK)
         rc = gnn_profile_write(context, stderr);
-    if (rc != GNN_OK && rc != GNN_ESTOPPED)
-        fprintf(stderr, "embed: %s%s%s\n", gnn_error_string(rc), *gnn_error_message() ? ": " : "",
-                gnn_error_message());
+    program_fails("embed", rc);
+    if (rc != GNN_OK && !pretrained && !options_gave("model"))
+        fprintf(stderr, "embed: without --model, the model is that of sh examples/fetch-minilm.sh\n");
     free(lines.at);
     free(lines.text);
     gnn_pretrained_free(pretrained);
     gnn_context_free(context);
-    return program_ends("embed", rc == GNN_OK ? EXIT_SUCCESS : EXIT_FAILURE);
+    return program_ends_with("embed", rc);
 }

@@ -1,10 +1,12 @@
-/* Why does a network say what it says of a node? Trains or loads one and explains it. `explain
- * --help` lists the options. */
+/* Explanation of a prediction: trains a network or loads one, and explains what it predicts for a
+ * node. `gnn explain --help` lists the options. */
 #include "explain.h"
 #include "options.h"
 #include "program.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST = 1000000000 };
 
@@ -17,8 +19,8 @@ static int tell(const subject_t *s, const options_t *o)
         if (o->json)
             report_json(stdout, s, o, &study);
     }
-    if (rc == GNN_OK && o->svg)
-        rc = write_svg(o->svg, s, o, &study);
+    if (rc == GNN_OK && o->graph)
+        rc = write_graph(o->graph, s, &study);
     if (rc == GNN_OK && o->html)
         rc = write_page(o->html, s, o, &study);
     explain_study_free(&study);
@@ -28,61 +30,87 @@ static int tell(const subject_t *s, const options_t *o)
 static int run(const options_t *o, subject_t *s)
 {
     GNN_TRY(subject_open(s, o));
-    fprintf(o->say, "%s: test accuracy %.3f\n", gnn_data_name(s->data), s->accuracy);
+    if (isnan(s->accuracy))
+        fprintf(o->say, "%s: no test nodes\n", gnn_data_name(s->data));
+    else
+        fprintf(o->say, "%s: test accuracy %.3f\n", gnn_data_name(s->data), s->accuracy);
     fflush(o->say);
     return o->houses ? score_houses(s, o) : o->fidelity > 0 ? score_fidelity(s, o) : tell(s, o);
+}
+
+static const char *method_name(size_t index)
+{
+    const gnn_explain_method_t *method = gnn_explain_method_at(index);
+    return method ? method->name : NULL;
 }
 
 static int read_options(options_t *o, int argc, char **argv, int *status)
 {
     const option_t rows[] = {
         HEADING("Data and network"),
-        TEXT("data", &o->data,
-             "a data set (docs/formats.md), karate, or shapes: houses tied to a drawn graph",
-             "PATH|karate|shapes"),
-        FLAG("raw", &o->raw, "sparse features as they are; else each row is divided by its sum"),
-        TEXT("load", &o->load, "a model in place of one that is trained", "FILE"),
-        OUTPUT("save", &o->save, "the trained model", "FILE"),
-        TEXT("model", &o->model, "a preset of the library: gcn, gat, sage ...", "NAME"),
-        WHOLE("layers", &o->layers, "hops", 1, 8),
-        WHOLE("hidden", &o->hidden, "width of a head of the layers between", 1, 65536),
-        WHOLE("heads", &o->heads, "of layers that attend, but for the last", 1, 1024),
-        WHOLE("epochs", &o->epochs, "of training", 1, MOST),
-        REAL("lr", &o->lr, "learning rate of training", 0, 1000),
-        REAL("weight-decay", &o->weight_decay, "of training", 0, 1000),
-        REAL("dropout", &o->dropout, "of training", 0, 0.99),
+        INPUT("data", &o->data,
+              "a data set (docs/formats.md), karate, or shapes: houses tied to a drawn graph",
+              "PATH|karate|shapes"),
+        SCALE(&o->scale),
+        INPUT("load", &o->load, "a model in place of one that is trained", "FILE"),
+        STORED("save", &o->save, "the trained model", "FILE", .where = "!load"),
+        NAME("layer", &o->layer, "a preset of the library: gcn, gat, sage ...", program_preset,
+             .where = "!load"),
+        WHOLE("layers", &o->layers, "hops", 1, 8, .where = "!load"),
+        WHOLE("hidden", &o->hidden, "width of a head of the layers between", 1, 65536,
+              .where = "!load"),
+        WHOLE("heads", &o->heads, "of layers that attend, but for the last", 1, 1024,
+              .where = "!load layer=gat|gatv2|transformer_conv|transformer"),
+        WHOLE("epochs", &o->epochs, "of training", 1, MOST, .where = "!load"),
+        REAL("lr", &o->lr, "learning rate of training", 0, 1000, .where = "!load"),
+        REAL("weight-decay", &o->weight_decay, "of training", 0, 1000, .where = "!load"),
+        REAL("dropout", &o->dropout, "of training", 0, 0.99, .where = "!load"),
         HEADING("Explanation"),
-        WHOLE("node", &o->node, "whose prediction is explained", 0, MOST),
-        TEXT("method", &o->method,
-             "gnn_explainer, integrated_gradients, saliency, occlusion, attention", "NAME"),
+        WHOLE("node", &o->node, "whose prediction is explained, from 0 [0]", 0, MOST,
+              .where = "!fidelity|houses"),
+        NAME("method", &o->method,
+             "gnn_explainer, integrated_gradients, saliency, occlusion, attention", method_name),
         WHOLE("top", &o->top, "rows of each table; links that other methods' fidelity keeps", 1,
-              1000000),
-        WHOLE("mask-epochs", &o->masks, "of gnn_explainer", 1, 1000000),
-        REAL("mask-lr", &o->mask_lr, "of gnn_explainer", 1e-9, 1000),
-        REAL("size", &o->size, "gnn_explainer: weight of the size of the links' mask", 0, 1e6),
-        REAL("entropy", &o->entropy, "gnn_explainer: weight of its entropy", 0, 1e6),
-        FLAG("edges-alone", &o->edges_alone, "features are not looked at (gnn_explainer: not masked)"),
+              1000000, .where = "!houses"),
+        WHOLE("mask-epochs", &o->masks, "of the masks' training", 1, 1000000,
+              .where = "method=gnn_explainer"),
+        REAL("mask-lr", &o->mask_lr, "of the masks' training", 1e-9, 1000,
+             .where = "method=gnn_explainer"),
+        REAL("mask-size", &o->mask_size, "weight of the size of the links' mask", 0, 1e6,
+             .where = "method=gnn_explainer"),
+        REAL("mask-entropy", &o->mask_entropy, "weight of its entropy", 0, 1e6,
+             .where = "method=gnn_explainer"),
+        FLAG("edges-alone", &o->edges_alone,
+             "features are not looked at (gnn_explainer: not masked)", .where = "!houses"),
         WHOLE("fidelity", &o->fidelity, "explains the first N test nodes, says their mean fidelity",
-              0, MOST),
-        FLAG("houses", &o->houses, "with shapes: AUC of the links of each node's own house"),
-        WHOLE("seed", &o->seed, "of weights, masks and drawn sets", 0, MOST),
-        WHOLE("threads", &o->threads, "0: all processors that the process may use", 0, 1024),
+              1, MOST, .where = "!houses"),
+        FLAG("houses", &o->houses, "AUC of the links of each node's own house",
+             .where = "data=shapes"),
+        SEED(&o->seed, "of weights, masks and drawn sets [0]"),
+        THREADS(&o->threads),
         HEADING("Results"),
-        FLAG("json", &o->json, "one JSON object on standard output, words on standard error"),
-        OUTPUT("svg", &o->svg, "the explaining subgraph", "FILE.svg"),
-        OUTPUT("html", &o->html, "the report on the node as one page", "FILE.html"),
+        JSON(&o->json),
+        OUTPUT("graph", &o->graph, "the explaining subgraph", "FILE.svg", .where = "!fidelity|houses"),
+        OUTPUT("html", &o->html, "the report on the node as one page", "FILE.html",
+               .where = "!fidelity|houses"),
     };
     const program_t program = {.name = "explain",
                                .usage = "[OPTION]...",
                                .options = rows,
                                .n_options = (int)(sizeof rows / sizeof *rows)};
-    return options_read(&program, argc, argv, status);
+    if (!options_read(&program, argc, argv, status))
+        return 0;
+    *status = 2;
+    if (o->fidelity == 0 || !options_gave("top") || strcmp(o->method, "gnn_explainer") != 0)
+        return 1;
+    fprintf(stderr, "--top: has no effect with --fidelity and --method gnn_explainer\n");
+    return 0;
 }
 
 int explain_main(int argc, char **argv)
 {
     options_t options = {.data = "karate",
-                         .model = "gcn",
+                         .layer = "gcn",
                          .method = "gnn_explainer",
                          .layers = 2,
                          .hidden = 16,
@@ -93,8 +121,8 @@ int explain_main(int argc, char **argv)
                          .top = 10,
                          .masks = 100,
                          .mask_lr = 0.01,
-                         .size = 0.005,
-                         .entropy = 1};
+                         .mask_size = 0.005,
+                         .mask_entropy = 1};
     subject_t subject = {0};
     int status;
     if (!read_options(&options, argc, argv, &status))

@@ -8,10 +8,10 @@
 #include <stdio.h>
 
 typedef struct {
-    const char *data, *model, *load, *save, *method, *svg, *html;
+    const char *data, *layer, *load, *save, *method, *graph, *html;
     int64_t node, top, layers, hidden, heads, epochs, masks, fidelity, seed, threads;
-    double lr, weight_decay, dropout, mask_lr, size, entropy;
-    int json, houses, raw, edges_alone;
+    double lr, weight_decay, dropout, mask_lr, mask_size, mask_entropy;
+    int json, houses, scale, edges_alone; /* scale: scale_t */
     FILE *say;
 } options_t;
 
@@ -54,8 +54,7 @@ void report_words(FILE *file, const subject_t *subject, const options_t *options
                   const study_t *study);
 void report_json(FILE *file, const subject_t *subject, const options_t *options,
                  const study_t *study);
-int write_svg(const char *path, const subject_t *subject, const options_t *options,
-              const study_t *study);
+int write_graph(const char *path, const subject_t *subject, const study_t *study);
 int write_page(const char *path, const subject_t *subject, const options_t *options,
                const study_t *study);
 

@@ -1,6 +1,7 @@
 /* The set and the network that explain looks at. */
 #include "explain.h"
 #include "program.h"
+#include "scale.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,15 +13,13 @@ static int open_set(subject_t *s, const options_t *o)
         return gnn_data_karate(&s->data);
     if (strcmp(o->data, "shapes") == 0)
         return gnn_data_ba_shapes(&s->data, &(gnn_ba_shapes_t){.seed = (uint64_t)o->seed + 1});
-    GNN_TRY(gnn_data_open(&s->data, o->data));
-    const gnn_sparse_t *sparse = gnn_data_sparse(s->data);
-    return sparse && !o->raw ? gnn_data_row_normalise(s->data) : GNN_OK;
+    return gnn_data_open(&s->data, o->data);
 }
 
 static int make(subject_t *s, const options_t *o)
 {
     gnn_layer_config_t layers[8];
-    const gnn_preset_t preset = gnn_preset_find(o->model);
+    const gnn_preset_t preset = gnn_preset_find(o->layer);
     int64_t in = gnn_data_features(s->data);
     if (preset == GNN_PRESET_NONE)
         return GNN_ENOTFOUND;
@@ -50,7 +49,7 @@ static int train(subject_t *s, const options_t *o)
                                             .stop = &program_stopped},
                       NULL));
     program_let_interrupt();
-    return o->save ? gnn_model_save(s->model, o->save) : GNN_OK;
+    return o->save ? program_save_model("explain", o->save, s->model) : GNN_OK;
 }
 
 /* All that a model may name, as gnn_train has it: the set's graph in every slot. */
@@ -101,6 +100,7 @@ int subject_open(subject_t *s, const options_t *o)
         fprintf(stderr, "explain: %s has no features or no classes\n", gnn_data_name(s->data));
         return PROGRAM_REFUSED;
     }
+    GNN_TRY(scale_features(s->data, o->scale));
     GNN_TRY(o->load ? gnn_model_load(&s->model, s->context, o->load) : train(s, o));
     GNN_TRY(gather(s));
     return gnn_evaluate(s->model, s->context, s->data, 0, GNN_TEST, GNN_METRIC_ACCURACY,
@@ -125,8 +125,8 @@ int subject_explain(const subject_t *s, const options_t *o, int64_t node, const 
         .method = method ? method : o->method,
         .epochs = o->masks,
         .lr = (gnn_real_t)o->mask_lr,
-        .edge_size = o->size > 0 ? (gnn_real_t)o->size : GNN_ZERO,
-        .edge_entropy = o->entropy > 0 ? (gnn_real_t)o->entropy : GNN_ZERO,
+        .edge_size = o->mask_size > 0 ? (gnn_real_t)o->mask_size : GNN_ZERO,
+        .edge_entropy = o->mask_entropy > 0 ? (gnn_real_t)o->mask_entropy : GNN_ZERO,
         .seed = (uint64_t)o->seed,
         .features = o->houses || o->edges_alone ? GNN_EXPLAIN_NONE : GNN_EXPLAIN_EACH};
     return gnn_explain(why, s->model, s->context, &s->inputs, node, &config);

@@ -155,29 +155,11 @@ static int draw(FILE *file, const subject_t *s, const study_t *st)
     return rc;
 }
 
-static int finish(FILE *file, const char *path, int rc)
+int write_graph(const char *path, const subject_t *s, const study_t *st)
 {
-    const int failed = ferror(file);
-    if ((fclose(file) != 0 || failed) && rc == GNN_OK) {
-        fprintf(stderr, "explain: %s: not written\n", path);
-        return PROGRAM_REFUSED;
-    }
-    return rc;
-}
-
-static FILE *create(const char *path)
-{
-    FILE *file = fopen(path, "w");
-    if (!file)
-        fprintf(stderr, "explain: %s cannot be made\n", path);
-    return file;
-}
-
-int write_svg(const char *path, const subject_t *s, const options_t *o, const study_t *st)
-{
-    (void)o;
-    FILE *file = create(path);
-    return file ? finish(file, path, draw(file, s, st)) : PROGRAM_REFUSED;
+    program_file_t to;
+    GNN_TRY(program_create(&to, path));
+    return program_finish(&to, draw(to.file, s, st));
 }
 
 /* ---- the page ---- */
@@ -294,9 +276,9 @@ static int picture(FILE *file, const subject_t *s, const study_t *st)
 
 int write_page(const char *path, const subject_t *s, const options_t *o, const study_t *st)
 {
-    FILE *file = create(path);
-    if (!file)
-        return PROGRAM_REFUSED;
+    program_file_t to;
+    GNN_TRY(program_create(&to, path));
+    FILE *file = to.file;
     const gnn_fidelity_t *f = &st->fidelity;
     head(file, s, st);
     const int rc = picture(file, s, st);
@@ -307,5 +289,5 @@ int write_page(const char *path, const subject_t *s, const options_t *o, const s
         file,
         "<h2>Fidelity</h2>\n<p>Without what is important the probability falls by %.4f (fidelity+ %.0f); from it alone by %.4f (fidelity- %.0f). Unfaithfulness %.4f, sparsity %.3f.</p>\n</body></html>\n",
         f->plus_probability, f->plus, f->minus_probability, f->minus, f->unfaithfulness, f->sparsity);
-    return finish(file, path, rc);
+    return program_finish(&to, rc);
 }

@@ -1,8 +1,8 @@
 /* A pretrained encoder learns classes of sentences: it is trained on lines with labels, tested, and
  * saved as a folder that opens like any other.
  *
- *     finetune --model all-MiniLM-L6-v2 --data stsa.binary.train --dev stsa.binary.dev \
- *              --test stsa.binary.test --save sst2-minilm
+ *     gnn finetune --model all-MiniLM-L6-v2 --data stsa.binary.train \
+ *         --validation stsa.binary.dev --test stsa.binary.test --save sst2-minilm
  */
 #include "options.h"
 #include "program.h"
@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 typedef struct {
-    const char *folder, *data, *dev, *test, *save;
+    const char *folder, *data, *validation, *test, *save;
     int64_t epochs, sentences, accumulate, frozen, max_length, seed, threads, limit;
-    double lr, weight_decay, warmup, decay, dropout;
+    double lr, weight_decay, warmup_share, layer_decay, dropout;
     int first, json;
 } options_t;
 
@@ -28,7 +28,7 @@ typedef struct {
     gnn_context_t *context;
     gnn_pretrained_t *p;
     gnn_vocabulary_t *labels;
-    gnn_corpus_t *train, *dev, *test;
+    gnn_corpus_t *train, *validation, *test;
     gnn_text_source_t *source;
     int64_t steps; /* of an epoch */
     double accuracy;
@@ -55,8 +55,8 @@ static int read_texts(run_t *r)
 {
     GNN_TRY(gnn_corpus_read(&r->train, r->o->data, NULL));
     GNN_TRY(gnn_vocabulary_new(&r->labels, r->train, 1));
-    if (r->o->dev)
-        GNN_TRY(gnn_corpus_read(&r->dev, r->o->dev, r->labels));
+    if (r->o->validation)
+        GNN_TRY(gnn_corpus_read(&r->validation, r->o->validation, r->labels));
     return r->o->test ? gnn_corpus_read(&r->test, r->o->test, r->labels) : GNN_OK;
 }
 
@@ -67,8 +67,8 @@ static int show_progress(void *user, const gnn_progress_t *now)
     const run_t *r = user;
     fprintf(stderr, "epoch %lld of %lld: loss %.4f", (long long)now->epoch, (long long)now->epochs,
             now->train_loss);
-    if (r->dev)
-        fprintf(stderr, ", dev accuracy %.2f%%%s", 100 * now->validation_metric,
+    if (r->validation)
+        fprintf(stderr, ", validation accuracy %.2f%%%s", 100 * now->validation_metric,
                 now->improved ? " (the best so far)" : "");
     fprintf(stderr, ", %.0f s\n", now->seconds);
     return 0;
@@ -90,9 +90,9 @@ static int train(run_t *r)
 {
     const options_t *o = r->o;
     const gnn_labelled_texts_t texts = texts_of(r->train, o->limit),
-                               dev = r->dev ? texts_of(r->dev, 0)
-                                            : (gnn_labelled_texts_t){.labels = NULL};
-    GNN_TRY(gnn_text_source_new(&r->source, r->p, &texts, r->dev ? &dev : NULL,
+                               validation = r->validation ? texts_of(r->validation, 0)
+                                                          : (gnn_labelled_texts_t){.labels = NULL};
+    GNN_TRY(gnn_text_source_new(&r->source, r->p, &texts, r->validation ? &validation : NULL,
                                 &(gnn_text_source_config_t){.sentences = o->sentences,
                                                             .max_length = o->max_length,
                                                             .seed = (uint64_t)o->seed}));
@@ -100,7 +100,7 @@ static int train(run_t *r)
     source.get = get_batch;
     source.user = r;
     r->steps = (source.count[GNN_TRAIN] + o->accumulate - 1) / o->accumulate;
-    const int64_t all = o->epochs * r->steps, warmup = (int64_t)ceil(o->warmup * (double)all);
+    const int64_t all = o->epochs * r->steps, warmup = (int64_t)ceil(o->warmup_share * (double)all);
     gnn_train_config_t how = {
         .epochs = o->epochs,
         .optimizer = {.kind = GNN_ADAMW,
@@ -108,12 +108,12 @@ static int train(run_t *r)
                       .weight_decay = o->weight_decay > 0 ? (gnn_real_t)o->weight_decay : GNN_ZERO,
                       .clip_norm = 1},
         .schedule = {.kind = GNN_SCHEDULE_LINEAR, .warmup = warmup, .period = all - warmup},
-        .watch = r->dev ? GNN_WATCH_METRIC : GNN_WATCH_NONE,
+        .watch = r->validation ? GNN_WATCH_METRIC : GNN_WATCH_NONE,
         .accumulate = o->accumulate,
         .callback = show_progress,
         .user = r,
         .stop = &program_stopped};
-    GNN_TRY(gnn_pretrained_groups(r->p, o->decay, o->frozen, &how.optimizer.groups,
+    GNN_TRY(gnn_pretrained_groups(r->p, o->layer_decay, o->frozen, &how.optimizer.groups,
                                   &how.optimizer.n_groups));
     program_catch_interrupt();
     const int rc =
@@ -152,7 +152,8 @@ static void tell(const run_t *r, double took)
                (long long)r->result.best_epoch, all, (long long)r->o->seed);
         program_json_number(stdout, "train_loss", r->result.train_loss);
         printf(", ");
-        program_json_number(stdout, "dev_accuracy", r->dev ? r->result.validation_metric : NAN);
+        program_json_number(stdout, "validation_accuracy",
+                            r->validation ? r->result.validation_metric : NAN);
         printf(", ");
         program_json_number(stdout, "test_accuracy", r->accuracy);
         printf(", \"seconds\": %.3f, \"training_seconds\": %.3f, \"peak_megabytes\": %.1f}\n", took,
@@ -164,6 +165,11 @@ static void tell(const run_t *r, double took)
     if (r->test)
         printf("test accuracy %.2f over %lld sentences\n", 100 * r->accuracy,
                (long long)r->test->count);
+}
+
+static int save(const void *what, const char *path)
+{
+    return gnn_pretrained_save(what, path);
 }
 
 static int run(run_t *r)
@@ -187,7 +193,7 @@ static int run(run_t *r)
     if (trained == GNN_OK && r->test)
         GNN_TRY(test(r));
     if (r->o->save && (trained == GNN_OK || trained == GNN_ESTOPPED))
-        GNN_TRY(gnn_pretrained_save(r->p, r->o->save));
+        GNN_TRY(program_save("finetune", r->o->save, save, r->p));
     GNN_TRY(trained);
     tell(r, seconds() - start);
     return gnn_profile_write(r->context, stderr);
@@ -196,40 +202,40 @@ static int run(run_t *r)
 static int read_options(options_t *o, int argc, char **argv, int *status)
 {
     const option_t rows[] = {
-        TEXT("model", &o->folder, "the pretrained encoder", "FOLDER"),
-        TEXT("data", &o->data,
-             "a class, a tab and a sentence in each line; or 0 or 1, a blank and a sentence", "FILE"),
-        TEXT("dev", &o->dev, "sentences that choose the best epoch [none: the last epoch is kept]",
-             "FILE"),
-        TEXT("test", &o->test, "sentences that the accuracy at the end is of", "FILE"),
-        TEXT("save", &o->save, "writes the model as a folder", "FOLDER"),
+        INPUT("model", &o->folder, "the pretrained encoder", "FOLDER"),
+        INPUT("data", &o->data,
+              "a class, a tab and a sentence in each line; or 0 or 1, a blank and a sentence", "FILE"),
+        INPUT("validation", &o->validation,
+              "sentences that choose the best epoch [none: the last epoch is kept]", "FILE"),
+        INPUT("test", &o->test, "sentences that the accuracy at the end is of", "FILE"),
+        STORED("save", &o->save, "writes the model as a folder", "FOLDER"),
         WHOLE("epochs", &o->epochs, "passes over the sentences", 1, 1000000),
         WHOLE("batch", &o->sentences, "sentences of a batch", 1, 1000000),
         WHOLE("accumulate", &o->accumulate, "batches whose gradients make one step", 1, 1000000),
         REAL("lr", &o->lr, "highest learning rate of AdamW", 0, 1000),
-        REAL("warmup", &o->warmup, "share of the steps in which the rate rises; then it falls to 0",
-             0, 1),
-        REAL("decay", &o->decay, "each layer learns at so many times the rate of the one above",
-             0.01, 1),
+        REAL("warmup-share", &o->warmup_share,
+             "share of the steps in which the rate rises; then it falls to 0", 0, 1),
+        REAL("layer-decay", &o->layer_decay,
+             "each layer learns at so many times the rate of the one above", 0.01, 1),
         WHOLE("frozen", &o->frozen,
               "depths that stay as they are: 1 the embeddings, 2 the first layer, too, ... [0]", 0,
               1000),
         REAL("weight-decay", &o->weight_decay, "of AdamW", 0, 1000),
         REAL("dropout", &o->dropout, "of a sentence's row before the classes", 0, 0.99),
-        CHOICE("pooling", &o->first,
-               "what stands for a sentence: the mean of its rows, or the first", "mean|first"),
+        CHOICE("readout", &o->first, "one row per sentence: the mean of its rows, or the first",
+               "mean|first"),
         WHOLE("max-length", &o->max_length, "tokens; longer sentences are cut", 2, 1000000),
         WHOLE("limit", &o->limit, "trains on the first so many sentences alone; 0: all", 0, 1e18),
-        WHOLE("seed", &o->seed, "of the order of sentences and of dropout", 1, 1e18),
-        WHOLE("threads", &o->threads, "0: all processors that the process may use [0]", 0, 1024),
-        FLAG("json", &o->json, "one JSON object on standard output"),
+        SEED(&o->seed, "of the order of sentences and of dropout"),
+        THREADS(&o->threads),
+        JSON(&o->json),
     };
     const program_t program = {
         .name = "finetune",
         .usage = "--model FOLDER --data FILE [OPTION]...",
         .notes =
-            "sh examples/fetch-minilm.sh fetches a small encoder and prints its folder. Ctrl-C ends after the\n"
-            "running step, writes the model (with --dev the best) and exits with 130.",
+            "sh examples/fetch-minilm.sh fetches a small encoder and prints its folder. Ctrl-C ends after the "
+            "running step, writes the model (with --validation the best) and exits with 130.",
         .options = rows,
         .n_options = (int)(sizeof rows / sizeof *rows)};
     if (!options_read(&program, argc, argv, status))
@@ -248,8 +254,8 @@ int finetune_main(int argc, char **argv)
                          .sentences = 32,
                          .accumulate = 1,
                          .lr = 5e-5,
-                         .warmup = 0.1,
-                         .decay = 1,
+                         .warmup_share = 0.1,
+                         .layer_decay = 1,
                          .weight_decay = 0.01,
                          .dropout = 0.1,
                          .max_length = 128,
@@ -264,7 +270,7 @@ int finetune_main(int argc, char **argv)
     gnn_pretrained_free(r.p);
     gnn_vocabulary_free(r.labels);
     gnn_corpus_free(r.train);
-    gnn_corpus_free(r.dev);
+    gnn_corpus_free(r.validation);
     gnn_corpus_free(r.test);
     gnn_context_free(r.context);
     return program_ends_with("finetune", rc);

@@ -1,5 +1,5 @@
 /* Classification of graphs: trains a network on the set's own split or on the folds of a
- * cross-validation. `graphs --help` lists the options. */
+ * cross-validation. `gnn graphs --help` lists the options. */
 #include "graphs.h"
 #include "options.h"
 #include "program.h"
@@ -14,7 +14,8 @@ static int open_set(const options_t *o, gnn_data_t **data)
     GNN_TRY(strcmp(o->data, "motifs") == 0 ? gnn_data_motifs(data, DRAWN, (uint64_t)o->seed)
                                            : gnn_data_open(data, o->data));
     if (!gnn_data_graph_labels(*data)) {
-        fprintf(stderr, "graphs: %s is no set of many graphs with classes\n", gnn_data_name(*data));
+        fprintf(stderr, "graphs: %s is not a set of many graphs with classes\n",
+                gnn_data_name(*data));
         return PROGRAM_REFUSED;
     }
     fprintf(o->say, "%s: %lld graphs, %lld nodes, %lld messages, %lld features, %lld classes\n",
@@ -25,26 +26,20 @@ static int open_set(const options_t *o, gnn_data_t **data)
     return o->degrees ? gnn_data_degree_features(*data, 0) : GNN_OK;
 }
 
-/* The set's split where it has one and none of the options of folds is given. */
-static int choose_split(options_t *o, const gnn_data_t *data)
+/* "auto" is the set's split where it has one and --folds is not given. */
+static int choose_protocol(options_t *o, const gnn_data_t *data)
 {
-    static const char *const of_folds[] = {"folds", "most-folds", "protocol", NULL};
     const gnn_array_t *own = own_split(data);
-    if (options_gave("split") && o->split == SPLIT_OWN && options_idle("split own", of_folds))
-        return PROGRAM_REFUSED;
-    if (options_gave("split") && o->split == SPLIT_OWN && !own) {
+    if (o->protocol == PROTOCOL_OWN && !own) {
         fprintf(stderr, "graphs: %s has no split of its own\n", gnn_data_name(data));
         return PROGRAM_REFUSED;
     }
-    for (int k = 0; of_folds[k]; k++)
-        if (options_gave(of_folds[k]))
-            o->split = SPLIT_FOLDS;
-    if (!own)
-        o->split = SPLIT_FOLDS;
-    if (o->split == SPLIT_FOLDS)
+    if (o->protocol == PROTOCOL_AUTO)
+        o->protocol = own && !options_gave("folds") && !options_gave("most-folds") ? PROTOCOL_OWN
+                                                                                   : PROTOCOL_MEAN;
+    if (o->protocol != PROTOCOL_OWN)
         return GNN_OK;
     o->folds = 1;
-    o->protocol = PROTOCOL_HELD;
     fprintf(o->say, "the set's %s\n", own->name);
     return GNN_OK;
 }
@@ -52,16 +47,16 @@ static int choose_split(options_t *o, const gnn_data_t *data)
 static int run(options_t *o, gnn_context_t *context, gnn_data_t **data, study_t *study)
 {
     GNN_TRY(open_set(o, data));
-    GNN_TRY(choose_split(o, *data));
+    GNN_TRY(choose_protocol(o, *data));
     GNN_TRY(graphs_study_run(study, o, context, *data));
     if (o->curve)
         GNN_TRY(graphs_write_curve(o, *data, study));
     if (o->json)
         graphs_print_json(stdout, o, *data, study);
     fprintf(o->say, "test accuracy %.1f", 100 * study->mean);
-    if (o->split == SPLIT_FOLDS)
+    if (o->protocol != PROTOCOL_OWN)
         fprintf(o->say, " +- %.1f over %lld folds", 100 * study->deviation, (long long)study->count);
-    if (o->split == SPLIT_OWN)
+    if (o->protocol == PROTOCOL_OWN)
         fprintf(o->say, " (epoch %lld, the best on validation graphs)\n",
                 (long long)study->folds[0].epoch);
     else if (o->protocol == PROTOCOL_MEAN)
@@ -76,32 +71,31 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
 {
     const option_t rows[] = {
         HEADING("Data and network"),
-        TEXT("data", &o->data,
-             "a folder of TU Dortmund's collection or of OGB, a text of structure2vec "
-             "(docs/formats.md), or motifs: drawn graphs",
-             "PATH|motifs"),
+        INPUT("data", &o->data,
+              "a folder of TU Dortmund's collection or of OGB, a text of structure2vec "
+              "(docs/formats.md), or motifs: drawn graphs",
+              "PATH|motifs"),
         FLAG("degrees", &o->degrees, "degrees as the nodes' features in place of the set's"),
-        TEXT("layer", &o->layer, "gin, or a preset of the library: gcn, sage, gat, transformer ...",
-             "NAME"),
-        TEXT("readout", &o->readout,
-             "an aggregator (sum, mean, max, std ...) or a block: attentional, set2set", "NAME"),
+        NAME("layer", &o->layer,
+             "a preset of the library: gcn, sage, gat, transformer ...; gin has batch norms here",
+             program_preset),
+        CHOICE("readout", &o->readout, "one row per graph, by an aggregator or a block", READOUTS),
         CHOICE("jump", &o->jump, "readouts of all layers are added, or that of the last alone",
                "sum|last"),
         WHOLE("layers", &o->layers, "hops", 1, 64),
         WHOLE("hidden", &o->hidden, "width of the layers", 1, 65536),
-        WHOLE("heads", &o->heads, "heads of layers that attend", 1, 1024),
+        WHOLE("heads", &o->heads, "heads of layers that attend", 1, 1024,
+              .where = "layer=gat|gatv2|transformer_conv|transformer"),
         HEADING("Training"),
-        CHOICE("split", &o->split,
-               "own: the set's array split.NAME: training graphs are learned, validation graphs "
-               "choose the epoch, test graphs are reported; folds: a cross-validation, as for sets "
-               "that have no split",
-               "own|folds"),
         CHOICE("protocol", &o->protocol,
-               "mean: the epoch that is best in the mean over folds (Xu et al. 2019); held-out: "
-               "each fold's by another fold",
-               "mean|held-out"),
-        WHOLE("folds", &o->folds, "of the cross-validation", 2, 1000),
-        WHOLE("most-folds", &o->most_folds, "runs the first N of them only; 0: all", 0, 1000),
+               "own: the set's array split.NAME, whose validation graphs choose the epoch; mean: "
+               "folds, and the epoch that is best in their mean (Xu et al. 2019); held-out: folds, "
+               "and for each the epoch that is best on another one; auto: own where the set has a "
+               "split",
+               "auto|own|mean|held-out"),
+        WHOLE("folds", &o->folds, "of the cross-validation", 2, 1000, .where = "!protocol=own"),
+        WHOLE("most-folds", &o->most_folds, "runs the first N of them only; 0: all", 0, 1000,
+              .where = "!protocol=own"),
         WHOLE("epochs", &o->epochs, "of each fold", 1, MOST),
         WHOLE("batch", &o->batch, "graphs of a batch", 1, MOST),
         WHOLE("per-epoch", &o->per_epoch, "batches of an epoch; 0: each graph once", 0, MOST),
@@ -110,13 +104,13 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
               MOST),
         REAL("dropout", &o->dropout, "rate of dropout on the scores", 0, 0.99),
         REAL("weight-decay", &o->weight_decay, "added to gradients", 0, 1000),
-        WHOLE("seed", &o->seed, "of folds, weights and dropout", 0, MOST),
-        WHOLE("threads", &o->threads, "0: all processors that the process may use", 0, 1024),
+        SEED(&o->seed, "of folds, weights and dropout [0]"),
+        THREADS(&o->threads),
         HEADING("Results"),
-        FLAG("json", &o->json, "one JSON object on standard output, words on standard error"),
+        JSON(&o->json),
         OUTPUT("log", &o->log, "losses and accuracy of each epoch of each fold", "FILE.csv"),
         OUTPUT("curve", &o->curve, "mean accuracy over epochs", "FILE.svg"),
-        OUTPUT("save", &o->save, "the model of the first fold", "FILE"),
+        STORED("save", &o->save, "the model of the first fold", "FILE"),
     };
     const program_t program = {
         .name = "graphs",
@@ -131,7 +125,6 @@ int graphs_main(int argc, char **argv)
 {
     options_t options = {.data = "motifs",
                          .layer = "gin",
-                         .readout = "sum",
                          .layers = 4,
                          .hidden = 32,
                          .heads = 1,

@@ -6,17 +6,21 @@
 #include <gnn/gnn.h>
 #include <stdio.h>
 
-/* Which epoch's figure counts: the one that is best in the mean over folds (Xu et al. 2019), or
- * that which is best on graphs that are held out of training and test. */
-typedef enum { PROTOCOL_MEAN, PROTOCOL_HELD } protocol_t;
+/* Which graphs are learned and which are judged, and by which epoch: the set's own split, its
+ * validation graphs choose the epoch; the folds of a cross-validation, and the epoch that is best
+ * in the mean over them (Xu et al. 2019) or, for each fold, on another one that is held out. */
+typedef enum { PROTOCOL_AUTO, PROTOCOL_OWN, PROTOCOL_MEAN, PROTOCOL_HELD } protocol_t;
 typedef enum { JUMP_SUM, JUMP_LAST } jump_t;
-/* Which graphs are learned and which are judged: what the set says, or the folds of a
- * cross-validation. */
-typedef enum { SPLIT_OWN, SPLIT_FOLDS } split_t;
+
+/* Aggregators and blocks that make one row of a graph's nodes, separated by "|". */
+#define READOUTS \
+    "sum|mean|max|min|std|var|softmax_mean|attentional|set2set|lstm_readout|power_mean|pma"
+extern const char *const readouts[12];
 
 typedef struct {
-    const char *data, *layer, *readout, *log, *curve, *save;
-    int jump, protocol, split; /* jump_t, protocol_t, split_t */
+    const char *data, *layer, *log, *curve, *save;
+    /* an index of readouts; jump_t; protocol_t, PROTOCOL_AUTO only until the set is known */
+    int readout, jump, protocol;
     int64_t layers, hidden, heads, folds, most_folds, epochs, batch, per_epoch, period, seed, threads;
     double dropout, lr, weight_decay;
     int json, degrees;
@@ -30,7 +34,7 @@ int graphs_build_model(gnn_model_t **model, gnn_context_t *context, const option
 
 /* One fold: validation figures of its epochs, and of the epoch that counts. */
 typedef struct {
-    /* (epochs) accuracy on validation graphs, which are the test's in PROTOCOL_MEAN */
+    /* (epochs) accuracy on validation graphs, which are the test's with PROTOCOL_MEAN */
     double *curve;
     double test, seconds;
     int64_t epoch; /* whose figure `test` is, from 1 */
@@ -45,7 +49,7 @@ typedef struct {
 
 /* The part of each graph as the set's first array split.NAME has it; NULL if there is none. */
 const gnn_array_t *own_split(const gnn_data_t *data);
-/* With SPLIT_OWN: one training on the set's split, the epoch chosen by its validation graphs. */
+/* With PROTOCOL_OWN: one training on the set's split, the epoch chosen by its validation graphs. */
 int graphs_study_run(study_t *study, const options_t *options, gnn_context_t *context,
                      gnn_data_t *data);
 void graphs_study_free(study_t *study);

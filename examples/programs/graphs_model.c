@@ -4,6 +4,10 @@
 
 #include <string.h>
 
+const char *const readouts[12] = {"sum",     "mean",         "max",          "min",
+                                  "std",     "var",          "softmax_mean", "attentional",
+                                  "set2set", "lstm_readout", "power_mean",   "pma"};
+
 /* What is built, and of what. */
 typedef struct {
     gnn_steps_t *steps;
@@ -71,7 +75,7 @@ static void add_preset(const builder_t *b, const char *name, const char *input)
 static void add_readout(const builder_t *b, const char *name, const char *input)
 {
     const options_t *o = b->options;
-    const gnn_aggregator_t *aggregator = gnn_aggregator_find(o->readout);
+    const gnn_aggregator_t *aggregator = gnn_aggregator_find(readouts[o->readout]);
     if (aggregator)
         add(b, (gnn_step_t){.kind = GNN_STEP_AGGREGATE,
                             .name = name,
@@ -79,7 +83,7 @@ static void add_readout(const builder_t *b, const char *name, const char *input)
                             .graph = 1,
                             .layer = {.in = o->hidden, .aggregator = aggregator}});
     else
-        gnn_steps_block(b->steps, o->readout,
+        gnn_steps_block(b->steps, readouts[o->readout],
                         &(gnn_block_t){.name = name,
                                        .input = input,
                                        .graph = 1,
@@ -101,8 +105,9 @@ static void add_score(const builder_t *b, int64_t k, int64_t first, const char *
     add(b, (gnn_step_t){.kind = GNN_STEP_LINEAR,
                         .name = score,
                         .input = readout,
-                        .in = strcmp(b->options->readout, "set2set") == 0 ? 2 * b->options->hidden
-                                                                          : b->options->hidden,
+                        .in = strcmp(readouts[b->options->readout], "set2set") == 0
+                                  ? 2 * b->options->hidden
+                                  : b->options->hidden,
                         .out = b->classes});
     snprintf(score, sizeof score, "drop.%lld", (long long)k);
     add(b, (gnn_step_t){

@@ -2,7 +2,7 @@
 #include "graphs.h"
 #include "program.h"
 
-static const char *const protocols[] = {"mean", "held-out"}, *const splits[] = {"own", "folds"};
+static const char *const protocols[] = {"auto", "own", "mean", "held-out"};
 
 void graphs_print_json(FILE *file, const options_t *o, const gnn_data_t *data, const study_t *s)
 {
@@ -14,10 +14,9 @@ void graphs_print_json(FILE *file, const options_t *o, const gnn_data_t *data, c
     fprintf(file,
             "\"settings\": {\"layer\": \"%s\", \"readout\": \"%s\", \"layers\": %lld, "
             "\"hidden\": %lld, \"dropout\": %g, \"lr\": %g, \"batch\": %lld, \"epochs\": %lld}, ",
-            o->layer, o->readout, (long long)o->layers, (long long)o->hidden, o->dropout, o->lr,
-            (long long)o->batch, (long long)o->epochs);
-    fprintf(file, "\"split\": \"%s\", \"protocol\": \"%s\", \"folds\": [", splits[o->split],
-            protocols[o->protocol]);
+            o->layer, readouts[o->readout], (long long)o->layers, (long long)o->hidden, o->dropout,
+            o->lr, (long long)o->batch, (long long)o->epochs);
+    fprintf(file, "\"protocol\": \"%s\", \"folds\": [", protocols[o->protocol]);
     for (int64_t f = 0; f < s->count; f++) {
         fprintf(file, "%s{\"epoch\": %lld, \"seconds\": %.3f, ", f ? ", " : "",
                 (long long)s->folds[f].epoch, s->folds[f].seconds);
@@ -33,7 +32,7 @@ void graphs_print_json(FILE *file, const options_t *o, const gnn_data_t *data, c
 
 int graphs_write_curve(const options_t *o, const gnn_data_t *data, const study_t *s)
 {
-    const int own = o->split == SPLIT_OWN;
+    const int own = o->protocol == PROTOCOL_OWN;
     const gnn_curve_t curve = {.name = own ? "validation" : "mean of folds",
                                .x = s->index,
                                .y = s->mean_curve,
@@ -47,21 +46,14 @@ int graphs_write_curve(const options_t *o, const gnn_data_t *data, const study_t
     if (!own)
         snprintf(subtitle + n, sizeof subtitle - (size_t)n, " +- %.1f (%s)", 100 * s->deviation,
                  protocols[o->protocol]);
-    FILE *file = fopen(o->curve, "w");
-    if (!file) {
-        perror(o->curve);
-        return PROGRAM_REFUSED;
-    }
-    int rc = gnn_svg_curves(file, &(gnn_curves_t){.curves = &curve,
-                                                  .n_curves = 1,
-                                                  .panel_names = panels,
-                                                  .n_panels = 1,
-                                                  .title = title,
-                                                  .subtitle = subtitle,
-                                                  .x_axis = "epoch"});
-    if (fclose(file) != 0 && rc == GNN_OK) {
-        perror(o->curve);
-        rc = PROGRAM_REFUSED;
-    }
-    return rc;
+    program_file_t to;
+    GNN_TRY(program_create(&to, o->curve));
+    int rc = gnn_svg_curves(to.file, &(gnn_curves_t){.curves = &curve,
+                                                     .n_curves = 1,
+                                                     .panel_names = panels,
+                                                     .n_panels = 1,
+                                                     .title = title,
+                                                     .subtitle = subtitle,
+                                                     .x_axis = "epoch"});
+    return program_finish(&to, rc);
 }

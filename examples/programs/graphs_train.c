@@ -60,7 +60,7 @@ static int set_own_parts(const gnn_data_t *data, int8_t *part)
     }
     for (int p = GNN_TRAIN; p <= GNN_TEST; p++)
         if (count[p] == 0) {
-            fprintf(stderr, "graphs: %s has no %s graphs: --split folds\n", split->name, words[p]);
+            fprintf(stderr, "graphs: %s has no %s graphs: --protocol mean\n", split->name, words[p]);
             return PROGRAM_REFUSED;
         }
     return GNN_OK;
@@ -128,10 +128,10 @@ static int run_fold(const options_t *o, gnn_context_t *context, gnn_data_t *data
         rc = gnn_graph_batches_new(&batches, data, model, part, &how);
     if (rc == GNN_OK)
         rc = train(o, context, batches, model, w);
-    if (rc == GNN_OK && o->protocol == PROTOCOL_HELD)
+    if (rc == GNN_OK && o->protocol != PROTOCOL_MEAN)
         rc = test(data, context, batches, model, part, &w->fold->test);
     if (rc == GNN_OK && o->save && w->number == 0)
-        rc = gnn_model_save(model, o->save);
+        rc = program_save_model("graphs", o->save, model);
     gnn_graph_batches_free(batches);
     gnn_model_free(model);
     return rc;
@@ -189,19 +189,19 @@ static int run_folds(study_t *s, const options_t *o, gnn_context_t *context, gnn
                        .number = f,
                        .log = log,
                        .terminal = isatty(STDERR_FILENO)};
-        if (o->split == SPLIT_FOLDS)
+        if (o->protocol != PROTOCOL_OWN)
             set_parts(o, fold, gnn_data_graphs(data), f, part);
         int rc = run_fold(o, context, data, part, &w);
         if (w.terminal)
             fprintf(stderr, "\r\033[K");
         GNN_TRY(rc);
         s->count++;
-        if (o->split == SPLIT_FOLDS)
+        if (o->protocol != PROTOCOL_OWN)
             fprintf(o->say, "fold %lld: ", (long long)f);
         fprintf(o->say, "best validation %.1f (epoch %lld of %lld, %.1f s)",
                 100 * w.fold->curve[w.fold->epoch - 1], (long long)w.fold->epoch,
                 (long long)s->epochs, w.fold->seconds);
-        if (o->protocol == PROTOCOL_HELD)
+        if (o->protocol != PROTOCOL_MEAN)
             fprintf(o->say, ", test %.1f", 100 * w.fold->test);
         fprintf(o->say, "\n");
         fflush(o->say);
@@ -223,9 +223,9 @@ int graphs_study_run(study_t *s, const options_t *o, gnn_context_t *context, gnn
     if (log)
         fprintf(log, "fold,epoch,train_loss,validation_loss,validation_accuracy,lr,seconds\n");
     if (rc == GNN_OK)
-        rc = o->split == SPLIT_OWN ? set_own_parts(data, part)
-                                   : gnn_split_folds(gnn_data_graph_labels(data), graphs, o->folds,
-                                                     (uint64_t)o->seed, fold);
+        rc = o->protocol == PROTOCOL_OWN ? set_own_parts(data, part)
+                                         : gnn_split_folds(gnn_data_graph_labels(data), graphs,
+                                                           o->folds, (uint64_t)o->seed, fold);
     if (rc == GNN_OK)
         rc = run_folds(s, o, context, data, fold, part, log);
     if (rc == GNN_OK)

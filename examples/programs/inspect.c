@@ -1,30 +1,19 @@
 /* Looks into a pretrained Transformer: whom each word attends to, in every layer and head, as
  * pictures, a page and a graph; how much syntax is in its heads; which of them are needed.
  *
- *     inspect --model all-MiniLM-L6-v2 --sentence "The keys are lost." --html keys.html
- *     inspect --model all-MiniLM-L6-v2 --uas en_ewt-ud-test.conllu --uas-map uas.svg
- *     inspect --model sst2-minilm --prune stsa.binary.dev --dev stsa.binary.test --curve curve.svg
+ *     gnn inspect --model all-MiniLM-L6-v2 --sentence "The keys are lost." --html keys.html
+ *     gnn inspect --model all-MiniLM-L6-v2 --uas en_ewt-ud-test.conllu --uas-map uas.svg
+ *     gnn inspect --model sst2-minilm --prune stsa.binary.dev --test stsa.binary.test \
+ *         --curve curve.svg
  */
 #include "inspect.h"
 
 #include "options.h"
 #include "program.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int inspect_write(const char *path, int (*draw)(FILE *file, const void *what), const void *what)
-{
-    FILE *file = fopen(path, "wb");
-    int rc = file ? draw(file, what) : PROGRAM_REFUSED;
-    if (file && fclose(file) != 0 && rc == GNN_OK)
-        rc = PROGRAM_REFUSED;
-    if (rc == PROGRAM_REFUSED)
-        fprintf(stderr, "inspect: %s: %s\n", path, strerror(errno));
-    return rc;
-}
 
 /* The first line of standard input. */
 static char *read_line(void)
@@ -91,36 +80,47 @@ static int look(gnn_context_t *context, inspect_t *o)
 static int read_options(inspect_t *o, int argc, char **argv, int *status)
 {
     const option_t rows[] = {
-        TEXT("model", &o->folder, "a pretrained encoder [a small model, trained on the spot]",
-             "FOLDER"),
+        INPUT("model", &o->folder, "a pretrained encoder [a small model, trained on the spot]",
+              "FOLDER"),
         HEADING("A sentence"),
-        TEXT("sentence", &o->sentence, "to look at [the first line of standard input]", "\"...\""),
-        WHOLE("layer", &o->layer,
-              "of the heat map, the graph and what is printed, from 0 [the last]", 0, 1000),
-        WHOLE("head", &o->head, "from 0 [the mean of all]", 0, 1000),
-        FLAG("pieces", &o->pieces, "tokens as the model has them, not put together to words"),
-        FLAG("no-special", &o->plain, "leaves out what the tokenizer adds: [CLS], [SEP]"),
-        OUTPUT("html", &o->html, "a page to pick layers and heads and to hover over words", "FILE"),
-        OUTPUT("grid", &o->grid, "all heads of all layers", "FILE.svg"),
-        OUTPUT("svg", &o->graph, "the sentence as a graph, its edges weighed by attention",
-               "FILE.svg"),
-        OUTPUT("heatmap", &o->heatmap, "attention as a heat map", "FILE.svg"),
-        OUTPUT("graphml", &o->graphml, "the graph, for other programs", "FILE"),
+        TEXT("sentence", &o->sentence, "to look at [the first line of standard input]", "TEXT",
+             .where = "model !uas|prune"),
+        WHOLE("show-layer", &o->layer,
+              "layer of the heat map, the graph and what is printed, from 0 [the last]", 0, 1000,
+              .where = "!uas|prune"),
+        WHOLE("show-head", &o->head, "its head, from 0 [the mean of all]", 0, 4096,
+              .where = "!uas|prune"),
+        FLAG("pieces", &o->pieces, "tokens as the model has them, not put together to words",
+             .where = "model !uas|prune"),
+        FLAG("no-special", &o->plain, "leaves out what the tokenizer adds: [CLS], [SEP]",
+             .where = "model !uas|prune"),
+        OUTPUT("html", &o->html, "a page to pick layers and heads and to hover over words",
+               "FILE.html", .where = "!uas|prune"),
+        OUTPUT("grid", &o->grid, "all heads of all layers", "FILE.svg", .where = "!uas|prune"),
+        OUTPUT("graph", &o->graph, "the sentence as a graph, its edges weighed by attention",
+               "FILE.svg", .where = "!uas|prune"),
+        OUTPUT("heatmap", &o->heatmap, "attention as a heat map", "FILE.svg", .where = "!uas|prune"),
+        OUTPUT("graphml", &o->graphml, "the graph, for other programs", "FILE.graphml",
+               .where = "!uas|prune"),
         HEADING("Syntax"),
-        TEXT("uas", &o->uas, "a treebank against which the heads' trees are held", "FILE.conllu"),
-        OUTPUT("uas-map", &o->uas_map, "the scores of layers by heads", "FILE.svg"),
-        CHOICE("both", &o->both, "what two words' attention to each other adds up to", "sum|max"),
+        INPUT("uas", &o->uas, "a treebank with which the heads' trees are compared", "FILE.conllu",
+              .where = "model"),
+        OUTPUT("uas-map", &o->uas_map, "the scores of layers by heads", "FILE.svg", .where = "uas"),
+        CHOICE("both", &o->both, "combines two words' attention to each other", "sum|max",
+               .where = "uas"),
         HEADING("Heads that are needed"),
-        TEXT("prune", &o->prune,
-             "lines with classes that say how much each head matters; --model has classes (finetune)",
-             "FILE"),
-        TEXT("dev", &o->dev, "lines that the accuracies are of [those of --prune]", "FILE"),
-        OUTPUT("curve", &o->curve, "accuracy by heads that are closed", "FILE.svg"),
+        INPUT("prune", &o->prune,
+              "lines with classes that say how much each head matters; --model has classes (gnn finetune)",
+              "FILE", .where = "model"),
+        INPUT("test", &o->test, "lines that the accuracies are of [those of --prune]", "FILE",
+              .where = "prune"),
+        OUTPUT("curve", &o->curve, "accuracy by heads that are closed", "FILE.svg", .where = "prune"),
         HEADING("All of them"),
-        WHOLE("limit", &o->limit, "reads so many sentences of a file, 0: all", 0, 1e18),
-        WHOLE("seed", &o->seed, "of the graph's layout and of the small model", 0, 1e18),
-        WHOLE("threads", &o->threads, "0: all processors that the process may use [0]", 0, 1024),
-        FLAG("json", &o->json, "one JSON object on standard output"),
+        WHOLE("limit", &o->limit, "reads so many sentences of a file, 0: all", 0, 1e18,
+              .where = "uas|prune"),
+        SEED(&o->seed, "of the graph's layout and of the small model", .where = "!uas|prune"),
+        THREADS(&o->threads),
+        JSON(&o->json),
     };
     const program_t program = {
         .name = "inspect",
@@ -128,21 +128,10 @@ static int read_options(inspect_t *o, int argc, char **argv, int *status)
         .notes = "sh examples/fetch-minilm.sh fetches a small encoder and prints its folder.",
         .options = rows,
         .n_options = (int)(sizeof rows / sizeof *rows)};
-    static const char *const of_folders[] = {"uas",    "prune",      "sentence",
-                                             "pieces", "no-special", NULL};
     if (!options_read(&program, argc, argv, status))
         return 0;
     if (o->limit == 0)
         o->limit = INT64_MAX;
-    *status = 2;
-    if (!o->folder)
-        for (const char *const *name = of_folders; *name; name++)
-            if (options_gave(*name)) {
-                fprintf(stderr,
-                        "--%s: --model is expected, too, the folder of a pretrained encoder\n",
-                        *name);
-                return 0;
-            }
     return 1;
 }
 

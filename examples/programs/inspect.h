@@ -6,7 +6,7 @@
 
 typedef struct {
     const char *folder, *sentence, *heatmap, *graph, *grid, *html, *graphml;
-    const char *uas, *uas_map, *prune, *dev, *curve;
+    const char *uas, *uas_map, *prune, *test, *curve;
     int64_t layer, head, limit, threads, seed; /* layer and head -1: the mean of all */
     int pieces, plain, both, json;
 } inspect_t;
@@ -20,7 +20,5 @@ int inspect_show(const gnn_attention_maps_t *attention, const inspect_t *o);
 int inspect_syntax(const gnn_pretrained_t *p, gnn_context_t *context, const inspect_t *o);
 /* Closes heads, those that matter least first. */
 int inspect_prune(const gnn_pretrained_t *p, gnn_context_t *context, const inspect_t *o);
-/* A picture that `draw` writes; PROGRAM_REFUSED after a line where the file cannot be written. */
-int inspect_write(const char *path, int (*draw)(FILE *file, const void *what), const void *what);
 
 #endif

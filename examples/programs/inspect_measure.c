@@ -94,7 +94,7 @@ int inspect_syntax(const gnn_pretrained_t *p, gnn_context_t *context, const insp
     if (rc == GNN_OK)
         rc = gnn_attachment_new(&scores, p, context, bank, &how);
     if (rc == GNN_OK && o->uas_map)
-        rc = inspect_write(o->uas_map, draw_scores, scores);
+        rc = program_write(o->uas_map, draw_scores, scores);
     if (rc == GNN_OK)
         print_scores(scores, o);
     gnn_attachment_free(scores);
@@ -152,13 +152,13 @@ static int check_classes(const gnn_pretrained_t *p, const gnn_corpus_t *texts, c
 }
 
 static int make_source(prune_t *r, const gnn_pretrained_t *p, const gnn_corpus_t *train,
-                       const gnn_corpus_t *dev)
+                       const gnn_corpus_t *test)
 {
     const inspect_t *o = r->o;
     const gnn_labelled_texts_t first = {{train->count < o->limit ? train->count : o->limit,
                                          train->sentences, NULL},
                                         train->labels},
-                               second = {{dev->count, dev->sentences, NULL}, dev->labels};
+                               second = {{test->count, test->sentences, NULL}, test->labels};
     return gnn_text_source_new(&r->source, p, &first, &second,
                                &(gnn_text_source_config_t){.sentences = 64, .max_length = 128});
 }
@@ -232,7 +232,7 @@ static int prune(prune_t *r, const gnn_pretrained_t *p, gnn_context_t *context)
     sorted_by = r->importance;
     qsort(r->order, (size_t)r->count, sizeof *r->order, by_importance);
     GNN_TRY(close_heads(r));
-    const int rc = r->o->curve ? inspect_write(r->o->curve, draw_curve, r) : GNN_OK;
+    const int rc = r->o->curve ? program_write(r->o->curve, draw_curve, r) : GNN_OK;
     if (rc == GNN_OK && r->o->json)
         print_pruning_json(r);
     else if (rc == GNN_OK)
@@ -242,7 +242,7 @@ static int prune(prune_t *r, const gnn_pretrained_t *p, gnn_context_t *context)
 
 int inspect_prune(const gnn_pretrained_t *p, gnn_context_t *context, const inspect_t *o)
 {
-    gnn_corpus_t *train = NULL, *dev = NULL;
+    gnn_corpus_t *train = NULL, *test = NULL;
     prune_t r = {.o = o};
     if (gnn_pretrained_label_count(p) < 2) {
         fprintf(stderr, "--prune: %s has no classes; the program finetune makes a folder that has\n",
@@ -251,13 +251,13 @@ int inspect_prune(const gnn_pretrained_t *p, gnn_context_t *context, const inspe
     }
     int rc = gnn_corpus_read(&train, o->prune, NULL);
     if (rc == GNN_OK)
-        rc = gnn_corpus_read(&dev, o->dev ? o->dev : o->prune, NULL);
+        rc = gnn_corpus_read(&test, o->test ? o->test : o->prune, NULL);
     if (rc == GNN_OK)
         rc = check_classes(p, train, o->prune);
     if (rc == GNN_OK)
-        rc = check_classes(p, dev, o->dev ? o->dev : o->prune);
+        rc = check_classes(p, test, o->test ? o->test : o->prune);
     if (rc == GNN_OK)
-        rc = make_source(&r, p, train, dev);
+        rc = make_source(&r, p, train, test);
     if (rc == GNN_OK)
         rc = prune(&r, p, context);
     free(r.importance);
@@ -267,7 +267,7 @@ int inspect_prune(const gnn_pretrained_t *p, gnn_context_t *context, const inspe
     free(r.open);
     gnn_gates_free(r.gates);
     gnn_text_source_free(r.source);
-    gnn_corpus_free(dev);
+    gnn_corpus_free(test);
     gnn_corpus_free(train);
     return rc;
 }

@@ -129,7 +129,7 @@ static int draw_graph(FILE *file, const void *what)
 static int draw_graph(FILE *file, const void *what)
 {
     (void)file, (void)what;
-    fprintf(stderr, "inspect: --svg: the layout is igraph's, and this build is without it\n");
+    fprintf(stderr, "inspect: --graph: the layout is igraph's, and this build is without it\n");
     return PROGRAM_REFUSED;
 }
 #endif
@@ -158,7 +158,7 @@ static int write_all(const view_t *v)
                     {o->graph, draw_graph}};
     for (int k = 0; k < 4; k++) {
         const int rc =
-            pictures[k].path ? inspect_write(pictures[k].path, pictures[k].draw, v) : GNN_OK;
+            pictures[k].path ? program_write(pictures[k].path, pictures[k].draw, v) : GNN_OK;
         if (rc != GNN_OK)
             return rc;
     }

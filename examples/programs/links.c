@@ -1,8 +1,9 @@
 /* Prediction of links: trains an encoder and a decoder on a part of a graph's links and tells the
- * others from pairs that are none. `links --help` lists the options. */
+ * others from pairs that are none. `gnn links --help` lists the options. */
 #include "links.h"
 #include "options.h"
 #include "program.h"
+#include "scale.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,20 +18,18 @@ static int open_set(const options_t *o, gnn_data_t **data)
     fprintf(o->say, "%s\n", text);
     fflush(o->say);
     if (gnn_data_features(*data) == 0) {
-        fprintf(stderr, "links: %s has no features: convert brings them (--features)\n",
+        fprintf(stderr, "links: %s has no features: gnn convert adds them (--features)\n",
                 gnn_data_name(*data));
         return PROGRAM_REFUSED;
     }
-    const int rows =
-        o->features == FEATURES_ROWS || (o->features == FEATURES_AUTO && gnn_data_sparse(*data));
-    return rows ? gnn_data_row_normalise(*data) : GNN_OK;
+    return scale_features(*data, o->scale);
 }
 
 static int run(const options_t *o, gnn_context_t *context, gnn_data_t **data, study_t *study)
 {
     GNN_TRY(open_set(o, data));
     GNN_TRY(links_study_run(study, o, context, *data));
-    if (o->curve && !o->load)
+    if (o->curve)
         GNN_TRY(links_write_curve(o, *data, study));
     if (o->json)
         links_print_json(stdout, o, *data, study);
@@ -41,54 +40,51 @@ static int run(const options_t *o, gnn_context_t *context, gnn_data_t **data, st
     return GNN_OK;
 }
 
-/* A saved model has its settings, and is not trained. */
-static const char *const of_training[] = {
-    "layer",        "decoder",  "layers", "hidden", "out",   "heads", "dropout", "epochs", "lr",
-    "weight-decay", "patience", "watch",  "batch",  "drawn", "log",   "curve",   NULL};
-
 static int read_options(options_t *o, int argc, char **argv, int *status)
 {
     const option_t rows[] = {
         HEADING("Data and network"),
-        TEXT("data", &o->data,
-             "a .npz, LINQS' files, OGB's folder (docs/formats.md), or Zachary's karate club",
-             "FILE|karate"),
-        CHOICE("features", &o->features,
-               "as they are, rows divided by their sums, or auto: the latter where they are sparse",
-               "auto|raw|rows"),
-        TEXT("layer", &o->layer, "a preset of the library: gcn, sage, gat, gin, transformer ...",
-             "NAME"),
-        CHOICE("decoder", &o->decoder, "what scores a pair of rows", DECODERS),
-        WHOLE("layers", &o->layers, "hops", 1, 64),
-        WHOLE("hidden", &o->hidden, "width of the layers before the last", 1, 65536),
-        WHOLE("out", &o->out, "width of the rows that the decoder reads", 1, 65536),
-        WHOLE("heads", &o->heads, "heads of layers that attend", 1, 1024),
-        TEXT("load", &o->load, "measures a saved model instead of training one", "FILE"),
+        INPUT("data", &o->data,
+              "a .npz, LINQS' files, OGB's folder (docs/formats.md), or Zachary's karate club",
+              "FILE|karate"),
+        SCALE(&o->scale),
+        NAME("layer", &o->layer, "a preset of the library: gcn, sage, gat, gin, transformer ...",
+             program_preset, .where = "!load"),
+        CHOICE("decoder", &o->decoder, "scores a pair of rows", DECODERS, .where = "!load"),
+        WHOLE("layers", &o->layers, "hops", 1, 64, .where = "!load"),
+        WHOLE("hidden", &o->hidden, "width of the layers before the last", 1, 65536, .where = "!load"),
+        WHOLE("out", &o->out, "width of the rows that the decoder reads", 1, 65536, .where = "!load"),
+        WHOLE("heads", &o->heads, "heads of layers that attend", 1, 1024,
+              .where = "!load layer=gat|gatv2|transformer_conv|transformer"),
+        INPUT("load", &o->load, "measures a saved model instead of training one", "FILE"),
         HEADING("Training"),
-        REAL("validation-share", &o->validation_share, "share of the links to choose by", 0.001, 0.9),
-        REAL("test-share", &o->test_share, "share of the links to be told in the end", 0.001, 0.9),
+        REAL("validation-share", &o->validation_share, "share of the links to choose the epoch by",
+             0.001, 0.9),
+        REAL("test-share", &o->test_share, "share of the links for the test", 0.001, 0.9),
         FLAG("directed", &o->directed, "each direction is a link of its own"),
-        WHOLE("drawn", &o->drawn, "pairs that are no links, drawn for each link in each epoch", 1,
-              1000),
-        WHOLE("batch", &o->batch, "links of a step; 0: all", 0, MOST),
-        WHOLE("epochs", &o->epochs, "passes over the links", 1, MOST),
+        WHOLE("negatives", &o->negatives, "pairs without a link, drawn per link in each epoch", 1,
+              1000, .where = "!load"),
+        WHOLE("batch", &o->batch, "links of a step; 0: all", 0, MOST, .where = "!load"),
+        WHOLE("epochs", &o->epochs, "passes over the links", 1, MOST, .where = "!load"),
         WHOLE("patience", &o->patience, "ends after so many epochs without a better one; 0: never",
-              0, MOST),
-        CHOICE("watch", &o->watch,
-               "which epoch's weights are kept: the best by validation, or the last",
-               "auc|ap|loss|last"),
-        REAL("dropout", &o->dropout, "rate of dropout on the layers' inputs", 0, 0.99),
-        REAL("lr", &o->lr, "learning rate of Adam", 0, 1000),
-        REAL("weight-decay", &o->weight_decay, "added to gradients", 0, 1000),
+              0, MOST, .where = "!load !watch=last"),
+        CHOICE("watch", &o->watch, "keeps the weights of the best epoch by validation, or of the last",
+               "auc|ap|loss|last", .where = "!load"),
+        REAL("dropout", &o->dropout, "rate of dropout on the layers' inputs", 0, 0.99,
+             .where = "!load"),
+        REAL("lr", &o->lr, "learning rate of Adam", 0, 1000, .where = "!load"),
+        REAL("weight-decay", &o->weight_decay, "added to gradients", 0, 1000, .where = "!load"),
         WHOLE("seeds", &o->seeds, "trainings, each with a split and weights of its own", 1, 1000000),
-        WHOLE("seed", &o->seed, "of the first", 0, MOST),
-        WHOLE("threads", &o->threads, "0: all processors that the process may use", 0, 1024),
+        SEED(&o->seed, "of the first training [0]"),
+        THREADS(&o->threads),
         HEADING("Results"),
-        FLAG("json", &o->json, "one JSON object on standard output, words on standard error"),
-        OUTPUT("save", &o->save, "the model of the first seed, for --load", "FILE"),
+        JSON(&o->json),
+        STORED("save", &o->save, "the model of the first seed, for --load", "FILE"),
         OUTPUT("predict", &o->predict, "scores of the first seed's test pairs", "FILE.csv"),
-        OUTPUT("log", &o->log, "losses and validation figure of each epoch", "FILE.csv"),
-        OUTPUT("curve", &o->curve, "losses over epochs of the first seed", "FILE.svg"),
+        OUTPUT("log", &o->log, "losses and validation figure of each epoch", "FILE.csv",
+               .where = "!load"),
+        OUTPUT("curve", &o->curve, "losses over epochs of the first seed", "FILE.svg",
+               .where = "!load"),
     };
     const program_t program = {
         .name = "links",
@@ -96,10 +92,7 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
         .notes = "Ctrl-C ends after the running step and exits with 130; a second one exits at once.",
         .options = rows,
         .n_options = (int)(sizeof rows / sizeof *rows)};
-    if (!options_read(&program, argc, argv, status))
-        return 0;
-    *status = 2;
-    return !(o->load && options_idle("load", of_training));
+    return options_read(&program, argc, argv, status);
 }
 
 int links_main(int argc, char **argv)
@@ -111,7 +104,7 @@ int links_main(int argc, char **argv)
                          .out = 16,
                          .heads = 1,
                          .epochs = 200,
-                         .drawn = 1,
+                         .negatives = 1,
                          .lr = 0.01,
                          .validation_share = 0.05,
                          .test_share = 0.1,

@@ -6,13 +6,12 @@
 #include <gnn/gnn.h>
 #include <stdio.h>
 
-typedef enum { FEATURES_AUTO, FEATURES_RAW, FEATURES_ROWS } features_t;
 typedef enum { WATCH_AUC, WATCH_AP, WATCH_LOSS, WATCH_LAST } watching_t;
 
 typedef struct {
     const char *data, *layer, *save, *load, *log, *curve, *predict;
-    int decoder, features, watch; /* a number of decoders; features_t, watching_t */
-    int64_t layers, hidden, out, heads, epochs, patience, batch, drawn, seeds, seed, threads;
+    int decoder, scale, watch; /* an index of decoders; scale_t, watching_t */
+    int64_t layers, hidden, out, heads, epochs, patience, batch, negatives, seeds, seed, threads;
     double dropout, lr, weight_decay, validation_share, test_share;
     int directed, json;
     FILE *say; /* where words go: stdout, or stderr if JSON goes there */

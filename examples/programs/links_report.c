@@ -56,14 +56,6 @@ void links_print_json(FILE *file, const options_t *o, const gnn_data_t *data, co
     fprintf(file, "}\n");
 }
 
-static int close_output(FILE *file, const char *path, int rc)
-{
-    if (fclose(file) == 0 || rc != GNN_OK)
-        return rc;
-    perror(path);
-    return PROGRAM_REFUSED;
-}
-
 int links_write_curve(const options_t *o, const gnn_data_t *data, const study_t *s)
 {
     const history_t *h = &s->history;
@@ -78,19 +70,16 @@ int links_write_curve(const options_t *o, const gnn_data_t *data, const study_t 
     snprintf(subtitle, sizeof subtitle, "test AUC %.1f, average precision %.1f (seed %lld)",
              100 * s->outcomes[0].test.auc, 100 * s->outcomes[0].test.average_precision,
              (long long)s->outcomes[0].seed);
-    FILE *file = fopen(o->curve, "w");
-    if (!file) {
-        perror(o->curve);
-        return PROGRAM_REFUSED;
-    }
-    int rc = gnn_svg_curves(file, &(gnn_curves_t){.curves = curves,
-                                                  .n_curves = 3,
-                                                  .panel_names = panels,
-                                                  .n_panels = 2,
-                                                  .title = title,
-                                                  .subtitle = subtitle,
-                                                  .x_axis = "epoch"});
-    return close_output(file, o->curve, rc);
+    program_file_t to;
+    GNN_TRY(program_create(&to, o->curve));
+    int rc = gnn_svg_curves(to.file, &(gnn_curves_t){.curves = curves,
+                                                     .n_curves = 3,
+                                                     .panel_names = panels,
+                                                     .n_panels = 2,
+                                                     .title = title,
+                                                     .subtitle = subtitle,
+                                                     .x_axis = "epoch"});
+    return program_finish(&to, rc);
 }
 
 static int write_pairs(FILE *file, const gnn_data_t *data, const gnn_node_pairs_t *pairs, int link,
@@ -113,14 +102,11 @@ int write_scores(const options_t *o, const gnn_data_t *data, const gnn_links_t *
 {
     const gnn_node_pairs_t of = gnn_links_of(links, GNN_TEST),
                            without = gnn_links_without(links, GNN_TEST);
-    FILE *file = fopen(o->predict, "w");
-    if (!file) {
-        perror(o->predict);
-        return PROGRAM_REFUSED;
-    }
-    fprintf(file, "source,target,link,score\n");
-    int rc = write_pairs(file, data, &of, 1, batches, model, context);
+    program_file_t to;
+    GNN_TRY(program_create(&to, o->predict));
+    fprintf(to.file, "source,target,link,score\n");
+    int rc = write_pairs(to.file, data, &of, 1, batches, model, context);
     if (rc == GNN_OK)
-        rc = write_pairs(file, data, &without, 0, batches, model, context);
-    return close_output(file, o->predict, rc);
+        rc = write_pairs(to.file, data, &without, 0, batches, model, context);
+    return program_finish(&to, rc);
 }

@@ -85,7 +85,7 @@ static int run_model(const options_t *o, gnn_context_t *context, gnn_data_t *dat
     gnn_model_t *model = NULL;
     gnn_link_batches_t *batches = NULL;
     const gnn_link_batches_config_t how = {
-        .size = o->batch, .drawn = o->drawn, .seed = (uint64_t)out->seed};
+        .size = o->batch, .drawn = o->negatives, .seed = (uint64_t)out->seed};
     int rc = o->load ? gnn_model_load(&model, context, o->load)
                      : links_build_model(&model, context, o, data);
     if (rc == GNN_OK)
@@ -96,7 +96,7 @@ static int run_model(const options_t *o, gnn_context_t *context, gnn_data_t *dat
         rc = gnn_link_batches_measure(batches, model, context, GNN_TEST, &out->test);
     const int first = out->seed == o->seed;
     if (rc == GNN_OK && o->save && first)
-        rc = gnn_model_save(model, o->save);
+        rc = program_save_model("links", o->save, model);
     if (rc == GNN_OK && o->predict && first)
         rc = write_scores(o, data, links, batches, model, context);
     gnn_link_batches_free(batches);

@@ -90,6 +90,27 @@ static int help_of(int argc, char **argv)
     return entry->run(2, words);
 }
 
+/* Words for the shell in place of the last one: a program, or what the program answers. */
+static int complete(int count, char **words)
+{
+    static char option[] = "--complete";
+    const entry_t *entry = count > 1 ? find(words[0]) : NULL;
+    if (entry) {
+        words[-1] = words[0];
+        words[0] = option;
+        return entry->run(count + 1, words - 1);
+    }
+    if (count == 1 || (count == 2 && strcmp(words[0], "help") == 0)) {
+        const char *begin = words[count - 1];
+        for (int k = 0; k < PROGRAMS; k++)
+            if (strncmp(programs[k].name, begin, strlen(begin)) == 0)
+                puts(programs[k].name);
+        if (count == 1 && strncmp("help", begin, strlen(begin)) == 0)
+            puts("help");
+    }
+    return program_ends("gnn", EXIT_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
     program_holds_streams();
@@ -101,6 +122,8 @@ int main(int argc, char **argv)
         return strcmp(argv[1], "help") == 0 ? help_of(argc, argv) : help();
     if (is_any(argv[1], "-V", "--version", "version"))
         return version();
+    if (strcmp(argv[1], "--complete") == 0)
+        return complete(argc - 2, argv + 2);
     const entry_t *entry = find(argv[1]);
     return entry ? entry->run(argc - 1, argv + 1) : refuse(argv[1]);
 }

@@ -1,5 +1,6 @@
-/* The options of a program as one table, from which they are read, listed by --help and told as a
- * man page. */
+/* The options of a program as one table: they are read from it, listed by --help, completed by the
+ * shell and compared with the vocabulary of examples/README.md. Each option of a run is obeyed, or
+ * refused by its name. */
 #ifndef PROGRAMS_OPTIONS_H
 #define PROGRAMS_OPTIONS_H
 
@@ -8,26 +9,36 @@
 
 typedef enum {
     OPTION_HEADING, /* of the options that follow: `help` is its text */
-    OPTION_TEXT,    /* const char * */
-    OPTION_OUTPUT,  /* const char *: a path where a file can be made, which is looked at at once */
+    OPTION_TEXT,    /* const char *: any text but the empty one */
+    OPTION_INPUT,   /* const char *: a file or folder that can be read, or an alternative in lower
+                       case of `argument`: "FILE|karate" */
+    OPTION_OUTPUT,  /* const char *: a path where a file can be made, with an ending of `argument`:
+                       "FILE.npy|FILE.npz" */
+    OPTION_STORED,  /* the same for a model or a checkpoint, which is never a device; "FOLDER" */
     OPTION_WHOLE,   /* int64_t from low to high */
     OPTION_REAL,    /* double from low to high */
     OPTION_FLAG,    /* int: 1 where it is given */
-    OPTION_CHOICE,  /* int: the number of the word among `choices`, which "|" parts */
-    OPTION_TAKE     /* whatever `take` makes of it */
+    OPTION_CHOICE,  /* int: the index among `choices`, which are separated by "|" */
+    OPTION_NAME,    /* const char *: one of the names of `name_at` */
+    OPTION_TAKE     /* `take` reads the value */
 } option_kind_t;
 
 typedef struct {
     const char *name; /* without "--" */
     option_kind_t kind;
-    void *to; /* what stands there beforehand is the default, which --help shows */
-    const char *help, *argument; /* "FILE"; NULL: none, or the choices */
+    void *to;                    /* holds the default, which --help shows */
+    const char *help, *argument; /* argument: "FILE"; NULL: none, or the choices */
     double low, high;
     const char *choices;
+    const char *(*name_at)(size_t index);     /* NULL after the last one */
     int (*take)(const char *value, void *to); /* 0 after a line on standard error */
+    /* When the option has an effect; NULL: always. Terms separated by spaces, all of which must
+     * hold: "query", one of the options is given: "data|load", none of them is: "!load", an option
+     * has one of the values, given or by default: "method=saliency|occlusion". */
+    const char *where;
 } option_t;
 
-/* Rows of a table. */
+/* Entries of a table; further members may follow: .where = "...". */
 #define HEADING(text)                          \
     {                                          \
         .kind = OPTION_HEADING, .help = (text) \
@@ -36,23 +47,42 @@ typedef struct {
     {                                                                                      \
         .name = (name_), .kind = OPTION_##kind_, .to = (to_), .help = (help_), __VA_ARGS__ \
     }
-#define TEXT(name, to, help, argument_) OPTION_ROW(name, TEXT, to, help, .argument = (argument_))
-#define OUTPUT(name, to, help, argument_) \
-    OPTION_ROW(name, OUTPUT, to, help, .argument = (argument_))
-#define WHOLE(name, to, help, low_, high_) \
-    OPTION_ROW(name, WHOLE, to, help, .argument = "N", .low = (low_), .high = (high_))
-#define REAL(name, to, help, low_, high_) \
-    OPTION_ROW(name, REAL, to, help, .argument = "R", .low = (low_), .high = (high_))
-#define FLAG(name, to, help) OPTION_ROW(name, FLAG, to, help, .argument = NULL)
-#define CHOICE(name, to, help, choices_) OPTION_ROW(name, CHOICE, to, help, .choices = (choices_))
-#define TAKE(name, to, help, argument_, take_) \
-    OPTION_ROW(name, TAKE, to, help, .argument = (argument_), .take = (take_))
+#define TEXT(name, to, help, argument_, ...) \
+    OPTION_ROW(name, TEXT, to, help, .argument = (argument_), __VA_ARGS__)
+#define INPUT(name, to, help, argument_, ...) \
+    OPTION_ROW(name, INPUT, to, help, .argument = (argument_), __VA_ARGS__)
+#define OUTPUT(name, to, help, argument_, ...) \
+    OPTION_ROW(name, OUTPUT, to, help, .argument = (argument_), __VA_ARGS__)
+#define STORED(name, to, help, argument_, ...) \
+    OPTION_ROW(name, STORED, to, help, .argument = (argument_), __VA_ARGS__)
+#define WHOLE(name, to, help, low_, high_, ...) \
+    OPTION_ROW(name, WHOLE, to, help, .argument = "N", .low = (low_), .high = (high_), __VA_ARGS__)
+#define REAL(name, to, help, low_, high_, ...) \
+    OPTION_ROW(name, REAL, to, help, .argument = "R", .low = (low_), .high = (high_), __VA_ARGS__)
+#define FLAG(name, to, help, ...) OPTION_ROW(name, FLAG, to, help, __VA_ARGS__)
+#define CHOICE(name, to, help, choices_, ...) \
+    OPTION_ROW(name, CHOICE, to, help, .choices = (choices_), __VA_ARGS__)
+#define NAME(name, to, help, name_at_, ...) \
+    OPTION_ROW(name, NAME, to, help, .argument = "NAME", .name_at = (name_at_), __VA_ARGS__)
+#define TAKE(name, to, help, argument_, take_, ...) \
+    OPTION_ROW(name, TAKE, to, help, .argument = (argument_), .take = (take_), __VA_ARGS__)
+
+/* Those that mean the same in every program. */
+#define THREADS(to) WHOLE("threads", to, "0: all processors that the process may use [0]", 0, 1024)
+#define SEED(to, of, ...) WHOLE("seed", to, of, 0, 1e18, __VA_ARGS__)
+#define PRECISION(to) CHOICE("precision", to, "of products (gnn/context.h)", "highest|high|medium")
+#define JSON(to, ...) \
+    FLAG("json", to, "one JSON object on standard output, words on standard error", __VA_ARGS__)
+#define SCALE(to, ...)                                                                                                             \
+    CHOICE("scale", to,                                                                                                            \
+           "features: as they are, rows divided by their sums, columns of mean 0 and variance 1, or auto: by what they look like", \
+           "auto|none|rows|columns", __VA_ARGS__)
 
 typedef struct {
-    const char *name, *usage, *notes; /* usage without the name; notes end the help */
+    const char *name, *usage, *notes; /* usage without the name; notes end the help, or NULL */
     const option_t *options;
     int n_options;
-    const char **operands; /* what is no option goes here */
+    const char **operands; /* arguments that are not options */
     int n_operands;
 } program_t;
 
@@ -61,8 +91,17 @@ typedef struct {
 int options_read(const program_t *program, int argc, char **argv, int *status);
 /* Was the option given on this command line? */
 int options_gave(const char *name);
-/* Was one of `names` (its end is NULL) given? Then a line on standard error says that it has no
- * effect with the option `with`. */
-int options_idle(const char *with, const char *const *names);
+
+/* ---- options_help.c ---- */
+
+void options_help(const program_t *program);
+/* Prints the words that may take the place of the last of `words`, for the shell. */
+void options_complete(const program_t *program, int count, char **words);
+/* One line per option: name, kind, argument, where, separated by tabs; for tests/house. */
+void options_describe(const program_t *program);
+/* A term of `where` as a command line has it: "--method saliency or occlusion". */
+void options_term(const char *term, char *text, size_t size);
+/* The index of a word among choices separated by "|"; -1 if it is none of them. */
+int options_choice(const char *choices, const char *word);
 
 #endif

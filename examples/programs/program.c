@@ -21,7 +21,7 @@ int program_whole(const char *option, const char *text, int64_t low, int64_t hig
     *number = value;
     if (digits && end != text && *end == '\0' && errno == 0 && value >= low && value <= high)
         return 1;
-    fprintf(stderr, "%s: \"%s\" is no whole number from %lld to %lld\n", option, text,
+    fprintf(stderr, "%s: \"%s\" is not an integer from %lld to %lld\n", option, text,
             (long long)low, (long long)high);
     return 0;
 }
@@ -29,12 +29,13 @@ int program_whole(const char *option, const char *text, int64_t low, int64_t hig
 int program_real(const char *option, const char *text, double low, double high, double *number)
 {
     char *end = NULL;
-    int digits = *text == '-' || *text == '.' || (*text >= '0' && *text <= '9');
+    const int digits = *text && strspn(text, "+-.0123456789eE") == strlen(text) && *text != '+' &&
+                       *text != 'e' && *text != 'E';
     *number = digits ? strtod(text, &end) : 0;
     if (digits && end != text && *end == '\0' && isfinite(*number) && *number >= low &&
         *number <= high)
         return 1;
-    fprintf(stderr, "%s: \"%s\" is no number from %g to %g\n", option, text, low, high);
+    fprintf(stderr, "%s: \"%s\" is not a number from %g to %g\n", option, text, low, high);
     return 0;
 }
 
@@ -64,7 +65,7 @@ static int distance(const char *a, const char *b)
 void program_nearest(FILE *file, const char *word, const char *const *names, int count)
 {
     const size_t length = strlen(word);
-    int least = 1 + (int)(length < 64 ? length : 64) / 3, said = 0;
+    int least = 1 + (int)(length < 64 ? length : 64) / 4, said = 0;
     for (int k = 0; k < count; k++)
         least = distance(word, names[k]) < least ? distance(word, names[k]) : least;
     for (int k = 0; k < count; k++)
@@ -74,27 +75,124 @@ void program_nearest(FILE *file, const char *word, const char *const *names, int
         fputc('?', file);
 }
 
-int program_can_write(const char *option, const char *path)
+const char *program_preset(size_t index)
+{
+    return gnn_preset_name((gnn_preset_t)(index + 1)); /* after GNN_PRESET_NONE */
+}
+
+/* The path of a file beside `path` that no other process has. */
+static int beside(char to[4096], const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const int folder = slash ? (int)(slash - path + 1) : 0;
+    const int length = snprintf(to, 4096, "%.*s.gnn-%ld.tmp", folder, path, (long)getpid());
+    if (length > 0 && length < 4096)
+        return 1;
+    errno = ENAMETOOLONG;
+    return 0;
+}
+
+/* Why it is not what is there already; NULL: it is, or nothing is there. */
+static const char *wrong_kind(const char *path, program_path_t kind)
 {
     struct stat s;
-    char beside[4096];
-    if (!path || (stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode)))
+    if (stat(path, &s) != 0)
+        return NULL;
+    if (kind == PROGRAM_FOLDER)
+        return S_ISDIR(s.st_mode) ? NULL : "is not a folder";
+    if (S_ISDIR(s.st_mode))
+        return "is a folder";
+    return kind == PROGRAM_FILE || S_ISREG(s.st_mode) ? NULL : "is not a regular file";
+}
+
+int program_can_write(const char *option, const char *path, program_path_t kind)
+{
+    struct stat s;
+    char part[4096];
+    const char *why = wrong_kind(path, kind);
+    if (!why && stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode))
         return 1; /* writing to a device says what is wrong with it */
-    const char *slash = strrchr(path, '/');
-    int folder = slash ? (int)(slash - path + 1) : 0;
-    int length = snprintf(beside, sizeof beside, "%.*s.gnn-%ld.tmp", folder, path, (long)getpid());
-    FILE *file = length > 0 && (size_t)length < sizeof beside ? fopen(beside, "wx") : NULL;
-    if (file && !(stat(path, &s) == 0 && S_ISDIR(s.st_mode))) {
-        fclose(file);
-        remove(beside);
-        return 1;
-    }
-    fprintf(stderr, "%s: %s: %s\n", option, path, file ? "is a folder" : strerror(errno));
+    FILE *file = !why && beside(part, path) ? fopen(part, "wx") : NULL;
+    if (!why && !file)
+        why = strerror(errno);
     if (file) {
         fclose(file);
-        remove(beside);
+        remove(part);
     }
-    return 0;
+    if (why)
+        fprintf(stderr, "%s: %s: %s\n", option, path, why);
+    return !why;
+}
+
+/* ---- outputs ---- */
+
+static int refuse_file(const char *path)
+{
+    fprintf(stderr, "%s: %s\n", path, strerror(errno));
+    return PROGRAM_REFUSED;
+}
+
+int program_create(program_file_t *to, const char *path)
+{
+    struct stat s;
+    *to = (program_file_t){.path = path};
+    const int device = stat(path, &s) == 0 && !S_ISREG(s.st_mode);
+    if (!device && !beside(to->part, path))
+        return refuse_file(path);
+    to->file = fopen(device ? path : to->part, "wb");
+    return to->file ? GNN_OK : refuse_file(path);
+}
+
+int program_finish(program_file_t *to, int rc)
+{
+    errno = EIO; /* of a failure long ago */
+    int good = !ferror(to->file) && fflush(to->file) == 0;
+    if (good && *to->part)
+        good = fsync(fileno(to->file)) == 0;
+    good = fclose(to->file) == 0 && good;
+    if (good && rc == GNN_OK && *to->part)
+        good = rename(to->part, to->path) == 0;
+    if (!good && rc == GNN_OK)
+        rc = refuse_file(to->path);
+    if (rc != GNN_OK && *to->part)
+        remove(to->part);
+    return rc;
+}
+
+int program_write(const char *path, int (*draw)(FILE *file, const void *what), const void *what)
+{
+    program_file_t to;
+    GNN_TRY(program_create(&to, path));
+    return program_finish(&to, draw(to.file, what));
+}
+
+int program_save(const char *program, const char *path,
+                 int (*save)(const void *what, const char *path), const void *what)
+{
+    char other[4096];
+    const char *folder = getenv("TMPDIR"), *slash = strrchr(path, '/');
+    const int rc = save(what, path);
+    if (rc == GNN_OK)
+        return rc;
+    program_fails(program, rc);
+    snprintf(other, sizeof other, "%s/gnn-%ld-%s", folder && *folder ? folder : "/tmp",
+             (long)getpid(), slash ? slash + 1 : path);
+    const int again = save(what, other);
+    if (again == GNN_OK)
+        fprintf(stderr, "%s: %s could not be written; the model is in %s\n", program, path, other);
+    else
+        fprintf(stderr, "%s: the model could not be saved, in %s neither\n", program, other);
+    return PROGRAM_REFUSED;
+}
+
+static int save_model(const void *what, const char *path)
+{
+    return gnn_model_save(what, path);
+}
+
+int program_save_model(const char *program, const char *path, const gnn_model_t *model)
+{
+    return program_save(program, path, save_model, model);
 }
 
 void program_holds_streams(void)
@@ -164,6 +262,14 @@ void program_catch_interrupt(void)
 void program_let_interrupt(void)
 {
     handle_interrupt(SIG_DFL);
+}
+
+/* ---- figures ---- */
+
+const char *program_percent(double share, char room[16])
+{
+    snprintf(room, 16, isnan(share) ? "-" : "%.1f", 100 * share);
+    return room;
 }
 
 /* ---- JSON ---- */

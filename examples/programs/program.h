@@ -3,6 +3,7 @@
 #ifndef PROGRAMS_PROGRAM_H
 #define PROGRAMS_PROGRAM_H
 
+#include <gnn/gnn.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -18,11 +19,41 @@ const char *program_summary(const char *name);
 void program_nearest(FILE *file, const char *word, const char *const *names, int count);
 
 /* The whole of `text` as a number from low to high. 0, and a line on standard error that names the
- * option, if it is none. */
+ * option, if it is not one. */
 int program_whole(const char *option, const char *text, int64_t low, int64_t high, int64_t *number);
 int program_real(const char *option, const char *text, double low, double high, double *number);
-/* Can a file be made at `path` (NULL: nothing to make)? 0 and a line on standard error if not. */
-int program_can_write(const char *option, const char *path);
+/* Can it be made at `path`? 0 and a line on standard error if not. */
+typedef enum {
+    PROGRAM_FILE,
+    PROGRAM_REGULAR,
+    PROGRAM_FOLDER
+} program_path_t; /* FILE: or a device */
+int program_can_write(const char *option, const char *path, program_path_t kind);
+
+/* Names of the library's presets of layers, NULL after the last one. */
+const char *program_preset(size_t index);
+
+/* ---- outputs ---- */
+
+/* A file that gets its name when it is whole: until then it is beside it under another one. */
+typedef struct {
+    FILE *file;
+    const char *path;
+    char part[4096]; /* "": a device, which is written directly */
+} program_file_t;
+/* PROGRAM_REFUSED after a line on standard error. */
+int program_create(program_file_t *to, const char *path);
+/* Closes the file and, if `rc` is GNN_OK, gives it its name. Returns `rc`, or PROGRAM_REFUSED after
+ * a line on standard error. */
+int program_finish(program_file_t *to, int rc);
+/* What `draw` writes, as a file. */
+int program_write(const char *path, int (*draw)(FILE *file, const void *what), const void *what);
+/* Calls save(what, path). Where that fails, the model is not lost: it is saved in $TMPDIR or /tmp,
+ * and a line on standard error tells its path. */
+int program_save(const char *program, const char *path,
+                 int (*save)(const void *what, const char *path), const void *what);
+/* The same for a model alone. */
+int program_save_model(const char *program, const char *path, const gnn_model_t *model);
 /* What a function returns in place of one of the library's codes where it has told on standard
  * error what is wrong. */
 enum { PROGRAM_REFUSED = -1 };
@@ -45,6 +76,9 @@ int program_ends_with(const char *program, int rc);
 extern volatile int program_stopped;
 void program_catch_interrupt(void);
 void program_let_interrupt(void);
+
+/* A share as a percentage with one decimal; "-" where there was nothing to measure. */
+const char *program_percent(double share, char room[16]);
 
 /* ---- JSON ---- */
 

@@ -123,16 +123,13 @@ static int set_topology(options_t *o, const char *name)
     return 0;
 }
 
+static int take_topology(const char *value, void *to)
+{
+    *(const char **)to = value;
+    return set_topology(&(options_t){0}, value);
+}
+
 /* ---- options ---- */
-
-/* Those that only sentences of the user's own have, from this one on. */
-static const char first_of_text[] = "data";
-
-/* A saved model has its settings, and is not trained. */
-static const char *const of_training[] = {"layers",    "epochs",       "dev",     "readout",
-                                          "positions", "width",        "heads",   "patience",
-                                          "max-words", "min-count",    "dropout", "word-dropout",
-                                          "lr",        "weight-decay", NULL};
 
 static const char on_ctrl_c[] =
     "Ctrl-C ends after the running step, writes the best model and exits with 130; a second one exits at once.";
@@ -141,35 +138,45 @@ static int read_options(options_t *o, classify_t *c, int argc, char **argv, int 
 {
     const option_t rows[] = {
         HEADING("Both tasks"),
-        TEXT("topology", &c->topology,
-             "who hears whom: every word all words, those before it, N on either side, or all of them stored edge by edge",
-             "complete|causal|window=N|edges"),
-        WHOLE("layers", &c->layers, "Transformer layers", 1, 8),
-        WHOLE("epochs", &o->epochs, "passes over the sentences [10; 8 with --data]", 1, 1000000),
-        WHOLE("seed", &c->seed, "of weights, dropout and the generated sentences", 0, 1e18),
-        WHOLE("threads", &c->threads, "0: all processors that the process may use [0]", 0, 1024),
-        OUTPUT("plot", &c->plot, "attention as a heat map", "FILE.svg"),
-        HEADING("Sentences that people wrote"),
-        TEXT(first_of_text, &c->data, "trains on a class, a tab and a sentence in each line", "FILE"),
-        TEXT("load", &c->load, "runs a saved model instead; its words are in FILE.words", "FILE"),
-        TEXT("dev", &c->dev, "sentences that choose the best epoch [a tenth of --data]", "FILE"),
-        TEXT("test", &c->test, "sentences that the accuracy at the end is of", "FILE"),
-        OUTPUT("save", &c->save, "the best model, and its words beside it in FILE.words", "FILE"),
-        TEXT("sentence", &c->sentence, "classifies this one and shows what it attends to", "\"...\""),
+        TAKE("topology", &c->topology,
+             "senders of a word: all words, those before it, N on either side, or all of them stored edge by edge [complete]",
+             "complete|causal|window=N|edges", take_topology),
+        WHOLE("layers", &c->layers, "Transformer layers", 1, 8, .where = "!load"),
+        WHOLE("epochs", &o->epochs, "passes over the sentences [10; 8 with --data]", 1, 1000000,
+              .where = "!load"),
+        SEED(&c->seed, "of weights, dropout and the generated sentences", .where = "!load"),
+        THREADS(&c->threads),
+        OUTPUT("heatmap", &c->heatmap, "attention as a heat map", "FILE.svg"),
+        HEADING("Sentences with classes"),
+        INPUT("data", &c->data, "trains on a class, a tab and a sentence in each line", "FILE",
+              .where = "!load"),
+        INPUT("load", &c->load, "runs a saved model instead; its words are in FILE.words", "FILE"),
+        INPUT("validation", &c->validation,
+              "sentences that choose the best epoch [a tenth of --data]", "FILE", .where = "data"),
+        INPUT("test", &c->test, "sentences that the accuracy at the end is of", "FILE",
+              .where = "data|load"),
+        STORED("save", &c->save, "the best model, and its words beside it in FILE.words", "FILE",
+               .where = "data"),
+        TEXT("sentence", &c->sentence, "classifies this one and shows what it attends to", "TEXT",
+             .where = "data|load"),
         OUTPUT("graphml", &c->graphml, "that sentence as a graph, its edges weighed by attention",
-               "FILE"),
-        CHOICE("readout", &c->node, "the words' mean, or a node that attends to them", "mean|node"),
-        CHOICE("positions", &c->sinusoidal, "what is added to words for their places",
-               "learned|sinusoidal"),
-        WHOLE("width", &c->width, "of a word's vector", 1, 65536),
-        WHOLE("heads", &c->heads, "of attention", 1, 4096),
-        WHOLE("patience", &c->patience, "ends after so many epochs without a better one", 1, 1000000),
-        WHOLE("max-words", &c->max_words, "longer sentences are cut", 1, 1000000),
-        WHOLE("min-count", &c->min_count, "words that are rarer are unknown", 1, 1e9),
-        REAL("dropout", &c->dropout, "rate of dropout", 0, 0.99),
-        REAL("word-dropout", &c->word_dropout, "share of unknown words in training", 0, 0.99),
-        REAL("lr", &c->lr, "learning rate of AdamW", 0, 1000),
-        REAL("weight-decay", &c->weight_decay, "of AdamW", 0, 1000),
+               "FILE.graphml", .where = "sentence"),
+        CHOICE("readout", &c->node, "the words' mean, or a node that attends to them", "mean|node",
+               .where = "data"),
+        CHOICE("positions", &c->sinusoidal, "added to words for their positions",
+               "learned|sinusoidal", .where = "data"),
+        WHOLE("width", &c->width, "of a word's vector", 1, 65536, .where = "data"),
+        WHOLE("heads", &c->heads, "of attention", 1, 4096, .where = "data"),
+        WHOLE("patience", &c->patience, "ends after so many epochs without a better one", 1,
+              1000000, .where = "data"),
+        WHOLE("max-length", &c->max_length, "words; longer sentences are cut", 1, 1000000,
+              .where = "data"),
+        WHOLE("min-count", &c->min_count, "words that are rarer are unknown", 1, 1e9, .where = "data"),
+        REAL("dropout", &c->dropout, "rate of dropout", 0, 0.99, .where = "data"),
+        REAL("word-dropout", &c->word_dropout, "share of unknown words in training", 0, 0.99,
+             .where = "data"),
+        REAL("lr", &c->lr, "learning rate of AdamW", 0, 1000, .where = "data"),
+        REAL("weight-decay", &c->weight_decay, "of AdamW", 0, 1000, .where = "data"),
     };
     const program_t program = {.name = "sentence",
                                .usage = "[OPTION]...",
@@ -178,19 +185,14 @@ static int read_options(options_t *o, classify_t *c, int argc, char **argv, int 
                                .n_options = (int)(sizeof rows / sizeof *rows)};
     if (!options_read(&program, argc, argv, status))
         return 0;
-    int text = 0, last = program.n_options;
-    while (--last >= 0 && rows[last].name != first_of_text)
-        if (rows[last].name && options_gave(rows[last].name))
-            text = last;
     *status = 2;
-    if (c->data && c->load)
-        fprintf(stderr, "sentence: --data and --load: one of the two is expected\n");
-    else if (text && !c->data && !c->load)
-        fprintf(stderr, "--%s: --data or --load is expected, too\n", rows[text].name);
-    else if (c->load && !c->test && !c->sentence)
+    const int text = c->data || c->load;
+    if (c->load && !c->test && !c->sentence)
         fprintf(stderr, "--load: --sentence or --test is expected, too\n");
+    else if (text && c->heatmap && !c->sentence)
+        fprintf(stderr, "--heatmap: has no effect without --sentence\n");
     else
-        return !c->load || !options_idle("load", of_training);
+        return set_topology(o, c->topology);
     return 0;
 }
 
@@ -232,8 +234,6 @@ int sentence_main(int argc, char **argv)
     options.layers = text.layers;
     options.seed = (uint64_t)text.seed;
     options.threads = (int)text.threads;
-    options.picture = text.plot;
-    if (!set_topology(&options, text.topology))
-        return 2;
+    options.picture = text.heatmap;
     return program_ends_with("sentence", run_generated(&options));
 }

@@ -1,5 +1,6 @@
 /* What `sentence` prints and draws: accuracies by kind and distance, and who attends to whom. */
 #include "sentence.h"
+#include "program.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -118,9 +119,8 @@ static int draw(const options_t *options, const pack_t *p, const gnn_real_t *att
     snprintf(subtitle, sizeof subtitle,
              "last layer, mean of %d heads, topology %s; framed: the verb and its subject", HEADS,
              options->name);
-    FILE *file = fopen(options->picture, "w");
-    if (!file)
-        return perror(options->picture), GNN_EIO;
+    program_file_t to;
+    GNN_TRY(program_create(&to, options->picture));
     gnn_heatmap_t map = {.values = gnn_tensor(mean, n, n), .subtitle = subtitle, .high = 1};
     map.title = "Who listens to whom";
     map.row_labels = map.col_labels = labels;
@@ -128,8 +128,7 @@ static int draw(const options_t *options, const pack_t *p, const gnn_real_t *att
     map.col_axis = "sender";
     map.mark_row = from->verb;
     map.mark_col = from->subject;
-    int rc = gnn_svg_heatmap(file, &map);
-    return fclose(file) == 0 ? rc : GNN_EIO;
+    return program_finish(&to, gnn_svg_heatmap(to.file, &map));
 }
 
 static double percent(int64_t right, int64_t count)

@@ -149,9 +149,10 @@ int text_train(const char *program, gnn_model_t *model, gnn_context_t *context,
                    .terminal = isatty(STDERR_FILENO),
                    .start = text_seconds()};
     gnn_train_result_t trained = {0};
-    if (t->checkpoint && !t->resume && access(t->checkpoint, F_OK) == 0) {
-        fprintf(stderr, "%s: %s is there: --resume goes on from it; remove it to start anew\n",
-                program, t->checkpoint);
+    if (t->checkpoint && !t->resume && !t->overwrite && access(t->checkpoint, F_OK) == 0) {
+        fprintf(stderr,
+                "--checkpoint: %s holds a training; --resume goes on, --overwrite starts anew\n",
+                t->checkpoint);
         return PROGRAM_REFUSED;
     }
     program_catch_interrupt();
@@ -169,13 +170,13 @@ int text_train(const char *program, gnn_model_t *model, gnn_context_t *context,
     return rc;
 }
 
-void text_trained_json(FILE *file, const text_trained_t *trained, const char *held_out)
+void text_trained_json(FILE *file, const text_trained_t *trained)
 {
     const struct {
         const char *name;
         double value;
     } all[] = {{"train_loss", trained->train_loss},
-               {held_out, trained->validation_loss},
+               {"validation_loss", trained->validation_loss},
                {"train_seconds", trained->seconds},
                {"train_words_per_second", trained->words_per_second}};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
@@ -194,14 +195,26 @@ static char *beside(const char *path)
     return name;
 }
 
-int text_save(const gnn_model_t *model, const gnn_tokenizer_t *tokenizer, const char *path)
+typedef struct {
+    const gnn_model_t *model;
+    const gnn_tokenizer_t *tokenizer;
+} saved_t;
+
+static int save(const void *what, const char *path)
 {
+    const saved_t *saved = what;
     char *name = beside(path);
-    int rc = name ? gnn_model_save(model, path) : GNN_EMEMORY;
+    int rc = name ? gnn_model_save(saved->model, path) : GNN_EMEMORY;
     if (rc == GNN_OK)
-        rc = gnn_tokenizer_save(tokenizer, name);
+        rc = gnn_tokenizer_save(saved->tokenizer, name);
     free(name);
     return rc;
+}
+
+int text_save(const char *program, const gnn_model_t *model, const gnn_tokenizer_t *tokenizer,
+              const char *path)
+{
+    return program_save(program, path, save, &(saved_t){model, tokenizer});
 }
 
 int text_load(gnn_model_t **model, gnn_tokenizer_t **tokenizer, gnn_context_t *context,

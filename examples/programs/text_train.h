@@ -12,22 +12,29 @@ typedef struct {
     double lr, dropout, smoothing, decay;
     int schedule, precision; /* 0: cosine, 1: noam; 0: highest, 1: high, 2: medium */
     const char *checkpoint;
-    int resume;
+    int resume, overwrite;
 } text_train_t;
 
-#define TEXT_TRAIN_OPTIONS(t)                                                                        \
-    WHOLE("epochs", &(t).epochs, "passes over the training text", 1, 1000000),                       \
-        WHOLE("tokens", &(t).tokens, "rows of a batch", 1, 1000000000),                              \
-        REAL("lr", &(t).lr, "highest learning rate; noam: its factor", 0, 1e9),                      \
-        CHOICE("schedule", &(t).schedule, "of the learning rate, after the warm-up", "cosine|noam"), \
-        WHOLE("warmup", &(t).warmup, "steps until the highest rate", 1, 1000000000),                 \
-        REAL("dropout", &(t).dropout, "of attention, updates and embeddings", 0, 0.99),              \
-        REAL("weight-decay", &(t).decay, "decoupled, of all but embeddings", 0, 1e9),                \
-        OUTPUT("checkpoint", &(t).checkpoint, "keeps the state of the training", "FILE"),            \
-        FLAG("resume", &(t).resume, "goes on where the checkpoint stands"),                          \
-        CHOICE("precision", &(t).precision, "of products (gnn/context.h)", "highest|high|medium"),   \
-        WHOLE("threads", &(t).threads, "0: all processors that the process may use [0]", 0, 1024),   \
-        WHOLE("seed", &(t).seed, "of weights, order, dropout and drawn tokens", 0, 1e18)
+/* `when` is the `where` of all that belong to a training. */
+#define TEXT_TRAIN_OPTIONS(t, when)                                                              \
+    WHOLE("epochs", &(t).epochs, "passes over the training text", 1, 1000000, .where = (when)),  \
+        WHOLE("tokens", &(t).tokens, "tokens of a batch", 1, 1000000000, .where = (when)),       \
+        REAL("lr", &(t).lr, "highest learning rate; noam: its factor", 0, 1e9, .where = (when)), \
+        CHOICE("schedule", &(t).schedule, "of the learning rate, after the warm-up",             \
+               "cosine|noam", .where = (when)),                                                  \
+        WHOLE("warmup", &(t).warmup, "steps until the highest rate", 1, 1000000000,              \
+              .where = (when)),                                                                  \
+        REAL("dropout", &(t).dropout, "of attention, updates and embeddings", 0, 0.99,           \
+             .where = (when)),                                                                   \
+        REAL("weight-decay", &(t).decay, "decoupled, of all but embeddings", 0, 1e9,             \
+             .where = (when)),                                                                   \
+        STORED("checkpoint", &(t).checkpoint, "keeps the state of the training", "FILE",         \
+               .where = (when)),                                                                 \
+        FLAG("resume", &(t).resume, "goes on from the checkpoint", .where = "checkpoint"),       \
+        FLAG("overwrite", &(t).overwrite, "starts anew though a checkpoint is there",            \
+             .where = "checkpoint !resume"),                                                     \
+        PRECISION(&(t).precision), THREADS(&(t).threads),                                        \
+        SEED(&(t).seed, "of weights, order, dropout and drawn tokens")
 
 typedef struct {
     double train_loss, validation_loss, seconds; /* losses in nats per token */
@@ -42,16 +49,16 @@ int text_context(gnn_context_t **context, const text_train_t *t);
 int text_train(const char *program, gnn_model_t *model, gnn_context_t *context,
                const gnn_source_t *source, const text_train_t *t, const char *frozen, int64_t words,
                text_trained_t *result);
-/* Numbers that a model learns. */
+/* Count of the scalars that a model learns. */
 int64_t text_weights(const gnn_model_t *model, const char *frozen);
 /* A model in `path` and its tokenizer beside it, in PATH.tokenizer.json. After an error the caller
  * frees what is there all the same. */
-int text_save(const gnn_model_t *model, const gnn_tokenizer_t *tokenizer, const char *path);
+int text_save(const char *program, const gnn_model_t *model, const gnn_tokenizer_t *tokenizer,
+              const char *path);
 int text_load(gnn_model_t **model, gnn_tokenizer_t **tokenizer, gnn_context_t *context,
               const char *path);
-/* Losses, seconds and words per second as members of a JSON object; `held_out` is the name of the
- * second loss. */
-void text_trained_json(FILE *file, const text_trained_t *trained, const char *held_out);
+/* Losses, seconds and words per second as members of a JSON object. */
+void text_trained_json(FILE *file, const text_trained_t *trained);
 double text_seconds(void);
 /* Text between blanks. */
 int64_t text_words(const char *text);

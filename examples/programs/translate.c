@@ -1,10 +1,10 @@
 /* Translation by an encoder-decoder Transformer: trains on two parallel texts, translates lines,
  * and measures BLEU.
  *
- *     translate --source train.de.gz --target train.en.gz --dev-source val.de.gz
- *         --dev-target val.en.gz --save de-en.safetensors
- *     translate --load de-en.st --test-source test.de.gz --test-target test.en.gz --beams 5
- *     echo "ein hund läuft im schnee ." | translate --load de-en.st --input -
+ *     gnn translate --source train.de.gz --target train.en.gz --validation-source val.de.gz
+ *         --validation-target val.en.gz --save de-en.safetensors
+ *     gnn translate --load de-en.st --test-source test.de.gz --test-target test.en.gz --beams 5
+ *     echo "ein hund läuft im schnee ." | gnn translate --load de-en.st --input -
  */
 #include "translate.h"
 
@@ -18,7 +18,7 @@
 typedef struct {
     gnn_context_t *context;
     translator_t translator;
-    pairs_t train, dev, test;
+    pairs_t train, validation, test;
     text_trained_t trained;
     gnn_bleu_t bleu;
     double test_seconds;
@@ -35,13 +35,13 @@ static int take_pairs(run_t *r, const translate_t *o)
         return GNN_OK;
     if (o->source)
         GNN_TRY(pairs_read(&r->train, o->source, o->target));
-    if (o->dev_source)
-        GNN_TRY(pairs_read(&r->dev, o->dev_source, o->dev_target));
+    if (o->validation_source)
+        GNN_TRY(pairs_read(&r->validation, o->validation_source, o->validation_target));
     if (o->source)
         return GNN_OK;
     fprintf(stderr, "translate: no --source: numbers in German and English take its place\n");
     GNN_TRY(pairs_numbers(&r->train, 0, TRAIN));
-    GNN_TRY(pairs_numbers(&r->dev, TRAIN, DEV));
+    GNN_TRY(pairs_numbers(&r->validation, TRAIN, DEV));
     return r->test.count ? GNN_OK : pairs_numbers(&r->test, TRAIN + DEV, TEST);
 }
 
@@ -55,11 +55,12 @@ static int train(run_t *r, const translate_t *o)
             (long long)r->train.count, (long long)gnn_tokenizer_size(t->tokenizer),
             (long long)text_weights(t->model, "places"));
     int rc = encode_lines(&sides[0], t, r->train.count, r->train.source, r->train.target);
-    if (rc == GNN_OK && r->dev.count)
-        rc = encode_lines(&sides[1], t, r->dev.count, r->dev.source, r->dev.target);
+    if (rc == GNN_OK && r->validation.count)
+        rc = encode_lines(&sides[1], t, r->validation.count, r->validation.source,
+                          r->validation.target);
     if (rc == GNN_OK)
         rc = gnn_token_source_new(
-            &source, t->model, &sides[0].sequences, r->dev.count ? &sides[1].sequences : NULL,
+            &source, t->model, &sides[0].sequences, r->validation.count ? &sides[1].sequences : NULL,
             &(gnn_token_source_config_t){.tokens = o->train.tokens,
                                          .label_smoothing = (gnn_real_t)o->train.smoothing,
                                          .seed = (uint64_t)o->train.seed + 1});
@@ -93,13 +94,13 @@ static int test(run_t *r, const translate_t *o)
     if (rc == GNN_OK)
         rc = gnn_bleu(&r->bleu, r->test.count, (const char *const *)out, r->test.target,
                       o->keep_case ? GNN_OFF : GNN_ON);
-    FILE *file = rc == GNN_OK && o->output ? fopen(o->output, "w") : NULL;
-    for (int64_t k = 0; file && k < r->test.count; k++)
-        fprintf(file, "%s\n", out[k]);
-    if (rc == GNN_OK && o->output && (!file || fclose(file) != 0)) {
-        fprintf(stderr, "translate: %s cannot be written\n", o->output);
-        rc = PROGRAM_REFUSED;
-    }
+    program_file_t to = {0};
+    if (rc == GNN_OK && o->output)
+        rc = program_create(&to, o->output);
+    for (int64_t k = 0; to.file && k < r->test.count; k++)
+        fprintf(to.file, "%s\n", out[k]);
+    if (to.file)
+        rc = program_finish(&to, rc);
     for (int64_t k = 0; rc == GNN_OK && k < 3 && k < r->test.count; k++)
         fprintf(stderr, "  %s\n    %s\n    (%s)\n", r->test.source[k], out[k], r->test.target[k]);
     free_lines(out, r->test.count);
@@ -174,7 +175,7 @@ static void say(const run_t *r, const translate_t *o)
     if (!o->load) {
         printf(", \"epochs\": %lld, \"best_epoch\": %lld, ", (long long)r->trained.epochs,
                (long long)r->trained.best_epoch);
-        text_trained_json(stdout, &r->trained, "dev_loss");
+        text_trained_json(stdout, &r->trained);
     }
     if (r->test.count) {
         printf(", \"beams\": %lld, ", (long long)o->beams);
@@ -206,41 +207,55 @@ static int read_options(translate_t *o, int argc, char **argv, int *status)
 {
     const option_t rows[] = {
         HEADING("Texts: one sentence a line, gzipped or not"),
-        TEXT("source", &o->source, "to learn from [numbers in German]", "FILE"),
-        TEXT("target", &o->target, "its translation, line by line", "FILE"),
-        TEXT("dev-source", &o->dev_source, "held out: the best epoch's weights are kept", "FILE"),
-        TEXT("dev-target", &o->dev_target, "its translation", "FILE"),
-        TEXT("test-source", &o->test_source, "translated for BLEU", "FILE"),
-        TEXT("test-target", &o->test_target, "its translation", "FILE"),
-        TEXT("input", &o->input, "translated to standard output; - is standard input", "FILE"),
+        INPUT("source", &o->source, "to learn from [numbers in German]", "FILE",
+              .where = "target !load"),
+        INPUT("target", &o->target, "its translation, line by line", "FILE", .where = "source !load"),
+        INPUT("validation-source", &o->validation_source,
+              "held out: the best epoch's weights are kept", "FILE",
+              .where = "source validation-target"),
+        INPUT("validation-target", &o->validation_target, "its translation", "FILE",
+              .where = "validation-source"),
+        INPUT("test-source", &o->test_source, "translated for BLEU", "FILE", .where = "test-target"),
+        INPUT("test-target", &o->test_target, "its translation", "FILE", .where = "test-source"),
+        INPUT("input", &o->input, "translated to standard output; - is standard input", "FILE|-"),
         OUTPUT("output", &o->output, "translations of the test text", "FILE"),
         HEADING("Model"),
-        OUTPUT("save", &o->save, "the model; its tokenizer goes to FILE.tokenizer.json", "FILE"),
-        TEXT("load", &o->load, "a model that was saved, in place of training", "FILE"),
-        WHOLE("vocabulary", &o->vocabulary, "tokens that both languages share", 258, 1000000),
-        WHOLE("width", &o->width, "numbers of a row", 8, 65536),
-        WHOLE("layers", &o->layers, "of the encoder, and of the decoder", 1, 1000),
-        WHOLE("heads", &o->heads, "of attention", 1, 4096),
-        WHOLE("feed-forward", &o->feed_forward, "inner width of a layer", 1, 1000000),
-        WHOLE("max-length", &o->max_length, "tokens of a sentence; the rest is cut", 4, 65536),
+        STORED("save", &o->save, "the model; its tokenizer goes to FILE.tokenizer.json", "FILE",
+               .where = "!load"),
+        INPUT("load", &o->load, "a model that was saved, in place of training", "FILE"),
+        WHOLE("vocabulary", &o->vocabulary, "tokens that both languages share", 258, 1000000,
+              .where = "!load"),
+        WHOLE("width", &o->width, "columns of a row", 8, 65536, .where = "!load"),
+        WHOLE("layers", &o->layers, "of the encoder, and of the decoder", 1, 1000, .where = "!load"),
+        WHOLE("heads", &o->heads, "of attention", 1, 4096, .where = "!load"),
+        WHOLE("feed-forward", &o->feed_forward, "inner width of a layer", 1, 1000000,
+              .where = "!load"),
+        WHOLE("max-length", &o->max_length, "tokens of a sentence; the rest is cut", 4, 65536,
+              .where = "!load"),
         CHOICE("score", &o->score, "by which the decoder weighs the encoder's states",
-               "scaled|general|additive|cosine|location|hard"),
+               "scaled|general|additive|cosine|location|hard", .where = "!load"),
         FLAG("keep-case", &o->keep_case, "capitals stay, and count for BLEU"),
         HEADING("Training"),
-        TEXT_TRAIN_OPTIONS(o->train),
-        REAL("smoothing", &o->train.smoothing, "of labels", 0, 0.99),
+        TEXT_TRAIN_OPTIONS(o->train, "!load"),
+        REAL("smoothing", &o->train.smoothing, "of labels", 0, 0.99, .where = "!load"),
         HEADING("Translating"),
         WHOLE("beams", &o->beams, "width of the search; 1: the likeliest token", 1, 1000),
-        REAL("length-penalty", &o->length_penalty, "above 0 favours longer ones", 0, 100),
+        REAL("length-penalty", &o->length_penalty, "above 0 favours longer ones", 0, 100,
+             .where = "beams"),
         WHOLE("at-once", &o->at_once, "lines that are translated together", 1, 100000),
         HEADING("Looking inside"),
-        TEXT("sentence", &o->sentence, "translated to standard output", "\"...\""),
-        OUTPUT("heatmap", &o->heatmap, "which of its words each word was written from", "FILE.svg"),
-        OUTPUT("html", &o->html, "the same for all layers and heads, as a page", "FILE"),
-        WHOLE("layer", &o->layer, "of the heat map, from 0 [the last]", 0, 1000),
-        WHOLE("head", &o->head, "of the heat map, from 0 [the mean of all]", 0, 4096),
+        TEXT("sentence", &o->sentence, "translated to standard output", "TEXT"),
+        OUTPUT("heatmap", &o->heatmap, "which of its words each word was written from", "FILE.svg",
+               .where = "sentence"),
+        OUTPUT("html", &o->html, "the same for all layers and heads, as a page", "FILE.html",
+               .where = "sentence"),
+        WHOLE("show-layer", &o->layer, "layer of the heat map, from 0 [the last]", 0, 1000,
+              .where = "heatmap"),
+        WHOLE("show-head", &o->head, "its head, from 0 [the mean of all]", 0, 4096,
+              .where = "heatmap"),
         HEADING("Results"),
-        FLAG("json", &o->json, "what was measured, as one JSON object on standard output")};
+        FLAG("json", &o->json, "the measurements as one JSON object on standard output",
+             .where = "!input|sentence")};
     const program_t program = {.name = "translate",
                                .usage = "[OPTION]...",
                                .options = rows,
@@ -248,31 +263,25 @@ static int read_options(translate_t *o, int argc, char **argv, int *status)
     return options_read(&program, argc, argv, status);
 }
 
+/* What the table of options does not say. */
 static int check(const translate_t *o)
 {
-    const char *const both[][2] = {
-        {o->source, o->target}, {o->dev_source, o->dev_target}, {o->test_source, o->test_target}};
-    static const char *const names[] = {"", "dev-", "test-"};
-    for (int k = 0; k < 3; k++)
-        if (!both[k][0] != !both[k][1]) {
-            fprintf(stderr, "translate: --%ssource and --%starget go together\n", names[k], names[k]);
-            return 0;
-        }
-    if (o->width % o->heads != 0 || o->width % 2 != 0) {
-        fprintf(stderr, "translate: --width %lld is no even multiple of --heads %lld\n",
+    const int tests = o->test_source || (!o->source && !o->load);
+    const int translates = tests || o->input || o->sentence;
+    if (o->width % o->heads != 0 || o->width % 2 != 0)
+        fprintf(stderr, "translate: --width %lld is not an even multiple of --heads %lld\n",
                 (long long)o->width, (long long)o->heads);
-        return 0;
-    }
-    static const char *const training[] = {"source", "save",      "checkpoint", "resume",
-                                           "epochs", "width",     "layers",     "heads",
-                                           "lr",     "smoothing", "score",      NULL};
-    if (o->load && options_idle("load", training))
-        return 0;
-    if ((o->heatmap || o->html) && !o->sentence) {
-        fprintf(stderr, "translate: --heatmap and --html want --sentence\n");
-        return 0;
-    }
-    return !o->input || !options_idle("input", (const char *const[]){"json", NULL});
+    else if (o->load && !translates)
+        fprintf(stderr, "--load: --input, --sentence or --test-source is expected, too\n");
+    else if (o->output && !tests)
+        fprintf(stderr, "--output: has no effect without --test-source\n");
+    else if (!translates && options_gave("beams"))
+        fprintf(stderr, "--beams: has no effect without --input, --sentence or --test-source\n");
+    else if (!tests && !o->input && options_gave("at-once"))
+        fprintf(stderr, "--at-once: has no effect without --input or --test-source\n");
+    else
+        return 1;
+    return 0;
 }
 
 int translate_main(int argc, char **argv)
@@ -304,7 +313,7 @@ int translate_main(int argc, char **argv)
     const int rc = run(&r, &o);
     program_fails("translate", rc);
     pairs_free(&r.train);
-    pairs_free(&r.dev);
+    pairs_free(&r.validation);
     pairs_free(&r.test);
     translator_free(&r.translator);
     gnn_context_free(r.context);

@@ -7,7 +7,7 @@
 enum { TRANSLATE_BEGIN = 0, TRANSLATE_END = 1 }; /* the special tokens */
 
 typedef struct {
-    const char *source, *target, *dev_source, *dev_target, *test_source, *test_target;
+    const char *source, *target, *validation_source, *validation_target, *test_source, *test_target;
     const char *input, *output, *save, *load;
     const char *sentence, *heatmap, *html; /* of one sentence: translate_look.c */
     int64_t layer, head;

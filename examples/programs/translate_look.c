@@ -199,15 +199,11 @@ static int draw_page(FILE *file, look_t *l)
 
 static int write_file(look_t *l, const char *path, int (*draw)(FILE *file, look_t *l))
 {
-    FILE *file = path ? fopen(path, "w") : NULL;
+    program_file_t to;
     if (!path)
         return GNN_OK;
-    int rc = file ? draw(file, l) : PROGRAM_REFUSED;
-    if (file && fclose(file) != 0 && rc == GNN_OK)
-        rc = PROGRAM_REFUSED;
-    if (rc == PROGRAM_REFUSED)
-        fprintf(stderr, "translate: %s cannot be written\n", path);
-    return rc;
+    GNN_TRY(program_create(&to, path));
+    return program_finish(&to, draw(to.file, l));
 }
 
 static void free_look(look_t *l)

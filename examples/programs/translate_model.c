@@ -124,7 +124,7 @@ int translator_new(translator_t *t, gnn_context_t *context, const translate_t *o
 
 int translator_save(const translator_t *t, const char *path)
 {
-    return text_save(t->model, t->tokenizer, path);
+    return text_save("translate", t->model, t->tokenizer, path);
 }
 
 int translator_load(translator_t *t, gnn_context_t *context, const char *path)

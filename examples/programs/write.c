@@ -1,9 +1,9 @@
 /* A language model learns a text, by characters or by tokens of several, is measured on the end of
  * the text, and writes on.
  *
- *     write --text input.txt --save bard.safetensors
- *     write --load bard.safetensors --prompt "ROMEO:" --length 500 --temperature 0.8
- *     write --model gpt2 --prompt "A graph is" --top-p 0.95 --temperature 1
+ *     gnn write --data input.txt --save bard.safetensors
+ *     gnn write --load bard.safetensors --prompt "ROMEO:" --length 500 --temperature 0.8
+ *     gnn write --model gpt2 --prompt "A graph is" --top-p 0.95 --temperature 1
  */
 #include "write.h"
 
@@ -123,14 +123,14 @@ static void say(const write_run_t *r, const write_t *o)
     }
     if (!o->load && !o->pretrained) {
         printf(", \"epochs\": %lld, ", (long long)r->trained.epochs);
-        text_trained_json(stdout, &r->trained, "held_out_loss");
+        text_trained_json(stdout, &r->trained);
     }
 }
 
 static int run(write_run_t *r, const write_t *o)
 {
     GNN_TRY(text_context(&r->context, &o->train));
-    if (o->text || (!o->load && !o->pretrained))
+    if (o->data || (!o->load && !o->pretrained))
         GNN_TRY(write_take_text(r, o));
     if (o->pretrained)
         GNN_TRY(gnn_pretrained_open(&r->pretrained, r->context, o->pretrained));
@@ -146,25 +146,56 @@ static int run(write_run_t *r, const write_t *o)
     return gnn_profile_write(r->context, stderr);
 }
 
+/* What the table of options does not say: is an option given that would be ignored? */
+static int idle(const write_t *o)
+{
+    static const struct {
+        const char *name, *why;
+    } all[] = {{"prompt", "with --length 0"},
+               {"samples", "with --length 0"},
+               {"temperature", "with --length 0"},
+               {"top-k", "with --length 0"},
+               {"top-p", "with --length 0"},
+               {"top-k", "with --temperature 0"},
+               {"top-p", "with --temperature 0"},
+               {"window", "without --data, with --load"},
+               {"validation-share", "without --data, with --load"}};
+    for (int k = 0; k < 9; k++) {
+        const int off = k < 5 ? o->length == 0 : k < 7 ? o->temperature == 0 : o->load && !o->data;
+        if (off && options_gave(all[k].name)) {
+            fprintf(stderr, "--%s: has no effect %s\n", all[k].name, all[k].why);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static int read_options(write_t *o, int argc, char **argv, int *status)
 {
     const option_t rows[] = {
-        TEXT("text", &o->text, "to learn, or with --load to be measured on [a rhyme]", "FILE"),
-        REAL("held-out", &o->held_out, "share at its end that is not learned", 0, 0.9),
+        INPUT("data", &o->data, "a text to learn, or with --load to be measured on [a rhyme]",
+              "FILE", .where = "!model"),
+        REAL("validation-share", &o->validation_share, "share at its end that is not learned", 0,
+             0.9, .where = "!model"),
         HEADING("Model"),
-        OUTPUT("save", &o->save, "the model; its tokenizer goes to FILE.tokenizer.json", "FILE"),
-        TEXT("load", &o->load, "a model that was saved, in place of training", "FILE"),
-        TEXT("model", &o->pretrained, "a folder as Hugging Face publishes them", "FOLDER"),
-        WHOLE("vocabulary", &o->vocabulary, "tokens; 256 are the bytes alone", 256, 1000000),
-        WHOLE("width", &o->width, "numbers of a row", 8, 65536),
-        WHOLE("layers", &o->layers, "one after another", 1, 1000),
-        WHOLE("heads", &o->heads, "of attention", 1, 4096),
-        WHOLE("feed-forward", &o->feed_forward, "inner width of a layer", 1, 1000000),
-        WHOLE("window", &o->window, "tokens that hear each other in training", 4, 1000000),
+        STORED("save", &o->save, "the model; its tokenizer goes to FILE.tokenizer.json", "FILE",
+               .where = "!load|model"),
+        INPUT("load", &o->load, "a model that was saved, in place of training", "FILE",
+              .where = "!model"),
+        INPUT("model", &o->pretrained, "a folder as Hugging Face publishes them", "FOLDER"),
+        WHOLE("vocabulary", &o->vocabulary, "tokens; 256 are the bytes alone", 256, 1000000,
+              .where = "!load|model"),
+        WHOLE("width", &o->width, "columns of a row", 8, 65536, .where = "!load|model"),
+        WHOLE("layers", &o->layers, "one after another", 1, 1000, .where = "!load|model"),
+        WHOLE("heads", &o->heads, "of attention", 1, 4096, .where = "!load|model"),
+        WHOLE("feed-forward", &o->feed_forward, "inner width of a layer", 1, 1000000,
+              .where = "!load|model"),
+        WHOLE("window", &o->window, "tokens that hear each other in training", 4, 1000000,
+              .where = "!model"),
         HEADING("Training"),
-        TEXT_TRAIN_OPTIONS(o->train),
+        TEXT_TRAIN_OPTIONS(o->train, "!load|model"),
         HEADING("Writing"),
-        TEXT("prompt", &o->prompt, "what the text begins with", "\"...\""),
+        TEXT("prompt", &o->prompt, "what the text begins with", "TEXT"),
         WHOLE("length", &o->length, "tokens to write; 0: none", 0, 1000000),
         WHOLE("samples", &o->samples, "texts", 1, 100000),
         REAL("temperature", &o->temperature, "0: the likeliest token", 0, 100),
@@ -177,7 +208,13 @@ static int read_options(write_t *o, int argc, char **argv, int *status)
         .notes = "The held-out text is measured in nats per character, whatever the tokens are.",
         .options = rows,
         .n_options = (int)(sizeof rows / sizeof *rows)};
-    return options_read(&program, argc, argv, status);
+    if (!options_read(&program, argc, argv, status))
+        return 0;
+    *status = 2;
+    if (o->width % (2 * o->heads) != 0)
+        fprintf(stderr, "write: --width %lld is not a multiple of twice --heads %lld\n",
+                (long long)o->width, (long long)o->heads);
+    return o->width % (2 * o->heads) == 0 && !idle(o);
 }
 
 int write_main(int argc, char **argv)
@@ -191,7 +228,7 @@ int write_main(int argc, char **argv)
                  .window = 64,
                  .length = 200,
                  .samples = 1,
-                 .held_out = 0.1,
+                 .validation_share = 0.1,
                  .temperature = 0.8,
                  .top_p = 1,
                  .train = {.epochs = 8, .tokens = 512, .lr = 0.003, .warmup = 20, .seed = 1}};
@@ -199,14 +236,6 @@ int write_main(int argc, char **argv)
     int status;
     if (!read_options(&o, argc, argv, &status))
         return status;
-    static const char *const training[] = {"save", "checkpoint", "resume", "epochs", NULL};
-    if ((o.load || o.pretrained) && options_idle(o.load ? "load" : "model", training))
-        return 2;
-    if (o.width % (2 * o.heads) != 0) {
-        fprintf(stderr, "write: --width %lld is no multiple of twice --heads %lld\n",
-                (long long)o.width, (long long)o.heads);
-        return 2;
-    }
     const int rc = run(&r, &o);
     program_fails("write", rc);
     free(r.text);

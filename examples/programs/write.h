@@ -5,10 +5,10 @@
 #include "text_train.h"
 
 typedef struct {
-    const char *text, *save, *load, *pretrained, *prompt;
+    const char *data, *save, *load, *pretrained, *prompt;
     int64_t vocabulary, width, layers, heads, feed_forward, window;
     int64_t length, samples, top_k;
-    double held_out, temperature, top_p;
+    double validation_share, temperature, top_p;
     int json;
     text_train_t train;
 } write_t;
@@ -39,7 +39,7 @@ typedef struct {
     int measured;
 } write_run_t;
 
-/* The text of --text, or a rhyme, and where what is held out begins. */
+/* The text of --data, or a rhyme, and where what is held out begins. */
 int write_take_text(write_run_t *r, const write_t *o);
 /* Characters of UTF-8. */
 int64_t write_characters(const char *text, int64_t bytes);

@@ -72,7 +72,7 @@ int language_model_new(language_model_t *m, gnn_context_t *context, const write_
 
 int language_model_save(const language_model_t *m, const char *path)
 {
-    return text_save(m->model, m->tokenizer, path);
+    return text_save("write", m->model, m->tokenizer, path);
 }
 
 int language_model_load(language_model_t *m, gnn_context_t *context, const char *path)

@@ -24,8 +24,8 @@ int write_take_text(write_run_t *r, const write_t *o)
 {
     enum { TIMES = 60 };
     gnn_text_lines_t *lines = NULL;
-    if (o->text)
-        GNN_TRY(gnn_text_lines_read(&lines, o->text));
+    if (o->data)
+        GNN_TRY(gnn_text_lines_read(&lines, o->data));
     for (int64_t k = 0; lines && k < lines->count; k++)
         r->bytes += lines->bytes[k] + 1;
     r->bytes = lines ? r->bytes : (int64_t)(TIMES * (sizeof rhyme - 1));
@@ -39,7 +39,7 @@ int write_take_text(write_run_t *r, const write_t *o)
     }
     gnn_text_lines_free(lines);
     if (r->text)
-        cut_text(r, o->held_out);
+        cut_text(r, o->validation_share);
     return r->text ? GNN_OK : GNN_EMEMORY;
 }
 

@@ -36,24 +36,24 @@ keeps() {
 expect "the set's split" keeps json run --json
 expect "says which it is" grep -q "the set's split.scaffold" json
 expect "one training" [ "$(grep -c "best validation 100.0" json)" -eq 1 ]
-expect "validation graphs choose, test graphs are reported" grep -q '"split": "own", "protocol": "held-out".*"mean": 0,' json
+expect "validation graphs choose, test graphs are reported" grep -q '"protocol": "own".*"mean": 0,' json
 expect "the words" run --curve curve.svg --save first.weights
 expect "test accuracy" grep -Eq "^test accuracy 0.0 \(epoch [0-9]+, the best on validation graphs\)" last
 expect "the curve" grep -q "test 0.0%" curve.svg
-expect "asked for" run --split own --save second.weights
+expect "asked for" run --protocol own --save second.weights
 expect "the same" cmp first.weights second.weights
-expect "folds" run --split folds --folds 3
+expect "folds" run --protocol mean --folds 3
 expect "three of them" grep -q "over 3 folds" last
 expect "an option of folds asks for them" run --folds 3
 expect "three again" grep -q "over 3 folds" last
-expect "both are no sense" exits 1 run --split own --folds 3
-expect "says which" grep -q -- "--folds: has no effect with --split own" last
-expect "a set without a split" exits 1 "$gnn" graphs --split own --epochs 1
+expect "both are refused" exits 2 run --protocol own --folds 3
+expect "says which" grep -q -- "--folds: has no effect with --protocol own" last
+expect "a set without a split" exits 1 "$gnn" graphs --protocol own --epochs 1
 expect "says so" grep -q "motifs has no split of its own" last
 rm odd/split/scaffold/valid.csv
 gzip </dev/null >odd/split/scaffold/valid.csv.gz
 expect "a split without validation graphs" exits 1 run
-expect "names what is missing" grep -q "split.scaffold has no validation graphs: --split folds" last
+expect "names what is missing" grep -q "split.scaffold has no validation graphs: --protocol mean" last
 expect "--help" "$gnn" graphs --help
 expect "within 100 columns" awk 'length > 100 { exit 1 }' last
 finish

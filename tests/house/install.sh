@@ -82,6 +82,9 @@ mkdir "$work/archive" "$work/static" && cp "$libdir/libgnn.a" "$work/archive/"
 expect "minimal by pkg-config, static" compile minimal "$work/static" -L"$work/archive" $(package --static --cflags --libs | sed "s#-L$libdir##")
 expect "minimal runs, static" runs "$work/static/minimal"
 
+expect "the command is installed" in_library "$prefix/bin/gnn" --version
+expect "and its completion" grep -q '_gnn gnn$' "$prefix/share/bash-completion/completions/gnn"
+
 # ---- CMake: the same programs, and versions that are refused ----
 cat >"$work/examples/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.16)
@@ -132,8 +135,8 @@ fi
 prefix=$work/empty
 expect "configured without igraph" env CC="$cc" meson setup "$work/build" "$root" --prefix="$prefix" -Dbuildtype=debug -Digraph=disabled -Dtests=disabled -Ddocs=$docs ||
     finish
-# The libraries alone; the programs are built outside.
-targets=$(cd "$work/build" && ninja -t targets all | sed -nE 's/^(libgnn\.(a|so[.0-9]*|[.0-9]*dylib)): .*/\1/p')
+# What is installed; the other programs are built outside.
+targets=$(cd "$work/build" && ninja -t targets all | sed -nE 's/^(gnn|libgnn\.(a|so[.0-9]*|[.0-9]*dylib)): .*/\1/p')
 [ $docs = disabled ] || targets="$targets docs/man3 $(cd "$work/build" && ninja -t targets all | sed -nE 's/^(gnn(-[a-z]+)?\.1): .*/\1/p')"
 # shellcheck disable=SC2086 # a list
 expect "built without igraph" ninja -C "$work/build" -j "${GNN_BUILD_JOBS:-2}" $targets || finish
@@ -146,7 +149,7 @@ expect "nothing that was installed names igraph as needed" sh -c "! grep -E '^Re
 build_all plain
 expect "minimal says that it needs igraph" in_library runs "$work/plain/minimal"
 expect "citation without a file says that it needs igraph" in_library sh -c "'$work/plain/gnn' citation 2>&1 | grep igraph"
-expect "citation trains without igraph" in_library accuracy_of "$work/plain/gnn" citation --data "$root/graphs/data/debian.npz" --model gcn --epochs 2
+expect "citation trains without igraph" in_library accuracy_of "$work/plain/gnn" citation --data "$root/graphs/data/debian.npz" --layer gcn --epochs 2
 expect "sentence runs without igraph" in_library "$work/plain/gnn" sentence --help
 
 if [ $docs = enabled ]; then
@@ -157,6 +160,10 @@ if [ $docs = enabled ]; then
     expect "man pages have no other names" sh -c "! ls '$prefix/share/man/man3' | grep -vE '^(gnn[_.]|GNN_).*3$'"
     if command -v help2man >/dev/null 2>&1; then
         expect "citation has a man page" grep -q 'weight.*decay' "$prefix/share/man/man1/gnn-citation.1"
+        expect "under its name" grep -Eq '^gnn-citation .*Classifies the nodes' "$prefix/share/man/man1/gnn-citation.1"
+        expect "which a reader may type" grep -A 2 '^.SH SYNOPSIS' "$prefix/share/man/man1/gnn-citation.1"
+        expect "as gnn citation" sh -c "grep -q '^.B gnn' last && grep -q 'citation' last"
+        expect "the command has one, too" grep -q 'gnn help PROGRAM' "$prefix/share/man/man1/gnn.1"
     else
         echo "SKIP install_man_pages: no help2man"
     fi

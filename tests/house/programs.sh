@@ -48,8 +48,8 @@ closed() {
     [ $? -ne 0 ]
 }
 
-unwritten "citation" "$gnn" citation --data set.npz --model mlp --epochs 1
-unwritten "citation --json" "$gnn" citation --data set.npz --model mlp --epochs 1 --json
+unwritten "citation" "$gnn" citation --data set.npz --layer mlp --epochs 1
+unwritten "citation --json" "$gnn" citation --data set.npz --layer mlp --epochs 1 --json
 unwritten "citation --help" "$gnn" citation --help
 unwritten "links" "$gnn" links --epochs 2
 unwritten "links --json" "$gnn" links --epochs 2 --json
@@ -58,7 +58,7 @@ unwritten "explain --json" "$gnn" explain --data shapes --epochs 1 --node 300 --
 unwritten "convert" "$gnn" convert a.edges
 unwritten "own_data" "$programs/own_data"
 unwritten "sentence" "$gnn" sentence --epochs 1
-unwritten "sentence --data" "$gnn" sentence --data words.txt --dev words.txt --test words.txt --epochs 1 --min-count 1
+unwritten "sentence --data" "$gnn" sentence --data words.txt --validation words.txt --test words.txt --epochs 1 --min-count 1
 unwritten "inspect" "$gnn" inspect
 unwritten "inspect --json" "$gnn" inspect --json
 unwritten "graphs" "$gnn" graphs --data motifs --epochs 1 --most-folds 1
@@ -77,7 +77,7 @@ for program in "$programs"/* "$programs"/tutorial/*; do
         expect "$(basename "$program") is looked at here" false
 done
 # With standard output closed, the log must not take its number.
-expect "a log with standard output closed" closed "$gnn" citation --data set.npz --model mlp --epochs 3 --log closed.csv --report
+expect "a log with standard output closed" closed "$gnn" citation --data set.npz --layer mlp --epochs 3 --log closed.csv --report
 expect "has a line for each epoch and no more" sh -c 'test $(wc -l <closed.csv) -eq 4'
 
 # ---- numbers ----
@@ -106,43 +106,43 @@ expect "every number of sentence --data" numbers_refused "$gnn" sentence --data 
 expect "of which there are ten or more" test $counted -ge 10
 expect "citation --splits" refused --splits "$gnn" citation
 expect "a node that is none" exits 1 "$gnn" explain --data shapes --epochs 1 --node 700
-expect "a method that is none" exits 1 "$gnn" explain --data shapes --epochs 1 --method guess
+expect "a method that is not one of them" exits 2 "$gnn" explain --data shapes --epochs 1 --method guess
 expect "an infinite learning rate" exits 2 "$gnn" sentence --data words.txt --lr 1e999
-expect "a model that is none" exits 2 "$gnn" citation --model gnn
-expect "lists the models" grep -q '"gnn" is none of gcn, sage' last
+expect "a layer that is not one of them" exits 2 "$gnn" citation --layer gnn
+expect "lists the layers" grep -q '"gnn" is none of gcn|sage' last
 expect "ROC AUC of many classes" exits 1 "$gnn" citation --data set.npz --metric auc --epochs 1
 expect "says how many" grep -q 'the set has 3' last
 
 # ---- options that go together ----
-# said WORDS STATUS COMMAND...: the command exits with STATUS and says WORDS in its last line.
+# said WORDS STATUS COMMAND...: the command exits with STATUS and says WORDS.
 said() {
     words=$1 status=$2
     shift 2
     "$@" >out 2>&1
     code=$?
-    [ $code -eq "$status" ] && tail -n 1 out | grep -qF -- "$words" || { echo "exit status $code:" && cat out && return 1; }
+    [ $code -eq "$status" ] && grep -qF -- "$words" out || { echo "exit status $code:" && cat out && return 1; }
 }
-expect "a saved model" "$gnn" citation --data set.npz --model mlp --epochs 1 --save m
+expect "a saved model" "$gnn" citation --data set.npz --layer mlp --epochs 1 --save m
 expect "a saved model trains no more" said "--epochs: has no effect with --load" 2 "$gnn" citation --data set.npz --load m --epochs 3
 expect "more splits than there are" said "--splits: 3 were asked for, set has 1" 1 "$gnn" citation --data set.npz --splits 3
-expect "links alone" said "a has no features: convert brings them" 1 "$gnn" citation --data a.edges
-expect "links of a set" "$gnn" links --data set.npz --epochs 2 --save l --predict l.csv --log l.log --curve l.svg --test-share 0.2 --validation-share 0.2
+expect "links alone" said "a has no features: gnn convert adds them" 1 "$gnn" citation --data a.edges
+expect "links of a set" "$gnn" links --data set.npz --epochs 2 --save l --predict l.csv --log log.csv --curve l.svg --test-share 0.2 --validation-share 0.2
 expect "scores of links and of as many other pairs" test "$(grep -c ",1," l.csv)" -eq "$(grep -c ",0," l.csv)"
 expect "a saved decoder is measured" "$gnn" links --data set.npz --load l --test-share 0.2
 expect "a saved decoder trains no more" said "--decoder: has no effect with --load" 2 "$gnn" links --data set.npz --load l --decoder mlp
-expect "links without features" said "a has no features: convert brings them" 1 "$gnn" links --data a.edges
-expect "a layer that is none" said "there are: gcn" 1 "$gnn" links --layer gnn --epochs 1
-expect "a saved reader" "$gnn" sentence --data words.txt --dev words.txt --epochs 1 --min-count 1 --save r
+expect "links without features" said "a has no features: gnn convert adds them" 1 "$gnn" links --data a.edges
+expect "no such layer" said "is none of gcn|" 2 "$gnn" links --layer gnn --epochs 1
+expect "a saved reader" "$gnn" sentence --data words.txt --validation words.txt --epochs 1 --min-count 1 --save r
 expect "a saved reader wants sentences" said "--load: --sentence or --test is expected, too" 2 "$gnn" sentence --load r
-expect "a saved reader has its width" said "--width: has no effect with --load" 2 "$gnn" sentence --load r --width 8 --sentence good
-expect "four sentences" said "words.txt has fewer than ten sentences: --dev FILE is expected, too" 1 "$gnn" sentence --data words.txt
+expect "a saved reader has its width" said "--width: has no effect without --data" 2 "$gnn" sentence --load r --width 8 --sentence good
+expect "four sentences" said "words.txt has fewer than ten sentences: --validation FILE is expected, too" 1 "$gnn" sentence --data words.txt
 expect "no packages" said "descriptions: --data FILE.npz is expected" 2 "$gnn" descriptions
 
 # ---- translate and write ----
 unwritten "translate" "$gnn" translate --epochs 1 --threads 1 --width 16 --json
 unwritten "write" "$gnn" write --epochs 1 --threads 1
-expect "one text alone" said "translate: --source and --target go together" 2 "$gnn" translate --source words.txt
-expect "a width that heads do not share" said "translate: --width 30 is no even multiple of --heads 4" 2 "$gnn" translate --width 30
+expect "one text alone" said "--source: has no effect without --target" 2 "$gnn" translate --source words.txt
+expect "a width that heads do not share" said "translate: --width 30 is not an even multiple of --heads 4" 2 "$gnn" translate --width 30
 printf 'eins\n' >one.txt
 expect "translate without held-out lines" "$gnn" translate --source words.txt --target words.txt --epochs 1 --threads 1 --width 16 --save plain
 expect "says nothing of them" sh -c 'grep -q "epoch 1 of 1: loss [0-9.]*, rate" last'
@@ -164,8 +164,8 @@ expect "and reads them again" measured bleu 0 100 "$gnn" translate --load number
 expect "a translation looked at" "$gnn" translate --load numbers --threads 1 --sentence "zwei plus drei" --heatmap cross.svg --html cross.html
 expect "with words on both axes" sh -c 'grep -q ">drei</text>" cross.svg && grep -q ">three</text>" cross.svg'
 expect "and a page that ends" grep -q '^</html>' cross.html
-expect "a head that is not there" exits 1 "$gnn" translate --load numbers --threads 1 --sentence zwei --head 9 --heatmap cross.svg
-expect "pictures of no sentence" said "translate: --heatmap and --html want --sentence" 2 "$gnn" translate --load numbers --html cross.html
+expect "a head that is not there" exits 1 "$gnn" translate --load numbers --threads 1 --sentence zwei --show-head 9 --heatmap cross.svg
+expect "pictures of no sentence" said "--html: has no effect without --sentence" 2 "$gnn" translate --load numbers --html cross.html
 expect "translate by hard attention" measured bleu 40 100 "$gnn" translate --score hard --epochs 3 --threads 1 --json --save hard
 expect "and reads it again" measured bleu 0 100 "$gnn" translate --load hard --threads 1 --json --test-source one.txt --test-target one.txt
 expect "a score that there is not" exits 2 "$gnn" translate --score loud
@@ -177,7 +177,7 @@ expect "write learns a rhyme" measured nats_per_character 0 1 "$gnn" write --epo
 expect "which it did not know" measured nats_per_character 1.2 6 "$gnn" write --epochs 1 --threads 1 --json
 expect "a saved model writes" "$gnn" write --load rhyme --length 20 --threads 1 --temperature 0
 printf 'A node hears a node and a node hears a word, a word hears a word and a word can be heard.\n' >rhyme.txt
-expect "and is measured as before" measured nats_per_character 0 1 "$gnn" write --load rhyme --text rhyme.txt --held-out 0.9 --threads 1 --json
+expect "and is measured as before" measured nats_per_character 0 1 "$gnn" write --load rhyme --data rhyme.txt --validation-share 0.9 --threads 1 --json
 
 # stopped NAME OPTION...: stopped by Ctrl-C after a second and resumed, it saves what it saves when
 # it is not stopped.
@@ -236,12 +236,66 @@ killed() {
 expect "translate that is killed resumes to the same bits" killed "$gnn" translate --epochs 5
 rm -f parts.ckpt
 expect "write resumes to the same bits" stopped "$gnn" write --epochs 6 --length 0
-expect "its checkpoint is not overwritten" said "resume goes on from it" 1 "$gnn" write --epochs 6 --checkpoint parts.ckpt
+expect "its checkpoint is not overwritten" said "--resume goes on, --overwrite starts anew" 1 "$gnn" write --epochs 6 --checkpoint parts.ckpt
+
+# ---- nothing is lost, half written or called a number that is none ----
+mkdir d tmp
+TMPDIR=$work/tmp "$gnn" sentence --data many.txt --epochs 1000000 --patience 1000000 --min-count 1 --threads 1 --save d/m >lost 2>&1 &
+running=$!
+for _ in $(seq 600); do
+    grep -q '^epoch 2 of' lost && break
+    sleep 0.05
+done
+rm -r d
+kill -INT "$running"
+wait "$running"
+expect "a model whose folder went" [ $? -eq 1 ]
+saved=$(sed -n 's/^sentence: d.m could not be written; the model is in //p' lost)
+expect "is saved elsewhere, and reads sentences" "$gnn" sentence --load "$saved" --sentence "fine words" --threads 1
+twice() {
+    "$@" >out 2>&1 &
+    running=$!
+    sleep 1
+    kill -TERM "$running"
+    kill -TERM "$running" 2>/dev/null
+    for _ in $(seq 100); do
+        kill -0 "$running" 2>/dev/null || break
+        sleep 0.05
+    done
+    kill -9 "$running" 2>/dev/null
+    wait "$running"
+    [ $? -eq 130 ]
+}
+expect "a second SIGTERM ends a program" twice "$gnn" links --epochs 1000000 --threads 1
+seq 0 59 | awk '{ print 1e38 * ($1 % 3) "," 3e38 }' >huge.csv
+expect "huge features" "$gnn" convert b.edges huge.npz --features huge.csv --labels y.csv
+for program in citation links; do
+    expect "$program that leaves the numbers" said "not finite" 1 "$gnn" $program --data huge.npz --scale none --epochs 3 --threads 1
+done
+if command -v python3 >/dev/null 2>&1; then
+    expect "sets without validation or test nodes" python3 -c '
+import zipfile
+for part in "val", "test":
+    old, new = zipfile.ZipFile("set.npz"), zipfile.ZipFile("no_" + part + ".npz", "w")
+    for name in old.namelist():
+        data = old.read(name)
+        at = 10 + data[8] + 256 * data[9]
+        new.writestr(name, data[:at] + bytes(len(data) - at) if name == part + "_masks.npy" else data)
+    new.close()'
+    expect "citation without validation nodes" "$gnn" citation --data no_val.npz --epochs 3 --threads 1
+    expect "keeps the last epoch" grep -q 'validation -, test [0-9.]* (epoch 3 of 3' last
+    expect "where patience is refused" said "no validation part to watch" 1 "$gnn" citation --data no_val.npz --epochs 3 --patience 2 --threads 1
+    expect "citation without test nodes" "$gnn" citation --data no_test.npz --epochs 3 --threads 1 --save no_test.model
+    expect "says so" grep -q '^test accuracy: the test nodes give none$' last
+    expect "explain without test nodes" "$gnn" explain --data no_test.npz --epochs 3 --threads 1 --method saliency
+    expect "says so, too" grep -q 'no_test: no test nodes' last
+    expect "and has no fidelity" said "--fidelity: no_test has no test nodes" 1 "$gnn" explain --data no_test.npz --epochs 3 --threads 1 --fidelity 3
+fi
 
 expect "inspect's pictures" "$gnn" inspect --grid grid.svg --html page.html --heatmap map.svg
 expect "the page ends" grep -q '^</html>' page.html
 expect "a page that cannot be written" exits 1 "$gnn" inspect --html none/page.html
-expect "a layer that is not there" exits 1 "$gnn" inspect --layer 7
+expect "a layer that is not there" exits 1 "$gnn" inspect --show-layer 7
 expect "names it" grep -q 'layer 7 of 2' last
 expect "a treebank without a folder" exits 2 "$gnn" inspect --uas words.txt
 expect "finetune without a folder" exits 2 "$gnn" finetune --data words.txt
@@ -249,12 +303,13 @@ expect "finetune without an encoder" exits 1 "$gnn" finetune --model none --data
 expect "finetune with a word too many" exits 2 "$gnn" finetune none --data words.txt
 expect "inspect without its model" exits 1 "$gnn" inspect --model none
 expect "write without its model" exits 1 "$gnn" write --model none
-expect "embed without a model" exits 1 "$gnn" embed --model none --input words.txt --json
-expect "says which file it misses" grep -q 'none/config.json' last
-expect "embed without anything to write" exits 2 "$gnn" embed --model none --input words.txt
+expect "embed without a model" said "--model: none: No such file" 1 "$gnn" embed --model none --input words.txt --json
+mkdir empty
+expect "embed with an empty folder" said empty/config.json 1 "$gnn" embed --model empty --input words.txt --json
+expect "embed without anything to write" exits 2 "$gnn" embed --model empty --input words.txt
 expect "embed into a file of another kind" exits 2 "$gnn" embed --model none --input words.txt --output words.csv
 expect "embed into a picture of another kind" exits 2 "$gnn" embed --model none --input words.txt --heatmap map.png
-expect "says which" grep -q -- '--heatmap map.png: a name that ends in .svg is expected' last
+expect "says which" grep -q -- '--heatmap: map.png: a name like FILE.svg is expected' last
 golden=${GNN_GOLDEN:-$root/../shared/golden}/checkpoints/bert
 if [ -f "$golden/model.safetensors" ]; then
     mkdir -p small/pool
@@ -273,9 +328,9 @@ if [ -f "$golden/model.safetensors" ]; then
     expect "says how many lines" grep -q -- '--heatmap: 1001 lines, a picture has at most 1000' last
     expect "embed into no folder" exits 1 "$gnn" embed --model small --input colours.txt --heatmap none/alike.svg
     printf '{"prompts": {"query": "green ", "document": ""}}' >small/config_sentence_transformers.json
-    expect "embed behind a prompt" "$gnn" embed --model small --input colours.txt --top 1 --query 4 --query-prompt query
+    expect "embed behind a prompt" "$gnn" embed --model small --input colours.txt --top 1 --query 4 --query-prompt-name query
     expect "finds the line that has its words" grep -q '1.0000  line 2  green 4$' last
-    expect "embed behind a prompt that is not there" exits 1 "$gnn" embed --model small --input colours.txt --query 4 --prompt answer
+    expect "embed behind a prompt that is not there" exits 1 "$gnn" embed --model small --input colours.txt --query 4 --prompt-name answer
     expect "says which there are" grep -q 'no prompt "answer"; it has: query, document' last
     expect "embed with a cross-encoder that is none" exits 1 "$gnn" embed --model small --input colours.txt --query 4 --rerank small
     expect "says why" grep -q 'names no classes' last
@@ -299,18 +354,20 @@ else
 fi
 
 # ---- outputs ----
-for option in --save --plot --curve --predict --log --checkpoint --confusion; do
-    expect "$option into no folder" exits 1 timeout 5 "$gnn" citation --data set.npz --epochs 100000 $option none/x
-    expect "$option says so" grep -q -- "$option: none/x" last
+for output in save:x scatter:x.svg curve:x.svg predict:x.csv log:x.csv checkpoint:x confusion:x.svg; do
+    option=--${output%:*} file=none/${output#*:}
+    expect "$option into no folder" exits 1 timeout 5 "$gnn" citation --data set.npz --epochs 100000 $option "$file"
+    expect "$option says so" grep -q -- "$option: $file" last
 done
-for option in --save --curve --predict --log; do
-    expect "links $option into no folder" exits 1 timeout 5 "$gnn" links --epochs 100000 $option none/x
+for output in save:x curve:x.svg predict:x.csv log:x.csv; do
+    expect "links --${output%:*} into no folder" exits 1 timeout 5 "$gnn" links --epochs 100000 "--${output%:*}" "none/${output#*:}"
 done
-expect "a checkpoint" "$gnn" citation --data set.npz --model mlp --epochs 1 --checkpoint c
+expect "a checkpoint" "$gnn" citation --data set.npz --layer mlp --epochs 1 --checkpoint c
 cp c before
-expect "is not overwritten" exits 1 "$gnn" citation --data set.npz --model mlp --epochs 1 --checkpoint c
+expect "is not overwritten" exits 1 "$gnn" citation --data set.npz --layer mlp --epochs 1 --checkpoint c
 expect "which is said" grep -q 'resume goes on' last
 expect "and stays as it was" cmp c before
-expect "unless it is asked for" "$gnn" citation --data set.npz --model mlp --epochs 1 --checkpoint c --overwrite
+expect "no half of a file is left" test -z "$(find . -name '*.tmp')"
+expect "unless it is asked for" "$gnn" citation --data set.npz --layer mlp --epochs 1 --checkpoint c --overwrite
 
 finish
