@@ -4,20 +4,51 @@ say() {
     printf '%s\n' "$*"
 }
 
-# Names from packages.txt and from the arguments that dpkg does not know as installed.
-missing_packages() {
-    for package in $(sed 's/#.*//' "$root/packages.txt") "$@"; do
-        case $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) in
-        installed) ;;
-        *) printf '%s ' "$package" ;;
-        esac
+# Lines of packages.txt, and the arguments, of which dpkg knows no name as installed.
+missing_lines() {
+    {
+        sed 's/#.*//; s/|/ /g' "$root/packages.txt"
+        [ $# -eq 0 ] || printf '%s\n' "$@"
+    } | while read -r names; do
+        [ -n "$names" ] || continue
+        for name in $names; do
+            case $(dpkg-query -W -f='${db:Status-Status}' "$name" 2>/dev/null) in
+            installed*) continue 2 ;;
+            esac
+        done
+        echo "$names"
     done
+}
+
+# apt_has NAME: whether the lists that are there know a version of it.
+apt_has() {
+    LC_ALL=C apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [0-9]'
+}
+
+# From such lines the name that apt has, or the first for apt to complain of. Without lists it is always the first.
+choose_packages() {
+    lists=
+    ! apt_has libc6 || lists=yes
+    while read -r names; do
+        chosen=${names%% *}
+        for name in ${lists:+$names}; do
+            if [ "$name" = nothing ] || apt_has "$name"; then
+                chosen=$name
+                break
+            fi
+        done
+        [ "$chosen" = nothing ] || printf '%s ' "$chosen"
+    done
+}
+
+missing_packages() {
+    missing_lines "$@" | choose_packages
 }
 
 # install_packages [MORE...]: nothing happens, and no right is needed, when everything is there.
 install_packages() {
     if ! command -v dpkg-query >/dev/null 2>&1; then
-        say "Not a Debian system: nothing is installed. Needed (Debian's names): $(sed 's/#.*//' "$root/packages.txt" | tr -s '\n ' ' ')"
+        say "Not a Debian system: nothing is installed. Needed (Debian's names): $(sed 's/[|#].*//' "$root/packages.txt" | tr -s '\n ' ' ')"
         return 0
     fi
     missing=$(missing_packages "$@")
@@ -36,6 +67,8 @@ install_packages() {
     # A machine without package lists needs the first; where lists are there and the net is not, the second may do without it.
     $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 update </dev/null >"$apt_log" 2>&1 ||
         say "(apt-get update failed; trying with the lists that are there)"
+    missing=$(missing_packages "$@")
+    [ -n "$missing" ] || return 0
     # shellcheck disable=SC2086 # a list of names
     if ! $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 \
         install --no-install-recommends $missing </dev/null >>"$apt_log" 2>&1; then
@@ -53,6 +86,8 @@ build() {
     shift
     mkdir -p "$build_folder"
     say "Building into ${build_folder#"$root"/}/"
+    # shellcheck disable=SC2086 # a list of options
+    set -- ${GNN_MESON_OPTIONS:-} "$@"
     if [ -f "$build_folder/meson-private/coredata.dat" ]; then
         set -- --reconfigure "$@"
     fi

@@ -150,19 +150,19 @@ static int read_other(const char *folder, const gnn_limits_t *limits, int which,
     return GNN_OK;
 }
 
-static int take_links(gnn_data_t *data, const char *folder, gnn__data_links_t *links)
+static int take_links(gnn_data_t *data, const char *folder, gnn__data_links_t links)
 {
     gnn_array_t arrays[OTHERS];
     int rc = GNN_OK;
-    links->arrays = arrays;
+    links.arrays = arrays;
     for (int k = 0; k < OTHERS && rc == GNN_OK; k++)
         if (others[k].place == GNN_ON_EDGES) {
-            rc = read_other(folder, data->limits, k, links->m, &arrays[links->n_arrays]);
-            links->n_arrays += rc == GNN_OK && arrays[links->n_arrays].data;
+            rc = read_other(folder, data->limits, k, links.m, &arrays[links.n_arrays]);
+            links.n_arrays += rc == GNN_OK && arrays[links.n_arrays].data;
         }
     if (rc == GNN_OK)
-        rc = gnn__data_links(data, links);
-    for (int64_t k = 0; k < links->n_arrays; k++)
+        rc = gnn__data_links(data, &links);
+    for (int64_t k = 0; k < links.n_arrays; k++)
         gnn_free((void *)arrays[k].data);
     return rc;
 }
@@ -175,7 +175,7 @@ static int read_links(gnn_data_t *data, const char *folder, gnn__text_t *text)
     GNN_CHECK(gnn__new(&a, lines, sizeof *a, "links"));
     GNN_CHECK(gnn__new(&b, lines, sizeof *b, "links"));
     GNN_CHECK(fill_links(data, text, a, b, &m));
-    GNN_CHECK(take_links(data, folder, &(gnn__data_links_t){.n = data->n, .m = m, .a = a, .b = b}));
+    GNN_CHECK(take_links(data, folder, (gnn__data_links_t){.n = data->n, .m = m, .a = a, .b = b}));
 done:
     gnn_free(a);
     gnn_free(b);

@@ -10,11 +10,11 @@
  * Whatever it cannot do is declined, and OpenBLAS does it. */
 #include <lib/kernels/dense/bf16.h>
 #include <lib/kernels/dense/dense.h>
+#include <lib/kernels/dense/onednn.h>
 #include <lib/kernels/dense/prepacked.h>
 #include <lib/kernels/dense/tall.h>
 #include <lib/kernels/isa.h>
 
-#include <dnnl.h>
 #include <omp.h>
 
 /* What a primitive is made for; compared byte by byte, so that padding must be zero. */
@@ -130,47 +130,57 @@ static int primitives_of(gnn_context_t *context, primitives_t **all)
     return (*all)->stream ? GNN_OK : GNN_EUNSUPPORTED;
 }
 
-static bool describe(dnnl_memory_desc_t *to, dnnl_data_type_t type, bool transposed, int64_t rows,
+static bool describe(gnn__layout_t *to, dnnl_data_type_t type, bool transposed, int64_t rows,
                      int64_t cols, int64_t stride)
 {
     const dnnl_dims_t dims = {rows, cols},
                       strides = {transposed ? 1 : stride, transposed ? stride : 1};
-    return dnnl_memory_desc_init_by_strides(to, 2, dims, type, strides) == dnnl_success;
+    return gnn__layout_new(to, type, dims, strides);
 }
 
-static bool describe_b(dnnl_memory_desc_t *to, const shape_t *s, dnnl_data_type_t type)
+static bool describe_b(gnn__layout_t *to, const shape_t *s, dnnl_data_type_t type)
 {
     const dnnl_dims_t dims = {s->k, s->n};
-    return s->pack
-               ? dnnl_memory_desc_init_by_tag(to, 2, dims, type, dnnl_format_tag_any) == dnnl_success
-               : describe(to, type, s->transpose_b, s->k, s->n, s->ldb);
+    return s->pack ? gnn__layout_new(to, type, dims, NULL)
+                   : describe(to, type, s->transpose_b, s->k, s->n, s->ldb);
 }
 
-/* fp32 or bf16 operands, fp32 result; `add` adds to what C holds. */
+/* Scratch memory is the caller's; `add` adds to what C holds. */
+static bool make_attributes(const shape_t *s, dnnl_primitive_attr_t *made)
+{
+    dnnl_post_ops_t after = NULL;
+    if (dnnl_primitive_attr_create(made) != dnnl_success) {
+        *made = NULL;
+        return false;
+    }
+    bool fine =
+        dnnl_primitive_attr_set_scratchpad_mode(*made, dnnl_scratchpad_mode_user) == dnnl_success;
+    if (s->add)
+        fine = fine && dnnl_post_ops_create(&after) == dnnl_success &&
+               gnn__matmul_add(after) == dnnl_success &&
+               dnnl_primitive_attr_set_post_ops(*made, after) == dnnl_success;
+    if (after)
+        dnnl_post_ops_destroy(after);
+    return fine;
+}
+
+/* fp32 or bf16 operands, fp32 result. */
 static bool make_descriptor(const shape_t *s, dnnl_engine_t engine, dnnl_primitive_desc_t *made)
 {
     const dnnl_data_type_t type = s->level == GNN_PRECISION_HIGHEST ? dnnl_f32 : dnnl_bf16;
-    dnnl_memory_desc_t a, b, c, bias;
-    dnnl_matmul_desc_t product;
-    dnnl_primitive_attr_t attributes;
-    dnnl_post_ops_t after = NULL;
-    if (!describe(&a, type, s->transpose_a, s->m, s->k, s->lda) || !describe_b(&b, s, type) ||
-        !describe(&c, dnnl_f32, false, s->m, s->n, s->ldc) ||
-        !describe(&bias, dnnl_f32, false, 1, s->n, s->n) ||
-        dnnl_matmul_desc_init(&product, &a, &b, s->bias ? &bias : NULL, &c) != dnnl_success ||
-        dnnl_primitive_attr_create(&attributes) != dnnl_success)
-        return false;
-    bool fine = dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user) ==
-                dnnl_success;
-    if (s->add)
-        fine = fine && dnnl_post_ops_create(&after) == dnnl_success &&
-               dnnl_post_ops_append_sum(after, 1) == dnnl_success &&
-               dnnl_primitive_attr_set_post_ops(attributes, after) == dnnl_success;
-    fine = fine &&
-           dnnl_primitive_desc_create(made, &product, attributes, engine, NULL) == dnnl_success;
-    if (after)
-        dnnl_post_ops_destroy(after);
-    dnnl_primitive_attr_destroy(attributes);
+    gnn__layout_t a = NULL, b = NULL, c = NULL, bias = NULL;
+    dnnl_primitive_attr_t attributes = NULL;
+    const bool fine = describe(&a, type, s->transpose_a, s->m, s->k, s->lda) &&
+                      describe_b(&b, s, type) && describe(&c, dnnl_f32, false, s->m, s->n, s->ldc) &&
+                      (!s->bias || describe(&bias, dnnl_f32, false, 1, s->n, s->n)) &&
+                      make_attributes(s, &attributes) &&
+                      gnn__matmul_describe(made, engine, a, b, bias, c, attributes) == dnnl_success;
+    if (attributes)
+        dnnl_primitive_attr_destroy(attributes);
+    gnn__layout_free(a);
+    gnn__layout_free(b);
+    gnn__layout_free(c);
+    gnn__layout_free(bias);
     return fine;
 }
 
@@ -185,7 +195,7 @@ static bool is_fast(const_dnnl_primitive_desc_t d)
 static bool make_memory(dnnl_memory_t *memory, const_dnnl_primitive_desc_t d, dnnl_query_t what,
                         int index, dnnl_engine_t engine)
 {
-    const dnnl_memory_desc_t *m = dnnl_primitive_desc_query_md(d, what, index);
+    const gnn__layout_view_t m = dnnl_primitive_desc_query_md(d, what, index);
     if (dnnl_memory_create(memory, m, engine, DNNL_MEMORY_NONE) == dnnl_success)
         return true;
     *memory = NULL;
@@ -196,16 +206,21 @@ static bool make_memory(dnnl_memory_t *memory, const_dnnl_primitive_desc_t d, dn
 static bool packing_make(primitive_t *p, const_dnnl_primitive_desc_t product, dnnl_engine_t engine)
 {
     const shape_t *s = &p->shape;
-    const dnnl_memory_desc_t *packed =
-        dnnl_primitive_desc_query_md(product, dnnl_query_weights_md, 0);
-    dnnl_memory_desc_t plain;
+    const gnn__layout_view_t packed = dnnl_primitive_desc_query_md(product, dnnl_query_weights_md, 0);
+    gnn__layout_t plain;
     dnnl_primitive_desc_t d;
     p->packed_bytes = dnnl_memory_desc_get_size(packed);
-    if (!describe(&plain, dnnl_f32, s->transpose_b, s->k, s->n, s->ldb) ||
-        dnnl_memory_create(&p->plain, &plain, engine, DNNL_MEMORY_NONE) != dnnl_success ||
-        dnnl_reorder_primitive_desc_create(&d, &plain, engine, packed, engine, NULL) != dnnl_success)
+    if (!describe(&plain, dnnl_f32, s->transpose_b, s->k, s->n, s->ldb))
         return false;
-    const bool fine = dnnl_primitive_create(&p->packing, d) == dnnl_success;
+    bool fine = dnnl_memory_create(&p->plain, plain, engine, DNNL_MEMORY_NONE) == dnnl_success;
+    p->plain = fine ? p->plain : NULL;
+    fine = fine && dnnl_reorder_primitive_desc_create(&d, plain, engine, packed, engine, NULL) ==
+                       dnnl_success;
+    gnn__layout_free(plain);
+    if (!fine)
+        return false;
+    fine = dnnl_primitive_create(&p->packing, d) == dnnl_success;
+    p->packing = fine ? p->packing : NULL;
     dnnl_primitive_desc_destroy(d);
     return fine;
 }
@@ -286,9 +301,9 @@ static shape_t shape_of(const gnn__product_t *p, gnn_precision_t level, int thre
     return s;
 }
 
-static const dnnl_memory_desc_t *description_of(const_dnnl_memory_t memory)
+static gnn__layout_view_t layout_of(const_dnnl_memory_t memory)
 {
-    const dnnl_memory_desc_t *d;
+    gnn__layout_view_t d;
     return dnnl_memory_get_memory_desc(memory, &d) == dnnl_success ? d : NULL;
 }
 
@@ -340,7 +355,7 @@ static bool kept_b(gnn_context_t *context, const primitives_t *all, const primit
                                       .stride = p->ldb,
                                       .transposed = p->transpose_b,
                                       .level = (gnn_precision_t)kept->shape.level,
-                                      .layout = kept->packing ? description_of(kept->b) : NULL};
+                                      .layout = kept->packing ? layout_of(kept->b) : NULL};
     b->to = gnn__prepacked_find(context->prepacked, &key);
     if (b->to)
         return true;

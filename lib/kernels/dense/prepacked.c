@@ -5,7 +5,7 @@
 
 typedef struct {
     gnn__prepacked_key_t key;
-    dnnl_memory_desc_t layout; /* that key.layout is compared with, if that is not NULL */
+    gnn__layout_t layout; /* the own copy of key.layout; NULL if that is */
     void *numbers;
 } pack_t;
 
@@ -29,8 +29,10 @@ void gnn__prepacked_free(gnn__prepacked_t *prepacked)
 {
     if (!prepacked)
         return;
-    for (int64_t k = 0; k < prepacked->count; k++)
+    for (int64_t k = 0; k < prepacked->count; k++) {
         gnn_free(prepacked->list[k].numbers);
+        gnn__layout_free(prepacked->list[k].layout);
+    }
     gnn_free(prepacked->list);
     pthread_mutex_destroy(&prepacked->mutex);
     gnn_free(prepacked);
@@ -47,7 +49,7 @@ static bool is_same(const pack_t *pack, const gnn__prepacked_key_t *key)
     return own->b == key->b && own->rows == key->rows && own->cols == key->cols &&
            own->stride == key->stride && own->transposed == key->transposed &&
            own->level == key->level && !own->layout == !key->layout &&
-           (!key->layout || dnnl_memory_desc_equal(&pack->layout, key->layout));
+           (!key->layout || dnnl_memory_desc_equal(pack->layout, key->layout));
 }
 
 static void *look_up(const gnn__prepacked_t *prepacked, const gnn__prepacked_key_t *key)
@@ -74,10 +76,10 @@ static int append(gnn__prepacked_t *prepacked, const gnn__prepacked_key_t *key, 
                           "laid out weights"));
         prepacked->room = room;
     }
-    pack_t *pack = &prepacked->list[prepacked->count++];
-    *pack = (pack_t){.key = *key, .numbers = numbers};
-    if (key->layout)
-        pack->layout = *key->layout;
+    const gnn__layout_t layout = key->layout ? gnn__layout_copy(key->layout) : NULL;
+    if (key->layout && !layout)
+        return GNN_EMEMORY;
+    prepacked->list[prepacked->count++] = (pack_t){.key = *key, .layout = layout, .numbers = numbers};
     return GNN_OK;
 }
 

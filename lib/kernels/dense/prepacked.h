@@ -3,8 +3,7 @@
 #define GNN_KERNELS_PREPACKED_H
 
 #include <lib/kernels/dense/dense.h>
-
-#include <dnnl.h>
+#include <lib/kernels/dense/onednn.h>
 
 /* Of which matrix a pack is, and in what form. */
 typedef struct gnn__prepacked_key {
@@ -12,7 +11,7 @@ typedef struct gnn__prepacked_key {
     int64_t rows, cols, stride;
     bool transposed;
     gnn_precision_t level;
-    const dnnl_memory_desc_t *layout; /* NULL: the order that the matrix has */
+    gnn__layout_view_t layout; /* NULL: the order that the matrix has */
 } gnn__prepacked_key_t;
 
 bool gnn__prepacked_cover(const gnn__prepacked_t *prepacked, const gnn_real_t *b);

@@ -95,14 +95,14 @@ GNN__INLINE void gnn__vec_store_first(gnn_real_t *at, gnn__vec_t x, int count)
 GNN__INLINE gnn__vec_t gnn__vec_load_first(const gnn_real_t *at, int count)
 {
     gnn__vec_t x = {0};
-    for (int l = 0; l < count; l++)
+    for (int l = 0; l < GNN__VEC_LANES && l < count; l++)
         x[l] = at[l];
     return x;
 }
 
 GNN__INLINE void gnn__vec_store_first(gnn_real_t *at, gnn__vec_t x, int count)
 {
-    for (int l = 0; l < count; l++)
+    for (int l = 0; l < GNN__VEC_LANES && l < count; l++)
         at[l] = x[l];
 }
 #endif
