@@ -58,6 +58,15 @@ static gnn_real_t *multiply(const bed_t *b, gnn_context_t *context, int64_t rows
     return y;
 }
 
+/* Whether products of these sizes read something else than the weights as they are; contexts are
+ * forced here. */
+static bool lays_out(gnn_precision_t level)
+{
+    char text[200];
+    gnn__dense_info(text, sizeof text);
+    return gnn__onednn_has(level) && (strstr(text, ", AVX") || strstr(text, ", AMX"));
+}
+
 /* A weight that is changed by hand, against the promise, shows that the product did not read it. */
 START_TEST(weights_are_laid_out_once)
 {
@@ -69,7 +78,7 @@ START_TEST(weights_are_laid_out_once)
         ck_ok(gnn__parameters_keep_packed(b.parameters));
         gnn_real_t *first = multiply(&b, b.context, rows);
         ck_assert_double_le(test_error(first, plain, rows * OUT), GNN_DOUBLE ? 1e-14 : 2e-6);
-        if (level != GNN_PRECISION_HIGHEST && gnn__onednn_has(level))
+        if (lays_out(level))
             gnn_parameters_value(b.parameters, b.w).data[0] += 1000;
         gnn_real_t *second = multiply(&b, b.context, rows);
         ck_assert_mem_eq(first, second, bytes);

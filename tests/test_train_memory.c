@@ -2,6 +2,8 @@
  * parts of it that follow from a formula. */
 #include "peak.h"
 
+#include <lib/kernels/dense/dense.h>
+
 #include <malloc.h>
 
 enum { NODES = 30000, LINKS = 300000, IN = 96, HIDDEN = 128, CLASSES = 5 };
@@ -59,6 +61,45 @@ static gnn_model_t *make_model(gnn_context_t *context, const char *preset, bool 
 
 /* ---- beside what is measured ---- */
 
+/* Buffers of the dense products' libraries are not counted, and touched only as far as a product
+ * has rows: OpenBLAS lays out up to some 14,000 of them at once, 5 MB for each thread here. These
+ * are the products of a training. */
+static void warm_products(gnn_context_t *context)
+{
+    gnn_real_t *x = test_reals((int64_t)NODES * HIDDEN, 1),
+               *y = test_reals((int64_t)NODES * HIDDEN, 2), *w = test_reals(HIDDEN * HIDDEN, 3);
+    const gnn__product_t products[] = {
+        {.m = NODES, .n = HIDDEN, .k = IN, .a = x, .lda = IN, .b = w, .ldb = HIDDEN, .c = y, .ldc = HIDDEN},
+        {.m = NODES,
+         .n = IN,
+         .k = HIDDEN,
+         .a = y,
+         .lda = HIDDEN,
+         .b = w,
+         .ldb = HIDDEN,
+         .transpose_b = true,
+         .c = x,
+         .ldc = IN},
+        {.m = IN,
+         .n = HIDDEN,
+         .k = NODES,
+         .a = x,
+         .lda = IN,
+         .transpose_a = true,
+         .b = y,
+         .ldb = HIDDEN,
+         .c = w,
+         .ldc = HIDDEN}};
+    for (size_t k = 0; k < sizeof products / sizeof *products; k++) {
+        gnn__product_t p = products[k];
+        p.alpha = 1;
+        ck_ok(gnn__dense(context, &p));
+    }
+    free(x);
+    free(y);
+    free(w);
+}
+
 /* How the growth of the peak lies to what was said; the views stand already. Samples differ, and
  * memory that grew with them leaves holes. */
 static void hold_against(const char *preset, const gnn_sampling_t *sampling)
@@ -71,7 +112,8 @@ static void hold_against(const char *preset, const gnn_sampling_t *sampling)
                 *warm = make_model(context, preset, sampling != NULL);
     const gnn_train_config_t config = {.epochs = 2, .sampling = sampling};
     gnn_data_t *small = make_data(300, 600);
-    ck_ok(gnn_train(warm, context, small, &config, NULL)); /* buffers of the dense products */
+    ck_ok(gnn_train(warm, context, small, &config, NULL));
+    warm_products(context);
     ck_ok(gnn_train_memory(model, context, data, &config, &said));
     malloc_trim(0);
     forget_peak();
@@ -82,9 +124,7 @@ static void hold_against(const char *preset, const gnn_sampling_t *sampling)
     printf("%s%s: said %zu kB (weights %zu, activations %zu, views %zu, batches %zu), grew by %zu kB\n",
            preset, sampling ? " on samples" : "", said.total / 1024, said.weights / 1024,
            said.activations / 1024, said.views / 1024, said.batches / 1024, growth / 1024);
-    /* doubles are OpenBLAS's to multiply, whose buffers are not counted */
-    const double most = sizeof(gnn_real_t) > sizeof(float) ? 1.25 : 1.1;
-    ck_assert_msg(sampling ? share > 0.7 && share < 1.4 : share > 0.9 && share < most,
+    ck_assert_msg(sampling ? share > 0.7 && share < 1.4 : share > 0.9 && share < 1.1,
                   "%s took %.2f times what was said", preset, share);
     gnn_model_free(model);
     gnn_model_free(warm);

@@ -1,5 +1,5 @@
-/* Dense products by OpenBLAS, and who gets which product. OpenBLAS's threads are OpenMP's in
- * Debian's openmp build, its own in the pthread build: asked once. */
+/* Dense products by OpenBLAS, or by the BLAS that there is, and who gets which product. OpenBLAS's
+ * threads are OpenMP's in Debian's openmp build, its own in the pthread build: asked once. */
 #include <lib/kernels/dense/dense.h>
 #include <lib/kernels/dense/few_rows.h>
 
@@ -8,8 +8,29 @@
 #include <omp.h>
 #include <sys/mman.h>
 
-/* What openblas_get_parallel says. */
-enum { SERIAL_BUILD = 0, PTHREAD_BUILD = 1, OPENMP_BUILD = 2 };
+/* What openblas_get_parallel says; OTHER_BLAS: not OpenBLAS. Its calls are taken to run on the
+ * thread that makes them, and on several at once. */
+enum { SERIAL_BUILD = 0, PTHREAD_BUILD = 1, OPENMP_BUILD = 2, OTHER_BLAS = 3 };
+
+/* Built with another BLAS. OpenBLAS may still run behind the same name, for the system chooses
+ * (Debian's update-alternatives): then these symbols are there. */
+#if defined(GNN__OTHER_BLAS)
+int openblas_get_parallel(void) __attribute__((weak));
+int openblas_get_num_threads(void) __attribute__((weak));
+void openblas_set_num_threads(int) __attribute__((weak));
+char *openblas_get_config(void) __attribute__((weak));
+char *openblas_get_corename(void) __attribute__((weak));
+
+static int provider_build(void)
+{
+    return openblas_get_parallel ? openblas_get_parallel() : OTHER_BLAS;
+}
+#else
+static int provider_build(void)
+{
+    return openblas_get_parallel();
+}
+#endif
 
 /* Blocks of a deterministic product; multiply-adds below which one thread is faster; the least
  * rows of a thin product, and the most numbers of its B; the least columns and numbers of a B that
@@ -57,8 +78,8 @@ static gnn__product_t block_of(const gnn__product_t *whole, int64_t r, int64_t c
     return p;
 }
 
-/* Inside a parallel region OpenBLAS's OpenMP build is serial; other builds are never called from
- * one. */
+/* Inside a parallel region OpenBLAS's OpenMP build is serial; its other builds are never called
+ * from one. */
 static void call_blocks(const gnn__product_t *whole, int threads)
 {
     int64_t across = (whole->n + BLOCK_COLS - 1) / BLOCK_COLS,
@@ -75,8 +96,8 @@ static void call_blocks(const gnn__product_t *whole, int threads)
  * is touched, and put back. */
 static void run(const gnn__product_t *p, int threads, bool split)
 {
-    const int build = openblas_get_parallel();
-    const bool inside = SHARED_RUNTIME && build == OPENMP_BUILD;
+    const int build = provider_build();
+    const bool inside = build == OTHER_BLAS || (SHARED_RUNTIME && build == OPENMP_BUILD);
     const int before = omp_get_max_threads(),
               provider = inside || build == SERIAL_BUILD ? 0 : openblas_get_num_threads();
     const int wanted = split || !SHARED_RUNTIME ? 1 : threads;
@@ -106,7 +127,7 @@ static int provide_buffers(gnn_context_t *context, int threads)
     gnn_real_t *numbers;
     if (context->buffers >= threads)
         return GNN_OK;
-    if (gnn__memory_is_limited() && SHARED_RUNTIME) {
+    if (gnn__memory_is_limited() && SHARED_RUNTIME && provider_build() != OTHER_BLAS) {
         void *room = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (room == MAP_FAILED)
             return gnn__error(
@@ -173,11 +194,12 @@ static int openblas(gnn_context_t *context, const gnn__product_t *product, int t
     if (p.m > INT_MAX || p.n > INT_MAX || p.k > INT_MAX || p.lda > INT_MAX || p.ldb > INT_MAX ||
         p.ldc > INT_MAX)
         return gnn__error(GNN_EOVERFLOW,
-                          "a product of %lld x %lld x %lld does not fit OpenBLAS's 32-bit sizes",
+                          "a product of %lld x %lld x %lld does not fit the 32-bit sizes of BLAS",
                           (long long)p.m, (long long)p.n, (long long)p.k);
     if (threads > 1)
         GNN_TRY(provide_buffers(context, threads));
-    run(&p, threads, (context->deterministic || thin(&p)) && SHARED_RUNTIME);
+    run(&p, threads,
+        provider_build() == OTHER_BLAS || ((context->deterministic || thin(&p)) && SHARED_RUNTIME));
     return GNN_OK;
 }
 
@@ -244,16 +266,24 @@ gnn_precision_t gnn_context_precision_used(const gnn_context_t *context)
     return used ? wanted : GNN_PRECISION_HIGHEST;
 }
 
-void gnn__dense_info(char *text, size_t size)
+static void openblas_info(char *text, size_t size)
 {
     static const char *const builds[] = {"serial", "pthreads", "OpenMP"};
     const char *config = openblas_get_config(); /* "OpenBLAS 0.3.21 DYNAMIC_ARCH ..." */
     const char *space = strchr(config, ' ');
     const char *end = space ? strchr(space + 1, ' ') : NULL;
-    int build = openblas_get_parallel();
+    const int build = openblas_get_parallel();
     snprintf(text, size, "%.*s, core %s, %s", (int)(end ? end - config : (ptrdiff_t)strlen(config)),
              config, openblas_get_corename(),
              build >= SERIAL_BUILD && build <= OPENMP_BUILD ? builds[build] : "unknown threads");
+}
+
+void gnn__dense_info(char *text, size_t size)
+{
+    if (provider_build() == OTHER_BLAS)
+        snprintf(text, size, "the system's BLAS");
+    else
+        openblas_info(text, size);
     const size_t used = strlen(text);
     gnn__onednn_info(text + used, size - used);
 }
@@ -275,5 +305,5 @@ static gnn__isa_t core_isa(const char *core)
 /* On other processors the baseline is all there is, and no core is older. */
 bool gnn__dense_core_is_old(void)
 {
-    return core_isa(openblas_get_corename()) < gnn__isa();
+    return provider_build() != OTHER_BLAS && core_isa(openblas_get_corename()) < gnn__isa();
 }

@@ -279,8 +279,16 @@ static primitive_t *primitive_of(primitives_t *all, const shape_t *s)
 
 /* ---- running ---- */
 
-static shape_t shape_of(const gnn__product_t *p, gnn_precision_t level, int threads, bool stays)
+/* Layouts of oneDNN's own gain with AVX-512; tests take them on every processor. */
+static bool lays_out(const gnn_context_t *context)
 {
+    return processor_has(dnnl_cpu_isa_avx512_core) || context->forced;
+}
+
+static shape_t shape_of(const gnn_context_t *context, const gnn__product_t *p,
+                        gnn_precision_t level, int threads)
+{
+    const bool stays = gnn__prepacked_cover(context->prepacked, p->b);
     shape_t s;
     memset(&s, 0, sizeof s);
     s.m = p->m, s.n = p->n, s.k = p->k;
@@ -288,9 +296,8 @@ static shape_t shape_of(const gnn__product_t *p, gnn_precision_t level, int thre
     s.transpose_a = p->transpose_a, s.transpose_b = p->transpose_b;
     s.add = !p->bias && p->beta != 0, s.bias = p->bias != NULL;
     s.level = (int32_t)level, s.threads = threads;
-    s.pack = processor_has(dnnl_cpu_isa_avx512_core) && level != GNN_PRECISION_HIGH &&
-             !p->transpose_a && p->m >= (stays ? PACKED_ROWS : PACK_ROWS) && p->n >= PACK_SIDE &&
-             p->k >= PACK_SIDE;
+    s.pack = lays_out(context) && level != GNN_PRECISION_HIGH && !p->transpose_a &&
+             p->m >= (stays ? PACKED_ROWS : PACK_ROWS) && p->n >= PACK_SIDE && p->k >= PACK_SIDE;
     if (level == GNN_PRECISION_HIGHEST)
         return s;
     if (level == GNN_PRECISION_HIGH)
@@ -427,7 +434,7 @@ static gnn_precision_t level_of(const gnn_context_t *context, const gnn__product
 static int product(gnn_context_t *context, primitives_t *all, const gnn__product_t *p,
                    gnn_precision_t level, int threads)
 {
-    const shape_t s = shape_of(p, level, threads, gnn__prepacked_cover(context->prepacked, p->b));
+    const shape_t s = shape_of(context, p, level, threads);
     const primitive_t *kept = primitive_of(all, &s);
     return kept->primitive ? run(context, all, kept, p) : GNN_EUNSUPPORTED;
 }
@@ -454,9 +461,9 @@ static int product_by_slices(gnn_context_t *context, primitives_t *all, gnn__pro
 /* In fp32 oneDNN's older sgemm is faster than the primitive where A is transposed (by some 10%),
  * and where a long A streams by in narrow products (by 5 to 25%). With AVX2 it is what the
  * primitive calls. */
-static bool suits_sgemm(const gnn__product_t *p)
+static bool suits_sgemm(const gnn_context_t *context, const gnn__product_t *p)
 {
-    return !p->bias && (p->transpose_a || !processor_has(dnnl_cpu_isa_avx512_core) ||
+    return !p->bias && (p->transpose_a || !lays_out(context) ||
                         (p->m * p->k >= STREAMS && (p->n < PACK_SIDE || p->k <= PACK_SIDE)));
 }
 
@@ -480,8 +487,8 @@ int gnn__onednn(gnn_context_t *context, gnn__product_t *p, gnn_precision_t wante
     omp_set_num_threads(threads);
     const gnn_precision_t level = level_of(context, p, wanted);
     const bool exact = level == GNN_PRECISION_HIGHEST;
-    const int rc = exact && gnn__tall(p, threads) ? gnn__tall_product(p, threads, &all->arena)
-                   : exact && suits_sgemm(p)      ? product_by_sgemm(p)
+    const int rc = exact && gnn__tall(p, threads)     ? gnn__tall_product(p, threads, &all->arena)
+                   : exact && suits_sgemm(context, p) ? product_by_sgemm(p)
                    : p->transpose_a && !p->bias ? product_by_slices(context, all, p, level, threads)
                                                 : product(context, all, p, level, threads);
     omp_set_num_threads(before);
