@@ -241,7 +241,7 @@ static const struct {
     zip_entry_t how;
     const char *words, *dictionary;
 } bad_entries[] = {
-    {{.flags = 1}, "is encrypted", int_dictionary},
+    {{.flags = 1, .declared = -12}, "is encrypted", int_dictionary}, /* 12 bytes are the cipher's */
     {{.method = 12}, "compression method 12 is not known", int_dictionary},
     {{.method = 98}, "compression method 98 is not known", int_dictionary},
     {{.bad_crc = 1}, "bad CRC", int_dictionary},
