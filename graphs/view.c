@@ -7,6 +7,8 @@
  * again.
  */
 #include <graphs/build.h>
+
+#include <lib/base/room.h>
 #include <math.h>
 
 static gnn_view_t normalise(const gnn_view_t *view)
@@ -329,11 +331,8 @@ int gnn_graph_prepare(gnn_graph_t *graph, const gnn_view_t *view)
     if (find(graph, &key))
         return GNN_OK;
     int64_t mark = graph->n_owned;
-    if (graph->n_views == graph->views_room) {
-        GNN_CHECK(gnn__grow(&graph->views, graph->n_views, graph->n_views + 1, sizeof *graph->views,
-                            "list of views"));
-        graph->views_room++;
-    }
+    GNN_CHECK(gnn__room(&graph->views, graph->n_views, &graph->views_room, sizeof *graph->views,
+                        "list of views"));
     GNN_CHECK(gnn__graph_own(graph, &built, 1, sizeof *built, "view"));
     built->key = key;
     GNN_CHECK(build_parts(graph, built));

@@ -2,6 +2,8 @@
  * contexts, errors per thread. */
 #include "support.h"
 
+#include <lib/base/room.h>
+
 #include <omp.h>
 #include <pthread.h>
 
@@ -199,6 +201,53 @@ START_TEST(build_info_names_what_was_found)
 }
 END_TEST
 
+/* Elements that are there stay, new ones are 0, and n of them take log2 n allocations. */
+START_TEST(lists_double)
+{
+    enum { N = 1000 };
+    int64_t *list = NULL, *bare = NULL, room = 0;
+    gnn__fail_allocation(0);
+    for (int64_t k = 0; k < N; k++) {
+        ck_ok(gnn__room(&list, k, &room, sizeof *list, "a list"));
+        ck_assert_int_eq(list[k], 0);
+        list[k] = k + 1;
+    }
+    ck_assert_int_eq(gnn__fail_allocation(0), 7); /* 16, 32, ... 1024 */
+    for (int64_t k = 0; k < N; k++) {
+        ck_ok(gnn__one_more(&bare, k, sizeof *bare, "a list"));
+        ck_assert_int_eq(bare[k], 0);
+        bare[k] = k + 1;
+    }
+    ck_assert_int_eq(gnn__fail_allocation(1), 11); /* 1, 2, ... 1024 */
+    ck_assert_mem_eq(list, bare, N * sizeof *list);
+    ck_fails(gnn__room(&list, room, &room, sizeof *list, "a list"), GNN_EMEMORY, "a list");
+    ck_assert_int_eq(room, 1024);
+    room = INT64_MAX / 2 + 1;
+    ck_fails(gnn__room(&list, room, &room, sizeof *list, "a list"), GNN_EOVERFLOW, "a list");
+    gnn_free(list);
+    gnn_free(bare);
+}
+END_TEST
+
+/* A context has its buffers until it is freed; then they are the next one's. */
+START_TEST(buffers_of_products_are_counted_for_the_process)
+{
+    gnn_context_t *a, *b;
+    ck_ok(gnn_context_new(&a, NULL));
+    ck_ok(gnn_context_new(&b, NULL));
+    gnn__buffers_claim(a, 40);
+    ck_assert_int_eq(gnn__buffers_claim(a, 40), 0);
+    ck_assert_int_eq(gnn__buffers_claim(a, 42), 2);
+    ck_assert_int_eq(gnn__buffers_claim(b, 3), 3);
+    gnn__buffers_return(b, 3); /* they could not be made */
+    ck_assert_int_eq(gnn__buffers_claim(b, 1), 1);
+    gnn_context_free(a);
+    ck_assert_int_eq(gnn__buffers_claim(b, 43), 0);
+    ck_assert_int_eq(gnn__buffers_claim(b, 44), 1);
+    gnn_context_free(b);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("base");
@@ -214,6 +263,8 @@ int main(void)
     tcase_add_test(c, a_region_asked_for_two_threads_runs_on_two);
     tcase_add_test(c, shares_cover_everything_once);
     tcase_add_test(c, build_info_names_what_was_found);
+    tcase_add_test(c, lists_double);
+    tcase_add_test(c, buffers_of_products_are_counted_for_the_process);
     suite_add_tcase(suite, c);
     return test_main(suite);
 }

@@ -258,6 +258,12 @@ START_TEST(no_memory_for_threads_is_an_error)
         ck_assert_msg(code == GNN_EMEMORY - 1000, "%d MB left: %d", (int)left, code);
     }
     ck_assert_int_eq(in_child(use_limited, &(limited_t){600, 2}), 0);
+    /* One thread needs one. */
+    for (int64_t left = 10; left < 250; left += 20) {
+        const int code = in_child(use_limited, &(limited_t){left, 1});
+        ck_assert_msg(code == 0 || code == GNN_EMEMORY - 1000, "%d MB left: %d", (int)left, code);
+    }
+    ck_assert_int_eq(in_child(use_limited, &(limited_t){300, 1}), 0);
 }
 END_TEST
 

@@ -87,7 +87,7 @@ static const struct {
     int code;
 } wrong[] = {
     {NULL, "no metadata \"gnn.model\"", GNN_EFORMAT},
-    {"", "metadata \"gnn.model\": byte 0", GNN_EFORMAT},
+    {"", "(byte 0)", GNN_EFORMAT},
     {"{\"format\": 1, \"steps\": [", "byte", GNN_EFORMAT},
     {"[]", "an array \"steps\" is expected", GNN_EFORMAT},
     {"{\"format\": 2, \"steps\": []}", "format 1 is expected", GNN_EFORMAT},

@@ -100,7 +100,10 @@ static int train(run_t *r)
     source.get = get_batch;
     source.user = r;
     r->steps = (source.count[GNN_TRAIN] + o->accumulate - 1) / o->accumulate;
-    const int64_t all = o->epochs * r->steps, warmup = (int64_t)ceil(o->warmup_share * (double)all);
+    /* at least one step falls, so that a training of one step has a schedule too */
+    const int64_t all = o->epochs * r->steps, most = all > 0 ? all - 1 : 0,
+                  rising = (int64_t)ceil(o->warmup_share * (double)all),
+                  warmup = rising < most ? rising : most;
     gnn_train_config_t how = {
         .epochs = o->epochs,
         .optimizer = {.kind = GNN_ADAMW,

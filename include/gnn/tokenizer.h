@@ -41,8 +41,10 @@ typedef struct gnn_tokenizer gnn_tokenizer_t;
  * @param[out] tokenizer  the caller's, for gnn_tokenizer_free
  * @param[in] path        a file of at most 256 MB
  * @return GNN_OK; GNN_EIO; GNN_EFORMAT with the file and the place in it; GNN_EUNSUPPORTED: a step
- *   that is not known, named; GNN_EMEMORY.
+ *   that is not known, named; GNN_EOVERFLOW: a template of more than 4,096 tokens or 8 texts, or
+ *   an added token of which the normalisers make more than 4,096 bytes; GNN_EMEMORY.
  *
+ * Tokens have at most 4,096 bytes, and ids are dense: below twice the count of tokens and 65,536.
  * Cost: O(bytes of the file) time and memory.
  */
 GNN_API int gnn_tokenizer_open(gnn_tokenizer_t **tokenizer, const char *path);
@@ -118,9 +120,12 @@ typedef struct gnn_tokens {
  * @param[in] how      NULL: all defaults. Pairs that are too long lose tokens of the longer text
  *   first
  * @param[out] tokens  the caller's, for gnn_tokens_free; holds nothing of the texts
- * @return GNN_OK; GNN_EINVALID; GNN_EOVERFLOW: a text of more than 1 GB; GNN_EMEMORY.
+ * @return GNN_OK; GNN_EINVALID; GNN_EOVERFLOW: a text of more than 1 GB, or one of which the steps
+ *   make more than 64 bytes per byte and 64 KB, which the message names; GNN_EMEMORY.
  *
- * Cost: O(bytes log bytes of the longest word). Threads: reads the tokenizer.
+ * What is cut is not tokenized, but for pairs of which both texts are cut.
+ * Cost: O(bytes (log bytes of the longest word + bytes of the longest token, at most 4,096)) time,
+ * whatever the vocabulary; O(bytes) memory. Threads: reads the tokenizer.
  */
 GNN_API int gnn_tokenizer_encode(const gnn_tokenizer_t *tokenizer, const gnn_texts_t *first,
                                  const gnn_texts_t *second, const gnn_encoding_t *how,

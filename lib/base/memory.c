@@ -1,5 +1,5 @@
 /* Checked sizes, and every allocation that the library makes outside of arenas. */
-#include <lib/base/base.h>
+#include <lib/base/room.h>
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ int gnn__bytes(int64_t count, size_t element, const char *what, size_t *bytes)
     return GNN_OK;
 }
 
-enum { LINE = 64, HUGE_PAGE = 2 << 20 };
+enum { LINE = 64, HUGE_PAGE = 2 << 20, FIRST_ROOM = 16 };
 
 void *gnn__aligned(size_t bytes)
 {
@@ -74,6 +74,25 @@ int gnn__grow(void *inout, int64_t old, int64_t count, size_t element, const cha
     gnn_free(*target);
     *target = memory;
     return GNN_OK;
+}
+
+int gnn__room(void *list, int64_t count, int64_t *capacity, size_t element, const char *what)
+{
+    int64_t wanted;
+    if (count < *capacity)
+        return GNN_OK;
+    if (!gnn__add(*capacity, *capacity ? *capacity : FIRST_ROOM, &wanted))
+        return gnn__error(GNN_EOVERFLOW, "%s: %lld do not fit", what, (long long)count);
+    GNN_TRY(gnn__grow(list, *capacity, wanted, element, what));
+    *capacity = wanted;
+    return GNN_OK;
+}
+
+int gnn__one_more(void *list, int64_t count, size_t element, const char *what)
+{
+    if ((count & (count - 1)) != 0)
+        return GNN_OK;
+    return gnn__grow(list, count, count ? 2 * count : 1, element, what);
 }
 
 int gnn__reserve(void *array, int64_t *room, int64_t count, size_t element, const char *what)

@@ -1,6 +1,6 @@
 /* The team of threads that a thread of the caller's program works with: how many there are, that
  * there is memory for them, and what becomes of them at a fork. */
-#include <lib/base/base.h>
+#include <lib/base/room.h>
 
 #include <omp.h>
 #include <pthread.h>
@@ -92,6 +92,34 @@ int gnn__team_start(gnn_context_t *context)
 #pragma omp parallel num_threads(context->threads) reduction(+ : ran)
     ran += omp_get_num_threads() > 0;
     return ran > 0 ? GNN_OK : gnn__error(GNN_EMEMORY, "no thread ran");
+}
+
+/* Buffers that the provider keeps, and those that live contexts have claimed. */
+static struct {
+    pthread_mutex_t mutex;
+    int kept, claimed;
+} buffers = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+int gnn__buffers_claim(gnn_context_t *context, int threads)
+{
+    if (threads <= context->buffers)
+        return 0;
+    pthread_mutex_lock(&buffers.mutex);
+    buffers.claimed += threads - context->buffers;
+    context->buffers = threads;
+    const int missing = buffers.claimed > buffers.kept ? buffers.claimed - buffers.kept : 0;
+    buffers.kept += missing;
+    pthread_mutex_unlock(&buffers.mutex);
+    return missing;
+}
+
+void gnn__buffers_return(gnn_context_t *context, int missing)
+{
+    pthread_mutex_lock(&buffers.mutex);
+    buffers.claimed -= context->buffers;
+    buffers.kept -= missing;
+    context->buffers = 0;
+    pthread_mutex_unlock(&buffers.mutex);
 }
 
 bool gnn__memory_is_limited(void)

@@ -1,5 +1,6 @@
 /* Which parameters a layer has, how they start, and the fields they are known by. */
 #include <lib/layer/score_config.h>
+#include <lib/base/room.h>
 #include <lib/layer/update.h>
 
 /* ---- what has been declared ---- */
@@ -43,8 +44,7 @@ static int append_matrix(gnn_layer_t *layer, const char *name, int32_t id)
 {
     gnn__owned_t made = {.id = id};
     GNN_TRY(join(made.name, name, ""));
-    GNN_TRY(gnn__grow(&layer->matrices, layer->n_matrices, layer->n_matrices + 1, sizeof made,
-                      "a layer's parameters"));
+    GNN_TRY(gnn__one_more(&layer->matrices, layer->n_matrices, sizeof made, "a layer's parameters"));
     layer->matrices[layer->n_matrices++] = made;
     return GNN_OK;
 }
@@ -54,8 +54,7 @@ static int append_buffer(gnn_layer_t *layer, const char *owner, int64_t width)
 {
     gnn__statistics_t made = {.width = width};
     GNN_TRY(join(made.name, owner, ".running"));
-    GNN_TRY(gnn__grow(&layer->buffers, layer->n_buffers, layer->n_buffers + 1, sizeof made,
-                      "a layer's buffers"));
+    GNN_TRY(gnn__one_more(&layer->buffers, layer->n_buffers, sizeof made, "a layer's buffers"));
     GNN_TRY(gnn__new(&made.values, 2 * width, sizeof *made.values, "running statistics"));
     for (int64_t k = 0; k < width; k++)
         made.values[width + k] = 1;

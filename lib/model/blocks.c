@@ -1,6 +1,8 @@
 /* Lists of steps that grow, and the table of blocks. */
 #include <lib/model/blocks.h>
 
+#include <lib/base/room.h>
+
 /* ---- lists ---- */
 
 int gnn_steps_new(gnn_steps_t **steps)
@@ -37,11 +39,17 @@ int gnn__steps_fail(gnn_steps_t *steps, int rc)
     return rc;
 }
 
+void gnn__steps_limit(gnn_steps_t *steps, int64_t most)
+{
+    steps->most = most;
+}
+
 static int append(gnn_steps_t *steps, const gnn_step_t *step)
 {
-    const int64_t room = steps->count < steps->room ? steps->room : 2 * steps->room + 8;
-    GNN_TRY(gnn__grow(&steps->list, steps->room, room, sizeof *steps->list, "a list of steps"));
-    steps->room = room;
+    if (steps->most > 0 && steps->count == steps->most)
+        return gnn__error(GNN_EFORMAT, "more than %lld steps", (long long)steps->most);
+    GNN_TRY(gnn__room(&steps->list, steps->count, &steps->room, sizeof *steps->list,
+                      "a list of steps"));
     gnn_step_t *copy = &steps->list[steps->count++];
     *copy = *step;
     GNN_TRY(gnn__step_copy_strings(copy));

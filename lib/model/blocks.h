@@ -8,7 +8,8 @@
 struct gnn_steps {
     gnn_step_t *list; /* strings are the list's own */
     int64_t count, room;
-    int status; /* the first error, with its words */
+    int64_t most; /* steps that it may hold, 0: any; blocks of a file that repeat stop here */
+    int status;   /* the first error, with its words */
     char message[256];
 };
 
@@ -16,6 +17,8 @@ struct gnn_steps {
 int gnn__step_copy_strings(gnn_step_t *step);
 void gnn__step_free_strings(gnn_step_t *step);
 
+/* More steps are GNN_EFORMAT: for lists that a file fills. */
+void gnn__steps_limit(gnn_steps_t *steps, int64_t most);
 /* The list keeps its first error and the words of it; returns rc. */
 int gnn__steps_fail(gnn_steps_t *steps, int rc);
 /* Appends a step of the name "NAME.part", or NAME where `part` is "", and returns its name, which

@@ -1,6 +1,8 @@
 /* The rows of steps.def, and what they share. */
 #include <lib/model/steps.h>
 
+#include <lib/base/room.h>
+
 static const gnn__step_row_t *const kinds[] = {
 #define GNN_STEP(id, name) &gnn__step_kind_##name,
 #include <lib/model/steps.def>
@@ -84,7 +86,7 @@ static int find_shared(const gnn_model_t *model, const gnn__model_step_t *s, con
 
 static int add_own(gnn__model_step_t *s, const char *field, int32_t id, bool shared)
 {
-    GNN_TRY(gnn__grow(&s->own, s->n_own, s->n_own + 1, sizeof *s->own, "a step's parameters"));
+    GNN_TRY(gnn__one_more(&s->own, s->n_own, sizeof *s->own, "a step's parameters"));
     gnn__step_parameter_t *own = &s->own[s->n_own++];
     *own = (gnn__step_parameter_t){.id = id, .shared = shared};
     snprintf(own->field, sizeof own->field, "%s", field);

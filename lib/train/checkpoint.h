@@ -6,8 +6,6 @@
 #include <lib/io/arrays/arrays.h>
 #include <lib/train/train.h>
 
-#define GNN__CHECKSUM_KEY "gnn.checksum"
-
 /* What a checkpoint was made for, in words that are compared. */
 typedef struct gnn__identity {
     char *parameters; /* a line for each parameter and buffer: name and shape */
@@ -22,11 +20,5 @@ void gnn__identity_close(gnn__identity_t *identity);
 /* GNN_OK if the file was made for the same; otherwise a code and what differs. */
 int gnn__identity_check(const gnn__identity_t *identity, const char *settings,
                         const gnn_arrays_t *file);
-
-/* Over every array (name, type, shape, bytes) and every string of the metadata but the checksum
- * itself, in any order. */
-uint64_t gnn__checksum(int64_t n_arrays, const gnn_array_t *arrays, int64_t n_metadata,
-                       const char *const (*metadata)[2]);
-int gnn__checksum_check(const gnn_arrays_t *file);
 
 #endif

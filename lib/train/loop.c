@@ -2,9 +2,7 @@
  * its second epoch nothing is allocated. */
 #include <lib/io/arrays/arrays.h>
 #include <lib/train/train.h>
-#include <errno.h>
 #include <time.h>
-#include <unistd.h>
 
 typedef struct {
     gnn_model_t *model;
@@ -281,6 +279,7 @@ static int resume(loop_t *l)
 {
     gnn_checkpoint_t state = state_of(l);
     const char *path = l->config.checkpoint;
+    bool there;
     if (!path)
         return l->config.resume == GNN_ON
                    ? gnn__error(GNN_EINVALID,
@@ -288,7 +287,10 @@ static int resume(loop_t *l)
                    : GNN_OK;
     gnn__checkpoint_sweep(path);
     GNN_TRY(try_checkpoint(path));
-    if (l->config.resume != GNN_ON || (access(path, F_OK) != 0 && errno == ENOENT))
+    if (l->config.resume != GNN_ON)
+        return GNN_OK;
+    GNN_TRY(gnn__file_there(&there, path));
+    if (!there)
         return GNN_OK;
     GNN_TRY(gnn_checkpoint_load(path, l->model, l->optimizer, &state));
     if (state.batch > l->source->count[GNN_TRAIN])

@@ -10,9 +10,91 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* ---- what an input may cost ---- */
+
+/* The target's own function, whose name the macro below gives it. */
+int fuzz_one(const uint8_t *data, size_t size);
+
+/* An input of n bytes may take so much of the processor and of memory, a + b n each; generous for a
+ * sanitized build, and far below what a cost that is not linear comes to at 8 KB. */
+#ifndef FUZZ_SECONDS
+#define FUZZ_SECONDS 0.25
+#endif
+#ifndef FUZZ_BYTES
+#define FUZZ_BYTES (48 << 20)
+#endif
+#define FUZZ_SECONDS_PER_BYTE 50e-6
+#define FUZZ_BYTES_PER_BYTE 4096
+
+int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void *, size_t),
+                                              void (*on_free)(const volatile void *));
+size_t __sanitizer_get_allocated_size(const volatile void *memory);
+
+/* Bytes that are allocated, and the most that were. */
+static int64_t fuzz_bytes, fuzz_most;
+
+static inline void fuzz_on_malloc(const volatile void *memory, size_t size)
+{
+    (void)memory;
+    const int64_t now = __atomic_add_fetch(&fuzz_bytes, (int64_t)size, __ATOMIC_RELAXED);
+    if (now > fuzz_most)
+        fuzz_most = now;
+}
+
+static inline void fuzz_on_free(const volatile void *memory)
+{
+    if (memory)
+        __atomic_sub_fetch(&fuzz_bytes, (int64_t)__sanitizer_get_allocated_size(memory),
+                           __ATOMIC_RELAXED);
+}
+
+static inline double fuzz_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The largest costs so far are told as they grow, for tests/fuzz/run.sh. */
+static inline void fuzz_cost(size_t size, double seconds, int64_t bytes)
+{
+    static double most_seconds = 0.02;
+    static int64_t most_bytes = 1 << 20;
+    const double n = (double)size;
+    if (seconds > 1.2 * most_seconds || bytes > most_bytes + most_bytes / 5) {
+        most_seconds = seconds > most_seconds ? seconds : most_seconds;
+        most_bytes = bytes > most_bytes ? bytes : most_bytes;
+        fprintf(stderr, "COST %zu bytes: %.3f s, %.1f MB\n", size, seconds,
+                (double)bytes / (1 << 20));
+    }
+    if (seconds <= FUZZ_SECONDS + FUZZ_SECONDS_PER_BYTE * n &&
+        (double)bytes <= FUZZ_BYTES + FUZZ_BYTES_PER_BYTE * n)
+        return;
+    fprintf(stderr, "an input of %zu bytes takes %.3f s and %.1f MB\n", size, seconds,
+            (double)bytes / (1 << 20));
+    abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static int warm; /* the first inputs make what stays: tables, buffers of products */
+    if (warm == 0)
+        __sanitizer_install_malloc_and_free_hooks(fuzz_on_malloc, fuzz_on_free);
+    const int64_t before = fuzz_most = fuzz_bytes;
+    const double start = fuzz_seconds();
+    const int rc = fuzz_one(data, size);
+    if (++warm > 8)
+        fuzz_cost(size, fuzz_seconds() - start, fuzz_most - before);
+    return rc;
+}
+
+/* Targets define what libFuzzer would call, which is measured. */
+#define LLVMFuzzerTestOneInput fuzz_one
 
 /* A path that holds these bytes until the next call. */
 static inline const char *fuzz_path(const uint8_t *data, size_t size)
@@ -27,8 +109,28 @@ static inline const char *fuzz_path(const uint8_t *data, size_t size)
     return path;
 }
 
-/* A file of this name in a folder of the process's own, removed by nobody: it is in memory where
- * TMPDIR is. */
+/* Does the file of this slot hold other bytes than when it was last written? Most inputs change one
+ * file of a folder, and writing is what takes time. */
+static inline int fuzz_changed(const char *path, const uint8_t *data, size_t size)
+{
+    static struct {
+        char path[256];
+        uint64_t hash;
+    } files[32];
+    uint64_t hash = 14695981039346656037u + size;
+    size_t slot = 0;
+    for (size_t k = 0; k < size; k++)
+        hash = (hash ^ data[k]) * 1099511628211u;
+    while (slot < 31 && *files[slot].path && strcmp(files[slot].path, path) != 0)
+        slot++;
+    const int same = strcmp(files[slot].path, path) == 0 && files[slot].hash == hash;
+    snprintf(files[slot].path, sizeof files[slot].path, "%s", path);
+    files[slot].hash = hash;
+    return !same;
+}
+
+/* A file of this name in a folder of the process's own, which is removed by no one: it is in memory
+ * where TMPDIR is. One of no bytes is not there. */
 static inline const char *fuzz_file(const char *name, const uint8_t *data, size_t size)
 {
     static char folder[64], path[256];
@@ -39,12 +141,20 @@ static inline const char *fuzz_file(const char *name, const uint8_t *data, size_
             abort();
     }
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    for (char *slash = strchr(path + strlen(folder) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    if (!fuzz_changed(path, data, size))
+        return path;
+    if (size == 0) {
+        unlink(path);
+        return path;
+    }
+    FILE *file = fopen(path, "wb");
+    for (char *slash = strchr(path + strlen(folder) + 1, '/'); !file && slash;
+         slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         mkdir(path, 0700);
         *slash = '/';
+        file = fopen(path, "wb");
     }
-    FILE *file = fopen(path, "wb");
     if (!file || fwrite(data, 1, size, file) != size || fclose(file) != 0)
         abort();
     return path;
@@ -138,10 +248,7 @@ static inline void fuzz_folder(size_t count, const char *const *names, const uin
     for (size_t k = 0; k < count; k++) {
         const uint8_t *part;
         size_t n = fuzz_part(&part, &data, &size);
-        const char *file = fuzz_file(names[k], part, n);
-        if (n == 0)
-            unlink(file);
-        snprintf(path, sizeof path, "%s", file);
+        snprintf(path, sizeof path, "%s", fuzz_file(names[k], part, n));
     }
     path[strlen(path) - strlen(names[count - 1]) + 1] = '\0';
     int rc = gnn_data_open(&set, path);

@@ -1,6 +1,7 @@
 /* libFuzzer: any bytes as the texts of a described model, steps and graphs with a newline between.
  * The file that holds them has numbers enough that models are built. */
 #include "fuzz.h"
+#include "fuzz_json.h"
 
 #include <gnn/gnn.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@ static void load(const char *steps, const char *graphs, int64_t numbers)
                                .count = numbers,
                                .data = zeros};
     const char *const metadata[][2] = {{"gnn.description", steps}, {"gnn.graphs", graphs}};
-    const char *path = fuzz_path((const uint8_t *)"", 0);
+    /* a file that is replaced when it is written: /proc/self/fd holds none such */
+    const char *path = fuzz_file("described.safetensors", NULL, 0);
     gnn_context_t *context = NULL;
     gnn_model_t *model = NULL;
     if (gnn_context_new(&context, NULL) != GNN_OK)
@@ -32,6 +34,25 @@ static void load(const char *steps, const char *graphs, int64_t numbers)
     }
     gnn_model_free(model);
     gnn_context_free(context);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
+
+/* The steps, or the graphs after the newline. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+    static uint8_t graphs[1 << 16];
+    const uint8_t *newline = size > 0 ? memchr(data, '\n', size) : NULL;
+    const size_t steps = newline ? (size_t)(newline - data) : size, rest = size - steps;
+    if (rest > sizeof graphs || seed % 8 == 0)
+        return LLVMFuzzerMutate(data, size, max_size);
+    if (rest > 1 && seed % 8 == 1)
+        return steps + 1 +
+               fuzz_json_mutate(data + steps + 1, rest - 1, max_size - steps - 1, seed / 8);
+    memcpy(graphs, data + steps, rest);
+    const size_t made = fuzz_json_mutate(data, steps, max_size - rest, seed / 8);
+    memcpy(data + made, graphs, rest);
+    return made + rest;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

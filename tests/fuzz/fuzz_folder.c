@@ -6,15 +6,6 @@
 
 #include <gnn/pretrained.h>
 
-/* Writes the file, or removes the one of the last input. */
-static const char *put(const char *name, const uint8_t *data, size_t size)
-{
-    const char *path = fuzz_file(name, data, size);
-    if (size == 0)
-        remove(path);
-    return path;
-}
-
 static void use(const gnn_pretrained_t *p, gnn_context_t *context)
 {
     static const int64_t lengths[] = {2, 1}, ones[] = {1, 1};
@@ -37,7 +28,7 @@ static void use(const gnn_pretrained_t *p, gnn_context_t *context)
     gnn_pretrained_batch_free(batch);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInfuzz_file(const uint8_t *data, size_t size)
 {
     static const char *const names[] = {"config.json", "model.safetensors.index.json",
                                         "modules.json", "1_Pooling/config.json"},
@@ -53,12 +44,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int k = 0; k < 4; k++) {
         const uint8_t *part;
         const size_t length = fuzz_part(&part, &data, &size);
-        put(names[k], part, length);
+        fuzz_file(names[k], part, length);
         for (int other = 0; k == 3 && other < 3; other++)
-            put(others[other], part, length);
+            fuzz_file(others[other], part, length);
     }
-    put("a.safetensors", data, size);
-    snprintf(folder, sizeof folder, "%s", put("model.safetensors", data, size));
+    fuzz_file("a.safetensors", data, size);
+    snprintf(folder, sizeof folder, "%s", fuzz_file("model.safetensors", data, size));
     *strrchr(folder, '/') = '\0';
     const int rc = gnn_pretrained_open_with(&p, context, folder, &config);
     if ((rc != GNN_OK) != (p == NULL) || (rc != GNN_OK && !*gnn_error_message()))

@@ -4,8 +4,8 @@
 #define GNN_TESTS_FUZZ_ONE_FILE_H
 
 #include "fuzz_folder.c"
+#include "fuzz_json.h"
 
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
@@ -13,14 +13,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
     static uint8_t whole[1 << 16], part[1 << 16];
     const uint8_t *at = data, *file = data;
     size_t left = size, length = 0;
-    (void)seed;
     if (max_size > sizeof whole || size > max_size)
         return LLVMFuzzerMutate(data, size, max_size);
     for (int k = 0; k <= FUZZ_PART; k++)
         length = fuzz_part(&file, &at, &left);
     const size_t before = (size_t)(file - data), behind = size - before - length;
     memcpy(part, file, length);
-    length = LLVMFuzzerMutate(part, length, max_size - before - behind);
+    length = fuzz_json_mutate(part, length, max_size - before - behind, seed);
     for (size_t k = 0; k < length; k++)
         part[k] = part[k] == 1 ? ' ' : part[k];
     memcpy(whole, data + size - behind, behind);

@@ -39,7 +39,10 @@ static void fuzz_encode(const gnn_tokenizer_t *t, const uint8_t *text, size_t si
     const gnn_texts_t both = {2, texts, bytes};
     gnn_tokens_t *tokens;
     char *decoded;
-    fuzz_must(gnn_tokenizer_encode(t, &both, NULL, &(gnn_encoding_t){.places = GNN_ON}, &tokens));
+    const int rc = gnn_tokenizer_encode(t, &both, NULL, &(gnn_encoding_t){.places = GNN_ON}, &tokens);
+    if (rc == GNN_EOVERFLOW) /* steps that make too much of a text */
+        return;
+    fuzz_must(rc);
     look(t, tokens, (int64_t)size);
     fuzz_must(gnn_tokenizer_decode(t, tokens->rows, tokens->ids, GNN_OFF, &decoded, NULL));
     gnn_free(decoded);

@@ -7,16 +7,17 @@ seconds=${1:-60}
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${2:-$root/build-fuzz}
 [ -d "$build" ] || CC=clang meson setup "$build" "$root" -Dbuildtype=debugoptimized -Db_lundef=false \
-    -Db_sanitize=address,undefined -Dc_args=-fsanitize=fuzzer-no-link -Dtests=disabled
+    -Db_sanitize=address,undefined \
+    "-Dc_args=-fsanitize=fuzzer-no-link -fno-sanitize-recover=all" -Dtests=disabled
 ninja -C "$build" libgnn.a
-[ $# -gt 2 ] && shift 2 || set -- npy npz layouts safetensors linqs edges graphml igraph csv ogb ogb_graphs many tu lines corpus treebank vocabulary tokenizer merges pieces folder config index description model graph tape
+[ $# -gt 2 ] && shift 2 || set -- json_text npy npz layouts safetensors linqs edges graphml igraph csv ogb ogb_graphs many tu lines corpus treebank vocabulary tokenizer merges pieces folder config index description model graph tape
 for target; do
     # shellcheck disable=SC2046
-    clang -g -O1 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -I"$build/include" -I"$root/include" -I"$root" \
+    clang -g -O1 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I"$build/include" -I"$root/include" -I"$root" \
         "$root/tests/fuzz/fuzz_$target.c" "$build/libgnn.a" -o "$build/fuzz_$target" \
         $(pkg-config --libs libzip jansson zlib libutf8proc igraph openblas) -fopenmp -lm
     mkdir -p "$build/corpus_$target"
-    case $target in tokenizer | merges | folder | config | index) words=-dict=$root/tests/fuzz/json.dict ;; *) words= ;; esac
+    case $target in json_text | tokenizer | merges | folder | config | index | description) words=-dict=$root/tests/fuzz/json.dict ;; *) words= ;; esac
     (cd "$build" && "./fuzz_$target" -max_total_time="$seconds" -max_len=8192 -rss_limit_mb=2048 -timeout=10 \
         -artifact_prefix="found_${target}_" \
         ${words:+"$words"} "corpus_$target" "$root/tests/fuzz/seeds/$target")

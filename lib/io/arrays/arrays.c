@@ -66,18 +66,6 @@ static int copy_name(char **out, const char *name, size_t length)
     return GNN_OK;
 }
 
-int gnn__room(void *list, int64_t count, int64_t *capacity, size_t element, const char *what)
-{
-    int64_t wanted;
-    if (count < *capacity)
-        return GNN_OK;
-    if (!gnn__add(*capacity, *capacity ? *capacity : 64, &wanted))
-        return gnn__error(GNN_EOVERFLOW, "%s: %lld do not fit", what, (long long)count);
-    GNN_TRY(gnn__grow(list, count, wanted, element, what));
-    *capacity = wanted;
-    return GNN_OK;
-}
-
 int gnn__arrays_add(gnn_arrays_t *arrays, const char *name, size_t length, const gnn_array_t *like,
                     void *data)
 {

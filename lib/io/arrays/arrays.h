@@ -4,7 +4,7 @@
 #define GNN_LIB_IO_ARRAYS_H
 
 #include <gnn/io.h>
-#include <lib/base/base.h>
+#include <lib/base/room.h>
 
 #define GNN__MAX_DIMENSIONS 8
 /* The type of gnn_real_t. */
@@ -77,9 +77,6 @@ int gnn__npz_read_wanted(gnn_arrays_t **arrays, const char *path, const gnn_limi
  * read. */
 int gnn__safetensors_map(gnn_arrays_t **arrays, const char *path, const gnn_limits_t *limits);
 
-/* Room for one more in a list that doubles. */
-int gnn__room(void *list, int64_t count, int64_t *capacity, size_t element, const char *what);
-
 /* ---- files ---- */
 
 typedef struct gnn__file {
@@ -91,6 +88,10 @@ typedef struct gnn__file {
 /* Opens a regular file that is not empty; anything else is GNN_EIO in words. Nothing here ever
  * blocks on a FIFO. */
 int gnn__file_open(gnn__file_t *file, const char *path);
+/* Three answers for a file that may be missing: it is there; it is not, and *there is false; or
+ * the system cannot tell, or it is a link to nothing: GNN_EIO. Whatever is there is then opened and
+ * read, or is an error: a file that cannot be read does not count as missing. */
+int gnn__file_there(bool *there, const char *path);
 /* Exactly `bytes` bytes from position `at`. */
 int gnn__file_read(const gnn__file_t *file, int64_t at, void *out, int64_t bytes);
 void gnn__file_close(gnn__file_t *file);
@@ -134,5 +135,12 @@ int gnn__npy_parse(gnn__npy_t *npy, const char *text, int64_t length);
 void gnn__npy_transpose(const gnn_array_t *like, const void *fortran, void *c);
 /* Magic, version and header of an array, padded to 64 bytes; released with gnn_free. */
 int gnn__npy_header(char **header, int64_t *length, const gnn_array_t *array);
+
+#define GNN__CHECKSUM_KEY "gnn.checksum"
+/* Over every array (name, type, shape, bytes) and every string of the metadata but the checksum
+ * itself, in any order. */
+uint64_t gnn__checksum(int64_t n_arrays, const gnn_array_t *arrays, int64_t n_metadata,
+                       const char *const (*metadata)[2]);
+int gnn__checksum_check(const gnn_arrays_t *file);
 
 #endif

@@ -48,6 +48,20 @@ int gnn__file_open(gnn__file_t *file, const char *path)
     return rc;
 }
 
+int gnn__file_there(bool *there, const char *path)
+{
+    struct stat s;
+    *there = stat(path, &s) == 0;
+    if (*there)
+        return GNN_OK;
+    const int why = errno;
+    if (why != ENOENT && why != ENOTDIR)
+        return gnn__error(GNN_EIO, "%s: %s", path, strerror(why));
+    if (lstat(path, &s) != 0)
+        return GNN_OK;
+    return gnn__error(GNN_EIO, "%s: is a link to a file that is missing", path);
+}
+
 int gnn__file_read(const gnn__file_t *file, int64_t at, void *out, int64_t bytes)
 {
     int64_t done = 0;

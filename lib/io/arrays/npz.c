@@ -3,6 +3,7 @@
  * unpacked is counted here, whatever the archive declares. */
 #include <lib/io/arrays/arrays.h>
 
+#include <errno.h>
 #include <zip.h>
 
 enum { FREE_MIB = 64 }; /* unpacked, whatever the file's size */
@@ -26,6 +27,8 @@ typedef struct entry {
 
 static int failed(int why, const char *words)
 {
+    if (errno == ENOMEM) /* whatever libzip makes of it */
+        return gnn__error(GNN_EMEMORY, "no memory for the archive");
     switch (why) {
     case ZIP_ER_MEMORY: return gnn__error(GNN_EMEMORY, "no memory for the archive");
     case ZIP_ER_NOZIP: return gnn__error(GNN_EFORMAT, "is not a .npz: there is no zip directory");
@@ -283,6 +286,7 @@ int gnn__npz_read_wanted(gnn_arrays_t **arrays, const char *path, const gnn_limi
         return gnn__error(GNN_EINVALID, "no place for the arrays");
     *arrays = NULL;
     GNN_TRY(gnn__file_open(&r.file, path));
+    errno = 0;
     int rc = read_archive(&r);
     if (r.zip)
         zip_discard(r.zip);

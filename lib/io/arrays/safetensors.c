@@ -3,7 +3,7 @@
  * text first. */
 #include <lib/io/arrays/arrays.h>
 
-#include <jansson.h>
+#include <lib/io/arrays/json_text.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -89,13 +89,8 @@ static int check_text(const reader_t *r, int64_t length)
 
 static int parse_text(reader_t *r, int64_t length)
 {
-    json_error_t error;
-    r->root = json_loadb(r->text, (size_t)length, JSON_REJECT_DUPLICATES, &error);
-    if (r->root)
-        return GNN_OK;
-    if (json_error_code(&error) == json_error_out_of_memory)
-        return gnn__error(GNN_EMEMORY, "no memory for the header");
-    return gnn__error(GNN_EFORMAT, "header, byte %d: %.120s", error.position, error.text);
+    const int rc = gnn__json_parse(&r->root, r->text, length, GNN__JSON_UNIQUE, MAX_DEPTH);
+    return rc == GNN_OK ? rc : gnn__error_prefix(rc, "header");
 }
 
 /* ---- one tensor ---- */

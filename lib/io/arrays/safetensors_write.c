@@ -1,8 +1,9 @@
 /* Writing safetensors: wider types first, so that with a header padded to 8 bytes every tensor is
  * aligned for its type. */
 #include <lib/io/arrays/arrays.h>
+#include <lib/io/arrays/text_file.h>
 
-#include <jansson.h>
+#include <lib/io/arrays/json_text.h>
 #include <stdlib.h>
 
 typedef struct slot {
@@ -35,22 +36,18 @@ static int order(slot_t **slots, int64_t count, const gnn_array_t *arrays)
 }
 
 /* Adds to an object; a name that is there already or is not UTF-8 is the caller's mistake. Takes
- * `value`. */
+ * `value`, which is NULL where there was no memory for it. */
 static int put(json_t *object, const char *name, json_t *value)
 {
     if (json_object_get(object, name)) {
         json_decref(value);
         return gnn__error(GNN_EINVALID, "the name \"%.80s\" is given twice", name);
     }
-    json_t *legal = json_string(name);
-    if (!legal || !value) {
+    if (!gnn__is_utf8(name, (int64_t)strlen(name))) {
         json_decref(value);
-        json_decref(legal);
-        return gnn__error(GNN_EINVALID, "\"%.80s\": name or value are not UTF-8, or memory ran out",
-                          name);
+        return gnn__error(GNN_EINVALID, "the name \"%.80s\" is not UTF-8", name);
     }
-    json_decref(legal);
-    return json_object_set_new(object, name, value) == 0
+    return json_object_set_new_nocheck(object, name, value) == 0
                ? GNN_OK
                : gnn__error(GNN_EMEMORY, "no memory for the header");
 }
@@ -78,7 +75,11 @@ static int put_metadata(json_t *root, int64_t n, const char *const (*metadata)[2
             return gnn__error(GNN_EINVALID, "metadata %lld: a key or a value is missing",
                               (long long)k);
         }
-        int rc = put(strings, metadata[k][0], json_string(metadata[k][1]));
+        const char *value = metadata[k][1];
+        int rc =
+            gnn__is_utf8(value, (int64_t)strlen(value))
+                ? put(strings, metadata[k][0], json_string_nocheck(value))
+                : gnn__error(GNN_EINVALID, "the value of \"%.80s\" is not UTF-8", metadata[k][0]);
         if (rc != GNN_OK) {
             json_decref(strings);
             return gnn__error_prefix(rc, "metadata");
@@ -105,10 +106,9 @@ static int fill_header(json_t *root, int64_t count, const slot_t *slots, int64_t
 
 static int write_header(gnn__output_t *output, const json_t *root)
 {
-    char *text = json_dumps(root, JSON_COMPACT);
+    char *text;
     unsigned char prefix[8];
-    if (!text)
-        return gnn__error(GNN_EMEMORY, "no memory for the header");
+    GNN_TRY(gnn__json_write(&text, root, JSON_COMPACT));
     int64_t length = (int64_t)strlen(text), padding = -length & 7;
     for (int k = 0; k < 8; k++)
         prefix[k] = (unsigned char)((uint64_t)(length + padding) >> (8 * k));
@@ -117,7 +117,7 @@ static int write_header(gnn__output_t *output, const json_t *root)
         rc = gnn__output_write(output, text, length);
     if (rc == GNN_OK)
         rc = gnn__output_write(output, "        ", padding);
-    free(text);
+    gnn_free(text);
     return rc;
 }
 

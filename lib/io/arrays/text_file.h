@@ -22,7 +22,7 @@ typedef struct gnn__text {
 } gnn__text_t;
 
 /* A field without the quotes around it; at NULL: the line has no more. */
-typedef struct gnn__field {
+typedef struct gnn__text_field {
     char *at;
     int64_t length, line, column;
     bool quoted;

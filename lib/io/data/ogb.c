@@ -6,8 +6,6 @@
 
 #include <lib/io/arrays/arrays.h>
 
-#include <unistd.h>
-
 static int index_of_node(const gnn__text_t *text, const gnn__text_field_t *field, int64_t n,
                          int32_t *out)
 {
@@ -258,8 +256,10 @@ int gnn__data_read_ogb(gnn_data_t *data, const char *path)
     char *raw;
     bool many;
     GNN_TRY(gnn__asprintf(&raw, "%s/raw", path));
-    bool there = access(raw, F_OK) == 0;
+    bool there;
+    const int rc = gnn__file_there(&there, raw);
     gnn_free(raw);
+    GNN_TRY(rc);
     if (!there)
         return gnn__error(GNN_EIO,
                           "%s: is a folder, expected are a file, OGB's folder with raw/edge.csv.gz or TU "

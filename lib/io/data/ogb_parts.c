@@ -7,15 +7,30 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+/* FOLDER/PART.csv.gz, or FOLDER/PART.csv; *there is false where neither is. */
+static int find_part(char **path, bool *there, const char *folder, const char *part)
+{
+    GNN_TRY(gnn__asprintf(path, "%s/%s.csv.gz", folder, part));
+    char *ending = *path + strlen(*path) - 3;
+    int rc = gnn__file_there(there, *path);
+    if (rc == GNN_OK && !*there) {
+        *ending = '\0';
+        rc = gnn__file_there(there, *path);
+    }
+    if (rc == GNN_OK && !*there)
+        *ending = '.';
+    if (rc != GNN_OK) {
+        gnn_free(*path);
+        *path = NULL;
+    }
+    return rc;
+}
 
 int gnn__ogb_has_part(const char *folder, const char *part, bool *there)
 {
     char *path;
-    GNN_TRY(gnn__asprintf(&path, "%s/%s.csv.gz", folder, part));
-    *there = access(path, F_OK) == 0;
-    path[strlen(path) - 3] = '\0';
-    *there = *there || access(path, F_OK) == 0;
+    GNN_TRY(find_part(&path, there, folder, part));
     gnn_free(path);
     return GNN_OK;
 }
@@ -24,12 +39,9 @@ int gnn__ogb_open_part(gnn__text_t *text, const char *folder, const char *part,
                        const gnn_limits_t *limits)
 {
     char *path;
-    GNN_TRY(gnn__asprintf(&path, "%s/%s.csv.gz", folder, part));
-    if (access(path, F_OK) != 0) {
-        path[strlen(path) - 3] = '\0';
-        if (access(path, F_OK) != 0)
-            path[strlen(path)] = '.';
-    }
+    bool there;
+    *text = (gnn__text_t){0};
+    GNN_TRY(find_part(&path, &there, folder, part));
     int rc = gnn__text_open_limits(text, path, limits);
     text->delimiter = ',';
     /* the path goes, its literal stays; messages name the part */
@@ -72,10 +84,13 @@ static int compare_names(const void *a, const void *b)
  * gigabytes. */
 enum { MOST_SPLITS = 100 };
 
-static bool is_folder(const char *path)
+static int is_folder(bool *is, const char *path)
 {
     struct stat s;
-    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+    if (stat(path, &s) != 0)
+        return gnn__error(GNN_EIO, "%s: %s", path, strerror(errno));
+    *is = S_ISDIR(s.st_mode);
+    return GNN_OK;
 }
 
 static int list_folders(gnn__ogb_schemes_t *schemes, const char *folder)
@@ -95,12 +110,15 @@ static int list_folders(gnn__ogb_schemes_t *schemes, const char *folder)
                        "splits");
         if (rc == GNN_OK)
             rc = gnn__asprintf(&schemes->paths[schemes->count], "%s/%s", folder, d->d_name);
-        if (rc == GNN_OK && !is_folder(schemes->paths[schemes->count])) {
-            gnn_free(schemes->paths[schemes->count]);
-            schemes->paths[schemes->count] = NULL;
+        bool is = false;
+        if (rc == GNN_OK)
+            rc = is_folder(&is, schemes->paths[schemes->count]);
+        if (is) {
+            schemes->count++;
             continue;
         }
-        schemes->count += rc == GNN_OK;
+        gnn_free(schemes->paths[schemes->count]);
+        schemes->paths[schemes->count] = NULL;
     }
     closedir(opened);
     if (rc == GNN_OK && schemes->count > 1)

@@ -1,11 +1,11 @@
 /* A folder of TU Dortmund's collection (Morris et al. 2020): PREFIX_A.txt holds a line a link, two
  * nodes from 1; PREFIX_graph_indicator.txt the graph of each node, from 1; the other files, of
  * which any may be missing, the labels and attributes of graphs, nodes and links. */
+#include <lib/io/arrays/arrays.h>
 #include <lib/io/data/many.h>
 
 #include <dirent.h>
 #include <errno.h>
-#include <unistd.h>
 
 int gnn__data_find_tu(char **prefix, const char *path)
 {
@@ -29,9 +29,12 @@ static int open_file(gnn__text_t *text, const char *prefix, const char *part,
                      const gnn_limits_t *limits)
 {
     char *path;
+    bool there;
     *text = (gnn__text_t){0};
     GNN_TRY(gnn__asprintf(&path, "%s_%s.txt", prefix, part));
-    int rc = access(path, F_OK) == 0 ? gnn__text_open_limits(text, path, limits) : GNN_OK;
+    int rc = gnn__file_there(&there, path);
+    if (rc == GNN_OK && there)
+        rc = gnn__text_open_limits(text, path, limits);
     text->delimiter = ',';
     text->name = part; /* the path goes, its literal stays */
     gnn_free(path);

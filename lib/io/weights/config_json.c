@@ -10,6 +10,7 @@
 #include <lib/io/weights/config_json.h>
 
 #include <lib/base/base.h>
+#include <lib/io/arrays/text_file.h>
 #include <lib/layer/kinds.h>
 #include <lib/model/steps.h>
 #include <limits.h>
@@ -190,6 +191,22 @@ static int write_row(json_t **value, const field_t *f, const void *row)
     return GNN_OK;
 }
 
+/* JSON has no infinity and no other text than UTF-8. */
+static int check_written(const field_t *f, const void *place)
+{
+    const double *options = place;
+    const char *text = f->kind == TEXT ? *(const char *const *)place : NULL;
+    bool finite = true;
+    for (int k = 0; f->kind == OPTIONS && k < 4; k++)
+        finite = finite && isfinite(options[k]);
+    if (f->kind == REAL || f->kind == PLAIN_REAL)
+        finite = isfinite(*(const gnn_real_t *)place);
+    if (finite && (!text || gnn__is_utf8(text, (int64_t)strlen(text))))
+        return GNN_OK;
+    return gnn__error(GNN_EINVALID, "field .%s cannot be written: it is not %s", f->name,
+                      finite ? "UTF-8" : "finite");
+}
+
 /* *value stays NULL for a text or a row that is not there. */
 static int write_value(json_t **value, const field_t *f, const void *place)
 {
@@ -227,12 +244,10 @@ static int write_fields(json_t *object, fields_t fields, const void *from, bool 
         json_t *value = NULL;
         if ((brief || f.kind == ROW || f.kind == TEXT) && is_default(&f, place))
             continue;
+        GNN_TRY(check_written(&f, place));
         GNN_TRY(write_value(&value, &f, place));
-        if (!value || json_object_set_new(object, f.name, value) != 0)
-            return gnn__error(
-                GNN_EINVALID,
-                "field .%s cannot be written: it is not finite or not UTF-8, or memory ran out",
-                f.name);
+        if (json_object_set_new_nocheck(object, f.name, value) != 0)
+            return gnn__error(GNN_EMEMORY, "no memory for field .%s", f.name);
     }
     return GNN_OK;
 }
@@ -264,15 +279,18 @@ int gnn__steps_write(char **text, const gnn_model_t *model)
         if (rc != GNN_OK)
             gnn__error_prefix(rc, "step %s", gnn_model_step(model, k)->name);
     }
-    if (rc == GNN_OK) {
-        *text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17));
-        rc = *text ? GNN_OK : gnn__error(GNN_EMEMORY, "no memory for the steps");
-    }
+    if (rc == GNN_OK)
+        rc = gnn__json_write(text, root, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(root);
     return rc;
 }
 
 /* ---- reading ---- */
+
+int gnn__json_load(json_t **root, const char *text)
+{
+    return gnn__json_parse(root, text, (int64_t)strlen(text), GNN__JSON_UNIQUE, GNN__JSON_LEVELS);
+}
 
 static const char *type_words(const json_t *value)
 {
@@ -421,9 +439,6 @@ int gnn__block_read(gnn_block_t *block, json_t *object, const gnn_rows_t *rows)
     return rc == GNN_OK ? rc : gnn__error_prefix(rc, "field layer");
 }
 
-/* Each step's names are compared with those before it. */
-enum { MOST_STEPS = 10000 };
-
 int gnn__steps_array(json_t **list, json_t *root)
 {
     json_t *format = json_object_get(root, "format");
@@ -432,14 +447,9 @@ int gnn__steps_array(json_t **list, json_t *root)
         return gnn__error(GNN_EFORMAT, "an object of \"format\" and an array \"steps\" is expected");
     if (!json_is_integer(format) || json_integer_value(format) != 1)
         return gnn__error(GNN_EFORMAT, "format 1 is expected");
-    return gnn__steps_few((int64_t)json_array_size(*list));
-}
-
-int gnn__steps_few(int64_t count)
-{
-    if (count > MOST_STEPS)
-        return gnn__error(GNN_EFORMAT, "%lld steps, at most %d are read", (long long)count,
-                          MOST_STEPS);
+    if (json_array_size(*list) > GNN__MOST_STEPS_READ)
+        return gnn__error(GNN_EFORMAT, "%zu steps, at most %d are read", json_array_size(*list),
+                          GNN__MOST_STEPS_READ);
     return GNN_OK;
 }
 

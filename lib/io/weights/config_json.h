@@ -3,7 +3,7 @@
 #define GNN_LIB_IO_CONFIG_JSON_H
 
 #include <gnn/io.h>
-#include <jansson.h>
+#include <lib/io/arrays/json_text.h>
 
 /* Steps read from JSON; their strings belong to `root`. */
 typedef struct gnn__file_steps {
@@ -12,7 +12,7 @@ typedef struct gnn__file_steps {
     int64_t count;
 } gnn__file_steps_t;
 
-/* The steps with resolved configs, released with free(). GNN_EUNSUPPORTED: a row of the user's has
+/* The steps with resolved configs, for gnn_free. GNN_EUNSUPPORTED: a row of the user's has
  * the name of one of the library's. GNN_EINVALID: a number that is not finite. */
 int gnn__steps_write(char **text, const gnn_model_t *model);
 /* `rows`: the user's, or NULL. GNN_EFORMAT in words, naming step and field. Whether the steps make
@@ -25,12 +25,9 @@ int gnn__step_read(gnn_step_t *step, json_t *object, const gnn_rows_t *rows);
 int gnn__block_read(gnn_block_t *block, json_t *object, const gnn_rows_t *rows);
 /* The array of steps in {"format": 1, "steps": [...]}, owned by `root`. */
 int gnn__steps_array(json_t **list, json_t *root);
-/* GNN_EFORMAT if there are more steps than are read from files. */
-int gnn__steps_few(int64_t count);
-/* A text of JSON, for json_decref; *root is NULL after an error. */
+/* Steps that are read from a file: each step's name is compared with those before it. */
+enum { GNN__MOST_STEPS_READ = 10000 };
+/* A text of a file that is not trusted, as gnn__json_parse reads it. */
 int gnn__json_load(json_t **root, const char *text);
-/* GNN_EFORMAT if a text of JSON is nested so deep that jansson's recursion would need a large
- * stack. */
-int gnn__json_check_depth(const char *text);
 
 #endif

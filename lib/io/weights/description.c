@@ -11,10 +11,11 @@
 #include <lib/io/weights/description.h>
 
 #include <lib/base/base.h>
+#include <lib/model/blocks.h>
 #include <lib/model/model.h>
 #include <lib/tape/tape.h>
 
-enum { MOST_SLOTS = 1001, MOST_REPEATED = 10000 };
+enum { MOST_SLOTS = 1001, MOST_REPEATED = GNN__MOST_STEPS_READ };
 
 /* ---- steps and blocks ---- */
 
@@ -53,7 +54,7 @@ static int read_entry(gnn_steps_t *steps, json_t *object, const gnn_rows_t *rows
         GNN_TRY(gnn__step_read(&step, object, rows));
         GNN_TRY(gnn_steps_add(steps, &step));
     }
-    return gnn__steps_few(gnn_steps_count(steps));
+    return GNN_OK;
 }
 
 static int read_entries(gnn_steps_t *steps, json_t *root, const gnn_rows_t *rows)
@@ -76,6 +77,7 @@ int gnn__described_model(gnn_model_t **model, gnn_context_t *context, const gnn_
     json_t *root = NULL;
     int rc;
     GNN_CHECK(gnn_steps_new(&steps));
+    gnn__steps_limit(steps, GNN__MOST_STEPS_READ);
     GNN_CHECK(gnn__json_load(&root, text));
     GNN_CHECK(read_entries(steps, root, rows));
     GNN_CHECK(
@@ -104,24 +106,34 @@ int gnn__slots_write(char **text, const gnn_model_t *model)
         complete = json_array_append_new(list, json_pack("{s:s,s:I,s:s*}", "kind", kind, "number",
                                                          (json_int_t)number, "source", source)) == 0;
     }
-    *text = complete ? json_dumps(list, JSON_COMPACT) : NULL;
+    const int rc = gnn__json_write(text, complete ? list : NULL, JSON_COMPACT);
     json_decref(list);
-    return *text ? GNN_OK : gnn__error(GNN_EMEMORY, "no memory for the slots");
+    return rc;
 }
 
-static int read_slot(gnn_model_t *model, int64_t slot, json_t *object)
+/* An object of these three keys, of which only the kind is needed. */
+static int check_slot(const json_t *object)
 {
-    const char *kind = NULL, *source = NULL;
-    json_int_t number = 0;
-    if (json_unpack(object, "{s:s,s?s,s?I!}", "kind", &kind, "source", &source, "number", &number) !=
-        0)
-        return gnn__error(GNN_EFORMAT,
-                          "an object of strings \"kind\" and \"source\" and a whole number "
-                          "\"number\" is expected");
+    const json_t *kind = json_object_get(object, "kind"),
+                 *source = json_object_get(object, "source"),
+                 *number = json_object_get(object, "number");
+    const size_t known = 1 + (source ? 1U : 0U) + (number ? 1U : 0U);
+    if (json_is_string(kind) && (!source || json_is_string(source)) &&
+        (!number || json_is_integer(number)) && json_object_size(object) == known)
+        return GNN_OK;
+    return gnn__error(GNN_EFORMAT, "an object of strings \"kind\" and \"source\" and a whole number "
+                                   "\"number\" is expected");
+}
+
+static int read_slot(gnn_model_t *model, int64_t slot, const json_t *object)
+{
+    GNN_TRY(check_slot(object));
+    const json_int_t number = json_integer_value(json_object_get(object, "number"));
     if (number < 0 || number > MOST_REPEATED)
         return gnn__error(GNN_EFORMAT, "number %lld lies outside 0..%d", (long long)number,
                           MOST_REPEATED);
-    return gnn__model_set_slot(model, slot, kind, source, number);
+    return gnn__model_set_slot(model, slot, json_string_value(json_object_get(object, "kind")),
+                               json_string_value(json_object_get(object, "source")), number);
 }
 
 static int read_slots(gnn_model_t *model, json_t *list)

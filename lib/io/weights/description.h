@@ -11,7 +11,7 @@
 /* The model without its weights; at most `most` parameters. */
 int gnn__described_model(gnn_model_t **model, gnn_context_t *context, const gnn_arrays_t *arrays,
                          int64_t most, const gnn_rows_t *rows);
-/* What the slots are, as JSON for free(); NULL where no file said it. */
+/* What the slots are, as JSON for gnn_free; NULL where no file said it. */
 int gnn__slots_write(char **text, const gnn_model_t *model);
 /* The reverse; a NULL text is none. */
 int gnn__slots_read(gnn_model_t *model, const char *text);

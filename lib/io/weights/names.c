@@ -2,6 +2,8 @@
  * anything. */
 #include <lib/io/weights/names.h>
 
+#include <lib/base/room.h>
+
 #include <math.h>
 
 /* ---- bindings ---- */
@@ -195,12 +197,8 @@ static int check_absent(const import_t *import, const gnn__binding_t *b, const g
 
 static int add_job(import_t *import, const gnn__place_t *place, const gnn_array_t *array)
 {
-    if (import->n_jobs == import->capacity) {
-        int64_t capacity = import->capacity ? 2 * import->capacity : 16;
-        GNN_TRY(gnn__grow(&import->jobs, import->capacity, capacity, sizeof *import->jobs,
-                          "a list of arrays"));
-        import->capacity = capacity;
-    }
+    GNN_TRY(gnn__room(&import->jobs, import->n_jobs, &import->capacity, sizeof *import->jobs,
+                      "a list of arrays"));
     import->jobs[import->n_jobs++] = (job_t){*place, array};
     return GNN_OK;
 }

@@ -1,6 +1,7 @@
 /* Dense products by OpenBLAS, or by the BLAS that there is, and who gets which product. OpenBLAS's
  * threads are OpenMP's in Debian's openmp build, its own in the pthread build: asked once. */
 #include <lib/kernels/dense/dense.h>
+#include <lib/base/room.h>
 #include <lib/kernels/dense/few_rows.h>
 
 #include <cblas.h>
@@ -119,44 +120,53 @@ static void run(const gnn__product_t *p, int threads, bool split)
  * aside for a thread that allocates, and a product that is not too small to take a buffer. */
 enum { BUFFER = 128 << 20, ARENA = 64 << 20, SIDE = 192 };
 
+/* One product for each of `threads` threads at once, so that OpenBLAS makes as many buffers. */
+static int first_products(int threads)
+{
+    gnn_real_t *numbers;
+    GNN_TRY(gnn__new(&numbers, (int64_t)(threads + 1) * SIDE * SIDE, sizeof *numbers,
+                     "the first product"));
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        const gnn__product_t p = {.m = SIDE,
+                                  .n = SIDE,
+                                  .k = SIDE,
+                                  .alpha = 1,
+                                  .a = numbers,
+                                  .lda = SIDE,
+                                  .b = numbers,
+                                  .ldb = SIDE,
+                                  .c = numbers + (omp_get_thread_num() + 1) * SIDE * SIDE,
+                                  .ldc = SIDE};
+#pragma omp barrier
+        call(&p);
+    }
+    gnn_free(numbers);
+    return GNN_OK;
+}
+
 /* OpenBLAS waits for ever for buffers that the system does not give. Where address space is
- * limited, they are asked for beforehand, and OpenBLAS keeps them. */
+ * limited, they are asked for beforehand, by one thread too, and OpenBLAS keeps them. */
 static int provide_buffers(gnn_context_t *context, int threads)
 {
-    const size_t bytes = (size_t)threads * BUFFER + (size_t)(threads - 1) * ARENA;
-    gnn_real_t *numbers;
-    if (context->buffers >= threads)
+    const int missing = gnn__buffers_claim(context, threads);
+    if (missing == 0 || !gnn__memory_is_limited() || provider_build() == OTHER_BLAS ||
+        !(SHARED_RUNTIME || threads == 1))
         return GNN_OK;
-    if (gnn__memory_is_limited() && SHARED_RUNTIME && provider_build() != OTHER_BLAS) {
-        void *room = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (room == MAP_FAILED)
-            return gnn__error(
-                GNN_EMEMORY,
-                "no address space for the buffers of OpenBLAS, %d MB for each of %d threads; "
-                "a context of one thread needs none",
-                BUFFER >> 20, threads);
-        munmap(room, bytes);
-        GNN_TRY(gnn__new(&numbers, (int64_t)(threads + 1) * SIDE * SIDE, sizeof *numbers,
-                         "the first product"));
-#pragma omp parallel num_threads(threads)
-        {
-            const gnn__product_t p = {.m = SIDE,
-                                      .n = SIDE,
-                                      .k = SIDE,
-                                      .alpha = 1,
-                                      .a = numbers,
-                                      .lda = SIDE,
-                                      .b = numbers,
-                                      .ldb = SIDE,
-                                      .c = numbers + (omp_get_thread_num() + 1) * SIDE * SIDE,
-                                      .ldc = SIDE};
-#pragma omp barrier
-            call(&p);
-        }
-        gnn_free(numbers);
+    const size_t bytes = (size_t)missing * BUFFER + (size_t)(threads - 1) * ARENA;
+    void *room = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) {
+        gnn__buffers_return(context, missing);
+        return gnn__error(GNN_EMEMORY,
+                          "no address space for the buffers of OpenBLAS, %d MB for each of %d "
+                          "threads: raise the limit (ulimit -v)%s",
+                          BUFFER >> 20, threads, threads > 1 ? ", or use fewer threads" : "");
     }
-    context->buffers = threads;
-    return GNN_OK;
+    munmap(room, bytes);
+    const int rc = first_products(threads);
+    if (rc != GNN_OK)
+        gnn__buffers_return(context, missing);
+    return rc;
 }
 
 static void scale_only(const gnn__product_t *p)
@@ -196,8 +206,7 @@ static int openblas(gnn_context_t *context, const gnn__product_t *product, int t
         return gnn__error(GNN_EOVERFLOW,
                           "a product of %lld x %lld x %lld does not fit the 32-bit sizes of BLAS",
                           (long long)p.m, (long long)p.n, (long long)p.k);
-    if (threads > 1)
-        GNN_TRY(provide_buffers(context, threads));
+    GNN_TRY(provide_buffers(context, threads));
     run(&p, threads,
         provider_build() == OTHER_BLAS || ((context->deterministic || thin(&p)) && SHARED_RUNTIME));
     return GNN_OK;

@@ -1,6 +1,8 @@
 /* Who writes: the model behind a writer, and what its folder says of beginnings and ends. */
 #include <lib/text/generate/generate.h>
 
+#include <lib/base/room.h>
+
 #include <lib/text/pretrained/pretrained.h>
 
 /* ---- tokens that a folder names ---- */
@@ -22,7 +24,7 @@ static int add_id(int32_t **list, int64_t *n, int32_t id)
 {
     if (id < 0)
         return GNN_OK;
-    GNN_TRY(gnn__grow(list, *n, *n + 1, sizeof **list, "a list of tokens"));
+    GNN_TRY(gnn__one_more(list, *n, sizeof **list, "a list of tokens"));
     (*list)[(*n)++] = id;
     return GNN_OK;
 }

@@ -1,4 +1,5 @@
 /* New classes on top of a pretrained encoder, their rates of learning, and their answers. */
+#include <lib/io/arrays/text_file.h>
 #include <lib/text/pretrained/pretrained.h>
 #include <math.h>
 
@@ -12,9 +13,13 @@ static int check_head(const gnn_classes_config_t *c)
     if (!(c->dropout > -1 && c->dropout < 1))
         return gnn__error(GNN_EINVALID, "dropout is %g, a rate below 1 is expected",
                           (double)c->dropout);
-    for (int64_t k = 0; c->names && k < c->count; k++)
+    for (int64_t k = 0; c->names && k < c->count; k++) {
         if (!c->names[k] || !*c->names[k])
             return gnn__error(GNN_EINVALID, "class %lld has no name", (long long)k);
+        if (!gnn__is_utf8(c->names[k], (int64_t)strlen(c->names[k])))
+            return gnn__error(GNN_EFORMAT, "names of classes must be UTF-8, that of %lld is not",
+                              (long long)k);
+    }
     return GNN_OK;
 }
 
@@ -61,7 +66,7 @@ int gnn_pretrained_open_classes_sized(gnn_pretrained_t **pretrained, gnn_context
     GNN_TRY(check_head(&full));
     json_t *head = head_of(&full);
     if (!head)
-        return gnn__error(GNN_EFORMAT, "names of classes must be UTF-8");
+        return gnn__error(GNN_EMEMORY, "no memory for the new classes");
     return gnn__pretrained_take(pretrained, context, folder, head, NULL);
 }
 

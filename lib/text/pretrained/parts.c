@@ -71,7 +71,9 @@ static int add_module(gnn__parts_t *parts, const char *folder, const char *type)
     GNN_TRY(gnn__json_open_any(&config, folder, "config.json"));
     GNN_TRY(add_part(parts, arch, config ? config : json_object(), "a module's config.json"));
     gnn__arch_part_t *part = &parts->list[parts->count - 1];
-    if (!gnn__folder_has(folder, "model.safetensors"))
+    bool there;
+    GNN_TRY(gnn__folder_has(&there, folder, "model.safetensors"));
+    if (!there)
         return GNN_OK;
     GNN_TRY(gnn__folder_open(&part->weights, folder));
     part->weights.prefix = gnn__arch_prefix(arch);

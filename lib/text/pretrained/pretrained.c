@@ -12,12 +12,15 @@ static int open_tokenizer(gnn_pretrained_t *p, const char *folder)
         "tokenizer.json",          "vocab.txt",       "merges.txt", "spiece.model",
         "sentencepiece.bpe.model", "tokenizer.model", "source.spm"};
     char *path = NULL;
-    size_t k = 0;
-    while (k < sizeof names / sizeof *names && !gnn__folder_has(folder, names[k]))
-        k++;
-    if (k == sizeof names / sizeof *names)
+    const char *name = NULL;
+    for (size_t k = 0; k < sizeof names / sizeof *names && !name; k++) {
+        bool there;
+        GNN_TRY(gnn__folder_has(&there, folder, names[k]));
+        name = there ? names[k] : NULL;
+    }
+    if (!name)
         return GNN_OK;
-    GNN_TRY(gnn__folder_path(&path, folder, names[k]));
+    GNN_TRY(gnn__folder_path(&path, folder, name));
     const int rc = gnn_tokenizer_open(&p->tokenizer, path);
     gnn_free(path);
     return rc;

@@ -1,5 +1,6 @@
 /* A pretrained model becomes a folder again. */
 #include <lib/io/arrays/arrays.h>
+#include <lib/io/arrays/json_text.h>
 #include <lib/tape/tape.h>
 #include <lib/text/pretrained/pretrained.h>
 
@@ -33,11 +34,10 @@ static int write_file(const char *folder, const char *name, const void *data, in
 
 static int write_json(const char *folder, const char *name, const json_t *json)
 {
-    char *text = json ? json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
-    if (!text)
-        return gnn__error(GNN_EMEMORY, "no memory for %s", name);
+    char *text;
+    GNN_TRY(gnn__json_write(&text, json, JSON_INDENT(2) | JSON_REAL_PRECISION(17)));
     const int rc = write_file(folder, name, text, (int64_t)strlen(text));
-    free(text);
+    gnn_free(text);
     return rc;
 }
 
@@ -47,8 +47,10 @@ static int copy_file(const char *from, const char *to, const char *name)
     char *path = NULL;
     void *data = NULL;
     gnn__file_t file = {.fd = -1};
+    bool there;
     int rc;
-    if (!gnn__folder_has(from, name))
+    GNN_TRY(gnn__folder_has(&there, from, name));
+    if (!there)
         return GNN_OK;
     GNN_CHECK(gnn__folder_path(&path, from, name));
     GNN_CHECK(gnn__file_open(&file, path));

@@ -7,7 +7,7 @@ int gnn__added_add(gnn_tokenizer_t *t, gnn__added_t token)
     GNN_TRY(gnn__token_add(t, token.id, token.text));
     if (token.special)
         t->flags[token.id] |= GNN__TOKEN_SPECIAL;
-    GNN_TRY(gnn__grow(&t->added, t->n_added, t->n_added + 1, sizeof *t->added, "added tokens"));
+    GNN_TRY(gnn__one_more(&t->added, t->n_added, sizeof *t->added, "added tokens"));
     t->added[t->n_added++] = token;
     return GNN_OK;
 }
@@ -35,6 +35,7 @@ int gnn__added_read(gnn_tokenizer_t *t, const json_t *list)
     if (!json_is_array(list))
         return gnn__error(GNN_EFORMAT, "\"added_tokens\" is %s, a list is expected",
                           gnn__json_type(list));
+    t->expected = t->count + (int64_t)json_array_size(list);
     for (size_t k = 0; k < json_array_size(list); k++) {
         int rc = read_one(t, json_array_get(list, k));
         if (rc != GNN_OK)
@@ -43,12 +44,17 @@ int gnn__added_read(gnn_tokenizer_t *t, const json_t *list)
     return GNN_OK;
 }
 
+/* Bytes that normalisers may make of an added token: all that are made are kept. */
+enum { MADE_PER_BYTE = 16, MADE_PER_TOKEN = 64 };
+
 /* A token that is looked for behind the normalisers goes through them too. */
 static int normalise(gnn_tokenizer_t *t, int32_t which)
 {
     gnn__work_t work;
     const gnn__string_t text = t->added[which].text;
     GNN_TRY(gnn__work_new(&work, t, false));
+    gnn__work_begin(&work, text.length);
+    work.most = gnn__min(GNN__MOST_TOKEN_BYTES, MADE_PER_BYTE * text.length + MADE_PER_TOKEN);
     gnn__put_bytes(&work, text.at, text.length, (gnn__span_t){0, 0});
     gnn__add_span(&work, 0, work.next.n);
     const gnn__flow_t made = work.next;
@@ -69,10 +75,13 @@ int gnn__added_prepare(gnn_tokenizer_t *t)
 {
     for (int32_t k = 0; k < t->n_added; k++) {
         const gnn__added_t *token = &t->added[k];
+        int rc;
         if (token->normalised)
-            GNN_TRY(normalise(t, k));
+            rc = normalise(t, k);
         else
-            GNN_TRY(gnn__trie_add(&t->raw_added, token->text.at, token->text.length, k));
+            rc = gnn__trie_add(&t->raw_added, token->text.at, token->text.length, k);
+        if (rc != GNN_OK)
+            return gnn__error_prefix(rc, "added token %d", (int)k);
     }
     return GNN_OK;
 }

@@ -119,8 +119,9 @@ void gnn__cache_put(gnn__work_t *work, const char *word, int64_t n, int64_t firs
     entry_t *e = slot_of(c, word, n, h);
     *e = (entry_t){h, c->text_used, (int32_t)n, c->token_used, (int32_t)count};
     memcpy(c->text + c->text_used, word, (size_t)n);
-    memcpy(c->tokens + c->token_used, work->tokens.at + first_token,
-           (size_t)count * sizeof *c->tokens);
+    if (count > 0) /* a word of no token may come before there is any list of them */
+        memcpy(c->tokens + c->token_used, work->tokens.at + first_token,
+               (size_t)count * sizeof *c->tokens);
     c->words++;
     c->text_used += (int32_t)n;
     c->token_used += (int32_t)count;

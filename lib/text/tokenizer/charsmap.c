@@ -45,6 +45,7 @@ int64_t gnn__charsmap_find(const gnn__charsmap_t *map, const char *at, int64_t n
     if (map->n_units == 0)
         return 0;
     uint64_t node = below(word_at(map->units));
+    n = gnn__min(n, GNN__MOST_CHARSMAP_KEY); /* a damaged tree may lead back to itself */
     for (int64_t k = 0; k < n && (longest || found == 0); k++) {
         const unsigned char byte = (unsigned char)at[k];
         node ^= byte;

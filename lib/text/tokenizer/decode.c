@@ -25,7 +25,8 @@ static int append(buffer_t *b, const char *at, int64_t n)
         GNN_TRY(gnn__grow(&b->at, b->room, room, 1, "text of tokens"));
         b->room = room;
     }
-    memcpy(b->at + b->n, at, (size_t)n);
+    if (n > 0)
+        memcpy(b->at + b->n, at, (size_t)n);
     b->n += n;
     b->at[b->n] = '\0';
     return GNN_OK;

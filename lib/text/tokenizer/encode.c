@@ -1,7 +1,8 @@
 /* Batches of texts: tokens in templates, cut to length, packed sentence after sentence. */
 #include <lib/text/tokenizer/tokenizer.h>
 
-enum { MOST_BYTES = 1 << 30 };
+/* MARGIN: tokens past the last that is kept, which a later word may still extend by joining it. */
+enum { MOST_BYTES = 1 << 30, MARGIN = 2 };
 
 typedef struct batch {
     gnn_tokens_t public;
@@ -56,11 +57,7 @@ static int64_t count_special(const gnn__template_t *list)
 static int add_row(batch_t *b, gnn__token_t token)
 {
     gnn__token_list_t *rows = &b->rows;
-    if (rows->n == rows->room) {
-        const int64_t room = gnn__max(256, 2 * rows->room);
-        GNN_TRY(gnn__grow(&rows->at, rows->room, room, sizeof *rows->at, "tokens"));
-        rows->room = room;
-    }
+    GNN_TRY(gnn__room(&rows->at, rows->n, &rows->room, sizeof *rows->at, "tokens"));
     rows->at[rows->n++] = token;
     return GNN_OK;
 }
@@ -83,6 +80,19 @@ int64_t gnn__texts_bytes(const gnn_texts_t *texts, int64_t k)
     return texts->bytes ? texts->bytes[k] : (int64_t)strlen(texts->at[k]);
 }
 
+/* Tokens of text k of each side, which end soon after `enough` of them; 0: none is left out. */
+static void encode_sides(gnn__work_t *work, const gnn_texts_t *const texts[2], int64_t k,
+                         int64_t enough, int64_t first[2], int64_t n[2])
+{
+    work->tokens.n = 0;
+    for (int side = 0; side < 2 && texts[side]; side++) {
+        first[side] = work->tokens.n;
+        work->enough = enough ? first[side] + enough : 0;
+        gnn__encode_text(work, texts[side]->at[k], gnn__texts_bytes(texts[side], k));
+        n[side] = work->tokens.n - first[side];
+    }
+}
+
 static int encode_one(batch_t *b, gnn__work_t *work, const gnn_texts_t *const texts[2], int64_t k,
                       const gnn_encoding_t *how)
 {
@@ -91,15 +101,15 @@ static int encode_one(batch_t *b, gnn__work_t *work, const gnn_texts_t *const te
     const bool special = how->special != GNN_OFF;
     const int64_t before = b->rows.n, around = special ? count_special(list) : 0;
     int64_t first[2] = {0}, n[2] = {0};
-    work->tokens.n = 0;
-    for (int side = 0; side < 2 && texts[side]; side++) {
-        first[side] = work->tokens.n;
-        gnn__encode_text(work, texts[side]->at[k], gnn__texts_bytes(texts[side], k));
-        n[side] = work->tokens.n - first[side];
-    }
-    GNN_TRY(work->rc);
+    const int64_t most = how->max_length > 0 ? gnn__max(how->max_length - around, 0) : 0;
+    encode_sides(work, texts, k, how->max_length > 0 ? most + MARGIN : 0, first, n);
+    /* Of two that are both cut, the longer one may keep a token more: their lengths count. */
+    if (texts[1] && how->max_length > 0 && gnn__min(n[0], n[1]) >= most + MARGIN)
+        encode_sides(work, texts, k, 0, first, n);
+    if (work->rc != GNN_OK)
+        return gnn__error_prefix(work->rc, "text %lld", (long long)k);
     if (how->max_length > 0)
-        cut_pair(n, gnn__max(how->max_length - around, 0));
+        cut_pair(n, most);
     for (int64_t i = 0; i < list->n; i++)
         GNN_TRY(add_item(b, work, list->at[i], first, n, special));
     b->lengths[k] = b->rows.n - before;

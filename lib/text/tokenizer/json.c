@@ -15,6 +15,16 @@ static bool is_absent(const json_t *value, bool needed)
 
 int gnn__json_string(const json_t *object, const char *key, bool needed, gnn__string_t *out)
 {
+    GNN_TRY(gnn__json_long_string(object, key, needed, out));
+    const json_t *value = json_object_get(object, key);
+    if (json_string_length(value) > GNN__MOST_TOKEN_BYTES)
+        return gnn__error(GNN_EFORMAT, "\"%s\" has %zu bytes, at most %d are read", key,
+                          json_string_length(value), GNN__MOST_TOKEN_BYTES);
+    return GNN_OK;
+}
+
+int gnn__json_long_string(const json_t *object, const char *key, bool needed, gnn__string_t *out)
+{
     const json_t *value = json_object_get(object, key);
     if (is_absent(value, needed))
         return GNN_OK;

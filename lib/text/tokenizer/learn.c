@@ -56,12 +56,7 @@ static void learner_free(learner_t *l)
 /* Room for one more element. */
 static int room_for(void *list, int64_t n, int64_t *room, size_t element)
 {
-    if (n < *room)
-        return GNN_OK;
-    const int64_t wider = gnn__max(64, 2 * *room);
-    GNN_TRY(gnn__grow(list, *room, wider, element, "words to learn from"));
-    *room = wider;
-    return GNN_OK;
+    return gnn__room(list, n, room, element, "words to learn from");
 }
 
 /* ---- words ---- */
@@ -233,6 +228,11 @@ typedef struct vocabulary {
     int64_t n, size;
 } vocabulary_t;
 
+static int no_memory(void)
+{
+    return gnn__error(GNN_EMEMORY, "out of memory for a vocabulary");
+}
+
 static int name_token(vocabulary_t *v, const char *left, const char *right, int32_t *id)
 {
     char *name;
@@ -245,9 +245,10 @@ static int name_token(vocabulary_t *v, const char *left, const char *right, int3
     }
     *id = (int32_t)v->n;
     v->names[v->n++] = name;
-    return json_object_set_new(v->tokens, name, json_integer(*id)) == 0
-               ? GNN_OK
-               : gnn__error(GNN_EFORMAT, "token \"%.40s\" is no UTF-8", name);
+    if (!gnn__is_utf8(name, (int64_t)strlen(name)))
+        return gnn__error(GNN_EFORMAT, "token \"%.40s\" is no UTF-8", name);
+    return json_object_set_new_nocheck(v->tokens, name, json_integer(*id)) == 0 ? GNN_OK
+                                                                                : no_memory();
 }
 
 static json_t *outline(json_t *tokens, json_t *merges, json_t *added)
@@ -273,14 +274,17 @@ static int start_vocabulary(vocabulary_t *v, const gnn_learning_t *how, int32_t 
     v->merges = json_array();
     v->root = outline(v->tokens, v->merges, added);
     if (!v->root)
-        return gnn__error(GNN_EMEMORY, "out of memory for a vocabulary");
-    if (how->lower == GNN_ON)
-        json_object_set_new(v->root, "normalizer", json_pack("{s:s}", "type", "Lowercase"));
+        return no_memory();
+    if (how->lower == GNN_ON &&
+        json_object_set_new(v->root, "normalizer", json_pack("{s:s}", "type", "Lowercase")) != 0)
+        return no_memory();
     for (int64_t k = 0; k < how->n_special; k++) {
         GNN_TRY(name_token(v, how->special[k], "", &id));
-        json_array_append_new(added, json_pack("{s:i, s:s, s:b, s:b, s:b, s:b, s:b}", "id", id,
-                                               "content", how->special[k], "single_word", 0, "lstrip",
-                                               0, "rstrip", 0, "normalized", 0, "special", 1));
+        json_t *token =
+            json_pack("{s:i, s:s, s:b, s:b, s:b, s:b, s:b}", "id", id, "content", how->special[k],
+                      "single_word", 0, "lstrip", 0, "rstrip", 0, "normalized", 0, "special", 1);
+        if (json_array_append_new(added, token) != 0)
+            return no_memory();
     }
     for (int32_t c = 0; c < 0x144; c++) {
         char name[8] = "";
@@ -299,8 +303,7 @@ static int add_merge(vocabulary_t *v, uint64_t key, int32_t *id)
     GNN_TRY(gnn__asprintf(&both, "%s %s", left, right));
     const int failed = json_array_append_new(v->merges, json_string(both));
     gnn_free(both);
-    return failed ? gnn__error(GNN_EMEMORY, "out of memory for a vocabulary")
-                  : name_token(v, left, right, id);
+    return failed ? no_memory() : name_token(v, left, right, id);
 }
 
 static void vocabulary_free(vocabulary_t *v)

@@ -4,7 +4,9 @@
 int gnn__pipeline_add(gnn__pipeline_t *pipeline, const gnn__text_step_row_t *row,
                       gnn__text_step_t **step)
 {
-    GNN_TRY(gnn__grow(&pipeline->at, pipeline->n, pipeline->n + 1, sizeof *pipeline->at, "steps"));
+    if (pipeline->n == GNN__MOST_STEPS)
+        return gnn__error(GNN_EFORMAT, "more than %d steps", GNN__MOST_STEPS);
+    GNN_TRY(gnn__one_more(&pipeline->at, pipeline->n, sizeof *pipeline->at, "steps"));
     pipeline->at[pipeline->n] = (gnn__text_step_t){.row = row};
     *step = &pipeline->at[pipeline->n++];
     return GNN_OK;
@@ -33,6 +35,7 @@ static void rewrite(const gnn__text_step_t *step, gnn__work_t *work)
         step->row->rewrite(step, work, work->spans.at[k]);
         gnn__add_span(work, begin, work->next.n);
     }
+    gnn__work_count(work);
     swap_spans(work);
     const gnn__flow_t made = work->next;
     work->next = work->text;
@@ -47,11 +50,21 @@ static void split(const gnn__text_step_t *step, gnn__work_t *work)
     swap_spans(work);
 }
 
+/* A step that makes more of a text than it may is named: its file is at fault, not the text. */
+static void rewrite_within(const gnn__pipeline_t *pipeline, int64_t k, gnn__work_t *work)
+{
+    const bool normalises = pipeline == &work->tokenizer->normalisers;
+    rewrite(&pipeline->at[k], work);
+    if (work->rc == GNN_EOVERFLOW)
+        gnn__error_prefix(work->rc, "%s: step %lld, %s", normalises ? "normalizer" : "pre_tokenizer",
+                          (long long)k, pipeline->at[k].row->type);
+}
+
 void gnn__pipeline_run(const gnn__pipeline_t *pipeline, gnn__work_t *work)
 {
     for (int64_t k = 0; k < pipeline->n && work->rc == GNN_OK; k++) {
         if (pipeline->at[k].row->rewrite && !pipeline->at[k].keeps_text)
-            rewrite(&pipeline->at[k], work);
+            rewrite_within(pipeline, k, work);
         if (pipeline->at[k].row->split && !pipeline->at[k].keeps_spans)
             split(&pipeline->at[k], work);
     }

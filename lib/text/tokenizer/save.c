@@ -2,21 +2,46 @@
 #include <lib/io/arrays/arrays.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
-#include <stdlib.h>
+/* A shallow copy; NULL without memory, where jansson's own leaves keys out. */
+static json_t *copy_of(const json_t *object)
+{
+    json_t *copy = json_object(), *value;
+    const char *key;
+    json_object_foreach((json_t *)(uintptr_t)object, key, value)
+    {
+        if (!copy || json_object_set_nocheck(copy, key, value) != 0) {
+            json_decref(copy);
+            return NULL;
+        }
+    }
+    return copy;
+}
 
-/* The tokens that came from a file of their own join the model. */
+static json_t *vocabulary_of(const gnn_tokenizer_t *t)
+{
+    json_t *tokens = json_object();
+    for (int64_t id = 0; id < t->size && tokens; id++)
+        if (t->tokens[id].at &&
+            json_object_set_new_nocheck(tokens, t->tokens[id].at, json_integer(id)) != 0) {
+            json_decref(tokens);
+            return NULL;
+        }
+    return tokens;
+}
+
+/* The tokens that came from a file of their own join the model. NULL without memory. */
 static json_t *whole_of(const gnn_tokenizer_t *t)
 {
-    json_t *root = json_copy(t->root), *model = json_copy(json_object_get(t->root, "model"));
-    if (model && !json_object_get(model, "vocab")) {
-        json_t *tokens = json_object();
-        for (int64_t id = 0; id < t->size; id++)
-            if (t->tokens[id].at)
-                json_object_set_new(tokens, t->tokens[id].at, json_integer(id));
-        json_object_set_new(model, "vocab", tokens);
-    }
-    json_object_set_new(root, "model", model);
-    return root;
+    json_t *root = copy_of(t->root), *model = copy_of(json_object_get(t->root, "model"));
+    bool failed = !model;
+    if (model && !json_object_get(model, "vocab"))
+        failed = json_object_set_new(model, "vocab", vocabulary_of(t)) != 0;
+    /* takes over the model, whatever it returns */
+    failed = json_object_set_new(root, "model", model) != 0 || failed;
+    if (!failed)
+        return root;
+    json_decref(root);
+    return NULL;
 }
 
 static int write(gnn__output_t *output, const char *text)
@@ -34,15 +59,15 @@ int gnn_tokenizer_save(const gnn_tokenizer_t *tokenizer, const char *path)
         return gnn__error(GNN_EUNSUPPORTED,
                           "a tokenizer of SentencePiece or llama2.c is saved by copying its file");
     json_t *whole = whole_of(tokenizer);
-    char *text = json_dumps(whole, JSON_INDENT(1));
+    char *text;
+    int rc = gnn__json_write(&text, whole, JSON_INDENT(1));
     json_decref(whole);
-    if (!text)
-        return gnn__error(GNN_EMEMORY, "out of memory for writing a tokenizer");
-    int rc = gnn__output_open(&output, path);
+    GNN_TRY(rc);
+    rc = gnn__output_open(&output, path);
     if (rc == GNN_OK) {
         rc = write(&output, text);
         gnn__output_close(&output);
     }
-    free(text);
+    gnn_free(text);
     return rc;
 }

@@ -2,6 +2,12 @@
  * model. */
 #include <lib/text/tokenizer/tokenizer.h>
 
+/* Later tokens are cut. */
+static bool has_enough(const gnn__work_t *work)
+{
+    return work->enough > 0 && work->tokens.n >= work->enough;
+}
+
 /* ---- words ---- */
 
 /* From bytes of the word to bytes of the input. */
@@ -73,7 +79,7 @@ static void put_range(gnn__work_t *work, const gnn__flow_t *from, gnn__span_t ra
 static void encode_plain(gnn__work_t *work)
 {
     gnn__pipeline_run(&work->tokenizer->splitters, work);
-    for (int64_t k = 0; k < work->spans.n && work->rc == GNN_OK; k++)
+    for (int64_t k = 0; k < work->spans.n && work->rc == GNN_OK && !has_enough(work); k++)
         encode_word(work, work->spans.at[k]);
 }
 
@@ -139,7 +145,7 @@ static void cut(gnn__work_t *work, const gnn__trie_t *trie, const gnn__flow_t *t
                 void (*plain)(gnn__work_t *work, gnn__span_t range))
 {
     int64_t start = 0, at = 0;
-    while (work->rc == GNN_OK) {
+    while (work->rc == GNN_OK && !has_enough(work)) {
         gnn__span_t match = {text->n, text->n};
         const int32_t found = next_added(work, trie, text, &at, start, &match);
         if (start < match.begin)
@@ -237,6 +243,7 @@ static void trim(gnn__work_t *work, int64_t first)
 void gnn__encode_text(gnn__work_t *work, const char *text, int64_t bytes)
 {
     const int64_t first = work->tokens.n;
+    gnn__work_begin(work, bytes);
     load(work, text, bytes);
     if (work->rc != GNN_OK)
         return;

@@ -3,7 +3,13 @@
 
 int gnn__template_add(gnn__template_t *list, gnn__item_t item)
 {
-    GNN_TRY(gnn__grow(&list->at, list->n, list->n + 1, sizeof *list->at, "a template"));
+    int64_t texts = item.id < 0;
+    for (int64_t k = 0; k < list->n && item.id < 0; k++)
+        texts += list->at[k].id < 0;
+    if (list->n == GNN__MOST_TEMPLATE || texts > GNN__MOST_SEQUENCES)
+        return gnn__error(GNN_EOVERFLOW, "a template of more than %d tokens, or of %d texts",
+                          GNN__MOST_TEMPLATE, GNN__MOST_SEQUENCES);
+    GNN_TRY(gnn__one_more(&list->at, list->n, sizeof *list->at, "a template"));
     list->at[list->n++] = item;
     return GNN_OK;
 }

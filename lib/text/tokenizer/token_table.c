@@ -11,29 +11,52 @@ static int make_room(gnn_tokenizer_t *t, int64_t room)
     return GNN_OK;
 }
 
-int gnn__token_add(gnn_tokenizer_t *t, int64_t id, gnn__string_t text)
+static int check_token(const gnn_tokenizer_t *t, int64_t id, gnn__string_t text)
 {
+    const int64_t tokens = gnn__max(t->count, t->expected);
     if (id < 0 || id >= MOST_TOKENS)
         return gnn__error(GNN_EFORMAT, "token \"%.40s\" has the number %lld, at most %d is expected",
                           text.at, (long long)id, MOST_TOKENS - 1);
-    if (id >= t->room) {
-        const int64_t before = t->room;
-        if (make_room(t, gnn__max(2 * before, gnn__max(id + 1, 256))) != GNN_OK)
-            return GNN_EMEMORY;
-    }
+    if (text.length > GNN__MOST_TOKEN_BYTES)
+        return gnn__error(GNN_EFORMAT, "token %lld has %lld bytes, at most %d are read",
+                          (long long)id, (long long)text.length, GNN__MOST_TOKEN_BYTES);
+    if (id >= 2 * tokens + GNN__SPARE_IDS)
+        return gnn__error(GNN_EFORMAT,
+                          "token \"%.40s\" has the number %lld, but there are %lld tokens: ids "
+                          "below %lld are expected",
+                          text.at, (long long)id, (long long)tokens,
+                          (long long)(2 * tokens + GNN__SPARE_IDS));
+    return GNN_OK;
+}
+
+int gnn__token_add(gnn_tokenizer_t *t, int64_t id, gnn__string_t text)
+{
+    GNN_TRY(check_token(t, id, text));
+    if (id >= t->room)
+        GNN_TRY(make_room(t, gnn__max(2 * t->room, gnn__max(id + 1, 256))));
     if (t->tokens[id].at && (t->tokens[id].length != text.length ||
                              memcmp(t->tokens[id].at, text.at, (size_t)text.length) != 0))
         return gnn__error(GNN_EFORMAT, "tokens \"%.40s\" and \"%.40s\" have the same number %lld",
                           t->tokens[id].at, text.at, (long long)id);
+    t->count += !t->tokens[id].at;
     t->tokens[id] = text;
     t->size = gnn__max(t->size, id + 1);
-    return gnn__trie_add(&t->names, text.at, text.length, (int32_t)id);
+    return gnn__string_add(&t->names, t->tokens, gnn__hash_bytes(0, text.at, text.length),
+                           (int32_t)id);
+}
+
+int32_t gnn__token_find(const gnn_tokenizer_t *t, gnn__string_t left, gnn__string_t right)
+{
+    const uint64_t hash = gnn__hash_bytes(0, left.at, left.length);
+    return gnn__string_find(&t->names, t->tokens, gnn__hash_bytes(hash, right.at, right.length),
+                            left, right);
 }
 
 static int add_of_object(gnn_tokenizer_t *t, const json_t *vocabulary)
 {
     const char *key;
     json_t *value;
+    t->expected = t->count + (int64_t)json_object_size(vocabulary);
     json_object_foreach((json_t *)(uintptr_t)vocabulary, key, value)
     {
         if (!json_is_integer(value))
@@ -83,7 +106,7 @@ int gnn__unknown_read(gnn_tokenizer_t *t, const json_t *model, const char *initi
 {
     gnn__string_t name = {initial, initial ? (int64_t)strlen(initial) : 0};
     GNN_TRY(gnn__json_string(model, "unk_token", false, &name));
-    t->rules.unknown = name.at ? gnn__trie_find(&t->names, name.at, name.length) : -1;
+    t->rules.unknown = name.at ? gnn__token_find(t, name, (gnn__string_t){"", 0}) : -1;
     return GNN_OK;
 }
 
@@ -142,6 +165,6 @@ void gnn__byte_tokens_find(gnn_tokenizer_t *t)
     for (int b = 0; b < 256; b++) {
         char name[8];
         snprintf(name, sizeof name, "<0x%02X>", (unsigned)b);
-        t->rules.bytes[b] = gnn__trie_find(&t->names, name, 6);
+        t->rules.bytes[b] = gnn__token_find(t, (gnn__string_t){name, 6}, (gnn__string_t){"", 0});
     }
 }

@@ -8,7 +8,7 @@ void gnn_tokenizer_free(gnn_tokenizer_t *t)
     gnn__pipeline_free(&t->normalisers);
     gnn__pipeline_free(&t->splitters);
     gnn__pair_free(&t->rules.merges);
-    gnn__trie_free(&t->names);
+    gnn__strings_free(&t->names);
     gnn__trie_free(&t->kept);
     gnn__trie_free(&t->pieces);
     gnn__packed_free(&t->packed);
@@ -85,5 +85,8 @@ const char *gnn_tokenizer_token(const gnn_tokenizer_t *tokenizer, int64_t id)
 
 int32_t gnn_tokenizer_find(const gnn_tokenizer_t *tokenizer, const char *token)
 {
-    return tokenizer && token ? gnn__trie_find(&tokenizer->names, token, (int64_t)strlen(token)) : -1;
+    const gnn__string_t none = {"", 0};
+    return tokenizer && token
+               ? gnn__token_find(tokenizer, (gnn__string_t){token, (int64_t)strlen(token)}, none)
+               : -1;
 }

@@ -8,13 +8,26 @@
 #define GNN_LIB_TEXT_TOKENIZER_H
 
 #include <gnn/tokenizer.h>
-#include <jansson.h>
+#include <lib/io/arrays/json_text.h>
 #include <lib/text/corpus.h>
 #include <lib/text/tokenizer/packed_trie.h>
+#include <lib/text/tokenizer/string_table.h>
 #include <lib/text/tokenizer/utf8.h>
 
 /* Bytes of the caller's, with a zero byte behind them where they come from JSON. */
 typedef gnn__slice_t gnn__string_t;
+
+/* What a file may ask for, so that the cost of reading it and of encoding is linear in bytes. */
+enum {
+    GNN__MOST_TOKEN_BYTES = 4096,  /* of a token, and of a string among a step's options */
+    GNN__MOST_STEPS = 256,         /* of a pipeline */
+    GNN__MOST_TEMPLATE = 4096,     /* tokens around a text */
+    GNN__MOST_SEQUENCES = 8,       /* texts in a template */
+    GNN__BYTES_PER_BYTE = 64,      /* that steps make of a text, per byte of it */
+    GNN__BYTES_PER_TEXT = 1 << 16, /* and beyond that */
+    GNN__SPARE_IDS = 1 << 16,      /* ids may reach twice the count of tokens and this */
+    GNN__MOST_CHARSMAP_KEY = 256   /* bytes that an entry of a charsmap replaces */
+};
 
 /* ---- a text on its way ---- */
 
@@ -54,6 +67,8 @@ typedef struct gnn__work {
     int rc;
     bool places;
     bool first;            /* the text begins with this segment */
+    int64_t most, left;    /* bytes that a step, and all together, may make of the text */
+    int64_t enough;        /* tokens after which the rest of the texts is not encoded; 0: all are */
     gnn__flow_t raw, held; /* the whole text; a segment behind its normalisers, as it is searched */
     gnn__flow_t text, next; /* the present text and the one that a step makes of it */
     gnn__spans_t spans, next_spans;
@@ -68,6 +83,10 @@ void gnn__work_free(gnn__work_t *work);
 /* At least so many bytes of the model's scratch, contents lost; NULL after an error. */
 void *gnn__work_scratch(gnn__work_t *work, int64_t count, size_t element);
 
+/* A text of so many bytes begins: sets what steps may make of it. */
+void gnn__work_begin(gnn__work_t *work, int64_t bytes);
+/* Counts what a step has made of a span list; GNN_EOVERFLOW past either limit. */
+void gnn__work_count(gnn__work_t *work);
 /* Appends to the text that is being made what stands for the bytes from .. to of the input. */
 void gnn__put_bytes(gnn__work_t *work, const char *at, int64_t n, gnn__span_t origin);
 void gnn__put_grow(gnn__work_t *work, int64_t bytes);
@@ -245,7 +264,8 @@ struct gnn_tokenizer {
     gnn__string_t *tokens; /* (room) as the file writes them; at NULL: no token */
     uint8_t *flags;        /* (room) */
     int64_t size, room;
-    gnn__trie_t names;         /* tokens as the file writes them */
+    int64_t count, expected;   /* tokens that are there; that the file says it has */
+    gnn__string_table_t names; /* tokens as the file writes them */
     gnn__trie_t kept;          /* SentencePiece's pieces that are never taken apart */
     gnn__trie_t pieces;        /* tokens as text has them: what the model finds */
     gnn__packed_trie_t packed; /* the same for a kind that walks from every place */
@@ -260,8 +280,11 @@ struct gnn_tokenizer {
     gnn__speech_t speech;
 };
 
-/* GNN_EFORMAT: two tokens have this number. */
+/* GNN_EFORMAT: two tokens have this number, it is past any that the count of tokens explains, or
+ * the token is longer than GNN__MOST_TOKEN_BYTES. */
 int gnn__token_add(gnn_tokenizer_t *tokenizer, int64_t id, gnn__string_t text);
+/* The token that is `left` and `right` together, -1 if there is none. */
+int32_t gnn__token_find(const gnn_tokenizer_t *tokenizer, gnn__string_t left, gnn__string_t right);
 /* The bytes of a character that GPT-2's table writes for a byte; -1: it stands for none. */
 int gnn__byte_of(int32_t c);
 int32_t gnn__character_of(int byte);
@@ -297,6 +320,8 @@ void gnn__cache_free(struct gnn__cache *cache);
 /* Objects of JSON: "what.key" is named where it is missing or of another type. Absent ones leave
  * *out as it is, if `needed` is false. */
 int gnn__json_string(const json_t *object, const char *key, bool needed, gnn__string_t *out);
+/* The same without the limit of GNN__MOST_TOKEN_BYTES. */
+int gnn__json_long_string(const json_t *object, const char *key, bool needed, gnn__string_t *out);
 int gnn__json_bool(const json_t *object, const char *key, bool *out);
 int gnn__json_number(const json_t *object, const char *key, bool needed, int64_t *out);
 const char *gnn__json_type(const json_t *value);

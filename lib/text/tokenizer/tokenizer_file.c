@@ -2,7 +2,7 @@
 #include <lib/io/arrays/arrays.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
-enum { MOST_BYTES = 256 << 20 };
+enum { MOST_BYTES = 256 << 20, MOST_LEVELS = 64 };
 
 static const gnn__reader_t *const readers[] = {
 #define GNN_READER(name) &gnn__reader_##name,
@@ -32,11 +32,7 @@ int gnn__bytes_of_file(const char *path, char **data, int64_t *size)
 
 int gnn__root_of(gnn_tokenizer_t *t, const char *text, int64_t size)
 {
-    json_error_t error;
-    t->root = json_loadb(text, (size_t)size, JSON_ALLOW_NUL, &error);
-    return t->root ? GNN_OK
-                   : gnn__error(GNN_EFORMAT, "line %d, column %d: %s", error.line, error.column,
-                                error.text);
+    return gnn__json_parse(&t->root, text, size, GNN__JSON_NUL, MOST_LEVELS);
 }
 
 int gnn__tokenizer_read(gnn_tokenizer_t *t, const char *path)

@@ -45,11 +45,8 @@ static int add_node(gnn__trie_t *trie)
 {
     if (trie->nodes == INT32_MAX)
         return gnn__error(GNN_EOVERFLOW, "the tokens have more than %d bytes", INT32_MAX);
-    if (trie->nodes == trie->room) {
-        int64_t room = trie->room ? 2 * trie->room : 64;
-        GNN_TRY(gnn__grow(&trie->value, trie->room, room, sizeof *trie->value, "a tree of tokens"));
-        trie->room = room;
-    }
+    GNN_TRY(
+        gnn__room(&trie->value, trie->nodes, &trie->room, sizeof *trie->value, "a tree of tokens"));
     trie->value[trie->nodes++] = -1;
     return GNN_OK;
 }

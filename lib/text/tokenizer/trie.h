@@ -3,7 +3,7 @@
 #ifndef GNN_LIB_TEXT_TRIE_H
 #define GNN_LIB_TEXT_TRIE_H
 
-#include <lib/base/base.h>
+#include <lib/base/room.h>
 
 /* A table of 64-bit keys, none of which is UINT64_MAX, with two numbers each. */
 typedef struct gnn__pair_entry {

@@ -47,10 +47,35 @@ void *gnn__work_scratch(gnn__work_t *work, int64_t count, size_t element)
     return work->rc == GNN_OK ? work->model : NULL;
 }
 
+void gnn__work_begin(gnn__work_t *work, int64_t bytes)
+{
+    const gnn_tokenizer_t *t = work->tokenizer;
+    /* steps, and copies between them */
+    const int64_t times = t->normalisers.n + t->splitters.n + 4;
+    work->most = GNN__BYTES_PER_BYTE * bytes + GNN__BYTES_PER_TEXT;
+    work->left = times * work->most;
+}
+
+static void check_most(gnn__work_t *work, int64_t bytes)
+{
+    if (work->rc == GNN_OK && (bytes > work->most || bytes > work->left))
+        work->rc = gnn__error(GNN_EOVERFLOW,
+                              "the text became longer than %lld bytes, which is %d for each of its "
+                              "bytes and %d more",
+                              (long long)work->most, GNN__BYTES_PER_BYTE, GNN__BYTES_PER_TEXT);
+}
+
+void gnn__work_count(gnn__work_t *work)
+{
+    check_most(work, work->next.n);
+    work->left -= work->next.n;
+}
+
 void gnn__put_grow(gnn__work_t *work, int64_t bytes)
 {
     gnn__flow_t *f = &work->next;
     int64_t room = gnn__max(2 * f->room, f->n + bytes + 256);
+    check_most(work, f->n + bytes);
     if (work->rc == GNN_OK)
         work->rc = gnn__grow(&f->at, f->room, room, 1, "text");
     if (work->rc == GNN_OK && work->places)
@@ -81,14 +106,10 @@ void gnn__add_span(gnn__work_t *work, int64_t begin, int64_t end)
     gnn__spans_t *s = &work->next_spans;
     if (begin == end || work->rc != GNN_OK)
         return;
-    if (s->n == s->room) {
-        int64_t room = s->room ? 2 * s->room : 64;
-        work->rc = gnn__grow(&s->at, s->room, room, sizeof *s->at, "words");
-        if (work->rc != GNN_OK)
-            return;
-        s->room = room;
-    }
-    s->at[s->n++] = (gnn__span_t){begin, end};
+    if (s->n == s->room)
+        work->rc = gnn__room(&s->at, s->n, &s->room, sizeof *s->at, "words");
+    if (work->rc == GNN_OK)
+        s->at[s->n++] = (gnn__span_t){begin, end};
 }
 
 void gnn__add_token(gnn__work_t *work, int32_t id, int64_t begin, int64_t end)
@@ -96,12 +117,8 @@ void gnn__add_token(gnn__work_t *work, int32_t id, int64_t begin, int64_t end)
     gnn__token_list_t *t = &work->tokens;
     if (work->rc != GNN_OK)
         return;
-    if (t->n == t->room) {
-        int64_t room = t->room ? 2 * t->room : 64;
-        work->rc = gnn__grow(&t->at, t->room, room, sizeof *t->at, "tokens");
-        if (work->rc != GNN_OK)
-            return;
-        t->room = room;
-    }
-    t->at[t->n++] = (gnn__token_t){id, 0, begin, end};
+    if (t->n == t->room)
+        work->rc = gnn__room(&t->at, t->n, &t->room, sizeof *t->at, "tokens");
+    if (work->rc == GNN_OK)
+        t->at[t->n++] = (gnn__token_t){id, 0, begin, end};
 }

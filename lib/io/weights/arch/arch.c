@@ -57,7 +57,7 @@ done:
 /* So many parameters can the files fill, and rows that are made. */
 static int64_t most_numbers(const gnn__arch_part_t *parts, int n_parts)
 {
-    enum { MADE = 1 << 27 };
+    enum { MADE = 1 << 25 };
     int64_t total = MADE;
     for (int k = 0; k < n_parts; k++)
         total += gnn__folder_numbers(&parts[k].weights);

@@ -1,6 +1,7 @@
 /* The table of architectures, and the walk over the rows of one. */
 #include <lib/io/weights/arch/arch.h>
 
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- the table ---- */
@@ -93,6 +94,9 @@ static int set_name(gnn__scope_t *scope, const gnn__arch_row_t *row)
 {
     gnn__formula_value_t v;
     GNN_TRY(gnn__formula(scope, row->second, &v));
+    if (v.kind == GNN__NUMBER && !isfinite(v.number))
+        return gnn__error(GNN_EFORMAT, "%s: %s is %g: %s", scope->config_name, row->name, v.number,
+                          row->second);
     json_t *json = v.kind == GNN__NUMBER ? json_real(v.number)
                    : v.kind == GNN__TEXT ? json_string(v.text)
                                          : json_pack("{ss}", GNN__ABSENT, v.text);

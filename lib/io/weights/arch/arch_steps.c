@@ -90,6 +90,8 @@ static int list_value(const gnn__scope_t *scope, char *text, json_t **json)
             *end = '\0';
         if (at)
             GNN_TRY(gnn__formula_number(scope, at + strspn(at, " "), &x));
+        if (!isfinite(x))
+            return gnn__error(GNN_EFORMAT, "%s: number %d of a list is %g", scope->config_name, k, x);
         if (json_array_append_new(*json, json_real(x)) != 0)
             return no_memory();
         at = next;
@@ -148,8 +150,9 @@ static int fill_step(const builder_t *b, const gnn__arch_row_t *row, const gnn__
 {
     gnn_step_t step = {0};
     gnn__setting_t setting;
-    json_t *layer = has_config(row->second) ? json_object() : NULL;
-    if (layer && json_object_set_new(object, "layer", layer) != 0)
+    const bool configured = has_config(row->second);
+    json_t *layer = configured ? json_object() : NULL;
+    if (configured && json_object_set_new(object, "layer", layer) != 0)
         return no_memory();
     if (json_object_set_new(object, "kind", json_string(row->second)) != 0 ||
         json_object_set_new(object, "name", json_string(name)) != 0)

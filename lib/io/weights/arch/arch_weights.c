@@ -135,24 +135,36 @@ static int check_shape(const matrix_t *m, layout_t layout, const place_t *p, con
                       (long long)(across ? inputs : total), (long long)(across ? total : inputs));
 }
 
-static int copy_array(const gnn_array_t *array, layout_t layout, const place_t *p,
-                      const gnn_tensor_t *to, const char *field)
+/* Where an array goes: the rows of the field from `at` on, and the array as a matrix. */
+typedef struct target {
+    matrix_t from;
+    int64_t at, rows;
+} target_t;
+
+/* Looks at shapes alone, before any memory of the field is touched. */
+static int find_target(target_t *target, const gnn_array_t *array, layout_t layout,
+                       const place_t *p, const gnn_tensor_t *to, const char *field)
 {
-    matrix_t from = as_matrix(array);
     const int64_t at = (int64_t)p->at,
                   rows = p->rows > 0 ? (int64_t)p->rows : to->rows - (int64_t)p->at;
+    *target = (target_t){as_matrix(array), at, rows};
     if (gnn__element(array->dtype)->integer)
         return gnn__error(GNN_EFORMAT, "array %s holds %s, floating numbers are expected",
                           array->name, gnn__element(array->dtype)->name);
     if (layout == VECTOR)
-        from = (matrix_t){array, 1, array->count};
+        target->from = (matrix_t){array, 1, array->count};
     if (at < 0 || rows < 0 || rows > to->rows - at)
         return gnn__error(GNN_ESHAPE, "%s has no rows %lld to %lld", field, (long long)at,
                           (long long)(at + rows - 1));
-    GNN_TRY(check_shape(&from, layout, p, to, layout == BY_ROWS ? rows : to->cols, field));
-    copy_t c = {&from, to, p, NULL};
-    GNN_TRY(gnn__new(&c.row, from.cols, sizeof *c.row, "a row of an array"));
-    const int rc = layout == BY_ROWS  ? copy_rows(&c, at, rows)
+    return check_shape(&target->from, layout, p, to, layout == BY_ROWS ? rows : to->cols, field);
+}
+
+static int copy_array(const target_t *target, layout_t layout, const place_t *p,
+                      const gnn_tensor_t *to)
+{
+    copy_t c = {&target->from, to, p, NULL};
+    GNN_TRY(gnn__new(&c.row, target->from.cols, sizeof *c.row, "a row of an array"));
+    const int rc = layout == BY_ROWS  ? copy_rows(&c, target->at, target->rows)
                    : layout == TURNED ? copy_turned(&c)
                                       : copy_columns(&c);
     gnn_free(c.row);
@@ -303,13 +315,15 @@ static int take(const filler_t *f, const gnn_array_t *array, layout_t layout, co
                 const char *field, const gnn_tensor_t *shape)
 {
     gnn_tensor_t to;
+    target_t target;
     bool done;
+    GNN_TRY(find_target(&target, array, layout, p, shape, field));
     GNN_TRY(keep(f, array, layout, p, field, shape, &done));
     if (done)
         return GNN_OK;
     GNN_TRY(gnn__arch_whole(f->made, f->filled, field));
     GNN_TRY(gnn_model_field(f->made->model, field, &to, NULL));
-    return copy_array(array, layout, p, &to, field);
+    return copy_array(&target, layout, p, &to);
 }
 
 static int fill(const filler_t *f, const gnn__arch_row_t *row, const char *array, const piece_t *p)

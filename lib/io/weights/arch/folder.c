@@ -1,6 +1,8 @@
 /* Files of a folder that holds a published model. */
 #include <lib/io/weights/arch/folder.h>
 
+#include <lib/base/room.h>
+
 #include <lib/io/arrays/arrays.h>
 #include <lib/io/weights/config_json.h>
 #include <stdlib.h>
@@ -17,14 +19,14 @@ int gnn__folder_path(char **path, const char *folder, const char *name)
     return gnn__asprintf(path, "%s%s%s", folder, closed ? "" : "/", name);
 }
 
-bool gnn__folder_has(const char *folder, const char *name)
+int gnn__folder_has(bool *there, const char *folder, const char *name)
 {
-    char path[4096];
-    gnn__file_t file = {.fd = -1};
-    const int length = snprintf(path, sizeof path, "%s/%s", folder, name);
-    const bool there = length < (int)sizeof path && gnn__file_open(&file, path) == GNN_OK;
-    gnn__file_close(&file);
-    return there;
+    char *path;
+    *there = false;
+    GNN_TRY(gnn__folder_path(&path, folder, name));
+    const int rc = gnn__file_there(there, path);
+    gnn_free(path);
+    return rc;
 }
 
 /* ---- JSON ---- */
@@ -32,23 +34,13 @@ bool gnn__folder_has(const char *folder, const char *name)
 static int read_json(json_t **root, const gnn__file_t *file)
 {
     char *text = NULL;
-    json_error_t error;
     int rc;
     if (file->size > MOST_JSON)
         return gnn__error(GNN_EFORMAT, "%lld bytes, at most %d are read", (long long)file->size,
                           (int)MOST_JSON);
     GNN_CHECK(gnn__new(&text, file->size + 1, 1, "a JSON text"));
     GNN_CHECK(gnn__file_read(file, 0, text, file->size));
-    GNN_CHECK(gnn__json_check_depth(text));
-    *root = json_loadb(text, (size_t)file->size, JSON_REJECT_DUPLICATES, &error);
-    if (!*root && json_error_code(&error) == json_error_numeric_overflow)
-        *root = json_loadb(text, (size_t)file->size,
-                           JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &error);
-    if (!*root && json_error_code(&error) == json_error_out_of_memory)
-        GNN_CHECK(gnn__error(GNN_EMEMORY, "no memory for a JSON text"));
-    if (!*root)
-        GNN_CHECK(gnn__error(GNN_EFORMAT, "line %d, column %d: %.120s", error.line, error.column,
-                             error.text));
+    rc = gnn__json_parse(root, text, file->size, GNN__JSON_UNIQUE | GNN__JSON_WIDE, GNN__JSON_LEVELS);
 done:
     gnn_free(text);
     return rc;
@@ -73,8 +65,10 @@ done:
 
 int gnn__json_open_any(json_t **root, const char *folder, const char *name)
 {
+    bool there;
     *root = NULL;
-    return gnn__folder_has(folder, name) ? gnn__json_open(root, folder, name) : GNN_OK;
+    GNN_TRY(gnn__folder_has(&there, folder, name));
+    return there ? gnn__json_open(root, folder, name) : GNN_OK;
 }
 
 /* ---- arrays ---- */
@@ -85,7 +79,7 @@ static int open_file(gnn__folder_t *c, const char *folder, const char *name)
     /* the file's size bounds both */
     const gnn_limits_t limits = {.max_bytes = INT64_MAX, .max_entries = INT32_MAX};
     int rc;
-    GNN_CHECK(gnn__grow(&c->files, c->n_files, c->n_files + 1, sizeof *c->files, "a list of files"));
+    GNN_CHECK(gnn__one_more(&c->files, c->n_files, sizeof *c->files, "a list of files"));
     GNN_CHECK(gnn__folder_path(&path, folder, name));
     rc = gnn__safetensors_map(&c->files[c->n_files], path, &limits);
     if (rc != GNN_OK)
@@ -169,9 +163,12 @@ static int take_index(gnn__folder_t *c, const char *folder)
 
 int gnn__folder_open(gnn__folder_t *f, const char *folder)
 {
+    bool whole, parts = false;
     *f = (gnn__folder_t){.prefix = ""};
-    const bool whole = gnn__folder_has(folder, WEIGHTS) || !gnn__folder_has(folder, INDEX);
-    GNN_TRY(whole ? take_one_file(f, folder) : take_index(f, folder));
+    GNN_TRY(gnn__folder_has(&whole, folder, WEIGHTS));
+    if (!whole)
+        GNN_TRY(gnn__folder_has(&parts, folder, INDEX));
+    GNN_TRY(whole || !parts ? take_one_file(f, folder) : take_index(f, folder));
     if (f->n_arrays > 1)
         qsort(f->arrays, (size_t)f->n_arrays, sizeof *f->arrays, by_name);
     return GNN_OK;

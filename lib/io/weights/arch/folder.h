@@ -37,8 +37,8 @@ int64_t gnn__folder_numbers(const gnn__folder_t *f);
 int gnn__json_open(json_t **root, const char *folder, const char *name);
 /* The same of a file that may be missing: *root is NULL then. */
 int gnn__json_open_any(json_t **root, const char *folder, const char *name);
-/* Is there a file FOLDER/NAME? */
-bool gnn__folder_has(const char *folder, const char *name);
+/* Is there a file FOLDER/NAME? GNN_EIO as gnn__file_there. */
+int gnn__folder_has(bool *there, const char *folder, const char *name);
 /* FOLDER/NAME, released with gnn_free. */
 int gnn__folder_path(char **path, const char *folder, const char *name);
 

@@ -53,9 +53,8 @@ static value_t text(reader_t *r, const char *name, const char *words)
 /* Lists and objects are only looked into; by themselves they are a text that says so. */
 static value_t of_json(reader_t *r, const char *name, const json_t *json)
 {
-    const json_t *absent = json_object_get(json, GNN__ABSENT);
-    if (!json || json_is_null(json) || absent)
-        return nothing(absent ? json_string_value(absent) : name);
+    if (!json || json_is_null(json))
+        return nothing(name);
     if (json_is_number(json))
         return number(json_number_value(json));
     if (json_is_boolean(json))
@@ -102,6 +101,9 @@ static value_t variable(reader_t *r)
     char name[GNN__FORMULA_TEXT], shown[GNN__FORMULA_TEXT];
     take_name(r, name);
     const json_t *json = json_object_get(r->scope->names, name);
+    const char *absent = json_string_value(json_object_get(json, GNN__ABSENT));
+    if (absent) /* SET's own; in a config the key is one like others */
+        return nothing(absent);
     if (!json)
         json = json_object_get(r->scope->config, name);
     snprintf(shown, sizeof shown, "%s", name);

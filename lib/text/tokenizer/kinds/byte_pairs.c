@@ -187,18 +187,14 @@ static int read_sides(const json_t *merge, gnn__string_t side[2])
 static int32_t joined(const gnn_tokenizer_t *t, const gnn__string_t side[2])
 {
     const int64_t cut = gnn__min((int64_t)strlen(t->rules.prefix), side[1].length);
-    int32_t node = 0;
-    for (int64_t k = 0; k < side[0].length && node >= 0; k++)
-        node = gnn__trie_step(&t->names, node, side[0].at[k]);
-    for (int64_t k = cut; k < side[1].length && node >= 0; k++)
-        node = gnn__trie_step(&t->names, node, side[1].at[k]);
-    return node < 0 ? -1 : t->names.value[node];
+    return gnn__token_find(t, side[0], (gnn__string_t){side[1].at + cut, side[1].length - cut});
 }
 
 static int add_merge(gnn_tokenizer_t *t, const gnn__string_t side[2], int32_t rank)
 {
-    int32_t ids[3] = {gnn__trie_find(&t->names, side[0].at, side[0].length),
-                      gnn__trie_find(&t->names, side[1].at, side[1].length), joined(t, side)};
+    const gnn__string_t none = {"", 0};
+    int32_t ids[3] = {gnn__token_find(t, side[0], none), gnn__token_find(t, side[1], none),
+                      joined(t, side)};
     static const char *const which[] = {"left token", "right token", "two together"};
     for (int k = 0; k < 3; k++)
         if (ids[k] < 0)

@@ -1,6 +1,7 @@
 /* merges.txt: byte-pair encoding of bytes as GPT-2 has it, two tokens a line; vocab.json beside it
  * has the numbers. A vocabulary with <s>, </s> and <mask> is RoBERTa's, which puts the first two
  * around a text. */
+#include <lib/io/arrays/text_file.h>
 #include <lib/text/tokenizer/tokenizer.h>
 
 /* The first line that is no comment: does it have two parts? */
@@ -24,10 +25,11 @@ static int read_merges(json_t *merges, const gnn__tokenizer_file_t *file)
             n--;
         if (n == 0 || (row == 1 && strncmp(line, "#version", 8) == 0))
             continue;
-        json_t *merge = memchr(line, '\0', (size_t)n) ? NULL : json_stringn(line, (size_t)n);
-        if (!merge || json_array_append_new(merges, merge) != 0)
+        if (memchr(line, '\0', (size_t)n) || !gnn__is_utf8(line, n))
             return gnn__error(GNN_EFORMAT, "line %lld: is no UTF-8, two tokens are expected",
                               (long long)row);
+        if (json_array_append_new(merges, json_stringn_nocheck(line, (size_t)n)) != 0)
+            return gnn__error(GNN_EMEMORY, "no memory for merges");
     }
     return GNN_OK;
 }
@@ -66,10 +68,14 @@ static json_t *added_of(const json_t *vocabulary, bool roberta)
     json_t *list = json_array();
     for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
         const int id = id_in(vocabulary, names[k]);
-        if (id >= 0 && (k == 0 || roberta))
-            json_array_append_new(list, json_pack("{s:i, s:s, s:b, s:b, s:b}", "id", id, "content",
-                                                  names[k], "special", 1, "normalized", k != 5,
-                                                  "lstrip", k == 5));
+        if (id < 0 || (k > 0 && !roberta))
+            continue;
+        json_t *token = json_pack("{s:i, s:s, s:b, s:b, s:b}", "id", id, "content", names[k],
+                                  "special", 1, "normalized", k != 5, "lstrip", k == 5);
+        if (json_array_append_new(list, token) != 0) {
+            json_decref(list);
+            return NULL;
+        }
     }
     return list;
 }

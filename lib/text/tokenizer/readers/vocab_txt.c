@@ -49,26 +49,37 @@ static bool has_capitals(const gnn_tokenizer_t *t)
 
 static const char *const specials[] = {"[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"};
 
+static int no_memory(void)
+{
+    return gnn__error(GNN_EMEMORY, "out of memory for a tokenizer");
+}
+
 static int describe(gnn_tokenizer_t *t)
 {
     const int lower = !has_capitals(t);
     json_t *added = json_array();
     for (size_t k = 0; k < sizeof specials / sizeof specials[0]; k++) {
         const int id = gnn_tokenizer_find(t, specials[k]);
-        if (id >= 0)
-            json_array_append_new(added, json_pack("{s:i, s:s, s:b}", "id", id, "content",
-                                                   specials[k], "special", 1));
+        json_t *token =
+            id < 0 ? NULL
+                   : json_pack("{s:i, s:s, s:b}", "id", id, "content", specials[k], "special", 1);
+        if (id >= 0 && json_array_append_new(added, token) != 0) {
+            json_decref(added);
+            return no_memory();
+        }
     }
     const int cls = gnn_tokenizer_find(t, "[CLS]"), sep = gnn_tokenizer_find(t, "[SEP]");
     t->root = json_pack("{s:{s:s, s:b}, s:{s:s}, s:{s:s, s:s}, s:o, s:{s:s}}", "normalizer", "type",
                         "BertNormalizer", "lowercase", lower, "pre_tokenizer", "type",
                         "BertPreTokenizer", "model", "type", "WordPiece", "unk_token", "[UNK]",
                         "added_tokens", added, "decoder", "type", "WordPiece");
-    if (cls >= 0 && sep >= 0 && t->root)
-        json_object_set_new(t->root, "post_processor",
-                            json_pack("{s:s, s:[s,i], s:[s,i]}", "type", "BertProcessing", "cls",
-                                      "[CLS]", cls, "sep", "[SEP]", sep));
-    return t->root ? GNN_OK : gnn__error(GNN_EMEMORY, "out of memory for a tokenizer");
+    if (!t->root)
+        return no_memory();
+    if (cls < 0 || sep < 0)
+        return GNN_OK;
+    json_t *around = json_pack("{s:s, s:[s,i], s:[s,i]}", "type", "BertProcessing", "cls", "[CLS]",
+                               cls, "sep", "[SEP]", sep);
+    return json_object_set_new(t->root, "post_processor", around) == 0 ? GNN_OK : no_memory();
 }
 
 static int read(gnn_tokenizer_t *t, const gnn__tokenizer_file_t *file)

@@ -38,7 +38,7 @@ static int read(gnn__text_step_t *step, const json_t *json)
 {
     gnn__string_t text = {0};
     gnn__charsmap_t *map;
-    GNN_TRY(gnn__json_string(json, "precompiled_charsmap", false, &text));
+    GNN_TRY(gnn__json_long_string(json, "precompiled_charsmap", false, &text));
     GNN_TRY(gnn__new(&step->options, (int64_t)sizeof *map + text.length, 1, "a table of characters"));
     map = step->options;
     const int64_t n = from_base64(text, (char *)(map + 1));
@@ -65,7 +65,7 @@ static bool put_replaced(const gnn__charsmap_t *map, gnn__work_t *work, int64_t 
     if (gnn__charsmap_find(map, work->text.at + k, end - k, false, &to) == 0)
         return false;
     /* One character for another; those that are more than there were stand for the last. */
-    for (int64_t i = 0, at = k; i < to.length;) {
+    for (int64_t i = 0, at = k; i < to.length && work->rc == GNN_OK;) {
         const gnn__span_t origin = gnn__origin(work, at);
         int64_t next = at;
         gnn__put(work, gnn__utf8_next(to.at, &i), origin);
