@@ -1,5 +1,5 @@
-/* libFuzzer: any bytes as JSON. They are read as jansson reads them, or refused as it does; what was
- * read is written, and read again as the same. */
+/* libFuzzer: any bytes as JSON. They are read as jansson reads them, or refused as it does; what
+ * was read is written, and read again as the same. */
 #include "fuzz.h"
 #include "fuzz_json.h"
 
