@@ -1,15 +1,21 @@
 /* Positions of the nodes of any graph: eigenvectors of its Laplacian, and how soon a random walk
  * comes back. */
 #include <graphs/build.h>
-#include <graphs/node_positions.h>
+#include <lib/base/igraph.h>
 
 #include <math.h>
 
 enum { DENSE = 400, MOST_DENSE = 20000, STARTS = 16 };
 
-/* ---- the graph as a matrix ---- */
+/* ---- the graph as a sparse matrix ---- */
 
-void gnn__adjacency_free(gnn__adjacency_t *a)
+typedef struct adjacency {
+    int64_t n, *indptr; /* (n + 1), and one more */
+    int32_t *indices;
+    double *weight;
+} adjacency_t;
+
+static void adjacency_free(adjacency_t *a)
 {
     gnn_free(a->indptr);
     gnn_free(a->indices);
@@ -17,7 +23,7 @@ void gnn__adjacency_free(gnn__adjacency_t *a)
 }
 
 /* Rows by `row`, entries in the order of the pairs. */
-static int fill_rows(gnn__adjacency_t *a, const int64_t *row, const int64_t *col, int64_t m)
+static int fill_rows(adjacency_t *a, const int64_t *row, const int64_t *col, int64_t m)
 {
     GNN_TRY(gnn__new(&a->indptr, a->n + 2, sizeof *a->indptr, "rows of a graph"));
     GNN_TRY(gnn__new(&a->indices, m, sizeof *a->indices, "columns of a graph"));
@@ -47,11 +53,11 @@ static int64_t both_directions(int64_t *row, int64_t *col, int64_t m)
     return 2 * kept;
 }
 
-static int read_pairs(const gnn_graph_t *graph, gnn__adjacency_t *a, bool symmetric)
+static int read_pairs(const gnn_graph_t *graph, adjacency_t *a, bool symmetric)
 {
     const int64_t m = gnn_graph_n_pairs(graph);
     int64_t both, *pairs = NULL;
-    *a = (gnn__adjacency_t){.n = graph->n_dst};
+    *a = (adjacency_t){.n = graph->n_dst};
     if (!gnn__mul(4, m, &both))
         return gnn__error(GNN_EOVERFLOW, "%lld pairs do not fit", (long long)m);
     GNN_TRY(gnn__new(&pairs, both, sizeof *pairs, "pairs of a graph"));
@@ -61,12 +67,12 @@ static int read_pairs(const gnn_graph_t *graph, gnn__adjacency_t *a, bool symmet
                        symmetric ? both_directions(pairs, pairs + 2 * m, m) : m);
     gnn_free(pairs);
     if (rc != GNN_OK)
-        gnn__adjacency_free(a);
+        adjacency_free(a);
     return rc;
 }
 
 /* D^-1/2 A D^-1/2. */
-static int normalise(gnn__adjacency_t *a)
+static int normalise(adjacency_t *a)
 {
     double *scale;
     GNN_TRY(gnn__new(&scale, a->n, sizeof *scale, "degrees"));
@@ -100,7 +106,7 @@ static void dense_free(dense_t *d)
     gnn_free(d->integers);
 }
 
-static int dense_new(dense_t *d, const gnn__adjacency_t *a, int64_t count)
+static int dense_new(dense_t *d, const adjacency_t *a, int64_t count)
 {
     GNN_TRY(gnn__new(&d->matrix, a->n * a->n, sizeof *d->matrix, "a Laplacian"));
     GNN_TRY(gnn__new(&d->work, 64 * a->n, sizeof *d->work, "scratch of eigenvectors"));
@@ -114,7 +120,7 @@ static int dense_new(dense_t *d, const gnn__adjacency_t *a, int64_t count)
     return GNN_OK;
 }
 
-static int solve_dense(const gnn__adjacency_t *a, int64_t count, double *values, double *vectors)
+static int solve_dense(const adjacency_t *a, int64_t count, double *values, double *vectors)
 {
     dense_t d = {0};
     const int n = (int)a->n, first = 1, last = (int)count, lwork = 64 * n, liwork = 16 * n;
@@ -130,18 +136,21 @@ static int solve_dense(const gnn__adjacency_t *a, int64_t count, double *values,
     return rc;
 }
 
-static int solve(const gnn__adjacency_t *a, int64_t count, double *values, double *vectors)
+static int solve(const adjacency_t *a, int64_t count, double *values, double *vectors)
 {
-#if GNN_HAS_IGRAPH
-    if (a->n > DENSE && 4 * count < a->n)
-        return gnn__spectrum(a, count, values, vectors);
-#endif
-    if (a->n > MOST_DENSE)
-        return gnn__error(GNN_EUNSUPPORTED,
-                          "%lld eigenvectors of %lld nodes: more than %d nodes need igraph, and fewer "
-                          "vectors than a quarter of them",
-                          (long long)count, (long long)a->n, MOST_DENSE);
-    return solve_dense(a, count, values, vectors);
+    const gnn__igraph_functions_t *igraph = gnn__igraph();
+    const bool few = 4 * count < a->n;
+    char what[128];
+    if (igraph && a->n > DENSE && few)
+        return igraph->eigenvectors(a->n, a->indptr, a->indices, a->weight, count, values, vectors);
+    if (a->n <= MOST_DENSE)
+        return solve_dense(a, count, values, vectors);
+    snprintf(what, sizeof what, "eigenvectors of %lld nodes, more than %d", (long long)a->n,
+             MOST_DENSE);
+    if (few)
+        return gnn__igraph_need(&igraph, what);
+    return gnn__error(GNN_EUNSUPPORTED, "%s: %lld vectors, expected fewer than a quarter as many",
+                      what, (long long)count);
 }
 
 /* ---- what the user calls ---- */
@@ -193,7 +202,7 @@ static void put_vectors(const gnn_tensor_t *positions, int64_t found, const doub
 int gnn_graph_laplacian_positions(const gnn_graph_t *graph, const gnn_tensor_t *positions,
                                   gnn_real_t *values)
 {
-    gnn__adjacency_t a;
+    adjacency_t a;
     double *all = NULL;
     GNN_TRY(check(graph, positions));
     const int64_t n = graph->n_dst, found = gnn__max(gnn__min(positions->cols, n - 1), 0);
@@ -211,7 +220,7 @@ int gnn_graph_laplacian_positions(const gnn_graph_t *graph, const gnn_tensor_t *
             values[c] = c < found ? (gnn_real_t)all[c + 1] : 0;
     }
     gnn_free(all);
-    gnn__adjacency_free(&a);
+    adjacency_free(&a);
     return rc;
 }
 
@@ -219,7 +228,7 @@ int gnn_graph_laplacian_positions(const gnn_graph_t *graph, const gnn_tensor_t *
 
 /* One step of walks from STARTS nodes: `next` is where they are. Rows of `a` are senders, so that
  * each hands on what it has. */
-static void step(const gnn__adjacency_t *a, const double *at, double *next)
+static void step(const adjacency_t *a, const double *at, double *next)
 {
     memset(next, 0, (size_t)(a->n * STARTS) * sizeof *next);
     for (int64_t j = 0; j < a->n; j++) {
@@ -230,7 +239,7 @@ static void step(const gnn__adjacency_t *a, const double *at, double *next)
     }
 }
 
-static void walk_from(const gnn__adjacency_t *a, int64_t first, double *at, double *next,
+static void walk_from(const adjacency_t *a, int64_t first, double *at, double *next,
                       const gnn_tensor_t *positions)
 {
     const int64_t starts = gnn__min(STARTS, a->n - first);
@@ -249,7 +258,7 @@ static void walk_from(const gnn__adjacency_t *a, int64_t first, double *at, doub
 
 int gnn_graph_walk_positions(const gnn_graph_t *graph, const gnn_tensor_t *positions)
 {
-    gnn__adjacency_t a;
+    adjacency_t a;
     double *both = NULL;
     int64_t room;
     GNN_TRY(check(graph, positions));
@@ -260,6 +269,6 @@ int gnn_graph_walk_positions(const gnn_graph_t *graph, const gnn_tensor_t *posit
     for (int64_t first = 0; rc == GNN_OK && first < a.n; first += STARTS)
         walk_from(&a, first, both, both + a.n * STARTS, positions);
     gnn_free(both);
-    gnn__adjacency_free(&a);
+    adjacency_free(&a);
     return rc;
 }

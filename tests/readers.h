@@ -178,15 +178,10 @@ static inline void remove_tree(void)
     "<edge source=\"a\" target=\"b\"/>\n<edge source=\"b\" target=\"c\"/>\n"                  \
     "</graph>\n</graphml>\n"
 
-/* ---- what igraph reads besides: three nodes, weights 0.5 and 4 ---- */
+/* ---- GML: three nodes, weights 0.5 and 4 ---- */
 
 #define GML                                                                      \
     "graph [\n# x\n node [ id 5 label \"a\" ]\n node [ id 7 ]\n node [ id 9 ]\n" \
     " edge [ source 5 target 7 weight 0.5 ]\n edge [ source 7 target 9 weight 4 ]\n]\n"
-#define PAJEK "*Vertices 3\n1 \"a\"\n2 \"b\"\n3 \"c\"\n*Edges\n1 2 0.5\n2 3 4\n"
-#define NCOL "a b 0.5\nb c 4\n"
-#define LGL "# a\nb 0.5\n# b\nc 4\n"
-#define DL "dl n=3\nformat = edgelist1\nlabels:\na,b,c\ndata:\n1 2 0.5\n2 3 4\n"
-#define DIMACS "c x\np max 3 2\nn 1 s\nn 3 t\na 1 2 0.5\na 2 3 4\n"
 
 #endif

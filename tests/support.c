@@ -1,6 +1,9 @@
 /* What the suites share: numbers by seed, files, errors. */
 #include "support.h"
 
+#if GNN_WITH_IGRAPH
+#include <gnn/igraph.h>
+#endif
 #include <lib/kernels/isa.h>
 
 #include <unistd.h>
@@ -104,6 +107,12 @@ uint64_t test_seed(void)
 
 int test_main(Suite *suite)
 {
+#if GNN_WITH_IGRAPH
+    if (gnn_igraph_use() != GNN_OK) {
+        printf("gnn_igraph_use: %s\n", gnn_error_message());
+        return EXIT_FAILURE;
+    }
+#endif
     setenv("GNN_GRAIN", "2000", 0); /* small cases reach every parallel loop */
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

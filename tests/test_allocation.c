@@ -387,8 +387,7 @@ END_TEST
 
 START_TEST(data_sets)
 {
-    if (GNN_HAS_IGRAPH)
-        ck_assert_int_gt(brutal("karate", karate_scenario), 5);
+    ck_assert_int_gt(brutal("karate", karate_scenario), 5);
 }
 END_TEST
 

@@ -337,7 +337,6 @@ END_TEST
 START_TEST(karate_club)
 {
     gnn_data_t *data;
-#if GNN_HAS_IGRAPH
     static const int first_club[17] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 17, 18, 20, 22},
                      train[4] = {1, 2, 33, 34};
     char text[300];
@@ -373,10 +372,6 @@ START_TEST(karate_club)
     ck_ok((int)rc);
     ck_assert_int_gt(first, 5);
     gnn_data_free(data);
-#else
-    ck_fails(gnn_data_karate(&data), GNN_EUNSUPPORTED, "igraph");
-    ck_assert_ptr_null(data);
-#endif
 }
 END_TEST
 

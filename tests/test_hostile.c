@@ -129,7 +129,7 @@ END_TEST
 
 START_TEST(graphml_is_what_it_seems)
 {
-#if GNN_HAS_IGRAPH
+#if GNN_WITH_IGRAPH
     gnn_data_t *data;
     const unsigned char ebcdic[] = {0x4c, 0x6f, 0xa7, 0x94, 0x93, 0x40, 0xa5, 0x85, 0x99};
     ck_fails(gnn_data_open(&data, write_bytes("a.graphml", ebcdic, sizeof ebcdic)), GNN_EFORMAT,

@@ -1,14 +1,13 @@
-/* igraph, both ways: directions, edge ids, attributes, named graphs, layout, errors that return,
- * the caller's handlers and stack. */
+/* igraph, both ways: directions, edge ids, attributes, named graphs, errors that return, the
+ * caller's handlers and stack; and igraph as an oracle for what libgnn has itself. */
 #include "support.h"
 
 #include <graphs/graph.h>
 
-#if GNN_HAS_IGRAPH
+#if GNN_WITH_IGRAPH
+#include <gnn/igraph.h>
 #include <igraph/igraph.h>
 #include <pthread.h>
-
-const char *gnn__igraph_strerror(int code);
 
 static igraph_t small(igraph_bool_t directed)
 {
@@ -144,38 +143,83 @@ START_TEST(named_graphs)
 }
 END_TEST
 
-START_TEST(layout_is_the_same_for_a_seed_and_spreads_nodes)
+/* ---- igraph as an oracle ---- */
+
+START_TEST(the_karate_club_is_igraphs)
 {
+    enum { M = 156 };
     gnn_graph_t *g;
-    gnn_real_t a[68], b[34 * 3] = {0}, c[68];
-    const gnn_tensor_t wide = {.data = b, .rows = 34, .cols = 2, .stride = 3},
-                       ta = gnn_tensor(a, 34, 2), tc = gnn_tensor(c, 34, 2);
+    gnn_data_t *data;
+    int64_t got[3][M], expected[3][M];
     ck_ok(gnn_graph_famous(&g, "Zachary"));
-    ck_ok(gnn_graph_layout(g, 7, &ta));
-    igraph_real_t drawn =
-        igraph_rng_get_unif01(igraph_rng_default()); /* the caller's generator goes on */
-    ck_ok(gnn_graph_layout(g, 7, &wide));
-    ck_assert(drawn != igraph_rng_get_unif01(igraph_rng_default()));
-    ck_ok(gnn_graph_layout(g, 8, &tc));
-    ck_assert(memcmp(a, c, sizeof a) != 0);
-    for (int i = 0; i < 34; i++) {
-        ck_assert(a[2 * i] == b[3 * i] && a[2 * i + 1] == b[3 * i + 1] && b[3 * i + 2] == 0);
-        for (int j = 0; j < i; j++)
-            ck_assert(hypot((double)(a[2 * i] - a[2 * j]), (double)(a[2 * i + 1] - a[2 * j + 1])) >
-                      1e-3);
-    }
-    ck_fails(gnn_graph_layout(g, 7, &(gnn_tensor_t){.data = a, .rows = 33, .cols = 2}), GNN_ESHAPE,
-             "positions are 33 x 2, but 34 nodes need 34 x 2");
-    ck_fails(gnn_graph_layout(g, 7, &(gnn_tensor_t){.rows = 34, .cols = 2}), GNN_ESHAPE, "no data");
+    ck_ok(gnn_data_karate(&data));
+    ck_assert_int_eq(gnn_graph_n_pairs(gnn_data_graph(data)), M);
+    ck_ok(gnn_graph_pairs(gnn_data_graph(data), got[0], got[1], got[2]));
+    ck_ok(gnn_graph_pairs(g, expected[0], expected[1], expected[2]));
+    ck_assert_int_eq(memcmp(got, expected, sizeof got), 0);
     gnn_graph_free(g);
-    for (int64_t n = 0; n < 3; n++) {
-        const gnn_tensor_t few = gnn_tensor(a, n, 2);
-        ck_ok(gnn_graph_complete(&g, 1, &n));
-        ck_ok(gnn_graph_layout(g, 7, &few));
-        for (int64_t k = 0; k < 2 * n; k++)
-            ck_assert(isfinite((double)a[k]));
-        gnn_graph_free(g);
+    gnn_data_free(data);
+}
+END_TEST
+
+START_TEST(every_code_of_igraph_has_words)
+{
+    for (int code = 1; code <= IGRAPH_ENOSOL; code++)
+        if (code != 11) /* is not used */
+            ck_assert_msg(strcmp(gnn_error_string(code), "an error of igraph") != 0, "%d: %s", code,
+                          igraph_strerror((igraph_error_t)code));
+    ck_assert_str_eq(gnn_error_string(IGRAPH_EATTRCOMBINE),
+                     "igraph: attributes of this type cannot be combined in this way");
+}
+END_TEST
+
+/* Random directed edges of 40 nodes, in several components; their sum of weights is igraph's. */
+START_TEST(spanning_trees_are_igraphs)
+{
+    enum { N = 40, M = 60 };
+    uint64_t state = (uint64_t)_i + 1;
+    int64_t src[M], dst[M], from[N], to[N], count;
+    igraph_integer_t ends[2 * M];
+    gnn_real_t weight[M];
+    double sum = 0, expected = 0;
+    gnn_graph_t *g;
+    igraph_t ig;
+    igraph_vector_int_t view, tree;
+    igraph_vector_t cost;
+    for (int k = 0; k < M; k++) {
+        src[k] = test_below(&state, N);
+        dst[k] = test_below(&state, N);
     }
+    ck_ok(gnn_graph_from_edges(&g, N, N, M, src, dst));
+    ck_ok(gnn_graph_pairs(g, src, dst, NULL));
+    igraph_vector_init(&cost, M);
+    for (int k = 0; k < M; k++) {
+        weight[k] = (gnn_real_t)test_uniform(&state);
+        VECTOR(cost)[k] = -(double)weight[k];
+        ends[2 * k] = src[k];
+        ends[2 * k + 1] = dst[k];
+    }
+    igraph_vector_int_view(&view, ends, 2 * M);
+    ck_assert_int_eq(igraph_create(&ig, &view, N, IGRAPH_UNDIRECTED), IGRAPH_SUCCESS);
+    igraph_vector_int_init(&tree, 0);
+    ck_assert_int_eq(igraph_minimum_spanning_tree(&ig, &tree, &cost), IGRAPH_SUCCESS);
+    for (igraph_integer_t k = 0; k < igraph_vector_int_size(&tree); k++)
+        expected -= VECTOR(cost)[VECTOR(tree)[k]];
+    ck_ok(gnn_graph_spanning_tree(g, weight, GNN_BOTH_MAX, from, to, &count));
+    ck_assert_int_eq(count, igraph_vector_int_size(&tree));
+    for (int64_t e = 0; e < count; e++) {
+        double most = -INFINITY;
+        ck_assert_int_lt(from[e], to[e]);
+        for (int k = 0; k < M; k++)
+            if ((src[k] == from[e] && dst[k] == to[e]) || (src[k] == to[e] && dst[k] == from[e]))
+                most = fmax(most, (double)weight[k]);
+        sum += most;
+    }
+    ck_assert_double_eq_tol(sum, expected, 1e-9);
+    igraph_vector_destroy(&cost);
+    igraph_vector_int_destroy(&tree);
+    igraph_destroy(&ig);
+    gnn_graph_free(g);
 }
 END_TEST
 
@@ -208,8 +252,6 @@ START_TEST(callers_handlers_and_temporaries_are_left_alone)
     ck_assert_int_eq(igraph_famous(&ig, "no such graph"), IGRAPH_EINVAL);
     ck_assert_int_ge(heard, 1);
     ck_assert_ptr_eq(igraph_set_error_handler(before), own_handler);
-    ck_assert_str_eq(gnn__igraph_strerror(IGRAPH_EINVAL), igraph_strerror(IGRAPH_EINVAL));
-    ck_assert_ptr_null(gnn__igraph_strerror(998));
 }
 END_TEST
 
@@ -217,6 +259,8 @@ static void *call_often(void *failed)
 {
     for (int k = 0; k < 50; k++) {
         gnn_graph_t *g;
+        if (gnn_igraph_use() != GNN_OK || !strstr(gnn_build_info(), "igraph in use"))
+            *(int *)failed = 1;
         if (gnn_graph_famous(&g, k % 2 ? "Zachary" : "Nobody") != (k % 2 ? GNN_OK : IGRAPH_EINVAL))
             *(int *)failed = 1;
         else if (k % 2 == 0 && !strstr(gnn_error_message(), "Nobody"))
@@ -242,19 +286,16 @@ END_TEST
 START_TEST(failing_allocations_leave_no_igraph_behind)
 {
     igraph_t ig = small(IGRAPH_UNDIRECTED), out;
-    gnn_real_t at[10];
-    const gnn_tensor_t positions = gnn_tensor(at, 5, 2);
     gnn_graph_t *g, *kept;
     int64_t *map;
     ck_ok(gnn_graph_from_igraph(&kept, &ig, NULL));
-    for (int call = 0; call < 4; call++) {
+    for (int call = 0; call < 3; call++) {
         int64_t n = 1;
         for (int rc = GNN_EMEMORY; rc != GNN_OK; n++) {
             gnn__fail_allocation(n);
             rc = call == 0   ? gnn_graph_from_igraph(&g, &ig, &map)
                  : call == 1 ? gnn_graph_famous(&g, "Zachary")
-                 : call == 2 ? gnn_graph_to_igraph(kept, NULL, &out)
-                             : gnn_graph_layout(kept, 1, &positions);
+                             : gnn_graph_to_igraph(kept, NULL, &out);
             gnn__fail_allocation(0);
             ck_assert(rc == GNN_OK || rc == GNN_EMEMORY);
             ck_assert(call > 1 || (rc == GNN_OK) == (g != NULL));
@@ -278,14 +319,16 @@ int main(void)
 {
     Suite *suite = suite_create("igraph");
     TCase *tests = tcase_create("igraph");
-#if GNN_HAS_IGRAPH
+#if GNN_WITH_IGRAPH
     tcase_set_timeout(tests, 600);
     tcase_add_test(tests, undirected_edges_become_two_messages_and_a_loop_one);
     tcase_add_test(tests, directed_edges_keep_their_direction_there_and_back);
     tcase_add_test(tests, spans_become_edges_of_an_igraph);
     tcase_add_test(tests, attributes_follow_the_edge_map);
     tcase_add_test(tests, named_graphs);
-    tcase_add_test(tests, layout_is_the_same_for_a_seed_and_spreads_nodes);
+    tcase_add_test(tests, the_karate_club_is_igraphs);
+    tcase_add_test(tests, every_code_of_igraph_has_words);
+    tcase_add_loop_test(tests, spanning_trees_are_igraphs, 0, 20);
     tcase_add_test(tests, callers_handlers_and_temporaries_are_left_alone);
     tcase_add_test(tests, calls_from_many_threads_take_turns);
     tcase_add_test(tests, failing_allocations_leave_no_igraph_behind);

@@ -192,7 +192,6 @@ END_TEST
 
 /* ---- trees and syntax ---- */
 
-#if GNN_HAS_IGRAPH
 /* By the sum 0-2 (1.1) and 0-1 (1) are heaviest, by the largest 0-1 (1) and 1-2 (0.9). */
 START_TEST(trees_join_what_is_heaviest)
 {
@@ -281,7 +280,6 @@ START_TEST(heads_are_held_against_trees)
     close_small(&o);
 }
 END_TEST
-#endif
 
 /* ---- heads that are closed ---- */
 
@@ -439,11 +437,9 @@ int main(void)
     tcase_add_test(c, the_grid_shows_every_head);
     tcase_add_test(c, the_page_holds_any_word);
     tcase_add_test(c, heavy_edges_are_wide);
-#if GNN_HAS_IGRAPH
     tcase_add_test(c, trees_join_what_is_heaviest);
     tcase_add_test(c, heavy_edges_are_short);
     tcase_add_test(c, heads_are_held_against_trees);
-#endif
     tcase_add_test(c, importance_is_the_gradient_of_gates);
     tcase_add_test(c, closed_heads_are_silent);
     tcase_add_test(c, models_without_attention_are_refused);

@@ -1,5 +1,5 @@
 /* Positions of nodes: eigenvectors against a golden case, by residual and orthogonality, dense and
- * sparse; walks against powers of a matrix. */
+ * sparse; walks against powers of a matrix; layouts by what a reader of the picture sees. */
 #include "support.h"
 
 #include <graphs/graph.h>
@@ -192,6 +192,150 @@ START_TEST(walks_are_diagonals_of_powers)
 }
 END_TEST
 
+/* ---- layouts ---- */
+
+START_TEST(layout_is_the_same_for_a_seed_and_spreads_nodes)
+{
+    gnn_graph_t *g;
+    gnn_real_t a[68], b[34 * 3] = {0}, c[68];
+    const gnn_tensor_t wide = {.data = b, .rows = 34, .cols = 2, .stride = 3},
+                       ta = gnn_tensor(a, 34, 2), tc = gnn_tensor(c, 34, 2);
+    gnn_data_t *karate;
+    ck_ok(gnn_data_karate(&karate));
+    const gnn_graph_t *club = gnn_data_graph(karate);
+    ck_ok(gnn_graph_layout(club, 7, &ta));
+    ck_ok(gnn_graph_layout(club, 7, &wide));
+    ck_ok(gnn_graph_layout(club, 8, &tc));
+    ck_assert(memcmp(a, c, sizeof a) != 0);
+    for (int i = 0; i < 34; i++) {
+        ck_assert(a[2 * i] == b[3 * i] && a[2 * i + 1] == b[3 * i + 1] && b[3 * i + 2] == 0);
+        for (int j = 0; j < i; j++)
+            ck_assert(hypot((double)(a[2 * i] - a[2 * j]), (double)(a[2 * i + 1] - a[2 * j + 1])) >
+                      1e-3);
+    }
+    ck_fails(gnn_graph_layout(club, 7, &(gnn_tensor_t){.data = a, .rows = 33, .cols = 2}), GNN_ESHAPE,
+             "positions are 33 x 2, but 34 nodes need 34 x 2");
+    ck_fails(gnn_graph_layout(club, 7, &(gnn_tensor_t){.rows = 34, .cols = 2}), GNN_ESHAPE, "no data");
+    ck_fails(gnn_graph_layout(NULL, 7, &ta), GNN_EINVALID, "graph is NULL");
+    gnn_data_free(karate);
+    for (int64_t n = 0; n < 3; n++) {
+        const gnn_tensor_t few = gnn_tensor(a, n, 2);
+        ck_ok(gnn_graph_complete(&g, 1, &n));
+        ck_ok(gnn_graph_layout(g, 7, &few));
+        for (int64_t k = 0; k < 2 * n; k++)
+            ck_assert(isfinite((double)a[k]));
+        gnn_graph_free(g);
+    }
+}
+END_TEST
+
+/* Sum of squared differences of distances on the page, scaled as fits best, from steps in the graph,
+ * over that of steps themselves: 0 would be all steps seen as distances. */
+static double stress(const gnn_real_t *at, int64_t n, const int64_t *steps)
+{
+    double dd = 0, ds = 0, ss = 0;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < i; j++) {
+            const double d = hypot((double)(at[2 * i] - at[2 * j]),
+                                   (double)(at[2 * i + 1] - at[2 * j + 1])),
+                         s = (double)steps[i * n + j];
+            dd += d * d;
+            ds += d * s;
+            ss += s * s;
+        }
+    return (ss - ds * ds / dd) / ss;
+}
+
+/* A square grid of side * side nodes is drawn as one: nodes k steps apart lie about k apart. */
+static void ck_grid_is_seen(int64_t side)
+{
+    const int64_t n = side * side;
+    int64_t m = 0, *src = malloc((size_t)(4 * n) * sizeof *src), *dst = src + 2 * n,
+            *steps = malloc((size_t)(n * n) * sizeof *steps);
+    gnn_real_t *at = malloc((size_t)(2 * n) * sizeof *at);
+    const gnn_tensor_t positions = gnn_tensor(at, n, 2);
+    gnn_graph_t *graph;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < n; j++)
+            steps[i * n + j] = llabs(i % side - j % side) + llabs(i / side - j / side);
+        if (i % side + 1 < side)
+            src[m] = i, dst[m++] = i + 1;
+        if (i / side + 1 < side)
+            src[m] = i, dst[m++] = i + side;
+    }
+    ck_ok(gnn_graph_from_edges(&graph, n, n, m, src, dst));
+    ck_ok(gnn_graph_layout(graph, 1, &positions));
+    ck_assert_double_lt(stress(at, n, steps), 0.1);
+    gnn_graph_free(graph);
+    free(at);
+    free(steps);
+    free(src);
+}
+
+START_TEST(steps_in_a_grid_are_distances_on_the_page)
+{
+    ck_grid_is_seen(8);
+}
+END_TEST
+
+/* Two rings without an edge between them stay on the page, apart from each other. */
+START_TEST(components_neither_fly_apart_nor_overlap)
+{
+    enum { RING = 10, N = 2 * RING };
+    int64_t src[N], dst[N];
+    gnn_real_t at[2 * N];
+    double middle[2][2] = {{0}}, reach = 0;
+    const gnn_tensor_t positions = gnn_tensor(at, N, 2);
+    gnn_graph_t *graph;
+    for (int64_t k = 0; k < N; k++) {
+        src[k] = k;
+        dst[k] = k / RING * RING + (k + 1) % RING;
+    }
+    ck_ok(gnn_graph_from_edges(&graph, N, N, N, src, dst));
+    ck_ok(gnn_graph_layout(graph, 3, &positions));
+    for (int64_t k = 0; k < 2 * N; k++)
+        middle[k / 2 / RING][k % 2] += (double)at[k] / RING;
+    for (int64_t k = 0; k < N; k++)
+        reach = fmax(reach, hypot((double)at[2 * k] - middle[k / RING][0],
+                                  (double)at[2 * k + 1] - middle[k / RING][1]));
+    const double apart = hypot(middle[0][0] - middle[1][0], middle[0][1] - middle[1][1]);
+    ck_assert_double_gt(apart, 1.5 * reach);
+    ck_assert_double_lt(apart, 5 * reach);
+    gnn_graph_free(graph);
+}
+END_TEST
+
+/* More nodes than push each other pair by pair. */
+START_TEST(large_graphs_are_laid_out_by_cells)
+{
+    enum { SIDE = 40 };
+    test_small() ? ck_grid_is_seen(8) : ck_grid_is_seen(SIDE);
+}
+END_TEST
+
+START_TEST(weights_and_allocations_of_layouts)
+{
+    gnn_graph_t *graph;
+    gnn_real_t at[10], weight[5] = {GNN_DOUBLE ? (gnn_real_t)1e300 : (gnn_real_t)1e38, -1, 0, 1, 2};
+    const gnn_tensor_t positions = gnn_tensor(at, 5, 2);
+    int64_t n = 1;
+    ck_ok(gnn_graph_from_edges(&graph, 5, 5, 5, (int64_t[]){0, 1, 2, 3, 4},
+                               (int64_t[]){1, 2, 3, 4, 0}));
+    for (int rc = GNN_EMEMORY; rc != GNN_OK; n++) {
+        gnn__fail_allocation(n);
+        rc = gnn_graph_layout_weighted(graph, weight, 1, &positions);
+        gnn__fail_allocation(0);
+        ck_assert(rc == GNN_OK || rc == GNN_EMEMORY);
+    }
+    ck_assert_int_gt(n, 5);
+    for (int k = 0; k < 10; k++)
+        ck_assert(isfinite((double)at[k]));
+    weight[2] = (gnn_real_t)NAN;
+    ck_fails(gnn_graph_layout_weighted(graph, weight, 1, &positions), GNN_ENUMERIC, "pair 2 is nan");
+    gnn_graph_free(graph);
+}
+END_TEST
+
 START_TEST(bad_arguments)
 {
     static const int64_t src[] = {0, 1}, dst[] = {1, 2};
@@ -222,6 +366,11 @@ int main(void)
     tcase_add_test(c, directions_and_forms_make_no_difference);
     tcase_add_test(c, golden_eigenvectors);
     tcase_add_test(c, walks_are_diagonals_of_powers);
+    tcase_add_test(c, layout_is_the_same_for_a_seed_and_spreads_nodes);
+    tcase_add_test(c, steps_in_a_grid_are_distances_on_the_page);
+    tcase_add_test(c, components_neither_fly_apart_nor_overlap);
+    tcase_add_test(c, large_graphs_are_laid_out_by_cells);
+    tcase_add_test(c, weights_and_allocations_of_layouts);
     tcase_add_test(c, bad_arguments);
     suite_add_tcase(suite, c);
     return test_main(suite);

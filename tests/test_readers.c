@@ -137,7 +137,7 @@ START_TEST(large_text_is_unpacked_whole)
 }
 END_TEST
 
-#if GNN_HAS_IGRAPH
+#if GNN_WITH_IGRAPH
 START_TEST(graphml_by_ending_and_by_content)
 {
     static const char *const names[] = {"g.graphml", "g", "g.graphml.gz"};
@@ -416,7 +416,7 @@ int main(void)
     tcase_add_loop_test(tests, edge_lists, 0, 7);
     tcase_add_test(tests, gzipped_text_in_several_members);
     tcase_add_test(tests, large_text_is_unpacked_whole);
-#if GNN_HAS_IGRAPH
+#if GNN_WITH_IGRAPH
     tcase_add_loop_test(tests, graphml_by_ending_and_by_content, 0, 3);
 #endif
     tcase_add_loop_test(tests, csv_in_all_forms, 0, 4);

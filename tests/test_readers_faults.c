@@ -158,7 +158,7 @@ END_TEST
 
 /* ---- GraphML ---- */
 
-#if GNN_HAS_IGRAPH
+#if GNN_WITH_IGRAPH
 #define GRAPH(inside) \
     "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">" inside "</graphml>"
 
@@ -284,14 +284,9 @@ static const form_t forms[] = {
     {"t.edges", "# x\n0 1\n1 2 5\n2 2\n", NULL, NULL},
     {"x.csv", "a,\"b\"\n1,2\n-3.5,4e-1\n0,0\n", NULL, NULL},
     {"y.csv", "kind\n\"a\"\nb\na\n", NULL, NULL},
-#if GNN_HAS_IGRAPH
+#if GNN_WITH_IGRAPH
     {"t.graphml", GRAPHML, NULL, NULL},
     {"t.gml", GML, NULL, NULL},
-    {"t.net", PAJEK, NULL, NULL},
-    {"t.ncol", NCOL, NULL, NULL},
-    {"t.lgl", LGL, NULL, NULL},
-    {"t.dl", DL, NULL, NULL},
-    {"t.dimacs", DIMACS, NULL, NULL},
 #endif
 };
 #define FORMS ((int)(sizeof forms / sizeof forms[0]))
@@ -469,7 +464,7 @@ int main(void)
     LOOP(wrong_edge_lists_are_named, edges);
     LOOP(wrong_ogb_folders_are_named, ogb_wrong);
     LOOP(wrong_csv_is_named, csv);
-#if GNN_HAS_IGRAPH
+#if GNN_WITH_IGRAPH
     LOOP(wrong_graphml_is_refused, graphml);
     tcase_add_test(tests, graphml_that_asks_for_more_than_it_fills);
 #endif

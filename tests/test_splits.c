@@ -86,7 +86,6 @@ START_TEST(folds_are_even_in_every_class)
 }
 END_TEST
 
-#if GNN_HAS_IGRAPH
 START_TEST(nodes_get_drawn_splits_by_the_files_numbers)
 {
     gnn_data_t *data[2];
@@ -112,7 +111,6 @@ START_TEST(nodes_get_drawn_splits_by_the_files_numbers)
     gnn_data_free(data[1]);
 }
 END_TEST
-#endif
 
 int main(void)
 {
@@ -121,9 +119,7 @@ int main(void)
     tcase_add_test(tests, a_split_follows_its_rule);
     tcase_add_test(tests, shares_are_of_each_class);
     tcase_add_test(tests, folds_are_even_in_every_class);
-#if GNN_HAS_IGRAPH /* it draws splits of the karate club */
     tcase_add_test(tests, nodes_get_drawn_splits_by_the_files_numbers);
-#endif
     suite_add_tcase(suite, tests);
     return test_main(suite);
 }

@@ -3,8 +3,8 @@
 #include "readers.h"
 
 #include <lib/text/corpus.h>
-#if GNN_HAS_IGRAPH
-#include <graphs/igraph/call.h>
+#if GNN_WITH_IGRAPH
+#include <igraph/igraph.h>
 #endif
 
 /* ---- words ---- */
@@ -376,7 +376,7 @@ END_TEST
 
 /* ---- GraphML ---- */
 
-#if GNN_HAS_IGRAPH
+#if GNN_WITH_IGRAPH
 START_TEST(graphml_holds_names_and_weights)
 {
     const int64_t src[] = {0, 1, 2, 1}, dst[] = {1, 0, 1, 1};
@@ -447,7 +447,7 @@ int main(void)
     tcase_add_test(tests, word_dropout_does_not_depend_on_packs);
     tcase_add_test(tests, sinusoidal_positions);
     tcase_add_test(tests, every_allocation_may_fail);
-#if GNN_HAS_IGRAPH
+#if GNN_WITH_IGRAPH
     tcase_add_test(tests, graphml_holds_names_and_weights);
 #endif
     suite_add_tcase(suite, tests);

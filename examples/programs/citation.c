@@ -123,7 +123,7 @@ static int network_rows(option_t *to, options_t *o)
     const option_t rows[] = {
         HEADING("Data and network"),
         INPUT("data", &o->data,
-              "a .npz, LINQS' files, OGB's folder, an edge list, GraphML and what else igraph reads (docs/formats.md), or Zachary's karate club",
+              "a .npz, LINQS' files, OGB's folder, an edge list, GraphML or GML (docs/formats.md), or Zachary's karate club",
               "FILE|karate"),
         NAME("layer", &o->layer,
              "layers of the network: gcn, sage, gin, gat, gatv2, transformer, mlp, sgc, appnp, gcn2 or resgat",

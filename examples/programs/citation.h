@@ -164,7 +164,7 @@ int print_classes(FILE *file, const gnn_tensor_t *logits, const gnn_data_t *data
 void citation_print_json(FILE *file, const options_t *options, const gnn_data_t *data,
                          const study_t *study);
 
-/* The nodes in the plane, coloured by predicted class: the karate club by igraph's layout, others
+/* The nodes in the plane, coloured by predicted class: small graphs by a layout, others
  * by the two main directions of the logits, which are changed. */
 int write_scatter(gnn_tensor_t *logits, const gnn_data_t *data, int64_t split, const char *path);
 /* Losses and metric over the epochs, the best one marked. */

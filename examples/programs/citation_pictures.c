@@ -61,14 +61,10 @@ static int place(gnn_tensor_t *logits, const gnn_data_t *data, const gnn_tensor_
                  int is_graph, char *subtitle, size_t size)
 {
     double share[2] = {0};
-#if GNN_HAS_IGRAPH
     if (is_graph) {
-        snprintf(subtitle, size, "igraph's layout; rings: labelled for training");
+        snprintf(subtitle, size, "joined nodes lie close together; rings: labelled for training");
         return gnn_graph_layout(gnn_data_graph(data), 1, points);
     }
-#endif
-    (void)data;
-    (void)is_graph;
     directions(logits);
     int rc = gnn_pca_2d(logits, points, share);
     snprintf(
@@ -85,7 +81,7 @@ int write_scatter(gnn_tensor_t *logits, const gnn_data_t *data, int64_t split, c
     int32_t *classes = calloc((size_t)gnn_data_nodes(data), sizeof *classes);
     program_file_t to = {0};
     char subtitle[200];
-    const int is_graph = GNN_HAS_IGRAPH && gnn_data_nodes(data) <= 200;
+    const int is_graph = gnn_data_nodes(data) <= 200;
     int rc = points.data && classes ? program_create(&to, path) : GNN_EMEMORY;
     for (int64_t i = 0; rc == GNN_OK && i < gnn_data_nodes(data); i++)
         classes[i] = likeliest(logits, i);

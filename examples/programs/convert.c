@@ -54,9 +54,8 @@ static int read_options(options_t *o, int argc, char **argv, int *status)
     const program_t program = {
         .name = "convert",
         .usage = "IN [OUT.npz] [OPTION]...",
-        .notes =
-            "IN: .npz, LINQS' NAME.content or NAME.cites, OGB's folder, an edge list, GraphML "
-            "and what else igraph reads (docs/formats.md). Without OUT.npz the program only says what there is.",
+        .notes = "IN: .npz, LINQS' NAME.content or NAME.cites, OGB's folder, an edge list, GraphML "
+                 "or GML (docs/formats.md). Without OUT.npz the program only says what there is.",
         .options = rows,
         .n_options = (int)(sizeof rows / sizeof *rows),
         .operands = paths,

@@ -76,7 +76,6 @@ static void free_drawing(drawing_t *d)
         free(all[k]);
 }
 
-/* By igraph where the library has it, else by the graph's Laplacian. */
 static int lay_out(drawing_t *d)
 {
     gnn_graph_t *graph;
@@ -92,11 +91,7 @@ static int lay_out(drawing_t *d)
     free(src);
     free(dst);
     GNN_TRY(rc);
-#if GNN_HAS_IGRAPH
     rc = gnn_graph_layout(graph, 1, &positions);
-#else
-    rc = gnn_graph_laplacian_positions(graph, &positions, NULL);
-#endif
     gnn_graph_free(graph);
     return rc;
 }

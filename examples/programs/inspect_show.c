@@ -82,7 +82,6 @@ static int draw_page(FILE *file, const void *what)
     return gnn_html_attention(file, ((const view_t *)what)->a, "Who listens to whom");
 }
 
-#if GNN_HAS_IGRAPH
 /* Edges below a fifth of the largest only make the picture grey. Words that attend to each other
  * come to lie close together. */
 static int draw_graph(FILE *file, const void *what)
@@ -125,14 +124,6 @@ static int draw_graph(FILE *file, const void *what)
     free(src);
     return rc;
 }
-#else
-static int draw_graph(FILE *file, const void *what)
-{
-    (void)file, (void)what;
-    fprintf(stderr, "inspect: --graph: the layout is igraph's, and this build is without it\n");
-    return PROGRAM_REFUSED;
-}
-#endif
 
 /* ---- the whole ---- */
 

@@ -3,6 +3,9 @@
 #include "program.h"
 
 #include <gnn/gnn.h>
+#if GNN_WITH_IGRAPH
+#include <gnn/igraph.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +114,19 @@ static int complete(int count, char **words)
     return program_ends("gnn", EXIT_SUCCESS);
 }
 
+/* With libgnn-igraph, where it is built, programs read GraphML and GML, too. */
+static int run(const entry_t *entry, int argc, char **argv)
+{
+#if GNN_WITH_IGRAPH
+    const int rc = gnn_igraph_use();
+    if (rc != GNN_OK) {
+        program_fails("gnn", rc);
+        return program_ends_with("gnn", rc);
+    }
+#endif
+    return entry->run(argc, argv);
+}
+
 int main(int argc, char **argv)
 {
     program_holds_streams();
@@ -125,5 +141,5 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--complete") == 0)
         return complete(argc - 2, argv + 2);
     const entry_t *entry = find(argv[1]);
-    return entry ? entry->run(argc - 1, argv + 1) : refuse(argv[1]);
+    return entry ? run(entry, argc - 1, argv + 1) : refuse(argv[1]);
 }

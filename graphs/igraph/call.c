@@ -1,6 +1,29 @@
-/* The lock, the handlers, the message. */
+/* The lock, the handlers, the message, and the meeting of the two libraries. */
 #include <graphs/igraph/call.h>
 #include <pthread.h>
+
+/* ---- the core ---- */
+
+static _Atomic(const gnn__igraph_services_t *) core;
+
+const gnn__igraph_services_t *gnn__igraph_core(void)
+{
+    return core;
+}
+
+int gnn_igraph_use(void)
+{
+    static const gnn__igraph_functions_t own = {gnn__igraph_read, gnn__igraph_write_graphml,
+                                                gnn__igraph_eigenvectors};
+    const gnn__igraph_services_t *services;
+    if (core)
+        return GNN_OK;
+    GNN_TRY(gnn_igraph_register(GNN__IGRAPH_BUILD, &own, &services));
+    core = services;
+    return GNN_OK;
+}
+
+/* ---- calls ---- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char message[256]; /* of the first error since enter; guarded by the lock */
@@ -36,14 +59,8 @@ int gnn__igraph_leave(gnn__igraph_call_t *call, int code)
     igraph_set_warning_handler(call->warning);
     igraph_set_error_handler(call->error);
     if (code > 0 && code < 1000)
-        (void)gnn__error(code, "igraph: %s",
+        (void)gnn__igraph_error(code, "igraph: %s",
                          message[0] ? message : igraph_strerror((igraph_error_t)code));
     pthread_mutex_unlock(&lock);
     return code;
-}
-
-const char *gnn__igraph_strerror(int code)
-{
-    return code >= IGRAPH_SUCCESS && code <= IGRAPH_ENOSOL ? igraph_strerror((igraph_error_t)code)
-                                                           : NULL;
 }

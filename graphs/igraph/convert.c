@@ -1,6 +1,5 @@
 /* Graphs from igraph and back, edge attributes, and igraph's named graphs. */
 #include <graphs/igraph/call.h>
-#include <math.h>
 
 /* ---- from igraph ---- */
 
@@ -21,9 +20,9 @@ static int messages_new(messages_t *t, const igraph_t *igraph)
     int64_t m = igraph_ecount(igraph), all = m;
     for (int64_t e = 0; e < m && !igraph_is_directed(igraph); e++)
         all += IGRAPH_FROM(igraph, e) != IGRAPH_TO(igraph, e);
-    GNN_TRY(gnn__new(&t->src, all, sizeof(int64_t), "edges from igraph"));
-    GNN_TRY(gnn__new(&t->dst, all, sizeof(int64_t), "edges from igraph"));
-    return gnn__new(&t->edge, all, sizeof(int64_t), "igraph's edge ids");
+    GNN_TRY(gnn__igraph_new(&t->src, all, sizeof(int64_t), "edges from igraph"));
+    GNN_TRY(gnn__igraph_new(&t->dst, all, sizeof(int64_t), "edges from igraph"));
+    return gnn__igraph_new(&t->edge, all, sizeof(int64_t), "igraph's edge ids");
 }
 
 static void add_message(messages_t *t, int64_t src, int64_t dst, int64_t edge)
@@ -62,8 +61,9 @@ int gnn_graph_from_igraph(gnn_graph_t **graph, const void *igraph, int64_t **igr
         *igraph_edge = NULL;
     if (graph)
         *graph = NULL;
+    GNN_TRY(gnn_igraph_use());
     if (!graph || !igraph)
-        return gnn__error(GNN_EINVALID, "%s",
+        return gnn__igraph_error(GNN_EINVALID, "%s",
                           graph ? "the igraph is NULL" : "the place for the new graph is NULL");
     gnn__igraph_enter(&call);
     return gnn__igraph_leave(&call, gnn__igraph_to_graph(graph, igraph, igraph_edge));
@@ -75,8 +75,9 @@ int gnn_graph_famous(gnn_graph_t **graph, const char *name)
     igraph_t igraph;
     if (graph)
         *graph = NULL;
+    GNN_TRY(gnn_igraph_use());
     if (!graph || !name)
-        return gnn__error(GNN_EINVALID, "the %s is NULL", graph ? "name" : "place for the new graph");
+        return gnn__igraph_error(GNN_EINVALID, "the %s is NULL", graph ? "name" : "place for the new graph");
     gnn__igraph_enter(&call);
     int rc = igraph_famous(&igraph, name);
     if (rc == IGRAPH_SUCCESS) {
@@ -98,7 +99,7 @@ static int check_handler(void)
     igraph_set_attribute_table(before);
     if (before == &igraph_cattribute_table)
         return GNN_OK;
-    return gnn__error(
+    return gnn__igraph_error(
         GNN_EUNSUPPORTED,
         "edge attributes need igraph's C attribute handler: call igraph_set_attribute_table(&igraph_cattribute_table) "
         "before the graph is made");
@@ -122,7 +123,7 @@ int gnn__igraph_check_numeric(const igraph_t *igraph, const char *name)
     }
     igraph_strvector_destroy(&names);
     if (rc == IGRAPH_SUCCESS && !found)
-        return gnn__error(GNN_ENOTFOUND, "the igraph has no numeric edge attribute \"%s\"", name);
+        return gnn__igraph_error(GNN_ENOTFOUND, "the igraph has no numeric edge attribute \"%s\"", name);
     return rc;
 }
 
@@ -133,7 +134,7 @@ static int pick_values(const igraph_vector_t *all, const int64_t *igraph_edge, i
     for (int64_t k = 0; k < m; k++) {
         int64_t e = igraph_edge ? igraph_edge[k] : k;
         if (e < 0 || e >= count)
-            return gnn__error(GNN_EINVALID,
+            return gnn__igraph_error(GNN_EINVALID,
                               "edge %lld is igraph's edge %lld, but the igraph has %lld",
                               (long long)k, (long long)e, (long long)count);
         values[k] = (gnn_real_t)VECTOR(*all)[e];
@@ -147,7 +148,7 @@ static int read_attribute(const igraph_t *igraph, const char *name, const int64_
     igraph_vector_t all;
     GNN_TRY(check_handler());
     if (!igraph->attr)
-        return gnn__error(
+        return gnn__igraph_error(
             GNN_ENOTFOUND,
             "the igraph has no numeric edge attribute \"%s\": it was made without an attribute handler",
             name);
@@ -166,13 +167,14 @@ int gnn_igraph_edge_attribute(const void *igraph, const char *name, const int64_
                               int64_t m, gnn_real_t *values)
 {
     gnn__igraph_call_t call;
+    GNN_TRY(gnn_igraph_use());
     if (!igraph || !name || (m > 0 && !values))
-        return gnn__error(GNN_EINVALID, "the %s is NULL",
+        return gnn__igraph_error(GNN_EINVALID, "the %s is NULL",
                           !igraph ? "igraph"
                           : !name ? "attribute's name"
                                   : "place for the values");
     if (m < 0)
-        return gnn__error(GNN_EINVALID, "m = %lld is negative", (long long)m);
+        return gnn__igraph_error(GNN_EINVALID, "m = %lld is negative", (long long)m);
     gnn__igraph_enter(&call);
     return gnn__igraph_leave(&call, read_attribute(igraph, name, igraph_edge, m, values));
 }
@@ -186,16 +188,16 @@ int gnn__igraph_from_graph(const gnn_graph_t *graph, igraph_t *igraph)
     igraph_integer_t *ends = NULL;
     igraph_vector_int_t view;
     if (!gnn__mul(2, m, &both))
-        GNN_CHECK(gnn__error(GNN_EOVERFLOW, "%lld pairs do not fit", (long long)m));
-    GNN_CHECK(gnn__new(&pairs, both, sizeof *pairs, "pairs for igraph"));
-    GNN_CHECK(gnn__new(&ends, both, sizeof *ends, "edges for igraph"));
+        GNN_CHECK(gnn__igraph_error(GNN_EOVERFLOW, "%lld pairs do not fit", (long long)m));
+    GNN_CHECK(gnn__igraph_new(&pairs, both, sizeof *pairs, "pairs for igraph"));
+    GNN_CHECK(gnn__igraph_new(&ends, both, sizeof *ends, "edges for igraph"));
     GNN_CHECK(gnn_graph_pairs(graph, pairs, pairs + m, NULL));
     for (int64_t k = 0; k < m; k++) {
         ends[2 * k] = (igraph_integer_t)pairs[k];
         ends[2 * k + 1] = (igraph_integer_t)pairs[m + k];
     }
     igraph_vector_int_view(&view, ends, (igraph_integer_t)both);
-    GNN_CHECK(igraph_create(igraph, &view, (igraph_integer_t)graph->n_dst, IGRAPH_DIRECTED));
+    GNN_CHECK(igraph_create(igraph, &view, (igraph_integer_t)gnn_graph_n_dst(graph), IGRAPH_DIRECTED));
 done:
     gnn_free(pairs);
     gnn_free(ends);
@@ -216,34 +218,6 @@ int gnn__igraph_weigh_edges(igraph_t *igraph, const gnn_real_t *weight)
     return rc;
 }
 
-int gnn__igraph_collapse(igraph_t *igraph, igraph_attribute_combination_type_t rule)
-{
-    igraph_attribute_combination_t rules;
-    int rc = igraph_attribute_combination(&rules, "weight", rule, IGRAPH_NO_MORE_ATTRIBUTES);
-    if (rc != IGRAPH_SUCCESS)
-        return rc;
-    rc = igraph_to_undirected(igraph, IGRAPH_TO_UNDIRECTED_COLLAPSE, &rules);
-    igraph_attribute_combination_destroy(&rules);
-    return rc;
-}
-
-int gnn__igraph_check_weights(const gnn_graph_t *graph, const gnn_real_t *weight)
-{
-    const int64_t m = graph ? gnn_graph_n_pairs(graph) : 0;
-    if (!graph || (m > 0 && !weight))
-        return gnn__error(GNN_EINVALID, "no %s", graph ? "weights" : "graph");
-    if (graph->n_dst != graph->n_src)
-        return gnn__error(
-            GNN_ETOPOLOGY,
-            "one kind of nodes is expected, the graph has %lld receivers and %lld senders",
-            (long long)graph->n_dst, (long long)graph->n_src);
-    for (int64_t k = 0; k < m; k++)
-        if (!isfinite(weight[k]))
-            return gnn__error(GNN_ENUMERIC, "the weight of pair %lld is %g", (long long)k,
-                              (double)weight[k]);
-    return GNN_OK;
-}
-
 static int write_igraph(const gnn_graph_t *graph, const gnn_real_t *weight, igraph_t *igraph)
 {
     if (weight)
@@ -260,13 +234,15 @@ static int write_igraph(const gnn_graph_t *graph, const gnn_real_t *weight, igra
 int gnn_graph_to_igraph(const gnn_graph_t *graph, const gnn_real_t *weight, void *igraph)
 {
     gnn__igraph_call_t call;
+    GNN_TRY(gnn_igraph_use());
     if (!graph || !igraph)
-        return gnn__error(GNN_EINVALID, "the %s is NULL", graph ? "igraph" : "graph");
-    if (graph->n_dst != graph->n_src)
-        return gnn__error(
+        return gnn__igraph_error(GNN_EINVALID, "the %s is NULL", graph ? "igraph" : "graph");
+    const int64_t n = gnn_graph_n_dst(graph), n_src = gnn_graph_n_src(graph);
+    if (n != n_src)
+        return gnn__igraph_error(
             GNN_ETOPOLOGY,
             "an igraph has one kind of nodes, but the graph has %lld receivers and %lld senders",
-            (long long)graph->n_dst, (long long)graph->n_src);
+            (long long)n, (long long)n_src);
     gnn__igraph_enter(&call);
     return gnn__igraph_leave(&call, write_igraph(graph, weight, igraph));
 }

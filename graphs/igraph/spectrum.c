@@ -1,12 +1,18 @@
 /* Some eigenvectors of a large sparse matrix: implicitly restarted Lanczos iterations by ARPACK,
  * through igraph. Lehoucq, Sorensen and Yang 1998. */
 #include <graphs/igraph/call.h>
-#include <graphs/node_positions.h>
+
+typedef struct matrix {
+    int64_t n;
+    const int64_t *indptr;
+    const int32_t *indices;
+    const double *weight;
+} matrix_t;
 
 /* y = (A + I) x: its largest eigenvalues are the smallest of I - A, and all are positive. */
 static igraph_error_t multiply(igraph_real_t *to, const igraph_real_t *from, int n, void *extra)
 {
-    const gnn__adjacency_t *a = extra;
+    const matrix_t *a = extra;
     for (int i = 0; i < n; i++) {
         double sum = from[i];
         for (int64_t k = a->indptr[i]; k < a->indptr[i + 1]; k++)
@@ -38,7 +44,7 @@ static void take(const igraph_vector_t *values, const igraph_matrix_t *vectors, 
     }
 }
 
-static int solve(const gnn__adjacency_t *a, int64_t count, double *to_values, double *to_vectors)
+static int solve(const matrix_t *a, int64_t count, double *to_values, double *to_vectors)
 {
     igraph_arpack_options_t options;
     igraph_vector_t values;
@@ -51,7 +57,7 @@ static int solve(const gnn__adjacency_t *a, int64_t count, double *to_values, do
     if (rc == IGRAPH_SUCCESS) {
         rc = igraph_arpack_rssolve(multiply, (void *)(uintptr_t)a, &options, NULL, &values, &vectors);
         if (rc == IGRAPH_SUCCESS && options.nconv < (int)count)
-            rc = gnn__error(GNN_ENUMERIC, "ARPACK found %d of %lld eigenvectors", options.nconv,
+            rc = gnn__igraph_error(GNN_ENUMERIC, "ARPACK found %d of %lld eigenvectors", options.nconv,
                             (long long)count);
         if (rc == IGRAPH_SUCCESS)
             take(&values, &vectors, a->n, count, to_values, to_vectors);
@@ -61,12 +67,14 @@ static int solve(const gnn__adjacency_t *a, int64_t count, double *to_values, do
     return rc;
 }
 
-int gnn__spectrum(const gnn__adjacency_t *a, int64_t count, double *values, double *vectors)
+int gnn__igraph_eigenvectors(int64_t n, const int64_t *indptr, const int32_t *indices,
+                             const double *weight, int64_t count, double *values, double *vectors)
 {
+    const matrix_t a = {n, indptr, indices, weight};
     gnn__igraph_call_t call;
-    if (a->n > INT32_MAX)
-        return gnn__error(GNN_EOVERFLOW, "%lld nodes do not fit into ARPACK's numbers",
-                          (long long)a->n);
+    if (n > INT32_MAX)
+        return gnn__igraph_error(GNN_EOVERFLOW, "%lld nodes, ARPACK takes at most %d", (long long)n,
+                                 INT32_MAX);
     gnn__igraph_enter(&call);
-    return gnn__igraph_leave(&call, solve(a, count, values, vectors));
+    return gnn__igraph_leave(&call, solve(&a, count, values, vectors));
 }

@@ -1,6 +1,5 @@
 /* GraphML through igraph, into memory: the caller writes the file. */
 #include <graphs/igraph/call.h>
-#include <graphs/igraph/write.h>
 
 #include <stdlib.h>
 
@@ -53,9 +52,9 @@ int gnn__igraph_write_graphml(const gnn_graph_t *graph, const char *const *names
 {
     gnn__igraph_call_t call;
     *text = NULL;
-    FILE *stream = gnn__allocation_fails() ? NULL : open_memstream(text, size);
+    FILE *stream = gnn__igraph_core()->allocation_fails() ? NULL : open_memstream(text, size);
     if (!stream)
-        return gnn__error(GNN_EMEMORY, "no memory to write GraphML");
+        return gnn__igraph_error(GNN_EMEMORY, "no memory to write GraphML");
     gnn__igraph_enter(&call);
     /* Attributes are written by igraph's C handler, whichever the program has. */
     const igraph_attribute_table_t *before = igraph_set_attribute_table(&igraph_cattribute_table);
@@ -63,7 +62,7 @@ int gnn__igraph_write_graphml(const gnn_graph_t *graph, const char *const *names
     igraph_set_attribute_table(before);
     rc = gnn__igraph_leave(&call, rc);
     if (fclose(stream) != 0 && rc == GNN_OK)
-        rc = gnn__error(GNN_EMEMORY, "no memory to write GraphML");
+        rc = gnn__igraph_error(GNN_EMEMORY, "no memory to write GraphML");
     if (rc != GNN_OK) {
         free(*text);
         *text = NULL;

@@ -167,18 +167,18 @@ static inline int gnn_data_new(gnn_data_t **data, const gnn_data_config_t *confi
 /**
  * Opens whatever `path` is (docs/formats.md): a .npz in the layouts planetoid, heterophilous or
  * plain; LINQS' NAME.content and NAME.cites, by either; a folder as OGB unpacks it; an edge list;
- * GraphML, GML, Pajek, NCOL, LGL, UCINET DL, DIMACS, GraphDB (builds with igraph); a set of many
- * graphs, as a folder of TU Dortmund or OGB or a text of structure2vec. Text may be gzipped.
+ * GraphML or GML (after gnn_igraph_use, gnn/igraph.h); a set of many graphs, as a folder of TU
+ * Dortmund or OGB or a text of structure2vec. Text may be gzipped.
  * GNN_EIO; GNN_EFORMAT and GNN_ENUMERIC name file, line or array, what was expected and what came;
  * GNN_EUNSUPPORTED. A set without masks gets one split drawn by `seed` 0: 20 a class, 500, 1000
- * (fewer where there are not enough nodes). An edge list or what igraph reads is links alone: no
+ * (fewer where there are not enough nodes). An edge list, GraphML or GML is links alone: no
  * features, no classes, labels -1, and a split that holds no node, until gnn_data_add_csv brings
  * them.
  */
 GNN_API int gnn_data_open(gnn_data_t **data, const char *path);
 /** The same with limits of one's own on what is unpacked (NULL, and 0 in a field: the default). */
 GNN_API int gnn_data_open_limits(gnn_data_t **data, const char *path, const gnn_limits_t *limits);
-/** Zachary's karate club (from igraph), with the two clubs as labels and one-hot node numbers as
+/** Zachary's karate club, with the two clubs as labels and one-hot node numbers as
  * features; 2 labels a club for training. */
 GNN_API int gnn_data_karate(gnn_data_t **data);
 GNN_API void gnn_data_free(gnn_data_t *data);

@@ -304,36 +304,20 @@ GNN_API const gnn_topology_t *gnn_topology_find(const char *name);
 /** What becomes of the weights of i -> j and j -> i where an edge has no direction. */
 typedef enum { GNN_BOTH_SUM = 0, GNN_BOTH_MAX } gnn_both_ways_t;
 
-#if GNN_HAS_IGRAPH
-/* igraph, both ways. The caller includes <igraph/igraph.h> itself and passes igraph_t *. One
- * process-wide lock guards these calls. */
-
-/** An undirected igraph edge becomes two messages. `igraph_edge` (NULL, or receives a malloc'd
- * array of gnn_graph_n_edges numbers, released with gnn_free) maps the graph's edge numbers to
- * igraph's edge ids. */
-GNN_API int gnn_graph_from_igraph(gnn_graph_t **graph, const void *igraph, int64_t **igraph_edge);
-/** A numeric edge attribute of igraph as one number per edge of `graph` (caller's,
- * gnn_graph_n_edges), by the map from above. */
-GNN_API int gnn_igraph_edge_attribute(const void *igraph, const char *name,
-                                      const int64_t *igraph_edge, int64_t m, gnn_real_t *values);
-/** Into an uninitialised igraph_t: directed sender -> receiver, edge k = pair k of gnn_graph_pairs;
- * n_dst == n_src needed. If `weight` is not NULL it becomes the numeric edge attribute "weight"
- * (needs igraph's C attribute handler). Destroy with igraph_destroy. */
-GNN_API int gnn_graph_to_igraph(const gnn_graph_t *graph, const gnn_real_t *weight, void *igraph);
-/** One of igraph's named graphs ("Zachary"), with both directions of each edge. */
-GNN_API int gnn_graph_famous(gnn_graph_t **graph, const char *name);
-/** Positions of nodes in the plane by igraph's Fruchterman-Reingold layout from a seed: (n x 2),
- * caller's. */
+/** Positions of nodes in the plane, where joined nodes come to lie close together: (n x 2),
+ * caller's. As gnn_graph_layout_weighted with edges that pull alike. */
 GNN_API int gnn_graph_layout(const gnn_graph_t *graph, uint64_t seed, const gnn_tensor_t *positions);
 /**
- * The same, where edges pull as strongly as they weigh: nodes of heavy edges come to lie close
- * together.
+ * Positions of nodes in the plane, where edges pull as strongly as they weigh: nodes of heavy edges
+ * come to lie close together. A force-directed layout from a seed: the same seed gives the same
+ * positions.
  *
  * @param[in]  weight     one for each pair of gnn_graph_pairs, finite; those of both directions add
  *                        up, and no sum pulls less than 1e-6; NULL: all pull alike
  * @param[out] positions  (n x 2), caller's; overwritten
  * @return GNN_OK; GNN_EINVALID; GNN_ETOPOLOGY; GNN_ESHAPE; GNN_ENUMERIC: a weight is not finite;
- *         GNN_EMEMORY. O(500 (n^2 + m)) time. Paper: Fruchterman and Reingold 1991.
+ *         GNN_EMEMORY. O(500 (n^2 + m)) time up to 300 nodes, O(500 (n log n + m)) of more, O(n +
+ *         m) memory. Papers: Fruchterman and Reingold 1991; Barnes and Hut 1986.
  */
 GNN_API int gnn_graph_layout_weighted(const gnn_graph_t *graph, const gnn_real_t *weight,
                                       uint64_t seed, const gnn_tensor_t *positions);
@@ -347,11 +331,11 @@ GNN_API int gnn_graph_layout_weighted(const gnn_graph_t *graph, const gnn_real_t
  * @param[out] from, to  (n - 1 each) the ends of the edges, the smaller one in `from`; caller's
  * @param[out] count     how many edges were written: n less the number of components
  * @return GNN_OK; GNN_EINVALID; GNN_ETOPOLOGY: two kinds of nodes; GNN_ENUMERIC: a weight is not
- *         finite; GNN_EMEMORY. O(m log n) time, O(n + m) memory. Papers: Prim 1957; Kruskal 1956.
+ *         finite; GNN_EMEMORY. O(m log m) time, O(n + m) memory. Of equal weights the smaller ends
+ *         are first. Paper: Kruskal 1956.
  */
 GNN_API int gnn_graph_spanning_tree(const gnn_graph_t *graph, const gnn_real_t *weight,
                                     gnn_both_ways_t both, int64_t *from, int64_t *to, int64_t *count);
-#endif
 
 /**
  * Positions of nodes from the graph alone: column c is the eigenvector of the Laplacian I - D^-1/2
@@ -367,10 +351,10 @@ GNN_API int gnn_graph_spanning_tree(const gnn_graph_t *graph, const gnn_real_t *
  * @param[out] positions  (n x k), caller's
  * @param[out] values     (k) eigenvalues, from 0 to 2; NULL: not wanted
  * @return GNN_OK; GNN_EINVALID; GNN_ETOPOLOGY; GNN_ESHAPE; GNN_ENUMERIC: the iterations did not
- *         end; GNN_EUNSUPPORTED: over 20,000 nodes without igraph; GNN_EMEMORY.
+ *         end; GNN_EUNSUPPORTED: over 20,000 nodes without gnn_igraph_use; GNN_EMEMORY.
  *
- * Cost: O(n^3) up to 400 nodes or where k is more than n / 4, by LAPACK; else O(iterations (m + n
- * k)), by ARPACK. Paper: Dwivedi and Bresson 2021.
+ * Cost: O(n^3), by LAPACK; after gnn_igraph_use (gnn/igraph.h), above 400 nodes and where k is less
+ * than n / 4, O(iterations (m + n k)), by ARPACK. Paper: Dwivedi and Bresson 2021.
  */
 GNN_API int gnn_graph_laplacian_positions(const gnn_graph_t *graph, const gnn_tensor_t *positions,
                                           gnn_real_t *values);

@@ -165,8 +165,8 @@ GNN_API int gnn_attachment_new_sized(gnn_attachment_t **attachment,
  *
  * @param[out] attachment  the caller's, for gnn_attachment_free
  * @param[in]  config      NULL: all defaults
- * @return GNN_OK; GNN_EINVALID; GNN_EUNSUPPORTED: no tokenizer, no layer attends, or libgnn was
- *         built without igraph; GNN_EMEMORY; else as gnn_model_attention
+ * @return GNN_OK; GNN_EINVALID; GNN_EUNSUPPORTED: no tokenizer, or no layer attends; GNN_EMEMORY;
+ *         else as gnn_model_attention
  *
  * The sum is the default: a word may attend to its head, or the head to it, and either is evidence.
  * Cost: for each layer a run of the model up to it, and O(n^2 log n) for the tree of each sentence

@@ -102,7 +102,7 @@ GNN_API void gnn_array_reals(const gnn_array_t *array, gnn_real_t *out);
 /* ---- graphs for other programs ---- */
 
 /**
- * Writes a graph as GraphML through igraph: directed sender -> receiver, one edge for each pair of
+ * Writes a graph as GraphML through igraph, after gnn_igraph_use (gnn/igraph.h): directed sender -> receiver, one edge for each pair of
  * gnn_graph_pairs, in its order.
  *
  * @param[in] graph   n nodes that both send and receive
@@ -111,7 +111,7 @@ GNN_API void gnn_array_reals(const gnn_array_t *array, gnn_real_t *out);
  *                    entries; NULL: none
  * @param[in] path    the file to write
  * @return GNN_OK; GNN_EINVALID (a name is no text); GNN_ETOPOLOGY (n_dst != n_src); GNN_ENUMERIC (a
- *         weight is not finite); GNN_EIO; GNN_EUNSUPPORTED in builds without igraph; one of
+ *         weight is not finite); GNN_EIO; GNN_EUNSUPPORTED before gnn_igraph_use; one of
  *         igraph's codes.
  *
  * The file appears complete or not at all. Cost: O(n + m) time and memory. Threads: takes igraph's

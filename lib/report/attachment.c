@@ -1,8 +1,6 @@
 /* Syntax in attention: each head's tree and each word's choice, beside a treebank's heads. */
 #include <lib/report/attention_maps.h>
 
-#if GNN_HAS_IGRAPH
-
 enum { AT_ONCE = 2048 }; /* tokens that run at once */
 
 typedef struct {
@@ -324,18 +322,6 @@ static int make_attachment(gnn_attachment_t **attachment, const gnn_pretrained_t
     return GNN_OK;
 }
 
-#else
-
-static int make_attachment(gnn_attachment_t **attachment, const gnn_pretrained_t *pretrained,
-                           gnn_context_t *context, const gnn_treebank_t *treebank,
-                           const gnn_attachment_config_t *config)
-{
-    (void)attachment, (void)pretrained, (void)context, (void)treebank, (void)config;
-    return gnn__error(GNN_EUNSUPPORTED,
-                      "spanning trees are igraph's, and this build of libgnn is without it");
-}
-
-#endif
 
 int gnn_attachment_new_sized(gnn_attachment_t **attachment, const gnn_pretrained_t *pretrained,
                              gnn_context_t *context, const gnn_treebank_t *treebank,

@@ -2,6 +2,7 @@
  * thread run-time, igraph. */
 #include <gnn/build.h>
 #include <lib/base/base.h>
+#include <lib/base/igraph.h>
 #include <lib/kernels/dense/dense.h>
 
 #include <omp.h>
@@ -27,6 +28,6 @@ const char *gnn_build_info(void)
     snprintf(text, sizeof text,
              "libgnn %s, %s, %s, kernels %s, %s, %s (OpenMP %d, %d processors), igraph %s",
              GNN_VERSION, COMPILER, GNN_DOUBLE ? "double" : "float", gnn__isa_name(gnn__isa()),
-             dense, RUN_TIME, _OPENMP, omp_get_num_procs(), GNN_HAS_IGRAPH ? "yes" : "no");
+             dense, RUN_TIME, _OPENMP, omp_get_num_procs(), gnn__igraph() ? "in use" : "not in use");
     return text;
 }

@@ -9,12 +9,12 @@ build=${2:-$root/build-fuzz}
 [ -d "$build" ] || CC=clang meson setup "$build" "$root" -Dbuildtype=debugoptimized -Db_lundef=false \
     -Db_sanitize=address,undefined \
     "-Dc_args=-fsanitize=fuzzer-no-link -fno-sanitize-recover=all" -Dtests=disabled
-ninja -C "$build" libgnn.a
-[ $# -gt 2 ] && shift 2 || set -- json_text npy npz layouts safetensors linqs edges graphml igraph csv ogb ogb_graphs many tu lines corpus treebank vocabulary tokenizer merges pieces folder config index description model graph tape
+ninja -C "$build" libgnn.a libgnn-igraph.a
+[ $# -gt 2 ] && shift 2 || set -- json_text npy npz layouts safetensors linqs edges graphml gml csv ogb ogb_graphs many tu lines corpus treebank vocabulary tokenizer merges pieces folder config index description model graph tape
 for target; do
     # shellcheck disable=SC2046
     clang -g -O1 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I"$build/include" -I"$root/include" -I"$root" \
-        "$root/tests/fuzz/fuzz_$target.c" "$build/libgnn.a" -o "$build/fuzz_$target" \
+        "$root/tests/fuzz/fuzz_$target.c" "$build/libgnn-igraph.a" "$build/libgnn.a" -o "$build/fuzz_$target" \
         $(pkg-config --libs libzip jansson zlib libutf8proc igraph openblas) -fopenmp -lm
     mkdir -p "$build/corpus_$target"
     case $target in json_text | tokenizer | merges | folder | config | index | description) words=-dict=$root/tests/fuzz/json.dict ;; *) words= ;; esac

@@ -31,8 +31,11 @@ for name in ${CXX:-} c++ g++ clang++; do
 done
 [ -n "$cxx" ] || echo "SKIP headers_as_cpp: no C++ compiler (g++ or clang++)"
 strict="-pedantic-errors -Wall -Wextra -Werror -fsyntax-only"
+# The second library's header is installed with it.
+[ -f "$build/libgnn-igraph.so" ] && second= || second=igraph.h
 for header in "$root"/include/gnn/*.h; do
     name=gnn/$(basename "$header")
+    [ "$(basename "$header")" != "$second" ] || continue
     printf '#include <%s>\n#include <%s>\nint only_%s;\n' "$name" "$name" "$(basename "$header" .h)" >alone.c
     cp alone.c alone.cpp
     # shellcheck disable=SC2086 # lists of flags
@@ -40,6 +43,6 @@ for header in "$root"/include/gnn/*.h; do
     # shellcheck disable=SC2086
     [ -z "$cxx" ] || expect "$name as C++17" "$cxx" -std=c++17 $strict $flags alone.cpp
 done
-expect "every header is installed" sh -c "cd '$root/include/gnn' && for h in *.h; do [ -f '$prefix/include/gnn/'\$h ] || { echo \$h; exit 1; }; done"
+expect "every header is installed" sh -c "cd '$root/include/gnn' && for h in *.h; do [ \$h = '$second' ] || [ -f '$prefix/include/gnn/'\$h ] || { echo \$h; exit 1; }; done"
 
 finish

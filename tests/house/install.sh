@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs into an empty folder and builds programs on the result outside the tree: with pkg-config
-# against the shared library and the archive, with CMake, and with pkg-config on a library without
-# igraph, which is built for this. Where doxygen is there, every function has a man page.
+# against the shared libraries and the archives, with CMake, and with pkg-config on an installation
+# without libgnn-igraph, which is built for this. Where doxygen is there, every function has a man
+# page.
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=${1:-$root/build}
@@ -14,9 +15,16 @@ unset PKG_CONFIG_PATH LD_LIBRARY_PATH CMAKE_PREFIX_PATH CPATH LIBRARY_PATH DESTD
 
 . "$root/tests/expect.sh"
 
-# package ARGUMENTS...: pkg-config on what was installed under $prefix.
+# package ARGUMENTS...: pkg-config on what was installed under $prefix, for libgnn; with_igraph, for
+# libgnn-igraph.
+pkg() {
+    PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --define-variable=prefix="$prefix" "$@"
+}
 package() {
-    PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --define-variable=prefix="$prefix" "$@" gnn
+    pkg "$@" gnn
+}
+with_igraph() {
+    pkg "$@" gnn-igraph
 }
 
 sources_minimal=minimal.c
@@ -51,6 +59,16 @@ accuracy_of() {
     "$@" | grep -q '^test accuracy [0-9]'
 }
 
+cat >"$work/two.graphml" <<'END'
+<graphml><graph edgedefault="undirected"><node id="a"/><node id="b"/><edge source="a" target="b"/></graph></graphml>
+END
+reads_graphml() {
+    "$1" convert "$work/two.graphml" | grep -q '2 nodes, 2 messages'
+}
+says_what_to_link() {
+    ! "$1" convert "$work/two.graphml" >"$work/reason" 2>&1 && grep -qF 'link gnn-igraph and call gnn_igraph_use()' "$work/reason"
+}
+
 mkdir -p "$work/examples/programs" && cp "$root"/examples/*.c "$work/examples/" && cp "$root"/examples/programs/* "$work/examples/programs/"
 
 # ---- the build that was given, installed below DESTDIR: the folder is not the one that it was
@@ -60,19 +78,12 @@ pc=$(find "$work/root" -name gnn.pc | head -n 1)
 expect "gnn.pc is installed" test -n "$pc" || finish
 prefix=$work/root$(sed -n 's/^prefix=//p' "$pc")
 libdir=$(package --variable=libdir)
-has_igraph=$(sed -n 's/^#define GNN_HAS_IGRAPH //p' "$prefix/include/gnn/build.h")
-# Without igraph there is no karate club: minimal says so and exits with 1.
-runs() {
-    if [ "$has_igraph" = 1 ]; then
-        accuracy_of "$@"
-    else
-        "$@" 2>"$work/reason"
-        [ $? -eq 1 ] && grep -q igraph "$work/reason"
-    fi
-}
+has_igraph=
+[ ! -f "$prefix/include/gnn/igraph.h" ] || has_igraph=yes
 
 build_all shared
-expect "minimal runs, shared" in_library runs "$work/shared/minimal"
+expect "minimal runs, shared" in_library accuracy_of "$work/shared/minimal"
+expect "a program without libgnn-igraph says what to link" in_library says_what_to_link "$work/shared/gnn"
 for name in citation sentence; do
     expect "gnn $name runs, shared" in_library "$work/shared/gnn" "$name" --help
 done
@@ -80,7 +91,24 @@ done
 mkdir "$work/archive" "$work/static" && cp "$libdir/libgnn.a" "$work/archive/"
 # shellcheck disable=SC2046 # lists of flags
 expect "minimal by pkg-config, static" compile minimal "$work/static" -L"$work/archive" $(package --static --cflags --libs | sed "s#-L$libdir##")
-expect "minimal runs, static" runs "$work/static/minimal"
+expect "minimal runs, static" accuracy_of "$work/static/minimal"
+
+# ---- the second library, in the same three ways ----
+build_igraph() {
+    mkdir "$work/both" "$work/both_static" && cp "$libdir/libgnn-igraph.a" "$work/archive/"
+    # shellcheck disable=SC2046 # lists of flags
+    expect "gnn by pkg-config, libgnn-igraph" compile gnn "$work/both" -DGNN_WITH_IGRAPH=1 $(with_igraph --cflags --libs) -lm
+    expect "GraphML is read, libgnn-igraph" in_library reads_graphml "$work/both/gnn"
+    # shellcheck disable=SC2046 # lists of flags
+    expect "gnn by pkg-config, libgnn-igraph.a" compile gnn "$work/both_static" -DGNN_WITH_IGRAPH=1 -L"$work/archive" $(with_igraph --static --cflags --libs | sed "s#-L$libdir##g")
+    expect "GraphML is read, libgnn-igraph.a" reads_graphml "$work/both_static/gnn"
+    expect "the program of archives has no library of ours" sh -c "! ldd '$work/both_static/gnn' | grep -q libgnn"
+}
+if [ -n "$has_igraph" ]; then
+    build_igraph
+else
+    echo "SKIP install_igraph: this build is without libgnn-igraph"
+fi
 
 expect "the command is installed" in_library "$prefix/bin/gnn" --version
 expect "and its completion" grep -q '_gnn gnn$' "$prefix/share/bash-completion/completions/gnn"
@@ -99,7 +127,7 @@ find_package(gnn COMPONENTS none QUIET)
 if(gnn_FOUND)
     message(FATAL_ERROR "a component that does not exist was found")
 endif()
-find_package(gnn ${WANTED} EXACT REQUIRED COMPONENTS shared static)
+find_package(gnn ${WANTED} EXACT REQUIRED COMPONENTS shared static ${ALSO})
 find_package(gnn 0.1 REQUIRED)
 file(GLOB programs programs/*.c)
 add_executable(minimal minimal.c)
@@ -109,13 +137,22 @@ foreach(program minimal command)
 endforeach()
 add_executable(minimal_static minimal.c)
 target_link_libraries(minimal_static PRIVATE gnn::gnn_static)
+foreach(kind ${ALSO})
+    foreach(library ${kind} ${kind}_static)
+        add_executable(gnn_${library} ${programs})
+        target_compile_definitions(gnn_${library} PRIVATE GNN_WITH_IGRAPH=1)
+        target_link_libraries(gnn_${library} PRIVATE gnn::${library} m)
+    endforeach()
+endforeach()
 END
 with_cmake() {
     # An archive must be found by its own path: the folder with it is not searched.
-    expect "CMake finds gnn" env CC="$cc" cmake -S "$work/examples" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DWANTED="$(package --modversion)" || return
+    expect "CMake finds gnn" env CC="$cc" cmake -S "$work/examples" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DWANTED="$(package --modversion)" -DALSO="${has_igraph:+igraph}" || return
     expect "CMake builds minimal and the programs" cmake --build "$work/cmake" || return
-    expect "minimal runs, CMake" runs "$work/cmake/minimal"
-    expect "minimal runs, CMake and the archive" runs "$work/cmake/minimal_static"
+    expect "minimal runs, CMake" accuracy_of "$work/cmake/minimal"
+    expect "minimal runs, CMake and the archive" accuracy_of "$work/cmake/minimal_static"
+    [ -z "$has_igraph" ] || expect "GraphML is read, CMake" reads_graphml "$work/cmake/gnn_igraph"
+    [ -z "$has_igraph" ] || expect "GraphML is read, CMake and the archives" reads_graphml "$work/cmake/gnn_igraph_static"
     expect "CMake's program has the shared library" sh -c "ldd '$work/cmake/minimal' | grep -F 'libgnn.so' | grep -qF '$work/root'"
     expect "CMake's static program has the archive" sh -c "! ldd '$work/cmake/minimal_static' | grep -q libgnn"
 }
@@ -143,12 +180,9 @@ expect "built without igraph" ninja -C "$work/build" -j "${GNN_BUILD_JOBS:-2}" $
 mv "$work/said" "$work/built"
 expect "installed without igraph" meson install -C "$work/build" --no-rebuild || finish
 pc=$(find "$prefix" -name gnn.pc | head -n 1)
-has_igraph=$(sed -n 's/^#define GNN_HAS_IGRAPH //p' "$prefix/include/gnn/build.h")
-expect "gnn/build.h says that igraph is not there" test "$has_igraph" = 0
-expect "nothing that was installed names igraph as needed" sh -c "! grep -E '^Requires.*igraph' '$pc' && ! readelf -d '$(package --variable=libdir)/libgnn.so' | grep NEEDED | grep igraph"
+expect "nothing of libgnn-igraph is installed" sh -c "! find '$prefix' -name '*igraph*' | grep -v '/doc/\|/man/' | grep ."
 build_all plain
-expect "minimal says that it needs igraph" in_library runs "$work/plain/minimal"
-expect "citation without a file says that it needs igraph" in_library sh -c "'$work/plain/gnn' citation 2>&1 | grep igraph"
+expect "minimal runs without igraph" in_library accuracy_of "$work/plain/minimal"
 expect "citation trains without igraph" in_library accuracy_of "$work/plain/gnn" citation --data "$root/graphs/data/debian.npz" --layer gcn --epochs 2
 expect "sentence runs without igraph" in_library "$work/plain/gnn" sentence --help
 

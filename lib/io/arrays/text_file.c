@@ -85,8 +85,7 @@ static int unpack_members(gnn__text_t *text, const gnn__file_t *file, z_stream *
         int code = inflate(z, Z_NO_FLUSH);
         done += in - z->avail_in;
         text->size += out - z->avail_out;
-        if (!text->binary &&
-            memchr(text->data + text->size - (out - z->avail_out), 0, out - z->avail_out))
+        if (memchr(text->data + text->size - (out - z->avail_out), 0, out - z->avail_out))
             /* no text: the next reader of it says so, and the rest need not be unpacked */
             return GNN_OK;
         ended = code == Z_STREAM_END;
@@ -131,13 +130,13 @@ static int load(gnn__text_t *text, const gnn__file_t *file)
 static int check_text(gnn__text_t *text)
 {
     int64_t line = 1;
-    const char *zero = text->binary ? NULL : memchr(text->data, 0, (size_t)text->size);
+    const char *zero = memchr(text->data, 0, (size_t)text->size);
     for (const char *c = text->data; zero && c < zero; c++)
         line += *c == '\n';
     if (zero)
         return gnn__error(GNN_EFORMAT, "%s: line %lld: a zero byte (byte %lld), text is expected",
                           text->name, (long long)line, (long long)(zero - text->data));
-    if (!text->binary && text->size >= 3 && memcmp(text->data, "\xef\xbb\xbf", 3) == 0)
+    if (text->size >= 3 && memcmp(text->data, "\xef\xbb\xbf", 3) == 0)
         text->start = 3;
     gnn__text_rewind(text);
     return GNN_OK;
@@ -148,11 +147,11 @@ int gnn__text_open(gnn__text_t *text, const char *path)
     return gnn__text_open_limits(text, path, NULL);
 }
 
-static int open_bytes(gnn__text_t *text, const char *path, const gnn_limits_t *limits, bool binary)
+int gnn__text_open_limits(gnn__text_t *text, const char *path, const gnn_limits_t *limits)
 {
     gnn__file_t file;
-    *text = (gnn__text_t){
-        .delimiter = ' ', .comments = "", .limits = gnn__limits_or_defaults(limits), .binary = binary};
+    *text =
+        (gnn__text_t){.delimiter = ' ', .comments = "", .limits = gnn__limits_or_defaults(limits)};
     if (text->limits.max_bytes > INT64_MAX / 4)
         text->limits.max_bytes = INT64_MAX / 4;
     GNN_TRY(gnn__file_open(&file, path));
@@ -169,16 +168,6 @@ static int open_bytes(gnn__text_t *text, const char *path, const gnn_limits_t *l
     if (rc != GNN_OK)
         gnn__text_free(text);
     return rc;
-}
-
-int gnn__text_open_limits(gnn__text_t *text, const char *path, const gnn_limits_t *limits)
-{
-    return open_bytes(text, path, limits, false);
-}
-
-int gnn__bytes_open(gnn__text_t *text, const char *path, const gnn_limits_t *limits)
-{
-    return open_bytes(text, path, limits, true);
 }
 
 void gnn__text_free(gnn__text_t *text)

@@ -7,7 +7,7 @@
 #include <locale.h>
 
 typedef struct gnn__text {
-    char *data; /* a NUL stands behind the last byte, and in texts nowhere else */
+    char *data; /* a NUL follows the last byte, and stands nowhere else */
     int64_t size, start, at;
     int64_t packed;       /* size on the disk, what memory is bounded by */
     int64_t line, column; /* of the last field, both from 1 */
@@ -15,7 +15,6 @@ typedef struct gnn__text {
     char *cursor, *end;   /* the rest of the line; cursor NULL: no field is left */
     char delimiter;       /* ' ' means any run of blanks and tabs */
     const char *comments; /* lines that start with one of these are passed over */
-    bool binary;          /* zero bytes are bytes like others, and none is a byte order mark */
     const char *name;
     locale_t numbers;
     gnn_limits_t limits;
@@ -41,8 +40,6 @@ typedef enum {
  * failure nothing is left to free. */
 int gnn__text_open(gnn__text_t *text, const char *path);
 int gnn__text_open_limits(gnn__text_t *text, const char *path, const gnn_limits_t *limits);
-/* The same for bytes that are no text: any are taken. */
-int gnn__bytes_open(gnn__text_t *text, const char *path, const gnn_limits_t *limits);
 void gnn__text_free(gnn__text_t *text);
 /* Lines that hold something, comments too: for sizing. Blank lines cost nothing, or a few packed
  * kilobytes of them would ask for gigabytes. */

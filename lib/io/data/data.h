@@ -78,14 +78,10 @@ static inline size_t gnn__data_unpacked_length(const char *path)
     const size_t length = strlen(path);
     return gnn__data_ends_with(path, length, ".gz") ? length - 3 : length;
 }
-/* A form that igraph reads, by its ending, else by its first bytes. */
-int gnn__data_read_igraph(gnn_data_t *data, const char *path);
-/* Does the path end as one of them? */
-bool gnn__data_igraph_ending(const char *path);
-/* Does a text that begins so (blanks aside) belong to one of them? */
-bool gnn__data_igraph_head(const char *head);
-/* A form that is no text: its first bytes say nothing about it. */
-bool gnn__data_igraph_binary(const char *path);
+/* GraphML or GML. */
+int gnn__data_read_markup(gnn_data_t *data, const char *path);
+/* Does a text that begins so (whitespace aside) belong to one of them? */
+bool gnn__data_markup_head(const char *head);
 
 /* What a set of a graph alone lacks: no features, no labels, one split that holds no node. */
 int gnn__data_fill_rest(gnn_data_t *data);

@@ -1,10 +1,35 @@
-/* Which reader a path is for: by what the file is, then by its ending, then by its first bytes. */
+/* The reader of a path: by what the file is, then by its ending, then by its first bytes. */
 #include <lib/io/data/many.h>
 
 #include <lib/io/arrays/arrays.h>
 #include <sys/stat.h>
 
 typedef int (*read_t)(gnn_data_t *data, const char *path);
+
+/* Formats that are recognised in order to say what to do: igraph reads them. */
+static const struct {
+    const char *ending, *name;
+    const char *head; /* the first bytes in any case; NULL: they tell nothing */
+} not_read[] = {
+    {".net", "Pajek", "*"},      {".ncol", "NCOL", NULL},       {".lgl", "LGL", NULL},
+    {".dl", "UCINET DL", "dl "}, {".dimacs", "DIMACS", NULL},   {".col", "DIMACS", NULL},
+    {".graphdb", "GraphDB", NULL},
+};
+enum { NOT_READ = sizeof not_read / sizeof not_read[0] };
+
+/* The name of such a format, by the ending, or of a path with another ending by its first bytes;
+ * NULL: none of them. */
+static const char *name_of_not_read(const char *path, const char *head)
+{
+    const size_t length = gnn__data_unpacked_length(path);
+    for (int k = 0; k < NOT_READ; k++)
+        if (gnn__data_ends_with(path, length, not_read[k].ending))
+            return not_read[k].name;
+    for (int k = 0; k < NOT_READ && head; k++)
+        if (not_read[k].head && strncasecmp(head, not_read[k].head, strlen(not_read[k].head)) == 0)
+            return not_read[k].name;
+    return NULL;
+}
 
 static const struct {
     const char *ending;
@@ -19,6 +44,8 @@ static const struct {
     {".txt", gnn__data_read_edge_list},
     {".tsv", gnn__data_read_edge_list},
     {".csv", gnn__data_read_edge_list},
+    {".graphml", gnn__data_read_markup},
+    {".gml", gnn__data_read_markup},
 };
 
 static read_t by_ending(const char *path)
@@ -27,7 +54,7 @@ static read_t by_ending(const char *path)
     for (size_t k = 0; k < sizeof endings / sizeof endings[0]; k++)
         if (gnn__data_ends_with(path, length, endings[k].ending))
             return endings[k].read;
-    return gnn__data_igraph_ending(path) ? gnn__data_read_igraph : NULL;
+    return NULL;
 }
 
 /* NULL: the first bytes do not tell. */
@@ -41,11 +68,17 @@ static int by_content(read_t *read, const char *path, bool named)
     const char *c = strncmp(head, "\xef\xbb\xbf", 3) == 0 ? head + 3 : head;
     while (*c && strchr(" \t\r\n", *c))
         c++;
+    const char *not_read_name = name_of_not_read(path, named ? NULL : c);
     *read = NULL;
+    if (rc == GNN_OK && not_read_name)
+        return gnn__error(GNN_EUNSUPPORTED,
+                          "%s: %s is not read: read it with igraph in a program of your own, and "
+                          "hand the graph over with gnn_graph_from_igraph",
+                          path, not_read_name);
     if (strncmp(head, "PK", 2) == 0)
         *read = gnn__data_read_npz;
-    else if (*c == '<' || (!named && gnn__data_igraph_head(c)))
-        *read = gnn__data_read_igraph;
+    else if (*c == '<' || (!named && gnn__data_markup_head(c)))
+        *read = gnn__data_read_markup;
     else if (!named && *c && strchr("#%0123456789", *c))
         *read = gnn__data_read_edge_list;
     return rc;
@@ -62,8 +95,7 @@ static int choose(read_t *read, const char *path)
         gnn_free(prefix);
         return GNN_OK;
     }
-    if (named == gnn__data_read_linqs || named == gnn__data_read_npz ||
-        gnn__data_igraph_binary(path)) {
+    if (named == gnn__data_read_linqs || named == gnn__data_read_npz) {
         *read = named;
         return GNN_OK;
     }

@@ -1,9 +1,7 @@
 /* GraphML, written by igraph. */
+#include <lib/base/igraph.h>
 #include <lib/io/arrays/text_file.h>
 
-#if GNN_HAS_IGRAPH
-
-#include <graphs/igraph/write.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -44,13 +42,17 @@ static int check(const gnn_graph_t *graph, const char *const *names, const gnn_r
 int gnn_graph_write_graphml(const gnn_graph_t *graph, const char *const *names,
                             const gnn_real_t *weight, const char *path)
 {
+    const gnn__igraph_functions_t *igraph;
     gnn__output_t output = {.fd = -1};
     char *text = NULL;
     size_t size = 0;
     int rc;
     GNN_CHECK(check(graph, names, weight));
     GNN_CHECK(gnn__output_open(&output, path));
-    GNN_CHECK(gnn__igraph_write_graphml(graph, names, weight, &text, &size));
+    rc = gnn__igraph_need(&igraph, "GraphML is written by igraph");
+    if (rc != GNN_OK)
+        GNN_CHECK(gnn__error_prefix(rc, "%s", path));
+    GNN_CHECK(igraph->write_graphml(graph, names, weight, &text, &size));
     GNN_CHECK(gnn__output_write(&output, text, (int64_t)size));
     rc = gnn__output_commit(&output);
 done:
@@ -58,16 +60,3 @@ done:
     free(text);
     return rc;
 }
-
-#else
-
-int gnn_graph_write_graphml(const gnn_graph_t *graph, const char *const *names,
-                            const gnn_real_t *weight, const char *path)
-{
-    (void)graph, (void)names, (void)weight;
-    return gnn__error(GNN_EUNSUPPORTED,
-                      "%s: GraphML is written by igraph, and this build of libgnn is without it",
-                      path ? path : "no path");
-}
-
-#endif

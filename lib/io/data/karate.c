@@ -1,14 +1,23 @@
 /* Zachary's karate club: 34 members, 78 friendships, and the club that each joined when it split.
- * Zachary 1977, "An information flow model for conflict and fission in small groups". The
- * friendships are igraph's; the clubs are those of the paper's table, where member 9 joined the
- * instructor's. */
+ * Zachary 1977, "An information flow model for conflict and fission in small groups". The clubs are
+ * those of the paper's table, where member 9 joined the instructor's. */
 #include <lib/io/data/data.h>
 
 #include <gnn/graph.h>
 
-#if GNN_HAS_IGRAPH
+enum { MEMBERS = 34, FRIENDSHIPS = 78, VALIDATION = 8 };
 
-enum { MEMBERS = 34, VALIDATION = 8 };
+/* Members from 0 to 33. The order numbers the graph's edges, two for each friendship. */
+static const uint8_t friendships[FRIENDSHIPS][2] = {
+    {1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0}, {6, 0}, {7, 0}, {8, 0}, {10, 0}, {11, 0}, {12, 0},
+    {13, 0}, {17, 0}, {19, 0}, {21, 0}, {31, 0}, {2, 1}, {3, 1}, {7, 1}, {13, 1}, {17, 1}, {19, 1},
+    {21, 1}, {30, 1}, {3, 2}, {7, 2}, {27, 2}, {28, 2}, {32, 2}, {9, 2}, {8, 2}, {13, 2}, {7, 3},
+    {12, 3}, {13, 3}, {6, 4}, {10, 4}, {6, 5}, {10, 5}, {16, 5}, {16, 6}, {30, 8}, {32, 8}, {33, 8},
+    {33, 9}, {33, 13}, {32, 14}, {33, 14}, {32, 15}, {33, 15}, {32, 18}, {33, 18}, {33, 19},
+    {32, 20}, {33, 20}, {32, 22}, {33, 22}, {25, 23}, {27, 23}, {32, 23}, {33, 23}, {29, 23},
+    {25, 24}, {27, 24}, {31, 24}, {31, 25}, {29, 26}, {33, 26}, {33, 27}, {31, 28}, {33, 28},
+    {32, 29}, {33, 29}, {32, 30}, {33, 30}, {32, 31}, {33, 31}, {33, 32},
+};
 
 /* Members from 1 to 34: 'i' stayed with the instructor (member 1), 'o' went with the officers
  * (member 34). */
@@ -57,13 +66,20 @@ static int label(gnn_data_t *data)
     return GNN_OK;
 }
 
+static int join_friends(gnn_data_t *data)
+{
+    int64_t src[2 * FRIENDSHIPS], dst[2 * FRIENDSHIPS];
+    for (int k = 0; k < FRIENDSHIPS; k++) {
+        src[2 * k] = dst[2 * k + 1] = friendships[k][0];
+        dst[2 * k] = src[2 * k + 1] = friendships[k][1];
+    }
+    return gnn_graph_from_edges(&data->graph, MEMBERS, MEMBERS, 2 * FRIENDSHIPS, src, dst);
+}
+
 static int build(gnn_data_t *data)
 {
     GNN_TRY(gnn__strdup(&data->name, "karate"));
-    GNN_TRY(gnn_graph_famous(&data->graph, "Zachary"));
-    if (gnn_graph_n_dst(data->graph) != MEMBERS)
-        return gnn__error(GNN_EFORMAT, "igraph's Zachary graph has %lld nodes, expected %d",
-                          (long long)gnn_graph_n_dst(data->graph), MEMBERS);
+    GNN_TRY(join_friends(data));
     data->n = data->features = MEMBERS;
     data->classes = 2;
     GNN_TRY(one_hot(data));
@@ -84,15 +100,3 @@ int gnn_data_karate(gnn_data_t **data)
         gnn_data_free(d);
     return rc;
 }
-
-#else
-
-int gnn_data_karate(gnn_data_t **data)
-{
-    if (data)
-        *data = NULL;
-    return gnn__error(GNN_EUNSUPPORTED,
-                      "the karate club comes from igraph, and this build of libgnn is without it");
-}
-
-#endif

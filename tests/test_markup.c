@@ -1,0 +1,81 @@
+/* GraphML and GML by igraph: files that are wrong are refused with their names, before igraph takes
+ * memory for what they do not hold. */
+#include "readers.h"
+
+#if GNN_WITH_IGRAPH
+START_TEST(wrong_gml_is_refused)
+{
+    static const struct {
+        const char *text, *words;
+    } wrong[] = {
+        {"graph [ node [ id 1 ] edge [ source 1 target 2 ] ]", "igraph: "},
+        {"graph [ node [ id 1 ] ", "igraph: "},
+        {"graph [ ]", "no node"},
+    };
+    for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++)
+        ck_refused(write_text("g.gml", wrong[k].text), "g.gml: ", GNN_EFORMAT, wrong[k].words);
+    ck_refused(write_text("g.gml", "graph [ node [ id 1 ] node [ id 2 ] edge [ source 1 target 2 "
+                                   "weight 1 ] edge [ source 2 target 1 ] ]"),
+               "g.gml: ", GNN_ENUMERIC, "weight: nan at link 1");
+}
+END_TEST
+
+START_TEST(gml_that_asks_for_more_than_it_fills)
+{
+    enum { KEYS = 12000, NODES = 30000 };
+    static char text[KEYS * 16 + NODES * 32];
+    size_t at = (size_t)snprintf(text, sizeof text, "graph [ node [ id 0 ");
+    for (int k = 0; k < KEYS; k++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "k%d 1 ", k);
+    for (int k = 1; k < NODES; k++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "] node [ id %d ", k);
+    at += (size_t)snprintf(text + at, sizeof text - at, "] ]");
+    ck_refused(write_bytes("g.gml", text, at), "g.gml: ", GNN_EFORMAT,
+               "12003 attributes of 30000 nodes");
+}
+END_TEST
+#endif
+
+/* By the ending, or by the first bytes where the ending says nothing. */
+START_TEST(formats_that_only_igraph_reads_are_named)
+{
+    static const struct {
+        const char *path, *text, *name;
+    } others[] = {
+        {"g.net", "*Vertices 2\n*Edges\n1 2\n", "Pajek"},
+        {"g", "\n*vertices 2\n", "Pajek"},
+        {"g.ncol", "a b 1\n", "NCOL"},
+        {"g.lgl", "# a\nb\n", "LGL"},
+        {"g.dl", "dl n=2\ndata:\n1 2\n", "UCINET DL"},
+        {"g.data", "DL n=2\n", "UCINET DL"},
+        {"g.dimacs", "p edge 2 1\ne 1 2\n", "DIMACS"},
+        {"g.COL", "p edge 2 1\ne 1 2\n", "DIMACS"},
+        {"g.graphdb", "<", "GraphDB"},
+    };
+    char words[64];
+    gnn_data_t *data;
+    for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
+        snprintf(words, sizeof words, ": %s is not read: read it with igraph", others[k].name);
+        ck_refused(write_text(others[k].path, others[k].text), others[k].path, GNN_EUNSUPPORTED,
+                   words);
+        ck_assert_ptr_nonnull(strstr(gnn_error_message(), "gnn_graph_from_igraph"));
+    }
+    write_packed("g.net.gz", "*Vertices 2\n");
+    ck_fails(gnn_data_open(&data, in_folder("g.net.gz")), GNN_EUNSUPPORTED, "Pajek is not read");
+    ck_fails(gnn_data_open(&data, in_folder("none.net")), GNN_EIO, "none.net");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("markup");
+    TCase *tests = tcase_create("markup");
+    tcase_add_checked_fixture(tests, make_folder, remove_tree);
+#if GNN_WITH_IGRAPH
+    tcase_add_test(tests, wrong_gml_is_refused);
+    tcase_add_test(tests, gml_that_asks_for_more_than_it_fills);
+#endif
+    tcase_add_test(tests, formats_that_only_igraph_reads_are_named);
+    suite_add_tcase(suite, tests);
+    return test_main(suite);
+}
