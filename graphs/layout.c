@@ -1,7 +1,7 @@
 /* Positions of nodes for pictures: Fruchterman and Reingold 1991, with an ideal length of 1. Nodes
  * push each other away by 1 / d, edges pull by weight * d^2; each step moves a node by its force, at
- * most by a temperature that falls to 0. Starts come from the seed and everything else is in a fixed
- * order, so that a picture can be drawn again. */
+ * most by a temperature that falls to 0. Starts come from the seed and everything else is in a
+ * fixed order, so that a picture can be drawn again. */
 #include <graphs/undirected.h>
 
 #include <math.h>
@@ -9,7 +9,7 @@
 /* Up to EXACT nodes all pairs are added up; else nodes far away push as one from their middle
  * (Barnes and Hut 1986): those of a square that is seen under less than ANGLE. */
 enum { STEPS = 500, EXACT = 300, LEAF = 8, DEPTH = 30 };
-static const double ANGLE = 0.8, LEAST_WEIGHT = 1e-6, MOST_WEIGHT = 1e30, INWARD = 0.1;
+static const double ANGLE = 0.8, LEAST_WEIGHT = 1e-6, MOST_WEIGHT = 1e30, INWARD = 0.5;
 
 /* A square of the quadtree, and its nodes order[first] .. order[end - 1]. */
 typedef struct square {

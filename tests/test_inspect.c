@@ -212,7 +212,7 @@ START_TEST(trees_join_what_is_heaviest)
     ck_fails(gnn_graph_spanning_tree(graph, w, GNN_BOTH_SUM, from, to, &edges), GNN_ENUMERIC,
              "pair 4");
     ck_fails(gnn_graph_spanning_tree(graph, NULL, GNN_BOTH_SUM, from, to, &edges), GNN_EINVALID,
-             "no weights");
+             "weight is NULL");
     w[4] = 0;
     ck_fails(gnn_graph_spanning_tree(graph, w, (gnn_both_ways_t)7, from, to, &edges), GNN_EINVALID,
              "not by 7");

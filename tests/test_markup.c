@@ -55,9 +55,11 @@ START_TEST(formats_that_only_igraph_reads_are_named)
     char words[64];
     gnn_data_t *data;
     for (size_t k = 0; k < sizeof others / sizeof others[0]; k++) {
-        snprintf(words, sizeof words, ": %s is not read: read it with igraph", others[k].name);
-        ck_refused(write_text(others[k].path, others[k].text), others[k].path, GNN_EUNSUPPORTED,
-                   words);
+        snprintf(words, sizeof words, "%s: %s is not read: read it with igraph", others[k].path,
+                 others[k].name);
+        ck_fails(gnn_data_open(&data, write_text(others[k].path, others[k].text)), GNN_EUNSUPPORTED,
+                 words);
+        ck_assert_ptr_null(data);
         ck_assert_ptr_nonnull(strstr(gnn_error_message(), "gnn_graph_from_igraph"));
     }
     write_packed("g.net.gz", "*Vertices 2\n");

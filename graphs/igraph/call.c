@@ -60,7 +60,7 @@ int gnn__igraph_leave(gnn__igraph_call_t *call, int code)
     igraph_set_error_handler(call->error);
     if (code > 0 && code < 1000)
         (void)gnn__igraph_error(code, "igraph: %s",
-                         message[0] ? message : igraph_strerror((igraph_error_t)code));
+                                message[0] ? message : igraph_strerror((igraph_error_t)code));
     pthread_mutex_unlock(&lock);
     return code;
 }

@@ -63,8 +63,8 @@ int gnn_graph_from_igraph(gnn_graph_t **graph, const void *igraph, int64_t **igr
         *graph = NULL;
     GNN_TRY(gnn_igraph_use());
     if (!graph || !igraph)
-        return gnn__igraph_error(GNN_EINVALID, "%s",
-                          graph ? "the igraph is NULL" : "the place for the new graph is NULL");
+        return gnn__igraph_error(
+            GNN_EINVALID, "%s", graph ? "the igraph is NULL" : "the place for the new graph is NULL");
     gnn__igraph_enter(&call);
     return gnn__igraph_leave(&call, gnn__igraph_to_graph(graph, igraph, igraph_edge));
 }
@@ -77,7 +77,8 @@ int gnn_graph_famous(gnn_graph_t **graph, const char *name)
         *graph = NULL;
     GNN_TRY(gnn_igraph_use());
     if (!graph || !name)
-        return gnn__igraph_error(GNN_EINVALID, "the %s is NULL", graph ? "name" : "place for the new graph");
+        return gnn__igraph_error(GNN_EINVALID, "the %s is NULL",
+                                 graph ? "name" : "place for the new graph");
     gnn__igraph_enter(&call);
     int rc = igraph_famous(&igraph, name);
     if (rc == IGRAPH_SUCCESS) {
@@ -123,7 +124,8 @@ int gnn__igraph_check_numeric(const igraph_t *igraph, const char *name)
     }
     igraph_strvector_destroy(&names);
     if (rc == IGRAPH_SUCCESS && !found)
-        return gnn__igraph_error(GNN_ENOTFOUND, "the igraph has no numeric edge attribute \"%s\"", name);
+        return gnn__igraph_error(GNN_ENOTFOUND, "the igraph has no numeric edge attribute \"%s\"",
+                                 name);
     return rc;
 }
 
@@ -135,8 +137,8 @@ static int pick_values(const igraph_vector_t *all, const int64_t *igraph_edge, i
         int64_t e = igraph_edge ? igraph_edge[k] : k;
         if (e < 0 || e >= count)
             return gnn__igraph_error(GNN_EINVALID,
-                              "edge %lld is igraph's edge %lld, but the igraph has %lld",
-                              (long long)k, (long long)e, (long long)count);
+                                     "edge %lld is igraph's edge %lld, but the igraph has %lld",
+                                     (long long)k, (long long)e, (long long)count);
         values[k] = (gnn_real_t)VECTOR(*all)[e];
     }
     return GNN_OK;
@@ -170,9 +172,9 @@ int gnn_igraph_edge_attribute(const void *igraph, const char *name, const int64_
     GNN_TRY(gnn_igraph_use());
     if (!igraph || !name || (m > 0 && !values))
         return gnn__igraph_error(GNN_EINVALID, "the %s is NULL",
-                          !igraph ? "igraph"
-                          : !name ? "attribute's name"
-                                  : "place for the values");
+                                 !igraph ? "igraph"
+                                 : !name ? "attribute's name"
+                                         : "place for the values");
     if (m < 0)
         return gnn__igraph_error(GNN_EINVALID, "m = %lld is negative", (long long)m);
     gnn__igraph_enter(&call);

@@ -12,8 +12,9 @@ static int take_weights(gnn__igraph_links_t *links, const igraph_t *igraph)
     for (int64_t e = 0; e < links->m; e++) {
         links->weight[e] = (gnn_real_t)EAN(igraph, "weight", e);
         if (!isfinite(links->weight[e]))
-            return gnn__igraph_error(GNN_ENUMERIC, "weight: %g at link %lld, %s", (double)links->weight[e],
-                              (long long)e, "a finite number is expected");
+            return gnn__igraph_error(GNN_ENUMERIC, "weight: %g at link %lld, %s",
+                                     (double)links->weight[e], (long long)e,
+                                     "a finite number is expected");
     }
     return GNN_OK;
 }
@@ -65,12 +66,14 @@ static int read_stream(gnn__igraph_links_t *links, gnn__igraph_form_t form, FILE
     return rc;
 }
 
-int gnn__igraph_read(gnn__igraph_links_t *links, gnn__igraph_form_t form, const char *text, int64_t size)
+int gnn__igraph_read(gnn__igraph_links_t *links, gnn__igraph_form_t form, const char *text,
+                     int64_t size)
 {
     gnn__igraph_call_t call;
     FILE *stream = fmemopen((void *)text, (size_t)size, "r"); /* only read */
     if (!stream)
-        return gnn__igraph_error(GNN_EMEMORY, "no memory for a stream of %lld bytes", (long long)size);
+        return gnn__igraph_error(GNN_EMEMORY, "no memory for a stream of %lld bytes",
+                                 (long long)size);
     gnn__igraph_enter(&call);
     int rc = gnn__igraph_leave(&call, read_stream(links, form, stream));
     fclose(stream);

@@ -57,8 +57,8 @@ static int solve(const matrix_t *a, int64_t count, double *to_values, double *to
     if (rc == IGRAPH_SUCCESS) {
         rc = igraph_arpack_rssolve(multiply, (void *)(uintptr_t)a, &options, NULL, &values, &vectors);
         if (rc == IGRAPH_SUCCESS && options.nconv < (int)count)
-            rc = gnn__igraph_error(GNN_ENUMERIC, "ARPACK found %d of %lld eigenvectors", options.nconv,
-                            (long long)count);
+            rc = gnn__igraph_error(GNN_ENUMERIC, "ARPACK found %d of %lld eigenvectors",
+                                   options.nconv, (long long)count);
         if (rc == IGRAPH_SUCCESS)
             take(&values, &vectors, a->n, count, to_values, to_vectors);
         igraph_matrix_destroy(&vectors);

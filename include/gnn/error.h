@@ -32,8 +32,8 @@ extern "C" {
 enum gnn_error { GNN_ERROR_CODES(GNN_ERROR_ENUM) GNN_ERROR_END };
 #undef GNN_ERROR_ENUM
 
-/** What a code means, in words; never NULL. igraph's codes have words, too, whether or not igraph is
- * in use. */
+/** What a code means, in words; never NULL. igraph's codes have words, too, whether or not igraph
+ * is in use. */
 GNN_API const char *gnn_error_string(int code);
 
 /** The message of this thread's last failed call, e.g. "layer 2 expects 64 input features, the

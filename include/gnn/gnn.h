@@ -50,6 +50,7 @@
  *     sentences           pretrained.h, tokenizer.h, text.h, sequences.h, generate.h, finetune.h
  *     answers             explain.h, inspect.h (attention), report.h (pictures)
  *     new maths           row.h, score.h, op.h, tape.h
+ *     igraph              igraph.h, of the second library, which this header does not include
  */
 #ifndef GNN_GNN_H
 #define GNN_GNN_H

@@ -1,6 +1,6 @@
 /**
- * libgnn-igraph: graphs from and to igraph, and what libgnn has igraph do. A library of its own, since
- * igraph is GPL-2-or-later and so is a program that links it; libgnn is MIT and does without.
+ * libgnn-igraph: graphs from and to igraph, and what libgnn has igraph do. A library of its own,
+ * since igraph is GPL-2-or-later and so is a program that links it; libgnn is MIT and does without.
  *
  *     #include <gnn/gnn.h>
  *     #include <gnn/igraph.h>
@@ -9,9 +9,9 @@
  *     GNN_TRY(gnn_data_open(&data, "network.graphml"));
  *
  * Link with `pkg-config --cflags --libs gnn-igraph`, or gnn::igraph of CMake. A program that passes
- * an igraph_t includes <igraph/igraph.h> itself and links igraph. One process-wide lock guards these
- * calls and those that libgnn has igraph do; errors of igraph return with codes 1 to 999 and igraph's
- * message.
+ * an igraph_t includes <igraph/igraph.h> itself and links igraph. One process-wide lock guards
+ * these calls and those that libgnn has igraph do; errors of igraph return with codes 1 to 999 and
+ * igraph's message.
  */
 #ifndef GNN_IGRAPH_H
 #define GNN_IGRAPH_H

@@ -102,8 +102,8 @@ GNN_API void gnn_array_reals(const gnn_array_t *array, gnn_real_t *out);
 /* ---- graphs for other programs ---- */
 
 /**
- * Writes a graph as GraphML through igraph, after gnn_igraph_use (gnn/igraph.h): directed sender -> receiver, one edge for each pair of
- * gnn_graph_pairs, in its order.
+ * Writes a graph as GraphML through igraph, after gnn_igraph_use (gnn/igraph.h): directed sender
+ * -> receiver, one edge for each pair of gnn_graph_pairs, in its order.
  *
  * @param[in] graph   n nodes that both send and receive
  * @param[in] names   (n) UTF-8, the node attribute "name"; NULL: none

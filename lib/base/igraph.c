@@ -10,8 +10,8 @@ int gnn_igraph_register(const char *build, const gnn__igraph_functions_t *functi
     static const gnn__igraph_services_t own = {gnn__set_message, gnn__new, gnn__allocation_fails};
     if (strcmp(build, GNN__IGRAPH_BUILD) != 0)
         return gnn__error(GNN_EUNSUPPORTED,
-                          "libgnn-igraph %s does not fit libgnn %s: install both of one build", build,
-                          GNN__IGRAPH_BUILD);
+                          "libgnn-igraph %s does not fit libgnn %s: install both of one build",
+                          build, GNN__IGRAPH_BUILD);
     *services = &own;
     registered = functions;
     return GNN_OK;

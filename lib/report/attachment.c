@@ -322,7 +322,6 @@ static int make_attachment(gnn_attachment_t **attachment, const gnn_pretrained_t
     return GNN_OK;
 }
 
-
 int gnn_attachment_new_sized(gnn_attachment_t **attachment, const gnn_pretrained_t *pretrained,
                              gnn_context_t *context, const gnn_treebank_t *treebank,
                              const gnn_attachment_config_t *config, size_t size)

@@ -11,8 +11,8 @@ static const struct {
     const char *ending, *name;
     const char *head; /* the first bytes in any case; NULL: they tell nothing */
 } not_read[] = {
-    {".net", "Pajek", "*"},      {".ncol", "NCOL", NULL},       {".lgl", "LGL", NULL},
-    {".dl", "UCINET DL", "dl "}, {".dimacs", "DIMACS", NULL},   {".col", "DIMACS", NULL},
+    {".net", "Pajek", "*"},        {".ncol", "NCOL", NULL},     {".lgl", "LGL", NULL},
+    {".dl", "UCINET DL", "dl "},   {".dimacs", "DIMACS", NULL}, {".col", "DIMACS", NULL},
     {".graphdb", "GraphDB", NULL},
 };
 enum { NOT_READ = sizeof not_read / sizeof not_read[0] };
@@ -74,7 +74,7 @@ static int by_content(read_t *read, const char *path, bool named)
         return gnn__error(GNN_EUNSUPPORTED,
                           "%s: %s is not read: read it with igraph in a program of your own, and "
                           "hand the graph over with gnn_graph_from_igraph",
-                          path, not_read_name);
+                          gnn__file_name(path), not_read_name);
     if (strncmp(head, "PK", 2) == 0)
         *read = gnn__data_read_npz;
     else if (*c == '<' || (!named && gnn__data_markup_head(c)))

@@ -51,7 +51,7 @@ int gnn_graph_write_graphml(const gnn_graph_t *graph, const char *const *names,
     GNN_CHECK(gnn__output_open(&output, path));
     rc = gnn__igraph_need(&igraph, "GraphML is written by igraph");
     if (rc != GNN_OK)
-        GNN_CHECK(gnn__error_prefix(rc, "%s", path));
+        GNN_CHECK(gnn__error_prefix(rc, "%s", gnn__file_name(path)));
     GNN_CHECK(igraph->write_graphml(graph, names, weight, &text, &size));
     GNN_CHECK(gnn__output_write(&output, text, (int64_t)size));
     rc = gnn__output_commit(&output);

@@ -1,6 +1,6 @@
-/* GraphML and GML: igraph reads them, as edges and their weights. Before that the text is checked, so
- * that a few bytes cannot ask for gigabytes: igraph keeps a slot for every attribute of every node
- * and edge. */
+/* GraphML and GML: igraph reads them, as edges and their weights. Before that the text is checked,
+ * so that a few bytes cannot ask for gigabytes: igraph keeps a slot for every attribute of every
+ * node and edge. */
 #include <lib/base/igraph.h>
 #include <lib/io/data/data.h>
 
