@@ -1,6 +1,6 @@
 /* Positions of nodes for pictures: Fruchterman and Reingold 1991, with an ideal length of 1. Nodes
- * push each other away by 1 / d, edges pull by weight * d^2; each step moves a node by its force, at
- * most by a temperature that falls to 0. Starts come from the seed and everything else is in a
+ * push each other away by 1 / d, edges pull by weight * d^2; each step moves a node by its force,
+ * at most by a temperature that falls to 0. Starts come from the seed and everything else is in a
  * fixed order, so that a picture can be drawn again. */
 #include <graphs/undirected.h>
 
