@@ -146,12 +146,11 @@ int sampled_write(const char *folder, int64_t nodes, int64_t links)
 
 /* ---- opening ---- */
 
-/* The set's memory: four arrays, mapped or read, and the masks. Freed once, by the set. */
+/* The set's memory: four arrays, mapped or read. Freed once, by the set. */
 typedef struct {
     gnn_array_t array[ARRAYS];
     gnn_owner_t mapping[ARRAYS];
     void *copy[ARRAYS];
-    uint8_t *train, *none;
 } held_t;
 
 static void release(void *user)
@@ -162,8 +161,6 @@ static void release(void *user)
             h->mapping[k].release(h->mapping[k].user);
         free(h->copy[k]);
     }
-    free(h->train);
-    free(h->none);
     free(h);
 }
 
@@ -188,36 +185,40 @@ static int open_arrays(held_t *h, const char *folder, bool mapped)
     return GNN_OK;
 }
 
-static int masks(held_t *h, int64_t nodes)
+/* A twelfth of the nodes is learned from. */
+static int draw_split(gnn_split_t **split, int64_t nodes)
 {
-    h->train = malloc((size_t)nodes);
-    h->none = calloc((size_t)nodes, 1);
-    if (!h->train || !h->none)
-        return GNN_EMEMORY;
-    for (int64_t i = 0; i < nodes; i++)
-        h->train[i] = bench_uniform(SEED_TRAIN, (uint64_t)i) < 1.0 / 12;
-    return GNN_OK;
+    uint8_t *train = malloc((size_t)nodes);
+    for (int64_t i = 0; train && i < nodes; i++)
+        train[i] = bench_uniform(SEED_TRAIN, (uint64_t)i) < 1.0 / 12;
+    const int rc = train ? gnn_split_from_masks(split, nodes, 1, train, NULL, NULL) : GNN_EMEMORY;
+    free(train);
+    return rc;
 }
 
 static int make(gnn_data_t **data, held_t *h)
 {
     const int64_t n = h->array[0].count - 1;
     gnn_graph_t *graph = NULL;
-    GNN_TRY(masks(h, n));
-    GNN_TRY(gnn_graph_borrow_csr(&graph, n, n, h->array[0].data, h->array[1].data, NULL));
+    gnn_split_t *split;
+    GNN_TRY(gnn_graph_borrow_csr(&graph, n, n, gnn_array_ints(&h->array[0]),
+                                 gnn_array_ints(&h->array[1]), NULL));
     const gnn_tensor_t x = {(gnn_real_t *)(uintptr_t)h->array[2].data, n, SAMPLED_FEATURES,
                             SAMPLED_FEATURES};
     const gnn_owner_t owner = {release, h};
-    int rc = gnn_data_new(data, &(gnn_data_config_t){.name = "drawn",
-                                                     .graph = graph,
-                                                     .x = &x,
-                                                     .labels = h->array[3].data,
-                                                     .classes = SAMPLED_CLASSES,
-                                                     .splits = 1,
-                                                     .train = h->train,
-                                                     .validation = h->none,
-                                                     .test = h->none,
-                                                     .owner = &owner});
+    int rc = draw_split(&split, n);
+    if (rc != GNN_OK) {
+        gnn_graph_free(graph);
+        return rc;
+    }
+    rc = gnn_data_new(data, &(gnn_data_config_t){.name = "drawn",
+                                                 .graph = graph,
+                                                 .x = &x,
+                                                 .labels = gnn_array_ints(&h->array[3]),
+                                                 .classes = SAMPLED_CLASSES,
+                                                 .split = split,
+                                                 .owner = &owner});
+    gnn_split_free(split);
     if (rc != GNN_OK)
         gnn_graph_free(graph);
     return rc;

@@ -40,18 +40,20 @@ static void draw_people(void)
 static int make_data(gnn_data_t **data)
 {
     const gnn_tensor_t x = gnn_tensor(features, PEOPLE, FEATURES);
-    return gnn_data_new(data, &(gnn_data_config_t){.name = "people",
-                                                   .nodes = PEOPLE,
-                                                   .edges = LINKS,
-                                                   .src = from,
-                                                   .dst = to,
-                                                   .both_ways = GNN_ON,
-                                                   .weight = closeness,
-                                                   .x = &x,
-                                                   .labels = group,
-                                                   .train = train,
-                                                   .validation = validation,
-                                                   .test = test});
+    gnn_split_t *split;
+    GNN_TRY(gnn_split_from_masks(&split, PEOPLE, 1, train, validation, test));
+    const int rc = gnn_data_new(data, &(gnn_data_config_t){.name = "people",
+                                                           .nodes = PEOPLE,
+                                                           .edges = LINKS,
+                                                           .src = gnn_ints(from),
+                                                           .dst = gnn_ints(to),
+                                                           .both_ways = GNN_ON,
+                                                           .weight = closeness,
+                                                           .x = &x,
+                                                           .labels = gnn_ints(group),
+                                                           .split = split});
+    gnn_split_free(split);
+    return rc;
 }
 
 /* Two steps; `.edge_weight` names the set's edge array, which multiplies the messages. */

@@ -46,7 +46,7 @@ int gnn__block_end(gnn_graph_t *block, int64_t n_src);
 
 /* ---- edges.c, spans.c, transpose.c, pairs.c ---- */
 
-/* What the user's arrays must be, and what gnn_graph_validate asks of every part. */
+/* What gnn_graph_validate asks of every part. */
 int gnn__check_csr(int64_t n_dst, int64_t n_src, const int64_t *indptr, const int32_t *indices);
 int gnn__check_spans(int64_t n_dst, int64_t n_src, const int32_t *dst_order,
                      const int32_t *src_order, const int32_t *lo, const int32_t *hi);

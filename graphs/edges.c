@@ -13,15 +13,8 @@ static int check_row_pointers(int64_t n, const int64_t *indptr)
     return GNN_OK;
 }
 
-int gnn__check_csr(int64_t n_dst, int64_t n_src, const int64_t *indptr, const int32_t *indices)
+static int check_senders(int64_t n_dst, int64_t n_src, const int64_t *indptr, const int32_t *indices)
 {
-    GNN_TRY(gnn__graph_check_size("n_dst", n_dst));
-    GNN_TRY(gnn__graph_check_size("n_src", n_src));
-    if (!indptr)
-        return gnn__error(GNN_EINVALID, "indptr is NULL");
-    GNN_TRY(check_row_pointers(n_dst, indptr));
-    if (!indices && indptr[n_dst] > 0)
-        return gnn__error(GNN_EINVALID, "indices is NULL for %lld edges", (long long)indptr[n_dst]);
     for (int64_t i = 0; i < n_dst; i++)
         for (int64_t k = indptr[i]; k < indptr[i + 1]; k++)
             if (indices[k] < 0 || indices[k] >= n_src)
@@ -31,48 +24,74 @@ int gnn__check_csr(int64_t n_dst, int64_t n_src, const int64_t *indptr, const in
     return GNN_OK;
 }
 
-/* Arrays of the caller's that are copied, or borrowed. */
-static int take_csr(gnn_graph_t *g, const int64_t *indptr, const int32_t *indices, bool borrow)
+int gnn__check_csr(int64_t n_dst, int64_t n_src, const int64_t *indptr, const int32_t *indices)
 {
-    gnn__pairs_t *pairs = &g->base.parts[0].pairs;
-    const int64_t m = pairs->count = g->n_edges = indptr[g->n_dst];
-    pairs->indptr = indptr;
-    pairs->indices = indices;
-    if (m == 0)
-        GNN_TRY(gnn__graph_own(g, &pairs->indices, 0, sizeof *indices, "edges"));
-    if (borrow)
-        return GNN_OK;
-    GNN_TRY(gnn__graph_own_copy(g, &pairs->indptr, indptr, g->n_dst + 1, sizeof *indptr,
-                                "row pointers"));
-    return m == 0 ? GNN_OK
-                  : gnn__graph_own_copy(g, &pairs->indices, indices, m, sizeof *indices, "edges");
+    GNN_TRY(check_row_pointers(n_dst, indptr));
+    return check_senders(n_dst, n_src, indptr, indices);
 }
 
-int gnn_graph_from_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, const int64_t *indptr,
-                       const int32_t *indices)
+/* Row pointers of the caller's: those of the graph's own type stay where they are if they are
+ * borrowed. */
+static int take_row_pointers(gnn_graph_t *g, gnn_ints_t indptr, bool borrow)
+{
+    gnn__pairs_t *pairs = &g->base.parts[0].pairs;
+    int64_t *own;
+    if (!indptr.data)
+        return gnn__error(GNN_EINVALID, "indptr is NULL");
+    GNN_TRY(gnn__ints_check("indptr", indptr, g->n_dst + 1));
+    pairs->indptr = indptr.data;
+    if (!borrow || indptr.type != GNN_DTYPE_INT64) {
+        GNN_TRY(gnn__graph_own(g, &own, g->n_dst + 1, sizeof *own, "row pointers"));
+        gnn__ints_copy_64(own, indptr, g->n_dst + 1);
+        pairs->indptr = own;
+    }
+    return check_row_pointers(g->n_dst, pairs->indptr);
+}
+
+static int take_senders(gnn_graph_t *g, gnn_ints_t indices, bool borrow)
+{
+    gnn__pairs_t *pairs = &g->base.parts[0].pairs;
+    const int64_t m = pairs->count = g->n_edges = pairs->indptr[g->n_dst];
+    int32_t *own;
+    if (!indices.data && m > 0)
+        return gnn__error(GNN_EINVALID, "indices is NULL for %lld edges", (long long)m);
+    GNN_TRY(gnn__ints_check("indices", indices, m));
+    pairs->indices = indices.data;
+    if (!borrow || m == 0 || indices.type != GNN_DTYPE_INT32) {
+        GNN_TRY(gnn__graph_own(g, &own, m, sizeof *own, "edges"));
+        GNN_TRY(gnn__ints_copy_32("indices", own, indices, m));
+        pairs->indices = own;
+    }
+    return check_senders(g->n_dst, g->n_src, pairs->indptr, pairs->indices);
+}
+
+static int from_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, gnn_ints_t indptr,
+                    gnn_ints_t indices, bool borrow)
 {
     int rc;
     gnn_graph_t *g = NULL;
-    GNN_CHECK(gnn__check_csr(n_dst, n_src, indptr, indices));
+    GNN_CHECK(gnn__graph_check_size("n_dst", n_dst));
+    GNN_CHECK(gnn__graph_check_size("n_src", n_src));
     GNN_CHECK(gnn__graph_new(&g, n_dst, n_src, 1));
-    GNN_CHECK(take_csr(g, indptr, indices, false));
+    GNN_CHECK(take_row_pointers(g, indptr, borrow));
+    GNN_CHECK(take_senders(g, indices, borrow));
 done:
     return gnn__graph_deliver(graph, g, rc);
 }
 
-int gnn_graph_borrow_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, const int64_t *indptr,
-                         const int32_t *indices, const gnn_owner_t *owner)
+int(gnn_graph_from_csr)(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, gnn_ints_t indptr,
+                        gnn_ints_t indices)
 {
-    int rc;
-    gnn_graph_t *g = NULL;
-    GNN_CHECK(gnn__check_csr(n_dst, n_src, indptr, indices));
-    GNN_CHECK(gnn__graph_new(&g, n_dst, n_src, 1));
-    GNN_CHECK(take_csr(g, indptr, indices, true));
-done:
-    rc = gnn__graph_deliver(graph, g, rc);
-    if (rc == GNN_OK && owner)
-        g->owner = *owner;
-    return rc;
+    return from_csr(graph, n_dst, n_src, indptr, indices, false);
+}
+
+int(gnn_graph_borrow_csr)(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, gnn_ints_t indptr,
+                          gnn_ints_t indices, const gnn_owner_t *owner)
+{
+    GNN_TRY(from_csr(graph, n_dst, n_src, indptr, indices, true));
+    if (owner)
+        (*graph)->owner = *owner;
+    return GNN_OK;
 }
 
 static int check_edge(const char *array, int64_t k, int64_t node, int64_t n, const char *side)
@@ -84,37 +103,42 @@ static int check_edge(const char *array, int64_t k, int64_t node, int64_t n, con
 }
 
 /* Checks all edges; *sorted tells whether they already stand receiver by receiver. */
-static int check_edges(int64_t n_dst, int64_t n_src, int64_t m, const int64_t *src,
-                       const int64_t *dst, bool *sorted)
+static int check_edges(int64_t n_dst, int64_t n_src, int64_t m, gnn_ints_t src, gnn_ints_t dst,
+                       bool *sorted)
 {
     *sorted = true;
     GNN_TRY(gnn__graph_check_size("n_dst", n_dst));
     GNN_TRY(gnn__graph_check_size("n_src", n_src));
     if (m < 0)
         return gnn__error(GNN_EINVALID, "m = %lld is negative", (long long)m);
-    if (m > 0 && (!src || !dst))
-        return gnn__error(GNN_EINVALID, "%s is NULL for %lld edges", src ? "dst" : "src",
+    if (m > 0 && (!src.data || !dst.data))
+        return gnn__error(GNN_EINVALID, "%s is NULL for %lld edges", src.data ? "dst" : "src",
                           (long long)m);
+    GNN_TRY(gnn__ints_check("src", src, m));
+    GNN_TRY(gnn__ints_check("dst", dst, m));
+    int64_t before = 0;
     for (int64_t k = 0; k < m; k++) {
-        GNN_TRY(check_edge("src", k, src[k], n_src, "senders"));
-        GNN_TRY(check_edge("dst", k, dst[k], n_dst, "receivers"));
-        *sorted = *sorted && (k == 0 || dst[k - 1] <= dst[k]);
+        const int64_t receiver = gnn__int(dst, k);
+        GNN_TRY(check_edge("src", k, gnn__int(src, k), n_src, "senders"));
+        GNN_TRY(check_edge("dst", k, receiver, n_dst, "receivers"));
+        *sorted = *sorted && before <= receiver;
+        before = receiver;
     }
     return GNN_OK;
 }
 
 /* Stable counting sort by receiver. While edges are placed, indptr[i] is the next free place of
  * receiver i; at the end it has become the start of receiver i + 1, hence the shift. */
-static void sort_by_receiver(int64_t n_dst, int64_t m, const int64_t *src, const int64_t *dst,
+static void sort_by_receiver(int64_t n_dst, int64_t m, gnn_ints_t src, gnn_ints_t dst,
                              int64_t *indptr, int32_t *indices, int64_t *edge)
 {
     for (int64_t k = 0; k < m; k++)
-        indptr[dst[k] + 1]++;
+        indptr[gnn__int(dst, k) + 1]++;
     for (int64_t i = 0; i < n_dst; i++)
         indptr[i + 1] += indptr[i];
     for (int64_t k = 0; k < m; k++) {
-        int64_t place = indptr[dst[k]]++;
-        indices[place] = (int32_t)src[k];
+        const int64_t place = indptr[gnn__int(dst, k)]++;
+        indices[place] = (int32_t)gnn__int(src, k);
         if (edge)
             edge[place] = k;
     }
@@ -122,8 +146,8 @@ static void sort_by_receiver(int64_t n_dst, int64_t m, const int64_t *src, const
     indptr[0] = 0;
 }
 
-int gnn_graph_from_edges(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, int64_t m,
-                         const int64_t *src, const int64_t *dst)
+int(gnn_graph_from_edges)(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, int64_t m,
+                          gnn_ints_t src, gnn_ints_t dst)
 {
     int rc;
     bool sorted;

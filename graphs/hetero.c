@@ -91,14 +91,16 @@ static int check_relation(const gnn_hetero_t *h, int64_t at)
     GNN_TRY(check_sides(h, at));
     const gnn_relation_t *r = &h->relations[at];
     const int64_t from = find_type(h, r->from), to = find_type(h, r->to);
-    if (!r->name || r->edges < 0 || (r->edges > 0 && (!r->src || !r->dst)))
+    if (!r->name || r->edges < 0 || (r->edges > 0 && (!r->src.data || !r->dst.data)))
         return gnn__error(GNN_EINVALID,
                           "relation %lld from %.40s to %.40s: a name, .src and .dst are expected, "
                           "and %lld edges cannot be",
                           (long long)at, r->from, r->to, (long long)r->edges);
+    GNN_TRY(gnn__ints_check(".src", r->src, r->edges));
+    GNN_TRY(gnn__ints_check(".dst", r->dst, r->edges));
     for (int64_t k = 0; k < r->edges; k++) {
-        GNN_TRY(check_end(r, "src", k, r->src[k], &h->types[from]));
-        GNN_TRY(check_end(r, "dst", k, r->dst[k], &h->types[to]));
+        GNN_TRY(check_end(r, "src", k, gnn__int(r->src, k), &h->types[from]));
+        GNN_TRY(check_end(r, "dst", k, gnn__int(r->dst, k), &h->types[to]));
     }
     return GNN_OK;
 }
@@ -135,8 +137,8 @@ static int among_all(gnn_graph_t **graph, const gnn_hetero_t *h, int64_t r, cons
         return gnn__error(GNN_EOVERFLOW, "%lld edges do not fit", (long long)of->edges);
     GNN_TRY(gnn__new(&ends, room, sizeof *ends, "the edges of a relation"));
     for (int64_t k = 0; k < of->edges; k++) {
-        ends[k] = src + of->src[k];
-        ends[of->edges + k] = dst + of->dst[k];
+        ends[k] = src + gnn__int(of->src, k);
+        ends[of->edges + k] = dst + gnn__int(of->dst, k);
     }
     const int rc = gnn_graph_from_edges(graph, n, n, of->edges, ends, ends + of->edges);
     gnn_free(ends);

@@ -117,12 +117,14 @@ static int renumber_spans(gnn_graph_t *graph, const gnn__pairs_t *from, const in
     return gnn__graph_own_copy(graph, &to->hi, from->hi, n, sizeof *from->hi, "spans");
 }
 
-int gnn_graph_renumber(gnn_graph_t **graph, const gnn_graph_t *of, const int64_t *order)
+int(gnn_graph_renumber)(gnn_graph_t **graph, const gnn_graph_t *of, gnn_ints_t new_order)
 {
     int rc;
     gnn_graph_t *g = NULL;
-    int64_t *rank = NULL;
+    const int64_t *order = new_order.data;
+    int64_t *rank = NULL, *made = NULL;
     GNN_CHECK(check_graph(of, order));
+    GNN_CHECK(gnn__ints_64("order", new_order, of->n_dst, &order, &made));
     if (of->n_segments > 0)
         GNN_CHECK(gnn__error(GNN_EUNSUPPORTED, "the graph has segments, whose nodes stand together"));
     GNN_CHECK(gnn__order_invert(of->n_dst, order, &rank));
@@ -137,6 +139,7 @@ int gnn_graph_renumber(gnn_graph_t **graph, const gnn_graph_t *of, const int64_t
     }
 done:
     gnn_free(rank);
+    gnn_free(made);
     return gnn__graph_deliver(graph, g, rc);
 }
 

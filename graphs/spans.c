@@ -132,26 +132,43 @@ int gnn__check_spans(int64_t n_dst, int64_t n_src, const int32_t *dst_order,
     return GNN_OK;
 }
 
-int gnn_graph_from_spans(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, const int32_t *dst_order,
-                         const int32_t *src_order, const int32_t *lo, const int32_t *hi)
+/* The four arrays, in the graph's memory. */
+static int take_spans(gnn_graph_t *g, gnn_ints_t dst_order, gnn_ints_t src_order, gnn_ints_t lo,
+                      gnn_ints_t hi)
+{
+    const struct {
+        const char *name;
+        gnn_ints_t from;
+        int64_t count;
+    } arrays[] = {{"dst_order", dst_order, g->n_dst},
+                  {"src_order", src_order, g->n_src},
+                  {"lo", lo, g->n_dst},
+                  {"hi", hi, g->n_dst}};
+    gnn__pairs_t *pairs = &g->base.parts[0].pairs;
+    int32_t *own[4] = {NULL};
+    for (int k = 0; k < 4; k++) {
+        if (!arrays[k].from.data && (k < 2 || arrays[k].count == 0))
+            continue;
+        GNN_TRY(gnn__ints_check(arrays[k].name, arrays[k].from, arrays[k].count));
+        GNN_TRY(gnn__graph_own(g, &own[k], arrays[k].count, sizeof *own[k], "spans"));
+        GNN_TRY(gnn__ints_copy_32(arrays[k].name, own[k], arrays[k].from, arrays[k].count));
+    }
+    GNN_TRY(gnn__check_spans(g->n_dst, g->n_src, own[0], own[1], own[2], own[3]));
+    pairs->row_order = own[0];
+    pairs->col_order = own[1];
+    gnn__spans_set(pairs, own[2], own[3]);
+    return GNN_OK;
+}
+
+int(gnn_graph_from_spans)(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, gnn_ints_t dst_order,
+                          gnn_ints_t src_order, gnn_ints_t lo, gnn_ints_t hi)
 {
     int rc;
     gnn_graph_t *g = NULL;
-    int32_t *lo_copy, *hi_copy;
-    GNN_CHECK(gnn__check_spans(n_dst, n_src, dst_order, src_order, lo, hi));
+    GNN_CHECK(gnn__graph_check_size("n_dst", n_dst));
+    GNN_CHECK(gnn__graph_check_size("n_src", n_src));
     GNN_CHECK(gnn__graph_new(&g, n_dst, n_src, 1));
-    gnn__pairs_t *pairs = &g->base.parts[0].pairs;
-    GNN_CHECK(gnn__graph_own_copy(g, &pairs->row_order, dst_order, n_dst, sizeof(int32_t),
-                                  "order of receivers"));
-    GNN_CHECK(gnn__graph_own_copy(g, &pairs->col_order, src_order, n_src, sizeof(int32_t),
-                                  "order of senders"));
-    GNN_CHECK(gnn__graph_own(g, &lo_copy, n_dst, sizeof(int32_t), "spans"));
-    GNN_CHECK(gnn__graph_own(g, &hi_copy, n_dst, sizeof(int32_t), "spans"));
-    if (n_dst > 0) {
-        memcpy(lo_copy, lo, (size_t)n_dst * sizeof *lo);
-        memcpy(hi_copy, hi, (size_t)n_dst * sizeof *hi);
-    }
-    gnn__spans_set(pairs, lo_copy, hi_copy);
+    GNN_CHECK(take_spans(g, dst_order, src_order, lo, hi));
 done:
     return gnn__graph_deliver(graph, g, rc);
 }

@@ -21,18 +21,19 @@ typedef struct pattern {
     int32_t *others; /* others[p]: how many of the nodes below p are not global */
 } pattern_t;
 
-static int mark_globals(pattern_t *pattern, int64_t n, int64_t m, const int64_t *globals)
+static int mark_globals(pattern_t *pattern, int64_t n, int64_t m, gnn_ints_t globals)
 {
     GNN_TRY(gnn__new(&pattern->is_global, n, 1, "marks of global nodes"));
     GNN_TRY(gnn__new(&pattern->others, n + 1, sizeof(int32_t), "counts of other nodes"));
     for (int64_t k = 0; k < m; k++) {
-        if (globals[k] < 0 || globals[k] >= n)
+        const int64_t node = gnn__int(globals, k);
+        if (node < 0 || node >= n)
             return gnn__error(GNN_ETOPOLOGY, "globals[%lld] = %lld, but there are %lld nodes",
-                              (long long)k, (long long)globals[k], (long long)n);
-        if (pattern->is_global[globals[k]])
+                              (long long)k, (long long)node, (long long)n);
+        if (pattern->is_global[node])
             return gnn__error(GNN_ETOPOLOGY, "globals[%lld] = %lld was there before", (long long)k,
-                              (long long)globals[k]);
-        pattern->is_global[globals[k]] = 1;
+                              (long long)node);
+        pattern->is_global[node] = 1;
     }
     for (int64_t p = 0; p < n; p++)
         pattern->others[p + 1] = pattern->others[p] + !pattern->is_global[p];
@@ -87,8 +88,8 @@ static int fill(gnn_graph_t *g, const pattern_t *pattern, int which, const int32
     return gnn__spans_settle(g, pairs, lo, hi);
 }
 
-int gnn_graph_window_global(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
-                            int64_t width, int64_t m, const int64_t *globals)
+int(gnn_graph_window_global)(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
+                             int64_t width, int64_t m, gnn_ints_t globals)
 {
     int rc;
     gnn_graph_t *g = NULL;
@@ -97,8 +98,7 @@ int gnn_graph_window_global(gnn_graph_t **graph, int64_t segments, const int64_t
     if (width < 0 || m < 0)
         GNN_CHECK(gnn__error(GNN_EINVALID, "%s = %lld is negative", width < 0 ? "width" : "m",
                              (long long)(width < 0 ? width : m)));
-    if (m > 0 && !globals)
-        GNN_CHECK(gnn__error(GNN_EINVALID, "globals is NULL for %lld nodes", (long long)m));
+    GNN_CHECK(gnn__ints_check("globals", globals, m));
     GNN_CHECK(gnn__graph_new_segments(&g, segments, lengths, lengths, 3));
     GNN_CHECK(mark_globals(&pattern, g->n_dst, m, globals));
     GNN_CHECK(order_senders(g, &pattern, &order));

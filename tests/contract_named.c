@@ -169,10 +169,10 @@ END_TEST
 static gnn_graph_t *silent_graph(int which)
 {
     gnn_graph_t *spans = NULL, *edges = NULL, *both = NULL;
-    ck_ok(gnn_graph_from_spans(&spans, 6, 5, NULL, NULL, (const int32_t[]){0, 0, 0, 1, 2, 5},
-                               (const int32_t[]){0, 0, 3, 3, 5, 5}));
-    ck_ok(gnn_graph_from_edges(&edges, 6, 5, 6, (const int64_t[]){4, 4, 0, 1, 3, 3},
-                               (const int64_t[]){1, 1, 2, 2, 3, 4}));
+    ck_ok(gnn_graph_from_spans(&spans, 6, 5, NULL, NULL, ((const int32_t[]){0, 0, 0, 1, 2, 5}),
+                               ((const int32_t[]){0, 0, 3, 3, 5, 5})));
+    ck_ok(gnn_graph_from_edges(&edges, 6, 5, 6, ((const int64_t[]){4, 4, 0, 1, 3, 3}),
+                               ((const int64_t[]){1, 1, 2, 2, 3, 4})));
     ck_ok(gnn_graph_merge(&both, 2, (const gnn_graph_t *const[]){spans, edges}));
     gnn_graph_t *const all[] = {spans, edges, both};
     for (int k = 0; k < 3; k++)

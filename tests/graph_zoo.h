@@ -37,25 +37,25 @@ static inline void same_tables(const gnn_graph_t *a, const gnn_graph_t *b)
 
 static inline int make_csr(gnn_graph_t **g)
 {
-    return gnn_graph_from_csr(g, 5, 5, (int64_t[]){0, 3, 3, 5, 6, 9},
-                              (int32_t[]){1, 0, 1, 2, 4, 0, 4, 4, 3});
+    return gnn_graph_from_csr(g, 5, 5, ((int64_t[]){0, 3, 3, 5, 6, 9}),
+                              ((int32_t[]){1, 0, 1, 2, 4, 0, 4, 4, 3}));
 }
 
 static inline int make_edges(gnn_graph_t **g)
 {
-    return gnn_graph_from_edges(g, 4, 4, 7, (int64_t[]){3, 0, 1, 2, 0, 1, 3},
-                                (int64_t[]){2, 1, 0, 2, 3, 0, 0});
+    return gnn_graph_from_edges(g, 4, 4, 7, ((int64_t[]){3, 0, 1, 2, 0, 1, 3}),
+                                ((int64_t[]){2, 1, 0, 2, 3, 0, 0}));
 }
 
 static inline int make_sampled(gnn_graph_t **g)
 {
-    return gnn_graph_from_edges(g, 3, 7, 6, (int64_t[]){6, 0, 5, 3, 3, 2},
-                                (int64_t[]){2, 0, 0, 2, 2, 0});
+    return gnn_graph_from_edges(g, 3, 7, 6, ((int64_t[]){6, 0, 5, 3, 3, 2}),
+                                ((int64_t[]){2, 0, 0, 2, 2, 0}));
 }
 
 static inline int make_empty(gnn_graph_t **g)
 {
-    return gnn_graph_from_csr(g, 3, 3, (int64_t[]){0, 0, 0, 0}, NULL);
+    return gnn_graph_from_csr(g, 3, 3, ((int64_t[]){0, 0, 0, 0}), NULL);
 }
 
 static inline int make_nothing(gnn_graph_t **g)
@@ -114,7 +114,7 @@ static inline int make_causal(gnn_graph_t **g)
 
 static inline int make_window_global(gnn_graph_t **g)
 {
-    return gnn_graph_window_global(g, 3, (int64_t[]){6, 1, 5}, 1, 4, (int64_t[]){9, 2, 0, 6});
+    return gnn_graph_window_global(g, 3, ((int64_t[]){6, 1, 5}), 1, 4, ((int64_t[]){9, 2, 0, 6}));
 }
 
 static inline int make_bipartite(gnn_graph_t **g)

@@ -143,13 +143,17 @@ static int train_on(gnn_context_t *context, gnn_model_t *model)
     const gnn_sparse_t x = {N, 6, indptr, indices, NULL};
     gnn_graph_t *graph;
     gnn_data_t *data;
-    GNN_TRY(small_graph(&graph));
-    int rc = gnn_data_new(&data, &(gnn_data_config_t){.graph = graph,
-                                                      .sparse = &x,
-                                                      .labels = labels,
-                                                      .train = all,
-                                                      .validation = all,
-                                                      .test = all});
+    gnn_split_t *split;
+    GNN_TRY(gnn_split_from_masks(&split, N, 1, all, all, all));
+    int rc = small_graph(&graph);
+    if (rc != GNN_OK) {
+        gnn_split_free(split);
+        return rc;
+    }
+    rc = gnn_data_new(&data,
+                      &(gnn_data_config_t){
+                          .graph = graph, .sparse = &x, .labels = gnn_ints(labels), .split = split});
+    gnn_split_free(split);
     if (rc != GNN_OK) {
         gnn_graph_free(graph);
         return rc;

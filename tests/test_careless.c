@@ -35,15 +35,16 @@ static gnn_data_t *small_set(bool turned)
         numbers[i * F] += (gnn_real_t)(i % 2);
         masks[i % 3][i] = 1;
     }
+    gnn_split_t *split;
+    ck_ok(gnn_split_from_masks(&split, N, 1, masks[0], masks[1], masks[2]));
     ck_ok(gnn_data_new(&data, &(gnn_data_config_t){.nodes = N,
                                                    .edges = M,
-                                                   .src = src,
-                                                   .dst = dst,
+                                                   .src = gnn_ints(src),
+                                                   .dst = gnn_ints(dst),
                                                    .x = &x,
-                                                   .labels = labels,
-                                                   .train = masks[0],
-                                                   .validation = masks[1],
-                                                   .test = masks[2]}));
+                                                   .labels = gnn_ints(labels),
+                                                   .split = split}));
+    gnn_split_free(split);
     free(numbers);
     return data;
 }
@@ -244,13 +245,16 @@ START_TEST(a_model_that_does_nothing_to_a_sparse_input)
     const uint8_t all[] = {1, 1};
     const gnn_sparse_t x = {
         .rows = 2, .cols = 2, .indptr = indptr, .indices = indices, .values = values};
+    gnn_split_t *split;
+    ck_ok(gnn_split_from_masks(&split, 2, 1, all, all, all));
     const gnn_data_config_t config = {
-        .nodes = 2, .sparse = &x, .labels = labels, .train = all, .validation = all, .test = all};
+        .nodes = 2, .sparse = &x, .labels = gnn_ints(labels), .split = split};
     gnn_context_t *context = context_of(1);
     gnn_model_t *model;
     gnn_data_t *data;
     double value;
     ck_ok(gnn_data_new(&data, &config));
+    gnn_split_free(split);
     ck_ok(gnn_model_load(&model, context,
                          write_model("{\"format\":1,\"steps\":[{\"kind\":\"activation\"}]}")));
     ck_fails(gnn_evaluate(model, context, data, 0, GNN_TEST, GNN_METRIC_ACCURACY, &value),

@@ -60,15 +60,16 @@ static gnn_data_t *graph_set(void)
         src[k] = test_below(&state, NODES);
         dst[k] = test_below(&state, NODES);
     }
+    gnn_split_t *split;
+    ck_ok(gnn_split_from_masks(&split, NODES, 1, masks[0], masks[1], masks[2]));
     ck_ok(gnn_data_new(&data, &(gnn_data_config_t){.nodes = NODES,
                                                    .edges = MESSAGES,
-                                                   .src = src,
-                                                   .dst = dst,
+                                                   .src = gnn_ints(src),
+                                                   .dst = gnn_ints(dst),
                                                    .x = &features,
-                                                   .labels = labels,
-                                                   .train = masks[0],
-                                                   .validation = masks[1],
-                                                   .test = masks[2]}));
+                                                   .labels = gnn_ints(labels),
+                                                   .split = split}));
+    gnn_split_free(split);
     free(x);
     return data;
 }

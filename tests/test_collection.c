@@ -204,6 +204,13 @@ static void add_extra(gnn_data_t *data)
     free(extra);
 }
 
+static gnn_split_t *split_of(const int8_t *part, int64_t graphs)
+{
+    gnn_split_t *split;
+    ck_ok(gnn_split_from_parts(&split, graphs, 1, part));
+    return split;
+}
+
 START_TEST(batches_give_what_the_whole_gives)
 {
     enum { GRAPHS = 25, CLASSES = 3 };
@@ -216,10 +223,11 @@ START_TEST(batches_give_what_the_whole_gives)
     gnn_model_t *model = new_model(data);
     for (int k = 0; k < GRAPHS; k++)
         part[k] = (int8_t)(k % 4 - 1);
+    gnn_split_t *split = split_of(part, GRAPHS);
     for (int k = 0; k < 2; k++) {
         outs[k] = calloc(GRAPHS * CLASSES, sizeof **outs);
         const gnn_tensor_t out = gnn_tensor(outs[k], GRAPHS, CLASSES);
-        ck_ok(gnn_graph_batches_new(&batches, data, model, part,
+        ck_ok(gnn_graph_batches_new(&batches, data, model, split,
                                     &(gnn_graph_batches_config_t){.size = k ? 7 : GRAPHS}));
         ck_ok(gnn_graph_batches_predict(batches, model, context, &out));
         gnn_graph_batches_free(batches);
@@ -227,6 +235,7 @@ START_TEST(batches_give_what_the_whole_gives)
     ck_assert(test_error(outs[0], outs[1], GRAPHS * CLASSES) < TOLERANCE_OUT);
     free(outs[0]);
     free(outs[1]);
+    gnn_split_free(split);
     gnn_model_free(model);
     gnn_data_free(data);
 }
@@ -252,7 +261,8 @@ START_TEST(an_epoch_holds_each_graph_once)
     gnn_model_t *model = new_model(data);
     for (int k = 0; k < GRAPHS; k++)
         part[k] = k % 3 == 0 ? GNN_VALIDATION : GNN_TRAIN;
-    ck_ok(gnn_graph_batches_new(&batches, data, model, part,
+    gnn_split_t *split = split_of(part, GRAPHS);
+    ck_ok(gnn_graph_batches_new(&batches, data, model, split,
                                 &(gnn_graph_batches_config_t){.size = 6}));
     gnn_source_t source = gnn_graph_batches_source(batches);
     ck_assert(source.count[GNN_TRAIN] == 4 && source.count[GNN_VALIDATION] == 2);
@@ -276,7 +286,7 @@ START_TEST(an_epoch_holds_each_graph_once)
     }
     ck_assert(!same);
     gnn_graph_batches_free(batches);
-    ck_ok(gnn_graph_batches_new(&batches, data, model, part,
+    ck_ok(gnn_graph_batches_new(&batches, data, model, split,
                                 &(gnn_graph_batches_config_t){.size = 8, .per_epoch = 9}));
     source = gnn_graph_batches_source(batches);
     ck_assert_int_eq(source.count[GNN_TRAIN], 9);
@@ -285,6 +295,7 @@ START_TEST(an_epoch_holds_each_graph_once)
         ck_assert_int_eq(batch.inputs.values[1].dense->rows, 8);
     }
     gnn_graph_batches_free(batches);
+    gnn_split_free(split);
     gnn_model_free(model);
     gnn_data_free(data);
 }
@@ -296,7 +307,7 @@ START_TEST(motifs_are_learned)
     gnn_data_t *data;
     gnn_graph_batches_t *batches;
     gnn_train_result_t result;
-    int8_t part[GRAPHS];
+    gnn_split_t *split;
     ck_ok(gnn_data_motifs(&data, GRAPHS, 3));
     const int64_t n = gnn_data_graphs(data), cols = gnn_data_classes(data);
     gnn_real_t *zero = calloc((size_t)(n * cols), sizeof *zero);
@@ -305,11 +316,11 @@ START_TEST(motifs_are_learned)
         &(gnn_array_t){
             "extra", GNN_DOUBLE ? GNN_DTYPE_FLOAT64 : GNN_DTYPE_FLOAT32, 2, {n, cols}, n * cols, zero}));
     gnn_model_t *model = new_model(data);
-    ck_ok(gnn_split_draw(gnn_data_graph_labels(data), n,
-                         &(gnn_split_rule_t){.train_share = 0.7, .validation_share = 0.3}, 0, part));
+    ck_ok(gnn_split_draw(&split, gnn_data_graph_labels(data), n,
+                         &(gnn_split_rule_t){.train_share = 0.7, .validation_share = 0.3}));
     for (int kind = 0; kind < 2; kind++) {
         ck_ok(gnn_graph_batches_new(
-            &batches, data, model, part,
+            &batches, data, model, split,
             &(gnn_graph_batches_config_t){.loss = kind ? GNN_LOSS_BINARY_CROSS_ENTROPY
                                                        : GNN_LOSS_CROSS_ENTROPY}));
         gnn_source_t source = gnn_graph_batches_source(batches);
@@ -320,17 +331,19 @@ START_TEST(motifs_are_learned)
         gnn_graph_batches_free(batches);
     }
     free(zero);
+    gnn_split_free(split);
     gnn_model_free(model);
     gnn_data_free(data);
 }
 END_TEST
 
 /* Inputs are made of graphs that the set has. */
-static void ck_refuses_graphs(const gnn_data_t *data, const gnn_model_t *model, const int8_t *part)
+static void ck_refuses_graphs(const gnn_data_t *data, const gnn_model_t *model,
+                              const gnn_split_t *split)
 {
     gnn_graph_batches_t *batches;
     gnn_model_inputs_t inputs;
-    ck_ok(gnn_graph_batches_new(&batches, data, model, part, NULL));
+    ck_ok(gnn_graph_batches_new(&batches, data, model, split, NULL));
     ck_ok(gnn_graph_batches_inputs(batches, 2, (int64_t[]){4, 1}, &inputs));
     const int64_t *at = gnn_graph_dst_segments(gnn_data_graph(data));
     ck_assert_int_eq(gnn_graph_n_dst(inputs.graphs[0]), at[5] - at[4] + at[2] - at[1]);
@@ -346,22 +359,28 @@ START_TEST(batches_refuse_what_they_cannot_do)
 {
     gnn_data_t *data;
     gnn_graph_batches_t *batches = NULL;
-    int8_t part[6] = {0}, wrong[6] = {0, 3};
+    gnn_split_t *split = split_of((int8_t[6]){0}, 6), *fewer = split_of((int8_t[5]){0}, 5);
     ck_ok(gnn_data_motifs(&data, 6, 3));
     gnn_model_t *model = new_model(data);
-    ck_fails(gnn_graph_batches_new(&batches, data, model, wrong, NULL), GNN_EINVALID,
-             "graph 1 is in part 3");
-    ck_fails(gnn_graph_batches_new(&batches, data, model, part,
+    ck_fails(gnn_graph_batches_new(&batches, data, model, fewer, NULL), GNN_ESHAPE,
+             "a split of 5 rows for 6 graphs");
+    ck_fails(gnn_graph_batches_new(&batches, data, model, split,
+                                   &(gnn_graph_batches_config_t){.split = 1}),
+             GNN_EINVALID, "there is no split 1 of 1");
+    ck_fails(gnn_graph_batches_new(&batches, data, model, split,
                                    &(gnn_graph_batches_config_t){.targets = "none"}),
              GNN_EINVALID, "is called \"none\"");
-    ck_fails(gnn_graph_batches_new(&batches, data, model, part,
+    ck_fails(gnn_graph_batches_new(&batches, data, model, split,
                                    &(gnn_graph_batches_config_t){.loss = GNN_LOSS_MEAN_SQUARED}),
              GNN_EINVALID, "needs .targets");
-    ck_fails(gnn_graph_batches_new(&batches, NULL, model, part, NULL), GNN_EINVALID, "data is NULL");
-    ck_fails(gnn_graph_batches_new(&batches, data, NULL, part, NULL), GNN_EINVALID, "model is NULL");
-    ck_fails(gnn_graph_batches_new(&batches, data, model, NULL, NULL), GNN_EINVALID, "part is NULL");
-    ck_fails(gnn_graph_batches_new(NULL, data, model, part, NULL), GNN_EINVALID, "batches is NULL");
-    ck_refuses_graphs(data, model, part);
+    ck_fails(gnn_graph_batches_new(&batches, NULL, model, split, NULL), GNN_EINVALID, "data is NULL");
+    ck_fails(gnn_graph_batches_new(&batches, data, NULL, split, NULL), GNN_EINVALID, "model is NULL");
+    ck_fails(gnn_graph_batches_new(&batches, data, model, NULL, NULL), GNN_EINVALID,
+             "splits is NULL");
+    ck_fails(gnn_graph_batches_new(NULL, data, model, split, NULL), GNN_EINVALID, "batches is NULL");
+    ck_refuses_graphs(data, model, split);
+    gnn_split_free(split);
+    gnn_split_free(fewer);
     gnn_data_free(data);
     ck_fails(gnn_data_motifs(&data, 2, 3), GNN_EINVALID, "2 graphs");
     ck_fails(gnn_data_degree_features(NULL, 0), GNN_EINVALID, "data is NULL");

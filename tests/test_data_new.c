@@ -13,16 +13,37 @@ static const int32_t labels[N] = {0, 1, 2, -5, 1};
 static const uint8_t train[N] = {1, 0, 0, 0, 0}, validation[N] = {0, 2, 0, 0, 0},
                      test[N] = {0, 0, 1, 0, 1};
 
-static const gnn_data_config_t plain = {.nodes = N,
-                                        .edges = M,
-                                        .src = src,
-                                        .dst = dst,
-                                        .weight = weight,
-                                        .x = &x,
-                                        .labels = labels,
-                                        .train = train,
-                                        .validation = validation,
-                                        .test = test};
+static gnn_split_t *split_of(const uint8_t *of_train, const uint8_t *of_validation,
+                             const uint8_t *of_test)
+{
+    gnn_split_t *split;
+    ck_ok(gnn_split_from_masks(&split, N, 1, of_train, of_validation, of_test));
+    return split;
+}
+
+static gnn_split_t *split;
+
+static void make_split(void)
+{
+    split = split_of(train, validation, test);
+}
+
+static void free_split(void)
+{
+    gnn_split_free(split);
+}
+
+static gnn_data_config_t plain_config(void)
+{
+    return (gnn_data_config_t){.nodes = N,
+                               .edges = M,
+                               .src = gnn_ints(src),
+                               .dst = gnn_ints(dst),
+                               .weight = weight,
+                               .x = &x,
+                               .labels = gnn_ints(labels),
+                               .split = split};
+}
 
 static gnn_data_t *made(gnn_data_config_t config)
 {
@@ -34,7 +55,7 @@ static gnn_data_t *made(gnn_data_config_t config)
 
 START_TEST(edges_stay_as_they_are_given)
 {
-    gnn_data_t *data = made(plain);
+    gnn_data_t *data = made(plain_config());
     ck_assert_str_eq(gnn_data_name(data), "data");
     ck_assert_str_eq(messages(data), "1<0 2<1 2<2 4<3");
     ck_assert_int_eq(gnn_data_nodes(data), N);
@@ -55,7 +76,7 @@ START_TEST(edge_features_become_an_array_and_follow_their_link)
 {
     static gnn_real_t rows[M * 3] = {1, 2, 0, 3, 4, 0, 5, 6, 0, 7, 8, 0};
     const gnn_tensor_t features = {rows, M, 2, 3};
-    gnn_data_config_t config = plain;
+    gnn_data_config_t config = plain_config();
     config.edge_features = &features;
     for (int both = 0; both < 2; both++) {
         config.both_ways = both ? GNN_ON : GNN_OFF;
@@ -76,7 +97,7 @@ END_TEST
 
 START_TEST(links_are_heard_at_both_ends)
 {
-    gnn_data_config_t config = plain;
+    gnn_data_config_t config = plain_config();
     config.both_ways = GNN_ON;
     gnn_data_t *data = made(config);
     int64_t from[2 * M], to[2 * M], edge[2 * M];
@@ -100,7 +121,7 @@ START_TEST(borrowed_arrays_are_not_copied_and_not_written)
 {
     int count = 0;
     const gnn_owner_t owner = {released, &count};
-    gnn_data_config_t config = plain;
+    gnn_data_config_t config = plain_config();
     gnn_real_t before[N * F];
     config.owner = &owner;
     memcpy(before, numbers, sizeof before);
@@ -124,7 +145,7 @@ START_TEST(a_graph_is_taken_over_on_success_only)
     gnn_graph_t *graph;
     gnn_data_t *data = (gnn_data_t *)&count;
     const int64_t length = N;
-    gnn_data_config_t config = {.graph = NULL, .x = &x, .owner = &owner, .labels = labels};
+    gnn_data_config_t config = {.graph = NULL, .x = &x, .owner = &owner, .labels = gnn_ints(labels)};
     ck_ok(gnn_graph_complete(&graph, 1, &length));
     config.graph = graph;
     config.classes = 2;
@@ -151,20 +172,23 @@ START_TEST(wrong_arrays_are_refused)
     gnn_data_t *data;
 #define BAD(code, words, ...)                                \
     do {                                                     \
-        gnn_data_config_t config = plain;                    \
+        gnn_data_config_t config = plain_config();           \
         __VA_ARGS__;                                         \
         ck_fails(gnn_data_new(&data, &config), code, words); \
     } while (0)
     BAD(GNN_EINVALID, ".nodes is 0", config.nodes = 0);
-    BAD(GNN_ETOPOLOGY, "src[3] = 5", config.src = far);
-    BAD(GNN_EINVALID, ".src and .dst", config.both_ways = GNN_ON, config.src = NULL);
+    BAD(GNN_ETOPOLOGY, "src[3] = 5", config.src = gnn_ints(far));
+    BAD(GNN_EINVALID, ".src and .dst", config.both_ways = GNN_ON, config.src.data = NULL);
     BAD(GNN_ENUMERIC, "row 1, column 0", config.weight = infinite);
     BAD(GNN_ESHAPE, "have 4 rows, the graph has 5", config.x = &shorter);
     BAD(GNN_EINVALID, "both given", config.sparse = &sparse);
-    BAD(GNN_EINVALID, ".test: split 0 takes node 3", config.test = unlabelled);
+    gnn_split_t *bad = split_of(NULL, NULL, unlabelled);
+    BAD(GNN_EINVALID, "the test of split 0 takes node 3, which has no label", config.split = bad);
     BAD(GNN_EINVALID, "class 1", config.class_names = ((const char *const[]){"a", "", "c"}));
     ck_fails(gnn_data_new(&data, NULL), GNN_EINVALID, "no config");
+    const gnn_data_config_t plain = plain_config();
     ck_fails(gnn_data_new(NULL, &plain), GNN_EINVALID, "no place");
+    gnn_split_free(bad);
 }
 END_TEST
 
@@ -172,7 +196,7 @@ END_TEST
 
 START_TEST(arrays_have_names_and_places)
 {
-    gnn_data_t *data = made(plain);
+    gnn_data_t *data = made(plain_config());
     const int32_t year[N] = {1990, 1991, 1992, 1993, 1994};
     const double pair[M * 2] = {1, 2, 3, 4, 5, 6, 7, 8};
     gnn_array_t years = {"year", GNN_DTYPE_INT32, 1, {N}, N, year};
@@ -199,7 +223,7 @@ END_TEST
 
 START_TEST(arrays_on_nodes_follow_a_new_order)
 {
-    gnn_data_t *data = made(plain);
+    gnn_data_t *data = made(plain_config());
     const gnn_real_t year[N] = {1990, 1991, 1992, 1993, 1994};
     ck_ok(gnn_data_array_set(data, GNN_ON_NODES,
                              &(gnn_array_t){"year", GNN__REAL_DTYPE, 1, {N}, N, year}));
@@ -214,7 +238,7 @@ END_TEST
 /* Receivers read rows of edges one after another; saved, edges have the numbers that they had. */
 START_TEST(arrays_on_edges_follow_a_new_order)
 {
-    gnn_data_t *data = made(plain), *again;
+    gnn_data_t *data = made(plain_config()), *again;
     int64_t from[M], to[M], edge[M], moved = 0;
     ck_assert_ptr_null(gnn_data_edge_order(data));
     ck_ok(gnn_data_reorder(data));
@@ -280,7 +304,8 @@ START_TEST(a_graph_of_mapped_files)
     ck_ok(gnn_npy_map(&arrays[1], &files.owners[1], write_npy("indices.npy", &indices, 0)));
     ck_assert_str_eq(arrays[0].name, "indptr.npy");
     ck_assert(arrays[0].dtype == GNN_DTYPE_INT64 && arrays[0].ndim == 1 && arrays[0].shape[0] == 4);
-    ck_ok(gnn_graph_borrow_csr(&graph, 3, 3, arrays[0].data, arrays[1].data, &both));
+    ck_ok(gnn_graph_borrow_csr(&graph, 3, 3, gnn_array_ints(&arrays[0]), gnn_array_ints(&arrays[1]),
+                               &both));
     ck_ok(gnn_graph_row(graph, 0, 2, &row));
     ck_assert_int_eq(gnn_graph_row_sender(&row, 0), 1);
     gnn_graph_free(graph);
@@ -341,8 +366,9 @@ static double loss_of(gnn_data_t *data, const char *edge_weight)
 
 START_TEST(training_reads_arrays_that_steps_name)
 {
-    gnn_data_config_t config = plain;
-    config.train = test; /* node 2 hears node 1 by weight 2 and itself by 3 */
+    gnn_data_config_t config = plain_config();
+    gnn_split_t *other = split_of(test, validation, test);
+    config.split = other; /* node 2 hears node 1 by weight 2 and itself by 3 */
     gnn_data_t *data = made(config);
     const gnn_real_t ones[M] = {1, 1, 1, 1};
     double weighted = loss_of(data, "weight"), without = loss_of(data, NULL);
@@ -352,12 +378,13 @@ START_TEST(training_reads_arrays_that_steps_name)
     data = made(config);
     ck_assert_double_eq_tol(loss_of(data, "weight"), without, 1e-6);
     gnn_data_free(data);
+    gnn_split_free(other);
 }
 END_TEST
 
 START_TEST(arrays_are_saved_and_opened)
 {
-    gnn_data_config_t config = plain;
+    gnn_data_config_t config = plain_config();
     const int32_t year[N] = {1990, 1991, 1992, 1993, 1994};
     for (int both = 0; both < 2; both++) {
         config.both_ways = both ? GNN_ON : GNN_OFF;
@@ -383,7 +410,7 @@ END_TEST
 START_TEST(every_allocation_of_a_set_fails_once)
 {
     int64_t n = 1;
-    gnn_data_config_t config = plain;
+    gnn_data_config_t config = plain_config();
     config.both_ways = GNN_ON;
     config.class_names = (const char *const[]){"a", "b", "c"};
     for (int rc = GNN_EMEMORY; rc != GNN_OK; n++) {
@@ -422,6 +449,7 @@ int main(void)
 {
     Suite *suite = suite_create("data_new");
     TCase *tests = tcase_create("data_new");
+    tcase_add_checked_fixture(tests, make_split, free_split);
     tcase_add_checked_fixture(tests, make_folder, remove_tree);
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, edges_stay_as_they_are_given);

@@ -49,8 +49,12 @@ START_TEST(a_text_and_two_arrays_are_a_model)
 {
     described_t d = {0};
     const int64_t src[] = {0}, dst[] = {1};
-    const gnn_edge_list_t edges = {
-        .name = "edge_index", .n_dst = 2, .n_src = 2, .n_edges = 1, .src = src, .dst = dst};
+    const gnn_edge_list_t edges = {.name = "edge_index",
+                                   .n_dst = 2,
+                                   .n_src = 2,
+                                   .n_edges = 1,
+                                   .src = gnn_ints(src),
+                                   .dst = gnn_ints(dst)};
     const gnn_slot_sources_t sources = {.edges = &edges, .n_edges = 1};
     const gnn_array_t arrays[] = {matrix("a.lin.weight", 1, 2, weights),
                                   matrix("a.bias", 1, 0, bias)};
@@ -118,8 +122,12 @@ START_TEST(graphs_of_slots_need_what_they_are_made_of)
     const int64_t ends[] = {0};
     const gnn_array_t arrays[] = {matrix("a.lin.weight", 1, 2, weights),
                                   matrix("a.bias", 1, 0, bias)};
-    gnn_edge_list_t edges = {
-        .name = "other", .n_dst = 2, .n_src = 2, .n_edges = 1, .src = ends, .dst = ends};
+    gnn_edge_list_t edges = {.name = "other",
+                             .n_dst = 2,
+                             .n_src = 2,
+                             .n_edges = 1,
+                             .src = gnn_ints(ends),
+                             .dst = gnn_ints(ends)};
     const gnn_slot_sources_t sources = {.edges = &edges, .n_edges = 1};
     ck_ok(gnn_context_new(&d.context, NULL));
     ck_ok(load(&d, STEPS(SUM), "[{\"kind\": \"relation\", \"source\": \"edge_index\"}]", 2, arrays));
@@ -156,9 +164,9 @@ static void make_graphs(module_t *m)
     const gnn_edge_list_t edges = {.n_dst = n,
                                    .n_src = n,
                                    .n_edges = half,
-                                   .src = edge_index,
-                                   .dst = edge_index + half,
-                                   .type = golden_integers(&m->g, "edge_type", NULL)};
+                                   .src = gnn_ints(edge_index),
+                                   .dst = gnn_ints(edge_index + half),
+                                   .type = gnn_ints(golden_integers(&m->g, "edge_type", NULL))};
     const gnn_slot_sources_t sources = {
         .edges = &edges, .n_edges = 1, .lengths = of, .n_lengths = lengths};
     ck_assert_int_le(gnn_model_graph_count(m->model), MOST_SLOTS);
@@ -240,7 +248,8 @@ START_TEST(two_self_loops_of_a_node_are_refused_where_a_step_adds_them)
     const int64_t src[] = {0, 1, 2, 1}, dst[] = {1, 1, 2, 1};
     const gnn_array_t arrays[] = {matrix("a.lin.weight", 1, 2, weights),
                                   matrix("a.bias", 1, 0, bias)};
-    gnn_edge_list_t edges = {.n_dst = 3, .n_src = 3, .n_edges = 4, .src = src, .dst = dst};
+    gnn_edge_list_t edges = {
+        .n_dst = 3, .n_src = 3, .n_edges = 4, .src = gnn_ints(src), .dst = gnn_ints(dst)};
     const gnn_slot_sources_t sources = {.edges = &edges, .n_edges = 1};
     described_t d = {0};
     gnn_graph_t *graph = NULL;

@@ -88,11 +88,11 @@ START_TEST(silent_receivers_move_only_where_they_must)
 {
     gnn_graph_t *g;
     const int64_t length = 5;
-    ck_ok(gnn_graph_window_global(&g, 1, &length, 1, 1, (int64_t[]){0}));
+    ck_ok(gnn_graph_window_global(&g, 1, &length, 1, 1, ((int64_t[]){0})));
     for (int p = 0; p < 3; p++)
         ck_assert_ptr_null(g->base.parts[p].pairs.row_order);
     gnn_graph_free(g);
-    ck_ok(gnn_graph_window_global(&g, 1, &length, 1, 1, (int64_t[]){2}));
+    ck_ok(gnn_graph_window_global(&g, 1, &length, 1, 1, ((int64_t[]){2})));
     const gnn__part_t *to_others = &g->base.parts[1];
     ck_assert_ptr_null(g->base.parts[0].pairs.row_order); /* 2 stands between the runs of 1 and 3 */
     ck_assert(memcmp(to_others->pairs.row_order, (int32_t[]){0, 1, 3, 4, 2}, 5 * sizeof(int32_t)) ==
@@ -170,7 +170,7 @@ START_TEST(edges_are_sorted_stably_and_keep_their_numbers)
     ck_assert(memcmp(src, (int64_t[]){1, 1, 3, 0, 3, 2, 0}, sizeof src) == 0);
     ck_assert(memcmp(edge, (int64_t[]){2, 5, 6, 1, 0, 3, 4}, sizeof edge) == 0);
     gnn_graph_free(g);
-    ck_ok(gnn_graph_from_edges(&g, 3, 3, 3, (int64_t[]){2, 1, 0}, (int64_t[]){0, 0, 2}));
+    ck_ok(gnn_graph_from_edges(&g, 3, 3, 3, ((int64_t[]){2, 1, 0}), ((int64_t[]){0, 0, 2})));
     ck_assert_ptr_null(g->base.parts[0].pairs.edge);
     ck_ok(gnn_graph_validate(g));
     gnn_graph_free(g);
@@ -364,7 +364,7 @@ START_TEST(prepare_adds_only_missing_loops)
         gnn_graph_free(g);
     }
 
-    ck_ok(gnn_graph_from_spans(&g, 3, 3, NULL, NULL, (int32_t[]){0, 2, 2}, (int32_t[]){1, 2, 3}));
+    ck_ok(gnn_graph_from_spans(&g, 3, 3, NULL, NULL, ((int32_t[]){0, 2, 2}), ((int32_t[]){1, 2, 3})));
     ck_ok(gnn_graph_prepare(g, &loops));
     v = gnn__graph_view(g, &loops);
     ck_assert(v->n_parts == 2 && v->parts[1].pairs.count == 1 && v->parts[1].pairs.edge[0] == 1 &&

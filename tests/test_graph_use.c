@@ -99,7 +99,7 @@ START_TEST(merge_numbers_edges_part_after_part)
 
     ck_ok(gnn_graph_complete(&a, 2, (int64_t[]){3, 2}));
     ck_ok(gnn_graph_set_start(a, 1, 4, -2));
-    ck_ok(gnn_graph_from_edges(&b, 5, 5, 1, (int64_t[]){4}, (int64_t[]){0}));
+    ck_ok(gnn_graph_from_edges(&b, 5, 5, 1, ((int64_t[]){4}), ((int64_t[]){0})));
     ck_ok(gnn_graph_merge(&merged, 3, (const gnn_graph_t *[]){b, a, b}));
     ck_assert(gnn_graph_n_parts(merged) == 3 && gnn_graph_n_segments(merged) == 2 &&
               gnn_graph_n_pairs(merged) == 15);
@@ -172,29 +172,29 @@ START_TEST(wrong_edges_are_named)
 {
     gnn_graph_t *g = (gnn_graph_t *)&g;
     int32_t many[13] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 99};
-    ck_fails(gnn_graph_from_csr(&g, 3, 9, (int64_t[]){0, 3, 7, 5}, many), GNN_ETOPOLOGY,
+    ck_fails(gnn_graph_from_csr(&g, 3, 9, ((int64_t[]){0, 3, 7, 5}), many), GNN_ETOPOLOGY,
              "indptr[3] = 5 is below indptr[2] = 7");
     ck_assert_ptr_null(g);
-    ck_fails(gnn_graph_from_csr(&g, 5, 50, (int64_t[]){0, 3, 3, 3, 11, 13}, many), GNN_ETOPOLOGY,
+    ck_fails(gnn_graph_from_csr(&g, 5, 50, ((int64_t[]){0, 3, 3, 3, 11, 13}), many), GNN_ETOPOLOGY,
              "indices[12] = 99 of receiver 4, but there are 50 senders");
     many[2] = -1;
-    ck_fails(gnn_graph_from_csr(&g, 1, 50, (int64_t[]){0, 3}, many), GNN_ETOPOLOGY,
+    ck_fails(gnn_graph_from_csr(&g, 1, 50, ((int64_t[]){0, 3}), many), GNN_ETOPOLOGY,
              "indices[2] = -1 of receiver 0");
-    ck_fails(gnn_graph_from_csr(&g, 1, 50, (int64_t[]){1, 3}, many), GNN_ETOPOLOGY,
+    ck_fails(gnn_graph_from_csr(&g, 1, 50, ((int64_t[]){1, 3}), many), GNN_ETOPOLOGY,
              "indptr[0] = 1, but it must be 0");
     ck_fails(gnn_graph_from_csr(&g, 1, 50, NULL, many), GNN_EINVALID, "indptr is NULL");
-    ck_fails(gnn_graph_from_csr(&g, 1, 50, (int64_t[]){0, 3}, NULL), GNN_EINVALID,
+    ck_fails(gnn_graph_from_csr(&g, 1, 50, ((int64_t[]){0, 3}), NULL), GNN_EINVALID,
              "indices is NULL for 3 edges");
-    ck_fails(gnn_graph_from_csr(&g, -1, 50, (int64_t[]){0}, NULL), GNN_EINVALID,
+    ck_fails(gnn_graph_from_csr(&g, -1, 50, ((int64_t[]){0}), NULL), GNN_EINVALID,
              "n_dst = -1 is negative");
-    ck_fails(gnn_graph_from_csr(&g, 0, (int64_t)1 << 31, (int64_t[]){0}, NULL), GNN_EOVERFLOW,
+    ck_fails(gnn_graph_from_csr(&g, 0, (int64_t)1 << 31, ((int64_t[]){0}), NULL), GNN_EOVERFLOW,
              "n_src = 2147483648 nodes, but a graph holds at most 2147483647");
-    ck_fails(gnn_graph_from_edges(&g, 3, 4, 2, (int64_t[]){0, 4}, (int64_t[]){0, 0}), GNN_ETOPOLOGY,
-             "src[1] = 4, but there are 4 senders");
-    ck_fails(gnn_graph_from_edges(&g, 3, 4, 2, (int64_t[]){0, 0}, (int64_t[]){-1, 0}),
+    ck_fails(gnn_graph_from_edges(&g, 3, 4, 2, ((int64_t[]){0, 4}), ((int64_t[]){0, 0})),
+             GNN_ETOPOLOGY, "src[1] = 4, but there are 4 senders");
+    ck_fails(gnn_graph_from_edges(&g, 3, 4, 2, ((int64_t[]){0, 0}), ((int64_t[]){-1, 0})),
              GNN_ETOPOLOGY, "dst[0] = -1, but there are 3 receivers");
     ck_fails(gnn_graph_from_edges(&g, 3, 4, -2, NULL, NULL), GNN_EINVALID, "m = -2 is negative");
-    ck_fails(gnn_graph_from_edges(&g, 3, 4, 2, (int64_t[]){0, 0}, NULL), GNN_EINVALID,
+    ck_fails(gnn_graph_from_edges(&g, 3, 4, 2, ((int64_t[]){0, 0}), NULL), GNN_EINVALID,
              "dst is NULL for 2 edges");
     ck_fails(gnn_graph_from_edges(NULL, 3, 4, 0, NULL, NULL), GNN_EINVALID,
              "place for the new graph is NULL");
@@ -220,9 +220,9 @@ START_TEST(wrong_spans_are_named)
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
         ck_fails(gnn_graph_from_spans(&g, 3, 4, NULL, NULL, cases[k].lo, cases[k].hi),
                  GNN_ETOPOLOGY, cases[k].words);
-    ck_fails(gnn_graph_from_spans(&g, 3, 4, (int32_t[]){0, 2, 0}, NULL, zero, one), GNN_ETOPOLOGY,
+    ck_fails(gnn_graph_from_spans(&g, 3, 4, ((int32_t[]){0, 2, 0}), NULL, zero, one), GNN_ETOPOLOGY,
              "dst_order[2] = 0 was there before");
-    ck_fails(gnn_graph_from_spans(&g, 3, 4, NULL, (int32_t[]){0, 1, 2, 4}, zero, one),
+    ck_fails(gnn_graph_from_spans(&g, 3, 4, NULL, ((int32_t[]){0, 1, 2, 4}), zero, one),
              GNN_ETOPOLOGY, "src_order[3] = 4, but there are 4 senders");
     ck_fails(gnn_graph_from_spans(&g, 3, 4, NULL, NULL, zero, NULL), GNN_EINVALID,
              "hi is NULL for 3 receivers");
@@ -247,9 +247,9 @@ START_TEST(wrong_topologies_are_named)
              "dilation = 0, but it must be at least 1");
     ck_fails(gnn_graph_window(&g, 2, lengths, 1, 1, (gnn_flag_t)7), GNN_EINVALID,
              "causal = 7 is no flag");
-    ck_fails(gnn_graph_window_global(&g, 2, lengths, 1, 1, (int64_t[]){7}), GNN_ETOPOLOGY,
+    ck_fails(gnn_graph_window_global(&g, 2, lengths, 1, 1, ((int64_t[]){7})), GNN_ETOPOLOGY,
              "globals[0] = 7, but there are 7 nodes");
-    ck_fails(gnn_graph_window_global(&g, 2, lengths, 1, 2, (int64_t[]){1, 1}), GNN_ETOPOLOGY,
+    ck_fails(gnn_graph_window_global(&g, 2, lengths, 1, 2, ((int64_t[]){1, 1})), GNN_ETOPOLOGY,
              "globals[1] = 1 was there before");
     ck_fails(gnn_graph_window_global(&g, 2, lengths, 1, 2, NULL), GNN_EINVALID,
              "globals is NULL for 2 nodes");
@@ -291,8 +291,8 @@ START_TEST(validate_finds_what_is_broken)
 {
     gnn_graph_t *a, *b, *g;
     ck_ok(make_edges(&a));
-    ck_ok(gnn_graph_from_spans(&b, 4, 4, NULL, (int32_t[]){1, 0, 3, 2}, (int32_t[]){0, 1, 1, 3},
-                               (int32_t[]){2, 2, 3, 4}));
+    ck_ok(gnn_graph_from_spans(&b, 4, 4, NULL, ((int32_t[]){1, 0, 3, 2}), ((int32_t[]){0, 1, 1, 3}),
+                               ((int32_t[]){2, 2, 3, 4})));
     ck_ok(gnn_graph_merge(&g, 2, (const gnn_graph_t *[]){a, b}));
     ck_ok(gnn_graph_prepare(g, &(gnn_view_t){GNN_ON, GNN_GRAPH_NORM_SYMMETRIC, GNN_ON}));
     ck_ok(gnn_graph_validate(g));

@@ -12,6 +12,18 @@ static gnn_real_t author_x[] = {1, 2, 3, 4}, paper_x[] = {5, 6, 7};
 static const int32_t paper_labels[] = {0, 1, 1};
 static const int8_t paper_part[] = {GNN_TRAIN, GNN_VALIDATION, GNN_TEST};
 
+static gnn_split_t *paper_split;
+
+static void make_split(void)
+{
+    ck_ok(gnn_split_from_parts(&paper_split, 3, 1, paper_part));
+}
+
+static void free_split(void)
+{
+    gnn_split_free(paper_split);
+}
+
 typedef struct {
     gnn_tensor_t x[2];
     gnn_node_type_t types[3];
@@ -24,12 +36,18 @@ static void library(library_t *l)
     l->x[0] = gnn_tensor(author_x, 2, 2);
     l->x[1] = gnn_tensor(paper_x, 3, 1);
     l->types[0] = (gnn_node_type_t){.name = "author", .count = 2, .x = &l->x[0]};
-    l->types[1] = (gnn_node_type_t){
-        .name = "paper", .count = 3, .x = &l->x[1], .labels = paper_labels, .part = paper_part};
+    l->types[1] = (gnn_node_type_t){.name = "paper",
+                                    .count = 3,
+                                    .x = &l->x[1],
+                                    .labels = gnn_ints(paper_labels),
+                                    .split = paper_split};
     l->types[2] = (gnn_node_type_t){.name = "venue", .count = 1};
-    l->relations[0] = (gnn_relation_t){"author", "writes", "paper", 3, writes_src, writes_dst};
-    l->relations[1] = (gnn_relation_t){"venue", "has", "paper", 2, has_src, has_dst};
-    l->relations[2] = (gnn_relation_t){"paper", "cites", "paper", 2, cites_src, cites_dst};
+    l->relations[0] = (gnn_relation_t){
+        "author", "writes", "paper", 3, gnn_ints(writes_src), gnn_ints(writes_dst)};
+    l->relations[1] =
+        (gnn_relation_t){"venue", "has", "paper", 2, gnn_ints(has_src), gnn_ints(has_dst)};
+    l->relations[2] =
+        (gnn_relation_t){"paper", "cites", "paper", 2, gnn_ints(cites_src), gnn_ints(cites_dst)};
     l->all = (gnn_hetero_t){l->types, 3, l->relations, 3};
 }
 
@@ -100,7 +118,7 @@ START_TEST(a_type_hears_each_relation_from_senders_of_its_own)
     ck_assert_int_eq(gnn_graph_beside(&wrong, 2, (const gnn_graph_t *[]){graph, spans}), GNN_ESHAPE);
     gnn_graph_free(graph);
     gnn_graph_free(spans);
-    l.relations[2].dst = (const int64_t[]){1, 9}; /* is looked at where it is asked for */
+    l.relations[2].dst = gnn_ints((const int64_t[]){1, 9}); /* is looked at where it is asked for */
     ck_ok(gnn_graph_relation(&graph, &l.all, 0));
     gnn_graph_free(graph);
     ck_assert_int_eq(gnn_graph_relation(&wrong, &l.all, 2), GNN_ETOPOLOGY);
@@ -122,11 +140,12 @@ static const struct {
     {GNN_EINVALID, "type 2 has no name"},
     {GNN_EINVALID, "relation 2 from paper to paper"},
     {GNN_ESHAPE, "type paper has 3 nodes, its features 2 rows"},
-    {GNN_EINVALID, "type paper: node 2 is in part 3"}};
+    {GNN_ESHAPE, "a split of 2 rows for 3 paper"}};
 
 START_TEST(a_description_that_cannot_be_is_refused_in_words)
 {
-    static const int8_t beyond[] = {0, 1, 3};
+    gnn_split_t *fewer;
+    ck_ok(gnn_split_new(&fewer, 2, 1));
     library_t l;
     gnn_data_t *data = NULL;
     library(&l);
@@ -136,13 +155,14 @@ START_TEST(a_description_that_cannot_be_is_refused_in_words)
     case 2: l.types[0].count = 1; break;
     case 3: l.all.n_relations = 0; break;
     case 4: l.types[2].name = ""; break;
-    case 5: l.relations[2].src = NULL; break;
+    case 5: l.relations[2].src.data = NULL; break;
     case 6: l.x[1].rows = 2; break;
-    default: l.types[1].part = beyond;
+    default: l.types[1].split = fewer;
     }
     ck_assert_int_eq(gnn_data_hetero(&data, &l.all), wrong[_i].code);
     ck_assert_msg(strstr(gnn_error_message(), wrong[_i].words) != NULL, "%s", gnn_error_message());
     ck_assert_ptr_null(data);
+    gnn_split_free(fewer);
 }
 END_TEST
 
@@ -196,9 +216,9 @@ static bool open_types(zoo_t *z, const char *name, gnn_node_type_t *of, gnn_rela
         along[r] =
             (gnn_relation_t){.from = relations[r][0], .name = relations[r][1], .to = relations[r][2]};
         snprintf(array, sizeof array, "from.%s", relations[r][3]);
-        along[r].src = golden_integers(&z->g, array, &along[r].edges);
+        along[r].src = gnn_ints(golden_integers(&z->g, array, &along[r].edges));
         snprintf(array, sizeof array, "to.%s", relations[r][3]);
-        along[r].dst = golden_integers(&z->g, array, NULL);
+        along[r].dst = gnn_ints(golden_integers(&z->g, array, NULL));
     }
     return true;
 }
@@ -286,9 +306,9 @@ START_TEST(a_whole_module_is_that_of_pyg)
             e->n_dst += strcmp(types[t], relations[r][2]) == 0 ? x[t].rows : 0;
         }
         snprintf(array, sizeof array, "from.%s", e->name);
-        e->src = golden_integers(&g, array, &e->n_edges);
+        e->src = gnn_ints(golden_integers(&g, array, &e->n_edges));
         snprintf(array, sizeof array, "to.%s", e->name);
-        e->dst = golden_integers(&g, array, NULL);
+        e->dst = gnn_ints(golden_integers(&g, array, NULL));
     }
     const int slots = gnn_model_graph_count(model);
     ck_assert_int_le(slots, 16);
@@ -380,6 +400,7 @@ int main(void)
 {
     Suite *suite = suite_create("hetero");
     TCase *c = tcase_create("hetero");
+    tcase_add_checked_fixture(c, make_split, free_split);
     tcase_set_timeout(c, 600);
     tcase_add_test(c, one_graph_has_a_part_for_each_relation);
     tcase_add_test(c, a_type_hears_each_relation_from_senders_of_its_own);

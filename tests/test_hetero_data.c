@@ -33,7 +33,8 @@ static void draw(papers_t *p)
     }
     const gnn_node_type_t of[] = {{.name = "author", .count = AUTHORS},
                                   {.name = "paper", .count = PAPERS}};
-    const gnn_relation_t along = {"author", "writes", "paper", PAPERS * WRITTEN, p->src, p->dst};
+    const gnn_relation_t along = {"author",         "writes",         "paper",
+                                  PAPERS * WRITTEN, gnn_ints(p->src), gnn_ints(p->dst)};
     const gnn_hetero_t all = {of, 2, &along, 1};
     for (int t = 0; t < 2; t++)
         ck_ok(gnn_graph_towards(&p->graphs[t], &all, t));
@@ -104,22 +105,29 @@ typedef struct {
     gnn_node_type_t types[2];
     gnn_relation_t along[2];
     gnn_hetero_t all;
-    int8_t part[PAPERS];
+    gnn_split_t *split;
     int64_t back_src[PAPERS], back_dst[PAPERS];
 } described_t;
 
 static void describe(described_t *d, papers_t *p)
 {
+    int8_t part[PAPERS];
     for (int k = 0; k < PAPERS; k++) {
-        d->part[k] = p->masks[0][k] ? GNN_TRAIN : k % 4 == 1 ? GNN_VALIDATION : GNN_TEST;
+        part[k] = p->masks[0][k] ? GNN_TRAIN : k % 4 == 1 ? GNN_VALIDATION : GNN_TEST;
         d->back_src[k] = k;
         d->back_dst[k] = (k + 1) % PAPERS;
     }
+    ck_ok(gnn_split_from_parts(&d->split, PAPERS, 1, part));
     d->types[0] = (gnn_node_type_t){.name = "author", .count = AUTHORS, .x = &p->x[0]};
-    d->types[1] = (gnn_node_type_t){
-        .name = "paper", .count = PAPERS, .x = &p->x[1], .labels = p->labels, .part = d->part};
-    d->along[0] = (gnn_relation_t){"author", "writes", "paper", PAPERS * WRITTEN, p->src, p->dst};
-    d->along[1] = (gnn_relation_t){"paper", "cites", "paper", PAPERS, d->back_src, d->back_dst};
+    d->types[1] = (gnn_node_type_t){.name = "paper",
+                                    .count = PAPERS,
+                                    .x = &p->x[1],
+                                    .labels = gnn_ints(p->labels),
+                                    .split = d->split};
+    d->along[0] = (gnn_relation_t){"author",         "writes",         "paper",
+                                   PAPERS * WRITTEN, gnn_ints(p->src), gnn_ints(p->dst)};
+    d->along[1] = (gnn_relation_t){
+        "paper", "cites", "paper", PAPERS, gnn_ints(d->back_src), gnn_ints(d->back_dst)};
     d->all = (gnn_hetero_t){d->types, 2, d->along, 2};
 }
 
@@ -208,7 +216,7 @@ START_TEST(a_set_of_types_is_trained_as_any_other)
                           : gnn_graph_towards(&p.graphs[k], &d.all, k));
         memset(p.masks[1], 0, sizeof p.masks[1]);
         for (int k = 0; k < PAPERS; k++)
-            p.masks[1][k] = d.part[k] == GNN_VALIDATION;
+            p.masks[1][k] = gnn_split_mask(d.split, GNN_VALIDATION, 0)[k];
         gnn_context_set_seed(context, 3);
         gnn_model_t *other = typed_model(context, block);
         for (int k = 0; k < 2; k++)
@@ -228,11 +236,10 @@ START_TEST(a_set_of_types_is_trained_as_any_other)
     free(numbers);
     gnn_model_free(model);
     gnn_data_free(data);
+    gnn_split_free(d.split);
     gnn_context_free(context);
 }
 END_TEST
-
-static const int8_t beyond_parts[PAPERS] = {7};
 
 START_TEST(what_a_set_of_types_cannot_do_is_refused_in_words)
 {
@@ -251,10 +258,12 @@ START_TEST(what_a_set_of_types_cannot_do_is_refused_in_words)
     ck_fails(gnn_data_hetero_for(&data, &d.all, "rgcn", "paper"), GNN_EINVALID, "type is NULL");
     ck_fails(gnn_data_hetero_for(&data, &d.all, "hgt", "editor"), GNN_ENOTFOUND, "\"editor\"");
     ck_fails(gnn_data_hetero_for(&data, NULL, "hgt", "paper"), GNN_EINVALID, "hetero");
-    d.types[1].part = beyond_parts;
-    ck_fails(gnn_data_hetero_for(&data, &d.all, "hgt", "paper"), GNN_EINVALID,
-             "type paper: node 0 is in part 7");
-    d.types[1].part = d.part;
+    gnn_split_t *fewer;
+    ck_ok(gnn_split_new(&fewer, PAPERS - 1, 1));
+    d.types[1].split = fewer;
+    ck_fails(gnn_data_hetero_for(&data, &d.all, "hgt", "paper"), GNN_ESHAPE, "nodes of paper");
+    d.types[1].split = d.split;
+    gnn_split_free(fewer);
     p.x[0].rows = 3;
     ck_fails(gnn_data_hetero_for(&data, &d.all, "hgt", "paper"), GNN_ESHAPE,
              "type author has 40 nodes, its features 3 rows");
@@ -290,6 +299,7 @@ START_TEST(what_a_set_of_types_cannot_do_is_refused_in_words)
         gnn_graph_free(p.graphs[t]);
     gnn_model_free(model);
     gnn_data_free(data);
+    gnn_split_free(d.split);
     gnn_context_free(context);
 }
 END_TEST

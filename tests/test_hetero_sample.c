@@ -39,8 +39,9 @@ static void library(library_t *l)
             l->src[r][k] = draw_below(&state, counts[from[r]]);
             l->dst[r][k] = r == 3 ? k : draw_below(&state, counts[to[r]]);
         }
-        l->relations[r] = (gnn_relation_t){names[from[r]], relation[r], names[to[r]],
-                                           edges[r],       l->src[r],   l->dst[r]};
+        l->relations[r] =
+            (gnn_relation_t){names[from[r]], relation[r],         names[to[r]],
+                             edges[r],       gnn_ints(l->src[r]), gnn_ints(l->dst[r])};
     }
     l->all = (gnn_hetero_t){l->types, TYPES, l->relations, ALONG};
 }

@@ -115,7 +115,8 @@ START_TEST(attributes_follow_the_edge_map)
     gnn_graph_free(g);
     igraph_destroy(&ig);
 
-    ck_ok(gnn_graph_from_edges(&g, 3, 3, 5, (int64_t[]){0, 1, 2, 2, 1}, (int64_t[]){0, 0, 1, 2, 2}));
+    ck_ok(gnn_graph_from_edges(&g, 3, 3, 5, ((int64_t[]){0, 1, 2, 2, 1}),
+                               ((int64_t[]){0, 0, 1, 2, 2})));
     ck_ok(gnn_graph_to_igraph(g, weight, &weighted));
     for (int e = 0; e < 5; e++)
         ck_assert(EAN(&weighted, "weight", e) == (double)weight[e]);

@@ -322,8 +322,8 @@ START_TEST(receivers_may_be_the_first_senders)
     gnn_real_t *memory = test_reals(9 * 12, 7), a[5 * 12], b[5 * 12];
     gnn_tensor_t x = gnn_tensor(memory, 9, 12), five = gnn_tensor(memory, 5, 12),
                  ya = gnn_tensor(a, 5, 12), yb = gnn_tensor(b, 5, 12);
-    ck_ok(gnn_graph_from_csr(&graph, 5, 9, (int64_t[]){0, 2, 5, 5, 8, 9},
-                             (int32_t[]){0, 8, 1, 4, 7, 2, 2, 3, 6}));
+    ck_ok(gnn_graph_from_csr(&graph, 5, 9, ((int64_t[]){0, 2, 5, 5, 8, 9}),
+                             ((int32_t[]){0, 8, 1, 4, 7, 2, 2, 3, 6})));
     const gnn_preset_t presets[] = {
         GNN_PRESET_SAGE,     GNN_PRESET_GIN,         GNN_PRESET_TRANSFORMER_CONV,
         GNN_PRESET_RESGATED, GNN_PRESET_TRANSFORMER, GNN_PRESET_GATED_GRAPH};

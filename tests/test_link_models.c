@@ -147,10 +147,12 @@ static gnn_data_t *groups_set(int64_t n, int groups, double between, const char 
             }
     }
     const gnn_tensor_t features = gnn_tensor(x, n, 8);
-    ck_ok(gnn_data_new(
-        &data,
-        &(gnn_data_config_t){
-            .nodes = n, .edges = m, .src = src, .dst = dst, .both_ways = GNN_ON, .x = &features}));
+    ck_ok(gnn_data_new(&data, &(gnn_data_config_t){.nodes = n,
+                                                   .edges = m,
+                                                   .src = gnn_ints(src),
+                                                   .dst = gnn_ints(dst),
+                                                   .both_ways = GNN_ON,
+                                                   .x = &features}));
     if (edge_array) {
         gnn_real_t *rows = test_reals(2 * m, 4);
         ck_ok(gnn_data_array_set(data, GNN_ON_EDGES,
@@ -304,7 +306,7 @@ START_TEST(classes_of_edges_are_learned)
     int64_t *src = calloc((size_t)m, sizeof *src), *dst = calloc((size_t)m, sizeof *dst),
             *edge = calloc((size_t)m, sizeof *edge);
     int32_t *labels = calloc((size_t)m, sizeof *labels);
-    int8_t *part = calloc((size_t)m, 1);
+    gnn_split_t *split, *fewer;
     gnn_link_batches_t *batches;
     gnn_train_result_t result;
     gnn_link_metrics_t metrics;
@@ -312,21 +314,23 @@ START_TEST(classes_of_edges_are_learned)
     ck_ok(gnn_graph_pairs(graph, src, dst, edge));
     for (int64_t k = 0; k < m; k++)
         labels[edge[k]] = src[k] % 3 == dst[k] % 3;
-    ck_ok(gnn_split_edges(
-        graph, labels, &(gnn_split_rule_t){.train_share = 0.6, .validation_share = 0.4}, 0, part));
+    ck_ok(gnn_split_edges(&split, graph, labels,
+                          &(gnn_split_rule_t){.train_share = 0.6, .validation_share = 0.4}));
+    const uint8_t *chosen = gnn_split_mask(split, GNN_VALIDATION, 0),
+                  *learned = gnn_split_mask(split, GNN_TRAIN, 0);
     for (int64_t k = 0; k < m; k++)
         for (int64_t l = 0; l < m; l++)
             if (src[k] == dst[l] && dst[k] == src[l])
-                ck_assert_int_eq(part[edge[k]], part[edge[l]]);
+                ck_assert(learned[edge[k]] == learned[edge[l]] && chosen[edge[k]] == chosen[edge[l]]);
     gnn_model_t *model = encoder(
         "link_mlp", (gnn_block_t){.out = 2, .hidden = 16, .edges = "pairs.far", .edge_width = 1});
-    ck_ok(gnn_link_batches_classes(&batches, data, model, labels, part, NULL));
+    ck_ok(gnn_link_batches_classes(&batches, data, model, labels, split, NULL));
     gnn_source_t source = gnn_link_batches_source(batches);
     ck_ok(gnn_train_batches(model, context, &source,
                             &(gnn_train_config_t){.epochs = 100, .lr = (gnn_real_t)0.02}, &result));
     int64_t together = 0, counted = 0;
     for (int64_t k = 0; k < m; k++)
-        if (part[k] == GNN_VALIDATION) {
+        if (chosen[k]) {
             counted++;
             together += labels[k];
         }
@@ -340,16 +344,17 @@ START_TEST(classes_of_edges_are_learned)
                                       &(gnn_tensor_t){score, 1, 2, 2}),
              GNN_EUNSUPPORTED, "pairs.far");
     gnn_link_batches_free(batches);
-    part[0] = 4;
-    ck_fails(gnn_link_batches_classes(&batches, data, model, labels, part, NULL), GNN_EINVALID,
-             "in part 4");
+    ck_ok(gnn_split_new(&fewer, m - 1, 1));
+    ck_fails(gnn_link_batches_classes(&batches, data, model, labels, fewer, NULL), GNN_ESHAPE,
+             "edges");
+    gnn_split_free(fewer);
+    gnn_split_free(split);
     gnn_model_free(model);
     gnn_data_free(data);
     free(src);
     free(dst);
     free(edge);
     free(labels);
-    free(part);
 }
 END_TEST
 

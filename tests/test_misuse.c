@@ -16,7 +16,7 @@ static void tear_down(void)
 static gnn_graph_t *triangle(void)
 {
     gnn_graph_t *g;
-    ck_ok(gnn_graph_from_edges(&g, 3, 3, 3, (int64_t[]){0, 1, 2}, (int64_t[]){1, 2, 0}));
+    ck_ok(gnn_graph_from_edges(&g, 3, 3, 3, ((int64_t[]){0, 1, 2}), ((int64_t[]){1, 2, 0})));
     return g;
 }
 
@@ -338,16 +338,17 @@ END_TEST
 START_TEST(graphs_that_are_none)
 {
     gnn_graph_t *g;
-    ck_fails(gnn_graph_from_csr(&g, 3, 3, (int64_t[]){0, 2, 1, 3}, (int32_t[]){0, 1, 2}),
+    ck_fails(gnn_graph_from_csr(&g, 3, 3, ((int64_t[]){0, 2, 1, 3}), ((int32_t[]){0, 1, 2})),
              GNN_ETOPOLOGY, "indptr[2] = 1");
-    ck_fails(gnn_graph_from_csr(&g, 2, 2, (int64_t[]){1, 1, 2}, (int32_t[]){0, 1}), GNN_ETOPOLOGY,
-             "indptr[0] = 1");
-    ck_fails(gnn_graph_from_csr(&g, 2, 2, (int64_t[]){0, 1, 2}, (int32_t[]){0, 2}), GNN_ETOPOLOGY,
-             "indices[1] = 2");
-    ck_fails(gnn_graph_from_csr(&g, 2, 2, (int64_t[]){0, 1, 2}, (int32_t[]){-1, 1}), GNN_ETOPOLOGY,
-             "indices[0] = -1");
-    ck_fails(gnn_graph_from_edges(&g, 2, 2, 1, (int64_t[]){5}, (int64_t[]){0}), GNN_ETOPOLOGY, "5");
-    ck_fails(gnn_graph_from_spans(&g, 2, 2, NULL, NULL, (int32_t[]){1, 0}, (int32_t[]){2, 2}),
+    ck_fails(gnn_graph_from_csr(&g, 2, 2, ((int64_t[]){1, 1, 2}), ((int32_t[]){0, 1})),
+             GNN_ETOPOLOGY, "indptr[0] = 1");
+    ck_fails(gnn_graph_from_csr(&g, 2, 2, ((int64_t[]){0, 1, 2}), ((int32_t[]){0, 2})),
+             GNN_ETOPOLOGY, "indices[1] = 2");
+    ck_fails(gnn_graph_from_csr(&g, 2, 2, ((int64_t[]){0, 1, 2}), ((int32_t[]){-1, 1})),
+             GNN_ETOPOLOGY, "indices[0] = -1");
+    ck_fails(gnn_graph_from_edges(&g, 2, 2, 1, ((int64_t[]){5}), ((int64_t[]){0})), GNN_ETOPOLOGY,
+             "5");
+    ck_fails(gnn_graph_from_spans(&g, 2, 2, NULL, NULL, ((int32_t[]){1, 0}), ((int32_t[]){2, 2})),
              GNN_ETOPOLOGY, "lo");
     ck_fails(gnn_graph_complete(&g, 1, (int64_t[]){-2}), GNN_EINVALID, "-2");
 }

@@ -32,7 +32,7 @@ static int make_parts(gnn_graph_t **g)
     }
     int rc = gnn_graph_from_edges(&parts[0], N, N, 30, src, dst);
     rc = rc ? rc : make_spans(&parts[1]);
-    rc = rc ? rc : gnn_graph_from_csr(&parts[2], N, N, indptr, (int32_t[]){8, 1, 2, 5, 0});
+    rc = rc ? rc : gnn_graph_from_csr(&parts[2], N, N, indptr, ((int32_t[]){8, 1, 2, 5, 0}));
     rc = rc ? rc : gnn_graph_merge(g, 3, (const gnn_graph_t *const *)parts);
     for (int k = 0; k < 3; k++)
         gnn_graph_free(parts[k]);

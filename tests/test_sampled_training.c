@@ -32,17 +32,18 @@ static gnn_data_t *make_data(void)
         weight[k] = (gnn_real_t)fabs((double)weight[k]) + (gnn_real_t)0.1;
     }
     const gnn_tensor_t features = gnn_tensor(x, NODES, IN);
+    gnn_split_t *split;
+    ck_ok(gnn_split_from_masks(&split, NODES, 1, masks[0], masks[1], masks[2]));
     ck_ok(gnn_data_new(&data, &(gnn_data_config_t){.nodes = NODES,
                                                    .edges = DRAWN,
-                                                   .src = src,
-                                                   .dst = dst,
+                                                   .src = gnn_ints(src),
+                                                   .dst = gnn_ints(dst),
                                                    .both_ways = GNN_ON,
                                                    .weight = weight,
                                                    .x = &features,
-                                                   .labels = labels,
-                                                   .train = masks[0],
-                                                   .validation = masks[1],
-                                                   .test = masks[2]}));
+                                                   .labels = gnn_ints(labels),
+                                                   .split = split}));
+    gnn_split_free(split);
     ck_ok(gnn_data_array_set(data, GNN_ON_EDGES,
                              &(gnn_array_t){.name = "pairs",
                                             .dtype = GNN_DOUBLE ? GNN_DTYPE_FLOAT64 : GNN_DTYPE_FLOAT32,

@@ -22,10 +22,12 @@ static gnn_data_t *ring_set(bool numbers)
         }
     }
     const gnn_tensor_t features = gnn_tensor(x, N, FEATURES);
-    ck_ok(gnn_data_new(
-        &data,
-        &(gnn_data_config_t){
-            .nodes = N, .edges = 2 * N, .src = src, .dst = dst, .both_ways = GNN_ON, .x = &features}));
+    ck_ok(gnn_data_new(&data, &(gnn_data_config_t){.nodes = N,
+                                                   .edges = 2 * N,
+                                                   .src = gnn_ints(src),
+                                                   .dst = gnn_ints(dst),
+                                                   .both_ways = GNN_ON,
+                                                   .x = &features}));
     ck_ok(gnn_data_array_set(
         data, GNN_ON_NODES,
         &(gnn_array_t){"y", GNN_DOUBLE ? GNN_DTYPE_FLOAT64 : GNN_DTYPE_FLOAT32, 2, {N, 2}, N * 2, y}));
@@ -43,28 +45,32 @@ static gnn_model_t *new_model(void)
     return model;
 }
 
-static void set_parts(int8_t part[N])
+static gnn_split_t *new_split(void)
 {
+    gnn_split_t *split;
+    int8_t part[N];
     for (int i = 0; i < N; i++)
         part[i] = (int8_t)(i % 5 == 4 ? GNN_TEST : i % 5 == 3 ? GNN_VALIDATION : GNN_TRAIN);
+    ck_ok(gnn_split_from_parts(&split, N, 1, part));
+    return split;
 }
 
 /* Trains, and tells the figures of validation as the loop and as gnn_evaluate_targets see them. */
 static double learn(gnn_data_t *data, gnn_model_t *model, gnn_train_config_t *config)
 {
     gnn_train_result_t result;
-    int8_t part[N];
+    gnn_split_t *split = new_split();
     double value;
-    set_parts(part);
     config->targets = "y";
-    config->part = part;
+    config->splits = split;
     config->epochs = 150;
     config->lr = (gnn_real_t)0.02;
     ck_ok(gnn_train(model, context, data, config, &result));
-    ck_ok(gnn_evaluate_targets(model, context, data, "y", part, GNN_VALIDATION, config->metric,
+    ck_ok(gnn_evaluate_targets(model, context, data, "y", split, 0, GNN_VALIDATION, config->metric,
                                &value));
     ck_assert_double_eq_tol(value, result.validation_metric, 1e-5);
-    ck_ok(gnn_evaluate_targets(model, context, data, "y", part, GNN_TEST, config->metric, &value));
+    ck_ok(gnn_evaluate_targets(model, context, data, "y", split, 0, GNN_TEST, config->metric, &value));
+    gnn_split_free(split);
     return value;
 }
 
@@ -105,31 +111,33 @@ START_TEST(careless_targets_are_refused)
 {
     gnn_data_t *data = ring_set(true);
     gnn_model_t *model = new_model();
-    int8_t part[N] = {0};
+    gnn_split_t *split = new_split(), *fewer;
     double value;
     const struct {
         gnn_train_config_t config;
         int code;
         const char *words;
     } refused[] = {
-        {{.targets = "z", .part = part, .loss = GNN_LOSS_MEAN_SQUARED}, GNN_EINVALID, "\"z\""},
-        {{.targets = "y", .part = part}, GNN_EUNSUPPORTED, "not cross-entropy"},
+        {{.targets = "z", .splits = split, .loss = GNN_LOSS_MEAN_SQUARED}, GNN_EINVALID, "\"z\""},
+        {{.targets = "y", .splits = split}, GNN_EUNSUPPORTED, "not cross-entropy"},
         {{.targets = "y", .loss = GNN_LOSS_MEAN_SQUARED}, GNN_EINVALID, "no node of"},
-        {{.drop_edge = 1, .targets = "y", .part = part, .loss = GNN_LOSS_MEAN_SQUARED},
+        {{.drop_edge = 1, .targets = "y", .splits = split, .loss = GNN_LOSS_MEAN_SQUARED},
          GNN_EINVALID,
          "drop_edge = 1"},
     };
     for (size_t k = 0; k < sizeof refused / sizeof *refused; k++)
         ck_fails(gnn_train(model, context, data, &refused[k].config, NULL), refused[k].code,
                  refused[k].words);
-    ck_fails(gnn_evaluate_targets(model, context, data, "y", NULL, 0, GNN_METRIC_ACCURACY, &value),
+    ck_fails(gnn_evaluate_targets(model, context, data, "y", NULL, 0, -1, GNN_METRIC_ACCURACY, &value),
              GNN_EINVALID, "metric 0");
-    part[5] = 7;
-    ck_fails(
-        gnn_train(model, context, data,
-                  &(gnn_train_config_t){.targets = "y", .part = part, .loss = GNN_LOSS_MEAN_SQUARED},
-                  NULL),
-        GNN_EINVALID, "node 5 is in part 7");
+    ck_ok(gnn_split_new(&fewer, N - 1, 1));
+    ck_fails(gnn_train(model, context, data,
+                       &(gnn_train_config_t){
+                           .targets = "y", .splits = fewer, .loss = GNN_LOSS_MEAN_SQUARED},
+                       NULL),
+             GNN_ESHAPE, "rows for");
+    gnn_split_free(fewer);
+    gnn_split_free(split);
     gnn_model_free(model);
     gnn_data_free(data);
 }

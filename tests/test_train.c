@@ -211,15 +211,16 @@ static gnn_data_t *blocks(int64_t n, int64_t features)
     }
     for (int64_t i = 0; i < n; i += 3)
         gnn__row(&x, i)[i % 4] += 1;
+    gnn_split_t *split;
+    ck_ok(gnn_split_from_masks(&split, n, 1, masks, masks + n, masks + 2 * n));
     ck_ok(gnn_data_new(&d, &(gnn_data_config_t){.nodes = n,
                                                 .edges = m,
-                                                .src = src,
-                                                .dst = dst,
+                                                .src = gnn_ints(src),
+                                                .dst = gnn_ints(dst),
                                                 .x = &x,
-                                                .labels = labels,
-                                                .train = masks,
-                                                .validation = masks + n,
-                                                .test = masks + 2 * n}));
+                                                .labels = gnn_ints(labels),
+                                                .split = split}));
+    gnn_split_free(split);
     free(x.data);
     free(src);
     free(dst);

@@ -26,16 +26,17 @@ static gnn_data_t *make_data(int64_t nodes, int64_t links)
         masks[i % 3 * nodes + i] = 1;
     }
     const gnn_tensor_t features = gnn_tensor(x, nodes, IN);
+    gnn_split_t *split;
+    ck_ok(gnn_split_from_masks(&split, nodes, 1, masks, masks + nodes, masks + 2 * nodes));
     ck_ok(gnn_data_new(&data, &(gnn_data_config_t){.nodes = nodes,
                                                    .edges = links,
-                                                   .src = src,
-                                                   .dst = dst,
+                                                   .src = gnn_ints(src),
+                                                   .dst = gnn_ints(dst),
                                                    .both_ways = GNN_ON,
                                                    .x = &features,
-                                                   .labels = labels,
-                                                   .train = masks,
-                                                   .validation = masks + nodes,
-                                                   .test = masks + 2 * nodes}));
+                                                   .labels = gnn_ints(labels),
+                                                   .split = split}));
+    gnn_split_free(split);
     free(x);
     free(src);
     free(dst);

@@ -41,47 +41,20 @@ int diffusion_fits(const diffusion_t *d, const recipe_t *recipe)
     return 0;
 }
 
-/* The masks of all splits, one after another, of a part that all of them have; NULL: they have
- * none. */
-static int copy_masks(uint8_t **masks, const gnn_data_t *data, int part)
-{
-    const int64_t n = gnn_data_nodes(data), splits = gnn_data_splits(data);
-    *masks = NULL;
-    if (!gnn_data_mask(data, part, 0))
-        return GNN_OK;
-    *masks = malloc((size_t)(splits * n));
-    if (!*masks)
-        return GNN_EMEMORY;
-    for (int64_t s = 0; s < splits; s++)
-        memcpy(*masks + s * n, gnn_data_mask(data, part, s), (size_t)n);
-    return GNN_OK;
-}
-
 /* The set with another graph. */
 static int with_graph(gnn_data_t **made, const gnn_data_t *data, gnn_graph_t *graph,
                       const gnn_real_t *weight)
 {
-    uint8_t *masks[3] = {NULL, NULL, NULL};
-    int rc = GNN_OK;
-    for (int part = 0; part < 3 && rc == GNN_OK; part++)
-        rc = copy_masks(&masks[part], data, part);
-    if (rc == GNN_OK)
-        rc = gnn_data_new(made, &(gnn_data_config_t){.name = gnn_data_name(data),
-                                                     .nodes = gnn_data_nodes(data),
-                                                     .graph = graph,
-                                                     .weight = weight,
-                                                     .x = gnn_data_x(data),
-                                                     .sparse = gnn_data_sparse(data),
-                                                     .labels = gnn_data_labels(data),
-                                                     .classes = gnn_data_classes(data),
-                                                     .class_names = gnn_data_class_names(data),
-                                                     .splits = gnn_data_splits(data),
-                                                     .train = masks[GNN_TRAIN],
-                                                     .validation = masks[GNN_VALIDATION],
-                                                     .test = masks[GNN_TEST]});
-    for (int part = 0; part < 3; part++)
-        free(masks[part]);
-    return rc;
+    return gnn_data_new(made, &(gnn_data_config_t){.name = gnn_data_name(data),
+                                                   .nodes = gnn_data_nodes(data),
+                                                   .graph = graph,
+                                                   .weight = weight,
+                                                   .x = gnn_data_x(data),
+                                                   .sparse = gnn_data_sparse(data),
+                                                   .labels = gnn_ints(gnn_data_labels(data)),
+                                                   .classes = gnn_data_classes(data),
+                                                   .class_names = gnn_data_class_names(data),
+                                                   .split = gnn_data_split(data)});
 }
 
 int diffuse(gnn_data_t **data, gnn_context_t *context, const options_t *o)

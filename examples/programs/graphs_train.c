@@ -47,33 +47,50 @@ const gnn_array_t *own_split(const gnn_data_t *data)
 }
 
 /* A part without graphs leaves nothing to learn from, to choose by or to report. */
-static int set_own_parts(const gnn_data_t *data, int8_t *part)
+static int own_parts(const gnn_data_t *data, gnn_split_t **split)
 {
     static const char *const words[] = {"training", "validation", "test"};
-    const gnn_array_t *split = own_split(data);
-    int64_t count[3] = {0};
-    for (int64_t g = 0; g < gnn_data_graphs(data); g++) {
-        const double number = gnn_array_get(split, g);
-        part[g] = number >= GNN_TRAIN && number <= GNN_TEST ? (int8_t)number : -1;
-        if (part[g] >= 0)
-            count[part[g]]++;
-    }
-    for (int p = GNN_TRAIN; p <= GNN_TEST; p++)
-        if (count[p] == 0) {
-            fprintf(stderr, "graphs: %s has no %s graphs: --protocol mean\n", split->name, words[p]);
+    const gnn_array_t *array = own_split(data);
+    const int64_t graphs = gnn_data_graphs(data);
+    GNN_TRY(gnn_split_new(split, graphs, 1));
+    for (int p = GNN_TRAIN; p <= GNN_TEST; p++) {
+        uint8_t *mask = calloc((size_t)graphs, 1);
+        int any = 0;
+        for (int64_t g = 0; mask && g < graphs; g++)
+            any |= mask[g] = gnn_array_get(array, g) == p;
+        int rc = mask ? gnn_split_set_mask(*split, p, 0, mask, 1) : GNN_EMEMORY;
+        free(mask);
+        GNN_TRY(rc);
+        if (!any) {
+            fprintf(stderr, "graphs: %s has no %s graphs: --protocol mean\n", array->name, words[p]);
             return PROGRAM_REFUSED;
         }
+    }
     return GNN_OK;
 }
 
-/* Fold f is judged; with PROTOCOL_HELD the next one is held out to choose the epoch by. */
-static void set_parts(const options_t *o, const int32_t *fold, int64_t graphs, int64_t f, int8_t *part)
+/* Fold f is judged; with PROTOCOL_HELD the next one is held out to choose the epoch by. Without,
+ * all others are learned from, and with PROTOCOL_MEAN fold f chooses the epoch, too. */
+static int make_folds(const options_t *o, const gnn_data_t *data, gnn_split_t **split)
 {
-    const int64_t next = (f + 1) % o->folds;
-    for (int64_t g = 0; g < graphs; g++)
-        part[g] = fold[g] == f ? o->protocol == PROTOCOL_MEAN ? GNN_VALIDATION : GNN_TEST
-                  : o->protocol == PROTOCOL_HELD && fold[g] == next ? GNN_VALIDATION
-                                                                    : GNN_TRAIN;
+    const int64_t graphs = gnn_data_graphs(data);
+    uint8_t *others = calloc((size_t)graphs, 1);
+    int rc = others ? gnn_split_folds(split, gnn_data_graph_labels(data), graphs, o->folds,
+                                      (uint64_t)o->seed)
+                    : GNN_EMEMORY;
+    for (int64_t f = 0; f < o->folds && rc == GNN_OK && o->protocol != PROTOCOL_HELD; f++) {
+        const uint8_t *judged = gnn_split_mask(*split, GNN_TEST, f);
+        for (int64_t g = 0; g < graphs; g++)
+            others[g] = !judged[g];
+        rc = gnn_split_set_mask(*split, GNN_TRAIN, f, others, 1);
+        if (rc == GNN_OK)
+            rc = gnn_split_set_mask(*split, GNN_VALIDATION, f,
+                                    o->protocol == PROTOCOL_MEAN ? judged : NULL, 1);
+        if (rc == GNN_OK && o->protocol == PROTOCOL_MEAN)
+            rc = gnn_split_set_mask(*split, GNN_TEST, f, NULL, 1);
+    }
+    free(others);
+    return rc;
 }
 
 static int train(const options_t *o, gnn_context_t *context, gnn_graph_batches_t *batches,
@@ -98,38 +115,36 @@ static int train(const options_t *o, gnn_context_t *context, gnn_graph_batches_t
 
 /* Share of the test's graphs that the model's best weights know. */
 static int test(const gnn_data_t *data, gnn_context_t *context, gnn_graph_batches_t *batches,
-                const gnn_model_t *model, const int8_t *part, double *accuracy)
+                const gnn_model_t *model, const uint8_t *mask, double *accuracy)
 {
     const int64_t graphs = gnn_data_graphs(data), classes = gnn_data_classes(data);
     gnn_tensor_t logits =
         gnn_tensor(calloc((size_t)(graphs * classes), sizeof(gnn_real_t)), graphs, classes);
-    uint8_t *mask = calloc((size_t)graphs, 1);
-    int rc = logits.data && mask ? gnn_graph_batches_predict(batches, model, context, &logits)
-                                 : GNN_EMEMORY;
-    for (int64_t g = 0; rc == GNN_OK && g < graphs; g++)
-        mask[g] = part[g] == GNN_TEST;
+    int rc = logits.data ? gnn_graph_batches_predict(batches, model, context, &logits) : GNN_EMEMORY;
     if (rc == GNN_OK)
         *accuracy = gnn_metric_accuracy(&logits, gnn_data_graph_labels(data), mask);
     free(logits.data);
-    free(mask);
     return rc;
 }
 
 static int run_fold(const options_t *o, gnn_context_t *context, gnn_data_t *data,
-                    const int8_t *part, watcher_t *w)
+                    const gnn_split_t *splits, watcher_t *w)
 {
     gnn_model_t *model = NULL;
     gnn_graph_batches_t *batches = NULL;
-    const gnn_graph_batches_config_t how = {
-        .size = o->batch, .per_epoch = o->per_epoch, .seed = (uint64_t)(o->seed * 1000 + w->number)};
+    const gnn_graph_batches_config_t how = {.size = o->batch,
+                                            .per_epoch = o->per_epoch,
+                                            .split = w->number,
+                                            .seed = (uint64_t)(o->seed * 1000 + w->number)};
     gnn_context_set_seed(context, (uint64_t)(o->seed * 1000 + w->number));
     int rc = graphs_build_model(&model, context, o, data);
     if (rc == GNN_OK)
-        rc = gnn_graph_batches_new(&batches, data, model, part, &how);
+        rc = gnn_graph_batches_new(&batches, data, model, splits, &how);
     if (rc == GNN_OK)
         rc = train(o, context, batches, model, w);
     if (rc == GNN_OK && o->protocol != PROTOCOL_MEAN)
-        rc = test(data, context, batches, model, part, &w->fold->test);
+        rc = test(data, context, batches, model, gnn_split_mask(splits, GNN_TEST, w->number),
+                  &w->fold->test);
     if (rc == GNN_OK && o->save && w->number == 0)
         rc = program_save_model("graphs", o->save, model);
     gnn_graph_batches_free(batches);
@@ -180,7 +195,7 @@ static int make_study(study_t *s, const options_t *o)
 }
 
 static int run_folds(study_t *s, const options_t *o, gnn_context_t *context, gnn_data_t *data,
-                     const int32_t *fold, int8_t *part, FILE *log)
+                     const gnn_split_t *splits, FILE *log)
 {
     const int64_t many = o->most_folds && o->most_folds < o->folds ? o->most_folds : o->folds;
     for (int64_t f = 0; f < many; f++) {
@@ -189,9 +204,7 @@ static int run_folds(study_t *s, const options_t *o, gnn_context_t *context, gnn
                        .number = f,
                        .log = log,
                        .terminal = isatty(STDERR_FILENO)};
-        if (o->protocol != PROTOCOL_OWN)
-            set_parts(o, fold, gnn_data_graphs(data), f, part);
-        int rc = run_fold(o, context, data, part, &w);
+        int rc = run_fold(o, context, data, splits, &w);
         if (w.terminal)
             fprintf(stderr, "\r\033[K");
         GNN_TRY(rc);
@@ -211,11 +224,9 @@ static int run_folds(study_t *s, const options_t *o, gnn_context_t *context, gnn
 
 int graphs_study_run(study_t *s, const options_t *o, gnn_context_t *context, gnn_data_t *data)
 {
-    const int64_t graphs = gnn_data_graphs(data);
-    int32_t *fold = calloc((size_t)graphs, sizeof *fold);
-    int8_t *part = calloc((size_t)graphs, sizeof *part);
+    gnn_split_t *splits = NULL;
     FILE *log = o->log ? fopen(o->log, "w") : NULL;
-    int rc = fold && part ? make_study(s, o) : GNN_EMEMORY;
+    int rc = make_study(s, o);
     if (rc == GNN_OK && o->log && !log) {
         perror(o->log);
         rc = PROGRAM_REFUSED;
@@ -223,19 +234,16 @@ int graphs_study_run(study_t *s, const options_t *o, gnn_context_t *context, gnn
     if (log)
         fprintf(log, "fold,epoch,train_loss,validation_loss,validation_accuracy,lr,seconds\n");
     if (rc == GNN_OK)
-        rc = o->protocol == PROTOCOL_OWN ? set_own_parts(data, part)
-                                         : gnn_split_folds(gnn_data_graph_labels(data), graphs,
-                                                           o->folds, (uint64_t)o->seed, fold);
+        rc = o->protocol == PROTOCOL_OWN ? own_parts(data, &splits) : make_folds(o, data, &splits);
     if (rc == GNN_OK)
-        rc = run_folds(s, o, context, data, fold, part, log);
+        rc = run_folds(s, o, context, data, splits, log);
     if (rc == GNN_OK)
         summarise(s, o);
     if (log && fclose(log) != 0 && rc == GNN_OK) {
         perror(o->log);
         rc = PROGRAM_REFUSED;
     }
-    free(fold);
-    free(part);
+    gnn_split_free(splits);
     return rc;
 }
 

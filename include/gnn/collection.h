@@ -51,12 +51,13 @@ typedef struct gnn_graph_batches_config {
      * binary cross-entropy of classes: a column a class, 1 in the graph's own */
     const char *targets;
     const gnn_real_t *class_weight; /**< (classes) or NULL; borrowed */
+    int64_t split;                  /**< which of the splits [0] */
 } gnn_graph_batches_config_t;
 
 /** Batches of the graphs of a set, as a source for gnn_train_batches. */
 typedef struct gnn_graph_batches gnn_graph_batches_t;
 GNN_API int gnn_graph_batches_new_sized(gnn_graph_batches_t **batches, const gnn_data_t *data,
-                                        const gnn_model_t *model, const int8_t *part,
+                                        const gnn_model_t *model, const gnn_split_t *splits,
                                         const gnn_graph_batches_config_t *config, size_t size);
 /**
  * A model meets a batch in these slots, as many as it has:
@@ -71,8 +72,7 @@ GNN_API int gnn_graph_batches_new_sized(gnn_graph_batches_t **batches, const gnn
  *
  * @param[in] data   borrowed, with all that is in it; must not change
  * @param[in] model  borrowed: batches are prepared for it, and for others of the same layers
- * @param[in] part   (graphs) GNN_TRAIN, GNN_VALIDATION, GNN_TEST or -1; copied. gnn_split_draw
- *                   gives such
+ * @param[in] splits of the set's graphs; read here alone. gnn_split_draw draws such
  * @param[in] config NULL: all defaults
  * @return GNN_OK; GNN_EINVALID; GNN_EUNSUPPORTED: the model has more slots; GNN_EMEMORY
  *
@@ -80,10 +80,10 @@ GNN_API int gnn_graph_batches_new_sized(gnn_graph_batches_t **batches, const gnn
  * and index alone.
  */
 static inline int gnn_graph_batches_new(gnn_graph_batches_t **batches, const gnn_data_t *data,
-                                        const gnn_model_t *model, const int8_t *part,
+                                        const gnn_model_t *model, const gnn_split_t *splits,
                                         const gnn_graph_batches_config_t *config)
 {
-    return gnn_graph_batches_new_sized(batches, data, model, part, config, sizeof *config);
+    return gnn_graph_batches_new_sized(batches, data, model, splits, config, sizeof *config);
 }
 /** NULL is fine. */
 GNN_API void gnn_graph_batches_free(gnn_graph_batches_t *batches);

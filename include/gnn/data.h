@@ -12,14 +12,11 @@
 #define GNN_DATA_H
 
 #include <gnn/io.h>
+#include <gnn/split.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define GNN_TRAIN 0
-#define GNN_VALIDATION 1
-#define GNN_TEST 2
 
 typedef struct gnn_data gnn_data_t;
 
@@ -41,8 +38,10 @@ GNN_API const gnn_tensor_t *gnn_data_x(const gnn_data_t *data);
 GNN_API const gnn_sparse_t *gnn_data_sparse(const gnn_data_t *data);
 /** (nodes) classes; -1: no label. */
 GNN_API const int32_t *gnn_data_labels(const gnn_data_t *data);
-/** (nodes) the nodes of a part (GNN_TRAIN, GNN_VALIDATION, GNN_TEST) of a split, 1 where a node is
- * in it; NULL if there is no such part or split. */
+/** The splits of the nodes. */
+GNN_API const gnn_split_t *gnn_data_split(const gnn_data_t *data);
+/** gnn_split_mask of them: (nodes) 1 where a node is in a part (GNN_TRAIN, GNN_VALIDATION,
+ * GNN_TEST) of a split; NULL if there is no such part or split. */
 GNN_API const uint8_t *gnn_data_mask(const gnn_data_t *data, int part, int64_t split);
 /** (classes) names in UTF-8; NULL if the classes are numbers only. */
 GNN_API const char *const *gnn_data_class_names(const gnn_data_t *data);
@@ -118,26 +117,25 @@ GNN_API gnn_graph_t *gnn_data_graph_at(const gnn_data_t *data, int64_t slot);
 
 /** What gnn_data_new makes a set of. Zero: not there, or the default in brackets. */
 typedef struct gnn_data_config {
-    const char *name;         /**< ["data"] */
-    gnn_graph_t *graph;       /**< taken over on success; NULL: made of the five below */
-    int64_t nodes, edges;     /**< how many nodes, and messages */
-    const int64_t *src, *dst; /**< (edges) message k goes from src[k] to dst[k], as PyG's
-                                 edge_index[0], edge_index[1]; an undirected link is two */
+    const char *name;     /**< ["data"] */
+    gnn_graph_t *graph;   /**< taken over on success; NULL: made of the five below */
+    int64_t nodes, edges; /**< how many nodes, and messages */
+    /** (edges) message k goes from src[k] to dst[k], as PyG's edge_index[0], edge_index[1]; an
+     * undirected link is two */
+    gnn_ints_t src, dst;
     gnn_flag_t both_ways; /**< ON: each link is given once and heard at both ends: edge `edges` + k
                              is the reverse of edge k [off] */
     /** (edges) the edge array "weight"; with `graph`: one for each of its edges */
     const gnn_real_t *weight;
     const gnn_tensor_t *x; /**< (nodes x features); at most one of x and sparse */
     const gnn_sparse_t *sparse;
-    const int32_t *labels;          /**< (nodes) classes, negative: none; NULL: no node has one */
-    int64_t classes;                /**< [the largest label and one] */
+    gnn_ints_t labels; /**< (nodes) classes, negative: none; no array: no node has one */
+    int64_t classes;   /**< [the largest label and one] */
     const char *const *class_names; /**< (classes) UTF-8 */
-    /** [1] rows of the three masks; none of the three: one split is drawn as gnn_data_open does */
-    int64_t splits;
-    /** (splits x nodes), 1 where a node is in the part */
-    const uint8_t *train, *validation, *test;
-    /** NULL: x, sparse, labels and masks are copied. Given: they are borrowed, must stay as they
-     * are, and the owner is told once, when the set is freed */
+    /** of the nodes; copied. NULL: one split is drawn as gnn_data_open does */
+    const gnn_split_t *split;
+    /** NULL: x, sparse and labels are copied. Given: they are borrowed (labels of int32), must stay
+     * as they are, and the owner is told once, when the set is freed */
     const gnn_owner_t *owner;
     /** (edges x any) the edge array "features"; with `graph`: a row for each of its edges. Copied,
      * and twice with .both_ways: a link's reverse has the same row */
@@ -150,10 +148,10 @@ GNN_API int gnn_data_new_sized(gnn_data_t **data, const gnn_data_config_t *confi
  * as they are given, with their numbers.
  *
  * @return GNN_OK; GNN_EINVALID (no graph and no nodes, both kinds of features, a label or class
- *         name that cannot be, a mask that takes a node without a label); GNN_ETOPOLOGY (an end of
- *         an edge is no node); GNN_ESHAPE; GNN_ENUMERIC (a
- * feature or weight is not finite, with its place); GNN_EMEMORY. On failure `*data` is NULL,
- * `config->graph` stays the caller's and the owner is not told.
+ *         name that cannot be, a split that takes a node without a label where others have one);
+ *         GNN_ETOPOLOGY (an end of an edge is no node); GNN_ESHAPE; GNN_ENUMERIC (a feature or
+ *         weight is not finite, with its place); GNN_EMEMORY. On failure `*data` is NULL,
+ *         `config->graph` stays the caller's and the owner is not told.
  *
  * Cost: O(size of the arrays) time; memory the same, or O(nodes + edges) if they are borrowed.
  */
@@ -161,6 +159,22 @@ static inline int gnn_data_new(gnn_data_t **data, const gnn_data_config_t *confi
 {
     return gnn_data_new_sized(data, config, sizeof *config);
 }
+
+/**
+ * Replaces the splits of the nodes.
+ *
+ * @param[in] split  of as many rows as there are nodes, by the set's numbers of nodes; copied
+ * @return GNN_OK; GNN_ESHAPE; GNN_EINVALID: it takes a node without a label where others have one;
+ *         GNN_EMEMORY. Nothing is changed then
+ */
+GNN_API int gnn_data_split_set(gnn_data_t *data, const gnn_split_t *split);
+/**
+ * Draws the splits of a set's nodes in place of those that it has. Draws go by the file's node
+ * numbers: a set that was reordered gets the same nodes.
+ *
+ * @return GNN_OK; errors as of gnn_split_draw, and nothing is changed then
+ */
+GNN_API int gnn_data_split_draw(gnn_data_t *data, const gnn_split_rule_t *rule);
 
 /* ---- sets from files ---- */
 

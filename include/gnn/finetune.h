@@ -118,7 +118,7 @@ typedef struct gnn_text_source_config {
 } gnn_text_source_config_t;
 
 /** Texts as batches for gnn_train_batches: sentences one after another, without padding. */
-typedef struct gnn_text_source gnn_text_source_t;
+typedef struct gnn_text_source_s gnn_text_source_t;
 
 GNN_API int gnn_text_source_new_sized(gnn_text_source_t **source, const gnn_pretrained_t *pretrained,
                                       const gnn_labelled_texts_t *train,

@@ -24,38 +24,38 @@ extern "C" {
 
 typedef struct gnn_graph gnn_graph_t;
 
-/** Whose memory was borrowed. `release(user)` is called once, when the borrower is freed; NULL: the
- * memory outlives the borrower anyway. */
-typedef struct gnn_owner {
-    void (*release)(void *user);
-    void *user;
-} gnn_owner_t;
-
-/* ---- constructors: explicit edges. All arrays are borrowed and copied. ---- */
+/* ---- constructors: explicit edges. All arrays are copied; those of gnn_ints_t are of int32 or
+ * int64, each by itself, and are passed as pointers (gnn/tensor.h) ---- */
 
 /**
  * From CSR by receiver: receiver i hears indices[indptr[i]] .. indices[indptr[i+1] - 1]. Edge k of
- * the user is position k. Parallel edges are legal. Errors: GNN_ETOPOLOGY (indptr not monotone or
- * not starting at 0, index out of range: the message names the place), GNN_EINVALID (negative
- * sizes), GNN_EMEMORY. O(n + m).
+ * the user is position k. Parallel edges are legal.
+ *
+ *     gnn_graph_from_csr(&graph, n, n, indptr, indices);
+ *
+ * @param[in] indptr   (n_dst + 1)
+ * @param[in] indices  (indptr[n_dst]) senders; NULL where there are none
+ * @return GNN_OK; GNN_ETOPOLOGY (indptr not monotone or not starting at 0, index out of range: the
+ *         message names the place); GNN_EOVERFLOW: an index does not fit in 32 bits; GNN_EINVALID
+ *         (negative sizes); GNN_EMEMORY. O(n + m)
  */
-GNN_API int gnn_graph_from_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src,
-                               const int64_t *indptr, const int32_t *indices);
+GNN_API int gnn_graph_from_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, gnn_ints_t indptr,
+                               gnn_ints_t indices);
 
 /**
- * The same, but the arrays stay where they are: they must not change, and `owner` (NULL: they
- * outlive the graph) is told once, when the graph is freed; not if this call fails. They are
- * checked here, which reads them once. Views that are prepared later take memory of their own. O(n
- * + m) time, O(n) memory.
+ * The same, but arrays of the graph's own types, int64 in `indptr` and int32 in `indices`, stay
+ * where they are: they must not change, and `owner` (NULL: they outlive the graph) is told once,
+ * when the graph is freed; not if this call fails. They are checked here, which reads them once; an
+ * array of the other type is copied. Views that are prepared later take memory of their own. O(n +
+ * m) time, O(n) memory.
  */
 GNN_API int gnn_graph_borrow_csr(gnn_graph_t **graph, int64_t n_dst, int64_t n_src,
-                                 const int64_t *indptr, const int32_t *indices,
-                                 const gnn_owner_t *owner);
+                                 gnn_ints_t indptr, gnn_ints_t indices, const gnn_owner_t *owner);
 
 /** From edge arrays: message k goes from src[k] to dst[k]; k is the user's edge number. Same errors
  * as above. O(n + m). */
 GNN_API int gnn_graph_from_edges(gnn_graph_t **graph, int64_t n_dst, int64_t n_src, int64_t m,
-                                 const int64_t *src, const int64_t *dst);
+                                 gnn_ints_t src, gnn_ints_t dst);
 
 /**
  * From spans: receiver dst_order[r] (r if NULL) hears senders src_order[lo[r]] .. src_order[hi[r] -
@@ -63,8 +63,8 @@ GNN_API int gnn_graph_from_edges(gnn_graph_t **graph, int64_t n_dst, int64_t n_s
  * legal wherever that holds. GNN_ETOPOLOGY otherwise.
  */
 GNN_API int gnn_graph_from_spans(gnn_graph_t **graph, int64_t n_dst, int64_t n_src,
-                                 const int32_t *dst_order, const int32_t *src_order,
-                                 const int32_t *lo, const int32_t *hi);
+                                 gnn_ints_t dst_order, gnn_ints_t src_order, gnn_ints_t lo,
+                                 gnn_ints_t hi);
 
 /* ---- constructors: topologies over lists of segments (a batch of sentences is one graph; rows are
  * packed one after another) ---- */
@@ -85,7 +85,7 @@ GNN_API int gnn_graph_bipartite(gnn_graph_t **graph, int64_t segments, const int
 /** Longformer's pattern: a window, and `globals` (m node numbers, distinct) that hear and are heard
  * by their whole segment. Three parts that do not overlap. Paper: Beltagy et al. 2020. */
 GNN_API int gnn_graph_window_global(gnn_graph_t **graph, int64_t segments, const int64_t *lengths,
-                                    int64_t width, int64_t m, const int64_t *globals);
+                                    int64_t width, int64_t m, gnn_ints_t globals);
 
 /* ---- joining ---- */
 
@@ -187,7 +187,23 @@ GNN_API int gnn_graph_community_order(const gnn_graph_t *graph, int64_t *order);
  *         (n_dst != n_src); GNN_EUNSUPPORTED (the graph has segments: their nodes stand together,
  *         and a node's position in one is told by its number); GNN_EMEMORY. Cost: O(n + m).
  */
-GNN_API int gnn_graph_renumber(gnn_graph_t **graph, const gnn_graph_t *of, const int64_t *order);
+GNN_API int gnn_graph_renumber(gnn_graph_t **graph, const gnn_graph_t *of, gnn_ints_t order);
+
+/* The constructors above on pointers. */
+#ifndef __cplusplus
+#define gnn_graph_from_csr(graph, n_dst, n_src, indptr, indices) \
+    gnn_graph_from_csr(graph, n_dst, n_src, gnn_ints(indptr), gnn_ints(indices))
+#define gnn_graph_borrow_csr(graph, n_dst, n_src, indptr, indices, owner) \
+    gnn_graph_borrow_csr(graph, n_dst, n_src, gnn_ints(indptr), gnn_ints(indices), owner)
+#define gnn_graph_from_edges(graph, n_dst, n_src, m, src, dst) \
+    gnn_graph_from_edges(graph, n_dst, n_src, m, gnn_ints(src), gnn_ints(dst))
+#define gnn_graph_from_spans(graph, n_dst, n_src, dst_order, src_order, lo, hi)         \
+    gnn_graph_from_spans(graph, n_dst, n_src, gnn_ints(dst_order), gnn_ints(src_order), \
+                         gnn_ints(lo), gnn_ints(hi))
+#define gnn_graph_window_global(graph, segments, lengths, width, m, ...) \
+    gnn_graph_window_global(graph, segments, lengths, width, m, gnn_ints(__VA_ARGS__))
+#define gnn_graph_renumber(graph, of, ...) gnn_graph_renumber(graph, of, gnn_ints(__VA_ARGS__))
+#endif
 
 /** Frees a graph with its views; NULL is fine. */
 GNN_API void gnn_graph_free(gnn_graph_t *graph);
@@ -253,7 +269,7 @@ GNN_API int gnn_graph_pairs(const gnn_graph_t *graph, int64_t *src, int64_t *dst
 
 /** Whom one receiver hears in one part: read its pairs 0 .. count - 1 by the two functions below.
  * Pointers are the graph's. */
-typedef struct gnn_graph_row {
+typedef struct gnn_graph_row_s {
     int64_t count;
     const int32_t *senders; /**< (count); NULL: first, first + 1, ... */
     int64_t first;

@@ -28,16 +28,15 @@ typedef struct gnn_node_type {
     int64_t count;    /**< its nodes */
     /** (count x any width) features; NULL: none. What data sets read, as what follows */
     const gnn_tensor_t *x;
-    const int32_t *labels; /**< (count) classes, -1: none; NULL: no node has one */
-    /** (count) GNN_TRAIN, GNN_VALIDATION, GNN_TEST or -1; NULL: -1 */
-    const int8_t *part;
+    gnn_ints_t labels;        /**< (count) classes, -1: none; no array: no node has one */
+    const gnn_split_t *split; /**< of its nodes; NULL: no node is in a part */
 } gnn_node_type_t;
 
 /** A type of edges: edge k goes from node src[k] of type `from` to node dst[k] of type `to`. */
 typedef struct gnn_relation {
     const char *from, *name, *to; /**< "author", "writes", "paper" */
     int64_t edges;
-    const int64_t *src, *dst; /**< (edges) each by its own type's numbers */
+    gnn_ints_t src, dst; /**< (edges) each by its own type's numbers */
 } gnn_relation_t;
 
 /** PyG's HeteroData. Everything is borrowed. */

@@ -14,22 +14,6 @@ extern "C" {
 
 /* ---- arrays by name: .npz (and .npy inside) ---- */
 
-typedef enum {
-    GNN_DTYPE_BOOL,
-    GNN_DTYPE_INT8,
-    GNN_DTYPE_UINT8,
-    GNN_DTYPE_INT16,
-    GNN_DTYPE_INT32,
-    GNN_DTYPE_INT64,
-    GNN_DTYPE_FLOAT32,
-    GNN_DTYPE_FLOAT64,
-    GNN_DTYPE_FLOAT16,
-    GNN_DTYPE_UINT16,
-    GNN_DTYPE_UINT32,
-    GNN_DTYPE_UINT64,
-    GNN_DTYPE_BFLOAT16
-} gnn_dtype_t;
-
 /** An array of any rank, C order, contiguous. Owned by its gnn_arrays_t. */
 typedef struct gnn_array {
     const char *name;
@@ -41,6 +25,16 @@ typedef struct gnn_array {
 } gnn_array_t;
 
 typedef struct gnn_arrays gnn_arrays_t;
+
+/** The array as one of indices, where it is of int32 or int64 (functions that take it refuse other
+ * types). */
+static inline gnn_ints_t gnn_array_ints(const gnn_array_t *array)
+{
+    gnn_ints_t ints;
+    ints.data = array->data;
+    ints.type = array->dtype;
+    return ints;
+}
 
 /** Limits on what a reader accepts; 0: the default in brackets. */
 typedef struct gnn_limits {

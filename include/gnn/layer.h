@@ -75,7 +75,7 @@ typedef enum { GNN_DISTANCE_NONE = 0, GNN_DISTANCE_SLOPE, GNN_DISTANCE_TABLE } g
  * means the preset's choice, or the field's default where there is no preset; GNN_ZERO is a number
  * that is meant to be 0. docs/layer.md lists the fields with their defaults.
  */
-typedef struct gnn_layer_config {
+typedef struct gnn_layer_config_s {
 #define GNN_FIELD(type, name, kind, initial, low, high, help) type name;
 #include <gnn/tables/fields.def>
 #undef GNN_FIELD

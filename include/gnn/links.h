@@ -128,6 +128,7 @@ typedef struct gnn_link_batches_config {
     /** the pairs of the training that are drawn avoid the training's links alone, as if no others
      * were known [off]; ON: all links */
     gnn_flag_t avoid_all;
+    int64_t split; /**< of edges with classes: which of the splits [0] */
 } gnn_link_batches_config_t;
 
 /** Batches of pairs, as a source for gnn_train_batches: slot 0 is the graph of the training's
@@ -156,25 +157,26 @@ static inline int gnn_link_batches_new(gnn_link_batches_t **batches, const gnn_d
     return gnn_link_batches_new_sized(batches, data, links, model, config, sizeof *config);
 }
 GNN_API int gnn_link_batches_classes_sized(gnn_link_batches_t **batches, const gnn_data_t *data,
-                                           const gnn_model_t *model, const int32_t *labels,
-                                           const int8_t *part,
+                                           const gnn_model_t *model, gnn_ints_t labels,
+                                           const gnn_split_t *splits,
                                            const gnn_link_batches_config_t *config, size_t size);
 /**
  * Batches of the set's own edges that have classes, for models that tell edges apart: every edge is
  * a pair, messages go along all edges, and the loss is cross-entropy over the model's columns.
  *
- * @param[in] labels  (edges, by the graph's edge numbers) classes, negative: none; copied
- * @param[in] part    (edges) GNN_TRAIN, GNN_VALIDATION, GNN_TEST or -1; copied. gnn_split_edges
- *                    draws it
+ * @param[in] labels  (edges, by the graph's edge numbers) classes, of int32_t or int64_t; negative:
+ *                    none; copied
+ * @param[in] splits  of the edges; read here alone. gnn_split_edges draws such
  * @param[in] config  `drawn` and `avoid_all` are not read
  * @return as above; GNN_EUNSUPPORTED: the graph has spans or several parts
  */
 static inline int gnn_link_batches_classes(gnn_link_batches_t **batches, const gnn_data_t *data,
-                                           const gnn_model_t *model, const int32_t *labels,
-                                           const int8_t *part,
+                                           const gnn_model_t *model, gnn_ints_t labels,
+                                           const gnn_split_t *splits,
                                            const gnn_link_batches_config_t *config)
 {
-    return gnn_link_batches_classes_sized(batches, data, model, labels, part, config, sizeof *config);
+    return gnn_link_batches_classes_sized(batches, data, model, labels, splits, config,
+                                          sizeof *config);
 }
 /** NULL is fine. */
 GNN_API void gnn_link_batches_free(gnn_link_batches_t *batches);
@@ -211,12 +213,18 @@ GNN_API int gnn_link_batches_measure(gnn_link_batches_t *batches, const gnn_mode
  * directions of one, where they have the same label, are in the same part.
  *
  * @param[in]  graph   stores edges in one part
- * @param[in]  labels  (edges) by the graph's edge numbers
- * @param[out] part    (edges)
+ * @param[in]  labels  (edges) by the graph's edge numbers, of int32_t or int64_t
+ * @param[out] split   of the edges, the caller's
  * @return as gnn_split_draw; GNN_EUNSUPPORTED: spans, several parts
  */
-GNN_API int gnn_split_edges(const gnn_graph_t *graph, const int32_t *labels,
-                            const gnn_split_rule_t *rule, int64_t index, int8_t *part);
+GNN_API int gnn_split_edges(gnn_split_t **split, const gnn_graph_t *graph, gnn_ints_t labels,
+                            const gnn_split_rule_t *rule);
+#ifndef __cplusplus
+#define gnn_link_batches_classes(batches, data, model, labels, splits, ...) \
+    gnn_link_batches_classes(batches, data, model, gnn_ints(labels), splits, __VA_ARGS__)
+#define gnn_split_edges(split, graph, labels, ...) \
+    gnn_split_edges(split, graph, gnn_ints(labels), __VA_ARGS__)
+#endif
 
 /* ---- metrics of ranks ---- */
 

@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 /** Bytes of a training, beside the data set, the model's weights and the process itself. */
-typedef struct gnn_train_memory {
+typedef struct gnn_train_memory_s {
     size_t weights;     /**< gradients, the optimiser's moments, the best weights so far */
     size_t activations; /**< of a step and of validation, and what one op needs while it runs */
     size_t views;       /**< what the layers need of the graphs: transposes, self-loops, degrees */

@@ -296,8 +296,8 @@ GNN_API int gnn_model_prepare(const gnn_model_t *model, int slot, gnn_graph_t *g
 typedef struct gnn_edge_list {
     const char *name; /**< of the module's argument ("edge_index"); NULL: any */
     int64_t n_dst, n_src, n_edges;
-    const int64_t *src, *dst;
-    const int64_t *type; /**< (n_edges) the relation of each edge, from 0; NULL: none */
+    gnn_ints_t src, dst;
+    gnn_ints_t type; /**< (n_edges) the relation of each edge, from 0; no array: none */
 } gnn_edge_list_t;
 
 /** What the graphs of a described model are made of. */

@@ -35,7 +35,7 @@ typedef struct gnn_token_source_config {
     uint64_t seed;              /**< of the order in each epoch [1] */
 } gnn_token_source_config_t;
 
-typedef struct gnn_token_source gnn_token_source_t;
+typedef struct gnn_token_source_s gnn_token_source_t;
 
 GNN_API int gnn_token_source_new_sized(gnn_token_source_t **source, const gnn_model_t *model,
                                        const gnn_sequences_t *train,
@@ -79,7 +79,7 @@ GNN_API void gnn_token_source_free(gnn_token_source_t *source);
 /* ---- how good a translation is ---- */
 
 /** BLEU and what it is made of. */
-typedef struct gnn_bleu {
+typedef struct gnn_bleu_s {
     double score;             /**< from 0 to 100 */
     double precisions[4];     /**< in percent, of 1 to 4 tokens in a row, smoothed */
     int64_t hits[4];          /**< such runs that the reference has too, each as often as there */

@@ -1,5 +1,7 @@
-/** Tensors are views over the caller's memory: dense matrices with a row stride, and sparse
- * matrices (CSR). Nothing here owns. */
+/**
+ * Views over the caller's memory: dense matrices with a row stride, sparse matrices (CSR), and
+ * arrays of indices, which are int32 or int64 as the caller has them. Nothing here owns.
+ */
 #ifndef GNN_TENSOR_H
 #define GNN_TENSOR_H
 
@@ -10,7 +12,7 @@ extern "C" {
 #endif
 
 /** A dense rows x cols matrix, row-major: element (r, c) is data[r * stride + c]. */
-typedef struct gnn_tensor {
+typedef struct gnn_tensor_s {
     gnn_real_t *data;
     int64_t rows, cols;
     int64_t stride; /**< elements from one row to the next, >= cols; 0 means cols */
@@ -24,6 +26,91 @@ typedef struct gnn_sparse {
     const int32_t *indices;   /**< column of each stored number, 0 <= c < cols */
     const gnn_real_t *values; /**< NULL: all are 1 */
 } gnn_sparse_t;
+
+/** Whose memory was borrowed. `release(user)` is called once, when the borrower is freed; NULL: the
+ * memory outlives the borrower anyway. */
+typedef struct gnn_owner {
+    void (*release)(void *user);
+    void *user;
+} gnn_owner_t;
+
+/* ---- element types, and arrays of indices ---- */
+
+typedef enum {
+    GNN_DTYPE_BOOL,
+    GNN_DTYPE_INT8,
+    GNN_DTYPE_UINT8,
+    GNN_DTYPE_INT16,
+    GNN_DTYPE_INT32,
+    GNN_DTYPE_INT64,
+    GNN_DTYPE_FLOAT32,
+    GNN_DTYPE_FLOAT64,
+    GNN_DTYPE_FLOAT16,
+    GNN_DTYPE_UINT16,
+    GNN_DTYPE_UINT32,
+    GNN_DTYPE_UINT64,
+    GNN_DTYPE_BFLOAT16
+} gnn_dtype_t;
+
+/* clang-format off */
+#define GNN__LONG (sizeof(long) == sizeof(int64_t) ? GNN_DTYPE_INT64 : GNN_DTYPE_INT32)
+/* clang-format on */
+
+/**
+ * An array of indices or classes that a program has: int32 (SciPy's pairs) or int64 (PyG's), each
+ * array by itself. gnn_ints(p) makes one of a pointer, and another element type does not compile:
+ *
+ *     (gnn_data_config_t){.src = gnn_ints(src), .dst = gnn_ints(dst)}
+ *
+ * Functions with such parameters are macros of their own names too, so that pointers are passed as
+ * they are: gnn_graph_from_csr(&graph, n, n, indptr, indices). A compound literal stands in
+ * parentheses there, since macros split at its commas. In C++ pointers convert by themselves.
+ * Values that do not fit what they count are refused with place and value.
+ */
+typedef struct gnn_ints {
+    gnn_dtype_t type; /**< GNN_DTYPE_INT32 or GNN_DTYPE_INT64 */
+    const void *data; /**< NULL: there is no array */
+#ifdef __cplusplus
+    gnn_ints() : type(GNN_DTYPE_INT64), data(0) {}
+    gnn_ints(const void *array, gnn_dtype_t element) : type(element), data(array) {}
+    gnn_ints(decltype(nullptr)) : type(GNN_DTYPE_INT64), data(0) {}
+    gnn_ints(const int *array) : type(GNN_DTYPE_INT32), data(array) {}
+    gnn_ints(const long *array) : type(GNN__LONG), data(array) {}
+    gnn_ints(const long long *array) : type(GNN_DTYPE_INT64), data(array) {}
+#endif
+} gnn_ints_t;
+
+#ifndef __cplusplus
+static inline gnn_ints_t gnn__ints_same(gnn_ints_t array)
+{
+    return array;
+}
+static inline gnn_ints_t gnn__ints_int(const int *array)
+{
+    return (gnn_ints_t){GNN_DTYPE_INT32, array};
+}
+static inline gnn_ints_t gnn__ints_long(const long *array)
+{
+    return (gnn_ints_t){GNN__LONG, array};
+}
+static inline gnn_ints_t gnn__ints_long_long(const long long *array)
+{
+    return (gnn_ints_t){GNN_DTYPE_INT64, array};
+}
+/* NULL. Other pointers without a type are refused where they are read. */
+static inline gnn_ints_t gnn__ints_void(const void *array)
+{
+    return (gnn_ints_t){(gnn_dtype_t)-1, array};
+}
+/* clang-format off */
+#define gnn_ints(...)                                                                     \
+    _Generic((__VA_ARGS__), gnn_ints_t: gnn__ints_same,                                   \
+             int *: gnn__ints_int, const int *: gnn__ints_int,                            \
+             long *: gnn__ints_long, const long *: gnn__ints_long,                        \
+             long long *: gnn__ints_long_long, const long long *: gnn__ints_long_long,    \
+             void *: gnn__ints_void)(__VA_ARGS__)
+/* clang-format on */
+#endif
 
 /** A contiguous rows x cols view of `data`. */
 static inline gnn_tensor_t gnn_tensor(gnn_real_t *data, int64_t rows, int64_t cols)
@@ -44,6 +131,24 @@ GNN_API int gnn_tensor_check_finite(const gnn_tensor_t *tensor, const char *name
 /** Checks a CSR matrix: indptr starts at 0 and never decreases, every column in range, every value
  * finite. O(nnz). */
 GNN_API int gnn_sparse_validate(const gnn_sparse_t *sparse, const char *name);
+/**
+ * A view of a CSR matrix whose arrays have other types than a gnn_sparse_t's: SciPy's pair of int32
+ * arrays, PyG's of int64. Only an array that is not of the view's type is copied.
+ *
+ * @param[out] sparse  valid until owner->release(owner->user), and as long as the arrays are there
+ * @param[out] owner   of what was copied; a data set that borrows the view may take it
+ *                     (gnn_data_config_t.owner). release is NULL where nothing was copied
+ * @param[in] indptr   (rows + 1); indices, values: (indptr[rows]); values NULL: all are 1
+ * @return GNN_OK; GNN_EINVALID (a NULL, an array of another type); GNN_EOVERFLOW: an index does
+ *         not fit in 32 bits; GNN_ESHAPE and GNN_ENUMERIC as gnn_sparse_validate; GNN_EMEMORY.
+ *         *sparse is empty then. O(rows + nnz)
+ */
+GNN_API int gnn_sparse_from_csr(gnn_sparse_t *sparse, gnn_owner_t *owner, int64_t rows, int64_t cols,
+                                gnn_ints_t indptr, gnn_ints_t indices, const gnn_real_t *values);
+#ifndef __cplusplus
+#define gnn_sparse_from_csr(sparse, owner, rows, cols, indptr, indices, values) \
+    gnn_sparse_from_csr(sparse, owner, rows, cols, gnn_ints(indptr), gnn_ints(indices), values)
+#endif
 /** Writes a sparse matrix into a dense one (caller's, same shape, overwritten; duplicates add
  * up). */
 GNN_API int gnn_sparse_to_dense(const gnn_sparse_t *sparse, const gnn_tensor_t *dense);

@@ -220,7 +220,7 @@ typedef struct gnn_train_config {
     gnn_real_t label_smoothing;
     const gnn_real_t *class_weight;
     gnn_loss_kind_t loss;
-    int64_t split; /**< of a gnn_data_t [0] */
+    int64_t split; /**< which split of the set [0] */
     /** Called after each epoch; non-zero stops (the loop returns GNN_OK and the best weights). */
     int (*callback)(void *user, const gnn_progress_t *progress);
     void *user;
@@ -246,9 +246,9 @@ typedef struct gnn_train_config {
      * numbers with GNN_LOSS_MEAN_SQUARED, or 1 in the column of each of a node's labels with
      * GNN_LOSS_BINARY_CROSS_ENTROPY. NULL: classes */
     const char *targets;
-    /** with `targets`: (nodes) GNN_TRAIN, GNN_VALIDATION, GNN_TEST or -1; NULL: the split's masks,
-     * which only nodes with a class are in */
-    const int8_t *part;
+    /** splits of the nodes in place of the set's own, of which `split` is one; with `targets` they
+     * may take nodes without a class. NULL: the set's */
+    const gnn_split_t *splits;
     /** gnn_train on the whole graph: the chance in [0, 1) that a step does without an edge, both of
      * its directions [0]. Degrees are those of what is left. Rong et al. 2020 (DropEdge) */
     gnn_real_t drop_edge;
@@ -387,12 +387,16 @@ GNN_API int gnn_evaluate(const gnn_model_t *model, gnn_context_t *context, const
  * A metric of targets: the model's output against an array of reals on nodes.
  *
  * @param[in] targets  its name; as many columns as the model puts out
- * @param[in] part     (nodes) of which those equal to `which` count; NULL: all nodes
- * @return GNN_OK; GNN_EINVALID (no such array, a metric of labels); GNN_ESHAPE; else as gnn_predict
+ * @param[in] splits   of the nodes; NULL: the set's own
+ * @param[in] split    which of them
+ * @param[in] part     GNN_TRAIN, GNN_VALIDATION, GNN_TEST; -1: all nodes
+ * @return GNN_OK; GNN_EINVALID (no such array, part or split, a metric of labels); GNN_ESHAPE; else
+ *         as gnn_predict
  */
 GNN_API int gnn_evaluate_targets(const gnn_model_t *model, gnn_context_t *context,
-                                 const gnn_data_t *data, const char *targets, const int8_t *part,
-                                 int which, gnn_metric_t metric, double *value);
+                                 const gnn_data_t *data, const char *targets,
+                                 const gnn_split_t *splits, int64_t split, int part,
+                                 gnn_metric_t metric, double *value);
 
 #ifdef __cplusplus
 }

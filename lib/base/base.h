@@ -138,6 +138,27 @@ int64_t gnn__fail_allocation(int64_t n);
  * allocators only. */
 bool gnn__allocation_fails(void);
 
+/* ---- ints.c: arrays of indices, int32 or int64 as programs have them ---- */
+
+/* Element k. */
+static inline int64_t gnn__int(gnn_ints_t array, int64_t k)
+{
+    return array.type == GNN_DTYPE_INT64 ? ((const int64_t *)array.data)[k]
+                                         : ((const int32_t *)array.data)[k];
+}
+/* GNN_EINVALID: an element type that is neither, or no array for `count` > 0 values. What follows
+ * takes checked ones. */
+int gnn__ints_check(const char *name, gnn_ints_t array, int64_t count);
+void gnn__ints_copy_64(int64_t *to, gnn_ints_t from, int64_t count);
+/* GNN_EOVERFLOW names the first value that does not fit, and its index. */
+int gnn__ints_copy_32(const char *name, int32_t *to, gnn_ints_t from, int64_t count);
+/* Checks, and *array is the caller's where it has the type, else *made, which the caller frees;
+ * NULL stays NULL. */
+int gnn__ints_64(const char *name, gnn_ints_t from, int64_t count, const int64_t **array,
+                 int64_t **made);
+int gnn__ints_32(const char *name, gnn_ints_t from, int64_t count, const int32_t **array,
+                 int32_t **made);
+
 /* ---- arenas ---- */
 
 /* A 64-byte aligned block that only grows. Growing loses the contents. Unused bytes are poisoned

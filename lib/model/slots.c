@@ -31,14 +31,17 @@ static int make_relation(gnn_graph_t **graph, const parts_t *p)
 {
     const gnn_edge_list_t *e = p->edges;
     int64_t *ends = NULL, count = 0;
-    if (!e->type)
+    if (!e->type.data)
         return gnn__error(GNN_EINVALID, "relation %lld needs the types of the edges",
                           (long long)p->number);
+    GNN_TRY(gnn__ints_check("type", e->type, e->n_edges));
+    GNN_TRY(gnn__ints_check("src", e->src, e->n_edges));
+    GNN_TRY(gnn__ints_check("dst", e->dst, e->n_edges));
     GNN_TRY(gnn__new(&ends, 2 * e->n_edges, sizeof *ends, "the edges of a relation"));
     for (int64_t k = 0; k < e->n_edges; k++)
-        if (e->type[k] == p->number) {
-            ends[count] = e->src[k];
-            ends[e->n_edges + count++] = e->dst[k];
+        if (gnn__int(e->type, k) == p->number) {
+            ends[count] = gnn__int(e->src, k);
+            ends[e->n_edges + count++] = gnn__int(e->dst, k);
         }
     const int rc = gnn_graph_from_edges(graph, e->n_dst, e->n_src, count, ends, ends + e->n_edges);
     gnn_free(ends);

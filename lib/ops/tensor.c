@@ -76,6 +76,55 @@ int gnn_sparse_validate(const gnn_sparse_t *sparse, const char *name)
     return GNN_OK;
 }
 
+/* Arrays that were copied into the types of a view. */
+typedef struct gnn__csr_copy {
+    int64_t *indptr;
+    int32_t *indices;
+} csr_copy_t;
+
+static void release_copy(void *user)
+{
+    csr_copy_t *copy = user;
+    gnn_free(copy->indptr);
+    gnn_free(copy->indices);
+    gnn_free(copy);
+}
+
+int(gnn_sparse_from_csr)(gnn_sparse_t *sparse, gnn_owner_t *owner, int64_t rows, int64_t cols,
+                         gnn_ints_t indptr, gnn_ints_t indices, const gnn_real_t *values)
+{
+    int rc;
+    csr_copy_t *copy = NULL;
+    int64_t most = 0;
+    GNN__NEED(sparse);
+    GNN__NEED(owner);
+    *owner = (gnn_owner_t){0};
+    *sparse = (gnn_sparse_t){.rows = rows, .cols = cols, .values = values};
+    if (rows < 0 || !gnn__add(rows, 1, &most) || !indptr.data)
+        return gnn__error(indptr.data ? GNN_ESHAPE : GNN_EINVALID, "%lld rows and %s indptr",
+                          (long long)rows, indptr.data ? "an" : "no");
+    GNN_TRY(gnn__new(&copy, 1, sizeof *copy, "a sparse matrix"));
+    GNN_CHECK(gnn__ints_64("indptr", indptr, rows + 1, &sparse->indptr, &copy->indptr));
+    most = 0;
+    for (int64_t r = 0; r <= rows; r++)
+        if (sparse->indptr[r] >= most)
+            most = sparse->indptr[r];
+        else
+            GNN_CHECK(gnn__error(GNN_ESHAPE, "indptr[%lld] = %lld, at least %lld is expected",
+                                 (long long)r, (long long)sparse->indptr[r], (long long)most));
+    GNN_CHECK(gnn__ints_32("indices", indices, most, &sparse->indices, &copy->indices));
+    GNN_CHECK(gnn_sparse_validate(sparse, "sparse matrix"));
+done:
+    if (rc == GNN_OK && (copy->indptr || copy->indices)) {
+        *owner = (gnn_owner_t){release_copy, copy};
+        return rc;
+    }
+    release_copy(copy);
+    if (rc != GNN_OK)
+        *sparse = (gnn_sparse_t){0};
+    return rc;
+}
+
 int gnn_sparse_to_dense(const gnn_sparse_t *sparse, const gnn_tensor_t *dense)
 {
     GNN_TRY(gnn_sparse_validate(sparse, "sparse matrix"));

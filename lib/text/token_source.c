@@ -17,7 +17,7 @@ typedef struct {
     int64_t epoch, shift;    /* whose order that is, and where its pieces begin */
 } part_t;
 
-struct gnn_token_source {
+struct gnn_token_source_s {
     const gnn_model_t *model;
     gnn_token_source_config_t config;
     bool is_pairs;

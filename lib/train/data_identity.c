@@ -29,6 +29,12 @@ static void hash_sampling(uint64_t *sum, const gnn_sampling_t *sampling)
         hash(sum, c->fan_outs, (size_t)c->hops * sizeof *c->fan_outs);
 }
 
+const uint8_t *gnn__train_mask(const gnn_data_t *data, const gnn_train_config_t *config, int part)
+{
+    return gnn_split_mask(config->splits ? config->splits : gnn_data_split(data), part,
+                          config->split);
+}
+
 uint64_t gnn__identify_data(const gnn_data_t *data, const gnn_train_config_t *config)
 {
     const int64_t n = gnn_data_nodes(data), classes = gnn_data_classes(data);
@@ -42,12 +48,10 @@ uint64_t gnn__identify_data(const gnn_data_t *data, const gnn_train_config_t *co
     }
     hash(&sum, gnn_data_labels(data), (size_t)n * sizeof(int32_t));
     for (int part = GNN_TRAIN; part <= GNN_VALIDATION; part++)
-        if (gnn_data_mask(data, part, config->split))
-            hash(&sum, gnn_data_mask(data, part, config->split), (size_t)n);
+        if (gnn__train_mask(data, config, part))
+            hash(&sum, gnn__train_mask(data, config, part), (size_t)n);
     if (config->targets)
         hash(&sum, config->targets, strlen(config->targets));
-    if (config->targets && config->part)
-        hash(&sum, config->part, (size_t)n);
     const double drops[] = {(double)config->drop_edge, (double)config->drop_node};
     if (drops[0] != 0 || drops[1] != 0)
         hash(&sum, drops, sizeof drops);

@@ -320,22 +320,20 @@ static int check_set(const gnn_data_t *data, const gnn_model_t *model,
     return GNN_OK;
 }
 
-static int list_parts(gnn_graph_batches_t *b, const int8_t *part)
+static int list_parts(gnn_graph_batches_t *b, const gnn_split_t *splits)
 {
+    GNN_TRY(gnn__split_fits(splits, b->graphs, "graphs", b->config.split));
     for (int k = 0; k < 3; k++)
         GNN_TRY(gnn__new(&b->of_part[k], b->graphs, sizeof *b->of_part[k], "graphs"));
-    for (int64_t g = 0; g < b->graphs; g++) {
-        if (part[g] < -1 || part[g] > GNN_TEST)
-            return gnn__error(GNN_EINVALID, "graph %lld is in part %d, expected is -1 to %d",
-                              (long long)g, part[g], GNN_TEST);
-        if (part[g] >= 0 && nodes_of(b, g) > 0)
-            b->of_part[part[g]][b->count[part[g]]++] = g;
-    }
+    for (int k = 0; k < 3; k++)
+        for (int64_t g = 0; g < b->graphs; g++)
+            if (gnn_split_mask(splits, k, b->config.split)[g] && nodes_of(b, g) > 0)
+                b->of_part[k][b->count[k]++] = g;
     return gnn__new(&b->order, b->graphs, sizeof *b->order, "an order of graphs");
 }
 
 static int open_batches(gnn_graph_batches_t *b, const gnn_data_t *data, const gnn_model_t *model,
-                        const int8_t *part, const gnn_graph_batches_config_t *config)
+                        const gnn_split_t *splits, const gnn_graph_batches_config_t *config)
 {
     b->data = data;
     b->model = model;
@@ -346,7 +344,7 @@ static int open_batches(gnn_graph_batches_t *b, const gnn_data_t *data, const gn
     b->slots = gnn_model_graph_count(model);
     b->graphs = gnn_data_graphs(data);
     b->epoch = b->pass = -1;
-    GNN_TRY(list_parts(b, part));
+    GNN_TRY(list_parts(b, splits));
     GNN_TRY(gnn__data_inputs(&b->inputs, &b->n_values, data));
     int64_t kept = 0; /* rows of types belong to no graph of the batch */
     for (int64_t v = 0; v < b->n_values; v++)
@@ -359,7 +357,7 @@ static int open_batches(gnn_graph_batches_t *b, const gnn_data_t *data, const gn
 }
 
 int gnn_graph_batches_new_sized(gnn_graph_batches_t **batches, const gnn_data_t *data,
-                                const gnn_model_t *model, const int8_t *part,
+                                const gnn_model_t *model, const gnn_split_t *splits,
                                 const gnn_graph_batches_config_t *config, size_t size)
 {
     gnn_graph_batches_config_t own;
@@ -368,10 +366,10 @@ int gnn_graph_batches_new_sized(gnn_graph_batches_t **batches, const gnn_data_t 
     *batches = NULL;
     GNN__NEED(data);
     GNN__NEED(model);
-    GNN__NEED(part);
+    GNN__NEED(splits);
     gnn_graph_batches_t *b;
     GNN_TRY(gnn__new(&b, 1, sizeof *b, "batches of graphs"));
-    int rc = open_batches(b, data, model, part, &own);
+    int rc = open_batches(b, data, model, splits, &own);
     if (rc != GNN_OK) {
         gnn_graph_batches_free(b);
         return rc;

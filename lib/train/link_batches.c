@@ -264,20 +264,16 @@ int gnn_link_batches_new_sized(gnn_link_batches_t **batches, const gnn_data_t *d
 }
 
 /* The edges of each part with their ends, classes and numbers. */
-static int list_classes(gnn_link_batches_t *b, const int32_t *labels, const int8_t *part)
+static int list_classes(gnn_link_batches_t *b, const int32_t *labels, const gnn_split_t *splits,
+                        int64_t split)
 {
     gnn__link_index_t index;
     int64_t count[3] = {0};
     int rc = gnn__link_index_new(&index, b->graph, true);
-    for (int64_t k = 0; rc == GNN_OK && k < index.edges; k++) {
-        const int8_t p = part[index.edge[k]];
-        if (p < -1 || p > GNN_TEST)
-            rc = gnn__error(GNN_EINVALID, "edge %lld is in part %d, expected is -1 to %d",
-                            (long long)index.edge[k], p, GNN_TEST);
-        else if (p >= 0 && labels[index.edge[k]] >= 0)
-            count[p]++;
-    }
     for (int p = 0; p < 3 && rc == GNN_OK; p++) {
+        const uint8_t *mask = gnn_split_mask(splits, p, split);
+        for (int64_t k = 0; k < index.edges; k++)
+            count[p] += mask[index.edge[k]] && labels[index.edge[k]] >= 0;
         rc = gnn__pair_list_new(&b->owned[p], count[p]);
         if (rc == GNN_OK)
             rc = gnn__new(&b->labels[p], count[p], sizeof *b->labels[p], "classes of edges");
@@ -286,13 +282,13 @@ static int list_classes(gnn_link_batches_t *b, const int32_t *labels, const int8
         b->pairs[p] = (gnn_node_pairs_t){count[p], b->owned[p].src, b->owned[p].dst};
         count[p] = 0;
     }
-    for (int64_t k = 0; rc == GNN_OK && k < index.edges; k++) {
-        const int64_t e = index.edge[k];
-        const int8_t p = part[e];
-        if (p < 0 || labels[e] < 0)
+    for (int64_t k = 0; rc == GNN_OK && k < 3 * index.edges; k++) {
+        const int p = (int)(k % 3);
+        const int64_t at = k / 3, e = index.edge[at];
+        if (!gnn_split_mask(splits, p, split)[e] || labels[e] < 0)
             continue;
-        b->owned[p].src[count[p]] = (int32_t)index.src[k];
-        b->owned[p].dst[count[p]] = (int32_t)index.dst[k];
+        b->owned[p].src[count[p]] = (int32_t)index.src[at];
+        b->owned[p].dst[count[p]] = (int32_t)index.dst[at];
         b->labels[p][count[p]] = labels[e];
         b->numbers[p][count[p]++] = e;
     }
@@ -301,9 +297,9 @@ static int list_classes(gnn_link_batches_t *b, const int32_t *labels, const int8
 }
 
 int gnn_link_batches_classes_sized(gnn_link_batches_t **batches, const gnn_data_t *data,
-                                   const gnn_model_t *model, const int32_t *labels,
-                                   const int8_t *part, const gnn_link_batches_config_t *config,
-                                   size_t size)
+                                   const gnn_model_t *model, gnn_ints_t labels,
+                                   const gnn_split_t *splits,
+                                   const gnn_link_batches_config_t *config, size_t size)
 {
     gnn_link_batches_config_t own;
     GNN_TRY(gnn__sized_config(&own, sizeof own, config, size, "a config of batches of links"));
@@ -311,14 +307,20 @@ int gnn_link_batches_classes_sized(gnn_link_batches_t **batches, const gnn_data_
     *batches = NULL;
     GNN__NEED(data);
     GNN__NEED(model);
-    GNN__NEED(labels);
-    GNN__NEED(part);
+    GNN__NEED(splits);
+    const int64_t edges = gnn_graph_n_edges(gnn_data_graph(data));
+    GNN_TRY(gnn__split_fits(splits, edges, "edges", own.split));
+    const int32_t *classes;
+    int32_t *made = NULL;
     gnn_link_batches_t *b;
     GNN_TRY(gnn__new(&b, 1, sizeof *b, "batches of edges"));
     b->data = data;
     b->model = model;
     b->graph = gnn_data_graph(data);
-    int rc = list_classes(b, labels, part);
+    int rc = gnn__ints_32("labels", labels, edges, &classes, &made);
+    if (rc == GNN_OK)
+        rc = list_classes(b, classes, splits, own.split);
+    gnn_free(made);
     if (rc == GNN_OK && b->pairs[GNN_TRAIN].count == 0)
         rc = gnn__error(GNN_EINVALID, "no edge of the training has a class");
     return finish(batches, b, rc == GNN_OK ? open_batches(b, &own) : rc);

@@ -284,32 +284,38 @@ gnn_node_pairs_t gnn_links_without(const gnn_links_t *links, int part)
 
 /* ---- edges that have classes ---- */
 
-int gnn_split_edges(const gnn_graph_t *graph, const int32_t *labels, const gnn_split_rule_t *rule,
-                    int64_t index, int8_t *part)
+int(gnn_split_edges)(gnn_split_t **split, const gnn_graph_t *graph, gnn_ints_t labels,
+                     const gnn_split_rule_t *rule)
 {
     gnn__link_index_t links;
     int32_t *of_link = NULL;
-    int8_t *drawn = NULL;
+    gnn_split_t *drawn = NULL;
     int rc;
+    GNN__NEED(split);
+    *split = NULL;
     GNN__NEED(graph);
-    GNN__NEED(labels);
     GNN__NEED(rule);
-    GNN__NEED(part);
+    GNN_TRY(gnn__ints_check("labels", labels, gnn_graph_n_edges(graph)));
     GNN_TRY(gnn__link_index_new(&links, graph, false));
     GNN_CHECK(gnn__new(&of_link, links.count, sizeof *of_link, "labels of links"));
-    GNN_CHECK(gnn__new(&drawn, links.count, sizeof *drawn, "parts of links"));
     for (int64_t k = 0; k < links.count; k++)
         of_link[k] = -1;
-    for (int64_t k = links.edges - 1; k >= 0; k--)
-        if (links.link_of[k] >= 0 && labels[links.edge[k]] >= 0)
-            of_link[links.link_of[k]] = labels[links.edge[k]];
-    GNN_CHECK(gnn_split_draw(of_link, links.count, rule, index, drawn));
-    for (int64_t k = 0; k < links.edges; k++)
-        part[links.edge[k]] =
-            links.link_of[k] >= 0 && labels[links.edge[k]] >= 0 ? drawn[links.link_of[k]] : -1;
+    for (int64_t k = links.edges - 1; k >= 0; k--) {
+        const int64_t label = gnn__int(labels, links.edge[k]);
+        if (links.link_of[k] >= 0 && label >= 0)
+            of_link[links.link_of[k]] = (int32_t)gnn__min(label, INT32_MAX);
+    }
+    GNN_CHECK(gnn_split_draw(&drawn, of_link, links.count, rule));
+    GNN_CHECK(gnn_split_new(split, links.edges, drawn->count));
+    for (int64_t k = 0; k < 3 * drawn->count * links.edges; k++) {
+        const int64_t at = k % links.edges, s = k / links.edges % drawn->count, e = links.edge[at];
+        const int part = (int)(k / links.edges / drawn->count);
+        gnn__split_marks(*split, part, s)[e] = links.link_of[at] >= 0 && gnn__int(labels, e) >= 0 &&
+                                               gnn__split_marks(drawn, part, s)[links.link_of[at]];
+    }
 done:
     gnn_free(of_link);
-    gnn_free(drawn);
+    gnn_split_free(drawn);
     gnn__link_index_free(&links);
     return rc;
 }

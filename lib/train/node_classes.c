@@ -1,5 +1,6 @@
 /* Node classification on one graph: a source of one batch for the loop, and evaluation on a part of
  * a split. Targets in place of classes, and edges that are dropped, are the same source. */
+#include <lib/io/data/data.h>
 #include <lib/train/drop_edges.h>
 #include <lib/train/train.h>
 #include <math.h>
@@ -11,7 +12,6 @@ typedef struct {
     int64_t n_values;
     const gnn_graph_t **graphs; /* by slot: the set's graph, or those it has for slots */
     gnn_tensor_t targets;       /* one-hot, for losses that want numbers instead of classes */
-    uint8_t *masks[2];          /* of the caller's parts; NULL: the split's */
     const gnn_model_t *model;
     const gnn_data_t *data;
     /* of steps that drop edges: what is left, its inputs, and the edge arrays' rows */
@@ -127,8 +127,6 @@ static void free_nodes(nodes_t *nodes)
     gnn_free(nodes->values);
     gnn_free(nodes->graphs);
     gnn_free(nodes->targets.data);
-    for (int part = 0; part < 2; part++)
-        gnn_free(nodes->masks[part]);
     for (int64_t v = 0; nodes->left_rows && v < nodes->n_values; v++)
         gnn_free(nodes->left_rows[v].data);
     gnn_free(nodes->left_rows);
@@ -177,28 +175,6 @@ static int open_drop(nodes_t *nodes, const gnn_train_config_t *config, uint64_t 
     return gnn__new(&nodes->left_graphs, slots, sizeof(gnn_graph_t *), "a model's graphs");
 }
 
-/* Marks of the nodes that are in one part. */
-static int mark_part(uint8_t **mask, int64_t n, const int8_t *part, int which)
-{
-    GNN_TRY(gnn__new(mask, n, 1, "marks of nodes"));
-    for (int64_t i = 0; i < n; i++)
-        (*mask)[i] = part[i] == which;
-    return GNN_OK;
-}
-
-/* The caller's parts of nodes as masks. */
-static int make_masks(nodes_t *nodes, const int8_t *part)
-{
-    for (int k = GNN_TRAIN; part && k <= GNN_VALIDATION; k++)
-        GNN_TRY(mark_part(&nodes->masks[k], gnn_data_nodes(nodes->data), part, k));
-    return GNN_OK;
-}
-
-static const uint8_t *mask_of(const nodes_t *nodes, const gnn_train_config_t *config, int part)
-{
-    return nodes->masks[part] ? nodes->masks[part] : gnn_data_mask(nodes->data, part, config->split);
-}
-
 static int make_batches(nodes_t *nodes, const gnn_model_t *model, const gnn_data_t *data,
                         const gnn_train_config_t *config)
 {
@@ -209,7 +185,6 @@ static int make_batches(nodes_t *nodes, const gnn_model_t *model, const gnn_data
     GNN_TRY(inputs_of(nodes, model, data, &inputs));
     if (config->targets) {
         targets = gnn_data_rows(data, GNN_ON_NODES, config->targets);
-        GNN_TRY(make_masks(nodes, config->part));
     } else if (config->loss != GNN_LOSS_CROSS_ENTROPY) {
         GNN_TRY(make_targets(nodes, data));
         targets = &nodes->targets;
@@ -220,7 +195,7 @@ static int make_batches(nodes_t *nodes, const gnn_model_t *model, const gnn_data
                           .loss = {.kind = config->loss,
                                    .labels = config->targets ? NULL : gnn_data_labels(data),
                                    .targets = targets,
-                                   .mask = mask_of(nodes, config, part),
+                                   .mask = gnn__train_mask(data, config, part),
                                    .label_smoothing = part == GNN_TRAIN ? config->label_smoothing : 0,
                                    .class_weight = config->class_weight}};
     }
@@ -231,7 +206,7 @@ static int make_batches(nodes_t *nodes, const gnn_model_t *model, const gnn_data
 static int check_targets(const gnn_data_t *data, const gnn_train_config_t *config)
 {
     const int32_t *labels = gnn_data_labels(data);
-    const uint8_t *mask = gnn_data_mask(data, GNN_TRAIN, config->split);
+    const uint8_t *mask = gnn__train_mask(data, config, GNN_TRAIN);
     const gnn_real_t *weight = config->class_weight;
     if (!gnn__any_marked(mask, gnn_data_nodes(data)))
         return gnn__error(GNN_EINVALID, "split %lld of \"%s\" has no training nodes",
@@ -257,8 +232,6 @@ static int check_targets(const gnn_data_t *data, const gnn_train_config_t *confi
 /* Targets that are no array, or that no loss takes, and parts without a node to learn from. */
 static int check_numbers(const gnn_data_t *data, const gnn_train_config_t *config)
 {
-    const int64_t n = gnn_data_nodes(data);
-    bool any = false;
     if (!gnn_data_rows(data, GNN_ON_NODES, config->targets))
         return gnn__error(GNN_EINVALID, "no array of reals on nodes is called \"%s\"",
                           config->targets);
@@ -267,13 +240,7 @@ static int check_numbers(const gnn_data_t *data, const gnn_train_config_t *confi
                           config->sampling
                               ? "training on the whole graph, not on samples"
                               : "binary cross-entropy and squared error, not cross-entropy");
-    for (int64_t i = 0; config->part && i < n; i++) {
-        if (config->part[i] < -1 || config->part[i] > GNN_TEST)
-            return gnn__error(GNN_EINVALID, "node %lld is in part %d, expected is -1 to %d",
-                              (long long)i, config->part[i], GNN_TEST);
-        any = any || config->part[i] == GNN_TRAIN;
-    }
-    if (!any && !(!config->part && gnn__any_marked(gnn_data_mask(data, GNN_TRAIN, config->split), n)))
+    if (!gnn__any_marked(gnn__train_mask(data, config, GNN_TRAIN), gnn_data_nodes(data)))
         return gnn__error(GNN_EINVALID, "no node of \"%s\" is in the training's part",
                           gnn_data_name(data));
     return GNN_OK;
@@ -291,12 +258,13 @@ static int use_whole(const gnn_model_t *model, gnn_context_t *context, gnn_data_
     const bool drops = config->drop_edge != 0 || config->drop_node != 0;
     if (drops)
         GNN_CHECK(open_drop(&nodes, config, gnn_context_seed(context)));
-    gnn_source_t source = {
-        .get = get,
-        .count = {1, gnn__any_marked(mask_of(&nodes, config, GNN_VALIDATION), gnn_data_nodes(data)),
-                  0},
-        .user = &nodes,
-        .identity = gnn__identify_data(data, config)};
+    gnn_source_t source = {.get = get,
+                           .count = {1,
+                                     gnn__any_marked(gnn__train_mask(data, config, GNN_VALIDATION),
+                                                     gnn_data_nodes(data)),
+                                     0},
+                           .user = &nodes,
+                           .identity = gnn__identify_data(data, config)};
     rc = use(user, &source, !drops);
 done:
     free_nodes(&nodes);
@@ -320,8 +288,10 @@ int gnn__train_source(const gnn_model_t *model, gnn_context_t *context, gnn_data
     if (config->sampling && (config->drop_edge != 0 || config->drop_node != 0))
         return gnn__error(GNN_EUNSUPPORTED, "drop_edge and drop_node are for training on the "
                                             "whole graph, samples leave edges out anyway");
-    if (!config->targets || !config->part)
-        GNN_TRY(check_data(model, data, config->split, config->metric));
+    if (config->splits)
+        GNN_TRY(gnn__split_fits(config->splits, gnn_data_nodes(data), "nodes", config->split));
+    if (!config->splits || !config->targets)
+        GNN_TRY(check_data(model, data, config->splits ? 0 : config->split, config->metric));
     GNN_TRY(config->targets ? check_numbers(data, config) : check_targets(data, config));
     GNN_TRY(check_slots(model, data, config));
     return config->sampling ? use_samples(model, context, data, config, use, user)
@@ -400,26 +370,27 @@ int gnn_evaluate(const gnn_model_t *model, gnn_context_t *context, const gnn_dat
 }
 
 int gnn_evaluate_targets(const gnn_model_t *model, gnn_context_t *context, const gnn_data_t *data,
-                         const char *targets, const int8_t *part, int which, gnn_metric_t metric,
-                         double *value)
+                         const char *targets, const gnn_split_t *splits, int64_t split, int part,
+                         gnn_metric_t metric, double *value)
 {
     GNN__NEED(model);
     GNN__NEED(context);
     GNN__NEED(data);
     GNN__NEED(targets);
     GNN__NEED(value);
-    uint8_t *mask = NULL;
     const gnn_tensor_t *rows = gnn_data_rows(data, GNN_ON_NODES, targets);
     if (!rows || !gnn__metric_of_targets(metric))
         return gnn__error(GNN_EINVALID, "gnn_evaluate_targets: %s \"%s\", metric %d",
                           rows ? "array" : "no array of reals on nodes is called", targets,
                           (int)metric);
-    if (part)
-        GNN_TRY(mark_part(&mask, gnn_data_nodes(data), part, which));
-    const truth_t truth = {.targets = rows, .mask = mask};
-    const int rc = measure(model, context, data, &truth, metric, value);
-    gnn_free(mask);
-    return rc;
+    if (part < -1 || part > GNN_TEST)
+        return gnn__error(GNN_EINVALID, "gnn_evaluate_targets: part %d, -1 to %d are expected",
+                          part, GNN_TEST);
+    splits = splits ? splits : gnn_data_split(data);
+    GNN_TRY(gnn__split_fits(splits, gnn_data_nodes(data), "nodes", split));
+    const truth_t truth = {.targets = rows,
+                           .mask = part < 0 ? NULL : gnn_split_mask(splits, part, split)};
+    return measure(model, context, data, &truth, metric, value);
 }
 
 /* A model's output over the whole set, in one pass, or (rows_at_once >= 0) in chunks of rows. */

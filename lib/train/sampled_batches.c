@@ -74,7 +74,7 @@ static int get(void *user, int part, int64_t epoch, int64_t index, gnn_batch_t *
 /* The nodes of a part that have a label. */
 static int find_seeds(gnn_batches_t *b, int part)
 {
-    const uint8_t *mask = gnn_data_mask(b->data, part, b->config.split);
+    const uint8_t *mask = gnn__train_mask(b->data, &b->config, part);
     const int32_t *labels = gnn_data_labels(b->data);
     const int64_t n = gnn_data_nodes(b->data);
     int64_t count = 0;

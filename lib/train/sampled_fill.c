@@ -156,7 +156,7 @@ static int take_targets(gnn__filled_t *f, const gnn_batches_t *b, int64_t rows)
 static int take_labels(gnn__filled_t *f, const gnn_batches_t *b, int64_t n_seeds)
 {
     const bool blocks = b->sampler->row->blocks, all = b->sampler->row->all_learn;
-    const uint8_t *in_part = gnn_data_mask(b->data, f->key.part, b->config.split);
+    const uint8_t *in_part = gnn__train_mask(b->data, &b->config, f->key.part);
     const int32_t *labels = gnn_data_labels(b->data);
     int64_t nodes;
     const int32_t *node = gnn_sample_nodes(f->sample, &nodes);

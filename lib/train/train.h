@@ -127,6 +127,8 @@ bool gnn__runs_on_slots(const gnn_model_t *model, const gnn_data_t *data);
 
 /* Is any of n marks set? NULL: none. */
 bool gnn__any_marked(const uint8_t *mask, int64_t n);
+/* (nodes) those of a part in the split that a training goes by, the caller's or the set's. */
+const uint8_t *gnn__train_mask(const gnn_data_t *data, const gnn_train_config_t *config, int part);
 /* What a resumed training must find again of a set: sizes, labels, masks, class weights, and of its
  * samples how they are drawn. Not the features, which may have been scaled by another machine. */
 uint64_t gnn__identify_data(const gnn_data_t *data, const gnn_train_config_t *config);

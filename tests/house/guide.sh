@@ -149,8 +149,11 @@ int main(int argc, char **argv)
     HOLD(accuracy > 0.8);
     HOLD(write_on(context, argv[1], &(gnn_texts_t){.count = 1, .at = (const char *[]){"once"}}, stdout) == GNN_EIO);
     gnn_data_t *two_groups;
-    SAY(gnn_data_new(&two_groups, &(gnn_data_config_t){.nodes = N, .edges = M, .src = src, .dst = dst, .x = &x,
-        .labels = labels, .classes = 2, .train = train, .validation = rest}));
+    gnn_split_t *halves;
+    SAY(gnn_split_from_masks(&halves, N, 1, train, rest, NULL));
+    SAY(gnn_data_new(&two_groups, &(gnn_data_config_t){.nodes = N, .edges = M, .src = gnn_ints(src), .dst = gnn_ints(dst), .x = &x,
+        .labels = gnn_ints(labels), .classes = 2, .split = halves}));
+    gnn_split_free(halves);
     SAY(train_on_samples(&model, context, two_groups));
     SAY(gnn_model_prepare(model, 0, (gnn_graph_t *)gnn_data_graph(two_groups), GNN_OFF));
     SAY(gnn_predict_layers(model, context, two_groups, 5, &out));
@@ -169,7 +172,7 @@ int main(int argc, char **argv)
         ends[k / pairs->shape[1]][k % pairs->shape[1]] = (int64_t)gnn_array_get(pairs, k);
     gnn_array_reals(gnn_arrays_find(saved, "x"), of_saved);
     gnn_tensor_t nodes = gnn_tensor(of_saved, 29, 6), scores = gnn_tensor(traced_out, 29, 4);
-    SAY(traced(context, argv[3], &(gnn_edge_list_t){.n_dst = 29, .n_src = 29, .n_edges = pairs->shape[1], .src = ends[0], .dst = ends[1]},
+    SAY(traced(context, argv[3], &(gnn_edge_list_t){.n_dst = 29, .n_src = 29, .n_edges = pairs->shape[1], .src = gnn_ints(ends[0]), .dst = gnn_ints(ends[1])},
         &nodes, &scores));
     for (int k = 0; k < 29 * 4; k++)
         HOLD(fabs((double)traced_out[k] - gnn_array_get(y, k)) < 1e-4);

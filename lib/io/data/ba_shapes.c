@@ -20,7 +20,7 @@ typedef struct shapes {
     int64_t *src, *dst;
     gnn_real_t *motif, *x;
     int32_t *labels;
-    uint8_t *masks;
+    gnn_split_t *split;
 } shapes_t;
 
 static int64_t draw(shapes_t *s, int64_t n)
@@ -83,7 +83,7 @@ static void draw_extra(shapes_t *s, int64_t count)
     }
 }
 
-static int draw_masks(shapes_t *s)
+static int draw_split(shapes_t *s)
 {
     int32_t *order;
     GNN_TRY(gnn__new(&order, s->nodes, sizeof *order, "nodes"));
@@ -92,7 +92,7 @@ static int draw_masks(shapes_t *s)
         const int part = 10 * k < 8 * s->nodes   ? GNN_TRAIN
                          : 10 * k < 9 * s->nodes ? GNN_VALIDATION
                                                  : GNN_TEST;
-        s->masks[part * s->nodes + order[k]] = 1;
+        s->split->masks[part][order[k]] = 1;
     }
     gnn_free(order);
     return GNN_OK;
@@ -105,7 +105,7 @@ static int make_room(shapes_t *s, int64_t links)
     GNN_TRY(gnn__new(&s->motif, 2 * links, sizeof *s->motif, "links"));
     GNN_TRY(gnn__new(&s->x, s->nodes * COLUMNS, sizeof *s->x, "features"));
     GNN_TRY(gnn__new(&s->labels, s->nodes, sizeof *s->labels, "labels"));
-    return gnn__new(&s->masks, 3 * s->nodes, 1, "masks");
+    return gnn_split_new(&s->split, s->nodes, 1);
 }
 
 static int fill(shapes_t *s)
@@ -121,7 +121,7 @@ static int fill(shapes_t *s)
         s->motif[s->links + k] = s->motif[k];
     for (int64_t k = 0; k < s->nodes * COLUMNS; k++)
         s->x[k] = 1;
-    return draw_masks(s);
+    return draw_split(s);
 }
 
 static int make(gnn_data_t **data, shapes_t *s)
@@ -137,17 +137,14 @@ static int make(gnn_data_t **data, shapes_t *s)
     GNN_TRY(gnn_data_new(data, &(gnn_data_config_t){.name = "ba-shapes",
                                                     .nodes = s->nodes,
                                                     .edges = s->links,
-                                                    .src = s->src,
-                                                    .dst = s->dst,
+                                                    .src = gnn_ints(s->src),
+                                                    .dst = gnn_ints(s->dst),
                                                     .both_ways = GNN_ON,
                                                     .x = &x,
-                                                    .labels = s->labels,
+                                                    .labels = gnn_ints(s->labels),
                                                     .classes = 4,
                                                     .class_names = names,
-                                                    .splits = 1,
-                                                    .train = s->masks,
-                                                    .validation = s->masks + s->nodes,
-                                                    .test = s->masks + 2 * s->nodes}));
+                                                    .split = s->split}));
     const int rc = gnn_data_array_set(*data, GNN_ON_EDGES, &motif);
     if (rc != GNN_OK) {
         gnn_data_free(*data);
@@ -185,6 +182,6 @@ done:
     gnn_free(s.motif);
     gnn_free(s.x);
     gnn_free(s.labels);
-    gnn_free(s.masks);
+    gnn_split_free(s.split);
     return rc;
 }

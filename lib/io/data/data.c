@@ -4,16 +4,6 @@
 #include <gnn/graph.h>
 #include <stdarg.h>
 
-void gnn__data_free_masks(gnn_data_t *data)
-{
-    for (int k = 0; k < 3; k++) {
-        if (data->masks[k] && !data->borrowed_masks)
-            gnn_free(data->masks[k][0]); /* one block holds all splits */
-        gnn_free(data->masks[k]);
-        data->masks[k] = NULL;
-    }
-}
-
 void gnn__data_free_rows(gnn_data_t *data)
 {
     gnn_graph_free(data->graph);
@@ -26,7 +16,7 @@ void gnn__data_free_rows(gnn_data_t *data)
     }
     if (!data->borrowed_labels)
         gnn_free(data->labels);
-    gnn__data_free_masks(data);
+    gnn_split_free(data->split);
     gnn__data_free_arrays(data);
 }
 
@@ -44,23 +34,6 @@ void gnn_data_free(gnn_data_t *data)
     gnn_free(data);
 }
 
-int gnn__data_masks(gnn_data_t *data, int64_t splits)
-{
-    for (int k = 0; k < 3; k++) {
-        int64_t bytes;
-        uint8_t *block;
-        if (!gnn__mul(splits, data->n, &bytes))
-            return gnn__error(GNN_EOVERFLOW, "%lld splits of %lld nodes do not fit",
-                              (long long)splits, (long long)data->n);
-        GNN_TRY(gnn__new(&data->masks[k], splits, sizeof *data->masks[k], "masks"));
-        GNN_TRY(gnn__new(&block, bytes, 1, "masks"));
-        for (int64_t s = 0; s < splits; s++)
-            data->masks[k][s] = block + s * data->n;
-    }
-    data->n_splits = splits;
-    return GNN_OK;
-}
-
 int gnn__data_fill_rest(gnn_data_t *data)
 {
     gnn_real_t *nothing;
@@ -73,7 +46,7 @@ int gnn__data_fill_rest(gnn_data_t *data)
         for (int64_t i = 0; i < data->n; i++)
             data->labels[i] = -1;
     }
-    return gnn__data_masks(data, 1);
+    return gnn_split_new(&data->split, data->n, 1);
 }
 
 int gnn__data_bare(gnn_data_t *data, const gnn__data_links_t *links)
@@ -122,7 +95,7 @@ static int64_t count_mask(const gnn_data_t *data, int kind)
 {
     int64_t marked = 0;
     for (int64_t i = 0; i < data->n; i++)
-        marked += data->masks[kind][0][i] != 0;
+        marked += data->split->masks[kind][i];
     return marked;
 }
 
@@ -152,7 +125,7 @@ void gnn_data_describe(const gnn_data_t *data, char *text, size_t size)
         say(&w, " dense feature%s, ", data->features == 1 ? "" : "s");
     }
     say_count(&w, data->classes, "class; ", "classes; ");
-    say_count(&w, data->n_splits, "split: ", "splits, the first: ");
+    say_count(&w, data->split->count, "split: ", "splits, the first: ");
     say_count(&w, count_mask(data, GNN_TRAIN), "train, ", "train, ");
     say_count(&w, count_mask(data, GNN_VALIDATION), "validation, ", "validation, ");
     say_count(&w, count_mask(data, GNN_TEST), "test", "test");

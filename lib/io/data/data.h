@@ -15,6 +15,19 @@ typedef struct gnn__data_array {
     gnn_tensor_t rows; /* the same numbers; data NULL if they are whole */
 } gnn__data_array_t;
 
+struct gnn_split {
+    int64_t rows, count;
+    uint8_t *masks[3]; /* (count x rows) of each part, 1 or 0 */
+};
+
+static inline uint8_t *gnn__split_marks(const gnn_split_t *split, int part, int64_t index)
+{
+    return split->masks[part] + index * split->rows;
+}
+/* GNN_ESHAPE, GNN_EINVALID: a split of other rows than `rows` nodes ("nodes"), or without split
+ * `index`. */
+int gnn__split_fits(const gnn_split_t *split, int64_t rows, const char *what, int64_t index);
+
 /* Arrays of n rows are in the order of the graph's nodes. */
 struct gnn_data {
     gnn_graph_t *graph;
@@ -22,10 +35,9 @@ struct gnn_data {
     gnn_tensor_t x;      /* dense features; data NULL if they are sparse */
     gnn_sparse_t sparse; /* sparse features; indptr NULL if they are dense */
     int32_t *labels;     /* (n) */
-    int64_t n_splits;
-    uint8_t **masks[3]; /* masks[GNN_TRAIN][split][node]; one block holds all splits of a kind */
-    char *name;         /* of the file, without folder and ending */
-    char **class_names; /* (classes) UTF-8; NULL if the classes are numbers only */
+    gnn_split_t *split;  /* of the nodes */
+    char *name;          /* of the file, without folder and ending */
+    char **class_names;  /* (classes) UTF-8; NULL if the classes are numbers only */
     /* (n) after gnn_data_reorder: row r is node order[r] of the file; NULL: as in the file */
     int64_t *order;
     /* (edges) after gnn_data_reorder: edge k was number edge_order[k]; NULL: as it was */
@@ -35,7 +47,7 @@ struct gnn_data {
     int64_t n_arrays, arrays_room;
     gnn_graph_t **slots; /* (n_slots) graphs of models that run on so many */
     int64_t n_slots;
-    bool borrowed_x, borrowed_labels, borrowed_masks; /* the owner's: neither freed nor written */
+    bool borrowed_x, borrowed_labels; /* the owner's: neither freed nor written */
     gnn_owner_t owner;
     const gnn_limits_t *limits; /* while it is opened; NULL: the defaults */
 };
@@ -128,10 +140,8 @@ void gnn__data_free_arrays(gnn_data_t *data);
 /* Sets the edge array `name` of `cols` reals an edge, from values in the order of the graph's
  * edges. */
 int gnn__data_edge_reals(gnn_data_t *data, const char *name, int64_t cols, const gnn_real_t *values);
-/* Makes `splits` empty masks of each kind. */
-int gnn__data_masks(gnn_data_t *data, int64_t splits);
-/* Frees them, if they are the set's own. */
-void gnn__data_free_masks(gnn_data_t *data);
+/* GNN_EINVALID names a node without a label that a split of a set with labels takes. */
+int gnn__data_split_labelled(const gnn_data_t *data, const gnn_split_t *split);
 /* Draws the one split of a set that came without: train 20 a class but no more than half of it,
  * then 500 for validation and 1000 for testing, a third and two thirds of the rest where there are
  * fewer. Depends on labels and seed only. */

@@ -200,7 +200,8 @@ static int read_made(gnn_data_t *made, const gnn_data_t *data, const char *featu
     if (made->n != data->n)
         GNN_TRY(grow(made, data));
     if (labels) {
-        gnn__data_free_masks(made);
+        gnn_split_free(made->split);
+        made->split = NULL;
         GNN_TRY(gnn__data_split(made, 0));
     }
     return data->order ? follow(made, data) : GNN_OK;
@@ -222,12 +223,9 @@ static void commit(gnn_data_t *data, gnn_data_t *made)
     if (made->labels) {
         SWAP(int32_t *, data->labels, made->labels);
         SWAP(bool, data->borrowed_labels, made->borrowed_labels);
-        SWAP(bool, data->borrowed_masks, made->borrowed_masks);
         SWAP(char **, data->class_names, made->class_names);
         data->classes = made->classes;
-        for (int k = 0; k < 3; k++)
-            SWAP(uint8_t **, data->masks[k], made->masks[k]);
-        data->n_splits = made->n_splits;
+        SWAP(gnn_split_t *, data->split, made->split);
     }
     data->n = made->n;
 }

@@ -1,14 +1,14 @@
 /* A data set of several types of nodes and edges: one graph whose parts are relations, and features
  * side by side. */
 #include <graphs/hetero.h>
-#include <lib/base/base.h>
+#include <lib/io/data/data.h>
 
 typedef struct {
     int64_t *indptr;
     int32_t *indices;
     gnn_real_t *values;
     int32_t *labels;
-    uint8_t *masks; /* (3 x nodes) */
+    gnn_split_t *split;
     bool any_part;
 } rows_t;
 
@@ -52,28 +52,34 @@ static void add_features(const gnn_node_type_t *type, int64_t node, int64_t col,
     }
 }
 
-static int add_labels(const gnn_node_type_t *type, int64_t node, int64_t nodes, rows_t *r)
+static int add_labels(const gnn_node_type_t *type, int64_t node, rows_t *r)
 {
+    if (type->split)
+        GNN_TRY(gnn__split_fits(type->split, type->count, type->name, 0));
+    if (type->labels.data)
+        GNN_TRY(gnn__ints_check("labels", type->labels, type->count));
     for (int64_t k = 0; k < type->count; k++, node++) {
-        const int part = type->part ? type->part[k] : -1;
-        r->labels[node] = type->labels ? type->labels[k] : -1;
-        if (part > GNN_TEST)
-            return gnn__error(GNN_EINVALID, "type %.40s: node %lld is in part %d, expected %d to %d",
-                              type->name, (long long)k, part, -1, GNN_TEST);
-        if (part >= 0)
-            r->masks[part * nodes + node] = 1;
-        r->any_part = r->any_part || part >= 0;
+        const int64_t label = type->labels.data ? gnn__int(type->labels, k) : -1;
+        if (label > INT32_MAX)
+            return gnn__error(GNN_EINVALID, "type %.40s: labels[%lld] = %lld is no class",
+                              type->name, (long long)k, (long long)label);
+        r->labels[node] = label < 0 ? -1 : (int32_t)label;
+        for (int part = 0; type->split && part < 3; part++)
+            if (gnn_split_mask(type->split, part, 0)[k]) {
+                r->split->masks[part][node] = 1;
+                r->any_part = true;
+            }
     }
     return GNN_OK;
 }
 
-static int fill(const gnn_hetero_t *h, int64_t nodes, rows_t *r)
+static int fill(const gnn_hetero_t *h, rows_t *r)
 {
     int64_t node = 0, col = 0;
     for (int64_t t = 0; t < h->n_types; t++) {
         const gnn_node_type_t *type = &h->types[t];
         add_features(type, node, col, r);
-        GNN_TRY(add_labels(type, node, nodes, r));
+        GNN_TRY(add_labels(type, node, r));
         node += type->count;
         col += width(type) + 1;
     }
@@ -86,7 +92,7 @@ static int rows_new(rows_t *r, int64_t nodes, int64_t stored)
     GNN_TRY(gnn__new(&r->indices, stored, sizeof *r->indices, "features"));
     GNN_TRY(gnn__new(&r->values, stored, sizeof *r->values, "features"));
     GNN_TRY(gnn__new(&r->labels, nodes, sizeof *r->labels, "labels"));
-    return gnn__new(&r->masks, 3 * nodes, sizeof *r->masks, "masks");
+    return gnn_split_new(&r->split, nodes, 1);
 }
 
 static void rows_free(rows_t *r)
@@ -95,7 +101,7 @@ static void rows_free(rows_t *r)
     gnn_free(r->indices);
     gnn_free(r->values);
     gnn_free(r->labels);
-    gnn_free(r->masks);
+    gnn_split_free(r->split);
 }
 
 /* What each node and edge is, as an array of the set. */
@@ -115,13 +121,9 @@ static int make(gnn_data_t **data, gnn_graph_t *graph, int64_t nodes, int64_t co
 {
     const gnn_sparse_t x = {
         .rows = nodes, .cols = cols, .indptr = r->indptr, .indices = r->indices, .values = r->values};
-    gnn_data_config_t config = {.graph = graph, .sparse = &x, .labels = r->labels};
-    if (r->any_part) {
-        config.splits = 1;
-        config.train = r->masks + GNN_TRAIN * nodes;
-        config.validation = r->masks + GNN_VALIDATION * nodes;
-        config.test = r->masks + GNN_TEST * nodes;
-    }
+    gnn_data_config_t config = {.graph = graph, .sparse = &x, .labels = gnn_ints(r->labels)};
+    if (r->any_part)
+        config.split = r->split;
     return gnn_data_new(data, &config);
 }
 
@@ -140,7 +142,7 @@ int gnn_data_hetero(gnn_data_t **data, const gnn_hetero_t *hetero)
     GNN_CHECK(gnn__new(&node_class, nodes, sizeof *node_class, "types of nodes"));
     GNN_CHECK(gnn__new(&edge_class, edges, sizeof *edge_class, "relations of edges"));
     GNN_CHECK(rows_new(&r, nodes, stored));
-    GNN_CHECK(fill(hetero, nodes, &r));
+    GNN_CHECK(fill(hetero, &r));
     gnn__hetero_classes(hetero, node_class, edge_class);
     GNN_CHECK(make(data, graph, nodes, cols, &r));
     graph = NULL; /* the set's now */

@@ -1,6 +1,6 @@
 /* Data sets of several types with the graphs and features that one block reads. */
 #include <graphs/hetero.h>
-#include <lib/base/base.h>
+#include <lib/io/data/data.h>
 #include <lib/io/arrays/arrays.h>
 
 /* A block: how many graphs it runs on, and how each is made. */
@@ -58,23 +58,18 @@ static int find(const block_t **found, const char *name)
                       names);
 }
 
-/* Nodes of each part, (3 x count), or nothing if no node has one. */
-static int make_masks(uint8_t **masks, const gnn_node_type_t *type)
+/* A type's split; NULL if there is none, or no node is in a part of it. */
+static int find_split(const gnn_split_t **split, const gnn_node_type_t *type)
 {
     bool any = false;
-    *masks = NULL;
-    for (int64_t k = 0; type->part && k < type->count; k++) {
-        if (type->part[k] < -1 || type->part[k] > GNN_TEST)
-            return gnn__error(GNN_EINVALID, "type %.40s: node %lld is in part %d, expected %d to %d",
-                              type->name, (long long)k, type->part[k], -1, GNN_TEST);
-        any = any || type->part[k] >= 0;
-    }
-    if (!any)
+    *split = NULL;
+    if (!type->split)
         return GNN_OK;
-    GNN_TRY(gnn__new(masks, 3 * type->count, 1, "masks"));
-    for (int64_t k = 0; k < type->count; k++)
-        if (type->part[k] >= 0)
-            (*masks)[type->part[k] * type->count + k] = 1;
+    GNN_TRY(gnn__split_fits(type->split, type->count, type->name, 0));
+    for (int part = 0; part < 3; part++)
+        any = any || memchr(gnn_split_mask(type->split, part, 0), 1, (size_t)type->count);
+    if (any)
+        *split = type->split;
     return GNN_OK;
 }
 
@@ -114,25 +109,20 @@ static int of_type(gnn_data_t **data, const gnn_hetero_t *h, int64_t t)
 {
     const gnn_node_type_t *type = &h->types[t];
     gnn_graph_t *graph = NULL;
-    uint8_t *masks = NULL;
+    const gnn_split_t *split;
     int rc;
-    GNN_CHECK(make_masks(&masks, type));
+    GNN_CHECK(find_split(&split, type));
     GNN_CHECK(gnn_graph_from_edges(&graph, type->count, type->count, 0, NULL, NULL));
-    GNN_CHECK(gnn_data_new(
-        data, &(gnn_data_config_t){.name = type->name,
-                                   .graph = graph,
-                                   .x = type->x,
-                                   .labels = type->labels,
-                                   .splits = masks ? 1 : 0,
-                                   .train = masks ? masks + GNN_TRAIN * type->count : NULL,
-                                   .validation = masks ? masks + GNN_VALIDATION * type->count : NULL,
-                                   .test = masks ? masks + GNN_TEST * type->count : NULL}));
+    GNN_CHECK(gnn_data_new(data, &(gnn_data_config_t){.name = type->name,
+                                                      .graph = graph,
+                                                      .x = type->x,
+                                                      .labels = type->labels,
+                                                      .split = split}));
     graph = NULL; /* the set's now */
     for (int64_t k = 0; k < h->n_types; k++)
         GNN_CHECK(add_features(*data, &h->types[k]));
 done:
     gnn_graph_free(graph);
-    gnn_free(masks);
     return rc;
 }
 

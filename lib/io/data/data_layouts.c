@@ -123,13 +123,13 @@ static int read_features(gnn_data_t *data, const gnn_arrays_t *arrays)
 /* One kind: (n) or (splits x n). */
 static int read_mask(gnn_data_t *data, const gnn_array_t *mask, int kind)
 {
-    for (int64_t s = 0; s < data->n_splits; s++)
+    for (int64_t s = 0; s < data->split->count; s++)
         for (int64_t i = 0; i < data->n; i++) {
             uint8_t in = gnn__array_int(mask, s * data->n + i) != 0;
             if (in && data->labels[i] < 0)
                 return gnn__error(GNN_EFORMAT, "%s: split %lld takes node %lld, which has no label",
                                   mask->name, (long long)s, (long long)i);
-            data->masks[kind][s][i] = in;
+            gnn__split_marks(data->split, kind, s)[i] = in;
         }
     return GNN_OK;
 }
@@ -168,7 +168,7 @@ static int read_masks(gnn_data_t *data, const gnn_arrays_t *arrays)
     for (int k = 0; k < 3; k++)
         GNN_TRY(masks[k] ? check_mask(data, masks[k], &splits)
                          : gnn__layout_missing(arrays, names[k][0]));
-    GNN_TRY(gnn__data_masks(data, splits));
+    GNN_TRY(gnn_split_new(&data->split, data->n, splits));
     for (int k = 0; k < 3; k++)
         GNN_TRY(read_mask(data, masks[k], k));
     return GNN_OK;

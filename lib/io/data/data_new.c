@@ -12,8 +12,8 @@ static int doubled(const gnn_data_config_t *c, int64_t m, gnn_graph_t **graph)
     GNN_CHECK(gnn__new(&src, m, sizeof *src, "links"));
     GNN_CHECK(gnn__new(&dst, m, sizeof *dst, "links"));
     for (int64_t k = 0; k < c->edges; k++) {
-        src[k] = dst[c->edges + k] = c->src[k];
-        dst[k] = src[c->edges + k] = c->dst[k];
+        src[k] = dst[c->edges + k] = gnn__int(c->src, k);
+        dst[k] = src[c->edges + k] = gnn__int(c->dst, k);
     }
     GNN_CHECK(gnn_graph_from_edges(graph, c->nodes, c->nodes, m, src, dst));
 done:
@@ -31,9 +31,11 @@ static int make_graph(gnn_data_t *data, const gnn_data_config_t *c)
     data->n = c->nodes;
     if (c->both_ways != GNN_ON)
         return gnn_graph_from_edges(&data->graph, c->nodes, c->nodes, c->edges, c->src, c->dst);
-    if (c->edges < 0 || (c->edges > 0 && (!c->src || !c->dst)))
+    if (c->edges < 0 || (c->edges > 0 && (!c->src.data || !c->dst.data)))
         return gnn__error(GNN_EINVALID, "%lld edges, .src and .dst must be given",
                           (long long)c->edges);
+    GNN_TRY(gnn__ints_check(".src", c->src, c->edges));
+    GNN_TRY(gnn__ints_check(".dst", c->dst, c->edges));
     if (!gnn__add(c->edges, c->edges, &m))
         return gnn__error(GNN_EOVERFLOW, "%lld edges both ways do not fit", (long long)c->edges);
     return doubled(c, m, &data->graph);
@@ -48,7 +50,7 @@ static int take_graph(gnn_data_t *data, const gnn_data_config_t *c)
         return gnn__error(GNN_ETOPOLOGY,
                           "a set's nodes hear and are heard, the graph has %lld and %lld",
                           (long long)data->n, (long long)gnn_graph_n_src(c->graph));
-    if (c->src || c->dst || c->both_ways == GNN_ON || (c->nodes && c->nodes != data->n))
+    if (c->src.data || c->dst.data || c->both_ways == GNN_ON || (c->nodes && c->nodes != data->n))
         return gnn__error(GNN_EINVALID, "a graph of %lld nodes and edges beside it: one is expected",
                           (long long)data->n);
     data->graph = c->graph;
@@ -197,72 +199,67 @@ static int count_classes(gnn_data_t *data, const gnn_data_config_t *c)
     if (c->classes < 0 || c->classes > INT32_MAX)
         return gnn__error(GNN_EINVALID, ".classes is %lld", (long long)c->classes);
     data->classes = c->classes;
-    for (int64_t i = 0; c->labels && i < data->n; i++) {
-        if (c->labels[i] >= most)
+    for (int64_t i = 0; c->labels.data && i < data->n; i++) {
+        const int64_t label = gnn__int(c->labels, i);
+        if (label >= most)
             return gnn__error(GNN_EINVALID,
-                              ".labels: class %d at node %lld, less than %lld is expected",
-                              c->labels[i], (long long)i, (long long)most);
-        if (c->labels[i] >= data->classes)
-            data->classes = (int64_t)c->labels[i] + 1;
+                              ".labels: class %lld at node %lld, less than %lld is expected",
+                              (long long)label, (long long)i, (long long)most);
+        if (label >= data->classes)
+            data->classes = label + 1;
     }
     return GNN_OK;
 }
 
 static int take_labels(gnn_data_t *data, const gnn_data_config_t *c)
 {
+    if (c->labels.data)
+        GNN_TRY(gnn__ints_check(".labels", c->labels, data->n));
     GNN_TRY(count_classes(data, c));
-    if (c->labels && c->owner) {
-        data->labels = (int32_t *)c->labels; /* only read while it is borrowed */
+    if (c->labels.data && c->labels.type == GNN_DTYPE_INT32 && c->owner) {
+        data->labels = (int32_t *)(uintptr_t)c->labels.data; /* only read while it is borrowed */
         data->borrowed_labels = true;
         return GNN_OK;
     }
     GNN_TRY(gnn__new(&data->labels, data->n, sizeof *data->labels, "labels"));
     for (int64_t i = 0; i < data->n; i++)
-        data->labels[i] = c->labels && c->labels[i] >= 0 ? c->labels[i] : -1;
+        data->labels[i] =
+            c->labels.data && gnn__int(c->labels, i) >= 0 ? (int32_t)gnn__int(c->labels, i) : -1;
     return GNN_OK;
 }
 
-static int check_mask(const gnn_data_t *data, const char *name, const uint8_t *mask, int64_t splits)
+int gnn__data_split_labelled(const gnn_data_t *data, const gnn_split_t *split)
 {
-    for (int64_t s = 0; s < splits; s++)
-        for (int64_t i = 0; i < data->n; i++)
-            if (mask[s * data->n + i] && data->labels[i] < 0)
-                return gnn__error(GNN_EINVALID, ".%s: split %lld takes node %lld, which has no label",
-                                  name, (long long)s, (long long)i);
+    static const char *const names[] = {"training", "validation", "test"};
+    for (int part = 0; part < 3 && data->classes > 0; part++)
+        for (int64_t s = 0; s < split->count; s++)
+            for (int64_t i = 0; i < data->n; i++)
+                if (gnn__split_marks(split, part, s)[i] && data->labels[i] < 0)
+                    return gnn__error(GNN_EINVALID,
+                                      "the %s of split %lld takes node %lld, which has no label",
+                                      names[part], (long long)s, (long long)i);
     return GNN_OK;
 }
 
-/* Masks of the caller's, row after row. */
-static int borrow_masks(gnn_data_t *data, const uint8_t *const masks[3], int64_t splits)
+static int take_split(gnn_data_t *data, const gnn_data_config_t *c)
 {
-    data->borrowed_masks = true;
-    for (int k = 0; k < 3; k++) {
-        GNN_TRY(gnn__new(&data->masks[k], splits, sizeof *data->masks[k], "masks"));
-        for (int64_t s = 0; s < splits; s++)
-            data->masks[k][s] = (uint8_t *)masks[k] + s * data->n; /* only read */
-    }
-    data->n_splits = splits;
-    return GNN_OK;
+    if (!c->split)
+        return c->labels.data ? gnn__data_split(data, 0) : gnn_split_new(&data->split, data->n, 1);
+    GNN_TRY(gnn__split_fits(c->split, data->n, "nodes", 0));
+    GNN_TRY(gnn__data_split_labelled(data, c->split));
+    return gnn_split_copy(&data->split, c->split);
 }
 
-static int take_masks(gnn_data_t *data, const gnn_data_config_t *c)
+int gnn_data_split_set(gnn_data_t *data, const gnn_split_t *split)
 {
-    static const char *const names[] = {"train", "validation", "test"};
-    const uint8_t *const masks[] = {c->train, c->validation, c->test};
-    const int64_t splits = c->splits ? c->splits : 1;
-    if (!c->train && !c->validation && !c->test)
-        return c->labels ? gnn__data_split(data, 0) : gnn__data_masks(data, 1);
-    if (splits < 0)
-        return gnn__error(GNN_EINVALID, ".splits is %lld", (long long)splits);
-    for (int k = 0; k < 3 && c->labels; k++)
-        if (masks[k])
-            GNN_TRY(check_mask(data, names[k], masks[k], splits));
-    if (c->owner && c->train && c->validation && c->test)
-        return borrow_masks(data, masks, splits);
-    GNN_TRY(gnn__data_masks(data, splits));
-    for (int k = 0; k < 3; k++)
-        for (int64_t i = 0; masks[k] && i < splits * data->n; i++)
-            data->masks[k][0][i] = masks[k][i] != 0;
+    gnn_split_t *own;
+    GNN__NEED(data);
+    GNN__NEED(split);
+    GNN_TRY(gnn__split_fits(split, data->n, "nodes", 0));
+    GNN_TRY(gnn__data_split_labelled(data, split));
+    GNN_TRY(gnn_split_copy(&own, split));
+    gnn_split_free(data->split);
+    data->split = own;
     return GNN_OK;
 }
 
@@ -279,7 +276,7 @@ static int fill(gnn_data_t *data, const gnn_data_config_t *c)
     GNN_TRY(take_labels(data, c));
     if (c->class_names)
         GNN_TRY(gnn__data_copy_class_names(data, c->class_names));
-    return take_masks(data, c);
+    return take_split(data, c);
 }
 
 int gnn_data_new_sized(gnn_data_t **data, const gnn_data_config_t *config, size_t size)

@@ -82,8 +82,8 @@ int gnn__data_arrange(gnn_data_t *to, const gnn_data_t *from, const int64_t *ord
     to->sparse.indices = NULL;
     to->sparse.values = NULL;
     to->labels = NULL;
-    memset(to->masks, 0, sizeof to->masks);
-    to->borrowed_x = to->borrowed_labels = to->borrowed_masks = false;
+    to->split = NULL;
+    to->borrowed_x = to->borrowed_labels = false;
     to->arrays = NULL;
     to->n_arrays = to->arrays_room = 0;
     to->slots = NULL;
@@ -100,11 +100,12 @@ int gnn__data_arrange(gnn_data_t *to, const gnn_data_t *from, const int64_t *ord
         GNN_TRY(gnn__new(&to->labels, n, sizeof *to->labels, "labels"));
         gather(to->labels, from->labels, n, sizeof *to->labels, order);
     }
-    if (from->masks[0])
-        GNN_TRY(gnn__data_masks(to, from->n_splits));
+    if (from->split)
+        GNN_TRY(gnn_split_new(&to->split, n, from->split->count));
     for (int k = 0; k < 3; k++)
-        for (int64_t s = 0; to->masks[k] && s < from->n_splits; s++)
-            gather(to->masks[k][s], from->masks[k][s], n, 1, order);
+        for (int64_t s = 0; from->split && s < from->split->count; s++)
+            gather(gnn__split_marks(to->split, k, s), gnn__split_marks(from->split, k, s), n, 1,
+                   order);
     return GNN_OK;
 }
 

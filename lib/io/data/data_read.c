@@ -28,7 +28,7 @@ int64_t gnn_data_classes(const gnn_data_t *data)
 
 int64_t gnn_data_splits(const gnn_data_t *data)
 {
-    return data->n_splits;
+    return data->split ? data->split->count : 0;
 }
 
 const gnn_tensor_t *gnn_data_x(const gnn_data_t *data)
@@ -48,8 +48,12 @@ const int32_t *gnn_data_labels(const gnn_data_t *data)
 
 const uint8_t *gnn_data_mask(const gnn_data_t *data, int part, int64_t split)
 {
-    bool there = part >= GNN_TRAIN && part <= GNN_TEST && split >= 0 && split < data->n_splits;
-    return there ? data->masks[part][split] : NULL;
+    return gnn_split_mask(data->split, part, split);
+}
+
+const gnn_split_t *gnn_data_split(const gnn_data_t *data)
+{
+    return data->split;
 }
 
 const char *const *gnn_data_class_names(const gnn_data_t *data)

@@ -174,10 +174,11 @@ static void add_masks(bundle_t *b, const gnn_data_t *data)
     static const char *const many[] = {
         [GNN_TRAIN] = "train_masks", [GNN_VALIDATION] = "val_masks", [GNN_TEST] = "test_masks"};
     for (int k = 0; k < 3; k++)
-        if (data->n_splits == 1)
-            add(b, one[k], GNN_DTYPE_BOOL, data->n, data->masks[k][0]);
-        else /* one block holds all splits */
-            add_matrix(b, many[k], GNN_DTYPE_BOOL, data->n_splits, data->n, data->masks[k][0]);
+        if (data->split->count == 1)
+            add(b, one[k], GNN_DTYPE_BOOL, data->n, data->split->masks[k]);
+        else
+            add_matrix(b, many[k], GNN_DTYPE_BOOL, data->split->count, data->n,
+                       data->split->masks[k]);
 }
 
 static int add_class_names(bundle_t *b, const gnn_data_t *data)

@@ -87,13 +87,14 @@ int gnn_data_standardise(gnn_data_t *data, int64_t split)
         return gnn__error(
             GNN_EUNSUPPORTED,
             "the features are sparse and would not stay so (gnn_data_row_normalise keeps them)");
-    if (split < -1 || split >= data->n_splits)
+    if (split < -1 || split >= data->split->count)
         return gnn__error(GNN_EINVALID, "split %lld, there are %lld, and -1 for all nodes",
-                          (long long)split, (long long)data->n_splits);
+                          (long long)split, (long long)data->split->count);
     GNN_CHECK(gnn__data_own_features(data));
     GNN_CHECK(gnn__new(&columns.mean, data->features, sizeof *columns.mean, "means"));
     GNN_CHECK(gnn__new(&columns.spread, data->features, sizeof *columns.spread, "deviations"));
-    GNN_CHECK(measure(data, split < 0 ? NULL : data->masks[GNN_TRAIN][split], &columns));
+    GNN_CHECK(measure(data, split < 0 ? NULL : gnn__split_marks(data->split, GNN_TRAIN, split),
+                      &columns));
     for (int64_t r = 0; r < data->n; r++)
         for (int64_t c = 0; c < data->features; c++) {
             gnn_real_t *x = &gnn__row(&data->x, r)[c];

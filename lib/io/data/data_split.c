@@ -34,7 +34,7 @@ static int64_t mark_train(const gnn_data_t *data, int32_t *order, int64_t *room)
             continue;
         if (room[label] > 0) {
             room[label]--;
-            data->masks[GNN_TRAIN][0][i] = 1;
+            data->split->masks[GNN_TRAIN][i] = 1;
         } else {
             order[rest++] = i;
         }
@@ -47,7 +47,7 @@ int gnn__data_split(gnn_data_t *data, uint64_t seed)
     int64_t *room = NULL;
     int32_t *order = NULL;
     int rc = GNN_OK;
-    GNN_CHECK(gnn__data_masks(data, 1));
+    GNN_CHECK(gnn_split_new(&data->split, data->n, 1));
     GNN_CHECK(gnn__new(&order, data->n, sizeof *order, "an order of nodes"));
     GNN_CHECK(gnn__new(&room, data->classes, sizeof *room, "class sizes"));
     gnn__data_shuffle(order, data->n, seed);
@@ -55,9 +55,9 @@ int gnn__data_split(gnn_data_t *data, uint64_t seed)
     int64_t validation = rest >= VALIDATION + TEST ? VALIDATION : rest / 3;
     int64_t test = rest - validation < TEST ? rest - validation : TEST;
     for (int64_t k = 0; k < validation; k++)
-        data->masks[GNN_VALIDATION][0][order[k]] = 1;
+        data->split->masks[GNN_VALIDATION][order[k]] = 1;
     for (int64_t k = validation; k < validation + test; k++)
-        data->masks[GNN_TEST][0][order[k]] = 1;
+        data->split->masks[GNN_TEST][order[k]] = 1;
 done:
     gnn_free(order);
     gnn_free(room);

@@ -52,16 +52,16 @@ static int label(gnn_data_t *data)
 {
     int32_t order[MEMBERS];
     GNN_TRY(gnn__new(&data->labels, MEMBERS, sizeof *data->labels, "labels"));
-    GNN_TRY(gnn__data_masks(data, 1));
+    GNN_TRY(gnn_split_new(&data->split, MEMBERS, 1));
     for (int i = 0; i < MEMBERS; i++)
         data->labels[i] = clubs[i] == 'o';
     for (size_t k = 0; k < sizeof trained / sizeof trained[0]; k++)
-        data->masks[GNN_TRAIN][0][trained[k] - 1] = 1;
+        data->split->masks[GNN_TRAIN][trained[k] - 1] = 1;
     gnn__data_shuffle(order, MEMBERS, 0);
     for (int k = 0, validation = 0; k < MEMBERS; k++) {
-        if (data->masks[GNN_TRAIN][0][order[k]])
+        if (data->split->masks[GNN_TRAIN][order[k]])
             continue;
-        data->masks[validation < VALIDATION ? GNN_VALIDATION : GNN_TEST][0][order[k]] = 1;
+        data->split->masks[validation < VALIDATION ? GNN_VALIDATION : GNN_TEST][order[k]] = 1;
         validation++;
     }
     return GNN_OK;

@@ -222,7 +222,7 @@ static int mark(void *user, int part, gnn__text_t *text)
         GNN_TRY(index_of_node(text, &field, data->n, &node));
         if (data->labels[node] < 0)
             return gnn__text_error(text, &field, GNN_EFORMAT, "node %d has no class", (int)node);
-        data->masks[part][split->number][node] = 1;
+        gnn__split_marks(data->split, part, split->number)[node] = 1;
     }
     return GNN_OK;
 }
@@ -232,7 +232,8 @@ static int read_splits(gnn_data_t *data, const char *folder)
     gnn__ogb_schemes_t schemes = {0};
     int rc = gnn__ogb_schemes_list(&schemes, folder);
     if (rc == GNN_OK)
-        rc = schemes.count > 0 ? gnn__data_masks(data, schemes.count) : gnn__data_split(data, 0);
+        rc = schemes.count > 0 ? gnn_split_new(&data->split, data->n, schemes.count)
+                               : gnn__data_split(data, 0);
     for (int64_t s = 0; s < schemes.count && rc == GNN_OK; s++)
         rc = gnn__ogb_scheme_read(schemes.paths[s], data->limits, mark, &(split_t){data, s});
     gnn__ogb_schemes_free(&schemes);

@@ -1,5 +1,4 @@
 /* Splits by a rule, and folds: rows in a shuffled order are dealt out, class by class. */
-#include <gnn/split.h>
 #include <lib/io/data/data.h>
 
 /* A count of each class, and the shuffled order of all rows. */
@@ -18,24 +17,33 @@ static void free_draw(draw_t *d)
     gnn_free(d->left[1]);
 }
 
-static int check_rows(const int32_t *labels, int64_t n, int64_t *classes)
+/* Of row i; negative: none. Without labels all rows are of one. */
+static int64_t class_of(gnn_ints_t labels, int64_t i)
+{
+    return labels.data ? gnn__int(labels, i) : 0;
+}
+
+static int check_rows(gnn_ints_t labels, int64_t n, int64_t *classes)
 {
     const int64_t most = n > GNN__MOST_CLASSES ? n : GNN__MOST_CLASSES;
     *classes = 1;
+    if (labels.data)
+        GNN_TRY(gnn__ints_check("labels", labels, n));
     if (n < 0 || n > INT32_MAX)
         return gnn__error(GNN_EINVALID, "%lld rows to split", (long long)n);
-    for (int64_t i = 0; labels && i < n; i++) {
-        if (labels[i] >= most)
-            return gnn__error(GNN_EINVALID, "class %d at row %lld, less than %lld is expected",
-                              labels[i], (long long)i, (long long)most);
-        if (labels[i] >= *classes)
-            *classes = (int64_t)labels[i] + 1;
+    for (int64_t i = 0; labels.data && i < n; i++) {
+        const int64_t label = gnn__int(labels, i);
+        if (label >= most)
+            return gnn__error(GNN_EINVALID, "class %lld at row %lld, less than %lld is expected",
+                              (long long)label, (long long)i, (long long)most);
+        if (label >= *classes)
+            *classes = label + 1;
     }
     return GNN_OK;
 }
 
 /* Another seed for each split of a rule, and for each rule of another seed. */
-static int open_draw(draw_t *d, const int32_t *labels, int64_t n, uint64_t seed)
+static int open_draw(draw_t *d, gnn_ints_t labels, int64_t n, uint64_t seed)
 {
     *d = (draw_t){.n = n};
     GNN_TRY(check_rows(labels, n, &d->classes));
@@ -45,8 +53,8 @@ static int open_draw(draw_t *d, const int32_t *labels, int64_t n, uint64_t seed)
         GNN_TRY(gnn__new(&d->left[k], d->classes, sizeof *d->left[k], "class sizes"));
     gnn__data_shuffle(d->order, n, seed);
     for (int64_t i = 0; i < n; i++)
-        if (!labels || labels[i] >= 0)
-            d->count[labels ? labels[i] : 0]++;
+        if (class_of(labels, i) >= 0)
+            d->count[class_of(labels, i)]++;
     return GNN_OK;
 }
 
@@ -74,129 +82,144 @@ static void set_quotas(draw_t *d, const gnn_split_rule_t *r)
 {
     for (int64_t c = 0; c < d->classes; c++) {
         const int64_t half = (d->count[c] + 1) / 2;
-        const int64_t train = r->train_share > 0 ? (int64_t)(r->train_share * (double)d->count[c])
-                                                 : gnn__min(r->train_each, half);
+        const int64_t train = r->train_share > 1e-30
+                                  ? (int64_t)(r->train_share * (double)d->count[c])
+                                  : gnn__min(r->train_each, half);
         const int64_t rest = d->count[c] - train;
         d->left[0][c] = train;
-        d->left[1][c] = r->validation_share > 0
+        d->left[1][c] = r->validation_share > 1e-30
                             ? gnn__min((int64_t)(r->validation_share * (double)d->count[c]), rest)
                             : gnn__min(r->validation_each, (rest + 1) / 2);
     }
 }
 
-static void deal(draw_t *d, const int32_t *labels, const gnn_split_rule_t *r, int8_t *part)
+static void deal(draw_t *d, gnn_ints_t labels, const gnn_split_rule_t *r, gnn_split_t *split,
+                 int64_t index)
 {
     int64_t validation = r->validation, test = r->test > 0 ? r->test : d->n;
-    memset(part, -1, (size_t)d->n);
+    uint8_t *marks[3];
+    for (int k = 0; k < 3; k++)
+        marks[k] = gnn__split_marks(split, k, index);
     for (int k = 0; k < 2; k++)
         for (int64_t at = 0; at < d->n; at++) {
             const int32_t i = d->order[at];
-            if (labels[i] >= 0 && part[i] < 0 && d->left[k][labels[i]] > 0) {
-                d->left[k][labels[i]]--;
-                part[i] = k == 0 ? GNN_TRAIN : GNN_VALIDATION;
+            const int64_t label = class_of(labels, i);
+            if (label >= 0 && !marks[GNN_TRAIN][i] && d->left[k][label] > 0) {
+                d->left[k][label]--;
+                marks[k == 0 ? GNN_TRAIN : GNN_VALIDATION][i] = 1;
             }
         }
     for (int64_t at = 0; at < d->n; at++) {
         const int32_t i = d->order[at];
-        if (labels[i] < 0 || part[i] >= 0)
+        if (class_of(labels, i) < 0 || marks[GNN_TRAIN][i] || marks[GNN_VALIDATION][i])
             continue;
         if (validation > 0 && validation-- > 0)
-            part[i] = GNN_VALIDATION;
+            marks[GNN_VALIDATION][i] = 1;
         else if (test > 0 && test-- > 0)
-            part[i] = GNN_TEST;
+            marks[GNN_TEST][i] = 1;
     }
 }
 
-int gnn_split_draw(const int32_t *labels, int64_t n, const gnn_split_rule_t *rule, int64_t index,
-                   int8_t *part)
+int(gnn_split_draw)(gnn_split_t **split, gnn_ints_t labels, int64_t n, const gnn_split_rule_t *rule)
 {
-    draw_t d;
-    GNN__NEED(labels);
+    int rc = GNN_OK;
+    GNN__NEED(split);
+    *split = NULL;
+    if (!labels.data)
+        return gnn__error(GNN_EINVALID, "gnn_split_draw: labels is NULL");
     GNN__NEED(rule);
-    GNN__NEED(part);
     GNN_TRY(check_rule(rule));
-    int rc = open_draw(&d, labels, n, rule->seed * 0x9e3779b97f4a7c15u + (uint64_t)index);
-    if (rc == GNN_OK) {
-        set_quotas(&d, rule);
-        deal(&d, labels, rule, part);
+    GNN_TRY(gnn_split_new(split, n, rule->splits > 0 ? rule->splits : 1));
+    for (int64_t s = 0; s < (*split)->count && rc == GNN_OK; s++) {
+        draw_t d;
+        rc = open_draw(&d, labels, n, rule->seed * 0x9e3779b97f4a7c15u + (uint64_t)s);
+        if (rc == GNN_OK) {
+            set_quotas(&d, rule);
+            deal(&d, labels, rule, *split, s);
+        }
+        free_draw(&d);
     }
-    free_draw(&d);
+    if (rc != GNN_OK) {
+        gnn_split_free(*split);
+        *split = NULL;
+    }
     return rc;
 }
 
 /* ---- the splits of a set ---- */
 
-/* Masks of split s, from draws by the file's numbers. */
-static int draw_masks(gnn_data_t *to, const gnn_data_t *data, const gnn_split_rule_t *rule,
-                      int64_t s, int32_t *labels, int8_t *part)
+/* Splits of the file's rows, by the set's own numbers. */
+static int follow_order(gnn_split_t **split, const int64_t *order)
 {
-    const int64_t *order = data->order;
-    for (int64_t r = 0; r < data->n; r++)
-        labels[order ? order[r] : r] = data->labels[r];
-    GNN_TRY(gnn_split_draw(labels, data->n, rule, s, part));
-    for (int64_t r = 0; r < data->n; r++) {
-        const int8_t p = part[order ? order[r] : r];
-        if (p >= 0)
-            to->masks[p][s][r] = 1;
-    }
+    gnn_split_t *from = *split, *to;
+    GNN_TRY(gnn_split_new(&to, from->rows, from->count));
+    for (int part = 0; part < 3; part++)
+        for (int64_t s = 0; s < to->count; s++)
+            for (int64_t r = 0; r < to->rows; r++)
+                gnn__split_marks(to, part, s)[r] = gnn__split_marks(from, part, s)[order[r]];
+    gnn_split_free(from);
+    *split = to;
     return GNN_OK;
-}
-
-static void swap_masks(gnn_data_t *a, gnn_data_t *b)
-{
-    for (int k = 0; k < 3; k++) {
-        uint8_t **masks = a->masks[k];
-        a->masks[k] = b->masks[k];
-        b->masks[k] = masks;
-    }
-    b->borrowed_masks = a->borrowed_masks;
-    a->borrowed_masks = false;
-    a->n_splits = b->n_splits;
 }
 
 int gnn_data_split_draw(gnn_data_t *data, const gnn_split_rule_t *rule)
 {
     GNN__NEED(data);
     GNN__NEED(rule);
-    const int64_t splits = rule->splits > 0 ? rule->splits : 1;
-    gnn_data_t made = {.n = data->n};
+    gnn_split_t *made = NULL;
     int32_t *labels = NULL;
-    int8_t *part = NULL;
     int rc;
-    GNN_CHECK(check_rule(rule));
-    GNN_CHECK(gnn__data_masks(&made, splits));
     GNN_CHECK(gnn__new(&labels, data->n, sizeof *labels, "labels"));
-    GNN_CHECK(gnn__new(&part, data->n, sizeof *part, "parts"));
-    for (int64_t s = 0; s < splits; s++)
-        GNN_CHECK(draw_masks(&made, data, rule, s, labels, part));
-    swap_masks(data, &made);
+    for (int64_t r = 0; r < data->n; r++)
+        labels[data->order ? data->order[r] : r] = data->labels[r];
+    GNN_CHECK(gnn_split_draw(&made, labels, data->n, rule));
+    if (data->order)
+        GNN_CHECK(follow_order(&made, data->order));
+    gnn_split_free(data->split);
+    data->split = made;
+    made = NULL;
 done:
-    gnn__data_free_masks(&made);
+    gnn_split_free(made);
     gnn_free(labels);
-    gnn_free(part);
     return rc;
 }
 
 /* ---- folds ---- */
 
-int gnn_split_folds(const int32_t *labels, int64_t n, int64_t folds, uint64_t seed, int32_t *fold)
+/* Fold by fold the rows of each class are dealt out, one class after another. */
+static void deal_folds(draw_t *d, gnn_ints_t labels, gnn_split_t *split)
+{
+    const int64_t folds = split->count;
+    for (int64_t c = 0, next = 0; c < d->classes; c++) {
+        d->left[0][c] = next;
+        next += d->count[c];
+    }
+    for (int64_t at = 0; at < d->n; at++) {
+        const int64_t i = d->order[at], c = class_of(labels, i);
+        if (c < 0)
+            continue;
+        const int64_t fold = d->left[0][c]++ % folds, before = (fold + folds - 1) % folds;
+        for (int64_t f = 0; f < folds; f++)
+            if (f != fold && f != before)
+                gnn__split_marks(split, GNN_TRAIN, f)[i] = 1;
+        gnn__split_marks(split, GNN_VALIDATION, before)[i] = 1;
+        gnn__split_marks(split, GNN_TEST, fold)[i] = 1;
+    }
+}
+
+int(gnn_split_folds)(gnn_split_t **split, gnn_ints_t labels, int64_t n, int64_t folds, uint64_t seed)
 {
     draw_t d;
-    GNN__NEED(fold);
+    GNN__NEED(split);
+    *split = NULL;
     if (folds < 2 || folds > n)
         return gnn__error(GNN_EINVALID, "%lld folds of %lld rows: from 2 folds to %lld are possible",
                           (long long)folds, (long long)n, (long long)n);
     int rc = open_draw(&d, labels, n, seed);
-    /* Where each class begins among rows that are dealt out class by class, one fold after
-     * another. */
-    for (int64_t c = 0, next = 0; rc == GNN_OK && c < d.classes; c++) {
-        d.left[0][c] = next;
-        next += d.count[c];
-    }
-    for (int64_t at = 0; rc == GNN_OK && at < n; at++) {
-        const int32_t i = d.order[at], c = labels ? labels[i] : 0;
-        fold[i] = c < 0 ? -1 : (int32_t)(d.left[0][c]++ % folds);
-    }
+    if (rc == GNN_OK)
+        rc = gnn_split_new(split, n, folds);
+    if (rc == GNN_OK)
+        deal_folds(&d, labels, *split);
     free_draw(&d);
     return rc;
 }

@@ -13,7 +13,7 @@ typedef struct half {
     int64_t *lengths;
 } half_t;
 
-struct gnn_text_source {
+struct gnn_text_source_s {
     const gnn_pretrained_t *of;
     gnn_text_source_config_t config;
     half_t halves[2]; /* GNN_TRAIN, GNN_VALIDATION */
