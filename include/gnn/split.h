@@ -139,9 +139,9 @@ typedef struct gnn_split_rule {
 GNN_API int gnn_split_draw(gnn_split_t **split, gnn_ints_t labels, int64_t n,
                            const gnn_split_rule_t *rule);
 /**
- * k folds for cross-validation as `folds` splits: fold f is the test of split f, the next fold (fold
- * 0 after the last) its validation, all others are the training. Sizes of folds differ by at most
- * one, and so do the numbers that they have of each class (stratified).
+ * k folds for cross-validation as `folds` splits: fold f is the test of split f, the next fold
+ * (fold 0 after the last) its validation, all others are the training. Sizes of folds differ by at
+ * most one, and so do the numbers that they have of each class (stratified).
  *
  * @param[in] labels  (n) classes, or NULL: rows are shuffled without classes. A negative one leaves
  *                    its row out

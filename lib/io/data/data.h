@@ -145,7 +145,7 @@ int gnn__data_split_labelled(const gnn_data_t *data, const gnn_split_t *split);
 /* Draws the one split of a set that came without: train 20 a class but no more than half of it,
  * then 500 for validation and 1000 for testing, a third and two thirds of the rest where there are
  * fewer. Depends on labels and seed only. */
-int gnn__data_split(gnn_data_t *data, uint64_t seed);
+int gnn__data_default_split(gnn_data_t *data, uint64_t seed);
 /* order = 0..n-1 shuffled by `seed`. */
 void gnn__data_shuffle(int32_t *order, int64_t n, uint64_t seed);
 

@@ -202,7 +202,7 @@ static int read_made(gnn_data_t *made, const gnn_data_t *data, const char *featu
     if (labels) {
         gnn_split_free(made->split);
         made->split = NULL;
-        GNN_TRY(gnn__data_split(made, 0));
+        GNN_TRY(gnn__data_default_split(made, 0));
     }
     return data->order ? follow(made, data) : GNN_OK;
 }

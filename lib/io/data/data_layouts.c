@@ -164,7 +164,7 @@ static int read_masks(gnn_data_t *data, const gnn_arrays_t *arrays)
     for (int k = 0; k < 3; k++)
         found += (masks[k] = gnn__layout_find(arrays, names[k])) != NULL;
     if (found == 0)
-        return gnn__data_split(data, 0);
+        return gnn__data_default_split(data, 0);
     for (int k = 0; k < 3; k++)
         GNN_TRY(masks[k] ? check_mask(data, masks[k], &splits)
                          : gnn__layout_missing(arrays, names[k][0]));

@@ -244,7 +244,8 @@ int gnn__data_split_labelled(const gnn_data_t *data, const gnn_split_t *split)
 static int take_split(gnn_data_t *data, const gnn_data_config_t *c)
 {
     if (!c->split)
-        return c->labels.data ? gnn__data_split(data, 0) : gnn_split_new(&data->split, data->n, 1);
+        return c->labels.data ? gnn__data_default_split(data, 0)
+                              : gnn_split_new(&data->split, data->n, 1);
     GNN_TRY(gnn__split_fits(c->split, data->n, "nodes", 0));
     GNN_TRY(gnn__data_split_labelled(data, c->split));
     return gnn_split_copy(&data->split, c->split);

@@ -42,7 +42,7 @@ static int64_t mark_train(const gnn_data_t *data, int32_t *order, int64_t *room)
     return rest;
 }
 
-int gnn__data_split(gnn_data_t *data, uint64_t seed)
+int gnn__data_default_split(gnn_data_t *data, uint64_t seed)
 {
     int64_t *room = NULL;
     int32_t *order = NULL;

@@ -192,7 +192,7 @@ static int fill(gnn_data_t *data, content_t *c, const char *content, const char 
     GNN_TRY(gnn__new(&data->labels, c->n, sizeof *data->labels, "labels"));
     GNN_TRY(gnn__data_class_words(data, &c->text, c->classes, c->n, data->labels));
     take_features(data, c);
-    return gnn__data_split(data, 0);
+    return gnn__data_default_split(data, 0);
 }
 
 int gnn__data_read_linqs(gnn_data_t *data, const char *path)

@@ -233,7 +233,7 @@ static int read_splits(gnn_data_t *data, const char *folder)
     int rc = gnn__ogb_schemes_list(&schemes, folder);
     if (rc == GNN_OK)
         rc = schemes.count > 0 ? gnn_split_new(&data->split, data->n, schemes.count)
-                               : gnn__data_split(data, 0);
+                               : gnn__data_default_split(data, 0);
     for (int64_t s = 0; s < schemes.count && rc == GNN_OK; s++)
         rc = gnn__ogb_scheme_read(schemes.paths[s], data->limits, mark, &(split_t){data, s});
     gnn__ogb_schemes_free(&schemes);
